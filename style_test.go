@@ -1,13 +1,10 @@
 package flexd_test
 
 import (
-	"bufio"
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,11 +23,10 @@ const (
 	assignedAtOnce      = 2   // values in an assignment that are not one call's results
 )
 
-// debtFile lists what departed from these limits when they were introduced: package, rule,
-// number. A number may only fall. Run with -lower to write the lower numbers down.
-const debtFile = "testdata/style_debt.txt"
-
-var lowerDebt = flag.Bool("lower", false, "write the lower numbers of departures from the style down")
+// density is how many identifiers a line may have on average, over all code that is neither
+// generated nor a test. Long signatures, calls and literals are written one part a line, at
+// about 80 columns; a row of a table may be longer.
+const density = 1.9
 
 // privateWords are not to be part of a name: the field has a word of its own for each.
 var privateWords = []string{
@@ -44,74 +40,71 @@ type departure struct {
 	what string
 }
 
-// TestStyle compares every package with the limits and with the departures written down.
+// TestStyle looks at every function and name for what departs from the rules.
 func TestStyle(t *testing.T) {
-	allowed, err := readDebt(debtFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	counts := map[string]int{}
-	places := map[string][]departure{}
+	files := 0
 	for _, pkg := range packages(t, ".") {
 		for _, file := range pkg.GoFiles {
+			files++
 			for _, d := range departures(filepath.Join(pkg.Dir, file)) {
-				key := short(pkg.ImportPath) + " " + d.rule
-				counts[key]++
-				places[key] = append(places[key], d)
+				t.Errorf("%s:%d: %s: %s", d.at.Filename, d.at.Line, d.rule, d.what)
 			}
 		}
 	}
-
-	for key, n := range counts {
-		if n <= allowed[key] {
-			continue
-		}
-		t.Errorf("%s: %d, at most %d are allowed:", key, n, allowed[key])
-		for _, d := range places[key] {
-			t.Logf("\t%s:%d: %s", filepath.Base(d.at.Filename), d.at.Line, d.what)
-		}
-	}
-
-	if *lowerDebt {
-		if err := writeDebt(debtFile, allowed, counts); err != nil {
-			t.Fatal(err)
-		}
+	if files == 0 {
+		t.Error("no file was looked at")
 	}
 }
 
-func readDebt(path string) (map[string]int, error) {
-	f, err := os.Open(path)
-	if os.IsNotExist(err) {
-		return map[string]int{}, nil
+// TestStyle_Density holds the average number of identifiers a line, blank lines and comments
+// counted as lines.
+func TestStyle_Density(t *testing.T) {
+	names, lines := 0, 0
+	for _, pkg := range packages(t, ".") {
+		for _, file := range pkg.GoFiles {
+			n, l := densityOf(t, filepath.Join(pkg.Dir, file))
+			names += n
+			lines += l
+		}
 	}
+
+	got := float64(names) / float64(lines)
+	t.Logf("%d identifiers in %d lines: %.3f a line", names, lines, got)
+	dense := filepath.Join(t.TempDir(), "dense.go")
+	if err := os.WriteFile(dense, []byte("package p\n\nvar a, b, c, d, e, f, g = h(i), j(k), l, m, n, o, q\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n, l := densityOf(t, dense); float64(n)/float64(l) <= density {
+		t.Errorf("a file with %d identifiers in %d lines does not count as dense", n, l)
+	}
+
+	if lines == 0 || got > density {
+		t.Errorf("%.3f identifiers a line, at most %.1f are allowed: break what is long, never pack", got, density)
+	}
+}
+
+// densityOf counts the identifiers and the lines of a file; of a generated one, nothing.
+func densityOf(t *testing.T, path string) (names, lines int) {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
-	defer f.Close()
+	f, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ast.IsGenerated(f) {
+		return 0, 0
+	}
 
-	allowed := map[string]int{}
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		var pkg, rule string
-		var n int
-		if _, err := fmt.Sscan(lines.Text(), &pkg, &rule, &n); err != nil {
-			return nil, fmt.Errorf("%s: %q: %w", path, lines.Text(), err)
+	ast.Inspect(f, func(n ast.Node) bool {
+		if _, ok := n.(*ast.Ident); ok {
+			names++
 		}
-		allowed[pkg+" "+rule] = n
-	}
-	return allowed, lines.Err()
-}
-
-// writeDebt keeps the lower of what was allowed and what is there.
-func writeDebt(path string, allowed, counts map[string]int) error {
-	var text strings.Builder
-	for _, key := range slices.Sorted(maps.Keys(allowed)) {
-		if n := min(allowed[key], counts[key]); n > 0 {
-			fmt.Fprintf(&text, "%s %d\n", key, n)
-		}
-	}
-	return os.WriteFile(path, []byte(text.String()), 0o644)
+		return true
+	})
+	return names, strings.Count(string(text), "\n")
 }
 
 // departures lists what in a file departs from the rules.
@@ -174,6 +167,7 @@ func (s *style) function(f *ast.FuncDecl) {
 
 	first := s.fset.Position(f.Body.Lbrace).Line
 	last := s.fset.Position(f.Body.Rbrace).Line
+	listed := s.listed(f.Body)
 	together := 0
 	for line := first + 1; line < last; line++ {
 		text := strings.TrimSpace(s.lines[line-1])
@@ -181,10 +175,54 @@ func (s *style) function(f *ast.FuncDecl) {
 			together = 0
 			continue
 		}
+		if listed[line] {
+			continue
+		}
 		if together++; together == blockLines+1 {
 			s.add("air", f, "%s has more than %d lines without a blank one", f.Name.Name, blockLines)
 		}
 	}
+}
+
+// listed finds the lines that hold a further part of one list: arguments or fields that stand
+// one a line are read as one step, however many they are.
+func (s *style) listed(body *ast.BlockStmt) map[int]bool {
+	lines := map[int]bool{}
+	at := func(pos token.Pos) int { return s.fset.Position(pos).Line }
+	add := func(open, shut token.Pos, parts []ast.Expr) {
+		for _, part := range parts {
+			if hasFunction(part) || at(part.Pos()) == at(open) {
+				continue
+			}
+			for line := at(part.Pos()); line <= at(part.End()); line++ {
+				lines[line] = true
+			}
+		}
+		if at(open) != at(shut) {
+			lines[at(shut)] = true
+		}
+	}
+
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			add(n.Lparen, n.Rparen, n.Args)
+		case *ast.CompositeLit:
+			add(n.Lbrace, n.Rbrace, n.Elts)
+		}
+		return true
+	})
+	return lines
+}
+
+func hasFunction(e ast.Expr) (found bool) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		if _, ok := n.(*ast.FuncLit); ok {
+			found = true
+		}
+		return !found
+	})
+	return found
 }
 
 // node looks at one statement or name.

@@ -26,7 +26,9 @@ import (
 
 // Client calls one flexd as one organisation. It is safe for concurrent use; make it with New.
 type Client struct {
-	base, username, password string
+	base     string
+	username string
+	password string
 
 	// HTTP makes the requests; New sets one with a time limit of 30 s.
 	HTTP *http.Client
@@ -51,8 +53,11 @@ const answerMax = 256 << 20
 // New returns a client of the service at base, for example "https://flex.example.com".
 func New(base, username, password string) *Client {
 	return &Client{
-		base: strings.TrimRight(base, "/"), username: username, password: password,
-		HTTP: &http.Client{Timeout: 30 * time.Second}, Retries: 4,
+		base:     strings.TrimRight(base, "/"),
+		username: username,
+		password: password,
+		HTTP:     &http.Client{Timeout: 30 * time.Second},
+		Retries:  4,
 	}
 }
 
@@ -65,8 +70,9 @@ type Fault struct {
 
 // Error is an answer that says no.
 type Error struct {
-	Status    int
-	Detail    string   // what was wrong, in words; with Faults or Details the first of them
+	Status int
+	// what was wrong, in words; with Faults or Details the first of them
+	Detail    string
 	Details   []string // where the service gave a list
 	Faults    []Fault  // of a 422, every field that was wrong
 	Code      string   // the kind of failure in one word, as "not_found"
@@ -75,7 +81,13 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("%d %s: %s (request %s)", e.Status, http.StatusText(e.Status), e.Detail, e.RequestID)
+	return fmt.Sprintf(
+		"%d %s: %s (request %s)",
+		e.Status,
+		http.StatusText(e.Status),
+		e.Detail,
+		e.RequestID,
+	)
 }
 
 // StatusOf returns the status code of an *Error in err's chain, or 0.
@@ -88,17 +100,28 @@ func StatusOf(err error) int {
 
 // request is one call: its method and path, query, and body as JSON or form.
 type request struct {
-	method, path string
-	query        url.Values
-	body         []byte
-	contentType  string
-	open         bool // needs no token
+	method      string
+	path        string
+	query       url.Values
+	body        []byte
+	contentType string
+	open        bool // needs no token
 }
 
 // Do calls any operation: in is sent as JSON unless nil, the answer is read into out unless
 // nil. The typed methods are made of it.
-func (c *Client) Do(ctx context.Context, method, path string, query url.Values, in, out any) error {
-	r := request{method: method, path: path, query: query}
+func (c *Client) Do(
+	ctx context.Context,
+	method, path string,
+	query url.Values,
+	in, out any,
+) error {
+	r := request{
+		method: method,
+		path:   path,
+		query:  query,
+	}
+
 	if in != nil {
 		b, err := wire.Encode(in)
 		if err != nil {
@@ -123,7 +146,13 @@ func (c *Client) read(ctx context.Context, r request, out any) error {
 	return nil
 }
 
-func call[T any](ctx context.Context, c *Client, method, path string, query url.Values, in any) (out T, err error) {
+func call[T any](
+	ctx context.Context,
+	c *Client,
+	method, path string,
+	query url.Values,
+	in any,
+) (out T, err error) {
 	err = c.Do(ctx, method, path, query, in, &out)
 	return out, err
 }
@@ -167,7 +196,8 @@ func passing(err error) bool {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
 	case 0:
-		var network *url.Error // the connection failed, or broke before the answer
+		// the connection failed, or broke before the answer
+		var network *url.Error
 		return errors.As(err, &network)
 	}
 
@@ -176,7 +206,11 @@ func passing(err error) bool {
 
 // once makes the request once. Beside an error it returns how long the service asks to wait before
 // the next try.
-func (c *Client) once(ctx context.Context, r request, key string) (body []byte, pause time.Duration, err error) {
+func (c *Client) once(
+	ctx context.Context,
+	r request,
+	key string,
+) (body []byte, pause time.Duration, err error) {
 	req, err := c.prepare(ctx, r, key)
 	if err != nil {
 		return nil, 0, err
@@ -192,7 +226,11 @@ func (c *Client) once(ctx context.Context, r request, key string) (body []byte, 
 	// An answer that breaks off is the network's fault, like a connection that fails: it is tried again.
 	body, err = io.ReadAll(io.LimitReader(resp.Body, answerMax))
 	if err != nil {
-		return nil, 0, &url.Error{Op: r.method, URL: req.URL.String(), Err: err}
+		return nil, 0, &url.Error{
+			Op:  r.method,
+			URL: req.URL.String(),
+			Err: err,
+		}
 	}
 
 	// 202 is how the service says that no unique meter was found.
@@ -205,13 +243,22 @@ func (c *Client) once(ctx context.Context, r request, key string) (body []byte, 
 }
 
 // prepare makes the HTTP request with its token, under the idempotency key unless that is empty.
-func (c *Client) prepare(ctx context.Context, r request, key string) (*http.Request, error) {
+func (c *Client) prepare(
+	ctx context.Context,
+	r request,
+	key string,
+) (*http.Request, error) {
 	address := c.base + r.path
 	if len(r.query) > 0 {
 		address += "?" + r.query.Encode()
 	}
 
-	req, err := http.NewRequestWithContext(ctx, r.method, address, bytes.NewReader(r.body))
+	req, err := http.NewRequestWithContext(
+		ctx,
+		r.method,
+		address,
+		bytes.NewReader(r.body),
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -232,16 +279,23 @@ func (c *Client) prepare(ctx context.Context, r request, key string) (*http.Requ
 	}
 
 	req.Header.Set("Authorization", "Bearer "+token)
+
 	return req, nil
 }
 
 // failure reads an error body of any of the interface's three shapes.
 func failure(resp *http.Response, body []byte) error {
-	e := &Error{Status: resp.StatusCode, RequestID: resp.Header.Get("Request-Id")}
-	var shape struct {
-		Detail     json.RawMessage `json:"detail"`
-		Code, Docs string
+	e := &Error{
+		Status:    resp.StatusCode,
+		RequestID: resp.Header.Get("Request-Id"),
 	}
+
+	var shape struct {
+		Detail json.RawMessage `json:"detail"`
+		Code   string
+		Docs   string
+	}
+
 	if json.Unmarshal(body, &shape) != nil {
 		e.Detail = string(body[:min(len(body), 200)])
 		return e
@@ -270,10 +324,18 @@ func (c *Client) currentToken(ctx context.Context) (string, error) {
 		return c.token, nil
 	}
 
-	form := url.Values{"username": {c.username}, "password": {c.password}, "grant_type": {"password"}}
+	form := url.Values{
+		"username":   {c.username},
+		"password":   {c.password},
+		"grant_type": {"password"},
+	}
+
 	b, _, err := c.once(ctx, request{
-		method: http.MethodPost, path: "/auth/token-form", open: true,
-		body: []byte(form.Encode()), contentType: "application/x-www-form-urlencoded",
+		method:      http.MethodPost,
+		path:        "/auth/token-form",
+		open:        true,
+		body:        []byte(form.Encode()),
+		contentType: "application/x-www-form-urlencoded",
 	}, "")
 	if err != nil {
 		return "", fmt.Errorf("get a token: %w", err)
@@ -285,6 +347,7 @@ func (c *Client) currentToken(ctx context.Context) (string, error) {
 	}
 
 	c.token, c.renewAt = t.AccessToken, time.Now().Add(tokenLife)
+
 	return c.token, nil
 }
 

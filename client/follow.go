@@ -28,7 +28,11 @@ func (c *Client) SiteLive(ctx context.Context, id SiteID) (SiteNow, error) {
 // FollowSite calls changed with how a site's assets are, at once and each time that something of it
 // changes, until the context ends, changed fails or flexd refuses: then it returns that error. A stream
 // that ends or breaks is asked for anew, and begins with how things are.
-func (c *Client) FollowSite(ctx context.Context, id SiteID, changed func(SiteNow) error) error {
+func (c *Client) FollowSite(
+	ctx context.Context,
+	id SiteID,
+	changed func(SiteNow) error,
+) error {
 	renewed := false
 	for {
 		stop, err := c.followOnce(ctx, id, changed)
@@ -55,7 +59,11 @@ func (c *Client) FollowSite(ctx context.Context, id SiteID, changed func(SiteNow
 }
 
 // followOnce reads one stream to its end. It reports whether the caller wants no other.
-func (c *Client) followOnce(ctx context.Context, id SiteID, changed func(SiteNow) error) (stop bool, err error) {
+func (c *Client) followOnce(
+	ctx context.Context,
+	id SiteID,
+	changed func(SiteNow) error,
+) (stop bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
@@ -79,7 +87,11 @@ func (c *Client) followOnce(ctx context.Context, id SiteID, changed func(SiteNow
 
 		var now SiteNow
 		if err := json.Unmarshal([]byte(data), &now); err != nil {
-			return true, fmt.Errorf("follow site %s: read an event: %w", id, err)
+			return true, fmt.Errorf(
+				"follow site %s: read an event: %w",
+				id,
+				err,
+			)
 		}
 		if err := changed(now); err != nil {
 			return true, err
@@ -90,7 +102,10 @@ func (c *Client) followOnce(ctx context.Context, id SiteID, changed func(SiteNow
 }
 
 // openEvents asks for a stream of server-sent events. The caller closes it.
-func (c *Client) openEvents(ctx context.Context, path string) (io.ReadCloser, error) {
+func (c *Client) openEvents(
+	ctx context.Context,
+	path string,
+) (io.ReadCloser, error) {
 	req, err := c.prepare(ctx, request{method: get, path: path}, "")
 	if err != nil {
 		return nil, err
@@ -112,5 +127,6 @@ func (c *Client) openEvents(ctx context.Context, path string) (io.ReadCloser, er
 	if err != nil {
 		return nil, err
 	}
+
 	return nil, failure(resp, body)
 }

@@ -18,7 +18,12 @@ const webhookTolerance = 5 * time.Minute
 // Webhooks 1.0, made with the endpoint's secret ("whsec_…"), and its age at now. It returns
 // the push's id, which is the event id for the callback and the same on every retry, so
 // that a push seen before can be passed over.
-func VerifyWebhook(secret string, h http.Header, body []byte, now time.Time) (id string, err error) {
+func VerifyWebhook(
+	secret string,
+	h http.Header,
+	body []byte,
+	now time.Time,
+) (id string, err error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	if err != nil || len(key) == 0 { // an empty one would verify what anybody signs
 		return "", errors.New("the secret is not whsec_ followed by base64")
@@ -29,7 +34,8 @@ func VerifyWebhook(secret string, h http.Header, body []byte, now time.Time) (id
 	if id == "" || err != nil {
 		return "", errors.New("webhook-id or webhook-timestamp is missing")
 	}
-	if age := now.Sub(time.Unix(seconds, 0)); age > webhookTolerance || age < -webhookTolerance {
+	age := now.Sub(time.Unix(seconds, 0))
+	if age > webhookTolerance || age < -webhookTolerance {
 		return "", errors.New("webhook-timestamp is more than five minutes away")
 	}
 
@@ -51,7 +57,11 @@ func VerifyWebhook(secret string, h http.Header, body []byte, now time.Time) (id
 
 // SignWebhook returns the header fields of a push as the service sends it, for tests of a
 // receiver.
-func SignWebhook(secret, id string, at time.Time, body []byte) (http.Header, error) {
+func SignWebhook(
+	secret, id string,
+	at time.Time,
+	body []byte,
+) (http.Header, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	if err != nil {
 		return nil, errors.New("the secret is not whsec_ followed by base64")
@@ -64,7 +74,10 @@ func SignWebhook(secret, id string, at time.Time, body []byte) (http.Header, err
 	h := http.Header{"Content-Type": {"application/json"}}
 	h.Set("webhook-id", id)
 	h.Set("webhook-timestamp", stamp)
-	h.Set("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	h.Set(
+		"webhook-signature",
+		"v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)),
+	)
 
 	return h, nil
 }

@@ -24,8 +24,10 @@ type Battery struct {
 	Site  client.SiteID
 	Asset client.AssetID
 
-	Drawn         float64 // Wh that the home has drawn, the battery apart
-	Cost, Without float64 // millionths of a pound at market prices, with the battery and without
+	Drawn float64 // Wh that the home has drawn, the battery apart
+	// millionths of a pound at market prices, with the battery and without
+	Cost    float64
+	Without float64
 
 	action battery.Action
 	flow   flex.Watts // into the battery
@@ -34,7 +36,12 @@ type Battery struct {
 }
 
 // onboard registers the home and the battery, and says that it pays the market's prices.
-func (b *Battery) onboard(ctx context.Context, c *client.Client, mpan, street string, now time.Time) error {
+func (b *Battery) onboard(
+	ctx context.Context,
+	c *client.Client,
+	mpan, street string,
+	now time.Time,
+) error {
 	site := client.SiteRequest{
 		MPAN:                       mpan,
 		Postcode:                   "SW1A 1AA",
@@ -46,7 +53,10 @@ func (b *Battery) onboard(ctx context.Context, c *client.Client, mpan, street st
 	asset := client.OnboardingAssetRequest{
 		ExternalID: b.Name,
 		Type:       flex.Battery,
-		Properties: &client.AssetProperties{PowerKW: new(b.Power.KW()), CapacityKWh: new(b.Capacity.KWh())},
+		Properties: &client.AssetProperties{
+			PowerKW:     new(b.Power.KW()),
+			CapacityKWh: new(b.Capacity.KWh()),
+		},
 	}
 
 	r, err := c.Onboard(ctx, client.OnboardRequest{
@@ -61,8 +71,16 @@ func (b *Battery) onboard(ctx context.Context, c *client.Client, mpan, street st
 	b.Site = r.Site.SiteID
 	b.Asset = r.Assets[0].AssetID
 
-	market := client.Tariff{Timezone: "Europe/London", TariffType: flex.DynamicTariff}
-	return c.UpdateTariff(ctx, b.Asset, client.TariffUpdateEventRequest{Tariff: market})
+	market := client.Tariff{
+		Timezone:   "Europe/London",
+		TariffType: flex.DynamicTariff,
+	}
+
+	return c.UpdateTariff(
+		ctx,
+		b.Asset,
+		client.TariffUpdateEventRequest{Tariff: market},
+	)
 }
 
 // step lets the battery run to the instant, reports its state of charge once in each
@@ -70,14 +88,24 @@ func (b *Battery) onboard(ctx context.Context, c *client.Client, mpan, street st
 func (b *Battery) step(ctx context.Context, e *Evening, now time.Time) error {
 	if b.at.IsZero() {
 		b.at = now
-		e.Say(now, b.Name, fmt.Sprintf("is a battery of %g kWh, %.0f %% full: %s", b.Capacity.KWh(), b.Full(), b.Why))
+		e.Say(
+			now,
+			b.Name,
+			fmt.Sprintf(
+				"is a battery of %g kWh, %.0f %% full: %s",
+				b.Capacity.KWh(),
+				b.Full(),
+				b.Why,
+			),
+		)
 	}
 
 	b.runTo(now, e.Price)
 
 	if p := flex.PeriodAt(now); p != b.read {
 		b.read = p
-		if err := e.post(ctx, []client.ReadingDataPoint{b.stateOfCharge(now)}); err != nil {
+		err := e.post(ctx, []client.ReadingDataPoint{b.stateOfCharge(now)})
+		if err != nil {
 			return err
 		}
 	}
@@ -88,7 +116,8 @@ func (b *Battery) step(ctx context.Context, e *Evening, now time.Time) error {
 	}
 
 	for _, step := range s.ScheduleSteps {
-		if !now.Before(step.StartTimestamp.Time) && now.Before(step.EndTimestamp.Time) {
+		if !now.Before(step.StartTimestamp.Time) &&
+			now.Before(step.EndTimestamp.Time) {
 			b.follow(e, step, now)
 		}
 	}
@@ -108,7 +137,11 @@ func (b *Battery) stateOfCharge(now time.Time) client.ReadingDataPoint {
 }
 
 // follow has the battery do what a step of its schedule says, and says so if it is new.
-func (b *Battery) follow(e *Evening, step client.BatteryScheduleStep, now time.Time) {
+func (b *Battery) follow(
+	e *Evening,
+	step client.BatteryScheduleStep,
+	now time.Time,
+) {
 	action := battery.Action(step.Action)
 	if action == b.action {
 		return
@@ -117,7 +150,11 @@ func (b *Battery) follow(e *Evening, step client.BatteryScheduleStep, now time.T
 	b.action = action
 	until := step.EndTimestamp.In(flex.London).Format("15:04")
 	prices := b.prices(e, now, step.EndTimestamp.Time)
-	e.Say(now, b.Name, fmt.Sprintf("%s until %s, at %s", b.inWords(), until, prices))
+	e.Say(
+		now,
+		b.Name,
+		fmt.Sprintf("%s until %s, at %s", b.inWords(), until, prices),
+	)
 }
 
 // prices says what half-hours cost in which the battery does what it does.
@@ -129,7 +166,11 @@ func (b *Battery) prices(e *Evening, from, to time.Time) string {
 
 	words := fmt.Sprintf("%.2f £/MWh", least.GBPPerMWh())
 	if least < most {
-		words = fmt.Sprintf("%.2f to %.2f £/MWh", least.GBPPerMWh(), most.GBPPerMWh())
+		words = fmt.Sprintf(
+			"%.2f to %.2f £/MWh",
+			least.GBPPerMWh(),
+			most.GBPPerMWh(),
+		)
 	}
 	if b.action == battery.ChargeMax && least < 0 {
 		words += ", and is paid for it where that is below zero"
@@ -183,6 +224,7 @@ func (b *Battery) asked() flex.Watts {
 	case battery.AvoidImport:
 		return -min(b.Power, b.Load)
 	}
+
 	return 0
 }
 
@@ -198,6 +240,7 @@ func (b *Battery) move(energy float64) float64 {
 
 	energy = -min(-energy, max(0, b.Stored-float64(least))*home.Efficiency)
 	b.Stored += energy / home.Efficiency
+
 	return energy
 }
 

@@ -18,8 +18,9 @@ type Charger struct {
 	Power      flex.Watts
 	Outage     flex.Span // in which it gives nothing, whatever it was told
 
-	mu       sync.Mutex
-	profiles []ocpp.Profile // the last rules from its start on; those before it until then
+	mu sync.Mutex
+	// the last rules from its start on; those before it until then
+	profiles []ocpp.Profile
 	received int
 	car      *Car
 	at       time.Time // up to here the meter has run
@@ -33,13 +34,16 @@ type Car struct {
 	Rate flex.Watts // what its own charger can take
 	Room float64    // Wh that still fit
 	Got  float64    // Wh drawn since it was plugged in
-	Cost float64    // of what it drew, in millionths of a pound at market prices
+	// of what it drew, in millionths of a pound at market prices
+	Cost float64
 
-	Late     time.Duration // from when it is offered power to when it draws
-	Taper    float64       // Wh of room: with less than that it draws less and less, down to a tenth
-	OnePhase flex.Span     // in which it draws a third
+	Late time.Duration // from when it is offered power to when it draws
+	// Wh of room: with less than that it draws less and less, down to a tenth
+	Taper    float64
+	OnePhase flex.Span // in which it draws a third
 
-	offered time.Time // since when it has been offered power; zero while it is not
+	// since when it has been offered power; zero while it is not
+	offered time.Time
 }
 
 // power is what the car would draw at the instant.
@@ -75,6 +79,7 @@ func (c *Car) edges(at time.Time) []time.Time {
 	if c.Taper > 0 {
 		edges = append(edges, at.Truncate(time.Minute).Add(time.Minute))
 	}
+
 	return edges
 }
 
@@ -100,6 +105,7 @@ func (c *Charger) Receive(body []byte) error {
 
 	c.profiles = append(c.profiles, p)
 	c.received++
+
 	return nil
 }
 
@@ -110,6 +116,7 @@ func (c *Charger) limitAt(at time.Time) flex.Watts {
 			return c.profiles[i].LimitAt(at)
 		}
 	}
+
 	return flex.NoLimit
 }
 
@@ -120,6 +127,7 @@ func (c *Charger) Received() (int, ocpp.Profile) {
 	if len(c.profiles) == 0 {
 		return c.received, ocpp.Profile{}
 	}
+
 	return c.received, c.profiles[len(c.profiles)-1]
 }
 
@@ -140,6 +148,7 @@ func (c *Charger) Car() *Car {
 		return nil
 	}
 	car := *c.car
+
 	return &car
 }
 
@@ -170,7 +179,11 @@ func (c *Charger) RunTo(to time.Time, price func(flex.Period) flex.Price) {
 
 		next := c.boundary(to)
 		if c.car != nil && c.car.Room > 0 {
-			wh := min(c.car.Room, float64(c.powerAt(c.at))*next.Sub(c.at).Hours())
+			wh := min(
+				c.car.Room,
+				float64(c.powerAt(c.at))*next.Sub(c.at).Hours(),
+			)
+
 			c.draw(flex.PeriodAt(c.at), wh, price)
 		}
 
@@ -214,7 +227,11 @@ func (c *Charger) boundary(to time.Time) time.Time {
 	return next
 }
 
-func (c *Charger) draw(p flex.Period, wh float64, price func(flex.Period) flex.Price) {
+func (c *Charger) draw(
+	p flex.Period,
+	wh float64,
+	price func(flex.Period) flex.Price,
+) {
 	c.car.Room -= wh
 	c.car.Got += wh
 	c.car.Cost += wh * float64(price(p)) / 1e6
@@ -239,5 +256,6 @@ func (c *Charger) Meter(by time.Time) []Metered {
 
 	out := c.meter[:n:n]
 	c.meter = c.meter[n:]
+
 	return out
 }

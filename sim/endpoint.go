@@ -14,10 +14,12 @@ import (
 // profile to the charger named by the last part of the path, and answers. A push that it
 // has seen before is answered and passed over.
 type Endpoint struct {
-	Secret   string
-	Now      func() time.Time                     // nil means time.Now
-	Heard    func(Heard)                          // told of each new push; may be nil
-	Others   func(externalID string, body []byte) // takes the pushes to all other chargers; without, they are refused
+	Secret string
+	Now    func() time.Time // nil means time.Now
+	// told of each new push; may be nil
+	Heard func(Heard)
+	// takes the pushes to all other chargers; without, they are refused
+	Others   func(externalID string, body []byte)
 	charger  map[string]*Charger
 	mu       sync.Mutex
 	received map[string]bool
@@ -36,10 +38,16 @@ const bodyMax = 1 << 20
 
 // NewEndpoint returns an endpoint for the chargers.
 func NewEndpoint(secret string, chargers ...*Charger) *Endpoint {
-	e := &Endpoint{Secret: secret, charger: map[string]*Charger{}, received: map[string]bool{}}
+	e := &Endpoint{
+		Secret:   secret,
+		charger:  map[string]*Charger{},
+		received: map[string]bool{},
+	}
+
 	for _, c := range chargers {
 		e.charger[c.ExternalID] = c
 	}
+
 	return e
 }
 
@@ -52,7 +60,12 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyMax))
 	if err != nil {
-		http.Error(w, "the body is too large or broke off", http.StatusBadRequest)
+		http.Error(
+			w,
+			"the body is too large or broke off",
+			http.StatusBadRequest,
+		)
+
 		return
 	}
 
@@ -112,6 +125,7 @@ func (e *Endpoint) again(id string) bool {
 		return true
 	}
 	e.received[id] = true
+
 	return false
 }
 

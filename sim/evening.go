@@ -14,24 +14,31 @@ import (
 type Visit struct {
 	Name          string
 	Power         flex.Watts // of charger and car
-	Arrive, Leave time.Time
+	Arrive        time.Time
+	Leave         time.Time
 	NeedKWh       float64
 	ReadyBy       string // wall time, HH:MM:SS
 	OffPeak       string
 	Mode          flex.ChargingMode
 	MayChargePeak bool
-	ChargeNow     time.Duration // asked for a while after arriving; zero is never
-	Own           flex.Span     // the car's own schedule, in a home of limited_pause; empty for the other proposition
-	Trips         flex.Span     // in which the charger gives nothing, whatever it is told
-	Case          string        // what it is an example of, in two words
-	Why           string        // what there is to see, for the reader
+	// asked for a while after arriving; zero is never
+	ChargeNow time.Duration
+	// the car's own schedule, in a home of limited_pause; empty for the other proposition
+	Own flex.Span
+	// in which the charger gives nothing, whatever it is told
+	Trips flex.Span
+	Case  string // what it is an example of, in two words
+	Why   string // what there is to see, for the reader
 
 	Site  client.SiteID
 	Asset client.AssetID
 	*Charger
 
-	came, went, asked, tripped bool
-	stayed                     Car // what it had drawn when it left
+	came    bool
+	went    bool
+	asked   bool
+	tripped bool
+	stayed  Car // what it had drawn when it left
 }
 
 // Evening plays visits and home batteries against a flexd: it tells the events when they are
@@ -53,16 +60,35 @@ const chargeNowAfter = 40 * time.Minute
 
 // Onboard registers the site of every visit and of every battery with the MPANs given, one
 // each: the first in order at the first house of the street.
-func (e *Evening) Onboard(ctx context.Context, now time.Time, mpans []string) error {
+func (e *Evening) Onboard(
+	ctx context.Context,
+	now time.Time,
+	mpans []string,
+) error {
 	for i, b := range e.Batteries {
 		n := len(e.Visits) + i
-		if err := b.onboard(ctx, e.Client, mpans[n], fmt.Sprintf("%d High Street", n+1), now); err != nil {
+		err := b.onboard(
+			ctx,
+			e.Client,
+			mpans[n],
+			fmt.Sprintf("%d High Street", n+1),
+			now,
+		)
+
+		if err != nil {
 			return err
 		}
 	}
 
 	for i, v := range e.Visits {
-		if err := v.onboard(ctx, e.Client, mpans[i], fmt.Sprintf("%d High Street", i+1)); err != nil {
+		err := v.onboard(
+			ctx,
+			e.Client,
+			mpans[i],
+			fmt.Sprintf("%d High Street", i+1),
+		)
+
+		if err != nil {
 			return err
 		}
 	}
@@ -72,7 +98,11 @@ func (e *Evening) Onboard(ctx context.Context, now time.Time, mpans []string) er
 
 // onboard registers the visit's site and charger. A car that keeps a schedule of its own is at a
 // site whose proposition is to pause it.
-func (v *Visit) onboard(ctx context.Context, c *client.Client, mpan, street string) error {
+func (v *Visit) onboard(
+	ctx context.Context,
+	c *client.Client,
+	mpan, street string,
+) error {
 	site := client.SiteRequest{
 		MPAN:                       mpan,
 		Postcode:                   "SW1A 1AA",
@@ -103,7 +133,12 @@ func (v *Visit) onboard(ctx context.Context, c *client.Client, mpan, street stri
 
 	v.Site = r.Site.SiteID
 	v.Asset = r.Assets[0].AssetID
-	v.Charger = &Charger{ExternalID: v.Name, Power: v.Power, Outage: v.Trips}
+	v.Charger = &Charger{
+		ExternalID: v.Name,
+		Power:      v.Power,
+		Outage:     v.Trips,
+	}
+
 	return nil
 }
 
@@ -141,7 +176,12 @@ func (e *Evening) act(ctx context.Context, v *Visit, now time.Time) error {
 
 	case !v.tripped && v.Trips.Contains(now):
 		v.tripped = true
-		e.Say(now, v.Name, "its charger trips: no power until "+clock(v.Trips.To))
+		e.Say(
+			now,
+			v.Name,
+			"its charger trips: no power until "+clock(v.Trips.To),
+		)
+
 		return nil
 
 	case v.came && !v.went && !now.Before(v.Leave):
@@ -152,16 +192,32 @@ func (e *Evening) act(ctx context.Context, v *Visit, now time.Time) error {
 	return nil
 }
 
-func (e *Evening) chargeNow(ctx context.Context, v *Visit, now time.Time) error {
+func (e *Evening) chargeNow(
+	ctx context.Context,
+	v *Visit,
+	now time.Time,
+) error {
 	end := now.Add(v.ChargeNow)
 	e.Say(now, v.Name, "asks to charge at once, until "+clock(end))
-	return e.Client.ChargeNow(ctx, v.Asset, client.ChargeNowEventRequest{EndAt: client.At(end)})
+	return e.Client.ChargeNow(
+		ctx,
+		v.Asset,
+		client.ChargeNowEventRequest{EndAt: client.At(end)},
+	)
 }
 
 func (e *Evening) leave(ctx context.Context, v *Visit, now time.Time) error {
 	v.stayed = *v.Car()
 	v.Plug(nil, now)
-	e.Say(now, v.Name, fmt.Sprintf("drives off with %.1f kWh more than it came with", v.stayed.Got/1000))
+	e.Say(
+		now,
+		v.Name,
+		fmt.Sprintf(
+			"drives off with %.1f kWh more than it came with",
+			v.stayed.Got/1000,
+		),
+	)
+
 	return e.Client.PlugOut(ctx, v.Asset)
 }
 
@@ -169,13 +225,27 @@ func (e *Evening) leave(ctx context.Context, v *Visit, now time.Time) error {
 func clock(at time.Time) string { return at.In(flex.London).Format("15:04") }
 
 func (e *Evening) arrive(ctx context.Context, v *Visit, now time.Time) error {
-	v.Plug(&Car{Name: v.Name, Rate: v.Power, Room: 80_000}, now)
+	v.Plug(&Car{
+		Name: v.Name,
+		Rate: v.Power,
+		Room: 80_000,
+	}, now)
 
 	if !v.Own.Empty() {
 		return e.pause(ctx, v, now)
 	}
 
-	e.Say(now, v.Name, fmt.Sprintf("plugs in, wants %g kWh by %s. %s: %s", v.NeedKWh, v.ReadyBy[:5], v.Case, v.Why))
+	e.Say(
+		now,
+		v.Name,
+		fmt.Sprintf(
+			"plugs in, wants %g kWh by %s. %s: %s",
+			v.NeedKWh,
+			v.ReadyBy[:5],
+			v.Case,
+			v.Why,
+		),
+	)
 
 	wall, err := flex.ParseWallTime(v.ReadyBy)
 	if err != nil {
@@ -183,26 +253,50 @@ func (e *Evening) arrive(ctx context.Context, v *Visit, now time.Time) error {
 	}
 
 	local := client.WallTime(wall)
+
 	return e.Client.PlugIn(ctx, v.Asset, client.PlugInEventRequest{
 		Intent: &client.Intent{
-			EnergyRequiredKWh: v.NeedKWh, ReadyBy: client.At(now), ReadyByLocalTime: &local,
-			MayChargePeak: v.MayChargePeak, ChargingMode: v.Mode,
+			EnergyRequiredKWh: v.NeedKWh,
+			ReadyBy:           client.At(now),
+			ReadyByLocalTime:  &local,
+			MayChargePeak:     v.MayChargePeak,
+			ChargingMode:      v.Mode,
 		},
 		Vehicle: &client.Vehicle{ChargingRateKW: v.Power.KW()},
-		Tariff:  &client.Tariff{OffPeakTimes: v.OffPeak, Timezone: "Europe/London", TariffType: flex.DualRate},
+		Tariff: &client.Tariff{
+			OffPeakTimes: v.OffPeak,
+			Timezone:     "Europe/London",
+			TariffType:   flex.DualRate,
+		},
 	})
 }
 
 // pause asks for a pause in the schedule that the car keeps, and has the charger follow what
 // comes back.
 func (e *Evening) pause(ctx context.Context, v *Visit, now time.Time) error {
-	e.Say(now, v.Name, fmt.Sprintf("plugs in, charges by itself %s-%s. %s: %s", clock(v.Own.From), clock(v.Own.To), v.Case, v.Why))
-	got, err := e.Client.PlugInSchedule(ctx, v.Asset, client.PlugInScheduleEventRequest{
-		ChargingSchedule: []client.ChargingScheduleBlock{{
-			StartTimestamp: v.Own.From.Format(time.RFC3339),
-			EndTimestamp:   v.Own.To.Format(time.RFC3339),
-		}},
-	})
+	e.Say(
+		now,
+		v.Name,
+		fmt.Sprintf(
+			"plugs in, charges by itself %s-%s. %s: %s",
+			clock(v.Own.From),
+			clock(v.Own.To),
+			v.Case,
+			v.Why,
+		),
+	)
+
+	got, err := e.Client.PlugInSchedule(
+		ctx,
+		v.Asset,
+		client.PlugInScheduleEventRequest{
+			ChargingSchedule: []client.ChargingScheduleBlock{{
+				StartTimestamp: v.Own.From.Format(time.RFC3339),
+				EndTimestamp:   v.Own.To.Format(time.RFC3339),
+			}},
+		},
+	)
+
 	if err != nil {
 		return err
 	}
@@ -213,7 +307,14 @@ func (e *Evening) pause(ctx context.Context, v *Visit, now time.Time) error {
 	}
 
 	e.sayPauses(v, blocks, now)
-	profile, err := ocpp.New(v.Asset, stepsOf(blocks, flex.Span{From: now.Truncate(time.Second), To: v.Leave}))
+	profile, err := ocpp.New(
+		v.Asset,
+		stepsOf(blocks, flex.Span{
+			From: now.Truncate(time.Second),
+			To:   v.Leave,
+		}),
+	)
+
 	if err != nil {
 		return err
 	}
@@ -237,6 +338,7 @@ func spansOf(blocks []client.ChargingScheduleBlock) ([]flex.Span, error) {
 
 		spans[i] = flex.Span{From: from, To: to}
 	}
+
 	return spans, nil
 }
 
@@ -244,11 +346,16 @@ func spansOf(blocks []client.ChargingScheduleBlock) ([]flex.Span, error) {
 func (e *Evening) sayPauses(v *Visit, blocks []flex.Span, now time.Time) {
 	say := func(from, to time.Time) {
 		if from.Before(to) {
-			e.Say(now, v.Name, fmt.Sprintf("◄ is to pause %s-%s", clock(from), clock(to)))
+			e.Say(
+				now,
+				v.Name,
+				fmt.Sprintf("◄ is to pause %s-%s", clock(from), clock(to)),
+			)
 		}
 	}
 
-	compared := v.Own.From // up to here its own schedule and the answer were compared
+	// up to here its own schedule and the answer were compared
+	compared := v.Own.From
 	for _, block := range blocks {
 		say(compared, block.From)
 		compared = block.To
@@ -261,9 +368,14 @@ func stepsOf(blocks []flex.Span, stay flex.Span) (steps []flex.Step) {
 	end := stay.From
 	for _, block := range blocks {
 		idle := flex.Span{From: end, To: block.From}
-		steps = append(steps, flex.Step{Span: idle}, flex.Step{Span: block, Limit: flex.NoLimit})
+		steps = append(steps, flex.Step{Span: idle}, flex.Step{
+			Span:  block,
+			Limit: flex.NoLimit,
+		})
+
 		end = block.To
 	}
+
 	return append(steps, flex.Step{Span: flex.Span{From: end, To: stay.To}})
 }
 
@@ -273,8 +385,11 @@ func (e *Evening) report(ctx context.Context, now time.Time) error {
 	for _, v := range e.Visits {
 		for _, m := range v.Meter(now) {
 			readings = append(readings, client.ReadingDataPoint{
-				AssetID: v.Asset, StartTimestamp: client.At(m.Period.Start()), EndTimestamp: client.At(m.Period.End()),
-				Value: m.Energy / 1000, Label: flex.ChargerEnergy,
+				AssetID:        v.Asset,
+				StartTimestamp: client.At(m.Period.Start()),
+				EndTimestamp:   client.At(m.Period.End()),
+				Value:          m.Energy / 1000,
+				Label:          flex.ChargerEnergy,
 			})
 		}
 	}
@@ -286,7 +401,10 @@ func (e *Evening) report(ctx context.Context, now time.Time) error {
 	return e.post(ctx, readings)
 }
 
-func (e *Evening) post(ctx context.Context, readings []client.ReadingDataPoint) error {
+func (e *Evening) post(
+	ctx context.Context,
+	readings []client.ReadingDataPoint,
+) error {
 	verdicts, err := e.Client.PostReadings(ctx, readings)
 	if err != nil {
 		return fmt.Errorf("post readings: %w", err)
@@ -294,7 +412,11 @@ func (e *Evening) post(ctx context.Context, readings []client.ReadingDataPoint) 
 
 	for _, r := range verdicts.Responses {
 		if !r.Accepted {
-			return fmt.Errorf("a reading of %s was not accepted: %s", r.AssetID, r.Error)
+			return fmt.Errorf(
+				"a reading of %s was not accepted: %s",
+				r.AssetID,
+				r.Error,
+			)
 		}
 	}
 
@@ -308,6 +430,7 @@ func (e *Evening) Over() bool {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -318,6 +441,7 @@ func (e *Evening) Ended() (at time.Time) {
 			at = v.Leave
 		}
 	}
+
 	return at
 }
 
@@ -345,14 +469,16 @@ func InWords(p ocpp.Profile) string {
 			text += ", "
 		}
 
-		text += s.From.In(flex.London).Format("15:04") + "-" + s.To.In(flex.London).Format("15:04")
+		text += s.From.In(flex.London).Format("15:04") + "-" +
+			s.To.In(flex.London).Format("15:04")
 		if s.Limit != flex.NoLimit {
 			text += fmt.Sprintf(" at %.1f kW", s.Limit.KW())
 		}
 	}
 
 	if text == "" {
-		return "no charging until " + p.Span().To.In(flex.London).Format("15:04")
+		return "no charging until " +
+			p.Span().To.In(flex.London).Format("15:04")
 	}
 
 	return "charge " + text

@@ -53,7 +53,11 @@ func Prices2018() ([]flex.PricedPeriod, error) {
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
 
-		out = append(out, flex.PricedPeriod{Period: flex.PeriodAt(at), Price: flex.FromGBPPerMWh(p), Known: true})
+		out = append(out, flex.PricedPeriod{
+			Period: flex.PeriodAt(at),
+			Price:  flex.FromGBPPerMWh(p),
+			Known:  true,
+		})
 	}
 }
 
@@ -77,7 +81,11 @@ func PricesAround(first, last flex.Day) ([]flex.PricedPeriod, error) {
 		twin := twin2018(d)
 		for n := range d.Periods() {
 			p, known := by[twin.Period(min(n, twin.Periods()-1)+1)]
-			out = append(out, flex.PricedPeriod{Period: d.Period(n + 1), Price: p, Known: known})
+			out = append(out, flex.PricedPeriod{
+				Period: d.Period(n + 1),
+				Price:  p,
+				Known:  known,
+			})
 		}
 	}
 

@@ -55,9 +55,15 @@ func RealSessions() (out []RealSession, err error) {
 			}
 		}
 
-		s := RealSession{Stay: at[1].Sub(at[0]).Truncate(time.Minute), Wanted: flex.FromKWh(kwh[0]), Received: flex.FromKWh(kwh[1])}
+		s := RealSession{
+			Stay:     at[1].Sub(at[0]).Truncate(time.Minute),
+			Wanted:   flex.FromKWh(kwh[0]),
+			Received: flex.FromKWh(kwh[1]),
+		}
+
 		h, m, _ := at[0].Clock()
-		s.Arrival = flex.WallTime(time.Duration(h)*time.Hour + time.Duration(m)*time.Minute)
+		s.Arrival = flex.WallTime(time.Duration(h)*time.Hour +
+			time.Duration(m)*time.Minute)
 		if s.Stay >= time.Hour && s.Wanted > 0 {
 			out = append(out, s)
 		}

@@ -73,8 +73,14 @@ var lineForms = []struct{ verb, form string }{
 	{"expect free", `expect (\S+) free`},
 	{"expect paused", `expect paused (\d\d:\d\d)-(\d\d:\d\d)`},
 	{"expect unpaused", `expect no pause`},
-	{"expect action", `expect (\S+) (charge_max|discharge_max|avoid_import|avoid_export|deviation) (throughout|sometime in|never in) (\d\d:\d\d)-(\d\d:\d\d)`},
-	{"expect mode", `expect (\S+) (CHARGE|DISCHARGE|LOCK|FEED_IN|SELF_USE) (throughout|sometime in|never in) (\d\d:\d\d)-(\d\d:\d\d)`},
+	{
+		"expect action",
+		`expect (\S+) (charge_max|discharge_max|avoid_import|avoid_export|deviation) (throughout|sometime in|never in) (\d\d:\d\d)-(\d\d:\d\d)`,
+	},
+	{
+		"expect mode",
+		`expect (\S+) (CHARGE|DISCHARGE|LOCK|FEED_IN|SELF_USE) (throughout|sometime in|never in) (\d\d:\d\d)-(\d\d:\d\d)`,
+	},
 	{"expect answer", `expect (schedule|plan) of (\S+) is (empty|403|404)`},
 	{"expect replanned", `expect (\S+) replanned`},
 	{"expect not replanned", `expect (\S+) not replanned`},
@@ -106,10 +112,19 @@ func ParseStory(text string) (lines []Line, err error) {
 		if stamp, ok := strings.CutPrefix(words, "at "); ok {
 			next, err := time.Parse("2006-01-02T15:04Z07:00", stamp)
 			if err != nil {
-				return nil, fmt.Errorf("line %d: %q is not a time like 2026-10-24T18:00+01:00", i+1, stamp)
+				return nil, fmt.Errorf(
+					"line %d: %q is not a time like 2026-10-24T18:00+01:00",
+					i+1,
+					stamp,
+				)
 			}
+
 			if next.Before(at) {
-				return nil, fmt.Errorf("line %d: %s is before the time above", i+1, stamp)
+				return nil, fmt.Errorf(
+					"line %d: %s is before the time above",
+					i+1,
+					stamp,
+				)
 			}
 
 			at = next
@@ -117,12 +132,19 @@ func ParseStory(text string) (lines []Line, err error) {
 		}
 
 		if at.IsZero() {
-			return nil, fmt.Errorf("line %d: a story begins with an at line", i+1)
+			return nil, fmt.Errorf(
+				"line %d: a story begins with an at line",
+				i+1,
+			)
 		}
 
 		l, ok := matchLine(words)
 		if !ok {
-			return nil, fmt.Errorf("line %d: %q is none of the lines that a story may have", i+1, words)
+			return nil, fmt.Errorf(
+				"line %d: %q is none of the lines that a story may have",
+				i+1,
+				words,
+			)
 		}
 
 		l.Number, l.At = i+1, at
@@ -135,9 +157,14 @@ func ParseStory(text string) (lines []Line, err error) {
 func matchLine(words string) (Line, bool) {
 	for _, f := range lineForms {
 		if m := lineMatchers[f.verb].FindStringSubmatch(words); m != nil {
-			return Line{Text: words, Verb: f.verb, Args: m[1:]}, true
+			return Line{
+				Text: words,
+				Verb: f.verb,
+				Args: m[1:],
+			}, true
 		}
 	}
+
 	return Line{}, false
 }
 
@@ -197,7 +224,10 @@ func readWish(words string) (w wish, err error) {
 
 // PlugIn reads the words of a story's wish as the body of a plug-in event at the instant.
 // Its Intent and Tariff are nil where the words say nothing of them.
-func PlugIn(words string, now time.Time) (in client.PlugInEventRequest, err error) {
+func PlugIn(
+	words string,
+	now time.Time,
+) (in client.PlugInEventRequest, err error) {
 	w, err := readWish(words)
 	if err != nil {
 		return in, err
@@ -205,7 +235,13 @@ func PlugIn(words string, now time.Time) (in client.PlugInEventRequest, err erro
 
 	if w.given {
 		local := client.WallTime(w.readyBy)
-		in.Intent = &client.Intent{EnergyRequiredKWh: w.kwh, ReadyBy: client.At(now), ReadyByLocalTime: &local, MayChargePeak: w.peak, ChargingMode: w.mode}
+		in.Intent = &client.Intent{
+			EnergyRequiredKWh: w.kwh,
+			ReadyBy:           client.At(now),
+			ReadyByLocalTime:  &local,
+			MayChargePeak:     w.peak,
+			ChargingMode:      w.mode,
+		}
 	}
 
 	if w.offPeak != "" {

@@ -2,8 +2,6 @@ package sim
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"log/slog"
@@ -26,7 +24,8 @@ import (
 // Outcome is what came of a history.
 type Outcome struct {
 	Broken []string `json:"broken"` // as "law: what breaks it"
-	Hash   string   `json:"hash"`   // of what each car drew and each home was credited
+	// of what each car drew and each home was credited
+	Hash string `json:"hash"`
 }
 
 // whole is a flexd that a history is played on. Its clock stands between the instants of the history,
@@ -63,7 +62,10 @@ type moment struct {
 
 // PlayHistory plays a history on a flexd of its own, over real sockets of this machine and with a database
 // in a temporary folder that is removed. The error is one of playing: broken laws are in the outcome.
-func PlayHistory(ctx context.Context, history []Happening) (o Outcome, err error) {
+func PlayHistory(
+	ctx context.Context,
+	history []Happening,
+) (o Outcome, err error) {
 	if len(history) == 0 {
 		return o, flex.Fail(flex.Invalid, "the history is empty")
 	}
@@ -91,7 +93,9 @@ func PlayHistory(ctx context.Context, history []Happening) (o Outcome, err error
 		}
 	}()
 
-	door, err := w.listen(func(out http.ResponseWriter, in *http.Request) { (*w.handler.Load()).ServeHTTP(out, in) })
+	door, err := w.listen(func(out http.ResponseWriter, in *http.Request) {
+		(*w.handler.Load()).ServeHTTP(out, in)
+	})
 	if err != nil {
 		return o, err
 	}
@@ -103,7 +107,12 @@ func PlayHistory(ctx context.Context, history []Happening) (o Outcome, err error
 	}
 
 	defer post.Close()
-	if err := w.prepare(ctx, history, "http://"+door.Addr, "http://"+post.Addr); err != nil {
+	if err := w.prepare(
+		ctx,
+		history,
+		"http://"+door.Addr,
+		"http://"+post.Addr,
+	); err != nil {
 		return o, err
 	}
 
@@ -120,8 +129,15 @@ func newWhole(dir string, history []Happening) (*whole, error) {
 		return nil, err
 	}
 
-	w := &whole{homes: map[string]*household{}, broken: []string{}}
-	first := slices.MinFunc(history, func(a, b Happening) int { return a.From.Compare(b.From) })
+	w := &whole{
+		homes:  map[string]*household{},
+		broken: []string{},
+	}
+
+	first := slices.MinFunc(history, func(a, b Happening) int {
+		return a.From.Compare(b.From)
+	})
+
 	start := flex.DayAt(first.From).Start()
 	w.now.Store(&start)
 	w.settings = app.Settings{
@@ -145,8 +161,14 @@ func (w *whole) listen(serve http.HandlerFunc) (*http.Server, error) {
 		return nil, err
 	}
 
-	s := &http.Server{Handler: serve, Addr: l.Addr().String(), ReadHeaderTimeout: time.Minute}
+	s := &http.Server{
+		Handler:           serve,
+		Addr:              l.Addr().String(),
+		ReadHeaderTimeout: time.Minute,
+	}
+
 	go s.Serve(l)
+
 	return s, nil
 }
 
@@ -166,9 +188,12 @@ func (w *whole) open(ctx context.Context) (err error) {
 		return err
 	}
 
-	w.app.Push.Chance = func([16]byte, int) float64 { return 0.5 } // when a retry comes is what a car has drawn meanwhile
+	w.app.Push.Chance = func([16]byte, int) float64 {
+		return 0.5
+	} // when a retry comes is what a car has drawn meanwhile
 	handler := w.app.Handler()
 	w.handler.Store(&handler)
+
 	return nil
 }
 
@@ -184,7 +209,11 @@ func (w *whole) restart(ctx context.Context) error {
 }
 
 // prepare opens flexd and registers the homes of the history.
-func (w *whole) prepare(ctx context.Context, history []Happening, door, post string) error {
+func (w *whole) prepare(
+	ctx context.Context,
+	history []Happening,
+	door, post string,
+) error {
 	if err := w.open(ctx); err != nil {
 		return err
 	}
@@ -195,7 +224,10 @@ func (w *whole) prepare(ctx context.Context, history []Happening, door, post str
 	}
 
 	w.org, w.client = org.ID, client.New(door, "street", password.Reveal())
-	made, err := w.client.SetEndpoint(ctx, client.EndpointRequest{URL: post + "/{external_id}"})
+	made, err := w.client.SetEndpoint(
+		ctx,
+		client.EndpointRequest{URL: post + "/{external_id}"},
+	)
 	if err != nil {
 		return err
 	}
@@ -215,21 +247,41 @@ func (w *whole) prepare(ctx context.Context, history []Happening, door, post str
 	return nil
 }
 
-func (w *whole) onboard(ctx context.Context, name string, power flex.Watts) error {
+func (w *whole) onboard(
+	ctx context.Context,
+	name string,
+	power flex.Watts,
+) error {
 	n := len(w.homes) + 1
 	const form = "mpan,direction,address,postcode,energised,half_hourly_settled,domestic\n%s,import,%d High Street,SW1A 1AA,true,true,true\n"
-	if _, err := w.app.ImportMeters(ctx, strings.NewReader(fmt.Sprintf(form, mpanOf(n), n)), nil); err != nil {
+	_, err := w.app.ImportMeters(
+		ctx,
+		strings.NewReader(fmt.Sprintf(form, mpanOf(n), n)),
+		nil,
+	)
+	if err != nil {
 		return err
 	}
 
-	v := Visit{Name: name, Power: power, Arrive: w.time()}
-	if err := v.onboard(ctx, w.client, mpanOf(n), fmt.Sprintf("%d High Street", n)); err != nil {
+	v := Visit{
+		Name:   name,
+		Power:  power,
+		Arrive: w.time(),
+	}
+
+	err = v.onboard(ctx, w.client, mpanOf(n), fmt.Sprintf("%d High Street", n))
+	if err != nil {
 		return err
 	}
 
 	v.Plug(nil, w.time())
 	w.endpoint.Add(v.Charger)
-	w.homes[name] = &household{Charger: v.Charger, site: v.Site, asset: v.Asset}
+	w.homes[name] = &household{
+		Charger: v.Charger,
+		site:    v.Site,
+		asset:   v.Asset,
+	}
+
 	return nil
 }
 
@@ -240,6 +292,7 @@ func mpanOf(serial int) string {
 	for i, weight := range []int{3, 5, 7, 13, 17, 19, 23, 29, 31, 37, 41, 43} {
 		sum += weight * int(core[i]-'0')
 	}
+
 	return core + string(rune('0'+sum%11%10))
 }
 
@@ -257,14 +310,19 @@ func (w *whole) live(ctx context.Context, history []Happening) error {
 		}
 	}
 
-	slices.SortStableFunc(moments, func(a, b moment) int { return a.at.Compare(b.at) })
+	slices.SortStableFunc(moments, func(a, b moment) int {
+		return a.at.Compare(b.at)
+	})
+
 	for _, m := range moments {
 		if err := w.until(ctx, m.at); err != nil {
 			return err
 		}
+
 		if err := m.do(ctx); err != nil {
 			return err
 		}
+
 		if err := w.settle(ctx); err != nil {
 			return err
 		}
@@ -280,8 +338,12 @@ func (w *whole) moments(h Happening) []moment {
 	switch h.Kind {
 	case Outage:
 		set := func(down bool) func(context.Context) error {
-			return func(context.Context) error { w.down.Store(down); return nil }
+			return func(context.Context) error {
+				w.down.Store(down)
+				return nil
+			}
 		}
+
 		return []moment{{h.From, set(true)}, {h.To, set(false)}}
 
 	case Restart:
@@ -343,8 +405,11 @@ func (w *whole) meter(ctx context.Context) error {
 
 		for _, m := range h.Meter(w.time()) {
 			reading := client.ReadingDataPoint{
-				AssetID: h.asset, StartTimestamp: client.At(m.Period.Start()), EndTimestamp: client.At(m.Period.End()),
-				Value: m.Energy / 1000, Label: flex.ChargerEnergy,
+				AssetID:        h.asset,
+				StartTimestamp: client.At(m.Period.Start()),
+				EndTimestamp:   client.At(m.Period.End()),
+				Value:          m.Energy / 1000,
+				Label:          flex.ChargerEnergy,
 			}
 
 			if h.late > 0 {
@@ -366,19 +431,28 @@ func (w *whole) postKept(ctx context.Context, h *household) error {
 	if err := w.post(ctx, kept); err != nil {
 		return err
 	}
+
 	return w.post(ctx, kept)
 }
 
-func (w *whole) post(ctx context.Context, readings []client.ReadingDataPoint) error {
+func (w *whole) post(
+	ctx context.Context,
+	readings []client.ReadingDataPoint,
+) error {
 	if len(readings) == 0 {
 		return nil
 	}
 
 	e := Evening{Client: w.client}
+
 	return e.post(ctx, readings)
 }
 
-func (w *whole) arrive(ctx context.Context, h Happening, place *household) error {
+func (w *whole) arrive(
+	ctx context.Context,
+	h Happening,
+	place *household,
+) error {
 	place.Outage = flex.Span{}
 	if h.Dead {
 		place.Outage = flex.Span{From: h.From, To: h.To}
@@ -390,7 +464,11 @@ func (w *whole) arrive(ctx context.Context, h Happening, place *household) error
 		return nil
 	}
 
-	words := fmt.Sprintf("need %gkWh by 07:00 tariff 00:30-05:30 Europe/London peak allowed", h.Need)
+	words := fmt.Sprintf(
+		"need %gkWh by 07:00 tariff 00:30-05:30 Europe/London peak allowed",
+		h.Need,
+	)
+
 	in, err := PlugIn(words, w.time())
 	if err != nil {
 		return err
@@ -399,82 +477,25 @@ func (w *whole) arrive(ctx context.Context, h Happening, place *household) error
 	return w.client.PlugIn(ctx, place.asset, in)
 }
 
-func (w *whole) leave(ctx context.Context, h Happening, place *household) error {
-	w.drew = append(w.drew, fmt.Sprintf("%s until %s drew %.0f Wh", h.Home, h.To.Format(time.RFC3339), place.Car().Got))
+func (w *whole) leave(
+	ctx context.Context,
+	h Happening,
+	place *household,
+) error {
+	w.drew = append(
+		w.drew,
+		fmt.Sprintf(
+			"%s until %s drew %.0f Wh",
+			h.Home,
+			h.To.Format(time.RFC3339),
+			place.Car().Got,
+		),
+	)
+
 	place.Plug(nil, w.time())
 	if h.Skipped {
 		return nil
 	}
+
 	return w.client.PlugOut(ctx, place.asset)
-}
-
-// startLoss is how long a car may wait for its first profile, and meterSlack what a meter may differ by.
-const (
-	startLoss  = 30 * time.Minute
-	meterSlack = 0.13 // kWh
-)
-
-// checkNeed holds the law of needs: what the hours of the stay could give is there at ready-by.
-func (w *whole) checkNeed(h Happening, place *household, ready time.Time) {
-	possible := h.KW * (ready.Sub(h.From) - startLoss).Hours()
-	got := place.Car().Got / 1000
-	if want := min(h.Need, possible); got < want-meterSlack {
-		w.broken = append(w.broken, fmt.Sprintf("need: %s at %s has %.2f kWh of %.2f", h.Home, ready.Format(time.RFC3339), got, want))
-	}
-}
-
-// outcome holds the laws of the books and of the store, and sums up.
-func (w *whole) outcome(ctx context.Context) (o Outcome, err error) {
-	lines := w.drew
-
-	for _, name := range w.names() {
-		h := w.homes[name]
-		booked, err := w.client.Transactions(ctx, h.site, client.Page{Limit: 1000})
-		if err != nil {
-			return o, err
-		}
-
-		balance, err := w.client.Balance(ctx, h.site)
-		if err != nil {
-			return o, err
-		}
-
-		w.broken = append(w.broken, booksBroken(name, h.stays, booked.Transactions, balance.CurrentBalancePence)...)
-		lines = append(lines, fmt.Sprintf("%s has %v of %d", name, balance.CurrentBalancePence, len(booked.Transactions)))
-	}
-
-	findings, err := w.app.DB.Verify(ctx)
-	if err != nil {
-		return o, err
-	}
-
-	for _, f := range findings {
-		w.broken = append(w.broken, "store: "+f)
-	}
-
-	sum := sha256.Sum256([]byte(strings.Join(append(lines, w.broken...), "\n")))
-	return Outcome{Broken: w.broken, Hash: hex.EncodeToString(sum[:8])}, nil
-}
-
-// booksBroken holds two laws: each stay that was acknowledged is credited, and a balance is the sum of
-// its transactions.
-func booksBroken(home string, stays int, booked []client.TransactionDatumResponse, balance client.Pence) (broken []string) {
-	var sum client.Pence
-	credited := map[client.SessionID]bool{}
-	for _, x := range booked {
-		sum += x.CreditPence
-		if !x.PlugSessionID.IsZero() {
-			credited[x.PlugSessionID] = true
-		}
-	}
-
-	if len(credited) != stays {
-		broken = append(broken, fmt.Sprintf("stays: %d of %s were acknowledged and %d credited", stays, home, len(credited)))
-	}
-
-	if sum != balance {
-		broken = append(broken, fmt.Sprintf("sum: transactions of %s are %v and the balance %v", home, sum, balance))
-	}
-
-	return broken
 }

@@ -44,7 +44,14 @@ type alertRow struct {
 
 func alertRowOf(a records.Alert) alertRow {
 	r := alertRow{
-		ID: a.ID.String(), Kind: a.Kind, Level: a.Level, Count: a.Count, Title: a.Title, FiredAt: a.FiredAt, AcknowledgedBy: a.AcknowledgedBy, Note: a.Note,
+		ID:             a.ID.String(),
+		Kind:           a.Kind,
+		Level:          a.Level,
+		Count:          a.Count,
+		Title:          a.Title,
+		FiredAt:        a.FiredAt,
+		AcknowledgedBy: a.AcknowledgedBy,
+		Note:           a.Note,
 	}
 
 	if !a.Org.IsZero() {
@@ -63,12 +70,16 @@ func alertRowOf(a records.Alert) alertRow {
 }
 
 // alertPage opens flexd and reads what is known of alerts.
-func (s store) alertPage(ctx context.Context, firing bool) (p operations.AlertPage, err error) {
+func (s store) alertPage(
+	ctx context.Context,
+	firing bool,
+) (p operations.AlertPage, err error) {
 	h, err := s.open(ctx)
 	if err != nil {
 		return p, err
 	}
 	defer h.Close()
+
 	return h.Operations.AlertList(ctx, firing)
 }
 
@@ -84,9 +95,24 @@ func (o *alertsList) Run(ctx context.Context, c console) error {
 		rows = append(rows, alertRowOf(a))
 	}
 
-	return list(c, o.JSON, rows, "ID\tFIRED\tEND\tLEVEL\tKIND\tCOUNT\tBY\tTITLE", func(r alertRow) []any {
-		return []any{r.ID, r.FiredAt, r.ResolvedAt, r.Level, r.Kind, r.Count, r.AcknowledgedBy, r.Title}
-	})
+	return list(
+		c,
+		o.JSON,
+		rows,
+		"ID\tFIRED\tEND\tLEVEL\tKIND\tCOUNT\tBY\tTITLE",
+		func(r alertRow) []any {
+			return []any{
+				r.ID,
+				r.FiredAt,
+				r.ResolvedAt,
+				r.Level,
+				r.Kind,
+				r.Count,
+				r.AcknowledgedBy,
+				r.Title,
+			}
+		},
+	)
 }
 
 type alertsAck struct {
@@ -97,9 +123,16 @@ type alertsAck struct {
 
 // Run acknowledges an alert.
 func (o *alertsAck) Run(ctx context.Context, c console) error {
-	return o.onAlert(ctx, c, o.ID, "acknowledge alert", o.Note, func(h *app.App, id records.AlertID) error {
-		return h.Operations.Acknowledge(ctx, id, commandLine, o.Note)
-	})
+	return o.onAlert(
+		ctx,
+		c,
+		o.ID,
+		"acknowledge alert",
+		o.Note,
+		func(h *app.App, id records.AlertID) error {
+			return h.Operations.Acknowledge(ctx, id, commandLine, o.Note)
+		},
+	)
 }
 
 type alertsSnooze struct {
@@ -111,23 +144,53 @@ type alertsSnooze struct {
 
 // Run lets an alert rest.
 func (o *alertsSnooze) Run(ctx context.Context, c console) error {
-	return o.onAlert(ctx, c, o.ID, "snooze alert", o.Note, func(h *app.App, id records.AlertID) error {
-		return h.Operations.Snooze(ctx, id, o.For, commandLine, o.Note)
-	})
+	return o.onAlert(
+		ctx,
+		c,
+		o.ID,
+		"snooze alert",
+		o.Note,
+		func(h *app.App, id records.AlertID) error {
+			return h.Operations.Snooze(ctx, id, o.For, commandLine, o.Note)
+		},
+	)
 }
 
 // onAlert does something to an alert, in the audit log.
-func (s store) onAlert(ctx context.Context, c console, text, act, note string, do func(*app.App, records.AlertID) error) error {
+func (s store) onAlert(
+	ctx context.Context,
+	c console,
+	text, act, note string,
+	do func(*app.App, records.AlertID) error,
+) error {
 	var id records.AlertID
 	if err := id.UnmarshalText([]byte(text)); err != nil {
 		return flex.Fail(flex.Invalid, "%v", err)
 	}
 
-	return s.onAlerts(ctx, c, records.Act{Act: act, Subject: text, Detail: note}, "Noted.", func(h *app.App) error { return do(h, id) })
+	return s.onAlerts(
+		ctx,
+		c,
+		records.Act{
+			Act:     act,
+			Subject: text,
+			Detail:  note,
+		},
+		"Noted.",
+		func(h *app.App) error {
+			return do(h, id)
+		},
+	)
 }
 
 // onAlerts does something that concerns alerts, in the audit log, and prints a line.
-func (s store) onAlerts(ctx context.Context, c console, act records.Act, done string, do func(*app.App) error) error {
+func (s store) onAlerts(
+	ctx context.Context,
+	c console,
+	act records.Act,
+	done string,
+	do func(*app.App) error,
+) error {
 	h, err := s.open(ctx)
 	if err != nil {
 		return err
@@ -168,16 +231,37 @@ func (o *alertsRules) Run(ctx context.Context, c console) error {
 
 	rows := []ruleRow{}
 	for _, r := range p.Rules {
-		row := ruleRow{Kind: string(r.Kind), Enabled: r.Enabled, Threshold: r.Threshold, For: r.For.String(), Own: r.Own}
+		row := ruleRow{
+			Kind:      string(r.Kind),
+			Enabled:   r.Enabled,
+			Threshold: r.Threshold,
+			For:       r.For.String(),
+			Own:       r.Own,
+		}
+
 		if !r.Org.IsZero() {
 			row.Organisation = r.Org.String()
 		}
+
 		rows = append(rows, row)
 	}
 
-	return list(c, o.JSON, rows, "KIND\tORGANISATION\tON\tFROM\tFOR\tDEFAULT", func(r ruleRow) []any {
-		return []any{r.Kind, r.Organisation, r.Enabled, r.Threshold, r.For, r.Own}
-	})
+	return list(
+		c,
+		o.JSON,
+		rows,
+		"KIND\tORGANISATION\tON\tFROM\tFOR\tDEFAULT",
+		func(r ruleRow) []any {
+			return []any{
+				r.Kind,
+				r.Organisation,
+				r.Enabled,
+				r.Threshold,
+				r.For,
+				r.Own,
+			}
+		},
+	)
 }
 
 type alertsRule struct {
@@ -192,20 +276,37 @@ type alertsRule struct {
 // Run sets a rule.
 func (o *alertsRule) Run(ctx context.Context, c console) error {
 	act := records.Act{Act: "set alert rule", Subject: o.Kind}
-	return o.onAlerts(ctx, c, act, "The rule holds from the next look, within 15 seconds.", func(h *app.App) error {
-		r := operations.AlertRule{Kind: operations.Kind(o.Kind), Enabled: !o.Off, Threshold: o.Threshold, For: o.For}
-		org, err := orgIfNamed(ctx, h, o.Org)
-		if err != nil {
-			return err
-		}
+	return o.onAlerts(
+		ctx,
+		c,
+		act,
+		"The rule holds from the next look, within 15 seconds.",
+		func(h *app.App) error {
+			r := operations.AlertRule{
+				Kind:      operations.Kind(o.Kind),
+				Enabled:   !o.Off,
+				Threshold: o.Threshold,
+				For:       o.For,
+			}
 
-		r.Org = org
-		return h.Operations.SetAlertRule(ctx, r)
-	})
+			org, err := orgIfNamed(ctx, h, o.Org)
+			if err != nil {
+				return err
+			}
+
+			r.Org = org
+
+			return h.Operations.SetAlertRule(ctx, r)
+		},
+	)
 }
 
 // orgIfNamed returns the id of the organisation of that name, zero if none is named.
-func orgIfNamed(ctx context.Context, h *app.App, name string) (id flex.OrgID, err error) {
+func orgIfNamed(
+	ctx context.Context,
+	h *app.App,
+	name string,
+) (id flex.OrgID, err error) {
 	if name == "" {
 		return id, nil
 	}
@@ -215,6 +316,7 @@ func orgIfNamed(ctx context.Context, h *app.App, name string) (id flex.OrgID, er
 		id = org.ID
 		return err
 	})
+
 	return id, err
 }
 
@@ -240,21 +342,43 @@ type alertsRouteAdd struct {
 
 // Run adds a route.
 func (o *alertsRouteAdd) Run(ctx context.Context, c console) error {
-	r := records.AlertRoute{Name: o.Name, Kind: o.Kind, Target: o.To, Secret: flex.Secret(o.Secret), Level: o.Level, Heartbeat: o.Heartbeat}
-	act := records.Act{Act: "add alert route", Subject: o.Name, Detail: o.Kind}
+	r := records.AlertRoute{
+		Name:      o.Name,
+		Kind:      o.Kind,
+		Target:    o.To,
+		Secret:    flex.Secret(o.Secret),
+		Level:     o.Level,
+		Heartbeat: o.Heartbeat,
+	}
 
-	err := o.onAlerts(ctx, c, act, "Alerts go there from now on; flexd alerts route test sends one.", func(h *app.App) error {
-		org, err := orgIfNamed(ctx, h, o.Org)
-		if err != nil {
-			return err
-		}
+	act := records.Act{
+		Act:     "add alert route",
+		Subject: o.Name,
+		Detail:  o.Kind,
+	}
 
-		r.Org = org
-		h.Operations.PlainHTTP = o.AllowPrivateEndpoints.Any()
-		return h.Operations.AddRoute(ctx, &r)
-	})
+	err := o.onAlerts(
+		ctx,
+		c,
+		act,
+		"Alerts go there from now on; flexd alerts route test sends one.",
+		func(h *app.App) error {
+			org, err := orgIfNamed(ctx, h, o.Org)
+			if err != nil {
+				return err
+			}
+
+			r.Org = org
+			h.Operations.PlainHTTP = o.AllowPrivateEndpoints.Any()
+			return h.Operations.AddRoute(ctx, &r)
+		},
+	)
 	if err == nil && o.Secret == "" && r.Secret != "" {
-		fmt.Fprintf(c.out, "secret  %s\n\nIt is shown this once. It signs each message as it does pushes.\n", r.Secret.Reveal())
+		fmt.Fprintf(
+			c.out,
+			"secret  %s\n\nIt is shown this once. It signs each message as it does pushes.\n",
+			r.Secret.Reveal(),
+		)
 	}
 
 	return err
@@ -284,19 +408,40 @@ func (o *alertsRouteList) Run(ctx context.Context, c console) error {
 
 	rows := []routeRow{}
 	for _, r := range p.Routes {
-		row := routeRow{Name: r.Name, Kind: r.Kind, Target: r.Target, Level: r.Level}
+		row := routeRow{
+			Name:   r.Name,
+			Kind:   r.Kind,
+			Target: r.Target,
+			Level:  r.Level,
+		}
+
 		if !r.Org.IsZero() {
 			row.Organisation = r.Org.String()
 		}
+
 		if r.Heartbeat > 0 {
 			row.Heartbeat = r.Heartbeat.String()
 		}
+
 		rows = append(rows, row)
 	}
 
-	return list(c, o.JSON, rows, "NAME\tKIND\tTO\tLEVEL\tORGANISATION\tHEARTBEAT", func(r routeRow) []any {
-		return []any{r.Name, r.Kind, r.Target, r.Level, r.Organisation, r.Heartbeat}
-	})
+	return list(
+		c,
+		o.JSON,
+		rows,
+		"NAME\tKIND\tTO\tLEVEL\tORGANISATION\tHEARTBEAT",
+		func(r routeRow) []any {
+			return []any{
+				r.Name,
+				r.Kind,
+				r.Target,
+				r.Level,
+				r.Organisation,
+				r.Heartbeat,
+			}
+		},
+	)
 }
 
 type alertsRouteRemove struct {
@@ -306,9 +451,15 @@ type alertsRouteRemove struct {
 
 // Run forgets a route.
 func (o *alertsRouteRemove) Run(ctx context.Context, c console) error {
-	return o.onAlerts(ctx, c, records.Act{Act: "remove alert route", Subject: o.Name}, "Nothing is sent there any more.", func(h *app.App) error {
-		return h.Operations.DropRoute(ctx, o.Name)
-	})
+	return o.onAlerts(
+		ctx,
+		c,
+		records.Act{Act: "remove alert route", Subject: o.Name},
+		"Nothing is sent there any more.",
+		func(h *app.App) error {
+			return h.Operations.DropRoute(ctx, o.Name)
+		},
+	)
 }
 
 type alertsRouteTest struct {
@@ -319,7 +470,13 @@ type alertsRouteTest struct {
 // Run queues a test.
 func (o *alertsRouteTest) Run(ctx context.Context, c console) error {
 	const done = "The flexd that serves sends the test within seconds. The console's page Alerts shows what came of it."
-	return o.onAlerts(ctx, c, records.Act{Act: "test alert route", Subject: o.Name}, done, func(h *app.App) error {
-		return h.Operations.TestRoute(ctx, o.Name)
-	})
+	return o.onAlerts(
+		ctx,
+		c,
+		records.Act{Act: "test alert route", Subject: o.Name},
+		done,
+		func(h *app.App) error {
+			return h.Operations.TestRoute(ctx, o.Name)
+		},
+	)
 }

@@ -23,7 +23,11 @@ func serveAlone(path string) (release func() error, err error) {
 	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		f.Close()
-		return nil, flex.Fail(flex.Conflict, "another flexd serves %s: SQLite is for one process; stop that one, or use PostgreSQL", path)
+		return nil, flex.Fail(
+			flex.Conflict,
+			"another flexd serves %s: SQLite is for one process; stop that one, or use PostgreSQL",
+			path,
+		)
 	case err != nil:
 		f.Close()
 		return nil, fmt.Errorf("claim the database: %w", err)

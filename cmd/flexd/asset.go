@@ -33,7 +33,11 @@ type ofAssets struct {
 }
 
 // resolve finds the assets.
-func (o *ofAssets) resolve(ctx context.Context, h *app.App, org flex.OrgID) (ids []flex.AssetID, err error) {
+func (o *ofAssets) resolve(
+	ctx context.Context,
+	h *app.App,
+	org flex.OrgID,
+) (ids []flex.AssetID, err error) {
 	for _, text := range o.Assets {
 		var id flex.AssetID
 		if id.UnmarshalText([]byte(text)) == nil {
@@ -52,7 +56,12 @@ func (o *ofAssets) resolve(ctx context.Context, h *app.App, org flex.OrgID) (ids
 }
 
 // run shows what an action would do, or does it and writes it into the audit log.
-func (o *ofAssets) run(ctx context.Context, c console, a selection.Action, confirmed string) error {
+func (o *ofAssets) run(
+	ctx context.Context,
+	c console,
+	a selection.Action,
+	confirmed string,
+) error {
 	h, org, err := o.openOrg(ctx)
 	if err != nil {
 		return err
@@ -82,15 +91,33 @@ func (o *ofAssets) run(ctx context.Context, c console, a selection.Action, confi
 	}
 
 	if refused := len(r.Lines) - r.Possible; refused > 0 {
-		return flex.Fail(flex.Conflict, "%d of %d assets were refused", refused, len(r.Lines))
+		return flex.Fail(
+			flex.Conflict,
+			"%d of %d assets were refused",
+			refused,
+			len(r.Lines),
+		)
 	}
 
 	return nil
 }
 
 // do does an action in the audit log.
-func (o *ofAssets) do(ctx context.Context, h *app.App, org flex.OrgID, a selection.Action, ids []flex.AssetID, confirmed string) (r selection.Result, err error) {
-	act := records.Act{Who: commandLine, Org: org, Act: string(a.Kind) + " assets", Subject: strings.Join(o.Assets, " ")}
+func (o *ofAssets) do(
+	ctx context.Context,
+	h *app.App,
+	org flex.OrgID,
+	a selection.Action,
+	ids []flex.AssetID,
+	confirmed string,
+) (r selection.Result, err error) {
+	act := records.Act{
+		Who:     commandLine,
+		Org:     org,
+		Act:     string(a.Kind) + " assets",
+		Subject: strings.Join(o.Assets, " "),
+	}
+
 	err = h.Access.ActWithDetail(ctx, act, func() (string, error) {
 		r, err = h.Selection.Do(ctx, a, ids, confirmed)
 		if len(r.Lines) == 0 {
@@ -98,11 +125,16 @@ func (o *ofAssets) do(ctx context.Context, h *app.App, org flex.OrgID, a selecti
 		}
 		return r.String(), err
 	})
+
 	return r, err
 }
 
 // print prints a result to be read, or as JSON.
-func (o *ofAssets) print(c console, a selection.Action, r selection.Result) error {
+func (o *ofAssets) print(
+	c console,
+	a selection.Action,
+	r selection.Result,
+) error {
 	if o.JSON {
 		return c.json(r)
 	}
@@ -129,7 +161,11 @@ func (o *ofAssets) print(c console, a selection.Action, r selection.Result) erro
 		return err
 	}
 
-	_, err = fmt.Fprintf(c.out, "Nothing is done yet. It cannot be undone; if you mean it: --confirm '%s'\n", r.Phrase())
+	_, err = fmt.Fprintf(
+		c.out,
+		"Nothing is done yet. It cannot be undone; if you mean it: --confirm '%s'\n",
+		r.Phrase(),
+	)
 
 	return err
 }
@@ -162,7 +198,12 @@ type assetChargeNow struct {
 
 // Run has assets charge at once.
 func (o *assetChargeNow) Run(ctx context.Context, c console) error {
-	return o.run(ctx, c, selection.Action{Kind: selection.ChargeNow, For: o.For}, "")
+	return o.run(
+		ctx,
+		c,
+		selection.Action{Kind: selection.ChargeNow, For: o.For},
+		"",
+	)
 }
 
 type assetReadyBy struct {
@@ -176,6 +217,7 @@ func (o *assetReadyBy) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return flex.Fail(flex.Invalid, "--at: %v", err)
 	}
+
 	return o.run(ctx, c, selection.Action{Kind: selection.ReadyBy, By: by}, "")
 }
 

@@ -46,7 +46,11 @@ type actRow struct {
 // Run lists acts.
 func (a *auditList) Run(ctx context.Context, c console) error {
 	if a.Limit < 1 || a.Limit > auditLimitMax {
-		return fmt.Errorf("--limit is 1 to %d, not %d: flexd audit export prints them all", auditLimitMax, a.Limit)
+		return fmt.Errorf(
+			"--limit is 1 to %d, not %d: flexd audit export prints them all",
+			auditLimitMax,
+			a.Limit,
+		)
 	}
 
 	h, err := a.open(ctx)
@@ -57,9 +61,22 @@ func (a *auditList) Run(ctx context.Context, c console) error {
 	defer h.Close()
 	rows := []actRow{}
 	err = h.DB.ReadAll(ctx, func(all *records.All) error {
-		acts, err := all.Acts(ctx, records.ActFilter{Who: a.Who, Act: a.Act, Limit: a.Limit})
+		acts, err := all.Acts(ctx, records.ActFilter{
+			Who:   a.Who,
+			Act:   a.Act,
+			Limit: a.Limit,
+		})
+
 		for _, x := range acts {
-			rows = append(rows, actRow{x.At, x.Who, x.Source, x.Act, x.Subject, x.Detail, x.Outcome})
+			rows = append(rows, actRow{
+				x.At,
+				x.Who,
+				x.Source,
+				x.Act,
+				x.Subject,
+				x.Detail,
+				x.Outcome,
+			})
 		}
 
 		return err
@@ -109,7 +126,8 @@ func (a *auditExport) Run(ctx context.Context, c console) error {
 		}
 
 		for _, l := range links {
-			if err := out.Encode(linkRow{l.Sequence, l.Hash, l.Text}); err != nil {
+			err := out.Encode(linkRow{l.Sequence, l.Hash, l.Text})
+			if err != nil {
 				return err
 			}
 
@@ -192,10 +210,19 @@ func (a *auditVerify) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	fmt.Fprintf(c.out, "%d links hold; the newest hash is %s\n", head.Sequence, head.Hash)
+	fmt.Fprintf(
+		c.out,
+		"%d links hold; the newest hash is %s\n",
+		head.Sequence,
+		head.Hash,
+	)
 
 	if unlinked > 0 {
-		fmt.Fprintf(c.out, "%d acts are in no link: they were written before the chain began, or by a flexd of before\n", unlinked)
+		fmt.Fprintf(
+			c.out,
+			"%d acts are in no link: they were written before the chain began, or by a flexd of before\n",
+			unlinked,
+		)
 	}
 
 	return nil
@@ -210,7 +237,12 @@ func (a *auditVerify) check(ctx context.Context, d *access.Service) error {
 
 	var checkpoint access.Checkpoint
 	if err := json.Unmarshal(text, &checkpoint); err != nil {
-		return flex.Fail(flex.Malformed, "%s is no checkpoint: %v", a.Checkpoint, err)
+		return flex.Fail(
+			flex.Malformed,
+			"%s is no checkpoint: %v",
+			a.Checkpoint,
+			err,
+		)
 	}
 
 	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(a.PublicKey))

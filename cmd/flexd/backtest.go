@@ -45,12 +45,19 @@ func (b *backtestCommand) Run(ctx context.Context, c console) error {
 			told = time.Now()
 		}
 	})
+
 	if len(result.Bills) == 0 {
-		return flex.Fail(flex.Invalid, "no day from %s to %s has all its loads and prices", test.From, test.To)
+		return flex.Fail(
+			flex.Invalid,
+			"no day from %s to %s has all its loads and prices",
+			test.From,
+			test.To,
+		)
 	}
 
 	if b.SVG != "" {
-		if err := os.WriteFile(b.SVG, []byte(result.SVG()), 0o644); err != nil {
+		err := os.WriteFile(b.SVG, []byte(result.SVG()), 0o644)
+		if err != nil {
 			return err
 		}
 	}
@@ -61,7 +68,10 @@ func (b *backtestCommand) Run(ctx context.Context, c console) error {
 // read makes the case of the flags.
 func (b *backtestCommand) read(ctx context.Context) (*backtest.Case, error) {
 	test := &backtest.Case{
-		Battery: home.Battery{Power: flex.FromKW(b.Power), Capacity: flex.FromKWh(b.Capacity)},
+		Battery: home.Battery{
+			Power:    flex.FromKW(b.Power),
+			Capacity: flex.FromKWh(b.Capacity),
+		},
 		Working: settle.Working,
 	}
 
@@ -95,7 +105,10 @@ func (b *backtestCommand) read(ctx context.Context) (*backtest.Case, error) {
 }
 
 // dynamic prices the case by the imported prices, which come out at 14:00 for the next day.
-func (b *backtestCommand) dynamic(ctx context.Context, test *backtest.Case) error {
+func (b *backtestCommand) dynamic(
+	ctx context.Context,
+	test *backtest.Case,
+) error {
 	h, err := b.open(ctx)
 	if err != nil {
 		return err
@@ -104,7 +117,15 @@ func (b *backtestCommand) dynamic(ctx context.Context, test *backtest.Case) erro
 	defer h.Close()
 	known := map[flex.Period]float64{}
 	err = h.DB.ReadAll(ctx, func(all *records.All) error {
-		ps, err := all.Prices(ctx, flex.Span{From: test.From.Add(-1).Start(), To: test.To.Add(4).Start()}, b.Source)
+		ps, err := all.Prices(
+			ctx,
+			flex.Span{
+				From: test.From.Add(-1).Start(),
+				To:   test.To.Add(4).Start(),
+			},
+			b.Source,
+		)
+
 		for _, p := range ps {
 			if p.Known {
 				known[p.Period] = p.Price.GBPPerMWh() / 10
@@ -114,7 +135,11 @@ func (b *backtestCommand) dynamic(ctx context.Context, test *backtest.Case) erro
 		return err
 	})
 
-	test.Buy = func(p flex.Period) (float64, bool) { v, ok := known[p]; return v, ok }
+	test.Buy = func(p flex.Period) (float64, bool) {
+		v, ok := known[p]
+		return v, ok
+	}
+
 	test.Sell = test.Buy
 	test.Known = func(at time.Time) time.Time {
 		day := flex.EFADay(flex.DayAt(at))
@@ -143,6 +168,9 @@ func (b *backtestCommand) fixed(test *backtest.Case) error {
 	}
 
 	test.Sell = func(flex.Period) (float64, bool) { return b.Export, true }
-	test.Known = func(at time.Time) time.Time { return flex.DayAt(at).Add(2).Start() }
+	test.Known = func(at time.Time) time.Time {
+		return flex.DayAt(at).Add(2).Start()
+	}
+
 	return nil
 }

@@ -14,7 +14,11 @@ import (
 
 // openBench opens a flexd to be measured, on the store at the URL, or on a temporary one if
 // that is empty. What is returned closes flexd and removes what was temporary.
-func openBench(ctx context.Context, database string, c console) (h *app.App, done func(), err error) {
+func openBench(
+	ctx context.Context,
+	database string,
+	c console,
+) (h *app.App, done func(), err error) {
 	remove := func() {}
 	if database == "" {
 		dir, err := os.MkdirTemp("", "flexd-bench-")
@@ -26,11 +30,20 @@ func openBench(ctx context.Context, database string, c console) (h *app.App, don
 		database = "sqlite:" + filepath.Join(dir, "flexd.db")
 	}
 
-	keys, err := keyring.NewRing([keyring.KeySize]byte{1}) // of a store that ends with the benchmark
+	keys, err := keyring.NewRing(
+		[keyring.KeySize]byte{1},
+	) // of a store that ends with the benchmark
 	if err == nil {
 		h, err = app.Open(ctx, app.Settings{
-			Database: database, Keys: keys, Environment: flex.Sandbox, AllowPrivateEndpoints: true, RateLimit: delivery.RateMax,
-			Log: slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+			Database:              database,
+			Keys:                  keys,
+			Environment:           flex.Sandbox,
+			AllowPrivateEndpoints: true,
+			RateLimit:             delivery.RateMax,
+			Log: slog.New(slog.NewTextHandler(
+				c.err,
+				&slog.HandlerOptions{Level: slog.LevelWarn},
+			)),
 		})
 	}
 

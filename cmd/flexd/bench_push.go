@@ -60,7 +60,11 @@ type pushBench struct {
 // Run prints the table.
 func (b *benchPushCommand) Run(ctx context.Context, c console) error {
 	if b.Rate < 1 || b.Seconds < 1 || b.Rate*b.Seconds > 1_000_000 {
-		return flex.Fail(flex.Invalid, "--rate times --seconds is 1 to 1000000 cars, not %d", b.Rate*b.Seconds)
+		return flex.Fail(
+			flex.Invalid,
+			"--rate times --seconds is 1 to 1000000 cars, not %d",
+			b.Rate*b.Seconds,
+		)
 	}
 
 	h, done, err := openBench(ctx, b.Database, c)
@@ -79,9 +83,14 @@ func (b *benchPushCommand) Run(ctx context.Context, c console) error {
 
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(ctx, l) }()
-	run := &pushBench{app: h, base: "http://" + l.Addr().String(), http: &http.Client{
-		Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 256},
-	}}
+	run := &pushBench{
+		app:  h,
+		base: "http://" + l.Addr().String(),
+		http: &http.Client{
+			Timeout:   30 * time.Second,
+			Transport: &http.Transport{MaxIdleConnsPerHost: 256},
+		},
+	}
 
 	rows, err := run.measure(ctx, b.Rate, b.Rate*b.Seconds)
 	if err != nil {
@@ -100,7 +109,10 @@ func (b *benchPushCommand) Run(ctx context.Context, c console) error {
 	return bench.Print(c.out, rows)
 }
 
-func (r *pushBench) measure(ctx context.Context, rate, n int) ([]bench.Row, error) {
+func (r *pushBench) measure(
+	ctx context.Context,
+	rate, n int,
+) ([]bench.Row, error) {
 	received, err := r.listen(ctx)
 	if err != nil {
 		return nil, err
@@ -111,8 +123,14 @@ func (r *pushBench) measure(ctx context.Context, rate, n int) ([]bench.Row, erro
 		return nil, err
 	}
 
-	set := delivery.Settings{URL: received, Rate: delivery.RateMax, Concurrency: 256}
-	if _, _, err := r.app.Push.SetEndpoint(ctx, org, records.ScheduleEndpoint, set); err != nil {
+	set := delivery.Settings{
+		URL:         received,
+		Rate:        delivery.RateMax,
+		Concurrency: 256,
+	}
+
+	_, _, err = r.app.Push.SetEndpoint(ctx, org, records.ScheduleEndpoint, set)
+	if err != nil {
 		return nil, err
 	}
 	if err := r.plugIn(ctx, rate); err != nil {
@@ -128,7 +146,8 @@ func (r *pushBench) measure(ctx context.Context, rate, n int) ([]bench.Row, erro
 	return append([]bench.Row{plugged}, bench.Row{
 		What:   fmt.Sprintf("%d new schedules delivered to one endpoint", n),
 		Target: fmt.Sprintf(">= %d a second", benchDeliverTarget),
-		Here:   fmt.Sprintf("%.0f a second", per), Met: per >= benchDeliverTarget,
+		Here:   fmt.Sprintf("%.0f a second", per),
+		Met:    per >= benchDeliverTarget,
 	}), nil
 }
 
@@ -139,8 +158,14 @@ func (r *pushBench) plugInRow(rate, n int) bench.Row {
 		return r.took[int(share*float64(len(r.took)-1))].Round(10 * time.Microsecond)
 	}
 	p99 := r.took[int(0.99*float64(len(r.took)-1))]
+
 	return bench.Row{
-		What:   fmt.Sprintf("plug-in sent to push arrived, %d cars at %d a second on %s", n, rate, r.app.DB.Engine()),
+		What: fmt.Sprintf(
+			"plug-in sent to push arrived, %d cars at %d a second on %s",
+			n,
+			rate,
+			r.app.DB.Engine(),
+		),
 		Target: fmt.Sprintf("p99 <= %v", benchPlugTarget),
 		Here:   fmt.Sprintf("p50 %v, p99 %v, worst %v", at(0.5), at(0.99), at(1)),
 		Met:    p99 <= benchPlugTarget,
@@ -154,7 +179,11 @@ func (r *pushBench) listen(ctx context.Context) (string, error) {
 		return "", err
 	}
 
-	s := &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second}
+	s := &http.Server{
+		Handler:           r,
+		ReadHeaderTimeout: 10 * time.Second,
+	}
+
 	go s.Serve(l)
 	context.AfterFunc(ctx, func() { s.Close() })
 
@@ -202,7 +231,10 @@ func (r *pushBench) onboard(ctx context.Context, n int) error {
 	for len(r.assets) < n {
 		in.Assets = nil
 		for i := range min(100, n-len(r.assets)) {
-			in.Assets = append(in.Assets, client.OnboardingAssetRequest{ExternalID: fmt.Sprintf("car-%d", len(r.assets)+i), Type: flex.Charger})
+			in.Assets = append(in.Assets, client.OnboardingAssetRequest{
+				ExternalID: fmt.Sprintf("car-%d", len(r.assets)+i),
+				Type:       flex.Charger,
+			})
 		}
 
 		out, err := api.Onboard(ctx, in)
@@ -220,7 +252,10 @@ func (r *pushBench) onboard(ctx context.Context, n int) error {
 
 // logIn gets the token that plug-ins are sent with.
 func (r *pushBench) logIn() error {
-	answer, err := r.http.PostForm(r.base+"/auth/token-form", url.Values{"username": {benchUser}, "password": {benchPassword}})
+	answer, err := r.http.PostForm(r.base+"/auth/token-form", url.Values{
+		"username": {benchUser},
+		"password": {benchPassword},
+	})
 	if err != nil {
 		return err
 	}
@@ -232,6 +267,7 @@ func (r *pushBench) logIn() error {
 
 	err = json.NewDecoder(answer.Body).Decode(&token)
 	r.token = token.Access
+
 	return err
 }
 
@@ -256,7 +292,11 @@ func (r *pushBench) await(ctx context.Context) error {
 	defer r.mu.Unlock()
 
 	if r.left > 0 {
-		return errors.Join(fmt.Errorf("%d pushes did not come", r.left), r.broken, ctx.Err())
+		return errors.Join(
+			fmt.Errorf("%d pushes did not come", r.left),
+			r.broken,
+			ctx.Err(),
+		)
 	}
 
 	return nil
@@ -271,19 +311,36 @@ func (r *pushBench) plugIn(ctx context.Context, rate int) error {
 	for i, a := range r.assets {
 		due := start.Add(time.Duration(i) * time.Second / time.Duration(rate))
 		time.Sleep(time.Until(due))
-		go r.event(ctx, a, due, "plug-in", `{"tariff":{"off_peak_times":"00:00-05:30, 23:30-24:00","timezone":"Europe/London"}}`)
+		go r.event(
+			ctx,
+			a,
+			due,
+			"plug-in",
+			`{"tariff":{"off_peak_times":"00:00-05:30, 23:30-24:00","timezone":"Europe/London"}}`,
+		)
 	}
 
 	return r.await(ctx)
 }
 
 // event posts an event of an asset that was due at the instant.
-func (r *pushBench) event(ctx context.Context, asset flex.AssetID, due time.Time, name, body string) {
+func (r *pushBench) event(
+	ctx context.Context,
+	asset flex.AssetID,
+	due time.Time,
+	name, body string,
+) {
 	r.mu.Lock()
 	r.asked[asset.String()] = due
 	r.mu.Unlock()
 	err := func() error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.base+"/entities/asset/"+asset.String()+"/event/"+name, strings.NewReader(body))
+		req, err := http.NewRequestWithContext(
+			ctx,
+			http.MethodPost,
+			r.base+"/entities/asset/"+asset.String()+"/event/"+name,
+			strings.NewReader(body),
+		)
+
 		if err != nil {
 			return err
 		}
@@ -300,11 +357,17 @@ func (r *pushBench) event(ctx context.Context, asset flex.AssetID, due time.Time
 		said, _ := io.ReadAll(answer.Body)
 
 		if answer.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s: %d %s", name, answer.StatusCode, bytes.TrimSpace(said))
+			return fmt.Errorf(
+				"%s: %d %s",
+				name,
+				answer.StatusCode,
+				bytes.TrimSpace(said),
+			)
 		}
 
 		return nil
 	}()
+
 	if err != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -314,10 +377,19 @@ func (r *pushBench) event(ctx context.Context, asset flex.AssetID, due time.Time
 
 // drain holds the pushes back while every car is planned anew, and returns how many a
 // second then arrive.
-func (r *pushBench) drain(ctx context.Context, org flex.OrgID, set delivery.Settings) (float64, error) {
+func (r *pushBench) drain(
+	ctx context.Context,
+	org flex.OrgID,
+	set delivery.Settings,
+) (float64, error) {
 	off, on := false, true
 	set.Enabled = &off
-	if _, _, err := r.app.Push.SetEndpoint(ctx, org, records.ScheduleEndpoint, set); err != nil {
+	if _, _, err := r.app.Push.SetEndpoint(
+		ctx,
+		org,
+		records.ScheduleEndpoint,
+		set,
+	); err != nil {
 		return 0, err
 	}
 
@@ -328,7 +400,13 @@ func (r *pushBench) drain(ctx context.Context, org flex.OrgID, set delivery.Sett
 	for range 32 {
 		wait.Go(func() {
 			for a := range next {
-				r.event(ctx, a, time.Now(), "intent", `{"intent":{"energy_required_kwh":1,"ready_by":"2026-01-01T07:00:00Z","charging_mode":"minimise_charging_time"}}`)
+				r.event(
+					ctx,
+					a,
+					time.Now(),
+					"intent",
+					`{"intent":{"energy_required_kwh":1,"ready_by":"2026-01-01T07:00:00Z","charging_mode":"minimise_charging_time"}}`,
+				)
 			}
 		})
 	}
@@ -342,10 +420,16 @@ func (r *pushBench) drain(ctx context.Context, org flex.OrgID, set delivery.Sett
 	set.Enabled = &on
 	start := time.Now()
 
-	if _, _, err := r.app.Push.SetEndpoint(ctx, org, records.ScheduleEndpoint, set); err != nil {
+	if _, _, err := r.app.Push.SetEndpoint(
+		ctx,
+		org,
+		records.ScheduleEndpoint,
+		set,
+	); err != nil {
 		return 0, err
 	}
 
 	err := r.await(ctx)
+
 	return float64(len(r.assets)) / time.Since(start).Seconds(), err
 }

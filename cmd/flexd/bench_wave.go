@@ -51,10 +51,19 @@ func (b *benchWaveCommand) Run(ctx context.Context, c console) (err error) {
 	carsInReach := b.Cars >= 1 && b.Cars <= 1_000_000
 	processesInReach := b.Houses >= 1 && b.Houses <= 16
 	if !carsInReach || !processesInReach {
-		return flex.Fail(flex.Invalid, "--cars is 1 to 1000000 and --houses 1 to 16, not %d and %d", b.Cars, b.Houses)
+		return flex.Fail(
+			flex.Invalid,
+			"--cars is 1 to 1000000 and --houses 1 to 16, not %d and %d",
+			b.Cars,
+			b.Houses,
+		)
 	}
+
 	if b.Houses > 1 && !strings.HasPrefix(b.Database, "postgres") {
-		return flex.Fail(flex.Invalid, "several houses share a store on PostgreSQL: give --database postgres://…")
+		return flex.Fail(
+			flex.Invalid,
+			"several houses share a store on PostgreSQL: give --database postgres://…",
+		)
 	}
 
 	h, done, err := openBench(ctx, b.Database, c)
@@ -73,6 +82,7 @@ func (b *benchWaveCommand) Run(ctx context.Context, c console) (err error) {
 	if err != nil {
 		return err
 	}
+
 	if b.JSON {
 		return c.json(rows)
 	}
@@ -82,7 +92,11 @@ func (b *benchWaveCommand) Run(ctx context.Context, c console) (err error) {
 
 // measure has a wave planned and delivered by this process alone, and if there are to be
 // more, another by all of them.
-func (w *waveBench) measure(ctx context.Context, b *benchWaveCommand, c console) ([]bench.Row, error) {
+func (w *waveBench) measure(
+	ctx context.Context,
+	b *benchWaveCommand,
+	c console,
+) ([]bench.Row, error) {
 	stop, err := w.listen(ctx)
 	if err != nil {
 		return nil, err
@@ -127,8 +141,9 @@ func (w *waveBench) measure(ctx context.Context, b *benchWaveCommand, c console)
 
 // waved is a wave that was planned and delivered.
 type waved struct {
-	planned, delivered time.Duration
-	by                 []waveShare // each process's
+	planned   time.Duration
+	delivered time.Duration
+	by        []waveShare // each process's
 }
 
 func (v *waved) sum() (s waveShare) {
@@ -137,6 +152,7 @@ func (v *waved) sum() (s waveShare) {
 		s.Tried += p.Tried
 		s.MiB = max(s.MiB, p.MiB)
 	}
+
 	return s
 }
 
@@ -146,6 +162,7 @@ func (v *waved) list(of func(waveShare) int) string {
 	for _, p := range v.by {
 		parts = append(parts, fmt.Sprint(of(p)))
 	}
+
 	return strings.Join(parts, " + ")
 }
 
@@ -160,7 +177,13 @@ func (w *waveBench) rows(v waved, alone *waved) []bench.Row {
 
 	target = target * time.Duration(n) / benchWaveCars
 	rows := []bench.Row{{
-		What:   fmt.Sprintf("wave: %d plugged-in cars planned anew on %s by %d, %d changed and stored", n, w.DB.Engine(), len(v.by), sum.Changed),
+		What: fmt.Sprintf(
+			"wave: %d plugged-in cars planned anew on %s by %d, %d changed and stored",
+			n,
+			w.DB.Engine(),
+			len(v.by),
+			sum.Changed,
+		),
 		Target: fmt.Sprintf("<= %v", target),
 		Here:   v.planned.Round(time.Millisecond).String(),
 		Met:    v.planned <= target,
@@ -185,12 +208,19 @@ func (w *waveBench) resources(n int, v waved) []bench.Row {
 	}, {
 		What:   fmt.Sprintf("%d pushes delivered by %d", n, len(v.by)),
 		Target: fmt.Sprintf(">= %d a second", benchDeliverTarget),
-		Here:   fmt.Sprintf("%.0f a second", float64(n)/v.delivered.Seconds()), Met: float64(n) >= benchDeliverTarget*v.delivered.Seconds(),
+		Here:   fmt.Sprintf("%.0f a second", float64(n)/v.delivered.Seconds()),
+		Met:    float64(n) >= benchDeliverTarget*v.delivered.Seconds(),
 	}, {
 
-		What: "of them twice", Target: "0", Here: fmt.Sprint(w.sink.twice), Met: w.sink.twice == 0,
+		What:   "of them twice",
+		Target: "0",
+		Here:   fmt.Sprint(w.sink.twice),
+		Met:    w.sink.twice == 0,
 	}, {
-		What: "an older schedule after a newer", Target: "0", Here: fmt.Sprint(w.sink.older), Met: w.sink.older == 0,
+		What:   "an older schedule after a newer",
+		Target: "0",
+		Here:   fmt.Sprint(w.sink.older),
+		Met:    w.sink.older == 0,
 	}}
 }
 
@@ -198,14 +228,38 @@ func (w *waveBench) resources(n int, v waved) []bench.Row {
 func besideAlone(n int, v waved, alone *waved) []bench.Row {
 	sum := v.sum()
 	times := func(one, all time.Duration) string {
-		return fmt.Sprintf("%v, %.2f times as long", one.Round(time.Millisecond), one.Seconds()/all.Seconds())
+		return fmt.Sprintf(
+			"%v, %.2f times as long",
+			one.Round(time.Millisecond),
+			one.Seconds()/all.Seconds(),
+		)
 	}
 
 	return []bench.Row{
-		{What: "schedules changed, by each process", Target: "each once", Here: v.list(func(s waveShare) int { return s.Changed }), Met: sum.Changed == n},
-		{What: "pushes, by each process", Target: "each once", Here: v.list(func(s waveShare) int { return s.Tried }), Met: sum.Tried == n},
-		{What: "such a wave by one process alone", Target: "to compare", Here: times(alone.planned, v.planned), Met: true},
-		{What: "such a delivery by one process alone", Target: "to compare", Here: times(alone.delivered, v.delivered), Met: true},
+		{
+			What:   "schedules changed, by each process",
+			Target: "each once",
+			Here:   v.list(func(s waveShare) int { return s.Changed }),
+			Met:    sum.Changed == n,
+		},
+		{
+			What:   "pushes, by each process",
+			Target: "each once",
+			Here:   v.list(func(s waveShare) int { return s.Tried }),
+			Met:    sum.Tried == n,
+		},
+		{
+			What:   "such a wave by one process alone",
+			Target: "to compare",
+			Here:   times(alone.planned, v.planned),
+			Met:    true,
+		},
+		{
+			What:   "such a delivery by one process alone",
+			Target: "to compare",
+			Here:   times(alone.delivered, v.delivered),
+			Met:    true,
+		},
 	}
 }
 
@@ -222,7 +276,12 @@ func (w *waveBench) prepare(ctx context.Context, n int) error {
 	defer stop()
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(serving, l) }()
-	made := &pushBench{app: h, base: "http://" + l.Addr().String(), http: &http.Client{Timeout: 30 * time.Second}}
+	made := &pushBench{
+		app:  h,
+		base: "http://" + l.Addr().String(),
+		http: &http.Client{Timeout: 30 * time.Second},
+	}
+
 	w.org, err = made.prepare(ctx, n)
 	if err != nil {
 		return err
@@ -253,65 +312,114 @@ func (w *waveBench) plugIn(ctx context.Context) error {
 	const workers = 64
 	var wait sync.WaitGroup
 	errs := make([]error, workers)
-	ready := flex.WallTime(time.Duration(time.Now().Add(benchNight).In(flex.London).Hour()) * time.Hour)
+	ready := flex.WallTime(time.Duration(time.Now().Add(
+		benchNight,
+	).In(flex.London).Hour()) * time.Hour)
 
 	for worker := range workers {
 		wait.Go(func() {
 			for i := worker; i < len(w.cars) && errs[worker] == nil; i += workers {
-				in := flex.Intent{Need: flex.WattHours(5000 + 100*(i*7919%200)), ReadyByLocal: &ready, ReadyBy: time.Now().Add(benchNight), Mode: flex.Minimise}
-				errs[worker] = w.Control.Event(ctx, w.org, w.cars[i], control.Event{Kind: control.PlugIn, Intent: &in})
+				in := flex.Intent{
+					Need:         flex.WattHours(5000 + 100*(i*7919%200)),
+					ReadyByLocal: &ready,
+					ReadyBy:      time.Now().Add(benchNight),
+					Mode:         flex.Minimise,
+				}
+
+				errs[worker] = w.Control.Event(
+					ctx,
+					w.org,
+					w.cars[i],
+					control.Event{
+						Kind:   control.PlugIn,
+						Intent: &in,
+					},
+				)
 			}
 		})
 	}
 
 	wait.Wait()
+
 	return errors.Join(errs...)
 }
 
 // publish makes prices known from now on, in £/MWh by half-hour.
-func (w *waveBench) publish(ctx context.Context, price func(i int) float64) error {
+func (w *waveBench) publish(
+	ctx context.Context,
+	price func(i int) float64,
+) error {
 	var ps []flex.PricedPeriod
 	for i := range 2 * int(benchNight/flex.HalfHour) {
-		ps = append(ps, flex.PricedPeriod{Period: flex.PeriodAt(time.Now()).Add(i), Price: flex.FromGBPPerMWh(price(i)), Known: true})
+		ps = append(ps, flex.PricedPeriod{
+			Period: flex.PeriodAt(time.Now()).Add(i),
+			Price:  flex.FromGBPPerMWh(price(i)),
+			Known:  true,
+		})
 	}
+
 	return w.Publish(ctx, "bench", time.Time{}, ps)
 }
 
 // rest lets the organisation's time pass that must lie between two waves of an asset.
 func (w *waveBench) rest(ctx context.Context) error {
-	return w.DB.Write(ctx, w.org, func(tx *records.Tx) error { return tx.SetClock(ctx, control.MarketRest+time.Minute) })
+	return w.DB.Write(ctx, w.org, func(tx *records.Tx) error {
+		return tx.SetClock(ctx, control.MarketRest+time.Minute)
+	})
 }
 
 // wave makes prices known and has all processes plan the fleet anew and then deliver what
 // changed.
-func (w *waveBench) wave(ctx context.Context, price func(i int) float64) (v waved, err error) {
+func (w *waveBench) wave(
+	ctx context.Context,
+	price func(i int) float64,
+) (v waved, err error) {
 	if err := w.publish(ctx, price); err != nil {
 		return v, err
 	}
 
 	v.by = make([]waveShare, 1+len(w.others))
-	v.planned, err = w.all(v.by, func(h waveWorker) (waveShare, error) { return h.plan(ctx) })
+	v.planned, err = w.all(v.by, func(h waveWorker) (waveShare, error) {
+		return h.plan(ctx)
+	})
 	if err != nil {
 		return v, err
 	}
 
 	all := w.sink.expect(len(w.cars))
 
-	set := delivery.Settings{URL: w.sink.url, Rate: delivery.RateMax, Concurrency: 256}
-	if _, _, err := w.Push.SetEndpoint(ctx, w.org, records.ScheduleEndpoint, set); err != nil {
+	set := delivery.Settings{
+		URL:         w.sink.url,
+		Rate:        delivery.RateMax,
+		Concurrency: 256,
+	}
+
+	if _, _, err := w.Push.SetEndpoint(
+		ctx,
+		w.org,
+		records.ScheduleEndpoint,
+		set,
+	); err != nil {
 		return v, err
 	}
 
 	v.delivered, err = w.deliverAll(ctx, v.by, all)
+
 	return v, err
 }
 
 // deliverAll has all processes deliver until every push has come, and returns how long it took.
-func (w *waveBench) deliverAll(ctx context.Context, by []waveShare, all <-chan struct{}) (took time.Duration, err error) {
+func (w *waveBench) deliverAll(
+	ctx context.Context,
+	by []waveShare,
+	all <-chan struct{},
+) (took time.Duration, err error) {
 	start := time.Now()
 	delivered := make(chan error, 1)
 	go func() {
-		_, err := w.all(by, func(h waveWorker) (waveShare, error) { return h.deliver(ctx) })
+		_, err := w.all(by, func(h waveWorker) (waveShare, error) {
+			return h.deliver(ctx)
+		})
 		delivered <- err
 	}()
 
@@ -324,11 +432,15 @@ func (w *waveBench) deliverAll(ctx context.Context, by []waveShare, all <-chan s
 	}
 
 	took = time.Since(start)
+
 	return took, errors.Join(err, <-delivered)
 }
 
 // all has every process do something at once, and adds up what each did.
-func (w *waveBench) all(by []waveShare, do func(waveWorker) (waveShare, error)) (took time.Duration, err error) {
+func (w *waveBench) all(
+	by []waveShare,
+	do func(waveWorker) (waveShare, error),
+) (took time.Duration, err error) {
 	workers := []waveWorker{w.ownWorker}
 	for _, p := range w.others {
 		workers = append(workers, p)
@@ -342,22 +454,33 @@ func (w *waveBench) all(by []waveShare, do func(waveWorker) (waveShare, error)) 
 		wait.Go(func() {
 			var s waveShare
 			s, errs[i] = do(worker)
-			by[i] = waveShare{by[i].Changed + s.Changed, by[i].Tried + s.Tried, max(by[i].MiB, s.MiB), ""}
+			by[i] = waveShare{
+				by[i].Changed + s.Changed,
+				by[i].Tried + s.Tried,
+				max(by[i].MiB, s.MiB),
+				"",
+			}
 		})
 	}
 
 	wait.Wait()
+
 	return time.Since(start), errors.Join(errs...)
 }
 
 // peakMemory returns the most memory that the process held until the context ended, in MiB.
 func peakMemory(ctx context.Context) (mib int) {
-	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	s := []metrics.Sample{
+		{Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"},
+	}
+
 	for ctx.Err() == nil {
 		metrics.Read(s)
 		mib = max(mib, int((s[0].Value.Uint64()-s[1].Value.Uint64())>>20))
 		time.Sleep(10 * time.Millisecond)
 	}
+
 	return mib
 }
 
@@ -366,12 +489,13 @@ func peakMemory(ctx context.Context) (mib int) {
 type waveSink struct {
 	url string
 
-	mu           sync.Mutex
-	left         int // pushes still expected
-	all          chan struct{}
-	got          map[string]struct{} // webhook ids
-	newest       map[string]int64    // generations, by asset
-	twice, older int
+	mu     sync.Mutex
+	left   int // pushes still expected
+	all    chan struct{}
+	got    map[string]struct{} // webhook ids
+	newest map[string]int64    // generations, by asset
+	twice  int
+	older  int
 }
 
 // expect begins to count n new pushes, and returns what is closed when all have come.
@@ -417,7 +541,11 @@ func (w *waveBench) listen(ctx context.Context) (stop func(), err error) {
 	s.url = "http://" + l.Addr().String() + "/{external_id}"
 	s.got = map[string]struct{}{}
 	s.newest = map[string]int64{}
-	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: 10 * time.Second,
+	}
+
 	go server.Serve(l)
 
 	return func() { server.Close() }, nil

@@ -46,6 +46,7 @@ func (o ownWorker) plan(ctx context.Context) (s waveShare, err error) {
 	go func() { peak <- peakMemory(watching) }()
 	r, err := o.Control.PlanDue(ctx)
 	stop()
+
 	return waveShare{Changed: r.Did, MiB: <-peak}, err
 }
 
@@ -60,6 +61,7 @@ func (o ownWorker) deliver(ctx context.Context) (s waveShare, err error) {
 	}
 
 	s.Tried -= before
+
 	return s, err
 }
 
@@ -147,13 +149,28 @@ type process struct {
 
 // startWorker starts a further process of this program and returns when it is ready. It is
 // killed when the context ends.
-func startWorker(ctx context.Context, database string, org flex.OrgID, c console) (*process, error) {
+func startWorker(
+	ctx context.Context,
+	database string,
+	org flex.OrgID,
+	c console,
+) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 
-	p := &process{cmd: exec.CommandContext(ctx, self, "bench", "worker", "--database", database, "--org", org.String())}
+	p := &process{cmd: exec.CommandContext(
+		ctx,
+		self,
+		"bench",
+		"worker",
+		"--database",
+		database,
+		"--org",
+		org.String(),
+	)}
+
 	p.cmd.Stderr = c.err
 	p.in, err = p.cmd.StdinPipe()
 	if err != nil {
@@ -182,6 +199,7 @@ func (p *process) answer() (s waveShare, err error) {
 	if err == nil && s.Error != "" {
 		err = fmt.Errorf("process %d: %s", p.cmd.Process.Pid, s.Error)
 	}
+
 	return s, err
 }
 
@@ -192,8 +210,12 @@ func (p *process) order(what string) (waveShare, error) {
 	return p.answer()
 }
 
-func (p *process) plan(context.Context) (waveShare, error)    { return p.order(orderPlan) }
-func (p *process) deliver(context.Context) (waveShare, error) { return p.order(orderDeliver) }
+func (p *process) plan(context.Context) (waveShare, error) {
+	return p.order(orderPlan)
+}
+func (p *process) deliver(context.Context) (waveShare, error) {
+	return p.order(orderDeliver)
+}
 
 // end has the process end and waits for it.
 func (p *process) end() error {

@@ -46,12 +46,16 @@ type booksOrg struct {
 func (b booksOrg) of() ofOrg { return ofOrg{store: b.store, Org: b.Name} }
 
 // read does something with the organisation's books that changes nothing.
-func (b booksOrg) read(ctx context.Context, do func(*app.App, flex.Org) error) error {
+func (b booksOrg) read(
+	ctx context.Context,
+	do func(*app.App, flex.Org) error,
+) error {
 	h, org, err := b.of().openOrg(ctx)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
+
 	return do(h, org)
 }
 
@@ -79,14 +83,20 @@ func (b *booksClose) Run(ctx context.Context, c console) error {
 	}
 
 	of := ofOrg{store: b.store, Org: b.Name}
-	return of.actOn(ctx, "close month", month.String(), func(h *app.App, org flex.Org) error {
-		months, err := h.Books.Close(ctx, org.ID, month, commandLine)
-		if err != nil {
-			return err
-		}
 
-		return printMonths(c, months, b.JSON)
-	})
+	return of.actOn(
+		ctx,
+		"close month",
+		month.String(),
+		func(h *app.App, org flex.Org) error {
+			months, err := h.Books.Close(ctx, org.ID, month, commandLine)
+			if err != nil {
+				return err
+			}
+
+			return printMonths(c, months, b.JSON)
+		},
+	)
 }
 
 type booksMonths struct {
@@ -108,7 +118,14 @@ func (b *booksMonths) Run(ctx context.Context, c console) error {
 func printMonths(c console, months []records.ClosedMonth, asJSON bool) error {
 	rows := make([]monthRow, len(months))
 	for i, m := range months {
-		rows[i] = monthRow{m.Month.String(), m.ClosedAt, m.ClosedBy, m.Transactions, hex.EncodeToString(m.Hash[:]), m.Balance}
+		rows[i] = monthRow{
+			m.Month.String(),
+			m.ClosedAt,
+			m.ClosedBy,
+			m.Transactions,
+			hex.EncodeToString(m.Hash[:]),
+			m.Balance,
+		}
 	}
 
 	if asJSON {
@@ -119,7 +136,15 @@ func printMonths(c console, months []records.ClosedMonth, asJSON bool) error {
 	fmt.Fprintln(t, "MONTH\tCLOSED\tBY\tTRANSACTIONS\tTRIAL BALANCE SHA-256")
 
 	for _, r := range rows {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", r.Month, r.ClosedAt.Format(time.RFC3339), r.ClosedBy, r.Transactions, r.Hash)
+		fmt.Fprintf(
+			t,
+			"%s\t%s\t%s\t%d\t%s\n",
+			r.Month,
+			r.ClosedAt.Format(time.RFC3339),
+			r.ClosedBy,
+			r.Transactions,
+			r.Hash,
+		)
 	}
 
 	return t.Flush()
@@ -172,7 +197,14 @@ func reportBalance(b books.Balance) balanceReport {
 		return balanceRow{name, a.Opening, a.Debits, -a.Credits, a.Closing()}
 	}
 
-	r := balanceReport{From: b.From.String(), AsOf: b.To.String(), Closed: b.Closed, Accounts: []balanceRow{}, Total: row("total", b.Total())}
+	r := balanceReport{
+		From:     b.From.String(),
+		AsOf:     b.To.String(),
+		Closed:   b.Closed,
+		Accounts: []balanceRow{},
+		Total:    row("total", b.Total()),
+	}
+
 	for _, l := range b.Lines {
 		r.Accounts = append(r.Accounts, row(string(l.Account), l))
 	}
@@ -186,11 +218,26 @@ func printBalance(c console, b books.Balance) error {
 		state = "closed"
 	}
 
-	fmt.Fprintf(c.out, "%s to %s, the month is %s; pounds, a credit is negative\n", b.From, b.To, state)
+	fmt.Fprintf(
+		c.out,
+		"%s to %s, the month is %s; pounds, a credit is negative\n",
+		b.From,
+		b.To,
+		state,
+	)
+
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "ACCOUNT\tOPENING\tDEBITS\tCREDITS\tCLOSING\t")
 	line := func(name string, a ledger.AccountTotals) {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t\n", name, books.Decimal(a.Opening), books.Decimal(a.Debits), books.Decimal(a.Credits), books.Decimal(a.Closing()))
+		fmt.Fprintf(
+			t,
+			"%s\t%s\t%s\t%s\t%s\t\n",
+			name,
+			books.Decimal(a.Opening),
+			books.Decimal(a.Debits),
+			books.Decimal(a.Credits),
+			books.Decimal(a.Closing()),
+		)
 	}
 
 	for _, l := range b.Lines {
@@ -198,6 +245,7 @@ func printBalance(c console, b books.Balance) error {
 	}
 
 	line("total", b.Total())
+
 	return t.Flush()
 }
 
@@ -233,7 +281,13 @@ func (b *booksExport) Run(ctx context.Context, c console) error {
 		}
 
 		if err == nil {
-			fmt.Fprintf(c.err, "%d postings, debits %s, credits %s\n", sum.Postings, sum.Debits, sum.Credit)
+			fmt.Fprintf(
+				c.err,
+				"%d postings, debits %s, credits %s\n",
+				sum.Postings,
+				sum.Debits,
+				sum.Credit,
+			)
 		}
 
 		return err
@@ -241,16 +295,31 @@ func (b *booksExport) Run(ctx context.Context, c console) error {
 }
 
 func (b *booksExport) export() (e books.Export, err error) {
-	e = books.Export{Format: books.Format(b.Format), Per: books.Per(b.Per), TaxRate: b.TaxRate, Accounts: map[ledger.Account]string{}}
+	e = books.Export{
+		Format:   books.Format(b.Format),
+		Per:      books.Per(b.Per),
+		TaxRate:  b.TaxRate,
+		Accounts: map[ledger.Account]string{},
+	}
+
 	imported := e.Format == books.Xero || e.Format == books.QuickBooks
 	if imported && b.Out == "-" {
-		return e, flex.Fail(flex.Invalid, "--format %s needs --out FILE: its file has no last line by which a part could be known", b.Format)
+		return e, flex.Fail(
+			flex.Invalid,
+			"--format %s needs --out FILE: its file has no last line by which a part could be known",
+			b.Format,
+		)
 	}
 
 	for name, code := range b.Accounts {
 		a := ledger.Account(name)
 		if !slices.Contains(ledger.Accounts, a) {
-			return e, flex.Fail(flex.Invalid, "--account: %q is none of %v", name, ledger.Accounts)
+			return e, flex.Fail(
+				flex.Invalid,
+				"--account: %q is none of %v",
+				name,
+				ledger.Accounts,
+			)
 		}
 		e.Accounts[a] = strings.TrimSpace(code)
 	}
@@ -261,6 +330,7 @@ func (b *booksExport) export() (e books.Export, err error) {
 	}
 
 	e.To, err = optionalDay("--to", b.To)
+
 	return e, err
 }
 
@@ -272,7 +342,12 @@ func optionalDay(flag, text string) (flex.Day, error) {
 
 	d, err := flex.ParseDay(text)
 	if err != nil {
-		return d, flex.Fail(flex.Invalid, "%s: a day is written YYYY-MM-DD, not %q", flag, text)
+		return d, flex.Fail(
+			flex.Invalid,
+			"%s: a day is written YYYY-MM-DD, not %q",
+			flag,
+			text,
+		)
 	}
 
 	return d, nil

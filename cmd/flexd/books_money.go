@@ -26,11 +26,15 @@ type poundsFlag flex.Pence
 // here and another elsewhere.
 func (p *poundsFlag) UnmarshalText(text []byte) error {
 	if !amountForm.Match(text) {
-		return fmt.Errorf("an amount is written in pounds and pence, as in 123.45, not %q", text)
+		return fmt.Errorf(
+			"an amount is written in pounds and pence, as in 123.45, not %q",
+			text,
+		)
 	}
 	whole, part, _ := strings.Cut(string(text), ".")
 	pence, err := strconv.ParseInt(whole+(part + "00")[:2], 10, 64)
 	*p = poundsFlag(pence)
+
 	return err
 }
 
@@ -45,12 +49,19 @@ type booksReceive struct {
 
 // receipt reads the flags.
 func (b *booksReceive) receipt() (r books.Receipt, err error) {
-	r = books.Receipt{Counterparty: b.Counterparty, Amount: flex.Pence(b.Amount), Reference: b.Reference, By: commandLine}
+	r = books.Receipt{
+		Counterparty: b.Counterparty,
+		Amount:       flex.Pence(b.Amount),
+		Reference:    b.Reference,
+		By:           commandLine,
+	}
+
 	r.Month, err = ledger.ParseMonth(b.Month)
 	if err != nil {
 		return r, err
 	}
 	r.On, err = optionalDay("--on", b.On)
+
 	return r, err
 }
 
@@ -61,15 +72,27 @@ func (b *booksReceive) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	subject := fmt.Sprintf("%s %s %s %s", b.Counterparty, b.Month, b.Reference, r.Amount)
-	return b.of().actOn(ctx, "receive market money", subject, func(h *app.App, org flex.Org) error {
-		posted, err := h.Books.Receive(ctx, org.ID, r)
-		if err != nil {
-			return err
-		}
+	subject := fmt.Sprintf(
+		"%s %s %s %s",
+		b.Counterparty,
+		b.Month,
+		b.Reference,
+		r.Amount,
+	)
 
-		return printPosted(c, posted, r.Amount)
-	})
+	return b.of().actOn(
+		ctx,
+		"receive market money",
+		subject,
+		func(h *app.App, org flex.Org) error {
+			posted, err := h.Books.Receive(ctx, org.ID, r)
+			if err != nil {
+				return err
+			}
+
+			return printPosted(c, posted, r.Amount)
+		},
+	)
 }
 
 func printPosted(c console, posted bool, amount flex.Pence) error {
@@ -78,6 +101,7 @@ func printPosted(c console, posted bool, amount flex.Pence) error {
 		word = "booked before, nothing changed"
 	}
 	_, err := fmt.Fprintf(c.out, "%s  %s\n", amount, word)
+
 	return err
 }
 
@@ -105,12 +129,32 @@ func (b *booksMarket) Run(ctx context.Context, c console) error {
 
 		rows := make([]marketRow, len(money))
 		for i, m := range money {
-			rows[i] = marketRow{m.Counterparty, m.Month.String(), m.Expected, m.Received, m.WrittenOff, m.Difference()}
+			rows[i] = marketRow{
+				m.Counterparty,
+				m.Month.String(),
+				m.Expected,
+				m.Received,
+				m.WrittenOff,
+				m.Difference(),
+			}
 		}
 
-		return list(c, b.JSON, rows, "COUNTERPARTY\tMONTH\tEXPECTED\tRECEIVED\tWRITTEN OFF\tDIFFERENCE", func(r marketRow) []any {
-			return []any{r.Counterparty, r.Month, r.Expected, r.Received, r.WrittenOff, r.Difference}
-		})
+		return list(
+			c,
+			b.JSON,
+			rows,
+			"COUNTERPARTY\tMONTH\tEXPECTED\tRECEIVED\tWRITTEN OFF\tDIFFERENCE",
+			func(r marketRow) []any {
+				return []any{
+					r.Counterparty,
+					r.Month,
+					r.Expected,
+					r.Received,
+					r.WrittenOff,
+					r.Difference,
+				}
+			},
+		)
 	})
 }
 
@@ -135,13 +179,25 @@ func (b *booksOwed) Run(ctx context.Context, c console) error {
 
 		if b.JSON {
 			return c.json(map[string]any{
-				"as_of": o.AsOf.String(), "sites": o.Sites, "owed_pence": o.Total, "age_days": books.Ages, "owed_by_age_pence": o.ByAge,
-				"in_flight_pence": o.InFlight, "overdrawn_pence": o.Overdraw,
+				"as_of":             o.AsOf.String(),
+				"sites":             o.Sites,
+				"owed_pence":        o.Total,
+				"age_days":          books.Ages,
+				"owed_by_age_pence": o.ByAge,
+				"in_flight_pence":   o.InFlight,
+				"overdrawn_pence":   o.Overdraw,
 			})
 		}
 
 		t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-		fmt.Fprintf(t, "owed on %s\t%s\tto users of %d sites\n", o.AsOf, o.Total, o.Sites)
+		fmt.Fprintf(
+			t,
+			"owed on %s\t%s\tto users of %d sites\n",
+			o.AsOf,
+			o.Total,
+			o.Sites,
+		)
+
 		from := 0
 
 		for i, sum := range o.ByAge {
@@ -154,7 +210,13 @@ func (b *booksOwed) Run(ctx context.Context, c console) error {
 			fmt.Fprintf(t, "  %s\t%s\t\n", words, sum)
 		}
 
-		fmt.Fprintf(t, "in flight to banks\t%s\t\nbalances below nothing\t%s\t\n", o.InFlight, o.Overdraw)
+		fmt.Fprintf(
+			t,
+			"in flight to banks\t%s\t\nbalances below nothing\t%s\t\n",
+			o.InFlight,
+			o.Overdraw,
+		)
+
 		return t.Flush()
 	})
 }
@@ -176,13 +238,25 @@ type unclaimedRow struct {
 // Run lists the unclaimed balances, or moves those that are due.
 func (b *booksUnclaimed) Run(ctx context.Context, c console) error {
 	if b.Move {
-		return b.of().actOn(ctx, "move unclaimed balances", b.Reason, func(h *app.App, org flex.Org) error {
-			moved, err := h.Books.MoveUnclaimed(ctx, org.ID, commandLine, b.Reason)
-			if err != nil {
-				return err
-			}
-			return b.print(c, moved)
-		})
+		return b.of().actOn(
+			ctx,
+			"move unclaimed balances",
+			b.Reason,
+			func(h *app.App, org flex.Org) error {
+				moved, err := h.Books.MoveUnclaimed(
+					ctx,
+					org.ID,
+					commandLine,
+					b.Reason,
+				)
+
+				if err != nil {
+					return err
+				}
+
+				return b.print(c, moved)
+			},
+		)
 	}
 
 	return b.read(ctx, func(h *app.App, org flex.Org) error {
@@ -190,6 +264,7 @@ func (b *booksUnclaimed) Run(ctx context.Context, c console) error {
 		if err != nil {
 			return err
 		}
+
 		return b.print(c, us)
 	})
 }
@@ -200,9 +275,15 @@ func (b *booksUnclaimed) print(c console, us []books.Unclaimed) error {
 		rows[i] = unclaimedRow{u.SiteID, u.Balance, u.LastMoved, u.Due}
 	}
 
-	return list(c, b.JSON, rows, "SITE\tBALANCE\tLAST MOVED\tDUE", func(r unclaimedRow) []any {
-		return []any{r.SiteID, r.Balance, r.LastMoved, r.Due}
-	})
+	return list(
+		c,
+		b.JSON,
+		rows,
+		"SITE\tBALANCE\tLAST MOVED\tDUE",
+		func(r unclaimedRow) []any {
+			return []any{r.SiteID, r.Balance, r.LastMoved, r.Due}
+		},
+	)
 }
 
 // giftFlags are what every decision about money needs.
@@ -221,18 +302,35 @@ type booksGoodwill struct {
 
 // Run gives goodwill.
 func (b *booksGoodwill) Run(ctx context.Context, c console) error {
-	return giveGift(ctx, c, ofOrg{store: b.store, Org: b.Name}, b.giftFlags.gift(b.Site, books.Goodwill))
+	return giveGift(
+		ctx,
+		c,
+		ofOrg{store: b.store, Org: b.Name},
+		b.giftFlags.gift(b.Site, books.Goodwill),
+	)
 }
 
 func (f giftFlags) gift(site flex.SiteID, kind ledger.Kind) books.Gift {
-	return books.Gift{SiteID: site, Kind: kind, Amount: flex.Pence(f.Amount), Reason: f.Reason, Reference: f.Reference, By: commandLine}
+	return books.Gift{
+		SiteID:    site,
+		Kind:      kind,
+		Amount:    flex.Pence(f.Amount),
+		Reason:    f.Reason,
+		Reference: f.Reference,
+		By:        commandLine,
+	}
 }
 
 func giveGift(ctx context.Context, c console, of ofOrg, g books.Gift) error {
-	return of.actOn(ctx, string(g.Kind), fmt.Sprintf("%s %s: %s", g.SiteID, g.Amount, g.Reason), func(h *app.App, org flex.Org) error {
-		t, err := h.Books.Give(ctx, org.ID, g)
-		return printTransaction(c, t, err)
-	})
+	return of.actOn(
+		ctx,
+		string(g.Kind),
+		fmt.Sprintf("%s %s: %s", g.SiteID, g.Amount, g.Reason),
+		func(h *app.App, org flex.Org) error {
+			t, err := h.Books.Give(ctx, org.ID, g)
+			return printTransaction(c, t, err)
+		},
+	)
 }
 
 func printTransaction(c console, t records.Transaction, err error) error {
@@ -251,11 +349,20 @@ type booksBonus struct {
 }
 
 // bonuses are the kinds of bonus by their word on the command line.
-var bonuses = map[string]ledger.Kind{"signup": books.Signup, "referred": books.Referred, "referrer": books.Referrer}
+var bonuses = map[string]ledger.Kind{
+	"signup":   books.Signup,
+	"referred": books.Referred,
+	"referrer": books.Referrer,
+}
 
 // Run gives a bonus.
 func (b *booksBonus) Run(ctx context.Context, c console) error {
-	return giveGift(ctx, c, ofOrg{store: b.store, Org: b.Name}, b.giftFlags.gift(b.Site, bonuses[b.Kind]))
+	return giveGift(
+		ctx,
+		c,
+		ofOrg{store: b.store, Org: b.Name},
+		b.giftFlags.gift(b.Site, bonuses[b.Kind]),
+	)
 }
 
 type booksWriteOff struct {
@@ -271,30 +378,61 @@ type booksWriteOff struct {
 func (b *booksWriteOff) Run(ctx context.Context, c console) error {
 	of := ofOrg{store: b.store, Org: b.Name}
 	if b.Site != nil {
-		return of.actOn(ctx, "write off", fmt.Sprintf("%s %s: %s", b.Site, flex.Pence(b.Amount), b.Reason), func(h *app.App, org flex.Org) error {
-			t, err := h.Books.WriteOff(ctx, org.ID, b.gift(*b.Site, ledger.Correction))
-			return printTransaction(c, t, err)
-		})
+		return of.actOn(
+			ctx,
+			"write off",
+			fmt.Sprintf("%s %s: %s", b.Site, flex.Pence(b.Amount), b.Reason),
+			func(h *app.App, org flex.Org) error {
+				t, err := h.Books.WriteOff(
+					ctx,
+					org.ID,
+					b.gift(*b.Site, ledger.Correction),
+				)
+
+				return printTransaction(c, t, err)
+			},
+		)
 	}
 
 	return b.receivable(ctx, c, of)
 }
 
 // receivable writes off what a counterparty does not pay.
-func (b *booksWriteOff) receivable(ctx context.Context, c console, of ofOrg) error {
-	r := books.Receipt{Counterparty: b.Counterparty, Amount: flex.Pence(b.Amount), Reference: b.Reference, By: commandLine}
+func (b *booksWriteOff) receivable(
+	ctx context.Context,
+	c console,
+	of ofOrg,
+) error {
+	r := books.Receipt{
+		Counterparty: b.Counterparty,
+		Amount:       flex.Pence(b.Amount),
+		Reference:    b.Reference,
+		By:           commandLine,
+	}
+
 	var err error
 	r.Month, err = ledger.ParseMonth(b.Month)
 	if err != nil {
 		return err
 	}
 
-	return of.actOn(ctx, "write off", fmt.Sprintf("%s %s %s: %s", b.Counterparty, b.Month, r.Amount, b.Reason), func(h *app.App, org flex.Org) error {
-		posted, err := h.Books.WriteOffReceivable(ctx, org.ID, r, b.Reason)
-		if err != nil {
-			return err
-		}
+	return of.actOn(
+		ctx,
+		"write off",
+		fmt.Sprintf(
+			"%s %s %s: %s",
+			b.Counterparty,
+			b.Month,
+			r.Amount,
+			b.Reason,
+		),
+		func(h *app.App, org flex.Org) error {
+			posted, err := h.Books.WriteOffReceivable(ctx, org.ID, r, b.Reason)
+			if err != nil {
+				return err
+			}
 
-		return printPosted(c, posted, r.Amount)
-	})
+			return printPosted(c, posted, r.Amount)
+		},
+	)
 }

@@ -54,12 +54,17 @@ func (o *ofMonth) opened(ctx context.Context) (h *app.App, org flex.OrgID, m led
 	return h, org, m, err
 }
 
-func orgIDNamed(ctx context.Context, h *app.App, name string) (id flex.OrgID, err error) {
+func orgIDNamed(
+	ctx context.Context,
+	h *app.App,
+	name string,
+) (id flex.OrgID, err error) {
 	err = h.DB.ReadAll(ctx, func(all *records.All) error {
 		org, err := orgNamed(ctx, all, name)
 		id = org.ID
 		return err
 	})
+
 	return id, err
 }
 
@@ -106,15 +111,31 @@ func volumeRows(sums map[string]*market.Sums) []volumeRow {
 	rows := make([]volumeRow, 0, len(sums))
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		s := sums[name]
-		rows = append(rows, volumeRow{name, s.HalfHours, s.Expected.KWh(), s.Own.KWh()})
+		rows = append(rows, volumeRow{
+			name,
+			s.HalfHours,
+			s.Expected.KWh(),
+			s.Own.KWh(),
+		})
 	}
+
 	return rows
 }
 
 func (c console) volumeTable(name string, rows []volumeRow) error {
-	return table(c, rows, name+"\tHALF-HOURS\tEXPECTED KWH\tDELIVERED KWH", func(r volumeRow) []any {
-		return []any{r.Group, r.HalfHours, thousandths(r.Expected), thousandths(r.Delivered)}
-	})
+	return table(
+		c,
+		rows,
+		name+"\tHALF-HOURS\tEXPECTED KWH\tDELIVERED KWH",
+		func(r volumeRow) []any {
+			return []any{
+				r.Group,
+				r.HalfHours,
+				thousandths(r.Expected),
+				thousandths(r.Delivered),
+			}
+		},
+	)
 }
 
 // thousandths writes a number to three decimals, as kWh to the watt-hour.
@@ -150,15 +171,34 @@ func (o *bscImport) Run(ctx context.Context, c console) error {
 	}
 
 	var rows int
-	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "import settlement report", Subject: o.Org, Detail: o.Named}, func() error {
-		rows, err = h.Market.ImportReport(ctx, org, o.Named, func() (io.ReadCloser, error) { return os.Open(o.File) })
-		return err
-	})
+	err = h.Access.Act(
+		ctx,
+		records.Act{
+			Who:     commandLine,
+			Act:     "import settlement report",
+			Subject: o.Org,
+			Detail:  o.Named,
+		},
+		func() error {
+			rows, err = h.Market.ImportReport(
+				ctx,
+				org,
+				o.Named,
+				func() (io.ReadCloser, error) {
+					return os.Open(o.File)
+				},
+			)
+
+			return err
+		},
+	)
+
 	if err != nil {
 		return err
 	}
 
 	_, err = fmt.Fprintf(c.out, "%d half-hours of run %s\n", rows, o.Named)
+
 	return err
 }
 
@@ -181,7 +221,16 @@ type comparedRow struct {
 }
 
 func comparedRowOf(group string, s *market.Sums) comparedRow {
-	return comparedRow{group, s.HalfHours, s.Matched, s.Own.KWh(), s.Settled.KWh(), float64(s.Worth) / 1e12, s.Unpriced, s.Unmatched}
+	return comparedRow{
+		group,
+		s.HalfHours,
+		s.Matched,
+		s.Own.KWh(),
+		s.Settled.KWh(),
+		float64(s.Worth) / 1e12,
+		s.Unpriced,
+		s.Unmatched,
+	}
 }
 
 // Run compares.
@@ -208,11 +257,20 @@ func (o *bscCompare) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	groups := append(comparedRows(compared.Groups), comparedRowOf("all", &compared.All))
+	groups := append(
+		comparedRows(compared.Groups),
+		comparedRowOf("all", &compared.All),
+	)
+
 	suppliers := comparedRows(compared.Suppliers)
 
 	if o.JSON {
-		return c.json(map[string]any{"month": m.String(), "run": o.Named, "groups": groups, "suppliers": suppliers})
+		return c.json(map[string]any{
+			"month":     m.String(),
+			"run":       o.Named,
+			"groups":    groups,
+			"suppliers": suppliers,
+		})
 	}
 
 	if err := c.comparedTable("GSP GROUP, SUPPLIER", groups); err != nil {
@@ -230,9 +288,23 @@ func comparedRows(sums map[string]*market.Sums) (rows []comparedRow) {
 }
 
 func (c console) comparedTable(name string, rows []comparedRow) error {
-	return table(c, rows, name+"\tHALF-HOURS\tMATCHED\tOWN KWH\tSETTLED KWH\tDIFFERENCE GBP\tUNMATCHED", func(r comparedRow) []any {
-		return []any{r.Group, r.HalfHours, r.Matched, thousandths(r.Own), thousandths(r.Settled), fmt.Sprintf("%.2f", r.Difference), whyText(r)}
-	})
+	return table(
+		c,
+		rows,
+		name+
+			"\tHALF-HOURS\tMATCHED\tOWN KWH\tSETTLED KWH\tDIFFERENCE GBP\tUNMATCHED",
+		func(r comparedRow) []any {
+			return []any{
+				r.Group,
+				r.HalfHours,
+				r.Matched,
+				thousandths(r.Own),
+				thousandths(r.Settled),
+				fmt.Sprintf("%.2f", r.Difference),
+				whyText(r),
+			}
+		},
+	)
 }
 
 func whyText(r comparedRow) string {
@@ -242,7 +314,10 @@ func whyText(r comparedRow) string {
 	}
 
 	if r.Unpriced > 0 {
-		whys = append(whys, fmt.Sprintf("%d without a settlement price", r.Unpriced))
+		whys = append(
+			whys,
+			fmt.Sprintf("%d without a settlement price", r.Unpriced),
+		)
 	}
 
 	return strings.Join(whys, "; ")

@@ -34,7 +34,11 @@ type pointRow struct {
 }
 
 // pointRows returns a point's rows that meet a time: one for each in which its pair is the same.
-func pointRows(p *market.Point, span flex.Span, limit flex.Optional[flex.WattHours]) (rows []pointRow) {
+func pointRows(
+	p *market.Point,
+	span flex.Span,
+	limit flex.Optional[flex.WattHours],
+) (rows []pointRow) {
 	at := p.From
 	for {
 		next := p.To // when something changes; zero: never
@@ -59,8 +63,18 @@ func pointRows(p *market.Point, span flex.Span, limit flex.Optional[flex.WattHou
 	}
 }
 
-func pointRowAt(p *market.Point, from, to time.Time, limit flex.Optional[flex.WattHours]) pointRow {
-	r := pointRow{MPAN: p.MPAN, From: from, Enrolled: p.Enrolled, Why: market.PointIssues(&p.Point)}
+func pointRowAt(
+	p *market.Point,
+	from, to time.Time,
+	limit flex.Optional[flex.WattHours],
+) pointRow {
+	r := pointRow{
+		MPAN:     p.MPAN,
+		From:     from,
+		Enrolled: p.Enrolled,
+		Why:      market.PointIssues(&p.Point),
+	}
+
 	r.GSPGroup, r.SupplierMPID = p.Place(from)
 	r.Eligible, r.WhyNot = p.Eligible(from, limit)
 
@@ -111,16 +125,38 @@ func (o *bscRegister) Run(ctx context.Context, c console) error {
 
 	var rows []pointRow
 	for i := range points {
-		rows = append(rows, pointRows(&points[i], market.MonthSpan(m), limit)...)
+		rows = append(
+			rows,
+			pointRows(&points[i], market.MonthSpan(m), limit)...,
+		)
 	}
 
-	return list(c, o.JSON, rows, "MPAN\tEXPORT MPAN\tBM UNIT\tFROM\tTO\tDIRECTION\tGSP GROUP\tSUPPLIER\tLARGEST EXPORT KWH\tELIGIBLE\tNOT ELIGIBLE OR SETTLED BECAUSE", func(r pointRow) []any {
-		largest := ""
-		if r.Largest != nil {
-			largest = thousandths(*r.Largest)
-		}
-		return []any{r.MPAN, r.ExportMPAN, r.BMUnit, r.From, r.To, r.Direction, r.GSPGroup, r.SupplierMPID, largest, r.Eligible, r.reasons()}
-	})
+	return list(
+		c,
+		o.JSON,
+		rows,
+		"MPAN\tEXPORT MPAN\tBM UNIT\tFROM\tTO\tDIRECTION\tGSP GROUP\tSUPPLIER\tLARGEST EXPORT KWH\tELIGIBLE\tNOT ELIGIBLE OR SETTLED BECAUSE",
+		func(r pointRow) []any {
+			largest := ""
+			if r.Largest != nil {
+				largest = thousandths(*r.Largest)
+			}
+
+			return []any{
+				r.MPAN,
+				r.ExportMPAN,
+				r.BMUnit,
+				r.From,
+				r.To,
+				r.Direction,
+				r.GSPGroup,
+				r.SupplierMPID,
+				largest,
+				r.Eligible,
+				r.reasons(),
+			}
+		},
+	)
 }
 
 // reasons are what stands in the way of trading and of settling; one that does of both is there
@@ -132,6 +168,7 @@ func (r *pointRow) reasons() []string {
 			whys = append(whys, why)
 		}
 	}
+
 	return whys
 }
 
@@ -163,14 +200,24 @@ func (o *bscPairs) Run(ctx context.Context, c console) error {
 	defer f.Close()
 
 	var n int
-	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "import pairs of metering points", Subject: o.Org}, func() error {
-		n, err = h.Market.ImportPairs(ctx, org, f)
-		return err
-	})
+	err = h.Access.Act(
+		ctx,
+		records.Act{
+			Who:     commandLine,
+			Act:     "import pairs of metering points",
+			Subject: o.Org,
+		},
+		func() error {
+			n, err = h.Market.ImportPairs(ctx, org, f)
+			return err
+		},
+	)
+
 	if err != nil {
 		return err
 	}
 
 	_, err = fmt.Fprintf(c.out, "%d pairs of metering points\n", n)
+
 	return err
 }

@@ -36,10 +36,17 @@ type capsSet struct {
 func (o *capsSet) Run(ctx context.Context, c console) error {
 	capGiven := o.Power != nil || o.Starts != nil
 	if !capGiven && len(o.Site) == 0 && o.Position == "" {
-		return flex.Fail(flex.Invalid, "nothing to set: give --kw, --starts-per-minute, --site or --position")
+		return flex.Fail(
+			flex.Invalid,
+			"nothing to set: give --kw, --starts-per-minute, --site or --position",
+		)
 	}
+
 	if len(o.Site) > 0 && o.Group == "" {
-		return flex.Fail(flex.Invalid, "--site names the sites of a group: give --group too")
+		return flex.Fail(
+			flex.Invalid,
+			"--site names the sites of a group: give --group too",
+		)
 	}
 
 	var position []flex.Traded
@@ -56,11 +63,17 @@ func (o *capsSet) Run(ctx context.Context, c console) error {
 			if o.Position != "" {
 				caps.Position = position
 			}
+
 			o.change(caps)
+
 			return nil
 		})
+
 		if err == nil {
-			fmt.Fprintln(c.out, "The fleet is planned under its caps at once, by whatever process serves it.")
+			fmt.Fprintln(
+				c.out,
+				"The fleet is planned under its caps at once, by whatever process serves it.",
+			)
 		}
 
 		return err
@@ -71,7 +84,9 @@ func (o *capsSet) Run(ctx context.Context, c console) error {
 func (o *capsSet) change(caps *flex.Caps) {
 	one := &caps.Fleet
 	if o.Group != "" {
-		i := slices.IndexFunc(caps.Groups, func(g flex.CapGroup) bool { return g.Name == o.Group })
+		i := slices.IndexFunc(caps.Groups, func(g flex.CapGroup) bool {
+			return g.Name == o.Group
+		})
 		if i < 0 {
 			i, caps.Groups = len(caps.Groups), append(caps.Groups, flex.CapGroup{Name: o.Group})
 		}
@@ -104,25 +119,47 @@ func readPosition(file string) (ts []flex.Traded, err error) {
 
 	defer f.Close()
 
-	for row, err := range csvfile.Read(f, "start", "kwh", "buy_gbp_per_mwh", "sell_gbp_per_mwh") {
+	for row, err := range csvfile.Read(
+		f,
+		"start",
+		"kwh",
+		"buy_gbp_per_mwh",
+		"sell_gbp_per_mwh",
+	) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 
 		start, err := time.Parse(time.RFC3339, row.Get("start"))
 		if err != nil || !flex.PeriodAt(start).Start().Equal(start) {
-			return nil, row.Fault("start is %q: it should be a half-hour's, such as 2026-01-15T18:30:00Z", row.Get("start"))
+			return nil, row.Fault(
+				"start is %q: it should be a half-hour's, such as 2026-01-15T18:30:00Z",
+				row.Get("start"),
+			)
 		}
 
 		var v [3]float64
-		for i, name := range []string{"kwh", "buy_gbp_per_mwh", "sell_gbp_per_mwh"} {
+		for i, name := range []string{
+			"kwh",
+			"buy_gbp_per_mwh",
+			"sell_gbp_per_mwh",
+		} {
 			v[i], err = strconv.ParseFloat(row.Get(name), 64)
 			if err != nil || math.IsNaN(v[i]) || math.Abs(v[i]) > 1e6 {
-				return nil, row.Fault("%s is %q: it should be a number", name, row.Get(name))
+				return nil, row.Fault(
+					"%s is %q: it should be a number",
+					name,
+					row.Get(name),
+				)
 			}
 		}
 
-		ts = append(ts, flex.Traded{Period: flex.PeriodAt(start), Energy: flex.FromKWh(v[0]), Buy: flex.FromGBPPerMWh(v[1]), Sell: flex.FromGBPPerMWh(v[2])})
+		ts = append(ts, flex.Traded{
+			Period: flex.PeriodAt(start),
+			Energy: flex.FromKWh(v[0]),
+			Buy:    flex.FromGBPPerMWh(v[1]),
+			Sell:   flex.FromGBPPerMWh(v[2]),
+		})
 	}
 
 	return ts, nil
@@ -144,21 +181,38 @@ func (o *capsShow) Run(ctx context.Context, c console) error {
 
 	caps, err := h.Control.Caps(ctx, org.ID)
 	if flex.KindOf(err) == flex.NotFound {
-		return flex.Fail(flex.NotFound, "no caps are set: flexd caps set sets them")
+		return flex.Fail(
+			flex.NotFound,
+			"no caps are set: flexd caps set sets them",
+		)
 	}
+
 	if err != nil {
 		return err
 	}
+
 	if o.JSON {
 		return c.json(api.ShowCaps(caps))
 	}
 
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "OF\tKW\tSTARTS A MINUTE\tSITES")
-	fmt.Fprintf(t, "the fleet\t%s\t%s\tall\n", capText(caps.Fleet.Power), startsText(caps.Fleet))
+	fmt.Fprintf(
+		t,
+		"the fleet\t%s\t%s\tall\n",
+		capText(caps.Fleet.Power),
+		startsText(caps.Fleet),
+	)
 
 	for _, g := range caps.Groups {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\n", g.Name, capText(g.Power), startsText(g.Cap), len(g.Sites))
+		fmt.Fprintf(
+			t,
+			"%s\t%s\t%s\t%d\n",
+			g.Name,
+			capText(g.Power),
+			startsText(g.Cap),
+			len(g.Sites),
+		)
 	}
 
 	if len(caps.Position) > 0 {
@@ -166,7 +220,14 @@ func (o *capsShow) Run(ctx context.Context, c console) error {
 	}
 
 	for _, p := range caps.Position {
-		fmt.Fprintf(t, "%s\t%g\t%g\t%g\n", p.Period.Start().Format(time.RFC3339), p.Energy.KWh(), p.Buy.GBPPerMWh(), p.Sell.GBPPerMWh())
+		fmt.Fprintf(
+			t,
+			"%s\t%g\t%g\t%g\n",
+			p.Period.Start().Format(time.RFC3339),
+			p.Energy.KWh(),
+			p.Buy.GBPPerMWh(),
+			p.Sell.GBPPerMWh(),
+		)
 	}
 
 	return t.Flush()
@@ -201,9 +262,15 @@ func (o *capsClear) Run(ctx context.Context) error {
 		return h.Control.ChangeCaps(ctx, org.ID, func(caps *flex.Caps) error {
 			n := len(caps.Groups)
 
-			caps.Groups = slices.DeleteFunc(caps.Groups, func(g flex.CapGroup) bool { return g.Name == o.Group })
+			caps.Groups = slices.DeleteFunc(caps.Groups, func(g flex.CapGroup) bool {
+				return g.Name == o.Group
+			})
 			if len(caps.Groups) == n {
-				return flex.Fail(flex.NotFound, "no group is named %q: flexd caps show prints them", o.Group)
+				return flex.Fail(
+					flex.NotFound,
+					"no group is named %q: flexd caps show prints them",
+					o.Group,
+				)
 			}
 
 			return nil

@@ -35,8 +35,14 @@ func (o *chargerCall) Run(ctx context.Context, c console) error {
 		method, path = http.MethodGet, "/transactions"
 	}
 
-	address := strings.TrimRight(o.Bridge, "/") + "/chargers/" + url.PathEscape(o.ID) + path
-	r, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(o.Payload))
+	address := strings.TrimRight(o.Bridge, "/") + "/chargers/" +
+		url.PathEscape(o.ID) + path
+	r, err := http.NewRequestWithContext(
+		ctx,
+		method,
+		address,
+		strings.NewReader(o.Payload),
+	)
 	if err != nil {
 		return flex.Fail(flex.Invalid, "--bridge: %v", err)
 	}
@@ -53,9 +59,15 @@ func (o *chargerCall) Run(ctx context.Context, c console) error {
 		return err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return flex.Fail(flex.Invalid, "%s: %s", resp.Status, strings.TrimSpace(string(answer)))
+		return flex.Fail(
+			flex.Invalid,
+			"%s: %s",
+			resp.Status,
+			strings.TrimSpace(string(answer)),
+		)
 	}
 
 	fmt.Fprintln(c.out, strings.TrimSpace(string(answer)))
+
 	return nil
 }

@@ -25,7 +25,8 @@ type cloud struct {
 // check refuses a cloud that cannot be asked.
 func (c *cloud) check() error {
 	for _, text := range []string{c.AuthorizeURL, c.TokenURL} {
-		if u, err := url.Parse(text); err != nil || u.Scheme != "https" || u.Host == "" {
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "https" || u.Host == "" {
 			return fmt.Errorf("%s: %q is not an https URL", c.Name, text)
 		}
 	}
@@ -56,15 +57,26 @@ func readClouds(path string) ([]registry.Provider, error) {
 	var clouds []registry.Provider
 	for i, c := range list {
 		if !slices.Contains(wire.Enum("OAuthProvider"), c.Name) {
-			return nil, fmt.Errorf("%s: provider %d has the name %q, which is none of %v", path, i+1, c.Name, wire.Enum("OAuthProvider"))
+			return nil, fmt.Errorf(
+				"%s: provider %d has the name %q, which is none of %v",
+				path,
+				i+1,
+				c.Name,
+				wire.Enum("OAuthProvider"),
+			)
 		}
+
 		if err := c.check(); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 
 		clouds = append(clouds, registry.Provider{
-			Name: c.Name, AuthorizeURL: c.AuthorizeURL, TokenURL: c.TokenURL,
-			ClientID: c.ClientID, ClientSecret: flex.Secret(c.ClientSecret), Scopes: c.Scopes,
+			Name:         c.Name,
+			AuthorizeURL: c.AuthorizeURL,
+			TokenURL:     c.TokenURL,
+			ClientID:     c.ClientID,
+			ClientSecret: flex.Secret(c.ClientSecret),
+			Scopes:       c.Scopes,
 		})
 	}
 

@@ -47,11 +47,18 @@ func (o *completion) Run(ctx context.Context, c console) error {
 
 	b.WriteString("_flexd_next() {\n\tcase \"$1\" in\n")
 	eachNode(parser.Model.Node, func(n *kong.Node) {
-		fmt.Fprintf(&b, "\t%q) printf '%%s\\n' %s ;;\n", asTyped(n), strings.Join(nextWords(n), " "))
+		fmt.Fprintf(
+			&b,
+			"\t%q) printf '%%s\\n' %s ;;\n",
+			asTyped(n),
+			strings.Join(nextWords(n), " "),
+		)
 	})
+
 	b.WriteString("\tesac\n}\n" + bashScript)
 
 	_, err = fmt.Fprint(c.out, b.String())
+
 	return err
 }
 
@@ -88,6 +95,7 @@ func nextWords(n *kong.Node) (words []string) {
 	}
 
 	slices.Sort(words)
+
 	return slices.Compact(words)
 }
 
@@ -111,7 +119,16 @@ func fishScript(c console, program *kong.Node) (err error) {
 			if flag, is := strings.CutPrefix(word, "--"); is {
 				kind, word = "-l", flag
 			}
-			if _, e := fmt.Fprintf(c.out, "complete -c flexd -n '%s' %s %s\n", strings.Join(conditions, "; and "), kind, word); e != nil {
+
+			_, e := fmt.Fprintf(
+				c.out,
+				"complete -c flexd -n '%s' %s %s\n",
+				strings.Join(conditions, "; and "),
+				kind,
+				word,
+			)
+
+			if e != nil {
 				err = e
 			}
 		}

@@ -42,7 +42,11 @@ func (f limitFlags) limits() (l records.CredentialLimits, err error) {
 
 	l.ExpiresAt, err = time.Parse(time.RFC3339, f.Expires)
 	if err != nil {
-		return l, flex.Fail(flex.Malformed, "--expires: %q is neither a date such as 2027-01-01 nor an instant such as 2027-01-01T12:00:00Z", f.Expires)
+		return l, flex.Fail(
+			flex.Malformed,
+			"--expires: %q is neither a date such as 2027-01-01 nor an instant such as 2027-01-01T12:00:00Z",
+			f.Expires,
+		)
 	}
 
 	return l, nil
@@ -89,7 +93,15 @@ func (o *credentialList) Run(ctx context.Context, c console) error {
 func listCredentials(c console, asJSON bool, found []records.Credential) error {
 	rows := []credentialRow{}
 	for _, x := range found {
-		row := credentialRow{Username: x.Username, Roles: x.Roles, CreatedAt: x.CreatedAt, UsedAt: x.UsedAt, ExpiresAt: x.ExpiresAt, RevokedAt: x.RevokedAt}
+		row := credentialRow{
+			Username:  x.Username,
+			Roles:     x.Roles,
+			CreatedAt: x.CreatedAt,
+			UsedAt:    x.UsedAt,
+			ExpiresAt: x.ExpiresAt,
+			RevokedAt: x.RevokedAt,
+		}
+
 		for _, n := range x.AllowFrom {
 			row.AllowFrom = append(row.AllowFrom, n.String())
 		}
@@ -97,11 +109,25 @@ func listCredentials(c console, asJSON bool, found []records.Credential) error {
 		rows = append(rows, row)
 	}
 
-	return list(c, asJSON, rows, "USERNAME\tROLES\tMADE\tLAST USED\tUNTIL\tFROM\tREVOKED", credentialRow.cells)
+	return list(
+		c,
+		asJSON,
+		rows,
+		"USERNAME\tROLES\tMADE\tLAST USED\tUNTIL\tFROM\tREVOKED",
+		credentialRow.cells,
+	)
 }
 
 func (r credentialRow) cells() []any {
-	return []any{r.Username, rolesText(r.Roles), r.CreatedAt, r.UsedAt, r.ExpiresAt, strings.Join(r.AllowFrom, ","), r.RevokedAt}
+	return []any{
+		r.Username,
+		rolesText(r.Roles),
+		r.CreatedAt,
+		r.UsedAt,
+		r.ExpiresAt,
+		strings.Join(r.AllowFrom, ","),
+		r.RevokedAt,
+	}
 }
 
 func rolesText(roles []flex.Role) string {
@@ -109,15 +135,21 @@ func rolesText(roles []flex.Role) string {
 	for i, r := range roles {
 		names[i] = string(r)
 	}
+
 	return strings.Join(names, ",")
 }
 
 // namedOrg returns the organisation of that name.
-func namedOrg(ctx context.Context, h *app.App, name string) (org flex.Org, err error) {
+func namedOrg(
+	ctx context.Context,
+	h *app.App,
+	name string,
+) (org flex.Org, err error) {
 	err = h.DB.ReadAll(ctx, func(all *records.All) error {
 		org, err = orgNamed(ctx, all, name)
 		return err
 	})
+
 	return org, err
 }
 
@@ -142,7 +174,12 @@ func (o *credentialAdd) roles() ([]flex.Role, error) {
 
 	for _, name := range o.Role {
 		if !slices.Contains(known, flex.Role(name)) {
-			return nil, flex.Fail(flex.Malformed, "--role: %q is no role: give some of %s", name, rolesText(known))
+			return nil, flex.Fail(
+				flex.Malformed,
+				"--role: %q is no role: give some of %s",
+				name,
+				rolesText(known),
+			)
 		}
 
 		roles = append(roles, flex.Role(name))
@@ -174,14 +211,33 @@ func (o *credentialAdd) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	act := records.Act{Act: "add credential", Org: org.ID, Subject: o.Username}
+	act := records.Act{
+		Act:     "add credential",
+		Org:     org.ID,
+		Subject: o.Username,
+	}
+
 	return givePassword(ctx, h, c, act, o.JSON, func() (flex.Secret, error) {
-		return h.Access.AddCredential(ctx, org.ID, o.Username, flex.Secret(o.Password), roles, limits)
+		return h.Access.AddCredential(
+			ctx,
+			org.ID,
+			o.Username,
+			flex.Secret(o.Password),
+			roles,
+			limits,
+		)
 	})
 }
 
 // givePassword does what makes a password for the credential that the act is about, and shows it.
-func givePassword(ctx context.Context, h *app.App, c console, act records.Act, asJSON bool, do func() (flex.Secret, error)) error {
+func givePassword(
+	ctx context.Context,
+	h *app.App,
+	c console,
+	act records.Act,
+	asJSON bool,
+	do func() (flex.Secret, error),
+) error {
 	act.Who = commandLine
 	var password flex.Secret
 	err := h.Access.Act(ctx, act, func() (err error) {
@@ -195,11 +251,25 @@ func givePassword(ctx context.Context, h *app.App, c console, act records.Act, a
 	return printCredential(c, asJSON, act.Subject, password)
 }
 
-func printCredential(c console, asJSON bool, username string, password flex.Secret) error {
+func printCredential(
+	c console,
+	asJSON bool,
+	username string,
+	password flex.Secret,
+) error {
 	if asJSON {
-		return c.json(map[string]string{"username": username, "password": password.Reveal()})
+		return c.json(map[string]string{
+			"username": username,
+			"password": password.Reveal(),
+		})
 	}
-	_, err := fmt.Fprintf(c.out, "username  %s\npassword  %s\n\nThe password is shown this once.\n", username, password.Reveal())
+	_, err := fmt.Fprintf(
+		c.out,
+		"username  %s\npassword  %s\n\nThe password is shown this once.\n",
+		username,
+		password.Reveal(),
+	)
+
 	return err
 }
 
@@ -219,9 +289,19 @@ func (o *credentialRoll) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	act := records.Act{Act: "roll credential", Subject: o.Username, Detail: fmt.Sprintf("the password before is taken for %s more", o.Grace)}
+	act := records.Act{
+		Act:     "roll credential",
+		Subject: o.Username,
+		Detail:  fmt.Sprintf("the password before is taken for %s more", o.Grace),
+	}
+
 	return givePassword(ctx, h, c, act, o.JSON, func() (flex.Secret, error) {
-		return h.Access.RollCredential(ctx, o.Username, flex.Secret(o.Password), o.Grace)
+		return h.Access.RollCredential(
+			ctx,
+			o.Username,
+			flex.Secret(o.Password),
+			o.Grace,
+		)
 	})
 }
 
@@ -244,8 +324,16 @@ func (o *credentialLimit) Run(ctx context.Context) error {
 	}
 
 	defer h.Close()
-	a := records.Act{Who: commandLine, Act: "limit credential", Subject: o.Username, Detail: fmt.Sprintf("expires %q, from %v", o.Expires, o.From)}
-	return h.Access.Act(ctx, a, func() error { return h.Access.LimitCredential(ctx, o.Username, limits) })
+	a := records.Act{
+		Who:     commandLine,
+		Act:     "limit credential",
+		Subject: o.Username,
+		Detail:  fmt.Sprintf("expires %q, from %v", o.Expires, o.From),
+	}
+
+	return h.Access.Act(ctx, a, func() error {
+		return h.Access.LimitCredential(ctx, o.Username, limits)
+	})
 }
 
 type credentialRevoke struct {
@@ -261,6 +349,13 @@ func (o *credentialRevoke) Run(ctx context.Context) error {
 	}
 
 	defer h.Close()
-	a := records.Act{Who: commandLine, Act: "revoke credential", Subject: o.Username}
-	return h.Access.Act(ctx, a, func() error { return h.Access.Revoke(ctx, o.Username) })
+	a := records.Act{
+		Who:     commandLine,
+		Act:     "revoke credential",
+		Subject: o.Username,
+	}
+
+	return h.Access.Act(ctx, a, func() error {
+		return h.Access.Revoke(ctx, o.Username)
+	})
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -24,8 +22,6 @@ import (
 	"flexd/internal/app"
 	"flexd/internal/flex"
 	"flexd/internal/keyring"
-	"flexd/internal/ocpp"
-	"flexd/internal/reward"
 	"flexd/sim"
 )
 
@@ -58,7 +54,12 @@ type play struct {
 // Run shows flexd at work.
 func (d *demo) Run(ctx context.Context, c console) error {
 	if d.Speed < 0.1 || d.Speed > speedMax {
-		return flex.Fail(flex.Invalid, "--speed is 0.1 to %d minutes a second, not %g", speedMax, d.Speed)
+		return flex.Fail(
+			flex.Invalid,
+			"--speed is 0.1 to %d minutes a second, not %g",
+			speedMax,
+			d.Speed,
+		)
 	}
 
 	dir, err := os.MkdirTemp("", "flexd-demo-")
@@ -85,7 +86,14 @@ func (d *demo) Run(ctx context.Context, c console) error {
 	go func() { served <- h.Serve(ctx, l) }()
 
 	c.out = &turns{Writer: c.out}
-	p := &play{console: c, demo: *d, app: h, base: base, client: client.New(base, "demo", demoPassword)}
+	p := &play{
+		console: c,
+		demo:    *d,
+		app:     h,
+		base:    base,
+		client:  client.New(base, "demo", demoPassword),
+	}
+
 	if err := p.prepare(ctx); err != nil {
 		return err
 	}
@@ -99,11 +107,17 @@ func (d *demo) Run(ctx context.Context, c console) error {
 	p.sum(ctx)
 
 	if !d.Once {
-		fmt.Fprintf(c.out, "\nflexd goes on answering at %s until you press Ctrl-C.\n", base)
+		fmt.Fprintf(
+			c.out,
+			"\nflexd goes on answering at %s until you press Ctrl-C.\n",
+			base,
+		)
+
 		<-ctx.Done()
 	}
 
 	cancel()
+
 	return <-served
 }
 
@@ -113,12 +127,17 @@ func (d *demo) listen() (net.Listener, error) {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return listenAt("--listen", "127.0.0.1:0")
 	}
+
 	return l, err
 }
 
 // openDemo opens a sandbox whose database lies in the folder and is sealed with a key that ends
 // with this process.
-func openDemo(ctx context.Context, dir, base string, c console) (*app.App, error) {
+func openDemo(
+	ctx context.Context,
+	dir, base string,
+	c console,
+) (*app.App, error) {
 	var key [keyring.KeySize]byte
 	rand.Read(key[:])
 
@@ -128,9 +147,15 @@ func openDemo(ctx context.Context, dir, base string, c console) (*app.App, error
 	}
 
 	return app.Open(ctx, app.Settings{
-		Database: "sqlite:" + filepath.Join(dir, "flexd.db"), Keys: keys, Environment: flex.Sandbox, AllowPrivateEndpoints: true,
-		BaseURL: base,
-		Log:     slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Database:              "sqlite:" + filepath.Join(dir, "flexd.db"),
+		Keys:                  keys,
+		Environment:           flex.Sandbox,
+		AllowPrivateEndpoints: true,
+		BaseURL:               base,
+		Log: slog.New(slog.NewTextHandler(
+			c.err,
+			&slog.HandlerOptions{Level: slog.LevelWarn},
+		)),
 	})
 }
 
@@ -141,7 +166,8 @@ func (p *play) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := p.app.Access.AddOperator(ctx, "demo", demoPassword, access.Admin); err != nil {
+	_, err = p.app.Access.AddOperator(ctx, "demo", demoPassword, access.Admin)
+	if err != nil {
 		return err
 	}
 
@@ -156,10 +182,12 @@ func (p *play) prepare(ctx context.Context) error {
 		return err
 	}
 
-	if _, err := p.app.ImportMeters(ctx, strings.NewReader(demoMeters), nil); err != nil {
+	_, err = p.app.ImportMeters(ctx, strings.NewReader(demoMeters), nil)
+	if err != nil {
 		return err
 	}
-	if _, err := p.app.ImportModels(ctx, strings.NewReader(demoModels)); err != nil {
+	_, err = p.app.ImportModels(ctx, strings.NewReader(demoModels))
+	if err != nil {
 		return err
 	}
 	if err := p.app.Advance(ctx, org.ID, start); err != nil {
@@ -176,30 +204,47 @@ func (p *play) prepare(ctx context.Context) error {
 }
 
 // eveningAt is the street's evening from its start on, at these prices.
-func (p *play) eveningAt(start time.Time, prices []flex.PricedPeriod) *sim.Evening {
+func (p *play) eveningAt(
+	start time.Time,
+	prices []flex.PricedPeriod,
+) *sim.Evening {
 	by := make(map[flex.Period]flex.Price, len(prices))
 	for _, q := range prices {
 		by[q.Period] = q.Price
 	}
 
 	return &sim.Evening{
-		Client: p.client, Visits: demoVisits(start), Batteries: demoBatteries(), Say: p.say,
-		Price: func(q flex.Period) flex.Price { return by[q] },
+		Client:    p.client,
+		Visits:    demoVisits(start),
+		Batteries: demoBatteries(),
+		Say:       p.say,
+		Price:     func(q flex.Period) flex.Price { return by[q] },
 	}
 }
 
 // eveningOf is half past five on a day in London: its clocks change in the morning, if at all.
-func eveningOf(day flex.Day) time.Time { return day.Add(1).Start().Add(-6*time.Hour - 30*time.Minute) }
+func eveningOf(day flex.Day) time.Time {
+	return day.Add(1).Start().Add(-6*time.Hour - 30*time.Minute)
+}
 
 // sampleDay is the day whose prices, and those around it, every evening has: whatever today
 // is, each case shows what it is to show.
-var sampleDay = flex.Day{Year: 2026, Month: time.November, Dom: 20}
+var sampleDay = flex.Day{
+	Year:  2026,
+	Month: time.November,
+	Dom:   20,
+}
 
 // sampled are the prices around the sample day as if they were of the days from first on.
-func sampled(first flex.Day, around flex.Day) (prices []flex.PricedPeriod, err error) {
+func sampled(
+	first flex.Day,
+	around flex.Day,
+) (prices []flex.PricedPeriod, err error) {
 	const days = 4
 	like, err := sim.PricesAround(around, around.Add(days-1))
-	for p := first.Period(1); err == nil && p.Start().Before(first.Add(days).Start()); p = p.Add(1) {
+	for p := first.Period(
+		1,
+	); err == nil && p.Start().Before(first.Add(days).Start()); p = p.Add(1) {
 		q := like[min(len(prices), len(like)-1)]
 		q.Period = p
 		prices = append(prices, q)
@@ -217,7 +262,11 @@ const (
 )
 
 // market imports the forecast and the revision, and returns what the prices turn out to be.
-func (p *play) market(ctx context.Context, today flex.Day, start time.Time) ([]flex.PricedPeriod, error) {
+func (p *play) market(
+	ctx context.Context,
+	today flex.Day,
+	start time.Time,
+) ([]flex.PricedPeriod, error) {
 	actual, err := sampled(today.Add(-1), sampleDay.Add(-1))
 	if err != nil {
 		return nil, err
@@ -227,12 +276,17 @@ func (p *play) market(ctx context.Context, today flex.Day, start time.Time) ([]f
 	p.revision = revise(actual, start)
 
 	p.revised = start.Add(revisedAt)
-	for at, prices := range map[time.Time][]flex.PricedPeriod{{}: forecast, p.revised: actual} {
+	for at, prices := range map[time.Time][]flex.PricedPeriod{
+		{}:        forecast,
+		p.revised: actual,
+	} {
 		var csv bytes.Buffer
 		if err := sim.PricesCSV(&csv, prices); err != nil {
 			return nil, err
 		}
-		if _, err := p.app.ImportPrices(ctx, priceSource, at, &csv); err != nil {
+
+		_, err := p.app.ImportPrices(ctx, priceSource, at, &csv)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -245,15 +299,25 @@ func revise(prices []flex.PricedPeriod, start time.Time) string {
 	var before []flex.Price
 
 	for i, q := range prices {
-		if at := q.Period.Start().Sub(start); windyFrom <= at && at < windyTo {
+		at := q.Period.Start().Sub(start)
+		if windyFrom <= at && at < windyTo {
 			before = append(before, q.Price)
 			prices[i].Price = flex.FromGBPPerMWh(windyPrice)
 		}
 	}
 
-	clock := func(after time.Duration) string { return flex.Clock(start.Add(after), flex.London, "15:04") }
-	return fmt.Sprintf("revises its prices: %s to %s at %d £/MWh, forecast at %.2f to %.2f; plans that are better now are pushed",
-		clock(windyFrom), clock(windyTo), windyPrice, slices.Min(before).GBPPerMWh(), slices.Max(before).GBPPerMWh())
+	clock := func(after time.Duration) string {
+		return flex.Clock(start.Add(after), flex.London, "15:04")
+	}
+
+	return fmt.Sprintf(
+		"revises its prices: %s to %s at %d £/MWh, forecast at %.2f to %.2f; plans that are better now are pushed",
+		clock(windyFrom),
+		clock(windyTo),
+		windyPrice,
+		slices.Min(before).GBPPerMWh(),
+		slices.Max(before).GBPPerMWh(),
+	)
 }
 
 // endpoint opens the client's endpoint on the loopback and registers it.
@@ -272,10 +336,19 @@ func (p *play) endpoint(ctx context.Context) error {
 		return err
 	}
 
-	server := &http.Server{Handler: e, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{
+		Handler:           e,
+		ReadHeaderTimeout: 10 * time.Second,
+	}
+
 	go server.Serve(l)
 	context.AfterFunc(ctx, func() { server.Close() })
-	made, err := p.client.SetEndpoint(ctx, client.EndpointRequest{URL: "http://" + l.Addr().String() + "/profiles/{external_id}"})
+	made, err := p.client.SetEndpoint(
+		ctx,
+		client.EndpointRequest{URL: "http://" + l.Addr().String() +
+			"/profiles/{external_id}"},
+	)
+
 	e.Secret = made.Secret
 
 	return err
@@ -326,7 +399,15 @@ or - where none is plugged in; below the battery, the power that it took last.
 `
 
 func (p *play) greet() {
-	fmt.Fprintf(p.out, greeting, p.base, demoPassword, demoMPANs[len(demoMPANs)-1], sim.Attribution, p.Speed)
+	fmt.Fprintf(
+		p.out,
+		greeting,
+		p.base,
+		demoPassword,
+		demoMPANs[len(demoMPANs)-1],
+		sim.Attribution,
+		p.Speed,
+	)
 }
 
 const (
@@ -337,169 +418,3 @@ const (
 
 // creditedAfter is how long after the last car has gone its last readings are in and credited.
 const creditedAfter = time.Hour
-
-// run plays the evening. The organisation's clock is turned frame by frame, through the
-// interface like a client would, so that every job that is due has run before the cars
-// move.
-func (p *play) run(ctx context.Context) error {
-	step := time.Duration(p.Speed * float64(time.Minute) * frame.Seconds())
-	parts := 1 + step/strideMax // a fast evening moves more often, and no car leaves late
-	step /= parts
-	tick := time.NewTicker(frame / parts)
-	defer tick.Stop()
-	now := *p.now.Load()
-	settled := func() bool { return p.evening.Over() && now.After(p.evening.Ended().Add(creditedAfter)) }
-	for shown := now; !settled(); {
-		if now.Sub(shown) >= flex.HalfHour && !p.evening.Over() {
-			shown = flex.PeriodAt(now).Start()
-			p.status(shown)
-		}
-
-		next := now.Add(step)
-		if !p.revised.IsZero() && !next.Before(p.revised) { // said before its pushes are
-			p.say(p.revised, "market", p.revision)
-			p.revised = time.Time{}
-		}
-
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-
-		p.now.Store(&next) // what is heard on the way is of this instant
-		var err error
-		now, err = p.client.SetClock(ctx, next)
-		if err != nil {
-			return err
-		}
-		if err := p.evening.Step(ctx, now); err != nil {
-			return err
-		}
-	}
-
-	return nil
-}
-
-// width is the number of columns that lines keep within.
-const width = 80
-
-// say tells what happens at an instant, in lines that fit a terminal.
-func (p *play) say(at time.Time, name, text string) {
-	margin := fmt.Sprintf("  %s  %-6s ", flex.Clock(at, flex.London, "15:04"), name)
-	line, lines := margin, ""
-
-	for i, word := range strings.Fields(text) {
-		if i > 0 && len([]rune(line))+1+len([]rune(word)) > width {
-			lines += line + "\n"
-			line = strings.Repeat(" ", len(margin)-1)
-		}
-
-		if i > 0 {
-			line += " "
-		}
-
-		line += word
-	}
-
-	fmt.Fprintln(p.out, lines+line)
-}
-
-// heard tells of a push in words.
-func (p *play) heard(h sim.Heard) {
-	_, profile := h.Charger.Received()
-	p.say(*p.now.Load(), h.Charger.ExternalID, "◄ a new profile: "+sim.InWords(profile))
-}
-
-// heardOther tells of a push to a charger that the reader has registered.
-func (p *play) heardOther(externalID string, profile []byte) {
-	parsed, err := ocpp.Parse(profile)
-	if err != nil {
-		return
-	}
-	p.say(*p.now.Load(), externalID, "◄ yours, a new profile: "+sim.InWords(parsed))
-}
-
-// headEvery is how many lines of what flows come between two that name the columns.
-const headEvery = 6
-
-// status shows what flows: a column for each car and battery.
-func (p *play) status(at time.Time) {
-	var head, row strings.Builder
-	head.WriteString("          £/MWh")
-	fmt.Fprintf(&row, "  %s %7.2f", flex.Clock(at, flex.London, "15:04"), p.evening.Price(flex.PeriodAt(at)).GBPPerMWh())
-
-	for _, v := range p.evening.Visits {
-		mark := "-"
-		if v.Car() != nil {
-			mark = fmt.Sprintf("%.1f", v.Drawing(at).KW())
-		}
-
-		fmt.Fprintf(&head, " %6s", v.Name)
-		fmt.Fprintf(&row, " %6s", mark)
-	}
-
-	for _, b := range p.evening.Batteries {
-		fmt.Fprintf(&head, " %6s %5s", b.Name, "full")
-		fmt.Fprintf(&row, " %6.1f %4.0f%%", b.Flow().KW(), b.Full())
-	}
-
-	if p.shown%headEvery == 0 {
-		fmt.Fprintln(p.out, head.String())
-	}
-
-	p.shown++
-	fmt.Fprintln(p.out, row.String())
-}
-
-// turns is a writer for many: a push is heard while the street moves.
-type turns struct {
-	io.Writer
-	mu sync.Mutex
-}
-
-func (t *turns) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.Writer.Write(b)
-}
-
-// sum is the morning's balance.
-func (p *play) sum(ctx context.Context) {
-	fmt.Fprintf(p.out, `
-The morning's balance. Cost: at market prices. At once: had the car charged from
-its arrival on. Credit: %g p for each kWh charged by a plan of flexd; the van
-charges by a schedule of its own.
-
-  %-6s %7s %7s %8s %8s %8s
-  %-6s %7s %7s %8s %8s %8s
-`, reward.DefaultCredit, "car", "wanted", "charged", "cost", "at once", "credit", "", "kWh", "kWh", "p", "p", "p")
-
-	for _, v := range p.evening.Visits {
-		took := v.Took()
-		credited := "-"
-		remark := v.Case
-
-		if t, err := p.client.Transactions(ctx, v.Site, client.Page{}); err == nil && len(t.Transactions) > 0 {
-			sum := flex.Pence(0)
-			for _, x := range t.Transactions {
-				sum += x.CreditPence
-			}
-			credited = fmt.Sprint(int64(sum))
-		}
-
-		if short := v.NeedKWh - took.Got/1000; short > 0.1 {
-			remark += fmt.Sprintf(": %.1f kWh short", short)
-		}
-
-		fmt.Fprintf(p.out, "  %-6s %7.1f %7.1f %8.1f %8.1f %8s  %s\n",
-			v.Name, v.NeedKWh, took.Got/1000, took.Cost/1e4, v.AtOnce(p.evening.Price)/1e4, credited, remark)
-	}
-
-	for _, b := range p.evening.Batteries {
-		fmt.Fprintf(p.out, "\n  %-6s The home's %.1f kWh cost %.1f p, without the battery %.1f p; %.0f %% full.\n",
-			b.Name, b.Drawn/1000, b.Cost/1e4, b.Without/1e4, b.Full())
-	}
-
-	fmt.Fprintf(p.out, "\nWhy each hour was chosen, and every push: %s/console/\n", p.base)
-}

@@ -9,8 +9,17 @@ import (
 
 // demoMPANs are metering points of the demo's directory, one for each home; the last is free
 // for the reader.
-var demoMPANs = []string{"1299000012001", "1499000014008", "1699000016004", "1899000018000", "2199000021004",
-	"2299000022002", "2399000023000", "1999000019009", "2099000020006"}
+var demoMPANs = []string{
+	"1299000012001",
+	"1499000014008",
+	"1699000016004",
+	"1899000018000",
+	"2199000021004",
+	"2299000022002",
+	"2399000023000",
+	"1999000019009",
+	"2099000020006",
+}
 
 // demoMeters is the directory of the demo, in the form that `flexd meters import` reads.
 const demoMeters = `mpan,direction,address,postcode,uprn,energised,half_hourly_settled,domestic,supplier_mpid,supplier_name,gsp_group
@@ -38,7 +47,16 @@ type eveningClock struct{ start time.Time }
 // at goes by the clock on the wall, as people do, also in the night in which it changes.
 func (c eveningClock) at(hours float64) time.Time {
 	local := c.start.In(flex.London)
-	return time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute()+int(hours*60), 0, 0, flex.London).UTC()
+	return time.Date(
+		local.Year(),
+		local.Month(),
+		local.Day(),
+		local.Hour(),
+		local.Minute()+int(hours*60),
+		0,
+		0,
+		flex.London,
+	).UTC()
 }
 
 func (c eveningClock) span(from, to float64) flex.Span {
@@ -58,23 +76,56 @@ func demoVisits(start time.Time) []*sim.Visit {
 func plannedVisits(at func(float64) time.Time) []*sim.Visit {
 	return []*sim.Visit{
 		{
-			Name: "leaf", Power: 7400, Arrive: at(0.5), Leave: at(13.5), NeedKWh: 12, ReadyBy: "07:00:00",
-			OffPeak: night, Mode: flex.Minimise, Case: "Cheapest hours", Why: "they are enough",
+			Name:    "leaf",
+			Power:   7400,
+			Arrive:  at(0.5),
+			Leave:   at(13.5),
+			NeedKWh: 12,
+			ReadyBy: "07:00:00",
+			OffPeak: night,
+			Mode:    flex.Minimise,
+			Case:    "Cheapest hours",
+			Why:     "they are enough",
 		},
 
 		{
-			Name: "zoe", Power: 7400, Arrive: at(1), Leave: at(13.25), NeedKWh: 20, ReadyBy: "07:00:00",
-			OffPeak: night, Mode: flex.Maximise, Case: "Maximise", Why: "every off-peak hour is welcome",
+			Name:    "zoe",
+			Power:   7400,
+			Arrive:  at(1),
+			Leave:   at(13.25),
+			NeedKWh: 20,
+			ReadyBy: "07:00:00",
+			OffPeak: night,
+			Mode:    flex.Maximise,
+			Case:    "Maximise",
+			Why:     "every off-peak hour is welcome",
 		},
 
 		{
-			Name: "kona", Power: 7400, Arrive: at(1.5), Leave: at(13), NeedKWh: 60, ReadyBy: "06:30:00",
-			OffPeak: night, Mode: flex.Minimise, Case: "Unmet need", Why: "off-peak hours cannot give so much, and peak is not permitted",
+			Name:    "kona",
+			Power:   7400,
+			Arrive:  at(1.5),
+			Leave:   at(13),
+			NeedKWh: 60,
+			ReadyBy: "06:30:00",
+			OffPeak: night,
+			Mode:    flex.Minimise,
+			Case:    "Unmet need",
+			Why:     "off-peak hours cannot give so much, and peak is not permitted",
 		},
 
 		{
-			Name: "ioniq", Power: 11000, Arrive: at(2), Leave: at(12.5), NeedKWh: 80, ReadyBy: "06:00:00",
-			OffPeak: night, Mode: flex.Minimise, MayChargePeak: true, Case: "Peak allowed", Why: "only for what is missing",
+			Name:          "ioniq",
+			Power:         11000,
+			Arrive:        at(2),
+			Leave:         at(12.5),
+			NeedKWh:       80,
+			ReadyBy:       "06:00:00",
+			OffPeak:       night,
+			Mode:          flex.Minimise,
+			MayChargePeak: true,
+			Case:          "Peak allowed",
+			Why:           "only for what is missing",
 		},
 	}
 }
@@ -84,18 +135,42 @@ func disturbedVisits(clock eveningClock) []*sim.Visit {
 	at := clock.at
 	return []*sim.Visit{
 		{
-			Name: "mini", Power: 7400, Arrive: at(2.5), Leave: at(13.25), NeedKWh: 15, ReadyBy: "07:00:00",
-			OffPeak: night, Mode: flex.Minimise, ChargeNow: time.Hour, Case: "Charge now", Why: "soon it cannot wait",
+			Name:      "mini",
+			Power:     7400,
+			Arrive:    at(2.5),
+			Leave:     at(13.25),
+			NeedKWh:   15,
+			ReadyBy:   "07:00:00",
+			OffPeak:   night,
+			Mode:      flex.Minimise,
+			ChargeNow: time.Hour,
+			Case:      "Charge now",
+			Why:       "soon it cannot wait",
 		},
 
 		{
-			Name: "fiat", Power: 7400, Arrive: at(2.75), Leave: at(13.5), NeedKWh: 12, ReadyBy: "07:00:00",
-			OffPeak: night, Mode: flex.Minimise, Trips: clock.span(9.5, 10.25), Case: "Flaky charger", Why: "what it fails to give is planned anew",
+			Name:    "fiat",
+			Power:   7400,
+			Arrive:  at(2.75),
+			Leave:   at(13.5),
+			NeedKWh: 12,
+			ReadyBy: "07:00:00",
+			OffPeak: night,
+			Mode:    flex.Minimise,
+			Trips:   clock.span(9.5, 10.25),
+			Case:    "Flaky charger",
+			Why:     "what it fails to give is planned anew",
 		},
 
 		{
-			Name: "van", Power: 7400, Arrive: at(3), Leave: at(13.5), Own: clock.span(6, 9.5),
-			NeedKWh: 22.2, Case: "Limited pause", Why: "flexd may pause it for one half-hour",
+			Name:    "van",
+			Power:   7400,
+			Arrive:  at(3),
+			Leave:   at(13.5),
+			Own:     clock.span(6, 9.5),
+			NeedKWh: 22.2,
+			Case:    "Limited pause",
+			Why:     "flexd may pause it for one half-hour",
 		},
 	}
 }

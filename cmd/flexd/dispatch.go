@@ -37,14 +37,23 @@ func (o *dispatchSend) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	order := records.Dispatch{Market: o.Market, Span: flex.Span{From: o.From.UTC(), To: o.From.Add(o.For).UTC()}}
+	order := records.Dispatch{
+		Market: o.Market,
+		Span: flex.Span{
+			From: o.From.UTC(),
+			To:   o.From.Add(o.For).UTC(),
+		},
+	}
 
 	for _, text := range o.Assets {
 		id, err := flex.ParseID[struct{}](text)
 		if err != nil {
 			return flex.Fail(flex.Invalid, "%v", err)
 		}
-		order.Assets = append(order.Assets, records.DispatchedAsset{ID: flex.AssetID(id), Power: flex.FromKW(o.KW)})
+		order.Assets = append(order.Assets, records.DispatchedAsset{
+			ID:    flex.AssetID(id),
+			Power: flex.FromKW(o.KW),
+		})
 	}
 
 	queued, err := h.Push.Dispatch(ctx, org.ID, order)
@@ -53,14 +62,24 @@ func (o *dispatchSend) Run(ctx context.Context, c console) error {
 	}
 
 	for _, d := range queued {
-		fmt.Fprintf(c.out, "event %s for %s is queued\n", d.ID, countOf(len(d.Assets), "asset"))
+		fmt.Fprintf(
+			c.out,
+			"event %s for %s is queued\n",
+			d.ID,
+			countOf(len(d.Assets), "asset"),
+		)
 	}
 
 	return warnWithoutEndpoint(ctx, c, h, org.ID)
 }
 
 // warnWithoutEndpoint says that what is queued goes nowhere yet.
-func warnWithoutEndpoint(ctx context.Context, c console, h *app.App, org flex.OrgID) error {
+func warnWithoutEndpoint(
+	ctx context.Context,
+	c console,
+	h *app.App,
+	org flex.OrgID,
+) error {
 	var e records.Endpoint
 
 	err := h.DB.Read(ctx, org, func(tx *records.Tx) (err error) {
@@ -68,7 +87,11 @@ func warnWithoutEndpoint(ctx context.Context, c console, h *app.App, org flex.Or
 		return err
 	})
 	if flex.KindOf(err) == flex.NotFound || err == nil && !e.Enabled {
-		fmt.Fprintln(c.err, "warning: no endpoint for dispatches is set and enabled, so nothing is sent until one is, and nothing at all once the time is over: flexd endpoint set")
+		fmt.Fprintln(
+			c.err,
+			"warning: no endpoint for dispatches is set and enabled, so nothing is sent until one is, and nothing at all once the time is over: flexd endpoint set",
+		)
+
 		return nil
 	}
 
@@ -108,9 +131,20 @@ func dispatchRows(ds []delivery.Dispatched) []dispatchRow {
 	rows := []dispatchRow{}
 	for _, d := range ds {
 		for _, a := range d.Assets {
-			rows = append(rows, dispatchRow{d.ID, a.ID, d.Market, d.From, d.To, a.Power.KW(), string(d.State), a.Callback, string(a.Release)})
+			rows = append(rows, dispatchRow{
+				d.ID,
+				a.ID,
+				d.Market,
+				d.From,
+				d.To,
+				a.Power.KW(),
+				string(d.State),
+				a.Callback,
+				string(a.Release),
+			})
 		}
 	}
+
 	return rows
 }
 
@@ -138,10 +172,24 @@ func (o *dispatchList) Run(ctx context.Context, c console) error {
 	}
 
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "EVENT\tBATTERY\tFROM\tTO\tKW\tDELIVERY\tREPORTED\tHANDED BACK")
+	fmt.Fprintln(
+		w,
+		"EVENT\tBATTERY\tFROM\tTO\tKW\tDELIVERY\tREPORTED\tHANDED BACK",
+	)
 
 	for _, l := range lines {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%g\t%s\t%s\t%s\n", l.Event, l.Asset, l.From.Format(time.RFC3339), l.To.Format(time.RFC3339), l.KW, l.State, l.Callback, l.Release)
+		fmt.Fprintf(
+			w,
+			"%s\t%s\t%s\t%s\t%g\t%s\t%s\t%s\n",
+			l.Event,
+			l.Asset,
+			l.From.Format(time.RFC3339),
+			l.To.Format(time.RFC3339),
+			l.KW,
+			l.State,
+			l.Callback,
+			l.Release,
+		)
 	}
 
 	return w.Flush()

@@ -93,7 +93,11 @@ func lookAtStore(ctx context.Context, h *app.App) ([]symptom, error) {
 		return nil, err
 	}
 
-	laws := symptom{Part: "records", Well: len(findings) == 0, Detail: fmt.Sprintf("%d laws hold", len(records.Laws()))}
+	laws := symptom{
+		Part:   "records",
+		Well:   len(findings) == 0,
+		Detail: fmt.Sprintf("%d laws hold", len(records.Laws())),
+	}
 	if !laws.Well {
 		laws.Detail, laws.Do = fmt.Sprintf("%d findings", len(findings)), "see flexd verify; take a backup before anything else"
 	}
@@ -103,7 +107,12 @@ func lookAtStore(ctx context.Context, h *app.App) ([]symptom, error) {
 		return nil, err
 	}
 
-	durable := symptom{Part: "durability", Well: weak == "", Detail: h.DB.Engine() + " syncs every commit"}
+	durable := symptom{
+		Part:   "durability",
+		Well:   weak == "",
+		Detail: h.DB.Engine() + " syncs every commit",
+	}
+
 	if weak != "" {
 		durable.Detail, durable.Do = weak, "acknowledged writes can be lost in a power cut: set it on"
 	}
@@ -119,14 +128,24 @@ func lookAtPrices(ctx context.Context, h *app.App) ([]symptom, error) {
 
 	var out []symptom
 	for _, s := range sources {
-		x := symptom{Part: "prices of " + s.Source, Well: s.Stale == "", Detail: "through " + flex.Clock(s.Through, flex.London, "2006-01-02 15:04")}
+		x := symptom{
+			Part:   "prices of " + s.Source,
+			Well:   s.Stale == "",
+			Detail: "through " + flex.Clock(s.Through, flex.London, "2006-01-02 15:04"),
+		}
+
 		if s.Stale != "" {
 			x.Detail, x.Do = s.Stale, "flexd prices fetch, or flexd prices import; until then the last good prices stand"
 		}
 
 		for _, k := range s.KeptOut {
 			x.Well = false
-			x.Detail += fmt.Sprintf("; %d rows were kept out: %s", k.Rows, k.Reason)
+			x.Detail += fmt.Sprintf(
+				"; %d rows were kept out: %s",
+				k.Rows,
+				k.Reason,
+			)
+
 			x.Do = "flexd prices fetch shows it; a later answer without such rows ends it"
 		}
 
@@ -134,7 +153,11 @@ func lookAtPrices(ctx context.Context, h *app.App) ([]symptom, error) {
 	}
 
 	if len(out) == 0 {
-		out = []symptom{{Part: "prices", Detail: "there are none", Do: "flexd prices import FILE, or serve with --price-source"}}
+		out = []symptom{{
+			Part:   "prices",
+			Detail: "there are none",
+			Do:     "flexd prices import FILE, or serve with --price-source",
+		}}
 	}
 
 	return out, nil
@@ -157,10 +180,17 @@ func lookAtRoles(ctx context.Context, h *app.App) (out []symptom, err error) {
 			return nil, err
 		}
 
-		x := symptom{Part: "price roles of " + o.Name, Well: len(doubts) == 0, Detail: "planning and settlement have their sources"}
+		x := symptom{
+			Part:   "price roles of " + o.Name,
+			Well:   len(doubts) == 0,
+			Detail: "planning and settlement have their sources",
+		}
 		if !x.Well {
 			x.Detail = strings.Join(doubts, "; ")
-			x.Do = fmt.Sprintf("flexd prices roles %q planning=SOURCE settlement=SOURCE", o.Name)
+			x.Do = fmt.Sprintf(
+				"flexd prices roles %q planning=SOURCE settlement=SOURCE",
+				o.Name,
+			)
 		}
 
 		out = append(out, x)
@@ -171,14 +201,22 @@ func lookAtRoles(ctx context.Context, h *app.App) (out []symptom, err error) {
 
 // lookAtExceptions lists what the console's first page lists. The background jobs run in the flexd
 // that serves: what failed of them it has said by an alert.
-func lookAtExceptions(ctx context.Context, h *app.App) (out []symptom, err error) {
+func lookAtExceptions(
+	ctx context.Context,
+	h *app.App,
+) (out []symptom, err error) {
 	found, err := h.Operations.Exceptions(ctx, flex.OrgID{})
 	if err != nil {
 		return nil, err
 	}
 
 	for _, e := range found {
-		x := symptom{Part: string(e.Kind), Detail: e.Title, Do: e.Text}
+		x := symptom{
+			Part:   string(e.Kind),
+			Detail: e.Title,
+			Do:     e.Text,
+		}
+
 		for i, a := range e.Assets {
 			if i == doctorExamples {
 				x.Detail += ", …"
@@ -202,12 +240,18 @@ func lookAtExceptions(ctx context.Context, h *app.App) (out []symptom, err error
 
 	for _, a := range known.Alerts {
 		if a.Kind == string(operations.JobFailed) && a.Org.IsZero() {
-			out = append(out, symptom{Part: a.Kind, Detail: a.Title, Do: a.Text})
+			out = append(out, symptom{
+				Part:   a.Kind,
+				Detail: a.Title,
+				Do:     a.Text,
+			})
 		}
 	}
 
 	if len(out) == 0 {
-		out = []symptom{{Part: "exceptions", Well: true, Detail: "there are none"}}
+		out = []symptom{
+			{Part: "exceptions", Well: true, Detail: "there are none"},
+		}
 	}
 
 	return out, nil
@@ -236,11 +280,24 @@ func (r *replay) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	err = h.Access.Act(ctx, records.Act{Who: commandLine, Org: org.ID, Act: "replay delivery", Detail: r.Event}, func() error {
-		return h.Push.Replay(ctx, org.ID, id)
-	})
+	err = h.Access.Act(
+		ctx,
+		records.Act{
+			Who:    commandLine,
+			Org:    org.ID,
+			Act:    "replay delivery",
+			Detail: r.Event,
+		},
+		func() error {
+			return h.Push.Replay(ctx, org.ID, id)
+		},
+	)
+
 	if err == nil {
-		fmt.Fprintln(c.out, "The delivery is due again; the flexd that serves sends it within seconds.")
+		fmt.Fprintln(
+			c.out,
+			"The delivery is due again; the flexd that serves sends it within seconds.",
+		)
 	}
 
 	return err
@@ -261,16 +318,27 @@ func lookAtJobs(ctx context.Context, h *app.App) ([]symptom, error) {
 		}
 		return err
 	})
+
 	return found, err
 }
 
 func jobSymptom(s records.JobState, now time.Time) symptom {
 	x := symptom{Part: "jobs: " + string(s.Kind), Well: true}
-	x.Detail = fmt.Sprintf("%d due, %d later, %d of them after a failure, %d failed for good", s.Due, s.Later, s.Retrying, s.Failed)
+	x.Detail = fmt.Sprintf(
+		"%d due, %d later, %d of them after a failure, %d failed for good",
+		s.Due,
+		s.Later,
+		s.Retrying,
+		s.Failed,
+	)
 
 	if s.Due > 0 && now.Sub(s.Oldest) > jobsOverdue {
 		x.Well = false
-		x.Detail += fmt.Sprintf("; the first is due since %s", flex.Clock(s.Oldest, flex.London, "2006-01-02 15:04"))
+		x.Detail += fmt.Sprintf(
+			"; the first is due since %s",
+			flex.Clock(s.Oldest, flex.London, "2006-01-02 15:04"),
+		)
+
 		x.Do = "flexd serve does them: see that one runs, with what this kind needs, and its log"
 	}
 

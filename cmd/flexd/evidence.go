@@ -42,7 +42,10 @@ func (o *evidenceCommand) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	found, err := h.Grid.Evidence(ctx, org.ID, flex.Span{From: from.Start(), To: to.Add(1).Start()})
+	found, err := h.Grid.Evidence(ctx, org.ID, flex.Span{
+		From: from.Start(),
+		To:   to.Add(1).Start(),
+	})
 	if err != nil {
 		return err
 	}
@@ -158,41 +161,74 @@ func evidenceOf(f *grid.Evidence) *evidence {
 		To:           f.Span.To.UTC(),
 		MadeAt:       f.At.UTC(),
 
-		Hours:  each(f.Hours, evidenceHourOf),
-		Steps:  each(f.Steps, evidenceStepOf),
-		Needs:  evidenceNeedsOf(&f.Needs),
-		Acts:   each(f.Acts, func(a grid.EvidenceAct) evidenceAct { return evidenceAct(a) }),
+		Hours: each(f.Hours, evidenceHourOf),
+		Steps: each(f.Steps, evidenceStepOf),
+		Needs: evidenceNeedsOf(&f.Needs),
+		Acts: each(f.Acts, func(a grid.EvidenceAct) evidenceAct {
+			return evidenceAct(a)
+		}),
 		Offers: evidenceOffers{f.Offers, f.OffersKept},
 
 		Instructions: each(f.Instructions, evidenceInstructionOf),
-		Records:      each(f.Records, func(x grid.RecordExtent) evidenceRecords { return evidenceRecords(x) }),
-		Operators:    each(f.Operators, func(o grid.EvidenceOperator) evidenceOperator { return evidenceOperator(o) }),
-		Credentials:  each(f.Credentials, func(k grid.EvidenceCredential) evidenceCredential { return evidenceCredential(k) }),
+		Records: each(f.Records, func(x grid.RecordExtent) evidenceRecords {
+			return evidenceRecords(x)
+		}),
+		Operators: each(f.Operators, func(o grid.EvidenceOperator) evidenceOperator {
+			return evidenceOperator(o)
+		}),
+		Credentials: each(f.Credentials, func(k grid.EvidenceCredential) evidenceCredential {
+			return evidenceCredential(k)
+		}),
 	}
 }
 
 func evidenceHourOf(h grid.SteeredHour) evidenceHour {
-	return evidenceHour{From: h.From.UTC(), GSPGroup: h.Region, PlannedKWh: h.Planned.KWh(), MeteredKWh: h.Metered.KWh()}
+	return evidenceHour{
+		From:       h.From.UTC(),
+		GSPGroup:   h.Region,
+		PlannedKWh: h.Planned.KWh(),
+		MeteredKWh: h.Metered.KWh(),
+	}
 }
 
 func evidenceStepOf(s grid.PowerStep) evidenceStep {
-	return evidenceStep{GSPGroup: s.Region, Minute: s.At, ChangeKW: s.Change.KW()}
+	return evidenceStep{
+		GSPGroup: s.Region,
+		Minute:   s.At,
+		ChangeKW: s.Change.KW(),
+	}
 }
 
 func evidenceNeedsOf(n *grid.Needs) evidenceNeeds {
 	return evidenceNeeds{
-		Stays: n.Stays, Unplanned: n.Unplanned, LeftEarly: n.LeftEarly, Missed: n.Missed, Why: n.Why,
-		List: each(n.List, evidenceMissedOf),
+		Stays:     n.Stays,
+		Unplanned: n.Unplanned,
+		LeftEarly: n.LeftEarly,
+		Missed:    n.Missed,
+		Why:       n.Why,
+		List:      each(n.List, evidenceMissedOf),
 	}
 }
 
 func evidenceMissedOf(m grid.MissedNeed) evidenceMissed {
-	return evidenceMissed{Asset: m.Asset, ReadyBy: m.ReadyBy.UTC(), NeedKWh: m.Need.KWh(), ShortKWh: m.Short.KWh(), Why: m.Why}
+	return evidenceMissed{
+		Asset:    m.Asset,
+		ReadyBy:  m.ReadyBy.UTC(),
+		NeedKWh:  m.Need.KWh(),
+		ShortKWh: m.Short.KWh(),
+		Why:      m.Why,
+	}
 }
 
 func evidenceInstructionOf(i grid.EvidenceInstruction) evidenceInstruction {
 	return evidenceInstruction{
-		From: i.Span.From.UTC(), To: i.Span.To.UTC(), Goal: i.Goal, Service: i.Service, Who: i.Who, GSPGroup: i.Region, StoppedAt: i.StoppedAt,
+		From:      i.Span.From.UTC(),
+		To:        i.Span.To.UTC(),
+		Goal:      i.Goal,
+		Service:   i.Service,
+		Who:       i.Who,
+		GSPGroup:  i.Region,
+		StoppedAt: i.StoppedAt,
 	}
 }
 
@@ -214,15 +250,49 @@ func (e *evidence) print(c console) error {
 		metered += h.MeteredKWh
 	}
 
-	fmt.Fprintf(c.out, "%s, %s to %s\n\n", e.Organisation, e.From.Format(time.RFC3339), e.To.Format(time.RFC3339))
-	fmt.Fprintf(c.out, "planned %.1f kWh, metered %.1f kWh, in %d hours of GSP groups\n", planned, metered, len(e.Hours))
+	fmt.Fprintf(
+		c.out,
+		"%s, %s to %s\n\n",
+		e.Organisation,
+		e.From.Format(time.RFC3339),
+		e.To.Format(time.RFC3339),
+	)
+
+	fmt.Fprintf(
+		c.out,
+		"planned %.1f kWh, metered %.1f kWh, in %d hours of GSP groups\n",
+		planned,
+		metered,
+		len(e.Hours),
+	)
+
 	for _, s := range e.Steps {
-		fmt.Fprintf(c.out, "largest change within a minute, %s: %+.1f kW at %s\n", groupName(s.GSPGroup), s.ChangeKW, s.Minute.Format(time.RFC3339))
+		fmt.Fprintf(
+			c.out,
+			"largest change within a minute, %s: %+.1f kW at %s\n",
+			groupName(s.GSPGroup),
+			s.ChangeKW,
+			s.Minute.Format(time.RFC3339),
+		)
 	}
 
 	e.printNeeds(c)
-	fmt.Fprintf(c.out, "offers: %d of %d kept; instructions: %d; halts, their ends and stops: %d\n", e.Offers.Kept, e.Offers.Judged, len(e.Instructions), len(e.Acts))
-	fmt.Fprintf(c.out, "access: %d operators, %d credentials\n", len(e.Operators), len(e.Credentials))
+	fmt.Fprintf(
+		c.out,
+		"offers: %d of %d kept; instructions: %d; halts, their ends and stops: %d\n",
+		e.Offers.Kept,
+		e.Offers.Judged,
+		len(e.Instructions),
+		len(e.Acts),
+	)
+
+	fmt.Fprintf(
+		c.out,
+		"access: %d operators, %d credentials\n",
+		len(e.Operators),
+		len(e.Credentials),
+	)
+
 	fmt.Fprintln(c.out, "everything: --format json, or html to print")
 
 	return nil
@@ -231,8 +301,15 @@ func (e *evidence) print(c console) error {
 // printNeeds prints how many needs were met, by plan.
 func (e *evidence) printNeeds(c console) {
 	n := &e.Needs
-	fmt.Fprintf(c.out, "needs: %d with a schedule, %d missed by plan, %d left before their time, %d stays without a schedule\n",
-		n.Stays, n.Missed, n.LeftEarly, n.Unplanned)
+	fmt.Fprintf(
+		c.out,
+		"needs: %d with a schedule, %d missed by plan, %d left before their time, %d stays without a schedule\n",
+		n.Stays,
+		n.Missed,
+		n.LeftEarly,
+		n.Unplanned,
+	)
+
 	for _, why := range slices.Sorted(maps.Keys(n.Why)) {
 		fmt.Fprintf(c.out, "  for want of %s: %d\n", why, n.Why[why])
 	}
@@ -248,7 +325,8 @@ func groupName(group string) string {
 }
 
 var evidencePage = template.Must(template.New("evidence").Funcs(template.FuncMap{
-	"kw": func(v float64) string { return fmt.Sprintf("%.1f", v) }, "group": groupName,
+	"kw":    func(v float64) string { return fmt.Sprintf("%.1f", v) },
+	"group": groupName,
 	"at": func(t time.Time) string {
 		if t.IsZero() {
 			return "–"

@@ -191,6 +191,7 @@ func exampleOf(command string) string {
 			return line
 		}
 	}
+
 	return ""
 }
 

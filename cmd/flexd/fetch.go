@@ -33,7 +33,13 @@ func (p *pricesFetch) Run(ctx context.Context, c console) error {
 	told := time.Now()
 	r, err := h.FetchPrices(ctx, p.Source, span, func(done, total time.Duration) {
 		if time.Since(told) > time.Second {
-			fmt.Fprintf(c.err, "%d of %d days\n", done/(24*time.Hour), total/(24*time.Hour))
+			fmt.Fprintf(
+				c.err,
+				"%d of %d days\n",
+				done/(24*time.Hour),
+				total/(24*time.Hour),
+			)
+
 			told = time.Now()
 		}
 	})
@@ -41,11 +47,23 @@ func (p *pricesFetch) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	fmt.Fprintf(c.out, "fetched %d half-hours, made %d publications", r.Prices, r.Published)
+	fmt.Fprintf(
+		c.out,
+		"fetched %d half-hours, made %d publications",
+		r.Prices,
+		r.Published,
+	)
+
 	fmt.Fprintln(c.out)
 
 	for _, k := range r.KeptOut {
-		fmt.Fprintf(c.out, "kept out %d rows, the first of %s: %s\n", k.Rows, k.First.Format(time.RFC3339), k.Reason)
+		fmt.Fprintf(
+			c.out,
+			"kept out %d rows, the first of %s: %s\n",
+			k.Rows,
+			k.First.Format(time.RFC3339),
+			k.Reason,
+		)
 	}
 
 	return err
@@ -55,8 +73,9 @@ func (p *pricesFetch) Run(ctx context.Context, c console) error {
 func (p *pricesFetch) span(now time.Time) (flex.Span, error) {
 	from, to := flex.DayAt(now), flex.DayAt(now).Add(1)
 	for _, f := range []struct {
-		flag, text string
-		day        *flex.Day
+		flag string
+		text string
+		day  *flex.Day
 	}{{"--from", p.From, &from}, {"--to", p.To, &to}} {
 		if f.text == "" {
 			continue
@@ -70,9 +89,17 @@ func (p *pricesFetch) span(now time.Time) (flex.Span, error) {
 		*f.day = day
 	}
 
-	span := flex.Span{From: flex.EFADay(from).Span().From, To: flex.EFADay(to).Span().To}
+	span := flex.Span{
+		From: flex.EFADay(from).Span().From,
+		To:   flex.EFADay(to).Span().To,
+	}
 	if span.Empty() {
-		return flex.Span{}, flex.Fail(flex.Invalid, "--to %s is before --from %s", to, from)
+		return flex.Span{}, flex.Fail(
+			flex.Invalid,
+			"--to %s is before --from %s",
+			to,
+			from,
+		)
 	}
 
 	return span, nil
@@ -82,7 +109,13 @@ func (p *pricesFetch) span(now time.Time) (flex.Span, error) {
 func readDay(flag, text string) (flex.Day, error) {
 	day, err := flex.ParseDay(text)
 	if err != nil {
-		return day, flex.Fail(flex.Invalid, "%s: %q is not a day of the form 2026-04-14", flag, text)
+		return day, flex.Fail(
+			flex.Invalid,
+			"%s: %q is not a day of the form 2026-04-14",
+			flag,
+			text,
+		)
 	}
+
 	return day, nil
 }

@@ -48,7 +48,14 @@ func (o *fleetAhead) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 
-	a, err := h.Grid.Ahead(ctx, org.ID, records.Scope{Group: o.Group, GSPGroup: o.GSPGroup}, day, o.HalfHours)
+	a, err := h.Grid.Ahead(
+		ctx,
+		org.ID,
+		records.Scope{Group: o.Group, GSPGroup: o.GSPGroup},
+		day,
+		o.HalfHours,
+	)
+
 	switch {
 	case err != nil:
 		return err
@@ -63,9 +70,22 @@ func (o *fleetAhead) Run(ctx context.Context, c console) error {
 
 // printAhead prints a forecast to be read.
 func printAhead(c console, a *grid.Ahead) error {
-	fmt.Fprintf(c.out, "%s, learned from %d sessions in %d days; %d more without a schedule, in no number\n", a.Day, a.Stays, a.Days, a.Uncontrolled)
+	fmt.Fprintf(
+		c.out,
+		"%s, learned from %d sessions in %d days; %d more without a schedule, in no number\n",
+		a.Day,
+		a.Stays,
+		a.Days,
+		a.Uncontrolled,
+	)
+
 	if len(a.Windows) == 0 {
-		fmt.Fprintf(c.out, "nothing is forecast from fewer than %d days\n", forecast.FewDays)
+		fmt.Fprintf(
+			c.out,
+			"nothing is forecast from fewer than %d days\n",
+			forecast.FewDays,
+		)
+
 		return nil
 	}
 
@@ -73,22 +93,41 @@ func printAhead(c console, a *grid.Ahead) error {
 		j := a.Judged[k]
 		fmt.Fprintf(c.out, "%s on the last %d days:", k, j.Days)
 		for i, confidence := range forecast.Confidences {
-			fmt.Fprintf(c.out, " P%d kept %.1f %%, volume %.1f %%;", confidence, 100*j.Kept[i], 100*j.Volume[i])
+			fmt.Fprintf(
+				c.out,
+				" P%d kept %.1f %%, volume %.1f %%;",
+				confidence,
+				100*j.Kept[i],
+				100*j.Volume[i],
+			)
 		}
+
 		fmt.Fprintln(c.out)
 	}
 
-	return table(c, a.Windows, "FROM\tTO\tLOAD P50 KW\tP90\tCAME\tTURN-DOWN P50 KW\tP90\tCAME\tTURN-UP P50 KW\tP90\tCAME", func(w grid.AheadWindow) []any {
-		cells := []any{w.From, w.To}
-		for _, k := range forecast.Kinds {
-			came := "-"
-			if w.Came != nil {
-				came = strconv.FormatFloat(w.Came[k], 'f', 1, 64)
+	return table(
+		c,
+		a.Windows,
+		"FROM\tTO\tLOAD P50 KW\tP90\tCAME\tTURN-DOWN P50 KW\tP90\tCAME\tTURN-UP P50 KW\tP90\tCAME",
+		func(w grid.AheadWindow) []any {
+			cells := []any{w.From, w.To}
+			for _, k := range forecast.Kinds {
+				came := "-"
+				if w.Came != nil {
+					came = strconv.FormatFloat(w.Came[k], 'f', 1, 64)
+				}
+
+				cells = append(
+					cells,
+					fmt.Sprintf("%.1f", w.KW[k][0]),
+					fmt.Sprintf("%.1f", w.KW[k][2]),
+					came,
+				)
 			}
-			cells = append(cells, fmt.Sprintf("%.1f", w.KW[k][0]), fmt.Sprintf("%.1f", w.KW[k][2]), came)
-		}
-		return cells
-	})
+
+			return cells
+		},
+	)
 }
 
 // fleetEnvelope is `flexd fleet envelope`.
@@ -110,7 +149,11 @@ func (o *fleetEnvelope) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 
-	e, err := h.Grid.Envelope(ctx, org.ID, records.Scope{Group: o.Group, GSPGroup: o.GSPGroup})
+	e, err := h.Grid.Envelope(ctx, org.ID, records.Scope{
+		Group:    o.Group,
+		GSPGroup: o.GSPGroup,
+	})
+
 	switch {
 	case err != nil:
 		return err
@@ -130,16 +173,36 @@ func (o *fleetEnvelope) Run(ctx context.Context, c console) error {
 
 // printEnvelope prints an envelope to be read: energies in kWh, and average powers.
 func printEnvelope(c console, e *grid.Envelope, rows []grid.Window) error {
-	fmt.Fprintf(c.out, "%s: %d assets; %d more without a schedule in force, in no number", e.At.Format(time.RFC3339), e.Controlled, e.Uncontrolled)
+	fmt.Fprintf(
+		c.out,
+		"%s: %d assets; %d more without a schedule in force, in no number",
+		e.At.Format(time.RFC3339),
+		e.Controlled,
+		e.Uncontrolled,
+	)
+
 	if e.Short > 0 {
 		fmt.Fprintf(c.out, "; %d cannot have what they need", e.Short)
 	}
 
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "\nFROM\tTO\tPLANNED KWH\tLEAST KWH\tMOST KWH\tLEAST KW\tMOST KW\t")
+	fmt.Fprintln(
+		t,
+		"\nFROM\tTO\tPLANNED KWH\tLEAST KWH\tMOST KWH\tLEAST KW\tMOST KW\t",
+	)
+
 	for _, r := range rows {
-		fmt.Fprintf(t, "%s\t%s\t%.3f\t%.3f\t%.3f\t%.1f\t%.1f\t\n", r.From.Format(time.RFC3339), r.To.Format(time.RFC3339),
-			r.Planned.KWh(), r.Least.KWh(), r.Most.KWh(), averageKW(r.Least, r.Len()), averageKW(r.Most, r.Len()))
+		fmt.Fprintf(
+			t,
+			"%s\t%s\t%.3f\t%.3f\t%.3f\t%.1f\t%.1f\t\n",
+			r.From.Format(time.RFC3339),
+			r.To.Format(time.RFC3339),
+			r.Planned.KWh(),
+			r.Least.KWh(),
+			r.Most.KWh(),
+			averageKW(r.Least, r.Len()),
+			averageKW(r.Most, r.Len()),
+		)
 	}
 
 	return t.Flush()
@@ -174,7 +237,12 @@ func (o *fleetFollow) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 
-	f, err := h.Grid.Follow(ctx, org.ID, records.Scope{Group: o.Group, GSPGroup: o.GSPGroup}, profile)
+	f, err := h.Grid.Follow(
+		ctx,
+		org.ID,
+		records.Scope{Group: o.Group, GSPGroup: o.GSPGroup},
+		profile,
+	)
 	if err != nil {
 		return err
 	}
@@ -218,19 +286,32 @@ func readProfile(file string) (profile []grid.Asked, err error) {
 
 		start, err := time.Parse(time.RFC3339, row.Get("start"))
 		if err != nil || !flex.PeriodAt(start).Start().Equal(start) {
-			return nil, row.Fault("start is %q: it should be a half-hour's, such as 2026-01-15T18:30:00Z", row.Get("start"))
+			return nil, row.Fault(
+				"start is %q: it should be a half-hour's, such as 2026-01-15T18:30:00Z",
+				row.Get("start"),
+			)
 		}
 
 		kwh, err := strconv.ParseFloat(row.Get("kwh"), 64)
 		if err != nil || !(kwh >= 0 && kwh <= 1e6) {
-			return nil, row.Fault("kwh is %q: it should be a number from 0 to 1000000", row.Get("kwh"))
+			return nil, row.Fault(
+				"kwh is %q: it should be a number from 0 to 1000000",
+				row.Get("kwh"),
+			)
 		}
 
-		profile = append(profile, grid.Asked{Period: flex.PeriodAt(start), Energy: flex.FromKWh(kwh)})
+		profile = append(profile, grid.Asked{
+			Period: flex.PeriodAt(start),
+			Energy: flex.FromKWh(kwh),
+		})
 	}
 
 	if len(profile) == 0 {
-		return nil, flex.Fail(flex.Invalid, "%s asks for nothing: give it a half-hour at least", file)
+		return nil, flex.Fail(
+			flex.Invalid,
+			"%s asks for nothing: give it a half-hour at least",
+			file,
+		)
 	}
 
 	return profile, nil

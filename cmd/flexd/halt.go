@@ -22,7 +22,10 @@ type haltPart struct {
 }
 
 // scope returns what is meant.
-func (o *haltPart) scope(ctx context.Context, h *app.App) (s delivery.HaltScope, err error) {
+func (o *haltPart) scope(
+	ctx context.Context,
+	h *app.App,
+) (s delivery.HaltScope, err error) {
 	given := 0
 	for _, value := range []string{o.Org, o.Model, o.GSPGroup} {
 		if value != "" {
@@ -30,14 +33,20 @@ func (o *haltPart) scope(ctx context.Context, h *app.App) (s delivery.HaltScope,
 		}
 	}
 	if given > 1 || o.Endpoint != "" && o.Org == "" {
-		return s, flex.Fail(flex.Invalid, "give one of --org, --model and --gsp-group, and --endpoint with --org: two halts may stand at once")
+		return s, flex.Fail(
+			flex.Invalid,
+			"give one of --org, --model and --gsp-group, and --endpoint with --org: two halts may stand at once",
+		)
 	}
 
 	switch {
 	case o.Model != "":
 		return records.ParseHaltScope(string(records.HaltModel) + "/" + o.Model)
 	case o.GSPGroup != "":
-		return delivery.HaltScope{Kind: records.HaltRegion, Name: o.GSPGroup}, nil
+		return delivery.HaltScope{
+			Kind: records.HaltRegion,
+			Name: o.GSPGroup,
+		}, nil
 	case o.Org == "":
 		return s, nil
 	}
@@ -47,6 +56,7 @@ func (o *haltPart) scope(ctx context.Context, h *app.App) (s delivery.HaltScope,
 		s = delivery.HaltScope{Kind: records.HaltOrg, Org: org.ID}
 		return err
 	})
+
 	if o.Endpoint != "" {
 		s.Kind, s.Name = records.HaltEndpoint, o.Endpoint
 	}
@@ -86,11 +96,20 @@ func (o *halt) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	if o.Preview && o.JSON {
 		return c.json(stops)
 	}
+
 	if o.Preview {
-		_, err := fmt.Fprintf(c.out, "It would stop what is sent to %d assets at %d sites; %d pushes wait now.\n", stops.Assets, stops.Sites, stops.Waiting)
+		_, err := fmt.Fprintf(
+			c.out,
+			"It would stop what is sent to %d assets at %d sites; %d pushes wait now.\n",
+			stops.Assets,
+			stops.Sites,
+			stops.Waiting,
+		)
+
 		return err
 	}
 
@@ -100,18 +119,43 @@ func (o *halt) Run(ctx context.Context, c console) error {
 
 	said := "No push leaves until flexd resume."
 	if subjectOf(scope) != "" {
-		said = fmt.Sprintf("Nothing is sent to %d assets at %d sites until flexd resume with the same flags.", stops.Assets, stops.Sites)
+		said = fmt.Sprintf(
+			"Nothing is sent to %d assets at %d sites until flexd resume with the same flags.",
+			stops.Assets,
+			stops.Sites,
+		)
 	}
 
-	_, err = fmt.Fprintln(c.out, said, "Chargers go on with the schedules that they have.")
+	_, err = fmt.Fprintln(
+		c.out,
+		said,
+		"Chargers go on with the schedules that they have.",
+	)
+
 	return err
 }
 
 // stop halts what is in the scope.
-func (o *halt) stop(ctx context.Context, h *app.App, scope delivery.HaltScope) error {
-	act := records.Act{Who: commandLine, Act: "halt pushes", Org: scope.Org, Subject: subjectOf(scope), Detail: o.Reason}
+func (o *halt) stop(
+	ctx context.Context,
+	h *app.App,
+	scope delivery.HaltScope,
+) error {
+	act := records.Act{
+		Who:     commandLine,
+		Act:     "halt pushes",
+		Org:     scope.Org,
+		Subject: subjectOf(scope),
+		Detail:  o.Reason,
+	}
+
 	return h.Access.Act(ctx, act, func() error {
-		return h.Push.Halt(ctx, delivery.HaltOrder{Scope: scope, Who: commandLine, Reason: o.Reason, Two: o.Two})
+		return h.Push.Halt(ctx, delivery.HaltOrder{
+			Scope:  scope,
+			Who:    commandLine,
+			Reason: o.Reason,
+			Two:    o.Two,
+		})
 	})
 }
 
@@ -129,22 +173,45 @@ func (o *halt) list(ctx context.Context, c console, h *app.App) error {
 	if err != nil {
 		return err
 	}
+
 	if o.JSON {
 		return c.json(s)
 	}
 
 	lines := []string{}
 	if s.Halted != nil {
-		lines = append(lines, fmt.Sprintf("everything, by %s since %s: %s", s.Halted.Who, s.Halted.At.Format(time.RFC3339), s.Halted.Reason))
+		lines = append(
+			lines,
+			fmt.Sprintf(
+				"everything, by %s since %s: %s",
+				s.Halted.Who,
+				s.Halted.At.Format(time.RFC3339),
+				s.Halted.Reason,
+			),
+		)
 	}
+
 	for _, p := range s.Parts {
-		lines = append(lines, fmt.Sprintf("%s, by %s since %s: %s (%d assets, %d pushes wait)", p.Name, p.Who, p.At.Format(time.RFC3339), p.Reason, p.Assets, p.Waiting))
+		lines = append(
+			lines,
+			fmt.Sprintf(
+				"%s, by %s since %s: %s (%d assets, %d pushes wait)",
+				p.Name,
+				p.Who,
+				p.At.Format(time.RFC3339),
+				p.Reason,
+				p.Assets,
+				p.Waiting,
+			),
+		)
 	}
+
 	if len(lines) == 0 {
 		lines = append(lines, "Nothing is halted.")
 	}
 
 	_, err = fmt.Fprintln(c.out, strings.Join(lines, "\n"))
+
 	return err
 }
 
@@ -169,7 +236,13 @@ func (o *resume) Run(ctx context.Context, c console) error {
 	}
 
 	ended := true
-	act := records.Act{Who: commandLine, Act: "resume pushes", Org: scope.Org, Subject: subjectOf(scope)}
+	act := records.Act{
+		Who:     commandLine,
+		Act:     "resume pushes",
+		Org:     scope.Org,
+		Subject: subjectOf(scope),
+	}
+
 	err = h.Access.ActWithDetail(ctx, act, func() (detail string, err error) {
 		if o.Alone {
 			return "alone", h.Push.Resume(ctx, scope)
@@ -188,11 +261,17 @@ func (o *resume) Run(ctx context.Context, c console) error {
 	}
 
 	_, err = fmt.Fprintln(c.out, said)
+
 	return err
 }
 
 // hint says which halts there are to whoever ends one that is none.
-func (o *resume) hint(ctx context.Context, h *app.App, scope delivery.HaltScope, failed error) error {
+func (o *resume) hint(
+	ctx context.Context,
+	h *app.App,
+	scope delivery.HaltScope,
+	failed error,
+) error {
 	s, err := h.Push.Safety(ctx)
 	if err != nil {
 		return errors.Join(failed, err)
@@ -203,5 +282,9 @@ func (o *resume) hint(ctx context.Context, h *app.App, scope delivery.HaltScope,
 		return failed
 	}
 
-	return fmt.Errorf("%w, but for %s: name it, as flexd halt --list shows them", failed, s.Parts[0].Name)
+	return fmt.Errorf(
+		"%w, but for %s: name it, as flexd halt --list shows them",
+		failed,
+		s.Parts[0].Name,
+	)
 }

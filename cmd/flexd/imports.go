@@ -26,9 +26,15 @@ type pricesImport struct {
 
 // Run imports the prices.
 func (p *pricesImport) Run(ctx context.Context, c console) error {
-	return p.load(ctx, c, p.File, "half-hours", func(h importer, r io.Reader) (int, error) {
-		return h.ImportPrices(ctx, p.Source, p.PublishAt, r)
-	})
+	return p.load(
+		ctx,
+		c,
+		p.File,
+		"half-hours",
+		func(h importer, r io.Reader) (int, error) {
+			return h.ImportPrices(ctx, p.Source, p.PublishAt, r)
+		},
+	)
 }
 
 // meters is `flexd meters`.
@@ -77,7 +83,12 @@ type importer interface {
 }
 
 // load opens store and file, imports the one into the other and says how much it was.
-func (s store) load(ctx context.Context, c console, file, what string, into func(importer, io.Reader) (int, error)) error {
+func (s store) load(
+	ctx context.Context,
+	c console,
+	file, what string,
+	into func(importer, io.Reader) (int, error),
+) error {
 	r := c.in
 	if file != "-" {
 		f, err := os.Open(file)
@@ -97,14 +108,24 @@ func (s store) load(ctx context.Context, c console, file, what string, into func
 	defer h.Close()
 
 	n := 0
-	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "import " + what, Subject: file}, func() (err error) {
-		n, err = into(h, r)
-		return err
-	})
+	err = h.Access.Act(
+		ctx,
+		records.Act{
+			Who:     commandLine,
+			Act:     "import " + what,
+			Subject: file,
+		},
+		func() (err error) {
+			n, err = into(h, r)
+			return err
+		},
+	)
+
 	if err != nil {
 		return fmt.Errorf("%s: %w; nothing was imported", file, err)
 	}
 
 	fmt.Fprintf(c.out, "imported %d %s\n", n, what)
+
 	return nil
 }

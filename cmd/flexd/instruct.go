@@ -42,13 +42,25 @@ type instructTarget struct {
 // instruction is what was asked for, as the interface has it.
 func (o *instructTarget) instruction() records.Instruction {
 	return contract.InstructionOf(&wire.InstructionRequest{
-		ChangeKW: o.ChangeKW, LimitKW: o.LimitKW, Group: o.Group, GSPGroup: o.GSPGroup, StartTimestamp: wire.At(o.From), EndTimestamp: wire.At(o.To),
-		Service: o.Service, PriceGBPPerMWh: o.Price, Reason: o.Reason, Unfair: o.Unfair,
+		ChangeKW:       o.ChangeKW,
+		LimitKW:        o.LimitKW,
+		Group:          o.Group,
+		GSPGroup:       o.GSPGroup,
+		StartTimestamp: wire.At(o.From),
+		EndTimestamp:   wire.At(o.To),
+		Service:        o.Service,
+		PriceGBPPerMWh: o.Price,
+		Reason:         o.Reason,
+		Unfair:         o.Unfair,
 	}, commandLine)
 }
 
 // run opens flexd, has a preview made and prints it.
-func (o *instructTarget) run(ctx context.Context, c console, make func(*app.App, flex.Org) (*control.Preview, error)) error {
+func (o *instructTarget) run(
+	ctx context.Context,
+	c console,
+	make func(*app.App, flex.Org) (*control.Preview, error),
+) error {
 	h, org, err := o.openOrg(ctx)
 	if err != nil {
 		return err
@@ -63,6 +75,7 @@ func (o *instructTarget) run(ctx context.Context, c console, make func(*app.App,
 	case o.JSON:
 		return c.json(contract.InstructionPreview(p))
 	}
+
 	return printPreview(c, p)
 }
 
@@ -82,37 +95,84 @@ type instructSend struct{ instructTarget }
 // Run sends an instruction; a running `flexd serve` pushes the schedules.
 func (o *instructSend) Run(ctx context.Context, c console) error {
 	return o.run(ctx, c, func(h *app.App, org flex.Org) (p *control.Preview, err error) {
-		act := records.Act{Who: commandLine, Act: "send instruction", Org: org.ID, Detail: o.Reason}
+		act := records.Act{
+			Who:    commandLine,
+			Act:    "send instruction",
+			Org:    org.ID,
+			Detail: o.Reason,
+		}
+
 		err = h.Access.Act(ctx, act, func() error {
 			p, err = h.Control.SendInstruction(ctx, org.ID, o.instruction())
 			return err
 		})
+
 		return p, err
 	})
 }
 
 // printPreview prints what an instruction does to be read.
 func printPreview(c console, p *control.Preview) error {
-	fmt.Fprintf(c.out, "%s %s: %d of %d assets that can are called, %.0f %% of the target is counted on; %.2f p more; at most %.1f kW above the plan in the hour after, %.1f kW later\n",
-		control.StateOf(&p.Instruction, p.At), p.ID, len(p.Assets), p.Callable, 100*p.Reached(), p.Cost.GBP()*100, p.Rebound.KW(), p.ReboundLater.KW())
+	fmt.Fprintf(
+		c.out,
+		"%s %s: %d of %d assets that can are called, %.0f %% of the target is counted on; %.2f p more; at most %.1f kW above the plan in the hour after, %.1f kW later\n",
+		control.StateOf(&p.Instruction, p.At),
+		p.ID,
+		len(p.Assets),
+		p.Callable,
+		100*p.Reached(),
+		p.Cost.GBP()*100,
+		p.Rebound.KW(),
+		p.ReboundLater.KW(),
+	)
+
 	if why := p.Why(); why != "" {
 		fmt.Fprintln(c.out, "Not more, because", why)
 	}
 
 	slots := func(s control.InstructedSlot) []any {
-		return []any{s.From, s.To, kwh(s.Planned), kwh(s.Asked), kwh(s.Counted), kwh(s.Given)}
+		return []any{
+			s.From,
+			s.To,
+			kwh(s.Planned),
+			kwh(s.Asked),
+			kwh(s.Counted),
+			kwh(s.Given),
+		}
 	}
-	if err := table(c, p.Slots, "FROM\tTO\tPLANNED KWH\tASKED\tCOUNTED ON\tGIVEN", slots); err != nil || len(p.Assets) == 0 {
+
+	err := table(
+		c,
+		p.Slots,
+		"FROM\tTO\tPLANNED KWH\tASKED\tCOUNTED ON\tGIVEN",
+		slots,
+	)
+
+	if err != nil || len(p.Assets) == 0 {
 		return err
 	}
 
-	return table(c, p.Assets, "\nASSET\tSITE\tCOUNTS %\tCALLED BEFORE\tCHANGE KWH\tLESS KWH\tCOST P", func(a control.InstructedAsset) []any {
-		sum := flex.WattHours(0)
-		for _, e := range a.Change {
-			sum += e
-		}
-		return []any{a.AssetID, a.SiteID, int(a.Quality), a.Calls, kwh(sum), kwh(a.Less), fmt.Sprintf("%.2f", a.Cost.GBP()*100)}
-	})
+	return table(
+		c,
+		p.Assets,
+		"\nASSET\tSITE\tCOUNTS %\tCALLED BEFORE\tCHANGE KWH\tLESS KWH\tCOST P",
+		func(a control.InstructedAsset) []any {
+			sum := flex.WattHours(0)
+			for _, e := range a.Change {
+				sum += e
+			}
+
+			return []any{
+				a.AssetID,
+				a.SiteID,
+				int(a.Quality),
+				a.Calls,
+				kwh(sum),
+				kwh(a.Less),
+				fmt.Sprintf("%.2f", a.Cost.GBP()*100),
+			}
+		},
+	)
 }
 
 // kwh is an energy in kWh to the watt-hour.
@@ -138,7 +198,12 @@ func (o *instructStop) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	act := records.Act{Who: commandLine, Act: "stop instructions", Org: org.ID}
+	act := records.Act{
+		Who: commandLine,
+		Act: "stop instructions",
+		Org: org.ID,
+	}
+
 	if !o.All {
 		return o.stopOne(ctx, c, h, org)
 	}
@@ -157,12 +222,24 @@ func (o *instructStop) Run(ctx context.Context, c console) error {
 	}
 
 	fmt.Fprintf(c.out, "%d instructions are stopped\n", stopped.NumStopped)
+
 	return nil
 }
 
 // stopOne stops an instruction and prints it.
-func (o *instructStop) stopOne(ctx context.Context, c console, h *app.App, org flex.Org) (err error) {
-	act := records.Act{Who: commandLine, Act: "stop instruction", Org: org.ID, Subject: o.ID.String()}
+func (o *instructStop) stopOne(
+	ctx context.Context,
+	c console,
+	h *app.App,
+	org flex.Org,
+) (err error) {
+	act := records.Act{
+		Who:     commandLine,
+		Act:     "stop instruction",
+		Org:     org.ID,
+		Subject: o.ID.String(),
+	}
+
 	var in records.Instruction
 	err = h.Access.Act(ctx, act, func() error {
 		in, err = h.Control.StopInstruction(ctx, org.ID, o.ID, commandLine)
@@ -177,6 +254,7 @@ func (o *instructStop) stopOne(ctx context.Context, c console, h *app.App, org f
 	}
 
 	fmt.Fprintf(c.out, "%s is %s\n", in.ID, control.StateOf(&in, in.To))
+
 	return nil
 }
 
@@ -204,13 +282,28 @@ func (o *instructList) Run(ctx context.Context, c console) error {
 	switch {
 	case err != nil:
 		return err
+
 	case o.JSON:
 		return c.json(contract.InstructionPage(&p))
 	}
 
-	return table(c, p.Instructions, "ID\tSTATE\tFROM\tTO\tTARGET\tSERVICE\tREASON\tWHO", func(in records.Instruction) []any {
-		return []any{in.ID, control.StateOf(&in, p.At), in.From, in.To, in.Goal(), in.Service, in.Reason, in.Who}
-	})
+	return table(
+		c,
+		p.Instructions,
+		"ID\tSTATE\tFROM\tTO\tTARGET\tSERVICE\tREASON\tWHO",
+		func(in records.Instruction) []any {
+			return []any{
+				in.ID,
+				control.StateOf(&in, p.At),
+				in.From,
+				in.To,
+				in.Goal(),
+				in.Service,
+				in.Reason,
+				in.Who,
+			}
+		},
+	)
 }
 
 // instructReport is `flexd instruct report`.
@@ -235,18 +328,43 @@ func (o *instructReport) Run(ctx context.Context, c console) error {
 	switch {
 	case err != nil:
 		return err
+
 	case o.JSON || o.Format == "json":
 		return c.json(contract.InstructionReport(r, o.Assets))
+
 	case o.Format == "csv":
 		return r.WriteCSV(c.out)
 	}
 
-	fmt.Fprintf(c.out, "%s %s: %s, %d assets were called\n", control.StateOf(&r.Instruction, r.At), r.ID, r.Goal(), len(r.Assets))
+	fmt.Fprintf(
+		c.out,
+		"%s %s: %s, %d assets were called\n",
+		control.StateOf(&r.Instruction, r.At),
+		r.ID,
+		r.Goal(),
+		len(r.Assets),
+	)
+
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "FROM\tTO\tASKED KWH\tBASELINE\tEXPECTED\tMETERED\tOF ASSETS\tTHEIR BASELINE\t")
+	fmt.Fprintln(
+		t,
+		"FROM\tTO\tASKED KWH\tBASELINE\tEXPECTED\tMETERED\tOF ASSETS\tTHEIR BASELINE\t",
+	)
+
 	for _, s := range r.Slots {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t\n", s.From.Format(time.RFC3339), s.To.Format(time.RFC3339),
-			kwh(s.Asked), kwh(s.Baseline), kwh(s.Expected), kwh(s.Metered), s.NumMetered, kwh(s.MeteredBaseline))
+		fmt.Fprintf(
+			t,
+			"%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t\n",
+			s.From.Format(time.RFC3339),
+			s.To.Format(time.RFC3339),
+			kwh(s.Asked),
+			kwh(s.Baseline),
+			kwh(s.Expected),
+			kwh(s.Metered),
+			s.NumMetered,
+			kwh(s.MeteredBaseline),
+		)
 	}
+
 	return t.Flush()
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -32,6 +31,7 @@ func (r remote) open(ctx context.Context) (*client.Client, error) {
 	c.Retries = 0
 	_, err := c.Me(ctx)
 	c.Retries = retries
+
 	return c, r.explain(err)
 }
 
@@ -40,9 +40,18 @@ func (r remote) explain(err error) error {
 	unreachable, ok := errors.AsType[*url.Error](err)
 	switch {
 	case ok && !errors.Is(err, context.Canceled):
-		return fmt.Errorf("no flexd answers at %s (%w): start one with flexd serve, or name its address with --url", r.URL, unreachable.Err)
+		return fmt.Errorf(
+			"no flexd answers at %s (%w): start one with flexd serve, or name its address with --url",
+			r.URL,
+			unreachable.Err,
+		)
+
 	case client.StatusOf(err) == http.StatusUnauthorized:
-		return fmt.Errorf("%s does not know %s with this password: flexd org add makes an organisation and prints its credentials", r.URL, r.Username)
+		return fmt.Errorf(
+			"%s does not know %s with this password: flexd org add makes an organisation and prints its credentials",
+			r.URL,
+			r.Username,
+		)
 	}
 
 	return err
@@ -69,7 +78,12 @@ func (l *listen) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	fmt.Fprintf(c.err, "listening for the pushes of %s at %s; press Ctrl-C to stop\n", l.Username, l.URL)
+	fmt.Fprintf(
+		c.err,
+		"listening for the pushes of %s at %s; press Ctrl-C to stop\n",
+		l.Username,
+		l.URL,
+	)
 
 	for n := 0; ; {
 		var page wire.DeliveryResponsePage
@@ -79,7 +93,8 @@ func (l *listen) Run(ctx context.Context, c console) error {
 			q.Set("since", since.Add(-time.Minute).UTC().Format(time.RFC3339))
 		}
 
-		if err := api.Do(ctx, "GET", "/deliveries", q, nil, &page); err != nil {
+		err := api.Do(ctx, "GET", "/deliveries", q, nil, &page)
+		if err != nil {
 			return err
 		}
 
@@ -109,11 +124,22 @@ func (l *listen) Run(ctx context.Context, c console) error {
 // latest returns when the organisation's newest push was made, and that it is known: what was
 // sent before is passed over by the service's own word, as this machine's clock and the
 // sandbox's may show another time.
-func latest(ctx context.Context, api *client.Client) (since time.Time, known map[client.EventID]bool, err error) {
+func latest(
+	ctx context.Context,
+	api *client.Client,
+) (since time.Time, known map[client.EventID]bool, err error) {
 	var last wire.DeliveryResponsePage
 	known = map[client.EventID]bool{}
 
-	err = api.Do(ctx, "GET", "/deliveries", url.Values{"limit": {"1"}}, nil, &last)
+	err = api.Do(
+		ctx,
+		"GET",
+		"/deliveries",
+		url.Values{"limit": {"1"}},
+		nil,
+		&last,
+	)
+
 	for _, d := range last.Deliveries {
 		since, known[d.ID] = d.CreatedAt.Time, true
 	}
@@ -121,9 +147,21 @@ func latest(ctx context.Context, api *client.Client) (since time.Time, known map
 	return since, known, err
 }
 
-func (l *listen) show(ctx context.Context, c console, api *client.Client, id client.EventID) error {
+func (l *listen) show(
+	ctx context.Context,
+	c console,
+	api *client.Client,
+	id client.EventID,
+) error {
 	var d wire.DeliveryDetail
-	if err := api.Do(ctx, "GET", "/deliveries/"+id.String(), nil, nil, &d); err != nil {
+	if err := api.Do(
+		ctx,
+		"GET",
+		"/deliveries/"+id.String(),
+		nil,
+		nil,
+		&d,
+	); err != nil {
 		return err
 	}
 
@@ -132,13 +170,25 @@ func (l *listen) show(ctx context.Context, c console, api *client.Client, id cli
 		words = sim.InWords(p)
 	}
 
-	fmt.Fprintf(c.out, "%s  asset %s  generation %d: %s\n%s\n", flex.Clock(d.CreatedAt.Time, flex.London, "15:04:05"), d.AssetID, d.Generation, words, d.Payload)
+	fmt.Fprintf(
+		c.out,
+		"%s  asset %s  generation %d: %s\n%s\n",
+		flex.Clock(d.CreatedAt.Time, flex.London, "15:04:05"),
+		d.AssetID,
+		d.Generation,
+		words,
+		d.Payload,
+	)
 
 	if l.ForwardTo == "" {
 		return nil
 	}
 
-	h := http.Header{"Content-Type": {"application/json"}, "Webhook-Id": {id.String()}}
+	h := http.Header{
+		"Content-Type": {"application/json"},
+		"Webhook-Id":   {id.String()},
+	}
+
 	if l.Secret != "" {
 		var err error
 		h, err = client.SignWebhook(l.Secret, id.String(), clock(), d.Payload)
@@ -153,7 +203,13 @@ func (l *listen) show(ctx context.Context, c console, api *client.Client, id cli
 		return nil
 	}
 
-	fmt.Fprintf(c.out, "  forwarded: %d in %v\n", status, took.Round(time.Millisecond))
+	fmt.Fprintf(
+		c.out,
+		"  forwarded: %d in %v\n",
+		status,
+		took.Round(time.Millisecond),
+	)
+
 	return nil
 }
 
@@ -161,14 +217,25 @@ func (l *listen) show(ctx context.Context, c console, api *client.Client, id cli
 // longer. It reaches this machine and its neighbours too: the tools are for developers.
 var pushes = egress.New(egress.Options{Allow: egress.Private})
 
-func post(ctx context.Context, to string, h http.Header, body []byte) (status int, took time.Duration, err error) {
+func post(
+	ctx context.Context,
+	to string,
+	h http.Header,
+	body []byte,
+) (status int, took time.Duration, err error) {
 	fields := map[string]string{}
 	for name := range h {
 		fields[name] = h.Get(name)
 	}
 
 	began := time.Now()
-	answer, err := pushes.Do(ctx, egress.Request{Method: http.MethodPost, URL: to, Header: fields, Body: body})
+	answer, err := pushes.Do(ctx, egress.Request{
+		Method: http.MethodPost,
+		URL:    to,
+		Header: fields,
+		Body:   body,
+	})
+
 	return answer.Status, time.Since(began), err
 }
 
@@ -197,13 +264,18 @@ func (t *trigger) Run(ctx context.Context, c console) error {
 	if client.StatusOf(err) == http.StatusNotFound {
 		return t.unknown(ctx, api)
 	}
+
 	if err != nil {
 		return err
 	}
 
 	tariff := &client.Tariff{OffPeakTimes: t.OffPeak, Timezone: t.Zone}
 	if t.Event == "tariff_update" {
-		err = api.UpdateTariff(ctx, asset.ID, client.TariffUpdateEventRequest{Tariff: *tariff})
+		err = api.UpdateTariff(
+			ctx,
+			asset.ID,
+			client.TariffUpdateEventRequest{Tariff: *tariff},
+		)
 	} else {
 		var ev client.AssetEventRequest
 		ev, err = t.event(ctx, api, tariff)
@@ -217,6 +289,7 @@ func (t *trigger) Run(ctx context.Context, c console) error {
 	}
 
 	fmt.Fprintf(c.out, "%s sent for %s (%s)\n", t.Event, t.Asset, asset.ID)
+
 	return nil
 }
 
@@ -229,7 +302,10 @@ func (t *trigger) unknown(ctx context.Context, api *client.Client) error {
 	case err != nil:
 		return err
 	case len(page.Assets) == 0:
-		return fmt.Errorf("%s has no assets yet: register one first, with POST /entities/site/onboard", t.Username)
+		return fmt.Errorf(
+			"%s has no assets yet: register one first, with POST /entities/site/onboard",
+			t.Username,
+		)
 	}
 
 	var names []string
@@ -237,10 +313,19 @@ func (t *trigger) unknown(ctx context.Context, api *client.Client) error {
 		names = append(names, a.ExternalID)
 	}
 
-	return fmt.Errorf("%s has no asset with the external id %q; it has %s", t.Username, t.Asset, strings.Join(names, ", "))
+	return fmt.Errorf(
+		"%s has no asset with the external id %q; it has %s",
+		t.Username,
+		t.Asset,
+		strings.Join(names, ", "),
+	)
 }
 
-func (t *trigger) event(ctx context.Context, api *client.Client, tariff *client.Tariff) (ev client.AssetEventRequest, err error) {
+func (t *trigger) event(
+	ctx context.Context,
+	api *client.Client,
+	tariff *client.Tariff,
+) (ev client.AssetEventRequest, err error) {
 	now, err := api.Clock(ctx)
 	if err != nil {
 		now = clock()
@@ -256,8 +341,14 @@ func (t *trigger) event(ctx context.Context, api *client.Client, tariff *client.
 	case wire.PlugIn, wire.IntentUpdate:
 		local := client.WallTime(wall)
 		ev.Tariff = tariff
-		ev.Intent = &client.Intent{EnergyRequiredKWh: t.KWh, ReadyBy: client.At(now), ReadyByLocalTime: &local, MayChargePeak: t.Peak,
-			ChargingMode: client.ChargingMode(t.Mode + "_charging_time")}
+		ev.Intent = &client.Intent{
+			EnergyRequiredKWh: t.KWh,
+			ReadyBy:           client.At(now),
+			ReadyByLocalTime:  &local,
+			MayChargePeak:     t.Peak,
+			ChargingMode:      client.ChargingMode(t.Mode + "_charging_time"),
+		}
+
 	case wire.ChargeNow:
 		ev.EndAt = client.At(now.Add(t.For))
 	}
@@ -267,12 +358,17 @@ func (t *trigger) event(ctx context.Context, api *client.Client, tariff *client.
 
 // readyBy is the deadline that was given, or one that the default off-peak times can meet.
 func (t *trigger) readyBy(now time.Time) (flex.WallTime, error) {
-	const night, morning, evening = flex.WallTime(23*time.Hour + 30*time.Minute), flex.WallTime(7 * time.Hour), flex.WallTime(17 * time.Hour)
+	const night, morning, evening = flex.WallTime(23*time.Hour +
+		30*time.Minute), flex.WallTime(7 * time.Hour), flex.WallTime(17 * time.Hour)
 
 	if t.ReadyBy != "" {
 		at, err := flex.ParseWallTime(t.ReadyBy)
 		if err != nil {
-			return 0, flex.Fail(flex.Invalid, "--ready-by: %q is not a time of day such as 07:00", t.ReadyBy)
+			return 0, flex.Fail(
+				flex.Invalid,
+				"--ready-by: %q is not a time of day such as 07:00",
+				t.ReadyBy,
+			)
 		}
 		return at, nil
 	}
@@ -283,238 +379,12 @@ func (t *trigger) readyBy(now time.Time) (flex.WallTime, error) {
 	}
 
 	local := now.In(zone)
-	at := flex.WallTime(time.Duration(local.Hour())*time.Hour + time.Duration(local.Minute())*time.Minute)
+	at := flex.WallTime(time.Duration(local.Hour())*time.Hour +
+		time.Duration(local.Minute())*time.Minute)
 
 	if at < morning || at >= night {
 		return evening, nil
 	}
 
 	return morning, nil
-}
-
-// certify is `flexd certify`.
-type certify struct {
-	Endpoint string `help:"URL of the endpoint; {asset_id}, {external_id} and {site_id} are filled in." required:"" placeholder:"URL"`
-	Secret   string `help:"Secret that the endpoint verifies with, whsec_ and base64." required:"" placeholder:"S"`
-	Bare     bool   `help:"Send the charging profile alone, as the endpoint was registered to get it."`
-	Nulls    bool   `help:"Write members without a value as null, as the endpoint was registered to get them."`
-	JSON     bool   `help:"Print as JSON." name:"json"`
-}
-
-// grade is one thing that an endpoint was tried at.
-type grade struct {
-	Try    string `json:"try"`
-	Passed bool   `json:"passed"`
-	Got    string `json:"got"`
-	Want   string `json:"want"`
-	Advice string `json:"advice,omitempty"` // what to do about a failure
-
-	dead bool // nothing came back
-}
-
-// quick is how soon an endpoint should answer; flexd waits for egress.AttemptTime.
-const quick = time.Second
-
-// Run grades a client's endpoint: it sends what flexd sends in good and bad days and holds
-// the answers against what flexd needs of them.
-func (f *certify) Run(ctx context.Context, c console) error {
-	if _, err := client.SignWebhook(f.Secret, "", clock(), nil); err != nil {
-		return flex.Fail(flex.Invalid, "--secret: %v; it was shown when the endpoint was set, and POST /endpoints/schedule/rotate makes another", err)
-	}
-
-	if !isWebURL(f.Endpoint) {
-		return flex.Fail(flex.Invalid, "--endpoint: %q is no URL like https://client.example/chargers/{external_id}", f.Endpoint)
-	}
-
-	grades := f.try(ctx, clock())
-	failed := 0
-
-	for _, g := range grades {
-		if !g.Passed {
-			failed++
-		}
-	}
-
-	if f.JSON {
-		if err := c.json(grades); err != nil {
-			return err
-		}
-	} else {
-		for _, g := range grades {
-			mark := "pass"
-			if !g.Passed {
-				mark = "FAIL"
-			}
-
-			fmt.Fprintf(c.out, "%s  %-46s %s; wanted %s\n", mark, g.Try, g.Got, g.Want)
-			if g.Advice != "" {
-				fmt.Fprintf(c.out, "      %s\n", g.Advice)
-			}
-		}
-
-		fmt.Fprintf(c.out, "\n%d of %d passed\n", len(grades)-failed, len(grades))
-	}
-
-	if failed > 0 {
-		return fmt.Errorf("the endpoint failed %d of %d", failed, len(grades))
-	}
-
-	return nil
-}
-
-// adviceOn says what to do about an answer that is not what was wanted: acceptance, or a
-// refusal of what is not flexd's. Status 0 is no answer.
-func adviceOn(status int, accept bool) string {
-	switch {
-	case status == 0:
-		return "Nothing answers there: check address, port, firewall and certificate."
-
-	case status/100 == 3:
-		return "Pushes follow no redirect: register the address that it leads to."
-
-	case status == http.StatusGone:
-		return "410 disables the endpoint: keep it for an endpoint that is to get nothing any more."
-
-	case accept && status == http.StatusUnauthorized, accept && status == http.StatusForbidden:
-		return "The endpoint refuses a right signature: compare its secret, and verify the raw body."
-
-	case accept && status == http.StatusNotFound:
-		return "The endpoint does not know the charger flexd-certify: let it accept that one."
-
-	case accept && status/100 == 2:
-		return "Answer first and work afterwards: flexd gives up after " + egress.AttemptTime.String() + "."
-
-	case accept:
-		return "Answer with 2xx once the push is kept, also to one that came before and to fields that are new."
-
-	case status/100 == 2:
-		return "Anybody could send this: verify signature, id and time before you accept."
-	}
-
-	return "Answer with 400 or 401 what does not verify: flexd tries again after any other fault."
-}
-
-func (f *certify) try(ctx context.Context, now time.Time) (grades []grade) {
-	asset := client.AssetID{0xce, 0x27, 6: 0x70, 8: 0x80, 15: 1}
-	to := strings.NewReplacer("{asset_id}", asset.String(), "{external_id}", "flexd-certify", "{site_id}", asset.String()).Replace(f.Endpoint)
-
-	for _, t := range f.tries(asset, now) {
-		g := t.grade(ctx, to, f.Secret)
-		grades = append(grades, g)
-		if len(grades) == 1 && g.dead {
-			break // what does not answer at all is asked once
-		}
-	}
-
-	return grades
-}
-
-// certifyTry is one push that an endpoint is tried with.
-type certifyTry struct {
-	name, id string
-	at       time.Time
-	body     []byte
-	spoil    func(http.Header) // changes what was signed; nil: nothing
-	refuse   bool              // the endpoint must refuse it
-}
-
-// foreignSignature is one that is not made with the endpoint's secret.
-const foreignSignature = "v1,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
-
-// tries are the pushes, in their order.
-func (f *certify) tries(asset client.AssetID, now time.Time) []certifyTry {
-	first := "certify-" + now.UTC().Format("150405.000") + "-1"
-	night := func(minutes int) []byte { return f.night(asset, now, minutes) }
-	accepted := []certifyTry{
-		{name: "a charging profile", id: first, at: now, body: night(60)},
-		{name: "the same push again, as after a lost answer", id: first, at: now, body: night(60)},
-		{name: "a newer profile in its place", id: first + "-2", at: now, body: night(120)},
-	}
-
-	tries := append(accepted, forgedTries(first, now, night(90))...)
-	tries = append(tries, certifyTry{name: "old and new signature, as in a rotation", id: first + "-8", at: now, body: night(60), spoil: func(h http.Header) {
-		h.Set("webhook-signature", foreignSignature+" "+h.Get("webhook-signature"))
-	}})
-
-	var fields map[string]any
-	if json.Unmarshal(night(60), &fields) == nil {
-		fields["new_field"] = "of a later version"
-		if b, err := json.Marshal(fields); err == nil {
-			tries = append(tries, certifyTry{name: "a field that is not known yet", id: first + "-9", at: now, body: b})
-		}
-	}
-
-	return tries
-}
-
-// forgedTries are the pushes that nobody but flexd can have signed, and did not.
-func forgedTries(first string, now time.Time, body []byte) []certifyTry {
-	return []certifyTry{
-		{name: "a signature that is not ours", id: first + "-3", at: now, body: body, refuse: true, spoil: func(h http.Header) {
-			h.Set("webhook-signature", foreignSignature)
-		}},
-		{name: "a body that was changed on the way", id: first + "-4", at: now, body: body, refuse: true, spoil: func(h http.Header) {
-			h.Set("webhook-id", first+"-5")
-		}},
-
-		{name: "a push from ten minutes ago", id: first + "-6", at: now.Add(-10 * time.Minute), body: body, refuse: true},
-		{name: "no signature at all", id: first + "-7", at: now, body: body, refuse: true, spoil: func(h http.Header) {
-			h.Del("webhook-signature")
-		}},
-	}
-}
-
-// night is a charging profile that keeps a charger off for some minutes and free from then on.
-func (f *certify) night(asset client.AssetID, now time.Time, minutes int) []byte {
-	from := now.Truncate(time.Second)
-	on := from.Add(time.Duration(minutes) * time.Minute)
-	p, err := ocpp.New(asset, []flex.Step{
-		{Span: flex.Span{From: from, To: on}},
-		{Span: flex.Span{From: on, To: from.Add(9 * time.Hour)}, Limit: flex.NoLimit},
-	})
-	if err != nil {
-		panic(err) // two whole spans in order
-	}
-
-	return p.Message(1, ocpp.Form{Bare: f.Bare, Nulls: f.Nulls})
-}
-
-// grade sends the push and judges the answer.
-func (t certifyTry) grade(ctx context.Context, to, secret string) grade {
-	g := grade{Try: t.name, Want: "2xx within 1s"}
-	if t.refuse {
-		g.Want = "4xx, not 410"
-	}
-
-	h, err := client.SignWebhook(secret, t.id, t.at, t.body)
-	if err != nil {
-		g.Got = err.Error()
-		return g
-	}
-
-	if t.spoil != nil {
-		t.spoil(h)
-	}
-
-	status, took, err := post(ctx, to, h, t.body)
-	g.Got = fmt.Sprintf("%d in %v", status, took.Round(time.Millisecond))
-	if err != nil {
-		g.Got = err.Error()
-	}
-
-	g.dead = err != nil && status == 0
-	g.Passed = err == nil && t.good(status, took)
-	if !g.Passed {
-		g.Advice = adviceOn(status, !t.refuse)
-	}
-
-	return g
-}
-
-// good reports whether an answer is what is wanted.
-func (t certifyTry) good(status int, took time.Duration) bool {
-	if t.refuse {
-		return status/100 == 4 && status != http.StatusGone
-	}
-	return status/100 == 2 && took <= quick
 }

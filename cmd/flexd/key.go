@@ -29,13 +29,22 @@ type keyNew struct {
 // Run makes a key file.
 func (k *keyNew) Run(_ context.Context, c console) error {
 	if _, err := os.Stat(k.File); err == nil {
-		return flex.Fail(flex.Conflict, "%s exists already; flexd key rotate puts a new key into it", k.File)
+		return flex.Fail(
+			flex.Conflict,
+			"%s exists already; flexd key rotate puts a new key into it",
+			k.File,
+		)
 	}
 	if err := makeKeyFile(k.File); err != nil {
 		return err
 	}
 
-	fmt.Fprintf(c.out, "%s holds a new key. Name it with --key-file, and keep a copy apart from the database's.\n", k.File)
+	fmt.Fprintf(
+		c.out,
+		"%s holds a new key. Name it with --key-file, and keep a copy apart from the database's.\n",
+		k.File,
+	)
+
 	return nil
 }
 
@@ -69,7 +78,13 @@ func (k *keyRotate) Run(_ context.Context, c console) error {
 		return errors.Join(err, os.Remove(temp))
 	}
 
-	fmt.Fprintf(c.out, "%s seals with %v from the next start on. Restart every flexd, then run flexd key reseal.\n", k.File, ring.IDs()[0])
+	fmt.Fprintf(
+		c.out,
+		"%s seals with %v from the next start on. Restart every flexd, then run flexd key reseal.\n",
+		k.File,
+		ring.IDs()[0],
+	)
+
 	return nil
 }
 
@@ -84,15 +99,25 @@ func (k *keyReseal) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 	var n int
-	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "reseal secrets"}, func() error {
-		n, err = h.DB.Reseal(ctx)
-		return err
-	})
+	err = h.Access.Act(
+		ctx,
+		records.Act{Who: commandLine, Act: "reseal secrets"},
+		func() error {
+			n, err = h.DB.Reseal(ctx)
+			return err
+		},
+	)
+
 	if err != nil {
 		return err
 	}
 
-	fmt.Fprintf(c.out, "%d secrets were sealed anew; only the first key of the file is needed now\n", n)
+	fmt.Fprintf(
+		c.out,
+		"%d secrets were sealed anew; only the first key of the file is needed now\n",
+		n,
+	)
+
 	return nil
 }
 
@@ -111,8 +136,13 @@ func (s store) keys() (*keyring.Ring, error) {
 			if _, err := os.Stat(path); err == nil {
 				return nil, nil // a new key would not open what is there
 			}
-			if err := makeKeyFile(file); err != nil && !errors.Is(err, fs.ErrExist) {
-				return nil, fmt.Errorf("make a key file beside the new database: %w", err)
+
+			err := makeKeyFile(file)
+			if err != nil && !errors.Is(err, fs.ErrExist) {
+				return nil, fmt.Errorf(
+					"make a key file beside the new database: %w",
+					err,
+				)
 			}
 		}
 	}
@@ -138,7 +168,11 @@ func makeKeyFile(file string) error {
 		return err
 	}
 
-	temp, err := writeBeside(file, "# Keys that seal flexd's secrets, the newest first. Without them these cannot be read again.\n"+line)
+	temp, err := writeBeside(
+		file,
+		"# Keys that seal flexd's secrets, the newest first. Without them these cannot be read again.\n"+
+			line,
+	)
 	if err != nil {
 		return err
 	}
@@ -148,7 +182,10 @@ func makeKeyFile(file string) error {
 
 // writeBeside writes a file that only its owner may read, to be moved to the other's place.
 func writeBeside(file, text string) (temp string, err error) {
-	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*") // 0600
+	f, err := os.CreateTemp(
+		filepath.Dir(file),
+		filepath.Base(file)+".*",
+	) // 0600
 	if err != nil {
 		return "", err
 	}
@@ -169,6 +206,7 @@ func lookAtSecrets(ctx context.Context, h *app.App) ([]symptom, error) {
 		s, err = all.Sealing(ctx)
 		return err
 	})
+
 	if err != nil {
 		return nil, err
 	}
@@ -178,12 +216,26 @@ func lookAtSecrets(ctx context.Context, h *app.App) ([]symptom, error) {
 		total += n
 	}
 
-	x := symptom{Part: "secrets", Well: true, Detail: fmt.Sprintf("%d sealed, all under the newest key %v", total, s.Newest)}
+	x := symptom{
+		Part:   "secrets",
+		Well:   true,
+		Detail: fmt.Sprintf("%d sealed, all under the newest key %v", total, s.Newest),
+	}
+
 	switch old := s.Old(); {
 	case s.Newest == keyring.ID{}:
-		x = symptom{Part: x.Part, Detail: fmt.Sprintf("%d sealed, and no key was given", total), Do: "name the key file with --key-file"}
+		x = symptom{
+			Part:   x.Part,
+			Detail: fmt.Sprintf("%d sealed, and no key was given", total),
+			Do:     "name the key file with --key-file",
+		}
+
 	case old > 0:
-		x = symptom{Part: x.Part, Detail: fmt.Sprintf("%d of %d are sealed under older keys than %v", old, total, s.Newest), Do: "flexd key reseal, once every flexd has been restarted with the new key"}
+		x = symptom{
+			Part:   x.Part,
+			Detail: fmt.Sprintf("%d of %d are sealed under older keys than %v", old, total, s.Newest),
+			Do:     "flexd key reseal, once every flexd has been restarted with the new key",
+		}
 	}
 
 	return []symptom{x}, nil

@@ -39,7 +39,11 @@ func (o *limitsImport) Run(ctx context.Context, c console) error {
 	return o.actOn(ctx, "import limits", "", func(h *app.App, org flex.Org) error {
 		err := h.Control.ImportLimits(ctx, org.ID, limits)
 		if err == nil {
-			fmt.Fprintf(c.out, "%d limits bind; the fleet is planned under them at once, by whatever process serves it.\n", len(limits))
+			fmt.Fprintf(
+				c.out,
+				"%d limits bind; the fleet is planned under them at once, by whatever process serves it.\n",
+				len(limits),
+			)
 		}
 		return err
 	})
@@ -53,30 +57,48 @@ func readLimits(file string) (limits []records.CapLimit, err error) {
 		if err != nil {
 			return nil, err
 		}
+
 		defer f.Close()
 	}
 
-	for row, err := range csvfile.Read(f, "group", "start_timestamp", "end_timestamp", "limit_kw") {
+	for row, err := range csvfile.Read(
+		f,
+		"group",
+		"start_timestamp",
+		"end_timestamp",
+		"limit_kw",
+	) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 
 		l := records.CapLimit{Group: row.Get("group")}
-		for column, at := range map[string]*time.Time{"start_timestamp": &l.From, "end_timestamp": &l.To} {
+		for column, at := range map[string]*time.Time{
+			"start_timestamp": &l.From,
+			"end_timestamp":   &l.To,
+		} {
 			*at, err = time.Parse(time.RFC3339, row.Get(column))
 			if err != nil {
-				return nil, row.Fault("%s is %q: it should be an instant such as 2026-01-15T18:00:00Z", column, row.Get(column))
+				return nil, row.Fault(
+					"%s is %q: it should be an instant such as 2026-01-15T18:00:00Z",
+					column,
+					row.Get(column),
+				)
 			}
 		}
 
 		kw, err := strconv.ParseFloat(row.Get("limit_kw"), 64)
 		if err != nil || !(math.Abs(kw) <= flex.CapMax.KW()) {
-			return nil, row.Fault("limit_kw is %q: it should be a power in kW", row.Get("limit_kw"))
+			return nil, row.Fault(
+				"limit_kw is %q: it should be a power in kW",
+				row.Get("limit_kw"),
+			)
 		}
 
 		l.Power = flex.FromKW(kw)
 		limits = append(limits, l)
 	}
+
 	return limits, nil
 }
 
@@ -115,13 +137,33 @@ func (o *limitsList) Run(ctx context.Context, c console) error {
 
 	rows := []limitRow{}
 	for _, l := range limits {
-		rows = append(rows, limitRow{Group: l.Group, From: l.From, To: l.To, KW: l.Power.KW(), Source: l.Source})
-	}
-	for _, l := range links {
-		rows = append(rows, limitRow{Group: l.Group, From: l.LostAt, KW: l.Fallback.KW(), Source: "fallback", Silence: l.Silence.String(), HeardAt: l.HeardAt})
+		rows = append(rows, limitRow{
+			Group:  l.Group,
+			From:   l.From,
+			To:     l.To,
+			KW:     l.Power.KW(),
+			Source: l.Source,
+		})
 	}
 
-	return list(c, o.JSON, rows, "GROUP\tFROM\tTO\tKW\tSOURCE\tAFTER\tHEARD", limitRow.cells)
+	for _, l := range links {
+		rows = append(rows, limitRow{
+			Group:   l.Group,
+			From:    l.LostAt,
+			KW:      l.Fallback.KW(),
+			Source:  "fallback",
+			Silence: l.Silence.String(),
+			HeardAt: l.HeardAt,
+		})
+	}
+
+	return list(
+		c,
+		o.JSON,
+		rows,
+		"GROUP\tFROM\tTO\tKW\tSOURCE\tAFTER\tHEARD",
+		limitRow.cells,
+	)
 }
 
 type limitsLink struct {
@@ -134,7 +176,11 @@ type limitsLink struct {
 // Run sets the link.
 func (o *limitsLink) Run(ctx context.Context) error {
 	return o.actOn(ctx, "set limit link", o.Group, func(h *app.App, org flex.Org) error {
-		return h.Control.SetLink(ctx, org.ID, records.CapLink{Group: o.Group, Fallback: flex.FromKW(o.FallbackKW), Silence: o.After})
+		return h.Control.SetLink(ctx, org.ID, records.CapLink{
+			Group:    o.Group,
+			Fallback: flex.FromKW(o.FallbackKW),
+			Silence:  o.After,
+		})
 	})
 }
 
@@ -145,7 +191,9 @@ type limitsHeard struct {
 
 // Run notes that something was heard.
 func (o *limitsHeard) Run(ctx context.Context) error {
-	return o.actOn(ctx, "hear limit link", o.Group, func(h *app.App, org flex.Org) error { return h.Control.HearLink(ctx, org.ID, o.Group) })
+	return o.actOn(ctx, "hear limit link", o.Group, func(h *app.App, org flex.Org) error {
+		return h.Control.HearLink(ctx, org.ID, o.Group)
+	})
 }
 
 type limitsUnlink struct {
@@ -155,7 +203,9 @@ type limitsUnlink struct {
 
 // Run ends the link.
 func (o *limitsUnlink) Run(ctx context.Context) error {
-	return o.actOn(ctx, "end limit link", o.Group, func(h *app.App, org flex.Org) error { return h.Control.ClearLink(ctx, org.ID, o.Group) })
+	return o.actOn(ctx, "end limit link", o.Group, func(h *app.App, org flex.Org) error {
+		return h.Control.ClearLink(ctx, org.ID, o.Group)
+	})
 }
 
 type limitsClear struct {
@@ -165,5 +215,7 @@ type limitsClear struct {
 
 // Run takes the limits away.
 func (o *limitsClear) Run(ctx context.Context) error {
-	return o.actOn(ctx, "clear limits", o.Group, func(h *app.App, org flex.Org) error { return h.Control.ClearLimits(ctx, org.ID, o.Group) })
+	return o.actOn(ctx, "clear limits", o.Group, func(h *app.App, org flex.Org) error {
+		return h.Control.ClearLimits(ctx, org.ID, o.Group)
+	})
 }

@@ -18,7 +18,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	_ "golang.org/x/crypto/x509roots/fallback" // the authorities to trust where the system has no list, as in an image from nothing
+	// the authorities to trust where the system has no list, as in an image from nothing
+	_ "golang.org/x/crypto/x509roots/fallback"
 
 	"flexd/internal/flex"
 )
@@ -106,8 +107,9 @@ type commands struct {
 
 // console is what a command talks through.
 type console struct {
-	in       io.Reader
-	out, err io.Writer
+	in  io.Reader
+	out io.Writer
+	err io.Writer
 }
 
 // json prints a value as one JSON document.
@@ -118,7 +120,12 @@ func (c console) json(v any) error {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(
+		context.Background(),
+		os.Interrupt,
+		syscall.SIGTERM,
+	)
+
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], console{os.Stdin, os.Stdout, os.Stderr}))
 }
@@ -130,7 +137,11 @@ func commandOf(err error) string {
 		return "flexd"
 	}
 
-	command, _, _ := strings.Cut(wrong.Context.Command(), " <") // without its arguments
+	command, _, _ := strings.Cut(
+		wrong.Context.Command(),
+		" <",
+	) // without its arguments
+
 	return "flexd " + command
 }
 
@@ -139,12 +150,16 @@ func run(ctx context.Context, args []string, c console) (code int) {
 	var cmds commands
 	exited := errors.New("exited")
 	defer func() {
-		if p := recover(); p != nil && p != exited { //nolint:errorlint // kong's Exit unwinds with it
+		p := recover()
+		if p != nil && p != exited { //nolint:errorlint // kong's Exit unwinds with it
 			panic(p)
 		}
 	}()
 
-	parser, err := newParser(ctx, &cmds, c, func(n int) { code = n; panic(exited) })
+	parser, err := newParser(ctx, &cmds, c, func(n int) {
+		code = n
+		panic(exited)
+	})
 	if err != nil {
 		fmt.Fprintln(c.err, "flexd:", err)
 		return exitFailed
@@ -158,7 +173,8 @@ func run(ctx context.Context, args []string, c console) (code int) {
 
 	slog.SetDefault(slog.New(cmds.handler(c.err)))
 
-	if err := parsed.Run(); err != nil && !errors.Is(err, context.Canceled) {
+	err = parsed.Run()
+	if err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(c.err, "flexd:", err)
 		if flex.KindOf(err) == flex.Invalid {
 			return exitUsage
@@ -172,10 +188,17 @@ func run(ctx context.Context, args []string, c console) (code int) {
 
 // newParser returns what reads the command line. exit is called where the help or the version
 // was asked for.
-func newParser(ctx context.Context, cmds *commands, c console, exit func(int)) (*kong.Kong, error) {
+func newParser(
+	ctx context.Context,
+	cmds *commands,
+	c console,
+	exit func(int),
+) (*kong.Kong, error) {
 	return kong.New(cmds,
 		kong.Name("flexd"),
-		kong.Description("Energy flexibility: registers chargers and batteries, plans their schedules against prices, pushes them, settles what was delivered.\n\nStart with: flexd demo"),
+		kong.Description(
+			"Energy flexibility: registers chargers and batteries, plans their schedules against prices, pushes them, settles what was delivered.\n\nStart with: flexd demo",
+		),
 		kong.UsageOnError(),
 		kong.ExplicitGroups(groups),
 		kong.Help(helpWithExample(c.out)),
@@ -193,7 +216,14 @@ func version() string {
 	if built, ok := debug.ReadBuildInfo(); ok && built.Main.Version != "" {
 		code = built.Main.Version
 	}
-	return fmt.Sprintf("flexd %s, %s %s/%s", code, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+
+	return fmt.Sprintf(
+		"flexd %s, %s %s/%s",
+		code,
+		runtime.Version(),
+		runtime.GOOS,
+		runtime.GOARCH,
+	)
 }
 
 func (c commands) handler(w io.Writer) slog.Handler {

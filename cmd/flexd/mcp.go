@@ -41,16 +41,36 @@ func (o *mcpServer) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	return server.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(c.in), Writer: unclosed{c.out}})
+	return server.Run(ctx, &sdk.IOTransport{
+		Reader: io.NopCloser(c.in),
+		Writer: unclosed{c.out},
+	})
 }
 
 // settings are what the agent of a credential works on.
-func (o *mcpServer) settings(h *app.App, org flex.Org, credential records.Credential) mcp.Settings {
+func (o *mcpServer) settings(
+	h *app.App,
+	org flex.Org,
+	credential records.Credential,
+) mcp.Settings {
 	roles := agentRoles(credential.Roles, o.Write)
-	tokens := agentTokens{app: h, who: access.Principal{Org: org.ID, Username: credential.Username, Roles: roles}}
+	tokens := agentTokens{
+		app: h,
+		who: access.Principal{
+			Org:      org.ID,
+			Username: credential.Username,
+			Roles:    roles,
+		},
+	}
 
 	act := func(ctx context.Context, tool, arguments string, do func() error) error {
-		call := records.Act{Who: "agent of credential " + credential.Username, Act: "call tool " + tool, Org: org.ID, Detail: arguments}
+		call := records.Act{
+			Who:    "agent of credential " + credential.Username,
+			Act:    "call tool " + tool,
+			Org:    org.ID,
+			Detail: arguments,
+		}
+
 		return h.Access.Act(ctx, call, do)
 	}
 
@@ -62,7 +82,14 @@ func (o *mcpServer) settings(h *app.App, org flex.Org, credential records.Creden
 		return "by " + halt.Who + ": " + halt.Reason, nil
 	}
 
-	return mcp.Settings{Version: version(), API: h.API.Handler(), Write: o.Write, Token: tokens.token, Halted: halted, Act: act}
+	return mcp.Settings{
+		Version: version(),
+		API:     h.API.Handler(),
+		Write:   o.Write,
+		Token:   tokens.token,
+		Halted:  halted,
+		Act:     act,
+	}
 }
 
 // unclosed keeps standard output open when the agent goes.
@@ -72,7 +99,11 @@ type unclosed struct{ io.Writer }
 func (unclosed) Close() error { return nil }
 
 // credential is the one whose roles the agent has.
-func (o *mcpServer) credential(ctx context.Context, h *app.App, org flex.Org) (records.Credential, error) {
+func (o *mcpServer) credential(
+	ctx context.Context,
+	h *app.App,
+	org flex.Org,
+) (records.Credential, error) {
 	all, err := h.Access.Credentials(ctx, org.ID)
 	if err != nil {
 		return records.Credential{}, err
@@ -85,7 +116,11 @@ func (o *mcpServer) credential(ctx context.Context, h *app.App, org flex.Org) (r
 		}
 	}
 
-	return records.Credential{}, flex.Fail(flex.NotFound, "%s has no such credential that holds: flexd credential list prints them", org.Name)
+	return records.Credential{}, flex.Fail(
+		flex.NotFound,
+		"%s has no such credential that holds: flexd credential list prints them",
+		org.Name,
+	)
 }
 
 // agentRoles are the roles of a credential that an agent has: those that read, and with write the
@@ -96,6 +131,7 @@ func agentRoles(roles []flex.Role, write bool) (kept []flex.Role) {
 			kept = append(kept, r)
 		}
 	}
+
 	return kept
 }
 
@@ -123,5 +159,6 @@ func (t *agentTokens) token(ctx context.Context) (flex.Secret, error) {
 	}
 
 	t.kept = issued
+
 	return issued.Token, nil
 }

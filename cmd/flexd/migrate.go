@@ -48,7 +48,13 @@ func (m *migrate) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	report := migration{From: status.Version, To: status.Needed, Applied: []string{}, DryRun: m.DryRun}
+	report := migration{
+		From:    status.Version,
+		To:      status.Needed,
+		Applied: []string{},
+		DryRun:  m.DryRun,
+	}
+
 	for _, file := range status.Pending {
 		report.Applied = append(report.Applied, path.Base(file))
 	}
@@ -78,7 +84,12 @@ func (m *migrate) Run(ctx context.Context, c console) error {
 
 func (m *migrate) print(c console, r migration, took time.Duration) error {
 	if len(r.Applied) == 0 {
-		_, err := fmt.Fprintf(c.out, "nothing to do: the schema has version %d\n", r.From)
+		_, err := fmt.Fprintf(
+			c.out,
+			"nothing to do: the schema has version %d\n",
+			r.From,
+		)
+
 		return err
 	}
 
@@ -87,10 +98,23 @@ func (m *migrate) print(c console, r migration, took time.Duration) error {
 	}
 
 	if m.DryRun {
-		_, err := fmt.Fprintf(c.out, "would bring the schema from version %d to %d\n", r.From, r.To)
+		_, err := fmt.Fprintf(
+			c.out,
+			"would bring the schema from version %d to %d\n",
+			r.From,
+			r.To,
+		)
+
 		return err
 	}
 
-	_, err := fmt.Fprintf(c.out, "brought the schema from version %d to %d in %v\n", r.From, r.To, took.Round(time.Millisecond))
+	_, err := fmt.Fprintf(
+		c.out,
+		"brought the schema from version %d to %d in %v\n",
+		r.From,
+		r.To,
+		took.Round(time.Millisecond),
+	)
+
 	return err
 }

@@ -46,7 +46,12 @@ func (m *modulusImport) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 
-	act := records.Act{Who: commandLine, Act: "import modulus tables", Subject: strings.Join(m.Files, " ")}
+	act := records.Act{
+		Who:     commandLine,
+		Act:     "import modulus tables",
+		Subject: strings.Join(m.Files, " "),
+	}
+
 	return h.Access.Act(ctx, act, func() error {
 		state, err := h.Reward.ImportModulus(ctx, files)
 		if err == nil {
@@ -82,6 +87,7 @@ func (m *modulusCheck) Run(ctx context.Context, c console) error {
 	}
 
 	fmt.Fprintln(c.out, v)
+
 	return nil
 }
 
@@ -93,7 +99,11 @@ func lookAtModulus(ctx context.Context, h *app.App) ([]symptom, error) {
 	}
 
 	// It is a choice to have no tables.
-	s := symptom{Part: "modulus check of bank accounts", Well: true, Detail: state.String()}
+	s := symptom{
+		Part:   "modulus check of bank accounts",
+		Well:   true,
+		Detail: state.String(),
+	}
 
 	if state.Weights.IsZero() {
 		s.Do = "flexd payouts modulus import valacdos.txt scsubtab.txt, with the files that Vocalink publishes, if you pay users"

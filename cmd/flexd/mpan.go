@@ -52,13 +52,20 @@ func (m *mpanShow) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	return list(c, m.JSON, rows, "ORGANISATION\tSITE\tFROM\tTO\tNEXT", func(r partyRow) []any {
-		next := ""
-		if r.NextAt != nil {
-			next = r.Next + " from " + r.NextAt.Format(time.RFC3339)
-		}
-		return []any{r.Organisation, r.SiteID, r.From, r.To, next}
-	})
+	return list(
+		c,
+		m.JSON,
+		rows,
+		"ORGANISATION\tSITE\tFROM\tTO\tNEXT",
+		func(r partyRow) []any {
+			next := ""
+			if r.NextAt != nil {
+				next = r.Next + " from " + r.NextAt.Format(time.RFC3339)
+			}
+
+			return []any{r.Organisation, r.SiteID, r.From, r.To, next}
+		},
+	)
 }
 
 // parties reads whose a metering point was and is.
@@ -99,6 +106,7 @@ func parties(ctx context.Context, h *app.App, mpan string) ([]partyRow, error) {
 
 		return nil
 	})
+
 	return rows, err
 }
 
@@ -134,7 +142,14 @@ func (m *mpanMove) Run(ctx context.Context, c console) error {
 	}
 
 	had := false
-	act := records.Act{Who: commandLine, Org: org.ID, Act: "move metering point", Subject: "…" + core[9:], Detail: at.Format(time.RFC3339)}
+	act := records.Act{
+		Who:     commandLine,
+		Org:     org.ID,
+		Act:     "move metering point",
+		Subject: "…" + core[9:],
+		Detail:  at.Format(time.RFC3339),
+	}
+
 	err = h.Access.Act(ctx, act, func() (err error) {
 		had, err = h.Registry.MovePoint(ctx, core, org.ID, at)
 		return err
@@ -148,7 +163,14 @@ func (m *mpanMove) Run(ctx context.Context, c console) error {
 		what = "The party that has the point is withdrawn then"
 	}
 
-	fmt.Fprintf(c.out, "%s; %s may enrol it from %s on.\n", what, m.To, at.Format(time.RFC3339))
+	fmt.Fprintf(
+		c.out,
+		"%s; %s may enrol it from %s on.\n",
+		what,
+		m.To,
+		at.Format(time.RFC3339),
+	)
+
 	return nil
 }
 

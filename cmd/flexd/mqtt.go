@@ -41,6 +41,7 @@ func (m *mqttCommand) Run(ctx context.Context, c console) error {
 	}
 
 	fmt.Fprintf(c.out, "showing %d sites at %s\n", len(s.Sites), m.Broker)
+
 	return remote{URL: m.Flexd, Username: m.Username}.explain(homeassistant.New(s).Run(ctx))
 }
 
@@ -49,15 +50,31 @@ const leastEvery = 5 * time.Second
 
 func (m *mqttCommand) settings() (s homeassistant.Settings, err error) {
 	s = homeassistant.Settings{
-		Client: client.New(m.Flexd, m.Username, m.Password), Broker: m.Broker, Username: m.MQTTUsername, Password: m.MQTTPassword,
-		Topic: m.Topic, Discovery: m.Discovery, Every: m.Every, ChargeFor: m.ChargeFor, Now: time.Now, Log: slog.Default(),
+		Client:    client.New(m.Flexd, m.Username, m.Password),
+		Broker:    m.Broker,
+		Username:  m.MQTTUsername,
+		Password:  m.MQTTPassword,
+		Topic:     m.Topic,
+		Discovery: m.Discovery,
+		Every:     m.Every,
+		ChargeFor: m.ChargeFor,
+		Now:       time.Now,
+		Log:       slog.Default(),
 	}
 
 	if m.Every < leastEvery || m.ChargeFor <= 0 {
-		return s, flex.Fail(flex.Invalid, "--every is %v at least, and --charge-for more than nothing", leastEvery)
+		return s, flex.Fail(
+			flex.Invalid,
+			"--every is %v at least, and --charge-for more than nothing",
+			leastEvery,
+		)
 	}
+
 	if m.Topic == "" || strings.ContainsAny(m.Topic, "/+# ") {
-		return s, flex.Fail(flex.Invalid, "--topic is one word, without / + # or a blank")
+		return s, flex.Fail(
+			flex.Invalid,
+			"--topic is one word, without / + # or a blank",
+		)
 	}
 
 	for _, text := range m.Site {
@@ -65,6 +82,7 @@ func (m *mqttCommand) settings() (s homeassistant.Settings, err error) {
 		if err != nil {
 			return s, flex.Fail(flex.Invalid, "--site %s: %v", text, err)
 		}
+
 		s.Sites = append(s.Sites, flex.SiteID(id))
 	}
 
@@ -84,8 +102,15 @@ func trusting(file string) (*tls.Config, error) {
 
 	known := x509.NewCertPool()
 	if !known.AppendCertsFromPEM(pem) {
-		return nil, flex.Fail(flex.Invalid, "--ca %s holds no certificate in PEM", file)
+		return nil, flex.Fail(
+			flex.Invalid,
+			"--ca %s holds no certificate in PEM",
+			file,
+		)
 	}
 
-	return &tls.Config{RootCAs: known, MinVersion: tls.VersionTLS12}, nil
+	return &tls.Config{
+		RootCAs:    known,
+		MinVersion: tls.VersionTLS12,
+	}, nil
 }

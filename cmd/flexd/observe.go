@@ -23,12 +23,24 @@ type observe struct {
 const stopTraces = 5 * time.Second
 
 // begin starts what the flags ask for. stop ends it.
-func (o observe) begin(ctx context.Context, c console) (stop func(), err error) {
+func (o observe) begin(
+	ctx context.Context,
+	c console,
+) (stop func(), err error) {
 	if o.SlowStatement < 0 {
-		return nil, flex.Fail(flex.Invalid, "--slow-statement is a time such as 500ms, or 0, not %s", o.SlowStatement)
+		return nil, flex.Fail(
+			flex.Invalid,
+			"--slow-statement is a time such as 500ms, or 0, not %s",
+			o.SlowStatement,
+		)
 	}
+
 	if o.TracesShare < 0 || o.TracesShare > 1 {
-		return nil, flex.Fail(flex.Invalid, "--traces-share is a number from 0 to 1, not %g", o.TracesShare)
+		return nil, flex.Fail(
+			flex.Invalid,
+			"--traces-share is a number from 0 to 1, not %g",
+			o.TracesShare,
+		)
 	}
 
 	l, err := o.debugListener()
@@ -57,7 +69,11 @@ func (o observe) begin(ctx context.Context, c console) (stop func(), err error) 
 	return func() {
 		cancel()
 
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTraces)
+		late, cancel := context.WithTimeout(
+			context.WithoutCancel(ctx),
+			stopTraces,
+		)
+
 		defer cancel()
 		if err := flush(late); err != nil {
 			fmt.Fprintf(c.err, "the last traces were not sent: %v\n", err)
@@ -78,7 +94,11 @@ func (o observe) debugListener() (net.Listener, error) {
 
 	if at, ok := l.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
 		l.Close()
-		return nil, flex.Fail(flex.Invalid, "--debug-listen: profiles ask for no password and are for this machine alone: give an address such as 127.0.0.1:6060, not %s", o.DebugListen)
+		return nil, flex.Fail(
+			flex.Invalid,
+			"--debug-listen: profiles ask for no password and are for this machine alone: give an address such as 127.0.0.1:6060, not %s",
+			o.DebugListen,
+		)
 	}
 
 	return l, nil

@@ -90,41 +90,82 @@ func (o *ocppCommand) Run(ctx context.Context, c console) error {
 		settings.EndpointURL = "http://" + pushes.Addr().String()
 	}
 
-	fmt.Fprintf(c.out, "listening for chargers on %s/CHARGER-ID, for schedules on %s\n", address, settings.EndpointURL)
-	return remote{URL: o.Flexd, Username: o.Username}.explain(o.serve(ctx, settings, chargers, pushes))
+	fmt.Fprintf(
+		c.out,
+		"listening for chargers on %s/CHARGER-ID, for schedules on %s\n",
+		address,
+		settings.EndpointURL,
+	)
+
+	return remote{URL: o.Flexd, Username: o.Username}.explain(o.serve(
+		ctx,
+		settings,
+		chargers,
+		pushes,
+	))
 }
 
-func (o *ocppCommand) serve(ctx context.Context, s ocppserver.Settings, chargers, pushes net.Listener) error {
+func (o *ocppCommand) serve(
+	ctx context.Context,
+	s ocppserver.Settings,
+	chargers, pushes net.Listener,
+) error {
 	return ocppserver.New(s).Serve(ctx, chargers, pushes)
 }
 
 // settings checks how chargers show who they are.
 func (o *ocppCommand) settings() (s ocppserver.Settings, err error) {
-	secured := o.ChargerPassword != "" || len(o.Charger) > 0 || o.Chargers != "" || o.TLSClientCA != ""
+	secured := o.ChargerPassword != "" || len(o.Charger) > 0 ||
+		o.Chargers != "" || o.TLSClientCA != ""
+
 	switch {
 	case !secured && !o.NoPassword:
-		return s, flex.Fail(flex.Invalid, "chargers need passwords: give --chargers FILE (flexd charger-password CP1 >> FILE makes a line), "+
-			"--charger-password or --tls-client-ca; --no-password lets any in, and passes no readings on")
+		return s, flex.Fail(
+			flex.Invalid,
+			"chargers need passwords: give --chargers FILE (flexd charger-password CP1 >> FILE makes a line), "+
+				"--charger-password or --tls-client-ca; --no-password lets any in, and passes no readings on",
+		)
+
 	case o.OfficeListen != "" && len(o.OfficeToken) < 16:
-		return s, flex.Fail(flex.Invalid, "--office-listen needs an --office-token of at least 16 characters")
+		return s, flex.Fail(
+			flex.Invalid,
+			"--office-listen needs an --office-token of at least 16 characters",
+		)
+
 	case (o.TLSCert == "") != (o.TLSKey == ""):
-		return s, flex.Fail(flex.Invalid, "--tls-cert and --tls-key go together")
+		return s, flex.Fail(
+			flex.Invalid,
+			"--tls-cert and --tls-key go together",
+		)
+
 	case o.TLSClientCA != "" && o.TLSCert == "":
-		return s, flex.Fail(flex.Invalid, "--tls-client-ca needs --tls-cert and --tls-key")
+		return s, flex.Fail(
+			flex.Invalid,
+			"--tls-client-ca needs --tls-cert and --tls-key",
+		)
 	}
 
 	if o.NoPassword {
-		slog.Warn("chargers without a password are let in: whoever reaches " + o.Listen + " can pass for one, and their readings are not passed on")
+		slog.Warn("chargers without a password are let in: whoever reaches " +
+			o.Listen +
+			" can pass for one, and their readings are not passed on")
 	}
 
 	s = ocppserver.Settings{
-		Client: pooled(client.New(o.Flexd, o.Username, o.Password)), Password: flex.Secret(o.ChargerPassword),
-		Passwords: o.Charger, NoPassword: o.NoPassword, State: o.State, Delay: o.Delay,
-		UpstreamReadOnly: o.UpstreamReadOnly, OfficeToken: flex.Secret(o.OfficeToken),
+		Client:           pooled(client.New(o.Flexd, o.Username, o.Password)),
+		Password:         flex.Secret(o.ChargerPassword),
+		Passwords:        o.Charger,
+		NoPassword:       o.NoPassword,
+		State:            o.State,
+		Delay:            o.Delay,
+		UpstreamReadOnly: o.UpstreamReadOnly,
+		OfficeToken:      flex.Secret(o.OfficeToken),
 	}
+
 	if err := o.rules(&s); err != nil {
 		return s, err
 	}
+
 	if o.Chargers != "" {
 		s.Chargers, err = ocppserver.ReadChargers(o.Chargers, slog.Default())
 	}

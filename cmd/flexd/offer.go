@@ -37,8 +37,13 @@ type offerWindow struct {
 // offer is what was asked for.
 func (o *offerWindow) offer(confidence int) records.Offer {
 	return contract.OfferOf(&wire.OfferRequest{
-		Service: o.Service, Direction: o.Direction, StartTimestamp: wire.At(o.From), EndTimestamp: wire.At(o.To),
-		Group: o.Group, GSPGroup: o.GSPGroup, Confidence: confidence,
+		Service:        o.Service,
+		Direction:      o.Direction,
+		StartTimestamp: wire.At(o.From),
+		EndTimestamp:   wire.At(o.To),
+		Group:          o.Group,
+		GSPGroup:       o.GSPGroup,
+		Confidence:     confidence,
 	}, commandLine)
 }
 
@@ -47,25 +52,45 @@ func (o *offerWindow) print(c console, k *grid.Stack) error {
 	switch {
 	case o.JSON || o.Format == "json":
 		return c.json(contract.OfferStack(k))
+
 	case o.Format == "csv":
 		return k.WriteCSV(c.out)
 	}
 
 	if !k.ID.IsZero() {
-		fmt.Fprintf(c.out, "offered %s: %g kW with a confidence of %d %%, at £%.2f/MWh\n", k.ID, k.Power.KW(), k.Confidence, k.Price.GBPPerMWh())
+		fmt.Fprintf(
+			c.out,
+			"offered %s: %g kW with a confidence of %d %%, at £%.2f/MWh\n",
+			k.ID,
+			k.Power.KW(),
+			k.Confidence,
+			k.Price.GBPPerMWh(),
+		)
 	}
 
 	fmt.Fprintf(c.out, "learned from %d days\n", k.Days)
 	kept := k.Reliability().Kept
-	return table(c, k.Rungs, "CONFIDENCE %\tMW\tGBP/MWH\tKEPT %", func(r grid.Rung) []any {
-		share := 0.0
-		for i, rung := range k.Rungs {
-			if rung.Confidence == r.Confidence {
-				share = 100 * kept[i]
+
+	return table(
+		c,
+		k.Rungs,
+		"CONFIDENCE %\tMW\tGBP/MWH\tKEPT %",
+		func(r grid.Rung) []any {
+			share := 0.0
+			for i, rung := range k.Rungs {
+				if rung.Confidence == r.Confidence {
+					share = 100 * kept[i]
+				}
 			}
-		}
-		return []any{r.Confidence, fmt.Sprintf("%.3f", r.Power.KW()/1000), fmt.Sprintf("%.2f", r.Price.GBPPerMWh()), fmt.Sprintf("%.1f", share)}
-	})
+
+			return []any{
+				r.Confidence,
+				fmt.Sprintf("%.3f", r.Power.KW()/1000),
+				fmt.Sprintf("%.2f", r.Price.GBPPerMWh()),
+				fmt.Sprintf("%.1f", share),
+			}
+		},
+	)
 }
 
 // offerStack is `flexd offer stack`.
@@ -102,10 +127,20 @@ func (o *offerMake) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 	var k *grid.Stack
-	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "make offer", Org: org.ID, Detail: o.Service}, func() error {
-		k, err = h.Grid.MakeOffer(ctx, org.ID, o.offer(o.Confidence))
-		return err
-	})
+	err = h.Access.Act(
+		ctx,
+		records.Act{
+			Who:    commandLine,
+			Act:    "make offer",
+			Org:    org.ID,
+			Detail: o.Service,
+		},
+		func() error {
+			k, err = h.Grid.MakeOffer(ctx, org.ID, o.offer(o.Confidence))
+			return err
+		},
+	)
+
 	if err != nil {
 		return err
 	}
@@ -133,23 +168,50 @@ func (o *offerList) Run(ctx context.Context, c console) error {
 	switch {
 	case err != nil:
 		return err
+
 	case o.JSON || o.Format == "json":
 		return c.json(contract.OfferPage(p))
+
 	case o.Format == "csv":
 		return p.WriteCSV(c.out)
 	}
 
-	fmt.Fprintf(c.out, "%d of %d offers; of %d whose day is over %d were kept\n", len(p.Offers), p.Total, p.Judged, p.Kept)
-	return table(c, p.Offers, "ID\tFROM\tTO\tSERVICE\tDIRECTION\tCONFIDENCE %\tKW\tACCEPTED KW\tCAME KW", func(l grid.OfferLine) []any {
-		accepted, came := "-", "-"
-		if !l.AcceptedAt.IsZero() {
-			accepted = fmt.Sprint(l.Accepted.KW())
-		}
-		if l.Over {
-			came = fmt.Sprint(l.Came.KW())
-		}
-		return []any{l.ID, l.From, l.To, l.Service, grid.Direction(l.Up), l.Confidence, l.Power.KW(), accepted, came}
-	})
+	fmt.Fprintf(
+		c.out,
+		"%d of %d offers; of %d whose day is over %d were kept\n",
+		len(p.Offers),
+		p.Total,
+		p.Judged,
+		p.Kept,
+	)
+
+	return table(
+		c,
+		p.Offers,
+		"ID\tFROM\tTO\tSERVICE\tDIRECTION\tCONFIDENCE %\tKW\tACCEPTED KW\tCAME KW",
+		func(l grid.OfferLine) []any {
+			accepted, came := "-", "-"
+			if !l.AcceptedAt.IsZero() {
+				accepted = fmt.Sprint(l.Accepted.KW())
+			}
+
+			if l.Over {
+				came = fmt.Sprint(l.Came.KW())
+			}
+
+			return []any{
+				l.ID,
+				l.From,
+				l.To,
+				l.Service,
+				grid.Direction(l.Up),
+				l.Confidence,
+				l.Power.KW(),
+				accepted,
+				came,
+			}
+		},
+	)
 }
 
 // offerAccept is `flexd offer accept`.
@@ -176,7 +238,13 @@ func (o *offerAccept) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	asked, err := grid.Accepted(&offer, flex.FromKW(o.PowerKW), o.Reason, commandLine)
+	asked, err := grid.Accepted(
+		&offer,
+		flex.FromKW(o.PowerKW),
+		o.Reason,
+		commandLine,
+	)
+
 	if err != nil {
 		return err
 	}
@@ -185,17 +253,29 @@ func (o *offerAccept) Run(ctx context.Context, c console) error {
 	if o.DryRun {
 		p, err = h.Control.PreviewInstruction(ctx, org.ID, asked)
 	} else {
-		err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "accept offer", Org: org.ID, Subject: o.ID.String(), Detail: o.Reason}, func() error {
-			p, err = h.Control.SendInstruction(ctx, org.ID, asked)
-			return err
-		})
+		err = h.Access.Act(
+			ctx,
+			records.Act{
+				Who:     commandLine,
+				Act:     "accept offer",
+				Org:     org.ID,
+				Subject: o.ID.String(),
+				Detail:  o.Reason,
+			},
+			func() error {
+				p, err = h.Control.SendInstruction(ctx, org.ID, asked)
+				return err
+			},
+		)
 	}
 
 	switch {
 	case err != nil:
 		return err
+
 	case o.JSON:
 		return c.json(contract.InstructionPreview(p))
 	}
+
 	return printPreview(c, p)
 }

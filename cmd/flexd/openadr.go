@@ -27,7 +27,10 @@ type openADRClient struct {
 }
 
 // openADRRoles are the roles as OpenADR names them.
-var openADRRoles = map[string]flex.Role{"BL": flex.OpenADRBusiness, "VEN": flex.OpenADRNode}
+var openADRRoles = map[string]flex.Role{
+	"BL":  flex.OpenADRBusiness,
+	"VEN": flex.OpenADRNode,
+}
 
 type openADRClientAdd struct {
 	store
@@ -48,10 +51,24 @@ func (o *openADRClientAdd) Run(ctx context.Context, c console) error {
 
 	var secret flex.Secret
 	of := ofOrg{store: o.store, Org: o.Org}
-	err = of.actOn(ctx, "add openadr client", o.ClientID, func(h *app.App, org flex.Org) (err error) {
-		secret, err = h.Access.AddCredential(ctx, org.ID, o.ClientID, flex.Secret(o.Secret), []flex.Role{openADRRoles[o.Role]}, limits)
-		return err
-	})
+	err = of.actOn(
+		ctx,
+		"add openadr client",
+		o.ClientID,
+		func(h *app.App, org flex.Org) (err error) {
+			secret, err = h.Access.AddCredential(
+				ctx,
+				org.ID,
+				o.ClientID,
+				flex.Secret(o.Secret),
+				[]flex.Role{openADRRoles[o.Role]},
+				limits,
+			)
+
+			return err
+		},
+	)
+
 	if err != nil {
 		return err
 	}
@@ -79,8 +96,10 @@ func (o *openADRClientList) Run(ctx context.Context, c console) error {
 	}
 
 	found = slices.DeleteFunc(found, func(x records.Credential) bool {
-		return !slices.Contains(x.Roles, flex.OpenADRBusiness) && !slices.Contains(x.Roles, flex.OpenADRNode)
+		return !slices.Contains(x.Roles, flex.OpenADRBusiness) &&
+			!slices.Contains(x.Roles, flex.OpenADRNode)
 	})
+
 	return listCredentials(c, o.JSON, found)
 }
 
@@ -113,25 +132,59 @@ func (o *openADRNotices) Run(ctx context.Context, c console) error {
 	err = h.DB.Read(ctx, org.ID, func(tx *records.Tx) error {
 		sent, err := tx.ADRNotices(ctx, o.Limit)
 		for _, n := range sent {
-			rows = append(rows, noticeRow{n.Subscription.String(), n.URL, n.QueuedAt, n.SentAt, n.LostAt, n.Tries, n.Error})
+			rows = append(rows, noticeRow{
+				n.Subscription.String(),
+				n.URL,
+				n.QueuedAt,
+				n.SentAt,
+				n.LostAt,
+				n.Tries,
+				n.Error,
+			})
 		}
+
 		return err
 	})
+
 	if err != nil {
 		return err
 	}
 
-	return list(c, o.JSON, rows, "SUBSCRIPTION\tURL\tQUEUED\tSENT\tGIVEN UP\tTRIES\tERROR", noticeRow.cells)
+	return list(
+		c,
+		o.JSON,
+		rows,
+		"SUBSCRIPTION\tURL\tQUEUED\tSENT\tGIVEN UP\tTRIES\tERROR",
+		noticeRow.cells,
+	)
 }
 
 func (r noticeRow) cells() []any {
-	return []any{r.Subscription, r.URL, r.QueuedAt, r.SentAt, r.LostAt, r.Tries, r.Error}
+	return []any{
+		r.Subscription,
+		r.URL,
+		r.QueuedAt,
+		r.SentAt,
+		r.LostAt,
+		r.Tries,
+		r.Error,
+	}
 }
 
 // openADRSetting switches an organisation's OpenADR server on and off.
 func openADRSetting() setting {
-	s := setting{name: "openadr", standard: "false", help: "whether the organisation's OpenADR clients are served, at /openadr3/3.1.0"}
-	s.show, s.set = truthOf(func(o *flex.OrgSettings) *bool { return &o.OpenADR }, true)
+	s := setting{
+		name:     "openadr",
+		standard: "false",
+		help:     "whether the organisation's OpenADR clients are served, at /openadr3/3.1.0",
+	}
+
+	s.show, s.set = truthOf(
+		func(o *flex.OrgSettings) *bool { return &o.OpenADR },
+		true,
+	)
+
 	s.clear = func(o *flex.OrgSettings) { o.OpenADR = false }
+
 	return s
 }

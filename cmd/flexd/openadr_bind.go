@@ -30,7 +30,16 @@ type programRow struct {
 }
 
 func (r programRow) cells() []any {
-	return []any{r.ID, r.Name, r.Scope, r.Kind, r.Service, strings.Trim(fmt.Sprint(r.Simple), "[]"), r.Who, r.At}
+	return []any{
+		r.ID,
+		r.Name,
+		r.Scope,
+		r.Kind,
+		r.Service,
+		strings.Trim(fmt.Sprint(r.Simple), "[]"),
+		r.Who,
+		r.At,
+	}
 }
 
 // Run lists the programs.
@@ -50,7 +59,14 @@ func (o *openADRList) Run(ctx context.Context, c console) error {
 	for i := range found {
 		rows = append(rows, programRowOf(&found[i]))
 	}
-	return list(c, o.JSON, rows, "PROGRAM\tNAME\tBOUND TO\tAS\tSERVICE\tSIMPLE KW\tBY\tSINCE", programRow.cells)
+
+	return list(
+		c,
+		o.JSON,
+		rows,
+		"PROGRAM\tNAME\tBOUND TO\tAS\tSERVICE\tSIMPLE KW\tBY\tSINCE",
+		programRow.cells,
+	)
 }
 
 func programRowOf(p *adr.BoundProgram) programRow {
@@ -66,6 +82,7 @@ func programRowOf(p *adr.BoundProgram) programRow {
 	for _, w := range b.Simple {
 		row.Simple = append(row.Simple, w.KW())
 	}
+
 	return row
 }
 
@@ -81,6 +98,7 @@ func scopeText(s records.Scope) string {
 	if len(parts) == 0 {
 		return "all"
 	}
+
 	return strings.Join(parts, ", ")
 }
 
@@ -96,17 +114,37 @@ type openADRBind struct {
 
 // Run binds the program.
 func (o *openADRBind) Run(ctx context.Context, c console) error {
-	b := records.ADRBinding{Program: o.Program, Scope: records.Scope{Group: o.Group, GSPGroup: o.GSPGroup}, Service: o.Service, Kind: records.ADRBindingKind(o.Kind), Who: commandLine}
+	b := records.ADRBinding{
+		Program: o.Program,
+		Scope:   records.Scope{Group: o.Group, GSPGroup: o.GSPGroup},
+		Service: o.Service,
+		Kind:    records.ADRBindingKind(o.Kind),
+		Who:     commandLine,
+	}
+
 	for _, kw := range o.SimpleKW {
 		b.Simple = append(b.Simple, flex.FromKW(kw))
 	}
 
-	err := o.actOn(ctx, "bind openadr program", o.Program.String(), func(h *app.App, org flex.Org) error { return h.ADR.Bind(ctx, org.ID, &b) })
+	err := o.actOn(
+		ctx,
+		"bind openadr program",
+		o.Program.String(),
+		func(h *app.App, org flex.Org) error {
+			return h.ADR.Bind(ctx, org.ID, &b)
+		},
+	)
 	if err != nil {
 		return err
 	}
 
-	fmt.Fprintf(c.out, "the events of %s are for: %s\n", o.Program, scopeText(b.Scope))
+	fmt.Fprintf(
+		c.out,
+		"the events of %s are for: %s\n",
+		o.Program,
+		scopeText(b.Scope),
+	)
+
 	return nil
 }
 
@@ -117,12 +155,20 @@ type openADRUnbind struct {
 
 // Run ends the binding.
 func (o *openADRUnbind) Run(ctx context.Context, c console) error {
-	err := o.actOn(ctx, "unbind openadr program", o.Program.String(), func(h *app.App, org flex.Org) error { return h.ADR.Unbind(ctx, org.ID, o.Program) })
+	err := o.actOn(
+		ctx,
+		"unbind openadr program",
+		o.Program.String(),
+		func(h *app.App, org flex.Org) error {
+			return h.ADR.Unbind(ctx, org.ID, o.Program)
+		},
+	)
 	if err != nil {
 		return err
 	}
 
 	fmt.Fprintf(c.out, "the events of %s are for VENs alone\n", o.Program)
+
 	return nil
 }
 
@@ -150,7 +196,17 @@ func (r orderRow) cells() []any {
 	if r.Limit != nil {
 		asked = fmt.Sprintf("at most %g kW", *r.Limit)
 	}
-	return []any{r.Event, r.Interval, r.From, r.To, asked, r.State, r.Instruction, r.Problem}
+
+	return []any{
+		r.Event,
+		r.Interval,
+		r.From,
+		r.To,
+		asked,
+		r.State,
+		r.Instruction,
+		r.Problem,
+	}
 }
 
 // Run lists the orders.
@@ -170,16 +226,33 @@ func (o *openADROrders) Run(ctx context.Context, c console) error {
 	for i := range found {
 		rows = append(rows, orderRowOf(&found[i]))
 	}
-	return list(c, o.JSON, rows, "EVENT\tINTERVAL\tFROM\tTO\tASKED\tSTATE\tINSTRUCTION\tPROBLEM", orderRow.cells)
+
+	return list(
+		c,
+		o.JSON,
+		rows,
+		"EVENT\tINTERVAL\tFROM\tTO\tASKED\tSTATE\tINSTRUCTION\tPROBLEM",
+		orderRow.cells,
+	)
 }
 
 func orderRowOf(o *records.ADROrder) orderRow {
-	row := orderRow{Event: o.Event.String(), Interval: o.Interval, From: o.From, To: o.To, Change: o.Change.KW(), State: string(o.State), Problem: o.Problem}
+	row := orderRow{
+		Event:    o.Event.String(),
+		Interval: o.Interval,
+		From:     o.From,
+		To:       o.To,
+		Change:   o.Change.KW(),
+		State:    string(o.State),
+		Problem:  o.Problem,
+	}
+
 	if o.Limit != nil {
 		row.Limit = new(o.Limit.KW())
 	}
 	if !o.Instruction.IsZero() {
 		row.Instruction = o.Instruction.String()
 	}
+
 	return row
 }

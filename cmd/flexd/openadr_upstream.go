@@ -32,16 +32,35 @@ type openADRUpstreamAdd struct {
 
 // Run adds the server.
 func (o *openADRUpstreamAdd) Run(ctx context.Context, c console) error {
-	return o.actOn(ctx, "add openadr server", o.Name, func(h *app.App, org flex.Org) error {
-		u := records.ADRUpstream{
-			Name: o.Name, URL: o.URL, TokenURL: o.TokenURL, Client: o.Client, Secret: flex.Secret(o.Secret), Remote: o.Program, Poll: o.Poll, Silence: o.Silence,
-		}
-		err := h.ADR.AddUpstream(ctx, org.ID, &u)
-		if err == nil {
-			fmt.Fprintf(c.out, "%s is its program here: flexd openadr bind %s has its events carried out.\n", u.Program, u.Program)
-		}
-		return err
-	})
+	return o.actOn(
+		ctx,
+		"add openadr server",
+		o.Name,
+		func(h *app.App, org flex.Org) error {
+			u := records.ADRUpstream{
+				Name:     o.Name,
+				URL:      o.URL,
+				TokenURL: o.TokenURL,
+				Client:   o.Client,
+				Secret:   flex.Secret(o.Secret),
+				Remote:   o.Program,
+				Poll:     o.Poll,
+				Silence:  o.Silence,
+			}
+
+			err := h.ADR.AddUpstream(ctx, org.ID, &u)
+			if err == nil {
+				fmt.Fprintf(
+					c.out,
+					"%s is its program here: flexd openadr bind %s has its events carried out.\n",
+					u.Program,
+					u.Program,
+				)
+			}
+
+			return err
+		},
+	)
 }
 
 type openADRUpstreamList struct {
@@ -64,7 +83,18 @@ type upstreamRow struct {
 }
 
 func (r upstreamRow) cells() []any {
-	return []any{r.Program, r.Name, r.URL, r.Client, r.Remote, r.Poll, r.Silence, r.HeardAt, r.NumEvents, r.Error}
+	return []any{
+		r.Program,
+		r.Name,
+		r.URL,
+		r.Client,
+		r.Remote,
+		r.Poll,
+		r.Silence,
+		r.HeardAt,
+		r.NumEvents,
+		r.Error,
+	}
 }
 
 // Run lists the servers.
@@ -82,9 +112,27 @@ func (o *openADRUpstreamList) Run(ctx context.Context, c console) error {
 
 	rows := []upstreamRow{}
 	for _, u := range found {
-		rows = append(rows, upstreamRow{u.Program.String(), u.Name, u.URL, u.Client, u.Remote, u.Poll.String(), u.Silence.String(), u.HeardAt, u.NumEvents, u.Error})
+		rows = append(rows, upstreamRow{
+			u.Program.String(),
+			u.Name,
+			u.URL,
+			u.Client,
+			u.Remote,
+			u.Poll.String(),
+			u.Silence.String(),
+			u.HeardAt,
+			u.NumEvents,
+			u.Error,
+		})
 	}
-	return list(c, o.JSON, rows, "PROGRAM\tNAME\tURL\tCLIENT\tITS PROGRAM\tEVERY\tSILENCE\tHEARD\tEVENTS\tERROR", upstreamRow.cells)
+
+	return list(
+		c,
+		o.JSON,
+		rows,
+		"PROGRAM\tNAME\tURL\tCLIENT\tITS PROGRAM\tEVERY\tSILENCE\tHEARD\tEVENTS\tERROR",
+		upstreamRow.cells,
+	)
 }
 
 type openADRUpstreamRemove struct {
@@ -98,5 +146,13 @@ func (o *openADRUpstreamRemove) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.actOn(ctx, "remove openadr server", o.Program, func(h *app.App, org flex.Org) error { return h.ADR.RemoveUpstream(ctx, org.ID, id) })
+
+	return o.actOn(
+		ctx,
+		"remove openadr server",
+		o.Program,
+		func(h *app.App, org flex.Org) error {
+			return h.ADR.RemoveUpstream(ctx, org.ID, id)
+		},
+	)
 }

@@ -42,7 +42,12 @@ type operatorAdd struct {
 // Run adds the operator.
 func (o *operatorAdd) Run(ctx context.Context, c console) error {
 	return act(ctx, o.openAnew, o.Name, "add operator", func(d *access.Service) error {
-		password, err := d.AddOperator(ctx, o.Name, flex.Secret(o.Password), access.OperatorRole(o.Role))
+		password, err := d.AddOperator(
+			ctx,
+			o.Name,
+			flex.Secret(o.Password),
+			access.OperatorRole(o.Role),
+		)
 		if err != nil {
 			return err
 		}
@@ -57,13 +62,25 @@ type operatorPassword struct {
 
 // Run replaces the password.
 func (o *operatorPassword) Run(ctx context.Context, c console) error {
-	return act(ctx, o.open, o.Name, "set operator password", func(d *access.Service) error {
-		password, err := d.SetOperatorPassword(ctx, o.Name, flex.Secret(o.Password))
-		if err != nil {
-			return err
-		}
-		return printOperator(c, o.Name, password)
-	})
+	return act(
+		ctx,
+		o.open,
+		o.Name,
+		"set operator password",
+		func(d *access.Service) error {
+			password, err := d.SetOperatorPassword(
+				ctx,
+				o.Name,
+				flex.Secret(o.Password),
+			)
+
+			if err != nil {
+				return err
+			}
+
+			return printOperator(c, o.Name, password)
+		},
+	)
 }
 
 type operatorRole struct {
@@ -74,9 +91,15 @@ type operatorRole struct {
 
 // Run changes the role.
 func (o *operatorRole) Run(ctx context.Context) error {
-	return act(ctx, o.open, o.Name, "make operator "+o.Role, func(d *access.Service) error {
-		return d.SetOperatorRole(ctx, o.Name, access.OperatorRole(o.Role))
-	})
+	return act(
+		ctx,
+		o.open,
+		o.Name,
+		"make operator "+o.Role,
+		func(d *access.Service) error {
+			return d.SetOperatorRole(ctx, o.Name, access.OperatorRole(o.Role))
+		},
+	)
 }
 
 type operatorOrgs struct {
@@ -88,9 +111,18 @@ type operatorOrgs struct {
 
 // Run sets the organisations.
 func (o *operatorOrgs) Run(ctx context.Context) error {
-	return act(ctx, o.open, o.Name, "set operator's organisations", func(d *access.Service) error {
-		return d.SetOperatorOrgs(ctx, o.Name, access.OperatorOrgs{Every: o.All, Names: o.Org})
-	})
+	return act(
+		ctx,
+		o.open,
+		o.Name,
+		"set operator's organisations",
+		func(d *access.Service) error {
+			return d.SetOperatorOrgs(ctx, o.Name, access.OperatorOrgs{
+				Every: o.All,
+				Names: o.Org,
+			})
+		},
+	)
 }
 
 type operatorLogout struct {
@@ -100,7 +132,15 @@ type operatorLogout struct {
 
 // Run ends the sessions.
 func (o *operatorLogout) Run(ctx context.Context) error {
-	return act(ctx, o.open, o.Name, "end operator's sessions", func(d *access.Service) error { return d.EndOperatorSessions(ctx, o.Name) })
+	return act(
+		ctx,
+		o.open,
+		o.Name,
+		"end operator's sessions",
+		func(d *access.Service) error {
+			return d.EndOperatorSessions(ctx, o.Name)
+		},
+	)
 }
 
 type operatorResetTwoStep struct {
@@ -110,7 +150,15 @@ type operatorResetTwoStep struct {
 
 // Run removes the second step.
 func (o *operatorResetTwoStep) Run(ctx context.Context) error {
-	return act(ctx, o.open, o.Name, "remove a second step", func(d *access.Service) error { return d.RemoveTwoStep(ctx, o.Name) })
+	return act(
+		ctx,
+		o.open,
+		o.Name,
+		"remove a second step",
+		func(d *access.Service) error {
+			return d.RemoveTwoStep(ctx, o.Name)
+		},
+	)
 }
 
 type operatorTie struct {
@@ -122,9 +170,15 @@ type operatorTie struct {
 
 // Run ties the operator to the provider.
 func (o *operatorTie) Run(ctx context.Context) error {
-	return act(ctx, o.open, o.Name, "tie operator to an identity provider", func(d *access.Service) error {
-		return d.TieOperator(ctx, o.Name, o.Issuer, o.Subject)
-	})
+	return act(
+		ctx,
+		o.open,
+		o.Name,
+		"tie operator to an identity provider",
+		func(d *access.Service) error {
+			return d.TieOperator(ctx, o.Name, o.Issuer, o.Subject)
+		},
+	)
 }
 
 type operatorSessions struct {
@@ -155,12 +209,24 @@ func (o *operatorSessions) Run(ctx context.Context, c console) error {
 
 	rows := []sessionRow{}
 	for _, s := range sessions {
-		rows = append(rows, sessionRow{s.Name, s.Source, s.CreatedAt, s.UsedAt, s.ExpiresAt})
+		rows = append(rows, sessionRow{
+			s.Name,
+			s.Source,
+			s.CreatedAt,
+			s.UsedAt,
+			s.ExpiresAt,
+		})
 	}
 
-	return list(c, o.JSON, rows, "NAME\tFROM\tSINCE\tLAST USED\tUNTIL", func(r sessionRow) []any {
-		return []any{r.Name, r.Source, r.CreatedAt, r.UsedAt, r.ExpiresAt}
-	})
+	return list(
+		c,
+		o.JSON,
+		rows,
+		"NAME\tFROM\tSINCE\tLAST USED\tUNTIL",
+		func(r sessionRow) []any {
+			return []any{r.Name, r.Source, r.CreatedAt, r.UsedAt, r.ExpiresAt}
+		},
+	)
 }
 
 type operatorRemove struct {
@@ -170,7 +236,9 @@ type operatorRemove struct {
 
 // Run removes the operator.
 func (o *operatorRemove) Run(ctx context.Context) error {
-	return act(ctx, o.open, o.Name, "remove operator", func(d *access.Service) error { return d.RemoveOperator(ctx, o.Name) })
+	return act(ctx, o.open, o.Name, "remove operator", func(d *access.Service) error {
+		return d.RemoveOperator(ctx, o.Name)
+	})
 }
 
 type operatorList struct {
@@ -179,10 +247,11 @@ type operatorList struct {
 }
 
 type operatorRow struct {
-	Name      string    `json:"name"`
-	Role      string    `json:"role"`
-	Orgs      string    `json:"organisations"` // all, none, or their names
-	Login     string    `json:"login"`         // password, or the identity provider
+	Name string `json:"name"`
+	Role string `json:"role"`
+	Orgs string `json:"organisations"` // all, none, or their names
+	// password, or the identity provider
+	Login     string    `json:"login"`
 	CreatedAt time.Time `json:"created_at"`
 }
 
@@ -201,25 +270,53 @@ func (o *operatorList) Run(ctx context.Context, c console) error {
 
 	rows := []operatorRow{}
 	for _, x := range v.Operators {
-		rows = append(rows, operatorRow{x.Name, x.Role, x.OrgsText(), loginOf(x.Issuer), x.CreatedAt})
+		rows = append(rows, operatorRow{
+			x.Name,
+			x.Role,
+			x.OrgsText(),
+			loginOf(x.Issuer),
+			x.CreatedAt,
+		})
 	}
 
-	return list(c, o.JSON, rows, "NAME\tROLE\tORGANISATIONS\tLOGIN\tADDED", func(r operatorRow) []any {
-		return []any{r.Name, r.Role, r.Orgs, r.Login, r.CreatedAt}
-	})
+	return list(
+		c,
+		o.JSON,
+		rows,
+		"NAME\tROLE\tORGANISATIONS\tLOGIN\tADDED",
+		func(r operatorRow) []any {
+			return []any{r.Name, r.Role, r.Orgs, r.Login, r.CreatedAt}
+		},
+	)
 }
 
 // loginOf is what lets an operator in.
 func loginOf(issuer string) string { return cmp.Or(issuer, "password") }
 
 // act does something to the operators, in the audit log.
-func act(ctx context.Context, open func(context.Context) (*app.App, error), name, act string, do func(*access.Service) error) error {
+func act(
+	ctx context.Context,
+	open func(context.Context) (*app.App, error),
+	name, act string,
+	do func(*access.Service) error,
+) error {
 	h, err := open(ctx)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
-	return h.Access.Act(ctx, records.Act{Who: commandLine, Act: act, Subject: name}, func() error { return do(h.Access) })
+
+	return h.Access.Act(
+		ctx,
+		records.Act{
+			Who:     commandLine,
+			Act:     act,
+			Subject: name,
+		},
+		func() error {
+			return do(h.Access)
+		},
+	)
 }
 
 // commandLine is who acts where nobody has logged in: the user of the machine, by the command
@@ -234,6 +331,12 @@ var commandLine = func() string {
 }()
 
 func printOperator(c console, name string, password flex.Secret) error {
-	_, err := fmt.Fprintf(c.out, "operator  %s\npassword  %s\n\nThe password is shown this once. The console is at /console on the address that flexd serve prints.\n", name, password.Reveal())
+	_, err := fmt.Fprintf(
+		c.out,
+		"operator  %s\npassword  %s\n\nThe password is shown this once. The console is at /console on the address that flexd serve prints.\n",
+		name,
+		password.Reveal(),
+	)
+
 	return err
 }

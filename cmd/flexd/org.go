@@ -39,19 +39,47 @@ func (o *orgAdd) Run(ctx context.Context, c console) error {
 
 	var made flex.Org
 	var password flex.Secret
-	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "add organisation", Subject: o.Name}, func() (err error) {
-		made, password, err = h.Access.AddOrg(ctx, o.Name, o.Username, flex.Secret(o.Password))
-		return err
-	})
+	err = h.Access.Act(
+		ctx,
+		records.Act{
+			Who:     commandLine,
+			Act:     "add organisation",
+			Subject: o.Name,
+		},
+		func() (err error) {
+			made, password, err = h.Access.AddOrg(
+				ctx,
+				o.Name,
+				o.Username,
+				flex.Secret(o.Password),
+			)
+
+			return err
+		},
+	)
+
 	if err != nil {
 		return err
 	}
 
 	if o.JSON {
-		return c.json(map[string]string{"id": made.ID.String(), "name": made.Name, "username": o.Username, "password": password.Reveal()})
+		return c.json(map[string]string{
+			"id":       made.ID.String(),
+			"name":     made.Name,
+			"username": o.Username,
+			"password": password.Reveal(),
+		})
 	}
 
-	fmt.Fprintf(c.out, "organisation  %s (%s)\nusername      %s\npassword      %s\n\nThe password is shown this once.\n", made.Name, made.ID, o.Username, password.Reveal())
+	fmt.Fprintf(
+		c.out,
+		"organisation  %s (%s)\nusername      %s\npassword      %s\n\nThe password is shown this once.\n",
+		made.Name,
+		made.ID,
+		o.Username,
+		password.Reveal(),
+	)
+
 	return nil
 }
 
@@ -86,14 +114,21 @@ func (o *orgList) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	return list(c, o.JSON, rows, "NAME\tID\tMADE", func(r orgRow) []any { return []any{r.Name, r.ID, r.CreatedAt} })
+	return list(c, o.JSON, rows, "NAME\tID\tMADE", func(r orgRow) []any {
+		return []any{r.Name, r.ID, r.CreatedAt}
+	})
 }
 
 // orgNamed returns the organisation of that name.
-func orgNamed(ctx context.Context, all *records.All, name string) (flex.Org, error) {
+func orgNamed(
+	ctx context.Context,
+	all *records.All,
+	name string,
+) (flex.Org, error) {
 	org, err := all.OrgNamed(ctx, name)
 	if flex.KindOf(err) == flex.NotFound {
 		err = flex.Fail(flex.NotFound, "%v; flexd org list prints them", err)
 	}
+
 	return org, err
 }

@@ -30,8 +30,16 @@ func (o *orgNetworks) Run(ctx context.Context, c console) error {
 	}
 
 	if o.Everywhere || len(o.Network) > 0 {
-		act := records.Act{Who: commandLine, Act: "set organisation's networks", Org: org.ID, Detail: fmt.Sprint(o.Network)}
-		err := h.Access.Act(ctx, act, func() error { return h.Access.SetOrgNetworks(ctx, org.ID, o.Network, o.Everywhere) })
+		act := records.Act{
+			Who:    commandLine,
+			Act:    "set organisation's networks",
+			Org:    org.ID,
+			Detail: fmt.Sprint(o.Network),
+		}
+
+		err := h.Access.Act(ctx, act, func() error {
+			return h.Access.SetOrgNetworks(ctx, org.ID, o.Network, o.Everywhere)
+		})
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -9,15 +8,10 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"flexd/internal/app"
 	"flexd/internal/bankfile"
-	"flexd/internal/csvfile"
-	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
 	"flexd/internal/reward"
@@ -63,7 +57,11 @@ func (o ofOrg) openOrg(ctx context.Context) (*app.App, flex.Org, error) {
 			return err
 		}
 		if len(orgs) != 1 {
-			return flex.Fail(flex.Invalid, "there are %d organisations: name one with --org; flexd org list prints them", len(orgs))
+			return flex.Fail(
+				flex.Invalid,
+				"there are %d organisations: name one with --org; flexd org list prints them",
+				len(orgs),
+			)
 		}
 
 		org = orgs[0]
@@ -78,13 +76,29 @@ func (o ofOrg) openOrg(ctx context.Context) (*app.App, flex.Org, error) {
 }
 
 // act does something to the organisation's money, in the audit log.
-func (o ofOrg) actOn(ctx context.Context, act, subject string, do func(*app.App, flex.Org) error) error {
+func (o ofOrg) actOn(
+	ctx context.Context,
+	act, subject string,
+	do func(*app.App, flex.Org) error,
+) error {
 	h, org, err := o.openOrg(ctx)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
-	return h.Access.Act(ctx, records.Act{Who: commandLine, Org: org.ID, Act: act, Subject: subject}, func() error { return do(h, org) })
+
+	return h.Access.Act(
+		ctx,
+		records.Act{
+			Who:     commandLine,
+			Org:     org.ID,
+			Act:     act,
+			Subject: subject,
+		},
+		func() error {
+			return do(h, org)
+		},
+	)
 }
 
 type payoutsList struct {
@@ -114,8 +128,20 @@ type payoutRow struct {
 
 func payoutRowOf(p reward.Payout) payoutRow {
 	r := payoutRow{
-		ID: p.ID, SiteID: p.SiteID, Amount: p.Amount, Status: p.Status, Attempt: p.Attempt, AskedAt: p.AskedAt, Changed: p.ChangedAt,
-		Ending: p.Ending, Sites: p.Sites, Reference: p.Reference, Approvals: p.Approvals, Note: p.Note, Warnings: p.Warnings, Name: p.Name,
+		ID:        p.ID,
+		SiteID:    p.SiteID,
+		Amount:    p.Amount,
+		Status:    p.Status,
+		Attempt:   p.Attempt,
+		AskedAt:   p.AskedAt,
+		Changed:   p.ChangedAt,
+		Ending:    p.Ending,
+		Sites:     p.Sites,
+		Reference: p.Reference,
+		Approvals: p.Approvals,
+		Note:      p.Note,
+		Warnings:  p.Warnings,
+		Name:      p.Name,
 	}
 
 	if !p.LinkedAt.IsZero() {
@@ -127,8 +153,14 @@ func payoutRowOf(p reward.Payout) payoutRow {
 
 // Run lists the withdrawals.
 func (p *payoutsList) Run(ctx context.Context, c console) error {
-	if status := ledger.PaymentStatus(p.Status); status != "" && !slices.Contains(ledger.Statuses, status) {
-		return flex.Fail(flex.Invalid, "--status: %q is none of %v", status, ledger.Statuses)
+	status := ledger.PaymentStatus(p.Status)
+	if status != "" && !slices.Contains(ledger.Statuses, status) {
+		return flex.Fail(
+			flex.Invalid,
+			"--status: %q is none of %v",
+			status,
+			ledger.Statuses,
+		)
 	}
 
 	h, org, err := p.openOrg(ctx)
@@ -148,9 +180,26 @@ func (p *payoutsList) Run(ctx context.Context, c console) error {
 		rows[i] = payoutRowOf(w)
 	}
 
-	return list(c, p.JSON, rows, "WITHDRAWAL\tSITE\tAMOUNT\tSTATUS\tASKED\tACCOUNT\tLINKED\tSITES\tNAME\tWARNINGS", func(r payoutRow) []any {
-		return []any{r.ID, r.SiteID, r.Amount, r.Status, r.AskedAt, r.Ending, r.LinkedAt, r.Sites, r.Name, r.Warnings}
-	})
+	return list(
+		c,
+		p.JSON,
+		rows,
+		"WITHDRAWAL\tSITE\tAMOUNT\tSTATUS\tASKED\tACCOUNT\tLINKED\tSITES\tNAME\tWARNINGS",
+		func(r payoutRow) []any {
+			return []any{
+				r.ID,
+				r.SiteID,
+				r.Amount,
+				r.Status,
+				r.AskedAt,
+				r.Ending,
+				r.LinkedAt,
+				r.Sites,
+				r.Name,
+				r.Warnings,
+			}
+		},
+	)
 }
 
 type payoutsApprove struct {
@@ -171,17 +220,41 @@ func (p *payoutsReject) Run(ctx context.Context, c console) error {
 	return (*payoutsApprove)(p).decide(ctx, c, ledger.Rejected)
 }
 
-func (p *payoutsApprove) decide(ctx context.Context, c console, to ledger.PaymentStatus) error {
+func (p *payoutsApprove) decide(
+	ctx context.Context,
+	c console,
+	to ledger.PaymentStatus,
+) error {
 	var all error
 	for _, id := range p.IDs {
-		err := p.actOn(ctx, string(to)+" withdrawal", id.String(), func(h *app.App, org flex.Org) error {
-			w, err := h.Reward.Decide(ctx, org.ID, id, to, commandLine, p.Note)
-			if err == nil {
-				fmt.Fprintf(c.out, "%s  %s  %s%s\n", w.ID, w.Amount, w.Status, waitsForSecond(to, w.Status))
-			}
+		err := p.actOn(
+			ctx,
+			string(to)+" withdrawal",
+			id.String(),
+			func(h *app.App, org flex.Org) error {
+				w, err := h.Reward.Decide(
+					ctx,
+					org.ID,
+					id,
+					to,
+					commandLine,
+					p.Note,
+				)
 
-			return err
-		})
+				if err == nil {
+					fmt.Fprintf(
+						c.out,
+						"%s  %s  %s%s\n",
+						w.ID,
+						w.Amount,
+						w.Status,
+						waitsForSecond(to, w.Status),
+					)
+				}
+
+				return err
+			},
+		)
 
 		all = errors.Join(all, err)
 	}
@@ -223,7 +296,11 @@ func (p *payoutsExport) options() (o reward.ExportOptions, err error) {
 	if p.Day != "" {
 		o.Day, err = flex.ParseDay(p.Day)
 		if err != nil {
-			return o, flex.Fail(flex.Invalid, "--day: %q is not a day such as 2026-01-31", p.Day)
+			return o, flex.Fail(
+				flex.Invalid,
+				"--day: %q is not a day such as 2026-01-31",
+				p.Day,
+			)
 		}
 	}
 
@@ -259,7 +336,12 @@ func (p *payoutsExport) Run(ctx context.Context, c console) error {
 }
 
 // export writes the file. It reports whether payments count as exported.
-func (p *payoutsExport) export(ctx context.Context, c console, out io.Writer, o reward.ExportOptions) (made bool, err error) {
+func (p *payoutsExport) export(
+	ctx context.Context,
+	c console,
+	out io.Writer,
+	o reward.ExportOptions,
+) (made bool, err error) {
 	h, org, err := p.openOrg(ctx)
 	if err != nil {
 		return false, err
@@ -267,7 +349,13 @@ func (p *payoutsExport) export(ctx context.Context, c console, out io.Writer, o 
 
 	defer h.Close()
 
-	act := records.Act{Who: commandLine, Org: org.ID, Act: "export payments", Subject: p.File}
+	act := records.Act{
+		Who:     commandLine,
+		Org:     org.ID,
+		Act:     "export payments",
+		Subject: p.File,
+	}
+
 	err = h.Access.ActWithDetail(ctx, act, func() (string, error) {
 		file, err := h.Reward.Export(ctx, org.ID, commandLine, o)
 		if err != nil {
@@ -277,7 +365,10 @@ func (p *payoutsExport) export(ctx context.Context, c console, out io.Writer, o 
 		made = true
 
 		if _, err := out.Write(file.Content); err != nil {
-			return file.String(), fmt.Errorf("write the payment file; write it again with --again: %w", err)
+			return file.String(), fmt.Errorf(
+				"write the payment file; write it again with --again: %w",
+				err,
+			)
 		}
 
 		fmt.Fprintln(c.err, file)
@@ -288,6 +379,7 @@ func (p *payoutsExport) export(ctx context.Context, c console, out io.Writer, o 
 
 		return file.String(), nil
 	})
+
 	return made, err
 }
 
@@ -324,240 +416,36 @@ func (p *payoutsFiles) Run(ctx context.Context, c console) error {
 
 	rows := make([]paymentFileRow, len(files))
 	for i, f := range files {
-		rows[i] = paymentFileRow{f.Number, f.Message, f.Format, f.Day.String(), f.MadeAt, f.MadeBy, f.Payments, f.Total, hex.EncodeToString(f.SHA256)}
-	}
-
-	return list(c, p.JSON, rows, "NUMBER\tMESSAGE\tFORMAT\tDAY\tMADE\tBY\tPAYMENTS\tTOTAL\tSHA-256", func(r paymentFileRow) []any {
-		return []any{r.Number, r.Message, r.Format, r.Day, r.MadeAt, r.MadeBy, r.Payments, r.Total, r.SHA256}
-	})
-}
-
-type payoutsImport struct {
-	ofOrg
-	Mail    mailRelay `embed:"" prefix:"mail-"`
-	BaseURL string    `help:"The service's own address as users reach it, for the links in mails sent from here." env:"FLEXD_BASE_URL" placeholder:"URL"`
-
-	File   string `arg:"" help:"The file; - reads standard input. Example: flexd payouts import --dry-run statement.xml"`
-	DryRun bool   `help:"Show what would change, and change nothing."`
-	JSON   bool   `help:"Print what became of each result of a bank's file as JSON." name:"json"`
-}
-
-// Run imports results.
-func (p *payoutsImport) Run(ctx context.Context, c console) error {
-	content, err := p.read(c.in)
-	if err != nil {
-		return err
-	}
-
-	mailer, err := p.Mail.mailer()
-	if err != nil {
-		return err
-	}
-
-	// flexd's own CSV counts all or none; of a bank's file each result counts by itself.
-	take := p.bankFile
-
-	if ownResults(content) {
-		take = p.ownFile
-	}
-
-	h, org, err := p.openOrg(ctx)
-	if err != nil {
-		return err
-	}
-
-	defer h.Close()
-
-	do := func() (string, error) { return take(ctx, c, h, org, content, mailer) }
-
-	if p.DryRun {
-		_, err := do()
-		return err
-	}
-
-	return h.Access.ActWithDetail(ctx, records.Act{Who: commandLine, Org: org.ID, Act: "import payment results", Subject: p.File}, do)
-}
-
-func (p *payoutsImport) read(in io.Reader) ([]byte, error) {
-	if p.File != "-" {
-		f, err := os.Open(p.File)
-		if err != nil {
-			return nil, err
-		}
-
-		defer f.Close()
-		in = f
-	}
-
-	return io.ReadAll(io.LimitReader(in, bankfile.ResultsMax+1))
-}
-
-// ownResults reports whether the file is flexd's own CSV: its first line has the column
-// withdrawal_id, or is of no file that is known.
-func ownResults(content []byte) bool {
-	first, _, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(string(content), "\ufeff")), "\n")
-	if strings.Contains(first, "withdrawal_id") {
-		return true
-	}
-	return !strings.HasPrefix(strings.TrimSpace(first), "<") && !strings.Contains(first, "reference")
-}
-
-// ownFile takes flexd's own CSV, all or none.
-func (p *payoutsImport) ownFile(ctx context.Context, c console, h *app.App, org flex.Org, content []byte, mailer *egress.Mailer) (string, error) {
-	results, err := readResults(bytes.NewReader(content))
-	if err != nil {
-		return "", err
-	}
-
-	take := h.Reward.Import
-	if p.DryRun {
-		take = h.Reward.TryImport
-	}
-
-	done, err := take(ctx, org.ID, commandLine, results)
-	if err != nil {
-		return "", err
-	}
-
-	said := fmt.Sprintf("%d results, %d of them new", done.Results, done.Moved)
-	fmt.Fprintln(c.err, p.would()+said)
-	return said, p.notify(ctx, c, h, done, mailer)
-}
-
-// would begins what a dry run says.
-func (p *payoutsImport) would() string {
-	if p.DryRun {
-		return "dry run, nothing is changed: "
-	}
-	return ""
-}
-
-// bankFile takes a bank's file, each result by itself.
-func (p *payoutsImport) bankFile(ctx context.Context, c console, h *app.App, org flex.Org, content []byte, mailer *egress.Mailer) (string, error) {
-	results, err := bankfile.ReadResults(content)
-	if err != nil {
-		return "", err
-	}
-
-	done, err := h.Reward.ImportBank(ctx, org.ID, commandLine, results.Results, p.DryRun)
-	if err != nil {
-		return "", err
-	}
-	if err := p.show(c, done); err != nil {
-		return "", err
-	}
-
-	said := fmt.Sprintf("%s: %d results, %d new, %d known, %d under way, %d unknown, %d refused; %d other entries", results.Format, done.Results,
-		done.Count(reward.TakenNew), done.Count(reward.TakenKnown), done.Count(reward.TakenOpen), done.Count(reward.TakenUnknown), done.Count(reward.TakenRefused), results.Others)
-
-	fmt.Fprintln(c.err, p.would()+said)
-
-	err = p.notify(ctx, c, h, done.Imported, mailer)
-
-	if n := done.Count(reward.TakenRefused); n > 0 {
-		err = errors.Join(err, flex.Fail(flex.Conflict, "%d results were refused: they contradict what is known, and changed nothing; the others count", n))
-	}
-
-	return said, err
-}
-
-type importRow struct {
-	Where      string               `json:"where"`
-	Reference  string               `json:"reference"`
-	Verdict    reward.Verdict       `json:"verdict"`
-	Outcome    bankfile.Outcome     `json:"outcome"`
-	Reason     string               `json:"reason,omitempty"`
-	Withdrawal string               `json:"withdrawal_id,omitempty"`
-	Amount     flex.Pence           `json:"amount_pence,omitempty"`
-	From       ledger.PaymentStatus `json:"from,omitempty"`
-	To         ledger.PaymentStatus `json:"to,omitempty"`
-	Why        string               `json:"why,omitempty"`
-}
-
-// show prints what became of each result that is not known already; as JSON, of all.
-func (p *payoutsImport) show(c console, done reward.BankImport) error {
-	rows := make([]importRow, len(done.Lines))
-	for i, l := range done.Lines {
-		rows[i] = importRow{Where: l.Where, Reference: l.Reference, Verdict: l.Verdict, Outcome: l.Outcome, Reason: l.Reason, Why: l.Why}
-		if !l.ID.IsZero() {
-			rows[i].Withdrawal, rows[i].Amount = l.ID.String(), l.Amount
-			rows[i].From, rows[i].To = l.From, l.To
+		rows[i] = paymentFileRow{
+			f.Number,
+			f.Message,
+			f.Format,
+			f.Day.String(),
+			f.MadeAt,
+			f.MadeBy,
+			f.Payments,
+			f.Total,
+			hex.EncodeToString(f.SHA256),
 		}
 	}
 
-	if p.JSON {
-		return c.json(rows)
-	}
-
-	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "WHERE\tREFERENCE\tVERDICT\tBANK SAYS\tREASON\tAMOUNT\tFROM\tTO\tWHY")
-
-	for _, r := range rows {
-		if r.Verdict != reward.TakenKnown {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Where, r.Reference, r.Verdict, r.Outcome, r.Reason, r.Amount, r.From, r.To, r.Why)
-		}
-	}
-
-	return t.Flush()
-}
-
-// notify says who is notified by e-mail, and sends the mails if it can.
-func (p *payoutsImport) notify(ctx context.Context, c console, h *app.App, done reward.Imported, mailer *egress.Mailer) error {
-	if done.Without > 0 {
-		fmt.Fprintf(c.err, "%d users were not notified: there is no e-mail address\n", done.Without)
-	}
-
-	if done.Mails == 0 || p.DryRun {
-		return nil
-	}
-
-	if mailer == nil {
-		fmt.Fprintf(c.err, "%d mails wait to be sent by flexd serve, if it has --mail-relay, for %d hours\n", done.Mails, reward.LetterLinkLife/time.Hour)
-		return nil
-	}
-
-	h.Reward.Mail, h.Reward.BaseURL = mailer.Send, p.BaseURL
-	return sendMails(ctx, c, h)
-}
-
-// sendMails sends what waits to be sent.
-func sendMails(ctx context.Context, c console, h *app.App) error {
-	sent := 0
-	for more := true; more; {
-		r, err := h.Reward.SendMail(ctx)
-		if err != nil {
-			return err
-		}
-
-		sent += r.Did
-		more = r.More
-	}
-
-	fmt.Fprintf(c.err, "%d mails given to the relay\n", sent)
-	return nil
-}
-
-// readResults reads a CSV of results, whose columns may come in any order.
-func readResults(in io.Reader) (results []reward.PaymentResult, err error) {
-	for row, err := range csvfile.Read(in, "withdrawal_id", "status") {
-		if err != nil {
-			return nil, err
-		}
-
-		r := reward.PaymentResult{Status: ledger.PaymentStatus(row.Get("status")), Note: row.Get("note")}
-		if err := r.ID.UnmarshalText([]byte(row.Get("withdrawal_id"))); err != nil {
-			return nil, row.Fault("%v", err)
-		}
-
-		if attempt := row.Get("attempt"); attempt != "" {
-			r.Attempt, err = strconv.Atoi(attempt)
-			if err != nil || r.Attempt < 1 {
-				return nil, row.Fault("an attempt is a number from 1, as in the payment file, not %q", attempt)
+	return list(
+		c,
+		p.JSON,
+		rows,
+		"NUMBER\tMESSAGE\tFORMAT\tDAY\tMADE\tBY\tPAYMENTS\tTOTAL\tSHA-256",
+		func(r paymentFileRow) []any {
+			return []any{
+				r.Number,
+				r.Message,
+				r.Format,
+				r.Day,
+				r.MadeAt,
+				r.MadeBy,
+				r.Payments,
+				r.Total,
+				r.SHA256,
 			}
-		}
-
-		results = append(results, r)
-	}
-
-	return results, nil
+		},
+	)
 }

@@ -35,14 +35,19 @@ func (p *payoutsHook) Run(ctx context.Context, c console) error {
 		secret = strings.TrimSpace(string(content))
 	}
 
-	return p.actOn(ctx, "set the payee hook", p.URL, func(h *app.App, org flex.Org) error {
-		if err := h.Reward.SetPayeeHook(ctx, org.ID, p.URL, secret); err != nil {
-			return err
-		}
+	return p.actOn(
+		ctx,
+		"set the payee hook",
+		p.URL,
+		func(h *app.App, org flex.Org) error {
+			if err := h.Reward.SetPayeeHook(ctx, org.ID, p.URL, secret); err != nil {
+				return err
+			}
 
-		_, err := fmt.Fprintln(c.out, "kept")
-		return err
-	})
+			_, err := fmt.Fprintln(c.out, "kept")
+			return err
+		},
+	)
 }
 
 type payoutsCheck struct {
@@ -52,32 +57,41 @@ type payoutsCheck struct {
 
 // Run asks, one after the other.
 func (p *payoutsCheck) Run(ctx context.Context, c console) error {
-	return p.actOn(ctx, "check names on accounts", "", func(h *app.App, org flex.Org) error {
-		ids, err := p.which(ctx, h, org.ID)
-		if err != nil {
-			return err
-		}
-
-		var all error
-
-		for _, id := range ids[:min(len(ids), reward.NameChecksAtOnce)] {
-			check, err := h.Reward.CheckName(ctx, org.ID, id)
-			all = errors.Join(all, err)
-
-			verdict := "not checked: there is no hook, or it does not wait to be approved"
-			if check != nil {
-				verdict = check.Verdict
+	return p.actOn(
+		ctx,
+		"check names on accounts",
+		"",
+		func(h *app.App, org flex.Org) error {
+			ids, err := p.which(ctx, h, org.ID)
+			if err != nil {
+				return err
 			}
 
-			fmt.Fprintf(c.out, "%s  %s\n", id, verdict)
-		}
+			var all error
 
-		return all
-	})
+			for _, id := range ids[:min(len(ids), reward.NameChecksAtOnce)] {
+				check, err := h.Reward.CheckName(ctx, org.ID, id)
+				all = errors.Join(all, err)
+
+				verdict := "not checked: there is no hook, or it does not wait to be approved"
+				if check != nil {
+					verdict = check.Verdict
+				}
+
+				fmt.Fprintf(c.out, "%s  %s\n", id, verdict)
+			}
+
+			return all
+		},
+	)
 }
 
 // which returns the withdrawals to ask of: those named, or all that wait and were not checked.
-func (p *payoutsCheck) which(ctx context.Context, h *app.App, org flex.OrgID) ([]flex.TransactionID, error) {
+func (p *payoutsCheck) which(
+	ctx context.Context,
+	h *app.App,
+	org flex.OrgID,
+) ([]flex.TransactionID, error) {
 	if len(p.IDs) > 0 {
 		return p.IDs, nil
 	}
@@ -102,12 +116,24 @@ type payoutsOverride struct {
 
 // Run overrides.
 func (p *payoutsOverride) Run(ctx context.Context, c console) error {
-	return p.actOn(ctx, "override the check of a name", p.ID.String(), func(h *app.App, org flex.Org) error {
-		if err := h.Reward.OverrideName(ctx, org.ID, p.ID, commandLine, p.Reason); err != nil {
-			return err
-		}
+	return p.actOn(
+		ctx,
+		"override the check of a name",
+		p.ID.String(),
+		func(h *app.App, org flex.Org) error {
+			if err := h.Reward.OverrideName(
+				ctx,
+				org.ID,
+				p.ID,
+				commandLine,
+				p.Reason,
+			); err != nil {
+				return err
+			}
 
-		_, err := fmt.Fprintln(c.out, "another operator may approve it")
-		return err
-	})
+			_, err := fmt.Fprintln(c.out, "another operator may approve it")
+
+			return err
+		},
+	)
 }

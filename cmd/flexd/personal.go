@@ -33,10 +33,19 @@ func (e *export) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 	var held map[string][]map[string]any
-	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "export site", Detail: e.Site}, func() (err error) {
-		held, err = heldOn(ctx, h, site)
-		return err
-	})
+	err = h.Access.Act(
+		ctx,
+		records.Act{
+			Who:    commandLine,
+			Act:    "export site",
+			Detail: e.Site,
+		},
+		func() (err error) {
+			held, err = heldOn(ctx, h, site)
+			return err
+		},
+	)
+
 	if err != nil {
 		return err
 	}
@@ -44,6 +53,7 @@ func (e *export) Run(ctx context.Context, c console) error {
 	switch e.Format {
 	case "json":
 		return c.json(readable(held))
+
 	case "html":
 		return writePage(c.out, site, readable(held))
 	}
@@ -77,20 +87,39 @@ func (e *erase) Run(ctx context.Context, c console) error {
 	}
 
 	var rows int64
-	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: "erase site", Detail: e.Site}, func() (err error) {
-		rows, err = eraseSite(ctx, h, site)
-		return err
-	})
+	err = h.Access.Act(
+		ctx,
+		records.Act{
+			Who:    commandLine,
+			Act:    "erase site",
+			Detail: e.Site,
+		},
+		func() (err error) {
+			rows, err = eraseSite(ctx, h, site)
+			return err
+		},
+	)
+
 	if err != nil {
 		return err
 	}
 
-	fmt.Fprintf(c.out, "erased %d rows of site %s; its money is kept under that id alone. Backups made before now still hold it until they age out.\n", rows, site)
+	fmt.Fprintf(
+		c.out,
+		"erased %d rows of site %s; its money is kept under that id alone. Backups made before now still hold it until they age out.\n",
+		rows,
+		site,
+	)
+
 	return nil
 }
 
 // eraseSite offboards a site if need be, erases it, and returns of how many rows.
-func eraseSite(ctx context.Context, h *app.App, site flex.SiteID) (rows int64, err error) {
+func eraseSite(
+	ctx context.Context,
+	h *app.App,
+	site flex.SiteID,
+) (rows int64, err error) {
 	var org flex.OrgID
 	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
 		org, err = all.SiteOrg(ctx, site)
@@ -116,7 +145,11 @@ func eraseSite(ctx context.Context, h *app.App, site flex.SiteID) (rows int64, e
 }
 
 // heldOn reads everything that is held on a site, or fails with NotFound if that is nothing.
-func heldOn(ctx context.Context, h *app.App, site flex.SiteID) (held map[string][]map[string]any, err error) {
+func heldOn(
+	ctx context.Context,
+	h *app.App,
+	site flex.SiteID,
+) (held map[string][]map[string]any, err error) {
 	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
 		held, err = all.Export(ctx, site)
 		return err
@@ -131,11 +164,20 @@ func heldOn(ctx context.Context, h *app.App, site flex.SiteID) (held map[string]
 		}
 	}
 
-	return nil, flex.Fail(flex.NotFound, "nothing is held on a site %s: the console finds a site by its MPAN, postcode or e-mail", site)
+	return nil, flex.Fail(
+		flex.NotFound,
+		"nothing is held on a site %s: the console finds a site by its MPAN, postcode or e-mail",
+		site,
+	)
 }
 
 // foretell says what would be erased.
-func (e *erase) foretell(ctx context.Context, c console, h *app.App, site flex.SiteID) error {
+func (e *erase) foretell(
+	ctx context.Context,
+	c console,
+	h *app.App,
+	site flex.SiteID,
+) error {
 	held, err := heldOn(ctx, h, site)
 	if err != nil {
 		return err
@@ -152,7 +194,10 @@ func (e *erase) foretell(ctx context.Context, c console, h *app.App, site flex.S
 		return err
 	}
 
-	return flex.Fail(flex.Invalid, "nothing was erased: with --yes the site is offboarded, and all of this but its money erased for good")
+	return flex.Fail(
+		flex.Invalid,
+		"nothing was erased: with --yes the site is offboarded, and all of this but its money erased for good",
+	)
 }
 
 func siteID(text string) (flex.SiteID, error) {
@@ -160,5 +205,6 @@ func siteID(text string) (flex.SiteID, error) {
 	if err := id.UnmarshalText([]byte(text)); err != nil {
 		return id, flex.Fail(flex.Invalid, "%v", err)
 	}
+
 	return id, nil
 }

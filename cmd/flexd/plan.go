@@ -43,14 +43,26 @@ const maxRepeat = 10_000_000
 // Run plans the problems of the input, a line each.
 func (p *planCommand) Run(ctx context.Context, c console) error {
 	if p.Repeat < 1 || p.Repeat > maxRepeat {
-		return flex.Fail(flex.Invalid, "--repeat is %d, which is not from 1 to %d", p.Repeat, maxRepeat)
+		return flex.Fail(
+			flex.Invalid,
+			"--repeat is %d, which is not from 1 to %d",
+			p.Repeat,
+			maxRepeat,
+		)
 	}
+
 	return planLines(ctx, c.in, c.out, p.Repeat, p.Certificate)
 }
 
 // planLines answers every line with a line. A line that cannot be planned is answered
 // with what is wrong with it, and the rest goes on.
-func planLines(ctx context.Context, in io.Reader, out io.Writer, repeat int, certify bool) error {
+func planLines(
+	ctx context.Context,
+	in io.Reader,
+	out io.Writer,
+	repeat int,
+	certify bool,
+) error {
 	r, w := bufio.NewReaderSize(in, 1<<16), bufio.NewWriter(out)
 	var scratch problem.Scratch
 	var line, answer []byte
@@ -66,9 +78,17 @@ func planLines(ctx context.Context, in io.Reader, out io.Writer, repeat int, cer
 		last := err != nil
 		switch {
 		case tooLong:
-			answer, err = problem.Append(answer[:0], problem.Refusal{Error: fmt.Sprintf("the line is longer than %d bytes", problem.MaxLine)})
+			answer, err = problem.Append(
+				answer[:0],
+				problem.Refusal{Error: fmt.Sprintf(
+					"the line is longer than %d bytes",
+					problem.MaxLine,
+				)},
+			)
+
 		case last && len(line) == 0: // what the newline before it ended
 			answer, err = answer[:0], nil
+
 		default:
 			answer, err = planLine(line, &scratch, repeat, certify, answer[:0])
 		}
@@ -76,6 +96,7 @@ func planLines(ctx context.Context, in io.Reader, out io.Writer, repeat int, cer
 		if err != nil {
 			return err
 		}
+
 		if _, err := w.Write(answer); err != nil {
 			return fmt.Errorf("write plans: %w", err)
 		}
@@ -95,10 +116,19 @@ func planLines(ctx context.Context, in io.Reader, out io.Writer, repeat int, cer
 }
 
 // planLine answers one line. No plan leaves unchecked.
-func planLine(line []byte, scratch *problem.Scratch, repeat int, certify bool, to []byte) (_ []byte, err error) {
+func planLine(
+	line []byte,
+	scratch *problem.Scratch,
+	repeat int,
+	certify bool,
+	to []byte,
+) (_ []byte, err error) {
 	p, err := problem.Decode(line)
 	if err != nil {
-		return problem.Append(to, problem.Refusal{ID: problem.IDOf(line), Error: err.Error()})
+		return problem.Append(to, problem.Refusal{
+			ID:    problem.IDOf(line),
+			Error: err.Error(),
+		})
 	}
 
 	start := time.Now()
@@ -110,7 +140,10 @@ func planLine(line []byte, scratch *problem.Scratch, repeat int, certify bool, t
 	took := time.Since(start)
 
 	if err := p.Check(scratch); err != nil {
-		return problem.Append(to, problem.Refusal{ID: p.ID, Error: fmt.Sprintf("the plan made is not right, and is kept back: %v", err)})
+		return problem.Append(to, problem.Refusal{
+			ID:    p.ID,
+			Error: fmt.Sprintf("the plan made is not right, and is kept back: %v", err),
+		})
 	}
 
 	var certificate problem.Certificate
@@ -131,7 +164,10 @@ func planLine(line []byte, scratch *problem.Scratch, repeat int, certify bool, t
 
 // readLine appends the next line, without its end. Of a line that is too long it keeps
 // nothing.
-func readLine(r *bufio.Reader, to []byte) (line []byte, tooLong bool, err error) {
+func readLine(
+	r *bufio.Reader,
+	to []byte,
+) (line []byte, tooLong bool, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
 		if len(to)+len(part) > problem.MaxLine+1 {

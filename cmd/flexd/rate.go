@@ -57,9 +57,17 @@ func kwOrNull(w flex.Watts) *float64 {
 
 func rateRowOf(r control.AssetRate) rateRow {
 	row := rateRow{
-		AssetID: r.AssetID, NominalKW: r.Nominal.KW(), PlannedKW: r.Planned.KW(), Origin: r.Origin, PinnedKW: kwOrNull(r.Pinned),
-		HalfHours: r.HalfHours, Certainty: string(r.Certainty), DelayMin: r.Delay.Minutes(), TailKWh: r.Tail.KWh(), MinimumKW: kwOrNull(r.Minimum),
-		Sessions: make([]rateSession, len(r.Taught)),
+		AssetID:   r.AssetID,
+		NominalKW: r.Nominal.KW(),
+		PlannedKW: r.Planned.KW(),
+		Origin:    r.Origin,
+		PinnedKW:  kwOrNull(r.Pinned),
+		HalfHours: r.HalfHours,
+		Certainty: string(r.Certainty),
+		DelayMin:  r.Delay.Minutes(),
+		TailKWh:   r.Tail.KWh(),
+		MinimumKW: kwOrNull(r.Minimum),
+		Sessions:  make([]rateSession, len(r.Taught)),
 	}
 
 	if !r.Since.IsZero() {
@@ -67,7 +75,16 @@ func rateRowOf(r control.AssetRate) rateRow {
 	}
 
 	for i, s := range r.Taught {
-		row.Sessions[i] = rateSession{s.ID, s.From, s.To, s.HalfHours, kwOrNull(s.Power), s.Delay.Minutes(), s.Tail.KWh(), kwOrNull(s.Vehicle)}
+		row.Sessions[i] = rateSession{
+			s.ID,
+			s.From,
+			s.To,
+			s.HalfHours,
+			kwOrNull(s.Power),
+			s.Delay.Minutes(),
+			s.Tail.KWh(),
+			kwOrNull(s.Vehicle),
+		}
 	}
 
 	return row
@@ -87,11 +104,18 @@ func (o *rateShow) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
+
 	return c.rate(ctx, h, org, id, o.JSON)
 }
 
 // rate prints what is known of an asset.
-func (c console) rate(ctx context.Context, h *app.App, org flex.OrgID, id flex.AssetID, asJSON bool) error {
+func (c console) rate(
+	ctx context.Context,
+	h *app.App,
+	org flex.OrgID,
+	id flex.AssetID,
+	asJSON bool,
+) error {
 	r, err := h.Control.Rate(ctx, org, id)
 	if err != nil {
 		return err
@@ -117,7 +141,16 @@ func (c console) rate(ctx context.Context, h *app.App, org flex.OrgID, id flex.A
 			power = "-"
 		}
 
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%g\n", s.From.Format(time.RFC3339), s.To.Format(time.RFC3339), s.HalfHours, power, s.Delay, s.Tail.KWh())
+		fmt.Fprintf(
+			w,
+			"%s\t%s\t%d\t%s\t%s\t%g\n",
+			s.From.Format(time.RFC3339),
+			s.To.Format(time.RFC3339),
+			s.HalfHours,
+			power,
+			s.Delay,
+			s.Tail.KWh(),
+		)
 	}
 
 	return w.Flush()
@@ -132,9 +165,17 @@ type ratePin struct {
 
 // Run pins the rate.
 func (o *ratePin) Run(ctx context.Context, c console) error {
-	return o.changeRate(ctx, c, o.Asset, "pin charging rate", fmt.Sprintf("%g kW", o.KW), o.JSON, func(h *app.App, org flex.OrgID, id flex.AssetID) error {
-		return h.Control.PinRate(ctx, org, id, flex.FromKW(o.KW))
-	})
+	return o.changeRate(
+		ctx,
+		c,
+		o.Asset,
+		"pin charging rate",
+		fmt.Sprintf("%g kW", o.KW),
+		o.JSON,
+		func(h *app.App, org flex.OrgID, id flex.AssetID) error {
+			return h.Control.PinRate(ctx, org, id, flex.FromKW(o.KW))
+		},
+	)
 }
 
 type rateReset struct {
@@ -145,15 +186,30 @@ type rateReset struct {
 
 // Run resets the rate.
 func (o *rateReset) Run(ctx context.Context, c console) error {
-	return o.changeRate(ctx, c, o.Asset, "reset charging rate", "", o.JSON, func(h *app.App, org flex.OrgID, id flex.AssetID) error {
-		return h.Control.ResetRate(ctx, org, id)
-	})
+	return o.changeRate(
+		ctx,
+		c,
+		o.Asset,
+		"reset charging rate",
+		"",
+		o.JSON,
+		func(h *app.App, org flex.OrgID, id flex.AssetID) error {
+			return h.Control.ResetRate(ctx, org, id)
+		},
+	)
 }
 
 // openAsset opens flexd and finds whose the asset is.
-func (s *store) openAsset(ctx context.Context, text string) (h *app.App, org flex.OrgID, id flex.AssetID, err error) {
+func (s *store) openAsset(
+	ctx context.Context,
+	text string,
+) (h *app.App, org flex.OrgID, id flex.AssetID, err error) {
 	if err := id.UnmarshalText([]byte(text)); err != nil {
-		return nil, org, id, flex.Fail(flex.Invalid, "%q is not the id of an asset", text)
+		return nil, org, id, flex.Fail(
+			flex.Invalid,
+			"%q is not the id of an asset",
+			text,
+		)
 	}
 
 	h, err = s.open(ctx)
@@ -174,7 +230,13 @@ func (s *store) openAsset(ctx context.Context, text string) (h *app.App, org fle
 }
 
 // changeRate changes what an asset is planned with, writes an audit entry and prints what holds.
-func (s *store) changeRate(ctx context.Context, c console, asset, act, detail string, asJSON bool, change func(*app.App, flex.OrgID, flex.AssetID) error) error {
+func (s *store) changeRate(
+	ctx context.Context,
+	c console,
+	asset, act, detail string,
+	asJSON bool,
+	change func(*app.App, flex.OrgID, flex.AssetID) error,
+) error {
 	h, org, id, err := s.openAsset(ctx, asset)
 	if err != nil {
 		return err
@@ -182,7 +244,20 @@ func (s *store) changeRate(ctx context.Context, c console, asset, act, detail st
 
 	defer h.Close()
 
-	err = h.Access.Act(ctx, records.Act{Who: commandLine, Org: org, Act: act, Subject: asset, Detail: detail}, func() error { return change(h, org, id) })
+	err = h.Access.Act(
+		ctx,
+		records.Act{
+			Who:     commandLine,
+			Org:     org,
+			Act:     act,
+			Subject: asset,
+			Detail:  detail,
+		},
+		func() error {
+			return change(h, org, id)
+		},
+	)
+
 	if err != nil {
 		return err
 	}

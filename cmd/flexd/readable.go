@@ -76,6 +76,7 @@ func plainName(name string) string {
 	}
 
 	words := strings.ReplaceAll(name, "_", " ")
+
 	return strings.ToUpper(words[:1]) + words[1:]
 }
 
@@ -92,5 +93,8 @@ var readablePage = template.Must(template.New("export").Parse(`<!doctype html>
 
 // writePage writes the records as a page to be printed.
 func writePage(w io.Writer, site flex.SiteID, all []record) error {
-	return readablePage.Execute(w, map[string]any{"Site": site.String(), "Records": all})
+	return readablePage.Execute(w, map[string]any{
+		"Site":    site.String(),
+		"Records": all,
+	})
 }

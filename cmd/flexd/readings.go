@@ -42,7 +42,18 @@ type heldRow struct {
 }
 
 func heldRowOf(h records.HeldReading) heldRow {
-	return heldRow{h.ID, h.AssetID, h.Label, h.From, h.To, float64(h.Value) / 1e6, h.Reason, h.Detail, h.HeldAt, h.Decision}
+	return heldRow{
+		h.ID,
+		h.AssetID,
+		h.Label,
+		h.From,
+		h.To,
+		float64(h.Value) / 1e6,
+		h.Reason,
+		h.Detail,
+		h.HeldAt,
+		h.Decision,
+	}
 }
 
 // Run lists the readings.
@@ -54,13 +65,21 @@ func (o *readingsHeld) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 
-	f := records.HeldFilter{State: records.HeldWaiting, Limit: o.Limit, Offset: o.Offset}
+	f := records.HeldFilter{
+		State:  records.HeldWaiting,
+		Limit:  o.Limit,
+		Offset: o.Offset,
+	}
+
 	if o.Decided {
 		f.State = records.HeldDecided
 	}
 
 	if o.Limit < 1 || o.Offset < 0 {
-		return flex.Fail(flex.Invalid, "--limit is at least 1 and --offset at least 0")
+		return flex.Fail(
+			flex.Invalid,
+			"--limit is at least 1 and --offset at least 0",
+		)
 	}
 
 	if o.Site != "" {
@@ -75,7 +94,12 @@ func (o *readingsHeld) Run(ctx context.Context, c console) error {
 }
 
 // show prints the readings that the filter chooses.
-func (o *readingsHeld) show(ctx context.Context, c console, h *app.App, f records.HeldFilter) error {
+func (o *readingsHeld) show(
+	ctx context.Context,
+	c console,
+	h *app.App,
+	f records.HeldFilter,
+) error {
 	var org flex.Org
 	err := h.DB.ReadAll(ctx, func(all *records.All) (err error) {
 		org, err = orgNamed(ctx, all, o.Org)
@@ -103,14 +127,29 @@ func (o *readingsHeld) show(ctx context.Context, c console, h *app.App, f record
 }
 
 func (c console) heldTable(rows []heldRow, total int) error {
-	err := table(c, rows, "ID\tASSET\tFROM\tTO\tVALUE\tWHY\tDECISION", func(r heldRow) []any {
-		return []any{r.ID, r.AssetID, r.From, r.To, r.Value, r.Detail, r.Decision}
-	})
+	err := table(
+		c,
+		rows,
+		"ID\tASSET\tFROM\tTO\tVALUE\tWHY\tDECISION",
+		func(r heldRow) []any {
+			return []any{
+				r.ID,
+				r.AssetID,
+				r.From,
+				r.To,
+				r.Value,
+				r.Detail,
+				r.Decision,
+			}
+		},
+	)
+
 	if err != nil {
 		return err
 	}
 
 	_, err = fmt.Fprintf(c.out, "%d of %d\n", len(rows), total)
+
 	return err
 }
 
@@ -123,9 +162,16 @@ type readingsRelease struct {
 
 // Run releases the reading.
 func (o *readingsRelease) Run(ctx context.Context, c console) error {
-	return o.decide(ctx, c, o.ID, "release reading", o.JSON, func(h *app.App, org flex.OrgID, id flex.HeldID) (records.HeldReading, error) {
-		return h.Reading.Release(ctx, org, id, o.MeterReplaced)
-	})
+	return o.decide(
+		ctx,
+		c,
+		o.ID,
+		"release reading",
+		o.JSON,
+		func(h *app.App, org flex.OrgID, id flex.HeldID) (records.HeldReading, error) {
+			return h.Reading.Release(ctx, org, id, o.MeterReplaced)
+		},
+	)
 }
 
 type readingsDiscard struct {
@@ -136,9 +182,16 @@ type readingsDiscard struct {
 
 // Run discards the reading.
 func (o *readingsDiscard) Run(ctx context.Context, c console) error {
-	return o.decide(ctx, c, o.ID, "discard reading", o.JSON, func(h *app.App, org flex.OrgID, id flex.HeldID) (records.HeldReading, error) {
-		return h.Reading.Discard(ctx, org, id)
-	})
+	return o.decide(
+		ctx,
+		c,
+		o.ID,
+		"discard reading",
+		o.JSON,
+		func(h *app.App, org flex.OrgID, id flex.HeldID) (records.HeldReading, error) {
+			return h.Reading.Discard(ctx, org, id)
+		},
+	)
 }
 
 // decide finds whose the reading is, and writes the decision on it and its audit entry.
@@ -147,7 +200,11 @@ func (s *store) decide(ctx context.Context, c console, text, act string, asJSON 
 ) error {
 	var id flex.HeldID
 	if err := id.UnmarshalText([]byte(text)); err != nil {
-		return flex.Fail(flex.Invalid, "%q is not the id of a held reading: flexd readings held lists them", text)
+		return flex.Fail(
+			flex.Invalid,
+			"%q is not the id of a held reading: flexd readings held lists them",
+			text,
+		)
 	}
 
 	h, err := s.open(ctx)
@@ -158,13 +215,23 @@ func (s *store) decide(ctx context.Context, c console, text, act string, asJSON 
 	defer h.Close()
 
 	var decided records.HeldReading
-	err = h.Access.Act(ctx, records.Act{Who: commandLine, Act: act, Subject: text}, func() error {
-		org, err := heldOrg(ctx, h, id)
-		if err == nil {
-			decided, err = do(h, org, id)
-		}
-		return err
-	})
+	err = h.Access.Act(
+		ctx,
+		records.Act{
+			Who:     commandLine,
+			Act:     act,
+			Subject: text,
+		},
+		func() error {
+			org, err := heldOrg(ctx, h, id)
+			if err == nil {
+				decided, err = do(h, org, id)
+			}
+
+			return err
+		},
+	)
+
 	if err != nil {
 		return err
 	}
@@ -173,11 +240,16 @@ func (s *store) decide(ctx context.Context, c console, text, act string, asJSON 
 }
 
 // heldOrg returns whose held reading it is.
-func heldOrg(ctx context.Context, h *app.App, id flex.HeldID) (org flex.OrgID, err error) {
+func heldOrg(
+	ctx context.Context,
+	h *app.App,
+	id flex.HeldID,
+) (org flex.OrgID, err error) {
 	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
 		org, err = all.HeldOrg(ctx, id)
 		return err
 	})
+
 	return org, err
 }
 
@@ -185,6 +257,14 @@ func (c console) decided(decided records.HeldReading, asJSON bool) error {
 	if asJSON {
 		return c.json(heldRowOf(decided))
 	}
-	_, err := fmt.Fprintf(c.out, "%s of %g at %s: %s\n", decided.Label, float64(decided.Value)/1e6, decided.To.Format(time.RFC3339), decided.Decision)
+	_, err := fmt.Fprintf(
+		c.out,
+		"%s of %g at %s: %s\n",
+		decided.Label,
+		float64(decided.Value)/1e6,
+		decided.To.Format(time.RFC3339),
+		decided.Decision,
+	)
+
 	return err
 }

@@ -43,7 +43,14 @@ func (r *retention) read() (kept app.Retention, err error) {
 	} {
 		least, most := int(k.least/day), int(keepMax/day)
 		if k.days < least || k.days > most {
-			return app.Retention{}, flex.Fail(flex.Invalid, "%s is a number of days from %d to %d, not %d", k.flag, least, most, k.days)
+			return app.Retention{}, flex.Fail(
+				flex.Invalid,
+				"%s is a number of days from %d to %d, not %d",
+				k.flag,
+				least,
+				most,
+				k.days,
+			)
 		}
 
 		*k.to = time.Duration(k.days) * day

@@ -36,7 +36,11 @@ type choiceRow struct {
 }
 
 // choose sets the sources that are given for roles.
-func (p *pricesRoles) choose(ctx context.Context, h *app.App, org flex.OrgID) error {
+func (p *pricesRoles) choose(
+	ctx context.Context,
+	h *app.App,
+	org flex.OrgID,
+) error {
 	from, err := instantOf("--from", p.From)
 	if err != nil {
 		return err
@@ -45,12 +49,30 @@ func (p *pricesRoles) choose(ctx context.Context, h *app.App, org flex.OrgID) er
 	for _, pair := range p.Values {
 		role, source, given := strings.Cut(pair, "=")
 		if !given {
-			return flex.Fail(flex.Invalid, "%q is not of the form role=source, such as planning=nordpool-n2ex", pair)
+			return flex.Fail(
+				flex.Invalid,
+				"%q is not of the form role=source, such as planning=nordpool-n2ex",
+				pair,
+			)
 		}
 
-		act := records.Act{Who: commandLine, Org: org, Act: "choose price source", Subject: pair, Detail: p.From}
+		act := records.Act{
+			Who:     commandLine,
+			Org:     org,
+			Act:     "choose price source",
+			Subject: pair,
+			Detail:  p.From,
+		}
+
 		err := h.Access.Act(ctx, act, func() error {
-			_, err := h.Market.ChooseSource(ctx, org, pricing.Role(role), source, from)
+			_, err := h.Market.ChooseSource(
+				ctx,
+				org,
+				pricing.Role(role),
+				source,
+				from,
+			)
+
 			return err
 		})
 		if err != nil {
@@ -81,16 +103,28 @@ func (p *pricesRoles) Run(ctx context.Context, c console) error {
 
 	rows := []roleRow{}
 	for _, r := range roles {
-		row := roleRow{Role: r.Role, Chosen: r.Chosen, Sources: append([]string{}, r.Sources...), Choices: []choiceRow{}}
+		row := roleRow{
+			Role:    r.Role,
+			Chosen:  r.Chosen,
+			Sources: append([]string{}, r.Sources...),
+			Choices: []choiceRow{},
+		}
+
 		for _, x := range r.Choices {
-			row.Choices = append(row.Choices, choiceRow{x.Source, x.From, x.SetAt})
+			row.Choices = append(
+				row.Choices,
+				choiceRow{x.Source, x.From, x.SetAt},
+			)
 		}
 
 		rows = append(rows, row)
 	}
 
 	if p.JSON {
-		return c.json(map[string]any{"roles": rows, "doubts": append([]string{}, doubts...)})
+		return c.json(map[string]any{
+			"roles":  rows,
+			"doubts": append([]string{}, doubts...),
+		})
 	}
 
 	return c.roles(rows, doubts)
@@ -116,7 +150,14 @@ func (c console) roles(rows []roleRow, doubts []string) error {
 			choices = append(choices, choiceText(x))
 		}
 
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Role, now, by, strings.Join(choices, "; "))
+		fmt.Fprintf(
+			w,
+			"%s\t%s\t%s\t%s\n",
+			r.Role,
+			now,
+			by,
+			strings.Join(choices, "; "),
+		)
 	}
 
 	if err := w.Flush(); err != nil {
@@ -154,7 +195,12 @@ func instantOf(flag, text string) (time.Time, error) {
 
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return at, flex.Fail(flex.Invalid, "%s: %q is neither a day such as 2026-04-14 nor an instant such as 2026-04-14T22:00:00Z", flag, text)
+		return at, flex.Fail(
+			flex.Invalid,
+			"%s: %q is neither a day such as 2026-04-14 nor an instant such as 2026-04-14T22:00:00Z",
+			flag,
+			text,
+		)
 	}
 
 	return at.UTC(), nil

@@ -77,7 +77,14 @@ func (m mailRelay) mailer() (*egress.Mailer, error) {
 	if m.From == "" {
 		return nil, errors.New("--mail-relay needs --mail-from, the sender of the letters")
 	}
-	return &egress.Mailer{Address: m.Relay, From: m.From, Username: m.Username, Password: flex.Secret(m.Password), Plain: m.Plain}, nil
+
+	return &egress.Mailer{
+		Address:  m.Relay,
+		From:     m.From,
+		Username: m.Username,
+		Password: flex.Secret(m.Password),
+		Plain:    m.Plain,
+	}, nil
 }
 
 // store is the flags of every command that works on a store.
@@ -92,12 +99,17 @@ type store struct {
 func (s store) settings() (app.Settings, error) {
 	if path, embedded := s.path(); embedded {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return app.Settings{}, flex.Fail(flex.NotFound, "there is no database at %s: name one with --database, or make it with flexd org add", path)
+			return app.Settings{}, flex.Fail(
+				flex.NotFound,
+				"there is no database at %s: name one with --database, or make it with flexd org add",
+				path,
+			)
 		}
 	}
 
 	settings, err := s.anew()
 	settings.Schema = records.SchemaAsIs
+
 	return settings, err
 }
 
@@ -108,7 +120,14 @@ func (s store) anew() (app.Settings, error) {
 		return app.Settings{}, err
 	}
 	keys, err := s.keys()
-	return app.Settings{Database: s.Database, Keys: keys, Environment: flex.Environment(s.Environment), Schema: records.SchemaCreate, Now: clock}, err
+
+	return app.Settings{
+		Database:    s.Database,
+		Keys:        keys,
+		Environment: flex.Environment(s.Environment),
+		Schema:      records.SchemaCreate,
+		Now:         clock,
+	}, err
 }
 
 // path returns where an embedded database is.
@@ -123,6 +142,7 @@ func (s store) open(ctx context.Context) (*app.App, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return app.Open(ctx, settings)
 }
 
@@ -132,6 +152,7 @@ func (s store) openAnew(ctx context.Context) (*app.App, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return app.Open(ctx, settings)
 }
 
@@ -147,13 +168,22 @@ func (s *serve) settings() (app.Settings, error) {
 	}
 
 	if settings.Keys == nil {
-		return settings, errors.New("there is no key to seal secrets with: name the key file with --key-file; flexd key new FILE makes one")
+		return settings, errors.New(
+			"there is no key to seal secrets with: name the key file with --key-file; flexd key new FILE makes one",
+		)
 	}
 
 	settings.PrivateEndpoints, settings.BaseURL = s.AllowPrivateEndpoints.Reach, s.BaseURL
 	settings.PriceSources, settings.Carbon = s.PriceSource, s.Carbon
-	settings.InventPrices = s.Environment == string(flex.Sandbox) && len(s.PriceSource) == 0
-	settings.Meters = app.MeterDirectory{URL: s.MeterURL, Header: s.MeterHeader, ECOESURL: s.EcoesURL, ECOESKey: flex.Secret(s.EcoesKey)}
+	settings.InventPrices = s.Environment == string(flex.Sandbox) &&
+		len(s.PriceSource) == 0
+	settings.Meters = app.MeterDirectory{
+		URL:      s.MeterURL,
+		Header:   s.MeterHeader,
+		ECOESURL: s.EcoesURL,
+		ECOESKey: flex.Secret(s.EcoesKey),
+	}
+
 	if err := s.limit(&settings); err != nil {
 		return settings, err
 	}
@@ -167,7 +197,11 @@ func (s *serve) settings() (app.Settings, error) {
 	}
 
 	if s.BaseURL != "" && !isWebURL(s.BaseURL) {
-		return settings, flex.Fail(flex.Invalid, "--base-url: %q is not a URL such as https://flexd.example.com", s.BaseURL)
+		return settings, flex.Fail(
+			flex.Invalid,
+			"--base-url: %q is not a URL such as https://flexd.example.com",
+			s.BaseURL,
+		)
 	}
 
 	return settings, nil
@@ -186,6 +220,7 @@ func (s *serve) readFiles(settings *app.Settings) (err error) {
 	}
 
 	settings.Mail, err = s.Mail.mailer()
+
 	return err
 }
 
@@ -217,7 +252,9 @@ func (s *serve) Run(ctx context.Context, c console) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = release() }() // the lock ends with the process at the latest
+		defer func() {
+			_ = release()
+		}() // the lock ends with the process at the latest
 	}
 
 	stop, err := s.Observe.begin(ctx, c)
@@ -246,7 +283,10 @@ func (s *serve) certificate() (*tls.Config, error) {
 	}
 
 	if s.TLSCert == "" || s.TLSKey == "" {
-		return nil, flex.Fail(flex.Invalid, "--tls-cert and --tls-key go together: name both files")
+		return nil, flex.Fail(
+			flex.Invalid,
+			"--tls-cert and --tls-key go together: name both files",
+		)
 	}
 
 	config, err := web.TLS(s.TLSCert, s.TLSKey, nil)
@@ -259,8 +299,13 @@ func (s *serve) certificate() (*tls.Config, error) {
 
 // warn says what an operator may not have meant: plain HTTP for a network, keys for everybody.
 func (s *serve) warn(c console, at net.Addr) {
-	if a, ok := at.(*net.TCPAddr); ok && !a.IP.IsLoopback() && s.TLSCert == "" {
-		fmt.Fprintf(c.err, "warning: %s is plain HTTP, and others than this machine can reach it: passwords and tokens can be read on the way. Give --tls-cert and --tls-key, or put a proxy in front that ends TLS.\n", at)
+	a, ok := at.(*net.TCPAddr)
+	if ok && !a.IP.IsLoopback() && s.TLSCert == "" {
+		fmt.Fprintf(
+			c.err,
+			"warning: %s is plain HTTP, and others than this machine can reach it: passwords and tokens can be read on the way. Give --tls-cert and --tls-key, or put a proxy in front that ends TLS.\n",
+			at,
+		)
 	}
 
 	file := s.KeyFile
@@ -270,7 +315,12 @@ func (s *serve) warn(c console, at net.Addr) {
 
 	const others = 0o077
 	if i, err := os.Stat(file); err == nil && i.Mode().Perm()&others != 0 {
-		fmt.Fprintf(c.err, "warning: others than its owner can read or change the key file %s (mode %v): chmod 600 it.\n", file, i.Mode().Perm())
+		fmt.Fprintf(
+			c.err,
+			"warning: others than its owner can read or change the key file %s (mode %v): chmod 600 it.\n",
+			file,
+			i.Mode().Perm(),
+		)
 	}
 }
 
@@ -280,11 +330,19 @@ const rampMost = 1_000_000_000
 // limit says whom the transports believe, and how much they take.
 func (s *serve) limit(to *app.Settings) error {
 	if s.MaxConnections < 0 || s.MaxConnectionsPerAddress < 0 {
-		return flex.Fail(flex.Invalid, "--max-connections and --max-connections-per-address are 1 or more")
+		return flex.Fail(
+			flex.Invalid,
+			"--max-connections and --max-connections-per-address are 1 or more",
+		)
 	}
 
 	if s.RampKW < 0 || s.RampKW > rampMost {
-		return flex.Fail(flex.Invalid, "--ramp-kw is from 0 to %d, not %d", rampMost, s.RampKW)
+		return flex.Fail(
+			flex.Invalid,
+			"--ramp-kw is from 0 to %d, not %d",
+			rampMost,
+			s.RampKW,
+		)
 	}
 
 	kept, err := s.Retention.read()
@@ -300,7 +358,10 @@ func (s *serve) limit(to *app.Settings) error {
 	to.MetricsFrom = s.MetricsFrom
 	to.RateLimit = s.RateLimit
 	to.SlowAfter = s.Observe.SlowStatement
-	to.Limits = web.Limits{Connections: s.MaxConnections, PerAddress: s.MaxConnectionsPerAddress}
+	to.Limits = web.Limits{
+		Connections: s.MaxConnections,
+		PerAddress:  s.MaxConnectionsPerAddress,
+	}
 
 	return nil
 }
@@ -309,25 +370,46 @@ func (s *serve) limit(to *app.Settings) error {
 func listenAt(flag, address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("another program listens at %s: stop it, or name another address with %s (%w)", address, flag, err)
+		return nil, fmt.Errorf(
+			"another program listens at %s: stop it, or name another address with %s (%w)",
+			address,
+			flag,
+			err,
+		)
 	}
+
 	if wrong, ok := errors.AsType[*net.AddrError](err); ok {
-		return nil, flex.Fail(flex.Invalid, "%s: %q is not an address such as 127.0.0.1:8080: %s", flag, address, wrong.Err)
+		return nil, flex.Fail(
+			flex.Invalid,
+			"%s: %q is not an address such as 127.0.0.1:8080: %s",
+			flag,
+			address,
+			wrong.Err,
+		)
 	}
 
 	return l, err
 }
 
 // openFor opens flexd and finds an organisation in it by name.
-func openFor(ctx context.Context, s store, name string) (*app.App, flex.Org, error) {
+func openFor(
+	ctx context.Context,
+	s store,
+	name string,
+) (*app.App, flex.Org, error) {
 	settings, err := s.settings()
 	if err != nil {
 		return nil, flex.Org{}, err
 	}
+
 	return openSettings(ctx, settings, name)
 }
 
-func openSettings(ctx context.Context, s app.Settings, name string) (*app.App, flex.Org, error) {
+func openSettings(
+	ctx context.Context,
+	s app.Settings,
+	name string,
+) (*app.App, flex.Org, error) {
 	h, err := app.Open(ctx, s)
 	if err != nil {
 		return nil, flex.Org{}, err
@@ -352,5 +434,6 @@ func isWebURL(text string) bool {
 	if err != nil || u.Host == "" {
 		return false
 	}
+
 	return u.Scheme == "http" || u.Scheme == "https"
 }

@@ -28,15 +28,23 @@ type orgSet struct {
 // setting is a number or a word that an organisation may set and that holds at once. What it
 // sets from a day on is a reward.TermSetting.
 type setting struct {
-	name, standard, help string
-	show                 func(*flex.OrgSettings) string
-	set                  func(*flex.OrgSettings, string) error
-	clear                func(*flex.OrgSettings) // nil: the zero value is the default
+	name     string
+	standard string
+	help     string
+	show     func(*flex.OrgSettings) string
+	set      func(*flex.OrgSettings, string) error
+	// nil: the zero value is the default
+	clear func(*flex.OrgSettings)
 }
 
 // whole and truth make settings of one field each, between bounds.
-func whole[N ~int | ~int64](field func(*flex.OrgSettings) *N, most N) (func(*flex.OrgSettings) string, func(*flex.OrgSettings, string) error) {
-	return func(s *flex.OrgSettings) string { return strconv.FormatInt(int64(*field(s)), 10) },
+func whole[N ~int | ~int64](
+	field func(*flex.OrgSettings) *N,
+	most N,
+) (func(*flex.OrgSettings) string, func(*flex.OrgSettings, string) error) {
+	return func(s *flex.OrgSettings) string {
+			return strconv.FormatInt(int64(*field(s)), 10)
+		},
 		func(s *flex.OrgSettings, text string) error {
 			n, err := strconv.ParseInt(text, 10, 64)
 			if inside := n >= 0 && n <= int64(most); err != nil || !inside {
@@ -55,26 +63,57 @@ func settings() []setting {
 	var all []setting
 	add := func(name, standard, help string) func(func(*set) string, func(*set, string) error) {
 		return func(show func(*set) string, set func(*set, string) error) {
-			all = append(all, setting{name: name, standard: standard, help: help, show: show, set: set})
+			all = append(all, setting{
+				name:     name,
+				standard: standard,
+				help:     help,
+				show:     show,
+				set:      set,
+			})
 		}
 	}
 
-	show, need := whole(func(s *set) *flex.WattHours { return &s.DefaultNeed }, 1_000_000)
-	add("default_need_wh", "4 h at the asset's power", "what a car needs whose user never told")(show, func(s *set, text string) error {
-		if err := need(s, text); err != nil || s.DefaultNeed == 0 {
-			return errors.New("a whole number from 1 to 1000000")
-		}
-		return nil
-	})
+	show, need := whole(
+		func(s *set) *flex.WattHours { return &s.DefaultNeed },
+		1_000_000,
+	)
+
+	add("default_need_wh", "4 h at the asset's power", "what a car needs whose user never told")(
+		show,
+		func(s *set, text string) error {
+			if err := need(s, text); err != nil || s.DefaultNeed == 0 {
+				return errors.New("a whole number from 1 to 1000000")
+			}
+
+			return nil
+		},
+	)
 
 	all[len(all)-1].clear = func(s *set) { s.DefaultNeed = 0 }
 	add("close_books_after_days", "0 (never)", "a month of the books closes by itself so many days after its end")(
 		whole(func(s *set) *int { return &s.Books.CloseAfterDays }, 366))
 
-	all = append(all, wholeOr(setting{name: "max_half_hourly_export_wh", standard: "none (not checked)", help: "a metering point with a greater largest half-hourly export is not eligible (P511, whose text and figure could not be read for this release: ask your settlement agent); flexd bsc pairs tells the exports"},
-		func(s *set) *flex.Optional[flex.WattHours] { return &s.ExportLimit }, 100_000_000))
+	all = append(
+		all,
+		wholeOr(
+			setting{
+				name:     "max_half_hourly_export_wh",
+				standard: "none (not checked)",
+				help:     "a metering point with a greater largest half-hourly export is not eligible (P511, whose text and figure could not be read for this release: ask your settlement agent); flexd bsc pairs tells the exports",
+			},
+			func(s *set) *flex.Optional[flex.WattHours] {
+				return &s.ExportLimit
+			},
+			100_000_000,
+		),
+	)
 
-	return slices.Concat(append(all, openADRSetting()), bookSettings(), payoutSettings(), pageSettings())
+	return slices.Concat(
+		append(all, openADRSetting()),
+		bookSettings(),
+		payoutSettings(),
+		pageSettings(),
+	)
 }
 
 // defaultWord sets the default again, as an empty value does.
@@ -101,9 +140,15 @@ func (o *orgSet) Run(ctx context.Context, c console) error {
 	// It is set before anything is printed: who stops reading stops nothing else.
 	of := ofOrg{store: o.store, Org: o.Name}
 	if len(o.Values) > 0 {
-		err := of.actOn(ctx, "set settings", strings.Join(o.Values, " "), func(h *app.App, org flex.Org) error {
-			return todo.keep(ctx, h, org, from)
-		})
+		err := of.actOn(
+			ctx,
+			"set settings",
+			strings.Join(o.Values, " "),
+			func(h *app.App, org flex.Org) error {
+				return todo.keep(ctx, h, org, from)
+			},
+		)
+
 		if err != nil {
 			return err
 		}
@@ -115,11 +160,17 @@ func (o *orgSet) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
+
 	return c.settings(ctx, h, org, o.JSON)
 }
 
 // keep changes and writes the organisation's settings, and its terms from a day on.
-func (t changes) keep(ctx context.Context, h *app.App, org flex.Org, from flex.Day) error {
+func (t changes) keep(
+	ctx context.Context,
+	h *app.App,
+	org flex.Org,
+	from flex.Day,
+) error {
 	for _, change := range t.plain {
 		if err := change(&org.Settings); err != nil {
 			return err
@@ -127,7 +178,9 @@ func (t changes) keep(ctx context.Context, h *app.App, org flex.Org, from flex.D
 	}
 
 	if len(t.plain) > 0 {
-		err := h.DB.Write(ctx, org.ID, func(tx *records.Tx) error { return tx.SetSettings(ctx, org.Settings) })
+		err := h.DB.Write(ctx, org.ID, func(tx *records.Tx) error {
+			return tx.SetSettings(ctx, org.Settings)
+		})
 		if err != nil {
 			return err
 		}
@@ -138,6 +191,7 @@ func (t changes) keep(ctx context.Context, h *app.App, org flex.Org, from flex.D
 	}
 
 	_, err := h.Reward.SetTerms(ctx, org.ID, t.terms, from, commandLine)
+
 	return err
 }
 
@@ -148,14 +202,32 @@ func (o *orgSet) read() (todo changes, err error) {
 
 	for _, pair := range o.Values {
 		name, value, given := strings.Cut(pair, "=")
-		isTerm := slices.ContainsFunc(terms, func(s reward.TermSetting) bool { return s.Name == name })
+		isTerm := slices.ContainsFunc(terms, func(s reward.TermSetting) bool {
+			return s.Name == name
+		})
 
-		i := slices.IndexFunc(plain, func(s setting) bool { return s.name == name })
+		i := slices.IndexFunc(plain, func(s setting) bool {
+			return s.name == name
+		})
+
 		if i < 0 && !isTerm {
-			return todo, flex.Fail(flex.Invalid, "there is no setting %q; flexd org set %q prints them all", name, o.Name)
+			return todo, flex.Fail(
+				flex.Invalid,
+				"there is no setting %q; flexd org set %q prints them all",
+				name,
+				o.Name,
+			)
 		}
+
 		if !given {
-			return todo, flex.Fail(flex.Invalid, "%s: give its value as %s=VALUE; %s=%s sets the default again", name, name, name, defaultWord)
+			return todo, flex.Fail(
+				flex.Invalid,
+				"%s: give its value as %s=VALUE; %s=%s sets the default again",
+				name,
+				name,
+				name,
+				defaultWord,
+			)
 		}
 
 		if value == defaultWord {
@@ -167,7 +239,9 @@ func (o *orgSet) read() (todo changes, err error) {
 			continue
 		}
 
-		todo.plain = append(todo.plain, func(s *flex.OrgSettings) error { return plain[i].change(s, value) })
+		todo.plain = append(todo.plain, func(s *flex.OrgSettings) error {
+			return plain[i].change(s, value)
+		})
 	}
 
 	return todo, nil
@@ -179,12 +253,20 @@ func (o *orgSet) from(todo changes) (day flex.Day, err error) {
 		return day, nil
 	}
 	if len(todo.terms) == 0 {
-		return day, flex.Fail(flex.Invalid, "--from is for what is dated: %s", strings.Join(termNames(), ", "))
+		return day, flex.Fail(
+			flex.Invalid,
+			"--from is for what is dated: %s",
+			strings.Join(termNames(), ", "),
+		)
 	}
 
 	day, err = flex.ParseDay(o.From)
 	if err != nil {
-		err = flex.Fail(flex.Invalid, "--from: %q is not a day such as 2026-04-01", o.From)
+		err = flex.Fail(
+			flex.Invalid,
+			"--from: %q is not a day such as 2026-04-01",
+			o.From,
+		)
 	}
 
 	return day, err
@@ -232,7 +314,12 @@ type termChange struct {
 }
 
 // settings prints what holds today, and what will hold instead.
-func (c console) settings(ctx context.Context, h *app.App, org flex.Org, asJSON bool) error {
+func (c console) settings(
+	ctx context.Context,
+	h *app.App,
+	org flex.Org,
+	asJSON bool,
+) error {
 	terms, err := h.Reward.Terms(ctx, org.ID)
 	if err != nil {
 		return err
@@ -263,8 +350,12 @@ func datedRow(s reward.TermSetting, terms *reward.Terms) settingRow {
 	}
 
 	for _, change := range terms.Changes {
-		if change.Name == s.Name && change.From.Start().After(terms.Today.Start()) {
-			row.Changes = append(row.Changes, termChange{From: change.From.String(), Value: given(change.Value)})
+		if change.Name == s.Name &&
+			change.From.Start().After(terms.Today.Start()) {
+			row.Changes = append(row.Changes, termChange{
+				From:  change.From.String(),
+				Value: given(change.Value),
+			})
 		}
 	}
 
@@ -274,11 +365,17 @@ func datedRow(s reward.TermSetting, terms *reward.Terms) settingRow {
 // undatedRow is a setting that holds at once. It is the default if it shows as one of a new
 // organisation's.
 func undatedRow(k setting, of *flex.OrgSettings) settingRow {
-	row := settingRow{Name: k.name, Default: k.standard, Help: k.help}
+	row := settingRow{
+		Name:    k.name,
+		Default: k.standard,
+		Help:    k.help,
+	}
+
 	value := k.show(of)
 	if value != k.show(&flex.OrgSettings{}) {
 		row.Value = &value
 	}
+
 	return row
 }
 
@@ -288,10 +385,15 @@ func (c console) settingTable(rows []settingRow) error {
 	for _, r := range rows {
 		value := r.word(r.Value)
 		for _, change := range r.Changes {
-			value += fmt.Sprintf("; %s from %s", r.word(change.Value), change.From)
+			value += fmt.Sprintf(
+				"; %s from %s",
+				r.word(change.Value),
+				change.From,
+			)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\n", r.Name, value, r.Help)
 	}
+
 	return t.Flush()
 }
 
@@ -381,14 +483,23 @@ func (r termRow) String() string {
 		set = r.SetAt.Format(time.RFC3339)
 	}
 
-	return strings.Join([]string{r.Name, from, value, holds, set, r.SetBy}, "\t")
+	return strings.Join(
+		[]string{r.Name, from, value, holds, set, r.SetBy},
+		"\t",
+	)
 }
 
 // termRows are a term's values in order of day, the default from the beginning among them if
 // nothing else was set then.
 func termRows(s reward.TermSetting, terms reward.Terms) (rows []termRow) {
 	for _, v := range terms.History(s.Name) {
-		row := termRow{Name: s.Name, Holds: v.Holds, SetBy: v.SetBy, Listed: s.Default}
+		row := termRow{
+			Name:   s.Name,
+			Holds:  v.Holds,
+			SetBy:  v.SetBy,
+			Listed: s.Default,
+		}
+
 		if v.Value != "" {
 			row.Value = &v.Value
 		}

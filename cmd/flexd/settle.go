@@ -48,12 +48,30 @@ func (s *settleRuns) Run(ctx context.Context, c console) error {
 
 	rows := make([]runRow, len(runs))
 	for i, r := range runs {
-		rows[i] = runRow{r.ID, string(r.Kind), r.KnownAt, r.Events, r.Hash.String()}
+		rows[i] = runRow{
+			r.ID,
+			string(r.Kind),
+			r.KnownAt,
+			r.Events,
+			r.Hash.String(),
+		}
 	}
 
-	return list(c, s.JSON, rows, "RUN\tKIND\tKNOWN AT\tEVENTS\tINPUTS", func(r runRow) []any {
-		return []any{r.ID, r.Kind, r.KnownAt, r.Events, fmt.Sprintf("%.16s", r.Hash)}
-	})
+	return list(
+		c,
+		s.JSON,
+		rows,
+		"RUN\tKIND\tKNOWN AT\tEVENTS\tINPUTS",
+		func(r runRow) []any {
+			return []any{
+				r.ID,
+				r.Kind,
+				r.KnownAt,
+				r.Events,
+				fmt.Sprintf("%.16s", r.Hash),
+			}
+		},
+	)
 }
 
 type settleAgain struct {
@@ -79,7 +97,12 @@ func (s *settleAgain) Run(ctx context.Context, c console) error {
 		return err
 	}
 	if again.To.Start().Before(again.From.Start()) {
-		return flex.Fail(flex.Invalid, "--to %s is before --from %s", again.To, again.From)
+		return flex.Fail(
+			flex.Invalid,
+			"--to %s is before --from %s",
+			again.To,
+			again.From,
+		)
 	}
 
 	if s.Site != "" {
@@ -106,13 +129,27 @@ func (s *settleAgain) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	fmt.Fprintf(c.out, "run     %s\nevents  %d\ninputs  %s\n", run.ID, run.Events, run.Hash)
+	fmt.Fprintf(
+		c.out,
+		"run     %s\nevents  %d\ninputs  %s\n",
+		run.ID,
+		run.Events,
+		run.Hash,
+	)
+
 	return nil
 }
 
 // printRepaired prints what a repair looked at and posted.
 func printRepaired(c console, r reward.Repaired) {
-	fmt.Fprintf(c.out, "events        %d\nsessions      %d\ntransactions  %d\ncredited      %s\n", r.Events, r.Sessions, r.Transactions, r.Credited)
+	fmt.Fprintf(
+		c.out,
+		"events        %d\nsessions      %d\ntransactions  %d\ncredited      %s\n",
+		r.Events,
+		r.Sessions,
+		r.Transactions,
+		r.Credited,
+	)
 }
 
 type settleDiff struct {
@@ -139,8 +176,14 @@ func (s *settleDiff) Run(ctx context.Context, c console) error {
 	if s.JSON {
 		rows := make([]map[string]string, len(changes))
 		for i, d := range changes {
-			rows[i] = map[string]string{"flex_event_id": d.Event.String(), "what": d.What, "before": d.Before, "after": d.After}
+			rows[i] = map[string]string{
+				"flex_event_id": d.Event.String(),
+				"what":          d.What,
+				"before":        d.Before,
+				"after":         d.After,
+			}
 		}
+
 		return c.json(rows)
 	}
 
@@ -150,7 +193,14 @@ func (s *settleDiff) Run(ctx context.Context, c console) error {
 			fmt.Fprintf(c.out, "flex event %s\n", d.Event)
 			last = d.Event
 		}
-		fmt.Fprintf(c.out, "  %s\n    - %s\n    + %s\n", d.What, d.Before, d.After)
+
+		fmt.Fprintf(
+			c.out,
+			"  %s\n    - %s\n    + %s\n",
+			d.What,
+			d.Before,
+			d.After,
+		)
 	}
 
 	if len(changes) == 0 {

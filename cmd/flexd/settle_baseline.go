@@ -58,7 +58,12 @@ func (s *settleBaseline) Run(ctx context.Context, c console) error {
 		return err
 	}
 	if end <= first {
-		return flex.Fail(flex.Invalid, "--end %s is not after --begin %s", s.End, s.Begin)
+		return flex.Fail(
+			flex.Invalid,
+			"--end %s is not after --begin %s",
+			s.End,
+			s.Begin,
+		)
 	}
 
 	try := s.tryOrg
@@ -79,7 +84,15 @@ func (s *settleBaseline) print(c console, tried []reward.TriedMethod) error {
 	rows := make([]accuracyRow, len(tried))
 	for i, t := range tried {
 		n := float64(max(1, t.HalfHours))
-		rows[i] = accuracyRow{t.Name, t.Days, t.HalfHours, float64(t.Metered) / n, float64(t.Off) / n, 100 * t.Bias(), t.Error()}
+		rows[i] = accuracyRow{
+			t.Name,
+			t.Days,
+			t.HalfHours,
+			float64(t.Metered) / n,
+			float64(t.Off) / n,
+			100 * t.Bias(),
+			t.Error(),
+		}
 	}
 
 	if s.JSON {
@@ -87,10 +100,23 @@ func (s *settleBaseline) print(c console, tried []reward.TriedMethod) error {
 	}
 
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "METHOD\tDAYS\tHALF-HOURS\tMEAN WH\tBIAS WH\tBIAS %\tERROR WH\t")
+	fmt.Fprintln(
+		t,
+		"METHOD\tDAYS\tHALF-HOURS\tMEAN WH\tBIAS WH\tBIAS %\tERROR WH\t",
+	)
 
 	for _, r := range rows {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%.0f\t%+.1f\t%+.1f\t%.0f\t\n", r.Method, r.Days, r.HalfHours, r.MeanWh, r.BiasWh, r.BiasPct, r.ErrorWh)
+		fmt.Fprintf(
+			t,
+			"%s\t%d\t%d\t%.0f\t%+.1f\t%+.1f\t%.0f\t\n",
+			r.Method,
+			r.Days,
+			r.HalfHours,
+			r.MeanWh,
+			r.BiasWh,
+			r.BiasPct,
+			r.ErrorWh,
+		)
 	}
 
 	return t.Flush()
@@ -105,16 +131,27 @@ func halfHourOf(flag, text string) (int, error) {
 		return settle.UsualPeriods + 1, nil
 	}
 	if err != nil || at.Minute()%30 != 0 {
-		return 0, flex.Fail(flex.Invalid, "%s %q is no full or half hour of the form 16:30", flag, text)
+		return 0, flex.Fail(
+			flex.Invalid,
+			"%s %q is no full or half hour of the form 16:30",
+			flag,
+			text,
+		)
 	}
 
 	return at.Hour()*2 + at.Minute()/30 + 1, nil
 }
 
 // tryOrg tries the methods on the organisation's sites.
-func (s *settleBaseline) tryOrg(ctx context.Context, first, last int) ([]reward.TriedMethod, error) {
+func (s *settleBaseline) tryOrg(
+	ctx context.Context,
+	first, last int,
+) ([]reward.TriedMethod, error) {
 	if s.Sessions != "" {
-		return nil, flex.Fail(flex.Invalid, "--sessions goes with --readings: the sites of an organisation have sessions of their own")
+		return nil, flex.Fail(
+			flex.Invalid,
+			"--sessions goes with --readings: the sites of an organisation have sessions of their own",
+		)
 	}
 
 	h, org, err := s.openOrg(ctx)
@@ -130,11 +167,18 @@ func (s *settleBaseline) tryOrg(ctx context.Context, first, last int) ([]reward.
 		return nil, err
 	}
 
-	return h.Reward.TryBaselines(ctx, org.ID, reward.BaselineTrial{From: from, To: to, First: first, Last: last})
+	return h.Reward.TryBaselines(ctx, org.ID, reward.BaselineTrial{
+		From:  from,
+		To:    to,
+		First: first,
+		Last:  last,
+	})
 }
 
 // days reads the days of the flags; where they are not given, those of the arguments stand.
-func (s *settleBaseline) days(first, last flex.Day) (from, to flex.Day, err error) {
+func (s *settleBaseline) days(
+	first, last flex.Day,
+) (from, to flex.Day, err error) {
 	from, to = first, last
 	if s.From != "" {
 		from, err = readDay("--from", s.From)
@@ -152,11 +196,25 @@ func (s *settleBaseline) days(first, last flex.Day) (from, to flex.Day, err erro
 }
 
 // tryFile tries the methods on a home of a file.
-func (s *settleBaseline) tryFile(_ context.Context, first, last int) ([]reward.TriedMethod, error) {
-	b := backtest.Baselines{Charger: flex.FromKW(s.Power), First: first, Last: last}
-	if b.Charger <= 0 || b.Charger > backtest.MaxPower {
-		return nil, flex.Fail(flex.Invalid, "--power is above 0, up to %g kW, not %g", backtest.MaxPower.KW(), s.Power)
+func (s *settleBaseline) tryFile(
+	_ context.Context,
+	first, last int,
+) ([]reward.TriedMethod, error) {
+	b := backtest.Baselines{
+		Charger: flex.FromKW(s.Power),
+		First:   first,
+		Last:    last,
 	}
+
+	if b.Charger <= 0 || b.Charger > backtest.MaxPower {
+		return nil, flex.Fail(
+			flex.Invalid,
+			"--power is above 0, up to %g kW, not %g",
+			backtest.MaxPower.KW(),
+			s.Power,
+		)
+	}
+
 	if err := s.readHome(&b); err != nil {
 		return nil, err
 	}
@@ -166,12 +224,17 @@ func (s *settleBaseline) tryFile(_ context.Context, first, last int) ([]reward.T
 		return nil, flex.Fail(flex.Invalid, "%s has no half-hours", s.Readings)
 	}
 
-	from, to, err := s.days(trial.Metered[0].Day, trial.Metered[len(trial.Metered)-1].Day)
+	from, to, err := s.days(
+		trial.Metered[0].Day,
+		trial.Metered[len(trial.Metered)-1].Day,
+	)
+
 	if err != nil {
 		return nil, err
 	}
 
 	trial.From, trial.To = from, to
+
 	return reward.TryAll(trial), nil
 }
 
@@ -208,5 +271,6 @@ func (s *settleBaseline) readHome(b *backtest.Baselines) error {
 	}
 
 	b.Stays = read
+
 	return nil
 }

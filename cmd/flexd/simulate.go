@@ -22,7 +22,11 @@ type simulateCommand struct {
 }
 
 // simulateDay is the first day of every drawn history; the clocks go back in its second night.
-var simulateDay = flex.Day{Year: 2026, Month: 10, Dom: 23}
+var simulateDay = flex.Day{
+	Year:  2026,
+	Month: 10,
+	Dom:   23,
+}
 
 // simulateMax bounds homes, days and seeds: more would not end today.
 const simulateMax = 10_000
@@ -38,7 +42,12 @@ type simulated struct {
 func (s *simulateCommand) Run(ctx context.Context, c console) error {
 	for _, n := range []int{s.Homes, s.Days, s.Seeds} {
 		if n < 1 || n > simulateMax {
-			return flex.Fail(flex.Invalid, "--homes, --days and --seeds are 1 to %d, not %d", simulateMax, n)
+			return flex.Fail(
+				flex.Invalid,
+				"--homes, --days and --seeds are 1 to %d, not %d",
+				simulateMax,
+				n,
+			)
 		}
 	}
 
@@ -49,7 +58,15 @@ func (s *simulateCommand) Run(ctx context.Context, c console) error {
 
 	failed := 0
 	for i, h := range histories {
-		fmt.Fprintf(c.err, "seed %d: %d events (%d of %d)\n", h.Seed, len(h.Events), i+1, len(histories))
+		fmt.Fprintf(
+			c.err,
+			"seed %d: %d events (%d of %d)\n",
+			h.Seed,
+			len(h.Events),
+			i+1,
+			len(histories),
+		)
+
 		if err := s.play(ctx, c, &h); err != nil {
 			return fmt.Errorf("seed %d: %w", h.Seed, err)
 		}
@@ -59,7 +76,11 @@ func (s *simulateCommand) Run(ctx context.Context, c console) error {
 	}
 
 	if failed > 0 {
-		return fmt.Errorf("%d of %d histories broke a law", failed, len(histories))
+		return fmt.Errorf(
+			"%d of %d histories broke a law",
+			failed,
+			len(histories),
+		)
 	}
 
 	return nil
@@ -75,7 +96,12 @@ func (s *simulateCommand) histories() (out []simulated, err error) {
 
 		var h simulated
 		if err := json.Unmarshal(text, &h); err != nil {
-			return nil, flex.Fail(flex.Malformed, "%s is not a history as --json prints it: %s", s.Replay, err)
+			return nil, flex.Fail(
+				flex.Malformed,
+				"%s is not a history as --json prints it: %s",
+				s.Replay,
+				err,
+			)
 		}
 
 		return []simulated{{Seed: h.Seed, Events: h.Events}}, nil
@@ -83,14 +109,21 @@ func (s *simulateCommand) histories() (out []simulated, err error) {
 
 	for i := range s.Seeds {
 		seed := s.Seed + uint64(i)
-		out = append(out, simulated{Seed: seed, Events: sim.DrawHistory(seed, simulateDay, s.Homes, s.Days)})
+		out = append(out, simulated{
+			Seed:   seed,
+			Events: sim.DrawHistory(seed, simulateDay, s.Homes, s.Days),
+		})
 	}
 
 	return out, nil
 }
 
 // play plays one history, shrinks it if it is to be shrunk, and prints what came of it.
-func (s *simulateCommand) play(ctx context.Context, c console, h *simulated) (err error) {
+func (s *simulateCommand) play(
+	ctx context.Context,
+	c console,
+	h *simulated,
+) (err error) {
 	if len(h.Events) == 0 {
 		fmt.Fprintf(c.err, "seed %d: nothing happens\n", h.Seed)
 		return nil
@@ -111,14 +144,29 @@ func (s *simulateCommand) play(ctx context.Context, c console, h *simulated) (er
 		return json.NewEncoder(c.out).Encode(h)
 	}
 
-	fmt.Fprintf(c.out, "seed %d: outcome %s, %d broken\n", h.Seed, h.Hash, len(h.Broken))
+	fmt.Fprintf(
+		c.out,
+		"seed %d: outcome %s, %d broken\n",
+		h.Seed,
+		h.Hash,
+		len(h.Broken),
+	)
+
 	for _, b := range h.Broken {
 		fmt.Fprintln(c.out, "  "+b)
 	}
 
 	if len(h.Broken) > 0 {
 		for _, e := range h.Events {
-			fmt.Fprintf(c.out, "  %s %s %s to %s, %g kWh\n", e.From.Format("02 Jan 15:04"), e.Kind, e.Home, e.To.Format("02 Jan 15:04"), e.Need)
+			fmt.Fprintf(
+				c.out,
+				"  %s %s %s to %s, %g kWh\n",
+				e.From.Format("02 Jan 15:04"),
+				e.Kind,
+				e.Home,
+				e.To.Format("02 Jan 15:04"),
+				e.Need,
+			)
 		}
 	}
 
@@ -136,5 +184,6 @@ func (h *simulated) shrink(ctx context.Context) (err error) {
 	}
 
 	h.Outcome, err = sim.PlayHistory(ctx, h.Events)
+
 	return err
 }

@@ -27,11 +27,18 @@ type singleSignOn struct {
 }
 
 // read returns how operators sign in, or nil if they do by a password.
-func (s singleSignOn) read(baseURL string, now func() time.Time) (*access.SingleSignOn, error) {
+func (s singleSignOn) read(
+	baseURL string,
+	now func() time.Time,
+) (*access.SingleSignOn, error) {
 	if s.Issuer == "" {
 		if s.ClientID != "" || len(s.Role) > 0 {
-			return nil, flex.Fail(flex.Invalid, "--sso-client-id and --sso-role say nothing without --sso-issuer: name the identity provider")
+			return nil, flex.Fail(
+				flex.Invalid,
+				"--sso-client-id and --sso-role say nothing without --sso-issuer: name the identity provider",
+			)
 		}
+
 		return nil, nil
 	}
 
@@ -40,7 +47,10 @@ func (s singleSignOn) read(baseURL string, now func() time.Time) (*access.Single
 	}
 
 	if s.ClientID == "" || baseURL == "" {
-		return nil, flex.Fail(flex.Invalid, "--sso-issuer needs --sso-client-id, flexd's name with the provider, and --base-url, where browsers come back to")
+		return nil, flex.Fail(
+			flex.Invalid,
+			"--sso-issuer needs --sso-client-id, flexd's name with the provider, and --base-url, where browsers come back to",
+		)
 	}
 
 	grants, err := s.grants()
@@ -51,9 +61,15 @@ func (s singleSignOn) read(baseURL string, now func() time.Time) (*access.Single
 	return &access.SingleSignOn{
 		Label: s.Label, Grants: grants,
 		Provider: signin.New(signin.Settings{
-			Issuer: s.Issuer, ClientID: s.ClientID, ClientSecret: flex.Secret(s.ClientSecret), Scopes: s.Scope,
-			Redirect: strings.TrimSuffix(baseURL, "/") + pages.CallbackPath, NameClaim: s.NameClaim, GroupsClaim: s.GroupsClaim,
-			Web: egress.New(egress.Options{Allow: egress.Private}), Now: now,
+			Issuer:       s.Issuer,
+			ClientID:     s.ClientID,
+			ClientSecret: flex.Secret(s.ClientSecret),
+			Scopes:       s.Scope,
+			Redirect:     strings.TrimSuffix(baseURL, "/") + pages.CallbackPath,
+			NameClaim:    s.NameClaim,
+			GroupsClaim:  s.GroupsClaim,
+			Web:          egress.New(egress.Options{Allow: egress.Private}),
+			Now:          now,
 		}),
 	}, nil
 }
@@ -61,7 +77,10 @@ func (s singleSignOn) read(baseURL string, now func() time.Time) (*access.Single
 // grants reads what the groups give.
 func (s singleSignOn) grants() (map[string]access.Grant, error) {
 	if len(s.Role) == 0 {
-		return nil, flex.Fail(flex.Invalid, "--sso-role: name at least one group and its role, as in flexd-admins=admin; without one nobody could come in")
+		return nil, flex.Fail(
+			flex.Invalid,
+			"--sso-role: name at least one group and its role, as in flexd-admins=admin; without one nobody could come in",
+		)
 	}
 
 	grants := map[string]access.Grant{}
@@ -69,7 +88,12 @@ func (s singleSignOn) grants() (map[string]access.Grant, error) {
 		name, orgs, some := strings.Cut(s.Role[group], "@")
 		grant := access.Grant{Role: access.OperatorRole(name)}
 		if !slices.Contains(access.OperatorRoles(), grant.Role) {
-			return nil, flex.Fail(flex.Invalid, "--sso-role: %q is no role for the group %q: give viewer, operator, finance or admin", name, group)
+			return nil, flex.Fail(
+				flex.Invalid,
+				"--sso-role: %q is no role for the group %q: give viewer, operator, finance or admin",
+				name,
+				group,
+			)
 		}
 
 		if some {
@@ -77,7 +101,13 @@ func (s singleSignOn) grants() (map[string]access.Grant, error) {
 		}
 
 		if slices.Contains(grant.Orgs, "") {
-			return nil, flex.Fail(flex.Invalid, "--sso-role: the group %q gives a role in an organisation without a name: write %s@Acme Energy, or %s for all", group, name, name)
+			return nil, flex.Fail(
+				flex.Invalid,
+				"--sso-role: the group %q gives a role in an organisation without a name: write %s@Acme Energy, or %s for all",
+				group,
+				name,
+				name,
+			)
 		}
 
 		grants[group] = grant
@@ -91,7 +121,10 @@ func (s *serve) singleSignOn(to *app.Settings) (err error) {
 	to.SSO, err = s.SSO.read(s.BaseURL, clock)
 	to.PasswordsShut = s.OperatorsBySSOAlone
 	if err == nil && s.OperatorsBySSOAlone && to.SSO == nil {
-		err = flex.Fail(flex.Invalid, "--operators-by-sso-alone would let nobody in: name the identity provider with --sso-issuer")
+		err = flex.Fail(
+			flex.Invalid,
+			"--operators-by-sso-alone would let nobody in: name the identity provider with --sso-issuer",
+		)
 	}
 
 	return err

@@ -37,7 +37,11 @@ func (o *statement) span() (span reward.StatementSpan, err error) {
 
 		*f.to, err = flex.ParseDay(f.text)
 		if err != nil {
-			return span, flex.Fail(flex.Invalid, "%q is no day: a day is written as in 2026-10-31", f.text)
+			return span, flex.Fail(
+				flex.Invalid,
+				"%q is no day: a day is written as in 2026-10-31",
+				f.text,
+			)
 		}
 	}
 
@@ -92,11 +96,26 @@ func (o *statement) write(c console, st *reward.Statement) error {
 // printStatement prints a statement to be read.
 func printStatement(out io.Writer, st *reward.Statement) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%s\nstatement %s, %s to %s\nbefore\t%s\n", st.Payer.Name, st.Number, st.From, st.To, st.Opening)
+	fmt.Fprintf(
+		w,
+		"%s\nstatement %s, %s to %s\nbefore\t%s\n",
+		st.Payer.Name,
+		st.Number,
+		st.From,
+		st.To,
+		st.Opening,
+	)
 
 	for i := range st.Lines {
 		l := &st.Lines[i]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", flex.Clock(l.At, flex.London, "2006-01-02 15:04"), l.Amount, l.Balance, l.Line())
+		fmt.Fprintf(
+			w,
+			"%s\t%s\t%s\t%s\n",
+			flex.Clock(l.At, flex.London, "2006-01-02 15:04"),
+			l.Amount,
+			l.Balance,
+			l.Line(),
+		)
 
 		for _, step := range l.Working {
 			fmt.Fprintf(w, "\t\t\t  %s\n", step)
@@ -107,7 +126,14 @@ func printStatement(out io.Writer, st *reward.Statement) error {
 		fmt.Fprintf(w, "%s netted\t%s\t\t%s\n", m.Month, m.Credited, m.Note())
 	}
 
-	fmt.Fprintf(w, "after\t%s\t\t%s kWh moved, %s kWh charged\n", st.Closing, kwhText(st.Totals.Flex), kwhText(st.Totals.Charged))
+	fmt.Fprintf(
+		w,
+		"after\t%s\t\t%s kWh moved, %s kWh charged\n",
+		st.Closing,
+		kwhText(st.Totals.Flex),
+		kwhText(st.Totals.Charged),
+	)
+
 	return w.Flush()
 }
 

@@ -21,21 +21,31 @@ type supplyCommand struct {
 
 // ratingRow is a capacity or a power as it was recorded.
 type ratingRow struct {
-	Of         string     `json:"of"` // connection, or the asset's own id
-	AssetID    string     `json:"asset_id,omitempty"`
-	ImportKW   *float64   `json:"import_capacity_kw,omitempty"`
-	ExportKW   *float64   `json:"export_capacity_kw,omitempty"`
-	PowerKW    *float64   `json:"power_kw,omitempty"` // null: not known
-	Source     string     `json:"source"`             // set, or default
-	From       *time.Time `json:"from"`               // null: from the beginning
-	Until      *time.Time `json:"until"`              // null: on and on
-	Counts     bool       `json:"counts"`             // false: another was set for all its time
-	RecordedAt *time.Time `json:"recorded_at"`        // null: with the site or the asset itself
+	Of       string   `json:"of"` // connection, or the asset's own id
+	AssetID  string   `json:"asset_id,omitempty"`
+	ImportKW *float64 `json:"import_capacity_kw,omitempty"`
+	ExportKW *float64 `json:"export_capacity_kw,omitempty"`
+	PowerKW  *float64 `json:"power_kw,omitempty"` // null: not known
+	Source   string   `json:"source"`             // set, or default
+	// null: from the beginning
+	From  *time.Time `json:"from"`
+	Until *time.Time `json:"until"` // null: on and on
+	// false: another was set for all its time
+	Counts bool `json:"counts"`
+	// null: with the site or the asset itself
+	RecordedAt *time.Time `json:"recorded_at"`
 }
 
 // ratingRowOf is the row of what was recorded, without what it is.
 func ratingRowOf[V any](of, source string, l registry.RatingLine[V]) ratingRow {
-	return ratingRow{Of: of, Source: source, From: orNull(l.From), Until: orNull(l.Until), Counts: l.Counts, RecordedAt: orNull(l.At)}
+	return ratingRow{
+		Of:         of,
+		Source:     source,
+		From:       orNull(l.From),
+		Until:      orNull(l.Until),
+		Counts:     l.Counts,
+		RecordedAt: orNull(l.At),
+	}
 }
 
 // orNull is an instant; the zero time is null.
@@ -65,7 +75,9 @@ func ratingRows(r registry.Ratings) (rows []ratingRow) {
 			if a.Power != nil {
 				power = *a.Power
 			}
-			powers = []registry.RatingLine[flex.Watts]{{Is: power, Counts: true}}
+			powers = []registry.RatingLine[flex.Watts]{
+				{Is: power, Counts: true},
+			}
 		}
 
 		for _, l := range powers {
@@ -83,7 +95,11 @@ func (r ratingRow) cells() []any {
 	what := "power not known"
 	switch {
 	case r.ImportKW != nil:
-		what = fmt.Sprintf("%g kW import, %g kW export", *r.ImportKW, *r.ExportKW)
+		what = fmt.Sprintf(
+			"%g kW import, %g kW export",
+			*r.ImportKW,
+			*r.ExportKW,
+		)
 	case r.PowerKW != nil:
 		what = fmt.Sprintf("%g kW", *r.PowerKW)
 	}
@@ -112,12 +128,25 @@ func londonText(at time.Time) string {
 	return flex.Clock(at, flex.London, "2006-01-02 15:04")
 }
 
-func (c console) ratings(ctx context.Context, h *app.App, org flex.OrgID, site flex.SiteID, asJSON bool) error {
+func (c console) ratings(
+	ctx context.Context,
+	h *app.App,
+	org flex.OrgID,
+	site flex.SiteID,
+	asJSON bool,
+) error {
 	r, err := h.Registry.Ratings(ctx, org, site)
 	if err != nil {
 		return err
 	}
-	return list(c, asJSON, ratingRows(r), "OF\tIS\tSOURCE\tFROM\tUNTIL\tRECORDED", ratingRow.cells)
+
+	return list(
+		c,
+		asJSON,
+		ratingRows(r),
+		"OF\tIS\tSOURCE\tFROM\tUNTIL\tRECORDED",
+		ratingRow.cells,
+	)
 }
 
 type supplyShow struct {
@@ -134,11 +163,15 @@ func (o *supplyShow) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
+
 	return c.ratings(ctx, h, org, site, o.JSON)
 }
 
 // openSite opens flexd and finds whose the site is.
-func (s *store) openSite(ctx context.Context, text string) (h *app.App, org flex.OrgID, id flex.SiteID, err error) {
+func (s *store) openSite(
+	ctx context.Context,
+	text string,
+) (h *app.App, org flex.OrgID, id flex.SiteID, err error) {
 	id, err = siteID(text)
 	if err != nil {
 		return nil, org, id, err
@@ -172,6 +205,7 @@ func (d dating) read() (registry.Dating, error) {
 		return registry.Dating{Repair: d.Repair}, nil
 	}
 	day, err := readDay("--from", d.From)
+
 	return registry.Dating{From: day, Repair: d.Repair}, err
 }
 
@@ -184,6 +218,7 @@ func (d dating) detail() string {
 	if d.Repair != "" {
 		text += ", repair: " + d.Repair
 	}
+
 	return text
 }
 
@@ -225,8 +260,12 @@ func (o *supplySet) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	if drawn == nil && o.Export == nil {
-		return flex.Fail(flex.Invalid, "give --import or --export, in kW, or --fuse, in A")
+		return flex.Fail(
+			flex.Invalid,
+			"give --import or --export, in kW, or --fuse, in A",
+		)
 	}
 
 	change, detail := registry.SiteChange{SupplyFrom: from}, ""
@@ -247,10 +286,21 @@ func (o *supplySet) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 
-	err = h.Access.Act(ctx, records.Act{Who: commandLine, Org: org, Act: "set supply capacity", Subject: o.Site, Detail: detail + o.detail()}, func() error {
-		_, err := h.Registry.ChangeSite(ctx, org, site, change)
-		return err
-	})
+	err = h.Access.Act(
+		ctx,
+		records.Act{
+			Who:     commandLine,
+			Org:     org,
+			Act:     "set supply capacity",
+			Subject: o.Site,
+			Detail:  detail + o.detail(),
+		},
+		func() error {
+			_, err := h.Registry.ChangeSite(ctx, org, site, change)
+			return err
+		},
+	)
+
 	if err != nil {
 		return err
 	}
@@ -258,7 +308,9 @@ func (o *supplySet) Run(ctx context.Context, c console) error {
 	return c.ratings(ctx, h, org, site, o.JSON)
 }
 
-func kilowatts(kw float64) string { return strconv.FormatFloat(kw, 'f', -1, 64) + " kW" }
+func kilowatts(kw float64) string {
+	return strconv.FormatFloat(kw, 'f', -1, 64) + " kW"
+}
 
 type supplyPower struct {
 	store
@@ -274,8 +326,13 @@ func (o *supplyPower) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
+
 	if !(o.KW > 0 && o.KW <= 1_000_000) {
-		return flex.Fail(flex.Invalid, "%g is not a power in kW, above 0 and up to 1,000,000", o.KW)
+		return flex.Fail(
+			flex.Invalid,
+			"%g is not a power in kW, above 0 and up to 1,000,000",
+			o.KW,
+		)
 	}
 
 	h, org, id, err := o.openAsset(ctx, o.Asset)
@@ -286,10 +343,30 @@ func (o *supplyPower) Run(ctx context.Context, c console) error {
 	defer h.Close()
 
 	var after flex.Asset
-	err = h.Access.Act(ctx, records.Act{Who: commandLine, Org: org, Act: "set rated power", Subject: o.Asset, Detail: kilowatts(o.KW) + o.detail()}, func() (err error) {
-		after, err = h.Registry.ChangeAsset(ctx, org, id, registry.AssetChange{Power: new(flex.FromKW(o.KW)), PowerFrom: from})
-		return err
-	})
+	err = h.Access.Act(
+		ctx,
+		records.Act{
+			Who:     commandLine,
+			Org:     org,
+			Act:     "set rated power",
+			Subject: o.Asset,
+			Detail:  kilowatts(o.KW) + o.detail(),
+		},
+		func() (err error) {
+			after, err = h.Registry.ChangeAsset(
+				ctx,
+				org,
+				id,
+				registry.AssetChange{
+					Power:     new(flex.FromKW(o.KW)),
+					PowerFrom: from,
+				},
+			)
+
+			return err
+		},
+	)
+
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,13 @@ import (
 
 // list prints rows as one JSON document, or as a table: a heading, its columns apart by tabs, and
 // a line for each row, of as many cells.
-func list[Row any](c console, asJSON bool, rows []Row, heading string, cells func(Row) []any) error {
+func list[Row any](
+	c console,
+	asJSON bool,
+	rows []Row,
+	heading string,
+	cells func(Row) []any,
+) error {
 	if asJSON {
 		return c.json(rows)
 	}
@@ -17,7 +23,12 @@ func list[Row any](c console, asJSON bool, rows []Row, heading string, cells fun
 }
 
 // table prints rows as a table.
-func table[Row any](c console, rows []Row, heading string, cells func(Row) []any) error {
+func table[Row any](
+	c console,
+	rows []Row,
+	heading string,
+	cells func(Row) []any,
+) error {
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, heading)
 

@@ -36,7 +36,11 @@ func (v *verify) Run(ctx context.Context, c console) error {
 			findings = []string{}
 		}
 
-		if err := c.json(map[string]any{"laws": records.Laws(), "findings": findings}); err != nil {
+		err := c.json(map[string]any{
+			"laws":     records.Laws(),
+			"findings": findings,
+		})
+		if err != nil {
 			return err
 		}
 	case len(findings) == 0:
@@ -71,8 +75,13 @@ func (b *backup) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	fmt.Fprintf(c.out, "%s holds a consistent copy; `flexd serve --database sqlite:%s --key-file KEYS` runs on it.\n"+
-		"Its secrets are sealed: keep the key file too, and apart from the copy.\n", b.File, b.File)
+	fmt.Fprintf(
+		c.out,
+		"%s holds a consistent copy; `flexd serve --database sqlite:%s --key-file KEYS` runs on it.\n"+
+			"Its secrets are sealed: keep the key file too, and apart from the copy.\n",
+		b.File,
+		b.File,
+	)
 
 	return nil
 }
@@ -100,14 +109,29 @@ type endpointSet struct {
 
 // wanted is the endpoint as the flags say it.
 func (e *endpointSet) wanted() (delivery.Settings, error) {
-	s := delivery.Settings{URL: e.URL, Secret: flex.Secret(e.Secret), Bare: e.Bare, Nulls: e.Nulls, Batch: e.Batch, Rate: e.Rate}
+	s := delivery.Settings{
+		URL:    e.URL,
+		Secret: flex.Secret(e.Secret),
+		Bare:   e.Bare,
+		Nulls:  e.Nulls,
+		Batch:  e.Batch,
+		Rate:   e.Rate,
+	}
+
 	for _, line := range e.Header {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {
-			return s, flex.Fail(flex.Invalid, "header %q is not of the form Name:Value", line)
+			return s, flex.Fail(
+				flex.Invalid,
+				"header %q is not of the form Name:Value",
+				line,
+			)
 		}
 
-		s.Headers = append(s.Headers, records.EndpointHeader{Name: strings.TrimSpace(name), Value: flex.Secret(strings.TrimSpace(value))})
+		s.Headers = append(s.Headers, records.EndpointHeader{
+			Name:  strings.TrimSpace(name),
+			Value: flex.Secret(strings.TrimSpace(value)),
+		})
 	}
 
 	return s, nil
@@ -140,10 +164,20 @@ func (e *endpointSet) Run(ctx context.Context, c console) error {
 
 	var set records.Endpoint
 	var made bool
-	err = h.Access.Act(ctx, records.Act{Who: commandLine, Org: org.ID, Act: "set endpoint", Subject: e.URL}, func() (err error) {
-		set, made, err = h.Push.SetEndpoint(ctx, org.ID, name, s)
-		return err
-	})
+	err = h.Access.Act(
+		ctx,
+		records.Act{
+			Who:     commandLine,
+			Org:     org.ID,
+			Act:     "set endpoint",
+			Subject: e.URL,
+		},
+		func() (err error) {
+			set, made, err = h.Push.SetEndpoint(ctx, org.ID, name, s)
+			return err
+		},
+	)
+
 	if err != nil {
 		return err
 	}
@@ -151,7 +185,11 @@ func (e *endpointSet) Run(ctx context.Context, c console) error {
 	fmt.Fprintf(c.out, "%s pushes of %s go to %s\n", name, e.Name, set.URL)
 
 	if made {
-		fmt.Fprintf(c.out, "secret  %s\n\nThe secret is shown this once. Receivers verify each push with it.\n", set.Secret.Reveal())
+		fmt.Fprintf(
+			c.out,
+			"secret  %s\n\nThe secret is shown this once. Receivers verify each push with it.\n",
+			set.Secret.Reveal(),
+		)
 	}
 
 	return nil
@@ -186,13 +224,24 @@ func (e *endpointList) Run(ctx context.Context, c console) error {
 	}
 
 	if len(endpoints) == 0 && !e.JSON {
-		fmt.Fprintf(c.out, "%s has no endpoint: set one with `flexd endpoint set %q --url URL`\n", e.Name, e.Name)
+		fmt.Fprintf(
+			c.out,
+			"%s has no endpoint: set one with `flexd endpoint set %q --url URL`\n",
+			e.Name,
+			e.Name,
+		)
+
 		return nil
 	}
 
 	rows := []endpointRow{}
 	for _, x := range endpoints {
-		rows = append(rows, endpointRow{Name: string(x.Name), URL: x.URL, Enabled: x.Enabled, Reason: x.Reason})
+		rows = append(rows, endpointRow{
+			Name:    string(x.Name),
+			URL:     x.URL,
+			Enabled: x.Enabled,
+			Reason:  x.Reason,
+		})
 	}
 
 	return list(c, e.JSON, rows, "NAME\tURL\tENABLED\tREASON", func(x endpointRow) []any {

@@ -13,8 +13,16 @@ import (
 
 // debian writes the Debian package of an architecture as deploy/debian/nfpm.yaml says.
 func debian(dist, version, arch string) error {
-	settings := strings.NewReplacer("${ARCH}", arch, "${DIST}", dist, "${VERSION}", version,
-		"${DEBIAN}", strings.Replace(version, "-", "~", 1)) // so that a release comes after what led to it
+	settings := strings.NewReplacer(
+		"${ARCH}",
+		arch,
+		"${DIST}",
+		dist,
+		"${VERSION}",
+		version,
+		"${DEBIAN}",
+		strings.Replace(version, "-", "~", 1),
+	) // so that a release comes after what led to it
 
 	b, err := os.ReadFile("deploy/debian/nfpm.yaml")
 	if err != nil {
@@ -26,8 +34,15 @@ func debian(dist, version, arch string) error {
 		return err
 	}
 
-	if _, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err != nil {
-		return fmt.Errorf("SOURCE_DATE_EPOCH dates the package's files: %w", err)
+	if _, err := strconv.ParseInt(
+		os.Getenv("SOURCE_DATE_EPOCH"),
+		10,
+		64,
+	); err != nil {
+		return fmt.Errorf(
+			"SOURCE_DATE_EPOCH dates the package's files: %w",
+			err,
+		)
 	}
 
 	info, err := config.Get("deb")

@@ -30,7 +30,12 @@ import (
 func main() {
 	dist := flag.String("dist", "dist", "folder with the built programs")
 	version := flag.String("version", "", "version in their names")
-	platforms := flag.String("platforms", "linux/amd64 linux/arm64", "what was built; those of Linux are in the image")
+	platforms := flag.String(
+		"platforms",
+		"linux/amd64 linux/arm64",
+		"what was built; those of Linux are in the image",
+	)
+
 	flag.Parse()
 
 	if err := run(*dist, *version, strings.Fields(*platforms)); err != nil {
@@ -63,9 +68,16 @@ func run(dist, version string, platforms []string) error {
 		}
 
 		platform := &v1.Platform{OS: "linux", Architecture: arch}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: i, Descriptor: v1.Descriptor{
-			Platform: platform, Annotations: map[string]string{"org.opencontainers.image.ref.name": "flexd:" + version},
-		}})
+		index = mutate.AppendManifests(
+			index,
+			mutate.IndexAddendum{
+				Add: i,
+				Descriptor: v1.Descriptor{
+					Platform:    platform,
+					Annotations: map[string]string{"org.opencontainers.image.ref.name": "flexd:" + version},
+				},
+			},
+		)
 	}
 
 	if err := writeImage(index, name+"-oci.tar"); err != nil {
@@ -101,11 +113,15 @@ func image(program, arch, version string) (v1.Image, error) {
 	if _, err := w.Write(b); err != nil {
 		return nil, err
 	}
+
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
 
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(files.Bytes())), nil })
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(files.Bytes())), nil
+	})
+
 	if err != nil {
 		return nil, err
 	}
@@ -118,11 +134,17 @@ func image(program, arch, version string) (v1.Image, error) {
 	return mutate.ConfigFile(i, &v1.ConfigFile{
 		OS: "linux", Architecture: arch, RootFS: rootOf(i),
 		Config: v1.Config{
-			User: fmt.Sprintf("%d:%d", nobody, nobody), WorkingDir: "/data", Volumes: map[string]struct{}{"/data": {}},
+			User:         fmt.Sprintf("%d:%d", nobody, nobody),
+			WorkingDir:   "/data",
+			Volumes:      map[string]struct{}{"/data": {}},
 			Env:          []string{"FLEXD_LISTEN=0.0.0.0:8080", "FLEXD_DATABASE=sqlite:/data/flexd.db"},
 			ExposedPorts: map[string]struct{}{"8080/tcp": {}},
-			Entrypoint:   []string{"/usr/bin/flexd"}, Cmd: []string{"serve"},
-			Labels: map[string]string{"org.opencontainers.image.title": "flexd", "org.opencontainers.image.version": version},
+			Entrypoint:   []string{"/usr/bin/flexd"},
+			Cmd:          []string{"serve"},
+			Labels: map[string]string{
+				"org.opencontainers.image.title":   "flexd",
+				"org.opencontainers.image.version": version,
+			},
 		},
 	})
 }
@@ -133,6 +155,7 @@ func rootOf(i v1.Image) v1.RootFS {
 	if err != nil {
 		panic(err) // it was made in memory
 	}
+
 	return c.RootFS
 }
 
@@ -165,7 +188,12 @@ func writeImage(index v1.ImageIndex, to string) error {
 		if err != nil {
 			return err
 		}
-		if err := w.WriteHeader(&tar.Header{Name: path, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(b))}); err != nil {
+		if err := w.WriteHeader(&tar.Header{
+			Name:     path,
+			Typeflag: tar.TypeReg,
+			Mode:     0o644,
+			Size:     int64(len(b)),
+		}); err != nil {
 			return err
 		}
 
@@ -191,7 +219,10 @@ func writeList(program, version, to string) error {
 
 	list := cdx.NewBOM()
 	list.Metadata = &cdx.Metadata{Component: &cdx.Component{
-		Type: cdx.ComponentTypeApplication, BOMRef: "flexd", Name: "flexd", Version: version,
+		Type:    cdx.ComponentTypeApplication,
+		BOMRef:  "flexd",
+		Name:    "flexd",
+		Version: version,
 	}}
 
 	parts := []cdx.Component{component("stdlib", built.GoVersion[len("go"):])}
@@ -223,5 +254,11 @@ func path(m *debug.Module) (name, version string) {
 
 func component(name, version string) cdx.Component {
 	url := "pkg:golang/" + name + "@" + version
-	return cdx.Component{Type: cdx.ComponentTypeLibrary, BOMRef: url, Name: name, Version: version, PackageURL: url}
+	return cdx.Component{
+		Type:       cdx.ComponentTypeLibrary,
+		BOMRef:     url,
+		Name:       name,
+		Version:    version,
+		PackageURL: url,
+	}
 }

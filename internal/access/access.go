@@ -50,18 +50,23 @@ type Service struct {
 
 // Principal is who is asking.
 type Principal struct {
-	Org       flex.OrgID
-	Username  string
-	Roles     []flex.Role
-	Site      flex.SiteID // a component token's one site; zero for an organisation's token
-	Origin    string      // a component token's one web origin
+	Org      flex.OrgID
+	Username string
+	Roles    []flex.Role
+	// a component token's one site; zero for an organisation's token
+	Site      flex.SiteID
+	Origin    string // a component token's one web origin
 	ExpiresAt time.Time
-	AllowFrom []netip.Prefix // where the credential may be used; none for everywhere
-	OrgFrom   []netip.Prefix // where any of the organisation's may be; none for everywhere
+	// where the credential may be used; none for everywhere
+	AllowFrom []netip.Prefix
+	// where any of the organisation's may be; none for everywhere
+	OrgFrom []netip.Prefix
 }
 
 // May reports whether the principal has the role.
-func (p Principal) May(role flex.Role) bool { return slices.Contains(p.Roles, role) }
+func (p Principal) May(role flex.Role) bool {
+	return slices.Contains(p.Roles, role)
+}
 
 // Component reports whether it is a component token's, which reaches one site alone.
 func (p Principal) Component() bool { return !p.Site.IsZero() }
@@ -74,8 +79,12 @@ type Issued struct {
 
 // Identify returns whom a token speaks for. An unknown token and an expired one are the
 // same failure, Unauthorized.
-func (d *Service) Identify(ctx context.Context, token flex.Secret) (Principal, error) {
-	if len(token) != tokenLength || string(token[:len(tokenMark)]) != tokenMark {
+func (d *Service) Identify(
+	ctx context.Context,
+	token flex.Secret,
+) (Principal, error) {
+	if len(token) != tokenLength ||
+		string(token[:len(tokenMark)]) != tokenMark {
 		return Principal{}, errToken
 	}
 
@@ -96,10 +105,21 @@ func (d *Service) Identify(ctx context.Context, token flex.Secret) (Principal, e
 			return Principal{}, fmt.Errorf("look up a token: %w", err)
 		}
 
-		p = Principal{t.Org, t.Username, t.Roles, t.Site, t.Origin, t.ExpiresAt, nil, nil}
+		p = Principal{
+			t.Org,
+			t.Username,
+			t.Roles,
+			t.Site,
+			t.Origin,
+			t.ExpiresAt,
+			nil,
+			nil,
+		}
+
 		if t.Site.IsZero() {
 			p.OrgFrom = t.OrgFrom
-			p.AllowFrom = t.AllowFrom // a component token is its user's, wherever they are
+			// a component token is its user's, wherever they are
+			p.AllowFrom = t.AllowFrom
 		}
 
 		d.tokens.put(hash, p, now)
@@ -112,17 +132,31 @@ func (d *Service) Identify(ctx context.Context, token flex.Secret) (Principal, e
 	return p, nil
 }
 
-var errToken = flex.Fail(flex.Unauthorized, "the token is not known or has expired: ask POST /auth/token-form for a new one")
+var errToken = flex.Fail(
+	flex.Unauthorized,
+	"the token is not known or has expired: ask POST /auth/token-form for a new one",
+)
 
 // issue makes a token and keeps its hash in the transaction.
-func issue(ctx context.Context, all *store.All, p Principal, life time.Duration) (Issued, error) {
+func issue(
+	ctx context.Context,
+	all *store.All,
+	p Principal,
+	life time.Duration,
+) (Issued, error) {
 	var random [32]byte
 	crand.Read(random[:])
 	token := tokenMark + base64.RawURLEncoding.EncodeToString(random[:])
 	t := store.Token{
-		Hash: sha256.Sum256([]byte(token)), Org: p.Org, Username: p.Username, Roles: p.Roles,
-		Site: p.Site, Origin: p.Origin, ExpiresAt: all.Now().Add(life),
+		Hash:      sha256.Sum256([]byte(token)),
+		Org:       p.Org,
+		Username:  p.Username,
+		Roles:     p.Roles,
+		Site:      p.Site,
+		Origin:    p.Origin,
+		ExpiresAt: all.Now().Add(life),
 	}
+
 	if err := all.AddToken(ctx, t); err != nil {
 		return Issued{}, fmt.Errorf("keep a token: %w", err)
 	}
@@ -132,20 +166,29 @@ func issue(ctx context.Context, all *store.All, p Principal, life time.Duration)
 
 // Issue gives a token to a principal who has already been let in, for tools and tests that
 // hold the store itself. The username must be one of the organisation's credentials.
-func (d *Service) Issue(ctx context.Context, p Principal, life time.Duration) (t Issued, err error) {
+func (d *Service) Issue(
+	ctx context.Context,
+	p Principal,
+	life time.Duration,
+) (t Issued, err error) {
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
 		t, err = issue(ctx, all, p, life)
 		return err
 	})
+
 	return t, err
 }
 
 // KnownOrigin reports whether a living component token was made for the web origin.
-func (d *Service) KnownOrigin(ctx context.Context, origin string) (known bool, err error) {
+func (d *Service) KnownOrigin(
+	ctx context.Context,
+	origin string,
+) (known bool, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		known, err = all.KnownOrigin(ctx, origin)
 		return err
 	})
+
 	return known, err
 }
 
@@ -156,5 +199,6 @@ func (d *Service) PurgeExpired(ctx context.Context) (r worker.Report, err error)
 		r.Did = int(n)
 		return err
 	})
+
 	return r, err
 }

@@ -22,7 +22,10 @@ type pace struct {
 // names. An attempt that succeeds counts in neither.
 var (
 	narrowPace = pace{burst: 10, interval: time.Second}
-	widePace   = pace{burst: 100, interval: 100 * time.Millisecond}
+	widePace   = pace{
+		burst:    100,
+		interval: 100 * time.Millisecond,
+	}
 )
 
 // brakeMax bounds the keys remembered; when full, those that hold nothing back are dropped,
@@ -64,6 +67,7 @@ func (b *brake) take(key brakeKey, p pace, now time.Time) (wait time.Duration) {
 	}
 
 	b.due[key] = due
+
 	return 0
 }
 
@@ -90,7 +94,10 @@ func (b *brake) drop(now time.Time) {
 
 // attempt counts an attempt to log in as name from an address. The failure says how long to
 // wait; undo takes the attempt back when it succeeds.
-func (b *brake) attempt(name, from string, now time.Time) (undo func(), err error) {
+func (b *brake) attempt(
+	name, from string,
+	now time.Time,
+) (undo func(), err error) {
 	narrow, wide := brakeKeyOf('n', from, name), brakeKeyOf('w', from, "")
 	if wait := b.take(wide, widePace, now); wait > 0 {
 		return nil, tooMany(wait)
@@ -108,7 +115,10 @@ func (b *brake) attempt(name, from string, now time.Time) (undo func(), err erro
 }
 
 func tooMany(wait time.Duration) error {
-	return &Wait{After: wait, Err: flex.Fail(flex.TooMany, "too many failed attempts to log in: wait and try again")}
+	return &Wait{
+		After: wait,
+		Err:   flex.Fail(flex.TooMany, "too many failed attempts to log in: wait and try again"),
+	}
 }
 
 // Wait is a TooMany failure that says how long to wait.

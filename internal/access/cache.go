@@ -30,6 +30,7 @@ func (c *tokenCache) get(hash [32]byte, now time.Time) (Principal, bool) {
 	if !ok || now.Sub(h.at) >= cacheTime || now.Before(h.at) {
 		return Principal{}, false
 	}
+
 	return h.Principal, true
 }
 

@@ -27,14 +27,25 @@ const checkpointPurpose = "audit checkpoint"
 
 // Message is what is signed: the number, the hash and the instant, a line each.
 func (c Checkpoint) Message() []byte {
-	return fmt.Appendf(nil, "flexd audit checkpoint\n%d\n%s\n%s\n", c.Sequence, c.Hash, c.At.UTC().Format(time.RFC3339Nano))
+	return fmt.Appendf(
+		nil,
+		"flexd audit checkpoint\n%d\n%s\n%s\n",
+		c.Sequence,
+		c.Hash,
+		c.At.UTC().Format(time.RFC3339Nano),
+	)
 }
 
 // Checkpoint signs the newest link. Without a key file it is Unavailable.
 func (d *Service) Checkpoint(ctx context.Context) (c Checkpoint, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		head, err := all.AuditHead(ctx)
-		c = Checkpoint{Sequence: head.Sequence, Hash: head.Hash, At: all.Now().UTC()}
+		c = Checkpoint{
+			Sequence: head.Sequence,
+			Hash:     head.Hash,
+			At:       all.Now().UTC(),
+		}
+
 		return err
 	})
 	if err != nil {
@@ -49,20 +60,29 @@ func (d *Service) Checkpoint(ctx context.Context) (c Checkpoint, err error) {
 	c.Key = signed.Key.String()
 	c.PublicKey = signed.PublicKey
 	c.Signature = signed.Bytes
+
 	return c, nil
 }
 
 // CheckCheckpoint fails with Invalid if the signature is not of the checkpoint, if it is another
 // key's than the public key that is expected, where one is, or if the chain does not lead through
 // its link.
-func (d *Service) CheckCheckpoint(ctx context.Context, c Checkpoint, expected []byte) error {
+func (d *Service) CheckCheckpoint(
+	ctx context.Context,
+	c Checkpoint,
+	expected []byte,
+) error {
 	key := expected
 	if len(key) == 0 {
 		key = c.PublicKey
 	}
 
-	if len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, c.Message(), c.Signature) {
-		return flex.Fail(flex.Invalid, "the checkpoint is not signed by that key, or was changed")
+	if len(key) != ed25519.PublicKeySize ||
+		!ed25519.Verify(key, c.Message(), c.Signature) {
+		return flex.Fail(
+			flex.Invalid,
+			"the checkpoint is not signed by that key, or was changed",
+		)
 	}
 
 	if c.Sequence == 0 {
@@ -76,11 +96,21 @@ func (d *Service) CheckCheckpoint(ctx context.Context, c Checkpoint, expected []
 		}
 
 		if len(links) == 0 || links[0].Sequence != c.Sequence {
-			return flex.Fail(flex.Invalid, "the audit log has no link %d, which the checkpoint of %s has: it was cut off", c.Sequence, c.At.Format(time.RFC3339))
+			return flex.Fail(
+				flex.Invalid,
+				"the audit log has no link %d, which the checkpoint of %s has: it was cut off",
+				c.Sequence,
+				c.At.Format(time.RFC3339),
+			)
 		}
 
 		if links[0].Hash != c.Hash {
-			return flex.Fail(flex.Invalid, "link %d of the audit log is not the one of the checkpoint of %s: something up to it was changed", c.Sequence, c.At.Format(time.RFC3339))
+			return flex.Fail(
+				flex.Invalid,
+				"link %d of the audit log is not the one of the checkpoint of %s: something up to it was changed",
+				c.Sequence,
+				c.At.Format(time.RFC3339),
+			)
 		}
 
 		return nil

@@ -21,7 +21,10 @@ const (
 )
 
 // errElsewhere is what is said to whoever uses a credential or its token from another network.
-var errElsewhere = flex.Fail(flex.Unauthorized, "This credential may not be used from this address")
+var errElsewhere = flex.Fail(
+	flex.Unauthorized,
+	"This credential may not be used from this address",
+)
 
 // Admit fails with Unauthorized if the principal's credential, or any of their organisation's, may
 // not be used from where a request comes from: an IPv4 address, or the /64 of an IPv6 address.
@@ -40,7 +43,9 @@ func (p Principal) Admit(from string) error {
 	}
 
 	for _, networks := range [][]netip.Prefix{p.AllowFrom, p.OrgFrom} {
-		inside := slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(address) })
+		inside := slices.ContainsFunc(networks, func(n netip.Prefix) bool {
+			return n.Contains(address)
+		})
 		if len(networks) > 0 && !inside {
 			return errElsewhere
 		}
@@ -52,7 +57,11 @@ func (p Principal) Admit(from string) error {
 // checkLimits fails with Invalid if the limits can hold for nobody, or not exactly.
 func (d *Service) checkLimits(l store.CredentialLimits) error {
 	if !l.ExpiresAt.IsZero() && !l.ExpiresAt.After(d.DB.Now()) {
-		return flex.Fail(flex.Invalid, "a credential cannot expire at %s, which is past", l.ExpiresAt.Format(time.RFC3339))
+		return flex.Fail(
+			flex.Invalid,
+			"a credential cannot expire at %s, which is past",
+			l.ExpiresAt.Format(time.RFC3339),
+		)
 	}
 
 	return checkNetworks(l.AllowFrom)
@@ -61,16 +70,30 @@ func (d *Service) checkLimits(l store.CredentialLimits) error {
 // checkNetworks fails with Invalid if there are too many networks, or one is not written as such.
 func checkNetworks(networks []netip.Prefix) error {
 	if len(networks) > AllowedNetworksMax {
-		return flex.Fail(flex.Invalid, "there may be %d networks at most, not %d", AllowedNetworksMax, len(networks))
+		return flex.Fail(
+			flex.Invalid,
+			"there may be %d networks at most, not %d",
+			AllowedNetworksMax,
+			len(networks),
+		)
 	}
 
 	for _, n := range networks {
 		if n.Masked() != n {
-			return flex.Fail(flex.Invalid, "%s is an address in a network: the network is %s", n, n.Masked())
+			return flex.Fail(
+				flex.Invalid,
+				"%s is an address in a network: the network is %s",
+				n,
+				n.Masked(),
+			)
 		}
 
 		if n.Addr().Is6() && n.Bits() > clientBits {
-			return flex.Fail(flex.Invalid, "%s is smaller than the /64 that stands for one client: give /64 or wider", n)
+			return flex.Fail(
+				flex.Invalid,
+				"%s is smaller than the /64 that stands for one client: give /64 or wider",
+				n,
+			)
 		}
 	}
 
@@ -79,7 +102,12 @@ func checkNetworks(networks []netip.Prefix) error {
 
 // SetOrgNetworks replaces from which networks an organisation's credentials and their tokens are of
 // use, in this process at once, in others within seconds. Everywhere goes without any.
-func (d *Service) SetOrgNetworks(ctx context.Context, org flex.OrgID, networks []netip.Prefix, everywhere bool) error {
+func (d *Service) SetOrgNetworks(
+	ctx context.Context,
+	org flex.OrgID,
+	networks []netip.Prefix,
+	everywhere bool,
+) error {
 	if everywhere == (len(networks) > 0) {
 		return flex.Fail(flex.Invalid, "give networks, or else everywhere")
 	}
@@ -87,24 +115,35 @@ func (d *Service) SetOrgNetworks(ctx context.Context, org flex.OrgID, networks [
 		return err
 	}
 
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error { return tx.SetOrgNetworks(ctx, networks) })
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		return tx.SetOrgNetworks(ctx, networks)
+	})
 	d.tokens.clear()
+
 	return err
 }
 
 // OrgNetworks returns from which networks an organisation's credentials are of use; none for
 // everywhere.
-func (d *Service) OrgNetworks(ctx context.Context, org flex.OrgID) (networks []netip.Prefix, err error) {
+func (d *Service) OrgNetworks(
+	ctx context.Context,
+	org flex.OrgID,
+) (networks []netip.Prefix, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		networks, err = tx.OrgNetworks(ctx)
 		return err
 	})
+
 	return networks, err
 }
 
 // LimitCredential replaces until when and from where a credential is of use. Its tokens are
 // bound by it too: at once in this process, in others within seconds.
-func (d *Service) LimitCredential(ctx context.Context, username string, l store.CredentialLimits) error {
+func (d *Service) LimitCredential(
+	ctx context.Context,
+	username string,
+	l store.CredentialLimits,
+) error {
 	if err := d.checkLimits(l); err != nil {
 		return err
 	}
@@ -114,15 +153,26 @@ func (d *Service) LimitCredential(ctx context.Context, username string, l store.
 	})
 
 	d.tokens.clear()
+
 	return err
 }
 
 // RollCredential gives a credential a new password, and takes the one before for the time of
 // grace, so that a client's machines can change over one after the other. Without a password
 // one is made; it is returned here and never again.
-func (d *Service) RollCredential(ctx context.Context, username string, password flex.Secret, grace time.Duration) (flex.Secret, error) {
+func (d *Service) RollCredential(
+	ctx context.Context,
+	username string,
+	password flex.Secret,
+	grace time.Duration,
+) (flex.Secret, error) {
 	if grace < 0 || grace > RollGraceMax {
-		return "", flex.Fail(flex.Invalid, "the password before is taken for 0 to %d days more, not %s", int(RollGraceMax.Hours()/24), grace)
+		return "", flex.Fail(
+			flex.Invalid,
+			"the password before is taken for 0 to %d days more, not %s",
+			int(RollGraceMax.Hours()/24),
+			grace,
+		)
 	}
 
 	kept, password, err := keep(username, password)
@@ -131,7 +181,12 @@ func (d *Service) RollCredential(ctx context.Context, username string, password 
 	}
 
 	return password, d.DB.WriteAll(ctx, func(all *store.All) error {
-		return foundCredential(username)(all.RollCredential(ctx, username, kept, all.Now().Add(grace)))
+		return foundCredential(username)(all.RollCredential(
+			ctx,
+			username,
+			kept,
+			all.Now().Add(grace),
+		))
 	})
 }
 
@@ -139,17 +194,25 @@ func (d *Service) RollCredential(ctx context.Context, username string, password 
 func foundCredential(username string) func(bool, error) error {
 	return func(found bool, err error) error {
 		if err == nil && !found {
-			return flex.Fail(flex.NotFound, "no credential is named %q", username)
+			return flex.Fail(
+				flex.NotFound,
+				"no credential is named %q",
+				username,
+			)
 		}
 		return err
 	}
 }
 
 // Credentials returns an organisation's credentials by name, the revoked ones too.
-func (d *Service) Credentials(ctx context.Context, org flex.OrgID) (found []store.Credential, err error) {
+func (d *Service) Credentials(
+	ctx context.Context,
+	org flex.OrgID,
+) (found []store.Credential, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		found, err = all.Credentials(ctx, org)
 		return err
 	})
+
 	return found, err
 }

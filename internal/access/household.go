@@ -14,8 +14,18 @@ const HouseholdTokenLife = 10 * 365 * 24 * time.Hour
 
 // IssueHousehold gives out a site's one household token, in the name of the credential that asks. It
 // has the role HomeAssistant and no other, and ends the site's former one.
-func (d *Service) IssueHousehold(ctx context.Context, who Principal, site flex.SiteID) (t Issued, err error) {
-	p := Principal{Org: who.Org, Username: who.Username, Roles: []flex.Role{flex.HomeAssistant}, Site: site}
+func (d *Service) IssueHousehold(
+	ctx context.Context,
+	who Principal,
+	site flex.SiteID,
+) (t Issued, err error) {
+	p := Principal{
+		Org:      who.Org,
+		Username: who.Username,
+		Roles:    []flex.Role{flex.HomeAssistant},
+		Site:     site,
+	}
+
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
 		if err := all.DropTokens(ctx, p.Org, site, p.Roles); err != nil {
 			return err
@@ -24,16 +34,23 @@ func (d *Service) IssueHousehold(ctx context.Context, who Principal, site flex.S
 		t, err = issue(ctx, all, p, HouseholdTokenLife)
 		return err
 	})
+
 	d.tokens.clear()
+
 	return t, err
 }
 
 // EndHousehold ends a site's household token, if it has one. Another process may believe the token
 // for some seconds more.
-func (d *Service) EndHousehold(ctx context.Context, org flex.OrgID, site flex.SiteID) error {
+func (d *Service) EndHousehold(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+) error {
 	err := d.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.DropTokens(ctx, org, site, []flex.Role{flex.HomeAssistant})
 	})
 	d.tokens.clear()
+
 	return err
 }

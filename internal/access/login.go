@@ -16,16 +16,30 @@ var errLogin = flex.Fail(flex.Unauthorized, "Incorrect username or password")
 // Login exchanges a name and a secret for a token of an hour. An unknown name and a wrong
 // secret are the same failure after the same work. After too many failures the failure is a
 // *Wait; from says where the attempt came from.
-func (d *Service) Login(ctx context.Context, name string, secret flex.Secret, from string) (Issued, error) {
+func (d *Service) Login(
+	ctx context.Context,
+	name string,
+	secret flex.Secret,
+	from string,
+) (Issued, error) {
 	return d.LoginWithin(ctx, name, secret, from, nil)
 }
 
 // ErrScope is the failure of who asks for a role that their credential has not.
-var ErrScope = flex.Fail(flex.Invalid, "the credential has not all of these roles")
+var ErrScope = flex.Fail(
+	flex.Invalid,
+	"the credential has not all of these roles",
+)
 
 // LoginWithin is Login, for a token with these of the credential's roles; none are all. A role that
 // the credential has not is ErrScope.
-func (d *Service) LoginWithin(ctx context.Context, name string, secret flex.Secret, from string, roles []flex.Role) (Issued, error) {
+func (d *Service) LoginWithin(
+	ctx context.Context,
+	name string,
+	secret flex.Secret,
+	from string,
+	roles []flex.Role,
+) (Issued, error) {
 	if len(name) > MaxUsername {
 		return Issued{}, errLogin // nobody has such a name
 	}
@@ -47,7 +61,8 @@ func (d *Service) LoginWithin(ctx context.Context, name string, secret flex.Secr
 	}
 
 	kept := takenHashes(c, now)
-	if err := d.judgeCredential(ctx, secret, kept, from, now, undo); err != nil {
+	err = d.judgeCredential(ctx, secret, kept, from, now, undo)
+	if err != nil {
 		return Issued{}, err
 	}
 
@@ -62,8 +77,19 @@ func (d *Service) LoginWithin(ctx context.Context, name string, secret flex.Secr
 
 // principalOf is whom a token of the credential's speaks for, with these roles alone unless there
 // are none.
-func principalOf(c store.Credential, from string, roles []flex.Role) (Principal, error) {
-	p := Principal{Org: c.Org, Username: c.Username, Roles: c.Roles, AllowFrom: c.AllowFrom, OrgFrom: c.OrgFrom}
+func principalOf(
+	c store.Credential,
+	from string,
+	roles []flex.Role,
+) (Principal, error) {
+	p := Principal{
+		Org:       c.Org,
+		Username:  c.Username,
+		Roles:     c.Roles,
+		AllowFrom: c.AllowFrom,
+		OrgFrom:   c.OrgFrom,
+	}
+
 	if err := p.Admit(from); err != nil {
 		return p, err
 	}
@@ -99,7 +125,14 @@ func takenHashes(c store.Credential, now time.Time) [][]byte {
 
 // judgeCredential fails with errLogin if the secret is none of those that are kept. Where none
 // is, the same work is done for nothing.
-func (d *Service) judgeCredential(ctx context.Context, secret flex.Secret, kept [][]byte, from string, now time.Time, undo func()) error {
+func (d *Service) judgeCredential(
+	ctx context.Context,
+	secret flex.Secret,
+	kept [][]byte,
+	from string,
+	now time.Time,
+	undo func(),
+) error {
 	for _, hash := range kept {
 		if d.verified.has(secret, hash, now, TokenLife) {
 			return nil
@@ -127,7 +160,12 @@ func (d *Service) judgeCredential(ctx context.Context, secret flex.Secret, kept 
 }
 
 // issueTo gives a token to a credential, which it outlives in no case.
-func (d *Service) issueTo(ctx context.Context, c store.Credential, p Principal, now time.Time) (t Issued, err error) {
+func (d *Service) issueTo(
+	ctx context.Context,
+	c store.Credential,
+	p Principal,
+	now time.Time,
+) (t Issued, err error) {
 	life := TokenLife
 	if !c.ExpiresAt.IsZero() {
 		life = min(life, c.ExpiresAt.Sub(now))
@@ -143,12 +181,19 @@ func (d *Service) issueTo(ctx context.Context, c store.Credential, p Principal, 
 		t, err = issue(ctx, all, p, life)
 		return err
 	})
+
 	return t, err
 }
 
 // judge fails with errLogin if the secret is not the one that is kept. A guess that could not
 // be judged is taken back with undo. One that is too long to be anybody's is counted.
-func (t *turns) judge(ctx context.Context, secret flex.Secret, kept []byte, from string, undo func()) error {
+func (t *turns) judge(
+	ctx context.Context,
+	secret flex.Secret,
+	kept []byte,
+	from string,
+	undo func(),
+) error {
 	if len(secret) > MaxSecret {
 		return errLogin
 	}
@@ -175,9 +220,17 @@ const (
 // AddOrg makes an organisation with one credential that has every role. Without a password
 // one is made; it is returned here and never again. A name or a username that is taken is a
 // Conflict.
-func (d *Service) AddOrg(ctx context.Context, name, username string, password flex.Secret) (o flex.Org, _ flex.Secret, err error) {
+func (d *Service) AddOrg(
+	ctx context.Context,
+	name, username string,
+	password flex.Secret,
+) (o flex.Org, _ flex.Secret, err error) {
 	if name == "" || len(name) > MaxUsername {
-		return o, "", flex.Fail(flex.Malformed, "an organisation's name has 1 to %d bytes", MaxUsername)
+		return o, "", flex.Fail(
+			flex.Malformed,
+			"an organisation's name has 1 to %d bytes",
+			MaxUsername,
+		)
 	}
 
 	kept, password, err := keep(username, password)
@@ -190,14 +243,27 @@ func (d *Service) AddOrg(ctx context.Context, name, username string, password fl
 		if err != nil {
 			return err
 		}
-		return all.AddCredential(ctx, store.Credential{Username: username, Org: o.ID, SecretHash: kept, Roles: flex.Roles})
+		return all.AddCredential(ctx, store.Credential{
+			Username:   username,
+			Org:        o.ID,
+			SecretHash: kept,
+			Roles:      flex.Roles,
+		})
 	})
+
 	return o, password, err
 }
 
 // AddCredential gives an organisation a further credential, with the roles alone, within the
 // limits. The name of a revoked one of the organisation may be used again.
-func (d *Service) AddCredential(ctx context.Context, org flex.OrgID, username string, password flex.Secret, roles []flex.Role, limits store.CredentialLimits) (flex.Secret, error) {
+func (d *Service) AddCredential(
+	ctx context.Context,
+	org flex.OrgID,
+	username string,
+	password flex.Secret,
+	roles []flex.Role,
+	limits store.CredentialLimits,
+) (flex.Secret, error) {
 	if err := d.checkLimits(limits); err != nil {
 		return "", err
 	}
@@ -208,7 +274,13 @@ func (d *Service) AddCredential(ctx context.Context, org flex.OrgID, username st
 	}
 
 	return password, d.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.AddCredential(ctx, store.Credential{Username: username, Org: org, SecretHash: kept, Roles: roles, CredentialLimits: limits})
+		return all.AddCredential(ctx, store.Credential{
+			Username:         username,
+			Org:              org,
+			SecretHash:       kept,
+			Roles:            roles,
+			CredentialLimits: limits,
+		})
 	})
 }
 
@@ -218,12 +290,17 @@ func (d *Service) Revoke(ctx context.Context, username string) error {
 	err := d.DB.WriteAll(ctx, func(all *store.All) error {
 		ended, err := all.RevokeCredential(ctx, username)
 		if err == nil && !ended {
-			return flex.Fail(flex.NotFound, "no credential is named %q", username)
+			return flex.Fail(
+				flex.NotFound,
+				"no credential is named %q",
+				username,
+			)
 		}
 		return err
 	})
 
 	d.tokens.clear()
+
 	return err
 }
 
@@ -231,7 +308,12 @@ func (d *Service) Revoke(ctx context.Context, username string) error {
 // what is to be stored.
 func keep(username string, password flex.Secret) ([]byte, flex.Secret, error) {
 	if len(username) < MinUsername || len(username) > MaxUsername {
-		return nil, "", flex.Fail(flex.Malformed, "a username has %d to %d bytes", MinUsername, MaxUsername)
+		return nil, "", flex.Fail(
+			flex.Malformed,
+			"a username has %d to %d bytes",
+			MinUsername,
+			MaxUsername,
+		)
 	}
 
 	if password == "" {
@@ -240,7 +322,12 @@ func keep(username string, password flex.Secret) ([]byte, flex.Secret, error) {
 	}
 
 	if len(password) < MinSecret || len(password) > MaxSecret {
-		return nil, "", flex.Fail(flex.Malformed, "a password has %d to %d bytes; leave it out to have a strong one made", MinSecret, MaxSecret)
+		return nil, "", flex.Fail(
+			flex.Malformed,
+			"a password has %d to %d bytes; leave it out to have a strong one made",
+			MinSecret,
+			MaxSecret,
+		)
 	}
 
 	return hashChosen(password), password, nil

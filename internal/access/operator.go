@@ -29,7 +29,8 @@ type Operator struct {
 	TwoStep     bool         // whether their logins ask for a code, too
 	SomeOrgs    bool         // whether they are of some organisations alone
 	Orgs        []flex.OrgID // of which, then; it may be none
-	SSO         bool         // whether they sign in at the identity provider, which asks for what it asks for
+	// whether they sign in at the identity provider, which asks for what it asks for
+	SSO bool
 }
 
 // May reports whether the operator's role has the permission.
@@ -38,7 +39,12 @@ func (o Operator) May(p Permission) bool { return o.Role.May(p) }
 // AddOperator gives a person their way into the console, with the role. Without a password one
 // is made; it is returned here and never again. A name that is taken is a Conflict, an unknown
 // role Malformed.
-func (d *Service) AddOperator(ctx context.Context, name string, password flex.Secret, role OperatorRole) (flex.Secret, error) {
+func (d *Service) AddOperator(
+	ctx context.Context,
+	name string,
+	password flex.Secret,
+	role OperatorRole,
+) (flex.Secret, error) {
 	role, err := parseOperatorRole(role)
 	if err != nil {
 		return "", err
@@ -50,13 +56,21 @@ func (d *Service) AddOperator(ctx context.Context, name string, password flex.Se
 	}
 
 	return password, d.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.AddOperator(ctx, &store.Operator{Name: name, SecretHash: kept, Role: string(role)})
+		return all.AddOperator(ctx, &store.Operator{
+			Name:       name,
+			SecretHash: kept,
+			Role:       string(role),
+		})
 	})
 }
 
 // SetOperatorPassword replaces an operator's password, as AddOperator sets it, and ends
 // their sessions.
-func (d *Service) SetOperatorPassword(ctx context.Context, name string, password flex.Secret) (flex.Secret, error) {
+func (d *Service) SetOperatorPassword(
+	ctx context.Context,
+	name string,
+	password flex.Secret,
+) (flex.Secret, error) {
 	kept, password, err := keepOperator(name, password)
 	if err != nil {
 		return "", err
@@ -84,23 +98,37 @@ func (d *Service) RemoveOperator(ctx context.Context, name string) error {
 }
 
 // keepOperator is keep with the longer password that a person needs.
-func keepOperator(name string, password flex.Secret) ([]byte, flex.Secret, error) {
+func keepOperator(
+	name string,
+	password flex.Secret,
+) ([]byte, flex.Secret, error) {
 	if password != "" && len(password) < MinOperatorSecret {
-		return nil, "", flex.Fail(flex.Malformed, "an operator's password has at least %d bytes, better 15; leave it out to have a strong one made", MinOperatorSecret)
+		return nil, "", flex.Fail(
+			flex.Malformed,
+			"an operator's password has at least %d bytes, better 15; leave it out to have a strong one made",
+			MinOperatorSecret,
+		)
 	}
+
 	return keep(name, password)
 }
 
 // OperatorLogin is what an operator's browser keeps after the password.
 type OperatorLogin struct {
 	Issued
-	AwaitsCode bool // the token opens nothing until LoginOperatorCode has taken a code
+	// the token opens nothing until LoginOperatorCode has taken a code
+	AwaitsCode bool
 }
 
 // LoginOperator opens a session for an operator, or its first step where a code is asked for,
 // too. An unknown name and a wrong password are the same failure after the same work. After too
 // many failures the failure is a *Wait; from says where the attempt came from.
-func (d *Service) LoginOperator(ctx context.Context, name string, password flex.Secret, from string) (OperatorLogin, error) {
+func (d *Service) LoginOperator(
+	ctx context.Context,
+	name string,
+	password flex.Secret,
+	from string,
+) (OperatorLogin, error) {
 	if d.PasswordsShut {
 		return OperatorLogin{}, errPasswordsShut
 	}
@@ -116,7 +144,10 @@ func (d *Service) LoginOperator(ctx context.Context, name string, password flex.
 		return err
 	})
 	if err != nil {
-		return OperatorLogin{}, fmt.Errorf("look up an operator's second step: %w", err)
+		return OperatorLogin{}, fmt.Errorf(
+			"look up an operator's second step: %w",
+			err,
+		)
 	}
 
 	if twoStep != nil && !twoStep.ConfirmedAt.IsZero() {
@@ -124,18 +155,33 @@ func (d *Service) LoginOperator(ctx context.Context, name string, password flex.
 	}
 
 	issued, err := d.openSession(ctx, o.ID, name, from)
+
 	return OperatorLogin{Issued: issued}, err
 }
 
 // openSession writes the login down and opens the session.
-func (d *Service) openSession(ctx context.Context, id flex.OperatorID, name, from string) (Issued, error) {
+func (d *Service) openSession(
+	ctx context.Context,
+	id flex.OperatorID,
+	name, from string,
+) (Issued, error) {
 	token := newSessionToken()
 	expires := d.DB.Now().Add(OperatorSessionLife)
-	err := d.Act(ctx, store.Act{Who: name, Source: from, Act: "log in"}, func() error {
+	err := d.Act(ctx, store.Act{
+		Who:    name,
+		Source: from,
+		Act:    "log in",
+	}, func() error {
 		return d.DB.WriteAll(ctx, func(all *store.All) error {
-			return all.AddOperatorSession(ctx, store.OperatorSession{Hash: SessionHash(token), Operator: id, Source: from, ExpiresAt: expires})
+			return all.AddOperatorSession(ctx, store.OperatorSession{
+				Hash:      SessionHash(token),
+				Operator:  id,
+				Source:    from,
+				ExpiresAt: expires,
+			})
 		})
 	})
+
 	return Issued{token, expires}, err
 }
 
@@ -146,11 +192,18 @@ func newSessionToken() flex.Secret {
 }
 
 // SessionHash is what the store keeps of a session's token.
-func SessionHash(token flex.Secret) [32]byte { return sha256.Sum256([]byte(token)) }
+func SessionHash(token flex.Secret) [32]byte {
+	return sha256.Sum256([]byte(token))
+}
 
 // checkOperator returns the operator of the name if the password is theirs, and is errLogin or
 // a *Wait otherwise. A failure is written to the audit log.
-func (d *Service) checkOperator(ctx context.Context, name string, password flex.Secret, from string) (store.Operator, error) {
+func (d *Service) checkOperator(
+	ctx context.Context,
+	name string,
+	password flex.Secret,
+	from string,
+) (store.Operator, error) {
 	if len(name) > MaxUsername || len(password) > MaxSecret {
 		return store.Operator{}, d.refuseLong(from)
 	}
@@ -175,8 +228,15 @@ func (d *Service) checkOperator(ctx context.Context, name string, password flex.
 			who = name
 		}
 
-		attempt := store.Act{Who: who, Source: from, Act: "log in"}
-		return store.Operator{}, d.Act(ctx, attempt, func() error { return errLogin })
+		attempt := store.Act{
+			Who:    who,
+			Source: from,
+			Act:    "log in",
+		}
+
+		return store.Operator{}, d.Act(ctx, attempt, func() error {
+			return errLogin
+		})
 	}
 
 	if err != nil {
@@ -184,12 +244,16 @@ func (d *Service) checkOperator(ctx context.Context, name string, password flex.
 	}
 
 	undo()
+
 	return o, nil
 }
 
 // operatorNamed looks up an operator by name. One who is not known, or was removed, has no hash of a
 // password.
-func (d *Service) operatorNamed(ctx context.Context, name string) (o store.Operator, known bool, err error) {
+func (d *Service) operatorNamed(
+	ctx context.Context,
+	name string,
+) (o store.Operator, known bool, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		o, err = all.OperatorNamed(ctx, name)
 		return err
@@ -213,15 +277,23 @@ const UnknownOperator = "(unknown)"
 // refuseLong refuses a name or a password that can be nobody's, and counts it against the
 // address.
 func (d *Service) refuseLong(from string) error {
-	if _, err := d.brake.attempt("operator\x00", from, d.DB.Now()); err != nil {
+	_, err := d.brake.attempt("operator\x00", from, d.DB.Now())
+	if err != nil {
 		return err
 	}
+
 	return errLogin
 }
 
 // judgeOperator is judge in the operators' own line. Whoever was let in within a session's life
 // needs no turn, so that guessers keep nobody out.
-func (d *Service) judgeOperator(ctx context.Context, password flex.Secret, kept []byte, from string, undo func()) error {
+func (d *Service) judgeOperator(
+	ctx context.Context,
+	password flex.Secret,
+	kept []byte,
+	from string,
+	undo func(),
+) error {
 	now := d.DB.Now()
 	if kept != nil && d.verified.has(password, kept, now, OperatorSessionLife) {
 		return nil
@@ -240,7 +312,10 @@ var errSession = flex.Fail(flex.Unauthorized, "log in first")
 
 // IdentifyOperator returns the operator that a session's token speaks for. It asks the store
 // each time, so that a session that was ended anywhere is over everywhere.
-func (d *Service) IdentifyOperator(ctx context.Context, token flex.Secret) (Operator, error) {
+func (d *Service) IdentifyOperator(
+	ctx context.Context,
+	token flex.Secret,
+) (Operator, error) {
 	if token == "" || len(token) > MaxSecret {
 		return Operator{}, errSession
 	}
@@ -269,12 +344,24 @@ func (d *Service) IdentifyOperator(ctx context.Context, token flex.Secret) (Oper
 	}
 
 	d.noteUse(ctx, s)
+
 	return who, nil
 }
 
 // operatorOf reads whose session it is.
-func operatorOf(ctx context.Context, all *store.All, s store.OperatorSession) (Operator, error) {
-	o := Operator{ID: s.Operator, Name: s.Name, Role: OperatorRole(s.Role), ConfirmedAt: s.ConfirmedAt, SSO: s.Issuer != ""}
+func operatorOf(
+	ctx context.Context,
+	all *store.All,
+	s store.OperatorSession,
+) (Operator, error) {
+	o := Operator{
+		ID:          s.Operator,
+		Name:        s.Name,
+		Role:        OperatorRole(s.Role),
+		ConfirmedAt: s.ConfirmedAt,
+		SSO:         s.Issuer != "",
+	}
+
 	twoStep, err := all.TwoStepOf(ctx, s.Operator)
 	if err != nil {
 		return o, err
@@ -282,6 +369,7 @@ func operatorOf(ctx context.Context, all *store.All, s store.OperatorSession) (O
 
 	o.TwoStep = twoStep != nil && !twoStep.ConfirmedAt.IsZero()
 	o.Orgs, o.SomeOrgs, err = all.OrgsOfOperator(ctx, s.Operator)
+
 	return o, err
 }
 
@@ -295,7 +383,9 @@ func (d *Service) noteUse(ctx context.Context, s store.OperatorSession) {
 		return
 	}
 
-	_ = d.DB.WriteAll(ctx, func(all *store.All) error { return all.UseOperatorSession(ctx, s.Hash) })
+	_ = d.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.UseOperatorSession(ctx, s.Hash)
+	})
 }
 
 // LogoutOperator ends the session of the token.
@@ -312,8 +402,14 @@ func (d *Service) Act(ctx context.Context, a store.Act, do func() error) error {
 }
 
 // ActWithDetail is Act for what can say only afterwards what it did, in words.
-func (d *Service) ActWithDetail(ctx context.Context, a store.Act, do func() (detail string, err error)) error {
-	err := d.DB.WriteAll(ctx, func(all *store.All) error { return all.BeginAct(ctx, &a) })
+func (d *Service) ActWithDetail(
+	ctx context.Context,
+	a store.Act,
+	do func() (detail string, err error),
+) error {
+	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.BeginAct(ctx, &a)
+	})
 	if err != nil {
 		return fmt.Errorf("write the audit log: %w", err)
 	}
@@ -321,12 +417,20 @@ func (d *Service) ActWithDetail(ctx context.Context, a store.Act, do func() (det
 	detail, err := do()
 	outcome := store.Done
 
-	if shown, ok := errors.AsType[*flex.Error](err); ok && shown.Kind != flex.Internal {
+	shown, ok := errors.AsType[*flex.Error](err)
+	if ok && shown.Kind != flex.Internal {
 		outcome = shown.Error()
 	} else if err != nil {
 		outcome = "failed"
 	}
 
-	late := context.WithoutCancel(ctx) // what was done is written down though nobody waits
-	return errors.Join(err, d.DB.WriteAll(late, func(all *store.All) error { return all.EndAct(late, a.ID, outcome, detail) }))
+	// what was done is written down though nobody waits
+	late := context.WithoutCancel(ctx)
+
+	return errors.Join(
+		err,
+		d.DB.WriteAll(late, func(all *store.All) error {
+			return all.EndAct(late, a.ID, outcome, detail)
+		}),
+	)
 }

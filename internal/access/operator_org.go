@@ -20,9 +20,17 @@ type OperatorOrgs struct {
 // SetOperatorOrgs says whose operator somebody is, from their next request on: they see and do
 // what is these organisations' alone, and nothing that concerns all. A name that is nobody's is
 // NotFound, both Every and names Malformed.
-func (d *Service) SetOperatorOrgs(ctx context.Context, name string, to OperatorOrgs) error {
+func (d *Service) SetOperatorOrgs(
+	ctx context.Context,
+	name string,
+	to OperatorOrgs,
+) error {
 	if to.Every && len(to.Names) > 0 || len(to.Names) > OperatorOrgsMax {
-		return flex.Fail(flex.Malformed, "give all organisations or the names of some, %d at most", OperatorOrgsMax)
+		return flex.Fail(
+			flex.Malformed,
+			"give all organisations or the names of some, %d at most",
+			OperatorOrgsMax,
+		)
 	}
 
 	return d.DB.WriteAll(ctx, func(all *store.All) error {
@@ -32,7 +40,11 @@ func (d *Service) SetOperatorOrgs(ctx context.Context, name string, to OperatorO
 		}
 
 		if o.Issuer != "" {
-			return flex.Fail(flex.Conflict, "%s is of the organisations that their groups give at the identity provider: change it there", name)
+			return flex.Fail(
+				flex.Conflict,
+				"%s is of the organisations that their groups give at the identity provider: change it there",
+				name,
+			)
 		}
 
 		orgs, err := orgsNamed(ctx, all, to.Names)
@@ -45,7 +57,11 @@ func (d *Service) SetOperatorOrgs(ctx context.Context, name string, to OperatorO
 }
 
 // orgsNamed looks organisations up by their names.
-func orgsNamed(ctx context.Context, all *store.All, names []string) (orgs []flex.OrgID, err error) {
+func orgsNamed(
+	ctx context.Context,
+	all *store.All,
+	names []string,
+) (orgs []flex.OrgID, err error) {
 	for _, name := range names {
 		o, err := all.OrgNamed(ctx, name)
 		if err != nil {
@@ -68,4 +84,6 @@ func (o Operator) Within(ctx context.Context) context.Context {
 }
 
 // Reaches reports whether the operator is one of the organisation's.
-func (o Operator) Reaches(org flex.OrgID) bool { return !o.SomeOrgs || slices.Contains(o.Orgs, org) }
+func (o Operator) Reaches(org flex.OrgID) bool {
+	return !o.SomeOrgs || slices.Contains(o.Orgs, org)
+}

@@ -15,14 +15,17 @@ type OperatorRole string
 
 // The roles of operators. Each may see everything that the console shows.
 const (
-	Viewer  OperatorRole = "viewer"   // changes nothing
-	OnDuty  OperatorRole = "operator" // runs the fleet: halts, caps, pushes, readings
-	Finance OperatorRole = "finance"  // settles and pays
-	Admin   OperatorRole = "admin"    // everything, and who else may do what
+	Viewer OperatorRole = "viewer" // changes nothing
+	// runs the fleet: halts, caps, pushes, readings
+	OnDuty  OperatorRole = "operator"
+	Finance OperatorRole = "finance" // settles and pays
+	Admin   OperatorRole = "admin"   // everything, and who else may do what
 )
 
 // OperatorRoles are all roles, the weakest first.
-func OperatorRoles() []OperatorRole { return []OperatorRole{Viewer, OnDuty, Finance, Admin} }
+func OperatorRoles() []OperatorRole {
+	return []OperatorRole{Viewer, OnDuty, Finance, Admin}
+}
 
 // Permission is what an act of the console asks of an operator's role.
 type Permission string
@@ -50,7 +53,9 @@ func (r OperatorRole) Permissions() []Permission {
 }
 
 // May reports whether the role has the permission.
-func (r OperatorRole) May(p Permission) bool { return slices.Contains(r.Permissions(), p) }
+func (r OperatorRole) May(p Permission) bool {
+	return slices.Contains(r.Permissions(), p)
+}
 
 // parseOperatorRole returns the role of that name. An unknown one is Malformed.
 func parseOperatorRole(name OperatorRole) (OperatorRole, error) {
@@ -63,12 +68,21 @@ func parseOperatorRole(name OperatorRole) (OperatorRole, error) {
 		names = append(names, string(r))
 	}
 
-	return "", flex.Fail(flex.Malformed, "%q is no role of an operator: give one of %s", string(name), strings.Join(names, ", "))
+	return "", flex.Fail(
+		flex.Malformed,
+		"%q is no role of an operator: give one of %s",
+		string(name),
+		strings.Join(names, ", "),
+	)
 }
 
 // SetOperatorRole changes what an operator may do, from their next request on. A name that is
 // nobody's is NotFound, a removed operator's a Conflict.
-func (d *Service) SetOperatorRole(ctx context.Context, name string, role OperatorRole) error {
+func (d *Service) SetOperatorRole(
+	ctx context.Context,
+	name string,
+	role OperatorRole,
+) error {
 	role, err := parseOperatorRole(role)
 	if err != nil {
 		return err
@@ -81,11 +95,19 @@ func (d *Service) SetOperatorRole(ctx context.Context, name string, role Operato
 		}
 
 		if !o.RemovedAt.IsZero() {
-			return flex.Fail(flex.Conflict, "%s was removed: give them a new password first", name)
+			return flex.Fail(
+				flex.Conflict,
+				"%s was removed: give them a new password first",
+				name,
+			)
 		}
 
 		if o.Issuer != "" {
-			return flex.Fail(flex.Conflict, "%s has the role that their groups give at the identity provider: change it there", name)
+			return flex.Fail(
+				flex.Conflict,
+				"%s has the role that their groups give at the identity provider: change it there",
+				name,
+			)
 		}
 
 		return all.SetOperatorRole(ctx, o.ID, string(role))
@@ -97,17 +119,24 @@ func (d *Service) SetOperatorRole(ctx context.Context, name string, role Operato
 const ConfirmedFor = 15 * time.Minute
 
 // Confirmed reports whether the operator showed who they are a short while ago.
-func (o Operator) Confirmed(now time.Time) bool { return now.Sub(o.ConfirmedAt) < ConfirmedFor }
+func (o Operator) Confirmed(now time.Time) bool {
+	return now.Sub(o.ConfirmedAt) < ConfirmedFor
+}
 
 // ConfirmOperator has an operator who is logged in show again who they are. A wrong password is
 // Unauthorized and counts as a failed login; after too many the failure is a *Wait.
-func (d *Service) ConfirmOperator(ctx context.Context, token, password flex.Secret, from string) error {
+func (d *Service) ConfirmOperator(
+	ctx context.Context,
+	token, password flex.Secret,
+	from string,
+) error {
 	who, err := d.IdentifyOperator(ctx, token)
 	if err != nil {
 		return err
 	}
 
-	if _, err := d.checkOperator(ctx, who.Name, password, from); err != nil {
+	_, err = d.checkOperator(ctx, who.Name, password, from)
+	if err != nil {
 		return err
 	}
 
@@ -122,6 +151,7 @@ func (d *Service) OperatorSessions(ctx context.Context) (sessions []store.Operat
 		sessions, err = all.OperatorSessions(ctx)
 		return err
 	})
+
 	return sessions, err
 }
 

@@ -104,14 +104,32 @@ func (d *Service) RecentRequests(org flex.OrgID) []LoggedRequest {
 	}
 
 	slices.Reverse(list)
+
 	return list
 }
 
 // shown are the names whose texts say nothing of a person.
 var shown = map[string]bool{
-	"event_type": true, "charging_mode": true, "type": true, "proposition": true, "tariff_type": true, "timezone": true, "status": true,
-	"off_peak_times": true, "ready_by": true, "ready_by_local_time": true, "end_at": true, "label": true, "start_timestamp": true,
-	"end_timestamp": true, "timestamp": true, "model": true, "advance": true, "now": true, "asset_id": true, "site_id": true,
+	"event_type":          true,
+	"charging_mode":       true,
+	"type":                true,
+	"proposition":         true,
+	"tariff_type":         true,
+	"timezone":            true,
+	"status":              true,
+	"off_peak_times":      true,
+	"ready_by":            true,
+	"ready_by_local_time": true,
+	"end_at":              true,
+	"label":               true,
+	"start_timestamp":     true,
+	"end_timestamp":       true,
+	"timestamp":           true,
+	"model":               true,
+	"advance":             true,
+	"now":                 true,
+	"asset_id":            true,
+	"site_id":             true,
 }
 
 // Redact returns a JSON body with its texts hidden, but for those that say nothing of a

@@ -43,6 +43,7 @@ func makeSecret() (flex.Secret, []byte) {
 	crand.Read(random[:])
 	s := base64.RawURLEncoding.EncodeToString(random[:])
 	sum := sha256.Sum256([]byte(s))
+
 	return flex.Secret(s), append([]byte(madeMark), sum[:]...)
 }
 
@@ -60,7 +61,12 @@ func argon(s flex.Secret, salt []byte) []byte {
 // verify reports whether the secret is the one that is kept. A wrong one costs the same work
 // whether it is wrong for a made secret, for a chosen one or for no one at all (kept is nil).
 // An error says that it was not judged.
-func (t *turns) verify(ctx context.Context, s flex.Secret, kept []byte, from string) (bool, error) {
+func (t *turns) verify(
+	ctx context.Context,
+	s flex.Secret,
+	kept []byte,
+	from string,
+) (bool, error) {
 	if sum, made := bytes.CutPrefix(kept, []byte(madeMark)); made {
 		given := sha256.Sum256([]byte(s))
 		if subtle.ConstantTimeCompare(given[:], sum) == 1 {
@@ -75,7 +81,9 @@ func (t *turns) verify(ctx context.Context, s flex.Secret, kept []byte, from str
 	}
 
 	given, err := t.stretch(ctx, s, rest[:saltBytes], from)
-	return err == nil && subtle.ConstantTimeCompare(given, rest[saltBytes:]) == 1, err
+
+	return err == nil &&
+		subtle.ConstantTimeCompare(given, rest[saltBytes:]) == 1, err
 }
 
 // verifiedCache remembers for a while which secrets were right, by a hash under a key
@@ -94,7 +102,8 @@ func (c *verifiedCache) mark(s flex.Secret, kept []byte) (m [32]byte) {
 	}
 
 	h := hmac.New(sha256.New, c.key[:])
-	h.Write(kept) // of one length for each kind, so that the parts cannot run together
+	// of one length for each kind, so that the parts cannot run together
+	h.Write(kept)
 	h.Write([]byte(s))
 	h.Sum(m[:0])
 
@@ -102,7 +111,12 @@ func (c *verifiedCache) mark(s flex.Secret, kept []byte) (m [32]byte) {
 }
 
 // has reports whether the secret was right within the life before now.
-func (c *verifiedCache) has(s flex.Secret, kept []byte, now time.Time, life time.Duration) bool {
+func (c *verifiedCache) has(
+	s flex.Secret,
+	kept []byte,
+	now time.Time,
+	life time.Duration,
+) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at, ok := c.held[c.mark(s, kept)]

@@ -14,8 +14,9 @@ import (
 // SingleSignOn is how operators come in by an identity provider.
 type SingleSignOn struct {
 	Provider *signin.Provider
-	Label    string           // what the login page calls the provider
-	Grants   map[string]Grant // by the provider's groups; who is in none of these stays out
+	Label    string // what the login page calls the provider
+	// by the provider's groups; who is in none of these stays out
+	Grants map[string]Grant
 }
 
 // Grant is what a group of an identity provider's gives.
@@ -42,6 +43,7 @@ func (s *SingleSignOn) of(groups []string) (g granted) {
 			}
 		}
 	}
+
 	return g
 }
 
@@ -62,12 +64,20 @@ const localName = "command line"
 // checkPerson refuses who cannot be told from others in the audit log.
 func checkPerson(p signin.Person) error {
 	if p.Subject == "" || len(p.Subject) > MaxSubject {
-		return flex.Fail(flex.Forbidden, "the identity provider gave no name of its own for you (sub) of 1 to %d bytes", MaxSubject)
+		return flex.Fail(
+			flex.Forbidden,
+			"the identity provider gave no name of its own for you (sub) of 1 to %d bytes",
+			MaxSubject,
+		)
 	}
 
 	name := strings.TrimSpace(p.Name)
 	if name == "" || name != p.Name || len(name) > MaxUsername {
-		return flex.Fail(flex.Forbidden, "the identity provider gave no name for you of 1 to %d bytes: --sso-name-claim says which claim has it", MaxUsername)
+		return flex.Fail(
+			flex.Forbidden,
+			"the identity provider gave no name for you of 1 to %d bytes: --sso-name-claim says which claim has it",
+			MaxUsername,
+		)
 	}
 
 	if name == UnknownOperator || strings.HasPrefix(name, localName) {
@@ -84,9 +94,17 @@ const MaxSubject = 255
 // of. Their groups give the role, at each sign-in anew; who has none is Forbidden, and so is who
 // was removed. An answer that is not right, or was taken before, is Unauthorized. Who is new here
 // becomes an operator. All of it is in the audit log.
-func (d *Service) SignInOperator(ctx context.Context, a signin.Attempt, answer signin.Answer, from string) (Issued, error) {
+func (d *Service) SignInOperator(
+	ctx context.Context,
+	a signin.Attempt,
+	answer signin.Answer,
+	from string,
+) (Issued, error) {
 	if d.SSO == nil {
-		return Issued{}, flex.Fail(flex.NotFound, "operators come in by a password here")
+		return Issued{}, flex.Fail(
+			flex.NotFound,
+			"operators come in by a password here",
+		)
 	}
 
 	person, err := d.person(ctx, a, answer, from)
@@ -97,23 +115,46 @@ func (d *Service) SignInOperator(ctx context.Context, a signin.Attempt, answer s
 	token := newSessionToken()
 	expires := d.DB.Now().Add(OperatorSessionLife)
 
-	err = d.ActWithDetail(ctx, store.Act{Who: person.Name, Source: from, Act: "log in"}, func() (detail string, err error) {
-		session := store.OperatorSession{Hash: SessionHash(token), Source: from, ExpiresAt: expires, ConfirmedAt: confirmedAt(person, d.DB.Now())}
-		given := d.SSO.of(person.Groups)
+	err = d.ActWithDetail(
+		ctx,
+		store.Act{
+			Who:    person.Name,
+			Source: from,
+			Act:    "log in",
+		},
+		func() (detail string, err error) {
+			session := store.OperatorSession{
+				Hash:        SessionHash(token),
+				Source:      from,
+				ExpiresAt:   expires,
+				ConfirmedAt: confirmedAt(person, d.DB.Now()),
+			}
 
-		err = d.DB.WriteAll(ctx, func(all *store.All) error { return d.signIn(ctx, all, person, given, session) })
-		if err == nil && given.role == "" {
-			err = errNoGroup
-		}
+			given := d.SSO.of(person.Groups)
 
-		return given.text(), err
-	})
+			err = d.DB.WriteAll(ctx, func(all *store.All) error {
+				return d.signIn(ctx, all, person, given, session)
+			})
+
+			if err == nil && given.role == "" {
+				err = errNoGroup
+			}
+
+			return given.text(), err
+		},
+	)
+
 	return Issued{token, expires}, err
 }
 
 // person is who the answer to the attempt speaks of. A failure is in the audit log, and slows
 // down whoever tries again.
-func (d *Service) person(ctx context.Context, a signin.Attempt, answer signin.Answer, from string) (signin.Person, error) {
+func (d *Service) person(
+	ctx context.Context,
+	a signin.Attempt,
+	answer signin.Answer,
+	from string,
+) (signin.Person, error) {
 	undo, err := d.brake.attempt("sign in\x00", from, d.DB.Now())
 	if err != nil {
 		return signin.Person{}, err
@@ -125,10 +166,21 @@ func (d *Service) person(ctx context.Context, a signin.Attempt, answer signin.An
 	}
 
 	if err != nil {
-		return person, d.Act(ctx, store.Act{Who: UnknownOperator, Source: from, Act: "log in"}, func() error { return err })
+		return person, d.Act(
+			ctx,
+			store.Act{
+				Who:    UnknownOperator,
+				Source: from,
+				Act:    "log in",
+			},
+			func() error {
+				return err
+			},
+		)
 	}
 
 	undo()
+
 	return person, nil
 }
 
@@ -147,13 +199,22 @@ func confirmedAt(p signin.Person, now time.Time) time.Time {
 
 // signIn takes the answer once, and writes down who the person is, what they may do, and their
 // session. Who has no role any more gets none, and loses the sessions that they have.
-func (d *Service) signIn(ctx context.Context, all *store.All, p signin.Person, given granted, session store.OperatorSession) error {
+func (d *Service) signIn(
+	ctx context.Context,
+	all *store.All,
+	p signin.Person,
+	given granted,
+	session store.OperatorSession,
+) error {
 	taken, err := all.TakeSignIn(ctx, p.Nonce, p.ExpiresAt)
 	if err != nil {
 		return err
 	}
 	if !taken {
-		return flex.Fail(flex.Unauthorized, "this sign-in was taken before: begin again")
+		return flex.Fail(
+			flex.Unauthorized,
+			"this sign-in was taken before: begin again",
+		)
 	}
 
 	o, err := all.OperatorOf(ctx, d.SSO.Provider.Issuer(), p.Subject)
@@ -163,7 +224,11 @@ func (d *Service) signIn(ctx context.Context, all *store.All, p signin.Person, g
 
 	switch {
 	case o != nil && !o.RemovedAt.IsZero():
-		return flex.Fail(flex.Forbidden, "%s was removed from the operators", o.Name)
+		return flex.Fail(
+			flex.Forbidden,
+			"%s was removed from the operators",
+			o.Name,
+		)
 	case given.role == "" && o != nil:
 		return all.EndOperatorSessions(ctx, o.ID)
 	case given.role == "":
@@ -182,7 +247,10 @@ func (d *Service) signIn(ctx context.Context, all *store.All, p signin.Person, g
 	return all.AddOperatorSession(ctx, session)
 }
 
-var errNoGroup = flex.Fail(flex.Forbidden, "none of your groups has a role here: an administrator of the identity provider can put you into one that has")
+var errNoGroup = flex.Fail(
+	flex.Forbidden,
+	"none of your groups has a role here: an administrator of the identity provider can put you into one that has",
+)
 
 // text says what is given and by which group, for the audit log.
 func (g *granted) text() string {
@@ -193,14 +261,22 @@ func (g *granted) text() string {
 }
 
 // keepOrgs says whose operator the person is. A name that is no organisation's lets nobody in.
-func (g *granted) keepOrgs(ctx context.Context, all *store.All, id flex.OperatorID) error {
+func (g *granted) keepOrgs(
+	ctx context.Context,
+	all *store.All,
+	id flex.OperatorID,
+) error {
 	if g.orgs.Every {
 		return all.SetOperatorOrgs(ctx, id, true, nil)
 	}
 
 	orgs, err := orgsNamed(ctx, all, g.orgs.Names)
 	if flex.KindOf(err) == flex.NotFound {
-		return flex.Fail(flex.Forbidden, "%v: --sso-role names one that is not there", err)
+		return flex.Fail(
+			flex.Forbidden,
+			"%v: --sso-role names one that is not there",
+			err,
+		)
 	}
 	if err != nil {
 		return err
@@ -210,9 +286,22 @@ func (g *granted) keepOrgs(ctx context.Context, all *store.All, id flex.Operator
 }
 
 // keepPerson makes the person an operator unless they are one, with the role.
-func (d *Service) keepPerson(ctx context.Context, all *store.All, o *store.Operator, p signin.Person, role OperatorRole) (flex.OperatorID, error) {
+func (d *Service) keepPerson(
+	ctx context.Context,
+	all *store.All,
+	o *store.Operator,
+	p signin.Person,
+	role OperatorRole,
+) (flex.OperatorID, error) {
 	if o == nil {
-		o = &store.Operator{Name: p.Name, SecretHash: []byte{}, Role: string(role), Issuer: d.SSO.Provider.Issuer(), Subject: p.Subject}
+		o = &store.Operator{
+			Name:       p.Name,
+			SecretHash: []byte{},
+			Role:       string(role),
+			Issuer:     d.SSO.Provider.Issuer(),
+			Subject:    p.Subject,
+		}
+
 		err := all.AddOperator(ctx, o)
 		return o.ID, nameTaken(err, p)
 	}
@@ -229,17 +318,30 @@ func nameTaken(err error, p signin.Person) error {
 	if flex.KindOf(err) != flex.Conflict {
 		return err
 	}
-	return flex.Fail(flex.Conflict, "an operator named %q exists already: if that is you, flexd operator tie %q %q has you sign in here", p.Name, p.Name, p.Subject)
+	return flex.Fail(
+		flex.Conflict,
+		"an operator named %q exists already: if that is you, flexd operator tie %q %q has you sign in here",
+		p.Name,
+		p.Name,
+		p.Subject,
+	)
 }
 
 // TieOperator has an operator with a password sign in at an identity provider from now on, as
 // the subject. Their password and sessions end. A subject that is another's is a Conflict.
-func (d *Service) TieOperator(ctx context.Context, name, issuer, subject string) error {
+func (d *Service) TieOperator(
+	ctx context.Context,
+	name, issuer, subject string,
+) error {
 	if err := signin.CheckIssuer(issuer); err != nil {
 		return err
 	}
 	if subject == "" || len(subject) > MaxSubject {
-		return flex.Fail(flex.Malformed, "a subject has 1 to %d bytes", MaxSubject)
+		return flex.Fail(
+			flex.Malformed,
+			"a subject has 1 to %d bytes",
+			MaxSubject,
+		)
 	}
 
 	return d.DB.WriteAll(ctx, func(all *store.All) error {
@@ -253,7 +355,11 @@ func (d *Service) TieOperator(ctx context.Context, name, issuer, subject string)
 			return err
 		}
 		if other != nil && other.ID != o.ID {
-			return flex.Fail(flex.Conflict, "that subject is %s already", other.Name)
+			return flex.Fail(
+				flex.Conflict,
+				"that subject is %s already",
+				other.Name,
+			)
 		}
 
 		return all.TieOperator(ctx, o.ID, issuer, subject)
@@ -268,4 +374,7 @@ func (d *Service) admits(issuer string) bool {
 	return d.SSO != nil && d.SSO.Provider.Issuer() == issuer
 }
 
-var errPasswordsShut = flex.Fail(flex.Forbidden, "passwords open nothing here: sign in at the identity provider. flexd serve without --operators-by-sso-alone lets them again")
+var errPasswordsShut = flex.Fail(
+	flex.Forbidden,
+	"passwords open nothing here: sign in at the identity provider. flexd serve without --operators-by-sso-alone lets them again",
+)

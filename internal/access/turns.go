@@ -25,7 +25,10 @@ var (
 	operatorTurns   = newTurns()
 )
 
-var errBusy = flex.Fail(flex.TooMany, "too many logins at once: wait and try again")
+var errBusy = flex.Fail(
+	flex.TooMany,
+	"too many logins at once: wait and try again",
+)
 
 // turns has guesses at chosen secrets checked one after the other.
 type turns struct {
@@ -37,11 +40,19 @@ type turns struct {
 }
 
 func newTurns() *turns {
-	return &turns{verifiers: make(chan struct{}, verifiersMax), waiting: map[string]int{}}
+	return &turns{
+		verifiers: make(chan struct{}, verifiersMax),
+		waiting:   map[string]int{},
+	}
 }
 
 // stretch is argon in turn. It fails if too many wait, or if who asked has gone.
-func (t *turns) stretch(ctx context.Context, s flex.Secret, salt []byte, from string) ([]byte, error) {
+func (t *turns) stretch(
+	ctx context.Context,
+	s flex.Secret,
+	salt []byte,
+	from string,
+) ([]byte, error) {
 	if !t.enter(from) {
 		return nil, &Wait{After: time.Second, Err: errBusy}
 	}
@@ -67,6 +78,7 @@ func (t *turns) enter(from string) bool {
 
 	t.total++
 	t.waiting[from]++
+
 	return true
 }
 

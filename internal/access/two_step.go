@@ -38,22 +38,40 @@ const (
 	RecoveryCodes = 10
 )
 
-var errCode = flex.Fail(flex.Unauthorized, "That code is not right, or was used before")
+var errCode = flex.Fail(
+	flex.Unauthorized,
+	"That code is not right, or was used before",
+)
 
 // awaitCode opens a session that opens nothing but the second step.
-func (d *Service) awaitCode(ctx context.Context, id flex.OperatorID, from string) (OperatorLogin, error) {
+func (d *Service) awaitCode(
+	ctx context.Context,
+	id flex.OperatorID,
+	from string,
+) (OperatorLogin, error) {
 	token := newSessionToken()
 	expires := d.DB.Now().Add(CodeWait)
 	err := d.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.AddOperatorSession(ctx, store.OperatorSession{Hash: SessionHash(token), Operator: id, Source: from, ExpiresAt: expires, AwaitsCode: true})
+		return all.AddOperatorSession(ctx, store.OperatorSession{
+			Hash:       SessionHash(token),
+			Operator:   id,
+			Source:     from,
+			ExpiresAt:  expires,
+			AwaitsCode: true,
+		})
 	})
+
 	return OperatorLogin{Issued{token, expires}, true}, err
 }
 
 // LoginOperatorCode is the second step of the login that the token is of: it takes a code, or a
 // recovery code, and opens the session. A wrong code is Unauthorized and written to the audit
 // log; too many are TooMany, whoever tries them.
-func (d *Service) LoginOperatorCode(ctx context.Context, token flex.Secret, code, from string) (Issued, error) {
+func (d *Service) LoginOperatorCode(
+	ctx context.Context,
+	token flex.Secret,
+	code, from string,
+) (Issued, error) {
 	if token == "" || len(token) > MaxSecret {
 		return Issued{}, errSession
 	}
@@ -63,9 +81,11 @@ func (d *Service) LoginOperatorCode(ctx context.Context, token flex.Secret, code
 		s, err = all.AwaitingSession(ctx, SessionHash(token))
 		return err
 	})
+
 	if flex.KindOf(err) == flex.NotFound {
 		return Issued{}, errSession
 	}
+
 	if err != nil {
 		return Issued{}, fmt.Errorf("look up an operator's login: %w", err)
 	}
@@ -76,13 +96,27 @@ func (d *Service) LoginOperatorCode(ctx context.Context, token flex.Secret, code
 
 	err = d.takeCode(ctx, s.Operator, code)
 	if errors.Is(err, errCode) {
-		return Issued{}, d.Act(ctx, store.Act{Who: s.Name, Source: from, Act: "log in"}, func() error { return errCode })
+		return Issued{}, d.Act(
+			ctx,
+			store.Act{
+				Who:    s.Name,
+				Source: from,
+				Act:    "log in",
+			},
+			func() error {
+				return errCode
+			},
+		)
 	}
+
 	if err != nil {
 		return Issued{}, err
 	}
 
-	err = d.DB.WriteAll(ctx, func(all *store.All) error { return all.EndOperatorSession(ctx, s.Hash) })
+	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.EndOperatorSession(ctx, s.Hash)
+	})
+
 	if err != nil {
 		return Issued{}, err
 	}
@@ -91,7 +125,11 @@ func (d *Service) LoginOperatorCode(ctx context.Context, token flex.Secret, code
 }
 
 // takeCode uses up a code of the operator's. The count of tries stays when the code is wrong.
-func (d *Service) takeCode(ctx context.Context, id flex.OperatorID, code string) error {
+func (d *Service) takeCode(
+	ctx context.Context,
+	id flex.OperatorID,
+	code string,
+) error {
 	code = strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(code))
 	taken := false
 
@@ -101,7 +139,10 @@ func (d *Service) takeCode(ctx context.Context, id flex.OperatorID, code string)
 			return err
 		}
 		if !may {
-			return flex.Fail(flex.TooMany, "too many wrong codes: wait an hour, or have an administrator run flexd operator reset-two-step")
+			return flex.Fail(
+				flex.TooMany,
+				"too many wrong codes: wait an hour, or have an administrator run flexd operator reset-two-step",
+			)
 		}
 
 		taken, err = useCode(ctx, all, id, code)
@@ -120,7 +161,12 @@ func (d *Service) takeCode(ctx context.Context, id flex.OperatorID, code string)
 
 // useCode uses up the step of time that the code is of, or the recovery code, and reports
 // whether there was such a one.
-func useCode(ctx context.Context, all *store.All, id flex.OperatorID, code string) (bool, error) {
+func useCode(
+	ctx context.Context,
+	all *store.All,
+	id flex.OperatorID,
+	code string,
+) (bool, error) {
 	t, err := all.TwoStepOf(ctx, id)
 	if err != nil || t == nil {
 		return false, err
@@ -143,14 +189,24 @@ func useCode(ctx context.Context, all *store.All, id flex.OperatorID, code strin
 
 // codeOf is the code of a step since 1970.
 func codeOf(secret flex.Secret, step int64) (string, error) {
-	code, err := hotp.GenerateCodeCustom(secret.Reveal(), uint64(step), hotp.ValidateOpts{Digits: codeDigits, Algorithm: otp.AlgorithmSHA1})
+	code, err := hotp.GenerateCodeCustom(
+		secret.Reveal(),
+		uint64(step),
+		hotp.ValidateOpts{
+			Digits:    codeDigits,
+			Algorithm: otp.AlgorithmSHA1,
+		},
+	)
 	if err != nil {
 		return "", fmt.Errorf("make an operator's code: %w", err)
 	}
+
 	return code, nil
 }
 
-func recoveryHash(code string) [32]byte { return sha256.Sum256([]byte("flexd recovery code\n" + code)) }
+func recoveryHash(code string) [32]byte {
+	return sha256.Sum256([]byte("flexd recovery code\n" + code))
+}
 
 // TwoStepSetup is what an app is given to make codes with.
 type TwoStepSetup struct {
@@ -160,31 +216,61 @@ type TwoStepSetup struct {
 
 // BeginTwoStep makes a secret for an operator who is logged in. Logins ask for codes only after
 // ConfirmTwoStep. Where they do already, it is a Conflict: that one is removed first.
-func (d *Service) BeginTwoStep(ctx context.Context, who Operator) (TwoStepSetup, error) {
+func (d *Service) BeginTwoStep(
+	ctx context.Context,
+	who Operator,
+) (TwoStepSetup, error) {
 	if who.SSO {
-		return TwoStepSetup{}, flex.Fail(flex.Conflict, "you sign in at the identity provider: set up a second factor there")
+		return TwoStepSetup{}, flex.Fail(
+			flex.Conflict,
+			"you sign in at the identity provider: set up a second factor there",
+		)
 	}
 
 	if who.TwoStep {
-		return TwoStepSetup{}, flex.Fail(flex.Conflict, "your logins ask for a code already: remove it first")
+		return TwoStepSetup{}, flex.Fail(
+			flex.Conflict,
+			"your logins ask for a code already: remove it first",
+		)
 	}
 
 	key, err := totp.Generate(totp.GenerateOpts{
-		Issuer: "flexd", AccountName: who.Name, Period: uint(codeStep / time.Second), Digits: codeDigits, Algorithm: otp.AlgorithmSHA1,
+		Issuer:      "flexd",
+		AccountName: who.Name,
+		Period:      uint(codeStep / time.Second),
+		Digits:      codeDigits,
+		Algorithm:   otp.AlgorithmSHA1,
 	})
+
 	if err != nil {
-		return TwoStepSetup{}, fmt.Errorf("make an operator's second step: %w", err)
+		return TwoStepSetup{}, fmt.Errorf(
+			"make an operator's second step: %w",
+			err,
+		)
 	}
 
-	setup := TwoStepSetup{Secret: flex.Secret(key.Secret()), URL: key.URL()}
-	return setup, d.DB.WriteAll(ctx, func(all *store.All) error { return all.BeginTwoStep(ctx, who.ID, setup.Secret) })
+	setup := TwoStepSetup{
+		Secret: flex.Secret(key.Secret()),
+		URL:    key.URL(),
+	}
+
+	return setup, d.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.BeginTwoStep(ctx, who.ID, setup.Secret)
+	})
 }
 
 // ConfirmTwoStep takes the first code, and has logins ask for one from then on. It returns the
 // recovery codes, here and never again. A wrong code is Unauthorized.
-func (d *Service) ConfirmTwoStep(ctx context.Context, who Operator, code string) ([]string, error) {
+func (d *Service) ConfirmTwoStep(
+	ctx context.Context,
+	who Operator,
+	code string,
+) ([]string, error) {
 	if who.TwoStep {
-		return nil, flex.Fail(flex.Conflict, "your logins ask for a code already")
+		return nil, flex.Fail(
+			flex.Conflict,
+			"your logins ask for a code already",
+		)
 	}
 
 	if err := d.takeCode(ctx, who.ID, code); err != nil {
@@ -199,10 +285,15 @@ func (d *Service) ConfirmTwoStep(ctx context.Context, who Operator, code string)
 		crand.Read(random[:])
 		text := base32.StdEncoding.EncodeToString(random[:])
 		hashes = append(hashes, recoveryHash(text))
-		codes = append(codes, strings.Join(slices.Collect(chunks(text, 4)), "-"))
+		codes = append(
+			codes,
+			strings.Join(slices.Collect(chunks(text, 4)), "-"),
+		)
 	}
 
-	return codes, d.DB.WriteAll(ctx, func(all *store.All) error { return all.ConfirmTwoStep(ctx, who.ID, hashes) })
+	return codes, d.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.ConfirmTwoStep(ctx, who.ID, hashes)
+	})
 }
 
 // chunks yields the text in pieces of n bytes.
@@ -231,11 +322,15 @@ func (d *Service) RemoveTwoStep(ctx context.Context, name string) error {
 }
 
 // RecoveryLeft counts an operator's unused recovery codes.
-func (d *Service) RecoveryLeft(ctx context.Context, id flex.OperatorID) (n int, err error) {
+func (d *Service) RecoveryLeft(
+	ctx context.Context,
+	id flex.OperatorID,
+) (n int, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		n, err = all.RecoveryLeft(ctx, id)
 		return err
 	})
+
 	return n, err
 }
 
@@ -245,5 +340,6 @@ func (d *Service) TwoStepOperators(ctx context.Context) (ids []flex.OperatorID, 
 		ids, err = all.TwoStepOperators(ctx)
 		return err
 	})
+
 	return ids, err
 }

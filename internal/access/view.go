@@ -20,14 +20,22 @@ type Action struct {
 
 // By is the entry of the audit log for the action of somebody, from an address.
 func (a Action) By(who, source string) store.Act {
-	return store.Act{Who: who, Source: source, Act: a.Act, Org: a.Org, Subject: a.Subject, Detail: a.Detail}
+	return store.Act{
+		Who:     who,
+		Source:  source,
+		Act:     a.Act,
+		Org:     a.Org,
+		Subject: a.Subject,
+		Detail:  a.Detail,
+	}
 }
 
 // AuditFilter says which entries of the audit log are looked for; what is empty takes all.
 type AuditFilter struct {
-	Who, Act string
-	Before   string // the id of an entry: those older than it
-	Limit    int
+	Who    string
+	Act    string
+	Before string // the id of an entry: those older than it
+	Limit  int
 }
 
 // AuditView is a part of the audit log, the newest first, and whom it can be filtered by.
@@ -52,16 +60,35 @@ type AuditLine struct {
 
 func auditLine(a *store.Act, org string) AuditLine {
 	return AuditLine{
-		ID: a.ID.String(), At: a.At, Who: a.Who, Source: a.Source, Act: a.Act, OrgName: org,
-		Subject: a.Subject, Detail: a.Detail, Outcome: a.Outcome, EndedAt: a.EndedAt,
+		ID:      a.ID.String(),
+		At:      a.At,
+		Who:     a.Who,
+		Source:  a.Source,
+		Act:     a.Act,
+		OrgName: org,
+		Subject: a.Subject,
+		Detail:  a.Detail,
+		Outcome: a.Outcome,
+		EndedAt: a.EndedAt,
 	}
 }
 
 // Audit returns a part of the audit log. A Before that is no id names nothing: NotFound.
-func (d *Service) Audit(ctx context.Context, f AuditFilter) (v AuditView, err error) {
-	filter := store.ActFilter{Who: f.Who, Act: f.Act, Limit: f.Limit}
+func (d *Service) Audit(
+	ctx context.Context,
+	f AuditFilter,
+) (v AuditView, err error) {
+	filter := store.ActFilter{
+		Who:   f.Who,
+		Act:   f.Act,
+		Limit: f.Limit,
+	}
 	if f.Before != "" && filter.Before.UnmarshalText([]byte(f.Before)) != nil {
-		return v, flex.Fail(flex.NotFound, "%q is not the id of any act", f.Before)
+		return v, flex.Fail(
+			flex.NotFound,
+			"%q is not the id of any act",
+			f.Before,
+		)
 	}
 
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
@@ -92,6 +119,7 @@ func (d *Service) Audit(ctx context.Context, f AuditFilter) (v AuditView, err er
 
 		return err
 	})
+
 	return v, err
 }
 
@@ -106,11 +134,21 @@ type Session struct {
 }
 
 func sessionOf(s *store.OperatorSession) Session {
-	return Session{Name: s.Name, Source: s.Source, CreatedAt: s.CreatedAt, UsedAt: s.UsedAt, ExpiresAt: s.ExpiresAt}
+	return Session{
+		Name:      s.Name,
+		Source:    s.Source,
+		CreatedAt: s.CreatedAt,
+		UsedAt:    s.UsedAt,
+		ExpiresAt: s.ExpiresAt,
+	}
 }
 
 // SessionsOf lists where an operator is logged in, and marks the session of the token.
-func (d *Service) SessionsOf(ctx context.Context, id flex.OperatorID, token flex.Secret) (list []Session, err error) {
+func (d *Service) SessionsOf(
+	ctx context.Context,
+	id flex.OperatorID,
+	token flex.Secret,
+) (list []Session, err error) {
 	sessions, err := d.OperatorSessions(ctx)
 	for _, x := range sessions {
 		if x.Operator == id {
@@ -119,6 +157,7 @@ func (d *Service) SessionsOf(ctx context.Context, id flex.OperatorID, token flex
 			list = append(list, l)
 		}
 	}
+
 	return list, err
 }
 
@@ -131,10 +170,11 @@ type OperatorsView struct {
 
 // OperatorLine is an operator in a list.
 type OperatorLine struct {
-	ID        flex.OperatorID
-	Name      string
-	Role      string
-	Issuer    string // of the identity provider that they sign in at; "" if they have a password
+	ID   flex.OperatorID
+	Name string
+	Role string
+	// of the identity provider that they sign in at; "" if they have a password
+	Issuer    string
 	CreatedAt time.Time
 	Sessions  int
 	LastUsed  time.Time // zero if nowhere logged in
@@ -189,11 +229,15 @@ func (d *Service) Operators(ctx context.Context) (v OperatorsView, err error) {
 
 		return v.addOrgs(ctx, all)
 	})
+
 	return v, err
 }
 
 // addOrgs says whose operators they are.
-func (v *OperatorsView) addOrgs(ctx context.Context, all *store.All) (err error) {
+func (v *OperatorsView) addOrgs(
+	ctx context.Context,
+	all *store.All,
+) (err error) {
 	v.Orgs, err = all.Orgs(ctx)
 	if err != nil {
 		return err
@@ -206,7 +250,10 @@ func (v *OperatorsView) addOrgs(ctx context.Context, all *store.All) (err error)
 
 		for _, o := range v.Orgs {
 			if slices.Contains(orgs, o.ID) {
-				v.Operators[i].OrgNames = append(v.Operators[i].OrgNames, o.Name)
+				v.Operators[i].OrgNames = append(
+					v.Operators[i].OrgNames,
+					o.Name,
+				)
 			}
 		}
 	}
@@ -215,8 +262,18 @@ func (v *OperatorsView) addOrgs(ctx context.Context, all *store.All) (err error)
 }
 
 // operatorLine counts an operator's sessions.
-func operatorLine(o store.Operator, sessions []store.OperatorSession) OperatorLine {
-	line := OperatorLine{ID: o.ID, Name: o.Name, Role: o.Role, Issuer: o.Issuer, CreatedAt: o.CreatedAt}
+func operatorLine(
+	o store.Operator,
+	sessions []store.OperatorSession,
+) OperatorLine {
+	line := OperatorLine{
+		ID:        o.ID,
+		Name:      o.Name,
+		Role:      o.Role,
+		Issuer:    o.Issuer,
+		CreatedAt: o.CreatedAt,
+	}
+
 	for _, x := range sessions {
 		if x.Operator != o.ID {
 			continue
@@ -242,11 +299,16 @@ func (d *Service) HasOperators(ctx context.Context) (has bool, err error) {
 		has = len(operators) > 0
 		return err
 	})
+
 	return has, err
 }
 
 // RevokeOf is Revoke of a credential that must be the organisation's.
-func (d *Service) RevokeOf(ctx context.Context, org flex.OrgID, username string) error {
+func (d *Service) RevokeOf(
+	ctx context.Context,
+	org flex.OrgID,
+	username string,
+) error {
 	var owner flex.OrgID
 	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		c, err := all.CredentialNamed(ctx, username)
@@ -255,7 +317,11 @@ func (d *Service) RevokeOf(ctx context.Context, org flex.OrgID, username string)
 	})
 
 	if err == nil && owner != org {
-		err = flex.Fail(flex.NotFound, "no credential of this organisation is named %q", username)
+		err = flex.Fail(
+			flex.NotFound,
+			"no credential of this organisation is named %q",
+			username,
+		)
 	}
 
 	if err != nil {

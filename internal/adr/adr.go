@@ -65,7 +65,13 @@ type Object struct {
 
 // mayWrite says which kinds each of the two clients may write.
 var mayWrite = map[bool]map[store.ADRKind]bool{
-	true:  {store.ADRProgram: true, store.ADREvent: true, store.ADRSubscription: true, store.ADRVEN: true, store.ADRResource: true},
+	true: {
+		store.ADRProgram:      true,
+		store.ADREvent:        true,
+		store.ADRSubscription: true,
+		store.ADRVEN:          true,
+		store.ADRResource:     true,
+	},
 	false: {store.ADRReport: true, store.ADRSubscription: true, store.ADRVEN: true, store.ADRResource: true},
 }
 
@@ -77,7 +83,12 @@ func (c Client) CheckWrite(kind store.ADRKind) error {
 	if kind == store.ADRReport {
 		return flex.Fail(flex.Forbidden, "only a VEN writes reports")
 	}
-	return flex.Fail(flex.Forbidden, "only business logic writes objects of the kind %s", kind)
+
+	return flex.Fail(
+		flex.Forbidden,
+		"only business logic writes objects of the kind %s",
+		kind,
+	)
 }
 
 // ParseID reads an object's id. One that is not of the specification's form is Malformed, one that
@@ -91,11 +102,16 @@ func ParseID(s string) (store.ADRObjectID, error) {
 	if err != nil {
 		return parsed, flex.Fail(flex.NotFound, "no such object")
 	}
+
 	return parsed, nil
 }
 
 // Search returns the objects that are looked for and that the client may read.
-func (s *Service) Search(ctx context.Context, c Client, q store.ADRSearch) (found []Object, err error) {
+func (s *Service) Search(
+	ctx context.Context,
+	c Client,
+	q store.ADRSearch,
+) (found []Object, err error) {
 	err = s.DB.Read(ctx, c.Org, func(tx *store.Tx) error {
 		kept, err := tx.ADRObjects(ctx, c.scope(q))
 		if err != nil {
@@ -111,13 +127,22 @@ func (s *Service) Search(ctx context.Context, c Client, q store.ADRSearch) (foun
 		}
 		return nil
 	})
+
 	return found, err
 }
 
 // Read returns an object, or a NotFound failure.
-func (s *Service) Read(ctx context.Context, c Client, kind store.ADRKind, id store.ADRObjectID) (o Object, err error) {
+func (s *Service) Read(
+	ctx context.Context,
+	c Client,
+	kind store.ADRKind,
+	id store.ADRObjectID,
+) (o Object, err error) {
 	err = s.DB.Read(ctx, c.Org, func(tx *store.Tx) error {
-		kept, err := tx.ADRObject(ctx, c.scope(store.ADRSearch{Kind: kind, ID: id}))
+		kept, err := tx.ADRObject(
+			ctx,
+			c.scope(store.ADRSearch{Kind: kind, ID: id}),
+		)
 		if err != nil {
 			return err
 		}
@@ -125,6 +150,7 @@ func (s *Service) Read(ctx context.Context, c Client, kind store.ADRKind, id sto
 		o, err = objectOf(&kept)
 		return err
 	})
+
 	return o, err
 }
 
@@ -134,25 +160,61 @@ func objectOf(kept *store.ADRObject) (o Object, err error) {
 	if err := json.Unmarshal([]byte(kept.Document), &o.Fields); err != nil {
 		return o, fmt.Errorf("stored OpenADR object %s: %w", kept.ID, err)
 	}
+
 	return o, nil
 }
 
 // Create keeps a new object. A document that is not as the specification has it, or names an object
 // that there is not, is Malformed; a name that is taken is a Conflict.
-func (s *Service) Create(ctx context.Context, c Client, kind store.ADRKind, document any) (Object, error) {
-	return s.write(ctx, c, kind, document, func(context.Context, *store.Tx) (*store.ADRObject, error) { return nil, nil })
+func (s *Service) Create(
+	ctx context.Context,
+	c Client,
+	kind store.ADRKind,
+	document any,
+) (Object, error) {
+	return s.write(
+		ctx,
+		c,
+		kind,
+		document,
+		func(context.Context, *store.Tx) (*store.ADRObject, error) {
+			return nil, nil
+		},
+	)
 }
 
 // Replace replaces an object's document. It fails as Create does, and with NotFound.
-func (s *Service) Replace(ctx context.Context, c Client, kind store.ADRKind, id store.ADRObjectID, document any) (Object, error) {
-	return s.write(ctx, c, kind, document, func(ctx context.Context, tx *store.Tx) (*store.ADRObject, error) {
-		was, err := tx.ADRObject(ctx, c.scope(store.ADRSearch{Kind: kind, ID: id}))
-		return &was, err
-	})
+func (s *Service) Replace(
+	ctx context.Context,
+	c Client,
+	kind store.ADRKind,
+	id store.ADRObjectID,
+	document any,
+) (Object, error) {
+	return s.write(
+		ctx,
+		c,
+		kind,
+		document,
+		func(ctx context.Context, tx *store.Tx) (*store.ADRObject, error) {
+			was, err := tx.ADRObject(
+				ctx,
+				c.scope(store.ADRSearch{Kind: kind, ID: id}),
+			)
+
+			return &was, err
+		},
+	)
 }
 
 // write keeps an object in the place of the one that was, if any.
-func (s *Service) write(ctx context.Context, c Client, kind store.ADRKind, document any, find func(context.Context, *store.Tx) (*store.ADRObject, error)) (o Object, err error) {
+func (s *Service) write(
+	ctx context.Context,
+	c Client,
+	kind store.ADRKind,
+	document any,
+	find func(context.Context, *store.Tx) (*store.ADRObject, error),
+) (o Object, err error) {
 	if err := c.CheckWrite(kind); err != nil {
 		return o, err
 	}
@@ -184,6 +246,7 @@ func (s *Service) write(ctx context.Context, c Client, kind store.ADRKind, docum
 		}
 		return s.notify(ctx, tx, &o, operationOf(was))
 	})
+
 	return o, err
 }
 
@@ -196,20 +259,41 @@ func operationOf(was *store.ADRObject) string {
 }
 
 // keep keeps an object in the place of the one that was, if any.
-func (s *Service) keep(ctx context.Context, tx *store.Tx, c Client, was *store.ADRObject, kind store.ADRKind, document any) (Object, error) {
+func (s *Service) keep(
+	ctx context.Context,
+	tx *store.Tx,
+	c Client,
+	was *store.ADRObject,
+	kind store.ADRKind,
+	document any,
+) (Object, error) {
 	kept, err := rules[kind].take("body", document) // a copy, which is changed
 	if err != nil {
 		return Object{}, err
 	}
 
-	w := writing{Service: s, tx: tx, client: c, was: was}
+	w := writing{
+		Service: s,
+		tx:      tx,
+		client:  c,
+		was:     was,
+	}
+
 	w.Fields, w.Kind = kept.(map[string]any), kind
 	err = w.keep(ctx)
+
 	return w.Object, err
 }
 
 // keepOwn is keep for a client, which changes nothing that another party's server has.
-func (s *Service) keepOwn(ctx context.Context, tx *store.Tx, c Client, was *store.ADRObject, kind store.ADRKind, document any) (o Object, err error) {
+func (s *Service) keepOwn(
+	ctx context.Context,
+	tx *store.Tx,
+	c Client,
+	was *store.ADRObject,
+	kind store.ADRKind,
+	document any,
+) (o Object, err error) {
 	if was != nil {
 		if err := checkOwn(ctx, tx, was); err != nil {
 			return o, err
@@ -220,6 +304,7 @@ func (s *Service) keepOwn(ctx context.Context, tx *store.Tx, c Client, was *stor
 	if err == nil {
 		err = checkOwn(ctx, tx, &o.ADRObject)
 	}
+
 	return o, err
 }
 
@@ -231,14 +316,26 @@ func (c Client) checkForm(kind store.ADRKind, document any) error {
 	case kind != store.ADRVEN && kind != store.ADRResource, byBusiness == c.Business:
 		return nil
 	case c.Business:
-		return flex.Fail(flex.Malformed, "body.objectType: business logic writes a BL_VEN_REQUEST or a BL_RESOURCE_REQUEST, which says whose it is")
+		return flex.Fail(
+			flex.Malformed,
+			"body.objectType: business logic writes a BL_VEN_REQUEST or a BL_RESOURCE_REQUEST, which says whose it is",
+		)
 	}
-	return flex.Fail(flex.Forbidden, "a VEN writes a VEN_VEN_REQUEST or a VEN_RESOURCE_REQUEST: whose it is, and its targets, are for business logic to say")
+
+	return flex.Fail(
+		flex.Forbidden,
+		"a VEN writes a VEN_VEN_REQUEST or a VEN_RESOURCE_REQUEST: whose it is, and its targets, are for business logic to say",
+	)
 }
 
 // Delete forgets an object, and returns what it was. A program that has events, and a VEN that has
 // resources, is Malformed.
-func (s *Service) Delete(ctx context.Context, c Client, kind store.ADRKind, id store.ADRObjectID) (o Object, err error) {
+func (s *Service) Delete(
+	ctx context.Context,
+	c Client,
+	kind store.ADRKind,
+	id store.ADRObjectID,
+) (o Object, err error) {
 	if err := c.CheckWrite(kind); err != nil {
 		return o, err
 	}
@@ -248,7 +345,10 @@ func (s *Service) Delete(ctx context.Context, c Client, kind store.ADRKind, id s
 			return err
 		}
 
-		kept, err := tx.ADRObject(ctx, c.scope(store.ADRSearch{Kind: kind, ID: id}))
+		kept, err := tx.ADRObject(
+			ctx,
+			c.scope(store.ADRSearch{Kind: kind, ID: id}),
+		)
 		if err != nil {
 			return err
 		}
@@ -269,6 +369,7 @@ func (s *Service) Delete(ctx context.Context, c Client, kind store.ADRKind, id s
 		}
 		return drop(ctx, tx, &kept)
 	})
+
 	return o, err
 }
 
@@ -282,6 +383,7 @@ func drop(ctx context.Context, tx *store.Tx, o *store.ADRObject) error {
 			return err
 		}
 	}
+
 	return reorder(ctx, tx, nil, o)
 }
 
@@ -301,19 +403,29 @@ func checkUnused(ctx context.Context, tx *store.Tx, o *store.ADRObject) error {
 		return err
 	}
 	if n > 0 {
-		return flex.Fail(flex.Malformed, "it has %d %s: delete these first", n, what)
+		return flex.Fail(
+			flex.Malformed,
+			"it has %d %s: delete these first",
+			n,
+			what,
+		)
 	}
 
 	if o.Kind == store.ADRVEN {
 		return nil
 	}
 
-	ended, err := tx.ADRObjects(ctx, store.ADRSearch{Kind: store.ADRSubscription, Program: o.ID})
+	ended, err := tx.ADRObjects(ctx, store.ADRSearch{
+		Kind:    store.ADRSubscription,
+		Program: o.ID,
+	})
+
 	for i := range ended {
 		if err := tx.DropADRObject(ctx, ended[i].ID); err != nil {
 			return err
 		}
 	}
+
 	return err
 }
 
@@ -328,15 +440,20 @@ func (o *Object) Document() map[string]any {
 	if o.Client != "" {
 		d["clientID"] = o.Client
 	}
+
 	return d
 }
 
 // Serves reports whether OpenADR is switched on for an organisation.
-func (s *Service) Serves(ctx context.Context, org flex.OrgID) (on bool, err error) {
+func (s *Service) Serves(
+	ctx context.Context,
+	org flex.OrgID,
+) (on bool, err error) {
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		o, err := tx.OrgRecord(ctx)
 		on = o.Settings.OpenADR
 		return err
 	})
+
 	return on, err
 }

@@ -14,22 +14,37 @@ import (
 // Bind has a program's events be for a part of the organisation's own fleet: what they ask for is
 // carried out, now and from now on. It takes the place of how the program was bound before. A program or
 // constraint group that there is not is NotFound.
-func (s *Service) Bind(ctx context.Context, org flex.OrgID, b *store.ADRBinding) error {
+func (s *Service) Bind(
+	ctx context.Context,
+	org flex.OrgID,
+	b *store.ADRBinding,
+) error {
 	if b.Kind == "" {
 		b.Kind = store.ADRInstruction
 	}
 
-	if b.Kind == store.ADRImportLimit && (b.Scope.Group == "" || b.Scope.GSPGroup != "") {
-		return flex.Fail(flex.Malformed, "a limit is of a constraint group: give the group alone")
+	if b.Kind == store.ADRImportLimit &&
+		(b.Scope.Group == "" || b.Scope.GSPGroup != "") {
+		return flex.Fail(
+			flex.Malformed,
+			"a limit is of a constraint group: give the group alone",
+		)
 	}
 
 	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
 		}
-		if _, err := tx.ADRObject(ctx, store.ADRSearch{Kind: store.ADRProgram, ID: b.Program}); err != nil {
+
+		_, err := tx.ADRObject(ctx, store.ADRSearch{
+			Kind: store.ADRProgram,
+			ID:   b.Program,
+		})
+
+		if err != nil {
 			return fmt.Errorf("program %s: %w", b.Program, err)
 		}
+
 		if err := tx.CheckScope(ctx, b.Scope); err != nil {
 			return err
 		}
@@ -37,9 +52,11 @@ func (s *Service) Bind(ctx context.Context, org flex.OrgID, b *store.ADRBinding)
 		if err := letGo(ctx, tx, b); err != nil {
 			return err
 		}
+
 		if err := tx.BindADRProgram(ctx, b); err != nil {
 			return err
 		}
+
 		return order(ctx, tx, b.Program, store.ADRObjectID{})
 	})
 }
@@ -53,7 +70,8 @@ func letGo(ctx context.Context, tx *store.Tx, b *store.ADRBinding) error {
 	}
 
 	was := before[0]
-	same := was.Scope == b.Scope && was.Service == b.Service && was.Kind == b.Kind
+	same := was.Scope == b.Scope && was.Service == b.Service &&
+		was.Kind == b.Kind
 	if same && slices.Equal(was.Simple, b.Simple) {
 		return nil
 	}
@@ -61,12 +79,17 @@ func letGo(ctx context.Context, tx *store.Tx, b *store.ADRBinding) error {
 	if _, err := tx.UnbindADRProgram(ctx, b.Program); err != nil {
 		return err
 	}
+
 	return order(ctx, tx, b.Program, store.ADRObjectID{})
 }
 
 // Unbind ends the binding of a program: what its events asked for is withdrawn. It is NotFound if there
 // is none.
-func (s *Service) Unbind(ctx context.Context, org flex.OrgID, program store.ADRObjectID) error {
+func (s *Service) Unbind(
+	ctx context.Context,
+	org flex.OrgID,
+	program store.ADRObjectID,
+) error {
 	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
@@ -74,11 +97,17 @@ func (s *Service) Unbind(ctx context.Context, org flex.OrgID, program store.ADRO
 
 		was, err := tx.UnbindADRProgram(ctx, program)
 		if err == nil && !was {
-			err = flex.Fail(flex.NotFound, "the program %s is not bound: flexd openadr list lists those that are", program)
+			err = flex.Fail(
+				flex.NotFound,
+				"the program %s is not bound: flexd openadr list lists those that are",
+				program,
+			)
 		}
+
 		if err != nil {
 			return err
 		}
+
 		return order(ctx, tx, program, store.ADRObjectID{})
 	})
 }
@@ -90,7 +119,10 @@ type BoundProgram struct {
 }
 
 // Programs returns the organisation's programs and how each is bound.
-func (s *Service) Programs(ctx context.Context, org flex.OrgID) (found []BoundProgram, err error) {
+func (s *Service) Programs(
+	ctx context.Context,
+	org flex.OrgID,
+) (found []BoundProgram, err error) {
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		kept, err := tx.ADRObjects(ctx, store.ADRSearch{Kind: store.ADRProgram})
 		if err != nil {
@@ -109,7 +141,9 @@ func (s *Service) Programs(ctx context.Context, org flex.OrgID) (found []BoundPr
 				return err
 			}
 
-			at := slices.IndexFunc(bindings, func(b store.ADRBinding) bool { return b.Program == p.ID })
+			at := slices.IndexFunc(bindings, func(b store.ADRBinding) bool {
+				return b.Program == p.ID
+			})
 			if at >= 0 {
 				p.Binding = &bindings[at]
 			}
@@ -117,15 +151,21 @@ func (s *Service) Programs(ctx context.Context, org flex.OrgID) (found []BoundPr
 		}
 		return nil
 	})
+
 	return found, err
 }
 
 // Orders returns what events asked of the fleet and what became of it, so many at most, the newest first.
-func (s *Service) Orders(ctx context.Context, org flex.OrgID, limit int) (found []store.ADROrder, err error) {
+func (s *Service) Orders(
+	ctx context.Context,
+	org flex.OrgID,
+	limit int,
+) (found []store.ADROrder, err error) {
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		found, err = tx.ADROrders(ctx, limit)
 		return err
 	})
+
 	return found, err
 }
 
@@ -133,7 +173,8 @@ func (s *Service) Orders(ctx context.Context, org flex.OrgID, limit int) (found 
 // or that is being deleted asks for be what is carried out.
 func reorder(ctx context.Context, tx *store.Tx, was, o *store.ADRObject) error {
 	if was != nil && was.Program != o.Program { // it was another program's event
-		if err := order(ctx, tx, was.Program, store.ADRObjectID{}); err != nil {
+		err := order(ctx, tx, was.Program, store.ADRObjectID{})
+		if err != nil {
 			return err
 		}
 	}
@@ -147,13 +188,15 @@ func reorder(ctx context.Context, tx *store.Tx, was, o *store.ADRObject) error {
 	case store.ADRProgram:
 		return order(ctx, tx, o.ID, store.ADRObjectID{})
 	}
+
 	return nil
 }
 
 // hear says that whoever limits a constraint group by a program's events was heard.
 func hear(ctx context.Context, tx *store.Tx, program store.ADRObjectID) error {
 	bindings, err := tx.ADRBindings(ctx, program)
-	if err != nil || len(bindings) == 0 || bindings[0].Kind != store.ADRImportLimit {
+	if err != nil || len(bindings) == 0 ||
+		bindings[0].Kind != store.ADRImportLimit {
 		return err
 	}
 
@@ -161,13 +204,18 @@ func hear(ctx context.Context, tx *store.Tx, program store.ADRObjectID) error {
 	if err == nil && back {
 		err = tx.CapsChanged(ctx)
 	}
+
 	return err
 }
 
 // order holds what a program's events ask for against what stands: what is not asked for any more is
 // withdrawn, what is new waits to be sent. The same twice changes nothing. One event is looked at even if
 // it is over, so that one that came too late is refused and not forgotten.
-func order(ctx context.Context, tx *store.Tx, program, event store.ADRObjectID) error {
+func order(
+	ctx context.Context,
+	tx *store.Tx,
+	program, event store.ADRObjectID,
+) error {
 	stands, err := tx.StandingADROrders(ctx, program, event)
 	if err != nil {
 		return err
@@ -189,7 +237,9 @@ func order(ctx context.Context, tx *store.Tx, program, event store.ADRObjectID) 
 		twice := standing[key] || asked[key]
 		asked[key] = true
 
-		missed := o.State == store.ADRWaiting && !o.To.After(tx.Now()) // before the program was bound
+		missed := o.State == store.ADRWaiting && !o.To.After(
+			tx.Now(),
+		) // before the program was bound
 		if twice || missed {
 			continue
 		}
@@ -205,6 +255,7 @@ func order(ctx context.Context, tx *store.Tx, program, event store.ADRObjectID) 
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -216,41 +267,79 @@ func keyOf(o *store.ADROrder) string {
 	}
 
 	problem := ""
-	if unread := o.Change == 0 && o.Limit == nil; unread || o.State == store.ADROutranked {
+	unread := o.Change == 0 && o.Limit == nil
+	if unread || o.State == store.ADROutranked {
 		problem = o.Problem
 	}
-	return fmt.Sprint(o.Event, o.Interval, o.From.Unix(), o.To.Unix(), int64(o.Change), int64(limit), problem)
+
+	return fmt.Sprint(
+		o.Event,
+		o.Interval,
+		o.From.Unix(),
+		o.To.Unix(),
+		int64(o.Change),
+		int64(limit),
+		problem,
+	)
 }
 
 // record is the order as it is kept.
 func (o *Order) record(program store.ADRObjectID) store.ADROrder {
-	r := store.ADROrder{Program: program, Event: o.Event.ID, Interval: o.Interval, Span: o.Span, Change: o.Change, Limit: o.Limit, State: store.ADRWaiting}
+	r := store.ADROrder{
+		Program:  program,
+		Event:    o.Event.ID,
+		Interval: o.Interval,
+		Span:     o.Span,
+		Change:   o.Change,
+		Limit:    o.Limit,
+		State:    store.ADRWaiting,
+	}
+
 	switch {
 	case o.Problem != "":
 		r.State, r.Problem = store.ADRRefused, o.Problem
 	case o.Outrank != "":
 		r.State, r.Problem = store.ADROutranked, "the event "+o.Outrank+" has its time"
 	}
+
 	return r
 }
 
 // wantedOf are what a program's events ask for that are not over, and one event more; none if it is not bound.
-func wantedOf(ctx context.Context, tx *store.Tx, program, event store.ADRObjectID) (wanted []Order, err error) {
+func wantedOf(
+	ctx context.Context,
+	tx *store.Tx,
+	program, event store.ADRObjectID,
+) (wanted []Order, err error) {
 	bindings, err := tx.ADRBindings(ctx, program)
 	if err != nil || len(bindings) == 0 {
 		return nil, err
 	}
 
-	events, err := tx.ADRObjects(ctx, store.ADRSearch{Kind: store.ADREvent, Program: program, Active: true})
+	events, err := tx.ADRObjects(ctx, store.ADRSearch{
+		Kind:    store.ADREvent,
+		Program: program,
+		Active:  true,
+	})
+
 	if err != nil {
 		return nil, err
 	}
 
-	if !event.IsZero() && !slices.ContainsFunc(events, func(e store.ADRObject) bool { return e.ID == event }) {
-		over, err := tx.ADRObjects(ctx, store.ADRSearch{Kind: store.ADREvent, Program: program, ID: event})
+	if !event.IsZero() &&
+		!slices.ContainsFunc(events, func(e store.ADRObject) bool {
+			return e.ID == event
+		}) {
+		over, err := tx.ADRObjects(ctx, store.ADRSearch{
+			Kind:    store.ADREvent,
+			Program: program,
+			ID:      event,
+		})
+
 		if err != nil {
 			return nil, err
 		}
+
 		events = append(events, over...)
 	}
 
@@ -259,6 +348,7 @@ func wantedOf(ctx context.Context, tx *store.Tx, program, event store.ADRObjectI
 		if err != nil {
 			return nil, err
 		}
+
 		wanted = append(wanted, orders...)
 	}
 
@@ -269,7 +359,11 @@ func wantedOf(ctx context.Context, tx *store.Tx, program, event store.ADRObjectI
 // others' orders there remains what is left of their time. What is left without time is outranked.
 func rank(orders []Order) (ranked []Order) {
 	slices.SortStableFunc(orders, func(a, b Order) int {
-		return cmp.Or(cmp.Compare(a.Priority, b.Priority), b.Event.CreatedAt.Compare(a.Event.CreatedAt), slices.Compare(b.Event.ID[:], a.Event.ID[:]))
+		return cmp.Or(
+			cmp.Compare(a.Priority, b.Priority),
+			b.Event.CreatedAt.Compare(a.Event.CreatedAt),
+			slices.Compare(b.Event.ID[:], a.Event.ID[:]),
+		)
 	})
 
 	for i, o := range orders {
@@ -280,7 +374,8 @@ func rank(orders []Order) (ranked []Order) {
 
 		left, by := []flex.Span{o.Span}, ""
 		for _, higher := range orders[:i] {
-			if higher.Problem != "" || higher.Event == o.Event || higher.Meet(o.Span).Empty() {
+			if higher.Problem != "" || higher.Event == o.Event ||
+				higher.Meet(o.Span).Empty() {
 				continue
 			}
 			left, by = without(left, higher.Span), higher.Event.ID.String()
@@ -297,6 +392,7 @@ func rank(orders []Order) (ranked []Order) {
 			ranked = append(ranked, o)
 		}
 	}
+
 	return ranked
 }
 
@@ -311,6 +407,7 @@ func without(spans []flex.Span, taken flex.Span) (left []flex.Span) {
 			}
 		}
 	}
+
 	return left
 }
 

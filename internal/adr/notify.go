@@ -40,13 +40,23 @@ type subscriptionDocument struct {
 }
 
 // notify queues what subscribers are to be notified of. A client is notified of what it may read.
-func (s *Service) notify(ctx context.Context, tx *store.Tx, o *Object, operation string) error {
+func (s *Service) notify(
+	ctx context.Context,
+	tx *store.Tx,
+	o *Object,
+	operation string,
+) error {
 	subscribers, err := tx.ADRSubscribers(ctx, o.Kind)
 	if err != nil || len(subscribers) == 0 {
 		return err
 	}
 
-	notice := map[string]any{"objectType": string(o.Kind), "operation": operation, "object": o.Document()}
+	notice := map[string]any{
+		"objectType": string(o.Kind),
+		"operation":  operation,
+		"object":     o.Document(),
+	}
+
 	if len(o.Targets) > 0 {
 		notice["targets"] = o.Targets
 	}
@@ -57,40 +67,62 @@ func (s *Service) notify(ctx context.Context, tx *store.Tx, o *Object, operation
 	}
 
 	for i := range subscribers {
-		if err := notifyOne(ctx, tx, &subscribers[i], o, operation, string(body)); err != nil {
+		err := notifyOne(ctx, tx, &subscribers[i], o, operation, string(body))
+		if err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
 // notifyOne queues what one subscriber is to be notified of.
-func notifyOne(ctx context.Context, tx *store.Tx, sub *store.ADRSubscriber, o *Object, operation, body string) error {
+func notifyOne(
+	ctx context.Context,
+	tx *store.Tx,
+	sub *store.ADRSubscriber,
+	o *Object,
+	operation, body string,
+) error {
 	if !concerns(&sub.ADRObject, o) {
 		return nil
 	}
 
 	c := Client{ID: sub.Client, Business: sub.Business}
-	_, err := tx.ADRObject(ctx, c.scope(store.ADRSearch{Kind: o.Kind, ID: o.ID}))
+	_, err := tx.ADRObject(
+		ctx,
+		c.scope(store.ADRSearch{Kind: o.Kind, ID: o.ID}),
+	)
+
 	if flex.KindOf(err) == flex.NotFound {
 		return nil
 	}
+
 	if err != nil {
 		return err
 	}
 
 	var d subscriptionDocument
-	if err := json.Unmarshal([]byte(sub.ADRObject.Document), &d); err != nil {
+	err = json.Unmarshal([]byte(sub.ADRObject.Document), &d)
+	if err != nil {
 		return err
 	}
 
 	for _, one := range d.Operations {
-		if slices.Contains(one.Objects, string(o.Kind)) && slices.Contains(one.Operations, operation) {
-			if err := tx.QueueADRNotice(ctx, store.ADRNotice{Subscription: sub.ID, URL: one.URL, Body: body}); err != nil {
+		if slices.Contains(one.Objects, string(o.Kind)) &&
+			slices.Contains(one.Operations, operation) {
+			err := tx.QueueADRNotice(ctx, store.ADRNotice{
+				Subscription: sub.ID,
+				URL:          one.URL,
+				Body:         body,
+			})
+
+			if err != nil {
 				return err
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -102,7 +134,11 @@ func concerns(sub *store.ADRObject, o *Object) bool {
 	}
 
 	other := !sub.Program.IsZero() && program != sub.Program
-	aimed := len(sub.Targets) == 0 || slices.ContainsFunc(sub.Targets, func(t string) bool { return slices.Contains(o.Targets, t) })
+	aimed := len(sub.Targets) == 0 ||
+		slices.ContainsFunc(sub.Targets, func(t string) bool {
+			return slices.Contains(o.Targets, t)
+		})
+
 	return !other && aimed
 }
 
@@ -115,6 +151,7 @@ func (s *Service) SendNotices(ctx context.Context) (worker.Report, error) {
 		due, taken, err = all.TakeADRNotices(ctx, noticesAtOnce, noticeLease)
 		return err
 	})
+
 	if err != nil {
 		return worker.Report{}, err
 	}
@@ -125,8 +162,15 @@ func (s *Service) SendNotices(ctx context.Context) (worker.Report, error) {
 			if problem == "" || n.Tries >= noticeTries {
 				return all.ADRNoticeDone(ctx, n, problem)
 			}
-			return all.ADRNoticeAgain(ctx, n, all.Now().Add(min(noticePause<<(n.Tries-1), noticeWait)), problem)
+
+			return all.ADRNoticeAgain(
+				ctx,
+				n,
+				all.Now().Add(min(noticePause<<(n.Tries-1), noticeWait)),
+				problem,
+			)
 		})
+
 		if err != nil {
 			return worker.Report{}, err
 		}
@@ -142,13 +186,20 @@ func (s *Service) send(ctx context.Context, n store.ADRNotice) string {
 		header["Authorization"] = "Bearer " + n.Token.Reveal()
 	}
 
-	a, err := s.Out.Do(ctx, egress.Request{Method: "POST", URL: n.URL, Header: header, Body: []byte(n.Body)})
+	a, err := s.Out.Do(ctx, egress.Request{
+		Method: "POST",
+		URL:    n.URL,
+		Header: header,
+		Body:   []byte(n.Body),
+	})
+
 	switch {
 	case a.Status >= 200 && a.Status < 300:
 		return ""
 	case err != nil:
 		return err.Error()
 	}
+
 	return "it answered " + strconv.Itoa(a.Status)
 }
 
@@ -159,5 +210,6 @@ func (s *Service) Purge(ctx context.Context) (r worker.Report, err error) {
 		r.Did = int(n)
 		return err
 	})
+
 	return r, err
 }

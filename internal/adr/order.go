@@ -28,29 +28,49 @@ func numbersOf(a valuesOf) (numbers []float64, err error) {
 	for _, v := range a.Values {
 		n, ok := v.(float64)
 		if !ok {
-			return nil, flex.Fail(flex.Malformed, "%s: %v is no number", a.Type, v)
+			return nil, flex.Fail(
+				flex.Malformed,
+				"%s: %v is no number",
+				a.Type,
+				v,
+			)
 		}
 		numbers = append(numbers, n)
 	}
+
 	return numbers, nil
 }
 
 func oneNumber(a valuesOf) (float64, error) {
 	numbers, err := numbersOf(a)
 	if err == nil && len(numbers) != 1 {
-		err = flex.Fail(flex.Malformed, "%s: there should be one number", a.Type)
+		err = flex.Fail(
+			flex.Malformed,
+			"%s: there should be one number",
+			a.Type,
+		)
 	}
 	if err != nil {
 		return 0, err
 	}
+
 	return numbers[0], nil
 }
 
 // kilo are how many kW the units of a payload are.
-var kilo = map[string]float64{"": 1, "KW": 1, "W": 0.001, "MW": 1000}
+var kilo = map[string]float64{
+	"":   1,
+	"KW": 1,
+	"W":  0.001,
+	"MW": 1000,
+}
 
 // notOrdered are payloads that ask a fleet for what flexd does not do.
-var notOrdered = map[string]bool{"EXPORT_CAPACITY_LIMIT": true, "CHARGE_STATE_SETPOINT": true, "CONTROL_SETPOINT": true}
+var notOrdered = map[string]bool{
+	"EXPORT_CAPACITY_LIMIT": true,
+	"CHARGE_STATE_SETPOINT": true,
+	"CONTROL_SETPOINT":      true,
+}
 
 // ordersOf are what an event of a bound program asks of the fleet, interval by interval, in whole
 // minutes. A payload that asks nothing of a fleet, as a price, is left out. What is asked for and cannot
@@ -78,6 +98,7 @@ func ordersOf(b *store.ADRBinding, event *store.ADRObject) ([]Order, error) {
 			orders = append(orders, o)
 		}
 	}
+
 	return orders, nil
 }
 
@@ -122,7 +143,11 @@ func (o *Order) time(i *timedInterval, n int) {
 }
 
 // orderOf is what a payload asks for; false if it asks nothing of a fleet.
-func orderOf(b *store.ADRBinding, d *eventDocument, p valuesOf) (o Order, asks bool, err error) {
+func orderOf(
+	b *store.ADRBinding,
+	d *eventDocument,
+	p valuesOf,
+) (o Order, asks bool, err error) {
 	switch p.Type {
 	case "ALERT_GRID_EMERGENCY":
 		o.Limit = new(flex.Watts)
@@ -136,8 +161,13 @@ func orderOf(b *store.ADRBinding, d *eventDocument, p valuesOf) (o Order, asks b
 	}
 
 	if notOrdered[p.Type] {
-		err = flex.Fail(flex.Malformed, "%s: flexd does not carry this out", p.Type)
+		err = flex.Fail(
+			flex.Malformed,
+			"%s: flexd does not carry this out",
+			p.Type,
+		)
 	}
+
 	return o, false, err
 }
 
@@ -152,9 +182,20 @@ func powerOrder(d *eventDocument, p valuesOf) (o Order, asks bool, err error) {
 	factor, known := kilo[unit]
 	switch {
 	case !known:
-		return o, false, flex.Fail(flex.Malformed, "%s: the unit %q is none of W, KW and MW", p.Type, unit)
+		return o, false, flex.Fail(
+			flex.Malformed,
+			"%s: the unit %q is none of W, KW and MW",
+			p.Type,
+			unit,
+		)
+
 	case math.Abs(n*factor) > mostKW:
-		return o, false, flex.Fail(flex.Malformed, "%s: %g kW is more than a fleet can be asked for", p.Type, n*factor)
+		return o, false, flex.Fail(
+			flex.Malformed,
+			"%s: %g kW is more than a fleet can be asked for",
+			p.Type,
+			n*factor,
+		)
 	}
 
 	power := flex.FromKW(n * factor)
@@ -162,11 +203,17 @@ func powerOrder(d *eventDocument, p valuesOf) (o Order, asks bool, err error) {
 		o.Change = power
 		return o, power != 0, nil
 	}
+
 	if power < 0 {
-		return o, false, flex.Fail(flex.Malformed, "%s: a limit is not negative", p.Type)
+		return o, false, flex.Fail(
+			flex.Malformed,
+			"%s: a limit is not negative",
+			p.Type,
+		)
 	}
 
 	o.Limit = &power
+
 	return o, true, nil
 }
 
@@ -174,7 +221,10 @@ func powerOrder(d *eventDocument, p valuesOf) (o Order, asks bool, err error) {
 const mostKW = 1e8
 
 // simpleOrder is what a level of SIMPLE asks for: 0 asks for nothing.
-func simpleOrder(b *store.ADRBinding, p valuesOf) (o Order, asks bool, err error) {
+func simpleOrder(
+	b *store.ADRBinding,
+	p valuesOf,
+) (o Order, asks bool, err error) {
 	n, err := oneNumber(p)
 	if err != nil || n == 0 {
 		return o, false, err
@@ -182,10 +232,15 @@ func simpleOrder(b *store.ADRBinding, p valuesOf) (o Order, asks bool, err error
 
 	level := int(max(-1, min(n, float64(len(b.Simple)+1))))
 	if float64(level) != n || level < 1 || level > len(b.Simple) {
-		return o, false, flex.Fail(flex.Malformed, "SIMPLE: the program is bound without a change for the level %v", n)
+		return o, false, flex.Fail(
+			flex.Malformed,
+			"SIMPLE: the program is bound without a change for the level %v",
+			n,
+		)
 	}
 
 	o.Change = b.Simple[level-1]
+
 	return o, o.Change != 0, nil
 }
 
@@ -196,21 +251,28 @@ func (e *eventDocument) units(payload string) string {
 			return d.Units
 		}
 	}
+
 	return ""
 }
 
 // offset is by how much an interval begins later, for a start that is to be at random within a length of
 // time: always the same for the same interval.
-func offset(event store.ADRObjectID, interval int, within lengthOf) time.Duration {
+func offset(
+	event store.ADRObjectID,
+	interval int,
+	within lengthOf,
+) time.Duration {
 	whole := within.after(time.Unix(0, 0).UTC()).Sub(time.Unix(0, 0).UTC())
 	if whole == 0 {
 		return 0
 	}
 
 	size := max(whole, -whole)
-	drawn := time.Duration((binary.BigEndian.Uint64(event[8:]) + uint64(interval)*0x9E3779B97F4A7C15) % uint64(size))
+	drawn := time.Duration((binary.BigEndian.Uint64(event[8:]) +
+		uint64(interval)*0x9E3779B97F4A7C15) % uint64(size))
 	if whole < 0 {
 		return -drawn
 	}
+
 	return drawn
 }

@@ -15,9 +15,11 @@ const Reporter = "flexd"
 
 // The payloads of flexd's reports that the specification has no name for.
 const (
-	stateReport   = "FLEXD_STATE"   // what became of it: waiting, sent, short, refused, outranked, withdrawn
-	problemReport = "FLEXD_PROBLEM" // why it was not carried out, or not in full
-	askedReport   = "FLEXD_ASKED"   // the change that was asked for, in kWh
+	// what became of it: waiting, sent, short, refused, outranked, withdrawn
+	stateReport = "FLEXD_STATE"
+	// why it was not carried out, or not in full
+	problemReport = "FLEXD_PROBLEM"
+	askedReport   = "FLEXD_ASKED" // the change that was asked for, in kWh
 )
 
 // shortBelow is the part of what was asked for below which an order is short.
@@ -33,7 +35,8 @@ type Outcome struct {
 	Baseline flex.WattHours // by the schedules that stood
 	Expected flex.WattHours // by those that were sent
 
-	Metered         flex.WattHours // of the half-hours and assets that a meter was read of
+	// of the half-hours and assets that a meter was read of
+	Metered         flex.WattHours
 	MeteredBaseline flex.WattHours // theirs
 	NumMetered      int            // half-hours of assets
 }
@@ -52,11 +55,15 @@ func (s *Service) ReportOrders(ctx context.Context) (worker.Report, error) {
 		of, err = s.ReportOrdersOf(ctx, orgs[i])
 		r.Did += of.Did
 	}
+
 	return r, err
 }
 
 // ReportOrdersOf is ReportOrders for one organisation.
-func (s *Service) ReportOrdersOf(ctx context.Context, org flex.OrgID) (r worker.Report, err error) {
+func (s *Service) ReportOrdersOf(
+	ctx context.Context,
+	org flex.OrgID,
+) (r worker.Report, err error) {
 	var due []store.ADRObjectID
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		due, err = tx.DueADRReports(ctx)
@@ -67,16 +74,22 @@ func (s *Service) ReportOrdersOf(ctx context.Context, org flex.OrgID) (r worker.
 		err = s.reportEvent(ctx, org, due[i])
 		r.Did++
 	}
+
 	return r, err
 }
 
 // reportEvent reports what became of what one event asked for.
-func (s *Service) reportEvent(ctx context.Context, org flex.OrgID, event store.ADRObjectID) error {
+func (s *Service) reportEvent(
+	ctx context.Context,
+	org flex.OrgID,
+	event store.ADRObjectID,
+) error {
 	var orders []store.ADROrder
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		orders, err = tx.ADROrdersOf(ctx, event)
 		return err
 	})
+
 	if err != nil {
 		return err
 	}
@@ -95,22 +108,34 @@ func (s *Service) reportEvent(ctx context.Context, org flex.OrgID, event store.A
 		if err != nil {
 			return err
 		}
+
 		if !sameOrders(now, orders) {
 			return nil // something happened meanwhile: the next run reports it
 		}
 
 		for i := range orders {
 			judge(&orders[i], outcomes[i], tx.Now())
-			if err := tx.ADROrderReported(ctx, &orders[i], reportNext(&orders[i], tx.Now())); err != nil {
+			err := tx.ADROrderReported(
+				ctx,
+				&orders[i],
+				reportNext(&orders[i], tx.Now()),
+			)
+
+			if err != nil {
 				return err
 			}
 		}
+
 		return s.keepReport(ctx, tx, org, event, orders, outcomes)
 	})
 }
 
 // outcomes are what became of orders, nil of those that were not sent.
-func (s *Service) outcomes(ctx context.Context, org flex.OrgID, orders []store.ADROrder) (found []*Outcome, err error) {
+func (s *Service) outcomes(
+	ctx context.Context,
+	org flex.OrgID,
+	orders []store.ADROrder,
+) (found []*Outcome, err error) {
 	found = make([]*Outcome, len(orders))
 	for i := range orders {
 		id := orders[i].Instruction
@@ -120,9 +145,14 @@ func (s *Service) outcomes(ctx context.Context, org flex.OrgID, orders []store.A
 
 		found[i], err = s.Outcome(ctx, org, id)
 		if err != nil {
-			return nil, fmt.Errorf("what became of the instruction %s: %w", id, err)
+			return nil, fmt.Errorf(
+				"what became of the instruction %s: %w",
+				id,
+				err,
+			)
 		}
 	}
+
 	return found, nil
 }
 
@@ -137,6 +167,7 @@ func sameOrders(a, b []store.ADROrder) bool {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -157,9 +188,15 @@ func judge(o *store.ADROrder, was *Outcome, now time.Time) {
 	if asked < 0 {
 		asked, brought = -asked, -brought
 	}
+
 	if float64(brought) < shortBelow*float64(asked) {
 		o.State = store.ADRShort
-		o.Problem = fmt.Sprintf("%.3f of %.3f kWh were brought, as %s", brought.KWh(), asked.KWh(), of)
+		o.Problem = fmt.Sprintf(
+			"%.3f of %.3f kWh were brought, as %s",
+			brought.KWh(),
+			asked.KWh(),
+			of,
+		)
 	}
 }
 
@@ -177,13 +214,24 @@ func reportNext(o *store.ADROrder, now time.Time) time.Time {
 			return at
 		}
 	}
+
 	return time.Time{}
 }
 
 // keepReport keeps flexd's report of an event, in the place of the one before. An event that is gone has
 // none.
-func (s *Service) keepReport(ctx context.Context, tx *store.Tx, org flex.OrgID, event store.ADRObjectID, orders []store.ADROrder, outcomes []*Outcome) error {
-	_, err := tx.ADRObject(ctx, store.ADRSearch{Kind: store.ADREvent, ID: event})
+func (s *Service) keepReport(
+	ctx context.Context,
+	tx *store.Tx,
+	org flex.OrgID,
+	event store.ADRObjectID,
+	orders []store.ADROrder,
+	outcomes []*Outcome,
+) error {
+	_, err := tx.ADRObject(ctx, store.ADRSearch{
+		Kind: store.ADREvent,
+		ID:   event,
+	})
 	if flex.KindOf(err) == flex.NotFound {
 		return nil
 	}
@@ -191,7 +239,12 @@ func (s *Service) keepReport(ctx context.Context, tx *store.Tx, org flex.OrgID, 
 		return err
 	}
 
-	before, err := tx.ADRObjects(ctx, store.ADRSearch{Kind: store.ADRReport, Event: event, Client: Reporter, Limit: 1})
+	before, err := tx.ADRObjects(ctx, store.ADRSearch{
+		Kind:   store.ADRReport,
+		Event:  event,
+		Client: Reporter,
+		Limit:  1,
+	})
 	if err != nil {
 		return err
 	}
@@ -201,18 +254,35 @@ func (s *Service) keepReport(ctx context.Context, tx *store.Tx, org flex.OrgID, 
 		was = &before[0]
 	}
 
-	o, err := s.keep(ctx, tx, Client{Org: org, ID: Reporter, Business: true}, was, store.ADRReport, reportDocument(event, orders, outcomes))
+	o, err := s.keep(
+		ctx,
+		tx,
+		Client{
+			Org:      org,
+			ID:       Reporter,
+			Business: true,
+		},
+		was,
+		store.ADRReport,
+		reportDocument(event, orders, outcomes),
+	)
+
 	switch {
 	case flex.KindOf(err) == flex.Conflict: // the organisation has as many reports as it may
 		return nil
 	case err != nil:
 		return err
 	}
+
 	return s.notify(ctx, tx, &o, operationOf(was))
 }
 
 // reportDocument is the report of what became of an event: an interval for each order.
-func reportDocument(event store.ADRObjectID, orders []store.ADROrder, outcomes []*Outcome) map[string]any {
+func reportDocument(
+	event store.ADRObjectID,
+	orders []store.ADROrder,
+	outcomes []*Outcome,
+) map[string]any {
 	intervals := []any{}
 	for i := range orders {
 		o := &orders[i]
@@ -220,33 +290,63 @@ func reportDocument(event store.ADRObjectID, orders []store.ADROrder, outcomes [
 		if o.Problem != "" {
 			payloads = append(payloads, payload(problemReport, o.Problem))
 		}
+
 		if was := outcomes[i]; was != nil {
 			payloads = append(payloads, was.payloads()...)
 		}
 
 		intervals = append(intervals, map[string]any{
 			"id": float64(o.Interval), "payloads": payloads,
-			"intervalPeriod": map[string]any{"start": Instant(o.From), "duration": fmt.Sprintf("PT%dM", o.Len()/time.Minute)},
+			"intervalPeriod": map[string]any{
+				"start":    Instant(o.From),
+				"duration": fmt.Sprintf("PT%dM", o.Len()/time.Minute),
+			},
 		})
 	}
 
 	var descriptors []any
-	for _, of := range []string{askedReport, "BASELINE", "USAGE_FORECAST", "USAGE", "DELTA_USAGE"} {
-		descriptors = append(descriptors, map[string]any{"objectType": "REPORT_PAYLOAD_DESCRIPTOR", "payloadType": of, "units": "KWH"})
+	for _, of := range []string{
+		askedReport,
+		"BASELINE",
+		"USAGE_FORECAST",
+		"USAGE",
+		"DELTA_USAGE",
+	} {
+		descriptors = append(descriptors, map[string]any{
+			"objectType":  "REPORT_PAYLOAD_DESCRIPTOR",
+			"payloadType": of,
+			"units":       "KWH",
+		})
 	}
 
 	return map[string]any{
-		"eventID": event.String(), "clientName": Reporter, "reportName": "what became of it", "payloadDescriptors": descriptors,
-		"resources": []any{map[string]any{"resourceName": "AGGREGATED_REPORT", "intervals": intervals}},
+		"eventID":            event.String(),
+		"clientName":         Reporter,
+		"reportName":         "what became of it",
+		"payloadDescriptors": descriptors,
+		"resources": []any{map[string]any{
+			"resourceName": "AGGREGATED_REPORT",
+			"intervals":    intervals,
+		}},
 	}
 }
 
 // payloads are what became of an instruction. USAGE and DELTA_USAGE are of what was metered alone.
 func (o *Outcome) payloads() []any {
-	found := []any{payload(askedReport, o.Asked.KWh()), payload("BASELINE", o.Baseline.KWh()), payload("USAGE_FORECAST", o.Expected.KWh())}
-	if o.NumMetered > 0 {
-		found = append(found, payload("USAGE", o.Metered.KWh()), payload("DELTA_USAGE", (o.Metered-o.MeteredBaseline).KWh()))
+	found := []any{
+		payload(askedReport, o.Asked.KWh()),
+		payload("BASELINE", o.Baseline.KWh()),
+		payload("USAGE_FORECAST", o.Expected.KWh()),
 	}
+
+	if o.NumMetered > 0 {
+		found = append(
+			found,
+			payload("USAGE", o.Metered.KWh()),
+			payload("DELTA_USAGE", (o.Metered-o.MeteredBaseline).KWh()),
+		)
+	}
+
 	return found
 }
 

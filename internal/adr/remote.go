@@ -16,9 +16,11 @@ import (
 )
 
 const (
-	remoteAnswerMax = 8 << 20          // bytes of a page of events
-	tokenSpare      = 30 * time.Second // a token is not used for so long before its end
-	tokenTime       = 10 * time.Minute // of a token that does not say how long it is good for
+	remoteAnswerMax = 8 << 20 // bytes of a page of events
+	// a token is not used for so long before its end
+	tokenSpare = 30 * time.Second
+	// of a token that does not say how long it is good for
+	tokenTime = 10 * time.Minute
 )
 
 // remote is another party's server as the organisation's VEN sees it.
@@ -40,9 +42,25 @@ func (r *remote) token(ctx context.Context, renew bool) (string, error) {
 		return known.(remoteToken).text, nil
 	}
 
-	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {r.of.Client}, "client_secret": {r.of.Secret.Reveal()}}
-	a, err := r.Out.Do(ctx, egress.Request{Method: "POST", URL: r.of.TokenURL, Body: []byte(form.Encode()),
-		Header: map[string]string{"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}})
+	form := url.Values{
+		"grant_type":    {"client_credentials"},
+		"client_id":     {r.of.Client},
+		"client_secret": {r.of.Secret.Reveal()},
+	}
+
+	a, err := r.Out.Do(
+		ctx,
+		egress.Request{
+			Method: "POST",
+			URL:    r.of.TokenURL,
+			Body:   []byte(form.Encode()),
+			Header: map[string]string{
+				"Content-Type": "application/x-www-form-urlencoded",
+				"Accept":       "application/json",
+			},
+		},
+	)
+
 	if err != nil {
 		return "", flex.Fail(flex.Unavailable, "no token: %v", err)
 	}
@@ -51,6 +69,7 @@ func (r *remote) token(ctx context.Context, renew bool) (string, error) {
 	if err == nil {
 		r.tokens.Store(r.of.Program, got)
 	}
+
 	return got.text, err
 }
 
@@ -60,43 +79,86 @@ func (r *remote) readToken(a egress.Answer) (remoteToken, error) {
 		Token   string  `json:"access_token"`
 		Seconds float64 `json:"expires_in"`
 	}
+
 	wrong := json.Unmarshal(a.Body, &answer)
 	if a.Status != 200 || wrong != nil || checkBearer(answer.Token) != nil {
-		return remoteToken{}, flex.Fail(flex.Unavailable, "no token: it answered %d without one that can be used", a.Status)
+		return remoteToken{}, flex.Fail(
+			flex.Unavailable,
+			"no token: it answered %d without one that can be used",
+			a.Status,
+		)
 	}
 
-	last := cmp.Or(time.Duration(min(max(answer.Seconds, 0), 86400)*float64(time.Second)), tokenTime)
+	last := cmp.Or(
+		time.Duration(min(max(answer.Seconds, 0), 86400)*float64(time.Second)),
+		tokenTime,
+	)
+
 	return remoteToken{answer.Token, r.DB.Now().Add(last - tokenSpare)}, nil
 }
 
 // ask makes a request, and reads the answer into a value if its status is one of those that are wanted.
 // Any other is Unavailable, and returned.
-func (r *remote) ask(ctx context.Context, method, path string, body, to any, wanted ...int) (status int, err error) {
-	q := egress.Request{Method: method, URL: r.of.URL + path, AnswerMax: remoteAnswerMax, Header: map[string]string{"Accept": "application/json"}}
+func (r *remote) ask(
+	ctx context.Context,
+	method, path string,
+	body, to any,
+	wanted ...int,
+) (status int, err error) {
+	q := egress.Request{
+		Method:    method,
+		URL:       r.of.URL + path,
+		AnswerMax: remoteAnswerMax,
+		Header:    map[string]string{"Accept": "application/json"},
+	}
+
 	if body != nil {
 		q.Body, err = json.Marshal(body)
 		q.Header["Content-Type"] = "application/json"
 	}
+
 	if err != nil {
 		return 0, err
 	}
 
 	a, err := r.send(ctx, q)
 	if err != nil {
-		return a.Status, flex.Fail(flex.Unavailable, "%s %s: %v", method, path, err)
+		return a.Status, flex.Fail(
+			flex.Unavailable,
+			"%s %s: %v",
+			method,
+			path,
+			err,
+		)
 	}
+
 	if !slices.Contains(wanted, a.Status) {
-		return a.Status, flex.Fail(flex.Unavailable, "%s %s: it answered %d", method, path, a.Status)
+		return a.Status, flex.Fail(
+			flex.Unavailable,
+			"%s %s: it answered %d",
+			method,
+			path,
+			a.Status,
+		)
 	}
 
 	if to != nil && json.Unmarshal(a.Body, to) != nil {
-		return 0, flex.Fail(flex.Unavailable, "%s %s: its answer is not what OpenADR has there", method, path)
+		return 0, flex.Fail(
+			flex.Unavailable,
+			"%s %s: its answer is not what OpenADR has there",
+			method,
+			path,
+		)
 	}
+
 	return a.Status, nil
 }
 
 // send makes a request, once more with a new token if the one that is known is not taken.
-func (r *remote) send(ctx context.Context, q egress.Request) (a egress.Answer, err error) {
+func (r *remote) send(
+	ctx context.Context,
+	q egress.Request,
+) (a egress.Answer, err error) {
 	for _, renew := range []bool{false, true} {
 		token, err := r.token(ctx, renew)
 		if err != nil {
@@ -109,6 +171,7 @@ func (r *remote) send(ctx context.Context, q egress.Request) (a egress.Answer, e
 			return a, err
 		}
 	}
+
 	return a, nil
 }
 
@@ -116,9 +179,16 @@ func (r *remote) send(ctx context.Context, q egress.Request) (a egress.Answer, e
 func (r *remote) events(ctx context.Context) (map[string]map[string]any, error) {
 	found := map[string]map[string]any{}
 	for skip := 0; ; skip += PageMax {
-		q := url.Values{"programID": {r.of.Remote}, "active": {"true"}, "skip": {strconv.Itoa(skip)}, "limit": {strconv.Itoa(PageMax)}}
+		q := url.Values{
+			"programID": {r.of.Remote},
+			"active":    {"true"},
+			"skip":      {strconv.Itoa(skip)},
+			"limit":     {strconv.Itoa(PageMax)},
+		}
+
 		var page []map[string]any
-		if _, err := r.ask(ctx, "GET", "/events?"+q.Encode(), nil, &page, 200); err != nil {
+		_, err := r.ask(ctx, "GET", "/events?"+q.Encode(), nil, &page, 200)
+		if err != nil {
 			return nil, err
 		}
 
@@ -126,17 +196,32 @@ func (r *remote) events(ctx context.Context) (map[string]map[string]any, error) 
 		for _, fields := range page {
 			name, _ := fields["id"].(string)
 			if _, err := id.take("id", name); err != nil {
-				return nil, flex.Fail(flex.Unavailable, "GET /events: an event has no id: %v", err)
+				return nil, flex.Fail(
+					flex.Unavailable,
+					"GET /events: an event has no id: %v",
+					err,
+				)
 			}
+
 			if fields["programID"] != r.of.Remote {
-				return nil, flex.Fail(flex.Unavailable, "GET /events: the event %q is of another program than was asked for", name)
+				return nil, flex.Fail(
+					flex.Unavailable,
+					"GET /events: the event %q is of another program than was asked for",
+					name,
+				)
 			}
+
 			found[name] = fields
 		}
 
 		if len(found) > upstreamEvents {
-			return nil, flex.Fail(flex.Unavailable, "GET /events: the program has more than %d events", upstreamEvents)
+			return nil, flex.Fail(
+				flex.Unavailable,
+				"GET /events: the program has more than %d events",
+				upstreamEvents,
+			)
 		}
+
 		if len(page) < PageMax || len(found) == before {
 			return found, nil
 		}
@@ -145,8 +230,13 @@ func (r *remote) events(ctx context.Context) (map[string]map[string]any, error) 
 
 // register has the server know the VEN.
 func (r *remote) register(ctx context.Context) error {
-	ven := map[string]any{"objectType": "VEN_VEN_REQUEST", "venName": r.of.Name}
+	ven := map[string]any{
+		"objectType": "VEN_VEN_REQUEST",
+		"venName":    r.of.Name,
+	}
+
 	_, err := r.ask(ctx, "POST", "/vens", ven, nil, 200, 201, 409)
+
 	return err
 }
 
@@ -160,7 +250,12 @@ func (r *remote) report(ctx context.Context) error {
 			return err
 		}
 
-		kept, err := tx.ADRObjects(ctx, store.ADRSearch{Kind: store.ADRReport, Program: r.of.Program, Client: Reporter})
+		kept, err := tx.ADRObjects(ctx, store.ADRSearch{
+			Kind:    store.ADRReport,
+			Program: r.of.Program,
+			Client:  Reporter,
+		})
+
 		for i := range kept {
 			reports[kept[i].Event], err = objectOf(&kept[i])
 			if err != nil {
@@ -182,21 +277,36 @@ func (r *remote) report(ctx context.Context) error {
 			err = one
 		}
 	}
+
 	return err
 }
 
 // reportOne sends a report, in the place of the one that was sent before, if it is still there.
-func (r *remote) reportOne(ctx context.Context, m store.ADRMirror, of *Object) error {
+func (r *remote) reportOne(
+	ctx context.Context,
+	m store.ADRMirror,
+	of *Object,
+) error {
 	document := maps.Clone(of.Fields)
 	document["eventID"], document["clientName"] = m.Remote, r.of.Name
 
 	var kept struct {
 		ID string `json:"id"`
 	}
+
 	status, err := 404, error(nil)
 	if m.Report != "" {
-		status, err = r.ask(ctx, "PUT", "/reports/"+url.PathEscape(m.Report), document, nil, 200, 404)
+		status, err = r.ask(
+			ctx,
+			"PUT",
+			"/reports/"+url.PathEscape(m.Report),
+			document,
+			nil,
+			200,
+			404,
+		)
 	}
+
 	if err == nil && status == 404 {
 		status, err = r.ask(ctx, "POST", "/reports", document, &kept, 200, 201)
 		m.Report = kept.ID
@@ -209,6 +319,9 @@ func (r *remote) reportOne(ctx context.Context, m store.ADRMirror, of *Object) e
 	}
 
 	m.ReportedAt = of.ModifiedAt
-	wrong := r.DB.Write(ctx, r.of.Org, func(tx *store.Tx) error { return tx.SetADRMirror(ctx, &m) })
+	wrong := r.DB.Write(ctx, r.of.Org, func(tx *store.Tx) error {
+		return tx.SetADRMirror(ctx, &m)
+	})
+
 	return cmp.Or(wrong, err)
 }

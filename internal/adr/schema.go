@@ -47,11 +47,24 @@ func (r text) take(at string, v any) (any, error) {
 
 	switch {
 	case n < r.min || n > most:
-		return nil, wrong(at, "it has %d characters: there should be %d to %d", n, r.min, most)
+		return nil, wrong(
+			at,
+			"it has %d characters: there should be %d to %d",
+			n,
+			r.min,
+			most,
+		)
+
 	case strings.ContainsRune(s, 0):
 		return nil, wrong(at, "it holds a character with the number 0")
+
 	case r.oneOf != nil && !slices.Contains(r.oneOf, s):
-		return nil, wrong(at, "it is not one of %s", strings.Join(r.oneOf, ", "))
+		return nil, wrong(
+			at,
+			"it is not one of %s",
+			strings.Join(r.oneOf, ", "),
+		)
+
 	case r.read == nil:
 		return s, nil
 	}
@@ -60,13 +73,15 @@ func (r text) take(at string, v any) (any, error) {
 	if err != nil {
 		return nil, wrong(at, "%v", err)
 	}
+
 	return kept, nil
 }
 
 // number is a number between bounds.
 type number struct {
-	whole    bool
-	min, max float64
+	whole bool
+	min   float64
+	max   float64
 }
 
 func (r number) take(at string, v any) (any, error) {
@@ -79,6 +94,7 @@ func (r number) take(at string, v any) (any, error) {
 	case f < r.min || f > r.max:
 		return nil, wrong(at, "it is not from %g to %g", r.min, r.max)
 	}
+
 	return f, nil
 }
 
@@ -104,7 +120,12 @@ func (r list) take(at string, v any) (any, error) {
 		return nil, wrong(at, "it is no list")
 	}
 	if len(items) > r.max {
-		return nil, wrong(at, "it has %d items: at most %d are taken", len(items), r.max)
+		return nil, wrong(
+			at,
+			"it has %d items: at most %d are taken",
+			len(items),
+			r.max,
+		)
 	}
 
 	kept := make([]any, len(items))
@@ -115,6 +136,7 @@ func (r list) take(at string, v any) (any, error) {
 		}
 		kept[i] = one
 	}
+
 	return kept, nil
 }
 
@@ -177,8 +199,12 @@ func (r chosen) take(at string, v any) (any, error) {
 	named, _ := given["objectType"].(string)
 	of, ok := r[named]
 	if !ok {
-		return nil, wrong(at+".objectType", "it is not one of those that may stand here")
+		return nil, wrong(
+			at+".objectType",
+			"it is not one of those that may stand here",
+		)
 	}
+
 	return of.take(at, v)
 }
 
@@ -192,6 +218,7 @@ func (datum) take(at string, v any) (any, error) {
 	case float64, bool:
 		return v, nil
 	}
+
 	return object{{name: "x", rule: anyNumber, must: true}, {name: "y", rule: anyNumber, must: true}}.take(at, v)
 }
 
@@ -217,8 +244,12 @@ func readTime(s string) (string, error) {
 		return nowStart, nil
 	}
 	if _, err := time.Parse(time.RFC3339, s); err != nil {
-		return "", fmt.Errorf("%q is no instant such as 2026-01-15T17:30:00Z", s)
+		return "", fmt.Errorf(
+			"%q is no instant such as 2026-01-15T17:30:00Z",
+			s,
+		)
 	}
+
 	return s, nil
 }
 
@@ -235,33 +266,69 @@ const (
 	TargetsMax   = 1_000  // of an object
 	IntervalsMax = 10_000 // of an event, or of a resource in a report
 	ItemsMax     = 1_000  // of every other list
-	TextMax      = 8_000  // characters of a text that the specification does not limit
-	int32Max     = 1<<31 - 1
+	// characters of a text that the specification does not limit
+	TextMax  = 8_000
+	int32Max = 1<<31 - 1
 )
 
 // The rules of the specification, version 3.1.0.
 var (
-	name      = text{min: 1, max: 128}
-	free      = text{}
-	id        = text{min: 1, max: 128, read: readID}
-	uri       = text{min: 2, max: 8000, read: readURI}
-	instant   = text{read: readTime}
-	length    = text{read: readLength}
-	whole     = number{whole: true, min: -int32Max - 1, max: int32Max}
+	name = text{min: 1, max: 128}
+	free = text{}
+	id   = text{
+		min:  1,
+		max:  128,
+		read: readID,
+	}
+	uri = text{
+		min:  2,
+		max:  8000,
+		read: readURI,
+	}
+	instant = text{read: readTime}
+	length  = text{read: readLength}
+	whole   = number{
+		whole: true,
+		min:   -int32Max - 1,
+		max:   int32Max,
+	}
 	anyNumber = number{min: -math.MaxFloat64, max: math.MaxFloat64}
 	targets   = list{name, TargetsMax}
 
-	period = object{{name: "start", rule: instant}, {name: "duration", rule: length}, {name: "randomizeStart", rule: length}}
-	values = object{{name: "type", rule: name, must: true}, {name: "values", rule: list{datum{}, ItemsMax}, must: true}}
+	period = object{
+		{name: "start", rule: instant},
+		{name: "duration", rule: length},
+		{name: "randomizeStart", rule: length},
+	}
+	values = object{
+		{name: "type", rule: name, must: true},
+		{name: "values", rule: list{datum{}, ItemsMax}, must: true},
+	}
 
 	interval = object{
 		{name: "id", rule: whole, must: true}, {name: "intervalPeriod", rule: period}, {name: "payloads", rule: list{values, ItemsMax}, must: true},
 	}
 
-	attributes = field{name: "attributes", rule: list{values, ItemsMax}, null: true}
-	targeted   = field{name: "targets", rule: targets, null: true}
-	units      = field{name: "units", rule: name, null: true}
-	reading    = field{name: "readingType", rule: name, null: true}
+	attributes = field{
+		name: "attributes",
+		rule: list{values, ItemsMax},
+		null: true,
+	}
+	targeted = field{
+		name: "targets",
+		rule: targets,
+		null: true,
+	}
+	units = field{
+		name: "units",
+		rule: name,
+		null: true,
+	}
+	reading = field{
+		name: "readingType",
+		rule: name,
+		null: true,
+	}
 
 	eventDescriptor = object{
 		{name: "objectType", rule: text{oneOf: []string{"EVENT_PAYLOAD_DESCRIPTOR"}}, must: true},
@@ -282,8 +349,22 @@ var (
 
 var programRule = object{
 	{name: "programName", rule: name, must: true}, {name: "intervalPeriod", rule: period},
-	{name: "programDescriptions", rule: list{object{{name: "URL", rule: uri, must: true}}, ItemsMax}, null: true},
-	{name: "payloadDescriptors", rule: list{chosen{"EVENT_PAYLOAD_DESCRIPTOR": eventDescriptor, "REPORT_PAYLOAD_DESCRIPTOR": reportDescriptor}, ItemsMax}, null: true},
+	{
+		name: "programDescriptions",
+		rule: list{object{{name: "URL", rule: uri, must: true}}, ItemsMax},
+		null: true,
+	},
+	{
+		name: "payloadDescriptors",
+		rule: list{
+			chosen{
+				"EVENT_PAYLOAD_DESCRIPTOR":  eventDescriptor,
+				"REPORT_PAYLOAD_DESCRIPTOR": reportDescriptor,
+			},
+			ItemsMax,
+		},
+		null: true,
+	},
 	attributes, targeted,
 }
 
@@ -305,7 +386,14 @@ var eventRule = object{
 }
 
 var (
-	kinds      = []string{"PROGRAM", "EVENT", "REPORT", "SUBSCRIPTION", "VEN", "RESOURCE"}
+	kinds = []string{
+		"PROGRAM",
+		"EVENT",
+		"REPORT",
+		"SUBSCRIPTION",
+		"VEN",
+		"RESOURCE",
+	}
 	operations = []string{opCreate, "READ", opUpdate, opDelete}
 )
 
@@ -321,7 +409,12 @@ var subscriptionRule = object{
 // A VEN and a resource are written in two ways: by business logic, and by the VEN itself, which
 // cannot say whose it is nor what it is targeted by.
 var venRule = chosen{
-	"BL_VEN_REQUEST":  {{name: "clientID", rule: name, must: true}, targeted, {name: "venName", rule: name, must: true}, attributes},
+	"BL_VEN_REQUEST": {
+		{name: "clientID", rule: name, must: true},
+		targeted,
+		{name: "venName", rule: name, must: true},
+		attributes,
+	},
 	"VEN_VEN_REQUEST": {{name: "venName", rule: name, must: true}, attributes},
 }
 
@@ -329,11 +422,19 @@ var resourceRule = chosen{
 	"BL_RESOURCE_REQUEST": {
 		{name: "clientID", rule: name, must: true}, targeted, {name: "resourceName", rule: name, must: true}, {name: "venID", rule: id, must: true}, attributes,
 	},
-	"VEN_RESOURCE_REQUEST": {{name: "resourceName", rule: name, must: true}, {name: "venID", rule: id, must: true}, attributes},
+	"VEN_RESOURCE_REQUEST": {
+		{name: "resourceName", rule: name, must: true},
+		{name: "venID", rule: id, must: true},
+		attributes,
+	},
 }
 
 // rules are what the documents of each kind may be.
 var rules = map[store.ADRKind]rule{
-	store.ADRProgram: programRule, store.ADREvent: eventRule, store.ADRReport: reportRule,
-	store.ADRSubscription: subscriptionRule, store.ADRVEN: venRule, store.ADRResource: resourceRule,
+	store.ADRProgram:      programRule,
+	store.ADREvent:        eventRule,
+	store.ADRReport:       reportRule,
+	store.ADRSubscription: subscriptionRule,
+	store.ADRVEN:          venRule,
+	store.ADRResource:     resourceRule,
 }

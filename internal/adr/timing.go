@@ -10,13 +10,17 @@ import (
 // lengthForm and lengthStart are the specification's form of a length of time.
 var lengthStart = regexp.MustCompile(`^-?P(\d|T\d)`)
 
-var lengthForm = regexp.MustCompile(`^(-?)P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)([DW]))?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`)
+var lengthForm = regexp.MustCompile(
+	`^(-?)P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)([DW]))?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`,
+)
 
 // lengthOf is a length of time in calendar years, months and days, and in seconds.
 type lengthOf struct {
-	years, months, days int
-	rest                time.Duration
-	endless             bool // P9999Y or longer
+	years   int
+	months  int
+	days    int
+	rest    time.Duration
+	endless bool // P9999Y or longer
 }
 
 // endlessYears is the length from which on no end is meant.
@@ -56,14 +60,24 @@ func parseLength(s string) (l lengthOf, err error) {
 		sign = -1
 	}
 
-	whole := int64(seconds) // before the fraction, which a float of so many seconds does not have
-	l = lengthOf{years: sign * int(n[2]), months: sign * int(n[3]), days: sign * int(days)}
+	// before the fraction, which a float of so many seconds does not have
+	whole := int64(seconds)
+	l = lengthOf{
+		years:  sign * int(n[2]),
+		months: sign * int(n[3]),
+		days:   sign * int(days),
+	}
+
 	if whole >= 1<<33 { // further than a time.Duration reaches
 		l.days += sign * int(whole/86_400)
 		whole %= 86_400
 	}
 
-	l.rest = time.Duration(sign) * (time.Duration(whole)*time.Second + time.Duration((n[8]-float64(int64(n[8])))*float64(time.Second)))
+	l.rest = time.Duration(
+		sign,
+	) * (time.Duration(whole)*time.Second +
+		time.Duration((n[8]-float64(int64(n[8])))*float64(time.Second)))
+
 	return l, nil
 }
 
@@ -140,9 +154,11 @@ func (e *eventDocument) timed(now time.Time) (found []timedInterval) {
 		}
 
 		one := timedInterval{From: start, Payloads: i.Payloads}
-		one.Randomize, _ = parseLength(period.Randomize) // in its form, or left out
+		// in its form, or left out
+		one.Randomize, _ = parseLength(period.Randomize)
 		length, err := parseLength(period.Length)
-		if endless := err != nil || length.endless || length.zero(); endless {
+		endless := err != nil || length.endless || length.zero()
+		if endless {
 			return append(found, one) // nothing follows what has no end
 		}
 
@@ -160,6 +176,7 @@ func (p *periodDocument) from(now time.Time) time.Time {
 	if err != nil || p.Start == nowStart {
 		return now
 	}
+
 	return t.UTC()
 }
 
@@ -180,5 +197,6 @@ func (e *eventDocument) end(now time.Time) (latest time.Time) {
 			latest = i.To
 		}
 	}
+
 	return latest
 }

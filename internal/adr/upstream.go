@@ -22,21 +22,28 @@ const (
 	PollLeast, PollMost = 10 * time.Second, time.Hour
 	SilenceMost         = 7 * 24 * time.Hour
 
-	upstreamEvents = 1000                // of a program at most
-	upstreamTime   = 60 * time.Second    // to ask a server, with all that is read and sent
-	mirrorsKept    = 90 * 24 * time.Hour // after an event's end, if the server no longer has it
+	upstreamEvents = 1000 // of a program at most
+	// to ask a server, with all that is read and sent
+	upstreamTime = 60 * time.Second
+	// after an event's end, if the server no longer has it
+	mirrorsKept = 90 * 24 * time.Hour
 )
 
 // AddUpstream has the organisation be a VEN of another party's server: the events of one of its programs
 // are kept under a program of the organisation's own, whose id is set here. Bound as any other, it has
 // them carried out. A name that is taken is a Conflict, what cannot be asked is Malformed.
-func (s *Service) AddUpstream(ctx context.Context, org flex.OrgID, u *store.ADRUpstream) error {
+func (s *Service) AddUpstream(
+	ctx context.Context,
+	org flex.OrgID,
+	u *store.ADRUpstream,
+) error {
 	if err := s.checkUpstream(u); err != nil {
 		return err
 	}
 
 	document := map[string]any{"programName": u.Name}
-	if _, err := rules[store.ADRProgram].take("body", document); err != nil {
+	_, err := rules[store.ADRProgram].take("body", document)
+	if err != nil {
 		return err
 	}
 
@@ -73,19 +80,43 @@ func (s *Service) checkUpstream(u *store.ADRUpstream) error {
 
 	switch {
 	case u.Client == "" || u.Secret == "":
-		return flex.Fail(flex.Malformed, "the server gives a client's id and secret: give both")
+		return flex.Fail(
+			flex.Malformed,
+			"the server gives a client's id and secret: give both",
+		)
+
 	case u.Poll < PollLeast || u.Poll > PollMost:
-		return flex.Fail(flex.Malformed, "it is asked every %v: it should be every %v to %v", u.Poll, PollLeast, PollMost)
+		return flex.Fail(
+			flex.Malformed,
+			"it is asked every %v: it should be every %v to %v",
+			u.Poll,
+			PollLeast,
+			PollMost,
+		)
+
 	case u.Silence < 2*u.Poll || u.Silence > SilenceMost:
-		return flex.Fail(flex.Malformed, "the silence is %v: it should be twice the time between two polls, which is %v, to %v", u.Silence, 2*u.Poll, SilenceMost)
+		return flex.Fail(
+			flex.Malformed,
+			"the silence is %v: it should be twice the time between two polls, which is %v, to %v",
+			u.Silence,
+			2*u.Poll,
+			SilenceMost,
+		)
 	}
 
 	_, err := id.take("the program", u.Remote)
+
 	return err
 }
 
 // flexdOf is flexd itself as a client of an organisation's objects.
-func flexdOf(org flex.OrgID) Client { return Client{Org: org, ID: Reporter, Business: true} }
+func flexdOf(org flex.OrgID) Client {
+	return Client{
+		Org:      org,
+		ID:       Reporter,
+		Business: true,
+	}
+}
 
 // checkServer holds a server's address against what may be asked.
 func (s *Service) checkServer(to string) error {
@@ -93,9 +124,19 @@ func (s *Service) checkServer(to string) error {
 	plain := err == nil && s.PlainHTTP && u.Scheme == "http"
 	switch {
 	case err != nil || u.Hostname() == "" || u.User != nil:
-		return flex.Fail(flex.Malformed, "%q is no URL such as https://vtn.example.com/openadr3/3.1.0", to)
+		return flex.Fail(
+			flex.Malformed,
+			"%q is no URL such as https://vtn.example.com/openadr3/3.1.0",
+			to,
+		)
+
 	case u.Scheme != "https" && !plain:
-		return flex.Fail(flex.Malformed, "%q must begin with https://; http:// is for private networks, where the operator allows it", to)
+		return flex.Fail(
+			flex.Malformed,
+			"%q must begin with https://; http:// is for private networks, where the operator allows it",
+			to,
+		)
+
 	case s.Out == nil:
 		return nil
 	}
@@ -103,21 +144,30 @@ func (s *Service) checkServer(to string) error {
 	if err := s.Out.CheckHost(u.Hostname()); err != nil {
 		return flex.Fail(flex.Malformed, "%q: %v", to, err)
 	}
+
 	return nil
 }
 
 // Upstreams returns the servers that the organisation is a VEN of.
-func (s *Service) Upstreams(ctx context.Context, org flex.OrgID) (found []store.ADRUpstream, err error) {
+func (s *Service) Upstreams(
+	ctx context.Context,
+	org flex.OrgID,
+) (found []store.ADRUpstream, err error) {
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		found, err = tx.ADRUpstreams(ctx, store.ADRObjectID{})
 		return err
 	})
+
 	return found, err
 }
 
 // RemoveUpstream has a server asked no more, and forgets its program and events here: what they asked for
 // is withdrawn. It is NotFound if the program is of no such server.
-func (s *Service) RemoveUpstream(ctx context.Context, org flex.OrgID, program store.ADRObjectID) error {
+func (s *Service) RemoveUpstream(
+	ctx context.Context,
+	org flex.OrgID,
+	program store.ADRObjectID,
+) error {
 	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
@@ -125,7 +175,11 @@ func (s *Service) RemoveUpstream(ctx context.Context, org flex.OrgID, program st
 
 		found, err := tx.ADRUpstreams(ctx, program)
 		if err == nil && len(found) == 0 {
-			err = flex.Fail(flex.NotFound, "the program %s is of no other server: flexd openadr upstream list lists those that are", program)
+			err = flex.Fail(
+				flex.NotFound,
+				"the program %s is of no other server: flexd openadr upstream list lists those that are",
+				program,
+			)
 		}
 		if err != nil {
 			return err
@@ -139,8 +193,15 @@ func (s *Service) RemoveUpstream(ctx context.Context, org flex.OrgID, program st
 }
 
 // dropProgram forgets a program, with its events and the subscriptions to it.
-func (s *Service) dropProgram(ctx context.Context, tx *store.Tx, program store.ADRObjectID) error {
-	events, err := tx.ADRObjects(ctx, store.ADRSearch{Kind: store.ADREvent, Program: program})
+func (s *Service) dropProgram(
+	ctx context.Context,
+	tx *store.Tx,
+	program store.ADRObjectID,
+) error {
+	events, err := tx.ADRObjects(ctx, store.ADRSearch{
+		Kind:    store.ADREvent,
+		Program: program,
+	})
 	if err != nil {
 		return err
 	}
@@ -151,17 +212,25 @@ func (s *Service) dropProgram(ctx context.Context, tx *store.Tx, program store.A
 		}
 	}
 
-	kept, err := tx.ADRObject(ctx, store.ADRSearch{Kind: store.ADRProgram, ID: program})
+	kept, err := tx.ADRObject(ctx, store.ADRSearch{
+		Kind: store.ADRProgram,
+		ID:   program,
+	})
 	if err != nil {
 		return err
 	}
 	if err := checkUnused(ctx, tx, &kept); err != nil {
 		return err
 	}
+
 	return s.dropAndNotify(ctx, tx, &kept)
 }
 
-func (s *Service) dropAndNotify(ctx context.Context, tx *store.Tx, kept *store.ADRObject) error {
+func (s *Service) dropAndNotify(
+	ctx context.Context,
+	tx *store.Tx,
+	kept *store.ADRObject,
+) error {
 	o, err := objectOf(kept)
 	if err != nil {
 		return err
@@ -169,6 +238,7 @@ func (s *Service) dropAndNotify(ctx context.Context, tx *store.Tx, kept *store.A
 	if err := s.notify(ctx, tx, &o, opDelete); err != nil {
 		return err
 	}
+
 	return drop(ctx, tx, kept)
 }
 
@@ -185,8 +255,12 @@ func checkOwn(ctx context.Context, tx *store.Tx, o *store.ADRObject) error {
 
 	found, err := tx.ADRUpstreams(ctx, program)
 	if err == nil && len(found) > 0 {
-		err = flex.Fail(flex.Forbidden, "the program is another server's, and so are its events: only that server changes them")
+		err = flex.Fail(
+			flex.Forbidden,
+			"the program is another server's, and so are its events: only that server changes them",
+		)
 	}
+
 	return err
 }
 
@@ -214,12 +288,16 @@ func (s *Service) AskUpstreams(ctx context.Context) (worker.Report, error) {
 			err = of
 		}
 	}
+
 	return worker.Report{Did: len(due)}, err
 }
 
 // askAndNote asks a server and keeps what came of it. An error is flexd's own, a panic too: it runs beside
 // the job, which would not catch it.
-func (s *Service) askAndNote(ctx context.Context, u *store.ADRUpstream) (err error) {
+func (s *Service) askAndNote(
+	ctx context.Context,
+	u *store.ADRUpstream,
+) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("asking the OpenADR server %q: %v", u.Name, p)
@@ -237,7 +315,10 @@ func (s *Service) askAndNote(ctx context.Context, u *store.ADRUpstream) (err err
 		}
 		u.Error = err.Error()
 	}
-	return s.DB.WriteAll(ctx, func(all *store.All) error { return all.ADRUpstreamAsked(ctx, u) })
+
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.ADRUpstreamAsked(ctx, u)
+	})
 }
 
 // askUpstream has the events of a server be those that are kept of it, and reports what became of them.
@@ -265,12 +346,17 @@ func (s *Service) askUpstream(ctx context.Context, u *store.ADRUpstream) error {
 	if err := r.report(ctx); err != nil {
 		return err
 	}
+
 	return unread
 }
 
 // mirror has the events of a server be what is kept of it, in one transaction, and the link of what they
 // limit be heard. An event that cannot be read is left as it was before; unread says why.
-func (s *Service) mirror(ctx context.Context, u *store.ADRUpstream, found map[string]map[string]any) (unread, err error) {
+func (s *Service) mirror(
+	ctx context.Context,
+	u *store.ADRUpstream,
+	found map[string]map[string]any,
+) (unread, err error) {
 	err = s.DB.Write(ctx, u.Org, func(tx *store.Tx) error {
 		unread = nil
 		if err := tx.LockOrg(ctx); err != nil {
@@ -282,15 +368,28 @@ func (s *Service) mirror(ctx context.Context, u *store.ADRUpstream, found map[st
 			return err
 		}
 
-		m := mirroring{Service: s, tx: tx, of: u, events: map[store.ADRObjectID]*store.ADRObject{}}
+		m := mirroring{
+			Service: s,
+			tx:      tx,
+			of:      u,
+			events:  map[store.ADRObjectID]*store.ADRObject{},
+		}
+
 		if err := m.read(ctx); err != nil {
 			return err
 		}
 
 		for remote, fields := range found {
 			err := m.keepEvent(ctx, remote, fields)
-			if kind := flex.KindOf(err); kind == flex.Malformed || kind == flex.Conflict {
-				unread = flex.Fail(flex.Malformed, "its event %q cannot be kept: %v", remote, err)
+			kind := flex.KindOf(err)
+			if kind == flex.Malformed || kind == flex.Conflict {
+				unread = flex.Fail(
+					flex.Malformed,
+					"its event %q cannot be kept: %v",
+					remote,
+					err,
+				)
+
 				continue
 			}
 			if err != nil {
@@ -303,6 +402,7 @@ func (s *Service) mirror(ctx context.Context, u *store.ADRUpstream, found map[st
 		}
 		return hear(ctx, tx, u.Program)
 	})
+
 	return unread, err
 }
 
@@ -316,7 +416,10 @@ type mirroring struct {
 }
 
 func (m *mirroring) read(ctx context.Context) error {
-	events, err := m.tx.ADRObjects(ctx, store.ADRSearch{Kind: store.ADREvent, Program: m.of.Program})
+	events, err := m.tx.ADRObjects(ctx, store.ADRSearch{
+		Kind:    store.ADREvent,
+		Program: m.of.Program,
+	})
 	if err != nil {
 		return err
 	}
@@ -329,15 +432,27 @@ func (m *mirroring) read(ctx context.Context) error {
 	for _, one := range kept {
 		m.mirrors[one.Remote] = one
 	}
+
 	return err
 }
 
 // keepEvent keeps a server's event, if it is new or changed.
-func (m *mirroring) keepEvent(ctx context.Context, remote string, fields map[string]any) error {
+func (m *mirroring) keepEvent(
+	ctx context.Context,
+	remote string,
+	fields map[string]any,
+) error {
 	document := maps.Clone(fields)
-	for _, name := range []string{"id", "objectType", "createdDateTime", "modificationDateTime", "targets"} {
+	for _, name := range []string{
+		"id",
+		"objectType",
+		"createdDateTime",
+		"modificationDateTime",
+		"targets",
+	} {
 		delete(document, name) // whom it is for was that server's to say
 	}
+
 	document["programID"] = m.of.Program.String()
 
 	text, err := json.Marshal(document)
@@ -354,24 +469,38 @@ func (m *mirroring) keepEvent(ctx context.Context, remote string, fields map[str
 		return nil
 	}
 
-	o, err := m.keep(ctx, m.tx, flexdOf(m.of.Org), was, store.ADREvent, document)
+	o, err := m.keep(
+		ctx,
+		m.tx,
+		flexdOf(m.of.Org),
+		was,
+		store.ADREvent,
+		document,
+	)
+
 	if err != nil {
 		return err
 	}
+
 	if err := reorder(ctx, m.tx, was, &o.ADRObject); err != nil {
 		return err
 	}
+
 	if err := m.notify(ctx, m.tx, &o, operationOf(was)); err != nil {
 		return err
 	}
 
 	kept.Program, kept.Remote = m.of.Program, remote
 	kept.Event = o.ID
+
 	return m.tx.SetADRMirror(ctx, &kept)
 }
 
 // dropOthers forgets the events that a server no longer has: it cancelled them, or they are over for long.
-func (m *mirroring) dropOthers(ctx context.Context, found map[string]map[string]any) error {
+func (m *mirroring) dropOthers(
+	ctx context.Context,
+	found map[string]map[string]any,
+) error {
 	for remote, kept := range m.mirrors {
 		if _, still := found[remote]; still {
 			continue
@@ -392,5 +521,6 @@ func (m *mirroring) dropOthers(ctx context.Context, found map[string]map[string]
 			return err
 		}
 	}
+
 	return nil
 }

@@ -29,9 +29,14 @@ func (w *writing) keep(ctx context.Context) error {
 
 	w.Targets = texts(w.Fields["targets"])
 	fill := map[store.ADRKind]func(context.Context) error{
-		store.ADRProgram: w.program, store.ADREvent: w.event, store.ADRReport: w.report,
-		store.ADRSubscription: w.subscription, store.ADRVEN: w.ven, store.ADRResource: w.resource,
+		store.ADRProgram:      w.program,
+		store.ADREvent:        w.event,
+		store.ADRReport:       w.report,
+		store.ADRSubscription: w.subscription,
+		store.ADRVEN:          w.ven,
+		store.ADRResource:     w.resource,
 	}
+
 	if err := fill[w.Kind](ctx); err != nil {
 		return err
 	}
@@ -48,6 +53,7 @@ func (w *writing) keep(ctx context.Context) error {
 	if err := w.checkRoom(ctx); err != nil {
 		return err
 	}
+
 	return w.tx.AddADRObject(ctx, &w.ADRObject)
 }
 
@@ -60,8 +66,15 @@ func (w *writing) checkRoom(ctx context.Context) error {
 
 	n, err := w.tx.CountADRObjects(ctx, store.ADRSearch{Kind: w.Kind})
 	if err == nil && n >= most {
-		err = flex.Fail(flex.Conflict, "there are %d objects of the kind %s: an organisation has at most %d", n, w.Kind, most)
+		err = flex.Fail(
+			flex.Conflict,
+			"there are %d objects of the kind %s: an organisation has at most %d",
+			n,
+			w.Kind,
+			most,
+		)
 	}
+
 	return err
 }
 
@@ -71,28 +84,47 @@ func texts(v any) (found []string) {
 	for _, item := range items {
 		found = append(found, item.(string))
 	}
+
 	return found
 }
 
 // other returns the object that the document names in a field, if the client may read it. One that is
 // not there is Malformed.
-func (w *writing) other(ctx context.Context, field string, kind store.ADRKind) (store.ADRObject, error) {
+func (w *writing) other(
+	ctx context.Context,
+	field string,
+	kind store.ADRKind,
+) (store.ADRObject, error) {
 	named := w.Fields[field].(string)
-	missing := flex.Fail(flex.Malformed, "body.%s: there is no %s of this id", field, strings.ToLower(string(kind)))
+	missing := flex.Fail(
+		flex.Malformed,
+		"body.%s: there is no %s of this id",
+		field,
+		strings.ToLower(string(kind)),
+	)
+
 	id, err := ParseID(named)
 	if err != nil {
 		return store.ADRObject{}, missing
 	}
 
-	o, err := w.tx.ADRObject(ctx, w.client.scope(store.ADRSearch{Kind: kind, ID: id}))
+	o, err := w.tx.ADRObject(
+		ctx,
+		w.client.scope(store.ADRSearch{Kind: kind, ID: id}),
+	)
 	if flex.KindOf(err) == flex.NotFound {
 		err = missing
 	}
+
 	return o, err
 }
 
 // free fails with Conflict if another object is found.
-func (w *writing) free(ctx context.Context, what string, q store.ADRSearch) error {
+func (w *writing) free(
+	ctx context.Context,
+	what string,
+	q store.ADRSearch,
+) error {
 	q.Kind = w.Kind
 	found, err := w.tx.ADRObjects(ctx, q)
 	if err != nil {
@@ -104,6 +136,7 @@ func (w *writing) free(ctx context.Context, what string, q store.ADRSearch) erro
 			return flex.Fail(flex.Conflict, "another has %s", what)
 		}
 	}
+
 	return nil
 }
 
@@ -132,6 +165,7 @@ func readEvent(fields map[string]any) (e eventDocument, err error) {
 		return e, err
 	}
 	err = json.Unmarshal(b, &e)
+
 	return e, err
 }
 
@@ -143,6 +177,7 @@ func (w *writing) report(ctx context.Context) error {
 
 	w.Client, w.ClientName = w.client.ID, w.Fields["clientName"].(string)
 	w.Event, w.Program = of.ID, of.Program
+
 	return nil
 }
 
@@ -203,14 +238,22 @@ func (w *writing) webhooks(ctx context.Context) error {
 			}
 		}
 	}
+
 	return nil
 }
 
 func checkBearer(token string) error {
-	strange := strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
+	strange := strings.ContainsFunc(token, func(r rune) bool {
+		return r <= ' ' || r > '~'
+	})
 	if strange || len(token) > bearerMax || token == "" {
-		return flex.Fail(flex.Malformed, "body.objectOperations.bearerToken: a token has 1 to %d printable ASCII characters, and no blank", bearerMax)
+		return flex.Fail(
+			flex.Malformed,
+			"body.objectOperations.bearerToken: a token has 1 to %d printable ASCII characters, and no blank",
+			bearerMax,
+		)
 	}
+
 	return nil
 }
 
@@ -222,27 +265,43 @@ func (s *Service) checkCallback(to string) error {
 	plain := err == nil && s.PlainHTTP && u.Scheme == "http"
 	switch {
 	case err != nil || u.Hostname() == "" || u.User != nil:
-		return flex.Fail(flex.Malformed, at+"it is no URL such as https://example.com/openadr")
+		return flex.Fail(
+			flex.Malformed,
+			at+"it is no URL such as https://example.com/openadr",
+		)
+
 	case u.Scheme != "https" && !plain:
-		return flex.Fail(flex.Malformed, at+"it must begin with https://; http:// is for private networks, where the operator allows it")
+		return flex.Fail(
+			flex.Malformed,
+			at+
+				"it must begin with https://; http:// is for private networks, where the operator allows it",
+		)
 	}
 
 	if s.Out == nil {
 		return nil
 	}
+
 	if err := s.Out.CheckHost(u.Hostname()); err != nil {
 		return flex.Fail(flex.Malformed, at+"%v", err)
 	}
+
 	return nil
 }
 
 func (w *writing) ven(ctx context.Context) error {
 	w.Name = w.Fields["venName"].(string)
 	w.owner()
-	if err := w.free(ctx, "this venName", store.ADRSearch{Name: w.Name}); err != nil {
+	err := w.free(ctx, "this venName", store.ADRSearch{Name: w.Name})
+	if err != nil {
 		return err
 	}
-	return w.free(ctx, "this clientID: a client is one VEN", store.ADRSearch{Client: w.Client})
+
+	return w.free(
+		ctx,
+		"this clientID: a client is one VEN",
+		store.ADRSearch{Client: w.Client},
+	)
 }
 
 func (w *writing) resource(ctx context.Context) error {
@@ -253,11 +312,18 @@ func (w *writing) resource(ctx context.Context) error {
 		return err
 	}
 	if of.Client != w.Client {
-		return flex.Fail(flex.Malformed, "body.clientID: the VEN is another client's")
+		return flex.Fail(
+			flex.Malformed,
+			"body.clientID: the VEN is another client's",
+		)
 	}
 
 	w.VEN = of.ID
-	return w.free(ctx, "this resourceName", store.ADRSearch{VEN: w.VEN, Name: w.Name})
+
+	return w.free(ctx, "this resourceName", store.ADRSearch{
+		VEN:  w.VEN,
+		Name: w.Name,
+	})
 }
 
 // owner sets whose a VEN or resource is, and its targets: as business logic says, else as before.

@@ -98,6 +98,13 @@ func (s *Server) build() {
 		}
 	}
 
-	s.router.NotFound(s.handle(Route{Role: Public, handle: (*Server).notFound}).ServeHTTP)
-	s.router.MethodNotAllowed(s.handle(Route{Role: Public, handle: (*Server).methodNotAllowed}).ServeHTTP)
+	s.router.NotFound(s.handle(Route{
+		Role:   Public,
+		handle: (*Server).notFound,
+	}).ServeHTTP)
+
+	s.router.MethodNotAllowed(s.handle(Route{
+		Role:   Public,
+		handle: (*Server).methodNotAllowed,
+	}).ServeHTTP)
 }

@@ -25,7 +25,10 @@ func (s *Server) listAssets(r *request) (answer, error) {
 	}
 
 	return ok(wire.AssetResponsePage{
-		Assets: assets, TotalNumAssets: p.Total, TotalNumPages: pages(p.Total, q.Limit), PageNumber: q.Offset/q.Limit + 1,
+		Assets:         assets,
+		TotalNumAssets: p.Total,
+		TotalNumPages:  pages(p.Total, q.Limit),
+		PageNumber:     q.Offset/q.Limit + 1,
 	}), nil
 }
 
@@ -38,11 +41,16 @@ func (s *Server) createAsset(r *request) (answer, error) {
 	}
 
 	in := assetInput(wire.OnboardingAssetRequest{
-		ExternalID: b.ExternalID, Type: b.Type, Properties: b.Properties, AssetModel: b.AssetModel, InstallationDate: b.InstallationDate,
+		ExternalID:       b.ExternalID,
+		Type:             b.Type,
+		Properties:       b.Properties,
+		AssetModel:       b.AssetModel,
+		InstallationDate: b.InstallationDate,
 	})
 
 	in.SerialNumber = b.SerialNumber
 	a, err := s.Registry.CreateAsset(r.Context(), r.who.Org, b.SiteID, in)
+
 	return ok(assetResponse(a)), err
 }
 
@@ -53,6 +61,7 @@ func (s *Server) getAsset(r *request) (answer, error) {
 		return answer{}, err
 	}
 	a, err := s.Registry.Asset(r.Context(), r.who.Org, p.AssetID)
+
 	return ok(assetResponse(a)), err
 }
 
@@ -63,6 +72,7 @@ func (s *Server) assetByExternalID(r *request) (answer, error) {
 		return answer{}, err
 	}
 	a, err := s.Registry.AssetByExternalID(r.Context(), r.who.Org, p.ExternalID)
+
 	return ok(assetResponse(a)), err
 }
 
@@ -86,6 +96,7 @@ func (s *Server) updateAsset(r *request) (answer, error) {
 	}
 
 	a, err := s.Registry.ChangeAsset(r.Context(), r.who.Org, p.AssetID, c)
+
 	return ok(assetResponse(a)), err
 }
 
@@ -95,16 +106,23 @@ func (s *Server) deleteAsset(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	return none(), s.Registry.DeleteAsset(r.Context(), r.who.Org, p.AssetID)
 }
 
 // assetInput turns what was sent of an asset into the input of the registry.
 func assetInput(b wire.OnboardingAssetRequest) registry.AssetInput {
-	in := registry.AssetInput{ExternalID: b.ExternalID, Type: b.Type, Model: b.AssetModel}
+	in := registry.AssetInput{
+		ExternalID: b.ExternalID,
+		Type:       b.Type,
+		Model:      b.AssetModel,
+	}
+
 	in.Power, in.Capacity = quantities(b.Properties)
 	if b.InstallationDate != nil {
 		in.InstalledOn = flex.Day(*b.InstallationDate).String()
 	}
+
 	return in
 }
 
@@ -126,7 +144,13 @@ func quantities(p *wire.AssetProperties) (power *flex.Watts, capacity *flex.Watt
 
 // assetResponse shows an asset.
 func assetResponse(a flex.Asset) wire.AssetResponse {
-	v := wire.AssetResponse{ID: a.ID, ExternalID: a.ExternalID, Type: a.Type, SiteID: a.SiteID}
+	v := wire.AssetResponse{
+		ID:         a.ID,
+		ExternalID: a.ExternalID,
+		Type:       a.Type,
+		SiteID:     a.SiteID,
+	}
+
 	if a.Power != nil || a.Capacity != nil {
 		v.Properties = &wire.AssetProperties{}
 	}

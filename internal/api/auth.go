@@ -24,7 +24,12 @@ func (s *Server) login(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	t, err := s.Access.Login(r.Context(), f.Username, flex.Secret(f.Password), r.from)
+	t, err := s.Access.Login(
+		r.Context(),
+		f.Username,
+		flex.Secret(f.Password),
+		r.from,
+	)
 	if err != nil {
 		return answer{}, err
 	}
@@ -41,10 +46,14 @@ func (s *Server) issued(t access.Issued) answer {
 
 	a.set("Cache-Control", "no-store")
 	a.set("Pragma", "no-cache")
+
 	return a
 }
 
 // me answers GET /auth/users/me/.
 func (s *Server) me(r *request) (answer, error) {
-	return ok(wire.User{Username: r.who.Username, Roles: r.who.Roles}), nil
+	return ok(wire.User{
+		Username: r.who.Username,
+		Roles:    r.who.Roles,
+	}), nil
 }

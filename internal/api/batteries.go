@@ -10,14 +10,27 @@ func (s *Server) batterySchedule(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	told, changed, err := s.Control.BatterySteps(r.Context(), r.who.Org, p.AssetID)
+	told, changed, err := s.Control.BatterySteps(
+		r.Context(),
+		r.who.Org,
+		p.AssetID,
+	)
+
 	steps := make([]wire.BatteryScheduleStep, len(told))
 
 	for i, t := range told {
-		steps[i] = wire.BatteryScheduleStep{StartTimestamp: wire.At(t.From), EndTimestamp: wire.At(t.To), Action: string(t.Action), AllowDeviation: t.AllowDeviation}
+		steps[i] = wire.BatteryScheduleStep{
+			StartTimestamp: wire.At(t.From),
+			EndTimestamp:   wire.At(t.To),
+			Action:         string(t.Action),
+			AllowDeviation: t.AllowDeviation,
+		}
 	}
 
-	return ok(wire.BatteryScheduleResponse{ScheduleSteps: steps, ScheduleLastUpdated: wire.At(changed)}), err
+	return ok(wire.BatteryScheduleResponse{
+		ScheduleSteps:       steps,
+		ScheduleLastUpdated: wire.At(changed),
+	}), err
 }
 
 // dispatchPlan answers GET /entities/asset/{asset_id}/todays-dispatch-schedule.
@@ -32,7 +45,11 @@ func (s *Server) dispatchPlan(r *request) (answer, error) {
 	periods := make([]wire.PlainDispatchPeriod, len(spans))
 
 	for i, m := range spans {
-		periods[i] = wire.PlainDispatchPeriod{StartTimestamp: wire.LondonTime{Time: m.From}, EndTimestamp: wire.LondonTime{Time: m.To}, Action: m.Mode.String()}
+		periods[i] = wire.PlainDispatchPeriod{
+			StartTimestamp: wire.LondonTime{Time: m.From},
+			EndTimestamp:   wire.LondonTime{Time: m.To},
+			Action:         m.Mode.String(),
+		}
 	}
 
 	return ok(wire.PlainDispatchScheduleResponse{Periods: periods}), err

@@ -13,6 +13,7 @@ func (s *Server) caps(r *request) (answer, error) {
 		return answer{}, err
 	}
 	c, err := s.Control.Caps(r.Context(), r.who.Org)
+
 	return ok(ShowCaps(c)), err
 }
 
@@ -49,18 +50,30 @@ func capsNoun(in wire.Caps) (c flex.Caps, err error) {
 	}
 
 	for _, g := range in.Groups {
-		c.Groups = append(c.Groups, flex.CapGroup{Name: g.Name, Cap: capNoun(g.CapKW, g.StartsPerMinute), Sites: g.SiteIDs})
+		c.Groups = append(c.Groups, flex.CapGroup{
+			Name:  g.Name,
+			Cap:   capNoun(g.CapKW, g.StartsPerMinute),
+			Sites: g.SiteIDs,
+		})
 	}
 
 	for i, t := range in.Position {
 		p := flex.PeriodAt(t.StartTimestamp.Time)
 		if !p.Start().Equal(t.StartTimestamp.Time) {
-			return c, flex.Fail(flex.Malformed, "position[%d] starts at %s, which is no half-hour: one begins at every hour and 30 minutes past it",
-				i, t.StartTimestamp.Format(time.RFC3339))
+			return c, flex.Fail(
+				flex.Malformed,
+				"position[%d] starts at %s, which is no half-hour: one begins at every hour and 30 minutes past it",
+				i,
+				t.StartTimestamp.Format(time.RFC3339),
+			)
 		}
 
 		c.Position = append(c.Position, flex.Traded{
-			Period: p, Energy: flex.FromKWh(t.EnergyKWh), Buy: flex.FromGBPPerMWh(t.BuyPriceGBPPerMWh), Sell: flex.FromGBPPerMWh(t.SellPriceGBPPerMWh)})
+			Period: p,
+			Energy: flex.FromKWh(t.EnergyKWh),
+			Buy:    flex.FromGBPPerMWh(t.BuyPriceGBPPerMWh),
+			Sell:   flex.FromGBPPerMWh(t.SellPriceGBPPerMWh),
+		})
 	}
 
 	return c, nil
@@ -71,14 +84,22 @@ func capNoun(kw *float64, starts int) flex.Cap {
 	if kw != nil {
 		c.Power = new(flex.FromKW(*kw))
 	}
+
 	return c
 }
 
 // ShowCaps writes caps as the interface does.
 func ShowCaps(c flex.Caps) wire.Caps {
-	out := wire.Caps{Groups: []wire.CapGroup{}, Position: []wire.TradedHalf{}}
+	out := wire.Caps{
+		Groups:   []wire.CapGroup{},
+		Position: []wire.TradedHalf{},
+	}
+
 	if c.Fleet != (flex.Cap{}) {
-		out.Fleet = &wire.Cap{CapKW: kwOrNil(c.Fleet.Power), StartsPerMinute: c.Fleet.StartsPerMinute}
+		out.Fleet = &wire.Cap{
+			CapKW:           kwOrNil(c.Fleet.Power),
+			StartsPerMinute: c.Fleet.StartsPerMinute,
+		}
 	}
 
 	for _, g := range c.Groups {
@@ -86,13 +107,21 @@ func ShowCaps(c flex.Caps) wire.Caps {
 		if sites == nil {
 			sites = []flex.SiteID{}
 		}
-		out.Groups = append(out.Groups, wire.CapGroup{Name: g.Name, CapKW: kwOrNil(g.Power), StartsPerMinute: g.StartsPerMinute, SiteIDs: sites})
+		out.Groups = append(out.Groups, wire.CapGroup{
+			Name:            g.Name,
+			CapKW:           kwOrNil(g.Power),
+			StartsPerMinute: g.StartsPerMinute,
+			SiteIDs:         sites,
+		})
 	}
 
 	for _, t := range c.Position {
 		out.Position = append(out.Position, wire.TradedHalf{
-			StartTimestamp: wire.At(t.Period.Start()), EnergyKWh: t.Energy.KWh(),
-			BuyPriceGBPPerMWh: t.Buy.GBPPerMWh(), SellPriceGBPPerMWh: t.Sell.GBPPerMWh()})
+			StartTimestamp:     wire.At(t.Period.Start()),
+			EnergyKWh:          t.Energy.KWh(),
+			BuyPriceGBPPerMWh:  t.Buy.GBPPerMWh(),
+			SellPriceGBPPerMWh: t.Sell.GBPPerMWh(),
+		})
 	}
 
 	return out

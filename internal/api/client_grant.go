@@ -16,7 +16,8 @@ const clientGrant = "client_credentials"
 // isClientGrant reports whether a form asks by the client credentials grant. With a field of the
 // password grant it does not: that is answered as it always was.
 func isClientGrant(form url.Values) bool {
-	return slices.Equal(form["grant_type"], []string{clientGrant}) && !form.Has("username") && !form.Has("password")
+	return slices.Equal(form["grant_type"], []string{clientGrant}) &&
+		!form.Has("username") && !form.Has("password")
 }
 
 // clientLogin answers the client credentials grant (RFC 6749, 4.4). The credential's name is the
@@ -33,11 +34,23 @@ func (s *Server) clientLogin(r *request, form url.Values) (answer, error) {
 		return answer{}, fault("scope", "value_error", "a field is given once")
 	}
 
-	t, err := s.Access.LoginWithin(r.Context(), id, flex.Secret(secret), r.from, rolesOf(form.Get("scope")))
+	t, err := s.Access.LoginWithin(
+		r.Context(),
+		id,
+		flex.Secret(secret),
+		r.from,
+		rolesOf(form.Get("scope")),
+	)
+
 	if errors.Is(err, access.ErrScope) {
 		r.oauthError = "invalid_scope"
-		return answer{}, fault("scope", "value_error", "the credential has not all of these roles; leave it out for those that it has")
+		return answer{}, fault(
+			"scope",
+			"value_error",
+			"the credential has not all of these roles; leave it out for those that it has",
+		)
 	}
+
 	if err != nil {
 		return answer{}, err
 	}
@@ -50,14 +63,22 @@ func clientOf(r *request, form url.Values) (id, secret string, err error) {
 	id, secret, basic := r.BasicAuth()
 	if basic {
 		if form.Has("client_secret") {
-			return "", "", fault("client_secret", "value_error", "it is in the header already: give it once")
+			return "", "", fault(
+				"client_secret",
+				"value_error",
+				"it is in the header already: give it once",
+			)
 		}
 		return basicPart(id), basicPart(secret), nil
 	}
 
 	for _, field := range []string{"client_id", "client_secret"} {
 		if len(form[field]) != 1 || form.Get(field) == "" {
-			return "", "", fault(field, "value_error.missing", "field required, once, or both in the Authorization header")
+			return "", "", fault(
+				field,
+				"value_error.missing",
+				"field required, once, or both in the Authorization header",
+			)
 		}
 	}
 

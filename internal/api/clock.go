@@ -28,6 +28,7 @@ func (s *Server) clock(r *request) (answer, error) {
 		return answer{}, flex.Fail(flex.NotFound, "Not Found")
 	}
 	now, held, err := s.Clock.Clock(r.Context(), r.who.Org)
+
 	return ok(wire.ClockResponse{Now: wire.At(now), Held: held}), err
 }
 
@@ -63,35 +64,52 @@ func (s *Server) setClock(r *request) (answer, error) {
 // turnTo returns the instant that a request asks the clock to be turned to from now.
 func turnTo(in wire.ClockRequest, now time.Time) (time.Time, error) {
 	given := 0
-	for _, there := range []bool{!in.Now.IsZero(), in.Advance != "", in.LocalTime != nil} {
+	for _, there := range []bool{
+		!in.Now.IsZero(),
+		in.Advance != "",
+		in.LocalTime != nil,
+	} {
 		if there {
 			given++
 		}
 	}
 
 	if given != 1 {
-		return now, fault("body", "value_error", `give one of "now", an instant with its offset, "advance", a duration such as "PT8H", and "local_time", a time of day in London such as "18:00"`)
+		return now, fault(
+			"body",
+			"value_error",
+			`give one of "now", an instant with its offset, "advance", a duration such as "PT8H", and "local_time", a time of day in London such as "18:00"`,
+		)
 	}
 
 	switch {
 	case in.LocalTime != nil:
-		return tariff.ReadyBy(now, flex.WallTime(*in.LocalTime), flex.London), nil
+		return tariff.ReadyBy(
+			now,
+			flex.WallTime(*in.LocalTime),
+			flex.London,
+		), nil
 	case in.Advance == "":
 		return in.Now.Time, nil
 	}
 
 	d, good := isoDuration(in.Advance)
 	if !good {
-		return now, &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{
-			Loc: []string{"body", "advance"}, Type: "value_error.duration",
-			Msg: "not a duration of the form P1DT8H30M15S; weeks, months and years are not taken",
-		}}}
+		return now, &flex.Error{
+			Kind: flex.Invalid,
+			Faults: []flex.Fault{{
+				Loc: []string{"body", "advance"}, Type: "value_error.duration",
+				Msg: "not a duration of the form P1DT8H30M15S; weeks, months and years are not taken",
+			}},
+		}
 	}
 
 	return now.Add(d), nil
 }
 
-var durationForm = regexp.MustCompile(`^P(?:(\d{1,3})D)?(T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,7})S)?)?$`)
+var durationForm = regexp.MustCompile(
+	`^P(?:(\d{1,3})D)?(T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,7})S)?)?$`,
+)
 
 // isoDuration reads the days, hours, minutes and seconds of an ISO 8601 duration.
 func isoDuration(s string) (d time.Duration, ok bool) {
@@ -100,12 +118,18 @@ func isoDuration(s string) (d time.Duration, ok bool) {
 		return 0, false
 	}
 
-	for i, unit := range map[int]time.Duration{1: 24 * time.Hour, 3: time.Hour, 4: time.Minute, 5: time.Second} {
+	for i, unit := range map[int]time.Duration{
+		1: 24 * time.Hour,
+		3: time.Hour,
+		4: time.Minute,
+		5: time.Second,
+	} {
 		if m[i] != "" {
 			n, err := strconv.Atoi(m[i])
 			if err != nil {
 				return 0, false
 			}
+
 			d += time.Duration(n) * unit
 		}
 	}

@@ -14,29 +14,55 @@ func (s *Server) componentToken(r *request) (answer, error) {
 	f := form[wire.ComponentTokenForm](r)
 	origin, isOne := asOrigin(strings.TrimSuffix(f.AllowedOrigin, "/"))
 	if f.AllowedOrigin != "" && !isOne {
-		r.faults = append(r.faults, &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{
-			Loc: []string{"body", "allowed_origin"}, Type: "value_error.url", Msg: "not an origin: write scheme, host and port alone, like https://app.example.com",
-		}}})
+		r.faults = append(
+			r.faults,
+			&flex.Error{
+				Kind: flex.Invalid,
+				Faults: []flex.Fault{{
+					Loc:  []string{"body", "allowed_origin"},
+					Type: "value_error.url",
+					Msg:  "not an origin: write scheme, host and port alone, like https://app.example.com",
+				}},
+			},
+		)
 	}
 
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
 
-	site, err := s.Registry.UserSite(r.Context(), r.who.Org, f.ExternalUserID, f.UserEmail, f.GaveBoundaryMeterConsentAt.Time)
+	site, err := s.Registry.UserSite(
+		r.Context(),
+		r.who.Org,
+		f.ExternalUserID,
+		f.UserEmail,
+		f.GaveBoundaryMeterConsentAt.Time,
+	)
+
 	if err != nil {
 		return answer{}, err
 	}
 
 	t, err := s.Access.Issue(r.Context(), access.Principal{
-		Org: r.who.Org, Username: r.who.Username, Roles: []flex.Role{flex.EntityRead, flex.EntityWrite}, Site: site.ID, Origin: origin,
+		Org:      r.who.Org,
+		Username: r.who.Username,
+		Roles:    []flex.Role{flex.EntityRead, flex.EntityWrite},
+		Site:     site.ID,
+		Origin:   origin,
 	}, access.ComponentTokenLife)
+
 	if err != nil {
 		return answer{}, err
 	}
 
-	a := ok(wire.ComponentToken{ID: flex.UserID(site.ID), AccessToken: t.Token.Reveal(), TokenType: "bearer"})
+	a := ok(wire.ComponentToken{
+		ID:          flex.UserID(site.ID),
+		AccessToken: t.Token.Reveal(),
+		TokenType:   "bearer",
+	})
+
 	a.set("Cache-Control", "no-store")
+
 	return a, nil
 }
 

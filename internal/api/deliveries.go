@@ -22,6 +22,7 @@ func (s *Server) endpoint(r *request) (answer, error) {
 		return answer{}, err
 	}
 	e, err := s.Push.Endpoint(r.Context(), r.who.Org, name)
+
 	return ok(endpointResponse(e)), err
 }
 
@@ -34,14 +35,23 @@ func (s *Server) setEndpoint(r *request) (answer, error) {
 	}
 
 	set := delivery.Settings{
-		URL: in.URL, Secret: flex.Secret(in.Secret), Bare: in.Bare, Nulls: in.Nulls, Batch: in.Batch, Enabled: in.Enabled,
-		Rate: in.Rate, Concurrency: in.Concurrency,
+		URL:         in.URL,
+		Secret:      flex.Secret(in.Secret),
+		Bare:        in.Bare,
+		Nulls:       in.Nulls,
+		Batch:       in.Batch,
+		Enabled:     in.Enabled,
+		Rate:        in.Rate,
+		Concurrency: in.Concurrency,
 	}
 
 	if in.Headers != nil {
 		set.Headers = make([]store.EndpointHeader, len(in.Headers))
 		for i, h := range in.Headers {
-			set.Headers[i] = store.EndpointHeader{Name: h.Name, Value: flex.Secret(h.Value)}
+			set.Headers[i] = store.EndpointHeader{
+				Name:  h.Name,
+				Value: flex.Secret(h.Value),
+			}
 		}
 	}
 
@@ -76,6 +86,7 @@ func (s *Server) deleteEndpoint(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	return none(), s.Push.DeleteEndpoint(r.Context(), r.who.Org, name)
 }
 
@@ -96,13 +107,28 @@ func (s *Server) testEndpoint(r *request) (answer, error) {
 	}
 
 	d, err := s.Push.Await(r.Context(), r.who.Org, id, testWait)
-	return ok(wire.EndpointTestResponse{Accepted: d.State == store.Delivered, Delivery: deliveryDetail(d)}), err
+
+	return ok(wire.EndpointTestResponse{
+		Accepted: d.State == store.Delivered,
+		Delivery: deliveryDetail(d),
+	}), err
 }
 
 func endpointResponse(e store.Endpoint) wire.EndpointResponse {
 	out := wire.EndpointResponse{
-		ID: e.ID, Name: string(e.Name), URL: e.URL, HeaderNames: []string{}, Bare: e.Bare, Nulls: e.Nulls, Batch: e.Batch, Enabled: e.Enabled,
-		DisabledReason: e.Reason, Rate: e.Rate, Concurrency: e.Concurrency, CreatedAt: wire.At(e.CreatedAt), OldSecretUntil: wire.At(e.OldUntil),
+		ID:             e.ID,
+		Name:           string(e.Name),
+		URL:            e.URL,
+		HeaderNames:    []string{},
+		Bare:           e.Bare,
+		Nulls:          e.Nulls,
+		Batch:          e.Batch,
+		Enabled:        e.Enabled,
+		DisabledReason: e.Reason,
+		Rate:           e.Rate,
+		Concurrency:    e.Concurrency,
+		CreatedAt:      wire.At(e.CreatedAt),
+		OldSecretUntil: wire.At(e.OldUntil),
 	}
 
 	for _, h := range e.Headers {
@@ -121,8 +147,13 @@ func (s *Server) deliveries(r *request) (answer, error) {
 	}
 
 	ds, err := s.Push.Deliveries(r.Context(), r.who.Org, store.DeliveryQuery{
-		AssetID: q.AssetID, Kind: store.PushKind(q.Kind), State: store.DeliveryState(q.Status), Endpoint: store.EndpointName(q.Endpoint),
-		Since: q.Since.Time, Before: q.Before, Limit: q.Limit + 1,
+		AssetID:  q.AssetID,
+		Kind:     store.PushKind(q.Kind),
+		State:    store.DeliveryState(q.Status),
+		Endpoint: store.EndpointName(q.Endpoint),
+		Since:    q.Since.Time,
+		Before:   q.Before,
+		Limit:    q.Limit + 1,
 	})
 	if err != nil {
 		return answer{}, err
@@ -147,6 +178,7 @@ func (s *Server) delivery(r *request) (answer, error) {
 		return answer{}, err
 	}
 	d, err := s.Push.Delivery(r.Context(), r.who.Org, p.ID)
+
 	return ok(deliveryDetail(d)), err
 }
 
@@ -162,17 +194,28 @@ func (s *Server) replay(r *request) (answer, error) {
 	}
 
 	d, err := s.Push.Delivery(r.Context(), r.who.Org, p.ID)
+
 	return ok(deliveryResponse(d.Delivery)), err
 }
 
 func deliveryResponse(d store.Delivery) wire.DeliveryResponse {
 	out := wire.DeliveryResponse{
-		ID: d.ID, Kind: string(d.Kind), AssetID: d.AssetID, Endpoint: string(d.Endpoint), Generation: d.Generation, Status: string(d.State),
-		CallbackStatus: d.Callback, NumAttempts: d.Tries, CreatedAt: wire.At(d.QueuedAt),
+		ID:             d.ID,
+		Kind:           string(d.Kind),
+		AssetID:        d.AssetID,
+		Endpoint:       string(d.Endpoint),
+		Generation:     d.Generation,
+		Status:         string(d.State),
+		CallbackStatus: d.Callback,
+		NumAttempts:    d.Tries,
+		CreatedAt:      wire.At(d.QueuedAt),
 	}
 
 	if !d.NextAt.IsZero() { // a head start over others is no time at which it could have gone
-		out.NextAttemptAt = wire.At(slices.MaxFunc([]time.Time{d.NextAt, d.QueuedAt}, time.Time.Compare))
+		out.NextAttemptAt = wire.At(slices.MaxFunc(
+			[]time.Time{d.NextAt, d.QueuedAt},
+			time.Time.Compare,
+		))
 	}
 
 	if d.State != store.Pending && d.Tries > 0 {
@@ -184,19 +227,29 @@ func deliveryResponse(d store.Delivery) wire.DeliveryResponse {
 
 func deliveryDetail(d delivery.Detail) wire.DeliveryDetail {
 	out := wire.DeliveryDetail{
-		DeliveryResponse: deliveryResponse(d.Delivery), URL: d.URL, Payload: d.Body,
-		Attempts: []wire.DeliveryAttempt{}, Callbacks: []wire.DeliveryCallback{},
+		DeliveryResponse: deliveryResponse(d.Delivery),
+		URL:              d.URL,
+		Payload:          d.Body,
+		Attempts:         []wire.DeliveryAttempt{},
+		Callbacks:        []wire.DeliveryCallback{},
 	}
 
 	for _, a := range d.Attempts {
 		out.Attempts = append(out.Attempts, wire.DeliveryAttempt{
-			At: wire.At(a.At), StatusCode: a.Status, DurationMS: float64(a.Took.Microseconds()) / 1000, Error: a.Error, Response: a.Answer,
+			At:         wire.At(a.At),
+			StatusCode: a.Status,
+			DurationMS: float64(a.Took.Microseconds()) / 1000,
+			Error:      a.Error,
+			Response:   a.Answer,
 		})
 	}
 
 	for _, c := range d.Callbacks {
 		out.Callbacks = append(out.Callbacks, wire.DeliveryCallback{
-			AssetID: c.AssetID, Status: c.Status, Timestamp: wire.At(c.ReportedAt), ReceivedAt: wire.At(c.ReceivedAt),
+			AssetID:    c.AssetID,
+			Status:     c.Status,
+			Timestamp:  wire.At(c.ReportedAt),
+			ReceivedAt: wire.At(c.ReceivedAt),
 		})
 	}
 
@@ -214,6 +267,10 @@ func (s *Server) callback(r *request) (answer, error) {
 	}
 
 	return answer{}, s.Push.Callback(r.Context(), r.who.Org, delivery.Callback{
-		Asset: at.AssetID, External: q.AssetIDIsExternal, Event: at.EventID, Status: in.Status, ReportedAt: in.Timestamp.Time,
+		Asset:      at.AssetID,
+		External:   q.AssetIDIsExternal,
+		Event:      at.EventID,
+		Status:     in.Status,
+		ReportedAt: in.Timestamp.Time,
 	})
 }

@@ -85,7 +85,10 @@ func appendJSON(b *bytes.Buffer, v any) error {
 // openAPI answers GET /openapi.json.
 func (s *Server) openAPI(*request) (answer, error) {
 	b, err := documentJSON()
-	return answer{body: s.documents.packed("openapi.json", b), tagged: true}, err
+	return answer{
+		body:   s.documents.packed("openapi.json", b),
+		tagged: true,
+	}, err
 }
 
 // collection is the Postman collection of the document.
@@ -112,12 +115,20 @@ func (s *Server) docs(r *request) (answer, error) {
 	switch name {
 	case "":
 		return s.page(name, "text/html; charset=utf-8", guide.Index()), nil
+
 	case "guide.css":
 		return s.page(name, "text/css; charset=utf-8", guide.Style), nil
+
 	case "copy.js":
-		return s.page(name, "text/javascript; charset=utf-8", guide.CopyScript), nil
+		return s.page(
+			name,
+			"text/javascript; charset=utf-8",
+			guide.CopyScript,
+		), nil
+
 	case "postman.json":
 		return s.postman(r)
+
 	case "reference":
 		name = "index.html"
 	}
@@ -125,8 +136,13 @@ func (s *Server) docs(r *request) (answer, error) {
 	if p, ok := guide.Find(name); ok {
 		return s.page(name, "text/html; charset=utf-8", p.HTML()), nil
 	}
+
 	if p, ok := guide.Find(strings.TrimSuffix(name, ".md")); ok {
-		return s.page(name, "text/markdown; charset=utf-8", []byte(p.Source)), nil
+		return s.page(
+			name,
+			"text/markdown; charset=utf-8",
+			[]byte(p.Source),
+		), nil
 	}
 
 	b, err := fs.ReadFile(swagger, "swagger/"+name)
@@ -136,6 +152,7 @@ func (s *Server) docs(r *request) (answer, error) {
 
 	a := s.page(name, contentType(name), b)
 	a.set("Content-Security-Policy", referencePolicy)
+
 	return a, nil
 }
 
@@ -146,27 +163,44 @@ func (s *Server) postman(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	a := answer{body: text(bytes.Replace(b, []byte(guide.PostmanBase), []byte(s.base(r)), 1)), tagged: true} // names the host, so it is not packed once
+	a := answer{
+		body:   text(bytes.Replace(b, []byte(guide.PostmanBase), []byte(s.base(r)), 1)),
+		tagged: true,
+	} // names the host, so it is not packed once
+
 	a.set("Content-Type", "application/json")
 	a.set("Content-Security-Policy", guidePolicy)
-	a.set("Content-Disposition", `attachment; filename="flexd.postman_collection.json"`)
+	a.set(
+		"Content-Disposition",
+		`attachment; filename="flexd.postman_collection.json"`,
+	)
 
 	return a, nil
 }
 
 // page is an answer of the documentation, of a name that the documentation has.
 func (s *Server) page(name, kind string, body []byte) answer {
-	a := answer{body: s.documents.packed(name, body), tagged: true}
+	a := answer{
+		body:   s.documents.packed(name, body),
+		tagged: true,
+	}
+
 	a.set("Content-Type", kind)
 	a.set("Content-Security-Policy", guidePolicy)
+
 	return a
 }
 
 // llms answers GET /llms.txt.
 func (s *Server) llms(r *request) (answer, error) {
-	a := answer{body: text(guide.LLMs(s.base(r))), tagged: true} // names the host, so it is not packed once
+	a := answer{
+		body:   text(guide.LLMs(s.base(r))),
+		tagged: true,
+	} // names the host, so it is not packed once
+
 	a.set("Content-Type", "text/plain; charset=utf-8")
 	a.set("Content-Security-Policy", guidePolicy)
+
 	return a, nil
 }
 

@@ -11,8 +11,9 @@ import (
 // document is a body that is the same for everybody: it is compressed and hashed once, for
 // anybody may ask for it as often as the rate allows.
 type document struct {
-	plain, zipped []byte
-	tag           string
+	plain  []byte
+	zipped []byte
+	tag    string
 }
 
 // documents are those that were asked for, by name. There are as many as the documentation has
@@ -26,6 +27,7 @@ func (d *documents) packed(name string, plain []byte) *document {
 	}
 
 	kept, _ := d.byName.LoadOrStore(name, pack(plain))
+
 	return kept.(*document)
 }
 

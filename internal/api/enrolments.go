@@ -14,8 +14,17 @@ func (s *Server) checkEligibility(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
-	c, err := s.Registry.CheckEligibility(r.Context(), r.who.Org, b.MPAN, b.AssetModel)
-	return ok(wire.EligibilityCheckResponse{IsHalfHourlySettled: c.HalfHourly, Propositions: verdicts(c.Verdicts)}), err
+	c, err := s.Registry.CheckEligibility(
+		r.Context(),
+		r.who.Org,
+		b.MPAN,
+		b.AssetModel,
+	)
+
+	return ok(wire.EligibilityCheckResponse{
+		IsHalfHourlySettled: c.HalfHourly,
+		Propositions:        verdicts(c.Verdicts),
+	}), err
 }
 
 // siteEligibility answers GET /entities/site/{site_id}/eligibility.
@@ -25,20 +34,30 @@ func (s *Server) siteEligibility(r *request) (answer, error) {
 		return answer{}, err
 	}
 	e, err := s.Registry.Eligibility(r.Context(), r.who.Org, p.SiteID)
+
 	return ok(eligibilityDetail(e)), err
 }
 
 func eligibilityDetail(e registry.Eligibility) wire.SiteEligibilityDetail {
 	v := wire.SiteEligibilityDetail{
-		SiteID: e.Site, EligiblePropositions: e.Open, Assets: make([]wire.AssetEligibilityDetail, len(e.Assets)),
-		SiteProperties: wire.SiteProperties{IsHalfHourlySettled: e.HalfHourly, HasMeterConsent: e.Consented},
+		SiteID:               e.Site,
+		EligiblePropositions: e.Open,
+		Assets:               make([]wire.AssetEligibilityDetail, len(e.Assets)),
+		SiteProperties: wire.SiteProperties{
+			IsHalfHourlySettled: e.HalfHourly,
+			HasMeterConsent:     e.Consented,
+		},
 	}
 	if v.EligiblePropositions == nil {
 		v.EligiblePropositions = []flex.Proposition{}
 	}
 
 	for i, a := range e.Assets {
-		v.Assets[i] = wire.AssetEligibilityDetail{AssetID: a.Asset.ID, ExternalID: a.Asset.ExternalID, Propositions: verdicts(a.Verdicts)}
+		v.Assets[i] = wire.AssetEligibilityDetail{
+			AssetID:      a.Asset.ID,
+			ExternalID:   a.Asset.ExternalID,
+			Propositions: verdicts(a.Verdicts),
+		}
 	}
 
 	return v
@@ -47,10 +66,15 @@ func eligibilityDetail(e registry.Eligibility) wire.SiteEligibilityDetail {
 func verdicts(vs []registry.Verdict) []wire.PropositionEligibility {
 	out := make([]wire.PropositionEligibility, len(vs))
 	for i, v := range vs {
-		out[i] = wire.PropositionEligibility{Proposition: v.Proposition, IsEligible: v.Eligible}
+		out[i] = wire.PropositionEligibility{
+			Proposition: v.Proposition,
+			IsEligible:  v.Eligible,
+		}
 
 		// The interface's list of reasons is closed.
-		out[i].Issues = slices.DeleteFunc(slices.Clone(v.Issues), func(word string) bool { return word == registry.ExportAboveLimit })
+		out[i].Issues = slices.DeleteFunc(slices.Clone(v.Issues), func(word string) bool {
+			return word == registry.ExportAboveLimit
+		})
 		if out[i].Issues == nil {
 			out[i].Issues = []string{}
 		}
@@ -67,13 +91,23 @@ func (s *Server) initialise(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	o, err := s.Registry.Initialise(r.Context(), r.who.Org, siteInput(b.Site), assetInputs(b.Assets))
+	o, err := s.Registry.Initialise(
+		r.Context(),
+		r.who.Org,
+		siteInput(b.Site),
+		assetInputs(b.Assets),
+	)
 	if err != nil {
 		return answer{}, err
 	}
 
 	site, assets := mergedResults(o)
-	return ok(wire.InitialiseResponse{Site: site, Assets: assets, Eligibility: eligibilityDetail(o.Eligibility)}), nil
+
+	return ok(wire.InitialiseResponse{
+		Site:        site,
+		Assets:      assets,
+		Eligibility: eligibilityDetail(o.Eligibility),
+	}), nil
 }
 
 // onboard answers POST /entities/site/onboard.
@@ -84,15 +118,31 @@ func (s *Server) onboard(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	e := registry.Enrolment{Proposition: b.Proposition, Override: b.OverrideWithdrawal}
-	o, err := s.Registry.Onboard(r.Context(), r.who.Org, siteInput(b.Site), assetInputs(b.Assets), e)
+	e := registry.Enrolment{
+		Proposition: b.Proposition,
+		Override:    b.OverrideWithdrawal,
+	}
+
+	o, err := s.Registry.Onboard(
+		r.Context(),
+		r.who.Org,
+		siteInput(b.Site),
+		assetInputs(b.Assets),
+		e,
+	)
 	if err != nil {
 		return answer{}, err
 	}
 
 	site, assets := mergedResults(o)
+
 	return ok(wire.OnboardResponse{
-		Site: site, Assets: assets, Enrolment: wire.EnrolResponse{SiteID: o.Site.ID, Status: string(o.Outcome)},
+		Site:   site,
+		Assets: assets,
+		Enrolment: wire.EnrolResponse{
+			SiteID: o.Site.ID,
+			Status: string(o.Outcome),
+		},
 	}), nil
 }
 
@@ -101,6 +151,7 @@ func assetInputs(bs []wire.OnboardingAssetRequest) []registry.AssetInput {
 	for i, b := range bs {
 		in[i] = assetInput(b)
 	}
+
 	return in
 }
 
@@ -108,12 +159,19 @@ func mergedResults(o registry.Onboarded) (wire.InitialiseSiteResult, []wire.Init
 	assets := make([]wire.InitialiseAssetResult, len(o.Assets))
 	for i, a := range o.Assets {
 		assets[i] = wire.InitialiseAssetResult{
-			AssetID: a.ID, ExternalID: a.ExternalID, AssetCreated: a.Created, FieldsUpdated: a.Updated, Warnings: a.Warnings,
+			AssetID:       a.ID,
+			ExternalID:    a.ExternalID,
+			AssetCreated:  a.Created,
+			FieldsUpdated: a.Updated,
+			Warnings:      a.Warnings,
 		}
 	}
 
 	return wire.InitialiseSiteResult{
-		SiteID: o.Site.ID, SiteCreated: o.Merged.Created, FieldsUpdated: o.Merged.Updated, Warnings: o.Merged.Warnings,
+		SiteID:        o.Site.ID,
+		SiteCreated:   o.Merged.Created,
+		FieldsUpdated: o.Merged.Updated,
+		Warnings:      o.Merged.Warnings,
 	}, assets
 }
 
@@ -123,8 +181,18 @@ func (s *Server) onboardSiteAndAsset(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
-	site, asset, err := s.Registry.OnboardNew(r.Context(), r.who.Org, siteInput(b.Site), assetInput(b.Asset), b.DispatchConsent.DispatchMethods)
-	return ok(wire.OnboardingResponse{Site: siteResponse(site), Asset: new(assetResponse(asset))}), err
+	site, asset, err := s.Registry.OnboardNew(
+		r.Context(),
+		r.who.Org,
+		siteInput(b.Site),
+		assetInput(b.Asset),
+		b.DispatchConsent.DispatchMethods,
+	)
+
+	return ok(wire.OnboardingResponse{
+		Site:  siteResponse(site),
+		Asset: new(assetResponse(asset)),
+	}), err
 }
 
 // offboard answers POST /entities/site/{site_id}/offboard-site-and-assets.
@@ -140,7 +208,11 @@ func (s *Server) offboard(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	v := wire.OnboardingResponse{Site: siteResponse(site), Assets: make([]wire.AssetResponse, len(assets))}
+	v := wire.OnboardingResponse{
+		Site:   siteResponse(site),
+		Assets: make([]wire.AssetResponse, len(assets)),
+	}
+
 	for i, a := range assets {
 		v.Assets[i] = assetResponse(a)
 	}
@@ -160,10 +232,21 @@ func (s *Server) enrol(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	outcome, err := s.Registry.Enrol(r.Context(), r.who.Org, p.SiteID, registry.Enrolment{
-		Proposition: b.Proposition, Override: b.OverrideWithdrawal, ConsentAt: b.GaveBoundaryMeterConsentAt.Time,
-	})
-	return ok(wire.EnrolResponse{SiteID: p.SiteID, Status: string(outcome)}), err
+	outcome, err := s.Registry.Enrol(
+		r.Context(),
+		r.who.Org,
+		p.SiteID,
+		registry.Enrolment{
+			Proposition: b.Proposition,
+			Override:    b.OverrideWithdrawal,
+			ConsentAt:   b.GaveBoundaryMeterConsentAt.Time,
+		},
+	)
+
+	return ok(wire.EnrolResponse{
+		SiteID: p.SiteID,
+		Status: string(outcome),
+	}), err
 }
 
 // unenrol answers POST /entities/site/{site_id}/unenrol.
@@ -172,8 +255,17 @@ func (s *Server) unenrol(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
-	outcome, err := s.Registry.Unenrol(r.Context(), r.who.Org, p.SiteID, b.Proposition)
-	return ok(wire.UnenrolResponse{SiteID: p.SiteID, Status: string(outcome)}), err
+	outcome, err := s.Registry.Unenrol(
+		r.Context(),
+		r.who.Org,
+		p.SiteID,
+		b.Proposition,
+	)
+
+	return ok(wire.UnenrolResponse{
+		SiteID: p.SiteID,
+		Status: string(outcome),
+	}), err
 }
 
 // meterConsent answers POST /entities/site/{site_id}/meter-consent.
@@ -182,7 +274,13 @@ func (s *Server) meterConsent(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
-	site, err := s.Registry.GiveMeterConsent(r.Context(), r.who.Org, p.SiteID, b.GaveBoundaryMeterConsentAt.Time)
+	site, err := s.Registry.GiveMeterConsent(
+		r.Context(),
+		r.who.Org,
+		p.SiteID,
+		b.GaveBoundaryMeterConsentAt.Time,
+	)
+
 	return ok(siteResponse(site)), err
 }
 
@@ -192,7 +290,12 @@ func (s *Server) withdrawMeterConsent(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
-	site, err := s.Registry.WithdrawMeterConsent(r.Context(), r.who.Org, p.SiteID)
+	site, err := s.Registry.WithdrawMeterConsent(
+		r.Context(),
+		r.who.Org,
+		p.SiteID,
+	)
+
 	return ok(siteResponse(site)), err
 }
 
@@ -202,7 +305,13 @@ func (s *Server) dispatchConsent(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
-	site, err := s.Registry.GiveDispatchConsent(r.Context(), r.who.Org, p.SiteID, b.DispatchMethods)
+	site, err := s.Registry.GiveDispatchConsent(
+		r.Context(),
+		r.who.Org,
+		p.SiteID,
+		b.DispatchMethods,
+	)
+
 	return ok(siteResponse(site)), err
 }
 
@@ -212,6 +321,12 @@ func (s *Server) dispatchDeconsent(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
-	site, err := s.Registry.TakeDispatchConsent(r.Context(), r.who.Org, p.SiteID, b.DispatchMethods)
+	site, err := s.Registry.TakeDispatchConsent(
+		r.Context(),
+		r.who.Org,
+		p.SiteID,
+		b.DispatchMethods,
+	)
+
 	return ok(siteResponse(site)), err
 }

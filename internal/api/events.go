@@ -15,6 +15,7 @@ func (s *Server) take(r *request, ev control.Event) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	return answer{}, s.Control.Event(r.Context(), r.who.Org, at.AssetID, ev)
 }
 
@@ -22,8 +23,11 @@ func (s *Server) take(r *request, ev control.Event) (answer, error) {
 func (s *Server) event(r *request) (answer, error) {
 	in := body[wire.AssetEventRequest](r)
 	return s.take(r, control.Event{
-		Kind: control.Kind(in.EventType), Intent: intentNoun(in.Intent), Tariff: tariffNoun(in.Tariff),
-		VehicleRate: rateOf(in.Vehicle), EndAt: in.EndAt.Time,
+		Kind:        control.Kind(in.EventType),
+		Intent:      intentNoun(in.Intent),
+		Tariff:      tariffNoun(in.Tariff),
+		VehicleRate: rateOf(in.Vehicle),
+		EndAt:       in.EndAt.Time,
 	})
 }
 
@@ -31,7 +35,10 @@ func (s *Server) event(r *request) (answer, error) {
 func (s *Server) plugIn(r *request) (answer, error) {
 	in := emptyBody[wire.PlugInEventRequest](r)
 	return s.take(r, control.Event{
-		Kind: control.PlugIn, Intent: intentNoun(in.Intent), Tariff: tariffNoun(in.Tariff), VehicleRate: rateOf(in.Vehicle),
+		Kind:        control.PlugIn,
+		Intent:      intentNoun(in.Intent),
+		Tariff:      tariffNoun(in.Tariff),
+		VehicleRate: rateOf(in.Vehicle),
 	})
 }
 
@@ -44,13 +51,19 @@ func (s *Server) plugOut(r *request) (answer, error) {
 // intentUpdate answers POST /entities/asset/{asset_id}/event/intent.
 func (s *Server) intentUpdate(r *request) (answer, error) {
 	in := body[wire.IntentEventRequest](r)
-	return s.take(r, control.Event{Kind: control.IntentUpdate, Intent: intentNoun(&in.Intent)})
+	return s.take(r, control.Event{
+		Kind:   control.IntentUpdate,
+		Intent: intentNoun(&in.Intent),
+	})
 }
 
 // chargeNow answers POST /entities/asset/{asset_id}/event/charge-now.
 func (s *Server) chargeNow(r *request) (answer, error) {
 	in := body[wire.ChargeNowEventRequest](r)
-	return s.take(r, control.Event{Kind: control.ChargeNow, EndAt: in.EndAt.Time})
+	return s.take(r, control.Event{
+		Kind:  control.ChargeNow,
+		EndAt: in.EndAt.Time,
+	})
 }
 
 // chargeNowDeleted answers POST /entities/asset/{asset_id}/event/charge-now-deleted.
@@ -60,13 +73,20 @@ func (s *Server) chargeNowDeleted(r *request) (answer, error) {
 }
 
 // skipNight answers POST /entities/asset/{asset_id}/event/skip-night.
-func (s *Server) skipNight(r *request) (answer, error) { return s.absence(r, s.Control.SkipPlan) }
+func (s *Server) skipNight(r *request) (answer, error) {
+	return s.absence(r, s.Control.SkipPlan)
+}
 
 // skipNightDeleted answers POST /entities/asset/{asset_id}/event/skip-night-deleted.
-func (s *Server) skipNightDeleted(r *request) (answer, error) { return s.absence(r, s.Control.EndSkip) }
+func (s *Server) skipNightDeleted(r *request) (answer, error) {
+	return s.absence(r, s.Control.EndSkip)
+}
 
 // absence begins or ends a time in which nothing is needed of the asset in the path.
-func (s *Server) absence(r *request, change func(context.Context, flex.OrgID, flex.AssetID) error) (answer, error) {
+func (s *Server) absence(
+	r *request,
+	change func(context.Context, flex.OrgID, flex.AssetID) error,
+) (answer, error) {
 	p := path[wire.AssetPath](r)
 	if err := r.bad(); err != nil {
 		return answer{}, err
@@ -83,7 +103,11 @@ func (s *Server) tariffUpdate(r *request) (answer, error) {
 	}
 	in, err := wire.DecodeTariffUpdate(b)
 	in = keep(r, in, err)
-	return s.take(r, control.Event{Kind: control.TariffUpdate, Tariff: tariffNoun(&in.Tariff)})
+
+	return s.take(r, control.Event{
+		Kind:   control.TariffUpdate,
+		Tariff: tariffNoun(&in.Tariff),
+	})
 }
 
 // plugInSchedule answers POST /entities/asset/{asset_id}/event/plug-in-schedule.
@@ -98,17 +122,37 @@ func (s *Server) plugInSchedule(r *request) (answer, error) {
 	for i, b := range in.ChargingSchedule {
 		span, err := b.Span()
 		if err != nil {
-			return answer{}, flex.Fail(flex.Malformed, "charging_schedule[%d]: a timestamp is %v", i, err)
+			return answer{}, flex.Fail(
+				flex.Malformed,
+				"charging_schedule[%d]: a timestamp is %v",
+				i,
+				err,
+			)
 		}
-		blocks[i] = control.Block{Span: span, Start: b.StartTimestamp, End: b.EndTimestamp}
+
+		blocks[i] = control.Block{
+			Span:  span,
+			Start: b.StartTimestamp,
+			End:   b.EndTimestamp,
+		}
 	}
 
-	parts, err := s.Control.PlugInSchedule(r.Context(), r.who.Org, at.AssetID, blocks)
+	parts, err := s.Control.PlugInSchedule(
+		r.Context(),
+		r.who.Org,
+		at.AssetID,
+		blocks,
+	)
+
 	if err != nil {
 		return answer{}, err
 	}
 
-	out := wire.PlugInScheduleEventResponse{ModifiedChargingSchedule: make([]wire.ChargingScheduleBlock, len(parts))}
+	out := wire.PlugInScheduleEventResponse{ModifiedChargingSchedule: make(
+		[]wire.ChargingScheduleBlock,
+		len(parts),
+	)}
+
 	for i, p := range parts {
 		out.ModifiedChargingSchedule[i] = in.ChargingSchedule[p.Block].Part(p.Span)
 	}
@@ -129,7 +173,10 @@ func (s *Server) intent(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	return ok(wire.IntentResponse{Intent: intentWire(in), ReceivedAt: wire.At(in.ReceivedAt)}), nil
+	return ok(wire.IntentResponse{
+		Intent:     intentWire(in),
+		ReceivedAt: wire.At(in.ReceivedAt),
+	}), nil
 }
 
 // intentNoun reads an intent. A ready_by written without an offset is a time on the wall.
@@ -139,8 +186,12 @@ func intentNoun(in *wire.Intent) *flex.Intent {
 	}
 
 	out := &flex.Intent{
-		Need: flex.FromKWh(in.EnergyRequiredKWh), ReadyBy: in.ReadyBy.Time, ReadyByOffset: in.ReadyBy.Offset,
-		Estimated: in.EnergyEstimated, MayChargePeak: in.MayChargePeak, Mode: in.ChargingMode,
+		Need:          flex.FromKWh(in.EnergyRequiredKWh),
+		ReadyBy:       in.ReadyBy.Time,
+		ReadyByOffset: in.ReadyBy.Offset,
+		Estimated:     in.EnergyEstimated,
+		MayChargePeak: in.MayChargePeak,
+		Mode:          in.ChargingMode,
 	}
 
 	switch local := in.ReadyByLocalTime; {
@@ -148,7 +199,8 @@ func intentNoun(in *wire.Intent) *flex.Intent {
 		out.ReadyByLocal = new(flex.WallTime(*local))
 	case in.ReadyBy.Zoneless:
 		h, m, s := in.ReadyBy.Clock()
-		out.ReadyByLocal = new(flex.WallTime(time.Duration(h)*time.Hour + time.Duration(m)*time.Minute + time.Duration(s)*time.Second))
+		out.ReadyByLocal = new(flex.WallTime(time.Duration(h)*time.Hour +
+			time.Duration(m)*time.Minute + time.Duration(s)*time.Second))
 	}
 
 	return out
@@ -156,8 +208,11 @@ func intentNoun(in *wire.Intent) *flex.Intent {
 
 func intentWire(in flex.Intent) wire.Intent {
 	out := wire.Intent{
-		EnergyRequiredKWh: in.Need.KWh(), ReadyBy: wire.At(in.ReadyBy),
-		EnergyEstimated: in.Estimated, MayChargePeak: in.MayChargePeak, ChargingMode: in.Mode,
+		EnergyRequiredKWh: in.Need.KWh(),
+		ReadyBy:           wire.At(in.ReadyBy),
+		EnergyEstimated:   in.Estimated,
+		MayChargePeak:     in.MayChargePeak,
+		ChargingMode:      in.Mode,
 	}
 
 	if in.ReadyByLocal != nil {
@@ -171,7 +226,11 @@ func tariffNoun(in *wire.Tariff) *flex.Tariff {
 	if in == nil {
 		return nil
 	}
-	return &flex.Tariff{OffPeak: in.OffPeakTimes, Zone: in.Timezone, Type: in.TariffType}
+	return &flex.Tariff{
+		OffPeak: in.OffPeakTimes,
+		Zone:    in.Timezone,
+		Type:    in.TariffType,
+	}
 }
 
 // rateOf is a vehicle's power; 0 is one that is not known.

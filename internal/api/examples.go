@@ -22,9 +22,16 @@ var (
 func (s *Server) exampleDispatchEvent(r *request) (answer, error) {
 	issued := wire.At(exampleEvening.Add(-6*time.Hour - 50*time.Minute))
 	return ok(wire.DispatchEvent{
-		AssetID: exampleAsset, EventID: exampleEvent, IssuedTimestamp: issued, EventTimestamp: issued,
-		MarketID: "dno", LevelKW: -2, FromTime: wire.At(exampleEvening), ToTime: wire.At(exampleEvening.Add(flex.HalfHour)),
-		UpdateStatusCallback: s.base(r) + "/entities/asset/" + exampleAsset.String() + "/callback/" + exampleEvent.String(),
+		AssetID:         exampleAsset,
+		EventID:         exampleEvent,
+		IssuedTimestamp: issued,
+		EventTimestamp:  issued,
+		MarketID:        "dno",
+		LevelKW:         -2,
+		FromTime:        wire.At(exampleEvening),
+		ToTime:          wire.At(exampleEvening.Add(flex.HalfHour)),
+		UpdateStatusCallback: s.base(r) + "/entities/asset/" +
+			exampleAsset.String() + "/callback/" + exampleEvent.String(),
 	}), nil
 }
 
@@ -46,6 +53,7 @@ func (s *Server) exampleChargingProfile(*request) (answer, error) {
 
 	a := ok(text(p.Message(1, ocpp.Form{})))
 	a.set("Content-Type", "application/json")
+
 	return a, nil
 }
 

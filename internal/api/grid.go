@@ -18,7 +18,10 @@ func (s *Server) envelope(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	e, err := s.Grid.Envelope(r.Context(), r.who.Org, store.Scope{Group: q.Group, GSPGroup: q.GSPGroup})
+	e, err := s.Grid.Envelope(r.Context(), r.who.Org, store.Scope{
+		Group:    q.Group,
+		GSPGroup: q.GSPGroup,
+	})
 	if err != nil {
 		return answer{}, err
 	}
@@ -54,10 +57,18 @@ func (s *Server) ahead(r *request) (answer, error) {
 		day = flex.Day(*q.Day)
 	}
 
-	a, err := s.Grid.Ahead(r.Context(), r.who.Org, store.Scope{Group: q.Group, GSPGroup: q.GSPGroup}, day, q.HalfHours)
+	a, err := s.Grid.Ahead(
+		r.Context(),
+		r.who.Org,
+		store.Scope{Group: q.Group, GSPGroup: q.GSPGroup},
+		day,
+		q.HalfHours,
+	)
+
 	if err != nil {
 		return answer{}, err
 	}
+
 	if q.Format != "csv" {
 		return ok(contract.Ahead(a)), nil
 	}
@@ -81,14 +92,26 @@ func (s *Server) profile(r *request) (answer, error) {
 	for i, h := range in.HalfHours {
 		p := flex.PeriodAt(h.StartTimestamp.Time)
 		if !p.Start().Equal(h.StartTimestamp.Time) {
-			return answer{}, flex.Fail(flex.Malformed, "half_hours[%d] starts at %s, which is no half-hour: one begins at every hour and 30 minutes past it",
-				i, h.StartTimestamp.Format(time.RFC3339))
+			return answer{}, flex.Fail(
+				flex.Malformed,
+				"half_hours[%d] starts at %s, which is no half-hour: one begins at every hour and 30 minutes past it",
+				i,
+				h.StartTimestamp.Format(time.RFC3339),
+			)
 		}
 
-		asked = append(asked, grid.Asked{Period: p, Energy: flex.FromKWh(h.EnergyKWh)})
+		asked = append(asked, grid.Asked{
+			Period: p,
+			Energy: flex.FromKWh(h.EnergyKWh),
+		})
 	}
 
-	f, err := s.Grid.Follow(r.Context(), r.who.Org, store.Scope{Group: in.Group, GSPGroup: in.GSPGroup}, asked)
+	f, err := s.Grid.Follow(
+		r.Context(),
+		r.who.Org,
+		store.Scope{Group: in.Group, GSPGroup: in.GSPGroup},
+		asked,
+	)
 	if err != nil {
 		return answer{}, err
 	}

@@ -31,7 +31,13 @@ func (s *Server) handle(rt Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		start := time.Now()
 		trace.Current(hr.Context()).Name(rt.Method + " " + rt.Pattern)
-		r := &request{Request: hr, route: rt, id: web.RequestID(hr), from: s.TrustedProxies.Client(hr)}
+		r := &request{
+			Request: hr,
+			route:   rt,
+			id:      web.RequestID(hr),
+			from:    s.TrustedProxies.Client(hr),
+		}
+
 		h := w.Header()
 		h.Set("Request-Id", r.id)
 		web.SetHeaders(h, hr, web.PolicyNothing)
@@ -72,7 +78,10 @@ func brokenOffStatus(ctx context.Context) int {
 
 // answer is the request's answer, or the reason why there is none. A panic is an internal
 // failure.
-func (s *Server) answer(r *request, w http.ResponseWriter) (a answer, err error) {
+func (s *Server) answer(
+	r *request,
+	w http.ResponseWriter,
+) (a answer, err error) {
 	defer web.Recover(&err)
 	h := w.Header()
 
@@ -110,10 +119,16 @@ func (s *Server) answer(r *request, w http.ResponseWriter) (a answer, err error)
 func (s *Server) identify(r *request) (access.Principal, error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "bearer") || token == "" {
-		return access.Principal{}, flex.Fail(flex.Unauthorized, "Not authenticated")
+		return access.Principal{}, flex.Fail(
+			flex.Unauthorized,
+			"Not authenticated",
+		)
 	}
 
-	who, err := s.Access.Identify(r.Context(), flex.Secret(strings.TrimSpace(token)))
+	who, err := s.Access.Identify(
+		r.Context(),
+		flex.Secret(strings.TrimSpace(token)),
+	)
 	if err != nil {
 		return access.Principal{}, err
 	}
@@ -130,7 +145,10 @@ func (s *Server) allow(r *request) error {
 	}
 
 	if r.who.Component() && !rt.Component {
-		return flex.Fail(flex.Forbidden, "a component token may not call this: use the organisation's token, and not in a browser")
+		return flex.Fail(
+			flex.Forbidden,
+			"a component token may not call this: use the organisation's token, and not in a browser",
+		)
 	}
 
 	if rt.Role != Anyone && !r.who.May(rt.Role) {
@@ -144,7 +162,12 @@ func (s *Server) allow(r *request) error {
 }
 
 // record writes the request's one event and counts it.
-func (s *Server) record(r *request, status, size int, took time.Duration, err error) {
+func (s *Server) record(
+	r *request,
+	status, size int,
+	took time.Duration,
+	err error,
+) {
 	s.metrics.observe(r, status, took)
 	s.remember(r, status, took, err)
 	level := slog.LevelInfo
@@ -179,13 +202,28 @@ func (s *Server) record(r *request, status, size int, took time.Duration, err er
 }
 
 // remember keeps the request for its organisation's developers to look at.
-func (s *Server) remember(r *request, status int, took time.Duration, err error) {
+func (s *Server) remember(
+	r *request,
+	status int,
+	took time.Duration,
+	err error,
+) {
 	if r.who.Org.IsZero() || s.Access == nil {
 		return
 	}
 
-	seen := access.LoggedRequest{At: s.DB.Now(), ID: r.id, User: r.who.Username, Method: r.Method, Path: r.shownPath(), Status: status, Took: took}
-	if shown, ok := errors.AsType[*flex.Error](err); ok && shown.Kind != flex.Internal {
+	seen := access.LoggedRequest{
+		At:     s.DB.Now(),
+		ID:     r.id,
+		User:   r.who.Username,
+		Method: r.Method,
+		Path:   r.shownPath(),
+		Status: status,
+		Took:   took,
+	}
+
+	if shown, ok := errors.AsType[*flex.Error](err); ok &&
+		shown.Kind != flex.Internal {
 		seen.Refusal = shown.Error()
 	}
 
@@ -237,7 +275,8 @@ func (s *Server) notFound(r *request) (answer, error) {
 // methodNotAllowed answers paths that are some, with a method that is none of theirs. Methods
 // that nobody knows come here whatever the path.
 func (s *Server) methodNotAllowed(r *request) (answer, error) {
-	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+	if r.Method == http.MethodOptions &&
+		r.Header.Get("Access-Control-Request-Method") != "" {
 		return s.preflight(r)
 	}
 
@@ -251,17 +290,33 @@ func (s *Server) methodNotAllowed(r *request) (answer, error) {
 		return s.notFound(r)
 	}
 
-	a := answer{status: http.StatusMethodNotAllowed, body: wire.ErrorWithDetail{Detail: "Method Not Allowed", Problem: s.problem(wrongMethod, r)}}
+	a := answer{
+		status: http.StatusMethodNotAllowed,
+		body: wire.ErrorWithDetail{
+			Detail:  "Method Not Allowed",
+			Problem: s.problem(wrongMethod, r),
+		},
+	}
+
 	a.set("Allow", strings.Join(allowed, ", "))
+
 	return a, nil
 }
 
 // methods lists what the path may be asked with.
 func (s *Server) methods(path string) (found []string) {
-	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+	for _, m := range []string{
+		http.MethodGet,
+		http.MethodHead,
+		http.MethodPost,
+		http.MethodPut,
+		http.MethodPatch,
+		http.MethodDelete,
+	} {
 		if s.router.Match(chi.NewRouteContext(), m, path) {
 			found = append(found, m)
 		}
 	}
+
 	return found
 }

@@ -13,14 +13,29 @@ func (s *Server) heldReadings(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	found, total, err := s.Reading.Held(r.Context(), r.who.Org, store.HeldFilter{
-		Asset: q.AssetID, Label: q.Label, State: store.HeldState(q.State), From: q.From.Time, To: q.To.Time, Before: q.Before, Limit: q.Limit + 1,
-	})
+	found, total, err := s.Reading.Held(
+		r.Context(),
+		r.who.Org,
+		store.HeldFilter{
+			Asset:  q.AssetID,
+			Label:  q.Label,
+			State:  store.HeldState(q.State),
+			From:   q.From.Time,
+			To:     q.To.Time,
+			Before: q.Before,
+			Limit:  q.Limit + 1,
+		},
+	)
+
 	if err != nil {
 		return answer{}, err
 	}
 
-	page := wire.HeldReadingPage{Readings: []wire.HeldReading{}, NumTotal: total}
+	page := wire.HeldReadingPage{
+		Readings: []wire.HeldReading{},
+		NumTotal: total,
+	}
+
 	for _, h := range found[:min(len(found), q.Limit)] {
 		page.Readings = append(page.Readings, heldReading(h))
 	}
@@ -42,12 +57,23 @@ func (s *Server) releaseHeld(r *request) (answer, error) {
 	}
 
 	act := store.Act{
-		Who: "credential " + r.who.Username, Source: r.from, Act: "release reading", Org: r.who.Org, Subject: p.ID.String(), Detail: in.Reason,
+		Who:     "credential " + r.who.Username,
+		Source:  r.from,
+		Act:     "release reading",
+		Org:     r.who.Org,
+		Subject: p.ID.String(),
+		Detail:  in.Reason,
 	}
 
 	var released store.HeldReading
 	err := s.Access.Act(r.Context(), act, func() (err error) {
-		released, err = s.Reading.Release(r.Context(), r.who.Org, p.ID, in.MeterReplaced)
+		released, err = s.Reading.Release(
+			r.Context(),
+			r.who.Org,
+			p.ID,
+			in.MeterReplaced,
+		)
+
 		return err
 	})
 
@@ -56,7 +82,16 @@ func (s *Server) releaseHeld(r *request) (answer, error) {
 
 func heldReading(h store.HeldReading) wire.HeldReading {
 	return wire.HeldReading{
-		ID: h.ID, AssetID: h.AssetID, Label: h.Label, StartTimestamp: wire.At(h.From), EndTimestamp: wire.At(h.To), Value: float64(h.Value) / 1e6,
-		Reason: h.Reason, Detail: h.Detail, HeldAt: wire.At(h.HeldAt), State: string(h.State()), DecidedAt: wire.At(h.DecidedAt),
+		ID:             h.ID,
+		AssetID:        h.AssetID,
+		Label:          h.Label,
+		StartTimestamp: wire.At(h.From),
+		EndTimestamp:   wire.At(h.To),
+		Value:          float64(h.Value) / 1e6,
+		Reason:         h.Reason,
+		Detail:         h.Detail,
+		HeldAt:         wire.At(h.HeldAt),
+		State:          string(h.State()),
+		DecidedAt:      wire.At(h.DecidedAt),
 	}
 }

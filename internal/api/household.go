@@ -29,22 +29,37 @@ func (s *Server) householdEvent(r *request) (answer, error) {
 		direction = "export"
 	}
 
-	return ok(wire.HouseholdEvent{StartTime: wire.At(e.From), EndTime: wire.At(e.To), ImportExport: direction, UpdatedAt: wire.At(e.ChangedAt)}), nil
+	return ok(wire.HouseholdEvent{
+		StartTime:    wire.At(e.From),
+		EndTime:      wire.At(e.To),
+		ImportExport: direction,
+		UpdatedAt:    wire.At(e.ChangedAt),
+	}), nil
 }
 
 // householdSite is the site that the request is about: the token's own, or for an organisation's
 // token the one that is named.
 func (r *request) householdSite(named flex.SiteID) (flex.SiteID, error) {
 	if !r.who.May(flex.HomeAssistant) && !r.who.May(flex.EntityRead) {
-		return named, flex.Fail(flex.Forbidden, "the token lacks the role %s", flex.EntityRead)
+		return named, flex.Fail(
+			flex.Forbidden,
+			"the token lacks the role %s",
+			flex.EntityRead,
+		)
 	}
 
 	if !r.who.Component() {
 		if named.IsZero() {
-			return named, &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{
-				Loc: []string{"query", "site_id"}, Type: "value_error.missing", Msg: "an organisation's token needs it",
-			}}}
+			return named, &flex.Error{
+				Kind: flex.Invalid,
+				Faults: []flex.Fault{{
+					Loc:  []string{"query", "site_id"},
+					Type: "value_error.missing",
+					Msg:  "an organisation's token needs it",
+				}},
+			}
 		}
+
 		return named, nil
 	}
 
@@ -72,8 +87,14 @@ func (s *Server) issueHouseholdToken(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	a := ok(wire.HouseholdToken{AccessToken: t.Token.Reveal(), TokenType: "bearer", ExpiresAt: wire.At(t.ExpiresAt)})
+	a := ok(wire.HouseholdToken{
+		AccessToken: t.Token.Reveal(),
+		TokenType:   "bearer",
+		ExpiresAt:   wire.At(t.ExpiresAt),
+	})
+
 	a.set("Cache-Control", "no-store")
+
 	return a, nil
 }
 
@@ -85,7 +106,8 @@ func (s *Server) endHouseholdToken(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	if _, err := s.Registry.Site(r.Context(), r.who.Org, p.SiteID); err != nil {
+	_, err := s.Registry.Site(r.Context(), r.who.Org, p.SiteID)
+	if err != nil {
 		return answer{}, err
 	}
 

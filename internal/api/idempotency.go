@@ -61,9 +61,14 @@ func oneKey(keys []string) (string, error) {
 		return key, nil
 	}
 
-	return "", &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{
-		Loc: []string{"header", "Idempotency-Key"}, Type: "value_error.any_str", Msg: fmt.Sprintf("give one text of 1 to %d printable ASCII characters", keyMax),
-	}}}
+	return "", &flex.Error{
+		Kind: flex.Invalid,
+		Faults: []flex.Fault{{
+			Loc:  []string{"header", "Idempotency-Key"},
+			Type: "value_error.any_str",
+			Msg:  fmt.Sprintf("give one text of 1 to %d printable ASCII characters", keyMax),
+		}},
+	}
 }
 
 // answerAgain answers a request that was answered before. If that answer was not kept, the handler
@@ -82,15 +87,26 @@ func (s *Server) answerAgain(r *request, kept *store.Kept) (answer, error) {
 		return answer{}, errShownOnce
 	}
 
-	a := answer{status: kept.Status, body: text(kept.Answer)}
+	a := answer{
+		status: kept.Status,
+		body:   text(kept.Answer),
+	}
+
 	a.set("Idempotency-Replayed", "true")
+
 	return a, nil
 }
 
 // runFirst runs the handler under a key that this request, of that hash, has claimed, and keeps the answer
 // or gives up the key.
-func (s *Server) runFirst(r *request, key string, hash [32]byte, claim *store.KeyClaim) (a answer, err error) {
-	ctx := context.WithoutCancel(r.Context()) // what was done is kept also if the client has gone
+func (s *Server) runFirst(
+	r *request,
+	key string,
+	hash [32]byte,
+	claim *store.KeyClaim,
+) (a answer, err error) {
+	// what was done is kept also if the client has gone
+	ctx := context.WithoutCancel(r.Context())
 	if !r.route.InParts {
 		r.Request = r.WithContext(claim.Context(r.Context()))
 	}
@@ -98,7 +114,8 @@ func (s *Server) runFirst(r *request, key string, hash [32]byte, claim *store.Ke
 	done := false
 	defer func() {
 		if !done { // also after a panic
-			if freed := s.DB.FreeKey(ctx, r.who.Org, key, hash); freed != nil {
+			freed := s.DB.FreeKey(ctx, r.who.Org, key, hash)
+			if freed != nil {
 				r.note = append(r.note, "free_key", freed)
 			}
 		}
@@ -109,7 +126,8 @@ func (s *Server) runFirst(r *request, key string, hash [32]byte, claim *store.Ke
 		a = s.failure(err, r) // as handle will find it again
 	}
 
-	if a.status >= http.StatusInternalServerError || a.status == http.StatusTooManyRequests {
+	if a.status >= http.StatusInternalServerError ||
+		a.status == http.StatusTooManyRequests {
 		return a, err
 	}
 
@@ -123,6 +141,7 @@ func (s *Server) runFirst(r *request, key string, hash [32]byte, claim *store.Ke
 	}
 
 	done = true
+
 	return a, err
 }
 
@@ -141,11 +160,15 @@ func (r *request) kept(a *answer) (store.Kept, error) {
 	a.body = text(body)
 	k.Answer = body
 	k.About = r.about(body)
+
 	return k, nil
 }
 
 // errShownOnce is what is said to who repeats a request whose answer was a secret.
-var errShownOnce = flex.Fail(flex.Conflict, "this request was answered, and the secret in its answer is shown once: ask for a new one under another Idempotency-Key")
+var errShownOnce = flex.Fail(
+	flex.Conflict,
+	"this request was answered, and the secret in its answer is shown once: ask for a new one under another Idempotency-Key",
+)
 
 // keepsAnswer reports whether an answer of that status is kept for who repeats the request.
 func (r *request) keepsAnswer(status int) bool {
@@ -153,8 +176,10 @@ func (r *request) keepsAnswer(status int) bool {
 	case r.route.Repeatable, status == http.StatusNoContent:
 		return false
 	case r.route.Secret:
-		return status >= http.StatusMultipleChoices // what was wrong, and no secret
+		// what was wrong, and no secret
+		return status >= http.StatusMultipleChoices
 	}
+
 	return true
 }
 
@@ -173,7 +198,15 @@ func (r *request) about(kept []byte) (ids []flex.SiteID) {
 
 	_ = json.Unmarshal(kept, &named) // what is no object names nothing
 
-	for _, text := range []string{r.param("site_id"), r.param("asset_id"), named.SiteID, named.ID, named.AssetID, named.Site.SiteID, named.Site.ID} {
+	for _, text := range []string{
+		r.param("site_id"),
+		r.param("asset_id"),
+		named.SiteID,
+		named.ID,
+		named.AssetID,
+		named.Site.SiteID,
+		named.Site.ID,
+	} {
 		var id flex.SiteID
 		if id.UnmarshalText([]byte(text)) == nil {
 			ids = append(ids, id)
@@ -198,6 +231,7 @@ func (s *Server) hash(r *request) (sum [32]byte, drop func(), err error) {
 	}
 
 	h.Sum(sum[:0])
+
 	return sum, drop, nil
 }
 
@@ -225,5 +259,6 @@ func (s *Server) again(r *request, h io.Writer) (drop func(), err error) {
 	}
 
 	r.Body = file
+
 	return drop, nil
 }

@@ -26,10 +26,14 @@ func (s *Server) instruct(r *request) (answer, error) {
 	}
 
 	var p *control.Preview
-	err := s.Access.Act(r.Context(), s.instructing(r, "send instruction", "", in.Reason), func() (err error) {
-		p, err = s.Control.SendInstruction(r.Context(), r.who.Org, asked)
-		return err
-	})
+	err := s.Access.Act(
+		r.Context(),
+		s.instructing(r, "send instruction", "", in.Reason),
+		func() (err error) {
+			p, err = s.Control.SendInstruction(r.Context(), r.who.Org, asked)
+			return err
+		},
+	)
 	if err != nil {
 		return answer{}, err
 	}
@@ -38,8 +42,18 @@ func (s *Server) instruct(r *request) (answer, error) {
 }
 
 // instructing is an act on instructions as the audit log keeps it.
-func (s *Server) instructing(r *request, act, subject, detail string) store.Act {
-	return store.Act{Who: "credential " + r.who.Username, Source: r.from, Act: act, Org: r.who.Org, Subject: subject, Detail: detail}
+func (s *Server) instructing(
+	r *request,
+	act, subject, detail string,
+) store.Act {
+	return store.Act{
+		Who:     "credential " + r.who.Username,
+		Source:  r.from,
+		Act:     act,
+		Org:     r.who.Org,
+		Subject: subject,
+		Detail:  detail,
+	}
 }
 
 // instructions answers GET /grid/instructions.
@@ -80,6 +94,7 @@ func (s *Server) instruction(r *request) (answer, error) {
 	a := ok(text(b.Bytes()))
 	a.set("Content-Type", "text/csv; charset=utf-8")
 	a.set("Content-Disposition", `attachment; filename="instruction.csv"`)
+
 	return a, nil
 }
 
@@ -93,7 +108,13 @@ func (s *Server) stopInstruction(r *request) (answer, error) {
 	act := s.instructing(r, "stop instruction", p.ID.String(), "")
 	var in store.Instruction
 	err := s.Access.Act(r.Context(), act, func() (err error) {
-		in, err = s.Control.StopInstruction(r.Context(), r.who.Org, p.ID, act.Who)
+		in, err = s.Control.StopInstruction(
+			r.Context(),
+			r.who.Org,
+			p.ID,
+			act.Who,
+		)
+
 		return err
 	})
 	if err != nil {
@@ -112,7 +133,12 @@ func (s *Server) stopInstructions(r *request) (answer, error) {
 	act := s.instructing(r, "stop instructions", "", "")
 	stopped := wire.InstructionsStopped{}
 	err := s.Access.Act(r.Context(), act, func() (err error) {
-		stopped.NumStopped, err = s.Control.StopInstructions(r.Context(), r.who.Org, act.Who)
+		stopped.NumStopped, err = s.Control.StopInstructions(
+			r.Context(),
+			r.who.Org,
+			act.Who,
+		)
+
 		return err
 	})
 

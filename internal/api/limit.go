@@ -82,11 +82,26 @@ func (l *limiter) take(h http.Header, key string, rate int) error {
 
 	l.mu.Unlock()
 	h.Set("RateLimit-Limit", strconv.Itoa(rate*windowSeconds))
-	h.Set("RateLimit-Remaining", strconv.Itoa(max(0, int((window-ahead)/interval))))
-	h.Set("RateLimit-Reset", strconv.Itoa(int((ahead+time.Second-1)/time.Second)))
+	h.Set(
+		"RateLimit-Remaining",
+		strconv.Itoa(max(0, int((window-ahead)/interval))),
+	)
+
+	h.Set(
+		"RateLimit-Reset",
+		strconv.Itoa(int((ahead+time.Second-1)/time.Second)),
+	)
 
 	if over {
-		return &access.Wait{After: ahead - window, Err: flex.Fail(flex.TooMany, "too many requests: at most %d a second, %d at once", rate, rate*windowSeconds)}
+		return &access.Wait{
+			After: ahead - window,
+			Err: flex.Fail(
+				flex.TooMany,
+				"too many requests: at most %d a second, %d at once",
+				rate,
+				rate*windowSeconds,
+			),
+		}
 	}
 
 	return nil

@@ -13,10 +13,12 @@ import (
 
 // Limits of a stream of server-sent events.
 const (
-	streamLife  = 15 * time.Minute // after which the client asks anew, with a token that is good still
+	// after which the client asks anew, with a token that is good still
+	streamLife  = 15 * time.Minute
 	streamBeat  = 15 * time.Second // between two signs of life
 	streamWrite = 10 * time.Second // for one event to leave
-	streamRetry = 2 * time.Second  // that a client is asked to wait before it asks anew
+	// that a client is asked to wait before it asks anew
+	streamRetry = 2 * time.Second
 )
 
 // liveSite answers GET /entities/site/{site_id}/live: the site as it is, or a stream of how it changes.
@@ -44,7 +46,11 @@ func (s *Server) liveSite(r *request) (answer, error) {
 
 // sendEvents writes states as they come, until the client goes, the server stops, the store does not answer
 // or the stream has lived its life.
-func (s *Server) sendEvents(r *request, w http.ResponseWriter, news <-chan control.SiteNow) {
+func (s *Server) sendEvents(
+	r *request,
+	w http.ResponseWriter,
+	news <-chan control.SiteNow,
+) {
 	beat, end := time.NewTicker(streamBeat), time.NewTimer(streamLife)
 	defer beat.Stop()
 	defer end.Stop()
@@ -76,23 +82,40 @@ func (s *Server) sendEvents(r *request, w http.ResponseWriter, news <-chan contr
 // sendText writes a part of a stream at once.
 func sendText(w http.ResponseWriter, text string) error {
 	c := http.NewResponseController(w)
-	c.SetWriteDeadline(time.Now().Add(streamWrite)) // refused by test recorders alone
+	// refused by test recorders alone
+	c.SetWriteDeadline(time.Now().Add(streamWrite))
 	if _, err := w.Write([]byte(text)); err != nil {
 		return err
 	}
+
 	return c.Flush()
 }
 
 func siteNowWire(now control.SiteNow) wire.SiteNow {
-	out := wire.SiteNow{SiteID: now.Site, AsOf: wire.At(now.At), Assets: make([]wire.AssetNow, len(now.Assets))}
+	out := wire.SiteNow{
+		SiteID: now.Site,
+		AsOf:   wire.At(now.At),
+		Assets: make([]wire.AssetNow, len(now.Assets)),
+	}
+
 	for i := range now.Assets {
 		a := &now.Assets[i]
 		out.Assets[i] = wire.AssetNow{
-			AssetID: a.ID, ExternalID: a.ExternalID, Type: a.Type, PluggedIn: a.PluggedIn(), SessionID: a.Session,
-			PluggedInAt: wire.At(a.PluggedInAt), PluggedOutAt: wire.At(a.PluggedOutAt), ReadyBy: wire.At(a.ReadyBy),
-			EventID: a.Schedule, Generation: a.Generation, AcceptedGeneration: contract.Accepted(a.Accepted),
-			ChargeNowUntil: wire.At(a.ChargeNowTo), AwayUntil: wire.At(a.AwayTo),
+			AssetID:            a.ID,
+			ExternalID:         a.ExternalID,
+			Type:               a.Type,
+			PluggedIn:          a.PluggedIn(),
+			SessionID:          a.Session,
+			PluggedInAt:        wire.At(a.PluggedInAt),
+			PluggedOutAt:       wire.At(a.PluggedOutAt),
+			ReadyBy:            wire.At(a.ReadyBy),
+			EventID:            a.Schedule,
+			Generation:         a.Generation,
+			AcceptedGeneration: contract.Accepted(a.Accepted),
+			ChargeNowUntil:     wire.At(a.ChargeNowTo),
+			AwayUntil:          wire.At(a.AwayTo),
 		}
 	}
+
 	return out
 }

@@ -14,7 +14,10 @@ func (s *Server) validateMPAN(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
-	return ok(wire.MPANValidationResponse{IsValid: true}), s.Directory.Validate(r.Context(), b.MPAN)
+
+	return ok(wire.MPANValidationResponse{
+		IsValid: true,
+	}), s.Directory.Validate(r.Context(), b.MPAN)
 }
 
 // searchMeters answers GET /meter/search.
@@ -25,7 +28,13 @@ func (s *Server) searchMeters(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	found, err := s.Directory.Search(r.Context(), r.who.Org, q.Postcode, q.BuildingIdentifier)
+	found, err := s.Directory.Search(
+		r.Context(),
+		r.who.Org,
+		q.Postcode,
+		q.BuildingIdentifier,
+	)
+
 	list := make([]wire.MeterSearchResponse, len(found))
 
 	for i, f := range found {
@@ -42,6 +51,7 @@ func (s *Server) meterByRef(r *request) (answer, error) {
 		return answer{}, err
 	}
 	m, err := s.Directory.ByRef(r.Context(), r.who.Org, p.MeterRef)
+
 	return ok(meterResponse(m)), unclearIsInvalid(err)
 }
 
@@ -52,6 +62,7 @@ func (s *Server) meterByAddress(r *request) (answer, error) {
 		return answer{}, err
 	}
 	m, err := s.Directory.ByAddress(r.Context(), b.Address)
+
 	return ok(meterResponse(m)), err
 }
 
@@ -62,6 +73,7 @@ func (s *Server) meterByMPAN(r *request) (answer, error) {
 		return answer{}, err
 	}
 	m, err := s.Directory.ByMPAN(r.Context(), b.MPAN)
+
 	return ok(meterResponse(m)), err
 }
 
@@ -72,6 +84,7 @@ func (s *Server) meterByAddressQuery(r *request) (answer, error) {
 		return answer{}, err
 	}
 	m, err := s.Directory.ByAddress(r.Context(), q.Address)
+
 	return ok(meterResponse(m)), unclearIsInvalid(err)
 }
 
@@ -82,6 +95,7 @@ func (s *Server) meterByMPANPath(r *request) (answer, error) {
 		return answer{}, err
 	}
 	m, err := s.Directory.ByMPAN(r.Context(), p.MPAN)
+
 	return ok(meterResponse(m)), unclearIsInvalid(err)
 }
 
@@ -95,6 +109,11 @@ func unclearIsInvalid(err error) error {
 }
 
 func meterResponse(m flex.Meter) wire.MeterResponse {
-	return wire.MeterResponse{MPAN: m.MPAN, HalfHourlySettled: &m.HalfHourly, SupplierMPID: m.SupplierMPID,
-		SupplierName: m.SupplierName, EligibleMarkets: directory.Markets(m)}
+	return wire.MeterResponse{
+		MPAN:              m.MPAN,
+		HalfHourlySettled: &m.HalfHourly,
+		SupplierMPID:      m.SupplierMPID,
+		SupplierName:      m.SupplierName,
+		EligibleMarkets:   directory.Markets(m),
+	}
 }

@@ -31,18 +31,33 @@ func newMetrics() *metrics {
 			Name: "flexd_requests_total", Help: "Requests answered.",
 		}, []string{"method", "route", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "flexd_request_seconds", Help: "Time from a request's arrival to its answer.",
+			Name:    "flexd_request_seconds",
+			Help:    "Time from a request's arrival to its answer.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 		}, []string{"method", "route"}),
 	}
 
-	m.registry.MustRegister(m.requests, m.seconds, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(
+		m.requests,
+		m.seconds,
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+
 	return m
 }
 
 func (m *metrics) observe(r *request, status int, took time.Duration) {
-	m.requests.WithLabelValues(methodLabel(r.Method), r.route.Pattern, strconv.Itoa(status)).Inc()
-	m.seconds.WithLabelValues(methodLabel(r.Method), r.route.Pattern).Observe(took.Seconds())
+	m.requests.WithLabelValues(
+		methodLabel(r.Method),
+		r.route.Pattern,
+		strconv.Itoa(status),
+	).Inc()
+
+	m.seconds.WithLabelValues(
+		methodLabel(r.Method),
+		r.route.Pattern,
+	).Observe(took.Seconds())
 }
 
 // methodLabel keeps a client from making a series of each word that it can think of.
@@ -51,6 +66,7 @@ func methodLabel(method string) string {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
 		return method
 	}
+
 	return "other"
 }
 
@@ -78,11 +94,15 @@ func (s *Server) showMetrics(r *request) (answer, error) {
 
 	a := answer{body: text(b.Bytes())}
 	a.set("Content-Type", string(form))
+
 	return a, nil
 }
 
 // loopback is who may read the metrics unless the operator says otherwise.
-var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+var loopback = []netip.Prefix{
+	netip.MustParsePrefix("127.0.0.0/8"),
+	netip.MustParsePrefix("::1/128"),
+}
 
 // mayReadMetrics looks at the connection's other end. A trusted proxy at the loopback passes
 // on what strangers ask, so it reads them only if it is named.
@@ -97,7 +117,9 @@ func (s *Server) mayReadMetrics(r *http.Request) bool {
 		return false
 	}
 
-	return slices.ContainsFunc(readers, func(p netip.Prefix) bool { return p.Contains(from.Addr().Unmap()) })
+	return slices.ContainsFunc(readers, func(p netip.Prefix) bool {
+		return p.Contains(from.Addr().Unmap())
+	})
 }
 
 // Collect adds a collector of another package to /metrics.

@@ -27,10 +27,14 @@ func (s *Server) offer(r *request) (answer, error) {
 	}
 
 	var k *grid.Stack
-	err := s.Access.Act(r.Context(), s.instructing(r, "make offer", "", asked.Service), func() (err error) {
-		k, err = s.Grid.MakeOffer(r.Context(), r.who.Org, asked)
-		return err
-	})
+	err := s.Access.Act(
+		r.Context(),
+		s.instructing(r, "make offer", "", asked.Service),
+		func() (err error) {
+			k, err = s.Grid.MakeOffer(r.Context(), r.who.Org, asked)
+			return err
+		},
+	)
 	if err != nil {
 		return answer{}, err
 	}
@@ -74,7 +78,13 @@ func (s *Server) acceptOffer(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	asked, err := grid.Accepted(&o, flex.FromKW(in.PowerKW), in.Reason, "credential "+r.who.Username)
+	asked, err := grid.Accepted(
+		&o,
+		flex.FromKW(in.PowerKW),
+		in.Reason,
+		"credential "+r.who.Username,
+	)
+
 	if err != nil {
 		return answer{}, err
 	}
@@ -83,11 +93,21 @@ func (s *Server) acceptOffer(r *request) (answer, error) {
 	if q.DryRun {
 		p, err = s.Control.PreviewInstruction(r.Context(), r.who.Org, asked)
 	} else {
-		err = s.Access.Act(r.Context(), s.instructing(r, "accept offer", at.ID.String(), in.Reason), func() (err error) {
-			p, err = s.Control.SendInstruction(r.Context(), r.who.Org, asked)
-			return err
-		})
+		err = s.Access.Act(
+			r.Context(),
+			s.instructing(r, "accept offer", at.ID.String(), in.Reason),
+			func() (err error) {
+				p, err = s.Control.SendInstruction(
+					r.Context(),
+					r.who.Org,
+					asked,
+				)
+
+				return err
+			},
+		)
 	}
+
 	if err != nil {
 		return answer{}, err
 	}

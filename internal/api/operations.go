@@ -14,7 +14,9 @@ func (s *Server) exceptions(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	return ok(wire.ExceptionsResponse{Exceptions: contract.Exceptions(found)}), nil
+	return ok(wire.ExceptionsResponse{
+		Exceptions: contract.Exceptions(found),
+	}), nil
 }
 
 // alerts answers GET /operations/alerts.
@@ -24,15 +26,31 @@ func (s *Server) alerts(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	found, next, err := s.Operations.AlertsOf(r.Context(), r.who.Org, q.Firing, q.Before, q.Limit)
+	found, next, err := s.Operations.AlertsOf(
+		r.Context(),
+		r.who.Org,
+		q.Firing,
+		q.Before,
+		q.Limit,
+	)
+
 	if err != nil {
 		return answer{}, err
 	}
 
-	out := wire.AlertListResponse{Alerts: make([]wire.Alert, len(found)), Next: next}
+	out := wire.AlertListResponse{
+		Alerts: make([]wire.Alert, len(found)),
+		Next:   next,
+	}
+
 	for i, a := range found {
 		out.Alerts[i] = wire.Alert{
-			ID: a.ID, Kind: a.Kind, Level: a.Level, Count: a.Count, Title: a.Title, Text: a.Text,
+			ID:             a.ID,
+			Kind:           a.Kind,
+			Level:          a.Level,
+			Count:          a.Count,
+			Title:          a.Title,
+			Text:           a.Text,
 			SinceAt:        wire.At(a.SinceAt),
 			FiredAt:        wire.At(a.FiredAt),
 			ResolvedAt:     wire.At(a.ResolvedAt),
@@ -51,8 +69,17 @@ func (s *Server) assetView(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	asked := control.PastQuery{Org: r.who.Org, Asset: at.AssetID, Explain: true, Chosen: q.Schedule}
-	if err := asked.Between((*flex.Day)(q.From), (*flex.Day)(q.To)); err != nil {
+	asked := control.PastQuery{
+		Org:     r.who.Org,
+		Asset:   at.AssetID,
+		Explain: true,
+		Chosen:  q.Schedule,
+	}
+
+	if err := asked.Between(
+		(*flex.Day)(q.From),
+		(*flex.Day)(q.To),
+	); err != nil {
 		return answer{}, err
 	}
 
@@ -60,6 +87,7 @@ func (s *Server) assetView(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+
 	return ok(contract.AssetView(p)), nil
 }
 
@@ -74,6 +102,7 @@ func (s *Server) siteView(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+
 	return ok(contract.SiteView(&v)), nil
 }
 
@@ -83,5 +112,6 @@ func (s *Server) fleetView(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+
 	return ok(contract.FleetView(v)), nil
 }

@@ -22,23 +22,32 @@ func (s *Server) crossOrigin(r *request, h http.Header) error {
 		return nil
 	}
 	if origin != r.who.Origin {
-		return flex.Fail(flex.Forbidden, "this component token is for another origin")
+		return flex.Fail(
+			flex.Forbidden,
+			"this component token is for another origin",
+		)
 	}
 
 	readable(h, origin)
+
 	return nil
 }
 
 // readable lets pages of the origin read the answer.
 func readable(h http.Header, origin string) {
 	h.Set("Access-Control-Allow-Origin", origin)
-	h.Set("Access-Control-Expose-Headers", "Request-Id, ETag, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After")
+	h.Set(
+		"Access-Control-Expose-Headers",
+		"Request-Id, ETag, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After",
+	)
+
 	h.Add("Vary", "Origin")
 }
 
 // showOwn lets the component token's own page read that it has asked too often.
 func (s *Server) showOwn(r *request, h http.Header) {
-	if origin := r.Header.Get("Origin"); r.who.Component() && origin != "" && origin == r.who.Origin {
+	origin := r.Header.Get("Origin")
+	if r.who.Component() && origin != "" && origin == r.who.Origin {
 		readable(h, origin)
 	}
 }
@@ -97,7 +106,8 @@ func (s *Server) preflight(r *request) (answer, error) {
 
 	for _, rt := range s.routes {
 		ctx := chi.NewRouteContext()
-		if rt.Component && s.router.Match(ctx, rt.Method, at) && ctx.RoutePattern() == rt.Pattern {
+		if rt.Component && s.router.Match(ctx, rt.Method, at) &&
+			ctx.RoutePattern() == rt.Pattern {
 			allowed = append(allowed, rt.Method)
 		}
 	}
@@ -112,13 +122,20 @@ func (s *Server) preflight(r *request) (answer, error) {
 	}
 
 	if len(allowed) == 0 || !known {
-		return answer{}, flex.Fail(flex.Forbidden, "pages of this origin may not call this")
+		return answer{}, flex.Fail(
+			flex.Forbidden,
+			"pages of this origin may not call this",
+		)
 	}
 
 	a := none()
 	a.set("Access-Control-Allow-Origin", origin)
 	a.set("Access-Control-Allow-Methods", strings.Join(allowed, ", "))
-	a.set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, If-None-Match, Request-Id")
+	a.set(
+		"Access-Control-Allow-Headers",
+		"Authorization, Content-Type, Idempotency-Key, If-None-Match, Request-Id",
+	)
+
 	a.set("Access-Control-Max-Age", preflightTime)
 	a.set("Vary", "Origin")
 

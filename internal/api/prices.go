@@ -14,6 +14,7 @@ func (s *Server) sitePriceCurve(r *request) (answer, error) {
 		return answer{}, err
 	}
 	prices, err := s.Market.SiteCurve(r.Context(), r.who.Org, p.SiteID)
+
 	return answer{body: priceCurve(prices), tagged: true}, err
 }
 
@@ -24,14 +25,19 @@ func (s *Server) assetPriceCurve(r *request) (answer, error) {
 		return answer{}, err
 	}
 	prices, err := s.Market.AssetCurve(r.Context(), r.who.Org, p.AssetID)
+
 	return answer{body: priceCurve(prices), tagged: true}, err
 }
 
 func priceCurve(prices []flex.PricedPeriod) wire.PriceCurveResponse {
 	rows := make([]wire.HalfHourlyPrice, len(prices))
 	for i, p := range prices {
-		rows[i] = wire.HalfHourlyPrice{StartTimestamp: wire.At(p.Period.Start()), PriceGBPPerMWh: shownPrice(p)}
+		rows[i] = wire.HalfHourlyPrice{
+			StartTimestamp: wire.At(p.Period.Start()),
+			PriceGBPPerMWh: shownPrice(p),
+		}
 	}
+
 	return wire.PriceCurveResponse{HalfHourlyTradedPrices: rows}
 }
 
@@ -61,7 +67,12 @@ func (s *Server) marketCurves(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	v := wire.CurvesResponse{Day: wire.Day(c.Day), Prices: curvePrices(c), Publications: publications(c.Publications)}
+	v := wire.CurvesResponse{
+		Day:          wire.Day(c.Day),
+		Prices:       curvePrices(c),
+		Publications: publications(c.Publications),
+	}
+
 	return answer{body: v, tagged: true}, nil
 }
 

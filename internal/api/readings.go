@@ -48,7 +48,12 @@ func (s *Server) fewReadings(r *request, body []byte) (answer, error) {
 		return answer{}, &flex.Error{Kind: flex.Invalid, Faults: faults}
 	}
 
-	out := wire.ReadingsResponse{Responses: make([]wire.ReadingResponse, 0, len(items))}
+	out := wire.ReadingsResponse{Responses: make(
+		[]wire.ReadingResponse,
+		0,
+		len(items),
+	)}
+
 	for len(items) > 0 {
 		n := min(batchReadings, len(items))
 		out.Responses, err = s.takeReadings(r, items[:n], out.Responses)
@@ -70,7 +75,12 @@ func (s *Server) manyReadings(r *request, in io.Reader) (answer, error) {
 		return answer{}, err
 	}
 
-	faults, err := eachReading(io.NewSectionReader(file, 0, wire.MaxReadingsBody), func(wire.ReadingItem) error { return nil })
+	faults, err := eachReading(
+		io.NewSectionReader(file, 0, wire.MaxReadingsBody),
+		func(wire.ReadingItem) error {
+			return nil
+		},
+	)
 	if err == nil && len(faults) > 0 {
 		err = &flex.Error{Kind: flex.Invalid, Faults: faults}
 	}
@@ -103,6 +113,7 @@ func (s *Server) answerReadings(r *request, file *os.File, w io.Writer) error {
 			if err != nil {
 				return err
 			}
+
 			if _, err := fmt.Fprintf(w, "%s%s", sep, b); err != nil {
 				return err
 			}
@@ -113,13 +124,18 @@ func (s *Server) answerReadings(r *request, file *os.File, w io.Writer) error {
 		return nil
 	}
 
-	_, err := eachReading(io.NewSectionReader(file, 0, wire.MaxReadingsBody), func(item wire.ReadingItem) error {
-		items = append(items, item)
-		if len(items) == batchReadings {
-			return flush()
-		}
-		return nil
-	})
+	_, err := eachReading(
+		io.NewSectionReader(file, 0, wire.MaxReadingsBody),
+		func(item wire.ReadingItem) error {
+			items = append(items, item)
+			if len(items) == batchReadings {
+				return flush()
+			}
+
+			return nil
+		},
+	)
+
 	if err == nil {
 		err = flush()
 	}
@@ -137,7 +153,10 @@ func (s *Server) answerReadings(r *request, file *os.File, w io.Writer) error {
 
 // eachReading calls fn for every reading that can be named in a verdict and returns the
 // faults of those that cannot.
-func eachReading(in io.Reader, fn func(wire.ReadingItem) error) (faults []flex.Fault, err error) {
+func eachReading(
+	in io.Reader,
+	fn func(wire.ReadingItem) error,
+) (faults []flex.Fault, err error) {
 	for item, err := range wire.Readings(in) {
 		if err != nil {
 			return nil, err
@@ -160,13 +179,22 @@ func eachReading(in io.Reader, fn func(wire.ReadingItem) error) (faults []flex.F
 }
 
 // takeReadings keeps one batch in one transaction and appends its verdicts.
-func (s *Server) takeReadings(r *request, items []wire.ReadingItem, to []wire.ReadingResponse) ([]wire.ReadingResponse, error) {
+func (s *Server) takeReadings(
+	r *request,
+	items []wire.ReadingItem,
+	to []wire.ReadingResponse,
+) ([]wire.ReadingResponse, error) {
 	batch := make([]reading.Given, 0, len(items))
 	for _, item := range items {
 		if len(item.Faults) == 0 {
 			batch = append(batch, reading.Given{
-				AssetID: item.AssetID, Span: flex.Span{From: item.StartTimestamp.Time, To: item.EndTimestamp.Time},
-				Label: item.Label, Value: item.Value,
+				AssetID: item.AssetID,
+				Span: flex.Span{
+					From: item.StartTimestamp.Time,
+					To:   item.EndTimestamp.Time,
+				},
+				Label: item.Label,
+				Value: item.Value,
 			})
 		}
 	}
@@ -178,7 +206,10 @@ func (s *Server) takeReadings(r *request, items []wire.ReadingItem, to []wire.Re
 
 	for _, item := range items {
 		v := wire.ReadingResponse{
-			AssetID: item.AssetID, StartTimestamp: item.StartTimestamp, EndTimestamp: item.EndTimestamp, Label: item.Label,
+			AssetID:        item.AssetID,
+			StartTimestamp: item.StartTimestamp,
+			EndTimestamp:   item.EndTimestamp,
+			Label:          item.Label,
 		}
 
 		if len(item.Faults) > 0 {

@@ -31,9 +31,11 @@ type request struct {
 
 	fields url.Values // of the body's form, once it was read
 
-	oauthError string // the word of OAuth 2.0 for a client that is refused; "" for the usual one
+	// the word of OAuth 2.0 for a client that is refused; "" for the usual one
+	oauthError string
 
-	brokenOff error // why the answer broke off after its beginning was sent; nil if it did not
+	// why the answer broke off after its beginning was sent; nil if it did not
+	brokenOff error
 }
 
 // answer is what a handler returns; its zero value is 200 with the body null.
@@ -100,10 +102,16 @@ func (r *request) param(name string) string {
 func query[T any](r *request) T {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		err = fault("query", "value_error.query", "the query is not well formed: percent-encode what is not plain")
+		err = fault(
+			"query",
+			"value_error.query",
+			"the query is not well formed: percent-encode what is not plain",
+		)
+
 		return keep(r, *new(T), err)
 	}
 	v, err := wire.Query[T](values)
+
 	return keep(r, v, err)
 }
 
@@ -114,6 +122,7 @@ func body[T any](r *request) T {
 		return keep(r, *new(T), err)
 	}
 	v, err := wire.Decode[T](b)
+
 	return keep(r, v, err)
 }
 
@@ -128,6 +137,7 @@ func emptyBody[T any](r *request) T {
 	}
 
 	v, err := wire.Decode[T](b)
+
 	return keep(r, v, err)
 }
 
@@ -139,6 +149,7 @@ func form[T any](r *request) T {
 	}
 
 	v, err := wire.Form[T](values)
+
 	return keep(r, v, err)
 }
 
@@ -163,7 +174,11 @@ func (r *request) readForm() (url.Values, error) {
 
 	values, err := url.ParseQuery(string(b))
 	if err != nil {
-		return nil, fault("body", "value_error.form", "the form is not well formed: percent-encode what is not plain")
+		return nil, fault(
+			"body",
+			"value_error.form",
+			"the form is not well formed: percent-encode what is not plain",
+		)
 	}
 
 	return values, nil
@@ -178,16 +193,26 @@ func (r *request) multipart(boundary string) (url.Values, error) {
 		return nil, err
 	}
 
-	f, err := multipart.NewReader(bytes.NewReader(b), boundary).ReadForm(int64(len(b)))
+	f, err := multipart.NewReader(
+		bytes.NewReader(b),
+		boundary,
+	).ReadForm(int64(len(b)))
 	if err != nil || len(f.File) > 0 {
-		return nil, fault("body", "value_error.form", "the form is not well formed: each part is a field, and none a file")
+		return nil, fault(
+			"body",
+			"value_error.form",
+			"the form is not well formed: each part is a field, and none a file",
+		)
 	}
 
 	return f.Value, nil
 }
 
 func fault(where, word, msg string) error {
-	return &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{Loc: []string{where}, Msg: msg, Type: word}}}
+	return &flex.Error{
+		Kind:   flex.Invalid,
+		Faults: []flex.Fault{{Loc: []string{where}, Msg: msg, Type: word}},
+	}
 }
 
 // read returns the body whole, if it is of the media type or says nothing of one.
@@ -195,12 +220,18 @@ func (r *request) read(mediaType string) ([]byte, error) {
 	if err := r.isMedia(mediaType); err != nil {
 		return nil, err
 	}
-	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return nil, flex.Fail(flex.Unsupported, "a body encoded as %q is not taken here: send it plain", e)
+	e := r.Header.Get("Content-Encoding")
+	if e != "" && !strings.EqualFold(e, "identity") {
+		return nil, flex.Fail(
+			flex.Unsupported,
+			"a body encoded as %q is not taken here: send it plain",
+			e,
+		)
 	}
 
 	b, err := wire.ReadBody(r.Body, r.route.Limit)
 	r.sent = b
+
 	return b, err
 }
 
@@ -217,11 +248,21 @@ func (r *request) stream() (io.Reader, error) {
 	case "gzip", "x-gzip":
 		z, err := gzip.NewReader(in)
 		if err != nil {
-			return nil, flex.Fail(flex.Malformed, "the body says that it is gzipped, and is not: %v", err)
+			return nil, flex.Fail(
+				flex.Malformed,
+				"the body says that it is gzipped, and is not: %v",
+				err,
+			)
 		}
+
 		in = z
+
 	default:
-		return nil, flex.Fail(flex.Unsupported, "a body encoded as %q is not taken: send it plain or gzipped", e)
+		return nil, flex.Fail(
+			flex.Unsupported,
+			"a body encoded as %q is not taken: send it plain or gzipped",
+			e,
+		)
 	}
 
 	return &limited{in, in != r.Body, r.route.Limit, r.route.Limit}, nil
@@ -240,14 +281,20 @@ func (r *request) isMedia(want string) error {
 		return nil
 	}
 
-	return flex.Fail(flex.Unsupported, "a body of type %q is not taken here: send %s", given, want)
+	return flex.Fail(
+		flex.Unsupported,
+		"a body of type %q is not taken here: send %s",
+		given,
+		want,
+	)
 }
 
 // limited reads up to limit bytes and fails on the next.
 type limited struct {
-	in          io.Reader
-	zipped      bool
-	left, limit int64
+	in     io.Reader
+	zipped bool
+	left   int64
+	limit  int64
 }
 
 // Read reads on.
@@ -258,7 +305,11 @@ func (l *limited) Read(p []byte) (int, error) {
 
 	n, err := l.in.Read(p)
 	if int64(n) > l.left {
-		return int(l.left), flex.Fail(flex.TooLarge, "the body is longer than %d bytes", l.limit)
+		return int(l.left), flex.Fail(
+			flex.TooLarge,
+			"the body is longer than %d bytes",
+			l.limit,
+		)
 	}
 
 	l.left -= int64(n)
@@ -266,7 +317,11 @@ func (l *limited) Read(p []byte) (int, error) {
 	case err == nil || err == io.EOF:
 		return n, err
 	case l.zipped:
-		return n, flex.Fail(flex.Malformed, "the gzipped body is broken: %v", err)
+		return n, flex.Fail(
+			flex.Malformed,
+			"the gzipped body is broken: %v",
+			err,
+		)
 	}
 
 	return n, wire.BrokenOff(err)

@@ -19,9 +19,13 @@ func (s *Server) balance(r *request) (answer, error) {
 	}
 
 	i, err := s.Reward.Info(r.Context(), r.who.Org, p.SiteID)
+
 	return ok(wire.BalanceInfoResponse{
-		CurrentBalancePence: i.Balance, TotalEarningsPence: i.Earned, MinimumWithdrawalThresholdPence: i.Terms.Minimum,
-		WithdrawalMinWaitDays: i.Terms.WaitDays, CanWithdraw: i.CanWithdraw,
+		CurrentBalancePence:             i.Balance,
+		TotalEarningsPence:              i.Earned,
+		MinimumWithdrawalThresholdPence: i.Terms.Minimum,
+		WithdrawalMinWaitDays:           i.Terms.WaitDays,
+		CanWithdraw:                     i.CanWithdraw,
 	}), err
 }
 
@@ -33,14 +37,23 @@ func (s *Server) transactions(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	h, err := s.Reward.Transactions(r.Context(), r.who.Org, p.SiteID, q.Limit, q.Offset)
+	h, err := s.Reward.Transactions(
+		r.Context(),
+		r.who.Org,
+		p.SiteID,
+		q.Limit,
+		q.Offset,
+	)
 	if err != nil {
 		return answer{}, err
 	}
 
 	out := wire.TransactionDataResponse{
-		SiteID: p.SiteID, Transactions: make([]wire.TransactionDatumResponse, len(h.Transactions)), TotalCount: h.Total,
-		IsBelowWithdrawalMinimum: h.Standing.BelowMinimum, DaysUntilMinimumWaitTimeMet: h.Standing.DaysLeft,
+		SiteID:                      p.SiteID,
+		Transactions:                make([]wire.TransactionDatumResponse, len(h.Transactions)),
+		TotalCount:                  h.Total,
+		IsBelowWithdrawalMinimum:    h.Standing.BelowMinimum,
+		DaysUntilMinimumWaitTimeMet: h.Standing.DaysLeft,
 	}
 
 	for i, t := range h.Transactions {
@@ -58,11 +71,23 @@ func (s *Server) balanceURL(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	link, expires, err := s.Reward.Link(r.Context(), r.who.Org, p.SiteID, reward.LinkOptions{
-		RedirectURI: q.RedirectURI, TwoFactor: q.EnforceTwoFactorAuth != nil && *q.EnforceTwoFactorAuth,
-		MayPayOut: r.who.May(flex.Payouts), HideTransactions: q.HideTransactions, Setup: q.AutoRedirectToSetup,
-	})
-	return ok(wire.BalanceWithdrawalURLResponse{BalanceWithdrawalURL: link, URLExpiryTimestamp: wire.At(expires)}), err
+	link, expires, err := s.Reward.Link(
+		r.Context(),
+		r.who.Org,
+		p.SiteID,
+		reward.LinkOptions{
+			RedirectURI:      q.RedirectURI,
+			TwoFactor:        q.EnforceTwoFactorAuth != nil && *q.EnforceTwoFactorAuth,
+			MayPayOut:        r.who.May(flex.Payouts),
+			HideTransactions: q.HideTransactions,
+			Setup:            q.AutoRedirectToSetup,
+		},
+	)
+
+	return ok(wire.BalanceWithdrawalURLResponse{
+		BalanceWithdrawalURL: link,
+		URLExpiryTimestamp:   wire.At(expires),
+	}), err
 }
 
 // flexEvents answers GET /entities/site/{site_id}/flex-events.
@@ -74,17 +99,29 @@ func (s *Server) flexEvents(r *request) (answer, error) {
 	}
 
 	events, prices, err := s.Reward.FlexEvents(r.Context(), r.who.Org, p.SiteID)
-	v := wire.SiteFlexEventsResponse{SiteID: p.SiteID, Events: make([]wire.FlexEventResponse, len(events))}
+	v := wire.SiteFlexEventsResponse{
+		SiteID: p.SiteID,
+		Events: make([]wire.FlexEventResponse, len(events)),
+	}
 
 	for i, e := range events {
-		v.Events[i] = wire.FlexEventResponse{StartAt: wire.At(e.From), EndAt: wire.At(e.To), EstimatedGrossRevenueGBP: e.Estimated.GBP()}
+		v.Events[i] = wire.FlexEventResponse{
+			StartAt:                  wire.At(e.From),
+			EndAt:                    wire.At(e.To),
+			EstimatedGrossRevenueGBP: e.Estimated.GBP(),
+		}
+
 		if e.Final != nil {
 			v.Events[i].FinalGrossRevenueGBP = new(e.Final.GBP())
 		}
 
 		for _, q := range prices[e.ID] {
 			v.Events[i].Prices = append(v.Events[i].Prices, wire.FlexEventPrice{
-				Source: q.Source, Role: string(q.Role), PublishedAt: wire.At(q.PublishedAt), ImportedAt: wire.At(q.ImportedAt), NumHalfHours: q.HalfHours,
+				Source:       q.Source,
+				Role:         string(q.Role),
+				PublishedAt:  wire.At(q.PublishedAt),
+				ImportedAt:   wire.At(q.ImportedAt),
+				NumHalfHours: q.HalfHours,
 			})
 		}
 	}
@@ -100,8 +137,18 @@ func (s *Server) gaps(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	gaps, err := s.Reading.Gaps(r.Context(), r.who.Org, q.SiteID, dayOf(q.From), dayOf(q.To))
-	v := wire.GapsResponse{SiteID: q.SiteID, Gaps: make([]wire.Gap, len(gaps))}
+	gaps, err := s.Reading.Gaps(
+		r.Context(),
+		r.who.Org,
+		q.SiteID,
+		dayOf(q.From),
+		dayOf(q.To),
+	)
+
+	v := wire.GapsResponse{
+		SiteID: q.SiteID,
+		Gaps:   make([]wire.Gap, len(gaps)),
+	}
 
 	for i := range gaps {
 		v.Gaps[i] = gap(&gaps[i])
@@ -114,13 +161,22 @@ func gap(g *reading.Gap) wire.Gap {
 	beyond := make([]wire.GapBeyond, len(g.Beyond))
 	for i, b := range g.Beyond {
 		beyond[i] = wire.GapBeyond{
-			StartTimestamp: wire.At(b.Period.Start()), Label: b.Label, EnergyKWh: b.Energy.KWh(), LimitKWh: g.Limit(b).KWh(),
+			StartTimestamp: wire.At(b.Period.Start()),
+			Label:          b.Label,
+			EnergyKWh:      b.Energy.KWh(),
+			LimitKWh:       g.Limit(b).KWh(),
 		}
 	}
 
 	return wire.Gap{
-		AssetID: g.AssetID, Label: g.Label, Day: wire.Day(g.Day),
-		NumExpected: g.Expected, NumMissing: g.Missing, NumHeldBack: g.Held, FirstMissing: wire.At(g.First), Beyond: beyond,
+		AssetID:      g.AssetID,
+		Label:        g.Label,
+		Day:          wire.Day(g.Day),
+		NumExpected:  g.Expected,
+		NumMissing:   g.Missing,
+		NumHeldBack:  g.Held,
+		FirstMissing: wire.At(g.First),
+		Beyond:       beyond,
 	}
 }
 
@@ -139,7 +195,12 @@ func (s *Server) statement(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	from, to, err := reward.StatementSpan{From: dayOf(q.From), To: dayOf(q.To), Month: q.Month, TaxYear: q.TaxYear}.Days()
+	from, to, err := reward.StatementSpan{
+		From:    dayOf(q.From),
+		To:      dayOf(q.To),
+		Month:   q.Month,
+		TaxYear: q.TaxYear,
+	}.Days()
 	if err != nil {
 		return answer{}, err
 	}
@@ -160,7 +221,11 @@ func (s *Server) statement(r *request) (answer, error) {
 
 	a := ok(text(b.Bytes()))
 	a.set("Content-Type", "text/csv; charset=utf-8")
-	a.set("Content-Disposition", `attachment; filename="statement-`+st.From.String()+`-`+st.To.String()+`.csv"`)
+	a.set(
+		"Content-Disposition",
+		`attachment; filename="statement-`+st.From.String()+`-`+
+			st.To.String()+`.csv"`,
+	)
 
 	return a, nil
 }

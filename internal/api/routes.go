@@ -15,20 +15,31 @@ const (
 
 // Route is one operation of the surface.
 type Route struct {
-	Method, Pattern string
-	Role            flex.Role // that the token needs, or Public or Anyone
-	Component       bool      // whether a component token may call it for its own site
-	Limit           int64     // bytes of the body; 0 means that none is read
-	Flat            bool      // whether faults are shown as one text, {"detail": "…"}
-	No400           bool      // whether a request that cannot be acted on is a 422 here, for want of a 400
-	Repeatable      bool      // whether the same request has the same answer when it is run again, so that none is kept
-	Anew            bool      // of these, whether a repeated request is done again: each answer is a new token
-	InParts         bool      // whether it commits any number of transactions, and goes on where it ended when it is repeated
-	Unlisted        bool      // whether the interface's description leaves it out
-	Document        bool      // whether it answers anybody with a page of the documentation
-	Secret          bool      // whether the answer holds a secret that is shown once, and is not kept
+	Method  string
+	Pattern string
+	Role    flex.Role // that the token needs, or Public or Anyone
+	// whether a component token may call it for its own site
+	Component bool
+	Limit     int64 // bytes of the body; 0 means that none is read
+	// whether faults are shown as one text, {"detail": "…"}
+	Flat bool
+	// whether a request that cannot be acted on is a 422 here, for want of a 400
+	No400 bool
+	// whether the same request has the same answer when it is run again, so that none is kept
+	Repeatable bool
+	// of these, whether a repeated request is done again: each answer is a new token
+	Anew bool
+	// whether it commits any number of transactions, and goes on where it ended when it is repeated
+	InParts bool
+	// whether the interface's description leaves it out
+	Unlisted bool
+	// whether it answers anybody with a page of the documentation
+	Document bool
+	// whether the answer holds a secret that is shown once, and is not kept
+	Secret bool
 
-	Operation *Operation // what the description says of it; nil if it leaves it out, as it does documents
+	// what the description says of it; nil if it leaves it out, as it does documents
+	Operation *Operation
 
 	handle func(*Server, *request) (answer, error)
 }

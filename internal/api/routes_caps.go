@@ -24,14 +24,21 @@ var capsRoutes = []Route{
 		Method: "GET", Pattern: "/caps", Role: toRead, handle: (*Server).caps,
 		Operation: &Operation{
 			ID: "get_caps", Tag: "caps", Addition: true,
-			Summary:  "Read the caps",
-			Answer:   Answer{Text: "The caps, groups by name.", Body: sample[wire.Caps](sampleCaps)},
+			Summary: "Read the caps",
+			Answer: Answer{
+				Text: "The caps, groups by name.",
+				Body: sample[wire.Caps](sampleCaps),
+			},
 			Problems: []Problem{notFound},
 		},
 	},
 
 	{
-		Method: "PUT", Pattern: "/caps", Role: toWrite, Limit: mib, handle: (*Server).setCaps,
+		Method:  "PUT",
+		Pattern: "/caps",
+		Role:    toWrite,
+		Limit:   mib,
+		handle:  (*Server).setCaps,
 		Operation: &Operation{
 			ID: "put_caps", Tag: "caps", Addition: true,
 			Summary: "Set the caps",
@@ -39,14 +46,20 @@ var capsRoutes = []Route{
 				"them at once. No schedule draws more than a cap; a need that does not fit is short, and the " +
 				"schedule's explanation says by which cap. Charge-now, and assets that are not under control, " +
 				"count against a cap and are not held back by it.",
-			Body:     sample[wire.Caps](sampleCaps),
-			Answer:   Answer{Text: "The caps as they stand.", Body: sample[wire.Caps](sampleCaps)},
+			Body: sample[wire.Caps](sampleCaps),
+			Answer: Answer{
+				Text: "The caps as they stand.",
+				Body: sample[wire.Caps](sampleCaps),
+			},
 			Problems: []Problem{malformed, notFound},
 		},
 	},
 
 	{
-		Method: "DELETE", Pattern: "/caps", Role: toWrite, handle: (*Server).clearCaps,
+		Method:  "DELETE",
+		Pattern: "/caps",
+		Role:    toWrite,
+		handle:  (*Server).clearCaps,
 		Operation: &Operation{
 			ID: "delete_caps", Tag: "caps", Addition: true,
 			Summary:  "Take the caps away",

@@ -7,11 +7,16 @@ import (
 // deliveriesRoutes are the operations of deliveries.
 var deliveriesRoutes = []Route{
 	{
-		Method: "GET", Pattern: "/endpoints/{name}", Role: toRead, handle: (*Server).endpoint,
+		Method:  "GET",
+		Pattern: "/endpoints/{name}",
+		Role:    toRead,
+		handle:  (*Server).endpoint,
 		Operation: &Operation{
 			ID: "get_endpoint", Tag: "deliveries", Addition: true,
 			Summary: "Read where pushes go",
-			Answer: Answer{Text: "The endpoint.", Body: sample[wire.EndpointResponse](`{
+			Answer: Answer{
+				Text: "The endpoint.",
+				Body: sample[wire.EndpointResponse](`{
 				"id": "e5f6a7b8-c9d0-4123-aef0-567890123456",
 				"name": "schedule",
 				"url": "https://client.example/ocpp/{external_id}",
@@ -23,13 +28,19 @@ var deliveriesRoutes = []Route{
 				"rate": 1000,
 				"concurrency": 64,
 				"created_at": "2026-01-15T10:00:00Z"
-			}`)},
+			}`),
+			},
 			Problems: []Problem{notFound},
 		},
 	},
 
 	{
-		Method: "PUT", Pattern: "/endpoints/{name}", Role: toWrite, Limit: mib, Repeatable: true, handle: (*Server).setEndpoint,
+		Method:     "PUT",
+		Pattern:    "/endpoints/{name}",
+		Role:       toWrite,
+		Limit:      mib,
+		Repeatable: true,
+		handle:     (*Server).setEndpoint,
 		Operation: &Operation{
 			ID: "put_endpoint", Tag: "deliveries", Addition: true,
 			Summary: "Set where pushes go",
@@ -41,7 +52,9 @@ var deliveriesRoutes = []Route{
 				"headers": [{"name": "X-Api-Key", "value": "s3cret"}],
 				"bare": false
 			}`),
-			Answer: Answer{Text: "The endpoint, with its secret if one was made.", Body: sample[wire.EndpointResponse](`{
+			Answer: Answer{
+				Text: "The endpoint, with its secret if one was made.",
+				Body: sample[wire.EndpointResponse](`{
 				"id": "e5f6a7b8-c9d0-4123-aef0-567890123456",
 				"name": "schedule",
 				"url": "https://client.example/ocpp/{external_id}",
@@ -54,12 +67,16 @@ var deliveriesRoutes = []Route{
 				"concurrency": 64,
 				"created_at": "2026-01-15T10:00:00Z",
 				"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-			}`)},
+			}`),
+			},
 		},
 	},
 
 	{
-		Method: "DELETE", Pattern: "/endpoints/{name}", Role: toWrite, handle: (*Server).deleteEndpoint,
+		Method:  "DELETE",
+		Pattern: "/endpoints/{name}",
+		Role:    toWrite,
+		handle:  (*Server).deleteEndpoint,
 		Operation: &Operation{
 			ID: "delete_endpoint", Tag: "deliveries", Addition: true,
 			Summary:  "Forget an endpoint",
@@ -70,12 +87,17 @@ var deliveriesRoutes = []Route{
 	},
 
 	{
-		Method: "POST", Pattern: "/endpoints/{name}/test", Role: toWrite, handle: (*Server).testEndpoint,
+		Method:  "POST",
+		Pattern: "/endpoints/{name}/test",
+		Role:    toWrite,
+		handle:  (*Server).testEndpoint,
 		Operation: &Operation{
 			ID: "test_endpoint", Tag: "deliveries", Addition: true,
 			Summary: "Send a test message",
 			Text:    "It is signed like any push and names the asset of zeros. Waits for the answer, 20 s at most.",
-			Answer: Answer{Text: "The test message as a delivery.", Body: sample[wire.EndpointTestResponse](`{
+			Answer: Answer{
+				Text: "The test message as a delivery.",
+				Body: sample[wire.EndpointTestResponse](`{
 				"accepted": true,
 				"delivery": {
 					"id": "0b6c1f0e-7a44-4a0c-9a52-0d6b7e1c2f33",
@@ -96,18 +118,25 @@ var deliveriesRoutes = []Route{
 					],
 					"callbacks": []
 				}
-			}`)},
+			}`),
+			},
 			Problems: []Problem{notFound},
 		},
 	},
 
 	{
-		Method: "POST", Pattern: "/endpoints/{name}/rotate", Role: toWrite, Secret: true, handle: (*Server).rotateEndpoint,
+		Method:  "POST",
+		Pattern: "/endpoints/{name}/rotate",
+		Role:    toWrite,
+		Secret:  true,
+		handle:  (*Server).rotateEndpoint,
 		Operation: &Operation{
 			ID: "rotate_endpoint_secret", Tag: "deliveries", Addition: true,
 			Summary: "Change the secret",
 			Text:    "For 24 hours pushes bear two signatures, by the new secret and by the one before.",
-			Answer: Answer{Text: "The endpoint with its new secret.", Body: sample[wire.EndpointResponse](`{
+			Answer: Answer{
+				Text: "The endpoint with its new secret.",
+				Body: sample[wire.EndpointResponse](`{
 				"id": "e5f6a7b8-c9d0-4123-aef0-567890123456",
 				"name": "schedule",
 				"url": "https://client.example/ocpp/{external_id}",
@@ -121,18 +150,24 @@ var deliveriesRoutes = []Route{
 				"created_at": "2026-01-15T10:00:00Z",
 				"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
 				"old_secret_until": "2026-01-16T10:00:00Z"
-			}`)},
+			}`),
+			},
 			Problems: []Problem{notFound},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/deliveries", Role: toRead, handle: (*Server).deliveries,
+		Method:  "GET",
+		Pattern: "/deliveries",
+		Role:    toRead,
+		handle:  (*Server).deliveries,
 		Operation: &Operation{
 			ID: "get_deliveries", Tag: "deliveries", Addition: true,
 			Summary: "List pushes",
 			Text:    "Newest first.",
-			Answer: Answer{Text: "The page.", Body: sample[wire.DeliveryResponsePage](`{
+			Answer: Answer{
+				Text: "The page.",
+				Body: sample[wire.DeliveryResponsePage](`{
 				"deliveries": [
 					{
 						"id": "0b6c1f0e-7a44-4a0c-9a52-0d6b7e1c2f33",
@@ -147,16 +182,22 @@ var deliveriesRoutes = []Route{
 						"finished_at": "2026-01-15T22:00:01.25Z"
 					}
 				]
-			}`)},
+			}`),
+			},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/deliveries/{id}", Role: toRead, handle: (*Server).delivery,
+		Method:  "GET",
+		Pattern: "/deliveries/{id}",
+		Role:    toRead,
+		handle:  (*Server).delivery,
 		Operation: &Operation{
 			ID: "get_delivery", Tag: "deliveries", Addition: true,
 			Summary: "One push and its attempts",
-			Answer: Answer{Text: "The push.", Body: sample[wire.DeliveryDetail](`{
+			Answer: Answer{
+				Text: "The push.",
+				Body: sample[wire.DeliveryDetail](`{
 				"id": "0b6c1f0e-7a44-4a0c-9a52-0d6b7e1c2f33",
 				"kind": "schedule",
 				"asset_id": "b2c3d4e5-f6a7-8901-bcde-f23456789012",
@@ -209,19 +250,25 @@ var deliveriesRoutes = []Route{
 						"received_at": "2026-01-15T22:00:02.1Z"
 					}
 				]
-			}`)},
+			}`),
+			},
 			Problems: []Problem{notFound},
 		},
 	},
 
 	{
-		Method: "POST", Pattern: "/deliveries/{id}/replay", Role: toWrite, handle: (*Server).replay,
+		Method:  "POST",
+		Pattern: "/deliveries/{id}/replay",
+		Role:    toWrite,
+		handle:  (*Server).replay,
 		Operation: &Operation{
 			ID: "replay_delivery", Tag: "deliveries", Addition: true,
 			Summary: "Send a push once more",
 			Text: "As it was, under the same id, at once. A schedule that a later one has replaced, that was taken " +
 				"back, or that is over is not sent (409).",
-			Answer: Answer{Text: "It is on its way.", Body: sample[wire.DeliveryResponse](`{
+			Answer: Answer{
+				Text: "It is on its way.",
+				Body: sample[wire.DeliveryResponse](`{
 				"id": "0b6c1f0e-7a44-4a0c-9a52-0d6b7e1c2f33",
 				"kind": "schedule",
 				"asset_id": "b2c3d4e5-f6a7-8901-bcde-f23456789012",
@@ -232,7 +279,8 @@ var deliveriesRoutes = []Route{
 				"num_attempts": 1,
 				"created_at": "2026-01-15T22:00:01Z",
 				"finished_at": "2026-01-15T22:00:01.25Z"
-			}`)},
+			}`),
+			},
 			Problems: []Problem{notFound},
 		},
 	},

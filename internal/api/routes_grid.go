@@ -7,7 +7,10 @@ import (
 // gridRoutes are the operations of grid.
 var gridRoutes = []Route{
 	{
-		Method: "GET", Pattern: "/grid/envelope", Role: toRead, handle: (*Server).envelope,
+		Method:  "GET",
+		Pattern: "/grid/envelope",
+		Role:    toRead,
+		handle:  (*Server).envelope,
 		Operation: &Operation{
 			ID: "get_envelope", Tag: "grid", Addition: true,
 			Summary: "What the plugged-in assets can draw",
@@ -15,7 +18,10 @@ var gridRoutes = []Route{
 				"and the least and the most that they can draw, each car with what it needs by its ready-by. The " +
 				"bounds of a window are not the sums of those of its half-hours: with `windows=true` all 1,176 " +
 				"windows are given. Caps that assets share are not part of it.",
-			Answer: Answer{Text: "The envelope.", CSV: true, Body: sample[wire.EnvelopeResponse](`{
+			Answer: Answer{
+				Text: "The envelope.",
+				CSV:  true,
+				Body: sample[wire.EnvelopeResponse](`{
 				"at": "2026-01-15T18:00:00Z",
 				"num_controlled": 1,
 				"num_uncontrolled": 0,
@@ -29,13 +35,17 @@ var gridRoutes = []Route{
 						"most_kwh": 3.7
 					}
 				]
-			}`)},
+			}`),
+			},
 			Problems: []Problem{notFound},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/grid/ahead", Role: toRead, handle: (*Server).ahead,
+		Method:  "GET",
+		Pattern: "/grid/ahead",
+		Role:    toRead,
+		handle:  (*Server).ahead,
 		Operation: &Operation{
 			ID: "get_ahead", Tag: "grid", Addition: true,
 			Summary: "What the fleet can do tomorrow",
@@ -45,7 +55,10 @@ var gridRoutes = []Route{
 				"before it alone, and how much of what came was said. A forecast knows whole days up to two " +
 				"before the day that it is for. With fewer than 28 days there are no windows. Of a day that is " +
 				"over it says what came too.",
-			Answer: Answer{Text: "The forecast.", CSV: true, Body: sample[wire.AheadResponse](`{
+			Answer: Answer{
+				Text: "The forecast.",
+				CSV:  true,
+				Body: sample[wire.AheadResponse](`{
 				"at": "2026-01-15T18:00:00Z",
 				"day": "2026-01-16",
 				"num_days": 180,
@@ -69,21 +82,31 @@ var gridRoutes = []Route{
 						"turn_up_kw": [92, 71.3, 60.1, 48.8, 31.2]
 					}
 				]
-			}`)},
+			}`),
+			},
 			Problems: []Problem{malformed, notFound},
 		},
 	},
 
 	{
-		Method: "POST", Pattern: "/grid/profile", Role: toRead, Limit: mib, Repeatable: true, handle: (*Server).profile,
+		Method:     "POST",
+		Pattern:    "/grid/profile",
+		Role:       toRead,
+		Limit:      mib,
+		Repeatable: true,
+		handle:     (*Server).profile,
 		Operation: &Operation{
 			ID: "ask_profile", Tag: "grid", Addition: true,
 			Summary: "Can the plugged-in assets draw this?",
 			Text: "Exactly these energies in these half-hours, with every need met; other half-hours are free. The " +
 				"answer is exact both ways: yes, with `parts=true` with each asset's part, or no, with " +
 				"half-hours that prove it. Nothing is stored and nothing is sent.",
-			Body: sample[wire.ProfileRequest](`{"half_hours": [{"start_timestamp": "2026-01-15T18:00:00Z", "energy_kwh": 0}]}`),
-			Answer: Answer{Text: "The answer.", Body: sample[wire.ProfileResponse](`{
+			Body: sample[wire.ProfileRequest](
+				`{"half_hours": [{"start_timestamp": "2026-01-15T18:00:00Z", "energy_kwh": 0}]}`,
+			),
+			Answer: Answer{
+				Text: "The answer.",
+				Body: sample[wire.ProfileResponse](`{
 				"at": "2026-01-15T17:40:00Z",
 				"num_controlled": 1,
 				"num_uncontrolled": 0,
@@ -97,7 +120,8 @@ var gridRoutes = []Route{
 						"most_kwh": 3.7
 					}
 				]
-			}`)},
+			}`),
+			},
 			Problems: []Problem{malformed, notFound},
 		},
 	},

@@ -7,12 +7,17 @@ import (
 // instructionsRoutes are the operations of instructions.
 var instructionsRoutes = []Route{
 	{
-		Method: "GET", Pattern: "/grid/instructions", Role: toRead, handle: (*Server).instructions,
+		Method:  "GET",
+		Pattern: "/grid/instructions",
+		Role:    toRead,
+		handle:  (*Server).instructions,
 		Operation: &Operation{
 			ID: "get_instructions", Tag: "grid", Addition: true,
 			Summary: "Instructions",
 			Text:    "The newest first.",
-			Answer: Answer{Text: "The page.", Body: sample[wire.InstructionPage](`{
+			Answer: Answer{
+				Text: "The page.",
+				Body: sample[wire.InstructionPage](`{
 				"num_total": 1,
 				"instructions": [
 					{
@@ -29,12 +34,17 @@ var instructionsRoutes = []Route{
 						"made_at": "2026-01-15T17:00:00Z"
 					}
 				]
-			}`)},
+			}`),
+			},
 		},
 	},
 
 	{
-		Method: "POST", Pattern: "/grid/instructions", Role: toWrite, Limit: mib, handle: (*Server).instruct,
+		Method:  "POST",
+		Pattern: "/grid/instructions",
+		Role:    toWrite,
+		Limit:   mib,
+		handle:  (*Server).instruct,
 		Operation: &Operation{
 			ID: "send_instruction", Tag: "grid", Addition: true,
 			Summary: "Have a part of the fleet draw less or more",
@@ -49,7 +59,9 @@ var instructionsRoutes = []Route{
 				"service": "dno",
 				"reason": "evening peak"
 			}`),
-			Answer: Answer{Text: "What it does, or would do.", Body: sample[wire.InstructionPreview](`{
+			Answer: Answer{
+				Text: "What it does, or would do.",
+				Body: sample[wire.InstructionPreview](`{
 				"instruction": {
 					"id": "0b6c1f0e-7a44-4a0c-9a52-0d6b7e1c2f55",
 					"state": "ordered",
@@ -85,29 +97,42 @@ var instructionsRoutes = []Route{
 					}
 				],
 				"assets": []
-			}`)},
+			}`),
+			},
 			Problems: []Problem{malformed, notFound},
 		},
 	},
 
 	{
-		Method: "POST", Pattern: "/grid/instructions/stop", Role: toWrite, handle: (*Server).stopInstructions,
+		Method:  "POST",
+		Pattern: "/grid/instructions/stop",
+		Role:    toWrite,
+		handle:  (*Server).stopInstructions,
 		Operation: &Operation{
 			ID: "stop_instructions", Tag: "grid", Addition: true,
 			Summary: "Stop all instructions",
 			Text:    "Who is called returns to the plan without, at once. To stop again changes nothing.",
-			Answer:  Answer{Text: "How many were active.", Body: sample[wire.InstructionsStopped](`{"num_stopped": 1}`)},
+			Answer: Answer{
+				Text: "How many were active.",
+				Body: sample[wire.InstructionsStopped](`{"num_stopped": 1}`),
+			},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/grid/instructions/{id}", Role: toRead, handle: (*Server).instruction,
+		Method:  "GET",
+		Pattern: "/grid/instructions/{id}",
+		Role:    toRead,
+		handle:  (*Server).instruction,
 		Operation: &Operation{
 			ID: "get_instruction", Tag: "grid", Addition: true,
 			Summary: "An instruction's report",
 			Text: "What was asked for, what the schedules that stood and those that were sent draw, and what was " +
 				"metered, in each half-hour of it and of the hour after: meters give no more.",
-			Answer: Answer{Text: "The report.", CSV: true, Body: sample[wire.InstructionReport](`{
+			Answer: Answer{
+				Text: "The report.",
+				CSV:  true,
+				Body: sample[wire.InstructionReport](`{
 				"instruction": {
 					"id": "0b6c1f0e-7a44-4a0c-9a52-0d6b7e1c2f55",
 					"state": "ordered",
@@ -134,19 +159,25 @@ var instructionsRoutes = []Route{
 						"num_metered": 0
 					}
 				]
-			}`)},
+			}`),
+			},
 			Problems: []Problem{notFound},
 		},
 	},
 
 	{
-		Method: "POST", Pattern: "/grid/instructions/{id}/stop", Role: toWrite, handle: (*Server).stopInstruction,
+		Method:  "POST",
+		Pattern: "/grid/instructions/{id}/stop",
+		Role:    toWrite,
+		handle:  (*Server).stopInstruction,
 		Operation: &Operation{
 			ID: "stop_instruction", Tag: "grid", Addition: true,
 			Summary: "Stop an instruction",
 			Text: "Who is called returns to the plan without, at once. To stop one again, or one that is over, " +
 				"changes nothing.",
-			Answer: Answer{Text: "The instruction as it is now.", Body: sample[wire.Instruction](`{
+			Answer: Answer{
+				Text: "The instruction as it is now.",
+				Body: sample[wire.Instruction](`{
 				"id": "0b6c1f0e-7a44-4a0c-9a52-0d6b7e1c2f55",
 				"state": "ordered",
 				"change_kw": -100,
@@ -158,7 +189,8 @@ var instructionsRoutes = []Route{
 				"unfair": false,
 				"who": "credential acme",
 				"made_at": "2026-01-15T17:00:00Z"
-			}`)},
+			}`),
+			},
 			Problems: []Problem{notFound},
 		},
 	},

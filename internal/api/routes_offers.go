@@ -7,17 +7,28 @@ import (
 // offersRoutes are the operations of offers.
 var offersRoutes = []Route{
 	{
-		Method: "GET", Pattern: "/grid/offers", Role: toRead, handle: (*Server).offers,
+		Method:  "GET",
+		Pattern: "/grid/offers",
+		Role:    toRead,
+		handle:  (*Server).offers,
 		Operation: &Operation{
 			ID: "list_offers", Tag: "grid", Addition: true,
 			Summary: "Offers, the newest first",
 			Text:    "What was offered, what was accepted of it, and what came of the offers whose day is over.",
-			Answer:  Answer{Text: "A page.", CSV: true, Body: sample[wire.OfferPage](`{"offers": [], "num_total": 0, "num_judged": 0, "num_kept": 0}`)},
+			Answer: Answer{
+				Text: "A page.",
+				CSV:  true,
+				Body: sample[wire.OfferPage](`{"offers": [], "num_total": 0, "num_judged": 0, "num_kept": 0}`),
+			},
 		},
 	},
 
 	{
-		Method: "POST", Pattern: "/grid/offers", Role: toWrite, Limit: mib, handle: (*Server).offer,
+		Method:  "POST",
+		Pattern: "/grid/offers",
+		Role:    toWrite,
+		Limit:   mib,
+		handle:  (*Server).offer,
 		Operation: &Operation{
 			ID: "make_offer", Tag: "grid", Addition: true,
 			Summary: "Offer what the fleet can do in a window",
@@ -32,7 +43,9 @@ var offersRoutes = []Route{
 				"end_timestamp": "2026-01-16T19:00:00Z",
 				"confidence": 90
 			}`),
-			Answer: Answer{Text: "What can be offered, and the offer.", Body: sample[wire.OfferStack](`{
+			Answer: Answer{
+				Text: "What can be offered, and the offer.",
+				Body: sample[wire.OfferStack](`{
 				"at": "2026-01-15T18:00:00Z",
 				"num_days": 180,
 				"rungs": [{"confidence": 90, "power_mw": 0.327, "price_gbp_per_mwh": 41.2}],
@@ -42,20 +55,28 @@ var offersRoutes = []Route{
 					"kept": [0.501, 0.802, 0.905, 0.951, 0.989],
 					"volume": [0.979, 0.716, 0.588, 0.483, 0.318]
 				}
-			}`)},
+			}`),
+			},
 			Problems: []Problem{malformed, notFound},
 		},
 	},
 
 	{
-		Method: "POST", Pattern: "/grid/offers/{id}/accept", Role: toWrite, Limit: mib, handle: (*Server).acceptOffer,
+		Method:  "POST",
+		Pattern: "/grid/offers/{id}/accept",
+		Role:    toWrite,
+		Limit:   mib,
+		handle:  (*Server).acceptOffer,
 		Operation: &Operation{
 			ID: "accept_offer", Tag: "grid", Addition: true,
 			Summary: "An offer was accepted: it becomes an instruction",
 			Text: "Of all of it, or of so much. The offer and the instruction are kept in one transaction, and the " +
 				"answer is the instruction's preview. With `dry_run=true` nothing is kept or sent.",
-			Body:     sample[wire.OfferAcceptRequest](`{"power_kw": 250, "reason": "accepted in the auction"}`),
-			Answer:   Answer{Text: "The instruction.", Body: sample[wire.InstructionPreview]("")},
+			Body: sample[wire.OfferAcceptRequest](`{"power_kw": 250, "reason": "accepted in the auction"}`),
+			Answer: Answer{
+				Text: "The instruction.",
+				Body: sample[wire.InstructionPreview](""),
+			},
 			Problems: []Problem{malformed, notFound},
 		},
 	},

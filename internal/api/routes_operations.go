@@ -7,13 +7,18 @@ import (
 // operationsRoutes are the operations of operations.
 var operationsRoutes = []Route{
 	{
-		Method: "GET", Pattern: "/operations/exceptions", Role: toRead, handle: (*Server).exceptions,
+		Method:  "GET",
+		Pattern: "/operations/exceptions",
+		Role:    toRead,
+		handle:  (*Server).exceptions,
 		Operation: &Operation{
 			ID: "list_exceptions", Tag: "operations", Addition: true,
 			Summary: "What needs looking at",
 			Text: "The same list as in the console, in flexd doctor and in the metrics. Empty means that nothing " +
 				"is known to be wrong.",
-			Answer: Answer{Text: "The exceptions, the gravest kind first.", Body: sample[wire.ExceptionsResponse](`{
+			Answer: Answer{
+				Text: "The exceptions, the gravest kind first.",
+				Body: sample[wire.ExceptionsResponse](`{
 				"exceptions": [
 					{
 						"kind": "refused",
@@ -29,18 +34,24 @@ var operationsRoutes = []Route{
 						]
 					}
 				]
-			}`)},
+			}`),
+			},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/operations/alerts", Role: toRead, handle: (*Server).alerts,
+		Method:  "GET",
+		Pattern: "/operations/alerts",
+		Role:    toRead,
+		handle:  (*Server).alerts,
 		Operation: &Operation{
 			ID: "list_alerts", Tag: "operations", Addition: true,
 			Summary: "Exceptions that an operator was, or would be, woken for",
 			Text: "Of the caller's organisation alone, the newest first. The operator's rules say which exceptions " +
 				"become alerts, and after how long. One that has ended is kept for 90 days.",
-			Answer: Answer{Text: "A page of alerts.", Body: sample[wire.AlertListResponse](`{
+			Answer: Answer{
+				Text: "A page of alerts.",
+				Body: sample[wire.AlertListResponse](`{
 				"alerts": [
 					{
 						"id": "019b5a3c-0000-7000-8000-000000000001",
@@ -53,18 +64,24 @@ var operationsRoutes = []Route{
 						"fired_at": "2026-01-16T18:05:00Z"
 					}
 				]
-			}`)},
+			}`),
+			},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/operations/fleet", Role: toRead, handle: (*Server).fleetView,
+		Method:  "GET",
+		Pattern: "/operations/fleet",
+		Role:    toRead,
+		handle:  (*Server).fleetView,
 		Operation: &Operation{
 			ID: "get_fleet_view", Tag: "operations", Addition: true,
 			Summary: "The fleet as it is now",
 			Text: "What is plugged in, what it will draw in the next 24 hours and could, and what needs looking at: the " +
 				"figures of the console's first page, of the caller's organisation.",
-			Answer: Answer{Text: "The fleet.", Body: sample[wire.FleetView](`{
+			Answer: Answer{
+				Text: "The fleet.",
+				Body: sample[wire.FleetView](`{
 				"now": "2026-01-15T18:10:00Z",
 				"sites": 1,
 				"assets": 1,
@@ -83,18 +100,24 @@ var operationsRoutes = []Route{
 					}
 				],
 				"exceptions": []
-			}`)},
+			}`),
+			},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/operations/asset/{asset_id}", Role: toRead, handle: (*Server).assetView,
+		Method:  "GET",
+		Pattern: "/operations/asset/{asset_id}",
+		Role:    toRead,
+		handle:  (*Server).assetView,
 		Operation: &Operation{
 			ID: "get_asset_view", Tag: "operations", Addition: true,
 			Summary: "An asset, its schedules and why",
 			Text: "What the console's page of the asset shows, read at one instant: how it is, the schedules of its last " +
 				"session in the time that is asked for, why the chosen one is as it is, and what the asset draws.",
-			Answer: Answer{Text: "The asset.", Body: sample[wire.AssetView](`{
+			Answer: Answer{
+				Text: "The asset.",
+				Body: sample[wire.AssetView](`{
 				"asset_id": "b2c3d4e5-f6a7-8901-bcde-f23456789012",
 				"external_id": "charger-17",
 				"type": "charger",
@@ -132,19 +155,25 @@ var operationsRoutes = []Route{
 						]
 					}
 				]
-			}`)},
+			}`),
+			},
 			Problems: []Problem{malformed, notFound},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/operations/site/{site_id}", Role: toRead, handle: (*Server).siteView,
+		Method:  "GET",
+		Pattern: "/operations/site/{site_id}",
+		Role:    toRead,
+		handle:  (*Server).siteView,
 		Operation: &Operation{
 			ID: "get_site_view", Tag: "operations", Addition: true,
 			Summary: "A site, its assets, consents and metering point",
 			Text: "What the console's page of the site shows of its record, read at one instant. What readings are missing, its " +
 				"eligibility and its statement have operations of their own.",
-			Answer: Answer{Text: "The site.", Body: sample[wire.SiteView](`{
+			Answer: Answer{
+				Text: "The site.",
+				Body: sample[wire.SiteView](`{
 				"site_id": "a1b2c3d4-e5f6-7890-abcd-ef1234567890",
 				"organisation_id": "0a1b2c3d-4e5f-6789-abcd-ef0123456789",
 				"organisation": "Moorland Energy",
@@ -177,7 +206,8 @@ var operationsRoutes = []Route{
 				],
 				"consents": [],
 				"changes": []
-			}`)},
+			}`),
+			},
 			Problems: []Problem{notFound},
 		},
 	},

@@ -7,24 +7,37 @@ import (
 // pricesRoutes are the operations of prices.
 var pricesRoutes = []Route{
 	{
-		Method: "GET", Pattern: "/entities/asset/{asset_id}/price-curve", Role: toRead, Component: true, handle: (*Server).assetPriceCurve,
+		Method:    "GET",
+		Pattern:   "/entities/asset/{asset_id}/price-curve",
+		Role:      toRead,
+		Component: true,
+		handle:    (*Server).assetPriceCurve,
 		Operation: &Operation{
-			ID: "get_price_curve_entities_asset__asset_id__price_curve_get", Tag: "assets",
+			ID:      "get_price_curve_entities_asset__asset_id__price_curve_get",
+			Tag:     "assets",
 			Summary: "Half-hourly prices for an asset",
 			Text: "From the current settlement period to 23:00 UK time, of the next day once its prices are out at " +
 				"14:00.",
-			Answer:   Answer{Text: "The curve.", Body: sample[wire.PriceCurveResponse](samplePriceCurveResponse)},
+			Answer: Answer{
+				Text: "The curve.",
+				Body: sample[wire.PriceCurveResponse](samplePriceCurveResponse),
+			},
 			Problems: []Problem{notModified, notFound},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/market/curves", Role: toRead, handle: (*Server).marketCurves,
+		Method:  "GET",
+		Pattern: "/market/curves",
+		Role:    toRead,
+		handle:  (*Server).marketCurves,
 		Operation: &Operation{
 			ID: "get_market_curves", Tag: "market", Addition: true,
 			Summary: "A day's curve and where it comes from",
 			Text:    "With carbon intensity beside the price.",
-			Answer: Answer{Text: "The curve.", Body: sample[wire.CurvesResponse](`{
+			Answer: Answer{
+				Text: "The curve.",
+				Body: sample[wire.CurvesResponse](`{
 				"day": "2026-01-15",
 				"prices": [
 					{
@@ -46,7 +59,8 @@ var pricesRoutes = []Route{
 						"num_missing": 0
 					}
 				]
-			}`)},
+			}`),
+			},
 			Problems: []Problem{notModified},
 		},
 	},

@@ -8,42 +8,61 @@ import (
 // rewardsRoutes are the operations of rewards.
 var rewardsRoutes = []Route{
 	{
-		Method: "GET", Pattern: "/rewards/{site_id}/info", Role: flex.Rewards, handle: (*Server).balance,
+		Method:  "GET",
+		Pattern: "/rewards/{site_id}/info",
+		Role:    flex.Rewards,
+		handle:  (*Server).balance,
 		Operation: &Operation{
 			ID: "get_balance_info_rewards__site_id__info_get", Tag: "rewards",
 			Summary: "A site's balance",
-			Answer: Answer{Text: "The balance.", Body: sample[wire.BalanceInfoResponse](`{
+			Answer: Answer{
+				Text: "The balance.",
+				Body: sample[wire.BalanceInfoResponse](`{
 				"current_balance_pence": 1250,
 				"total_earnings_pence": 2250,
 				"minimum_withdrawal_threshold_pence": 1000,
 				"withdrawal_min_wait_days": 0,
 				"can_withdraw": true
-			}`)},
+			}`),
+			},
 			Problems: []Problem{notFound},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/rewards/{site_id}/url/balance", Role: flex.Rewards, handle: (*Server).balanceURL,
+		Method:  "GET",
+		Pattern: "/rewards/{site_id}/url/balance",
+		Role:    flex.Rewards,
+		handle:  (*Server).balanceURL,
 		Operation: &Operation{
-			ID: "get_rewards_balance_withdrawal_url_rewards__site_id__url_balance_get", Tag: "rewards",
+			ID:      "get_rewards_balance_withdrawal_url_rewards__site_id__url_balance_get",
+			Tag:     "rewards",
 			Summary: "The address of the end user's withdrawal page",
 			Text:    "Good for 60 minutes, as often as wanted.",
-			Answer: Answer{Text: "The address.", Body: sample[wire.BalanceWithdrawalURLResponse](`{
+			Answer: Answer{
+				Text: "The address.",
+				Body: sample[wire.BalanceWithdrawalURLResponse](`{
 				"balance_withdrawal_url": "https://flexd.example/money/t/8Kx…",
 				"url_expiry_timestamp": "2026-01-15T11:30:00Z"
-			}`)},
+			}`),
+			},
 			Problems: []Problem{notFound},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/rewards/{site_id}/transactions", Role: flex.Rewards, handle: (*Server).transactions,
+		Method:  "GET",
+		Pattern: "/rewards/{site_id}/transactions",
+		Role:    flex.Rewards,
+		handle:  (*Server).transactions,
 		Operation: &Operation{
-			ID: "get_transaction_history_rewards__site_id__transactions_get", Tag: "rewards",
+			ID:      "get_transaction_history_rewards__site_id__transactions_get",
+			Tag:     "rewards",
 			Summary: "A site's transactions",
 			Text:    "Newest first.",
-			Answer: Answer{Text: "The transactions.", Body: sample[wire.TransactionDataResponse](`{
+			Answer: Answer{
+				Text: "The transactions.",
+				Body: sample[wire.TransactionDataResponse](`{
 				"site_id": "a1b2c3d4-e5f6-7890-abcd-ef1234567890",
 				"transactions": [
 					{
@@ -63,13 +82,17 @@ var rewardsRoutes = []Route{
 				"total_count": 1,
 				"is_below_withdrawal_minimum": true,
 				"days_until_minimum_wait_time_met": 3
-			}`)},
+			}`),
+			},
 			Problems: []Problem{notFound},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/rewards/{site_id}/statement", Role: flex.Rewards, handle: (*Server).statement,
+		Method:  "GET",
+		Pattern: "/rewards/{site_id}/statement",
+		Role:    flex.Rewards,
+		handle:  (*Server).statement,
 		Operation: &Operation{
 			ID: "get_statement", Tag: "rewards", Addition: true,
 			Summary: "What a site earned, when and why",
@@ -78,7 +101,10 @@ var rewardsRoutes = []Route{
 				"each month with what is carried into it, credited, carried on and lapsed; no energy counts " +
 				"twice in a sum over `flex_kwh` and `creditable_kwh` of the lines, or over `change_kwh` of the " +
 				"half-hours.",
-			Answer: Answer{Text: "The statement.", CSV: true, Body: sample[wire.StatementResponse](`{
+			Answer: Answer{
+				Text: "The statement.",
+				CSV:  true,
+				Body: sample[wire.StatementResponse](`{
 				"site_id": "a1b2c3d4-e5f6-7890-abcd-ef1234567890",
 				"from": "2026-01-01",
 				"to": "2026-01-31",
@@ -192,7 +218,8 @@ var rewardsRoutes = []Route{
 						]
 					}
 				]
-			}`)},
+			}`),
+			},
 			Problems: []Problem{notFound},
 		},
 	},

@@ -7,11 +7,18 @@ import (
 // schedulesRoutes are the operations of schedules.
 var schedulesRoutes = []Route{
 	{
-		Method: "GET", Pattern: "/entities/asset/{asset_id}/battery-schedule", Role: toRead, Component: true, handle: (*Server).batterySchedule,
+		Method:    "GET",
+		Pattern:   "/entities/asset/{asset_id}/battery-schedule",
+		Role:      toRead,
+		Component: true,
+		handle:    (*Server).batterySchedule,
 		Operation: &Operation{
-			ID: "get_battery_schedule_entities_asset__asset_id__battery_schedule_get", Tag: "assets",
+			ID:      "get_battery_schedule_entities_asset__asset_id__battery_schedule_get",
+			Tag:     "assets",
 			Summary: "A battery's schedule",
-			Answer: Answer{Text: "The schedule in force.", Body: sample[wire.BatteryScheduleResponse](`{
+			Answer: Answer{
+				Text: "The schedule in force.",
+				Body: sample[wire.BatteryScheduleResponse](`{
 				"schedule_steps": [
 					{
 						"start_timestamp": "2026-01-15T00:00:00Z",
@@ -21,19 +28,26 @@ var schedulesRoutes = []Route{
 					}
 				],
 				"schedule_last_updated": "2026-01-14T14:00:03Z"
-			}`)},
+			}`),
+			},
 			Problems: []Problem{notFound},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/entities/asset/{asset_id}/todays-dispatch-schedule", Role: toRead, Component: true, handle: (*Server).dispatchPlan,
+		Method:    "GET",
+		Pattern:   "/entities/asset/{asset_id}/todays-dispatch-schedule",
+		Role:      toRead,
+		Component: true,
+		handle:    (*Server).dispatchPlan,
 		Operation: &Operation{
 			ID: "get_todays_dispatch_schedule", Tag: "assets",
 			Summary: "A battery's plan of today",
 			Text: "Made in production alone; elsewhere, and for a battery without a plan, the list is empty. Any " +
 				"other asset is 404.",
-			Answer: Answer{Text: "The plan, in UK time.", Body: sample[wire.PlainDispatchScheduleResponse](`{
+			Answer: Answer{
+				Text: "The plan, in UK time.",
+				Body: sample[wire.PlainDispatchScheduleResponse](`{
 				"periods": [
 					{
 						"start_timestamp": "2026-07-01T00:00:00+01:00",
@@ -46,17 +60,24 @@ var schedulesRoutes = []Route{
 						"action": "SELF_USE"
 					}
 				]
-			}`)},
+			}`),
+			},
 			Problems: []Problem{notFound},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/entities/asset/{asset_id}/schedule", Role: toRead, Component: true, handle: (*Server).schedule,
+		Method:    "GET",
+		Pattern:   "/entities/asset/{asset_id}/schedule",
+		Role:      toRead,
+		Component: true,
+		handle:    (*Server).schedule,
 		Operation: &Operation{
 			ID: "get_schedule", Tag: "schedules", Addition: true,
 			Summary: "The schedule in force",
-			Answer: Answer{Text: "The schedule.", Body: sample[wire.ScheduleResponse](`{
+			Answer: Answer{
+				Text: "The schedule.",
+				Body: sample[wire.ScheduleResponse](`{
 				"asset_id": "b2c3d4e5-f6a7-8901-bcde-f23456789012",
 				"session_id": "d4e5f6a7-b8c9-4012-9def-456789012345",
 				"event_id": "0b6c1f0e-7a44-4a0c-9a52-0d6b7e1c2f33",
@@ -76,18 +97,25 @@ var schedulesRoutes = []Route{
 						"limit_w": 99999
 					}
 				]
-			}`)},
+			}`),
+			},
 			Problems: []Problem{malformed, notFound},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/entities/asset/{asset_id}/schedule/explanation", Role: toRead, Component: true, handle: (*Server).scheduleExplanation,
+		Method:    "GET",
+		Pattern:   "/entities/asset/{asset_id}/schedule/explanation",
+		Role:      toRead,
+		Component: true,
+		handle:    (*Server).scheduleExplanation,
 		Operation: &Operation{
 			ID: "explain_schedule", Tag: "schedules", Addition: true,
 			Summary: "Why the schedule is as it is",
 			Text:    "As prose for Accept: text/plain.",
-			Answer: Answer{Text: "The reason for every period, and what went into the plan.", Body: sample[wire.ScheduleExplanation](`{
+			Answer: Answer{
+				Text: "The reason for every period, and what went into the plan.",
+				Body: sample[wire.ScheduleExplanation](`{
 				"asset_id": "b2c3d4e5-f6a7-8901-bcde-f23456789012",
 				"generation": 3,
 				"accepted_generation": 3,
@@ -115,19 +143,27 @@ var schedulesRoutes = []Route{
 				],
 				"binding_limits": [],
 				"binding_caps": []
-			}`), Plain: "Schedule 3 of asset b2c3d4e5-f6a7-8901-bcde-f23456789012, made Thu 22:00:00 because of: plug-in\n"},
+			}`),
+				Plain: "Schedule 3 of asset b2c3d4e5-f6a7-8901-bcde-f23456789012, made Thu 22:00:00 because of: plug-in\n",
+			},
 			Problems: []Problem{notFound},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/entities/asset/{asset_id}/charging-rate", Role: toRead, Component: true, handle: (*Server).chargingRate,
+		Method:    "GET",
+		Pattern:   "/entities/asset/{asset_id}/charging-rate",
+		Role:      toRead,
+		Component: true,
+		handle:    (*Server).chargingRate,
 		Operation: &Operation{
 			ID: "get_charging_rate", Tag: "schedules", Addition: true,
 			Summary: "The power that an asset really draws",
 			Text: "As its own meter shows, in half-hours in which it was allowed full power. Plans are made with " +
 				"it where it is below nominal.",
-			Answer: Answer{Text: "What it is planned with, and what each session taught.", Body: sample[wire.ChargingRateResponse](`{
+			Answer: Answer{
+				Text: "What it is planned with, and what each session taught.",
+				Body: sample[wire.ChargingRateResponse](`{
 				"asset_id": "b2c3d4e5-f6a7-8901-bcde-f23456789012",
 				"nominal_kw": 7.4,
 				"planned_kw": 3.6,
@@ -147,18 +183,25 @@ var schedulesRoutes = []Route{
 						"power_kw": 3.6
 					}
 				]
-			}`)},
+			}`),
+			},
 			Problems: []Problem{notFound},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/entities/asset/{asset_id}/sessions", Role: toRead, Component: true, handle: (*Server).sessions,
+		Method:    "GET",
+		Pattern:   "/entities/asset/{asset_id}/sessions",
+		Role:      toRead,
+		Component: true,
+		handle:    (*Server).sessions,
 		Operation: &Operation{
 			ID: "get_sessions", Tag: "schedules", Addition: true,
 			Summary: "An asset's plug sessions",
 			Text:    "Newest first.",
-			Answer: Answer{Text: "The page.", Body: sample[wire.SessionResponsePage](`{
+			Answer: Answer{
+				Text: "The page.",
+				Body: sample[wire.SessionResponsePage](`{
 				"sessions": [
 					{
 						"session_id": "d4e5f6a7-b8c9-4012-9def-456789012345",
@@ -171,13 +214,19 @@ var schedulesRoutes = []Route{
 				"total_num_sessions": 1,
 				"total_num_pages": 1,
 				"page_number": 1
-			}`)},
+			}`),
+			},
 			Problems: []Problem{notFound},
 		},
 	},
 
 	{
-		Method: "POST", Pattern: "/what-if", Role: toRead, Limit: mib, Repeatable: true, handle: (*Server).whatIf,
+		Method:     "POST",
+		Pattern:    "/what-if",
+		Role:       toRead,
+		Limit:      mib,
+		Repeatable: true,
+		handle:     (*Server).whatIf,
 		Operation: &Operation{
 			ID: "compute_what_if", Tag: "schedules", Addition: true,
 			Summary: "What would be planned",
@@ -186,7 +235,9 @@ var schedulesRoutes = []Route{
 				"asset_ids": ["b2c3d4e5-f6a7-8901-bcde-f23456789012"],
 				"intent": {"energy_required_kwh": 10, "charging_mode": "minimise_charging_time"}
 			}`),
-			Answer: Answer{Text: "Both plans, for each asset.", Body: sample[wire.WhatIfResponse](`{
+			Answer: Answer{
+				Text: "Both plans, for each asset.",
+				Body: sample[wire.WhatIfResponse](`{
 				"results": [
 					{
 						"asset_id": "b2c3d4e5-f6a7-8901-bcde-f23456789012",
@@ -212,7 +263,8 @@ var schedulesRoutes = []Route{
 						]
 					}
 				]
-			}`)},
+			}`),
+			},
 			Problems: []Problem{malformed},
 		},
 	},

@@ -7,7 +7,10 @@ var serviceRoutes = []Route{
 	{Method: "GET", Pattern: "/docs/{file}", Role: Public, Document: true, handle: (*Server).docs},
 	{Method: "GET", Pattern: "/llms.txt", Role: Public, Document: true, handle: (*Server).llms},
 	{
-		Method: "GET", Pattern: "/healthz", Role: Public, handle: (*Server).healthz,
+		Method:  "GET",
+		Pattern: "/healthz",
+		Role:    Public,
+		handle:  (*Server).healthz,
 		Operation: &Operation{
 			ID: "healthz", Tag: "service", Addition: true,
 			Summary: "Whether the process lives",
@@ -16,7 +19,10 @@ var serviceRoutes = []Route{
 	},
 
 	{
-		Method: "GET", Pattern: "/readyz", Role: Public, handle: (*Server).readyz,
+		Method:  "GET",
+		Pattern: "/readyz",
+		Role:    Public,
+		handle:  (*Server).readyz,
 		Operation: &Operation{
 			ID: "readyz", Tag: "service", Addition: true,
 			Summary:  "Whether requests can be served",

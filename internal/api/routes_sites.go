@@ -38,12 +38,17 @@ const sampleSolarForecastResponse = `{
 // sitesRoutes are the operations of sites.
 var sitesRoutes = []Route{
 	{
-		Method: "GET", Pattern: "/entities/site", Role: toRead, handle: (*Server).listSites,
+		Method:  "GET",
+		Pattern: "/entities/site",
+		Role:    toRead,
+		handle:  (*Server).listSites,
 		Operation: &Operation{
 			ID: "get_sites_entities_site_get", Tag: "sites",
 			Summary: "List sites",
 			Text:    "In the order of their making.",
-			Answer: Answer{Text: "The page.", Body: sample[wire.SiteResponsePage](`{
+			Answer: Answer{
+				Text: "The page.",
+				Body: sample[wire.SiteResponsePage](`{
 				"sites": [
 					{
 						"id": "a1b2c3d4-e5f6-7890-abcd-ef1234567890",
@@ -59,12 +64,18 @@ var sitesRoutes = []Route{
 				"total_num_sites": 1,
 				"total_num_pages": 1,
 				"page_number": 1
-			}`)},
+			}`),
+			},
 		},
 	},
 
 	{
-		Method: "POST", Pattern: "/entities/site", Role: toWrite, Limit: mib, Flat: true, handle: (*Server).createSite,
+		Method:  "POST",
+		Pattern: "/entities/site",
+		Role:    toWrite,
+		Limit:   mib,
+		Flat:    true,
+		handle:  (*Server).createSite,
 		Operation: &Operation{
 			ID: "create_site_entities_site_post", Tag: "sites",
 			Summary: "Register a site",
@@ -75,7 +86,9 @@ var sitesRoutes = []Route{
 				"email": "resident@example.com",
 				"gave_boundary_meter_consent_at": "2026-01-15T10:30:00Z"
 			}`),
-			Answer: Answer{Text: "The new site.", Body: sample[wire.SiteResponse](`{
+			Answer: Answer{
+				Text: "The new site.",
+				Body: sample[wire.SiteResponse](`{
 				"id": "a1b2c3d4-e5f6-7890-abcd-ef1234567890",
 				"mpan": "1234567890126",
 				"postcode": "SW1A 1AA",
@@ -84,23 +97,35 @@ var sitesRoutes = []Route{
 				"markets": ["wholesale"],
 				"dispatch_methods": [],
 				"gave_boundary_meter_consent_at": "2026-01-15T10:30:00Z"
-			}`)},
+			}`),
+			},
 			Problems: []Problem{malformed, notFound},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/entities/site/{site_id}", Role: toRead, Component: true, handle: (*Server).getSite,
+		Method:    "GET",
+		Pattern:   "/entities/site/{site_id}",
+		Role:      toRead,
+		Component: true,
+		handle:    (*Server).getSite,
 		Operation: &Operation{
 			ID: "get_site_entities_site__site_id__get", Tag: "sites",
-			Summary:  "One site",
-			Answer:   Answer{Text: "The site.", Body: sample[wire.SiteResponse](sampleSiteResponse)},
+			Summary: "One site",
+			Answer: Answer{
+				Text: "The site.",
+				Body: sample[wire.SiteResponse](sampleSiteResponse),
+			},
 			Problems: []Problem{notFound},
 		},
 	},
 
 	{
-		Method: "PATCH", Pattern: "/entities/site/{site_id}", Role: toWrite, Limit: mib, handle: (*Server).updateSite,
+		Method:  "PATCH",
+		Pattern: "/entities/site/{site_id}",
+		Role:    toWrite,
+		Limit:   mib,
+		handle:  (*Server).updateSite,
 		Operation: &Operation{
 			ID: "update_site_entities_site__site_id__patch", Tag: "sites",
 			Summary: "Change a site",
@@ -112,13 +137,19 @@ var sitesRoutes = []Route{
 				},
 				"email": "new@example.com"
 			}`),
-			Answer:   Answer{Text: "The site as it is now.", Body: sample[wire.SiteResponse](sampleSiteResponse)},
+			Answer: Answer{
+				Text: "The site as it is now.",
+				Body: sample[wire.SiteResponse](sampleSiteResponse),
+			},
 			Problems: []Problem{notFound},
 		},
 	},
 
 	{
-		Method: "DELETE", Pattern: "/entities/site/{site_id}", Role: toWrite, handle: (*Server).deleteSite,
+		Method:  "DELETE",
+		Pattern: "/entities/site/{site_id}",
+		Role:    toWrite,
+		handle:  (*Server).deleteSite,
 		Operation: &Operation{
 			ID: "delete_site_entities_site__site_id__delete", Tag: "sites",
 			Summary:  "Delete a site without assets",
@@ -128,9 +159,14 @@ var sitesRoutes = []Route{
 	},
 
 	{
-		Method: "POST", Pattern: "/entities/site/{site_id}/token", Role: toWrite, Limit: mib, handle: (*Server).siteToken,
+		Method:  "POST",
+		Pattern: "/entities/site/{site_id}/token",
+		Role:    toWrite,
+		Limit:   mib,
+		handle:  (*Server).siteToken,
 		Operation: &Operation{
-			ID: "add_site_auth_token_entities_site__site_id__token_post", Tag: "sites",
+			ID:      "add_site_auth_token_entities_site__site_id__token_post",
+			Tag:     "sites",
 			Summary: "Store access to a manufacturer's cloud",
 			Body: sample[wire.SiteAuthTokenRequest](`{
 				"refresh_token": "1//0g…",
@@ -144,22 +180,37 @@ var sitesRoutes = []Route{
 	},
 
 	{
-		Method: "GET", Pattern: "/entities/site/{site_id}/oauth/{provider}/initiate", Role: toRead, handle: (*Server).initiateOAuth,
+		Method:  "GET",
+		Pattern: "/entities/site/{site_id}/oauth/{provider}/initiate",
+		Role:    toRead,
+		handle:  (*Server).initiateOAuth,
 		Operation: &Operation{
-			ID: "initiate_site_oauth_entities_site__site_id__oauth__provider__initiate_get", Tag: "sites",
-			Summary:  "Begin linking a manufacturer's cloud",
-			Answer:   Answer{Text: "Where to send the user.", Body: sample[wire.OAuthInitiateResponse](`{"authorization_url": "https://login.example/authorize?client_id=flexd&state=…"}`)},
+			ID:      "initiate_site_oauth_entities_site__site_id__oauth__provider__initiate_get",
+			Tag:     "sites",
+			Summary: "Begin linking a manufacturer's cloud",
+			Answer: Answer{
+				Text: "Where to send the user.",
+				Body: sample[wire.OAuthInitiateResponse](
+					`{"authorization_url": "https://login.example/authorize?client_id=flexd&state=…"}`,
+				),
+			},
 			Problems: []Problem{malformed, notFound},
 		},
 	},
 
 	{Method: "GET", Pattern: oauthReturn, Role: Public, Unlisted: true, handle: (*Server).oauthCallback},
 	{
-		Method: "GET", Pattern: "/entities/site/{site_id}/flex-events", Role: toRead, handle: (*Server).flexEvents,
+		Method:  "GET",
+		Pattern: "/entities/site/{site_id}/flex-events",
+		Role:    toRead,
+		handle:  (*Server).flexEvents,
 		Operation: &Operation{
-			ID: "get_site_flex_events_entities_site__site_id__flex_events_get", Tag: "sites",
+			ID:      "get_site_flex_events_entities_site__site_id__flex_events_get",
+			Tag:     "sites",
 			Summary: "A site's flex events",
-			Answer: Answer{Text: "The events.", Body: sample[wire.SiteFlexEventsResponse](`{
+			Answer: Answer{
+				Text: "The events.",
+				Body: sample[wire.SiteFlexEventsResponse](`{
 				"site_id": "a1b2c3d4-e5f6-7890-abcd-ef1234567890",
 				"events": [
 					{
@@ -169,13 +220,19 @@ var sitesRoutes = []Route{
 						"final_gross_revenue_gbp": 0.59
 					}
 				]
-			}`)},
+			}`),
+			},
 			Problems: []Problem{notFound},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/entities/site/{site_id}/live", Role: toRead, Component: true, No400: true, handle: (*Server).liveSite,
+		Method:    "GET",
+		Pattern:   "/entities/site/{site_id}/live",
+		Role:      toRead,
+		Component: true,
+		No400:     true,
+		handle:    (*Server).liveSite,
 		Operation: &Operation{
 			ID: "get_site_live", Tag: "sites", Addition: true,
 			Summary: "Follow a site",
@@ -211,26 +268,39 @@ var sitesRoutes = []Route{
 	},
 
 	{
-		Method: "GET", Pattern: "/entities/site/{site_id}/price-curve", Role: toRead, Component: true, handle: (*Server).sitePriceCurve,
+		Method:    "GET",
+		Pattern:   "/entities/site/{site_id}/price-curve",
+		Role:      toRead,
+		Component: true,
+		handle:    (*Server).sitePriceCurve,
 		Operation: &Operation{
-			ID: "get_price_curve_entities_site__site_id__price_curve_get", Tag: "sites",
+			ID:      "get_price_curve_entities_site__site_id__price_curve_get",
+			Tag:     "sites",
 			Summary: "Half-hourly prices for a site",
 			Text: "From the current settlement period to 23:00 UK time, of the next day once its prices are out at " +
 				"14:00.",
-			Answer:   Answer{Text: "The curve.", Body: sample[wire.PriceCurveResponse](samplePriceCurveResponse)},
+			Answer: Answer{
+				Text: "The curve.",
+				Body: sample[wire.PriceCurveResponse](samplePriceCurveResponse),
+			},
 			Problems: []Problem{notModified, notFound},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/entities/site/{site_id}/forecast", Role: toRead, handle: (*Server).siteForecast,
+		Method:  "GET",
+		Pattern: "/entities/site/{site_id}/forecast",
+		Role:    toRead,
+		handle:  (*Server).siteForecast,
 		Operation: &Operation{
 			ID: "get_forecast", Tag: "sites", Addition: true,
 			Summary: "A home's forecast and what came of it",
 			Text: "What the home was expected to draw and its roof to give when the day began, half-hour by " +
 				"half-hour, and what was metered since: from sixty days ago to tomorrow. The load is what the " +
 				"home draws, whatever its battery takes and its roof gives.",
-			Answer: Answer{Text: "The day.", Body: sample[wire.ForecastResponse](`{
+			Answer: Answer{
+				Text: "The day.",
+				Body: sample[wire.ForecastResponse](`{
 				"day": "2026-01-15",
 				"half_hours": [
 					{
@@ -242,25 +312,37 @@ var sitesRoutes = []Route{
 						"solar_origin": "given"
 					}
 				]
-			}`)},
+			}`),
+			},
 			Problems: []Problem{malformed, notFound},
 		},
 	},
 
 	{
-		Method: "GET", Pattern: "/entities/site/{site_id}/solar-forecast", Role: toRead, handle: (*Server).solarForecast,
+		Method:  "GET",
+		Pattern: "/entities/site/{site_id}/solar-forecast",
+		Role:    toRead,
+		handle:  (*Server).solarForecast,
 		Operation: &Operation{
 			ID: "get_solar_forecast", Tag: "sites", Addition: true,
 			Summary: "What a site's roof is expected to give",
 			Text: "From the running half-hour to the end of tomorrow in London, as the site's batteries are " +
 				"planned on it: as it was given, else guessed from what the roof gave before.",
-			Answer:   Answer{Text: "The forecast, each half-hour with its origin.", Body: sample[wire.SolarForecastResponse](sampleSolarForecastResponse)},
+			Answer: Answer{
+				Text: "The forecast, each half-hour with its origin.",
+				Body: sample[wire.SolarForecastResponse](sampleSolarForecastResponse),
+			},
 			Problems: []Problem{notFound},
 		},
 	},
 
 	{
-		Method: "PUT", Pattern: "/entities/site/{site_id}/solar-forecast", Role: toWrite, Limit: mib, Repeatable: true, handle: (*Server).setSolarForecast,
+		Method:     "PUT",
+		Pattern:    "/entities/site/{site_id}/solar-forecast",
+		Role:       toWrite,
+		Limit:      mib,
+		Repeatable: true,
+		handle:     (*Server).setSolarForecast,
 		Operation: &Operation{
 			ID: "put_solar_forecast", Tag: "sites", Addition: true,
 			Summary: "Say what a site's roof will give",
@@ -271,7 +353,10 @@ var sitesRoutes = []Route{
 				"source": "weather.example",
 				"half_hours": [{"start_timestamp": "2026-01-15T12:00:00Z", "energy_kwh": 0.8}]
 			}`),
-			Answer:   Answer{Text: "The forecast as it stands.", Body: sample[wire.SolarForecastResponse](sampleSolarForecastResponse)},
+			Answer: Answer{
+				Text: "The forecast as it stands.",
+				Body: sample[wire.SolarForecastResponse](sampleSolarForecastResponse),
+			},
 			Problems: []Problem{malformed, notFound},
 		},
 	},

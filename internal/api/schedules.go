@@ -24,7 +24,12 @@ func (s *Server) schedule(r *request) (answer, error) {
 	if q.AsOf.IsZero() {
 		v, err = s.Control.Schedule(r.Context(), r.who.Org, at.AssetID)
 	} else {
-		v, err = s.Control.ScheduleAsOf(r.Context(), r.who.Org, at.AssetID, q.AsOf.Time)
+		v, err = s.Control.ScheduleAsOf(
+			r.Context(),
+			r.who.Org,
+			at.AssetID,
+			q.AsOf.Time,
+		)
 	}
 
 	if err != nil {
@@ -32,9 +37,14 @@ func (s *Server) schedule(r *request) (answer, error) {
 	}
 
 	return ok(wire.ScheduleResponse{
-		AssetID: v.AssetID, SessionID: v.SessionID, EventID: v.EventID, Generation: v.Generation,
-		AcceptedGeneration: contract.Accepted(v.Accepted), MadeAt: wire.At(v.MadeAt), ReadyBy: wire.At(v.From.ReadyBy),
-		Periods: contract.SchedulePeriods(v.Steps),
+		AssetID:            v.AssetID,
+		SessionID:          v.SessionID,
+		EventID:            v.EventID,
+		Generation:         v.Generation,
+		AcceptedGeneration: contract.Accepted(v.Accepted),
+		MadeAt:             wire.At(v.MadeAt),
+		ReadyBy:            wire.At(v.From.ReadyBy),
+		Periods:            contract.SchedulePeriods(v.Steps),
 	}), nil
 }
 
@@ -75,20 +85,31 @@ func (s *Server) sessions(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	page, total, err := s.Control.Sessions(r.Context(), r.who.Org, at.AssetID, q.Limit, q.Offset)
+	page, total, err := s.Control.Sessions(
+		r.Context(),
+		r.who.Org,
+		at.AssetID,
+		q.Limit,
+		q.Offset,
+	)
 	if err != nil {
 		return answer{}, err
 	}
 
 	out := wire.SessionResponsePage{
-		Sessions: make([]wire.SessionResponse, len(page)), TotalNumSessions: total,
-		TotalNumPages: pages(total, q.Limit), PageNumber: q.Offset/q.Limit + 1,
+		Sessions:         make([]wire.SessionResponse, len(page)),
+		TotalNumSessions: total,
+		TotalNumPages:    pages(total, q.Limit),
+		PageNumber:       q.Offset/q.Limit + 1,
 	}
 
 	for i, p := range page {
 		out.Sessions[i] = wire.SessionResponse{
-			SessionID: p.ID, AssetID: p.AssetID, PluggedInAt: wire.At(p.PluggedInAt),
-			PluggedOutAt: wire.At(p.PluggedOutAt), ReadyBy: wire.At(p.ReadyBy),
+			SessionID:    p.ID,
+			AssetID:      p.AssetID,
+			PluggedInAt:  wire.At(p.PluggedInAt),
+			PluggedOutAt: wire.At(p.PluggedOutAt),
+			ReadyBy:      wire.At(p.ReadyBy),
 		}
 
 		if p.VehicleRate > 0 {
@@ -151,9 +172,20 @@ func supposed(in []wire.HalfHourlyPrice) ([]flex.PricedPeriod, error) {
 		period, start := flex.PeriodAt(p.StartTimestamp.Time), p.StartTimestamp.Format(time.RFC3339)
 		switch {
 		case !period.Start().Equal(p.StartTimestamp.Time):
-			return nil, flex.Fail(flex.Malformed, "prices[%d] starts at %s, which is no half-hour: one begins at every hour and 30 minutes past it", i, start)
+			return nil, flex.Fail(
+				flex.Malformed,
+				"prices[%d] starts at %s, which is no half-hour: one begins at every hour and 30 minutes past it",
+				i,
+				start,
+			)
+
 		case seen[period]:
-			return nil, flex.Fail(flex.Malformed, "prices[%d] starts at %s, as one before it: say each half-hour once", i, start)
+			return nil, flex.Fail(
+				flex.Malformed,
+				"prices[%d] starts at %s, as one before it: say each half-hour once",
+				i,
+				start,
+			)
 		}
 
 		seen[period] = true

@@ -16,7 +16,12 @@ func (s *Server) listSites(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	p, err := s.Registry.Sites(r.Context(), r.who.Org, store.SiteFilter{MPAN: q.MPAN, Postcode: q.Postcode, Limit: q.Limit, Offset: q.Offset})
+	p, err := s.Registry.Sites(r.Context(), r.who.Org, store.SiteFilter{
+		MPAN:     q.MPAN,
+		Postcode: q.Postcode,
+		Limit:    q.Limit,
+		Offset:   q.Offset,
+	})
 	if err != nil {
 		return answer{}, err
 	}
@@ -27,7 +32,10 @@ func (s *Server) listSites(r *request) (answer, error) {
 	}
 
 	return ok(wire.SiteResponsePage{
-		Sites: sites, TotalNumSites: p.Total, TotalNumPages: pages(p.Total, q.Limit), PageNumber: q.Offset/q.Limit + 1,
+		Sites:         sites,
+		TotalNumSites: p.Total,
+		TotalNumPages: pages(p.Total, q.Limit),
+		PageNumber:    q.Offset/q.Limit + 1,
 	}), nil
 }
 
@@ -41,6 +49,7 @@ func (s *Server) createSite(r *request) (answer, error) {
 		return answer{}, err
 	}
 	site, err := s.Registry.CreateSite(r.Context(), r.who.Org, siteInput(b))
+
 	return ok(siteResponse(site)), err
 }
 
@@ -51,6 +60,7 @@ func (s *Server) getSite(r *request) (answer, error) {
 		return answer{}, err
 	}
 	site, err := s.Registry.Site(r.Context(), r.who.Org, p.SiteID)
+
 	return ok(siteResponse(site)), err
 }
 
@@ -62,18 +72,28 @@ func (s *Server) updateSite(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	c := registry.SiteChange{MPAN: b.MPAN, Postcode: b.Postcode, Address: b.Address, Email: b.Email, Supply: supplyChange(b.ImportCapacityKW, b.ExportCapacityKW)}
+	c := registry.SiteChange{
+		MPAN:     b.MPAN,
+		Postcode: b.Postcode,
+		Address:  b.Address,
+		Email:    b.Email,
+		Supply:   supplyChange(b.ImportCapacityKW, b.ExportCapacityKW),
+	}
+
 	if b.CapacityFrom != nil {
 		c.SupplyFrom.From = flex.Day(*b.CapacityFrom)
 	}
 
 	if t := b.Tariff; t != nil {
 		c.Tariff = &flex.SiteTariff{
-			Type: t.TariffType, CheapStart: (*flex.WallTime)(t.TariffCheapStartTime), CheapEnd: (*flex.WallTime)(t.TariffCheapEndTime),
+			Type:       t.TariffType,
+			CheapStart: (*flex.WallTime)(t.TariffCheapStartTime),
+			CheapEnd:   (*flex.WallTime)(t.TariffCheapEndTime),
 		}
 	}
 
 	site, err := s.Registry.ChangeSite(r.Context(), r.who.Org, p.SiteID, c)
+
 	return ok(siteResponse(site)), err
 }
 
@@ -83,14 +103,19 @@ func (s *Server) deleteSite(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	return none(), s.Registry.DeleteSite(r.Context(), r.who.Org, p.SiteID)
 }
 
 // siteInput turns what was sent of a site into what was told.
 func siteInput(b wire.SiteRequest) registry.SiteInput {
 	return registry.SiteInput{
-		MPAN: b.MPAN, Postcode: b.Postcode, Address: b.StreetAddress, Email: b.Email, ConsentAt: b.GaveBoundaryMeterConsentAt.Time,
-		Supply: supplyChange(b.ImportCapacityKW, b.ExportCapacityKW),
+		MPAN:      b.MPAN,
+		Postcode:  b.Postcode,
+		Address:   b.StreetAddress,
+		Email:     b.Email,
+		ConsentAt: b.GaveBoundaryMeterConsentAt.Time,
+		Supply:    supplyChange(b.ImportCapacityKW, b.ExportCapacityKW),
 	}
 }
 
@@ -102,16 +127,26 @@ func supplyChange(importKW, exportKW *float64) (s flex.SupplyChange) {
 	if exportKW != nil {
 		s.Export = new(flex.FromKW(*exportKW))
 	}
+
 	return s
 }
 
 // siteResponse shows a site.
 func siteResponse(r store.SiteRecord) wire.SiteResponse {
 	v := wire.SiteResponse{
-		ID: r.ID, MPAN: r.MPAN.Reveal(), Postcode: r.Postcode.Reveal(), Address: r.Address.Reveal(),
-		AssetIDs: r.Assets, Markets: []string{}, DispatchMethods: r.Methods, GaveBoundaryMeterConsentAt: wire.At(r.ConsentAt),
-		ImportCapacityKW: r.Supply.Import.KW(), ExportCapacityKW: r.Supply.Export.KW(), CapacitySource: r.Supply.Source(),
+		ID:                         r.ID,
+		MPAN:                       r.MPAN.Reveal(),
+		Postcode:                   r.Postcode.Reveal(),
+		Address:                    r.Address.Reveal(),
+		AssetIDs:                   r.Assets,
+		Markets:                    []string{},
+		DispatchMethods:            r.Methods,
+		GaveBoundaryMeterConsentAt: wire.At(r.ConsentAt),
+		ImportCapacityKW:           r.Supply.Import.KW(),
+		ExportCapacityKW:           r.Supply.Export.KW(),
+		CapacitySource:             r.Supply.Source(),
 	}
+
 	if v.AssetIDs == nil {
 		v.AssetIDs = []flex.AssetID{}
 	}
@@ -126,7 +161,9 @@ func siteResponse(r store.SiteRecord) wire.SiteResponse {
 
 	if t := r.Tariff; t.Type != "" {
 		v.Tariff = &wire.TariffResponse{
-			TariffType: t.Type, TariffCheapStartTime: (*wire.WallTime)(t.CheapStart), TariffCheapEndTime: (*wire.WallTime)(t.CheapEnd),
+			TariffType:           t.Type,
+			TariffCheapStartTime: (*wire.WallTime)(t.CheapStart),
+			TariffCheapEndTime:   (*wire.WallTime)(t.CheapEnd),
 		}
 	}
 

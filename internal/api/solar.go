@@ -13,6 +13,7 @@ func (s *Server) solarForecast(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
 	return s.showSolar(r, p.SiteID)
 }
 
@@ -26,14 +27,23 @@ func (s *Server) setSolarForecast(r *request) (answer, error) {
 
 	said := make([]flex.Solar, len(in.HalfHours))
 	for i, h := range in.HalfHours {
-		said[i] = flex.Solar{Period: flex.PeriodAt(h.StartTimestamp.Time), Energy: flex.FromKWh(h.EnergyKWh)}
+		said[i] = flex.Solar{
+			Period: flex.PeriodAt(h.StartTimestamp.Time),
+			Energy: flex.FromKWh(h.EnergyKWh),
+		}
+
 		if !said[i].Period.Start().Equal(h.StartTimestamp.Time) {
-			return answer{}, flex.Fail(flex.Malformed, "half_hours[%d] starts at %s, which is no half-hour: one begins at every hour and 30 minutes past it",
-				i, h.StartTimestamp.Format(time.RFC3339))
+			return answer{}, flex.Fail(
+				flex.Malformed,
+				"half_hours[%d] starts at %s, which is no half-hour: one begins at every hour and 30 minutes past it",
+				i,
+				h.StartTimestamp.Format(time.RFC3339),
+			)
 		}
 	}
 
-	if err := s.Control.SetSolar(r.Context(), r.who.Org, p.SiteID, in.Source, said); err != nil {
+	err := s.Control.SetSolar(r.Context(), r.who.Org, p.SiteID, in.Source, said)
+	if err != nil {
 		return answer{}, err
 	}
 
@@ -42,14 +52,23 @@ func (s *Server) setSolarForecast(r *request) (answer, error) {
 
 func (s *Server) showSolar(r *request, site flex.SiteID) (answer, error) {
 	o, err := s.Control.Solar(r.Context(), r.who.Org, site)
-	out := wire.SolarForecastResponse{Source: o.Source, HalfHours: make([]wire.SolarExpecting, len(o.HalfHours))}
+	out := wire.SolarForecastResponse{
+		Source:    o.Source,
+		HalfHours: make([]wire.SolarExpecting, len(o.HalfHours)),
+	}
 
 	if !o.GivenAt.IsZero() {
 		out.GivenAt = new(wire.At(o.GivenAt))
 	}
 
 	for i, h := range o.HalfHours {
-		out.HalfHours[i] = wire.SolarExpecting{SolarHalfHour: wire.SolarHalfHour{StartTimestamp: wire.At(h.Start()), EnergyKWh: h.Energy.KWh()}, Origin: h.Origin}
+		out.HalfHours[i] = wire.SolarExpecting{
+			SolarHalfHour: wire.SolarHalfHour{
+				StartTimestamp: wire.At(h.Start()),
+				EnergyKWh:      h.Energy.KWh(),
+			},
+			Origin: h.Origin,
+		}
 	}
 
 	return ok(out), err
@@ -69,11 +88,20 @@ func (s *Server) siteForecast(r *request) (answer, error) {
 	}
 
 	day, hs, err := s.Control.Outturn(r.Context(), r.who.Org, p.SiteID, day)
-	out := wire.ForecastResponse{Day: wire.Day(day), HalfHours: make([]wire.ForecastHalfHour, len(hs))}
+	out := wire.ForecastResponse{
+		Day:       wire.Day(day),
+		HalfHours: make([]wire.ForecastHalfHour, len(hs)),
+	}
 
 	for i, h := range hs {
-		out.HalfHours[i] = wire.ForecastHalfHour{StartTimestamp: wire.At(h.Start()), LoadForecastKWh: h.Load.KWh(), LoadKWh: kwhOrNil(h.Drew, h.DrewKnown),
-			SolarForecastKWh: h.Roof.KWh(), SolarKWh: kwhOrNil(h.Gave, h.GaveKnown), SolarOrigin: h.RoofFrom}
+		out.HalfHours[i] = wire.ForecastHalfHour{
+			StartTimestamp:   wire.At(h.Start()),
+			LoadForecastKWh:  h.Load.KWh(),
+			LoadKWh:          kwhOrNil(h.Drew, h.DrewKnown),
+			SolarForecastKWh: h.Roof.KWh(),
+			SolarKWh:         kwhOrNil(h.Gave, h.GaveKnown),
+			SolarOrigin:      h.RoofFrom,
+		}
 	}
 
 	return ok(out), err

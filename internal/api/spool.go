@@ -62,9 +62,13 @@ func (w *spoolWriter) Write(p []byte) (int, error) {
 	n := int64(len(p))
 	if w.spools.used.Add(n) > most {
 		w.spools.used.Add(-n)
-		return 0, flex.Fail(flex.Unavailable, "too many long bodies are being sent at once: try again soon")
+		return 0, flex.Fail(
+			flex.Unavailable,
+			"too many long bodies are being sent at once: try again soon",
+		)
 	}
 
 	w.taken += n
+
 	return w.file.Write(p)
 }

@@ -23,10 +23,15 @@ const retryAfter = "5"
 // problem is what stands beside the detail of an error. What is not found says nothing of the
 // request, so that what never was and what is another's are the same to the byte.
 func (s *Server) problem(code string, r *request) wire.Problem {
-	p := wire.Problem{Code: code, Docs: s.base(r) + "/docs/errors#" + code}
+	p := wire.Problem{
+		Code: code,
+		Docs: s.base(r) + "/docs/errors#" + code,
+	}
+
 	if code != web.CodeOf(flex.NotFound) {
 		p.RequestID = r.id
 	}
+
 	return p
 }
 
@@ -44,6 +49,7 @@ func oauthError(r *request, kind flex.Kind) string {
 	case kind == flex.Unauthorized && r.Header.Get("Authorization") != "": // who sends no token has no invalid one
 		return "invalid_token"
 	}
+
 	return ""
 }
 
@@ -65,7 +71,10 @@ func (s *Server) failure(err error, r *request) answer {
 	e := shown(err, r.route)
 	p := s.problem(web.CodeOf(e.Kind), r)
 	p.Error = oauthError(r, e.Kind)
-	a := answer{status: web.StatusOf(e.Kind), body: wire.ErrorWithDetail{Detail: e.Detail, Problem: p}}
+	a := answer{
+		status: web.StatusOf(e.Kind),
+		body:   wire.ErrorWithDetail{Detail: e.Detail, Problem: p},
+	}
 
 	switch {
 	case len(e.Faults) > 0 && r.route.Flat:
@@ -79,6 +88,7 @@ func (s *Server) failure(err error, r *request) answer {
 	}
 
 	a.advise(e.Kind, p.Error, err)
+
 	return a
 }
 
@@ -90,7 +100,10 @@ func shown(err error, rt Route) *flex.Error {
 	}
 
 	if e.Kind == flex.Malformed && rt.No400 {
-		return &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{{Loc: []string{"body"}, Msg: e.Detail, Type: "value_error"}}}
+		return &flex.Error{
+			Kind:   flex.Invalid,
+			Faults: []flex.Fault{{Loc: []string{"body"}, Msg: e.Detail, Type: "value_error"}},
+		}
 	}
 
 	return e
@@ -102,11 +115,16 @@ func (a *answer) advise(kind flex.Kind, word string, err error) {
 	switch kind {
 	case flex.Unauthorized:
 		a.set("WWW-Authenticate", challenge(word))
+
 	case flex.TooMany:
 		a.set("Retry-After", "1")
 		if w, ok := errors.AsType[*access.Wait](err); ok {
-			a.set("Retry-After", strconv.Itoa(int(math.Ceil(w.After.Seconds()))))
+			a.set(
+				"Retry-After",
+				strconv.Itoa(int(math.Ceil(w.After.Seconds()))),
+			)
 		}
+
 	case flex.Unavailable, flex.TimedOut:
 		a.set("Retry-After", retryAfter)
 	}

@@ -28,7 +28,8 @@ func write(w http.ResponseWriter, r *request, a answer) (status, size int) {
 		status = http.StatusOK
 	}
 
-	if status == http.StatusNoContent || status == http.StatusTemporaryRedirect {
+	if status == http.StatusNoContent ||
+		status == http.StatusTemporaryRedirect {
 		w.WriteHeader(status)
 		return status, 0
 	}
@@ -66,6 +67,7 @@ func write(w http.ResponseWriter, r *request, a answer) (status, size int) {
 	}
 
 	writeBody(w, r, status, doc)
+
 	return status, len(doc.plain)
 }
 
@@ -78,6 +80,7 @@ func tagged(h http.Header, r *request, doc *document) bool {
 
 	h.Set("ETag", tag)
 	h.Set("Cache-Control", "private, no-cache")
+
 	return matches(r.Header.Get("If-None-Match"), tag)
 }
 
@@ -139,13 +142,18 @@ func stream(w http.ResponseWriter, r *request, status int, a answer) int {
 	}
 
 	breakOff(r, n, err)
+
 	return n.n
 }
 
 // breakOff notes that an answer broke off, if it did.
 func breakOff(r *request, n *counted, err error) {
 	if err != nil {
-		r.brokenOff = fmt.Errorf("the answer broke off after %d bytes: %w", n.n, err)
+		r.brokenOff = fmt.Errorf(
+			"the answer broke off after %d bytes: %w",
+			n.n,
+			err,
+		)
 	}
 }
 
@@ -173,6 +181,7 @@ func encode(body any) ([]byte, error) {
 	case text:
 		return v, nil
 	}
+
 	return wire.Encode(body)
 }
 
@@ -184,6 +193,7 @@ func matches(field, tag string) bool {
 			return true
 		}
 	}
+
 	return false
 }
 

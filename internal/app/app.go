@@ -40,12 +40,14 @@ import (
 
 // Settings are what flexd is told from outside.
 type Settings struct {
-	Database    string           // sqlite:PATH or postgres://…
-	Keys        *keyring.Ring    // by which secrets are sealed; without, what needs them fails
+	Database string // sqlite:PATH or postgres://…
+	// by which secrets are sealed; without, what needs them fails
+	Keys        *keyring.Ring
 	Schema      store.SchemaMode // what may be done to the database's schema
 	Environment flex.Environment // Production if empty
 	Log         *slog.Logger     // nil means the default logger
-	SlowAfter   time.Duration    // statements of the database that take longer are logged; none if 0
+	// statements of the database that take longer are logged; none if 0
+	SlowAfter time.Duration
 
 	Retention Retention // how long records are kept
 
@@ -61,12 +63,17 @@ type Settings struct {
 
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
 	TLS            *tls.Config    // nil for plain HTTP
-	TwoStep        bool           // whether every operator gives a code at the login, too
-	ResumeByTwo    bool           // whether two people end a halt that is begun in the console
-	PasswordsShut  bool           // whether operators come in by SSO alone
-	MetricsFrom    []netip.Prefix // who may read /metrics; nil means the loopback alone
-	RateLimit      int            // requests a second of one organisation; api.DefaultRate if 0
-	Limits         web.Limits     // of connections, and of the time that clients may take
+	// whether every operator gives a code at the login, too
+	TwoStep bool
+	// whether two people end a halt that is begun in the console
+	ResumeByTwo   bool
+	PasswordsShut bool // whether operators come in by SSO alone
+	// who may read /metrics; nil means the loopback alone
+	MetricsFrom []netip.Prefix
+	// requests a second of one organisation; api.DefaultRate if 0
+	RateLimit int
+	// of connections, and of the time that clients may take
+	Limits web.Limits
 
 	// SSO is the identity provider that operators can sign in at; nil for none.
 	SSO *access.SingleSignOn
@@ -76,7 +83,8 @@ type Settings struct {
 	InventPrices bool     // make prices up, in a sandbox alone
 	Meters       MeterDirectory
 
-	Clouds []registry.Provider // manufacturers' clouds that users can link to their sites
+	// manufacturers' clouds that users can link to their sites
+	Clouds []registry.Provider
 
 	// Mail sends letters to users; nil means that none can be sent.
 	Mail *egress.Mailer
@@ -140,7 +148,13 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 		return nil, err
 	}
 
-	h := &App{DB: db, log: s.Log, limits: s.Limits, tls: s.TLS}
+	h := &App{
+		DB:     db,
+		log:    s.Log,
+		limits: s.Limits,
+		tls:    s.TLS,
+	}
+
 	if err := h.openServices(ctx, s); err != nil {
 		db.Close()
 		return nil, err
@@ -153,13 +167,15 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 	}
 
 	h.addJobs(len(s.Clouds) > 0)
+
 	return h, nil
 }
 
 // Retention is how long records are kept that may be deleted at all; zero is each one's default.
 type Retention struct {
-	Readings   time.Duration // reading.KeptFor
-	Records    time.Duration // control.KeptFor: events, superseded schedules, prices of plans
+	Readings time.Duration // reading.KeptFor
+	// control.KeptFor: events, superseded schedules, prices of plans
+	Records    time.Duration
 	Deliveries time.Duration // delivery.KeptFor
 	Alerts     time.Duration // operations.AlertsKeptFor
 }
@@ -167,9 +183,25 @@ type Retention struct {
 // openServices makes what does the work, each over the same store.
 func (h *App) openServices(ctx context.Context, s Settings) error {
 	db := h.DB
-	h.Access = &access.Service{DB: db, SSO: s.SSO, PasswordsShut: s.PasswordsShut}
-	h.Registry = &registry.Service{DB: db, Providers: s.Clouds, Web: egress.New(egress.Options{})}
-	h.Control = &control.Service{DB: db, Log: s.Log, Retain: s.Retention.Records, Ramp: s.Ramp}
+	h.Access = &access.Service{
+		DB:            db,
+		SSO:           s.SSO,
+		PasswordsShut: s.PasswordsShut,
+	}
+
+	h.Registry = &registry.Service{
+		DB:        db,
+		Providers: s.Clouds,
+		Web:       egress.New(egress.Options{}),
+	}
+
+	h.Control = &control.Service{
+		DB:     db,
+		Log:    s.Log,
+		Retain: s.Retention.Records,
+		Ramp:   s.Ramp,
+	}
+
 	h.Push = newDelivery(db, s)
 	h.Reading = &reading.Service{DB: db, Retain: s.Retention.Readings}
 	h.Reward = newReward(db, s)
@@ -181,7 +213,12 @@ func (h *App) openServices(ctx context.Context, s Settings) error {
 	}
 
 	h.Operations = h.newOperations(s)
-	h.ADR = &adr.Service{DB: db, Out: h.Push.Out, PlainHTTP: h.Push.PlainHTTP, Outcome: h.outcome}
+	h.ADR = &adr.Service{
+		DB:        db,
+		Out:       h.Push.Out,
+		PlainHTTP: h.Push.PlainHTTP,
+		Outcome:   h.outcome,
+	}
 
 	return nil
 }
@@ -201,12 +238,19 @@ func (h *App) newOperations(s Settings) *operations.Service {
 	if s.Mail != nil {
 		service.Mail = s.Mail.Send
 	}
+
 	return service
 }
 
 // openTransports makes what answers requests: each turns them into calls of the services.
 func (h *App) openTransports(s Settings) {
-	h.Selection = &selection.Service{DB: h.DB, Control: h.Control, Push: h.Push, Registry: h.Registry}
+	h.Selection = &selection.Service{
+		DB:       h.DB,
+		Control:  h.Control,
+		Push:     h.Push,
+		Registry: h.Registry,
+	}
+
 	h.API = h.newAPI(s)
 	h.OpenADR = &openadr.Server{
 		Access:         h.Access,
@@ -217,7 +261,14 @@ func (h *App) openTransports(s Settings) {
 		Admit:          h.API.Admit,
 	}
 
-	h.Portal = &portal.Server{Reward: h.Reward, Control: h.Control, Registry: h.Registry, Access: h.Access, Log: s.Log}
+	h.Portal = &portal.Server{
+		Reward:   h.Reward,
+		Control:  h.Control,
+		Registry: h.Registry,
+		Access:   h.Access,
+		Log:      s.Log,
+	}
+
 	h.Console = h.newConsole(s)
 }
 
@@ -253,11 +304,13 @@ func (h *App) collectMetrics() error {
 		operations.Metrics{Service: h.Operations},
 		jobMetrics{h.DB},
 	}
+
 	for _, c := range collectors {
 		if err := h.API.Collect(c); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -269,7 +322,10 @@ func (h *App) Serve(ctx context.Context, l net.Listener) error {
 	}
 
 	if err := h.DB.FreeKeysInFlight(ctx); err != nil {
-		return fmt.Errorf("free the idempotency keys of requests that were cut off: %w", err)
+		return fmt.Errorf(
+			"free the idempotency keys of requests that were cut off: %w",
+			err,
+		)
 	}
 
 	running, stop := context.WithCancel(ctx)
@@ -278,11 +334,20 @@ func (h *App) Serve(ctx context.Context, l net.Listener) error {
 	jobs.Go(func() { worker.RunAll(running, h.Jobs()) })
 
 	watched := make(chan struct{})
-	jobs.Go(func() { h.DB.Watch(running, func() { close(watched) }, h.noteDatabase) })
+	jobs.Go(func() {
+		h.DB.Watch(running, func() { close(watched) }, h.noteDatabase)
+	})
 	<-watched
 
 	h.Console.Done, h.API.Done = ctx.Done(), ctx.Done()
-	server := &web.Server{Handler: web.Traced(h.Handler()), Proxies: h.API.TrustedProxies, Limits: h.limits, TLS: h.tls, Log: h.log}
+	server := &web.Server{
+		Handler: web.Traced(h.Handler()),
+		Proxies: h.API.TrustedProxies,
+		Limits:  h.limits,
+		TLS:     h.tls,
+		Log:     h.log,
+	}
+
 	err := server.Serve(ctx, l)
 	stop()
 	jobs.Wait()
@@ -293,7 +358,12 @@ func (h *App) Serve(ctx context.Context, l net.Listener) error {
 // noteDatabase writes to the log when the database stops answering, and when it answers again.
 func (h *App) noteDatabase(err error) {
 	if err != nil {
-		h.log.Error("the database does not answer: requests are refused with 503 until it does", "err", err)
+		h.log.Error(
+			"the database does not answer: requests are refused with 503 until it does",
+			"err",
+			err,
+		)
+
 		return
 	}
 	h.log.Warn("the database answers again")
@@ -311,6 +381,7 @@ func (s *Settings) reach() egress.Reach {
 	if s.AllowPrivateEndpoints {
 		reach.Prefixes = egress.Private
 	}
+
 	return reach
 }
 
@@ -320,11 +391,17 @@ func newReward(db *store.DB, s Settings) *reward.Service {
 		DB:        db,
 		BaseURL:   s.BaseURL,
 		PlainHTTP: reach.Any(),
-		Web:       egress.New(egress.Options{Pipe: s.Pipe, Allow: reach.Prefixes, Hosts: reach.Hosts}),
+		Web: egress.New(egress.Options{
+			Pipe:  s.Pipe,
+			Allow: reach.Prefixes,
+			Hosts: reach.Hosts,
+		}),
 	}
+
 	if s.Mail != nil {
 		service.Mail = s.Mail.Send
 	}
+
 	return service
 }
 
@@ -332,7 +409,16 @@ func newDelivery(db *store.DB, s Settings) *delivery.Service {
 	reach := s.reach()
 
 	return &delivery.Service{
-		DB: db, BaseURL: s.BaseURL, PlainHTTP: reach.Any(), Log: s.Log, Retain: s.Retention.Deliveries, Ramp: s.Ramp,
-		Out: egress.New(egress.Options{Pipe: s.Pipe, Allow: reach.Prefixes, Hosts: reach.Hosts}),
+		DB:        db,
+		BaseURL:   s.BaseURL,
+		PlainHTTP: reach.Any(),
+		Log:       s.Log,
+		Retain:    s.Retention.Deliveries,
+		Ramp:      s.Ramp,
+		Out: egress.New(egress.Options{
+			Pipe:  s.Pipe,
+			Allow: reach.Prefixes,
+			Hosts: reach.Hosts,
+		}),
 	}
 }

@@ -22,12 +22,16 @@ const PushWait = 20 * time.Second
 
 // Clock returns an organisation's time, and whether it has taken its sandbox clock into
 // its own hands.
-func (h *App) Clock(ctx context.Context, org flex.OrgID) (now time.Time, held bool, err error) {
+func (h *App) Clock(
+	ctx context.Context,
+	org flex.OrgID,
+) (now time.Time, held bool, err error) {
 	err = h.DB.Read(ctx, org, func(tx *store.Tx) error {
 		o, err := tx.OrgRecord(ctx)
 		now, held = tx.Now(), o.ClockHeld
 		return err
 	})
+
 	return now, held, err
 }
 
@@ -38,7 +42,10 @@ func (h *App) Clock(ctx context.Context, org flex.OrgID) (now time.Time, held bo
 // turn of the same clock waits for the first.
 func (h *App) Advance(ctx context.Context, org flex.OrgID, to time.Time) error {
 	if h.DB.Environment != flex.Sandbox {
-		return flex.Fail(flex.Malformed, "the clock can be turned in the sandbox alone")
+		return flex.Fail(
+			flex.Malformed,
+			"the clock can be turned in the sandbox alone",
+		)
 	}
 
 	release, err := h.turns.take(ctx, org)
@@ -55,9 +62,20 @@ func (h *App) Advance(ctx context.Context, org flex.OrgID, to time.Time) error {
 
 	switch {
 	case to.Before(start):
-		return flex.Fail(flex.Malformed, "the clock reads %s and only goes forward: %s is past", start.Format(time.RFC3339), to.Format(time.RFC3339))
+		return flex.Fail(
+			flex.Malformed,
+			"the clock reads %s and only goes forward: %s is past",
+			start.Format(time.RFC3339),
+			to.Format(time.RFC3339),
+		)
+
 	case to.Sub(start) > AdvanceMax:
-		return flex.Fail(flex.Malformed, "the clock can be turned by at most %d days at once", AdvanceMax/(24*time.Hour))
+		return flex.Fail(
+			flex.Malformed,
+			"the clock can be turned by at most %d days at once",
+			AdvanceMax/(24*time.Hour),
+		)
+
 	case !to.After(start):
 		return nil
 	}
@@ -66,7 +84,12 @@ func (h *App) Advance(ctx context.Context, org flex.OrgID, to time.Time) error {
 		return err
 	}
 
-	t := turning{App: h, org: org, wait: PushWait}
+	t := turning{
+		App:  h,
+		org:  org,
+		wait: PushWait,
+	}
+
 	return t.run(ctx, start, to)
 }
 
@@ -133,7 +156,9 @@ type agenda struct {
 }
 
 // due reports whether a job has something to do by the agenda's instant.
-func (a *agenda) due(i int) bool { return !a.at[i].IsZero() && !a.at[i].After(a.now) }
+func (a *agenda) due(i int) bool {
+	return !a.at[i].IsZero() && !a.at[i].After(a.now)
+}
 
 // next returns the first instant after the agenda's at which a job is due, or the end.
 func (a *agenda) next(to time.Time) time.Time {
@@ -143,15 +168,21 @@ func (a *agenda) next(to time.Time) time.Time {
 			first = at
 		}
 	}
+
 	return first
 }
 
 // look asks the jobs when they are due.
 func (t *turning) look(ctx context.Context) (a agenda, err error) {
 	err = t.DB.Read(ctx, t.org, func(tx *store.Tx) error {
-		a = agenda{now: tx.Now(), at: make([]time.Time, len(t.jobs))}
+		a = agenda{
+			now: tx.Now(),
+			at:  make([]time.Time, len(t.jobs)),
+		}
+
 		return t.ask(ctx, tx, &a, time.Time{}, func(int) bool { return true })
 	})
+
 	return a, err
 }
 
@@ -170,11 +201,18 @@ func (t *turning) upcoming(ctx context.Context, a agenda) (agenda, error) {
 	err := t.DB.Read(ctx, t.org, func(tx *store.Tx) error {
 		return t.ask(ctx, tx, &a, a.now, a.due)
 	})
+
 	return a, err
 }
 
 // ask asks some jobs when they are due after an instant.
-func (t *turning) ask(ctx context.Context, tx *store.Tx, a *agenda, after time.Time, which func(i int) bool) (err error) {
+func (t *turning) ask(
+	ctx context.Context,
+	tx *store.Tx,
+	a *agenda,
+	after time.Time,
+	which func(i int) bool,
+) (err error) {
 	for i, j := range t.jobs {
 		if j.next == nil || !which(i) {
 			continue
@@ -217,7 +255,11 @@ func (t *turning) work(ctx context.Context, a agenda) (agenda, error) {
 }
 
 // runDue runs the jobs that are due and not idle, and reports whether there was one.
-func (t *turning) runDue(ctx context.Context, a *agenda, idle map[string]bool) (ran bool, err error) {
+func (t *turning) runDue(
+	ctx context.Context,
+	a *agenda,
+	idle map[string]bool,
+) (ran bool, err error) {
 	for i, j := range t.jobs {
 		if !a.due(i) || idle[j.Name] {
 			continue
@@ -252,6 +294,7 @@ func (t *turning) sweep(ctx context.Context) error {
 	}
 
 	_, err = t.push(ctx)
+
 	return err
 }
 

@@ -24,7 +24,11 @@ var errReread = errors.New("the store was busy; nothing was imported: import the
 // ImportMeters keeps a file of metering points, each in place of the one before of its
 // MPAN, all or nothing. It returns their number and tells progress as it goes, if that is
 // not nil.
-func (h *App) ImportMeters(ctx context.Context, r io.Reader, progress func(n int)) (n int, err error) {
+func (h *App) ImportMeters(
+	ctx context.Context,
+	r io.Reader,
+	progress func(n int),
+) (n int, err error) {
 	err = h.DB.WriteAll(ctx, func(all *store.All) error {
 		if n > 0 {
 			return errReread
@@ -56,6 +60,7 @@ func (h *App) ImportMeters(ctx context.Context, r io.Reader, progress func(n int
 
 		return flush()
 	})
+
 	return n, err
 }
 
@@ -66,32 +71,50 @@ func (h *App) ImportModels(ctx context.Context, r io.Reader) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return len(models), h.DB.WriteAll(ctx, func(all *store.All) error { return all.PutModels(ctx, models) })
+
+	return len(models), h.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.PutModels(ctx, models)
+	})
 }
 
 // ImportPrices keeps a file of prices as one publication of the source, known from the
 // instant publishAt, or at once if that is zero. It returns the number of half-hours.
-func (h *App) ImportPrices(ctx context.Context, source string, publishAt time.Time, r io.Reader) (int, error) {
+func (h *App) ImportPrices(
+	ctx context.Context,
+	source string,
+	publishAt time.Time,
+	r io.Reader,
+) (int, error) {
 	prices, err := market.ReadPrices(r)
 	if err != nil {
 		return 0, err
 	}
+
 	return len(prices), h.Publish(ctx, source, publishAt, prices)
 }
 
 // Publish keeps prices as one publication.
-func (h *App) Publish(ctx context.Context, source string, publishAt time.Time, prices []flex.PricedPeriod) error {
+func (h *App) Publish(
+	ctx context.Context,
+	source string,
+	publishAt time.Time,
+	prices []flex.PricedPeriod,
+) error {
 	if len(prices) == 0 {
 		return flex.Fail(flex.Malformed, "there is no price to publish")
 	}
-	if err := pricing.Allowed(pricing.Planning, source, h.DB.Environment); err != nil && pricing.KindOf(source) == pricing.Invented {
+	err := pricing.Allowed(pricing.Planning, source, h.DB.Environment)
+	if err != nil && pricing.KindOf(source) == pricing.Invented {
 		return err
 	}
 
 	return h.DB.WriteAll(ctx, func(all *store.All) error {
 		p := store.Publication{
 			Source: source, PublishedAt: publishAt,
-			Span: flex.Span{From: prices[0].Period.Start(), To: prices[len(prices)-1].Period.End()},
+			Span: flex.Span{
+				From: prices[0].Period.Start(),
+				To:   prices[len(prices)-1].Period.End(),
+			},
 		}
 		if p.PublishedAt.IsZero() {
 			p.PublishedAt = all.Now()

@@ -36,7 +36,11 @@ func SourceNamed(name string, web *market.Web) (market.Source, error) {
 		return market.ElexonIndex{Web: web, URL: market.ElexonURL}, nil
 
 	case "elexon-mid-stream":
-		return market.ElexonIndex{Web: web, URL: market.ElexonURL, Stream: true}, nil
+		return market.ElexonIndex{
+			Web:    web,
+			URL:    market.ElexonURL,
+			Stream: true,
+		}, nil
 
 	case "elexon-system-price":
 		return market.ElexonSystemPrice{Web: web, URL: market.ElexonURL}, nil
@@ -44,19 +48,33 @@ func SourceNamed(name string, web *market.Web) (market.Source, error) {
 	case "octopus":
 		region, product, _ := strings.Cut(rest, ":")
 		group := "_" + strings.TrimPrefix(region, "_")
-		return market.Octopus{Web: web, URL: market.OctopusURL, Product: product, GSPGroup: group}, nil
+		return market.Octopus{
+			Web:      web,
+			URL:      market.OctopusURL,
+			Product:  product,
+			GSPGroup: group,
+		}, nil
 
 	case "nordpool-n2ex":
 		return market.NordPool{Web: web, URL: market.NordPoolURL}, nil
 	}
 
-	return nil, flex.Fail(flex.Invalid, "there is no source of prices %q; there are %s", name, sourceNames)
+	return nil, flex.Fail(
+		flex.Invalid,
+		"there is no source of prices %q; there are %s",
+		name,
+		sourceNames,
+	)
 }
 
 // openMarket makes the service of prices and the directory of metering points.
 func (h *App) openMarket(ctx context.Context, s Settings) error {
 	web := &market.Web{Client: egress.New(egress.Options{})}
-	h.Market = &market.Service{DB: h.DB, Log: s.Log, Invent: s.InventPrices}
+	h.Market = &market.Service{
+		DB:     h.DB,
+		Log:    s.Log,
+		Invent: s.InventPrices,
+	}
 
 	for _, name := range s.PriceSources {
 		source, err := SourceNamed(name, web)
@@ -82,7 +100,12 @@ func (h *App) openMarket(ctx context.Context, s Settings) error {
 		h.Registry.Meters = source
 	}
 
-	h.Directory = directory.New(source, directory.NewRefs(s.Keys, h.DB.Random()), h.DB.Now)
+	h.Directory = directory.New(
+		source,
+		directory.NewRefs(s.Keys, h.DB.Random()),
+		h.DB.Now,
+	)
+
 	return nil
 }
 
@@ -100,8 +123,11 @@ func (h *App) stockSandbox(ctx context.Context) error {
 		}
 
 		fresh := slices.DeleteFunc(registry.SandboxModels(), func(m flex.Model) bool {
-			return slices.ContainsFunc(known, func(k flex.Model) bool { return strings.EqualFold(k.Name, m.Name) })
+			return slices.ContainsFunc(known, func(k flex.Model) bool {
+				return strings.EqualFold(k.Name, m.Name)
+			})
 		})
+
 		return all.PutModels(ctx, fresh)
 	})
 }
@@ -114,9 +140,19 @@ func meterSource(s Settings, db *store.DB) directory.Source {
 
 	switch {
 	case s.Meters.ECOESURL != "":
-		distant = directory.ECOES{Client: client, URL: s.Meters.ECOESURL, Key: s.Meters.ECOESKey}
+		distant = directory.ECOES{
+			Client: client,
+			URL:    s.Meters.ECOESURL,
+			Key:    s.Meters.ECOESKey,
+		}
+
 	case s.Meters.URL != "":
-		distant = directory.Remote{Client: client, URL: s.Meters.URL, Header: s.Meters.Header}
+		distant = directory.Remote{
+			Client: client,
+			URL:    s.Meters.URL,
+			Header: s.Meters.Header,
+		}
+
 	default:
 		return directory.Listed{Kept: db}
 	}
@@ -125,11 +161,20 @@ func meterSource(s Settings, db *store.DB) directory.Source {
 }
 
 // FetchPrices asks the source of that name for the prices of a span and publishes them.
-func (h *App) FetchPrices(ctx context.Context, source string, span flex.Span, progress func(done, total time.Duration)) (market.Report, error) {
-	s, err := SourceNamed(source, &market.Web{Client: egress.New(egress.Options{})})
+func (h *App) FetchPrices(
+	ctx context.Context,
+	source string,
+	span flex.Span,
+	progress func(done, total time.Duration),
+) (market.Report, error) {
+	s, err := SourceNamed(
+		source,
+		&market.Web{Client: egress.New(egress.Options{})},
+	)
 	if err != nil {
 		return market.Report{}, err
 	}
+
 	return h.Market.Fetch(ctx, s, span, progress)
 }
 
@@ -144,14 +189,23 @@ func (h *App) stalePrices(ctx context.Context) (stale []operations.StalePrice, e
 	covered := false
 	for _, s := range sources {
 		covered = covered || s.Through.After(h.DB.Now())
-		asked := slices.ContainsFunc(h.Market.Sources, func(m market.Source) bool { return m.Name() == s.Source })
+		asked := slices.ContainsFunc(h.Market.Sources, func(m market.Source) bool {
+			return m.Name() == s.Source
+		})
+
 		if asked && s.Stale != "" {
-			stale = append(stale, operations.StalePrice{Source: s.Source, Why: s.Stale})
+			stale = append(stale, operations.StalePrice{
+				Source: s.Source,
+				Why:    s.Stale,
+			})
 		}
 	}
 
 	if !covered && len(stale) == 0 {
-		stale = append(stale, operations.StalePrice{Source: "every source", Why: "no source has a price for now"})
+		stale = append(stale, operations.StalePrice{
+			Source: "every source",
+			Why:    "no source has a price for now",
+		})
 	}
 
 	return stale, nil

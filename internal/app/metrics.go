@@ -15,7 +15,12 @@ const collectWithin = 5 * time.Second
 // jobMetrics tells a scraper how the work queue stands.
 type jobMetrics struct{ db *store.DB }
 
-var jobsNow = prometheus.NewDesc("flexd_jobs", "Jobs in the work queue.", []string{"kind", "state"}, nil)
+var jobsNow = prometheus.NewDesc(
+	"flexd_jobs",
+	"Jobs in the work queue.",
+	[]string{"kind", "state"},
+	nil,
+)
 
 // Describe names the metric.
 func (m jobMetrics) Describe(ch chan<- *prometheus.Desc) { ch <- jobsNow }
@@ -28,13 +33,25 @@ func (m jobMetrics) Collect(ch chan<- prometheus.Metric) {
 	err := m.db.ReadAll(ctx, func(all *store.All) error {
 		states, err := all.JobStates(ctx)
 		for _, s := range states {
-			for state, n := range map[string]int{"due": s.Due, "later": s.Later, "retrying": s.Retrying, "failed": s.Failed} {
-				ch <- prometheus.MustNewConstMetric(jobsNow, prometheus.GaugeValue, float64(n), string(s.Kind), state)
+			for state, n := range map[string]int{
+				"due":      s.Due,
+				"later":    s.Later,
+				"retrying": s.Retrying,
+				"failed":   s.Failed,
+			} {
+				ch <- prometheus.MustNewConstMetric(
+					jobsNow,
+					prometheus.GaugeValue,
+					float64(n),
+					string(s.Kind),
+					state,
+				)
 			}
 		}
 
 		return err
 	})
+
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(jobsNow, err)
 	}

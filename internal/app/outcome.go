@@ -8,7 +8,11 @@ import (
 )
 
 // outcome is what became of an instruction within its time, for the reports of OpenADR events.
-func (h *App) outcome(ctx context.Context, org flex.OrgID, id flex.InstructionID) (*adr.Outcome, error) {
+func (h *App) outcome(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.InstructionID,
+) (*adr.Outcome, error) {
 	r, err := h.Control.ReportInstruction(ctx, org, id)
 	if err != nil {
 		return nil, err
@@ -27,5 +31,6 @@ func (h *App) outcome(ctx context.Context, org flex.OrgID, id flex.InstructionID
 		o.MeteredBaseline += s.MeteredBaseline
 		o.NumMetered += s.NumMetered
 	}
+
 	return o, nil
 }

@@ -31,7 +31,22 @@ func (h *App) Handler() http.Handler {
 
 func (h *App) newConsole(s Settings) *console.Server {
 	return &console.Server{
-		Access: h.Access, Registry: h.Registry, Control: h.Control, Push: h.Push, Reading: h.Reading, Market: h.Market, Reward: h.Reward, Operations: h.Operations, Selection: h.Selection,
-		Clock: h, Jobs: h.Jobs, Environment: h.DB.Environment, Log: s.Log, TrustedProxies: s.TrustedProxies, PublicURL: s.BaseURL, TwoStep: s.TwoStep, ResumeByTwo: s.ResumeByTwo,
+		Access:         h.Access,
+		Registry:       h.Registry,
+		Control:        h.Control,
+		Push:           h.Push,
+		Reading:        h.Reading,
+		Market:         h.Market,
+		Reward:         h.Reward,
+		Operations:     h.Operations,
+		Selection:      h.Selection,
+		Clock:          h,
+		Jobs:           h.Jobs,
+		Environment:    h.DB.Environment,
+		Log:            s.Log,
+		TrustedProxies: s.TrustedProxies,
+		PublicURL:      s.BaseURL,
+		TwoStep:        s.TwoStep,
+		ResumeByTwo:    s.ResumeByTwo,
 	}
 }

@@ -19,7 +19,8 @@ type Case struct {
 	From, To   flex.Day        // London days, both included
 
 	// Buy and Sell are the prices of a half-hour in pence per kWh, false if not known.
-	Buy, Sell func(flex.Period) (float64, bool)
+	Buy  func(flex.Period) (float64, bool)
+	Sell func(flex.Period) (float64, bool)
 	// Known returns how far ahead prices are known at an instant.
 	Known func(at time.Time) time.Time
 	// Working says whether a day is a working day.
@@ -28,10 +29,12 @@ type Case struct {
 
 // Bills are what energy cost under each way of running the battery, in pence.
 type Bills struct {
-	None      float64 // without a battery
-	SelfUse   float64 // the battery covers the load and stores the roof's surplus, nothing else
-	Plan      float64 // as the service plans it, on guesses and known prices
-	Foresight float64 // a rolling plan, by the same planner, with loads, roof and prices known three days ahead
+	None float64 // without a battery
+	// the battery covers the load and stores the roof's surplus, nothing else
+	SelfUse float64
+	Plan    float64 // as the service plans it, on guesses and known prices
+	// a rolling plan, by the same planner, with loads, roof and prices known three days ahead
+	Foresight float64
 }
 
 func (b *Bills) add(o Bills) {
@@ -49,10 +52,11 @@ type Bill struct {
 
 // Result is what came out.
 type Result struct {
-	Bills    []Bill // of the days for which all loads and prices are known
-	Skipped  int    // the other days
-	Total    Bills
-	Optimum  float64        // the least that any way of running the battery could cost over all the days, in pence
+	Bills   []Bill // of the days for which all loads and prices are known
+	Skipped int    // the other days
+	Total   Bills
+	// the least that any way of running the battery could cost over all the days, in pence
+	Optimum  float64
 	Drawn    flex.WattHours // by the home in the days counted
 	MissedBy flex.WattHours // mean error of the guessed load, per half-hour
 }
@@ -71,10 +75,13 @@ type test struct {
 	*Case
 	scratch battery.Solver
 
-	selfUse, planned, foreseen state
+	selfUse  state
+	planned  state
+	foreseen state
 
-	all       actual  // the days that count, one after the other
-	missed    float64 // watt-hours by which the guessed loads were wrong, in sum
+	all actual // the days that count, one after the other
+	// watt-hours by which the guessed loads were wrong, in sum
+	missed    float64
 	halfHours float64
 	Result
 }
@@ -83,7 +90,12 @@ type test struct {
 func Run(c *Case, progress func(done, total int)) Result {
 	least, _ := c.Battery.Usable()
 	start := state{stored: least, mode: battery.ModeSelfUse}
-	t := test{Case: c, selfUse: start, planned: start, foreseen: start}
+	t := test{
+		Case:     c,
+		selfUse:  start,
+		planned:  start,
+		foreseen: start,
+	}
 
 	total := days(c.From, c.To)
 	for n := range total {
@@ -102,6 +114,7 @@ func Run(c *Case, progress func(done, total int)) Result {
 
 	t.Optimum = t.all.optimum(c.Battery)
 	t.MissedBy = flex.WattHours(t.missed/max(1, t.halfHours) + 0.5)
+
 	return t.Result
 }
 
@@ -109,8 +122,17 @@ func Run(c *Case, progress func(done, total int)) Result {
 func (t *test) day(day flex.Day, past actual) {
 	periods := periodsOf(day)
 	b := Bill{Day: day, Bills: Bills{None: past.bill()}}
-	b.SelfUse = past.follow(&t.selfUse, t.Battery, same(len(periods), battery.ModeSelfUse))
-	b.Foresight = past.follow(&t.foreseen, t.Battery, t.foresee(&t.scratch, day, t.foreseen)[:len(periods)])
+	b.SelfUse = past.follow(
+		&t.selfUse,
+		t.Battery,
+		same(len(periods), battery.ModeSelfUse),
+	)
+
+	b.Foresight = past.follow(
+		&t.foreseen,
+		t.Battery,
+		t.foresee(&t.scratch, day, t.foreseen)[:len(periods)],
+	)
 
 	b.Plan = t.plan(day, past)
 	t.all.append(past)
@@ -137,7 +159,13 @@ func (t *test) plan(day flex.Day, past actual) (cost float64) {
 
 // decide is the service: it plans from half-hour i of the day as far as prices are known,
 // and takes the first mode.
-func (c *Case) decide(w *battery.Solver, day flex.Day, i int, h state, load, roof []flex.WattHours) battery.Mode {
+func (c *Case) decide(
+	w *battery.Solver,
+	day flex.Day,
+	i int,
+	h state,
+	load, roof []flex.WattHours,
+) battery.Mode {
 	first := day.Period(i + 1)
 	until := c.Known(first.Start())
 	var buy, sell []float64
@@ -158,7 +186,16 @@ func (c *Case) decide(w *battery.Solver, day flex.Day, i int, h state, load, roo
 		return battery.ModeSelfUse
 	}
 
-	p := c.Battery.Problem(buy, sell, load[:len(buy)], roof[:len(buy)], h.stored, h.mode, home.SalvageValue(append(c.dayBefore(first), buy...)))
+	p := c.Battery.Problem(
+		buy,
+		sell,
+		load[:len(buy)],
+		roof[:len(buy)],
+		h.stored,
+		h.mode,
+		home.SalvageValue(append(c.dayBefore(first), buy...)),
+	)
+
 	modes := make([]battery.Mode, len(buy))
 	w.SolveModes(&p, modes)
 
@@ -172,11 +209,16 @@ func (c *Case) dayBefore(p flex.Period) (buy []float64) {
 			buy = append(buy, b)
 		}
 	}
+
 	return buy
 }
 
 // foresee plans from the start of the day with all that is to come.
-func (c *Case) foresee(w *battery.Solver, day flex.Day, h state) []battery.Mode {
+func (c *Case) foresee(
+	w *battery.Solver,
+	day flex.Day,
+	h state,
+) []battery.Mode {
 	first := day.Period(1)
 	var periods []flex.Period
 
@@ -188,7 +230,16 @@ func (c *Case) foresee(w *battery.Solver, day flex.Day, h state) []battery.Mode 
 	}
 
 	a, _ := c.actual(periods)
-	p := c.Battery.Problem(a.buy, a.sell, a.load, a.roof, h.stored, h.mode, home.SalvageValue(a.buy))
+	p := c.Battery.Problem(
+		a.buy,
+		a.sell,
+		a.load,
+		a.roof,
+		h.stored,
+		h.mode,
+		home.SalvageValue(a.buy),
+	)
+
 	modes := make([]battery.Mode, len(periods))
 	w.SolveModes(&p, modes)
 
@@ -202,8 +253,10 @@ func (c *Case) ahead(day flex.Day) []flex.Period {
 
 // actual is what was, half-hour by half-hour.
 type actual struct {
-	buy, sell  []float64
-	load, roof []flex.WattHours
+	buy  []float64
+	sell []float64
+	load []flex.WattHours
+	roof []flex.WattHours
 }
 
 // actual returns what was in the periods, and whether all of it is known.
@@ -231,7 +284,12 @@ func (a *actual) append(b actual) {
 }
 
 func (a actual) slot(i int) actual {
-	return actual{a.buy[i : i+1], a.sell[i : i+1], a.load[i : i+1], a.roof[i : i+1]}
+	return actual{
+		a.buy[i : i+1],
+		a.sell[i : i+1],
+		a.load[i : i+1],
+		a.roof[i : i+1],
+	}
 }
 
 // bill is what the energy cost without a battery.
@@ -248,13 +306,18 @@ func (a actual) bill() (pence float64) {
 }
 
 // follow takes a battery through what was, and returns what the energy cost.
-func (a actual) follow(h *state, battery home.Battery, modes []battery.Mode) (pence float64) {
+func (a actual) follow(
+	h *state,
+	battery home.Battery,
+	modes []battery.Mode,
+) (pence float64) {
 	p := battery.Problem(a.buy, a.sell, a.load, a.roof, h.stored, h.mode, 0)
 	stored, costs := p.Run(modes)
 	for _, c := range costs {
 		pence += c
 	}
 	h.stored, h.mode = flex.WattHours(stored[len(stored)-1]), modes[len(modes)-1]
+
 	return pence
 }
 
@@ -270,6 +333,7 @@ func days(from, to flex.Day) int {
 	for d := from; d.Start().Before(to.Add(1).Start()); d = d.Add(1) {
 		n++
 	}
+
 	return n
 }
 
@@ -278,6 +342,7 @@ func same(n int, m battery.Mode) []battery.Mode {
 	for i := range ms {
 		ms[i] = m
 	}
+
 	return ms
 }
 

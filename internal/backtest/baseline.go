@@ -23,34 +23,54 @@ const (
 type CarStay struct {
 	flex.Span
 	Energy flex.WattHours // that it drew
-	Power  flex.Watts     // at which it drew it, from the beginning of the stay on
+	// at which it drew it, from the beginning of the stay on
+	Power flex.Watts
 }
 
 // ReadStays reads a CSV file of stays, with the columns plugged_in and plugged_out, instants
 // with their offsets, energy_kwh, what the car drew, and, if it is known, power_kw, at which
 // it did; where it is not, it is the charger's.
 func ReadStays(r io.Reader, charger flex.Watts) (stays []CarStay, err error) {
-	for row, err := range csvfile.Read(r, "plugged_in", "plugged_out", "energy_kwh") {
+	for row, err := range csvfile.Read(
+		r,
+		"plugged_in",
+		"plugged_out",
+		"energy_kwh",
+	) {
 		if err != nil {
 			return nil, err
 		}
 
 		s := CarStay{Power: charger}
-		for column, to := range map[string]*time.Time{"plugged_in": &s.From, "plugged_out": &s.To} {
+		for column, to := range map[string]*time.Time{
+			"plugged_in":  &s.From,
+			"plugged_out": &s.To,
+		} {
 			at, err := time.Parse(time.RFC3339, row.Get(column))
 			if err != nil {
-				return nil, row.Fault("%s: %q is not an instant of the form 2026-04-14T18:05:00Z", column, row.Get(column))
+				return nil, row.Fault(
+					"%s: %q is not an instant of the form 2026-04-14T18:05:00Z",
+					column,
+					row.Get(column),
+				)
 			}
+
 			*to = at
 		}
 
 		if s.Empty() || s.Len() > MaxStay {
-			return nil, row.Fault("plugged_out: a stay lasts up to 30 days, not %s", s.To.Sub(s.From))
+			return nil, row.Fault(
+				"plugged_out: a stay lasts up to 30 days, not %s",
+				s.To.Sub(s.From),
+			)
 		}
 
 		kwh, err := strconv.ParseFloat(row.Get("energy_kwh"), 64)
 		if err != nil || !(kwh >= 0 && kwh <= 1000) {
-			return nil, row.Fault("energy_kwh: %q is no energy from 0 to 1000", row.Get("energy_kwh"))
+			return nil, row.Fault(
+				"energy_kwh: %q is no energy from 0 to 1000",
+				row.Get("energy_kwh"),
+			)
 		}
 
 		s.Energy = flex.FromKWh(kwh)
@@ -58,8 +78,13 @@ func ReadStays(r io.Reader, charger flex.Watts) (stays []CarStay, err error) {
 		if text := row.Get("power_kw"); text != "" {
 			kw, err := strconv.ParseFloat(text, 64)
 			if err != nil || !(kw > 0 && kw <= MaxPower.KW()) {
-				return nil, row.Fault("power_kw: %q is no power above 0, up to %g", text, MaxPower.KW())
+				return nil, row.Fault(
+					"power_kw: %q is no power above 0, up to %g",
+					text,
+					MaxPower.KW(),
+				)
 			}
+
 			s.Power = min(charger, flex.FromKW(kw))
 		}
 
@@ -71,11 +96,13 @@ func ReadStays(r io.Reader, charger flex.Watts) (stays []CarStay, err error) {
 
 // Baselines is a home's past on which baselines are tried, with the stays of a car, if any.
 type Baselines struct {
-	Load        forecast.Series
-	Stays       []CarStay
-	Charger     flex.Watts
-	From, To    flex.Day
-	First, Last int
+	Load    forecast.Series
+	Stays   []CarStay
+	Charger flex.Watts
+	From    flex.Day
+	To      flex.Day
+	First   int
+	Last    int
 }
 
 // Trial lays the car's charging over the home. What the car drew is known as by its own
@@ -93,8 +120,14 @@ func (b *Baselines) Trial() *settle.Trial {
 	}
 
 	return &settle.Trial{
-		Metering: settle.Boundary, Metered: daysOf(home), Home: daysOf(b.Load), Shown: daysOf(shown),
-		From: b.From, To: b.To, First: b.First, Last: b.Last,
+		Metering: settle.Boundary,
+		Metered:  daysOf(home),
+		Home:     daysOf(b.Load),
+		Shown:    daysOf(shown),
+		From:     b.From,
+		To:       b.To,
+		First:    b.First,
+		Last:     b.Last,
 	}
 }
 
@@ -123,7 +156,9 @@ func over(w flex.Watts, d time.Duration) flex.WattHours {
 
 // daysOf makes settlement days of a series.
 func daysOf(s forecast.Series) (days []settle.MeteredDay) {
-	for _, p := range slices.SortedFunc(maps.Keys(s), func(a, b flex.Period) int { return a.Sub(b) }) {
+	for _, p := range slices.SortedFunc(maps.Keys(s), func(a, b flex.Period) int {
+		return a.Sub(b)
+	}) {
 		day, n := p.SettlementPeriod()
 		if len(days) == 0 || days[len(days)-1].Day != day {
 			days = append(days, settle.MeteredDay{Day: day})

@@ -39,10 +39,15 @@ func (a actual) optimum(b home.Battery) float64 {
 
 		for k := last; k > 0; k-- {
 			length := cost[k].change - cost[k-1].change
-			pieces = append(pieces, piece{length, (cost[k-1].pence - cost[k].pence) / length})
+			pieces = append(pieces, piece{
+				length,
+				(cost[k-1].pence - cost[k].pence) / length,
+			})
 		}
 
-		slices.SortFunc(pieces, func(p, q piece) int { return cmp.Compare(p.slope, q.slope) })
+		slices.SortFunc(pieces, func(p, q piece) int {
+			return cmp.Compare(p.slope, q.slope)
+		})
 		pieces, base = cutTo(pieces, base, cost[last].change, room)
 	}
 
@@ -91,7 +96,10 @@ func (a actual) halfHourCost(i int, b home.Battery) []point {
 			pence = drawn * a.sell[i] / 1000
 		}
 
-		points = append(points, point{charged*home.Efficiency - discharged/home.Efficiency, pence})
+		points = append(points, point{
+			charged*home.Efficiency - discharged/home.Efficiency,
+			pence,
+		})
 	}
 
 	// The corners of what the battery can do, and where nothing is drawn from the grid or fed in.
@@ -110,7 +118,12 @@ func (a actual) halfHourCost(i int, b home.Battery) []point {
 
 // lowerHull returns the corners of the greatest convex function below the points.
 func lowerHull(points []point) (hull []point) {
-	slices.SortFunc(points, func(p, q point) int { return cmp.Or(cmp.Compare(p.change, q.change), cmp.Compare(p.pence, q.pence)) })
+	slices.SortFunc(points, func(p, q point) int {
+		return cmp.Or(
+			cmp.Compare(p.change, q.change),
+			cmp.Compare(p.pence, q.pence),
+		)
+	})
 
 	for _, p := range points {
 		if n := len(hull); n > 0 && p.change-hull[n-1].change < 1e-9 {

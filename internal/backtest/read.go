@@ -27,7 +27,10 @@ func ReadHome(r io.Reader, days int) (load, roof forecast.Series, err error) {
 		at, err := time.Parse(time.RFC3339, row.Get("start"))
 		p := flex.PeriodAt(at)
 		if err != nil || !p.Start().Equal(at) {
-			return nil, nil, row.Fault("start: %q is not the start of a half-hour, of the form 2026-04-14T22:30:00Z", row.Get("start"))
+			return nil, nil, row.Fault(
+				"start: %q is not the start of a half-hour, of the form 2026-04-14T22:30:00Z",
+				row.Get("start"),
+			)
 		}
 
 		p = p.Add(48 * days)
@@ -35,7 +38,10 @@ func ReadHome(r io.Reader, days int) (load, roof forecast.Series, err error) {
 			return nil, nil, row.Fault("start: this half-hour is in the file twice")
 		}
 
-		for column, to := range map[string]forecast.Series{"load_kwh": load, "roof_kwh": roof} {
+		for column, to := range map[string]forecast.Series{
+			"load_kwh": load,
+			"roof_kwh": roof,
+		} {
 			text := row.Get(column)
 			if text == "" {
 				continue
@@ -43,7 +49,12 @@ func ReadHome(r io.Reader, days int) (load, roof forecast.Series, err error) {
 
 			kwh, err := strconv.ParseFloat(text, 64)
 			if err != nil || !(kwh >= 0 && kwh <= MaxHalfHour.KWh()) {
-				return nil, nil, row.Fault("%s: %q is no energy from 0 to %g", column, text, MaxHalfHour.KWh())
+				return nil, nil, row.Fault(
+					"%s: %q is no energy from 0 to %g",
+					column,
+					text,
+					MaxHalfHour.KWh(),
+				)
 			}
 
 			to[p] = flex.FromKWh(kwh)

@@ -18,7 +18,17 @@ type month struct {
 // months sums the bills up.
 func (r Result) months() (ms []month) {
 	for _, b := range r.Bills {
-		name := time.Date(b.Day.Year, b.Day.Month, 1, 0, 0, 0, 0, time.UTC).Format("2006-01")
+		name := time.Date(
+			b.Day.Year,
+			b.Day.Month,
+			1,
+			0,
+			0,
+			0,
+			0,
+			time.UTC,
+		).Format("2006-01")
+
 		if len(ms) == 0 || ms[len(ms)-1].name != name {
 			ms = append(ms, month{name: name})
 		}
@@ -36,10 +46,22 @@ func (r Result) months() (ms []month) {
 func (r Result) Table(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row := func(name string, days int, b Bills) {
-		fmt.Fprintf(t, "%s\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t\n", name, days, b.None/100, b.SelfUse/100, b.Plan/100, b.Foresight/100)
+		fmt.Fprintf(
+			t,
+			"%s\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t\n",
+			name,
+			days,
+			b.None/100,
+			b.SelfUse/100,
+			b.Plan/100,
+			b.Foresight/100,
+		)
 	}
 
-	fmt.Fprintln(t, "month\tdays\tno battery\tself-use\tplanned\trolling plan\t")
+	fmt.Fprintln(
+		t,
+		"month\tdays\tno battery\tself-use\tplanned\trolling plan\t",
+	)
 
 	for _, m := range r.months() {
 		row(m.name, m.days, m.Bills)
@@ -52,10 +74,20 @@ func (r Result) Table(w io.Writer) error {
 	}
 
 	saved, most := r.Total.SelfUse-r.Total.Plan, r.Total.SelfUse-r.Optimum
-	_, err := fmt.Fprintf(w, "\nThe true optimum, exact and over all the days at once, costs %s; the rolling plan knows three days ahead.\n"+
-		"The plan costs £%.2f less than self-use alone: %.1f %% of the £%.2f that the optimum would save.\n"+
-		"The home drew %.0f kWh; its load was guessed with a mean error of %d Wh in a half-hour. %d days lack loads or prices.\n",
-		pounds(r.Optimum), saved/100, percent(saved, most), most/100, r.Drawn.KWh(), int64(r.MissedBy), r.Skipped)
+	_, err := fmt.Fprintf(
+		w,
+		"\nThe true optimum, exact and over all the days at once, costs %s; the rolling plan knows three days ahead.\n"+
+			"The plan costs £%.2f less than self-use alone: %.1f %% of the £%.2f that the optimum would save.\n"+
+			"The home drew %.0f kWh; its load was guessed with a mean error of %d Wh in a half-hour. %d days lack loads or prices.\n",
+		pounds(r.Optimum),
+		saved/100,
+		percent(saved, most),
+		most/100,
+		r.Drawn.KWh(),
+		int64(r.MissedBy),
+		r.Skipped,
+	)
+
 	return err
 }
 
@@ -82,8 +114,9 @@ const (
 )
 
 var series = []struct {
-	name, colour string
-	of           func(Bills) float64
+	name   string
+	colour string
+	of     func(Bills) float64
 }{
 	{"no battery", "#b8bcc4", func(b Bills) float64 { return b.None }},
 	{"self-use", "#e0a84b", func(b Bills) float64 { return b.SelfUse }},
@@ -94,22 +127,39 @@ var series = []struct {
 // SVG draws the bills of each month as bars.
 func (r Result) SVG() string {
 	c := newChart(r.months())
-	fmt.Fprintf(c, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui,sans-serif" font-size="12" fill="#333">`+"\n", chartWidth, chartHeight)
-	fmt.Fprintf(c, `<rect width="%d" height="%d" fill="#fff"/><text x="%d" y="20" font-size="15">Electricity bill by month, £</text>`+"\n", chartWidth, chartHeight, chartLeft)
+	fmt.Fprintf(
+		c,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui,sans-serif" font-size="12" fill="#333">`+
+			"\n",
+		chartWidth,
+		chartHeight,
+	)
+
+	fmt.Fprintf(
+		c,
+		`<rect width="%d" height="%d" fill="#fff"/><text x="%d" y="20" font-size="15">Electricity bill by month, £</text>`+
+			"\n",
+		chartWidth,
+		chartHeight,
+		chartLeft,
+	)
 
 	c.legend()
 	c.grid()
 	c.bars()
 
 	c.WriteString("</svg>\n")
+
 	return c.String()
 }
 
 // chart is the text of a drawing, and its scale in pounds.
 type chart struct {
 	strings.Builder
-	months          []month
-	low, high, step float64
+	months []month
+	low    float64
+	high   float64
+	step   float64
 }
 
 // newChart is an empty drawing whose scale has room for all bars, and for zero.
@@ -125,27 +175,47 @@ func newChart(ms []month) *chart {
 	c.step = gridStep(c.high - c.low)
 	c.low = c.step * floor(c.low/c.step)
 	c.high = c.step * -floor(-c.high/c.step)
+
 	return c
 }
 
 // y is how far from the top an amount is drawn.
 func (c *chart) y(pounds float64) float64 {
-	return chartTop + (c.high-pounds)/(c.high-c.low)*(chartHeight-chartTop-chartBottom)
+	return chartTop +
+		(c.high-pounds)/(c.high-c.low)*(chartHeight-chartTop-chartBottom)
 }
 
 // legend names the colours.
 func (c *chart) legend() {
 	for i, s := range series {
 		x := chartWidth - 400 + 100*i
-		fmt.Fprintf(c, `<rect x="%d" y="10" width="12" height="12" fill="%s"/><text x="%d" y="20">%s</text>`+"\n", x, s.colour, x+16, s.name)
+		fmt.Fprintf(
+			c,
+			`<rect x="%d" y="10" width="12" height="12" fill="%s"/><text x="%d" y="20">%s</text>`+
+				"\n",
+			x,
+			s.colour,
+			x+16,
+			s.name,
+		)
 	}
 }
 
 // grid draws the lines and what they stand for.
 func (c *chart) grid() {
 	for v := c.low; v <= c.high+c.step/2; v += c.step {
-		fmt.Fprintf(c, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#e4e4e4"/><text x="%d" y="%.1f" text-anchor="end">%g</text>`+"\n",
-			chartLeft, chartWidth-8, c.y(v), c.y(v), chartLeft-6, c.y(v)+4, v)
+		fmt.Fprintf(
+			c,
+			`<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#e4e4e4"/><text x="%d" y="%.1f" text-anchor="end">%g</text>`+
+				"\n",
+			chartLeft,
+			chartWidth-8,
+			c.y(v),
+			c.y(v),
+			chartLeft-6,
+			c.y(v)+4,
+			v,
+		)
 	}
 }
 
@@ -159,10 +229,24 @@ func (c *chart) bars() {
 		for k, s := range series {
 			top := c.y(max(0, s.of(m.Bills)/100))
 			foot := c.y(min(0, s.of(m.Bills)/100))
-			fmt.Fprintf(c, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`, x+float64(k)*width, top, width, foot-top, s.colour)
+			fmt.Fprintf(
+				c,
+				`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`,
+				x+float64(k)*width,
+				top,
+				width,
+				foot-top,
+				s.colour,
+			)
 		}
 
-		fmt.Fprintf(c, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x+group*0.4, chartHeight-16, m.name)
+		fmt.Fprintf(
+			c,
+			`<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n",
+			x+group*0.4,
+			chartHeight-16,
+			m.name,
+		)
 	}
 }
 
@@ -192,5 +276,6 @@ func floor(f float64) float64 {
 	if n > f {
 		n--
 	}
+
 	return n
 }

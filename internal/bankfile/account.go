@@ -29,6 +29,7 @@ func ReadIBAN(text string) (string, error) {
 	if rest != 1 {
 		return "", errors.New("an IBAN: its check digits are wrong")
 	}
+
 	return text, nil
 }
 
@@ -38,5 +39,6 @@ func ReadBIC(text string) (string, error) {
 	if !bicForm.MatchString(text) {
 		return "", errors.New("a BIC such as NWBKGB2L")
 	}
+
 	return text, nil
 }

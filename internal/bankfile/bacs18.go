@@ -36,20 +36,42 @@ func (f File) writeBacs18(out io.Writer) error {
 	line(fmt.Sprintf("VOL1%s%31s%s%32s1", serial, "", f.Payer.SUN, ""))
 	line("HDR1" + f.fileLabel(serial))
 	line("HDR2" + recordLabel)
-	line(fmt.Sprintf("%-*s", labelWide, "UHL1"+julian(f.Day)+"999999    "+"00"+"000000"+"1 DAILY  "+"001"))
+	line(fmt.Sprintf(
+		"%-*s",
+		labelWide,
+		"UHL1"+julian(f.Day)+"999999    "+"00"+"000000"+"1 DAILY  "+"001",
+	))
 
 	for _, p := range f.Payments {
-		line(f.bacsRecord(p.SortCode.Reveal(), p.Number.Reveal(), bacsCredit, p.Amount, p.Reference, p.Name.Reveal()))
+		line(f.bacsRecord(
+			p.SortCode.Reveal(),
+			p.Number.Reveal(),
+			bacsCredit,
+			p.Amount,
+			p.Reference,
+			p.Name.Reveal(),
+		))
 	}
 
 	total := f.Total()
-	line(f.bacsRecord(f.Payer.SortCode, f.Payer.Number, bacsContra, total, "CONTRA", f.Payer.Name))
+	line(f.bacsRecord(
+		f.Payer.SortCode,
+		f.Payer.Number,
+		bacsContra,
+		total,
+		"CONTRA",
+		f.Payer.Name,
+	))
 
 	line("EOF1" + f.fileLabel(serial))
 	line("EOF2" + recordLabel)
 
 	// The contra is the one debit.
-	line(fmt.Sprintf("%-*s", labelWide, fmt.Sprintf("UTL1%013d%013d%07d%07d", total, total, 1, len(f.Payments))))
+	line(fmt.Sprintf(
+		"%-*s",
+		labelWide,
+		fmt.Sprintf("UTL1%013d%013d%07d%07d", total, total, 1, len(f.Payments)),
+	))
 
 	return w.Flush()
 }
@@ -60,15 +82,39 @@ var recordLabel = fmt.Sprintf("F%05d%05d%35s00%28s", 2000, 100, "", "")
 
 // fileLabel is HDR1 and EOF1 after their names: whose file it is, and when it was made.
 func (f File) fileLabel(serial string) string {
-	id := "A" + f.Payer.SUN + "S   " + f.Payer.SUN // the 15th is a blank or 1; every bank takes the blank
+	// the 15th is a blank or 1; every bank takes the blank
+	id := "A" + f.Payer.SUN + "S   " + f.Payer.SUN
 	made, expires := julian(flex.DayAt(f.MadeAt)), julian(f.Day.Add(expireAfter))
-	return fmt.Sprintf("%s%s00010001%6s%s%s 000000%20s", id, serial, "", made, expires, "")
+	return fmt.Sprintf(
+		"%s%s00010001%6s%s%s 000000%20s",
+		id,
+		serial,
+		"",
+		made,
+		expires,
+		"",
+	)
 }
 
 // bacsRecord writes a payment or the contra.
-func (f File) bacsRecord(sortCode, number, code string, amount flex.Pence, reference, name string) string {
-	return fmt.Sprintf("%s%s0%s%s%s%4s%011d%-18s%-18s%-18s", sortCode, number, code, f.Payer.SortCode, f.Payer.Number, "", amount,
-		bacsAlphabet.text(f.Payer.Name, bacsName), bacsAlphabet.text(reference, bacsName), bacsAlphabet.text(name, bacsName))
+func (f File) bacsRecord(
+	sortCode, number, code string,
+	amount flex.Pence,
+	reference, name string,
+) string {
+	return fmt.Sprintf(
+		"%s%s0%s%s%s%4s%011d%-18s%-18s%-18s",
+		sortCode,
+		number,
+		code,
+		f.Payer.SortCode,
+		f.Payer.Number,
+		"",
+		amount,
+		bacsAlphabet.text(f.Payer.Name, bacsName),
+		bacsAlphabet.text(reference, bacsName),
+		bacsAlphabet.text(name, bacsName),
+	)
 }
 
 // julian writes a day as a blank, two digits of the year and three of the day in it.

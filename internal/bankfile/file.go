@@ -15,7 +15,8 @@ type Format string
 
 // The formats of payment files.
 const (
-	CSV     Format = "csv"      // flexd's own, for a provider or a program of the operator's
+	// flexd's own, for a provider or a program of the operator's
+	CSV     Format = "csv"
 	Bacs18  Format = "bacs18"   // Bacs Standard 18, one processing day
 	Pain001 Format = "pain.001" // ISO 20022 pain.001.001.09
 )
@@ -30,7 +31,15 @@ func ReadFormat(text string) (Format, error) {
 			return f, nil
 		}
 	}
-	return "", flex.Fail(flex.Invalid, "a payment file is %s, %s or %s, not %q", CSV, Bacs18, Pain001, text)
+
+	return "", flex.Fail(
+		flex.Invalid,
+		"a payment file is %s, %s or %s, not %q",
+		CSV,
+		Bacs18,
+		Pain001,
+		text,
+	)
 }
 
 // Extension is how the name of such a file ends.
@@ -41,6 +50,7 @@ func (f Format) Extension() string {
 	case Pain001:
 		return ".xml"
 	}
+
 	return ".csv"
 }
 
@@ -52,6 +62,7 @@ func (f Format) ContentType() string {
 	case Pain001:
 		return "application/xml"
 	}
+
 	return "text/csv; charset=utf-8"
 }
 
@@ -78,7 +89,8 @@ type Payment struct {
 
 // File is what goes into a payment file.
 type File struct {
-	Message  string    // names the file; the same name again is the same file, which a bank takes once
+	// names the file; the same name again is the same file, which a bank takes once
+	Message  string
 	Serial   int       // of the file, from 1
 	MadeAt   time.Time // when it was made
 	Day      flex.Day  // on which the payments are to be made: a working day
@@ -165,8 +177,13 @@ func (p Payer) Ready(format Format) error {
 		return nil
 	}
 
-	return flex.Fail(flex.Conflict, "a %s file needs the account that pays; set %s: flexd org set NAME %s=…",
-		format, strings.Join(missing, " and "), strings.Fields(missing[0])[0])
+	return flex.Fail(
+		flex.Conflict,
+		"a %s file needs the account that pays; set %s: flexd org set NAME %s=…",
+		format,
+		strings.Join(missing, " and "),
+		strings.Fields(missing[0])[0],
+	)
 }
 
 // sortCode is the payer's sort code, as it is set or as a British IBAN has it.
@@ -177,6 +194,7 @@ func (p Payer) sortCode() string {
 	if strings.HasPrefix(p.IBAN, "GB") && len(p.IBAN) == ibanGB {
 		return p.IBAN[8:14]
 	}
+
 	return ""
 }
 
@@ -188,9 +206,28 @@ func pounds(p flex.Pence) string { return fmt.Sprintf("%d.%02d", p/100, p%100) }
 
 // writeCSV writes flexd's own format.
 func (f File) writeCSV(out io.Writer) error {
-	w := csvfile.NewWriter(out, "withdrawal_id", "attempt", "name", "sort_code", "account_number", "amount_gbp", "reference")
+	w := csvfile.NewWriter(
+		out,
+		"withdrawal_id",
+		"attempt",
+		"name",
+		"sort_code",
+		"account_number",
+		"amount_gbp",
+		"reference",
+	)
+
 	for _, p := range f.Payments {
-		w.Write(p.ID, p.Attempt, p.Name.Reveal(), p.SortCode.Reveal(), p.Number.Reveal(), csvfile.Number(pounds(p.Amount)), p.Reference)
+		w.Write(
+			p.ID,
+			p.Attempt,
+			p.Name.Reveal(),
+			p.SortCode.Reveal(),
+			p.Number.Reveal(),
+			csvfile.Number(pounds(p.Amount)),
+			p.Reference,
+		)
 	}
+
 	return w.Flush()
 }

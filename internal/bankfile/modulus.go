@@ -22,7 +22,8 @@ type Modulus struct {
 
 // modulusLine is a line of weights.
 type modulusLine struct {
-	from, to  string
+	from      string
+	to        string
 	method    string
 	weights   [modulusDigits]int
 	exception int
@@ -47,9 +48,10 @@ type ModulusVerdict string
 
 // The verdicts.
 const (
-	ModulusPassed    ModulusVerdict = "passed"
-	ModulusFailed    ModulusVerdict = "failed"
-	ModulusUnchecked ModulusVerdict = "unchecked" // the tables say nothing of the sort code
+	ModulusPassed ModulusVerdict = "passed"
+	ModulusFailed ModulusVerdict = "failed"
+	// the tables say nothing of the sort code
+	ModulusUnchecked ModulusVerdict = "unchecked"
 )
 
 // ReadModulus reads the tables. The substitutions may be empty: what needs them is then not
@@ -61,6 +63,7 @@ func ReadModulus(weights, substitutes string) (m Modulus, err error) {
 	}
 
 	m.substitutes, err = readSubstitutes(substitutes)
+
 	return m, err
 }
 
@@ -73,7 +76,10 @@ func IsWeights(text string) bool {
 // eachLine calls fn with the fields of each line that is not blank.
 func eachLine(text string, fn func(fields []string) error) error {
 	count := 0
-	for i, line := range strings.Split(strings.TrimPrefix(text, "\uFEFF"), "\n") {
+	for i, line := range strings.Split(
+		strings.TrimPrefix(text, "\uFEFF"),
+		"\n",
+	) {
 		fields := strings.Fields(line)
 		if len(fields) == 0 {
 			continue
@@ -81,7 +87,11 @@ func eachLine(text string, fn func(fields []string) error) error {
 
 		count++
 		if count > modulusMax {
-			return flex.Fail(flex.TooLarge, "a modulus table has at most %d lines", modulusMax)
+			return flex.Fail(
+				flex.TooLarge,
+				"a modulus table has at most %d lines",
+				modulusMax,
+			)
 		}
 
 		if err := fn(fields); err != nil {
@@ -102,27 +112,53 @@ func readWeights(text string) (lines []modulusLine, err error) {
 		lines = append(lines, line)
 		return err
 	})
+
 	return lines, err
 }
 
 func readWeightLine(fields []string) (line modulusLine, err error) {
 	const head = 3
-	if len(fields) != head+modulusDigits && len(fields) != head+modulusDigits+1 {
-		return line, flex.Fail(flex.Invalid, "%d fields; a line of weights has two sort codes, a method, %d weights and maybe an exception", len(fields), modulusDigits)
+	if len(fields) != head+modulusDigits &&
+		len(fields) != head+modulusDigits+1 {
+		return line, flex.Fail(
+			flex.Invalid,
+			"%d fields; a line of weights has two sort codes, a method, %d weights and maybe an exception",
+			len(fields),
+			modulusDigits,
+		)
 	}
 
-	line = modulusLine{from: fields[0], to: fields[1], method: fields[2]}
-	if !isSortCode(line.from) || !isSortCode(line.to) || line.from > line.to {
-		return line, flex.Fail(flex.Invalid, "%s to %s is no range of sort codes", line.from, line.to)
+	line = modulusLine{
+		from:   fields[0],
+		to:     fields[1],
+		method: fields[2],
 	}
+
+	if !isSortCode(line.from) || !isSortCode(line.to) || line.from > line.to {
+		return line, flex.Fail(
+			flex.Invalid,
+			"%s to %s is no range of sort codes",
+			line.from,
+			line.to,
+		)
+	}
+
 	if !slices.Contains([]string{"MOD10", "MOD11", "DBLAL"}, line.method) {
-		return line, flex.Fail(flex.Invalid, "%s is neither MOD10 nor MOD11 nor DBLAL", line.method)
+		return line, flex.Fail(
+			flex.Invalid,
+			"%s is neither MOD10 nor MOD11 nor DBLAL",
+			line.method,
+		)
 	}
 
 	for i, text := range fields[head : head+modulusDigits] {
 		line.weights[i], err = strconv.Atoi(text)
 		if err != nil {
-			return line, flex.Fail(flex.Invalid, "the weight %q is no number", text)
+			return line, flex.Fail(
+				flex.Invalid,
+				"the weight %q is no number",
+				text,
+			)
 		}
 	}
 
@@ -131,7 +167,12 @@ func readWeightLine(fields []string) (line modulusLine, err error) {
 	}
 
 	if err != nil || line.exception < 0 || line.exception > lastException {
-		return line, flex.Fail(flex.Invalid, "the exception %q is not known; they are 1 to %d", fields[len(fields)-1], lastException)
+		return line, flex.Fail(
+			flex.Invalid,
+			"the exception %q is not known; they are 1 to %d",
+			fields[len(fields)-1],
+			lastException,
+		)
 	}
 
 	return line, nil
@@ -143,17 +184,24 @@ const lastException = 14
 func readSubstitutes(text string) (map[string]string, error) {
 	substitutes := map[string]string{}
 	err := eachLine(text, func(fields []string) error {
-		if len(fields) != 2 || !isSortCode(fields[0]) || !isSortCode(fields[1]) {
-			return flex.Fail(flex.Invalid, "a line of substitutions has two sort codes")
+		if len(fields) != 2 || !isSortCode(fields[0]) ||
+			!isSortCode(fields[1]) {
+			return flex.Fail(
+				flex.Invalid,
+				"a line of substitutions has two sort codes",
+			)
 		}
 
 		substitutes[fields[0]] = fields[1]
 		return nil
 	})
+
 	return substitutes, err
 }
 
-func isSortCode(s string) bool { return len(s) == 6 && strings.Trim(s, "0123456789") == "" }
+func isSortCode(s string) bool {
+	return len(s) == 6 && strings.Trim(s, "0123456789") == ""
+}
 
 // Check checks a sort code of six digits and an account number of eight.
 func (m Modulus) Check(sortCode, number string) ModulusVerdict {
@@ -184,7 +232,8 @@ func (m Modulus) Check(sortCode, number string) ModulusVerdict {
 // isForeign reports whether exception 6 takes the account for one in a foreign currency, which
 // is not checked.
 func isForeign(digits [modulusDigits]int) bool {
-	return digits[digitA] >= 4 && digits[digitA] <= 8 && digits[digitG] == digits[digitH]
+	return digits[digitA] >= 4 && digits[digitA] <= 8 &&
+		digits[digitG] == digits[digitH]
 }
 
 // eitherOf are the exceptions of a first line that make one of two passes enough: 2 with 9, 10
@@ -250,7 +299,10 @@ func (line modulusLine) adjusted(digits [modulusDigits]int) [modulusDigits]int {
 
 // substituted returns the digits after exceptions 5, 8 and 9, which put another sort code in
 // the place of the account's own.
-func (m Modulus) substituted(line modulusLine, digits [modulusDigits]int) [modulusDigits]int {
+func (m Modulus) substituted(
+	line modulusLine,
+	digits [modulusDigits]int,
+) [modulusDigits]int {
 	var other string
 	switch line.exception {
 	case 5:
@@ -279,7 +331,8 @@ func (line modulusLine) remainder(digits [modulusDigits]int) int {
 	for i, d := range digits {
 		product := d * line.weights[i]
 		if line.method == "DBLAL" {
-			product = product/10 + product%10 // its digits are added, not the product
+			// its digits are added, not the product
+			product = product/10 + product%10
 		}
 
 		sum += product
@@ -329,5 +382,6 @@ func readDigits(text string) (digits [modulusDigits]int, ok bool) {
 	for i, c := range text {
 		digits[i] = int(c - '0')
 	}
+
 	return digits, true
 }

@@ -86,16 +86,30 @@ func bankAt(sortCode, bic string) pain001Bank {
 	if sortCode != "" {
 		bank.Member = &pain001Clearing{System: sortCodes, SortCode: sortCode}
 	}
+
 	return bank
 }
 
 // writePain001 writes a customer credit transfer initiation: one batch of one day.
 func (f File) writePain001(out io.Writer) error {
 	count, sum := strconv.Itoa(len(f.Payments)), pounds(f.Total())
-	header := pain001Header{f.Message, f.MadeAt.UTC().Format(time.RFC3339), count, sum, isoAlphabet.text(f.Payer.Name, isoName)}
+	header := pain001Header{
+		f.Message,
+		f.MadeAt.UTC().Format(time.RFC3339),
+		count,
+		sum,
+		isoAlphabet.text(f.Payer.Name, isoName),
+	}
+
 	batch := pain001Batch{
-		ID: f.Message, Method: "TRF", Count: count, Sum: sum, Day: f.Day.String(), Payer: header.Payer,
-		Account: f.Payer.pain001Account(), Bank: bankAt(f.Payer.sortCode(), f.Payer.BIC),
+		ID:      f.Message,
+		Method:  "TRF",
+		Count:   count,
+		Sum:     sum,
+		Day:     f.Day.String(),
+		Payer:   header.Payer,
+		Account: f.Payer.pain001Account(),
+		Bank:    bankAt(f.Payer.sortCode(), f.Payer.BIC),
 	}
 
 	for _, p := range f.Payments {
@@ -109,11 +123,16 @@ func (f File) writePain001(out io.Writer) error {
 	enc := xml.NewEncoder(out)
 	enc.Indent("", "\t")
 
-	if err := enc.Encode(pain001{Space: pain001Space, Header: header, Batch: batch}); err != nil {
+	if err := enc.Encode(pain001{
+		Space:  pain001Space,
+		Header: header,
+		Batch:  batch,
+	}); err != nil {
 		return err
 	}
 
 	_, err := io.WriteString(out, "\n")
+
 	return err
 }
 
@@ -122,13 +141,18 @@ func (p Payer) pain001Account() pain001Account {
 	if p.IBAN == "" {
 		account.Number = &pain001Other{p.Number}
 	}
+
 	return account
 }
 
 func (p Payment) pain001Transfer() pain001Transfer {
 	return pain001Transfer{
-		Instruction: p.Reference, EndToEnd: p.Reference, Amount: pain001Amount{"GBP", pounds(p.Amount)},
-		Bank: bankAt(p.SortCode.Reveal(), ""), Name: isoAlphabet.text(p.Name.Reveal(), isoName),
-		Account: pain001Account{Number: &pain001Other{p.Number.Reveal()}}, Remittance: p.Reference,
+		Instruction: p.Reference,
+		EndToEnd:    p.Reference,
+		Amount:      pain001Amount{"GBP", pounds(p.Amount)},
+		Bank:        bankAt(p.SortCode.Reveal(), ""),
+		Name:        isoAlphabet.text(p.Name.Reveal(), isoName),
+		Account:     pain001Account{Number: &pain001Other{p.Number.Reveal()}},
+		Remittance:  p.Reference,
 	}
 }

@@ -29,10 +29,11 @@ type Result struct {
 	Reference string // of the payment; empty if the whole file is meant
 	Message   string // of the file
 	Outcome   Outcome
-	Amount    flex.Pence // of the payment, or of the whole file; meaningful if it is known
-	Known     bool       // the bank gave the amount
-	Reason    string     // the bank's code and words
-	Problem   string     // why the result cannot be taken
+	// of the payment, or of the whole file; meaningful if it is known
+	Amount  flex.Pence
+	Known   bool   // the bank gave the amount
+	Reason  string // the bank's code and words
+	Problem string // why the result cannot be taken
 }
 
 // Results is what a bank's file says.
@@ -52,7 +53,11 @@ var referenceForm = regexp.MustCompile(`\bFLEXD[0-9A-HJKMNP-TV-Z]{10}-[0-9]{1,2}
 // returned credits as Bacs reports them (ARUCS).
 func ReadResults(content []byte) (Results, error) {
 	if len(content) > ResultsMax {
-		return Results{}, flex.Fail(flex.TooLarge, "a file of results has at most %d bytes", ResultsMax)
+		return Results{}, flex.Fail(
+			flex.TooLarge,
+			"a file of results has at most %d bytes",
+			ResultsMax,
+		)
 	}
 
 	text := bytes.TrimSpace(bytes.TrimPrefix(content, []byte("\uFEFF")))
@@ -64,6 +69,7 @@ func ReadResults(content []byte) (Results, error) {
 		Report    *statusReport `xml:"CstmrPmtStsRpt"`
 		Statement *statement    `xml:"BkToCstmrStmt"`
 	}
+
 	if err := xml.Unmarshal(text, &doc); err != nil {
 		return Results{}, flex.Fail(flex.Invalid, "the file is no XML: %v", err)
 	}
@@ -75,7 +81,10 @@ func ReadResults(content []byte) (Results, error) {
 		return doc.Statement.results(), nil
 	}
 
-	return Results{}, flex.Fail(flex.Invalid, "the XML is neither a pain.002 (CstmrPmtStsRpt) nor a camt.053 (BkToCstmrStmt)")
+	return Results{}, flex.Fail(
+		flex.Invalid,
+		"the XML is neither a pain.002 (CstmrPmtStsRpt) nor a camt.053 (BkToCstmrStmt)",
+	)
 }
 
 // reason is why a bank did not pay, or gave back.
@@ -86,7 +95,10 @@ type reason struct {
 }
 
 func (r reason) String() string {
-	return strings.TrimSpace(strings.Join(append([]string{r.Code, r.Own}, r.Words...), " "))
+	return strings.TrimSpace(strings.Join(
+		append([]string{r.Code, r.Own}, r.Words...),
+		" ",
+	))
 }
 
 func join(reasons []reason) string {
@@ -94,6 +106,7 @@ func join(reasons []reason) string {
 	for _, r := range reasons {
 		all = append(all, strings.Join(strings.Fields(r.String()), " "))
 	}
+
 	return strings.Join(all, "; ")
 }
 
@@ -112,15 +125,22 @@ func (m money) pence() (p flex.Pence, known bool, problem string) {
 		return 0, false, ""
 	}
 	if m.Currency != "GBP" && m.Currency != "" {
-		return 0, false, fmt.Sprintf("it is in %s, and payments are in GBP", m.Currency)
+		return 0, false, fmt.Sprintf(
+			"it is in %s, and payments are in GBP",
+			m.Currency,
+		)
 	}
 
 	parts := amountForm.FindStringSubmatch(strings.TrimSpace(m.Value))
 	if parts == nil {
-		return 0, false, fmt.Sprintf("the amount %q is none in pounds and pence", m.Value)
+		return 0, false, fmt.Sprintf(
+			"the amount %q is none in pounds and pence",
+			m.Value,
+		)
 	}
 
 	n, err := strconv.ParseInt(parts[1]+(parts[2] + "00")[:2], 10, 64)
+
 	return flex.Pence(n), err == nil, ""
 }
 
@@ -144,7 +164,12 @@ type statusReport struct {
 }
 
 // outcomes are the statuses of ISO 20022 that end a payment. All others say that it goes on.
-var outcomes = map[string]Outcome{"RJCT": Failed, "CANC": Failed, "ACSC": Paid, "ACCC": Paid}
+var outcomes = map[string]Outcome{
+	"RJCT": Failed,
+	"CANC": Failed,
+	"ACSC": Paid,
+	"ACCC": Paid,
+}
 
 func outcomeOf(status string) Outcome {
 	if o, ok := outcomes[status]; ok {
@@ -162,8 +187,11 @@ func (s statusReport) results() Results {
 		for k, p := range b.Payments {
 			single++
 			r := Result{
-				Where: fmt.Sprintf("batch %d, payment %d", i+1, k+1), Reference: referenceOf(p.EndToEnd, p.Instruction), Message: s.Message,
-				Outcome: outcomeOf(p.Status), Reason: join(p.Reasons),
+				Where:     fmt.Sprintf("batch %d, payment %d", i+1, k+1),
+				Reference: referenceOf(p.EndToEnd, p.Instruction),
+				Message:   s.Message,
+				Outcome:   outcomeOf(p.Status),
+				Reason:    join(p.Reasons),
 			}
 
 			r.Amount, r.Known, r.Problem = p.Amount.pence()
@@ -172,12 +200,22 @@ func (s statusReport) results() Results {
 
 		if len(b.Payments) == 0 && b.Status != "" {
 			single++
-			out.Results = append(out.Results, Result{Where: fmt.Sprintf("batch %d", i+1), Message: b.ID, Outcome: outcomeOf(b.Status), Reason: join(b.Reasons)})
+			out.Results = append(out.Results, Result{
+				Where:   fmt.Sprintf("batch %d", i+1),
+				Message: b.ID,
+				Outcome: outcomeOf(b.Status),
+				Reason:  join(b.Reasons),
+			})
 		}
 	}
 
 	if single == 0 {
-		out.Results = append(out.Results, Result{Where: "the whole file", Message: s.Message, Outcome: outcomeOf(s.Status), Reason: join(s.Reasons)})
+		out.Results = append(out.Results, Result{
+			Where:   "the whole file",
+			Message: s.Message,
+			Outcome: outcomeOf(s.Status),
+			Reason:  join(s.Reasons),
+		})
 	}
 
 	return out
@@ -186,7 +224,8 @@ func (s statusReport) results() Results {
 // referenceOf returns the first reference that is one of flexd's, or else the first there is.
 func referenceOf(texts ...string) string {
 	for _, text := range texts {
-		if found := referenceForm.FindString(strings.ToUpper(text)); found != "" {
+		found := referenceForm.FindString(strings.ToUpper(text))
+		if found != "" {
 			return found
 		}
 	}
@@ -238,7 +277,8 @@ type entryPayment struct {
 func (s statement) results() Results {
 	out := Results{Format: "camt.053"}
 	for i, e := range s.Entries {
-		if e.Status.Code != "BOOK" && strings.TrimSpace(e.Status.Text) != "BOOK" {
+		if e.Status.Code != "BOOK" &&
+			strings.TrimSpace(e.Status.Text) != "BOOK" {
 			continue // pending entries may never be booked
 		}
 
@@ -262,6 +302,7 @@ func (s statement) results() Results {
 	}
 
 	out.Results = append(paid, back...)
+
 	return out
 }
 
@@ -274,23 +315,41 @@ func (e entry) results(where string) (found []Result) {
 
 	payments := e.payments()
 	for i, p := range payments {
-		reference := referenceOf(append([]string{p.EndToEnd, p.Instruction, p.Words, e.Words}, p.Remittance...)...)
+		reference := referenceOf(append(
+			[]string{p.EndToEnd, p.Instruction, p.Words, e.Words},
+			p.Remittance...,
+		)...)
 		if !referenceForm.MatchString(reference) {
 			continue
 		}
 
-		r := Result{Where: fmt.Sprintf("%s, payment %d", where, i+1), Reference: reference, Outcome: outcome}
+		r := Result{
+			Where:     fmt.Sprintf("%s, payment %d", where, i+1),
+			Reference: reference,
+			Outcome:   outcome,
+		}
+
 		if p.Return != nil {
 			r.Reason = p.Return.String()
 		}
 
-		r.Amount, r.Known, r.Problem = p.amount(e.Amount, len(payments) == 1).pence()
+		r.Amount, r.Known, r.Problem = p.amount(
+			e.Amount,
+			len(payments) == 1,
+		).pence()
+
 		found = append(found, r)
 	}
 
 	// A batch that is booked as one sum names its file alone.
-	if message := e.message(); len(found) == 0 && message != "" && outcome == Paid {
-		r := Result{Where: where, Message: message, Outcome: Paid}
+	message := e.message()
+	if len(found) == 0 && message != "" && outcome == Paid {
+		r := Result{
+			Where:   where,
+			Message: message,
+			Outcome: Paid,
+		}
+
 		r.Amount, r.Known, r.Problem = e.Amount.pence()
 		found = append(found, r)
 	}
@@ -306,6 +365,7 @@ func (e entry) payments() (all []entryPayment) {
 	if len(all) == 0 {
 		return []entryPayment{{}}
 	}
+
 	return all
 }
 
@@ -342,20 +402,35 @@ func (p entryPayment) amount(whole money, only bool) money {
 
 // arucs are the reasons by which Bacs returns credits.
 var arucs = map[string]string{
-	"0": "invalid details", "2": "beneficiary deceased", "3": "account transferred", "5": "no account", "B": "account closed", "C": "requested by remitter",
+	"0": "invalid details",
+	"2": "beneficiary deceased",
+	"3": "account transferred",
+	"5": "no account",
+	"B": "account closed",
+	"C": "requested by remitter",
 }
 
 // readReturns reads a CSV of returned credits: reference, amount and, if it has it,
 // return_code. Columns may come in any order.
 func readReturns(text []byte) (Results, error) {
 	out := Results{Format: "returned credits"}
-	for row, err := range csvfile.Read(bytes.NewReader(text), "reference", "amount") {
+	for row, err := range csvfile.Read(
+		bytes.NewReader(text),
+		"reference",
+		"amount",
+	) {
 		if err != nil {
 			return out, err
 		}
 
 		code := strings.ToUpper(row.Get("return_code"))
-		r := Result{Where: fmt.Sprintf("line %d", row.Line), Reference: referenceOf(row.Get("reference")), Outcome: Returned, Reason: strings.TrimSpace(code + " " + arucs[code])}
+		r := Result{
+			Where:     fmt.Sprintf("line %d", row.Line),
+			Reference: referenceOf(row.Get("reference")),
+			Outcome:   Returned,
+			Reason:    strings.TrimSpace(code + " " + arucs[code]),
+		}
+
 		value := strings.TrimPrefix(row.Get("amount"), "£")
 		r.Amount, r.Known, r.Problem = money{Value: value}.pence()
 

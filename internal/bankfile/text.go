@@ -36,7 +36,11 @@ type alphabet struct {
 
 var (
 	// bacsAlphabet is that of Bacs Standard 18.
-	bacsAlphabet = alphabet{others: ".&/-", upper: true, and: "&"}
+	bacsAlphabet = alphabet{
+		others: ".&/-",
+		upper:  true,
+		and:    "&",
+	}
 	// isoAlphabet is what every bank takes in ISO 20022 messages.
 	isoAlphabet = alphabet{others: "/-?:().,'+", and: "and"}
 )
@@ -51,7 +55,8 @@ func (a alphabet) text(s string, most int) string {
 	}
 
 	text := strings.Join(strings.Fields(out.String()), " ")
-	text = strings.TrimLeft(text, a.others+" ") // no field begins with a slash, nor with what begins a formula
+	// no field begins with a slash, nor with what begins a formula
+	text = strings.TrimLeft(text, a.others+" ")
 
 	if a.upper {
 		text = strings.ToUpper(text)
@@ -89,7 +94,8 @@ func (a alphabet) write(r rune) string {
 		return plain
 	}
 
-	if r == '\'' && !strings.Contains(a.others, "'") || unicode.Is(unicode.Mn, r) {
+	if r == '\'' && !strings.Contains(a.others, "'") ||
+		unicode.Is(unicode.Mn, r) {
 		return ""
 	}
 	if r < unicode.MaxASCII && strings.ContainsRune(a.others, r) {
@@ -106,5 +112,6 @@ func isPlain(r rune) bool {
 
 // Payable reports whether a name can be written in every format.
 func Payable(name string) bool {
-	return bacsAlphabet.text(name, bacsName) != "" && isoAlphabet.text(name, isoName) != ""
+	return bacsAlphabet.text(name, bacsName) != "" &&
+		isoAlphabet.text(name, isoName) != ""
 }

@@ -30,7 +30,12 @@ const CloseMax = 120
 
 // Close closes a month, and before it every month of the books that is still open. It
 // returns them, the oldest first. A month is closed only when it is over in London.
-func (s *Service) Close(ctx context.Context, org flex.OrgID, month ledger.Month, by string) (done []store.ClosedMonth, err error) {
+func (s *Service) Close(
+	ctx context.Context,
+	org flex.OrgID,
+	month ledger.Month,
+	by string,
+) (done []store.ClosedMonth, err error) {
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		done = nil
 
@@ -41,11 +46,21 @@ func (s *Service) Close(ctx context.Context, org flex.OrgID, month ledger.Month,
 
 		today := flex.DayAt(tx.Now())
 		if !month.Before(ledger.MonthOf(today)) {
-			return flex.Fail(flex.Conflict, "%s is not over: it may be closed from %s on", month, month.Next().First())
+			return flex.Fail(
+				flex.Conflict,
+				"%s is not over: it may be closed from %s on",
+				month,
+				month.Next().First(),
+			)
 		}
 
 		if !closed.Before(month) {
-			return flex.Fail(flex.Conflict, "%s is closed already; the last closed month is %s", month, closed)
+			return flex.Fail(
+				flex.Conflict,
+				"%s is closed already; the last closed month is %s",
+				month,
+				closed,
+			)
 		}
 
 		next, err := firstToClose(ctx, tx, closed, month)
@@ -55,7 +70,13 @@ func (s *Service) Close(ctx context.Context, org flex.OrgID, month ledger.Month,
 
 		for m := next; !month.Before(m); m = m.Next() {
 			if len(done) == CloseMax {
-				return flex.Fail(flex.Conflict, "%s to %s are more than %d months: close an earlier one first", next, month, CloseMax)
+				return flex.Fail(
+					flex.Conflict,
+					"%s to %s are more than %d months: close an earlier one first",
+					next,
+					month,
+					CloseMax,
+				)
 			}
 
 			c, err := tx.CloseMonth(ctx, m, by)
@@ -68,18 +89,24 @@ func (s *Service) Close(ctx context.Context, org flex.OrgID, month ledger.Month,
 
 		return nil
 	})
+
 	return done, err
 }
 
 // firstToClose returns the oldest month that is still open: the one after the last closed
 // month, or the first month of the books, but none after the one to close.
-func firstToClose(ctx context.Context, tx *store.Tx, closed, month ledger.Month) (ledger.Month, error) {
+func firstToClose(
+	ctx context.Context,
+	tx *store.Tx,
+	closed, month ledger.Month,
+) (ledger.Month, error) {
 	if closed != (ledger.Month{}) {
 		return closed.Next(), nil
 	}
 
 	first, err := tx.FirstBooked(ctx)
-	if err != nil || first == (flex.Day{}) || month.Before(ledger.MonthOf(first)) {
+	if err != nil || first == (flex.Day{}) ||
+		month.Before(ledger.MonthOf(first)) {
 		return month, err
 	}
 
@@ -87,11 +114,15 @@ func firstToClose(ctx context.Context, tx *store.Tx, closed, month ledger.Month)
 }
 
 // Months returns the organisation's closed months, the newest first.
-func (s *Service) Months(ctx context.Context, org flex.OrgID) (months []store.ClosedMonth, err error) {
+func (s *Service) Months(
+	ctx context.Context,
+	org flex.OrgID,
+) (months []store.ClosedMonth, err error) {
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		months, err = tx.ClosedMonths(ctx)
 		return err
 	})
+
 	return months, err
 }
 
@@ -103,7 +134,11 @@ type Balance struct {
 
 // Balance returns the trial balance as of the end of a day, with the moves of the day's month
 // up to it. The zero day is today.
-func (s *Service) Balance(ctx context.Context, org flex.OrgID, day flex.Day) (b Balance, err error) {
+func (s *Service) Balance(
+	ctx context.Context,
+	org flex.OrgID,
+	day flex.Day,
+) (b Balance, err error) {
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if day == (flex.Day{}) {
 			day = flex.DayAt(tx.Now())
@@ -120,6 +155,7 @@ func (s *Service) Balance(ctx context.Context, org flex.OrgID, day flex.Day) (b 
 
 		return err
 	})
+
 	return b, err
 }
 
@@ -146,7 +182,10 @@ func (s *Service) CloseDue(ctx context.Context) (report worker.Report, err error
 }
 
 // CloseDueOf is CloseDue for one organisation.
-func (s *Service) CloseDueOf(ctx context.Context, org flex.OrgID) (worker.Report, error) {
+func (s *Service) CloseDueOf(
+	ctx context.Context,
+	org flex.OrgID,
+) (worker.Report, error) {
 	var o flex.Org
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		o, err = tx.OrgRecord(ctx)
@@ -157,12 +196,17 @@ func (s *Service) CloseDueOf(ctx context.Context, org flex.OrgID) (worker.Report
 	}
 
 	did, err := s.closeMonthDue(ctx, o)
+
 	return worker.Report{Did: did}, err
 }
 
 // NextClose returns when a month of the organisation closes by itself next: its own now if one
 // waits for that, and an instant after now is asked for no earlier. It is zero if none ever does.
-func NextClose(tx *store.Tx, ctx context.Context, after time.Time) (time.Time, error) {
+func NextClose(
+	tx *store.Tx,
+	ctx context.Context,
+	after time.Time,
+) (time.Time, error) {
 	o, err := tx.OrgRecord(ctx)
 	days := o.Settings.Books.CloseAfterDays
 	if err != nil || days == 0 {
@@ -183,7 +227,10 @@ const Automatic = "flexd, by close_books_after_days"
 
 // closeMonthDue closes the newest month that has been over for the organisation's number of days,
 // unless it is closed already.
-func (s *Service) closeMonthDue(ctx context.Context, o flex.Org) (did int, err error) {
+func (s *Service) closeMonthDue(
+	ctx context.Context,
+	o flex.Org,
+) (did int, err error) {
 	if o.Settings.Books.CloseAfterDays == 0 {
 		return 0, nil
 	}

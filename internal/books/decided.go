@@ -22,16 +22,21 @@ const DefaultGiftLimit flex.Pence = 5000
 
 // Gift is money that somebody decided to give to a site's user.
 type Gift struct {
-	SiteID    flex.SiteID
-	Kind      ledger.Kind
-	Amount    flex.Pence
-	Reason    string // the user reads it in the statement
-	Reference string // with kind and site it counts once; empty counts each time
+	SiteID flex.SiteID
+	Kind   ledger.Kind
+	Amount flex.Pence
+	Reason string // the user reads it in the statement
+	// with kind and site it counts once; empty counts each time
+	Reference string
 	By        string
 }
 
 // Give credits a gift, up to the organisation's limit.
-func (s *Service) Give(ctx context.Context, org flex.OrgID, g Gift) (t store.Transaction, err error) {
+func (s *Service) Give(
+	ctx context.Context,
+	org flex.OrgID,
+	g Gift,
+) (t store.Transaction, err error) {
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, g.SiteID); err != nil {
 			return err
@@ -39,30 +44,53 @@ func (s *Service) Give(ctx context.Context, org flex.OrgID, g Gift) (t store.Tra
 		t, err = s.decided(ctx, tx, g, ledger.Given(g.Amount))
 		return err
 	})
+
 	return t, err
 }
 
 // WriteOff gives up what a site's user owes: it raises a balance that is below nothing, to
 // nothing at most.
-func (s *Service) WriteOff(ctx context.Context, org flex.OrgID, g Gift) (t store.Transaction, err error) {
+func (s *Service) WriteOff(
+	ctx context.Context,
+	org flex.OrgID,
+	g Gift,
+) (t store.Transaction, err error) {
 	g.Kind = ledger.Correction
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		balance, err := tx.Balance(ctx, g.SiteID)
 		if err != nil {
 			return err
 		}
+
 		if balance+g.Amount > 0 {
-			return flex.Fail(flex.Conflict, "the balance is %s: at most %s can be written off", balance, max(0, -balance))
+			return flex.Fail(
+				flex.Conflict,
+				"the balance is %s: at most %s can be written off",
+				balance,
+				max(0, -balance),
+			)
 		}
 
-		t, err = s.decided(ctx, tx, g, ledger.WrittenOff(g.Amount, ledger.RewardsPayable))
+		t, err = s.decided(
+			ctx,
+			tx,
+			g,
+			ledger.WrittenOff(g.Amount, ledger.RewardsPayable),
+		)
+
 		return err
 	})
+
 	return t, err
 }
 
 // decided posts what somebody decided, within the limit.
-func (s *Service) decided(ctx context.Context, tx *store.Tx, g Gift, postings []ledger.Posting) (store.Transaction, error) {
+func (s *Service) decided(
+	ctx context.Context,
+	tx *store.Tx,
+	g Gift,
+	postings []ledger.Posting,
+) (store.Transaction, error) {
 	t := store.Transaction{}
 	if err := checkDecision(ctx, tx, g.Amount, g.Reason); err != nil {
 		return t, err
@@ -83,7 +111,12 @@ func (s *Service) decided(ctx context.Context, tx *store.Tx, g Gift, postings []
 	return t, err
 }
 
-func checkDecision(ctx context.Context, tx *store.Tx, amount flex.Pence, reason string) error {
+func checkDecision(
+	ctx context.Context,
+	tx *store.Tx,
+	amount flex.Pence,
+	reason string,
+) error {
 	if err := checkText("a reason", reason); err != nil {
 		return err
 	}
@@ -99,14 +132,24 @@ func checkDecision(ctx context.Context, tx *store.Tx, amount flex.Pence, reason 
 	}
 
 	if amount <= 0 || amount > limit {
-		return flex.Fail(flex.Invalid, "an amount is more than nothing and at most %s, not %s; the setting is gift_limit_pence", limit, amount)
+		return flex.Fail(
+			flex.Invalid,
+			"an amount is more than nothing and at most %s, not %s; the setting is gift_limit_pence",
+			limit,
+			amount,
+		)
 	}
 
 	return nil
 }
 
 // WriteOffReceivable gives up what a counterparty does not pay for a month.
-func (s *Service) WriteOffReceivable(ctx context.Context, org flex.OrgID, r Receipt, reason string) (posted bool, err error) {
+func (s *Service) WriteOffReceivable(
+	ctx context.Context,
+	org flex.OrgID,
+	r Receipt,
+	reason string,
+) (posted bool, err error) {
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := checkDecision(ctx, tx, r.Amount, reason); err != nil {
 			return err
@@ -116,7 +159,13 @@ func (s *Service) WriteOffReceivable(ctx context.Context, org flex.OrgID, r Rece
 		}
 
 		t := store.Transaction{ForMonth: r.Month}
-		t.Key = fmt.Sprintf("write-off:%s:%s:%s", r.Counterparty, r.Month, r.Reference)
+		t.Key = fmt.Sprintf(
+			"write-off:%s:%s:%s",
+			r.Counterparty,
+			r.Month,
+			r.Reference,
+		)
+
 		t.Kind, t.Time = ledger.Correction, flex.Span{From: tx.Now()}
 		t.Cause = ledger.Cause{By: r.By, Reason: reason}
 		t.Postings = ledger.WrittenOff(r.Amount, ledger.MarketReceivable)
@@ -125,5 +174,6 @@ func (s *Service) WriteOffReceivable(ctx context.Context, org flex.OrgID, r Rece
 
 		return err
 	})
+
 	return posted, err
 }

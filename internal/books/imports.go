@@ -32,13 +32,26 @@ type importFile struct {
 }
 
 func newImport(w io.Writer, e Export) (*importFile, error) {
-	f := &importFile{Export: e, most: XeroLinesMax, sums: map[ledger.Account]flex.Pence{}}
+	f := &importFile{
+		Export: e,
+		most:   XeroLinesMax,
+		sums:   map[ledger.Account]flex.Pence{},
+	}
+
 	switch f.Per {
 	case "":
 		f.Per = PerMonth
+
 	case PerTransaction, PerDay, PerMonth:
 	default:
-		return nil, flex.Fail(flex.Invalid, "a journal is made per %s, %s or %s, not per %q", PerTransaction, PerDay, PerMonth, f.Per)
+		return nil, flex.Fail(
+			flex.Invalid,
+			"a journal is made per %s, %s or %s, not per %q",
+			PerTransaction,
+			PerDay,
+			PerMonth,
+			f.Per,
+		)
 	}
 
 	if f.TaxRate == "" {
@@ -46,13 +59,37 @@ func newImport(w io.Writer, e Export) (*importFile, error) {
 	}
 
 	if f.Format == Xero {
-		f.out = csvfile.NewWriter(w, "*Narration", "*Date", "Description", "*AccountCode", "*TaxRate", "*Amount",
-			"TrackingName1", "TrackingOption1", "TrackingName2", "TrackingOption2")
+		f.out = csvfile.NewWriter(
+			w,
+			"*Narration",
+			"*Date",
+			"Description",
+			"*AccountCode",
+			"*TaxRate",
+			"*Amount",
+			"TrackingName1",
+			"TrackingOption1",
+			"TrackingName2",
+			"TrackingOption2",
+		)
+
 		return f, nil
 	}
 
 	f.most = QuickBooksLinesMax
-	f.out = csvfile.NewWriter(w, "*JournalNo", "*JournalDate", "*AccountName", "*Debits", "*Credits", "Description", "Name", "Location", "Class")
+	f.out = csvfile.NewWriter(
+		w,
+		"*JournalNo",
+		"*JournalDate",
+		"*AccountName",
+		"*Debits",
+		"*Credits",
+		"Description",
+		"Name",
+		"Location",
+		"Class",
+	)
+
 	return f, nil
 }
 
@@ -66,6 +103,7 @@ func (f *importFile) line(l store.JournalLine) error {
 	}
 
 	f.sums[l.Account] += l.Amount
+
 	return nil
 }
 
@@ -104,14 +142,22 @@ func (f *importFile) finish() error {
 
 	for _, a := range accounts {
 		if f.lines++; f.lines > f.most {
-			return flex.Fail(flex.TooLarge, "the file would have more than the %d lines that %s takes: choose fewer days, or a journal per %s", f.most, f.Format, PerMonth)
+			return flex.Fail(
+				flex.TooLarge,
+				"the file would have more than the %d lines that %s takes: choose fewer days, or a journal per %s",
+				f.most,
+				f.Format,
+				PerMonth,
+			)
 		}
+
 		if err := f.write(a, f.sums[a]); err != nil {
 			return err
 		}
 	}
 
 	clear(f.sums)
+
 	return nil
 }
 
@@ -121,9 +167,27 @@ func (f *importFile) write(a ledger.Account, sum flex.Pence) error {
 
 	if f.Format == Xero {
 		if code == "" {
-			return flex.Fail(flex.Invalid, "Xero needs a code for every account: give one for %s, as in --account %s=820", a, a)
+			return flex.Fail(
+				flex.Invalid,
+				"Xero needs a code for every account: give one for %s, as in --account %s=820",
+				a,
+				a,
+			)
 		}
-		f.out.Write(f.name, xeroDate(f.date), words, code, f.TaxRate, Decimal(sum), nil, nil, nil, nil)
+
+		f.out.Write(
+			f.name,
+			xeroDate(f.date),
+			words,
+			code,
+			f.TaxRate,
+			Decimal(sum),
+			nil,
+			nil,
+			nil,
+			nil,
+		)
+
 		return nil
 	}
 
@@ -132,15 +196,30 @@ func (f *importFile) write(a ledger.Account, sum flex.Pence) error {
 	}
 
 	debit, credit := sides(sum)
-	f.out.Write(f.journals, usDate(f.date), code, debit, credit, f.name, nil, nil, nil)
+	f.out.Write(
+		f.journals,
+		usDate(f.date),
+		code,
+		debit,
+		credit,
+		f.name,
+		nil,
+		nil,
+		nil,
+	)
+
 	return nil
 }
 
 // xeroDate writes a day as the organisations of the United Kingdom have it in Xero.
-func xeroDate(d flex.Day) string { return d.Start().In(flex.London).Format("02/01/2006") }
+func xeroDate(d flex.Day) string {
+	return d.Start().In(flex.London).Format("02/01/2006")
+}
 
 // usDate writes a day as the import of QuickBooks Online asks for it.
-func usDate(d flex.Day) string { return d.Start().In(flex.London).Format("01/02/2006") }
+func usDate(d flex.Day) string {
+	return d.Start().In(flex.London).Format("01/02/2006")
+}
 
 func (f *importFile) end(Totals) error {
 	if err := f.finish(); err != nil {

@@ -20,10 +20,12 @@ type Format string
 
 // The formats.
 const (
-	CSV        Format = "csv"        // a line a posting, and a last line with the totals
-	JSON       Format = "json"       // the same as one document
-	Xero       Format = "xero"       // Xero's import of manual journals
-	QuickBooks Format = "quickbooks" // QuickBooks Online's import of journal entries
+	// a line a posting, and a last line with the totals
+	CSV  Format = "csv"
+	JSON Format = "json" // the same as one document
+	Xero Format = "xero" // Xero's import of manual journals
+	// QuickBooks Online's import of journal entries
+	QuickBooks Format = "quickbooks"
 )
 
 // Per says what becomes one journal in the files for Xero and QuickBooks.
@@ -58,9 +60,19 @@ type Totals struct {
 }
 
 // Export writes the journal. What it writes is not whole if it fails.
-func (s *Service) Export(ctx context.Context, org flex.OrgID, e Export, out io.Writer) (sum Totals, err error) {
+func (s *Service) Export(
+	ctx context.Context,
+	org flex.OrgID,
+	e Export,
+	out io.Writer,
+) (sum Totals, err error) {
 	if e.To.Start().Before(e.From.Start()) {
-		return sum, flex.Fail(flex.Invalid, "the last day, %s, is before the first, %s", e.To, e.From)
+		return sum, flex.Fail(
+			flex.Invalid,
+			"the last day, %s, is before the first, %s",
+			e.To,
+			e.From,
+		)
 	}
 
 	w := bufio.NewWriterSize(out, 1<<16)
@@ -104,7 +116,15 @@ func newJournal(w *bufio.Writer, e Export) (writer, error) {
 		return newImport(w, e)
 	}
 
-	return nil, flex.Fail(flex.Invalid, "%q is no format; it is %s, %s, %s or %s", e.Format, CSV, JSON, Xero, QuickBooks)
+	return nil, flex.Fail(
+		flex.Invalid,
+		"%q is no format; it is %s, %s, %s or %s",
+		e.Format,
+		CSV,
+		JSON,
+		Xero,
+		QuickBooks,
+	)
 }
 
 // writer writes a journal line by line.
@@ -120,18 +140,41 @@ var columns = []string{
 
 type plainCSV struct{ *csvfile.Writer }
 
-func newPlainCSV(w io.Writer) plainCSV { return plainCSV{csvfile.NewWriter(w, columns...)} }
+func newPlainCSV(w io.Writer) plainCSV {
+	return plainCSV{csvfile.NewWriter(w, columns...)}
+}
 
 func (c plainCSV) line(l store.JournalLine) error {
 	debit, credit := sides(l.Amount)
-	c.Write(l.BookedOn.String(), string(l.Account), debit, credit, CauseText(l.Cause), l.Key, siteText(l.SiteID), dayText(l.About), string(l.Kind),
-		l.RecordedAt, l.ID.String(), l.Counterparty, l.Reference, l.Cause.Reason)
+	c.Write(
+		l.BookedOn.String(),
+		string(l.Account),
+		debit,
+		credit,
+		CauseText(l.Cause),
+		l.Key,
+		siteText(l.SiteID),
+		dayText(l.About),
+		string(l.Kind),
+		l.RecordedAt,
+		l.ID.String(),
+		l.Counterparty,
+		l.Reference,
+		l.Cause.Reason,
+	)
+
 	return nil
 }
 
 // end writes the line without which the file is not whole.
 func (c plainCSV) end(sum Totals) error {
-	c.Write("total", fmt.Sprintf("%d postings", sum.Postings), Decimal(sum.Debits), Decimal(sum.Credit))
+	c.Write(
+		"total",
+		fmt.Sprintf("%d postings", sum.Postings),
+		Decimal(sum.Debits),
+		Decimal(sum.Credit),
+	)
+
 	return c.Flush()
 }
 
@@ -165,9 +208,18 @@ func newPlainJSON(w *bufio.Writer, e Export) *plainJSON {
 
 func (j *plainJSON) line(l store.JournalLine) error {
 	line := jsonLine{
-		Date: l.BookedOn.String(), Account: string(l.Account), Cause: CauseText(l.Cause), Key: l.Key, SiteID: siteText(l.SiteID),
-		About: dayText(l.About), Kind: string(l.Kind), RecordedAt: l.RecordedAt, ID: l.ID.String(),
-		Counterparty: l.Counterparty, Reference: l.Reference, Reason: l.Cause.Reason,
+		Date:         l.BookedOn.String(),
+		Account:      string(l.Account),
+		Cause:        CauseText(l.Cause),
+		Key:          l.Key,
+		SiteID:       siteText(l.SiteID),
+		About:        dayText(l.About),
+		Kind:         string(l.Kind),
+		RecordedAt:   l.RecordedAt,
+		ID:           l.ID.String(),
+		Counterparty: l.Counterparty,
+		Reference:    l.Reference,
+		Reason:       l.Cause.Reason,
 	}
 
 	line.Debit, line.Credit = max(0, l.Amount), max(0, -l.Amount)
@@ -184,7 +236,14 @@ func (j *plainJSON) line(l store.JournalLine) error {
 }
 
 func (j *plainJSON) end(sum Totals) error {
-	_, err := fmt.Fprintf(j.w, "\n],\"total\":{\"postings\":%d,\"debit_pence\":%d,\"credit_pence\":%d}}\n", sum.Postings, sum.Debits, sum.Credit)
+	_, err := fmt.Fprintf(
+		j.w,
+		"\n],\"total\":{\"postings\":%d,\"debit_pence\":%d,\"credit_pence\":%d}}\n",
+		sum.Postings,
+		sum.Debits,
+		sum.Credit,
+	)
+
 	return err
 }
 
@@ -227,6 +286,7 @@ func Decimal(p flex.Pence) csvfile.Number {
 	if p < 0 {
 		sign, p = "-", -p
 	}
+
 	return csvfile.Number(fmt.Sprintf("%s%d.%02d", sign, p/100, p%100))
 }
 

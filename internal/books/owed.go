@@ -15,17 +15,24 @@ var Ages = [...]int{30, 90, 365}
 
 // Owed is what is owed to users and not yet paid, as of the end of a day.
 type Owed struct {
-	AsOf     flex.Day
-	Sites    int                       // whose balance is above nothing
-	Total    flex.Pence                // of those balances
-	ByAge    [len(Ages) + 1]flex.Pence // the total, by the age of what earned it
-	InFlight flex.Pence                // asked for, and not yet at the users' banks
-	Overdraw flex.Pence                // balances below nothing, as a positive amount
+	AsOf  flex.Day
+	Sites int        // whose balance is above nothing
+	Total flex.Pence // of those balances
+	// the total, by the age of what earned it
+	ByAge [len(Ages) + 1]flex.Pence
+	// asked for, and not yet at the users' banks
+	InFlight flex.Pence
+	// balances below nothing, as a positive amount
+	Overdraw flex.Pence
 }
 
 // Owed returns what is owed to users as of the end of a day; the zero day is today. What was
 // withdrawn counts against what was earned first.
-func (s *Service) Owed(ctx context.Context, org flex.OrgID, day flex.Day) (o Owed, err error) {
+func (s *Service) Owed(
+	ctx context.Context,
+	org flex.OrgID,
+	day flex.Day,
+) (o Owed, err error) {
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if day == (flex.Day{}) {
 			day = flex.DayAt(tx.Now())
@@ -58,6 +65,7 @@ func (s *Service) Owed(ctx context.Context, org flex.OrgID, day flex.Day) (o Owe
 
 		return err
 	})
+
 	return o, err
 }
 
@@ -91,6 +99,7 @@ func ageClass(day, today flex.Day) int {
 			return i
 		}
 	}
+
 	return len(Ages)
 }
 
@@ -110,11 +119,15 @@ type Unclaimed struct {
 }
 
 // Unclaimed returns the balances of sites that are offboarded, the oldest first.
-func (s *Service) Unclaimed(ctx context.Context, org flex.OrgID) (us []Unclaimed, err error) {
+func (s *Service) Unclaimed(
+	ctx context.Context,
+	org flex.OrgID,
+) (us []Unclaimed, err error) {
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		us, err = unclaimed(ctx, tx)
 		return err
 	})
+
 	return us, err
 }
 
@@ -134,7 +147,12 @@ func unclaimed(ctx context.Context, tx *store.Tx) ([]Unclaimed, error) {
 
 	for i, u := range found {
 		due := !tx.Now().Before(u.LastMoved.AddDate(0, 0, days))
-		us[i] = Unclaimed{u.SiteID, u.Balance, u.LastMoved, due && u.Balance > 0}
+		us[i] = Unclaimed{
+			u.SiteID,
+			u.Balance,
+			u.LastMoved,
+			due && u.Balance > 0,
+		}
 	}
 
 	return us, err
@@ -142,7 +160,11 @@ func unclaimed(ctx context.Context, tx *store.Tx) ([]Unclaimed, error) {
 
 // MoveUnclaimed moves the balances that are due to the account of unclaimed balances, and
 // returns them.
-func (s *Service) MoveUnclaimed(ctx context.Context, org flex.OrgID, by, reason string) (moved []Unclaimed, err error) {
+func (s *Service) MoveUnclaimed(
+	ctx context.Context,
+	org flex.OrgID,
+	by, reason string,
+) (moved []Unclaimed, err error) {
 	if err := checkText("a reason", reason); err != nil {
 		return nil, err
 	}
@@ -161,7 +183,8 @@ func (s *Service) MoveUnclaimed(ctx context.Context, org flex.OrgID, by, reason 
 			}
 
 			t := store.Transaction{}
-			t.Key = "unclaimed:" + u.SiteID.String() + ":" + flex.DayAt(u.LastMoved).String()
+			t.Key = "unclaimed:" + u.SiteID.String() + ":" +
+				flex.DayAt(u.LastMoved).String()
 			t.Kind, t.SiteID = ledger.Correction, u.SiteID
 			t.Cause, t.Postings = ledger.Cause{By: by, Reason: reason}, ledger.Unclaimed(u.Balance)
 			if _, err := tx.Post(ctx, &t); err != nil {
@@ -173,5 +196,6 @@ func (s *Service) MoveUnclaimed(ctx context.Context, org flex.OrgID, by, reason 
 
 		return nil
 	})
+
 	return moved, err
 }

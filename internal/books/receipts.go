@@ -18,20 +18,29 @@ type Receipt struct {
 	Counterparty string
 	Month        ledger.Month
 	Amount       flex.Pence
-	Reference    string   // the counterparty's own; with name and month it counts once
-	On           flex.Day // when it came; zero is today
-	By           string
+	// the counterparty's own; with name and month it counts once
+	Reference string
+	On        flex.Day // when it came; zero is today
+	By        string
 }
 
 func (r Receipt) check(today flex.Day) error {
-	if err := checkText("a counterparty's name", r.Counterparty); err != nil {
+	err := checkText("a counterparty's name", r.Counterparty)
+	if err != nil {
 		return err
 	}
+
 	if err := checkText("a reference", r.Reference); err != nil {
 		return err
 	}
+
 	if r.Amount <= 0 || r.Amount > ledger.MaxAmount {
-		return flex.Fail(flex.Invalid, "a receipt is more than nothing and at most %s, not %s", ledger.MaxAmount, r.Amount)
+		return flex.Fail(
+			flex.Invalid,
+			"a receipt is more than nothing and at most %s, not %s",
+			ledger.MaxAmount,
+			r.Amount,
+		)
 	}
 
 	if today.Start().Before(r.On.Start()) {
@@ -42,15 +51,27 @@ func (r Receipt) check(today flex.Day) error {
 }
 
 func checkText(what, text string) error {
-	if n := len([]rune(text)); n == 0 || n > TextMax || strings.TrimSpace(text) != text {
-		return flex.Fail(flex.Invalid, "%s has 1 to %d characters and no blanks around it, not %q", what, TextMax, text)
+	n := len([]rune(text))
+	if n == 0 || n > TextMax || strings.TrimSpace(text) != text {
+		return flex.Fail(
+			flex.Invalid,
+			"%s has 1 to %d characters and no blanks around it, not %q",
+			what,
+			TextMax,
+			text,
+		)
 	}
+
 	return nil
 }
 
 // Receive books money of the market. The same receipt again changes nothing: posted is false.
 // Another amount under its reference is a Conflict.
-func (s *Service) Receive(ctx context.Context, org flex.OrgID, r Receipt) (posted bool, err error) {
+func (s *Service) Receive(
+	ctx context.Context,
+	org flex.OrgID,
+	r Receipt,
+) (posted bool, err error) {
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		today := flex.DayAt(tx.Now())
 		if r.On == (flex.Day{}) {
@@ -62,7 +83,13 @@ func (s *Service) Receive(ctx context.Context, org flex.OrgID, r Receipt) (poste
 		}
 
 		t := store.Transaction{ForMonth: r.Month}
-		t.Key = fmt.Sprintf("receipt:%s:%s:%s", r.Counterparty, r.Month, r.Reference)
+		t.Key = fmt.Sprintf(
+			"receipt:%s:%s:%s",
+			r.Counterparty,
+			r.Month,
+			r.Reference,
+		)
+
 		t.Kind, t.Settled = ledger.InvoicePaid, r.On
 		t.Cause, t.Postings = ledger.Cause{By: r.By}, ledger.Received(r.Amount)
 		t.Counterparty, t.Reference = r.Counterparty, r.Reference
@@ -70,15 +97,20 @@ func (s *Service) Receive(ctx context.Context, org flex.OrgID, r Receipt) (poste
 
 		return err
 	})
+
 	return posted, err
 }
 
 // Reconciliation returns the market's money by counterparty and month, the oldest month
 // first: what was to come, what came, and the difference.
-func (s *Service) Reconciliation(ctx context.Context, org flex.OrgID) (money []store.MarketMoney, err error) {
+func (s *Service) Reconciliation(
+	ctx context.Context,
+	org flex.OrgID,
+) (money []store.MarketMoney, err error) {
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		money, err = tx.MarketMoney(ctx)
 		return err
 	})
+
 	return money, err
 }

@@ -21,29 +21,62 @@ type accountPage struct {
 	Role        access.OperatorRole `json:"role"`
 	Permissions []access.Permission `json:"permissions"`
 	Sessions    []access.Session    `json:"sessions"`
-	TwoStep     bool                `json:"two_step"`           // whether logins ask for a code
-	Recovery    int                 `json:"recovery_codes"`     // unused ones, how many
-	Must        bool                `json:"two_step_by_rule"`   // whether everybody's have to
-	SSO         bool                `json:"signs_in_elsewhere"` // at the identity provider
+	// whether logins ask for a code
+	TwoStep bool `json:"two_step"`
+	// unused ones, how many
+	Recovery int `json:"recovery_codes"`
+	// whether everybody's have to
+	Must bool `json:"two_step_by_rule"`
+	// at the identity provider
+	SSO bool `json:"signs_in_elsewhere"`
 }
 
 func (s *Server) account(r *request) (view, error) {
-	sessions, err := s.Access.SessionsOf(r.Context(), r.who.ID, s.sessionOf(r.Request))
-	p := accountPage{Name: r.who.Name, Role: r.who.Role, Permissions: r.who.Role.Permissions(), Sessions: sessions, TwoStep: r.who.TwoStep, Must: s.TwoStep, SSO: r.who.SSO}
+	sessions, err := s.Access.SessionsOf(
+		r.Context(),
+		r.who.ID,
+		s.sessionOf(r.Request),
+	)
+
+	p := accountPage{
+		Name:        r.who.Name,
+		Role:        r.who.Role,
+		Permissions: r.who.Role.Permissions(),
+		Sessions:    sessions,
+		TwoStep:     r.who.TwoStep,
+		Must:        s.TwoStep,
+		SSO:         r.who.SSO,
+	}
+
 	if err != nil {
 		return view{}, err
 	}
 
 	p.Recovery, err = s.Access.RecoveryLeft(r.Context(), r.who.ID)
-	return view{page: "account", title: "Your account", data: p, record: p}, err
+
+	return view{
+		page:   "account",
+		title:  "Your account",
+		data:   p,
+		record: p,
+	}, err
 }
 
 // endOwnSessions logs the operator out everywhere, here too.
 func (s *Server) endOwnSessions(r *request) (view, error) {
-	err := s.act(r, access.Action{Act: "end operator's sessions", Subject: r.who.Name}, func() error {
-		return s.Access.EndOperatorSessions(r.Context(), r.who.Name)
-	})
+	err := s.act(
+		r,
+		access.Action{
+			Act:     "end operator's sessions",
+			Subject: r.who.Name,
+		},
+		func() error {
+			return s.Access.EndOperatorSessions(r.Context(), r.who.Name)
+		},
+	)
+
 	s.setSession(r.writer(), r.Request, "")
+
 	return view{to: "/console/login"}, err
 }
 
@@ -61,10 +94,18 @@ const pictureSide = 220
 
 func (s *Server) beginTwoStep(r *request) (view, error) {
 	var setup access.TwoStepSetup
-	err := s.act(r, access.Action{Act: "begin a second step", Subject: r.who.Name}, func() (err error) {
-		setup, err = s.Access.BeginTwoStep(r.Context(), r.who)
-		return err
-	})
+	err := s.act(
+		r,
+		access.Action{
+			Act:     "begin a second step",
+			Subject: r.who.Name,
+		},
+		func() (err error) {
+			setup, err = s.Access.BeginTwoStep(r.Context(), r.who)
+			return err
+		},
+	)
+
 	if err != nil {
 		return view{}, err
 	}
@@ -74,11 +115,19 @@ func (s *Server) beginTwoStep(r *request) (view, error) {
 		return view{}, err
 	}
 
-	return twoStepView(twoStepPage{Secret: setup.Secret.Reveal(), Picture: picture}), nil
+	return twoStepView(twoStepPage{
+		Secret:  setup.Secret.Reveal(),
+		Picture: picture,
+	}), nil
 }
 
 func twoStepView(p twoStepPage) view {
-	return view{page: "twostep", title: "A code for your logins", crumbs: []crumb{{"Your account", accountPath}}, data: p}
+	return view{
+		page:   "twostep",
+		title:  "A code for your logins",
+		crumbs: []crumb{{"Your account", accountPath}},
+		data:   p,
+	}
 }
 
 // pictureOf is a QR code of the text, as the address of a picture.
@@ -98,22 +147,36 @@ func pictureOf(text string) (template.URL, error) {
 		return "", fmt.Errorf("draw a code: %w", err)
 	}
 
-	return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes())), nil
+	return template.URL("data:image/png;base64," +
+		base64.StdEncoding.EncodeToString(b.Bytes())), nil
 }
 
 // finishTwoStep takes the first code of the app, and shows the recovery codes once.
 func (s *Server) finishTwoStep(r *request) (view, error) {
 	p := twoStepPage{}
-	err := s.act(r, access.Action{Act: "set up a second step", Subject: r.who.Name}, func() (err error) {
-		p.Recovery, err = s.Access.ConfirmTwoStep(r.Context(), r.who, r.PostFormValue("code"))
-		return err
-	})
+	err := s.act(
+		r,
+		access.Action{
+			Act:     "set up a second step",
+			Subject: r.who.Name,
+		},
+		func() (err error) {
+			p.Recovery, err = s.Access.ConfirmTwoStep(
+				r.Context(),
+				r.who,
+				r.PostFormValue("code"),
+			)
+
+			return err
+		},
+	)
 
 	kind := flex.KindOf(err)
 	if kind == flex.Unauthorized || kind == flex.TooMany {
 		p.Fault = sentence(err.Error())
 		v := twoStepView(p)
 		v.status = web.StatusOf(kind)
+
 		return v, nil
 	}
 
@@ -121,8 +184,16 @@ func (s *Server) finishTwoStep(r *request) (view, error) {
 }
 
 func (s *Server) removeTwoStep(r *request) (view, error) {
-	err := s.act(r, access.Action{Act: "remove a second step", Subject: r.who.Name}, func() error {
-		return s.Access.RemoveTwoStep(r.Context(), r.who.Name)
-	})
+	err := s.act(
+		r,
+		access.Action{
+			Act:     "remove a second step",
+			Subject: r.who.Name,
+		},
+		func() error {
+			return s.Access.RemoveTwoStep(r.Context(), r.who.Name)
+		},
+	)
+
 	return view{to: accountPath + "?done=codeless"}, err
 }

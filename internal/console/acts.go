@@ -56,11 +56,21 @@ func (s *Server) readAct(r *request) (p actsPage, a selection.Action, ids []flex
 		return p, a, nil, flex.Fail(flex.Malformed, "choose what is to be done")
 	}
 
-	p = actsPage{Title: label, Hours: r.PostFormValue("hours"), By: r.PostFormValue("by"), Back: "/console/assets", Final: a.Kind.Final()}
+	p = actsPage{
+		Title: label,
+		Hours: r.PostFormValue("hours"),
+		By:    r.PostFormValue("by"),
+		Back:  "/console/assets",
+		Final: a.Kind.Final(),
+	}
+
 	if a.Kind == selection.ChargeNow {
 		hours, err := strconv.ParseFloat(p.Hours, 64)
 		if err != nil {
-			return p, a, nil, flex.Fail(flex.Malformed, "say for how many hours it charges now")
+			return p, a, nil, flex.Fail(
+				flex.Malformed,
+				"say for how many hours it charges now",
+			)
 		}
 		a.For = time.Duration(hours * float64(time.Hour))
 	}
@@ -68,7 +78,10 @@ func (s *Server) readAct(r *request) (p actsPage, a selection.Action, ids []flex
 	if a.Kind == selection.ReadyBy {
 		a.By, err = flex.ParseWallTime(p.By)
 		if err != nil {
-			return p, a, nil, flex.Fail(flex.Malformed, "say by which time of day its car is ready, as 07:00")
+			return p, a, nil, flex.Fail(
+				flex.Malformed,
+				"say by which time of day its car is ready, as 07:00",
+			)
 		}
 	}
 
@@ -105,6 +118,7 @@ func (s *Server) readActed(r *request) (ids []flex.AssetID, err error) {
 	for _, line := range found.Assets {
 		ids = append(ids, line.ID)
 	}
+
 	return ids, err
 }
 
@@ -116,6 +130,7 @@ func (s *Server) previewAct(r *request) (view, error) {
 	}
 
 	p.Result, err = s.Selection.Preview(r.Context(), a, ids)
+
 	return p.view(), err
 }
 
@@ -131,18 +146,27 @@ func (s *Server) doAct(r *request) (view, error) {
 		return view{}, flex.Fail(flex.Malformed, "tick that you are sure")
 	}
 
-	act := access.Action{Act: string(a.Kind) + " assets", Subject: fmt.Sprintf("%d assets", len(ids)), Detail: strings.TrimSpace(p.Hours + " " + p.By)}
+	act := access.Action{
+		Act:     string(a.Kind) + " assets",
+		Subject: fmt.Sprintf("%d assets", len(ids)),
+		Detail:  strings.TrimSpace(p.Hours + " " + p.By),
+	}
+
 	if len(ids) == 1 {
 		act.Subject = ids[0].String()
 	}
 
-	err = s.Access.ActWithDetail(r.Context(), act.By(r.who.Name, r.from), func() (string, error) {
-		p.Result, err = s.Selection.Do(r.Context(), a, ids, typed)
-		if len(p.Lines) == 0 {
-			return "", err
-		}
-		return p.Result.String(), err
-	})
+	err = s.Access.ActWithDetail(
+		r.Context(),
+		act.By(r.who.Name, r.from),
+		func() (string, error) {
+			p.Result, err = s.Selection.Do(r.Context(), a, ids, typed)
+			if len(p.Lines) == 0 {
+				return "", err
+			}
+			return p.Result.String(), err
+		},
+	)
 
 	return p.view(), err
 }
@@ -153,5 +177,12 @@ func (p *actsPage) view() view {
 	if p.Possible == 1 {
 		p.Affected = "1 asset"
 	}
-	return view{page: "acts", title: p.Title, crumbs: []crumb{{"Assets", "/console/assets"}}, data: p, record: p.Result}
+
+	return view{
+		page:   "acts",
+		title:  p.Title,
+		crumbs: []crumb{{"Assets", "/console/assets"}},
+		data:   p,
+		record: p.Result,
+	}
 }

@@ -25,7 +25,13 @@ type restChoice struct {
 	Name    string
 }
 
-var restChoices = []restChoice{{30, "30 minutes"}, {120, "2 hours"}, {480, "8 hours"}, {1440, "a day"}, {10080, "a week"}}
+var restChoices = []restChoice{
+	{30, "30 minutes"},
+	{120, "2 hours"},
+	{480, "8 hours"},
+	{1440, "a day"},
+	{10080, "a week"},
+}
 
 // OrgName is the name of the organisation that an alert, rule or route is of.
 func (p *alertsPage) OrgName(id flex.OrgID) string {
@@ -41,22 +47,51 @@ func (s *Server) alerts(r *request) (view, error) {
 		return view{}, err
 	}
 
-	p := &alertsPage{AlertPage: known, Orgs: map[flex.OrgID]string{}, Rests: restChoices, Export: r.exports()}
+	p := &alertsPage{
+		AlertPage: known,
+		Orgs:      map[flex.OrgID]string{},
+		Rests:     restChoices,
+		Export:    r.exports(),
+	}
+
 	for _, o := range known.Orgs {
 		p.Orgs[o.ID] = o.Name
 	}
 
-	t := &table{Name: "alerts", Columns: []string{
-		"alert_id", "kind", "level", "organisation", "count", "title", "fired_at", "resolved_at", "acknowledged_by", "acknowledged_at", "snoozed_until", "note",
-	}}
+	t := &table{
+		Name: "alerts",
+		Columns: []string{
+			"alert_id", "kind", "level", "organisation", "count", "title", "fired_at", "resolved_at", "acknowledged_by", "acknowledged_at", "snoozed_until", "note",
+		},
+	}
+
 	for _, a := range p.Alerts {
-		t.add(a.ID, a.Kind, a.Level, p.OrgName(a.Org), a.Count, a.Title, a.FiredAt, a.ResolvedAt, a.AcknowledgedBy, a.AcknowledgedAt, a.SnoozedTo, a.Note)
+		t.add(
+			a.ID,
+			a.Kind,
+			a.Level,
+			p.OrgName(a.Org),
+			a.Count,
+			a.Title,
+			a.FiredAt,
+			a.ResolvedAt,
+			a.AcknowledgedBy,
+			a.AcknowledgedAt,
+			a.SnoozedTo,
+			a.Note,
+		)
+
 		if a.ResolvedAt.IsZero() {
 			p.Firing++
 		}
 	}
 
-	return view{page: "alerts", title: "Alerts", data: p, table: t}, err
+	return view{
+		page:  "alerts",
+		title: "Alerts",
+		data:  p,
+		table: t,
+	}, err
 }
 
 // acknowledge notes that the operator looks after an alert, or lets it rest.
@@ -67,18 +102,35 @@ func (s *Server) acknowledge(r *request) (view, error) {
 	}
 
 	note, rest := strings.TrimSpace(r.PostFormValue("note")), r.PostFormValue("rest")
-	act := access.Action{Act: "acknowledge alert", Subject: id.String(), Detail: note}
-	do := func() error { return s.Operations.Acknowledge(r.Context(), id, r.who.Name, note) }
+	act := access.Action{
+		Act:     "acknowledge alert",
+		Subject: id.String(),
+		Detail:  note,
+	}
+
+	do := func() error {
+		return s.Operations.Acknowledge(r.Context(), id, r.who.Name, note)
+	}
 
 	if rest != "" {
 		minutes, err := strconv.Atoi(rest)
 		if err != nil {
-			return view{}, flex.Fail(flex.Malformed, "%q is no number of minutes", rest)
+			return view{}, flex.Fail(
+				flex.Malformed,
+				"%q is no number of minutes",
+				rest,
+			)
 		}
 
 		act.Act = "snooze alert"
 		do = func() error {
-			return s.Operations.Snooze(r.Context(), id, time.Duration(minutes)*time.Minute, r.who.Name, note)
+			return s.Operations.Snooze(
+				r.Context(),
+				id,
+				time.Duration(minutes)*time.Minute,
+				r.who.Name,
+				note,
+			)
 		}
 	}
 
@@ -88,6 +140,9 @@ func (s *Server) acknowledge(r *request) (view, error) {
 // testRoute has a test sent by a route.
 func (s *Server) testRoute(r *request) (view, error) {
 	name := r.PostFormValue("name")
-	err := s.act(r, access.Action{Act: "test alert route", Subject: name}, func() error { return s.Operations.TestRoute(r.Context(), name) })
+	err := s.act(r, access.Action{Act: "test alert route", Subject: name}, func() error {
+		return s.Operations.TestRoute(r.Context(), name)
+	})
+
 	return view{to: "/console/alerts?done=alert-test"}, err
 }

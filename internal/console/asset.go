@@ -36,6 +36,7 @@ func asked(r *request) (a control.PastQuery, err error) {
 	if err != nil {
 		return a, err
 	}
+
 	return a, a.Between(from, to)
 }
 
@@ -49,11 +50,15 @@ func readDay(text string) (*flex.Day, error) {
 	if err != nil {
 		return nil, flex.Fail(flex.Malformed, "a date is written YYYY-MM-DD")
 	}
+
 	return &d, nil
 }
 
 // pastOf reads what is asked for of an asset, with the question of the form.
-func (s *Server) pastOf(r *request, a control.PastQuery) (*control.Past, error) {
+func (s *Server) pastOf(
+	r *request,
+	a control.PastQuery,
+) (*control.Past, error) {
 	q := r.URL.Query()
 	var wrongCar, wrongBattery error
 	a.Suppose, wrongCar = carAsked(q)
@@ -75,16 +80,19 @@ func (s *Server) pastOf(r *request, a control.PastQuery) (*control.Past, error) 
 // series is what the plot of an asset shows, for programs: instants in seconds since 1970,
 // power in kilowatts, prices in £/MWh.
 type series struct {
-	From        int64        `json:"from"`
-	To          int64        `json:"to"`
-	Now         int64        `json:"now"`
-	Prices      [][2]any     `json:"prices"`   // start of the half-hour and price; null if none is known
-	OffPeak     [][2]int64   `json:"off_peak"` // from, to
-	Plan        [][3]float64 `json:"plan"`     // from, to, kW: what the schedules allowed while they stood
-	Readings    [][3]float64 `json:"readings"` // from, to, average kW
-	ReadyBy     []int64      `json:"ready_by"`
-	Marks       []mark       `json:"marks"`
-	Generations []generation `json:"generations"` // of the last session in the span
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
+	Now  int64 `json:"now"`
+	// start of the half-hour and price; null if none is known
+	Prices  [][2]any   `json:"prices"`
+	OffPeak [][2]int64 `json:"off_peak"` // from, to
+	// from, to, kW: what the schedules allowed while they stood
+	Plan     [][3]float64 `json:"plan"`
+	Readings [][3]float64 `json:"readings"` // from, to, average kW
+	ReadyBy  []int64      `json:"ready_by"`
+	Marks    []mark       `json:"marks"`
+	// of the last session in the span
+	Generations []generation `json:"generations"`
 
 	// Curves are the prices that schedules were made on, in the form of Prices, by the curve of a schedule.
 	Curves map[string][][2]any `json:"curves"`
@@ -104,17 +112,25 @@ type generation struct {
 	MadeAt     time.Time    `json:"made_at"`
 	Cause      string       `json:"cause"`
 	Plan       [][3]float64 `json:"plan"`
-	Curve      string       `json:"curve"` // of Curves; one that is not there has passed its keeping
+	// of Curves; one that is not there has passed its keeping
+	Curve string `json:"curve"`
 }
 
 func triples(lines []control.Draw) [][3]float64 {
 	out := make([][3]float64, 0, len(lines))
 	for _, l := range lines {
-		if n := len(out); n > 0 && out[n-1][1] == float64(l.From.Unix()) && out[n-1][2] == l.KW {
+		n := len(out)
+		if n > 0 && out[n-1][1] == float64(l.From.Unix()) &&
+			out[n-1][2] == l.KW {
 			out[n-1][1] = float64(l.To.Unix())
 			continue
 		}
-		out = append(out, [3]float64{float64(l.From.Unix()), float64(l.To.Unix()), l.KW})
+
+		out = append(out, [3]float64{
+			float64(l.From.Unix()),
+			float64(l.To.Unix()),
+			l.KW,
+		})
 	}
 
 	return out
@@ -133,8 +149,19 @@ func (s *Server) assetSeries(r *request) (view, error) {
 		return view{}, err
 	}
 
-	out := series{From: p.Span.From.Unix(), To: p.Span.To.Unix(), Now: p.Now.Unix(), Plan: triples(p.Planned()), Readings: triples(p.Actual()),
-		Prices: pricePairs(p.Prices), Curves: map[string][][2]any{}, OffPeak: [][2]int64{}, ReadyBy: []int64{}, Marks: []mark{}, Generations: []generation{}}
+	out := series{
+		From:        p.Span.From.Unix(),
+		To:          p.Span.To.Unix(),
+		Now:         p.Now.Unix(),
+		Plan:        triples(p.Planned()),
+		Readings:    triples(p.Actual()),
+		Prices:      pricePairs(p.Prices),
+		Curves:      map[string][][2]any{},
+		OffPeak:     [][2]int64{},
+		ReadyBy:     []int64{},
+		Marks:       []mark{},
+		Generations: []generation{},
+	}
 
 	if p.Battery != nil {
 		out.Plan = triples(batteryDraws(p.Battery))
@@ -147,13 +174,21 @@ func (s *Server) assetSeries(r *request) (view, error) {
 	}
 
 	out.addGenerations(p)
+
 	return view{json: out}, nil
 }
 
 // addGenerations adds the schedules of the last session, and the prices that they were made on.
 func (out *series) addGenerations(p *control.Past) {
 	for _, g := range p.Generations() {
-		out.Generations = append(out.Generations, generation{g.Generation, g.EventID, g.MadeAt, string(g.Cause), triples(g.Draws(g.Whole())), g.Curve.String()})
+		out.Generations = append(out.Generations, generation{
+			g.Generation,
+			g.EventID,
+			g.MadeAt,
+			string(g.Cause),
+			triples(g.Draws(g.Whole())),
+			g.Curve.String(),
+		})
 	}
 
 	for name, prices := range p.Curves {
@@ -171,6 +206,7 @@ func pricePairs(prices []flex.PricedPeriod) [][2]any {
 		}
 		pairs = append(pairs, [2]any{q.Period.Start().Unix(), price})
 	}
+
 	return pairs
 }
 
@@ -218,39 +254,68 @@ func (s *Server) assetNow(r *request) (view, error) {
 		return view{}, err
 	}
 
-	page := &assetPage{AssetView: p.View(), past: p, Sentences: sentencesOf(p), LastDay: p.Span.To.Add(-time.Second), Chosen: p.Chosen,
-		Rate: p.Rate, Show: cmp.Or(a.Show, "session"), Series: r.URL.Path + "/series.json", BatteryNote: sentence(p.BatteryNote)}
+	page := &assetPage{
+		AssetView:   p.View(),
+		past:        p,
+		Sentences:   sentencesOf(p),
+		LastDay:     p.Span.To.Add(-time.Second),
+		Chosen:      p.Chosen,
+		Rate:        p.Rate,
+		Show:        cmp.Or(a.Show, "session"),
+		Series:      r.URL.Path + "/series.json",
+		BatteryNote: sentence(p.BatteryNote),
+	}
 
 	if r.URL.RawQuery != "" {
 		page.Series += "?" + r.URL.RawQuery
 	}
 
 	for _, show := range []string{"session", "day", "week", "month"} {
-		page.Ranges = append(page.Ranges, crumb{show, r.URL.Path + "?show=" + show})
+		page.Ranges = append(page.Ranges, crumb{
+			show,
+			r.URL.Path + "?show=" + show,
+		})
 	}
 
 	page.addStory()
 	page.addReason(r)
-	return view{page: "asset", title: page.ExternalID, crumbs: page.crumbs(), data: page, record: page.json()}, nil
+
+	return view{
+		page:   "asset",
+		title:  page.ExternalID,
+		crumbs: page.crumbs(),
+		data:   page,
+		record: page.json(),
+	}, nil
 }
 
 // assetJSON is the page for programs.
 type assetJSON struct {
 	wire.AssetView
-	Sentences []string    `json:"sentences"` // how it is now, in words
-	Story     []storyLine `json:"story"`     // of the time that is shown, the newest first
+	Sentences []string `json:"sentences"` // how it is now, in words
+	// of the time that is shown, the newest first
+	Story     []storyLine `json:"story"`
 	StoryMore bool        `json:"story_more"`
 	Series    string      `json:"series"` // address of the numbers of its plot
 }
 
 func (p *assetPage) json() assetJSON {
-	return assetJSON{AssetView: contract.AssetView(p.past), Sentences: p.Sentences, Story: p.Story, StoryMore: p.StoryMore, Series: p.Series}
+	return assetJSON{
+		AssetView: contract.AssetView(p.past),
+		Sentences: p.Sentences,
+		Story:     p.Story,
+		StoryMore: p.StoryMore,
+		Series:    p.Series,
+	}
 }
 
 // crumbs are the asset's organisation and site.
 func (p *assetPage) crumbs() []crumb {
 	name := cmp.Or(p.Postcode, short(p.SiteID))
-	return []crumb{{p.OrgName, "/console/assets?org=" + p.OrgID.String()}, {name, "/console/sites/" + p.SiteID.String()}}
+	return []crumb{
+		{p.OrgName, "/console/assets?org=" + p.OrgID.String()},
+		{name, "/console/sites/" + p.SiteID.String()},
+	}
 }
 
 // addStory adds what happened, the newest first.
@@ -290,7 +355,11 @@ func (s *Server) assetWhy(r *request) (view, error) {
 		return view{}, err
 	}
 
-	return view{page: "asset", part: "why", data: whyOf(x)}, nil
+	return view{
+		page: "asset",
+		part: "why",
+		data: whyOf(x),
+	}, nil
 }
 
 // hours writes times of charging as people say them: "from 02:30 to 05:00".

@@ -17,18 +17,39 @@ func (s *Server) changeRate(r *request) (view, error) {
 
 	done := view{to: "/console/assets/" + id.String() + "?done=rated"}
 	if r.PostFormValue("act") == "reset" {
-		return done, s.act(r, access.Action{Act: "reset charging rate", Org: org, Subject: id.String()}, func() error {
-			return s.Control.ResetRate(r.Context(), org, id)
-		})
+		return done, s.act(
+			r,
+			access.Action{
+				Act:     "reset charging rate",
+				Org:     org,
+				Subject: id.String(),
+			},
+			func() error {
+				return s.Control.ResetRate(r.Context(), org, id)
+			},
+		)
 	}
 
 	text := strings.TrimSpace(r.PostFormValue("kw"))
 	kw, err := strconv.ParseFloat(text, 64)
 	if err != nil || kw != kw {
-		return view{}, flex.Fail(flex.Malformed, "%q is not a power in kW, such as 3.6", text)
+		return view{}, flex.Fail(
+			flex.Malformed,
+			"%q is not a power in kW, such as 3.6",
+			text,
+		)
 	}
 
-	return done, s.act(r, access.Action{Act: "pin charging rate", Org: org, Subject: id.String(), Detail: text + " kW"}, func() error {
-		return s.Control.PinRate(r.Context(), org, id, flex.FromKW(kw))
-	})
+	return done, s.act(
+		r,
+		access.Action{
+			Act:     "pin charging rate",
+			Org:     org,
+			Subject: id.String(),
+			Detail:  text + " kW",
+		},
+		func() error {
+			return s.Control.PinRate(r.Context(), org, id, flex.FromKW(kw))
+		},
+	)
 }

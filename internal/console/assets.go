@@ -9,7 +9,13 @@ import (
 )
 
 // assetTypes are what the list can be filtered by.
-var assetTypes = []flex.AssetType{flex.Charger, flex.ElectricVehicle, flex.Battery, flex.HeatPump, flex.HotWaterTank}
+var assetTypes = []flex.AssetType{
+	flex.Charger,
+	flex.ElectricVehicle,
+	flex.Battery,
+	flex.HeatPump,
+	flex.HotWaterTank,
+}
 
 // assets answers the list of assets.
 func (s *Server) assets(r *request) (view, error) {
@@ -18,7 +24,13 @@ func (s *Server) assets(r *request) (view, error) {
 		return view{}, err
 	}
 
-	p := assetsPage{AssetFilter: f, Export: r.exports(), Types: assetTypes, States: registry.AssetStates}
+	p := assetsPage{
+		AssetFilter: f,
+		Export:      r.exports(),
+		Types:       assetTypes,
+		States:      registry.AssetStates,
+	}
+
 	p.AssetList, err = s.Registry.AssetList(r.Context(), f)
 	if err == nil {
 		err = r.whole(len(p.Assets))
@@ -29,12 +41,26 @@ func (s *Server) assets(r *request) (view, error) {
 		p.Next = r.with("before", p.Assets[len(p.Assets)-1].ID.String())
 	}
 
-	return view{page: "assets", title: "Assets", data: p, table: p.table(), next: p.Next}, err
+	return view{
+		page:  "assets",
+		title: "Assets",
+		data:  p,
+		table: p.table(),
+		next:  p.Next,
+	}, err
 }
 
 // readAssetFilter reads which assets a request looks for.
 func readAssetFilter(r *request) (f registry.AssetFilter, err error) {
-	if err := r.knows("type", "plugged", "org", "model", "gsp_group", "group", "state"); err != nil {
+	if err := r.knows(
+		"type",
+		"plugged",
+		"org",
+		"model",
+		"gsp_group",
+		"group",
+		"state",
+	); err != nil {
 		return f, err
 	}
 
@@ -46,28 +72,60 @@ func readAssetFilter(r *request) (f registry.AssetFilter, err error) {
 
 	f.Limit = r.limit() + 1
 	err = readFilter(&f.Before, q.Get("before"), "asset")
+
 	return f, err
 }
 
 // assetFilter reads a filter from fields, by their names: of an address, or of a form that acts on all that
 // a list shows.
 func assetFilter(field func(name string) string) (f registry.AssetFilter, err error) {
-	f = registry.AssetFilter{Type: flex.AssetType(field("type")), Plugged: field("plugged") != "", State: field("state")}
+	f = registry.AssetFilter{
+		Type:    flex.AssetType(field("type")),
+		Plugged: field("plugged") != "",
+		State:   field("state"),
+	}
+
 	f.Model, f.GSPGroup = strings.TrimSpace(field("model")), strings.TrimSpace(field("gsp_group"))
 	f.Group = strings.TrimSpace(field("group"))
 
 	err = readFilter(&f.Org, field("org"), "organisation")
+
 	return f, err
 }
 
 func (p *assetsPage) table() *table {
-	t := &table{Name: "assets", Columns: []string{"asset_id", "external_id", "type", "power_kw", "model", "site_id", "organisation", "plugged_in_at", "ready_by"}}
+	t := &table{
+		Name: "assets",
+		Columns: []string{
+			"asset_id",
+			"external_id",
+			"type",
+			"power_kw",
+			"model",
+			"site_id",
+			"organisation",
+			"plugged_in_at",
+			"ready_by",
+		},
+	}
+
 	for _, a := range p.Assets {
 		var power any
 		if a.Power != nil {
 			power = a.Power.KW()
 		}
-		t.add(a.ID.String(), a.ExternalID, string(a.Type), power, a.Model, a.SiteID.String(), a.OrgName, a.PluggedIn, a.ReadyBy)
+
+		t.add(
+			a.ID.String(),
+			a.ExternalID,
+			string(a.Type),
+			power,
+			a.Model,
+			a.SiteID.String(),
+			a.OrgName,
+			a.PluggedIn,
+			a.ReadyBy,
+		)
 	}
 
 	return t

@@ -16,10 +16,19 @@ func (s *Server) audit(r *request) (view, error) {
 	}
 
 	q := r.URL.Query()
-	p := auditPage{Who: q.Get("who"), Act: q.Get("act"), Export: r.exports()}
+	p := auditPage{
+		Who:    q.Get("who"),
+		Act:    q.Get("act"),
+		Export: r.exports(),
+	}
 
 	var err error
-	p.AuditView, err = s.Access.Audit(r.Context(), access.AuditFilter{Who: p.Who, Act: p.Act, Before: q.Get("before"), Limit: r.limit() + 1})
+	p.AuditView, err = s.Access.Audit(r.Context(), access.AuditFilter{
+		Who:    p.Who,
+		Act:    p.Act,
+		Before: q.Get("before"),
+		Limit:  r.limit() + 1,
+	})
 	if err == nil {
 		err = r.whole(len(p.Acts))
 	}
@@ -29,13 +38,43 @@ func (s *Server) audit(r *request) (view, error) {
 		p.Next = r.with("before", p.Acts[len(p.Acts)-1].ID)
 	}
 
-	return view{page: "audit", title: "Audit log", data: p, table: p.table(), next: p.Next}, err
+	return view{
+		page:  "audit",
+		title: "Audit log",
+		data:  p,
+		table: p.table(),
+		next:  p.Next,
+	}, err
 }
 
 func (p *auditPage) table() *table {
-	t := &table{Name: "audit", Columns: []string{"at", "who", "source", "act", "organisation", "subject", "detail", "outcome", "ended_at"}}
+	t := &table{
+		Name: "audit",
+		Columns: []string{
+			"at",
+			"who",
+			"source",
+			"act",
+			"organisation",
+			"subject",
+			"detail",
+			"outcome",
+			"ended_at",
+		},
+	}
+
 	for _, a := range p.Acts {
-		t.add(a.At, a.Who, a.Source, a.Act, a.OrgName, a.Subject, a.Detail, a.Outcome, a.EndedAt)
+		t.add(
+			a.At,
+			a.Who,
+			a.Source,
+			a.Act,
+			a.OrgName,
+			a.Subject,
+			a.Detail,
+			a.Outcome,
+			a.EndedAt,
+		)
 	}
 
 	return t

@@ -18,8 +18,9 @@ type batteryWhy struct {
 	Asked     bool // whether the question below was asked
 	Kept      flex.WattHours
 	Form      control.BatteryQuestion
-	Most      struct{ Capacity, Power float64 } // the sliders' ends, in kWh and kW
-	Answer    *batteryComparison
+	// the sliders' ends, in kWh and kW
+	Most   struct{ Capacity, Power float64 }
+	Answer *batteryComparison
 }
 
 // batteryStretch is half-hours in a row in which a battery is told the same for one reason.
@@ -41,28 +42,41 @@ type batteryComparison struct {
 
 // batteryFigures are what matters of a battery's plan.
 type batteryFigures struct {
-	Pays   float64      `json:"pays_pence"`
-	Saves  float64      `json:"saves_pence"`
-	Stored float64      `json:"stored_kwh"` // at the end
-	Plan   [][3]float64 `json:"plan"`       // from, to, kW; positive fills the battery
+	Pays   float64 `json:"pays_pence"`
+	Saves  float64 `json:"saves_pence"`
+	Stored float64 `json:"stored_kwh"` // at the end
+	// from, to, kW; positive fills the battery
+	Plan [][3]float64 `json:"plan"`
 }
 
 func figuresOfBattery(w control.BatteryWhy) batteryFigures {
-	return batteryFigures{round(w.Pence, 1), round(w.Idle-w.Pence, 1), w.Periods[len(w.Periods)-1].Stored.KWh(), triples(batteryDraws(&w))}
+	return batteryFigures{
+		round(w.Pence, 1),
+		round(w.Idle-w.Pence, 1),
+		w.Periods[len(w.Periods)-1].Stored.KWh(),
+		triples(batteryDraws(&w)),
+	}
 }
 
 // batteryDraws is what is expected to go into the battery, in kilowatts.
 func batteryDraws(w *control.BatteryWhy) (draws []control.Draw) {
 	at := w.Stored
 	for _, p := range w.Periods {
-		draws = append(draws, control.Draw{Span: p.Span(), KW: 2 * (p.Stored - at).KWh()})
+		draws = append(draws, control.Draw{
+			Span: p.Span(),
+			KW:   2 * (p.Stored - at).KWh(),
+		})
+
 		at = p.Stored
 	}
+
 	return draws
 }
 
 // Saved is what the plan is expected to save against a battery that only covers the home.
-func (w *batteryWhy) Saved() string { return decimals(w.Idle-w.Pence, 1) + " p" }
+func (w *batteryWhy) Saved() string {
+	return decimals(w.Idle-w.Pence, 1) + " p"
+}
 
 // bounds are the least and the most of prices; of none, the least is above the most.
 type bounds struct{ least, most float64 }
@@ -73,10 +87,12 @@ func batteryReason(p control.BatteryPeriod, later bounds) string {
 	pence := func(v float64) string { return decimals(v, 1) + " p" }
 	switch p.Mode {
 	case battery.ModeCharge:
-		return "cheap enough to store for hours that cost up to " + pence(later.most)
+		return "cheap enough to store for hours that cost up to " +
+			pence(later.most)
 	case battery.ModeDischarge:
 		if later.least < p.Sell {
-			return "sold for " + pence(p.Sell) + ", and can be filled again for " + pence(later.least)
+			return "sold for " + pence(p.Sell) +
+				", and can be filled again for " + pence(later.least)
 		}
 		return "sold for " + pence(p.Sell) + ", more than it is worth later"
 
@@ -99,7 +115,11 @@ func batteryReason(p control.BatteryPeriod, later bounds) string {
 
 // layOutBattery lays a battery's plan out to be read.
 func layOutBattery(w control.BatteryWhy) *batteryWhy {
-	b := &batteryWhy{BatteryWhy: w, Kept: w.Periods[len(w.Periods)-1].Stored}
+	b := &batteryWhy{
+		BatteryWhy: w,
+		Kept:       w.Periods[len(w.Periods)-1].Stored,
+	}
+
 	later := laterPrices(w.Periods)
 	for i := 0; i < len(w.Periods); {
 		same := 1
@@ -107,7 +127,11 @@ func layOutBattery(w control.BatteryWhy) *batteryWhy {
 			same++
 		}
 
-		b.Stretches = append(b.Stretches, stretchOf(w.Periods[i:i+same], later[i]))
+		b.Stretches = append(
+			b.Stretches,
+			stretchOf(w.Periods[i:i+same], later[i]),
+		)
+
 		i += same
 	}
 
@@ -115,7 +139,9 @@ func layOutBattery(w control.BatteryWhy) *batteryWhy {
 }
 
 // alike reports whether two half-hours have the same mode for the same reason.
-func alike(a, b control.BatteryPeriod) bool { return a.Mode == b.Mode && a.Waits == b.Waits }
+func alike(a, b control.BatteryPeriod) bool {
+	return a.Mode == b.Mode && a.Waits == b.Waits
+}
 
 // laterPrices are, for each half-hour, the prices of those after it.
 func laterPrices(periods []control.BatteryPeriod) []bounds {
@@ -123,7 +149,10 @@ func laterPrices(periods []control.BatteryPeriod) []bounds {
 	later[len(later)-1] = bounds{math.Inf(1), math.Inf(-1)}
 	for i := len(periods) - 2; i >= 0; i-- {
 		next := periods[i+1].Buy
-		later[i] = bounds{min(later[i+1].least, next), max(later[i+1].most, next)}
+		later[i] = bounds{
+			min(later[i+1].least, next),
+			max(later[i+1].most, next),
+		}
 	}
 
 	return later
@@ -132,7 +161,12 @@ func laterPrices(periods []control.BatteryPeriod) []bounds {
 // stretchOf is a line of half-hours that are alike.
 func stretchOf(periods []control.BatteryPeriod, later bounds) batteryStretch {
 	first, last := periods[0], periods[len(periods)-1]
-	s := batteryStretch{Span: first.Span(), Mode: first.Mode, Reason: batteryReason(first, later)}
+	s := batteryStretch{
+		Span:   first.Span(),
+		Mode:   first.Mode,
+		Reason: batteryReason(first, later),
+	}
+
 	s.To = last.End()
 	s.Stored = last.Stored
 
@@ -143,7 +177,11 @@ func stretchOf(periods []control.BatteryPeriod, later bounds) batteryStretch {
 
 	s.Rate = decimals(rates.least, 1) + " p"
 	if rates.least != rates.most {
-		s.Rate = fmt.Sprintf("%s to %s p", decimals(rates.least, 1), decimals(rates.most, 1))
+		s.Rate = fmt.Sprintf(
+			"%s to %s p",
+			decimals(rates.least, 1),
+			decimals(rates.most, 1),
+		)
 	}
 
 	return s
@@ -155,14 +193,27 @@ func batteryAsked(q url.Values) (*control.BatteryQuestion, error) {
 		return nil, nil
 	}
 
-	capacity, err1 := number(cmp.Or(q.Get("capacity_kwh"), "0"), "the capacity in kWh", 1000)
+	capacity, err1 := number(
+		cmp.Or(q.Get("capacity_kwh"), "0"),
+		"the capacity in kWh",
+		1000,
+	)
 
-	power, err2 := number(cmp.Or(q.Get("power_kw"), "0"), "the power in kW", 1000)
+	power, err2 := number(
+		cmp.Or(q.Get("power_kw"), "0"),
+		"the power in kW",
+		1000,
+	)
+
 	if err := cmp.Or(err1, err2); err != nil {
 		return nil, err
 	}
 
-	ask := &control.BatteryQuestion{Power: flex.FromKW(power), Capacity: flex.FromKWh(capacity)}
+	ask := &control.BatteryQuestion{
+		Power:    flex.FromKW(power),
+		Capacity: flex.FromKWh(capacity),
+	}
+
 	if text := q.Get("stored_kwh"); text != "" {
 		stored, err := number(text, "what is stored in kWh", 1000)
 		if err != nil {
@@ -183,15 +234,29 @@ func batteryWhyOf(p *control.Past) *batteryWhy {
 
 	is, would := *p.Battery, p.BatteryAs
 	b := layOutBattery(is)
-	b.Form = control.BatteryQuestion{Power: is.Power, Capacity: is.Capacity, Stored: &is.Stored}
+	b.Form = control.BatteryQuestion{
+		Power:    is.Power,
+		Capacity: is.Capacity,
+		Stored:   &is.Stored,
+	}
 
 	if would != nil {
-		b.Form = control.BatteryQuestion{Power: would.Power, Capacity: would.Capacity, Stored: &would.Stored}
-		c := batteryComparison{Current: figuresOfBattery(is), Proposed: figuresOfBattery(*would)}
+		b.Form = control.BatteryQuestion{
+			Power:    would.Power,
+			Capacity: would.Capacity,
+			Stored:   &would.Stored,
+		}
+
+		c := batteryComparison{
+			Current:  figuresOfBattery(is),
+			Proposed: figuresOfBattery(*would),
+		}
+
 		c.Pays, c.Saves = round(c.Proposed.Pays-c.Current.Pays, 1), round(c.Proposed.Saves-c.Current.Saves, 1)
 		b.Answer = &c
 	}
 
 	b.Most.Capacity, b.Most.Power = max(40, 2*is.Capacity.KWh()), max(powerMax, 2*is.Power.KW())
+
 	return b
 }

@@ -19,12 +19,13 @@ func (l capsLine) FleetStarts() string { return startsText(l.Fleet) }
 
 // capsJSON is the line for programs.
 type capsJSON struct {
-	OrgID   flex.OrgID     `json:"organisation_id"`
-	OrgName string         `json:"organisation"`
-	Power   *flex.Watts    `json:"power_w"`           // that the fleet draws at most; null for no bound
-	Starts  int            `json:"starts_per_minute"` // 0 for no bound
-	Groups  []capGroupJSON `json:"groups"`
-	Traded  int            `json:"num_traded_half_hours"`
+	OrgID   flex.OrgID `json:"organisation_id"`
+	OrgName string     `json:"organisation"`
+	// that the fleet draws at most; null for no bound
+	Power  *flex.Watts    `json:"power_w"`
+	Starts int            `json:"starts_per_minute"` // 0 for no bound
+	Groups []capGroupJSON `json:"groups"`
+	Traded int            `json:"num_traded_half_hours"`
 }
 
 type capGroupJSON struct {
@@ -36,11 +37,23 @@ type capGroupJSON struct {
 
 func (l capsLine) json() capsJSON {
 	v := capsJSON{
-		OrgID: l.ID, OrgName: l.Name, Power: l.Fleet.Power, Starts: l.Fleet.StartsPerMinute, Groups: []capGroupJSON{}, Traded: len(l.Position),
+		OrgID:   l.ID,
+		OrgName: l.Name,
+		Power:   l.Fleet.Power,
+		Starts:  l.Fleet.StartsPerMinute,
+		Groups:  []capGroupJSON{},
+		Traded:  len(l.Position),
 	}
+
 	for _, g := range l.Groups {
-		v.Groups = append(v.Groups, capGroupJSON{g.Name, g.Power, g.StartsPerMinute, len(g.Sites)})
+		v.Groups = append(v.Groups, capGroupJSON{
+			g.Name,
+			g.Power,
+			g.StartsPerMinute,
+			len(g.Sites),
+		})
 	}
+
 	return v
 }
 
@@ -50,6 +63,7 @@ func (s *Server) capsLines(r *request) (lines []capsLine, err error) {
 	for _, c := range list {
 		lines = append(lines, capsLine{c})
 	}
+
 	return lines, err
 }
 
@@ -80,19 +94,40 @@ func (s *Server) setCaps(r *request) (view, error) {
 		return view{}, err
 	}
 
-	detail := fmt.Sprintf("fleet: %s kW, %s starts a minute", or(kwText(fleet.Power), "any"), or(startsText(fleet), "any"))
-	err = s.act(r, access.Action{Act: "set caps", Org: org, Detail: detail}, func() error {
-		c, err := s.Control.Caps(r.Context(), org)
-		c.Fleet = fleet
-		if c.IsZero() {
-			if err != nil {
-				return flex.Fail(flex.Malformed, "nothing is bound, and nothing was: give a cap in kW or starts per minute")
-			}
-			return s.Control.ClearCaps(r.Context(), org)
-		}
+	detail := fmt.Sprintf(
+		"fleet: %s kW, %s starts a minute",
+		or(kwText(fleet.Power), "any"),
+		or(startsText(fleet), "any"),
+	)
 
-		return s.Control.ChangeCaps(r.Context(), org, func(c *flex.Caps) error { c.Fleet = fleet; return nil })
-	})
+	err = s.act(
+		r,
+		access.Action{
+			Act:    "set caps",
+			Org:    org,
+			Detail: detail,
+		},
+		func() error {
+			c, err := s.Control.Caps(r.Context(), org)
+			c.Fleet = fleet
+			if c.IsZero() {
+				if err != nil {
+					return flex.Fail(
+						flex.Malformed,
+						"nothing is bound, and nothing was: give a cap in kW or starts per minute",
+					)
+				}
+
+				return s.Control.ClearCaps(r.Context(), org)
+			}
+
+			return s.Control.ChangeCaps(r.Context(), org, func(c *flex.Caps) error {
+				c.Fleet = fleet
+				return nil
+			})
+		},
+	)
+
 	return view{to: "/console/safety?done=capped"}, err
 }
 
@@ -102,8 +137,14 @@ func fleetCap(kw, starts string) (c flex.Cap, err error) {
 	if kw != "" {
 		v, err := strconv.ParseFloat(kw, 64)
 		if err != nil || !(v >= 0 && v <= flex.CapMax.KW()) {
-			return c, flex.Fail(flex.Malformed, "the cap is %q: give kW from 0 to %v, or nothing for none", kw, flex.CapMax.KW())
+			return c, flex.Fail(
+				flex.Malformed,
+				"the cap is %q: give kW from 0 to %v, or nothing for none",
+				kw,
+				flex.CapMax.KW(),
+			)
 		}
+
 		c.Power = new(flex.FromKW(v))
 	}
 
@@ -111,8 +152,14 @@ func fleetCap(kw, starts string) (c flex.Cap, err error) {
 	if starts != "" {
 		n, err := strconv.Atoi(starts)
 		if err != nil || n < 1 || n > flex.StartsMax {
-			return c, flex.Fail(flex.Malformed, "the starts per minute are %q: give a whole number from 1 to %d, or nothing for no bound", starts, flex.StartsMax)
+			return c, flex.Fail(
+				flex.Malformed,
+				"the starts per minute are %q: give a whole number from 1 to %d, or nothing for no bound",
+				starts,
+				flex.StartsMax,
+			)
 		}
+
 		c.StartsPerMinute = n
 	}
 

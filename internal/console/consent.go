@@ -10,10 +10,19 @@ func (s *Server) withdrawConsent(r *request) (view, error) {
 		return view{}, err
 	}
 
-	err = s.act(r, access.Action{Act: "withdraw meter consent", Org: org, Subject: id.String(), Detail: reason}, func() error {
-		_, err := s.Registry.WithdrawMeterConsent(r.Context(), org, id)
-		return err
-	})
+	err = s.act(
+		r,
+		access.Action{
+			Act:     "withdraw meter consent",
+			Org:     org,
+			Subject: id.String(),
+			Detail:  reason,
+		},
+		func() error {
+			_, err := s.Registry.WithdrawMeterConsent(r.Context(), org, id)
+			return err
+		},
+	)
 
 	return view{to: "/console/sites/" + id.String() + "?done=withdrawn"}, err
 }

@@ -73,12 +73,15 @@ type Server struct {
 
 // route is one page or act of the console.
 type route struct {
-	pattern string            // method and path
-	public  bool              // whether it is open to whoever is not logged in
-	needs   access.Permission // what the operator's role must allow; See if empty
-	confirm bool              // whether it asks for the password again, whatever it needs
-	whole   bool              // whether it shows or changes what is of all organisations
-	handle  func(*Server, *request) (view, error)
+	pattern string // method and path
+	public  bool   // whether it is open to whoever is not logged in
+	// what the operator's role must allow; See if empty
+	needs access.Permission
+	// whether it asks for the password again, whatever it needs
+	confirm bool
+	// whether it shows or changes what is of all organisations
+	whole  bool
+	handle func(*Server, *request) (view, error)
 }
 
 var surface = []route{
@@ -102,7 +105,12 @@ var surface = []route{
 	{pattern: "GET /console/alerts", whole: true, handle: (*Server).alerts},
 	{pattern: "GET /console/alerts.csv", whole: true, handle: (*Server).alerts},
 	{pattern: "GET /console/alerts.json", whole: true, handle: (*Server).alerts},
-	{pattern: "POST /console/alerts/{id}/acknowledge", needs: access.Operate, whole: true, handle: (*Server).acknowledge},
+	{
+		pattern: "POST /console/alerts/{id}/acknowledge",
+		needs:   access.Operate,
+		whole:   true,
+		handle:  (*Server).acknowledge,
+	},
 	{pattern: "POST /console/alerts/test", needs: access.Operate, whole: true, handle: (*Server).testRoute},
 
 	// asset.go, why.go
@@ -130,7 +138,11 @@ var surface = []route{
 	{pattern: "POST /console/assets/{id}/power", needs: access.Operate, handle: (*Server).setPower},
 
 	// consent.go
-	{pattern: "POST /console/sites/{id}/consent/withdraw", needs: access.Operate, handle: (*Server).withdrawConsent},
+	{
+		pattern: "POST /console/sites/{id}/consent/withdraw",
+		needs:   access.Operate,
+		handle:  (*Server).withdrawConsent,
+	},
 
 	// statement.go
 	{pattern: "GET /console/sites/{id}/statement", handle: (*Server).statement},
@@ -143,7 +155,11 @@ var surface = []route{
 	{pattern: "GET /console/deliveries.json", handle: (*Server).deliveries},
 	{pattern: "GET /console/deliveries/{id}", handle: (*Server).delivery},
 	{pattern: "POST /console/deliveries/{id}/replay", needs: access.Operate, handle: (*Server).replay},
-	{pattern: "POST /console/endpoints/{org}/{name}/{act}", needs: access.Administer, handle: (*Server).endpointAct},
+	{
+		pattern: "POST /console/endpoints/{org}/{name}/{act}",
+		needs:   access.Administer,
+		handle:  (*Server).endpointAct,
+	},
 
 	// prices.go
 	{pattern: "GET /console/prices", handle: (*Server).prices},
@@ -157,12 +173,28 @@ var surface = []route{
 	{pattern: "GET /console/settlement/compare", handle: (*Server).compareRuns},
 	{pattern: "GET /console/settlement/compare.csv", handle: (*Server).compareRuns},
 	{pattern: "GET /console/settlement/compare.json", handle: (*Server).compareRuns},
-	{pattern: "POST /console/settlement/{org}/withdrawals/{id}/override", needs: access.Pay, handle: (*Server).overrideName},
-	{pattern: "POST /console/settlement/{org}/selection/preview", needs: access.Pay, handle: (*Server).previewSelection},
-	{pattern: "POST /console/settlement/{org}/selection", needs: access.Pay, handle: (*Server).approveSelection},
+	{
+		pattern: "POST /console/settlement/{org}/withdrawals/{id}/override",
+		needs:   access.Pay,
+		handle:  (*Server).overrideName,
+	},
+	{
+		pattern: "POST /console/settlement/{org}/selection/preview",
+		needs:   access.Pay,
+		handle:  (*Server).previewSelection,
+	},
+	{
+		pattern: "POST /console/settlement/{org}/selection",
+		needs:   access.Pay,
+		handle:  (*Server).approveSelection,
+	},
 	{pattern: "POST /console/settlement/{org}/again", needs: access.Pay, handle: (*Server).settleAgain},
 	{pattern: "POST /console/settlement/{org}/payments", needs: access.Pay, handle: (*Server).payments},
-	{pattern: "POST /console/settlement/{org}/withdrawals/{id}/{to}", needs: access.Pay, handle: (*Server).decide},
+	{
+		pattern: "POST /console/settlement/{org}/withdrawals/{id}/{to}",
+		needs:   access.Pay,
+		handle:  (*Server).decide,
+	},
 	{pattern: "GET /console/flex-events/{id}", handle: (*Server).flexEvent},
 	{pattern: "GET /console/flex-events/{id}/periods.csv", handle: (*Server).flexEvent},
 	{pattern: "GET /console/flex-events/{id}/periods.json", handle: (*Server).flexEvent},
@@ -197,15 +229,38 @@ var surface = []route{
 	{pattern: "GET /console/developer.json", handle: (*Server).developer},
 	{pattern: "POST /console/developer/{org}/clock", needs: access.Operate, handle: (*Server).advance},
 	{pattern: "POST /console/developer/{org}/plug/{way}", needs: access.Operate, handle: (*Server).plug},
-	{pattern: "POST /console/developer/{org}/credentials", needs: access.Administer, handle: (*Server).addCredential},
-	{pattern: "POST /console/developer/{org}/credentials/revoke", needs: access.Administer, handle: (*Server).revokeCredential},
-	{pattern: "POST /console/developer/{org}/endpoint", needs: access.Administer, handle: (*Server).setEndpoint},
+	{
+		pattern: "POST /console/developer/{org}/credentials",
+		needs:   access.Administer,
+		handle:  (*Server).addCredential,
+	},
+	{
+		pattern: "POST /console/developer/{org}/credentials/revoke",
+		needs:   access.Administer,
+		handle:  (*Server).revokeCredential,
+	},
+	{
+		pattern: "POST /console/developer/{org}/endpoint",
+		needs:   access.Administer,
+		handle:  (*Server).setEndpoint,
+	},
 
 	// safety.go
 	{pattern: "GET /console/safety", handle: (*Server).safety},
-	{pattern: "POST /console/safety/halt/preview", needs: access.See, whole: true, handle: (*Server).previewHalt},
+	{
+		pattern: "POST /console/safety/halt/preview",
+		needs:   access.See,
+		whole:   true,
+		handle:  (*Server).previewHalt,
+	},
 	{pattern: "POST /console/safety/halt", needs: access.Operate, whole: true, handle: (*Server).halt},
-	{pattern: "POST /console/safety/resume", needs: access.Operate, confirm: true, whole: true, handle: (*Server).resume},
+	{
+		pattern: "POST /console/safety/resume",
+		needs:   access.Operate,
+		confirm: true,
+		whole:   true,
+		handle:  (*Server).resume,
+	},
 	{pattern: "POST /console/safety/caps", needs: access.Operate, handle: (*Server).setCaps},
 	{pattern: "POST /console/safety/prices", needs: access.See, handle: (*Server).foresee},
 
@@ -228,17 +283,42 @@ var surface = []route{
 	{pattern: "GET /console/account", handle: (*Server).account},
 	{pattern: "POST /console/account/sessions/end", needs: access.See, handle: (*Server).endOwnSessions},
 
-	{pattern: "POST /console/account/two-step/begin", needs: access.See, confirm: true, handle: (*Server).beginTwoStep},
+	{
+		pattern: "POST /console/account/two-step/begin",
+		needs:   access.See,
+		confirm: true,
+		handle:  (*Server).beginTwoStep,
+	},
 	{pattern: "POST /console/account/two-step/finish", needs: access.See, handle: (*Server).finishTwoStep},
-	{pattern: "POST /console/account/two-step/remove", needs: access.See, confirm: true, handle: (*Server).removeTwoStep},
+	{
+		pattern: "POST /console/account/two-step/remove",
+		needs:   access.See,
+		confirm: true,
+		handle:  (*Server).removeTwoStep,
+	},
 
 	// operators.go
 	{pattern: "GET /console/operators", whole: true, handle: (*Server).operators},
 	{pattern: "GET /console/operators.csv", whole: true, handle: (*Server).operators},
 	{pattern: "GET /console/operators.json", whole: true, handle: (*Server).operators},
-	{pattern: "POST /console/operators/role", needs: access.Administer, whole: true, handle: (*Server).setOperatorRole},
-	{pattern: "POST /console/operators/orgs", needs: access.Administer, whole: true, handle: (*Server).setOperatorOrgs},
-	{pattern: "POST /console/operators/logout", needs: access.Administer, whole: true, handle: (*Server).logoutOperator},
+	{
+		pattern: "POST /console/operators/role",
+		needs:   access.Administer,
+		whole:   true,
+		handle:  (*Server).setOperatorRole,
+	},
+	{
+		pattern: "POST /console/operators/orgs",
+		needs:   access.Administer,
+		whole:   true,
+		handle:  (*Server).setOperatorOrgs,
+	},
+	{
+		pattern: "POST /console/operators/logout",
+		needs:   access.Administer,
+		whole:   true,
+		handle:  (*Server).logoutOperator,
+	},
 
 	// audit.go
 	{pattern: "GET /console/audit", whole: true, handle: (*Server).audit},
@@ -262,8 +342,16 @@ func (s *Server) build() {
 		mux.Handle(rt.pattern, s.wrap(rt))
 	}
 
-	mux.Handle("GET /console/static/", http.StripPrefix("/console/static/", http.HandlerFunc(serveStatic)))
-	mux.Handle("GET /console/{$}", http.RedirectHandler(home, http.StatusSeeOther))
+	mux.Handle(
+		"GET /console/static/",
+		http.StripPrefix("/console/static/", http.HandlerFunc(serveStatic)),
+	)
+
+	mux.Handle(
+		"GET /console/{$}",
+		http.RedirectHandler(home, http.StatusSeeOther),
+	)
+
 	mux.Handle("GET /console", http.RedirectHandler(home, http.StatusSeeOther))
 	mux.Handle("/", s.wrap(route{handle: (*Server).nothing}))
 	s.handler = guarded(mux)
@@ -273,5 +361,8 @@ func (s *Server) build() {
 const home = "/console/fleet"
 
 func (s *Server) nothing(*request) (view, error) {
-	return view{}, flex.Fail(flex.NotFound, "there is no such page: use the menu, or search above")
+	return view{}, flex.Fail(
+		flex.NotFound,
+		"there is no such page: use the menu, or search above",
+	)
 }

@@ -43,7 +43,14 @@ func (s *Server) deliveries(r *request) (view, error) {
 		return view{}, err
 	}
 
-	p := &deliveriesPage{Org: ask.Org, State: ask.State, Endpoint: ask.Endpoint, Export: r.exports(), States: delivery.States}
+	p := &deliveriesPage{
+		Org:      ask.Org,
+		State:    ask.State,
+		Endpoint: ask.Endpoint,
+		Export:   r.exports(),
+		States:   delivery.States,
+	}
+
 	found, err := s.Push.Overview(r.Context(), ask)
 	if err != nil {
 		return view{}, err
@@ -61,7 +68,14 @@ func (s *Server) deliveries(r *request) (view, error) {
 
 	t := p.table()
 	record := deliveriesJSON{p.Endpoints, listing{t.objects(), p.Next}}
-	return view{page: "deliveries", title: "Deliveries", data: p, table: t, record: record}, nil
+
+	return view{
+		page:   "deliveries",
+		title:  "Deliveries",
+		data:   p,
+		table:  t,
+		record: record,
+	}, nil
 }
 
 // deliveriesAsked reads the filters.
@@ -71,7 +85,13 @@ func deliveriesAsked(r *request) (f delivery.Filter, err error) {
 	}
 
 	q := r.URL.Query()
-	f = delivery.Filter{State: q.Get("state"), Endpoint: q.Get("endpoint"), Limit: r.limit() + 1, Figures: !r.exporting()}
+	f = delivery.Filter{
+		State:    q.Get("state"),
+		Endpoint: q.Get("endpoint"),
+		Limit:    r.limit() + 1,
+		Figures:  !r.exporting(),
+	}
+
 	if err := readFilter(&f.Org, q.Get("org"), "organisation"); err != nil {
 		return f, err
 	}
@@ -80,12 +100,31 @@ func deliveriesAsked(r *request) (f delivery.Filter, err error) {
 	}
 
 	err = readFilter(&f.Asset, q.Get("asset"), "asset")
+
 	return f, err
 }
 
 func (p *deliveriesPage) table() *table {
-	t := &table{Name: "deliveries", Columns: []string{"event_id", "organisation", "endpoint", "kind", "asset_id", "external_id", "generation", "state",
-		"queued_at", "tries", "last_at", "last_took_ms", "last_status", "last_error", "callback"}}
+	t := &table{
+		Name: "deliveries",
+		Columns: []string{
+			"event_id",
+			"organisation",
+			"endpoint",
+			"kind",
+			"asset_id",
+			"external_id",
+			"generation",
+			"state",
+			"queued_at",
+			"tries",
+			"last_at",
+			"last_took_ms",
+			"last_status",
+			"last_error",
+			"callback",
+		},
+	}
 
 	for _, d := range p.Deliveries {
 		asset := ""
@@ -93,8 +132,23 @@ func (p *deliveriesPage) table() *table {
 			asset = d.AssetID.String()
 		}
 
-		t.add(d.ID.String(), d.OrgName, d.Endpoint, d.Kind, asset, d.AssetName, d.Generation, d.State,
-			d.QueuedAt, d.Tries, d.Last.At, d.Last.Took.Milliseconds(), d.Last.Status, d.Last.Error, string(d.Callback))
+		t.add(
+			d.ID.String(),
+			d.OrgName,
+			d.Endpoint,
+			d.Kind,
+			asset,
+			d.AssetName,
+			d.Generation,
+			d.State,
+			d.QueuedAt,
+			d.Tries,
+			d.Last.At,
+			d.Last.Took.Milliseconds(),
+			d.Last.Status,
+			d.Last.Error,
+			string(d.Callback),
+		)
 	}
 
 	return t
@@ -147,10 +201,19 @@ func (s *Server) delivery(r *request) (view, error) {
 	crumbs := []crumb{{"Deliveries", "/console/deliveries"}}
 
 	if p.AssetName != "" {
-		crumbs = append(crumbs, crumb{p.AssetName, "/console/assets/" + p.AssetID.String()})
+		crumbs = append(crumbs, crumb{
+			p.AssetName,
+			"/console/assets/" + p.AssetID.String(),
+		})
 	}
 
-	return view{page: "delivery", title: "Push " + short(id), crumbs: crumbs, data: p, record: p.DeliveryView}, nil
+	return view{
+		page:   "delivery",
+		title:  "Push " + short(id),
+		crumbs: crumbs,
+		data:   p,
+		record: p.DeliveryView,
+	}, nil
 }
 
 // replay has a push sent once more.
@@ -160,8 +223,21 @@ func (s *Server) replay(r *request) (view, error) {
 		return view{}, err
 	}
 
-	err = s.act(r, access.Action{Act: "replay push", Org: org, Subject: id.String()}, func() error { return s.Push.Replay(r.Context(), org, id) })
-	return view{to: "/console/deliveries/" + id.String() + "?done=replayed"}, err
+	err = s.act(
+		r,
+		access.Action{
+			Act:     "replay push",
+			Org:     org,
+			Subject: id.String(),
+		},
+		func() error {
+			return s.Push.Replay(r.Context(), org, id)
+		},
+	)
+
+	return view{
+		to: "/console/deliveries/" + id.String() + "?done=replayed",
+	}, err
 }
 
 // endpointAct is what the buttons of an endpoint do.
@@ -172,7 +248,10 @@ func (s *Server) endpointAct(r *request) (view, error) {
 	}
 
 	name := delivery.EndpointNamed(r.PathValue("name"))
-	act := access.Action{Org: org, Subject: fmt.Sprintf("%s endpoint", name)}
+	act := access.Action{
+		Org:     org,
+		Subject: fmt.Sprintf("%s endpoint", name),
+	}
 
 	switch r.PathValue("act") {
 	case "test":
@@ -195,10 +274,22 @@ func (s *Server) endpointAct(r *request) (view, error) {
 			changed = e
 			return err
 		})
-		return view{page: "secret", title: "New secret", crumbs: []crumb{{"Deliveries", "/console/deliveries?org=" + org.String()}}, data: changed}, err
+
+		return view{
+			page:   "secret",
+			title:  "New secret",
+			crumbs: []crumb{{"Deliveries", "/console/deliveries?org=" + org.String()}},
+			data:   changed,
+		}, err
 	}
 
-	return view{status: http.StatusNotFound}, flex.Fail(flex.NotFound, "an endpoint can be sent a test and given a new secret; %q is neither", r.PathValue("act"))
+	return view{
+			status: http.StatusNotFound,
+		}, flex.Fail(
+			flex.NotFound,
+			"an endpoint can be sent a test and given a new secret; %q is neither",
+			r.PathValue("act"),
+		)
 }
 
 // testWait is how long the answer to a test message is waited for: longer than an attempt

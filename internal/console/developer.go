@@ -41,7 +41,9 @@ type jump struct {
 
 // fixture is a metering point of the sandbox, and what it is there for.
 type fixture struct {
-	MPAN, Address, Case string
+	MPAN    string
+	Address string
+	Case    string
 }
 
 // credentialRoles are what a credential may be given.
@@ -53,13 +55,48 @@ func (s *Server) developer(r *request) (view, error) {
 		return view{}, err
 	}
 
-	t := &table{Name: "requests", Columns: []string{"at", "request_id", "username", "method", "path", "status", "took_us", "body", "refusal"}}
-	for _, q := range p.Requests {
-		t.add(q.At, q.ID, q.User, q.Method, q.Path, q.Status, q.Took.Microseconds(), q.Body, q.Refusal)
+	t := &table{
+		Name: "requests",
+		Columns: []string{
+			"at",
+			"request_id",
+			"username",
+			"method",
+			"path",
+			"status",
+			"took_us",
+			"body",
+			"refusal",
+		},
 	}
 
-	record := developerJSON{p.Credentials, p.Endpoints, listing{Rows: t.objects()}}
-	return view{page: "developer", title: "Developer", data: p, table: t, record: record}, nil
+	for _, q := range p.Requests {
+		t.add(
+			q.At,
+			q.ID,
+			q.User,
+			q.Method,
+			q.Path,
+			q.Status,
+			q.Took.Microseconds(),
+			q.Body,
+			q.Refusal,
+		)
+	}
+
+	record := developerJSON{
+		p.Credentials,
+		p.Endpoints,
+		listing{Rows: t.objects()},
+	}
+
+	return view{
+		page:   "developer",
+		title:  "Developer",
+		data:   p,
+		table:  t,
+		record: record,
+	}, nil
 }
 
 // developerJSON is the page for programs: its rows are the latest requests.
@@ -70,10 +107,18 @@ type developerJSON struct {
 }
 
 func (s *Server) developerPage(r *request) (*developerPage, error) {
-	p := &developerPage{Sandbox: s.Environment == flex.Sandbox && s.Clock != nil, Roles: credentialRoles, Export: r.exports()}
+	p := &developerPage{
+		Sandbox: s.Environment == flex.Sandbox && s.Clock != nil,
+		Roles:   credentialRoles,
+		Export:  r.exports(),
+	}
 
 	var chosen flex.OrgID
-	if err := readFilter(&chosen, r.URL.Query().Get("org"), "organisation"); err != nil {
+	if err := readFilter(
+		&chosen,
+		r.URL.Query().Get("org"),
+		"organisation",
+	); err != nil {
 		return nil, err
 	}
 
@@ -97,17 +142,46 @@ func (s *Server) developerPage(r *request) (*developerPage, error) {
 func jumps(now time.Time) []jump {
 	at := func(hour int) time.Time { // the next time that the clocks show the full hour
 		local := now.In(flex.London)
-		t := time.Date(local.Year(), local.Month(), local.Day(), hour, 0, 0, 0, flex.London)
+		t := time.Date(
+			local.Year(),
+			local.Month(),
+			local.Day(),
+			hour,
+			0,
+			0,
+			0,
+			flex.London,
+		)
+
 		if !t.After(now) {
-			t = time.Date(local.Year(), local.Month(), local.Day()+1, hour, 0, 0, 0, flex.London)
+			t = time.Date(
+				local.Year(),
+				local.Month(),
+				local.Day()+1,
+				hour,
+				0,
+				0,
+				0,
+				flex.London,
+			)
 		}
 
 		return t
 	}
 
-	list := []jump{{"An hour on", now.Add(time.Hour)}, {"To 07:00", at(7)}, {"To 14:00, when prices come out", at(14)}, {"To midnight", at(0)}, {"A day on", now.Add(24 * time.Hour)}}
+	list := []jump{
+		{"An hour on", now.Add(time.Hour)},
+		{"To 07:00", at(7)},
+		{"To 14:00, when prices come out", at(14)},
+		{"To midnight", at(0)},
+		{"A day on", now.Add(24 * time.Hour)},
+	}
+
 	if change := clockChange(now); !change.IsZero() {
-		list = append(list, jump{"Over the clock change", change.Add(time.Hour)})
+		list = append(list, jump{
+			"Over the clock change",
+			change.Add(time.Hour),
+		})
 	}
 
 	return list
@@ -117,8 +191,10 @@ func jumps(now time.Time) []jump {
 func clockChange(now time.Time) time.Time {
 	for d := flex.DayAt(now); d.Start().Before(now.AddDate(1, 0, 0)); d = d.Add(1) {
 		if d.Periods() != 48 {
-			change := d.Start().Add(time.Hour) // 01:00 or 02:00 as the clocks show
-			if _, offset := d.Start().In(flex.London).Zone(); offset == 3600 {
+			// 01:00 or 02:00 as the clocks show
+			change := d.Start().Add(time.Hour)
+			_, offset := d.Start().In(flex.London).Zone()
+			if offset == 3600 {
 				change = change.Add(time.Hour)
 			}
 
@@ -155,8 +231,19 @@ func fixtures() (list []fixture) {
 		list = append(list, f)
 	}
 
-	return append(list, fixture{directory.SlowMPAN, string(directory.SlowPostcode), "the directory does not answer in time"},
-		fixture{directory.DownMPAN, string(directory.DownPostcode), "the directory fails"})
+	return append(
+		list,
+		fixture{
+			directory.SlowMPAN,
+			string(directory.SlowPostcode),
+			"the directory does not answer in time",
+		},
+		fixture{
+			directory.DownMPAN,
+			string(directory.DownPostcode),
+			"the directory fails",
+		},
+	)
 }
 
 // orgPath reads the organisation of an act.
@@ -172,7 +259,10 @@ func (s *Server) advance(r *request) (view, error) {
 		return view{}, err
 	}
 	if s.Clock == nil {
-		return view{}, flex.Fail(flex.Malformed, "there is no clock to be turned here")
+		return view{}, flex.Fail(
+			flex.Malformed,
+			"there is no clock to be turned here",
+		)
 	}
 
 	text := r.PostFormValue("to")
@@ -184,8 +274,16 @@ func (s *Server) advance(r *request) (view, error) {
 		}
 	}
 
-	act := access.Action{Act: "turn sandbox clock", Org: org, Subject: to.UTC().Format(time.RFC3339)}
-	err = s.act(r, act, func() error { return s.Clock.Advance(r.Context(), org, to) })
+	act := access.Action{
+		Act:     "turn sandbox clock",
+		Org:     org,
+		Subject: to.UTC().Format(time.RFC3339),
+	}
+
+	err = s.act(r, act, func() error {
+		return s.Clock.Advance(r.Context(), org, to)
+	})
+
 	return view{to: back + "turned"}, err
 }
 
@@ -196,7 +294,10 @@ func (s *Server) plug(r *request) (view, error) {
 		return view{}, err
 	}
 	if s.Environment != flex.Sandbox {
-		return view{}, flex.Fail(flex.Malformed, "cars are played in the sandbox alone")
+		return view{}, flex.Fail(
+			flex.Malformed,
+			"cars are played in the sandbox alone",
+		)
 	}
 
 	var asset flex.AssetID
@@ -213,8 +314,16 @@ func (s *Server) plug(r *request) (view, error) {
 		done = "plugged"
 	}
 
-	act := access.Action{Act: "play " + words(ev.Kind), Org: org, Subject: asset.String()}
-	err = s.act(r, act, func() error { return s.Control.Event(r.Context(), org, asset, ev) })
+	act := access.Action{
+		Act:     "play " + words(ev.Kind),
+		Org:     org,
+		Subject: asset.String(),
+	}
+
+	err = s.act(r, act, func() error {
+		return s.Control.Event(r.Context(), org, asset, ev)
+	})
+
 	return view{to: back + done}, err
 }
 
@@ -225,14 +334,32 @@ func plugIn(r *request) (control.Event, error) {
 		return control.Event{}, err
 	}
 
-	wall, err := flex.ParseWallTime(cmp.Or(r.PostFormValue("ready_by"), "07:00"))
+	wall, err := flex.ParseWallTime(cmp.Or(
+		r.PostFormValue("ready_by"),
+		"07:00",
+	))
 	if err != nil {
-		return control.Event{}, flex.Fail(flex.Malformed, "ready-by is a time of the form HH:MM")
+		return control.Event{}, flex.Fail(
+			flex.Malformed,
+			"ready-by is a time of the form HH:MM",
+		)
 	}
 
-	ev := control.Event{Kind: control.PlugIn, Intent: &flex.Intent{Need: flex.FromKWh(need), ReadyByLocal: &wall, Mode: flex.Minimise}}
+	ev := control.Event{
+		Kind: control.PlugIn,
+		Intent: &flex.Intent{
+			Need:         flex.FromKWh(need),
+			ReadyByLocal: &wall,
+			Mode:         flex.Minimise,
+		},
+	}
+
 	if text := r.PostFormValue("off_peak"); text != "" {
-		ev.Tariff = &flex.Tariff{OffPeak: text, Zone: flex.London.String(), Type: flex.DualRate}
+		ev.Tariff = &flex.Tariff{
+			OffPeak: text,
+			Zone:    flex.London.String(),
+			Type:    flex.DualRate,
+		}
 	}
 
 	return ev, nil
@@ -262,12 +389,33 @@ func (s *Server) addCredential(r *request) (view, error) {
 	}
 
 	var made flex.Secret
-	err = s.act(r, access.Action{Act: "add credential", Org: org, Subject: username}, func() (err error) {
-		made, err = s.Access.AddCredential(r.Context(), org, username, "", roles, access.NoLimits)
-		return err
-	})
-	return view{page: "credential", title: "New credential", crumbs: []crumb{{"Developer", "/console/developer?org=" + org.String()}},
-		data: secretPage{Username: username, Secret: made.Reveal()}}, err
+	err = s.act(
+		r,
+		access.Action{
+			Act:     "add credential",
+			Org:     org,
+			Subject: username,
+		},
+		func() (err error) {
+			made, err = s.Access.AddCredential(
+				r.Context(),
+				org,
+				username,
+				"",
+				roles,
+				access.NoLimits,
+			)
+
+			return err
+		},
+	)
+
+	return view{
+		page:   "credential",
+		title:  "New credential",
+		crumbs: []crumb{{"Developer", "/console/developer?org=" + org.String()}},
+		data:   secretPage{Username: username, Secret: made.Reveal()},
+	}, err
 }
 
 // revokeCredential ends a credential and its tokens.
@@ -278,9 +426,18 @@ func (s *Server) revokeCredential(r *request) (view, error) {
 	}
 
 	username := r.PostFormValue("username")
-	err = s.act(r, access.Action{Act: "revoke credential", Org: org, Subject: username}, func() error {
-		return s.Access.RevokeOf(r.Context(), org, username)
-	})
+	err = s.act(
+		r,
+		access.Action{
+			Act:     "revoke credential",
+			Org:     org,
+			Subject: username,
+		},
+		func() error {
+			return s.Access.RevokeOf(r.Context(), org, username)
+		},
+	)
+
 	return view{to: back + "revoked"}, err
 }
 
@@ -291,15 +448,34 @@ func (s *Server) setEndpoint(r *request) (view, error) {
 		return view{}, err
 	}
 
-	settings := delivery.Settings{URL: r.PostFormValue("url"), Bare: r.PostFormValue("bare") != "", Nulls: r.PostFormValue("nulls") != ""}
+	settings := delivery.Settings{
+		URL:   r.PostFormValue("url"),
+		Bare:  r.PostFormValue("bare") != "",
+		Nulls: r.PostFormValue("nulls") != "",
+	}
+
 	var changed any
 	var made bool
-	err = s.act(r, access.Action{Act: "set endpoint", Org: org, Subject: settings.URL}, func() error {
-		e, isNew, err := s.Push.SetEndpoint(r.Context(), org, delivery.ScheduleEndpoint, settings)
-		changed, made = e, isNew
+	err = s.act(
+		r,
+		access.Action{
+			Act:     "set endpoint",
+			Org:     org,
+			Subject: settings.URL,
+		},
+		func() error {
+			e, isNew, err := s.Push.SetEndpoint(
+				r.Context(),
+				org,
+				delivery.ScheduleEndpoint,
+				settings,
+			)
 
-		return err
-	})
+			changed, made = e, isNew
+
+			return err
+		},
+	)
 
 	if err != nil {
 		return view{}, err
@@ -309,5 +485,10 @@ func (s *Server) setEndpoint(r *request) (view, error) {
 		return view{to: "/console/deliveries?org=" + org.String()}, nil
 	}
 
-	return view{page: "secret", title: "New secret", crumbs: []crumb{{"Developer", "/console/developer?org=" + org.String()}}, data: changed}, nil
+	return view{
+		page:   "secret",
+		title:  "New secret",
+		crumbs: []crumb{{"Developer", "/console/developer?org=" + org.String()}},
+		data:   changed,
+	}, nil
 }

@@ -31,7 +31,11 @@ type jobLine struct {
 
 func (s *Server) engine(r *request) (view, error) {
 	p := &enginePage{Export: r.exports()}
-	if err := readFilter(&p.Org, r.URL.Query().Get("org"), "organisation"); err != nil {
+	if err := readFilter(
+		&p.Org,
+		r.URL.Query().Get("org"),
+		"organisation",
+	); err != nil {
 		return view{}, err
 	}
 
@@ -50,12 +54,28 @@ func (s *Server) engine(r *request) (view, error) {
 		}
 	}
 
-	t := &table{Name: "engine", Columns: []string{"asset_id", "took_us", "energy_kwh", "shortfall_kwh", "cost_gbp", "gap_gbp"}}
-	for _, v := range p.Sample {
-		t.add(v.Asset.String(), float64(v.Took.Nanoseconds())/1000, v.Energy.KWh(), v.Shortfall.KWh(), v.Cost.GBP(), v.Gap.GBP())
+	t := &table{
+		Name:    "engine",
+		Columns: []string{"asset_id", "took_us", "energy_kwh", "shortfall_kwh", "cost_gbp", "gap_gbp"},
 	}
 
-	return view{page: "engine", title: "Engine", data: p, table: t}, nil
+	for _, v := range p.Sample {
+		t.add(
+			v.Asset.String(),
+			float64(v.Took.Nanoseconds())/1000,
+			v.Energy.KWh(),
+			v.Shortfall.KWh(),
+			v.Cost.GBP(),
+			v.Gap.GBP(),
+		)
+	}
+
+	return view{
+		page:  "engine",
+		title: "Engine",
+		data:  p,
+		table: t,
+	}, nil
 }
 
 // addBuckets names the bars of the histogram.
@@ -63,7 +83,10 @@ func (p *enginePage) addBuckets() {
 	for i, n := range p.Counts {
 		text := "longer"
 		if i < len(control.PerformanceEnds) {
-			text = fmt.Sprintf("up to %d\u00a0µs", control.PerformanceEnds[i].Microseconds())
+			text = fmt.Sprintf(
+				"up to %d\u00a0µs",
+				control.PerformanceEnds[i].Microseconds(),
+			)
 		}
 		p.Buckets = append(p.Buckets, bucket{text, n})
 	}

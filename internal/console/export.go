@@ -50,12 +50,14 @@ func (t *table) writeCSV(w io.Writer) error {
 	for _, row := range t.Rows {
 		c.Write(row...)
 	}
+
 	return c.Flush()
 }
 
 // exporting reports whether a table to take away is asked for, which is longer than a page's.
 func (r *request) exporting() bool {
-	return strings.HasSuffix(r.URL.Path, ".csv") || strings.HasSuffix(r.URL.Path, ".json")
+	return strings.HasSuffix(r.URL.Path, ".csv") ||
+		strings.HasSuffix(r.URL.Path, ".json")
 }
 
 // limit is how many rows are shown: of a table to take away what is asked for by limit=, or all
@@ -64,9 +66,11 @@ func (r *request) limit() int {
 	if !r.exporting() {
 		return pageMax
 	}
-	if n, err := strconv.Atoi(r.URL.Query().Get("limit")); err == nil && n >= 1 {
+	n, err := strconv.Atoi(r.URL.Query().Get("limit"))
+	if err == nil && n >= 1 {
 		return min(n, exportMax)
 	}
+
 	return exportMax
 }
 
@@ -74,8 +78,13 @@ func (r *request) limit() int {
 // that looks whole must be. Who names a limit takes parts, each before= the last id of the one before.
 func (r *request) whole(rows int) error {
 	if r.exporting() && rows > r.limit() && !r.URL.Query().Has("limit") {
-		return flex.Fail(flex.TooLarge, "more than %d rows match: narrow the filters, or take them in parts with limit= and before=, the last id of the part before", exportMax)
+		return flex.Fail(
+			flex.TooLarge,
+			"more than %d rows match: narrow the filters, or take them in parts with limit= and before=, the last id of the part before",
+			exportMax,
+		)
 	}
+
 	return nil
 }
 
@@ -87,8 +96,14 @@ func (r *request) knows(filters ...string) error {
 	}
 
 	for name := range r.URL.Query() {
-		if !slices.Contains(filters, name) && !slices.Contains([]string{"before", "limit"}, name) {
-			return flex.Fail(flex.Invalid, "there is no filter %q: there are before, limit, %s", name, strings.Join(filters, ", "))
+		if !slices.Contains(filters, name) &&
+			!slices.Contains([]string{"before", "limit"}, name) {
+			return flex.Fail(
+				flex.Invalid,
+				"there is no filter %q: there are before, limit, %s",
+				name,
+				strings.Join(filters, ", "),
+			)
 		}
 	}
 
@@ -109,6 +124,7 @@ func (r *request) exports() Export {
 	}
 
 	base := strings.TrimSuffix(r.URL.Path, "/")
+
 	return Export{base + ".csv" + tail, base + ".json" + tail}
 }
 
@@ -132,7 +148,13 @@ func (r *request) with(name, value string) string {
 // readID reads an id of the path or the query. Text that is none names nothing.
 func readID[Of any](to *flex.ID[Of], text, what string) error {
 	if to.UnmarshalText([]byte(text)) != nil {
-		return flex.Fail(flex.NotFound, "%q is not the id of any %s", text, what)
+		return flex.Fail(
+			flex.NotFound,
+			"%q is not the id of any %s",
+			text,
+			what,
+		)
 	}
+
 	return nil
 }

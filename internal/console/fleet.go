@@ -25,12 +25,23 @@ func (s *Server) fleetNow(r *request) (view, error) {
 		return view{}, err
 	}
 
-	t := &table{Name: "fleet", Columns: []string{"start", "planned_kw", "without_flexd_kw", "lowest_kw", "highest_kw"}}
+	t := &table{
+		Name:    "fleet",
+		Columns: []string{"start", "planned_kw", "without_flexd_kw", "lowest_kw", "highest_kw"},
+	}
+
 	for _, l := range p.Lines {
 		t.add(l.Start, l.Planned, l.Unmoved, l.Lowest, l.Highest)
 	}
 
-	v := view{page: "fleet", title: "Fleet now", data: p, table: t, record: p.numbers()}
+	v := view{
+		page:   "fleet",
+		title:  "Fleet now",
+		data:   p,
+		table:  t,
+		record: p.numbers(),
+	}
+
 	if strings.HasSuffix(r.URL.Path, ".json") {
 		v.json = v.record
 	}
@@ -71,19 +82,32 @@ var seePaths = map[operations.Kind]string{
 }
 
 func (p *fleetPage) numbers() fleetNumbers {
-	n := fleetNumbers{FleetView: contract.FleetView(p.FleetView), Exceptions: []exceptionNumbers{}}
-	for i, e := range n.FleetView.Exceptions {
-		n.Exceptions = append(n.Exceptions, exceptionNumbers{e, seePath(p.Exceptions[i].Kind)})
+	n := fleetNumbers{
+		FleetView:  contract.FleetView(p.FleetView),
+		Exceptions: []exceptionNumbers{},
 	}
+
+	for i, e := range n.FleetView.Exceptions {
+		n.Exceptions = append(n.Exceptions, exceptionNumbers{
+			e,
+			seePath(p.Exceptions[i].Kind),
+		})
+	}
+
 	return n
 }
 
 func (s *Server) fleetPage(r *request) (*fleetPage, error) {
 	var org flex.OrgID
-	if err := readFilter(&org, r.URL.Query().Get("org"), "organisation"); err != nil {
+	if err := readFilter(
+		&org,
+		r.URL.Query().Get("org"),
+		"organisation",
+	); err != nil {
 		return nil, err
 	}
 
 	v, err := s.Operations.FleetView(r.Context(), org)
+
 	return &fleetPage{v, r.exports(), r.URL.RawQuery}, err
 }

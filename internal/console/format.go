@@ -16,10 +16,14 @@ import (
 // Times are shown as the clocks in Britain show them, with the exact instant beside.
 
 // when is an instant to the minute, as an element that says it exactly.
-func when(at time.Time) template.HTML { return timeElement(at, "Mon 2 Jan, 15:04") }
+func when(at time.Time) template.HTML {
+	return timeElement(at, "Mon 2 Jan, 15:04")
+}
 
 // stamp is an instant to the second.
-func stamp(at time.Time) template.HTML { return timeElement(at, "Mon 2 Jan, 15:04:05") }
+func stamp(at time.Time) template.HTML {
+	return timeElement(at, "Mon 2 Jan, 15:04:05")
+}
 
 // clock is the time of day alone.
 func clock(at time.Time) template.HTML { return timeElement(at, "15:04") }
@@ -30,18 +34,25 @@ func timeElement(at time.Time, layout string) template.HTML {
 	}
 	exact := at.UTC().Format(time.RFC3339)
 	local := at.In(flex.London)
+
 	return template.HTML(`<time datetime="` + exact + `" title="` + local.Format("Monday 2 January 2006, 15:04:05 MST") + `">` +
 		flex.Clock(at, flex.London, layout) + `</time>`)
 }
 
 // whenText is an instant to the minute, in plain text.
-func whenText(at time.Time) string { return flex.Clock(at, flex.London, "Mon 2 Jan, 15:04") }
+func whenText(at time.Time) string {
+	return flex.Clock(at, flex.London, "Mon 2 Jan, 15:04")
+}
 
 // clockText is the time of day in plain text.
-func clockText(at time.Time) string { return flex.Clock(at, flex.London, "15:04") }
+func clockText(at time.Time) string {
+	return flex.Clock(at, flex.London, "15:04")
+}
 
 // day is a date, in the words of a heading.
-func day(at time.Time) string { return at.In(flex.London).Format("Monday 2 January 2006") }
+func day(at time.Time) string {
+	return at.In(flex.London).Format("Monday 2 January 2006")
+}
 
 // ago says how long before now an instant was, roughly.
 func ago(now, at time.Time) string {

@@ -24,7 +24,8 @@ type heldPage struct {
 	Label    flex.Label
 	State    string
 	Asset    string
-	From, To string
+	From     string
+	To       string
 	Readings []reading.HeldLine
 	Total    int
 	Next     string
@@ -35,9 +36,14 @@ type heldPage struct {
 func newHeldPage(r *request) *heldPage {
 	q := r.URL.Query()
 	p := &heldPage{
-		Labels: wire.ReadingLabels, Label: flex.Label(q.Get("label")), State: reading.HeldStates[0], Asset: q.Get("asset"),
+		Labels: wire.ReadingLabels,
+		Label:  flex.Label(q.Get("label")),
+		State:  reading.HeldStates[0],
+		Asset:  q.Get("asset"),
 		States: reading.HeldStates,
-		From:   q.Get("from"), To: q.Get("to"), Export: r.exports(),
+		From:   q.Get("from"),
+		To:     q.Get("to"),
+		Export: r.exports(),
 	}
 
 	if q.Has("state") {
@@ -49,7 +55,14 @@ func newHeldPage(r *request) *heldPage {
 
 func (s *Server) heldReadings(r *request) (view, error) {
 	p := newHeldPage(r)
-	if err := r.knows("state", "label", "org", "asset", "from", "to"); err != nil {
+	if err := r.knows(
+		"state",
+		"label",
+		"org",
+		"asset",
+		"from",
+		"to",
+	); err != nil {
 		return view{}, err
 	}
 
@@ -74,19 +87,40 @@ func (s *Server) heldReadings(r *request) (view, error) {
 		p.Next = r.with("before", p.Readings[len(p.Readings)-1].ID.String())
 	}
 
-	return view{page: "held", title: "Readings held back", crumbs: readingsCrumbs, data: p, table: p.table(), next: p.Next}, nil
+	return view{
+		page:   "held",
+		title:  "Readings held back",
+		crumbs: readingsCrumbs,
+		data:   p,
+		table:  p.table(),
+		next:   p.Next,
+	}, nil
 }
 
 var readingsCrumbs = []crumb{{"Readings", "/console/readings"}}
 
 // filter reads the page's filters. Days are London's, both included.
 func (p *heldPage) filter(r *request) (f reading.HeldQuery, err error) {
-	f = reading.HeldQuery{Label: p.Label, State: p.State, Limit: r.limit() + 1}
-	if p.Label != "" && !slices.Contains(p.Labels, p.Label) {
-		return f, flex.Fail(flex.Malformed, "%q is no label of readings", p.Label)
+	f = reading.HeldQuery{
+		Label: p.Label,
+		State: p.State,
+		Limit: r.limit() + 1,
 	}
+
+	if p.Label != "" && !slices.Contains(p.Labels, p.Label) {
+		return f, flex.Fail(
+			flex.Malformed,
+			"%q is no label of readings",
+			p.Label,
+		)
+	}
+
 	if p.State != "" && !slices.Contains(p.States, p.State) {
-		return f, flex.Fail(flex.Malformed, "%q is no state of a reading that is held back", p.State)
+		return f, flex.Fail(
+			flex.Malformed,
+			"%q is no state of a reading that is held back",
+			p.State,
+		)
 	}
 
 	q := r.URL.Query()
@@ -95,9 +129,14 @@ func (p *heldPage) filter(r *request) (f reading.HeldQuery, err error) {
 	}
 
 	p.Org = f.Org
-	if err := readFilter(&f.Before, q.Get("before"), "held reading"); err != nil {
+	if err := readFilter(
+		&f.Before,
+		q.Get("before"),
+		"held reading",
+	); err != nil {
 		return f, err
 	}
+
 	if err := readFilter(&f.Asset, p.Asset, "asset"); err != nil {
 		return f, err
 	}
@@ -108,6 +147,7 @@ func (p *heldPage) filter(r *request) (f reading.HeldQuery, err error) {
 	}
 
 	f.To, err = dayStart(p.To, 1)
+
 	return f, err
 }
 
@@ -120,19 +160,53 @@ func dayStart(text string, after int) (time.Time, error) {
 
 	day, err := flex.ParseDay(text)
 	if err != nil {
-		return time.Time{}, flex.Fail(flex.Malformed, "a day is written YYYY-MM-DD")
+		return time.Time{}, flex.Fail(
+			flex.Malformed,
+			"a day is written YYYY-MM-DD",
+		)
 	}
 
 	return day.Add(after).Start(), nil
 }
 
 func (p *heldPage) table() *table {
-	t := &table{Name: "held-readings", Columns: []string{"id", "organisation", "asset_id", "external_id", "label", "start_timestamp", "end_timestamp", "value",
-		"reason", "detail", "held_at", "state", "decided_at"}}
-	for _, h := range p.Readings {
-		t.add(h.ID.String(), h.OrgName, h.AssetID.String(), h.AssetName, string(h.Label), h.From, h.To, h.Number,
-			h.Reason, h.Detail, h.HeldAt, h.State, h.DecidedAt)
+	t := &table{
+		Name: "held-readings",
+		Columns: []string{
+			"id",
+			"organisation",
+			"asset_id",
+			"external_id",
+			"label",
+			"start_timestamp",
+			"end_timestamp",
+			"value",
+			"reason",
+			"detail",
+			"held_at",
+			"state",
+			"decided_at",
+		},
 	}
+
+	for _, h := range p.Readings {
+		t.add(
+			h.ID.String(),
+			h.OrgName,
+			h.AssetID.String(),
+			h.AssetName,
+			string(h.Label),
+			h.From,
+			h.To,
+			h.Number,
+			h.Reason,
+			h.Detail,
+			h.HeldAt,
+			h.State,
+			h.DecidedAt,
+		)
+	}
+
 	return t
 }
 
@@ -144,7 +218,14 @@ func (s *Server) heldReading(r *request) (view, error) {
 	}
 
 	l, err := s.Reading.HeldReading(r.Context(), id)
-	return view{page: "heldreading", title: "Held reading " + short(id), crumbs: append(readingsCrumbs, crumb{"Held back", "/console/readings/held"}), data: l, record: l}, err
+
+	return view{
+		page:   "heldreading",
+		title:  "Held reading " + short(id),
+		crumbs: append(readingsCrumbs, crumb{"Held back", "/console/readings/held"}),
+		data:   l,
+		record: l,
+	}, err
 }
 
 // decideHeld releases or discards a reading, for a reason that the audit log keeps. The form
@@ -157,7 +238,13 @@ func (s *Server) decideHeld(r *request) (view, error) {
 
 	decisions := map[string]func() error{
 		"release": func() error {
-			_, err := s.Reading.Release(r.Context(), org, id, r.PostFormValue("meter_replaced") != "")
+			_, err := s.Reading.Release(
+				r.Context(),
+				org,
+				id,
+				r.PostFormValue("meter_replaced") != "",
+			)
+
 			return err
 		},
 		"discard": func() error {
@@ -169,10 +256,22 @@ func (s *Server) decideHeld(r *request) (view, error) {
 	word := r.PathValue("to")
 	decide, known := decisions[word]
 	if !known {
-		return view{}, flex.Fail(flex.NotFound, "a held reading is released or discarded")
+		return view{}, flex.Fail(
+			flex.NotFound,
+			"a held reading is released or discarded",
+		)
 	}
 
-	err = s.act(r, access.Action{Act: word + " reading", Org: org, Subject: id.String(), Detail: reason}, decide)
+	err = s.act(
+		r,
+		access.Action{
+			Act:     word + " reading",
+			Org:     org,
+			Subject: id.String(),
+			Detail:  reason,
+		},
+		decide,
+	)
 
 	return view{to: "/console/readings/held?done=" + word}, err
 }
@@ -182,10 +281,19 @@ func (s *Server) decideHeld(r *request) (view, error) {
 func confirmed(r *request) (reason string, err error) {
 	reason = strings.TrimSpace(r.PostFormValue("reason"))
 	if reason == "" || len(reason) > reasonMax || !utf8.ValidString(reason) {
-		return "", flex.Fail(flex.Malformed, "give a reason of 1 to %d bytes: the audit log keeps it", reasonMax)
+		return "", flex.Fail(
+			flex.Malformed,
+			"give a reason of 1 to %d bytes: the audit log keeps it",
+			reasonMax,
+		)
 	}
+
 	if r.PostFormValue("sure") == "" {
-		return "", flex.Fail(flex.Malformed, "tick that you are sure: this is not taken back")
+		return "", flex.Fail(
+			flex.Malformed,
+			"tick that you are sure: this is not taken back",
+		)
 	}
+
 	return reason, nil
 }

@@ -22,60 +22,138 @@ type instructionsPage struct {
 }
 
 func (s *Server) instructions(r *request) (view, error) {
-	p := &instructionsPage{Services: control.InstructionServices, Export: r.exports()}
+	p := &instructionsPage{
+		Services: control.InstructionServices,
+		Export:   r.exports(),
+	}
+
 	var org flex.OrgID
-	if err := readFilter(&org, r.URL.Query().Get("org"), "organisation"); err != nil {
+	if err := readFilter(
+		&org,
+		r.URL.Query().Get("org"),
+		"organisation",
+	); err != nil {
 		return view{}, err
 	}
 
 	var before flex.InstructionID
-	if err := readFilter(&before, r.URL.Query().Get("before"), "instruction"); err != nil {
+	if err := readFilter(
+		&before,
+		r.URL.Query().Get("before"),
+		"instruction",
+	); err != nil {
 		return view{}, err
 	}
 
 	var err error
-	p.InstructionsView, err = s.Control.InstructionsOf(r.Context(), org, before, r.limit())
+	p.InstructionsView, err = s.Control.InstructionsOf(
+		r.Context(),
+		org,
+		before,
+		r.limit(),
+	)
+
 	if !p.InstructionsView.Next.IsZero() {
 		p.Next = r.with("before", p.InstructionsView.Next.String())
 	}
 
-	return view{page: "instructions", title: "Instructions", data: p, table: p.table(), next: p.Next}, err
+	return view{
+		page:  "instructions",
+		title: "Instructions",
+		data:  p,
+		table: p.table(),
+		next:  p.Next,
+	}, err
 }
 
 func (p *instructionsPage) table() *table {
-	t := &table{Name: "instructions", Columns: []string{"id", "state", "start", "end", "target", "service", "reason", "who", "made_at", "stopped_at", "stopped_by"}}
-	for _, l := range p.Lines {
-		t.add(l.ID.String(), string(l.State), l.From, l.To, l.Goal, l.Service, l.Reason, l.Who, l.MadeAt, l.StoppedAt, l.StoppedBy)
+	t := &table{
+		Name: "instructions",
+		Columns: []string{
+			"id",
+			"state",
+			"start",
+			"end",
+			"target",
+			"service",
+			"reason",
+			"who",
+			"made_at",
+			"stopped_at",
+			"stopped_by",
+		},
 	}
+
+	for _, l := range p.Lines {
+		t.add(
+			l.ID.String(),
+			string(l.State),
+			l.From,
+			l.To,
+			l.Goal,
+			l.Service,
+			l.Reason,
+			l.Who,
+			l.MadeAt,
+			l.StoppedAt,
+			l.StoppedBy,
+		)
+	}
+
 	return t
 }
 
 // instructionForm is what an operator asks for, as the form has it.
 type instructionForm struct {
-	Org                  flex.OrgID
-	Kind, KW             string // less, more or limit
-	Group, GSPGroup      string
-	From, To             string // local time in London
-	Service, Price, Note string
-	Unfair               bool
+	Org      flex.OrgID
+	Kind, KW string // less, more or limit
+	Group    string
+	GSPGroup string
+	From, To string // local time in London
+	Service  string
+	Price    string
+	Note     string
+	Unfair   bool
 }
 
 // readInstruction reads the form.
 func readInstruction(r *request) (f instructionForm, in control.Order, err error) {
-	value := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
-	f = instructionForm{
-		Kind: value("kind"), KW: value("kw"), Group: value("group"), GSPGroup: value("gsp_group"), From: value("from"), To: value("to"),
-		Service: value("service"), Price: value("price"), Note: value("reason"), Unfair: value("unfair") != "",
+	value := func(name string) string {
+		return strings.TrimSpace(r.PostFormValue(name))
 	}
+
+	f = instructionForm{
+		Kind:     value("kind"),
+		KW:       value("kw"),
+		Group:    value("group"),
+		GSPGroup: value("gsp_group"),
+		From:     value("from"),
+		To:       value("to"),
+		Service:  value("service"),
+		Price:    value("price"),
+		Note:     value("reason"),
+		Unfair:   value("unfair") != "",
+	}
+
 	if err := readID(&f.Org, value("org"), "organisation"); err != nil {
 		return f, in, err
 	}
 
 	in = control.Order{
-		Group: f.Group, GSPGroup: f.GSPGroup, Service: f.Service, Reason: f.Note, Unfair: f.Unfair, Who: r.who.Name,
+		Group:    f.Group,
+		GSPGroup: f.GSPGroup,
+		Service:  f.Service,
+		Reason:   f.Note,
+		Unfair:   f.Unfair,
+		Who:      r.who.Name,
 	}
+
 	if f.Note == "" || len(f.Note) > reasonMax {
-		return f, in, flex.Fail(flex.Malformed, "give a reason of 1 to %d bytes", reasonMax)
+		return f, in, flex.Fail(
+			flex.Malformed,
+			"give a reason of 1 to %d bytes",
+			reasonMax,
+		)
 	}
 
 	if err := f.target(&in); err != nil {
@@ -86,6 +164,7 @@ func readInstruction(r *request) (f instructionForm, in control.Order, err error
 	if err == nil {
 		in.To, err = londonTime(f.To)
 	}
+
 	return f, in, err
 }
 
@@ -105,13 +184,20 @@ func (f *instructionForm) target(in *control.Order) error {
 	switch f.Kind {
 	case "less":
 		in.Change = -flex.FromKW(watts)
+
 	case "more":
 		in.Change = flex.FromKW(watts)
+
 	case "limit":
 		in.Limit = new(flex.FromKW(watts))
+
 	default:
-		return flex.Fail(flex.Malformed, "choose whether less or more is to be drawn, or not above a limit")
+		return flex.Fail(
+			flex.Malformed,
+			"choose whether less or more is to be drawn, or not above a limit",
+		)
 	}
+
 	return nil
 }
 
@@ -121,14 +207,20 @@ func londonTime(text string) (time.Time, error) {
 	if err != nil {
 		return at, flex.Fail(flex.Malformed, "%q is no instant", text)
 	}
+
 	return at.UTC(), nil
 }
 
 // typed refuses a form in which a word was not typed that says that it is meant.
 func typed(r *request, word string) error {
 	if !strings.EqualFold(strings.TrimSpace(r.PostFormValue("typed")), word) {
-		return flex.Fail(flex.Malformed, "type %q to say that you mean it", word)
+		return flex.Fail(
+			flex.Malformed,
+			"type %q to say that you mean it",
+			word,
+		)
 	}
+
 	return nil
 }
 
@@ -139,7 +231,9 @@ type previewPage struct {
 }
 
 // Percent is how much of the target is reached.
-func (p previewPage) Percent() string { return strconv.FormatFloat(100*p.Reached(), 'f', 0, 64) }
+func (p previewPage) Percent() string {
+	return strconv.FormatFloat(100*p.Reached(), 'f', 0, 64)
+}
 
 // instructionPreview shows what an instruction would do. Nothing is changed by it.
 func (s *Server) instructionPreview(r *request) (view, error) {
@@ -149,7 +243,13 @@ func (s *Server) instructionPreview(r *request) (view, error) {
 	}
 
 	p, err := s.Control.PreviewInstruction(r.Context(), f.Org, in.Instruction())
-	return view{page: "instructionpreview", title: "Preview", crumbs: []crumb{{"Instructions", instructionsPath}}, data: previewPage{p, f}}, err
+
+	return view{
+		page:   "instructionpreview",
+		title:  "Preview",
+		crumbs: []crumb{{"Instructions", instructionsPath}},
+		data:   previewPage{p, f},
+	}, err
 }
 
 // sendInstruction sends one, if that was typed.
@@ -164,15 +264,30 @@ func (s *Server) sendInstruction(r *request) (view, error) {
 	}
 
 	var p *control.Preview
-	err = s.act(r, access.Action{Act: "send instruction", Org: f.Org, Detail: in.Goal() + ": " + in.Reason}, func() error {
-		p, err = s.Control.SendInstruction(r.Context(), f.Org, in.Instruction())
-		return err
-	})
+	err = s.act(
+		r,
+		access.Action{
+			Act:    "send instruction",
+			Org:    f.Org,
+			Detail: in.Goal() + ": " + in.Reason,
+		},
+		func() error {
+			p, err = s.Control.SendInstruction(
+				r.Context(),
+				f.Org,
+				in.Instruction(),
+			)
+
+			return err
+		},
+	)
+
 	if err != nil {
 		return view{}, err
 	}
 
-	return view{to: instructionsPath + "/" + p.ID.String() + "?done=instructed"}, nil
+	return view{to: instructionsPath + "/" + p.ID.String() +
+		"?done=instructed"}, nil
 }
 
 // instructionPage is an instruction's report.
@@ -197,21 +312,56 @@ func (s *Server) instruction(r *request) (view, error) {
 	}
 
 	path := instructionsPath + "/" + id.String() + "/report"
-	p := instructionPage{report, control.StateOf(&report.Instruction, report.At), Export{path + ".csv", path + ".json"}}
-	return view{page: "instruction", title: "Instruction", crumbs: []crumb{{"Instructions", instructionsPath}}, data: p, table: reportTable(report),
-		record: contract.InstructionReport(report, false)}, nil
+	p := instructionPage{
+		report,
+		control.StateOf(&report.Instruction, report.At),
+		Export{path + ".csv", path + ".json"},
+	}
+
+	return view{
+		page:   "instruction",
+		title:  "Instruction",
+		crumbs: []crumb{{"Instructions", instructionsPath}},
+		data:   p,
+		table:  reportTable(report),
+		record: contract.InstructionReport(report, false),
+	}, nil
 }
 
 // reportTable is a report's half-hours, as the interface has them.
 func reportTable(report *control.InstructionReport) *table {
-	t := &table{Name: "instruction", Columns: []string{"start", "end", "asked_kwh", "baseline_kwh", "expected_kwh", "num_metered", "metered_kwh", "metered_baseline_kwh"}}
+	t := &table{
+		Name: "instruction",
+		Columns: []string{
+			"start",
+			"end",
+			"asked_kwh",
+			"baseline_kwh",
+			"expected_kwh",
+			"num_metered",
+			"metered_kwh",
+			"metered_baseline_kwh",
+		},
+	}
+
 	for _, h := range contract.InstructionReport(report, false).HalfHours {
 		var metered, base any
 		if h.MeteredKWh != nil {
 			metered, base = *h.MeteredKWh, *h.MeteredBaselineKWh
 		}
-		t.add(h.StartTimestamp.Time, h.EndTimestamp.Time, h.AskedKWh, h.BaselineKWh, h.ExpectedKWh, h.NumMetered, metered, base)
+
+		t.add(
+			h.StartTimestamp.Time,
+			h.EndTimestamp.Time,
+			h.AskedKWh,
+			h.BaselineKWh,
+			h.ExpectedKWh,
+			h.NumMetered,
+			metered,
+			base,
+		)
 	}
+
 	return t
 }
 
@@ -226,10 +376,25 @@ func (s *Server) stopInstruction(r *request) (view, error) {
 		return view{}, err
 	}
 
-	err = s.act(r, access.Action{Act: "stop instruction", Org: org, Subject: id.String()}, func() error {
-		_, err := s.Control.StopInstruction(r.Context(), org, id, r.who.Name)
-		return err
-	})
+	err = s.act(
+		r,
+		access.Action{
+			Act:     "stop instruction",
+			Org:     org,
+			Subject: id.String(),
+		},
+		func() error {
+			_, err := s.Control.StopInstruction(
+				r.Context(),
+				org,
+				id,
+				r.who.Name,
+			)
+
+			return err
+		},
+	)
+
 	return view{to: instructionsPath + "/" + id.String() + "?done=stopped"}, err
 }
 
@@ -248,5 +413,7 @@ func (s *Server) stopInstructions(r *request) (view, error) {
 		_, err := s.Control.StopInstructions(r.Context(), org, r.who.Name)
 		return err
 	})
-	return view{to: instructionsPath + "?org=" + org.String() + "&done=stopped"}, err
+
+	return view{to: instructionsPath + "?org=" + org.String() +
+		"&done=stopped"}, err
 }

@@ -8,7 +8,8 @@ import (
 // listing is a page's list as JSON.
 type listing struct {
 	Rows []map[string]any `json:"rows"` // by column, as in the page's .json
-	Next string           `json:"next"` // address of the next page, "" after the last
+	// address of the next page, "" after the last
+	Next string `json:"next"`
 }
 
 // asJSON is what the page shows, for programs; nil where there is nothing but a form or words.
@@ -19,6 +20,7 @@ func (v *view) asJSON() any {
 	if v.page != "" && v.table != nil {
 		return listing{v.table.objects(), v.next}
 	}
+
 	return nil
 }
 
@@ -26,14 +28,19 @@ func (v *view) asJSON() any {
 // HTML, is shown the page.
 func (r *request) wantsJSON() bool {
 	accepts := false
-	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
+	for part := range strings.SplitSeq(
+		strings.Join(r.Header.Values("Accept"), ","),
+		",",
+	) {
 		kind, _, err := mime.ParseMediaType(part)
 		if err != nil {
 			continue
 		}
+
 		if kind == "text/html" {
 			return false
 		}
+
 		accepts = accepts || kind == "application/json"
 	}
 

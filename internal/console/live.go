@@ -14,7 +14,8 @@ const (
 	streamsMax  = 64 // open at once
 	streamEvery = 2 * time.Second
 	streamWrite = 10 * time.Second // for one event to leave
-	streamLife  = time.Hour        // after which the browser asks anew, and shows its session anew
+	// after which the browser asks anew, and shows its session anew
+	streamLife = time.Hour
 )
 
 // stream sends what next returns as server-sent events, when it has changed, until the client
@@ -22,7 +23,11 @@ const (
 func (s *Server) stream(r *request, next func() (any, error)) (view, error) {
 	if s.streams.Add(1) > streamsMax {
 		s.streams.Add(-1)
-		return view{}, flex.Fail(flex.TooMany, "%d pages are watching already", streamsMax)
+		return view{}, flex.Fail(
+			flex.TooMany,
+			"%d pages are watching already",
+			streamsMax,
+		)
 	}
 
 	defer s.streams.Add(-1)
@@ -46,8 +51,10 @@ func (s *Server) stream(r *request, next func() (any, error)) (view, error) {
 			return view{}, err
 		}
 
-		control.SetWriteDeadline(time.Now().Add(streamWrite)) // refused by test recorders alone
-		text := "event: beat\ndata: 1\n\n"                    // nothing is new, and the page knows that it is live
+		// refused by test recorders alone
+		control.SetWriteDeadline(time.Now().Add(streamWrite))
+		// nothing is new, and the page knows that it is live
+		text := "event: beat\ndata: 1\n\n"
 
 		if string(b) != last {
 			last, text = string(b), fmt.Sprintf("data: %s\n\n", b)

@@ -16,12 +16,24 @@ type operatorsPage struct {
 }
 
 func (s *Server) operators(r *request) (view, error) {
-	p := operatorsPage{Self: r.who.Name, Roles: access.OperatorRoles(), Export: r.exports()}
+	p := operatorsPage{
+		Self:   r.who.Name,
+		Roles:  access.OperatorRoles(),
+		Export: r.exports(),
+	}
+
 	var err error
 	p.OperatorsView, err = s.Access.Operators(r.Context())
 	t := p.table()
 	record := operatorsJSON{p.Sessions, listing{Rows: t.objects()}}
-	return view{page: "operators", title: "Operators", data: p, table: t, record: record}, err
+
+	return view{
+		page:   "operators",
+		title:  "Operators",
+		data:   p,
+		table:  t,
+		record: record,
+	}, err
 }
 
 // operatorsJSON is the page for programs.
@@ -31,10 +43,23 @@ type operatorsJSON struct {
 }
 
 func (p operatorsPage) table() *table {
-	t := &table{Name: "operators", Columns: []string{"name", "role", "added_at", "organisations", "two_step", "sessions", "last_used_at"}}
-	for _, o := range p.Operators {
-		t.add(o.Name, o.Role, o.CreatedAt, o.OrgsText(), o.TwoStep, o.Sessions, o.LastUsed)
+	t := &table{
+		Name:    "operators",
+		Columns: []string{"name", "role", "added_at", "organisations", "two_step", "sessions", "last_used_at"},
 	}
+
+	for _, o := range p.Operators {
+		t.add(
+			o.Name,
+			o.Role,
+			o.CreatedAt,
+			o.OrgsText(),
+			o.TwoStep,
+			o.Sessions,
+			o.LastUsed,
+		)
+	}
+
 	return t
 }
 
@@ -42,38 +67,77 @@ func (p operatorsPage) table() *table {
 // last administrator cannot take it from themselves.
 func (s *Server) setOperatorRole(r *request) (view, error) {
 	name, role := r.PostFormValue("name"), access.OperatorRole(r.PostFormValue("role"))
-	err := s.act(r, access.Action{Act: "make operator " + string(role), Subject: name}, func() error {
-		if name == r.who.Name {
-			return flex.Fail(flex.Conflict, "nobody changes their own role: another administrator can, or flexd operator role %s", name)
-		}
-		return s.Access.SetOperatorRole(r.Context(), name, role)
-	})
+	err := s.act(
+		r,
+		access.Action{
+			Act:     "make operator " + string(role),
+			Subject: name,
+		},
+		func() error {
+			if name == r.who.Name {
+				return flex.Fail(
+					flex.Conflict,
+					"nobody changes their own role: another administrator can, or flexd operator role %s",
+					name,
+				)
+			}
+
+			return s.Access.SetOperatorRole(r.Context(), name, role)
+		},
+	)
+
 	return view{to: "/console/operators?done=role"}, err
 }
 
 // setOperatorOrgs says whose operator another one is.
 func (s *Server) setOperatorOrgs(r *request) (view, error) {
 	name := r.PostFormValue("name")
-	to := access.OperatorOrgs{Every: r.PostFormValue("every") != "", Names: r.PostForm["org"]}
+	to := access.OperatorOrgs{
+		Every: r.PostFormValue("every") != "",
+		Names: r.PostForm["org"],
+	}
+
 	detail := strings.Join(to.Names, ", ")
 	if to.Every {
 		detail = "all"
 	}
 
-	err := s.act(r, access.Action{Act: "set operator's organisations", Subject: name, Detail: detail}, func() error {
-		if name == r.who.Name {
-			return flex.Fail(flex.Conflict, "nobody changes their own organisations: another administrator can, or flexd operator orgs %s", name)
-		}
-		return s.Access.SetOperatorOrgs(r.Context(), name, to)
-	})
+	err := s.act(
+		r,
+		access.Action{
+			Act:     "set operator's organisations",
+			Subject: name,
+			Detail:  detail,
+		},
+		func() error {
+			if name == r.who.Name {
+				return flex.Fail(
+					flex.Conflict,
+					"nobody changes their own organisations: another administrator can, or flexd operator orgs %s",
+					name,
+				)
+			}
+
+			return s.Access.SetOperatorOrgs(r.Context(), name, to)
+		},
+	)
+
 	return view{to: "/console/operators?done=orgs"}, err
 }
 
 // logoutOperator ends all sessions of an operator.
 func (s *Server) logoutOperator(r *request) (view, error) {
 	name := r.PostFormValue("name")
-	err := s.act(r, access.Action{Act: "end operator's sessions", Subject: name}, func() error {
-		return s.Access.EndOperatorSessions(r.Context(), name)
-	})
+	err := s.act(
+		r,
+		access.Action{
+			Act:     "end operator's sessions",
+			Subject: name,
+		},
+		func() error {
+			return s.Access.EndOperatorSessions(r.Context(), name)
+		},
+	)
+
 	return view{to: "/console/operators?done=loggedout"}, err
 }

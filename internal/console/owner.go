@@ -10,22 +10,32 @@ import (
 type orgBy[Of any] func(ctx context.Context, id flex.ID[Of]) (flex.OrgID, error)
 
 // owned reads the id in the request's path, of what, and whose it is.
-func owned[Of any](r *request, what string, by orgBy[Of]) (id flex.ID[Of], org flex.OrgID, err error) {
+func owned[Of any](
+	r *request,
+	what string,
+	by orgBy[Of],
+) (id flex.ID[Of], org flex.OrgID, err error) {
 	if err := readID(&id, r.PathValue("id"), what); err != nil {
 		return id, org, err
 	}
 
 	org, err = by(r.Context(), id)
+
 	return id, org, err
 }
 
 // meant is owned of a form that must say that it was meant, and why.
-func meant[Of any](r *request, what string, by orgBy[Of]) (id flex.ID[Of], org flex.OrgID, reason string, err error) {
+func meant[Of any](
+	r *request,
+	what string,
+	by orgBy[Of],
+) (id flex.ID[Of], org flex.OrgID, reason string, err error) {
 	reason, err = confirmed(r)
 	if err != nil {
 		return id, org, "", err
 	}
 
 	id, org, err = owned(r, what, by)
+
 	return id, org, reason, err
 }

@@ -20,7 +20,12 @@ var templateFiles embed.FS
 
 // pages are the templates by page, each with the layout and the parts.
 var pages = func() map[string]*template.Template {
-	shared := template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "template/layout.html", "template/parts.html"))
+	shared := template.Must(template.New("").Funcs(functions).ParseFS(
+		templateFiles,
+		"template/layout.html",
+		"template/parts.html",
+	))
+
 	names, err := fs.Glob(templateFiles, "template/*.html")
 	if err != nil {
 		panic(err)
@@ -64,33 +69,59 @@ func menuOf(who access.Operator) []item {
 	}
 
 	return slices.DeleteFunc(slices.Clone(menu), func(i item) bool {
-		return slices.ContainsFunc(surface, func(rt route) bool { return rt.whole && rt.pattern == "GET "+Root+"/"+i.Section })
+		return slices.ContainsFunc(surface, func(rt route) bool {
+			return rt.whole && rt.pattern == "GET "+Root+"/"+i.Section
+		})
 	})
 }
 
 // functions are what templates may call beside the language's own.
 var functions = template.FuncMap{
-	"daytext": dayText,
-	"static":  staticPath,
-	"when":    when, "stamp": stamp, "clock": clock, "day": day, "ago": ago, "for": duration,
-	"kw": kw, "kwh": kwh, "price": price, "bareprice": barePrice, "pounds": pounds,
-	"number":   func(v float64) string { return decimals(v, 1) },
-	"integer":  func(v int) string { return decimals(float64(v), 0) },
-	"sentence": sentence, "words": words, "count": count, "short": short,
-	"dict": dict, "clocktext": clockText, "actions": actChoices,
-	"isoday":     func(at time.Time) string { return flex.DayAt(at).String() },
-	"minus":      func(v *float64) string { return strings.Replace(strconv.FormatFloat(*v, 'f', 2, 64), "-", "−", 1) },
-	"money":      func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) },
+	"daytext":   dayText,
+	"static":    staticPath,
+	"when":      when,
+	"stamp":     stamp,
+	"clock":     clock,
+	"day":       day,
+	"ago":       ago,
+	"for":       duration,
+	"kw":        kw,
+	"kwh":       kwh,
+	"price":     price,
+	"bareprice": barePrice,
+	"pounds":    pounds,
+	"number":    func(v float64) string { return decimals(v, 1) },
+	"integer":   func(v int) string { return decimals(float64(v), 0) },
+	"sentence":  sentence,
+	"words":     words,
+	"count":     count,
+	"short":     short,
+	"dict":      dict,
+	"clocktext": clockText,
+	"actions":   actChoices,
+	"isoday":    func(at time.Time) string { return flex.DayAt(at).String() },
+	"minus": func(v *float64) string {
+		return strings.Replace(strconv.FormatFloat(*v, 'f', 2, 64), "-", "−", 1)
+	},
+	"money": func(v float64) string {
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	},
 	"signed":     signedPounds,
 	"weekday":    func(d flex.Day) string { return day(d.Start()) },
 	"minuspence": func(p flex.Pence) flex.Pence { return -p },
-	"shortday":   func(d flex.Day) string { return fmt.Sprintf("%d %s", d.Dom, d.Month.String()[:3]) },
-	"micros":     func(d time.Duration) string { return decimals(float64(d.Nanoseconds())/1000, 1) + "\u00a0µs" },
-	"rfc3339":    func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
-	"whentext":   whenText,
-	"sub":        func(a, b int) int { return a - b },
-	"exactkwh":   exactKWh,
-	"seepath":    seePath,
+	"shortday": func(d flex.Day) string {
+		return fmt.Sprintf("%d %s", d.Dom, d.Month.String()[:3])
+	},
+	"micros": func(d time.Duration) string {
+		return decimals(float64(d.Nanoseconds())/1000, 1) + "\u00a0µs"
+	},
+	"rfc3339": func(at time.Time) string {
+		return at.UTC().Format(time.RFC3339)
+	},
+	"whentext": whenText,
+	"sub":      func(a, b int) int { return a - b },
+	"exactkwh": exactKWh,
+	"seepath":  seePath,
 }
 
 // dict makes the argument of a part out of names and values.
@@ -99,6 +130,7 @@ func dict(pairs ...any) map[string]any {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		m[pairs[i].(string)] = pairs[i+1]
 	}
+
 	return m
 }
 
@@ -114,5 +146,6 @@ func (p *ofOrg) choose(s *Server, r *request) (err error) {
 	if len(p.Orgs) > 0 && p.Org.IsZero() {
 		p.Org = p.Orgs[0].ID
 	}
+
 	return err
 }

@@ -38,8 +38,12 @@ const (
 // mustSetUp leads to the page where the second step is set up.
 func (s *Server) mustSetUp(r *request) (view, error) {
 	if r.plain() || r.Method != http.MethodGet {
-		return view{}, flex.Fail(flex.Forbidden, "set up a code for your logins first, on the page of your account")
+		return view{}, flex.Fail(
+			flex.Forbidden,
+			"set up a code for your logins first, on the page of your account",
+		)
 	}
+
 	return view{to: accountPath + "?done=twostep"}, nil
 }
 
@@ -48,8 +52,13 @@ func (s *Server) mustSetUp(r *request) (view, error) {
 func (s *Server) admit(rt route, r *request) (view, error) {
 	needs := rt.permission()
 	if !r.who.May(needs) {
-		return view{}, flex.Fail(flex.Forbidden, "%s has the role %s here, and this takes a role that may %s: an administrator can give it, on the page Operators or by flexd operator role",
-			r.who.Name, r.who.Role, needs)
+		return view{}, flex.Fail(
+			flex.Forbidden,
+			"%s has the role %s here, and this takes a role that may %s: an administrator can give it, on the page Operators or by flexd operator role",
+			r.who.Name,
+			r.who.Role,
+			needs,
+		)
 	}
 
 	if err := reaches(rt, r); err != nil {
@@ -57,14 +66,16 @@ func (s *Server) admit(rt route, r *request) (view, error) {
 	}
 
 	owesCode := s.TwoStep && !r.who.TwoStep && !r.who.SSO
-	setsUp := strings.HasPrefix(r.URL.Path, accountPath) || r.URL.Path == logoutPath
+	setsUp := strings.HasPrefix(r.URL.Path, accountPath) ||
+		r.URL.Path == logoutPath
 
 	if owesCode && !setsUp {
 		return s.mustSetUp(r)
 	}
 
 	asks := rt.confirm || slices.Contains(stepUp, needs)
-	if !asks || r.Method != http.MethodPost || r.who.Confirmed(s.Operations.Now()) {
+	if !asks || r.Method != http.MethodPost ||
+		r.who.Confirmed(s.Operations.Now()) {
 		return view{}, nil
 	}
 
@@ -79,7 +90,11 @@ func (s *Server) admit(rt route, r *request) (view, error) {
 // an id of its own the services look for among them.
 func reaches(rt route, r *request) error {
 	if rt.whole && r.who.SomeOrgs {
-		return flex.Fail(flex.Forbidden, "this is of all organisations, and %s is an operator of some: an administrator can change that by flexd operator orgs", r.who.Name)
+		return flex.Fail(
+			flex.Forbidden,
+			"this is of all organisations, and %s is an operator of some: an administrator can change that by flexd operator orgs",
+			r.who.Name,
+		)
 	}
 
 	text := r.PathValue("org")
@@ -101,9 +116,11 @@ func reaches(rt route, r *request) error {
 
 // confirmPage asks for the password, and carries the form of the act along.
 type confirmPage struct {
-	Path, Fault string
-	Fields      []formField
-	SignIn      *signInLink // in place of the form, for who has no password here
+	Path   string
+	Fault  string
+	Fields []formField
+	// in place of the form, for who has no password here
+	SignIn *signInLink
 }
 
 type formField struct{ Name, Value string }
@@ -113,7 +130,12 @@ func (s *Server) confirm(r *request) (view, error) {
 	p := confirmPage{Path: r.URL.RequestURI()}
 
 	if password := r.PostFormValue(passwordField); password != "" {
-		err := s.Access.ConfirmOperator(r.Context(), s.sessionOf(r.Request), flex.Secret(password), r.from)
+		err := s.Access.ConfirmOperator(
+			r.Context(),
+			s.sessionOf(r.Request),
+			flex.Secret(password),
+			r.from,
+		)
 		if err == nil {
 			return view{}, nil
 		}
@@ -132,6 +154,14 @@ func (s *Server) confirm(r *request) (view, error) {
 		}
 	}
 
-	slices.SortStableFunc(p.Fields, func(a, b formField) int { return strings.Compare(a.Name, b.Name) })
-	return view{status: http.StatusForbidden, page: "confirm", title: "Confirm that it is you", data: p}, nil
+	slices.SortStableFunc(p.Fields, func(a, b formField) int {
+		return strings.Compare(a.Name, b.Name)
+	})
+
+	return view{
+		status: http.StatusForbidden,
+		page:   "confirm",
+		title:  "Confirm that it is you",
+		data:   p,
+	}, nil
 }

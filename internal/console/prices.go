@@ -21,11 +21,18 @@ type pricesPage struct {
 
 // json is the page for programs.
 func (p *pricesPage) json() any {
-	return map[string]any{"day": p.Day.String(), "curve": p.Lines, "publications": p.Versions}
+	return map[string]any{
+		"day":          p.Day.String(),
+		"curve":        p.Lines,
+		"publications": p.Versions,
+	}
 }
 
 func (s *Server) prices(r *request) (view, error) {
-	p := &pricesPage{Source: r.URL.Query().Get("source"), Export: r.exports()}
+	p := &pricesPage{
+		Source: r.URL.Query().Get("source"),
+		Export: r.exports(),
+	}
 
 	q := r.URL.Query()
 	ask := market.DayQuery{Source: p.Source}
@@ -33,11 +40,15 @@ func (s *Server) prices(r *request) (view, error) {
 	if text := q.Get("day"); text != "" {
 		ask.Day, err = flex.ParseDay(text)
 		if err != nil {
-			return view{}, flex.Fail(flex.Malformed, "a day is written YYYY-MM-DD")
+			return view{}, flex.Fail(
+				flex.Malformed,
+				"a day is written YYYY-MM-DD",
+			)
 		}
 	}
 
-	if err := readFilter(&ask.Org, q.Get("org"), "organisation"); err != nil {
+	err = readFilter(&ask.Org, q.Get("org"), "organisation")
+	if err != nil {
 		return view{}, err
 	}
 
@@ -49,7 +60,13 @@ func (s *Server) prices(r *request) (view, error) {
 	p.bounds()
 	p.Before, p.After = r.with("day", p.Day.Add(-1).String()), r.with("day", p.Day.Add(1).String())
 	p.Numbers = p.Export.JSON
-	v := view{page: "prices", title: "Prices", data: p, table: p.table()}
+	v := view{
+		page:  "prices",
+		title: "Prices",
+		data:  p,
+		table: p.table(),
+	}
+
 	v.record = p.json()
 	if r.URL.Path == Root+"/prices.json" {
 		v.json = v.record
@@ -59,14 +76,34 @@ func (s *Server) prices(r *request) (view, error) {
 }
 
 func (p *pricesPage) table() *table {
-	t := &table{Name: "prices-" + p.Day.String(), Columns: []string{"start", "price_gbp_per_mwh", "source", "derived", "carbon_g_per_kwh", "forecast_gbp_per_mwh", "outturn_gbp_per_mwh"}}
+	t := &table{
+		Name: "prices-" + p.Day.String(),
+		Columns: []string{
+			"start",
+			"price_gbp_per_mwh",
+			"source",
+			"derived",
+			"carbon_g_per_kwh",
+			"forecast_gbp_per_mwh",
+			"outturn_gbp_per_mwh",
+		},
+	}
+
 	for _, l := range p.Lines {
 		var carbon any
 		if l.Carbon != nil {
 			carbon = *l.Carbon
 		}
 
-		t.add(l.Start, orNull(l.Price), l.Source, l.Derived, carbon, orNull(l.Before), orNull(l.After))
+		t.add(
+			l.Start,
+			orNull(l.Price),
+			l.Source,
+			l.Derived,
+			carbon,
+			orNull(l.Before),
+			orNull(l.After),
+		)
 	}
 
 	return t
@@ -74,9 +111,13 @@ func (p *pricesPage) table() *table {
 
 // bounds finds the cheapest and the dearest half-hour.
 func (p *pricesPage) bounds() {
-	known := slices.DeleteFunc(slices.Clone(p.Lines), func(l market.PriceLine) bool { return l.Price == nil })
+	known := slices.DeleteFunc(slices.Clone(p.Lines), func(l market.PriceLine) bool {
+		return l.Price == nil
+	})
 	if len(known) > 0 {
-		byPrice := func(a, b market.PriceLine) int { return int(min(1, max(-1, a.Exact-b.Exact))) }
+		byPrice := func(a, b market.PriceLine) int {
+			return int(min(1, max(-1, a.Exact-b.Exact)))
+		}
 		p.Low, p.High = new(slices.MinFunc(known, byPrice)), new(slices.MaxFunc(known, byPrice))
 	}
 }

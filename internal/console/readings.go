@@ -43,7 +43,13 @@ func (s *Server) readings(r *request) (view, error) {
 		p.Next = r.with("before", p.MissingView.Next.String())
 	}
 
-	return view{page: "readings", title: "Readings", data: p, table: p.table(), next: p.Next}, nil
+	return view{
+		page:  "readings",
+		title: "Readings",
+		data:  p,
+		table: p.table(),
+		next:  p.Next,
+	}, nil
 }
 
 // missingAsked reads of which assets and days is asked.
@@ -70,8 +76,13 @@ func missingAsked(r *request) (ask reading.MissingQuery, err error) {
 	}
 
 	if text := q.Get("days"); text != "" {
-		if _, err := fmt.Sscan(text, &ask.Days); err != nil || ask.Days < 1 || ask.Days > gapDaysMax {
-			return ask, flex.Fail(flex.Malformed, "days are a number from 1 to %d", gapDaysMax)
+		if _, err := fmt.Sscan(text, &ask.Days); err != nil || ask.Days < 1 ||
+			ask.Days > gapDaysMax {
+			return ask, flex.Fail(
+				flex.Malformed,
+				"days are a number from 1 to %d",
+				gapDaysMax,
+			)
 		}
 	}
 
@@ -79,11 +90,21 @@ func missingAsked(r *request) (ask reading.MissingQuery, err error) {
 }
 
 func (p *readingsPage) table() *table {
-	t := &table{Name: "readings", Columns: []string{"asset_id", "external_id", "day", "wanted", "missing"}}
+	t := &table{
+		Name:    "readings",
+		Columns: []string{"asset_id", "external_id", "day", "wanted", "missing"},
+	}
+
 	for _, row := range p.Rows {
 		for _, c := range row.Cells {
 			if c.Missing > 0 {
-				t.add(row.ID.String(), row.ExternalID, c.Day.String(), c.Wanted, c.Missing)
+				t.add(
+					row.ID.String(),
+					row.ExternalID,
+					c.Day.String(),
+					c.Wanted,
+					c.Missing,
+				)
 			}
 		}
 	}

@@ -45,21 +45,28 @@ type view struct {
 
 // download is a file that the browser saves.
 type download struct {
-	name, contentType string
-	content           []byte
+	name        string
+	contentType string
+	content     []byte
 }
 
 func (d *download) send(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", d.contentType)
 	w.Header().Set("Content-Disposition", `attachment; filename="`+d.name+`"`)
-	w.Write(d.content) // fails when the client has gone, which is no one's concern
+	// fails when the client has gone, which is no one's concern
+	w.Write(d.content)
 }
 
 // send answers with the table as CSV.
 func (t *table) send(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	w.Header().Set("Content-Disposition", `attachment; filename="`+t.Name+`.csv"`)
-	_ = t.writeCSV(w) // fails when the client has gone, which is no one's concern
+	w.Header().Set(
+		"Content-Disposition",
+		`attachment; filename="`+t.Name+`.csv"`,
+	)
+
+	// fails when the client has gone, which is no one's concern
+	_ = t.writeCSV(w)
 }
 
 // crumb is a step on the way to a page.
@@ -86,7 +93,11 @@ const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 // wrap turns a route into a handler: who is asking, the route, the answer.
 func (s *Server) wrap(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
-		r := &request{Request: hr, from: s.TrustedProxies.Client(hr)}
+		r := &request{
+			Request: hr,
+			from:    s.TrustedProxies.Client(hr),
+		}
+
 		v, err := s.answer(rt, r, w)
 		if err != nil {
 			v = s.failed(r, err)
@@ -102,11 +113,18 @@ func (s *Server) wrap(rt route) http.Handler {
 
 // answer is the route's view, or the reason why there is none. A panic is an internal
 // failure.
-func (s *Server) answer(rt route, r *request, w http.ResponseWriter) (v view, err error) {
+func (s *Server) answer(
+	rt route,
+	r *request,
+	w http.ResponseWriter,
+) (v view, err error) {
 	defer web.Recover(&err)
 
 	if !rt.public {
-		r.who, err = s.Access.IdentifyOperator(r.Context(), s.sessionOf(r.Request))
+		r.who, err = s.Access.IdentifyOperator(
+			r.Context(),
+			s.sessionOf(r.Request),
+		)
 		if err != nil {
 			return v, err
 		}
@@ -137,15 +155,30 @@ func (r *request) writer() http.ResponseWriter {
 func (s *Server) failed(r *request, err error) view {
 	kind := flex.KindOf(err)
 	if kind == flex.Unauthorized && !r.plain() && r.Method == http.MethodGet {
-		return view{to: "/console/login?" + url.Values{"next": {r.URL.RequestURI()}}.Encode()}
+		return view{to: "/console/login?" +
+			url.Values{"next": {r.URL.RequestURI()}}.Encode()}
 	}
 
-	v := view{page: "error", title: "Not possible", status: web.StatusOf(kind)}
+	v := view{
+		page:   "error",
+		title:  "Not possible",
+		status: web.StatusOf(kind),
+	}
 
 	e, ok := errors.AsType[*flex.Error](err)
 	if !ok || kind == flex.Internal {
-		s.Log.LogAttrs(r.Context(), slog.LevelError, "console", slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Any("err", err))
-		e = &flex.Error{Detail: "Something went wrong here. It has been written to the log."}
+		s.Log.LogAttrs(
+			r.Context(),
+			slog.LevelError,
+			"console",
+			slog.String("method", r.Method),
+			slog.String("path", r.URL.Path),
+			slog.Any("err", err),
+		)
+
+		e = &flex.Error{
+			Detail: "Something went wrong here. It has been written to the log.",
+		}
 		v.status, v.title = http.StatusInternalServerError, "Internal error"
 	}
 
@@ -164,7 +197,9 @@ func (s *Server) failed(r *request, err error) view {
 // plain reports whether a program asks, which is shown no pages.
 func (r *request) plain() bool {
 	p := r.URL.Path
-	return r.wantsJSON() || strings.HasSuffix(p, ".json") || strings.HasSuffix(p, ".csv") || strings.HasSuffix(p, "/live")
+	return r.wantsJSON() || strings.HasSuffix(p, ".json") ||
+		strings.HasSuffix(p, ".csv") ||
+		strings.HasSuffix(p, "/live")
 }
 
 // write sends the view.
@@ -178,8 +213,10 @@ func (s *Server) write(w http.ResponseWriter, r *request, v view) {
 	switch {
 	case v.to != "":
 		http.Redirect(w, r.Request, v.to, http.StatusSeeOther)
+
 	case v.file != nil:
 		v.file.send(w)
+
 	case v.json != nil || v.table != nil && strings.HasSuffix(r.URL.Path, ".json"):
 		if v.json == nil {
 			v.json = v.table.objects()
@@ -187,14 +224,26 @@ func (s *Server) write(w http.ResponseWriter, r *request, v view) {
 
 		h.Set("Content-Type", "application/json")
 		w.WriteHeader(v.status)
-		_ = json.NewEncoder(w).Encode(v.json) // fails when the client has gone, which is no one's concern
+		_ = json.NewEncoder(
+			w,
+		).Encode(v.json) // fails when the client has gone, which is no one's concern
 	case v.table != nil && strings.HasSuffix(r.URL.Path, ".csv"):
 		v.table.send(w)
+
 	case v.page != "":
 		var b bytes.Buffer
 		if err := s.render(&b, r, v); err != nil {
-			s.Log.ErrorContext(r.Context(), "console", "page", v.page, "err", err)
+			s.Log.ErrorContext(
+				r.Context(),
+				"console",
+				"page",
+				v.page,
+				"err",
+				err,
+			)
+
 			http.Error(w, "internal error", http.StatusInternalServerError)
+
 			return
 		}
 
@@ -247,8 +296,19 @@ func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
 	}
 
 	return pages[v.page].ExecuteTemplate(b, "layout", frame{
-		Title: v.title, Crumbs: v.crumbs, Section: section, Operator: r.who.Name, May: r.who.Role.Permissions(), Menu: menuOf(r.who), Environment: s.Environment,
-		Now: s.Operations.Now(), Search: r.URL.Query().Get("q"), Done: doneText[r.URL.Query().Get("done")], Halted: halted, Parts: parts, Data: v.data,
+		Title:       v.title,
+		Crumbs:      v.crumbs,
+		Section:     section,
+		Operator:    r.who.Name,
+		May:         r.who.Role.Permissions(),
+		Menu:        menuOf(r.who),
+		Environment: s.Environment,
+		Now:         s.Operations.Now(),
+		Search:      r.URL.Query().Get("q"),
+		Done:        doneText[r.URL.Query().Get("done")],
+		Halted:      halted,
+		Parts:       parts,
+		Data:        v.data,
 	})
 }
 

@@ -44,7 +44,12 @@ type safetyJSON struct {
 }
 
 func (s *Server) safety(r *request) (view, error) {
-	p := safetyPage{ReasonMax: delivery.ReasonMax, Two: s.ResumeByTwo, Self: r.who.Name}
+	p := safetyPage{
+		ReasonMax: delivery.ReasonMax,
+		Two:       s.ResumeByTwo,
+		Self:      r.who.Name,
+	}
+
 	var err error
 	p.Safety, err = s.Push.Safety(r.Context())
 	if err == nil {
@@ -67,7 +72,12 @@ func (s *Server) safety(r *request) (view, error) {
 		record.Caps = append(record.Caps, c.json())
 	}
 
-	return view{page: "safety", title: "Safety", data: p, record: record}, err
+	return view{
+		page:   "safety",
+		title:  "Safety",
+		data:   p,
+		record: record,
+	}, err
 }
 
 // haltScope reads what a form means to halt: its scope as text, or its parts. A form without either means
@@ -92,6 +102,7 @@ func haltScope(r *request) (scope delivery.HaltScope, subject string, err error)
 	}
 
 	scope, err = delivery.ParseHaltScope(text)
+
 	return scope, text, err
 }
 
@@ -102,9 +113,21 @@ func (s *Server) previewHalt(r *request) (view, error) {
 		return view{}, err
 	}
 
-	p := haltPage{Scope: scope.String(), ReasonMax: delivery.ReasonMax, Two: s.ResumeByTwo}
+	p := haltPage{
+		Scope:     scope.String(),
+		ReasonMax: delivery.ReasonMax,
+		Two:       s.ResumeByTwo,
+	}
+
 	p.HaltPreview, err = s.Push.PreviewHalt(r.Context(), scope)
-	return view{page: "halt", title: "Halt a part", crumbs: []crumb{{"Safety", "/console/safety"}}, data: p, record: p}, err
+
+	return view{
+		page:   "halt",
+		title:  "Halt a part",
+		crumbs: []crumb{{"Safety", "/console/safety"}},
+		data:   p,
+		record: p,
+	}, err
 }
 
 func (s *Server) halt(r *request) (view, error) {
@@ -114,16 +137,26 @@ func (s *Server) halt(r *request) (view, error) {
 	}
 
 	order := delivery.HaltOrder{
-		Scope: scope, Who: r.who.Name, Reason: strings.TrimSpace(r.PostFormValue("reason")),
-		Two: s.ResumeByTwo || r.PostFormValue("two") != "",
+		Scope:  scope,
+		Who:    r.who.Name,
+		Reason: strings.TrimSpace(r.PostFormValue("reason")),
+		Two:    s.ResumeByTwo || r.PostFormValue("two") != "",
 	}
+
 	done := "halted"
 	if subject != "" {
 		done = "parthalted"
 	}
 
-	a := access.Action{Act: "halt pushes", Org: scope.Org, Subject: subject, Detail: order.Reason}
+	a := access.Action{
+		Act:     "halt pushes",
+		Org:     scope.Org,
+		Subject: subject,
+		Detail:  order.Reason,
+	}
+
 	err = s.act(r, a, func() error { return s.Push.Halt(r.Context(), order) })
+
 	return view{to: "/console/safety?done=" + done}, err
 }
 
@@ -134,15 +167,25 @@ func (s *Server) resume(r *request) (view, error) {
 	}
 
 	ended := false
-	a := access.Action{Act: "resume pushes", Org: scope.Org, Subject: subject}
-	err = s.Access.ActWithDetail(r.Context(), a.By(r.who.Name, r.from), func() (detail string, err error) {
-		ended, err = s.Push.ResumeBy(r.Context(), scope, r.who.Name)
-		if err == nil && !ended {
-			detail = "asked for: somebody else ends the halt"
-		}
+	a := access.Action{
+		Act:     "resume pushes",
+		Org:     scope.Org,
+		Subject: subject,
+	}
 
-		return detail, err
-	})
+	err = s.Access.ActWithDetail(
+		r.Context(),
+		a.By(r.who.Name, r.from),
+		func() (detail string, err error) {
+			ended, err = s.Push.ResumeBy(r.Context(), scope, r.who.Name)
+			if err == nil && !ended {
+				detail = "asked for: somebody else ends the halt"
+			}
+
+			return detail, err
+		},
+	)
+
 	if !ended {
 		return view{to: "/console/safety?done=resumeasked"}, err
 	}
@@ -166,7 +209,11 @@ func (s *Server) foresee(r *request) (view, error) {
 
 		b, err := io.ReadAll(f) // bounded with the whole form
 		if err != nil {
-			return view{}, flex.Fail(flex.TooLarge, "the file is too long for a dry run: %d bytes at most", formMax)
+			return view{}, flex.Fail(
+				flex.TooLarge,
+				"the file is too long for a dry run: %d bytes at most",
+				formMax,
+			)
 		}
 
 		text = string(b)
@@ -177,13 +224,25 @@ func (s *Server) foresee(r *request) (view, error) {
 		return view{}, err
 	}
 
-	p := foreseenPage{HalfHours: len(prices), Span: flex.Span{From: prices[0].Period.Start(), To: prices[len(prices)-1].Period.End()}}
+	p := foreseenPage{
+		HalfHours: len(prices),
+		Span: flex.Span{
+			From: prices[0].Period.Start(),
+			To:   prices[len(prices)-1].Period.End(),
+		},
+	}
+
 	p.Lines, err = s.Control.ForeseeAll(r.Context(), prices)
 	for _, l := range p.Lines {
 		p.Changed += l.Changed
 	}
 
-	return view{page: "foreseen", title: "Dry run of prices", crumbs: []crumb{{"Safety", "/console/safety"}}, data: p}, err
+	return view{
+		page:   "foreseen",
+		title:  "Dry run of prices",
+		crumbs: []crumb{{"Safety", "/console/safety"}},
+		data:   p,
+	}, err
 }
 
 // number reads a number of a form, which may be left empty for none.
@@ -195,7 +254,13 @@ func number(text, what string, most float64) (float64, error) {
 
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || v < 0 || v > most {
-		return 0, flex.Fail(flex.Malformed, "%s is %q: give a number from 0 to %v, or nothing for none", what, text, most)
+		return 0, flex.Fail(
+			flex.Malformed,
+			"%s is %q: give a number from 0 to %v, or nothing for none",
+			what,
+			text,
+			most,
+		)
 	}
 
 	return v, nil

@@ -25,7 +25,11 @@ func (s *Server) search(r *request) (view, error) {
 	v := view{page: "search", title: "Search"}
 
 	if len(text) > searchMax {
-		return v, flex.Fail(flex.Malformed, "a search has at most %d bytes", searchMax)
+		return v, flex.Fail(
+			flex.Malformed,
+			"a search has at most %d bytes",
+			searchMax,
+		)
 	}
 
 	if text != "" {

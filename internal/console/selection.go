@@ -27,7 +27,11 @@ func (s *Server) readSelection(r *request) (p selectionPage, ids []flex.Transact
 	}
 
 	if r.PostFormValue("all") != "" {
-		waiting, err := s.Reward.Payouts(r.Context(), p.Org, ledger.PendingApproval)
+		waiting, err := s.Reward.Payouts(
+			r.Context(),
+			p.Org,
+			ledger.PendingApproval,
+		)
 		if err != nil {
 			return p, nil, err
 		}
@@ -57,8 +61,19 @@ func (s *Server) previewSelection(r *request) (view, error) {
 		return view{}, err
 	}
 
-	p.Selection, err = s.Reward.PreviewSelection(r.Context(), p.Org, ids, r.who.Name)
-	return view{page: "selection", title: "Approve a selection", crumbs: termsCrumbs(p.Org)[:1], data: p}, err
+	p.Selection, err = s.Reward.PreviewSelection(
+		r.Context(),
+		p.Org,
+		ids,
+		r.who.Name,
+	)
+
+	return view{
+		page:   "selection",
+		title:  "Approve a selection",
+		crumbs: termsCrumbs(p.Org)[:1],
+		data:   p,
+	}, err
 }
 
 // approveSelection approves what the preview showed. The audit log has one entry, with each
@@ -74,19 +89,45 @@ func (s *Server) approveSelection(r *request) (view, error) {
 
 	pence, err := strconv.ParseInt(r.PostFormValue("sum_pence"), 10, 64)
 	if err != nil {
-		return view{}, flex.Fail(flex.Malformed, "sum_pence is the sum that the preview showed, in pence")
+		return view{}, flex.Fail(
+			flex.Malformed,
+			"sum_pence is the sum that the preview showed, in pence",
+		)
 	}
 
 	sum := flex.Pence(pence)
-	act := access.Action{Act: "approve withdrawals", Org: p.Org, Subject: fmt.Sprintf("%d withdrawals, %s", len(ids), sum), Detail: fmt.Sprint(ids)}
-	err = s.Access.ActWithDetail(r.Context(), act.By(r.who.Name, r.from), func() (string, error) {
-		p.Selection, err = s.Reward.ApproveSelection(r.Context(), p.Org, ids, sum, r.who.Name)
-		if len(p.Lines) == 0 {
-			return "", err
-		}
-		return p.Selection.String(), err
-	})
+	act := access.Action{
+		Act:     "approve withdrawals",
+		Org:     p.Org,
+		Subject: fmt.Sprintf("%d withdrawals, %s", len(ids), sum),
+		Detail:  fmt.Sprint(ids),
+	}
+
+	err = s.Access.ActWithDetail(
+		r.Context(),
+		act.By(r.who.Name, r.from),
+		func() (string, error) {
+			p.Selection, err = s.Reward.ApproveSelection(
+				r.Context(),
+				p.Org,
+				ids,
+				sum,
+				r.who.Name,
+			)
+
+			if len(p.Lines) == 0 {
+				return "", err
+			}
+			return p.Selection.String(), err
+		},
+	)
 
 	p.Done = true
-	return view{page: "selection", title: "Approved as a selection", crumbs: termsCrumbs(p.Org)[:1], data: p}, err
+
+	return view{
+		page:   "selection",
+		title:  "Approved as a selection",
+		crumbs: termsCrumbs(p.Org)[:1],
+		data:   p,
+	}, err
 }

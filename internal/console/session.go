@@ -38,8 +38,20 @@ func (s *Server) sessionOf(r *http.Request) flex.Secret {
 }
 
 // setSession has the browser keep the token; an empty one has it forget.
-func (s *Server) setSession(w http.ResponseWriter, r *http.Request, token flex.Secret) {
-	c := &http.Cookie{Name: secureCookie, Value: token.Reveal(), Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode}
+func (s *Server) setSession(
+	w http.ResponseWriter,
+	r *http.Request,
+	token flex.Secret,
+) {
+	c := &http.Cookie{
+		Name:     secureCookie,
+		Value:    token.Reveal(),
+		Path:     "/",
+		Secure:   true,
+		HttpOnly: true,
+		SameSite: http.SameSiteStrictMode,
+	}
+
 	if s.onLoopback(r) {
 		c.Name, c.Secure = loopbackCookie, false
 	}
@@ -55,7 +67,8 @@ func (s *Server) setSession(w http.ResponseWriter, r *http.Request, token flex.S
 // proxy there may pass requests on under its own name for flexd: none of its is, and none
 // where the service's own address begins with https.
 func (s *Server) onLoopback(r *http.Request) bool {
-	if web.HTTPS(r) || strings.HasPrefix(s.PublicURL, "https:") || s.TrustedProxies.Forwarded(r) {
+	if web.HTTPS(r) || strings.HasPrefix(s.PublicURL, "https:") ||
+		s.TrustedProxies.Forwarded(r) {
 		return false
 	}
 
@@ -69,18 +82,24 @@ func (s *Server) onLoopback(r *http.Request) bool {
 	}
 
 	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
+
 	return err == nil && a.IsLoopback()
 }
 
 // loginForm is what the login page shows.
 type loginForm struct {
-	Name, Next, Fault string
-	Plain             bool // the browser will not keep the cookie: no TLS, and not this machine
-	NoOperators       bool // nobody can log in yet
+	Name  string
+	Next  string
+	Fault string
+	// the browser will not keep the cookie: no TLS, and not this machine
+	Plain       bool
+	NoOperators bool // nobody can log in yet
 
-	SignIn        *signInLink // the way to the identity provider, if there is one
+	// the way to the identity provider, if there is one
+	SignIn        *signInLink
 	PasswordsShut bool
-	End           string // where to log out at the provider, too, for who has just logged out here
+	// where to log out at the provider, too, for who has just logged out here
+	End string
 }
 
 func (s *Server) loginPage(r *request) (view, error) {
@@ -95,12 +114,25 @@ func (s *Server) loginView(r *request, f loginForm) (view, error) {
 	f.PasswordsShut = s.Access.PasswordsShut
 	f.End = s.endAtProvider(r)
 
-	return view{page: "login", title: "Log in", data: f}, err
+	return view{
+		page:  "login",
+		title: "Log in",
+		data:  f,
+	}, err
 }
 
 func (s *Server) login(r *request) (view, error) {
-	f := loginForm{Name: r.PostFormValue("name"), Next: r.PostFormValue("next")}
-	issued, err := s.Access.LoginOperator(r.Context(), f.Name, flex.Secret(r.PostFormValue("password")), r.from)
+	f := loginForm{
+		Name: r.PostFormValue("name"),
+		Next: r.PostFormValue("next"),
+	}
+
+	issued, err := s.Access.LoginOperator(
+		r.Context(),
+		f.Name,
+		flex.Secret(r.PostFormValue("password")),
+		r.from,
+	)
 	if err == nil {
 		s.setSession(r.writer(), r.Request, issued.Token)
 
@@ -119,6 +151,7 @@ func (s *Server) login(r *request) (view, error) {
 
 	v, err := s.loginView(r, f)
 	v.status = web.StatusOf(kind)
+
 	return v, err
 }
 
@@ -126,13 +159,22 @@ func (s *Server) login(r *request) (view, error) {
 type codeForm struct{ Next, Fault string }
 
 func (s *Server) codeView(f codeForm) (view, error) {
-	return view{page: "code", title: "Log in", data: f}, nil
+	return view{
+		page:  "code",
+		title: "Log in",
+		data:  f,
+	}, nil
 }
 
 // loginCode takes the code of the login's second step.
 func (s *Server) loginCode(r *request) (view, error) {
 	f := codeForm{Next: r.PostFormValue("next")}
-	issued, err := s.Access.LoginOperatorCode(r.Context(), s.sessionOf(r.Request), r.PostFormValue("code"), r.from)
+	issued, err := s.Access.LoginOperatorCode(
+		r.Context(),
+		s.sessionOf(r.Request),
+		r.PostFormValue("code"),
+		r.from,
+	)
 	if err == nil {
 		s.setSession(r.writer(), r.Request, issued.Token)
 		return view{to: ownPath(f.Next)}, nil
@@ -146,6 +188,7 @@ func (s *Server) loginCode(r *request) (view, error) {
 	f.Fault = sentence(err.Error())
 	v, err := s.codeView(f)
 	v.status = web.StatusOf(kind)
+
 	return v, err
 }
 
@@ -155,7 +198,10 @@ func loginFault(r *request, err error) (string, error) {
 	if wait, ok := errors.AsType[*access.Wait](err); ok {
 		seconds := int(math.Ceil(wait.After.Seconds()))
 		r.writer().Header().Set("Retry-After", fmt.Sprint(seconds))
-		return fmt.Sprintf("Too many failed attempts. Wait %d s and try again.", seconds), nil
+		return fmt.Sprintf(
+			"Too many failed attempts. Wait %d s and try again.",
+			seconds,
+		), nil
 	}
 
 	kind := flex.KindOf(err)
@@ -178,11 +224,15 @@ func ownPath(next string) string {
 	if !strings.HasPrefix(u.Path, Root+"/") {
 		return home
 	}
+
 	return u.RequestURI()
 }
 
 func (s *Server) logout(r *request) (view, error) {
-	err := s.act(r, access.Action{Act: "log out"}, func() error { return s.Access.LogoutOperator(r.Context(), s.sessionOf(r.Request)) })
+	err := s.act(r, access.Action{Act: "log out"}, func() error {
+		return s.Access.LogoutOperator(r.Context(), s.sessionOf(r.Request))
+	})
 	s.setSession(r.writer(), r.Request, "")
+
 	return view{to: afterLogout(r.who)}, err
 }

@@ -46,13 +46,22 @@ var decisions = map[ledger.PaymentStatus][]move{
 
 func (s *Server) settlement(r *request) (view, error) {
 	q := r.URL.Query()
-	p := &settlementPage{Status: ledger.PaymentStatus(q.Get("status")), Statuses: ledger.Statuses, Export: r.exports()}
+	p := &settlementPage{
+		Status:   ledger.PaymentStatus(q.Get("status")),
+		Statuses: ledger.Statuses,
+		Export:   r.exports(),
+	}
 
 	if !q.Has("status") {
 		p.Status = ledger.PendingApproval
 	}
 
-	ask := reward.OverviewQuery{Status: p.Status, Withdrawals: exportMax, Events: r.limit() + 1}
+	ask := reward.OverviewQuery{
+		Status:      p.Status,
+		Withdrawals: exportMax,
+		Events:      r.limit() + 1,
+	}
+
 	if err := readFilter(&ask.Org, q.Get("org"), "organisation"); err != nil {
 		return view{}, err
 	}
@@ -61,7 +70,10 @@ func (s *Server) settlement(r *request) (view, error) {
 	if text := q.Get("before"); text != "" {
 		ask.Before, err = time.Parse(time.RFC3339, text)
 		if err != nil {
-			return view{}, flex.Fail(flex.Malformed, "before is an instant such as 2026-01-14T00:00:00Z")
+			return view{}, flex.Fail(
+				flex.Malformed,
+				"before is an instant such as 2026-01-14T00:00:00Z",
+			)
 		}
 	}
 
@@ -73,7 +85,13 @@ func (s *Server) settlement(r *request) (view, error) {
 		return view{}, err
 	}
 
-	return view{page: "settlement", title: "Settlement and rewards", data: p, table: p.table(), next: p.Next}, nil
+	return view{
+		page:  "settlement",
+		title: "Settlement and rewards",
+		data:  p,
+		table: p.table(),
+		next:  p.Next,
+	}, nil
 }
 
 // SelectionMax is how many withdrawals are approved as one selection.
@@ -87,20 +105,42 @@ func (p *settlementPage) layOut(r *request) error {
 
 	if len(p.Events) > r.limit() {
 		p.Events = p.Events[:r.limit()]
-		p.Next = r.with("before", p.Events[len(p.Events)-1].From.Format(time.RFC3339))
+		p.Next = r.with(
+			"before",
+			p.Events[len(p.Events)-1].From.Format(time.RFC3339),
+		)
 	}
 
 	p.Formats, p.MonthAgo = bankfile.Formats, p.Today.Add(-30)
 	for _, w := range p.Overview.Withdrawals {
 		name := cmp.Or(w.Address.Reveal(), short(w.SiteID))
-		p.Withdrawals = append(p.Withdrawals, withdrawalLine{w, name, decisions[w.Status]})
+		p.Withdrawals = append(p.Withdrawals, withdrawalLine{
+			w,
+			name,
+			decisions[w.Status],
+		})
 	}
 
 	return nil
 }
 
 func (p *settlementPage) table() *table {
-	t := &table{Name: "flex-events", Columns: []string{"flex_event_id", "asset_id", "external_id", "from", "to", "flex_wh", "estimated_gbp", "final_gbp", "missing", "version"}}
+	t := &table{
+		Name: "flex-events",
+		Columns: []string{
+			"flex_event_id",
+			"asset_id",
+			"external_id",
+			"from",
+			"to",
+			"flex_wh",
+			"estimated_gbp",
+			"final_gbp",
+			"missing",
+			"version",
+		},
+	}
+
 	for _, e := range p.Events {
 		var energy, final any
 		if e.Flex != nil {
@@ -111,7 +151,18 @@ func (p *settlementPage) table() *table {
 			final = e.Final.GBP()
 		}
 
-		t.add(e.ID.String(), e.AssetID.String(), e.AssetName, e.From, e.To, energy, e.Estimated.GBP(), final, e.Missing, e.Version)
+		t.add(
+			e.ID.String(),
+			e.AssetID.String(),
+			e.AssetName,
+			e.From,
+			e.To,
+			energy,
+			e.Estimated.GBP(),
+			final,
+			e.Missing,
+			e.Version,
+		)
 	}
 
 	return t
@@ -133,16 +184,27 @@ func (s *Server) decide(r *request) (view, error) {
 	switch to {
 	case ledger.Approved, ledger.Rejected, ledger.Cancelled, ledger.PendingApproval:
 	default:
-		return view{}, flex.Fail(flex.NotFound, "a withdrawal is approved, rejected, cancelled or tried again, not %q", to)
+		return view{}, flex.Fail(
+			flex.NotFound,
+			"a withdrawal is approved, rejected, cancelled or tried again, not %q",
+			to,
+		)
 	}
 
-	act := access.Action{Act: "withdrawal " + string(to), Org: org, Subject: id.String(), Detail: note}
+	act := access.Action{
+		Act:     "withdrawal " + string(to),
+		Org:     org,
+		Subject: id.String(),
+		Detail:  note,
+	}
+
 	err := s.act(r, act, func() error {
 		_, err := s.Reward.Decide(r.Context(), org, id, to, r.who.Name, note)
 		return err
 	})
 
-	return view{to: "/console/settlement?org=" + org.String() + "&done=decided"}, err
+	return view{to: "/console/settlement?org=" + org.String() +
+		"&done=decided"}, err
 }
 
 // overrideName lets another operator approve a withdrawal though the name on its account does not
@@ -154,6 +216,7 @@ func (s *Server) overrideName(r *request) (view, error) {
 	if err := readID(&org, r.PathValue("org"), "organisation"); err != nil {
 		return view{}, err
 	}
+
 	if err := readID(&id, r.PathValue("id"), "withdrawal"); err != nil {
 		return view{}, err
 	}
@@ -163,11 +226,27 @@ func (s *Server) overrideName(r *request) (view, error) {
 		return view{}, err
 	}
 
-	err = s.act(r, access.Action{Act: "override the check of a name", Org: org, Subject: id.String(), Detail: reason}, func() error {
-		return s.Reward.OverrideName(r.Context(), org, id, r.who.Name, reason)
-	})
+	err = s.act(
+		r,
+		access.Action{
+			Act:     "override the check of a name",
+			Org:     org,
+			Subject: id.String(),
+			Detail:  reason,
+		},
+		func() error {
+			return s.Reward.OverrideName(
+				r.Context(),
+				org,
+				id,
+				r.who.Name,
+				reason,
+			)
+		},
+	)
 
-	return view{to: "/console/settlement?org=" + org.String() + "&done=overrode"}, err
+	return view{to: "/console/settlement?org=" + org.String() +
+		"&done=overrode"}, err
 }
 
 // payments answers the payment file of what is approved, which then counts as given to the
@@ -178,7 +257,11 @@ func (s *Server) payments(r *request) (view, error) {
 		return view{}, err
 	}
 
-	o := reward.ExportOptions{Again: r.PostFormValue("again") != "", Message: r.PostFormValue("message")}
+	o := reward.ExportOptions{
+		Again:   r.PostFormValue("again") != "",
+		Message: r.PostFormValue("message"),
+	}
+
 	if text := r.PostFormValue("format"); text != "" {
 		format, err := bankfile.ReadFormat(text)
 		if err != nil {
@@ -202,7 +285,11 @@ func (s *Server) payments(r *request) (view, error) {
 		return view{}, err
 	}
 
-	return view{file: &download{file.Name(), bankfile.Format(file.Format).ContentType(), file.Content}}, nil
+	return view{file: &download{
+		file.Name(),
+		bankfile.Format(file.Format).ContentType(),
+		file.Content,
+	}}, nil
 }
 
 // settleAgain settles a time once more, to be compared.
@@ -220,11 +307,21 @@ func (s *Server) settleAgain(r *request) (view, error) {
 		return view{}, flex.Fail(flex.Malformed, "a day is written YYYY-MM-DD")
 	}
 
-	err := s.act(r, access.Action{Act: "settle again", Org: org, Subject: fmt.Sprintf("%s to %s", a.From, a.To)}, func() error {
-		_, err := s.Reward.SettleAgain(r.Context(), org, a)
-		return err
-	})
-	return view{to: "/console/settlement?org=" + org.String() + "&done=settled#runs"}, err
+	err := s.act(
+		r,
+		access.Action{
+			Act:     "settle again",
+			Org:     org,
+			Subject: fmt.Sprintf("%s to %s", a.From, a.To),
+		},
+		func() error {
+			_, err := s.Reward.SettleAgain(r.Context(), org, a)
+			return err
+		},
+	)
+
+	return view{to: "/console/settlement?org=" + org.String() +
+		"&done=settled#runs"}, err
 }
 
 // comparePage is what two runs say differently.
@@ -237,29 +334,58 @@ func (s *Server) compareRuns(r *request) (view, error) {
 	var p comparePage
 	var before, after flex.RunID
 
-	if err := readID(&p.Org, r.URL.Query().Get("org"), "organisation"); err != nil {
-		return view{}, err
-	}
-	if err := readID(&before, r.URL.Query().Get("run_before"), "run"); err != nil {
+	if err := readID(
+		&p.Org,
+		r.URL.Query().Get("org"),
+		"organisation",
+	); err != nil {
 		return view{}, err
 	}
 
-	if err := readID(&after, r.URL.Query().Get("run_after"), "run"); err != nil {
+	if err := readID(
+		&before,
+		r.URL.Query().Get("run_before"),
+		"run",
+	); err != nil {
+		return view{}, err
+	}
+
+	if err := readID(
+		&after,
+		r.URL.Query().Get("run_after"),
+		"run",
+	); err != nil {
 		return view{}, err
 	}
 
 	var err error
-	p.RunsCompared, err = s.Reward.CompareRuns(r.Context(), p.Org, before, after)
+	p.RunsCompared, err = s.Reward.CompareRuns(
+		r.Context(),
+		p.Org,
+		before,
+		after,
+	)
+
 	if err != nil {
 		return view{}, err
 	}
 
-	t := &table{Name: "comparison", Columns: []string{"flex_event_id", "what", "before", "after"}}
+	t := &table{
+		Name:    "comparison",
+		Columns: []string{"flex_event_id", "what", "before", "after"},
+	}
+
 	for _, c := range p.Changes {
 		t.add(c.Event.String(), c.What, c.Before, c.After)
 	}
 
-	return view{page: "compare", title: "Two runs compared", crumbs: []crumb{{"Settlement and rewards", "/console/settlement?org=" + p.Org.String()}}, data: p, table: t}, err
+	return view{
+		page:   "compare",
+		title:  "Two runs compared",
+		crumbs: []crumb{{"Settlement and rewards", "/console/settlement?org=" + p.Org.String()}},
+		data:   p,
+		table:  t,
+	}, err
 }
 
 // flexEventPage is one flex event: baseline against metered, and what it came to.
@@ -296,18 +422,52 @@ func (s *Server) flexEvent(r *request) (view, error) {
 		p.addLines()
 	}
 
-	t := &table{Name: "flex-event", Columns: []string{"start", "baseline_kwh", "metered_kwh", "flex_kwh", "price_gbp_per_mwh", "price_source"}}
-	for _, l := range p.Lines {
-		t.add(l.Start, l.Baseline, orNull(l.Metered), orNull(l.Flex), orNull(l.Price), l.Source)
+	t := &table{
+		Name: "flex-event",
+		Columns: []string{
+			"start",
+			"baseline_kwh",
+			"metered_kwh",
+			"flex_kwh",
+			"price_gbp_per_mwh",
+			"price_source",
+		},
 	}
 
-	crumbs := []crumb{{"Settlement and rewards", "/console/settlement?org=" + p.Org.ID.String()}, {p.AssetName, "/console/assets/" + p.Event.AssetID.String()}}
-	return view{page: "flexevent", title: "Flex event", crumbs: crumbs, data: p, table: t}, nil
+	for _, l := range p.Lines {
+		t.add(
+			l.Start,
+			l.Baseline,
+			orNull(l.Metered),
+			orNull(l.Flex),
+			orNull(l.Price),
+			l.Source,
+		)
+	}
+
+	crumbs := []crumb{
+		{"Settlement and rewards", "/console/settlement?org=" + p.Org.ID.String()},
+		{p.AssetName, "/console/assets/" + p.Event.AssetID.String()},
+	}
+
+	return view{
+		page:   "flexevent",
+		title:  "Flex event",
+		crumbs: crumbs,
+		data:   p,
+		table:  t,
+	}, nil
 }
 
 func (p *flexEventPage) addLines() {
 	for _, q := range p.Result.Periods {
-		l := settledLine{Start: p.Event.Day.Period(q.Period).Start(), Baseline: q.Baseline.KWh(), Exact: q, Source: q.Source}
+		l := settledLine{
+			Start:    p.Event.Day.Period(q.Period).Start(),
+			Baseline: q.Baseline.KWh(),
+			Exact:    q,
+			Source:   q.Source,
+		}
+
 		if q.Read {
 			l.Metered = new(q.Metered.KWh())
 		}

@@ -16,8 +16,9 @@ import (
 
 // The paths of the sign-in at an identity provider.
 const (
-	signInPath   = Root + "/login/sso"
-	CallbackPath = signInPath + "/callback" // where the provider sends browsers back to
+	signInPath = Root + "/login/sso"
+	// where the provider sends browsers back to
+	CallbackPath = signInPath + "/callback"
 )
 
 // The cookie of a sign-in under way. Unlike a session's it comes along from the provider's page.
@@ -30,9 +31,15 @@ const (
 // setSignIn has the browser keep the attempt and where it leads; an empty one has it forget.
 func (s *Server) setSignIn(r *request, a signin.Attempt, next string) {
 	c := &http.Cookie{
-		Name: s.signInCookie(r), Path: "/", Secure: !s.onLoopback(r.Request), HttpOnly: true, SameSite: http.SameSiteLaxMode,
-		Value: string(a) + "." + base64.RawURLEncoding.EncodeToString([]byte(next)), MaxAge: int(signInLife / time.Second),
+		Name:     s.signInCookie(r),
+		Path:     "/",
+		Secure:   !s.onLoopback(r.Request),
+		HttpOnly: true,
+		SameSite: http.SameSiteLaxMode,
+		Value:    string(a) + "." + base64.RawURLEncoding.EncodeToString([]byte(next)),
+		MaxAge:   int(signInLife / time.Second),
 	}
+
 	if a == "" {
 		c.Value, c.MaxAge = "", -1
 	}
@@ -72,13 +79,18 @@ func (s *Server) beginSignIn(r *request) (view, error) {
 	q := r.URL.Query()
 	a := signin.NewAttempt()
 
-	to, err := s.Access.SSO.Provider.Address(r.Context(), a, q.Get("again") != "")
+	to, err := s.Access.SSO.Provider.Address(
+		r.Context(),
+		a,
+		q.Get("again") != "",
+	)
 	if err != nil {
 		s.Log.WarnContext(r.Context(), "console: begin a sign-in", "err", err)
 		return view{}, err
 	}
 
 	s.setSignIn(r, a, ownPath(q.Get("next")))
+
 	return view{to: to}, nil
 }
 
@@ -93,14 +105,25 @@ func (s *Server) finishSignIn(r *request) (view, error) {
 	a, next := s.signInOf(r)
 	s.setSignIn(r, "", "")
 
-	answer := signin.Answer{State: q.Get("state"), Code: q.Get("code"), Issuer: q.Get("iss"), Fault: q.Get("error")}
+	answer := signin.Answer{
+		State:  q.Get("state"),
+		Code:   q.Get("code"),
+		Issuer: q.Get("iss"),
+		Fault:  q.Get("error"),
+	}
+
 	issued, err := s.Access.SignInOperator(r.Context(), a, answer, r.from)
 	if err == nil {
 		s.setSession(r.writer(), r.Request, issued.Token)
-		return view{page: "signedin", title: "You are logged in", data: ownPath(next)}, nil
+		return view{
+			page:  "signedin",
+			title: "You are logged in",
+			data:  ownPath(next),
+		}, nil
 	}
 
 	s.Log.WarnContext(r.Context(), "console: a sign-in was refused", "err", err)
+
 	return s.signInRefused(r, err)
 }
 
@@ -121,6 +144,7 @@ func (s *Server) signInRefused(r *request, err error) (view, error) {
 
 	v, failed := s.loginView(r, f)
 	v.status = web.StatusOf(shown.Kind)
+
 	return v, failed
 }
 
@@ -148,7 +172,13 @@ func (s *Server) confirmAtProvider(r *request) (view, error) {
 	if u, err := url.Parse(r.Referer()); err == nil && u.Host == r.Host {
 		back = u.RequestURI()
 	}
-	return view{status: http.StatusForbidden, page: "confirm", title: "Confirm that it is you", data: confirmPage{SignIn: s.signInLink(back, true)}}, nil
+
+	return view{
+		status: http.StatusForbidden,
+		page:   "confirm",
+		title:  "Confirm that it is you",
+		data:   confirmPage{SignIn: s.signInLink(back, true)},
+	}, nil
 }
 
 // endAtProvider is where whoever has just logged out does so at the provider, too.
@@ -156,7 +186,10 @@ func (s *Server) endAtProvider(r *request) string {
 	if s.Access.SSO == nil || r.URL.Query().Get("out") == "" {
 		return ""
 	}
-	return s.Access.SSO.Provider.EndAddress(r.Context(), strings.TrimSuffix(s.PublicURL, "/")+Root+"/login")
+	return s.Access.SSO.Provider.EndAddress(
+		r.Context(),
+		strings.TrimSuffix(s.PublicURL, "/")+Root+"/login",
+	)
 }
 
 // afterLogout is the page that a logout leads to.

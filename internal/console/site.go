@@ -24,7 +24,8 @@ type sitePage struct {
 	Gaps         []gapLine
 	Info         reward.Info
 	Statement    reward.Statement
-	From, To     flex.Day
+	From         flex.Day
+	To           flex.Day
 	Export       Export
 	Plan         *sitePlan // of its devices together; nil if nothing is planned
 }
@@ -59,13 +60,31 @@ type gapLine struct {
 
 // issueText says what is in the way of an enrolment, and what to do.
 var issueText = map[string]issue{
-	registry.ModelNotSet:      {What: "no model is named", Do: "send the model: PATCH /entities/asset/{asset_id}"},
-	registry.ModelNotFound:    {What: "the model is not in the catalogue", Do: "check its spelling, or import it: flexd models import FILE"},
-	registry.ModelNotCoP11:    {What: "the model's own meter is not qualified under CoP 11, and the boundary meter is not settled half-hourly", Do: "have the supplier move the meter to half-hourly settlement"},
-	registry.InstallDateUnset: {What: "it is not known when it was installed", Do: "send installation_date: PATCH /entities/asset/{asset_id}"},
-	registry.EnrolOverride:    {What: "the operator's own word on the model decides", Do: "change it where models are imported"},
-	registry.ExportAboveLimit: {What: "its largest half-hourly export is above the limit (P511)", Do: "nothing: such metering points have no way in; the limit is max_half_hourly_export_wh, the figure is imported by flexd bsc pairs"},
-	registry.NonDomesticSite:  {What: "the meter is not domestic", Do: "nothing: such sites have no way in"},
+	registry.ModelNotSet: {
+		What: "no model is named",
+		Do:   "send the model: PATCH /entities/asset/{asset_id}",
+	},
+	registry.ModelNotFound: {
+		What: "the model is not in the catalogue",
+		Do:   "check its spelling, or import it: flexd models import FILE",
+	},
+	registry.ModelNotCoP11: {
+		What: "the model's own meter is not qualified under CoP 11, and the boundary meter is not settled half-hourly",
+		Do:   "have the supplier move the meter to half-hourly settlement",
+	},
+	registry.InstallDateUnset: {
+		What: "it is not known when it was installed",
+		Do:   "send installation_date: PATCH /entities/asset/{asset_id}",
+	},
+	registry.EnrolOverride: {
+		What: "the operator's own word on the model decides",
+		Do:   "change it where models are imported",
+	},
+	registry.ExportAboveLimit: {
+		What: "its largest half-hourly export is above the limit (P511)",
+		Do:   "nothing: such metering points have no way in; the limit is max_half_hourly_export_wh, the figure is imported by flexd bsc pairs",
+	},
+	registry.NonDomesticSite: {What: "the meter is not domestic", Do: "nothing: such sites have no way in"},
 }
 
 func (s *Server) site(r *request) (view, error) {
@@ -102,18 +121,27 @@ func (s *Server) site(r *request) (view, error) {
 	}
 
 	title := cmp.Or(p.Address, p.Postcode, "Site "+short(id))
-	return view{page: "site", title: title, crumbs: []crumb{{p.OrgName, "/console/assets?org=" + p.OrgID.String()}}, data: p, record: p.json()}, nil
+
+	return view{
+		page:   "site",
+		title:  title,
+		crumbs: []crumb{{p.OrgName, "/console/assets?org=" + p.OrgID.String()}},
+		data:   p,
+		record: p.json(),
+	}, nil
 }
 
 // siteJSON is the page for programs.
 type siteJSON struct {
 	wire.SiteView
-	Propositions []propositionLine      `json:"propositions"`
-	Gaps         []gapJSON              `json:"gaps"`
-	BalancePence flex.Pence             `json:"balance_pence"`
-	EarnedPence  flex.Pence             `json:"earned_pence"` // withdrawn or not
-	MayWithdraw  bool                   `json:"may_withdraw"`
-	Statement    wire.StatementResponse `json:"statement"` // of the days that are asked for
+	Propositions []propositionLine `json:"propositions"`
+	Gaps         []gapJSON         `json:"gaps"`
+	BalancePence flex.Pence        `json:"balance_pence"`
+	// withdrawn or not
+	EarnedPence flex.Pence `json:"earned_pence"`
+	MayWithdraw bool       `json:"may_withdraw"`
+	// of the days that are asked for
+	Statement wire.StatementResponse `json:"statement"`
 }
 
 // gapJSON is a day on which readings are missing, for programs.
@@ -129,12 +157,25 @@ type gapJSON struct {
 
 func (p *sitePage) json() siteJSON {
 	v := siteJSON{
-		SiteView: contract.SiteView(&p.SiteView), Propositions: p.Propositions, Gaps: []gapJSON{}, BalancePence: p.Info.Balance, EarnedPence: p.Info.Earned,
-		MayWithdraw: p.Info.CanWithdraw, Statement: contract.Statement(&p.Statement),
+		SiteView:     contract.SiteView(&p.SiteView),
+		Propositions: p.Propositions,
+		Gaps:         []gapJSON{},
+		BalancePence: p.Info.Balance,
+		EarnedPence:  p.Info.Earned,
+		MayWithdraw:  p.Info.CanWithdraw,
+		Statement:    contract.Statement(&p.Statement),
 	}
 
 	for _, g := range p.Gaps {
-		v.Gaps = append(v.Gaps, gapJSON{g.Day.String(), g.AssetID, g.Label, g.Missing, g.Expected, g.Held, g.First})
+		v.Gaps = append(v.Gaps, gapJSON{
+			g.Day.String(),
+			g.AssetID,
+			g.Label,
+			g.Missing,
+			g.Expected,
+			g.Held,
+			g.First,
+		})
 	}
 
 	return v
@@ -143,7 +184,11 @@ func (p *sitePage) json() siteJSON {
 // layOut lists the propositions and what changed.
 func (p *sitePage) layOut() {
 	for _, e := range p.Enrolments {
-		p.Propositions = append(p.Propositions, propositionLine{Name: e.Name, State: e.State, Issues: []issue{}})
+		p.Propositions = append(p.Propositions, propositionLine{
+			Name:   e.Name,
+			State:  e.State,
+			Issues: []issue{},
+		})
 	}
 
 	for _, st := range p.SiteView.Steps {
@@ -160,7 +205,11 @@ func stepText(s registry.SiteStep) string {
 		return "Withdrew the consent to " + words(s.Consent) + "."
 	}
 
-	verb := map[flex.EnrolmentState]string{flex.Enrolled: "Enrolled in ", flex.Withdrawn: "Withdrawn from "}[s.State]
+	verb := map[flex.EnrolmentState]string{
+		flex.Enrolled:  "Enrolled in ",
+		flex.Withdrawn: "Withdrawn from ",
+	}[s.State]
+
 	return verb + words(s.Enrolled) + "."
 }
 
@@ -184,7 +233,11 @@ func (s *Server) readServices(r *request, p *sitePage) (err error) {
 	}
 
 	for _, g := range gaps {
-		p.Gaps = append(p.Gaps, gapLine{g, p.assetName(g.AssetID), slices.Contains(settle.Labels(settle.Boundary), g.Label)})
+		p.Gaps = append(p.Gaps, gapLine{
+			g,
+			p.assetName(g.AssetID),
+			slices.Contains(settle.Labels(settle.Boundary), g.Label),
+		})
 	}
 
 	p.Info, err = s.Reward.Info(ctx, org, id)
@@ -194,6 +247,7 @@ func (s *Server) readServices(r *request, p *sitePage) (err error) {
 
 	p.Statement, err = s.Reward.Statement(ctx, org, id, p.From, p.To)
 	p.From, p.To = p.Statement.From, p.Statement.To
+
 	return err
 }
 
@@ -204,6 +258,7 @@ func (p *sitePage) assetName(id flex.AssetID) string {
 			return a.ExternalID
 		}
 	}
+
 	return ""
 }
 

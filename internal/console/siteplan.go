@@ -35,11 +35,15 @@ type sitePlanSeries struct {
 func (s *Server) planOf(r *request, id flex.SiteID) (*sitePlan, error) {
 	a, err := s.Control.SiteAhead(r.Context(), id)
 	if err != nil {
-		return nil, fmt.Errorf("read what the site's devices are planned to do: %w", err)
+		return nil, fmt.Errorf(
+			"read what the site's devices are planned to do: %w",
+			err,
+		)
 	}
 	if len(a.Devices) == 0 {
 		return nil, nil
 	}
+
 	return &sitePlan{a, "/console/sites/" + id.String() + "/plan.json"}, nil
 }
 
@@ -55,7 +59,11 @@ func (s *Server) siteSeries(r *request) (view, error) {
 		return view{}, err
 	}
 
-	out := sitePlanSeries{Devices: []string{}, Periods: []sitePlanLine{}}
+	out := sitePlanSeries{
+		Devices: []string{},
+		Periods: []sitePlanLine{},
+	}
+
 	for _, d := range a.Devices {
 		out.Devices = append(out.Devices, d.Name)
 	}
@@ -65,7 +73,14 @@ func (s *Server) siteSeries(r *request) (view, error) {
 	}
 
 	for _, p := range a.Periods {
-		line := sitePlanLine{Start: p.Start().Unix(), End: p.End().Unix(), Home: round(p.Home, 3), Meter: round(p.Meter, 3), Devices: []float64{}}
+		line := sitePlanLine{
+			Start:   p.Start().Unix(),
+			End:     p.End().Unix(),
+			Home:    round(p.Home, 3),
+			Meter:   round(p.Meter, 3),
+			Devices: []float64{},
+		}
+
 		for _, kw := range p.Devices {
 			line.Devices = append(line.Devices, round(kw, 3))
 		}

@@ -18,7 +18,8 @@ type statementPage struct {
 	Site      flex.SiteID
 	Statement reward.Statement
 	Rule      string
-	CSV, JSON string
+	CSV       string
+	JSON      string
 }
 
 // statementSpan reads which days a statement is asked for.
@@ -36,14 +37,20 @@ func statementSpan(r *request) (span reward.StatementSpan, err error) {
 
 		*f.to, err = flex.ParseDay(f.text)
 		if err != nil {
-			return span, flex.Fail(flex.Malformed, "a date is written YYYY-MM-DD")
+			return span, flex.Fail(
+				flex.Malformed,
+				"a date is written YYYY-MM-DD",
+			)
 		}
 	}
 
 	if text := q.Get("tax_year"); text != "" {
 		span.TaxYear, err = strconv.Atoi(text)
 		if err != nil {
-			return span, flex.Fail(flex.Malformed, "a tax year is written as the year in which it begins")
+			return span, flex.Fail(
+				flex.Malformed,
+				"a tax year is written as the year in which it begins",
+			)
 		}
 	}
 
@@ -73,7 +80,13 @@ func (s *Server) statement(r *request) (view, error) {
 		return view{}, err
 	}
 
-	p.Statement, err = s.Reward.Statement(r.Context(), p.Org.ID, p.Site, from, to)
+	p.Statement, err = s.Reward.Statement(
+		r.Context(),
+		p.Org.ID,
+		p.Site,
+		from,
+		to,
+	)
 	if err != nil {
 		return view{}, err
 	}
@@ -92,7 +105,11 @@ func (p *statementPage) view(r *request) (view, error) {
 		if err := st.WriteCSV(&b); err != nil {
 			return view{}, err
 		}
-		return view{file: &download{name + ".csv", "text/csv; charset=utf-8", b.Bytes()}}, nil
+		return view{file: &download{
+			name + ".csv",
+			"text/csv; charset=utf-8",
+			b.Bytes(),
+		}}, nil
 
 	case "json":
 		b, err := json.MarshalIndent(contract.Statement(st), "", "  ")
@@ -100,11 +117,22 @@ func (p *statementPage) view(r *request) (view, error) {
 	}
 
 	path := "/console/sites/" + p.Site.String()
-	tail := "?" + url.Values{"from": {st.From.String()}, "to": {st.To.String()}}.Encode()
+	tail := "?" +
+		url.Values{
+			"from": {st.From.String()},
+			"to":   {st.To.String()},
+		}.Encode()
+
 	p.CSV, p.JSON = path+"/statement.csv"+tail, path+"/statement.json"+tail
 	title := fmt.Sprintf("Statement %s to %s", st.From, st.To)
 
-	return view{page: "statement", title: title, crumbs: []crumb{{p.Org.Name, "/console/assets?org=" + p.Org.ID.String()}, {"Site", path}}, data: p, record: contract.Statement(st)}, nil
+	return view{
+		page:   "statement",
+		title:  title,
+		crumbs: []crumb{{p.Org.Name, "/console/assets?org=" + p.Org.ID.String()}, {"Site", path}},
+		data:   p,
+		record: contract.Statement(st),
+	}, nil
 }
 
 // exactKWh writes an energy to the watt-hour, or a dash for none.

@@ -18,14 +18,18 @@ var staticFiles embed.FS
 // static are the files that pages refer to, by path.
 var static = func() map[string][]byte {
 	m := map[string][]byte{}
-	err := fs.WalkDir(staticFiles, "static", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+	err := fs.WalkDir(
+		staticFiles,
+		"static",
+		func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			b, err := staticFiles.ReadFile(name)
+			m[strings.TrimPrefix(name, "static/")] = b
 			return err
-		}
-		b, err := staticFiles.ReadFile(name)
-		m[strings.TrimPrefix(name, "static/")] = b
-		return err
-	})
+		},
+	)
 	if err != nil {
 		panic(err) // the files are part of the program
 	}
@@ -51,7 +55,9 @@ var staticVersion = func() string {
 }()
 
 // asset is the address of a static file.
-func staticPath(name string) string { return Root + "/static/" + staticVersion + "/" + name }
+func staticPath(name string) string {
+	return Root + "/static/" + staticVersion + "/" + name
+}
 
 // serveStatic answers VERSION/NAME.
 func serveStatic(w http.ResponseWriter, r *http.Request) {

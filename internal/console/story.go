@@ -16,30 +16,54 @@ type storyLine struct {
 	At   time.Time `json:"at"`
 	Kind string    `json:"kind"` // event, schedule, push, callback
 	Text string    `json:"text"`
-	Path string    `json:"path,omitempty"` // of a page that says more, "" if there is none
+	// of a page that says more, "" if there is none
+	Path string `json:"path,omitempty"`
 }
 
 // storyOf tells what happened to an asset in the span, in the order in which it did.
 func storyOf(p *control.Past) (lines []storyLine) {
 	for _, t := range p.Events {
-		lines = append(lines, storyLine{At: t.At, Kind: "event", Text: eventText(t)})
+		lines = append(lines, storyLine{
+			At:   t.At,
+			Kind: "event",
+			Text: eventText(t),
+		})
 	}
 
 	generation := map[flex.EventID]int64{}
 	for _, s := range p.Schedules {
 		generation[s.EventID] = s.Generation
-		lines = append(lines, storyLine{At: s.MadeAt, Kind: "schedule", Text: scheduleText(&s)})
+		lines = append(lines, storyLine{
+			At:   s.MadeAt,
+			Kind: "schedule",
+			Text: scheduleText(&s),
+		})
+
 		if s.Push != nil {
 			lines = append(lines, pushLine(&s))
 		}
 	}
 
 	for _, c := range p.Callbacks {
-		lines = append(lines, storyLine{At: c.ReceivedAt, Kind: "callback", Path: "/console/deliveries/" + c.EventID.String(),
-			Text: fmt.Sprintf("The client reported that schedule %d %s.", generation[c.EventID], callbackText[c.Status])})
+		lines = append(
+			lines,
+			storyLine{
+				At:   c.ReceivedAt,
+				Kind: "callback",
+				Path: "/console/deliveries/" + c.EventID.String(),
+				Text: fmt.Sprintf(
+					"The client reported that schedule %d %s.",
+					generation[c.EventID],
+					callbackText[c.Status],
+				),
+			},
+		)
 	}
 
-	slices.SortStableFunc(lines, func(a, b storyLine) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(lines, func(a, b storyLine) int {
+		return a.At.Compare(b.At)
+	})
+
 	return lines
 }
 
@@ -62,7 +86,8 @@ func eventText(t control.PastEvent) string {
 		b.WriteString("The tariff changed")
 
 	case control.ChargeNow:
-		b.WriteString("Charging now was asked for, until " + whenText(told.EndAt))
+		b.WriteString("Charging now was asked for, until " +
+			whenText(told.EndAt))
 
 	case control.ChargeNowDeleted:
 		b.WriteString("Charging now was taken back")
@@ -104,16 +129,27 @@ func readyText(in *flex.Intent) string {
 	if in.ReadyByLocal != nil {
 		return in.ReadyByLocal.String()[:len("07:00")]
 	}
-	return in.ReadyBy.In(time.FixedZone("", int(in.ReadyByOffset/time.Second))).Format("15:04")
+	return in.ReadyBy.In(time.FixedZone(
+		"",
+		int(in.ReadyByOffset/time.Second),
+	)).Format("15:04")
 }
 
 var callbackText = map[flex.CallbackStatus]string{
-	flex.Received: "has reached it", flex.Accepted: "was accepted", flex.Executed: "was carried out",
-	flex.Rejected: "was rejected by the charger", flex.Failed: "could not be carried out",
+	flex.Received: "has reached it",
+	flex.Accepted: "was accepted",
+	flex.Executed: "was carried out",
+	flex.Rejected: "was rejected by the charger",
+	flex.Failed:   "could not be carried out",
 }
 
 func scheduleText(s *control.PastSchedule) string {
-	return fmt.Sprintf("Schedule %d was made because %s: it charges %s.", s.Generation, control.CauseText(s.Cause), hours(s.Draws(s.Whole())))
+	return fmt.Sprintf(
+		"Schedule %d was made because %s: it charges %s.",
+		s.Generation,
+		control.CauseText(s.Cause),
+		hours(s.Draws(s.Whole())),
+	)
 }
 
 // pushLine says what became of a schedule's push. Its place on the asset's time line is the
@@ -126,7 +162,12 @@ func pushLine(s *control.PastSchedule) storyLine {
 		text += "; it reported " + strings.ToLower(string(d.Callback))
 	}
 
-	return storyLine{At: s.MadeAt.Add(late), Kind: "push", Path: "/console/deliveries/" + d.ID.String(), Text: sentence(text)}
+	return storyLine{
+		At:   s.MadeAt.Add(late),
+		Kind: "push",
+		Path: "/console/deliveries/" + d.ID.String(),
+		Text: sentence(text),
+	}
 }
 
 // pushText says what became of a schedule's push, which ended so long after the schedule was made.
@@ -134,22 +175,55 @@ func pushText(s *control.PastSchedule, late time.Duration) string {
 	d := s.Push
 	switch {
 	case d.State == delivery.Delivered && d.Tries > 1:
-		return fmt.Sprintf("The client took schedule %d, %s after it was made, at attempt %d", s.Generation, duration(late), d.Tries)
+		return fmt.Sprintf(
+			"The client took schedule %d, %s after it was made, at attempt %d",
+			s.Generation,
+			duration(late),
+			d.Tries,
+		)
+
 	case d.State == delivery.Delivered:
-		return fmt.Sprintf("The client took schedule %d, %s after it was made", s.Generation, duration(late))
+		return fmt.Sprintf(
+			"The client took schedule %d, %s after it was made",
+			s.Generation,
+			duration(late),
+		)
+
 	case d.State == delivery.Pending && d.Tries > 0:
-		return fmt.Sprintf("The client has not taken schedule %d after %s: %s", s.Generation, count(d.Tries, "attempt"), answerText(s))
+		return fmt.Sprintf(
+			"The client has not taken schedule %d after %s: %s",
+			s.Generation,
+			count(d.Tries, "attempt"),
+			answerText(s),
+		)
+
 	case d.State == delivery.Pending:
 		return fmt.Sprintf("Schedule %d waits to be sent", s.Generation)
 
 	case d.State == delivery.Refused:
-		return fmt.Sprintf("The client refused schedule %d: %s", s.Generation, answerText(s))
+		return fmt.Sprintf(
+			"The client refused schedule %d: %s",
+			s.Generation,
+			answerText(s),
+		)
+
 	case d.State == delivery.Superseded:
-		return fmt.Sprintf("Schedule %d was not taken before a newer one took its place", s.Generation)
+		return fmt.Sprintf(
+			"Schedule %d was not taken before a newer one took its place",
+			s.Generation,
+		)
+
 	case d.State == delivery.Lapsed:
-		return fmt.Sprintf("Schedule %d was over before the client took it", s.Generation)
+		return fmt.Sprintf(
+			"Schedule %d was over before the client took it",
+			s.Generation,
+		)
+
 	case d.State == delivery.Retracted:
-		return fmt.Sprintf("Schedule %d was taken back before the client took it", s.Generation)
+		return fmt.Sprintf(
+			"Schedule %d was taken back before the client took it",
+			s.Generation,
+		)
 	}
 
 	return ""
@@ -161,20 +235,28 @@ func answerText(s *control.PastSchedule) string {
 	if last.Status == 0 {
 		return "no answer, " + last.Error
 	}
+
 	return fmt.Sprintf("it answered %d", last.Status)
 }
 
 // sentencesOf say how the asset is now.
 func sentencesOf(p *control.Past) (said []string) {
 	c := &p.Charging
-	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+	say := func(format string, args ...any) {
+		said = append(said, fmt.Sprintf(format, args...))
+	}
 
 	switch s := c.Session; {
 	case !p.Asset.Type.Charges():
 		return nil
 
 	case s.Number == 0 && plannedByClient(p) != nil:
-		say("Its client plans it. The newest schedule came %s%s.", whenText(plannedByClient(p).At), plannedByClient(p).PauseText())
+		say(
+			"Its client plans it. The newest schedule came %s%s.",
+			whenText(plannedByClient(p).At),
+			plannedByClient(p).PauseText(),
+		)
+
 		return said
 
 	case s.Number == 0:
@@ -182,7 +264,11 @@ func sentencesOf(p *control.Past) (said []string) {
 		return said
 
 	case !c.Open():
-		say("Nothing is plugged in: the last car left %s.", whenText(s.PluggedOutAt))
+		say(
+			"Nothing is plugged in: the last car left %s.",
+			whenText(s.PluggedOutAt),
+		)
+
 		return append(said, tookText(p)...)
 
 	case c.Standing.Generation == 0:
@@ -197,7 +283,13 @@ func sentencesOf(p *control.Past) (said []string) {
 	}
 
 	e := &c.Standing.From
-	say("A car has been plugged in since %s and needs %s by %s.", whenText(c.Session.PluggedInAt), kwh(e.Need), whenText(e.ReadyBy))
+	say(
+		"A car has been plugged in since %s and needs %s by %s.",
+		whenText(c.Session.PluggedInAt),
+		kwh(e.Need),
+		whenText(e.ReadyBy),
+	)
+
 	said = append(said, aheadText(p))
 
 	if p.Accepted < c.Standing.Generation {
@@ -214,6 +306,7 @@ func plannedByClient(p *control.Past) *control.PastEvent {
 			return &p.Events[i]
 		}
 	}
+
 	return nil
 }
 
@@ -223,12 +316,18 @@ func aheadText(p *control.Past) string {
 	switch charging := len(ahead) > 0 && ahead[0].KW > 0; {
 	case !p.Charging.Standing.From.ReadyBy.After(p.Now) && len(ahead) == 0:
 		return "Ready-by has passed; the charger is free."
+
 	case charging:
 		return fmt.Sprintf("It is charging now, and charges %s.", hours(ahead))
+
 	case hours(ahead) == "not at all":
 		return "Nothing more is needed, so it does not charge before then."
+
 	default:
-		return fmt.Sprintf("It does not charge now, and charges %s.", hours(ahead))
+		return fmt.Sprintf(
+			"It does not charge now, and charges %s.",
+			hours(ahead),
+		)
 	}
 }
 
@@ -240,9 +339,21 @@ func tookText(p *control.Past) (said []string) {
 		return nil
 	}
 
-	said = append(said, fmt.Sprintf("Until %s its schedules allowed %s kWh, and %s kWh were metered.", clockText(t.Until), decimals(t.Allowed, 1), decimals(t.Metered, 1)))
+	said = append(
+		said,
+		fmt.Sprintf(
+			"Until %s its schedules allowed %s kWh, and %s kWh were metered.",
+			clockText(t.Until),
+			decimals(t.Allowed, 1),
+			decimals(t.Metered, 1),
+		),
+	)
+
 	if t.Less {
-		said = append(said, "So it was not the schedule that kept it from charging: look at the car, the charger, and what the client reported.")
+		said = append(
+			said,
+			"So it was not the schedule that kept it from charging: look at the car, the charger, and what the client reported.",
+		)
 	}
 
 	return said

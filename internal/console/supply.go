@@ -28,11 +28,36 @@ func (s *Server) setSupply(r *request) (view, error) {
 		return view{}, err
 	}
 
-	detail := fmt.Sprintf("import %s kW, export %s kW, %s: %s", or(kwText(change.Import), "as before"), or(kwText(change.Export), "as before"), when, reason)
-	err = s.act(r, access.Action{Act: "set supply capacity", Org: org, Subject: id.String(), Detail: detail}, func() error {
-		_, err := s.Registry.ChangeSite(r.Context(), org, id, registry.SiteChange{Supply: change, SupplyFrom: from})
-		return err
-	})
+	detail := fmt.Sprintf(
+		"import %s kW, export %s kW, %s: %s",
+		or(kwText(change.Import), "as before"),
+		or(kwText(change.Export), "as before"),
+		when,
+		reason,
+	)
+
+	err = s.act(
+		r,
+		access.Action{
+			Act:     "set supply capacity",
+			Org:     org,
+			Subject: id.String(),
+			Detail:  detail,
+		},
+		func() error {
+			_, err := s.Registry.ChangeSite(
+				r.Context(),
+				org,
+				id,
+				registry.SiteChange{
+					Supply:     change,
+					SupplyFrom: from,
+				},
+			)
+
+			return err
+		},
+	)
 
 	return view{to: "/console/sites/" + id.String() + "?done=supplied"}, err
 }
@@ -43,7 +68,10 @@ func supplyForm(r *request) (c flex.SupplyChange, err error) {
 	given, err2 := fleetCap(r.PostFormValue("export_kw"), "")
 
 	if err1 != nil || err2 != nil {
-		return c, flex.Fail(flex.Malformed, "give the capacity in kW; what is left empty stays")
+		return c, flex.Fail(
+			flex.Malformed,
+			"give the capacity in kW; what is left empty stays",
+		)
 	}
 
 	c = flex.SupplyChange{Import: drawn.Power, Export: given.Power}
@@ -51,19 +79,29 @@ func supplyForm(r *request) (c flex.SupplyChange, err error) {
 		return c, nil
 	}
 	if c.Import != nil {
-		return c, flex.Fail(flex.Malformed, "give the import in kW or the main fuse in A, not both")
+		return c, flex.Fail(
+			flex.Malformed,
+			"give the import in kW or the main fuse in A, not both",
+		)
 	}
 
 	fuse, err := fuseForm(r)
 	c.Import = &fuse
+
 	return c, err
 }
 
 // fuseForm reads what a main fuse carries.
 func fuseForm(r *request) (flex.Watts, error) {
-	amperes, err := strconv.ParseFloat(strings.TrimSpace(r.PostFormValue("fuse_a")), 64)
+	amperes, err := strconv.ParseFloat(
+		strings.TrimSpace(r.PostFormValue("fuse_a")),
+		64,
+	)
 	if err != nil {
-		return 0, flex.Fail(flex.Malformed, "the main fuse is a number of amperes for each phase")
+		return 0, flex.Fail(
+			flex.Malformed,
+			"the main fuse is a number of amperes for each phase",
+		)
 	}
 
 	phases := 1
@@ -76,7 +114,10 @@ func fuseForm(r *request) (flex.Watts, error) {
 
 // datingForm reads from when on a change counts, and says it in words. A repair has the form's
 // reason.
-func datingForm(r *request, reason string) (d registry.Dating, when string, err error) {
+func datingForm(
+	r *request,
+	reason string,
+) (d registry.Dating, when string, err error) {
 	if r.PostFormValue("repair") == "on" {
 		d.Repair = reason
 	}
@@ -106,7 +147,10 @@ func (s *Server) setPower(r *request) (view, error) {
 
 	power, err := fleetCap(r.PostFormValue("power_kw"), "")
 	if err != nil || power.Power == nil || *power.Power <= 0 {
-		return view{}, flex.Fail(flex.Malformed, "give the power in kW, above 0")
+		return view{}, flex.Fail(
+			flex.Malformed,
+			"give the power in kW, above 0",
+		)
 	}
 
 	from, when, err := datingForm(r, reason)
@@ -115,10 +159,28 @@ func (s *Server) setPower(r *request) (view, error) {
 	}
 
 	detail := fmt.Sprintf("%s kW, %s: %s", kwText(power.Power), when, reason)
-	err = s.act(r, access.Action{Act: "set rated power", Org: org, Subject: id.String(), Detail: detail}, func() error {
-		_, err := s.Registry.ChangeAsset(r.Context(), org, id, registry.AssetChange{Power: power.Power, PowerFrom: from})
-		return err
-	})
+	err = s.act(
+		r,
+		access.Action{
+			Act:     "set rated power",
+			Org:     org,
+			Subject: id.String(),
+			Detail:  detail,
+		},
+		func() error {
+			_, err := s.Registry.ChangeAsset(
+				r.Context(),
+				org,
+				id,
+				registry.AssetChange{
+					Power:     power.Power,
+					PowerFrom: from,
+				},
+			)
+
+			return err
+		},
+	)
 
 	return view{to: "/console/assets/" + id.String() + "?done=powered"}, err
 }

@@ -26,11 +26,14 @@ type termLine struct {
 }
 
 // Shown is a value as it is printed.
-func (l termLine) Shown(value string) string { return cmp.Or(value, l.Default+" (default)") }
+func (l termLine) Shown(value string) string {
+	return cmp.Or(value, l.Default+" (default)")
+}
 
 func (s *Server) terms(r *request) (view, error) {
 	p := &termsPage{Export: r.exports()}
-	if err := readFilter(&p.Org, r.URL.Query().Get("org"), "organisation"); err != nil {
+	err := readFilter(&p.Org, r.URL.Query().Get("org"), "organisation")
+	if err != nil {
 		return view{}, err
 	}
 
@@ -50,21 +53,43 @@ func (s *Server) terms(r *request) (view, error) {
 		}
 	}
 
-	return view{page: "terms", title: "Terms", crumbs: termsCrumbs(p.Org)[:1], data: p, table: p.table()}, nil
+	return view{
+		page:   "terms",
+		title:  "Terms",
+		crumbs: termsCrumbs(p.Org)[:1],
+		data:   p,
+		table:  p.table(),
+	}, nil
 }
 
 func termsCrumbs(org flex.OrgID) []crumb {
 	tail := "?org=" + org.String()
-	return []crumb{{"Settlement and rewards", "/console/settlement" + tail}, {"Terms", "/console/settlement/terms" + tail}}
+	return []crumb{
+		{"Settlement and rewards", "/console/settlement" + tail},
+		{"Terms", "/console/settlement/terms" + tail},
+	}
 }
 
 func (p *termsPage) table() *table {
-	t := &table{Name: "terms", Columns: []string{"name", "value", "from_day", "holds_today", "default", "set_at", "set_by"}}
+	t := &table{
+		Name:    "terms",
+		Columns: []string{"name", "value", "from_day", "holds_today", "default", "set_at", "set_by"},
+	}
+
 	for _, l := range p.Terms {
 		for _, v := range l.Values {
-			t.add(l.Name, v.Value, dayText(v.From), v.Holds, l.Default, v.SetAt, v.SetBy)
+			t.add(
+				l.Name,
+				v.Value,
+				dayText(v.From),
+				v.Holds,
+				l.Default,
+				v.SetAt,
+				v.SetBy,
+			)
 		}
 	}
+
 	return t
 }
 
@@ -85,7 +110,12 @@ type termChange struct {
 }
 
 func readTermChange(r *request) (c termChange, err error) {
-	c = termChange{Name: r.PostFormValue("name"), Value: strings.TrimSpace(r.PostFormValue("value")), Day: r.PostFormValue("from")}
+	c = termChange{
+		Name:  r.PostFormValue("name"),
+		Value: strings.TrimSpace(r.PostFormValue("value")),
+		Day:   r.PostFormValue("from"),
+	}
+
 	if err := readID(&c.Org, r.PathValue("org"), "organisation"); err != nil {
 		return c, err
 	}
@@ -104,6 +134,7 @@ func readTermChange(r *request) (c termChange, err error) {
 	if err != nil {
 		return c, flex.Fail(flex.Malformed, "a day is written YYYY-MM-DD")
 	}
+
 	return c, nil
 }
 
@@ -111,7 +142,8 @@ func readTermChange(r *request) (c termChange, err error) {
 type termPreviewPage struct {
 	termChange
 	reward.TermsPreview
-	Was, Is string
+	Was string
+	Is  string
 }
 
 // previewTerm shows what a change would do. It changes nothing.
@@ -122,7 +154,12 @@ func (s *Server) previewTerm(r *request) (view, error) {
 	}
 
 	p := termPreviewPage{termChange: c}
-	p.TermsPreview, err = s.Reward.PreviewTerms(r.Context(), c.Org, c.values, c.from)
+	p.TermsPreview, err = s.Reward.PreviewTerms(
+		r.Context(),
+		c.Org,
+		c.values,
+		c.from,
+	)
 	if err != nil {
 		return view{}, err
 	}
@@ -133,7 +170,12 @@ func (s *Server) previewTerm(r *request) (view, error) {
 		}
 	}
 
-	return view{page: "termpreview", title: "A change of " + c.Name, crumbs: termsCrumbs(c.Org), data: p}, nil
+	return view{
+		page:   "termpreview",
+		title:  "A change of " + c.Name,
+		crumbs: termsCrumbs(c.Org),
+		data:   p,
+	}, nil
 }
 
 // setTerm sets a term from a day on, for a reason that the audit log keeps.
@@ -148,11 +190,30 @@ func (s *Server) setTerm(r *request) (view, error) {
 		return view{}, err
 	}
 
-	detail := c.Name + "=" + cmp.Or(c.values[c.Name], defaultWord) + " from " + cmp.Or(c.Day, "the first day that may be") + ": " + reason
-	err = s.act(r, access.Action{Act: "set terms", Org: c.Org, Subject: c.Name, Detail: detail}, func() error {
-		_, err := s.Reward.SetTerms(r.Context(), c.Org, c.values, c.from, r.who.Name)
-		return err
-	})
+	detail := c.Name + "=" + cmp.Or(c.values[c.Name], defaultWord) + " from " +
+		cmp.Or(c.Day, "the first day that may be") + ": " + reason
 
-	return view{to: "/console/settlement/terms?org=" + c.Org.String() + "&done=terms"}, err
+	err = s.act(
+		r,
+		access.Action{
+			Act:     "set terms",
+			Org:     c.Org,
+			Subject: c.Name,
+			Detail:  detail,
+		},
+		func() error {
+			_, err := s.Reward.SetTerms(
+				r.Context(),
+				c.Org,
+				c.values,
+				c.from,
+				r.who.Name,
+			)
+
+			return err
+		},
+	)
+
+	return view{to: "/console/settlement/terms?org=" + c.Org.String() +
+		"&done=terms"}, err
 }

@@ -32,7 +32,12 @@ type stretch struct {
 type fact struct{ Name, Value, Origin string }
 
 func whyOf(x control.Explanation) *why {
-	w := &why{Explanation: x, CauseText: control.CauseText(x.Cause), Periods: x.Plan.Periods}
+	w := &why{
+		Explanation: x,
+		CauseText:   control.CauseText(x.Cause),
+		Periods:     x.Plan.Periods,
+	}
+
 	periods := x.Plan.Periods
 	for len(periods) > 0 {
 		same := 1
@@ -54,7 +59,12 @@ func whyOf(x control.Explanation) *why {
 // planStretch is a line of periods that were planned for the same reason.
 func planStretch(periods []charge.Period) stretch {
 	first := periods[0]
-	s := stretch{Span: first.Span, OffPeak: first.OffPeak, Reason: first.Reason.String()}
+	s := stretch{
+		Span:    first.Span,
+		OffPeak: first.OffPeak,
+		Reason:  first.Reason.String(),
+	}
+
 	low := first.Price
 	high := first.Price
 	known := true
@@ -68,6 +78,7 @@ func planStretch(periods []charge.Period) stretch {
 	}
 
 	s.Price = priceRange(low, high, known)
+
 	return s
 }
 
@@ -85,22 +96,48 @@ func priceRange(low, high flex.Price, known bool) string {
 }
 
 var inputText = map[string]string{
-	"energy_required_kwh": "Energy needed", "ready_by": "Ready by", "charging_mode": "Mode", "may_charge_peak": "Peak time",
-	"power_kw": "Power", "delivered_kwh": "Delivered before", "off_peak_times": "Off-peak", "timezone": "Time zone",
-	"nominal_power_kw": "Nominal power", "start_delay_minutes": "Starts late by", "tail_kwh": "Tail of a full battery",
-	"charge_now_until": "Charge now until", "pause_above_gbp_per_mwh": "Pauses above", "begins_later_s": "Begins later by",
+	"energy_required_kwh":     "Energy needed",
+	"ready_by":                "Ready by",
+	"charging_mode":           "Mode",
+	"may_charge_peak":         "Peak time",
+	"power_kw":                "Power",
+	"delivered_kwh":           "Delivered before",
+	"off_peak_times":          "Off-peak",
+	"timezone":                "Time zone",
+	"nominal_power_kw":        "Nominal power",
+	"start_delay_minutes":     "Starts late by",
+	"tail_kwh":                "Tail of a full battery",
+	"charge_now_until":        "Charge now until",
+	"pause_above_gbp_per_mwh": "Pauses above",
+	"begins_later_s":          "Begins later by",
 }
 
-var inputUnit = map[string]string{"energy_required_kwh": " kWh", "power_kw": " kW", "nominal_power_kw": " kW", "start_delay_minutes": " min", "tail_kwh": " kWh", "delivered_kwh": " kWh", "pause_above_gbp_per_mwh": " £/MWh", "begins_later_s": " s"}
+var inputUnit = map[string]string{
+	"energy_required_kwh":     " kWh",
+	"power_kw":                " kW",
+	"nominal_power_kw":        " kW",
+	"start_delay_minutes":     " min",
+	"tail_kwh":                " kWh",
+	"delivered_kwh":           " kWh",
+	"pause_above_gbp_per_mwh": " £/MWh",
+	"begins_later_s":          " s",
+}
 
 var inputValue = map[string]string{
-	"maximise_charging_time": "all off-peak time, the need at least", "minimise_charging_time": "the need, no more",
-	"true": "if need be", "false": "never",
+	"maximise_charging_time": "all off-peak time, the need at least",
+	"minimise_charging_time": "the need, no more",
+	"true":                   "if need be",
+	"false":                  "never",
 }
 
 var originText = map[string]string{
-	"event": "told by the client", "asset": "the asset's record", "site": "the site's record", "organisation": "the organisation's default", "default": "flexd's default",
-	"readings": "its own readings", "operator": "an operator",
+	"event":        "told by the client",
+	"asset":        "the asset's record",
+	"site":         "the site's record",
+	"organisation": "the organisation's default",
+	"default":      "flexd's default",
+	"readings":     "its own readings",
+	"operator":     "an operator",
 }
 
 // factOf writes an input in words.
@@ -181,16 +218,30 @@ func carAsked(q url.Values) (*control.Question, error) {
 
 	wall, err := flex.ParseWallTime(q.Get("ready_by"))
 	if err != nil {
-		return nil, flex.Fail(flex.Malformed, "ready-by is a time of the form HH:MM")
+		return nil, flex.Fail(
+			flex.Malformed,
+			"ready-by is a time of the form HH:MM",
+		)
 	}
 
-	return &control.Question{Need: new(flex.FromKWh(need)), ReadyByLocal: &wall, MayChargePeak: new(q.Get("peak") != ""), Power: flex.FromKW(power)}, nil
+	return &control.Question{
+		Need:          new(flex.FromKWh(need)),
+		ReadyByLocal:  &wall,
+		MayChargePeak: new(q.Get("peak") != ""),
+		Power:         flex.FromKW(power),
+	}, nil
 }
 
 // supposed fills in the form of the question, and the answer if it was asked.
 func supposed(q url.Values, p *control.Past) *whatIf {
 	e := &p.Charging.Standing.From
-	w := &whatIf{Need: e.Need, ReadyBy: "07:00", Power: e.Power, Peak: e.MayChargePeak, NeedMax: needMax}
+	w := &whatIf{
+		Need:    e.Need,
+		ReadyBy: "07:00",
+		Power:   e.Power,
+		Peak:    e.MayChargePeak,
+		NeedMax: needMax,
+	}
 
 	if !e.ReadyBy.IsZero() {
 		w.ReadyBy = clockText(e.ReadyBy)
@@ -219,17 +270,32 @@ func supposed(q url.Values, p *control.Past) *whatIf {
 }
 
 func compare(a control.Comparison, before, after flex.Watts) *comparison {
-	c := &comparison{Current: figuresOfPlan(a.Current, before), Proposed: figuresOfPlan(a.Proposed, after)}
+	c := &comparison{
+		Current:  figuresOfPlan(a.Current, before),
+		Proposed: figuresOfPlan(a.Proposed, after),
+	}
+
 	c.Cost = round(c.Proposed.CostPence-c.Current.CostPence, 2)
 	c.Energy = round(c.Proposed.EnergyKWh-c.Current.EnergyKWh, 3)
+
 	return c
 }
 
 func figuresOfPlan(p charge.Plan, power flex.Watts) figures {
-	f := figures{EnergyKWh: p.Energy.KWh(), ShortfallKWh: p.Shortfall.KWh(), CostPence: round(float64(p.Cost)/1e4, 2), Plan: [][3]float64{}}
-	if n := len(p.Steps); n > 0 {
-		f.Plan = triples(control.DrawsOf(p.Steps, power, flex.Span{From: p.Steps[0].From, To: p.Steps[n-1].To}))
+	f := figures{
+		EnergyKWh:    p.Energy.KWh(),
+		ShortfallKWh: p.Shortfall.KWh(),
+		CostPence:    round(float64(p.Cost)/1e4, 2),
+		Plan:         [][3]float64{},
 	}
+
+	if n := len(p.Steps); n > 0 {
+		f.Plan = triples(control.DrawsOf(p.Steps, power, flex.Span{
+			From: p.Steps[0].From,
+			To:   p.Steps[n-1].To,
+		}))
+	}
+
 	return f
 }
 
@@ -252,7 +318,10 @@ func (s *Server) assetWhatIf(r *request) (view, error) {
 	w := supposed(r.URL.Query(), p)
 	switch {
 	case w.Answer == nil && w.Note == "":
-		return view{}, flex.Fail(flex.Malformed, "ask with need_kwh, ready_by, power_kw and, if peak time may be used, peak=on")
+		return view{}, flex.Fail(
+			flex.Malformed,
+			"ask with need_kwh, ready_by, power_kw and, if peak time may be used, peak=on",
+		)
 	case w.Answer == nil:
 		return view{}, flex.Fail(flex.Malformed, "%s", w.Note)
 	}
@@ -268,7 +337,10 @@ func batteryAnswer(p *control.Past) (view, error) {
 
 	b := batteryWhyOf(p)
 	if b.Answer == nil {
-		return view{}, flex.Fail(flex.Malformed, "ask with capacity_kwh, power_kw and stored_kwh, or some of them")
+		return view{}, flex.Fail(
+			flex.Malformed,
+			"ask with capacity_kwh, power_kw and stored_kwh, or some of them",
+		)
 	}
 
 	return view{json: b.Answer}, nil

@@ -9,12 +9,19 @@ import (
 // Envelope is a fleet's envelope, with all windows if they are asked for.
 func Envelope(e *grid.Envelope, windows bool) wire.EnvelopeResponse {
 	d := wire.EnvelopeResponse{
-		At: wire.At(e.At), Group: e.Scope.Group, GSPGroup: e.Scope.GSPGroup,
-		NumControlled: e.Controlled, NumUncontrolled: e.Uncontrolled, NumShort: e.Short, HalfHours: envelopeWindows(e.HalfHours),
+		At:              wire.At(e.At),
+		Group:           e.Scope.Group,
+		GSPGroup:        e.Scope.GSPGroup,
+		NumControlled:   e.Controlled,
+		NumUncontrolled: e.Uncontrolled,
+		NumShort:        e.Short,
+		HalfHours:       envelopeWindows(e.HalfHours),
 	}
+
 	if windows {
 		d.Windows = envelopeWindows(e.Windows)
 	}
+
 	return d
 }
 
@@ -22,25 +29,42 @@ func envelopeWindows(ws []grid.Window) []wire.EnvelopeWindow {
 	out := make([]wire.EnvelopeWindow, len(ws))
 	for i, w := range ws {
 		out[i] = wire.EnvelopeWindow{
-			StartTimestamp: wire.At(w.From), EndTimestamp: wire.At(w.To),
-			PlannedKWh: w.Planned.KWh(), LeastKWh: w.Least.KWh(), MostKWh: w.Most.KWh(),
+			StartTimestamp: wire.At(w.From),
+			EndTimestamp:   wire.At(w.To),
+			PlannedKWh:     w.Planned.KWh(),
+			LeastKWh:       w.Least.KWh(),
+			MostKWh:        w.Most.KWh(),
 		}
 	}
+
 	return out
 }
 
 // Profile is whether a fleet can follow a profile, with the parts if they are asked for.
 func Profile(f *grid.Follows, parts bool) wire.ProfileResponse {
 	d := wire.ProfileResponse{
-		At: wire.At(f.At), Group: f.Scope.Group, GSPGroup: f.Scope.GSPGroup,
-		NumControlled: f.Controlled, NumUncontrolled: f.Uncontrolled, Follows: f.Yes, HalfHours: envelopeWindows(f.Asked),
+		At:              wire.At(f.At),
+		Group:           f.Scope.Group,
+		GSPGroup:        f.Scope.GSPGroup,
+		NumControlled:   f.Controlled,
+		NumUncontrolled: f.Uncontrolled,
+		Follows:         f.Yes,
+		HalfHours:       envelopeWindows(f.Asked),
 	}
+
 	if !f.Yes {
 		d.Certificate = &wire.ProfileCertificate{
-			AskedKWh: f.Certificate.Asked.KWh(), BoundKWh: f.Certificate.Bound.KWh(), TooMuch: f.Certificate.TooMuch, Text: f.Certificate.String(),
+			AskedKWh: f.Certificate.Asked.KWh(),
+			BoundKWh: f.Certificate.Bound.KWh(),
+			TooMuch:  f.Certificate.TooMuch,
+			Text:     f.Certificate.String(),
 		}
+
 		for _, s := range f.Certificate.HalfHours {
-			d.Certificate.StartTimestamps = append(d.Certificate.StartTimestamps, wire.At(s.From))
+			d.Certificate.StartTimestamps = append(
+				d.Certificate.StartTimestamps,
+				wire.At(s.From),
+			)
 		}
 	}
 
@@ -59,15 +83,25 @@ func Profile(f *grid.Follows, parts bool) wire.ProfileResponse {
 // Ahead is what a fleet is expected to do on a day.
 func Ahead(a *grid.Ahead) wire.AheadResponse {
 	d := wire.AheadResponse{
-		At: wire.At(a.At), Day: wire.Day(a.Day), Group: a.Scope.Group, GSPGroup: a.Scope.GSPGroup,
-		NumDays: a.Days, NumStays: a.Stays, NumUncontrolled: a.Uncontrolled,
-		Confidences: forecast.Confidences[:], Reliability: []wire.AheadJudged{}, Windows: []wire.AheadWindow{},
+		At:              wire.At(a.At),
+		Day:             wire.Day(a.Day),
+		Group:           a.Scope.Group,
+		GSPGroup:        a.Scope.GSPGroup,
+		NumDays:         a.Days,
+		NumStays:        a.Stays,
+		NumUncontrolled: a.Uncontrolled,
+		Confidences:     forecast.Confidences[:],
+		Reliability:     []wire.AheadJudged{},
+		Windows:         []wire.AheadWindow{},
 	}
 
 	for _, k := range forecast.Kinds {
 		j := a.Judged[k]
 		d.Reliability = append(d.Reliability, wire.AheadJudged{
-			Kind: k.String(), NumDays: j.Days, Kept: rounded(j.Kept[:]), Volume: rounded(j.Volume[:]),
+			Kind:    k.String(),
+			NumDays: j.Days,
+			Kept:    rounded(j.Kept[:]),
+			Volume:  rounded(j.Volume[:]),
 		})
 	}
 
@@ -80,8 +114,11 @@ func Ahead(a *grid.Ahead) wire.AheadResponse {
 
 func aheadWindow(w grid.AheadWindow) wire.AheadWindow {
 	v := wire.AheadWindow{
-		StartTimestamp: wire.At(w.From), EndTimestamp: wire.At(w.To), LoadKW: rounded(w.KW[forecast.FleetLoad][:]),
-		TurnDownKW: rounded(w.KW[forecast.TurnDown][:]), TurnUpKW: rounded(w.KW[forecast.TurnUp][:]),
+		StartTimestamp: wire.At(w.From),
+		EndTimestamp:   wire.At(w.To),
+		LoadKW:         rounded(w.KW[forecast.FleetLoad][:]),
+		TurnDownKW:     rounded(w.KW[forecast.TurnDown][:]),
+		TurnUpKW:       rounded(w.KW[forecast.TurnUp][:]),
 	}
 
 	if w.Came != nil {
@@ -99,5 +136,6 @@ func rounded(vs []float64) []float64 {
 	for i, v := range vs {
 		out[i] = grid.Round(v)
 	}
+
 	return out
 }

@@ -12,40 +12,68 @@ import (
 // InstructionOf reads an instruction that is asked for.
 func InstructionOf(in *wire.InstructionRequest, who string) store.Instruction {
 	out := store.Instruction{
-		Span:  flex.Span{From: in.StartTimestamp.Time, To: in.EndTimestamp.Time},
-		Scope: store.Scope{Group: in.Group, GSPGroup: in.GSPGroup}, Service: in.Service, Price: flex.FromGBPPerMWh(in.PriceGBPPerMWh),
-		Reason: in.Reason, Unfair: in.Unfair, Who: who,
+		Span: flex.Span{
+			From: in.StartTimestamp.Time,
+			To:   in.EndTimestamp.Time,
+		},
+		Scope:   store.Scope{Group: in.Group, GSPGroup: in.GSPGroup},
+		Service: in.Service,
+		Price:   flex.FromGBPPerMWh(in.PriceGBPPerMWh),
+		Reason:  in.Reason,
+		Unfair:  in.Unfair,
+		Who:     who,
 	}
+
 	if in.ChangeKW != nil {
 		out.Change = flex.FromKW(*in.ChangeKW)
 	}
 	if in.LimitKW != nil {
 		out.Limit = new(flex.FromKW(*in.LimitKW))
 	}
+
 	return out
 }
 
 // Instruction is an instruction as it is at an instant.
 func Instruction(in *store.Instruction, now time.Time) wire.Instruction {
 	out := wire.Instruction{
-		ID: in.ID, State: string(control.StateOf(in, now)), Group: in.Scope.Group, GSPGroup: in.Scope.GSPGroup,
-		StartTimestamp: wire.At(in.From), EndTimestamp: wire.At(in.To), Service: in.Service, PriceGBPPerMWh: in.Price.GBPPerMWh(),
-		Reason: in.Reason, Unfair: in.Unfair, Who: in.Who, MadeAt: wire.At(in.MadeAt), StoppedAt: wire.At(in.StoppedAt), StoppedBy: in.StoppedBy,
+		ID:             in.ID,
+		State:          string(control.StateOf(in, now)),
+		Group:          in.Scope.Group,
+		GSPGroup:       in.Scope.GSPGroup,
+		StartTimestamp: wire.At(in.From),
+		EndTimestamp:   wire.At(in.To),
+		Service:        in.Service,
+		PriceGBPPerMWh: in.Price.GBPPerMWh(),
+		Reason:         in.Reason,
+		Unfair:         in.Unfair,
+		Who:            in.Who,
+		MadeAt:         wire.At(in.MadeAt),
+		StoppedAt:      wire.At(in.StoppedAt),
+		StoppedBy:      in.StoppedBy,
 	}
+
 	if in.Limit != nil {
 		out.LimitKW = new(in.Limit.KW())
 	} else {
 		out.ChangeKW = new(in.Change.KW())
 	}
+
 	return out
 }
 
 // InstructionPage is a page of instructions.
 func InstructionPage(p *control.InstructionPage) wire.InstructionPage {
-	out := wire.InstructionPage{Instructions: make([]wire.Instruction, len(p.Instructions)), NumTotal: p.Total, Next: p.Next}
+	out := wire.InstructionPage{
+		Instructions: make([]wire.Instruction, len(p.Instructions)),
+		NumTotal:     p.Total,
+		Next:         p.Next,
+	}
+
 	for i := range p.Instructions {
 		out.Instructions[i] = Instruction(&p.Instructions[i], p.At)
 	}
+
 	return out
 }
 
@@ -55,16 +83,30 @@ func pence(m flex.MicroPounds) float64 { return float64(m) / 1e4 }
 // InstructionPreview is what an instruction does, or would do.
 func InstructionPreview(p *control.Preview) wire.InstructionPreview {
 	out := wire.InstructionPreview{
-		Instruction: Instruction(&p.Instruction, p.At), At: wire.At(p.At), CostPence: pence(p.Cost), Reached: p.Reached(), Why: p.Why(),
-		ReboundKW: p.Rebound.KW(), ReboundLaterKW: p.ReboundLater.KW(),
-		NumCalled: len(p.Assets), NumCallable: p.Callable, NumNeeded: p.NumNeeded, NumIdle: p.NumIdle, NumBusy: p.NumBusy,
-		HalfHours: make([]wire.InstructionHalfHour, len(p.Slots)), Assets: make([]wire.InstructionAsset, len(p.Assets)),
+		Instruction:    Instruction(&p.Instruction, p.At),
+		At:             wire.At(p.At),
+		CostPence:      pence(p.Cost),
+		Reached:        p.Reached(),
+		Why:            p.Why(),
+		ReboundKW:      p.Rebound.KW(),
+		ReboundLaterKW: p.ReboundLater.KW(),
+		NumCalled:      len(p.Assets),
+		NumCallable:    p.Callable,
+		NumNeeded:      p.NumNeeded,
+		NumIdle:        p.NumIdle,
+		NumBusy:        p.NumBusy,
+		HalfHours:      make([]wire.InstructionHalfHour, len(p.Slots)),
+		Assets:         make([]wire.InstructionAsset, len(p.Assets)),
 	}
 
 	for t, s := range p.Slots {
 		out.HalfHours[t] = wire.InstructionHalfHour{
-			StartTimestamp: wire.At(s.From), EndTimestamp: wire.At(s.To),
-			PlannedKWh: s.Planned.KWh(), AskedKWh: s.Asked.KWh(), CountedKWh: s.Counted.KWh(), GivenKWh: s.Given.KWh(),
+			StartTimestamp: wire.At(s.From),
+			EndTimestamp:   wire.At(s.To),
+			PlannedKWh:     s.Planned.KWh(),
+			AskedKWh:       s.Asked.KWh(),
+			CountedKWh:     s.Counted.KWh(),
+			GivenKWh:       s.Given.KWh(),
 		}
 	}
 
@@ -77,8 +119,13 @@ func InstructionPreview(p *control.Preview) wire.InstructionPreview {
 
 func instructionAsset(a *control.InstructedAsset) wire.InstructionAsset {
 	return wire.InstructionAsset{
-		AssetID: a.AssetID, SiteID: a.SiteID, QualityPercent: int(a.Quality), NumCalls: a.Calls,
-		ChangeKWh: kwhs(a.Change), LessKWh: a.Less.KWh(), CostPence: pence(a.Cost),
+		AssetID:        a.AssetID,
+		SiteID:         a.SiteID,
+		QualityPercent: int(a.Quality),
+		NumCalls:       a.Calls,
+		ChangeKWh:      kwhs(a.Change),
+		LessKWh:        a.Less.KWh(),
+		CostPence:      pence(a.Cost),
 	}
 }
 
@@ -87,21 +134,33 @@ func kwhs(all []flex.WattHours) []float64 {
 	for i, e := range all {
 		out[i] = e.KWh()
 	}
+
 	return out
 }
 
 // InstructionReport is what came of an instruction, with each asset's part if it is asked for.
-func InstructionReport(r *control.InstructionReport, assets bool) wire.InstructionReport {
+func InstructionReport(
+	r *control.InstructionReport,
+	assets bool,
+) wire.InstructionReport {
 	out := wire.InstructionReport{
-		Instruction: Instruction(&r.Instruction, r.At), At: wire.At(r.At), CostPence: pence(r.Cost), NumCalled: len(r.Assets),
-		HalfHours: make([]wire.InstructionReportHalf, len(r.Slots)),
+		Instruction: Instruction(&r.Instruction, r.At),
+		At:          wire.At(r.At),
+		CostPence:   pence(r.Cost),
+		NumCalled:   len(r.Assets),
+		HalfHours:   make([]wire.InstructionReportHalf, len(r.Slots)),
 	}
 
 	for t, s := range r.Slots {
 		out.HalfHours[t] = wire.InstructionReportHalf{
-			StartTimestamp: wire.At(s.From), EndTimestamp: wire.At(s.To), AskedKWh: s.Asked.KWh(),
-			BaselineKWh: s.Baseline.KWh(), ExpectedKWh: s.Expected.KWh(), NumMetered: s.NumMetered,
+			StartTimestamp: wire.At(s.From),
+			EndTimestamp:   wire.At(s.To),
+			AskedKWh:       s.Asked.KWh(),
+			BaselineKWh:    s.Baseline.KWh(),
+			ExpectedKWh:    s.Expected.KWh(),
+			NumMetered:     s.NumMetered,
 		}
+
 		if s.NumMetered > 0 {
 			out.HalfHours[t].MeteredKWh, out.HalfHours[t].MeteredBaselineKWh = new(s.Metered.KWh()), new(s.MeteredBaseline.KWh())
 		}
@@ -110,18 +169,27 @@ func InstructionReport(r *control.InstructionReport, assets bool) wire.Instructi
 	for i := 0; assets && i < len(r.Assets); i++ {
 		out.Assets = append(out.Assets, reportPart(&r.Assets[i]))
 	}
+
 	return out
 }
 
 func reportPart(a *control.ReportAsset) wire.InstructionReportPart {
 	p := wire.InstructionReportPart{
-		AssetID: a.AssetID, SiteID: a.SiteID, CalledAt: wire.At(a.CalledAt), ReleasedAt: wire.At(a.ReleasedAt), CostPence: pence(a.Cost),
-		BaselineKWh: kwhs(a.Baseline), ExpectedKWh: kwhs(a.Expected), MeteredKWh: make([]*float64, len(a.Metered)),
+		AssetID:     a.AssetID,
+		SiteID:      a.SiteID,
+		CalledAt:    wire.At(a.CalledAt),
+		ReleasedAt:  wire.At(a.ReleasedAt),
+		CostPence:   pence(a.Cost),
+		BaselineKWh: kwhs(a.Baseline),
+		ExpectedKWh: kwhs(a.Expected),
+		MeteredKWh:  make([]*float64, len(a.Metered)),
 	}
+
 	for t, m := range a.Metered {
 		if m.Given {
 			p.MeteredKWh[t] = new(m.Value.KWh())
 		}
 	}
+
 	return p
 }

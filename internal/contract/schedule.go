@@ -19,17 +19,29 @@ func Accepted(generation int64) *int64 {
 func SchedulePeriods(steps []flex.Step) []wire.SchedulePeriod {
 	out := make([]wire.SchedulePeriod, len(steps))
 	for i, s := range steps {
-		out[i] = wire.SchedulePeriod{StartTimestamp: wire.At(s.From), EndTimestamp: wire.At(s.To), LimitW: float64(s.Limit)}
+		out[i] = wire.SchedulePeriod{
+			StartTimestamp: wire.At(s.From),
+			EndTimestamp:   wire.At(s.To),
+			LimitW:         float64(s.Limit),
+		}
 	}
+
 	return out
 }
 
 // Explanation is why a schedule is as it is.
 func Explanation(x *control.Explanation) wire.ScheduleExplanation {
 	out := wire.ScheduleExplanation{
-		AssetID: x.AssetID, Generation: x.Generation, AcceptedGeneration: Accepted(x.Accepted), MadeAt: wire.At(x.MadeAt),
-		Summary: x.Summary, Plan: planFigures(&x.Plan), Periods: explainedPeriods(x.Plan.Periods),
-		Inputs: make([]wire.EffectiveInput, len(x.Inputs)), BindingLimits: SchedulePeriods(x.Limits), BindingCaps: bindingCaps(x.Caps),
+		AssetID:            x.AssetID,
+		Generation:         x.Generation,
+		AcceptedGeneration: Accepted(x.Accepted),
+		MadeAt:             wire.At(x.MadeAt),
+		Summary:            x.Summary,
+		Plan:               planFigures(&x.Plan),
+		Periods:            explainedPeriods(x.Plan.Periods),
+		Inputs:             make([]wire.EffectiveInput, len(x.Inputs)),
+		BindingLimits:      SchedulePeriods(x.Limits),
+		BindingCaps:        bindingCaps(x.Caps),
 	}
 
 	if x.Plan.HasThreshold {
@@ -37,7 +49,12 @@ func Explanation(x *control.Explanation) wire.ScheduleExplanation {
 	}
 
 	for i, in := range x.Inputs {
-		out.Inputs[i] = wire.EffectiveInput{Name: in.Name, Value: in.Value, Origin: in.Origin, Detail: in.Detail}
+		out.Inputs[i] = wire.EffectiveInput{
+			Name:   in.Name,
+			Value:  in.Value,
+			Origin: in.Origin,
+			Detail: in.Detail,
+		}
 	}
 
 	return out
@@ -46,7 +63,13 @@ func Explanation(x *control.Explanation) wire.ScheduleExplanation {
 func bindingCaps(caps []control.BindingCap) []wire.BindingCap {
 	out := make([]wire.BindingCap, len(caps))
 	for i, c := range caps {
-		out[i] = wire.BindingCap{StartTimestamp: wire.At(c.From), EndTimestamp: wire.At(c.To), Group: c.Group, Bound: "power"}
+		out[i] = wire.BindingCap{
+			StartTimestamp: wire.At(c.From),
+			EndTimestamp:   wire.At(c.To),
+			Group:          c.Group,
+			Bound:          "power",
+		}
+
 		if c.Starts {
 			out[i].Bound = "starts_per_minute"
 		} else {
@@ -74,8 +97,11 @@ func explainedPeriods(periods []charge.Period) []wire.ExplainedPeriod {
 	out := make([]wire.ExplainedPeriod, len(periods))
 	for i, p := range periods {
 		out[i] = wire.ExplainedPeriod{
-			StartTimestamp: wire.At(p.From), EndTimestamp: wire.At(p.To),
-			EnergyKWh: p.Energy.KWh(), OffPeak: p.OffPeak, Reason: p.Reason.String(),
+			StartTimestamp: wire.At(p.From),
+			EndTimestamp:   wire.At(p.To),
+			EnergyKWh:      p.Energy.KWh(),
+			OffPeak:        p.OffPeak,
+			Reason:         p.Reason.String(),
 		}
 
 		if p.Known {
@@ -89,9 +115,16 @@ func explainedPeriods(periods []charge.Period) []wire.ExplainedPeriod {
 // ChargingRate is the power that an asset is planned with, and what its readings taught of it.
 func ChargingRate(v *control.AssetRate) wire.ChargingRateResponse {
 	out := wire.ChargingRateResponse{
-		AssetID: v.AssetID, NominalKW: v.Nominal.KW(), PlannedKW: v.Planned.KW(), Origin: v.Origin, Summary: v.Sentence(),
-		HalfHours: v.HalfHours, Certainty: string(v.Certainty), StartDelayMinutes: v.Delay.Minutes(), TailKWh: v.Tail.KWh(),
-		Sessions: make([]wire.ChargingRateSession, len(v.Taught)),
+		AssetID:           v.AssetID,
+		NominalKW:         v.Nominal.KW(),
+		PlannedKW:         v.Planned.KW(),
+		Origin:            v.Origin,
+		Summary:           v.Sentence(),
+		HalfHours:         v.HalfHours,
+		Certainty:         string(v.Certainty),
+		StartDelayMinutes: v.Delay.Minutes(),
+		TailKWh:           v.Tail.KWh(),
+		Sessions:          make([]wire.ChargingRateSession, len(v.Taught)),
 	}
 
 	if !v.Since.IsZero() {
@@ -103,7 +136,13 @@ func ChargingRate(v *control.AssetRate) wire.ChargingRateResponse {
 	}
 
 	for i, t := range v.Taught {
-		s := wire.ChargingRateSession{SessionID: t.ID, StartTimestamp: wire.At(t.From), EndTimestamp: wire.At(t.To), HalfHours: t.HalfHours}
+		s := wire.ChargingRateSession{
+			SessionID:      t.ID,
+			StartTimestamp: wire.At(t.From),
+			EndTimestamp:   wire.At(t.To),
+			HalfHours:      t.HalfHours,
+		}
+
 		if t.Power > 0 && t.Power < flex.NoLimit {
 			s.PowerKW = new(t.Power.KW())
 		}
@@ -120,7 +159,9 @@ func Comparison(a *control.Comparison) wire.WhatIfResult {
 	}
 
 	return wire.WhatIfResult{
-		AssetID: a.AssetID, Current: new(planFigures(&a.Current)), Proposed: new(planFigures(&a.Proposed)),
+		AssetID:             a.AssetID,
+		Current:             new(planFigures(&a.Current)),
+		Proposed:            new(planFigures(&a.Proposed)),
 		CostDifferencePence: new(pence(a.Cost())),
 		EnergyDifferenceKWh: new(a.Energy().KWh()),
 		ReplacesSchedule:    new(a.Decision.Replace),

@@ -48,11 +48,25 @@ func (v *assetView) addSession(p *control.Past) {
 func assetRecord(p *control.Past) (v assetView) {
 	a, s := &p.Asset, &p.Site
 	v.AssetView = wire.AssetView{
-		AssetID: a.ID, ExternalID: a.ExternalID, Type: a.Type, PowerKW: kilowatts(a.Power), CapacityKWh: kilowattHours(a.Capacity),
-		Model: a.Model, SerialNumber: a.SerialNumber, CreatedAt: wire.At(a.CreatedAt), OrganisationID: p.Org.ID, Organisation: p.Org.Name,
-		SiteID: s.ID, Address: s.Address.Reveal(), Postcode: s.Postcode.Reveal(),
-		Now: wire.At(p.Now), From: wire.At(p.Span.From), To: wire.At(p.Span.To), BatteryNote: p.BatteryNote,
+		AssetID:        a.ID,
+		ExternalID:     a.ExternalID,
+		Type:           a.Type,
+		PowerKW:        kilowatts(a.Power),
+		CapacityKWh:    kilowattHours(a.Capacity),
+		Model:          a.Model,
+		SerialNumber:   a.SerialNumber,
+		CreatedAt:      wire.At(a.CreatedAt),
+		OrganisationID: p.Org.ID,
+		Organisation:   p.Org.Name,
+		SiteID:         s.ID,
+		Address:        s.Address.Reveal(),
+		Postcode:       s.Postcode.Reveal(),
+		Now:            wire.At(p.Now),
+		From:           wire.At(p.Span.From),
+		To:             wire.At(p.Span.To),
+		BatteryNote:    p.BatteryNote,
 	}
+
 	return v
 }
 
@@ -66,24 +80,39 @@ func kilowatts(w *flex.Watts) *float64 {
 
 func scheduleView(s *control.PastSchedule) wire.ScheduleView {
 	v := wire.ScheduleView{
-		EventID: s.EventID, Generation: s.Generation, MadeAt: wire.At(s.MadeAt), Cause: string(s.Cause), Periods: SchedulePeriods(s.Steps),
+		EventID:    s.EventID,
+		Generation: s.Generation,
+		MadeAt:     wire.At(s.MadeAt),
+		Cause:      string(s.Cause),
+		Periods:    SchedulePeriods(s.Steps),
 	}
+
 	if s.Push != nil {
 		v.Delivery = string(s.Push.State)
 	}
+
 	return v
 }
 
 func batteryView(w *control.BatteryWhy) *wire.BatteryView {
 	v := &wire.BatteryView{
-		PowerKW: w.Power.KW(), CapacityKWh: w.Capacity.KWh(), StoredKWh: w.Stored.KWh(), CostPence: w.Pence, IdleCostPence: w.Idle,
-		Periods: make([]wire.BatteryViewPeriod, len(w.Periods)),
+		PowerKW:       w.Power.KW(),
+		CapacityKWh:   w.Capacity.KWh(),
+		StoredKWh:     w.Stored.KWh(),
+		CostPence:     w.Pence,
+		IdleCostPence: w.Idle,
+		Periods:       make([]wire.BatteryViewPeriod, len(w.Periods)),
 	}
 
 	for i, q := range w.Periods {
 		v.Periods[i] = wire.BatteryViewPeriod{
-			StartTimestamp: wire.At(q.Start()), Mode: string(q.Mode), ImportPencePerKWh: q.Buy, ExportPencePerKWh: q.Sell,
-			HomeKWh: q.Load.KWh(), SolarKWh: q.Roof.KWh(), StoredKWh: q.Stored.KWh(),
+			StartTimestamp:    wire.At(q.Start()),
+			Mode:              string(q.Mode),
+			ImportPencePerKWh: q.Buy,
+			ExportPencePerKWh: q.Sell,
+			HomeKWh:           q.Load.KWh(),
+			SolarKWh:          q.Roof.KWh(),
+			StoredKWh:         q.Stored.KWh(),
 		}
 	}
 
@@ -93,19 +122,34 @@ func batteryView(w *control.BatteryWhy) *wire.BatteryView {
 // SiteView is a site with its assets, consents and enrolments, as the console shows it.
 func SiteView(s *registry.SiteView) wire.SiteView {
 	v := wire.SiteView{
-		SiteID: s.ID, OrganisationID: s.OrgID, Organisation: s.OrgName, Address: s.Address, Postcode: s.Postcode,
-		Email: s.Email, MPAN: s.MPAN, ExternalUserID: s.ExternalUserID, CreatedAt: wire.At(s.CreatedAt),
+		SiteID:           s.ID,
+		OrganisationID:   s.OrgID,
+		Organisation:     s.OrgName,
+		Address:          s.Address,
+		Postcode:         s.Postcode,
+		Email:            s.Email,
+		MPAN:             s.MPAN,
+		ExternalUserID:   s.ExternalUserID,
+		CreatedAt:        wire.At(s.CreatedAt),
 		Tariff:           wire.SiteTariffView(s.Tariff),
-		ImportCapacityKW: s.Supply.Import.KW(), ExportCapacityKW: s.Supply.Export.KW(), CapacitySource: flex.Supply(s.Supply).Source(),
-		DispatchMethods: s.Methods, ConsentAt: wire.At(s.ConsentAt),
-		Meter: meterView(s.Meter),
+		ImportCapacityKW: s.Supply.Import.KW(),
+		ExportCapacityKW: s.Supply.Export.KW(),
+		CapacitySource:   flex.Supply(s.Supply).Source(),
+		DispatchMethods:  s.Methods,
+		ConsentAt:        wire.At(s.ConsentAt),
+		Meter:            meterView(s.Meter),
 
-		Ratings: each(s.Ratings, ratingView), Assets: each(s.Assets, siteAssetView), Enrolments: each(s.Enrolments, enrolmentView),
-		Consents: each(s.Spans, consentView), Changes: each(s.Steps, siteChangeView),
+		Ratings:    each(s.Ratings, ratingView),
+		Assets:     each(s.Assets, siteAssetView),
+		Enrolments: each(s.Enrolments, enrolmentView),
+		Consents:   each(s.Spans, consentView),
+		Changes:    each(s.Steps, siteChangeView),
 	}
+
 	if v.DispatchMethods == nil {
 		v.DispatchMethods = []flex.DispatchMethod{}
 	}
+
 	return v
 }
 
@@ -115,8 +159,13 @@ func meterView(m *registry.MeterView) *wire.MeterView {
 	}
 
 	return &wire.MeterView{
-		Import: m.Import, HalfHourlySettled: m.HalfHourly, Energised: m.Energised, Domestic: m.Domestic,
-		SupplierMPID: m.SupplierMPID, SupplierName: m.SupplierName, GSPGroup: m.GSPGroup,
+		Import:            m.Import,
+		HalfHourlySettled: m.HalfHourly,
+		Energised:         m.Energised,
+		Domestic:          m.Domestic,
+		SupplierMPID:      m.SupplierMPID,
+		SupplierName:      m.SupplierName,
+		GSPGroup:          m.GSPGroup,
 	}
 }
 
@@ -126,20 +175,31 @@ func each[In, Out any](in []In, form func(*In) Out) []Out {
 	for i := range in {
 		out[i] = form(&in[i])
 	}
+
 	return out
 }
 
 func ratingView(r *registry.RatingView) wire.RatingView {
 	return wire.RatingView{
-		ExternalID: r.Asset, From: wire.At(r.From), Until: wire.At(r.Until), RecordedAt: wire.At(r.At), Counts: r.Counts,
-		ImportKW: r.Import.KW(), ExportKW: r.Export.KW(),
+		ExternalID: r.Asset,
+		From:       wire.At(r.From),
+		Until:      wire.At(r.Until),
+		RecordedAt: wire.At(r.At),
+		Counts:     r.Counts,
+		ImportKW:   r.Import.KW(),
+		ExportKW:   r.Export.KW(),
 	}
 }
 
 func siteAssetView(a *registry.AssetLine) wire.SiteAssetView {
 	return wire.SiteAssetView{
-		AssetID: a.ID, ExternalID: a.ExternalID, Type: a.Type, PowerKW: kilowatts(a.Power), Model: a.Model,
-		PluggedInAt: wire.At(a.PluggedIn), ReadyBy: wire.At(a.ReadyBy),
+		AssetID:     a.ID,
+		ExternalID:  a.ExternalID,
+		Type:        a.Type,
+		PowerKW:     kilowatts(a.Power),
+		Model:       a.Model,
+		PluggedInAt: wire.At(a.PluggedIn),
+		ReadyBy:     wire.At(a.ReadyBy),
 	}
 }
 
@@ -148,36 +208,71 @@ func enrolmentView(e *registry.EnrolmentLine) wire.EnrolmentView {
 }
 
 func consentView(c *registry.ConsentLine) wire.ConsentView {
-	return wire.ConsentView{From: wire.At(c.From), To: wire.At(c.To), Holds: c.Holds}
+	return wire.ConsentView{
+		From:  wire.At(c.From),
+		To:    wire.At(c.To),
+		Holds: c.Holds,
+	}
 }
 
 func siteChangeView(c *registry.SiteStep) wire.SiteChangeView {
-	return wire.SiteChangeView{At: wire.At(c.At), Consent: c.Consent, Given: c.Given, Proposition: c.Enrolled, State: string(c.State)}
+	return wire.SiteChangeView{
+		At:          wire.At(c.At),
+		Consent:     c.Consent,
+		Given:       c.Given,
+		Proposition: c.Enrolled,
+		State:       string(c.State),
+	}
 }
 
 // FleetView is a fleet as it is now, as the console shows it.
 func FleetView(f *operations.FleetView) wire.FleetView {
 	return wire.FleetView{
-		Now: wire.At(f.Now), Sites: f.Sites, Assets: f.Assets, PluggedIn: f.Plugged, Charging: f.Charging, Short: f.Short,
-		Unplanned: f.Unplanned, DrawingKW: f.Drawing.KW(), HalfHours: each(f.Lines, fleetHalfHour), Exceptions: Exceptions(f.Exceptions),
+		Now:        wire.At(f.Now),
+		Sites:      f.Sites,
+		Assets:     f.Assets,
+		PluggedIn:  f.Plugged,
+		Charging:   f.Charging,
+		Short:      f.Short,
+		Unplanned:  f.Unplanned,
+		DrawingKW:  f.Drawing.KW(),
+		HalfHours:  each(f.Lines, fleetHalfHour),
+		Exceptions: Exceptions(f.Exceptions),
 	}
 }
 
 func fleetHalfHour(l *operations.Line) wire.FleetHalfHour {
 	return wire.FleetHalfHour{
-		StartTimestamp: wire.At(l.Start), PlannedKW: l.Planned, WithoutFlexdKW: l.Unmoved, LowestKW: l.Lowest, HighestKW: l.Highest,
+		StartTimestamp: wire.At(l.Start),
+		PlannedKW:      l.Planned,
+		WithoutFlexdKW: l.Unmoved,
+		LowestKW:       l.Lowest,
+		HighestKW:      l.Highest,
 	}
 }
 
 // Exceptions are what needs looking at.
-func Exceptions(found []operations.Exception) []wire.Exception { return each(found, exception) }
+func Exceptions(found []operations.Exception) []wire.Exception {
+	return each(found, exception)
+}
 
 func exception(e *operations.Exception) wire.Exception {
 	v := wire.Exception{
-		Kind: string(e.Kind), Level: string(e.Level), Count: e.Count, EnergyKWh: e.Energy.KWh(), Title: e.Title, Text: e.Text, More: e.More(),
+		Kind:      string(e.Kind),
+		Level:     string(e.Level),
+		Count:     e.Count,
+		EnergyKWh: e.Energy.KWh(),
+		Title:     e.Title,
+		Text:      e.Text,
+		More:      e.More(),
 	}
+
 	for _, a := range e.Assets {
-		v.Assets = append(v.Assets, wire.ExceptionAsset{AssetID: a.ID, ExternalID: a.ExternalID})
+		v.Assets = append(v.Assets, wire.ExceptionAsset{
+			AssetID:    a.ID,
+			ExternalID: a.ExternalID,
+		})
 	}
+
 	return v
 }

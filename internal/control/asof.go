@@ -12,16 +12,29 @@ import (
 // ScheduleAsOf returns the schedule that an asset's client had at an instant: the newest of the
 // session of then that it had accepted by then. There is none, a NotFound failure, if nothing was
 // plugged in or nothing accepted, and where the schedule is past its retention.
-func (d *Service) ScheduleAsOf(ctx context.Context, org flex.OrgID, asset flex.AssetID, at time.Time) (s InForce, err error) {
+func (d *Service) ScheduleAsOf(
+	ctx context.Context,
+	org flex.OrgID,
+	asset flex.AssetID,
+	at time.Time,
+) (s InForce, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Asset(ctx, asset); err != nil {
 			return err
 		}
 		if at.After(tx.Now()) {
-			return flex.Fail(flex.Malformed, "as_of %s is in the future: it is %s", at.UTC().Format(time.RFC3339), tx.Now().UTC().Format(time.RFC3339))
+			return flex.Fail(
+				flex.Malformed,
+				"as_of %s is in the future: it is %s",
+				at.UTC().Format(time.RFC3339),
+				tx.Now().UTC().Format(time.RFC3339),
+			)
 		}
 
-		schedules, err := tx.SchedulesWithin(ctx, asset, flex.Span{From: at, To: at.Add(time.Microsecond)})
+		schedules, err := tx.SchedulesWithin(ctx, asset, flex.Span{
+			From: at,
+			To:   at.Add(time.Microsecond),
+		})
 		if err != nil {
 			return err
 		}
@@ -39,7 +52,13 @@ func (d *Service) ScheduleAsOf(ctx context.Context, org flex.OrgID, asset flex.A
 			}
 		}
 
-		return flex.Fail(flex.NotFound, "asset %v had no schedule at %s", asset, at.UTC().Format(time.RFC3339))
+		return flex.Fail(
+			flex.NotFound,
+			"asset %v had no schedule at %s",
+			asset,
+			at.UTC().Format(time.RFC3339),
+		)
 	})
+
 	return s, err
 }

@@ -14,11 +14,14 @@ type AssetRate struct {
 	AssetID flex.AssetID
 	Nominal flex.Watts // the lower of charger and car, or the default
 	Planned flex.Watts // what it is planned with
-	Origin  string     // of Planned: readings, operator, or as of a nominal power
-	Pinned  flex.Watts // by an operator; 0 if not
-	ResetAt time.Time  // what it drew before teaches nothing; zero if never reset
+	// of Planned: readings, operator, or as of a nominal power
+	Origin string
+	Pinned flex.Watts // by an operator; 0 if not
+	// what it drew before teaches nothing; zero if never reset
+	ResetAt time.Time
 	rate.Rate
-	Taught []TaughtSession // by each session, the newest first, of every vehicle rate
+	// by each session, the newest first, of every vehicle rate
+	Taught []TaughtSession
 }
 
 // TaughtSession is what one session taught of the power that an asset draws.
@@ -34,35 +37,60 @@ type TaughtSession struct {
 func (r *AssetRate) Sentence() string {
 	switch {
 	case r.Pinned > 0:
-		return "planned with " + kw(r.Planned) + " kW, set by an operator; nominal is " + kw(r.Nominal) + " kW"
+		return "planned with " + kw(r.Planned) +
+			" kW, set by an operator; nominal is " + kw(r.Nominal) + " kW"
 	case r.HalfHours == 0:
-		return "planned with " + kw(r.Planned) + " kW, nominal: nothing was learned yet"
+		return "planned with " + kw(r.Planned) +
+			" kW, nominal: nothing was learned yet"
 	}
 
-	return "planned with " + kw(r.Planned) + " kW of " + kw(r.Nominal) + " kW, " + LearnedFrom(r.HalfHours, r.Since, string(r.Certainty))
+	return "planned with " + kw(r.Planned) + " kW of " + kw(r.Nominal) +
+		" kW, " +
+		LearnedFrom(r.HalfHours, r.Since, string(r.Certainty))
 }
 
 // Rate returns what is known of the power that an asset draws. One that does not charge, or is
 // another organisation's, is NotFound.
-func (d *Service) Rate(ctx context.Context, org flex.OrgID, asset flex.AssetID) (r AssetRate, err error) {
+func (d *Service) Rate(
+	ctx context.Context,
+	org flex.OrgID,
+	asset flex.AssetID,
+) (r AssetRate, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c, err := tx.Charging(ctx, asset)
 		if err != nil {
 			return err
 		}
+
 		if !c.Asset.Type.Charges() {
-			return flex.Fail(flex.NotFound, "asset %v is a %s, of which no charging rate is learned", asset, c.Asset.Type)
+			return flex.Fail(
+				flex.NotFound,
+				"asset %v is a %s, of which no charging rate is learned",
+				asset,
+				c.Asset.Type,
+			)
 		}
 
 		r, err = rateOf(ctx, tx, &c)
+
 		return err
 	})
+
 	return r, err
 }
 
 // rateOf is Rate of an asset that charges.
-func rateOf(ctx context.Context, tx *store.Tx, c *store.Charging) (r AssetRate, err error) {
-	r = AssetRate{AssetID: c.Asset.ID, Pinned: c.RatePin, ResetAt: c.RateSince}
+func rateOf(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+) (r AssetRate, err error) {
+	r = AssetRate{
+		AssetID: c.Asset.ID,
+		Pinned:  c.RatePin,
+		ResetAt: c.RateSince,
+	}
+
 	r.Nominal, r.Origin = powerOf(c)
 	taught, err := tx.RateSessions(ctx, c.Asset.ID)
 	if err != nil {
@@ -105,19 +133,44 @@ const (
 )
 
 // PinRate has an asset planned with a power, whatever was learned, until ResetRate or another.
-func (d *Service) PinRate(ctx context.Context, org flex.OrgID, asset flex.AssetID, power flex.Watts) error {
+func (d *Service) PinRate(
+	ctx context.Context,
+	org flex.OrgID,
+	asset flex.AssetID,
+	power flex.Watts,
+) error {
 	if power < PinMin || power > PinMax {
-		return flex.Fail(flex.Malformed, "%s kW cannot be set: a charging rate is %s to %s kW", kw(power), kw(PinMin), kw(PinMax))
+		return flex.Fail(
+			flex.Malformed,
+			"%s kW cannot be set: a charging rate is %s to %s kW",
+			kw(power),
+			kw(PinMin),
+			kw(PinMax),
+		)
 	}
-	return d.changeRate(ctx, org, asset, func(tx *store.Tx) error { return tx.PinRate(ctx, asset, power) })
+
+	return d.changeRate(ctx, org, asset, func(tx *store.Tx) error {
+		return tx.PinRate(ctx, asset, power)
+	})
 }
 
 // ResetRate forgets what was learned of an asset, and a power that was set for it.
-func (d *Service) ResetRate(ctx context.Context, org flex.OrgID, asset flex.AssetID) error {
-	return d.changeRate(ctx, org, asset, func(tx *store.Tx) error { return tx.ResetRate(ctx, asset) })
+func (d *Service) ResetRate(
+	ctx context.Context,
+	org flex.OrgID,
+	asset flex.AssetID,
+) error {
+	return d.changeRate(ctx, org, asset, func(tx *store.Tx) error {
+		return tx.ResetRate(ctx, asset)
+	})
 }
 
-func (d *Service) changeRate(ctx context.Context, org flex.OrgID, asset flex.AssetID, change func(*store.Tx) error) error {
+func (d *Service) changeRate(
+	ctx context.Context,
+	org flex.OrgID,
+	asset flex.AssetID,
+	change func(*store.Tx) error,
+) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockAsset(ctx, asset); err != nil {
 			return err
@@ -128,7 +181,12 @@ func (d *Service) changeRate(ctx context.Context, org flex.OrgID, asset flex.Ass
 			return err
 		}
 		if !c.Asset.Type.Charges() {
-			return flex.Fail(flex.Malformed, "asset %v is a %s, of which no charging rate is learned", asset, c.Asset.Type)
+			return flex.Fail(
+				flex.Malformed,
+				"asset %v is a %s, of which no charging rate is learned",
+				asset,
+				c.Asset.Type,
+			)
 		}
 
 		return change(tx)

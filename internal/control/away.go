@@ -25,7 +25,12 @@ const awayMax = 25
 
 // SetAway has nothing be needed of the site's cars in a span of time, whatever is asked for; an empty span
 // takes that back. A span that is past, or is longer or further ahead than AwayMax, is Malformed.
-func (d *Service) SetAway(ctx context.Context, org flex.OrgID, site flex.SiteID, away flex.Span) error {
+func (d *Service) SetAway(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	away flex.Span,
+) error {
 	var h Household
 	assets, err := d.assetsOf(ctx, org, site, &h)
 	if err != nil {
@@ -52,35 +57,64 @@ func checkAway(away flex.Span, now time.Time) error {
 	switch {
 	case away == flex.Span{}:
 		return nil
+
 	case !away.To.After(now) || away.Empty():
-		return flex.Fail(flex.Malformed, "the day of coming back lies before that of leaving, or is over")
+		return flex.Fail(
+			flex.Malformed,
+			"the day of coming back lies before that of leaving, or is over",
+		)
+
 	case away.To.After(now.Add(AwayMax)):
-		return flex.Fail(flex.Malformed, "an absence ends within %d days", int(AwayMax.Hours()/24))
+		return flex.Fail(
+			flex.Malformed,
+			"an absence ends within %d days",
+			int(AwayMax.Hours()/24),
+		)
 	}
+
 	return nil
 }
 
 // SkipNight has nothing be needed of one car until the deadline of its plan. One without a plan is
 // NotFound.
-func (d *Service) SkipNight(ctx context.Context, org flex.OrgID, site flex.SiteID, asset flex.AssetID) error {
+func (d *Service) SkipNight(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	asset flex.AssetID,
+) error {
 	var h Household
 	assets, err := d.assetsOf(ctx, org, site, &h)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(assets, func(a flex.Asset) bool { return a.ID == asset }) {
-		return flex.Fail(flex.NotFound, "no such car or charger is at this home")
+
+	if !slices.ContainsFunc(assets, func(a flex.Asset) bool {
+		return a.ID == asset
+	}) {
+		return flex.Fail(
+			flex.NotFound,
+			"no such car or charger is at this home",
+		)
 	}
 
 	return d.SkipPlan(ctx, org, asset)
 }
 
 // SkipPlan is SkipNight for a car of whichever home of the organisation's.
-func (d *Service) SkipPlan(ctx context.Context, org flex.OrgID, asset flex.AssetID) error {
+func (d *Service) SkipPlan(
+	ctx context.Context,
+	org flex.OrgID,
+	asset flex.AssetID,
+) error {
 	var skipped flex.Span
 	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		s, err := inForce(ctx, tx, asset)
-		skipped = flex.Span{From: tx.Now().Truncate(time.Second), To: s.From.ReadyBy} // plans begin at whole seconds
+		skipped = flex.Span{
+			From: tx.Now().Truncate(time.Second),
+			To:   s.From.ReadyBy,
+		} // plans begin at whole seconds
+
 		return err
 	})
 	if err != nil {
@@ -88,14 +122,21 @@ func (d *Service) SkipPlan(ctx context.Context, org flex.OrgID, asset flex.Asset
 	}
 
 	if skipped.Empty() {
-		return flex.Fail(flex.Malformed, "its plan is over, so that there is nothing to skip")
+		return flex.Fail(
+			flex.Malformed,
+			"its plan is over, so that there is nothing to skip",
+		)
 	}
 
 	return d.setAway(ctx, org, asset, skipped)
 }
 
 // EndSkip has a car charge as ever again. One that skips nothing is left as it is.
-func (d *Service) EndSkip(ctx context.Context, org flex.OrgID, asset flex.AssetID) error {
+func (d *Service) EndSkip(
+	ctx context.Context,
+	org flex.OrgID,
+	asset flex.AssetID,
+) error {
 	var c store.Charging
 	err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		c, err = tx.Charging(ctx, asset)
@@ -109,23 +150,41 @@ func (d *Service) EndSkip(ctx context.Context, org flex.OrgID, asset flex.AssetI
 }
 
 // setAway is SetAway for one asset.
-func (d *Service) setAway(ctx context.Context, org flex.OrgID, asset flex.AssetID, away flex.Span) error {
+func (d *Service) setAway(
+	ctx context.Context,
+	org flex.OrgID,
+	asset flex.AssetID,
+	away flex.Span,
+) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		kind := Away
 		if away.Empty() {
 			kind = AwayEnded
 		}
 
-		if err := tx.AddEvent(ctx, asset, string(kind), store.AssetEvent{EndAt: away.To}); err != nil {
+		err := tx.AddEvent(
+			ctx,
+			asset,
+			string(kind),
+			store.AssetEvent{EndAt: away.To},
+		)
+		if err != nil {
 			return err
 		}
 
-		return d.takeAway(ctx, tx, asset, func(flex.Span) flex.Span { return away })
+		return d.takeAway(ctx, tx, asset, func(flex.Span) flex.Span {
+			return away
+		})
 	})
 }
 
 // takeAway changes when an asset's household is away, and plans the asset anew if it is plugged in.
-func (d *Service) takeAway(ctx context.Context, tx *store.Tx, asset flex.AssetID, change func(flex.Span) flex.Span) error {
+func (d *Service) takeAway(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+	change func(flex.Span) flex.Span,
+) error {
 	if err := tx.LockAsset(ctx, asset); err != nil {
 		return err
 	}
@@ -153,21 +212,34 @@ func (d *Service) takeAway(ctx context.Context, tx *store.Tx, asset flex.AssetID
 }
 
 // askedAnew is that a household asks for something else.
-var askedAnew = change{cause: store.CauseIntent, must: true, intent: true, ground: ByEvent}
+var askedAnew = change{
+	cause:  store.CauseIntent,
+	must:   true,
+	intent: true,
+	ground: ByEvent,
+}
 
 // FollowAways plans the cars anew whose household leaves or is back.
 func (d *Service) FollowAways(ctx context.Context) (worker.Report, error) {
-	return d.eachOrg(ctx, "follow absences", awayMax, func(org flex.OrgID) (int, error) { return d.followAways(ctx, org) })
+	return d.eachOrg(ctx, "follow absences", awayMax, func(org flex.OrgID) (int, error) {
+		return d.followAways(ctx, org)
+	})
 }
 
 // FollowAwaysOf is FollowAways for one organisation.
-func (d *Service) FollowAwaysOf(ctx context.Context, org flex.OrgID) (worker.Report, error) {
+func (d *Service) FollowAwaysOf(
+	ctx context.Context,
+	org flex.OrgID,
+) (worker.Report, error) {
 	n, err := d.followAways(ctx, org)
 	return worker.Report{Did: n, More: n == awayMax}, err
 }
 
 // followAways looks at some absences and returns at how many.
-func (d *Service) followAways(ctx context.Context, org flex.OrgID) (n int, err error) {
+func (d *Service) followAways(
+	ctx context.Context,
+	org flex.OrgID,
+) (n int, err error) {
 	var due []flex.AssetID
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		due, err = tx.AwayDue(ctx, awayMax)
@@ -198,12 +270,19 @@ func (d *Service) followAways(ctx context.Context, org flex.OrgID) (n int, err e
 
 // whileAway has a plan that is made at an instant need nothing while the household is away. It lasts until
 // the first deadline after that, since the car is planned anew as soon as somebody is back.
-func whileAway(e *store.Effective, away flex.Span, from time.Time, wall flex.WallTime, zone *time.Location) bool {
+func whileAway(
+	e *store.Effective,
+	away flex.Span,
+	from time.Time,
+	wall flex.WallTime,
+	zone *time.Location,
+) bool {
 	if !away.Contains(from) {
 		return false
 	}
 
 	e.Need, e.Mode = 0, flex.Minimise
 	e.ReadyBy = tariff.ReadyBy(away.To, wall, zone)
+
 	return true
 }

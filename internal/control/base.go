@@ -36,6 +36,7 @@ func kindOf(p flex.Period) (kind, place int) {
 	if day := at.Weekday(); day == time.Saturday || day == time.Sunday {
 		kind = 1
 	}
+
 	return kind, 2*at.Hour() + at.Minute()/30
 }
 
@@ -52,6 +53,7 @@ func (b *baseLoad) most() (w flex.Watts) {
 			w = max(w, at)
 		}
 	}
+
 	return w
 }
 
@@ -101,7 +103,11 @@ func cautious(own []flex.WattHours) flex.Watts {
 // the boundary in the days before, less what batteries and cars took and with what the roof gave. A
 // half-hour in which a car was plugged in and its charger read nothing is left out. Without consent to
 // the use of the boundary meter nothing is known.
-func baseAt(ctx context.Context, tx *store.Tx, site flex.SiteID) (b baseLoad, err error) {
+func baseAt(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+) (b baseLoad, err error) {
 	consent, err := tx.ConsentSpans(ctx, []flex.SiteID{site}, time.Time{})
 	if err != nil || len(consent[site]) == 0 {
 		return b, err
@@ -127,8 +133,18 @@ func baseAt(ctx context.Context, tx *store.Tx, site flex.SiteID) (b baseLoad, er
 const sessionsBack = 100
 
 // lessCar takes off what was drawn what a charger took.
-func lessCar(ctx context.Context, tx *store.Tx, drawn forecast.Series, charger flex.AssetID, today flex.Day) error {
-	q := store.ReadingQuery{Assets: []flex.AssetID{charger}, Labels: settle.Labels(settle.Asset)}
+func lessCar(
+	ctx context.Context,
+	tx *store.Tx,
+	drawn forecast.Series,
+	charger flex.AssetID,
+	today flex.Day,
+) error {
+	q := store.ReadingQuery{
+		Assets: []flex.AssetID{charger},
+		Labels: settle.Labels(settle.Asset),
+	}
+
 	for k := 1; k <= forecast.Days; k++ {
 		q.Days = append(q.Days, today.Add(-k))
 	}

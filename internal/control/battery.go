@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,10 +11,7 @@ import (
 	"flexd/internal/engine/check"
 	"flexd/internal/engine/home"
 	"flexd/internal/flex"
-	"flexd/internal/forecast"
-	"flexd/internal/settle"
 	"flexd/internal/store"
-	"flexd/internal/tariff"
 	"flexd/internal/worker"
 )
 
@@ -53,6 +49,7 @@ func modeAt(p *store.BatteryPlan, at flex.Period) (battery.Mode, bool) {
 	if p.Modes == "" || i < 0 || i >= len(p.Modes) {
 		return 0, false
 	}
+
 	return modeOf(p.Modes[i])
 }
 
@@ -77,7 +74,10 @@ func (d *Service) PlanBatteries(ctx context.Context) (worker.Report, error) {
 }
 
 // PlanBatteriesOf is PlanBatteries for one organisation.
-func (d *Service) PlanBatteriesOf(ctx context.Context, org flex.OrgID) (r worker.Report, err error) {
+func (d *Service) PlanBatteriesOf(
+	ctx context.Context,
+	org flex.OrgID,
+) (r worker.Report, err error) {
 	read := func(tx *store.Tx, ctx context.Context, limit int) ([]flex.AssetID, error) {
 		return tx.BatteriesRead(ctx, ChargeRest, limit)
 	}
@@ -108,7 +108,10 @@ func (d *Service) batteries(ctx context.Context, org flex.OrgID, r *worker.Repor
 		}
 
 		for _, id := range found {
-			if err := d.DB.Write(ctx, org, func(tx *store.Tx) error { return do(ctx, tx, id) }); err != nil {
+			err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+				return do(ctx, tx, id)
+			})
+			if err != nil {
 				return err
 			}
 		}
@@ -123,7 +126,11 @@ func (d *Service) batteries(ctx context.Context, org flex.OrgID, r *worker.Repor
 
 // lockBattery takes a battery for this transaction alone, or returns nil if it was deleted
 // since it was found.
-func lockBattery(ctx context.Context, tx *store.Tx, id flex.AssetID) (*store.Battery, home.Battery, error) {
+func lockBattery(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+) (*store.Battery, home.Battery, error) {
 	err := tx.LockAsset(ctx, id)
 	if flex.KindOf(err) == flex.NotFound {
 		return nil, home.Battery{}, nil
@@ -133,25 +140,37 @@ func lockBattery(ctx context.Context, tx *store.Tx, id flex.AssetID) (*store.Bat
 	}
 
 	b, err := tx.Battery(ctx, id)
+
 	return &b, home.Battery{Power: b.Power(), Capacity: b.Capacity()}, err
 }
 
 // planBattery works the plan of one battery out, to the end of tomorrow, and hands over
 // what begins soon.
-func (d *Service) planBattery(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
+func (d *Service) planBattery(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+) error {
 	b, home, err := lockBattery(ctx, tx, id)
 	if b == nil || err != nil {
 		return err
 	}
+
 	return d.planLocked(ctx, tx, b, home)
 }
 
-func (d *Service) planLocked(ctx context.Context, tx *store.Tx, b *store.Battery, home home.Battery) error {
+func (d *Service) planLocked(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.Battery,
+	home home.Battery,
+) error {
 	now := flex.PeriodAt(tx.Now())
 	next := nextPlan(&b.Plan, now)
 
 	if home.Power <= 0 || home.Capacity <= 0 {
-		next.Modes = next.Modes[:now.Sub(next.From)] // nothing can be said ahead
+		// nothing can be said ahead
+		next.Modes = next.Modes[:now.Sub(next.From)]
 		return tx.PutBatteryPlan(ctx, b.Asset.ID, next)
 	}
 
@@ -165,14 +184,30 @@ func (d *Service) planLocked(ctx context.Context, tx *store.Tx, b *store.Battery
 	}
 
 	next.Stored, next.StoredAt = ahead.stored, now
+
 	return d.putInForce(ctx, tx, b, home, &next, ahead)
 }
 
 // putInForce plans what is ahead, sends what begins soon, and puts the plan in force.
-func (d *Service) putInForce(ctx context.Context, tx *store.Tx, b *store.Battery, home home.Battery, next *store.BatteryPlan, ahead homeAhead) error {
+func (d *Service) putInForce(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.Battery,
+	home home.Battery,
+	next *store.BatteryPlan,
+	ahead homeAhead,
+) error {
 	modes, powers, err := planModes(&b.Plan, home, ahead)
 	if err != nil {
-		d.log().ErrorContext(ctx, "a plan breaks a law and is not put in force", "asset", b.Asset.ID, "law", err)
+		d.log().ErrorContext(
+			ctx,
+			"a plan breaks a law and is not put in force",
+			"asset",
+			b.Asset.ID,
+			"law",
+			err,
+		)
+
 		return nil
 	}
 
@@ -183,7 +218,8 @@ func (d *Service) putInForce(ctx context.Context, tx *store.Tx, b *store.Battery
 		next.Without = d.withoutMarket(ctx, b, home, ahead, powers)
 	}
 
-	if err := d.sendDispatches(ctx, tx, b, next, ahead.periods, modes, powers); err != nil {
+	err = d.sendDispatches(ctx, tx, b, next, ahead.periods, modes, powers)
+	if err != nil {
 		return err
 	}
 
@@ -192,18 +228,38 @@ func (d *Service) putInForce(ctx context.Context, tx *store.Tx, b *store.Battery
 
 // withoutMarket is the power of each half-hour that a plan at fixed rates would have. If there is
 // no such plan it is that of the plan in force.
-func (d *Service) withoutMarket(ctx context.Context, b *store.Battery, home home.Battery, ahead homeAhead, inForce []flex.Watts) []flex.Watts {
+func (d *Service) withoutMarket(
+	ctx context.Context,
+	b *store.Battery,
+	home home.Battery,
+	ahead homeAhead,
+	inForce []flex.Watts,
+) []flex.Watts {
 	ahead.rates = fixedRates(b, ahead.settings, ahead.periods)
 	_, without, err := planModes(&store.BatteryPlan{}, home, ahead)
 	if err != nil {
-		d.log().ErrorContext(ctx, "a plan without market prices breaks a law: what is dispatched is no flex event", "asset", b.Asset.ID, "law", err)
+		d.log().ErrorContext(
+			ctx,
+			"a plan without market prices breaks a law: what is dispatched is no flex event",
+			"asset",
+			b.Asset.ID,
+			"law",
+			err,
+		)
+
 		return inForce
 	}
+
 	return without
 }
 
 // setModes puts modes into a plan from a half-hour on, and notes when that changed anything.
-func setModes(next *store.BatteryPlan, now flex.Period, modes []battery.Mode, at time.Time) {
+func setModes(
+	next *store.BatteryPlan,
+	now flex.Period,
+	modes []battery.Mode,
+	at time.Time,
+) {
 	ahead := make([]byte, len(modes))
 	for i, m := range modes {
 		ahead[i] = letter(m)
@@ -250,7 +306,11 @@ func periodsTo(from flex.Period, to time.Time) (ps []flex.Period) {
 
 // planModes chooses the modes of the half-hours. What was dispatched stays as it is.
 // It returns the power of each half-hour too, as far as the guess of load and roof is right.
-func planModes(old *store.BatteryPlan, device home.Battery, ahead homeAhead) ([]battery.Mode, []flex.Watts, error) {
+func planModes(
+	old *store.BatteryPlan,
+	device home.Battery,
+	ahead homeAhead,
+) ([]battery.Mode, []flex.Watts, error) {
 	modes, fixed, before := dispatchedModes(old, ahead.periods)
 	whole := ahead.problem(device, ahead.stored, before)
 	left := whole.Init
@@ -269,12 +329,16 @@ func planModes(old *store.BatteryPlan, device home.Battery, ahead homeAhead) ([]
 
 	levels, _ := whole.Run(modes)
 	holdStill(modes[fixed:], levels[fixed:], left, free.rates.buy)
+
 	return modes, powersOf(levels, whole.Init), nil
 }
 
 // dispatchedModes returns the modes of the half-hours, of which the first fixed ones were
 // dispatched already, and the mode before those that are free.
-func dispatchedModes(old *store.BatteryPlan, periods []flex.Period) (modes []battery.Mode, fixed int, before battery.Mode) {
+func dispatchedModes(
+	old *store.BatteryPlan,
+	periods []flex.Period,
+) (modes []battery.Mode, fixed int, before battery.Mode) {
 	before = battery.ModeSelfUse
 	if m, ok := modeAt(old, periods[0].Add(-1)); ok {
 		before = m
@@ -332,11 +396,20 @@ func holdStill(modes []battery.Mode, levels []int, at int, buy []float64) {
 
 // sendDispatches sends what the battery is to do in the half-hour that begins at least half an
 // hour from the start of this one, if it is to charge or discharge and somebody listens.
-func (d *Service) sendDispatches(ctx context.Context, tx *store.Tx, b *store.Battery, next *store.BatteryPlan, periods []flex.Period, modes []battery.Mode, powers []flex.Watts) error {
+func (d *Service) sendDispatches(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.Battery,
+	next *store.BatteryPlan,
+	periods []flex.Period,
+	modes []battery.Mode,
+	powers []flex.Watts,
+) error {
 	e, err := tx.Endpoint(ctx, store.DispatchEndpoint)
 	if flex.KindOf(err) == flex.NotFound {
 		return nil
 	}
+
 	if err != nil || !e.Enabled {
 		return err
 	}
@@ -347,9 +420,23 @@ func (d *Service) sendDispatches(ctx context.Context, tx *store.Tx, b *store.Bat
 		}
 
 		next.DispatchedTo = periods[i].End()
-		if m := modes[i]; (m == battery.ModeCharge || m == battery.ModeDischarge) && powers[i] != 0 {
-			_, err := tx.AddDispatch(ctx, store.Dispatch{Market: dispatchMarket, Span: periods[i].Span(), Batch: e.Batch,
-				Assets: []store.DispatchedAsset{{ID: b.Asset.ID, Power: powers[i], Without: next.Without[i : i+1]}}})
+		m := modes[i]
+		if (m == battery.ModeCharge || m == battery.ModeDischarge) &&
+			powers[i] != 0 {
+			_, err := tx.AddDispatch(
+				ctx,
+				store.Dispatch{
+					Market: dispatchMarket,
+					Span:   periods[i].Span(),
+					Batch:  e.Batch,
+					Assets: []store.DispatchedAsset{{
+						ID:      b.Asset.ID,
+						Power:   powers[i],
+						Without: next.Without[i : i+1],
+					}},
+				},
+			)
+
 			if err != nil {
 				return fmt.Errorf("hand over: %w", err)
 			}
@@ -357,143 +444,4 @@ func (d *Service) sendDispatches(ctx context.Context, tx *store.Tx, b *store.Bat
 	}
 
 	return nil
-}
-
-// ratings is what a kWh costs and earns in each period, in pence, and what one is worth that
-// is left at the end.
-type ratings struct {
-	buy, sell []float64
-	spare     float64
-	market    bool // they are the market's prices
-}
-
-// rates prices the periods: by the market under a dynamic tariff, as far as its prices are
-// known; else by the rates of the cheap and the dear hours, and the dear rate throughout
-// if no cheap hours were told.
-func rates(ctx context.Context, tx *store.Tx, b *store.Battery, s flex.OrgSettings, periods []flex.Period) (r ratings, err error) {
-	t, _ := tariffOf(&store.Charging{SiteTariff: b.SiteTariff, Inputs: store.Inputs{Tariff: b.Tariff}})
-	if t.Type == flex.DynamicTariff || b.Tariff == nil && b.SiteTariff.Type == flex.DynamicTariff {
-		const day = 48
-		ps, err := tx.Prices(ctx, flex.Span{From: periods[0].Add(-day).Start(), To: periods[len(periods)-1].End()})
-		if err != nil {
-			return r, fmt.Errorf("read prices: %w", err)
-		}
-
-		for len(ps) > 0 && !ps[len(ps)-1].Known {
-			ps = ps[:len(ps)-1]
-		}
-
-		all := marketRates(ps)
-		if len(all) > day {
-			r.buy = all[day:min(len(all), day+len(periods))]
-			return ratings{r.buy, r.buy, home.SalvageValue(all), true}, nil
-		}
-	}
-
-	return fixedRates(b, s, periods), nil
-}
-
-// fixedRates prices the periods by the rates of the cheap and the dear hours, whatever the
-// market does. What a battery would do at these is what it would do without the market.
-func fixedRates(b *store.Battery, s flex.OrgSettings, periods []flex.Period) (r ratings) {
-	t, _ := tariffOf(&store.Charging{SiteTariff: b.SiteTariff, Inputs: store.Inputs{Tariff: b.Tariff}})
-	dear, cheap := orDefault(s.Rates.Peak, DefaultPeakRate), orDefault(s.Rates.OffPeak, DefaultOffPeakRate)
-	r.buy, r.sell = make([]float64, len(periods)), make([]float64, len(periods))
-
-	for i, p := range periods {
-		part := 0.0
-		offPeak, _ := tariff.OffPeak(t, p.Span())
-		for _, span := range offPeak {
-			part += span.Len().Seconds() / flex.HalfHour.Seconds()
-		}
-
-		r.buy[i], r.sell[i] = part*cheap+(1-part)*dear, orDefault(s.Rates.Export, DefaultExportRate)
-	}
-
-	r.spare = home.SalvageValue(r.buy) // the periods reach to the end of tomorrow
-	return r
-}
-
-// marketRates turns market prices into pence per kWh. A price that is missing between two
-// that are known is taken to be their mean over all.
-func marketRates(ps []flex.PricedPeriod) (rates []float64) {
-	sum, known := 0.0, 0.0
-	for _, p := range ps {
-		if p.Known {
-			sum, known = sum+p.Price.GBPPerMWh()/10, known+1
-		}
-	}
-
-	for _, p := range ps {
-		rate := sum / max(1, known)
-		if p.Known {
-			rate = p.Price.GBPPerMWh() / 10
-		}
-		rates = append(rates, rate)
-	}
-
-	return rates
-}
-
-func orDefault(v, otherwise float64) float64 {
-	if v != 0 {
-		return v
-	}
-	return otherwise
-}
-
-// guess sees to it that the plan has a guess of load and roof that reaches the last period.
-// It is made anew each day, at its first plan, and when somebody says what the roof will give.
-func (d *Service) guess(ctx context.Context, tx *store.Tx, b *store.Battery, next *store.BatteryPlan, last flex.Period) error {
-	said, err := tx.Solar(ctx, b.Asset.SiteID)
-	if err != nil {
-		return err
-	}
-	// A forecast that reaches far enough holds until the roof's is given anew.
-	current := next.Guess != "" && !said.GivenAt.After(b.Plan.PlannedAt)
-	reaches := next.GuessFrom == next.From && last.Sub(next.GuessFrom) < strings.Count(next.Guess, " ")+1
-	if current && reaches {
-		return nil
-	}
-
-	load, roof, read, err := meteredBy(ctx, tx, b.Asset.SiteID, flex.DayAt(next.From.Start()))
-	if err != nil {
-		return fmt.Errorf("read what was metered: %w", err)
-	}
-
-	next.Read = read
-
-	periods := periodsTo(next.From, last.End())
-	draws, _ := forecast.Load(load, periods, settle.Working)
-	gives, _ := solar(said, roof, periods)
-	next.GuessFrom, next.Guess = next.From, guessText(draws, gives)
-	return nil
-}
-
-// guessText writes a guess, as guessed reads it.
-func guessText(draws, gives []flex.WattHours) string {
-	words := make([]string, len(draws))
-	for i := range draws {
-		words[i] = fmt.Sprintf("%d/%d", draws[i], gives[i])
-	}
-	return strings.Join(words, " ")
-}
-
-// guessed reads the guess for the periods; where there is none it is that of a home of
-// which nothing is known.
-func guessed(p *store.BatteryPlan, periods []flex.Period) (load, roof []flex.WattHours) {
-	load, roof = make([]flex.WattHours, len(periods)), make([]flex.WattHours, len(periods))
-	words := strings.Fields(p.Guess)
-
-	for i, at := range periods {
-		load[i] = forecast.Unknown
-		if n := at.Sub(p.GuessFrom); n >= 0 && n < len(words) {
-			a, b, _ := strings.Cut(words[n], "/")
-			draws, _ := strconv.ParseInt(a, 10, 64)
-			gives, _ := strconv.ParseInt(b, 10, 64)
-			load[i], roof[i] = flex.WattHours(draws), flex.WattHours(gives)
-		}
-	}
-
-	return load, roof
 }

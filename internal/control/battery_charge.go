@@ -26,7 +26,11 @@ const (
 
 // checkCharge plans a battery anew if its state of charge was read far from what its plan
 // comes to.
-func (d *Service) checkCharge(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
+func (d *Service) checkCharge(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+) error {
 	b, home, err := lockBattery(ctx, tx, id)
 	if b == nil || err != nil {
 		return err
@@ -37,7 +41,8 @@ func (d *Service) checkCharge(ctx context.Context, tx *store.Tx, id flex.AssetID
 		return err
 	}
 
-	if level, ok := expectedLevel(&b.Plan, home, at); known && ok && tooFar(read-level, home) {
+	level, ok := expectedLevel(&b.Plan, home, at)
+	if known && ok && tooFar(read-level, home) {
 		if err := d.planLocked(ctx, tx, b, home); err != nil {
 			return err
 		}
@@ -52,17 +57,29 @@ func tooFar(off flex.WattHours, home home.Battery) bool {
 }
 
 // readCharge is what a battery was last read to hold, and when, if that was lately.
-func readCharge(ctx context.Context, tx *store.Tx, b *store.Battery, home home.Battery) (level flex.WattHours, at time.Time, known bool, err error) {
+func readCharge(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.Battery,
+	home home.Battery,
+) (level flex.WattHours, at time.Time, known bool, err error) {
 	today := flex.DayAt(tx.Now())
-	rs, err := tx.Readings(ctx, store.ReadingQuery{Assets: []flex.AssetID{b.Asset.ID},
-		Labels: []flex.Label{flex.BatteryStateOfCharge, flex.BatteryStoredEnergy}, Days: []flex.Day{today.Add(-1), today}})
+	rs, err := tx.Readings(
+		ctx,
+		store.ReadingQuery{
+			Assets: []flex.AssetID{b.Asset.ID},
+			Labels: []flex.Label{flex.BatteryStateOfCharge, flex.BatteryStoredEnergy},
+			Days:   []flex.Day{today.Add(-1), today},
+		},
+	)
 	if err != nil {
 		return 0, at, false, fmt.Errorf("read the state of charge: %w", err)
 	}
 
 	var latest flex.Reading
 	for _, r := range rs {
-		if !r.To.After(tx.Now()) && r.To.After(tx.Now().Add(-ChargeFresh)) && r.To.After(latest.To) {
+		if !r.To.After(tx.Now()) && r.To.After(tx.Now().Add(-ChargeFresh)) &&
+			r.To.After(latest.To) {
 			latest = r
 		}
 	}
@@ -79,7 +96,11 @@ func readCharge(ctx context.Context, tx *store.Tx, b *store.Battery, home home.B
 
 // expectedLevel is what a battery holds at an instant if all has gone by the plan; false if the
 // plan is too old to say, or there is none. Before it was made, that is what it began with.
-func expectedLevel(p *store.BatteryPlan, home home.Battery, at time.Time) (flex.WattHours, bool) {
+func expectedLevel(
+	p *store.BatteryPlan,
+	home home.Battery,
+	at time.Time,
+) (flex.WattHours, bool) {
 	past := periodsTo(p.StoredAt, at)
 	switch n := len(past); {
 	case p.PlannedAt.IsZero() || n > projectedMax:
@@ -98,7 +119,16 @@ func expectedLevel(p *store.BatteryPlan, home home.Battery, at time.Time) (flex.
 
 	load, roof := guessed(p, past)
 	none := make([]float64, len(past))
-	problem := home.Problem(none, none, load, roof, p.Stored, battery.ModeSelfUse, 0)
+	problem := home.Problem(
+		none,
+		none,
+		load,
+		roof,
+		p.Stored,
+		battery.ModeSelfUse,
+		0,
+	)
+
 	levels, _ := problem.Run(modes)
 	before, after := problem.Init, levels[len(levels)-1]
 
@@ -107,12 +137,19 @@ func expectedLevel(p *store.BatteryPlan, home home.Battery, at time.Time) (flex.
 	}
 
 	share := at.Sub(past[len(past)-1].Start()).Seconds() / flex.HalfHour.Seconds()
+
 	return flex.WattHours(float64(before) + share*float64(after-before)), true
 }
 
 // stored is what the battery holds at the start of the running half-hour: as it was read
 // lately and as the plan before moves it since then, else as that plan comes to, else half.
-func stored(ctx context.Context, tx *store.Tx, b *store.Battery, home home.Battery, now flex.Period) (flex.WattHours, error) {
+func stored(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.Battery,
+	home home.Battery,
+	now flex.Period,
+) (flex.WattHours, error) {
 	read, at, known, err := readCharge(ctx, tx, b, home)
 	if err != nil {
 		return 0, err

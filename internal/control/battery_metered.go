@@ -15,19 +15,34 @@ import (
 // metered returns what a home drew and its roof gave in the days before one: the boundary
 // meter's import, less what batteries took, and with what the roof gave. Of the boundary, only
 // what was read in a span of the user's consent is looked at.
-func metered(ctx context.Context, tx *store.Tx, site flex.SiteID, before flex.Day) (load, roof forecast.Series, err error) {
+func metered(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	before flex.Day,
+) (load, roof forecast.Series, err error) {
 	load, roof, _, err = meteredBy(ctx, tx, site, before)
 	return load, roof, err
 }
 
 // meteredBy is metered, and says what of the boundary it looked at.
-func meteredBy(ctx context.Context, tx *store.Tx, site flex.SiteID, before flex.Day) (load, roof forecast.Series, read store.PlanRead, err error) {
+func meteredBy(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	before flex.Day,
+) (load, roof forecast.Series, read store.PlanRead, err error) {
 	assets, err := tx.AssetsOf(ctx, site)
 	if err != nil {
 		return nil, nil, read, err
 	}
 
-	q := store.ReadingQuery{Labels: append(settle.Labels(settle.Boundary), flex.BatteryInverterPower, flex.SolarPower)}
+	q := store.ReadingQuery{Labels: append(
+		settle.Labels(settle.Boundary),
+		flex.BatteryInverterPower,
+		flex.SolarPower,
+	)}
+
 	for _, a := range assets {
 		q.Assets = append(q.Assets, a.ID)
 	}
@@ -47,11 +62,16 @@ func meteredBy(ctx context.Context, tx *store.Tx, site flex.SiteID, before flex.
 	}
 
 	load, roof, read = accountOf(rs, q.Assets, consent[site])
+
 	return load, roof, read, nil
 }
 
 // accountOf works a home's load and roof out from its assets' readings.
-func accountOf(rs []flex.Reading, assets []flex.AssetID, consent []flex.Span) (load, roof forecast.Series, read store.PlanRead) {
+func accountOf(
+	rs []flex.Reading,
+	assets []flex.AssetID,
+	consent []flex.Span,
+) (load, roof forecast.Series, read store.PlanRead) {
 	by := map[flex.AssetID][]flex.Reading{}
 	for _, r := range rs {
 		by[r.AssetID] = append(by[r.AssetID], r)
@@ -71,13 +91,23 @@ func accountOf(rs []flex.Reading, assets []flex.AssetID, consent []flex.Span) (l
 
 // boundaryOf returns what the meter at the boundary counted. It is one, whichever asset tells of
 // it: the fullest account.
-func boundaryOf(by map[flex.AssetID][]flex.Reading, assets []flex.AssetID, consent []flex.Span) (net forecast.Series, read store.PlanRead) {
+func boundaryOf(
+	by map[flex.AssetID][]flex.Reading,
+	assets []flex.AssetID,
+	consent []flex.Span,
+) (net forecast.Series, read store.PlanRead) {
 	for _, id := range assets {
-		if s := seriesOf(settle.ConsentedHalfHours(by[id], consent)); len(s) > len(net) {
+		s := seriesOf(settle.ConsentedHalfHours(by[id], consent))
+		if len(s) > len(net) {
 			net = s
-			read = store.PlanRead{Device: id, Labels: boundaryLabels(by[id]), Spans: spansOf(s)}
+			read = store.PlanRead{
+				Device: id,
+				Labels: boundaryLabels(by[id]),
+				Spans:  spansOf(s),
+			}
 		}
 	}
+
 	return net, read
 }
 
@@ -90,28 +120,35 @@ func drawnBy(net, taken, roof forecast.Series) forecast.Series {
 			load[p] = max(0, e-t+roof[p])
 		}
 	}
+
 	return load
 }
 
 // boundaryLabels lists the labels of the boundary that are among the readings.
 func boundaryLabels(rs []flex.Reading) (labels []flex.Label) {
 	for _, l := range settle.Labels(settle.Boundary) {
-		if slices.ContainsFunc(rs, func(r flex.Reading) bool { return r.Label == l }) {
+		if slices.ContainsFunc(rs, func(r flex.Reading) bool {
+			return r.Label == l
+		}) {
 			labels = append(labels, l)
 		}
 	}
+
 	return labels
 }
 
 // spansOf joins the half-hours of a series.
 func spansOf(s forecast.Series) (spans []flex.Span) {
-	for _, p := range slices.SortedFunc(maps.Keys(s), func(a, b flex.Period) int { return a.Start().Compare(b.Start()) }) {
+	for _, p := range slices.SortedFunc(maps.Keys(s), func(a, b flex.Period) int {
+		return a.Start().Compare(b.Start())
+	}) {
 		if n := len(spans); n > 0 && spans[n-1].To.Equal(p.Start()) {
 			spans[n-1].To = p.End()
 		} else {
 			spans = append(spans, p.Span())
 		}
 	}
+
 	return spans
 }
 
@@ -120,7 +157,8 @@ func energies(rs []flex.Reading, power flex.Label) forecast.Series {
 	var own []flex.Reading
 	for _, r := range rs {
 		if r.Label == power {
-			r.Label = flex.BoundaryImportPower // powers make energies alike, whatever they are of
+			// powers make energies alike, whatever they are of
+			r.Label = flex.BoundaryImportPower
 			own = append(own, r)
 		}
 	}

@@ -19,20 +19,26 @@ type BatteryWhy struct {
 	Capacity flex.WattHours
 	Stored   flex.WattHours // when the running half-hour began
 	Periods  []BatteryPeriod
-	Pence    float64 // what the home is expected to pay in them, less what is left in the battery is worth
-	Idle     float64 // the same if the battery only covered the home, and stored its surplus
+	// what the home is expected to pay in them, less what is left in the battery is worth
+	Pence float64
+	// the same if the battery only covered the home, and stored its surplus
+	Idle float64
 }
 
 // BatteryPeriod is one half-hour of a battery's plan: pence per kWh, energies of the
 // half-hour, and what is stored at its end.
 type BatteryPeriod struct {
 	flex.Period
-	Mode       battery.Mode
-	Buy, Sell  float64
-	Load, Roof flex.WattHours
-	Stored     flex.WattHours
-	Waits      Waits     // why not every mode may be chosen, beside other devices of the site
-	Until      time.Time // when what it waits for ends; zero if it does not wait
+	Mode   battery.Mode
+	Buy    float64
+	Sell   float64
+	Load   flex.WattHours
+	Roof   flex.WattHours
+	Stored flex.WattHours
+	// why not every mode may be chosen, beside other devices of the site
+	Waits Waits
+	// when what it waits for ends; zero if it does not wait
+	Until time.Time
 }
 
 // WaitsForOther reports whether a battery is told to do nothing where something else of its site does.
@@ -49,7 +55,10 @@ type BatteryQuestion struct {
 }
 
 // modesFrom is what a plan says of periods in their order, up to the first of which it says nothing.
-func modesFrom(p *store.BatteryPlan, periods []flex.Period) (modes []battery.Mode) {
+func modesFrom(
+	p *store.BatteryPlan,
+	periods []flex.Period,
+) (modes []battery.Mode) {
 	for _, at := range periods {
 		m, ok := modeAt(p, at)
 		if !ok {
@@ -63,7 +72,10 @@ func modesFrom(p *store.BatteryPlan, periods []flex.Period) (modes []battery.Mod
 
 // inPlaceOf is the battery that is asked about; what the question leaves out is the device's own.
 func (q *BatteryQuestion) inPlaceOf(device home.Battery) home.Battery {
-	other := home.Battery{Power: max(q.Power, 0), Capacity: max(q.Capacity, 0)}
+	other := home.Battery{
+		Power:    max(q.Power, 0),
+		Capacity: max(q.Capacity, 0),
+	}
 	if other.Power == 0 {
 		other.Power = device.Power
 	}
@@ -76,7 +88,10 @@ func (q *BatteryQuestion) inPlaceOf(device home.Battery) home.Battery {
 }
 
 // answer plans the battery that is asked about, in the place of the device.
-func (q *BatteryQuestion) answer(s homeAhead, device home.Battery) (*BatteryWhy, error) {
+func (q *BatteryQuestion) answer(
+	s homeAhead,
+	device home.Battery,
+) (*BatteryWhy, error) {
 	other := q.inPlaceOf(device)
 	if q.Stored != nil {
 		s.stored = *q.Stored
@@ -89,22 +104,34 @@ func (q *BatteryQuestion) answer(s homeAhead, device home.Battery) (*BatteryWhy,
 	}
 
 	w := s.why(other, supposed)
+
 	return &w, nil
 }
 
 // WhyBattery explains the plan of a battery under control; and if it is asked, what would be
 // planned of another battery in its place. Nothing is stored. A battery whose power or
 // capacity is not known, or that was never planned, is a NotFound failure.
-func (d *Service) WhyBattery(ctx context.Context, org flex.OrgID, asset flex.AssetID, q *BatteryQuestion) (is BatteryWhy, would *BatteryWhy, err error) {
+func (d *Service) WhyBattery(
+	ctx context.Context,
+	org flex.OrgID,
+	asset flex.AssetID,
+	q *BatteryQuestion,
+) (is BatteryWhy, would *BatteryWhy, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		is, would, err = d.whyBattery(ctx, tx, asset, q)
 		return err
 	})
+
 	return is, would, err
 }
 
 // whyBattery is WhyBattery within a transaction.
-func (d *Service) whyBattery(ctx context.Context, tx *store.Tx, asset flex.AssetID, q *BatteryQuestion) (is BatteryWhy, would *BatteryWhy, err error) {
+func (d *Service) whyBattery(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+	q *BatteryQuestion,
+) (is BatteryWhy, would *BatteryWhy, err error) {
 	_, p, err := batteryAhead(ctx, tx, asset)
 	if err != nil {
 		return is, nil, err
@@ -117,17 +144,31 @@ func (d *Service) whyBattery(ctx context.Context, tx *store.Tx, asset flex.Asset
 
 	device := home.Battery{Power: b.Power(), Capacity: b.Capacity()}
 	if device.Power <= 0 || device.Capacity <= 0 {
-		return is, nil, flex.Fail(flex.NotFound, "nothing can be planned: the battery's power and capacity are not both known; PATCH /entities/asset/%v with power_kw and capacity_kwh", asset)
+		return is, nil, flex.Fail(
+			flex.NotFound,
+			"nothing can be planned: the battery's power and capacity are not both known; PATCH /entities/asset/%v with power_kw and capacity_kwh",
+			asset,
+		)
 	}
 
-	s, err := d.situationOf(ctx, tx, &b, &b.Plan, device, flex.PeriodAt(tx.Now()))
+	s, err := d.situationOf(
+		ctx,
+		tx,
+		&b,
+		&b.Plan,
+		device,
+		flex.PeriodAt(tx.Now()),
+	)
 	if err != nil {
 		return is, nil, err
 	}
 
 	modes := modesFrom(p, s.periods)
 	if len(modes) == 0 {
-		return is, nil, flex.Fail(flex.NotFound, "no plan yet: one is made within the half-hour in which prices or rates are known")
+		return is, nil, flex.Fail(
+			flex.NotFound,
+			"no plan yet: one is made within the half-hour in which prices or rates are known",
+		)
 	}
 
 	s = s.first(len(modes))
@@ -137,16 +178,18 @@ func (d *Service) whyBattery(ctx context.Context, tx *store.Tx, asset flex.Asset
 	}
 
 	would, err = q.answer(s, device)
+
 	return is, would, err
 }
 
 // homeAhead is what a battery's plan is made of.
 type homeAhead struct {
-	periods    []flex.Period
-	settings   flex.OrgSettings
-	rates      ratings
-	load, roof []flex.WattHours
-	stored     flex.WattHours
+	periods  []flex.Period
+	settings flex.OrgSettings
+	rates    ratings
+	load     []flex.WattHours
+	roof     []flex.WattHours
+	stored   flex.WattHours
 
 	// Of a battery that shares its site, by period; nil of others.
 	cars    []flex.WattHours // what cars take beside the load
@@ -157,7 +200,14 @@ type homeAhead struct {
 
 // situationOf reads what a plan is made of from now on, with what the site's cars and other batteries
 // do.
-func (d *Service) situationOf(ctx context.Context, tx *store.Tx, b *store.Battery, plan *store.BatteryPlan, home home.Battery, now flex.Period) (s homeAhead, err error) {
+func (d *Service) situationOf(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.Battery,
+	plan *store.BatteryPlan,
+	home home.Battery,
+	now flex.Period,
+) (s homeAhead, err error) {
 	s, err = d.situationAlone(ctx, tx, b, plan, home, now)
 	if err != nil {
 		return s, err
@@ -169,11 +219,19 @@ func (d *Service) situationOf(ctx context.Context, tx *store.Tx, b *store.Batter
 	}
 
 	s.around(m, home.Power)
+
 	return s, nil
 }
 
 // situationAlone is situationOf without the site's cars. The guess is in the plan.
-func (d *Service) situationAlone(ctx context.Context, tx *store.Tx, b *store.Battery, plan *store.BatteryPlan, home home.Battery, now flex.Period) (s homeAhead, err error) {
+func (d *Service) situationAlone(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.Battery,
+	plan *store.BatteryPlan,
+	home home.Battery,
+	now flex.Period,
+) (s homeAhead, err error) {
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return s, err
@@ -205,6 +263,7 @@ func (s homeAhead) first(n int) homeAhead {
 	}
 	s.load, s.roof = s.load[:n], s.roof[:n]
 	s.rates.buy, s.rates.sell = s.rates.buy[:n], s.rates.sell[:n]
+
 	return s
 }
 
@@ -217,22 +276,42 @@ func (s homeAhead) from(n int) homeAhead {
 	}
 	s.load, s.roof = s.load[n:], s.roof[n:]
 	s.rates.buy, s.rates.sell = s.rates.buy[n:], s.rates.sell[n:]
+
 	return s
 }
 
 // problem is the planning problem of a battery that holds so much and comes from a mode.
-func (s *homeAhead) problem(device home.Battery, stored flex.WattHours, before battery.Mode) battery.ModeProblem {
-	p := device.Problem(s.rates.buy, s.rates.sell, s.load, s.roof, stored, before, s.rates.spare)
+func (s *homeAhead) problem(
+	device home.Battery,
+	stored flex.WattHours,
+	before battery.Mode,
+) battery.ModeProblem {
+	p := device.Problem(
+		s.rates.buy,
+		s.rates.sell,
+		s.load,
+		s.roof,
+		stored,
+		before,
+		s.rates.spare,
+	)
+
 	p.Allowed = s.allowed
 	for i := range s.cars {
 		p.Load[i] += int(s.cars[i])
 	}
+
 	return p
 }
 
 // why lays a plan beside what it was made of.
 func (s homeAhead) why(home home.Battery, modes []battery.Mode) BatteryWhy {
-	w := BatteryWhy{Power: home.Power, Capacity: home.Capacity, Stored: s.stored}
+	w := BatteryWhy{
+		Power:    home.Power,
+		Capacity: home.Capacity,
+		Stored:   s.stored,
+	}
+
 	p := s.problem(home, s.stored, battery.ModeSelfUse)
 	cost := func(modes []battery.Mode) (levels []int, pence float64) {
 		levels, each := p.Run(modes)
@@ -255,11 +334,20 @@ func (s homeAhead) why(home home.Battery, modes []battery.Mode) BatteryWhy {
 
 // period is a half-hour of a plan beside what it was made of.
 func (s *homeAhead) period(i int, m battery.Mode, level int) BatteryPeriod {
-	p := BatteryPeriod{Period: s.periods[i], Mode: m, Buy: s.rates.buy[i], Sell: s.rates.sell[i],
-		Load: s.load[i], Roof: s.roof[i], Stored: flex.WattHours(level)}
+	p := BatteryPeriod{
+		Period: s.periods[i],
+		Mode:   m,
+		Buy:    s.rates.buy[i],
+		Sell:   s.rates.sell[i],
+		Load:   s.load[i],
+		Roof:   s.roof[i],
+		Stored: flex.WattHours(level),
+	}
+
 	if s.waits != nil {
 		p.Waits, p.Until = s.waits[i], s.until[i]
 	}
+
 	return p
 }
 
@@ -271,5 +359,6 @@ func (s *homeAhead) idle(n int) []battery.Mode {
 			modes[i] = battery.ModeLock
 		}
 	}
+
 	return modes
 }

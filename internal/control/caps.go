@@ -13,29 +13,47 @@ import (
 )
 
 // Caps returns the organisation's caps, groups by name, a NotFound failure if it has none.
-func (d *Service) Caps(ctx context.Context, org flex.OrgID) (c flex.Caps, err error) {
+func (d *Service) Caps(
+	ctx context.Context,
+	org flex.OrgID,
+) (c flex.Caps, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		stands, ok, err := capsWithSites(ctx, tx)
 		if err == nil && !ok {
-			err = flex.Fail(flex.NotFound, "no caps are set: PUT /caps sets them")
+			err = flex.Fail(
+				flex.NotFound,
+				"no caps are set: PUT /caps sets them",
+			)
 		}
 
 		c = stands
 		return err
 	})
+
 	return c, err
 }
 
 // SetCaps puts caps in the place of those that stand, and has the fleet planned under them.
 // Caps that cannot be kept are Malformed, a site of another organisation is NotFound, and a group that
 // is limited and no longer among them is Conflict.
-func (d *Service) SetCaps(ctx context.Context, org flex.OrgID, c flex.Caps) error {
-	return d.ChangeCaps(ctx, org, func(stands *flex.Caps) error { *stands = c; return nil })
+func (d *Service) SetCaps(
+	ctx context.Context,
+	org flex.OrgID,
+	c flex.Caps,
+) error {
+	return d.ChangeCaps(ctx, org, func(stands *flex.Caps) error {
+		*stands = c
+		return nil
+	})
 }
 
 // ChangeCaps lets a function change the caps that stand, which are none at first. It fails as
 // SetCaps does.
-func (d *Service) ChangeCaps(ctx context.Context, org flex.OrgID, change func(*flex.Caps) error) error {
+func (d *Service) ChangeCaps(
+	ctx context.Context,
+	org flex.OrgID,
+	change func(*flex.Caps) error,
+) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
@@ -45,19 +63,30 @@ func (d *Service) ChangeCaps(ctx context.Context, org flex.OrgID, change func(*f
 		if err != nil {
 			return fmt.Errorf("read the caps: %w", err)
 		}
+
 		if err := change(&c); err != nil {
 			return err
 		}
+
 		if c.IsZero() {
-			return flex.Fail(flex.Malformed, "nothing is bound: give the fleet or a group a cap, or a position; DELETE /caps takes caps away")
+			return flex.Fail(
+				flex.Malformed,
+				"nothing is bound: give the fleet or a group a cap, or a position; DELETE /caps takes caps away",
+			)
 		}
 
-		slices.SortFunc(c.Position, func(a, b flex.Traded) int { return a.Period.Sub(b.Period) })
-		slices.SortFunc(c.Groups, func(a, b flex.CapGroup) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(c.Position, func(a, b flex.Traded) int {
+			return a.Period.Sub(b.Period)
+		})
+
+		slices.SortFunc(c.Groups, func(a, b flex.CapGroup) int {
+			return strings.Compare(a.Name, b.Name)
+		})
 
 		if err := c.Check(); err != nil {
 			return err
 		}
+
 		if err := keepLimited(ctx, tx, c.Groups); err != nil {
 			return err
 		}
@@ -82,38 +111,57 @@ func (d *Service) ClearCaps(ctx context.Context, org flex.OrgID) error {
 
 // keepLimited is Conflict if a group that somebody limits is not among those that will be: its limits
 // would bind nobody, and whoever gave them would not know.
-func keepLimited(ctx context.Context, tx *store.Tx, groups []flex.CapGroup) error {
+func keepLimited(
+	ctx context.Context,
+	tx *store.Tx,
+	groups []flex.CapGroup,
+) error {
 	limits, err := tx.CapLimits(ctx)
 	if err != nil {
 		return err
 	}
+
 	links, err := tx.CapLinks(ctx)
 	if err != nil {
 		return err
 	}
+
 	bindings, err := tx.ADRBindings(ctx, store.ADRObjectID{})
 	if err != nil {
 		return err
 	}
 
-	why := map[string]string{"": ""} // by group; no group at all is the whole fleet, which stays
+	why := map[string]string{
+		"": "",
+	} // by group; no group at all is the whole fleet, which stays
 	for _, b := range bindings {
 		why[b.Scope.Group] = "an OpenADR program is bound to it: flexd openadr list prints it, flexd openadr unbind ends that"
 	}
+
 	for _, l := range links {
 		why[l.Group] = "it has a fallback for a lost link: flexd limits unlink ends that"
 	}
+
 	for _, l := range limits {
-		why[l.Group] = "limits of it hold until " + l.To.Format(time.RFC3339) + " or later: flexd limits list prints them, flexd limits clear takes those of a file away"
+		why[l.Group] = "limits of it hold until " +
+			l.To.Format(time.RFC3339) +
+			" or later: flexd limits list prints them, flexd limits clear takes those of a file away"
 	}
 
 	delete(why, "")
 	for _, g := range groups {
 		delete(why, g.Name)
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(why)) {
-		return flex.Fail(flex.Conflict, "the group %q cannot be taken away: %s", name, why[name])
+		return flex.Fail(
+			flex.Conflict,
+			"the group %q cannot be taken away: %s",
+			name,
+			why[name],
+		)
 	}
+
 	return nil
 }
 

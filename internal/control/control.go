@@ -41,12 +41,14 @@ type Service struct {
 	DB  *store.DB
 	Log *slog.Logger // nil means the default logger
 
-	Retain time.Duration // how long records are kept that nothing needs any more; KeptFor if it is zero
+	// how long records are kept that nothing needs any more; KeptFor if it is zero
+	Retain time.Duration
 
 	// Ramp is how much the planned power of all that is steered may move in a minute; zero lets it move at once.
 	Ramp flex.Watts
 
-	spread          atomic.Int64 // that starts are spread over, in nanoseconds: FollowFleet
+	// that starts are spread over, in nanoseconds: FollowFleet
+	spread          atomic.Int64
 	looked, changed atomic.Int64 // by background jobs, since the process began
 
 	followers followers
@@ -64,25 +66,36 @@ const planHorizon = 48 * time.Hour
 
 // prices returns the market's prices from the running half-hour on as they are known, up to
 // the last one that is.
-func prices(ctx context.Context, tx *store.Tx, from time.Time) ([]flex.PricedPeriod, error) {
+func prices(
+	ctx context.Context,
+	tx *store.Tx,
+	from time.Time,
+) ([]flex.PricedPeriod, error) {
 	ps, err := tx.Prices(ctx, flex.Span{From: from, To: from.Add(planHorizon)})
 	for len(ps) > 0 && !ps[len(ps)-1].Known {
 		ps = ps[:len(ps)-1]
 	}
+
 	return ps, err
 }
 
 // change is why an asset is planned anew.
 type change struct {
-	cause  store.Cause
-	must   bool // a schedule must be sent, even one that differs in nothing
-	intent bool // the user asks for something else: what was delivered does not count for it
+	cause store.Cause
+	must  bool // a schedule must be sent, even one that differs in nothing
+	// the user asks for something else: what was delivered does not count for it
+	intent bool
 	ground Ground
 }
 
 // replan plans an asset that is plugged in anew and commits the schedule, if there is to be
 // a new one. The asset must be locked.
-func (d *Service) replan(ctx context.Context, tx *store.Tx, c *store.Charging, why change) error {
+func (d *Service) replan(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	why change,
+) error {
 	stands, ok, err := tx.LockCaps(ctx)
 	if err != nil {
 		return fmt.Errorf("lock the caps: %w", err)
@@ -115,7 +128,14 @@ func (d *Service) replan(ctx context.Context, tx *store.Tx, c *store.Charging, w
 }
 
 // putInForce commits a schedule of an asset that is plugged in, what it was made from, and its push.
-func putInForce(ctx context.Context, tx *store.Tx, c *store.Charging, s *store.Schedule, ps []flex.PricedPeriod, under *underCaps) (err error) {
+func putInForce(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	s *store.Schedule,
+	ps []flex.PricedPeriod,
+	under *underCaps,
+) (err error) {
 	s.Curve, err = tx.AddCurve(ctx, ps)
 	if err != nil {
 		return fmt.Errorf("keep prices: %w", err)
@@ -139,7 +159,13 @@ func putInForce(ctx context.Context, tx *store.Tx, c *store.Charging, s *store.S
 // draft plans an asset that is plugged in, in the room that there is for it. It returns the
 // schedule that is to replace the one in force, with the prices it was made on and the caps it
 // was made under, or nil if that one is kept.
-func (d *Service) draft(ctx context.Context, tx *store.Tx, c *store.Charging, why change, r *roomFor) (*store.Schedule, []flex.PricedPeriod, *underCaps, error) {
+func (d *Service) draft(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	why change,
+	r *roomFor,
+) (*store.Schedule, []flex.PricedPeriod, *underCaps, error) {
 	from := tx.Now().Truncate(time.Second)
 	e, ps, err := situation(ctx, tx, c, from, why.intent)
 	if err != nil {
@@ -155,12 +181,22 @@ func (d *Service) draft(ctx context.Context, tx *store.Tx, c *store.Charging, wh
 		return nil, nil, nil, nil
 	}
 
-	s := &store.Schedule{Cause: why.cause, From: e, Value: store.Urgent, Schedule: flex.Schedule{Steps: answer.Steps}}
+	s := &store.Schedule{
+		Cause:    why.cause,
+		From:     e,
+		Value:    store.Urgent,
+		Schedule: flex.Schedule{Steps: answer.Steps},
+	}
+
 	return s, ps, &underCaps{room: r, binding: binding}, nil
 }
 
 // candidate is a new plan of an asset, still to be made, beside its schedule in force.
-func (why change) candidate(c *store.Charging, e *store.Effective, now time.Time) Candidate {
+func (why change) candidate(
+	c *store.Charging,
+	e *store.Effective,
+	now time.Time,
+) Candidate {
 	return Candidate{
 		Ground: why.ground, Required: why.must || c.Standing.Generation == 0,
 		Measured: e.Learned != nil, Now: now, Current: c.Standing.Steps,
@@ -169,7 +205,13 @@ func (why change) candidate(c *store.Charging, e *store.Effective, now time.Time
 
 // situation is what a plan made at the instant is made from. A new intent asks for so much
 // from then on; else what was delivered towards the same deadline counts.
-func situation(ctx context.Context, tx *store.Tx, c *store.Charging, from time.Time, intent bool) (e store.Effective, ps []flex.PricedPeriod, err error) {
+func situation(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	from time.Time,
+	intent bool,
+) (e store.Effective, ps []flex.PricedPeriod, err error) {
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return e, nil, err
@@ -205,13 +247,20 @@ func situation(ctx context.Context, tx *store.Tx, c *store.Charging, from time.T
 }
 
 // countDelivered has what was charged under a schedule count towards the same deadline.
-func countDelivered(e *store.Effective, s *store.Schedule, g *progress, from time.Time) {
+func countDelivered(
+	e *store.Effective,
+	s *store.Schedule,
+	g *progress,
+	from time.Time,
+) {
 	e.CountFrom, e.Running = s.From.CountFrom, chargesAt(s.Steps, from)
 	e.Delivered = g.delivered(flex.Span{From: e.CountFrom, To: from})
 }
 
 // chargesAt reports whether steps let an asset charge at the instant.
 func chargesAt(steps []flex.Step, at time.Time) bool {
-	i := slices.IndexFunc(steps, func(s flex.Step) bool { return s.Contains(at) })
+	i := slices.IndexFunc(steps, func(s flex.Step) bool {
+		return s.Contains(at)
+	})
 	return i >= 0 && steps[i].Limit > 0
 }

@@ -34,21 +34,27 @@ type Ground int
 
 // The grounds.
 const (
-	ByEvent  Ground = iota // somebody asked for something else: any difference is sent
-	ByInputs               // readings or records changed, and nobody waits for an answer
-	ByMarket               // prices changed
-	ByCaps                 // the fleet was planned under its caps
+	// somebody asked for something else: any difference is sent
+	ByEvent Ground = iota
+	// readings or records changed, and nobody waits for an answer
+	ByInputs
+	ByMarket // prices changed
+	ByCaps   // the fleet was planned under its caps
 )
 
 // Candidate is a new plan of an asset beside the schedule in force.
 type Candidate struct {
-	Ground   Ground
-	Required bool      // a schedule is to be sent even if it differs in nothing, or there is none
-	Exceeds  bool      // the schedule in force does not fit under the caps
-	Measured bool      // the plan's need has an allowance for what the asset was measured to draw
-	Pooled   bool      // what it saves is the whole fleet's, which is weighed as one
-	Now      time.Time // the instant
-	MarketAt time.Time // when the market last changed the schedule in force; zero if never
+	Ground Ground
+	// a schedule is to be sent even if it differs in nothing, or there is none
+	Required bool
+	Exceeds  bool // the schedule in force does not fit under the caps
+	// the plan's need has an allowance for what the asset was measured to draw
+	Measured bool
+	// what it saves is the whole fleet's, which is weighed as one
+	Pooled bool
+	Now    time.Time // the instant
+	// when the market last changed the schedule in force; zero if never
+	MarketAt time.Time
 
 	Current []flex.Step // what the schedule in force says
 	Problem *charge.Problem
@@ -57,10 +63,13 @@ type Candidate struct {
 
 // Decision says what is to become of the schedule in force.
 type Decision struct {
-	Replace bool             // by the plan; else it is kept
-	Value   flex.MicroPounds // what the replacement is worth, store.Urgent if the one in force is wrong
-	Again   time.Time        // when to look at a schedule that was kept; zero for not before the next cause
-	Broken  error            // the law that the plan would have broken: it is not sent
+	Replace bool // by the plan; else it is kept
+	// what the replacement is worth, store.Urgent if the one in force is wrong
+	Value flex.MicroPounds
+	// when to look at a schedule that was kept; zero for not before the next cause
+	Again time.Time
+	// the law that the plan would have broken: it is not sent
+	Broken error
 }
 
 // Decide says whether a plan replaces the schedule in force. It is the only place that does: for
@@ -122,7 +131,8 @@ func (c *Candidate) worth() Decision {
 	assumed := charge.AssumedPrice(p.Prices)
 	old, next := weighSteps(p, assumed, c.Current), weighSteps(p, assumed, c.Plan.Steps)
 
-	slack := int64(p.Power)*int64(Slack/time.Second) + int64(p.Need)*3600*SlackPercent/100
+	slack := int64(p.Power)*int64(Slack/time.Second) +
+		int64(p.Need)*3600*SlackPercent/100
 	if next.energy-old.energy > slack || old.peak-next.peak > slack {
 		return Decision{Replace: true, Value: store.Urgent}
 	}
@@ -135,8 +145,15 @@ func (c *Candidate) worth() Decision {
 		return Decision{}
 	}
 
-	running := flex.Span{From: p.From, To: flex.PeriodAt(p.From).End()}
-	if saving < WorthRunning && !slices.Equal(within(c.Current, running), within(c.Plan.Steps, running)) {
+	running := flex.Span{
+		From: p.From,
+		To:   flex.PeriodAt(p.From).End(),
+	}
+	if saving < WorthRunning &&
+		!slices.Equal(
+			within(c.Current, running),
+			within(c.Plan.Steps, running),
+		) {
 		return Decision{Again: running.To}
 	}
 
@@ -152,15 +169,28 @@ func pays(saving, cost flex.MicroPounds, schedules int) bool {
 	if saving >= flex.MicroPounds(schedules)*WorthSaving {
 		return true
 	}
+
 	return cost > 0 && saving*100 >= cost*flex.MicroPounds(WorthPercent)
 }
 
 // decide is Decide, with an alarm for a plan that breaks a law.
-func (d *Service) decide(ctx context.Context, asset flex.AssetID, c *Candidate) Decision {
+func (d *Service) decide(
+	ctx context.Context,
+	asset flex.AssetID,
+	c *Candidate,
+) Decision {
 	decision := Decide(c)
 	if decision.Broken != nil {
-		d.log().ErrorContext(ctx, "a plan breaks a law and is not sent", "asset", asset, "law", decision.Broken)
+		d.log().ErrorContext(
+			ctx,
+			"a plan breaks a law and is not sent",
+			"asset",
+			asset,
+			"law",
+			decision.Broken,
+		)
 	}
+
 	return decision
 }
 
@@ -173,7 +203,8 @@ func sameAhead(a, b []flex.Step, from time.Time) bool {
 	}
 
 	for i := range a {
-		if a[i].Limit != b[i].Limit || !a[i].From.Equal(b[i].From) || !a[i].To.Equal(b[i].To) {
+		if a[i].Limit != b[i].Limit || !a[i].From.Equal(b[i].From) ||
+			!a[i].To.Equal(b[i].To) {
 			return false
 		}
 	}

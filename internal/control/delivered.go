@@ -19,13 +19,19 @@ type progress struct {
 }
 
 // progressOf reads how the session of a schedule, its newest, went in a span.
-func progressOf(ctx context.Context, tx *store.Tx, newest *store.Schedule, span flex.Span) (g progress, err error) {
+func progressOf(
+	ctx context.Context,
+	tx *store.Tx,
+	newest *store.Schedule,
+	span flex.Span,
+) (g progress, err error) {
 	g.followed, err = followedSchedules(ctx, tx, newest, span)
 	if err != nil {
 		return g, err
 	}
 
 	g.metered, err = meteredHalfHours(ctx, tx, newest.AssetID, span)
+
 	return g, err
 }
 
@@ -59,7 +65,12 @@ type following struct {
 
 // followedSchedules returns the schedules of a session that were followed in a span, newest
 // first: those that the client accepted, from then on until it accepted a newer one.
-func followedSchedules(ctx context.Context, tx *store.Tx, newest *store.Schedule, since flex.Span) (followed []following, err error) {
+func followedSchedules(
+	ctx context.Context,
+	tx *store.Tx,
+	newest *store.Schedule,
+	since flex.Span,
+) (followed []following, err error) {
 	chain := []store.Schedule{*newest}
 	for len(chain) < chainMax {
 		s := &chain[len(chain)-1]
@@ -84,7 +95,11 @@ func followedSchedules(ctx context.Context, tx *store.Tx, newest *store.Schedule
 	for i := range chain {
 		if after, ok := taken[chain[i].EventID]; ok {
 			from := chain[i].MadeAt.Add(after).Truncate(time.Second)
-			followed = append(followed, following{flex.Span{From: from, To: until}, &chain[i]})
+			followed = append(followed, following{
+				flex.Span{From: from, To: until},
+				&chain[i],
+			})
+
 			until = from
 		}
 	}
@@ -93,10 +108,18 @@ func followedSchedules(ctx context.Context, tx *store.Tx, newest *store.Schedule
 }
 
 // meteredHalfHours returns what the charger's meter says of the half-hours of a span.
-func meteredHalfHours(ctx context.Context, tx *store.Tx, asset flex.AssetID, span flex.Span) (map[flex.Period]flex.WattHours, error) {
+func meteredHalfHours(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+	span flex.Span,
+) (map[flex.Period]flex.WattHours, error) {
 	q := store.ReadingQuery{
 		Assets: []flex.AssetID{asset}, Labels: []flex.Label{flex.ChargerEnergy},
-		Within: flex.Span{From: flex.PeriodAt(span.From).Start(), To: span.To},
+		Within: flex.Span{
+			From: flex.PeriodAt(span.From).Start(),
+			To:   span.To,
+		},
 	}
 
 	for day := flex.DayAt(span.From); day.Start().Before(span.To); day = day.Add(1) {
@@ -110,7 +133,8 @@ func meteredHalfHours(ctx context.Context, tx *store.Tx, asset flex.AssetID, spa
 
 	found := make(map[flex.Period]flex.WattHours, len(readings))
 	for _, r := range readings {
-		found[flex.PeriodAt(r.From)] = flex.WattHours(r.Value / 1000) // from millionths of a kWh
+		// from millionths of a kWh
+		found[flex.PeriodAt(r.From)] = flex.WattHours(r.Value / 1000)
 	}
 
 	return found, nil
@@ -119,7 +143,10 @@ func meteredHalfHours(ctx context.Context, tx *store.Tx, asset flex.AssetID, spa
 // planned is the energy that a schedule has its asset take from when it was made to the
 // instant.
 func planned(s *store.Schedule, to time.Time) flex.WattHours {
-	return flex.WattHours(drawn(s, flex.Span{From: s.Steps[0].From, To: to}) / 3600)
+	return flex.WattHours(drawn(s, flex.Span{
+		From: s.Steps[0].From,
+		To:   to,
+	}) / 3600)
 }
 
 // drawn is what a schedule has its asset take in a span, in watt-seconds.

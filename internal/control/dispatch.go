@@ -19,7 +19,11 @@ type ModeSpan struct {
 // when that last changed. Any other asset is flex.NotFound, and a battery whose site has
 // not consented to full schedule control flex.Forbidden. Without a plan yet there are no
 // steps.
-func (d *Service) BatterySchedule(ctx context.Context, org flex.OrgID, asset flex.AssetID) (steps []ModeSpan, changed time.Time, err error) {
+func (d *Service) BatterySchedule(
+	ctx context.Context,
+	org flex.OrgID,
+	asset flex.AssetID,
+) (steps []ModeSpan, changed time.Time, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var p *store.BatteryPlan
 		steps, p, err = batteryAhead(ctx, tx, asset)
@@ -30,21 +34,33 @@ func (d *Service) BatterySchedule(ctx context.Context, org flex.OrgID, asset fle
 		changed = changedAt(tx, p)
 		return nil
 	})
+
 	return steps, changed, err
 }
 
 // batteryAhead is what the plan of a battery under control says from the running half-hour on.
-func batteryAhead(ctx context.Context, tx *store.Tx, asset flex.AssetID) ([]ModeSpan, *store.BatteryPlan, error) {
+func batteryAhead(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+) ([]ModeSpan, *store.BatteryPlan, error) {
 	b, err := tx.Battery(ctx, asset)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !b.Controlled {
-		return nil, nil, flex.Fail(flex.Forbidden, "the site has not consented to full_asset_schedule_control")
+		return nil, nil, flex.Fail(
+			flex.Forbidden,
+			"the site has not consented to full_asset_schedule_control",
+		)
 	}
 
 	now := flex.PeriodAt(tx.Now()).Start()
-	return modeSpans(&b.Plan, flex.Span{From: now, To: now.AddDate(0, 0, 3)}), &b.Plan, nil
+
+	return modeSpans(&b.Plan, flex.Span{
+		From: now,
+		To:   now.AddDate(0, 0, 3),
+	}), &b.Plan, nil
 }
 
 // changedAt is when a plan last changed: now if there never was one.
@@ -58,7 +74,11 @@ func changedAt(tx *store.Tx, p *store.BatteryPlan) time.Time {
 // BatterySteps returns the same in the words of a battery schedule, which tell what a battery
 // avoids: whether a home is expected to draw or to have a surplus in a half-hour decides how
 // it is told to wait.
-func (d *Service) BatterySteps(ctx context.Context, org flex.OrgID, asset flex.AssetID) (steps []battery.Step, changed time.Time, err error) {
+func (d *Service) BatterySteps(
+	ctx context.Context,
+	org flex.OrgID,
+	asset flex.AssetID,
+) (steps []battery.Step, changed time.Time, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var spans []ModeSpan
 		var p *store.BatteryPlan
@@ -70,11 +90,15 @@ func (d *Service) BatterySteps(ctx context.Context, org flex.OrgID, asset flex.A
 		steps, changed = batterySteps(p, spans), changedAt(tx, p)
 		return nil
 	})
+
 	return steps, changed, err
 }
 
 // batterySteps says modes as steps, with equal neighbours joined.
-func batterySteps(p *store.BatteryPlan, spans []ModeSpan) (steps []battery.Step) {
+func batterySteps(
+	p *store.BatteryPlan,
+	spans []ModeSpan,
+) (steps []battery.Step) {
 	for _, s := range spans {
 		periods := periodsTo(flex.PeriodAt(s.From), s.To)
 		load, roof := guessed(p, periods)
@@ -97,7 +121,11 @@ func batterySteps(p *store.BatteryPlan, spans []ModeSpan) (steps []battery.Step)
 // asset is flex.NotFound. It is empty outside production, for a battery without an asset
 // model, for one whose site has not consented to full schedule control or to the wholesale
 // market, and before the first plan: the interface tells these apart by nothing.
-func (d *Service) DispatchPlan(ctx context.Context, org flex.OrgID, asset flex.AssetID) (periods []ModeSpan, err error) {
+func (d *Service) DispatchPlan(
+	ctx context.Context,
+	org flex.OrgID,
+	asset flex.AssetID,
+) (periods []ModeSpan, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		b, err := tx.Battery(ctx, asset)
 		if err != nil {
@@ -115,6 +143,7 @@ func (d *Service) DispatchPlan(ctx context.Context, org flex.OrgID, asset flex.A
 		periods = modeSpans(&b.Plan, flex.DayAt(tx.Now()).Span())
 		return nil
 	})
+
 	return periods, err
 }
 
@@ -126,7 +155,8 @@ func modeSpans(p *store.BatteryPlan, within flex.Span) (spans []ModeSpan) {
 			continue
 		}
 
-		if n := len(spans); n > 0 && spans[n-1].Mode == m && spans[n-1].To.Equal(at.Start()) {
+		n := len(spans)
+		if n > 0 && spans[n-1].Mode == m && spans[n-1].To.Equal(at.Start()) {
 			spans[n-1].To = at.End()
 		} else {
 			spans = append(spans, ModeSpan{at.Span(), m})
@@ -138,6 +168,7 @@ func modeSpans(p *store.BatteryPlan, within flex.Span) (spans []ModeSpan) {
 
 // continues reports whether a step goes on with the same as the one before it.
 func continues(before, next battery.Step) bool {
-	same := before.Action == next.Action && before.AllowDeviation == next.AllowDeviation
+	same := before.Action == next.Action &&
+		before.AllowDeviation == next.AllowDeviation
 	return same && before.To.Equal(next.From)
 }

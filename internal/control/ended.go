@@ -22,18 +22,34 @@ const (
 // the end itself; only a process of the release before, beside which this one may run during an
 // upgrade, relies on triggers that the new schema no longer has.
 func (d *Service) QueueEnded(ctx context.Context) (worker.Report, error) {
-	return d.eachOrg(ctx, "queue ended sessions", endedMax, func(org flex.OrgID) (n int, err error) {
-		err = d.DB.Write(ctx, org, func(tx *store.Tx) (err error) {
-			n, err = tx.QueueEnded(ctx, tx.Now().Add(-EndedWithin), endedMax)
-			return err
-		})
-		return n, err
-	})
+	return d.eachOrg(
+		ctx,
+		"queue ended sessions",
+		endedMax,
+		func(org flex.OrgID) (n int, err error) {
+			err = d.DB.Write(ctx, org, func(tx *store.Tx) (err error) {
+				n, err = tx.QueueEnded(
+					ctx,
+					tx.Now().Add(-EndedWithin),
+					endedMax,
+				)
+
+				return err
+			})
+
+			return n, err
+		},
+	)
 }
 
 // eachOrg takes a step for each organisation, again and again while the step finds as much as it
 // takes on at once. What it does is named in its errors.
-func (d *Service) eachOrg(ctx context.Context, what string, most int, step func(flex.OrgID) (int, error)) (worker.Report, error) {
+func (d *Service) eachOrg(
+	ctx context.Context,
+	what string,
+	most int,
+	step func(flex.OrgID) (int, error),
+) (worker.Report, error) {
 	var orgs []flex.Org
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		orgs, err = all.Orgs(ctx)

@@ -13,7 +13,9 @@ import (
 // Weighed says what the background jobs have done since this process began: assets that were planned
 // anew without an event, and schedules that took the place of one. The others were saved a
 // push: their plan was the same, or better by less than the threshold.
-func (d *Service) Weighed() (looked, changed int64) { return d.looked.Load(), d.changed.Load() }
+func (d *Service) Weighed() (looked, changed int64) {
+	return d.looked.Load(), d.changed.Load()
+}
 
 // Sampled is a plan that was made anew to see how the engine does.
 type Sampled struct {
@@ -30,16 +32,25 @@ const SampleMax = 500
 
 // Sample makes plans of plugged-in assets anew, from what they were made from, and stores
 // nothing. There are fewer than n if fewer are plugged in.
-func (d *Service) Sample(ctx context.Context, org flex.OrgID, n int) (sampled []Sampled, err error) {
+func (d *Service) Sample(
+	ctx context.Context,
+	org flex.OrgID,
+	n int,
+) (sampled []Sampled, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		sampled, err = sample(ctx, tx, n)
 		return err
 	})
+
 	return sampled, err
 }
 
 // sample is Sample within a transaction.
-func sample(ctx context.Context, tx *store.Tx, n int) (sampled []Sampled, err error) {
+func sample(
+	ctx context.Context,
+	tx *store.Tx,
+	n int,
+) (sampled []Sampled, err error) {
 	found, err := tx.PlannedAfter(ctx, flex.AssetID{}, min(n, SampleMax))
 	if err != nil {
 		return nil, fmt.Errorf("read schedules: %w", err)
@@ -60,7 +71,14 @@ func sample(ctx context.Context, tx *store.Tx, n int) (sampled []Sampled, err er
 		problem := problemOf(s.From, from, ps)
 		start := time.Now()
 		p := charge.Solve(problem)
-		sampled = append(sampled, Sampled{s.AssetID, time.Since(start), p.Energy, p.Shortfall, p.Cost, p.Cost - p.LowerBound})
+		sampled = append(sampled, Sampled{
+			s.AssetID,
+			time.Since(start),
+			p.Energy,
+			p.Shortfall,
+			p.Cost,
+			p.Cost - p.LowerBound,
+		})
 	}
 
 	return sampled, nil
@@ -78,7 +96,11 @@ const foreseenChunk = 2000
 
 // Foresee says how many schedules would change if the prices became known now, in the place
 // of those that are known for the same half-hours. It stores and sends nothing.
-func (d *Service) Foresee(ctx context.Context, org flex.OrgID, supposed []flex.PricedPeriod) (f Foreseen, err error) {
+func (d *Service) Foresee(
+	ctx context.Context,
+	org flex.OrgID,
+	supposed []flex.PricedPeriod,
+) (f Foreseen, err error) {
 	var s charge.Solver
 	for after, more := (flex.AssetID{}), true; more; {
 		found, m, err := d.plannedAfter(ctx, org, after)
@@ -109,7 +131,11 @@ func (d *Service) Foresee(ctx context.Context, org flex.OrgID, supposed []flex.P
 }
 
 // plannedAfter reads assets in force after one in the order of their ids, and the market.
-func (d *Service) plannedAfter(ctx context.Context, org flex.OrgID, after flex.AssetID) (found []store.Planned, m market, err error) {
+func (d *Service) plannedAfter(
+	ctx context.Context,
+	org flex.OrgID,
+	after flex.AssetID,
+) (found []store.Planned, m market, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		m.now = tx.Now()
 
@@ -121,12 +147,16 @@ func (d *Service) plannedAfter(ctx context.Context, org flex.OrgID, after flex.A
 		m.prices, err = prices(ctx, tx, m.now)
 		return err
 	})
+
 	return found, m, err
 }
 
 // supposing puts supposed prices over those that are known, from the running half-hour on
 // without a gap.
-func supposing(known, supposed []flex.PricedPeriod, now time.Time) []flex.PricedPeriod {
+func supposing(
+	known, supposed []flex.PricedPeriod,
+	now time.Time,
+) []flex.PricedPeriod {
 	first := flex.PeriodAt(now)
 
 	out := make([]flex.PricedPeriod, int(planHorizon/flex.HalfHour))

@@ -44,7 +44,12 @@ type Event struct {
 // check refuses an event that cannot be acted on.
 func (ev Event) check() error {
 	if ev.Tariff != nil {
-		if _, err := tariff.Parse(ev.Tariff.OffPeak, ev.Tariff.Zone, ev.Tariff.Type); err != nil {
+		_, err := tariff.Parse(
+			ev.Tariff.OffPeak,
+			ev.Tariff.Zone,
+			ev.Tariff.Type,
+		)
+		if err != nil {
 			return err
 		}
 	}
@@ -53,19 +58,42 @@ func (ev Event) check() error {
 
 	switch {
 	case ev.Kind == IntentUpdate && ev.Intent == nil:
-		return flex.Fail(flex.Malformed, "an %s event must carry intent", ev.Kind)
+		return flex.Fail(
+			flex.Malformed,
+			"an %s event must carry intent",
+			ev.Kind,
+		)
 
 	case ev.Kind == TariffUpdate && ev.Tariff == nil:
-		return flex.Fail(flex.Malformed, "a %s event must carry tariff", ev.Kind)
+		return flex.Fail(
+			flex.Malformed,
+			"a %s event must carry tariff",
+			ev.Kind,
+		)
 
 	case ev.Kind == ChargeNow && ev.EndAt.IsZero():
-		return flex.Fail(flex.Malformed, "a %s event must carry end_at", ev.Kind)
+		return flex.Fail(
+			flex.Malformed,
+			"a %s event must carry end_at",
+			ev.Kind,
+		)
 
 	case !planned && (ev.Intent != nil || ev.VehicleRate != 0), !planned && ev.Kind != TariffUpdate && ev.Tariff != nil:
-		return flex.Fail(flex.Malformed, "a %s event carries no intent, vehicle or tariff: send them with %s or %s", ev.Kind, PlugIn, IntentUpdate)
+		return flex.Fail(
+			flex.Malformed,
+			"a %s event carries no intent, vehicle or tariff: send them with %s or %s",
+			ev.Kind,
+			PlugIn,
+			IntentUpdate,
+		)
 
 	case ev.Kind != ChargeNow && !ev.EndAt.IsZero():
-		return flex.Fail(flex.Malformed, "a %s event carries no end_at: only %s does", ev.Kind, ChargeNow)
+		return flex.Fail(
+			flex.Malformed,
+			"a %s event carries no end_at: only %s does",
+			ev.Kind,
+			ChargeNow,
+		)
 	}
 
 	return nil
@@ -74,16 +102,28 @@ func (ev Event) check() error {
 // Event takes an event in, and plans the asset anew if it changed what its schedule depends
 // on. An asset of another organisation is NotFound; one that does not charge, a tariff that
 // cannot be read and an end that is past are Malformed. Of a battery the tariff is heard.
-func (d *Service) Event(ctx context.Context, org flex.OrgID, asset flex.AssetID, ev Event) error {
+func (d *Service) Event(
+	ctx context.Context,
+	org flex.OrgID,
+	asset flex.AssetID,
+	ev Event,
+) error {
 	if err := ev.check(); err != nil {
 		return err
 	}
 
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error { return d.event(ctx, tx, asset, ev) })
+	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		return d.event(ctx, tx, asset, ev)
+	})
 }
 
 // event is Event within a transaction.
-func (d *Service) event(ctx context.Context, tx *store.Tx, asset flex.AssetID, ev Event) error {
+func (d *Service) event(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+	ev Event,
+) error {
 	if err := tx.LockAsset(ctx, asset); err != nil {
 		return err
 	}
@@ -93,13 +133,21 @@ func (d *Service) event(ctx context.Context, tx *store.Tx, asset flex.AssetID, e
 		return err
 	}
 
-	tariff := c.Asset.Type == flex.Battery && ev.Kind == TariffUpdate // PlanBatteries plans it anew
+	// PlanBatteries plans it anew
+	tariff := c.Asset.Type == flex.Battery && ev.Kind == TariffUpdate
 	if !c.Asset.Type.Charges() && !tariff {
-		return flex.Fail(flex.Malformed, "asset %v is a %s: events are for assets of the types %s and %s",
-			asset, c.Asset.Type, flex.Charger, flex.ElectricVehicle)
+		return flex.Fail(
+			flex.Malformed,
+			"asset %v is a %s: events are for assets of the types %s and %s",
+			asset,
+			c.Asset.Type,
+			flex.Charger,
+			flex.ElectricVehicle,
+		)
 	}
 
-	if err := tx.AddEvent(ctx, asset, string(ev.Kind), eventRecord(ev)); err != nil {
+	err = tx.AddEvent(ctx, asset, string(ev.Kind), eventRecord(ev))
+	if err != nil {
 		return err
 	}
 
@@ -116,7 +164,12 @@ func (d *Service) event(ctx context.Context, tx *store.Tx, asset flex.AssetID, e
 }
 
 // planAfter plans an asset anew after an event, if it changed what its schedule depends on.
-func (d *Service) planAfter(ctx context.Context, tx *store.Tx, c *store.Charging, h eventHandler) error {
+func (d *Service) planAfter(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	h eventHandler,
+) error {
 	if h.ev.Kind == PlugIn && c.Open() && !c.Controlled { // it draws what it likes, and others give way
 		return tx.CapsUsed(ctx, tx.Now())
 	}
@@ -140,7 +193,12 @@ func (d *Service) planAfter(ctx context.Context, tx *store.Tx, c *store.Charging
 
 // eventRecord is what of an event is kept.
 func eventRecord(ev Event) store.AssetEvent {
-	return store.AssetEvent{Intent: ev.Intent, Tariff: ev.Tariff, VehicleRate: ev.VehicleRate, EndAt: ev.EndAt}
+	return store.AssetEvent{
+		Intent:      ev.Intent,
+		Tariff:      ev.Tariff,
+		VehicleRate: ev.VehicleRate,
+		EndAt:       ev.EndAt,
+	}
 }
 
 // eventHandler applies one event of an asset, in its transaction.
@@ -171,7 +229,12 @@ func (h eventHandler) take() error {
 		return h.tx.PutChargeNow(h.ctx, h.c.Asset.ID, flex.Span{})
 	}
 
-	h.cause = map[Kind]store.Cause{PlugIn: store.CausePlugIn, IntentUpdate: store.CauseIntent, TariffUpdate: store.CauseTariff}[h.ev.Kind]
+	h.cause = map[Kind]store.Cause{
+		PlugIn:       store.CausePlugIn,
+		IntentUpdate: store.CauseIntent,
+		TariffUpdate: store.CauseTariff,
+	}[h.ev.Kind]
+
 	if err := h.hear(); err != nil {
 		return err
 	}
@@ -223,14 +286,16 @@ func (h eventHandler) plugIn() error {
 	rate := h.ev.VehicleRate
 	now := h.tx.Now()
 
-	same := s.Number > 0 && (rate == 0 || s.VehicleRate == 0 || rate == s.VehicleRate)
+	same := s.Number > 0 &&
+		(rate == 0 || s.VehicleRate == 0 || rate == s.VehicleRate)
 	if h.c.Open() && same {
 		return h.learnVehicle()
 	}
 
 	h.changed, h.must = true, true
 	flickered := same && !h.c.Open() && now.Sub(s.PluggedOutAt) <= FlickerMax
-	freed := !h.c.Controlled && h.c.Standing.Generation > 0 // control of it ended
+	// control of it ended
+	freed := !h.c.Controlled && h.c.Standing.Generation > 0
 	if flickered && !freed {
 		if err := h.tx.ReopenSession(h.ctx, s); err != nil {
 			return err
@@ -260,6 +325,7 @@ func (h eventHandler) endChargeNow(s *store.Session) error {
 	}
 
 	h.c.ChargeNow = flex.Span{}
+
 	return h.tx.PutChargeNow(h.ctx, h.c.Asset.ID, flex.Span{})
 }
 
@@ -270,6 +336,7 @@ func (h eventHandler) learnVehicle() error {
 		return nil
 	}
 	h.changed = true
+
 	return h.tx.SetVehicle(h.ctx, &h.c.Session, rate)
 }
 
@@ -284,7 +351,8 @@ func (h eventHandler) plugOut() error {
 
 	h.tx.Wake(store.WakeSettle)
 
-	if err := h.tx.CapsUsed(h.ctx, h.tx.Now().Add(MarketRest)); err != nil { // others may take its room
+	err := h.tx.CapsUsed(h.ctx, h.tx.Now().Add(MarketRest))
+	if err != nil { // others may take its room
 		return err
 	}
 
@@ -304,7 +372,11 @@ func (h eventHandler) leaveFuse() error {
 	found, err := h.tx.PlannedAt(h.ctx, h.c.Asset.SiteID)
 	for i := 0; i < len(found) && err == nil; i++ {
 		if hasTail(&found[i].Standing) {
-			err = h.tx.MarkAt(h.ctx, h.tx.Now().Add(FlickerMax), found[i].Standing.AssetID) // it may come back by then
+			err = h.tx.MarkAt(
+				h.ctx,
+				h.tx.Now().Add(FlickerMax),
+				found[i].Standing.AssetID,
+			) // it may come back by then
 		}
 	}
 
@@ -316,12 +388,24 @@ func (h eventHandler) chargeNow() error {
 	now := h.tx.Now()
 	switch end := h.ev.EndAt; {
 	case !end.After(now):
-		return flex.Fail(flex.Malformed, "end_at %s is past: it must be after now, %s", end.UTC().Format(time.RFC3339), now.Format(time.RFC3339))
+		return flex.Fail(
+			flex.Malformed,
+			"end_at %s is past: it must be after now, %s",
+			end.UTC().Format(time.RFC3339),
+			now.Format(time.RFC3339),
+		)
+
 	case end.Sub(now) > ChargeNowMax:
-		return flex.Fail(flex.Malformed, "end_at %s is more than %d days ahead", end.UTC().Format(time.RFC3339), ChargeNowMax/(24*time.Hour))
+		return flex.Fail(
+			flex.Malformed,
+			"end_at %s is more than %d days ahead",
+			end.UTC().Format(time.RFC3339),
+			ChargeNowMax/(24*time.Hour),
+		)
 	}
 
 	h.changed, h.cause = true, store.CauseChargeNow
 	h.c.ChargeNow = flex.Span{From: now, To: h.ev.EndAt.UTC()}
+
 	return h.tx.PutChargeNow(h.ctx, h.c.Asset.ID, h.c.ChargeNow)
 }

@@ -44,16 +44,23 @@ type AssetNow struct {
 	ReadyBy      time.Time
 	Schedule     flex.EventID // in force; zero for none
 	Generation   int64
-	Accepted     int64     // the newest generation that the client has taken; 0 for none
-	ChargeNowTo  time.Time // zero unless it charges at once still
-	AwayTo       time.Time // zero unless nothing is needed still
+	// the newest generation that the client has taken; 0 for none
+	Accepted    int64
+	ChargeNowTo time.Time // zero unless it charges at once still
+	AwayTo      time.Time // zero unless nothing is needed still
 }
 
 // PluggedIn reports whether a session goes on.
-func (a *AssetNow) PluggedIn() bool { return !a.PluggedInAt.IsZero() && a.PluggedOutAt.IsZero() }
+func (a *AssetNow) PluggedIn() bool {
+	return !a.PluggedInAt.IsZero() && a.PluggedOutAt.IsZero()
+}
 
 // SiteNow returns a site's assets as they are. A site that is not the organisation's is NotFound.
-func (d *Service) SiteNow(ctx context.Context, org flex.OrgID, site flex.SiteID) (now SiteNow, err error) {
+func (d *Service) SiteNow(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+) (now SiteNow, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
@@ -63,11 +70,16 @@ func (d *Service) SiteNow(ctx context.Context, org flex.OrgID, site flex.SiteID)
 		now = found[site]
 		return err
 	})
+
 	return now, err
 }
 
 // sitesNow reads sites as they are.
-func sitesNow(ctx context.Context, tx *store.Tx, sites []flex.SiteID) (map[flex.SiteID]SiteNow, error) {
+func sitesNow(
+	ctx context.Context,
+	tx *store.Tx,
+	sites []flex.SiteID,
+) (map[flex.SiteID]SiteNow, error) {
 	found, err := tx.AssetsNow(ctx, sites)
 	if err != nil {
 		return nil, err
@@ -90,9 +102,15 @@ func sitesNow(ctx context.Context, tx *store.Tx, sites []flex.SiteID) (map[flex.
 // assetNow leaves out what is over.
 func assetNow(a *store.AssetNow, now time.Time) AssetNow {
 	v := AssetNow{
-		ID: a.ID, ExternalID: a.ExternalID, Type: a.Type, Session: a.Session, PluggedInAt: a.PluggedInAt, PluggedOutAt: a.PluggedOutAt,
-		ReadyBy: a.ReadyBy,
+		ID:           a.ID,
+		ExternalID:   a.ExternalID,
+		Type:         a.Type,
+		Session:      a.Session,
+		PluggedInAt:  a.PluggedInAt,
+		PluggedOutAt: a.PluggedOutAt,
+		ReadyBy:      a.ReadyBy,
 	}
+
 	if a.ChargeNowTo.After(now) {
 		v.ChargeNowTo = a.ChargeNowTo
 	}
@@ -112,8 +130,9 @@ func assetNow(a *store.AssetNow, now time.Time) AssetNow {
 type follower struct {
 	org  flex.OrgID
 	site flex.SiteID
-	news chan SiteNow // the newest state alone; closed when the site could not be read
-	last *SiteNow     // that was put there; nil before the first
+	// the newest state alone; closed when the site could not be read
+	news chan SiteNow
+	last *SiteNow // that was put there; nil before the first
 }
 
 // followers are all of one process. One goroutine reads for all of them, as long as there is one.
@@ -122,20 +141,30 @@ type followers struct {
 	all     map[*follower]struct{}
 	reading bool
 
-	wakes [3]<-chan struct{} // after what may have changed something; made with the first follower
-	hurry chan struct{}      // somebody new waits for a first state
+	// after what may have changed something; made with the first follower
+	wakes [3]<-chan struct{}
+	hurry chan struct{} // somebody new waits for a first state
 }
 
 // Follow returns a channel of a site's states: the first as it is, and then each time that something
 // changed. Who is slow gets the newest state alone. The channel is closed when the store does not answer:
 // ask again. Leave ends it. A site that is not the organisation's is NotFound; who follows beyond the
 // limits is TooMany.
-func (d *Service) Follow(ctx context.Context, org flex.OrgID, site flex.SiteID) (news <-chan SiteNow, leave func(), err error) {
+func (d *Service) Follow(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+) (news <-chan SiteNow, leave func(), err error) {
 	if _, err := d.SiteNow(ctx, org, site); err != nil {
 		return nil, nil, err
 	}
 
-	f := &follower{org: org, site: site, news: make(chan SiteNow, 1)}
+	f := &follower{
+		org:  org,
+		site: site,
+		news: make(chan SiteNow, 1),
+	}
+
 	if err := d.followers.join(d, f); err != nil {
 		return nil, nil, err
 	}
@@ -152,6 +181,7 @@ func (fs *followers) join(d *Service, f *follower) error {
 		if other.org == f.org {
 			ofOrg++
 		}
+
 		if other.site == f.site {
 			ofSite++
 		}
@@ -159,17 +189,35 @@ func (fs *followers) join(d *Service, f *follower) error {
 
 	switch {
 	case len(fs.all) >= FollowersMax:
-		return flex.Fail(flex.TooMany, "%d sites are followed already: ask again later", FollowersMax)
+		return flex.Fail(
+			flex.TooMany,
+			"%d sites are followed already: ask again later",
+			FollowersMax,
+		)
+
 	case ofOrg >= FollowersOfOrgMax:
-		return flex.Fail(flex.TooMany, "the organisation follows %d sites already, as many as it may", FollowersOfOrgMax)
+		return flex.Fail(
+			flex.TooMany,
+			"the organisation follows %d sites already, as many as it may",
+			FollowersOfOrgMax,
+		)
+
 	case ofSite >= FollowersOfSiteMax:
-		return flex.Fail(flex.TooMany, "the site is followed %d times already, as often as it may be", FollowersOfSiteMax)
+		return flex.Fail(
+			flex.TooMany,
+			"the site is followed %d times already, as often as it may be",
+			FollowersOfSiteMax,
+		)
 	}
 
 	if fs.all == nil {
 		fs.all = map[*follower]struct{}{}
 		fs.hurry = make(chan struct{}, 1)
-		fs.wakes = [3]<-chan struct{}{d.DB.Waker(store.WakePush), d.DB.Waker(store.WakeSettle), d.DB.Waker(store.WakeWatch)}
+		fs.wakes = [3]<-chan struct{}{
+			d.DB.Waker(store.WakePush),
+			d.DB.Waker(store.WakeSettle),
+			d.DB.Waker(store.WakeWatch),
+		}
 	}
 
 	fs.all[f] = struct{}{}
@@ -219,10 +267,17 @@ func (fs *followers) readAll(d *Service) bool {
 			now, err = sitesNow(ctx, tx, ids)
 			return err
 		})
+
 		cancel()
 
 		if err != nil {
-			d.log().Warn("sites that are followed could not be read: their streams end", "org", org, "err", err)
+			d.log().Warn(
+				"sites that are followed could not be read: their streams end",
+				"org",
+				org,
+				"err",
+				err,
+			)
 		}
 		fs.tell(org, now)
 	}
@@ -245,6 +300,7 @@ func (fs *followers) sites() map[flex.OrgID][]flex.SiteID {
 	}
 
 	fs.reading = len(by) > 0
+
 	return by
 }
 
@@ -265,7 +321,8 @@ func (fs *followers) tell(org flex.OrgID, now map[flex.SiteID]SiteNow) {
 		}
 
 		state, known := now[f.site]
-		if !known || f.last != nil && slices.Equal(f.last.Assets, state.Assets) {
+		if !known ||
+			f.last != nil && slices.Equal(f.last.Assets, state.Assets) {
 			continue
 		}
 

@@ -35,17 +35,25 @@ func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
 	for i := 0; i < len(orgs) && err == nil; i++ {
 		err = forgetUntilDone(ctx, &r, forgetSessions, func() (n int64, err error) {
 			err = d.DB.Write(ctx, orgs[i].ID, func(tx *store.Tx) error {
-				of, err := tx.DropSuperseded(ctx, tx.Now().Add(-retain), forgetSessions)
+				of, err := tx.DropSuperseded(
+					ctx,
+					tx.Now().Add(-retain),
+					forgetSessions,
+				)
+
 				n = int64(of)
 				return err
 			})
+
 			return n, err
 		})
 	}
 
 	for _, drop := range d.forgets() {
 		if err == nil {
-			err = forgetUntilDone(ctx, &r, forgetMax, func() (int64, error) { return drop(ctx, d.DB.Now().Add(-retain)) })
+			err = forgetUntilDone(ctx, &r, forgetMax, func() (int64, error) {
+				return drop(ctx, d.DB.Now().Add(-retain))
+			})
 		}
 	}
 
@@ -64,7 +72,12 @@ func (d *Service) forgets() []func(context.Context, time.Time) (int64, error) {
 }
 
 // forgetUntilDone repeats a transaction until it finds less than it may take.
-func forgetUntilDone(ctx context.Context, r *worker.Report, most int64, drop func() (int64, error)) error {
+func forgetUntilDone(
+	ctx context.Context,
+	r *worker.Report,
+	most int64,
+	drop func() (int64, error),
+) error {
 	for n := most; n == most; {
 		var err error
 		err = ctx.Err()
@@ -82,16 +95,23 @@ func forgetUntilDone(ctx context.Context, r *worker.Report, most int64, drop fun
 	return nil
 }
 
-func (d *Service) forgetEvents(ctx context.Context, before time.Time) (n int64, err error) {
+func (d *Service) forgetEvents(
+	ctx context.Context,
+	before time.Time,
+) (n int64, err error) {
 	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
 		n, err = all.DropEvents(ctx, before, forgetMax)
 		return err
 	})
+
 	return n, err
 }
 
 // forgetCurves looks for what it forgets on a snapshot, so that no write waits for that.
-func (d *Service) forgetCurves(ctx context.Context, before time.Time) (int64, error) {
+func (d *Service) forgetCurves(
+	ctx context.Context,
+	before time.Time,
+) (int64, error) {
 	var old []store.CurveID
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		old, err = all.OldCurves(ctx, before, forgetMax)
@@ -101,11 +121,16 @@ func (d *Service) forgetCurves(ctx context.Context, before time.Time) (int64, er
 		return 0, err
 	}
 
-	return int64(len(old)), d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropCurves(ctx, old) })
+	return int64(len(old)), d.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.DropCurves(ctx, old)
+	})
 }
 
 // forgetSettled does as forgetCurves.
-func (d *Service) forgetSettled(ctx context.Context, before time.Time) (int64, error) {
+func (d *Service) forgetSettled(
+	ctx context.Context,
+	before time.Time,
+) (int64, error) {
 	var old []flex.EventID
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		old, err = all.OldSettled(ctx, before, forgetMax)
@@ -115,32 +140,46 @@ func (d *Service) forgetSettled(ctx context.Context, before time.Time) (int64, e
 		return 0, err
 	}
 
-	return int64(len(old)), d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropSettled(ctx, before, old) })
+	return int64(len(old)), d.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.DropSettled(ctx, before, old)
+	})
 }
 
 // forgetJobs forgets the jobs that failed for good.
-func (d *Service) forgetJobs(ctx context.Context, before time.Time) (n int64, err error) {
+func (d *Service) forgetJobs(
+	ctx context.Context,
+	before time.Time,
+) (n int64, err error) {
 	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
 		n, err = all.DropFailedJobs(ctx, before, forgetMax)
 		return err
 	})
+
 	return n, err
 }
 
 // forgetOrders forgets what OpenADR events asked for.
-func (d *Service) forgetOrders(ctx context.Context, before time.Time) (n int64, err error) {
+func (d *Service) forgetOrders(
+	ctx context.Context,
+	before time.Time,
+) (n int64, err error) {
 	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
 		n, err = all.DropADROrders(ctx, before, forgetMax)
 		return err
 	})
+
 	return n, err
 }
 
 // forgetLimits forgets what feeders were limited to.
-func (d *Service) forgetLimits(ctx context.Context, before time.Time) (n int64, err error) {
+func (d *Service) forgetLimits(
+	ctx context.Context,
+	before time.Time,
+) (n int64, err error) {
 	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
 		n, err = all.DropOverCapLimits(ctx, before, forgetMax)
 		return err
 	})
+
 	return n, err
 }

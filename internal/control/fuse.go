@@ -32,8 +32,9 @@ type behindFuse struct {
 	cars   []*siteCar
 	others []draws                      // what is plugged in and not planned
 	again  map[time.Time][]flex.AssetID // whom to look at again, and when
-	tight  bool                         // all together can draw more than the fuse
-	last   time.Time
+	// all together can draw more than the fuse
+	tight bool
+	last  time.Time
 
 	home    *siteHome   // batteries beside the cars; nil for none
 	reserve []flex.Step // when the site's plan has its batteries charge
@@ -44,10 +45,12 @@ type behindFuse struct {
 // siteCar is one car behind a fuse.
 type siteCar struct {
 	member
-	charging *store.Charging // of the car that is planned for a cause of its own; nil for the others
+	// of the car that is planned for a cause of its own; nil for the others
+	charging *store.Charging
 	why      change
-	done     bool          // past its ready-by: it has what others leave
-	sent     [][]flex.Step // what its charger may be doing until it has accepted the next
+	done     bool // past its ready-by: it has what others leave
+	// what its charger may be doing until it has accepted the next
+	sent [][]flex.Step
 
 	problem charge.Problem
 	plan    charge.Plan
@@ -67,7 +70,12 @@ func (c *siteCar) end(from time.Time) time.Time {
 
 // replanSite plans what is plugged in behind a site's main fuse as one, for a cause of one of its
 // assets, and commits what changed. It is false, and nothing is done, where the fuse cannot bind.
-func (d *Service) replanSite(ctx context.Context, tx *store.Tx, c *store.Charging, why change) (bool, error) {
+func (d *Service) replanSite(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	why change,
+) (bool, error) {
 	if err := tx.LockSite(ctx, c.Asset.SiteID); err != nil {
 		return false, fmt.Errorf("lock the site: %w", err)
 	}
@@ -86,13 +94,25 @@ func (d *Service) replanSite(ctx context.Context, tx *store.Tx, c *store.Chargin
 
 // planSite plans a site as one. It is nil where the fuse cannot bind, and nothing is in force that
 // was made for it.
-func (d *Service) planSite(ctx context.Context, tx *store.Tx, c *store.Charging, why change) (*behindFuse, error) {
+func (d *Service) planSite(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	why change,
+) (*behindFuse, error) {
 	h, err := d.homeBeside(ctx, tx, c)
 	if err != nil || c.Fuse == 0 && h == nil {
 		return nil, err
 	}
 
-	f := &behindFuse{fuse: c.Fuse, home: h, now: tx.Now(), from: tx.Now().Truncate(time.Second), again: map[time.Time][]flex.AssetID{}}
+	f := &behindFuse{
+		fuse:  c.Fuse,
+		home:  h,
+		now:   tx.Now(),
+		from:  tx.Now().Truncate(time.Second),
+		again: map[time.Time][]flex.AssetID{},
+	}
+
 	loads, found, err := f.read(ctx, tx, c)
 	if err != nil || loads == nil {
 		return nil, err
@@ -104,11 +124,18 @@ func (d *Service) planSite(ctx context.Context, tx *store.Tx, c *store.Charging,
 		return nil, err
 	}
 
-	return f.plan(ctx, tx, d, func(f *behindFuse) { f.gather(c, why, e, found, loads) })
+	return f.plan(ctx, tx, d, func(f *behindFuse) {
+		f.gather(c, why, e, found, loads)
+	})
 }
 
 // plan solves a site as it is posed: with its batteries, if it has any.
-func (f *behindFuse) plan(ctx context.Context, tx *store.Tx, d *Service, pose func(*behindFuse)) (*behindFuse, error) {
+func (f *behindFuse) plan(
+	ctx context.Context,
+	tx *store.Tx,
+	d *Service,
+	pose func(*behindFuse),
+) (*behindFuse, error) {
 	pose(f)
 	if err := f.readSent(ctx, tx); err != nil {
 		return nil, err
@@ -123,7 +150,11 @@ func (f *behindFuse) plan(ctx context.Context, tx *store.Tx, d *Service, pose fu
 
 // read reads what is plugged in at an asset's site, and what of it has a schedule. It is nil where the
 // fuse cannot bind, and nothing is in force that was made for it.
-func (f *behindFuse) read(ctx context.Context, tx *store.Tx, c *store.Charging) (loads []store.Load, found []store.Planned, err error) {
+func (f *behindFuse) read(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+) (loads []store.Load, found []store.Planned, err error) {
 	if c.Fuse > 0 {
 		f.base, err = baseAt(ctx, tx, c.Asset.SiteID)
 		if err != nil {
@@ -147,7 +178,9 @@ func (f *behindFuse) read(ctx context.Context, tx *store.Tx, c *store.Charging) 
 		return nil, nil, fmt.Errorf("read the site's schedules: %w", err)
 	}
 
-	made := slices.ContainsFunc(found, func(p store.Planned) bool { return hasTail(&p.Standing) })
+	made := slices.ContainsFunc(found, func(p store.Planned) bool {
+		return hasTail(&p.Standing)
+	})
 	if !f.tight && !made && f.home == nil {
 		return nil, nil, nil
 	}
@@ -162,16 +195,25 @@ func (f *behindFuse) readSent(ctx context.Context, tx *store.Tx) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
 // tightLoads reads what is plugged in at an asset's site, and reports whether it can together draw
 // more than the fuse, with something extra beside it. A site with one asset is planned as if it had
 // none, and nothing is tight where no fuse was set.
-func tightLoads(ctx context.Context, tx *store.Tx, c *store.Charging, extra flex.Watts) (loads []store.Load, tight bool, err error) {
+func tightLoads(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	extra flex.Watts,
+) (loads []store.Load, tight bool, err error) {
 	loads, err = tx.SiteLoads(ctx, c.Asset.SiteID)
 	if err != nil {
-		return nil, false, fmt.Errorf("read what is plugged in at the site: %w", err)
+		return nil, false, fmt.Errorf(
+			"read what is plugged in at the site: %w",
+			err,
+		)
 	}
 
 	sum, origin := powerOf(c)
@@ -214,15 +256,29 @@ func most(l *store.Load, fuse flex.Watts) flex.Watts {
 
 // hasTail reports whether a schedule goes on after its need is met, for a fuse's sake.
 func hasTail(s *store.Schedule) bool {
-	return len(s.Steps) > 0 && s.End().After(later(s.From.ReadyBy, s.From.ChargeNow.To))
+	return len(s.Steps) > 0 &&
+		s.End().After(later(s.From.ReadyBy, s.From.ChargeNow.To))
 }
 
 // gather makes cars of what is planned, and draws of all else that is plugged in.
-func (f *behindFuse) gather(c *store.Charging, why change, e store.Effective, found []store.Planned, loads []store.Load) {
+func (f *behindFuse) gather(
+	c *store.Charging,
+	why change,
+	e store.Effective,
+	found []store.Planned,
+	loads []store.Load,
+) {
 	planned := map[flex.AssetID]bool{c.Asset.ID: true}
-	own := &store.Planned{Session: c.Session.ID, MarketAt: c.Session.MarketAt, Standing: c.Standing}
+	own := &store.Planned{
+		Session:  c.Session.ID,
+		MarketAt: c.Session.MarketAt,
+		Standing: c.Standing,
+	}
+
 	own.Standing.AssetID = c.Asset.ID
-	f.cars = []*siteCar{{member: member{Planned: own, from: e}, charging: c, why: why}}
+	f.cars = []*siteCar{
+		{member: member{Planned: own, from: e}, charging: c, why: why},
+	}
 
 	for i := range found {
 		p := &found[i]
@@ -246,7 +302,10 @@ func (f *behindFuse) gather(c *store.Charging, why change, e store.Effective, fo
 }
 
 // drawBeside notes what is drawn beside the cars that are planned.
-func (f *behindFuse) drawBeside(loads []store.Load, planned map[flex.AssetID]bool) {
+func (f *behindFuse) drawBeside(
+	loads []store.Load,
+	planned map[flex.AssetID]bool,
+) {
 	f.last = f.from
 	for _, car := range f.cars {
 		f.last = later(f.last, car.end(f.from))
@@ -258,14 +317,20 @@ func (f *behindFuse) drawBeside(loads []store.Load, planned map[flex.AssetID]boo
 }
 
 // drawOthers notes what is drawn by what is plugged in and not planned here.
-func (f *behindFuse) drawOthers(loads []store.Load, planned map[flex.AssetID]bool) {
+func (f *behindFuse) drawOthers(
+	loads []store.Load,
+	planned map[flex.AssetID]bool,
+) {
 	for i := range loads {
 		if planned[loads[i].AssetID] {
 			continue
 		}
 
 		steps, power, _ := drawsFrom(&loads[i], f.from)
-		f.others = append(f.others, draws{lists: [][]flex.Step{steps}, power: power})
+		f.others = append(f.others, draws{
+			lists: [][]flex.Step{steps},
+			power: power,
+		})
 	}
 }
 
@@ -283,6 +348,7 @@ func (f *behindFuse) carOf(p *store.Planned) *siteCar {
 	if f.tight {
 		return car
 	}
+
 	return nil
 }
 
@@ -304,7 +370,11 @@ func (f *behindFuse) pose() {
 		car.problem.Exact = car.problem.Exact || f.tight
 		car.Car = headroom.Car{Problem: &car.problem}
 
-		if now := car.problem.ChargeNow.Meet(flex.Span{From: f.from, To: car.problem.ChargeNow.To}); !now.Empty() {
+		now := car.problem.ChargeNow.Meet(flex.Span{
+			From: f.from,
+			To:   car.problem.ChargeNow.To,
+		})
+		if !now.Empty() {
 			car.member.now = []flex.Step{{Span: now, Limit: car.problem.Power}}
 			f.Reserve(0, car.member.now)
 		}
@@ -345,6 +415,7 @@ func (c *siteCar) readSent(ctx context.Context, tx *store.Tx) error {
 	if flex.KindOf(err) == flex.NotFound { // past its keeping
 		return nil
 	}
+
 	return err
 }
 
@@ -405,234 +476,4 @@ func (f *behindFuse) divide() error {
 	}
 
 	return nil
-}
-
-// order lists the cars that are not done, those first that can wait least.
-func (f *behindFuse) order() (order []*siteCar) {
-	slack := map[*siteCar]time.Duration{}
-	for _, car := range f.cars {
-		if car.done {
-			continue
-		}
-
-		order, slack[car] = append(order, car), car.Slack()
-		if car.unserved() {
-			slack[car] -= planHorizon
-		}
-	}
-
-	slices.SortStableFunc(order, func(a, b *siteCar) int { return int((slack[a] - slack[b]) / time.Second) })
-	return order
-}
-
-// choose plans a car in the room that is there for it, and decides whether the plan takes the place
-// of the schedule in force.
-func (f *behindFuse) choose(ctx context.Context, d *Service, car *siteCar) {
-	var plan charge.Plan
-	car.problem, plan = f.Charge(car.problem, 0)
-
-	car.keep(f.from)
-	candidate := f.candidate(car, &plan)
-	decision := d.decide(ctx, car.Standing.AssetID, &candidate)
-	car.renewed = decision.Replace
-	car.plan = plan
-	if !decision.Again.IsZero() {
-		f.again[decision.Again] = append(f.again[decision.Again], car.Standing.AssetID)
-	}
-	if car.renewed {
-		car.want = plan.Steps
-	}
-}
-
-// candidate is a plan of a car beside its schedule in force.
-func (f *behindFuse) candidate(car *siteCar, plan *charge.Plan) Candidate {
-	exceeds := !f.Fits(&car.problem, 0, car.want) || f.tight != hasTail(&car.Standing)
-	c := Candidate{
-		Ground: ByCaps, Exceeds: exceeds, Now: f.now, MarketAt: car.MarketAt, Current: car.want, Problem: &car.problem, Plan: plan,
-	}
-
-	if car.charging != nil {
-		c.Ground, c.Measured = car.why.ground, car.from.Learned != nil
-		c.Required = car.why.must || car.Standing.Generation == 0
-	}
-
-	return c
-}
-
-// standing reports whether the schedules in force keep the fuse together, and nobody asked for
-// another one.
-func (f *behindFuse) standing() bool {
-	for _, car := range f.cars {
-		asked := car.charging != nil && car.why.ground == ByEvent
-		if asked || car.Standing.Generation == 0 || f.tight != hasTail(&car.Standing) {
-			return false
-		}
-	}
-
-	for _, at := range f.cuts(flex.Span{From: f.from, To: f.last}) {
-		w := flex.Watts(0)
-		for i := range f.others {
-			w += f.others[i].at(at)
-		}
-
-		for _, car := range f.cars {
-			d := draws{lists: [][]flex.Step{car.Standing.Steps}, power: car.from.Power}
-			w += d.at(at)
-		}
-
-		if w > f.limit() {
-			return false
-		}
-	}
-
-	return true
-}
-
-// better reports whether the new plans meet more of what is needed than the schedules in force, or
-// as much for so much less that it pays to send them: shares of equal worth fall otherwise each time.
-func (f *behindFuse) better() bool {
-	n, urgent := 0, false
-	var lost, won int64
-	var cost, saved flex.MicroPounds
-
-	for _, car := range f.cars {
-		if car.done || !car.renewed {
-			continue
-		}
-
-		car.next = &car.plan
-		less, more := car.met()
-		lost, won = lost+less, won+more
-
-		changed := Candidate{Current: car.Standing.Steps, Problem: &car.problem, Plan: &car.plan}
-		urgent = urgent || changed.worth().Value == store.Urgent
-
-		assumed := charge.AssumedPrice(f.prices)
-		old := weighSteps(&car.problem, assumed, car.Standing.Steps)
-		saved += old.cost - weighSteps(&car.problem, assumed, car.plan.Steps).cost
-		cost += old.cost
-		n++
-	}
-
-	return lost <= won && (urgent || pays(saved, cost, n))
-}
-
-// keep has a car do what its schedule in force says.
-func (c *siteCar) keep(from time.Time) {
-	c.renewed = false
-	c.want = within(c.Standing.Steps, flex.Span{From: from, To: c.end(from)})
-}
-
-// fence holds a car that is planned anew to what the others leave whether or not they have
-// accepted their own schedules yet.
-func (f *behindFuse) fence(car *siteCar) {
-	car.core = car.want
-	if !car.renewed {
-		return
-	}
-
-	span := flex.Span{From: f.from, To: car.end(f.from)}
-	room := f.left(car, span)
-	if fits(car.core, car.problem.Power, room) {
-		return
-	}
-
-	car.problem.Limits = lower(car.problem.Limits, room, span)
-	car.plan = charge.Solve(car.problem)
-	car.core = car.plan.Steps
-}
-
-// commitSite puts what changed in force, and has the site looked at again if a car waits for
-// another to accept that it gives way.
-func (d *Service) commitSite(ctx context.Context, tx *store.Tx, f *behindFuse) error {
-	var next []store.Replacement
-	var bindings []*store.Binding
-	for _, car := range f.cars {
-		s, changed := f.scheduleOf(car)
-		switch {
-		case !changed:
-		case car.charging == nil:
-			next, bindings = append(next, store.Replacement{Planned: car.Planned, Next: s}), append(bindings, f.bindingOf(car))
-
-		default:
-			under := &underCaps{fuse: f.bindingOf(car)}
-			if err := putInForce(ctx, tx, car.charging, &s, f.prices, under); err != nil {
-				return err
-			}
-		}
-	}
-
-	if _, err := replaceAll(ctx, tx, f.prices, next); err != nil {
-		return err
-	}
-
-	if err := tx.PutBindings(ctx, bindingsOf(next, bindings)...); err != nil {
-		return err
-	}
-
-	return f.lookAgain(ctx, tx)
-}
-
-// scheduleOf is a car's next schedule; false if it is the one in force.
-func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
-	steps := slices.Concat(car.core, car.tail)
-	same := !car.renewed && sameAhead(car.Standing.Steps, steps, f.from)
-	if same || len(steps) == 0 {
-		return s, false
-	}
-
-	s = store.Schedule{Cause: store.CauseCaps, From: car.from, Value: store.Urgent}
-	s.Steps = steps
-	if f.home != nil {
-		s.From.Origins = asOne(s.From.Origins, f.lack)
-	}
-	if car.charging != nil {
-		s.Cause = car.why.cause
-	}
-
-	return s, true
-}
-
-// lookAgain has cars planned again whose schedule rests, or that are to have more once others have
-// accepted theirs.
-func (f *behindFuse) lookAgain(ctx context.Context, tx *store.Tx) error {
-	for at, who := range f.again {
-		if err := tx.MarkAt(ctx, at, who...); err != nil {
-			return err
-		}
-	}
-
-	return tx.MarkAt(ctx, f.now.Add(FuseRest), f.waiting()...)
-}
-
-// waiting lists the cars that are to have more once others have accepted their schedules.
-func (f *behindFuse) waiting() (ids []flex.AssetID) {
-	for _, car := range f.cars {
-		if !sameAhead(car.core, car.want, f.from) {
-			ids = append(ids, car.Standing.AssetID)
-		}
-	}
-	return ids
-}
-
-// bindingOf is what the fuse did to a car's schedule, and what it has once it is done.
-func (f *behindFuse) bindingOf(car *siteCar) *store.Binding {
-	if !f.tight && f.home == nil {
-		return nil
-	}
-
-	b := &store.Binding{}
-	span := flex.Span{From: f.from, To: car.end(f.from)}
-	if !car.done {
-		b.Limits = lower(car.problem.Limits, nil, span)
-		f.Remove(0, car.want, car.problem.Power, car.problem.Running)
-		for _, h := range f.Bindings(&car.problem, &car.plan, 0) {
-			b.Caps = append(b.Caps, store.BindingCap{Span: h.Span, Power: f.fuse, Home: f.base.most(), Site: true})
-		}
-
-		f.Add(0, car.want, car.problem.Power, car.problem.Running)
-	}
-
-	b.Limits = append(b.Limits, car.tail...)
-	return b
 }

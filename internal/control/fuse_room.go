@@ -12,7 +12,11 @@ import (
 
 // besideOthers is the room that the others behind a site's main fuse leave to one asset by their
 // schedules in force. It is nil where no fuse can bind.
-func besideOthers(ctx context.Context, tx *store.Tx, c *store.Charging) (*roomFor, error) {
+func besideOthers(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+) (*roomFor, error) {
 	if c.Fuse == 0 {
 		return nil, nil
 	}
@@ -25,7 +29,11 @@ func besideOthers(ctx context.Context, tx *store.Tx, c *store.Charging) (*roomFo
 	r := newFuseRoom(c.Fuse, tx.Now().Truncate(time.Second))
 	for i := range loads {
 		if loads[i].AssetID != c.Asset.ID {
-			steps, power, running := drawsFrom(&loads[i], tx.Now().Truncate(time.Second))
+			steps, power, running := drawsFrom(
+				&loads[i],
+				tx.Now().Truncate(time.Second),
+			)
+
 			r.Add(0, steps, power, running)
 		}
 	}
@@ -35,8 +43,15 @@ func besideOthers(ctx context.Context, tx *store.Tx, c *store.Charging) (*roomFo
 
 // newFuseRoom is the room under a main fuse from an instant on.
 func newFuseRoom(fuse flex.Watts, from time.Time) *roomFor {
-	k := placed(store.CapsInForce{Caps: flex.Caps{Fleet: flex.Cap{Power: &fuse}}})
-	r := &roomFor{Profile: headroom.New(from, k.caps), capped: k, fuse: true}
+	k := placed(store.CapsInForce{Caps: flex.Caps{Fleet: flex.Cap{
+		Power: &fuse,
+	}}})
+	r := &roomFor{
+		Profile: headroom.New(from, k.caps),
+		capped:  k,
+		fuse:    true,
+	}
+
 	r.LimitNow()
 
 	return r
@@ -55,7 +70,9 @@ type draws struct {
 // at is the most that it may draw at an instant.
 func (d *draws) at(t time.Time) (w flex.Watts) {
 	for _, steps := range d.lists {
-		i := slices.IndexFunc(steps, func(s flex.Step) bool { return t.Before(s.To) })
+		i := slices.IndexFunc(steps, func(s flex.Step) bool {
+			return t.Before(s.To)
+		})
 		switch {
 		case i < 0 && d.free:
 			return d.power
@@ -69,12 +86,19 @@ func (d *draws) at(t time.Time) (w flex.Watts) {
 
 // mayDraw is what a car's charger may be doing, whichever of its schedules it has accepted.
 func (c *siteCar) mayDraw() draws {
-	return draws{lists: c.sent, power: c.from.Power, free: true}
+	return draws{
+		lists: c.sent,
+		power: c.from.Power,
+		free:  true,
+	}
 }
 
 // willDraw is what a car that is planned does until its end, and afterwards if that is known.
 func (c *siteCar) willDraw() draws {
-	return draws{lists: [][]flex.Step{slices.Concat(c.core, c.tail)}, power: c.from.Power}
+	return draws{
+		lists: [][]flex.Step{slices.Concat(c.core, c.tail)},
+		power: c.from.Power,
+	}
 }
 
 // cuts are the instants in a span at which anything changes, with its begin and its end.
@@ -99,14 +123,20 @@ func (f *behindFuse) cuts(span flex.Span) []time.Time {
 		}
 	}
 
-	cuts = slices.DeleteFunc(cuts, func(t time.Time) bool { return t.Before(span.From) || t.After(span.To) })
+	cuts = slices.DeleteFunc(cuts, func(t time.Time) bool {
+		return t.Before(span.From) || t.After(span.To)
+	})
 	slices.SortFunc(cuts, time.Time.Compare)
+
 	return slices.CompactFunc(cuts, time.Time.Equal)
 }
 
 // stepped writes what a function says at each cut of a span as steps. Less than a car can charge
 // with is nothing.
-func (f *behindFuse) stepped(span flex.Span, at func(time.Time) flex.Watts) (steps []flex.Step) {
+func (f *behindFuse) stepped(
+	span flex.Span,
+	at func(time.Time) flex.Watts,
+) (steps []flex.Step) {
 	cuts := f.cuts(span)
 	for i := 1; i < len(cuts); i++ {
 		w := at(cuts[i-1])
@@ -114,7 +144,10 @@ func (f *behindFuse) stepped(span flex.Span, at func(time.Time) flex.Watts) (ste
 			w = 0
 		}
 
-		steps = joined(steps, flex.Step{Span: flex.Span{From: cuts[i-1], To: cuts[i]}, Limit: w})
+		steps = joined(steps, flex.Step{
+			Span:  flex.Span{From: cuts[i-1], To: cuts[i]},
+			Limit: w,
+		})
 	}
 
 	return steps
@@ -123,7 +156,9 @@ func (f *behindFuse) stepped(span flex.Span, at func(time.Time) flex.Watts) (ste
 // left is what all others leave to a car in a span, whichever of their schedules they have
 // accepted.
 func (f *behindFuse) left(car *siteCar, span flex.Span) []flex.Step {
-	return f.stepped(span, func(t time.Time) flex.Watts { return f.leftAt(car, t) })
+	return f.stepped(span, func(t time.Time) flex.Watts {
+		return f.leftAt(car, t)
+	})
 }
 
 func (f *behindFuse) leftAt(car *siteCar, t time.Time) flex.Watts {
@@ -149,8 +184,14 @@ func (f *behindFuse) finish(car *siteCar) {
 		return
 	}
 
-	span := flex.Span{From: car.end(f.from), To: f.last.Add(TailTime)}
-	car.tail = f.stepped(span, func(t time.Time) flex.Watts { return min(f.equal(t), f.leftAt(car, t)) })
+	span := flex.Span{
+		From: car.end(f.from),
+		To:   f.last.Add(TailTime),
+	}
+
+	car.tail = f.stepped(span, func(t time.Time) flex.Watts {
+		return min(f.equal(t), f.leftAt(car, t))
+	})
 }
 
 // equal is what each car has that is done at an instant.
@@ -166,7 +207,11 @@ func (f *behindFuse) equal(t time.Time) flex.Watts {
 			continue
 		}
 
-		d := draws{lists: [][]flex.Step{car.want}, power: car.from.Power}
+		d := draws{
+			lists: [][]flex.Step{car.want},
+			power: car.from.Power,
+		}
+
 		w -= d.at(t)
 	}
 
@@ -189,11 +234,18 @@ func fits(steps []flex.Step, power flex.Watts, limits []flex.Step) bool {
 // lower is the lesser of two lists of limits in a span, without a gap. Where a list says nothing,
 // nothing is limited.
 func lower(a, b []flex.Step, span flex.Span) (out []flex.Step) {
-	f := behindFuse{others: []draws{{lists: [][]flex.Step{a}}, {lists: [][]flex.Step{b}}}}
+	f := behindFuse{others: []draws{
+		{lists: [][]flex.Step{a}},
+		{lists: [][]flex.Step{b}},
+	}}
+
 	cuts := f.cuts(span)
 	for i := 1; i < len(cuts); i++ {
 		w := min(limitAt(a, cuts[i-1]), limitAt(b, cuts[i-1]))
-		out = joined(out, flex.Step{Span: flex.Span{From: cuts[i-1], To: cuts[i]}, Limit: w})
+		out = joined(out, flex.Step{
+			Span:  flex.Span{From: cuts[i-1], To: cuts[i]},
+			Limit: w,
+		})
 	}
 
 	return out
@@ -206,6 +258,7 @@ func limitAt(limits []flex.Step, t time.Time) flex.Watts {
 			return l.Limit
 		}
 	}
+
 	return flex.NoLimit
 }
 
@@ -215,5 +268,6 @@ func joined(steps []flex.Step, s flex.Step) []flex.Step {
 		steps[n-1].To = s.To
 		return steps
 	}
+
 	return append(steps, s)
 }

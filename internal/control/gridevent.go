@@ -19,7 +19,11 @@ type GridEvent struct {
 // NextGridEvent returns the event that goes on at a site, or else the next one, by the plans in force of its
 // cars and batteries; false if nothing is planned. Of two that begin together it is the one that gives
 // energy. A site that is not the organisation's is NotFound.
-func (d *Service) NextGridEvent(ctx context.Context, org flex.OrgID, site flex.SiteID) (next GridEvent, any bool, err error) {
+func (d *Service) NextGridEvent(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+) (next GridEvent, any bool, err error) {
 	var ahead []GridEvent
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
@@ -65,7 +69,11 @@ func (e GridEvent) before(other GridEvent) bool {
 }
 
 // gridEvents are what an asset's plan says, none for one without a plan.
-func gridEvents(ctx context.Context, tx *store.Tx, a flex.Asset) ([]GridEvent, error) {
+func gridEvents(
+	ctx context.Context,
+	tx *store.Tx,
+	a flex.Asset,
+) ([]GridEvent, error) {
 	var events []GridEvent
 	var err error
 
@@ -76,32 +84,49 @@ func gridEvents(ctx context.Context, tx *store.Tx, a flex.Asset) ([]GridEvent, e
 		events, err = batteryEvents(ctx, tx, a.ID)
 	}
 
-	if kind := flex.KindOf(err); kind == flex.NotFound || kind == flex.Forbidden {
+	kind := flex.KindOf(err)
+	if kind == flex.NotFound || kind == flex.Forbidden {
 		return nil, nil // nothing is plugged in, or flexd does not plan it
 	}
 
 	return events, err
 }
 
-func carEvents(ctx context.Context, tx *store.Tx, asset flex.AssetID) (events []GridEvent, err error) {
+func carEvents(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+) (events []GridEvent, err error) {
 	s, err := inForce(ctx, tx, asset)
 	for _, span := range openSpans(s.Steps) {
 		events = append(events, GridEvent{Span: span, ChangedAt: s.MadeAt})
 	}
+
 	return events, err
 }
 
 // batteryEvents looks a day back as well, so that what goes on keeps its beginning.
-func batteryEvents(ctx context.Context, tx *store.Tx, asset flex.AssetID) (events []GridEvent, err error) {
+func batteryEvents(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+) (events []GridEvent, err error) {
 	_, plan, err := batteryAhead(ctx, tx, asset)
 	if err != nil {
 		return nil, err
 	}
 
 	now := flex.PeriodAt(tx.Now()).Start()
-	for _, s := range modeSpans(plan, flex.Span{From: now.AddDate(0, 0, -1), To: now.AddDate(0, 0, 3)}) {
+	for _, s := range modeSpans(plan, flex.Span{
+		From: now.AddDate(0, 0, -1),
+		To:   now.AddDate(0, 0, 3),
+	}) {
 		if s.Mode == battery.ModeCharge || s.Mode == battery.ModeDischarge {
-			events = append(events, GridEvent{s.Span, s.Mode == battery.ModeDischarge, changedAt(tx, plan)})
+			events = append(events, GridEvent{
+				s.Span,
+				s.Mode == battery.ModeDischarge,
+				changedAt(tx, plan),
+			})
 		}
 	}
 

@@ -17,13 +17,19 @@ import (
 type siteHome struct {
 	supply flex.Supply
 	device home.Battery // all batteries together
-	ahead  homeAhead    // what they are planned on, cars apart; stored is of all together
-	busy   []flex.Step  // when they charge for sure: in the running half-hour, and as dispatched
+	// what they are planned on, cars apart; stored is of all together
+	ahead homeAhead
+	// when they charge for sure: in the running half-hour, and as dispatched
+	busy []flex.Step
 }
 
 // homeAt reads the batteries under control of a site and locks them. It is nil where there is none of
 // which power and capacity are known.
-func (d *Service) homeAt(ctx context.Context, tx *store.Tx, site flex.SiteID) (*siteHome, error) {
+func (d *Service) homeAt(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+) (*siteHome, error) {
 	ids, err := batteriesAt(ctx, tx, site)
 	if err != nil || len(ids) == 0 {
 		return nil, err
@@ -51,22 +57,34 @@ func (d *Service) homeAt(ctx context.Context, tx *store.Tx, site flex.SiteID) (*
 
 	s, err := tx.Site(ctx, site)
 	h.supply = s.Supply
+
 	return h, err
 }
 
 // batteriesAt lists the batteries of a site.
-func batteriesAt(ctx context.Context, tx *store.Tx, site flex.SiteID) (ids []flex.AssetID, err error) {
+func batteriesAt(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+) (ids []flex.AssetID, err error) {
 	all, err := tx.AssetsOf(ctx, site)
 	for i := range all {
 		if all[i].Type == flex.Battery {
 			ids = append(ids, all[i].ID)
 		}
 	}
+
 	return ids, err
 }
 
 // join adds a battery to those of its site. What they are planned on is that of the first.
-func (d *Service) join(ctx context.Context, tx *store.Tx, h *siteHome, b *store.Battery, device home.Battery) error {
+func (d *Service) join(
+	ctx context.Context,
+	tx *store.Tx,
+	h *siteHome,
+	b *store.Battery,
+	device home.Battery,
+) error {
 	now := flex.PeriodAt(tx.Now())
 	next := nextPlan(&b.Plan, now)
 	if err := d.guess(ctx, tx, b, &next, lastPlanned(tx)); err != nil {
@@ -90,7 +108,10 @@ func (d *Service) join(ctx context.Context, tx *store.Tx, h *siteHome, b *store.
 
 	for p := now; p == now || p.Start().Before(b.Plan.DispatchedTo); p = p.Add(1) {
 		if m, ok := modeAt(&b.Plan, p); ok && m == battery.ModeCharge {
-			h.busy = append(h.busy, flex.Step{Span: p.Span(), Limit: device.Power})
+			h.busy = append(h.busy, flex.Step{
+				Span:  p.Span(),
+				Limit: device.Power,
+			})
 		}
 	}
 
@@ -103,7 +124,11 @@ func lastPlanned(tx *store.Tx) flex.Period {
 }
 
 // replanBatteries plans the batteries of a site anew around what its cars do now.
-func (d *Service) replanBatteries(ctx context.Context, tx *store.Tx, site flex.SiteID) error {
+func (d *Service) replanBatteries(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+) error {
 	ids, err := batteriesAt(ctx, tx, site)
 	for i := 0; i < len(ids) && err == nil; i++ {
 		var b *store.Battery
@@ -126,18 +151,22 @@ type Waits string
 
 // The reasons.
 const (
-	WaitsNot       Waits = ""
-	WaitsForCar    Waits = "car"    // a car charges: a battery does not discharge into it
-	WaitsForFuse   Waits = "fuse"   // what else is drawn leaves it no room under the main fuse
-	WaitsForExport Waits = "export" // at full power it would pass the export limit
+	WaitsNot Waits = ""
+	// a car charges: a battery does not discharge into it
+	WaitsForCar Waits = "car"
+	// what else is drawn leaves it no room under the main fuse
+	WaitsForFuse Waits = "fuse"
+	// at full power it would pass the export limit
+	WaitsForExport Waits = "export"
 )
 
 // meter is what passes a site's meter beside one of its batteries.
 type meter struct {
 	supply flex.Supply // it limits nothing where it was never set
-	may    []draws     // what may be drawn, by the last thing that each heard of
-	will   []draws     // what cars are planned to draw until they are done
-	base   baseLoad
+	// what may be drawn, by the last thing that each heard of
+	may  []draws
+	will []draws // what cars are planned to draw until they are done
+	base baseLoad
 }
 
 // most is the most that may be drawn in a half-hour.
@@ -179,7 +208,8 @@ func (m *meter) until(p flex.Period) time.Time {
 	for _, w := range m.will {
 		for _, steps := range w.lists {
 			for _, s := range steps {
-				if s.Limit > 0 && s.From.Before(later(p.End(), to)) && s.To.After(to) {
+				if s.Limit > 0 && s.From.Before(later(p.End(), to)) &&
+					s.To.After(to) {
 					to = s.To
 				}
 			}
@@ -196,7 +226,11 @@ func (m *meter) until(p flex.Period) time.Time {
 //     drawn, the car's too.
 //   - Charging is at full power: what may be drawn by others must leave that under the main fuse.
 //   - Discharging is at full power too: what the home does not draw must stay under the export limit.
-func (m *meter) allowed(p flex.Period, power flex.Watts, net flex.WattHours) (set battery.ModeSet, why Waits) {
+func (m *meter) allowed(
+	p flex.Period,
+	power flex.Watts,
+	net flex.WattHours,
+) (set battery.ModeSet, why Waits) {
 	set = battery.AllModes
 	if m.supply.Set && power-flex.Watts(2*net) > m.supply.Export {
 		set &^= battery.Modes(battery.ModeDischarge)
@@ -237,7 +271,11 @@ func (s *homeAhead) around(m *meter, power flex.Watts) {
 
 // meterBeside reads what passes the meter of a battery's site beside it. It is nil where nothing
 // does that anybody plans: such a battery is planned by itself.
-func (d *Service) meterBeside(ctx context.Context, tx *store.Tx, b *store.Battery) (*meter, error) {
+func (d *Service) meterBeside(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.Battery,
+) (*meter, error) {
 	all, err := tx.AssetsOf(ctx, b.Asset.SiteID)
 	if err != nil {
 		return nil, err
@@ -255,7 +293,10 @@ func (d *Service) meterBeside(ctx context.Context, tx *store.Tx, b *store.Batter
 			if err != nil {
 				return nil, err
 			}
-			m.may = append(m.may, draws{lists: [][]flex.Step{charges(&o)}, power: o.Power()})
+			m.may = append(m.may, draws{
+				lists: [][]flex.Step{charges(&o)},
+				power: o.Power(),
+			})
 		}
 	}
 
@@ -287,11 +328,16 @@ func charges(b *store.Battery) (steps []flex.Step) {
 			steps = append(steps, flex.Step{Span: p.Span(), Limit: b.Power()})
 		}
 	}
+
 	return steps
 }
 
 // addCars adds what is plugged in at a site.
-func (m *meter) addCars(ctx context.Context, tx *store.Tx, site flex.SiteID) error {
+func (m *meter) addCars(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+) error {
 	loads, err := tx.SiteLoads(ctx, site)
 	if err != nil || len(loads) == 0 {
 		return err
@@ -307,7 +353,11 @@ func (m *meter) addCars(ctx context.Context, tx *store.Tx, site flex.SiteID) err
 	planned := map[flex.AssetID]bool{}
 
 	for i := range found {
-		car := &siteCar{member: member{Planned: &found[i], from: found[i].Standing.From}}
+		car := &siteCar{member: member{
+			Planned: &found[i],
+			from:    found[i].Standing.From,
+		}}
+
 		planned[found[i].Standing.AssetID] = true
 		if err := car.readSent(ctx, tx); err != nil {
 			return err
@@ -320,6 +370,7 @@ func (m *meter) addCars(ctx context.Context, tx *store.Tx, site flex.SiteID) err
 
 	f.drawOthers(loads, planned)
 	m.addSite(f)
+
 	return nil
 }
 
@@ -334,17 +385,28 @@ func (m *meter) addSite(f *behindFuse) {
 	for _, car := range f.cars {
 		may, will := car.mayDraw(), car.willDraw()
 		if len(may.lists) > 0 {
-			m.may = append(m.may, draws{lists: slices.Concat(may.lists, will.lists), power: car.from.Power, free: true})
+			m.may = append(m.may, draws{
+				lists: slices.Concat(may.lists, will.lists),
+				power: car.from.Power,
+				free:  true,
+			})
 		} else {
 			m.may = append(m.may, will)
 		}
 
-		m.will = append(m.will, draws{lists: [][]flex.Step{car.core}, power: car.from.Power})
+		m.will = append(m.will, draws{
+			lists: [][]flex.Step{car.core},
+			power: car.from.Power,
+		})
 	}
 }
 
 // homeBeside is the batteries at the site of an asset that charges.
-func (d *Service) homeBeside(ctx context.Context, tx *store.Tx, c *store.Charging) (*siteHome, error) {
+func (d *Service) homeBeside(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+) (*siteHome, error) {
 	if !c.Battery {
 		return nil, nil
 	}

@@ -34,14 +34,26 @@ const (
 // solveHome plans a site with batteries: its cars first by themselves, with what they leave to the
 // batteries; then all as one, and the cars where that has them. The latter is taken if it meets as
 // much of what is needed and costs the household less.
-func (f *behindFuse) solveHome(ctx context.Context, d *Service, pose func(*behindFuse)) (*behindFuse, error) {
+func (f *behindFuse) solveHome(
+	ctx context.Context,
+	d *Service,
+	pose func(*behindFuse),
+) (*behindFuse, error) {
 	if err := f.solve(ctx, d); err != nil {
 		return nil, err
 	}
 
 	p, why := f.homeProblem()
 	if why != "" {
-		d.log().WarnContext(ctx, "a site is not planned as one: its batteries go by what its cars leave", "asset", f.cars[0].Standing.AssetID, "reason", why)
+		d.log().WarnContext(
+			ctx,
+			"a site is not planned as one: its batteries go by what its cars leave",
+			"asset",
+			f.cars[0].Standing.AssetID,
+			"reason",
+			why,
+		)
+
 		f.lack.why = why
 		return f, nil
 	}
@@ -73,8 +85,15 @@ func (f *behindFuse) solveHome(ctx context.Context, d *Service, pose func(*behin
 // anew is the same site, of which no car is planned yet.
 func (f *behindFuse) anew() *behindFuse {
 	return &behindFuse{
-		fuse: f.fuse, now: f.now, from: f.from, prices: f.prices, tight: f.tight, home: f.home, base: f.base, lack: f.lack,
-		again: map[time.Time][]flex.AssetID{},
+		fuse:   f.fuse,
+		now:    f.now,
+		from:   f.from,
+		prices: f.prices,
+		tight:  f.tight,
+		home:   f.home,
+		base:   f.base,
+		lack:   f.lack,
+		again:  map[time.Time][]flex.AssetID{},
 	}
 }
 
@@ -96,7 +115,14 @@ func (f *behindFuse) homeProblem() (p *site.Problem, why notAsOne) {
 		return nil, tooLarge
 	}
 
-	p = &site.Problem{Hours: 0.5, Curtailable: true, GridImport: 1e3, GridExport: 1e3, NoBatteryToCar: true}
+	p = &site.Problem{
+		Hours:          0.5,
+		Curtailable:    true,
+		GridImport:     1e3,
+		GridExport:     1e3,
+		NoBatteryToCar: true,
+	}
+
 	if f.home.supply.Set {
 		p.GridImport, p.GridExport = f.home.supply.Import.KW(), f.home.supply.Export.KW()
 	}
@@ -116,8 +142,14 @@ func (h *siteHome) battery() site.Battery {
 	least, most := h.device.Usable()
 	stored, power := min(h.ahead.stored, most), h.device.Power.KW()
 	return site.Battery{
-		Min: min(least, stored).KWh(), Max: most.KWh(), Init: stored.KWh(), Charge: power, Discharge: power,
-		ChargeEff: home.Efficiency, Efficient: home.Efficiency, Terminal: h.ahead.rates.spare,
+		Min:       min(least, stored).KWh(),
+		Max:       most.KWh(),
+		Init:      stored.KWh(),
+		Charge:    power,
+		Discharge: power,
+		ChargeEff: home.Efficiency,
+		Efficient: home.Efficiency,
+		Terminal:  h.ahead.rates.spare,
 	}
 }
 
@@ -139,7 +171,11 @@ func (f *behindFuse) priceSlots(p *site.Problem, periods []flex.Period) {
 
 	for i, at := range periods {
 		known := i < len(a.periods)
-		p.Import = append(p.Import, valueOr(known, a.rates.buy, i, mean)+marketWeight*market[at])
+		p.Import = append(
+			p.Import,
+			valueOr(known, a.rates.buy, i, mean)+marketWeight*market[at],
+		)
+
 		p.Export = append(p.Export, valueOr(known, a.rates.sell, i, 0))
 
 		load := 0.0
@@ -150,7 +186,10 @@ func (f *behindFuse) priceSlots(p *site.Problem, periods []flex.Period) {
 			p.PV = append(p.PV, 0)
 		}
 
-		p.Load = append(p.Load, min(max(load, f.base.at(at).KW()/2), p.GridImport/2))
+		p.Load = append(
+			p.Load,
+			min(max(load, f.base.at(at).KW()/2), p.GridImport/2),
+		)
 	}
 }
 
@@ -164,12 +203,23 @@ func valueOr(known bool, list []float64, i int, otherwise float64) float64 {
 
 // fixed reports whether somebody else has decided when a car charges: it asked to charge now, or is
 // called by an instruction.
-func (c *siteCar) fixed() bool { return !c.problem.ChargeNow.Empty() || len(c.from.Closed) > 0 }
+func (c *siteCar) fixed() bool {
+	return !c.problem.ChargeNow.Empty() || len(c.from.Closed) > 0
+}
 
 // carOfSite is a car as the site's plan knows it. One that is done, or that somebody else has
 // decided on, is a part of the load.
-func (f *behindFuse) carOfSite(car *siteCar, p *site.Problem, periods []flex.Period) site.Car {
-	c := site.Car{Available: make([]float64, len(periods)), Max: car.from.Power.KW(), Min: min(headroom.LeastPower, car.from.Power).KW()}
+func (f *behindFuse) carOfSite(
+	car *siteCar,
+	p *site.Problem,
+	periods []flex.Period,
+) site.Car {
+	c := site.Car{
+		Available: make([]float64, len(periods)),
+		Max:       car.from.Power.KW(),
+		Min:       min(headroom.LeastPower, car.from.Power).KW(),
+	}
+
 	if car.done || car.fixed() {
 		car.addTo(p, periods)
 		return c
@@ -182,12 +232,15 @@ func (f *behindFuse) carOfSite(car *siteCar, p *site.Problem, periods []flex.Per
 	}
 
 	allow(&c, &car.problem, periods)
+
 	return c
 }
 
 // addTo counts a car as a part of a site's load.
 func (c *siteCar) addTo(p *site.Problem, periods []flex.Period) {
-	m := meter{will: []draws{{lists: [][]flex.Step{c.core}, power: c.from.Power}}}
+	m := meter{will: []draws{
+		{lists: [][]flex.Step{c.core}, power: c.from.Power},
+	}}
 	for i, at := range periods {
 		p.Load[i] = min(p.Load[i]+m.charged(at).KWh(), p.GridImport/2)
 	}
@@ -215,9 +268,13 @@ func (f *behindFuse) reserved(plan *site.Plan) (steps []flex.Step) {
 	full := f.home.device.Power.KW() / 2
 	for i, at := range f.homePeriods() {
 		if plan.Battery[0][i] > chargesFrom*full {
-			steps = append(steps, flex.Step{Span: at.Span(), Limit: f.home.device.Power})
+			steps = append(steps, flex.Step{
+				Span:  at.Span(),
+				Limit: f.home.device.Power,
+			})
 		}
 	}
+
 	return steps
 }
 
@@ -233,7 +290,10 @@ func (f *behindFuse) guide(before *behindFuse, plan *site.Plan) {
 		for i, at := range periods {
 			span := at.Span().Meet(flex.Span{From: f.from, To: car.end(f.from)})
 			if plan.Car[k][i] < 1e-6 && !span.Empty() {
-				car.problem.Limits = joined(car.problem.Limits, flex.Step{Span: span, Limit: 0})
+				car.problem.Limits = joined(car.problem.Limits, flex.Step{
+					Span:  span,
+					Limit: 0,
+				})
 			}
 		}
 	}
@@ -281,6 +341,7 @@ func (o homeOutcome) better(than homeOutcome) bool {
 	case o.lacks < than.lacks-slack, o.peak < than.peak-slack:
 		return true
 	}
+
 	return o.pence < than.pence-homeWorth
 }
 
@@ -303,10 +364,17 @@ func (f *behindFuse) drawBatteries() {
 	}
 
 	if f.tight && f.fuse-f.base.most()-power >= headroom.LeastPower {
-		steps = append(steps, flex.Step{Span: flex.Span{From: f.last, To: f.last.Add(TailTime)}, Limit: power})
+		steps = append(steps, flex.Step{
+			Span:  flex.Span{From: f.last, To: f.last.Add(TailTime)},
+			Limit: power,
+		})
 	}
 
-	f.others = append(f.others, draws{lists: [][]flex.Step{steps}, power: power, battery: true})
+	f.others = append(f.others, draws{
+		lists:   [][]flex.Step{steps},
+		power:   power,
+		battery: true,
+	})
 }
 
 // drawBase counts what the home itself is expected to draw, as far as its meter was read.
@@ -325,12 +393,24 @@ func (f *behindFuse) drawBase() {
 		end = steps[n-1].To
 	}
 
-	steps = joined(steps, flex.Step{Span: flex.Span{From: end, To: f.last.Add(TailTime)}, Limit: f.base.most()})
-	f.others = append(f.others, draws{lists: [][]flex.Step{steps}, power: f.base.most(), base: true})
+	steps = joined(steps, flex.Step{
+		Span:  flex.Span{From: end, To: f.last.Add(TailTime)},
+		Limit: f.base.most(),
+	})
+
+	f.others = append(f.others, draws{
+		lists: [][]flex.Step{steps},
+		power: f.base.most(),
+		base:  true,
+	})
 }
 
 // planAround plans the batteries of a car's site anew, after what the car does has changed.
-func (d *Service) planAround(ctx context.Context, tx *store.Tx, c *store.Charging) error {
+func (d *Service) planAround(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+) error {
 	if !c.Battery {
 		return nil
 	}

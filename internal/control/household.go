@@ -23,9 +23,11 @@ type HouseholdCar struct {
 	Need      flex.WattHours // that is wanted, with what was charged since
 	ReadyBy   time.Time
 	Zone      *time.Location // of the tariff
-	Away      time.Time      // until when nothing is needed of it; zero if nobody said so
-	Leaves    time.Time      // from when
-	ChargeNow time.Time      // until when it charges at once; zero if it does not
+	// until when nothing is needed of it; zero if nobody said so
+	Away   time.Time
+	Leaves time.Time // from when
+	// until when it charges at once; zero if it does not
+	ChargeNow time.Time
 
 	Planned   bool // whether there is a schedule; what follows is of it
 	Charging  []flex.Span
@@ -36,13 +38,15 @@ type HouseholdCar struct {
 	// Cost is of the energy at the prices that the schedule was made on, AtOnce of the same
 	// energy if it were charged from the schedule's beginning on at full power. They are
 	// comparable where every price was known.
-	Cost, AtOnce flex.MicroPounds
-	Priced       bool
+	Cost   flex.MicroPounds
+	AtOnce flex.MicroPounds
+	Priced bool
 
 	// Carbon is the grams of carbon dioxide that the energy carries, CarbonAtOnce those of the same energy
 	// at once, by what is known of the half-hours now; they are comparable where all of them are.
-	Carbon, CarbonAtOnce float64
-	CarbonKnown          bool
+	Carbon       float64
+	CarbonAtOnce float64
+	CarbonKnown  bool
 }
 
 // HouseholdBattery is a home battery with what it does next.
@@ -55,7 +59,11 @@ type HouseholdBattery struct {
 const householdBatterySteps = 6
 
 // Household returns what is planned at a site. One of another organisation is NotFound.
-func (d *Service) Household(ctx context.Context, org flex.OrgID, site flex.SiteID) (h Household, err error) {
+func (d *Service) Household(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+) (h Household, err error) {
 	assets, err := d.assetsOf(ctx, org, site, &h)
 	if err != nil {
 		return h, err
@@ -77,7 +85,10 @@ func (d *Service) Household(ctx context.Context, org flex.OrgID, site flex.SiteI
 				return h, err
 			}
 
-			h.Batteries = append(h.Batteries, HouseholdBattery{a, steps[:min(len(steps), householdBatterySteps)]})
+			h.Batteries = append(h.Batteries, HouseholdBattery{
+				a,
+				steps[:min(len(steps), householdBatterySteps)],
+			})
 		}
 	}
 
@@ -85,7 +96,11 @@ func (d *Service) Household(ctx context.Context, org flex.OrgID, site flex.SiteI
 }
 
 // householdCar is one asset's part of Household.
-func (d *Service) householdCar(ctx context.Context, org flex.OrgID, a flex.Asset) (HouseholdCar, error) {
+func (d *Service) householdCar(
+	ctx context.Context,
+	org flex.OrgID,
+	a flex.Asset,
+) (HouseholdCar, error) {
 	car := HouseholdCar{Asset: a, Zone: flex.London}
 	if err := d.readCharging(ctx, org, &car); err != nil {
 		return car, err
@@ -107,20 +122,34 @@ func (d *Service) householdCar(ctx context.Context, org flex.OrgID, a flex.Asset
 	car.Energy = x.Plan.Energy
 	car.Shortfall = x.Plan.Shortfall
 	car.Periods = x.Plan.Periods
-	car.Cost, car.AtOnce, car.Priced = charge.AtOnce(x.Plan.Periods, x.From.Power)
+	car.Cost, car.AtOnce, car.Priced = charge.AtOnce(
+		x.Plan.Periods,
+		x.From.Power,
+	)
+
 	car.Charging = openSpans(x.Steps)
 
 	err = d.readCarbon(ctx, org, &car, x.From.Power)
+
 	return car, err
 }
 
 // readCarbon compares the carbon dioxide of a car's plan with that of charging at once.
-func (d *Service) readCarbon(ctx context.Context, org flex.OrgID, car *HouseholdCar, power flex.Watts) error {
+func (d *Service) readCarbon(
+	ctx context.Context,
+	org flex.OrgID,
+	car *HouseholdCar,
+	power flex.Watts,
+) error {
 	if len(car.Periods) == 0 {
 		return nil
 	}
 
-	span := flex.Span{From: flex.PeriodAt(car.Periods[0].From).Start(), To: car.Periods[len(car.Periods)-1].To}
+	span := flex.Span{
+		From: flex.PeriodAt(car.Periods[0].From).Start(),
+		To:   car.Periods[len(car.Periods)-1].To,
+	}
+
 	return d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		known, err := tx.Carbon(ctx, span)
 		if err != nil {
@@ -172,7 +201,13 @@ const (
 
 // Wish takes a wish as the event that an app would send for it. An asset of another site, or
 // one that does not charge, is NotFound; a wish beyond the bounds is Malformed.
-func (d *Service) Wish(ctx context.Context, org flex.OrgID, site flex.SiteID, asset flex.AssetID, w Wish) error {
+func (d *Service) Wish(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	asset flex.AssetID,
+	w Wish,
+) error {
 	var h Household
 
 	assets, err := d.assetsOf(ctx, org, site, &h)
@@ -186,7 +221,10 @@ func (d *Service) Wish(ctx context.Context, org flex.OrgID, site flex.SiteID, as
 	}
 
 	if !known {
-		return flex.Fail(flex.NotFound, "no such car or charger is at this home")
+		return flex.Fail(
+			flex.NotFound,
+			"no such car or charger is at this home",
+		)
 	}
 
 	ev, err := d.eventOf(ctx, org, asset, w, h.Now)
@@ -198,17 +236,34 @@ func (d *Service) Wish(ctx context.Context, org flex.OrgID, site flex.SiteID, as
 }
 
 // eventOf is the event that a wish stands for.
-func (d *Service) eventOf(ctx context.Context, org flex.OrgID, asset flex.AssetID, w Wish, now time.Time) (Event, error) {
+func (d *Service) eventOf(
+	ctx context.Context,
+	org flex.OrgID,
+	asset flex.AssetID,
+	w Wish,
+	now time.Time,
+) (Event, error) {
 	if w.ChargeFor < 0 || w.ChargeFor > WishChargeMax {
-		return Event{}, flex.Fail(flex.Malformed, "charge at once for %d hours at most", int(WishChargeMax.Hours()))
+		return Event{}, flex.Fail(
+			flex.Malformed,
+			"charge at once for %d hours at most",
+			int(WishChargeMax.Hours()),
+		)
 	}
 
 	if w.Need != nil && (*w.Need < 0 || *w.Need > WishNeedMax) {
-		return Event{}, flex.Fail(flex.Malformed, "between 0 and %g kWh can be asked for", WishNeedMax.KWh())
+		return Event{}, flex.Fail(
+			flex.Malformed,
+			"between 0 and %g kWh can be asked for",
+			WishNeedMax.KWh(),
+		)
 	}
 
 	if w.ChargeFor > 0 {
-		return Event{Kind: ChargeNow, EndAt: now.Add(w.ChargeFor)}, nil
+		return Event{
+			Kind:  ChargeNow,
+			EndAt: now.Add(w.ChargeFor),
+		}, nil
 	}
 
 	if w.Stop {
@@ -216,7 +271,10 @@ func (d *Service) eventOf(ctx context.Context, org flex.OrgID, asset flex.AssetI
 	}
 
 	if w.ReadyBy == nil && w.Need == nil {
-		return Event{}, flex.Fail(flex.Malformed, "say what you wish: a time, an amount, or to charge now")
+		return Event{}, flex.Fail(
+			flex.Malformed,
+			"say what you wish: a time, an amount, or to charge now",
+		)
 	}
 
 	in, err := d.intentNow(ctx, org, asset)
@@ -233,21 +291,32 @@ func (d *Service) eventOf(ctx context.Context, org flex.OrgID, asset flex.AssetI
 	}
 
 	in.ReceivedAt = time.Time{}
+
 	return Event{Kind: IntentUpdate, Intent: &in}, nil
 }
 
 // assetsOf returns the assets of a site, and notes the instant in the organisation's own time.
-func (d *Service) assetsOf(ctx context.Context, org flex.OrgID, site flex.SiteID, h *Household) (assets []flex.Asset, err error) {
+func (d *Service) assetsOf(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	h *Household,
+) (assets []flex.Asset, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		h.Now = tx.Now()
 		assets, err = tx.AssetsOf(ctx, site)
 		return err
 	})
+
 	return assets, err
 }
 
 // readCharging reads whether a car is plugged in at the asset, and when its household is away.
-func (d *Service) readCharging(ctx context.Context, org flex.OrgID, car *HouseholdCar) error {
+func (d *Service) readCharging(
+	ctx context.Context,
+	org flex.OrgID,
+	car *HouseholdCar,
+) error {
 	return d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c, err := tx.Charging(ctx, car.Asset.ID)
 		car.PluggedIn = c.Open()
@@ -259,7 +328,11 @@ func (d *Service) readCharging(ctx context.Context, org flex.OrgID, car *Househo
 }
 
 // intentNow is the intent of an asset or, where none was ever sent, what is assumed in its place.
-func (d *Service) intentNow(ctx context.Context, org flex.OrgID, asset flex.AssetID) (in flex.Intent, err error) {
+func (d *Service) intentNow(
+	ctx context.Context,
+	org flex.OrgID,
+	asset flex.AssetID,
+) (in flex.Intent, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c, err := tx.Charging(ctx, asset)
 		if err != nil {
@@ -269,11 +342,16 @@ func (d *Service) intentNow(ctx context.Context, org flex.OrgID, asset flex.Asse
 		in, err = assumedIntent(ctx, tx, &c)
 		return err
 	})
+
 	return in, err
 }
 
 // assumedIntent is intentNow within a transaction.
-func assumedIntent(ctx context.Context, tx *store.Tx, c *store.Charging) (in flex.Intent, err error) {
+func assumedIntent(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+) (in flex.Intent, err error) {
 	if c.Intent != nil {
 		in = *c.Intent
 		t, _ := tariffOf(c)
@@ -287,5 +365,11 @@ func assumedIntent(ctx context.Context, tx *store.Tx, c *store.Charging) (in fle
 	}
 
 	e := effective(c, record.Settings, tx.Now())
-	return flex.Intent{Need: e.Need, ReadyByLocal: new(DefaultReadyBy), MayChargePeak: e.MayChargePeak, Mode: e.Mode}, nil
+
+	return flex.Intent{
+		Need:          e.Need,
+		ReadyByLocal:  new(DefaultReadyBy),
+		MayChargePeak: e.MayChargePeak,
+		Mode:          e.Mode,
+	}, nil
 }

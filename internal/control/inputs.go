@@ -46,12 +46,16 @@ func asOne(origins string, l lack) string {
 }
 
 // plannedAsOne reports whether inputs are those of a plan that was made so.
-func plannedAsOne(e *store.Effective) bool { return strings.Contains(e.Origins, " "+withHome) }
+func plannedAsOne(e *store.Effective) bool {
+	return strings.Contains(e.Origins, " "+withHome)
+}
 
 // origins say where the intent, the power and the tariff of a plan came from.
 type origins struct{ intent, power, tariff string }
 
-func (o origins) String() string { return strings.Join([]string{o.intent, o.power, o.tariff}, " ") }
+func (o origins) String() string {
+	return strings.Join([]string{o.intent, o.power, o.tariff}, " ")
+}
 
 func originsOf(s string) (o origins) {
 	f := append(strings.Fields(s), "", "", "")
@@ -61,7 +65,11 @@ func originsOf(s string) (o origins) {
 // effective works out what a plan made at an instant is made from: what was told where it
 // was told, else what is known of site and organisation, else a default. Ready-by is the
 // first time after the instant at which the clocks of the tariff's zone show it.
-func effective(c *store.Charging, settings flex.OrgSettings, from time.Time) store.Effective {
+func effective(
+	c *store.Charging,
+	settings flex.OrgSettings,
+	from time.Time,
+) store.Effective {
 	var e store.Effective
 	var o origins
 	e.Power, o.power = powerOf(c)
@@ -80,7 +88,10 @@ func effective(c *store.Charging, settings flex.OrgSettings, from time.Time) sto
 	}
 
 	if now := c.ChargeNow; now.To.After(from) {
-		e.ChargeNow = flex.Span{From: now.From.Truncate(time.Second), To: now.To.Add(time.Second - 1).Truncate(time.Second)}
+		e.ChargeNow = flex.Span{
+			From: now.From.Truncate(time.Second),
+			To:   now.To.Add(time.Second - 1).Truncate(time.Second),
+		}
 	}
 
 	if c.Open() {
@@ -88,12 +99,17 @@ func effective(c *store.Charging, settings flex.OrgSettings, from time.Time) sto
 	}
 
 	e.Origins = o.String()
+
 	return e
 }
 
 // setIntent sets what is needed: as it was asked for, else the organisation's default, else so many
 // hours at the asset's power. It returns where that is from.
-func setIntent(e *store.Effective, asked *flex.Intent, settings flex.OrgSettings) string {
+func setIntent(
+	e *store.Effective,
+	asked *flex.Intent,
+	settings flex.OrgSettings,
+) string {
 	if asked != nil {
 		e.Need, e.Mode = asked.Need, asked.Mode
 		e.MayChargePeak = asked.MayChargePeak
@@ -107,6 +123,7 @@ func setIntent(e *store.Effective, asked *flex.Intent, settings flex.OrgSettings
 	}
 
 	e.Need = e.Power.For(DefaultDuration)
+
 	return fromDefault
 }
 
@@ -125,7 +142,9 @@ func wallOf(in flex.Intent, zone *time.Location) flex.WallTime {
 		return flex.WallTime(time.Duration(*in.ReadyByLocal).Truncate(time.Second))
 	}
 	h, m, s := in.ReadyBy.In(zone).Clock()
-	return flex.WallTime(time.Duration(h)*time.Hour + time.Duration(m)*time.Minute + time.Duration(s)*time.Second)
+
+	return flex.WallTime(time.Duration(h)*time.Hour +
+		time.Duration(m)*time.Minute + time.Duration(s)*time.Second)
 }
 
 // powerOf is the lower of what the car and the charger can do, as far as they are known.
@@ -153,24 +172,50 @@ func tariffOf(c *store.Charging) (flex.Tariff, string) {
 	}
 
 	const minute = flex.WallTime(time.Minute)
-	if s := c.SiteTariff; s.CheapStart != nil && s.CheapEnd != nil && *s.CheapStart/minute != *s.CheapEnd/minute {
-		offPeak := fmt.Sprintf("%.5s-%.5s", s.CheapStart.String(), s.CheapEnd.String())
-		return flex.Tariff{OffPeak: offPeak, Zone: flex.London.String(), Type: s.Type}, fromSite
+	s := c.SiteTariff
+	if s.CheapStart != nil && s.CheapEnd != nil &&
+		*s.CheapStart/minute != *s.CheapEnd/minute {
+		offPeak := fmt.Sprintf(
+			"%.5s-%.5s",
+			s.CheapStart.String(),
+			s.CheapEnd.String(),
+		)
+
+		return flex.Tariff{
+			OffPeak: offPeak,
+			Zone:    flex.London.String(),
+			Type:    s.Type,
+		}, fromSite
 	}
 
 	return flex.Tariff{}, fromDefault
 }
 
 // problemOf is the planning problem that the inputs pose from an instant on.
-func problemOf(e store.Effective, from time.Time, ps []flex.PricedPeriod) charge.Problem {
+func problemOf(
+	e store.Effective,
+	from time.Time,
+	ps []flex.PricedPeriod,
+) charge.Problem {
 	p := charge.Problem{
-		From: from, ReadyBy: e.ReadyBy, Need: max(0, e.Need-e.Delivered), Power: e.Power,
-		MayChargePeak: e.MayChargePeak, Mode: e.Mode, ChargeNow: e.ChargeNow,
-		Prices: ps, PauseAbove: PauseAbove, Running: e.Running,
-		Exact: e.Learned != nil && e.Learned.Limited,
+		From:          from,
+		ReadyBy:       e.ReadyBy,
+		Need:          max(0, e.Need-e.Delivered),
+		Power:         e.Power,
+		MayChargePeak: e.MayChargePeak,
+		Mode:          e.Mode,
+		ChargeNow:     e.ChargeNow,
+		Prices:        ps,
+		PauseAbove:    PauseAbove,
+		Running:       e.Running,
+		Exact:         e.Learned != nil && e.Learned.Limited,
 	}
 
-	offPeak, known := tariff.OffPeak(e.Tariff, flex.Span{From: from, To: later(e.ReadyBy, e.ChargeNow.To)})
+	offPeak, known := tariff.OffPeak(e.Tariff, flex.Span{
+		From: from,
+		To:   later(e.ReadyBy, e.ChargeNow.To),
+	})
+
 	p.OffPeak, p.AllOffPeak = offPeak, !known
 
 	p.Need += allowance(&e, &p)

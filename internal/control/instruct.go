@@ -23,7 +23,15 @@ const (
 )
 
 // InstructionServices are what an instruction can be for.
-var InstructionServices = []string{"wholesale", "cm", "dno", "dfs", "lcm", "sffr", "other"}
+var InstructionServices = []string{
+	"wholesale",
+	"cm",
+	"dno",
+	"dfs",
+	"lcm",
+	"sffr",
+	"other",
+}
 
 // Preview is what an instruction does, or would do.
 type Preview struct {
@@ -31,12 +39,15 @@ type Preview struct {
 	At                time.Time
 	Slots             []InstructedSlot
 	Assets            []InstructedAsset // who is called, by their ids
-	Cost              flex.MicroPounds  // of the plans with, less that of those without
-	Rebound           flex.Watts        // the most above the plan in the hour after the end
-	ReboundLater      flex.Watts        // the most above the plan after that
+	// of the plans with, less that of those without
+	Cost flex.MicroPounds
+	// the most above the plan in the hour after the end
+	Rebound      flex.Watts
+	ReboundLater flex.Watts // the most above the plan after that
 
-	Callable     int // assets that can bring something
-	NumNeeded    int // that bring less than they draw in the window, because of their need, ready-by or charge-now
+	Callable int // assets that can bring something
+	// that bring less than they draw in the window, because of their need, ready-by or charge-now
+	NumNeeded    int
 	NumIdle      int // that draw nothing in the window by plan, or all they can
 	NumBusy      int // that another instruction calls
 	NumNotCalled int // that could be called beside
@@ -47,7 +58,8 @@ type Preview struct {
 // InstructedSlot is a half-hour of an instruction, or a part of one.
 type InstructedSlot struct {
 	flex.Span
-	Planned flex.WattHours // by the schedules in force, of the scope's assets under control
+	// by the schedules in force, of the scope's assets under control
+	Planned flex.WattHours
 	Asked   flex.WattHours // the change, without a sign
 	Counted flex.WattHours // of it, what is counted on
 	Given   flex.WattHours // of it, if all who are called follow
@@ -75,31 +87,50 @@ type called struct {
 
 // candidate is what the choice knows of it.
 func (c *called) candidate() instruct.Candidate {
-	return instruct.Candidate{Change: c.offer.Change, Cost: c.offer.Cost, Calls: c.Calls, Quality: c.quality}
+	return instruct.Candidate{
+		Change:  c.offer.Change,
+		Cost:    c.offer.Cost,
+		Calls:   c.Calls,
+		Quality: c.quality,
+	}
 }
 
 // PreviewInstruction says what an instruction would do. Nothing is changed by it. A target, time
 // or service that cannot be is Malformed; a constraint group that there is not is NotFound.
-func (d *Service) PreviewInstruction(ctx context.Context, org flex.OrgID, in store.Instruction) (p *Preview, err error) {
+func (d *Service) PreviewInstruction(
+	ctx context.Context,
+	org flex.OrgID,
+	in store.Instruction,
+) (p *Preview, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		p, err = previewInstruction(ctx, tx, in)
 		return err
 	})
+
 	return p, err
 }
 
 // SendInstruction has an instruction carried out: it is kept, and the schedules of who is called
 // are replaced in the same transaction. It fails as PreviewInstruction does.
-func (d *Service) SendInstruction(ctx context.Context, org flex.OrgID, in store.Instruction) (p *Preview, err error) {
+func (d *Service) SendInstruction(
+	ctx context.Context,
+	org flex.OrgID,
+	in store.Instruction,
+) (p *Preview, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		p, err = d.sendInstruction(ctx, tx, in)
 		return err
 	})
+
 	return p, err
 }
 
 // sendInstruction is SendInstruction within a transaction.
-func (d *Service) sendInstruction(ctx context.Context, tx *store.Tx, in store.Instruction) (*Preview, error) {
+func (d *Service) sendInstruction(
+	ctx context.Context,
+	tx *store.Tx,
+	in store.Instruction,
+) (*Preview, error) {
 	if err := lockInstructions(ctx, tx); err != nil {
 		return nil, err
 	}
@@ -118,11 +149,16 @@ func (d *Service) sendInstruction(ctx context.Context, tx *store.Tx, in store.In
 	if err := d.call(ctx, tx, p.ID, p.calls); err != nil {
 		return nil, err
 	}
+
 	return p, nil
 }
 
 // acceptOffer notes what an instruction was made of.
-func acceptOffer(ctx context.Context, tx *store.Tx, in *store.Instruction) error {
+func acceptOffer(
+	ctx context.Context,
+	tx *store.Tx,
+	in *store.Instruction,
+) error {
 	if in.Offer.IsZero() {
 		return nil
 	}
@@ -136,26 +172,45 @@ func checkInstruction(in *store.Instruction, now time.Time) error {
 		in.From = now.Add(time.Minute - 1).Truncate(time.Minute)
 	}
 
-	whole := in.From.Equal(in.From.Truncate(time.Minute)) && in.To.Equal(in.To.Truncate(time.Minute))
+	whole := in.From.Equal(in.From.Truncate(time.Minute)) &&
+		in.To.Equal(in.To.Truncate(time.Minute))
 	one := (in.Change != 0) != (in.Limit != nil)
 	switch {
 	case !one:
-		return flex.Fail(flex.Malformed, "give a change against the plan, or a limit: one of them")
+		return flex.Fail(
+			flex.Malformed,
+			"give a change against the plan, or a limit: one of them",
+		)
 
 	case in.Limit != nil && *in.Limit < 0:
 		return flex.Fail(flex.Malformed, "a limit is not negative")
 
 	case !slices.Contains(InstructionServices, in.Service):
-		return flex.Fail(flex.Malformed, "service is one of %v", InstructionServices)
+		return flex.Fail(
+			flex.Malformed,
+			"service is one of %v",
+			InstructionServices,
+		)
 
 	case !whole:
-		return flex.Fail(flex.Malformed, "an instruction begins and ends at whole minutes")
+		return flex.Fail(
+			flex.Malformed,
+			"an instruction begins and ends at whole minutes",
+		)
 
 	case !in.From.Before(in.To):
-		return flex.Fail(flex.Malformed, "an instruction ends after it begins, and after now")
+		return flex.Fail(
+			flex.Malformed,
+			"an instruction ends after it begins, and after now",
+		)
 
 	case in.Len() > InstructionLongest || in.To.Sub(now) > InstructionAhead:
-		return flex.Fail(flex.Malformed, "an instruction lasts %v at most, and ends within %v", InstructionLongest, InstructionAhead)
+		return flex.Fail(
+			flex.Malformed,
+			"an instruction lasts %v at most, and ends within %v",
+			InstructionLongest,
+			InstructionAhead,
+		)
 	}
 
 	return nil
@@ -163,7 +218,10 @@ func checkInstruction(in *store.Instruction, now time.Time) error {
 
 // order is what an instruction asks of an asset from an instant on.
 func orderOf(in *store.Instruction, from time.Time) instruct.Order {
-	return instruct.Order{Window: in.Meet(flex.Span{From: later(in.From, from), To: in.To}), Up: in.Change > 0}
+	return instruct.Order{
+		Window: in.Meet(flex.Span{From: later(in.From, from), To: in.To}),
+		Up:     in.Change > 0,
+	}
 }
 
 // scoped are the assets of a scope, and the market that they are planned by.
@@ -174,7 +232,11 @@ type scoped struct {
 	callables map[flex.AssetID]*store.Callable
 }
 
-func readScope(ctx context.Context, tx *store.Tx, scope store.Scope) (s scoped, err error) {
+func readScope(
+	ctx context.Context,
+	tx *store.Tx,
+	scope store.Scope,
+) (s scoped, err error) {
 	s.now = tx.Now()
 	if err := tx.CheckScope(ctx, scope); err != nil {
 		return s, err
@@ -189,13 +251,18 @@ func readScope(ctx context.Context, tx *store.Tx, scope store.Scope) (s scoped, 
 }
 
 // readCallables reads what choosing who is called takes.
-func (s *scoped) readCallables(ctx context.Context, tx *store.Tx, scope store.Scope) (err error) {
+func (s *scoped) readCallables(
+	ctx context.Context,
+	tx *store.Tx,
+	scope store.Scope,
+) (err error) {
 	s.callables, err = tx.Callables(ctx, scope, s.now.Add(-MeteredLately))
 	if err != nil {
 		return fmt.Errorf("read who may be called: %w", err)
 	}
 
 	s.prices, err = prices(ctx, tx, s.now)
+
 	return err
 }
 
@@ -204,14 +271,23 @@ func (s *scoped) drawn(slots []flex.Span) []charge.Joules {
 	sums := make([]charge.Joules, len(slots))
 	for i := range s.planned {
 		for t, slot := range slots {
-			sums[t] += instruct.Drawn(s.planned[i].Standing.Steps, s.planned[i].Standing.From.Power, slot)
+			sums[t] += instruct.Drawn(
+				s.planned[i].Standing.Steps,
+				s.planned[i].Standing.From.Power,
+				slot,
+			)
 		}
 	}
+
 	return sums
 }
 
 // previewInstruction works an instruction out on a snapshot.
-func previewInstruction(ctx context.Context, tx *store.Tx, in store.Instruction) (*Preview, error) {
+func previewInstruction(
+	ctx context.Context,
+	tx *store.Tx,
+	in store.Instruction,
+) (*Preview, error) {
 	if err := checkInstruction(&in, tx.Now()); err != nil {
 		return nil, err
 	}
@@ -238,6 +314,7 @@ func previewInstruction(ctx context.Context, tx *store.Tx, in store.Instruction)
 	}
 
 	p.choose(&s, target)
+
 	return p, nil
 }
 
@@ -251,8 +328,12 @@ func targetOf(in *store.Instruction, planned []charge.Joules) []charge.Joules {
 			target[t] = max(0, planned[t]-charge.Joules(*in.Limit)*seconds)
 			continue
 		}
-		target[t] = max(charge.Joules(in.Change), -charge.Joules(in.Change)) * seconds
+		target[t] = max(
+			charge.Joules(in.Change),
+			-charge.Joules(in.Change),
+		) * seconds
 	}
+
 	return target
 }
 
@@ -291,10 +372,15 @@ func (p *Preview) choose(s *scoped, target []charge.Joules) {
 }
 
 // offer works out what an asset would do; false if it can bring nothing.
-func (p *Preview) offer(s *scoped, at *store.Planned, order instruct.Order) (c called, ok bool) {
+func (p *Preview) offer(
+	s *scoped,
+	at *store.Planned,
+	order instruct.Order,
+) (c called, ok bool) {
 	known := s.callables[at.Standing.AssetID]
 	from := s.now.Truncate(time.Second)
-	if known == nil || !at.Standing.From.ReadyBy.After(from) || hasTail(&at.Standing) { // what shares a fuse is planned as one
+	if known == nil || !at.Standing.From.ReadyBy.After(from) ||
+		hasTail(&at.Standing) { // what shares a fuse is planned as one
 		p.NumIdle++
 		return c, false
 	}
@@ -303,10 +389,22 @@ func (p *Preview) offer(s *scoped, at *store.Planned, order instruct.Order) (c c
 		return c, false
 	}
 
-	c = called{Planned: at, Callable: known, from: inputsAt(at, from), quality: instruct.Quality(at.Taken, known.Metered)}
-	c.offer = instruct.Call(order, problemOf(c.from, from, s.prices), at.Standing.Steps)
+	c = called{
+		Planned:  at,
+		Callable: known,
+		from:     inputsAt(at, from),
+		quality:  instruct.Quality(at.Taken, known.Metered),
+	}
+
+	c.offer = instruct.Call(
+		order,
+		problemOf(c.from, from, s.prices),
+		at.Standing.Steps,
+	)
+
 	c.from.Closed = c.offer.Closed
 	ok = p.brings(&c, order)
+
 	return c, ok
 }
 
@@ -335,7 +433,15 @@ func (p *Preview) brings(c *called, order instruct.Order) bool {
 
 // add counts an asset that is called in.
 func (p *Preview) add(c *called) {
-	a := InstructedAsset{AssetID: c.Standing.AssetID, SiteID: c.SiteID, Quality: c.quality, Calls: c.Calls, Cost: c.offer.Cost, Less: c.offer.Less}
+	a := InstructedAsset{
+		AssetID: c.Standing.AssetID,
+		SiteID:  c.SiteID,
+		Quality: c.quality,
+		Calls:   c.Calls,
+		Cost:    c.offer.Cost,
+		Less:    c.offer.Less,
+	}
+
 	for t, e := range c.offer.Change {
 		a.Change = append(a.Change, wattHours(e))
 		p.Slots[t].Given += wattHours(e)
@@ -356,6 +462,7 @@ func (p *Preview) Reached() float64 {
 			least = min(least, float64(s.Counted)/float64(s.Asked))
 		}
 	}
+
 	return least
 }
 
@@ -402,6 +509,7 @@ func rebound(calls []called, end time.Time) (hour, later flex.Watts) {
 			later = max(later, flex.Watts(sum))
 		}
 	}
+
 	return hour, later
 }
 
@@ -412,5 +520,6 @@ func closedAhead(closed []flex.Span, from time.Time) (ahead []flex.Span) {
 			ahead = append(ahead, s)
 		}
 	}
+
 	return ahead
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"flexd/internal/engine/charge"
-	"flexd/internal/engine/instruct"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/worker"
@@ -20,12 +19,18 @@ func lockInstructions(ctx context.Context, tx *store.Tx) error {
 		return err
 	}
 	_, _, err := tx.LockCaps(ctx)
+
 	return err
 }
 
 // call puts the schedules of assets that are called in force, and keeps who they are. One that
 // another instruction has called since they were chosen is left out.
-func (d *Service) call(ctx context.Context, tx *store.Tx, id flex.InstructionID, calls []called) error {
+func (d *Service) call(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.InstructionID,
+	calls []called,
+) error {
 	next := make([]store.Replacement, 0, len(calls))
 	kept := make([]store.Called, 0, len(calls))
 	busy, err := tx.CalledNow(ctx)
@@ -35,7 +40,15 @@ func (d *Service) call(ctx context.Context, tx *store.Tx, id flex.InstructionID,
 
 	for i := range calls {
 		c := &calls[i]
-		r, ok := d.replacement(ctx, tx.Now(), c.Planned, c.from, &c.offer.Problem, &c.offer.Plan)
+		r, ok := d.replacement(
+			ctx,
+			tx.Now(),
+			c.Planned,
+			c.from,
+			&c.offer.Problem,
+			&c.offer.Plan,
+		)
+
 		if !ok || busy[c.Standing.AssetID] {
 			continue
 		}
@@ -47,31 +60,62 @@ func (d *Service) call(ctx context.Context, tx *store.Tx, id flex.InstructionID,
 	if err := tx.AddCalled(ctx, id, kept); err != nil {
 		return fmt.Errorf("keep who is called: %w", err)
 	}
+
 	return replaceInParts(ctx, tx, next)
 }
 
 // record is an asset that is called, with what stood before and what is sent.
 func (c *called) record(sent []flex.Step) store.Called {
 	return store.Called{
-		AssetID: c.Standing.AssetID, SiteID: c.SiteID, Power: c.from.Power, Cost: c.offer.Cost,
-		Baseline: within(c.Standing.Steps, flex.Span{From: c.offer.Problem.From, To: c.Standing.End()}), Expected: sent,
+		AssetID: c.Standing.AssetID,
+		SiteID:  c.SiteID,
+		Power:   c.from.Power,
+		Cost:    c.offer.Cost,
+		Baseline: within(c.Standing.Steps, flex.Span{
+			From: c.offer.Problem.From,
+			To:   c.Standing.End(),
+		}),
+		Expected: sent,
 	}
 }
 
 // replacement is the schedule that an instruction, or its end, gives an asset; false if it breaks
 // a law.
-func (d *Service) replacement(ctx context.Context, now time.Time, at *store.Planned, from store.Effective, p *charge.Problem, plan *charge.Plan) (r store.Replacement, ok bool) {
+func (d *Service) replacement(
+	ctx context.Context,
+	now time.Time,
+	at *store.Planned,
+	from store.Effective,
+	p *charge.Problem,
+	plan *charge.Plan,
+) (r store.Replacement, ok bool) {
 	decision := d.decide(ctx, at.Standing.AssetID, &Candidate{
-		Ground: ByEvent, Required: true, Now: now, Current: at.Standing.Steps, Problem: p, Plan: plan,
+		Ground:   ByEvent,
+		Required: true,
+		Now:      now,
+		Current:  at.Standing.Steps,
+		Problem:  p,
+		Plan:     plan,
 	})
-	s := store.Schedule{Cause: store.CauseCalled, From: from, Value: store.Urgent}
+
+	s := store.Schedule{
+		Cause: store.CauseCalled,
+		From:  from,
+		Value: store.Urgent,
+	}
+
 	s.Steps = plan.Steps
+
 	return store.Replacement{Planned: at, Next: s}, decision.Replace
 }
 
 // replaceInParts commits schedules, so many by a statement, and has a fleet under caps planned
 // together at once.
-func replaceInParts(ctx context.Context, tx *store.Tx, next []store.Replacement) error {
+func replaceInParts(
+	ctx context.Context,
+	tx *store.Tx,
+	next []store.Replacement,
+) error {
 	if len(next) == 0 {
 		return nil
 	}
@@ -92,7 +136,12 @@ func replaceInParts(ctx context.Context, tx *store.Tx, next []store.Replacement)
 
 // StopInstruction stops an instruction: who is called returns to the plan without it, at once. To
 // stop one that is over or stopped already changes nothing, and is no failure.
-func (d *Service) StopInstruction(ctx context.Context, org flex.OrgID, id flex.InstructionID, who string) (in store.Instruction, err error) {
+func (d *Service) StopInstruction(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.InstructionID,
+	who string,
+) (in store.Instruction, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := d.stop(ctx, tx, id, who); err != nil {
 			return err
@@ -101,11 +150,16 @@ func (d *Service) StopInstruction(ctx context.Context, org flex.OrgID, id flex.I
 		in, err = tx.Instruction(ctx, id)
 		return err
 	})
+
 	return in, err
 }
 
 // StopInstructions stops all instructions of an organisation that are active, and returns how many.
-func (d *Service) StopInstructions(ctx context.Context, org flex.OrgID, who string) (n int, err error) {
+func (d *Service) StopInstructions(
+	ctx context.Context,
+	org flex.OrgID,
+	who string,
+) (n int, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		active, err := tx.ActiveInstructions(ctx)
 		if err != nil {
@@ -120,11 +174,17 @@ func (d *Service) StopInstructions(ctx context.Context, org flex.OrgID, who stri
 		}
 		return nil
 	})
+
 	return n, err
 }
 
 // stop stops an instruction within a transaction.
-func (d *Service) stop(ctx context.Context, tx *store.Tx, id flex.InstructionID, who string) error {
+func (d *Service) stop(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.InstructionID,
+	who string,
+) error {
 	if err := lockInstructions(ctx, tx); err != nil {
 		return err
 	}
@@ -150,7 +210,11 @@ func (d *Service) stop(ctx context.Context, tx *store.Tx, id flex.InstructionID,
 }
 
 // release plans assets without the time that an instruction closed.
-func (d *Service) release(ctx context.Context, tx *store.Tx, assets []flex.AssetID) error {
+func (d *Service) release(
+	ctx context.Context,
+	tx *store.Tx,
+	assets []flex.AssetID,
+) error {
 	found, err := tx.ClosedAssets(ctx, assets)
 	if err != nil {
 		return err
@@ -175,7 +239,8 @@ func (d *Service) release(ctx context.Context, tx *store.Tx, assets []flex.Asset
 		e.Ramp = kept(e.Ramp, true) // many cars come back at once
 		problem := problemOf(e, from, ps)
 		plan := s.Solve(&problem)
-		if r, ok := d.replacement(ctx, tx.Now(), p, e, &problem, &plan); ok {
+		r, ok := d.replacement(ctx, tx.Now(), p, e, &problem, &plan)
+		if ok {
 			next = append(next, r)
 		}
 	}
@@ -204,7 +269,10 @@ func (d *Service) FollowInstructions(ctx context.Context) (worker.Report, error)
 }
 
 // FollowInstructionsOf is FollowInstructions for one organisation.
-func (d *Service) FollowInstructionsOf(ctx context.Context, org flex.OrgID) (r worker.Report, err error) {
+func (d *Service) FollowInstructionsOf(
+	ctx context.Context,
+	org flex.OrgID,
+) (r worker.Report, err error) {
 	var active []store.Instruction
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		active, err = tx.ActiveInstructions(ctx)
@@ -230,7 +298,11 @@ const (
 
 // follow compares an instruction with what it is brought on a snapshot of the store, and changes
 // who is called if that is to be. It returns how many assets were called or let go.
-func (d *Service) follow(ctx context.Context, org flex.OrgID, in *store.Instruction) (changed int, err error) {
+func (d *Service) follow(
+	ctx context.Context,
+	org flex.OrgID,
+	in *store.Instruction,
+) (changed int, err error) {
 	var c *correction
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if tx.Now().Before(in.LookedAt.Add(InstructionRest)) {
@@ -248,11 +320,17 @@ func (d *Service) follow(ctx context.Context, org flex.OrgID, in *store.Instruct
 		changed, err = d.apply(ctx, tx, in, c)
 		return err
 	})
+
 	return changed, err
 }
 
 // apply calls assets and lets some go, unless somebody was faster or the instruction was stopped.
-func (d *Service) apply(ctx context.Context, tx *store.Tx, in *store.Instruction, c *correction) (changed int, err error) {
+func (d *Service) apply(
+	ctx context.Context,
+	tx *store.Tx,
+	in *store.Instruction,
+	c *correction,
+) (changed int, err error) {
 	if err := lockInstructions(ctx, tx); err != nil {
 		return 0, err
 	}
@@ -275,200 +353,4 @@ func (d *Service) apply(ctx context.Context, tx *store.Tx, in *store.Instruction
 	}
 
 	return changed, d.call(ctx, tx, in.ID, c.call)
-}
-
-// correction is who is to be called beside, or let go.
-type correction struct {
-	call    []called
-	release []flex.AssetID
-}
-
-// looked is an instruction from now on, beside what it is brought.
-type looked struct {
-	*Preview // of the rest of its window, for who may be called beside
-	scope    *scoped
-	target   []charge.Joules
-	assets   []flex.AssetID // who is called
-	brings   []instruct.Candidate
-	before   map[flex.AssetID]bool // who is called, or was let go
-}
-
-// readCalled reads an instruction's scope and who it calls, or called.
-func readCalled(ctx context.Context, tx *store.Tx, in *store.Instruction) (s scoped, was []store.Called, err error) {
-	s, err = readScope(ctx, tx, in.Scope)
-	if err == nil {
-		was, err = tx.CalledBy(ctx, in.ID)
-	}
-	return s, was, err
-}
-
-// look works out what each called asset brings from now on, and what is asked for.
-func look(ctx context.Context, tx *store.Tx, in *store.Instruction) (*looked, error) {
-	s, was, err := readCalled(ctx, tx, in)
-	if err != nil {
-		return nil, err
-	}
-
-	rest := *in
-	rest.Span = orderOf(in, s.now.Truncate(time.Minute)).Window
-	l := &looked{Preview: &Preview{Instruction: rest, At: s.now}, scope: &s, before: map[flex.AssetID]bool{}}
-	slots := instruct.Slots(rest.Span)
-	planned := s.drawn(slots)
-
-	shares, err := meteredShares(ctx, tx, in, was)
-	if err != nil {
-		return nil, err
-	}
-
-	standing := s.byAsset()
-	for i := range was {
-		c := &was[i]
-		l.before[c.AssetID] = true
-		if !c.ReleasedAt.IsZero() {
-			continue
-		}
-
-		change := changeOf(c, standing[c.AssetID], slots)
-		for t := range slots {
-			planned[t] += change[t] // as if it were not called
-		}
-		l.add(c, standing[c.AssetID], change, shares)
-	}
-
-	l.target = targetOf(&rest, planned)
-	return l, nil
-}
-
-// byAsset are the assets of a scope by their ids.
-func (s *scoped) byAsset() map[flex.AssetID]*store.Planned {
-	standing := make(map[flex.AssetID]*store.Planned, len(s.planned))
-	for i := range s.planned {
-		standing[s.planned[i].Standing.AssetID] = &s.planned[i]
-	}
-	return standing
-}
-
-// add counts a called asset. One that is no more plugged in draws nothing; of another counts what
-// it is known to follow.
-func (l *looked) add(c *store.Called, at *store.Planned, change []charge.Joules, shares map[flex.AssetID]instruct.Percent) {
-	if l.Change > 0 {
-		for t := range change {
-			change[t] = -change[t]
-		}
-	}
-
-	b := instruct.Candidate{Cost: c.Cost, Quality: 100, Change: change}
-	if at != nil {
-		share, metered := shares[c.AssetID]
-		b.Quality = instruct.Followed{Since: l.At.Sub(c.CalledAt), Accepted: at.Taken, Metered: metered, Share: share}.Counts()
-	}
-
-	l.assets, l.brings = append(l.assets, c.AssetID), append(l.brings, b)
-}
-
-// changeOf is what a called asset draws less in each slot by its schedule in force than by the
-// one that stood before; without a schedule it draws nothing.
-func changeOf(c *store.Called, at *store.Planned, slots []flex.Span) []charge.Joules {
-	change := make([]charge.Joules, len(slots))
-	for t, slot := range slots {
-		change[t] = instruct.Drawn(c.Baseline, c.Power, slot)
-		if at != nil {
-			change[t] -= instruct.Drawn(at.Standing.Steps, at.Standing.From.Power, slot)
-		}
-	}
-	return change
-}
-
-// correct says who is to be called beside where something is missing, or let go. It is nil where
-// nothing is to be changed; without anybody, something is missing that nobody can bring.
-func correct(ctx context.Context, tx *store.Tx, in *store.Instruction) (*correction, error) {
-	l, err := look(ctx, tx, in)
-	if err != nil {
-		return nil, err
-	}
-
-	missing, short := instruct.Missing(l.target, l.brings)
-	if !short {
-		return l.spare(in), nil
-	}
-	if err := l.scope.readCallables(ctx, tx, in.Scope); err != nil {
-		return nil, err
-	}
-
-	for t := range missing {
-		missing[t] = max(0, missing[t])
-		l.Slots = append(l.Slots, InstructedSlot{})
-	}
-
-	l.scope.planned = slices.DeleteFunc(l.scope.planned, func(p store.Planned) bool { return l.before[p.Standing.AssetID] })
-	l.choose(l.scope, missing)
-	return &correction{call: l.calls}, nil
-}
-
-// spare says who can be let go; nil for nobody.
-func (l *looked) spare(in *store.Instruction) *correction {
-	c := &correction{}
-	_, release := instruct.Correct(l.target, l.brings, nil, !in.Unfair)
-	for _, i := range release {
-		c.release = append(c.release, l.assets[i])
-	}
-
-	if len(release) == 0 {
-		return nil
-	}
-	return c
-}
-
-// meteredShares is how much of its change each called asset brought in the latest half-hour of an
-// instruction that was metered, as far as one was since it was called.
-func meteredShares(ctx context.Context, tx *store.Tx, in *store.Instruction, was []store.Called) (map[flex.AssetID]instruct.Percent, error) {
-	shares := map[flex.AssetID]instruct.Percent{}
-	last := flex.PeriodAt(tx.Now()).Add(-1)
-	if last.Start().Before(in.From) {
-		return shares, nil // no whole half-hour of it is over
-	}
-
-	metered, err := meteredOf(ctx, tx, was, in.Span)
-	if err != nil {
-		return nil, err
-	}
-
-	for _, c := range was {
-		for p := last; !p.Start().Before(in.From) && !p.Start().Before(c.CalledAt); p = p.Add(-1) {
-			e, ok := metered[c.AssetID][p]
-			base := instruct.Drawn(c.Baseline, c.Power, p.Span())
-			change := base - instruct.Drawn(c.Expected, c.Power, p.Span())
-			if ok && change != 0 {
-				shares[c.AssetID] = instruct.Percent(100 * (base - charge.Joules(e)*3600) / change)
-				break
-			}
-		}
-	}
-
-	return shares, nil
-}
-
-// meteredOf is what the meters of called assets say of the half-hours of a span.
-func meteredOf(ctx context.Context, tx *store.Tx, was []store.Called, span flex.Span) (map[flex.AssetID]map[flex.Period]flex.WattHours, error) {
-	q := store.ReadingQuery{Labels: []flex.Label{flex.ChargerEnergy}}
-	for _, c := range was {
-		q.Assets = append(q.Assets, c.AssetID)
-	}
-	for day := flex.DayAt(span.From); day.Start().Before(span.To); day = day.Add(1) {
-		q.Days = append(q.Days, day)
-	}
-
-	readings, err := tx.Readings(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-
-	found := map[flex.AssetID]map[flex.Period]flex.WattHours{}
-	for _, r := range readings {
-		if found[r.AssetID] == nil {
-			found[r.AssetID] = map[flex.Period]flex.WattHours{}
-		}
-		found[r.AssetID][flex.PeriodAt(r.From)] = flex.WattHours(r.Value / 1000) // from millionths of a kWh
-	}
-	return found, nil
 }

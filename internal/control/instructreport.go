@@ -18,10 +18,11 @@ type InstructionState string
 // The states of an instruction.
 const (
 	InstructionPreviewed InstructionState = "previewed" // it was not sent
-	InstructionOrdered   InstructionState = "ordered"   // it was sent, and does not bind yet
-	InstructionRunning   InstructionState = "running"
-	InstructionStopped   InstructionState = "stopped"
-	InstructionEnded     InstructionState = "ended"
+	// it was sent, and does not bind yet
+	InstructionOrdered InstructionState = "ordered"
+	InstructionRunning InstructionState = "running"
+	InstructionStopped InstructionState = "stopped"
+	InstructionEnded   InstructionState = "ended"
 )
 
 // StateOf says where an instruction is at an instant.
@@ -36,6 +37,7 @@ func StateOf(in *store.Instruction, now time.Time) InstructionState {
 	case now.Before(in.To):
 		return InstructionRunning
 	}
+
 	return InstructionEnded
 }
 
@@ -44,27 +46,40 @@ type InstructionPage struct {
 	At           time.Time
 	Instructions []store.Instruction
 	Total        int
-	Next         flex.InstructionID // the page that follows; zero after the last
+	// the page that follows; zero after the last
+	Next flex.InstructionID
 }
 
 // Instructions returns a page of an organisation's instructions, those made before one, if it is
 // given.
-func (d *Service) Instructions(ctx context.Context, org flex.OrgID, before flex.InstructionID, limit int) (p InstructionPage, err error) {
+func (d *Service) Instructions(
+	ctx context.Context,
+	org flex.OrgID,
+	before flex.InstructionID,
+	limit int,
+) (p InstructionPage, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		p, err = instructionPage(ctx, tx, before, limit)
 		return err
 	})
+
 	return p, err
 }
 
 // instructionPage is Instructions within a transaction.
-func instructionPage(ctx context.Context, tx *store.Tx, before flex.InstructionID, limit int) (p InstructionPage, err error) {
+func instructionPage(
+	ctx context.Context,
+	tx *store.Tx,
+	before flex.InstructionID,
+	limit int,
+) (p InstructionPage, err error) {
 	p.At = tx.Now()
 	p.Instructions, p.Total, err = tx.Instructions(ctx, before, limit+1)
 	if len(p.Instructions) > limit {
 		p.Instructions = p.Instructions[:limit]
 		p.Next = p.Instructions[limit-1].ID
 	}
+
 	return p, err
 }
 
@@ -74,34 +89,43 @@ type InstructionReport struct {
 	At     time.Time
 	Slots  []ReportSlot // of its window, and of the hour after
 	Assets []ReportAsset
-	Cost   flex.MicroPounds // of the plans with, less that of those without, as they were sent
+	// of the plans with, less that of those without, as they were sent
+	Cost flex.MicroPounds
 }
 
 // ReportSlot is a half-hour, or a part of one, of all assets that were called.
 type ReportSlot struct {
 	flex.Span
-	Asked    flex.WattHours // the change against the baseline, negative for less
+	// the change against the baseline, negative for less
+	Asked    flex.WattHours
 	Baseline flex.WattHours // by the schedules that stood
 	Expected flex.WattHours // by those that were sent
 
-	Metered         flex.WattHours // of the assets whose meter has the whole half-hour
+	// of the assets whose meter has the whole half-hour
+	Metered         flex.WattHours
 	MeteredBaseline flex.WattHours // theirs
 	NumMetered      int
 }
 
 // ReportAsset is what one asset was asked for and did, in each slot.
 type ReportAsset struct {
-	AssetID              flex.AssetID
-	SiteID               flex.SiteID
-	CalledAt, ReleasedAt time.Time
-	Cost                 flex.MicroPounds
-	Baseline, Expected   []flex.WattHours
-	Metered              []flex.Optional[flex.WattHours]
+	AssetID    flex.AssetID
+	SiteID     flex.SiteID
+	CalledAt   time.Time
+	ReleasedAt time.Time
+	Cost       flex.MicroPounds
+	Baseline   []flex.WattHours
+	Expected   []flex.WattHours
+	Metered    []flex.Optional[flex.WattHours]
 }
 
 // ReportInstruction says what an instruction asked for and what came of it, in all and of each
 // asset: in half-hours, as meters give no more. What was called is in it, and what was let go.
-func (d *Service) ReportInstruction(ctx context.Context, org flex.OrgID, id flex.InstructionID) (r *InstructionReport, err error) {
+func (d *Service) ReportInstruction(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.InstructionID,
+) (r *InstructionReport, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		in, err := tx.Instruction(ctx, id)
 		if err != nil {
@@ -114,7 +138,10 @@ func (d *Service) ReportInstruction(ctx context.Context, org flex.OrgID, id flex
 			return err
 		}
 
-		metered, err := meteredOf(ctx, tx, was, flex.Span{From: in.From, To: in.To.Add(instruct.Guard)})
+		metered, err := meteredOf(ctx, tx, was, flex.Span{
+			From: in.From,
+			To:   in.To.Add(instruct.Guard),
+		})
 		if err != nil {
 			return err
 		}
@@ -124,6 +151,7 @@ func (d *Service) ReportInstruction(ctx context.Context, org flex.OrgID, id flex
 		}
 		return nil
 	})
+
 	return r, err
 }
 
@@ -138,15 +166,29 @@ func newReport(in *store.Instruction, now time.Time) *InstructionReport {
 		r.Slots = append(r.Slots, ReportSlot{Span: slot, Asked: asked})
 	}
 
-	for _, slot := range instruct.Slots(flex.Span{From: in.To, To: in.To.Add(instruct.Guard)}) {
+	for _, slot := range instruct.Slots(flex.Span{
+		From: in.To,
+		To:   in.To.Add(instruct.Guard),
+	}) {
 		r.Slots = append(r.Slots, ReportSlot{Span: slot})
 	}
+
 	return r
 }
 
 // add counts an asset in.
-func (r *InstructionReport) add(c *store.Called, metered map[flex.Period]flex.WattHours) {
-	a := ReportAsset{AssetID: c.AssetID, SiteID: c.SiteID, CalledAt: c.CalledAt, ReleasedAt: c.ReleasedAt, Cost: c.Cost}
+func (r *InstructionReport) add(
+	c *store.Called,
+	metered map[flex.Period]flex.WattHours,
+) {
+	a := ReportAsset{
+		AssetID:    c.AssetID,
+		SiteID:     c.SiteID,
+		CalledAt:   c.CalledAt,
+		ReleasedAt: c.ReleasedAt,
+		Cost:       c.Cost,
+	}
+
 	until := r.StoppedAt
 	if !c.ReleasedAt.IsZero() {
 		until = c.ReleasedAt
@@ -157,7 +199,10 @@ func (r *InstructionReport) add(c *store.Called, metered map[flex.Period]flex.Wa
 		baseline := wattHours(instruct.Drawn(c.Baseline, c.Power, slot.Span))
 		expected := wattHours(expectedOf(c, slot.Span, until))
 		e, ok := metered[flex.PeriodAt(slot.From)]
-		m := flex.Optional[flex.WattHours]{Value: e, Given: ok && slot.Len() == flex.HalfHour}
+		m := flex.Optional[flex.WattHours]{
+			Value: e,
+			Given: ok && slot.Len() == flex.HalfHour,
+		}
 
 		a.Baseline = append(a.Baseline, baseline)
 		a.Expected = append(a.Expected, expected)
@@ -171,18 +216,27 @@ func (r *InstructionReport) add(c *store.Called, metered map[flex.Period]flex.Wa
 
 // expectedOf is what a called asset draws in a span: by what was sent to it, and from an instant
 // on, if it is given, as without.
-func expectedOf(c *store.Called, span flex.Span, until time.Time) charge.Joules {
+func expectedOf(
+	c *store.Called,
+	span flex.Span,
+	until time.Time,
+) charge.Joules {
 	if until.IsZero() {
 		return instruct.Drawn(c.Expected, c.Power, span)
 	}
 
 	before := flex.Span{From: span.From, To: until}.Meet(span)
 	after := flex.Span{From: until, To: span.To}.Meet(span)
-	return instruct.Drawn(c.Expected, c.Power, before) + instruct.Drawn(c.Baseline, c.Power, after)
+
+	return instruct.Drawn(c.Expected, c.Power, before) +
+		instruct.Drawn(c.Baseline, c.Power, after)
 }
 
 // count adds an asset's energies.
-func (s *ReportSlot) count(baseline, expected flex.WattHours, metered flex.Optional[flex.WattHours]) {
+func (s *ReportSlot) count(
+	baseline, expected flex.WattHours,
+	metered flex.Optional[flex.WattHours],
+) {
 	s.Baseline += baseline
 	s.Expected += expected
 	if metered.Given {
@@ -195,21 +249,53 @@ func (s *ReportSlot) count(baseline, expected flex.WattHours, metered flex.Optio
 // WriteCSV writes a row for each asset and half-hour, and one for the sum of each half-hour,
 // without an asset.
 func (r *InstructionReport) WriteCSV(out io.Writer) error {
-	w := csvfile.NewWriter(out, "start_timestamp", "end_timestamp", "asset_id", "site_id", "asked_kwh", "baseline_kwh", "expected_kwh", "metered_kwh")
+	w := csvfile.NewWriter(
+		out,
+		"start_timestamp",
+		"end_timestamp",
+		"asset_id",
+		"site_id",
+		"asked_kwh",
+		"baseline_kwh",
+		"expected_kwh",
+		"metered_kwh",
+	)
+
 	for t, s := range r.Slots {
 		metered := any("")
 		if s.NumMetered > 0 {
 			metered = s.Metered.KWh()
 		}
 
-		w.Write(s.From, s.To, "", "", s.Asked.KWh(), s.Baseline.KWh(), s.Expected.KWh(), metered)
+		w.Write(
+			s.From,
+			s.To,
+			"",
+			"",
+			s.Asked.KWh(),
+			s.Baseline.KWh(),
+			s.Expected.KWh(),
+			metered,
+		)
+
 		for _, a := range r.Assets {
 			metered = any("")
 			if a.Metered[t].Given {
 				metered = a.Metered[t].Value.KWh()
 			}
-			w.Write(s.From, s.To, a.AssetID, a.SiteID, "", a.Baseline[t].KWh(), a.Expected[t].KWh(), metered)
+
+			w.Write(
+				s.From,
+				s.To,
+				a.AssetID,
+				a.SiteID,
+				"",
+				a.Baseline[t].KWh(),
+				a.Expected[t].KWh(),
+				metered,
+			)
 		}
 	}
+
 	return w.Flush()
 }

@@ -27,7 +27,11 @@ func (r notAsOne) text() string {
 	if r == noPrices {
 		return "no prices are known"
 	}
-	return fmt.Sprintf("there are more than %d half-hours or %d cars", homeSlots, homeCars)
+	return fmt.Sprintf(
+		"there are more than %d half-hours or %d cars",
+		homeSlots,
+		homeCars,
+	)
 }
 
 const (
@@ -90,12 +94,24 @@ func lackOf(origins string) (l lack) {
 // sentences say how a car was planned with the battery of its site.
 func (l lack) sentences() []string {
 	if l.why != "" {
-		return []string{"It is not planned as one with the battery of its site, as " + l.why.text() + ": the battery goes by what the cars leave, and does not discharge into it."}
+		return []string{
+			"It is not planned as one with the battery of its site, as " +
+				l.why.text() +
+				": the battery goes by what the cars leave, and does not discharge into it.",
+		}
 	}
 
-	lines := []string{"It is planned as one with the battery of its site, which does not discharge into it."}
+	lines := []string{
+		"It is planned as one with the battery of its site, which does not discharge into it.",
+	}
 	if l.gap > 0 {
-		lines = append(lines, fmt.Sprintf("The search for that plan was ended by its bound on the work: the best may cost up to %.1f p less.", l.gap))
+		lines = append(
+			lines,
+			fmt.Sprintf(
+				"The search for that plan was ended by its bound on the work: the best may cost up to %.1f p less.",
+				l.gap,
+			),
+		)
 	}
 
 	return lines

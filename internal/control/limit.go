@@ -19,9 +19,18 @@ const (
 // ImportLimits puts what a distribution operator limits its feeders to in the place of what it said
 // before of the groups that are named, from now on, and has the fleet planned under that at once. It is
 // heard on their links. A limit that cannot be is Malformed, a group that there is not is NotFound.
-func (d *Service) ImportLimits(ctx context.Context, org flex.OrgID, limits []store.CapLimit) error {
+func (d *Service) ImportLimits(
+	ctx context.Context,
+	org flex.OrgID,
+	limits []store.CapLimit,
+) error {
 	if len(limits) == 0 || len(limits) > LimitsMax {
-		return flex.Fail(flex.Malformed, "there are %d limits: there should be 1 to %d", len(limits), LimitsMax)
+		return flex.Fail(
+			flex.Malformed,
+			"there are %d limits: there should be 1 to %d",
+			len(limits),
+			LimitsMax,
+		)
 	}
 
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
@@ -45,7 +54,8 @@ func (d *Service) ImportLimits(ctx context.Context, org flex.OrgID, limits []sto
 			if err := hear(ctx, tx, l.Group); err != nil {
 				return err
 			}
-			if err := tx.DropCapLimits(ctx, l.Group, l.Source, tx.Now()); err != nil {
+			err := tx.DropCapLimits(ctx, l.Group, l.Source, tx.Now())
+			if err != nil {
 				return err
 			}
 		}
@@ -59,17 +69,25 @@ func (d *Service) ImportLimits(ctx context.Context, org flex.OrgID, limits []sto
 
 // ClearLimits takes away what files limit a group to, from now on, and has the fleet planned without it at
 // once. A group that there is not is NotFound.
-func (d *Service) ClearLimits(ctx context.Context, org flex.OrgID, group string) error {
+func (d *Service) ClearLimits(
+	ctx context.Context,
+	org flex.OrgID,
+	group string,
+) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := lockInstructions(ctx, tx); err != nil {
 			return err
 		}
+
 		if err := hear(ctx, tx, group); err != nil {
 			return err
 		}
-		if err := tx.DropCapLimits(ctx, group, "import", tx.Now()); err != nil {
+
+		err := tx.DropCapLimits(ctx, group, "import", tx.Now())
+		if err != nil {
 			return err
 		}
+
 		return tx.CapsChanged(ctx)
 	})
 }
@@ -78,12 +96,28 @@ func (d *Service) ClearLimits(ctx context.Context, org flex.OrgID, group string)
 func checkLimit(l *store.CapLimit) error {
 	switch {
 	case l.Group == "":
-		return flex.Fail(flex.Malformed, "a limit names its constraint group: a cap of the whole fleet is set with its caps")
+		return flex.Fail(
+			flex.Malformed,
+			"a limit names its constraint group: a cap of the whole fleet is set with its caps",
+		)
+
 	case l.Power < 0 || l.Power > flex.CapMax:
-		return flex.Fail(flex.Malformed, "a limit of %q is %g kW: it should be 0 to %g", l.Group, l.Power.KW(), flex.CapMax.KW())
+		return flex.Fail(
+			flex.Malformed,
+			"a limit of %q is %g kW: it should be 0 to %g",
+			l.Group,
+			l.Power.KW(),
+			flex.CapMax.KW(),
+		)
+
 	case l.Empty():
-		return flex.Fail(flex.Malformed, "a limit of %q ends before it begins", l.Group)
+		return flex.Fail(
+			flex.Malformed,
+			"a limit of %q ends before it begins",
+			l.Group,
+		)
 	}
+
 	return nil
 }
 
@@ -97,12 +131,17 @@ func hear(ctx context.Context, tx *store.Tx, group string) error {
 	if err == nil && back {
 		err = tx.CapsChanged(ctx)
 	}
+
 	return err
 }
 
 // HearLink says that whoever limits a group was heard, although nothing changed: the fallback of its link
 // binds no more. A group that there is not is NotFound.
-func (d *Service) HearLink(ctx context.Context, org flex.OrgID, group string) error {
+func (d *Service) HearLink(
+	ctx context.Context,
+	org flex.OrgID,
+	group string,
+) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := lockInstructions(ctx, tx); err != nil {
 			return err
@@ -113,29 +152,55 @@ func (d *Service) HearLink(ctx context.Context, org flex.OrgID, group string) er
 
 // SetLink has a fallback bind a group whenever nothing was heard for a time of whoever limits it. It
 // counts as heard now.
-func (d *Service) SetLink(ctx context.Context, org flex.OrgID, l store.CapLink) error {
+func (d *Service) SetLink(
+	ctx context.Context,
+	org flex.OrgID,
+	l store.CapLink,
+) error {
 	switch {
 	case l.Group == "":
-		return flex.Fail(flex.Malformed, "a link is of a constraint group: name it")
+		return flex.Fail(
+			flex.Malformed,
+			"a link is of a constraint group: name it",
+		)
+
 	case l.Fallback < 0 || l.Fallback > flex.CapMax:
-		return flex.Fail(flex.Malformed, "the fallback is %g kW: it should be 0 to %g", l.Fallback.KW(), flex.CapMax.KW())
+		return flex.Fail(
+			flex.Malformed,
+			"the fallback is %g kW: it should be 0 to %g",
+			l.Fallback.KW(),
+			flex.CapMax.KW(),
+		)
+
 	case l.Silence < SilenceLeast || l.Silence > SilenceMost:
-		return flex.Fail(flex.Malformed, "the silence is %v: it should be %v to %v", l.Silence, SilenceLeast, SilenceMost)
+		return flex.Fail(
+			flex.Malformed,
+			"the silence is %v: it should be %v to %v",
+			l.Silence,
+			SilenceLeast,
+			SilenceMost,
+		)
 	}
 
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := lockInstructions(ctx, tx); err != nil {
 			return err
 		}
+
 		if err := hear(ctx, tx, l.Group); err != nil {
 			return err
 		}
+
 		return tx.SetCapLink(ctx, l)
 	})
 }
 
 // ClearLink has no fallback bind a group any more. It is NotFound if it has no link.
-func (d *Service) ClearLink(ctx context.Context, org flex.OrgID, group string) error {
+func (d *Service) ClearLink(
+	ctx context.Context,
+	org flex.OrgID,
+	group string,
+) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := lockInstructions(ctx, tx); err != nil {
 			return err
@@ -143,17 +208,26 @@ func (d *Service) ClearLink(ctx context.Context, org flex.OrgID, group string) e
 
 		was, err := tx.DropCapLink(ctx, group)
 		if err == nil && !was {
-			err = flex.Fail(flex.NotFound, "the group %q has no link: flexd limits list prints them", group)
+			err = flex.Fail(
+				flex.NotFound,
+				"the group %q has no link: flexd limits list prints them",
+				group,
+			)
 		}
+
 		if err != nil {
 			return err
 		}
+
 		return tx.CapsChanged(ctx)
 	})
 }
 
 // Limits returns what binds the groups now and later, fallbacks of lost links among it, and the links.
-func (d *Service) Limits(ctx context.Context, org flex.OrgID) (limits []store.CapLimit, links []store.CapLink, err error) {
+func (d *Service) Limits(
+	ctx context.Context,
+	org flex.OrgID,
+) (limits []store.CapLimit, links []store.CapLink, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		limits, err = tx.CapLimits(ctx)
 		if err == nil {
@@ -161,6 +235,7 @@ func (d *Service) Limits(ctx context.Context, org flex.OrgID) (limits []store.Ca
 		}
 		return err
 	})
+
 	return limits, links, err
 }
 
@@ -179,11 +254,15 @@ func (d *Service) WatchLinks(ctx context.Context) (worker.Report, error) {
 		of, err = d.WatchLinksOf(ctx, orgs[i])
 		r.Did += of.Did
 	}
+
 	return r, err
 }
 
 // WatchLinksOf is WatchLinks for one organisation.
-func (d *Service) WatchLinksOf(ctx context.Context, org flex.OrgID) (r worker.Report, err error) {
+func (d *Service) WatchLinksOf(
+	ctx context.Context,
+	org flex.OrgID,
+) (r worker.Report, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := lockInstructions(ctx, tx); err != nil {
 			return err
@@ -196,5 +275,6 @@ func (d *Service) WatchLinksOf(ctx context.Context, org flex.OrgID) (r worker.Re
 		}
 		return tx.CapsChanged(ctx)
 	})
+
 	return r, err
 }

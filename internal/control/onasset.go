@@ -15,14 +15,22 @@ import (
 
 // steered returns what planning an asset depends on, and locks it. An asset that does not charge is
 // Malformed; Conflict if no car is plugged in, or its site is not under control.
-func steered(ctx context.Context, tx *store.Tx, asset flex.AssetID) (c store.Charging, err error) {
+func steered(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+) (c store.Charging, err error) {
 	c, err = lockedCharging(ctx, tx, asset)
 	switch {
 	case err != nil:
 		return c, err
 
 	case !c.Asset.Type.Charges():
-		return c, flex.Fail(flex.Malformed, "it is a %s: this is for chargers and cars", c.Asset.Type)
+		return c, flex.Fail(
+			flex.Malformed,
+			"it is a %s: this is for chargers and cars",
+			c.Asset.Type,
+		)
 
 	case !c.Excluded.IsZero():
 		return c, flex.Fail(flex.Conflict, "it is excluded from control")
@@ -38,11 +46,19 @@ func steered(ctx context.Context, tx *store.Tx, asset flex.AssetID) (c store.Cha
 }
 
 // byOperator is that an operator wants a plan anew, whatever it comes to.
-var byOperator = change{cause: store.CauseInputs, must: true, ground: ByEvent}
+var byOperator = change{
+	cause:  store.CauseInputs,
+	must:   true,
+	ground: ByEvent,
+}
 
 // ReplanAsset plans an asset anew from what is known now, and has the schedule sent even if it differs in
 // nothing.
-func (d *Service) ReplanAsset(ctx context.Context, tx *store.Tx, asset flex.AssetID) (planned string, err error) {
+func (d *Service) ReplanAsset(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+) (planned string, err error) {
 	c, err := steered(ctx, tx, asset)
 	if err != nil {
 		return "", err
@@ -56,7 +72,11 @@ func (d *Service) ReplanAsset(ctx context.Context, tx *store.Tx, asset flex.Asse
 
 // ReleaseAsset leaves an asset free of any limit until its next plug-in: its session ends, as if the car
 // had left, and a schedule that still holds it back is replaced by one that does not.
-func (*Service) ReleaseAsset(ctx context.Context, tx *store.Tx, asset flex.AssetID) (planned string, err error) {
+func (*Service) ReleaseAsset(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+) (planned string, err error) {
 	if _, err := steered(ctx, tx, asset); err != nil {
 		return "", err
 	}
@@ -64,14 +84,28 @@ func (*Service) ReleaseAsset(ctx context.Context, tx *store.Tx, asset flex.Asset
 }
 
 // ChargeAsset has an asset charge at full power for so long from now on, as its user can ask for.
-func (d *Service) ChargeAsset(ctx context.Context, tx *store.Tx, asset flex.AssetID, most time.Duration) (planned string, err error) {
+func (d *Service) ChargeAsset(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+	most time.Duration,
+) (planned string, err error) {
 	if most < time.Minute || most > WishChargeMax {
-		return "", flex.Fail(flex.Malformed, "charge at once for a minute to %d hours", int(WishChargeMax.Hours()))
+		return "", flex.Fail(
+			flex.Malformed,
+			"charge at once for a minute to %d hours",
+			int(WishChargeMax.Hours()),
+		)
 	}
+
 	if _, err := steered(ctx, tx, asset); err != nil {
 		return "", err
 	}
-	if err := d.event(ctx, tx, asset, Event{Kind: ChargeNow, EndAt: tx.Now().Add(most)}); err != nil {
+
+	if err := d.event(ctx, tx, asset, Event{
+		Kind:  ChargeNow,
+		EndAt: tx.Now().Add(most),
+	}); err != nil {
 		return "", err
 	}
 
@@ -80,13 +114,22 @@ func (d *Service) ChargeAsset(ctx context.Context, tx *store.Tx, asset flex.Asse
 
 // ReadyAsset changes by when an asset's car is to be ready, on every day, in the zone of its tariff. All else
 // that its user asks for stays. It may be unplugged.
-func (d *Service) ReadyAsset(ctx context.Context, tx *store.Tx, asset flex.AssetID, by flex.WallTime) (planned string, err error) {
+func (d *Service) ReadyAsset(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+	by flex.WallTime,
+) (planned string, err error) {
 	c, err := lockedCharging(ctx, tx, asset)
 	if err != nil {
 		return "", err
 	}
 	if !c.Asset.Type.Charges() {
-		return "", flex.Fail(flex.Malformed, "it is a %s: this is for chargers and cars", c.Asset.Type)
+		return "", flex.Fail(
+			flex.Malformed,
+			"it is a %s: this is for chargers and cars",
+			c.Asset.Type,
+		)
 	}
 
 	in, err := assumedIntent(ctx, tx, &c)
@@ -96,7 +139,10 @@ func (d *Service) ReadyAsset(ctx context.Context, tx *store.Tx, asset flex.Asset
 
 	in.ReadyByLocal = &by
 	in.ReceivedAt = time.Time{}
-	if err := d.event(ctx, tx, asset, Event{Kind: IntentUpdate, Intent: &in}); err != nil {
+	if err := d.event(ctx, tx, asset, Event{
+		Kind:   IntentUpdate,
+		Intent: &in,
+	}); err != nil {
 		return "", err
 	}
 
@@ -106,7 +152,11 @@ func (d *Service) ReadyAsset(ctx context.Context, tx *store.Tx, asset flex.Asset
 // ExcludeAsset takes an asset out of control until it is included again: what holds it back ends, as with
 // ReleaseAsset, and nothing is planned or paused for it. A battery keeps what it was sent last. Conflict if it
 // is excluded already.
-func (*Service) ExcludeAsset(ctx context.Context, tx *store.Tx, asset flex.AssetID) (done string, err error) {
+func (*Service) ExcludeAsset(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+) (done string, err error) {
 	c, err := lockedCharging(ctx, tx, asset)
 	if err != nil {
 		return "", err
@@ -120,12 +170,17 @@ func (*Service) ExcludeAsset(ctx context.Context, tx *store.Tx, asset flex.Asset
 	}
 
 	tx.Wake(store.WakeControl)
+
 	return "excluded from control until it is included again", tx.SetExcluded(ctx, asset, true)
 }
 
 // IncludeAsset puts an excluded asset under control again, as far as its site is; a car that is plugged in is
 // planned at once. Conflict if it is not excluded.
-func (d *Service) IncludeAsset(ctx context.Context, tx *store.Tx, asset flex.AssetID) (planned string, err error) {
+func (d *Service) IncludeAsset(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+) (planned string, err error) {
 	c, err := lockedCharging(ctx, tx, asset)
 	if err != nil {
 		return "", err
@@ -153,7 +208,11 @@ func (d *Service) IncludeAsset(ctx context.Context, tx *store.Tx, asset flex.Ass
 }
 
 // lockedCharging locks an asset and returns what planning it depends on.
-func lockedCharging(ctx context.Context, tx *store.Tx, asset flex.AssetID) (c store.Charging, err error) {
+func lockedCharging(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+) (c store.Charging, err error) {
 	if err := tx.LockAsset(ctx, asset); err != nil {
 		return c, err
 	}
@@ -164,7 +223,11 @@ func lockedCharging(ctx context.Context, tx *store.Tx, asset flex.AssetID) (c st
 const plannedSpans = 4
 
 // plannedText says what the asset does by its schedule in force.
-func plannedText(ctx context.Context, tx *store.Tx, asset flex.AssetID) (string, error) {
+func plannedText(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+) (string, error) {
 	c, err := tx.Charging(ctx, asset)
 	if err != nil {
 		return "", err
@@ -180,7 +243,11 @@ func plannedText(ctx context.Context, tx *store.Tx, asset flex.AssetID) (string,
 	spans := openSpans(s.Steps)
 	var times []string
 	for _, span := range spans[:min(len(spans), plannedSpans)] {
-		times = append(times, span.From.In(zone).Format(clock)+" to "+span.To.In(zone).Format(clock))
+		times = append(
+			times,
+			span.From.In(zone).Format(clock)+" to "+
+				span.To.In(zone).Format(clock),
+		)
 	}
 
 	charges := "charges nothing"
@@ -191,5 +258,10 @@ func plannedText(ctx context.Context, tx *store.Tx, asset flex.AssetID) (string,
 		charges += fmt.Sprintf(" and %d times more", more)
 	}
 
-	return fmt.Sprintf("schedule %d: %s; ready by %s", s.Generation, charges, s.From.ReadyBy.In(zone).Format("15:04 on Mon 2 Jan")), nil
+	return fmt.Sprintf(
+		"schedule %d: %s; ready by %s",
+		s.Generation,
+		charges,
+		s.From.ReadyBy.In(zone).Format("15:04 on Mon 2 Jan"),
+	), nil
 }

@@ -31,11 +31,15 @@ func (d *Service) SendOrders(ctx context.Context) (worker.Report, error) {
 		of, err = d.SendOrdersOf(ctx, orgs[i])
 		r.Did += of.Did
 	}
+
 	return r, err
 }
 
 // SendOrdersOf is SendOrders for one organisation.
-func (d *Service) SendOrdersOf(ctx context.Context, org flex.OrgID) (r worker.Report, err error) {
+func (d *Service) SendOrdersOf(
+	ctx context.Context,
+	org flex.OrgID,
+) (r worker.Report, err error) {
 	var due []store.ADROrder
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		due, err = tx.DueADROrders(ctx)
@@ -51,7 +55,8 @@ func (d *Service) SendOrdersOf(ctx context.Context, org flex.OrgID) (r worker.Re
 			return d.sendOrder(ctx, tx, o)
 		})
 
-		if why, isRefused := errors.AsType[*flex.Error](err); isRefused && o.State == store.ADRWaiting {
+		why, isRefused := errors.AsType[*flex.Error](err)
+		if isRefused && o.State == store.ADRWaiting {
 			err = d.refuseOrder(ctx, org, o, why)
 		}
 		if errors.Is(err, errOrderGone) {
@@ -59,11 +64,16 @@ func (d *Service) SendOrdersOf(ctx context.Context, org flex.OrgID) (r worker.Re
 		}
 		r.Did++
 	}
+
 	return r, err
 }
 
 // stopOrder stops the instruction of an order that was withdrawn, or forgets its limit.
-func (d *Service) stopOrder(ctx context.Context, tx *store.Tx, o *store.ADROrder) error {
+func (d *Service) stopOrder(
+	ctx context.Context,
+	tx *store.Tx,
+	o *store.ADROrder,
+) error {
 	var err error
 	if o.Instruction.IsZero() {
 		err = dropLimit(ctx, tx, o)
@@ -73,6 +83,7 @@ func (d *Service) stopOrder(ctx context.Context, tx *store.Tx, o *store.ADROrder
 	if err != nil {
 		return err
 	}
+
 	return tx.ADROrderAgain(ctx, o.ID, time.Time{})
 }
 
@@ -84,11 +95,16 @@ func dropLimit(ctx context.Context, tx *store.Tx, o *store.ADROrder) error {
 	if err := tx.DropOrderLimits(ctx, o.ID); err != nil {
 		return err
 	}
+
 	return tx.CapsChanged(ctx)
 }
 
 // sendOrder makes of an order what its program is bound for.
-func (d *Service) sendOrder(ctx context.Context, tx *store.Tx, o *store.ADROrder) error {
+func (d *Service) sendOrder(
+	ctx context.Context,
+	tx *store.Tx,
+	o *store.ADROrder,
+) error {
 	if !o.To.After(tx.Now()) {
 		return flex.Fail(flex.Malformed, "it was over before it could be sent")
 	}
@@ -116,34 +132,62 @@ func (d *Service) sendOrder(ctx context.Context, tx *store.Tx, o *store.ADROrder
 	if err == nil && !mine {
 		err = errOrderGone
 	}
+
 	return err
 }
 
 // instructBy makes an instruction of an order: at once, but for one that ends further ahead than an
 // instruction may, which comes later.
-func (d *Service) instructBy(ctx context.Context, tx *store.Tx, b *store.ADRBinding, o *store.ADROrder) (later bool, err error) {
+func (d *Service) instructBy(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.ADRBinding,
+	o *store.ADROrder,
+) (later bool, err error) {
 	if at := o.To.Add(-InstructionAhead); at.After(tx.Now()) {
 		return true, tx.ADROrderAgain(ctx, o.ID, at)
 	}
 
 	p, err := d.sendInstruction(ctx, tx, store.Instruction{
-		Span: o.Span, Change: o.Change, Limit: o.Limit, Scope: b.Scope, Service: b.Service, Who: ADRDispatcher, Reason: "OpenADR event " + o.Event.String(),
+		Span:    o.Span,
+		Change:  o.Change,
+		Limit:   o.Limit,
+		Scope:   b.Scope,
+		Service: b.Service,
+		Who:     ADRDispatcher,
+		Reason:  "OpenADR event " + o.Event.String(),
 	})
 	if err != nil {
 		return false, err
 	}
 
 	o.State, o.Instruction = store.ADRSent, p.ID
+
 	return false, nil
 }
 
 // limitBy makes a limit of its constraint group of an order, and has the fleet planned under it at once.
-func (d *Service) limitBy(ctx context.Context, tx *store.Tx, b *store.ADRBinding, o *store.ADROrder) error {
+func (d *Service) limitBy(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.ADRBinding,
+	o *store.ADROrder,
+) error {
 	if o.Limit == nil {
-		return flex.Fail(flex.Malformed, "its program is bound for limits, and a change against the plan is none")
+		return flex.Fail(
+			flex.Malformed,
+			"its program is bound for limits, and a change against the plan is none",
+		)
 	}
 
-	l := store.CapLimit{Group: b.Scope.Group, Span: o.Span, Power: *o.Limit, Source: ADRDispatcher, Order: o.ID}
+	l := store.CapLimit{
+		Group:  b.Scope.Group,
+		Span:   o.Span,
+		Power:  *o.Limit,
+		Source: ADRDispatcher,
+		Order:  o.ID,
+	}
+
 	if err := checkLimit(&l); err != nil {
 		return err
 	}
@@ -159,11 +203,17 @@ func (d *Service) limitBy(ctx context.Context, tx *store.Tx, b *store.ADRBinding
 	}
 
 	o.State = store.ADRLimited
+
 	return tx.CapsChanged(ctx)
 }
 
 // refuseOrder says why an order cannot be carried out.
-func (d *Service) refuseOrder(ctx context.Context, org flex.OrgID, o *store.ADROrder, why *flex.Error) error {
+func (d *Service) refuseOrder(
+	ctx context.Context,
+	org flex.OrgID,
+	o *store.ADROrder,
+	why *flex.Error,
+) error {
 	refused := *o
 	refused.State, refused.Problem = store.ADRRefused, why.Error()
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {

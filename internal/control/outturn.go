@@ -29,7 +29,12 @@ type OutturnHalfHour struct {
 // the start of a London day, against what was metered since. Today is taken for a zero day.
 // A day that is too far back, or after tomorrow, is Malformed, another organisation's site
 // NotFound.
-func (d *Service) Outturn(ctx context.Context, org flex.OrgID, site flex.SiteID, day flex.Day) (_ flex.Day, hs []OutturnHalfHour, err error) {
+func (d *Service) Outturn(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	day flex.Day,
+) (_ flex.Day, hs []OutturnHalfHour, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
@@ -40,8 +45,15 @@ func (d *Service) Outturn(ctx context.Context, org flex.OrgID, site flex.SiteID,
 			day = today
 		}
 
-		if day.Start().Before(today.Add(-OutturnDays).Start()) || day.Start().After(today.Add(1).Start()) {
-			return flex.Fail(flex.Malformed, "day %s: ask for a day from %s to tomorrow, %s", day, today.Add(-OutturnDays), today.Add(1))
+		if day.Start().Before(today.Add(-OutturnDays).Start()) ||
+			day.Start().After(today.Add(1).Start()) {
+			return flex.Fail(
+				flex.Malformed,
+				"day %s: ask for a day from %s to tomorrow, %s",
+				day,
+				today.Add(-OutturnDays),
+				today.Add(1),
+			)
 		}
 
 		load, roof, err := metered(ctx, tx, site, day.Add(1))
@@ -57,18 +69,30 @@ func (d *Service) Outturn(ctx context.Context, org flex.OrgID, site flex.SiteID,
 		hs = outturn(load, roof, said, day, tx.Now())
 		return nil
 	})
+
 	return day, hs, err
 }
 
 // outturn forecasts a day from what was metered before it.
-func outturn(load, roof forecast.Series, said store.Solar, day flex.Day, now time.Time) []OutturnHalfHour {
+func outturn(
+	load, roof forecast.Series,
+	said store.Solar,
+	day flex.Day,
+	now time.Time,
+) []OutturnHalfHour {
 	periods := periodsTo(flex.PeriodAt(day.Start()), day.Add(1).Start())
 	draws, _ := forecast.Load(load, periods, settle.Working)
 	gives, origins := solar(said, roof, periods)
 	hs := make([]OutturnHalfHour, len(periods))
 
 	for i, p := range periods {
-		hs[i] = OutturnHalfHour{Period: p, Load: draws[i], Roof: gives[i], RoofFrom: origins[i]}
+		hs[i] = OutturnHalfHour{
+			Period:   p,
+			Load:     draws[i],
+			Roof:     gives[i],
+			RoofFrom: origins[i],
+		}
+
 		if !p.End().After(now) {
 			hs[i].Drew, hs[i].DrewKnown = load.At(p)
 			hs[i].Gave, hs[i].GaveKnown = roof.At(p)

@@ -28,9 +28,12 @@ type PastQuery struct {
 	Show     string
 	From, To flex.Day // of dates, both included
 
-	Curves  bool         // whether the prices are asked for that each schedule of the last session was made on
-	Explain bool         // whether a schedule of the last session is to be explained
-	Chosen  flex.EventID // that schedule; the newest if there is none of that id
+	// whether the prices are asked for that each schedule of the last session was made on
+	Curves bool
+	// whether a schedule of the last session is to be explained
+	Explain bool
+	// that schedule; the newest if there is none of that id
+	Chosen flex.EventID
 
 	Suppose *Question        // of an asset that charges; nil asks nothing
 	Battery *BatteryQuestion // of a battery; nil asks nothing
@@ -50,15 +53,18 @@ type Past struct {
 	Schedules []PastSchedule
 	Events    []PastEvent
 	Callbacks []store.Callback
-	Prices    []flex.PricedPeriod            // as they are known now
-	Curves    map[string][]flex.PricedPeriod // as they were known, by Curve of a schedule; nil where not asked for
-	OffPeak   []flex.Span                    // by the tariff as it is now; nil if none is known
-	Readings  []flex.Reading
+	Prices    []flex.PricedPeriod // as they are known now
+	// as they were known, by Curve of a schedule; nil where not asked for
+	Curves map[string][]flex.PricedPeriod
+	// by the tariff as it is now; nil if none is known
+	OffPeak  []flex.Span
+	Readings []flex.Reading
 
-	Chosen  int          // of Generations, the schedule that Why explains
-	Why     *Explanation // nil without any schedule, and where it was not asked for
-	Rate    *AssetRate   // of an asset that charges, where it was asked for
-	Compare *Comparison  // the answer to Suppose
+	Chosen int // of Generations, the schedule that Why explains
+	// nil without any schedule, and where it was not asked for
+	Why     *Explanation
+	Rate    *AssetRate  // of an asset that charges, where it was asked for
+	Compare *Comparison // the answer to Suppose
 
 	Battery     *BatteryWhy // the plan of a battery
 	BatteryAs   *BatteryWhy // the answer to the question of a battery
@@ -95,6 +101,7 @@ func (d *Service) Past(ctx context.Context, q PastQuery) (p *Past, err error) {
 		p.OffPeak = p.offPeak()
 		return d.reason(ctx, tx, p, q)
 	})
+
 	return p, err
 }
 
@@ -108,13 +115,21 @@ func (q *PastQuery) Between(from, to *flex.Day) error {
 	q.From, q.To = *cmp.Or(from, to), *cmp.Or(to, from)
 	length := q.To.Start().Sub(q.From.Start())
 	if length < 0 || length > PastDaysMax*24*time.Hour {
-		return flex.Fail(flex.Malformed, "the last day comes no earlier than the first, and at most %d days after it", PastDaysMax)
+		return flex.Fail(
+			flex.Malformed,
+			"the last day comes no earlier than the first, and at most %d days after it",
+			PastDaysMax,
+		)
 	}
+
 	return nil
 }
 
 // records returns the records of the organisation that is asked.
-func (q *PastQuery) records(ctx context.Context, all *store.All) (*store.Tx, error) {
+func (q *PastQuery) records(
+	ctx context.Context,
+	all *store.All,
+) (*store.Tx, error) {
 	if q.Org.IsZero() {
 		return ofAsset(ctx, all, q.Asset)
 	}
@@ -122,11 +137,16 @@ func (q *PastQuery) records(ctx context.Context, all *store.All) (*store.Tx, err
 }
 
 // ofAsset returns the records of an asset's organisation.
-func ofAsset(ctx context.Context, all *store.All, id flex.AssetID) (*store.Tx, error) {
+func ofAsset(
+	ctx context.Context,
+	all *store.All,
+	id flex.AssetID,
+) (*store.Tx, error) {
 	org, err := all.AssetOrg(ctx, id)
 	if err != nil {
 		return nil, err
 	}
+
 	return all.For(ctx, org)
 }
 
@@ -136,23 +156,44 @@ func (q *PastQuery) span(now time.Time, c *store.Charging) flex.Span {
 	today := flex.DayAt(now)
 	switch q.Show {
 	case "dates":
-		return flex.Span{From: q.From.Start(), To: q.To.Add(1).Start()}
+		return flex.Span{
+			From: q.From.Start(),
+			To:   q.To.Add(1).Start(),
+		}
+
 	case "day":
-		return flex.Span{From: today.Start(), To: today.Add(2).Start()}
+		return flex.Span{
+			From: today.Start(),
+			To:   today.Add(2).Start(),
+		}
+
 	case "week":
-		return flex.Span{From: today.Add(-6).Start(), To: today.Add(2).Start()}
+		return flex.Span{
+			From: today.Add(-6).Start(),
+			To:   today.Add(2).Start(),
+		}
+
 	case "month":
-		return flex.Span{From: today.Add(-30).Start(), To: today.Add(2).Start()}
+		return flex.Span{
+			From: today.Add(-30).Start(),
+			To:   today.Add(2).Start(),
+		}
 	}
 
 	s := c.Session
 	if s.Number == 0 {
-		return flex.Span{From: today.Start(), To: today.Add(2).Start()}
+		return flex.Span{
+			From: today.Start(),
+			To:   today.Add(2).Start(),
+		}
 	}
 
 	end := s.PluggedOutAt
 	if end.IsZero() {
-		end = slices.MaxFunc([]time.Time{now, s.ReadyBy, c.ChargeNow.To}, time.Time.Compare)
+		end = slices.MaxFunc(
+			[]time.Time{now, s.ReadyBy, c.ChargeNow.To},
+			time.Time.Compare,
+		)
 	}
 
 	return around(s.PluggedInAt, end)
@@ -169,7 +210,11 @@ func around(from, to time.Time) flex.Span {
 }
 
 // readAsset reads the asset as it is.
-func (p *Past) readAsset(ctx context.Context, tx *store.Tx, id flex.AssetID) (err error) {
+func (p *Past) readAsset(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+) (err error) {
 	p.Org, err = tx.OrgRecord(ctx)
 	if err != nil {
 		return err
@@ -191,6 +236,7 @@ func (p *Past) readAsset(ctx context.Context, tx *store.Tx, id flex.AssetID) (er
 	}
 
 	p.Accepted, err = tx.Accepted(ctx, id)
+
 	return err
 }
 
@@ -229,7 +275,10 @@ func (p *Past) readSchedules(ctx context.Context, tx *store.Tx) error {
 		return err
 	}
 
-	found, err := tx.Deliveries(ctx, store.DeliveryQuery{AssetID: p.Asset.ID, Limit: pastPushes})
+	found, err := tx.Deliveries(ctx, store.DeliveryQuery{
+		AssetID: p.Asset.ID,
+		Limit:   pastPushes,
+	})
 	if err != nil {
 		return err
 	}
@@ -246,6 +295,7 @@ func (p *Past) readSchedules(ctx context.Context, tx *store.Tx) error {
 	}
 
 	p.Callbacks, err = tx.CallbacksOf(ctx, ids)
+
 	return err
 }
 
@@ -272,12 +322,19 @@ func (p *Past) readCurves(ctx context.Context, tx *store.Tx) error {
 var powerLabels = []flex.Label{flex.ChargerEnergy, flex.BatteryInverterPower}
 
 func (p *Past) readReadings(ctx context.Context, tx *store.Tx) (err error) {
-	q := store.ReadingQuery{Assets: []flex.AssetID{p.Asset.ID}, Labels: powerLabels}
+	q := store.ReadingQuery{
+		Assets: []flex.AssetID{p.Asset.ID},
+		Labels: powerLabels,
+	}
+
 	for d := flex.DayAt(p.Span.From); d.Start().Before(p.Span.To); d = d.Add(1) {
 		q.Days = append(q.Days, d)
 	}
 	p.Readings, err = tx.Readings(ctx, q)
-	slices.SortFunc(p.Readings, func(a, b flex.Reading) int { return a.From.Compare(b.From) })
+	slices.SortFunc(p.Readings, func(a, b flex.Reading) int {
+		return a.From.Compare(b.From)
+	})
+
 	return err
 }
 
@@ -297,7 +354,12 @@ func (p *Past) offPeak() []flex.Span {
 }
 
 // reason answers why, and what would be if something were otherwise.
-func (d *Service) reason(ctx context.Context, tx *store.Tx, p *Past, q PastQuery) error {
+func (d *Service) reason(
+	ctx context.Context,
+	tx *store.Tx,
+	p *Past,
+	q PastQuery,
+) error {
 	if q.Curves {
 		if err := p.readCurves(ctx, tx); err != nil {
 			return err
@@ -338,7 +400,12 @@ func (d *Service) reason(ctx context.Context, tx *store.Tx, p *Past, q PastQuery
 }
 
 // reasonBattery explains a battery's plan. Where there is none the note says why.
-func (d *Service) reasonBattery(ctx context.Context, tx *store.Tx, p *Past, q *BatteryQuestion) error {
+func (d *Service) reasonBattery(
+	ctx context.Context,
+	tx *store.Tx,
+	p *Past,
+	q *BatteryQuestion,
+) error {
 	is, would, err := d.whyBattery(ctx, tx, p.Asset.ID, q)
 	switch flex.KindOf(err) {
 	case flex.Forbidden, flex.NotFound:
@@ -347,11 +414,16 @@ func (d *Service) reasonBattery(ctx context.Context, tx *store.Tx, p *Past, q *B
 	}
 
 	p.Battery, p.BatteryAs = &is, would
+
 	return err
 }
 
 // explainChosen explains the schedule of the last session that is asked for, or its newest.
-func (p *Past) explainChosen(ctx context.Context, tx *store.Tx, chosen flex.EventID) error {
+func (p *Past) explainChosen(
+	ctx context.Context,
+	tx *store.Tx,
+	chosen flex.EventID,
+) error {
 	generations := p.Generations()
 	if len(generations) == 0 {
 		return nil
@@ -364,8 +436,13 @@ func (p *Past) explainChosen(ctx context.Context, tx *store.Tx, chosen flex.Even
 		}
 	}
 
-	x, err := explanation(ctx, tx, InForce{generations[p.Chosen].Schedule, p.Accepted})
+	x, err := explanation(ctx, tx, InForce{
+		generations[p.Chosen].Schedule,
+		p.Accepted,
+	})
+
 	p.Why = &x
+
 	return err
 }
 
@@ -375,7 +452,10 @@ func (p *Past) Generations() []PastSchedule {
 		return nil
 	}
 	last := p.Schedules[len(p.Schedules)-1].SessionID
-	first := slices.IndexFunc(p.Schedules, func(s PastSchedule) bool { return s.SessionID == last })
+	first := slices.IndexFunc(p.Schedules, func(s PastSchedule) bool {
+		return s.SessionID == last
+	})
+
 	return p.Schedules[first:]
 }
 
@@ -409,7 +489,9 @@ func (p *Past) Planned() (draws []Draw) {
 }
 
 // Whole is the time from the schedule's first step to its end.
-func (s *PastSchedule) Whole() flex.Span { return flex.Span{From: s.Steps[0].From, To: s.End()} }
+func (s *PastSchedule) Whole() flex.Span {
+	return flex.Span{From: s.Steps[0].From, To: s.End()}
+}
 
 // Draws returns what the schedule allows within a span.
 func (s *PastSchedule) Draws(within flex.Span) []Draw {
@@ -417,12 +499,17 @@ func (s *PastSchedule) Draws(within flex.Span) []Draw {
 }
 
 // DrawsOf returns what steps allow within a span to an asset of a power.
-func DrawsOf(steps []flex.Step, power flex.Watts, within flex.Span) (draws []Draw) {
+func DrawsOf(
+	steps []flex.Step,
+	power flex.Watts,
+	within flex.Span,
+) (draws []Draw) {
 	for _, step := range steps {
 		if part := step.Meet(within); !part.Empty() {
 			draws = append(draws, Draw{part, min(step.Limit, power).KW()})
 		}
 	}
+
 	return draws
 }
 
@@ -453,9 +540,11 @@ func (p *Past) Actual() (draws []Draw) {
 
 // Took is what the last session's schedules allowed and what was metered of it.
 type Took struct {
-	Until            time.Time // as far as there are readings; zero if there are none
-	Allowed, Metered float64   // kWh
-	Less             bool      // so much less was metered that something after the schedule kept it from charging
+	// as far as there are readings; zero if there are none
+	Until            time.Time
+	Allowed, Metered float64 // kWh
+	// so much less was metered that something after the schedule kept it from charging
+	Less bool
 }
 
 // What a car draws of what it is allowed says whether the schedule or something after it kept
@@ -496,5 +585,6 @@ func (p *Past) Took() (t Took) {
 	}
 
 	t.Less = t.Allowed >= tookEnergy && t.Metered < tookPart*t.Allowed
+
 	return t
 }

@@ -26,7 +26,9 @@ const (
 // Block is one time of charging in a client's own schedule.
 type Block struct {
 	flex.Span
-	Start, End string // its ends as the client wrote them, which is how the event keeps them
+	// its ends as the client wrote them, which is how the event keeps them
+	Start string
+	End   string
 }
 
 // Part is a block of a client's schedule, or what a pause left of it.
@@ -44,14 +46,20 @@ type Part struct {
 //
 // An asset that is no charger is NotFound, like one of another organisation; a site without
 // consent to limited_pause is Forbidden; blocks that are none are Malformed.
-func (d *Service) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex.AssetID, blocks []Block) (parts []Part, err error) {
+func (d *Service) PlugInSchedule(
+	ctx context.Context,
+	org flex.OrgID,
+	asset flex.AssetID,
+	blocks []Block,
+) (parts []Part, err error) {
 	spans, err := wholeSeconds(blocks)
 	if err != nil {
 		return nil, err
 	}
 
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := tx.LockAsset(ctx, asset); err != nil && flex.KindOf(err) != flex.NotFound {
+		if err := tx.LockAsset(ctx, asset); err != nil &&
+			flex.KindOf(err) != flex.NotFound {
 			return err
 		}
 
@@ -65,13 +73,18 @@ func (d *Service) PlugInSchedule(ctx context.Context, org flex.OrgID, asset flex
 			return err
 		}
 
-		if err := tx.AddEvent(ctx, asset, "plug_in_schedule", store.AssetEvent{Blocks: storedBlocks(blocks), Pause: &made}); err != nil {
+		err = tx.AddEvent(ctx, asset, "plug_in_schedule", store.AssetEvent{
+			Blocks: storedBlocks(blocks),
+			Pause:  &made,
+		})
+		if err != nil {
 			return err
 		}
 
 		parts = split(blocks, spans, made.Span)
 		return tx.SetPause(ctx, p.Asset, made.Span, made.Saved, endOf(spans))
 	})
+
 	return parts, err
 }
 
@@ -81,32 +94,55 @@ func storedBlocks(blocks []Block) []store.Block {
 	for i, b := range blocks {
 		kept[i] = store.Block{Start: b.Start, End: b.End}
 	}
+
 	return kept
 }
 
 // pausable is a charger into whose schedule a pause may be put.
-func pausable(ctx context.Context, tx *store.Tx, asset flex.AssetID) (store.Pausable, error) {
+func pausable(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+) (store.Pausable, error) {
 	p, err := tx.Pausable(ctx, asset)
 	switch {
 	case err != nil:
 		return p, err
+
 	case p.Asset.Type != flex.Charger:
-		return p, flex.Fail(flex.NotFound, "charger not found or not authorized")
+		return p, flex.Fail(
+			flex.NotFound,
+			"charger not found or not authorized",
+		)
+
 	case !p.Consented:
-		return p, flex.Fail(flex.Forbidden, "the site has not consented to %s: enrol it in %s first", flex.LimitedPauseMethod, flex.LimitedPause)
+		return p, flex.Fail(
+			flex.Forbidden,
+			"the site has not consented to %s: enrol it in %s first",
+			flex.LimitedPauseMethod,
+			flex.LimitedPause,
+		)
 	}
+
 	return p, nil
 }
 
 // pause places the pause, or says why there is none.
-func (d *Service) pause(ctx context.Context, tx *store.Tx, a store.Pausable, spans []flex.Span) (store.PauseAnswer, error) {
+func (d *Service) pause(
+	ctx context.Context,
+	tx *store.Tx,
+	a store.Pausable,
+	spans []flex.Span,
+) (store.PauseAnswer, error) {
 	if !a.Last.IsZero() && tx.Now().Sub(a.Last) < PauseRest {
 		return store.PauseAnswer{Why: store.PauseRests}, nil
 	}
 
 	now := tx.Now().Add(time.Second - 1).Truncate(time.Second)
 	sorted := slices.Clone(spans)
-	slices.SortFunc(sorted, func(a, b flex.Span) int { return a.From.Compare(b.From) })
+	slices.SortFunc(sorted, func(a, b flex.Span) int {
+		return a.From.Compare(b.From)
+	})
 	power := a.Asset.RatedPower()
 
 	if !canPause(sorted, now, power, a.Need) {
@@ -114,15 +150,34 @@ func (d *Service) pause(ctx context.Context, tx *store.Tx, a store.Pausable, spa
 	}
 
 	ps, err := prices(ctx, tx, tx.Now())
-	p := pause.Problem{Blocks: wholePeriods(sorted), Prices: ps, Power: power, Worth: PauseWorth, NotBefore: nextPeriod(now)}
+	p := pause.Problem{
+		Blocks:    wholePeriods(sorted),
+		Prices:    ps,
+		Power:     power,
+		Worth:     PauseWorth,
+		NotBefore: nextPeriod(now),
+	}
+
 	return d.worthwhile(ctx, a.Asset.ID, p), err
 }
 
 // worthwhile is the pause that saves the most, unless it saves too little.
-func (d *Service) worthwhile(ctx context.Context, asset flex.AssetID, p pause.Problem) store.PauseAnswer {
+func (d *Service) worthwhile(
+	ctx context.Context,
+	asset flex.AssetID,
+	p pause.Problem,
+) store.PauseAnswer {
 	made := pause.Solve(p)
 	if err := check.Pause(p, made); err != nil {
-		d.log().ErrorContext(ctx, "a pause breaks a law and is not made", "asset", asset, "law", err)
+		d.log().ErrorContext(
+			ctx,
+			"a pause breaks a law and is not made",
+			"asset",
+			asset,
+			"law",
+			err,
+		)
+
 		return store.PauseAnswer{Why: store.PauseNotWorth}
 	}
 
@@ -130,15 +185,22 @@ func (d *Service) worthwhile(ctx context.Context, asset flex.AssetID, p pause.Pr
 		return store.PauseAnswer{Why: store.PauseNotWorth}
 	}
 
-	return store.PauseAnswer{Span: made.Pause, Saved: made.Saved, Price: priceAt(p.Prices, made.Pause.From)}
+	return store.PauseAnswer{
+		Span:  made.Pause,
+		Saved: made.Saved,
+		Price: priceAt(p.Prices, made.Pause.From),
+	}
 }
 
 // priceAt is the price of the half-hour that an instant lies in; 0 if none is known.
 func priceAt(prices []flex.PricedPeriod, at time.Time) flex.Price {
-	i := slices.IndexFunc(prices, func(p flex.PricedPeriod) bool { return p.Known && p.Period == flex.PeriodAt(at) })
+	i := slices.IndexFunc(prices, func(p flex.PricedPeriod) bool {
+		return p.Known && p.Period == flex.PeriodAt(at)
+	})
 	if i < 0 {
 		return 0
 	}
+
 	return prices[i].Price
 }
 
@@ -149,17 +211,24 @@ func endOf(blocks []flex.Span) (end time.Time) {
 			end = b.To
 		}
 	}
+
 	return end
 }
 
 // canPause reports whether a charge can spare a settlement period of what is ahead of it:
 // some charging must be left, and the energy that is known to be needed.
-func canPause(blocks []flex.Span, now time.Time, power flex.Watts, need flex.WattHours) bool {
+func canPause(
+	blocks []flex.Span,
+	now time.Time,
+	power flex.Watts,
+	need flex.WattHours,
+) bool {
 	ahead := -flex.HalfHour
 	for _, b := range blocks {
 		ahead += b.Meet(flex.Span{From: now, To: b.To}).Len()
 	}
 	left := flex.WattHours(int64(power) * int64(ahead/time.Second) / 3600)
+
 	return ahead > 0 && left >= need
 }
 
@@ -172,6 +241,7 @@ func wholePeriods(blocks []flex.Span) (whole []flex.Span) {
 			whole = append(whole, b)
 		}
 	}
+
 	return whole
 }
 
@@ -181,6 +251,7 @@ func nextPeriod(t time.Time) time.Time {
 	if p.Start().Before(t) {
 		p = p.Add(1)
 	}
+
 	return p.Start()
 }
 
@@ -188,16 +259,32 @@ func nextPeriod(t time.Time) time.Time {
 // refused.
 func wholeSeconds(blocks []Block) ([]flex.Span, error) {
 	if len(blocks) > BlocksMax {
-		return nil, flex.Fail(flex.Malformed, "charging_schedule has %d blocks, more than %d", len(blocks), BlocksMax)
+		return nil, flex.Fail(
+			flex.Malformed,
+			"charging_schedule has %d blocks, more than %d",
+			len(blocks),
+			BlocksMax,
+		)
 	}
 
 	spans := make([]flex.Span, len(blocks))
 	order := make([]int, len(blocks))
 	for i, b := range blocks {
 		if !b.From.Before(b.To) {
-			return nil, flex.Fail(flex.Malformed, "charging_schedule[%d] ends at %s, which is not after its start at %s", i, b.End, b.Start)
+			return nil, flex.Fail(
+				flex.Malformed,
+				"charging_schedule[%d] ends at %s, which is not after its start at %s",
+				i,
+				b.End,
+				b.Start,
+			)
 		}
-		spans[i] = flex.Span{From: b.From.Add(time.Second - 1).Truncate(time.Second), To: b.To.Truncate(time.Second)}
+
+		spans[i] = flex.Span{
+			From: b.From.Add(time.Second - 1).Truncate(time.Second),
+			To:   b.To.Truncate(time.Second),
+		}
+
 		order[i] = i
 	}
 
@@ -206,11 +293,18 @@ func wholeSeconds(blocks []Block) ([]flex.Span, error) {
 
 // apart refuses blocks that overlap. The order, of their places, is sorted.
 func apart(spans []flex.Span, order []int) error {
-	slices.SortFunc(order, func(i, j int) int { return spans[i].From.Compare(spans[j].From) })
+	slices.SortFunc(order, func(i, j int) int {
+		return spans[i].From.Compare(spans[j].From)
+	})
 
 	for n := 1; n < len(order); n++ {
 		if i, j := order[n-1], order[n]; spans[j].From.Before(spans[i].To) {
-			return flex.Fail(flex.Malformed, "charging_schedule[%d] and [%d] overlap: join them, or have one end where the other starts", min(i, j), max(i, j))
+			return flex.Fail(
+				flex.Malformed,
+				"charging_schedule[%d] and [%d] overlap: join them, or have one end where the other starts",
+				min(i, j),
+				max(i, j),
+			)
 		}
 	}
 
@@ -227,7 +321,10 @@ func split(blocks []Block, spans []flex.Span, pause flex.Span) []Part {
 		}
 
 		if spans[i].From.Before(pause.From) {
-			parts = append(parts, Part{i, flex.Span{From: b.From, To: pause.From}})
+			parts = append(parts, Part{
+				i,
+				flex.Span{From: b.From, To: pause.From},
+			})
 		}
 
 		if pause.To.Before(spans[i].To) {
@@ -247,13 +344,28 @@ func (e *PastEvent) PauseText() string {
 
 	switch p.Why {
 	case store.PauseRests:
-		return fmt.Sprintf("; nothing is paused, as the pause before began less than %d hours ago", PauseRest/time.Hour)
+		return fmt.Sprintf(
+			"; nothing is paused, as the pause before began less than %d hours ago",
+			PauseRest/time.Hour,
+		)
+
 	case store.PauseNeeded:
 		return "; nothing is paused, as all of it is needed"
+
 	case store.PauseNotWorth:
-		return fmt.Sprintf("; nothing is paused, as no half-hour in it saves %d p", PauseWorth.Pence())
+		return fmt.Sprintf(
+			"; nothing is paused, as no half-hour in it saves %d p",
+			PauseWorth.Pence(),
+		)
 	}
 
 	from, to := flex.Clock(p.Span.From, flex.London, "15:04"), flex.Clock(p.Span.To, flex.London, "15:04")
-	return fmt.Sprintf("; it is paused from %s to %s, when a MWh costs %s, which saves %d p", from, to, p.Price.Pounds(), p.Saved.Pence())
+
+	return fmt.Sprintf(
+		"; it is paused from %s to %s, when a MWh costs %s, which saves %d p",
+		from,
+		to,
+		p.Price.Pounds(),
+		p.Saved.Pence(),
+	)
 }

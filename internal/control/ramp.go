@@ -37,11 +37,23 @@ func (d *Service) FollowFleet(ctx context.Context) (worker.Report, error) {
 	before := time.Duration(d.spread.Swap(int64(spread)))
 	note := ""
 	if spread > 0 {
-		note = fmt.Sprintf("%s kW of %d assets, spread over %v", kw(f.Power), f.Cars, spread)
+		note = fmt.Sprintf(
+			"%s kW of %d assets, spread over %v",
+			kw(f.Power),
+			f.Cars,
+			spread,
+		)
 	}
 
 	if !kept && before != spread {
-		d.log().WarnContext(ctx, "the ramp cannot be kept: it is less than a thirtieth of the fleet a minute", "ramp_kw", kw(d.Ramp), "fleet_kw", kw(f.Power))
+		d.log().WarnContext(
+			ctx,
+			"the ramp cannot be kept: it is less than a thirtieth of the fleet a minute",
+			"ramp_kw",
+			kw(d.Ramp),
+			"fleet_kw",
+			kw(f.Power),
+		)
 	}
 
 	return worker.Report{Note: note}, nil
@@ -58,12 +70,21 @@ func (d *Service) rampOf(c *store.Charging, ground Ground) *store.Ramp {
 	if spread <= 0 {
 		return nil
 	}
-	return &store.Ramp{Offset: ramp.Offset(c.Asset.ID, spread), Spread: spread}
+
+	return &store.Ramp{
+		Offset: ramp.Offset(c.Asset.ID, spread),
+		Spread: spread,
+	}
 }
 
 // shape sets what power a plan is limited to, and how it is spread if the asset is alone: what shares room gives way
 // to others in its own way.
-func (d *Service) shape(e *store.Effective, c *store.Charging, why change, r *roomFor) {
+func (d *Service) shape(
+	e *store.Effective,
+	c *store.Charging,
+	why change,
+	r *roomFor,
+) {
 	limitByRate(e, r != nil)
 	if r == nil {
 		e.Ramp = d.rampOf(c, why.ground)
@@ -75,7 +96,11 @@ func kept(r *store.Ramp, goesOn bool) *store.Ramp {
 	if r == nil {
 		return nil
 	}
-	return &store.Ramp{Offset: r.Offset, Spread: r.Spread, Kept: goesOn}
+	return &store.Ramp{
+		Offset: r.Offset,
+		Spread: r.Spread,
+		Kept:   goesOn,
+	}
 }
 
 // spreadOut is a problem under a ramp.
@@ -88,12 +113,17 @@ func spreadOut(p charge.Problem, r *store.Ramp) charge.Problem {
 	if r.Kept {
 		p = ramp.Keep(p, r.Offset)
 	}
+
 	return p
 }
 
 // limited is a problem under the caps that a schedule was made under. Without any it keeps the time that a ramp
 // leaves to others.
-func limited(p charge.Problem, e *store.Effective, caps []flex.Step) charge.Problem {
+func limited(
+	p charge.Problem,
+	e *store.Effective,
+	caps []flex.Step,
+) charge.Problem {
 	if len(caps) > 0 || e.Ramp == nil {
 		p.Limits = caps
 	}
@@ -131,5 +161,9 @@ func rampInputs(e *store.Effective) []Input {
 	if e.Ramp == nil {
 		return nil
 	}
-	return []Input{{Name: "begins_later_s", Value: strconv.Itoa(int(e.Ramp.Offset.Seconds())), Origin: "operator"}}
+	return []Input{{
+		Name:   "begins_later_s",
+		Value:  strconv.Itoa(int(e.Ramp.Offset.Seconds())),
+		Origin: "operator",
+	}}
 }

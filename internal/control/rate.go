@@ -32,14 +32,26 @@ func sessionSpan(c *store.Charging, now time.Time) flex.Span {
 	if count := c.Standing.From.CountFrom; count.Before(from) {
 		from = count
 	}
+
 	return flex.Span{From: from, To: now}
 }
 
 // learn puts what the asset really draws into the inputs of its plan. Where nothing is known
 // but its nominal power, they stay as they are.
-func learn(ctx context.Context, tx *store.Tx, c *store.Charging, e *store.Effective, g *progress, now time.Time) error {
+func learn(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	e *store.Effective,
+	g *progress,
+	now time.Time,
+) error {
 	if c.RatePin > 0 {
-		setPower(e, min(e.Power, c.RatePin), fromOperator, &store.Learned{Nominal: e.Power, Pinned: true})
+		setPower(e, min(e.Power, c.RatePin), fromOperator, &store.Learned{
+			Nominal: e.Power,
+			Pinned:  true,
+		})
+
 		return nil
 	}
 
@@ -55,15 +67,26 @@ func learn(ctx context.Context, tx *store.Tx, c *store.Charging, e *store.Effect
 	}
 
 	setPower(e, power, fromReadings, &store.Learned{
-		Nominal: e.Power, Delay: known.Delay, Tail: known.Tail, Minimum: known.Minimum,
-		HalfHours: known.HalfHours, Sessions: known.Sessions, Since: known.Since, Certainty: known.Certainty,
+		Nominal:   e.Power,
+		Delay:     known.Delay,
+		Tail:      known.Tail,
+		Minimum:   known.Minimum,
+		HalfHours: known.HalfHours,
+		Sessions:  known.Sessions,
+		Since:     known.Since,
+		Certainty: known.Certainty,
 	})
 
 	return nil
 }
 
 // setPower has a plan made with a power, and says where it comes from.
-func setPower(e *store.Effective, power flex.Watts, origin string, l *store.Learned) {
+func setPower(
+	e *store.Effective,
+	power flex.Watts,
+	origin string,
+	l *store.Learned,
+) {
 	o := originsOf(e.Origins)
 	o.power = origin
 	e.Power = power
@@ -73,20 +96,37 @@ func setPower(e *store.Effective, power flex.Watts, origin string, l *store.Lear
 
 // steadyPower is the power to plan with: the one of the schedule in force, unless another has
 // been learned since.
-func steadyPower(known rate.Rate, c *store.Charging, nominal flex.Watts) flex.Watts {
+func steadyPower(
+	known rate.Rate,
+	c *store.Charging,
+	nominal flex.Watts,
+) flex.Watts {
 	power, less := known.Planned(nominal)
 	inForce := &c.Standing.From
 	planned := c.Open() && c.Standing.Generation > 0
 	if !planned || !less && inForce.Learned == nil {
 		return power
 	}
+
 	return min(nominal, rate.Steady(inForce.Power, power))
 }
 
 // rateWithin is what past sessions taught, and the one under way.
-func rateWithin(past []store.RateSession, c *store.Charging, g *progress, now time.Time) rate.Rate {
-	span := flex.Span{From: later(c.Session.PluggedInAt, c.RateSince), To: now}
-	return rate.Within(knownRate(past, c.Session.VehicleRate), g.halfHours(span))
+func rateWithin(
+	past []store.RateSession,
+	c *store.Charging,
+	g *progress,
+	now time.Time,
+) rate.Rate {
+	span := flex.Span{
+		From: later(c.Session.PluggedInAt, c.RateSince),
+		To:   now,
+	}
+
+	return rate.Within(
+		knownRate(past, c.Session.VehicleRate),
+		g.halfHours(span),
+	)
 }
 
 // knownRate is what sessions with a vehicle's rate taught.
@@ -97,6 +137,7 @@ func knownRate(past []store.RateSession, vehicle flex.Watts) rate.Rate {
 			list = append(list, past[i].Session)
 		}
 	}
+
 	return rate.Learn(list)
 }
 
@@ -116,8 +157,22 @@ func (g *progress) halfHours(in flex.Span) (hs []rate.HalfHour) {
 			continue
 		}
 
-		before, _, known := g.allowed(flex.Span{From: p.Start().Add(-time.Second), To: p.Start()}, nominal)
-		hs = append(hs, rate.HalfHour{Period: p, Energy: energy, Allowed: allowed, Open: open, Nominal: nominal, Began: !known || before == 0})
+		before, _, known := g.allowed(
+			flex.Span{
+				From: p.Start().Add(-time.Second),
+				To:   p.Start(),
+			},
+			nominal,
+		)
+
+		hs = append(hs, rate.HalfHour{
+			Period:  p,
+			Energy:  energy,
+			Allowed: allowed,
+			Open:    open,
+			Nominal: nominal,
+			Began:   !known || before == 0,
+		})
 	}
 
 	return hs
@@ -125,7 +180,10 @@ func (g *progress) halfHours(in flex.Span) (hs []rate.HalfHour) {
 
 // allowed is the least that the asset was allowed in a span, and for how long nominal power,
 // if that is known for all of it. After the end of a schedule it is free.
-func (g *progress) allowed(in flex.Span, nominal flex.Watts) (least flex.Watts, open time.Duration, known bool) {
+func (g *progress) allowed(
+	in flex.Span,
+	nominal flex.Watts,
+) (least flex.Watts, open time.Duration, known bool) {
 	least = flex.NoLimit
 	covered := time.Duration(0)
 
@@ -195,7 +253,13 @@ func allowance(e *store.Effective, p *charge.Problem) flex.WattHours {
 		state = rate.Stopped
 	}
 
-	more := rate.Rate{Delay: l.Delay, Tail: l.Tail}.Allowance(p.Need, e.Need, p.Power, state)
+	more := rate.Rate{Delay: l.Delay, Tail: l.Tail}.Allowance(
+		p.Need,
+		e.Need,
+		p.Power,
+		state,
+	)
+
 	if p.AllOffPeak || !p.MayChargePeak {
 		return more
 	}
@@ -215,7 +279,11 @@ func rateInputs(e store.Effective, o origins, power Input) []Input {
 		return []Input{power}
 	}
 
-	list := []Input{power, {Name: "nominal_power_kw", Value: kw(l.Nominal), Origin: fromAsset}}
+	list := []Input{
+		power,
+		{Name: "nominal_power_kw", Value: kw(l.Nominal), Origin: fromAsset},
+	}
+
 	if l.Pinned {
 		list[0].Detail = "set by an operator"
 		return list
@@ -223,11 +291,19 @@ func rateInputs(e store.Effective, o origins, power Input) []Input {
 
 	list[0].Detail = LearnedFrom(l.HalfHours, l.Since, string(l.Certainty))
 	if l.Delay > 0 {
-		list = append(list, Input{Name: "start_delay_minutes", Value: strconv.FormatFloat(l.Delay.Minutes(), 'f', 1, 64), Origin: o.power})
+		list = append(list, Input{
+			Name:   "start_delay_minutes",
+			Value:  strconv.FormatFloat(l.Delay.Minutes(), 'f', 1, 64),
+			Origin: o.power,
+		})
 	}
 
 	if l.Tail > 0 {
-		list = append(list, Input{Name: "tail_kwh", Value: kwh(l.Tail), Origin: o.power})
+		list = append(list, Input{
+			Name:   "tail_kwh",
+			Value:  kwh(l.Tail),
+			Origin: o.power,
+		})
 	}
 
 	return list
@@ -239,7 +315,14 @@ func LearnedFrom(halfHours int, since time.Time, certainty string) string {
 	if halfHours == 1 {
 		noun = "half-hour"
 	}
-	return fmt.Sprintf("learned from %d %s since %s, certainty %s", halfHours, noun, since.In(flex.London).Format("2 January 2006"), certainty)
+
+	return fmt.Sprintf(
+		"learned from %d %s since %s, certainty %s",
+		halfHours,
+		noun,
+		since.In(flex.London).Format("2 January 2006"),
+		certainty,
+	)
 }
 
 // Source says in words where an input came from.
@@ -255,11 +338,21 @@ func kw(p flex.Watts) string { return strconv.FormatFloat(p.KW(), 'f', -1, 64) }
 // LearnRates keeps what sessions taught that ended half an hour ago, and once more a day after
 // their end if readings were missing. It is safe to run twice and on several machines at once.
 func (d *Service) LearnRates(ctx context.Context) (worker.Report, error) {
-	return d.eachOrg(ctx, "learn what assets draw", rateDueMax, func(org flex.OrgID) (int, error) { return d.learnRates(ctx, org) })
+	return d.eachOrg(
+		ctx,
+		"learn what assets draw",
+		rateDueMax,
+		func(org flex.OrgID) (int, error) {
+			return d.learnRates(ctx, org)
+		},
+	)
 }
 
 // LearnRatesOf is LearnRates for one organisation.
-func (d *Service) LearnRatesOf(ctx context.Context, org flex.OrgID) (worker.Report, error) {
+func (d *Service) LearnRatesOf(
+	ctx context.Context,
+	org flex.OrgID,
+) (worker.Report, error) {
 	n, err := d.learnRates(ctx, org)
 	return worker.Report{Did: n, More: n == rateDueMax}, err
 }
@@ -271,7 +364,10 @@ type taught struct {
 }
 
 // learnRates works on some sessions of an organisation and returns how many.
-func (d *Service) learnRates(ctx context.Context, org flex.OrgID) (n int, err error) {
+func (d *Service) learnRates(
+	ctx context.Context,
+	org flex.OrgID,
+) (n int, err error) {
 	var list []taught
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		due, err := tx.RateDue(ctx, rateDueMax)
@@ -296,12 +392,22 @@ func (d *Service) learnRates(ctx context.Context, org flex.OrgID) (n int, err er
 
 		return nil
 	})
+
 	return len(list), err
 }
 
 // teach works out what a session that ended taught.
-func teach(ctx context.Context, tx *store.Tx, s *store.Session) (t taught, err error) {
-	t.RateSession = store.RateSession{ID: s.ID, AssetID: s.AssetID, Number: s.Number, Vehicle: s.VehicleRate}
+func teach(
+	ctx context.Context,
+	tx *store.Tx,
+	s *store.Session,
+) (t taught, err error) {
+	t.RateSession = store.RateSession{
+		ID:      s.ID,
+		AssetID: s.AssetID,
+		Number:  s.Number,
+		Vehicle: s.VehicleRate,
+	}
 
 	c, err := tx.Charging(ctx, s.AssetID)
 	if flex.KindOf(err) == flex.NotFound && err != nil { // deleted since
@@ -316,7 +422,11 @@ func teach(ctx context.Context, tx *store.Tx, s *store.Session) (t taught, err e
 		return t, err
 	}
 
-	span := flex.Span{From: later(s.PluggedInAt, c.RateSince), To: s.PluggedOutAt}
+	span := flex.Span{
+		From: later(s.PluggedInAt, c.RateSince),
+		To:   s.PluggedOutAt,
+	}
+
 	g, err := progressOf(ctx, tx, &newest, span)
 	if err != nil {
 		return t, err
@@ -339,5 +449,6 @@ func (g *progress) readThroughout(span flex.Span) bool {
 			return false
 		}
 	}
+
 	return true
 }

@@ -23,11 +23,17 @@ type capped struct {
 }
 
 func placed(c store.CapsInForce) *capped {
-	k := &capped{CapsInForce: c, caps: []flex.Cap{c.Fleet}, place: map[string]int{"": 0}}
+	k := &capped{
+		CapsInForce: c,
+		caps:        []flex.Cap{c.Fleet},
+		place:       map[string]int{"": 0},
+	}
+
 	for _, g := range c.Groups {
 		k.place[g.Name] = len(k.caps)
 		k.caps = append(k.caps, g.Cap)
 	}
+
 	return k
 }
 
@@ -39,6 +45,7 @@ func (k *capped) profile(from time.Time) *headroom.Profile {
 			p.Tighten(at, l.Span, l.Power)
 		}
 	}
+
 	return p
 }
 
@@ -60,14 +67,25 @@ type roomFor struct {
 
 // room works out what the standing schedules of the others leave to an asset, and what is
 // plugged in and free. It is nil if nothing binds the asset.
-func room(ctx context.Context, tx *store.Tx, stands store.CapsInForce, c *store.Charging, from time.Time) (*roomFor, error) {
+func room(
+	ctx context.Context,
+	tx *store.Tx,
+	stands store.CapsInForce,
+	c *store.Charging,
+	from time.Time,
+) (*roomFor, error) {
 	group, err := tx.CapGroup(ctx, c.Asset.SiteID)
 	if err != nil {
 		return nil, err
 	}
 
 	k := placed(stands)
-	r := &roomFor{Profile: k.profile(from), capped: k, cap: k.place[group]}
+	r := &roomFor{
+		Profile: k.profile(from),
+		capped:  k,
+		cap:     k.place[group],
+	}
+
 	scope := "" // the whole fleet
 
 	if k.Fleet == (flex.Cap{}) {
@@ -113,7 +131,14 @@ func readPluggedIn(ctx context.Context, tx *store.Tx) (*pluggedIn, error) {
 	}
 
 	k := placed(stands)
-	w := &pluggedIn{&roomFor{Profile: k.profile(tx.Now().Truncate(time.Second)), capped: k}, tx.Now().Truncate(time.Second), make(map[flex.AssetID]store.Load, len(loads))}
+	w := &pluggedIn{
+		&roomFor{
+			Profile: k.profile(tx.Now().Truncate(time.Second)),
+			capped:  k,
+		},
+		tx.Now().Truncate(time.Second),
+		make(map[flex.AssetID]store.Load, len(loads)),
+	}
 
 	for i := range loads {
 		w.loads[loads[i].AssetID] = loads[i]
@@ -124,7 +149,12 @@ func readPluggedIn(ctx context.Context, tx *store.Tx) (*pluggedIn, error) {
 }
 
 // without calls fn with the room that all others leave to an asset.
-func (w *pluggedIn) without(ctx context.Context, tx *store.Tx, c *store.Charging, fn func(*roomFor) error) error {
+func (w *pluggedIn) without(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	fn func(*roomFor) error,
+) error {
 	if w.roomFor == nil {
 		r, err := besideOthers(ctx, tx, c)
 		if err != nil {
@@ -160,7 +190,10 @@ func (r *roomFor) draw(l *store.Load, from time.Time) {
 
 // drawsFrom is what an asset draws from an instant on: what its schedule says, and when that is
 // over, or if there never was one, full power until its battery must be full.
-func drawsFrom(l *store.Load, from time.Time) (steps []flex.Step, power flex.Watts, running bool) {
+func drawsFrom(
+	l *store.Load,
+	from time.Time,
+) (steps []flex.Step, power flex.Watts, running bool) {
 	power = l.Power.OrDefault()
 
 	n := len(l.Steps)
@@ -174,7 +207,10 @@ func drawsFrom(l *store.Load, from time.Time) (steps []flex.Step, power flex.Wat
 	}
 
 	full := since.Add(time.Duration(int64(FullBattery)*3600/int64(power)) * time.Second)
-	return []flex.Step{{Span: flex.Span{From: from, To: full}, Limit: power}}, power, true
+
+	return []flex.Step{
+		{Span: flex.Span{From: from, To: full}, Limit: power},
+	}, power, true
 }
 
 // underCaps is the room that a schedule was made in, and what that did to it.
@@ -186,7 +222,11 @@ type underCaps struct {
 
 // keep keeps what caps did to a schedule that was just committed, and has the fleet planned
 // together if it should be.
-func (u *underCaps) keep(ctx context.Context, tx *store.Tx, s *store.Schedule) error {
+func (u *underCaps) keep(
+	ctx context.Context,
+	tx *store.Tx,
+	s *store.Schedule,
+) error {
 	if b := u.fuse; b != nil {
 		b.EventID, b.AssetID = s.EventID, s.AssetID
 		return tx.PutBindings(ctx, *b)
@@ -218,6 +258,7 @@ func (r *roomFor) charge(p charge.Problem) (charge.Problem, charge.Plan, *store.
 	}
 
 	err := r.binding(&q, &a)
+
 	return q, a, err
 }
 
@@ -225,7 +266,12 @@ func (r *roomFor) charge(p charge.Problem) (charge.Problem, charge.Plan, *store.
 func (r *roomFor) binding(p *charge.Problem, a *charge.Plan) *store.Binding {
 	b := &store.Binding{Limits: p.Limits}
 	for _, h := range r.Bindings(p, a, r.cap) {
-		c := store.BindingCap{Span: h.Span, Group: r.name(h.Cap), Starts: h.Starts}
+		c := store.BindingCap{
+			Span:   h.Span,
+			Group:  r.name(h.Cap),
+			Starts: h.Starts,
+		}
+
 		if bound, ok := r.At(h.Cap, h.From); ok && !h.Starts {
 			c.Power = bound
 		}
@@ -243,7 +289,11 @@ func (r *roomFor) binding(p *charge.Problem, a *charge.Plan) *store.Binding {
 // due is when the fleet is to be planned together because of a schedule that was made by
 // itself: at once if a cap is exceeded, by the market's pace if a cap held the asset back, so
 // that others may make room.
-func (r *roomFor) due(s *store.Schedule, b *store.Binding, now time.Time) time.Time {
+func (r *roomFor) due(
+	s *store.Schedule,
+	b *store.Binding,
+	now time.Time,
+) time.Time {
 	r.Add(r.cap, s.Steps, s.From.Power, true)
 
 	switch _, _, over := r.Exceeded(); {

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
-	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/worker"
@@ -50,7 +48,10 @@ func (d *Service) PlanDue(ctx context.Context) (worker.Report, error) {
 }
 
 // PlanDueOf is PlanDue for one organisation.
-func (d *Service) PlanDueOf(ctx context.Context, id flex.OrgID) (worker.Report, error) {
+func (d *Service) PlanDueOf(
+	ctx context.Context,
+	id flex.OrgID,
+) (worker.Report, error) {
 	var org flex.Org
 	err := d.DB.Read(ctx, id, func(tx *store.Tx) (err error) {
 		org, err = tx.OrgRecord(ctx)
@@ -61,6 +62,7 @@ func (d *Service) PlanDueOf(ctx context.Context, id flex.OrgID) (worker.Report, 
 	}
 
 	t, err := d.planOf(ctx, org)
+
 	return t.report(), err
 }
 
@@ -93,6 +95,7 @@ func (d *Service) JoinWaves(ctx context.Context) (worker.Report, error) {
 
 	d.looked.Add(int64(t.looked))
 	d.changed.Add(int64(t.changed))
+
 	return worker.Report{Did: t.changed}, err
 }
 
@@ -102,13 +105,21 @@ type tally struct{ looked, changed int }
 func (t tally) report() worker.Report {
 	r := worker.Report{Did: t.changed}
 	if t.looked > 0 {
-		r.Note = fmt.Sprintf("%d assets planned, %d schedules changed", t.looked, t.changed)
+		r.Note = fmt.Sprintf(
+			"%d assets planned, %d schedules changed",
+			t.looked,
+			t.changed,
+		)
 	}
+
 	return r
 }
 
 // roundOf is the job of one organisation.
-func (d *Service) roundOf(ctx context.Context, org flex.Org) (t tally, err error) {
+func (d *Service) roundOf(
+	ctx context.Context,
+	org flex.Org,
+) (t tally, err error) {
 	var fresh, left, capped bool
 	err = d.DB.Read(ctx, org.ID, func(tx *store.Tx) (err error) {
 		fresh, left, err = tx.WaveDue(ctx)
@@ -122,7 +133,9 @@ func (d *Service) roundOf(ctx context.Context, org flex.Org) (t tally, err error
 	}
 
 	if fresh {
-		err = d.DB.Write(ctx, org.ID, func(tx *store.Tx) error { return tx.BeginWave(ctx) })
+		err = d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
+			return tx.BeginWave(ctx)
+		})
 		if err != nil {
 			return t, fmt.Errorf("begin a wave: %w", err)
 		}
@@ -143,6 +156,7 @@ func (d *Service) roundOf(ctx context.Context, org flex.Org) (t tally, err error
 	}
 
 	err = d.due(ctx, org, &t)
+
 	return t, err
 }
 
@@ -178,17 +192,26 @@ func (d *Service) parts(ctx context.Context, org flex.OrgID, t *tally) error {
 	return errors.Join(errs[:]...)
 }
 
-func (d *Service) takeParts(ctx context.Context, org flex.OrgID) (parts []store.WavePart, err error) {
+func (d *Service) takeParts(
+	ctx context.Context,
+	org flex.OrgID,
+) (parts []store.WavePart, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) (err error) {
 		parts, err = tx.TakeWaveParts(ctx, partsMax)
 		return err
 	})
+
 	return parts, err
 }
 
 // replanParts plans the assets of some parts of a wave anew, all on one snapshot, and commits
 // what changed part by part, so that no other write waits for long.
-func (d *Service) replanParts(ctx context.Context, org flex.OrgID, parts []store.WavePart, t *tally) error {
+func (d *Service) replanParts(
+	ctx context.Context,
+	org flex.OrgID,
+	parts []store.WavePart,
+	t *tally,
+) error {
 	found := make([][]store.Planned, len(parts))
 	m, err := d.look(ctx, org, func(tx *store.Tx) (any bool, err error) {
 		for i := 0; i < len(parts) && err == nil; i++ {
@@ -197,6 +220,7 @@ func (d *Service) replanParts(ctx context.Context, org flex.OrgID, parts []store
 		}
 		return any, err
 	})
+
 	for i := 0; i < len(parts) && err == nil; i++ {
 		err = d.replanAll(ctx, org, m, found[i], t, &parts[i])
 	}
@@ -249,13 +273,17 @@ func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 		}
 
 		if len(same) > 0 {
-			if err := d.DB.Write(ctx, org.ID, func(tx *store.Tx) error { return tx.Done(ctx, now, same...) }); err != nil {
+			err := d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
+				return tx.Done(ctx, now, same...)
+			})
+			if err != nil {
 				return err
 			}
 		}
 
 		for _, asset := range changed {
-			if err := d.refresh(ctx, org.ID, asset, byInputs, t); err != nil {
+			err := d.refresh(ctx, org.ID, asset, byInputs, t)
+			if err != nil {
 				return err
 			}
 		}
@@ -269,7 +297,11 @@ func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 }
 
 // sort parts sessions whose schedule stays from the assets that would be given another one.
-func (d *Service) whichDiffer(ctx context.Context, tx *store.Tx, found []store.Planned) (same []flex.SessionID, changed []flex.AssetID, err error) {
+func (d *Service) whichDiffer(
+	ctx context.Context,
+	tx *store.Tx,
+	found []store.Planned,
+) (same []flex.SessionID, changed []flex.AssetID, err error) {
 	w, err := readPluggedIn(ctx, tx)
 	if err != nil {
 		return nil, nil, err
@@ -292,7 +324,12 @@ func (d *Service) whichDiffer(ctx context.Context, tx *store.Tx, found []store.P
 }
 
 // differs reports whether an asset would be given another schedule for its inputs as they are.
-func (d *Service) differs(ctx context.Context, tx *store.Tx, w *pluggedIn, asset flex.AssetID) (bool, error) {
+func (d *Service) differs(
+	ctx context.Context,
+	tx *store.Tx,
+	w *pluggedIn,
+	asset flex.AssetID,
+) (bool, error) {
 	c, err := tx.Charging(ctx, asset)
 	if err != nil || !refreshable(&c, tx.Now()) {
 		return false, err
@@ -327,7 +364,13 @@ func refreshable(c *store.Charging, now time.Time) bool {
 }
 
 // refresh plans one asset anew without an event.
-func (d *Service) refresh(ctx context.Context, org flex.OrgID, asset flex.AssetID, why change, t *tally) error {
+func (d *Service) refresh(
+	ctx context.Context,
+	org flex.OrgID,
+	asset flex.AssetID,
+	why change,
+	t *tally,
+) error {
 	var looked, changed int
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		looked, changed = 0, 0
@@ -356,186 +399,6 @@ func (d *Service) refresh(ctx context.Context, org flex.OrgID, asset flex.AssetI
 	})
 
 	t.looked, t.changed = t.looked+looked, t.changed+changed
+
 	return err
-}
-
-// verdict is what is to become of an asset's schedule.
-type verdict struct {
-	next  store.Replacement // of nothing if the one that stands may stand
-	again time.Time         // when to look again; zero for not before the next cause
-}
-
-// market is what assets are weighed by: the instant, and the prices known then.
-type market struct {
-	now    time.Time
-	prices []flex.PricedPeriod
-}
-
-// look reads assets on a snapshot of the store, and the market that they are to be weighed by if there
-// are any.
-func (d *Service) look(ctx context.Context, org flex.OrgID, read func(*store.Tx) (any bool, err error)) (m market, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
-		m.now = tx.Now()
-
-		any, err := read(tx)
-		if err != nil || !any {
-			return err
-		}
-
-		m.prices, err = prices(ctx, tx, m.now)
-		return err
-	})
-	return m, err
-}
-
-// isShared reports whether a schedule was made with the others of its site: for its main fuse, or for
-// its batteries.
-func isShared(p *store.Planned) bool { return hasTail(&p.Standing) || plannedAsOne(&p.Standing.From) }
-
-// replanFused plans anew those of the assets whose site is planned as one, for its main fuse or its
-// batteries, and returns the others.
-func (d *Service) replanFused(ctx context.Context, org flex.OrgID, found []store.Planned, t *tally) (rest []store.Planned, err error) {
-	if !slices.ContainsFunc(found, func(p store.Planned) bool { return isShared(&p) }) {
-		return found, nil
-	}
-
-	for i := range found {
-		if !isShared(&found[i]) {
-			rest = append(rest, found[i])
-			continue
-		}
-		if err := d.refresh(ctx, org, found[i].Standing.AssetID, byMarket, t); err != nil {
-			return nil, err
-		}
-	}
-
-	return rest, nil
-}
-
-// replaceAll commits replacements that were planned on the same prices, and returns how many.
-func replaceAll(ctx context.Context, tx *store.Tx, prices []flex.PricedPeriod, next []store.Replacement) (int, error) {
-	if len(next) == 0 {
-		return 0, nil
-	}
-
-	curve, err := tx.AddCurve(ctx, prices)
-	if err != nil {
-		return 0, fmt.Errorf("keep prices: %w", err)
-	}
-
-	for i := range next {
-		next[i].Next.Curve = curve
-	}
-
-	return tx.Replace(ctx, next)
-}
-
-// replanAll plans assets anew that were looked at before, and commits what is to be changed.
-// One that an event has changed since is left as the event left it. If they are a part of a
-// wave, it ends with that.
-func (d *Service) replanAll(ctx context.Context, org flex.OrgID, m market, found []store.Planned, t *tally, part *store.WavePart) error {
-	found, err := d.replanFused(ctx, org, found, t)
-	if err != nil {
-		return err
-	}
-
-	next, later := d.weighAll(ctx, found, m, part != nil)
-	changed := 0
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		changed = 0
-
-		if _, capped, err := tx.LockCaps(ctx); err != nil || capped {
-			return err // set since: the fleet is planned together
-		}
-
-		if part != nil {
-			if mine, err := tx.EndWavePart(ctx, *part); err != nil || !mine {
-				return err
-			}
-		}
-
-		var err error
-		changed, err = replaceAll(ctx, tx, m.prices, next)
-		if err != nil {
-			return err
-		}
-
-		return lookAgain(ctx, tx, later)
-	})
-
-	t.looked, t.changed = t.looked+len(found), t.changed+changed
-	return err
-}
-
-// weighAll plans assets anew. It returns what is to be changed, and of the others when they are to
-// be looked at again. Those of a wave for which that is not known are left out.
-func (d *Service) weighAll(ctx context.Context, found []store.Planned, m market, wave bool) (next []store.Replacement, later map[time.Time][]flex.SessionID) {
-	var s charge.Solver
-	next = make([]store.Replacement, 0, len(found))
-	later = map[time.Time][]flex.SessionID{}
-
-	for i := range found {
-		v := d.weigh(ctx, &found[i], m, &s)
-		if v.next.Planned != nil {
-			next = append(next, v.next)
-		} else if !v.again.IsZero() || !wave {
-			later[v.again] = append(later[v.again], found[i].Session)
-		}
-	}
-
-	return next, later
-}
-
-// lookAgain has sessions looked at again, at an instant each.
-func lookAgain(ctx context.Context, tx *store.Tx, later map[time.Time][]flex.SessionID) error {
-	for at, sessions := range later {
-		if err := tx.LookAgain(ctx, at, sessions...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// weigh plans one asset anew and says whether the new schedule takes the place of the one in
-// force.
-func (d *Service) weigh(ctx context.Context, p *store.Planned, m market, s *charge.Solver) (v verdict) {
-	from := m.now.Truncate(time.Second)
-	if !p.Standing.From.ReadyBy.After(from) {
-		return v // past its end, the asset is free
-	}
-
-	e := inputsAt(p, from)
-	e.Ramp = kept(e.Ramp, true)
-	problem := problemOf(e, from, m.prices)
-	answer := s.Solve(&problem)
-
-	decision := d.decide(ctx, p.Standing.AssetID, &Candidate{
-		Ground: ByMarket, Now: m.now, MarketAt: p.MarketAt, Current: p.Standing.Steps, Problem: &problem, Plan: &answer,
-	})
-	if !decision.Replace {
-		return verdict{again: decision.Again}
-	}
-
-	v.next = store.Replacement{Planned: p, Next: store.Schedule{Cause: store.CauseMarket, From: e, Value: decision.Value}}
-	v.next.Next.Steps = answer.Steps
-	return v
-}
-
-// inputsAt is what an asset's schedule was made from, as it is at an instant.
-func inputsAt(p *store.Planned, from time.Time) store.Effective {
-	e := p.Standing.From
-	if p.Taken {
-		e.Delivered += planned(&p.Standing, from)
-		e.Running = chargesAt(p.Standing.Steps, from)
-	}
-
-	if !e.ChargeNow.To.After(from) {
-		e.ChargeNow = flex.Span{}
-	}
-
-	e.Closed = closedAhead(e.Closed, from)
-	e.Ramp = kept(e.Ramp, false)
-	limitByRate(&e, false)
-
-	return e
 }

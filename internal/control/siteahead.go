@@ -15,9 +15,10 @@ const siteAheadPeriods = 48
 // SiteAhead is what the devices of a site are planned to do, beside each other, for the next 24 hours
 // from the running half-hour on.
 type SiteAhead struct {
-	Org     flex.OrgID
-	Supply  flex.Supply
-	Devices []SiteDevice // what is planned: cars that are plugged in, and batteries
+	Org    flex.OrgID
+	Supply flex.Supply
+	// what is planned: cars that are plugged in, and batteries
+	Devices []SiteDevice
 	Periods []SitePeriod
 	Lines   []string // what holds which device back, in sentences
 }
@@ -41,7 +42,10 @@ type SitePeriod struct {
 
 // SiteAhead lays the plans of a site's devices beside each other, of whosever site. A site that
 // there is not is NotFound; one of which nothing is planned has no devices.
-func (d *Service) SiteAhead(ctx context.Context, site flex.SiteID) (a SiteAhead, err error) {
+func (d *Service) SiteAhead(
+	ctx context.Context,
+	site flex.SiteID,
+) (a SiteAhead, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		a = SiteAhead{}
 		a.Org, err = all.SiteOrg(ctx, site)
@@ -56,11 +60,17 @@ func (d *Service) SiteAhead(ctx context.Context, site flex.SiteID) (a SiteAhead,
 
 		return d.readAhead(ctx, tx, site, &a)
 	})
+
 	return a, err
 }
 
 // readAhead is SiteAhead within a transaction of its organisation.
-func (d *Service) readAhead(ctx context.Context, tx *store.Tx, site flex.SiteID, a *SiteAhead) error {
+func (d *Service) readAhead(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	a *SiteAhead,
+) error {
 	record, err := tx.Site(ctx, site)
 	if err != nil {
 		return err
@@ -96,6 +106,7 @@ func (d *Service) readAhead(ctx context.Context, tx *store.Tx, site flex.SiteID,
 	}
 
 	a.sum()
+
 	return nil
 }
 
@@ -106,7 +117,11 @@ func (a *SiteAhead) addPrices(ctx context.Context, tx *store.Tx) error {
 		a.Periods = append(a.Periods, SitePeriod{Period: first.Add(i)})
 	}
 
-	ps, err := tx.Prices(ctx, flex.Span{From: first.Start(), To: first.Add(siteAheadPeriods).Start()})
+	ps, err := tx.Prices(ctx, flex.Span{
+		From: first.Start(),
+		To:   first.Add(siteAheadPeriods).Start(),
+	})
+
 	for _, p := range ps {
 		if i := p.Period.Sub(first); i >= 0 && i < len(a.Periods) {
 			a.Periods[i].Price, a.Periods[i].Known = p.Price, p.Known
@@ -125,12 +140,20 @@ func (a *SiteAhead) add(asset *flex.Asset, kw func(flex.Period) float64) {
 
 	a.Devices = append(a.Devices, device)
 	for i := range a.Periods {
-		a.Periods[i].Devices = append(a.Periods[i].Devices, kw(a.Periods[i].Period))
+		a.Periods[i].Devices = append(
+			a.Periods[i].Devices,
+			kw(a.Periods[i].Period),
+		)
 	}
 }
 
 // addCars adds the cars that are plugged in and have a schedule.
-func (a *SiteAhead) addCars(ctx context.Context, tx *store.Tx, site flex.SiteID, assets []flex.Asset) error {
+func (a *SiteAhead) addCars(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	assets []flex.Asset,
+) error {
 	found, err := tx.PlannedAt(ctx, site)
 	if err != nil {
 		return fmt.Errorf("read the site's schedules: %w", err)
@@ -138,9 +161,18 @@ func (a *SiteAhead) addCars(ctx context.Context, tx *store.Tx, site flex.SiteID,
 
 	for i := range found {
 		s := &found[i].Standing
-		m := meter{will: []draws{{lists: [][]flex.Step{within(s.Steps, flex.Span{From: tx.Now(), To: later(s.From.ReadyBy, s.From.ChargeNow.To)})}, power: s.From.Power}}}
+		m := meter{will: []draws{{
+			lists: [][]flex.Step{within(s.Steps, flex.Span{
+				From: tx.Now(),
+				To:   later(s.From.ReadyBy, s.From.ChargeNow.To),
+			})},
+			power: s.From.Power,
+		}}}
+
 		asset := assetNamed(assets, s.AssetID)
-		a.add(asset, func(p flex.Period) float64 { return 2 * m.charged(p).KWh() })
+		a.add(asset, func(p flex.Period) float64 {
+			return 2 * m.charged(p).KWh()
+		})
 
 		x, err := explanationOf(ctx, tx, s.EventID)
 		if err != nil {
@@ -148,7 +180,10 @@ func (a *SiteAhead) addCars(ctx context.Context, tx *store.Tx, site flex.SiteID,
 		}
 
 		for _, line := range x.HeldBack() {
-			a.Lines = append(a.Lines, a.Devices[len(a.Devices)-1].Name+": "+line)
+			a.Lines = append(
+				a.Lines,
+				a.Devices[len(a.Devices)-1].Name+": "+line,
+			)
 		}
 	}
 
@@ -162,11 +197,17 @@ func assetNamed(assets []flex.Asset, id flex.AssetID) *flex.Asset {
 			return &assets[i]
 		}
 	}
+
 	return &flex.Asset{ID: id}
 }
 
 // addBatteries adds the batteries that have a plan, and what the home is expected to draw by it.
-func (d *Service) addBatteries(ctx context.Context, tx *store.Tx, a *SiteAhead, assets []flex.Asset) error {
+func (d *Service) addBatteries(
+	ctx context.Context,
+	tx *store.Tx,
+	a *SiteAhead,
+	assets []flex.Asset,
+) error {
 	for i := range assets {
 		if assets[i].Type != flex.Battery {
 			continue
@@ -197,15 +238,25 @@ func (a *SiteAhead) addBattery(asset *flex.Asset, why *BatteryWhy) {
 	}
 
 	for i := range a.Periods {
-		if n := a.Periods[i].Period.Sub(why.Periods[0].Period); n >= 0 && n < len(why.Periods) {
-			a.Periods[i].Home = 2 * (why.Periods[n].Load - why.Periods[n].Roof).KWh()
+		n := a.Periods[i].Period.Sub(why.Periods[0].Period)
+		if n >= 0 && n < len(why.Periods) {
+			a.Periods[i].Home = 2 * (why.Periods[n].Load -
+				why.Periods[n].Roof).KWh()
 		}
 	}
 
 	a.add(asset, func(p flex.Period) float64 { return draws[p] })
 	for _, w := range waitsOf(why.Periods) {
-		a.Lines = append(a.Lines, fmt.Sprintf("%s: From %s to %s it waits, because %s.", a.Devices[len(a.Devices)-1].Name,
-			flex.Clock(w.From, flex.London, "Mon 15:04"), flex.Clock(w.To, flex.London, "Mon 15:04"), w.cause()))
+		a.Lines = append(
+			a.Lines,
+			fmt.Sprintf(
+				"%s: From %s to %s it waits, because %s.",
+				a.Devices[len(a.Devices)-1].Name,
+				flex.Clock(w.From, flex.London, "Mon 15:04"),
+				flex.Clock(w.To, flex.London, "Mon 15:04"),
+				w.cause(),
+			),
+		)
 	}
 }
 
@@ -225,7 +276,9 @@ func WaitText(w Waits, until time.Time) string {
 	if w == WaitsForFuse {
 		return "the car needs the main fuse until " + at
 	}
-	return "the car charges until " + at + " and it does not discharge into a car"
+
+	return "the car charges until " + at +
+		" and it does not discharge into a car"
 }
 
 // waitsOf joins the half-hours in which a battery is told to do nothing for the sake of a car.
@@ -236,7 +289,9 @@ func waitsOf(periods []BatteryPeriod) (waits []wait) {
 			continue
 		}
 
-		if n := len(waits); n > 0 && waits[n-1].To.Equal(p.Start()) && waits[n-1].waits == p.Waits {
+		n := len(waits)
+		if n > 0 && waits[n-1].To.Equal(p.Start()) &&
+			waits[n-1].waits == p.Waits {
 			waits[n-1].To, waits[n-1].until = p.End(), p.Until
 		} else {
 			waits = append(waits, wait{p.Span(), p.Waits, p.Until})

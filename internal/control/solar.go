@@ -42,22 +42,51 @@ type SolarOutlook struct {
 // SetSolar keeps what a source says that the roof of a site will give, in the place of what
 // was said before and of the forecast that is made from readings. Nothing said of any
 // half-hour takes it back. What cannot be is Malformed, another organisation's site NotFound.
-func (d *Service) SetSolar(ctx context.Context, org flex.OrgID, site flex.SiteID, source string, said []flex.Solar) error {
+func (d *Service) SetSolar(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	source string,
+	said []flex.Solar,
+) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}
 
-		s := store.Solar{Source: source, Energies: map[flex.Period]flex.WattHours{}}
+		s := store.Solar{
+			Source:   source,
+			Energies: map[flex.Period]flex.WattHours{},
+		}
+
 		for i, h := range said {
 			_, twice := s.Energies[h.Period]
 			switch start := h.Period.Start().Format(time.RFC3339); {
 			case twice:
-				return flex.Fail(flex.Malformed, "half_hours[%d] starts at %s, as one before it: say each half-hour once", i, start)
+				return flex.Fail(
+					flex.Malformed,
+					"half_hours[%d] starts at %s, as one before it: say each half-hour once",
+					i,
+					start,
+				)
+
 			case h.Energy < 0 || h.Energy > SolarMost:
-				return flex.Fail(flex.Malformed, "half_hours[%d] is %g kWh: a half-hour gives 0 to %g", i, h.Energy.KWh(), SolarMost.KWh())
+				return flex.Fail(
+					flex.Malformed,
+					"half_hours[%d] is %g kWh: a half-hour gives 0 to %g",
+					i,
+					h.Energy.KWh(),
+					SolarMost.KWh(),
+				)
+
 			case h.Period.End().After(tx.Now().Add(SolarAhead)) || h.Period.Start().Before(tx.Now().Add(-SolarBack)):
-				return flex.Fail(flex.Malformed, "half_hours[%d] starts at %s: say what lies between a day ago and %d days from now", i, start, SolarAhead/(24*time.Hour))
+				return flex.Fail(
+					flex.Malformed,
+					"half_hours[%d] starts at %s: say what lies between a day ago and %d days from now",
+					i,
+					start,
+					SolarAhead/(24*time.Hour),
+				)
 			}
 
 			s.Energies[h.Period] = h.Energy
@@ -68,7 +97,11 @@ func (d *Service) SetSolar(ctx context.Context, org flex.OrgID, site flex.SiteID
 }
 
 // Solar returns what the roof of a site is expected to give, or flex.NotFound.
-func (d *Service) Solar(ctx context.Context, org flex.OrgID, site flex.SiteID) (o SolarOutlook, err error) {
+func (d *Service) Solar(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+) (o SolarOutlook, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
@@ -94,18 +127,26 @@ func (d *Service) Solar(ctx context.Context, org flex.OrgID, site flex.SiteID) (
 
 		for i, p := range all {
 			if p.End().After(tx.Now()) {
-				o.HalfHours = append(o.HalfHours, SolarHalfHour{p, gives[i], origins[i]})
+				o.HalfHours = append(
+					o.HalfHours,
+					SolarHalfHour{p, gives[i], origins[i]},
+				)
 			}
 		}
 
 		return nil
 	})
+
 	return o, err
 }
 
 // solar is what a roof is expected to give in periods: what was said, else the guess from
 // what it gave.
-func solar(said store.Solar, roof forecast.Series, periods []flex.Period) ([]flex.WattHours, []string) {
+func solar(
+	said store.Solar,
+	roof forecast.Series,
+	periods []flex.Period,
+) ([]flex.WattHours, []string) {
 	gives, known := forecast.Solar(roof, periods)
 	origins := make([]string, len(periods))
 

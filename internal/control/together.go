@@ -47,7 +47,11 @@ func (d *Service) together(ctx context.Context, org flex.Org, t *tally) error {
 
 // planOnSnapshot plans a fleet without holding events up, and commits the plan. It is not done
 // if something was planned under the caps meanwhile.
-func (d *Service) planOnSnapshot(ctx context.Context, org flex.OrgID, t *tally) (done bool, err error) {
+func (d *Service) planOnSnapshot(
+	ctx context.Context,
+	org flex.OrgID,
+	t *tally,
+) (done bool, err error) {
 	var f *fleet
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		f, err = d.planTogether(ctx, tx)
@@ -64,11 +68,16 @@ func (d *Service) planOnSnapshot(ctx context.Context, org flex.OrgID, t *tally) 
 		done, err = d.commit(ctx, tx, f, t)
 		return err
 	})
+
 	return done, err
 }
 
 // planUnderLock plans a fleet and commits the plan in one transaction, while events wait.
-func (d *Service) planUnderLock(ctx context.Context, org flex.OrgID, t *tally) error {
+func (d *Service) planUnderLock(
+	ctx context.Context,
+	org flex.OrgID,
+	t *tally,
+) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, ok, err := tx.LockCaps(ctx); err != nil || !ok {
 			return err
@@ -87,14 +96,16 @@ func (d *Service) planUnderLock(ctx context.Context, org flex.OrgID, t *tally) e
 // fleet is an organisation's plugged-in assets, planned together.
 type fleet struct {
 	roomFor
-	stands   roomFor // filled by the schedules that stand
-	now      time.Time
-	market   []flex.PricedPeriod
-	prices   []flex.PricedPeriod // that the plans were made on: the market's, but for what was traded
-	others   []store.Load        // what is not planned here
-	shadow   store.Shadow
-	members  []member
-	again    time.Time // when to look again; zero for not before the half-hour is over
+	stands roomFor // filled by the schedules that stand
+	now    time.Time
+	market []flex.PricedPeriod
+	// that the plans were made on: the market's, but for what was traded
+	prices  []flex.PricedPeriod
+	others  []store.Load // what is not planned here
+	shadow  store.Shadow
+	members []member
+	// when to look again; zero for not before the half-hour is over
+	again    time.Time
 	changed  []store.Replacement
 	bindings []*store.Binding // of the changed; nil where no cap had a part
 }
@@ -114,7 +125,10 @@ type member struct {
 }
 
 // planTogether plans the fleet as it stands in a transaction. It is nil if there are no caps.
-func (d *Service) planTogether(ctx context.Context, tx *store.Tx) (*fleet, error) {
+func (d *Service) planTogether(
+	ctx context.Context,
+	tx *store.Tx,
+) (*fleet, error) {
 	stands, ok, err := tx.Caps(ctx)
 	if err != nil || !ok {
 		return nil, err
@@ -172,12 +186,17 @@ func (f *fleet) read(ctx context.Context, tx *store.Tx, from time.Time) error {
 
 	f.prices = f.market
 	f.gather(found, loads, from)
+
 	return nil
 }
 
 // gather makes members of the assets that are planned, and puts all else that is plugged in
 // into the room.
-func (f *fleet) gather(found []store.Planned, loads []store.Load, from time.Time) {
+func (f *fleet) gather(
+	found []store.Planned,
+	loads []store.Load,
+	from time.Time,
+) {
 	planned := make(map[flex.AssetID]bool, len(found))
 	for i := range found {
 		s := &found[i].Standing
@@ -236,7 +255,10 @@ func (f *fleet) share() error {
 	}
 
 	f.prices = shares.Prices
-	f.shadow = store.Shadow{From: flex.PeriodAt(f.now).Start(), Prices: map[string][]flex.Price{}}
+	f.shadow = store.Shadow{
+		From:   flex.PeriodAt(f.now).Start(),
+		Prices: map[string][]flex.Price{},
+	}
 
 	for k, ps := range shares.Caps {
 		if slices.Max(append(ps, 0)) > 0 {
@@ -269,7 +291,9 @@ func (f *fleet) place(ctx context.Context, d *Service) {
 		}
 	}
 
-	slices.SortStableFunc(order, func(a, b int) int { return int((slack[a] - slack[b]) / time.Second) })
+	slices.SortStableFunc(order, func(a, b int) int {
+		return int((slack[a] - slack[b]) / time.Second)
+	})
 
 	for _, i := range order {
 		m := &f.members[i]
@@ -281,7 +305,14 @@ func (f *fleet) place(ctx context.Context, d *Service) {
 	}
 
 	if at, cap, over := f.Exceeded(); over {
-		d.log().WarnContext(ctx, "charge-now, and what is not under control, draw more than a cap", "group", f.name(cap), "at", at)
+		d.log().WarnContext(
+			ctx,
+			"charge-now, and what is not under control, draw more than a cap",
+			"group",
+			f.name(cap),
+			"at",
+			at,
+		)
 	}
 }
 
@@ -291,6 +322,7 @@ func (m *member) unserved() bool {
 	for _, s := range append(m.share, m.now...) {
 		got += int64(s.Limit) * int64(s.Len()/time.Second)
 	}
+
 	return got < int64(m.Need)*3600
 }
 
@@ -299,14 +331,18 @@ func (m *member) steps() []flex.Step {
 	if m.next != nil {
 		return m.next.Steps
 	}
-	return within(m.Standing.Steps, flex.Span{From: m.From, To: m.Standing.End()})
+	return within(m.Standing.Steps, flex.Span{
+		From: m.From,
+		To:   m.Standing.End(),
+	})
 }
 
 // decide plans a member in the room that is there for it, and keeps the plan if it replaces the
 // schedule in force.
 func (f *fleet) decide(ctx context.Context, d *Service, m *member) {
 	problem, answer, binding := f.charge(*m.Car.Problem)
-	exceeds := !f.Fits(m.Car.Problem, m.Cap, m.Standing.Steps) || unlimited(&m.Standing.From)
+	exceeds := !f.Fits(m.Car.Problem, m.Cap, m.Standing.Steps) ||
+		unlimited(&m.Standing.From)
 
 	decision := d.decide(ctx, m.Standing.AssetID, &Candidate{
 		Ground:   ByCaps,
@@ -352,11 +388,18 @@ func (f *fleet) spare(from time.Time) {
 		lost += less
 		won += more
 
-		changed := Candidate{Current: m.Standing.Steps, Problem: m.Car.Problem, Plan: m.next}
+		changed := Candidate{
+			Current: m.Standing.Steps,
+			Problem: m.Car.Problem,
+			Plan:    m.next,
+		}
+
 		urgent = urgent || changed.worth().Value == store.Urgent
 	}
 
-	cost := f.bill(from, func(m *member) []flex.Step { return m.Standing.Steps })
+	cost := f.bill(from, func(m *member) []flex.Step {
+		return m.Standing.Steps
+	})
 	saved := cost - f.bill(from, (*member).steps)
 	better := urgent || pays(saved, cost, n)
 	if better && lost <= won {
@@ -378,17 +421,26 @@ func (m *member) met() (less, more int64) {
 	need := int64(m.Need) * 3600
 	lacks, would := max(0, need-old.energy), max(0, need-next.energy)
 	slack := int64(m.Power)*int64(TurnSlack/time.Second) + need*SlackPercent/100
+
 	return max(0, would-lacks-slack), max(0, lacks-would)
 }
 
 // bill is what the fleet's energy costs from an instant on if each member does as it is said:
 // at the market's price, and where something was traded, what is bought beyond it less what is
 // sold of it.
-func (f *fleet) bill(from time.Time, does func(*member) []flex.Step) flex.MicroPounds {
+func (f *fleet) bill(
+	from time.Time,
+	does func(*member) []flex.Step,
+) flex.MicroPounds {
 	sums := map[flex.Period]int64{} // watt-seconds
 	add := func(steps []flex.Step, power flex.Watts) {
-		for _, s := range within(steps, flex.Span{From: from, To: from.Add(planHorizon)}) {
-			for at := flex.PeriodAt(s.From); s.Limit > 0 && at.Start().Before(s.To); at = at.Add(1) {
+		for _, s := range within(steps, flex.Span{
+			From: from,
+			To:   from.Add(planHorizon),
+		}) {
+			for at := flex.PeriodAt(
+				s.From,
+			); s.Limit > 0 && at.Start().Before(s.To); at = at.Add(1) {
 				sums[at] += int64(min(s.Limit, power)) * int64(s.Meet(at.Span()).Len()/time.Second)
 			}
 		}
@@ -406,14 +458,21 @@ func (f *fleet) bill(from time.Time, does func(*member) []flex.Step) flex.MicroP
 	cost := f.deviations(from, sums)
 	assumed := charge.AssumedPrice(f.market)
 	for at, sum := range sums {
-		cost += flex.MicroPounds(priced(f.market, assumed, at.Span()) / 1800 * float64(sum) / (3600 * 1e6))
+		cost += flex.MicroPounds(priced(
+			f.market,
+			assumed,
+			at.Span(),
+		) / 1800 * float64(sum) / (3600 * 1e6))
 	}
 
 	return cost
 }
 
 // deviations is what the periods cost in which something was traded, and takes them out of the sums.
-func (f *fleet) deviations(from time.Time, sums map[flex.Period]int64) (cost flex.MicroPounds) {
+func (f *fleet) deviations(
+	from time.Time,
+	sums map[flex.Period]int64,
+) (cost flex.MicroPounds) {
 	for _, t := range f.Position {
 		beyond := flex.WattHours(sums[t.Period]/3600) - t.Energy
 		delete(sums, t.Period)
@@ -430,8 +489,14 @@ func (f *fleet) deviations(from time.Time, sums map[flex.Period]int64) (cost fle
 
 // commit puts what changed in force, if nothing was planned under the caps since, and says
 // when the fleet is to be planned again.
-func (d *Service) commit(ctx context.Context, tx *store.Tx, f *fleet, t *tally) (done bool, err error) {
-	if stands, ok, err := tx.LockCaps(ctx); err != nil || !ok || stands.Version != f.Version {
+func (d *Service) commit(
+	ctx context.Context,
+	tx *store.Tx,
+	f *fleet,
+	t *tally,
+) (done bool, err error) {
+	if stands, ok, err := tx.LockCaps(ctx); err != nil || !ok ||
+		stands.Version != f.Version {
 		return !ok, err
 	}
 
@@ -453,11 +518,15 @@ func (d *Service) commit(ctx context.Context, tx *store.Tx, f *fleet, t *tally) 
 	}
 
 	t.looked, t.changed = t.looked+len(f.members), t.changed+changed
+
 	return true, tx.CapsPlanned(ctx, f.shadow, next)
 }
 
 // replace commits what changed, with what caps did to it, and returns how many schedules.
-func (f *fleet) replace(ctx context.Context, tx *store.Tx) (changed int, err error) {
+func (f *fleet) replace(
+	ctx context.Context,
+	tx *store.Tx,
+) (changed int, err error) {
 	for at := 0; at < len(f.changed); at += replaceMax {
 		rs := f.changed[at:min(at+replaceMax, len(f.changed))]
 		n, err := tx.Replace(ctx, rs)
@@ -466,7 +535,8 @@ func (f *fleet) replace(ctx context.Context, tx *store.Tx) (changed int, err err
 		}
 
 		changed += n
-		if err := tx.PutBindings(ctx, bindingsOf(rs, f.bindings[at:])...); err != nil {
+		err = tx.PutBindings(ctx, bindingsOf(rs, f.bindings[at:])...)
+		if err != nil {
 			return 0, err
 		}
 	}
@@ -475,7 +545,10 @@ func (f *fleet) replace(ctx context.Context, tx *store.Tx) (changed int, err err
 }
 
 // bindingsOf are what caps did to schedules that were just committed, where they did anything.
-func bindingsOf(rs []store.Replacement, all []*store.Binding) (bs []store.Binding) {
+func bindingsOf(
+	rs []store.Replacement,
+	all []*store.Binding,
+) (bs []store.Binding) {
 	for i := range rs {
 		if b := all[i]; b != nil {
 			b.EventID, b.AssetID = rs[i].Next.EventID, rs[i].Next.AssetID
@@ -495,13 +568,23 @@ func (f *fleet) changes(curve store.CurveID) {
 			continue
 		}
 
-		next := store.Schedule{Cause: store.CauseMarket, From: m.from, Value: m.value, Curve: curve}
+		next := store.Schedule{
+			Cause: store.CauseMarket,
+			From:  m.from,
+			Value: m.value,
+			Curve: curve,
+		}
+
 		if m.must {
 			next.Cause = store.CauseCaps
 		}
 
 		next.Steps = m.next.Steps
-		f.changed = append(f.changed, store.Replacement{Planned: m.Planned, Next: next})
+		f.changed = append(f.changed, store.Replacement{
+			Planned: m.Planned,
+			Next:    next,
+		})
+
 		f.bindings = append(f.bindings, m.binding)
 	}
 }

@@ -11,10 +11,15 @@ import (
 
 // causeText says why a schedule was made.
 var causeText = map[store.Cause]string{
-	store.CausePlugIn: "a car was plugged in", store.CauseIntent: "the user's wish changed", store.CauseTariff: "the tariff changed",
-	store.CauseChargeNow: "charging now was asked for or taken back", store.CauseMarket: "prices moved",
-	store.CauseInputs: "readings or settings changed", store.CauseFreed: "control ended",
-	store.CauseCaps: "the fleet was planned together, under its caps", store.CauseCalled: "the grid instructed the fleet, or no more",
+	store.CausePlugIn:    "a car was plugged in",
+	store.CauseIntent:    "the user's wish changed",
+	store.CauseTariff:    "the tariff changed",
+	store.CauseChargeNow: "charging now was asked for or taken back",
+	store.CauseMarket:    "prices moved",
+	store.CauseInputs:    "readings or settings changed",
+	store.CauseFreed:     "control ended",
+	store.CauseCaps:      "the fleet was planned together, under its caps",
+	store.CauseCalled:    "the grid instructed the fleet, or no more",
 }
 
 // CauseText says in words why a schedule was made.
@@ -22,7 +27,11 @@ func CauseText(c store.Cause) string { return causeText[c] }
 
 // AssetWhy explains a schedule that was ever committed, by the id of its push, of whosever
 // asset. One of another organisation than the asset's is NotFound.
-func (d *Service) AssetWhy(ctx context.Context, asset flex.AssetID, id flex.EventID) (x Explanation, err error) {
+func (d *Service) AssetWhy(
+	ctx context.Context,
+	asset flex.AssetID,
+	id flex.EventID,
+) (x Explanation, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		tx, err := ofAsset(ctx, all, asset)
 		if err != nil {
@@ -32,21 +41,24 @@ func (d *Service) AssetWhy(ctx context.Context, asset flex.AssetID, id flex.Even
 		x, err = explanationOf(ctx, tx, id)
 		return err
 	})
+
 	return x, err
 }
 
 // Performance is how planning does for an organisation.
 type Performance struct {
-	Orgs            []flex.Org
-	Org             flex.OrgID // zero if there is none
-	Sample          []Sampled
-	P50, P99, Most  time.Duration // of the sample's times
-	Counts          []int         // of the sample, by PerformanceEnds; the last has no end
-	Short           int
-	GapMost         flex.MicroPounds
-	Proven          int // plans whose cost is the proven least, to the penny
-	Causes          []CauseCount
-	Looked, Changed int64
+	Orgs           []flex.Org
+	Org            flex.OrgID // zero if there is none
+	Sample         []Sampled
+	P50, P99, Most time.Duration // of the sample's times
+	// of the sample, by PerformanceEnds; the last has no end
+	Counts  []int
+	Short   int
+	GapMost flex.MicroPounds
+	Proven  int // plans whose cost is the proven least, to the penny
+	Causes  []CauseCount
+	Looked  int64
+	Changed int64
 }
 
 // CauseCount is how many schedules a cause has made within a day.
@@ -56,11 +68,21 @@ type CauseCount struct {
 }
 
 // PerformanceEnds cut the histogram of solve times.
-var PerformanceEnds = []time.Duration{10 * time.Microsecond, 20 * time.Microsecond, 50 * time.Microsecond, 100 * time.Microsecond,
-	200 * time.Microsecond, 500 * time.Microsecond, time.Millisecond}
+var PerformanceEnds = []time.Duration{
+	10 * time.Microsecond,
+	20 * time.Microsecond,
+	50 * time.Microsecond,
+	100 * time.Microsecond,
+	200 * time.Microsecond,
+	500 * time.Microsecond,
+	time.Millisecond,
+}
 
 // Performance says how planning does for an organisation, the first of them if none is chosen.
-func (d *Service) Performance(ctx context.Context, chosen flex.OrgID) (p Performance, err error) {
+func (d *Service) Performance(
+	ctx context.Context,
+	chosen flex.OrgID,
+) (p Performance, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, chosen)
 		p = Performance{Orgs: orgs}
@@ -84,6 +106,7 @@ func (d *Service) Performance(ctx context.Context, chosen flex.OrgID) (p Perform
 
 	p.sum()
 	p.Looked, p.Changed = d.Weighed()
+
 	return p, err
 }
 
@@ -131,8 +154,10 @@ func (d *Service) AllCaps(ctx context.Context) (list []OrgCaps, err error) {
 			list = append(list, OrgCaps{o, c})
 			return err
 		})
+
 		return err
 	})
+
 	return list, err
 }
 
@@ -143,7 +168,10 @@ type OrgForeseen struct {
 }
 
 // ForeseeAll is Foresee for every organisation.
-func (d *Service) ForeseeAll(ctx context.Context, supposed []flex.PricedPeriod) (list []OrgForeseen, err error) {
+func (d *Service) ForeseeAll(
+	ctx context.Context,
+	supposed []flex.PricedPeriod,
+) (list []OrgForeseen, err error) {
 	var orgs []flex.Org
 	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		orgs, err = all.Orgs(ctx)
@@ -164,20 +192,30 @@ func (d *Service) ForeseeAll(ctx context.Context, supposed []flex.PricedPeriod) 
 // Order is what somebody asks of the fleet.
 type Order struct {
 	flex.Span
-	Change          flex.Watts  // against the plan, negative to draw less; zero if there is a limit
+	// against the plan, negative to draw less; zero if there is a limit
+	Change          flex.Watts
 	Limit           *flex.Watts // the most that may be drawn; nil for a change
 	Group, GSPGroup string      // of whom; empty for any
-	Service, Reason string
+	Service         string
+	Reason          string
 	Price           flex.Price // that the service pays; zero if it was not said
-	Unfair          bool       // the cheapest are called, whoever was called before
-	Who             string
+	// the cheapest are called, whoever was called before
+	Unfair bool
+	Who    string
 }
 
 // Instruction is the order as it is previewed and sent.
 func (o *Order) Instruction() store.Instruction {
 	return store.Instruction{
-		Span: o.Span, Change: o.Change, Limit: o.Limit, Scope: store.Scope{Group: o.Group, GSPGroup: o.GSPGroup},
-		Service: o.Service, Price: o.Price, Reason: o.Reason, Unfair: o.Unfair, Who: o.Who,
+		Span:    o.Span,
+		Change:  o.Change,
+		Limit:   o.Limit,
+		Scope:   store.Scope{Group: o.Group, GSPGroup: o.GSPGroup},
+		Service: o.Service,
+		Price:   o.Price,
+		Reason:  o.Reason,
+		Unfair:  o.Unfair,
+		Who:     o.Who,
 	}
 }
 
@@ -200,7 +238,8 @@ type InstructionsView struct {
 // InstructionLine is an instruction, and where it is.
 type InstructionLine struct {
 	ID        flex.InstructionID
-	From, To  time.Time
+	From      time.Time
+	To        time.Time
 	State     InstructionState
 	Goal      string // what is asked for, in a few words
 	Group     string // of whom; empty for any
@@ -213,22 +252,43 @@ type InstructionLine struct {
 	StoppedBy string
 }
 
-func instructionLine(in *store.Instruction, state InstructionState) InstructionLine {
+func instructionLine(
+	in *store.Instruction,
+	state InstructionState,
+) InstructionLine {
 	return InstructionLine{
-		ID: in.ID, From: in.From, To: in.To, State: state, Goal: in.Goal(), Group: in.Scope.Group, GSPGroup: in.Scope.GSPGroup,
-		Service: in.Service, Reason: in.Reason, Who: in.Who, MadeAt: in.MadeAt, StoppedAt: in.StoppedAt, StoppedBy: in.StoppedBy,
+		ID:        in.ID,
+		From:      in.From,
+		To:        in.To,
+		State:     state,
+		Goal:      in.Goal(),
+		Group:     in.Scope.Group,
+		GSPGroup:  in.Scope.GSPGroup,
+		Service:   in.Service,
+		Reason:    in.Reason,
+		Who:       in.Who,
+		MadeAt:    in.MadeAt,
+		StoppedAt: in.StoppedAt,
+		StoppedBy: in.StoppedBy,
 	}
 }
 
 // Binds reports whether an instruction of the state can be stopped.
-func (s InstructionState) Binds() bool { return s == InstructionOrdered || s == InstructionRunning }
+func (s InstructionState) Binds() bool {
+	return s == InstructionOrdered || s == InstructionRunning
+}
 
 // Binds reports whether it can be stopped.
 func (l InstructionLine) Binds() bool { return l.State.Binds() }
 
 // InstructionsOf returns a page of the instructions of an organisation, the first of them if
 // none is chosen: those made before one, if it is given.
-func (d *Service) InstructionsOf(ctx context.Context, chosen flex.OrgID, before flex.InstructionID, limit int) (v InstructionsView, err error) {
+func (d *Service) InstructionsOf(
+	ctx context.Context,
+	chosen flex.OrgID,
+	before flex.InstructionID,
+	limit int,
+) (v InstructionsView, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, chosen)
 		v = InstructionsView{Orgs: orgs}
@@ -250,14 +310,19 @@ func (d *Service) InstructionsOf(ctx context.Context, chosen flex.OrgID, before 
 
 		return err
 	})
+
 	return v, err
 }
 
 // InstructionOrg returns whose an instruction is.
-func (d *Service) InstructionOrg(ctx context.Context, id flex.InstructionID) (org flex.OrgID, err error) {
+func (d *Service) InstructionOrg(
+	ctx context.Context,
+	id flex.InstructionID,
+) (org flex.OrgID, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		org, err = all.InstructionOrg(ctx, id)
 		return err
 	})
+
 	return org, err
 }

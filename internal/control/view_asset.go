@@ -23,18 +23,21 @@ type AssetView struct {
 	Address  string
 	Postcode string
 
-	Controlled   bool      // its site has consented to full schedule control
-	Excluded     time.Time // since when an operator has it excluded from control; zero if it is not
+	Controlled bool // its site has consented to full schedule control
+	// since when an operator has it excluded from control; zero if it is not
+	Excluded     time.Time
 	Open         bool
 	PluggedInAt  time.Time // of the last session; zero if there never was one
 	PluggedOutAt time.Time
 	ReadyBy      time.Time
-	Accepted     int64 // the newest schedule that the client has taken; 0 for none
+	// the newest schedule that the client has taken; 0 for none
+	Accepted int64
 
-	Now       time.Time
-	From      time.Time // of the time that is shown
-	To        time.Time
-	Schedules []ScheduleLine // of the last session in that time, the oldest first
+	Now  time.Time
+	From time.Time // of the time that is shown
+	To   time.Time
+	// of the last session in that time, the oldest first
+	Schedules []ScheduleLine
 	Note      string
 }
 
@@ -57,7 +60,12 @@ func (p *Past) View() AssetView {
 	v.Accepted = p.Accepted
 
 	for _, s := range p.Generations() {
-		v.Schedules = append(v.Schedules, ScheduleLine{EventID: s.EventID, Generation: s.Generation, MadeAt: s.MadeAt, Cause: string(s.Cause)})
+		v.Schedules = append(v.Schedules, ScheduleLine{
+			EventID:    s.EventID,
+			Generation: s.Generation,
+			MadeAt:     s.MadeAt,
+			Cause:      string(s.Cause),
+		})
 	}
 
 	return v
@@ -67,8 +75,22 @@ func (p *Past) View() AssetView {
 func (p *Past) record() AssetView {
 	a := &p.Asset
 	return AssetView{
-		ID: a.ID, ExternalID: a.ExternalID, Type: a.Type, Power: a.Power, Capacity: a.Capacity, Model: a.Model, SerialNumber: a.SerialNumber,
-		CreatedAt: a.CreatedAt, OrgID: p.Org.ID, OrgName: p.Org.Name, SiteID: p.Site.ID, Address: p.Site.Address.Reveal(),
-		Postcode: p.Site.Postcode.Reveal(), Now: p.Now, From: p.Span.From, To: p.Span.To, Note: p.BatteryNote,
+		ID:           a.ID,
+		ExternalID:   a.ExternalID,
+		Type:         a.Type,
+		Power:        a.Power,
+		Capacity:     a.Capacity,
+		Model:        a.Model,
+		SerialNumber: a.SerialNumber,
+		CreatedAt:    a.CreatedAt,
+		OrgID:        p.Org.ID,
+		OrgName:      p.Org.Name,
+		SiteID:       p.Site.ID,
+		Address:      p.Site.Address.Reveal(),
+		Postcode:     p.Site.Postcode.Reveal(),
+		Now:          p.Now,
+		From:         p.Span.From,
+		To:           p.Span.To,
+		Note:         p.BatteryNote,
 	}
 }

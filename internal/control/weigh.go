@@ -15,18 +15,25 @@ func within(steps []flex.Step, span flex.Span) (out []flex.Step) {
 			out = append(out, s)
 		}
 	}
+
 	return out
 }
 
 // weight is what steps do by ready-by from an instant on: energy in watt-seconds, and what
 // the market asks for it.
 type weight struct {
-	energy, peak int64 // peak: of the energy, outside off-peak time and charge-now
-	cost         flex.MicroPounds
+	// peak: of the energy, outside off-peak time and charge-now
+	energy int64
+	peak   int64
+	cost   flex.MicroPounds
 }
 
 // weighSteps adds up what the steps do in the problem's time at its prices.
-func weighSteps(p *charge.Problem, assumed flex.Price, steps []flex.Step) (w weight) {
+func weighSteps(
+	p *charge.Problem,
+	assumed flex.Price,
+	steps []flex.Step,
+) (w weight) {
 	var cost float64
 	for _, s := range steps {
 		power := int64(min(s.Limit, p.Power))
@@ -51,15 +58,21 @@ func weighSteps(p *charge.Problem, assumed flex.Price, steps []flex.Step) (w wei
 	}
 
 	w.cost = flex.MicroPounds(cost / (3600 * 1e6))
+
 	return w
 }
 
 // priced is the price summed over the seconds of a span.
-func priced(ps []flex.PricedPeriod, assumed flex.Price, s flex.Span) (sum float64) {
+func priced(
+	ps []flex.PricedPeriod,
+	assumed flex.Price,
+	s flex.Span,
+) (sum float64) {
 	for at := flex.PeriodAt(s.From); at.Start().Before(s.To); at = at.Add(1) {
 		price := assumed
 		if len(ps) > 0 {
-			if i := at.Sub(ps[0].Period); i >= 0 && i < len(ps) && ps[i].Known {
+			i := at.Sub(ps[0].Period)
+			if i >= 0 && i < len(ps) && ps[i].Known {
 				price = ps[i].Price
 			}
 		}

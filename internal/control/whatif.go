@@ -19,38 +19,57 @@ type Question struct {
 	Mode          flex.ChargingMode
 	Tariff        *flex.Tariff
 	Power         flex.Watts
-	Prices        []flex.PricedPeriod // in the place of the market's for these periods
+	// in the place of the market's for these periods
+	Prices []flex.PricedPeriod
 }
 
 // Comparison is the plan of an asset from now on as it is, and as it would be. Err says why
 // there is none.
 type Comparison struct {
-	AssetID           flex.AssetID
-	Current, Proposed charge.Plan
-	Decision          Decision // on the proposed plan beside the schedule in force
-	Err               error
+	AssetID  flex.AssetID
+	Current  charge.Plan
+	Proposed charge.Plan
+	// on the proposed plan beside the schedule in force
+	Decision Decision
+	Err      error
 }
 
 // Cost is how much more the proposed plan costs.
-func (a *Comparison) Cost() flex.MicroPounds { return a.Proposed.Cost - a.Current.Cost }
+func (a *Comparison) Cost() flex.MicroPounds {
+	return a.Proposed.Cost - a.Current.Cost
+}
 
 // Energy is how much more it charges.
-func (a *Comparison) Energy() flex.WattHours { return a.Proposed.Energy - a.Current.Energy }
+func (a *Comparison) Energy() flex.WattHours {
+	return a.Proposed.Energy - a.Current.Energy
+}
 
 // WhatIf plans assets as they are and as they would be, and stores nothing. One that is not
 // plugged in is planned as if it were plugged in now.
-func (d *Service) WhatIf(ctx context.Context, org flex.OrgID, assets []flex.AssetID, q Question) (answers []Comparison, err error) {
+func (d *Service) WhatIf(
+	ctx context.Context,
+	org flex.OrgID,
+	assets []flex.AssetID,
+	q Question,
+) (answers []Comparison, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		answers, err = d.whatIf(ctx, tx, assets, q)
 		return err
 	})
+
 	return answers, err
 }
 
 // whatIf is WhatIf within a transaction.
-func (d *Service) whatIf(ctx context.Context, tx *store.Tx, assets []flex.AssetID, q Question) ([]Comparison, error) {
+func (d *Service) whatIf(
+	ctx context.Context,
+	tx *store.Tx,
+	assets []flex.AssetID,
+	q Question,
+) ([]Comparison, error) {
 	if q.Tariff != nil {
-		if _, err := tariff.Parse(q.Tariff.OffPeak, q.Tariff.Zone, q.Tariff.Type); err != nil {
+		_, err := tariff.Parse(q.Tariff.OffPeak, q.Tariff.Zone, q.Tariff.Type)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -75,7 +94,13 @@ func (d *Service) whatIf(ctx context.Context, tx *store.Tx, assets []flex.AssetI
 }
 
 // compare plans an asset as it is and as it would be, and decides on the second.
-func (d *Service) compare(ctx context.Context, tx *store.Tx, asset flex.AssetID, q Question, w *pluggedIn) (a Comparison, err error) {
+func (d *Service) compare(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+	q Question,
+	w *pluggedIn,
+) (a Comparison, err error) {
 	c, err := asIfPluggedIn(ctx, tx, asset)
 	if err != nil {
 		return a, err
@@ -92,7 +117,13 @@ func (d *Service) compare(ctx context.Context, tx *store.Tx, asset flex.AssetID,
 		_, a.Current, _ = r.charge(posed(is, from, known, r))
 
 		would := q.suppose(is, from)
-		problem, proposed, _ := r.charge(posed(would, from, overlay(known, q.Prices), r))
+		problem, proposed, _ := r.charge(posed(
+			would,
+			from,
+			overlay(known, q.Prices),
+			r,
+		))
+
 		a.Proposed = proposed
 
 		candidate := q.candidate(&would, &c.Standing, tx.Now())
@@ -101,12 +132,17 @@ func (d *Service) compare(ctx context.Context, tx *store.Tx, asset flex.AssetID,
 		a.Decision = d.decide(ctx, asset, candidate)
 		return nil
 	})
+
 	return a, err
 }
 
 // candidate is what a plan for supposed inputs is judged by, beside the schedule in force. Where there
 // is none, any plan is better.
-func (q *Question) candidate(would *store.Effective, current *store.Schedule, now time.Time) *Candidate {
+func (q *Question) candidate(
+	would *store.Effective,
+	current *store.Schedule,
+	now time.Time,
+) *Candidate {
 	return &Candidate{
 		Ground:   q.ground(),
 		Required: current.Generation == 0,
@@ -118,7 +154,12 @@ func (q *Question) candidate(would *store.Effective, current *store.Schedule, no
 
 // asItIs is what an asset is planned on from an instant on, and the prices that are known. An asset that
 // has a schedule keeps the ready-by that it was made for.
-func asItIs(ctx context.Context, tx *store.Tx, c *store.Charging, from time.Time) (store.Effective, []flex.PricedPeriod, error) {
+func asItIs(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	from time.Time,
+) (store.Effective, []flex.PricedPeriod, error) {
 	is, known, err := situation(ctx, tx, c, from, false)
 	if err != nil {
 		return is, nil, err
@@ -137,7 +178,12 @@ func asItIs(ctx context.Context, tx *store.Tx, c *store.Charging, from time.Time
 }
 
 // posed is the problem that the inputs pose in a room. Behind a main fuse profiles name watts.
-func posed(e store.Effective, from time.Time, ps []flex.PricedPeriod, r *roomFor) charge.Problem {
+func posed(
+	e store.Effective,
+	from time.Time,
+	ps []flex.PricedPeriod,
+	r *roomFor,
+) charge.Problem {
 	p := problemOf(e, from, ps)
 	p.Exact = p.Exact || r != nil && r.fuse
 	return p
@@ -148,17 +194,29 @@ func untilDone(s *store.Schedule) []flex.Step {
 	if !hasTail(s) {
 		return s.Steps
 	}
-	return within(s.Steps, flex.Span{From: s.Steps[0].From, To: later(s.From.ReadyBy, s.From.ChargeNow.To)})
+	return within(s.Steps, flex.Span{
+		From: s.Steps[0].From,
+		To:   later(s.From.ReadyBy, s.From.ChargeNow.To),
+	})
 }
 
 // asIfPluggedIn is an asset that charges, as it would be planned if it were plugged in now.
-func asIfPluggedIn(ctx context.Context, tx *store.Tx, asset flex.AssetID) (c store.Charging, err error) {
+func asIfPluggedIn(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+) (c store.Charging, err error) {
 	c, err = tx.Charging(ctx, asset)
 	if err != nil {
 		return c, err
 	}
 	if !c.Asset.Type.Charges() {
-		return c, flex.Fail(flex.Malformed, "asset %v is a %s, which is not planned", asset, c.Asset.Type)
+		return c, flex.Fail(
+			flex.Malformed,
+			"asset %v is a %s, which is not planned",
+			asset,
+			c.Asset.Type,
+		)
 	}
 
 	if !c.Open() {
@@ -176,6 +234,7 @@ func (q *Question) ground() Ground {
 	if len(q.Prices) == 0 || intended || given {
 		return ByEvent
 	}
+
 	return ByMarket
 }
 
@@ -230,6 +289,9 @@ func overlay(known, supposed []flex.PricedPeriod) []flex.PricedPeriod {
 		out = append(out, p)
 	}
 
-	slices.SortFunc(out, func(a, b flex.PricedPeriod) int { return a.Period.Sub(b.Period) })
+	slices.SortFunc(out, func(a, b flex.PricedPeriod) int {
+		return a.Period.Sub(b.Period)
+	})
+
 	return out
 }

@@ -37,7 +37,12 @@ func (r Row) Get(column string) string {
 
 // Fault returns a flex.Invalid that names the row's line.
 func (r Row) Fault(format string, args ...any) error {
-	return flex.Fail(flex.Invalid, "line %d: %s", r.Line, fmt.Sprintf(format, args...))
+	return flex.Fail(
+		flex.Invalid,
+		"line %d: %s",
+		r.Line,
+		fmt.Sprintf(format, args...),
+	)
 }
 
 // Read returns the rows of a sheet that must have the given columns. It ends with the
@@ -81,7 +86,11 @@ func Read(r io.Reader, required ...string) iter.Seq2[Row, error] {
 func header(c *csv.Reader, required []string) (Row, error) {
 	names, err := c.Read()
 	if errors.Is(err, io.EOF) {
-		return Row{}, flex.Fail(flex.Invalid, "the file is empty; its first line should name the columns %s", strings.Join(required, ","))
+		return Row{}, flex.Fail(
+			flex.Invalid,
+			"the file is empty; its first line should name the columns %s",
+			strings.Join(required, ","),
+		)
 	}
 	if err != nil {
 		return Row{}, err
@@ -94,7 +103,12 @@ func header(c *csv.Reader, required []string) (Row, error) {
 
 	for _, name := range required {
 		if _, ok := row.column[name]; !ok {
-			return Row{}, flex.Fail(flex.Invalid, "line 1: there is no column %s; the columns needed are %s", name, strings.Join(required, ","))
+			return Row{}, flex.Fail(
+				flex.Invalid,
+				"line 1: there is no column %s; the columns needed are %s",
+				name,
+				strings.Join(required, ","),
+			)
 		}
 	}
 
@@ -109,5 +123,7 @@ func skipMark(r io.Reader) io.Reader {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return bytes.NewReader(head)
 	}
-	return io.MultiReader(bytes.NewReader(head), r) // r says again what else is wrong with it
+
+	// r says again what else is wrong with it
+	return io.MultiReader(bytes.NewReader(head), r)
 }

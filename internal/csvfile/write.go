@@ -22,11 +22,16 @@ type Writer struct {
 
 // NewWriter returns a writer that has written the names of the columns.
 func NewWriter(w io.Writer, columns ...string) *Writer {
-	out := &Writer{csv: csv.NewWriter(w), fields: make([]string, 0, len(columns))}
+	out := &Writer{
+		csv:    csv.NewWriter(w),
+		fields: make([]string, 0, len(columns)),
+	}
+
 	for _, name := range columns {
 		out.fields = append(out.fields, text(name))
 	}
 	_ = out.csv.Write(out.fields) // Flush returns it
+
 	return out
 }
 
@@ -78,5 +83,6 @@ func text(s string) string {
 	if s != "" && strings.ContainsRune(formulaStarts, first) {
 		return "'" + s
 	}
+
 	return s
 }

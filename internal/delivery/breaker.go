@@ -18,7 +18,9 @@ type breaker struct {
 func (b *breaker) reset() { *b = breaker{} }
 
 // open reports whether nothing may be tried at the instant.
-func (b *breaker) open(now time.Time) bool { return b.trips > 0 && now.Before(b.until) }
+func (b *breaker) open(now time.Time) bool {
+	return b.trips > 0 && now.Before(b.until)
+}
 
 // halfOpen reports whether one attempt at a time is allowed.
 func (b *breaker) halfOpen() bool { return b.trips > 0 }
@@ -38,5 +40,6 @@ func (b *breaker) fail(now time.Time, draw func(trip int) float64) bool {
 
 	b.trips++
 	b.until = now.Add(backoff(b.trips, draw(b.trips)))
+
 	return true
 }

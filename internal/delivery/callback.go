@@ -20,7 +20,11 @@ type Callback struct {
 // Callback keeps a client's report of an event. A report only ever moves an event forward:
 // one that says no more than was reported before is taken and changes nothing. An event
 // that never was, or was not the asset's, is NotFound.
-func (d *Service) Callback(ctx context.Context, org flex.OrgID, c Callback) error {
+func (d *Service) Callback(
+	ctx context.Context,
+	org flex.OrgID,
+	c Callback,
+) error {
 	if c.Status.Stage() == 0 {
 		return flex.Fail(flex.Invalid, "%q is no status of an event", c.Status)
 	}
@@ -48,7 +52,8 @@ func (d *Service) Callback(ctx context.Context, org flex.OrgID, c Callback) erro
 		}
 
 		// Reports of one asset wait for each other; those of a deleted one may race.
-		if err := tx.LockAsset(ctx, asset); err != nil && flex.KindOf(err) != flex.NotFound {
+		err = tx.LockAsset(ctx, asset)
+		if err != nil && flex.KindOf(err) != flex.NotFound {
 			return err
 		}
 
@@ -63,11 +68,20 @@ func (d *Service) Callback(ctx context.Context, org flex.OrgID, c Callback) erro
 			}
 		}
 
-		return tx.AddCallback(ctx, store.Callback{EventID: id, AssetID: asset, Status: c.Status, ReportedAt: c.ReportedAt})
+		return tx.AddCallback(ctx, store.Callback{
+			EventID:    id,
+			AssetID:    asset,
+			Status:     c.Status,
+			ReportedAt: c.ReportedAt,
+		})
 	})
 }
 
-func assetOf(ctx context.Context, tx *store.Tx, c Callback) (flex.AssetID, error) {
+func assetOf(
+	ctx context.Context,
+	tx *store.Tx,
+	c Callback,
+) (flex.AssetID, error) {
 	if !c.External {
 		id, err := flex.ParseID[struct{}](c.Asset)
 		if err != nil {

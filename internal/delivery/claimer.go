@@ -25,7 +25,8 @@ type claimer struct {
 	busy   bool
 	at     time.Time // when the latest claim began
 	holder int64     // of the latest claim's leases
-	lost   bool      // the answer to it, so that there may be leases that nobody knows of
+	// the answer to it, so that there may be leases that nobody knows of
+	lost bool
 }
 
 // free is how many more attempts may be under way. A half-open breaker allows one.
@@ -52,7 +53,9 @@ func (d *dispatcher) mayClaim() bool {
 
 	// A claim for few pushes costs as much as one for many: wait until half are free.
 	manyFree := 2*d.free() >= d.endpoint.Concurrency
-	return manyFree || d.breaker.halfOpen() || now.Sub(d.claimer.at) >= claimPause
+
+	return manyFree || d.breaker.halfOpen() ||
+		now.Sub(d.claimer.at) >= claimPause
 }
 
 // claim leases what is due in a goroutine of its own.
@@ -68,14 +71,30 @@ func (d *dispatcher) claim() {
 		d.claimer.holder = rand.Int64() | 1
 	}
 
-	order := store.ClaimOrder{Name: d.name, Holder: d.claimer.holder, Most: d.free(), Lease: lease, Lost: d.claimer.lost}
+	order := store.ClaimOrder{
+		Name:   d.name,
+		Holder: d.claimer.holder,
+		Most:   d.free(),
+		Lease:  lease,
+		Lost:   d.claimer.lost,
+	}
+
 	if d.late {
 		order.Late = d.service.Ramp
 	}
 
 	go func() {
-		claim, err := d.service.DB.ClaimPushes(context.WithoutCancel(d.service.ctx), d.org, order)
-		done := claimed{claim: claim, err: err, spread: err == nil && order.Late > 0}
+		claim, err := d.service.DB.ClaimPushes(
+			context.WithoutCancel(d.service.ctx),
+			d.org,
+			order,
+		)
+
+		done := claimed{
+			claim:  claim,
+			err:    err,
+			spread: err == nil && order.Late > 0,
+		}
 
 		if err == nil && !claim.More {
 			done.nextDue = d.nextDue()
@@ -123,7 +142,13 @@ func (c claimed) apply(d *dispatcher) {
 		return
 	}
 
-	s := sender{service: d.service, endpoint: c.claim.Endpoint, keys: keys, leaseEnds: d.claimer.at.Add(lease)}
+	s := sender{
+		service:   d.service,
+		endpoint:  c.claim.Endpoint,
+		keys:      keys,
+		leaseEnds: d.claimer.at.Add(lease),
+	}
+
 	for _, push := range c.claim.Pushes {
 		// A service that is closing gives the push back: its turn comes again at once.
 		if d.stopping() {

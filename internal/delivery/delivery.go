@@ -12,34 +12,49 @@ import (
 )
 
 // Deliveries returns the organisation's deliveries, the newest first.
-func (d *Service) Deliveries(ctx context.Context, org flex.OrgID, q store.DeliveryQuery) (ds []store.Delivery, err error) {
+func (d *Service) Deliveries(
+	ctx context.Context,
+	org flex.OrgID,
+	q store.DeliveryQuery,
+) (ds []store.Delivery, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		ds, err = tx.Deliveries(ctx, q)
 		return err
 	})
+
 	return ds, err
 }
 
 // Detail is all that is known of a delivery.
 type Detail struct {
 	store.Delivery
-	URL       string // as it is, or would be, called now; empty without an endpoint
+	// as it is, or would be, called now; empty without an endpoint
+	URL       string
 	Body      []byte // as it was, or would be, sent; nil if its record is gone
 	Attempts  []store.Attempt
 	Callbacks []store.Callback
 }
 
 // Delivery returns one delivery with its body, its attempts and what was reported of it.
-func (d *Service) Delivery(ctx context.Context, org flex.OrgID, id flex.EventID) (v Detail, err error) {
+func (d *Service) Delivery(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.EventID,
+) (v Detail, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		v, err = d.detail(ctx, tx, id)
 		return err
 	})
+
 	return v, err
 }
 
 // detail is Delivery within a transaction.
-func (d *Service) detail(ctx context.Context, tx *store.Tx, id flex.EventID) (v Detail, err error) {
+func (d *Service) detail(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.EventID,
+) (v Detail, err error) {
 	v.Delivery, v.Attempts, err = tx.Delivery(ctx, id)
 	if err != nil {
 		return v, err
@@ -65,12 +80,17 @@ func (d *Service) detail(ctx context.Context, tx *store.Tx, id flex.EventID) (v 
 	}
 
 	v.Body, _ = render(&e, &l, d.BaseURL) // a record that is gone has no body
+
 	return v, nil
 }
 
 // Replay has a delivery sent once more, at once, under the same id. It is a Conflict when a
 // newer schedule has taken its place or its time is over.
-func (d *Service) Replay(ctx context.Context, org flex.OrgID, id flex.EventID) error {
+func (d *Service) Replay(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.EventID,
+) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		v, _, err := tx.Delivery(ctx, id)
 		if err != nil {
@@ -82,39 +102,75 @@ func (d *Service) Replay(ctx context.Context, org flex.OrgID, id flex.EventID) e
 
 // ResendAsset has the newest schedule of an asset sent once more, at once, under the same id. It says which
 // one. It is a Conflict when none was made, or its time is over.
-func (*Service) ResendAsset(ctx context.Context, tx *store.Tx, asset flex.AssetID) (done string, err error) {
+func (*Service) ResendAsset(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+) (done string, err error) {
 	if _, err := tx.Asset(ctx, asset); err != nil {
 		return "", err
 	}
 
-	found, err := tx.Deliveries(ctx, store.DeliveryQuery{AssetID: asset, Kind: store.SchedulePush, Limit: 1})
+	found, err := tx.Deliveries(ctx, store.DeliveryQuery{
+		AssetID: asset,
+		Kind:    store.SchedulePush,
+		Limit:   1,
+	})
+
 	if err != nil {
 		return "", err
 	}
+
 	if len(found) == 0 {
-		return "", flex.Fail(flex.Conflict, "no schedule of it was ever to be sent")
+		return "", flex.Fail(
+			flex.Conflict,
+			"no schedule of it was ever to be sent",
+		)
 	}
 
-	return fmt.Sprintf("schedule %d is sent once more", found[0].Generation), tx.Replay(ctx, found[0])
+	return fmt.Sprintf(
+		"schedule %d is sent once more",
+		found[0].Generation,
+	), tx.Replay(ctx, found[0])
 }
 
 // testLife is how long a test message is tried.
 const testLife = time.Minute
 
 // Test has a test message sent to the endpoint and returns its id.
-func (d *Service) Test(ctx context.Context, org flex.OrgID, name store.EndpointName) (id flex.EventID, err error) {
+func (d *Service) Test(
+	ctx context.Context,
+	org flex.OrgID,
+	name store.EndpointName,
+) (id flex.EventID, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		e, err := tx.Endpoint(ctx, name)
 		if err != nil {
 			return err
 		}
+
 		if !e.Enabled {
-			return flex.Fail(flex.Conflict, "the %s endpoint is disabled: %s; PUT /endpoints/%s enables it", name, e.Reason, name)
+			return flex.Fail(
+				flex.Conflict,
+				"the %s endpoint is disabled: %s; PUT /endpoints/%s enables it",
+				name,
+				e.Reason,
+				name,
+			)
 		}
 
 		id = tx.NewEventID()
-		return tx.Enqueue(ctx, store.Push{EventID: id, Kind: store.TestPush, To: name, Generation: 1, Value: store.Urgent, ExpiresAt: tx.Now().Add(testLife)})
+
+		return tx.Enqueue(ctx, store.Push{
+			EventID:    id,
+			Kind:       store.TestPush,
+			To:         name,
+			Generation: 1,
+			Value:      store.Urgent,
+			ExpiresAt:  tx.Now().Add(testLife),
+		})
 	})
+
 	return id, err
 }
 
@@ -122,7 +178,12 @@ func (d *Service) Test(ctx context.Context, org flex.OrgID, name store.EndpointN
 const awaitLook = 10 * time.Millisecond
 
 // Await returns the delivery as soon as it was tried, or as it is when the time is over.
-func (d *Service) Await(ctx context.Context, org flex.OrgID, id flex.EventID, most time.Duration) (v Detail, err error) {
+func (d *Service) Await(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.EventID,
+	most time.Duration,
+) (v Detail, err error) {
 	for end := time.Now().Add(most); ; {
 		v, err = d.Delivery(ctx, org, id)
 		if err != nil || v.Tries > 0 || !time.Now().Before(end) {
@@ -151,9 +212,14 @@ func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
 	for _, org := range orgs {
 		for more := int64(1); err == nil && more > 0; {
 			err = d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
-				more, err = tx.DropDeliveries(ctx, d.DB.Now().Add(-cmp.Or(d.Retain, KeptFor)))
+				more, err = tx.DropDeliveries(
+					ctx,
+					d.DB.Now().Add(-cmp.Or(d.Retain, KeptFor)),
+				)
+
 				return err
 			})
+
 			r.Did += int(more)
 		}
 	}

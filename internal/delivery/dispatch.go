@@ -14,7 +14,11 @@ const DispatchMax = 10_000
 // Dispatch asks batteries for a power during a time. By the endpoint's choice it is one
 // message for each asset, or one for all; the dispatches are returned as they were queued.
 // They are sent at once, and not any more when their time is over.
-func (d *Service) Dispatch(ctx context.Context, org flex.OrgID, order store.Dispatch) (ds []store.Dispatch, err error) {
+func (d *Service) Dispatch(
+	ctx context.Context,
+	org flex.OrgID,
+	order store.Dispatch,
+) (ds []store.Dispatch, err error) {
 	if err := checkSpan(order.Span); err != nil {
 		return nil, err
 	}
@@ -28,7 +32,11 @@ func (d *Service) Dispatch(ctx context.Context, org flex.OrgID, order store.Disp
 		ds = nil
 
 		if !order.To.After(tx.Now()) {
-			return flex.Fail(flex.Malformed, "the dispatch is over already, at %s", order.To.Format(time.RFC3339))
+			return flex.Fail(
+				flex.Malformed,
+				"the dispatch is over already, at %s",
+				order.To.Format(time.RFC3339),
+			)
 		}
 		if err := canAll(ctx, tx, order.Assets, ids); err != nil {
 			return err
@@ -49,18 +57,27 @@ func (d *Service) Dispatch(ctx context.Context, org flex.OrgID, order store.Disp
 
 		return nil
 	})
+
 	return ds, err
 }
 
 // checkSpan refuses a time that ends before it begins, or not on whole minutes.
 func checkSpan(span flex.Span) error {
 	if span.Empty() {
-		return flex.Fail(flex.Malformed, "a dispatch ends after it begins, not at %s", span.To.Format(time.RFC3339))
+		return flex.Fail(
+			flex.Malformed,
+			"a dispatch ends after it begins, not at %s",
+			span.To.Format(time.RFC3339),
+		)
 	}
 
 	for _, at := range []time.Time{span.From, span.To} {
 		if !at.Equal(at.Truncate(time.Minute)) {
-			return flex.Fail(flex.Malformed, "a dispatch begins and ends on whole minutes, not at %s", at.Format(time.RFC3339Nano))
+			return flex.Fail(
+				flex.Malformed,
+				"a dispatch begins and ends on whole minutes, not at %s",
+				at.Format(time.RFC3339Nano),
+			)
 		}
 	}
 
@@ -70,7 +87,12 @@ func checkSpan(span flex.Span) error {
 // namedOnce returns the assets of a dispatch, which names each once.
 func namedOnce(assets []store.DispatchedAsset) ([]flex.AssetID, error) {
 	if len(assets) == 0 || len(assets) > DispatchMax {
-		return nil, flex.Fail(flex.Malformed, "a dispatch has 1 to %d assets, not %d", DispatchMax, len(assets))
+		return nil, flex.Fail(
+			flex.Malformed,
+			"a dispatch has 1 to %d assets, not %d",
+			DispatchMax,
+			len(assets),
+		)
 	}
 
 	ids := make([]flex.AssetID, len(assets))
@@ -78,7 +100,11 @@ func namedOnce(assets []store.DispatchedAsset) ([]flex.AssetID, error) {
 
 	for i, a := range assets {
 		if named[a.ID] {
-			return nil, flex.Fail(flex.Malformed, "a dispatch names each asset once, not %v twice", a.ID)
+			return nil, flex.Fail(
+				flex.Malformed,
+				"a dispatch names each asset once, not %v twice",
+				a.ID,
+			)
 		}
 		ids[i], named[a.ID] = a.ID, true
 	}
@@ -87,7 +113,12 @@ func namedOnce(assets []store.DispatchedAsset) ([]flex.AssetID, error) {
 }
 
 // canAll refuses an asset that is not the organisation's, and a power that the asset does not have.
-func canAll(ctx context.Context, tx *store.Tx, assets []store.DispatchedAsset, ids []flex.AssetID) error {
+func canAll(
+	ctx context.Context,
+	tx *store.Tx,
+	assets []store.DispatchedAsset,
+	ids []flex.AssetID,
+) error {
 	own, err := tx.OwnAssets(ctx, ids)
 	if err != nil {
 		return err
@@ -100,11 +131,21 @@ func canAll(ctx context.Context, tx *store.Tx, assets []store.DispatchedAsset, i
 		}
 
 		if a.Power == 0 {
-			return flex.Fail(flex.Malformed, "asset %v is asked for no power: give what it is to draw, or with a minus what it is to give", a.ID)
+			return flex.Fail(
+				flex.Malformed,
+				"asset %v is asked for no power: give what it is to draw, or with a minus what it is to give",
+				a.ID,
+			)
 		}
 
 		if rating.Power > 0 && max(a.Power, -a.Power) > rating.Power {
-			return flex.Fail(flex.Malformed, "asset %v has a rated power of %g kW, and is asked for %g kW", a.ID, rating.Power.KW(), a.Power.KW())
+			return flex.Fail(
+				flex.Malformed,
+				"asset %v has a rated power of %g kW, and is asked for %g kW",
+				a.ID,
+				rating.Power.KW(),
+				a.Power.KW(),
+			)
 		}
 	}
 

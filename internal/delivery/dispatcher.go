@@ -34,10 +34,13 @@ type dispatcher struct {
 	gone     bool // the endpoint said so, which is not recorded yet
 	sending  int  // attempts under way
 
-	due          bool      // something may be due
-	late         bool      // the endpoint was down: what is due may be a whole fleet's
-	dueAt        time.Time // when something will be due; zero: never, as far as is known
-	blockedUntil time.Time // the rate or a failing store forbids claims until then
+	due bool // something may be due
+	// the endpoint was down: what is due may be a whole fleet's
+	late bool
+	// when something will be due; zero: never, as far as is known
+	dueAt time.Time
+	// the rate or a failing store forbids claims until then
+	blockedUntil time.Time
 
 	claimer  claimer
 	recorder recorder
@@ -48,7 +51,14 @@ type dispatcher struct {
 type event interface{ apply(*dispatcher) }
 
 func newDispatcher(s *Service, e store.Endpoint) *dispatcher {
-	return &dispatcher{service: s, org: e.Org, name: e.Name, endpoint: e, events: make(chan event, 64), wakeups: make(chan struct{}, 1)}
+	return &dispatcher{
+		service:  s,
+		org:      e.Org,
+		name:     e.Name,
+		endpoint: e,
+		events:   make(chan event, 64),
+		wakeups:  make(chan struct{}, 1),
+	}
 }
 
 // notify has the dispatcher look for something due.
@@ -138,11 +148,26 @@ func (d *dispatcher) finished() bool {
 
 // nextDue asks the store when there is something to send; now, if it cannot say.
 func (d *dispatcher) nextDue() time.Time {
-	at, err := d.service.DB.NextTurn(context.WithoutCancel(d.service.ctx), d.org, d.name)
+	at, err := d.service.DB.NextTurn(
+		context.WithoutCancel(d.service.ctx),
+		d.org,
+		d.name,
+	)
+
 	if err != nil {
-		d.service.Log.Error("cannot look for the next push", "org", d.org, "endpoint", d.name, "err", err)
+		d.service.Log.Error(
+			"cannot look for the next push",
+			"org",
+			d.org,
+			"endpoint",
+			d.name,
+			"err",
+			err,
+		)
+
 		return d.now().Add(troubleWait)
 	}
+
 	return at
 }
 
@@ -192,6 +217,7 @@ func (d *dispatcher) pause() time.Duration {
 	if !d.dueAt.IsZero() {
 		return max(d.dueAt.Sub(now), 0)
 	}
+
 	return idleWait
 }
 
@@ -212,6 +238,15 @@ func (d *dispatcher) trouble(what string, err error) {
 	if d.stopping() {
 		return
 	}
-	d.service.Log.Error("cannot "+what, "org", d.org, "endpoint", d.name, "err", err)
+	d.service.Log.Error(
+		"cannot "+what,
+		"org",
+		d.org,
+		"endpoint",
+		d.name,
+		"err",
+		err,
+	)
+
 	d.block(d.now().Add(troubleWait))
 }

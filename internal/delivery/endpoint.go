@@ -31,13 +31,16 @@ const (
 // Settings are what an organisation says of an endpoint. A zero field means what stands, or
 // else the default.
 type Settings struct {
-	URL         string
-	Headers     []store.EndpointHeader // nil keeps those that stand
-	Secret      flex.Secret            // made if there is none
-	Bare        bool                   // a schedule is sent as the profile alone
-	Nulls       bool                   // members of a profile without a value are sent as null
-	Batch       bool                   // a dispatch is sent as one message for all its assets
-	Enabled     *bool                  // true unless it says otherwise
+	URL     string
+	Headers []store.EndpointHeader // nil keeps those that stand
+	Secret  flex.Secret            // made if there is none
+	// a schedule is sent as the profile alone
+	Bare bool
+	// members of a profile without a value are sent as null
+	Nulls bool
+	// a dispatch is sent as one message for all its assets
+	Batch       bool
+	Enabled     *bool // true unless it says otherwise
 	Rate        int
 	Concurrency int
 }
@@ -45,7 +48,12 @@ type Settings struct {
 // SetEndpoint makes or changes the organisation's endpoint and returns it as it is then, and
 // whether its secret was made for it. Another secret than before takes over as Rotate says. What
 // waits for another try is due at once, and what the endpoint refused before is offered to it again.
-func (d *Service) SetEndpoint(ctx context.Context, org flex.OrgID, name store.EndpointName, s Settings) (e store.Endpoint, made bool, err error) {
+func (d *Service) SetEndpoint(
+	ctx context.Context,
+	org flex.OrgID,
+	name store.EndpointName,
+	s Settings,
+) (e store.Endpoint, made bool, err error) {
 	if err := d.check(s); err != nil {
 		return e, false, err
 	}
@@ -72,11 +80,15 @@ func (d *Service) SetEndpoint(ctx context.Context, org flex.OrgID, name store.En
 		e, err = d.put(ctx, tx, e)
 		return err
 	})
+
 	return e, made, err
 }
 
 // over is an endpoint as the settings change it, its secret apart.
-func (s *Settings) over(before store.Endpoint, name store.EndpointName) store.Endpoint {
+func (s *Settings) over(
+	before store.Endpoint,
+	name store.EndpointName,
+) store.Endpoint {
 	e := before
 	e.Name, e.URL = name, s.URL
 	e.Bare, e.Nulls = s.Bare, s.Nulls
@@ -92,13 +104,22 @@ func (s *Settings) over(before store.Endpoint, name store.EndpointName) store.En
 	}
 
 	e.Rate = firstOf(s.Rate, before.Rate, RateDefault)
-	e.Concurrency = firstOf(s.Concurrency, before.Concurrency, ConcurrencyDefault)
+	e.Concurrency = firstOf(
+		s.Concurrency,
+		before.Concurrency,
+		ConcurrencyDefault,
+	)
+
 	return e
 }
 
 // Rotate gives the endpoint a new secret and returns it. Until RotationTime has passed
 // pushes bear two signatures, by the new secret and by the one before.
-func (d *Service) Rotate(ctx context.Context, org flex.OrgID, name store.EndpointName) (e store.Endpoint, err error) {
+func (d *Service) Rotate(
+	ctx context.Context,
+	org flex.OrgID,
+	name store.EndpointName,
+) (e store.Endpoint, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		e, err = tx.LockEndpoint(ctx, name)
 		if err != nil {
@@ -114,15 +135,21 @@ func (d *Service) Rotate(ctx context.Context, org flex.OrgID, name store.Endpoin
 		e, err = d.put(ctx, tx, e)
 		return err
 	})
+
 	return e, err
 }
 
 // put keeps an endpoint as it is now. What waited for it is offered at once, or each in its turn.
-func (d *Service) put(ctx context.Context, tx *store.Tx, e store.Endpoint) (store.Endpoint, error) {
+func (d *Service) put(
+	ctx context.Context,
+	tx *store.Tx,
+	e store.Endpoint,
+) (store.Endpoint, error) {
 	e, err := tx.PutEndpoint(ctx, e)
 	if err == nil && e.Enabled {
 		_, err = tx.SpreadLate(ctx, e.Name, d.Ramp)
 	}
+
 	return e, err
 }
 
@@ -144,37 +171,57 @@ func firstOf(ns ...int) int {
 			return n
 		}
 	}
+
 	return 0
 }
 
 // Endpoint returns the organisation's endpoint of that name.
-func (d *Service) Endpoint(ctx context.Context, org flex.OrgID, name store.EndpointName) (e store.Endpoint, err error) {
+func (d *Service) Endpoint(
+	ctx context.Context,
+	org flex.OrgID,
+	name store.EndpointName,
+) (e store.Endpoint, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		e, err = tx.Endpoint(ctx, name)
 		return err
 	})
+
 	return e, err
 }
 
 // Endpoints returns the organisation's endpoints.
-func (d *Service) Endpoints(ctx context.Context, org flex.OrgID) (es []store.Endpoint, err error) {
+func (d *Service) Endpoints(
+	ctx context.Context,
+	org flex.OrgID,
+) (es []store.Endpoint, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		es, err = tx.Endpoints(ctx)
 		return err
 	})
+
 	return es, err
 }
 
 // DeleteEndpoint forgets the organisation's endpoint. What is due waits for another.
-func (d *Service) DeleteEndpoint(ctx context.Context, org flex.OrgID, name store.EndpointName) error {
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error { return tx.DeleteEndpoint(ctx, name) })
+func (d *Service) DeleteEndpoint(
+	ctx context.Context,
+	org flex.OrgID,
+	name store.EndpointName,
+) error {
+	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		return tx.DeleteEndpoint(ctx, name)
+	})
 }
 
 // check lists every fault of the settings at once.
 func (d *Service) check(s Settings) error {
 	var faults []flex.Fault
 	fault := func(msg string, loc ...string) {
-		faults = append(faults, flex.Fault{Loc: append([]string{"body"}, loc...), Msg: msg, Type: "value_error"})
+		faults = append(faults, flex.Fault{
+			Loc:  append([]string{"body"}, loc...),
+			Msg:  msg,
+			Type: "value_error",
+		})
 	}
 
 	if err := d.checkURL(s.URL); err != nil {
@@ -182,7 +229,14 @@ func (d *Service) check(s Settings) error {
 	}
 
 	if len(s.Headers) > HeadersMax {
-		fault(fmt.Sprintf("%d header fields are more than %d", len(s.Headers), HeadersMax), "headers")
+		fault(
+			fmt.Sprintf(
+				"%d header fields are more than %d",
+				len(s.Headers),
+				HeadersMax,
+			),
+			"headers",
+		)
 	}
 
 	for i, h := range s.Headers {
@@ -202,7 +256,13 @@ func (d *Service) check(s Settings) error {
 	}
 
 	if s.Concurrency < 0 || s.Concurrency > ConcurrencyMax {
-		fault(fmt.Sprintf("1 to %d attempts may be under way at once", ConcurrencyMax), "concurrency")
+		fault(
+			fmt.Sprintf(
+				"1 to %d attempts may be under way at once",
+				ConcurrencyMax,
+			),
+			"concurrency",
+		)
 	}
 
 	if len(faults) > 0 {
@@ -219,18 +279,28 @@ var (
 
 func (d *Service) checkURL(text string) error {
 	if len(text) > egress.URLMax/2 { // placeholders grow
-		return fmt.Errorf("the URL has %d bytes, more than %d", len(text), egress.URLMax/2)
+		return fmt.Errorf(
+			"the URL has %d bytes, more than %d",
+			len(text),
+			egress.URLMax/2,
+		)
 	}
 
 	for _, p := range placeholder.FindAllString(text, -1) {
 		if !slices.Contains(placeholders, p) {
-			return fmt.Errorf("%s is no placeholder: there are %s", p, strings.Join(placeholders, ", "))
+			return fmt.Errorf(
+				"%s is no placeholder: there are %s",
+				p,
+				strings.Join(placeholders, ", "),
+			)
 		}
 	}
 
 	u, err := url.Parse(placeholder.ReplaceAllString(text, "x"))
 	if err != nil {
-		return errors.New("it is not a URL; right is one like https://example.com/chargers/{external_id}/profile")
+		return errors.New(
+			"it is not a URL; right is one like https://example.com/chargers/{external_id}/profile",
+		)
 	}
 
 	_, host, _ := strings.Cut(text, "://")
@@ -241,16 +311,22 @@ func (d *Service) checkURL(text string) error {
 	port, portErr := strconv.ParseUint(cmp.Or(u.Port(), "443"), 10, 16)
 	switch {
 	case u.Scheme == "http" && !d.PlainHTTP:
-		return errors.New("it must begin with https://; http:// is for private networks, where the operator allows it (--allow-private-endpoints)")
+		return errors.New(
+			"it must begin with https://; http:// is for private networks, where the operator allows it (--allow-private-endpoints)",
+		)
 
 	case u.Scheme != "https" && u.Scheme != "http":
 		return errors.New("it must begin with https://")
 
 	case u.Hostname() == "":
-		return errors.New("it names no host; right is one like https://example.com/chargers/{external_id}/profile")
+		return errors.New(
+			"it names no host; right is one like https://example.com/chargers/{external_id}/profile",
+		)
 
 	case u.User != nil:
-		return errors.New("it holds a user name or password; put credentials into a header field such as Authorization")
+		return errors.New(
+			"it holds a user name or password; put credentials into a header field such as Authorization",
+		)
 
 	case u.Fragment != "":
 		return errors.New("the part from # on would never be sent")
@@ -263,7 +339,10 @@ func (d *Service) checkURL(text string) error {
 	}
 
 	if err := d.Out.CheckHost(u.Hostname()); err != nil {
-		return fmt.Errorf("%w; an operator may allow it (--allow-private-endpoints)", err)
+		return fmt.Errorf(
+			"%w; an operator may allow it (--allow-private-endpoints)",
+			err,
+		)
 	}
 
 	return nil
@@ -272,8 +351,22 @@ func (d *Service) checkURL(text string) error {
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")
 
 // ownHeaders are the fields that the connection or the scheme sets.
-var ownHeaders = []string{"host", "connection", "content-length", "content-type", "content-encoding", "transfer-encoding", "te", "trailer",
-	"upgrade", "expect", "keep-alive", "accept-encoding", "x-idempotency-key", "idempotency-key"}
+var ownHeaders = []string{
+	"host",
+	"connection",
+	"content-length",
+	"content-type",
+	"content-encoding",
+	"transfer-encoding",
+	"te",
+	"trailer",
+	"upgrade",
+	"expect",
+	"keep-alive",
+	"accept-encoding",
+	"x-idempotency-key",
+	"idempotency-key",
+}
 
 func checkHeader(h store.EndpointHeader) error {
 	name := strings.ToLower(h.Name)
@@ -282,12 +375,25 @@ func checkHeader(h store.EndpointHeader) error {
 	switch {
 	case !headerName.MatchString(h.Name):
 		return fmt.Errorf("%.100q is not the name of a header field", h.Name)
+
 	case slices.Contains(ownHeaders, name), strings.HasPrefix(name, "webhook-"), strings.HasPrefix(name, "flexd-"), strings.HasPrefix(name, "proxy-"):
 		return fmt.Errorf("%s is set by flexd itself", h.Name)
+
 	case len(value) > HeaderValueMax:
-		return fmt.Errorf("the value of %s has %d bytes, more than %d", h.Name, len(value), HeaderValueMax)
-	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f || r > 0x7e }):
-		return fmt.Errorf("the value of %s holds a character that a header field cannot", h.Name)
+		return fmt.Errorf(
+			"the value of %s has %d bytes, more than %d",
+			h.Name,
+			len(value),
+			HeaderValueMax,
+		)
+
+	case strings.ContainsFunc(value, func(r rune) bool {
+		return r < ' ' && r != '\t' || r == 0x7f || r > 0x7e
+	}):
+		return fmt.Errorf(
+			"the value of %s holds a character that a header field cannot",
+			h.Name,
+		)
 	}
 
 	return nil

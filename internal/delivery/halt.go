@@ -16,13 +16,16 @@ const ReasonMax = 500
 type HaltScope = store.HaltScope
 
 // ParseHaltScope reads a scope: all, organisation/ID, endpoint/ID/NAME, model/NAME or gsp-group/GROUP.
-func ParseHaltScope(text string) (HaltScope, error) { return store.ParseHaltScope(text) }
+func ParseHaltScope(text string) (HaltScope, error) {
+	return store.ParseHaltScope(text)
+}
 
 // HaltOrder says what to halt, in whose name and why.
 type HaltOrder struct {
-	Scope       HaltScope
-	Who, Reason string
-	Two         bool // whether two people end it
+	Scope  HaltScope
+	Who    string
+	Reason string
+	Two    bool // whether two people end it
 }
 
 // Halt stops the pushes of its scope: of everything, an organisation, an endpoint, a model of assets or a
@@ -31,30 +34,49 @@ type HaltOrder struct {
 // region that no asset is of yet is halted for those to come.
 func (d *Service) Halt(ctx context.Context, o HaltOrder) error {
 	if o.Reason == "" || len(o.Reason) > ReasonMax {
-		return flex.Fail(flex.Malformed, "say why, in 1 to %d bytes: whoever looks next will ask", ReasonMax)
+		return flex.Fail(
+			flex.Malformed,
+			"say why, in 1 to %d bytes: whoever looks next will ask",
+			ReasonMax,
+		)
 	}
 
 	return d.DB.WriteAll(ctx, func(all *store.All) error {
 		if err := checkScope(ctx, all, o.Scope); err != nil {
 			return err
 		}
-		return all.Halt(ctx, store.Halt{Scope: o.Scope, Who: o.Who, Reason: o.Reason, NeedsTwo: o.Two})
+		return all.Halt(ctx, store.Halt{
+			Scope:    o.Scope,
+			Who:      o.Who,
+			Reason:   o.Reason,
+			NeedsTwo: o.Two,
+		})
 	})
 }
 
 // checkScope refuses a scope that nothing can be in.
 func checkScope(ctx context.Context, all *store.All, scope HaltScope) error {
 	if len(scope.Name) > ScopeNameMax {
-		return flex.Fail(flex.Malformed, "what is halted has a name of at most %d bytes", ScopeNameMax)
+		return flex.Fail(
+			flex.Malformed,
+			"what is halted has a name of at most %d bytes",
+			ScopeNameMax,
+		)
 	}
 
 	switch scope.Kind {
 	case store.HaltRegion:
 		if !isGSPGroup(scope.Name) {
-			return flex.Fail(flex.Malformed, "%q is no GSP group: give _A to _P", scope.Name)
+			return flex.Fail(
+				flex.Malformed,
+				"%q is no GSP group: give _A to _P",
+				scope.Name,
+			)
 		}
+
 	case store.HaltOrg:
 		return checkOrg(ctx, all, scope.Org)
+
 	case store.HaltEndpoint:
 		return checkEndpoint(ctx, all, scope)
 	}
@@ -91,9 +113,16 @@ func checkEndpoint(ctx context.Context, all *store.All, scope HaltScope) error {
 		return err
 	}
 
-	is := func(e store.Endpoint) bool { return e.Org == scope.Org && string(e.Name) == scope.Name }
+	is := func(e store.Endpoint) bool {
+		return e.Org == scope.Org && string(e.Name) == scope.Name
+	}
 	if !slices.ContainsFunc(endpoints, is) {
-		return flex.Fail(flex.NotFound, "organisation %s has no endpoint %q", scope.Org, scope.Name)
+		return flex.Fail(
+			flex.NotFound,
+			"organisation %s has no endpoint %q",
+			scope.Org,
+			scope.Name,
+		)
 	}
 
 	return nil
@@ -110,7 +139,10 @@ type HaltPreview struct {
 }
 
 // PreviewHalt counts what is in a scope, and halts nothing.
-func (d *Service) PreviewHalt(ctx context.Context, scope HaltScope) (p HaltPreview, err error) {
+func (d *Service) PreviewHalt(
+	ctx context.Context,
+	scope HaltScope,
+) (p HaltPreview, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		if err := checkScope(ctx, all, scope); err != nil {
 			return err
@@ -120,6 +152,7 @@ func (d *Service) PreviewHalt(ctx context.Context, scope HaltScope) (p HaltPrevi
 		p = HaltPreview(reach)
 		return err
 	})
+
 	return p, err
 }
 
@@ -127,12 +160,18 @@ func (d *Service) PreviewHalt(ctx context.Context, scope HaltScope) (p HaltPrevi
 // lives, and unless another halt stops it. It ends a halt that two people end, too, as the machine's own
 // people may.
 func (d *Service) Resume(ctx context.Context, scope HaltScope) error {
-	return d.DB.WriteAll(ctx, func(all *store.All) error { return d.resume(ctx, all, scope) })
+	return d.DB.WriteAll(ctx, func(all *store.All) error {
+		return d.resume(ctx, all, scope)
+	})
 }
 
 // resume ends a halt. What it held is late: of a large fleet each schedule has its turn, so that power does
 // not move at once.
-func (d *Service) resume(ctx context.Context, all *store.All, scope HaltScope) error {
+func (d *Service) resume(
+	ctx context.Context,
+	all *store.All,
+	scope HaltScope,
+) error {
 	if err := all.Resume(ctx, scope); err != nil {
 		return err
 	}
@@ -145,7 +184,11 @@ const ResumeAskedFor = time.Hour
 // ResumeBy is Resume in somebody's name. A halt that two people end it ends when somebody else has
 // asked for its end a short while ago; else it notes that this one asks. It reports whether the
 // halt has ended. Whoever asked cannot be the second, too: Conflict.
-func (d *Service) ResumeBy(ctx context.Context, scope HaltScope, who string) (ended bool, err error) {
+func (d *Service) ResumeBy(
+	ctx context.Context,
+	scope HaltScope,
+	who string,
+) (ended bool, err error) {
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
 		ended = false // a write may be run again
 
@@ -154,12 +197,19 @@ func (d *Service) ResumeBy(ctx context.Context, scope HaltScope, who string) (en
 			return err
 		}
 
-		i := slices.IndexFunc(halts, func(h store.Halt) bool { return h.Scope == scope })
+		i := slices.IndexFunc(halts, func(h store.Halt) bool {
+			return h.Scope == scope
+		})
+
 		if i >= 0 && halts[i].NeedsTwo {
 			h := haltView(&halts[i])
 			switch {
 			case h.Asked(all.Now()) && h.AskedBy == who:
-				return flex.Fail(flex.Conflict, "you have asked for the end of this halt: somebody else ends it")
+				return flex.Fail(
+					flex.Conflict,
+					"you have asked for the end of this halt: somebody else ends it",
+				)
+
 			case !h.Asked(all.Now()):
 				return all.AskResume(ctx, scope, who)
 			}
@@ -167,7 +217,9 @@ func (d *Service) ResumeBy(ctx context.Context, scope HaltScope, who string) (en
 
 		err = d.resume(ctx, all, scope)
 		ended = err == nil
+
 		return err
 	})
+
 	return ended && err == nil, err
 }

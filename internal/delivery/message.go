@@ -28,7 +28,11 @@ const instant = time.RFC3339
 
 // render writes the body of a push. It depends on nothing but its arguments, so that a
 // retry has the same bytes.
-func render(e *store.Endpoint, p *store.ClaimedPush, base string) ([]byte, error) {
+func render(
+	e *store.Endpoint,
+	p *store.ClaimedPush,
+	base string,
+) ([]byte, error) {
 	switch {
 	case p.Kind == store.SchedulePush && p.Schedule != nil:
 		return profile(e, p.AssetID, p.Schedule.Steps)
@@ -37,7 +41,14 @@ func render(e *store.Endpoint, p *store.ClaimedPush, base string) ([]byte, error
 		return dispatched(p.Dispatch, base)
 
 	case p.Kind == store.TestPush && p.To == store.DispatchEndpoint:
-		d := store.Dispatch{ID: p.EventID, Market: "test", IssuedAt: p.QueuedAt, Batch: e.Batch, Assets: []store.DispatchedAsset{{}}}
+		d := store.Dispatch{
+			ID:       p.EventID,
+			Market:   "test",
+			IssuedAt: p.QueuedAt,
+			Batch:    e.Batch,
+			Assets:   []store.DispatchedAsset{{}},
+		}
+
 		d.From = p.QueuedAt.Truncate(flex.HalfHour).Add(flex.HalfHour)
 		d.To = d.From.Add(flex.HalfHour)
 
@@ -45,13 +56,23 @@ func render(e *store.Endpoint, p *store.ClaimedPush, base string) ([]byte, error
 
 	case p.Kind == store.TestPush:
 		from := p.QueuedAt.Truncate(time.Second)
-		return profile(e, flex.AssetID{}, []flex.Step{{Span: flex.Span{From: from, To: from.Add(testTime)}, Limit: flex.NoLimit}})
+		return profile(
+			e,
+			flex.AssetID{},
+			[]flex.Step{
+				{Span: flex.Span{From: from, To: from.Add(testTime)}, Limit: flex.NoLimit},
+			},
+		)
 	}
 
 	return nil, errGone
 }
 
-func profile(e *store.Endpoint, asset flex.AssetID, steps []flex.Step) ([]byte, error) {
+func profile(
+	e *store.Endpoint,
+	asset flex.AssetID,
+	steps []flex.Step,
+) ([]byte, error) {
 	p, err := ocpp.New(asset, steps)
 	if err != nil {
 		return nil, err
@@ -93,7 +114,13 @@ func dispatched(d *store.Dispatch, base string) ([]byte, error) {
 	to := d.To.Format(instant)
 
 	if d.Batch {
-		b := dispatchBatch{EventID: d.ID, Issued: issued, Start: from, End: to}
+		b := dispatchBatch{
+			EventID: d.ID,
+			Issued:  issued,
+			Start:   from,
+			End:     to,
+		}
+
 		for _, a := range d.Assets {
 			b.Assets = append(b.Assets, dispatchMember{a.ID, a.Power.KW()})
 		}
@@ -105,9 +132,18 @@ func dispatched(d *store.Dispatch, base string) ([]byte, error) {
 	}
 
 	a := d.Assets[0]
+
 	return json.Marshal(dispatchEvent{
-		AssetID: a.ID, EventID: d.ID, Issued: issued, Timestamp: issued, Market: d.Market, Level: a.Power.KW(), From: from, To: to,
-		Callback: strings.TrimSuffix(base, "/") + "/entities/asset/" + a.ID.String() + "/callback/" + d.ID.String(),
+		AssetID:   a.ID,
+		EventID:   d.ID,
+		Issued:    issued,
+		Timestamp: issued,
+		Market:    d.Market,
+		Level:     a.Power.KW(),
+		From:      from,
+		To:        to,
+		Callback: strings.TrimSuffix(base, "/") + "/entities/asset/" +
+			a.ID.String() + "/callback/" + d.ID.String(),
 	})
 }
 
@@ -124,8 +160,14 @@ func address(template string, p *store.ClaimedPush) string {
 	}
 
 	fill := func(s string, escape func(string) string) string {
-		return strings.NewReplacer("{asset_id}", escape(p.AssetID.String()), "{external_id}", escape(externalID),
-			"{site_id}", escape(p.SiteID.String())).Replace(s)
+		return strings.NewReplacer(
+			"{asset_id}",
+			escape(p.AssetID.String()),
+			"{external_id}",
+			escape(externalID),
+			"{site_id}",
+			escape(p.SiteID.String()),
+		).Replace(s)
 	}
 
 	out := fill(path, escapePath)
@@ -146,7 +188,13 @@ func escapePath(s string) string {
 
 // header returns the header fields of an attempt at the instant. The endpoint's own fields
 // cannot be among those of the scheme.
-func header(e *store.Endpoint, keys [][]byte, p *store.ClaimedPush, body []byte, at time.Time) map[string]string {
+func header(
+	e *store.Endpoint,
+	keys [][]byte,
+	p *store.ClaimedPush,
+	body []byte,
+	at time.Time,
+) map[string]string {
 	h := make(map[string]string, len(e.Headers)+8)
 	for _, f := range e.Headers {
 		h[f.Name] = f.Value.Reveal()

@@ -52,7 +52,13 @@ func newMetrics() *metrics {
 func (d *Service) Collectors() []prometheus.Collector {
 	d.begin()
 	m := d.metrics
-	return []prometheus.Collector{m.attempts, m.took, m.arrived, m.underway, m.resting}
+	return []prometheus.Collector{
+		m.attempts,
+		m.took,
+		m.arrived,
+		m.underway,
+		m.resting,
+	}
 }
 
 func (m *metrics) observe(o *store.Outcome) {
@@ -66,6 +72,9 @@ func (m *metrics) observe(o *store.Outcome) {
 	m.took.WithLabelValues(name).Observe(o.Took.Seconds())
 
 	if o.State == store.PushAccepted {
-		m.arrived.WithLabelValues(name).Observe(max(0, o.Attempt.At.Sub(o.Push.QueuedAt)+o.Took).Seconds())
+		m.arrived.WithLabelValues(name).Observe(max(
+			0,
+			o.Attempt.At.Sub(o.Push.QueuedAt)+o.Took,
+		).Seconds())
 	}
 }

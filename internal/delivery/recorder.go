@@ -81,9 +81,21 @@ func (d *dispatcher) write(outcomes []store.Outcome) error {
 				continue
 			}
 
-			d.service.Log.Error("an endpoint is gone and is disabled, unless it was set anew", "org", d.org, "endpoint", d.name)
-			reason := fmt.Sprintf("it answered 410 (gone) at %s", o.Attempt.At.Format(time.RFC3339))
-			if err := tx.DisableEndpoint(ctx, d.name, o.Version, reason); err != nil {
+			d.service.Log.Error(
+				"an endpoint is gone and is disabled, unless it was set anew",
+				"org",
+				d.org,
+				"endpoint",
+				d.name,
+			)
+
+			reason := fmt.Sprintf(
+				"it answered 410 (gone) at %s",
+				o.Attempt.At.Format(time.RFC3339),
+			)
+
+			err := tx.DisableEndpoint(ctx, d.name, o.Version, reason)
+			if err != nil {
 				return err
 			}
 		}
@@ -107,7 +119,9 @@ func offerAgain(outcomes []store.Outcome, e store.Endpoint, now time.Time) {
 }
 
 // failed reports whether a push left and was not taken.
-func failed(o store.Outcome) bool { return o.State != store.PushAccepted && !o.Attempt.At.IsZero() }
+func failed(o store.Outcome) bool {
+	return o.State != store.PushAccepted && !o.Attempt.At.IsZero()
+}
 
 // recorded is how the writing of outcomes ended.
 type recorded struct {
@@ -120,18 +134,33 @@ func (r recorded) apply(d *dispatcher) {
 	d.recorder.busy = false
 
 	if r.err != nil {
-		d.service.Log.Error("cannot record deliveries", "org", d.org, "endpoint", d.name, "deliveries", len(r.outcomes), "err", r.err)
+		d.service.Log.Error(
+			"cannot record deliveries",
+			"org",
+			d.org,
+			"endpoint",
+			d.name,
+			"deliveries",
+			len(r.outcomes),
+			"err",
+			r.err,
+		)
 
 		// Tried again after a while, as long as it is not too much to keep. What is dropped is
 		// sent again when its leases have run out.
-		if !d.stopping() && len(d.recorder.outcomes)+len(r.outcomes) <= keepMax {
+		if !d.stopping() &&
+			len(d.recorder.outcomes)+len(r.outcomes) <= keepMax {
 			d.recorder.busy = true
-			time.AfterFunc(troubleWait, func() { d.events <- returned{r.outcomes} })
+			time.AfterFunc(troubleWait, func() {
+				d.events <- returned{r.outcomes}
+			})
 			return
 		}
 	}
 
-	d.gone = slices.ContainsFunc(d.recorder.outcomes, func(o store.Outcome) bool { return o.Status == statusGone })
+	d.gone = slices.ContainsFunc(d.recorder.outcomes, func(o store.Outcome) bool {
+		return o.Status == statusGone
+	})
 	if r.err == nil {
 		d.expect(r.nextDue)
 	}

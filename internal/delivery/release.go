@@ -25,7 +25,8 @@ const (
 	ReleaseAhead   Release = "ahead"   // the dispatch is not over
 	ReleaseUnknown Release = "unknown" // there is no reading since
 	ReleaseDone    Release = "done"
-	ReleaseMissing Release = "missing" // it still does what it was dispatched to
+	// it still does what it was dispatched to
+	ReleaseMissing Release = "missing"
 )
 
 // Dispatched is a dispatch and what has become of it.
@@ -48,7 +49,11 @@ type DispatchedAsset struct {
 }
 
 // Dispatches returns the organisation's dispatches, the newest first.
-func (d *Service) Dispatches(ctx context.Context, org flex.OrgID, limit int) (out []Dispatched, err error) {
+func (d *Service) Dispatches(
+	ctx context.Context,
+	org flex.OrgID,
+	limit int,
+) (out []Dispatched, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		ds, err := tx.Dispatches(ctx, limit)
 		if err != nil {
@@ -65,11 +70,16 @@ func (d *Service) Dispatches(ctx context.Context, org flex.OrgID, limit int) (ou
 
 		return nil
 	})
+
 	return out, err
 }
 
 // furthestReported is the furthest that was reported of each asset of a dispatch.
-func furthestReported(ctx context.Context, tx *store.Tx, id flex.EventID) (map[flex.AssetID]flex.CallbackStatus, error) {
+func furthestReported(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.EventID,
+) (map[flex.AssetID]flex.CallbackStatus, error) {
 	reports, err := tx.Callbacks(ctx, id)
 	if err != nil {
 		return nil, err
@@ -81,11 +91,22 @@ func furthestReported(ctx context.Context, tx *store.Tx, id flex.EventID) (map[f
 			furthest[r.AssetID] = r.Status
 		}
 	}
+
 	return furthest, nil
 }
 
-func dispatchedOf(ctx context.Context, tx *store.Tx, d store.Dispatch) (out Dispatched, err error) {
-	out = Dispatched{ID: d.ID, Market: d.Market, IssuedAt: d.IssuedAt, Span: d.Span, Batch: d.Batch}
+func dispatchedOf(
+	ctx context.Context,
+	tx *store.Tx,
+	d store.Dispatch,
+) (out Dispatched, err error) {
+	out = Dispatched{
+		ID:       d.ID,
+		Market:   d.Market,
+		IssuedAt: d.IssuedAt,
+		Span:     d.Span,
+		Batch:    d.Batch,
+	}
 
 	delivery, _, err := tx.Delivery(ctx, d.ID)
 	if err != nil && flex.KindOf(err) != flex.NotFound { // past its keeping
@@ -105,7 +126,13 @@ func dispatchedOf(ctx context.Context, tx *store.Tx, d store.Dispatch) (out Disp
 	}
 
 	for _, a := range d.Assets {
-		part := DispatchedAsset{ID: a.ID, Power: a.Power, Callback: furthest[a.ID], Release: ReleaseAhead}
+		part := DispatchedAsset{
+			ID:       a.ID,
+			Power:    a.Power,
+			Callback: furthest[a.ID],
+			Release:  ReleaseAhead,
+		}
+
 		if !tx.Now().Before(d.To) {
 			power, known := last[a.ID]
 			part.Release = releaseOf(a.Power, power, known)
@@ -130,9 +157,16 @@ func releaseOf(dispatched, now flex.Watts, known bool) Release {
 }
 
 // powersAfter returns the last known power of each battery in the time after the dispatch.
-func powersAfter(ctx context.Context, tx *store.Tx, d store.Dispatch) (map[flex.AssetID]flex.Watts, error) {
+func powersAfter(
+	ctx context.Context,
+	tx *store.Tx,
+	d store.Dispatch,
+) (map[flex.AssetID]flex.Watts, error) {
 	after := flex.Span{From: d.To, To: d.To.Add(releaseTime)}
-	q := store.ReadingQuery{Labels: []flex.Label{flex.BatteryInverterPower}, Days: []flex.Day{flex.DayAt(after.From)}}
+	q := store.ReadingQuery{
+		Labels: []flex.Label{flex.BatteryInverterPower},
+		Days:   []flex.Day{flex.DayAt(after.From)},
+	}
 	if last := flex.DayAt(after.To); last != q.Days[0] {
 		q.Days = append(q.Days, last)
 	}
@@ -146,7 +180,8 @@ func powersAfter(ctx context.Context, tx *store.Tx, d store.Dispatch) (map[flex.
 
 	for _, r := range readings {
 		if after.Contains(r.From) && !r.From.Before(at[r.AssetID]) {
-			power[r.AssetID], at[r.AssetID] = flex.Watts(r.Value/1000), r.From // from millionths of a kilowatt
+			// from millionths of a kilowatt
+			power[r.AssetID], at[r.AssetID] = flex.Watts(r.Value/1000), r.From
 		}
 	}
 

@@ -43,14 +43,21 @@ func (d *Service) CheckReleases(ctx context.Context) (report worker.Report, err 
 }
 
 // CheckReleasesOf is CheckReleases for one organisation.
-func (d *Service) CheckReleasesOf(ctx context.Context, org flex.OrgID) (report worker.Report, err error) {
+func (d *Service) CheckReleasesOf(
+	ctx context.Context,
+	org flex.OrgID,
+) (report worker.Report, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		due, err := tx.DueReleases(ctx, releasesMax)
 		if err != nil {
 			return err
 		}
 
-		report = worker.Report{Did: len(due), More: len(due) == releasesMax}
+		report = worker.Report{
+			Did:  len(due),
+			More: len(due) == releasesMax,
+		}
+
 		for len(due) > 0 {
 			n := 1
 			for n < len(due) && due[n].Event == due[0].Event {
@@ -65,11 +72,16 @@ func (d *Service) CheckReleasesOf(ctx context.Context, org flex.OrgID) (report w
 
 		return nil
 	})
+
 	return report, err
 }
 
 // checkReleased looks at the assets of one dispatch.
-func checkReleased(ctx context.Context, tx *store.Tx, due []store.DueRelease) error {
+func checkReleased(
+	ctx context.Context,
+	tx *store.Tx,
+	due []store.DueRelease,
+) error {
 	of := store.Dispatch{Span: due[0].Span}
 	for _, r := range due {
 		of.Assets = append(of.Assets, store.DispatchedAsset{ID: r.Asset})
@@ -80,7 +92,8 @@ func checkReleased(ctx context.Context, tx *store.Tx, due []store.DueRelease) er
 		return err
 	}
 
-	var again *store.DueRelease // the dispatch is one message for all its assets, or has one asset
+	// the dispatch is one message for all its assets, or has one asset
+	var again *store.DueRelease
 	for i := range due {
 		r := &due[i]
 		power, known := powers[r.Asset]
@@ -94,7 +107,13 @@ func checkReleased(ctx context.Context, tx *store.Tx, due []store.DueRelease) er
 			again = r
 		}
 
-		if err := tx.SaveRelease(ctx, *r, string(found), nextRelease(r, found, tx.Now())); err != nil {
+		err := tx.SaveRelease(
+			ctx,
+			*r,
+			string(found),
+			nextRelease(r, found, tx.Now()),
+		)
+		if err != nil {
 			return err
 		}
 	}
@@ -112,5 +131,6 @@ func nextRelease(r *store.DueRelease, found Release, now time.Time) time.Time {
 	if found == ReleaseDone || at.After(r.To.Add(releaseTime)) {
 		return time.Time{}
 	}
+
 	return at
 }

@@ -26,6 +26,7 @@ func backoff(n int, chance float64) time.Duration {
 		d *= 2
 	}
 	d = min(d, backoffMax)
+
 	return time.Duration(float64(d) * (1 - jitter + 2*jitter*chance))
 }
 
@@ -39,10 +40,11 @@ func hashDraw(id [16]byte, n int) float64 {
 
 // response is what an exchange means for its push.
 type response struct {
-	state  store.PushState
-	after  time.Duration // when it is pending: the delay that the endpoint asked for, 0 for none
-	reason string        // what went wrong
-	gone   bool          // the endpoint wants nothing more
+	state store.PushState
+	// when it is pending: the delay that the endpoint asked for, 0 for none
+	after  time.Duration
+	reason string // what went wrong
+	gone   bool   // the endpoint wants nothing more
 }
 
 // statusGone is the answer of an endpoint that wants nothing more.
@@ -53,7 +55,10 @@ const statusGone = 410
 func classify(a egress.Answer, err error, now time.Time) response {
 	switch s := a.Status; {
 	case s == 0 && err != nil:
-		return response{state: store.PushPending, reason: keepable(err.Error())}
+		return response{
+			state:  store.PushPending,
+			reason: keepable(err.Error()),
+		}
 
 	case s >= 200 && s <= 299:
 		return response{state: store.PushAccepted}
@@ -63,21 +68,38 @@ func classify(a egress.Answer, err error, now time.Time) response {
 			reason: "answered 410: the endpoint is disabled until it is set again"}
 
 	case s >= 300 && s <= 399:
-		r := response{state: store.PushPending, reason: fmt.Sprintf("answered %d: redirects are not followed", s)}
+		r := response{
+			state:  store.PushPending,
+			reason: fmt.Sprintf("answered %d: redirects are not followed", s),
+		}
+
 		if to := a.Header("Location"); to != "" {
-			r.reason += fmt.Sprintf("; if %.200q is right, set it as the endpoint's URL", to)
+			r.reason += fmt.Sprintf(
+				"; if %.200q is right, set it as the endpoint's URL",
+				to,
+			)
 		}
 
 		return r
 
 	case s == 408, s == 425, s == 429, s >= 500:
-		return response{state: store.PushPending, reason: fmt.Sprintf("answered %d", s), after: retryAfter(a.Header("Retry-After"), now)}
+		return response{
+			state:  store.PushPending,
+			reason: fmt.Sprintf("answered %d", s),
+			after:  retryAfter(a.Header("Retry-After"), now),
+		}
 
 	case s >= 400:
-		return response{state: store.PushRejected, reason: fmt.Sprintf("answered %d, which refuses it for good", s)}
+		return response{
+			state:  store.PushRejected,
+			reason: fmt.Sprintf("answered %d, which refuses it for good", s),
+		}
 
 	default:
-		return response{state: store.PushPending, reason: fmt.Sprintf("answered %d, which is no answer to a POST", s)}
+		return response{
+			state:  store.PushPending,
+			reason: fmt.Sprintf("answered %d, which is no answer to a POST", s),
+		}
 	}
 }
 
@@ -86,9 +108,11 @@ func retryAfter(text string, now time.Time) time.Duration {
 	if n, err := strconv.Atoi(text); err == nil && n > 0 && n < 1e6 {
 		return time.Duration(n) * time.Second
 	}
-	if at, err := time.Parse("Mon, 02 Jan 2006 15:04:05 GMT", text); err == nil {
+	at, err := time.Parse("Mon, 02 Jan 2006 15:04:05 GMT", text)
+	if err == nil {
 		return max(at.Sub(now), 0)
 	}
+
 	return 0
 }
 
@@ -108,11 +132,16 @@ func excerpt(body []byte, taken bool) string {
 	if taken {
 		keep = takenKeep
 	}
+
 	return keepable(string(body[:min(len(body), keep)]))
 }
 
 // keepable returns a text that somebody else had a part in, as any store keeps it: an attempt
 // that could not be recorded would be made over and over.
 func keepable(text string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	return strings.ReplaceAll(
+		strings.ToValidUTF8(text, "\uFFFD"),
+		"\x00",
+		"\uFFFD",
+	)
 }

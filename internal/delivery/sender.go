@@ -32,7 +32,15 @@ func (s *sender) send(push store.ClaimedPush) (done attempted) {
 	defer func() {
 		if p := recover(); p != nil {
 			done.panicked()
-			s.service.Log.Error("panic while pushing", "event", push.EventID, "panic", p, "stack", string(debug.Stack()))
+			s.service.Log.Error(
+				"panic while pushing",
+				"event",
+				push.EventID,
+				"panic",
+				p,
+				"stack",
+				string(debug.Stack()),
+			)
 		}
 	}()
 
@@ -40,6 +48,7 @@ func (s *sender) send(push store.ClaimedPush) (done attempted) {
 	if push.Expired {
 		done.outcome.State = store.PushExpired
 		done.outcome.Error = "its time was over before it could be sent"
+
 		return done
 	}
 
@@ -53,16 +62,22 @@ func (s *sender) send(push store.ClaimedPush) (done attempted) {
 	if err != nil {
 		done.outcome.State = store.PushExpired
 		done.outcome.Error = "it cannot be written: " + err.Error()
+
 		return done
 	}
 
 	s.attempt(&done, body, now)
+
 	return done
 }
 
 // panicked has an attempt tried again that a fault of the program ended.
 func (a *attempted) panicked() {
-	a.response = response{state: store.PushPending, reason: "an internal error"}
+	a.response = response{
+		state:  store.PushPending,
+		reason: "an internal error",
+	}
+
 	a.outcome.State = store.PushPending
 	a.outcome.Error = a.response.reason
 }
@@ -71,7 +86,10 @@ func (a *attempted) panicked() {
 func (s *sender) attempt(done *attempted, body []byte, now time.Time) {
 	push := &done.outcome.Push
 	request := egress.Request{
-		Method: "POST", URL: address(s.endpoint.URL, push), Header: header(&s.endpoint, s.keys, push, body, now), Body: body,
+		Method: "POST",
+		URL:    address(s.endpoint.URL, push),
+		Header: header(&s.endpoint, s.keys, push, body, now),
+		Body:   body,
 	}
 
 	start := time.Now()
@@ -87,7 +105,10 @@ func (s *sender) attempt(done *attempted, body []byte, now time.Time) {
 }
 
 // do sends a request and traces it.
-func (s *sender) do(push *store.ClaimedPush, request egress.Request) (egress.Answer, error) {
+func (s *sender) do(
+	push *store.ClaimedPush,
+	request egress.Request,
+) (egress.Answer, error) {
 	ctx, span := trace.Push(context.WithoutCancel(s.service.ctx), push.EventID)
 	span.Text("flexd.event_id", push.EventID.String())
 
@@ -95,7 +116,19 @@ func (s *sender) do(push *store.ClaimedPush, request egress.Request) (egress.Ans
 
 	span.Int("http.response.status_code", answer.Status)
 	span.End(err)
-	s.service.Log.Debug("push sent", "event", push.EventID, "kind", push.Kind, "try", push.Tries+1, "status", answer.Status, "err", err)
+	s.service.Log.Debug(
+		"push sent",
+		"event",
+		push.EventID,
+		"kind",
+		push.Kind,
+		"try",
+		push.Tries+1,
+		"status",
+		answer.Status,
+		"err",
+		err,
+	)
 
 	return answer, err
 }
@@ -124,7 +157,11 @@ func (a *attempted) retry(d *dispatcher) {
 	// a delay.
 	if !a.response.gone {
 		n := o.Push.Tries + 1
-		o.Again = o.Again.Add(delay(n, d.service.Chance(o.Push.EventID, n), a.response.after))
+		o.Again = o.Again.Add(delay(
+			n,
+			d.service.Chance(o.Push.EventID, n),
+			a.response.after,
+		))
 	}
 
 	if !o.Again.Before(o.Push.Lapses) {

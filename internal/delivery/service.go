@@ -21,8 +21,9 @@ type Service struct {
 	BaseURL string
 	// PlainHTTP lets endpoints be http://, for private networks.
 	PlainHTTP bool
-	Log       *slog.Logger  // nil means the default logger
-	Retain    time.Duration // how long deliveries are kept; KeptFor if it is zero
+	Log       *slog.Logger // nil means the default logger
+	// how long deliveries are kept; KeptFor if it is zero
+	Retain time.Duration
 	// Ramp is how much power the schedules may have between them that are sent in a minute when many are
 	// late; zero is no limit.
 	Ramp flex.Watts
@@ -69,6 +70,7 @@ func (d *Service) DispatchDue(ctx context.Context) (worker.Report, error) {
 	for _, e := range due {
 		d.run(e)
 	}
+
 	return worker.Report{Did: int(d.ended.Swap(0))}, err
 }
 
@@ -88,8 +90,14 @@ func (d *Service) spreadLate(ctx context.Context, all *store.All) error {
 	n, err := all.SpreadLate(ctx, d.Ramp)
 	if n > 0 {
 		d.begin()
-		d.Log.InfoContext(ctx, "late schedules are sent one after the other, so that power does not move at once", "waiting", n)
+		d.Log.InfoContext(
+			ctx,
+			"late schedules are sent one after the other, so that power does not move at once",
+			"waiting",
+			n,
+		)
 	}
+
 	return err
 }
 
@@ -150,7 +158,10 @@ func (d *Service) Drain(ctx context.Context, org flex.OrgID) error {
 }
 
 // Flush is Drain, and reports whether there was anything to send.
-func (d *Service) Flush(ctx context.Context, org flex.OrgID) (sent bool, err error) {
+func (d *Service) Flush(
+	ctx context.Context,
+	org flex.OrgID,
+) (sent bool, err error) {
 	d.begin()
 	for {
 		due, err := d.DB.DueEndpointsOf(ctx, org)

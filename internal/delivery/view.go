@@ -21,7 +21,9 @@ const (
 const ScheduleEndpoint = store.ScheduleEndpoint
 
 // EndpointNamed is the name of an endpoint, of its text. One that there is not is found nowhere.
-func EndpointNamed(text string) store.EndpointName { return store.EndpointName(text) }
+func EndpointNamed(text string) store.EndpointName {
+	return store.EndpointName(text)
+}
 
 // What became of a delivery.
 const (
@@ -40,12 +42,13 @@ var States = []string{
 
 // Filter says which deliveries are looked for; what is empty takes all.
 type Filter struct {
-	Org             flex.OrgID
-	State, Endpoint string
-	Asset           flex.AssetID
-	Before          flex.EventID // those older than this one
-	Limit           int
-	Figures         bool // whether the endpoints' figures are wanted, too
+	Org      flex.OrgID
+	State    string
+	Endpoint string
+	Asset    flex.AssetID
+	Before   flex.EventID // those older than this one
+	Limit    int
+	Figures  bool // whether the endpoints' figures are wanted, too
 }
 
 // Overview is what is sent to clients, the newest first, and how their endpoints do.
@@ -73,15 +76,31 @@ type Line struct {
 
 func lineOf(d *store.Delivery, org string) Line {
 	return Line{
-		ID: d.ID, OrgName: org, Endpoint: string(d.Endpoint), Kind: string(d.Kind), AssetID: d.AssetID, Generation: d.Generation, State: string(d.State),
-		QueuedAt: d.QueuedAt, Tries: d.Tries, Last: attemptView(&d.Last), Callback: d.Callback,
+		ID:         d.ID,
+		OrgName:    org,
+		Endpoint:   string(d.Endpoint),
+		Kind:       string(d.Kind),
+		AssetID:    d.AssetID,
+		Generation: d.Generation,
+		State:      string(d.State),
+		QueuedAt:   d.QueuedAt,
+		Tries:      d.Tries,
+		Last:       attemptView(&d.Last),
+		Callback:   d.Callback,
 	}
 }
 
 // Overview lists the deliveries that the filter takes.
-func (d *Service) Overview(ctx context.Context, f Filter) (v Overview, err error) {
+func (d *Service) Overview(
+	ctx context.Context,
+	f Filter,
+) (v Overview, err error) {
 	query := store.DeliveryQuery{
-		State: store.DeliveryState(f.State), Endpoint: store.EndpointName(f.Endpoint), AssetID: f.Asset, Before: f.Before, Limit: f.Limit,
+		State:    store.DeliveryState(f.State),
+		Endpoint: store.EndpointName(f.Endpoint),
+		AssetID:  f.Asset,
+		Before:   f.Before,
+		Limit:    f.Limit,
 	}
 
 	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
@@ -107,12 +126,15 @@ func (d *Service) Overview(ctx context.Context, f Filter) (v Overview, err error
 		v.sort(f.Limit)
 		return v.name(ctx, all)
 	})
+
 	return v, err
 }
 
 // sort puts the newest first, and keeps so many.
 func (v *Overview) sort(most int) {
-	slices.SortFunc(v.Deliveries, func(a, b Line) int { return bytes.Compare(b.ID[:], a.ID[:]) })
+	slices.SortFunc(v.Deliveries, func(a, b Line) int {
+		return bytes.Compare(b.ID[:], a.ID[:])
+	})
 	v.Deliveries = v.Deliveries[:min(len(v.Deliveries), most)]
 }
 
@@ -134,7 +156,12 @@ func (v *Overview) name(ctx context.Context, all *store.All) error {
 }
 
 // addEndpoints adds an organisation's endpoints with their figures.
-func (v *Overview) addEndpoints(ctx context.Context, tx *store.Tx, o flex.Org, now time.Time) error {
+func (v *Overview) addEndpoints(
+	ctx context.Context,
+	tx *store.Tx,
+	o flex.Org,
+	now time.Time,
+) error {
 	endpoints, err := tx.Endpoints(ctx)
 	if err != nil || len(endpoints) == 0 {
 		return err
@@ -154,31 +181,53 @@ func (v *Overview) addEndpoints(ctx context.Context, tx *store.Tx, o flex.Org, n
 // EndpointView is an endpoint with what became of the pushes of a day. Its secrets and headers are
 // no part of it.
 type EndpointView struct {
-	Org         flex.OrgID    `json:"organisation_id"`
-	OrgName     string        `json:"organisation"`
-	Name        string        `json:"name"`
-	URL         string        `json:"url"`
-	Enabled     bool          `json:"enabled"`
-	Reason      string        `json:"reason"`                    // why it is not enabled
-	OldUntil    time.Time     `json:"old_secret_until,omitzero"` // the secret of before signs as well until then
-	Rate        int           `json:"max_pushes_a_second"`       // 0 for flexd's own limit
-	Concurrency int           `json:"max_concurrent"`            // pushes under way at once
-	Tried       int           `json:"tried"`                     // pushes of the last 24 hours, the newest 10,000 at most
-	MoreTried   bool          `json:"more_tried"`                // whether there were more than were counted
-	Taken       int           `json:"taken"`                     // of them, by the client
-	Again       int           `json:"tried_again"`               // more than once
-	Dead        int           `json:"dead"`                      // refused or expired
-	P50         time.Duration `json:"-"`                         // of the time to the answer
-	P95         time.Duration `json:"-"`
-	P99         time.Duration `json:"-"`
-	AnswerMS    [3]int64      `json:"answer_ms_p50_p95_p99"` // the same, in milliseconds
+	Org     flex.OrgID `json:"organisation_id"`
+	OrgName string     `json:"organisation"`
+	Name    string     `json:"name"`
+	URL     string     `json:"url"`
+	Enabled bool       `json:"enabled"`
+	// why it is not enabled
+	Reason string `json:"reason"`
+	// the secret of before signs as well until then
+	OldUntil time.Time `json:"old_secret_until,omitzero"`
+	// 0 for flexd's own limit
+	Rate int `json:"max_pushes_a_second"`
+	// pushes under way at once
+	Concurrency int `json:"max_concurrent"`
+	// pushes of the last 24 hours, the newest 10,000 at most
+	Tried int `json:"tried"`
+	// whether there were more than were counted
+	MoreTried bool `json:"more_tried"`
+	// of them, by the client
+	Taken int `json:"taken"`
+	// more than once
+	Again int `json:"tried_again"`
+	// refused or expired
+	Dead int `json:"dead"`
+	// of the time to the answer
+	P50 time.Duration `json:"-"`
+	P95 time.Duration `json:"-"`
+	P99 time.Duration `json:"-"`
+	// the same, in milliseconds
+	AnswerMS [3]int64 `json:"answer_ms_p50_p95_p99"`
 }
 
 // figuresOf counts what became of an endpoint's pushes.
-func figuresOf(e *store.Endpoint, org string, tried []store.Tried) EndpointView {
+func figuresOf(
+	e *store.Endpoint,
+	org string,
+	tried []store.Tried,
+) EndpointView {
 	l := EndpointView{
-		Org: e.Org, OrgName: org, Name: string(e.Name), URL: e.URL, Enabled: e.Enabled, Reason: e.Reason, OldUntil: e.OldUntil,
-		Rate: e.Rate, Concurrency: e.Concurrency,
+		Org:         e.Org,
+		OrgName:     org,
+		Name:        string(e.Name),
+		URL:         e.URL,
+		Enabled:     e.Enabled,
+		Reason:      e.Reason,
+		OldUntil:    e.OldUntil,
+		Rate:        e.Rate,
+		Concurrency: e.Concurrency,
 	}
 
 	var took []time.Duration
@@ -207,28 +256,37 @@ func figuresOf(e *store.Endpoint, org string, tried []store.Tried) EndpointView 
 	l.P50 = flex.Quantile(took, 50)
 	l.P95 = flex.Quantile(took, 95)
 	l.P99 = flex.Quantile(took, 99)
-	l.AnswerMS = [3]int64{l.P50.Milliseconds(), l.P95.Milliseconds(), l.P99.Milliseconds()}
+	l.AnswerMS = [3]int64{
+		l.P50.Milliseconds(),
+		l.P95.Milliseconds(),
+		l.P99.Milliseconds(),
+	}
+
 	return l
 }
 
 // DeliveryView is one delivery of any organisation, with all that became of it.
 type DeliveryView struct {
-	ID         flex.EventID    `json:"event_id"`
-	OrgID      flex.OrgID      `json:"organisation_id"`
-	OrgName    string          `json:"organisation"`
-	Endpoint   string          `json:"endpoint"`
-	Kind       string          `json:"kind"`
-	AssetID    flex.AssetID    `json:"asset_id,omitzero"` // zero for what concerns no single asset
-	AssetName  string          `json:"external_id,omitempty"`
-	Generation int64           `json:"generation,omitempty"` // of a schedule
-	State      string          `json:"state"`
-	QueuedAt   time.Time       `json:"queued_at"`
-	NextAt     time.Time       `json:"next_at,omitzero"` // while it is pending: not before
-	URL        string          `json:"url"`              // as it is, or would be, called now; "" without an endpoint
-	MayReplay  bool            `json:"may_replay"`
-	Body       json.RawMessage `json:"body"` // as it was, or would be, sent; null if its record is gone
-	Attempts   []AttemptView   `json:"attempts"`
-	Callbacks  []CallbackView  `json:"callbacks"`
+	ID       flex.EventID `json:"event_id"`
+	OrgID    flex.OrgID   `json:"organisation_id"`
+	OrgName  string       `json:"organisation"`
+	Endpoint string       `json:"endpoint"`
+	Kind     string       `json:"kind"`
+	// zero for what concerns no single asset
+	AssetID    flex.AssetID `json:"asset_id,omitzero"`
+	AssetName  string       `json:"external_id,omitempty"`
+	Generation int64        `json:"generation,omitempty"` // of a schedule
+	State      string       `json:"state"`
+	QueuedAt   time.Time    `json:"queued_at"`
+	// while it is pending: not before
+	NextAt time.Time `json:"next_at,omitzero"`
+	// as it is, or would be, called now; "" without an endpoint
+	URL       string `json:"url"`
+	MayReplay bool   `json:"may_replay"`
+	// as it was, or would be, sent; null if its record is gone
+	Body      json.RawMessage `json:"body"`
+	Attempts  []AttemptView   `json:"attempts"`
+	Callbacks []CallbackView  `json:"callbacks"`
 }
 
 // AttemptView is one attempt to send.
@@ -242,7 +300,14 @@ type AttemptView struct {
 }
 
 func attemptView(a *store.Attempt) AttemptView {
-	return AttemptView{At: a.At, Took: a.Took, TookMS: a.Took.Milliseconds(), Status: a.Status, Error: a.Error, Answer: a.Answer}
+	return AttemptView{
+		At:     a.At,
+		Took:   a.Took,
+		TookMS: a.Took.Milliseconds(),
+		Status: a.Status,
+		Error:  a.Error,
+		Answer: a.Answer,
+	}
 }
 
 // CallbackView is what the client reported of a delivery.
@@ -253,7 +318,10 @@ type CallbackView struct {
 }
 
 // DeliveryView returns a delivery, whosever it is.
-func (d *Service) DeliveryView(ctx context.Context, id flex.EventID) (v DeliveryView, err error) {
+func (d *Service) DeliveryView(
+	ctx context.Context,
+	id flex.EventID,
+) (v DeliveryView, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		org, err := all.DeliveryOrg(ctx, id)
 		if err != nil {
@@ -281,17 +349,31 @@ func (d *Service) DeliveryView(ctx context.Context, id flex.EventID) (v Delivery
 		v.AssetName = names[v.AssetID]
 		return err
 	})
+
 	return v, err
 }
 
 // view is the delivery as it is shown, without names.
 func (d *Detail) view() DeliveryView {
 	v := DeliveryView{
-		ID: d.ID, Endpoint: string(d.Endpoint), Kind: string(d.Kind), AssetID: d.AssetID, Generation: d.Generation, State: string(d.State),
-		QueuedAt: d.QueuedAt, NextAt: d.NextAt, URL: d.URL, Attempts: []AttemptView{}, Callbacks: []CallbackView{},
+		ID:         d.ID,
+		Endpoint:   string(d.Endpoint),
+		Kind:       string(d.Kind),
+		AssetID:    d.AssetID,
+		Generation: d.Generation,
+		State:      string(d.State),
+		QueuedAt:   d.QueuedAt,
+		NextAt:     d.NextAt,
+		URL:        d.URL,
+		Attempts:   []AttemptView{},
+		Callbacks:  []CallbackView{},
 	}
 
-	v.MayReplay = slices.Contains([]store.DeliveryState{store.Pending, store.Delivered, store.Refused}, d.State)
+	v.MayReplay = slices.Contains(
+		[]store.DeliveryState{store.Pending, store.Delivered, store.Refused},
+		d.State,
+	)
+
 	if json.Valid(d.Body) {
 		v.Body = d.Body
 	}
@@ -301,18 +383,26 @@ func (d *Detail) view() DeliveryView {
 	}
 
 	for _, c := range d.Callbacks {
-		v.Callbacks = append(v.Callbacks, CallbackView{Status: c.Status, ReceivedAt: c.ReceivedAt, ReportedAt: c.ReportedAt})
+		v.Callbacks = append(v.Callbacks, CallbackView{
+			Status:     c.Status,
+			ReceivedAt: c.ReceivedAt,
+			ReportedAt: c.ReportedAt,
+		})
 	}
 
 	return v
 }
 
 // OrgOf returns whose a delivery is.
-func (d *Service) OrgOf(ctx context.Context, id flex.EventID) (org flex.OrgID, err error) {
+func (d *Service) OrgOf(
+	ctx context.Context,
+	id flex.EventID,
+) (org flex.OrgID, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		org, err = all.DeliveryOrg(ctx, id)
 		return err
 	})
+
 	return org, err
 }
 
@@ -325,6 +415,7 @@ func (d *Service) Halted(ctx context.Context) (h *HaltView, err error) {
 		}
 		return err
 	})
+
 	return h, err
 }
 
@@ -334,20 +425,23 @@ func (d *Service) Halts(ctx context.Context) (list []HaltView, err error) {
 		list = nil
 		halts, err := all.Halts(ctx)
 		for i := range halts {
-			ofAnother := !halts[i].Scope.Org.IsZero() && !store.Reaches(ctx, halts[i].Scope.Org)
+			ofAnother := !halts[i].Scope.Org.IsZero() &&
+				!store.Reaches(ctx, halts[i].Scope.Org)
 			if !ofAnother {
 				list = append(list, *haltView(&halts[i]))
 			}
 		}
 		return err
 	})
+
 	return list, err
 }
 
 // HaltView says who halted what.
 type HaltView struct {
-	Scope  string    `json:"scope"` // as "all" or "gsp-group/_C": see store.ParseHaltScope
-	At     time.Time `json:"at"`    // by the true clock
+	// as "all" or "gsp-group/_C": see store.ParseHaltScope
+	Scope  string    `json:"scope"`
+	At     time.Time `json:"at"` // by the true clock
 	Who    string    `json:"who"`
 	Reason string    `json:"reason"`
 
@@ -360,7 +454,15 @@ type HaltView struct {
 func (h *HaltView) OfAll() bool { return h.Scope == HaltScope{}.String() }
 
 func haltView(h *store.Halt) *HaltView {
-	return &HaltView{h.Scope.String(), h.At, h.Who, h.Reason, h.NeedsTwo, h.AskedBy, h.AskedAt}
+	return &HaltView{
+		h.Scope.String(),
+		h.At,
+		h.Who,
+		h.Reason,
+		h.NeedsTwo,
+		h.AskedBy,
+		h.AskedAt,
+	}
 }
 
 // Asked reports whether somebody asked for the halt's end a short while before now.
@@ -403,7 +505,12 @@ func (d *Service) Safety(ctx context.Context) (s Safety, err error) {
 		}
 
 		for _, o := range orgs {
-			_, held, err := all.WaitingSince(ctx, o.ID, all.Now().Add(time.Second), 1)
+			_, held, err := all.WaitingSince(
+				ctx,
+				o.ID,
+				all.Now().Add(time.Second),
+				1,
+			)
 			if err != nil {
 				return err
 			}
@@ -414,12 +521,17 @@ func (d *Service) Safety(ctx context.Context) (s Safety, err error) {
 
 		return nil
 	})
+
 	return s, err
 }
 
 // addHalts adds who has halted what. Of an organisation that is not among those given, which the reader
 // may not see, there is nothing.
-func (s *Safety) addHalts(ctx context.Context, all *store.All, orgs []flex.Org) error {
+func (s *Safety) addHalts(
+	ctx context.Context,
+	all *store.All,
+	orgs []flex.Org,
+) error {
 	halts, err := all.Halts(ctx)
 	if err != nil {
 		return err
@@ -442,14 +554,21 @@ func (s *Safety) addHalts(ctx context.Context, all *store.All, orgs []flex.Org) 
 		if err != nil {
 			return err
 		}
-		s.Parts = append(s.Parts, PartHalted{*haltView(h), HaltPreview(reach), name})
+		s.Parts = append(s.Parts, PartHalted{
+			*haltView(h),
+			HaltPreview(reach),
+			name,
+		})
 	}
 
 	return nil
 }
 
 // nameOfScope names what a halt stops, unless it is another organisation's than those given.
-func nameOfScope(scope store.HaltScope, orgs []flex.Org) (name string, ok bool) {
+func nameOfScope(
+	scope store.HaltScope,
+	orgs []flex.Org,
+) (name string, ok bool) {
 	switch scope.Kind {
 	case store.HaltAll:
 		return "everything", true
@@ -459,7 +578,9 @@ func nameOfScope(scope store.HaltScope, orgs []flex.Org) (name string, ok bool) 
 		return "GSP group " + scope.Name, true
 	}
 
-	i := slices.IndexFunc(orgs, func(o flex.Org) bool { return o.ID == scope.Org })
+	i := slices.IndexFunc(orgs, func(o flex.Org) bool {
+		return o.ID == scope.Org
+	})
 	if i < 0 {
 		return "", false
 	}

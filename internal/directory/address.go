@@ -15,9 +15,11 @@ const MaxAddress = 512
 // two ways of writing one premises come out alike.
 type Address struct {
 	Postcode Postcode
-	flat     string   // 1, A, 2/1, GROUND, or * for a flat without a name of its own
-	number   string   // of flexd with its letter, 221B, or a range, 223-225
-	building []string // the words before the number; without one, those before the street
+	// 1, A, 2/1, GROUND, or * for a flat without a name of its own
+	flat   string
+	number string // of flexd with its letter, 221B, or a range, 223-225
+	// the words before the number; without one, those before the street
+	building []string
 	street   []string // the words after, down to the town
 	communal bool     // a landlord's supply for stairs and lifts
 }
@@ -26,12 +28,19 @@ type Address struct {
 // with the number or name of a house. The failure is a flex.Invalid.
 func ParseAddress(text string) (Address, error) {
 	if len(text) > MaxAddress {
-		return Address{}, flex.Fail(flex.Invalid, "the address is longer than %d characters", MaxAddress)
+		return Address{}, flex.Fail(
+			flex.Invalid,
+			"the address is longer than %d characters",
+			MaxAddress,
+		)
 	}
 
 	found := postcodeInText.FindAllString(strings.ToUpper(text), -1)
 	if len(found) == 0 {
-		return Address{}, flex.Fail(flex.Invalid, `the address has no postcode; write it as "221B Baker Street, London, NW1 6XE"`)
+		return Address{}, flex.Fail(
+			flex.Invalid,
+			`the address has no postcode; write it as "221B Baker Street, London, NW1 6XE"`,
+		)
 	}
 
 	p, err := ParsePostcode(found[len(found)-1])
@@ -41,7 +50,10 @@ func ParseAddress(text string) (Address, error) {
 
 	a := NewAddress(text, p)
 	if a.number == "" && len(a.building) == 0 {
-		return Address{}, flex.Fail(flex.Invalid, `the address does not start with the number or name of a house; write it as "221B Baker Street, London, NW1 6XE"`)
+		return Address{}, flex.Fail(
+			flex.Invalid,
+			`the address does not start with the number or name of a house; write it as "221B Baker Street, London, NW1 6XE"`,
+		)
 	}
 
 	return a, nil
@@ -58,12 +70,15 @@ func NewAddress(text string, p Postcode) Address {
 	}
 
 	a := Address{Postcode: p}
-	text = postcodeInText.ReplaceAllStringFunc(strings.ToUpper(text), func(s string) string {
-		if found, err := ParsePostcode(s); err == nil && found == p {
-			return ","
-		}
-		return s
-	})
+	text = postcodeInText.ReplaceAllStringFunc(
+		strings.ToUpper(text),
+		func(s string) string {
+			if found, err := ParsePostcode(s); err == nil && found == p {
+				return ","
+			}
+			return s
+		},
+	)
 
 	segments := tokenize(text)
 	for i := range segments {
@@ -80,7 +95,10 @@ func NewAddress(text string, p Postcode) Address {
 		segments[i] = a.takeOutbuilding(segments[i])
 	}
 
-	a.takeRest(slices.DeleteFunc(segments, func(words []string) bool { return len(words) == 0 }))
+	a.takeRest(slices.DeleteFunc(segments, func(words []string) bool {
+		return len(words) == 0
+	}))
+
 	return a
 }
 
@@ -92,7 +110,9 @@ var spelling = strings.NewReplacer("'", "", "’", "", ".", "", "&", " AND ")
 // tokenize cuts an address in large letters into words, grouped by its commas.
 func tokenize(text string) (segments [][]string) {
 	text = spelling.Replace(text)
-	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(",;\n\r", r) }) {
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool {
+		return strings.ContainsRune(",;\n\r", r)
+	}) {
 		words := token.FindAllString(part, -1)
 		for i, w := range words {
 			if long, ok := abbreviations[w]; ok {
@@ -111,21 +131,63 @@ func tokenize(text string) (segments [][]string) {
 // abbreviations turn what is often written short, or in two ways, into one word. SAINT and
 // STREET become the one ST that both are abbreviated to.
 var abbreviations = map[string]string{
-	"STREET": "ST", "SAINT": "ST", "STR": "ST",
-	"RD": "ROAD", "AVE": "AVENUE", "AV": "AVENUE", "LN": "LANE", "CL": "CLOSE", "CRES": "CRESCENT",
-	"CT": "COURT", "CRT": "COURT", "DR": "DRIVE", "DRV": "DRIVE", "GDNS": "GARDENS", "GDN": "GARDENS",
-	"GRN": "GREEN", "GR": "GROVE", "GRV": "GROVE", "HSE": "HOUSE", "PDE": "PARADE", "PK": "PARK",
-	"PL": "PLACE", "SQ": "SQUARE", "TER": "TERRACE", "TERR": "TERRACE", "TCE": "TERRACE", "WK": "WALK",
-	"MT": "MOUNT", "BLDG": "BUILDING", "BLDGS": "BUILDINGS", "COTT": "COTTAGE", "COTTS": "COTTAGES",
-	"APT": "FLAT", "APARTMENT": "FLAT", "UNIT": "FLAT", "MAISONETTE": "FLAT", "FLT": "FLAT", "STUDIO": "FLAT", "ROOM": "FLAT",
-	"BSMT": "BASEMENT", "GRD": "GROUND", "1ST": "FIRST", "2ND": "SECOND", "3RD": "THIRD", "4TH": "FOURTH",
-	"GFF": "GROUND-FLAT", "FFF": "FIRST-FLAT", "SFF": "SECOND-FLAT", "TFF": "TOP-FLAT",
+	"STREET":     "ST",
+	"SAINT":      "ST",
+	"STR":        "ST",
+	"RD":         "ROAD",
+	"AVE":        "AVENUE",
+	"AV":         "AVENUE",
+	"LN":         "LANE",
+	"CL":         "CLOSE",
+	"CRES":       "CRESCENT",
+	"CT":         "COURT",
+	"CRT":        "COURT",
+	"DR":         "DRIVE",
+	"DRV":        "DRIVE",
+	"GDNS":       "GARDENS",
+	"GDN":        "GARDENS",
+	"GRN":        "GREEN",
+	"GR":         "GROVE",
+	"GRV":        "GROVE",
+	"HSE":        "HOUSE",
+	"PDE":        "PARADE",
+	"PK":         "PARK",
+	"PL":         "PLACE",
+	"SQ":         "SQUARE",
+	"TER":        "TERRACE",
+	"TERR":       "TERRACE",
+	"TCE":        "TERRACE",
+	"WK":         "WALK",
+	"MT":         "MOUNT",
+	"BLDG":       "BUILDING",
+	"BLDGS":      "BUILDINGS",
+	"COTT":       "COTTAGE",
+	"COTTS":      "COTTAGES",
+	"APT":        "FLAT",
+	"APARTMENT":  "FLAT",
+	"UNIT":       "FLAT",
+	"MAISONETTE": "FLAT",
+	"FLT":        "FLAT",
+	"STUDIO":     "FLAT",
+	"ROOM":       "FLAT",
+	"BSMT":       "BASEMENT",
+	"GRD":        "GROUND",
+	"1ST":        "FIRST",
+	"2ND":        "SECOND",
+	"3RD":        "THIRD",
+	"4TH":        "FOURTH",
+	"GFF":        "GROUND-FLAT",
+	"FFF":        "FIRST-FLAT",
+	"SFF":        "SECOND-FLAT",
+	"TFF":        "TOP-FLAT",
 }
 
 // takeCommunal notes and removes the words for a supply that serves no one flat.
 func (a *Address) takeCommunal(words []string) []string {
 	for i, w := range words {
-		common := w == "COMMON" && i+1 < len(words) && (words[i+1] == "PARTS" || words[i+1] == "AREAS" || words[i+1] == "AREA")
+		common := w == "COMMON" && i+1 < len(words) &&
+			(words[i+1] == "PARTS" || words[i+1] == "AREAS" ||
+				words[i+1] == "AREA")
 		landlord := w == "LANDLORD" || w == "LANDLORDS"
 		if landlord || common || w == "COMMUNAL" {
 			a.communal = true
@@ -144,11 +206,43 @@ var (
 )
 
 // floorWords name a flat by where it lies.
-var floorWords = []string{"BASEMENT", "GROUND", "FIRST", "SECOND", "THIRD", "FOURTH", "TOP", "UPPER", "LOWER", "GARDEN", "FRONT", "REAR"}
+var floorWords = []string{
+	"BASEMENT",
+	"GROUND",
+	"FIRST",
+	"SECOND",
+	"THIRD",
+	"FOURTH",
+	"TOP",
+	"UPPER",
+	"LOWER",
+	"GARDEN",
+	"FRONT",
+	"REAR",
+}
 
-var numberWords = map[string]string{"ONE": "1", "TWO": "2", "THREE": "3", "FOUR": "4", "FIVE": "5", "SIX": "6", "SEVEN": "7",
-	"EIGHT": "8", "NINE": "9", "TEN": "10", "ELEVEN": "11", "TWELVE": "12", "THIRTEEN": "13", "FOURTEEN": "14", "FIFTEEN": "15",
-	"SIXTEEN": "16", "SEVENTEEN": "17", "EIGHTEEN": "18", "NINETEEN": "19", "TWENTY": "20"}
+var numberWords = map[string]string{
+	"ONE":       "1",
+	"TWO":       "2",
+	"THREE":     "3",
+	"FOUR":      "4",
+	"FIVE":      "5",
+	"SIX":       "6",
+	"SEVEN":     "7",
+	"EIGHT":     "8",
+	"NINE":      "9",
+	"TEN":       "10",
+	"ELEVEN":    "11",
+	"TWELVE":    "12",
+	"THIRTEEN":  "13",
+	"FOURTEEN":  "14",
+	"FIFTEEN":   "15",
+	"SIXTEEN":   "16",
+	"SEVENTEEN": "17",
+	"EIGHTEEN":  "18",
+	"NINETEEN":  "19",
+	"TWENTY":    "20",
+}
 
 // takeFlat notes and removes the first mention of a flat: FLAT 1, FLAT ONE, FLAT 1 A,
 // GROUND FLOOR FLAT, FLAT TOP FLOOR, GFF, PLOT 5, and 2/1 before a number.
@@ -239,7 +333,8 @@ func flatName(rest []string) (name string, used int) {
 		return rest[0], 1
 
 	case flatID.MatchString(rest[0]):
-		if allDigits(rest[0]) && len(rest) > 1 && oneUpper.MatchString(rest[1]) {
+		if allDigits(rest[0]) && len(rest) > 1 &&
+			oneUpper.MatchString(rest[1]) {
 			return unpad(rest[0]) + rest[1], 2
 		}
 
@@ -262,12 +357,17 @@ func (a *Address) takeRest(segments [][]string) {
 			a.number = unpad(w)
 
 			after := words[i+1:]
-			if allDigits(w) && len(after) > 0 && oneUpper.MatchString(after[0]) { // 221 B
+			if allDigits(w) && len(after) > 0 &&
+				oneUpper.MatchString(after[0]) { // 221 B
 				a.number += after[0]
 				after = after[1:]
 			}
 
-			a.building = slices.Concat(slices.Concat(segments[:s]...), words[:i])
+			a.building = slices.Concat(
+				slices.Concat(segments[:s]...),
+				words[:i],
+			)
+
 			a.street = slices.Concat(after, slices.Concat(segments[s+1:]...))
 			return
 		}
@@ -281,7 +381,9 @@ func (a *Address) takeRest(segments [][]string) {
 // part has no comma.
 func splitNames(segments [][]string) (building, street []string) {
 	for s, words := range segments {
-		kind := slices.IndexFunc(words, func(w string) bool { return streetKinds[w] })
+		kind := slices.IndexFunc(words, func(w string) bool {
+			return streetKinds[w]
+		})
 		if kind < 0 {
 			continue
 		}
@@ -311,9 +413,11 @@ func cut(words []string, from, to int) []string {
 
 // unpad drops leading zeros.
 func unpad(s string) string {
-	if t := strings.TrimLeft(s, "0"); t != "" && t[0] >= '0' && t[0] <= '9' {
+	t := strings.TrimLeft(s, "0")
+	if t != "" && t[0] >= '0' && t[0] <= '9' {
 		return t
 	}
+
 	return s
 }
 
@@ -322,6 +426,7 @@ func words(list string) map[string]bool {
 	for w := range strings.FieldsSeq(list) {
 		m[w] = true
 	}
+
 	return m
 }
 
@@ -343,6 +448,7 @@ func (a Address) streetName() []string {
 			return a.street[:i+1]
 		}
 	}
+
 	return nil
 }
 
@@ -352,6 +458,7 @@ func (a Address) Key() string {
 	if a.communal {
 		kind = "COMMUNAL"
 	}
+
 	return strings.Join([]string{string(a.Postcode), a.flat, a.number,
 		strings.Join(a.building, " "), strings.Join(a.streetName(), " "), kind}, "|")
 }

@@ -50,13 +50,21 @@ type Listing struct {
 // only those that the part of an address names. A premises shows once, by its import
 // meter; landlords' supplies and premises that export alone are left out. A postcode
 // without meters is an empty list; what is no postcode is a flex.Invalid.
-func (d *Directory) Search(ctx context.Context, org flex.OrgID, postcode, building string) ([]Listing, error) {
+func (d *Directory) Search(
+	ctx context.Context,
+	org flex.OrgID,
+	postcode, building string,
+) ([]Listing, error) {
 	p, err := FindPostcode(postcode)
 	if err != nil {
 		return nil, err
 	}
 	if len(building) > MaxAddress {
-		return nil, flex.Fail(flex.Invalid, "the building is longer than %d characters", MaxAddress)
+		return nil, flex.Fail(
+			flex.Invalid,
+			"the building is longer than %d characters",
+			MaxAddress,
+		)
 	}
 
 	meters, err := d.source.ByPostcode(ctx, p)
@@ -91,7 +99,11 @@ func fullAddress(address string, p Postcode) string {
 }
 
 // onePerPremises returns the meter to show for each premises, ordered by address.
-func onePerPremises(meters []flex.Meter, p Postcode, building string) (shown []flex.Meter) {
+func onePerPremises(
+	meters []flex.Meter,
+	p Postcode,
+	building string,
+) (shown []flex.Meter) {
 	meters = slices.Clone(meters)
 	slices.SortStableFunc(meters, func(a, b flex.Meter) int {
 		if a.Energised != b.Energised {
@@ -119,7 +131,10 @@ func onePerPremises(meters []flex.Meter, p Postcode, building string) (shown []f
 		shown = append(shown, m)
 	}
 
-	slices.SortStableFunc(shown, func(a, b flex.Meter) int { return compareNatural(a.Address, b.Address) })
+	slices.SortStableFunc(shown, func(a, b flex.Meter) int {
+		return compareNatural(a.Address, b.Address)
+	})
+
 	return shown
 }
 
@@ -137,7 +152,8 @@ func compareNatural(a, b string) int {
 		da, db := digits(a), digits(b)
 		if da != "" && db != "" {
 			x, y := strings.TrimLeft(da, "0"), strings.TrimLeft(db, "0")
-			if c := cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y)); c != 0 {
+			c := cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y))
+			if c != 0 {
 				return c
 			}
 
@@ -157,21 +173,33 @@ func compareNatural(a, b string) int {
 
 // ByRef returns the meter of a reference from a search. A reference that was tampered
 // with, is another organisation's or has run out is a flex.Invalid.
-func (d *Directory) ByRef(ctx context.Context, org flex.OrgID, ref string) (flex.Meter, error) {
+func (d *Directory) ByRef(
+	ctx context.Context,
+	org flex.OrgID,
+	ref string,
+) (flex.Meter, error) {
 	m, err := d.refs.Open(ref, org, d.now())
 	if err != nil {
 		return flex.Meter{}, err
 	}
+
 	return d.meter(ctx, m)
 }
 
 // ByMPAN returns the meter with the number. What is no MPAN is a flex.Invalid; a number
 // that is on no list is a flex.Unclear.
-func (d *Directory) ByMPAN(ctx context.Context, text string) (flex.Meter, error) {
+func (d *Directory) ByMPAN(
+	ctx context.Context,
+	text string,
+) (flex.Meter, error) {
 	m, err := ParseMPAN(text)
 	if err != nil {
 		if e, ok := errors.AsType[*flex.Error](err); ok {
-			return flex.Meter{}, flex.Fail(flex.Invalid, "this is no MPAN: %s", strings.Join(e.Details, "; "))
+			return flex.Meter{}, flex.Fail(
+				flex.Invalid,
+				"this is no MPAN: %s",
+				strings.Join(e.Details, "; "),
+			)
 		}
 		return flex.Meter{}, err
 	}
@@ -183,15 +211,22 @@ func (d *Directory) ByMPAN(ctx context.Context, text string) (flex.Meter, error)
 func (d *Directory) meter(ctx context.Context, m MPAN) (flex.Meter, error) {
 	meter, err := d.source.ByMPAN(ctx, m)
 	if flex.KindOf(err) == flex.NotFound {
-		return flex.Meter{}, flex.Fail(flex.Unclear, "no meter with this MPAN was found")
+		return flex.Meter{}, flex.Fail(
+			flex.Unclear,
+			"no meter with this MPAN was found",
+		)
 	}
+
 	return meter, err
 }
 
 // ByAddress returns the one import meter at an address, which must hold the postcode and
 // start with the number or name of the house, or it is a flex.Invalid. No meter, or more
 // than one that could be meant, is a flex.Unclear.
-func (d *Directory) ByAddress(ctx context.Context, address string) (flex.Meter, error) {
+func (d *Directory) ByAddress(
+	ctx context.Context,
+	address string,
+) (flex.Meter, error) {
 	q, err := ParseAddress(address)
 	if err != nil {
 		return flex.Meter{}, err
@@ -209,7 +244,10 @@ func (d *Directory) ByAddress(ctx context.Context, address string) (flex.Meter, 
 
 	m, err := ParseMPAN(found.MPAN)
 	if err != nil {
-		return flex.Meter{}, flex.Fail(flex.Unclear, "the meter at this address is listed with a wrong MPAN")
+		return flex.Meter{}, flex.Fail(
+			flex.Unclear,
+			"the meter at this address is listed with a wrong MPAN",
+		)
 	}
 
 	return d.meter(ctx, m)
@@ -226,11 +264,16 @@ func (d *Directory) Validate(ctx context.Context, text string) error {
 
 	meter, err := d.source.ByMPAN(ctx, m)
 	if flex.KindOf(err) == flex.NotFound {
-		return &flex.Error{Kind: flex.NotFound, Details: []string{"no meter with this MPAN was found"}}
+		return &flex.Error{
+			Kind:    flex.NotFound,
+			Details: []string{"no meter with this MPAN was found"},
+		}
 	}
+
 	if err != nil {
 		return err
 	}
+
 	if reasons := unfit(meter); len(reasons) > 0 {
 		return &flex.Error{Kind: flex.NotFound, Details: reasons}
 	}
@@ -241,11 +284,17 @@ func (d *Directory) Validate(ctx context.Context, text string) error {
 // unfit lists why a meter that exists cannot take part in the market.
 func unfit(m flex.Meter) (reasons []string) {
 	if !m.Import {
-		reasons = append(reasons, "this is the MPAN of an export meter; give the import meter's")
+		reasons = append(
+			reasons,
+			"this is the MPAN of an export meter; give the import meter's",
+		)
 	}
 
 	if !m.Energised {
-		reasons = append(reasons, "the meter is not energised: no supply flows through it")
+		reasons = append(
+			reasons,
+			"the meter is not energised: no supply flows through it",
+		)
 	}
 
 	if p, err := ParsePostcode(m.Postcode); err == nil && !p.InGB() {

@@ -34,31 +34,70 @@ type Distant struct {
 }
 
 // NewDistant returns the source so bounded. The clock is the store's.
-func NewDistant(source Source, now func() time.Time, log *slog.Logger) *Distant {
-	return &Distant{source: source, now: now, log: log,
-		details: memory[flex.Meter]{life: DetailsLife}, searches: memory[[]flex.Meter]{life: SearchLife}}
+func NewDistant(
+	source Source,
+	now func() time.Time,
+	log *slog.Logger,
+) *Distant {
+	return &Distant{
+		source:   source,
+		now:      now,
+		log:      log,
+		details:  memory[flex.Meter]{life: DetailsLife},
+		searches: memory[[]flex.Meter]{life: SearchLife},
+	}
 }
 
 // ByPostcode asks for the points of a postcode.
-func (d *Distant) ByPostcode(ctx context.Context, p Postcode) ([]flex.Meter, error) {
-	return ask(ctx, d, &d.searches, string(p), func(ctx context.Context) ([]flex.Meter, error) { return d.source.ByPostcode(ctx, p) })
+func (d *Distant) ByPostcode(
+	ctx context.Context,
+	p Postcode,
+) ([]flex.Meter, error) {
+	return ask(
+		ctx,
+		d,
+		&d.searches,
+		string(p),
+		func(ctx context.Context) ([]flex.Meter, error) {
+			return d.source.ByPostcode(ctx, p)
+		},
+	)
 }
 
 // ByMPAN asks for one point.
 func (d *Distant) ByMPAN(ctx context.Context, m MPAN) (flex.Meter, error) {
-	return ask(ctx, d, &d.details, m.Core(), func(ctx context.Context) (flex.Meter, error) { return d.source.ByMPAN(ctx, m) })
+	return ask(
+		ctx,
+		d,
+		&d.details,
+		m.Core(),
+		func(ctx context.Context) (flex.Meter, error) {
+			return d.source.ByMPAN(ctx, m)
+		},
+	)
 }
 
 // ask returns the answer to a question about the key, from memory if it is known. A source
 // that has failed often is not asked.
-func ask[T any](ctx context.Context, d *Distant, known *memory[T], key string, question func(context.Context) (T, error)) (T, error) {
+func ask[T any](
+	ctx context.Context,
+	d *Distant,
+	known *memory[T],
+	key string,
+	question func(context.Context) (T, error),
+) (T, error) {
 	if v, ok := known.get(key, d.now()); ok {
 		return v, nil
 	}
 
 	var none T
 	if !d.rest.allow(d.now()) {
-		return none, flex.Fail(flex.Unavailable, "the meter directory has failed %d times in a row and is not asked for %v; try again later", MaxFailures, RestAfter)
+		return none, flex.Fail(
+			flex.Unavailable,
+			"the meter directory has failed %d times in a row and is not asked for %v; try again later",
+			MaxFailures,
+			RestAfter,
+		)
 	}
 
 	bounded, cancel := context.WithTimeout(ctx, LookupTimeout)
@@ -71,6 +110,7 @@ func ask[T any](ctx context.Context, d *Distant, known *memory[T], key string, q
 
 	d.rest.note(true, d.now())
 	known.put(key, v, d.now())
+
 	return v, nil
 }
 
@@ -91,11 +131,19 @@ func (d *Distant) failed(ctx context.Context, err error) error {
 	d.rest.note(false, d.now())
 	if kind == flex.TimedOut || errors.Is(err, context.DeadlineExceeded) {
 		d.log.Warn("meter directory timed out", "error", err)
-		return flex.Fail(flex.TimedOut, "the meter directory did not answer within %v; try again later", LookupTimeout)
+		return flex.Fail(
+			flex.TimedOut,
+			"the meter directory did not answer within %v; try again later",
+			LookupTimeout,
+		)
 	}
 
 	d.log.Warn("meter directory failed", "error", err)
-	return flex.Fail(flex.Unavailable, "the meter directory failed; try again later")
+
+	return flex.Fail(
+		flex.Unavailable,
+		"the meter directory failed; try again later",
+	)
 }
 
 // memory keeps answers for a while. It may forget any of them at any time.
@@ -114,14 +162,16 @@ func (m *memory[T]) get(key string, now time.Time) (T, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k, ok := m.kept[key]
-	return k.value, ok && now.Before(k.expires) && !k.expires.After(now.Add(m.life)) // a clock set back makes nothing live longer
+	return k.value, ok && now.Before(k.expires) &&
+		!k.expires.After(now.Add(m.life)) // a clock set back makes nothing live longer
 }
 
 func (m *memory[T]) put(key string, v T, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.kept == nil || len(m.kept) >= MaxRemembered {
-		m.kept = map[string]kept[T]{} // rare and cheap: asking again costs one question each
+		// rare and cheap: asking again costs one question each
+		m.kept = map[string]kept[T]{}
 	}
 	m.kept[key] = kept[T]{v, now.Add(m.life)}
 }
@@ -147,6 +197,7 @@ func (b *breaker) allow(now time.Time) bool {
 	}
 
 	b.trying = true
+
 	return true
 }
 

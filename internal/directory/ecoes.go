@@ -46,31 +46,58 @@ type ecoesResult struct {
 const notFound = "1004"
 
 // call asks one question and returns its result, flex.NotFound if ECOES finds nothing.
-func (e ECOES) call(ctx context.Context, method string, parameters ...ecoesPair) (ecoesResult, error) {
+func (e ECOES) call(
+	ctx context.Context,
+	method string,
+	parameters ...ecoesPair,
+) (ecoesResult, error) {
 	body, err := json.Marshal(map[string]any{
 		"Authentication": map[string]string{"Key": e.Key.Reveal()},
 		"ParameterSets":  []any{map[string]any{"Parameters": parameters}},
 	})
+
 	if err != nil {
 		return ecoesResult{}, err
 	}
 
-	answer, err := e.Client.Do(ctx, egress.Request{Method: "POST", URL: strings.TrimSuffix(e.URL, "/") + "/" + method,
-		Header: map[string]string{"Content-Type": "application/json", "Accept": "application/json"},
-		Body:   body, AnswerMax: MaxAnswer, Time: LookupTimeout})
+	answer, err := e.Client.Do(
+		ctx,
+		egress.Request{
+			Method: "POST",
+			URL:    strings.TrimSuffix(e.URL, "/") + "/" + method,
+			Header: map[string]string{
+				"Content-Type": "application/json",
+				"Accept":       "application/json",
+			},
+			Body:      body,
+			AnswerMax: MaxAnswer,
+			Time:      LookupTimeout,
+		},
+	)
+
 	if err != nil {
 		return ecoesResult{}, fmt.Errorf("ask ECOES %s: %w", method, err)
 	}
+
 	if answer.Status != 200 {
-		return ecoesResult{}, fmt.Errorf("ask ECOES %s: status %d", method, answer.Status)
+		return ecoesResult{}, fmt.Errorf(
+			"ask ECOES %s: status %d",
+			method,
+			answer.Status,
+		)
 	}
 
 	var a struct{ Results []ecoesResult }
 	if err := json.Unmarshal(answer.Body, &a); err != nil {
 		return ecoesResult{}, fmt.Errorf("ask ECOES %s: %w", method, err)
 	}
+
 	if len(a.Results) != 1 {
-		return ecoesResult{}, fmt.Errorf("ask ECOES %s: %d results to one question", method, len(a.Results))
+		return ecoesResult{}, fmt.Errorf(
+			"ask ECOES %s: %d results to one question",
+			method,
+			len(a.Results),
+		)
 	}
 
 	return a.Results[0], a.Results[0].fault(method)
@@ -87,18 +114,33 @@ func (r *ecoesResult) fault(method string) error {
 		return flex.Fail(flex.NotFound, "ECOES knows no such metering point")
 	}
 
-	return fmt.Errorf("ask ECOES %s: error %s: %s", method, first.Code, first.Message)
+	return fmt.Errorf(
+		"ask ECOES %s: error %s: %s",
+		method,
+		first.Code,
+		first.Message,
+	)
 }
 
 // ByPostcode lists the electricity points of a postcode. The list has no directions, so
 // where a premises is on it twice the details of both are asked for; all others are taken
 // for import points.
-func (e ECOES) ByPostcode(ctx context.Context, p Postcode) ([]flex.Meter, error) {
-	result, err := e.call(ctx, "SearchUtilityAddress", ecoesPair{"Postcode", string(p)},
-		ecoesPair{"ReturnDataForSingleResult", "false"}, ecoesPair{"Permission", "false"})
+func (e ECOES) ByPostcode(
+	ctx context.Context,
+	p Postcode,
+) ([]flex.Meter, error) {
+	result, err := e.call(
+		ctx,
+		"SearchUtilityAddress",
+		ecoesPair{"Postcode", string(p)},
+		ecoesPair{"ReturnDataForSingleResult", "false"},
+		ecoesPair{"Permission", "false"},
+	)
+
 	if flex.KindOf(err) == flex.NotFound {
 		return nil, nil
 	}
+
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +154,14 @@ func (e ECOES) ByPostcode(ctx context.Context, p Postcode) ([]flex.Meter, error)
 		}
 
 		f := fieldsOf(match.AddressDetails)
-		m := flex.Meter{MPAN: f["mpan_core"], Address: f.address(), Postcode: f["postcode"], Import: true, Energised: true}
+		m := flex.Meter{
+			MPAN:      f["mpan_core"],
+			Address:   f.address(),
+			Postcode:  f["postcode"],
+			Import:    true,
+			Energised: true,
+		}
+
 		meters = append(meters, m)
 		listed[NewAddress(m.Address, p).Key()]++
 	}
@@ -120,7 +169,8 @@ func (e ECOES) ByPostcode(ctx context.Context, p Postcode) ([]flex.Meter, error)
 	asked := 0
 	for i, m := range meters {
 		number, err := ParseMPAN(m.MPAN)
-		if err != nil || listed[NewAddress(m.Address, p).Key()] < 2 || asked == MaxPairs {
+		if err != nil || listed[NewAddress(m.Address, p).Key()] < 2 ||
+			asked == MaxPairs {
 			continue
 		}
 
@@ -139,7 +189,12 @@ func (e ECOES) ByPostcode(ctx context.Context, p Postcode) ([]flex.Meter, error)
 
 // ByMPAN returns the technical details of one point.
 func (e ECOES) ByMPAN(ctx context.Context, m MPAN) (flex.Meter, error) {
-	result, err := e.call(ctx, "GetTechnicalDetailsByMpan", ecoesPair{"MPAN", m.Core()}, ecoesPair{"Permission", "true"})
+	result, err := e.call(
+		ctx,
+		"GetTechnicalDetailsByMpan",
+		ecoesPair{"MPAN", m.Core()},
+		ecoesPair{"Permission", "true"},
+	)
 	if err != nil {
 		return flex.Meter{}, err
 	}
@@ -151,7 +206,10 @@ func (e ECOES) ByMPAN(ctx context.Context, m MPAN) (flex.Meter, error) {
 		}
 	}
 
-	return flex.Meter{}, flex.Fail(flex.NotFound, "ECOES knows no such metering point")
+	return flex.Meter{}, flex.Fail(
+		flex.NotFound,
+		"ECOES knows no such metering point",
+	)
 }
 
 func electricity(utility string) bool {
@@ -182,6 +240,7 @@ func (f fields) address() string {
 			lines = append(lines, line)
 		}
 	}
+
 	return strings.Join(lines, ", ")
 }
 
@@ -193,12 +252,20 @@ func (f fields) yes(key string) (yes, said bool) {
 	case "F", "N", "0", "FALSE", "NO":
 		return false, true
 	}
+
 	return false, false
 }
 
 // meter reads the details of a point.
 func (f fields) meter() flex.Meter {
-	m := flex.Meter{MPAN: f["mpan_core"], Address: f.address(), Postcode: f["postcode"], UPRN: f["uprn"], GSPGroup: f["gsp_group_id"]}
+	m := flex.Meter{
+		MPAN:     f["mpan_core"],
+		Address:  f.address(),
+		Postcode: f["postcode"],
+		UPRN:     f["uprn"],
+		GSPGroup: f["gsp_group_id"],
+	}
+
 	if p, err := ParsePostcode(m.Postcode); err == nil {
 		m.Postcode = string(p)
 	}
@@ -210,7 +277,8 @@ func (f fields) meter() flex.Meter {
 		m.Import = f["profile_class"] != "08"
 	}
 
-	traded := f["trading_status"] == "" || strings.EqualFold(f["trading_status"], "T")
+	traded := f["trading_status"] == "" ||
+		strings.EqualFold(f["trading_status"], "T")
 	m.Energised = strings.EqualFold(f["energisation_status"], "E") && traded
 	m.HalfHourly = f.halfHourly()
 	m.Domestic = f.domestic()
@@ -239,7 +307,10 @@ func (f fields) halfHourly() bool {
 
 // domestic reports whether the point serves a home, by what the registry says first.
 func (f fields) domestic() bool {
-	for _, key := range []string{"domestic_premises_indicator", "domestic_consumer_indicator"} {
+	for _, key := range []string{
+		"domestic_premises_indicator",
+		"domestic_consumer_indicator",
+	} {
 		if yes, said := f.yes(key); said {
 			return yes
 		}

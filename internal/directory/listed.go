@@ -22,7 +22,10 @@ type Kept interface {
 type Listed struct{ Kept Kept }
 
 // ByPostcode returns the imported points of a postcode.
-func (l Listed) ByPostcode(ctx context.Context, p Postcode) ([]flex.Meter, error) {
+func (l Listed) ByPostcode(
+	ctx context.Context,
+	p Postcode,
+) ([]flex.Meter, error) {
 	return l.Kept.MetersByPostcode(ctx, string(p))
 }
 
@@ -32,7 +35,15 @@ func (l Listed) ByMPAN(ctx context.Context, m MPAN) (flex.Meter, error) {
 }
 
 // meterColumns are those that a file of meters must have; the others may be left out.
-var meterColumns = []string{"mpan", "direction", "address", "postcode", "energised", "half_hourly_settled", "domestic"}
+var meterColumns = []string{
+	"mpan",
+	"direction",
+	"address",
+	"postcode",
+	"energised",
+	"half_hourly_settled",
+	"domestic",
+}
 
 // ReadMeters reads a CSV file of metering points and hands over each, with MPAN and
 // postcode in their normal forms. The first bad row ends it with a flex.Invalid that names
@@ -65,7 +76,10 @@ func ReadMeters(r io.Reader, each func(flex.Meter) error) error {
 func readMeter(row csvfile.Row) (flex.Meter, error) {
 	mpan, err := ParseMPAN(row.Get("mpan"))
 	if e, ok := errors.AsType[*flex.Error](err); ok {
-		return flex.Meter{}, row.Fault("mpan: %s", strings.Join(e.Details, "; "))
+		return flex.Meter{}, row.Fault(
+			"mpan: %s",
+			strings.Join(e.Details, "; "),
+		)
 	}
 
 	p, err := ParsePostcode(row.Get("postcode"))
@@ -73,10 +87,22 @@ func readMeter(row csvfile.Row) (flex.Meter, error) {
 		return flex.Meter{}, row.Fault("postcode: %v", err)
 	}
 
-	m := flex.Meter{MPAN: mpan.Core(), Postcode: string(p), Address: row.Get("address"), UPRN: row.Get("uprn"),
-		SupplierMPID: row.Get("supplier_mpid"), SupplierName: row.Get("supplier_name"), GSPGroup: row.Get("gsp_group")}
+	m := flex.Meter{
+		MPAN:         mpan.Core(),
+		Postcode:     string(p),
+		Address:      row.Get("address"),
+		UPRN:         row.Get("uprn"),
+		SupplierMPID: row.Get("supplier_mpid"),
+		SupplierName: row.Get("supplier_name"),
+		GSPGroup:     row.Get("gsp_group"),
+	}
+
 	if m.Address == "" || len(m.Address) > MaxAddress {
-		return flex.Meter{}, row.Fault("address: it has %d characters, not 1 to %d", len(m.Address), MaxAddress)
+		return flex.Meter{}, row.Fault(
+			"address: it has %d characters, not 1 to %d",
+			len(m.Address),
+			MaxAddress,
+		)
 	}
 
 	err = cmp.Or(
@@ -85,6 +111,7 @@ func readMeter(row csvfile.Row) (flex.Meter, error) {
 		readFlag(row, "half_hourly_settled", "true", "false", &m.HalfHourly),
 		readFlag(row, "domestic", "true", "false", &m.Domestic),
 	)
+
 	if err != nil {
 		return flex.Meter{}, err
 	}

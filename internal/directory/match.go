@@ -11,17 +11,19 @@ import (
 // How sure a match must be. The numbers of house and flat always have to be equal; these
 // bounds judge the words.
 const (
-	minScore     = 0.75 // share of the words that the two have in common
-	minMargin    = 0.15 // by how much the best premises must lead the second
-	flatReading  = 0.1  // what reading the leading number as a flat's costs
-	otherReading = 0.2  // what reading a number such as 10A or 1/10 as a flat's costs: more than minMargin
-	fuzzyPenalty = 0.1  // what a word with a slip of the pen costs
+	minScore    = 0.75 // share of the words that the two have in common
+	minMargin   = 0.15 // by how much the best premises must lead the second
+	flatReading = 0.1  // what reading the leading number as a flat's costs
+	// what reading a number such as 10A or 1/10 as a flat's costs: more than minMargin
+	otherReading = 0.2
+	fuzzyPenalty = 0.1 // what a word with a slip of the pen costs
 )
 
 // premisesOf returns a name of the premises that each meter is at, the same for two meters of
 // one premises: those with one UPRN, or with one address unless their UPRNs differ.
 func premisesOf(meters []flex.Meter, p Postcode) []string {
-	numbered := map[string]string{} // the one UPRN of an address; empty if there are several
+	// the one UPRN of an address; empty if there are several
+	numbered := map[string]string{}
 	keys := make([]string, len(meters))
 
 	for i, m := range meters {
@@ -61,6 +63,7 @@ func NormalUPRN(text string) string {
 	if text == "" || len(text) > MaxUPRN || !allDigits(text) {
 		return ""
 	}
+
 	return strings.TrimLeft(text, "0")
 }
 
@@ -72,9 +75,19 @@ func Match(q Address, meters []flex.Meter) (flex.Meter, error) {
 	ranked := rank(q, meters)
 	switch {
 	case len(ranked) == 0:
-		return flex.Meter{}, flex.Fail(flex.Unclear, "no meter in %s matches the address", q.Postcode)
+		return flex.Meter{}, flex.Fail(
+			flex.Unclear,
+			"no meter in %s matches the address",
+			q.Postcode,
+		)
+
 	case len(ranked) > 1 && ranked[0].score-ranked[1].score < minMargin:
-		return flex.Meter{}, flex.Fail(flex.Unclear, "%d premises in %s match the address; none was chosen", len(ranked), q.Postcode)
+		return flex.Meter{}, flex.Fail(
+			flex.Unclear,
+			"%d premises in %s match the address; none was chosen",
+			len(ranked),
+			q.Postcode,
+		)
 	}
 
 	return importMeter(ranked[0].meters)
@@ -116,26 +129,40 @@ func rank(q Address, meters []flex.Meter) (ranked []*premises) {
 		ranked = append(ranked, p)
 	}
 
-	slices.SortFunc(ranked, func(a, b *premises) int { return cmp.Compare(b.score, a.score) })
+	slices.SortFunc(ranked, func(a, b *premises) int {
+		return cmp.Compare(b.score, a.score)
+	})
+
 	return ranked
 }
 
 // importMeter returns the one meter of a premises that flexibility can be measured at.
 func importMeter(meters []flex.Meter) (flex.Meter, error) {
-	imports := slices.DeleteFunc(slices.Clone(meters), func(m flex.Meter) bool { return !m.Import })
-	live := slices.DeleteFunc(slices.Clone(imports), func(m flex.Meter) bool { return !m.Energised })
+	imports := slices.DeleteFunc(slices.Clone(meters), func(m flex.Meter) bool {
+		return !m.Import
+	})
+	live := slices.DeleteFunc(slices.Clone(imports), func(m flex.Meter) bool {
+		return !m.Energised
+	})
 	if len(live) > 0 {
 		imports = live
 	}
 
 	switch len(imports) {
 	case 0:
-		return flex.Meter{}, flex.Fail(flex.Unclear, "the premises has an export meter alone")
+		return flex.Meter{}, flex.Fail(
+			flex.Unclear,
+			"the premises has an export meter alone",
+		)
 	case 1:
 		return imports[0], nil
 	}
 
-	return flex.Meter{}, flex.Fail(flex.Unclear, "the premises has %d import meters; none was chosen", len(imports))
+	return flex.Meter{}, flex.Fail(
+		flex.Unclear,
+		"the premises has %d import meters; none was chosen",
+		len(imports),
+	)
 }
 
 // compare returns how alike the words of an address that was asked for and of a
@@ -148,8 +175,11 @@ func compare(q, c Address) (float64, bool) {
 	score, ok := compareReading(q, c)
 
 	// "1 Holmes Court" may mean flat 1 of the building.
-	if flat := q.asFlat(); len(flat.building) > 0 && len(c.building) > 0 && covers(c.building, flat.building) == 1 {
-		if s, can := compareReading(flat, c); can && (!ok || s-flatReading > score) {
+	flat := q.asFlat()
+	if len(flat.building) > 0 && len(c.building) > 0 &&
+		covers(c.building, flat.building) == 1 {
+		s, can := compareReading(flat, c)
+		if can && (!ok || s-flatReading > score) {
 			return s - flatReading, true
 		}
 	}
@@ -163,7 +193,8 @@ func compare(q, c Address) (float64, bool) {
 	best, found := 0.0, false
 
 	for _, pair := range otherReadings(q, c) {
-		if s, can := compareReading(pair[0], pair[1]); can && s-otherReading > best {
+		s, can := compareReading(pair[0], pair[1])
+		if can && s-otherReading > best {
 			best, found = s-otherReading, true
 		}
 	}
@@ -179,6 +210,7 @@ func otherReadings(q, c Address) (pairs [][2]Address) {
 	for _, other := range c.readings() {
 		pairs = append(pairs, [2]Address{q, other})
 	}
+
 	return pairs
 }
 
@@ -214,6 +246,7 @@ func (a Address) asFlat() Address {
 	}
 	b := Address{Postcode: a.Postcode, flat: a.number}
 	b.takeRest([][]string{a.street})
+
 	return b
 }
 
@@ -228,7 +261,11 @@ func compareReading(q, c Address) (float64, bool) {
 			return 0, false
 		}
 
-		if len(q.building) > 0 && len(c.building) > 0 && max(covers(q.building, c.building), covers(c.building, q.building)) < minScore {
+		if len(q.building) > 0 && len(c.building) > 0 &&
+			max(
+				covers(q.building, c.building),
+				covers(c.building, q.building),
+			) < minScore {
 			return 0, false
 		}
 
@@ -238,7 +275,8 @@ func compareReading(q, c Address) (float64, bool) {
 		}
 
 	default:
-		if len(c.building) == 0 || covers(c.building, q.names()) < 1-fuzzyPenalty {
+		if len(c.building) == 0 ||
+			covers(c.building, q.names()) < 1-fuzzyPenalty {
 			return 0, false
 		}
 
@@ -247,7 +285,8 @@ func compareReading(q, c Address) (float64, bool) {
 		}
 	}
 
-	if a, b := q.streetName(), c.streetName(); len(a) > 0 && len(b) > 0 && !sameName(a, b) {
+	a, b := q.streetName(), c.streetName()
+	if len(a) > 0 && len(b) > 0 && !sameName(a, b) {
 		return 0, false
 	}
 
@@ -266,7 +305,8 @@ func (a Address) names() []string { return slices.Concat(a.building, a.street) }
 
 // sameName reports whether two names have the same words, slips of the pen aside.
 func sameName(a, b []string) bool {
-	return len(a) > 0 && len(b) > 0 && covers(a, b) >= 1-fuzzyPenalty && covers(b, a) >= 1-fuzzyPenalty
+	return len(a) > 0 && len(b) > 0 && covers(a, b) >= 1-fuzzyPenalty &&
+		covers(b, a) >= 1-fuzzyPenalty
 }
 
 // covers returns the share of the words of a that b has too; a word with a slip of the
@@ -317,7 +357,8 @@ func slipped(a, b string) bool {
 		}
 	}
 
-	return allowed > 0 && max(len(ra), len(rb))-n <= allowed && editDistance(ra, rb) <= allowed
+	return allowed > 0 && max(len(ra), len(rb))-n <= allowed &&
+		editDistance(ra, rb) <= allowed
 }
 
 // editDistance counts the letters to insert, delete, replace or swap with the next.
@@ -360,7 +401,8 @@ func (a Address) Named(part string) bool {
 	if p.flat != "" && p.flat != a.flat {
 		return false
 	}
-	if p.number != "" && p.number != a.flat && digits(p.number) != digits(a.number) {
+	if p.number != "" && p.number != a.flat &&
+		digits(p.number) != digits(a.number) {
 		return false
 	}
 
@@ -374,5 +416,6 @@ func digits(s string) string {
 			return s[:i]
 		}
 	}
+
 	return s
 }

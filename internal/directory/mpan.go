@@ -25,8 +25,11 @@ const (
 // whose Details list everything that is wrong.
 func ParseMPAN(text string) (MPAN, error) {
 	if len(text) > maxMPANText {
-		return MPAN{}, &flex.Error{Kind: flex.Malformed, Details: []string{
-			fmt.Sprintf("an MPAN is 13 digits; this text has more than %d characters", maxMPANText)}}
+		return MPAN{}, &flex.Error{
+			Kind: flex.Malformed,
+			Details: []string{
+				fmt.Sprintf("an MPAN is 13 digits; this text has more than %d characters", maxMPANText)},
+		}
 	}
 
 	s := strip(text)
@@ -35,7 +38,8 @@ func ParseMPAN(text string) (MPAN, error) {
 	}
 
 	if len(s) == fullLen && allDigits(s[:5]) && allAlphanumeric(s[5:8]) {
-		s = s[8:] // without the bill's top line: profile class, time switch class, loss factor class
+		// without the bill's top line: profile class, time switch class, loss factor class
+		s = s[8:]
 	}
 
 	if reasons := mpanReasons(s); len(reasons) > 0 {
@@ -63,13 +67,23 @@ func mpanReasons(s string) (reasons []string) {
 
 	for _, r := range s {
 		if r < '0' || r > '9' {
-			reasons = append(reasons, fmt.Sprintf("%q is not a digit from 0 to 9", r))
+			reasons = append(
+				reasons,
+				fmt.Sprintf("%q is not a digit from 0 to 9", r),
+			)
+
 			break
 		}
 	}
 
 	if n := len([]rune(s)); n != coreLen {
-		reasons = append(reasons, fmt.Sprintf("it has %d characters; an MPAN has 13 digits, or 21 with the top line of the bill", n))
+		reasons = append(
+			reasons,
+			fmt.Sprintf(
+				"it has %d characters; an MPAN has 13 digits, or 21 with the top line of the bill",
+				n,
+			),
+		)
 	}
 
 	if len(reasons) > 0 {
@@ -77,11 +91,21 @@ func mpanReasons(s string) (reasons []string) {
 	}
 
 	if want := checkDigit(s); s[coreLen-1] != want {
-		reasons = append(reasons, fmt.Sprintf("the last digit is %c, but the first twelve call for %c: one of the digits is wrong", s[coreLen-1], want))
+		reasons = append(
+			reasons,
+			fmt.Sprintf(
+				"the last digit is %c, but the first twelve call for %c: one of the digits is wrong",
+				s[coreLen-1],
+				want,
+			),
+		)
 	}
 
 	if s[0] == '0' {
-		reasons = append(reasons, fmt.Sprintf("no distributor has the number %s", s[:2]))
+		reasons = append(
+			reasons,
+			fmt.Sprintf("no distributor has the number %s", s[:2]),
+		)
 	}
 
 	return reasons
@@ -97,6 +121,7 @@ func checkDigit(s string) byte {
 	for i, w := range weights {
 		sum += int(s[i]-'0') * w
 	}
+
 	return byte('0' + sum%11%10)
 }
 
@@ -123,5 +148,6 @@ func Mask(mpan string) string {
 	if len(mpan) <= shown {
 		return "…"
 	}
+
 	return "…" + mpan[len(mpan)-shown:]
 }

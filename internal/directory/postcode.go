@@ -31,7 +31,11 @@ func ParsePostcode(text string) (Postcode, error) {
 		if len(text) > maxPostcodeText {
 			text = text[:maxPostcodeText] + "…"
 		}
-		return "", flex.Fail(flex.Invalid, "%q is not a postcode; one looks like SW1A 2AA", text)
+		return "", flex.Fail(
+			flex.Invalid,
+			"%q is not a postcode; one looks like SW1A 2AA",
+			text,
+		)
 	}
 
 	return normal(s), nil
@@ -48,7 +52,8 @@ func FindPostcode(text string) (Postcode, error) {
 	if err == nil {
 		return p, nil
 	}
-	if mended, ok := RepairPostcode(text); ok && mended.Strict() && areas[mended.Area()] {
+	mended, ok := RepairPostcode(text)
+	if ok && mended.Strict() && areas[mended.Area()] {
 		return mended, nil
 	}
 
@@ -73,7 +78,11 @@ func RepairPostcode(text string) (Postcode, bool) {
 }
 
 // outwardForms are the forms of a postcode's first part by its length.
-var outwardForms = [5][]string{2: {"A9"}, 3: {"A99", "A9A", "AA9"}, 4: {"AA99", "AA9A"}}
+var outwardForms = [5][]string{
+	2: {"A9"},
+	3: {"A99", "A9A", "AA9"},
+	4: {"AA99", "AA9A"},
+}
 
 // mend turns each character into the kind that all forms which can still be meant have at
 // its place, if they agree.
@@ -124,6 +133,7 @@ func asLetter(c byte) byte {
 	case '1':
 		return 'I'
 	}
+
 	return c
 }
 
@@ -134,6 +144,7 @@ func asDigit(c byte) byte {
 	case 'I':
 		return '1'
 	}
+
 	return c
 }
 
@@ -160,6 +171,7 @@ func (p Postcode) InGB() bool {
 	case "BT", "GY", "JE", "IM":
 		return false
 	}
+
 	return true
 }
 

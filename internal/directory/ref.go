@@ -25,11 +25,16 @@ type Refs struct {
 
 // NewRefs returns the sealer of references under the newest of the keys. Nonces are read
 // from random, which need not be secret but must not repeat.
-func NewRefs(keys *keyring.Ring, random io.Reader) *Refs { return &Refs{keys, random} }
+func NewRefs(keys *keyring.Ring, random io.Reader) *Refs {
+	return &Refs{keys, random}
+}
 
 // aboutRef is what a reference is bound to: whose it is.
 func aboutRef(org flex.OrgID) keyring.About {
-	return keyring.About{Purpose: "meter reference", Org: org.Bytes()}
+	return keyring.About{
+		Purpose: "meter reference",
+		Org:     org.Bytes(),
+	}
 }
 
 // Seal returns a reference to the metering point.
@@ -49,7 +54,10 @@ func (r *Refs) Seal(m MPAN, org flex.OrgID, expires time.Time) (string, error) {
 
 // Open returns the metering point of a reference. The failure is a flex.Invalid.
 func (r *Refs) Open(ref string, org flex.OrgID, now time.Time) (MPAN, error) {
-	invalid := flex.Fail(flex.Invalid, "this is no meter reference of yours: take one from a meter search")
+	invalid := flex.Fail(
+		flex.Invalid,
+		"this is no meter reference of yours: take one from a meter search",
+	)
 
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(ref)
 	if err != nil {
@@ -60,9 +68,18 @@ func (r *Refs) Open(ref string, org flex.OrgID, now time.Time) (MPAN, error) {
 	if err != nil || len(plain) != 16 {
 		return MPAN{}, invalid
 	}
-	if expires := time.Unix(int64(binary.BigEndian.Uint64(plain[8:])), 0); !now.Before(expires) {
-		return MPAN{}, flex.Fail(flex.Invalid, "this meter reference was good for %v and has run out: search again", RefLife)
+	expires := time.Unix(int64(binary.BigEndian.Uint64(plain[8:])), 0)
+	if !now.Before(expires) {
+		return MPAN{}, flex.Fail(
+			flex.Invalid,
+			"this meter reference was good for %v and has run out: search again",
+			RefLife,
+		)
 	}
 
-	return MPAN{core: fmt.Sprintf("%0*d", coreLen, binary.BigEndian.Uint64(plain[:8]))}, nil
+	return MPAN{core: fmt.Sprintf(
+		"%0*d",
+		coreLen,
+		binary.BigEndian.Uint64(plain[:8]),
+	)}, nil
 }

@@ -41,29 +41,61 @@ type remoteMeter struct {
 func (r remoteMeter) meter() (flex.Meter, error) {
 	mpan, err := ParseMPAN(r.MPAN)
 	if err != nil {
-		return flex.Meter{}, fmt.Errorf("the meter directory lists a wrong MPAN: %w", err)
+		return flex.Meter{}, fmt.Errorf(
+			"the meter directory lists a wrong MPAN: %w",
+			err,
+		)
 	}
 
 	p, err := ParsePostcode(r.Postcode)
 	if err != nil {
-		return flex.Meter{}, fmt.Errorf("the meter directory lists %v at a wrong postcode", mpan)
-	}
-	if r.Direction != "import" && r.Direction != "export" {
-		return flex.Meter{}, fmt.Errorf("the meter directory lists %v with the direction %q", mpan, r.Direction)
+		return flex.Meter{}, fmt.Errorf(
+			"the meter directory lists %v at a wrong postcode",
+			mpan,
+		)
 	}
 
-	return flex.Meter{MPAN: mpan.Core(), Import: r.Direction == "import", Address: r.Address, Postcode: string(p), UPRN: r.UPRN,
-		Energised: r.Energised, HalfHourly: r.HalfHourly, Domestic: r.Domestic,
-		SupplierMPID: r.SupplierMPID, SupplierName: r.SupplierName, GSPGroup: r.GSPGroup}, nil
+	if r.Direction != "import" && r.Direction != "export" {
+		return flex.Meter{}, fmt.Errorf(
+			"the meter directory lists %v with the direction %q",
+			mpan,
+			r.Direction,
+		)
+	}
+
+	return flex.Meter{
+		MPAN:         mpan.Core(),
+		Import:       r.Direction == "import",
+		Address:      r.Address,
+		Postcode:     string(p),
+		UPRN:         r.UPRN,
+		Energised:    r.Energised,
+		HalfHourly:   r.HalfHourly,
+		Domestic:     r.Domestic,
+		SupplierMPID: r.SupplierMPID,
+		SupplierName: r.SupplierName,
+		GSPGroup:     r.GSPGroup,
+	}, nil
 }
 
 // ByPostcode asks for the points of a postcode.
-func (r Remote) ByPostcode(ctx context.Context, p Postcode) ([]flex.Meter, error) {
+func (r Remote) ByPostcode(
+	ctx context.Context,
+	p Postcode,
+) ([]flex.Meter, error) {
 	var answer struct{ Meters []remoteMeter }
-	if err := r.call(ctx, "search", map[string]string{"postcode": string(p)}, &answer); err != nil {
+	err := r.call(
+		ctx,
+		"search",
+		map[string]string{"postcode": string(p)},
+		&answer,
+	)
+
+	if err != nil {
 		if flex.KindOf(err) == flex.NotFound {
 			return nil, nil
 		}
+
 		return nil, err
 	}
 
@@ -73,6 +105,7 @@ func (r Remote) ByPostcode(ctx context.Context, p Postcode) ([]flex.Meter, error
 		if err != nil {
 			return nil, err
 		}
+
 		meters = append(meters, meter)
 	}
 
@@ -82,34 +115,64 @@ func (r Remote) ByPostcode(ctx context.Context, p Postcode) ([]flex.Meter, error
 // ByMPAN asks for one point.
 func (r Remote) ByMPAN(ctx context.Context, m MPAN) (flex.Meter, error) {
 	var answer remoteMeter
-	if err := r.call(ctx, "lookup", map[string]string{"mpan": m.Core()}, &answer); err != nil {
+	if err := r.call(
+		ctx,
+		"lookup",
+		map[string]string{"mpan": m.Core()},
+		&answer,
+	); err != nil {
 		return flex.Meter{}, err
 	}
 
 	meter, err := answer.meter()
 	if err == nil && meter.MPAN != m.Core() {
-		err = fmt.Errorf("the meter directory answers with %v for %v", Mask(meter.MPAN), m)
+		err = fmt.Errorf(
+			"the meter directory answers with %v for %v",
+			Mask(meter.MPAN),
+			m,
+		)
 	}
 
 	return meter, err
 }
 
-func (r Remote) call(ctx context.Context, question string, body map[string]string, to any) error {
+func (r Remote) call(
+	ctx context.Context,
+	question string,
+	body map[string]string,
+	to any,
+) error {
 	b, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
 
-	header := map[string]string{"Content-Type": "application/json", "Accept": "application/json"}
+	header := map[string]string{
+		"Content-Type": "application/json",
+		"Accept":       "application/json",
+	}
+
 	maps.Copy(header, r.Header)
-	answer, err := r.Client.Do(ctx, egress.Request{Method: "POST", URL: strings.TrimSuffix(r.URL, "/") + "/" + question,
-		Header: header, Body: b, AnswerMax: MaxAnswer, Time: LookupTimeout})
+	answer, err := r.Client.Do(
+		ctx,
+		egress.Request{
+			Method:    "POST",
+			URL:       strings.TrimSuffix(r.URL, "/") + "/" + question,
+			Header:    header,
+			Body:      b,
+			AnswerMax: MaxAnswer,
+			Time:      LookupTimeout,
+		},
+	)
 
 	switch {
 	case err != nil:
 		return fmt.Errorf("ask the meter directory: %w", err)
 	case answer.Status == 404:
-		return flex.Fail(flex.NotFound, "the meter directory knows no such metering point")
+		return flex.Fail(
+			flex.NotFound,
+			"the meter directory knows no such metering point",
+		)
 	case answer.Status != 200:
 		return fmt.Errorf("ask the meter directory: status %d", answer.Status)
 	}

@@ -19,13 +19,21 @@ const (
 func SandboxMeters() []flex.Meter {
 	return []flex.Meter{
 		sandboxMeter("1099000010005", "1 Sandbox Street, Testwick", nil),
-		sandboxMeter("1099000010014", "2 Sandbox Street, Testwick", func(m *flex.Meter) { m.HalfHourly = false }),
-		sandboxMeter("1099000010023", "3 Sandbox Street, Testwick", func(m *flex.Meter) { m.Domestic = false }),
-		sandboxMeter("1099000010032", "4 Sandbox Street, Testwick", func(m *flex.Meter) { m.Energised = false }),
+		sandboxMeter("1099000010014", "2 Sandbox Street, Testwick", func(m *flex.Meter) {
+			m.HalfHourly = false
+		}),
+		sandboxMeter("1099000010023", "3 Sandbox Street, Testwick", func(m *flex.Meter) {
+			m.Domestic = false
+		}),
+		sandboxMeter("1099000010032", "4 Sandbox Street, Testwick", func(m *flex.Meter) {
+			m.Energised = false
+		}),
 
 		// A home with solar panels has two points.
 		sandboxMeter("1099000010041", "5 Sandbox Street, Testwick", nil),
-		sandboxMeter("1099000010050", "5 Sandbox Street, Testwick", func(m *flex.Meter) { m.Import = false }),
+		sandboxMeter("1099000010050", "5 Sandbox Street, Testwick", func(m *flex.Meter) {
+			m.Import = false
+		}),
 
 		// Two flats, and the landlord's supply of their stairs.
 		sandboxMeter("1099000010060", "Flat 1, Sand Court, 6 Sandbox Street, Testwick", nil),
@@ -65,7 +73,10 @@ func sandboxMeter(mpan, address string, change func(*flex.Meter)) flex.Meter {
 type Sandbox struct{ Source Source }
 
 // ByPostcode times out for SlowPostcode and fails for DownPostcode.
-func (s Sandbox) ByPostcode(ctx context.Context, p Postcode) ([]flex.Meter, error) {
+func (s Sandbox) ByPostcode(
+	ctx context.Context,
+	p Postcode,
+) ([]flex.Meter, error) {
 	if err := trouble(p == SlowPostcode, p == DownPostcode); err != nil {
 		return nil, err
 	}
@@ -74,18 +85,29 @@ func (s Sandbox) ByPostcode(ctx context.Context, p Postcode) ([]flex.Meter, erro
 
 // ByMPAN times out for SlowMPAN and fails for DownMPAN.
 func (s Sandbox) ByMPAN(ctx context.Context, m MPAN) (flex.Meter, error) {
-	if err := trouble(m.Core() == SlowMPAN, m.Core() == DownMPAN); err != nil {
+	err := trouble(m.Core() == SlowMPAN, m.Core() == DownMPAN)
+	if err != nil {
 		return flex.Meter{}, err
 	}
+
 	return s.Source.ByMPAN(ctx, m)
 }
 
 func trouble(slow, down bool) error {
 	switch {
 	case slow:
-		return flex.Fail(flex.TimedOut, "the meter directory did not answer within %v; try again later", LookupTimeout)
+		return flex.Fail(
+			flex.TimedOut,
+			"the meter directory did not answer within %v; try again later",
+			LookupTimeout,
+		)
+
 	case down:
-		return flex.Fail(flex.Unavailable, "the meter directory failed; try again later")
+		return flex.Fail(
+			flex.Unavailable,
+			"the meter directory failed; try again later",
+		)
 	}
+
 	return nil
 }

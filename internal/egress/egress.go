@@ -21,14 +21,16 @@ import (
 
 // The limits of every exchange.
 const (
-	AnswerMax      = 64 << 10 // bytes of an answer's body that are read, unless the request asks for more
+	// bytes of an answer's body that are read, unless the request asks for more
+	AnswerMax      = 64 << 10
 	LargeAnswerMax = 32 << 20 // the most that a request may ask for
 	HeaderMax      = 16 << 10 // bytes of an answer's header
 	URLMax         = 4 << 10  // bytes of a URL
 
-	ConnectTime   = 5 * time.Second  // to reach the host
-	HandshakeTime = 5 * time.Second  // to agree on TLS
-	AttemptTime   = 15 * time.Second // for the whole exchange, first byte to last
+	ConnectTime   = 5 * time.Second // to reach the host
+	HandshakeTime = 5 * time.Second // to agree on TLS
+	// for the whole exchange, first byte to last
+	AttemptTime = 15 * time.Second
 
 	idleTime    = 90 * time.Second // a connection is kept for the next request
 	idlePerHost = 512
@@ -37,9 +39,10 @@ const (
 
 // Options say what a client may reach; the zero value is right for the public internet.
 type Options struct {
-	Allow    []netip.Prefix // reached though special, as in Private
-	Hosts    []string       // reached at whatever private address their names have
-	Resolver *net.Resolver  // nil means the system's
+	Allow []netip.Prefix // reached though special, as in Private
+	// reached at whatever private address their names have
+	Hosts    []string
+	Resolver *net.Resolver // nil means the system's
 	// Pipe makes connections in place of sockets, for tests in a bubble. The guard does
 	// not see them.
 	Pipe func(ctx context.Context, addr string) (net.Conn, error)
@@ -71,8 +74,10 @@ func New(o Options) *Client {
 
 	// A redirect would lead past the checks of the address that was asked for: it is the answer.
 	c.http = &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		},
 	}
 
 	return c
@@ -82,11 +87,23 @@ func New(o Options) *Client {
 // private addresses pass too.
 func (c *Client) dialer(o Options) dialer {
 	if o.Pipe != nil {
-		return func(ctx context.Context, _, addr string) (net.Conn, error) { return o.Pipe(ctx, addr) }
+		return func(ctx context.Context, _, addr string) (net.Conn, error) {
+			return o.Pipe(ctx, addr)
+		}
 	}
 
-	guarded := &net.Dialer{Timeout: ConnectTime, Resolver: o.Resolver, ControlContext: c.control(o.Allow)}
-	opened := &net.Dialer{Timeout: ConnectTime, Resolver: o.Resolver, ControlContext: c.control(Private)}
+	guarded := &net.Dialer{
+		Timeout:        ConnectTime,
+		Resolver:       o.Resolver,
+		ControlContext: c.control(o.Allow),
+	}
+
+	opened := &net.Dialer{
+		Timeout:        ConnectTime,
+		Resolver:       o.Resolver,
+		ControlContext: c.control(Private),
+	}
+
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		host, _, err := net.SplitHostPort(addr)
 		if err == nil && c.opens(host) {
@@ -114,7 +131,9 @@ func (c *Client) control(allow []netip.Prefix) func(context.Context, string, str
 
 // opens reports whether the operator opened a host by its name.
 func (c *Client) opens(host string) bool {
-	return slices.ContainsFunc(c.hosts, func(opened string) bool { return strings.EqualFold(opened, strings.TrimSuffix(host, ".")) })
+	return slices.ContainsFunc(c.hosts, func(opened string) bool {
+		return strings.EqualFold(opened, strings.TrimSuffix(host, "."))
+	})
 }
 
 // refusal is the guard's no.
@@ -125,7 +144,11 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // HTTP is the client for libraries that want one of net/http, within the same guard and bounds.
 func (c *Client) HTTP() *http.Client {
-	return &http.Client{Transport: bounded{c.http.Transport}, CheckRedirect: c.http.CheckRedirect, Timeout: AttemptTime}
+	return &http.Client{
+		Transport:     bounded{c.http.Transport},
+		CheckRedirect: c.http.CheckRedirect,
+		Timeout:       AttemptTime,
+	}
 }
 
 // bounded ends an answer that is longer than AnswerMax, and one that is no answer.
@@ -140,20 +163,25 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		resp.Body.Close()
-		return nil, &Error{What: fmt.Sprintf("%s answered 101 and would speak another protocol, which nobody asked for", r.URL.Host)}
+		return nil, &Error{What: fmt.Sprintf(
+			"%s answered 101 and would speak another protocol, which nobody asked for",
+			r.URL.Host,
+		)}
 	}
 
 	resp.Body = http.MaxBytesReader(nil, resp.Body, AnswerMax)
+
 	return resp, nil
 }
 
 // Request is what is to be sent.
 type Request struct {
-	Method    string // POST or GET
-	URL       string
-	Header    map[string]string
-	Body      []byte
-	AnswerMax int           // bytes of the answer to read; 0 means AnswerMax, at most LargeAnswerMax
+	Method string // POST or GET
+	URL    string
+	Header map[string]string
+	Body   []byte
+	// bytes of the answer to read; 0 means AnswerMax, at most LargeAnswerMax
+	AnswerMax int
 	Time      time.Duration // for the whole exchange; 0 means AttemptTime
 }
 
@@ -195,17 +223,28 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	}
 
 	defer resp.Body.Close()
+
 	return readAnswer(resp, limit, span)
 }
 
 // readAnswer reads up to limit bytes of what came back.
-func readAnswer(resp *http.Response, limit int, span time.Duration) (a Answer, err error) {
+func readAnswer(
+	resp *http.Response,
+	limit int,
+	span time.Duration,
+) (a Answer, err error) {
 	host := resp.Request.URL.Host
-	a = Answer{Status: resp.StatusCode, header: resp.Header}
+	a = Answer{
+		Status: resp.StatusCode,
+		header: resp.Header,
+	}
 
 	// What follows a 101 is the connection itself, which no deadline of the request ends.
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return a, &Error{What: fmt.Sprintf("%s answered 101 and would speak another protocol, which nobody asked for", host)}
+		return a, &Error{What: fmt.Sprintf(
+			"%s answered 101 and would speak another protocol, which nobody asked for",
+			host,
+		)}
 	}
 
 	a.Body, err = io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
@@ -217,7 +256,11 @@ func readAnswer(resp *http.Response, limit int, span time.Duration) (a Answer, e
 
 	if len(a.Body) > limit {
 		a.Body = a.Body[:limit]
-		return a, &Error{What: fmt.Sprintf("%s answered with more than %d bytes", host, limit)}
+		return a, &Error{What: fmt.Sprintf(
+			"%s answered with more than %d bytes",
+			host,
+			limit,
+		)}
 	}
 
 	return a, nil
@@ -225,7 +268,11 @@ func readAnswer(resp *http.Response, limit int, span time.Duration) (a Answer, e
 
 func newRequest(ctx context.Context, r Request) (*http.Request, error) {
 	if len(r.URL) > URLMax {
-		return nil, fmt.Errorf("the URL has %d bytes, more than %d", len(r.URL), URLMax)
+		return nil, fmt.Errorf(
+			"the URL has %d bytes, more than %d",
+			len(r.URL),
+			URLMax,
+		)
 	}
 
 	u, err := url.Parse(r.URL)
@@ -235,11 +282,19 @@ func newRequest(ctx context.Context, r Request) (*http.Request, error) {
 
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http":
-		return nil, fmt.Errorf("the URL begins with %q, not with https://", u.Scheme)
+		return nil, fmt.Errorf(
+			"the URL begins with %q, not with https://",
+			u.Scheme,
+		)
+
 	case u.Host == "":
 		return nil, fmt.Errorf("the URL names no host")
+
 	case slices.Contains(shutPorts, u.Port()):
-		return nil, fmt.Errorf("the URL names the port %s, at which no web server listens", u.Port())
+		return nil, fmt.Errorf(
+			"the URL names the port %s, at which no web server listens",
+			u.Port(),
+		)
 	}
 
 	var body io.Reader

@@ -31,11 +31,18 @@ func (e *Error) Unwrap() error { return e.err }
 func explain(err error, host string, limit time.Duration) *Error {
 	var guard *refusal
 	if errors.As(err, &guard) {
-		return &Error{err: err, Refused: true, What: fmt.Sprintf("%s is not reached: %v", host, guard.error)}
+		return &Error{
+			err:     err,
+			Refused: true,
+			What:    fmt.Sprintf("%s is not reached: %v", host, guard.error),
+		}
 	}
 
 	if errors.Is(err, context.Canceled) {
-		return &Error{err: err, What: "the attempt was stopped from our side"}
+		return &Error{
+			err:  err,
+			What: "the attempt was stopped from our side",
+		}
 	}
 
 	// The first that knows the fault names it. A later one may know a part of it only.
@@ -69,9 +76,19 @@ func timeFault(err error, host string, limit time.Duration) string {
 	var op *net.OpError
 	switch {
 	case errors.As(err, &op) && op.Op == "dial" && timedOut(err):
-		return fmt.Sprintf("%s did not take the connection within %v", host, ConnectTime)
+		return fmt.Sprintf(
+			"%s did not take the connection within %v",
+			host,
+			ConnectTime,
+		)
+
 	case strings.Contains(err.Error(), "TLS handshake timeout"):
-		return fmt.Sprintf("%s did not agree on TLS within %v", host, HandshakeTime)
+		return fmt.Sprintf(
+			"%s did not agree on TLS within %v",
+			host,
+			HandshakeTime,
+		)
+
 	case timedOut(err):
 		return fmt.Sprintf("%s did not answer within %v", host, limit)
 	}
@@ -82,9 +99,13 @@ func timeFault(err error, host string, limit time.Duration) string {
 // routeFault says why there is no connection to the host, if there is none.
 func routeFault(err error, host string) string {
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Sprintf("%s refused the connection: nothing listens there", host)
+		return fmt.Sprintf(
+			"%s refused the connection: nothing listens there",
+			host,
+		)
 	}
-	if errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH) {
+	if errors.Is(err, syscall.EHOSTUNREACH) ||
+		errors.Is(err, syscall.ENETUNREACH) {
 		return fmt.Sprintf("there is no route to %s", host)
 	}
 
@@ -101,7 +122,11 @@ func tlsFault(err error, host string) string {
 
 	switch {
 	case errors.As(err, &certificate):
-		return fmt.Sprintf("the certificate of %s is not valid: %s", host, certificateFault(certificate))
+		return fmt.Sprintf(
+			"the certificate of %s is not valid: %s",
+			host,
+			certificateFault(certificate),
+		)
 	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
 		return fmt.Sprintf("%s does not speak TLS on this port", host)
 	case errors.As(err, &alert):
@@ -116,11 +141,20 @@ func answerFault(err error, host string) string {
 	text := err.Error()
 	switch {
 	case strings.Contains(text, "server response headers exceeded"):
-		return fmt.Sprintf("%s answered with more than %d bytes of header", host, HeaderMax)
+		return fmt.Sprintf(
+			"%s answered with more than %d bytes of header",
+			host,
+			HeaderMax,
+		)
+
 	case strings.Contains(text, "malformed HTTP"):
 		return fmt.Sprintf("%s does not answer in HTTP", host)
+
 	case closed(err):
-		return fmt.Sprintf("%s closed the connection before it had answered", host)
+		return fmt.Sprintf(
+			"%s closed the connection before it had answered",
+			host,
+		)
 	}
 
 	return ""
@@ -129,19 +163,29 @@ func answerFault(err error, host string) string {
 // closed reports whether the host closed the connection. The last text is for a host that
 // sent something before it was asked.
 func closed(err error) bool {
-	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed} {
+	for _, end := range []error{
+		io.EOF,
+		io.ErrUnexpectedEOF,
+		syscall.ECONNRESET,
+		syscall.EPIPE,
+		net.ErrClosed,
+	} {
 		if errors.Is(err, end) {
 			return true
 		}
 	}
 
 	text := err.Error()
-	return strings.Contains(text, "server closed") || strings.Contains(text, "readLoopPeekFail")
+
+	return strings.Contains(text, "server closed") ||
+		strings.Contains(text, "readLoopPeekFail")
 }
 
 func timedOut(err error) bool {
 	var timeout interface{ Timeout() bool }
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
+	return errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, os.ErrDeadlineExceeded) ||
+		errors.As(err, &timeout) && timeout.Timeout()
 }
 
 func certificateFault(err *tls.CertificateVerificationError) string {

@@ -101,11 +101,16 @@ var shutPorts = []string{
 // guard would refuse, or a name for this machine. A name that passes is checked again at
 // every dial, by the address that it then has.
 func (c *Client) CheckHost(host string) error {
-	host = strings.TrimSuffix(strings.TrimPrefix(strings.ToLower(host), "["), "]")
+	host = strings.TrimSuffix(
+		strings.TrimPrefix(strings.ToLower(host), "["),
+		"]",
+	)
+
 	if a, err := netip.ParseAddr(host); err == nil {
 		return check(a, c.allow)
 	}
-	if name := strings.TrimSuffix(host, "."); name == "localhost" || strings.HasSuffix(name, ".localhost") {
+	name := strings.TrimSuffix(host, ".")
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		if c.opens(name) {
 			return nil
 		}

@@ -30,7 +30,11 @@ type Mailer struct {
 const mailTime = 30 * time.Second
 
 // Send sends a letter of plain text and returns when the relay has taken it.
-func (m *Mailer) Send(ctx context.Context, to flex.Personal, subject, text string) error {
+func (m *Mailer) Send(
+	ctx context.Context,
+	to flex.Personal,
+	subject, text string,
+) error {
 	from, err := mail.ParseAddress(m.From)
 	if err != nil {
 		return fmt.Errorf("the sender %q is no address: %w", m.From, err)
@@ -56,7 +60,8 @@ func (m *Mailer) Send(ctx context.Context, to flex.Personal, subject, text strin
 
 	defer c.Close()
 
-	if err := errors.Join(c.Mail(from.Address), c.Rcpt(rcpt.Address)); err != nil {
+	err = errors.Join(c.Mail(from.Address), c.Rcpt(rcpt.Address))
+	if err != nil {
 		return fmt.Errorf("the relay refused the letter: %w", err)
 	}
 
@@ -79,7 +84,11 @@ func (m *Mailer) Send(ctx context.Context, to flex.Personal, subject, text strin
 func (m *Mailer) dial(ctx context.Context) (*smtp.Client, error) {
 	host, _, err := net.SplitHostPort(m.Address)
 	if err != nil {
-		return nil, fmt.Errorf("the mail relay %q is no host:port: %w", m.Address, err)
+		return nil, fmt.Errorf(
+			"the mail relay %q is no host:port: %w",
+			m.Address,
+			err,
+		)
 	}
 
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", m.Address)
@@ -107,17 +116,27 @@ func (m *Mailer) dial(ctx context.Context) (*smtp.Client, error) {
 
 func (m *Mailer) greet(c *smtp.Client, host string) error {
 	if offered, _ := c.Extension("STARTTLS"); offered {
-		if err := c.StartTLS(&tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}); err != nil {
+		err := c.StartTLS(&tls.Config{
+			ServerName: host,
+			MinVersion: tls.VersionTLS12,
+		})
+
+		if err != nil {
 			return fmt.Errorf("TLS with the mail relay: %w", err)
 		}
 	} else if !m.Plain {
-		return fmt.Errorf("the mail relay %s offers no TLS, and plain text is not allowed", m.Address)
+		return fmt.Errorf(
+			"the mail relay %s offers no TLS, and plain text is not allowed",
+			m.Address,
+		)
 	}
 
 	if m.Username == "" {
 		return nil
 	}
-	if err := c.Auth(smtp.PlainAuth("", m.Username, m.Password.Reveal(), host)); err != nil {
+
+	err := c.Auth(smtp.PlainAuth("", m.Username, m.Password.Reveal(), host))
+	if err != nil {
 		return fmt.Errorf("log in at the mail relay: %w", err)
 	}
 
@@ -125,10 +144,24 @@ func (m *Mailer) greet(c *smtp.Client, host string) error {
 }
 
 // compose writes the letter as it goes over the wire.
-func compose(from, to *mail.Address, subject, text string, at time.Time) ([]byte, error) {
+func compose(
+	from, to *mail.Address,
+	subject, text string,
+	at time.Time,
+) ([]byte, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "From: %s\r\nTo: %s\r\nSubject: %s\r\nDate: %s\r\n", from, to, mime.QEncoding.Encode("utf-8", subject), at.Format(time.RFC1123Z))
-	b.WriteString("MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\nAuto-Submitted: auto-generated\r\n\r\n")
+	fmt.Fprintf(
+		&b,
+		"From: %s\r\nTo: %s\r\nSubject: %s\r\nDate: %s\r\n",
+		from,
+		to,
+		mime.QEncoding.Encode("utf-8", subject),
+		at.Format(time.RFC1123Z),
+	)
+
+	b.WriteString(
+		"MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\nAuto-Submitted: auto-generated\r\n\r\n",
+	)
 
 	w := quotedprintable.NewWriter(&b)
 	if _, err := w.Write([]byte(text)); err != nil {

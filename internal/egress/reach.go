@@ -35,12 +35,19 @@ func ParseReach(text string) (r Reach, err error) {
 		}
 
 		if a, err := netip.ParseAddr(part); err == nil {
-			r.Prefixes = append(r.Prefixes, netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()))
+			r.Prefixes = append(
+				r.Prefixes,
+				netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()),
+			)
+
 			continue
 		}
 
 		if part == "" || strings.ContainsAny(part, "/:[] ") {
-			return r, fmt.Errorf("%q is no network such as 10.1.0.0/16, no address and no host name", part)
+			return r, fmt.Errorf(
+				"%q is no network such as 10.1.0.0/16, no address and no host name",
+				part,
+			)
 		}
 
 		r.Hosts = append(r.Hosts, part)

@@ -27,15 +27,27 @@ func NewSecret(key []byte) flex.Secret {
 func SecretKey(s flex.Secret) ([]byte, error) {
 	text, ok := strings.CutPrefix(s.Reveal(), secretPrefix)
 	if !ok {
-		return nil, fmt.Errorf("a secret begins with %q; leave it out and one is made", secretPrefix)
+		return nil, fmt.Errorf(
+			"a secret begins with %q; leave it out and one is made",
+			secretPrefix,
+		)
 	}
 
 	key, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		return nil, fmt.Errorf("after %q a secret is base64 with its padding; leave it out and one is made", secretPrefix)
+		return nil, fmt.Errorf(
+			"after %q a secret is base64 with its padding; leave it out and one is made",
+			secretPrefix,
+		)
 	}
+
 	if len(key) < SecretMin || len(key) > SecretMax {
-		return nil, fmt.Errorf("a secret stands for %d to %d bytes, this one for %d", SecretMin, SecretMax, len(key))
+		return nil, fmt.Errorf(
+			"a secret stands for %d to %d bytes, this one for %d",
+			SecretMin,
+			SecretMax,
+			len(key),
+		)
 	}
 
 	return key, nil

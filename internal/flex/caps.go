@@ -19,8 +19,10 @@ const (
 
 // Cap bounds what assets do together.
 type Cap struct {
-	Power           *Watts // the most that they draw at any instant; nil for no bound
-	StartsPerMinute int    // how many begin to charge in one minute at most; 0 for no bound
+	// the most that they draw at any instant; nil for no bound
+	Power *Watts
+	// how many begin to charge in one minute at most; 0 for no bound
+	StartsPerMinute int
 }
 
 // CapGroup is a constraint group: sites behind one thing that can carry so much, such as a
@@ -42,9 +44,10 @@ type Traded struct {
 // Caps are what binds the assets of an organisation to each other. They bind what flexd
 // plans: an asset that is not under control, and charge-now, count against them as they are.
 type Caps struct {
-	Fleet    Cap // of all assets of the organisation
-	Groups   []CapGroup
-	Position []Traded // by period, each once; a half-hour that is not there is paid at the market's price
+	Fleet  Cap // of all assets of the organisation
+	Groups []CapGroup
+	// by period, each once; a half-hour that is not there is paid at the market's price
+	Position []Traded
 }
 
 // IsZero reports whether nothing is bound.
@@ -57,15 +60,27 @@ func (c *Caps) Check() error {
 	if err := c.Fleet.check("the fleet"); err != nil {
 		return err
 	}
+
 	if len(c.Groups) > CapGroupsMax {
-		return Fail(Malformed, "%d groups: there may be %d", len(c.Groups), CapGroupsMax)
+		return Fail(
+			Malformed,
+			"%d groups: there may be %d",
+			len(c.Groups),
+			CapGroupsMax,
+		)
 	}
 
 	names, of := map[string]bool{}, map[SiteID]string{}
 	for _, g := range c.Groups {
 		switch n := utf8.RuneCountInString(g.Name); {
 		case n < 1 || n > CapGroupNameMax || strings.TrimSpace(g.Name) != g.Name:
-			return Fail(Malformed, "a group's name is %q: it has 1 to %d characters, the first and the last not blank", g.Name, CapGroupNameMax)
+			return Fail(
+				Malformed,
+				"a group's name is %q: it has 1 to %d characters, the first and the last not blank",
+				g.Name,
+				CapGroupNameMax,
+			)
+
 		case names[g.Name]:
 			return Fail(Malformed, "group %q is named twice", g.Name)
 		}
@@ -77,14 +92,26 @@ func (c *Caps) Check() error {
 
 		for _, site := range g.Sites {
 			if other, taken := of[site]; taken {
-				return Fail(Malformed, "site %v is in group %q and in group %q: a site lies in one group at most", site, other, g.Name)
+				return Fail(
+					Malformed,
+					"site %v is in group %q and in group %q: a site lies in one group at most",
+					site,
+					other,
+					g.Name,
+				)
 			}
+
 			of[site] = g.Name
 		}
 	}
 
 	if len(of) > CapSitesMax {
-		return Fail(Malformed, "%d sites in groups: there may be %d", len(of), CapSitesMax)
+		return Fail(
+			Malformed,
+			"%d sites in groups: there may be %d",
+			len(of),
+			CapSitesMax,
+		)
 	}
 
 	return c.checkPosition()
@@ -93,27 +120,64 @@ func (c *Caps) Check() error {
 func (c *Cap) check(whose string) error {
 	switch {
 	case c.Power != nil && (*c.Power < 0 || *c.Power > CapMax):
-		return Fail(Malformed, "the cap of %s is %v kW: it should be 0 to %v", whose, c.Power.KW(), CapMax.KW())
+		return Fail(
+			Malformed,
+			"the cap of %s is %v kW: it should be 0 to %v",
+			whose,
+			c.Power.KW(),
+			CapMax.KW(),
+		)
+
 	case c.StartsPerMinute < 0 || c.StartsPerMinute > StartsMax:
-		return Fail(Malformed, "the starts per minute of %s are %d: they should be 1 to %d, or 0 for no bound", whose, c.StartsPerMinute, StartsMax)
+		return Fail(
+			Malformed,
+			"the starts per minute of %s are %d: they should be 1 to %d, or 0 for no bound",
+			whose,
+			c.StartsPerMinute,
+			StartsMax,
+		)
 	}
+
 	return nil
 }
 
 func (c *Caps) checkPosition() error {
 	if len(c.Position) > TradedMax {
-		return Fail(Malformed, "a position of %d half-hours: there may be %d", len(c.Position), TradedMax)
+		return Fail(
+			Malformed,
+			"a position of %d half-hours: there may be %d",
+			len(c.Position),
+			TradedMax,
+		)
 	}
 
 	for i, t := range c.Position {
 		at := t.Period.Start().Format(time.RFC3339)
 		switch {
 		case i > 0 && !c.Position[i-1].Period.Before(t.Period):
-			return Fail(Malformed, "the position's half-hour %s comes twice or out of order", at)
+			return Fail(
+				Malformed,
+				"the position's half-hour %s comes twice or out of order",
+				at,
+			)
+
 		case t.Energy < 0 || t.Energy > TradedEnergyMax:
-			return Fail(Malformed, "the position at %s is %v kWh: it should be 0 to %v", at, t.Energy.KWh(), TradedEnergyMax.KWh())
+			return Fail(
+				Malformed,
+				"the position at %s is %v kWh: it should be 0 to %v",
+				at,
+				t.Energy.KWh(),
+				TradedEnergyMax.KWh(),
+			)
+
 		case t.Sell > t.Buy:
-			return Fail(Malformed, "the position at %s sells at £%v/MWh and buys at £%v/MWh: selling must not be dearer", at, t.Sell.GBPPerMWh(), t.Buy.GBPPerMWh())
+			return Fail(
+				Malformed,
+				"the position at %s sells at £%v/MWh and buys at £%v/MWh: selling must not be dearer",
+				at,
+				t.Sell.GBPPerMWh(),
+				t.Buy.GBPPerMWh(),
+			)
 		}
 	}
 

@@ -7,7 +7,12 @@ import (
 )
 
 // zoned puts the zone's name behind the time of day in a layout.
-var zoned = strings.NewReplacer("15:04:05", "15:04:05 MST", "15:04", "15:04 MST")
+var zoned = strings.NewReplacer(
+	"15:04:05",
+	"15:04:05 MST",
+	"15:04",
+	"15:04 MST",
+)
 
 // Clock writes an instant as clocks in the zone show it, in a layout of package time. In the hour
 // that comes twice, on the night when the clocks go back, the name of the zone follows the time of
@@ -17,6 +22,7 @@ func Clock(at time.Time, zone *time.Location, layout string) string {
 	if comesTwice(local) {
 		layout = zoned.Replace(layout)
 	}
+
 	return local.Format(layout)
 }
 
@@ -24,7 +30,8 @@ func Clock(at time.Time, zone *time.Location, layout string) string {
 func comesTwice(local time.Time) bool {
 	const wall = "2006-01-02T15:04:05"
 	shown := local.Format(wall)
-	return local.Add(-time.Hour).Format(wall) == shown || local.Add(time.Hour).Format(wall) == shown
+	return local.Add(-time.Hour).Format(wall) == shown ||
+		local.Add(time.Hour).Format(wall) == shown
 }
 
 // Pounds writes the price in pounds with two decimals and no unit: "£54.10", "−£25.00".
@@ -33,5 +40,6 @@ func (p Price) Pounds() string {
 	if p < 0 {
 		sign, p = "−", -p
 	}
+
 	return sign + "£" + strconv.FormatFloat(p.GBPPerMWh(), 'f', 2, 64)
 }

@@ -16,6 +16,7 @@ func EFADayAt(at time.Time) EFADay {
 	if at.Before(EFADay(d).Span().To) {
 		return EFADay(d)
 	}
+
 	return EFADay(d.Add(1))
 }
 
@@ -50,5 +51,6 @@ func CurveHorizon(now time.Time, published EFADay) Span {
 	if next := last.Add(1); !published.Span().To.Before(next.Span().To) {
 		last = next
 	}
+
 	return Span{PeriodAt(now).Start(), last.Span().To}
 }

@@ -12,27 +12,34 @@ type Kind uint8
 
 // The kinds of failure.
 const (
-	Internal     Kind = iota // a fault of ours; the zero value, so that an unmarked error is never shown
-	Malformed                // understood, but not a request that can be acted on (400)
-	Invalid                  // fields are missing or wrong; Faults lists every one (422)
-	Unmet                    // a precondition of the operation fails (422)
-	Unauthorized             // no valid token (401)
-	Forbidden                // a valid token that may not do this (403)
-	NotFound                 // absent, or another organisation's: the two look the same (404)
-	Conflict                 // at odds with what is stored (409)
-	Unclear                  // no unique answer, and none is guessed (202)
-	TooLarge                 // more than a named limit (413)
-	Unsupported              // a media type or encoding that is not taken (415)
-	TooMany                  // a rate limit (429)
-	Unavailable              // something that flexd depends on failed; try again (503)
-	TimedOut                 // something that flexd depends on did not answer in time (504)
+	// a fault of ours; the zero value, so that an unmarked error is never shown
+	Internal Kind = iota
+	// understood, but not a request that can be acted on (400)
+	Malformed
+	// fields are missing or wrong; Faults lists every one (422)
+	Invalid
+	Unmet        // a precondition of the operation fails (422)
+	Unauthorized // no valid token (401)
+	Forbidden    // a valid token that may not do this (403)
+	// absent, or another organisation's: the two look the same (404)
+	NotFound
+	Conflict    // at odds with what is stored (409)
+	Unclear     // no unique answer, and none is guessed (202)
+	TooLarge    // more than a named limit (413)
+	Unsupported // a media type or encoding that is not taken (415)
+	TooMany     // a rate limit (429)
+	// something that flexd depends on failed; try again (503)
+	Unavailable
+	// something that flexd depends on did not answer in time (504)
+	TimedOut
 )
 
 // Fault is one thing wrong with one field of a request.
 type Fault struct {
-	Loc  []string // where: "body", "query" or "path", then names and list positions
-	Msg  string   // what was wrong, and what would be right
-	Type string   // the machine word for it, as in "value_error.missing"
+	// where: "body", "query" or "path", then names and list positions
+	Loc  []string
+	Msg  string // what was wrong, and what would be right
+	Type string // the machine word for it, as in "value_error.missing"
 }
 
 // Error is a failure that was written to be shown to the client.
@@ -46,7 +53,8 @@ type Error struct {
 func (e *Error) Error() string {
 	switch {
 	case len(e.Faults) > 0:
-		first := strings.TrimPrefix(strings.Join(e.Faults[0].Loc, "."), "body.") + ": " + e.Faults[0].Msg
+		first := strings.TrimPrefix(strings.Join(e.Faults[0].Loc, "."), "body.") +
+			": " + e.Faults[0].Msg
 		if more := len(e.Faults) - 1; more > 0 {
 			return fmt.Sprintf("%s (and %d more that are wrong)", first, more)
 		}
@@ -60,7 +68,10 @@ func (e *Error) Error() string {
 
 // Fail returns an error of kind k whose detail may be shown.
 func Fail(k Kind, format string, args ...any) error {
-	return &Error{Kind: k, Detail: fmt.Sprintf(format, args...)}
+	return &Error{
+		Kind:   k,
+		Detail: fmt.Sprintf(format, args...),
+	}
 }
 
 // KindOf returns the kind of err, or Internal if it has none.

@@ -66,6 +66,7 @@ func (p Pence) String() string {
 	if p < 0 {
 		sign, p = "-", -p
 	}
+
 	return fmt.Sprintf("%s£%d.%02d", sign, p/100, p%100)
 }
 
@@ -87,7 +88,9 @@ func (s Span) Empty() bool { return !s.From.Before(s.To) }
 func (s Span) Len() time.Duration { return max(0, s.To.Sub(s.From)) }
 
 // Contains reports whether the instant lies in the span.
-func (s Span) Contains(at time.Time) bool { return !at.Before(s.From) && at.Before(s.To) }
+func (s Span) Contains(at time.Time) bool {
+	return !at.Before(s.From) && at.Before(s.To)
+}
 
 // Meet returns the part that two spans share, which may be empty.
 func (s Span) Meet(o Span) Span {
@@ -97,6 +100,7 @@ func (s Span) Meet(o Span) Span {
 	if o.To.Before(s.To) {
 		s.To = o.To
 	}
+
 	return s
 }
 
@@ -114,7 +118,9 @@ func (p Personal) String() string { return "[redacted]" }
 func (p Personal) GoString() string { return "[redacted]" }
 
 // MarshalText hides the text, in JSON and in logs alike.
-func (p Personal) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
+func (p Personal) MarshalText() ([]byte, error) {
+	return []byte("[redacted]"), nil
+}
 
 // Secret is a password, a token or a key. It hides itself as Personal does.
 type Secret string
@@ -129,7 +135,9 @@ func (s Secret) String() string { return "[redacted]" }
 func (s Secret) GoString() string { return "[redacted]" }
 
 // MarshalText hides the secret, in JSON and in logs alike.
-func (s Secret) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
+func (s Secret) MarshalText() ([]byte, error) {
+	return []byte("[redacted]"), nil
+}
 
 // WallTime is a time of day on a clock on the wall, as the time after midnight, without a
 // zone.
@@ -142,7 +150,11 @@ func ParseWallTime(s string) (WallTime, error) {
 			return WallTime(t.Sub(time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC))), nil
 		}
 	}
-	return 0, fmt.Errorf("%s is not a time of the form HH:MM:SS", strconv.Quote(s))
+
+	return 0, fmt.Errorf(
+		"%s is not a time of the form HH:MM:SS",
+		strconv.Quote(s),
+	)
 }
 
 // String writes the time as HH:MM:SS.

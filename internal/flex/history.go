@@ -23,6 +23,7 @@ func (h History[V]) On(at time.Time) (v V) {
 		}
 		v = f.Is
 	}
+
 	return v
 }
 

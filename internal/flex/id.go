@@ -14,12 +14,13 @@ type ID[Of any] [16]byte
 
 // The ids of flexd, one type each, so that one cannot stand for another.
 type (
-	OrgID         = ID[orgKind]
-	OperatorID    = ID[operatorKind]
-	SiteID        = ID[siteKind]
-	AssetID       = ID[assetKind]
-	SessionID     = ID[sessionKind]
-	EventID       = ID[eventKind] // a push or a dispatch, as the callback names it
+	OrgID      = ID[orgKind]
+	OperatorID = ID[operatorKind]
+	SiteID     = ID[siteKind]
+	AssetID    = ID[assetKind]
+	SessionID  = ID[sessionKind]
+	// a push or a dispatch, as the callback names it
+	EventID       = ID[eventKind]
 	EndpointID    = ID[endpointKind]
 	PublicationID = ID[publicationKind]
 	FlexEventID   = ID[flexEventKind]
@@ -68,7 +69,10 @@ func MakeID[Of any](at time.Time, random [10]byte) (id ID[Of]) {
 // ParseID reads the 36-character form of an id, in either case.
 func ParseID[Of any](s string) (ID[Of], error) {
 	if len(s) != 36 {
-		return ID[Of]{}, fmt.Errorf("%q is not a UUID of the form xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", s)
+		return ID[Of]{}, fmt.Errorf(
+			"%q is not a UUID of the form xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx",
+			s,
+		)
 	}
 
 	u, err := uuid.Parse(s)
@@ -102,7 +106,9 @@ func (id ID[Of]) String() string {
 }
 
 // MarshalText writes the 36-character form.
-func (id ID[Of]) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+func (id ID[Of]) MarshalText() ([]byte, error) {
+	return []byte(id.String()), nil
+}
 
 // UnmarshalText reads the 36-character form.
 func (id *ID[Of]) UnmarshalText(b []byte) (err error) {

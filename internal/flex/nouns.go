@@ -28,15 +28,23 @@ const (
 
 // The roles of OpenADR's clients, which have none of the interface's.
 const (
-	OpenADRBusiness Role = "openadr_bl"  // business logic: who runs programs
-	OpenADRNode     Role = "openadr_ven" // a virtual end node: who answers their events
+	OpenADRBusiness Role = "openadr_bl" // business logic: who runs programs
+	// a virtual end node: who answers their events
+	OpenADRNode Role = "openadr_ven"
 )
 
 // HomeAssistant is the one role of a household's static token, by the name of its scope.
 const HomeAssistant Role = "vpp:home_assistant"
 
 // Roles lists the roles of the interface, which an organisation's first credential has.
-var Roles = []Role{EntityRead, EntityWrite, Rewards, Lookup, MetricsWrite, Components}
+var Roles = []Role{
+	EntityRead,
+	EntityWrite,
+	Rewards,
+	Lookup,
+	MetricsWrite,
+	Components,
+}
 
 // Proposition is what a site is enrolled in.
 type Proposition string
@@ -79,14 +87,18 @@ const (
 )
 
 // Charges reports whether assets of the type have plug sessions.
-func (t AssetType) Charges() bool { return t == Charger || t == ElectricVehicle }
+func (t AssetType) Charges() bool {
+	return t == Charger || t == ElectricVehicle
+}
 
 // Org is an organisation: the tenant that all else belongs to.
 type Org struct {
-	ID                 OrgID
-	Name               string
-	ClockOffset        time.Duration // how far the organisation's sandbox clock runs ahead
-	ClockHeld          bool          // whether it has taken the clock into its own hands
+	ID   OrgID
+	Name string
+	// how far the organisation's sandbox clock runs ahead
+	ClockOffset time.Duration
+	// whether it has taken the clock into its own hands
+	ClockHeld          bool
 	MeterConsentExempt bool
 	Settings           OrgSettings
 	CreatedAt          time.Time
@@ -112,13 +124,16 @@ type OrgSettings struct {
 // BooksSettings are an organisation's choices of its books; their zero values stand for the
 // printed defaults.
 type BooksSettings struct {
-	CloseAfterDays int    // a month is closed by itself so many days after its end; zero is never
+	// a month is closed by itself so many days after its end; zero is never
+	CloseAfterDays int
 	Counterparty   string // who pays for the organisation's flexibility
 	PayerName      string // who pays the users, as their statements name it
 	PayerAddress   string
 	PayerContact   string
-	GiftLimit      Pence // the most that one goodwill, bonus or write-off may be
-	UnclaimedDays  int   // after which a balance that nobody can withdraw counts as unclaimed
+	// the most that one goodwill, bonus or write-off may be
+	GiftLimit Pence
+	// after which a balance that nobody can withdraw counts as unclaimed
+	UnclaimedDays int
 }
 
 // PageSettings are how an organisation's name, colours and contact stand on its households' page; what is
@@ -135,12 +150,15 @@ type PageSettings struct {
 // PayoutSettings are an organisation's rules for paying its users; what is not given and blank stand for
 // the printed defaults.
 type PayoutSettings struct {
-	WithoutCode  bool            // a link by a credential that may pay out needs no e-mailed code
-	CoolingHours Optional[int]   // before anything is paid to an account that was linked
-	TwoAbove     Optional[Pence] // more to one account on one day needs two operators
-	DailyCap     Optional[Pence] // of what is approved
-	FileFormat   string          // of payment files
-	Payer        PayerSettings
+	// a link by a credential that may pay out needs no e-mailed code
+	WithoutCode bool
+	// before anything is paid to an account that was linked
+	CoolingHours Optional[int]
+	// more to one account on one day needs two operators
+	TwoAbove   Optional[Pence]
+	DailyCap   Optional[Pence] // of what is approved
+	FileFormat string          // of payment files
+	Payer      PayerSettings
 }
 
 // PayerSettings are whom payment files name as the one who pays.
@@ -148,8 +166,9 @@ type PayerSettings struct {
 	SortCode string // six digits
 	Number   string // eight digits
 	SUN      string // the service user number at Bacs, six digits
-	IBAN     string // in the place of sort code and number, where a bank asks for it
-	BIC      string
+	// in the place of sort code and number, where a bank asks for it
+	IBAN string
+	BIC  string
 }
 
 // BatteryRates are what home batteries are planned on under a tariff whose rates nobody
@@ -158,13 +177,14 @@ type BatteryRates struct{ Peak, OffPeak, Export float64 }
 
 // Site is a premises with an electricity meter.
 type Site struct {
-	ID             SiteID
-	MPAN           Personal
-	Postcode       Personal
-	Address        Personal
-	Email          Personal
-	ConsentAt      time.Time // of the boundary meter; zero if never given
-	Supply         Supply    // what the connection can carry; the default if it was never told
+	ID        SiteID
+	MPAN      Personal
+	Postcode  Personal
+	Address   Personal
+	Email     Personal
+	ConsentAt time.Time // of the boundary meter; zero if never given
+	// what the connection can carry; the default if it was never told
+	Supply         Supply
 	Tariff         SiteTariff
 	ExternalUserID string
 	CreatedAt      time.Time
@@ -212,9 +232,10 @@ func (w Watts) OrDefault() Watts {
 
 // Model is an entry of the asset model catalogue.
 type Model struct {
-	Name     string
-	Type     AssetType
-	CoP11    bool // qualified under Code of Practice 11 for settlement by the asset's own meter
+	Name string
+	Type AssetType
+	// qualified under Code of Practice 11 for settlement by the asset's own meter
+	CoP11    bool
 	Power    *Watts
 	Capacity *WattHours
 	Enrol    EnrolOverride
@@ -250,8 +271,9 @@ type EnrolmentState string
 
 // The enrolment states that are kept. A site that was never enrolled has none.
 const (
-	Enrolled  EnrolmentState = "enrolled"
-	Withdrawn EnrolmentState = "withdrawn" // the end user left; enrolling again needs the override
+	Enrolled EnrolmentState = "enrolled"
+	// the end user left; enrolling again needs the override
+	Withdrawn EnrolmentState = "withdrawn"
 )
 
 // TariffType is the interface's word for how a tariff is built.
@@ -268,7 +290,8 @@ const (
 
 // Tariff is the off-peak hours of an asset's user, the same every day.
 type Tariff struct {
-	OffPeak string // as the client wrote it, for example "00:00-05:30, 23:30-24:00"
+	// as the client wrote it, for example "00:00-05:30, 23:30-24:00"
+	OffPeak string
 	Zone    string // IANA name
 	Type    TariffType
 }
@@ -285,8 +308,9 @@ const (
 
 // Intent is what a user wants of a charge.
 type Intent struct {
-	Need          WattHours
-	ReadyBy       time.Time     // as sent; only its wall time counts, and only without ReadyByLocal
+	Need WattHours
+	// as sent; only its wall time counts, and only without ReadyByLocal
+	ReadyBy       time.Time
 	ReadyByOffset time.Duration // the UTC offset that ReadyBy was written with
 	ReadyByLocal  *WallTime
 	Estimated     *bool
@@ -394,7 +418,8 @@ const (
 // Register reports whether the label is a register, which is kept by the instant of its
 // reading's end.
 func (l Label) Register() bool {
-	return l == ChargerRegister || l == BoundaryImportRegister || l == BoundaryExportRegister
+	return l == ChargerRegister || l == BoundaryImportRegister ||
+		l == BoundaryExportRegister
 }
 
 // Micro is a reading's value in millionths of its label's unit.

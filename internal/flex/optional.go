@@ -7,7 +7,9 @@ type Optional[T comparable] struct {
 }
 
 // Some is a value that is given.
-func Some[T comparable](v T) Optional[T] { return Optional[T]{Value: v, Given: true} }
+func Some[T comparable](v T) Optional[T] {
+	return Optional[T]{Value: v, Given: true}
+}
 
 // Or returns the value, or another if none is given.
 func (o Optional[T]) Or(other T) T {

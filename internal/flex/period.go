@@ -16,6 +16,7 @@ func mustZone(name string) *time.Location {
 	if err != nil {
 		panic(err)
 	}
+
 	return l
 }
 
@@ -68,11 +69,14 @@ func ParseDay(s string) (Day, error) {
 	if err != nil {
 		return Day{}, err
 	}
+
 	return Day{t.Year(), t.Month(), t.Day()}, nil
 }
 
 // Start returns the day's local midnight.
-func (d Day) Start() time.Time { return time.Date(d.Year, d.Month, d.Dom, 0, 0, 0, 0, London).UTC() }
+func (d Day) Start() time.Time {
+	return time.Date(d.Year, d.Month, d.Dom, 0, 0, 0, 0, London).UTC()
+}
 
 // Add returns the day n days later.
 func (d Day) Add(n int) Day {
@@ -96,7 +100,16 @@ func (d Day) Weekday() time.Weekday {
 
 // String writes the day as YYYY-MM-DD.
 func (d Day) String() string {
-	return time.Date(d.Year, d.Month, d.Dom, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
+	return time.Date(
+		d.Year,
+		d.Month,
+		d.Dom,
+		0,
+		0,
+		0,
+		0,
+		time.UTC,
+	).Format(time.DateOnly)
 }
 
 // SettlementPeriod returns the period's London day and its number in that day, from 1.

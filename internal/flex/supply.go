@@ -4,8 +4,9 @@ import "math"
 
 // Supply is what a site's connection to the grid can carry, each way.
 type Supply struct {
-	Import, Export Watts
-	Set            bool // it was given for the site; else it is the default
+	Import Watts
+	Export Watts
+	Set    bool // it was given for the site; else it is the default
 }
 
 // Source says in a word whether the supply was given.
@@ -39,6 +40,7 @@ func (c SupplyChange) Apply(s Supply) Supply {
 	if c.Export != nil {
 		s.Export = *c.Export
 	}
+
 	return s
 }
 
@@ -52,7 +54,13 @@ func FuseCapacity(amperes float64, phases int) (Watts, error) {
 	known := phases == 1 || phases == 3
 	usual := amperes >= 5 && amperes <= 800 // false for NaN
 	if !known || !usual {
-		return 0, Fail(Invalid, "a main fuse of %g A on %d phases: give 5 to 800 A for each phase, and 1 or 3 phases", amperes, phases)
+		return 0, Fail(
+			Invalid,
+			"a main fuse of %g A on %d phases: give 5 to 800 A for each phase, and 1 or 3 phases",
+			amperes,
+			phases,
+		)
 	}
+
 	return Watts(math.Round(amperes * PhaseVoltage * float64(phases))), nil
 }

@@ -23,11 +23,18 @@ type Moved struct {
 // midnight before the window's day on. The dearest half-hours are left first and the cheapest
 // filled first, so nothing moves as much for less. The window begins so many half-hours after
 // its day's midnight.
-func Move(s *Stay, midnight time.Time, window, length int, up bool, prices *[PricedSlots]float64) Moved {
+func Move(
+	s *Stay,
+	midnight time.Time,
+	window, length int,
+	up bool,
+	prices *[PricedSlots]float64,
+) Moved {
 	begin := midnight.Add(-Slots * flex.HalfHour).Unix()
 	drawn, room := perHalf(s, begin)
 	from := Slots + window
-	var give, take []offered // what is drawn and may go, what is free and may be filled
+	// what is drawn and may go, what is free and may be filled
+	var give, take []offered
 
 	for t := range drawn {
 		within := t >= from && t < from+length
@@ -39,8 +46,13 @@ func Move(s *Stay, midnight time.Time, window, length int, up bool, prices *[Pri
 		}
 	}
 
-	slices.SortFunc(give, func(a, b offered) int { return cmp.Compare(b.price, a.price) })
-	slices.SortFunc(take, func(a, b offered) int { return cmp.Compare(a.price, b.price) })
+	slices.SortFunc(give, func(a, b offered) int {
+		return cmp.Compare(b.price, a.price)
+	})
+	slices.SortFunc(take, func(a, b offered) int {
+		return cmp.Compare(a.price, b.price)
+	})
+
 	return match(give, take)
 }
 
@@ -98,8 +110,12 @@ func perHalf(s *Stay, begin int64) (drawn, room [PricedSlots]float64) {
 // Marginal is the price in £/MWh at which the last of a share of what was moved moves, the
 // cheapest first; zero if nothing was.
 func Marginal(all []Moved, share float64) float64 {
-	moved := slices.DeleteFunc(slices.Clone(all), func(m Moved) bool { return m.KWh <= 0 })
-	slices.SortFunc(moved, func(a, b Moved) int { return cmp.Compare(a.Cost/a.KWh, b.Cost/b.KWh) })
+	moved := slices.DeleteFunc(slices.Clone(all), func(m Moved) bool {
+		return m.KWh <= 0
+	})
+	slices.SortFunc(moved, func(a, b Moved) int {
+		return cmp.Compare(a.Cost/a.KWh, b.Cost/b.KWh)
+	})
 	total := 0.0
 	for _, m := range moved {
 		total += m.KWh

@@ -19,7 +19,8 @@ func SlotOf(p flex.Period) int {
 type Stay struct {
 	Power flex.Watts  // that it draws
 	Open  []flex.Span // when it may draw, apart and in order
-	Draws []flex.Step // when it does, all of it in open time; a limit above the power is the power
+	// when it does, all of it in open time; a limit above the power is the power
+	Draws []flex.Step
 }
 
 // Kind is what is forecast of a fleet.
@@ -28,8 +29,10 @@ type Kind int
 // The kinds, each a power in kW, on average over a window.
 const (
 	FleetLoad Kind = iota // what the fleet draws
-	TurnDown              // what it draws and could leave out, with every need met in its other open time
-	TurnUp                // what it could draw more, without drawing more than it needs
+	// what it draws and could leave out, with every need met in its other open time
+	TurnDown
+	// what it could draw more, without drawing more than it needs
+	TurnUp
 	kinds
 )
 
@@ -37,7 +40,9 @@ const (
 var Kinds = []Kind{FleetLoad, TurnDown, TurnUp}
 
 // String is the kind's name.
-func (k Kind) String() string { return [...]string{"load", "turn_down", "turn_up"}[k] }
+func (k Kind) String() string {
+	return [...]string{"load", "turn_down", "turn_up"}[k]
+}
 
 // FleetHistory is what a fleet drew on past days, and could have left out or drawn more, in
 // every window of one length within a day.
@@ -58,7 +63,12 @@ type pastDay struct {
 // NewFleetHistory makes room for so many days on end, and windows of so many half-hours, at
 // least one.
 func NewFleetHistory(first flex.Day, days, length int) *FleetHistory {
-	h := &FleetHistory{length: max(1, min(length, Slots)), first: first, days: make([]pastDay, days)}
+	h := &FleetHistory{
+		length: max(1, min(length, Slots)),
+		first:  first,
+		days:   make([]pastDay, days),
+	}
+
 	for i := range h.days {
 		d := first.Add(i)
 		day := &h.days[i]
@@ -127,7 +137,12 @@ func (d *pastDay) add(s *Stay, power, open, drawn float64, length int) {
 	}
 
 	for _, w := range s.Draws {
-		d.spread(&energy, w.From.Unix(), w.To.Unix(), float64(min(w.Limit, s.Power)))
+		d.spread(
+			&energy,
+			w.From.Unix(),
+			w.To.Unix(),
+			float64(min(w.Limit, s.Power)),
+		)
 	}
 
 	for t := range Slots {
@@ -147,7 +162,11 @@ func (d *pastDay) add(s *Stay, power, open, drawn float64, length int) {
 }
 
 // spread adds a rate in a time to the slots after which it is counted.
-func (d *pastDay) spread(sum *[Slots + 1]float64, from, to int64, rate float64) {
+func (d *pastDay) spread(
+	sum *[Slots + 1]float64,
+	from, to int64,
+	rate float64,
+) {
 	from, to = max(from, d.begin), min(to, d.end)
 	for from < to {
 		n := (from - d.begin) / 1800
@@ -163,6 +182,7 @@ func (h *FleetHistory) values(k Kind) [][]float64 {
 	for i := range h.days {
 		out[i] = h.days[i].values(k, h.length)
 	}
+
 	return out
 }
 

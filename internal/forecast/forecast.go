@@ -47,7 +47,11 @@ const Unknown = flex.WattHours(154)
 // Load guesses the load of periods from what was metered before the first of them. It is
 // false if nothing was, and then the guess is Unknown. A working day is what the caller
 // says is one.
-func Load(past Series, periods []flex.Period, working func(flex.Day) bool) ([]flex.WattHours, bool) {
+func Load(
+	past Series,
+	periods []flex.Period,
+	working func(flex.Day) bool,
+) ([]flex.WattHours, bool) {
 	return guess(past, periods, Unknown, wallSlot, func(day, past flex.Day) float64 {
 		if working(day) == working(past) {
 			return 1
@@ -59,7 +63,9 @@ func Load(past Series, periods []flex.Period, working func(flex.Day) bool) ([]fl
 // Solar guesses what a roof gives in periods from what it gave before the first of them.
 // It is false if it never gave anything, and then the guess is nothing.
 func Solar(past Series, periods []flex.Period) ([]flex.WattHours, bool) {
-	return guess(past, periods, 0, sunSlot, func(_, _ flex.Day) float64 { return 1 })
+	return guess(past, periods, 0, sunSlot, func(_, _ flex.Day) float64 {
+		return 1
+	})
 }
 
 // slot is a half-hour of the day, 0 to 47.
@@ -74,11 +80,21 @@ func wallSlot(p flex.Period) (flex.Day, slot) {
 // sunSlot is the half-hour in UTC, with the day.
 func sunSlot(p flex.Period) (flex.Day, slot) {
 	t := p.Start()
-	return flex.Day{Year: t.Year(), Month: t.Month(), Dom: t.Day()}, slot(t.Hour()*2 + t.Minute()/30)
+	return flex.Day{
+		Year:  t.Year(),
+		Month: t.Month(),
+		Dom:   t.Day(),
+	}, slot(t.Hour()*2 + t.Minute()/30)
 }
 
 // guess is the weighted mean for each period.
-func guess(past Series, periods []flex.Period, unknown flex.WattHours, at func(flex.Period) (flex.Day, slot), weigh func(day, past flex.Day) float64) ([]flex.WattHours, bool) {
+func guess(
+	past Series,
+	periods []flex.Period,
+	unknown flex.WattHours,
+	at func(flex.Period) (flex.Day, slot),
+	weigh func(day, past flex.Day) float64,
+) ([]flex.WattHours, bool) {
 	out := make([]flex.WattHours, len(periods))
 	if len(periods) == 0 {
 		return out, len(past) > 0
@@ -117,7 +133,11 @@ type metered struct {
 
 // bySlot sorts what was metered before a period by the time of day, and says which day
 // was the last.
-func bySlot(past Series, before flex.Period, at func(flex.Period) (flex.Day, slot)) (by [48][]metered, newest flex.Day) {
+func bySlot(
+	past Series,
+	before flex.Period,
+	at func(flex.Period) (flex.Day, slot),
+) (by [48][]metered, newest flex.Day) {
 	for n := 1; n <= Days*48; n++ { // in order, so that the same readings give the same guess
 		p := before.Add(-n)
 		energy, ok := past[p]

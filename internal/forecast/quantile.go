@@ -15,33 +15,38 @@ const numConfidences = len(Confidences)
 
 // The method's numbers, of fleets.
 const (
-	Unended   = 1    // days before the day that is forecast which are not over, and not looked at
+	// days before the day that is forecast which are not over, and not looked at
+	Unended   = 1
 	FewDays   = 28   // with fewer days nothing is forecast
 	JudgedMax = 90   // days at most that reliability is measured on
 	warmUp    = 14   // days before the first that anything is said of
 	shapeDays = 120  // looked back for the shape of a day
 	shapeFade = 0.97 // of a day's weight with each day back
-	unlike    = 0.3  // weight of a day of another class; squared between working days and others
-	levelFade = 0.8  // of a day's weight for the level, with each day back
-	errorDays = 90   // looked back for errors
+	// weight of a day of another class; squared between working days and others
+	unlike    = 0.3
+	levelFade = 0.8 // of a day's weight for the level, with each day back
+	errorDays = 90  // looked back for errors
 	errorFade = 0.96
-	errorSize = 0.7  // errors grow with the mean to this power
-	step      = 0.02 // that a confidence is corrected by, of a day's share of misses too many
-	beside    = 4    // windows on each side of one, of which misses count
-	about     = 2    // windows on each side of one, of which errors count
+	errorSize = 0.7 // errors grow with the mean to this power
+	// that a confidence is corrected by, of a day's share of misses too many
+	step   = 0.02
+	beside = 4 // windows on each side of one, of which misses count
+	about  = 2 // windows on each side of one, of which errors count
 )
 
 // Ahead is what a fleet will draw, or could leave out or draw more, on a day.
 type Ahead struct {
-	KW     [][numConfidences]float64 // by the slot that a window begins with; nil with too few days
+	// by the slot that a window begins with; nil with too few days
+	KW     [][numConfidences]float64
 	Judged Reliability
 }
 
 // Reliability says how forecasts by the same rule, each made from the days before it alone,
 // did on the last days of a history.
 type Reliability struct {
-	Days   int
-	Kept   [numConfidences]float64 // share of windows in which at least the forecast came
+	Days int
+	// share of windows in which at least the forecast came
+	Kept   [numConfidences]float64
 	Volume [numConfidences]float64 // what was forecast of what came, in sum
 	Past   []Judged                // each day, oldest first
 }
@@ -62,14 +67,20 @@ type Judged struct {
 // comes from the errors of earlier forecasts about the same time of day, in units of the mean to
 // the power of 0.7. A confidence that was missed too often or too rarely there is corrected day by day
 // (adaptive conformal inference, Gibbs and Candès, 2021).
-func (h *FleetHistory) Ahead(k Kind, day flex.Day, class func(flex.Day) int) Ahead {
+func (h *FleetHistory) Ahead(
+	k Kind,
+	day flex.Day,
+	class func(flex.Day) int,
+) Ahead {
 	last := daysBetween(h.first, day)
 	n := min(last-Unended, len(h.days)) // days that are over
 	if n < FewDays {
 		return Ahead{}
 	}
 
-	m := newMeans(h.values(k)[:n], func(i int) int { return class(h.first.Add(i)) })
+	m := newMeans(h.values(k)[:n], func(i int) int {
+		return class(h.first.Add(i))
+	})
 	var a Ahead
 	q := newQuantiles(m)
 
@@ -85,11 +96,16 @@ func (h *FleetHistory) Ahead(k Kind, day flex.Day, class func(flex.Day) int) Ahe
 		case i == last:
 			a.KW = kw
 		case i >= max(2*warmUp, n-JudgedMax):
-			a.Judged.Past = append(a.Judged.Past, Judged{h.first.Add(i), kw, m.came[i]})
+			a.Judged.Past = append(a.Judged.Past, Judged{
+				h.first.Add(i),
+				kw,
+				m.came[i],
+			})
 		}
 	}
 
 	a.Judged.sum()
+
 	return a
 }
 
@@ -129,12 +145,19 @@ type means struct {
 }
 
 func newMeans(came [][]float64, class func(int) int) *means {
-	m := &means{came: came, total: make([]float64, len(came)), class: class, mean: map[int][]float64{}}
+	m := &means{
+		came:  came,
+		total: make([]float64, len(came)),
+		class: class,
+		mean:  map[int][]float64{},
+	}
+
 	for i, day := range came {
 		for _, v := range day {
 			m.total[i] += v
 		}
 	}
+
 	return m
 }
 
@@ -174,6 +197,7 @@ func (m *means) level(from, centre, to int, fade float64) float64 {
 		sum += w * m.total[i]
 		weight += w
 	}
+
 	return sum / max(weight, 1e-9)
 }
 
@@ -186,23 +210,33 @@ func (m *means) likeness(a, b int) float64 {
 	case (of == 0) != (other == 0):
 		return unlike * unlike
 	}
+
 	return unlike
 }
 
 // quantiles turns means into what comes at least.
 type quantiles struct {
 	*means
-	level  [][numConfidences]float64         // share of misses that is aimed at, of each window
-	missed map[int][][numConfidences]float64 // share that there was on a day, about each window
-	error  [][]float64                       // of a day's windows, in units of their size; nil where none was guessed
-	fade   [errorDays + 1]float64            // of an error's weight, by days back
-	room   []weighted
+	// share of misses that is aimed at, of each window
+	level [][numConfidences]float64
+	// share that there was on a day, about each window
+	missed map[int][][numConfidences]float64
+	// of a day's windows, in units of their size; nil where none was guessed
+	error [][]float64
+	// of an error's weight, by days back
+	fade [errorDays + 1]float64
+	room []weighted
 }
 
 type weighted struct{ value, weight float64 }
 
 func newQuantiles(m *means) *quantiles {
-	q := &quantiles{means: m, missed: map[int][][numConfidences]float64{}, error: make([][]float64, len(m.came))}
+	q := &quantiles{
+		means:  m,
+		missed: map[int][][numConfidences]float64{},
+		error:  make([][]float64, len(m.came)),
+	}
+
 	for back := range q.fade {
 		q.fade[back] = math.Pow(errorFade, float64(back))
 	}
@@ -235,6 +269,7 @@ func (q *quantiles) at(day int) [][numConfidences]float64 {
 	}
 
 	q.keep(day, out)
+
 	return out
 }
 
@@ -263,14 +298,20 @@ func (q *quantiles) errors(last, t int) []weighted {
 		}
 	}
 
-	slices.SortFunc(found, func(a, b weighted) int { return cmp.Compare(a.value, b.value) })
+	slices.SortFunc(found, func(a, b weighted) int {
+		return cmp.Compare(a.value, b.value)
+	})
 
 	q.room = found
+
 	return found
 }
 
 // pick returns the errors that a share of all is not above, for each share.
-func pick(errors []weighted, shares [numConfidences]float64) (picked [numConfidences]float64) {
+func pick(
+	errors []weighted,
+	shares [numConfidences]float64,
+) (picked [numConfidences]float64) {
 	total := 0.0
 	for _, e := range errors {
 		total += e.weight

@@ -36,15 +36,22 @@ type Ahead struct {
 // AheadWindow is a window of a day. Powers are averages over it, by kind.
 type AheadWindow struct {
 	flex.Span
-	KW   [3][len(forecast.Confidences)]float64 // by kind and confidence, at least
-	Came *[3]float64                           // nil while the day is not over
+	// by kind and confidence, at least
+	KW   [3][len(forecast.Confidences)]float64
+	Came *[3]float64 // nil while the day is not over
 }
 
 // Ahead forecasts a day in windows of so many half-hours, by what is known at midnight before
 // the day before it: up to tomorrow, and back as far as JudgedMax days, with what came. A
 // length that is not from 1 to 48, or a day beyond these, is Malformed; a constraint group that
 // there is not is NotFound.
-func (s *Service) Ahead(ctx context.Context, org flex.OrgID, scope store.Scope, day flex.Day, length int) (a *Ahead, err error) {
+func (s *Service) Ahead(
+	ctx context.Context,
+	org flex.OrgID,
+	scope store.Scope,
+	day flex.Day,
+	length int,
+) (a *Ahead, err error) {
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		a, err = newAhead(tx.Now(), scope, day, length)
 		if err != nil {
@@ -52,6 +59,7 @@ func (s *Service) Ahead(ctx context.Context, org flex.OrgID, scope store.Scope, 
 		}
 		return a.learn(ctx, tx, nil)
 	})
+
 	return a, err
 }
 
@@ -61,19 +69,35 @@ func (a *Ahead) learn(ctx context.Context, tx *store.Tx, again *replay) error {
 		return err
 	}
 
-	l := &learning{a: a, until: a.until(), offPeak: map[flex.Tariff][]stretch{}, replay: again}
+	l := &learning{
+		a:       a,
+		until:   a.until(),
+		offPeak: map[flex.Tariff][]stretch{},
+		replay:  again,
+	}
+
 	// A day counts those who came before midnight.
-	began := flex.Span{From: a.Day.Add(-LearnedDays).Start().Add(-farthest), To: l.until.Start()}
+	began := flex.Span{
+		From: a.Day.Add(-LearnedDays).Start().Add(-farthest),
+		To:   l.until.Start(),
+	}
+
 	if err := tx.EachStay(ctx, a.Scope, began, l.add); err != nil {
 		return err
 	}
 
 	l.finish()
+
 	return nil
 }
 
 // newAhead is an empty forecast of a day; of tomorrow if it is zero.
-func newAhead(now time.Time, scope store.Scope, day flex.Day, length int) (*Ahead, error) {
+func newAhead(
+	now time.Time,
+	scope store.Scope,
+	day flex.Day,
+	length int,
+) (*Ahead, error) {
 	today := flex.DayAt(now)
 	if day == (flex.Day{}) {
 		day = today.Add(1)
@@ -81,13 +105,30 @@ func newAhead(now time.Time, scope store.Scope, day flex.Day, length int) (*Ahea
 
 	first, last := today.Add(-forecast.JudgedMax), today.Add(1)
 	if day.Start().Before(first.Start()) || last.Start().Before(day.Start()) {
-		return nil, flex.Fail(flex.Malformed, "%s is not from %s to %s", day, first, last)
-	}
-	if length < 1 || length > forecast.Slots {
-		return nil, flex.Fail(flex.Malformed, "a window has 1 to %d half-hours, and not %d", forecast.Slots, length)
+		return nil, flex.Fail(
+			flex.Malformed,
+			"%s is not from %s to %s",
+			day,
+			first,
+			last,
+		)
 	}
 
-	return &Ahead{At: now, Scope: scope, Day: day, Length: length}, nil
+	if length < 1 || length > forecast.Slots {
+		return nil, flex.Fail(
+			flex.Malformed,
+			"a window has 1 to %d half-hours, and not %d",
+			forecast.Slots,
+			length,
+		)
+	}
+
+	return &Ahead{
+		At:     now,
+		Scope:  scope,
+		Day:    day,
+		Length: length,
+	}, nil
 }
 
 // until is the day after the last that is over and reported: the day itself, if it is.
@@ -96,6 +137,7 @@ func (a *Ahead) until() flex.Day {
 	if next := a.Day.Add(1); next.Start().Before(today.Start()) {
 		return next
 	}
+
 	return today
 }
 
@@ -106,7 +148,8 @@ type learning struct {
 	history *forecast.FleetHistory
 	offPeak map[flex.Tariff][]stretch // from the history's first day on
 	begun   int64                     // seconds since 1970
-	replay  *replay                   // what is worked out of each stay beside; nil for nothing
+	// what is worked out of each stay beside; nil for nothing
+	replay *replay
 }
 
 // add counts a session in. Sessions come in order of their beginning.
@@ -132,12 +175,17 @@ func (l *learning) add(p *store.Plugged) {
 // begin makes the history, from a stay's day on.
 func (l *learning) begin(at time.Time) {
 	first := flex.DayAt(at)
-	if earliest := l.a.Day.Add(-LearnedDays); first.Start().Before(earliest.Start()) {
+	earliest := l.a.Day.Add(-LearnedDays)
+	if first.Start().Before(earliest.Start()) {
 		first = earliest
 	}
 
 	l.begun = at.Unix()
-	l.a.Days = max(0, int(l.until.Start().Sub(first.Start()).Round(24*time.Hour)/(24*time.Hour)))
+	l.a.Days = max(
+		0,
+		int(l.until.Start().Sub(first.Start()).Round(24*time.Hour)/(24*time.Hour)),
+	)
+
 	l.history = forecast.NewFleetHistory(first, l.a.Days, l.a.Length)
 }
 
@@ -160,12 +208,16 @@ func (l *learning) stays(p *store.Plugged) (free, asked *forecast.Stay) {
 		asked.Open = append(asked.Open, with.span())
 		draw(asked, with, d.Limit)
 		for _, rest := range [][2]int64{{s.from, with.from}, {with.to, s.to}} {
-			drawn = append(drawn, draw(free, stretch{rest[0], rest[1]}, d.Limit)...)
+			drawn = append(
+				drawn,
+				draw(free, stretch{rest[0], rest[1]}, d.Limit)...,
+			)
 		}
 	}
 
 	here.to = min(here.to, p.ReadyBy.Unix())
 	free.Open = l.open(p.Tariff, here, drawn)
+
 	return free, asked
 }
 
@@ -175,6 +227,7 @@ func hereOf(p *store.Plugged) stretch {
 	if out.IsZero() {
 		out = p.Steps[len(p.Steps)-1].To
 	}
+
 	return stretch{p.PluggedInAt.Unix(), out.Unix()}
 }
 
@@ -185,6 +238,7 @@ func draw(of *forecast.Stay, s stretch, limit flex.Watts) []stretch {
 	}
 
 	of.Draws = append(of.Draws, flex.Step{Span: s.span(), Limit: limit})
+
 	return []stretch{s}
 }
 
@@ -192,7 +246,13 @@ func draw(of *forecast.Stay, s stretch, limit flex.Watts) []stretch {
 // delivered when it was made.
 func drawnBy(p *store.Plugged) (steps []flex.Step) {
 	took := time.Duration(float64(p.Delivered) / float64(p.Power) * float64(time.Hour))
-	before := flex.Span{From: p.PluggedInAt, To: p.PluggedInAt.Add(took)}.Meet(flex.Span{From: p.PluggedInAt, To: p.Steps[0].From})
+	before := flex.Span{
+		From: p.PluggedInAt,
+		To:   p.PluggedInAt.Add(took),
+	}.Meet(flex.Span{
+		From: p.PluggedInAt,
+		To:   p.Steps[0].From,
+	})
 	if !before.Empty() {
 		steps = append(steps, flex.Step{Span: before, Limit: p.Power})
 	}
@@ -207,15 +267,25 @@ func drawnBy(p *store.Plugged) (steps []flex.Step) {
 }
 
 // open returns when a session might have drawn: in off-peak hours of its time, and where it drew.
-func (l *learning) open(t flex.Tariff, here stretch, drawn []stretch) (open []flex.Span) {
+func (l *learning) open(
+	t flex.Tariff,
+	here stretch,
+	drawn []stretch,
+) (open []flex.Span) {
 	hours, known := l.offPeak[t]
 	if !known {
-		hours = offPeakHours(t, stretch{l.begun, l.until.Start().Add(farthest).Unix()})
+		hours = offPeakHours(t, stretch{
+			l.begun,
+			l.until.Start().Add(farthest).Unix(),
+		})
+
 		l.offPeak[t] = hours
 	}
 
 	var all []stretch
-	first, _ := slices.BinarySearchFunc(hours, here.from, func(s stretch, at int64) int { return cmp.Compare(s.to, at) })
+	first, _ := slices.BinarySearchFunc(hours, here.from, func(s stretch, at int64) int {
+		return cmp.Compare(s.to, at)
+	})
 	for _, s := range hours[first:] {
 		if s.from >= here.to {
 			break
@@ -226,6 +296,7 @@ func (l *learning) open(t flex.Tariff, here stretch, drawn []stretch) (open []fl
 	for _, s := range inOrder(append(all, drawn...)) {
 		open = append(open, s.span())
 	}
+
 	return open
 }
 
@@ -254,7 +325,11 @@ func (l *learning) finish() {
 			continue
 		}
 
-		w := AheadWindow{Span: flex.Span{From: p.Start(), To: p.Add(a.Length).Start()}}
+		w := AheadWindow{Span: flex.Span{
+			From: p.Start(),
+			To:   p.Add(a.Length).Start(),
+		}}
+
 		for k := range least {
 			w.KW[k] = least[k][slot]
 		}
@@ -276,6 +351,7 @@ func (l *learning) came() (came [][]float64) {
 	for _, k := range forecast.Kinds {
 		came = append(came, l.history.Came(k, l.a.Day))
 	}
+
 	return came
 }
 
@@ -287,12 +363,25 @@ func dayClass(d flex.Day) int {
 	case d.Weekday() == time.Saturday:
 		return 1
 	}
+
 	return 2
 }
 
 // WriteCSV writes the windows as CSV: a row for each kind of each.
 func (a *Ahead) WriteCSV(out io.Writer) error {
-	w := csvfile.NewWriter(out, "start_timestamp", "end_timestamp", "kind", "p50_kw", "p80_kw", "p90_kw", "p95_kw", "p99_kw", "came_kw")
+	w := csvfile.NewWriter(
+		out,
+		"start_timestamp",
+		"end_timestamp",
+		"kind",
+		"p50_kw",
+		"p80_kw",
+		"p90_kw",
+		"p95_kw",
+		"p99_kw",
+		"came_kw",
+	)
+
 	for _, r := range a.Windows {
 		for _, k := range forecast.Kinds {
 			var came any
@@ -301,7 +390,17 @@ func (a *Ahead) WriteCSV(out io.Writer) error {
 			}
 
 			at := r.KW[k]
-			w.Write(r.From, r.To, k.String(), Round(at[0]), Round(at[1]), Round(at[2]), Round(at[3]), Round(at[4]), came)
+			w.Write(
+				r.From,
+				r.To,
+				k.String(),
+				Round(at[0]),
+				Round(at[1]),
+				Round(at[2]),
+				Round(at[3]),
+				Round(at[4]),
+				came,
+			)
 		}
 	}
 

@@ -26,7 +26,8 @@ type gathering struct {
 	fleet *envelope.Fleet
 
 	planned [HalfHours]envelope.Joules // by the schedules, charge-now too
-	fixed   [HalfHours]envelope.Joules // of it, what cannot be moved: charge-now
+	// of it, what cannot be moved: charge-now
+	fixed [HalfHours]envelope.Joules
 
 	assets       []flex.AssetID // of the fleet's cars, in their order
 	uncontrolled int
@@ -36,11 +37,17 @@ type gathering struct {
 }
 
 func gather(now time.Time) *gathering {
-	g := &gathering{start: now.Unix(), fleet: envelope.New(HalfHours), offPeak: map[flex.Tariff][]stretch{}}
+	g := &gathering{
+		start:   now.Unix(),
+		fleet:   envelope.New(HalfHours),
+		offPeak: map[flex.Tariff][]stretch{},
+	}
+
 	first := flex.PeriodAt(now)
 	for i := range g.edges {
 		g.edges[i] = max(g.start, first.Add(i).Start().Unix())
 	}
+
 	return g
 }
 
@@ -49,7 +56,10 @@ func (g *gathering) now() time.Time { return time.Unix(g.start, 0).UTC() }
 
 // halfHour is a half-hour's span.
 func (g *gathering) halfHour(i int) flex.Span {
-	return flex.Span{From: time.Unix(g.edges[i], 0).UTC(), To: time.Unix(g.edges[i+1], 0).UTC()}
+	return flex.Span{
+		From: time.Unix(g.edges[i], 0).UTC(),
+		To:   time.Unix(g.edges[i+1], 0).UTC(),
+	}
 }
 
 // end is when the last half-hour ends.
@@ -61,7 +71,8 @@ const roundUp = 60
 
 // add counts an asset in.
 func (g *gathering) add(p *store.Plugged) {
-	if !p.Planned || p.Power <= 0 || p.Steps[len(p.Steps)-1].To.Unix() <= g.start {
+	if !p.Planned || p.Power <= 0 ||
+		p.Steps[len(p.Steps)-1].To.Unix() <= g.start {
 		g.uncontrolled++
 		return
 	}
@@ -102,7 +113,10 @@ func (g *gathering) draws(p *store.Plugged) (d drawn) {
 		ahead := step.meet(stretch{g.start, step.to})
 		now := ahead.meet(asked)
 		d.ahead += envelope.Joules(power * (ahead.length() - now.length()))
-		d.now += envelope.Joules(power * now.meet(stretch{now.from, p.ReadyBy.Unix()}).length())
+		d.now += envelope.Joules(power * now.meet(stretch{
+			now.from,
+			p.ReadyBy.Unix(),
+		}).length())
 
 		g.spread(&g.planned, ahead, power)
 		g.spread(&g.fixed, now, power)
@@ -112,7 +126,11 @@ func (g *gathering) draws(p *store.Plugged) (d drawn) {
 }
 
 // spread adds the energy of a power to the half-hours that a stretch touches.
-func (g *gathering) spread(sum *[HalfHours]envelope.Joules, s stretch, power int64) {
+func (g *gathering) spread(
+	sum *[HalfHours]envelope.Joules,
+	s stretch,
+	power int64,
+) {
 	for i := range sum {
 		sum[i] += envelope.Joules(power * s.meet(stretch{g.edges[i], g.edges[i+1]}).length())
 	}
@@ -136,7 +154,10 @@ func (g *gathering) permitted(p *store.Plugged) (seconds []int64, beyond int64) 
 		seconds[i] = within(stretch{g.edges[i], g.edges[i+1]})
 	}
 
-	return seconds, within(stretch{g.end(), g.start + int64(farthest/time.Second)})
+	return seconds, within(stretch{
+		g.end(),
+		g.start + int64(farthest/time.Second),
+	})
 }
 
 // open returns when an asset may charge: in off-peak hours before ready-by, and where its
@@ -190,8 +211,13 @@ func (g *gathering) offPeakHours(t flex.Tariff) []stretch {
 		return known
 	}
 
-	known = offPeakHours(t, stretch{g.start, g.start + int64(farthest/time.Second)})
+	known = offPeakHours(t, stretch{
+		g.start,
+		g.start + int64(farthest/time.Second),
+	})
+
 	g.offPeak[t] = known
+
 	return known
 }
 
@@ -205,16 +231,22 @@ func offPeakHours(t flex.Tariff, of stretch) (hours []stretch) {
 	for _, s := range spans {
 		hours = append(hours, stretch{s.From.Unix(), s.To.Unix()})
 	}
+
 	return hours
 }
 
 // span is a stretch as instants.
 func (s stretch) span() flex.Span {
-	return flex.Span{From: time.Unix(s.from, 0).UTC(), To: time.Unix(s.to, 0).UTC()}
+	return flex.Span{
+		From: time.Unix(s.from, 0).UTC(),
+		To:   time.Unix(s.to, 0).UTC(),
+	}
 }
 
 // meet returns the time that two stretches share; its length is 0 if there is none.
-func (s stretch) meet(o stretch) stretch { return stretch{max(s.from, o.from), min(s.to, o.to)} }
+func (s stretch) meet(o stretch) stretch {
+	return stretch{max(s.from, o.from), min(s.to, o.to)}
+}
 
 // length is how many seconds a stretch has.
 func (s stretch) length() int64 { return max(0, s.to-s.from) }

@@ -20,20 +20,28 @@ type Envelope struct {
 	Scope        store.Scope
 	Controlled   int // assets in the numbers
 	Uncontrolled int // plugged in without a schedule in force; in no number
-	Short        int // of the controlled, those that cannot have what they need; they draw all that they can
+	// of the controlled, those that cannot have what they need; they draw all that they can
+	Short int
 
 	HalfHours []Window
-	Windows   []Window // every window of half-hours, by its beginning and then by its length
+	// every window of half-hours, by its beginning and then by its length
+	Windows []Window
 }
 
 // Window is one or more half-hours on end. Energies are rounded to the nearest watt-hour.
 type Window struct {
 	flex.Span
-	Planned, Least, Most flex.WattHours
+	Planned flex.WattHours
+	Least   flex.WattHours
+	Most    flex.WattHours
 }
 
 // Envelope returns the envelope of a scope. A constraint group that there is not is NotFound.
-func (s *Service) Envelope(ctx context.Context, org flex.OrgID, scope store.Scope) (e *Envelope, err error) {
+func (s *Service) Envelope(
+	ctx context.Context,
+	org flex.OrgID,
+	scope store.Scope,
+) (e *Envelope, err error) {
 	var g *gathering
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if err := tx.CheckScope(ctx, scope); err != nil {
@@ -52,14 +60,26 @@ func (s *Service) Envelope(ctx context.Context, org flex.OrgID, scope store.Scop
 
 // envelope works the gathered assets out.
 func (g *gathering) envelope(scope store.Scope) *Envelope {
-	e := &Envelope{At: g.now(), Scope: scope, Controlled: g.fleet.Len(), Uncontrolled: g.uncontrolled, Short: g.short}
+	e := &Envelope{
+		At:           g.now(),
+		Scope:        scope,
+		Controlled:   g.fleet.Len(),
+		Uncontrolled: g.uncontrolled,
+		Short:        g.short,
+	}
+
 	planned, fixed := ahead(g.planned), ahead(g.fixed)
 
 	for _, b := range g.fleet.Envelope().Windows() {
 		still := fixed[b.To] - fixed[b.From]
 		w := Window{
-			Span:    flex.Span{From: time.Unix(g.edges[b.From], 0).UTC(), To: time.Unix(g.edges[b.To], 0).UTC()},
-			Planned: nearest(planned[b.To] - planned[b.From]), Least: nearest(b.Least + still), Most: nearest(b.Most + still),
+			Span: flex.Span{
+				From: time.Unix(g.edges[b.From], 0).UTC(),
+				To:   time.Unix(g.edges[b.To], 0).UTC(),
+			},
+			Planned: nearest(planned[b.To] - planned[b.From]),
+			Least:   nearest(b.Least + still),
+			Most:    nearest(b.Most + still),
 		}
 
 		e.Windows = append(e.Windows, w)
@@ -84,7 +104,15 @@ func nearest(e envelope.Joules) flex.WattHours { return (e + 1800).WattHours() }
 
 // WriteCSV writes the half-hours as CSV, or all windows if they are asked for.
 func (e *Envelope) WriteCSV(out io.Writer, windows bool) error {
-	w := csvfile.NewWriter(out, "start_timestamp", "end_timestamp", "planned_kwh", "least_kwh", "most_kwh")
+	w := csvfile.NewWriter(
+		out,
+		"start_timestamp",
+		"end_timestamp",
+		"planned_kwh",
+		"least_kwh",
+		"most_kwh",
+	)
+
 	rows := e.HalfHours
 	if windows {
 		rows = e.Windows

@@ -16,12 +16,15 @@ type Evidence struct {
 	Span flex.Span
 	At   time.Time
 
-	Hours []SteeredHour // by hour and region; those in which nothing was planned and nothing metered are left out
-	Steps []PowerStep   // the largest change within one minute, for all regions together (first) and for each
+	// by hour and region; those in which nothing was planned and nothing metered are left out
+	Hours []SteeredHour
+	// the largest change within one minute, for all regions together (first) and for each
+	Steps []PowerStep
 	Needs Needs
-	Acts  []EvidenceAct // halts, their ends and emergency stops, the first first
-	Offers,
-	OffersKept int // of the span, whose day is over; of these, how many were kept
+	// halts, their ends and emergency stops, the first first
+	Acts         []EvidenceAct
+	Offers       int
+	OffersKept   int
 	Instructions []EvidenceInstruction
 	Records      []RecordExtent
 	Operators    []EvidenceOperator
@@ -74,9 +77,12 @@ const (
 
 // EvidenceAct is an act of a person.
 type EvidenceAct struct {
-	At                time.Time
-	Who, Act, Subject string
-	Detail, Outcome   string
+	At      time.Time
+	Who     string
+	Act     string
+	Subject string
+	Detail  string
+	Outcome string
 }
 
 // EvidenceInstruction is an instruction of the grid.
@@ -91,32 +97,43 @@ type EvidenceInstruction struct {
 
 // RecordExtent is from when to when there are records of a kind; both zero if there is none.
 type RecordExtent struct {
-	Kind           string
-	Oldest, Newest time.Time
+	Kind   string
+	Oldest time.Time
+	Newest time.Time
 }
 
 // EvidenceOperator is somebody who may use the console.
 type EvidenceOperator struct {
-	Name, Role string
-	TwoStep    bool
-	Since      time.Time
+	Name    string
+	Role    string
+	TwoStep bool
+	Since   time.Time
 }
 
 // EvidenceCredential is a program's access.
 type EvidenceCredential struct {
-	Username      string
-	Roles         []flex.Role
-	Since, UsedAt time.Time
-	Expires       time.Time // zero if it does not
+	Username string
+	Roles    []flex.Role
+	Since    time.Time
+	UsedAt   time.Time
+	Expires  time.Time // zero if it does not
 }
 
 // evidenceSpanMax bounds the span: each stay in it is read once.
 const evidenceSpanMax = 400 * 24 * time.Hour
 
 // Evidence gathers an organisation's records of a span, half-open, of at most 400 days.
-func (s *Service) Evidence(ctx context.Context, org flex.OrgID, span flex.Span) (e *Evidence, err error) {
+func (s *Service) Evidence(
+	ctx context.Context,
+	org flex.OrgID,
+	span flex.Span,
+) (e *Evidence, err error) {
 	if span.Len() <= 0 || span.Len() > evidenceSpanMax {
-		return nil, flex.Fail(flex.Malformed, "evidence is of 1 to %d days", int(evidenceSpanMax.Hours()/24))
+		return nil, flex.Fail(
+			flex.Malformed,
+			"evidence is of 1 to %d days",
+			int(evidenceSpanMax.Hours()/24),
+		)
 	}
 
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
@@ -130,7 +147,13 @@ func (s *Service) Evidence(ctx context.Context, org flex.OrgID, span flex.Span) 
 			return err
 		}
 
-		e = &Evidence{Org: record.Name, Span: span, At: tx.Now(), Needs: Needs{Why: map[string]int{}}}
+		e = &Evidence{
+			Org:   record.Name,
+			Span:  span,
+			At:    tx.Now(),
+			Needs: Needs{Why: map[string]int{}},
+		}
+
 		if err := e.addFleet(ctx, tx); err != nil {
 			return err
 		}
@@ -147,6 +170,7 @@ func (s *Service) Evidence(ctx context.Context, org flex.OrgID, span flex.Span) 
 
 		return e.addCredentials(ctx, all, org)
 	})
+
 	return e, err
 }
 
@@ -158,7 +182,11 @@ func (e *Evidence) addFleet(ctx context.Context, tx *store.Tx) error {
 	}
 
 	w := newSteering(e, regions)
-	began := flex.Span{From: e.Span.From.Add(-farthest), To: e.Span.To}
+	began := flex.Span{
+		From: e.Span.From.Add(-farthest),
+		To:   e.Span.To,
+	}
+
 	if err := tx.EachStay(ctx, store.Scope{}, began, w.add); err != nil {
 		return err
 	}
@@ -173,6 +201,7 @@ func (e *Evidence) addFleet(ctx context.Context, tx *store.Tx) error {
 	}
 
 	w.finish()
+
 	return nil
 }
 
@@ -230,7 +259,14 @@ func (e *Evidence) addInstructions(ctx context.Context, tx *store.Tx) error {
 
 		for _, i := range found {
 			if i.From.Before(e.Span.To) && i.To.After(e.Span.From) {
-				e.Instructions = append(e.Instructions, EvidenceInstruction{i.Span, i.Goal(), i.Service, i.Who, i.Scope.GSPGroup, i.StoppedAt})
+				e.Instructions = append(e.Instructions, EvidenceInstruction{
+					i.Span,
+					i.Goal(),
+					i.Service,
+					i.Who,
+					i.Scope.GSPGroup,
+					i.StoppedAt,
+				})
 			}
 		}
 
@@ -243,7 +279,11 @@ func (e *Evidence) addInstructions(ctx context.Context, tx *store.Tx) error {
 }
 
 // addOffers judges those offers that lie in the span and are over.
-func (e *Evidence) addOffers(ctx context.Context, tx *store.Tx, found []store.Offer) error {
+func (e *Evidence) addOffers(
+	ctx context.Context,
+	tx *store.Tx,
+	found []store.Offer,
+) error {
 	p := &OfferPage{At: e.At}
 	for _, o := range found {
 		if o.From.Before(e.Span.From) || !o.From.Before(e.Span.To) {
@@ -256,16 +296,30 @@ func (e *Evidence) addOffers(ctx context.Context, tx *store.Tx, found []store.Of
 
 	e.Offers += p.Judged
 	e.OffersKept += p.Kept
+
 	return nil
 }
 
 // evidenceActs are the acts that are listed.
-var evidenceActs = []string{"halt pushes", "resume pushes", "stop instructions", "stop instruction"}
+var evidenceActs = []string{
+	"halt pushes",
+	"resume pushes",
+	"stop instructions",
+	"stop instruction",
+}
 
 // addActs reads halts and stops, the first first.
-func (e *Evidence) addActs(ctx context.Context, all *store.All, org flex.OrgID) error {
+func (e *Evidence) addActs(
+	ctx context.Context,
+	all *store.All,
+	org flex.OrgID,
+) error {
 	for _, act := range evidenceActs {
-		found, err := all.Acts(ctx, store.ActFilter{Act: act, Limit: evidencePage})
+		found, err := all.Acts(ctx, store.ActFilter{
+			Act:   act,
+			Limit: evidencePage,
+		})
+
 		if err != nil {
 			return err
 		}
@@ -273,12 +327,22 @@ func (e *Evidence) addActs(ctx context.Context, all *store.All, org flex.OrgID) 
 		for _, a := range found {
 			concerned := a.Org.IsZero() || a.Org == org
 			if concerned && e.Span.Contains(a.At) {
-				e.Acts = append(e.Acts, EvidenceAct{a.At, a.Who, a.Act, a.Subject, a.Detail, a.Outcome})
+				e.Acts = append(e.Acts, EvidenceAct{
+					a.At,
+					a.Who,
+					a.Act,
+					a.Subject,
+					a.Detail,
+					a.Outcome,
+				})
 			}
 		}
 	}
 
-	slices.SortStableFunc(e.Acts, func(a, b EvidenceAct) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(e.Acts, func(a, b EvidenceAct) int {
+		return a.At.Compare(b.At)
+	})
+
 	return nil
 }
 
@@ -296,7 +360,12 @@ func (e *Evidence) addOperators(ctx context.Context, all *store.All) error {
 
 	for _, o := range operators {
 		if o.RemovedAt.IsZero() {
-			e.Operators = append(e.Operators, EvidenceOperator{o.Name, o.Role, slices.Contains(withCode, o.ID), o.CreatedAt})
+			e.Operators = append(e.Operators, EvidenceOperator{
+				o.Name,
+				o.Role,
+				slices.Contains(withCode, o.ID),
+				o.CreatedAt,
+			})
 		}
 	}
 
@@ -304,7 +373,11 @@ func (e *Evidence) addOperators(ctx context.Context, all *store.All) error {
 }
 
 // addCredentials reads which programs have access.
-func (e *Evidence) addCredentials(ctx context.Context, all *store.All, org flex.OrgID) error {
+func (e *Evidence) addCredentials(
+	ctx context.Context,
+	all *store.All,
+	org flex.OrgID,
+) error {
 	credentials, err := all.Credentials(ctx, org)
 	if err != nil {
 		return err
@@ -312,7 +385,13 @@ func (e *Evidence) addCredentials(ctx context.Context, all *store.All, org flex.
 
 	for _, c := range credentials {
 		if c.RevokedAt.IsZero() {
-			e.Credentials = append(e.Credentials, EvidenceCredential{c.Username, c.Roles, c.CreatedAt, c.UsedAt, c.ExpiresAt})
+			e.Credentials = append(e.Credentials, EvidenceCredential{
+				c.Username,
+				c.Roles,
+				c.CreatedAt,
+				c.UsedAt,
+				c.ExpiresAt,
+			})
 		}
 	}
 

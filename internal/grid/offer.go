@@ -18,7 +18,8 @@ const ReplayedDays = 28
 
 // Stack is what can be offered in a window: the surer, the less.
 type Stack struct {
-	store.Offer // what was asked for; with Power, Confidence and Price once one is chosen
+	// what was asked for; with Power, Confidence and Price once one is chosen
+	store.Offer
 	*Ahead
 	Rungs []Rung // by confidence, rising; none with too few days
 }
@@ -27,7 +28,8 @@ type Stack struct {
 type Rung struct {
 	Confidence int
 	Power      flex.Watts
-	Price      flex.Price // of the last of it, by what moving past stays would cost at the window's prices
+	// of the last of it, by what moving past stays would cost at the window's prices
+	Price flex.Price
 }
 
 // kind is what an offer offers.
@@ -39,39 +41,61 @@ func kindOf(o *store.Offer) forecast.Kind {
 }
 
 // Reliability is how forecasts of what is offered did.
-func (s *Stack) Reliability() forecast.Reliability { return s.Judged[kindOf(&s.Offer)] }
+func (s *Stack) Reliability() forecast.Reliability {
+	return s.Judged[kindOf(&s.Offer)]
+}
 
 // Stack returns what can be offered in a window of half-hours of today, still to come, or
 // tomorrow. It fails as Ahead does, and a window that is none is Malformed.
-func (s *Service) Stack(ctx context.Context, org flex.OrgID, asked store.Offer) (k *Stack, err error) {
+func (s *Service) Stack(
+	ctx context.Context,
+	org flex.OrgID,
+	asked store.Offer,
+) (k *Stack, err error) {
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		k, err = stack(ctx, tx, asked)
 		return err
 	})
+
 	return k, err
 }
 
 // MakeOffer keeps an offer of a window with a confidence, as Stack has it. Where nothing can be
 // offered it is a Conflict.
-func (s *Service) MakeOffer(ctx context.Context, org flex.OrgID, asked store.Offer) (k *Stack, err error) {
+func (s *Service) MakeOffer(
+	ctx context.Context,
+	org flex.OrgID,
+	asked store.Offer,
+) (k *Stack, err error) {
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		k, err = stack(ctx, tx, asked)
 		if err != nil {
 			return err
 		}
 
-		i := slices.IndexFunc(k.Rungs, func(r Rung) bool { return r.Confidence == asked.Confidence })
+		i := slices.IndexFunc(k.Rungs, func(r Rung) bool {
+			return r.Confidence == asked.Confidence
+		})
 		if i < 0 || k.Rungs[i].Power <= 0 {
-			return flex.Fail(flex.Conflict, "nothing can be offered in this window with a confidence of %d %%", asked.Confidence)
+			return flex.Fail(
+				flex.Conflict,
+				"nothing can be offered in this window with a confidence of %d %%",
+				asked.Confidence,
+			)
 		}
 
 		k.Power, k.Price = k.Rungs[i].Power, k.Rungs[i].Price
 		return tx.AddOffer(ctx, &k.Offer)
 	})
+
 	return k, err
 }
 
-func stack(ctx context.Context, tx *store.Tx, asked store.Offer) (*Stack, error) {
+func stack(
+	ctx context.Context,
+	tx *store.Tx,
+	asked store.Offer,
+) (*Stack, error) {
 	day, length, err := windowOf(&asked, tx.Now())
 	if err != nil {
 		return nil, err
@@ -82,7 +106,13 @@ func stack(ctx context.Context, tx *store.Tx, asked store.Offer) (*Stack, error)
 		return nil, err
 	}
 
-	again := &replay{day: day, length: length, up: asked.Up, since: day.Add(-ReplayedDays).Start()}
+	again := &replay{
+		day:    day,
+		length: length,
+		up:     asked.Up,
+		since:  day.Add(-ReplayedDays).Start(),
+	}
+
 	again.window = int(asked.From.Sub(day.Start()) / flex.HalfHour)
 	if err := again.readPrices(ctx, tx); err != nil {
 		return nil, err
@@ -94,20 +124,31 @@ func stack(ctx context.Context, tx *store.Tx, asked store.Offer) (*Stack, error)
 
 	k := &Stack{Offer: asked, Ahead: a}
 	k.fill(again)
+
 	return k, nil
 }
 
 // windowOf returns the day and the length of what is asked for, and refuses a window that is none.
-func windowOf(o *store.Offer, now time.Time) (day flex.Day, length int, err error) {
+func windowOf(
+	o *store.Offer,
+	now time.Time,
+) (day flex.Day, length int, err error) {
 	day = flex.DayAt(o.From)
 	length = int(o.Len() / flex.HalfHour)
-	whole := flex.PeriodAt(o.From).Start().Equal(o.From) && flex.PeriodAt(o.To).Start().Equal(o.To)
+	whole := flex.PeriodAt(o.From).Start().Equal(o.From) &&
+		flex.PeriodAt(o.To).Start().Equal(o.To)
 	switch {
 	case !whole || length < 1:
-		return day, length, flex.Fail(flex.Malformed, "a window begins and ends at half-hours, and ends after it begins")
+		return day, length, flex.Fail(
+			flex.Malformed,
+			"a window begins and ends at half-hours, and ends after it begins",
+		)
 
 	case o.To.After(day.Add(1).Start()):
-		return day, length, flex.Fail(flex.Malformed, "a window is within a day in London")
+		return day, length, flex.Fail(
+			flex.Malformed,
+			"a window is within a day in London",
+		)
 
 	case o.From.Before(now):
 		return day, length, flex.Fail(flex.Malformed, "the window has begun")
@@ -118,7 +159,9 @@ func windowOf(o *store.Offer, now time.Time) (day flex.Day, length int, err erro
 
 // fill reads the rungs off the forecast.
 func (s *Stack) fill(again *replay) {
-	i := slices.IndexFunc(s.Windows, func(w AheadWindow) bool { return w.From.Equal(s.Offer.From) })
+	i := slices.IndexFunc(s.Windows, func(w AheadWindow) bool {
+		return w.From.Equal(s.Offer.From)
+	})
 	if i < 0 {
 		return
 	}
@@ -126,7 +169,10 @@ func (s *Stack) fill(again *replay) {
 	kw := s.Windows[i].KW[kindOf(&s.Offer)]
 	mean := max(again.meanKW(), kw[0])
 	for c, confidence := range forecast.Confidences {
-		r := Rung{Confidence: confidence, Power: flex.Watts(kw[c] * 1000)}
+		r := Rung{
+			Confidence: confidence,
+			Power:      flex.Watts(kw[c] * 1000),
+		}
 		if r.Power > 0 {
 			r.Price = flex.FromGBPPerMWh(forecast.Marginal(again.moved, kw[c]/mean))
 		}
@@ -149,7 +195,10 @@ type replay struct {
 // that has none yet has that of the day before.
 func (r *replay) readPrices(ctx context.Context, tx *store.Tx) error {
 	begin := r.day.Start().Add(-forecast.Slots * flex.HalfHour)
-	prices, err := tx.Prices(ctx, flex.Span{From: begin, To: begin.Add(forecast.PricedSlots * flex.HalfHour)})
+	prices, err := tx.Prices(ctx, flex.Span{
+		From: begin,
+		To:   begin.Add(forecast.PricedSlots * flex.HalfHour),
+	})
 	if err != nil {
 		return err
 	}
@@ -197,6 +246,7 @@ func (r *replay) meanKW() float64 {
 	for _, m := range r.moved {
 		sum += m.KWh
 	}
+
 	return sum / max(1, float64(len(r.days))) / (float64(r.length) * flex.HalfHour.Hours())
 }
 
@@ -221,7 +271,12 @@ type OfferPage struct {
 
 // Offers returns so many of the organisation's offers at most, the newest first, those that were
 // made before one, if it is given.
-func (s *Service) Offers(ctx context.Context, org flex.OrgID, before flex.OfferID, limit int) (p *OfferPage, err error) {
+func (s *Service) Offers(
+	ctx context.Context,
+	org flex.OrgID,
+	before flex.OfferID,
+	limit int,
+) (p *OfferPage, err error) {
 	p = &OfferPage{}
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		*p = OfferPage{At: tx.Now()}
@@ -242,12 +297,20 @@ func (s *Service) Offers(ctx context.Context, org flex.OrgID, before flex.OfferI
 		}
 		return nil
 	})
+
 	return p, err
 }
 
 // add adds an offer with what came.
-func (p *OfferPage) add(ctx context.Context, tx *store.Tx, o store.Offer) (err error) {
-	line := OfferLine{Offer: o, Over: !p.At.Before(flex.DayAt(o.From).Add(1).Start())}
+func (p *OfferPage) add(
+	ctx context.Context,
+	tx *store.Tx,
+	o store.Offer,
+) (err error) {
+	line := OfferLine{
+		Offer: o,
+		Over:  !p.At.Before(flex.DayAt(o.From).Add(1).Start()),
+	}
 	if line.Over {
 		line.Came, err = came(ctx, tx, &o)
 		if err != nil {
@@ -262,78 +325,175 @@ func (p *OfferPage) add(ctx context.Context, tx *store.Tx, o store.Offer) (err e
 	}
 
 	p.Offers = append(p.Offers, line)
+
 	return nil
 }
 
 // came is what could have been moved in an offer's window, by the stays that there were.
-func came(ctx context.Context, tx *store.Tx, o *store.Offer) (flex.Watts, error) {
+func came(
+	ctx context.Context,
+	tx *store.Tx,
+	o *store.Offer,
+) (flex.Watts, error) {
 	day, length := flex.DayAt(o.From), int(o.Len()/flex.HalfHour)
 	first := day.Start().Add(-farthest)
 	l := &learning{
-		a: &Ahead{}, until: day.Add(1), begun: first.Unix(),
-		offPeak: map[flex.Tariff][]stretch{}, history: forecast.NewFleetHistory(day, 1, length),
+		a:       &Ahead{},
+		until:   day.Add(1),
+		begun:   first.Unix(),
+		offPeak: map[flex.Tariff][]stretch{},
+		history: forecast.NewFleetHistory(day, 1, length),
 	}
 
-	if err := tx.EachStay(ctx, o.Scope, flex.Span{From: first, To: day.Add(1).Start()}, l.add); err != nil {
+	err := tx.EachStay(
+		ctx,
+		o.Scope,
+		flex.Span{From: first, To: day.Add(1).Start()},
+		l.add,
+	)
+	if err != nil {
 		return 0, err
 	}
 
 	kw := l.history.Came(kindOf(o), day)
+
 	return flex.Watts(math.Round(kw[forecast.SlotOf(flex.PeriodAt(o.From))] * 1000)), nil
 }
 
 // Offer returns one of the organisation's offers.
-func (s *Service) Offer(ctx context.Context, org flex.OrgID, id flex.OfferID) (o store.Offer, err error) {
+func (s *Service) Offer(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.OfferID,
+) (o store.Offer, err error) {
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		o, err = tx.Offer(ctx, id)
 		return err
 	})
+
 	return o, err
 }
 
 // Accepted is the instruction that an offer becomes, of so much of it, or of all if that is zero.
 // More than was offered is Malformed.
-func Accepted(o *store.Offer, power flex.Watts, reason, who string) (in store.Instruction, err error) {
+func Accepted(
+	o *store.Offer,
+	power flex.Watts,
+	reason, who string,
+) (in store.Instruction, err error) {
 	if power == 0 {
 		power = o.Power
 	}
+
 	if power < 0 || power > o.Power {
-		return in, flex.Fail(flex.Malformed, "%g kW were offered, and not %g", o.Power.KW(), power.KW())
+		return in, flex.Fail(
+			flex.Malformed,
+			"%g kW were offered, and not %g",
+			o.Power.KW(),
+			power.KW(),
+		)
 	}
+
 	if !o.Up {
 		power = -power
 	}
 
 	return store.Instruction{
-		Span: o.Span, Change: power, Scope: o.Scope, Service: o.Service, Price: o.Price, Reason: reason, Who: who, Offer: o.ID,
+		Span:    o.Span,
+		Change:  power,
+		Scope:   o.Scope,
+		Service: o.Service,
+		Price:   o.Price,
+		Reason:  reason,
+		Who:     who,
+		Offer:   o.ID,
 	}, nil
 }
 
 // WriteCSV writes the stack as CSV: a row for each confidence.
 func (s *Stack) WriteCSV(out io.Writer) error {
-	w := csvfile.NewWriter(out, "service", "direction", "start_timestamp", "end_timestamp", "group", "gsp_group", "confidence", "power_mw", "price_gbp_per_mwh")
+	w := csvfile.NewWriter(
+		out,
+		"service",
+		"direction",
+		"start_timestamp",
+		"end_timestamp",
+		"group",
+		"gsp_group",
+		"confidence",
+		"power_mw",
+		"price_gbp_per_mwh",
+	)
+
 	for _, r := range s.Rungs {
-		w.Write(s.Service, Direction(s.Up), s.Offer.From, s.Offer.To, s.Offer.Scope.Group, s.Offer.Scope.GSPGroup, r.Confidence, r.Power.KW()/1000, r.Price.GBPPerMWh())
+		w.Write(
+			s.Service,
+			Direction(s.Up),
+			s.Offer.From,
+			s.Offer.To,
+			s.Offer.Scope.Group,
+			s.Offer.Scope.GSPGroup,
+			r.Confidence,
+			r.Power.KW()/1000,
+			r.Price.GBPPerMWh(),
+		)
 	}
+
 	return w.Flush()
 }
 
 // WriteCSV writes the offers as CSV.
 func (p *OfferPage) WriteCSV(out io.Writer) error {
-	w := csvfile.NewWriter(out, "id", "service", "direction", "start_timestamp", "end_timestamp", "group", "gsp_group", "confidence", "power_kw", "price_gbp_per_mwh",
-		"made_at", "who", "accepted_at", "accepted_kw", "instruction_id", "came_kw")
+	w := csvfile.NewWriter(
+		out,
+		"id",
+		"service",
+		"direction",
+		"start_timestamp",
+		"end_timestamp",
+		"group",
+		"gsp_group",
+		"confidence",
+		"power_kw",
+		"price_gbp_per_mwh",
+		"made_at",
+		"who",
+		"accepted_at",
+		"accepted_kw",
+		"instruction_id",
+		"came_kw",
+	)
+
 	for _, o := range p.Offers {
 		var accepted, became, came any
 		if !o.AcceptedAt.IsZero() {
 			accepted, became = o.Accepted.KW(), o.Instruction.String()
 		}
+
 		if o.Over {
 			came = o.Came.KW()
 		}
 
-		w.Write(o.ID.String(), o.Service, Direction(o.Up), o.From, o.To, o.Scope.Group, o.Scope.GSPGroup, o.Confidence, o.Power.KW(), o.Price.GBPPerMWh(),
-			o.MadeAt, o.Who, o.AcceptedAt, accepted, became, came)
+		w.Write(
+			o.ID.String(),
+			o.Service,
+			Direction(o.Up),
+			o.From,
+			o.To,
+			o.Scope.Group,
+			o.Scope.GSPGroup,
+			o.Confidence,
+			o.Power.KW(),
+			o.Price.GBPPerMWh(),
+			o.MadeAt,
+			o.Who,
+			o.AcceptedAt,
+			accepted,
+			became,
+			came,
+		)
 	}
+
 	return w.Flush()
 }
 

@@ -21,8 +21,9 @@ type Follows struct {
 	*Envelope
 	Yes         bool
 	Certificate Certificate // of a no
-	Asked       []Window    // the half-hours that something is asked of, with what they draw by plan
-	Parts       []Part      // of a yes: every asset's, by its id
+	// the half-hours that something is asked of, with what they draw by plan
+	Asked []Window
+	Parts []Part // of a yes: every asset's, by its id
 }
 
 // Certificate is half-hours in which a profile asks for more than the scope can draw, or for
@@ -31,7 +32,8 @@ type Certificate struct {
 	HalfHours []flex.Span
 	TooMuch   bool // else too little
 	Asked     flex.WattHours
-	Bound     flex.WattHours // the most, or the least, that is drawn in these half-hours
+	// the most, or the least, that is drawn in these half-hours
+	Bound flex.WattHours
 }
 
 // Part is what an asset draws in each half-hour that something is asked of, as a profile is
@@ -44,7 +46,12 @@ type Part struct {
 // Follow says whether a scope can draw exactly a profile in some half-hours, with every need
 // met; in the others it is free. A half-hour that is not among those of the envelope, or comes
 // twice, is Malformed; a constraint group that there is not is NotFound.
-func (s *Service) Follow(ctx context.Context, org flex.OrgID, scope store.Scope, profile []Asked) (f *Follows, err error) {
+func (s *Service) Follow(
+	ctx context.Context,
+	org flex.OrgID,
+	scope store.Scope,
+	profile []Asked,
+) (f *Follows, err error) {
 	var g *gathering
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if err := tx.CheckScope(ctx, scope); err != nil {
@@ -72,10 +79,20 @@ func (g *gathering) profile(profile []Asked) (asked envelope.Set, joules []envel
 	for i, a := range profile {
 		slot := a.Period.Sub(flex.PeriodAt(g.now()))
 		if slot < 0 || slot >= HalfHours {
-			return 0, nil, flex.Fail(flex.Malformed, "half_hours[%d] is not among the %d half-hours from now on", i, HalfHours)
+			return 0, nil, flex.Fail(
+				flex.Malformed,
+				"half_hours[%d] is not among the %d half-hours from now on",
+				i,
+				HalfHours,
+			)
 		}
+
 		if asked.Has(slot) {
-			return 0, nil, flex.Fail(flex.Malformed, "half_hours[%d] is there twice", i)
+			return 0, nil, flex.Fail(
+				flex.Malformed,
+				"half_hours[%d] is there twice",
+				i,
+			)
 		}
 
 		asked |= envelope.Window(slot, slot+1)
@@ -85,7 +102,11 @@ func (g *gathering) profile(profile []Asked) (asked envelope.Set, joules []envel
 	return asked, joules, nil
 }
 
-func (g *gathering) follow(scope store.Scope, asked envelope.Set, joules []envelope.Joules) *Follows {
+func (g *gathering) follow(
+	scope store.Scope,
+	asked envelope.Set,
+	joules []envelope.Joules,
+) *Follows {
 	f := &Follows{Envelope: g.envelope(scope)}
 	for t, h := range f.HalfHours {
 		if asked.Has(t) {
@@ -111,7 +132,10 @@ func (g *gathering) follow(scope store.Scope, asked envelope.Set, joules []envel
 		f.Parts = append(f.Parts, p)
 	}
 
-	slices.SortFunc(f.Parts, func(a, b Part) int { return slices.Compare(a.AssetID[:], b.AssetID[:]) })
+	slices.SortFunc(f.Parts, func(a, b Part) int {
+		return slices.Compare(a.AssetID[:], b.AssetID[:])
+	})
+
 	return f
 }
 
@@ -128,13 +152,23 @@ func (g *gathering) certificate(c *envelope.Certificate) Certificate {
 
 	out.Asked = nearest(c.Asked + fixed)
 	out.Bound = nearest(c.Bound + fixed)
+
 	return out
 }
 
 // String says what a certificate proves, in a sentence.
 func (c Certificate) String() string {
 	if c.TooMuch {
-		return fmt.Sprintf("%.3f kWh are asked for in these half-hours, and %.3f kWh can be drawn in them", c.Asked.KWh(), c.Bound.KWh())
+		return fmt.Sprintf(
+			"%.3f kWh are asked for in these half-hours, and %.3f kWh can be drawn in them",
+			c.Asked.KWh(),
+			c.Bound.KWh(),
+		)
 	}
-	return fmt.Sprintf("%.3f kWh are asked for in these half-hours, and %.3f kWh must be drawn in them if every need is to be met", c.Asked.KWh(), c.Bound.KWh())
+
+	return fmt.Sprintf(
+		"%.3f kWh are asked for in these half-hours, and %.3f kWh must be drawn in them if every need is to be met",
+		c.Asked.KWh(),
+		c.Bound.KWh(),
+	)
 }

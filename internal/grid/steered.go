@@ -14,7 +14,8 @@ type steering struct {
 	e       *Evidence
 	regions map[flex.AssetID]store.AssetRegion
 	hours   map[hourKey]*SteeredHour
-	changes map[string]map[int64]flex.Watts // by region, then by minute since 1970; "all" is one
+	// by region, then by minute since 1970; "all" is one
+	changes map[string]map[int64]flex.Watts
 }
 
 type hourKey struct {
@@ -26,7 +27,13 @@ type hourKey struct {
 const allRegions = "all"
 
 func newSteering(e *Evidence, assets []store.AssetRegion) *steering {
-	w := &steering{e: e, regions: map[flex.AssetID]store.AssetRegion{}, hours: map[hourKey]*SteeredHour{}, changes: map[string]map[int64]flex.Watts{}}
+	w := &steering{
+		e:       e,
+		regions: map[flex.AssetID]store.AssetRegion{},
+		hours:   map[hourKey]*SteeredHour{},
+		changes: map[string]map[int64]flex.Watts{},
+	}
+
 	for _, a := range assets {
 		w.regions[a.Asset] = a
 	}
@@ -85,7 +92,10 @@ func (w *steering) add(p *store.Plugged) {
 		w.change(region, step.From, power)
 		w.change(region, step.To, -power)
 		w.spread(region, step.Meet(w.e.Span), power)
-		planned += power.For(step.Meet(flex.Span{From: p.PluggedInAt, To: p.ReadyBy}).Len())
+		planned += power.For(step.Meet(flex.Span{
+			From: p.PluggedInAt,
+			To:   p.ReadyBy,
+		}).Len())
 	}
 
 	w.judge(p, planned)
@@ -125,7 +135,13 @@ func (w *steering) judge(p *store.Plugged, planned flex.WattHours) {
 
 	n.Missed++
 	n.Why[why]++
-	n.List = append(n.List, MissedNeed{w.regions[p.AssetID].Name, p.ReadyBy, p.Need, short, why})
+	n.List = append(n.List, MissedNeed{
+		w.regions[p.AssetID].Name,
+		p.ReadyBy,
+		p.Need,
+		short,
+		why,
+	})
 }
 
 // finish puts what was added up in order.
@@ -133,7 +149,9 @@ func (w *steering) finish() {
 	for _, h := range w.hours {
 		w.e.Hours = append(w.e.Hours, *h)
 	}
-	slices.SortFunc(w.e.Hours, func(a, b SteeredHour) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Region, b.Region)) })
+	slices.SortFunc(w.e.Hours, func(a, b SteeredHour) int {
+		return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Region, b.Region))
+	})
 
 	for region, changes := range w.changes {
 		w.e.Steps = append(w.e.Steps, largest(region, changes))
@@ -146,7 +164,9 @@ func (w *steering) finish() {
 	})
 
 	n := &w.e.Needs
-	slices.SortStableFunc(n.List, func(a, b MissedNeed) int { return cmp.Compare(b.Short, a.Short) })
+	slices.SortStableFunc(n.List, func(a, b MissedNeed) int {
+		return cmp.Compare(b.Short, a.Short)
+	})
 	n.List = n.List[:min(len(n.List), missedMax)]
 }
 

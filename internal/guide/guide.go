@@ -42,7 +42,16 @@ type Page struct {
 }
 
 // order is the order in which the guides are listed.
-var order = []string{"quickstart", "webhooks", "clock", "errors", "clients", "going-live", "glossary", "changelog"}
+var order = []string{
+	"quickstart",
+	"webhooks",
+	"clock",
+	"errors",
+	"clients",
+	"going-live",
+	"glossary",
+	"changelog",
+}
 
 // Pages are the guides, in the order in which they are to be read.
 var Pages = func() (all []Page) {
@@ -57,7 +66,17 @@ var Pages = func() (all []Page) {
 }()
 
 // manualOrder is the order in which the pages of the manual are listed.
-var manualOrder = []string{"interface", "divergences", "delivery", "money", "market", "ocpp", "operating", "security", "decisions"}
+var manualOrder = []string{
+	"interface",
+	"divergences",
+	"delivery",
+	"money",
+	"market",
+	"ocpp",
+	"operating",
+	"security",
+	"decisions",
+}
 
 // Manual is the pages that say what holds, in the order in which they are listed.
 var Manual = func() (all []Page) {
@@ -77,8 +96,10 @@ func parse(name, source string) Page {
 	summary, _, _ := strings.Cut(rest, "\n\n")
 
 	return Page{
-		Name: name, Source: source,
-		Title: strings.TrimPrefix(head, "# "), Summary: strings.ReplaceAll(summary, "\n", " "),
+		Name:    name,
+		Source:  source,
+		Title:   strings.TrimPrefix(head, "# "),
+		Summary: strings.ReplaceAll(summary, "\n", " "),
 	}
 }
 
@@ -89,11 +110,14 @@ func Find(name string) (Page, bool) {
 			return p, true
 		}
 	}
+
 	return Page{}, false
 }
 
 // HTML is the guide as a page.
-func (p Page) HTML() []byte { return fill(p.Name, p.Title, render(served(p.Source))) }
+func (p Page) HTML() []byte {
+	return fill(p.Name, p.Title, render(served(p.Source)))
+}
 
 // pageLink is a link of the manual to another of its pages, by file name.
 var pageLink = regexp.MustCompile(`\]\(([a-z-]+)\.md(#[^)]*)?\)`)
@@ -113,16 +137,27 @@ func served(source string) string {
 // Index is the page that leads to all of them.
 func Index() []byte {
 	var b strings.Builder
-	b.WriteString("# Build with flexd\n\nRegister sites and their chargers, cars and batteries; receive schedules; report what came of them.\n\n")
+	b.WriteString(
+		"# Build with flexd\n\nRegister sites and their chargers, cars and batteries; receive schedules; report what came of them.\n\n",
+	)
+
 	for _, p := range Pages {
-		fmt.Fprintf(&b, "## [%s](/docs/%s)\n\n%s\n\n", p.Title, p.Name, p.Summary)
+		fmt.Fprintf(
+			&b,
+			"## [%s](/docs/%s)\n\n%s\n\n",
+			p.Title,
+			p.Name,
+			p.Summary,
+		)
 	}
+
 	b.WriteString("## The manual\n\n")
 	for _, p := range Manual {
 		fmt.Fprintf(&b, "- [%s](/docs/%s)\n", p.Title, p.Name)
 	}
 
 	b.WriteString("\n## For programs\n\n" + forPrograms(""))
+
 	return fill("", "Build with flexd", render(b.String()))
 }
 
@@ -137,25 +172,43 @@ func forPrograms(base string) string {
 // LLMs is /llms.txt of the service at an address: what there is to read, and where.
 func LLMs(base string) []byte {
 	var b strings.Builder
-	b.WriteString("# flexd\n\n> Energy flexibility: sites and their chargers, cars and batteries are registered, planned against tariffs and market prices, and told by webhook what to do.\n\n## Guides\n\n")
+	b.WriteString(
+		"# flexd\n\n> Energy flexibility: sites and their chargers, cars and batteries are registered, planned against tariffs and market prices, and told by webhook what to do.\n\n## Guides\n\n",
+	)
+
 	for _, p := range Pages {
-		fmt.Fprintf(&b, "- [%s](%s/docs/%s.md): %s\n", p.Title, base, p.Name, p.Summary)
+		fmt.Fprintf(
+			&b,
+			"- [%s](%s/docs/%s.md): %s\n",
+			p.Title,
+			base,
+			p.Name,
+			p.Summary,
+		)
 	}
+
 	b.WriteString("\n## The manual\n\n")
 	for _, p := range Manual {
 		fmt.Fprintf(&b, "- [%s](%s/docs/%s.md)\n", p.Title, base, p.Name)
 	}
 
 	b.WriteString("\n## For programs\n\n" + forPrograms(base))
+
 	return []byte(b.String())
 }
 
 // fill puts a page's body into the frame that all of them share.
 func fill(name, title string, body string) []byte {
 	var b bytes.Buffer
-	err := frame.Execute(&b, map[string]any{"Name": name, "Title": title, "Body": template.HTML(body), "Pages": Pages})
+	err := frame.Execute(&b, map[string]any{
+		"Name":  name,
+		"Title": title,
+		"Body":  template.HTML(body),
+		"Pages": Pages,
+	})
 	if err != nil {
 		panic(err) // the frame takes what it is given
 	}
+
 	return b.Bytes()
 }

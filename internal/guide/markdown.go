@@ -17,8 +17,9 @@ import (
 
 // Block is a fenced block of a page: an example.
 type Block struct {
-	Line int    // in the page's source, from 1
-	Info string // what stands behind the fence: the language, and what the example is
+	Line int // in the page's source, from 1
+	// what stands behind the fence: the language, and what the example is
+	Info string
 	Text string
 }
 
@@ -48,10 +49,15 @@ var markdown = goldmark.New(
 // render makes HTML of Markdown.
 func render(source string) string {
 	var b strings.Builder
-	err := markdown.Convert([]byte(source), &b, parser.WithContext(parser.NewContext(parser.WithIDs(anchors{}))))
+	err := markdown.Convert(
+		[]byte(source),
+		&b,
+		parser.WithContext(parser.NewContext(parser.WithIDs(anchors{}))),
+	)
 	if err != nil {
 		panic(err) // a Builder takes everything
 	}
+
 	return b.String()
 }
 
@@ -61,7 +67,8 @@ type anchors struct{}
 
 func (anchors) Generate(text []byte, _ ast.NodeKind) []byte {
 	heading := string(text)
-	if open := strings.Index(heading, "]("); open > 0 { // a heading that is a link
+	open := strings.Index(heading, "](")
+	if open > 0 { // a heading that is a link
 		heading = heading[:open]
 	}
 
@@ -85,8 +92,19 @@ type accessible struct{}
 
 func (accessible) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindFencedCodeBlock, example)
-	r.Register(table.KindTable, around(`<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>`+"\n", "</tbody></table></div>\n"))
-	r.Register(table.KindTableHeader, around("<thead><tr>", "</tr></thead>\n<tbody>\n"))
+	r.Register(
+		table.KindTable,
+		around(
+			`<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>`+"\n",
+			"</tbody></table></div>\n",
+		),
+	)
+
+	r.Register(
+		table.KindTableHeader,
+		around("<thead><tr>", "</tr></thead>\n<tbody>\n"),
+	)
+
 	r.Register(table.KindTableRow, around("<tr>", "</tr>\n"))
 	r.Register(table.KindTableCell, cell)
 }
@@ -103,7 +121,12 @@ func around(before, after string) renderer.NodeRendererFunc {
 	}
 }
 
-func cell(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func cell(
+	w util.BufWriter,
+	_ []byte,
+	n ast.Node,
+	entering bool,
+) (ast.WalkStatus, error) {
 	before, after := "<td>", "</td>"
 	if n.Parent().Kind() == table.KindTableHeader {
 		before, after = `<th scope="col">`, "</th>"
@@ -123,15 +146,32 @@ func cell(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus
 	return ast.WalkContinue, nil
 }
 
-func example(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func example(
+	w util.BufWriter,
+	source []byte,
+	n ast.Node,
+	entering bool,
+) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
 	}
 
 	block := n.(*ast.FencedCodeBlock)
 	language := string(block.Language(source))
-	what := map[string]string{"output": "What it says", "json": "JSON", "sh": "Shell", "python": "Python"}[language]
-	fmt.Fprintf(w, `<pre class="%s" tabindex="0" role="region" aria-label="%s"><code>`, html.EscapeString(language), what)
+	what := map[string]string{
+		"output": "What it says",
+		"json":   "JSON",
+		"sh":     "Shell",
+		"python": "Python",
+	}[language]
+
+	fmt.Fprintf(
+		w,
+		`<pre class="%s" tabindex="0" role="region" aria-label="%s"><code>`,
+		html.EscapeString(language),
+		what,
+	)
+
 	w.WriteString(html.EscapeString(string(block.Lines().Value(source))))
 	w.WriteString("</code></pre>\n")
 

@@ -16,20 +16,23 @@ type document struct {
 }
 
 type operation struct {
-	Summary, Description string
-	Security             *[]any // empty where no token is needed
-	Parameters           []parameter
-	Responses            map[string]any // by status
-	RequestBody          struct {
+	Summary     string
+	Description string
+	Security    *[]any // empty where no token is needed
+	Parameters  []parameter
+	Responses   map[string]any // by status
+	RequestBody struct {
 		Content map[string]struct{ Example any }
 	}
 }
 
 type parameter struct {
-	Ref                   string `json:"$ref"`
-	Name, In, Description string
-	Required              bool
-	Example               any
+	Ref         string `json:"$ref"`
+	Name        string
+	In          string
+	Description string
+	Required    bool
+	Example     any
 }
 
 // A collection of format 2.1, as far as it is used.
@@ -88,15 +91,25 @@ func Postman(openAPI []byte) ([]byte, error) {
 	}
 
 	c := collection{
-		Info: map[string]string{"name": d.Info.Title + " " + d.Info.Version, "description": d.Info.Description,
-			"schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"},
-		Auth:     map[string]any{"type": "bearer", "bearer": []map[string]string{{"key": "token", "value": "{{token}}", "type": "string"}}},
+		Info: map[string]string{
+			"name":        d.Info.Title + " " + d.Info.Version,
+			"description": d.Info.Description,
+			"schema":      "https://schema.getpostman.com/json/collection/v2.1.0/collection.json",
+		},
+		Auth: map[string]any{
+			"type":   "bearer",
+			"bearer": []map[string]string{{"key": "token", "value": "{{token}}", "type": "string"}},
+		},
 		Variable: []pair{{Key: "baseUrl", Value: PostmanBase}, {Key: "username"}, {Key: "password"}},
 	}
 
 	kept := map[string]bool{}
 	for _, chapter := range story {
-		f := folder{Name: chapter.name, Description: chapter.about}
+		f := folder{
+			Name:        chapter.name,
+			Description: chapter.about,
+		}
+
 		for _, s := range chapter.steps {
 			for _, name := range sorted(s.keep) {
 				kept[name] = true
@@ -113,7 +126,10 @@ func Postman(openAPI []byte) ([]byte, error) {
 	}
 
 	if left := d.left(); left != nil {
-		return nil, fmt.Errorf("no request of the collection is %s", strings.Join(left, ", "))
+		return nil, fmt.Errorf(
+			"no request of the collection is %s",
+			strings.Join(left, ", "),
+		)
 	}
 
 	return json.MarshalIndent(c, "", " ")
@@ -129,7 +145,13 @@ func (d *document) left() (all []string) {
 	}
 
 	for _, path := range sorted(d.Paths) {
-		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+		for _, method := range []string{
+			"GET",
+			"POST",
+			"PUT",
+			"PATCH",
+			"DELETE",
+		} {
 			_, documented := d.Paths[path][strings.ToLower(method)]
 			if name := method + " " + path; documented && !there[name] {
 				all = append(all, name)
@@ -145,6 +167,7 @@ func sorted[V any](m map[string]V) (keys []string) {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
+
 	return keys
 }
 
@@ -157,7 +180,13 @@ func (d *document) call(s step, kept map[string]bool) (call, error) {
 		return call{}, fmt.Errorf("the document has no %s", s.operation)
 	}
 
-	r := request{Method: method, Description: s.described(op), Header: []pair{}, URL: addressOf(path)}
+	r := request{
+		Method:      method,
+		Description: s.described(op),
+		Header:      []pair{},
+		URL:         addressOf(path),
+	}
+
 	for _, p := range op.Parameters {
 		if p.Ref != "" {
 			name := p.Ref[strings.LastIndex(p.Ref, "/")+1:]
@@ -176,8 +205,16 @@ func (d *document) call(s step, kept map[string]bool) (call, error) {
 
 	r.body(op, s.body)
 
-	script := map[string]any{"type": "text/javascript", "exec": s.script(op)}
-	return call{Name: op.Summary, Event: []map[string]any{{"listen": "test", "script": script}}, Request: r}, nil
+	script := map[string]any{
+		"type": "text/javascript",
+		"exec": s.script(op),
+	}
+
+	return call{
+		Name:    op.Summary,
+		Event:   []map[string]any{{"listen": "test", "script": script}},
+		Request: r,
+	}, nil
 }
 
 // described is the document's description, with what is said of a refusal.
@@ -186,7 +223,12 @@ func (s step) described(op operation) string {
 		return op.Description
 	}
 
-	return strings.TrimSpace(fmt.Sprintf("%s\n\nIn a fresh sandbox this is answered with %d: %s.", op.Description, s.refused, s.why))
+	return strings.TrimSpace(fmt.Sprintf(
+		"%s\n\nIn a fresh sandbox this is answered with %d: %s.",
+		op.Description,
+		s.refused,
+		s.why,
+	))
 }
 
 // parameter is a parameter with the value that it has in the story.
@@ -207,13 +249,25 @@ func (s step) script(op operation) []string {
 		wanted += fmt.Sprintf(", %d", s.refused)
 	}
 
-	lines := []string{fmt.Sprintf(`pm.test("status", () => pm.expect(pm.response.code).to.be.oneOf([%s]));`, wanted)}
+	lines := []string{fmt.Sprintf(
+		`pm.test("status", () => pm.expect(pm.response.code).to.be.oneOf([%s]));`,
+		wanted,
+	)}
+
 	for _, name := range sorted(s.keep) {
 		from := s.keep[name]
 		if !strings.HasPrefix(from, "[") {
 			from = "." + from
 		}
-		lines = append(lines, fmt.Sprintf(`pm.collectionVariables.set("%s", pm.response.json()%s);`, name, from))
+
+		lines = append(
+			lines,
+			fmt.Sprintf(
+				`pm.collectionVariables.set("%s", pm.response.json()%s);`,
+				name,
+				from,
+			),
+		)
 	}
 
 	return lines
@@ -230,12 +284,19 @@ func addressOf(path string) address {
 	}
 
 	a.Raw = "{{baseUrl}}/" + strings.Join(a.Path, "/")
+
 	return a
 }
 
 // parameter puts a parameter where it belongs. One that is not needed is listed and not sent.
 func (r *request) parameter(p parameter) {
-	q := pair{Key: p.Name, Value: plain(p.Example), Description: p.Description, Disabled: !p.Required}
+	q := pair{
+		Key:         p.Name,
+		Value:       plain(p.Example),
+		Description: p.Description,
+		Disabled:    !p.Required,
+	}
+
 	switch p.In {
 	case "path":
 		r.URL.Variable = append(r.URL.Variable, q)
@@ -259,7 +320,8 @@ func (r *request) body(op operation, instead string) {
 
 	fields, isForm := example.(map[string]any)
 	if !isForm || !strings.HasSuffix(kind, "urlencoded") {
-		text, _ := json.MarshalIndent(example, "", "  ") // it was read from JSON
+		// it was read from JSON
+		text, _ := json.MarshalIndent(example, "", "  ")
 		if instead == "" {
 			instead = string(text)
 		}
@@ -287,6 +349,7 @@ func query(ps []pair) string {
 			v.Set(p.Key, p.Value)
 		}
 	}
+
 	return v.Encode()
 }
 
@@ -300,5 +363,6 @@ func plain(v any) string {
 	}
 
 	b, _ := json.Marshal(v) // it was read from JSON
+
 	return string(b)
 }

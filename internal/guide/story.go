@@ -3,18 +3,22 @@ package guide
 // chapter is a folder of the collection. The chapters and their calls stand in an order in
 // which each finds what it needs, so that the collection runs whole from a fresh sandbox.
 type chapter struct {
-	name, about string
-	steps       []step
+	name  string
+	about string
+	steps []step
 }
 
 // step is one operation of the document in the story.
 type step struct {
-	operation string            // as "GET /path/{of}/the/document"
-	keep      map[string]string // variables of the collection, by where the answer has them
-	set       map[string]string // path and query parameters in place of the document's examples
-	body      string            // JSON in place of the document's example
-	refused   int               // the status in a fresh sandbox, where that is no success
-	why       string            // it is refused there
+	operation string // as "GET /path/{of}/the/document"
+	// variables of the collection, by where the answer has them
+	keep map[string]string
+	// path and query parameters in place of the document's examples
+	set  map[string]string
+	body string // JSON in place of the document's example
+	// the status in a fresh sandbox, where that is no success
+	refused int
+	why     string // it is refused there
 }
 
 // The home of the story, at the sandbox's metering points.
@@ -34,13 +38,21 @@ var story = []chapter{
 	}},
 	{"sandbox", "The clock is turned to six in the evening, so that a night lies ahead.", []step{
 		{operation: "GET /sandbox/clock"},
-		{operation: "POST /sandbox/clock", body: `{"local_time": "18:00:00"}`, keep: map[string]string{"date": "now.slice(0, 10)"}},
+		{
+			operation: "POST /sandbox/clock",
+			body:      `{"local_time": "18:00:00"}`,
+			keep:      map[string]string{"date": "now.slice(0, 10)"},
+		},
 	}},
 	{"meters", "", []step{
 		{operation: "POST /validation/mpan", body: `{"mpan": "1099000010005"}`},
 		{operation: "POST /meter/by-address", body: `{"address": "1 Sandbox Street, ZZ99 1AA"}`},
 		{operation: "POST /meter/by-mpan", body: `{"mpan": "1099000010005"}`},
-		{operation: "GET /meter/search", set: map[string]string{"postcode": "ZZ99 1AA"}, keep: map[string]string{"meter_ref": "[0].ref"}},
+		{
+			operation: "GET /meter/search",
+			set:       map[string]string{"postcode": "ZZ99 1AA"},
+			keep:      map[string]string{"meter_ref": "[0].ref"},
+		},
 		{operation: "GET /meter/by-ref/{meter_ref}"},
 		{operation: "GET /meter/{meter_ref}/mpan"},
 		{operation: "GET /meter/", set: map[string]string{"address": "1 Sandbox Street, ZZ99 1AA"}},
@@ -51,22 +63,43 @@ var story = []chapter{
 		{operation: "POST /entities/site/onboard", body: `{"site": ` + home + `,
   "assets": [{"external_id": "charger-001", "type": "charger", "properties": {"power_kw": 7.4}}, ` + battery + `],
   "proposition": "full_asset_schedule_control"}`,
-			keep: map[string]string{"site_id": "site.site_id", "asset_id": "assets[0].asset_id", "battery_id": "assets[1].asset_id"}},
-		{operation: "POST /entities/site/initialise", body: `{"site": ` + home + `,
-  "assets": [{"external_id": "charger-001", "type": "charger", "properties": {"power_kw": 7.4}}]}`},
+			keep: map[string]string{
+				"site_id":    "site.site_id",
+				"asset_id":   "assets[0].asset_id",
+				"battery_id": "assets[1].asset_id",
+			}},
+		{
+			operation: "POST /entities/site/initialise",
+			body: `{"site": ` + home + `,
+  "assets": [{"external_id": "charger-001", "type": "charger", "properties": {"power_kw": 7.4}}]}`,
+		},
 		{operation: "POST /entities/site", body: neighbour, keep: map[string]string{"neighbour_id": "id"}},
-		{operation: "POST /entities/site/onboard-site-and-asset", body: `{"site": {"mpan": "1099000010041", "postcode": "ZZ99 1AA", "street_address": "4 Sandbox Street",
+		{
+			operation: "POST /entities/site/onboard-site-and-asset",
+			body: `{"site": {"mpan": "1099000010041", "postcode": "ZZ99 1AA", "street_address": "4 Sandbox Street",
   "email": "solar@example.com", "gave_boundary_meter_consent_at": "2026-01-15T10:30:00Z"},
   "asset": {"external_id": "charger-004", "type": "charger", "properties": {"power_kw": 7.4}},
-  "dispatch_consent": {"dispatch_methods": ["limited_pause"]}}`, keep: map[string]string{"pause_site_id": "site.id", "pause_asset_id": "asset.id"}},
+  "dispatch_consent": {"dispatch_methods": ["limited_pause"]}}`,
+			keep: map[string]string{
+				"pause_site_id":  "site.id",
+				"pause_asset_id": "asset.id",
+			},
+		},
 		{operation: "GET /entities/site"},
 		{operation: "GET /entities/site/{site_id}"},
 		{operation: "PATCH /entities/site/{site_id}"},
 		{operation: "GET /entities/site/{site_id}/eligibility"},
 		{operation: "POST /entities/site/{site_id}/enrol"},
 		{operation: "POST /entities/site/{site_id}/meter-consent"},
-		{operation: "POST /entities/site/{site_id}/dispatch-consent", set: map[string]string{"site_id": "{{pause_site_id}}"}},
-		{operation: "GET /entities/site/{site_id}/oauth/{provider}/initiate", refused: 400, why: "no maker's cloud is set up"},
+		{
+			operation: "POST /entities/site/{site_id}/dispatch-consent",
+			set:       map[string]string{"site_id": "{{pause_site_id}}"},
+		},
+		{
+			operation: "GET /entities/site/{site_id}/oauth/{provider}/initiate",
+			refused:   400,
+			why:       "no maker's cloud is set up",
+		},
 		{operation: "POST /entities/site/{site_id}/token"},
 		{operation: "GET /entities/site/{site_id}/price-curve"},
 		{operation: "GET /entities/site/{site_id}/live"},
@@ -80,76 +113,142 @@ var story = []chapter{
 		{operation: "DELETE /entities/site/{site_id}/home-assistant-token"},
 	}},
 	{"assets", "", []step{
-		{operation: "POST /entities/asset", body: `{"external_id": "charger-002", "type": "charger", "properties": {"power_kw": 7.4}, "site_id": "{{site_id}}"}`,
-			keep: map[string]string{"spare_asset_id": "id"}},
+		{
+			operation: "POST /entities/asset",
+			body:      `{"external_id": "charger-002", "type": "charger", "properties": {"power_kw": 7.4}, "site_id": "{{site_id}}"}`,
+			keep:      map[string]string{"spare_asset_id": "id"},
+		},
 		{operation: "GET /entities/asset"},
-		{operation: "GET /entities/asset/external-id/{external_id}", set: map[string]string{"external_id": "charger-001"}},
+		{
+			operation: "GET /entities/asset/external-id/{external_id}",
+			set:       map[string]string{"external_id": "charger-001"},
+		},
 		{operation: "GET /entities/asset/{asset_id}"},
 		{operation: "PATCH /entities/asset/{asset_id}", body: `{"properties": {"power_kw": 11}}`},
 		{operation: "GET /entities/asset/{asset_id}/price-curve"},
-		{operation: "GET /entities/asset/{asset_id}/battery-schedule", set: map[string]string{"asset_id": "{{battery_id}}"}},
-		{operation: "GET /entities/asset/{asset_id}/todays-dispatch-schedule", set: map[string]string{"asset_id": "{{battery_id}}"}},
+		{
+			operation: "GET /entities/asset/{asset_id}/battery-schedule",
+			set:       map[string]string{"asset_id": "{{battery_id}}"},
+		},
+		{
+			operation: "GET /entities/asset/{asset_id}/todays-dispatch-schedule",
+			set:       map[string]string{"asset_id": "{{battery_id}}"},
+		},
 	}},
-	{"endpoints", "Where schedules are sent to. Nothing answers at the address of the example; put your own in its place.", []step{
-		{operation: "PUT /endpoints/{name}"},
-		{operation: "GET /endpoints/{name}"},
-		{operation: "POST /endpoints/{name}/test"},
-		{operation: "POST /endpoints/{name}/rotate"},
-	}},
+	{
+		"endpoints",
+		"Where schedules are sent to. Nothing answers at the address of the example; put your own in its place.",
+		[]step{
+			{operation: "PUT /endpoints/{name}"},
+			{operation: "GET /endpoints/{name}"},
+			{operation: "POST /endpoints/{name}/test"},
+			{operation: "POST /endpoints/{name}/rotate"},
+		},
+	},
 	{"events", "A car is plugged in, and its user changes the plan.", []step{
 		{operation: "POST /entities/asset/{asset_id}/event/tariff-update", body: `{"tariff": ` + tariff + `}`},
 		{operation: "POST /entities/asset/{asset_id}/event/tariff", body: `{"tariff": ` + tariff + `}`},
-		{operation: "POST /entities/asset/{asset_id}/event/plug-in", body: `{"tariff": ` + tariff + `, "intent": ` + intent + `}`},
+		{
+			operation: "POST /entities/asset/{asset_id}/event/plug-in",
+			body:      `{"tariff": ` + tariff + `, "intent": ` + intent + `}`,
+		},
 		{operation: "POST /entities/asset/{asset_id}/event/intent", body: `{"intent": ` + intent + `}`},
 		{operation: "GET /entities/asset/{asset_id}/intent"},
-		{operation: "POST /entities/asset/{asset_id}/event/charge-now", body: `{"end_at": "{{date}}T21:00:00Z"}`},
+		{
+			operation: "POST /entities/asset/{asset_id}/event/charge-now",
+			body:      `{"end_at": "{{date}}T21:00:00Z"}`,
+		},
 		{operation: "POST /entities/asset/{asset_id}/event/charge-now-deleted"},
 		{operation: "POST /entities/asset/{asset_id}/event/skip-night"},
 		{operation: "POST /entities/asset/{asset_id}/event/skip-night-deleted"},
-		{operation: "POST /entities/asset/{asset_id}/event", set: map[string]string{"asset_id": "{{pause_asset_id}}"},
-			body: `{"event_type": "plug_in", "tariff": ` + tariff + `, "intent": ` + intent + `}`},
-		{operation: "POST /entities/asset/{asset_id}/event/plug-in-schedule", set: map[string]string{"asset_id": "{{pause_asset_id}}"},
-			body: `{"charging_schedule": [{"start_timestamp": "{{date}}T19:30:00Z", "end_timestamp": "{{date}}T23:30:00Z"}]}`},
+		{
+			operation: "POST /entities/asset/{asset_id}/event",
+			set:       map[string]string{"asset_id": "{{pause_asset_id}}"},
+			body:      `{"event_type": "plug_in", "tariff": ` + tariff + `, "intent": ` + intent + `}`,
+		},
+		{
+			operation: "POST /entities/asset/{asset_id}/event/plug-in-schedule",
+			set:       map[string]string{"asset_id": "{{pause_asset_id}}"},
+			body:      `{"charging_schedule": [{"start_timestamp": "{{date}}T19:30:00Z", "end_timestamp": "{{date}}T23:30:00Z"}]}`,
+		},
 	}},
 	{"schedules", "What was planned, why, and what else would be.", []step{
 		{operation: "GET /entities/asset/{asset_id}/schedule"},
 		{operation: "GET /entities/asset/{asset_id}/schedule/explanation"},
 		{operation: "GET /entities/asset/{asset_id}/charging-rate"},
 		{operation: "GET /entities/asset/{asset_id}/sessions"},
-		{operation: "POST /what-if", body: `{"asset_ids": ["{{asset_id}}"], "intent": {"energy_required_kwh": 10, "charging_mode": "minimise_charging_time"}}`},
+		{
+			operation: "POST /what-if",
+			body:      `{"asset_ids": ["{{asset_id}}"], "intent": {"energy_required_kwh": 10, "charging_mode": "minimise_charging_time"}}`,
+		},
 		{operation: "GET /market/curves"},
 	}},
 	{"deliveries", "What was sent, and what became of it.", []step{
-		{operation: "GET /deliveries", set: map[string]string{"kind": "schedule", "asset_id": "{{asset_id}}"}, keep: map[string]string{"delivery_id": "deliveries[0].id"}},
+		{
+			operation: "GET /deliveries",
+			set: map[string]string{
+				"kind":     "schedule",
+				"asset_id": "{{asset_id}}",
+			},
+			keep: map[string]string{"delivery_id": "deliveries[0].id"},
+		},
 		{operation: "GET /deliveries/{id}", set: map[string]string{"id": "{{delivery_id}}"}},
 		{operation: "POST /deliveries/{id}/replay", set: map[string]string{"id": "{{delivery_id}}"}},
-		{operation: "POST /entities/asset/{asset_id}/callback/{event_id}", set: map[string]string{"event_id": "{{delivery_id}}"}},
+		{
+			operation: "POST /entities/asset/{asset_id}/callback/{event_id}",
+			set:       map[string]string{"event_id": "{{delivery_id}}"},
+		},
 	}},
 	{"grid", "What the fleet can do for the grid.", []step{
 		{operation: "GET /grid/envelope"},
 		{operation: "GET /grid/ahead"},
-		{operation: "POST /grid/profile", body: `{"half_hours": [{"start_timestamp": "{{date}}T21:00:00Z", "energy_kwh": 0}]}`},
-		{operation: "POST /grid/instructions", body: `{"change_kw": -1, "start_timestamp": "{{date}}T20:30:00Z", "end_timestamp": "{{date}}T21:30:00Z", "service": "dno", "reason": "evening peak"}`,
-			keep: map[string]string{"instruction_id": "instruction.id"}},
+		{
+			operation: "POST /grid/profile",
+			body:      `{"half_hours": [{"start_timestamp": "{{date}}T21:00:00Z", "energy_kwh": 0}]}`,
+		},
+		{
+			operation: "POST /grid/instructions",
+			body:      `{"change_kw": -1, "start_timestamp": "{{date}}T20:30:00Z", "end_timestamp": "{{date}}T21:30:00Z", "service": "dno", "reason": "evening peak"}`,
+			keep:      map[string]string{"instruction_id": "instruction.id"},
+		},
 		{operation: "GET /grid/instructions"},
 		{operation: "GET /grid/instructions/{id}", set: map[string]string{"id": "{{instruction_id}}"}},
 		{operation: "POST /grid/instructions/{id}/stop", set: map[string]string{"id": "{{instruction_id}}"}},
 		{operation: "POST /grid/instructions/stop"},
-		{operation: "POST /grid/offers", body: `{"service": "dfs", "direction": "down", "start_timestamp": "{{date}}T22:00:00Z", "end_timestamp": "{{date}}T23:00:00Z", "confidence": 90}`,
-			refused: 409, why: "a fleet without past days can offer nothing yet"},
+		{
+			operation: "POST /grid/offers",
+			body:      `{"service": "dfs", "direction": "down", "start_timestamp": "{{date}}T22:00:00Z", "end_timestamp": "{{date}}T23:00:00Z", "confidence": 90}`,
+			refused:   409,
+			why:       "a fleet without past days can offer nothing yet",
+		},
 		{operation: "GET /grid/offers"},
-		{operation: "POST /grid/offers/{id}/accept", body: `{"power_kw": 1, "reason": "accepted in the auction"}`, refused: 404, why: "there is no offer"},
-		{operation: "PUT /caps", body: `{"fleet": {"cap_kw": 1000, "starts_per_minute": 60}, "groups": [{"name": "feeder 7", "cap_kw": 500, "site_ids": ["{{site_id}}"]}]}`},
+		{
+			operation: "POST /grid/offers/{id}/accept",
+			body:      `{"power_kw": 1, "reason": "accepted in the auction"}`,
+			refused:   404,
+			why:       "there is no offer",
+		},
+		{
+			operation: "PUT /caps",
+			body:      `{"fleet": {"cap_kw": 1000, "starts_per_minute": 60}, "groups": [{"name": "feeder 7", "cap_kw": 500, "site_ids": ["{{site_id}}"]}]}`,
+		},
 		{operation: "GET /caps"},
 	}},
-	{"data", "What was metered. The second reading is more than the charger can carry, and waits for somebody's word.", []step{
-		{operation: "POST /data/readings", body: `{"readings": [
+	{
+		"data",
+		"What was metered. The second reading is more than the charger can carry, and waits for somebody's word.",
+		[]step{
+			{operation: "POST /data/readings", body: `{"readings": [
   {"asset_id": "{{asset_id}}", "label": "charger_consumption_energy_kwh", "value": 1.5, "start_timestamp": "{{date}}T10:00:00Z", "end_timestamp": "{{date}}T10:30:00Z"},
   {"asset_id": "{{asset_id}}", "label": "charger_consumption_energy_kwh", "value": 510, "start_timestamp": "{{date}}T10:30:00Z", "end_timestamp": "{{date}}T11:00:00Z"}]}`},
-		{operation: "GET /data/readings/held", keep: map[string]string{"reading_id": "readings[0].id"}},
-		{operation: "POST /data/readings/held/{id}/release", set: map[string]string{"id": "{{reading_id}}"}},
-		{operation: "GET /data/gaps"},
-	}},
+			{operation: "GET /data/readings/held", keep: map[string]string{"reading_id": "readings[0].id"}},
+			{
+				operation: "POST /data/readings/held/{id}/release",
+				set:       map[string]string{"id": "{{reading_id}}"},
+			},
+			{operation: "GET /data/gaps"},
+		},
+	},
 	{"rewards", "", []step{
 		{operation: "GET /rewards/{site_id}/info", set: map[string]string{"site_id": "{{site_id}}"}},
 		{operation: "GET /rewards/{site_id}/url/balance"},
@@ -169,12 +268,18 @@ var story = []chapter{
 	}},
 	{"leaving", "What was made is ended.", []step{
 		{operation: "POST /entities/asset/{asset_id}/event/plug-out"},
-		{operation: "POST /entities/site/{site_id}/dispatch-deconsent", set: map[string]string{"site_id": "{{pause_site_id}}"}},
+		{
+			operation: "POST /entities/site/{site_id}/dispatch-deconsent",
+			set:       map[string]string{"site_id": "{{pause_site_id}}"},
+		},
 		{operation: "POST /entities/site/{site_id}/unenrol"},
 		{operation: "DELETE /entities/site/{site_id}/meter-consent"},
 		{operation: "DELETE /caps"},
 		{operation: "DELETE /endpoints/{name}"},
-		{operation: "DELETE /entities/asset/{asset_id}", set: map[string]string{"asset_id": "{{spare_asset_id}}"}},
+		{
+			operation: "DELETE /entities/asset/{asset_id}",
+			set:       map[string]string{"asset_id": "{{spare_asset_id}}"},
+		},
 		{operation: "POST /entities/site/{site_id}/offboard-site-and-assets"},
 		{operation: "DELETE /entities/site/{site_id}", set: map[string]string{"site_id": "{{neighbour_id}}"}},
 	}},

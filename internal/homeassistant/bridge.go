@@ -69,7 +69,10 @@ type shown struct {
 // has reports whether a site or an asset of the id has entities.
 func (s *shown) has(id string) bool {
 	_, isAsset := s.assets[id]
-	return isAsset || slices.ContainsFunc(s.sites, func(site client.SiteID) bool { return site.String() == id })
+	return isAsset ||
+		slices.ContainsFunc(s.sites, func(site client.SiteID) bool {
+			return site.String() == id
+		})
 }
 
 // New returns a bridge that Run starts.
@@ -82,7 +85,10 @@ func (s *shown) adds(before *shown) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(s.sites, func(site client.SiteID) bool { return !before.has(site.String()) })
+
+	return slices.ContainsFunc(s.sites, func(site client.SiteID) bool {
+		return !before.has(site.String())
+	})
 }
 
 // Run shows the sites until the context ends; then they are shown as unavailable. It fails
@@ -138,7 +144,11 @@ func (b *Bridge) learn(ctx context.Context) (*shown, error) {
 	return there, nil
 }
 
-func (b *Bridge) learnSite(ctx context.Context, id client.SiteID, there *shown) error {
+func (b *Bridge) learnSite(
+	ctx context.Context,
+	id client.SiteID,
+	there *shown,
+) error {
 	site, err := b.Client.Site(ctx, id)
 	before := b.shown.Load()
 	left := before != nil && client.StatusOf(err) == http.StatusNotFound
@@ -192,7 +202,10 @@ func (b *Bridge) follow(ctx context.Context) {
 	}
 }
 
-func (b *Bridge) options(ctx context.Context, connected chan struct{}) *mqtt.ClientOptions {
+func (b *Bridge) options(
+	ctx context.Context,
+	connected chan struct{},
+) *mqtt.ClientOptions {
 	o := mqtt.NewClientOptions().AddBroker(b.Broker).SetClientID(b.Topic + "-bridge")
 	o.SetUsername(b.Username).SetPassword(b.Password)
 
@@ -200,16 +213,29 @@ func (b *Bridge) options(ctx context.Context, connected chan struct{}) *mqtt.Cli
 		o.SetTLSConfig(b.TLS)
 	}
 
-	o.SetConnectRetry(true).SetConnectRetryInterval(firstRetry).SetMaxReconnectInterval(reconnectMost)
+	o.SetConnectRetry(
+		true,
+	).SetConnectRetryInterval(firstRetry).SetMaxReconnectInterval(reconnectMost)
+
 	o.SetWill(b.statusTopic(), "offline", atLeastOne, retained)
 	o.SetOrderMatters(false)
 
-	o.SetConnectionLostHandler(func(_ mqtt.Client, err error) { b.Log.Warn("the broker is away", "err", err) })
-	o.SetConnectionNotificationHandler(func(_ mqtt.Client, n mqtt.ConnectionNotification) {
-		if f, failed := n.(mqtt.ConnectionNotificationFailed); failed {
-			b.Log.Warn("the broker cannot be reached, or does not let flexd in", "err", f.Reason)
-		}
+	o.SetConnectionLostHandler(func(_ mqtt.Client, err error) {
+		b.Log.Warn("the broker is away", "err", err)
 	})
+
+	o.SetConnectionNotificationHandler(
+		func(_ mqtt.Client, n mqtt.ConnectionNotification) {
+			if f, failed := n.(mqtt.ConnectionNotificationFailed); failed {
+				b.Log.Warn(
+					"the broker cannot be reached, or does not let flexd in",
+					"err",
+					f.Reason,
+				)
+			}
+		},
+	)
+
 	o.SetOnConnectHandler(func(c mqtt.Client) {
 		b.subscribe(ctx, c)
 
@@ -226,11 +252,17 @@ func (b *Bridge) options(ctx context.Context, connected chan struct{}) *mqtt.Cli
 func (b *Bridge) subscribe(ctx context.Context, c mqtt.Client) {
 	for _, press := range buttons {
 		of := func(_ mqtt.Client, m mqtt.Message) { b.pressed(ctx, press, m) }
-		b.wait("subscribe", c.Subscribe(b.Topic+"/asset/+/"+press.field, atLeastOne, of))
+		b.wait(
+			"subscribe",
+			c.Subscribe(b.Topic+"/asset/+/"+press.field, atLeastOne, of),
+		)
 	}
 
 	kept := func(_ mqtt.Client, m mqtt.Message) { b.tidy(m) }
-	b.wait("subscribe", c.Subscribe(b.Discovery+"/+/+/+/config", atLeastOne, kept))
+	b.wait(
+		"subscribe",
+		c.Subscribe(b.Discovery+"/+/+/+/config", atLeastOne, kept),
+	)
 }
 
 // leave shows everything as unavailable and ends the connection.
@@ -250,7 +282,14 @@ func (b *Bridge) send(topic string, body any) {
 	if !isText {
 		j, err := json.Marshal(body)
 		if err != nil {
-			b.Log.Error("a message cannot be written", "topic", topic, "err", err)
+			b.Log.Error(
+				"a message cannot be written",
+				"topic",
+				topic,
+				"err",
+				err,
+			)
+
 			return
 		}
 		text = string(j)
@@ -273,15 +312,34 @@ func (b *Bridge) wait(what string, t mqtt.Token) {
 
 // pressed does what a button is for. One of an asset that is not shown is none.
 func (b *Bridge) pressed(ctx context.Context, press button, m mqtt.Message) {
-	id := strings.TrimSuffix(strings.TrimPrefix(m.Topic(), b.Topic+"/asset/"), "/"+press.field)
+	id := strings.TrimSuffix(
+		strings.TrimPrefix(m.Topic(), b.Topic+"/asset/"),
+		"/"+press.field,
+	)
+
 	a, known := b.shown.Load().assets[id]
 	if !known || m.Retained() {
-		b.Log.Warn("a button was pressed that is none", "topic", m.Topic(), "retained", m.Retained())
+		b.Log.Warn(
+			"a button was pressed that is none",
+			"topic",
+			m.Topic(),
+			"retained",
+			m.Retained(),
+		)
+
 		return
 	}
 
 	if err := press.do(ctx, b, a.ID); err != nil {
-		b.Log.Error("what a button is for was not done", "button", press.field, "asset", id, "err", err)
+		b.Log.Error(
+			"what a button is for was not done",
+			"button",
+			press.field,
+			"asset",
+			id,
+			"err",
+			err,
+		)
 	}
 }
 

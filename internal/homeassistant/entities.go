@@ -38,13 +38,20 @@ type device struct {
 
 // button is an entity that asks something of an asset.
 type button struct {
-	field, name string
-	do          func(ctx context.Context, b *Bridge, asset client.AssetID) error
+	field string
+	name  string
+	do    func(ctx context.Context, b *Bridge, asset client.AssetID) error
 }
 
 var buttons = []button{
 	{"charge_now", "Charge now", func(ctx context.Context, b *Bridge, asset client.AssetID) error {
-		return b.Client.ChargeNow(ctx, asset, client.ChargeNowEventRequest{EndAt: client.At(b.Now().Add(b.ChargeFor))})
+		return b.Client.ChargeNow(
+			ctx,
+			asset,
+			client.ChargeNowEventRequest{
+				EndAt: client.At(b.Now().Add(b.ChargeFor)),
+			},
+		)
 	}},
 	{"skip_night", "Skip tonight", func(ctx context.Context, b *Bridge, asset client.AssetID) error {
 		return b.Client.SkipNight(ctx, asset)
@@ -97,7 +104,12 @@ func (b *Bridge) announce() {
 	}
 
 	for _, id := range there.sites {
-		b.describe("site", id.String(), siteSensors, b.device(id.String(), "Site "+id.String()))
+		b.describe(
+			"site",
+			id.String(),
+			siteSensors,
+			b.device(id.String(), "Site "+id.String()),
+		)
 	}
 
 	b.send(b.statusTopic(), "online")
@@ -140,8 +152,11 @@ func (b *Bridge) device(id, name string) device {
 // entity is what all entities have.
 func (b *Bridge) entity(kind, id, field, name string, d device) entity {
 	return entity{
-		Name: name, UniqueID: b.Topic + "_" + id + "_" + field, Device: d,
-		Availability: []availability{{b.statusTopic()}, {b.availabilityTopic(kind, id)}}, Mode: "all",
+		Name:         name,
+		UniqueID:     b.Topic + "_" + id + "_" + field,
+		Device:       d,
+		Availability: []availability{{b.statusTopic()}, {b.availabilityTopic(kind, id)}},
+		Mode:         "all",
 	}
 }
 
@@ -168,7 +183,15 @@ func (b *Bridge) show(ctx context.Context) {
 
 	for _, id := range there.sites {
 		balance, err := b.Client.Balance(ctx, id)
-		b.showOne("site", id.String(), siteState{inPounds(balance.CurrentBalancePence), inPounds(balance.TotalEarningsPence)}, err)
+		b.showOne(
+			"site",
+			id.String(),
+			siteState{
+				inPounds(balance.CurrentBalancePence),
+				inPounds(balance.TotalEarningsPence),
+			},
+			err,
+		)
 	}
 }
 
@@ -186,7 +209,10 @@ func (b *Bridge) showOne(kind, id string, state any, err error) {
 
 func inPounds[Pence ~int64 | ~int](p Pence) float64 { return float64(p) / 100 }
 
-func (b *Bridge) assetState(ctx context.Context, id client.AssetID) (assetState, error) {
+func (b *Bridge) assetState(
+	ctx context.Context,
+	id client.AssetID,
+) (assetState, error) {
 	now := b.Now()
 	s := assetState{Plan: "none"}
 

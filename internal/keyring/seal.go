@@ -32,7 +32,8 @@ const KeysMax = 16
 const (
 	version    = 1
 	headerSize = 1 + len(ID{})
-	overhead   = headerSize + chacha20poly1305.NonceSizeX + chacha20poly1305.Overhead
+	overhead   = headerSize + chacha20poly1305.NonceSizeX +
+		chacha20poly1305.Overhead
 )
 
 // ID names a key without telling it: the first bytes of its hash.
@@ -61,7 +62,11 @@ type About struct {
 // one twice.
 func NewRing(keys ...[KeySize]byte) (*Ring, error) {
 	if len(keys) == 0 || len(keys) > KeysMax {
-		return nil, fmt.Errorf("a ring has 1 to %d keys, not %d", KeysMax, len(keys))
+		return nil, fmt.Errorf(
+			"a ring has 1 to %d keys, not %d",
+			KeysMax,
+			len(keys),
+		)
 	}
 
 	r := &Ring{}
@@ -99,7 +104,11 @@ func ReadRing(text []byte) (*Ring, error) {
 
 		b, err := base64.StdEncoding.Strict().DecodeString(line)
 		if err != nil || len(b) != KeySize {
-			return nil, fmt.Errorf("line %d is no key: a key is %d bytes in base64", n, KeySize)
+			return nil, fmt.Errorf(
+				"line %d is no key: a key is %d bytes in base64",
+				n,
+				KeySize,
+			)
 		}
 
 		keys = append(keys, [KeySize]byte(b))
@@ -114,6 +123,7 @@ func NewLine(random io.Reader) (string, error) {
 	if _, err := io.ReadFull(random, k[:]); err != nil {
 		return "", fmt.Errorf("make a key: %w", err)
 	}
+
 	return base64.StdEncoding.EncodeToString(k[:]) + "\n", nil
 }
 
@@ -123,6 +133,7 @@ func (r *Ring) IDs() []ID {
 	for i, k := range r.keys {
 		ids[i] = k.id
 	}
+
 	return ids
 }
 
@@ -132,6 +143,7 @@ func (r *Ring) key(id ID) cipher.AEAD {
 			return k.aead
 		}
 	}
+
 	return nil
 }
 
@@ -139,9 +151,18 @@ func (r *Ring) key(id ID) cipher.AEAD {
 func (r *Ring) Holds(id ID) bool { return r.key(id) != nil }
 
 // Seal returns the value sealed under the newest key. The nonce is read from random.
-func (r *Ring) Seal(random io.Reader, about About, plain []byte) ([]byte, error) {
+func (r *Ring) Seal(
+	random io.Reader,
+	about About,
+	plain []byte,
+) ([]byte, error) {
 	k := r.keys[0]
-	out := make([]byte, headerSize+chacha20poly1305.NonceSizeX, overhead+len(plain))
+	out := make(
+		[]byte,
+		headerSize+chacha20poly1305.NonceSizeX,
+		overhead+len(plain),
+	)
+
 	out[0] = version
 	copy(out[1:], k.id[:])
 
@@ -158,18 +179,31 @@ func (r *Ring) Seal(random io.Reader, about About, plain []byte) ([]byte, error)
 func (r *Ring) Open(about About, sealed []byte) ([]byte, error) {
 	id, ok := KeyOf(sealed)
 	if !ok {
-		return nil, fmt.Errorf("open a %s: it is no sealed value", about.Purpose)
+		return nil, fmt.Errorf(
+			"open a %s: it is no sealed value",
+			about.Purpose,
+		)
 	}
 
 	aead := r.key(id)
 	if aead == nil {
-		return nil, fmt.Errorf("open a %s: it is sealed under the key %v, which the key file does not hold", about.Purpose, id)
+		return nil, fmt.Errorf(
+			"open a %s: it is sealed under the key %v, which the key file does not hold",
+			about.Purpose,
+			id,
+		)
 	}
 
 	head, rest := sealed[:headerSize], sealed[headerSize:]
-	plain, err := aead.Open(nil, rest[:chacha20poly1305.NonceSizeX], rest[chacha20poly1305.NonceSizeX:], about.bind(head))
+	plain, err := aead.Open(
+		nil,
+		rest[:chacha20poly1305.NonceSizeX],
+		rest[chacha20poly1305.NonceSizeX:],
+		about.bind(head),
+	)
 	if err != nil {
-		return nil, errors.New("open a " + about.Purpose + ": it was changed, or is another's")
+		return nil, errors.New("open a " + about.Purpose +
+			": it was changed, or is another's")
 	}
 
 	return plain, nil
@@ -191,5 +225,6 @@ func (a About) bind(header []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(len(part)))
 		b = append(b, part...)
 	}
+
 	return b
 }

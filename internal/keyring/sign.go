@@ -20,7 +20,11 @@ type Signature struct {
 func (r *Ring) Sign(purpose string, message []byte) Signature {
 	k := r.keys[0]
 	private := k.signing(purpose)
-	return Signature{Key: k.id, PublicKey: private.Public().(ed25519.PublicKey), Bytes: ed25519.Sign(private, message)}
+	return Signature{
+		Key:       k.id,
+		PublicKey: private.Public().(ed25519.PublicKey),
+		Bytes:     ed25519.Sign(private, message),
+	}
 }
 
 // PublicKey returns the public key of the purpose under the key of the id, or nil if the ring
@@ -31,13 +35,21 @@ func (r *Ring) PublicKey(id ID, purpose string) ed25519.PublicKey {
 			return k.signing(purpose).Public().(ed25519.PublicKey)
 		}
 	}
+
 	return nil
 }
 
 func (k key) signing(purpose string) ed25519.PrivateKey {
-	seed, err := hkdf.Key(sha256.New, k.secret[:], nil, "flexd signing "+purpose, ed25519.SeedSize)
+	seed, err := hkdf.Key(
+		sha256.New,
+		k.secret[:],
+		nil,
+		"flexd signing "+purpose,
+		ed25519.SeedSize,
+	)
 	if err != nil {
 		panic(err) // the length is a constant that HKDF can give
 	}
+
 	return ed25519.NewKeyFromSeed(seed)
 }

@@ -9,14 +9,20 @@ import (
 
 // PayoutTerms are an organisation's rules for paying what users have withdrawn.
 type PayoutTerms struct {
-	Cooling  time.Duration // how long nothing is paid to an account after it was linked
-	TwoAbove flex.Pence    // more than this to one account on one day needs two operators
-	DailyCap flex.Pence    // the most that is approved on one day
+	// how long nothing is paid to an account after it was linked
+	Cooling time.Duration
+	// more than this to one account on one day needs two operators
+	TwoAbove flex.Pence
+	DailyCap flex.Pence // the most that is approved on one day
 }
 
 // DefaultPayoutTerms wait a day for a new account, ask for a second operator above £250 and
 // approve £10,000 a day.
-var DefaultPayoutTerms = PayoutTerms{Cooling: 24 * time.Hour, TwoAbove: 25_000, DailyCap: 1_000_000}
+var DefaultPayoutTerms = PayoutTerms{
+	Cooling:  24 * time.Hour,
+	TwoAbove: 25_000,
+	DailyCap: 1_000_000,
+}
 
 // Approval is what is known when an operator approves a withdrawal. Days are London's.
 type Approval struct {
@@ -29,29 +35,51 @@ type Approval struct {
 }
 
 // PaidFrom returns the instant from which an account that was linked at an instant is paid.
-func (t PayoutTerms) PaidFrom(linked time.Time) time.Time { return linked.Add(t.Cooling) }
+func (t PayoutTerms) PaidFrom(linked time.Time) time.Time {
+	return linked.Add(t.Cooling)
+}
 
 // NeedsTwo reports whether the approval takes a second operator.
-func (t PayoutTerms) NeedsTwo(a Approval) bool { return a.ToAccount+a.Amount > t.TwoAbove }
+func (t PayoutTerms) NeedsTwo(a Approval) bool {
+	return a.ToAccount+a.Amount > t.TwoAbove
+}
 
 // Approve reports whether the operator's approval completes what is needed, or fails with
 // what is in the way.
-func (t PayoutTerms) Approve(a Approval, now time.Time) (complete bool, err error) {
+func (t PayoutTerms) Approve(
+	a Approval,
+	now time.Time,
+) (complete bool, err error) {
 	if from := t.PaidFrom(a.LinkedAt); now.Before(from) {
-		return false, flex.Fail(flex.Conflict, "the bank account was linked at %s; what is paid to it can be approved from %s, %s later",
-			stamp(a.LinkedAt), stamp(from), t.Cooling)
+		return false, flex.Fail(
+			flex.Conflict,
+			"the bank account was linked at %s; what is paid to it can be approved from %s, %s later",
+			stamp(a.LinkedAt),
+			stamp(from),
+			t.Cooling,
+		)
 	}
 
 	if a.Today+a.Amount > t.DailyCap {
-		return false, flex.Fail(flex.Conflict, "the organisation approves at most %s a day; %s are approved today, and this is %s more: approve it tomorrow, or raise daily_payout_cap_pence",
-			t.DailyCap, a.Today, a.Amount)
+		return false, flex.Fail(
+			flex.Conflict,
+			"the organisation approves at most %s a day; %s are approved today, and this is %s more: approve it tomorrow, or raise daily_payout_cap_pence",
+			t.DailyCap,
+			a.Today,
+			a.Amount,
+		)
 	}
 
 	if !t.NeedsTwo(a) {
 		return true, nil
 	}
 	if slices.Contains(a.Before, a.By) {
-		return false, flex.Fail(flex.Conflict, "%s approved it already; more than %s to one account on one day needs a second operator", a.By, t.TwoAbove)
+		return false, flex.Fail(
+			flex.Conflict,
+			"%s approved it already; more than %s to one account on one day needs a second operator",
+			a.By,
+			t.TwoAbove,
+		)
 	}
 
 	return len(a.Before) > 0, nil

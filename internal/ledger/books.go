@@ -22,8 +22,13 @@ func MonthOf(d flex.Day) Month { return Month{d.Year, d.Month} }
 func ParseMonth(s string) (Month, error) {
 	t, err := time.Parse("2006-01", s)
 	if err != nil {
-		return Month{}, flex.Fail(flex.Invalid, "a month is written YYYY-MM, as in 2026-10, not %q", s)
+		return Month{}, flex.Fail(
+			flex.Invalid,
+			"a month is written YYYY-MM, as in 2026-10, not %q",
+			s,
+		)
 	}
+
 	return Month{t.Year(), t.Month()}, nil
 }
 
@@ -36,7 +41,13 @@ func (m Month) String() string {
 }
 
 // First returns the month's first day.
-func (m Month) First() flex.Day { return flex.Day{Year: m.Year, Month: m.Month, Dom: 1} }
+func (m Month) First() flex.Day {
+	return flex.Day{
+		Year:  m.Year,
+		Month: m.Month,
+		Dom:   1,
+	}
+}
 
 // Last returns the month's last day.
 func (m Month) Last() flex.Day { return m.Next().First().Add(-1) }
@@ -84,12 +95,16 @@ func BookingDay(about, today flex.Day, closed Month) flex.Day {
 
 // AccountTotals is a line of a trial balance. Debits are positive, credits negative.
 type AccountTotals struct {
-	Account                  Account
-	Opening, Debits, Credits flex.Pence
+	Account Account
+	Opening flex.Pence
+	Debits  flex.Pence
+	Credits flex.Pence
 }
 
 // Closing returns what the account holds at the end.
-func (a AccountTotals) Closing() flex.Pence { return a.Opening + a.Debits + a.Credits }
+func (a AccountTotals) Closing() flex.Pence {
+	return a.Opening + a.Debits + a.Credits
+}
 
 // TrialBalance is what an organisation's accounts hold and how they moved in some days.
 type TrialBalance struct {
@@ -103,7 +118,10 @@ func NewTrialBalance(from, to flex.Day, totals []AccountTotals) TrialBalance {
 	lines := slices.DeleteFunc(slices.Clone(totals), func(a AccountTotals) bool {
 		return a.Opening == 0 && a.Debits == 0 && a.Credits == 0
 	})
-	slices.SortFunc(lines, func(a, b AccountTotals) int { return strings.Compare(string(a.Account), string(b.Account)) })
+	slices.SortFunc(lines, func(a, b AccountTotals) int {
+		return strings.Compare(string(a.Account), string(b.Account))
+	})
+
 	return TrialBalance{from, to, lines}
 }
 
@@ -115,6 +133,7 @@ func (b TrialBalance) Total() (sum AccountTotals) {
 		sum.Debits += l.Debits
 		sum.Credits += l.Credits
 	}
+
 	return sum
 }
 
@@ -122,9 +141,23 @@ func (b TrialBalance) Total() (sum AccountTotals) {
 // a line an account, amounts in pence.
 func (b TrialBalance) Text() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "trial balance %s to %s in pence: account opening debits credits closing\n", b.From, b.To)
+	fmt.Fprintf(
+		&s,
+		"trial balance %s to %s in pence: account opening debits credits closing\n",
+		b.From,
+		b.To,
+	)
+
 	write := func(name string, a AccountTotals) {
-		fmt.Fprintf(&s, "%s %d %d %d %d\n", name, a.Opening, a.Debits, a.Credits, a.Closing())
+		fmt.Fprintf(
+			&s,
+			"%s %d %d %d %d\n",
+			name,
+			a.Opening,
+			a.Debits,
+			a.Credits,
+			a.Closing(),
+		)
 	}
 
 	for _, l := range b.Lines {
@@ -132,5 +165,6 @@ func (b TrialBalance) Text() string {
 	}
 
 	write("total", b.Total())
+
 	return s.String()
 }

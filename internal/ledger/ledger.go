@@ -18,17 +18,28 @@ type Account string
 
 // The accounts.
 const (
-	MarketReceivable  Account = "market_receivable"  // what the market owes for flexibility; a debit
-	PlatformRevenue   Account = "platform_revenue"   // the share that is not the users'
-	RewardsPayable    Account = "rewards_payable"    // what is owed to a site's user; a credit
-	RewardsAccrued    Account = "rewards_accrued"    // what a site's user is owed and is paid later
-	PayoutsInFlight   Account = "payouts_in_flight"  // withdrawn, and not yet at the user's bank
-	Bank              Account = "bank"               // what came from the market, less what has left for users' banks
-	PromotionsExpense Account = "promotions_expense" // bonuses, referrals and goodwill
-	RewardsExpense    Account = "rewards_expense"    // credits at a rate, owed whatever the market pays
-	Rounding          Account = "rounding"           // the pennies between a whole and its rounded parts
-	UnclaimedBalances Account = "unclaimed_balances" // owed to users whose sites left long ago; a credit
-	WriteOffs         Account = "write_offs"         // what was owed to the organisation, and given up
+	// what the market owes for flexibility; a debit
+	MarketReceivable Account = "market_receivable"
+	// the share that is not the users'
+	PlatformRevenue Account = "platform_revenue"
+	// what is owed to a site's user; a credit
+	RewardsPayable Account = "rewards_payable"
+	// what a site's user is owed and is paid later
+	RewardsAccrued Account = "rewards_accrued"
+	// withdrawn, and not yet at the user's bank
+	PayoutsInFlight Account = "payouts_in_flight"
+	// what came from the market, less what has left for users' banks
+	Bank Account = "bank"
+	// bonuses, referrals and goodwill
+	PromotionsExpense Account = "promotions_expense"
+	// credits at a rate, owed whatever the market pays
+	RewardsExpense Account = "rewards_expense"
+	// the pennies between a whole and its rounded parts
+	Rounding Account = "rounding"
+	// owed to users whose sites left long ago; a credit
+	UnclaimedBalances Account = "unclaimed_balances"
+	// what was owed to the organisation, and given up
+	WriteOffs Account = "write_offs"
 )
 
 // Accounts lists every account.
@@ -39,7 +50,15 @@ var Accounts = []Account{
 
 // PerSite reports whether the account is kept apart for each site.
 func (a Account) PerSite() bool {
-	return slices.Contains([]Account{RewardsPayable, RewardsAccrued, PayoutsInFlight, UnclaimedBalances}, a)
+	return slices.Contains(
+		[]Account{
+			RewardsPayable,
+			RewardsAccrued,
+			PayoutsInFlight,
+			UnclaimedBalances,
+		},
+		a,
+	)
 }
 
 // Posting is one side of a transaction: a debit is positive, a credit negative.
@@ -82,15 +101,17 @@ type Cause struct {
 	Session   flex.SessionID
 	Run       flex.RunID         // the settlement run that worked it out
 	Corrects  flex.TransactionID // the transaction that this one sets right
-	Follows   flex.TransactionID // the withdrawal that this is a step of; such a step is not listed by itself
-	By        string             // who decided it, where no background job did
-	Reason    string             // why, in the words of who decided it
+	// the withdrawal that this is a step of; such a step is not listed by itself
+	Follows flex.TransactionID
+	By      string // who decided it, where no background job did
+	Reason  string // why, in the words of who decided it
 }
 
 // Transaction is one movement of a site's money, all postings or none.
 type Transaction struct {
-	ID       flex.TransactionID
-	Key      string // what it is about, so that it happens once: "flex event:ID:1"
+	ID flex.TransactionID
+	// what it is about, so that it happens once: "flex event:ID:1"
+	Key      string
 	Kind     Kind
 	SiteID   flex.SiteID
 	At       time.Time // when it was recorded
@@ -114,13 +135,15 @@ func (t *Transaction) Credit() (p flex.Pence) {
 			p -= e.Amount
 		}
 	}
+
 	return p
 }
 
 // Same reports whether two transactions of one key move the same money for the same
 // reason; when they were recorded, and under which id, does not matter.
 func (t *Transaction) Same(o *Transaction) bool {
-	return t.Key == o.Key && t.Kind == o.Kind && t.SiteID == o.SiteID && len(Revised(t.Postings, o.Postings)) == 0
+	return t.Key == o.Key && t.Kind == o.Kind && t.SiteID == o.SiteID &&
+		len(Revised(t.Postings, o.Postings)) == 0
 }
 
 // Check returns what is wrong with the transaction, or nil.
@@ -128,12 +151,18 @@ func (t *Transaction) Check() error {
 	if t.Key == "" {
 		return fmt.Errorf("transaction without a key")
 	}
+
 	if !slices.Contains(Kinds, t.Kind) {
 		return fmt.Errorf("transaction %s: unknown kind %q", t.Key, t.Kind)
 	}
-	if t.SiteID.IsZero() && slices.ContainsFunc(t.Postings, func(p Posting) bool { return p.Account.PerSite() }) {
+
+	if t.SiteID.IsZero() &&
+		slices.ContainsFunc(t.Postings, func(p Posting) bool {
+			return p.Account.PerSite()
+		}) {
 		return fmt.Errorf("transaction %s: no site", t.Key)
 	}
+
 	if t.Cause == (Cause{}) {
 		return fmt.Errorf("transaction %s: no cause", t.Key)
 	}
@@ -151,20 +180,45 @@ func CheckPostings(key string, postings []Posting) error {
 	for _, p := range postings {
 		switch {
 		case !slices.Contains(Accounts, p.Account):
-			return fmt.Errorf("transaction %s: unknown account %q", key, p.Account)
+			return fmt.Errorf(
+				"transaction %s: unknown account %q",
+				key,
+				p.Account,
+			)
+
 		case seen[p.Account]:
-			return fmt.Errorf("transaction %s: two postings on %s", key, p.Account)
+			return fmt.Errorf(
+				"transaction %s: two postings on %s",
+				key,
+				p.Account,
+			)
+
 		case p.Amount == 0:
-			return fmt.Errorf("transaction %s: an empty posting on %s", key, p.Account)
+			return fmt.Errorf(
+				"transaction %s: an empty posting on %s",
+				key,
+				p.Account,
+			)
+
 		case p.Amount > MaxAmount || p.Amount < -MaxAmount:
-			return fmt.Errorf("transaction %s: %s on %s is beyond %s", key, p.Amount, p.Account, MaxAmount)
+			return fmt.Errorf(
+				"transaction %s: %s on %s is beyond %s",
+				key,
+				p.Amount,
+				p.Account,
+				MaxAmount,
+			)
 		}
 
 		seen[p.Account], sum = true, sum+p.Amount
 	}
 
 	if sum != 0 {
-		return fmt.Errorf("transaction %s: the postings sum to %s, not to nothing", key, sum)
+		return fmt.Errorf(
+			"transaction %s: the postings sum to %s, not to nothing",
+			key,
+			sum,
+		)
 	}
 
 	return nil
@@ -172,7 +226,9 @@ func CheckPostings(key string, postings []Posting) error {
 
 // Set returns postings for the amounts, leaving out those of nothing.
 func Set(postings ...Posting) []Posting {
-	return slices.DeleteFunc(postings, func(p Posting) bool { return p.Amount == 0 })
+	return slices.DeleteFunc(postings, func(p Posting) bool {
+		return p.Amount == 0
+	})
 }
 
 // Earned returns the postings of revenue from the market: gross is divided between the

@@ -27,7 +27,16 @@ const (
 )
 
 // Statuses lists every payment status.
-var Statuses = []PaymentStatus{PendingApproval, Approved, Processing, Posted, Failed, Rejected, Cancelled, Returned}
+var Statuses = []PaymentStatus{
+	PendingApproval,
+	Approved,
+	Processing,
+	Posted,
+	Failed,
+	Rejected,
+	Cancelled,
+	Returned,
+}
 
 // UnderWay reports whether money is on its way to the user's bank.
 func (s PaymentStatus) UnderWay() bool {
@@ -41,7 +50,8 @@ var moves = map[PaymentStatus]map[PaymentStatus]func(flex.Pence) []Posting{
 	Approved:        {Processing: nothing, Cancelled: release},
 	Processing:      {Posted: pay, Failed: release},
 	Posted:          {Returned: takeBack},
-	Failed:          {PendingApproval: hold}, // tried again, if the money is still there
+	// tried again, if the money is still there
+	Failed: {PendingApproval: hold},
 }
 
 func nothing(flex.Pence) []Posting { return nil }
@@ -66,9 +76,20 @@ func Move(from, to PaymentStatus, amount flex.Pence) ([]Posting, error) {
 	post, legal := moves[from][to]
 	if !legal {
 		if from == "" {
-			return nil, flex.Fail(flex.Conflict, "a withdrawal begins as %s, not as %s", PendingApproval, to)
+			return nil, flex.Fail(
+				flex.Conflict,
+				"a withdrawal begins as %s, not as %s",
+				PendingApproval,
+				to,
+			)
 		}
-		return nil, flex.Fail(flex.Conflict, "a withdrawal that is %s cannot become %s", from, to)
+
+		return nil, flex.Fail(
+			flex.Conflict,
+			"a withdrawal that is %s cannot become %s",
+			from,
+			to,
+		)
 	}
 
 	return post(amount), nil
@@ -81,5 +102,6 @@ func (s PaymentStatus) Holds() bool {
 	case PendingApproval, Approved, Processing, Posted:
 		return true
 	}
+
 	return false
 }

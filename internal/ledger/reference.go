@@ -23,5 +23,6 @@ func Reference(id flex.TransactionID, attempt int) string {
 		text[i] = referenceDigits[bits&31]
 		bits >>= 5
 	}
+
 	return fmt.Sprintf("FLEXD%s-%d", text[:], attempt)
 }

@@ -44,15 +44,21 @@ func (r carbonRow) intensity() (grams *float64, actual bool) {
 
 // address is where the intensity over a span is asked for.
 func (c Carbon) address(span flex.Span) string {
-	times := url.PathEscape(span.From.UTC().Format(minute)) + "/" + url.PathEscape(span.To.UTC().Format(minute))
+	times := url.PathEscape(span.From.UTC().Format(minute)) + "/" +
+		url.PathEscape(span.To.UTC().Format(minute))
 	if c.Outward == "" {
 		return c.URL + "/intensity/" + times
 	}
-	return c.URL + "/regional/intensity/" + times + "/postcode/" + url.PathEscape(c.Outward)
+
+	return c.URL + "/regional/intensity/" + times + "/postcode/" +
+		url.PathEscape(c.Outward)
 }
 
 // Fetch asks for the intensity over the span. A measured value is taken before a forecast.
-func (c Carbon) Fetch(ctx context.Context, span flex.Span) ([]store.Carbon, error) {
+func (c Carbon) Fetch(
+	ctx context.Context,
+	span flex.Span,
+) ([]store.Carbon, error) {
 	var a struct{ Data json.RawMessage }
 	if _, err := c.Web.get(ctx, c.address(span), &a); err != nil {
 		return nil, fmt.Errorf("fetch the carbon intensity: %w", err)
@@ -69,12 +75,17 @@ func (c Carbon) Fetch(ctx context.Context, span flex.Span) ([]store.Carbon, erro
 		p := flex.PeriodAt(at)
 		asked := err == nil && p.Start().Equal(at) && span.Contains(at)
 		if !asked || len(out) > 0 && !out[len(out)-1].Period.Before(p) {
-			continue // the service starts with the half-hour before the one that was asked for
+			// the service starts with the half-hour before the one that was asked for
+			continue
 		}
 
 		grams, actual := r.intensity()
 		if grams != nil && *grams >= 0 && *grams <= MaxIntensity {
-			out = append(out, store.Carbon{Period: p, Grams: int(*grams + 0.5), Actual: actual})
+			out = append(out, store.Carbon{
+				Period: p,
+				Grams:  int(*grams + 0.5),
+				Actual: actual,
+			})
 		}
 	}
 
@@ -99,6 +110,7 @@ func carbonRows(data json.RawMessage) ([]carbonRow, error) {
 		region
 		carbonRow
 	}
+
 	if err := json.Unmarshal(data, &many); err != nil {
 		return nil, fmt.Errorf("the answer cannot be read: %w", err)
 	}

@@ -53,7 +53,10 @@ type indexRow struct {
 
 // Fetch asks for the index over the span. The service takes both ends as the starts of
 // half-hours that are included.
-func (e ElexonIndex) Fetch(ctx context.Context, span flex.Span) (Fetched, error) {
+func (e ElexonIndex) Fetch(
+	ctx context.Context,
+	span flex.Span,
+) (Fetched, error) {
 	if span.Empty() {
 		return Fetched{}, nil
 	}
@@ -72,7 +75,12 @@ func (e ElexonIndex) Fetch(ctx context.Context, span flex.Span) (Fetched, error)
 	} else {
 		q.Set("format", "json")
 		var a struct{ Data []indexRow }
-		_, err = e.Web.get(ctx, e.URL+"/balancing/pricing/market-index?"+q.Encode(), &a)
+		_, err = e.Web.get(
+			ctx,
+			e.URL+"/balancing/pricing/market-index?"+q.Encode(),
+			&a,
+		)
+
 		rows = a.Data
 	}
 
@@ -108,7 +116,8 @@ func (r indexRow) at() (start time.Time, p flex.Period, ok bool) {
 	day, n := p.SettlementPeriod()
 	late := start.Sub(p.Start())
 
-	return start, p, (late == 0 || late == flex.HalfHour/2) && day.String() == r.SettlementDate && n == r.SettlementPeriod
+	return start, p, (late == 0 || late == flex.HalfHour/2) &&
+		day.String() == r.SettlementDate && n == r.SettlementPeriod
 }
 
 // addIndex notes a row of the index: of a half-hour, or of a quarter of an hour, two of which
@@ -139,6 +148,7 @@ func settlementPeriod(start, date string, number int) (flex.Period, bool) {
 	}
 	p := flex.PeriodAt(at)
 	day, n := p.SettlementPeriod()
+
 	return p, p.Start().Equal(at) && day.String() == date && n == number
 }
 
@@ -166,17 +176,36 @@ type systemPriceRow struct {
 
 // Fetch asks for every settlement day that the span touches. Of the runs for a half-hour
 // the latest made counts.
-func (e ElexonSystemPrice) Fetch(ctx context.Context, span flex.Span) (Fetched, error) {
+func (e ElexonSystemPrice) Fetch(
+	ctx context.Context,
+	span flex.Span,
+) (Fetched, error) {
 	b := newBook(span)
 	for day := flex.DayAt(span.From); day.Start().Before(span.To); day = day.Add(1) {
 		var a struct{ Data []systemPriceRow }
-		if _, err := e.Web.get(ctx, e.URL+"/balancing/settlement/system-prices/"+day.String()+"?format=json", &a); err != nil {
-			return Fetched{}, fmt.Errorf("fetch the system prices of %s: %w", day, err)
+		_, err := e.Web.get(
+			ctx,
+			e.URL+"/balancing/settlement/system-prices/"+day.String()+
+				"?format=json",
+			&a,
+		)
+
+		if err != nil {
+			return Fetched{}, fmt.Errorf(
+				"fetch the system prices of %s: %w",
+				day,
+				err,
+			)
 		}
 
 		made := map[flex.Period]string{}
 		for _, r := range a.Data {
-			p, ok := settlementPeriod(r.StartTime, r.SettlementDate, r.SettlementPeriod)
+			p, ok := settlementPeriod(
+				r.StartTime,
+				r.SettlementDate,
+				r.SettlementPeriod,
+			)
+
 			switch {
 			case !ok:
 				start, _ := instant(r.StartTime)

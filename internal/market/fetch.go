@@ -26,7 +26,12 @@ type Report struct {
 // publishes what differs from what it said before, a publication for each EFA day. It
 // calls progress, if that is not nil, after each piece. What was fetched before a failure
 // is kept.
-func (d *Service) Fetch(ctx context.Context, s Source, span flex.Span, progress func(done, total time.Duration)) (Report, error) {
+func (d *Service) Fetch(
+	ctx context.Context,
+	s Source,
+	span flex.Span,
+	progress func(done, total time.Duration),
+) (Report, error) {
 	var r Report
 	for at := span.From; at.Before(span.To); {
 		piece := flex.Span{From: at, To: at.Add(s.Longest())}.Meet(span)
@@ -56,7 +61,9 @@ func (d *Service) Fetch(ctx context.Context, s Source, span flex.Span, progress 
 // keepOut adds what a piece of a span kept out.
 func (r *Report) keepOut(more []KeptOut) {
 	for _, k := range more {
-		i := slices.IndexFunc(r.KeptOut, func(old KeptOut) bool { return old.Reason == k.Reason })
+		i := slices.IndexFunc(r.KeptOut, func(old KeptOut) bool {
+			return old.Reason == k.Reason
+		})
 		if i < 0 {
 			r.KeptOut = append(r.KeptOut, k)
 			continue
@@ -68,27 +75,61 @@ func (r *Report) keepOut(more []KeptOut) {
 
 // noteKeptOut raises the alarm about rows that were not taken, and has the store say so until an
 // answer of the source is whole again.
-func (d *Service) noteKeptOut(ctx context.Context, source string, out []KeptOut) error {
+func (d *Service) noteKeptOut(
+	ctx context.Context,
+	source string,
+	out []KeptOut,
+) error {
 	rows := make([]store.PriceKeptOut, len(out))
 	for i, k := range out {
-		d.log().ErrorContext(ctx, "prices were kept out", "source", source, "reason", k.Reason, "rows", k.Rows, "from", k.First)
-		rows[i] = store.PriceKeptOut{Source: source, Reason: k.Reason, Rows: k.Rows, First: k.First}
+		d.log().ErrorContext(
+			ctx,
+			"prices were kept out",
+			"source",
+			source,
+			"reason",
+			k.Reason,
+			"rows",
+			k.Rows,
+			"from",
+			k.First,
+		)
+
+		rows[i] = store.PriceKeptOut{
+			Source: source,
+			Reason: k.Reason,
+			Rows:   k.Rows,
+			First:  k.First,
+		}
 	}
-	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.SetPricesKeptOut(ctx, source, rows) })
+
+	return d.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.SetPricesKeptOut(ctx, source, rows)
+	})
 }
 
 // publishAll publishes what a source gave, by EFA day, preliminary prices apart from final ones.
-func (d *Service) publishAll(ctx context.Context, source string, got Fetched) (published int, err error) {
+func (d *Service) publishAll(
+	ctx context.Context,
+	source string,
+	got Fetched,
+) (published int, err error) {
 	for prices := got.Prices; len(prices) > 0; {
 		day, preliminary := flex.EFADayAt(prices[0].Period.Start()), got.Preliminary[prices[0].Period]
 		n := slices.IndexFunc(prices, func(p flex.PricedPeriod) bool {
-			return !day.Span().Contains(p.Period.Start()) || got.Preliminary[p.Period] != preliminary
+			return !day.Span().Contains(p.Period.Start()) ||
+				got.Preliminary[p.Period] != preliminary
 		})
 		if n < 0 {
 			n = len(prices)
 		}
 
-		made, err := d.publish(ctx, store.Publication{Source: source, Preliminary: preliminary}, day, prices[:n])
+		made, err := d.publish(
+			ctx,
+			store.Publication{Source: source, Preliminary: preliminary},
+			day,
+			prices[:n],
+		)
 		if err != nil {
 			return published, fmt.Errorf("keep the prices of %s: %w", day, err)
 		}
@@ -107,8 +148,17 @@ func (d *Service) publishAll(ctx context.Context, source string, got Fetched) (p
 // source did not say before, be it that they are final. It counts as known from the day's hour
 // of publication or, if that is past, from now; the prices of a day that is over are history,
 // and count as if they had come out on time.
-func (d *Service) publish(ctx context.Context, p store.Publication, day flex.EFADay, prices []flex.PricedPeriod) (made bool, err error) {
-	p.Span = flex.Span{From: prices[0].Period.Start(), To: prices[len(prices)-1].Period.End()}
+func (d *Service) publish(
+	ctx context.Context,
+	p store.Publication,
+	day flex.EFADay,
+	prices []flex.PricedPeriod,
+) (made bool, err error) {
+	p.Span = flex.Span{
+		From: prices[0].Period.Start(),
+		To:   prices[len(prices)-1].Period.End(),
+	}
+
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
 		made = false
 
@@ -134,6 +184,7 @@ func (d *Service) publish(ctx context.Context, p store.Publication, day flex.EFA
 		_, err = all.AddPublication(ctx, p, prices)
 		return err
 	})
+
 	return made, err
 }
 
@@ -142,7 +193,11 @@ func (d *Service) publish(ctx context.Context, p store.Publication, day flex.EFA
 func (d *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
 	now := d.DB.Now()
 	today := flex.EFADayAt(now)
-	span := flex.Span{From: today.Span().From, To: today.Add(1).Span().To}
+	span := flex.Span{
+		From: today.Span().From,
+		To:   today.Add(1).Span().To,
+	}
+
 	var r worker.Report
 	var failed []string
 
@@ -156,7 +211,14 @@ func (d *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
 
 		if err != nil {
 			failed = append(failed, s.Name())
-			d.log().ErrorContext(ctx, "a source of prices failed; the last good prices stand", "source", s.Name(), "error", err)
+			d.log().ErrorContext(
+				ctx,
+				"a source of prices failed; the last good prices stand",
+				"source",
+				s.Name(),
+				"error",
+				err,
+			)
 		}
 	}
 
@@ -171,7 +233,12 @@ func (d *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
 	if d.Carbon != nil && d.due("carbon", now) {
 		if err := d.fetchCarbon(ctx, span); err != nil {
 			failed = append(failed, "carbon")
-			d.log().ErrorContext(ctx, "the source of carbon intensity failed", "error", err)
+			d.log().ErrorContext(
+				ctx,
+				"the source of carbon intensity failed",
+				"error",
+				err,
+			)
 		}
 	}
 
@@ -187,7 +254,10 @@ func (d *Service) fetchCarbon(ctx context.Context, span flex.Span) error {
 	if err != nil {
 		return err
 	}
-	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.PutCarbon(ctx, cs) })
+
+	return d.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.PutCarbon(ctx, cs)
+	})
 }
 
 // due reports whether a source may be asked again, and notes that it is.
@@ -195,7 +265,8 @@ func (d *Service) due(source string, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 
-	if last, asked := d.askedAt[source]; asked && now.Sub(last) < AskEvery && !now.Before(last) {
+	last, asked := d.askedAt[source]
+	if asked && now.Sub(last) < AskEvery && !now.Before(last) {
 		return false
 	}
 
@@ -204,6 +275,7 @@ func (d *Service) due(source string, now time.Time) bool {
 	}
 
 	d.askedAt[source] = now
+
 	return true
 }
 
@@ -213,10 +285,11 @@ const Grace = time.Hour
 // Freshness says how current a source is.
 type Freshness struct {
 	Source    string
-	FetchedAt time.Time     // its newest publication; zero if there is none
-	Through   time.Time     // the end of the last half-hour that it has a price of
-	Stale     string        // what is missing, or empty if nothing is
-	KeptOut   []KeptOutRows // of the source's latest answer
+	FetchedAt time.Time // its newest publication; zero if there is none
+	// the end of the last half-hour that it has a price of
+	Through time.Time
+	Stale   string        // what is missing, or empty if nothing is
+	KeptOut []KeptOutRows // of the source's latest answer
 }
 
 // KeptOutRows are rows of a source's latest answer that were not taken, for one reason.
@@ -247,14 +320,22 @@ func (d *Service) Freshness(ctx context.Context) ([]Freshness, error) {
 	}
 
 	for _, s := range d.Sources {
-		if !slices.ContainsFunc(states, func(st store.SourceState) bool { return st.Source == s.Name() }) {
+		if !slices.ContainsFunc(states, func(st store.SourceState) bool {
+			return st.Source == s.Name()
+		}) {
 			states = append(states, store.SourceState{Source: s.Name()})
 		}
 	}
 
 	out := make([]Freshness, len(states))
 	for i, s := range states {
-		out[i] = Freshness{Source: s.Source, FetchedAt: s.FetchedAt, Through: s.Through, Stale: d.stale(s, d.DB.Now())}
+		out[i] = Freshness{
+			Source:    s.Source,
+			FetchedAt: s.FetchedAt,
+			Through:   s.Through,
+			Stale:     d.stale(s, d.DB.Now()),
+		}
+
 		for _, k := range keptOut {
 			if k.Source == s.Source {
 				out[i].KeptOut = append(out[i].KeptOut, KeptOutRows(k))
@@ -271,10 +352,19 @@ func (d *Service) stale(s store.SourceState, now time.Time) string {
 	switch {
 	case s.Through.IsZero():
 		return "it has never given a price"
+
 	case !s.Through.After(now):
-		return fmt.Sprintf("its prices ended at %s", s.Through.Format(time.RFC3339))
+		return fmt.Sprintf(
+			"its prices ended at %s",
+			s.Through.Format(time.RFC3339),
+		)
+
 	case !now.Before(d.outAt(next).Add(Grace)) && s.Through.Before(next.Span().To):
-		return fmt.Sprintf("the prices of %s were due at %s", next, d.outAt(next).Format(time.RFC3339))
+		return fmt.Sprintf(
+			"the prices of %s were due at %s",
+			next,
+			d.outAt(next).Format(time.RFC3339),
+		)
 	}
 
 	return ""

@@ -36,11 +36,16 @@ func ReadPrices(r io.Reader) ([]flex.PricedPeriod, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		if line, twice := lines[p.Period]; twice {
 			return nil, row.Fault("start: line %d has the same half-hour", line)
 		}
+
 		if len(prices) == MaxRows {
-			return nil, row.Fault("the file has more than %d half-hours; cut it in two", MaxRows)
+			return nil, row.Fault(
+				"the file has more than %d half-hours; cut it in two",
+				MaxRows,
+			)
 		}
 
 		lines[p.Period] = row.Line
@@ -51,19 +56,28 @@ func ReadPrices(r io.Reader) ([]flex.PricedPeriod, error) {
 		return nil, flex.Fail(flex.Invalid, "the file holds no prices")
 	}
 
-	slices.SortFunc(prices, func(a, b flex.PricedPeriod) int { return cmp.Compare(a.Period.Sub(b.Period), 0) })
+	slices.SortFunc(prices, func(a, b flex.PricedPeriod) int {
+		return cmp.Compare(a.Period.Sub(b.Period), 0)
+	})
+
 	return prices, nil
 }
 
 func readPrice(row csvfile.Row) (p flex.PricedPeriod, err error) {
 	start, err := time.Parse(time.RFC3339, row.Get("start"))
 	if err != nil {
-		return p, row.Fault("start: %q is not an instant of the form 2026-04-14T22:00:00Z", row.Get("start"))
+		return p, row.Fault(
+			"start: %q is not an instant of the form 2026-04-14T22:00:00Z",
+			row.Get("start"),
+		)
 	}
 
 	p.Period = flex.PeriodAt(start)
 	if !p.Period.Start().Equal(start) {
-		return p, row.Fault("start: %q is not the start of a half-hour", row.Get("start"))
+		return p, row.Fault(
+			"start: %q is not the start of a half-hour",
+			row.Get("start"),
+		)
 	}
 
 	text := row.Get("price_gbp_per_mwh")
@@ -76,10 +90,15 @@ func readPrice(row csvfile.Row) (p flex.PricedPeriod, err error) {
 		return p, row.Fault("price_gbp_per_mwh: %q is not a number", text)
 	}
 	if !believable(price) {
-		return p, row.Fault("price_gbp_per_mwh: %s is beyond ±%.0f, which no half-hour has cost", text, MaxPrice.GBPPerMWh())
+		return p, row.Fault(
+			"price_gbp_per_mwh: %s is beyond ±%.0f, which no half-hour has cost",
+			text,
+			MaxPrice.GBPPerMWh(),
+		)
 	}
 
 	p.Price, p.Known = flex.FromGBPPerMWh(price), true
+
 	return p, nil
 }
 

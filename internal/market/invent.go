@@ -45,11 +45,24 @@ func (d *Service) InventTo(ctx context.Context, to time.Time) error {
 }
 
 // inventDays publishes the made-up prices of some days, the last included, as many as one run may.
-func (d *Service) inventDays(ctx context.Context, next, last flex.EFADay) (made int, err error) {
+func (d *Service) inventDays(
+	ctx context.Context,
+	next, last flex.EFADay,
+) (made int, err error) {
 	for ; made < inventMax && !next.Span().From.After(last.Span().From); next = next.Add(1) {
-		if _, err := d.publish(ctx, store.Publication{Source: pricing.SandboxSource}, next, inventedDay(next)); err != nil {
-			return made, fmt.Errorf("publish the made-up prices of %s: %w", next, err)
+		if _, err := d.publish(
+			ctx,
+			store.Publication{Source: pricing.SandboxSource},
+			next,
+			inventedDay(next),
+		); err != nil {
+			return made, fmt.Errorf(
+				"publish the made-up prices of %s: %w",
+				next,
+				err,
+			)
 		}
+
 		made++
 	}
 
@@ -78,13 +91,19 @@ func (d *Service) toInvent(ctx context.Context) (next, last flex.EFADay, err err
 
 		return nil
 	})
+
 	return next, last, err
 }
 
 // inventedDay returns the made-up prices of a trading day.
 func inventedDay(day flex.EFADay) (prices []flex.PricedPeriod) {
 	for p := flex.PeriodAt(day.Span().From); p.Start().Before(day.Span().To); p = p.Add(1) {
-		prices = append(prices, flex.PricedPeriod{Period: p, Price: pricing.InventedPrice(p), Known: true})
+		prices = append(prices, flex.PricedPeriod{
+			Period: p,
+			Price:  pricing.InventedPrice(p),
+			Known:  true,
+		})
 	}
+
 	return prices
 }

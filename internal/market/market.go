@@ -24,9 +24,10 @@ type Service struct {
 	DB  *store.DB
 	Log *slog.Logger // nil means the default logger
 
-	Sources   []Source      // asked by FetchPrices
-	Carbon    *Carbon       // asked by FetchPrices, nil if not wanted
-	Invent    bool          // have FetchPrices make prices up, in a sandbox alone
+	Sources []Source // asked by FetchPrices
+	Carbon  *Carbon  // asked by FetchPrices, nil if not wanted
+	// have FetchPrices make prices up, in a sandbox alone
+	Invent    bool
 	PublishAt flex.WallTime // DefaultPublishAt if zero
 
 	mu      sync.Mutex
@@ -47,13 +48,26 @@ func (d *Service) outAt(day flex.EFADay) time.Time {
 		at = DefaultPublishAt
 	}
 	eve := flex.Day(day).Add(-1)
-	return time.Date(eve.Year, eve.Month, eve.Dom, 0, 0, 0, int(time.Duration(at)), flex.London).UTC()
+
+	return time.Date(
+		eve.Year,
+		eve.Month,
+		eve.Dom,
+		0,
+		0,
+		0,
+		int(time.Duration(at)),
+		flex.London,
+	).UTC()
 }
 
 // Curve returns the price curve as the organisation knows it now: from the current
 // half-hour to 23:00 in London, of the next day once its prices are out. A price that is
 // not known is marked so. If nothing of the next day has come in, the curve ends today.
-func (d *Service) Curve(ctx context.Context, tx *store.Tx) ([]flex.PricedPeriod, error) {
+func (d *Service) Curve(
+	ctx context.Context,
+	tx *store.Tx,
+) ([]flex.PricedPeriod, error) {
 	today := flex.EFADay(flex.DayAt(tx.Now()))
 	horizon := flex.CurveHorizon(tx.Now(), today)
 
@@ -81,7 +95,11 @@ func (d *Service) Curve(ctx context.Context, tx *store.Tx) ([]flex.PricedPeriod,
 }
 
 // SiteCurve returns the curve of a site, or flex.NotFound.
-func (d *Service) SiteCurve(ctx context.Context, org flex.OrgID, site flex.SiteID) (prices []flex.PricedPeriod, err error) {
+func (d *Service) SiteCurve(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+) (prices []flex.PricedPeriod, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
@@ -89,11 +107,16 @@ func (d *Service) SiteCurve(ctx context.Context, org flex.OrgID, site flex.SiteI
 		prices, err = d.Curve(ctx, tx)
 		return err
 	})
+
 	return prices, err
 }
 
 // AssetCurve returns the curve of an asset, or flex.NotFound.
-func (d *Service) AssetCurve(ctx context.Context, org flex.OrgID, asset flex.AssetID) (prices []flex.PricedPeriod, err error) {
+func (d *Service) AssetCurve(
+	ctx context.Context,
+	org flex.OrgID,
+	asset flex.AssetID,
+) (prices []flex.PricedPeriod, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Asset(ctx, asset); err != nil {
 			return err
@@ -101,6 +124,7 @@ func (d *Service) AssetCurve(ctx context.Context, org flex.OrgID, asset flex.Ass
 		prices, err = d.Curve(ctx, tx)
 		return err
 	})
+
 	return prices, err
 }
 
@@ -115,16 +139,27 @@ type DayCurve struct {
 // Day returns a day's curve as the organisation knows it now, today's if the day is zero: the
 // prices of one source or, if that is empty, those that the organisation plans on, beside the
 // publications of all.
-func (d *Service) Day(ctx context.Context, org flex.OrgID, day flex.Day, source string) (c DayCurve, err error) {
+func (d *Service) Day(
+	ctx context.Context,
+	org flex.OrgID,
+	day flex.Day,
+	source string,
+) (c DayCurve, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c, err = curveOf(ctx, tx, day, source)
 		return err
 	})
+
 	return c, err
 }
 
 // curveOf is Day within a transaction.
-func curveOf(ctx context.Context, tx *store.Tx, day flex.Day, source string) (c DayCurve, err error) {
+func curveOf(
+	ctx context.Context,
+	tx *store.Tx,
+	day flex.Day,
+	source string,
+) (c DayCurve, err error) {
 	if day == (flex.Day{}) {
 		day = flex.DayAt(tx.Now())
 	}
@@ -146,6 +181,7 @@ func curveOf(ctx context.Context, tx *store.Tx, day flex.Day, source string) (c 
 	}
 
 	c.Publications, err = tx.Publications(ctx, day.Span(), source)
+
 	return c, err
 }
 
@@ -157,5 +193,6 @@ func TwoDecimals(p flex.Price) float64 {
 	if p < 0 {
 		half = -half
 	}
+
 	return float64((p+half)/hundredth) / 100
 }

@@ -15,7 +15,12 @@ const collectWithin = 5 * time.Second
 // Metrics tells a scraper what was kept out of the sources' latest answers.
 type Metrics struct{ Service *Service }
 
-var keptOutRows = prometheus.NewDesc("flexd_prices_kept_out_rows", "Rows of a price source's latest answer that were not taken.", []string{"source", "reason"}, nil)
+var keptOutRows = prometheus.NewDesc(
+	"flexd_prices_kept_out_rows",
+	"Rows of a price source's latest answer that were not taken.",
+	[]string{"source", "reason"},
+	nil,
+)
 
 // Describe names the metric.
 func (m Metrics) Describe(ch chan<- *prometheus.Desc) { ch <- keptOutRows }
@@ -27,10 +32,18 @@ func (m Metrics) Collect(ch chan<- prometheus.Metric) {
 	err := m.Service.DB.ReadAll(ctx, func(all *store.All) error {
 		out, err := all.PricesKeptOut(ctx)
 		for _, k := range out {
-			ch <- prometheus.MustNewConstMetric(keptOutRows, prometheus.GaugeValue, float64(k.Rows), k.Source, k.Reason)
+			ch <- prometheus.MustNewConstMetric(
+				keptOutRows,
+				prometheus.GaugeValue,
+				float64(k.Rows),
+				k.Source,
+				k.Reason,
+			)
 		}
+
 		return err
 	})
+
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(keptOutRows, err)
 	}

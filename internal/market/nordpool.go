@@ -51,6 +51,7 @@ func (d *nordPoolDay) preliminary() bool {
 			state = s.State
 		}
 	}
+
 	return strings.EqualFold(state, "Preliminary")
 }
 
@@ -65,18 +66,32 @@ type nordPoolEntry struct {
 func (n NordPool) Fetch(ctx context.Context, span flex.Span) (Fetched, error) {
 	b := newBook(span)
 	for day := flex.EFADayAt(span.From); day.Span().From.Before(span.To); day = day.Add(1) {
-		q := url.Values{"date": {day.String()}, "market": {"N2EX_DayAhead"}, "deliveryArea": {nordPoolArea}, "currency": {"GBP"}}
+		q := url.Values{
+			"date":         {day.String()},
+			"market":       {"N2EX_DayAhead"},
+			"deliveryArea": {nordPoolArea},
+			"currency":     {"GBP"},
+		}
+
 		var d nordPoolDay
 		found, err := n.Web.get(ctx, n.URL+"/DayAheadPrices?"+q.Encode(), &d)
 		if err != nil {
-			return Fetched{}, fmt.Errorf("fetch the day-ahead prices of %s: %w", day, err)
+			return Fetched{}, fmt.Errorf(
+				"fetch the day-ahead prices of %s: %w",
+				day,
+				err,
+			)
 		}
 
 		if !found || len(d.MultiAreaEntries) == 0 {
 			continue
 		}
 		if d.Currency != "GBP" {
-			return Fetched{}, fmt.Errorf("fetch the day-ahead prices of %s: they are in %q, not in GBP", day, d.Currency)
+			return Fetched{}, fmt.Errorf(
+				"fetch the day-ahead prices of %s: they are in %q, not in GBP",
+				day,
+				d.Currency,
+			)
 		}
 
 		b.addNordPool(&d)

@@ -16,16 +16,18 @@ import (
 const OctopusURL = "https://api.octopus.energy/v1"
 
 const (
-	octopusPage   = 1500 // the most rates that a page may hold
-	octopusSpan   = 28 * 24 * time.Hour
-	octopusFamily = "AGILE-" // the products whose price changes with each half-hour
+	octopusPage = 1500 // the most rates that a page may hold
+	octopusSpan = 28 * 24 * time.Hour
+	// the products whose price changes with each half-hour
+	octopusFamily = "AGILE-"
 )
 
 // Octopus is the unit rate of a dynamic tariff in a region, without VAT.
 type Octopus struct {
-	Web      *Web
-	URL      string // OctopusURL
-	Product  string // the product's code, or empty for the newest of the half-hourly ones
+	Web *Web
+	URL string // OctopusURL
+	// the product's code, or empty for the newest of the half-hourly ones
+	Product  string
 	GSPGroup string // the region, "_A" to "_P"
 }
 
@@ -48,7 +50,11 @@ const gspGroups = "ABCDEFGHJKLMNP"
 func (o Octopus) Fetch(ctx context.Context, span flex.Span) (Fetched, error) {
 	letter, ok := strings.CutPrefix(o.GSPGroup, "_")
 	if !ok || len(letter) != 1 || !strings.Contains(gspGroups, letter) {
-		return Fetched{}, flex.Fail(flex.Invalid, `%q is not a region; use a GSP group, "_A" to "_P" without "_I" and "_O"`, o.GSPGroup)
+		return Fetched{}, flex.Fail(
+			flex.Invalid,
+			`%q is not a region; use a GSP group, "_A" to "_P" without "_I" and "_O"`,
+			o.GSPGroup,
+		)
 	}
 
 	product := o.Product
@@ -66,8 +72,14 @@ func (o Octopus) Fetch(ctx context.Context, span flex.Span) (Fetched, error) {
 		"page_size":   {fmt.Sprint(octopusPage)},
 	}
 
-	address := fmt.Sprintf("%s/products/%s/electricity-tariffs/E-1R-%s-%s/standard-unit-rates/?%s",
-		o.URL, url.PathEscape(product), url.PathEscape(product), letter, q.Encode())
+	address := fmt.Sprintf(
+		"%s/products/%s/electricity-tariffs/E-1R-%s-%s/standard-unit-rates/?%s",
+		o.URL,
+		url.PathEscape(product),
+		url.PathEscape(product),
+		letter,
+		q.Encode(),
+	)
 
 	rates, err := pages[octopusRate](ctx, o.Web, o.URL, address)
 	if err != nil {
@@ -78,7 +90,11 @@ func (o Octopus) Fetch(ctx context.Context, span flex.Span) (Fetched, error) {
 }
 
 // pages follows a list from page to page. It follows no link that leads elsewhere.
-func pages[T any](ctx context.Context, w *Web, base, address string) (all []T, err error) {
+func pages[T any](
+	ctx context.Context,
+	w *Web,
+	base, address string,
+) (all []T, err error) {
 	for range MaxPages {
 		var page octopusList[T]
 		if _, err := w.get(ctx, address, &page); err != nil {
@@ -90,7 +106,10 @@ func pages[T any](ctx context.Context, w *Web, base, address string) (all []T, e
 			return all, nil
 		}
 		if !strings.HasPrefix(*page.Next, base+"/") {
-			return nil, fmt.Errorf("the next page is said to be elsewhere, at %s", host(*page.Next))
+			return nil, fmt.Errorf(
+				"the next page is said to be elsewhere, at %s",
+				host(*page.Next),
+			)
 		}
 
 		address = *page.Next
@@ -109,8 +128,17 @@ type octopusProduct struct {
 // newest returns the code of the half-hourly import product that was the last to come
 // out of those on sale at the instant.
 func (o Octopus) newest(ctx context.Context, at time.Time) (string, error) {
-	q := url.Values{"available_at": {at.UTC().Format(minute)}, "page_size": {"100"}}
-	products, err := pages[octopusProduct](ctx, o.Web, o.URL, o.URL+"/products/?"+q.Encode())
+	q := url.Values{
+		"available_at": {at.UTC().Format(minute)},
+		"page_size":    {"100"},
+	}
+
+	products, err := pages[octopusProduct](
+		ctx,
+		o.Web,
+		o.URL,
+		o.URL+"/products/?"+q.Encode(),
+	)
 	if err != nil {
 		return "", fmt.Errorf("list the products: %w", err)
 	}
@@ -119,7 +147,8 @@ func (o Octopus) newest(ctx context.Context, at time.Time) (string, error) {
 	for _, p := range products {
 		from, err := instant(p.AvailableFrom)
 
-		export := p.Direction != "" && p.Direction != "IMPORT" || strings.Contains(p.Code, "OUTGOING")
+		export := p.Direction != "" && p.Direction != "IMPORT" ||
+			strings.Contains(p.Code, "OUTGOING")
 		if err != nil || export || !strings.HasPrefix(p.Code, octopusFamily) {
 			continue
 		}
@@ -131,7 +160,11 @@ func (o Octopus) newest(ctx context.Context, at time.Time) (string, error) {
 	}
 
 	if code == "" {
-		return "", fmt.Errorf("no product whose code starts with %s was on sale at %s", octopusFamily, at.Format(time.RFC3339))
+		return "", fmt.Errorf(
+			"no product whose code starts with %s was on sale at %s",
+			octopusFamily,
+			at.Format(time.RFC3339),
+		)
 	}
 
 	return code, nil
@@ -153,7 +186,8 @@ func readRates(rates []octopusRate, span flex.Span) Fetched {
 	last := time.Time{}
 
 	for _, r := range rates {
-		if r.ExcVAT == nil || r.PaymentMethod != nil && *r.PaymentMethod == "NON_DIRECT_DEBIT" {
+		if r.ExcVAT == nil ||
+			r.PaymentMethod != nil && *r.PaymentMethod == "NON_DIRECT_DEBIT" {
 			continue
 		}
 

@@ -31,18 +31,28 @@ var (
 // ImportPairs keeps a party's list of its pairs of metering points in place of the one before:
 // import_mpan, export_mpan, bm_unit, gsp_group, supplier_mpid, from_date, to_date (the last day),
 // largest_export_kwh. A wrong row is named, and then nothing is kept.
-func (d *Service) ImportPairs(ctx context.Context, org flex.OrgID, r io.Reader) (int, error) {
+func (d *Service) ImportPairs(
+	ctx context.Context,
+	org flex.OrgID,
+	r io.Reader,
+) (int, error) {
 	pairs, err := ReadPairs(r)
 	if err != nil {
 		return 0, err
 	}
-	return len(pairs), d.DB.Write(ctx, org, func(tx *store.Tx) error { return tx.PutPairs(ctx, pairs) })
+
+	return len(pairs), d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		return tx.PutPairs(ctx, pairs)
+	})
 }
 
 // ReadPairs reads a list of pairs of metering points. It is a flex.Invalid that names the line
 // if a metering point is in two pairs on one day, or a secondary BM unit in two GSP groups.
 func ReadPairs(r io.Reader) (pairs []store.Pair, err error) {
-	l := pairList{points: map[string][]pairLine{}, units: map[string][]pairLine{}}
+	l := pairList{
+		points: map[string][]pairLine{},
+		units:  map[string][]pairLine{},
+	}
 
 	for row, err := range csvfile.Read(r, "import_mpan", "from_date") {
 		if err != nil {
@@ -83,9 +93,10 @@ func readPair(row csvfile.Row) (p store.Pair, err error) {
 	}
 
 	for _, f := range []struct {
-		column, like string
-		form         *regexp.Regexp
-		to           *string
+		column string
+		like   string
+		form   *regexp.Regexp
+		to     *string
 	}{{"bm_unit", "V__ABCD001", bmUnitForm, &p.BMUnit}, {"gsp_group", "_A to _P", gspForm, &p.GSPGroup}, {"supplier_mpid", "four letters or digits", supplierForm, &p.SupplierMPID}} {
 		text := strings.ToUpper(row.Get(f.column))
 		if text != "" && !f.form.MatchString(text) {
@@ -99,6 +110,7 @@ func readPair(row csvfile.Row) (p store.Pair, err error) {
 	}
 
 	p.LargestExport, err = readLargest(row)
+
 	return p, err
 }
 
@@ -106,7 +118,10 @@ func readPair(row csvfile.Row) (p store.Pair, err error) {
 func readPairTime(row csvfile.Row, p *store.Pair) error {
 	from, err := flex.ParseDay(row.Get("from_date"))
 	if err != nil {
-		return row.Fault("from_date is written YYYY-MM-DD, not %q", row.Get("from_date"))
+		return row.Fault(
+			"from_date is written YYYY-MM-DD, not %q",
+			row.Get("from_date"),
+		)
 	}
 
 	p.From = from.Start()
@@ -137,7 +152,11 @@ func readLargest(row csvfile.Row) (largest flex.Optional[flex.WattHours], err er
 
 	kwh, err := strconv.ParseFloat(text, 64)
 	if inside := kwh >= 0 && kwh <= exportMax; err != nil || !inside {
-		return largest, row.Fault("largest_export_kwh is a number from 0 to %d, not %q", exportMax, text)
+		return largest, row.Fault(
+			"largest_export_kwh is a number from 0 to %d, not %q",
+			exportMax,
+			text,
+		)
 	}
 
 	return flex.Some(flex.WattHours(math.Round(kwh * 1000))), nil
@@ -168,7 +187,11 @@ func (l *pairList) add(row csvfile.Row, p store.Pair) error {
 		}
 
 		if other := mine.meets(l.points[point]); other != nil {
-			return row.Fault("the metering point %s is in the pair of line %d on the same days", directory.Mask(point), other.line)
+			return row.Fault(
+				"the metering point %s is in the pair of line %d on the same days",
+				directory.Mask(point),
+				other.line,
+			)
 		}
 
 		l.points[point] = append(l.points[point], mine)
@@ -188,11 +211,24 @@ func (l *pairList) addUnit(row csvfile.Row, mine pairLine) error {
 
 	// A unit has few rows that differ; the first of each group stands for the others.
 	apart := func(o pairLine) bool { return o.pair.GSPGroup != p.GSPGroup }
-	if other := mine.meets(slices.DeleteFunc(slices.Clone(l.units[p.BMUnit]), func(o pairLine) bool { return !apart(o) })); other != nil {
-		return row.Fault("the BM unit %s is in GSP group %s by line %d, and in %s here: a secondary BM unit is in one", p.BMUnit, other.pair.GSPGroup, other.line, p.GSPGroup)
+	other := mine.meets(slices.DeleteFunc(slices.Clone(l.units[p.BMUnit]), func(o pairLine) bool {
+		return !apart(o)
+	}))
+
+	if other != nil {
+		return row.Fault(
+			"the BM unit %s is in GSP group %s by line %d, and in %s here: a secondary BM unit is in one",
+			p.BMUnit,
+			other.pair.GSPGroup,
+			other.line,
+			p.GSPGroup,
+		)
 	}
 
-	same := func(o pairLine) bool { return !apart(o) && o.pair.From.Equal(p.From) && o.pair.To.Equal(p.To) }
+	same := func(o pairLine) bool {
+		return !apart(o) && o.pair.From.Equal(p.From) && o.pair.To.Equal(p.To)
+	}
+
 	if !slices.ContainsFunc(l.units[p.BMUnit], same) {
 		l.units[p.BMUnit] = append(l.units[p.BMUnit], mine)
 	}
@@ -211,6 +247,7 @@ func (l pairLine) meets(others []pairLine) *pairLine {
 			return o
 		}
 	}
+
 	return nil
 }
 
@@ -227,6 +264,7 @@ func (p *Point) At(at time.Time) *store.Pair {
 			return &p.Pairs[i]
 		}
 	}
+
 	return nil
 }
 
@@ -273,7 +311,10 @@ const (
 
 // Eligible says whether a metering point may be traded at an instant, and if not, why: by what
 // the directory has of it and, if there is a limit, by its largest half-hourly export.
-func (p *Point) Eligible(at time.Time, limit flex.Optional[flex.WattHours]) (verdict string, why []string) {
+func (p *Point) Eligible(
+	at time.Time,
+	limit flex.Optional[flex.WattHours],
+) (verdict string, why []string) {
 	if p.Meter != nil {
 		why = meterIssues(p.Meter)
 	}
@@ -284,7 +325,11 @@ func (p *Point) Eligible(at time.Time, limit flex.Optional[flex.WattHours]) (ver
 	}
 
 	if limit.Given && largest.Given && largest.Value > limit.Value {
-		why = append(why, "its largest half-hourly export, "+string(kwh(largest.Value))+" kWh, is above the limit of "+string(kwh(limit.Value)))
+		why = append(
+			why,
+			"its largest half-hourly export, "+string(kwh(largest.Value))+
+				" kWh, is above the limit of "+string(kwh(limit.Value)),
+		)
 	}
 
 	switch {
@@ -293,7 +338,9 @@ func (p *Point) Eligible(at time.Time, limit flex.Optional[flex.WattHours]) (ver
 	case p.Meter == nil:
 		return EligibleUnknown, []string{onNoList}
 	case limit.Given && !largest.Given:
-		return EligibleUnknown, []string{"its largest half-hourly export is not told"}
+		return EligibleUnknown, []string{
+			"its largest half-hourly export is not told",
+		}
 	}
 
 	return EligibleYes, nil

@@ -26,13 +26,22 @@ const (
 // ImportReport keeps a settlement report of a run: mpan, settlement_date, settlement_period,
 // delivered_kwh. It is read twice: if any row is wrong, or of a metering point that was not the
 // party's at the time, nothing is imported. The same report again changes nothing.
-func (d *Service) ImportReport(ctx context.Context, org flex.OrgID, run string, open func() (io.ReadCloser, error)) (rows int, err error) {
+func (d *Service) ImportReport(
+	ctx context.Context,
+	org flex.OrgID,
+	run string,
+	open func() (io.ReadCloser, error),
+) (rows int, err error) {
 	number, err := runNumber(run)
 	if err != nil {
 		return 0, err
 	}
 
-	r := report{run: number, points: map[string][]store.Point{}}
+	r := report{
+		run:    number,
+		points: map[string][]store.Point{},
+	}
+
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		points, err := tx.Points(ctx, flex.Span{To: tx.Now()})
 		for _, p := range points {
@@ -44,22 +53,35 @@ func (d *Service) ImportReport(ctx context.Context, org flex.OrgID, run string, 
 		return 0, err
 	}
 
-	if err := r.read(open, func(store.SettledVolume) error { return nil }); err != nil {
+	if err := r.read(open, func(store.SettledVolume) error {
+		return nil
+	}); err != nil {
 		return 0, err
 	}
 
 	if len(r.wrong) > 0 {
-		return 0, flex.Fail(flex.Invalid, "nothing was imported: at these times these metering points are not this organisation's: %s", strings.Join(r.wrong, "; "))
+		return 0, flex.Fail(
+			flex.Invalid,
+			"nothing was imported: at these times these metering points are not this organisation's: %s",
+			strings.Join(r.wrong, "; "),
+		)
 	}
 
 	return d.keepReport(ctx, org, &r, open)
 }
 
 // keepReport keeps the rows of a report in transactions of bounded size.
-func (d *Service) keepReport(ctx context.Context, org flex.OrgID, r *report, open func() (io.ReadCloser, error)) (rows int, err error) {
+func (d *Service) keepReport(
+	ctx context.Context,
+	org flex.OrgID,
+	r *report,
+	open func() (io.ReadCloser, error),
+) (rows int, err error) {
 	var batch []store.SettledVolume
 	keep := func() error {
-		err := d.DB.Write(ctx, org, func(tx *store.Tx) error { return tx.PutSettledVolumes(ctx, batch) })
+		err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+			return tx.PutSettledVolumes(ctx, batch)
+		})
 		rows += len(batch)
 		batch = batch[:0]
 		return err
@@ -87,7 +109,10 @@ type report struct {
 }
 
 // read passes on the report's rows, in its order.
-func (r *report) read(open func() (io.ReadCloser, error), each func(store.SettledVolume) error) error {
+func (r *report) read(
+	open func() (io.ReadCloser, error),
+	each func(store.SettledVolume) error,
+) error {
 	f, err := open()
 	if err != nil {
 		return err
@@ -95,7 +120,13 @@ func (r *report) read(open func() (io.ReadCloser, error), each func(store.Settle
 
 	defer f.Close()
 
-	for row, err := range csvfile.Read(f, "mpan", "settlement_date", "settlement_period", "delivered_kwh") {
+	for row, err := range csvfile.Read(
+		f,
+		"mpan",
+		"settlement_date",
+		"settlement_period",
+		"delivered_kwh",
+	) {
 		if err != nil {
 			return err
 		}
@@ -114,21 +145,36 @@ func (r *report) read(open func() (io.ReadCloser, error), each func(store.Settle
 }
 
 func (r *report) row(row csvfile.Row) (v store.SettledVolume, err error) {
-	v = store.SettledVolume{MPAN: strings.Clone(row.Get("mpan")), Run: r.run}
+	v = store.SettledVolume{
+		MPAN: strings.Clone(row.Get("mpan")),
+		Run:  r.run,
+	}
 
 	day, err := flex.ParseDay(row.Get("settlement_date"))
 	if err != nil {
-		return v, row.Fault("settlement_date is written YYYY-MM-DD, not %q", row.Get("settlement_date"))
+		return v, row.Fault(
+			"settlement_date is written YYYY-MM-DD, not %q",
+			row.Get("settlement_date"),
+		)
 	}
 
 	n, err := strconv.Atoi(row.Get("settlement_period"))
 	if err != nil || n < 1 || n > day.Periods() {
-		return v, row.Fault("settlement_period of %s is from 1 to %d, not %q", day, day.Periods(), row.Get("settlement_period"))
+		return v, row.Fault(
+			"settlement_period of %s is from 1 to %d, not %q",
+			day,
+			day.Periods(),
+			row.Get("settlement_period"),
+		)
 	}
 
 	kwh, err := strconv.ParseFloat(row.Get("delivered_kwh"), 64)
 	if inside := math.Abs(kwh) <= deliveredMax; err != nil || !inside {
-		return v, row.Fault("delivered_kwh is a number within %d, not %q", deliveredMax, row.Get("delivered_kwh"))
+		return v, row.Fault(
+			"delivered_kwh is a number within %d, not %q",
+			deliveredMax,
+			row.Get("delivered_kwh"),
+		)
 	}
 
 	v.At, v.Delivered = day.Period(n).Start(), flex.WattHours(math.Round(kwh*1000))
@@ -148,13 +194,16 @@ func (r *report) siteAt(mpan string, at time.Time) (site flex.SiteID) {
 			site = p.Site
 		}
 	}
+
 	return site
 }
 
 // refuse notes a wrong metering point, once.
 func (r *report) refuse(mpan string, line int) {
 	name := mpan + " (line "
-	known := slices.ContainsFunc(r.wrong, func(w string) bool { return strings.HasPrefix(w, name) })
+	known := slices.ContainsFunc(r.wrong, func(w string) bool {
+		return strings.HasPrefix(w, name)
+	})
 	if len(r.wrong) < namedMax && !known {
 		r.wrong = append(r.wrong, name+strconv.Itoa(line)+")")
 	}
@@ -168,7 +217,12 @@ var volumeColumns = []string{
 
 // WriteVolumes writes what was expected, metered and delivered in every half-hour of every
 // metering point in a month as CSV, and returns how many rows it wrote.
-func (d *Service) WriteVolumes(ctx context.Context, org flex.OrgID, m ledger.Month, out io.Writer) (n int, err error) {
+func (d *Service) WriteVolumes(
+	ctx context.Context,
+	org flex.OrgID,
+	m ledger.Month,
+	out io.Writer,
+) (n int, err error) {
 	w := csvfile.NewWriter(out, volumeColumns...)
 	err = d.HalfHours(ctx, org, m, "", func(h *PointHalfHour) error {
 		n++
@@ -187,9 +241,24 @@ func (d *Service) WriteVolumes(ctx context.Context, org flex.OrgID, m ledger.Mon
 			delivered = kwh(h.Delivered)
 		}
 
-		w.Write(csvfile.Number(h.Point.MPAN), day.String(), period, h.At, gsp, supplier, expected, metered, delivered, h.Why, csvfile.Number(pair.Export), pair.BMUnit)
+		w.Write(
+			csvfile.Number(h.Point.MPAN),
+			day.String(),
+			period,
+			h.At,
+			gsp,
+			supplier,
+			expected,
+			metered,
+			delivered,
+			h.Why,
+			csvfile.Number(pair.Export),
+			pair.BMUnit,
+		)
+
 		return nil
 	})
+
 	if err != nil {
 		return n, err
 	}
@@ -212,7 +281,13 @@ type Comparison struct {
 
 // Compare compares a month with the reports of a run, or of the latest before it. If out is not
 // nil, it gets every half-hour of which either says something, as CSV.
-func (d *Service) Compare(ctx context.Context, org flex.OrgID, m ledger.Month, run string, out io.Writer) (c Comparison, err error) {
+func (d *Service) Compare(
+	ctx context.Context,
+	org flex.OrgID,
+	m ledger.Month,
+	run string,
+	out io.Writer,
+) (c Comparison, err error) {
 	if run == "" {
 		run = SettlementRuns[len(SettlementRuns)-1]
 	}
@@ -266,12 +341,37 @@ func (h *PointHalfHour) write(w *csvfile.Writer) {
 	}
 
 	if h.Price != nil {
-		price = csvfile.Number(strconv.FormatFloat(h.Price.GBPPerMWh(), 'f', -1, 64))
+		price = csvfile.Number(strconv.FormatFloat(
+			h.Price.GBPPerMWh(),
+			'f',
+			-1,
+			64,
+		))
+
 		difference, _ := h.Worth()
-		worth = csvfile.Number(strconv.FormatFloat(float64(difference)/1e12, 'f', -1, 64))
+		worth = csvfile.Number(strconv.FormatFloat(
+			float64(difference)/1e12,
+			'f',
+			-1,
+			64,
+		))
 	}
 
-	w.Write(csvfile.Number(h.Point.MPAN), day.String(), period, h.At, gsp, supplier, own, settled, kwh(h.Difference()), price, worth, matched, why)
+	w.Write(
+		csvfile.Number(h.Point.MPAN),
+		day.String(),
+		period,
+		h.At,
+		gsp,
+		supplier,
+		own,
+		settled,
+		kwh(h.Difference()),
+		price,
+		worth,
+		matched,
+		why,
+	)
 }
 
 func kwh(e flex.WattHours) csvfile.Number {

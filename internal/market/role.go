@@ -21,23 +21,35 @@ type RoleState struct {
 
 // Roles returns which sources count for the organisation now, and what an operator should look
 // at.
-func (d *Service) Roles(ctx context.Context, org flex.OrgID) (roles []RoleState, doubts []string, err error) {
+func (d *Service) Roles(
+	ctx context.Context,
+	org flex.OrgID,
+) (roles []RoleState, doubts []string, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		roles, doubts, err = rolesOf(ctx, tx)
 		return err
 	})
+
 	return roles, doubts, err
 }
 
 // rolesOf is Roles within a transaction.
-func rolesOf(ctx context.Context, tx *store.Tx) (roles []RoleState, doubts []string, err error) {
+func rolesOf(
+	ctx context.Context,
+	tx *store.Tx,
+) (roles []RoleState, doubts []string, err error) {
 	s, err := tx.PriceSelection(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 
 	for _, role := range pricing.Roles {
-		r := RoleState{Role: role, Chosen: s.Chosen(role, tx.Now()), Sources: s.SourcesAt(role, tx.Now())}
+		r := RoleState{
+			Role:    role,
+			Chosen:  s.Chosen(role, tx.Now()),
+			Sources: s.SourcesAt(role, tx.Now()),
+		}
+
 		for _, c := range s.Choices {
 			if c.Role == role {
 				r.Choices = append(r.Choices, c)
@@ -54,9 +66,19 @@ func rolesOf(ctx context.Context, tx *store.Tx) (roles []RoleState, doubts []str
 // follows the rule again. A half-hour that has begun keeps its source once the organisation has
 // flex events, so that nothing settled changes: without an instant, the choice holds from the
 // next half-hour on, and for an organisation without events for all time.
-func (d *Service) ChooseSource(ctx context.Context, org flex.OrgID, role pricing.Role, source string, from time.Time) (c pricing.Choice, err error) {
+func (d *Service) ChooseSource(
+	ctx context.Context,
+	org flex.OrgID,
+	role pricing.Role,
+	source string,
+	from time.Time,
+) (c pricing.Choice, err error) {
 	if !slices.Contains(pricing.Roles, role) {
-		return c, flex.Fail(flex.Invalid, "there is no role %q of prices; there are planning, contract and settlement", role)
+		return c, flex.Fail(
+			flex.Invalid,
+			"there is no role %q of prices; there are planning, contract and settlement",
+			role,
+		)
 	}
 
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
@@ -65,7 +87,12 @@ func (d *Service) ChooseSource(ctx context.Context, org flex.OrgID, role pricing
 		}
 
 		next := flex.PeriodAt(tx.Now()).End()
-		c = pricing.Choice{Role: role, Source: source, From: from, SetAt: tx.Now()}
+		c = pricing.Choice{
+			Role:   role,
+			Source: source,
+			From:   from,
+			SetAt:  tx.Now(),
+		}
 
 		if from.IsZero() {
 			c.From = time.UnixMicro(0).UTC()
@@ -78,8 +105,13 @@ func (d *Service) ChooseSource(ctx context.Context, org flex.OrgID, role pricing
 			}
 
 			if settled > 0 && !from.IsZero() {
-				return flex.Fail(flex.Conflict, "%d flex events after %s have their prices already: choose from %s on at the earliest",
-					settled, from.Format(time.RFC3339), next.Format(time.RFC3339))
+				return flex.Fail(
+					flex.Conflict,
+					"%d flex events after %s have their prices already: choose from %s on at the earliest",
+					settled,
+					from.Format(time.RFC3339),
+					next.Format(time.RFC3339),
+				)
 			}
 
 			if settled > 0 {
@@ -89,11 +121,17 @@ func (d *Service) ChooseSource(ctx context.Context, org flex.OrgID, role pricing
 
 		return tx.ChoosePriceSource(ctx, c)
 	})
+
 	return c, err
 }
 
 // mayChoose fails if the source is not known or not fit for the role.
-func (d *Service) mayChoose(ctx context.Context, tx *store.Tx, role pricing.Role, source string) error {
+func (d *Service) mayChoose(
+	ctx context.Context,
+	tx *store.Tx,
+	role pricing.Role,
+	source string,
+) error {
 	if source == "" {
 		return nil
 	}
@@ -115,7 +153,12 @@ func (d *Service) mayChoose(ctx context.Context, tx *store.Tx, role pricing.Role
 	}
 
 	if !slices.Contains(known, source) {
-		return flex.Fail(flex.Invalid, "no source is called %q; those that have published are %s", source, strings.Join(known, ", "))
+		return flex.Fail(
+			flex.Invalid,
+			"no source is called %q; those that have published are %s",
+			source,
+			strings.Join(known, ", "),
+		)
 	}
 
 	return pricing.Allowed(role, source, s.Environment)

@@ -26,14 +26,16 @@ type Source interface {
 type Fetched struct {
 	Prices      []flex.PricedPeriod
 	Preliminary map[flex.Period]bool // prices that the source may still change
-	KeptOut     []KeptOut            // rows that are no price of a half-hour, by reason
+	// rows that are no price of a half-hour, by reason
+	KeptOut []KeptOut
 }
 
 // KeptOut are rows of a source's answer that were not taken, for one reason.
 type KeptOut struct {
 	Reason string
 	Rows   int
-	First  time.Time // the start of the first of them; zero if it cannot be read
+	// the start of the first of them; zero if it cannot be read
+	First time.Time
 }
 
 // Why rows are kept out.
@@ -59,8 +61,11 @@ type quarter struct{ price, weight float64 }
 
 func newBook(span flex.Span) *book {
 	return &book{
-		span: span, prices: map[flex.Period]flex.PricedPeriod{}, preliminary: map[flex.Period]bool{},
-		quarters: map[time.Time]quarter{}, keptOut: map[string]*KeptOut{},
+		span:        span,
+		prices:      map[flex.Period]flex.PricedPeriod{},
+		preliminary: map[flex.Period]bool{},
+		quarters:    map[time.Time]quarter{},
+		keptOut:     map[string]*KeptOut{},
 	}
 }
 
@@ -86,7 +91,12 @@ func (b *book) add(p flex.Period, price float64, derived bool) {
 	case math.IsNaN(price) || !believable(price):
 		b.keepOut(beyondBounds, p.Start())
 	default:
-		b.prices[p] = flex.PricedPeriod{Period: p, Price: flex.FromGBPPerMWh(price), Known: true, Derived: derived}
+		b.prices[p] = flex.PricedPeriod{
+			Period:  p,
+			Price:   flex.FromGBPPerMWh(price),
+			Known:   true,
+			Derived: derived,
+		}
 	}
 }
 
@@ -104,7 +114,10 @@ func (b *book) addQuarter(start time.Time, price, weight float64) {
 // joinQuarters makes each half-hour's price the mean of its two quarters, weighted by what was
 // traded in them. A half-hour of which one quarter is missing has no price.
 func (b *book) joinQuarters() {
-	for _, start := range slices.SortedFunc(maps.Keys(b.quarters), time.Time.Compare) {
+	for _, start := range slices.SortedFunc(
+		maps.Keys(b.quarters),
+		time.Time.Compare,
+	) {
 		p := flex.PeriodAt(start)
 		first, hasFirst := b.quarters[p.Start()]
 
@@ -115,7 +128,11 @@ func (b *book) joinQuarters() {
 		}
 
 		if weight := first.weight + second.weight; weight > 0 {
-			b.add(p, (first.price*first.weight+second.price*second.weight)/weight, false)
+			b.add(
+				p,
+				(first.price*first.weight+second.price*second.weight)/weight,
+				false,
+			)
 		}
 	}
 }
@@ -134,9 +151,12 @@ func (b *book) addSpan(s flex.Span, price float64, derived bool) {
 func (b *book) fetched() Fetched {
 	b.joinQuarters()
 	f := Fetched{Preliminary: b.preliminary}
-	f.Prices = slices.SortedFunc(maps.Values(b.prices), func(p, q flex.PricedPeriod) int { return cmp.Compare(p.Period.Sub(q.Period), 0) })
+	f.Prices = slices.SortedFunc(maps.Values(b.prices), func(p, q flex.PricedPeriod) int {
+		return cmp.Compare(p.Period.Sub(q.Period), 0)
+	})
 	for _, reason := range slices.Sorted(maps.Keys(b.keptOut)) {
 		f.KeptOut = append(f.KeptOut, *b.keptOut[reason])
 	}
+
 	return f
 }

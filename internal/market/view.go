@@ -14,9 +14,10 @@ const versionsMax = 12
 
 // DayQuery asks for a day's prices.
 type DayQuery struct {
-	Org    flex.OrgID // by whose clock, and whose choice of sources; the first of them if zero
-	Day    flex.Day   // today if zero
-	Source string     // empty for those that are planned on
+	// by whose clock, and whose choice of sources; the first of them if zero
+	Org    flex.OrgID
+	Day    flex.Day // today if zero
+	Source string   // empty for those that are planned on
 }
 
 // DayView is a day's prices as an organisation knows them, by publication.
@@ -35,14 +36,17 @@ type DayView struct {
 
 // PriceLine is a half-hour's price as it is known.
 type PriceLine struct {
-	Start   time.Time  `json:"start"`
-	Price   *float64   `json:"price_gbp_per_mwh"` // nil if it is not known
-	Source  string     `json:"source,omitempty"`
-	Derived bool       `json:"derived"`              // from the price of a longer time
-	Before  *float64   `json:"forecast_gbp_per_mwh"` // as first known before the half-hour; nil if it was not
-	After   *float64   `json:"outturn_gbp_per_mwh"`  // as last published after it; nil if none was yet
-	Carbon  *int       `json:"carbon_g_per_kwh"`
-	Exact   flex.Price `json:"-"` // as Price
+	Start  time.Time `json:"start"`
+	Price  *float64  `json:"price_gbp_per_mwh"` // nil if it is not known
+	Source string    `json:"source,omitempty"`
+	// from the price of a longer time
+	Derived bool `json:"derived"`
+	// as first known before the half-hour; nil if it was not
+	Before *float64 `json:"forecast_gbp_per_mwh"`
+	// as last published after it; nil if none was yet
+	After  *float64   `json:"outturn_gbp_per_mwh"`
+	Carbon *int       `json:"carbon_g_per_kwh"`
+	Exact  flex.Price `json:"-"` // as Price
 }
 
 // Version is a publication with what it says of the day.
@@ -53,8 +57,10 @@ type Version struct {
 	FetchedAt   time.Time          `json:"fetched_at"`
 	Span        flex.Span          `json:"-"` // that it says something of
 	Preliminary bool               `json:"preliminary"`
-	Missing     int                `json:"missing"`            // half-hours of its span without a price
-	Prices      []*float64         `json:"prices_gbp_per_mwh"` // by half-hour of the day, null where it says none
+	// half-hours of its span without a price
+	Missing int `json:"missing"`
+	// by half-hour of the day, null where it says none
+	Prices []*float64 `json:"prices_gbp_per_mwh"`
 }
 
 // Outturn holds what was known ahead of a day's half-hours against what came of them.
@@ -68,7 +74,10 @@ type Outturn struct {
 }
 
 // DayView reads the day as an organisation knows it; without any, it has the sources alone.
-func (d *Service) DayView(ctx context.Context, q DayQuery) (v DayView, err error) {
+func (d *Service) DayView(
+	ctx context.Context,
+	q DayQuery,
+) (v DayView, err error) {
 	v.Day = q.Day
 	v.Sources, err = d.Freshness(ctx)
 	if err != nil {
@@ -77,7 +86,12 @@ func (d *Service) DayView(ctx context.Context, q DayQuery) (v DayView, err error
 
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, q.Org)
-		v = DayView{Orgs: orgs, Day: q.Day, Sources: v.Sources}
+		v = DayView{
+			Orgs:    orgs,
+			Day:     q.Day,
+			Sources: v.Sources,
+		}
+
 		if tx == nil || err != nil {
 			return err
 		}
@@ -97,11 +111,16 @@ func (d *Service) DayView(ctx context.Context, q DayQuery) (v DayView, err error
 		v.addLines(c)
 		return v.addVersions(ctx, all, c.Publications)
 	})
+
 	return v, err
 }
 
 // addVersions reads what the newest publications say of the day.
-func (v *DayView) addVersions(ctx context.Context, all *store.All, records []store.PublicationRecord) error {
+func (v *DayView) addVersions(
+	ctx context.Context,
+	all *store.All,
+	records []store.PublicationRecord,
+) error {
 	for _, record := range records[:min(len(records), versionsMax)] {
 		prices, err := all.PricesOf(ctx, record.ID, v.Day.Span())
 		if err != nil {
@@ -109,9 +128,15 @@ func (v *DayView) addVersions(ctx context.Context, all *store.All, records []sto
 		}
 
 		one := Version{
-			ID: record.ID, Source: record.Source, PublishedAt: record.PublishedAt, FetchedAt: record.FetchedAt, Span: record.Span,
-			Preliminary: record.Preliminary, Missing: record.Missing,
+			ID:          record.ID,
+			Source:      record.Source,
+			PublishedAt: record.PublishedAt,
+			FetchedAt:   record.FetchedAt,
+			Span:        record.Span,
+			Preliminary: record.Preliminary,
+			Missing:     record.Missing,
 		}
+
 		for _, q := range prices {
 			one.Prices = append(one.Prices, poundsOf(q))
 		}
@@ -120,6 +145,7 @@ func (v *DayView) addVersions(ctx context.Context, all *store.All, records []sto
 	}
 
 	v.compare()
+
 	return nil
 }
 
@@ -132,7 +158,14 @@ func poundsOf(p flex.PricedPeriod) *float64 {
 
 func (v *DayView) addLines(c DayCurve) {
 	for _, q := range c.Quotes {
-		l := PriceLine{Start: q.Period.Start(), Price: poundsOf(q.PricedPeriod), Source: q.Source, Derived: q.Derived, Exact: q.Price}
+		l := PriceLine{
+			Start:   q.Period.Start(),
+			Price:   poundsOf(q.PricedPeriod),
+			Source:  q.Source,
+			Derived: q.Derived,
+			Exact:   q.Price,
+		}
+
 		if g, ok := c.Carbon[q.Period]; ok {
 			l.Carbon = &g.Grams
 		}

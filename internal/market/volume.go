@@ -19,8 +19,14 @@ var SettlementRuns = []string{"II", "SF", "R1", "R2", "R3", "RF", "DF"}
 func runNumber(name string) (int, error) {
 	i := slices.Index(SettlementRuns, name)
 	if i < 0 {
-		return 0, flex.Fail(flex.Invalid, "%q is no settlement run: it is one of %v", name, SettlementRuns)
+		return 0, flex.Fail(
+			flex.Invalid,
+			"%q is no settlement run: it is one of %v",
+			name,
+			SettlementRuns,
+		)
 	}
+
 	return i + 1, nil
 }
 
@@ -29,11 +35,18 @@ const pointsAtOnce = 50
 
 // MonthSpan is the time of a London month.
 func MonthSpan(m ledger.Month) flex.Span {
-	return flex.Span{From: m.First().Start(), To: m.Last().Add(1).Start()}
+	return flex.Span{
+		From: m.First().Start(),
+		To:   m.Last().Add(1).Start(),
+	}
 }
 
 // Points returns the organisation's register of metering points in a month.
-func (d *Service) Points(ctx context.Context, org flex.OrgID, m ledger.Month) (ps []Point, err error) {
+func (d *Service) Points(
+	ctx context.Context,
+	org flex.OrgID,
+	m ledger.Month,
+) (ps []Point, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		points, err := tx.Points(ctx, MonthSpan(m))
 		if err != nil {
@@ -44,17 +57,22 @@ func (d *Service) Points(ctx context.Context, org flex.OrgID, m ledger.Month) (p
 		ps = paired(points, pairs)
 		return err
 	})
+
 	return ps, err
 }
 
 // ExportLimit returns the half-hourly export above which the organisation's metering points are
 // not eligible, if it has set one.
-func (d *Service) ExportLimit(ctx context.Context, org flex.OrgID) (limit flex.Optional[flex.WattHours], err error) {
+func (d *Service) ExportLimit(
+	ctx context.Context,
+	org flex.OrgID,
+) (limit flex.Optional[flex.WattHours], err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		o, err := tx.OrgRecord(ctx)
 		limit = o.Settings.ExportLimit
 		return err
 	})
+
 	return limit, err
 }
 
@@ -82,7 +100,9 @@ type PointHalfHour struct {
 }
 
 // Expected is the baseline: what is metered less what was delivered.
-func (h *PointHalfHour) Expected() flex.WattHours { return h.Metered - h.Delivered }
+func (h *PointHalfHour) Expected() flex.WattHours {
+	return h.Metered - h.Delivered
+}
 
 // Difference is what the report says more than flexd.
 func (h *PointHalfHour) Difference() flex.WattHours {
@@ -121,7 +141,13 @@ func (h *PointHalfHour) Outcome() (matched bool, why string) {
 // HalfHours passes on every half-hour of every metering point in a month while it was the
 // party's, by point and then by time, with what the reports of a run or the latest before it
 // say; an empty run asks for none. A month is read of a few points at a time.
-func (d *Service) HalfHours(ctx context.Context, org flex.OrgID, m ledger.Month, run string, each func(*PointHalfHour) error) error {
+func (d *Service) HalfHours(
+	ctx context.Context,
+	org flex.OrgID,
+	m ledger.Month,
+	run string,
+	each func(*PointHalfHour) error,
+) error {
 	number := 0
 	if run != "" {
 		var err error
@@ -138,7 +164,9 @@ func (d *Service) HalfHours(ctx context.Context, org flex.OrgID, m ledger.Month,
 
 	month := pointMonth{span: MonthSpan(m), run: number}
 	for chunk := range slices.Chunk(points, pointsAtOnce) {
-		err := d.DB.Read(ctx, org, func(tx *store.Tx) error { return month.read(ctx, tx, chunk) })
+		err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+			return month.read(ctx, tx, chunk)
+		})
 		if err != nil {
 			return err
 		}
@@ -163,7 +191,11 @@ type pointMonth struct {
 	settled map[string]map[int64]flex.WattHours
 }
 
-func (m *pointMonth) read(ctx context.Context, tx *store.Tx, points []Point) (err error) {
+func (m *pointMonth) read(
+	ctx context.Context,
+	tx *store.Tx,
+	points []Point,
+) (err error) {
 	var sites []flex.SiteID
 	var mpans []string
 
@@ -188,7 +220,11 @@ func (m *pointMonth) read(ctx context.Context, tx *store.Tx, points []Point) (er
 }
 
 // readOwn reads what was settled here.
-func (m *pointMonth) readOwn(ctx context.Context, tx *store.Tx, sites []flex.SiteID) error {
+func (m *pointMonth) readOwn(
+	ctx context.Context,
+	tx *store.Tx,
+	sites []flex.SiteID,
+) error {
 	volumes, err := tx.Volumes(ctx, sites, m.span)
 	if err != nil {
 		return err
@@ -203,11 +239,16 @@ func (m *pointMonth) readOwn(ctx context.Context, tx *store.Tx, sites []flex.Sit
 	}
 
 	m.waiting, err = tx.WaitingAt(ctx, sites, m.span)
+
 	return err
 }
 
 // readReports reads what reports say, if any are asked for.
-func (m *pointMonth) readReports(ctx context.Context, tx *store.Tx, mpans []string) error {
+func (m *pointMonth) readReports(
+	ctx context.Context,
+	tx *store.Tx,
+	mpans []string,
+) error {
 	m.settled = map[string]map[int64]flex.WattHours{}
 	if m.run == 0 {
 		return nil
@@ -241,7 +282,8 @@ func (m *pointMonth) readPrices(ctx context.Context, tx *store.Tx) error {
 func (m *pointMonth) each(p *Point, each func(*PointHalfHour) error) error {
 	for at := flex.PeriodAt(m.span.From); at.Start().Before(m.span.To); at = at.Add(1) {
 		start := at.Start()
-		if start.Before(flex.PeriodAt(p.From).Start()) || !p.To.IsZero() && !start.Before(p.To) {
+		if start.Before(flex.PeriodAt(p.From).Start()) ||
+			!p.To.IsZero() && !start.Before(p.To) {
 			continue
 		}
 
@@ -255,7 +297,12 @@ func (m *pointMonth) each(p *Point, each func(*PointHalfHour) error) error {
 }
 
 func (m *pointMonth) halfHour(p *Point, start time.Time) PointHalfHour {
-	h := PointHalfHour{Point: p, At: start, Why: WhyNoEvent}
+	h := PointHalfHour{
+		Point: p,
+		At:    start,
+		Why:   WhyNoEvent,
+	}
+
 	if v, own := m.own[p.Site][start.Unix()]; own && !p.Site.IsZero() {
 		h.Own, h.Why = true, ""
 		h.Metered, h.Delivered = v.Metered, v.Delivered
@@ -285,7 +332,8 @@ type Sums struct {
 	Settled   flex.WattHours
 	Expected  flex.WattHours // of those settled here
 	Worth     settle.PicoPounds
-	Unpriced  int            // differences without a settlement price: they are not in Worth
+	// differences without a settlement price: they are not in Worth
+	Unpriced  int
 	Unmatched map[string]int // by why
 }
 
@@ -327,6 +375,7 @@ func (h *PointHalfHour) Group() string {
 	if gsp == "" && supplier == "" {
 		return onNoListShort
 	}
+
 	return fmt.Sprintf("%s %s", gsp, supplier)
 }
 

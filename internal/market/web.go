@@ -38,8 +38,9 @@ type Web struct {
 
 // page is an answer with what proves that it is still the newest.
 type page struct {
-	etag, modified string
-	body           []byte
+	etag     string
+	modified string
+	body     []byte
 }
 
 // get reads the JSON answer at an address into to. It is false if the service has no
@@ -50,7 +51,11 @@ func (w *Web) get(ctx context.Context, address string, to any) (bool, error) {
 		return false, err
 	}
 	if err := json.Unmarshal(body, to); err != nil {
-		return false, fmt.Errorf("ask %s: the answer cannot be read: %w", host(address), err)
+		return false, fmt.Errorf(
+			"ask %s: the answer cannot be read: %w",
+			host(address),
+			err,
+		)
 	}
 
 	return true, nil
@@ -60,8 +65,13 @@ func (w *Web) fetch(ctx context.Context, address string) ([]byte, error) {
 	wait := FirstWait
 	for try := 0; ; try++ {
 		answer, err := w.ask(ctx, address)
-		if e, ok := errors.AsType[*egress.Error](err); ok && (e.Refused || answer.Status == 200) {
-			return nil, fmt.Errorf("ask %s: %w", host(address), err) // a private address, or too long an answer
+		e, ok := errors.AsType[*egress.Error](err)
+		if ok && (e.Refused || answer.Status == 200) {
+			return nil, fmt.Errorf(
+				"ask %s: %w",
+				host(address),
+				err,
+			) // a private address, or too long an answer
 		}
 
 		if err == nil {
@@ -77,7 +87,12 @@ func (w *Web) fetch(ctx context.Context, address string) ([]byte, error) {
 				return w.recall(address).body, nil
 
 			case s != 429 && s < 500:
-				return nil, fmt.Errorf("ask %s: status %d: %s", host(address), s, excerpt(answer.Body))
+				return nil, fmt.Errorf(
+					"ask %s: status %d: %s",
+					host(address),
+					s,
+					excerpt(answer.Body),
+				)
 
 			default:
 				err = fmt.Errorf("status %d: %s", s, excerpt(answer.Body))
@@ -85,10 +100,16 @@ func (w *Web) fetch(ctx context.Context, address string) ([]byte, error) {
 		}
 
 		if try == Retries || ctx.Err() != nil {
-			return nil, fmt.Errorf("ask %s, %d times: %w", host(address), try+1, err)
+			return nil, fmt.Errorf(
+				"ask %s, %d times: %w",
+				host(address),
+				try+1,
+				err,
+			)
 		}
 
-		if err := pause(ctx, max(jitter(wait), min(retryAfter(answer), MaxWait))); err != nil {
+		err = pause(ctx, max(jitter(wait), min(retryAfter(answer), MaxWait)))
+		if err != nil {
 			return nil, err
 		}
 
@@ -108,7 +129,13 @@ func (w *Web) ask(ctx context.Context, address string) (egress.Answer, error) {
 		}
 	}
 
-	return w.Client.Do(ctx, egress.Request{Method: "GET", URL: address, Header: header, AnswerMax: MaxAnswer, Time: AskTime})
+	return w.Client.Do(ctx, egress.Request{
+		Method:    "GET",
+		URL:       address,
+		Header:    header,
+		AnswerMax: MaxAnswer,
+		Time:      AskTime,
+	})
 }
 
 func (w *Web) recall(address string) page {
@@ -144,7 +171,8 @@ func retryAfter(a egress.Answer) time.Duration {
 	if seconds, err := strconv.Atoi(text); err == nil {
 		return time.Duration(max(0, min(seconds, 3600))) * time.Second
 	}
-	if at, err := time.Parse("Mon, 02 Jan 2006 15:04:05 GMT", text); err == nil {
+	at, err := time.Parse("Mon, 02 Jan 2006 15:04:05 GMT", text)
+	if err == nil {
 		return max(0, time.Until(at))
 	}
 
@@ -173,16 +201,25 @@ func host(address string) string {
 	if err != nil {
 		return "the service"
 	}
+
 	return u.Host
 }
 
 // excerpt returns the start of an answer for an operator to read.
 func excerpt(body []byte) string {
 	const shown = 200
-	s := strings.Join(strings.Fields(strings.ToValidUTF8(string(body[:min(len(body), shown)]), "")), " ")
+	s := strings.Join(
+		strings.Fields(strings.ToValidUTF8(
+			string(body[:min(len(body), shown)]),
+			"",
+		)),
+		" ",
+	)
+
 	if len(body) > shown {
 		s += "…"
 	}
+
 	return s
 }
 

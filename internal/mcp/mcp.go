@@ -39,7 +39,8 @@ type Settings struct {
 
 	Write bool             // whether tools that change something are offered
 	Now   func() time.Time // the true clock if nil
-	Log   *slog.Logger     // what failed within flexd; the default logger if nil
+	// what failed within flexd; the default logger if nil
+	Log *slog.Logger
 }
 
 // Server answers one agent.
@@ -64,9 +65,16 @@ func New(s Settings) (*sdk.Server, error) {
 	}
 
 	server := &Server{Settings: s}
-	protocol := sdk.NewServer(&sdk.Implementation{Name: "flexd", Title: "flexd: energy flexibility", Version: s.Version}, &sdk.ServerOptions{
-		Instructions: "flexd plans charging and battery schedules of homes. Instants are ISO 8601 in UTC, powers kW, energies kWh, prices GBP/MWh unless a field says otherwise. Begin with list_exceptions. Explain a plan with explain_schedule; try a change with what_if.",
-	})
+	protocol := sdk.NewServer(
+		&sdk.Implementation{
+			Name:    "flexd",
+			Title:   "flexd: energy flexibility",
+			Version: s.Version,
+		},
+		&sdk.ServerOptions{
+			Instructions: "flexd plans charging and battery schedules of homes. Instants are ISO 8601 in UTC, powers kW, energies kWh, prices GBP/MWh unless a field says otherwise. Begin with list_exceptions. Explain a plan with explain_schedule; try a change with what_if.",
+		},
+	)
 
 	for _, t := range tools {
 		if t.dryRun != nil && !s.Write {
@@ -94,18 +102,35 @@ func (s *Server) offer(protocol *sdk.Server, doc *document, t tool) error {
 	}
 
 	changes, closed := t.dryRun != nil, false
-	marks := &sdk.ToolAnnotations{ReadOnlyHint: !changes, DestructiveHint: &changes, OpenWorldHint: &closed}
-	shown := &sdk.Tool{Name: t.name, Description: of.text, InputSchema: schema, Annotations: marks}
+	marks := &sdk.ToolAnnotations{
+		ReadOnlyHint:    !changes,
+		DestructiveHint: &changes,
+		OpenWorldHint:   &closed,
+	}
 
-	protocol.AddTool(shown, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return s.call(ctx, &of, r.Params.Arguments), nil
-	})
+	shown := &sdk.Tool{
+		Name:        t.name,
+		Description: of.text,
+		InputSchema: schema,
+		Annotations: marks,
+	}
+
+	protocol.AddTool(
+		shown,
+		func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return s.call(ctx, &of, r.Params.Arguments), nil
+		},
+	)
 
 	return nil
 }
 
 // call makes one call of a tool. Whatever goes wrong is an answer that the model can read.
-func (s *Server) call(ctx context.Context, t *described, raw json.RawMessage) *sdk.CallToolResult {
+func (s *Server) call(
+	ctx context.Context,
+	t *described,
+	raw json.RawMessage,
+) *sdk.CallToolResult {
 	var text string
 
 	logged := string(raw[:min(len(raw), 500)])
@@ -114,7 +139,8 @@ func (s *Server) call(ctx context.Context, t *described, raw json.RawMessage) *s
 		return err
 	})
 
-	if shown, ok := errors.AsType[*flex.Error](err); ok && shown.Kind != flex.Internal {
+	shown, ok := errors.AsType[*flex.Error](err)
+	if ok && shown.Kind != flex.Internal {
 		return failed(shown.Error())
 	}
 	if err != nil {
@@ -122,28 +148,47 @@ func (s *Server) call(ctx context.Context, t *described, raw json.RawMessage) *s
 		return failed("flexd failed, and its log says why")
 	}
 
-	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}
+	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{
+		Text: text,
+	}}}
 }
 
 func failed(text string) *sdk.CallToolResult {
-	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
+	return &sdk.CallToolResult{
+		IsError: true,
+		Content: []sdk.Content{&sdk.TextContent{Text: text}},
+	}
 }
 
 // do reads the arguments, and reads, previews or changes.
-func (s *Server) do(ctx context.Context, t *described, raw json.RawMessage) (string, error) {
+func (s *Server) do(
+	ctx context.Context,
+	t *described,
+	raw json.RawMessage,
+) (string, error) {
 	if len(raw) > MaxArguments {
-		return "", flex.Fail(flex.Invalid, "the arguments have %d bytes; %d are the most", len(raw), MaxArguments)
+		return "", flex.Fail(
+			flex.Invalid,
+			"the arguments have %d bytes; %d are the most",
+			len(raw),
+			MaxArguments,
+		)
 	}
 
 	arguments := map[string]json.RawMessage{}
 	if len(raw) > 0 {
 		if err := json.Unmarshal(raw, &arguments); err != nil {
-			return "", flex.Fail(flex.Invalid, "the arguments are no JSON object")
+			return "", flex.Fail(
+				flex.Invalid,
+				"the arguments are no JSON object",
+			)
 		}
 	}
+
 	if err := t.check(arguments); err != nil {
 		return "", err
 	}
+
 	if t.dryRun == nil {
 		return s.ask(ctx, t.method, t.path, "", t, arguments)
 	}
@@ -151,7 +196,11 @@ func (s *Server) do(ctx context.Context, t *described, raw json.RawMessage) (str
 	if why, err := s.Halted(ctx); err != nil {
 		return "", err
 	} else if why != "" {
-		return "", flex.Fail(flex.Conflict, "pushes are halted (%s): nothing is changed by an agent until an operator ends that", why)
+		return "", flex.Fail(
+			flex.Conflict,
+			"pushes are halted (%s): nothing is changed by an agent until an operator ends that",
+			why,
+		)
 	}
 
 	code := arguments[confirmation]
@@ -175,7 +224,13 @@ func (t *described) check(arguments map[string]json.RawMessage) error {
 
 	for name := range arguments {
 		if !slices.Contains(known, name) {
-			return flex.Fail(flex.Invalid, "%s has no argument %q; it has %s", t.name, name, strings.Join(known, ", "))
+			return flex.Fail(
+				flex.Invalid,
+				"%s has no argument %q; it has %s",
+				t.name,
+				name,
+				strings.Join(known, ", "),
+			)
 		}
 	}
 
@@ -183,14 +238,23 @@ func (t *described) check(arguments map[string]json.RawMessage) error {
 }
 
 // preview answers what a change would do, and what confirms it.
-func (s *Server) preview(ctx context.Context, t *described, arguments map[string]json.RawMessage) (string, error) {
+func (s *Server) preview(
+	ctx context.Context,
+	t *described,
+	arguments map[string]json.RawMessage,
+) (string, error) {
 	shown, err := s.show(ctx, t, arguments)
 	if err != nil {
 		return "", err
 	}
 
 	until := s.Now().Add(ConfirmationLife)
-	code := s.waiting.add(waiting{tool: t.name, asked: digest(arguments), stands: sha256.Sum256([]byte(shown)), until: until})
+	code := s.waiting.add(waiting{
+		tool:   t.name,
+		asked:  digest(arguments),
+		stands: sha256.Sum256([]byte(shown)),
+		until:  until,
+	})
 
 	name := "would_do"
 	if t.dryRun.stands() {
@@ -209,27 +273,56 @@ func (s *Server) preview(ctx context.Context, t *described, arguments map[string
 }
 
 // show makes the dry run. A PUT may make what is not there yet, which is null.
-func (s *Server) show(ctx context.Context, t *described, arguments map[string]json.RawMessage) (string, error) {
-	shown, err := s.ask(ctx, t.dryRun.method, t.dryRun.path, t.dryRun.query, t, arguments)
+func (s *Server) show(
+	ctx context.Context,
+	t *described,
+	arguments map[string]json.RawMessage,
+) (string, error) {
+	shown, err := s.ask(
+		ctx,
+		t.dryRun.method,
+		t.dryRun.path,
+		t.dryRun.query,
+		t,
+		arguments,
+	)
 	if flex.KindOf(err) == flex.NotFound && t.method == put {
 		return "null", nil
 	}
+
 	return shown, err
 }
 
 // confirm makes a change whose preview gave the confirmation.
-func (s *Server) confirm(ctx context.Context, t *described, arguments map[string]json.RawMessage, code json.RawMessage) (string, error) {
+func (s *Server) confirm(
+	ctx context.Context,
+	t *described,
+	arguments map[string]json.RawMessage,
+	code json.RawMessage,
+) (string, error) {
 	var given string
 	if err := json.Unmarshal(code, &given); err != nil {
-		return "", flex.Fail(flex.Invalid, "the confirmation is no text: leave it out to get one")
+		return "", flex.Fail(
+			flex.Invalid,
+			"the confirmation is no text: leave it out to get one",
+		)
 	}
 
 	w, good := s.waiting.take(given, s.Now())
 	if !good {
-		return "", flex.Fail(flex.Conflict, "the confirmation is unknown, was used or is older than %s: call without it to get another", ConfirmationLife)
+		return "", flex.Fail(
+			flex.Conflict,
+			"the confirmation is unknown, was used or is older than %s: call without it to get another",
+			ConfirmationLife,
+		)
 	}
+
 	if w.tool != t.name || w.asked != digest(arguments) {
-		return "", flex.Fail(flex.Conflict, "the confirmation is for another call (%s, with other arguments): call without it to get one for this", w.tool)
+		return "", flex.Fail(
+			flex.Conflict,
+			"the confirmation is for another call (%s, with other arguments): call without it to get one for this",
+			w.tool,
+		)
 	}
 
 	if t.dryRun.stands() {
@@ -237,8 +330,12 @@ func (s *Server) confirm(ctx context.Context, t *described, arguments map[string
 		if err != nil {
 			return "", err
 		}
+
 		if sha256.Sum256([]byte(today)) != w.stands {
-			return "", flex.Fail(flex.Conflict, "what was shown has changed meanwhile: call without the confirmation to see it")
+			return "", flex.Fail(
+				flex.Conflict,
+				"what was shown has changed meanwhile: call without the confirmation to see it",
+			)
 		}
 	}
 
@@ -258,11 +355,17 @@ func digest(arguments map[string]json.RawMessage) [sha256.Size]byte {
 	}
 
 	b, _ := json.Marshal(plain) // of what was decoded
+
 	return sha256.Sum256(b)
 }
 
 // ask makes one request of the interface and returns the body of its answer.
-func (s *Server) ask(ctx context.Context, method, path, query string, t *described, arguments map[string]json.RawMessage) (string, error) {
+func (s *Server) ask(
+	ctx context.Context,
+	method, path, query string,
+	t *described,
+	arguments map[string]json.RawMessage,
+) (string, error) {
 	own := method == t.method
 	where, err := t.address(path, query, own, arguments)
 	if err != nil {
@@ -283,26 +386,47 @@ func (s *Server) ask(ctx context.Context, method, path, query string, t *describ
 	if w.code == http.StatusNotFound {
 		return "", flex.Fail(flex.NotFound, "404: %s", text)
 	}
+
 	if w.code >= http.StatusMultipleChoices {
 		return "", flex.Fail(flex.Invalid, "%d: %s", w.code, text)
 	}
+
 	if len(text) > MaxResult {
-		return "", flex.Fail(flex.Invalid, "the answer has %d bytes; %d are the most: ask for a shorter time or a smaller limit", len(text), MaxResult)
+		return "", flex.Fail(
+			flex.Invalid,
+			"the answer has %d bytes; %d are the most: ask for a shorter time or a smaller limit",
+			len(text),
+			MaxResult,
+		)
 	}
 
 	return cmp.Or(text, "{}"), nil
 }
 
 // request calls the interface's handler as the organisation.
-func (s *Server) request(ctx context.Context, method, where string, body json.RawMessage) (*recorder, error) {
+func (s *Server) request(
+	ctx context.Context,
+	method, where string,
+	body json.RawMessage,
+) (*recorder, error) {
 	token, err := s.Token(ctx)
 	if err != nil {
 		return nil, err
 	}
 
-	r, err := http.NewRequestWithContext(ctx, method, where, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(
+		ctx,
+		method,
+		where,
+		bytes.NewReader(body),
+	)
+
 	if err != nil {
-		return nil, flex.Fail(flex.Invalid, "the arguments make no request: %v", err)
+		return nil, flex.Fail(
+			flex.Invalid,
+			"the arguments make no request: %v",
+			err,
+		)
 	}
 
 	r.RemoteAddr = inProcess
@@ -314,6 +438,7 @@ func (s *Server) request(ctx context.Context, method, where string, body json.Ra
 
 	w := &recorder{header: http.Header{}, code: http.StatusOK}
 	s.API.ServeHTTP(w, r)
+
 	return w, nil
 }
 
@@ -332,7 +457,11 @@ func (w *recorder) WriteHeader(code int)        { w.code = code }
 func (w *recorder) Write(b []byte) (int, error) { return w.body.Write(b) }
 
 // address is the request's path and query.
-func (t *described) address(path, extra string, own bool, arguments map[string]json.RawMessage) (string, error) {
+func (t *described) address(
+	path, extra string,
+	own bool,
+	arguments map[string]json.RawMessage,
+) (string, error) {
 	for _, name := range t.inPath {
 		value, err := plain(name, arguments[name])
 		if err != nil {
@@ -396,7 +525,11 @@ func plain(name string, raw json.RawMessage) (string, error) {
 		return text, nil
 	}
 	if raw[0] == '{' || raw[0] == '[' {
-		return "", flex.Fail(flex.Invalid, "%s is a text, a number, true or false", name)
+		return "", flex.Fail(
+			flex.Invalid,
+			"%s is a text, a number, true or false",
+			name,
+		)
 	}
 
 	return string(raw), nil

@@ -36,7 +36,11 @@ func readDocument(api http.Handler) (d document, err error) {
 	api.ServeHTTP(&w, r)
 
 	if err := json.Unmarshal(w.body.Bytes(), &d); err != nil {
-		return d, fmt.Errorf("read the interface's document (%d): %w", w.code, err)
+		return d, fmt.Errorf(
+			"read the interface's document (%d): %w",
+			w.code,
+			err,
+		)
 	}
 
 	return d, nil
@@ -77,10 +81,19 @@ type described struct {
 func (d *document) describe(t tool) (described, error) {
 	op, known := d.Paths[t.path][strings.ToLower(t.method)]
 	if !known {
-		return described{}, fmt.Errorf("tool %s: the document has no operation %s %s", t.name, t.method, t.path)
+		return described{}, fmt.Errorf(
+			"tool %s: the document has no operation %s %s",
+			t.name,
+			t.method,
+			t.path,
+		)
 	}
 
-	of := described{tool: t, text: strings.TrimSpace(op.Summary + ". " + op.Description)}
+	of := described{
+		tool: t,
+		text: strings.TrimSpace(op.Summary + ". " + op.Description),
+	}
+
 	properties := object{}
 	required := []string{}
 
@@ -107,10 +120,18 @@ func (d *document) describe(t tool) (described, error) {
 
 	if t.dryRun != nil {
 		of.text += " This changes something: the first call changes nothing, shows what would be done and gives a confirmation; call again with the same arguments and that confirmation to do it."
-		properties[confirmation] = object{"type": "string", "description": "What the first call with these arguments gave. Left out in the first call."}
+		properties[confirmation] = object{
+			"type":        "string",
+			"description": "What the first call with these arguments gave. Left out in the first call.",
+		}
 	}
 
-	of.schema = object{"type": "object", "properties": properties, "additionalProperties": false}
+	of.schema = object{
+		"type":                 "object",
+		"properties":           properties,
+		"additionalProperties": false,
+	}
+
 	if len(required) > 0 {
 		of.schema["required"] = required
 	}
@@ -136,9 +157,11 @@ func (p parameter) argument() bool {
 
 // resolve follows a reference to a shared parameter.
 func (d *document) resolve(p parameter) parameter {
-	if name, shared := strings.CutPrefix(p.Ref, "#/components/parameters/"); shared {
+	name, shared := strings.CutPrefix(p.Ref, "#/components/parameters/")
+	if shared {
 		return d.Components.Parameters[name]
 	}
+
 	return p
 }
 
@@ -151,6 +174,7 @@ func (p parameter) shown() object {
 	if p.Description != "" {
 		schema["description"] = p.Description
 	}
+
 	return schema
 }
 
@@ -193,7 +217,8 @@ func references(v any) (names []string) {
 	switch v := v.(type) {
 	case object:
 		if ref, is := v["$ref"].(string); is {
-			if name, shared := strings.CutPrefix(ref, sharedSchemas); shared {
+			name, shared := strings.CutPrefix(ref, sharedSchemas)
+			if shared {
 				names = append(names, name)
 			}
 		}
@@ -209,6 +234,7 @@ func references(v any) (names []string) {
 	}
 
 	slices.Sort(names)
+
 	return slices.Compact(names)
 }
 
@@ -218,5 +244,10 @@ func (t *described) standalone() (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.RawMessage(strings.ReplaceAll(string(b), sharedSchemas, ownSchemas)), nil
+
+	return json.RawMessage(strings.ReplaceAll(
+		string(b),
+		sharedSchemas,
+		ownSchemas,
+	)), nil
 }

@@ -16,7 +16,8 @@ type tool struct {
 type dryRun struct {
 	method string
 	path   string // of the same parameters
-	query  string // added to the tool's own; the operation's dry run if set, else what stands today
+	// added to the tool's own; the operation's dry run if set, else what stands today
+	query string
 }
 
 // stands reports whether the dry run shows what stands today, which must not have changed until
@@ -61,12 +62,67 @@ var tools = []tool{
 	{name: "what_if", method: post, path: "/what-if"},
 	{name: "can_fleet_follow", method: post, path: "/grid/profile"},
 
-	{name: "send_instruction", method: post, path: "/grid/instructions", dryRun: &dryRun{method: post, path: "/grid/instructions", query: "dry_run=true"}},
-	{name: "stop_instruction", method: post, path: "/grid/instructions/{id}/stop", dryRun: &dryRun{method: get, path: "/grid/instructions/{id}"}},
-	{name: "offer_flexibility", method: post, path: "/grid/offers", dryRun: &dryRun{method: post, path: "/grid/offers", query: "dry_run=true"}},
+	{
+		name:   "send_instruction",
+		method: post,
+		path:   "/grid/instructions",
+		dryRun: &dryRun{
+			method: post,
+			path:   "/grid/instructions",
+			query:  "dry_run=true",
+		},
+	},
+	{
+		name:   "stop_instruction",
+		method: post,
+		path:   "/grid/instructions/{id}/stop",
+		dryRun: &dryRun{
+			method: get,
+			path:   "/grid/instructions/{id}",
+		},
+	},
+	{
+		name:   "offer_flexibility",
+		method: post,
+		path:   "/grid/offers",
+		dryRun: &dryRun{
+			method: post,
+			path:   "/grid/offers",
+			query:  "dry_run=true",
+		},
+	},
 	{name: "set_caps", method: put, path: "/caps", dryRun: &dryRun{method: get, path: "/caps"}},
-	{name: "charge_now", method: post, path: "/entities/asset/{asset_id}/event/charge-now", dryRun: &dryRun{method: get, path: "/entities/asset/{asset_id}/intent"}},
-	{name: "end_charge_now", method: post, path: "/entities/asset/{asset_id}/event/charge-now-deleted", dryRun: &dryRun{method: get, path: "/entities/asset/{asset_id}/intent"}},
-	{name: "change_intent", method: post, path: "/entities/asset/{asset_id}/event/intent", dryRun: &dryRun{method: get, path: "/entities/asset/{asset_id}/intent"}},
-	{name: "replay_delivery", method: post, path: "/deliveries/{id}/replay", dryRun: &dryRun{method: get, path: "/deliveries/{id}"}},
+	{
+		name:   "charge_now",
+		method: post,
+		path:   "/entities/asset/{asset_id}/event/charge-now",
+		dryRun: &dryRun{
+			method: get,
+			path:   "/entities/asset/{asset_id}/intent",
+		},
+	},
+	{
+		name:   "end_charge_now",
+		method: post,
+		path:   "/entities/asset/{asset_id}/event/charge-now-deleted",
+		dryRun: &dryRun{
+			method: get,
+			path:   "/entities/asset/{asset_id}/intent",
+		},
+	},
+	{
+		name:   "change_intent",
+		method: post,
+		path:   "/entities/asset/{asset_id}/event/intent",
+		dryRun: &dryRun{
+			method: get,
+			path:   "/entities/asset/{asset_id}/intent",
+		},
+	},
+	{
+		name:   "replay_delivery",
+		method: post,
+		path:   "/deliveries/{id}/replay",
+		dryRun: &dryRun{method: get, path: "/deliveries/{id}"},
+	},
 }

@@ -31,8 +31,9 @@ const workedInstant = "2006-01-02T15:04:05-07:00"
 // Profile is a charging profile of the kind that flexd pushes: TxProfile, Absolute, in
 // watts.
 type Profile struct {
-	ID    int32       // the same for all profiles of an asset, from 1
-	Steps []flex.Step // without a gap, whole seconds, no two neighbours with the same limit
+	ID int32 // the same for all profiles of an asset, from 1
+	// without a gap, whole seconds, no two neighbours with the same limit
+	Steps []flex.Step
 }
 
 // ProfileID returns the number that stands for an asset in OCPP, which has no room for
@@ -56,12 +57,22 @@ func New(asset flex.AssetID, steps []flex.Step) (Profile, error) {
 		switch {
 		case s.Empty():
 			return Profile{}, fmt.Errorf("step %d is empty", i)
+
 		case s.From.Nanosecond() != 0 || s.To.Nanosecond() != 0:
 			return Profile{}, fmt.Errorf("step %d is cut inside a second", i)
+
 		case i > 0 && !s.From.Equal(steps[i-1].To):
-			return Profile{}, fmt.Errorf("step %d does not start where the one before it ends", i)
+			return Profile{}, fmt.Errorf(
+				"step %d does not start where the one before it ends",
+				i,
+			)
+
 		case s.Limit < 0:
-			return Profile{}, fmt.Errorf("step %d has the negative limit %d W", i, s.Limit)
+			return Profile{}, fmt.Errorf(
+				"step %d has the negative limit %d W",
+				i,
+				s.Limit,
+			)
 		}
 
 		s.From = s.From.UTC()
@@ -76,7 +87,11 @@ func New(asset flex.AssetID, steps []flex.Step) (Profile, error) {
 	}
 
 	if len(p.Steps) > MaxPeriods {
-		return Profile{}, fmt.Errorf("a charging profile of %d periods, more than %d", len(p.Steps), MaxPeriods)
+		return Profile{}, fmt.Errorf(
+			"a charging profile of %d periods, more than %d",
+			len(p.Steps),
+			MaxPeriods,
+		)
 	}
 
 	return p, nil
@@ -87,7 +102,10 @@ func (p Profile) Span() flex.Span {
 	if len(p.Steps) == 0 {
 		return flex.Span{}
 	}
-	return flex.Span{From: p.Steps[0].From, To: p.Steps[len(p.Steps)-1].To}
+	return flex.Span{
+		From: p.Steps[0].From,
+		To:   p.Steps[len(p.Steps)-1].To,
+	}
 }
 
 // LimitAt returns the limit at the instant: flex.NoLimit before the profile starts and
@@ -98,13 +116,15 @@ func (p Profile) LimitAt(at time.Time) flex.Watts {
 			return s.Limit
 		}
 	}
+
 	return flex.NoLimit
 }
 
 // Form is how an endpoint takes a profile.
 type Form struct {
-	Bare  bool // the profile alone, without connectorId around it
-	Nulls bool // as the interface's worked payload: null for members without a value, +00:00 for Z
+	Bare bool // the profile alone, without connectorId around it
+	// as the interface's worked payload: null for members without a value, +00:00 for Z
+	Nulls bool
 }
 
 // Message writes the profile as a SetChargingProfile request of OCPP 1.6 for the connector
@@ -115,6 +135,7 @@ func (p Profile) Message(connector int, form Form) []byte {
 	}
 
 	b := fmt.Appendf(nil, `{"connectorId":%d,"csChargingProfiles":`, connector)
+
 	return append(p.appendProfile(b, form.Nulls), '}')
 }
 
@@ -142,8 +163,12 @@ func (p Profile) appendSchedule(b []byte, worked bool) []byte {
 		layout = workedInstant
 	}
 
-	b = fmt.Appendf(b, `{"duration":%d,"startSchedule":%q,"chargingRateUnit":"W","chargingSchedulePeriod":[`,
-		int64(span.Len()/time.Second), span.From.UTC().Format(layout))
+	b = fmt.Appendf(
+		b,
+		`{"duration":%d,"startSchedule":%q,"chargingRateUnit":"W","chargingSchedulePeriod":[`,
+		int64(span.Len()/time.Second),
+		span.From.UTC().Format(layout),
+	)
 
 	for i, s := range p.Steps {
 		if i > 0 {
@@ -154,7 +179,8 @@ func (p Profile) appendSchedule(b []byte, worked bool) []byte {
 		b = strconv.AppendInt(b, int64(s.From.Sub(span.From)/time.Second), 10)
 		b = append(b, `,"limit":`...)
 		b = strconv.AppendInt(b, int64(s.Limit), 10)
-		b = append(b, `.0,"numberPhases":1}`...) // one decimal is OCPP's finest; ours are whole watts
+		// one decimal is OCPP's finest; ours are whole watts
+		b = append(b, `.0,"numberPhases":1}`...)
 	}
 
 	return append(b, `],"minChargingRate":0.0}`...)

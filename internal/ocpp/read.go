@@ -55,7 +55,10 @@ func Parse(b []byte) (Profile, error) {
 	case p.Schedule == nil:
 		return Profile{}, errors.New("the charging profile has no chargingSchedule")
 	case p.Kind != "Absolute":
-		return Profile{}, fmt.Errorf("the charging profile is %q, not Absolute", p.Kind)
+		return Profile{}, fmt.Errorf(
+			"the charging profile is %q, not Absolute",
+			p.Kind,
+		)
 	}
 
 	steps, err := p.Schedule.steps()
@@ -93,7 +96,11 @@ func (s *schedule) steps() ([]flex.Step, error) {
 
 		last = *p.Start
 		from := s.Start.Add(time.Duration(*p.Start) * time.Second)
-		steps[i] = flex.Step{Span: flex.Span{From: from, To: end}, Limit: flex.Watts(math.Floor(*p.Limit))}
+		steps[i] = flex.Step{
+			Span:  flex.Span{From: from, To: end},
+			Limit: flex.Watts(math.Floor(*p.Limit)),
+		}
+
 		if i > 0 {
 			steps[i-1].To = from
 		}
@@ -107,19 +114,34 @@ func (s *schedule) check() error {
 	switch {
 	case s.Unit != "W":
 		return fmt.Errorf("the charging profile counts in %q, not in W", s.Unit)
+
 	case s.Start.IsZero():
 		return errors.New("the charging profile has no startSchedule")
+
 	case s.Start.Year() < 1970 || s.Start.Year() > 9998: // what RFC 3339 can write in any zone
-		return fmt.Errorf("the charging profile starts in the year %d", s.Start.Year())
+		return fmt.Errorf(
+			"the charging profile starts in the year %d",
+			s.Start.Year(),
+		)
+
 	case s.Duration == nil:
 		return errors.New("the charging profile has no duration: it would never end")
 	}
 
 	if *s.Duration <= 0 || *s.Duration > MaxDuration {
-		return fmt.Errorf("the charging profile lasts %d s, not 1 to %d", *s.Duration, MaxDuration)
+		return fmt.Errorf(
+			"the charging profile lasts %d s, not 1 to %d",
+			*s.Duration,
+			MaxDuration,
+		)
 	}
+
 	if len(s.Periods) == 0 || len(s.Periods) > MaxPeriods {
-		return fmt.Errorf("the charging profile has %d periods, not 1 to %d", len(s.Periods), MaxPeriods)
+		return fmt.Errorf(
+			"the charging profile has %d periods, not 1 to %d",
+			len(s.Periods),
+			MaxPeriods,
+		)
 	}
 
 	return nil
@@ -130,10 +152,17 @@ func (p *period) check(i int, last, duration int64) error {
 	switch {
 	case p.Start == nil || p.Limit == nil:
 		return fmt.Errorf("period %d lacks its startPeriod or its limit", i)
+
 	case i == 0 && *p.Start != 0:
 		return fmt.Errorf("the first period starts at %d s, not at 0", *p.Start)
+
 	case *p.Start <= last || *p.Start >= duration:
-		return fmt.Errorf("period %d starts at %d s, out of order or after the end", i, *p.Start)
+		return fmt.Errorf(
+			"period %d starts at %d s, out of order or after the end",
+			i,
+			*p.Start,
+		)
+
 	case *p.Limit < 0 || *p.Limit > 1e9:
 		return fmt.Errorf("period %d has the limit %v W", i, *p.Limit)
 	}

@@ -69,7 +69,16 @@ func (c *charger) apply(ctx context.Context, n *connector) error {
 
 // refused notes that a charger takes a profile in no form.
 func (c *charger) refused(n *connector, p *wanted) {
-	c.b.Log.Warn("a charger refused a profile in every form", "charger", c.id, "connector", n.number, "event", p.event)
+	c.b.Log.Warn(
+		"a charger refused a profile in every form",
+		"charger",
+		c.id,
+		"connector",
+		n.number,
+		"event",
+		p.event,
+	)
+
 	c.finish(n, p, func() { p.over = true })
 	c.say(n, p, flex.Rejected)
 }
@@ -77,7 +86,13 @@ func (c *charger) refused(n *connector, p *wanted) {
 // noteSent notes the profile that a charger took.
 func (c *charger) noteSent(n *connector, o order, f fitted) {
 	if f.TooLow {
-		c.b.Log.Warn("a plan asks for less than 6 A a phase, which no car takes: it is a pause", "charger", c.id, "connector", n.number)
+		c.b.Log.Warn(
+			"a plan asks for less than 6 A a phase, which no car takes: it is a pause",
+			"charger",
+			c.id,
+			"connector",
+			n.number,
+		)
 	}
 
 	c.finish(n, o.p, func() {
@@ -118,13 +133,22 @@ func (c *charger) order(n *connector) (o order, due bool) {
 func (c *charger) orderOf(n *connector, options chargerOptions) order {
 	power := powerOf(n.asset)
 	o := order{
-		n: n, p: n.want, tx: n.tx, now: c.b.Now(), habit: c.habit, alone: len(c.connectors) == 1,
-		power: power, phases: phasesOf(options, power), floor: options.floor, offset: c.clock.Offset,
+		n:      n,
+		p:      n.want,
+		tx:     n.tx,
+		now:    c.b.Now(),
+		habit:  c.habit,
+		alone:  len(c.connectors) == 1,
+		power:  power,
+		phases: phasesOf(options, power),
+		floor:  options.floor,
+		offset: c.clock.Offset,
 	}
 
 	if o.p != nil {
 		o.steps = c.up.bound(n, o.phases, o.p.profile.Steps)
 	}
+
 	if c.greeted {
 		o.link = c.link
 	}
@@ -155,7 +179,18 @@ func (c *charger) finish(n *connector, p *wanted, f func()) {
 
 // failed counts an attempt that was not answered.
 func (c *charger) failed(n *connector, p *wanted, err error) error {
-	c.b.Log.Warn("a profile did not reach its charger", "charger", c.id, "connector", n.number, "event", p.event, "err", err)
+	c.b.Log.Warn(
+		"a profile did not reach its charger",
+		"charger",
+		c.id,
+		"connector",
+		n.number,
+		"event",
+		p.event,
+		"err",
+		err,
+	)
+
 	over := false
 	c.finish(n, p, func() {
 		p.tries++
@@ -173,7 +208,10 @@ func (c *charger) failed(n *connector, p *wanted, err error) error {
 
 // send tries one form of the profile after the other until the charger takes it, and
 // remembers which one it took.
-func (c *charger) send(ctx context.Context, o order) (f fitted, took bool, err error) {
+func (c *charger) send(
+	ctx context.Context,
+	o order,
+) (f fitted, took bool, err error) {
 	inTx := o.tx != 0
 	unknown := 0
 	for _, way := range o.habit.forms(o.n.number, inTx, o.alone) {
@@ -226,8 +264,22 @@ func (c *charger) remember(way form, inTx bool) {
 		return
 	}
 
-	c.b.Log.Info("a charger takes profiles in this form", "charger", c.id, "unit", way.Unit, "stack_level", way.Level,
-		"purpose", way.Purpose, "connector", way.Connector, "whole_amperes", way.Whole)
+	c.b.Log.Info(
+		"a charger takes profiles in this form",
+		"charger",
+		c.id,
+		"unit",
+		way.Unit,
+		"stack_level",
+		way.Level,
+		"purpose",
+		way.Purpose,
+		"connector",
+		way.Connector,
+		"whole_amperes",
+		way.Whole,
+	)
+
 	if model != (bootNotification{}) {
 		c.b.models.Store(model, taken)
 	}
@@ -235,12 +287,25 @@ func (c *charger) remember(way form, inTx bool) {
 
 // set sends one profile. Every answer but Accepted is a refusal, a CALLERROR too; notAtAll is
 // one that says that the charger does not know what it is asked.
-func (c *charger) set(ctx context.Context, l *link, connector int, p chargingProfile) (took, notAtAll bool, err error) {
+func (c *charger) set(
+	ctx context.Context,
+	l *link,
+	connector int,
+	p chargingProfile,
+) (took, notAtAll bool, err error) {
 	var s statusAnswer
-	err = l.call(ctx, "SetChargingProfile", setChargingProfile{connector, p}, &s)
+	err = l.call(
+		ctx,
+		"SetChargingProfile",
+		setChargingProfile{connector, p},
+		&s,
+	)
+
 	if e, ok := errors.AsType[*callError](err); ok {
-		return false, e.Code == codeNotImplemented || e.Code == codeNotSupported, nil
+		return false, e.Code == codeNotImplemented ||
+			e.Code == codeNotSupported, nil
 	}
+
 	return s.Status == accepted, s.Status == codeNotSupported, err
 }
 
@@ -248,9 +313,22 @@ func (c *charger) set(ctx context.Context, l *link, connector int, p chargingPro
 // makes some chargers spoil the profile. What it does is looked at later.
 func (c *charger) confirm(ctx context.Context, o order, f fitted) {
 	var s compositeSchedule
-	ask := getCompositeSchedule{o.n.number, int(compositeTime / time.Second), f.Schedule.Unit}
-	if err := o.link.call(ctx, "GetCompositeSchedule", ask, &s); err != nil {
-		c.b.Log.Debug("a charger does not say what it will do", "charger", c.id, "err", err)
+	ask := getCompositeSchedule{
+		o.n.number,
+		int(compositeTime / time.Second),
+		f.Schedule.Unit,
+	}
+
+	err := o.link.call(ctx, "GetCompositeSchedule", ask, &s)
+	if err != nil {
+		c.b.Log.Debug(
+			"a charger does not say what it will do",
+			"charger",
+			c.id,
+			"err",
+			err,
+		)
+
 		return
 	}
 
@@ -264,8 +342,18 @@ func (c *charger) confirm(ctx context.Context, o order, f fitted) {
 	switch compare(f, s, o.now) {
 	case obeyed:
 		c.say(o.n, o.p, flex.Executed)
+
 	case contradicts:
-		c.b.Log.Warn("a charger took a profile and says that it will do otherwise", "charger", c.id, "connector", o.n.number, "event", o.p.event)
+		c.b.Log.Warn(
+			"a charger took a profile and says that it will do otherwise",
+			"charger",
+			c.id,
+			"connector",
+			o.n.number,
+			"event",
+			o.p.event,
+		)
+
 		c.finish(o.n, o.p, func() { o.p.contradicted = true })
 	}
 }
@@ -281,7 +369,13 @@ func (c *charger) say(n *connector, p *wanted, s client.CallbackStatus) {
 	}
 
 	p.reported = s
-	c.callbacks = append(c.callbacks, callback{n.asset.ID, p.event, s, c.b.Now()})
+	c.callbacks = append(c.callbacks, callback{
+		n.asset.ID,
+		p.event,
+		s,
+		c.b.Now(),
+	})
+
 	if len(c.callbacks) > callbacksMax {
 		c.callbacks = c.callbacks[1:]
 	}

@@ -31,20 +31,31 @@ const (
 
 // Timing is how patient a bridge is. Zero fields are as DefaultTiming.
 type Timing struct {
-	Call    time.Duration // for a charger's answer
-	Greet   time.Duration // from a connection to the first question, unless the charger boots
-	PlugOut time.Duration // a connector must be free for so long before flexd is told
+	Call time.Duration // for a charger's answer
+	// from a connection to the first question, unless the charger boots
+	Greet time.Duration
+	// a connector must be free for so long before flexd is told
+	PlugOut time.Duration
 	Ping    time.Duration // between pings
-	Retry   time.Duration // before flexd or a charger that failed is tried again
-	Report  time.Duration // readings are collected for so long
-	Late    time.Duration // a message of another time waits for the clock to be known
-	Above   time.Duration // for a platform's answer, before the bridge gives one
+	// before flexd or a charger that failed is tried again
+	Retry  time.Duration
+	Report time.Duration // readings are collected for so long
+	// a message of another time waits for the clock to be known
+	Late time.Duration
+	// for a platform's answer, before the bridge gives one
+	Above time.Duration
 }
 
 // DefaultTiming is for real chargers.
 var DefaultTiming = Timing{
-	Call: 30 * time.Second, Greet: 5 * time.Second, PlugOut: 30 * time.Second,
-	Ping: time.Minute, Retry: 10 * time.Second, Report: time.Minute, Late: 2 * time.Minute, Above: 15 * time.Second,
+	Call:    30 * time.Second,
+	Greet:   5 * time.Second,
+	PlugOut: 30 * time.Second,
+	Ping:    time.Minute,
+	Retry:   10 * time.Second,
+	Report:  time.Minute,
+	Late:    2 * time.Minute,
+	Above:   15 * time.Second,
 }
 
 func (t Timing) filled() Timing {
@@ -102,15 +113,17 @@ type Bridge struct {
 	lastTx atomic.Int64
 	nobody secret // of chargers that are not known
 	guard  guard
-	models sync.Map // how chargers of a model take profiles: map[string]form by bootNotification
+	// how chargers of a model take profiles: map[string]form by bootNotification
+	models sync.Map
 
 	ctx  context.Context // until Serve ends
 	work sync.WaitGroup
 
 	mu       sync.Mutex
 	chargers map[string]*charger
-	names    map[string]socket  // by the asset's external id
-	waiting  map[string]*wanted // pushes for assets that no charger has claimed yet
+	names    map[string]socket // by the asset's external id
+	// pushes for assets that no charger has claimed yet
+	waiting map[string]*wanted
 }
 
 // socket is one connector of a charger.
@@ -132,15 +145,23 @@ func New(s Settings) *Bridge {
 
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it never fails
+
 	return &Bridge{
-		Settings: s, secret: "whsec_" + base64.StdEncoding.EncodeToString(key), nobody: newSecret(string(key)),
-		chargers: map[string]*charger{}, names: map[string]socket{}, waiting: map[string]*wanted{},
+		Settings: s,
+		secret:   "whsec_" + base64.StdEncoding.EncodeToString(key),
+		nobody:   newSecret(string(key)),
+		chargers: map[string]*charger{},
+		names:    map[string]socket{},
+		waiting:  map[string]*wanted{},
 	}
 }
 
 // Serve tells flexd where the endpoint is, answers chargers on one listener and flexd's
 // pushes on the other, until the context ends. A bridge serves once.
-func (b *Bridge) Serve(ctx context.Context, chargers, pushes net.Listener) error {
+func (b *Bridge) Serve(
+	ctx context.Context,
+	chargers, pushes net.Listener,
+) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	b.ctx = running
@@ -166,7 +187,11 @@ func (b *Bridge) Serve(ctx context.Context, chargers, pushes net.Listener) error
 	b.mu.Lock() // no charger begins after this
 	stop()
 	b.mu.Unlock()
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+	closing, cancel := context.WithTimeout(
+		context.WithoutCancel(ctx),
+		closeTime,
+	)
+
 	defer cancel()
 
 	for _, s := range servers {
@@ -185,8 +210,15 @@ func (b *Bridge) Serve(ctx context.Context, chargers, pushes net.Listener) error
 }
 
 // serve starts the servers, which say on ended why they did.
-func (b *Bridge) serve(chargers, pushes net.Listener, ended chan<- error) []*http.Server {
-	servers := []*http.Server{b.server(http.HandlerFunc(b.connect)), b.server(b.endpoint())}
+func (b *Bridge) serve(
+	chargers, pushes net.Listener,
+	ended chan<- error,
+) []*http.Server {
+	servers := []*http.Server{
+		b.server(http.HandlerFunc(b.connect)),
+		b.server(b.endpoint()),
+	}
+
 	listeners := []net.Listener{chargers, pushes}
 	if b.Office != nil {
 		servers = append(servers, b.server(b.office()))
@@ -202,28 +234,44 @@ func (b *Bridge) serve(chargers, pushes net.Listener, ended chan<- error) []*htt
 
 func (b *Bridge) server(h http.Handler) *http.Server {
 	return &http.Server{
-		Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
-		WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: slog.NewLogLogger(b.Log.Handler(), slog.LevelDebug),
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(b.Log.Handler(), slog.LevelDebug),
 	}
 }
 
 // register tells flexd where to push, until it has heard. What flexd refuses it would refuse
 // again: that is the end.
 func (b *Bridge) register(ctx context.Context) error {
-	url := strings.TrimRight(b.EndpointURL, "/") + endpointPath + "{external_id}"
+	url := strings.TrimRight(b.EndpointURL, "/") + endpointPath +
+		"{external_id}"
+
 	for {
-		e, err := b.Client.SetEndpoint(ctx, client.EndpointRequest{URL: url, Secret: b.secret})
+		e, err := b.Client.SetEndpoint(ctx, client.EndpointRequest{
+			URL:    url,
+			Secret: b.secret,
+		})
+
 		status := client.StatusOf(err)
 
 		switch {
 		case err == nil:
 			b.Log.Info("flexd pushes to this bridge", "url", e.URL)
 			return nil
+
 		case ctx.Err() != nil:
 			return nil
+
 		case status >= 400 && status < 500 && status != http.StatusTooManyRequests:
-			return fmt.Errorf("flexd does not take %s as its endpoint: %w", url, err)
+			return fmt.Errorf(
+				"flexd does not take %s as its endpoint: %w",
+				url,
+				err,
+			)
 		}
 
 		b.Log.Error("cannot tell flexd the endpoint", "url", url, "err", err)
@@ -231,6 +279,7 @@ func (b *Bridge) register(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
+
 		case <-time.After(registerPause):
 		}
 	}

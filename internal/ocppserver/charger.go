@@ -37,8 +37,9 @@ type charger struct {
 	stop   context.CancelFunc
 	wakeup chan struct{}
 
-	connections int       // under b.mu
-	up          *upstream // the platform that it belongs to; nil if there is none
+	connections int // under b.mu
+	// the platform that it belongs to; nil if there is none
+	up *upstream
 
 	mu         sync.Mutex
 	link       *link // nil while it is offline
@@ -66,17 +67,20 @@ type charger struct {
 
 // connector is one plug of a charger.
 type connector struct {
-	number   int
-	asset    client.AssetResponse // its ID is zero while it is not known
-	stored   bool                 // the asset is as an earlier run of the bridge knew it
-	lookAt   time.Time            // when flexd is asked for it again
-	status   string
-	heard    time.Time // of the newest status
-	plugged  bool
-	since    time.Time // of plugged
-	doubtful time.Time // a transaction stopped then, and nothing was heard since
+	number int
+	asset  client.AssetResponse // its ID is zero while it is not known
+	// the asset is as an earlier run of the bridge knew it
+	stored  bool
+	lookAt  time.Time // when flexd is asked for it again
+	status  string
+	heard   time.Time // of the newest status
+	plugged bool
+	since   time.Time // of plugged
+	// a transaction stopped then, and nothing was heard since
+	doubtful time.Time
 	reported plugState
-	fetch    bool // flexd may have a schedule that was pushed before we were there
+	// flexd may have a schedule that was pushed before we were there
+	fetch bool
 
 	tx        int // transaction that runs, 0 if none
 	start     startTransaction
@@ -86,11 +90,14 @@ type connector struct {
 	pending []sample // until the asset is known
 	unread  string   // why the last sample said nothing
 	meter   meter
-	edge    time.Time // the half-hour's edge at which the meter was last asked for
-	asked   time.Time // when it was last asked for its meter to see whether it obeys
+	// the half-hour's edge at which the meter was last asked for
+	edge time.Time
+	// when it was last asked for its meter to see whether it obeys
+	asked   time.Time
 	allowed []flex.Step
 
-	floored bool // the charger was sent its floor since it connected, and nothing took its place
+	// the charger was sent its floor since it connected, and nothing took its place
+	floored bool
 	covered bool // but for a plan, which ends with it
 
 	want   *wanted
@@ -112,7 +119,11 @@ func (c *charger) take(action string, payload json.RawMessage) (any, error) {
 }
 
 // takeAs is take with the number that a StartTransaction is given, 0 for any.
-func (c *charger) takeAs(action string, payload json.RawMessage, number int) (any, error) {
+func (c *charger) takeAs(
+	action string,
+	payload json.RawMessage,
+	number int,
+) (any, error) {
 	now := c.b.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,17 +131,27 @@ func (c *charger) takeAs(action string, payload json.RawMessage, number int) (an
 
 	switch action {
 	case "BootNotification":
-		return with(payload, func(m bootNotification) any { return c.boot(m, now) })
+		return with(payload, func(m bootNotification) any {
+			return c.boot(m, now)
+		})
 	case "Heartbeat":
 		return heartbeatAnswer{stamp{now}}, nil
 	case "Authorize":
-		return with(payload, func(m authorize) any { return authorizeAnswer{c.b.tagInfo(m.Tag)} })
+		return with(payload, func(m authorize) any {
+			return authorizeAnswer{c.b.tagInfo(m.Tag)}
+		})
 
 	case "StatusNotification":
-		return with(payload, func(m statusNotification) any { c.status(m, now); return empty{} })
+		return with(payload, func(m statusNotification) any {
+			c.status(m, now)
+			return empty{}
+		})
 	case "StartTransaction":
 		return with(payload, func(m startTransaction) any {
-			return startAnswer{c.startTransaction(m, number, now), c.b.tagInfo(m.Tag)}
+			return startAnswer{
+				c.startTransaction(m, number, now),
+				c.b.tagInfo(m.Tag),
+			}
 		})
 
 	case "StopTransaction":
@@ -139,7 +160,10 @@ func (c *charger) takeAs(action string, payload json.RawMessage, number int) (an
 			return authorizeAnswer{tagInfo{accepted}}
 		})
 	case "MeterValues":
-		return with(payload, func(m meterValues) any { c.metered(m, now); return empty{} })
+		return with(payload, func(m meterValues) any {
+			c.metered(m, now)
+			return empty{}
+		})
 	}
 
 	return c.takeOther(action)
@@ -158,7 +182,10 @@ func (c *charger) takeOther(action string) (any, error) {
 		return empty{}, nil
 	}
 
-	return nil, &callError{codeNotImplemented, fmt.Sprintf("%.50q is not an operation of OCPP 1.6 for a central system", action)}
+	return nil, &callError{
+		codeNotImplemented,
+		fmt.Sprintf("%.50q is not an operation of OCPP 1.6 for a central system", action),
+	}
 }
 
 // with reads a payload and hands it on.
@@ -167,13 +194,25 @@ func with[T any](payload json.RawMessage, f func(T) any) (any, error) {
 	if err := json.Unmarshal(payload, &m); err != nil {
 		return nil, &callError{codeFormation, err.Error()}
 	}
+
 	return f(m), nil
 }
 
 // boot takes note that the charger began anew: it may have forgotten its profiles, and its
 // clock may have been set.
 func (c *charger) boot(m bootNotification, now time.Time) bootAnswer {
-	c.b.Log.Info("charger booted", "charger", c.id, "vendor", m.Vendor, "model", m.Model, "firmware", m.Firmware)
+	c.b.Log.Info(
+		"charger booted",
+		"charger",
+		c.id,
+		"vendor",
+		m.Vendor,
+		"model",
+		m.Model,
+		"firmware",
+		m.Firmware,
+	)
+
 	c.greeted = false
 	c.greetAt = now
 	c.settings.checked = false
@@ -219,12 +258,20 @@ func (c *charger) status(m statusNotification, now time.Time) {
 		return
 	}
 
-	c.at(m.At, now, happening{What: saidStatus, Connector: n.number, Word: m.Status})
+	c.at(m.At, now, happening{
+		What:      saidStatus,
+		Connector: n.number,
+		Word:      m.Status,
+	})
 }
 
 // startTransaction returns the number of the transaction: the one given, or a new one. One that
 // is said again without a number has the one that it was given before.
-func (c *charger) startTransaction(m startTransaction, number int, now time.Time) int {
+func (c *charger) startTransaction(
+	m startTransaction,
+	number int,
+	now time.Time,
+) int {
 	n := c.connector(int(m.Connector))
 	again := n != nil && n.lastTx != 0 && n.start == m && !m.At.IsZero()
 	if again && (number == 0 || number == n.lastTx) {
@@ -245,8 +292,18 @@ func (c *charger) startTransaction(m startTransaction, number int, now time.Time
 	n.startedAt = m.At.Add(-c.clock.Offset)
 	n.sendAgain() // a TxProfile rules one transaction
 
-	begin := sample{Value: m.Meter.value, Step: 1, Rank: rankSession, Begin: true}
-	c.at(m.At, now, happening{What: saidStart, Connector: n.number, Sample: begin})
+	begin := sample{
+		Value: m.Meter.value,
+		Step:  1,
+		Rank:  rankSession,
+		Begin: true,
+	}
+
+	c.at(m.At, now, happening{
+		What:      saidStart,
+		Connector: n.number,
+		Sample:    begin,
+	})
 
 	return n.tx
 }
@@ -267,8 +324,20 @@ func (c *charger) stopTransaction(m stopTransaction, now time.Time) {
 	running := n.tx != 0
 	n.tx = 0
 
-	end := sample{Value: m.Meter.value, Step: 1, Rank: rankSession, End: true}
-	c.at(m.At, now, happening{What: saidStop, Connector: n.number, Sample: end, Word: m.Reason, Running: running})
+	end := sample{
+		Value: m.Meter.value,
+		Step:  1,
+		Rank:  rankSession,
+		End:   true,
+	}
+
+	c.at(m.At, now, happening{
+		What:      saidStop,
+		Connector: n.number,
+		Sample:    end,
+		Word:      m.Reason,
+		Running:   running,
+	})
 }
 
 // transaction returns the connector whose transaction that is, or was last. A charger that
@@ -316,7 +385,15 @@ func (c *charger) adopt(n *connector, tx int) {
 	n.tx = tx
 	n.lastTx = tx
 	n.sendAgain()
-	c.b.Log.Info("a transaction runs that began earlier", "charger", c.id, "connector", n.number, "transaction", tx)
+	c.b.Log.Info(
+		"a transaction runs that began earlier",
+		"charger",
+		c.id,
+		"connector",
+		n.number,
+		"transaction",
+		tx,
+	)
 }
 
 // sample takes the values of one instant.
@@ -328,14 +405,26 @@ func (c *charger) sample(n *connector, v meterValue, rank int, now time.Time) {
 	}
 
 	s.Rank += rank
-	c.at(v.At, now, happening{What: saidSample, Connector: n.number, Sample: s})
+	c.at(v.At, now, happening{
+		What:      saidSample,
+		Connector: n.number,
+		Sample:    s,
+	})
 }
 
 // unread says once why a connector's meter cannot be followed.
 func (c *charger) unread(n *connector, why string) {
 	if n.unread != why {
 		n.unread = why
-		c.b.Log.Warn("a charger's meter value says nothing of the energy", "charger", c.id, "connector", n.number, "why", why)
+		c.b.Log.Warn(
+			"a charger's meter value says nothing of the energy",
+			"charger",
+			c.id,
+			"connector",
+			n.number,
+			"why",
+			why,
+		)
 	}
 }
 

@@ -44,8 +44,10 @@ type happening struct {
 	What      string `json:"what"`
 	Connector int    `json:"connector"`
 	Sample    sample `json:"sample,omitzero"`
-	Word      string `json:"word,omitempty"`    // the status, or why a transaction stopped
-	Running   bool   `json:"running,omitempty"` // the transaction that stopped ran until then
+	// the status, or why a transaction stopped
+	Word string `json:"word,omitempty"`
+	// the transaction that stopped ran until then
+	Running bool `json:"running,omitempty"`
 }
 
 // The kinds of happening.
@@ -147,7 +149,8 @@ func (k *clock) learn(s, now time.Time) bool {
 	offset := s.Sub(now)
 	old := k.Offset
 	agrees := slices.ContainsFunc(k.stamps, func(o stampAt) bool {
-		return (offset-o.offset).Abs() <= agreeing && now.Sub(o.arrived) >= apart
+		return (offset-o.offset).Abs() <= agreeing &&
+			now.Sub(o.arrived) >= apart
 	})
 
 	off := offset - old
@@ -173,7 +176,13 @@ func (k *clock) learn(s, now time.Time) bool {
 // clockChanged warns once of a wrong clock, and takes up what waited for it to be known.
 func (c *charger) clockChanged(now time.Time) {
 	if c.clock.Offset != 0 {
-		c.b.Log.Warn("a charger's clock is wrong; its times are corrected", "charger", c.id, "ahead", c.clock.Offset.Round(time.Second))
+		c.b.Log.Warn(
+			"a charger's clock is wrong; its times are corrected",
+			"charger",
+			c.id,
+			"ahead",
+			c.clock.Offset.Round(time.Second),
+		)
 	} else {
 		c.b.Log.Info("a charger's clock is right again", "charger", c.id)
 	}
@@ -186,7 +195,11 @@ func (c *charger) clockChanged(now time.Time) {
 	c.late = nil
 	for _, e := range waiting {
 		if (e.Stamp.Sub(e.Arrived) - c.clock.Offset).Abs() <= prompt {
-			c.happen(e.happening, earliest(e.Stamp.Add(-c.clock.Offset), now), e.Arrived)
+			c.happen(
+				e.happening,
+				earliest(e.Stamp.Add(-c.clock.Offset), now),
+				e.Arrived,
+			)
 		} else {
 			c.late = append(c.late, e)
 		}

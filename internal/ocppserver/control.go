@@ -39,11 +39,25 @@ func (c *charger) watch(ctx context.Context, n *connector) error {
 	switch {
 	case w.found == obeyed:
 		c.say(n, w.profile, flex.Executed)
+
 	case w.found == contradicts && w.mends > mendsMax:
 		c.say(n, w.profile, flex.Failed)
+
 	case w.found == contradicts:
-		c.b.Log.Warn("a charger does not do what its profile says: it is cleared and sent again", "charger", c.id,
-			"connector", n.number, "event", w.profile.event, "status", w.status, "limit_w", w.step.Limit)
+		c.b.Log.Warn(
+			"a charger does not do what its profile says: it is cleared and sent again",
+			"charger",
+			c.id,
+			"connector",
+			n.number,
+			"event",
+			w.profile.event,
+			"status",
+			w.status,
+			"limit_w",
+			w.step.Limit,
+		)
+
 		c.clearAll(ctx, w.link, n, w.id)
 		c.finish(n, w.profile, func() { w.profile.sent = fitted{} })
 
@@ -82,7 +96,8 @@ func (c *charger) look(n *connector) (w watched, ready bool) {
 	if ok {
 		found = n.compareLate(step, since, c.b.Delay, now)
 	}
-	if found == unsure && p.contradicted && !now.Before(p.sentAt.Add(obeyTime)) {
+	if found == unsure && p.contradicted &&
+		!now.Before(p.sentAt.Add(obeyTime)) {
 		found = contradicts
 	}
 
@@ -96,7 +111,16 @@ func (c *charger) look(n *connector) (w watched, ready bool) {
 		p.noteMend(step, now)
 	}
 
-	return watched{link: c.link, profile: p, id: p.sent.ID, step: step, mends: p.mends, status: n.status, found: found, ask: ask}, true
+	return watched{
+		link:    c.link,
+		profile: p,
+		id:      p.sent.ID,
+		step:    step,
+		mends:   p.mends,
+		status:  n.status,
+		found:   found,
+		ask:     ask,
+	}, true
 }
 
 // sentNow reports whether a profile was sent and is not over.
@@ -105,8 +129,16 @@ func (p *wanted) sentNow() bool { return p.sent.steps != nil && !p.over }
 // clearAll takes a connector's profiles off, whoever set them, but for the charger's own most.
 func (c *charger) clearAll(ctx context.Context, l *link, n *connector, id int) {
 	c.clear(ctx, l, clearChargingProfile{ID: id})
-	c.clear(ctx, l, clearChargingProfile{Connector: n.number, Purpose: purposeTx})
-	c.clear(ctx, l, clearChargingProfile{Connector: n.number, Purpose: purposeTxDefault})
+	c.clear(ctx, l, clearChargingProfile{
+		Connector: n.number,
+		Purpose:   purposeTx,
+	})
+
+	c.clear(ctx, l, clearChargingProfile{
+		Connector: n.number,
+		Purpose:   purposeTxDefault,
+	})
+
 	c.dropFloor(n)
 }
 
@@ -120,6 +152,7 @@ func (p *wanted) current(now time.Time) (step flex.Step, since time.Time, ok boo
 			return s, latest(s.From, p.sentAt), true
 		}
 	}
+
 	return flex.Step{}, time.Time{}, false
 }
 
@@ -137,10 +170,16 @@ func (p *wanted) noteMend(step flex.Step, now time.Time) {
 
 // lookAt names the instants at which it is worth looking whether a step is obeyed, by a charger
 // that may be late.
-func (p *wanted) lookAt(now time.Time, delay time.Duration, look func(time.Time)) {
+func (p *wanted) lookAt(
+	now time.Time,
+	delay time.Duration,
+	look func(time.Time),
+) {
 	for _, s := range p.sent.steps {
 		since := latest(s.From, p.sentAt)
-		for at := since.Add(askEvery); at.Before(since.Add(askTime + obeyTime + delay)); at = at.Add(askEvery) {
+		for at := since.Add(
+			askEvery,
+		); at.Before(since.Add(askTime + obeyTime + delay)); at = at.Add(askEvery) {
 			if at.After(now) {
 				look(at)
 				break
@@ -151,11 +190,17 @@ func (p *wanted) lookAt(now time.Time, delay time.Duration, look func(time.Time)
 
 // compareLate is compare for a charger that by law does what it is asked up to a delay later,
 // at random: that it does not yet proves nothing.
-func (n *connector) compareLate(step flex.Step, since time.Time, delay time.Duration, now time.Time) inForce {
+func (n *connector) compareLate(
+	step flex.Step,
+	since time.Time,
+	delay time.Duration,
+	now time.Time,
+) inForce {
 	found := n.compare(step, since, now)
 	if found != contradicts || delay == 0 {
 		return found
 	}
+
 	return n.compare(step, since.Add(delay), now)
 }
 
@@ -201,7 +246,8 @@ func (m *meter) mean(since time.Time) (watts float64, ok bool) {
 		}
 	}
 
-	if last := len(m.Flows) - 1; last >= 0 && m.Flows[last].At.After(since) {
+	last := len(m.Flows) - 1
+	if last >= 0 && m.Flows[last].At.After(since) {
 		return m.Flows[last].Watts, !m.Flows[last].Interval
 	}
 
@@ -209,9 +255,19 @@ func (m *meter) mean(since time.Time) (watts float64, ok bool) {
 }
 
 // clear takes profiles off a charger.
-func (c *charger) clear(ctx context.Context, l *link, which clearChargingProfile) {
+func (c *charger) clear(
+	ctx context.Context,
+	l *link,
+	which clearChargingProfile,
+) {
 	var s statusAnswer
 	if err := l.call(ctx, "ClearChargingProfile", which, &s); err != nil {
-		c.b.Log.Warn("a charger's profile was not cleared", "charger", c.id, "err", err)
+		c.b.Log.Warn(
+			"a charger's profile was not cleared",
+			"charger",
+			c.id,
+			"err",
+			err,
+		)
 	}
 }

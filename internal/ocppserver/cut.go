@@ -103,7 +103,10 @@ func (m *meter) extent() (first, last time.Time, ok bool) {
 }
 
 // energy returns a half-hour's energy in whole Wh, if all its parts are known.
-func (m *meter) energy(p flex.Period, v view) (wh float64, known bool, why string) {
+func (m *meter) energy(
+	p flex.Period,
+	v view,
+) (wh float64, known bool, why string) {
 	for at := p.Start(); at.Before(p.End()); {
 		part := m.portion(at, p.End(), v)
 		if !part.known {
@@ -114,8 +117,13 @@ func (m *meter) energy(p flex.Period, v view) (wh float64, known bool, why strin
 	}
 
 	wh = math.Round(wh)
-	if most := v.power*flex.HalfHour.Hours()*excess + m.resolution(); wh > most {
-		return 0, false, fmt.Sprintf("%.3f kWh in a half-hour is more than the charger's %.3f kW give", wh/1000, v.power/1000)
+	most := v.power*flex.HalfHour.Hours()*excess + m.resolution()
+	if wh > most {
+		return 0, false, fmt.Sprintf(
+			"%.3f kWh in a half-hour is more than the charger's %.3f kW give",
+			wh/1000,
+			v.power/1000,
+		)
 	}
 
 	return wh, true, ""
@@ -127,6 +135,7 @@ func (m *meter) resolution() float64 {
 	for _, k := range m.Marks {
 		coarsest = max(coarsest, k.Step)
 	}
+
 	return coarsest
 }
 
@@ -157,7 +166,11 @@ func (m *meter) portion(from, end time.Time, v view) portion {
 		whole = m.outside(i, end, v.conditions)
 	}
 
-	return portion{wh: wh, to: to, known: whole}
+	return portion{
+		wh:    wh,
+		to:    to,
+		known: whole,
+	}
 }
 
 // outside reports whether the time before the i-th mark, which is the first or after the last,
@@ -171,6 +184,7 @@ func (m *meter) outside(i int, end time.Time, x conditions) bool {
 	}
 
 	same := m.Marks[i-1].At.After(end.Add(-flex.HalfHour))
+
 	return same && x.idle && !x.now.Before(end.Add(settleTime))
 }
 
@@ -186,7 +200,11 @@ func (v view) between(a, b mark, from, to time.Time) portion {
 	}
 
 	span := b.At.Sub(a.At)
-	evenly := portion{wh: drawn * float64(to.Sub(from)) / float64(span), known: true}
+	evenly := portion{
+		wh:    drawn * float64(to.Sub(from)) / float64(span),
+		known: true,
+	}
+
 	if still && span <= meterIdle {
 		return evenly
 	}
@@ -203,8 +221,10 @@ func (v view) between(a, b mark, from, to time.Time) portion {
 		return evenly
 	}
 
-	return portion{why: fmt.Sprintf("the register was read at %s and at %s, and nothing says when the %.3f kWh between them flowed",
-		clockText(a.At), clockText(b.At), drawn/1000)}
+	return portion{
+		why: fmt.Sprintf("the register was read at %s and at %s, and nothing says when the %.3f kWh between them flowed",
+			clockText(a.At), clockText(b.At), drawn/1000),
+	}
 }
 
 // flowing is what is known without a register: samples of the power, or that no transaction
@@ -220,7 +240,9 @@ func (v view) flowing(a, b mark, from, to time.Time) portion {
 	return portion{why: "the register began anew at " + clockText(b.At)}
 }
 
-func clockText(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05Z") }
+func clockText(at time.Time) string {
+	return at.UTC().Format("2006-01-02T15:04:05Z")
+}
 
 // share returns the share of the energy between two marks that flowed from one instant to
 // another, if the charger used what it was allowed.
@@ -239,7 +261,10 @@ func (v view) share(a, b mark, from, to time.Time) (share float64, ok bool) {
 
 // allowedEnergy is the most that the plan allowed from one instant to another, in Wh, and how
 // much of that time it speaks of.
-func allowedEnergy(from, to time.Time, x conditions) (wh float64, covered time.Duration) {
+func allowedEnergy(
+	from, to time.Time,
+	x conditions,
+) (wh float64, covered time.Duration) {
 	for _, s := range x.allowed {
 		a, b := latest(from, s.From), earliest(to, s.To)
 		if a.Before(b) {
@@ -247,5 +272,6 @@ func allowedEnergy(from, to time.Time, x conditions) (wh float64, covered time.D
 			covered += b.Sub(a)
 		}
 	}
+
 	return wh, covered
 }

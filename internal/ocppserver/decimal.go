@@ -29,7 +29,9 @@ func (d *decimal) UnmarshalJSON(b []byte) error {
 	if err == nil {
 		*d = read
 	} else {
-		*d = decimal{value: math.NaN()} // one bad value does not spoil its message
+		*d = decimal{
+			value: math.NaN(),
+		} // one bad value does not spoil its message
 	}
 
 	return nil

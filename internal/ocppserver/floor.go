@@ -22,7 +22,16 @@ func (c *charger) floor(ctx context.Context, n *connector) error {
 	for _, way := range o.floorForms() {
 		took, _, err := c.set(ctx, o.link, way.Connector, o.floorProfile(way))
 		if err != nil {
-			c.b.Log.Warn("a charger does not answer to its floor", "charger", c.id, "connector", n.number, "err", err)
+			c.b.Log.Warn(
+				"a charger does not answer to its floor",
+				"charger",
+				c.id,
+				"connector",
+				n.number,
+				"err",
+				err,
+			)
+
 			return errAgain
 		}
 		if took {
@@ -31,7 +40,14 @@ func (c *charger) floor(ctx context.Context, n *connector) error {
 		}
 	}
 
-	c.b.Log.Warn("a charger takes no floor: without flexd and the bridge it charges freely", "charger", c.id, "connector", n.number)
+	c.b.Log.Warn(
+		"a charger takes no floor: without flexd and the bridge it charges freely",
+		"charger",
+		c.id,
+		"connector",
+		n.number,
+	)
+
 	c.floorKnown(n, o.link, false)
 
 	return nil
@@ -41,8 +57,14 @@ func (c *charger) floor(ctx context.Context, n *connector) error {
 func (o order) floorProfile(way form) chargingProfile {
 	start := o.now.Truncate(time.Second).Add(o.offset - headStart)
 	return chargingProfile{
-		ID: floorID + way.Connector, Purpose: purposeTxDefault, Kind: "Absolute",
-		Schedule: schedule{Start: stamp{start}, Unit: way.Unit, Periods: []period{o.floorPeriod(way, 0)}},
+		ID:      floorID + way.Connector,
+		Purpose: purposeTxDefault,
+		Kind:    "Absolute",
+		Schedule: schedule{
+			Start:   stamp{start},
+			Unit:    way.Unit,
+			Periods: []period{o.floorPeriod(way, 0)},
+		},
 	}
 }
 
@@ -50,7 +72,11 @@ func (o order) floorProfile(way form) chargingProfile {
 func (o order) floorPeriod(way form, second int) period {
 	phases := o.phasesAt(*o.floor)
 	limit, _ := way.limit(*o.floor, o.power, phases)
-	return period{Start: second, Limit: limit, Phases: phases}
+	return period{
+		Start:  second,
+		Limit:  limit,
+		Phases: phases,
+	}
 }
 
 // floorOrder says whether a connector lacks its floor, and what is to be known to send it.
@@ -77,9 +103,19 @@ func (o order) floorForms() (all []form) {
 
 	for _, whole := range []bool{taken.Whole, true} {
 		for _, unit := range units {
-			all = append(all, form{Unit: unit, Purpose: purposeTxDefault, Connector: o.n.number, Whole: whole && unit == unitAmpere})
+			all = append(all, form{
+				Unit:      unit,
+				Purpose:   purposeTxDefault,
+				Connector: o.n.number,
+				Whole:     whole && unit == unitAmpere,
+			})
+
 			if o.alone {
-				all = append(all, form{Unit: unit, Purpose: purposeTxDefault, Whole: whole && unit == unitAmpere})
+				all = append(all, form{
+					Unit:    unit,
+					Purpose: purposeTxDefault,
+					Whole:   whole && unit == unitAmpere,
+				})
 			}
 		}
 	}
@@ -93,7 +129,13 @@ func (c *charger) floorKnown(n *connector, l *link, there bool) {
 	defer c.mu.Unlock()
 	n.floored = c.link == l
 	if there && n.floored {
-		c.b.Log.Info("a charger has its floor", "charger", c.id, "connector", n.number)
+		c.b.Log.Info(
+			"a charger has its floor",
+			"charger",
+			c.id,
+			"connector",
+			n.number,
+		)
 	}
 }
 
@@ -103,12 +145,18 @@ func (f *fitted) tail(o order) {
 		return
 	}
 
-	f.Schedule.Periods = append(f.Schedule.Periods, o.floorPeriod(f.form, f.Schedule.Duration))
+	f.Schedule.Periods = append(
+		f.Schedule.Periods,
+		o.floorPeriod(f.form, f.Schedule.Duration),
+	)
+
 	f.Schedule.Duration = 0
 }
 
 // onFloor reports whether a profile of that form takes the floor's place.
-func (f form) onFloor() bool { return f.Purpose == purposeTxDefault && f.Level == 0 }
+func (f form) onFloor() bool {
+	return f.Purpose == purposeTxDefault && f.Level == 0
+}
 
 // covers notes whether a plan took the floor's place. A later one of its id that does not leaves
 // none there. The caller holds mu.

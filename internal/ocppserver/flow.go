@@ -14,20 +14,27 @@ const (
 
 // flow is a sample of power, or of the energy since the sample before it.
 type flow struct {
-	At       time.Time `json:"at"`
-	Watts    float64   `json:"w,omitempty"`
-	Wh       float64   `json:"wh,omitempty"`
-	Interval bool      `json:"interval,omitempty"` // it is Wh since the sample before it
+	At    time.Time `json:"at"`
+	Watts float64   `json:"w,omitempty"`
+	Wh    float64   `json:"wh,omitempty"`
+	// it is Wh since the sample before it
+	Interval bool `json:"interval,omitempty"`
 }
 
 // addFlow takes a sample of a power or of an interval's energy.
 func (m *meter) addFlow(s sample) {
 	f := flow{At: s.At, Watts: s.Value}
 	if s.Quantity == interval {
-		f = flow{At: s.At, Wh: s.Value, Interval: true}
+		f = flow{
+			At:       s.At,
+			Wh:       s.Value,
+			Interval: true,
+		}
 	}
 
-	i, known := slices.BinarySearchFunc(m.Flows, f, func(a, b flow) int { return a.At.Compare(b.At) })
+	i, known := slices.BinarySearchFunc(m.Flows, f, func(a, b flow) int {
+		return a.At.Compare(b.At)
+	})
 	if known {
 		return
 	}
@@ -35,7 +42,9 @@ func (m *meter) addFlow(s sample) {
 	m.Flows = slices.Insert(m.Flows, i, f)
 	m.touch(f.At.Add(-flowGap))
 	newest := m.Flows[len(m.Flows)-1].At
-	m.Flows = slices.DeleteFunc(m.Flows, func(f flow) bool { return f.At.Before(newest.Add(-meterWindow)) })
+	m.Flows = slices.DeleteFunc(m.Flows, func(f flow) bool {
+		return f.At.Before(newest.Add(-meterWindow))
+	})
 
 	if len(m.Flows) > flowsMax { // every second one tells nearly as much
 		m.thinFlows()
@@ -57,8 +66,9 @@ func (m *meter) thinFlows() {
 
 // piece is a time over which a power is known.
 type piece struct {
-	from, to time.Time
-	watts    float64
+	from  time.Time
+	to    time.Time
+	watts float64
 }
 
 // pieces turns the samples into what is known of the power between two instants. The first
@@ -93,7 +103,11 @@ func (m *meter) pieces(x conditions) (all []piece) {
 
 // split returns the power between two samples of it: their mean, unless the plan says when
 // it went from the one to the other.
-func split(from, to time.Time, before, after float64, x conditions) (all []piece) {
+func split(
+	from, to time.Time,
+	before, after float64,
+	x conditions,
+) (all []piece) {
 	low, high := min(before, after), max(before, after)
 	mean := []piece{{from, to, (before + after) / 2}}
 	on, off := false, false
@@ -129,12 +143,16 @@ func (m *meter) markBefore(at time.Time) (mark, bool) {
 	if i == 0 {
 		return mark{}, false
 	}
+
 	return m.Marks[i-1], true
 }
 
 // flowed returns the energy of the pieces from one instant to another, in Wh, and how much
 // of that time they cover.
-func flowed(all []piece, from, to time.Time) (wh float64, covered time.Duration) {
+func flowed(
+	all []piece,
+	from, to time.Time,
+) (wh float64, covered time.Duration) {
 	for _, p := range all {
 		a, b := latest(from, p.from), earliest(to, p.to)
 		if a.Before(b) {
@@ -142,6 +160,7 @@ func flowed(all []piece, from, to time.Time) (wh float64, covered time.Duration)
 			covered += b.Sub(a)
 		}
 	}
+
 	return wh, covered
 }
 

@@ -29,7 +29,9 @@ const writeTime = 10 * time.Second
 // callError is a CALLERROR: what a charger answers, or is answered, instead of a result.
 type callError struct{ Code, Description string }
 
-func (e *callError) Error() string { return fmt.Sprintf("CALLERROR %s: %s", e.Code, e.Description) }
+func (e *callError) Error() string {
+	return fmt.Sprintf("CALLERROR %s: %s", e.Code, e.Description)
+}
 
 // The codes of a CALLERROR that are used here.
 const (
@@ -44,9 +46,11 @@ var errLinkLost = errors.New("the connection to the charger was lost")
 // link is one connection to a charger: calls of both sides and their answers. One call of
 // ours is under way at a time, as OCPP-J asks.
 type link struct {
-	conn  *websocket.Conn
-	take  func(action string, payload json.RawMessage) (any, error) // must not block
-	after func()                                                    // when a call was answered
+	conn *websocket.Conn
+	// must not block
+	take func(action string, payload json.RawMessage) (any, error)
+	// when a call was answered
+	after func()
 	// later reports that a call will be answered by reply; nil is that none is.
 	later    func(id json.RawMessage, action string, payload json.RawMessage) bool
 	callTime time.Duration
@@ -66,8 +70,14 @@ type reply struct {
 }
 
 func newLink(conn *websocket.Conn, callTime time.Duration) *link {
-	conn.SetReadLimit(frameMax + 1) // the end of the largest message is read as well
-	return &link{conn: conn, callTime: callTime, turn: make(chan struct{}, 1), gone: make(chan struct{})}
+	// the end of the largest message is read as well
+	conn.SetReadLimit(frameMax + 1)
+	return &link{
+		conn:     conn,
+		callTime: callTime,
+		turn:     make(chan struct{}, 1),
+		gone:     make(chan struct{}),
+	}
 }
 
 // call asks the charger and reads its result into out. An answer that comes later than
@@ -113,6 +123,7 @@ func (l *link) expect() (string, chan reply) {
 	defer l.mu.Unlock()
 	l.last++
 	l.id, l.waiting = strconv.Itoa(l.last), make(chan reply, 1)
+
 	return l.id, l.waiting
 }
 
@@ -123,6 +134,7 @@ func (l *link) write(ctx context.Context, frame []any) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
+
 	return l.conn.Write(ctx, websocket.MessageText, b)
 }
 
@@ -152,11 +164,13 @@ func (l *link) read(ctx context.Context, b []byte) error {
 		json.Unmarshal(frame[0], &kind) != nil {
 		return nil
 	}
+
 	if err := json.Unmarshal(frame[1], &id); err != nil {
 		var number float64
 		if json.Unmarshal(frame[1], &number) != nil {
 			return nil
 		}
+
 		id = string(frame[1])
 	}
 
@@ -164,14 +178,24 @@ func (l *link) read(ctx context.Context, b []byte) error {
 	case kindCall:
 		var action string
 		if json.Unmarshal(frame[2], &action) != nil || len(frame) < 4 {
-			return l.write(ctx, []any{kindCallError, frame[1], codeFormation, "a CALL is [2, id, action, payload]", struct{}{}})
+			return l.write(ctx, []any{
+				kindCallError,
+				frame[1],
+				codeFormation,
+				"a CALL is [2, id, action, payload]",
+				struct{}{},
+			})
 		}
+
 		return l.answer(ctx, frame[1], action, frame[3])
+
 	case kindCallResult:
 		l.deliver(id, reply{result: frame[2]})
+
 	case kindCallError:
 		e := &callError{}
-		_ = json.Unmarshal(frame[2], &e.Code) // an unreadable code is an unknown one
+		// an unreadable code is an unknown one
+		_ = json.Unmarshal(frame[2], &e.Code)
 
 		if len(frame) > 3 {
 			_ = json.Unmarshal(frame[3], &e.Description)
@@ -183,7 +207,12 @@ func (l *link) read(ctx context.Context, b []byte) error {
 	return nil
 }
 
-func (l *link) answer(ctx context.Context, id json.RawMessage, action string, payload json.RawMessage) error {
+func (l *link) answer(
+	ctx context.Context,
+	id json.RawMessage,
+	action string,
+	payload json.RawMessage,
+) error {
 	if l.later != nil && l.later(id, action, payload) {
 		return nil
 	}
@@ -194,15 +223,25 @@ func (l *link) answer(ctx context.Context, id json.RawMessage, action string, pa
 	}
 
 	l.after()
+
 	return nil
 }
 
 // reply sends the answer to a call.
-func (l *link) reply(ctx context.Context, id json.RawMessage, result any, err error) error {
+func (l *link) reply(
+	ctx context.Context,
+	id json.RawMessage,
+	result any,
+	err error,
+) error {
 	frame := []any{kindCallResult, id, result}
 
 	if err != nil {
-		e := &callError{Code: codeFormation, Description: err.Error()}
+		e := &callError{
+			Code:        codeFormation,
+			Description: err.Error(),
+		}
+
 		errors.As(err, &e)
 		frame = []any{kindCallError, id, e.Code, e.Description, struct{}{}}
 	}

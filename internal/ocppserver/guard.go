@@ -38,6 +38,7 @@ func address(r *http.Request) string {
 	if err != nil {
 		return r.RemoteAddr
 	}
+
 	return host
 }
 
@@ -113,6 +114,7 @@ func (g *guard) enter(addr string, now time.Time) bool {
 	}
 
 	v.open++
+
 	return true
 }
 

@@ -38,9 +38,11 @@ type form struct {
 // habit is how a charger takes profiles: what it says of it in its configuration, and what it
 // took. The zero value is a charger that said nothing.
 type habit struct {
-	Levels  []int    `json:"levels,omitempty"` // in the order in which they are tried
-	Periods int      `json:"periods,omitempty"`
-	Units   []string `json:"units,omitempty"` // in the order in which they are tried
+	// in the order in which they are tried
+	Levels  []int `json:"levels,omitempty"`
+	Periods int   `json:"periods,omitempty"`
+	// in the order in which they are tried
+	Units []string `json:"units,omitempty"`
 
 	// Switches says that it can go from three phases to one while it charges.
 	Switches bool `json:"switches,omitempty"`
@@ -83,10 +85,13 @@ func habitOf(c configuration) (h habit) {
 
 // inWatts reports whether a list of units names watts. Chargers write Power, W or Watts.
 func inWatts(units string) bool {
-	return slices.ContainsFunc(strings.Split(strings.ToLower(units), ","), func(u string) bool {
-		u = strings.TrimSpace(u)
-		return strings.HasPrefix(u, "power") || strings.HasPrefix(u, "w")
-	})
+	return slices.ContainsFunc(
+		strings.Split(strings.ToLower(units), ","),
+		func(u string) bool {
+			u = strings.TrimSpace(u)
+			return strings.HasPrefix(u, "power") || strings.HasPrefix(u, "w")
+		},
+	)
 }
 
 // forms lists the ways to write a profile for a connector, in the order in which they are
@@ -97,15 +102,24 @@ func (h habit) forms(connector int, inTx, alone bool) (all []form) {
 		if f.Connector != 0 {
 			f.Connector = connector
 		}
+
 		all = append(all, f)
 	}
 
 	targets := []form{{Purpose: purposeTxDefault, Connector: connector}}
 	if inTx {
-		targets = slices.Insert(targets, 0, form{Purpose: purposeTx, Connector: connector})
+		targets = slices.Insert(targets, 0, form{
+			Purpose:   purposeTx,
+			Connector: connector,
+		})
 	}
+
 	if alone {
-		targets = append(targets, form{Purpose: purposeTxDefault}, form{Purpose: purposeMax})
+		targets = append(
+			targets,
+			form{Purpose: purposeTxDefault},
+			form{Purpose: purposeMax},
+		)
 	}
 
 	for _, whole := range []bool{false, true} {
@@ -135,6 +149,7 @@ func unique(all []form) (out []form) {
 			out = append(out, f)
 		}
 	}
+
 	return out
 }
 

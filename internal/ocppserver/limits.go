@@ -35,11 +35,15 @@ type detailedProfile struct {
 // setProfile passes a profile of the platform's on, on a stack level below flexd's, and keeps it
 // as a limit of flexd's plan. The charger's own most is passed on as it is. A charger with one
 // level is not given it: there it would take the plan's place.
-func (u *upstream) setProfile(ctx context.Context, payload json.RawMessage) (any, error) {
+func (u *upstream) setProfile(
+	ctx context.Context,
+	payload json.RawMessage,
+) (any, error) {
 	var m struct {
 		Connector int             `json:"connectorId"`
 		Profile   detailedProfile `json:"csChargingProfiles"`
 	}
+
 	if err := json.Unmarshal(payload, &m); err != nil {
 		return nil, &callError{codeFormation, err.Error()}
 	}
@@ -62,6 +66,7 @@ func (u *upstream) setProfile(ctx context.Context, payload json.RawMessage) (any
 	}
 
 	u.limit(kept)
+
 	return statusAnswer{accepted}, nil
 }
 
@@ -77,8 +82,10 @@ func (u *upstream) limit(kept platformProfile) {
 	defer u.c.mu.Unlock()
 
 	u.limits = slices.DeleteFunc(u.limits, func(o platformProfile) bool {
-		same := o.Connector == kept.Connector && o.Profile.Purpose == kept.Profile.Purpose
-		return same && o.Profile.StackLevel == kept.Profile.StackLevel || o.Profile.ID == kept.Profile.ID
+		same := o.Connector == kept.Connector &&
+			o.Profile.Purpose == kept.Profile.Purpose
+		return same && o.Profile.StackLevel == kept.Profile.StackLevel ||
+			o.Profile.ID == kept.Profile.ID
 	})
 
 	u.limits = append(u.limits, kept)
@@ -93,6 +100,7 @@ func (u *upstream) levelBelow(level int) int {
 	if len(u.c.habit.Levels) > 0 {
 		top = u.c.habit.Levels[0]
 	}
+
 	return min(max(level, 1), top-1)
 }
 
@@ -105,6 +113,7 @@ func (u *upstream) ownID(id int) int {
 			return id ^ 1<<29
 		}
 	}
+
 	return id
 }
 
@@ -114,6 +123,7 @@ func (u *upstream) inwardNumber(tx int) int {
 			return n.Local
 		}
 	}
+
 	return tx
 }
 
@@ -130,13 +140,17 @@ func (u *upstream) planAgain() {
 
 // clearProfile passes on that profiles are to be cleared, and sends flexd's again, for they may
 // have been among them.
-func (u *upstream) clearProfile(ctx context.Context, payload json.RawMessage) (any, error) {
+func (u *upstream) clearProfile(
+	ctx context.Context,
+	payload json.RawMessage,
+) (any, error) {
 	var m struct {
 		ID        *int   `json:"id"`
 		Connector *int   `json:"connectorId"`
 		Purpose   string `json:"chargingProfilePurpose"`
 		Level     *int   `json:"stackLevel"`
 	}
+
 	if err := json.Unmarshal(payload, &m); err != nil {
 		return nil, &callError{codeFormation, err.Error()}
 	}
@@ -150,9 +164,11 @@ func (u *upstream) clearProfile(ctx context.Context, payload json.RawMessage) (a
 		if m.ID != nil {
 			return o.Profile.ID == *m.ID
 		}
-		other := m.Connector != nil && *m.Connector != o.Connector || m.Purpose != "" && m.Purpose != o.Profile.Purpose
+		other := m.Connector != nil && *m.Connector != o.Connector ||
+			m.Purpose != "" && m.Purpose != o.Profile.Purpose
 		return !other && (m.Level == nil || *m.Level == o.Profile.StackLevel)
 	})
+
 	u.planAgain()
 
 	if err == nil && len(u.limits) < before {
@@ -163,7 +179,11 @@ func (u *upstream) clearProfile(ctx context.Context, payload json.RawMessage) (a
 }
 
 // bound returns a plan's steps within what the platform allows a connector. The caller holds mu.
-func (u *upstream) bound(n *connector, phases int, steps []flex.Step) (out []flex.Step) {
+func (u *upstream) bound(
+	n *connector,
+	phases int,
+	steps []flex.Step,
+) (out []flex.Step) {
 	if u == nil || len(u.limits) == 0 {
 		return steps
 	}
@@ -176,7 +196,11 @@ func (u *upstream) bound(n *connector, phases int, steps []flex.Step) (out []fle
 				continue
 			}
 
-			part := flex.Step{Span: flex.Span{From: s.From, To: to}, Limit: s.Limit}
+			part := flex.Step{
+				Span:  flex.Span{From: s.From, To: to},
+				Limit: s.Limit,
+			}
+
 			if limit, ok := u.limitAt(n, phases, s.From); ok {
 				part.Limit = min(part.Limit, limit)
 			}
@@ -197,7 +221,10 @@ func (u *upstream) edges(n *connector, s flex.Span) (all []time.Time) {
 			for _, q := range p.Profile.Schedule.Periods {
 				at = append(at, start.Add(time.Duration(q.Start)*time.Second))
 			}
-			at = append(at, start.Add(time.Duration(p.Profile.Schedule.Duration)*time.Second))
+			at = append(
+				at,
+				start.Add(time.Duration(p.Profile.Schedule.Duration)*time.Second),
+			)
 		}
 
 		for _, t := range at {
@@ -212,12 +239,17 @@ func (u *upstream) edges(n *connector, s flex.Span) (all []time.Time) {
 
 // limitAt is what the platform allows a connector at an instant: of TxProfiles, else
 // TxDefaultProfiles, the one of the highest level that speaks of it.
-func (u *upstream) limitAt(n *connector, phases int, at time.Time) (limit flex.Watts, ok bool) {
+func (u *upstream) limitAt(
+	n *connector,
+	phases int,
+	at time.Time,
+) (limit flex.Watts, ok bool) {
 	for _, purpose := range []string{purposeTx, purposeTxDefault} {
 		level := -1
 		for _, p := range u.limits {
 			here := p.Connector == n.number || p.Connector == 0
-			of := p.Profile.Purpose == purpose && (p.Profile.Transaction == 0 || p.Profile.Transaction == n.tx)
+			of := p.Profile.Purpose == purpose &&
+				(p.Profile.Transaction == 0 || p.Profile.Transaction == n.tx)
 			l, speaks := p.at(n, phases, at)
 			counts := here && of
 			higher := p.Profile.StackLevel > level
@@ -260,11 +292,17 @@ func (p platformProfile) starts(n *connector, s flex.Span) (all []time.Time) {
 }
 
 // at is what a profile allows at an instant, in W, on a charger of so many phases.
-func (p platformProfile) at(n *connector, phases int, at time.Time) (limit flex.Watts, ok bool) {
-	valid := !at.Before(p.Profile.From.Time) && (p.Profile.To.IsZero() || at.Before(p.Profile.To.Time))
+func (p platformProfile) at(
+	n *connector,
+	phases int,
+	at time.Time,
+) (limit flex.Watts, ok bool) {
+	valid := !at.Before(p.Profile.From.Time) &&
+		(p.Profile.To.IsZero() || at.Before(p.Profile.To.Time))
 	for _, start := range p.starts(n, flex.Span{From: at, To: at.Add(1)}) {
 		second := int(at.Sub(start) / time.Second)
-		over := p.Profile.Schedule.Duration > 0 && second >= p.Profile.Schedule.Duration
+		over := p.Profile.Schedule.Duration > 0 &&
+			second >= p.Profile.Schedule.Duration
 		if !valid || at.Before(start) || over {
 			continue
 		}

@@ -23,7 +23,12 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	id := path[strings.LastIndexByte(path, '/')+1:]
 	if !chargerID.MatchString(id) {
-		http.Error(w, "the path ends in the charger's id, at most 48 letters, digits and any of *._:=@|-", http.StatusNotFound)
+		http.Error(
+			w,
+			"the path ends in the charger's id, at most 48 letters, digits and any of *._:=@|-",
+			http.StatusNotFound,
+		)
+
 		return
 	}
 
@@ -43,7 +48,11 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 
 	c.setPaid(paid)
 	c.setPassword(r)
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol}})
+	conn, err := websocket.Accept(
+		w,
+		r,
+		&websocket.AcceptOptions{Subprotocols: []string{subprotocol}},
+	)
 	if err != nil { // it has been answered
 		b.leave(c)
 		return
@@ -52,8 +61,17 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 	defer conn.CloseNow()
 
 	if conn.Subprotocol() != subprotocol {
-		b.Log.Warn("a charger does not offer the subprotocol "+subprotocol, "charger", id)
-		conn.Close(websocket.StatusProtocolError, "the subprotocol must be "+subprotocol)
+		b.Log.Warn(
+			"a charger does not offer the subprotocol "+subprotocol,
+			"charger",
+			id,
+		)
+
+		conn.Close(
+			websocket.StatusProtocolError,
+			"the subprotocol must be "+subprotocol,
+		)
+
 		b.leave(c)
 		return
 	}
@@ -64,7 +82,11 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 
 // admit decides whether a charger may connect, and answers it if it may not. Without a
 // password it takes one of the few places of its address, and paid is false.
-func (b *Bridge) admit(w http.ResponseWriter, r *http.Request, id string) (paid, ok bool) {
+func (b *Bridge) admit(
+	w http.ResponseWriter,
+	r *http.Request,
+	id string,
+) (paid, ok bool) {
 	addr := address(r)
 	if !b.guard.mayGuess(addr, b.Now()) {
 		w.Header().Set("Retry-After", "60")
@@ -77,15 +99,34 @@ func (b *Bridge) admit(w http.ResponseWriter, r *http.Request, id string) (paid,
 
 	if _, known := b.secretOf(id); b.NoPassword && !known {
 		if b.guard.enter(addr, b.Now()) {
-			b.Log.Warn("a charger has no password: its readings are not passed on", "charger", id, "from", addr)
+			b.Log.Warn(
+				"a charger has no password: its readings are not passed on",
+				"charger",
+				id,
+				"from",
+				addr,
+			)
+
 			return false, true
 		}
-		http.Error(w, "too many chargers without a password from this address", http.StatusServiceUnavailable)
+		http.Error(
+			w,
+			"too many chargers without a password from this address",
+			http.StatusServiceUnavailable,
+		)
+
 		return false, false
 	}
 
 	b.guard.guessed(addr, b.Now())
-	b.Log.Warn("a charger was refused: wrong or missing password", "charger", id, "from", r.RemoteAddr)
+	b.Log.Warn(
+		"a charger was refused: wrong or missing password",
+		"charger",
+		id,
+		"from",
+		r.RemoteAddr,
+	)
+
 	w.Header().Set("WWW-Authenticate", `Basic realm="ocpp"`)
 	http.Error(w, "wrong or missing password", http.StatusUnauthorized)
 
@@ -105,6 +146,7 @@ func (b *Bridge) proves(id string, r *http.Request) bool {
 	}
 
 	user, given, _ := r.BasicAuth()
+
 	return want.matches(given) && known && user == id
 }
 
@@ -120,6 +162,7 @@ func (b *Bridge) secretOf(id string) (secret, bool) {
 	}
 
 	shared := b.Password.Reveal()
+
 	return newSecret(shared), shared != ""
 }
 
@@ -137,6 +180,7 @@ func (b *Bridge) isCharger(id string) bool {
 
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	return b.chargers[id] != nil
 }
 
@@ -153,7 +197,9 @@ func (b *Bridge) ambiguous(name, id string) bool {
 	}
 
 	number, err := strconv.Atoi(name[i+1:])
-	return err == nil && number >= 1 && number <= connectorMax && b.isCharger(name[:i])
+
+	return err == nil && number >= 1 && number <= connectorMax &&
+		b.isCharger(name[:i])
 }
 
 // charger returns what is known of a charger, beginning to work for it if it is new, and
@@ -172,6 +218,7 @@ func (b *Bridge) charger(id string) *charger {
 
 	c.connections++
 	b.work.Add(1)
+
 	return c
 }
 

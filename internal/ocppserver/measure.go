@@ -21,10 +21,17 @@ func (c *charger) measure(_ context.Context, n *connector) error {
 		if !n.lookAt.IsZero() { // flexd has no such asset
 			n.pending = nil
 		}
+
 		return nil
 	}
 
-	x := conditions{power: anyPower, allowed: n.allowed, idle: n.tx == 0, now: now}
+	x := conditions{
+		power:   anyPower,
+		allowed: n.allowed,
+		idle:    n.tx == 0,
+		now:     now,
+	}
+
 	if p := powerOf(n.asset); p > 0 {
 		x.power = float64(p)
 	}
@@ -37,15 +44,34 @@ func (c *charger) measure(_ context.Context, n *connector) error {
 			c.unread(n, why)
 			continue
 		}
+
 		c.passRegister(n, s)
 	}
 
 	for _, h := range n.meter.cut(x) {
 		if h.why != "" {
-			c.b.Log.Warn("a half-hour's energy is held back", "charger", c.id, "connector", n.number, "half_hour", h.Start(), "why", h.why)
+			c.b.Log.Warn(
+				"a half-hour's energy is held back",
+				"charger",
+				c.id,
+				"connector",
+				n.number,
+				"half_hour",
+				h.Start(),
+				"why",
+				h.why,
+			)
+
 			continue
 		}
-		c.report(report{n.asset.ID, n.number, h.Span(), flex.ChargerEnergy, h.wh / 1000})
+
+		c.report(report{
+			n.asset.ID,
+			n.number,
+			h.Span(),
+			flex.ChargerEnergy,
+			h.wh / 1000,
+		})
 	}
 
 	return nil
@@ -62,12 +88,19 @@ func (c *charger) passRegister(n *connector, s sample) {
 	}
 
 	i := m.index(k.At)
-	if i == len(m.Marks) || !m.Marks[i].At.Equal(k.At) || m.Marks[i].Wh != k.Wh {
+	if i == len(m.Marks) || !m.Marks[i].At.Equal(k.At) ||
+		m.Marks[i].Wh != k.Wh {
 		return // it did not stay
 	}
 
 	m.Passed = k
-	c.report(report{n.asset.ID, n.number, flex.Span{From: k.At, To: k.At}, flex.ChargerRegister, k.Wh / 1000})
+	c.report(report{
+		n.asset.ID,
+		n.number,
+		flex.Span{From: k.At, To: k.At},
+		flex.ChargerRegister,
+		k.Wh / 1000,
+	})
 }
 
 // askMeter asks a charger for its meter at the half-hour, if it sent nothing of its own.
@@ -91,6 +124,7 @@ func (c *charger) askMeter(ctx context.Context, n *connector) error {
 	}
 
 	c.trigger(ctx, l, n)
+
 	return nil
 }
 
@@ -104,7 +138,12 @@ func (c *charger) trigger(ctx context.Context, l *link, n *connector) {
 	}
 
 	var s statusAnswer
-	err := l.call(ctx, "TriggerMessage", triggerMessage{"MeterValues", n.number}, &s)
+	err := l.call(
+		ctx,
+		"TriggerMessage",
+		triggerMessage{"MeterValues", n.number},
+		&s,
+	)
 	if err != nil || s.Status == codeNotImplemented {
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -15,8 +15,13 @@ func (s *stamp) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05Z07:00"} {
-		if t, err := time.Parse(layout, text); err == nil && t.Year() >= 2000 && t.Year() < 2100 {
+	for _, layout := range []string{
+		time.RFC3339Nano,
+		"2006-01-02T15:04:05.999999999",
+		"2006-01-02 15:04:05Z07:00",
+	} {
+		t, err := time.Parse(layout, text)
+		if err == nil && t.Year() >= 2000 && t.Year() < 2100 {
 			s.Time = t.UTC()
 			return nil
 		}
@@ -41,6 +46,7 @@ func (l *list[T]) UnmarshalJSON(b []byte) error {
 
 		return err
 	}
+
 	return json.Unmarshal(b, (*[]T)(l))
 }
 

@@ -42,7 +42,8 @@ type mark struct {
 	Step  float64   `json:"step"`            // of its last digit
 	Begin bool      `json:"begin,omitempty"` // a transaction's first
 	End   bool      `json:"end,omitempty"`   // a transaction's last
-	Anew  bool      `json:"anew,omitempty"`  // the register began anew before it
+	// the register began anew before it
+	Anew bool `json:"anew,omitempty"`
 }
 
 // tolerance is what two registers may differ by and mean the same: meterStart and meterStop
@@ -52,14 +53,20 @@ func tolerance(a, b mark) float64 { return max(1, a.Step, b.Step) }
 // meter follows a connector's energy and cuts it at the half-hours. Samples may come in any
 // order. The zero value knows nothing.
 type meter struct {
-	Marks      []mark            `json:"marks,omitempty"`    // by time, no two at one instant
-	Flows      []flow            `json:"flows,omitempty"`    // by time
-	Doubtful   []mark            `json:"doubtful,omitempty"` // contradict the marks, in order of arrival
-	Rank       int               `json:"rank,omitempty"`     // of the source that the marks are of
-	PerSession bool              `json:"per_session,omitempty"`
-	Done       map[int64]float64 `json:"done,omitempty"`  // half-hours that were passed on, in Wh, by their start
-	Passed     mark              `json:"passed,omitzero"` // the last register that was passed on
-	Held       map[int64]string  `json:"held,omitempty"`  // half-hours that are held back, and why
+	// by time, no two at one instant
+	Marks []mark `json:"marks,omitempty"`
+	Flows []flow `json:"flows,omitempty"` // by time
+	// contradict the marks, in order of arrival
+	Doubtful []mark `json:"doubtful,omitempty"`
+	// of the source that the marks are of
+	Rank       int  `json:"rank,omitempty"`
+	PerSession bool `json:"per_session,omitempty"`
+	// half-hours that were passed on, in Wh, by their start
+	Done map[int64]float64 `json:"done,omitempty"`
+	// the last register that was passed on
+	Passed mark `json:"passed,omitzero"`
+	// half-hours that are held back, and why
+	Held map[int64]string `json:"held,omitempty"`
 
 	dirty bool      // something came since the half-hours were last cut
 	since time.Time // of it, the earliest that may change a half-hour
@@ -67,7 +74,8 @@ type meter struct {
 
 // conditions are what is known of a connector beside its samples.
 type conditions struct {
-	power   float64     // the most that it gives, in W; anyPower if that is not known
+	// the most that it gives, in W; anyPower if that is not known
+	power   float64
 	allowed []flex.Step // what it was allowed, without a gap
 	idle    bool        // no transaction runs now
 	now     time.Time
@@ -76,8 +84,13 @@ type conditions struct {
 // add takes a sample. If it is kept back, why says what is wrong with it.
 func (m *meter) add(s sample, limit float64) (why string) {
 	if s.Quantity == power && s.Value > limit*excess {
-		return fmt.Sprintf("a power of %.0f W is more than the charger's %.0f W", s.Value, limit)
+		return fmt.Sprintf(
+			"a power of %.0f W is more than the charger's %.0f W",
+			s.Value,
+			limit,
+		)
 	}
+
 	if s.Quantity != register {
 		m.addFlow(s)
 		return ""
@@ -86,13 +99,24 @@ func (m *meter) add(s sample, limit float64) (why string) {
 	if s.Value == math.MaxInt32 || s.Value == math.MaxUint32 {
 		return "the register is what a meter shows that cannot be read"
 	}
+
 	if !m.ranked(s.Rank) {
 		return ""
 	}
 
-	k := mark{At: s.At, Wh: s.Value, Step: s.Step, Begin: s.Begin, End: s.End}
+	k := mark{
+		At:    s.At,
+		Wh:    s.Value,
+		Step:  s.Step,
+		Begin: s.Begin,
+		End:   s.End,
+	}
+
 	if !m.take(k, limit) {
-		why = fmt.Sprintf("a register of %.3f kWh contradicts those before and after it", k.Wh/1000)
+		why = fmt.Sprintf(
+			"a register of %.3f kWh contradicts those before and after it",
+			k.Wh/1000,
+		)
 	}
 
 	for m.retry(limit) {
@@ -122,7 +146,9 @@ func (m *meter) ranked(rank int) bool {
 
 // take puts a mark where it belongs, or keeps it among the doubtful ones.
 func (m *meter) take(k mark, power float64) bool {
-	i, at := slices.BinarySearchFunc(m.Marks, k, func(a, b mark) int { return a.At.Compare(b.At) })
+	i, at := slices.BinarySearchFunc(m.Marks, k, func(a, b mark) int {
+		return a.At.Compare(b.At)
+	})
 	if at {
 		return m.merge(i, k)
 	}
@@ -178,7 +204,9 @@ func (m *meter) insert(i int, k mark) {
 	m.Marks = slices.Insert(m.Marks, i, k)
 	m.touch(m.Marks[max(0, i-1)].At)
 	// What was doubted and is not later than a mark that fits was wrong.
-	m.Doubtful = slices.DeleteFunc(m.Doubtful, func(d mark) bool { return !d.At.After(k.At) })
+	m.Doubtful = slices.DeleteFunc(m.Doubtful, func(d mark) bool {
+		return !d.At.After(k.At)
+	})
 }
 
 // fits reports whether a mark can stand before the i-th one.
@@ -191,7 +219,8 @@ func (m *meter) fits(i int, k mark, power float64) bool {
 
 // fitsBefore reports whether the i-th mark can come after a mark.
 func (m *meter) fitsBefore(i int, k mark, power float64) bool {
-	return i == len(m.Marks) || m.Marks[i].Anew || possible(k, m.Marks[i], power)
+	return i == len(m.Marks) || m.Marks[i].Anew ||
+		possible(k, m.Marks[i], power)
 }
 
 // possible reports whether a register can have gone from one mark to the other: it does not
@@ -231,7 +260,8 @@ func (m *meter) begins(i int, k mark, power float64) bool {
 // nothing: a meter that cannot be read shows them too.
 func (m *meter) confirms(k mark, power float64) bool {
 	j := slices.IndexFunc(m.Doubtful, func(d mark) bool {
-		agree := d.At.Before(k.At) && possible(d, k, power) || k.At.Before(d.At) && possible(k, d, power)
+		agree := d.At.Before(k.At) && possible(d, k, power) ||
+			k.At.Before(d.At) && possible(k, d, power)
 		return agree && d.Wh > 0 && k.Wh > 0
 	})
 	if j < 0 {
@@ -275,7 +305,12 @@ func (m *meter) replace(first, second mark, power float64) bool {
 			continue
 		}
 
-		without := meter{Marks: slices.Delete(slices.Clone(m.Marks), wrong, wrong+1)}
+		without := meter{Marks: slices.Delete(
+			slices.Clone(m.Marks),
+			wrong,
+			wrong+1,
+		)}
+
 		j := without.index(first.At)
 		if !without.fits(j, first, power) {
 			continue
@@ -296,7 +331,9 @@ func (m *meter) replace(first, second mark, power float64) bool {
 
 // index returns where a mark of the instant belongs.
 func (m *meter) index(at time.Time) int {
-	i, _ := slices.BinarySearchFunc(m.Marks, at, func(a mark, at time.Time) int { return a.At.Compare(at) })
+	i, _ := slices.BinarySearchFunc(m.Marks, at, func(a mark, at time.Time) int {
+		return a.At.Compare(at)
+	})
 	return i
 }
 
@@ -304,7 +341,8 @@ func (m *meter) index(at time.Time) int {
 func (m *meter) retry(power float64) bool {
 	for j, d := range m.Doubtful {
 		i := m.index(d.At)
-		if i < len(m.Marks) && m.Marks[i].At.Equal(d.At) || !m.fits(i, d, power) {
+		if i < len(m.Marks) && m.Marks[i].At.Equal(d.At) ||
+			!m.fits(i, d, power) {
 			continue
 		}
 
@@ -333,7 +371,8 @@ func (m *meter) trim() {
 	for i := len(m.Marks) - 2; i > 0; i-- {
 		k := m.Marks[i]
 		p := flex.PeriodAt(k.At)
-		inside := flex.PeriodAt(m.Marks[i-1].At) == p && flex.PeriodAt(m.Marks[i+1].At) == p
+		inside := flex.PeriodAt(m.Marks[i-1].At) == p &&
+			flex.PeriodAt(m.Marks[i+1].At) == p
 		recent := k.At.After(m.Marks[len(m.Marks)-1].At.Add(-recentTime))
 		plain := !k.Begin && !k.End && !k.Anew && !recent
 		if inside && plain {
@@ -342,6 +381,10 @@ func (m *meter) trim() {
 	}
 
 	oldest := m.Marks[0].At.Add(-flex.HalfHour).Unix()
-	maps.DeleteFunc(m.Done, func(at int64, _ float64) bool { return at < oldest })
-	maps.DeleteFunc(m.Held, func(at int64, _ string) bool { return at < oldest })
+	maps.DeleteFunc(m.Done, func(at int64, _ float64) bool {
+		return at < oldest
+	})
+	maps.DeleteFunc(m.Held, func(at int64, _ string) bool {
+		return at < oldest
+	})
 }

@@ -39,8 +39,13 @@ type transaction struct {
 // noteStart keeps a transaction that began. The caller holds mu.
 func (c *charger) noteStart(m startTransaction, number int) {
 	c.transactions = append(c.transactions, transaction{
-		Number: number, Connector: int(m.Connector), Tag: m.Tag, Start: m.At, MeterWh: max(0, m.Meter.value),
+		Number:    number,
+		Connector: int(m.Connector),
+		Tag:       m.Tag,
+		Start:     m.At,
+		MeterWh:   max(0, m.Meter.value),
 	})
+
 	if len(c.transactions) > transactionsMax {
 		c.transactions = c.transactions[1:]
 	}
@@ -69,7 +74,8 @@ func (b *Bridge) office() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		want := b.OfficeToken.Reveal()
-		if subtle.ConstantTimeCompare([]byte(given), []byte(want)) != 1 || want == "" {
+		if subtle.ConstantTimeCompare([]byte(given), []byte(want)) != 1 ||
+			want == "" {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "wrong or missing token", http.StatusUnauthorized)
 			return
@@ -79,13 +85,21 @@ func (b *Bridge) office() http.Handler {
 }
 
 // known returns a charger that has connected, or answers that there is none.
-func (b *Bridge) known(w http.ResponseWriter, r *http.Request) (*charger, bool) {
+func (b *Bridge) known(
+	w http.ResponseWriter,
+	r *http.Request,
+) (*charger, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c, ok := b.chargers[r.PathValue("id")]
 	if !ok {
-		http.Error(w, "no charger of that id has connected", http.StatusNotFound)
+		http.Error(
+			w,
+			"no charger of that id has connected",
+			http.StatusNotFound,
+		)
 	}
+
 	return c, ok
 }
 
@@ -98,7 +112,12 @@ func (b *Bridge) takeCall(w http.ResponseWriter, r *http.Request) {
 
 	action := r.PathValue("action")
 	if !slices.Contains(officeCalls, action) {
-		http.Error(w, "the calls are "+strings.Join(officeCalls, ", "), http.StatusUnprocessableEntity)
+		http.Error(
+			w,
+			"the calls are "+strings.Join(officeCalls, ", "),
+			http.StatusUnprocessableEntity,
+		)
+
 		return
 	}
 
@@ -107,12 +126,28 @@ func (b *Bridge) takeCall(w http.ResponseWriter, r *http.Request) {
 		body = []byte("{}")
 	}
 	if err != nil || !json.Valid(body) {
-		http.Error(w, "the body is not JSON, or too large", http.StatusBadRequest)
+		http.Error(
+			w,
+			"the body is not JSON, or too large",
+			http.StatusBadRequest,
+		)
+
 		return
 	}
 
 	answer, err := c.ask(r.Context(), action, body)
-	b.Log.Info("a charger was called", "charger", c.id, "action", action, "from", address(r), "err", err)
+	b.Log.Info(
+		"a charger was called",
+		"charger",
+		c.id,
+		"action",
+		action,
+		"from",
+		address(r),
+		"err",
+		err,
+	)
+
 	if err != nil {
 		http.Error(w, err.Error(), statusOf(err))
 		return
@@ -125,7 +160,11 @@ func (b *Bridge) takeCall(w http.ResponseWriter, r *http.Request) {
 var errNotConnected = errors.New("the charger is not connected")
 
 // ask makes a call to a charger, within the time that a charger has for an answer.
-func (c *charger) ask(ctx context.Context, action string, payload json.RawMessage) (out json.RawMessage, err error) {
+func (c *charger) ask(
+	ctx context.Context,
+	action string,
+	payload json.RawMessage,
+) (out json.RawMessage, err error) {
 	c.mu.Lock()
 	l := c.link
 	c.mu.Unlock()
@@ -134,6 +173,7 @@ func (c *charger) ask(ctx context.Context, action string, payload json.RawMessag
 	}
 
 	err = l.call(ctx, action, payload, &out)
+
 	return out, err
 }
 
@@ -173,7 +213,11 @@ type tag struct {
 }
 
 // tagStates are the words of a chargers' file for a tag, and what a charger is answered.
-var tagStates = map[string]string{"accepted": accepted, "blocked": "Blocked", "expired": "Expired"}
+var tagStates = map[string]string{
+	"accepted": accepted,
+	"blocked":  "Blocked",
+	"expired":  "Expired",
+}
 
 // parseTag reads a tag's line, as in: tag 04A2B3 blocked.
 func parseTag(fields []string) (id string, t tag, err error) {
@@ -182,7 +226,10 @@ func parseTag(fields []string) (id string, t tag, err error) {
 		t.status = tagStates[fields[2]]
 	}
 	if t.status == "" {
-		return "", t, flex.Fail(flex.Invalid, "a tag's line is: tag, its id of at most 20 characters, and accepted, blocked or expired")
+		return "", t, flex.Fail(
+			flex.Invalid,
+			"a tag's line is: tag, its id of at most 20 characters, and accepted, blocked or expired",
+		)
 	}
 
 	return strings.ToLower(fields[1]), t, nil
@@ -199,6 +246,7 @@ func (b *Bridge) tagInfo(id string) tagInfo {
 	if !any {
 		return tagInfo{accepted}
 	}
+
 	return tagInfo{status}
 }
 
@@ -212,5 +260,6 @@ func (f *ChargersFile) tag(id string, now time.Time) (status string, any bool) {
 	if !known {
 		t.status = "Invalid"
 	}
+
 	return t.status, len(f.tags) > 0
 }

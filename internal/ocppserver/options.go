@@ -41,7 +41,10 @@ func parseOptions(fields []string) (o chargerOptions, err error) {
 			o.readOnly = true
 
 		default:
-			err = fmt.Errorf("%q is not known: a line goes on with floor=KW, phases=1 or 3, upstream=URL, upstream-password=P or upstream-read-only", f)
+			err = fmt.Errorf(
+				"%q is not known: a line goes on with floor=KW, phases=1 or 3, upstream=URL, upstream-password=P or upstream-read-only",
+				f,
+			)
 		}
 
 		if err != nil {
@@ -58,6 +61,7 @@ func ParseFloor(text string) (*flex.Watts, error) {
 	if err != nil || !(kw >= 0 && kw <= anyPower/1000) {
 		return nil, fmt.Errorf("a floor is a power in kW, not %q", text)
 	}
+
 	return new(flex.FromKW(kw)), nil
 }
 
@@ -66,8 +70,12 @@ func ParseUpstream(text string) (string, error) {
 	u, err := url.Parse(text)
 	known := err == nil && (u.Scheme == "ws" || u.Scheme == "wss")
 	if !known || u.Host == "" {
-		return "", fmt.Errorf("a platform's address is ws:// or wss://, not %q", text)
+		return "", fmt.Errorf(
+			"a platform's address is ws:// or wss://, not %q",
+			text,
+		)
 	}
+
 	return text, nil
 }
 
@@ -76,6 +84,7 @@ func parsePhases(text string) (int, error) {
 	if err != nil || n != 1 && n != 3 {
 		return 0, fmt.Errorf("a charger has 1 or 3 phases, not %q", text)
 	}
+
 	return n, nil
 }
 
@@ -94,5 +103,6 @@ func (b *Bridge) optionsOf(id string) chargerOptions {
 	}
 
 	o.readOnly = o.readOnly || b.UpstreamReadOnly
+
 	return o
 }

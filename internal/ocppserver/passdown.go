@@ -10,10 +10,20 @@ import (
 )
 
 // onlyRead are the platform's calls that change nothing on a charger.
-var onlyRead = []string{"GetConfiguration", "GetCompositeSchedule", "GetLocalListVersion", "TriggerMessage"}
+var onlyRead = []string{
+	"GetConfiguration",
+	"GetCompositeSchedule",
+	"GetLocalListVersion",
+	"TriggerMessage",
+}
 
 // meterKeys are the settings that the bridge needs to be its own way.
-var meterKeys = []string{keyAlignedInterval, keyAlignedData, keySampleInterval, keySampledData}
+var meterKeys = []string{
+	keyAlignedInterval,
+	keyAlignedData,
+	keySampleInterval,
+	keySampledData,
+}
 
 const (
 	codeInternal = "InternalError"
@@ -21,20 +31,40 @@ const (
 )
 
 // serve answers a call of the platform's.
-func (u *upstream) serve(l *link, id json.RawMessage, action string, payload json.RawMessage) {
+func (u *upstream) serve(
+	l *link,
+	id json.RawMessage,
+	action string,
+	payload json.RawMessage,
+) {
 	result, err := u.perform(u.c.b.ctx, action, payload)
-	if refused := (*callError)(nil); err != nil && !errors.As(err, &refused) {
+	refused := (*callError)(nil)
+	if err != nil && !errors.As(err, &refused) {
 		err = &callError{codeInternal, err.Error()}
 	}
+
 	if err := l.reply(u.c.b.ctx, id, result, err); err != nil {
-		u.c.b.Log.Debug("a charger's platform was gone before its answer", "charger", u.c.id, "err", err)
+		u.c.b.Log.Debug(
+			"a charger's platform was gone before its answer",
+			"charger",
+			u.c.id,
+			"err",
+			err,
+		)
 	}
 }
 
 // perform does what the platform asks of the charger, beside what flexd does with it.
-func (u *upstream) perform(ctx context.Context, action string, payload json.RawMessage) (any, error) {
+func (u *upstream) perform(
+	ctx context.Context,
+	action string,
+	payload json.RawMessage,
+) (any, error) {
 	if u.readOnly && !slices.Contains(onlyRead, action) {
-		return nil, &callError{codeSecurity, "this charger takes no commands of the platform"}
+		return nil, &callError{
+			codeSecurity,
+			"this charger takes no commands of the platform",
+		}
 	}
 
 	u.c.mu.Lock()
@@ -56,7 +86,11 @@ func (u *upstream) perform(ctx context.Context, action string, payload json.RawM
 }
 
 // pass asks the charger what the platform asks.
-func (u *upstream) pass(ctx context.Context, action string, payload any) (out json.RawMessage, err error) {
+func (u *upstream) pass(
+	ctx context.Context,
+	action string,
+	payload any,
+) (out json.RawMessage, err error) {
 	u.c.mu.Lock()
 	l := u.c.link
 	u.c.mu.Unlock()
@@ -66,12 +100,16 @@ func (u *upstream) pass(ctx context.Context, action string, payload any) (out js
 	}
 
 	err = l.call(ctx, action, payload, &out)
+
 	return out, err
 }
 
 // change takes a setting. One that the bridge needs is written so that both have what they
 // want of it, and shown to the platform as the platform wrote it.
-func (u *upstream) change(ctx context.Context, payload json.RawMessage) (any, error) {
+func (u *upstream) change(
+	ctx context.Context,
+	payload json.RawMessage,
+) (any, error) {
 	var m changeConfiguration
 	if err := json.Unmarshal(payload, &m); err != nil {
 		return nil, &callError{codeFormation, err.Error()}
@@ -98,10 +136,13 @@ func (u *upstream) change(ctx context.Context, payload json.RawMessage) (any, er
 
 // ownKey is the key of a setting that the bridge needs, as it spells it; empty for others.
 func ownKey(key string) string {
-	i := slices.IndexFunc(meterKeys, func(k string) bool { return strings.EqualFold(k, key) })
+	i := slices.IndexFunc(meterKeys, func(k string) bool {
+		return strings.EqualFold(k, key)
+	})
 	if i < 0 {
 		return ""
 	}
+
 	return meterKeys[i]
 }
 
@@ -125,12 +166,16 @@ func (u *upstream) changed(key, before string) {
 
 // configuration shows the platform the charger's settings, those that the bridge changed as
 // they were before, and the stack levels without the bridge's own.
-func (u *upstream) configuration(ctx context.Context, payload json.RawMessage) (any, error) {
+func (u *upstream) configuration(
+	ctx context.Context,
+	payload json.RawMessage,
+) (any, error) {
 	out, err := u.pass(ctx, "GetConfiguration", payload)
 	var conf struct {
 		Known   []map[string]any `json:"configurationKey"`
 		Unknown []string         `json:"unknownKey,omitempty"`
 	}
+
 	if err != nil || json.Unmarshal(out, &conf) != nil {
 		return out, err
 	}

@@ -9,7 +9,12 @@ import (
 
 // passUp sends a message of the charger's on to its platform. What the platform has to answer
 // is answered later: then it reports true. Everything else is answered here.
-func (c *charger) passUp(l *link, id json.RawMessage, action string, payload json.RawMessage) (later bool) {
+func (c *charger) passUp(
+	l *link,
+	id json.RawMessage,
+	action string,
+	payload json.RawMessage,
+) (later bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
@@ -43,6 +48,7 @@ func (u *upstream) repeated(action string, payload json.RawMessage) *errand {
 			return e
 		}
 	}
+
 	return nil
 }
 
@@ -94,7 +100,9 @@ func (c *charger) withdraw(l *link, e *errand, number int) {
 
 	passing := e.Action == "Authorize" || e.Action == "DataTransfer"
 	if passing || gone {
-		c.up.errands = slices.DeleteFunc(c.up.errands, func(o *errand) bool { return o == e })
+		c.up.errands = slices.DeleteFunc(c.up.errands, func(o *errand) bool {
+			return o == e
+		})
 	}
 }
 
@@ -106,13 +114,25 @@ func (c *charger) answerHere(l *link, id json.RawMessage, e *errand) {
 
 // answerWith answers a message with what the platform said, and takes note of it. A number that
 // is another transaction's here is replaced.
-func (c *charger) answerWith(l *link, id json.RawMessage, e *errand, result json.RawMessage, number int) {
+func (c *charger) answerWith(
+	l *link,
+	id json.RawMessage,
+	e *errand,
+	result json.RawMessage,
+	number int,
+) {
 	var start startAnswer
 	if e.Action == "StartTransaction" && json.Unmarshal(result, &start) == nil {
 		c.mu.Lock()
-		taken := slices.ContainsFunc(c.up.numbers, func(n renumbered) bool { return n.Local == start.Transaction })
+		taken := slices.ContainsFunc(c.up.numbers, func(n renumbered) bool {
+			return n.Local == start.Transaction
+		})
 		if taken {
-			c.up.numbers = append(c.up.numbers, renumbered{number, start.Transaction})
+			c.up.numbers = append(
+				c.up.numbers,
+				renumbered{number, start.Transaction},
+			)
+
 			result = c.up.inward(result)
 			start.Transaction = number
 		}
@@ -121,7 +141,15 @@ func (c *charger) answerWith(l *link, id json.RawMessage, e *errand, result json
 
 	_, err := c.takeAs(e.Action, e.Payload, start.Transaction)
 	if err != nil {
-		c.b.Log.Warn("a charger's platform took a message that says nothing here", "charger", c.id, "action", e.Action, "err", err)
+		c.b.Log.Warn(
+			"a charger's platform took a message that says nothing here",
+			"charger",
+			c.id,
+			"action",
+			e.Action,
+			"err",
+			err,
+		)
 	}
 
 	c.answered(l, id, result, nil)
@@ -130,7 +158,13 @@ func (c *charger) answerWith(l *link, id json.RawMessage, e *errand, result json
 // answered sends an answer, and has the worker look at what came of the message.
 func (c *charger) answered(l *link, id json.RawMessage, answer any, err error) {
 	if err := l.reply(c.b.ctx, id, answer, err); err != nil {
-		c.b.Log.Debug("a charger was gone before its answer", "charger", c.id, "err", err)
+		c.b.Log.Debug(
+			"a charger was gone before its answer",
+			"charger",
+			c.id,
+			"err",
+			err,
+		)
 	}
 	c.wake()
 }

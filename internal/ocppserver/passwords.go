@@ -21,10 +21,16 @@ const passwordMin = 16
 // HashPassword returns the line of a chargers' file for a charger and its password.
 func HashPassword(id, password string) (string, error) {
 	if !chargerID.MatchString(id) {
-		return "", fmt.Errorf("a charger's id is at most 48 letters, digits and any of *._:=@|-, not %q", id)
+		return "", fmt.Errorf(
+			"a charger's id is at most 48 letters, digits and any of *._:=@|-, not %q",
+			id,
+		)
 	}
 	if len(password) < passwordMin {
-		return "", fmt.Errorf("a charger's password has at least %d characters", passwordMin)
+		return "", fmt.Errorf(
+			"a charger's password has at least %d characters",
+			passwordMin,
+		)
 	}
 
 	salt := make([]byte, 16)
@@ -44,7 +50,9 @@ type secret struct {
 	sum  []byte
 }
 
-func newSecret(password string) secret { return secret{sum: hashed(nil, password)} }
+func newSecret(password string) secret {
+	return secret{sum: hashed(nil, password)}
+}
 
 // matches reports whether a password is right, also when it is given as the bytes that its hex
 // digits stand for.
@@ -54,6 +62,7 @@ func (s secret) matches(given string) bool {
 	for _, p := range []string{given, digits, strings.ToUpper(digits)} {
 		right |= subtle.ConstantTimeCompare(hashed(s.salt, p), s.sum)
 	}
+
 	return right == 1
 }
 
@@ -102,11 +111,16 @@ func (f *ChargersFile) line(id string, now time.Time) (chargerLine, bool) {
 	if now.Sub(f.looked).Abs() >= fileEvery {
 		f.looked = now
 		if err := f.read(); err != nil {
-			f.log.Error("the chargers' file is not as it should be; what was read before goes on", "err", err)
+			f.log.Error(
+				"the chargers' file is not as it should be; what was read before goes on",
+				"err",
+				err,
+			)
 		}
 	}
 
 	l, ok := f.lines[id]
+
 	return l, ok
 }
 
@@ -115,7 +129,8 @@ func (f *ChargersFile) read() error {
 	if err != nil {
 		return err
 	}
-	if f.lines != nil && info.ModTime().Equal(f.changed) && info.Size() == f.size {
+	if f.lines != nil && info.ModTime().Equal(f.changed) &&
+		info.Size() == f.size {
 		return nil
 	}
 
@@ -148,7 +163,11 @@ func (f *ChargersFile) read() error {
 }
 
 // readLine reads a charger's line or a tag's.
-func readLine(text string, chargers map[string]chargerLine, tags map[string]tag) error {
+func readLine(
+	text string,
+	chargers map[string]chargerLine,
+	tags map[string]tag,
+) error {
 	if fields := strings.Fields(text); fields[0] == "tag" {
 		id, t, err := parseTag(fields)
 		tags[id] = t
@@ -174,6 +193,7 @@ func parseCharger(text string) (id string, l chargerLine, err error) {
 	}
 
 	l.chargerOptions, err = parseOptions(fields[2:])
+
 	return fields[0], l, err
 }
 
@@ -181,7 +201,9 @@ func parseCharger(text string) (id string, l chargerLine, err error) {
 func parseHash(text string) (secret, error) {
 	parts := strings.Split(text, ":")
 	if len(parts) != 3 || parts[0] != "sha256" {
-		return secret{}, fmt.Errorf("a hash is sha256:SALT:SUM, as flexd charger-password prints it")
+		return secret{}, fmt.Errorf(
+			"a hash is sha256:SALT:SUM, as flexd charger-password prints it",
+		)
 	}
 
 	salt, err := hex.DecodeString(parts[1])
@@ -191,7 +213,10 @@ func parseHash(text string) (secret, error) {
 
 	sum, err := hex.DecodeString(parts[2])
 	if err != nil || len(sum) != sha256.Size {
-		return secret{}, fmt.Errorf("the sum is not %d bytes in hex digits", sha256.Size)
+		return secret{}, fmt.Errorf(
+			"the sum is not %d bytes in hex digits",
+			sha256.Size,
+		)
 	}
 
 	return secret{salt, sum}, nil

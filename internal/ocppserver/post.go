@@ -25,7 +25,16 @@ type posting struct {
 // report keeps a reading for flexd. The caller holds mu.
 func (c *charger) report(r report) {
 	if math.IsNaN(r.KWh) || math.IsInf(r.KWh, 0) {
-		c.b.Log.Error("a reading is no number", "charger", c.id, "connector", r.Number, "label", r.Label)
+		c.b.Log.Error(
+			"a reading is no number",
+			"charger",
+			c.id,
+			"connector",
+			r.Number,
+			"label",
+			r.Label,
+		)
+
 		return
 	}
 	if c.unpaid {
@@ -81,13 +90,26 @@ func (c *charger) postBatch(ctx context.Context, batch []report) error {
 	readings := make([]client.ReadingDataPoint, len(batch))
 	for i, r := range batch {
 		readings[i] = client.ReadingDataPoint{
-			AssetID: r.Asset, StartTimestamp: client.At(r.From), EndTimestamp: client.At(r.To), Label: r.Label, Value: r.KWh,
+			AssetID:        r.Asset,
+			StartTimestamp: client.At(r.From),
+			EndTimestamp:   client.At(r.To),
+			Label:          r.Label,
+			Value:          r.KWh,
 		}
 	}
 
 	verdicts, err := c.b.Client.PostReadings(ctx, readings)
 	if err != nil {
-		c.b.Log.Error("readings did not reach flexd", "charger", c.id, "readings", len(readings), "err", err)
+		c.b.Log.Error(
+			"readings did not reach flexd",
+			"charger",
+			c.id,
+			"readings",
+			len(readings),
+			"err",
+			err,
+		)
+
 		return c.putBack(batch, client.StatusOf(err))
 	}
 
@@ -95,7 +117,15 @@ func (c *charger) postBatch(ctx context.Context, batch []report) error {
 	c.sent()
 	for i, v := range verdicts.Responses {
 		if !v.Accepted && i < len(readings) {
-			c.b.Log.Warn("flexd refused a reading", "charger", c.id, "reading", readings[i], "why", v.Error)
+			c.b.Log.Warn(
+				"flexd refused a reading",
+				"charger",
+				c.id,
+				"reading",
+				readings[i],
+				"why",
+				v.Error,
+			)
 		}
 	}
 
@@ -105,7 +135,8 @@ func (c *charger) postBatch(ctx context.Context, batch []report) error {
 // putBack keeps a batch that failed. One that flexd answered with an error of its own is sent
 // in halves; what was refused is dropped.
 func (c *charger) putBack(batch []report, status int) error {
-	passing := status == http.StatusTooManyRequests || status == http.StatusUnauthorized // a token expires
+	passing := status == http.StatusTooManyRequests ||
+		status == http.StatusUnauthorized // a token expires
 	refused := status >= 400 && status < 500 && !passing
 	poisoned := false
 	if status >= 500 && status != http.StatusServiceUnavailable {
@@ -117,7 +148,18 @@ func (c *charger) putBack(batch []report, status int) error {
 	}
 
 	if refused || poisoned {
-		c.b.Log.Error("readings are dropped", "charger", c.id, "status", status, "first", batch[0].Span, "readings", len(batch))
+		c.b.Log.Error(
+			"readings are dropped",
+			"charger",
+			c.id,
+			"status",
+			status,
+			"first",
+			batch[0].Span,
+			"readings",
+			len(batch),
+		)
+
 		c.posting = posting{}
 		c.sent()
 

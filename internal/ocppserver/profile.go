@@ -35,15 +35,31 @@ type fitted struct {
 // is known. A profile that takes the floor's place ends with it. One that has ended is not ok.
 func (o order) fit(f form) (out fitted, ok bool) {
 	out.form = f
-	out.steps, out.Again = remaining(o.steps, o.periodsFor(f), o.now.Truncate(time.Second))
+	out.steps, out.Again = remaining(
+		o.steps,
+		o.periodsFor(f),
+		o.now.Truncate(time.Second),
+	)
+
 	if len(out.steps) == 0 {
 		return fitted{}, false
 	}
 
-	span := flex.Span{From: out.steps[0].From, To: out.steps[len(out.steps)-1].To}
+	span := flex.Span{
+		From: out.steps[0].From,
+		To:   out.steps[len(out.steps)-1].To,
+	}
+
 	out.chargingProfile = chargingProfile{
-		ID: int(o.p.profile.ID), StackLevel: f.Level, Purpose: f.Purpose, Kind: "Absolute",
-		Schedule: schedule{Duration: int(span.Len() / time.Second), Start: stamp{span.From}, Unit: f.Unit},
+		ID:         int(o.p.profile.ID),
+		StackLevel: f.Level,
+		Purpose:    f.Purpose,
+		Kind:       "Absolute",
+		Schedule: schedule{
+			Duration: int(span.Len() / time.Second),
+			Start:    stamp{span.From},
+			Unit:     f.Unit,
+		},
 	}
 
 	for _, s := range out.steps {
@@ -59,10 +75,18 @@ func (o order) fit(f form) (out fitted, ok bool) {
 
 // period is a step as a charger is sent it, in a schedule that starts then; low says that it
 // asks for less than a car can take.
-func (o order) period(f form, s flex.Step, start time.Time) (p period, low bool) {
+func (o order) period(
+	f form,
+	s flex.Step,
+	start time.Time,
+) (p period, low bool) {
 	phases := o.phasesAt(s.Limit)
 	limit, low := f.limit(s.Limit, o.power, phases)
-	return period{Start: int(s.From.Sub(start) / time.Second), Limit: limit, Phases: phases}, low
+	return period{
+		Start:  int(s.From.Sub(start) / time.Second),
+		Limit:  limit,
+		Phases: phases,
+	}, low
 }
 
 // periodsFor is how many periods a plan may have in a form, 0 for any number: the floor is one,
@@ -81,15 +105,22 @@ func (o order) phasesAt(limit flex.Watts) int {
 	if o.habit.Switches && o.phases == 3 && little {
 		return 1
 	}
+
 	return o.phases
 }
 
 // least is the least that a car can take, in W, less what whole amperes leave.
-func least(phases int) float64 { return (leastAmperes - 0.05) * float64(volts*phases) }
+func least(phases int) float64 {
+	return (leastAmperes - 0.05) * float64(volts*phases)
+}
 
 // remaining returns a profile's steps from a minute ago on, as many as the charger keeps, and
 // when the rest must be sent.
-func remaining(plan []flex.Step, periods int, now time.Time) (steps []flex.Step, again time.Time) {
+func remaining(
+	plan []flex.Step,
+	periods int,
+	now time.Time,
+) (steps []flex.Step, again time.Time) {
 	for _, s := range plan {
 		if s.To.After(now) {
 			steps = append(steps, s)
@@ -102,7 +133,8 @@ func remaining(plan []flex.Step, periods int, now time.Time) (steps []flex.Step,
 
 	if periods > 0 && len(steps) > periods {
 		steps = steps[:periods]
-		again = steps[periods-1].From // once the last one runs there is space for the next
+		// once the last one runs there is space for the next
+		again = steps[periods-1].From
 		if periods == 1 {
 			again = steps[0].To
 		}
@@ -113,7 +145,10 @@ func remaining(plan []flex.Step, periods int, now time.Time) (steps []flex.Step,
 
 // limit turns watts into the form's unit: never above the charger's own, and never less than a
 // car can take, which is a pause.
-func (f form) limit(watts, power flex.Watts, phases int) (limit float64, low bool) {
+func (f form) limit(
+	watts, power flex.Watts,
+	phases int,
+) (limit float64, low bool) {
 	if power > 0 {
 		watts = min(watts, power)
 	}
@@ -126,9 +161,13 @@ func (f form) limit(watts, power flex.Watts, phases int) (limit float64, low boo
 		return float64(watts), false
 	}
 
-	amperes := math.Floor(float64(watts)/perAmpere*10+0.05) / 10 // one decimal is OCPP's finest
+	// one decimal is OCPP's finest
+	amperes := math.Floor(float64(watts)/perAmpere*10+0.05) / 10
 	if watts == power {
-		amperes = min(amperes, math.Round(float64(watts)/perAmpere)) // 7.4 kW are 32 A
+		amperes = min(
+			amperes,
+			math.Round(float64(watts)/perAmpere),
+		) // 7.4 kW are 32 A
 	}
 	if f.Whole {
 		amperes = math.Floor(amperes + 0.1)
@@ -148,6 +187,7 @@ func (s schedule) limitAt(second int) (float64, bool) {
 			return p.Limit, true
 		}
 	}
+
 	return 0, false
 }
 
@@ -189,6 +229,7 @@ func (f fitted) limitAt(at time.Time) (float64, bool) {
 			return f.Schedule.Periods[i].Limit, true
 		}
 	}
+
 	return 0, false
 }
 

@@ -23,7 +23,8 @@ type wanted struct {
 	event   client.EventID
 	profile ocpp.Profile
 
-	sent     fitted    // as the charger took it; without steps if it did not yet
+	// as the charger took it; without steps if it did not yet
+	sent     fitted
 	sentAt   time.Time // or last mended
 	tries    int       // that failed without an answer
 	over     bool      // the charger refused it, or failed too often
@@ -45,7 +46,12 @@ func (b *Bridge) endpoint() http.Handler {
 func (b *Bridge) takePush(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, pushMax))
 	if err != nil {
-		http.Error(w, "the body is too large or broke off", http.StatusBadRequest)
+		http.Error(
+			w,
+			"the body is too large or broke off",
+			http.StatusBadRequest,
+		)
+
 		return
 	}
 
@@ -57,7 +63,12 @@ func (b *Bridge) takePush(w http.ResponseWriter, r *http.Request) {
 
 	event, err := flex.ParseID[struct{}](id)
 	if err != nil {
-		http.Error(w, "webhook-id is not an event id", http.StatusUnprocessableEntity)
+		http.Error(
+			w,
+			"webhook-id is not an event id",
+			http.StatusUnprocessableEntity,
+		)
+
 		return
 	}
 
@@ -67,14 +78,29 @@ func (b *Bridge) takePush(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	switch err := b.deliver(r.PathValue("external_id"), &wanted{event: client.EventID(event), profile: p}); {
+	switch err := b.deliver(r.PathValue("external_id"), &wanted{
+		event:   client.EventID(event),
+		profile: p,
+	}); {
 	case errors.Is(err, errNoSpace):
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+
 		return
+
 	case err != nil:
-		b.Log.Warn("a push was refused", "external_id", r.PathValue("external_id"), "event", id, "err", err)
+		b.Log.Warn(
+			"a push was refused",
+			"external_id",
+			r.PathValue("external_id"),
+			"event",
+			id,
+			"err",
+			err,
+		)
+
 		http.Error(w, err.Error(), http.StatusConflict)
+
 		return
 	}
 
@@ -82,7 +108,9 @@ func (b *Bridge) takePush(w http.ResponseWriter, r *http.Request) {
 }
 
 // olderThan reports whether an event was made before another: ids begin with their milliseconds.
-func olderThan(a, b client.EventID) bool { return bytes.Compare(a.Bytes()[:6], b.Bytes()[:6]) < 0 }
+func olderThan(a, b client.EventID) bool {
+	return bytes.Compare(a.Bytes()[:6], b.Bytes()[:6]) < 0
+}
 
 var errNoSpace = errors.New("too many chargers have schedules and are not connected")
 
@@ -109,6 +137,7 @@ func (b *Bridge) deliver(name string, p *wanted) error {
 	}
 
 	b.waiting[name] = p
+
 	return nil
 }
 
@@ -135,5 +164,6 @@ func (b *Bridge) claim(name string, at socket) *wanted {
 	b.names[name] = at
 	p := b.waiting[name]
 	delete(b.waiting, name)
+
 	return p
 }

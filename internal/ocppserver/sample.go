@@ -17,7 +17,8 @@ const (
 
 // The best source of a connector's energy has the rank 0.
 const (
-	rankSession     = -1 // meterStart and meterStop go with whatever else there is
+	// meterStart and meterStop go with whatever else there is
+	rankSession     = -1
 	rankChargePoint = 10 // added to what is measured for connector 0
 )
 
@@ -94,11 +95,24 @@ func observe(values []sampled) (s sample, why string) {
 	}
 
 	sum := sums[best]
-	return sample{Quantity: best.quantity, Value: sum.value, Step: sum.step, Rank: best.rank, Begin: best.begin}, ""
+
+	return sample{
+		Quantity: best.quantity,
+		Value:    sum.value,
+		Step:     sum.step,
+		Rank:     best.rank,
+		Begin:    best.begin,
+	}, ""
 }
 
 // locations are where a measure may be taken, the nearest to the car's plug first.
-var locations = map[string]int{"": 0, "Outlet": 0, "Cable": 1, "Inlet": 2, "Body": 3}
+var locations = map[string]int{
+	"":       0,
+	"Outlet": 0,
+	"Cable":  1,
+	"Inlet":  2,
+	"Body":   3,
+}
 
 // read returns what a value measures, in Wh or W, or why it says nothing.
 func (v sampled) read() (key sampleKey, d decimal, why string) {
@@ -115,13 +129,16 @@ func (v sampled) read() (key sampleKey, d decimal, why string) {
 
 	rank, known := locations[v.Location]
 	phased := v.Phase != ""
-	wanted := !phased || strings.HasPrefix(v.Phase, "L") && (len(v.Phase) == 2 || strings.HasSuffix(v.Phase, "-N"))
+	wanted := !phased ||
+		strings.HasPrefix(v.Phase, "L") &&
+			(len(v.Phase) == 2 || strings.HasSuffix(v.Phase, "-N"))
 
 	switch {
 	case v.Format == "SignedData":
 		return key, d, "the register comes as signed data alone"
 	case !known || !wanted:
-		return key, d, "the register is measured elsewhere: " + v.Location + " " + v.Phase
+		return key, d, "the register is measured elsewhere: " + v.Location +
+			" " + v.Phase
 	case math.IsNaN(v.Value.value) || v.Value.value < 0:
 		return key, d, "the register is not a number from 0"
 	}
@@ -141,11 +158,21 @@ func (v sampled) read() (key sampleKey, d decimal, why string) {
 
 // scaleOf turns a unit, however it is spelled, into Wh or W.
 func scaleOf(q quantity, unit string) (float64, bool) {
-	units := map[string]float64{"": 1, "wh": 1, "kwh": 1000}
+	units := map[string]float64{
+		"":    1,
+		"wh":  1,
+		"kwh": 1000,
+	}
+
 	if q == power {
-		units = map[string]float64{"": 1, "w": 1, "kw": 1000}
+		units = map[string]float64{
+			"":   1,
+			"w":  1,
+			"kw": 1000,
+		}
 	}
 
 	scale, ok := units[strings.ToLower(strings.TrimSpace(unit))]
+
 	return scale, ok
 }

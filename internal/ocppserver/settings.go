@@ -29,8 +29,9 @@ const (
 
 // settings is what is known of how a charger sends its meter.
 type settings struct {
-	Written   map[string]time.Time `json:"written,omitempty"` // by key
-	NoTrigger bool                 `json:"-"`                 // it has no TriggerMessage
+	Written map[string]time.Time `json:"written,omitempty"` // by key
+	// it has no TriggerMessage
+	NoTrigger bool `json:"-"`
 
 	checked bool // since it booted
 }
@@ -38,7 +39,11 @@ type settings struct {
 // setMeter has the charger send its meter at the quarter hours, or if it does not do that, at
 // an interval within transactions. What it has been set to is read first, and only what must
 // change is written, once after a boot.
-func (c *charger) setMeter(ctx context.Context, l *link, conf configuration) error {
+func (c *charger) setMeter(
+	ctx context.Context,
+	l *link,
+	conf configuration,
+) error {
 	c.mu.Lock()
 	checked := c.settings.checked
 	c.mu.Unlock()
@@ -64,36 +69,72 @@ func (c *charger) setMeter(ctx context.Context, l *link, conf configuration) err
 
 // setAll brings an interval and its measurands to what is wanted, and reports whether the
 // charger has them so.
-func (c *charger) setAll(ctx context.Context, l *link, conf configuration, keys ...string) (bool, error) {
+func (c *charger) setAll(
+	ctx context.Context,
+	l *link,
+	conf configuration,
+	keys ...string,
+) (bool, error) {
 	for _, key := range keys {
 		ok, err := c.setOne(ctx, l, conf, key)
 		if err != nil || !ok {
 			return false, err
 		}
 	}
+
 	return true, nil
 }
 
-func (c *charger) setOne(ctx context.Context, l *link, conf configuration, key string) (bool, error) {
+func (c *charger) setOne(
+	ctx context.Context,
+	l *link,
+	conf configuration,
+	key string,
+) (bool, error) {
 	value, readOnly, known := conf.find(key)
 	if known && suits(key, value) {
 		return true, nil
 	}
 
 	if readOnly || slices.Contains(conf.Unknown, key) || !c.maySet(key) {
-		c.b.Log.Info("a charger does not have a setting", "charger", c.id, "key", key, "value", value)
+		c.b.Log.Info(
+			"a charger does not have a setting",
+			"charger",
+			c.id,
+			"key",
+			key,
+			"value",
+			value,
+		)
+
 		return false, nil
 	}
 
 	var s statusAnswer
-	err := l.call(ctx, "ChangeConfiguration", changeConfiguration{key, target(key, value)}, &s)
+	err := l.call(
+		ctx,
+		"ChangeConfiguration",
+		changeConfiguration{key, target(key, value)},
+		&s,
+	)
+
 	if errors.Is(err, errLinkLost) {
 		return false, errAgain
 	}
 
 	done := err == nil && (s.Status == accepted || s.Status == "RebootRequired")
 	if !done {
-		c.b.Log.Warn("a charger does not take a setting", "charger", c.id, "key", key, "err", err, "status", s.Status)
+		c.b.Log.Warn(
+			"a charger does not take a setting",
+			"charger",
+			c.id,
+			"key",
+			key,
+			"err",
+			err,
+			"status",
+			s.Status,
+		)
 	}
 
 	if done && c.up != nil {
@@ -117,6 +158,7 @@ func (c *charger) maySet(key string) bool {
 	}
 
 	c.settings.Written[key] = now
+
 	return true
 }
 
@@ -127,6 +169,7 @@ func (conf configuration) find(key string) (value string, readOnly, known bool) 
 			return k.Value, k.ReadOnly, true
 		}
 	}
+
 	return "", false, false
 }
 
@@ -142,7 +185,8 @@ func suits(key, value string) bool {
 		return err == nil && n > 0 && n <= sampleInterval
 	}
 
-	return err == nil && n > 0 && n <= 2*alignedInterval && 2*alignedInterval%n == 0
+	return err == nil && n > 0 && n <= 2*alignedInterval &&
+		2*alignedInterval%n == 0
 }
 
 // target is what a setting is changed to. Measurands that are sent already stay.

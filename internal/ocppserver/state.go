@@ -69,10 +69,11 @@ type savedConnector struct {
 	Doubtful time.Time            `json:"doubtful,omitzero"`
 	Reported plugState            `json:"reported,omitempty"`
 
-	Transaction int        `json:"transaction,omitempty"` // that runs
-	Last        int        `json:"last,omitempty"`        // the last one's number
-	Start       savedStart `json:"start,omitzero"`
-	StartedAt   time.Time  `json:"started_at,omitzero"`
+	Transaction int `json:"transaction,omitempty"` // that runs
+	// the last one's number
+	Last      int        `json:"last,omitempty"`
+	Start     savedStart `json:"start,omitzero"`
+	StartedAt time.Time  `json:"started_at,omitzero"`
 
 	Pending []sample       `json:"pending,omitempty"`
 	Meter   meter          `json:"meter"`
@@ -90,7 +91,9 @@ type savedStart struct {
 }
 
 // statePath is the file of a charger.
-func (b *Bridge) statePath(id string) string { return filepath.Join(b.State, id+stateSuffix) }
+func (b *Bridge) statePath(id string) string {
+	return filepath.Join(b.State, id+stateSuffix)
+}
 
 // keep saves a charger, if it is one of flexd's and anything has changed. A file is written
 // beside the old one and takes its place, so that there is always a whole one. The caller
@@ -112,7 +115,13 @@ func (c *charger) keep() {
 	}
 
 	if err != nil {
-		c.b.Log.Error("a charger's state is not saved: it would be lost if the bridge ended now", "charger", c.id, "err", err)
+		c.b.Log.Error(
+			"a charger's state is not saved: it would be lost if the bridge ended now",
+			"charger",
+			c.id,
+			"err",
+			err,
+		)
 	}
 }
 
@@ -123,6 +132,7 @@ func (c *charger) known() bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -131,18 +141,27 @@ func replaceFile(path string, b []byte) error {
 	if err := os.WriteFile(next, b, 0o600); err != nil {
 		return err
 	}
+
 	return os.Rename(next, path)
 }
 
 func (c *charger) saved() savedCharger {
 	s := savedCharger{
-		Model: savedModel(c.model), Habit: c.habit, Clock: c.clock, Settings: c.settings, Unpaid: c.unpaid,
-		Late: c.late, Reports: append(slices.Clone(c.sending), c.reports...), Callbacks: c.callbacks,
+		Model:        savedModel(c.model),
+		Habit:        c.habit,
+		Clock:        c.clock,
+		Settings:     c.settings,
+		Unpaid:       c.unpaid,
+		Late:         c.late,
+		Reports:      append(slices.Clone(c.sending), c.reports...),
+		Callbacks:    c.callbacks,
 		Transactions: c.transactions,
 	}
 
 	if u := c.up; u != nil {
-		answered := slices.DeleteFunc(slices.Clone(u.errands), func(e *errand) bool { return !e.closed })
+		answered := slices.DeleteFunc(slices.Clone(u.errands), func(e *errand) bool {
+			return !e.closed
+		})
 		s.Upstream = &savedUpstream{answered, u.numbers, u.values, u.limits}
 	}
 
@@ -155,13 +174,31 @@ func (c *charger) saved() savedCharger {
 
 func (n *connector) saved() savedConnector {
 	s := savedConnector{
-		Number: n.number, Asset: n.asset, Status: n.status, Heard: n.heard, Plugged: n.plugged, Since: n.since,
-		Doubtful: n.doubtful, Reported: n.reported, Transaction: n.tx, Last: n.lastTx, StartedAt: n.startedAt,
-		Pending: n.pending, Meter: n.meter, Allowed: n.allowed, Newest: n.newest,
+		Number:      n.number,
+		Asset:       n.asset,
+		Status:      n.status,
+		Heard:       n.heard,
+		Plugged:     n.plugged,
+		Since:       n.since,
+		Doubtful:    n.doubtful,
+		Reported:    n.reported,
+		Transaction: n.tx,
+		Last:        n.lastTx,
+		StartedAt:   n.startedAt,
+		Pending:     n.pending,
+		Meter:       n.meter,
+		Allowed:     n.allowed,
+		Newest:      n.newest,
 	}
 
 	if !math.IsNaN(n.start.Meter.value) {
-		s.Start = savedStart{int(n.start.Connector), n.start.Tag, n.start.Meter.value, n.start.Meter.step, n.start.At.Time}
+		s.Start = savedStart{
+			int(n.start.Connector),
+			n.start.Tag,
+			n.start.Meter.value,
+			n.start.Meter.step,
+			n.start.At.Time,
+		}
 	}
 
 	return s
@@ -204,7 +241,12 @@ func (n *connector) restore(s savedConnector) {
 	n.tx = s.Transaction
 	n.lastTx = s.Last
 	n.startedAt = s.StartedAt
-	n.start = startTransaction{integer(s.Start.Connector), s.Start.Tag, decimal{s.Start.Meter, s.Start.Step}, stamp{s.Start.At}}
+	n.start = startTransaction{
+		integer(s.Start.Connector),
+		s.Start.Tag,
+		decimal{s.Start.Meter, s.Start.Step},
+		stamp{s.Start.At},
+	}
 
 	n.pending = s.Pending
 	n.meter = s.Meter
@@ -261,7 +303,13 @@ func (b *Bridge) load() error {
 
 	for _, path := range files {
 		if err := b.loadOne(path); err != nil {
-			b.Log.Error("a charger's state cannot be read: it begins anew", "file", path, "err", err)
+			b.Log.Error(
+				"a charger's state cannot be read: it begins anew",
+				"file",
+				path,
+				"err",
+				err,
+			)
 		}
 	}
 
@@ -311,7 +359,14 @@ func (b *Bridge) begin(id string) *charger {
 	}
 
 	ctx, stop := context.WithCancel(b.ctx)
-	c := &charger{b: b, id: id, stop: stop, wakeup: make(chan struct{}, 1), connectors: map[int]*connector{}}
+	c := &charger{
+		b:          b,
+		id:         id,
+		stop:       stop,
+		wakeup:     make(chan struct{}, 1),
+		connectors: map[int]*connector{},
+	}
+
 	c.up = newUpstream(c, b.optionsOf(id))
 	b.chargers[id] = c
 	b.work.Go(func() { c.run(ctx) })
@@ -327,7 +382,15 @@ func (b *Bridge) dropState(id string) {
 	if b.State == "" {
 		return
 	}
-	if err := os.Remove(b.statePath(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		b.Log.Warn("a charger's state was not removed", "charger", id, "err", err)
+
+	err := os.Remove(b.statePath(id))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		b.Log.Warn(
+			"a charger's state was not removed",
+			"charger",
+			id,
+			"err",
+			err,
+		)
 	}
 }

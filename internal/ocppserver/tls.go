@@ -42,5 +42,6 @@ func certified(r *http.Request, id string) bool {
 	}
 
 	leaf := r.TLS.VerifiedChains[0][0]
+
 	return leaf.Subject.CommonName == id || slices.Contains(leaf.DNSNames, id)
 }

@@ -31,25 +31,30 @@ type upstream struct {
 	c        *charger
 	url      string
 	password string
-	own      bool // the password is the platform's own, and not what the charger sends
+	// the password is the platform's own, and not what the charger sends
+	own      bool
 	readOnly bool
 	signal   chan struct{}
 
-	link    *link // nil while there is no connection
-	down    bool  // the last try to reach the platform failed, or its connection broke
+	link *link // nil while there is no connection
+	// the last try to reach the platform failed, or its connection broke
+	down    bool
 	errands []*errand
 	numbers []renumbered
-	values  map[string]string // the settings that the platform believes the charger to have
-	limits  []platformProfile
+	// the settings that the platform believes the charger to have
+	values map[string]string
+	limits []platformProfile
 }
 
 // errand is a message of the charger's for the platform.
 type errand struct {
 	Action  string          `json:"action"`
 	Payload json.RawMessage `json:"payload"`
-	Local   int             `json:"local,omitempty"` // the transaction's number, if the bridge gave it
+	// the transaction's number, if the bridge gave it
+	Local int `json:"local,omitempty"`
 
-	settled chan struct{} // closed when there is a result, or none is to be waited for
+	// closed when there is a result, or none is to be waited for
+	settled chan struct{}
 	closed  bool
 	result  *reply
 	tries   int
@@ -63,7 +68,13 @@ type renumbered struct {
 }
 
 // answeredAbove are the messages whose answer is the platform's.
-var answeredAbove = []string{"Authorize", "BootNotification", "DataTransfer", "StartTransaction", "StopTransaction"}
+var answeredAbove = []string{
+	"Authorize",
+	"BootNotification",
+	"DataTransfer",
+	"StartTransaction",
+	"StopTransaction",
+}
 
 // newUpstream returns a charger's platform, nil if it has none.
 func newUpstream(c *charger, o chargerOptions) *upstream {
@@ -72,8 +83,13 @@ func newUpstream(c *charger, o chargerOptions) *upstream {
 	}
 
 	return &upstream{
-		c: c, url: strings.TrimRight(o.upstream, "/") + "/" + c.id, password: o.upstreamPassword, own: o.upstreamPassword != "", readOnly: o.readOnly,
-		signal: make(chan struct{}, 1), values: map[string]string{},
+		c:        c,
+		url:      strings.TrimRight(o.upstream, "/") + "/" + c.id,
+		password: o.upstreamPassword,
+		own:      o.upstreamPassword != "",
+		readOnly: o.readOnly,
+		signal:   make(chan struct{}, 1),
+		values:   map[string]string{},
 	}
 }
 
@@ -104,7 +120,14 @@ func (u *upstream) run(ctx context.Context) {
 			continue
 		}
 
-		u.c.b.Log.Warn("a charger's platform is not connected", "charger", u.c.id, "err", err)
+		u.c.b.Log.Warn(
+			"a charger's platform is not connected",
+			"charger",
+			u.c.id,
+			"err",
+			err,
+		)
+
 		select {
 		case <-ctx.Done():
 		case <-time.After(u.c.b.Timing.Retry):
@@ -139,6 +162,7 @@ func (u *upstream) session(ctx context.Context) error {
 	if err != nil {
 		u.lost()
 	}
+
 	return err
 }
 
@@ -176,7 +200,8 @@ func (u *upstream) dial(ctx context.Context) (*link, error) {
 	defer cancel()
 
 	conn, _, err := websocket.Dial(ctx, u.url, &websocket.DialOptions{
-		Subprotocols: []string{subprotocol}, HTTPHeader: http.Header{"Authorization": {"Basic " + login}},
+		Subprotocols: []string{subprotocol},
+		HTTPHeader:   http.Header{"Authorization": {"Basic " + login}},
 	})
 	if err != nil {
 		return nil, err
@@ -220,13 +245,19 @@ func (u *upstream) next() *errand {
 	if len(u.errands) == 0 {
 		return nil
 	}
+
 	return u.errands[0]
 }
 
 // add puts a message behind those that wait. While the platform is down there is nothing to wait
 // for; a connection that is only being made is waited for. The caller holds the charger's mu.
 func (u *upstream) add(action string, payload json.RawMessage) *errand {
-	e := &errand{Action: action, Payload: slices.Clone(payload), settled: make(chan struct{})}
+	e := &errand{
+		Action:  action,
+		Payload: slices.Clone(payload),
+		settled: make(chan struct{}),
+	}
+
 	if u.down {
 		e.settle()
 	}
@@ -237,18 +268,28 @@ func (u *upstream) add(action string, payload json.RawMessage) *errand {
 	}
 
 	u.wake()
+
 	return e
 }
 
 // dropOne makes space: the oldest message that says nothing of a transaction goes.
 func (u *upstream) dropOne() {
-	i := slices.IndexFunc(u.errands[1:], func(e *errand) bool { return !e.paid() })
-	u.c.b.Log.Error("a message for a charger's platform is dropped: too many wait", "charger", u.c.id)
+	i := slices.IndexFunc(u.errands[1:], func(e *errand) bool {
+		return !e.paid()
+	})
+	u.c.b.Log.Error(
+		"a message for a charger's platform is dropped: too many wait",
+		"charger",
+		u.c.id,
+	)
+
 	u.errands = slices.Delete(u.errands, max(i, 0)+1, max(i, 0)+2)
 }
 
 // paid reports whether a message begins or ends a transaction.
-func (e *errand) paid() bool { return e.Action == "StartTransaction" || e.Action == "StopTransaction" }
+func (e *errand) paid() bool {
+	return e.Action == "StartTransaction" || e.Action == "StopTransaction"
+}
 
 // settle ends the waiting for a result.
 func (e *errand) settle() {
@@ -281,19 +322,34 @@ func (u *upstream) send(ctx context.Context, l *link, e *errand) error {
 		if e.tries < errandTries {
 			return err
 		}
-		u.c.b.Log.Error("a charger's platform refuses a transaction's message", "charger", u.c.id, "action", e.Action, "payload", string(e.Payload), "err", err)
+
+		u.c.b.Log.Error(
+			"a charger's platform refuses a transaction's message",
+			"charger",
+			u.c.id,
+			"action",
+			e.Action,
+			"payload",
+			string(e.Payload),
+			"err",
+			err,
+		)
 	}
 
 	e.result = &reply{result: out}
 	if isRefused {
 		e.result.err = refused
 	}
+
 	if e.Local != 0 && !isRefused {
 		u.renumber(e.Local, out)
 	}
 
 	e.settle()
-	u.errands = slices.DeleteFunc(u.errands, func(o *errand) bool { return o == e })
+	u.errands = slices.DeleteFunc(u.errands, func(o *errand) bool {
+		return o == e
+	})
+
 	u.c.keep()
 
 	return nil
@@ -340,10 +396,12 @@ func (u *upstream) inward(payload json.RawMessage) json.RawMessage {
 func renumberIn(payload json.RawMessage, other func(int) int) json.RawMessage {
 	var fields map[string]json.RawMessage
 	var tx integer
-	if json.Unmarshal(payload, &fields) != nil || fields["transactionId"] == nil {
+	if json.Unmarshal(payload, &fields) != nil ||
+		fields["transactionId"] == nil {
 		return payload
 	}
-	if json.Unmarshal(fields["transactionId"], &tx) != nil || other(int(tx)) == int(tx) {
+	if json.Unmarshal(fields["transactionId"], &tx) != nil ||
+		other(int(tx)) == int(tx) {
 		return payload
 	}
 

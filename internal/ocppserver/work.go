@@ -63,7 +63,16 @@ func (c *charger) round(ctx context.Context) time.Duration {
 		n := c.connectors[number]
 		c.mu.Unlock()
 
-		for _, step := range []func(context.Context, *connector) error{c.find, c.measure, c.tell, c.refresh, c.floor, c.apply, c.watch, c.askMeter} {
+		for _, step := range []func(context.Context, *connector) error{
+			c.find,
+			c.measure,
+			c.tell,
+			c.refresh,
+			c.floor,
+			c.apply,
+			c.watch,
+			c.askMeter,
+		} {
 			if err := step(ctx, n); err != nil {
 				again = errors.Join(again, err)
 				break
@@ -136,9 +145,23 @@ func (c *charger) greet(ctx context.Context) error {
 	}
 
 	var conf configuration
-	err := l.call(ctx, "GetConfiguration", getConfiguration{configurationKeys}, &conf)
-	if refused := (*callError)(nil); err != nil && !errors.As(err, &refused) {
-		c.b.Log.Warn("a charger does not say what it can do", "charger", c.id, "err", err)
+	err := l.call(
+		ctx,
+		"GetConfiguration",
+		getConfiguration{configurationKeys},
+		&conf,
+	)
+
+	refused := (*callError)(nil)
+	if err != nil && !errors.As(err, &refused) {
+		c.b.Log.Warn(
+			"a charger does not say what it can do",
+			"charger",
+			c.id,
+			"err",
+			err,
+		)
+
 		if errors.Is(err, errLinkLost) || ctx.Err() != nil {
 			return errAgain
 		}
@@ -149,8 +172,21 @@ func (c *charger) greet(ctx context.Context) error {
 	}
 
 	var s statusAnswer
-	if err := l.call(ctx, "TriggerMessage", triggerMessage{Message: "StatusNotification"}, &s); err != nil {
-		c.b.Log.Debug("a charger is not told to say its state", "charger", c.id, "err", err)
+	err = l.call(
+		ctx,
+		"TriggerMessage",
+		triggerMessage{Message: "StatusNotification"},
+		&s,
+	)
+
+	if err != nil {
+		c.b.Log.Debug(
+			"a charger is not told to say its state",
+			"charger",
+			c.id,
+			"err",
+			err,
+		)
 	}
 
 	c.mu.Lock()
@@ -180,7 +216,17 @@ func (c *charger) learn(conf configuration) {
 
 	c.habit = habitOf(conf)
 	c.habit.Taken = taken
-	c.b.Log.Info("charger greeted", "charger", c.id, "stack_levels", c.habit.Levels, "units", c.habit.Units, "periods", c.habit.Periods)
+	c.b.Log.Info(
+		"charger greeted",
+		"charger",
+		c.id,
+		"stack_levels",
+		c.habit.Levels,
+		"units",
+		c.habit.Units,
+		"periods",
+		c.habit.Periods,
+	)
 }
 
 // find asks flexd for the asset that the connector is: its external id is the charger's id
@@ -205,12 +251,28 @@ func (c *charger) find(ctx context.Context, n *connector) error {
 		}
 
 		if err != nil {
-			c.b.Log.Error("cannot ask flexd for an asset", "external_id", name, "err", err)
+			c.b.Log.Error(
+				"cannot ask flexd for an asset",
+				"external_id",
+				name,
+				"err",
+				err,
+			)
+
 			return errAgain
 		}
 
 		c.become(n, a)
-		c.b.Log.Info("charger is an asset", "charger", c.id, "connector", n.number, "asset", a.ID)
+		c.b.Log.Info(
+			"charger is an asset",
+			"charger",
+			c.id,
+			"connector",
+			n.number,
+			"asset",
+			a.ID,
+		)
+
 		c.takePush(n, name)
 
 		return nil
@@ -218,10 +280,17 @@ func (c *charger) find(ctx context.Context, n *connector) error {
 
 	c.become(n, client.AssetResponse{})
 	if n.lookAt.IsZero() {
-		c.b.Log.Warn("flexd has no asset for a connector; register it", "external_id", names[len(names)-1], "connector", n.number)
+		c.b.Log.Warn(
+			"flexd has no asset for a connector; register it",
+			"external_id",
+			names[len(names)-1],
+			"connector",
+			n.number,
+		)
 	}
 
 	n.lookAt = c.b.Now().Add(lookEvery)
+
 	return nil
 }
 
@@ -251,7 +320,15 @@ func (c *charger) takePush(n *connector, name string) {
 	}
 
 	if err := c.want(n.number, p); err != nil {
-		c.b.Log.Warn("a push is dropped", "charger", c.id, "external_id", name, "err", err)
+		c.b.Log.Warn(
+			"a push is dropped",
+			"charger",
+			c.id,
+			"external_id",
+			name,
+			"err",
+			err,
+		)
 	}
 }
 
@@ -291,7 +368,16 @@ func (c *charger) tell(ctx context.Context, n *connector) (err error) {
 	}
 
 	if err != nil {
-		c.b.Log.Error("cannot tell flexd of a plug", "charger", c.id, "connector", n.number, "err", err)
+		c.b.Log.Error(
+			"cannot tell flexd of a plug",
+			"charger",
+			c.id,
+			"connector",
+			n.number,
+			"err",
+			err,
+		)
+
 		if client.StatusOf(err) != http.StatusNotFound {
 			return errAgain
 		}
@@ -301,6 +387,7 @@ func (c *charger) tell(ctx context.Context, n *connector) (err error) {
 	}
 
 	c.reported(ctx, n, due)
+
 	return nil
 }
 
@@ -344,14 +431,28 @@ func (c *charger) refresh(ctx context.Context, n *connector) error {
 	}
 
 	var s client.ScheduleResponse
-	err := c.b.Client.Do(ctx, http.MethodGet, "/entities/asset/"+n.asset.ID.String()+"/schedule", nil, nil, &s)
+	err := c.b.Client.Do(
+		ctx,
+		http.MethodGet,
+		"/entities/asset/"+n.asset.ID.String()+"/schedule",
+		nil,
+		nil,
+		&s,
+	)
 
 	switch {
 	case client.StatusOf(err) == http.StatusNotFound: // there is none
 		n.fetch = false
 		return nil
 	case err != nil:
-		c.b.Log.Error("cannot ask flexd for a schedule", "charger", c.id, "err", err)
+		c.b.Log.Error(
+			"cannot ask flexd for a schedule",
+			"charger",
+			c.id,
+			"err",
+			err,
+		)
+
 		return errAgain
 	}
 
@@ -361,7 +462,10 @@ func (c *charger) refresh(ctx context.Context, n *connector) error {
 	c.mu.Unlock()
 
 	if p, err := standing(s); err == nil && !known && !s.EventID.IsZero() {
-		_ = c.want(n.number, &wanted{event: s.EventID, profile: p}) // a newer one may have come
+		_ = c.want(n.number, &wanted{
+			event:   s.EventID,
+			profile: p,
+		}) // a newer one may have come
 	}
 
 	return nil
@@ -371,8 +475,15 @@ func (c *charger) refresh(ctx context.Context, n *connector) error {
 func standing(s client.ScheduleResponse) (ocpp.Profile, error) {
 	steps := make([]flex.Step, len(s.Periods))
 	for i, p := range s.Periods {
-		steps[i] = flex.Step{Span: flex.Span{From: p.StartTimestamp.Time, To: p.EndTimestamp.Time}, Limit: flex.Watts(p.LimitW)}
+		steps[i] = flex.Step{
+			Span: flex.Span{
+				From: p.StartTimestamp.Time,
+				To:   p.EndTimestamp.Time,
+			},
+			Limit: flex.Watts(p.LimitW),
+		}
 	}
+
 	return ocpp.New(s.AssetID, steps)
 }
 
@@ -384,9 +495,24 @@ func (c *charger) writeBack(ctx context.Context) error {
 			return nil
 		}
 
-		err := c.b.Client.Callback(ctx, l.Asset, l.Event, client.EventResponse{Timestamp: client.At(l.At), Status: l.Status})
+		err := c.b.Client.Callback(ctx, l.Asset, l.Event, client.EventResponse{
+			Timestamp: client.At(l.At),
+			Status:    l.Status,
+		})
+
 		if err != nil {
-			c.b.Log.Error("a callback did not reach flexd", "charger", c.id, "event", l.Event, "status", l.Status, "err", err)
+			c.b.Log.Error(
+				"a callback did not reach flexd",
+				"charger",
+				c.id,
+				"event",
+				l.Event,
+				"status",
+				l.Status,
+				"err",
+				err,
+			)
+
 			if s := client.StatusOf(err); s == 0 || s >= 500 {
 				return errAgain
 			}
@@ -396,6 +522,7 @@ func (c *charger) writeBack(ctx context.Context) error {
 		if len(c.callbacks) > 0 && c.callbacks[0] == l { // else it was dropped for newer ones
 			c.callbacks = c.callbacks[1:]
 		}
+
 		c.mu.Unlock()
 	}
 }
@@ -407,5 +534,6 @@ func (c *charger) nextCallback() (callback, bool) {
 	if len(c.callbacks) == 0 {
 		return callback{}, false
 	}
+
 	return c.callbacks[0], true
 }

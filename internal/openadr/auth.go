@@ -45,6 +45,7 @@ func (s *Server) authServer(r *request) (answer, error) {
 		}
 		base = (&url.URL{Scheme: scheme, Host: r.Host}).String()
 	}
+
 	return answer{http.StatusOK, serverInfo{base + Root + "/auth/token"}}, nil
 }
 
@@ -62,7 +63,12 @@ func (s *Server) token(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	t, err := s.Access.Login(r.Context(), form.Get("client_id"), flex.Secret(form.Get("client_secret")), r.from)
+	t, err := s.Access.Login(
+		r.Context(),
+		form.Get("client_id"),
+		flex.Secret(form.Get("client_secret")),
+		r.from,
+	)
 	if flex.KindOf(err) == flex.Unauthorized {
 		err = &oauthError{"invalid_client", err}
 	}
@@ -88,7 +94,11 @@ func (s *Server) token(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{http.StatusOK, tokenAnswer{t.Token.Reveal(), "Bearer", int(t.ExpiresAt.Sub(s.ADR.DB.Now()) / time.Second), scopes}}, nil
+
+	return answer{
+		http.StatusOK,
+		tokenAnswer{t.Token.Reveal(), "Bearer", int(t.ExpiresAt.Sub(s.ADR.DB.Now()) / time.Second), scopes},
+	}, nil
 }
 
 // formFields are the fields of the grant's form, and their most bytes.
@@ -109,22 +119,35 @@ func (r *request) form() (url.Values, error) {
 
 	form, err := url.ParseQuery(string(b))
 	if err != nil {
-		return nil, refused("invalid_request", "the form is not well formed: percent-encode what is not plain")
+		return nil, refused(
+			"invalid_request",
+			"the form is not well formed: percent-encode what is not plain",
+		)
 	}
 
 	for _, field := range formFields {
 		given := form[field]
 		if len(given) > 1 || len(form.Get(field)) > formFieldMax {
-			return nil, refused("invalid_request", "%s is given more than once, or is longer than %d bytes", field, formFieldMax)
+			return nil, refused(
+				"invalid_request",
+				"%s is given more than once, or is longer than %d bytes",
+				field,
+				formFieldMax,
+			)
 		}
+
 		if field != "scope" && form.Get(field) == "" {
 			return nil, refused("invalid_request", "%s is missing", field)
 		}
 	}
 
 	if form.Get("grant_type") != "client_credentials" {
-		return nil, refused("unsupported_grant_type", "grant_type should be client_credentials")
+		return nil, refused(
+			"unsupported_grant_type",
+			"grant_type should be client_credentials",
+		)
 	}
+
 	return form, nil
 }
 
@@ -138,9 +161,15 @@ func grant(business bool, asked string) (string, error) {
 
 	for scope := range strings.FieldsSeq(asked) {
 		if !strings.Contains(" "+has+" ", " "+scope+" ") {
-			return "", refused("invalid_scope", "this client cannot have the scope %q: it has %s", scope, has)
+			return "", refused(
+				"invalid_scope",
+				"this client cannot have the scope %q: it has %s",
+				scope,
+				has,
+			)
 		}
 	}
+
 	return has, nil
 }
 
@@ -151,5 +180,8 @@ func (s *Server) notifiers(*request) (answer, error) {
 
 // noTopics answers where an MQTT notifier would name its topics.
 func (s *Server) noTopics(*request) (answer, error) {
-	return answer{}, flex.Fail(flex.NotFound, "there is no MQTT notifier: subscribe with a webhook")
+	return answer{}, flex.Fail(
+		flex.NotFound,
+		"there is no MQTT notifier: subscribe with a webhook",
+	)
 }

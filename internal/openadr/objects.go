@@ -29,8 +29,13 @@ func (r *request) document() (v any, err error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(b, &v); err != nil {
-		return nil, flex.Fail(flex.Malformed, "the body is no JSON document: %v", err)
+		return nil, flex.Fail(
+			flex.Malformed,
+			"the body is no JSON document: %v",
+			err,
+		)
 	}
+
 	return v, nil
 }
 
@@ -41,8 +46,13 @@ func (r *request) bytes(most int64) ([]byte, error) {
 	case err != nil:
 		return nil, flex.Fail(flex.Malformed, "the body broke off")
 	case int64(len(b)) > most:
-		return nil, flex.Fail(flex.TooLarge, "the body is longer than %d bytes", most)
+		return nil, flex.Fail(
+			flex.TooLarge,
+			"the body is longer than %d bytes",
+			most,
+		)
 	}
+
 	return b, nil
 }
 
@@ -52,10 +62,14 @@ func (r *request) id() (store.ADRObjectID, error) {
 	if r.URL.RawPath != "" {
 		plain, err := url.PathUnescape(given)
 		if err != nil {
-			return store.ADRObjectID{}, flex.Fail(flex.Malformed, "the path is not well formed")
+			return store.ADRObjectID{}, flex.Fail(
+				flex.Malformed,
+				"the path is not well formed",
+			)
 		}
 		given = plain
 	}
+
 	return adr.ParseID(given)
 }
 
@@ -75,6 +89,7 @@ func (s *Server) search(r *request, kind store.ADRKind) (answer, error) {
 	for i := range objects {
 		found = append(found, objects[i].Document())
 	}
+
 	return answer{http.StatusOK, found}, err
 }
 
@@ -99,13 +114,27 @@ func (s *Server) replace(r *request, kind store.ADRKind) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return s.write(r, kind, "update", id.String(), http.StatusOK, func(ctx context.Context, document any) (adr.Object, error) {
-		return s.ADR.Replace(ctx, r.adr, kind, id, document)
-	})
+
+	return s.write(
+		r,
+		kind,
+		"update",
+		id.String(),
+		http.StatusOK,
+		func(ctx context.Context, document any) (adr.Object, error) {
+			return s.ADR.Replace(ctx, r.adr, kind, id, document)
+		},
+	)
 }
 
 // write reads a document and has it kept.
-func (s *Server) write(r *request, kind store.ADRKind, verb, subject string, status int, do func(context.Context, any) (adr.Object, error)) (a answer, err error) {
+func (s *Server) write(
+	r *request,
+	kind store.ADRKind,
+	verb, subject string,
+	status int,
+	do func(context.Context, any) (adr.Object, error),
+) (a answer, err error) {
 	if err := r.adr.CheckWrite(kind); err != nil {
 		return a, err
 	}
@@ -115,7 +144,9 @@ func (s *Server) write(r *request, kind store.ADRKind, verb, subject string, sta
 		return a, err
 	}
 
-	return s.acting(r, kind, verb, subject, status, func() (adr.Object, error) { return do(r.Context(), document) })
+	return s.acting(r, kind, verb, subject, status, func() (adr.Object, error) {
+		return do(r.Context(), document)
+	})
 }
 
 // remove answers DELETE of an object.
@@ -128,13 +159,27 @@ func (s *Server) remove(r *request, kind store.ADRKind) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return s.acting(r, kind, "delete", id.String(), http.StatusOK, func() (adr.Object, error) {
-		return s.ADR.Delete(r.Context(), r.adr, kind, id)
-	})
+
+	return s.acting(
+		r,
+		kind,
+		"delete",
+		id.String(),
+		http.StatusOK,
+		func() (adr.Object, error) {
+			return s.ADR.Delete(r.Context(), r.adr, kind, id)
+		},
+	)
 }
 
 // acting does what changes an object. What steers the fleet, programs and events, is in the audit log.
-func (s *Server) acting(r *request, kind store.ADRKind, verb, subject string, status int, do func() (adr.Object, error)) (a answer, err error) {
+func (s *Server) acting(
+	r *request,
+	kind store.ADRKind,
+	verb, subject string,
+	status int,
+	do func() (adr.Object, error),
+) (a answer, err error) {
 	var o adr.Object
 	act := func() (err error) {
 		o, err = do()
@@ -143,9 +188,17 @@ func (s *Server) acting(r *request, kind store.ADRKind, verb, subject string, st
 
 	switch kind {
 	case store.ADRProgram, store.ADREvent:
-		what := map[store.ADRKind]string{store.ADRProgram: " program", store.ADREvent: " event"}[kind]
+		what := map[store.ADRKind]string{
+			store.ADRProgram: " program",
+			store.ADREvent:   " event",
+		}[kind]
+
 		err = s.Access.ActWithDetail(r.Context(), store.Act{
-			Who: "openadr client " + r.adr.ID, Source: r.from, Act: "openadr " + verb + what, Org: r.adr.Org, Subject: subject,
+			Who:     "openadr client " + r.adr.ID,
+			Source:  r.from,
+			Act:     "openadr " + verb + what,
+			Org:     r.adr.Org,
+			Subject: subject,
 		}, func() (string, error) { return o.ID.String(), act() })
 	default:
 		err = act()
@@ -154,6 +207,7 @@ func (s *Server) acting(r *request, kind store.ADRKind, verb, subject string, st
 	if err != nil {
 		return a, err
 	}
+
 	return answer{status, o.Document()}, nil
 }
 
@@ -168,6 +222,7 @@ func (s *Server) read(r *request, kind store.ADRKind) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+
 	return answer{http.StatusOK, o.Document()}, nil
 }
 
@@ -178,7 +233,10 @@ type query struct {
 }
 
 func (q *query) wrong(name, what string) {
-	q.errs = append(q.errs, flex.Fail(flex.Malformed, "query.%s: %s", name, what))
+	q.errs = append(
+		q.errs,
+		flex.Fail(flex.Malformed, "query.%s: %s", name, what),
+	)
 }
 
 // one reads a parameter that is given once at most.
@@ -190,6 +248,7 @@ func (q *query) one(name string) (text string, given bool) {
 	if len(all) == 0 {
 		return "", false
 	}
+
 	return all[0], true
 }
 
@@ -202,13 +261,17 @@ func (q *query) name(parameter string) string {
 	if given {
 		q.checkName(parameter, text)
 	}
+
 	return text
 }
 
 func (q *query) checkName(parameter, text string) {
 	n := len([]rune(text))
 	if n < 1 || n > nameMax || slices.Contains([]byte(text), 0) {
-		q.wrong(parameter, "it has 1 to 128 characters, none of them with the number 0")
+		q.wrong(
+			parameter,
+			"it has 1 to 128 characters, none of them with the number 0",
+		)
 	}
 }
 
@@ -221,6 +284,7 @@ func (q *query) names(parameter string) []string {
 	for _, text := range all {
 		q.checkName(parameter, text)
 	}
+
 	return all
 }
 
@@ -235,6 +299,7 @@ func (q *query) whole(name string, most, standard int) int {
 	if err != nil || n < 0 || n > most {
 		q.wrong(name, "it is no whole number from 0 to "+strconv.Itoa(most))
 	}
+
 	return n
 }
 
@@ -244,6 +309,7 @@ func (q *query) truth(name string) bool {
 	if given && text != "true" && text != "false" {
 		q.wrong(name, "it is neither true nor false")
 	}
+
 	return text == "true"
 }
 
@@ -261,21 +327,34 @@ func (q *query) id(name string, none *bool) store.ADRObjectID {
 	case flex.Malformed:
 		q.wrong(name, "an id has 1 to 128 letters, digits, _ and -")
 	}
+
 	return id
 }
 
 // readQuery reads what is looked for in a collection; none if nothing can be found.
-func readQuery(r *request, kind store.ADRKind) (s store.ADRSearch, none bool, err error) {
+func readQuery(
+	r *request,
+	kind store.ADRKind,
+) (s store.ADRSearch, none bool, err error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return s, false, flex.Fail(flex.Malformed, "the query is not well formed: percent-encode what is not plain")
+		return s, false, flex.Fail(
+			flex.Malformed,
+			"the query is not well formed: percent-encode what is not plain",
+		)
 	}
 
 	q := &query{values: values}
-	s = store.ADRSearch{Kind: kind, Skip: q.whole("skip", math.MaxInt32, 0), Limit: q.whole("limit", adr.PageMax, adr.PageMax)}
+	s = store.ADRSearch{
+		Kind:  kind,
+		Skip:  q.whole("skip", math.MaxInt32, 0),
+		Limit: q.whole("limit", adr.PageMax, adr.PageMax),
+	}
+
 	none = s.Limit == 0
 
 	q.narrow(&s, &none)
+
 	return s, none, errors.Join(q.errs...)
 }
 
@@ -319,5 +398,6 @@ func (q *query) kinds(parameter string) []string {
 		}
 	}
 	slices.Sort(all)
+
 	return slices.Compact(all)
 }

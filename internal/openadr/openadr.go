@@ -278,7 +278,8 @@ func failure(h http.Header, err error) answer {
 	}
 
 	p := problem{Title: http.StatusText(status), Status: status}
-	if shown, isShown := errors.AsType[*flex.Error](err); isShown && kind != flex.Internal {
+	shown, isShown := errors.AsType[*flex.Error](err)
+	if isShown && kind != flex.Internal {
 		p.Detail = shown.Error()
 	}
 

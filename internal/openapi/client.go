@@ -11,8 +11,13 @@ import (
 
 // notInClient are the schemas that the Go client has types of its own for, or sends itself.
 var notInClient = map[string]bool{
-	"HTTPValidationError": true, "ValidationError": true, "ErrorWithDetail": true, "MPANValidationError": true,
-	"TokenForm": true, "Token": true, "ComponentTokenForm": true,
+	"HTTPValidationError": true,
+	"ValidationError":     true,
+	"ErrorWithDetail":     true,
+	"MPANValidationError": true,
+	"TokenForm":           true,
+	"Token":               true,
+	"ComponentTokenForm":  true,
 }
 
 // clientHead stands at the beginning of each file of types.
@@ -38,7 +43,13 @@ func clientFiles(types []wireType) (map[string][]byte, error) {
 
 	files := map[string][]byte{}
 	for name, b := range bodies {
-		source := strings.Replace(b.String(), clientHead, clientHead+importsOf(b.String()), 1)
+		source := strings.Replace(
+			b.String(),
+			clientHead,
+			clientHead+importsOf(b.String()),
+			1,
+		)
+
 		made, err := format.Source([]byte(source))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -75,7 +86,14 @@ func writeType(b *bytes.Buffer, t *wireType) {
 			continue
 		}
 
-		fmt.Fprintf(b, "%s%s %s `json:%q`\n", commented(text), f.goName, clientType(f.expr), f.json)
+		fmt.Fprintf(
+			b,
+			"%s%s %s `json:%q`\n",
+			commented(text),
+			f.goName,
+			clientType(f.expr),
+			f.json,
+		)
 	}
 
 	b.WriteString("}\n")
@@ -88,6 +106,7 @@ func commented(text string) string {
 	}
 
 	lines := strings.ReplaceAll(text, "\n", "\n// ")
+
 	return strings.ReplaceAll("// "+lines+"\n", "// \n", "//\n")
 }
 

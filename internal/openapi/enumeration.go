@@ -3,8 +3,10 @@ package main
 // enumeration is one that has a schema of its own, with the mark of flexd's own. The values of
 // others stand where they are used.
 type enumeration struct {
-	enum, schema, description string
-	addition                  bool
+	enum        string
+	schema      string
+	description string
+	addition    bool
 }
 
 // enumerations are in the order of the document.
@@ -18,11 +20,26 @@ var enumerations = []enumeration{
 	{"AssetType", "AssetType", "", false},
 	{"CreatableAssetType", "CreatableAssetType", "heat_pump and hot_water_tank are taken as well.", false},
 	{"EventStatus", "EventStatus", "", false},
-	{"BatteryAction", "BatteryScheduleAction", "avoid_export leaves import open, and avoid_import export.", false},
+	{
+		"BatteryAction",
+		"BatteryScheduleAction",
+		"avoid_export leaves import open, and avoid_import export.",
+		false,
+	},
 	{"DispatchAction", "PlainDispatchAction", "LOCK holds the battery at its state of charge.", false},
-	{"ChargingMode", "ChargingMode", "Maximise opens every off-peak second and takes the energy as the least; minimise stops when the energy is there.", false},
+	{
+		"ChargingMode",
+		"ChargingMode",
+		"Maximise opens every off-peak second and takes the energy as the least; minimise stops when the energy is there.",
+		false,
+	},
 	{"AssetEventType", "AssetEventType", "", false},
-	{"ReadingLabel", "ReadingDataPointLabel", "What is measured, in the unit that the label ends in. The two import powers may be negative (export, discharge); the state of charge runs from 0 to 100; all else is 0 or more, and the lifetime registers never fall.", false},
+	{
+		"ReadingLabel",
+		"ReadingDataPointLabel",
+		"What is measured, in the unit that the label ends in. The two import powers may be negative (export, discharge); the state of charge runs from 0 to 100; all else is 0 or more, and the lifetime registers never fall.",
+		false,
+	},
 	{"TransactionType", "UserTransactionType", "", false},
 	{"PaymentStatus", "PaymentStatus", "", false},
 	{"ProfilePurpose", "ChargingProfilePurposeType", "", false},
@@ -40,7 +57,17 @@ var enumerations = []enumeration{
 	{"InstructionState", "InstructionState", "", true},
 	{"ExceptionKind", "ExceptionKind", "", true},
 	{"ExceptionLevel", "ExceptionLevel", "", true},
-	{"CapacitySource", "CapacitySource", "Whether the capacity was set for the site; else it is the default, 100 A on one phase.", true},
-	{"HeldState", "HeldState", "Whether it waits, or what was decided. `meter_replaced` is released, and the register began anew with it.", true},
+	{
+		"CapacitySource",
+		"CapacitySource",
+		"Whether the capacity was set for the site; else it is the default, 100 A on one phase.",
+		true,
+	},
+	{
+		"HeldState",
+		"HeldState",
+		"Whether it waits, or what was decided. `meter_replaced` is released, and the register began anew with it.",
+		true,
+	},
 	{"StatementFormat", "StatementFormat", "", true},
 }

@@ -12,25 +12,30 @@ import (
 // parts are the types of package wire that a handler reads a request as. Empty ones are not
 // read.
 type parts struct {
-	path, query, body string
-	isForm            bool // the body is one
-	mayBeEmpty        bool // the body may be left out
+	path       string
+	query      string
+	body       string
+	isForm     bool // the body is one
+	mayBeEmpty bool // the body may be left out
 }
 
 // readers are the functions of package api that read a part of a request, each as the type
 // in its brackets.
 var readers = map[string]func(*parts, string){
-	"path":      func(p *parts, name string) { p.path = name },
-	"query":     func(p *parts, name string) { p.query = name },
-	"body":      func(p *parts, name string) { p.body = name },
-	"emptyBody": func(p *parts, name string) { p.body, p.mayBeEmpty = name, true },
-	"form":      func(p *parts, name string) { p.body, p.isForm = name, true },
+	"path":  func(p *parts, name string) { p.path = name },
+	"query": func(p *parts, name string) { p.query = name },
+	"body":  func(p *parts, name string) { p.body = name },
+	"emptyBody": func(p *parts, name string) {
+		p.body, p.mayBeEmpty = name, true
+	},
+	"form": func(p *parts, name string) { p.body, p.isForm = name, true },
 }
 
 // source is the code of package api.
 type source struct {
-	functions  map[string]*ast.FuncDecl // by name; those of the server as "Server.name"
-	operations int                      // how many are written down
+	// by name; those of the server as "Server.name"
+	functions  map[string]*ast.FuncDecl
+	operations int // how many are written down
 }
 
 // readSource reads the package in the folder.
@@ -90,7 +95,11 @@ func (s *source) read(handler string) (p parts, err error) {
 	return p, err
 }
 
-func (s *source) collect(p *parts, name string, visited map[string]bool) (err error) {
+func (s *source) collect(
+	p *parts,
+	name string,
+	visited map[string]bool,
+) (err error) {
 	f := s.functions[name]
 	if f == nil || visited[name] {
 		return nil
@@ -130,9 +139,17 @@ func (p *parts) take(reader, typ string) error {
 	before := *p
 	note(p, name)
 
-	for _, part := range [][2]string{{before.path, p.path}, {before.query, p.query}, {before.body, p.body}} {
+	for _, part := range [][2]string{
+		{before.path, p.path},
+		{before.query, p.query},
+		{before.body, p.body},
+	} {
 		if part[0] != "" && part[0] != part[1] {
-			return fmt.Errorf("one part is read as %s and as %s", part[0], part[1])
+			return fmt.Errorf(
+				"one part is read as %s and as %s",
+				part[0],
+				part[1],
+			)
 		}
 	}
 
@@ -148,7 +165,11 @@ func isNamed(f *ast.FuncDecl) error {
 
 		for _, name := range p.Names {
 			if name.Name != "r" && name.Name != "_" {
-				return fmt.Errorf("%s calls its request %s: call it r", f.Name.Name, name.Name)
+				return fmt.Errorf(
+					"%s calls its request %s: call it r",
+					f.Name.Name,
+					name.Name,
+				)
 			}
 		}
 	}

@@ -54,7 +54,8 @@ func write(root string) error {
 	}
 
 	for name, body := range files {
-		if err := os.WriteFile(filepath.Join(root, name), body, 0o644); err != nil {
+		err := os.WriteFile(filepath.Join(root, name), body, 0o644)
+		if err != nil {
 			return fmt.Errorf("write: %w", err)
 		}
 	}
@@ -92,7 +93,12 @@ func generate(root string) (map[string][]byte, error) {
 
 // readDocument makes the document of the module at root.
 func readDocument(root string, s *schemas) ([]byte, error) {
-	prose, err := os.ReadFile(filepath.Join(root, "internal", "openapi", "document.yaml"))
+	prose, err := os.ReadFile(filepath.Join(
+		root,
+		"internal",
+		"openapi",
+		"document.yaml",
+	))
 	if err != nil {
 		return nil, fmt.Errorf("read the prose: %w", err)
 	}

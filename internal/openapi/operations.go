@@ -26,7 +26,11 @@ func (o *operations) paths(routes []api.Route) (paths []member, err error) {
 	for _, rt := range routes {
 		if rt.Operation == nil {
 			if !rt.Document && !rt.Unlisted {
-				return nil, fmt.Errorf("%s %s has no Operation that describes it", rt.Method, rt.Pattern)
+				return nil, fmt.Errorf(
+					"%s %s has no Operation that describes it",
+					rt.Method,
+					rt.Pattern,
+				)
 			}
 
 			continue
@@ -38,17 +42,26 @@ func (o *operations) paths(routes []api.Route) (paths []member, err error) {
 			return nil, fmt.Errorf("%s %s: %w", rt.Method, rt.Pattern, err)
 		}
 
-		at := slices.IndexFunc(paths, func(m member) bool { return m.name == rt.Pattern })
+		at := slices.IndexFunc(paths, func(m member) bool {
+			return m.name == rt.Pattern
+		})
 		if at < 0 {
 			at = len(paths)
 			paths = append(paths, member{rt.Pattern, []member(nil)})
 		}
 
-		paths[at].value = append(paths[at].value.([]member), member{strings.ToLower(rt.Method), made})
+		paths[at].value = append(paths[at].value.([]member), member{
+			strings.ToLower(rt.Method),
+			made,
+		})
 	}
 
 	if described != o.source.operations {
-		return nil, fmt.Errorf("%d operations are written down and %d have a route: each group belongs into the surface", o.source.operations, described)
+		return nil, fmt.Errorf(
+			"%d operations are written down and %d have a route: each group belongs into the surface",
+			o.source.operations,
+			described,
+		)
 	}
 
 	return paths, nil
@@ -67,7 +80,12 @@ func (o *operations) of(rt api.Route) ([]member, error) {
 		return nil, err
 	}
 
-	out := []member{{"tags", []any{op.Tag}}, {"operationId", op.ID}, {"summary", op.Summary}}
+	out := []member{
+		{"tags", []any{op.Tag}},
+		{"operationId", op.ID},
+		{"summary", op.Summary},
+	}
+
 	if op.Text != "" {
 		out = append(out, member{"description", op.Text})
 	}
@@ -91,6 +109,7 @@ func (o *operations) of(rt api.Route) ([]member, error) {
 	}
 
 	responses, err := o.responses(rt, reads != parts{})
+
 	return append(out, member{"responses", responses}), err
 }
 
@@ -114,8 +133,14 @@ func access(rt api.Route) (out []member) {
 }
 
 // parameters are those of the types that the handler reads, and the Idempotency-Key.
-func (o *operations) parameters(rt api.Route, reads parts) (list []any, err error) {
-	for _, from := range []struct{ in, name string }{{"path", reads.path}, {"query", reads.query}} {
+func (o *operations) parameters(
+	rt api.Route,
+	reads parts,
+) (list []any, err error) {
+	for _, from := range []struct{ in, name string }{
+		{"path", reads.path},
+		{"query", reads.query},
+	} {
 		if from.name == "" {
 			continue
 		}
@@ -131,7 +156,10 @@ func (o *operations) parameters(rt api.Route, reads parts) (list []any, err erro
 	}
 
 	if rt.TakesKey() {
-		list = append(list, []member{{"$ref", "#/components/parameters/IdempotencyKey"}})
+		list = append(
+			list,
+			[]member{{"$ref", "#/components/parameters/IdempotencyKey"}},
+		)
 	}
 
 	return list, nil
@@ -172,7 +200,11 @@ func (o *operations) body(op *api.Operation, reads parts) ([]member, error) {
 	}
 
 	if reads.body != "" && op.Body.Type.Name() != reads.body {
-		return nil, fmt.Errorf("the example of its body is a %s, and it reads a %s", op.Body.Type.Name(), reads.body)
+		return nil, fmt.Errorf(
+			"the example of its body is a %s, and it reads a %s",
+			op.Body.Type.Name(),
+			reads.body,
+		)
 	}
 
 	if op.OptionalBody && !reads.mayBeEmpty {
@@ -185,7 +217,11 @@ func (o *operations) body(op *api.Operation, reads parts) ([]member, error) {
 	}
 
 	content, err := o.sample(op.Body)
-	return []member{{"required", !op.OptionalBody}, {"content", []member{{media, content}}}}, err
+
+	return []member{
+		{"required", !op.OptionalBody},
+		{"content", []member{{media, content}}},
+	}, err
 }
 
 // responses are the answers of a route by status.
@@ -203,7 +239,10 @@ func (o *operations) responses(rt api.Route, checked bool) ([]member, error) {
 
 	out := []member{{strconv.Itoa(answer.Status()), success}}
 	for _, p := range rt.Described(checked) {
-		out = append(out, member{strconv.Itoa(p.Status), []member{{"$ref", "#/components/responses/" + p.Name}}})
+		out = append(out, member{
+			strconv.Itoa(p.Status),
+			[]member{{"$ref", "#/components/responses/" + p.Name}},
+		})
 	}
 
 	return out, nil
@@ -213,7 +252,9 @@ func (o *operations) responses(rt api.Route, checked bool) ([]member, error) {
 func (o *operations) content(a api.Answer) ([]member, error) {
 	body, err := o.sample(a.Body)
 	if a.Null {
-		body[0].value = []member{{"oneOf", []any{body[0].value, []member{{"type", "null"}}}}}
+		body[0].value = []member{
+			{"oneOf", []any{body[0].value, []member{{"type", "null"}}}},
+		}
 	}
 
 	out := []member{{"application/json", body}}
@@ -224,11 +265,17 @@ func (o *operations) content(a api.Answer) ([]member, error) {
 	}
 
 	if a.Events != "" {
-		out = append(out, member{"text/event-stream", []member{{"schema", text}, {"example", a.Events}}})
+		out = append(out, member{
+			"text/event-stream",
+			[]member{{"schema", text}, {"example", a.Events}},
+		})
 	}
 
 	if a.Plain != "" {
-		out = append(out, member{"text/plain", []member{{"schema", text}, {"example", a.Plain}}})
+		out = append(out, member{
+			"text/plain",
+			[]member{{"schema", text}, {"example", a.Plain}},
+		})
 	}
 
 	return out, err
@@ -244,8 +291,12 @@ func (o *operations) problems(routes []api.Route) (out []member, err error) {
 		}
 	}
 
-	slices.SortStableFunc(all, func(a, b api.Problem) int { return strings.Compare(a.Name, b.Name) })
-	all = slices.CompactFunc(all, func(a, b api.Problem) bool { return a.Name == b.Name })
+	slices.SortStableFunc(all, func(a, b api.Problem) int {
+		return strings.Compare(a.Name, b.Name)
+	})
+	all = slices.CompactFunc(all, func(a, b api.Problem) bool {
+		return a.Name == b.Name
+	})
 
 	for _, p := range all {
 		answer := []member{{"description", p.Text}, headers(p.Headers...)}
@@ -256,10 +307,15 @@ func (o *operations) problems(routes []api.Route) (out []member, err error) {
 			}
 
 			if p.Or != nil {
-				content[0].value = []member{{"anyOf", []any{o.schemaOf(p.Or), content[0].value}}}
+				content[0].value = []member{
+					{"anyOf", []any{o.schemaOf(p.Or), content[0].value}},
+				}
 			}
 
-			answer = append(answer, member{"content", []member{{"application/json", content}}})
+			answer = append(answer, member{
+				"content",
+				[]member{{"application/json", content}},
+			})
 		}
 
 		out = append(out, member{p.Name, answer})
@@ -272,7 +328,10 @@ func (o *operations) problems(routes []api.Route) (out []member, err error) {
 func headers(further ...string) member {
 	var list []member
 	for _, name := range append([]string{"Request-Id"}, further...) {
-		list = append(list, member{name, []member{{"$ref", "#/components/headers/" + name}}})
+		list = append(list, member{
+			name,
+			[]member{{"$ref", "#/components/headers/" + name}},
+		})
 	}
 
 	return member{"headers", list}
@@ -289,7 +348,11 @@ func (o *operations) sample(s api.Sample) ([]member, error) {
 		return out, nil
 	}
 
-	if err := json2.Unmarshal([]byte(s.JSON), reflect.New(s.Type).Interface(), json2.RejectUnknownMembers(true)); err != nil {
+	if err := json2.Unmarshal(
+		[]byte(s.JSON),
+		reflect.New(s.Type).Interface(),
+		json2.RejectUnknownMembers(true),
+	); err != nil {
 		return nil, fmt.Errorf("the example is no %v: %w", s.Type, err)
 	}
 
@@ -297,6 +360,7 @@ func (o *operations) sample(s api.Sample) ([]member, error) {
 	in.UseNumber()
 
 	example, err := readJSON(in)
+
 	return append(out, member{"example", example}), err
 }
 

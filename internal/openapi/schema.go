@@ -48,7 +48,12 @@ type schemas struct {
 }
 
 func newSchemas(types []wireType) *schemas {
-	s := &schemas{ordered: types, types: map[string]wireType{}, enums: map[string]string{}}
+	s := &schemas{
+		ordered: types,
+		types:   map[string]wireType{},
+		enums:   map[string]string{},
+	}
+
 	for _, t := range types {
 		s.types[t.name] = t
 	}
@@ -98,7 +103,10 @@ func (s *schemas) object(t *wireType) []member {
 		}
 
 		for j := range inner.fields {
-			properties = append(properties, member{inner.fields[j].name, s.field(&inner.fields[j])})
+			properties = append(properties, member{
+				inner.fields[j].name,
+				s.field(&inner.fields[j]),
+			})
 		}
 	}
 
@@ -224,7 +232,11 @@ func basicOf(name string) []member {
 
 // bounded adds what the rules say of a value.
 func bounded(out []member, rules map[string]string) []member {
-	for _, rule := range []struct{ word, name string }{{"min", "minimum"}, {"max", "maximum"}, {"text", "maxLength"}} {
+	for _, rule := range []struct{ word, name string }{
+		{"min", "minimum"},
+		{"max", "maximum"},
+		{"text", "maxLength"},
+	} {
 		if v := rules[rule.word]; v != "" {
 			out = append(out, member{rule.name, json.Number(v)})
 		}
@@ -271,7 +283,9 @@ func reference(schema string) []member {
 // takes one away.
 func merged(members, further []member) []member {
 	for _, m := range further {
-		members = slices.DeleteFunc(members, func(have member) bool { return have.name == m.name })
+		members = slices.DeleteFunc(members, func(have member) bool {
+			return have.name == m.name
+		})
 		if m.value != nil {
 			members = append(members, m)
 		}

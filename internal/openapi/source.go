@@ -37,11 +37,14 @@ type wireField struct {
 
 // comment is what stands above a type or a field.
 type comment struct {
-	text                         string
-	addition, required, optional bool
-	none, client                 bool
-	schema                       string
-	merge                        []member
+	text     string
+	addition bool
+	required bool
+	optional bool
+	none     bool
+	client   bool
+	schema   string
+	merge    []member
 }
 
 // readTypes returns the structs of the package in the folder, in the order of its files.
@@ -74,7 +77,12 @@ func readFile(name string) (types []wireType, err error) {
 		return nil, fmt.Errorf("read: %w", err)
 	}
 
-	file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments)
+	file, err := parser.ParseFile(
+		token.NewFileSet(),
+		name,
+		source,
+		parser.ParseComments,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("parse: %w", err)
 	}
@@ -119,7 +127,12 @@ func readType(made *ast.GenDecl, spec *ast.TypeSpec) (*wireType, error) {
 		return nil, fmt.Errorf("%s: %w", spec.Name.Name, err)
 	}
 
-	t := &wireType{name: spec.Name.Name, schema: spec.Name.Name, doc: doc}
+	t := &wireType{
+		name:   spec.Name.Name,
+		schema: spec.Name.Name,
+		doc:    doc,
+	}
+
 	if doc.schema != "" {
 		t.schema = doc.schema
 	}
@@ -291,6 +304,7 @@ func readObject(in *json.Decoder) (any, error) {
 	}
 
 	_, err := in.Token() // its end
+
 	return members, err
 }
 
@@ -307,5 +321,6 @@ func readList(in *json.Decoder) (any, error) {
 	}
 
 	_, err := in.Token() // its end
+
 	return list, err
 }

@@ -10,7 +10,8 @@ import (
 
 // hook is an alert as a webhook tells it.
 type hook struct {
-	Type      string    `json:"type"` // alert.firing, alert.resolved, alert.test, alert.heartbeat
+	// alert.firing, alert.resolved, alert.test, alert.heartbeat
+	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"`
 	Data      *hookData `json:"data,omitempty"` // none of a test or a heartbeat
 }
@@ -29,15 +30,27 @@ type hookData struct {
 }
 
 func hookOf(m store.AlertMessage) hook {
-	h := hook{Type: "alert." + m.What, Timestamp: m.QueuedAt}
+	h := hook{
+		Type:      "alert." + m.What,
+		Timestamp: m.QueuedAt,
+	}
+
 	a := m.Alert
 	if a.ID.IsZero() {
 		return h
 	}
 
 	h.Data = &hookData{
-		AlertID: a.ID.String(), Kind: a.Kind, Level: a.Level, Count: a.Count, Title: a.Title, Text: a.Text, Since: a.SinceAt, FiredAt: a.FiredAt,
+		AlertID: a.ID.String(),
+		Kind:    a.Kind,
+		Level:   a.Level,
+		Count:   a.Count,
+		Title:   a.Title,
+		Text:    a.Text,
+		Since:   a.SinceAt,
+		FiredAt: a.FiredAt,
 	}
+
 	if !a.Org.IsZero() {
 		h.Data.Organisation = a.Org.String()
 	}
@@ -70,7 +83,13 @@ type pagerDutyPayload struct {
 const summaryMax = 1024
 
 func pagerDutyEvent(m store.AlertMessage) pagerDuty {
-	e := pagerDuty{RoutingKey: m.Route.Secret.Reveal(), Action: "trigger", Client: "flexd", DedupKey: m.Alert.ID.String()}
+	e := pagerDuty{
+		RoutingKey: m.Route.Secret.Reveal(),
+		Action:     "trigger",
+		Client:     "flexd",
+		DedupKey:   m.Alert.ID.String(),
+	}
+
 	if m.What == sayResolved {
 		e.Action = "resolve"
 		return e
@@ -78,14 +97,28 @@ func pagerDutyEvent(m store.AlertMessage) pagerDuty {
 
 	if m.Alert.ID.IsZero() {
 		e.DedupKey = m.ID.String()
-		e.Payload = &pagerDutyPayload{Summary: "A test of flexd's alerts", Source: "flexd", Severity: "info", Timestamp: m.QueuedAt}
+		e.Payload = &pagerDutyPayload{
+			Summary:   "A test of flexd's alerts",
+			Source:    "flexd",
+			Severity:  "info",
+			Timestamp: m.QueuedAt,
+		}
+
 		return e
 	}
 
 	a := m.Alert
 	e.Payload = &pagerDutyPayload{
-		Summary: a.Title[:min(len(a.Title), summaryMax)], Source: "flexd", Severity: a.Level, Timestamp: a.FiredAt, Class: a.Kind,
-		Details: map[string]any{"count": a.Count, "text": a.Text, "since": a.SinceAt},
+		Summary:   a.Title[:min(len(a.Title), summaryMax)],
+		Source:    "flexd",
+		Severity:  a.Level,
+		Timestamp: a.FiredAt,
+		Class:     a.Kind,
+		Details: map[string]any{
+			"count": a.Count,
+			"text":  a.Text,
+			"since": a.SinceAt,
+		},
 	}
 
 	return e
@@ -115,16 +148,23 @@ func alertmanagerAlert(m store.AlertMessage) postable {
 		}
 
 		return postable{
-			Labels: map[string]string{"alertname": name, "severity": "none"}, Annotations: map[string]string{"summary": "flexd is well enough to send this"},
-			StartsAt: m.QueuedAt, EndsAt: m.QueuedAt.Add(ends),
+			Labels:      map[string]string{"alertname": name, "severity": "none"},
+			Annotations: map[string]string{"summary": "flexd is well enough to send this"},
+			StartsAt:    m.QueuedAt,
+			EndsAt:      m.QueuedAt.Add(ends),
 		}
 	}
 
 	p := postable{
-		Labels:      map[string]string{"alertname": "Flexd", "kind": a.Kind, "severity": a.Level},
+		Labels: map[string]string{
+			"alertname": "Flexd",
+			"kind":      a.Kind,
+			"severity":  a.Level,
+		},
 		Annotations: map[string]string{"summary": a.Title, "description": a.Text},
 		StartsAt:    a.FiredAt, EndsAt: a.FiredAt.Add(endsFarOff),
 	}
+
 	if !a.Org.IsZero() {
 		p.Labels["organisation"] = a.Org.String()
 	}
@@ -148,11 +188,22 @@ func emailOf(m store.AlertMessage) (subject, text string) {
 	}
 
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n%s\n\nSince %s", a.Title, a.Text, a.SinceAt.Format(time.RFC3339))
+	fmt.Fprintf(
+		&b,
+		"%s\n\n%s\n\nSince %s",
+		a.Title,
+		a.Text,
+		a.SinceAt.Format(time.RFC3339),
+	)
+
 	if m.What == sayResolved {
 		fmt.Fprintf(&b, ", until %s", a.ResolvedAt.Format(time.RFC3339))
 	}
-	fmt.Fprintf(&b, ".\nAlert %s. Acknowledge it in the console under Alerts, or with flexd alerts acknowledge.\n", a.ID)
+	fmt.Fprintf(
+		&b,
+		".\nAlert %s. Acknowledge it in the console under Alerts, or with flexd alerts acknowledge.\n",
+		a.ID,
+	)
 
 	return subject, b.String()
 }

@@ -141,7 +141,13 @@ func sumOf(exceptions []Exception, r AlertRule) store.Alert {
 }
 
 // fire notes that something is wrong, and has it said if it is time.
-func fire(ctx context.Context, all *store.All, wrong store.Alert, rule AlertRule, routes []store.AlertRoute) (sent int, err error) {
+func fire(
+	ctx context.Context,
+	all *store.All,
+	wrong store.Alert,
+	rule AlertRule,
+	routes []store.AlertRoute,
+) (sent int, err error) {
 	a, err := all.NoteAlert(ctx, wrong)
 	if err != nil || !isTime(a, rule, all.Now()) {
 		return 0, err
@@ -185,7 +191,11 @@ func reaches(r store.AlertRoute, a store.Alert) bool {
 }
 
 // sayEnded has it said that an alert ended, by the routes that said that it fires.
-func sayEnded(ctx context.Context, all *store.All, a store.Alert) (sent int, err error) {
+func sayEnded(
+	ctx context.Context,
+	all *store.All,
+	a store.Alert,
+) (sent int, err error) {
 	routes, err := all.AlertedRoutes(ctx, a.ID)
 	if err != nil {
 		return 0, err
@@ -205,7 +215,12 @@ func sayEnded(ctx context.Context, all *store.All, a store.Alert) (sent int, err
 func beat(ctx context.Context, all *store.All) (sent int, err error) {
 	due, err := all.BeatAlertRoutes(ctx)
 	for _, r := range due {
-		if err := all.QueueAlertMessage(ctx, store.Alert{}, r.ID, sayHeartbeat); err != nil {
+		if err := all.QueueAlertMessage(
+			ctx,
+			store.Alert{},
+			r.ID,
+			sayHeartbeat,
+		); err != nil {
 			return sent, err
 		}
 		sent++
@@ -217,7 +232,10 @@ func beat(ctx context.Context, all *store.All) (sent int, err error) {
 // PurgeAlerts forgets alerts that ended long ago, and what was sent then.
 func (s *Service) PurgeAlerts(ctx context.Context) (worker.Report, error) {
 	return worker.Report{}, s.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.DropAlerts(ctx, all.Now().Add(-cmp.Or(s.Retain, AlertsKeptFor)))
+		return all.DropAlerts(
+			ctx,
+			all.Now().Add(-cmp.Or(s.Retain, AlertsKeptFor)),
+		)
 	})
 }
 
@@ -252,9 +270,15 @@ type AlertPage struct {
 const alertsMax, sentMax = 200, 50
 
 // AlertList returns the alerts, or those alone that fire, with the rules and routes.
-func (s *Service) AlertList(ctx context.Context, firing bool) (p AlertPage, err error) {
+func (s *Service) AlertList(
+	ctx context.Context,
+	firing bool,
+) (p AlertPage, err error) {
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
-		p.Alerts, err = all.Alerts(ctx, store.AlertFilter{Firing: firing, Limit: alertsMax})
+		p.Alerts, err = all.Alerts(ctx, store.AlertFilter{
+			Firing: firing,
+			Limit:  alertsMax,
+		})
 		if err != nil {
 			return err
 		}
@@ -281,14 +305,27 @@ func (s *Service) AlertList(ctx context.Context, firing bool) (p AlertPage, err 
 		p.Orgs, err = all.Orgs(ctx)
 		return err
 	})
+
 	return p, err
 }
 
 // AlertsOf returns a page of one organisation's alerts that fired, the newest first, or of those
 // alone that have not ended; and the last one's id if there are more.
-func (s *Service) AlertsOf(ctx context.Context, org flex.OrgID, firing bool, before flex.AlertID, limit int) (found []store.Alert, next flex.AlertID, err error) {
+func (s *Service) AlertsOf(
+	ctx context.Context,
+	org flex.OrgID,
+	firing bool,
+	before flex.AlertID,
+	limit int,
+) (found []store.Alert, next flex.AlertID, err error) {
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
-		found, err = all.Alerts(ctx, store.AlertFilter{Firing: firing, Org: org, Before: before, Limit: limit + 1})
+		found, err = all.Alerts(ctx, store.AlertFilter{
+			Firing: firing,
+			Org:    org,
+			Before: before,
+			Limit:  limit + 1,
+		})
+
 		return err
 	})
 
@@ -303,8 +340,13 @@ func (s *Service) AlertsOf(ctx context.Context, org flex.OrgID, firing bool, bef
 // AlertOf reads the id of an alert. Text that is none names nothing: NotFound.
 func AlertOf(text string) (id store.AlertID, err error) {
 	if id.UnmarshalText([]byte(text)) != nil {
-		return id, flex.Fail(flex.NotFound, "%q is not the id of any alert", text)
+		return id, flex.Fail(
+			flex.NotFound,
+			"%q is not the id of any alert",
+			text,
+		)
 	}
+
 	return id, nil
 }
 
@@ -315,34 +357,60 @@ const (
 )
 
 // Acknowledge notes who looks after a firing alert.
-func (s *Service) Acknowledge(ctx context.Context, id store.AlertID, who, note string) error {
+func (s *Service) Acknowledge(
+	ctx context.Context,
+	id store.AlertID,
+	who, note string,
+) error {
 	note, err := alertNote(note)
 	if err != nil {
 		return err
 	}
-	return s.DB.WriteAll(ctx, func(all *store.All) error { return all.AcknowledgeAlert(ctx, id, who, note) })
+
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.AcknowledgeAlert(ctx, id, who, note)
+	})
 }
 
 // Snooze has a firing alert be sent again after a time, if it still fires then. It asks for a
 // note: who comes next must know why it is quiet.
-func (s *Service) Snooze(ctx context.Context, id store.AlertID, by time.Duration, who, note string) error {
+func (s *Service) Snooze(
+	ctx context.Context,
+	id store.AlertID,
+	by time.Duration,
+	who, note string,
+) error {
 	note, err := alertNote(note)
 	switch {
 	case err != nil:
 		return err
+
 	case note == "":
 		return flex.Fail(flex.Malformed, "say why the alert may rest")
+
 	case by < time.Minute || by > snoozeMax:
-		return flex.Fail(flex.Malformed, "an alert may rest for a minute to %d days", int(snoozeMax.Hours()/24))
+		return flex.Fail(
+			flex.Malformed,
+			"an alert may rest for a minute to %d days",
+			int(snoozeMax.Hours()/24),
+		)
 	}
 
-	return s.DB.WriteAll(ctx, func(all *store.All) error { return all.SnoozeAlert(ctx, id, all.Now().Add(by), who, note) })
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.SnoozeAlert(ctx, id, all.Now().Add(by), who, note)
+	})
 }
 
 func alertNote(note string) (string, error) {
 	note = strings.TrimSpace(note)
 	if len(note) > alertNoteMax {
-		return "", flex.Fail(flex.Malformed, "the note has %d bytes, more than %d", len(note), alertNoteMax)
+		return "", flex.Fail(
+			flex.Malformed,
+			"the note has %d bytes, more than %d",
+			len(note),
+			alertNoteMax,
+		)
 	}
+
 	return note, nil
 }

@@ -10,8 +10,9 @@ import (
 
 // How much a developer is shown.
 const (
-	carsLooked = 10_000 // assets among which cars and chargers to play with are found
-	carsShown  = 50     // of either
+	// assets among which cars and chargers to play with are found
+	carsLooked = 10_000
+	carsShown  = 50 // of either
 )
 
 // DeveloperView is what an organisation's developers work with.
@@ -37,10 +38,13 @@ type CredentialLine struct {
 	Username  string      `json:"username"`
 	Roles     []flex.Role `json:"roles"`
 	CreatedAt time.Time   `json:"created_at"`
-	UsedAt    time.Time   `json:"used_at,omitzero"`    // the latest login, to the minute; zero for none
-	ExpiresAt time.Time   `json:"expires_at,omitzero"` // zero: it ends when it is revoked
-	RevokedAt time.Time   `json:"revoked_at,omitzero"` // zero while it holds
-	AllowFrom []string    `json:"allow_from"`          // addresses that may use it; none: all
+	// the latest login, to the minute; zero for none
+	UsedAt time.Time `json:"used_at,omitzero"`
+	// zero: it ends when it is revoked
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	RevokedAt time.Time `json:"revoked_at,omitzero"` // zero while it holds
+	// addresses that may use it; none: all
+	AllowFrom []string `json:"allow_from"`
 }
 
 // EndpointLine is an endpoint without its secrets and headers.
@@ -57,7 +61,10 @@ func (s *Service) Now() time.Time { return s.DB.Now() }
 
 // Developer reads what an organisation's developers work with, the first of them if none is
 // chosen.
-func (s *Service) Developer(ctx context.Context, chosen flex.OrgID) (v DeveloperView, err error) {
+func (s *Service) Developer(
+	ctx context.Context,
+	chosen flex.OrgID,
+) (v DeveloperView, err error) {
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, err := all.Orgs(ctx)
 		v = DeveloperView{Orgs: orgs}
@@ -73,26 +80,47 @@ func (s *Service) Developer(ctx context.Context, chosen flex.OrgID) (v Developer
 		}
 
 		if !chosen.IsZero() && v.Org.ID != chosen {
-			return flex.Fail(flex.NotFound, "there is no organisation %s", chosen)
+			return flex.Fail(
+				flex.NotFound,
+				"there is no organisation %s",
+				chosen,
+			)
 		}
 		return v.read(ctx, all)
 	})
+
 	return v, err
 }
 
 func (v *DeveloperView) addEndpoints(ctx context.Context, tx *store.Tx) error {
 	endpoints, err := tx.Endpoints(ctx)
 	for _, e := range endpoints {
-		v.Endpoints = append(v.Endpoints, EndpointLine{Org: e.Org, Name: string(e.Name), URL: e.URL, Enabled: e.Enabled, Reason: e.Reason})
+		v.Endpoints = append(v.Endpoints, EndpointLine{
+			Org:     e.Org,
+			Name:    string(e.Name),
+			URL:     e.URL,
+			Enabled: e.Enabled,
+			Reason:  e.Reason,
+		})
 	}
+
 	return err
 }
 
 func credentialLine(c *store.Credential) CredentialLine {
-	l := CredentialLine{Username: c.Username, Roles: c.Roles, CreatedAt: c.CreatedAt, UsedAt: c.UsedAt, ExpiresAt: c.ExpiresAt, RevokedAt: c.RevokedAt}
+	l := CredentialLine{
+		Username:  c.Username,
+		Roles:     c.Roles,
+		CreatedAt: c.CreatedAt,
+		UsedAt:    c.UsedAt,
+		ExpiresAt: c.ExpiresAt,
+		RevokedAt: c.RevokedAt,
+	}
+
 	for _, from := range c.AllowFrom {
 		l.AllowFrom = append(l.AllowFrom, from.String())
 	}
+
 	return l
 }
 
@@ -117,14 +145,21 @@ func (v *DeveloperView) read(ctx context.Context, all *store.All) error {
 		return err
 	}
 
-	assets, err := all.FindAssets(ctx, store.Find{Org: v.Org.ID, Limit: carsLooked})
+	assets, err := all.FindAssets(ctx, store.Find{
+		Org:   v.Org.ID,
+		Limit: carsLooked,
+	})
+
 	for _, a := range assets {
 		switch {
 		case !a.Type.Charges():
 		case a.PluggedIn.IsZero() && len(v.Idle) < carsShown:
 			v.Idle = append(v.Idle, PlayedAsset{a.ID, a.ExternalID, a.Power})
 		case !a.PluggedIn.IsZero() && len(v.Plugged) < carsShown:
-			v.Plugged = append(v.Plugged, PlayedAsset{a.ID, a.ExternalID, a.Power})
+			v.Plugged = append(
+				v.Plugged,
+				PlayedAsset{a.ID, a.ExternalID, a.Power},
+			)
 		}
 	}
 

@@ -20,7 +20,8 @@ const (
 	fleetAge     = 2 * time.Second
 	fleetAgeCost = 10 // times the time that it took to make
 	fleetOld     = 30 * time.Second
-	fleetCheap   = 100 * time.Millisecond // what takes less is made while the page waits
+	// what takes less is made while the page waits
+	fleetCheap = 100 * time.Millisecond
 )
 
 // Fleet is a picture of the whole fleet at an instant.
@@ -32,7 +33,8 @@ type Fleet struct {
 
 	took  time.Duration
 	parts []store.PluggedPart // in which it was read
-	even  bool                // whether they were of one size, so that the next is read likewise
+	// whether they were of one size, so that the next is read likewise
+	even bool
 }
 
 // fleetCache keeps the latest picture. One request at a time makes a new one.
@@ -48,6 +50,7 @@ func (s *Service) Look(ctx context.Context) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return whole.within(ctx), nil
 }
 
@@ -58,7 +61,12 @@ func (v *Fleet) within(ctx context.Context) *Fleet {
 		return v
 	}
 
-	part := &Fleet{At: v.At, ByOrg: map[flex.OrgID]*Outlook{}, Counts: map[flex.OrgID]store.FleetCount{}}
+	part := &Fleet{
+		At:     v.At,
+		ByOrg:  map[flex.OrgID]*Outlook{},
+		Counts: map[flex.OrgID]store.FleetCount{},
+	}
+
 	for _, o := range v.Orgs {
 		if slices.Contains(orgs, o.ID) {
 			part.Orgs = append(part.Orgs, o)
@@ -77,15 +85,25 @@ func (s *Service) look(ctx context.Context) (*Fleet, error) {
 		switch age := now.Sub(v.At); {
 		case age < max(fleetAge, fleetAgeCost*v.took):
 			return v, nil
+
 		case age < fleetOld && v.took > fleetCheap:
 			if s.fleet.making.TryLock() {
 				go func() {
 					defer s.fleet.making.Unlock()
-					late, end := context.WithTimeout(context.WithoutCancel(ctx), fleetOld)
+					late, end := context.WithTimeout(
+						context.WithoutCancel(ctx),
+						fleetOld,
+					)
+
 					defer end()
 
 					if _, err := s.lookAnew(late); err != nil {
-						s.log().ErrorContext(late, "look at the fleet", "err", err)
+						s.log().ErrorContext(
+							late,
+							"look at the fleet",
+							"err",
+							err,
+						)
 					}
 				}()
 			}
@@ -97,7 +115,8 @@ func (s *Service) look(ctx context.Context) (*Fleet, error) {
 	s.fleet.making.Lock()
 	defer s.fleet.making.Unlock()
 
-	if w := s.fleet.last.Load(); w != v && w != nil && now.Sub(w.At) < fleetAge {
+	w := s.fleet.last.Load()
+	if w != v && w != nil && now.Sub(w.At) < fleetAge {
 		return w, nil // made while this one waited
 	}
 
@@ -111,7 +130,11 @@ const fleetReaders = 4
 // of the making.
 func (s *Service) lookAnew(ctx context.Context) (*Fleet, error) {
 	start := time.Now()
-	v := &Fleet{At: s.DB.Now(), ByOrg: map[flex.OrgID]*Outlook{}, Counts: map[flex.OrgID]store.FleetCount{}}
+	v := &Fleet{
+		At:     s.DB.Now(),
+		ByOrg:  map[flex.OrgID]*Outlook{},
+		Counts: map[flex.OrgID]store.FleetCount{},
+	}
 
 	if last := s.fleet.last.Load(); last != nil && last.even {
 		v.parts = last.parts
@@ -126,6 +149,7 @@ func (s *Service) lookAnew(ctx context.Context) (*Fleet, error) {
 
 	v.took = time.Since(start)
 	s.fleet.last.Store(v)
+
 	return v, nil
 }
 
@@ -155,7 +179,10 @@ func (s *Service) count(ctx context.Context, v *Fleet) error {
 		}
 
 		if v.parts == nil {
-			v.parts, err = all.PluggedParts(ctx, min(runtime.GOMAXPROCS(0), fleetReaders))
+			v.parts, err = all.PluggedParts(
+				ctx,
+				min(runtime.GOMAXPROCS(0), fleetReaders),
+			)
 		}
 
 		return err
@@ -202,6 +229,7 @@ func (s *Service) gather(ctx context.Context, v *Fleet) error {
 	}
 
 	v.even = len(sizes) > 1 && slices.Max(sizes) <= 2*(slices.Min(sizes)+1)
+
 	return errors.Join(errs...)
 }
 

@@ -12,9 +12,10 @@ import (
 
 // FleetView is a fleet as it is now, what it will draw in the next day, and what needs looking at.
 type FleetView struct {
-	Orgs      []flex.Org // that can be chosen
-	Org       flex.OrgID // that is shown; zero for all
-	Alone     bool       // clocks differ, so one organisation is shown at a time
+	Orgs []flex.Org // that can be chosen
+	Org  flex.OrgID // that is shown; zero for all
+	// clocks differ, so one organisation is shown at a time
+	Alone     bool
 	Now       time.Time
 	Sites     int
 	Assets    int
@@ -31,7 +32,10 @@ type FleetView struct {
 // FleetView is the fleet of an organisation, or all that the context is for if org is zero. Where
 // their clocks differ there is no common now: the one with the most plugged in is shown, with the
 // exceptions of all.
-func (s *Service) FleetView(ctx context.Context, org flex.OrgID) (*FleetView, error) {
+func (s *Service) FleetView(
+	ctx context.Context,
+	org flex.OrgID,
+) (*FleetView, error) {
 	fleet, err := s.Look(ctx)
 	if err != nil {
 		return nil, err
@@ -40,7 +44,11 @@ func (s *Service) FleetView(ctx context.Context, org flex.OrgID) (*FleetView, er
 		return s.newcomer(ctx, fleet, org)
 	}
 
-	v := &FleetView{Orgs: fleet.Orgs, Org: org, Alone: fleet.clocksDiffer()}
+	v := &FleetView{
+		Orgs:  fleet.Orgs,
+		Org:   org,
+		Alone: fleet.clocksDiffer(),
+	}
 	if v.Alone && org.IsZero() {
 		v.Org = fleet.fullest()
 	}
@@ -49,17 +57,27 @@ func (s *Service) FleetView(ctx context.Context, org flex.OrgID) (*FleetView, er
 
 	// The exceptions of flexd itself are those of every organisation's operator.
 	v.Exceptions, err = s.Exceptions(ctx, org)
+
 	return v, err
 }
 
 // newcomer is the fleet of an organisation that is younger than the picture.
-func (s *Service) newcomer(ctx context.Context, fleet *Fleet, org flex.OrgID) (*FleetView, error) {
+func (s *Service) newcomer(
+	ctx context.Context,
+	fleet *Fleet,
+	org flex.OrgID,
+) (*FleetView, error) {
 	missing := flex.Fail(flex.NotFound, "there is no organisation %s", org)
 	if !store.Reaches(ctx, org) {
 		return nil, missing
 	}
 
-	v := &FleetView{Orgs: fleet.Orgs, Org: org, Alone: fleet.clocksDiffer()}
+	v := &FleetView{
+		Orgs:  fleet.Orgs,
+		Org:   org,
+		Alone: fleet.clocksDiffer(),
+	}
+
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		_, err := tx.OrgRecord(ctx)
 		v.Now = tx.Now()
@@ -69,17 +87,22 @@ func (s *Service) newcomer(ctx context.Context, fleet *Fleet, org flex.OrgID) (*
 	if flex.KindOf(err) == flex.NotFound {
 		return nil, missing
 	}
+
 	return v, err
 }
 
 // clocksDiffer reports whether there are organisations that have not one now.
 func (v *Fleet) clocksDiffer() bool {
-	return slices.ContainsFunc(v.Orgs, func(o flex.Org) bool { return o.ClockOffset != v.Orgs[0].ClockOffset })
+	return slices.ContainsFunc(v.Orgs, func(o flex.Org) bool {
+		return o.ClockOffset != v.Orgs[0].ClockOffset
+	})
 }
 
 // fullest is the organisation with the most assets plugged in.
 func (v *Fleet) fullest() flex.OrgID {
-	most := slices.MaxFunc(v.Orgs, func(a, b flex.Org) int { return cmp.Compare(v.ByOrg[a.ID].Plugged(), v.ByOrg[b.ID].Plugged()) })
+	most := slices.MaxFunc(v.Orgs, func(a, b flex.Org) int {
+		return cmp.Compare(v.ByOrg[a.ID].Plugged(), v.ByOrg[b.ID].Plugged())
+	})
 	return most.ID
 }
 

@@ -16,11 +16,30 @@ const collectWithin = 5 * time.Second
 type Metrics struct{ Service *Service }
 
 var (
-	exceptionsGauge = prometheus.NewDesc("flexd_exceptions",
-		"What needs looking at, by kind: assets, pushes, readings, withdrawals, endpoints, jobs or sources.", []string{"kind"}, nil)
-	missingGauge = prometheus.NewDesc("flexd_short_watt_hours", "Energy that will be missing by ready-by, by kind of shortfall.", []string{"kind"}, nil)
-	pluggedGauge = prometheus.NewDesc("flexd_plugged_in", "Assets that are plugged in.", nil, nil)
-	drawingGauge = prometheus.NewDesc("flexd_drawing_watts", "Power that is drawn by plan at this moment.", nil, nil)
+	exceptionsGauge = prometheus.NewDesc(
+		"flexd_exceptions",
+		"What needs looking at, by kind: assets, pushes, readings, withdrawals, endpoints, jobs or sources.",
+		[]string{"kind"},
+		nil,
+	)
+	missingGauge = prometheus.NewDesc(
+		"flexd_short_watt_hours",
+		"Energy that will be missing by ready-by, by kind of shortfall.",
+		[]string{"kind"},
+		nil,
+	)
+	pluggedGauge = prometheus.NewDesc(
+		"flexd_plugged_in",
+		"Assets that are plugged in.",
+		nil,
+		nil,
+	)
+	drawingGauge = prometheus.NewDesc(
+		"flexd_drawing_watts",
+		"Power that is drawn by plan at this moment.",
+		nil,
+		nil,
+	)
 )
 
 // Describe names the metrics.
@@ -51,11 +70,21 @@ func (m Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 
 	for _, k := range Kinds {
-		ch <- prometheus.MustNewConstMetric(exceptionsGauge, prometheus.GaugeValue, float64(counts[k]), string(k))
+		ch <- prometheus.MustNewConstMetric(
+			exceptionsGauge,
+			prometheus.GaugeValue,
+			float64(counts[k]),
+			string(k),
+		)
 	}
 
 	for _, s := range shortages {
-		ch <- prometheus.MustNewConstMetric(missingGauge, prometheus.GaugeValue, float64(missing[s.kind]), string(s.kind))
+		ch <- prometheus.MustNewConstMetric(
+			missingGauge,
+			prometheus.GaugeValue,
+			float64(missing[s.kind]),
+			string(s.kind),
+		)
 	}
 
 	fleet, err := m.Service.Look(ctx)
@@ -65,6 +94,14 @@ func (m Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 
 	sum := fleet.Outlook(flex.OrgID{})
-	ch <- prometheus.MustNewConstMetric(pluggedGauge, prometheus.GaugeValue, float64(sum.plugged))
-	ch <- prometheus.MustNewConstMetric(drawingGauge, prometheus.GaugeValue, float64(sum.drawing))
+	ch <- prometheus.MustNewConstMetric(
+		pluggedGauge,
+		prometheus.GaugeValue,
+		float64(sum.plugged),
+	)
+	ch <- prometheus.MustNewConstMetric(
+		drawingGauge,
+		prometheus.GaugeValue,
+		float64(sum.drawing),
+	)
 }

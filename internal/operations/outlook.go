@@ -23,16 +23,19 @@ const slackTime = time.Minute
 // since 1970, for a fleet is large.
 type Outlook struct {
 	now   time.Time
-	start int64                     // the first instant
-	edges [outlookPeriods + 1]int64 // of the half-hours; the first is before the start
+	start int64 // the first instant
+	// of the half-hours; the first is before the start
+	edges [outlookPeriods + 1]int64
 
-	plugged, planned, charging int
-	drawing                    flex.Watts // by the schedules, now
-	short                      [causes]shortfall
-	unplanned                  int
-	unplannedIDs               []flex.AssetID
-	cutShort                   int
-	cutShortIDs                []flex.AssetID
+	plugged      int
+	planned      int
+	charging     int
+	drawing      flex.Watts // by the schedules, now
+	short        [causes]shortfall
+	unplanned    int
+	unplannedIDs []flex.AssetID
+	cutShort     int
+	cutShortIDs  []flex.AssetID
 
 	sums      [outlookPeriods]halfHour
 	permitted map[flex.Tariff]*perHalfHour
@@ -43,10 +46,12 @@ type perHalfHour [outlookPeriods]int64
 
 // halfHour is energy of one half-hour in watt-seconds.
 type halfHour struct {
-	plan  int64 // by the schedules
-	plain int64 // the same energy, had each asset begun at full power when it was plugged in
+	plan int64 // by the schedules
+	// the same energy, had each asset begun at full power when it was plugged in
+	plain int64
 	less  int64 // of the plan, what could be put off and the need still be met
-	more  int64 // what could be drawn beyond the plan, brought forward from later
+	// what could be drawn beyond the plan, brought forward from later
+	more int64
 }
 
 // Cause is why an asset will not have what it needs by ready-by.
@@ -54,9 +59,12 @@ type Cause int
 
 // The causes of a shortfall.
 const (
-	ShortOfTime     Cause = iota // the time left is too short, even at full power
-	ShortOfOffPeak               // the off-peak time left is too short, and peak may not be used
-	ShortOfHeadroom              // there is time, but a cap or another limit leaves no headroom
+	// the time left is too short, even at full power
+	ShortOfTime Cause = iota
+	// the off-peak time left is too short, and peak may not be used
+	ShortOfOffPeak
+	// there is time, but a cap or another limit leaves no headroom
+	ShortOfHeadroom
 	causes
 )
 
@@ -64,7 +72,8 @@ const (
 type shortfall struct {
 	count  int
 	energy flex.WattHours
-	worst  []shortAsset // those that lack most, so many at most as an exception names
+	// those that lack most, so many at most as an exception names
+	worst []shortAsset
 }
 
 type shortAsset struct {
@@ -91,8 +100,12 @@ func (s *shortfall) join(o shortfall) {
 // trim keeps the assets that lack most, in that order.
 func (s *shortfall) trim() {
 	slices.SortFunc(s.worst, func(a, b shortAsset) int {
-		return cmp.Or(cmp.Compare(b.missing, a.missing), bytes.Compare(a.id[:], b.id[:]))
+		return cmp.Or(
+			cmp.Compare(b.missing, a.missing),
+			bytes.Compare(a.id[:], b.id[:]),
+		)
 	})
+
 	s.worst = s.worst[:min(len(s.worst), examplesMax)]
 }
 
@@ -120,11 +133,17 @@ func (f *Outlook) Short() (n int) {
 }
 
 func newOutlook(now time.Time) *Outlook {
-	f := &Outlook{now: now, start: now.Unix(), permitted: map[flex.Tariff]*perHalfHour{}}
+	f := &Outlook{
+		now:       now,
+		start:     now.Unix(),
+		permitted: map[flex.Tariff]*perHalfHour{},
+	}
+
 	first := flex.PeriodAt(now)
 	for i := range f.edges {
 		f.edges[i] = first.Add(i).Start().Unix()
 	}
+
 	return f
 }
 
@@ -188,7 +207,10 @@ func (f *Outlook) compare(p *store.Plugged, byReady int64) {
 	missing := int64(p.Need)*3600 - byReady
 	slack := int64(p.Power) * int64(slackTime/time.Second)
 	if missing > slack {
-		f.short[f.cause(p, missing)].add(p.AssetID, flex.WattHours(missing/3600))
+		f.short[f.cause(p, missing)].add(
+			p.AssetID,
+			flex.WattHours(missing/3600),
+		)
 	}
 }
 
@@ -294,7 +316,10 @@ func (f *Outlook) offPeak(t flex.Tariff) *perHalfHour {
 
 	got := new(perHalfHour)
 
-	spans, stated := tariff.OffPeak(t, flex.Span{From: f.now, To: time.Unix(f.end(), 0)})
+	spans, stated := tariff.OffPeak(t, flex.Span{
+		From: f.now,
+		To:   time.Unix(f.end(), 0),
+	})
 	if !stated {
 		f.spread(got, f.start, f.end(), 1)
 	}
@@ -304,6 +329,7 @@ func (f *Outlook) offPeak(t flex.Tariff) *perHalfHour {
 	}
 
 	f.permitted[t] = got
+
 	return got
 }
 
@@ -343,9 +369,17 @@ func (f *Outlook) Lines() []Line {
 	out := make([]Line, outlookPeriods)
 	for i, h := range f.sums {
 		length := max(1, f.edges[i+1]-f.from(i))
-		kilowatts := func(wattSeconds int64) float64 { return float64(wattSeconds/length/100) / 10 }
-		out[i] = Line{Start: time.Unix(f.from(i), 0).UTC(), Planned: kilowatts(h.plan), Unmoved: kilowatts(h.plain),
-			Lowest: kilowatts(h.plan - h.less), Highest: kilowatts(h.plan + h.more)}
+		kilowatts := func(wattSeconds int64) float64 {
+			return float64(wattSeconds/length/100) / 10
+		}
+
+		out[i] = Line{
+			Start:   time.Unix(f.from(i), 0).UTC(),
+			Planned: kilowatts(h.plan),
+			Unmoved: kilowatts(h.plain),
+			Lowest:  kilowatts(h.plan - h.less),
+			Highest: kilowatts(h.plan + h.more),
+		}
 	}
 
 	return out

@@ -27,7 +27,12 @@ const (
 )
 
 // RouteKinds are all of them.
-var RouteKinds = []string{RouteEmail, RouteWebhook, RoutePagerDuty, RouteAlertmanager}
+var RouteKinds = []string{
+	RouteEmail,
+	RouteWebhook,
+	RoutePagerDuty,
+	RouteAlertmanager,
+}
 
 // pagerDutyURL is where PagerDuty takes events, version 2.
 const pagerDutyURL = "https://events.pagerduty.com/v2/enqueue"
@@ -72,7 +77,9 @@ func (s *Service) AddRoute(ctx context.Context, r *store.AlertRoute) error {
 
 // DropRoute forgets the route of a name. What was to be sent by it is not sent.
 func (s *Service) DropRoute(ctx context.Context, name string) error {
-	return s.DB.WriteAll(ctx, func(all *store.All) error { return all.DropAlertRoute(ctx, name) })
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.DropAlertRoute(ctx, name)
+	})
 }
 
 // checkRoute fills in what may be left out, and says what is wrong.
@@ -80,19 +87,35 @@ func (s *Service) checkRoute(r *store.AlertRoute) error {
 	if r.Level == "" {
 		r.Level = string(Critical)
 	}
+
 	if r.Kind == RoutePagerDuty && r.Target == "" {
 		r.Target = pagerDutyURL
 	}
 
 	switch {
 	case r.Name == "" || len(r.Name) > nameMax:
-		return flex.Fail(flex.Malformed, "a route's name has 1 to %d bytes", nameMax)
+		return flex.Fail(
+			flex.Malformed,
+			"a route's name has 1 to %d bytes",
+			nameMax,
+		)
+
 	case !slices.Contains(RouteKinds, r.Kind):
-		return flex.Fail(flex.Malformed, "%q is no kind of route: there are %s", r.Kind, strings.Join(RouteKinds, ", "))
+		return flex.Fail(
+			flex.Malformed,
+			"%q is no kind of route: there are %s",
+			r.Kind,
+			strings.Join(RouteKinds, ", "),
+		)
+
 	case r.Level != string(Critical) && r.Level != string(Warning):
 		return flex.Fail(flex.Malformed, "a level is critical or warning")
+
 	case r.Heartbeat != 0 && r.Heartbeat < heartbeatMin:
-		return flex.Fail(flex.Malformed, "a heartbeat comes once a minute at most")
+		return flex.Fail(
+			flex.Malformed,
+			"a heartbeat comes once a minute at most",
+		)
 	}
 
 	return s.checkTarget(r)
@@ -101,30 +124,50 @@ func (s *Service) checkRoute(r *store.AlertRoute) error {
 // checkTarget says what is wrong with where a route goes, and with its secret.
 func (s *Service) checkTarget(r *store.AlertRoute) error {
 	if r.Heartbeat != 0 && (r.Kind == RouteEmail || r.Kind == RoutePagerDuty) {
-		return flex.Fail(flex.Malformed, "a heartbeat goes by webhook or to Alertmanager, to what wakes somebody when it stays away")
+		return flex.Fail(
+			flex.Malformed,
+			"a heartbeat goes by webhook or to Alertmanager, to what wakes somebody when it stays away",
+		)
 	}
 
 	if r.Kind == RouteEmail {
 		if _, err := mail.ParseAddress(r.Target); err != nil {
-			return flex.Fail(flex.Malformed, "%q is no e-mail address", r.Target)
+			return flex.Fail(
+				flex.Malformed,
+				"%q is no e-mail address",
+				r.Target,
+			)
 		}
+
 		return noSecret(r)
 	}
 
 	u, err := url.Parse(r.Target)
 	if err != nil || u.Hostname() == "" || u.User != nil {
-		return flex.Fail(flex.Malformed, "the address is no URL such as https://example.com/alerts")
+		return flex.Fail(
+			flex.Malformed,
+			"the address is no URL such as https://example.com/alerts",
+		)
 	}
 
-	if plain := s.PlainHTTP && u.Scheme == "http"; u.Scheme != "https" && !plain {
-		return flex.Fail(flex.Malformed, "the address must begin with https://; http:// is for private networks, where the operator allows it (--allow-private-endpoints)")
+	plain := s.PlainHTTP && u.Scheme == "http"
+	if u.Scheme != "https" && !plain {
+		return flex.Fail(
+			flex.Malformed,
+			"the address must begin with https://; http:// is for private networks, where the operator allows it (--allow-private-endpoints)",
+		)
 	}
 
 	switch {
 	case r.Kind == RoutePagerDuty && r.Secret == "":
-		return flex.Fail(flex.Malformed, "PagerDuty asks for the integration key of its service")
+		return flex.Fail(
+			flex.Malformed,
+			"PagerDuty asks for the integration key of its service",
+		)
+
 	case r.Kind == RouteAlertmanager:
 		return noSecret(r)
+
 	case r.Kind == RouteWebhook && r.Secret != "":
 		if _, err := egress.SecretKey(r.Secret); err != nil {
 			return flex.Fail(flex.Malformed, "%v", err)
@@ -136,8 +179,13 @@ func (s *Service) checkTarget(r *store.AlertRoute) error {
 
 func noSecret(r *store.AlertRoute) error {
 	if r.Secret != "" {
-		return flex.Fail(flex.Malformed, "a route of the kind %s has no secret", r.Kind)
+		return flex.Fail(
+			flex.Malformed,
+			"a route of the kind %s has no secret",
+			r.Kind,
+		)
 	}
+
 	return nil
 }
 
@@ -160,7 +208,11 @@ func (s *Service) SendAlerts(ctx context.Context) (worker.Report, error) {
 	}
 
 	senders.Wait()
-	return worker.Report{Did: len(ms), More: len(ms) == alertsAtOnce}, errors.Join(errs...)
+
+	return worker.Report{
+		Did:  len(ms),
+		More: len(ms) == alertsAtOnce,
+	}, errors.Join(errs...)
 }
 
 // deliver sends a message once and notes what came of it.
@@ -169,11 +221,19 @@ func (s *Service) deliver(ctx context.Context, m store.AlertMessage) error {
 	if !m.Early {
 		problem = s.send(ctx, m)
 	}
-	return s.DB.WriteAll(ctx, func(all *store.All) error { return settle(ctx, all, m, problem) })
+
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
+		return settle(ctx, all, m, problem)
+	})
 }
 
 // settle notes what came of a message.
-func settle(ctx context.Context, all *store.All, m store.AlertMessage, problem string) error {
+func settle(
+	ctx context.Context,
+	all *store.All,
+	m store.AlertMessage,
+	problem string,
+) error {
 	tries := alertTries
 	if m.What == sayHeartbeat {
 		tries = beatTries
@@ -182,7 +242,13 @@ func settle(ctx context.Context, all *store.All, m store.AlertMessage, problem s
 	if problem == "" || m.Tries >= tries {
 		return all.AlertMessageDone(ctx, m, problem)
 	}
-	return all.AlertMessageAgain(ctx, m, all.Now().Add(min(alertPause<<(m.Tries-1), alertWait)), problem)
+
+	return all.AlertMessageAgain(
+		ctx,
+		m,
+		all.Now().Add(min(alertPause<<(m.Tries-1), alertWait)),
+		problem,
+	)
 }
 
 // send sends a message once and says what went wrong, "" if nothing did.
@@ -193,8 +259,13 @@ func (s *Service) send(ctx context.Context, m store.AlertMessage) string {
 		}
 
 		subject, text := emailOf(m)
-		if err := s.Mail(ctx, flex.Personal(m.Route.Target), subject, text); err != nil {
-			return strings.ReplaceAll(err.Error(), m.Route.Target, "the recipient")
+		err := s.Mail(ctx, flex.Personal(m.Route.Target), subject, text)
+		if err != nil {
+			return strings.ReplaceAll(
+				err.Error(),
+				m.Route.Target,
+				"the recipient",
+			)
 		}
 
 		return ""
@@ -229,7 +300,13 @@ func (s *Service) requestOf(m store.AlertMessage) (egress.Request, error) {
 	}
 
 	b, err := json.Marshal(body)
-	r := egress.Request{Method: "POST", URL: m.Route.Target, Header: map[string]string{"Content-Type": "application/json"}, Body: b}
+	r := egress.Request{
+		Method: "POST",
+		URL:    m.Route.Target,
+		Header: map[string]string{"Content-Type": "application/json"},
+		Body:   b,
+	}
+
 	if err != nil || m.Route.Kind != RouteWebhook {
 		return r, err
 	}
@@ -242,7 +319,12 @@ func (s *Service) requestOf(m store.AlertMessage) (egress.Request, error) {
 	at := s.DB.Now()
 	r.Header["Webhook-Id"] = m.ID.String()
 	r.Header["Webhook-Timestamp"] = strconv.FormatInt(at.Unix(), 10)
-	r.Header["Webhook-Signature"] = egress.Signature([][]byte{key}, m.ID.String(), at, b)
+	r.Header["Webhook-Signature"] = egress.Signature(
+		[][]byte{key},
+		m.ID.String(),
+		at,
+		b,
+	)
 
 	return r, nil
 }

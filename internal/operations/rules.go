@@ -16,7 +16,8 @@ type AlertRule struct {
 	Enabled   bool
 	Threshold int           // of what the kind counts
 	For       time.Duration // that it must last
-	Own       bool          // whether flexd has it by itself, and nobody changed it
+	// whether flexd has it by itself, and nobody changed it
+	Own bool
 }
 
 // defaultRules are the rules that flexd has by itself. What an operator can mend wakes somebody.
@@ -58,6 +59,7 @@ func (s *Service) AlertRules(ctx context.Context) (rules []AlertRule, err error)
 		rules, err = alertRules(ctx, all)
 		return err
 	})
+
 	return rules, err
 }
 
@@ -77,7 +79,14 @@ func alertRules(ctx context.Context, all *store.All) ([]AlertRule, error) {
 	}
 
 	for _, r := range set {
-		kept := AlertRule{Kind: Kind(r.Kind), Org: r.Org, Enabled: r.Enabled, Threshold: r.Threshold, For: r.For}
+		kept := AlertRule{
+			Kind:      Kind(r.Kind),
+			Org:       r.Org,
+			Enabled:   r.Enabled,
+			Threshold: r.Threshold,
+			For:       r.For,
+		}
+
 		switch i := slices.Index(Kinds, kept.Kind); {
 		case i < 0: // of a release that knew more
 		case kept.Org.IsZero():
@@ -95,11 +104,22 @@ func alertRules(ctx context.Context, all *store.All) ([]AlertRule, error) {
 func (s *Service) SetAlertRule(ctx context.Context, r AlertRule) error {
 	switch {
 	case !slices.Contains(Kinds, r.Kind):
-		return flex.Fail(flex.Malformed, "%q is no kind of exception: there are %v", r.Kind, Kinds)
+		return flex.Fail(
+			flex.Malformed,
+			"%q is no kind of exception: there are %v",
+			r.Kind,
+			Kinds,
+		)
+
 	case r.Threshold < 1 || r.Threshold > thresholdMax:
 		return flex.Fail(flex.Malformed, "a threshold is 1 to %d", thresholdMax)
+
 	case r.For < 0 || r.For > alertForMax:
-		return flex.Fail(flex.Malformed, "an exception can be asked to last for up to %v", alertForMax)
+		return flex.Fail(
+			flex.Malformed,
+			"an exception can be asked to last for up to %v",
+			alertForMax,
+		)
 	}
 
 	return s.DB.WriteAll(ctx, func(all *store.All) error {
@@ -109,6 +129,12 @@ func (s *Service) SetAlertRule(ctx context.Context, r AlertRule) error {
 			}
 		}
 
-		return all.PutAlertRule(ctx, store.AlertRule{Kind: string(r.Kind), Org: r.Org, Enabled: r.Enabled, Threshold: r.Threshold, For: r.For})
+		return all.PutAlertRule(ctx, store.AlertRule{
+			Kind:      string(r.Kind),
+			Org:       r.Org,
+			Enabled:   r.Enabled,
+			Threshold: r.Threshold,
+			For:       r.For,
+		})
 	})
 }

@@ -10,33 +10,53 @@ import (
 )
 
 // findOffline finds chargers that their clients do not reach.
-func findOffline(ctx context.Context, all *store.All, _ *Fleet, org flex.OrgID) ([]Exception, error) {
+func findOffline(
+	ctx context.Context,
+	all *store.All,
+	_ *Fleet,
+	org flex.OrgID,
+) ([]Exception, error) {
 	found, total, err := all.Unreached(ctx, org, OfflineAfter, examplesMax)
 	if err != nil || total == 0 {
 		return nil, err
 	}
 
 	assets, err := named(ctx, all, unheardIDs(found))
+
 	return []Exception{{
 		Kind: Offline, Level: Critical, Count: total, Assets: assets,
-		Title: fmt.Sprintf("%s plugged in that the client does not reach, the longest since %s", count(total, "asset"), found[0].Since.Format(time.RFC3339)),
+		Title: fmt.Sprintf(
+			"%s plugged in that the client does not reach, the longest since %s",
+			count(total, "asset"),
+			found[0].Since.Format(time.RFC3339),
+		),
 		Text: "The client has the schedule, and reported for a quarter of an hour only that it received it: the charger is offline, or has not connected." +
 			" It goes on with what it has.",
 	}}, err
 }
 
 // findSilent finds assets whose readings stopped.
-func findSilent(ctx context.Context, all *store.All, _ *Fleet, org flex.OrgID) ([]Exception, error) {
+func findSilent(
+	ctx context.Context,
+	all *store.All,
+	_ *Fleet,
+	org flex.OrgID,
+) ([]Exception, error) {
 	found, total, err := all.ReadingsMissing(ctx, org, examplesMax)
 	if err != nil || total == 0 {
 		return nil, err
 	}
 
 	assets, err := named(ctx, all, unheardIDs(found))
+
 	return []Exception{{
 		Kind: ReadingsMissing, Level: Warning, Count: total, Assets: assets,
-		Title: fmt.Sprintf("%s whose readings stopped, the first after %s", count(total, "asset"), found[0].Since.Format(time.RFC3339)),
-		Text:  "None came for two days; of a charger, none in the two days since a car was plugged in. What they draw cannot be settled until readings come.",
+		Title: fmt.Sprintf(
+			"%s whose readings stopped, the first after %s",
+			count(total, "asset"),
+			found[0].Since.Format(time.RFC3339),
+		),
+		Text: "None came for two days; of a charger, none in the two days since a car was plugged in. What they draw cannot be settled until readings come.",
 	}}, err
 }
 
@@ -45,5 +65,6 @@ func unheardIDs(found []store.Unheard) []flex.AssetID {
 	for i, u := range found {
 		ids[i] = u.AssetID
 	}
+
 	return ids
 }

@@ -38,8 +38,15 @@ func (l *speech) chart(periods []reward.Period) template.HTML {
 
 	width := len(periods)*(2*barWidth+10) + 10
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`,
-		width, chartHeight+chartFoot, width, chartHeight+chartFoot, l.say("Usual and metered energy in each half-hour"))
+	fmt.Fprintf(
+		&b,
+		`<svg class="chart" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`,
+		width,
+		chartHeight+chartFoot,
+		width,
+		chartHeight+chartFoot,
+		l.say("Usual and metered energy in each half-hour"),
+	)
 
 	for i, p := range periods {
 		x := 10 + i*(2*barWidth+10)
@@ -50,15 +57,31 @@ func (l *speech) chart(periods []reward.Period) template.HTML {
 			if bar.energy == nil {
 				continue
 			}
+
 			h := int(max(*bar.energy, -*bar.energy) * chartHeight / most)
-			fmt.Fprintf(&b, `<rect class="%s" x="%d" y="%d" width="%d" height="%d"/>`, bar.class, x+j*barWidth, chartHeight-h, barWidth-1, max(h, 1))
+			fmt.Fprintf(
+				&b,
+				`<rect class="%s" x="%d" y="%d" width="%d" height="%d"/>`,
+				bar.class,
+				x+j*barWidth,
+				chartHeight-h,
+				barWidth-1,
+				max(h, 1),
+			)
 		}
 
 		if i%2 == 0 {
-			fmt.Fprintf(&b, `<text x="%d" y="%d">%s</text>`, x, chartHeight+chartFoot-4, p.Start.In(flex.London).Format("15:04"))
+			fmt.Fprintf(
+				&b,
+				`<text x="%d" y="%d">%s</text>`,
+				x,
+				chartHeight+chartFoot-4,
+				p.Start.In(flex.London).Format("15:04"),
+			)
 		}
 	}
 
 	b.WriteString(`</svg>`)
+
 	return template.HTML(b.String()) // numbers and our own words alone
 }

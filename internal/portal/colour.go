@@ -32,7 +32,12 @@ func ReadColour(text, paper string) (string, error) {
 
 	ratio := contrast(text, paper)
 	if ratio < ContrastMin {
-		return "", fmt.Errorf("to be read on %s: the contrast is %.2f, and has to be %.1f", paper, math.Floor(ratio*100)/100, ContrastMin)
+		return "", fmt.Errorf(
+			"to be read on %s: the contrast is %.2f, and has to be %.1f",
+			paper,
+			math.Floor(ratio*100)/100,
+			ContrastMin,
+		)
 	}
 
 	return text, nil
@@ -44,6 +49,7 @@ func contrast(a, b string) float64 {
 	if light < dark {
 		light, dark = dark, light
 	}
+
 	return (light + 0.05) / (dark + 0.05)
 }
 
@@ -51,7 +57,8 @@ func contrast(a, b string) float64 {
 func luminance(colour string) float64 {
 	sum := 0.0
 	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
-		n, _ := strconv.ParseUint(colour[1+2*i:3+2*i], 16, 8) // two digits, as the form says
+		// two digits, as the form says
+		n, _ := strconv.ParseUint(colour[1+2*i:3+2*i], 16, 8)
 		c := float64(n) / 255
 		if c <= 0.04045 {
 			sum += weight * c / 12.92
@@ -60,6 +67,7 @@ func luminance(colour string) float64 {
 
 		sum += weight * math.Pow((c+0.055)/1.055, 2.4)
 	}
+
 	return sum
 }
 
@@ -69,6 +77,7 @@ func (s *Server) colours(r *request) error {
 	web.SetHeaders(h, r.Request, web.PolicyNothing)
 	h.Set("Content-Type", "text/css; charset=utf-8")
 	fmt.Fprint(r.w, colourSheet(r.visit.Page))
+
 	return nil
 }
 
@@ -76,10 +85,20 @@ func (s *Server) colours(r *request) error {
 func colourSheet(p flex.PageSettings) string {
 	var b strings.Builder
 	if p.Colour != "" {
-		fmt.Fprintf(&b, "@media screen and (prefers-color-scheme: light) { :root { --act: %s; } }\n", p.Colour)
+		fmt.Fprintf(
+			&b,
+			"@media screen and (prefers-color-scheme: light) { :root { --act: %s; } }\n",
+			p.Colour,
+		)
 	}
+
 	if p.DarkColour != "" {
-		fmt.Fprintf(&b, "@media screen and (prefers-color-scheme: dark) { :root { --act: %s; } }\n", p.DarkColour)
+		fmt.Fprintf(
+			&b,
+			"@media screen and (prefers-color-scheme: dark) { :root { --act: %s; } }\n",
+			p.DarkColour,
+		)
 	}
+
 	return b.String()
 }

@@ -36,18 +36,34 @@ func (s *Server) consents(r *request) error {
 	return s.showConsents(r, http.StatusOK, r.URL.Query().Get("kind"), "")
 }
 
-func (s *Server) showConsents(r *request, status int, kind, wrong string) error {
-	found, err := s.Registry.Consents(r.Context(), r.visit.OrgID, r.visit.SiteID)
+func (s *Server) showConsents(
+	r *request,
+	status int,
+	kind, wrong string,
+) error {
+	found, err := s.Registry.Consents(
+		r.Context(),
+		r.visit.OrgID,
+		r.visit.SiteID,
+	)
 	if err != nil {
 		return err
 	}
 
 	var asked *registry.ConsentStand
-	if i := slices.IndexFunc(found, func(c registry.ConsentStand) bool { return c.Kind == kind }); i >= 0 {
+	i := slices.IndexFunc(found, func(c registry.ConsentStand) bool {
+		return c.Kind == kind
+	})
+	if i >= 0 {
 		asked = &found[i]
 	}
 
-	return s.show(r, status, "consent", map[string]any{"Consents": found, "Asked": asked, "Wrong": wrong, "Done": r.done()})
+	return s.show(r, status, "consent", map[string]any{
+		"Consents": found,
+		"Asked":    asked,
+		"Wrong":    wrong,
+		"Done":     r.done(),
+	})
 }
 
 // setConsent gives or withdraws a consent, once it is confirmed.
@@ -56,11 +72,24 @@ func (s *Server) setConsent(r *request) error {
 	if _, known := consentTexts[kind]; !known {
 		return flex.Fail(flex.NotFound, "this page is not known")
 	}
+
 	if r.PostFormValue("sure") == "" {
-		return s.showConsents(r, http.StatusUnprocessableEntity, kind, sentence(r.speech.say("please tick that you are sure")))
+		return s.showConsents(
+			r,
+			http.StatusUnprocessableEntity,
+			kind,
+			sentence(r.speech.say("please tick that you are sure")),
+		)
 	}
 
-	act := store.Act{Who: HouseholdName, Act: "withdraw consent", Org: r.visit.OrgID, Subject: r.visit.SiteID.String(), Detail: kind}
+	act := store.Act{
+		Who:     HouseholdName,
+		Act:     "withdraw consent",
+		Org:     r.visit.OrgID,
+		Subject: r.visit.SiteID.String(),
+		Detail:  kind,
+	}
+
 	word := "withdrew"
 	if give {
 		act.Act = "give consent"
@@ -68,15 +97,36 @@ func (s *Server) setConsent(r *request) error {
 	}
 
 	err := s.Access.Act(r.Context(), act, func() error {
-		return s.Registry.SetConsent(r.Context(), r.visit.OrgID, r.visit.SiteID, kind, give)
+		return s.Registry.SetConsent(
+			r.Context(),
+			r.visit.OrgID,
+			r.visit.SiteID,
+			kind,
+			give,
+		)
 	})
+
 	if flex.KindOf(err) == flex.Unmet {
-		return s.showConsents(r, http.StatusUnprocessableEntity, kind, sentence(r.speech.say("this cannot be given here, as something else is missing; please give it in your app")))
+		return s.showConsents(
+			r,
+			http.StatusUnprocessableEntity,
+			kind,
+			sentence(r.speech.say(
+				"this cannot be given here, as something else is missing; please give it in your app",
+			)),
+		)
 	}
+
 	if err != nil {
 		return err
 	}
 
-	http.Redirect(r.w, r.Request, reward.Root+r.token+"/consent?done="+word, http.StatusSeeOther)
+	http.Redirect(
+		r.w,
+		r.Request,
+		reward.Root+r.token+"/consent?done="+word,
+		http.StatusSeeOther,
+	)
+
 	return nil
 }

@@ -18,13 +18,22 @@ func (s *Server) history(r *request) error {
 	if text := r.URL.Query().Get("page"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > historyPagesMax {
-			return flex.Fail(flex.Malformed, "a page is numbered from 1 to %d", historyPagesMax)
+			return flex.Fail(
+				flex.Malformed,
+				"a page is numbered from 1 to %d",
+				historyPagesMax,
+			)
 		}
 
 		page = n
 	}
 
-	charges, err := s.Reward.Charges(r.Context(), r.visit.OrgID, r.visit.SiteID, page-1)
+	charges, err := s.Reward.Charges(
+		r.Context(),
+		r.visit.OrgID,
+		r.visit.SiteID,
+		page-1,
+	)
 	if err != nil {
 		return err
 	}
@@ -34,7 +43,12 @@ func (s *Server) history(r *request) error {
 		earlier = page + 1
 	}
 
-	return s.show(r, http.StatusOK, "history", map[string]any{"Charges": charges, "Page": page, "Later": later, "Earlier": earlier})
+	return s.show(r, http.StatusOK, "history", map[string]any{
+		"Charges": charges,
+		"Page":    page,
+		"Later":   later,
+		"Earlier": earlier,
+	})
 }
 
 // historyPagesMax bounds how far back can be asked.
@@ -51,5 +65,9 @@ func (l *speech) comparedText(c reward.Charge) string {
 		return l.say("At market prices {1}.", c.Cost.Pence())
 	}
 
-	return l.say("At market prices {1}, {2} less than at once.", c.Cost.Pence(), less)
+	return l.say(
+		"At market prices {1}, {2} less than at once.",
+		c.Cost.Pence(),
+		less,
+	)
 }

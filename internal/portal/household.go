@@ -17,7 +17,10 @@ import (
 func (s *Server) wish(r *request) error {
 	var asset flex.AssetID
 	if err := asset.UnmarshalText([]byte(r.PostFormValue("asset"))); err != nil {
-		return s.again(r, wrong(r.speech.say("no such car or charger is at this home")))
+		return s.again(
+			r,
+			wrong(r.speech.say("no such car or charger is at this home")),
+		)
 	}
 
 	if r.PostFormValue("act") == "skip" {
@@ -26,7 +29,13 @@ func (s *Server) wish(r *request) error {
 
 	w, said, err := readWish(r)
 	if err == nil {
-		err = s.Control.Wish(r.Context(), r.visit.OrgID, r.visit.SiteID, asset, w)
+		err = s.Control.Wish(
+			r.Context(),
+			r.visit.OrgID,
+			r.visit.SiteID,
+			asset,
+			w,
+		)
 	}
 
 	if flex.KindOf(err) == flex.NotFound {
@@ -42,7 +51,12 @@ func (s *Server) wish(r *request) error {
 
 // skip has a car charge nothing until the deadline of its plan.
 func (s *Server) skip(r *request, asset flex.AssetID) error {
-	err := s.Control.SkipNight(r.Context(), r.visit.OrgID, r.visit.SiteID, asset)
+	err := s.Control.SkipNight(
+		r.Context(),
+		r.visit.OrgID,
+		r.visit.SiteID,
+		asset,
+	)
 	if flex.KindOf(err) == flex.NotFound {
 		err = wrong(r.speech.say("there is no plan to skip: no car is plugged in"))
 	}
@@ -57,7 +71,13 @@ func (s *Server) skip(r *request, asset flex.AssetID) error {
 // away takes from when to when nobody needs a car, or that somebody is back.
 func (s *Server) away(r *request) error {
 	if r.PostFormValue("act") == "back" {
-		if err := s.Control.SetAway(r.Context(), r.visit.OrgID, r.visit.SiteID, flex.Span{}); err != nil {
+		err := s.Control.SetAway(
+			r.Context(),
+			r.visit.OrgID,
+			r.visit.SiteID,
+			flex.Span{},
+		)
+		if err != nil {
 			return s.again(r, err)
 		}
 		return s.back(r, "home")
@@ -66,11 +86,15 @@ func (s *Server) away(r *request) error {
 	leaves, err := flex.ParseDay(r.PostFormValue("from"))
 	back, unread := flex.ParseDay(r.PostFormValue("back"))
 	if err != nil || unread != nil {
-		return s.again(r, wrong(r.speech.say("give both days, as in 2026-01-31")))
+		return s.again(
+			r,
+			wrong(r.speech.say("give both days, as in 2026-01-31")),
+		)
 	}
 
 	span := flex.Span{From: leaves.Start(), To: back.Start()}
-	if err := s.Control.SetAway(r.Context(), r.visit.OrgID, r.visit.SiteID, span); err != nil {
+	err = s.Control.SetAway(r.Context(), r.visit.OrgID, r.visit.SiteID, span)
+	if err != nil {
 		return s.again(r, err)
 	}
 
@@ -85,7 +109,11 @@ func (l *speech) awayText(c control.HouseholdCar, now time.Time) string {
 
 	until := l.when(c.Away, c.Zone, "15:04 on Monday, 2 January")
 	if c.Leaves.After(now) {
-		return l.say("From {1} until {2} nothing is asked for.", l.when(c.Leaves, c.Zone, "Monday, 2 January"), until)
+		return l.say(
+			"From {1} until {2} nothing is asked for.",
+			l.when(c.Leaves, c.Zone, "Monday, 2 January"),
+			until,
+		)
 	}
 
 	return l.say("Nothing is asked for until {1}.", until)
@@ -100,7 +128,9 @@ func readWish(r *request) (w control.Wish, said string, err error) {
 			return w, "", wrong(r.speech.say("say for how many hours, as in 2"))
 		}
 
-		return control.Wish{ChargeFor: time.Duration(hours) * time.Hour}, "now", nil
+		return control.Wish{
+			ChargeFor: time.Duration(hours) * time.Hour,
+		}, "now", nil
 
 	case "stop":
 		return control.Wish{Stop: true}, "stopped", nil
@@ -120,7 +150,10 @@ func readWish(r *request) (w control.Wish, said string, err error) {
 		need, err := strconv.ParseFloat(text, 64)
 		within := need >= 0 && need <= control.WishNeedMax.KWh() // NaN is not
 		if err != nil || !within {
-			return w, "", wrong(r.speech.say("write the amount in kWh, from 0 to {1}, as in 12.5", control.WishNeedMax.KWh()))
+			return w, "", wrong(r.speech.say(
+				"write the amount in kWh, from 0 to {1}, as in 12.5",
+				control.WishNeedMax.KWh(),
+			))
 		}
 
 		w.Need = new(flex.WattHours(need*1000 + 0.5))
@@ -143,21 +176,41 @@ func (l *speech) planText(c control.HouseholdCar) string {
 
 	switch {
 	case c.Shortfall > 0:
-		return l.say("It charges {1}. That is not enough: of the {2} kWh by {3}, {4} will be missing.", l.spansText(c), short(c.Need), by, short(c.Shortfall))
+		return l.say(
+			"It charges {1}. That is not enough: of the {2} kWh by {3}, {4} will be missing.",
+			l.spansText(c),
+			short(c.Need),
+			by,
+			short(c.Shortfall),
+		)
+
 	case len(c.Charging) == 0 && c.Need == 0:
 		return l.say("Nothing is asked for, so it does not charge.")
+
 	case len(c.Charging) == 0:
-		return l.say("The {1} kWh that were asked for by {2} are there: it does not charge any more.", short(c.Need), by)
+		return l.say(
+			"The {1} kWh that were asked for by {2} are there: it does not charge any more.",
+			short(c.Need),
+			by,
+		)
 	}
 
-	return l.say("It charges {1}, and has the {2} kWh by {3}.", l.spansText(c), short(c.Need), by)
+	return l.say(
+		"It charges {1}, and has the {2} kWh by {3}.",
+		l.spansText(c),
+		short(c.Need),
+		by,
+	)
 }
 
 // spansText says when a car charges, as "23:30 to 02:10 and 04:00 to 05:00".
 func (l *speech) spansText(c control.HouseholdCar) string {
 	texts := make([]string, 0, len(c.Charging))
 	for _, s := range c.Charging {
-		texts = append(texts, l.say("{1} to {2}", clockIn(s.From, c.Zone), clockIn(s.To, c.Zone)))
+		texts = append(
+			texts,
+			l.say("{1} to {2}", clockIn(s.From, c.Zone), clockIn(s.To, c.Zone)),
+		)
 	}
 
 	if len(texts) < 2 {
@@ -165,6 +218,7 @@ func (l *speech) spansText(c control.HouseholdCar) string {
 	}
 
 	last := len(texts) - 1
+
 	return l.say("{1} and {2}", strings.Join(texts[:last], ", "), texts[last])
 }
 
@@ -180,7 +234,12 @@ func (l *speech) savedText(c control.HouseholdCar) string {
 		return l.say("At market prices that costs {1}.", c.Cost.Pence())
 	}
 
-	return l.say("At market prices that costs {1}. Charged at once it would have cost {2}: {3} more.", c.Cost.Pence(), c.AtOnce.Pence(), less)
+	return l.say(
+		"At market prices that costs {1}. Charged at once it would have cost {2}: {3} more.",
+		c.Cost.Pence(),
+		c.AtOnce.Pence(),
+		less,
+	)
 }
 
 // carbonText compares the carbon dioxide of the plan with that of charging at once; it says nothing where
@@ -196,16 +255,30 @@ func (l *speech) carbonText(c control.HouseholdCar) string {
 	}
 
 	if less > 0 {
-		return l.say("It carries {1} kg of CO₂, {2} kg less than at once.", kilograms(c.Carbon), kilograms(less))
+		return l.say(
+			"It carries {1} kg of CO₂, {2} kg less than at once.",
+			kilograms(c.Carbon),
+			kilograms(less),
+		)
 	}
 
-	return l.say("It carries {1} kg of CO₂, {2} kg more than at once.", kilograms(c.Carbon), kilograms(-less))
+	return l.say(
+		"It carries {1} kg of CO₂, {2} kg more than at once.",
+		kilograms(c.Carbon),
+		kilograms(-less),
+	)
 }
 
-func kilograms(grams float64) string { return strconv.FormatFloat(grams/1000, 'f', 1, 64) }
+func kilograms(grams float64) string {
+	return strconv.FormatFloat(grams/1000, 'f', 1, 64)
+}
 
 // assetNames are what assets are to those who live with them.
-var assetNames = map[flex.AssetType]string{flex.Charger: "Your charger", flex.ElectricVehicle: "Your car", flex.Battery: "Your battery"}
+var assetNames = map[flex.AssetType]string{
+	flex.Charger:         "Your charger",
+	flex.ElectricVehicle: "Your car",
+	flex.Battery:         "Your battery",
+}
 
 // nameText is what an asset is to those who live with it; its name with the app tells several
 // apart.
@@ -214,10 +287,13 @@ func (l *speech) nameText(a flex.Asset) string {
 	if a.ExternalID == "" {
 		return name
 	}
+
 	return name + ", " + a.ExternalID
 }
 
-func short(e flex.WattHours) string { return strconv.FormatFloat(e.KWh(), 'f', 1, 64) }
+func short(e flex.WattHours) string {
+	return strconv.FormatFloat(e.KWh(), 'f', 1, 64)
+}
 
 // modes are what a battery does from one time to another.
 var modes = map[battery.Mode]string{
@@ -230,7 +306,11 @@ var modes = map[battery.Mode]string{
 
 // modeText says a battery's step in words.
 func (l *speech) modeText(m control.ModeSpan) string {
-	return l.say(modes[m.Mode], clockIn(m.From, flex.London), clockIn(m.To, flex.London))
+	return l.say(
+		modes[m.Mode],
+		clockIn(m.From, flex.London),
+		clockIn(m.To, flex.London),
+	)
 }
 
 // The picture's measures, in pixels of its own coordinates.
@@ -253,35 +333,60 @@ func (l *speech) priceChart(c control.HouseholdCar) template.HTML {
 	}
 
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="chart plan" viewBox="0 0 %d %d" role="img" aria-label="%s">`, planWidth, planHeight+planFoot,
-		l.say("Prices from {1} to {2}; the car charges {3}", clockIn(pic.from, c.Zone), clockIn(pic.to, c.Zone), l.spansText(c)))
+	fmt.Fprintf(
+		&b,
+		`<svg class="chart plan" viewBox="0 0 %d %d" role="img" aria-label="%s">`,
+		planWidth,
+		planHeight+planFoot,
+		l.say(
+			"Prices from {1} to {2}; the car charges {3}",
+			clockIn(pic.from, c.Zone),
+			clockIn(pic.to, c.Zone),
+			l.spansText(c),
+		),
+	)
 
 	for _, p := range c.Periods {
 		b.WriteString(pic.bar(p))
 	}
 
-	for at := pic.from.Truncate(time.Hour).Add(time.Hour); at.Before(pic.to); at = at.Add(time.Hour) {
+	for at := pic.from.Truncate(
+		time.Hour,
+	).Add(time.Hour); at.Before(pic.to); at = at.Add(time.Hour) {
 		if at.In(c.Zone).Hour()%3 == 0 {
-			fmt.Fprintf(&b, `<text x="%.1f" y="%d">%s</text>`, pic.x(at), planHeight+planFoot-4, clockIn(at, c.Zone))
+			fmt.Fprintf(
+				&b,
+				`<text x="%.1f" y="%d">%s</text>`,
+				pic.x(at),
+				planHeight+planFoot-4,
+				clockIn(at, c.Zone),
+			)
 		}
 	}
 
 	b.WriteString(`</svg>`)
+
 	return template.HTML(b.String()) // numbers and our own words alone
 }
 
 // picture is where instants and prices are on the picture.
 type picture struct {
-	from, to  time.Time
+	from      time.Time
+	to        time.Time
 	low, high flex.Price // zero is between them
 }
 
 func pictureOf(c control.HouseholdCar) picture {
-	pic := picture{from: c.Periods[0].From, to: c.Periods[len(c.Periods)-1].To}
+	pic := picture{
+		from: c.Periods[0].From,
+		to:   c.Periods[len(c.Periods)-1].To,
+	}
+
 	for _, p := range c.Periods {
 		pic.low = min(pic.low, p.Price)
 		pic.high = max(pic.high, p.Price)
 	}
+
 	return pic
 }
 
@@ -297,7 +402,14 @@ func (pic picture) y(p flex.Price) float64 {
 func (pic picture) bar(p charge.Period) string {
 	left, right := pic.x(p.From), pic.x(p.To)
 	top, bottom := pic.y(max(p.Price, 0)), pic.y(min(p.Price, 0))
-	return fmt.Sprintf(`<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, classOf(p), left, top, max(right-left-1, 1), max(bottom-top, 1))
+	return fmt.Sprintf(
+		`<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`,
+		classOf(p),
+		left,
+		top,
+		max(right-left-1, 1),
+		max(bottom-top, 1),
+	)
 }
 
 func classOf(p charge.Period) string {
@@ -307,4 +419,6 @@ func classOf(p charge.Period) string {
 	return "usual"
 }
 
-func clockIn(t time.Time, zone *time.Location) string { return flex.Clock(t, zone, "15:04") }
+func clockIn(t time.Time, zone *time.Location) string {
+	return flex.Clock(t, zone, "15:04")
+}

@@ -20,11 +20,17 @@ import (
 // figures are what templates may call beside the language's own, the same in all languages.
 var figures = template.FuncMap{
 	"pounds": func(p flex.Pence) string { return p.String() },
-	"plain":  func(p flex.Pence) string { return fmt.Sprintf("%d.%02d", p/100, p%100) },
-	"earned": func(t reward.Totals) string { return (t.Earned + t.Other).String() },
-	"price":  func(p *flex.Price) string { return reward.PriceText(p) },
-	"worth":  reward.PenceText,
-	"gross":  func(g flex.MicroPounds) string { return reward.PenceText(settle.PicoPounds(g) * 1_000_000) },
+	"plain": func(p flex.Pence) string {
+		return fmt.Sprintf("%d.%02d", p/100, p%100)
+	},
+	"earned": func(t reward.Totals) string {
+		return (t.Earned + t.Other).String()
+	},
+	"price": func(p *flex.Price) string { return reward.PriceText(p) },
+	"worth": reward.PenceText,
+	"gross": func(g flex.MicroPounds) string {
+		return reward.PenceText(settle.PicoPounds(g) * 1_000_000)
+	},
 
 	"kwh":    kwh,
 	"energy": func(e flex.WattHours) string { return kwh(&e) },
@@ -47,10 +53,14 @@ func functionsIn(l *speech) template.FuncMap {
 		"clock":   l.clock,
 		"long":    l.long,
 		"session": l.span,
-		"month":   func(m ledger.Month) string { return l.when(m.First().Start(), flex.London, "January 2006") },
+		"month": func(m ledger.Month) string {
+			return l.when(m.First().Start(), flex.London, "January 2006")
+		},
 
-		"kind":     l.kind,
-		"status":   func(s ledger.PaymentStatus) string { return l.say(statuses[s]) },
+		"kind": l.kind,
+		"status": func(s ledger.PaymentStatus) string {
+			return l.say(statuses[s])
+		},
 		"chart":    l.chart,
 		"plan":     l.planText,
 		"name":     l.nameText,
@@ -113,6 +123,7 @@ func (r *request) done() string {
 	if text == "" {
 		return ""
 	}
+
 	return r.speech.say(text)
 }
 
@@ -122,6 +133,7 @@ func (r *request) written(asset, field, standard string) string {
 	if given && r.PostFormValue("asset") == asset {
 		return r.PostFormValue(field)
 	}
+
 	return standard
 }
 
@@ -149,14 +161,25 @@ func (s *Server) balance(r *request) error {
 
 	mayLink := !p.Account.Linked && !p.NeedsCode
 	if mayLink && r.visit.Setup && r.URL.Query().Get("done") == "" {
-		http.Redirect(r.w, r.Request, reward.Root+r.token+"/account", http.StatusSeeOther)
+		http.Redirect(
+			r.w,
+			r.Request,
+			reward.Root+r.token+"/account",
+			http.StatusSeeOther,
+		)
+
 		return nil
 	}
 
 	return s.showBalance(r, http.StatusOK, p, "")
 }
 
-func (s *Server) showBalance(r *request, status int, p reward.BalancePage, wrong string) error {
+func (s *Server) showBalance(
+	r *request,
+	status int,
+	p reward.BalancePage,
+	wrong string,
+) error {
 	days := 0
 	if p.DaysLeft != nil {
 		days = *p.DaysLeft
@@ -167,14 +190,25 @@ func (s *Server) showBalance(r *request, status int, p reward.BalancePage, wrong
 		return err
 	}
 
-	household, err := s.Control.Household(r.Context(), r.visit.OrgID, r.visit.SiteID)
+	household, err := s.Control.Household(
+		r.Context(),
+		r.visit.OrgID,
+		r.visit.SiteID,
+	)
 	if err != nil {
 		return err
 	}
 
 	return s.show(r, status, "balance", map[string]any{
-		"Form": form, "Household": household, "Today": flex.DayAt(household.Now).String(), "Written": r.written,
-		"Balance": p, "Days": days, "Done": r.done(), "Wrong": wrong, "Hidden": r.visit.HideTransactions,
+		"Form":      form,
+		"Household": household,
+		"Today":     flex.DayAt(household.Now).String(),
+		"Written":   r.written,
+		"Balance":   p,
+		"Days":      days,
+		"Done":      r.done(),
+		"Wrong":     wrong,
+		"Hidden":    r.visit.HideTransactions,
 	})
 }
 
@@ -184,11 +218,16 @@ func (s *Server) again(r *request, wrong error) error {
 	if !shown {
 		return wrong
 	}
-	if k := flex.KindOf(wrong); k == flex.NotFound || k == flex.Unavailable || k == flex.Internal {
+	k := flex.KindOf(wrong)
+	if k == flex.NotFound || k == flex.Unavailable || k == flex.Internal {
 		return wrong
 	}
 
-	visit, err := s.Reward.Open(r.Context(), r.token, r.visit.Browser) // as it is now
+	visit, err := s.Reward.Open(
+		r.Context(),
+		r.token,
+		r.visit.Browser,
+	) // as it is now
 	if err != nil {
 		return err
 	}
@@ -199,7 +238,12 @@ func (s *Server) again(r *request, wrong error) error {
 		return err
 	}
 
-	return s.showBalance(r, http.StatusUnprocessableEntity, p, sentence(e.Detail))
+	return s.showBalance(
+		r,
+		http.StatusUnprocessableEntity,
+		p,
+		sentence(e.Detail),
+	)
 }
 
 // accountForm shows the form of the bank account.
@@ -219,14 +263,21 @@ func (s *Server) showAccount(r *request, status int, wrong []flex.Fault) error {
 	}
 
 	return s.show(r, status, "account", map[string]any{
-		"Balance": p, "Wrong": faults,
-		"Name": r.PostFormValue("name"), "SortCode": r.PostFormValue("sort_code"), "Number": r.PostFormValue("account_number"),
+		"Balance":  p,
+		"Wrong":    faults,
+		"Name":     r.PostFormValue("name"),
+		"SortCode": r.PostFormValue("sort_code"),
+		"Number":   r.PostFormValue("account_number"),
 	})
 }
 
 // linkAccount keeps the bank account.
 func (s *Server) linkAccount(r *request) error {
-	account, err := reward.ReadBankAccount(r.PostFormValue("name"), r.PostFormValue("sort_code"), r.PostFormValue("account_number"))
+	account, err := reward.ReadBankAccount(
+		r.PostFormValue("name"),
+		r.PostFormValue("sort_code"),
+		r.PostFormValue("account_number"),
+	)
 	if err == nil {
 		err = s.Reward.LinkAccount(r.Context(), r.visit, account)
 	}
@@ -249,6 +300,7 @@ func (s *Server) sendCode(r *request) error {
 	if err := s.Reward.SendCode(r.Context(), r.visit); err != nil {
 		return s.again(r, err)
 	}
+
 	return s.back(r, "sent")
 }
 
@@ -258,6 +310,7 @@ func (s *Server) enterCode(r *request) error {
 	if err := s.Reward.EnterCode(r.Context(), r.visit, code); err != nil {
 		return s.again(r, err)
 	}
+
 	return s.back(r, "confirmed")
 }
 
@@ -265,7 +318,12 @@ func (s *Server) enterCode(r *request) error {
 func (s *Server) withdraw(r *request) error {
 	amount, err := readPounds(r.speech, r.PostFormValue("amount"))
 	if err == nil {
-		_, err = s.Reward.Withdraw(r.Context(), r.visit, amount, r.PostFormValue("form"))
+		_, err = s.Reward.Withdraw(
+			r.Context(),
+			r.visit,
+			amount,
+			r.PostFormValue("form"),
+		)
 	}
 
 	if err != nil {
@@ -284,7 +342,9 @@ var amountForm = regexp.MustCompile(`^£? ?([0-9]{1,7})(?:\.([0-9]{1,2}))?$`)
 func readPounds(l *speech, text string) (flex.Pence, error) {
 	text = strings.TrimSpace(text)
 	if strings.Contains(text, ",") {
-		return 0, wrong(l.say("write the amount with a point before the pence and without commas, as in 1234.50"))
+		return 0, wrong(l.say(
+			"write the amount with a point before the pence and without commas, as in 1234.50",
+		))
 	}
 
 	parts := amountForm.FindStringSubmatch(text)
@@ -293,5 +353,6 @@ func readPounds(l *speech, text string) (flex.Pence, error) {
 	}
 
 	pence, err := strconv.ParseInt(parts[1]+(parts[2] + "00")[:2], 10, 64)
+
 	return flex.Pence(pence), err
 }

@@ -72,17 +72,24 @@ func (s *Server) build() {
 		"GET /balance/{token}/statement.csv":  (*Server).statementCSV,
 		"GET /balance/{token}/statement.json": (*Server).statementJSON,
 
-		"GET /balance/{token}/{anything}": func(*Server, *request) error { return flex.Fail(flex.NotFound, "this page is not known") },
+		"GET /balance/{token}/{anything}": func(*Server, *request) error {
+			return flex.Fail(flex.NotFound, "this page is not known")
+		},
 	} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, handle) })
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			s.serve(w, r, handle)
+		})
 	}
 
-	mux.HandleFunc("GET /balance/style.css", func(w http.ResponseWriter, r *http.Request) {
-		web.SetHeaders(w.Header(), r, web.PolicyNothing)
-		w.Header().Set("Content-Type", "text/css; charset=utf-8")
-		w.Header().Set("Cache-Control", "public, max-age=3600")
-		w.Write(style)
-	})
+	mux.HandleFunc(
+		"GET /balance/style.css",
+		func(w http.ResponseWriter, r *http.Request) {
+			web.SetHeaders(w.Header(), r, web.PolicyNothing)
+			w.Header().Set("Content-Type", "text/css; charset=utf-8")
+			w.Header().Set("Cache-Control", "public, max-age=3600")
+			w.Write(style)
+		},
+	)
 
 	s.handler = mux
 }
@@ -101,13 +108,23 @@ type request struct {
 const contentPolicy = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // serve finds the visitor, handles the request and shows what went wrong.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, handle func(*Server, *request) error) {
+func (s *Server) serve(
+	w http.ResponseWriter,
+	r *http.Request,
+	handle func(*Server, *request) error,
+) {
 	h := w.Header()
 	web.SetHeaders(h, r, contentPolicy)
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Robots-Tag", "noindex")
-	q := &request{Request: r, w: w, token: r.PathValue("token"), speech: speechOf(w, r)}
+	q := &request{
+		Request: r,
+		w:       w,
+		token:   r.PathValue("token"),
+		speech:  speechOf(w, r),
+	}
+
 	r.Body = http.MaxBytesReader(w, r.Body, bodyMax)
 	if err := s.answer(q, handle); err != nil {
 		s.refuse(q, err)
@@ -115,7 +132,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, handle func(*Serv
 }
 
 // answer handles the request of a visitor whose link is known. A panic is an internal failure.
-func (s *Server) answer(r *request, handle func(*Server, *request) error) (err error) {
+func (s *Server) answer(
+	r *request,
+	handle func(*Server, *request) error,
+) (err error) {
 	defer web.Recover(&err)
 
 	r.visit, err = s.Reward.Open(r.Context(), r.token, browserOf(r.Request))
@@ -124,6 +144,7 @@ func (s *Server) answer(r *request, handle func(*Server, *request) error) (err e
 	}
 
 	r.open = true
+
 	return handle(s, r)
 }
 
@@ -136,6 +157,7 @@ func browserOf(r *http.Request) string {
 	if err != nil {
 		return ""
 	}
+
 	return c.Value
 }
 
@@ -153,8 +175,12 @@ func (s *Server) knowBrowser(r *request) error {
 
 	r.visit.Browser = secret
 	http.SetCookie(r.w, &http.Cookie{
-		Name: browserCookie, Value: secret, Path: reward.Root + r.token, HttpOnly: true,
-		Secure: strings.HasPrefix(s.Reward.BaseURL, "https:"), SameSite: http.SameSiteLaxMode,
+		Name:     browserCookie,
+		Value:    secret,
+		Path:     reward.Root + r.token,
+		HttpOnly: true,
+		Secure:   strings.HasPrefix(s.Reward.BaseURL, "https:"),
+		SameSite: http.SameSiteLaxMode,
 	})
 
 	return nil
@@ -167,7 +193,9 @@ func (s *Server) refuse(r *request, err error) {
 
 	switch kind {
 	case flex.NotFound:
-		text = r.speech.say("This link is not known, or its time is over. Please open the page again from your app.")
+		text = r.speech.say(
+			"This link is not known, or its time is over. Please open the page again from your app.",
+		)
 
 	case flex.Internal:
 		s.Log.ErrorContext(r.Context(), "balance page", "error", err)
@@ -185,7 +213,10 @@ func (s *Server) refuse(r *request, err error) {
 		s.addWayBack(r)
 	}
 
-	_ = s.show(r, web.StatusOf(kind), "error", map[string]any{"Text": text, "Known": r.open})
+	_ = s.show(r, web.StatusOf(kind), "error", map[string]any{
+		"Text":  text,
+		"Known": r.open,
+	})
 }
 
 // addWayBack adds how whoever opened a link that has ended comes back, as far as it is known still.
@@ -206,26 +237,60 @@ var style []byte
 var pages = func() map[*speech]map[string]*template.Template {
 	all := map[*speech]map[string]*template.Template{}
 	for _, l := range speeches {
-		shared := template.Must(template.New("").Funcs(figures).Funcs(functionsIn(l)).ParseFS(files, "template/layout.html"))
+		shared := template.Must(template.New("").Funcs(figures).Funcs(functionsIn(l)).ParseFS(
+			files,
+			"template/layout.html",
+		))
+
 		all[l] = map[string]*template.Template{}
 
-		for _, name := range []string{"balance", "account", "statement", "history", "consent", "error"} {
-			all[l][name] = template.Must(template.Must(shared.Clone()).ParseFS(files, "template/"+name+".html"))
+		for _, name := range []string{
+			"balance",
+			"account",
+			"statement",
+			"history",
+			"consent",
+			"error",
+		} {
+			all[l][name] = template.Must(template.Must(shared.Clone()).ParseFS(
+				files,
+				"template/"+name+".html",
+			))
 		}
 	}
 	return all
 }()
 
 // show answers with a page.
-func (s *Server) show(r *request, status int, page string, data map[string]any) error {
+func (s *Server) show(
+	r *request,
+	status int,
+	page string,
+	data map[string]any,
+) error {
 	data["Base"] = reward.Root + r.token
 	data["Page"], data["Open"] = r.visit.Page, r.open
-	data["Back"] = template.URL(r.visit.RedirectURI) // checked when the link was made
+	// checked when the link was made
+	data["Back"] = template.URL(r.visit.RedirectURI)
 
 	var b bytes.Buffer
-	if err := pages[r.speech][page].ExecuteTemplate(&b, "layout.html", data); err != nil {
-		s.Log.ErrorContext(r.Context(), "make a page", "page", page, "error", err)
-		http.Error(r.w, "Something went wrong here. Please try again later.", http.StatusInternalServerError)
+	err := pages[r.speech][page].ExecuteTemplate(&b, "layout.html", data)
+	if err != nil {
+		s.Log.ErrorContext(
+			r.Context(),
+			"make a page",
+			"page",
+			page,
+			"error",
+			err,
+		)
+
+		http.Error(
+			r.w,
+			"Something went wrong here. Please try again later.",
+			http.StatusInternalServerError,
+		)
+
 		return nil
 	}
 
@@ -238,7 +303,13 @@ func (s *Server) show(r *request, status int, page string, data map[string]any) 
 
 // back sends the browser to the balance, with a word on what was done.
 func (s *Server) back(r *request, done string) error {
-	http.Redirect(r.w, r.Request, reward.Root+r.token+"?done="+done, http.StatusSeeOther)
+	http.Redirect(
+		r.w,
+		r.Request,
+		reward.Root+r.token+"?done="+done,
+		http.StatusSeeOther,
+	)
+
 	return nil
 }
 

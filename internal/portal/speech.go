@@ -16,11 +16,15 @@ import (
 type speech struct {
 	tag   string            // as in HTML's lang
 	words map[string]string // by the English text; none for English
-	names *strings.Replacer // of months and days of the week, from English; nil for English
+	// of months and days of the week, from English; nil for English
+	names *strings.Replacer
 }
 
 // speeches are the languages there are, the one that is taken without a choice first.
-var speeches = []*speech{{tag: "en"}, {tag: "de", words: german, names: germanNames}}
+var speeches = []*speech{
+	{tag: "en"},
+	{tag: "de", words: german, names: germanNames},
+}
 
 // say returns a message with what is put in.
 func (l *speech) say(text string, args ...any) string {
@@ -29,7 +33,11 @@ func (l *speech) say(text string, args ...any) string {
 	}
 
 	for i, a := range args {
-		text = strings.ReplaceAll(text, "{"+strconv.Itoa(i+1)+"}", fmt.Sprint(a))
+		text = strings.ReplaceAll(
+			text,
+			"{"+strconv.Itoa(i+1)+"}",
+			fmt.Sprint(a),
+		)
 	}
 
 	return text
@@ -41,18 +49,27 @@ func (l *speech) when(t time.Time, zone *time.Location, layout string) string {
 	if l.names == nil {
 		return text
 	}
+
 	return l.names.Replace(text)
 }
 
 // day writes the London day of an instant.
-func (l *speech) day(t time.Time) string { return l.when(t, flex.London, "2 January 2006") }
+func (l *speech) day(t time.Time) string {
+	return l.when(t, flex.London, "2 January 2006")
+}
 
 // clock writes an instant by London's clocks.
-func (l *speech) clock(t time.Time) string { return l.when(t, flex.London, "2 January, 15:04") }
+func (l *speech) clock(t time.Time) string {
+	return l.when(t, flex.London, "2 January, 15:04")
+}
 
 // long writes a day.
 func (l *speech) long(d flex.Day) string {
-	return l.when(time.Date(d.Year, d.Month, d.Dom, 0, 0, 0, 0, time.UTC), time.UTC, "2 January 2006")
+	return l.when(
+		time.Date(d.Year, d.Month, d.Dom, 0, 0, 0, 0, time.UTC),
+		time.UTC,
+		"2 January 2006",
+	)
 }
 
 // span writes a time of at most some days by London's clocks.
@@ -72,8 +89,13 @@ func speechOf(w http.ResponseWriter, r *http.Request) *speech {
 	asked := speechNamed(r.URL.Query().Get("lang"))
 	if asked != nil {
 		http.SetCookie(w, &http.Cookie{
-			Name: languageCookie, Value: asked.tag, Path: reward.Root + r.PathValue("token"), HttpOnly: true, SameSite: http.SameSiteLaxMode,
+			Name:     languageCookie,
+			Value:    asked.tag,
+			Path:     reward.Root + r.PathValue("token"),
+			HttpOnly: true,
+			SameSite: http.SameSiteLaxMode,
 		})
+
 		return asked
 	}
 
@@ -83,7 +105,10 @@ func speechOf(w http.ResponseWriter, r *http.Request) *speech {
 		}
 	}
 
-	for accepted := range strings.SplitSeq(r.Header.Get("Accept-Language"), ",") {
+	for accepted := range strings.SplitSeq(
+		r.Header.Get("Accept-Language"),
+		",",
+	) {
 		tag, _, _ := strings.Cut(strings.TrimSpace(accepted), ";")
 		if known := speechNamed(tag); known != nil {
 			return known
@@ -101,5 +126,6 @@ func speechNamed(tag string) *speech {
 			return l
 		}
 	}
+
 	return nil
 }

@@ -29,9 +29,17 @@ func (s *Server) statement(r *request) error {
 		return err
 	}
 
-	query := "?" + url.Values{"from": {st.From.String()}, "to": {st.To.String()}}.Encode()
+	query := "?" +
+		url.Values{
+			"from": {st.From.String()},
+			"to":   {st.To.String()},
+		}.Encode()
+
 	return s.show(r, http.StatusOK, "statement", map[string]any{
-		"Statement": st, "Periods": r.speech.periodsBefore(flex.DayAt(st.MadeAt)), "Query": query, "Rule": reward.RoundingRule,
+		"Statement": st,
+		"Periods":   r.speech.periodsBefore(flex.DayAt(st.MadeAt)),
+		"Query":     query,
+		"Rule":      reward.RoundingRule,
 	})
 }
 
@@ -66,11 +74,22 @@ func (s *Server) statementJSON(r *request) error {
 }
 
 // give answers with a statement as a file.
-func give(r *request, st *reward.Statement, ending, kind string, b []byte) error {
+func give(
+	r *request,
+	st *reward.Statement,
+	ending, kind string,
+	b []byte,
+) error {
 	h := r.w.Header()
 	h.Set("Content-Type", kind)
-	h.Set("Content-Disposition", `attachment; filename="statement-`+st.From.String()+"-"+st.To.String()+"."+ending+`"`)
+	h.Set(
+		"Content-Disposition",
+		`attachment; filename="statement-`+st.From.String()+"-"+
+			st.To.String()+"."+ending+`"`,
+	)
+
 	r.w.Write(b)
+
 	return nil
 }
 
@@ -83,7 +102,10 @@ func (s *Server) readStatement(r *request) (st reward.Statement, err error) {
 	q := r.URL.Query()
 	span := reward.StatementSpan{Month: q.Get("month")}
 
-	for name, into := range map[string]*flex.Day{"from": &span.From, "to": &span.To} {
+	for name, into := range map[string]*flex.Day{
+		"from": &span.From,
+		"to":   &span.To,
+	} {
 		text := q.Get(name)
 		if text == "" {
 			continue
@@ -91,14 +113,20 @@ func (s *Server) readStatement(r *request) (st reward.Statement, err error) {
 
 		*into, err = flex.ParseDay(text)
 		if err != nil {
-			return st, flex.Fail(flex.Malformed, "a day is written as in 2026-01-31")
+			return st, flex.Fail(
+				flex.Malformed,
+				"a day is written as in 2026-01-31",
+			)
 		}
 	}
 
 	if text := q.Get("tax_year"); text != "" {
 		span.TaxYear, err = strconv.Atoi(text)
 		if err != nil {
-			return st, flex.Fail(flex.Malformed, "a tax year is written as in 2026")
+			return st, flex.Fail(
+				flex.Malformed,
+				"a tax year is written as in 2026",
+			)
 		}
 	}
 
@@ -107,7 +135,13 @@ func (s *Server) readStatement(r *request) (st reward.Statement, err error) {
 		return st, err
 	}
 
-	return s.Reward.Statement(r.Context(), r.visit.OrgID, r.visit.SiteID, from, to)
+	return s.Reward.Statement(
+		r.Context(),
+		r.visit.OrgID,
+		r.visit.SiteID,
+		from,
+		to,
+	)
 }
 
 // periodsBefore lists the tax years and months that a statement is offered of, newest first.
@@ -125,7 +159,11 @@ func (l *speech) periodsBefore(today flex.Day) (ps []period) {
 
 	m := ledger.MonthOf(today)
 	for range statementMonths {
-		ps = append(ps, period{l.when(m.First().Start(), flex.London, "January 2006"), "?month=" + m.String()})
+		ps = append(ps, period{
+			l.when(m.First().Start(), flex.London, "January 2006"),
+			"?month=" + m.String(),
+		})
+
 		m = ledger.MonthOf(m.First().Add(-1))
 	}
 

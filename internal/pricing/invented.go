@@ -34,8 +34,10 @@ func InventedPrice(p flex.Period) flex.Price {
 	wind := chance(flex.Day(day).Start().Unix() / int64(24*time.Hour/time.Second))
 
 	price := usualPrice + winterSwing*(1-2*summer)
-	price += eveningPeak*bump(minute, 18*60, 130) + morningPeak*bump(minute, 8*60, 90)
-	price -= nightTrough*bump(minute, 3*60+30, 190) + noonTrough*summer*bump(minute, 13*60, 150)
+	price += eveningPeak*bump(minute, 18*60, 130) +
+		morningPeak*bump(minute, 8*60, 90)
+	price -= nightTrough*bump(minute, 3*60+30, 190) +
+		noonTrough*summer*bump(minute, 13*60, 150)
 
 	if local.Weekday() == time.Saturday || local.Weekday() == time.Sunday {
 		price -= weekendEase
@@ -48,13 +50,19 @@ func InventedPrice(p flex.Period) flex.Price {
 
 	price += halfHourly * (chance(p.Start().Unix()) - 0.5)
 	const hundredth = 10_000 // micro-pounds
+
 	return flex.FromGBPPerMWh(price) / hundredth * hundredth
 }
 
 // bump is 1 at a minute of the day and falls to either side, about as wide as the width says.
 func bump(minute, centre, width int) float64 {
-	away := min((minute-centre+minutesOfDay)%minutesOfDay, (centre-minute+minutesOfDay)%minutesOfDay)
+	away := min(
+		(minute-centre+minutesOfDay)%minutesOfDay,
+		(centre-minute+minutesOfDay)%minutesOfDay,
+	)
+
 	x := float64(away) / float64(width)
+
 	return math.Exp(-x * x)
 }
 

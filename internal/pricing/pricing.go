@@ -68,6 +68,7 @@ func KindOf(source string) Kind {
 			return b.kind
 		}
 	}
+
 	return File
 }
 
@@ -75,19 +76,32 @@ func KindOf(source string) Kind {
 func Allowed(role Role, source string, e flex.Environment) error {
 	kind := KindOf(source)
 	if kind == Invented && e != flex.Sandbox {
-		return flex.Fail(flex.Invalid, "%s is a source of made-up prices, which count in a sandbox alone", source)
+		return flex.Fail(
+			flex.Invalid,
+			"%s is a source of made-up prices, which count in a sandbox alone",
+			source,
+		)
 	}
 
 	if role == Planning {
 		if kind == Imbalance {
-			return flex.Fail(flex.Invalid, "%s cannot be the planning source: its prices are known only after the half-hour; "+
-				"plan on a day-ahead source, or import a forecast under a name of its own", source)
+			return flex.Fail(
+				flex.Invalid,
+				"%s cannot be the planning source: its prices are known only after the half-hour; "+
+					"plan on a day-ahead source, or import a forecast under a name of its own",
+				source,
+			)
 		}
 		return nil
 	}
 
 	if kind == Retail {
-		return flex.Fail(flex.Invalid, "%s cannot be the %s source: it is what a supplier asks of a household, and no market pays it", source, role)
+		return flex.Fail(
+			flex.Invalid,
+			"%s cannot be the %s source: it is what a supplier asks of a household, and no market pays it",
+			source,
+			role,
+		)
 	}
 
 	return nil
@@ -123,6 +137,7 @@ func (s *Selection) Chosen(role Role, at time.Time) string {
 			latest = c
 		}
 	}
+
 	return latest.Source
 }
 
@@ -171,13 +186,18 @@ func (s *Selection) byRule(role Role, at time.Time) []string {
 }
 
 // named returns the sources of some kinds, by name: all, or those that were there by then.
-func (s *Selection) named(kinds []Kind, at time.Time, early bool) (names []string) {
+func (s *Selection) named(
+	kinds []Kind,
+	at time.Time,
+	early bool,
+) (names []string) {
 	for _, source := range s.Sources {
 		late := early && source.Added.After(at)
 		if !late && slices.Contains(kinds, KindOf(source.Name)) {
 			names = append(names, source.Name)
 		}
 	}
+
 	return names
 }
 
@@ -206,7 +226,9 @@ func (s *Selection) Stretches(role Role, span flex.Span) []Stretch {
 		cuts = append(cuts, source.Added)
 	}
 
-	cuts = slices.DeleteFunc(cuts, func(at time.Time) bool { return at.Before(span.From) || !at.Before(span.To) })
+	cuts = slices.DeleteFunc(cuts, func(at time.Time) bool {
+		return at.Before(span.From) || !at.Before(span.To)
+	})
 	slices.SortFunc(cuts, time.Time.Compare)
 
 	var out []Stretch
@@ -237,16 +259,34 @@ func (s *Selection) Doubts(at time.Time) (doubts []string) {
 	}
 
 	for _, role := range []Role{Planning, Settlement} {
-		if s.Chosen(role, at) != "" || role == Settlement && s.Chosen(Contract, at) != "" {
+		if s.Chosen(role, at) != "" ||
+			role == Settlement && s.Chosen(Contract, at) != "" {
 			continue
 		}
 
-		sources := slices.DeleteFunc(s.byRule(role, at), func(name string) bool { return KindOf(name) == Invented })
+		sources := slices.DeleteFunc(s.byRule(role, at), func(name string) bool {
+			return KindOf(name) == Invented
+		})
+
 		switch {
 		case len(sources) > 1:
-			doubts = append(doubts, fmt.Sprintf("no %s source is chosen, and the latest publication of %s counts", role, strings.Join(sources, ", ")))
+			doubts = append(
+				doubts,
+				fmt.Sprintf(
+					"no %s source is chosen, and the latest publication of %s counts",
+					role,
+					strings.Join(sources, ", "),
+				),
+			)
+
 		case len(sources) == 0 && len(s.byRule(role, at)) == 0:
-			doubts = append(doubts, fmt.Sprintf("there is no %s source: nothing is priced for it", role))
+			doubts = append(
+				doubts,
+				fmt.Sprintf(
+					"there is no %s source: nothing is priced for it",
+					role,
+				),
+			)
 		}
 	}
 

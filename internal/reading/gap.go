@@ -12,13 +12,15 @@ import (
 
 // Gap is a day on which half-hours of an asset are not metered.
 type Gap struct {
-	AssetID  flex.AssetID
-	Label    flex.Label
-	Day      flex.Day
-	Expected int // half-hours of the day that are over, and after the asset was registered
+	AssetID flex.AssetID
+	Label   flex.Label
+	Day     flex.Day
+	// half-hours of the day that are over, and after the asset was registered
+	Expected int
 	Missing  int
-	Held     int       // of those missing, the half-hours that a reading which is held back tells of
-	First    time.Time // the first half-hour that is missing
+	// of those missing, the half-hours that a reading which is held back tells of
+	Held  int
+	First time.Time // the first half-hour that is missing
 	// Beyond are those missing because what was read lies beyond Limits, what the device or the
 	// connection can carry in a half-hour. Settlement leaves them out.
 	Beyond []settle.Beyond
@@ -45,7 +47,12 @@ const (
 // charges, for its own consumption, which settlement needs; at other assets, and the site's
 // boundary, for what they have told before in these days. Readings that give a half-hour
 // only together, such as registers, count under their label.
-func (d *Service) Gaps(ctx context.Context, org flex.OrgID, site flex.SiteID, from, to flex.Day) ([]Gap, error) {
+func (d *Service) Gaps(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	from, to flex.Day,
+) ([]Gap, error) {
 	var gaps []Gap
 	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		gaps = nil
@@ -80,12 +87,18 @@ func (d *Service) Gaps(ctx context.Context, org flex.OrgID, site flex.SiteID, fr
 
 		return nil
 	})
+
 	return gaps, err
 }
 
 // ratingsOf returns what bounds the own meters of a site's assets, or that of the connection. An
 // asset without a history of its power has always had the one of now.
-func ratingsOf(ctx context.Context, tx *store.Tx, site flex.SiteID, assets []flex.Asset) (func(flex.Asset, settle.Metering) settle.Rating, error) {
+func ratingsOf(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	assets []flex.Asset,
+) (func(flex.Asset, settle.Metering) settle.Rating, error) {
 	connection, err := tx.SupplyOf(ctx, []flex.SiteID{site}, time.Time{})
 	if err != nil {
 		return nil, err
@@ -124,21 +137,43 @@ func daysOf(from, to, today flex.Day) (days []flex.Day, err error) {
 	for at := from; !to.Start().Before(at.Start()); at = at.Add(1) {
 		days = append(days, at)
 		if len(days) > GapDaysMax {
-			return nil, flex.Fail(flex.Malformed, "from %s to %s are more than %d days", from, to, GapDaysMax)
+			return nil, flex.Fail(
+				flex.Malformed,
+				"from %s to %s are more than %d days",
+				from,
+				to,
+				GapDaysMax,
+			)
 		}
 	}
 
 	if len(days) == 0 {
-		return nil, flex.Fail(flex.Malformed, "the last day, %s, is before the first, %s", to, from)
+		return nil, flex.Fail(
+			flex.Malformed,
+			"the last day, %s, is before the first, %s",
+			to,
+			from,
+		)
 	}
 
 	return days, nil
 }
 
 // gapsOf are the days on which readings are missing of what one meter measures of an asset.
-func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, rating settle.Rating, days []flex.Day) ([]Gap, error) {
+func gapsOf(
+	ctx context.Context,
+	tx *store.Tx,
+	a flex.Asset,
+	m settle.Metering,
+	rating settle.Rating,
+	days []flex.Day,
+) ([]Gap, error) {
 	labels := settle.Labels(m)
-	rs, err := tx.Readings(ctx, store.ReadingQuery{Assets: []flex.AssetID{a.ID}, Labels: labels, Days: days})
+	rs, err := tx.Readings(ctx, store.ReadingQuery{
+		Assets: []flex.AssetID{a.ID},
+		Labels: labels,
+		Days:   days,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +193,13 @@ func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, 
 
 	var gaps []Gap
 	for _, day := range days {
-		g := Gap{AssetID: a.ID, Label: label, Day: day, Limits: rating.At(day.Period(1))}
+		g := Gap{
+			AssetID: a.ID,
+			Label:   label,
+			Day:     day,
+			Limits:  rating.At(day.Period(1)),
+		}
+
 		g.count(expected(day, a.CreatedAt, tx.Now()), known[day], held, beyond)
 		if g.Missing > 0 {
 			gaps = append(gaps, g)
@@ -172,7 +213,10 @@ func gapsOf(ctx context.Context, tx *store.Tx, a flex.Asset, m settle.Metering, 
 // register is read that tells of its last half-hour.
 func spanOf(days []flex.Day) flex.Span {
 	after := days[len(days)-1].Add(1)
-	return flex.Span{From: days[0].Start(), To: after.Start().Add(time.Second)}
+	return flex.Span{
+		From: days[0].Start(),
+		To:   after.Start().Add(time.Second),
+	}
 }
 
 // byDay are the metered days by what day they are.
@@ -181,6 +225,7 @@ func byDay(days []settle.MeteredDay) map[flex.Day]settle.MeteredDay {
 	for _, day := range days {
 		by[day.Day] = day
 	}
+
 	return by
 }
 
@@ -193,14 +238,21 @@ func expected(day flex.Day, registered, now time.Time) (numbers []int) {
 			numbers = append(numbers, n)
 		}
 	}
+
 	return numbers
 }
 
 // expectedLabel is under what name readings are expected: the first of the meter's names that
 // any came under, else what a charger measures of itself. It is empty where none are expected.
-func expectedLabel(a flex.Asset, m settle.Metering, rs []flex.Reading) flex.Label {
+func expectedLabel(
+	a flex.Asset,
+	m settle.Metering,
+	rs []flex.Reading,
+) flex.Label {
 	for _, label := range settle.Labels(m) {
-		if slices.ContainsFunc(rs, func(r flex.Reading) bool { return r.Label == label }) {
+		if slices.ContainsFunc(rs, func(r flex.Reading) bool {
+			return r.Label == label
+		}) {
 			return label
 		}
 	}
@@ -213,7 +265,12 @@ func expectedLabel(a flex.Asset, m settle.Metering, rs []flex.Reading) flex.Labe
 }
 
 // count counts those of the expected half-hours that are not metered.
-func (g *Gap) count(expected []int, metered settle.MeteredDay, held []flex.Span, beyond []settle.Beyond) {
+func (g *Gap) count(
+	expected []int,
+	metered settle.MeteredDay,
+	held []flex.Span,
+	beyond []settle.Beyond,
+) {
 	for _, n := range expected {
 		g.Expected++
 		if _, ok := metered.At(n); !ok {
@@ -233,7 +290,10 @@ func (g *Gap) miss(p flex.Period, held []flex.Span, beyond []settle.Beyond) {
 		g.Held++
 	}
 
-	if at := slices.IndexFunc(beyond, func(b settle.Beyond) bool { return b.Period == p }); at >= 0 {
+	at := slices.IndexFunc(beyond, func(b settle.Beyond) bool {
+		return b.Period == p
+	})
+	if at >= 0 {
 		g.Beyond = append(g.Beyond, beyond[at])
 	}
 }

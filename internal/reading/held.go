@@ -24,19 +24,30 @@ func (in *intake) hold(ctx context.Context, at int, s suspicion) error {
 	}
 
 	if *in.waiting+len(in.held) >= HeldMax {
-		in.verdicts[at] = refuse("%s. It is not kept either, as %d readings wait to be released or discarded", s.detail, HeldMax)
+		in.verdicts[at] = refuse(
+			"%s. It is not kept either, as %d readings wait to be released or discarded",
+			s.detail,
+			HeldMax,
+		)
+
 		return nil
 	}
 
 	in.verdicts[at] = s.verdict()
-	in.held = append(in.held, store.HeldReading{Reading: in.kept[at], Reason: s.reason, Detail: cut(s.detail, exampleMax)})
+	in.held = append(in.held, store.HeldReading{
+		Reading: in.kept[at],
+		Reason:  s.reason,
+		Detail:  cut(s.detail, exampleMax),
+	})
+
 	return nil
 }
 
 // plausible holds back what shows more than its device or connection can carry.
 func (in *intake) plausible(ctx context.Context) error {
 	for _, i := range in.stand {
-		if s := suspect(in.kept[i], in.ratings[in.kept[i].AssetID]); s.reason != "" {
+		s := suspect(in.kept[i], in.ratings[in.kept[i].AssetID])
+		if s.reason != "" {
 			if err := in.hold(ctx, i, s); err != nil {
 				return err
 			}
@@ -47,37 +58,68 @@ func (in *intake) plausible(ctx context.Context) error {
 }
 
 // Held returns a page of the readings that are held back, and how many there are in all.
-func (d *Service) Held(ctx context.Context, org flex.OrgID, f store.HeldFilter) (page []store.HeldReading, total int, err error) {
+func (d *Service) Held(
+	ctx context.Context,
+	org flex.OrgID,
+	f store.HeldFilter,
+) (page []store.HeldReading, total int, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		page, total, err = tx.HeldReadings(ctx, f)
 		return err
 	})
+
 	return page, total, err
 }
 
 // Discard decides that a reading that is held back never counts.
-func (d *Service) Discard(ctx context.Context, org flex.OrgID, id flex.HeldID) (store.HeldReading, error) {
+func (d *Service) Discard(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.HeldID,
+) (store.HeldReading, error) {
 	return d.decide(ctx, org, id, store.HeldDiscarded, nil)
 }
 
 // Release decides that a reading that is held back counts, as a correction where there is
 // another for its time. Of a register it may say that the meter was replaced or reset with it;
 // one that is lower than before always says that. No difference is taken across such a place.
-func (d *Service) Release(ctx context.Context, org flex.OrgID, id flex.HeldID, meterReplaced bool) (store.HeldReading, error) {
+func (d *Service) Release(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.HeldID,
+	meterReplaced bool,
+) (store.HeldReading, error) {
 	decision := store.HeldReleased
 	if meterReplaced {
 		decision = store.HeldMeterReplaced
 	}
 
-	return d.decide(ctx, org, id, decision, func(tx *store.Tx, h store.HeldReading) error {
-		if meterReplaced && !h.Label.Register() {
-			return flex.Fail(flex.Malformed, "%s is no register: only a register begins anew with a new meter", h.Label)
-		}
-		return release(ctx, tx, h.Reading, meterReplaced)
-	})
+	return d.decide(
+		ctx,
+		org,
+		id,
+		decision,
+		func(tx *store.Tx, h store.HeldReading) error {
+			if meterReplaced && !h.Label.Register() {
+				return flex.Fail(
+					flex.Malformed,
+					"%s is no register: only a register begins anew with a new meter",
+					h.Label,
+				)
+			}
+
+			return release(ctx, tx, h.Reading, meterReplaced)
+		},
+	)
 }
 
-func (d *Service) decide(ctx context.Context, org flex.OrgID, id flex.HeldID, decision string, do func(*store.Tx, store.HeldReading) error) (h store.HeldReading, err error) {
+func (d *Service) decide(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.HeldID,
+	decision string,
+	do func(*store.Tx, store.HeldReading) error,
+) (h store.HeldReading, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		h, err = tx.HeldReading(ctx, id)
 		if err != nil {
@@ -89,7 +131,11 @@ func (d *Service) decide(ctx context.Context, org flex.OrgID, id flex.HeldID, de
 			return err
 		}
 		if !waited {
-			return flex.Fail(flex.Conflict, "the reading was decided on already: %s", h.Decision)
+			return flex.Fail(
+				flex.Conflict,
+				"the reading was decided on already: %s",
+				h.Decision,
+			)
 		}
 
 		if do != nil {
@@ -101,11 +147,17 @@ func (d *Service) decide(ctx context.Context, org flex.OrgID, id flex.HeldID, de
 		h, err = tx.HeldReading(ctx, id)
 		return err
 	})
+
 	return h, err
 }
 
 // release keeps a reading that was held back, and notes where its register begins anew.
-func release(ctx context.Context, tx *store.Tx, r flex.Reading, meterReplaced bool) error {
+func release(
+	ctx context.Context,
+	tx *store.Tx,
+	r flex.Reading,
+	meterReplaced bool,
+) error {
 	own, err := tx.OwnAssets(ctx, []flex.AssetID{r.AssetID})
 	if err != nil {
 		return err
@@ -127,14 +179,26 @@ func release(ctx context.Context, tx *store.Tx, r flex.Reading, meterReplaced bo
 	}
 
 	tx.Wake(store.WakeSettle)
+
 	return nil
 }
 
 // releaseRegister notes where a register begins anew with a reading that is released, and returns
 // those that are released with it.
-func releaseRegister(ctx context.Context, tx *store.Tx, r flex.Reading, rating store.Rating, meterReplaced bool) ([]flex.Reading, error) {
+func releaseRegister(
+	ctx context.Context,
+	tx *store.Tx,
+	r flex.Reading,
+	rating store.Rating,
+	meterReplaced bool,
+) ([]flex.Reading, error) {
 	k := store.Register{AssetID: r.AssetID, Label: r.Label}
-	before, after, err := tx.MarksAround(ctx, k, r.To, int(MaxAge/(24*time.Hour))+2)
+	before, after, err := tx.MarksAround(
+		ctx,
+		k,
+		r.To,
+		int(MaxAge/(24*time.Hour))+2,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +219,13 @@ func releaseRegister(ctx context.Context, tx *store.Tx, r flex.Reading, rating s
 }
 
 // releaseFollowing releases, and returns, what waits after a register's reading and follows it.
-func releaseFollowing(ctx context.Context, tx *store.Tx, r flex.Reading, after *store.Mark, rating store.Rating) ([]flex.Reading, error) {
+func releaseFollowing(
+	ctx context.Context,
+	tx *store.Tx,
+	r flex.Reading,
+	after *store.Mark,
+	rating store.Rating,
+) ([]flex.Reading, error) {
 	k := store.Register{AssetID: r.AssetID, Label: r.Label}
 	resets, err := tx.Resets(ctx, []flex.AssetID{r.AssetID})
 	if err != nil {
@@ -168,10 +238,18 @@ func releaseFollowing(ctx context.Context, tx *store.Tx, r flex.Reading, after *
 	}
 
 	var follow []flex.Reading
-	for _, h := range following(waiting, Mark{r.To, r.Value}, after, rating, resets[k]) {
-		if _, err := tx.DecideHeld(ctx, h.ID, store.HeldReleased); err != nil {
+	for _, h := range following(
+		waiting,
+		Mark{r.To, r.Value},
+		after,
+		rating,
+		resets[k],
+	) {
+		_, err := tx.DecideHeld(ctx, h.ID, store.HeldReleased)
+		if err != nil {
 			return nil, err
 		}
+
 		follow = append(follow, h.Reading)
 	}
 
@@ -181,9 +259,16 @@ func releaseFollowing(ctx context.Context, tx *store.Tx, r flex.Reading, after *
 // following are those of the readings that wait after a register's mark, up to the next mark that counts
 // and the next reset, which could not have been held back had it counted: after a new meter that is
 // everything that came until somebody looked.
-func following(waiting []store.HeldReading, last Mark, until *store.Mark, rating store.Rating, resets []time.Time) (follow []store.HeldReading) {
+func following(
+	waiting []store.HeldReading,
+	last Mark,
+	until *store.Mark,
+	rating store.Rating,
+	resets []time.Time,
+) (follow []store.HeldReading) {
 	for _, h := range waiting {
-		if before, _ := sameMeter(h.To, &last, nil, resets); before == nil || comesAfter(h, until) {
+		before, _ := sameMeter(h.To, &last, nil, resets)
+		if before == nil || comesAfter(h, until) {
 			break
 		}
 
@@ -201,4 +286,6 @@ func following(waiting []store.HeldReading, last Mark, until *store.Mark, rating
 }
 
 // comesAfter reports whether a reading is no earlier than a mark, if there is one.
-func comesAfter(h store.HeldReading, m *store.Mark) bool { return m != nil && !h.To.Before(m.At) }
+func comesAfter(h store.HeldReading, m *store.Mark) bool {
+	return m != nil && !h.To.Before(m.At)
+}

@@ -25,38 +25,69 @@ const (
 	BeyondSupply = "beyond_supply" // more than the site's connection can carry
 	BeyondPower  = "beyond_power"  // more than the asset can draw or give
 	RegisterJump = "register_jump" // a register rose by more than that
-	RegisterFall = "register_fall" // a register is lower than before: a new meter, or a wrong value
+	// a register is lower than before: a new meter, or a wrong value
+	RegisterFall = "register_fall"
 )
 
 // suspicion is why a reading is held back; one without a reason is none.
 type suspicion struct{ reason, detail string }
 
 // verdict is what the client is told.
-func (s suspicion) verdict() Verdict { return Verdict("held back: " + s.detail) }
+func (s suspicion) verdict() Verdict {
+	return Verdict("held back: " + s.detail)
+}
 
 // bound is the most that readings of a label can show of a time, each way, in watts.
 type bound struct {
-	most, least flex.Watts
-	reason      string
-	of          string // what sets it
+	most   flex.Watts
+	least  flex.Watts
+	reason string
+	of     string // what sets it
 }
 
 // boundOf returns what bounds readings of a label, and false where nothing does.
 func boundOf(l flex.Label, r store.Rating) (bound, bool) {
 	switch l {
 	case flex.BoundaryImportPower:
-		return bound{r.Supply.Import, -r.Supply.Export, BeyondSupply, "import_capacity_kw and export_capacity_kw of the site" + sourceOf(r.Supply)}, true
+		return bound{
+			r.Supply.Import,
+			-r.Supply.Export,
+			BeyondSupply,
+			"import_capacity_kw and export_capacity_kw of the site" + sourceOf(r.Supply),
+		}, true
 
 	case flex.BoundaryImportRegister, flex.ProvisionalConsumption:
-		return bound{r.Supply.Import, 0, BeyondSupply, "import_capacity_kw of the site" + sourceOf(r.Supply)}, true
+		return bound{
+			r.Supply.Import,
+			0,
+			BeyondSupply,
+			"import_capacity_kw of the site" + sourceOf(r.Supply),
+		}, true
+
 	case flex.BoundaryExportRegister:
-		return bound{r.Supply.Export, 0, BeyondSupply, "export_capacity_kw of the site" + sourceOf(r.Supply)}, true
+		return bound{
+			r.Supply.Export,
+			0,
+			BeyondSupply,
+			"export_capacity_kw of the site" + sourceOf(r.Supply),
+		}, true
 
 	case flex.ChargerEnergy, flex.ChargerRegister, flex.BatteryInverterPower:
 		if r.Power > 0 {
-			return bound{r.Power, -r.Power, BeyondPower, "power_kw of the asset"}, true
+			return bound{
+				r.Power,
+				-r.Power,
+				BeyondPower,
+				"power_kw of the asset",
+			}, true
 		}
-		return bound{r.Supply.Import, -r.Supply.Import, BeyondSupply, "import_capacity_kw of the site" + sourceOf(r.Supply) + ", as the asset's power_kw is not known,"}, true
+
+		return bound{
+			r.Supply.Import,
+			-r.Supply.Import,
+			BeyondSupply,
+			"import_capacity_kw of the site" + sourceOf(r.Supply) + ", as the asset's power_kw is not known,",
+		}, true
 	}
 
 	return bound{}, false
@@ -79,14 +110,37 @@ func suspect(r flex.Reading, rating store.Rating) suspicion {
 	}
 
 	if rules[r.Label].kind == level {
-		if over(r.Value, b.most, time.Hour) || over(-r.Value, -b.least, time.Hour) {
-			return suspicion{b.reason, fmt.Sprintf("%s of %s kW is more than %s, %s, allow%s", r.Label, micro(r.Value), b.of, b.limits(), remedy)}
+		if over(r.Value, b.most, time.Hour) ||
+			over(-r.Value, -b.least, time.Hour) {
+			return suspicion{
+				b.reason,
+				fmt.Sprintf(
+					"%s of %s kW is more than %s, %s, allow%s",
+					r.Label,
+					micro(r.Value),
+					b.of,
+					b.limits(),
+					remedy,
+				),
+			}
 		}
+
 		return suspicion{}
 	}
 
 	if over(r.Value, b.most, r.Len()) {
-		return suspicion{b.reason, fmt.Sprintf("%s of %s kWh in %s is more than %s, %s kW, allows%s", r.Label, micro(r.Value), r.Len(), b.of, watts(b.most), remedy)}
+		return suspicion{
+			b.reason,
+			fmt.Sprintf(
+				"%s of %s kWh in %s is more than %s, %s kW, allows%s",
+				r.Label,
+				micro(r.Value),
+				r.Len(),
+				b.of,
+				watts(b.most),
+				remedy,
+			),
+		}
 	}
 
 	return suspicion{}
@@ -96,11 +150,24 @@ func suspect(r flex.Reading, rating store.Rating) suspicion {
 // bound allows.
 func suspectRise(r flex.Reading, rating store.Rating, before Mark) suspicion {
 	b, bounded := boundOf(r.Label, rating)
-	if !bounded || !over(r.Value-before.Value-RegisterStep, b.most, r.To.Sub(before.At)) {
+	if !bounded ||
+		!over(r.Value-before.Value-RegisterStep, b.most, r.To.Sub(before.At)) {
 		return suspicion{}
 	}
-	return suspicion{RegisterJump, fmt.Sprintf("%s rose from %s at %s to %s, which is more than %s, %s kW, allows in that time%s",
-		r.Label, micro(before.Value), stamp(before.At), micro(r.Value), b.of, watts(b.most), remedy)}
+
+	return suspicion{
+		RegisterJump,
+		fmt.Sprintf(
+			"%s rose from %s at %s to %s, which is more than %s, %s kW, allows in that time%s",
+			r.Label,
+			micro(before.Value),
+			stamp(before.At),
+			micro(r.Value),
+			b.of,
+			watts(b.most),
+			remedy,
+		),
+	}
 }
 
 // suspectFall says that a register is lower than before.
@@ -119,7 +186,9 @@ func over(e flex.Micro, power flex.Watts, d time.Duration) bool {
 	return float64(e) > most
 }
 
-func (b bound) limits() string { return watts(b.least) + " to " + watts(b.most) + " kW" }
+func (b bound) limits() string {
+	return watts(b.least) + " to " + watts(b.most) + " kW"
+}
 
 func watts(w flex.Watts) string { return number(w.KW()) }
 

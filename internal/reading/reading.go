@@ -24,14 +24,27 @@ const BatchMax = 10_000
 // Take judges a batch and keeps what may stand, all in one transaction. There is one
 // verdict for each reading, in the batch's order. Of readings for the same time, asset and
 // label the last one counts; one that differs from what is kept already is a correction.
-func (d *Service) Take(ctx context.Context, org flex.OrgID, batch []Given) ([]Verdict, error) {
+func (d *Service) Take(
+	ctx context.Context,
+	org flex.OrgID,
+	batch []Given,
+) ([]Verdict, error) {
 	if len(batch) > BatchMax {
-		return nil, flex.Fail(flex.TooLarge, "a batch holds at most %d readings", BatchMax)
+		return nil, flex.Fail(
+			flex.TooLarge,
+			"a batch holds at most %d readings",
+			BatchMax,
+		)
 	}
 
 	verdicts := make([]Verdict, len(batch))
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		in := intake{tx: tx, batch: batch, verdicts: verdicts}
+		in := intake{
+			tx:       tx,
+			batch:    batch,
+			verdicts: verdicts,
+		}
+
 		return in.take(ctx)
 	})
 	if err != nil {
@@ -50,7 +63,8 @@ type intake struct {
 	stand    []int          // positions in the batch that may still stand
 	ratings  map[flex.AssetID]store.Rating
 	held     []store.HeldReading // what is held back
-	waiting  *int                // how many were held back before; nil until it was asked
+	// how many were held back before; nil until it was asked
+	waiting *int
 }
 
 // take judges the readings and keeps those that are accepted.
@@ -94,16 +108,31 @@ func (in *intake) take(ctx context.Context) error {
 // notify has the work done that new readings are the reason for: settlement, and plans that
 // stand on what a charger delivered or a battery holds.
 func (in *intake) notify(ctx context.Context, rs []flex.Reading) error {
-	if slices.ContainsFunc(rs, func(r flex.Reading) bool { return settles[r.Label] }) {
-		in.tx.Wake(store.WakeSettle) // which of them was waited for, the background jobs find out
+	if slices.ContainsFunc(rs, func(r flex.Reading) bool {
+		return settles[r.Label]
+	}) {
+		// which of them was waited for, the background jobs find out
+		in.tx.Wake(store.WakeSettle)
 	}
 
 	now := in.tx.Now()
-	if err := in.tx.MarkDue(ctx, telling(rs, now.Add(-freshTime), flex.ChargerEnergy)...); err != nil {
+	err := in.tx.MarkDue(
+		ctx,
+		telling(rs, now.Add(-freshTime), flex.ChargerEnergy)...,
+	)
+	if err != nil {
 		return err
 	}
 
-	return in.tx.MarkRead(ctx, telling(rs, now.Add(-freshCharge), flex.BatteryStateOfCharge, flex.BatteryStoredEnergy)...)
+	return in.tx.MarkRead(
+		ctx,
+		telling(
+			rs,
+			now.Add(-freshCharge),
+			flex.BatteryStateOfCharge,
+			flex.BatteryStoredEnergy,
+		)...,
+	)
 }
 
 // settles holds the labels that sessions and flex events are settled on.
@@ -125,10 +154,15 @@ const (
 
 // telling lists the assets that readings of some labels tell of since an instant: how far a
 // charge has come, or what a battery holds.
-func telling(rs []flex.Reading, since time.Time, labels ...flex.Label) (assets []flex.AssetID) {
+func telling(
+	rs []flex.Reading,
+	since time.Time,
+	labels ...flex.Label,
+) (assets []flex.AssetID) {
 	seen := map[flex.AssetID]bool{}
 	for _, r := range rs {
-		if slices.Contains(labels, r.Label) && r.To.After(since) && !seen[r.AssetID] {
+		if slices.Contains(labels, r.Label) && r.To.After(since) &&
+			!seen[r.AssetID] {
 			seen[r.AssetID] = true
 			assets = append(assets, r.AssetID)
 		}
@@ -192,7 +226,9 @@ func (in *intake) lastOfEach() {
 		last[keyOf(in.kept[i])] = i
 	}
 	if len(last) < len(in.stand) {
-		in.stand = slices.DeleteFunc(in.stand, func(i int) bool { return last[keyOf(in.kept[i])] != i })
+		in.stand = slices.DeleteFunc(in.stand, func(i int) bool {
+			return last[keyOf(in.kept[i])] != i
+		})
 	}
 }
 
@@ -233,8 +269,11 @@ func (in *intake) registers(ctx context.Context) error {
 
 	for _, k := range order {
 		positions := byRegister[k]
-		slices.SortStableFunc(positions, func(a, b int) int { return in.kept[a].To.Compare(in.kept[b].To) })
-		if err := in.register(ctx, k, positions, newest, resets[k]); err != nil {
+		slices.SortStableFunc(positions, func(a, b int) int {
+			return in.kept[a].To.Compare(in.kept[b].To)
+		})
+		err := in.register(ctx, k, positions, newest, resets[k])
+		if err != nil {
 			return err
 		}
 	}
@@ -243,7 +282,13 @@ func (in *intake) registers(ctx context.Context) error {
 }
 
 // register judges the readings of one register, in the order of time.
-func (in *intake) register(ctx context.Context, k store.Register, positions []int, newest map[store.Register]store.Mark, resets []time.Time) error {
+func (in *intake) register(
+	ctx context.Context,
+	k store.Register,
+	positions []int,
+	newest map[store.Register]store.Mark,
+	resets []time.Time,
+) error {
 	var last *Mark // the last one accepted of this batch
 	for _, i := range positions {
 		r := in.kept[i]
@@ -272,25 +317,35 @@ func (in *intake) register(ctx context.Context, k store.Register, positions []in
 
 // judgeRegister holds back what a register cannot show after the mark before it, and refuses
 // what it cannot show before a later one.
-func (in *intake) judgeRegister(ctx context.Context, at int, before, after *Mark) error {
+func (in *intake) judgeRegister(
+	ctx context.Context,
+	at int,
+	before, after *Mark,
+) error {
 	r := in.kept[at]
 	if before != nil && r.Value < before.Value {
 		return in.hold(ctx, at, suspectFall(r, *before))
 	}
 
 	if before != nil {
-		if s := suspectRise(r, in.ratings[r.AssetID], *before); s.reason != "" {
+		s := suspectRise(r, in.ratings[r.AssetID], *before)
+		if s.reason != "" {
 			return in.hold(ctx, at, s)
 		}
 	}
 
 	in.verdicts[at] = JudgeRegister(r, before, after)
+
 	return nil
 }
 
 // sameMeter leaves out the neighbours of a register's reading that another meter counted: a
 // reset lies between.
-func sameMeter(at time.Time, before, after *Mark, resets []time.Time) (sameBefore, sameAfter *Mark) {
+func sameMeter(
+	at time.Time,
+	before, after *Mark,
+	resets []time.Time,
+) (sameBefore, sameAfter *Mark) {
 	for _, reset := range resets {
 		if before != nil && reset.After(before.At) && !reset.After(at) {
 			before = nil
@@ -306,7 +361,12 @@ func sameMeter(at time.Time, before, after *Mark, resets []time.Time) (sameBefor
 
 // around finds the stored marks beside an instant: mostly the newest is before it, and
 // there is none after.
-func (in *intake) around(ctx context.Context, k store.Register, at time.Time, newest map[store.Register]store.Mark) (before, after *Mark, err error) {
+func (in *intake) around(
+	ctx context.Context,
+	k store.Register,
+	at time.Time,
+	newest map[store.Register]store.Mark,
+) (before, after *Mark, err error) {
 	top, known := newest[k]
 	switch {
 	case !known:

@@ -30,9 +30,15 @@ func (in *intake) countRefused(ctx context.Context) error {
 		}
 
 		g := in.batch[i]
-		r := store.RefusedReading{Label: cut(string(g.Label), labelMax), Reason: cut(numbers.ReplaceAllString(string(v), "…"), exampleMax), Count: 1}
+		r := store.RefusedReading{
+			Label:  cut(string(g.Label), labelMax),
+			Reason: cut(numbers.ReplaceAllString(string(v), "…"), exampleMax),
+			Count:  1,
+		}
+
 		r.Example, r.AssetID = cut(string(v), exampleMax), g.AssetID
-		if _, known := at[[2]string{r.Label, r.Reason}]; !known && len(found) >= reasonsMax {
+		_, known := at[[2]string{r.Label, r.Reason}]
+		if !known && len(found) >= reasonsMax {
 			r.Label, r.Reason = "", "further reasons"
 		}
 
@@ -62,5 +68,6 @@ func cut(text string, most int) string {
 	for most > 0 && !utf8.RuneStart(text[most]) {
 		most--
 	}
+
 	return text[:most]
 }

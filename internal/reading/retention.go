@@ -30,7 +30,11 @@ func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
 		if err != nil {
 			return err
 		}
-		if err := all.MakeRoom(ctx, flex.Span{From: all.Now(), To: all.Now().Add(aheadFor)}); err != nil {
+
+		if err := all.MakeRoom(ctx, flex.Span{
+			From: all.Now(),
+			To:   all.Now().Add(aheadFor),
+		}); err != nil {
 			return err
 		}
 
@@ -40,5 +44,6 @@ func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
 
 		return all.DropRefused(ctx, flex.DayAt(all.Now()).Add(-refusedDays))
 	})
+
 	return worker.Report{Did: int(dropped), More: dropped >= dropMax}, err
 }

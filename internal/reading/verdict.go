@@ -45,14 +45,16 @@ const (
 	level    kind = iota // a power or a state, at an instant or over a time
 	energy               // an energy over a time
 	halfHour             // an energy over exactly one settlement period
-	register             // a register that never falls, read at the reading's end
+	// a register that never falls, read at the reading's end
+	register
 )
 
 // rule is what a label asks of its readings.
 type rule struct {
-	kind     kind
-	unit     string
-	min, max float64
+	kind kind
+	unit string
+	min  float64
+	max  float64
 }
 
 // The bounds of a value, far above what a site's meters show: beyond them a unit was
@@ -85,39 +87,70 @@ func Register(l flex.Label) bool { return l.Register() }
 func Judge(g Given, now time.Time) (flex.Reading, Verdict) {
 	r, known := rules[g.Label]
 	if !known {
-		return flex.Reading{}, refuse("label %q is not one of the interface's, such as %s", g.Label, flex.ChargerEnergy)
+		return flex.Reading{}, refuse(
+			"label %q is not one of the interface's, such as %s",
+			g.Label,
+			flex.ChargerEnergy,
+		)
 	}
+
 	if v := r.judgeTime(g, now); v != "" {
 		return flex.Reading{}, v
 	}
+
 	if v := r.judgeValue(g); v != "" {
 		return flex.Reading{}, v
 	}
 
-	return flex.Reading{AssetID: g.AssetID, Span: g.Span, Label: g.Label, Value: flex.Micro(math.Round(g.Value * 1e6))}, ""
+	return flex.Reading{
+		AssetID: g.AssetID,
+		Span:    g.Span,
+		Label:   g.Label,
+		Value:   flex.Micro(math.Round(g.Value * 1e6)),
+	}, ""
 }
 
 func (r rule) judgeTime(g Given, now time.Time) Verdict {
 	length := g.To.Sub(g.From)
 	switch {
 	case length < 0:
-		return refuse("end_timestamp %s is before start_timestamp %s", stamp(g.To), stamp(g.From))
+		return refuse(
+			"end_timestamp %s is before start_timestamp %s",
+			stamp(g.To),
+			stamp(g.From),
+		)
 
 	case length > MaxLength:
-		return refuse("the reading spans %s; a reading spans at most %s", length, MaxLength)
+		return refuse(
+			"the reading spans %s; a reading spans at most %s",
+			length,
+			MaxLength,
+		)
 
 	case g.To.After(now.Add(MaxAhead)):
-		return refuse("end_timestamp %s is in the future: it is %s, and at most %s ahead is taken", stamp(g.To), stamp(now), MaxAhead)
+		return refuse(
+			"end_timestamp %s is in the future: it is %s, and at most %s ahead is taken",
+			stamp(g.To),
+			stamp(now),
+			MaxAhead,
+		)
 
 	case g.From.Before(now.Add(-MaxAge)):
-		return refuse("start_timestamp %s is too long ago: readings are taken for %d days", stamp(g.From), MaxAge/(24*time.Hour))
+		return refuse(
+			"start_timestamp %s is too long ago: readings are taken for %d days",
+			stamp(g.From),
+			MaxAge/(24*time.Hour),
+		)
 
 	case r.kind == halfHour && !(length == flex.HalfHour && g.From.Equal(flex.PeriodAt(g.From).Start())):
 		return refuse("%s is the energy of one half-hour: from a full or half hour to 30 minutes later, as in 10:00 to 10:30, not %s to %s",
 			g.Label, stamp(g.From), stamp(g.To))
 
 	case r.kind == energy && length == 0:
-		return refuse("%s is an energy over a time: end_timestamp must be after start_timestamp", g.Label)
+		return refuse(
+			"%s is an energy over a time: end_timestamp must be after start_timestamp",
+			g.Label,
+		)
 	}
 
 	return ""
@@ -127,8 +160,15 @@ func (r rule) judgeValue(g Given) Verdict {
 	switch {
 	case math.IsNaN(g.Value) || math.IsInf(g.Value, 0):
 		return refuse("value is not a number")
+
 	case g.Value < r.min && r.min == 0:
-		return refuse("value %s is below 0: %s counts %s and is never negative", number(g.Value), g.Label, r.unit)
+		return refuse(
+			"value %s is below 0: %s counts %s and is never negative",
+			number(g.Value),
+			g.Label,
+			r.unit,
+		)
+
 	case g.Value < r.min || g.Value > r.max:
 		return refuse("value %s is outside %s to %s %s for %s; check the unit",
 			number(g.Value), number(r.min), number(r.max), r.unit, g.Label)
@@ -148,11 +188,22 @@ type Mark struct {
 func JudgeRegister(r flex.Reading, before, after *Mark) Verdict {
 	switch {
 	case before != nil && r.Value < before.Value:
-		return refuse("%s fell from %s at %s to %s: a register never falls. If the earlier reading was wrong, send it again with the right value",
-			r.Label, number(float64(before.Value)/1e6), stamp(before.At), number(float64(r.Value)/1e6))
+		return refuse(
+			"%s fell from %s at %s to %s: a register never falls. If the earlier reading was wrong, send it again with the right value",
+			r.Label,
+			number(float64(before.Value)/1e6),
+			stamp(before.At),
+			number(float64(r.Value)/1e6),
+		)
+
 	case after != nil && r.Value > after.Value:
-		return refuse("%s of %s is above the %s read later, at %s: a register never falls. If the later reading was wrong, send it again with the right value",
-			r.Label, number(float64(r.Value)/1e6), number(float64(after.Value)/1e6), stamp(after.At))
+		return refuse(
+			"%s of %s is above the %s read later, at %s: a register never falls. If the later reading was wrong, send it again with the right value",
+			r.Label,
+			number(float64(r.Value)/1e6),
+			number(float64(after.Value)/1e6),
+			stamp(after.At),
+		)
 	}
 
 	return ""
@@ -162,8 +213,12 @@ func JudgeRegister(r flex.Reading, before, after *Mark) Verdict {
 // or not another has it.
 const NotFound Verdict = "asset not found or not authorized"
 
-func refuse(format string, args ...any) Verdict { return Verdict(fmt.Sprintf(format, args...)) }
+func refuse(format string, args ...any) Verdict {
+	return Verdict(fmt.Sprintf(format, args...))
+}
 
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z07:00") }
+func stamp(t time.Time) string {
+	return t.UTC().Format("2006-01-02T15:04:05Z07:00")
+}
 
 func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

@@ -12,17 +12,24 @@ import (
 )
 
 // HeldStates are the states of a reading that was held back, in the order of a list.
-var HeldStates = []string{string(store.HeldWaiting), store.HeldReleased, store.HeldMeterReplaced, store.HeldDiscarded}
+var HeldStates = []string{
+	string(store.HeldWaiting),
+	store.HeldReleased,
+	store.HeldMeterReplaced,
+	store.HeldDiscarded,
+}
 
 // HeldQuery says which held readings are looked for; what is empty takes all, the state too.
 type HeldQuery struct {
-	Org      flex.OrgID
-	Asset    flex.AssetID
-	Label    flex.Label
-	State    string
-	From, To time.Time   // those that tell of any time from From on, and begin before To
-	Before   flex.HeldID // those older than this one
-	Limit    int
+	Org   flex.OrgID
+	Asset flex.AssetID
+	Label flex.Label
+	State string
+	// those that tell of any time from From on, and begin before To
+	From   time.Time
+	To     time.Time
+	Before flex.HeldID // those older than this one
+	Limit  int
 }
 
 // HeldView is what is held back, the newest first, and how much there is in all.
@@ -42,18 +49,29 @@ type HeldLine struct {
 	Label     flex.Label   `json:"label"`
 	From      time.Time    `json:"start_timestamp"`
 	To        time.Time    `json:"end_timestamp"`
-	Number    float64      `json:"value"` // in kWh, kW or percent, as its label says
-	Reason    string       `json:"reason"`
-	Detail    string       `json:"detail"`
-	HeldAt    time.Time    `json:"held_at"`
-	State     string       `json:"state"`
-	DecidedAt time.Time    `json:"decided_at,omitzero"`
+	// in kWh, kW or percent, as its label says
+	Number    float64   `json:"value"`
+	Reason    string    `json:"reason"`
+	Detail    string    `json:"detail"`
+	HeldAt    time.Time `json:"held_at"`
+	State     string    `json:"state"`
+	DecidedAt time.Time `json:"decided_at,omitzero"`
 }
 
 func heldLine(h *store.HeldReading, org flex.OrgID) HeldLine {
 	return HeldLine{
-		ID: h.ID, Org: org, AssetID: h.AssetID, Label: h.Label, From: h.From, To: h.To, Number: float64(h.Value) / 1e6,
-		Reason: h.Reason, Detail: h.Detail, HeldAt: h.HeldAt, State: string(h.State()), DecidedAt: h.DecidedAt,
+		ID:        h.ID,
+		Org:       org,
+		AssetID:   h.AssetID,
+		Label:     h.Label,
+		From:      h.From,
+		To:        h.To,
+		Number:    float64(h.Value) / 1e6,
+		Reason:    h.Reason,
+		Detail:    h.Detail,
+		HeldAt:    h.HeldAt,
+		State:     string(h.State()),
+		DecidedAt: h.DecidedAt,
 	}
 }
 
@@ -65,11 +83,22 @@ func (l HeldLine) Waits() bool { return l.State == string(store.HeldWaiting) }
 
 // filter is the query as the database takes it.
 func (q *HeldQuery) filter() store.HeldFilter {
-	return store.HeldFilter{Asset: q.Asset, Label: q.Label, State: store.HeldState(q.State), From: q.From, To: q.To, Before: q.Before, Limit: q.Limit}
+	return store.HeldFilter{
+		Asset:  q.Asset,
+		Label:  q.Label,
+		State:  store.HeldState(q.State),
+		From:   q.From,
+		To:     q.To,
+		Before: q.Before,
+		Limit:  q.Limit,
+	}
 }
 
 // HeldOf lists what is held back, of every organisation or of one.
-func (d *Service) HeldOf(ctx context.Context, q HeldQuery) (v HeldView, err error) {
+func (d *Service) HeldOf(
+	ctx context.Context,
+	q HeldQuery,
+) (v HeldView, err error) {
 	f := q.filter()
 	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		v = HeldView{}
@@ -89,15 +118,21 @@ func (d *Service) HeldOf(ctx context.Context, q HeldQuery) (v HeldView, err erro
 			return err
 		}
 
-		slices.SortFunc(v.Readings, func(a, b HeldLine) int { return bytes.Compare(b.ID[:], a.ID[:]) })
+		slices.SortFunc(v.Readings, func(a, b HeldLine) int {
+			return bytes.Compare(b.ID[:], a.ID[:])
+		})
 		v.Readings = v.Readings[:min(len(v.Readings), q.Limit)]
 		return nameHeld(ctx, all, v.Readings)
 	})
+
 	return v, err
 }
 
 // HeldReading returns a reading that was held back, whosever it is.
-func (d *Service) HeldReading(ctx context.Context, id flex.HeldID) (l HeldLine, err error) {
+func (d *Service) HeldReading(
+	ctx context.Context,
+	id flex.HeldID,
+) (l HeldLine, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		org, err := all.HeldOrg(ctx, id)
 		if err != nil {
@@ -119,15 +154,20 @@ func (d *Service) HeldReading(ctx context.Context, id flex.HeldID) (l HeldLine, 
 		l = one[0]
 		return err
 	})
+
 	return l, err
 }
 
 // HeldOrg returns whose a reading is that was held back.
-func (d *Service) HeldOrg(ctx context.Context, id flex.HeldID) (org flex.OrgID, err error) {
+func (d *Service) HeldOrg(
+	ctx context.Context,
+	id flex.HeldID,
+) (org flex.OrgID, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		org, err = all.HeldOrg(ctx, id)
 		return err
 	})
+
 	return org, err
 }
 
@@ -153,7 +193,8 @@ type MissingQuery struct {
 	Days   int          // so many
 	Before flex.AssetID // of assets older than this one
 	Limit  int          // of so many assets
-	Whole  bool         // without a next page: what is beyond the limit is left out
+	// without a next page: what is beyond the limit is left out
+	Whole bool
 }
 
 // MissingView is what is missing by asset and day, and what was refused.
@@ -179,8 +220,9 @@ type MissingRow struct {
 
 // MissingCell is a day of an asset: so many half-hours wanted, and missing.
 type MissingCell struct {
-	Day             flex.Day
-	Wanted, Missing int
+	Day     flex.Day
+	Wanted  int
+	Missing int
 }
 
 // Level says how bad it is: none wanted, all there, some, half or all missing.
@@ -210,7 +252,10 @@ type RefusedLine struct {
 }
 
 // MissingOf says what is missing of an organisation's readings, by asset and day.
-func (d *Service) MissingOf(ctx context.Context, q MissingQuery) (v MissingView, err error) {
+func (d *Service) MissingOf(
+	ctx context.Context,
+	q MissingQuery,
+) (v MissingView, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, q.Org)
 		v = MissingView{Orgs: orgs}
@@ -233,11 +278,16 @@ func (d *Service) MissingOf(ctx context.Context, q MissingQuery) (v MissingView,
 		}
 		return v.addRefused(ctx, all, tx)
 	})
+
 	return v, err
 }
 
 // addRefused lists what was refused in the days.
-func (v *MissingView) addRefused(ctx context.Context, all *store.All, tx *store.Tx) error {
+func (v *MissingView) addRefused(
+	ctx context.Context,
+	all *store.All,
+	tx *store.Tx,
+) error {
 	refused, err := tx.RefusedSince(ctx, v.Days[0])
 	if err != nil {
 		return err
@@ -250,7 +300,14 @@ func (v *MissingView) addRefused(ctx context.Context, all *store.All, tx *store.
 
 	names, err := all.AssetNames(ctx, ids)
 	for _, r := range refused {
-		v.Refused = append(v.Refused, RefusedLine{Day: r.Day, Label: r.Label, Count: r.Count, Example: r.Example, AssetID: r.AssetID, AssetName: names[r.AssetID]})
+		v.Refused = append(v.Refused, RefusedLine{
+			Day:       r.Day,
+			Label:     r.Label,
+			Count:     r.Count,
+			Example:   r.Example,
+			AssetID:   r.AssetID,
+			AssetName: names[r.AssetID],
+		})
 	}
 
 	return err
@@ -258,13 +315,22 @@ func (v *MissingView) addRefused(ctx context.Context, all *store.All, tx *store.
 
 // addRows counts what is missing of assets that charge: their own half-hours are what
 // settlement needs.
-func (v *MissingView) addRows(ctx context.Context, all *store.All, tx *store.Tx, q MissingQuery) error {
+func (v *MissingView) addRows(
+	ctx context.Context,
+	all *store.All,
+	tx *store.Tx,
+	q MissingQuery,
+) error {
 	limit := q.Limit
 	if !q.Whole {
 		limit++
 	}
 
-	assets, err := all.FindAssets(ctx, store.Find{Org: v.Org, Before: q.Before, Limit: limit})
+	assets, err := all.FindAssets(ctx, store.Find{
+		Org:    v.Org,
+		Before: q.Before,
+		Limit:  limit,
+	})
 	if err != nil {
 		return err
 	}
@@ -276,7 +342,12 @@ func (v *MissingView) addRows(ctx context.Context, all *store.All, tx *store.Tx,
 
 	for _, a := range assets {
 		if a.Type.Charges() {
-			v.Rows = append(v.Rows, MissingRow{ID: a.ID, ExternalID: a.ExternalID, SiteID: a.SiteID, CreatedAt: a.CreatedAt})
+			v.Rows = append(v.Rows, MissingRow{
+				ID:         a.ID,
+				ExternalID: a.ExternalID,
+				SiteID:     a.SiteID,
+				CreatedAt:  a.CreatedAt,
+			})
 		}
 	}
 
@@ -290,7 +361,11 @@ func (v *MissingView) fillRows(ctx context.Context, tx *store.Tx) error {
 		ids[i] = v.Rows[i].ID
 	}
 
-	found, err := tx.Readings(ctx, store.ReadingQuery{Assets: ids, Labels: []flex.Label{flex.ChargerEnergy, flex.ChargerRegister}, Days: v.Days})
+	found, err := tx.Readings(ctx, store.ReadingQuery{
+		Assets: ids,
+		Labels: []flex.Label{flex.ChargerEnergy, flex.ChargerRegister},
+		Days:   v.Days,
+	})
 	if err != nil {
 		return err
 	}
@@ -323,10 +398,15 @@ func (v *MissingView) count(row *MissingRow, rs []flex.Reading, now time.Time) {
 }
 
 // missingOn counts the half-hours of a day that are over, and after the asset was registered.
-func missingOn(day flex.Day, m *settle.MeteredDay, created, now time.Time) MissingCell {
+func missingOn(
+	day flex.Day,
+	m *settle.MeteredDay,
+	created, now time.Time,
+) MissingCell {
 	c := MissingCell{Day: day}
 	for n := 1; n <= day.Periods(); n++ {
-		if q := day.Period(n); q.End().After(now) || q.Start().Before(created) {
+		q := day.Period(n)
+		if q.End().After(now) || q.Start().Before(created) {
 			continue
 		}
 

@@ -9,7 +9,12 @@ import (
 
 // CreateAsset registers a new asset at a site. One with the same external id is a Conflict,
 // a site or a model that is not known NotFound.
-func (d *Service) CreateAsset(ctx context.Context, org flex.OrgID, site flex.SiteID, in AssetInput) (flex.Asset, error) {
+func (d *Service) CreateAsset(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	in AssetInput,
+) (flex.Asset, error) {
 	return write(ctx, d, org, func(tx *store.Tx) (a flex.Asset, err error) {
 		if err := tx.LockOrg(ctx); err != nil {
 			return a, err
@@ -21,7 +26,11 @@ func (d *Service) CreateAsset(ctx context.Context, org flex.OrgID, site flex.Sit
 		if old, err := tx.AssetByExternalID(ctx, in.ExternalID); err != nil {
 			return a, err
 		} else if old != nil {
-			return a, flex.Fail(flex.Conflict, "an asset with this external id exists already: %s", old.ID)
+			return a, flex.Fail(
+				flex.Conflict,
+				"an asset with this external id exists already: %s",
+				old.ID,
+			)
 		}
 
 		return newAsset(ctx, tx, site, in)
@@ -29,22 +38,39 @@ func (d *Service) CreateAsset(ctx context.Context, org flex.OrgID, site flex.Sit
 }
 
 // newAsset keeps an asset whose external id is free.
-func newAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, in AssetInput) (flex.Asset, error) {
+func newAsset(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	in AssetInput,
+) (flex.Asset, error) {
 	a := flex.Asset{
-		SiteID: site, ExternalID: in.ExternalID, Type: in.Type, Power: in.Power, Capacity: in.Capacity,
-		InstalledOn: in.InstalledOn, SerialNumber: in.SerialNumber,
+		SiteID:       site,
+		ExternalID:   in.ExternalID,
+		Type:         in.Type,
+		Power:        in.Power,
+		Capacity:     in.Capacity,
+		InstalledOn:  in.InstalledOn,
+		SerialNumber: in.SerialNumber,
 	}
+
 	if err := setModel(ctx, tx, &a, in.Model); err != nil {
 		return a, err
 	}
 
 	err := tx.AddAsset(ctx, &a)
+
 	return a, err
 }
 
 // setModel gives the asset the model, if one is named, and with it the power and capacity
 // that nobody has sent. A model of another type of asset is Malformed.
-func setModel(ctx context.Context, tx *store.Tx, a *flex.Asset, name string) error {
+func setModel(
+	ctx context.Context,
+	tx *store.Tx,
+	a *flex.Asset,
+	name string,
+) error {
 	if name == "" {
 		return nil
 	}
@@ -53,10 +79,18 @@ func setModel(ctx context.Context, tx *store.Tx, a *flex.Asset, name string) err
 	switch {
 	case err != nil:
 		return err
+
 	case m == nil:
 		return modelMissing(name)
+
 	case m.Type != a.Type:
-		return flex.Fail(flex.Malformed, "asset_model %q is a %s, and the asset a %s", m.Name, m.Type, a.Type)
+		return flex.Fail(
+			flex.Malformed,
+			"asset_model %q is a %s, and the asset a %s",
+			m.Name,
+			m.Type,
+			a.Type,
+		)
 	}
 
 	a.Model = m.Name
@@ -72,16 +106,30 @@ func setModel(ctx context.Context, tx *store.Tx, a *flex.Asset, name string) err
 }
 
 func modelMissing(name string) error {
-	return flex.Fail(flex.NotFound, "asset_model %q is not in the catalogue", name)
+	return flex.Fail(
+		flex.NotFound,
+		"asset_model %q is not in the catalogue",
+		name,
+	)
 }
 
 // Asset returns an asset.
-func (d *Service) Asset(ctx context.Context, org flex.OrgID, id flex.AssetID) (flex.Asset, error) {
-	return read(ctx, d, org, func(tx *store.Tx) (flex.Asset, error) { return tx.Asset(ctx, id) })
+func (d *Service) Asset(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.AssetID,
+) (flex.Asset, error) {
+	return read(ctx, d, org, func(tx *store.Tx) (flex.Asset, error) {
+		return tx.Asset(ctx, id)
+	})
 }
 
 // AssetByExternalID returns the asset with the vendor's own id.
-func (d *Service) AssetByExternalID(ctx context.Context, org flex.OrgID, external string) (flex.Asset, error) {
+func (d *Service) AssetByExternalID(
+	ctx context.Context,
+	org flex.OrgID,
+	external string,
+) (flex.Asset, error) {
 	return read(ctx, d, org, func(tx *store.Tx) (flex.Asset, error) {
 		a, err := tx.AssetByExternalID(ctx, external)
 		if err != nil {
@@ -102,7 +150,11 @@ type AssetPage struct {
 }
 
 // Assets returns a page of the organisation's assets, oldest first.
-func (d *Service) Assets(ctx context.Context, org flex.OrgID, limit, offset int) (AssetPage, error) {
+func (d *Service) Assets(
+	ctx context.Context,
+	org flex.OrgID,
+	limit, offset int,
+) (AssetPage, error) {
 	return read(ctx, d, org, func(tx *store.Tx) (p AssetPage, err error) {
 		p.Assets, p.Total, err = tx.Assets(ctx, limit, offset)
 		return p, err
@@ -120,14 +172,25 @@ type AssetChange struct {
 
 // ChangeAsset changes an asset. Its type, site and external id never change. A power's day that
 // lies ahead is a fault; one of which something was settled is a Conflict.
-func (d *Service) ChangeAsset(ctx context.Context, org flex.OrgID, id flex.AssetID, c AssetChange) (flex.Asset, error) {
+func (d *Service) ChangeAsset(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.AssetID,
+	c AssetChange,
+) (flex.Asset, error) {
 	return write(ctx, d, org, func(tx *store.Tx) (flex.Asset, error) {
 		a, err := tx.HoldAsset(ctx, id)
 		if err != nil {
 			return a, err
 		}
 
-		if err := c.PowerFrom.faults(tx.Now(), "power_from", "power", c.Power != nil); err != nil {
+		err = c.PowerFrom.faults(
+			tx.Now(),
+			"power_from",
+			"power",
+			c.Power != nil,
+		)
+		if err != nil {
 			return a, err
 		}
 
@@ -165,8 +228,14 @@ func (d *Service) ChangeAsset(ctx context.Context, org flex.OrgID, id flex.Asset
 
 // DeleteAsset deletes an asset. If a car is plugged in, the session ends and the charger is
 // set free.
-func (d *Service) DeleteAsset(ctx context.Context, org flex.OrgID, id flex.AssetID) error {
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error { return dropAsset(ctx, tx, id) })
+func (d *Service) DeleteAsset(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.AssetID,
+) error {
+	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		return dropAsset(ctx, tx, id)
+	})
 }
 
 // dropAsset is DeleteAsset within a transaction.
@@ -183,6 +252,10 @@ func dropAsset(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
 }
 
 // OffboardAsset is DeleteAsset within a transaction of somebody else's. It says what was done.
-func (*Service) OffboardAsset(ctx context.Context, tx *store.Tx, id flex.AssetID) (done string, err error) {
+func (*Service) OffboardAsset(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+) (done string, err error) {
 	return "taken away for good; its charging is free, and what it metered and earned stays", dropAsset(ctx, tx, id)
 }

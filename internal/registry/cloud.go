@@ -32,24 +32,31 @@ type Provider struct {
 
 // The times of linking a cloud.
 const (
-	linkLife     = 15 * time.Minute // for the user to go there and come back
-	cloudLease   = time.Minute      // for one exchange
-	cloudRetry   = 5 * time.Minute  // after one that failed and may be tried again
+	linkLife   = 15 * time.Minute // for the user to go there and come back
+	cloudLease = time.Minute      // for one exchange
+	// after one that failed and may be tried again
+	cloudRetry   = 5 * time.Minute
 	refreshEarly = 10 * time.Minute // before a token ends
 	cloudBatch   = 20               // exchanges of one run
 )
 
 // CloudToken is access to a manufacturer's cloud.
 type CloudToken struct {
-	Access, Refresh flex.Secret
-	Type            string
-	ExpiresAt       time.Time // zero if not known
+	Access    flex.Secret
+	Refresh   flex.Secret
+	Type      string
+	ExpiresAt time.Time // zero if not known
 }
 
 // StartLink begins to link a provider's cloud to a site. It returns where to send the
 // user's browser; the provider sends it back to redirect. A provider that is not configured
 // is Malformed.
-func (d *Service) StartLink(ctx context.Context, org flex.OrgID, site flex.SiteID, provider, redirect string) (string, error) {
+func (d *Service) StartLink(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	provider, redirect string,
+) (string, error) {
 	if _, err := d.Site(ctx, org, site); err != nil {
 		return "", err
 	}
@@ -65,7 +72,15 @@ func (d *Service) StartLink(ctx context.Context, org flex.OrgID, site flex.SiteI
 	}
 
 	state, verifier := randomText(), randomText()
-	l := store.CloudLink{State: sha256.Sum256([]byte(state)), Org: org, Site: site, Provider: p.Name, Redirect: redirect, Verifier: flex.Secret(verifier)}
+	l := store.CloudLink{
+		State:    sha256.Sum256([]byte(state)),
+		Org:      org,
+		Site:     site,
+		Provider: p.Name,
+		Redirect: redirect,
+		Verifier: flex.Secret(verifier),
+	}
+
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
 		l.ExpiresAt = all.Now().Add(linkLife)
 		return all.AddCloudLink(ctx, l)
@@ -79,7 +94,10 @@ func (d *Service) StartLink(ctx context.Context, org flex.OrgID, site flex.SiteI
 
 // authorization is the address at which the user agrees (RFC 6749, 4.1.1). The provider sees
 // a hash of the verifier (RFC 7636), and gives a token only to who knows the verifier itself.
-func (p Provider) authorization(to url.URL, redirect, state, verifier string) string {
+func (p Provider) authorization(
+	to url.URL,
+	redirect, state, verifier string,
+) string {
 	challenge := sha256.Sum256([]byte(verifier))
 
 	q := to.Query()
@@ -95,6 +113,7 @@ func (p Provider) authorization(to url.URL, redirect, state, verifier string) st
 	}
 
 	to.RawQuery = q.Encode()
+
 	return to.String()
 }
 
@@ -104,7 +123,12 @@ func (d *Service) provider(name string) (Provider, error) {
 			return p, nil
 		}
 	}
-	return Provider{}, flex.Fail(flex.Malformed, "the provider %s is not configured here", name)
+
+	return Provider{}, flex.Fail(
+		flex.Malformed,
+		"the provider %s is not configured here",
+		name,
+	)
 }
 
 func randomText() string {
@@ -115,7 +139,10 @@ func randomText() string {
 
 // FinishLink takes what the provider sent the browser back with: a code, or why there is
 // none. The code is exchanged by the next job. A state that is not open is NotFound.
-func (d *Service) FinishLink(ctx context.Context, state, code, refusal string) (provider string, err error) {
+func (d *Service) FinishLink(
+	ctx context.Context,
+	state, code, refusal string,
+) (provider string, err error) {
 	hash := sha256.Sum256([]byte(state))
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
 		l, err := all.CloudLink(ctx, hash)
@@ -133,29 +160,48 @@ func (d *Service) FinishLink(ctx context.Context, state, code, refusal string) (
 		return all.SetCloudCode(ctx, l)
 	})
 	if err == nil && (code == "" || refusal != "") {
-		err = flex.Fail(flex.Malformed, "%s has not given access: %s", provider, cmp.Or(refusal, "it sent no code"))
+		err = flex.Fail(
+			flex.Malformed,
+			"%s has not given access: %s",
+			provider,
+			cmp.Or(refusal, "it sent no code"),
+		)
 	}
 
 	return provider, err
 }
 
 // PutToken keeps access to a manufacturer's cloud that the client brings itself.
-func (d *Service) PutToken(ctx context.Context, org flex.OrgID, site flex.SiteID, t CloudToken) error {
+func (d *Service) PutToken(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	t CloudToken,
+) error {
 	if _, err := d.Site(ctx, org, site); err != nil {
 		return err
 	}
 	return d.keepToken(ctx, store.CloudToken{Org: org, Site: site}, t)
 }
 
-func (d *Service) keepToken(ctx context.Context, row store.CloudToken, t CloudToken) error {
+func (d *Service) keepToken(
+	ctx context.Context,
+	row store.CloudToken,
+	t CloudToken,
+) error {
 	row.Type, row.ExpiresAt = t.Type, t.ExpiresAt
 	row.Access, row.Refresh = t.Access, t.Refresh
-	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.PutCloudToken(ctx, row) })
+	return d.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.PutCloudToken(ctx, row)
+	})
 }
 
 // Tokens returns a site's access to manufacturers' clouds by provider, the client's own
 // under the empty name.
-func (d *Service) Tokens(ctx context.Context, site flex.SiteID) (map[string]CloudToken, error) {
+func (d *Service) Tokens(
+	ctx context.Context,
+	site flex.SiteID,
+) (map[string]CloudToken, error) {
 	var kept []store.CloudToken
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		kept, err = all.CloudTokens(ctx, site)
@@ -164,7 +210,12 @@ func (d *Service) Tokens(ctx context.Context, site flex.SiteID) (map[string]Clou
 
 	tokens := map[string]CloudToken{}
 	for _, k := range kept {
-		tokens[k.Provider] = CloudToken{k.Access, k.Refresh, k.Type, k.ExpiresAt}
+		tokens[k.Provider] = CloudToken{
+			k.Access,
+			k.Refresh,
+			k.Type,
+			k.ExpiresAt,
+		}
 	}
 
 	return tokens, err
@@ -189,17 +240,26 @@ func (d *Service) RefreshClouds(ctx context.Context) (r worker.Report, err error
 	var failed []error
 	for _, l := range links {
 		if err := d.exchange(ctx, l); err != nil {
-			failed = append(failed, fmt.Errorf("exchange a code of %s: %w", l.Provider, err))
+			failed = append(
+				failed,
+				fmt.Errorf("exchange a code of %s: %w", l.Provider, err),
+			)
 		}
 	}
 
 	for _, t := range tokens {
 		if err := d.refresh(ctx, t); err != nil {
-			failed = append(failed, fmt.Errorf("refresh a token of %s: %w", t.Provider, err))
+			failed = append(
+				failed,
+				fmt.Errorf("refresh a token of %s: %w", t.Provider, err),
+			)
 		}
 	}
 
-	return worker.Report{Did: len(links) + len(tokens), More: len(links) == cloudBatch || len(tokens) == cloudBatch}, errors.Join(failed...)
+	return worker.Report{
+		Did:  len(links) + len(tokens),
+		More: len(links) == cloudBatch || len(tokens) == cloudBatch,
+	}, errors.Join(failed...)
 }
 
 // exchange turns a link's code into a token. A cloud that fails is asked again as long as
@@ -207,33 +267,63 @@ func (d *Service) RefreshClouds(ctx context.Context) (r worker.Report, err error
 func (d *Service) exchange(ctx context.Context, l store.CloudLink) error {
 	p, err := d.provider(l.Provider)
 	if err != nil {
-		return d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropCloudLink(ctx, l) })
+		return d.DB.WriteAll(ctx, func(all *store.All) error {
+			return all.DropCloudLink(ctx, l)
+		})
 	}
 
 	t, refused, err := d.ask(ctx, p, url.Values{
-		"grant_type": {"authorization_code"}, "code": {l.Code.Reveal()}, "redirect_uri": {l.Redirect}, "code_verifier": {l.Verifier.Reveal()},
+		"grant_type":    {"authorization_code"},
+		"code":          {l.Code.Reveal()},
+		"redirect_uri":  {l.Redirect},
+		"code_verifier": {l.Verifier.Reveal()},
 	})
+
 	if err != nil && !refused {
 		return d.DB.WriteAll(ctx, func(all *store.All) error {
-			return all.RetryCloudLink(ctx, l, all.Now().Add(cloudLease), err.Error())
+			return all.RetryCloudLink(
+				ctx,
+				l,
+				all.Now().Add(cloudLease),
+				err.Error(),
+			)
 		})
 	}
 
 	if err == nil {
-		if err := d.keepToken(ctx, d.turn(store.CloudToken{Org: l.Org, Site: l.Site, Provider: p.Name}, t), t); err != nil {
+		err := d.keepToken(
+			ctx,
+			d.turn(
+				store.CloudToken{
+					Org:      l.Org,
+					Site:     l.Site,
+					Provider: p.Name,
+				},
+				t,
+			),
+			t,
+		)
+
+		if err != nil {
 			return err
 		}
 	}
 
-	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.DropCloudLink(ctx, l) })
+	return d.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.DropCloudLink(ctx, l)
+	})
 }
 
 // turn sets when to refresh a token: a little before it ends.
 func (d *Service) turn(row store.CloudToken, t CloudToken) store.CloudToken {
 	row.TurnAt = time.Time{}
 	if t.Refresh != "" && !t.ExpiresAt.IsZero() {
-		row.TurnAt = later(t.ExpiresAt.Add(-refreshEarly), d.DB.Now().Add(cloudRetry))
+		row.TurnAt = later(
+			t.ExpiresAt.Add(-refreshEarly),
+			d.DB.Now().Add(cloudRetry),
+		)
 	}
+
 	return row
 }
 
@@ -248,7 +338,9 @@ func later(a, b time.Time) time.Time {
 // and must give it again.
 func (d *Service) refresh(ctx context.Context, row store.CloudToken) error {
 	retry := func(at time.Time, problem error) error {
-		return d.DB.WriteAll(ctx, func(all *store.All) error { return all.RetryCloudToken(ctx, row, at, problem.Error()) })
+		return d.DB.WriteAll(ctx, func(all *store.All) error {
+			return all.RetryCloudToken(ctx, row, at, problem.Error())
+		})
 	}
 
 	p, err := d.provider(row.Provider)
@@ -256,34 +348,54 @@ func (d *Service) refresh(ctx context.Context, row store.CloudToken) error {
 		return retry(time.Time{}, err)
 	}
 
-	t, refused, err := d.ask(ctx, p, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {row.Refresh.Reveal()}})
+	t, refused, err := d.ask(ctx, p, url.Values{
+		"grant_type":    {"refresh_token"},
+		"refresh_token": {row.Refresh.Reveal()},
+	})
 	if refused {
-		return d.DB.WriteAll(ctx, func(all *store.All) error { return all.LeaveCloudToken(ctx, row) })
+		return d.DB.WriteAll(ctx, func(all *store.All) error {
+			return all.LeaveCloudToken(ctx, row)
+		})
 	}
 	if err != nil {
 		return retry(d.DB.Now().Add(cloudRetry), err)
 	}
 
 	t.Refresh = cmp.Or(t.Refresh, row.Refresh)
+
 	return d.keepToken(ctx, d.turn(row, t), t)
 }
 
 // tokenRequest asks the token endpoint for what is granted (RFC 6749, 4.1.3 and 2.3.1).
 func (p Provider) tokenRequest(grant url.Values) egress.Request {
 	grant.Set("client_id", p.ClientID)
-	header := map[string]string{"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
-
-	if p.ClientSecret != "" {
-		pair := url.QueryEscape(p.ClientID) + ":" + url.QueryEscape(p.ClientSecret.Reveal())
-		header["Authorization"] = "Basic " + base64.StdEncoding.EncodeToString([]byte(pair))
+	header := map[string]string{
+		"Content-Type": "application/x-www-form-urlencoded",
+		"Accept":       "application/json",
 	}
 
-	return egress.Request{Method: "POST", URL: p.TokenURL, Header: header, Body: []byte(grant.Encode())}
+	if p.ClientSecret != "" {
+		pair := url.QueryEscape(p.ClientID) + ":" +
+			url.QueryEscape(p.ClientSecret.Reveal())
+		header["Authorization"] = "Basic " +
+			base64.StdEncoding.EncodeToString([]byte(pair))
+	}
+
+	return egress.Request{
+		Method: "POST",
+		URL:    p.TokenURL,
+		Header: header,
+		Body:   []byte(grant.Encode()),
+	}
 }
 
 // ask posts a grant to a provider's token endpoint. refused says that it will not help to
 // ask again.
-func (d *Service) ask(ctx context.Context, p Provider, grant url.Values) (t CloudToken, refused bool, err error) {
+func (d *Service) ask(
+	ctx context.Context,
+	p Provider,
+	grant url.Values,
+) (t CloudToken, refused bool, err error) {
 	a, err := d.Web.Do(ctx, p.tokenRequest(grant))
 	if err != nil {
 		return t, false, err
@@ -300,11 +412,22 @@ func (d *Service) ask(ctx context.Context, p Provider, grant url.Values) (t Clou
 		TokenType    string      `json:"token_type"`
 		ExpiresIn    json.Number `json:"expires_in"`
 	}
-	if err := json.Unmarshal(a.Body, &got); err != nil || a.Status != 200 || got.AccessToken == "" {
-		return t, false, fmt.Errorf("%s answered with %d and no token", p.Name, a.Status)
+
+	if err := json.Unmarshal(a.Body, &got); err != nil || a.Status != 200 ||
+		got.AccessToken == "" {
+		return t, false, fmt.Errorf(
+			"%s answered with %d and no token",
+			p.Name,
+			a.Status,
+		)
 	}
 
-	t = CloudToken{Access: flex.Secret(got.AccessToken), Refresh: flex.Secret(got.RefreshToken), Type: got.TokenType}
+	t = CloudToken{
+		Access:  flex.Secret(got.AccessToken),
+		Refresh: flex.Secret(got.RefreshToken),
+		Type:    got.TokenType,
+	}
+
 	if seconds, err := got.ExpiresIn.Int64(); err == nil && seconds > 0 {
 		t.ExpiresAt = d.DB.Now().Add(time.Duration(min(seconds, 1e9)) * time.Second)
 	}

@@ -16,13 +16,22 @@ const clockSlack = 5 * time.Minute
 // at an instant, and reports whether that is news. It is the one way for a consent to come in.
 // One that is dated in the future fails, with the caller's kind of failure, and so does one
 // from before the last withdrawal: it is the consent that was withdrawn.
-func giveConsent(ctx context.Context, tx *store.Tx, s *flex.Site, at time.Time, kind flex.Kind) (bool, error) {
+func giveConsent(
+	ctx context.Context,
+	tx *store.Tx,
+	s *flex.Site,
+	at time.Time,
+	kind flex.Kind,
+) (bool, error) {
 	if at.IsZero() || at.Equal(s.ConsentAt) {
 		return false, nil
 	}
 
 	if at.After(tx.Now().Add(clockSlack)) {
-		return false, wrongConsent(kind, "gave_boundary_meter_consent_at lies in the future: give the instant at which the user consented")
+		return false, wrongConsent(
+			kind,
+			"gave_boundary_meter_consent_at lies in the future: give the instant at which the user consented",
+		)
 	}
 
 	withdrawn, err := tx.ConsentWithdrawn(ctx, s.ID)
@@ -31,11 +40,15 @@ func giveConsent(ctx context.Context, tx *store.Tx, s *flex.Site, at time.Time, 
 	}
 
 	if !at.After(withdrawn) {
-		return false, wrongConsent(kind, fmt.Sprintf("the user withdrew the consent to the use of the boundary meter at %s: gave_boundary_meter_consent_at must be later, of a new consent",
-			withdrawn.UTC().Format(time.RFC3339)))
+		return false, wrongConsent(
+			kind,
+			fmt.Sprintf("the user withdrew the consent to the use of the boundary meter at %s: gave_boundary_meter_consent_at must be later, of a new consent",
+				withdrawn.UTC().Format(time.RFC3339)),
+		)
 	}
 
 	s.ConsentAt = at
+
 	return true, nil
 }
 
@@ -43,34 +56,57 @@ func giveConsent(ctx context.Context, tx *store.Tx, s *flex.Site, at time.Time, 
 // field.
 func wrongConsent(kind flex.Kind, why string) error {
 	if kind == flex.Invalid {
-		return invalid([]flex.Fault{faultAt("value_error.consent", why, nil, "gave_boundary_meter_consent_at")})
+		return invalid([]flex.Fault{faultAt(
+			"value_error.consent",
+			why,
+			nil,
+			"gave_boundary_meter_consent_at",
+		)})
 	}
+
 	return flex.Fail(kind, "%s", why)
 }
 
 // giveNewConsent is giveConsent for a user who is only let in: a consent that was withdrawn
 // since is passed over.
-func giveNewConsent(ctx context.Context, tx *store.Tx, s *flex.Site, at time.Time) (bool, error) {
+func giveNewConsent(
+	ctx context.Context,
+	tx *store.Tx,
+	s *flex.Site,
+	at time.Time,
+) (bool, error) {
 	withdrawn, err := tx.ConsentWithdrawn(ctx, s.ID)
 	if err != nil || !at.After(withdrawn) {
 		return false, err
 	}
+
 	return giveConsent(ctx, tx, s, at, flex.Invalid)
 }
 
 // GiveMeterConsent records when the end user consented to the use of the boundary meter's
 // readings.
-func (d *Service) GiveMeterConsent(ctx context.Context, org flex.OrgID, id flex.SiteID, at time.Time) (store.SiteRecord, error) {
+func (d *Service) GiveMeterConsent(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.SiteID,
+	at time.Time,
+) (store.SiteRecord, error) {
 	return write(ctx, d, org, func(tx *store.Tx) (store.SiteRecord, error) {
 		s, err := tx.HoldSite(ctx, id)
 		if err != nil {
 			return store.SiteRecord{}, err
 		}
 
-		if _, err := giveConsent(ctx, tx, &s, at, flex.Malformed); err != nil {
+		_, err = giveConsent(ctx, tx, &s, at, flex.Malformed)
+		if err != nil {
 			return store.SiteRecord{}, err
 		}
-		if err := tx.UpdateSite(ctx, s, addressKey(s.Address.Reveal(), s.Postcode.Reveal())); err != nil {
+		err = tx.UpdateSite(
+			ctx,
+			s,
+			addressKey(s.Address.Reveal(), s.Postcode.Reveal()),
+		)
+		if err != nil {
 			return store.SiteRecord{}, err
 		}
 
@@ -81,7 +117,11 @@ func (d *Service) GiveMeterConsent(ctx context.Context, org flex.OrgID, id flex.
 // WithdrawMeterConsent records that the end user withdrew the consent to the use of the
 // boundary meter's readings: none from now on is used. What was read while it held may be. A
 // site without the consent stays as it is.
-func (d *Service) WithdrawMeterConsent(ctx context.Context, org flex.OrgID, id flex.SiteID) (store.SiteRecord, error) {
+func (d *Service) WithdrawMeterConsent(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.SiteID,
+) (store.SiteRecord, error) {
 	return write(ctx, d, org, func(tx *store.Tx) (store.SiteRecord, error) {
 		s, err := tx.HoldSite(ctx, id)
 		if err != nil {
@@ -89,7 +129,12 @@ func (d *Service) WithdrawMeterConsent(ctx context.Context, org flex.OrgID, id f
 		}
 
 		s.ConsentAt = time.Time{}
-		if err := tx.UpdateSite(ctx, s, addressKey(s.Address.Reveal(), s.Postcode.Reveal())); err != nil {
+		err = tx.UpdateSite(
+			ctx,
+			s,
+			addressKey(s.Address.Reveal(), s.Postcode.Reveal()),
+		)
+		if err != nil {
 			return store.SiteRecord{}, err
 		}
 

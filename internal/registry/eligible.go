@@ -39,12 +39,15 @@ type facts struct {
 	named     bool        // whether a model is named
 	model     *flex.Model // nil if it is not in the catalogue
 	installed bool        // whether the installation date is known
-	export    bool        // whether the largest half-hourly export is above the organisation's limit
+	// whether the largest half-hourly export is above the organisation's limit
+	export bool
 }
 
 // halfHourly reports whether the meter's own half-hours are what is settled: an import meter
 // with power on it. A meter on no list is not taken for one.
-func halfHourly(m *flex.Meter) bool { return m != nil && m.Import && m.Energised && m.HalfHourly }
+func halfHourly(m *flex.Meter) bool {
+	return m != nil && m.Import && m.Energised && m.HalfHourly
+}
 
 func (f facts) judge() (eligible bool, issues []string) {
 	// The market's own rule goes before the operator's word on a model.
@@ -82,7 +85,11 @@ func (f facts) judge() (eligible bool, issues []string) {
 
 // exportAboveLimit reports whether what the party was told of a metering point's largest
 // half-hourly export is above its limit. What is not told, or not limited, stands in nobody's way.
-func exportAboveLimit(ctx context.Context, tx *store.Tx, mpan string) (bool, error) {
+func exportAboveLimit(
+	ctx context.Context,
+	tx *store.Tx,
+	mpan string,
+) (bool, error) {
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return false, err
@@ -94,6 +101,7 @@ func exportAboveLimit(ctx context.Context, tx *store.Tx, mpan string) (bool, err
 	}
 
 	largest, err := tx.LargestExport(ctx, mpan)
+
 	return largest.Given && largest.Value > limit.Value, err
 }
 
@@ -104,6 +112,7 @@ func (f facts) verdicts() []Verdict {
 		eligible, issues := f.judge()
 		vs[i] = Verdict{p, eligible, issues}
 	}
+
 	return vs
 }
 
@@ -116,10 +125,19 @@ type Check struct {
 // CheckEligibility says what a site with the MPAN and an asset of the model could be
 // enrolled in, and keeps nothing. The installation date, which is not asked for here, is
 // taken to follow. A model that is not in the catalogue is NotFound.
-func (d *Service) CheckEligibility(ctx context.Context, org flex.OrgID, mpan, model string) (Check, error) {
+func (d *Service) CheckEligibility(
+	ctx context.Context,
+	org flex.OrgID,
+	mpan, model string,
+) (Check, error) {
 	core, why := normalMPAN(mpan)
 	if core == "" {
-		return Check{}, invalid([]flex.Fault{faultAt("value_error.mpan", why, nil, "mpan")})
+		return Check{}, invalid([]flex.Fault{faultAt(
+			"value_error.mpan",
+			why,
+			nil,
+			"mpan",
+		)})
 	}
 	if err := d.learn(ctx, core); err != nil {
 		return Check{}, err
@@ -155,10 +173,11 @@ func (d *Service) CheckEligibility(ctx context.Context, org flex.OrgID, mpan, mo
 type Eligibility struct {
 	Site       flex.SiteID
 	HalfHourly bool
-	Consented  bool               // to the use of the boundary meter's readings
-	Open       []flex.Proposition // to the site: by its meter, or by one of its assets
-	Assets     []AssetEligibility
-	bare       []Verdict // of a site without assets
+	Consented  bool // to the use of the boundary meter's readings
+	// to the site: by its meter, or by one of its assets
+	Open   []flex.Proposition
+	Assets []AssetEligibility
+	bare   []Verdict // of a site without assets
 }
 
 // AssetEligibility is what one asset can take part in.
@@ -168,7 +187,11 @@ type AssetEligibility struct {
 }
 
 // Eligibility returns what a site and its assets can be enrolled in.
-func (d *Service) Eligibility(ctx context.Context, org flex.OrgID, id flex.SiteID) (Eligibility, error) {
+func (d *Service) Eligibility(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.SiteID,
+) (Eligibility, error) {
 	if err := d.learnSite(ctx, org, id); err != nil {
 		return Eligibility{}, err
 	}
@@ -182,7 +205,11 @@ func (d *Service) Eligibility(ctx context.Context, org flex.OrgID, id flex.SiteI
 	})
 }
 
-func eligibility(ctx context.Context, tx *store.Tx, s flex.Site) (e Eligibility, err error) {
+func eligibility(
+	ctx context.Context,
+	tx *store.Tx,
+	s flex.Site,
+) (e Eligibility, err error) {
 	meter, err := tx.Meter(ctx, s.MPAN.Reveal())
 	if err != nil {
 		return e, err
@@ -198,9 +225,20 @@ func eligibility(ctx context.Context, tx *store.Tx, s flex.Site) (e Eligibility,
 		return e, err
 	}
 
-	e = Eligibility{Site: s.ID, HalfHourly: halfHourly(meter), Consented: !s.ConsentAt.IsZero()}
+	e = Eligibility{
+		Site:       s.ID,
+		HalfHourly: halfHourly(meter),
+		Consented:  !s.ConsentAt.IsZero(),
+	}
+
 	for _, a := range assets {
-		f := facts{meter: meter, named: a.Model != "", installed: a.InstalledOn != "", export: export}
+		f := facts{
+			meter:     meter,
+			named:     a.Model != "",
+			installed: a.InstalledOn != "",
+			export:    export,
+		}
+
 		if f.named {
 			f.model, err = tx.Model(ctx, a.Model)
 			if err != nil {
@@ -216,6 +254,7 @@ func eligibility(ctx context.Context, tx *store.Tx, s flex.Site) (e Eligibility,
 	}
 
 	e.Open = e.open()
+
 	return e, nil
 }
 

@@ -31,7 +31,12 @@ type Enrolment struct {
 // Enrol enrols a site in a proposition. A site that is enrolled stays so. One that has
 // withdrawn is Unmet without the override, and so is one that is not eligible or has not
 // consented to the use of its meter.
-func (d *Service) Enrol(ctx context.Context, org flex.OrgID, id flex.SiteID, e Enrolment) (Outcome, error) {
+func (d *Service) Enrol(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.SiteID,
+	e Enrolment,
+) (Outcome, error) {
 	if err := d.learnSite(ctx, org, id); err != nil {
 		return "", err
 	}
@@ -48,7 +53,12 @@ func (d *Service) Enrol(ctx context.Context, org flex.OrgID, id flex.SiteID, e E
 		}
 
 		if given {
-			if err := tx.UpdateSite(ctx, s, addressKey(s.Address.Reveal(), s.Postcode.Reveal())); err != nil {
+			err := tx.UpdateSite(
+				ctx,
+				s,
+				addressKey(s.Address.Reveal(), s.Postcode.Reveal()),
+			)
+			if err != nil {
 				return "", err
 			}
 		}
@@ -57,22 +67,35 @@ func (d *Service) Enrol(ctx context.Context, org flex.OrgID, id flex.SiteID, e E
 	})
 }
 
-func enrol(ctx context.Context, tx *store.Tx, s flex.Site, e Enrolment) (Outcome, error) {
+func enrol(
+	ctx context.Context,
+	tx *store.Tx,
+	s flex.Site,
+	e Enrolment,
+) (Outcome, error) {
 	state, err := tx.Enrolment(ctx, s.ID, e.Proposition)
 	if err != nil {
 		return "", err
 	}
+
 	if state == flex.Enrolled {
 		return AlreadyEnrolled, nil
 	}
 
 	if state == flex.Withdrawn && !e.Override {
-		return "", flex.Fail(flex.Unmet, "the site withdrew from %s earlier: to enrol it again, at the user's wish, send override_withdrawal true", e.Proposition)
+		return "", flex.Fail(
+			flex.Unmet,
+			"the site withdrew from %s earlier: to enrol it again, at the user's wish, send override_withdrawal true",
+			e.Proposition,
+		)
 	}
+
 	if err := mustBeEligible(ctx, tx, s, e.Proposition); err != nil {
 		return "", err
 	}
-	if err := tx.AddMethod(ctx, s.ID, flex.DispatchMethod(e.Proposition)); err != nil {
+
+	err = tx.AddMethod(ctx, s.ID, flex.DispatchMethod(e.Proposition))
+	if err != nil {
 		return "", err
 	}
 
@@ -80,7 +103,12 @@ func enrol(ctx context.Context, tx *store.Tx, s flex.Site, e Enrolment) (Outcome
 }
 
 // mustBeEligible fails, with every reason, if the proposition is not open to the site.
-func mustBeEligible(ctx context.Context, tx *store.Tx, s flex.Site, p flex.Proposition) error {
+func mustBeEligible(
+	ctx context.Context,
+	tx *store.Tx,
+	s flex.Site,
+	p flex.Proposition,
+) error {
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return err
@@ -88,7 +116,10 @@ func mustBeEligible(ctx context.Context, tx *store.Tx, s flex.Site, p flex.Propo
 
 	var reasons []string
 	if s.ConsentAt.IsZero() && !org.MeterConsentExempt {
-		reasons = append(reasons, "the user's consent to the use of the boundary meter is missing: send gave_boundary_meter_consent_at")
+		reasons = append(
+			reasons,
+			"the user's consent to the use of the boundary meter is missing: send gave_boundary_meter_consent_at",
+		)
 	}
 
 	e, err := eligibility(ctx, tx, s)
@@ -104,14 +135,22 @@ func mustBeEligible(ctx context.Context, tx *store.Tx, s flex.Site, p flex.Propo
 		return nil
 	}
 
-	return flex.Fail(flex.Unmet, "the site cannot be enrolled in %s: %s", p, strings.Join(reasons, "; "))
+	return flex.Fail(
+		flex.Unmet,
+		"the site cannot be enrolled in %s: %s",
+		p,
+		strings.Join(reasons, "; "),
+	)
 }
 
 // notOpen says why neither the site's meter nor any of its assets opens the proposition.
 func notOpen(e Eligibility, p flex.Proposition) string {
 	var lines []string
 	if !e.HalfHourly {
-		lines = append(lines, "its meter is not known to be settled half-hourly")
+		lines = append(
+			lines,
+			"its meter is not known to be settled half-hourly",
+		)
 	}
 
 	add := func(what string, vs []Verdict) {
@@ -133,7 +172,12 @@ func notOpen(e Eligibility, p flex.Proposition) string {
 
 // Unenrol takes a site out of one proposition. Its assets are no longer scheduled under it;
 // the site, its assets, its other propositions and its money stay.
-func (d *Service) Unenrol(ctx context.Context, org flex.OrgID, id flex.SiteID, p flex.Proposition) (Outcome, error) {
+func (d *Service) Unenrol(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.SiteID,
+	p flex.Proposition,
+) (Outcome, error) {
 	return write(ctx, d, org, func(tx *store.Tx) (Outcome, error) {
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return "", err
@@ -153,7 +197,12 @@ func (d *Service) Unenrol(ctx context.Context, org flex.OrgID, id flex.SiteID, p
 
 // withdraw ends a site's consent to a dispatch method, and its enrolment in the proposition
 // of that name. Pauses that have not begun are none any more.
-func withdraw(ctx context.Context, tx *store.Tx, id flex.SiteID, m flex.DispatchMethod) error {
+func withdraw(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.SiteID,
+	m flex.DispatchMethod,
+) error {
 	p := flex.Proposition(m)
 	state, err := tx.Enrolment(ctx, id, p)
 	if err != nil {
@@ -186,7 +235,12 @@ func withdraw(ctx context.Context, tx *store.Tx, id flex.SiteID, m flex.Dispatch
 }
 
 // GiveDispatchConsent records a site's consent to dispatch methods. It enrols in nothing.
-func (d *Service) GiveDispatchConsent(ctx context.Context, org flex.OrgID, id flex.SiteID, methods []flex.DispatchMethod) (store.SiteRecord, error) {
+func (d *Service) GiveDispatchConsent(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.SiteID,
+	methods []flex.DispatchMethod,
+) (store.SiteRecord, error) {
 	return write(ctx, d, org, func(tx *store.Tx) (r store.SiteRecord, err error) {
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return r, err
@@ -204,7 +258,12 @@ func (d *Service) GiveDispatchConsent(ctx context.Context, org flex.OrgID, id fl
 
 // TakeDispatchConsent withdraws a site's consent to dispatch methods, and with it the
 // enrolment in the propositions of the same names.
-func (d *Service) TakeDispatchConsent(ctx context.Context, org flex.OrgID, id flex.SiteID, methods []flex.DispatchMethod) (store.SiteRecord, error) {
+func (d *Service) TakeDispatchConsent(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.SiteID,
+	methods []flex.DispatchMethod,
+) (store.SiteRecord, error) {
 	return write(ctx, d, org, func(tx *store.Tx) (r store.SiteRecord, err error) {
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return r, err

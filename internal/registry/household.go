@@ -20,15 +20,24 @@ type ConsentStand struct {
 const BoundaryMeter = store.BoundaryMeter
 
 // Consents returns the consents that a site ever gave, as they stand, the boundary meter's first.
-func (d *Service) Consents(ctx context.Context, org flex.OrgID, site flex.SiteID) (found []ConsentStand, err error) {
+func (d *Service) Consents(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+) (found []ConsentStand, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		found, err = consentsOf(ctx, tx, site)
 		return err
 	})
+
 	return found, err
 }
 
-func consentsOf(ctx context.Context, tx *store.Tx, site flex.SiteID) (found []ConsentStand, err error) {
+func consentsOf(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+) (found []ConsentStand, err error) {
 	s, err := tx.Site(ctx, site)
 	if err != nil {
 		return nil, err
@@ -44,8 +53,16 @@ func consentsOf(ctx context.Context, tx *store.Tx, site flex.SiteID) (found []Co
 		return nil, err
 	}
 
-	for _, kind := range []string{BoundaryMeter, string(flex.FullScheduleMethod), string(flex.LimitedPauseMethod)} {
-		stand := ConsentStand{Kind: kind, Given: slices.Contains(methods, flex.DispatchMethod(kind))}
+	for _, kind := range []string{
+		BoundaryMeter,
+		string(flex.FullScheduleMethod),
+		string(flex.LimitedPauseMethod),
+	} {
+		stand := ConsentStand{
+			Kind:  kind,
+			Given: slices.Contains(methods, flex.DispatchMethod(kind)),
+		}
+
 		if kind == BoundaryMeter {
 			stand.Given = !s.ConsentAt.IsZero()
 		}
@@ -75,7 +92,13 @@ func stoodFrom(c store.Consent, given bool) time.Time {
 // SetConsent gives or withdraws one of a site's consents at its user's word, by the rules of the
 // interface. A dispatch method that is given again enrols in its proposition again, where the site was
 // enrolled once. A kind that the site never gave is NotFound.
-func (d *Service) SetConsent(ctx context.Context, org flex.OrgID, site flex.SiteID, kind string, give bool) error {
+func (d *Service) SetConsent(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	kind string,
+	give bool,
+) error {
 	now, withdrawn, err := d.consentNow(ctx, org, site, kind)
 	if err != nil {
 		return err
@@ -92,7 +115,11 @@ func (d *Service) SetConsent(ctx context.Context, org flex.OrgID, site flex.Site
 	}
 
 	if give && withdrawn {
-		_, err := d.Enrol(ctx, org, site, Enrolment{Proposition: flex.Proposition(kind), Override: true})
+		_, err := d.Enrol(ctx, org, site, Enrolment{
+			Proposition: flex.Proposition(kind),
+			Override:    true,
+		})
+
 		return err
 	}
 
@@ -103,12 +130,18 @@ func (d *Service) SetConsent(ctx context.Context, org flex.OrgID, site flex.Site
 	}
 
 	_, err = change(ctx, org, site, methods)
+
 	return err
 }
 
 // consentNow returns the organisation's instant, and whether the site withdrew from the proposition of
 // a consent's name.
-func (d *Service) consentNow(ctx context.Context, org flex.OrgID, site flex.SiteID, kind string) (now time.Time, withdrawn bool, err error) {
+func (d *Service) consentNow(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	kind string,
+) (now time.Time, withdrawn bool, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		now = tx.Now()
 
@@ -116,13 +149,19 @@ func (d *Service) consentNow(ctx context.Context, org flex.OrgID, site flex.Site
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(known, func(c ConsentStand) bool { return c.Kind == kind }) {
-			return flex.Fail(flex.NotFound, "this home never gave such a consent")
+		if !slices.ContainsFunc(known, func(c ConsentStand) bool {
+			return c.Kind == kind
+		}) {
+			return flex.Fail(
+				flex.NotFound,
+				"this home never gave such a consent",
+			)
 		}
 
 		state, err := tx.Enrolment(ctx, site, flex.Proposition(kind))
 		withdrawn = state == flex.Withdrawn
 		return err
 	})
+
 	return now, withdrawn, err
 }

@@ -41,7 +41,8 @@ const mpanDigits = 13
 // normal is a SiteInput in the forms in which sites are kept and found.
 type normal struct {
 	SiteInput
-	key string // of the address; empty if it does not say which premises it means
+	// of the address; empty if it does not say which premises it means
+	key string
 }
 
 // normalise reads the site's MPAN, postcode and address. Faults are at loc, followed by the
@@ -57,8 +58,12 @@ func (t SiteInput) normalise(loc ...string) (n normal, faults []flex.Fault) {
 	if t.Postcode != "" {
 		p, err := directory.FindPostcode(t.Postcode)
 		if err != nil {
-			faults = append(faults, faultAt("value_error.postcode", err.Error(), loc, "postcode"))
+			faults = append(
+				faults,
+				faultAt("value_error.postcode", err.Error(), loc, "postcode"),
+			)
 		}
+
 		n.Postcode = string(p)
 	}
 
@@ -66,11 +71,24 @@ func (t SiteInput) normalise(loc ...string) (n normal, faults []flex.Fault) {
 
 	n.Address = strings.Join(strings.Fields(t.Address), " ")
 	if len(n.Address) > directory.MaxAddress {
-		faults = append(faults, faultAt("value_error.any_str.max_length", fmt.Sprintf("ensure this value has at most %d characters", directory.MaxAddress), loc, "street_address"))
+		faults = append(
+			faults,
+			faultAt(
+				"value_error.any_str.max_length",
+				fmt.Sprintf(
+					"ensure this value has at most %d characters",
+					directory.MaxAddress,
+				),
+				loc,
+				"street_address",
+			),
+		)
+
 		return n, faults
 	}
 
 	n.key = addressKey(n.Address, n.Postcode)
+
 	return n, faults
 }
 
@@ -80,12 +98,21 @@ func supplyFaults(c flex.SupplyChange, loc []string) (faults []flex.Fault) {
 		if given == nil || *given >= least && *given <= flex.SupplyMax {
 			return
 		}
-		why := fmt.Sprintf("ensure this value is from %g to %g kW: 23 is a fuse of 100 A on one phase, 69 on three", least.KW(), flex.SupplyMax.KW())
-		faults = append(faults, faultAt("value_error.number.range", why, loc, field))
+		why := fmt.Sprintf(
+			"ensure this value is from %g to %g kW: 23 is a fuse of 100 A on one phase, 69 on three",
+			least.KW(),
+			flex.SupplyMax.KW(),
+		)
+
+		faults = append(
+			faults,
+			faultAt("value_error.number.range", why, loc, field),
+		)
 	}
 
 	check("import_capacity_kw", c.Import, flex.SupplyImportMin)
 	check("export_capacity_kw", c.Export, 0)
+
 	return faults
 }
 
@@ -128,13 +155,18 @@ func addressKey(address, postcode string) string {
 // isEmail reports whether mail can be sent to the text.
 func isEmail(text string) bool {
 	a, err := mail.ParseAddress(text)
-	return err == nil && a.Address == text && len(text) <= emailMax && strings.Contains(text[strings.LastIndex(text, "@"):], ".")
+	return err == nil && a.Address == text && len(text) <= emailMax &&
+		strings.Contains(text[strings.LastIndex(text, "@"):], ".")
 }
 
 const emailForm = "the email is not an address that mail can be sent to: write it like resident@example.com"
 
 func faultAt(word, msg string, loc []string, field string) flex.Fault {
-	return flex.Fault{Loc: append(append([]string{"body"}, loc...), field), Msg: msg, Type: word}
+	return flex.Fault{
+		Loc:  append(append([]string{"body"}, loc...), field),
+		Msg:  msg,
+		Type: word,
+	}
 }
 
 func invalid(faults []flex.Fault) error {

@@ -33,16 +33,24 @@ func (d *Service) learn(ctx context.Context, mpan string) error {
 		return nil
 	}
 
-	return d.DB.WriteAll(ctx, func(all *store.All) error { return all.PutMeters(ctx, []flex.Meter{m}) })
+	return d.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.PutMeters(ctx, []flex.Meter{m})
+	})
 }
 
 // learnSite is learn for a site that is kept.
-func (d *Service) learnSite(ctx context.Context, org flex.OrgID, id flex.SiteID) error {
+func (d *Service) learnSite(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.SiteID,
+) error {
 	if d.Meters == nil {
 		return nil
 	}
 
-	s, err := read(ctx, d, org, func(tx *store.Tx) (flex.Site, error) { return tx.Site(ctx, id) })
+	s, err := read(ctx, d, org, func(tx *store.Tx) (flex.Site, error) {
+		return tx.Site(ctx, id)
+	})
 	if err != nil {
 		return err
 	}

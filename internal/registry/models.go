@@ -10,7 +10,13 @@ import (
 	"flexd/internal/flex"
 )
 
-var creatable = []flex.AssetType{flex.Charger, flex.Battery, flex.HeatPump, flex.ElectricVehicle, flex.HotWaterTank}
+var creatable = []flex.AssetType{
+	flex.Charger,
+	flex.Battery,
+	flex.HeatPump,
+	flex.ElectricVehicle,
+	flex.HotWaterTank,
+}
 
 // ReadModels reads a CSV file of asset models with the columns name, type, cop11_qualified
 // and, where known, power_kw and capacity_kwh; enrol may say allow or deny in place of the
@@ -34,26 +40,42 @@ func ReadModels(r io.Reader) (models []flex.Model, err error) {
 }
 
 func readModel(row csvfile.Row) (flex.Model, error) {
-	m := flex.Model{Name: row.Get("name"), Type: flex.AssetType(row.Get("type"))}
+	m := flex.Model{
+		Name: row.Get("name"),
+		Type: flex.AssetType(row.Get("type")),
+	}
+
 	if m.Name == "" {
 		return m, row.Fault("name: it is empty")
 	}
+
 	if !slices.Contains(creatable, m.Type) {
-		return m, row.Fault("type: %q is none of %q", row.Get("type"), creatable)
+		return m, row.Fault(
+			"type: %q is none of %q",
+			row.Get("type"),
+			creatable,
+		)
 	}
 
 	switch row.Get("cop11_qualified") {
 	case "true":
 		m.CoP11 = true
+
 	case "false":
 	default:
-		return m, row.Fault("cop11_qualified: %q is neither true nor false", row.Get("cop11_qualified"))
+		return m, row.Fault(
+			"cop11_qualified: %q is neither true nor false",
+			row.Get("cop11_qualified"),
+		)
 	}
 
 	switch m.Enrol = flex.EnrolOverride(row.Get("enrol")); m.Enrol {
 	case flex.EnrolByRule, flex.EnrolAllow, flex.EnrolDeny:
 	default:
-		return m, row.Fault("enrol: %q is neither allow, deny nor empty", m.Enrol)
+		return m, row.Fault(
+			"enrol: %q is neither allow, deny nor empty",
+			m.Enrol,
+		)
 	}
 
 	for column, keep := range map[string]func(float64){
@@ -67,7 +89,11 @@ func readModel(row csvfile.Row) (flex.Model, error) {
 
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= 0 && v <= 1e6) {
-			return m, row.Fault("%s: %q is not a number from 0 to 1000000", column, text)
+			return m, row.Fault(
+				"%s: %q is not a number from 0 to 1000000",
+				column,
+				text,
+			)
 		}
 
 		keep(v)

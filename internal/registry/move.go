@@ -13,15 +13,29 @@ import (
 // MovePoint decides that a metering point changes its party at an instant, which may be now. The
 // party that has it is withdrawn from then on, with its dispatch consents; the new one may enrol
 // it. It reports whether there was another party.
-func (d *Service) MovePoint(ctx context.Context, mpan string, to flex.OrgID, at time.Time) (had bool, err error) {
+func (d *Service) MovePoint(
+	ctx context.Context,
+	mpan string,
+	to flex.OrgID,
+	at time.Time,
+) (had bool, err error) {
 	core, why := normalMPAN(mpan)
 	if core == "" {
-		return false, flex.Fail(flex.Invalid, "%q is not an MPAN: %s", mpan, why)
+		return false, flex.Fail(
+			flex.Invalid,
+			"%q is not an MPAN: %s",
+			mpan,
+			why,
+		)
 	}
 
 	today := flex.DayAt(d.DB.Now()).Start()
 	if at.Before(today) {
-		return false, flex.Fail(flex.Invalid, "a change of party cannot begin before today, %s: what was settled until then stays with the party that had the point", flex.DayAt(today))
+		return false, flex.Fail(
+			flex.Invalid,
+			"a change of party cannot begin before today, %s: what was settled until then stays with the party that had the point",
+			flex.DayAt(today),
+		)
 	}
 
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
@@ -33,6 +47,7 @@ func (d *Service) MovePoint(ctx context.Context, mpan string, to flex.OrgID, at 
 	}
 
 	_, err = d.MovePoints(ctx)
+
 	return had, err
 }
 
@@ -48,8 +63,13 @@ func (d *Service) MovePoints(ctx context.Context) (worker.Report, error) {
 	}
 
 	for i, r := range due {
-		if err := d.DB.WriteAll(ctx, func(all *store.All) error { return movePoint(ctx, all, r) }); err != nil {
-			return worker.Report{Did: i}, fmt.Errorf("change the party of a metering point: %w", err)
+		err := d.DB.WriteAll(ctx, func(all *store.All) error {
+			return movePoint(ctx, all, r)
+		})
+		if err != nil {
+			return worker.Report{
+				Did: i,
+			}, fmt.Errorf("change the party of a metering point: %w", err)
 		}
 	}
 
@@ -57,7 +77,11 @@ func (d *Service) MovePoints(ctx context.Context) (worker.Report, error) {
 }
 
 // movePoint withdraws the site that has the point and gives the point to the next party.
-func movePoint(ctx context.Context, all *store.All, r store.Registration) error {
+func movePoint(
+	ctx context.Context,
+	all *store.All,
+	r store.Registration,
+) error {
 	if r.Site.IsZero() {
 		return all.CompleteMove(ctx, r)
 	}
@@ -80,7 +104,8 @@ func movePoint(ctx context.Context, all *store.All, r store.Registration) error 
 			continue
 		}
 
-		if err := withdraw(ctx, tx, r.Site, flex.DispatchMethod(p)); err != nil {
+		err = withdraw(ctx, tx, r.Site, flex.DispatchMethod(p))
+		if err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,9 @@ type Merged struct {
 	Warnings []string
 }
 
-func merged() Merged { return Merged{Updated: []string{}, Warnings: []string{}} }
+func merged() Merged {
+	return Merged{Updated: []string{}, Warnings: []string{}}
+}
 
 // MergedAsset is an asset and what became of it.
 type MergedAsset struct {
@@ -37,7 +39,12 @@ type Onboarded struct {
 
 // Initialise registers a site and its assets, or merges them into what is kept. It enrols in
 // nothing. All of it is done or nothing.
-func (d *Service) Initialise(ctx context.Context, org flex.OrgID, site SiteInput, assets []AssetInput) (Onboarded, error) {
+func (d *Service) Initialise(
+	ctx context.Context,
+	org flex.OrgID,
+	site SiteInput,
+	assets []AssetInput,
+) (Onboarded, error) {
 	n, err := d.readInput(ctx, site, assets)
 	if err != nil {
 		return Onboarded{}, err
@@ -53,7 +60,13 @@ func (d *Service) Initialise(ctx context.Context, org flex.OrgID, site SiteInput
 }
 
 // Onboard is Initialise followed by Enrol, as one.
-func (d *Service) Onboard(ctx context.Context, org flex.OrgID, site SiteInput, assets []AssetInput, e Enrolment) (Onboarded, error) {
+func (d *Service) Onboard(
+	ctx context.Context,
+	org flex.OrgID,
+	site SiteInput,
+	assets []AssetInput,
+	e Enrolment,
+) (Onboarded, error) {
 	n, err := d.readInput(ctx, site, assets)
 	if err != nil {
 		return Onboarded{}, err
@@ -70,21 +83,34 @@ func (d *Service) Onboard(ctx context.Context, org flex.OrgID, site SiteInput, a
 
 // readInput reads what was given of a site and its assets, and looks up the meter; all faults
 // come at once.
-func (d *Service) readInput(ctx context.Context, site SiteInput, assets []AssetInput) (normal, error) {
+func (d *Service) readInput(
+	ctx context.Context,
+	site SiteInput,
+	assets []AssetInput,
+) (normal, error) {
 	n, faults := site.normalise("site")
 	seen := map[string]bool{}
 
 	for i, a := range assets {
 		if seen[a.ExternalID] {
-			faults = append(faults, faultAt("value_error.list.unique_items", "two assets of the request have this external id: give each its own",
-				[]string{"assets", fmt.Sprint(i)}, "external_id"))
+			faults = append(
+				faults,
+				faultAt(
+					"value_error.list.unique_items",
+					"two assets of the request have this external id: give each its own",
+					[]string{"assets", fmt.Sprint(i)},
+					"external_id",
+				),
+			)
 		}
+
 		seen[a.ExternalID] = true
 	}
 
 	if err := invalid(faults); err != nil {
 		return n, err
 	}
+
 	if site.Email != "" && !isEmail(site.Email) {
 		return n, flex.Fail(flex.Malformed, emailForm)
 	}
@@ -93,7 +119,12 @@ func (d *Service) readInput(ctx context.Context, site SiteInput, assets []AssetI
 }
 
 // merge keeps the site and the assets, new or merged into what is there.
-func merge(ctx context.Context, tx *store.Tx, n normal, assets []AssetInput) (o Onboarded, err error) {
+func merge(
+	ctx context.Context,
+	tx *store.Tx,
+	n normal,
+	assets []AssetInput,
+) (o Onboarded, err error) {
 	if err := tx.LockOrg(ctx); err != nil {
 		return o, err
 	}
@@ -108,7 +139,10 @@ func merge(ctx context.Context, tx *store.Tx, n normal, assets []AssetInput) (o 
 		return o, err
 	}
 	if o.Site.ConsentAt.IsZero() && !org.MeterConsentExempt {
-		return o, flex.Fail(flex.Malformed, "the user's consent to the use of the boundary meter is missing: send site.gave_boundary_meter_consent_at")
+		return o, flex.Fail(
+			flex.Malformed,
+			"the user's consent to the use of the boundary meter is missing: send site.gave_boundary_meter_consent_at",
+		)
 	}
 
 	for _, in := range assets {
@@ -123,7 +157,11 @@ func merge(ctx context.Context, tx *store.Tx, n normal, assets []AssetInput) (o 
 }
 
 // mergeSite finds the site and updates it, or adds it.
-func mergeSite(ctx context.Context, tx *store.Tx, n normal) (flex.Site, Merged, error) {
+func mergeSite(
+	ctx context.Context,
+	tx *store.Tx,
+	n normal,
+) (flex.Site, Merged, error) {
 	m := merged()
 
 	old, err := findSite(ctx, tx, n)
@@ -137,19 +175,29 @@ func mergeSite(ctx context.Context, tx *store.Tx, n normal) (flex.Site, Merged, 
 
 	s := n.site()
 	m.Created = true
-	if _, err := giveConsent(ctx, tx, &s, n.ConsentAt, flex.Malformed); err != nil {
+	_, err = giveConsent(ctx, tx, &s, n.ConsentAt, flex.Malformed)
+	if err != nil {
 		return s, m, err
 	}
 
 	err = tx.AddSite(ctx, &s, n.key)
+
 	return s, m, err
 }
 
 // updateSite lets what was sent replace what is kept of the site.
-func updateSite(ctx context.Context, tx *store.Tx, s flex.Site, n normal) (flex.Site, Merged, error) {
+func updateSite(
+	ctx context.Context,
+	tx *store.Tx,
+	s flex.Site,
+	n normal,
+) (flex.Site, Merged, error) {
 	m := merged()
 	if s.MPAN != "" && s.MPAN.Reveal() != n.MPAN {
-		m.Warnings = append(m.Warnings, "mpan: the site at this address had another MPAN, which this one replaces")
+		m.Warnings = append(
+			m.Warnings,
+			"mpan: the site at this address had another MPAN, which this one replaces",
+		)
 	}
 
 	m.text("mpan", &s.MPAN, n.MPAN)
@@ -172,7 +220,11 @@ func updateSite(ctx context.Context, tx *store.Tx, s flex.Site, n normal) (flex.
 		return s, m, nil
 	}
 
-	return s, m, tx.UpdateSite(ctx, s, addressKey(s.Address.Reveal(), s.Postcode.Reveal()))
+	return s, m, tx.UpdateSite(
+		ctx,
+		s,
+		addressKey(s.Address.Reveal(), s.Postcode.Reveal()),
+	)
 }
 
 // text lets a text that was given replace the one kept.
@@ -186,7 +238,8 @@ func (m *Merged) text(field string, kept *flex.Personal, given string) {
 // supply lets a capacity that was given replace the one kept.
 func (m *Merged) supply(kept *flex.Supply, change flex.SupplyChange) {
 	after := change.Apply(*kept)
-	said := after.Set && !kept.Set // a default that is given as such is set from now on
+	// a default that is given as such is set from now on
+	said := after.Set && !kept.Set
 
 	if after.Import != kept.Import || said && change.Import != nil {
 		m.Updated = append(m.Updated, "import_capacity_kw")
@@ -205,11 +258,17 @@ func findSite(ctx context.Context, tx *store.Tx, n normal) (*flex.Site, error) {
 	if err != nil || s != nil {
 		return s, err
 	}
+
 	return siteAtAddress(ctx, tx, n)
 }
 
 // mergeAsset finds the asset and updates it, or adds it to the site.
-func mergeAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, in AssetInput) (MergedAsset, error) {
+func mergeAsset(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	in AssetInput,
+) (MergedAsset, error) {
 	m := merged()
 
 	old, err := tx.AssetByExternalID(ctx, in.ExternalID)
@@ -220,21 +279,38 @@ func mergeAsset(ctx context.Context, tx *store.Tx, site flex.SiteID, in AssetInp
 	if old == nil {
 		a, err := newAsset(ctx, tx, site, in)
 		m.Created = true
+
 		return MergedAsset{a, m}, err
 	}
 
 	switch {
 	case old.Type != in.Type:
-		return MergedAsset{}, flex.Fail(flex.Conflict, "asset %s is a %s since it was first registered, and cannot become a %s", in.ExternalID, old.Type, in.Type)
+		return MergedAsset{}, flex.Fail(
+			flex.Conflict,
+			"asset %s is a %s since it was first registered, and cannot become a %s",
+			in.ExternalID,
+			old.Type,
+			in.Type,
+		)
+
 	case old.SiteID != site:
-		return MergedAsset{}, flex.Fail(flex.Conflict, "asset %s is registered at another site, and cannot move", in.ExternalID)
+		return MergedAsset{}, flex.Fail(
+			flex.Conflict,
+			"asset %s is registered at another site, and cannot move",
+			in.ExternalID,
+		)
 	}
 
 	return updateAsset(ctx, tx, *old, in)
 }
 
 // updateAsset lets what was sent replace what is kept of the asset, and has its plan made anew.
-func updateAsset(ctx context.Context, tx *store.Tx, a flex.Asset, in AssetInput) (MergedAsset, error) {
+func updateAsset(
+	ctx context.Context,
+	tx *store.Tx,
+	a flex.Asset,
+	in AssetInput,
+) (MergedAsset, error) {
 	m := merged()
 	if changes(a.Power, in.Power) || changes(a.Capacity, in.Capacity) {
 		m.Updated = append(m.Updated, "properties")
@@ -278,7 +354,13 @@ func or[T any](given, kept *T) *T {
 // dispatch methods in place of propositions. A site or an asset that exists is a Conflict.
 // Consent to a method that is a proposition enrols the site in it, so it must be eligible;
 // with no methods the site is only registered, for its price curve.
-func (d *Service) OnboardNew(ctx context.Context, org flex.OrgID, site SiteInput, asset AssetInput, methods []flex.DispatchMethod) (r store.SiteRecord, a flex.Asset, err error) {
+func (d *Service) OnboardNew(
+	ctx context.Context,
+	org flex.OrgID,
+	site SiteInput,
+	asset AssetInput,
+	methods []flex.DispatchMethod,
+) (r store.SiteRecord, a flex.Asset, err error) {
 	n, err := d.readInput(ctx, site, []AssetInput{asset})
 	if err != nil {
 		return r, a, err
@@ -307,12 +389,18 @@ func (d *Service) OnboardNew(ctx context.Context, org flex.OrgID, site SiteInput
 		r, err = tx.SiteRecord(ctx, o.Site.ID)
 		return err
 	})
+
 	return r, a, err
 }
 
 // allow keeps the user's consent to methods, and enrols the site in those that are
 // propositions.
-func allow(ctx context.Context, tx *store.Tx, site flex.Site, methods []flex.DispatchMethod) (err error) {
+func allow(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.Site,
+	methods []flex.DispatchMethod,
+) (err error) {
 	for _, m := range methods {
 		if p := flex.Proposition(m); slices.Contains(flex.Propositions, p) {
 			_, err = enrol(ctx, tx, site, Enrolment{Proposition: p})
@@ -329,7 +417,12 @@ func allow(ctx context.Context, tx *store.Tx, site flex.Site, methods []flex.Dis
 }
 
 // areNew refuses a site or an asset that exists.
-func areNew(ctx context.Context, tx *store.Tx, n normal, asset AssetInput) error {
+func areNew(
+	ctx context.Context,
+	tx *store.Tx,
+	n normal,
+	asset AssetInput,
+) error {
 	site, err := findSite(ctx, tx, n)
 	if err != nil {
 		return err
@@ -343,7 +436,11 @@ func areNew(ctx context.Context, tx *store.Tx, n normal, asset AssetInput) error
 		return err
 	}
 	if same != nil {
-		return flex.Fail(flex.Conflict, "an asset with this external id exists already: %s", same.ID)
+		return flex.Fail(
+			flex.Conflict,
+			"an asset with this external id exists already: %s",
+			same.ID,
+		)
 	}
 
 	return nil
@@ -353,7 +450,11 @@ func areNew(ctx context.Context, tx *store.Tx, n normal, asset AssetInput) error
 // sessions, its assets and the record of the site itself. What was metered and earned stays
 // under the site's id, which then means no one. While a payment to the user is under way it
 // is Malformed. It returns what there was.
-func (d *Service) Offboard(ctx context.Context, org flex.OrgID, id flex.SiteID) (r store.SiteRecord, assets []flex.Asset, err error) {
+func (d *Service) Offboard(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.SiteID,
+) (r store.SiteRecord, assets []flex.Asset, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return err
@@ -372,7 +473,10 @@ func (d *Service) Offboard(ctx context.Context, org flex.OrgID, id flex.SiteID) 
 		if under, err := tx.PaymentUnderWay(ctx, id); err != nil {
 			return err
 		} else if under {
-			return flex.Fail(flex.Malformed, "a withdrawal of the site's is under way: wait for it to be paid, or have it cancelled")
+			return flex.Fail(
+				flex.Malformed,
+				"a withdrawal of the site's is under way: wait for it to be paid, or have it cancelled",
+			)
 		}
 
 		for _, m := range r.Methods {
@@ -393,15 +497,26 @@ func (d *Service) Offboard(ctx context.Context, org flex.OrgID, id flex.SiteID) 
 
 		return tx.DropSite(ctx, id)
 	})
+
 	return r, assets, err
 }
 
 // UserSite returns the site of an end user, by the client's own id for them. One is made if
 // there is none, and then the consent to the use of the boundary meter is needed. The email
 // and the consent replace those kept, if they are sent.
-func (d *Service) UserSite(ctx context.Context, org flex.OrgID, user, email string, consent time.Time) (flex.Site, error) {
+func (d *Service) UserSite(
+	ctx context.Context,
+	org flex.OrgID,
+	user, email string,
+	consent time.Time,
+) (flex.Site, error) {
 	if email != "" && !isEmail(email) {
-		return flex.Site{}, invalid([]flex.Fault{faultAt("value_error.email", emailForm, nil, "user_email")})
+		return flex.Site{}, invalid([]flex.Fault{faultAt(
+			"value_error.email",
+			emailForm,
+			nil,
+			"user_email",
+		)})
 	}
 
 	return write(ctx, d, org, func(tx *store.Tx) (s flex.Site, err error) {
@@ -424,11 +539,26 @@ func (d *Service) UserSite(ctx context.Context, org flex.OrgID, user, email stri
 		}
 
 		if consent.IsZero() && !o.MeterConsentExempt {
-			return s, invalid([]flex.Fault{faultAt("value_error.missing", "field required: this user is new, and must have consented to the use of the boundary meter", nil, "gave_boundary_meter_consent_at")})
+			return s, invalid([]flex.Fault{faultAt(
+				"value_error.missing",
+				"field required: this user is new, and must have consented to the use of the boundary meter",
+				nil,
+				"gave_boundary_meter_consent_at",
+			)})
 		}
 
-		s = flex.Site{Email: flex.Personal(email), ExternalUserID: user}
-		if _, err := giveConsent(ctx, tx, &s, consent, flex.Invalid); err != nil {
+		s = flex.Site{
+			Email:          flex.Personal(email),
+			ExternalUserID: user,
+		}
+
+		if _, err := giveConsent(
+			ctx,
+			tx,
+			&s,
+			consent,
+			flex.Invalid,
+		); err != nil {
 			return s, err
 		}
 
@@ -438,7 +568,13 @@ func (d *Service) UserSite(ctx context.Context, org flex.OrgID, user, email stri
 }
 
 // updateUser lets the email and the consent that were sent replace those of the user's site.
-func updateUser(ctx context.Context, tx *store.Tx, s flex.Site, email string, consent time.Time) (flex.Site, error) {
+func updateUser(
+	ctx context.Context,
+	tx *store.Tx,
+	s flex.Site,
+	email string,
+	consent time.Time,
+) (flex.Site, error) {
 	m := merged()
 	m.text("user_email", &s.Email, email)
 
@@ -447,7 +583,11 @@ func updateUser(ctx context.Context, tx *store.Tx, s flex.Site, email string, co
 		return s, err
 	}
 
-	return s, tx.UpdateSite(ctx, s, addressKey(s.Address.Reveal(), s.Postcode.Reveal()))
+	return s, tx.UpdateSite(
+		ctx,
+		s,
+		addressKey(s.Address.Reveal(), s.Postcode.Reveal()),
+	)
 }
 
 // changes reports whether a value is given, and another than the one that is known.

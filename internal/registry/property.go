@@ -10,7 +10,11 @@ import (
 
 // siteAtAddress returns the organisation's site at the address, or nil. Two premises that are
 // written alike and have different property numbers are not the same.
-func siteAtAddress(ctx context.Context, tx *store.Tx, n normal) (*flex.Site, error) {
+func siteAtAddress(
+	ctx context.Context,
+	tx *store.Tx,
+	n normal,
+) (*flex.Site, error) {
 	if n.key == "" {
 		return nil, nil
 	}
@@ -38,11 +42,16 @@ func siteAtAddress(ctx context.Context, tx *store.Tx, n normal) (*flex.Site, err
 
 // siteAtProperty returns the organisation's site whose metering point has the property number
 // of this one's, or nil.
-func siteAtProperty(ctx context.Context, tx *store.Tx, mpan string) (*flex.Site, error) {
+func siteAtProperty(
+	ctx context.Context,
+	tx *store.Tx,
+	mpan string,
+) (*flex.Site, error) {
 	uprn, err := uprnOf(ctx, tx, mpan)
 	if err != nil || uprn == "" {
 		return nil, err
 	}
+
 	return tx.SiteByUPRN(ctx, uprn)
 }
 

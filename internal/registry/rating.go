@@ -25,25 +25,52 @@ func (d Dating) given() bool { return d.From != (flex.Day{}) }
 func (d Dating) faults(now time.Time, field, of string, changed bool) error {
 	switch {
 	case d.given() && !changed:
-		return invalid([]flex.Fault{faultAt("value_error.date", "a day is given, and no "+of+" that counts from it", nil, field)})
+		return invalid([]flex.Fault{faultAt(
+			"value_error.date",
+			"a day is given, and no "+of+" that counts from it",
+			nil,
+			field,
+		)})
+
 	case d.given() && d.From.Start().After(now):
-		return invalid([]flex.Fault{faultAt("value_error.date", "the day lies ahead: give a "+of+" when its day has come", nil, field)})
+		return invalid([]flex.Fault{faultAt(
+			"value_error.date",
+			"the day lies ahead: give a "+of+" when its day has come",
+			nil,
+			field,
+		)})
+
 	case d.Repair != "" && !d.given():
-		return invalid([]flex.Fault{faultAt("value_error.date", "a repair needs the day from which it counts", nil, field)})
+		return invalid([]flex.Fault{faultAt(
+			"value_error.date",
+			"a repair needs the day from which it counts",
+			nil,
+			field,
+		)})
 	}
+
 	return nil
 }
 
 // settledAgain holds the day against what was settled of the site, which keeps what it was settled
 // on; for a repair it has that settled again.
-func (d Dating) settledAgain(ctx context.Context, tx *store.Tx, site flex.SiteID) error {
+func (d Dating) settledAgain(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+) error {
 	last, err := tx.LastSettledAt(ctx, site)
-	if err != nil || last == (flex.Day{}) || last.Start().Before(d.From.Start()) {
+	if err != nil || last == (flex.Day{}) ||
+		last.Start().Before(d.From.Start()) {
 		return err
 	}
 
 	if d.Repair != "" {
-		_, _, err := tx.LookAgainWithin(ctx, site, flex.Span{From: d.From.Start(), To: tx.Now()})
+		_, _, err := tx.LookAgainWithin(ctx, site, flex.Span{
+			From: d.From.Start(),
+			To:   tx.Now(),
+		})
+
 		return err
 	}
 
@@ -52,11 +79,22 @@ func (d Dating) settledAgain(ctx context.Context, tx *store.Tx, site flex.SiteID
 		hint = "; without a day it counts from now on"
 	}
 
-	return flex.Fail(flex.Conflict, "%s was settled already at this site, on what held then, which its events and sessions keep: the first day that can be given is %s%s", last, next, hint)
+	return flex.Fail(
+		flex.Conflict,
+		"%s was settled already at this site, on what held then, which its events and sessions keep: the first day that can be given is %s%s",
+		last,
+		next,
+		hint,
+	)
 }
 
 // setSupply has the site's connection carry what is given from the day on.
-func (d Dating) setSupply(ctx context.Context, tx *store.Tx, site flex.SiteID, s flex.Supply) error {
+func (d Dating) setSupply(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	s flex.Supply,
+) error {
 	if err := d.settledAgain(ctx, tx, site); err != nil {
 		return err
 	}
@@ -64,7 +102,12 @@ func (d Dating) setSupply(ctx context.Context, tx *store.Tx, site flex.SiteID, s
 }
 
 // setPower has the asset be of the power from the day on.
-func (d Dating) setPower(ctx context.Context, tx *store.Tx, a flex.Asset, power flex.Watts) error {
+func (d Dating) setPower(
+	ctx context.Context,
+	tx *store.Tx,
+	a flex.Asset,
+	power flex.Watts,
+) error {
 	if err := d.settledAgain(ctx, tx, a.SiteID); err != nil {
 		return err
 	}
@@ -87,7 +130,14 @@ func ratingLines[V any](rs []store.Recorded[V]) []RatingLine[V] {
 	covered := false
 
 	for i := len(rs) - 1; i >= 0; i-- {
-		lines[i] = RatingLine[V]{From: rs[i].From, At: rs[i].At, Is: rs[i].Is, Counts: !covered || rs[i].From.Before(next), Until: next}
+		lines[i] = RatingLine[V]{
+			From:   rs[i].From,
+			At:     rs[i].At,
+			Is:     rs[i].Is,
+			Counts: !covered || rs[i].From.Before(next),
+			Until:  next,
+		}
+
 		if lines[i].Counts {
 			next, covered = rs[i].From, true
 		}
@@ -112,7 +162,12 @@ func withDefault(lines []RatingLine[flex.Supply]) []RatingLine[flex.Supply] {
 		return lines
 	}
 
-	before := RatingLine[flex.Supply]{Is: flex.DefaultSupply, Counts: true, Until: first}
+	before := RatingLine[flex.Supply]{
+		Is:     flex.DefaultSupply,
+		Counts: true,
+		Until:  first,
+	}
+
 	return append([]RatingLine[flex.Supply]{before}, lines...)
 }
 
@@ -126,7 +181,10 @@ type Ratings struct {
 
 // Recorded reports whether anything was recorded of when they changed.
 func (r Ratings) Recorded() bool {
-	return len(r.Supplies) > 0 || slices.ContainsFunc(r.Assets, func(a AssetRating) bool { return len(a.Powers) > 0 })
+	return len(r.Supplies) > 0 ||
+		slices.ContainsFunc(r.Assets, func(a AssetRating) bool {
+			return len(a.Powers) > 0
+		})
 }
 
 // AssetRating is an asset's power.
@@ -136,12 +194,22 @@ type AssetRating struct {
 }
 
 // Ratings returns a site's.
-func (d *Service) Ratings(ctx context.Context, org flex.OrgID, site flex.SiteID) (Ratings, error) {
-	return read(ctx, d, org, func(tx *store.Tx) (Ratings, error) { return ratingsOf(ctx, tx, site) })
+func (d *Service) Ratings(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+) (Ratings, error) {
+	return read(ctx, d, org, func(tx *store.Tx) (Ratings, error) {
+		return ratingsOf(ctx, tx, site)
+	})
 }
 
 // ratingsOf is Ratings within a transaction.
-func ratingsOf(ctx context.Context, tx *store.Tx, site flex.SiteID) (r Ratings, err error) {
+func ratingsOf(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+) (r Ratings, err error) {
 	record, err := tx.SiteRecord(ctx, site)
 	if err != nil {
 		return r, err
@@ -152,7 +220,11 @@ func ratingsOf(ctx context.Context, tx *store.Tx, site flex.SiteID) (r Ratings, 
 		return r, err
 	}
 
-	r = Ratings{Supply: record.Supply, Supplies: withDefault(ratingLines(supplies))}
+	r = Ratings{
+		Supply:   record.Supply,
+		Supplies: withDefault(ratingLines(supplies)),
+	}
+
 	for _, id := range record.Assets {
 		a, err := tx.Asset(ctx, id)
 		if err != nil {

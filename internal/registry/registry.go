@@ -24,8 +24,9 @@ type Service struct {
 	// Without it those that were imported are all there is.
 	Meters directory.Source
 
-	Providers []Provider     // of manufacturers' clouds
-	Web       *egress.Client // by which they are asked; may be nil without providers
+	Providers []Provider // of manufacturers' clouds
+	// by which they are asked; may be nil without providers
+	Web *egress.Client
 }
 
 // stop takes control of the assets away: their sessions end, and what holds them back is
@@ -44,19 +45,31 @@ func stop(ctx context.Context, tx *store.Tx, assets ...flex.Asset) error {
 }
 
 // write runs fn in one transaction of the organisation's and returns what it returns.
-func write[T any](ctx context.Context, d *Service, org flex.OrgID, fn func(*store.Tx) (T, error)) (v T, err error) {
+func write[T any](
+	ctx context.Context,
+	d *Service,
+	org flex.OrgID,
+	fn func(*store.Tx) (T, error),
+) (v T, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		v, err = fn(tx)
 		return err
 	})
+
 	return v, err
 }
 
 // read is write for what changes nothing.
-func read[T any](ctx context.Context, d *Service, org flex.OrgID, fn func(*store.Tx) (T, error)) (v T, err error) {
+func read[T any](
+	ctx context.Context,
+	d *Service,
+	org flex.OrgID,
+	fn func(*store.Tx) (T, error),
+) (v T, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		v, err = fn(tx)
 		return err
 	})
+
 	return v, err
 }

@@ -10,11 +10,16 @@ import (
 
 // CreateSite registers a new site. A site at the same address is a Conflict, one with the
 // same MPAN Malformed; both failures name it.
-func (d *Service) CreateSite(ctx context.Context, org flex.OrgID, in SiteInput) (store.SiteRecord, error) {
+func (d *Service) CreateSite(
+	ctx context.Context,
+	org flex.OrgID,
+	in SiteInput,
+) (store.SiteRecord, error) {
 	n, faults := in.normalise()
 	if err := invalid(faults); err != nil {
 		return store.SiteRecord{}, err
 	}
+
 	if in.Email != "" && !isEmail(in.Email) {
 		return store.SiteRecord{}, flex.Fail(flex.Malformed, emailForm)
 	}
@@ -23,14 +28,22 @@ func (d *Service) CreateSite(ctx context.Context, org flex.OrgID, in SiteInput) 
 		if err := tx.LockOrg(ctx); err != nil {
 			return r, err
 		}
+
 		if err := mustBeNew(ctx, tx, n); err != nil {
 			return r, err
 		}
 
 		s := n.site()
-		if _, err := giveConsent(ctx, tx, &s, n.ConsentAt, flex.Malformed); err != nil {
+		if _, err := giveConsent(
+			ctx,
+			tx,
+			&s,
+			n.ConsentAt,
+			flex.Malformed,
+		); err != nil {
 			return r, err
 		}
+
 		if err := tx.AddSite(ctx, &s, n.key); err != nil {
 			return r, err
 		}
@@ -46,7 +59,11 @@ func mustBeNew(ctx context.Context, tx *store.Tx, n normal) error {
 		return err
 	}
 	if old != nil {
-		return flex.Fail(flex.Conflict, "a site with this address exists already: %s", old.ID)
+		return flex.Fail(
+			flex.Conflict,
+			"a site with this address exists already: %s",
+			old.ID,
+		)
 	}
 
 	old, err = tx.SiteByMPAN(ctx, n.MPAN)
@@ -54,7 +71,11 @@ func mustBeNew(ctx context.Context, tx *store.Tx, n normal) error {
 		return err
 	}
 	if old != nil {
-		return flex.Fail(flex.Malformed, "a site with this MPAN exists already: %s", old.ID)
+		return flex.Fail(
+			flex.Malformed,
+			"a site with this MPAN exists already: %s",
+			old.ID,
+		)
 	}
 
 	old, err = siteAtProperty(ctx, tx, n.MPAN)
@@ -62,7 +83,11 @@ func mustBeNew(ctx context.Context, tx *store.Tx, n normal) error {
 		return err
 	}
 	if old != nil {
-		return flex.Fail(flex.Conflict, "a site at this property (UPRN) exists already, with another MPAN: %s", old.ID)
+		return flex.Fail(
+			flex.Conflict,
+			"a site at this property (UPRN) exists already, with another MPAN: %s",
+			old.ID,
+		)
 	}
 
 	return nil
@@ -70,19 +95,32 @@ func mustBeNew(ctx context.Context, tx *store.Tx, n normal) error {
 
 func (n normal) site() flex.Site {
 	return flex.Site{
-		MPAN: flex.Personal(n.MPAN), Postcode: flex.Personal(n.Postcode), Address: flex.Personal(n.Address),
-		Email: flex.Personal(n.Email), Supply: n.Supply.Apply(flex.DefaultSupply),
+		MPAN:     flex.Personal(n.MPAN),
+		Postcode: flex.Personal(n.Postcode),
+		Address:  flex.Personal(n.Address),
+		Email:    flex.Personal(n.Email),
+		Supply:   n.Supply.Apply(flex.DefaultSupply),
 	}
 }
 
 // Site returns a site with what belongs to it.
-func (d *Service) Site(ctx context.Context, org flex.OrgID, id flex.SiteID) (store.SiteRecord, error) {
-	return read(ctx, d, org, func(tx *store.Tx) (store.SiteRecord, error) { return tx.SiteRecord(ctx, id) })
+func (d *Service) Site(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.SiteID,
+) (store.SiteRecord, error) {
+	return read(ctx, d, org, func(tx *store.Tx) (store.SiteRecord, error) {
+		return tx.SiteRecord(ctx, id)
+	})
 }
 
 // Sites returns a page of the sites that the filter chooses, oldest first. An MPAN or a
 // postcode that is none chooses no site.
-func (d *Service) Sites(ctx context.Context, org flex.OrgID, f store.SiteFilter) (store.SitePage, error) {
+func (d *Service) Sites(
+	ctx context.Context,
+	org flex.OrgID,
+	f store.SiteFilter,
+) (store.SitePage, error) {
 	if f.MPAN != "" {
 		mpan, _ := normalMPAN(f.MPAN)
 		if mpan == "" {
@@ -99,20 +137,30 @@ func (d *Service) Sites(ctx context.Context, org flex.OrgID, f store.SiteFilter)
 		f.Postcode = string(p)
 	}
 
-	return read(ctx, d, org, func(tx *store.Tx) (store.SitePage, error) { return tx.SiteRecords(ctx, f) })
+	return read(ctx, d, org, func(tx *store.Tx) (store.SitePage, error) {
+		return tx.SiteRecords(ctx, f)
+	})
 }
 
 // SiteChange is what is to change of a site; what is nil stays.
 type SiteChange struct {
-	MPAN, Postcode, Address, Email *string
-	Tariff                         *flex.SiteTariff
-	Supply                         flex.SupplyChange
-	SupplyFrom                     Dating
+	MPAN       *string
+	Postcode   *string
+	Address    *string
+	Email      *string
+	Tariff     *flex.SiteTariff
+	Supply     flex.SupplyChange
+	SupplyFrom Dating
 }
 
 // ChangeSite changes a site. An MPAN that another of the organisation's sites has is a fault, and
 // so is a capacity's day that lies ahead; one of which something was settled is a Conflict.
-func (d *Service) ChangeSite(ctx context.Context, org flex.OrgID, id flex.SiteID, c SiteChange) (store.SiteRecord, error) {
+func (d *Service) ChangeSite(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.SiteID,
+	c SiteChange,
+) (store.SiteRecord, error) {
 	return write(ctx, d, org, func(tx *store.Tx) (r store.SiteRecord, err error) {
 		if err := tx.LockOrg(ctx); err != nil {
 			return r, err
@@ -123,7 +171,12 @@ func (d *Service) ChangeSite(ctx context.Context, org flex.OrgID, id flex.SiteID
 			return r, err
 		}
 
-		if err := c.SupplyFrom.faults(tx.Now(), "capacity_from", "capacity", c.Supply != flex.SupplyChange{}); err != nil {
+		if err := c.SupplyFrom.faults(
+			tx.Now(),
+			"capacity_from",
+			"capacity",
+			c.Supply != flex.SupplyChange{},
+		); err != nil {
 			return r, err
 		}
 
@@ -143,7 +196,8 @@ func (d *Service) ChangeSite(ctx context.Context, org flex.OrgID, id flex.SiteID
 
 		r, err = tx.SiteRecord(ctx, id)
 		if err == nil && (c.Tariff != nil || s.Supply != before) {
-			err = tx.MarkDue(ctx, r.Assets...) // plans may rest on the site's tariff and on its fuse
+			// plans may rest on the site's tariff and on its fuse
+			err = tx.MarkDue(ctx, r.Assets...)
 		}
 
 		return r, err
@@ -151,7 +205,12 @@ func (d *Service) ChangeSite(ctx context.Context, org flex.OrgID, id flex.SiteID
 }
 
 // mayTakeMPAN fails if the site is to have an MPAN that another one has.
-func (c SiteChange) mayTakeMPAN(ctx context.Context, tx *store.Tx, id flex.SiteID, mpan string) error {
+func (c SiteChange) mayTakeMPAN(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.SiteID,
+	mpan string,
+) error {
 	if c.MPAN == nil {
 		return nil
 	}
@@ -161,14 +220,25 @@ func (c SiteChange) mayTakeMPAN(ctx context.Context, tx *store.Tx, id flex.SiteI
 		return err
 	}
 	if other != nil && other.ID != id {
-		return invalid([]flex.Fault{faultAt("value_error.mpan.taken", "another site has this MPAN: "+other.ID.String(), nil, "mpan")})
+		return invalid([]flex.Fault{faultAt(
+			"value_error.mpan.taken",
+			"another site has this MPAN: "+other.ID.String(),
+			nil,
+			"mpan",
+		)})
 	}
 
 	return nil
 }
 
 // keep keeps a site that was changed; its capacity from the day that was given.
-func (c SiteChange) keep(ctx context.Context, tx *store.Tx, s flex.Site, before flex.Supply, key string) error {
+func (c SiteChange) keep(
+	ctx context.Context,
+	tx *store.Tx,
+	s flex.Site,
+	before flex.Supply,
+	key string,
+) error {
 	if !c.SupplyFrom.given() {
 		return tx.UpdateSite(ctx, s, key)
 	}
@@ -185,10 +255,17 @@ func (c SiteChange) keep(ctx context.Context, tx *store.Tx, s flex.Site, before 
 
 // input is what would be sent of the site if it was new, and as the change has it.
 func (c SiteChange) input(s *flex.Site) SiteInput {
-	in := SiteInput{MPAN: s.MPAN.Reveal(), Postcode: s.Postcode.Reveal(), Address: s.Address.Reveal(), Supply: c.Supply}
+	in := SiteInput{
+		MPAN:     s.MPAN.Reveal(),
+		Postcode: s.Postcode.Reveal(),
+		Address:  s.Address.Reveal(),
+		Supply:   c.Supply,
+	}
+
 	set(&in.MPAN, c.MPAN)
 	set(&in.Postcode, c.Postcode)
 	set(&in.Address, c.Address)
+
 	return in
 }
 
@@ -196,13 +273,17 @@ func (c SiteChange) input(s *flex.Site) SiteInput {
 func (c SiteChange) apply(s *flex.Site) (normal, error) {
 	n, faults := c.input(s).normalise()
 	for i := range faults {
-		if last := len(faults[i].Loc) - 1; faults[i].Loc[last] == "street_address" {
+		last := len(faults[i].Loc) - 1
+		if faults[i].Loc[last] == "street_address" {
 			faults[i].Loc[last] = "address"
 		}
 	}
 
 	if c.Email != nil && *c.Email != "" && !isEmail(*c.Email) {
-		faults = append(faults, faultAt("value_error.email", emailForm, nil, "email"))
+		faults = append(
+			faults,
+			faultAt("value_error.email", emailForm, nil, "email"),
+		)
 	}
 
 	if err := invalid(faults); err != nil {
@@ -231,7 +312,11 @@ func set[T any](field *T, sent *T) {
 
 // DeleteSite deletes a site that has no assets and is enrolled in nothing; else it is
 // Malformed.
-func (d *Service) DeleteSite(ctx context.Context, org flex.OrgID, id flex.SiteID) error {
+func (d *Service) DeleteSite(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.SiteID,
+) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return err
@@ -241,8 +326,12 @@ func (d *Service) DeleteSite(ctx context.Context, org flex.OrgID, id flex.SiteID
 		if err != nil {
 			return err
 		}
+
 		if len(r.Assets) > 0 {
-			return flex.Fail(flex.Malformed, "the site still has assets: delete them first, or offboard the site")
+			return flex.Fail(
+				flex.Malformed,
+				"the site still has assets: delete them first, or offboard the site",
+			)
 		}
 
 		for _, p := range flex.Propositions {
@@ -250,8 +339,13 @@ func (d *Service) DeleteSite(ctx context.Context, org flex.OrgID, id flex.SiteID
 			if err != nil {
 				return err
 			}
+
 			if state == flex.Enrolled {
-				return flex.Fail(flex.Malformed, "the site is enrolled in %s: unenrol it first, or offboard it", p)
+				return flex.Fail(
+					flex.Malformed,
+					"the site is enrolled in %s: unenrol it first, or offboard it",
+					p,
+				)
 			}
 		}
 

@@ -19,29 +19,40 @@ func (d *Service) Orgs(ctx context.Context) (orgs []flex.Org, err error) {
 		orgs, err = all.Orgs(ctx)
 		return err
 	})
+
 	return orgs, err
 }
 
 // Org returns an organisation.
 func (d *Service) Org(ctx context.Context, id flex.OrgID) (flex.Org, error) {
-	return read(ctx, d, id, func(tx *store.Tx) (flex.Org, error) { return tx.OrgRecord(ctx) })
+	return read(ctx, d, id, func(tx *store.Tx) (flex.Org, error) {
+		return tx.OrgRecord(ctx)
+	})
 }
 
 // AssetOrg returns whose an asset is.
-func (d *Service) AssetOrg(ctx context.Context, id flex.AssetID) (org flex.OrgID, err error) {
+func (d *Service) AssetOrg(
+	ctx context.Context,
+	id flex.AssetID,
+) (org flex.OrgID, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		org, err = all.AssetOrg(ctx, id)
 		return err
 	})
+
 	return org, err
 }
 
 // SiteOrg returns whose a site is.
-func (d *Service) SiteOrg(ctx context.Context, id flex.SiteID) (org flex.OrgID, err error) {
+func (d *Service) SiteOrg(
+	ctx context.Context,
+	id flex.SiteID,
+) (org flex.OrgID, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		org, err = all.SiteOrg(ctx, id)
 		return err
 	})
+
 	return org, err
 }
 
@@ -50,13 +61,16 @@ type AssetLine struct {
 	ID         flex.AssetID   `json:"asset_id"`
 	ExternalID string         `json:"external_id"`
 	Type       flex.AssetType `json:"type"`
-	Power      *flex.Watts    `json:"power_w"` // rated, in watts; null if never told
-	Model      string         `json:"model"`
-	SiteID     flex.SiteID    `json:"site_id"`
-	Postcode   string         `json:"postcode"`
-	OrgName    string         `json:"organisation"`
-	PluggedIn  time.Time      `json:"plugged_in_at,omitzero"` // zero while nothing is plugged in
-	ReadyBy    time.Time      `json:"ready_by,omitzero"`      // of the open session, zero until it was planned
+	// rated, in watts; null if never told
+	Power    *flex.Watts `json:"power_w"`
+	Model    string      `json:"model"`
+	SiteID   flex.SiteID `json:"site_id"`
+	Postcode string      `json:"postcode"`
+	OrgName  string      `json:"organisation"`
+	// zero while nothing is plugged in
+	PluggedIn time.Time `json:"plugged_in_at,omitzero"`
+	// of the open session, zero until it was planned
+	ReadyBy time.Time `json:"ready_by,omitzero"`
 }
 
 // SiteLine is a site in a list that goes across organisations.
@@ -73,10 +87,19 @@ func assetLines(found []store.AssetLine, err error) ([]AssetLine, error) {
 	lines := make([]AssetLine, len(found))
 	for i, a := range found {
 		lines[i] = AssetLine{
-			ID: a.ID, ExternalID: a.ExternalID, Type: a.Type, Power: a.Power, Model: a.Model, SiteID: a.SiteID, Postcode: a.Postcode.Reveal(),
-			OrgName: a.OrgName, PluggedIn: a.PluggedIn, ReadyBy: a.ReadyBy,
+			ID:         a.ID,
+			ExternalID: a.ExternalID,
+			Type:       a.Type,
+			Power:      a.Power,
+			Model:      a.Model,
+			SiteID:     a.SiteID,
+			Postcode:   a.Postcode.Reveal(),
+			OrgName:    a.OrgName,
+			PluggedIn:  a.PluggedIn,
+			ReadyBy:    a.ReadyBy,
 		}
 	}
+
 	return lines, err
 }
 
@@ -107,12 +130,26 @@ func assetStates() (names []string) {
 // find is the filter as the store takes it. A state that is none is Malformed.
 func (f *AssetFilter) find() (store.Find, error) {
 	found := store.Find{
-		Org: f.Org, Type: f.Type, Plugged: f.Plugged, Before: f.Before, Limit: f.Limit,
-		Model: f.Model, GSPGroup: f.GSPGroup, Group: f.Group, State: store.AssetState(f.State),
+		Org:      f.Org,
+		Type:     f.Type,
+		Plugged:  f.Plugged,
+		Before:   f.Before,
+		Limit:    f.Limit,
+		Model:    f.Model,
+		GSPGroup: f.GSPGroup,
+		Group:    f.Group,
+		State:    store.AssetState(f.State),
 	}
+
 	if f.State != "" && !slices.Contains(AssetStates, f.State) {
-		return found, flex.Fail(flex.Malformed, "there is no state %q: there are %s", f.State, strings.Join(AssetStates, ", "))
+		return found, flex.Fail(
+			flex.Malformed,
+			"there is no state %q: there are %s",
+			f.State,
+			strings.Join(AssetStates, ", "),
+		)
 	}
+
 	return found, nil
 }
 
@@ -124,7 +161,10 @@ type AssetList struct {
 }
 
 // AssetList lists assets across organisations.
-func (d *Service) AssetList(ctx context.Context, f AssetFilter) (l AssetList, err error) {
+func (d *Service) AssetList(
+	ctx context.Context,
+	f AssetFilter,
+) (l AssetList, err error) {
 	find, err := f.find()
 	if err != nil {
 		return l, err
@@ -144,6 +184,7 @@ func (d *Service) AssetList(ctx context.Context, f AssetFilter) (l AssetList, er
 		l.Assets, err = assetLines(all.FindAssets(ctx, find))
 		return err
 	})
+
 	return l, err
 }
 
@@ -155,7 +196,11 @@ type Found struct {
 
 // Search looks across organisations for an id, an MPAN, a UPRN, an e-mail address, a postcode or
 // part of an external id: at most so many assets, and as many sites.
-func (d *Service) Search(ctx context.Context, text string, limit int) (found Found, err error) {
+func (d *Service) Search(
+	ctx context.Context,
+	text string,
+	limit int,
+) (found Found, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		f := store.Find{Text: text, Limit: limit}
 		found = Found{}
@@ -167,11 +212,17 @@ func (d *Service) Search(ctx context.Context, text string, limit int) (found Fou
 		sites, err := all.FindSites(ctx, f)
 		for _, s := range sites {
 			found.Sites = append(found.Sites, SiteLine{
-				ID: s.ID, Postcode: s.Postcode.Reveal(), Address: s.Address.Reveal(), MPAN: s.MPAN.Reveal(), Assets: s.Assets, OrgName: s.OrgName,
+				ID:       s.ID,
+				Postcode: s.Postcode.Reveal(),
+				Address:  s.Address.Reveal(),
+				MPAN:     s.MPAN.Reveal(),
+				Assets:   s.Assets,
+				OrgName:  s.OrgName,
 			})
 		}
 
 		return err
 	})
+
 	return found, err
 }

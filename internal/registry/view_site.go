@@ -27,9 +27,10 @@ type SiteView struct {
 	Assets         []AssetLine
 	Methods        []flex.DispatchMethod
 	Enrolments     []EnrolmentLine
-	ConsentAt      time.Time     // to the use of the boundary meter; zero while there is none
-	Spans          []ConsentLine // to the same, the newest first
-	Steps          []SiteStep    // the newest first
+	// to the use of the boundary meter; zero while there is none
+	ConsentAt time.Time
+	Spans     []ConsentLine // to the same, the newest first
+	Steps     []SiteStep    // the newest first
 }
 
 // TariffView is the tariff that the site's record has.
@@ -91,7 +92,10 @@ type ConsentLine struct {
 }
 
 // SiteView reads a site, whosever it is, in one transaction.
-func (d *Service) SiteView(ctx context.Context, id flex.SiteID) (v SiteView, err error) {
+func (d *Service) SiteView(
+	ctx context.Context,
+	id flex.SiteID,
+) (v SiteView, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		org, err := all.SiteOrg(ctx, id)
 		if err != nil {
@@ -101,19 +105,30 @@ func (d *Service) SiteView(ctx context.Context, id flex.SiteID) (v SiteView, err
 		v, err = siteView(ctx, all, org, id)
 		return err
 	})
+
 	return v, err
 }
 
 // SiteViewOf reads a site of an organisation. Another's is NotFound.
-func (d *Service) SiteViewOf(ctx context.Context, org flex.OrgID, id flex.SiteID) (v SiteView, err error) {
+func (d *Service) SiteViewOf(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.SiteID,
+) (v SiteView, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		v, err = siteView(ctx, all, org, id)
 		return err
 	})
+
 	return v, err
 }
 
-func siteView(ctx context.Context, all *store.All, org flex.OrgID, id flex.SiteID) (v SiteView, err error) {
+func siteView(
+	ctx context.Context,
+	all *store.All,
+	org flex.OrgID,
+	id flex.SiteID,
+) (v SiteView, err error) {
 	tx, err := all.For(ctx, org)
 	if err != nil {
 		return v, err
@@ -123,17 +138,25 @@ func siteView(ctx context.Context, all *store.All, org flex.OrgID, id flex.SiteI
 		return v, err
 	}
 
-	v.Assets, err = assetLines(all.FindAssets(ctx, store.Find{Site: id, Limit: siteAssetsMax}))
+	v.Assets, err = assetLines(all.FindAssets(ctx, store.Find{
+		Site:  id,
+		Limit: siteAssetsMax,
+	}))
 	if err != nil {
 		return v, err
 	}
 
 	err = v.readConsents(ctx, tx)
+
 	return v, err
 }
 
 // readRecord reads the site's record, its meter and its ratings.
-func (v *SiteView) readRecord(ctx context.Context, tx *store.Tx, id flex.SiteID) error {
+func (v *SiteView) readRecord(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.SiteID,
+) error {
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return err
@@ -162,6 +185,7 @@ func (v *SiteView) readRecord(ctx context.Context, tx *store.Tx, id flex.SiteID)
 
 	ratings, err := ratingsOf(ctx, tx, id)
 	v.addRatings(&ratings)
+
 	return err
 }
 
@@ -171,8 +195,13 @@ func meterView(m *flex.Meter) *MeterView {
 	}
 
 	return &MeterView{
-		Import: m.Import, HalfHourly: m.HalfHourly, Energised: m.Energised, Domestic: m.Domestic,
-		SupplierMPID: m.SupplierMPID, SupplierName: m.SupplierName, GSPGroup: m.GSPGroup,
+		Import:       m.Import,
+		HalfHourly:   m.HalfHourly,
+		Energised:    m.Energised,
+		Domestic:     m.Domestic,
+		SupplierMPID: m.SupplierMPID,
+		SupplierName: m.SupplierName,
+		GSPGroup:     m.GSPGroup,
 	}
 }
 
@@ -184,18 +213,33 @@ func tariffView(t *flex.SiteTariff) TariffView {
 	if t.CheapEnd != nil {
 		v.CheapEnd = t.CheapEnd.String()
 	}
+
 	return v
 }
 
 // addRatings lists the connection's ratings, and then the assets'.
 func (v *SiteView) addRatings(r *Ratings) {
 	for _, l := range r.Supplies {
-		v.Ratings = append(v.Ratings, RatingView{From: l.From, Until: l.Until, At: l.At, Counts: l.Counts, Import: l.Is.Import, Export: l.Is.Export})
+		v.Ratings = append(v.Ratings, RatingView{
+			From:   l.From,
+			Until:  l.Until,
+			At:     l.At,
+			Counts: l.Counts,
+			Import: l.Is.Import,
+			Export: l.Is.Export,
+		})
 	}
 
 	for _, a := range r.Assets {
 		for _, l := range a.Powers {
-			v.Ratings = append(v.Ratings, RatingView{Asset: a.ExternalID, From: l.From, Until: l.Until, At: l.At, Counts: l.Counts, Import: l.Is})
+			v.Ratings = append(v.Ratings, RatingView{
+				Asset:  a.ExternalID,
+				From:   l.From,
+				Until:  l.Until,
+				At:     l.At,
+				Counts: l.Counts,
+				Import: l.Is,
+			})
 		}
 	}
 }
@@ -212,7 +256,10 @@ func (v *SiteView) readConsents(ctx context.Context, tx *store.Tx) (err error) {
 		if err != nil {
 			return err
 		}
-		v.Enrolments = append(v.Enrolments, EnrolmentLine{Name: name, State: state})
+		v.Enrolments = append(v.Enrolments, EnrolmentLine{
+			Name:  name,
+			State: state,
+		})
 	}
 
 	if err := v.readSteps(ctx, tx); err != nil {
@@ -221,7 +268,11 @@ func (v *SiteView) readConsents(ctx context.Context, tx *store.Tx) (err error) {
 
 	spans, err := tx.ConsentSpans(ctx, []flex.SiteID{v.ID}, time.Time{})
 	for _, s := range slices.Backward(spans[v.ID]) {
-		v.Spans = append(v.Spans, ConsentLine{s.From, s.To, s.To.After(tx.Now())})
+		v.Spans = append(v.Spans, ConsentLine{
+			s.From,
+			s.To,
+			s.To.After(tx.Now()),
+		})
 	}
 
 	return err
@@ -235,14 +286,25 @@ func (v *SiteView) readSteps(ctx context.Context, tx *store.Tx) error {
 	}
 
 	for _, c := range consents {
-		v.Steps = append(v.Steps, SiteStep{At: c.RecordedAt, Consent: c.Kind, Given: !c.GivenAt.IsZero()})
+		v.Steps = append(v.Steps, SiteStep{
+			At:      c.RecordedAt,
+			Consent: c.Kind,
+			Given:   !c.GivenAt.IsZero(),
+		})
 	}
 
 	changes, err := tx.EnrolmentChanges(ctx, v.ID)
 	for _, c := range changes {
-		v.Steps = append(v.Steps, SiteStep{At: c.At, Enrolled: c.Proposition, State: c.State})
+		v.Steps = append(v.Steps, SiteStep{
+			At:       c.At,
+			Enrolled: c.Proposition,
+			State:    c.State,
+		})
 	}
 
-	slices.SortStableFunc(v.Steps, func(a, b SiteStep) int { return b.At.Compare(a.At) })
+	slices.SortStableFunc(v.Steps, func(a, b SiteStep) int {
+		return b.At.Compare(a.At)
+	})
+
 	return err
 }

@@ -29,10 +29,24 @@ func (a Again) check() error {
 	const day = 24 * 60 * 60
 	switch days := (a.To.Start().Unix()-a.From.Start().Unix()+day/2)/day + 1; { // half a day: clocks change
 	case a.To.Start().Before(a.From.Start()):
-		return flex.Fail(flex.Invalid, "the last day %s is before the first, %s", a.To, a.From)
+		return flex.Fail(
+			flex.Invalid,
+			"the last day %s is before the first, %s",
+			a.To,
+			a.From,
+		)
+
 	case days > AgainDaysMax:
-		return flex.Fail(flex.Invalid, "%s to %s is %d days: at most %d are settled again at once, and nothing was", a.From, a.To, days, AgainDaysMax)
+		return flex.Fail(
+			flex.Invalid,
+			"%s to %s is %d days: at most %d are settled again at once, and nothing was",
+			a.From,
+			a.To,
+			days,
+			AgainDaysMax,
+		)
 	}
+
 	return nil
 }
 
@@ -42,12 +56,24 @@ const againSites = 64
 // SettleAgain settles events once more, keeps what it comes to as a run of its own, and
 // posts nothing: the run is there to be compared. Events that have no consent are left out.
 // The sites are shared out to as many workers as there are processors.
-func (d *Service) SettleAgain(ctx context.Context, org flex.OrgID, a Again) (store.Run, error) {
+func (d *Service) SettleAgain(
+	ctx context.Context,
+	org flex.OrgID,
+	a Again,
+) (store.Run, error) {
 	if err := a.check(); err != nil {
 		return store.Run{}, err
 	}
 
-	w := again{service: d, org: org, span: flex.Span{From: a.From.Start(), To: a.To.Add(1).Start()}}
+	w := again{
+		service: d,
+		org:     org,
+		span: flex.Span{
+			From: a.From.Start(),
+			To:   a.To.Add(1).Start(),
+		},
+	}
+
 	sites, err := w.begin(ctx, a)
 	if err != nil {
 		return w.run, err
@@ -58,7 +84,10 @@ func (d *Service) SettleAgain(ctx context.Context, org flex.OrgID, a Again) (sto
 	}
 
 	w.run.Events, w.run.Hash = len(w.inputs), settle.RunHash(w.inputs)
-	return w.run, d.DB.Write(ctx, org, func(tx *store.Tx) error { return tx.FinishRun(ctx, w.run) })
+
+	return w.run, d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		return tx.FinishRun(ctx, w.run)
+	})
 }
 
 // shareOut settles the sites, some at a time, by as many workers as there are processors.
@@ -92,9 +121,17 @@ func (w *again) shareOut(ctx context.Context, sites []flex.SiteID) error {
 
 // begin reads what all sites share, which may take a while, and then writes the run down: other
 // writers do not wait for it. It returns the sites that have events.
-func (w *again) begin(ctx context.Context, a Again) (sites []flex.SiteID, err error) {
+func (w *again) begin(
+	ctx context.Context,
+	a Again,
+) (sites []flex.SiteID, err error) {
 	err = w.service.DB.Read(ctx, w.org, func(tx *store.Tx) error {
-		w.run = store.Run{Kind: store.AgainRun, KnownAt: a.KnownAt, StartedAt: tx.Now()}
+		w.run = store.Run{
+			Kind:      store.AgainRun,
+			KnownAt:   a.KnownAt,
+			StartedAt: tx.Now(),
+		}
+
 		if w.run.KnownAt.IsZero() {
 			w.run.KnownAt = tx.Now()
 		}
@@ -166,11 +203,18 @@ func (w *again) settle(ctx context.Context, sites []flex.SiteID) error {
 	}
 
 	w.mu.Unlock()
-	return w.service.DB.Write(ctx, w.org, func(tx *store.Tx) error { return tx.AddSettlements(ctx, w.run.ID, settlements) })
+
+	return w.service.DB.Write(ctx, w.org, func(tx *store.Tx) error {
+		return tx.AddSettlements(ctx, w.run.ID, settlements)
+	})
 }
 
 // Compare lists what two runs say differently.
-func (d *Service) Compare(ctx context.Context, org flex.OrgID, before, after flex.RunID) (changes []settle.Change, err error) {
+func (d *Service) Compare(
+	ctx context.Context,
+	org flex.OrgID,
+	before, after flex.RunID,
+) (changes []settle.Change, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var results [2][]*settle.Result
 		for i, id := range []flex.RunID{before, after} {
@@ -191,14 +235,20 @@ func (d *Service) Compare(ctx context.Context, org flex.OrgID, before, after fle
 		changes = settle.Diff(results[0], results[1])
 		return nil
 	})
+
 	return changes, err
 }
 
 // Runs returns the organisation's newest settlement runs, newest first.
-func (d *Service) Runs(ctx context.Context, org flex.OrgID, limit int) (runs []store.Run, err error) {
+func (d *Service) Runs(
+	ctx context.Context,
+	org flex.OrgID,
+	limit int,
+) (runs []store.Run, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		runs, err = tx.Runs(ctx, limit)
 		return err
 	})
+
 	return runs, err
 }

@@ -21,17 +21,19 @@ const (
 	TakenKnown   Verdict = "known"     // it says again what is known
 	TakenOpen    Verdict = "under way" // the payment has no result yet
 	TakenUnknown Verdict = "unknown"   // no payment has that reference
-	TakenRefused Verdict = "refused"   // it contradicts what is known; a person must look
+	// it contradicts what is known; a person must look
+	TakenRefused Verdict = "refused"
 )
 
 // ImportLine is what became of one result.
 type ImportLine struct {
 	bankfile.Result
-	Verdict  Verdict
-	ID       flex.TransactionID // zero if the reference is unknown
-	Amount   flex.Pence         // of the withdrawal
-	From, To ledger.PaymentStatus
-	Why      string // it was refused
+	Verdict Verdict
+	ID      flex.TransactionID // zero if the reference is unknown
+	Amount  flex.Pence         // of the withdrawal
+	From    ledger.PaymentStatus
+	To      ledger.PaymentStatus
+	Why     string // it was refused
 }
 
 // BankImport is what an import of a bank's file did.
@@ -47,6 +49,7 @@ func (b BankImport) Count(v Verdict) (n int) {
 			n++
 		}
 	}
+
 	return n
 }
 
@@ -56,7 +59,13 @@ var errDryRun = errors.New("dry run")
 // ImportBank takes a bank's results, each by itself: one that contradicts what is known is
 // refused and shown, and the others count. The same file again changes nothing. A dry run
 // returns what would happen, and nothing does.
-func (d *Service) ImportBank(ctx context.Context, org flex.OrgID, by string, results []bankfile.Result, dry bool) (b BankImport, err error) {
+func (d *Service) ImportBank(
+	ctx context.Context,
+	org flex.OrgID,
+	by string,
+	results []bankfile.Result,
+	dry bool,
+) (b BankImport, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		b = BankImport{}
 		for _, r := range results {
@@ -81,7 +90,13 @@ func (d *Service) ImportBank(ctx context.Context, org flex.OrgID, by string, res
 }
 
 // takeBank counts one result of a bank's: of a payment, or of all of a file.
-func (d *Service) takeBank(ctx context.Context, tx *store.Tx, r bankfile.Result, by string, b *BankImport) error {
+func (d *Service) takeBank(
+	ctx context.Context,
+	tx *store.Tx,
+	r bankfile.Result,
+	by string,
+	b *BankImport,
+) error {
 	pinned, why, err := payees(ctx, tx, r)
 	if err != nil {
 		return err
@@ -107,7 +122,11 @@ func (d *Service) takeBank(ctx context.Context, tx *store.Tx, r bankfile.Result,
 
 // payees returns the attempts that a result is of, and why it cannot be taken, if it cannot:
 // the bank's amount must be theirs to the penny.
-func payees(ctx context.Context, tx *store.Tx, r bankfile.Result) (found []store.Pinned, why string, err error) {
+func payees(
+	ctx context.Context,
+	tx *store.Tx,
+	r bankfile.Result,
+) (found []store.Pinned, why string, err error) {
 	switch {
 	case r.Reference != "":
 		p, err := tx.PinnedByReference(ctx, r.Reference)
@@ -138,14 +157,25 @@ func payees(ctx context.Context, tx *store.Tx, r bankfile.Result) (found []store
 	}
 
 	if sum != r.Amount {
-		why = fmt.Sprintf("the bank says %s, and what was withdrawn is %s", r.Amount, sum)
+		why = fmt.Sprintf(
+			"the bank says %s, and what was withdrawn is %s",
+			r.Amount,
+			sum,
+		)
 	}
 
 	return found, why, nil
 }
 
 // takeLine counts a result of one attempt at a payment.
-func (d *Service) takeLine(ctx context.Context, tx *store.Tx, p store.Pinned, why, by string, line *ImportLine, b *BankImport) error {
+func (d *Service) takeLine(
+	ctx context.Context,
+	tx *store.Tx,
+	p store.Pinned,
+	why, by string,
+	line *ImportLine,
+	b *BankImport,
+) error {
 	w, err := tx.LockWithdrawal(ctx, p.WithdrawalID)
 	if err != nil {
 		return err
@@ -181,7 +211,11 @@ func (d *Service) takeLine(ctx context.Context, tx *store.Tx, p store.Pinned, wh
 
 // judge returns what a bank's result of an attempt does to the withdrawal: the moves, or why
 // it is refused.
-func judge(o bankfile.Outcome, w store.Withdrawal, attempt int) (v Verdict, moves []ledger.PaymentStatus, why string) {
+func judge(
+	o bankfile.Outcome,
+	w store.Withdrawal,
+	attempt int,
+) (v Verdict, moves []ledger.PaymentStatus, why string) {
 	if o == bankfile.UnderWay {
 		return TakenOpen, nil, ""
 	}
@@ -189,7 +223,11 @@ func judge(o bankfile.Outcome, w store.Withdrawal, attempt int) (v Verdict, move
 	// An attempt before failed, or there would be no other.
 	if attempt < w.Attempt {
 		if o == bankfile.Paid {
-			return TakenRefused, nil, fmt.Sprintf("attempt %d counted as failed and was tried again as attempt %d; if both are paid, ask one back", attempt, w.Attempt)
+			return TakenRefused, nil, fmt.Sprintf(
+				"attempt %d counted as failed and was tried again as attempt %d; if both are paid, ask one back",
+				attempt,
+				w.Attempt,
+			)
 		}
 		return TakenKnown, nil, ""
 	}
@@ -197,7 +235,11 @@ func judge(o bankfile.Outcome, w store.Withdrawal, attempt int) (v Verdict, move
 	moves, legal := bankMoves[w.Status][o]
 	switch {
 	case !legal:
-		return TakenRefused, nil, fmt.Sprintf("the withdrawal is %s, and the bank says %s", w.Status, o)
+		return TakenRefused, nil, fmt.Sprintf(
+			"the withdrawal is %s, and the bank says %s",
+			w.Status,
+			o,
+		)
 	case len(moves) == 0:
 		return TakenKnown, nil, ""
 	}
@@ -210,9 +252,11 @@ func judge(o bankfile.Outcome, w store.Withdrawal, attempt int) (v Verdict, move
 var bankMoves = map[ledger.PaymentStatus]map[bankfile.Outcome][]ledger.PaymentStatus{
 	ledger.Processing: {
 		bankfile.Paid: {ledger.Posted}, bankfile.Failed: {ledger.Failed},
-		bankfile.Returned: {ledger.Posted, ledger.Returned}, // it was paid before it came back
+		// it was paid before it came back
+		bankfile.Returned: {ledger.Posted, ledger.Returned},
 	},
 	ledger.Posted:   {bankfile.Paid: nil, bankfile.Returned: {ledger.Returned}},
 	ledger.Returned: {bankfile.Paid: nil, bankfile.Returned: nil},
-	ledger.Failed:   {bankfile.Failed: nil, bankfile.Returned: nil}, // the money is back already
+	// the money is back already
+	ledger.Failed: {bankfile.Failed: nil, bankfile.Returned: nil},
 }

@@ -24,15 +24,17 @@ type Charges struct {
 // Charge is a plug session that ended.
 type Charge struct {
 	flex.Span
-	Asset  flex.Asset
-	Energy flex.WattHours // that its meter counted in the half-hours that were read
-	Whole  bool           // every half-hour was read
-	Earned flex.Pence     // by its energy and by the flexibility in it, so far
+	Asset flex.Asset
+	// that its meter counted in the half-hours that were read
+	Energy flex.WattHours
+	Whole  bool       // every half-hour was read
+	Earned flex.Pence // by its energy and by the flexibility in it, so far
 
 	// Cost is of the energy at the prices of the settlement, AtOnce of the same energy at full power from
 	// the beginning on. They are comparable where every price and reading is known.
-	Cost, AtOnce flex.MicroPounds
-	Priced       bool
+	Cost   flex.MicroPounds
+	AtOnce flex.MicroPounds
+	Priced bool
 }
 
 // MonthOfCharges is what the statement of a London month adds up to.
@@ -42,11 +44,20 @@ type MonthOfCharges struct {
 }
 
 // Charges returns a page, from 0, of what a site's cars charged, and its months.
-func (d *Service) Charges(ctx context.Context, org flex.OrgID, site flex.SiteID, page int) (c Charges, err error) {
+func (d *Service) Charges(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	page int,
+) (c Charges, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c = Charges{}
 
-		all, err := tx.SiteTransactions(ctx, site, flex.DayAt(tx.Now()).Add(1).Start())
+		all, err := tx.SiteTransactions(
+			ctx,
+			site,
+			flex.DayAt(tx.Now()).Add(1).Start(),
+		)
 		if err != nil {
 			return err
 		}
@@ -54,6 +65,7 @@ func (d *Service) Charges(ctx context.Context, org flex.OrgID, site flex.SiteID,
 		c.Months = monthsOf(all)
 		return c.addSessions(ctx, tx, site, page, all)
 	})
+
 	return c, err
 }
 
@@ -72,8 +84,19 @@ func monthsOf(all []store.Transaction) (months []MonthOfCharges) {
 }
 
 // addSessions reads the page's sessions.
-func (c *Charges) addSessions(ctx context.Context, tx *store.Tx, site flex.SiteID, page int, all []store.Transaction) error {
-	sessions, total, err := tx.SiteSessions(ctx, site, ChargesPage, page*ChargesPage)
+func (c *Charges) addSessions(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	page int,
+	all []store.Transaction,
+) error {
+	sessions, total, err := tx.SiteSessions(
+		ctx,
+		site,
+		ChargesPage,
+		page*ChargesPage,
+	)
 	if err != nil {
 		return err
 	}
@@ -85,8 +108,13 @@ func (c *Charges) addSessions(ctx context.Context, tx *store.Tx, site flex.SiteI
 	}
 
 	for _, s := range sessions {
-		i := slices.IndexFunc(assets, func(a flex.Asset) bool { return a.ID == s.AssetID })
-		one := Charge{Span: flex.Span{From: s.PluggedInAt, To: s.PluggedOutAt}, Asset: assets[i]}
+		i := slices.IndexFunc(assets, func(a flex.Asset) bool {
+			return a.ID == s.AssetID
+		})
+		one := Charge{
+			Span:  flex.Span{From: s.PluggedInAt, To: s.PluggedOutAt},
+			Asset: assets[i],
+		}
 
 		one.Earned, err = sessionEarned(ctx, tx, s, all)
 		if err != nil {
@@ -103,7 +131,12 @@ func (c *Charges) addSessions(ctx context.Context, tx *store.Tx, site flex.SiteI
 }
 
 // sessionEarned adds up what a session and the flex events in it were credited.
-func sessionEarned(ctx context.Context, tx *store.Tx, session store.Session, all []store.Transaction) (sum flex.Pence, err error) {
+func sessionEarned(
+	ctx context.Context,
+	tx *store.Tx,
+	session store.Session,
+	all []store.Transaction,
+) (sum flex.Pence, err error) {
 	events, err := tx.EventsOfSession(ctx, session)
 	for _, t := range all {
 		own := t.Cause.Session == session.ID
@@ -111,11 +144,16 @@ func sessionEarned(ctx context.Context, tx *store.Tx, session store.Session, all
 			sum += t.Amount
 		}
 	}
+
 	return sum, err
 }
 
 // meter reads what a session charged, as its settlement does, and what that costs.
-func (c *Charge) meter(ctx context.Context, tx *store.Tx, session flex.SessionID) error {
+func (c *Charge) meter(
+	ctx context.Context,
+	tx *store.Tx,
+	session flex.SessionID,
+) error {
 	r, err := tx.SessionSettlement(ctx, session)
 	if flex.KindOf(err) == flex.NotFound {
 		return nil
@@ -129,17 +167,30 @@ func (c *Charge) meter(ctx context.Context, tx *store.Tx, session flex.SessionID
 		return err
 	}
 
-	prices, err := tx.SettlementPrices(ctx, flex.Span{From: half[0].Start(), To: half[len(half)-1].End()}, tx.Now())
+	prices, err := tx.SettlementPrices(
+		ctx,
+		flex.Span{
+			From: half[0].Start(),
+			To:   half[len(half)-1].End(),
+		},
+		tx.Now(),
+	)
 	if err != nil {
 		return err
 	}
 
 	c.count(half, days, prices, r.Power)
+
 	return nil
 }
 
 // count adds up the half-hours of a session, and what they cost.
-func (c *Charge) count(half []flex.Period, days []settle.MeteredDay, prices []flex.PricedPeriod, power flex.Watts) {
+func (c *Charge) count(
+	half []flex.Period,
+	days []settle.MeteredDay,
+	prices []flex.PricedPeriod,
+	power flex.Watts,
+) {
 	c.Whole = true
 	var periods []charge.Period
 
@@ -148,7 +199,9 @@ func (c *Charge) count(half []flex.Period, days []settle.MeteredDay, prices []fl
 		c.Whole = c.Whole && read
 		c.Energy += energy
 		part := charge.Period{Span: p.Span().Meet(c.Span), Energy: energy}
-		at := slices.IndexFunc(prices, func(q flex.PricedPeriod) bool { return q.Period == p })
+		at := slices.IndexFunc(prices, func(q flex.PricedPeriod) bool {
+			return q.Period == p
+		})
 
 		if at >= 0 {
 			part.Price, part.Known = prices[at].Price, prices[at].Known

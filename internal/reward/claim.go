@@ -23,7 +23,13 @@ type queue[ID any] struct {
 }
 
 // settleDue settles what is due of one kind in an organisation.
-func settleDue[ID any](ctx context.Context, db *store.DB, org flex.OrgID, q queue[ID], report *worker.Report) error {
+func settleDue[ID any](
+	ctx context.Context,
+	db *store.DB,
+	org flex.OrgID,
+	q queue[ID],
+	report *worker.Report,
+) error {
 	var due []ID
 	err := db.Read(ctx, org, func(tx *store.Tx) (err error) {
 		due, err = q.due(tx, ctx, dueMax)
@@ -64,6 +70,7 @@ func (d *Service) settleOrgs(ctx context.Context, find func(*store.All, context.
 	}
 
 	report.More = report.More && report.Did > 0
+
 	return report, err
 }
 
@@ -79,7 +86,8 @@ type owed struct {
 
 	more   flex.WattHours // energy in the user's favour beyond what was posted
 	listed bool           // the user sees it
-	moved  bool           // what the user reads of it has changed, whatever the postings say
+	// what the user reads of it has changed, whatever the postings say
+	moved bool
 }
 
 // revision makes the transaction that takes the books from what they say to what they should
@@ -101,6 +109,7 @@ func (o *owed) revision(p *store.Progress) *store.Transaction {
 
 	p.Posted++
 	p.PostedWh = o.energy
+
 	return t
 }
 
@@ -114,12 +123,17 @@ func changeKind(credit flex.Pence, more flex.WattHours) ledger.Kind {
 }
 
 // post writes revisions into the books.
-func post(ctx context.Context, tx *store.Tx, revisions []*store.Transaction) error {
+func post(
+	ctx context.Context,
+	tx *store.Tx,
+	revisions []*store.Transaction,
+) error {
 	for _, t := range revisions {
 		if _, err := tx.Post(ctx, t); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -128,9 +142,11 @@ const recheck = time.Hour
 
 // outlook is what a claim waits for.
 type outlook struct {
-	missing time.Time // the first half-hour that no reading tells; zero if none is missing
+	// the first half-hour that no reading tells; zero if none is missing
+	missing time.Time
 	next    time.Time // when to look again whatever comes; zero for never
-	came    bool      // it is looked at because the reading came that it waited for
+	// it is looked at because the reading came that it waited for
+	came bool
 }
 
 // wait notes what a claim waits for from now on.

@@ -10,18 +10,30 @@ import (
 )
 
 // consents reads when the boundary meters of the sites may be used, as far as was known.
-func (s *settling) consents(ctx context.Context, tx *store.Tx, sites []flex.SiteID) (err error) {
+func (s *settling) consents(
+	ctx context.Context,
+	tx *store.Tx,
+	sites []flex.SiteID,
+) (err error) {
 	s.consent, err = tx.ConsentSpans(ctx, sites, s.basis.knownAt)
 	return err
 }
 
 // consentedEvents returns the events all of whose time lies within their sites' consent, as it
 // was known then.
-func consentedEvents(ctx context.Context, tx *store.Tx, b *basis, sites []flex.SiteID, events []store.FlexEvent) ([]store.FlexEvent, error) {
+func consentedEvents(
+	ctx context.Context,
+	tx *store.Tx,
+	b *basis,
+	sites []flex.SiteID,
+	events []store.FlexEvent,
+) ([]store.FlexEvent, error) {
 	spans, err := tx.ConsentSpans(ctx, sites, b.knownAt)
 	if err != nil {
 		return nil, err
 	}
 
-	return slices.DeleteFunc(events, func(e store.FlexEvent) bool { return !settle.Within(spans[e.SiteID], e.Span) }), nil
+	return slices.DeleteFunc(events, func(e store.FlexEvent) bool {
+		return !settle.Within(spans[e.SiteID], e.Span)
+	}), nil
 }

@@ -13,25 +13,53 @@ import (
 
 // eventOwed is what the event earned. All revenue is posted, whatever the user's share; without
 // one the user does not see it.
-func eventOwed(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Result, h history) (*owed, error) {
+func eventOwed(
+	ctx context.Context,
+	tx *store.Tx,
+	e *store.FlexEvent,
+	r *settle.Result,
+	h history,
+) (*owed, error) {
 	was, err := tx.PostingsAbout(ctx, ledger.Cause{FlexEvent: e.ID})
 	if err != nil {
 		return nil, err
 	}
 
-	worth, netting, err := worthOf(ctx, tx, e, r, h, h.on(e.Day).settle.Share > 0 || ofUser(was))
+	worth, netting, err := worthOf(
+		ctx,
+		tx,
+		e,
+		r,
+		h,
+		h.on(e.Day).settle.Share > 0 || ofUser(was),
+	)
 	if err != nil {
 		return nil, err
 	}
 
-	more := r.Flex - e.PostedWh // a sum over transactions counts no energy twice
-	about := ledger.Transaction{SiteID: e.SiteID, Time: e.Span, Settled: e.Day, Cause: ledger.Cause{FlexEvent: e.ID, Session: e.SessionID}}
-	return &owed{
-		Transaction: store.Transaction{Transaction: about, Flex: &more, Netting: netting.others},
+	// a sum over transactions counts no energy twice
+	more := r.Flex - e.PostedWh
+	about := ledger.Transaction{
+		SiteID:  e.SiteID,
+		Time:    e.Span,
+		Settled: e.Day,
+		Cause:   ledger.Cause{FlexEvent: e.ID, Session: e.SessionID},
+	}
 
-		subject: fmt.Sprintf("flex event:%s", e.ID), was: was,
-		should: earnedOf(worth, r),
-		energy: r.Flex, more: -more, listed: worth.Listed, moved: more != 0 || netting.moved,
+	return &owed{
+		Transaction: store.Transaction{
+			Transaction: about,
+			Flex:        &more,
+			Netting:     netting.others,
+		},
+
+		subject: fmt.Sprintf("flex event:%s", e.ID),
+		was:     was,
+		should:  earnedOf(worth, r),
+		energy:  r.Flex,
+		more:    -more,
+		listed:  worth.Listed,
+		moved:   more != 0 || netting.moved,
 	}, nil
 }
 
@@ -44,24 +72,42 @@ func earnedOf(worth store.EventCredit, r *settle.Result) []ledger.Posting {
 
 // ofUser reports whether any of the postings is on a user's account.
 func ofUser(postings []ledger.Posting) bool {
-	return slices.ContainsFunc(postings, func(p ledger.Posting) bool { return p.Account.PerSite() })
+	return slices.ContainsFunc(postings, func(p ledger.Posting) bool {
+		return p.Account.PerSite()
+	})
 }
 
 // netting is how an event stands in a month that is netted.
 type netting struct {
 	others *store.Netting // nil where it is not
-	moved  bool           // whether its own share, or its error, is another than was posted
+	// whether its own share, or its error, is another than was posted
+	moved bool
 }
 
 // worthOf works out what an event is worth to its user, and keeps it. What is netted gives each
 // event the difference that it makes to all of its site's months. So they come to the same in
 // whatever order their events are settled, and a correction posts at once what it changes of
 // later months, into which its month's sum is carried.
-func worthOf(ctx context.Context, tx *store.Tx, e *store.FlexEvent, r *settle.Result, h history, listed bool) (c store.EventCredit, n netting, err error) {
+func worthOf(
+	ctx context.Context,
+	tx *store.Tx,
+	e *store.FlexEvent,
+	r *settle.Result,
+	h history,
+	listed bool,
+) (c store.EventCredit, n netting, err error) {
 	t := h.on(e.Day)
 	c = store.EventCredit{
-		Event: e.ID, Site: e.SiteID, Day: e.Day, Listed: listed, Netted: t.settle.ByMonth && !t.settle.ClawBack,
-		Gross: r.Gross.Pence(), Share: r.Owed, Early: r.Credit, Credited: r.Credit, Accrued: r.Owed - r.Credit,
+		Event:    e.ID,
+		Site:     e.SiteID,
+		Day:      e.Day,
+		Listed:   listed,
+		Netted:   t.settle.ByMonth && !t.settle.ClawBack,
+		Gross:    r.Gross.Pence(),
+		Share:    r.Owed,
+		Early:    r.Credit,
+		Credited: r.Credit,
+		Accrued:  r.Owed - r.Credit,
 	}
 
 	if c.Netted {
@@ -94,17 +140,25 @@ func net(c *store.EventCredit, others *store.NettedCredits) netting {
 	}
 
 	asked := own.Certainty.Errors
-	n := netting{moved: before.Early != c.Early || asked > 0 && before.Error != c.Error}
+	n := netting{moved: before.Early != c.Early ||
+		asked > 0 && before.Error != c.Error}
 	n.others = &store.Netting{
-		Share: own.Early - c.Early, Credited: others.Credited - elsewhere, Carried: own.CarriedIn - own.Lapsed, Error: own.Error,
-		Certainty: asked, Later: later - elsewhere,
+		Share:     own.Early - c.Early,
+		Credited:  others.Credited - elsewhere,
+		Carried:   own.CarriedIn - own.Lapsed,
+		Error:     own.Error,
+		Certainty: asked,
+		Later:     later - elsewhere,
 	}
 
 	return n
 }
 
 // creditedIn returns one of the months, by its first day, and what the others are credited.
-func creditedIn(months []settle.MonthNetted, first flex.Day) (own settle.MonthNetted, elsewhere flex.Pence) {
+func creditedIn(
+	months []settle.MonthNetted,
+	first flex.Day,
+) (own settle.MonthNetted, elsewhere flex.Pence) {
 	for _, m := range months {
 		if m.First == first {
 			own = m
@@ -112,6 +166,7 @@ func creditedIn(months []settle.MonthNetted, first flex.Day) (own settle.MonthNe
 			elsewhere += m.Credited
 		}
 	}
+
 	return own, elsewhere
 }
 
@@ -123,18 +178,32 @@ func owedIn(months []settle.MonthNetted) (owed flex.Pence) {
 }
 
 // monthsWith nets the days of a site's other events and an event's own, if there is one.
-func monthsWith(days []settle.DayNetted, c *store.EventCredit) []settle.MonthNetted {
+func monthsWith(
+	days []settle.DayNetted,
+	c *store.EventCredit,
+) []settle.MonthNetted {
 	if c == nil {
 		return settle.NetMonths(days, flex.Day{})
 	}
 
-	i, found := slices.BinarySearchFunc(days, c.Day, func(d settle.DayNetted, day flex.Day) int { return compareDays(d.Day, day) })
+	i, found := slices.BinarySearchFunc(
+		days,
+		c.Day,
+		func(d settle.DayNetted, day flex.Day) int {
+			return compareDays(d.Day, day)
+		},
+	)
+
 	days = slices.Clone(days)
 	if !found {
-		days = slices.Insert(days, i, settle.DayNetted{Day: c.Day, Certainty: c.Certainty})
+		days = slices.Insert(days, i, settle.DayNetted{
+			Day:       c.Day,
+			Certainty: c.Certainty,
+		})
 	}
 
 	d := &days[i]
 	d.Add(c.Share, c.Early, c.Error)
+
 	return settle.NetMonths(days, flex.Day{})
 }

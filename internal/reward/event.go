@@ -22,12 +22,19 @@ func (d *Service) SettleEvents(ctx context.Context) (worker.Report, error) {
 }
 
 // SettleEventsOf is SettleEvents for one organisation.
-func (d *Service) SettleEventsOf(ctx context.Context, org flex.OrgID) (report worker.Report, err error) {
+func (d *Service) SettleEventsOf(
+	ctx context.Context,
+	org flex.OrgID,
+) (report worker.Report, err error) {
 	err = d.settleEventsOf(ctx, org, &report)
 	return report, err
 }
 
-func (d *Service) settleEventsOf(ctx context.Context, org flex.OrgID, report *worker.Report) error {
+func (d *Service) settleEventsOf(
+	ctx context.Context,
+	org flex.OrgID,
+	report *worker.Report,
+) error {
 	if err := d.detect(ctx, org, report); err != nil {
 		return err
 	}
@@ -35,7 +42,11 @@ func (d *Service) settleEventsOf(ctx context.Context, org flex.OrgID, report *wo
 }
 
 // detect looks for the flex events of what is over.
-func (d *Service) detect(ctx context.Context, org flex.OrgID, report *worker.Report) error {
+func (d *Service) detect(
+	ctx context.Context,
+	org flex.OrgID,
+	report *worker.Report,
+) error {
 	var did int
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		sessions, err := detectEach(ctx, tx, tx.DueDetections, detectSession)
@@ -54,7 +65,8 @@ func (d *Service) detect(ctx context.Context, org flex.OrgID, report *worker.Rep
 		}
 
 		did = sessions + pauses + dispatches
-		report.More = report.More || max(sessions, pauses, dispatches) == sessionsMax
+		report.More = report.More ||
+			max(sessions, pauses, dispatches) == sessionsMax
 		return nil
 	})
 	if err != nil {
@@ -62,6 +74,7 @@ func (d *Service) detect(ctx context.Context, org flex.OrgID, report *worker.Rep
 	}
 
 	report.Did += did
+
 	return nil
 }
 
@@ -85,7 +98,11 @@ func detectEach[T any](ctx context.Context, tx *store.Tx, find func(context.Cont
 // detectSession compares what the session's client took over with what would have been
 // planned without the market. The user's own changes count in both; what was charged until
 // then counts as it would have been without the market.
-func detectSession(ctx context.Context, tx *store.Tx, r store.SessionSettlement) error {
+func detectSession(
+	ctx context.Context,
+	tx *store.Tx,
+	r store.SessionSettlement,
+) error {
 	schedules, err := tx.SchedulesOf(ctx, r.SessionID)
 	if err != nil {
 		return err
@@ -102,9 +119,15 @@ func detectSession(ctx context.Context, tx *store.Tx, r store.SessionSettlement)
 		Stay: r.Span, StayPlan: settle.Planned(would, s.Power, r.Span),
 	}
 
-	err = addEvents(ctx, tx, e, settle.Detect(s), func(p flex.Period) flex.WattHours { return settle.Drawn(would, s.Power, p.Span()) })
+	err = addEvents(ctx, tx, e, settle.Detect(s), func(p flex.Period) flex.WattHours {
+		return settle.Drawn(would, s.Power, p.Span())
+	})
 	if err != nil {
-		return fmt.Errorf("keep the flex events of session %s: %w", r.SessionID, err)
+		return fmt.Errorf(
+			"keep the flex events of session %s: %w",
+			r.SessionID,
+			err,
+		)
 	}
 
 	return tx.Detected(ctx, r.SessionID)
@@ -112,18 +135,29 @@ func detectSession(ctx context.Context, tx *store.Tx, r store.SessionSettlement)
 
 // steeringOf lays what the session's client took over beside what would have been planned
 // without the market, and returns what the asset would have had then.
-func steeringOf(r store.SessionSettlement, schedules []store.Schedule, taken map[flex.EventID]time.Duration) (s settle.Steering, would []flex.Step) {
-	s = settle.Steering{Within: ownTime(&r), Least: settle.LeastFlexed}
+func steeringOf(
+	r store.SessionSettlement,
+	schedules []store.Schedule,
+	taken map[flex.EventID]time.Duration,
+) (s settle.Steering, would []flex.Step) {
+	s = settle.Steering{
+		Within: ownTime(&r),
+		Least:  settle.LeastFlexed,
+	}
 
 	var nominated []settle.Dispatch
 	for i := range schedules {
 		made := &schedules[i]
 		s.Power = made.From.Power
 		if after, ok := taken[made.EventID]; ok {
-			s.Dispatched = append(s.Dispatched, settle.Dispatch{At: made.MadeAt.Add(after).Truncate(time.Second), Steps: made.Steps})
+			s.Dispatched = append(s.Dispatched, settle.Dispatch{
+				At:    made.MadeAt.Add(after).Truncate(time.Second),
+				Steps: made.Steps,
+			})
 		}
 
-		if now := made.From.ChargeNow.Meet(validity(schedules, i, r.To)); !now.Empty() {
+		now := made.From.ChargeNow.Meet(validity(schedules, i, r.To))
+		if !now.Empty() {
 			s.Overrides = append(s.Overrides, now)
 		}
 
@@ -164,20 +198,44 @@ func ownTime(r *store.SessionSettlement) flex.Span {
 }
 
 // notTheUsers are the causes of schedules that no change of the user's made.
-var notTheUsers = []store.Cause{store.CauseMarket, store.CauseInputs, store.CauseCaps}
+var notTheUsers = []store.Cause{
+	store.CauseMarket,
+	store.CauseInputs,
+	store.CauseCaps,
+}
 
 // withoutMarket plans a schedule again without the market's prices: what would have been
 // dispatched, and what is nominated. before is what was nominated until then.
-func withoutMarket(made *store.Schedule, before []settle.Dispatch) (without, nominated settle.Dispatch) {
-	charged := settle.Drawn(settle.InForce(before, made.MadeAt), made.From.Power, flex.Span{From: made.From.CountFrom, To: made.MadeAt})
+func withoutMarket(
+	made *store.Schedule,
+	before []settle.Dispatch,
+) (without, nominated settle.Dispatch) {
+	charged := settle.Drawn(
+		settle.InForce(before, made.MadeAt),
+		made.From.Power,
+		flex.Span{
+			From: made.From.CountFrom,
+			To:   made.MadeAt,
+		},
+	)
+
 	problem := blind(made, charged)
 	spread := problem
-	if r := made.From.Ramp; r != nil { // it would have begun as much later without the market
+	r := made.From.Ramp
+	if r != nil { // it would have begun as much later without the market
 		spread = ramp.Apply(problem, r.Offset, r.Spread)
 	}
 
-	without = settle.Dispatch{At: made.MadeAt, Steps: charge.Solve(spread).Steps}
-	nominated = settle.Dispatch{At: made.MadeAt, Steps: charge.Counterfactual(problem).Steps}
+	without = settle.Dispatch{
+		At:    made.MadeAt,
+		Steps: charge.Solve(spread).Steps,
+	}
+
+	nominated = settle.Dispatch{
+		At:    made.MadeAt,
+		Steps: charge.Counterfactual(problem).Steps,
+	}
+
 	return without, nominated
 }
 
@@ -186,12 +244,22 @@ func withoutMarket(made *store.Schedule, before []settle.Dispatch) (without, nom
 func blind(s *store.Schedule, charged flex.WattHours) charge.Problem {
 	e := &s.From
 	p := charge.Problem{
-		From: s.Steps[0].From, ReadyBy: e.ReadyBy, Need: max(0, e.Need-charged), Power: e.Power,
-		MayChargePeak: e.MayChargePeak, Mode: e.Mode, ChargeNow: e.ChargeNow,
+		From:          s.Steps[0].From,
+		ReadyBy:       e.ReadyBy,
+		Need:          max(0, e.Need-charged),
+		Power:         e.Power,
+		MayChargePeak: e.MayChargePeak,
+		Mode:          e.Mode,
+		ChargeNow:     e.ChargeNow,
 	}
 
-	offPeak, known := tariff.OffPeak(e.Tariff, flex.Span{From: p.From, To: s.End()})
+	offPeak, known := tariff.OffPeak(e.Tariff, flex.Span{
+		From: p.From,
+		To:   s.End(),
+	})
+
 	p.OffPeak, p.AllOffPeak = offPeak, !known
+
 	return p
 }
 
@@ -214,10 +282,22 @@ func detectPause(ctx context.Context, tx *store.Tx, p store.Pause) error {
 		Counterfactual: []settle.Dispatch{{At: p.MadeAt, Steps: free}},
 	})
 
-	e := store.FlexEvent{SiteID: p.SiteID, AssetID: p.AssetID, Stay: stay, StayPlan: settle.Planned(free, power, stay)}
-	err = addEvents(ctx, tx, e, found, func(p flex.Period) flex.WattHours { return settle.Drawn(free, power, p.Span()) })
+	e := store.FlexEvent{
+		SiteID:   p.SiteID,
+		AssetID:  p.AssetID,
+		Stay:     stay,
+		StayPlan: settle.Planned(free, power, stay),
+	}
+
+	err = addEvents(ctx, tx, e, found, func(p flex.Period) flex.WattHours {
+		return settle.Drawn(free, power, p.Span())
+	})
 	if err != nil {
-		return fmt.Errorf("keep the flex event of a pause of asset %s: %w", p.AssetID, err)
+		return fmt.Errorf(
+			"keep the flex event of a pause of asset %s: %w",
+			p.AssetID,
+			err,
+		)
 	}
 
 	return nil
@@ -236,15 +316,36 @@ func pausedStay(p store.Pause) flex.Span {
 }
 
 // detectDispatch makes the events of an asset's part in a dispatch that its client took over.
-func detectDispatch(ctx context.Context, tx *store.Tx, p store.EndedDispatch) error {
+func detectDispatch(
+	ctx context.Context,
+	tx *store.Tx,
+	p store.EndedDispatch,
+) error {
 	if !p.TakenAt.IsZero() && !p.SiteID.IsZero() {
 		o := settle.Order{
-			Span: p.Span, Power: p.Power, Without: p.Without, TakenAt: p.TakenAt, Rated: p.Rated.OrDefault(), Least: settle.LeastFlexed,
+			Span:    p.Span,
+			Power:   p.Power,
+			Without: p.Without,
+			TakenAt: p.TakenAt,
+			Rated:   p.Rated.OrDefault(),
+			Least:   settle.LeastFlexed,
 		}
 
-		err := addEvents(ctx, tx, store.FlexEvent{SiteID: p.SiteID, AssetID: p.AssetID}, o.Detect(), o.Nominated)
+		err := addEvents(
+			ctx,
+			tx,
+			store.FlexEvent{SiteID: p.SiteID, AssetID: p.AssetID},
+			o.Detect(),
+			o.Nominated,
+		)
+
 		if err != nil {
-			return fmt.Errorf("keep the flex events of dispatch %s of asset %s: %w", p.ID, p.AssetID, err)
+			return fmt.Errorf(
+				"keep the flex events of dispatch %s of asset %s: %w",
+				p.ID,
+				p.AssetID,
+				err,
+			)
 		}
 	}
 
@@ -253,7 +354,13 @@ func detectDispatch(ctx context.Context, tx *store.Tx, p store.EndedDispatch) er
 
 // addEvents keeps the events that were found of an asset. of says what they have in common,
 // nominated what a half-hour would have had without the market.
-func addEvents(ctx context.Context, tx *store.Tx, of store.FlexEvent, found []settle.Event, nominated func(flex.Period) flex.WattHours) error {
+func addEvents(
+	ctx context.Context,
+	tx *store.Tx,
+	of store.FlexEvent,
+	found []settle.Event,
+	nominated func(flex.Period) flex.WattHours,
+) error {
 	for _, f := range found {
 		e := of
 		e.Day, e.Span = f.Day, f.Span()
@@ -289,11 +396,16 @@ func addEvent(ctx context.Context, tx *store.Tx, e *store.FlexEvent) error {
 
 	e.Estimated = exact.MicroPounds(settle.HalfAway)
 	_, err = tx.AddFlexEvent(ctx, e)
+
 	return err
 }
 
 // FlexEvents returns the site's flex events, oldest first, and where their prices are from.
-func (d *Service) FlexEvents(ctx context.Context, org flex.OrgID, site flex.SiteID) (events []store.FlexEvent, prices map[flex.FlexEventID][]EventPrice, err error) {
+func (d *Service) FlexEvents(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+) (events []store.FlexEvent, prices map[flex.FlexEventID][]EventPrice, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
@@ -306,10 +418,15 @@ func (d *Service) FlexEvents(ctx context.Context, org flex.OrgID, site flex.Site
 		prices, err = pricesOf(ctx, tx, events)
 		return err
 	})
+
 	return events, prices, err
 }
 
 // finalAt is when an event's settlement becomes final: when the month after its own is over.
 func finalAt(d flex.Day) time.Time {
-	return flex.Day{Year: d.Year, Month: d.Month + 2, Dom: 1}.Start()
+	return flex.Day{
+		Year:  d.Year,
+		Month: d.Month + 2,
+		Dom:   1,
+	}.Start()
 }

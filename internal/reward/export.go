@@ -26,10 +26,12 @@ type Payment struct {
 
 // ExportOptions say which payments are exported, and how.
 type ExportOptions struct {
-	Again   bool            // what was exported before and has no result yet, for a file that was lost
+	// what was exported before and has no result yet, for a file that was lost
+	Again   bool
 	Message string          // with Again: of that file alone
 	Format  bankfile.Format // the organisation's setting if blank
-	Day     flex.Day        // on which the payments are to be made; the earliest if zero
+	// on which the payments are to be made; the earliest if zero
+	Day flex.Day
 }
 
 // PaymentFileRecord is what is kept of a file of payments.
@@ -56,21 +58,37 @@ type PaymentFile struct {
 
 // Name is what the file may be called.
 func (f PaymentFile) Name() string {
-	return fmt.Sprintf("payments-%06d%s", f.Number, bankfile.Format(f.Format).Extension())
+	return fmt.Sprintf(
+		"payments-%06d%s",
+		f.Number,
+		bankfile.Format(f.Format).Extension(),
+	)
 }
 
 // String says what the file holds, as the audit log has it.
 func (f PaymentFile) String() string {
-	return fmt.Sprintf("%d payments, %s in all, %s for %s, message %s, SHA-256 %x", len(f.Payments), f.Total, f.Format, f.Day, f.Message, f.SHA256)
+	return fmt.Sprintf(
+		"%d payments, %s in all, %s for %s, message %s, SHA-256 %x",
+		len(f.Payments),
+		f.Total,
+		f.Format,
+		f.Day,
+		f.Message,
+		f.SHA256,
+	)
 }
 
 // PaymentFiles returns the files that were made, newest first.
-func (d *Service) PaymentFiles(ctx context.Context, org flex.OrgID) (files []PaymentFileRecord, err error) {
+func (d *Service) PaymentFiles(
+	ctx context.Context,
+	org flex.OrgID,
+) (files []PaymentFileRecord, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		records, err := tx.PaymentFiles(ctx, payoutsMax)
 		files = fileRecords(records)
 		return err
 	})
+
 	return files, err
 }
 
@@ -79,15 +97,26 @@ func (d *Service) PaymentFiles(ctx context.Context, org flex.OrgID) (files []Pay
 // for, whatever was linked since. A withdrawal that another command takes away meanwhile is
 // left out. A file that is made again has the name of the first, so that a bank which has the
 // first takes no payment twice.
-func (d *Service) Export(ctx context.Context, org flex.OrgID, by string, o ExportOptions) (f PaymentFile, err error) {
+func (d *Service) Export(
+	ctx context.Context,
+	org flex.OrgID,
+	by string,
+	o ExportOptions,
+) (f PaymentFile, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		f, err = d.export(ctx, tx, by, o)
 		return err
 	})
+
 	return f, err
 }
 
-func (d *Service) export(ctx context.Context, tx *store.Tx, by string, o ExportOptions) (f PaymentFile, err error) {
+func (d *Service) export(
+	ctx context.Context,
+	tx *store.Tx,
+	by string,
+	o ExportOptions,
+) (f PaymentFile, err error) {
 	// Exports wait for each other: the second finds what the first has left.
 	if err := tx.LockOrg(ctx); err != nil {
 		return f, err
@@ -108,27 +137,47 @@ func (d *Service) export(ctx context.Context, tx *store.Tx, by string, o ExportO
 		return f, err
 	}
 
-	f.Payments, f.Kept, err = payments(ctx, tx, format, o, payoutTerms(org.Settings.Payout))
+	f.Payments, f.Kept, err = payments(
+		ctx,
+		tx,
+		format,
+		o,
+		payoutTerms(org.Settings.Payout),
+	)
+
 	if err != nil {
 		return f, err
 	}
+
 	if len(f.Payments) == 0 && format != bankfile.CSV {
-		return f, flex.Fail(flex.Conflict, "there is nothing to pay: a %s file cannot be empty%s", format, because(f.Kept))
+		return f, flex.Fail(
+			flex.Conflict,
+			"there is nothing to pay: a %s file cannot be empty%s",
+			format,
+			because(f.Kept),
+		)
 	}
 
 	if err := f.name(ctx, tx, format, by); err != nil {
 		return f, err
 	}
+
 	if err := f.write(org); err != nil {
 		return f, err
 	}
 
 	err = d.exported(ctx, tx, f, by, o)
+
 	return f, err
 }
 
 // name gives the file its number, and its name to the bank.
-func (f *PaymentFile) name(ctx context.Context, tx *store.Tx, format bankfile.Format, by string) error {
+func (f *PaymentFile) name(
+	ctx context.Context,
+	tx *store.Tx,
+	format bankfile.Format,
+	by string,
+) error {
 	record, err := fileOf(ctx, tx, format, f.Payments)
 	if err != nil {
 		return err
@@ -173,7 +222,15 @@ func payerOf(org flex.Org) bankfile.Payer {
 	if name == "" {
 		name = org.Name
 	}
-	return bankfile.Payer{Name: name, SortCode: p.SortCode, Number: p.Number, SUN: p.SUN, IBAN: p.IBAN, BIC: p.BIC}
+
+	return bankfile.Payer{
+		Name:     name,
+		SortCode: p.SortCode,
+		Number:   p.Number,
+		SUN:      p.SUN,
+		IBAN:     p.IBAN,
+		BIC:      p.BIC,
+	}
 }
 
 // payAhead is how many days ahead a payment file may be for.
@@ -182,7 +239,10 @@ const payAhead = 30
 // paymentDay returns the day on which the file's payments are to be made. Bacs processes a
 // file on the working day after it was sent at the earliest; other files are for today, or
 // for the next working day.
-func paymentDay(format bankfile.Format, asked, today flex.Day) (flex.Day, error) {
+func paymentDay(
+	format bankfile.Format,
+	asked, today flex.Day,
+) (flex.Day, error) {
 	earliest := workingDay(today)
 	if format == bankfile.Bacs18 {
 		earliest = workingDay(earliest.Add(1))
@@ -192,12 +252,26 @@ func paymentDay(format bankfile.Format, asked, today flex.Day) (flex.Day, error)
 		return earliest, nil
 	}
 
-	if last := today.Add(payAhead); asked.Start().Before(earliest.Start()) || asked.Start().After(last.Start()) {
-		return asked, flex.Fail(flex.Invalid, "a %s file made today is for %s at the earliest and %s at the latest, not %s", format, earliest, last, asked)
+	last := today.Add(payAhead)
+	if asked.Start().Before(earliest.Start()) ||
+		asked.Start().After(last.Start()) {
+		return asked, flex.Fail(
+			flex.Invalid,
+			"a %s file made today is for %s at the earliest and %s at the latest, not %s",
+			format,
+			earliest,
+			last,
+			asked,
+		)
 	}
 
 	if !settle.Working(asked) {
-		return asked, flex.Fail(flex.Invalid, "%s is no working day; the next one is %s", asked, workingDay(asked))
+		return asked, flex.Fail(
+			flex.Invalid,
+			"%s is no working day; the next one is %s",
+			asked,
+			workingDay(asked),
+		)
 	}
 
 	return asked, nil
@@ -212,7 +286,13 @@ func workingDay(d flex.Day) flex.Day {
 }
 
 // payments returns the payments to export, and why others are kept.
-func payments(ctx context.Context, tx *store.Tx, format bankfile.Format, o ExportOptions, terms ledger.PayoutTerms) (ps []Payment, kept []string, err error) {
+func payments(
+	ctx context.Context,
+	tx *store.Tx,
+	format bankfile.Format,
+	o ExportOptions,
+	terms ledger.PayoutTerms,
+) (ps []Payment, kept []string, err error) {
 	status := ledger.Approved
 	if o.Again {
 		status = ledger.Processing
@@ -231,7 +311,11 @@ func payments(ctx context.Context, tx *store.Tx, format bankfile.Format, o Expor
 		}
 
 		if w.Status != status {
-			kept = append(kept, fmt.Sprintf("%s: it became %s meanwhile", w.ID, w.Status))
+			kept = append(
+				kept,
+				fmt.Sprintf("%s: it became %s meanwhile", w.ID, w.Status),
+			)
+
 			continue
 		}
 
@@ -260,7 +344,12 @@ func payments(ctx context.Context, tx *store.Tx, format bankfile.Format, o Expor
 }
 
 // payment returns the line of a withdrawal, or why there is none.
-func payment(ctx context.Context, tx *store.Tx, w store.Withdrawal, terms ledger.PayoutTerms) (p Payment, kept string, err error) {
+func payment(
+	ctx context.Context,
+	tx *store.Tx,
+	w store.Withdrawal,
+	terms ledger.PayoutTerms,
+) (p Payment, kept string, err error) {
 	pinned, err := tx.PinnedPayee(ctx, w)
 	if err != nil {
 		return p, "", err
@@ -270,8 +359,10 @@ func payment(ctx context.Context, tx *store.Tx, w store.Withdrawal, terms ledger
 	}
 
 	// What was approved before accounts had to wait did not wait.
-	if from := terms.PaidFrom(pinned.LinkedAt); w.Status == ledger.Approved && tx.Now().Before(from) {
-		return p, "its account is paid from " + from.UTC().Format(time.RFC3339), nil
+	from := terms.PaidFrom(pinned.LinkedAt)
+	if w.Status == ledger.Approved && tx.Now().Before(from) {
+		return p, "its account is paid from " +
+			from.UTC().Format(time.RFC3339), nil
 	}
 
 	packed, err := tx.OpenPinned(*pinned)
@@ -279,21 +370,38 @@ func payment(ctx context.Context, tx *store.Tx, w store.Withdrawal, terms ledger
 		return p, "", err
 	}
 
-	p = Payment{Withdrawal: Withdrawal(w), Reference: pinned.Reference, message: pinned.Message}
+	p = Payment{
+		Withdrawal: Withdrawal(w),
+		Reference:  pinned.Reference,
+		message:    pinned.Message,
+	}
+
 	p.BankAccount, err = unpack(packed)
+
 	return p, "", err
 }
 
 // line is the payment as files have it.
 func (p Payment) line() bankfile.Payment {
 	return bankfile.Payment{
-		ID: p.ID.String(), Attempt: p.Attempt, Name: p.Name, SortCode: p.SortCode, Number: p.Number, Amount: p.Amount, Reference: p.Reference,
+		ID:        p.ID.String(),
+		Attempt:   p.Attempt,
+		Name:      p.Name,
+		SortCode:  p.SortCode,
+		Number:    p.Number,
+		Amount:    p.Amount,
+		Reference: p.Reference,
 	}
 }
 
 // fileOf returns the file that holds the payments: a new message, or the one that they were
 // all in before. A CSV may hold those of several, since whoever reads it has the ids.
-func fileOf(ctx context.Context, tx *store.Tx, format bankfile.Format, ps []Payment) (store.PaymentFile, error) {
+func fileOf(
+	ctx context.Context,
+	tx *store.Tx,
+	format bankfile.Format,
+	ps []Payment,
+) (store.PaymentFile, error) {
 	f, err := tx.NewPaymentFile(ctx)
 	if err != nil {
 		return f, err
@@ -312,8 +420,12 @@ func fileOf(ctx context.Context, tx *store.Tx, format bankfile.Format, ps []Paym
 
 	if len(before) > 1 {
 		slices.Sort(before)
-		return f, flex.Fail(flex.Conflict, "the payments without a result are of %d files, and each is written again by itself: name one with --message: %s",
-			len(before), strings.Join(before, ", "))
+		return f, flex.Fail(
+			flex.Conflict,
+			"the payments without a result are of %d files, and each is written again by itself: name one with --message: %s",
+			len(before),
+			strings.Join(before, ", "),
+		)
 	}
 
 	first, err := tx.PaymentFileOf(ctx, before[0])
@@ -322,12 +434,20 @@ func fileOf(ctx context.Context, tx *store.Tx, format bankfile.Format, ps []Paym
 	}
 
 	f.Message, f.Serial = first.Message, first.Serial
+
 	return f, nil
 }
 
 // write fills in the file's content and what tells it from others.
 func (f *PaymentFile) write(org flex.Org) error {
-	file := bankfile.File{Message: f.Message, Serial: int(f.Serial), MadeAt: f.MadeAt, Day: f.Day, Payer: payerOf(org)}
+	file := bankfile.File{
+		Message: f.Message,
+		Serial:  int(f.Serial),
+		MadeAt:  f.MadeAt,
+		Day:     f.Day,
+		Payer:   payerOf(org),
+	}
+
 	for _, p := range f.Payments {
 		file.Payments = append(file.Payments, p.line())
 	}
@@ -345,7 +465,13 @@ func (f *PaymentFile) write(org flex.Org) error {
 }
 
 // exported keeps that the payments are given to the bank in the file.
-func (d *Service) exported(ctx context.Context, tx *store.Tx, f PaymentFile, by string, o ExportOptions) error {
+func (d *Service) exported(
+	ctx context.Context,
+	tx *store.Tx,
+	f PaymentFile,
+	by string,
+	o ExportOptions,
+) error {
 	if len(f.Payments) == 0 {
 		return nil
 	}
@@ -360,7 +486,12 @@ func (d *Service) exported(ctx context.Context, tx *store.Tx, f PaymentFile, by 
 			f.Payments[i].Withdrawal = Withdrawal(w)
 		}
 
-		if err := tx.NoteMessage(ctx, store.Pinned{WithdrawalID: p.ID, Attempt: p.Attempt}, f.Message); err != nil {
+		err := tx.NoteMessage(
+			ctx,
+			store.Pinned{WithdrawalID: p.ID, Attempt: p.Attempt},
+			f.Message,
+		)
+		if err != nil {
 			return err
 		}
 	}
@@ -373,5 +504,6 @@ func fileRecords(records []store.PaymentFile) []PaymentFileRecord {
 	for i, r := range records {
 		files[i] = PaymentFileRecord(r)
 	}
+
 	return files
 }

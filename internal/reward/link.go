@@ -36,15 +36,23 @@ const Root = "/balance/"
 
 // LinkOptions are what a client may ask of a link.
 type LinkOptions struct {
-	RedirectURI      string // where the page leads back to; nothing is added to it
-	TwoFactor        bool   // an e-mailed code before bank account and withdrawal, even if the organisation asks for none
-	MayPayOut        bool   // the credential may make a link that needs no code, if the organisation asks for none
+	// where the page leads back to; nothing is added to it
+	RedirectURI string
+	// an e-mailed code before bank account and withdrawal, even if the organisation asks for none
+	TwoFactor bool
+	// the credential may make a link that needs no code, if the organisation asks for none
+	MayPayOut        bool
 	HideTransactions bool
 	Setup            bool // begin with the bank account if there is none
 }
 
 // Link makes a link to the site's balance page.
-func (d *Service) Link(ctx context.Context, org flex.OrgID, site flex.SiteID, o LinkOptions) (link string, expires time.Time, err error) {
+func (d *Service) Link(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	o LinkOptions,
+) (link string, expires time.Time, err error) {
 	if err := checkRedirect(o.RedirectURI); err != nil {
 		return "", time.Time{}, err
 	}
@@ -66,9 +74,15 @@ func (d *Service) Link(ctx context.Context, org flex.OrgID, site flex.SiteID, o 
 
 		expires = tx.Now().Add(LinkLife)
 		l := store.BalanceLink{
-			Hash: hashOf(token), SiteID: site, ExpiresAt: expires, RedirectURI: o.RedirectURI, HideTransactions: o.HideTransactions, Setup: o.Setup,
-			TwoFactor: o.TwoFactor || !o.MayPayOut || !record.Settings.Payout.WithoutCode,
+			Hash:             hashOf(token),
+			SiteID:           site,
+			ExpiresAt:        expires,
+			RedirectURI:      o.RedirectURI,
+			HideTransactions: o.HideTransactions,
+			Setup:            o.Setup,
+			TwoFactor:        o.TwoFactor || !o.MayPayOut || !record.Settings.Payout.WithoutCode,
 		}
+
 		return tx.AddBalanceLink(ctx, l)
 	})
 
@@ -78,9 +92,16 @@ func (d *Service) Link(ctx context.Context, org flex.OrgID, site flex.SiteID, o 
 // checkRedirect refuses what a browser would run rather than open.
 func checkRedirect(uri string) error {
 	wrong := func(format string, args ...any) error {
-		return &flex.Error{Kind: flex.Invalid, Faults: []flex.Fault{
-			{Loc: []string{"query", "redirect_uri"}, Msg: fmt.Sprintf(format, args...), Type: "value_error.url"},
-		}}
+		return &flex.Error{
+			Kind: flex.Invalid,
+			Faults: []flex.Fault{
+				{
+					Loc:  []string{"query", "redirect_uri"},
+					Msg:  fmt.Sprintf(format, args...),
+					Type: "value_error.url",
+				},
+			},
+		}
 	}
 
 	u, err := url.Parse(uri)
@@ -93,7 +114,10 @@ func checkRedirect(uri string) error {
 
 	switch u.Scheme {
 	case "javascript", "data", "vbscript", "file", "blob", "about":
-		return wrong("the URL must lead to a page or an app, not to %s:", u.Scheme)
+		return wrong(
+			"the URL must lead to a page or an app, not to %s:",
+			u.Scheme,
+		)
 	}
 
 	return nil
@@ -105,6 +129,7 @@ func (d *Service) token() (string, error) {
 	if _, err := io.ReadFull(d.DB.Random(), b[:]); err != nil {
 		return "", fmt.Errorf("make a token: %w", err)
 	}
+
 	return base64.RawURLEncoding.EncodeToString(b[:]), nil
 }
 
@@ -116,13 +141,15 @@ func hashOf(token string) []byte {
 // Visit is somebody who has opened a link, in one browser.
 type Visit struct {
 	store.BalanceLink
-	Page    flex.PageSettings // of the organisation, with its name
-	Browser string            // the browser's secret, from its cookie; empty if it has none
+	Page flex.PageSettings // of the organisation, with its name
+	// the browser's secret, from its cookie; empty if it has none
+	Browser string
 }
 
 // Confirmed reports whether the code was entered in this browser.
 func (v Visit) Confirmed() bool {
-	return v.Browser != "" && subtle.ConstantTimeCompare(hashOf(v.Browser), v.ConfirmedBy) == 1
+	return v.Browser != "" &&
+		subtle.ConstantTimeCompare(hashOf(v.Browser), v.ConfirmedBy) == 1
 }
 
 // NewBrowser makes the secret that a browser keeps, so that what is confirmed in it holds
@@ -131,7 +158,10 @@ func (d *Service) NewBrowser() (string, error) { return d.token() }
 
 // Open returns the visit of a link's token by a browser. An unknown token and one whose time
 // is over are NotFound alike.
-func (d *Service) Open(ctx context.Context, token, browser string) (v Visit, err error) {
+func (d *Service) Open(
+	ctx context.Context,
+	token, browser string,
+) (v Visit, err error) {
 	v.Browser = browser
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		v.BalanceLink, err = all.BalanceLink(ctx, hashOf(token))
@@ -156,6 +186,7 @@ func (d *Service) Open(ctx context.Context, token, browser string) (v Visit, err
 		v.Page = pageOf(org)
 		return err
 	})
+
 	return v, err
 }
 
@@ -165,6 +196,7 @@ func pageOf(org flex.Org) flex.PageSettings {
 	if p.Name == "" {
 		p.Name = payerNamed(org).Name
 	}
+
 	return p
 }
 
@@ -176,7 +208,10 @@ type WayBack struct {
 
 // WayBack returns the way back of a link, also of one whose time is over. One that is not kept any more is
 // NotFound.
-func (d *Service) WayBack(ctx context.Context, token string) (w WayBack, err error) {
+func (d *Service) WayBack(
+	ctx context.Context,
+	token string,
+) (w WayBack, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		link, err := all.BalanceLink(ctx, hashOf(token))
 		if err != nil {
@@ -189,9 +224,14 @@ func (d *Service) WayBack(ctx context.Context, token string) (w WayBack, err err
 		}
 
 		org, err := tx.OrgRecord(ctx)
-		w = WayBack{Page: pageOf(org), RedirectURI: link.RedirectURI}
+		w = WayBack{
+			Page:        pageOf(org),
+			RedirectURI: link.RedirectURI,
+		}
+
 		return err
 	})
+
 	return w, err
 }
 
@@ -207,17 +247,22 @@ type Account struct {
 type BalancePage struct {
 	Info
 	Progress
-	Account      Account
-	Transactions []store.Transaction // newest first, the latest hundred; none if the link hides them
-	NeedsCode    bool                // an e-mailed code stands before bank account and withdrawal
-	CodeSent     bool
-	CanSendCode  bool // there is an e-mail address and a way to send to it
+	Account Account
+	// newest first, the latest hundred; none if the link hides them
+	Transactions []store.Transaction
+	// an e-mailed code stands before bank account and withdrawal
+	NeedsCode   bool
+	CodeSent    bool
+	CanSendCode bool // there is an e-mail address and a way to send to it
 }
 
 const balanceTransactions = 100
 
 // BalancePage returns what the visitor's balance page shows.
-func (d *Service) BalancePage(ctx context.Context, v Visit) (p BalancePage, err error) {
+func (d *Service) BalancePage(
+	ctx context.Context,
+	v Visit,
+) (p BalancePage, err error) {
 	err = d.DB.Read(ctx, v.OrgID, func(tx *store.Tx) error {
 		site, err := tx.Site(ctx, v.SiteID)
 		if err != nil {
@@ -229,7 +274,8 @@ func (d *Service) BalancePage(ctx context.Context, v Visit) (p BalancePage, err 
 			return err
 		}
 
-		if err := p.addMoney(ctx, tx, v.SiteID, record.Settings.Payout); err != nil {
+		err = p.addMoney(ctx, tx, v.SiteID, record.Settings.Payout)
+		if err != nil {
 			return err
 		}
 
@@ -238,33 +284,54 @@ func (d *Service) BalancePage(ctx context.Context, v Visit) (p BalancePage, err 
 			return err
 		}
 
-		p.Account = accountOf(payee, payoutTerms(record.Settings.Payout), tx.Now())
+		p.Account = accountOf(
+			payee,
+			payoutTerms(record.Settings.Payout),
+			tx.Now(),
+		)
+
 		p.NeedsCode = v.TwoFactor && !v.Confirmed()
 		p.CodeSent = v.CodeUntil.After(tx.Now())
 		p.CanSendCode = d.Mail != nil && site.Email.Reveal() != ""
 
 		if !v.HideTransactions {
-			p.Transactions, _, err = tx.Transactions(ctx, v.SiteID, balanceTransactions, 0)
+			p.Transactions, _, err = tx.Transactions(
+				ctx,
+				v.SiteID,
+				balanceTransactions,
+				0,
+			)
 		}
 
 		return err
 	})
+
 	return p, err
 }
 
 // addMoney fills in where the site's money stands, and how far it is.
-func (p *BalancePage) addMoney(ctx context.Context, tx *store.Tx, site flex.SiteID, settings flex.PayoutSettings) (err error) {
+func (p *BalancePage) addMoney(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	settings flex.PayoutSettings,
+) (err error) {
 	p.Info, err = standing(ctx, tx, site)
 	if err != nil {
 		return err
 	}
 
 	p.Progress, err = progress(ctx, tx, site, p.Info, settings)
+
 	return err
 }
 
 // accountOf is what a visitor sees of a payee, nil if there is none.
-func accountOf(p *store.Payee, terms ledger.PayoutTerms, now time.Time) (a Account) {
+func accountOf(
+	p *store.Payee,
+	terms ledger.PayoutTerms,
+	now time.Time,
+) (a Account) {
 	if p == nil {
 		return a
 	}
@@ -283,6 +350,7 @@ func (d *Service) newCode() (string, error) {
 	if _, err := io.ReadFull(d.DB.Random(), random[:]); err != nil {
 		return "", fmt.Errorf("make a code: %w", err)
 	}
+
 	return codeOf(random), nil
 }
 
@@ -290,7 +358,10 @@ func (d *Service) newCode() (string, error) {
 // browser. The one before is void.
 func (d *Service) SendCode(ctx context.Context, v Visit) error {
 	if d.Mail == nil {
-		return flex.Fail(flex.Unavailable, "no code can be sent: this service has no way to send e-mail")
+		return flex.Fail(
+			flex.Unavailable,
+			"no code can be sent: this service has no way to send e-mail",
+		)
 	}
 	if v.Browser == "" {
 		return errNoCookie
@@ -307,7 +378,8 @@ func (d *Service) SendCode(ctx context.Context, v Visit) error {
 			return err
 		}
 
-		held, err := tx.HoldBalanceLink(ctx, v.Hash) // another code may have been sent since the link was opened
+		// another code may have been sent since the link was opened
+		held, err := tx.HoldBalanceLink(ctx, v.Hash)
 		if err != nil {
 			return err
 		}
@@ -325,19 +397,35 @@ func (d *Service) SendCode(ctx context.Context, v Visit) error {
 
 		return tx.AddMail(ctx, store.Mail{
 			SiteID: v.SiteID, To: site.Email, Subject: "Your code",
-			Text: fmt.Sprintf("Your code is %s.\n\nIt can be entered for %d minutes. If you did not ask for it, there is nothing to do.\n", code, CodeLife/time.Minute),
+			Text: fmt.Sprintf(
+				"Your code is %s.\n\nIt can be entered for %d minutes. If you did not ask for it, there is nothing to do.\n",
+				code,
+				CodeLife/time.Minute,
+			),
 		})
 	})
 }
 
 // mayBeSent fails if no code can be sent to the site's e-mail address now.
-func mayBeSent(ctx context.Context, tx *store.Tx, v *Visit, site flex.Site) error {
+func mayBeSent(
+	ctx context.Context,
+	tx *store.Tx,
+	v *Visit,
+	site flex.Site,
+) error {
 	if site.Email.Reveal() == "" {
-		return flex.Fail(flex.Conflict, "no code can be sent: the site has no e-mail address")
+		return flex.Fail(
+			flex.Conflict,
+			"no code can be sent: the site has no e-mail address",
+		)
 	}
 	if v.CodeUntil.Sub(tx.Now()) > CodeLife-CodePause {
-		return flex.Fail(flex.TooMany, "a code was sent a moment ago; another can be sent in a minute")
+		return flex.Fail(
+			flex.TooMany,
+			"a code was sent a moment ago; another can be sent in a minute",
+		)
 	}
+
 	return settledEmail(ctx, tx, v.SiteID)
 }
 
@@ -347,11 +435,15 @@ func codeOf(random [8]byte) string {
 	for _, b := range random {
 		n = n<<8 | uint64(b)
 	}
+
 	return fmt.Sprintf("%0*d", codeDigits, n%1_000_000)
 }
 
 // errNoCookie is what a browser is told that keeps no cookies.
-var errNoCookie = flex.Fail(flex.Conflict, "your browser keeps no cookies; allow them for this page, so that the code holds for this browser alone")
+var errNoCookie = flex.Fail(
+	flex.Conflict,
+	"your browser keeps no cookies; allow them for this page, so that the code holds for this browser alone",
+)
 
 // settledEmail fails if the address was replaced so lately that the code might go to whoever
 // replaced it.
@@ -367,8 +459,15 @@ func settledEmail(ctx context.Context, tx *store.Tx, site flex.SiteID) error {
 		return err
 	}
 
-	return flex.Fail(flex.Conflict, "your e-mail address was changed a short time ago; for your safety a code can be sent to it from %s",
-		flex.Clock(changes[0].ChangedAt.Add(cooling), flex.London, "2 January, 15:04"))
+	return flex.Fail(
+		flex.Conflict,
+		"your e-mail address was changed a short time ago; for your safety a code can be sent to it from %s",
+		flex.Clock(
+			changes[0].ChangedAt.Add(cooling),
+			flex.London,
+			"2 January, 15:04",
+		),
+	)
 }
 
 // codeHash ties the code to its link and to the browser that it was asked for in.
@@ -397,18 +496,33 @@ func (d *Service) EnterCode(ctx context.Context, v Visit, code string) error {
 		v.BalanceLink = held
 		switch {
 		case len(v.CodeHash) == 0 || !tx.Now().Before(v.CodeUntil):
-			return flex.Fail(flex.Conflict, "there is no code to be entered, or its time is over; ask for a new one")
+			return flex.Fail(
+				flex.Conflict,
+				"there is no code to be entered, or its time is over; ask for a new one",
+			)
+
 		case v.CodeTries >= CodeTries:
-			return flex.Fail(flex.TooMany, "the code was entered wrongly %d times; ask for a new one", CodeTries)
+			return flex.Fail(
+				flex.TooMany,
+				"the code was entered wrongly %d times; ask for a new one",
+				CodeTries,
+			)
+
 		case subtle.ConstantTimeCompare(codeHash(v, code), v.CodeHash) == 1:
 			v.CodeHash, v.ConfirmedBy = nil, hashOf(v.Browser)
+
 		default:
 			v.CodeTries++
-			wrong = flex.Fail(flex.Malformed, "that is not the code; %d more tries", CodeTries-v.CodeTries)
+			wrong = flex.Fail(
+				flex.Malformed,
+				"that is not the code; %d more tries",
+				CodeTries-v.CodeTries,
+			)
 		}
 
 		return tx.PutCode(ctx, v.BalanceLink) // a wrong try is kept too
 	})
+
 	if err != nil {
 		return err
 	}
@@ -419,7 +533,11 @@ func (d *Service) EnterCode(ctx context.Context, v Visit, code string) error {
 // confirmed returns a failure if a code is asked for and was not entered.
 func (v Visit) confirmed() error {
 	if v.TwoFactor && !v.Confirmed() {
-		return flex.Fail(flex.Forbidden, "enter the code that was sent to your e-mail address first")
+		return flex.Fail(
+			flex.Forbidden,
+			"enter the code that was sent to your e-mail address first",
+		)
 	}
+
 	return nil
 }

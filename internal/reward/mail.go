@@ -42,7 +42,13 @@ func (d *Service) SendMail(ctx context.Context) (worker.Report, error) {
 	}
 
 	for _, m := range mails {
-		problem := d.Mail(ctx, m.To, m.Subject, strings.ReplaceAll(m.Text, baseMark, d.BaseURL))
+		problem := d.Mail(
+			ctx,
+			m.To,
+			m.Subject,
+			strings.ReplaceAll(m.Text, baseMark, d.BaseURL),
+		)
+
 		err := d.DB.WriteAll(ctx, func(all *store.All) error {
 			switch {
 			case problem == nil:
@@ -51,14 +57,22 @@ func (d *Service) SendMail(ctx context.Context) (worker.Report, error) {
 				return all.MailDone(ctx, m, withoutAddress(problem, m.To))
 			}
 
-			return all.MailAgain(ctx, m, all.Now().Add(mailPause<<(m.Tries-1)), withoutAddress(problem, m.To))
+			return all.MailAgain(
+				ctx,
+				m,
+				all.Now().Add(mailPause<<(m.Tries-1)),
+				withoutAddress(problem, m.To),
+			)
 		})
 		if err != nil {
 			return worker.Report{}, err
 		}
 	}
 
-	return worker.Report{Did: len(mails), More: len(mails) == mailsMax}, nil
+	return worker.Report{
+		Did:  len(mails),
+		More: len(mails) == mailsMax,
+	}, nil
 }
 
 // withoutAddress is a relay's error, which is kept for good, without the address that relays
@@ -74,21 +88,34 @@ func withoutAddress(problem error, to flex.Personal) string {
 func (d *Service) dropMails(ctx context.Context) (worker.Report, error) {
 	var n int64
 	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
-		n, err = all.DropMails(ctx, all.Now().Add(-LetterLinkLife), "no process with a mail relay ran while it waited")
+		n, err = all.DropMails(
+			ctx,
+			all.Now().Add(-LetterLinkLife),
+			"no process with a mail relay ran while it waited",
+		)
+
 		return err
 	})
+
 	return worker.Report{Did: int(n)}, err
 }
 
 // notice is a mail that tells a site's user something of their money.
 type notice struct {
-	subject, text string
-	former        bool // goes to addresses too that the user had a short time ago
+	subject string
+	text    string
+	// goes to addresses too that the user had a short time ago
+	former bool
 }
 
 // notify queues the notice. It returns to how many addresses; none is not a failure, and the
 // caller says so.
-func notify(ctx context.Context, tx *store.Tx, site flex.Site, n notice) (sent int, err error) {
+func notify(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.Site,
+	n notice,
+) (sent int, err error) {
 	var to []flex.Personal
 	if site.Email.Reveal() != "" {
 		to = append(to, site.Email)
@@ -108,7 +135,12 @@ func notify(ctx context.Context, tx *store.Tx, site flex.Site, n notice) (sent i
 	}
 
 	for _, address := range to {
-		if err := tx.AddMail(ctx, store.Mail{SiteID: site.ID, To: address, Subject: n.subject, Text: n.text}); err != nil {
+		if err := tx.AddMail(ctx, store.Mail{
+			SiteID:  site.ID,
+			To:      address,
+			Subject: n.subject,
+			Text:    n.text,
+		}); err != nil {
 			return sent, err
 		}
 
@@ -122,16 +154,29 @@ func notify(ctx context.Context, tx *store.Tx, site flex.Site, n notice) (sent i
 const formerFor = 30 * 24 * time.Hour
 
 // when writes an instant for a user.
-func when(t time.Time) string { return flex.Clock(t, flex.London, "2 January 2006, 15:04") }
+func when(t time.Time) string {
+	return flex.Clock(t, flex.London, "2 January 2006, 15:04")
+}
 
 // linkIn makes a link to the balance page that goes into a mail.
-func (d *Service) linkIn(ctx context.Context, tx *store.Tx, site flex.SiteID) (string, error) {
+func (d *Service) linkIn(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+) (string, error) {
 	token, err := d.token()
 	if err != nil {
 		return "", err
 	}
 
-	l := store.BalanceLink{Hash: hashOf(token), SiteID: site, ExpiresAt: tx.Now().Add(LetterLinkLife), Setup: true, TwoFactor: true}
+	l := store.BalanceLink{
+		Hash:      hashOf(token),
+		SiteID:    site,
+		ExpiresAt: tx.Now().Add(LetterLinkLife),
+		Setup:     true,
+		TwoFactor: true,
+	}
+
 	if err := tx.AddBalanceLink(ctx, l); err != nil {
 		return "", fmt.Errorf("keep the link of a mail: %w", err)
 	}

@@ -24,13 +24,20 @@ func modulusOf(tables map[string]store.ModulusTable) (m bankfile.Modulus, ok boo
 		return m, false, nil
 	}
 
-	m, err = bankfile.ReadModulus(weights.Content, tables[store.ModulusSubstitutes].Content)
+	m, err = bankfile.ReadModulus(
+		weights.Content,
+		tables[store.ModulusSubstitutes].Content,
+	)
+
 	return m, true, err
 }
 
 // ImportModulus keeps the files, each in the place of the one of its kind: what they are is
 // seen by their first lines. All are read first; if one is wrong none is kept.
-func (d *Service) ImportModulus(ctx context.Context, files []string) (state ModulusState, err error) {
+func (d *Service) ImportModulus(
+	ctx context.Context,
+	files []string,
+) (state ModulusState, err error) {
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
 		tables, err := all.ModulusTables(ctx)
 		if err != nil {
@@ -45,7 +52,11 @@ func (d *Service) ImportModulus(ctx context.Context, files []string) (state Modu
 			}
 
 			kinds = append(kinds, kind)
-			tables[kind] = store.ModulusTable{Kind: kind, Content: content, ImportedAt: all.Now()}
+			tables[kind] = store.ModulusTable{
+				Kind:       kind,
+				Content:    content,
+				ImportedAt: all.Now(),
+			}
 		}
 
 		_, ok, err := modulusOf(tables)
@@ -53,11 +64,15 @@ func (d *Service) ImportModulus(ctx context.Context, files []string) (state Modu
 			return err
 		}
 		if !ok {
-			return flex.Fail(flex.Invalid, "the table of weights (valacdos.txt) is missing; give both files")
+			return flex.Fail(
+				flex.Invalid,
+				"the table of weights (valacdos.txt) is missing; give both files",
+			)
 		}
 
 		for _, kind := range kinds {
-			if err := all.PutModulusTable(ctx, kind, tables[kind].Content); err != nil {
+			err := all.PutModulusTable(ctx, kind, tables[kind].Content)
+			if err != nil {
 				return err
 			}
 		}
@@ -65,11 +80,15 @@ func (d *Service) ImportModulus(ctx context.Context, files []string) (state Modu
 		state = stateOf(tables)
 		return nil
 	})
+
 	return state, err
 }
 
 func stateOf(tables map[string]store.ModulusTable) ModulusState {
-	return ModulusState{tables[store.ModulusWeights].ImportedAt, tables[store.ModulusSubstitutes].ImportedAt}
+	return ModulusState{
+		tables[store.ModulusWeights].ImportedAt,
+		tables[store.ModulusSubstitutes].ImportedAt,
+	}
 }
 
 // ModulusState says which tables are there.
@@ -79,12 +98,16 @@ func (d *Service) ModulusState(ctx context.Context) (state ModulusState, err err
 		state = stateOf(tables)
 		return err
 	})
+
 	return state, err
 }
 
 // CheckModulus says whether a sort code and an account number belong together, as far as the
 // tables know.
-func (d *Service) CheckModulus(ctx context.Context, sortCode, number string) (v bankfile.ModulusVerdict, err error) {
+func (d *Service) CheckModulus(
+	ctx context.Context,
+	sortCode, number string,
+) (v bankfile.ModulusVerdict, err error) {
 	account, err := ReadBankAccount("A Name", sortCode, number)
 	if err != nil {
 		return "", err
@@ -104,6 +127,7 @@ func (d *Service) CheckModulus(ctx context.Context, sortCode, number string) (v 
 
 		return err
 	})
+
 	return v, err
 }
 
@@ -118,12 +142,21 @@ func checkModulus(ctx context.Context, tx *store.Tx, a BankAccount) error {
 	if err != nil {
 		return fmt.Errorf("the modulus tables: %w", err)
 	}
-	if !ok || m.Check(a.SortCode.Reveal(), a.Number.Reveal()) != bankfile.ModulusFailed {
+	if !ok ||
+		m.Check(
+			a.SortCode.Reveal(),
+			a.Number.Reveal(),
+		) != bankfile.ModulusFailed {
 		return nil
 	}
 
 	const wrong = "this account number does not belong to this sort code; check both, as your bank writes them"
-	return &flex.Error{Kind: flex.Invalid, Detail: wrong, Faults: []flex.Fault{{Loc: []string{"body", "account_number"}, Msg: wrong, Type: "value_error"}}}
+
+	return &flex.Error{
+		Kind:   flex.Invalid,
+		Detail: wrong,
+		Faults: []flex.Fault{{Loc: []string{"body", "account_number"}, Msg: wrong, Type: "value_error"}},
+	}
 }
 
 // String says what is there.
@@ -138,7 +171,11 @@ func (s ModulusState) String() string {
 	if s.Substitutes.IsZero() {
 		said.WriteString(", no substitutions: sort codes of exception 5 are not checked")
 	} else {
-		fmt.Fprintf(&said, ", substitutions of %s", s.Substitutes.UTC().Format(time.DateOnly))
+		fmt.Fprintf(
+			&said,
+			", substitutions of %s",
+			s.Substitutes.UTC().Format(time.DateOnly),
+		)
 	}
 
 	return said.String()

@@ -12,7 +12,8 @@ import (
 
 // nomination is what is shown of an asset's plan without the market.
 type nomination struct {
-	stay  *settle.Stay // nil for an asset that is not plugged in, whose plan needs no showing
+	// nil for an asset that is not plugged in, whose plan needs no showing
+	stay  *settle.Stay
 	shown []flex.WattHours
 	own   bool // the asset's own meter tells of the event
 }
@@ -21,7 +22,11 @@ type nomination struct {
 // which meter each is settled: on the asset's own if that tells of it.
 func (s *settling) nominate(ctx context.Context, tx *store.Tx) error {
 	var claims []*claim
-	q := store.ReadingQuery{Labels: append(settle.Labels(settle.Asset), flex.BatteryStateOfCharge), KnownAt: s.basis.knownAt}
+	q := store.ReadingQuery{
+		Labels:  append(settle.Labels(settle.Asset), flex.BatteryStateOfCharge),
+		KnownAt: s.basis.knownAt,
+	}
+
 	days := map[flex.Day]bool{}
 
 	for _, c := range s.claims {
@@ -60,7 +65,12 @@ func (s *settling) nominate(ctx context.Context, tx *store.Tx) error {
 }
 
 // showAll works out what the readings show of the plans of events.
-func (s *settling) showAll(ctx context.Context, tx *store.Tx, claims []*claim, rs []flex.Reading) error {
+func (s *settling) showAll(
+	ctx context.Context,
+	tx *store.Tx,
+	claims []*claim,
+	rs []flex.Reading,
+) error {
 	of := map[flex.AssetID][]flex.Reading{}
 	for _, r := range rs {
 		of[r.AssetID] = append(of[r.AssetID], r)
@@ -73,9 +83,15 @@ func (s *settling) showAll(ctx context.Context, tx *store.Tx, claims []*claim, r
 			return err
 		}
 
-		own, _ := settle.HalfHoursWithin(settle.Asset, of[c.AssetID], s.ownLimits(c))
+		own, _ := settle.HalfHoursWithin(
+			settle.Asset,
+			of[c.AssetID],
+			s.ownLimits(c),
+		)
+
 		c.show(own, of[c.AssetID], capacity, s.basis.asOf)
-		s.nominateTogether([]*claim{c}) // as long as it is settled with no other
+		// as long as it is settled with no other
+		s.nominateTogether([]*claim{c})
 
 		if !c.nomination.own {
 			left = append(left, c)
@@ -86,8 +102,15 @@ func (s *settling) showAll(ctx context.Context, tx *store.Tx, claims []*claim, r
 }
 
 // capacityOf returns the capacity of an asset whose state of charge was read.
-func capacityOf(ctx context.Context, tx *store.Tx, id flex.AssetID, rs []flex.Reading) (flex.WattHours, error) {
-	if !slices.ContainsFunc(rs, func(r flex.Reading) bool { return r.Label == flex.BatteryStateOfCharge }) {
+func capacityOf(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+	rs []flex.Reading,
+) (flex.WattHours, error) {
+	if !slices.ContainsFunc(rs, func(r flex.Reading) bool {
+		return r.Label == flex.BatteryStateOfCharge
+	}) {
 		return 0, nil
 	}
 
@@ -111,6 +134,7 @@ func (c *claim) knownFrom(own []settle.MeteredDay) bool {
 			}
 		}
 	}
+
 	return false
 }
 
@@ -122,12 +146,22 @@ func (c *claim) stayPlan(first flex.Period) []flex.WattHours {
 	}
 
 	before := max(0, first.Sub(flex.PeriodAt(c.Stay.From)))
+
 	return append(make([]flex.WattHours, before), c.FlexEvent.Nominated...)
 }
 
 // show works out what is shown of the event's plan.
-func (c *claim) show(own []settle.MeteredDay, rs []flex.Reading, capacity flex.WattHours, asOf time.Time) {
-	n := &nomination{shown: c.FlexEvent.Nominated, own: c.knownFrom(own)}
+func (c *claim) show(
+	own []settle.MeteredDay,
+	rs []flex.Reading,
+	capacity flex.WattHours,
+	asOf time.Time,
+) {
+	n := &nomination{
+		shown: c.FlexEvent.Nominated,
+		own:   c.knownFrom(own),
+	}
+
 	c.nomination = n
 
 	if c.Stay.Empty() {
@@ -139,18 +173,29 @@ func (c *claim) show(own []settle.MeteredDay, rs []flex.Reading, capacity flex.W
 	missing := stay.Meter(own)
 
 	if stay.Drawn == 0 {
-		slices.SortFunc(rs, func(a, b flex.Reading) int { return a.From.Compare(b.From) })
+		slices.SortFunc(rs, func(a, b flex.Reading) int {
+			return a.From.Compare(b.From)
+		})
 		stay.Charge(rs, capacity)
 	}
 
 	n.stay, n.shown = &stay, stay.Shown()
-	c.Case.Bounds = stay.Bounds(first, c.Case.Last-c.Case.First+1, c.Power.OrDefault())
+	c.Case.Bounds = stay.Bounds(
+		first,
+		c.Case.Last-c.Case.First+1,
+		c.Power.OrDefault(),
+	)
+
 	c.Case.Pending = missing > 0 && asOf.Before(stay.To.Add(EmptyAfter))
 }
 
 // compareHomes reads what the assets of events used on the days before, which a boundary is
 // compared without, and on what days other assets of their sites had events.
-func (s *settling) compareHomes(ctx context.Context, tx *store.Tx, claims []*claim) error {
+func (s *settling) compareHomes(
+	ctx context.Context,
+	tx *store.Tx,
+	claims []*claim,
+) error {
 	s.used, s.others = map[usedKey][]settle.MeteredDay{}, map[flex.SiteID]map[flex.AssetID][]flex.Day{}
 	for _, c := range claims {
 		oldest := c.Needs().Oldest
@@ -174,7 +219,13 @@ func (s *settling) compareHomes(ctx context.Context, tx *store.Tx, claims []*cla
 				return err
 			}
 
-			days, err := tx.EventDaysOf(ctx, assets[c.SiteID], s.oldest, s.newest, s.basis.asOf)
+			days, err := tx.EventDaysOf(
+				ctx,
+				assets[c.SiteID],
+				s.oldest,
+				s.newest,
+				s.basis.asOf,
+			)
 			if err != nil {
 				return err
 			}
@@ -200,9 +251,18 @@ func (c *claim) used() usedKey {
 
 // usedBy returns what the event's asset used in each half-hour of the days before: what its own
 // meter read, and nothing where it was not plugged in.
-func (s *settling) usedBy(ctx context.Context, tx *store.Tx, c *claim) ([]settle.MeteredDay, error) {
+func (s *settling) usedBy(
+	ctx context.Context,
+	tx *store.Tx,
+	c *claim,
+) ([]settle.MeteredDay, error) {
 	days := daysBetween(s.oldest, s.newest)
-	rs, err := tx.Readings(ctx, store.ReadingQuery{Assets: []flex.AssetID{c.AssetID}, Labels: settle.Labels(settle.Asset), Days: days, KnownAt: s.basis.knownAt})
+	rs, err := tx.Readings(ctx, store.ReadingQuery{
+		Assets:  []flex.AssetID{c.AssetID},
+		Labels:  settle.Labels(settle.Asset),
+		Days:    days,
+		KnownAt: s.basis.knownAt,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +272,11 @@ func (s *settling) usedBy(ctx context.Context, tx *store.Tx, c *claim) ([]settle
 		return own, nil
 	}
 
-	stays, err := staysOf(ctx, tx, c.AssetID, flex.Span{From: s.oldest.Start(), To: s.newest.Add(1).Start()})
+	stays, err := staysOf(ctx, tx, c.AssetID, flex.Span{
+		From: s.oldest.Start(),
+		To:   s.newest.Add(1).Start(),
+	})
+
 	return settle.Used(own, stays, days), err
 }
 
@@ -232,7 +296,10 @@ func (s *settling) nominateTogether(group []*claim) {
 	for n := first; n <= last; n++ {
 		e := flex.WattHours(0)
 		for i, c := range group {
-			again := func(o *claim) bool { return c.nomination.stay != nil && o.AssetID == c.AssetID && o.Stay == c.Stay }
+			again := func(o *claim) bool {
+				return c.nomination.stay != nil && o.AssetID == c.AssetID &&
+					o.Stay == c.Stay
+			}
 			if !slices.ContainsFunc(group[:i], again) {
 				e += c.shownIn(n)
 			}

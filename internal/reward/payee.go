@@ -29,19 +29,31 @@ const nameMax = 70
 func ReadBankAccount(name, sortCode, number string) (BankAccount, error) {
 	var faults []flex.Fault
 	fault := func(field, format string, args ...any) {
-		faults = append(faults, flex.Fault{Loc: []string{"body", field}, Msg: fmt.Sprintf(format, args...), Type: "value_error"})
+		faults = append(faults, flex.Fault{
+			Loc:  []string{"body", field},
+			Msg:  fmt.Sprintf(format, args...),
+			Type: "value_error",
+		})
 	}
 
 	name = strings.Join(strings.Fields(name), " ")
 	switch {
 	case name == "":
 		fault("name", "the name on the account is missing")
+
 	case utf8.RuneCountInString(name) > nameMax:
 		fault("name", "the name is longer than %d characters", nameMax)
-	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+
+	case strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsPrint(r)
+	}):
 		fault("name", "the name has characters that cannot be printed")
+
 	case !bankfile.Payable(name):
-		fault("name", "write the name with letters from A to Z, as the bank does; accents are welcome")
+		fault(
+			"name",
+			"write the name with letters from A to Z, as the bank does; accents are welcome",
+		)
 	}
 
 	sortCode, number = digits(sortCode), digits(number)
@@ -50,14 +62,21 @@ func ReadBankAccount(name, sortCode, number string) (BankAccount, error) {
 	}
 
 	if len(number) != 8 {
-		fault("account_number", "an account number has eight digits; put zeros in front of a shorter one")
+		fault(
+			"account_number",
+			"an account number has eight digits; put zeros in front of a shorter one",
+		)
 	}
 
 	if len(faults) > 0 {
 		return BankAccount{}, &flex.Error{Kind: flex.Invalid, Faults: faults}
 	}
 
-	return BankAccount{flex.Personal(name), flex.Personal(sortCode), flex.Personal(number)}, nil
+	return BankAccount{
+		flex.Personal(name),
+		flex.Personal(sortCode),
+		flex.Personal(number),
+	}, nil
 }
 
 // digits returns the text without blanks and dashes, or nothing if other than digits is left.
@@ -66,12 +85,16 @@ func digits(s string) string {
 	if strings.Trim(s, "0123456789") != "" {
 		return ""
 	}
+
 	return s
 }
 
 // pack writes an account as it is kept under seal.
 func (a BankAccount) pack() []byte {
-	return []byte(strings.Join([]string{a.SortCode.Reveal(), a.Number.Reveal(), a.Name.Reveal()}, "\n"))
+	return []byte(strings.Join(
+		[]string{a.SortCode.Reveal(), a.Number.Reveal(), a.Name.Reveal()},
+		"\n",
+	))
 }
 
 // unpack reads what pack wrote.
@@ -80,11 +103,18 @@ func unpack(b []byte) (BankAccount, error) {
 	if len(parts) != 3 {
 		return BankAccount{}, errors.New("stored bank account: it has not three parts")
 	}
-	return BankAccount{SortCode: flex.Personal(parts[0]), Number: flex.Personal(parts[1]), Name: flex.Personal(parts[2])}, nil
+
+	return BankAccount{
+		SortCode: flex.Personal(parts[0]),
+		Number:   flex.Personal(parts[1]),
+		Name:     flex.Personal(parts[2]),
+	}, nil
 }
 
 // number is what names the account, whoever it belongs to.
-func (a BankAccount) number() string { return a.SortCode.Reveal() + a.Number.Reveal() }
+func (a BankAccount) number() string {
+	return a.SortCode.Reveal() + a.Number.Reveal()
+}
 
 // endingDigits is how many digits of an account number are shown.
 const endingDigits = 4
@@ -93,7 +123,11 @@ const endingDigits = 4
 // than before is checked by the modulus tables, if they are there, and cancels the withdrawals that are not given to the bank yet, since they were
 // asked for, and maybe approved, for the one before; the user is told, at the address of
 // before too. The same account again changes nothing.
-func (d *Service) LinkAccount(ctx context.Context, v Visit, a BankAccount) error {
+func (d *Service) LinkAccount(
+	ctx context.Context,
+	v Visit,
+	a BankAccount,
+) error {
 	if err := v.confirmed(); err != nil {
 		return err
 	}
@@ -125,8 +159,13 @@ func (d *Service) LinkAccount(ctx context.Context, v Visit, a BankAccount) error
 		}
 
 		number := a.Number.Reveal()
-		payee := store.Payee{SiteID: v.SiteID, Ending: number[len(number)-endingDigits:]}
-		if err := tx.PutPayee(ctx, &payee, a.pack(), a.number()); err != nil {
+		payee := store.Payee{
+			SiteID: v.SiteID,
+			Ending: number[len(number)-endingDigits:],
+		}
+
+		err = tx.PutPayee(ctx, &payee, a.pack(), a.number())
+		if err != nil {
 			return err
 		}
 
@@ -145,6 +184,7 @@ func open(tx *store.Tx, p store.Payee) (BankAccount, error) {
 	if err != nil {
 		return BankAccount{}, err
 	}
+
 	return unpack(packed)
 }
 
@@ -153,14 +193,24 @@ const accountChanged = "the bank account was changed before the payment was made
 
 // voidUnexported cancels the site's withdrawals that are not given to the bank yet, and
 // returns what they came to.
-func (d *Service) voidUnexported(ctx context.Context, tx *store.Tx, site flex.SiteID) (sum flex.Pence, err error) {
+func (d *Service) voidUnexported(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+) (sum flex.Pence, err error) {
 	ws, err := tx.LockUnexported(ctx, site)
 	if err != nil {
 		return 0, err
 	}
 
 	for _, w := range ws {
-		if _, err := tx.MoveWithdrawal(ctx, w.ID, ledger.Cancelled, "user", accountChanged); err != nil {
+		if _, err := tx.MoveWithdrawal(
+			ctx,
+			w.ID,
+			ledger.Cancelled,
+			"user",
+			accountChanged,
+		); err != nil {
 			return 0, err
 		}
 
@@ -171,22 +221,42 @@ func (d *Service) voidUnexported(ctx context.Context, tx *store.Tx, site flex.Si
 }
 
 // tellAccount tells the user that an account was linked.
-func (d *Service) tellAccount(ctx context.Context, tx *store.Tx, site flex.Site, p store.Payee, voided flex.Pence) error {
+func (d *Service) tellAccount(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.Site,
+	p store.Payee,
+	voided flex.Pence,
+) error {
 	o, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return err
 	}
 
-	text := fmt.Sprintf("On %s a bank account ending in %s was linked to your balance.\n", when(p.ChangedAt), p.Ending)
-	if from := payoutTerms(o.Settings.Payout).PaidFrom(p.ChangedAt); from.After(p.ChangedAt) {
+	text := fmt.Sprintf(
+		"On %s a bank account ending in %s was linked to your balance.\n",
+		when(p.ChangedAt),
+		p.Ending,
+	)
+
+	from := payoutTerms(o.Settings.Payout).PaidFrom(p.ChangedAt)
+	if from.After(p.ChangedAt) {
 		text += fmt.Sprintf("Nothing is paid to it before %s.\n", when(from))
 	}
 
 	if voided > 0 {
-		text += fmt.Sprintf("Withdrawals of %s that had not been paid yet were cancelled. The money is in your balance.\n", voided)
+		text += fmt.Sprintf(
+			"Withdrawals of %s that had not been paid yet were cancelled. The money is in your balance.\n",
+			voided,
+		)
 	}
 
 	text += "\nIf this was not you, tell the company that you have the app from at once.\n"
-	_, err = notify(ctx, tx, site, notice{subject: "A bank account was linked to your balance", text: text, former: true})
+	_, err = notify(ctx, tx, site, notice{
+		subject: "A bank account was linked to your balance",
+		text:    text,
+		former:  true,
+	})
+
 	return err
 }

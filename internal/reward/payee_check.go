@@ -17,43 +17,69 @@ import (
 
 // What a check of the name on an account can say.
 const (
-	NameMatch       = "match"
-	NameCloseMatch  = "close_match" // with the account's name
-	NameNoMatch     = "no_match"
-	NameUnavailable = "unavailable" // nobody could tell: it is never taken for a match
+	NameMatch      = "match"
+	NameCloseMatch = "close_match" // with the account's name
+	NameNoMatch    = "no_match"
+	// nobody could tell: it is never taken for a match
+	NameUnavailable = "unavailable"
 )
 
 // Limits of asking.
 const (
-	NameCheckTime      = 10 * time.Second // for one question, first byte to last
-	NameCheckAnswerMax = 4 << 10          // bytes of an answer
-	NameChecksAtOnce   = 500              // withdrawals that one call asks about
-	nameSecretMin      = 16               // characters of the secret
-	nameSecretMax      = 256
-	overrideReasonMin  = 10 // characters of a reason
+	// for one question, first byte to last
+	NameCheckTime      = 10 * time.Second
+	NameCheckAnswerMax = 4 << 10 // bytes of an answer
+	// withdrawals that one call asks about
+	NameChecksAtOnce  = 500
+	nameSecretMin     = 16 // characters of the secret
+	nameSecretMax     = 256
+	overrideReasonMin = 10 // characters of a reason
 )
 
 // SetPayeeHook sets whom the organisation asks whether an account is in a user's name: an HTTPS
 // endpoint, and the secret that each request carries. A blank address asks nobody any more.
-func (d *Service) SetPayeeHook(ctx context.Context, org flex.OrgID, address, secret string) error {
+func (d *Service) SetPayeeHook(
+	ctx context.Context,
+	org flex.OrgID,
+	address, secret string,
+) error {
 	if address != "" {
 		u, err := url.Parse(address)
 		if err != nil || u.Host == "" || u.User != nil {
-			return flex.Fail(flex.Invalid, "the hook is a URL such as https://payee.example.com/check")
+			return flex.Fail(
+				flex.Invalid,
+				"the hook is a URL such as https://payee.example.com/check",
+			)
 		}
 
-		if plain := d.PlainHTTP && u.Scheme == "http"; u.Scheme != "https" && !plain {
-			return flex.Fail(flex.Invalid, "the hook gets bank accounts: its URL begins with https://")
+		plain := d.PlainHTTP && u.Scheme == "http"
+		if u.Scheme != "https" && !plain {
+			return flex.Fail(
+				flex.Invalid,
+				"the hook gets bank accounts: its URL begins with https://",
+			)
 		}
 
-		printable := strings.IndexFunc(secret, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsGraphic(r) || r == ' ' }) < 0
-		if len(secret) < nameSecretMin || len(secret) > nameSecretMax || !printable {
-			return flex.Fail(flex.Invalid, "the hook's secret has %d to %d printable ASCII characters without blanks", nameSecretMin, nameSecretMax)
+		printable := strings.IndexFunc(secret, func(r rune) bool {
+			return r > unicode.MaxASCII || !unicode.IsGraphic(r) || r == ' '
+		}) < 0
+
+		if len(secret) < nameSecretMin || len(secret) > nameSecretMax ||
+			!printable {
+			return flex.Fail(
+				flex.Invalid,
+				"the hook's secret has %d to %d printable ASCII characters without blanks",
+				nameSecretMin,
+				nameSecretMax,
+			)
 		}
 	}
 
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		return tx.PutPayeeHook(ctx, store.PayeeHook{URL: address, Secret: flex.Personal(secret)})
+		return tx.PutPayeeHook(ctx, store.PayeeHook{
+			URL:    address,
+			Secret: flex.Personal(secret),
+		})
 	})
 }
 
@@ -80,12 +106,21 @@ type toCheck struct {
 // CheckName asks the organisation's hook whether the account of a withdrawal that waits to be
 // approved is in the name that the user gave, and keeps the answer with its time. It is nil if
 // the organisation has no hook.
-func (d *Service) CheckName(ctx context.Context, org flex.OrgID, id flex.TransactionID) (*store.PayeeCheck, error) {
+func (d *Service) CheckName(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.TransactionID,
+) (*store.PayeeCheck, error) {
 	return d.checkName(ctx, org, id, true)
 }
 
 // checkName does so again, or only if nothing was said of the attempt yet.
-func (d *Service) checkName(ctx context.Context, org flex.OrgID, id flex.TransactionID, again bool) (*store.PayeeCheck, error) {
+func (d *Service) checkName(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.TransactionID,
+	again bool,
+) (*store.PayeeCheck, error) {
 	var todo *toCheck
 	err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		todo, err = nameToCheck(ctx, tx, id, again)
@@ -97,17 +132,29 @@ func (d *Service) checkName(ctx context.Context, org flex.OrgID, id flex.Transac
 
 	// Nothing is held while another's machine is asked.
 	said := d.askName(ctx, todo)
-	c := store.PayeeCheck{WithdrawalID: id, Attempt: todo.w.Attempt, SiteID: todo.w.SiteID, Verdict: said.Result, Name: flex.Personal(said.Name)}
+	c := store.PayeeCheck{
+		WithdrawalID: id,
+		Attempt:      todo.w.Attempt,
+		SiteID:       todo.w.SiteID,
+		Verdict:      said.Result,
+		Name:         flex.Personal(said.Name),
+	}
 
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		c.CheckedAt = tx.Now()
 		return tx.PutPayeeCheck(ctx, c)
 	})
+
 	return &c, err
 }
 
 // nameToCheck reads what is to be asked; nil if nothing is.
-func nameToCheck(ctx context.Context, tx *store.Tx, id flex.TransactionID, again bool) (*toCheck, error) {
+func nameToCheck(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.TransactionID,
+	again bool,
+) (*toCheck, error) {
 	hook, err := tx.PayeeHook(ctx)
 	if err != nil || hook == nil {
 		return nil, err
@@ -135,6 +182,7 @@ func nameToCheck(ctx context.Context, tx *store.Tx, id flex.TransactionID, again
 	}
 
 	account, err := unpack(packed)
+
 	return &toCheck{*hook, w, account}, err
 }
 
@@ -145,13 +193,28 @@ func (d *Service) askName(ctx context.Context, todo *toCheck) nameAnswer {
 		return unavailable
 	}
 
-	body, err := json.Marshal(nameQuestion{todo.account.Name.Reveal(), todo.account.SortCode.Reveal(), todo.account.Number.Reveal()})
+	body, err := json.Marshal(nameQuestion{
+		todo.account.Name.Reveal(),
+		todo.account.SortCode.Reveal(),
+		todo.account.Number.Reveal(),
+	})
 	if err != nil {
 		return unavailable
 	}
 
-	header := map[string]string{"Content-Type": "application/json", "Authorization": "Bearer " + todo.hook.Secret.Reveal()}
-	a, err := d.Web.Do(ctx, egress.Request{Method: "POST", URL: todo.hook.URL, Header: header, Body: body, AnswerMax: NameCheckAnswerMax, Time: NameCheckTime})
+	header := map[string]string{
+		"Content-Type":  "application/json",
+		"Authorization": "Bearer " + todo.hook.Secret.Reveal(),
+	}
+
+	a, err := d.Web.Do(ctx, egress.Request{
+		Method:    "POST",
+		URL:       todo.hook.URL,
+		Header:    header,
+		Body:      body,
+		AnswerMax: NameCheckAnswerMax,
+		Time:      NameCheckTime,
+	})
 	if err != nil || a.Status != 200 {
 		return unavailable
 	}
@@ -167,13 +230,18 @@ func (d *Service) askName(ctx context.Context, todo *toCheck) nameAnswer {
 // plain is the answer as it counts: one of the four, and a name that can be shown where it is of use.
 func (a nameAnswer) plain() nameAnswer {
 	name := []rune(strings.Join(strings.Fields(a.Name), " "))
-	printable := !strings.ContainsFunc(string(name), func(r rune) bool { return !unicode.IsPrint(r) })
+	printable := !strings.ContainsFunc(string(name), func(r rune) bool {
+		return !unicode.IsPrint(r)
+	})
 
 	switch {
 	case a.Result == NameMatch || a.Result == NameNoMatch:
 		return nameAnswer{Result: a.Result}
 	case a.Result == NameCloseMatch && len(name) > 0 && printable:
-		return nameAnswer{NameCloseMatch, string(name[:min(len(name), nameMax)])}
+		return nameAnswer{
+			NameCloseMatch,
+			string(name[:min(len(name), nameMax)]),
+		}
 	}
 
 	return nameAnswer{Result: NameUnavailable}
@@ -189,10 +257,22 @@ func nameText(c *store.PayeeCheck) string {
 	switch {
 	case c.Verdict == NameMatch:
 		return "the name matches, " + at
+
 	case c.Verdict == NameCloseMatch:
-		return fmt.Sprintf("a close match: the account is in the name of %s, %s", c.Name.Reveal(), at)
+		return fmt.Sprintf(
+			"a close match: the account is in the name of %s, %s",
+			c.Name.Reveal(),
+			at,
+		)
+
 	case c.Verdict == NameNoMatch && c.OverriddenBy != "":
-		return fmt.Sprintf("the name does not match, %s; %s lets another operator approve it: %s", at, c.OverriddenBy, c.Reason)
+		return fmt.Sprintf(
+			"the name does not match, %s; %s lets another operator approve it: %s",
+			at,
+			c.OverriddenBy,
+			c.Reason,
+		)
+
 	case c.Verdict == NameNoMatch:
 		return "the name does not match, " + at
 	}
@@ -202,7 +282,11 @@ func nameText(c *store.PayeeCheck) string {
 
 // nameBeforeApproval asks of the name if nothing was said of it yet. What is not a match stops
 // this approval, so that the approver has seen it.
-func (d *Service) nameBeforeApproval(ctx context.Context, org flex.OrgID, id flex.TransactionID) error {
+func (d *Service) nameBeforeApproval(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.TransactionID,
+) error {
 	c, err := d.checkName(ctx, org, id, false)
 	if err != nil || c == nil {
 		return err
@@ -213,11 +297,20 @@ func (d *Service) nameBeforeApproval(ctx context.Context, org flex.OrgID, id fle
 		return nil
 	}
 
-	return flex.Fail(flex.Conflict, "the name on the account was asked for just now: %s. Approve again if it is right all the same", nameText(c))
+	return flex.Fail(
+		flex.Conflict,
+		"the name on the account was asked for just now: %s. Approve again if it is right all the same",
+		nameText(c),
+	)
 }
 
 // mayApproveName fails if the name does not match and no other operator overrode that.
-func mayApproveName(ctx context.Context, tx *store.Tx, w store.Withdrawal, by string) error {
+func mayApproveName(
+	ctx context.Context,
+	tx *store.Tx,
+	w store.Withdrawal,
+	by string,
+) error {
 	c, err := tx.PayeeCheck(ctx, w)
 	if err != nil || c == nil || c.Verdict != NameNoMatch {
 		return err
@@ -225,9 +318,17 @@ func mayApproveName(ctx context.Context, tx *store.Tx, w store.Withdrawal, by st
 
 	switch c.OverriddenBy {
 	case "":
-		return flex.Fail(flex.Conflict, "the name on the account does not match: reject the withdrawal, or have a second operator override it with a reason (flexd payouts override)")
+		return flex.Fail(
+			flex.Conflict,
+			"the name on the account does not match: reject the withdrawal, or have a second operator override it with a reason (flexd payouts override)",
+		)
+
 	case by:
-		return flex.Fail(flex.Conflict, "%s overrode the check of the name: another operator has to approve", by)
+		return flex.Fail(
+			flex.Conflict,
+			"%s overrode the check of the name: another operator has to approve",
+			by,
+		)
 	}
 
 	return nil
@@ -235,10 +336,19 @@ func mayApproveName(ctx context.Context, tx *store.Tx, w store.Withdrawal, by st
 
 // OverrideName lets another operator approve a withdrawal though the name on its account does
 // not match.
-func (d *Service) OverrideName(ctx context.Context, org flex.OrgID, id flex.TransactionID, by, reason string) error {
+func (d *Service) OverrideName(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.TransactionID,
+	by, reason string,
+) error {
 	reason = strings.Join(strings.Fields(reason), " ")
 	if len([]rune(reason)) < overrideReasonMin {
-		return flex.Fail(flex.Invalid, "an override needs a reason of %d characters at least: it is kept and shown", overrideReasonMin)
+		return flex.Fail(
+			flex.Invalid,
+			"an override needs a reason of %d characters at least: it is kept and shown",
+			overrideReasonMin,
+		)
 	}
 
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
@@ -254,7 +364,12 @@ func (d *Service) OverrideName(ctx context.Context, org flex.OrgID, id flex.Tran
 
 		blocked := c != nil && c.Verdict == NameNoMatch
 		if w.Status != ledger.PendingApproval || !blocked {
-			return flex.Fail(flex.Conflict, "there is nothing to override: the withdrawal is %s, and %s", w.Status, nameText(c))
+			return flex.Fail(
+				flex.Conflict,
+				"there is nothing to override: the withdrawal is %s, and %s",
+				w.Status,
+				nameText(c),
+			)
 		}
 
 		return tx.OverridePayeeCheck(ctx, w, by, reason)

@@ -29,40 +29,63 @@ type Withdrawal struct {
 // Payout is a withdrawal as an approver sees it.
 type Payout struct {
 	Withdrawal
-	Ending     string    // the last digits of the account number; empty if no account is fixed
-	LinkedAt   time.Time // when the account was linked
-	Sites      int       // of the organisation to which the same account is linked
-	PaidBefore bool      // a payment to this account was posted before, for this site
-	EmailAt    time.Time // when the user's e-mail address was changed last; zero if it was not
-	Reference  string
-	Note       string   // of its last move
-	Approvals  []string // who approved it, while it waits for another
+	// the last digits of the account number; empty if no account is fixed
+	Ending   string
+	LinkedAt time.Time // when the account was linked
+	// of the organisation to which the same account is linked
+	Sites int
+	// a payment to this account was posted before, for this site
+	PaidBefore bool
+	// when the user's e-mail address was changed last; zero if it was not
+	EmailAt   time.Time
+	Reference string
+	Note      string   // of its last move
+	Approvals []string // who approved it, while it waits for another
 
-	PaidFrom  time.Time // from when the account is paid, if that is still to come
-	NeedsTwo  bool      // a second operator is needed, as far as this amount alone says
-	Warnings  []string
-	Name      string // what is known of the name on the account, before it is given to the bank
-	NameKnown bool   // whether it was asked for
-	Mismatch  bool   // the name does not match, and no operator overrode that
+	// from when the account is paid, if that is still to come
+	PaidFrom time.Time
+	// a second operator is needed, as far as this amount alone says
+	NeedsTwo bool
+	Warnings []string
+	// what is known of the name on the account, before it is given to the bank
+	Name      string
+	NameKnown bool // whether it was asked for
+	Mismatch  bool // the name does not match, and no operator overrode that
 }
 
 // Payouts returns the organisation's withdrawals at a status, or all for "", oldest first.
-func (d *Service) Payouts(ctx context.Context, org flex.OrgID, status ledger.PaymentStatus) (ps []Payout, err error) {
+func (d *Service) Payouts(
+	ctx context.Context,
+	org flex.OrgID,
+	status ledger.PaymentStatus,
+) (ps []Payout, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		ps, err = payouts(ctx, tx, status)
 		return err
 	})
+
 	return ps, err
 }
 
 func payoutOf(p *store.Payout) Payout {
 	return Payout{
-		Withdrawal: Withdrawal(p.Withdrawal), Ending: p.Ending, LinkedAt: p.LinkedAt, Sites: p.Sites, PaidBefore: p.PaidBefore,
-		EmailAt: p.EmailAt, Reference: p.Reference, Note: p.Note, Approvals: p.Approvals,
+		Withdrawal: Withdrawal(p.Withdrawal),
+		Ending:     p.Ending,
+		LinkedAt:   p.LinkedAt,
+		Sites:      p.Sites,
+		PaidBefore: p.PaidBefore,
+		EmailAt:    p.EmailAt,
+		Reference:  p.Reference,
+		Note:       p.Note,
+		Approvals:  p.Approvals,
 	}
 }
 
-func payouts(ctx context.Context, tx *store.Tx, status ledger.PaymentStatus) ([]Payout, error) {
+func payouts(
+	ctx context.Context,
+	tx *store.Tx,
+	status ledger.PaymentStatus,
+) ([]Payout, error) {
 	o, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return nil, err
@@ -109,14 +132,19 @@ const youngEmail = 30 * 24 * time.Hour
 
 // warn says what an approver should look at.
 func (p Payout) warn(now time.Time) (warnings []string) {
-	add := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
+	add := func(format string, args ...any) {
+		warnings = append(warnings, fmt.Sprintf(format, args...))
+	}
 	if p.Ending == "" {
 		add("no bank account is fixed for it: it cannot be paid; reject it")
 		return warnings
 	}
 
 	if !p.PaidFrom.IsZero() {
-		add("the account was linked a short time ago and is paid from %s", p.PaidFrom.UTC().Format("2006-01-02 15:04 MST"))
+		add(
+			"the account was linked a short time ago and is paid from %s",
+			p.PaidFrom.UTC().Format("2006-01-02 15:04 MST"),
+		)
 	}
 
 	if p.Sites > 1 {
@@ -128,7 +156,10 @@ func (p Payout) warn(now time.Time) (warnings []string) {
 	}
 
 	if !p.EmailAt.IsZero() && now.Sub(p.EmailAt) < youngEmail {
-		add("the user's e-mail address was changed on %s", p.EmailAt.UTC().Format("2006-01-02"))
+		add(
+			"the user's e-mail address was changed on %s",
+			p.EmailAt.UTC().Format("2006-01-02"),
+		)
 	}
 
 	return warnings
@@ -137,7 +168,13 @@ func (p Payout) warn(now time.Time) (warnings []string) {
 // Decide moves a withdrawal by an operator's decision: approved, rejected, cancelled, or
 // pending_approval for one that failed and is to be tried again. One that needs a second
 // operator stays pending_approval after the first.
-func (d *Service) Decide(ctx context.Context, org flex.OrgID, id flex.TransactionID, to ledger.PaymentStatus, by, note string) (w store.Withdrawal, err error) {
+func (d *Service) Decide(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.TransactionID,
+	to ledger.PaymentStatus,
+	by, note string,
+) (w store.Withdrawal, err error) {
 	if to == ledger.Approved {
 		if err := d.nameBeforeApproval(ctx, org, id); err != nil {
 			return w, err
@@ -148,21 +185,34 @@ func (d *Service) Decide(ctx context.Context, org flex.OrgID, id flex.Transactio
 		switch to {
 		case ledger.Approved:
 			w, err = d.approve(ctx, tx, id, by, note)
+
 		case ledger.PendingApproval:
 			w, err = d.tryAgain(ctx, tx, id, by, note)
+
 		case ledger.Rejected, ledger.Cancelled:
 			w, _, err = d.move(ctx, tx, id, to, by, note)
+
 		default:
-			err = flex.Fail(flex.Malformed, "an operator approves, rejects, cancels or tries again; that a payment is %s, the bank says: import its file", to)
+			err = flex.Fail(
+				flex.Malformed,
+				"an operator approves, rejects, cancels or tries again; that a payment is %s, the bank says: import its file",
+				to,
+			)
 		}
 
 		return err
 	})
+
 	return w, err
 }
 
 // approve counts an operator's approval, and moves the withdrawal if it is complete.
-func (d *Service) approve(ctx context.Context, tx *store.Tx, id flex.TransactionID, by, note string) (store.Withdrawal, error) {
+func (d *Service) approve(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.TransactionID,
+	by, note string,
+) (store.Withdrawal, error) {
 	// Two approvals at once must not both find room under the day's cap.
 	if err := tx.LockOrg(ctx); err != nil {
 		return store.Withdrawal{}, err
@@ -173,7 +223,8 @@ func (d *Service) approve(ctx context.Context, tx *store.Tx, id flex.Transaction
 		return w, err
 	}
 
-	if _, err := ledger.Move(w.Status, ledger.Approved, w.Amount); err != nil {
+	_, err = ledger.Move(w.Status, ledger.Approved, w.Amount)
+	if err != nil {
 		return w, err
 	}
 
@@ -203,27 +254,50 @@ func (d *Service) approve(ctx context.Context, tx *store.Tx, id flex.Transaction
 }
 
 // approval collects what an approval is judged by.
-func approval(ctx context.Context, tx *store.Tx, w store.Withdrawal, by string) (a ledger.Approval, err error) {
+func approval(
+	ctx context.Context,
+	tx *store.Tx,
+	w store.Withdrawal,
+	by string,
+) (a ledger.Approval, err error) {
 	pinned, err := tx.PinnedPayee(ctx, w)
 	if err != nil {
 		return a, err
 	}
 	if pinned == nil {
-		return a, flex.Fail(flex.Conflict, "no bank account is fixed for the withdrawal; reject it, and the user can ask again")
+		return a, flex.Fail(
+			flex.Conflict,
+			"no bank account is fixed for the withdrawal; reject it, and the user can ask again",
+		)
 	}
 
-	a = ledger.Approval{Amount: w.Amount, LinkedAt: pinned.LinkedAt, By: by}
-	a.Today, a.ToAccount, err = tx.ApprovedSince(ctx, flex.DayAt(tx.Now()).Period(0).Start(), pinned.Account)
+	a = ledger.Approval{
+		Amount:   w.Amount,
+		LinkedAt: pinned.LinkedAt,
+		By:       by,
+	}
+
+	a.Today, a.ToAccount, err = tx.ApprovedSince(
+		ctx,
+		flex.DayAt(tx.Now()).Period(0).Start(),
+		pinned.Account,
+	)
 	if err != nil {
 		return a, err
 	}
 
 	a.Before, err = tx.Approvals(ctx, w)
+
 	return a, err
 }
 
 // tryAgain asks anew for a withdrawal that failed, to the account that is linked now.
-func (d *Service) tryAgain(ctx context.Context, tx *store.Tx, id flex.TransactionID, by, note string) (w store.Withdrawal, err error) {
+func (d *Service) tryAgain(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.TransactionID,
+	by, note string,
+) (w store.Withdrawal, err error) {
 	w, err = tx.Withdrawal(ctx, id)
 	if err != nil {
 		return w, err
@@ -237,7 +311,10 @@ func (d *Service) tryAgain(ctx context.Context, tx *store.Tx, id flex.Transactio
 		return w, err
 	}
 	if payee == nil {
-		return w, flex.Fail(flex.Conflict, "there is no bank account to pay to; the user has to link one first")
+		return w, flex.Fail(
+			flex.Conflict,
+			"there is no bank account to pay to; the user has to link one first",
+		)
 	}
 
 	w, err = tx.MoveWithdrawal(ctx, id, ledger.PendingApproval, by, note)
@@ -253,7 +330,13 @@ type notified struct{ mails, without int }
 
 // move takes a withdrawal on, and tells its user if the money came back: the bank account
 // is then forgotten, since it may be the wrong one.
-func (d *Service) move(ctx context.Context, tx *store.Tx, id flex.TransactionID, to ledger.PaymentStatus, by, note string) (w store.Withdrawal, t notified, err error) {
+func (d *Service) move(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.TransactionID,
+	to ledger.PaymentStatus,
+	by, note string,
+) (w store.Withdrawal, t notified, err error) {
 	w, err = tx.MoveWithdrawal(ctx, id, to, by, note)
 	if err != nil {
 		return w, t, err
@@ -267,20 +350,30 @@ func (d *Service) move(ctx context.Context, tx *store.Tx, id flex.TransactionID,
 	}
 
 	t, err = d.tellFailed(ctx, tx, w)
+
 	return w, t, err
 }
 
 // forgetAccount forgets the account that a payment went to, if it is still the user's.
-func forgetAccount(ctx context.Context, tx *store.Tx, w store.Withdrawal) error {
+func forgetAccount(
+	ctx context.Context,
+	tx *store.Tx,
+	w store.Withdrawal,
+) error {
 	pinned, err := tx.PinnedPayee(ctx, w)
 	if err != nil || pinned == nil {
 		return err
 	}
+
 	return tx.DropPayee(ctx, w.SiteID, pinned.Account)
 }
 
 // tellFailed tells the user that a payment came back, with a link to correct the account.
-func (d *Service) tellFailed(ctx context.Context, tx *store.Tx, w store.Withdrawal) (t notified, err error) {
+func (d *Service) tellFailed(
+	ctx context.Context,
+	tx *store.Tx,
+	w store.Withdrawal,
+) (t notified, err error) {
 	site, err := tx.Site(ctx, w.SiteID)
 	if flex.KindOf(err) == flex.NotFound {
 		return notified{without: 1}, nil // offboarded: there is nobody to tell
@@ -299,6 +392,7 @@ func (d *Service) tellFailed(ctx context.Context, tx *store.Tx, w store.Withdraw
 		text: fmt.Sprintf("Your withdrawal of %s could not be paid, and is back in your balance.\n\nPlease check your bank account here, within %d hours:\n%s\n",
 			w.Amount, LetterLinkLife/time.Hour, link),
 	})
+
 	if t.mails == 0 {
 		t.without = 1
 	}

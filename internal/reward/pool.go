@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -22,13 +21,24 @@ type basis struct {
 }
 
 // basisOf reads the organisation's terms and the prices of some times.
-func basisOf(ctx context.Context, tx *store.Tx, spans []flex.Span, knownAt time.Time) (*basis, error) {
+func basisOf(
+	ctx context.Context,
+	tx *store.Tx,
+	spans []flex.Span,
+	knownAt time.Time,
+) (*basis, error) {
 	terms, err := historyOf(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
 
-	b := &basis{terms: terms, knownAt: knownAt, asOf: knownAt, prices: map[flex.Period]store.Quote{}}
+	b := &basis{
+		terms:   terms,
+		knownAt: knownAt,
+		asOf:    knownAt,
+		prices:  map[flex.Period]store.Quote{},
+	}
+
 	if knownAt.IsZero() {
 		b.asOf = tx.Now()
 	}
@@ -54,10 +64,13 @@ func stretches(events []store.FlexEvent) (spans []flex.Span) {
 		all[i] = e.Span
 	}
 
-	slices.SortFunc(all, func(a, b flex.Span) int { return a.From.Compare(b.From) })
+	slices.SortFunc(all, func(a, b flex.Span) int {
+		return a.From.Compare(b.From)
+	})
 
 	for _, s := range all {
-		if n := len(spans); n > 0 && s.From.Sub(spans[n-1].To) < 7*24*time.Hour {
+		n := len(spans)
+		if n > 0 && s.From.Sub(spans[n-1].To) < 7*24*time.Hour {
 			if s.To.After(spans[n-1].To) {
 				spans[n-1].To = s.To
 			}
@@ -76,7 +89,8 @@ func (b *basis) caseOf(e *store.FlexEvent) *settle.Case {
 	c := &settle.Case{
 		Event: e.ID, Day: e.Day, First: e.First, Last: e.Last, Meant: e.Meant, Most: settle.MostMoved(e.Power.OrDefault(), e.Type == flex.Battery, e.Meant),
 		Rule: terms.rule, Terms: terms.settle,
-		Final: !b.asOf.Before(finalAt(e.Day)), Metering: settle.Asset, // as long as nothing was read
+		// as long as nothing was read
+		Final: !b.asOf.Before(finalAt(e.Day)), Metering: settle.Asset,
 	}
 
 	for i, wh := range e.Nominated {
@@ -121,7 +135,9 @@ type claim struct {
 
 // ownMeter reports whether the event is settled on its asset's own meter, whatever the
 // site's boundary says.
-func (c *claim) ownMeter() bool { return c.CoP11 || c.nomination != nil && c.nomination.own }
+func (c *claim) ownMeter() bool {
+	return c.CoP11 || c.nomination != nil && c.nomination.own
+}
 
 // outcome is what an event comes to; its result is nil if it was known already.
 type outcome struct {
@@ -133,11 +149,13 @@ type outcome struct {
 
 // settling is some events settled together, all of each site and day.
 type settling struct {
-	basis   *basis
-	claims  []*claim
-	supply  map[flex.SiteID]flex.History[flex.Supply]
-	power   map[flex.AssetID]flex.History[flex.Watts] // of assets whose power changed
-	consent map[flex.SiteID][]flex.Span               // to the use of the boundary, of sites that are settled there
+	basis  *basis
+	claims []*claim
+	supply map[flex.SiteID]flex.History[flex.Supply]
+	// of assets whose power changed
+	power map[flex.AssetID]flex.History[flex.Watts]
+	// to the use of the boundary, of sites that are settled there
+	consent map[flex.SiteID][]flex.Span
 	oldest  flex.Day
 	newest  flex.Day
 	slots   [2]int // the first and the last settlement period of any day
@@ -150,17 +168,32 @@ type settling struct {
 // settleEvents works out events and returns what they come to in their order. The events of a
 // site and day must be given together. If known is set, an event whose inputs have the hash
 // that it has had is not worked out again.
-func settleEvents(ctx context.Context, tx *store.Tx, b *basis, events []store.FlexEvent, known bool) ([]outcome, error) {
+func settleEvents(
+	ctx context.Context,
+	tx *store.Tx,
+	b *basis,
+	events []store.FlexEvent,
+	known bool,
+) ([]outcome, error) {
 	if len(events) == 0 {
 		return nil, nil
 	}
 
-	s := &settling{basis: b, slots: [2]int{settle.MaxPeriods, 1}}
+	s := &settling{
+		basis: b,
+		slots: [2]int{settle.MaxPeriods, 1},
+	}
+
 	var sites []flex.SiteID
 
 	for i := range events {
 		e := events[i]
-		s.claims = append(s.claims, &claim{FlexEvent: e, Case: b.caseOf(&e), meter: meterKey{e.SiteID, e.AssetID}})
+		s.claims = append(s.claims, &claim{
+			FlexEvent: e,
+			Case:      b.caseOf(&e),
+			meter:     meterKey{e.SiteID, e.AssetID},
+		})
+
 		s.need(s.claims[i].Case)
 		sites = append(sites, e.SiteID)
 	}
@@ -170,11 +203,19 @@ func settleEvents(ctx context.Context, tx *store.Tx, b *basis, events []store.Fl
 	}
 
 	if err := s.nominate(ctx, tx); err != nil {
-		return nil, fmt.Errorf("work out what is shown of the plans of %d events: %w", len(events), err)
+		return nil, fmt.Errorf(
+			"work out what is shown of the plans of %d events: %w",
+			len(events),
+			err,
+		)
 	}
 
 	if err := s.readMeters(ctx, tx); err != nil {
-		return nil, fmt.Errorf("read the meters of %d events: %w", len(events), err)
+		return nil, fmt.Errorf(
+			"read the meters of %d events: %w",
+			len(events),
+			err,
+		)
 	}
 
 	if err := s.setApart(); err != nil {
@@ -191,7 +232,16 @@ func (s *settling) outcomes(known bool) ([]outcome, error) {
 
 	for i, c := range s.claims {
 		text = c.AppendText(text[:0])
-		o := outcome{store.Settlement{Event: c.Case.Event, Hash: settle.HashOf(text)}, c.limits, c.meter, c.Case.Most}
+		o := outcome{
+			store.Settlement{
+				Event: c.Case.Event,
+				Hash:  settle.HashOf(text),
+			},
+			c.limits,
+			c.meter,
+			c.Case.Most,
+		}
+
 		if !known || !slices.Equal(o.Hash[:], c.FlexEvent.Hash) {
 			r, err := settle.Settle(c.Case)
 			if err != nil {
@@ -228,8 +278,14 @@ func (s *settling) need(c *settle.Case) {
 }
 
 // ratings reads what the sites' connections could carry, and the powers that the events' assets had.
-func (s *settling) ratings(ctx context.Context, tx *store.Tx, sites []flex.SiteID) (err error) {
-	slices.SortFunc(sites, func(a, b flex.SiteID) int { return bytes.Compare(a[:], b[:]) })
+func (s *settling) ratings(
+	ctx context.Context,
+	tx *store.Tx,
+	sites []flex.SiteID,
+) (err error) {
+	slices.SortFunc(sites, func(a, b flex.SiteID) int {
+		return bytes.Compare(a[:], b[:])
+	})
 
 	s.supply, err = tx.SupplyOf(ctx, slices.Compact(sites), s.basis.knownAt)
 	if err != nil {
@@ -241,7 +297,9 @@ func (s *settling) ratings(ctx context.Context, tx *store.Tx, sites []flex.SiteI
 		assets[i] = c.AssetID
 	}
 
-	slices.SortFunc(assets, func(a, b flex.AssetID) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(assets, func(a, b flex.AssetID) int {
+		return bytes.Compare(a[:], b[:])
+	})
 	assets = slices.Compact(assets)
 	s.power, err = tx.PowersOf(ctx, assets, s.basis.knownAt)
 	if err != nil || len(s.power) == 0 {
@@ -253,12 +311,20 @@ func (s *settling) ratings(ctx context.Context, tx *store.Tx, sites []flex.SiteI
 
 // datePowers gives the events whose asset's power was dated back to their time that power, in place
 // of the one that they were found with.
-func (s *settling) datePowers(ctx context.Context, tx *store.Tx, assets []flex.AssetID) error {
+func (s *settling) datePowers(
+	ctx context.Context,
+	tx *store.Tx,
+	assets []flex.AssetID,
+) error {
 	dated, err := tx.PowersDatedBack(ctx, assets, s.basis.knownAt)
 	for _, c := range s.claims {
 		if power := dated[c.AssetID].On(c.Span.From); power != nil {
 			c.Power = *power
-			c.Most = settle.MostMoved(c.Power.OrDefault(), c.Type == flex.Battery, c.Case.Meant)
+			c.Most = settle.MostMoved(
+				c.Power.OrDefault(),
+				c.Type == flex.Battery,
+				c.Case.Meant,
+			)
 		}
 	}
 
@@ -276,6 +342,7 @@ func (s *settling) ownLimits(c *claim) settle.Limiter {
 	if !changed {
 		power = flex.Always(c.Power)
 	}
+
 	return settle.Rating{Supply: s.supply[c.SiteID], Power: power}
 }
 
@@ -289,7 +356,13 @@ func (s *settling) readMeters(ctx context.Context, tx *store.Tx) error {
 		return err
 	}
 
-	own := meters{settling: s, by: settle.Asset, claims: map[meterKey][]*claim{}, devices: map[meterKey][]flex.AssetID{}}
+	own := meters{
+		settling: s,
+		by:       settle.Asset,
+		claims:   map[meterKey][]*claim{},
+		devices:  map[meterKey][]flex.AssetID{},
+	}
+
 	for _, c := range s.claims {
 		if !given[c] {
 			c.limits = s.ownLimits(c)
@@ -299,12 +372,16 @@ func (s *settling) readMeters(ctx context.Context, tx *store.Tx) error {
 	}
 
 	_, err = own.read(ctx, tx)
+
 	return err
 }
 
 // readBoundaries gives the cases of assets without a qualified meter what their sites'
 // boundaries say, and returns those that were found in them.
-func (s *settling) readBoundaries(ctx context.Context, tx *store.Tx) (given map[*claim]bool, err error) {
+func (s *settling) readBoundaries(
+	ctx context.Context,
+	tx *store.Tx,
+) (given map[*claim]bool, err error) {
 	shared := map[meterKey][]*claim{}
 	var sites []flex.SiteID
 
@@ -330,7 +407,13 @@ func (s *settling) readBoundaries(ctx context.Context, tx *store.Tx) (given map[
 		return nil, err
 	}
 
-	boundaries := meters{settling: s, by: settle.Boundary, claims: shared, devices: map[meterKey][]flex.AssetID{}}
+	boundaries := meters{
+		settling: s,
+		by:       settle.Boundary,
+		claims:   shared,
+		devices:  map[meterKey][]flex.AssetID{},
+	}
+
 	for key := range shared {
 		boundaries.devices[key] = assets[key.site]
 	}
@@ -338,162 +421,12 @@ func (s *settling) readBoundaries(ctx context.Context, tx *store.Tx) (given map[
 	return boundaries.read(ctx, tx)
 }
 
-// meters are meters of one kind, with the events that may be settled on each and the devices
-// that tell of it.
-type meters struct {
-	*settling
-	by      settle.Metering
-	claims  map[meterKey][]*claim
-	devices map[meterKey][]flex.AssetID
-}
-
-// read gives the cases what these meters say, and returns those that were found in them. First the
-// events' own days are read, then, of the meters that tell of them, the days before.
-func (m *meters) read(ctx context.Context, tx *store.Tx) (given map[*claim]bool, err error) {
-	given = map[*claim]bool{}
-	of := map[flex.AssetID][]meterKey{}
-	days := map[flex.Day]bool{}
-
-	for key, claims := range m.claims {
-		for _, id := range m.devices[key] {
-			of[id] = append(of[id], key)
-		}
-
-		for _, c := range claims {
-			days[c.Case.Day] = true
-		}
-	}
-
-	readings, err := m.readings(ctx, tx, of, days)
-	if err != nil || len(readings) == 0 {
-		return given, err
-	}
-
-	eventDays, err := m.eventDays(ctx, tx, readings)
-	if err != nil {
-		return nil, err
-	}
-
-	for key, rs := range readings {
-		m.give(key, rs, eventDays(key), given)
-	}
-
-	return given, nil
-}
-
-// readings reads the events' own days, and of the meters that tell of them the days before.
-func (m *meters) readings(ctx context.Context, tx *store.Tx, of map[flex.AssetID][]meterKey, days map[flex.Day]bool) (map[meterKey][]flex.Reading, error) {
-	q := store.ReadingQuery{Labels: settle.Labels(m.by), First: m.slots[0], Last: m.slots[1], KnownAt: m.basis.knownAt}
-	q.Assets = slices.Collect(maps.Keys(of))
-	q.Days = slices.SortedFunc(maps.Keys(days), compareDays)
-	rs, err := tx.Readings(ctx, q)
-	if err != nil || len(rs) == 0 {
-		return nil, err
-	}
-
-	more, err := m.before(ctx, tx, q, rs, days, of)
-	if err != nil {
-		return nil, err
-	}
-
-	readings := map[meterKey][]flex.Reading{}
-	for _, part := range [][]flex.Reading{rs, more} {
-		for i := range part {
-			for _, key := range of[part[i].AssetID] {
-				readings[key] = append(readings[key], part[i])
-			}
-		}
-	}
-
-	return readings, nil
-}
-
-// before reads the days before the events' own, of the devices and labels that were read on
-// these at all.
-func (m *meters) before(ctx context.Context, tx *store.Tx, q store.ReadingQuery, rs []flex.Reading, own map[flex.Day]bool,
-	of map[flex.AssetID][]meterKey) ([]flex.Reading, error) {
-	labels, read := map[flex.Label]bool{}, map[meterKey]bool{}
-	for i := range rs {
-		labels[rs[i].Label] = true
-		for _, key := range of[rs[i].AssetID] {
-			read[key] = true
-		}
-	}
-
-	q.Days = slices.DeleteFunc(daysBetween(m.oldest, m.newest), func(d flex.Day) bool { return own[d] })
-	labels[flex.BoundaryExportRegister] = labels[flex.BoundaryExportRegister] || labels[flex.BoundaryImportRegister] // it is taken off
-
-	q.Labels = slices.DeleteFunc(slices.Clone(q.Labels), func(l flex.Label) bool { return !labels[l] })
-	q.Assets = slices.DeleteFunc(slices.Clone(q.Assets), func(id flex.AssetID) bool {
-		return !slices.ContainsFunc(of[id], func(key meterKey) bool { return read[key] })
-	})
-	return tx.Readings(ctx, q)
-}
-
-// eventDays returns on what days there was an event at a meter.
-func (m *meters) eventDays(ctx context.Context, tx *store.Tx, read map[meterKey][]flex.Reading) (of func(meterKey) []flex.Day, err error) {
-	asOf := m.basis.asOf
-	var assets []flex.AssetID
-	var sites []flex.SiteID
-
-	for key := range read {
-		assets, sites = append(assets, key.asset), append(sites, key.site)
-	}
-
-	if m.by == settle.Boundary {
-		days, err := tx.EventDaysAt(ctx, sites, m.oldest, m.newest, asOf)
-		return func(key meterKey) []flex.Day { return days[key.site] }, err
-	}
-
-	days, err := tx.EventDaysOf(ctx, assets, m.oldest, m.newest, asOf)
-	return func(key meterKey) []flex.Day { return days[key.asset] }, err
-}
-
-// give gives a meter's readings to its cases, as far as they tell of them.
-func (m *meters) give(key meterKey, rs []flex.Reading, eventDays []flex.Day, given map[*claim]bool) {
-	claims := m.claims[key]
-	limits := claims[0].limits
-
-	var meter *settle.Meter
-	if key.asset.IsZero() {
-		limits = m.siteLimits(key.site)
-		meter = settle.NewBoundary(rs, limits, m.consent[key.site])
-	} else {
-		meter = settle.NewMeter(m.by, rs, limits)
-	}
-
-	for _, group := range groupsOf(claims) {
-		beside(group)
-		m.nominateTogether(group)
-
-		if key.asset.IsZero() && group[0].nomination != nil {
-			m.atHome(group)
-		}
-
-		first := group[0].Case
-		if first.Used == nil { // the label is chosen by the days that are left
-			first.EventDays = eventDays
-		}
-
-		if !meter.Give(first) {
-			m.leaveAlone(group)
-			continue
-		}
-
-		for _, c := range group {
-			c.Metering, c.Label = first.Metering, first.Label
-			c.Metered, c.Case.Consented = first.Metered, first.Consented
-			c.Devices, c.EventDays = first.Devices, first.EventDays
-			c.meter, c.limits = key, limits
-			given[c] = true
-		}
-	}
-}
-
 // groupsOf puts events together whose half-hours meet, through others too.
 func groupsOf(claims []*claim) (groups [][]*claim) {
 	claims = slices.Clone(claims)
-	slices.SortStableFunc(claims, func(a, b *claim) int { return a.Span.From.Compare(b.Span.From) })
+	slices.SortStableFunc(claims, func(a, b *claim) int {
+		return a.Span.From.Compare(b.Span.From)
+	})
 	var until time.Time
 
 	for _, c := range claims {
@@ -532,7 +465,14 @@ func beside(group []*claim) {
 		c.Prices, c.Case.Nominated = prices, nominated
 		for _, o := range group {
 			if o != c {
-				c.Beside = append(c.Beside, settle.Claim{Event: o.Case.Event, First: o.Case.First, Last: o.Case.Last, Meant: o.Case.Meant, Most: o.Case.Most, Bounds: o.Case.Bounds})
+				c.Beside = append(c.Beside, settle.Claim{
+					Event:  o.Case.Event,
+					First:  o.Case.First,
+					Last:   o.Case.Last,
+					Meant:  o.Case.Meant,
+					Most:   o.Case.Most,
+					Bounds: o.Case.Bounds,
+				})
 			}
 		}
 	}
@@ -567,7 +507,12 @@ func (s *settling) setApart() error {
 		}
 
 		for _, p := range r.Periods {
-			own := settle.Apart{Period: p.Period, Flex: p.Metered - p.Baseline, Known: p.Read && r.Quality != settle.Insufficient}
+			own := settle.Apart{
+				Period: p.Period,
+				Flex:   p.Metered - p.Baseline,
+				Known:  p.Read && r.Quality != settle.Insufficient,
+			}
+
 			for _, b := range behind {
 				b.Apart = append(b.Apart, own)
 			}

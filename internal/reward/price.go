@@ -14,8 +14,9 @@ import (
 
 // EventPrice is where the price of some half-hours of a flex event is from.
 type EventPrice struct {
-	Source      string
-	Role        pricing.Role // contract or settlement: the planning price settles nothing
+	Source string
+	// contract or settlement: the planning price settles nothing
+	Role        pricing.Role
 	Publication flex.PublicationID
 	PublishedAt time.Time // from when the source's prices counted as known
 	ImportedAt  time.Time // when flexd had them
@@ -24,7 +25,11 @@ type EventPrice struct {
 
 // EventPrices returns where the prices are from at which results were settled, by event and then
 // in order of their half-hours. What was settled before sources were kept has none.
-func EventPrices(ctx context.Context, tx *store.Tx, results []*settle.Result) (map[flex.FlexEventID][]EventPrice, error) {
+func EventPrices(
+	ctx context.Context,
+	tx *store.Tx,
+	results []*settle.Result,
+) (map[flex.FlexEventID][]EventPrice, error) {
 	selection, err := tx.PriceSelection(ctx)
 	if err != nil {
 		return nil, err
@@ -41,7 +46,9 @@ func EventPrices(ctx context.Context, tx *store.Tx, results []*settle.Result) (m
 
 			ids = append(ids, p.Publication)
 			of[r.Event] = addPrice(of[r.Event], EventPrice{
-				Source: p.Source, Publication: p.Publication, Role: roleOf(selection, p.Source, r.Day.Period(p.Period).Start()),
+				Source:      p.Source,
+				Publication: p.Publication,
+				Role:        roleOf(selection, p.Source, r.Day.Period(p.Period).Start()),
 			})
 		}
 	}
@@ -63,7 +70,9 @@ func EventPrices(ctx context.Context, tx *store.Tx, results []*settle.Result) (m
 
 // addPrice counts one more half-hour at a price's source.
 func addPrice(prices []EventPrice, p EventPrice) []EventPrice {
-	same := func(o EventPrice) bool { return o.Publication == p.Publication && o.Role == p.Role }
+	same := func(o EventPrice) bool {
+		return o.Publication == p.Publication && o.Role == p.Role
+	}
 	i := slices.IndexFunc(prices, same)
 
 	if i < 0 {
@@ -72,6 +81,7 @@ func addPrice(prices []EventPrice, p EventPrice) []EventPrice {
 	}
 
 	prices[i].HalfHours++
+
 	return prices
 }
 
@@ -87,7 +97,11 @@ func roleOf(s *pricing.Selection, source string, at time.Time) pricing.Role {
 const pricedAtOnce = 256
 
 // pricesOf returns where the newest results of events have their prices from.
-func pricesOf(ctx context.Context, tx *store.Tx, events []store.FlexEvent) (map[flex.FlexEventID][]EventPrice, error) {
+func pricesOf(
+	ctx context.Context,
+	tx *store.Tx,
+	events []store.FlexEvent,
+) (map[flex.FlexEventID][]EventPrice, error) {
 	all := map[flex.FlexEventID][]EventPrice{}
 
 	for chunk := range slices.Chunk(events, pricedAtOnce) {

@@ -21,14 +21,21 @@ type Progress struct {
 
 // OpenWithdrawal is a withdrawal that is on its way to the bank.
 type OpenWithdrawal struct {
-	AskedAt    time.Time
-	Amount     flex.Pence
-	Status     ledger.PaymentStatus
-	ExpectedOn flex.Day // on which the payment is made: by the file that it is in, else if it is approved in time
+	AskedAt time.Time
+	Amount  flex.Pence
+	Status  ledger.PaymentStatus
+	// on which the payment is made: by the file that it is in, else if it is approved in time
+	ExpectedOn flex.Day
 }
 
 // progress reads how far a site's money is.
-func progress(ctx context.Context, tx *store.Tx, site flex.SiteID, info Info, settings flex.PayoutSettings) (p Progress, err error) {
+func progress(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	info Info,
+	settings flex.PayoutSettings,
+) (p Progress, err error) {
 	today := flex.DayAt(tx.Now())
 	all, err := tx.SiteTransactions(ctx, site, today.Add(1).Start())
 	if err != nil {
@@ -36,7 +43,12 @@ func progress(ctx context.Context, tx *store.Tx, site flex.SiteID, info Info, se
 	}
 
 	p.ThisMonth = earnedSince(all, ledger.MonthOf(today).First())
-	p.ThisYear = earnedSince(all, flex.Day{Year: today.Year, Month: time.January, Dom: 1})
+	p.ThisYear = earnedSince(all, flex.Day{
+		Year:  today.Year,
+		Month: time.January,
+		Dom:   1,
+	})
+
 	p.ToGo = max(0, info.Terms.Minimum-info.Balance)
 
 	for _, t := range slices.Backward(all) {
@@ -54,7 +66,12 @@ func progress(ctx context.Context, tx *store.Tx, site flex.SiteID, info Info, se
 			return p, err
 		}
 
-		p.Open = append(p.Open, OpenWithdrawal{AskedAt: w.AskedAt, Amount: w.Amount, Status: w.Status, ExpectedOn: on})
+		p.Open = append(p.Open, OpenWithdrawal{
+			AskedAt:    w.AskedAt,
+			Amount:     w.Amount,
+			Status:     w.Status,
+			ExpectedOn: on,
+		})
 	}
 
 	return p, nil
@@ -68,12 +85,18 @@ func earnedSince(all []store.Transaction, day flex.Day) flex.Pence {
 			sum.add(t)
 		}
 	}
+
 	return sum.Earned + sum.Other
 }
 
 // expectedOn is the day on which a withdrawal is paid: that of the payment file that it is in, else the
 // first day that a file has which is made today, or as soon as its account may be paid.
-func expectedOn(ctx context.Context, tx *store.Tx, w store.Withdrawal, settings flex.PayoutSettings) (flex.Day, error) {
+func expectedOn(
+	ctx context.Context,
+	tx *store.Tx,
+	w store.Withdrawal,
+	settings flex.PayoutSettings,
+) (flex.Day, error) {
 	pinned, err := tx.PinnedPayee(ctx, w)
 	if err != nil {
 		return flex.Day{}, err
@@ -97,5 +120,9 @@ func expectedOn(ctx context.Context, tx *store.Tx, w store.Withdrawal, settings 
 		}
 	}
 
-	return paymentDay(bankfile.Format(settings.FileFormat), flex.Day{}, flex.DayAt(from))
+	return paymentDay(
+		bankfile.Format(settings.FileFormat),
+		flex.Day{},
+		flex.DayAt(from),
+	)
 }

@@ -12,22 +12,34 @@ import (
 type Repaired struct {
 	Events       int64
 	Sessions     int64
-	Transactions int        // posted
-	Credited     flex.Pence // to all users together; less than nothing if it was taken back
+	Transactions int // posted
+	// to all users together; less than nothing if it was taken back
+	Credited flex.Pence
 }
 
 // Repair settles the events and sessions of a time once more, as they are known now, and
 // posts what that changes, as if a reading of each had come. It is safe to run twice.
-func (d *Service) Repair(ctx context.Context, org flex.OrgID, a Again) (r Repaired, err error) {
+func (d *Service) Repair(
+	ctx context.Context,
+	org flex.OrgID,
+	a Again,
+) (r Repaired, err error) {
 	if !a.KnownAt.IsZero() {
-		return r, flex.Fail(flex.Invalid, "what is posted is settled as it is known now: leave the instant out, or do not post")
+		return r, flex.Fail(
+			flex.Invalid,
+			"what is posted is settled as it is known now: leave the instant out, or do not post",
+		)
 	}
 
 	if err := a.check(); err != nil {
 		return r, err
 	}
 
-	span := flex.Span{From: a.From.Start(), To: a.To.Add(1).Start()}
+	span := flex.Span{
+		From: a.From.Start(),
+		To:   a.To.Add(1).Start(),
+	}
+
 	var before int
 	var sum flex.Pence
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
@@ -53,6 +65,7 @@ func (d *Service) Repair(ctx context.Context, org flex.OrgID, a Again) (r Repair
 		r.Transactions, r.Credited = after-before, now-sum
 		return err
 	})
+
 	return r, err
 }
 

@@ -12,16 +12,19 @@ import (
 
 // PaymentResult is what became of a payment: posted, failed or returned.
 type PaymentResult struct {
-	ID      flex.TransactionID
-	Status  ledger.PaymentStatus
-	Attempt int // as in the payment file; 0 if it is not told, which means the latest
+	ID     flex.TransactionID
+	Status ledger.PaymentStatus
+	// as in the payment file; 0 if it is not told, which means the latest
+	Attempt int
 	Note    string
 }
 
 // known reports whether the result says again what is known: of the withdrawal as it stands,
 // on its way to there, or of an attempt before it was tried again.
 func (r PaymentResult) known(w store.Withdrawal) bool {
-	return r.Status == w.Status || r.Status == ledger.Posted && w.Status == ledger.Returned || r.Attempt > 0 && r.Attempt < w.Attempt
+	return r.Status == w.Status ||
+		r.Status == ledger.Posted && w.Status == ledger.Returned ||
+		r.Attempt > 0 && r.Attempt < w.Attempt
 }
 
 // Imported is what an import of results did.
@@ -34,16 +37,32 @@ type Imported struct {
 
 // Import takes what became of payments. One that says again what is known changes nothing.
 // It fails at the first result that cannot be; none of them then counts.
-func (d *Service) Import(ctx context.Context, org flex.OrgID, by string, results []PaymentResult) (Imported, error) {
+func (d *Service) Import(
+	ctx context.Context,
+	org flex.OrgID,
+	by string,
+	results []PaymentResult,
+) (Imported, error) {
 	return d.importResults(ctx, org, by, results, false)
 }
 
 // TryImport returns what Import would do, and does nothing.
-func (d *Service) TryImport(ctx context.Context, org flex.OrgID, by string, results []PaymentResult) (Imported, error) {
+func (d *Service) TryImport(
+	ctx context.Context,
+	org flex.OrgID,
+	by string,
+	results []PaymentResult,
+) (Imported, error) {
 	return d.importResults(ctx, org, by, results, true)
 }
 
-func (d *Service) importResults(ctx context.Context, org flex.OrgID, by string, results []PaymentResult, dry bool) (done Imported, err error) {
+func (d *Service) importResults(
+	ctx context.Context,
+	org flex.OrgID,
+	by string,
+	results []PaymentResult,
+	dry bool,
+) (done Imported, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		done = Imported{Results: len(results)}
 		for i, r := range results {
@@ -65,11 +84,24 @@ func (d *Service) importResults(ctx context.Context, org flex.OrgID, by string, 
 }
 
 // take counts one result.
-func (d *Service) take(ctx context.Context, tx *store.Tx, r PaymentResult, by string, done *Imported) error {
+func (d *Service) take(
+	ctx context.Context,
+	tx *store.Tx,
+	r PaymentResult,
+	by string,
+	done *Imported,
+) error {
 	switch r.Status {
 	case ledger.Posted, ledger.Failed, ledger.Returned:
 	default:
-		return flex.Fail(flex.Malformed, "a payment is %s, %s or %s, not %q", ledger.Posted, ledger.Failed, ledger.Returned, r.Status)
+		return flex.Fail(
+			flex.Malformed,
+			"a payment is %s, %s or %s, not %q",
+			ledger.Posted,
+			ledger.Failed,
+			ledger.Returned,
+			r.Status,
+		)
 	}
 
 	w, err := tx.Withdrawal(ctx, r.ID)
@@ -78,7 +110,13 @@ func (d *Service) take(ctx context.Context, tx *store.Tx, r PaymentResult, by st
 	}
 
 	if r.Attempt > w.Attempt {
-		return flex.Fail(flex.Conflict, "of withdrawal %s there was no attempt %d, the latest is %d", r.ID, r.Attempt, w.Attempt)
+		return flex.Fail(
+			flex.Conflict,
+			"of withdrawal %s there was no attempt %d, the latest is %d",
+			r.ID,
+			r.Attempt,
+			w.Attempt,
+		)
 	}
 	if r.known(w) {
 		return nil

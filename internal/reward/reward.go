@@ -17,8 +17,10 @@ type Service struct {
 	// Mail sends a letter to a user; nil means that no letters can be sent.
 	Mail func(ctx context.Context, to flex.Personal, subject, text string) error
 
-	Web       *egress.Client // by which payee hooks are asked; nil asks nobody: unavailable
-	PlainHTTP bool           // payee hooks may be plain HTTP, on a network that the operator opened
+	// by which payee hooks are asked; nil asks nobody: unavailable
+	Web *egress.Client
+	// payee hooks may be plain HTTP, on a network that the operator opened
+	PlainHTTP bool
 }
 
 // Info is where a site's money stands.
@@ -29,7 +31,11 @@ type Info struct {
 }
 
 // Info returns where the site's money stands.
-func (d *Service) Info(ctx context.Context, org flex.OrgID, site flex.SiteID) (info Info, err error) {
+func (d *Service) Info(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+) (info Info, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
@@ -37,10 +43,15 @@ func (d *Service) Info(ctx context.Context, org flex.OrgID, site flex.SiteID) (i
 		info, err = standing(ctx, tx, site)
 		return err
 	})
+
 	return info, err
 }
 
-func standing(ctx context.Context, tx *store.Tx, site flex.SiteID) (info Info, err error) {
+func standing(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+) (info Info, err error) {
 	terms, err := historyOf(ctx, tx)
 	if err != nil {
 		return info, err
@@ -58,6 +69,7 @@ func standing(ctx context.Context, tx *store.Tx, site flex.SiteID) (info Info, e
 
 	info.Terms, info.Earned = terms.on(flex.DayAt(tx.Now())).withdrawal, earned
 	info.Standing = info.Terms.Stand(balance, first, tx.Now())
+
 	return info, nil
 }
 
@@ -69,7 +81,12 @@ type History struct {
 }
 
 // Transactions returns a page of the site's transactions.
-func (d *Service) Transactions(ctx context.Context, org flex.OrgID, site flex.SiteID, limit, offset int) (h History, err error) {
+func (d *Service) Transactions(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	limit, offset int,
+) (h History, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
@@ -84,6 +101,7 @@ func (d *Service) Transactions(ctx context.Context, org flex.OrgID, site flex.Si
 		h.Standing = info.Standing
 		return err
 	})
+
 	return h, err
 }
 

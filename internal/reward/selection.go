@@ -24,10 +24,11 @@ type Selection struct {
 // SelectionLine is what becomes of one withdrawal of a selection.
 type SelectionLine struct {
 	ID     flex.TransactionID
-	SiteID flex.SiteID          // zero if there is no such withdrawal
-	Amount flex.Pence           // zero if there is no such withdrawal
-	Status ledger.PaymentStatus // pending_approval if a second operator is needed
-	Fault  string               // why it is not approved; "" if it is
+	SiteID flex.SiteID // zero if there is no such withdrawal
+	Amount flex.Pence  // zero if there is no such withdrawal
+	// pending_approval if a second operator is needed
+	Status ledger.PaymentStatus
+	Fault  string // why it is not approved; "" if it is
 }
 
 // errPreviewed undoes what a preview tried.
@@ -36,7 +37,12 @@ var errPreviewed = errors.New("a preview changes nothing")
 // PreviewSelection says what an approval of the withdrawals by this operator would do now, by the
 // rules of the approval itself, the day's cap among them. It changes nothing, and asks nobody for
 // the name on an account. It fails with flex.Invalid for no withdrawal or more than SelectionMax.
-func (d *Service) PreviewSelection(ctx context.Context, org flex.OrgID, ids []flex.TransactionID, by string) (sel Selection, err error) {
+func (d *Service) PreviewSelection(
+	ctx context.Context,
+	org flex.OrgID,
+	ids []flex.TransactionID,
+	by string,
+) (sel Selection, err error) {
 	ids, err = selected(ids)
 	if err != nil {
 		return sel, err
@@ -63,7 +69,13 @@ func (d *Service) PreviewSelection(ctx context.Context, org flex.OrgID, ids []fl
 // ApproveSelection approves each withdrawal for itself: one that is refused stops no other. The
 // sum is what the operator was shown; flex.Conflict, and nothing is approved, if what is possible
 // comes to another sum by now.
-func (d *Service) ApproveSelection(ctx context.Context, org flex.OrgID, ids []flex.TransactionID, sum flex.Pence, by string) (sel Selection, err error) {
+func (d *Service) ApproveSelection(
+	ctx context.Context,
+	org flex.OrgID,
+	ids []flex.TransactionID,
+	sum flex.Pence,
+	by string,
+) (sel Selection, err error) {
 	ids, err = selected(ids)
 	if err != nil {
 		return sel, err
@@ -74,7 +86,12 @@ func (d *Service) ApproveSelection(ctx context.Context, org flex.OrgID, ids []fl
 		return sel, err
 	}
 	if now.Sum != sum {
-		return sel, flex.Fail(flex.Conflict, "the selection came to %s when it was shown and comes to %s now: nothing is approved; look at it again", sum, now.Sum)
+		return sel, flex.Fail(
+			flex.Conflict,
+			"the selection came to %s when it was shown and comes to %s now: nothing is approved; look at it again",
+			sum,
+			now.Sum,
+		)
 	}
 
 	for _, line := range now.Lines {
@@ -85,7 +102,12 @@ func (d *Service) ApproveSelection(ctx context.Context, org flex.OrgID, ids []fl
 
 		w, err := d.Decide(ctx, org, line.ID, ledger.Approved, by, "")
 		if w.ID.IsZero() {
-			w = store.Withdrawal{ID: line.ID, SiteID: line.SiteID, Amount: line.Amount, Status: ledger.PendingApproval}
+			w = store.Withdrawal{
+				ID:     line.ID,
+				SiteID: line.SiteID,
+				Amount: line.Amount,
+				Status: ledger.PendingApproval,
+			}
 		}
 
 		if err := sel.add(line.ID, w, err); err != nil {
@@ -111,15 +133,29 @@ func selected(ids []flex.TransactionID) (once []flex.TransactionID, err error) {
 		return nil, flex.Fail(flex.Invalid, "no withdrawal is selected")
 	}
 	if len(once) > SelectionMax {
-		return nil, flex.Fail(flex.Invalid, "%d withdrawals are selected, and %d are approved at once", len(once), SelectionMax)
+		return nil, flex.Fail(
+			flex.Invalid,
+			"%d withdrawals are selected, and %d are approved at once",
+			len(once),
+			SelectionMax,
+		)
 	}
 
 	return once, nil
 }
 
 // add counts an approval, or why there is none. A failure that no rule made ends the selection.
-func (sel *Selection) add(id flex.TransactionID, w store.Withdrawal, err error) error {
-	line := SelectionLine{ID: id, SiteID: w.SiteID, Amount: w.Amount, Status: w.Status}
+func (sel *Selection) add(
+	id flex.TransactionID,
+	w store.Withdrawal,
+	err error,
+) error {
+	line := SelectionLine{
+		ID:     id,
+		SiteID: w.SiteID,
+		Amount: w.Amount,
+		Status: w.Status,
+	}
 
 	switch {
 	case err == nil:
@@ -132,6 +168,7 @@ func (sel *Selection) add(id flex.TransactionID, w store.Withdrawal, err error) 
 	}
 
 	sel.Lines = append(sel.Lines, line)
+
 	return nil
 }
 
@@ -139,7 +176,13 @@ func (sel *Selection) add(id flex.TransactionID, w store.Withdrawal, err error) 
 // became of it.
 func (sel Selection) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d of %d, %s in all", sel.Possible, len(sel.Lines), sel.Sum)
+	fmt.Fprintf(
+		&b,
+		"%d of %d, %s in all",
+		sel.Possible,
+		len(sel.Lines),
+		sel.Sum,
+	)
 
 	for _, l := range sel.Lines {
 		outcome := string(l.Status)

@@ -15,26 +15,45 @@ import (
 // sessionsMax is the number of sessions settled in one transaction.
 const sessionsMax = 25
 
-var sessionQueue = queue[flex.SessionID]{batch: sessionsMax, due: (*store.Tx).DueSessionSettlements, settle: settleSessions}
+var sessionQueue = queue[flex.SessionID]{
+	batch:  sessionsMax,
+	due:    (*store.Tx).DueSessionSettlements,
+	settle: settleSessions,
+}
 
 // SettleSessions settles what is due.
 func (d *Service) SettleSessions(ctx context.Context) (worker.Report, error) {
-	return d.settleOrgs(ctx, (*store.All).OrgsWithSessionsDue, d.settleSessionsOf)
+	return d.settleOrgs(
+		ctx,
+		(*store.All).OrgsWithSessionsDue,
+		d.settleSessionsOf,
+	)
 }
 
 // SettleSessionsOf is SettleSessions for one organisation.
-func (d *Service) SettleSessionsOf(ctx context.Context, org flex.OrgID) (report worker.Report, err error) {
+func (d *Service) SettleSessionsOf(
+	ctx context.Context,
+	org flex.OrgID,
+) (report worker.Report, err error) {
 	err = d.settleSessionsOf(ctx, org, &report)
 	return report, err
 }
 
 // settleSessionsOf settles what is due of one organisation.
-func (d *Service) settleSessionsOf(ctx context.Context, org flex.OrgID, report *worker.Report) error {
+func (d *Service) settleSessionsOf(
+	ctx context.Context,
+	org flex.OrgID,
+	report *worker.Report,
+) error {
 	return settleDue(ctx, d.DB, org, sessionQueue, report)
 }
 
 // settleSessions settles sessions, and posts what that changes. It returns how many moved on.
-func settleSessions(ctx context.Context, tx *store.Tx, due []flex.SessionID) (did int, err error) {
+func settleSessions(
+	ctx context.Context,
+	tx *store.Tx,
+	due []flex.SessionID,
+) (did int, err error) {
 	terms, err := historyOf(ctx, tx)
 	if err != nil {
 		return 0, err
@@ -67,7 +86,12 @@ func settleSessions(ctx context.Context, tx *store.Tx, due []flex.SessionID) (di
 
 // settleSession takes a session on to what its readings tell now, and returns the transaction
 // that this makes, if it makes one.
-func settleSession(ctx context.Context, tx *store.Tx, r *store.SessionSettlement, t *terms) (revision *store.Transaction, err error) {
+func settleSession(
+	ctx context.Context,
+	tx *store.Tx,
+	r *store.SessionSettlement,
+	t *terms,
+) (revision *store.Transaction, err error) {
 	energy, known, missing, err := charged(ctx, tx, *r)
 	if err != nil {
 		return nil, err
@@ -90,7 +114,11 @@ func settleSession(ctx context.Context, tx *store.Tx, r *store.SessionSettlement
 
 	// In its first half-hour no other reading than the missing one has it looked at again.
 	came := since >= PartialAfter && r.LookAt.After(now)
-	outlook{missing: missing, next: nextLook(*r, known, missing, now), came: came}.wait(&r.Progress, now)
+	outlook{
+		missing: missing,
+		next:    nextLook(*r, known, missing, now),
+		came:    came,
+	}.wait(&r.Progress, now)
 
 	mine, err := tx.SaveSessionSettlement(ctx, *r)
 	if err != nil {
@@ -98,7 +126,10 @@ func settleSession(ctx context.Context, tx *store.Tx, r *store.SessionSettlement
 	}
 
 	if !mine { // another process settled it in between, and the books know
-		return nil, fmt.Errorf("session %s was settled elsewhere at the same time", r.SessionID)
+		return nil, fmt.Errorf(
+			"session %s was settled elsewhere at the same time",
+			r.SessionID,
+		)
 	}
 
 	return revision, nil
@@ -108,7 +139,11 @@ func settleSession(ctx context.Context, tx *store.Tx, r *store.SessionSettlement
 // waits for: after half an hour; after a day if there was none; at the last deadline; never once it
 // has all its readings or that is over. A reading, a consent or new terms have it looked at by
 // themselves.
-func nextLook(r store.SessionSettlement, known int, missing, now time.Time) time.Time {
+func nextLook(
+	r store.SessionSettlement,
+	known int,
+	missing, now time.Time,
+) time.Time {
 	last := r.To.Add(CloseAfter)
 	if missing.IsZero() && r.Consented || !last.After(now) {
 		return time.Time{}
@@ -128,7 +163,11 @@ func nextLook(r store.SessionSettlement, known int, missing, now time.Time) time
 
 // charged returns the energy of the half-hours that belong to the session, how many of them
 // are known, and the first that is not.
-func charged(ctx context.Context, tx *store.Tx, r store.SessionSettlement) (energy flex.WattHours, known int, missing time.Time, err error) {
+func charged(
+	ctx context.Context,
+	tx *store.Tx,
+	r store.SessionSettlement,
+) (energy flex.WattHours, known int, missing time.Time, err error) {
 	periods, days, err := sessionReadings(ctx, tx, r, time.Time{})
 	for _, p := range periods {
 		switch e, read := energyIn(days, p); {
@@ -183,7 +222,8 @@ func ownPeriods(r *store.SessionSettlement) (periods []flex.Period, days []flex.
 
 	for p := first; !last.Before(p); p = p.Add(1) {
 		periods = append(periods, p)
-		if d := flex.DayAt(p.Start()); len(days) == 0 || days[len(days)-1] != d {
+		d := flex.DayAt(p.Start())
+		if len(days) == 0 || days[len(days)-1] != d {
 			days = append(days, d)
 		}
 	}
@@ -193,16 +233,28 @@ func ownPeriods(r *store.SessionSettlement) (periods []flex.Period, days []flex.
 
 // sessionReadings returns the half-hours that belong to a session and what was metered on
 // their days, as it was known at an instant, or now.
-func sessionReadings(ctx context.Context, tx *store.Tx, r store.SessionSettlement, knownAt time.Time) (periods []flex.Period, days []settle.MeteredDay, err error) {
+func sessionReadings(
+	ctx context.Context,
+	tx *store.Tx,
+	r store.SessionSettlement,
+	knownAt time.Time,
+) (periods []flex.Period, days []settle.MeteredDay, err error) {
 	periods, read := ownPeriods(&r)
 	if len(periods) == 0 {
 		return nil, nil, nil
 	}
 
 	rs, err := tx.Readings(ctx, store.ReadingQuery{
-		Assets: []flex.AssetID{r.AssetID}, Labels: []flex.Label{flex.ChargerEnergy, flex.ChargerRegister}, Days: read, KnownAt: knownAt,
-		Within: flex.Span{From: periods[0].Start(), To: periods[len(periods)-1].End()},
+		Assets:  []flex.AssetID{r.AssetID},
+		Labels:  []flex.Label{flex.ChargerEnergy, flex.ChargerRegister},
+		Days:    read,
+		KnownAt: knownAt,
+		Within: flex.Span{
+			From: periods[0].Start(),
+			To:   periods[len(periods)-1].End(),
+		},
 	})
+
 	if err != nil {
 		return nil, nil, err
 	}
@@ -213,11 +265,17 @@ func sessionReadings(ctx context.Context, tx *store.Tx, r store.SessionSettlemen
 	}
 
 	days, _ = settle.HalfHoursWithin(settle.Asset, rs, limits)
+
 	return periods, days, nil
 }
 
 // sessionLimits returns what the session's device can have taken in a half-hour.
-func sessionLimits(ctx context.Context, tx *store.Tx, r store.SessionSettlement, knownAt time.Time) (settle.Rating, error) {
+func sessionLimits(
+	ctx context.Context,
+	tx *store.Tx,
+	r store.SessionSettlement,
+	knownAt time.Time,
+) (settle.Rating, error) {
 	supply, err := tx.SupplyOf(ctx, []flex.SiteID{r.SiteID}, knownAt)
 	if err != nil {
 		return settle.Rating{}, err
@@ -239,11 +297,18 @@ func energyIn(days []settle.MeteredDay, p flex.Period) (flex.WattHours, bool) {
 			return days[i].At(n)
 		}
 	}
+
 	return 0, false
 }
 
 // sessionOwed is what the session's energy earns, at the rate of its first transaction.
-func sessionOwed(ctx context.Context, tx *store.Tx, r *store.SessionSettlement, t *terms, energy flex.WattHours) (*owed, error) {
+func sessionOwed(
+	ctx context.Context,
+	tx *store.Tx,
+	r *store.SessionSettlement,
+	t *terms,
+	energy flex.WattHours,
+) (*owed, error) {
 	cause := ledger.Cause{Session: r.SessionID}
 	was, err := tx.PostingsAbout(ctx, cause)
 	if err != nil {
@@ -255,9 +320,19 @@ func sessionOwed(ctx context.Context, tx *store.Tx, r *store.SessionSettlement, 
 	}
 
 	rate, more := r.Rate, energy-r.PostedWh
-	about := ledger.Transaction{SiteID: r.SiteID, Time: r.Span, Settled: flex.DayAt(r.To), Cause: cause}
+	about := ledger.Transaction{
+		SiteID:  r.SiteID,
+		Time:    r.Span,
+		Settled: flex.DayAt(r.To),
+		Cause:   cause,
+	}
+
 	o := owed{
-		Transaction: store.Transaction{Transaction: about, Rate: &rate, Creditable: &more},
+		Transaction: store.Transaction{
+			Transaction: about,
+			Rate:        &rate,
+			Creditable:  &more,
+		},
 
 		subject: fmt.Sprintf("session:%s", r.SessionID), was: was,
 		should: ledger.Credited(settle.Rate(rate).Credit(energy, t.settle.Rounding)),

@@ -13,11 +13,19 @@ import (
 // eventsMax is the number of flex events settled in one transaction.
 const eventsMax = 20
 
-var eventQueue = queue[flex.FlexEventID]{batch: eventsMax, due: (*store.Tx).DueFlexEvents, settle: settleFlexEvents}
+var eventQueue = queue[flex.FlexEventID]{
+	batch:  eventsMax,
+	due:    (*store.Tx).DueFlexEvents,
+	settle: settleFlexEvents,
+}
 
 // settleFlexEvents settles events, and with them all others of their sites and days, in one run,
 // and posts what that changes. It returns how many moved on.
-func settleFlexEvents(ctx context.Context, tx *store.Tx, due []flex.FlexEventID) (did int, err error) {
+func settleFlexEvents(
+	ctx context.Context,
+	tx *store.Tx,
+	due []flex.FlexEventID,
+) (did int, err error) {
 	events, err := tx.HoldFlexEvents(ctx, due)
 	if err != nil || len(events) == 0 {
 		return 0, err
@@ -33,7 +41,16 @@ func settleFlexEvents(ctx context.Context, tx *store.Tx, due []flex.FlexEventID)
 		return 0, err
 	}
 
-	run := &roundRun{run: store.Run{ID: tx.NewRunID(), Kind: store.RoundRun, KnownAt: tx.Now(), StartedAt: tx.Now()}, terms: basis.terms}
+	run := &roundRun{
+		run: store.Run{
+			ID:        tx.NewRunID(),
+			Kind:      store.RoundRun,
+			KnownAt:   tx.Now(),
+			StartedAt: tx.Now(),
+		},
+		terms: basis.terms,
+	}
+
 	for i, e := range events {
 		moved, err := run.settle(ctx, tx, e, outcomes[i])
 		if err != nil {
@@ -50,7 +67,12 @@ func settleFlexEvents(ctx context.Context, tx *store.Tx, due []flex.FlexEventID)
 
 // settleConsented settles the events that the site consents to. The others have no part in
 // what their meter shows, and their outcome is empty.
-func settleConsented(ctx context.Context, tx *store.Tx, b *basis, events []store.FlexEvent) ([]outcome, error) {
+func settleConsented(
+	ctx context.Context,
+	tx *store.Tx,
+	b *basis,
+	events []store.FlexEvent,
+) ([]outcome, error) {
 	var consented []store.FlexEvent
 	var at []int
 
@@ -83,7 +105,12 @@ type roundRun struct {
 }
 
 // settle takes an event on to what it comes to now, and reports whether that moved it on.
-func (p *roundRun) settle(ctx context.Context, tx *store.Tx, e store.FlexEvent, o outcome) (moved bool, err error) {
+func (p *roundRun) settle(
+	ctx context.Context,
+	tx *store.Tx,
+	e store.FlexEvent,
+	o outcome,
+) (moved bool, err error) {
 	was := e
 	missing := e.WaitsAt
 
@@ -97,7 +124,11 @@ func (p *roundRun) settle(ctx context.Context, tx *store.Tx, e store.FlexEvent, 
 
 	now := tx.Now()
 	came := was.Due && was.LookAt.After(now)
-	outlook{missing: missing, next: nextSettlement(e, missing, now), came: came}.wait(&e.Progress, now)
+	outlook{
+		missing: missing,
+		next:    nextSettlement(e, missing, now),
+		came:    came,
+	}.wait(&e.Progress, now)
 
 	// Two events of a day that wait for what is there and not enough would have each other
 	// looked at for ever.
@@ -106,12 +137,18 @@ func (p *roundRun) settle(ctx context.Context, tx *store.Tx, e store.FlexEvent, 
 	}
 
 	moved = e.Version != was.Version || movedOn(was.Progress, e.Progress)
+
 	return moved, tx.PutFlexEvent(ctx, e)
 }
 
 // revise gives an event its next settlement, and what that is worth more or less, if anything
 // that it depends on has changed.
-func (p *roundRun) revise(ctx context.Context, tx *store.Tx, e *store.FlexEvent, s store.Settlement) error {
+func (p *roundRun) revise(
+	ctx context.Context,
+	tx *store.Tx,
+	e *store.FlexEvent,
+	s store.Settlement,
+) error {
 	if slices.Equal(s.Hash[:], e.Hash) {
 		return nil
 	}
@@ -139,7 +176,12 @@ func (p *roundRun) revise(ctx context.Context, tx *store.Tx, e *store.FlexEvent,
 }
 
 // finish keeps the run, how the half-hours were settled, and the transactions.
-func (p *roundRun) finish(ctx context.Context, tx *store.Tx, events []store.FlexEvent, outcomes []outcome) error {
+func (p *roundRun) finish(
+	ctx context.Context,
+	tx *store.Tx,
+	events []store.FlexEvent,
+	outcomes []outcome,
+) error {
 	if len(p.settlements) == 0 {
 		return nil
 	}
@@ -162,7 +204,12 @@ func (p *roundRun) finish(ctx context.Context, tx *store.Tx, events []store.Flex
 
 // putHalfHours keeps, of the sites and days of the events, what each meter deviated by in each
 // half-hour and what the events have of it.
-func putHalfHours(ctx context.Context, tx *store.Tx, events []store.FlexEvent, outcomes []outcome) error {
+func putHalfHours(
+	ctx context.Context,
+	tx *store.Tx,
+	events []store.FlexEvent,
+	outcomes []outcome,
+) error {
 	days := map[siteDay]*settledDay{}
 	var order []siteDay
 
@@ -178,7 +225,8 @@ func putHalfHours(ctx context.Context, tx *store.Tx, events []store.FlexEvent, o
 	}
 
 	for _, key := range order {
-		if err := tx.PutHalfHours(ctx, key.site, key.day, days[key].halfHours); err != nil {
+		err := tx.PutHalfHours(ctx, key.site, key.day, days[key].halfHours)
+		if err != nil {
 			return err
 		}
 	}
@@ -218,7 +266,11 @@ func (d *settledDay) add(event flex.FlexEventID, o *outcome) {
 		}
 
 		h := &d.halfHours[n]
-		h.Parts = append(h.Parts, store.Part{Event: event, Flex: p.Flex, Most: o.most})
+		h.Parts = append(h.Parts, store.Part{
+			Event: event,
+			Flex:  p.Flex,
+			Most:  o.most,
+		})
 	}
 }
 
@@ -226,9 +278,17 @@ func (d *settledDay) add(event flex.FlexEventID, o *outcome) {
 func (o *outcome) halfHour(p settle.Settled) store.HalfHour {
 	limits := o.limits.At(o.Result.Day.Period(p.Period))
 	return store.HalfHour{
-		Site: o.meter.site, Meter: o.meter.asset, Period: o.Result.Day.Period(p.Period), Label: o.Result.Label,
-		Metered: p.Metered, Baseline: p.Baseline, Apart: p.Metered - p.Baseline - p.Deviation, Deviation: p.Deviation, Unassigned: p.Unassigned,
-		Import: limits.Import, Export: limits.Export,
+		Site:       o.meter.site,
+		Meter:      o.meter.asset,
+		Period:     o.Result.Day.Period(p.Period),
+		Label:      o.Result.Label,
+		Metered:    p.Metered,
+		Baseline:   p.Baseline,
+		Apart:      p.Metered - p.Baseline - p.Deviation,
+		Deviation:  p.Deviation,
+		Unassigned: p.Unassigned,
+		Import:     limits.Import,
+		Export:     limits.Export,
 	}
 }
 

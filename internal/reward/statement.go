@@ -33,8 +33,9 @@ type Payer struct{ Name, Address, Contact string }
 
 // Customer is whose statement it is.
 type Customer struct {
-	SiteID            flex.SiteID
-	Address, Postcode flex.Personal
+	SiteID   flex.SiteID
+	Address  flex.Personal
+	Postcode flex.Personal
 }
 
 // Totals are the sums over a statement's lines. No energy counts twice in them.
@@ -49,24 +50,31 @@ type Totals struct {
 // Line is one transaction with what it rests on.
 type Line struct {
 	store.Transaction
-	Balance     flex.Pence // after it
-	Cause       string     // in plain words
-	Working     []string   // how its pence were worked out, in plain words
-	Note        string     // what of it cannot be shown, and why
-	Provisional bool       // it may still be followed by a top-up or a correction without anybody's mistake
+	Balance flex.Pence // after it
+	Cause   string     // in plain words
+	Working []string   // how its pence were worked out, in plain words
+	Note    string     // what of it cannot be shown, and why
+	// it may still be followed by a top-up or a correction without anybody's mistake
+	Provisional bool
 	Label       flex.Label // by which it was metered; empty: several, or none
 	Periods     []Period
-	Calculation *Calculation // nil where nothing was worked out, or before it was kept
+	// nil where nothing was worked out, or before it was kept
+	Calculation *Calculation
 }
 
 // Period is one settlement period behind a line; what does not apply or is not known is nil.
 type Period struct {
-	Start                   time.Time
-	Baseline, Metered, Flex *flex.WattHours
-	Error                   *flex.WattHours // the standard error of the baseline, as far as it is the event's
-	Change                  flex.WattHours  // what the line adds to what earlier lines said of the half-hour
-	Price                   *flex.Price
-	Worth                   settle.PicoPounds // before the loss factor and the share
+	Start    time.Time
+	Baseline *flex.WattHours
+	Metered  *flex.WattHours
+	Flex     *flex.WattHours
+	// the standard error of the baseline, as far as it is the event's
+	Error *flex.WattHours
+	// what the line adds to what earlier lines said of the half-hour
+	Change flex.WattHours
+	Price  *flex.Price
+	// before the loss factor and the share
+	Worth settle.PicoPounds
 
 	Device      flex.AssetID       // that read it
 	Source      string             // of the price
@@ -78,20 +86,26 @@ type Period struct {
 // Calculation is how a line's pence come from its half-hours. RoundingRule says it in words.
 type Calculation struct {
 	settle.Terms
-	Rate    settle.Rate       // of a session, per kilowatt-hour
-	Worth   settle.PicoPounds // of an event: the sum over its half-hours
-	Carried settle.PicoPounds // of events settled before it on the same meter; they are rounded together
+	Rate  settle.Rate       // of a session, per kilowatt-hour
+	Worth settle.PicoPounds // of an event: the sum over its half-hours
+	// of events settled before it on the same meter; they are rounded together
+	Carried settle.PicoPounds
 	Error   settle.MilliPence // of an event: the standard error of Due
-	Due     flex.Pence        // what the event, or the session, comes to for the user by itself
-	Earlier flex.Pence        // what earlier lines about the same credited
-	Counted flex.WattHours    // the energy that earlier lines about the same counted
+	// what the event, or the session, comes to for the user by itself
+	Due     flex.Pence
+	Earlier flex.Pence // what earlier lines about the same credited
+	// the energy that earlier lines about the same counted
+	Counted flex.WattHours
 
-	Month  ledger.Month   // in which the event is netted, if it is
-	Others *store.Netting // the month's other events when the line was posted; nil: not netted, or not kept
+	Month ledger.Month // in which the event is netted, if it is
+	// the month's other events when the line was posted; nil: not netted, or not kept
+	Others *store.Netting
 }
 
 // Sum is what the event's month comes to: what is carried in, the others and the event.
-func (c *Calculation) Sum() flex.Pence { return c.Others.Carried + c.Others.Share + c.Due }
+func (c *Calculation) Sum() flex.Pence {
+	return c.Others.Carried + c.Others.Share + c.Due
+}
 
 // Threshold is what the month's sum must be above to be credited.
 func (c *Calculation) Threshold() settle.MilliPence {
@@ -106,6 +120,7 @@ func (c *Calculation) MonthCredit() flex.Pence {
 	case sum > c.Threshold().Whole():
 		return sum
 	}
+
 	return 0
 }
 
@@ -138,7 +153,12 @@ const StatementDaysMax = 366
 
 // Statement returns the site's statement from one day to another. The zero days stand for
 // the current month so far.
-func (d *Service) Statement(ctx context.Context, org flex.OrgID, site flex.SiteID, from, to flex.Day) (s Statement, err error) {
+func (d *Service) Statement(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	from, to flex.Day,
+) (s Statement, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		s = Statement{MadeAt: tx.Now()}
 
@@ -159,6 +179,7 @@ func (d *Service) Statement(ctx context.Context, org flex.OrgID, site flex.SiteI
 		s.addLines(all)
 		return s.explain(ctx, tx, all)
 	})
+
 	return s, err
 }
 
@@ -186,7 +207,10 @@ func (s *Statement) addLines(all []store.Transaction) {
 		line := Line{Transaction: t, Balance: s.Closing}
 
 		if key != (ledger.Cause{}) {
-			line.Calculation = &Calculation{Earlier: before.credited, Counted: before.energy}
+			line.Calculation = &Calculation{
+				Earlier: before.credited,
+				Counted: before.energy,
+			}
 		}
 
 		s.Lines = append(s.Lines, line)
@@ -214,6 +238,7 @@ func (e earlier) and(t store.Transaction) earlier {
 			e.energy += *energy
 		}
 	}
+
 	return e
 }
 
@@ -242,21 +267,41 @@ func statementDays(from, to, today flex.Day) (flex.Day, flex.Day, error) {
 	}
 
 	if from == (flex.Day{}) {
-		from = flex.Day{Year: to.Year, Month: to.Month, Dom: 1}
+		from = flex.Day{
+			Year:  to.Year,
+			Month: to.Month,
+			Dom:   1,
+		}
 	}
 
 	switch {
 	case to.Start().Before(from.Start()):
-		return from, to, flex.Fail(flex.Malformed, "the last day, %s, is before the first, %s", to, from)
+		return from, to, flex.Fail(
+			flex.Malformed,
+			"the last day, %s, is before the first, %s",
+			to,
+			from,
+		)
+
 	case from.Add(StatementDaysMax - 1).Start().Before(to.Start()):
-		return from, to, flex.Fail(flex.Malformed, "from %s to %s are more than %d days", from, to, StatementDaysMax)
+		return from, to, flex.Fail(
+			flex.Malformed,
+			"from %s to %s are more than %d days",
+			from,
+			to,
+			StatementDaysMax,
+		)
 	}
 
 	return from, to, nil
 }
 
 // address fills in who pays whom, and the statement's number.
-func (s *Statement) address(ctx context.Context, tx *store.Tx, id flex.SiteID) error {
+func (s *Statement) address(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.SiteID,
+) error {
 	site, err := tx.Site(ctx, id)
 	if err != nil {
 		return err
@@ -268,33 +313,53 @@ func (s *Statement) address(ctx context.Context, tx *store.Tx, id flex.SiteID) e
 	}
 
 	s.Payer = payerNamed(o)
-	s.Customer = Customer{SiteID: id, Address: site.Address, Postcode: site.Postcode}
+	s.Customer = Customer{
+		SiteID:   id,
+		Address:  site.Address,
+		Postcode: site.Postcode,
+	}
+
 	s.Number = fmt.Sprintf("%s/%s/%s", id, s.From, s.To)
+
 	return nil
 }
 
 // payerNamed is who pays an organisation's users.
 func payerNamed(o flex.Org) Payer {
 	b := o.Settings.Books
-	p := Payer{Name: b.PayerName, Address: b.PayerAddress, Contact: b.PayerContact}
+	p := Payer{
+		Name:    b.PayerName,
+		Address: b.PayerAddress,
+		Contact: b.PayerContact,
+	}
 	if p.Name == "" {
 		p.Name = o.Name
 	}
+
 	return p
 }
 
 // TaxYear returns the first and the last day of the United Kingdom's tax year that begins in
 // a year.
 func TaxYear(year int) (from, to flex.Day) {
-	return flex.Day{Year: year, Month: time.April, Dom: 6}, flex.Day{Year: year + 1, Month: time.April, Dom: 5}
+	return flex.Day{
+			Year:  year,
+			Month: time.April,
+			Dom:   6,
+		}, flex.Day{
+			Year:  year + 1,
+			Month: time.April,
+			Dom:   5,
+		}
 }
 
 // StatementSpan is the days that a statement is asked for: from one to another, a month, or a
 // tax year by the year in which it begins. What is not given is zero.
 type StatementSpan struct {
-	From, To flex.Day
-	Month    string // YYYY-MM
-	TaxYear  int
+	From    flex.Day
+	To      flex.Day
+	Month   string // YYYY-MM
+	TaxYear int
 }
 
 // The first and the last year of which a statement can be asked for.
@@ -304,20 +369,30 @@ const firstStatementYear, lastStatementYear = 2000, 2100
 // begun yet are cut off by who reads them: nothing is recorded on them.
 func (s StatementSpan) Days() (from, to flex.Day, err error) {
 	ways := 0
-	for _, given := range []bool{s.From != (flex.Day{}) || s.To != (flex.Day{}), s.Month != "", s.TaxYear != 0} {
+	for _, given := range []bool{
+		s.From != (flex.Day{}) || s.To != (flex.Day{}),
+		s.Month != "",
+		s.TaxYear != 0,
+	} {
 		if given {
 			ways++
 		}
 	}
 
 	if ways > 1 {
-		return from, to, flex.Fail(flex.Malformed, "a statement is of days, of a month or of a tax year: give one of them")
+		return from, to, flex.Fail(
+			flex.Malformed,
+			"a statement is of days, of a month or of a tax year: give one of them",
+		)
 	}
 
 	if s.Month != "" {
 		m, err := ledger.ParseMonth(s.Month)
 		if err != nil {
-			return from, to, flex.Fail(flex.Malformed, "a month is written as in 2026-10")
+			return from, to, flex.Fail(
+				flex.Malformed,
+				"a month is written as in 2026-10",
+			)
 		}
 		return m.First(), m.Last(), nil
 	}
@@ -327,10 +402,16 @@ func (s StatementSpan) Days() (from, to flex.Day, err error) {
 	}
 
 	if s.TaxYear < firstStatementYear || s.TaxYear > lastStatementYear {
-		return from, to, flex.Fail(flex.Malformed, "a tax year is named by the year in which it begins, %d to %d", firstStatementYear, lastStatementYear)
+		return from, to, flex.Fail(
+			flex.Malformed,
+			"a tax year is named by the year in which it begins, %d to %d",
+			firstStatementYear,
+			lastStatementYear,
+		)
 	}
 
 	from, to = TaxYear(s.TaxYear)
+
 	return from, to, nil
 }
 
@@ -343,11 +424,12 @@ type Month struct {
 
 // MonthEvent is a flex event of a month that is netted, by its newest line.
 type MonthEvent struct {
-	ID       flex.FlexEventID
-	Span     flex.Span
-	Flex     flex.WattHours
-	Gross    flex.MicroPounds  // what the market pays
-	Share    flex.Pence        // what the event comes to for the user by itself, as far as it is paid now
+	ID    flex.FlexEventID
+	Span  flex.Span
+	Flex  flex.WattHours
+	Gross flex.MicroPounds // what the market pays
+	// what the event comes to for the user by itself, as far as it is paid now
+	Share    flex.Pence
 	Error    settle.MilliPence // the standard error of that
 	Credited flex.Pence        // by its lines
 	Owed     flex.Pence        // Share, and what is paid later
@@ -358,11 +440,15 @@ type MonthEvent struct {
 func (s *Statement) months(all []store.Transaction) (ms []ledger.Month) {
 	for i := range all {
 		t := &all[i]
-		if n := t.Netting; n != nil && (n.Certainty > 0 || !t.At.Before(s.From.Start())) {
+		n := t.Netting
+		if n != nil && (n.Certainty > 0 || !t.At.Before(s.From.Start())) {
 			ms = append(ms, ledger.MonthOf(t.Settled))
 		}
 	}
 
-	slices.SortFunc(ms, func(a, b ledger.Month) int { return compareDays(a.First(), b.First()) })
+	slices.SortFunc(ms, func(a, b ledger.Month) int {
+		return compareDays(a.First(), b.First())
+	})
+
 	return slices.Compact(ms)
 }

@@ -49,7 +49,11 @@ func (s *Statement) WriteCSV(out io.Writer) error {
 		w.write(fact.name, statementRow{"description": fact.text})
 	}
 
-	w.write("opening", statementRow{"from": s.From.String(), "to": s.To.String(), "balance_pence": int64(s.Opening)})
+	w.write("opening", statementRow{
+		"from":          s.From.String(),
+		"to":            s.To.String(),
+		"balance_pence": int64(s.Opening),
+	})
 
 	for i := range s.Lines {
 		w.line(i+1, &s.Lines[i])
@@ -60,7 +64,11 @@ func (s *Statement) WriteCSV(out io.Writer) error {
 	}
 
 	w.write("total", statementRow{
-		"recorded_at": s.MadeAt, "from": s.From.String(), "to": s.To.String(), "amount_pence": int64(s.Closing - s.Opening), "balance_pence": int64(s.Closing),
+		"recorded_at":   s.MadeAt,
+		"from":          s.From.String(),
+		"to":            s.To.String(),
+		"amount_pence":  int64(s.Closing - s.Opening),
+		"balance_pence": int64(s.Closing),
 	})
 
 	return w.csv.Flush()
@@ -69,9 +77,18 @@ func (s *Statement) WriteCSV(out io.Writer) error {
 // line writes a line, and below it its half-hours.
 func (w statementCSV) line(number int, l *Line) {
 	r := statementRow{
-		"line": number, "recorded_at": l.At, "from": l.Time.From, "to": l.Time.To, "description": l.Line(), "amount_pence": int64(l.Amount),
-		"balance_pence": int64(l.Balance), "transaction_id": l.ID.String(), "transaction_type": string(l.Kind), "status": string(l.Status),
-		"provisional": l.Provisional, "label": string(l.Label),
+		"line":             number,
+		"recorded_at":      l.At,
+		"from":             l.Time.From,
+		"to":               l.Time.To,
+		"description":      l.Line(),
+		"amount_pence":     int64(l.Amount),
+		"balance_pence":    int64(l.Balance),
+		"transaction_id":   l.ID.String(),
+		"transaction_type": string(l.Kind),
+		"status":           string(l.Status),
+		"provisional":      l.Provisional,
+		"label":            string(l.Label),
 	}
 
 	r.energy("kwh", l.Flex)
@@ -95,7 +112,13 @@ func (w statementCSV) line(number int, l *Line) {
 }
 
 func (w statementCSV) halfHour(number int, p *Period) {
-	r := statementRow{"line": number, "from": p.Start, "to": p.Start.Add(flex.HalfHour), "price_source": p.Source}
+	r := statementRow{
+		"line":         number,
+		"from":         p.Start,
+		"to":           p.Start.Add(flex.HalfHour),
+		"price_source": p.Source,
+	}
+
 	r.energy("baseline_kwh", p.Baseline)
 	r.energy("metered_kwh", p.Metered)
 	r.energy("half_hour_kwh", p.Flex)
@@ -124,8 +147,14 @@ func (w statementCSV) halfHour(number int, p *Period) {
 func (w statementCSV) month(m *Month) {
 	for _, e := range m.Events {
 		r := statementRow{
-			"month": m.String(), "flex_event_id": e.ID.String(), "from": e.Span.From, "to": e.Span.To,
-			"gross_pence": exact(int64(e.Gross), 4), "share_pence": int64(e.Share), "credit_pence": int64(e.Credited), "event_error_pence": exact(int64(e.Error), 3),
+			"month":             m.String(),
+			"flex_event_id":     e.ID.String(),
+			"from":              e.Span.From,
+			"to":                e.Span.To,
+			"gross_pence":       exact(int64(e.Gross), 4),
+			"share_pence":       int64(e.Share),
+			"credit_pence":      int64(e.Credited),
+			"event_error_pence": exact(int64(e.Error), 3),
 		}
 
 		r.energy("half_hour_kwh", &e.Flex)
@@ -133,10 +162,19 @@ func (w statementCSV) month(m *Month) {
 	}
 
 	w.write("month", statementRow{
-		"month": m.String(), "description": m.Note(), "share_pence": int64(m.Early), "floored_pence": int64(m.Floored), "credit_pence": int64(m.Credited),
-		"carried_in_pence": int64(m.CarriedIn), "lapsed_pence": int64(m.Lapsed), "sum_pence": int64(m.Sum()), "standard_error_pence": exact(int64(m.Error), 3),
-		"certainty": fraction(m.Certainty.Errors), "carry_months": m.Certainty.Months, "threshold_pence": exact(int64(m.Threshold), 3),
-		"carried_out_pence": int64(m.CarriedOut),
+		"month":                m.String(),
+		"description":          m.Note(),
+		"share_pence":          int64(m.Early),
+		"floored_pence":        int64(m.Floored),
+		"credit_pence":         int64(m.Credited),
+		"carried_in_pence":     int64(m.CarriedIn),
+		"lapsed_pence":         int64(m.Lapsed),
+		"sum_pence":            int64(m.Sum()),
+		"standard_error_pence": exact(int64(m.Error), 3),
+		"certainty":            fraction(m.Certainty.Errors),
+		"carry_months":         m.Certainty.Months,
+		"threshold_pence":      exact(int64(m.Threshold), 3),
+		"carried_out_pence":    int64(m.CarriedOut),
 	})
 }
 
@@ -173,4 +211,6 @@ func (r statementRow) energy(column string, e *flex.WattHours) {
 func fraction(p settle.Parts) csvfile.Number { return exact(int64(p), 6) }
 
 // exact is a number of 10 to the minus places, written without loss.
-func exact(n int64, places int) csvfile.Number { return csvfile.Number(decimalText(n, places)) }
+func exact(n int64, places int) csvfile.Number {
+	return csvfile.Number(decimalText(n, places))
+}

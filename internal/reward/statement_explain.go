@@ -15,7 +15,11 @@ import (
 const explainedMax = 256
 
 // explain says of each line why it is, and from which readings.
-func (s *Statement) explain(ctx context.Context, tx *store.Tx, all []store.Transaction) error {
+func (s *Statement) explain(
+	ctx context.Context,
+	tx *store.Tx,
+	all []store.Transaction,
+) error {
 	terms, err := historyOf(ctx, tx)
 	if err != nil {
 		return err
@@ -109,7 +113,12 @@ func (l *Line) check() {
 
 // explainEvents explains the lines about flex events, and fills in the months in which they are
 // netted.
-func (s *Statement) explainEvents(ctx context.Context, tx *store.Tx, all []store.Transaction, terms history) error {
+func (s *Statement) explainEvents(
+	ctx context.Context,
+	tx *store.Tx,
+	all []store.Transaction,
+	terms history,
+) error {
 	lines, ids := s.linesOfEvents(all)
 	shown := s.linesByEvent()
 	netted := map[ledger.Month][]MonthEvent{}
@@ -121,7 +130,11 @@ func (s *Statement) explainEvents(ctx context.Context, tx *store.Tx, all []store
 		}
 
 		for _, id := range chunk {
-			e := explainedEvent{lines: lines[id], settled: settlementsOf(settled, id)}
+			e := explainedEvent{
+				lines:   lines[id],
+				settled: settlementsOf(settled, id),
+			}
+
 			for _, l := range shown[id] {
 				e.explain(l, terms)
 			}
@@ -134,6 +147,7 @@ func (s *Statement) explainEvents(ctx context.Context, tx *store.Tx, all []store
 	}
 
 	s.addMonths(s.months(all), netted, terms)
+
 	return nil
 }
 
@@ -160,6 +174,7 @@ func settlementsBehind(ctx context.Context, tx *store.Tx, ids []flex.FlexEventID
 	}
 
 	netted, err := tx.PostedSettlementsBy(ctx, others, runs)
+
 	return append(settled, netted...), err
 }
 
@@ -177,7 +192,8 @@ func (s *Statement) linesOfEvents(all []store.Transaction) (lines map[flex.FlexE
 		}
 
 		lines[id] = append(lines[id], t)
-		needed := !t.At.Before(s.From.Start()) || slices.Contains(months, ledger.MonthOf(t.Settled))
+		needed := !t.At.Before(s.From.Start()) ||
+			slices.Contains(months, ledger.MonthOf(t.Settled))
 		if needed && !known[id] {
 			known[id] = true
 			wanted = append(wanted, id)
@@ -194,16 +210,21 @@ func (s *Statement) linesByEvent() map[flex.FlexEventID][]*Line {
 		id := s.Lines[i].Transaction.Cause.FlexEvent
 		lines[id] = append(lines[id], &s.Lines[i])
 	}
+
 	return lines
 }
 
 // settlementsOf returns those of one event.
-func settlementsOf(all []store.PostedSettlement, id flex.FlexEventID) (own []store.PostedSettlement) {
+func settlementsOf(
+	all []store.PostedSettlement,
+	id flex.FlexEventID,
+) (own []store.PostedSettlement) {
 	for _, p := range all {
 		if p.Event == id {
 			own = append(own, p)
 		}
 	}
+
 	return own
 }
 
@@ -220,6 +241,7 @@ func (e *explainedEvent) by(run flex.RunID) *settle.Result {
 			return e.settled[i].Result
 		}
 	}
+
 	return nil
 }
 
@@ -231,6 +253,7 @@ func (e *explainedEvent) before(id flex.TransactionID) (r *settle.Result) {
 		}
 		r = e.by(t.Cause.Run)
 	}
+
 	return r
 }
 
@@ -260,7 +283,8 @@ func (l *Line) workOut(r *settle.Result, terms history) {
 	c.Others, c.Month = l.Netting, ledger.MonthOf(r.Day)
 
 	if c.Terms == (settle.Terms{}) && r.Quality == settle.Insufficient {
-		c.Terms = terms.on(r.Day).settle // nothing was to be paid, on whatever terms
+		// nothing was to be paid, on whatever terms
+		c.Terms = terms.on(r.Day).settle
 	}
 
 	if c.Terms == (settle.Terms{}) {
@@ -321,7 +345,11 @@ func flexIn(r *settle.Result, period int) flex.WattHours {
 }
 
 // explainSession explains a line about a plug session.
-func (l *Line) explainSession(ctx context.Context, tx *store.Tx, terms history) error {
+func (l *Line) explainSession(
+	ctx context.Context,
+	tx *store.Tx,
+	terms history,
+) error {
 	r, err := tx.SessionSettlement(ctx, l.Transaction.Cause.Session)
 	if err != nil {
 		return err
@@ -338,14 +366,25 @@ func (l *Line) explainSession(ctx context.Context, tx *store.Tx, terms history) 
 	c.Rate = settle.Rate(*l.Rate)
 	c.Terms = wholeTerms(terms.on(flex.DayAt(r.From)).settle.Rounding)
 	c.Due = c.Rate.Credit(total, c.Rounding)
-	l.Cause = fmt.Sprintf("charged %s kWh, which earns you %s p a kWh, %s", kwhText(*l.Creditable), rateText(c.Rate), spanText(l.Time))
+	l.Cause = fmt.Sprintf(
+		"charged %s kWh, which earns you %s p a kWh, %s",
+		kwhText(*l.Creditable),
+		rateText(c.Rate),
+		spanText(l.Time),
+	)
+
 	l.Working = c.sessionWorking(*l.Creditable, l.Amount)
 
 	return l.addSessionPeriods(ctx, tx, r, total)
 }
 
 // addSessionPeriods adds the half-hours of a session as they were known when the line was posted.
-func (l *Line) addSessionPeriods(ctx context.Context, tx *store.Tx, r store.SessionSettlement, total flex.WattHours) error {
+func (l *Line) addSessionPeriods(
+	ctx context.Context,
+	tx *store.Tx,
+	r store.SessionSettlement,
+	total flex.WattHours,
+) error {
 	periods, days, err := sessionReadings(ctx, tx, r, l.At)
 	if err != nil {
 		return err
@@ -373,5 +412,10 @@ func (l *Line) addSessionPeriods(ctx context.Context, tx *store.Tx, r store.Sess
 
 // wholeTerms are those of a session: it is credited by its rate alone.
 func wholeTerms(r settle.Rounding) settle.Terms {
-	return settle.Terms{Share: settle.Whole, LossFactor: settle.Whole, PaidEarly: settle.Whole, Rounding: r}
+	return settle.Terms{
+		Share:      settle.Whole,
+		LossFactor: settle.Whole,
+		PaidEarly:  settle.Whole,
+		Rounding:   r,
+	}
 }

@@ -15,7 +15,9 @@ func (l *Line) Line() string {
 
 // Priced reports whether any half-hour of the line has a price.
 func (l *Line) Priced() bool {
-	return slices.ContainsFunc(l.Periods, func(p Period) bool { return p.Price != nil })
+	return slices.ContainsFunc(l.Periods, func(p Period) bool {
+		return p.Price != nil
+	})
 }
 
 // priceSource says where the half-hour's price is from; nothing if it has none.
@@ -23,18 +25,21 @@ func (p *Period) priceSource() string {
 	if p.Source == "" || p.Imported.IsZero() {
 		return p.Source
 	}
-	return p.Source + " (" + string(p.Role) + " price, imported " + p.Imported.UTC().Format("2006-01-02 15:04") + " UTC)"
+	return p.Source + " (" + string(p.Role) + " price, imported " +
+		p.Imported.UTC().Format("2006-01-02 15:04") + " UTC)"
 }
 
 // Basis says in words which readings and prices the line stands on.
 func (l *Line) Basis() string {
 	var devices, sources []string
 	for _, p := range l.Periods {
-		if id := p.Device.String(); !p.Device.IsZero() && !slices.Contains(devices, id) {
+		id := p.Device.String()
+		if !p.Device.IsZero() && !slices.Contains(devices, id) {
 			devices = append(devices, id)
 		}
 
-		if source := p.priceSource(); source != "" && !slices.Contains(sources, source) {
+		source := p.priceSource()
+		if source != "" && !slices.Contains(sources, source) {
 			sources = append(sources, source)
 		}
 	}

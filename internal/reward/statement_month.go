@@ -33,10 +33,16 @@ func (e *explainedEvent) netted() (event MonthEvent, netted bool) {
 
 // addMonths nets the months, and keeps those that the statement is about, or that are carried
 // into these.
-func (s *Statement) addMonths(months []ledger.Month, events map[ledger.Month][]MonthEvent, terms history) {
+func (s *Statement) addMonths(
+	months []ledger.Month,
+	events map[ledger.Month][]MonthEvent,
+	terms history,
+) {
 	var days []settle.DayNetted
 	for _, m := range months {
-		slices.SortFunc(events[m], func(a, b MonthEvent) int { return a.Span.From.Compare(b.Span.From) })
+		slices.SortFunc(events[m], func(a, b MonthEvent) int {
+			return a.Span.From.Compare(b.Span.From)
+		})
 		days = append(days, nettedDays(events[m], terms.certaintyOf(m))...)
 	}
 
@@ -50,14 +56,20 @@ func (s *Statement) addMonths(months []ledger.Month, events map[ledger.Month][]M
 
 	for _, m := range settle.NetMonths(days, until) {
 		month := ledger.MonthOf(m.First)
-		if n := len(s.Months); n > 0 && s.Months[n-1].Carried == 0 && month.Before(first) {
+		n := len(s.Months)
+		if n > 0 && s.Months[n-1].Carried == 0 && month.Before(first) {
 			s.Months = s.Months[:0] // what it came to is done with
 		}
 
-		s.Months = append(s.Months, Month{Month: month, MonthNetted: m, Events: events[month]})
+		s.Months = append(s.Months, Month{
+			Month:       month,
+			MonthNetted: m,
+			Events:      events[month],
+		})
 	}
 
-	if n := len(s.Months); n > 0 && s.Months[n-1].Before(first) && s.Months[n-1].Carried == 0 {
+	n := len(s.Months)
+	if n > 0 && s.Months[n-1].Before(first) && s.Months[n-1].Carried == 0 {
 		s.Months = s.Months[:0]
 	}
 }
@@ -67,15 +79,20 @@ func (s *Statement) addMonths(months []ledger.Month, events map[ledger.Month][]M
 func (s *Statement) firstMonth() ledger.Month {
 	first := ledger.MonthOf(s.From)
 	for i := range s.Lines {
-		if l := &s.Lines[i]; l.Netting != nil && ledger.MonthOf(l.Settled).Before(first) {
+		l := &s.Lines[i]
+		if l.Netting != nil && ledger.MonthOf(l.Settled).Before(first) {
 			first = ledger.MonthOf(l.Settled)
 		}
 	}
+
 	return first
 }
 
 // nettedDays adds up the events of a month by day; they are in order of time.
-func nettedDays(events []MonthEvent, c settle.Certainty) (days []settle.DayNetted) {
+func nettedDays(
+	events []MonthEvent,
+	c settle.Certainty,
+) (days []settle.DayNetted) {
 	for _, e := range events {
 		day := flex.DayAt(e.Span.From)
 		if n := len(days); n == 0 || days[n-1].Day != day {
@@ -84,6 +101,7 @@ func nettedDays(events []MonthEvent, c settle.Certainty) (days []settle.DayNette
 
 		days[len(days)-1].Add(e.Owed, e.Share, e.Error)
 	}
+
 	return days
 }
 
@@ -96,24 +114,52 @@ func (m *Month) Note() string {
 	}
 
 	if m.Lapsed != 0 {
-		text += fmt.Sprintf(", of which %d p lapsed, as they were never certain enough in all the months for which they were carried", m.Lapsed)
+		text += fmt.Sprintf(
+			", of which %d p lapsed, as they were never certain enough in all the months for which they were carried",
+			m.Lapsed,
+		)
 	}
 
 	switch {
 	case !m.Held:
 		return fmt.Sprintf("%s. %d p are carried on.", text, m.CarriedOut)
 	case m.Certainty.Errors == 0:
-		return fmt.Sprintf("%s. %d p are credited, and %d p below nothing are not taken.", text, m.Credited, m.Floored)
+		return fmt.Sprintf(
+			"%s. %d p are credited, and %d p below nothing are not taken.",
+			text,
+			m.Credited,
+			m.Floored,
+		)
 	}
 
-	text += fmt.Sprintf(". Their standard error is %s, and what is above %s times that, %s, is credited", m.Error, factorText(m.Certainty.Errors), m.Threshold)
+	text += fmt.Sprintf(
+		". Their standard error is %s, and what is above %s times that, %s, is credited",
+		m.Error,
+		factorText(m.Certainty.Errors),
+		m.Threshold,
+	)
+
 	if m.Credited > 0 {
 		return fmt.Sprintf("%s: %d p.", text, m.Credited)
 	}
 
-	return fmt.Sprintf("%s: not yet. %d p are carried on, for %d months at most.", text, m.CarriedOut, m.Certainty.Months)
+	return fmt.Sprintf(
+		"%s: not yet. %d p are carried on, for %d months at most.",
+		text,
+		m.CarriedOut,
+		m.Certainty.Months,
+	)
 }
 
 func monthName(m ledger.Month) string {
-	return time.Date(m.Year, m.Month, 1, 12, 0, 0, 0, time.UTC).Format("January 2006")
+	return time.Date(
+		m.Year,
+		m.Month,
+		1,
+		12,
+		0,
+		0,
+		0,
+		time.UTC,
+	).Format("January 2006")
 }

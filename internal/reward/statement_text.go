@@ -18,26 +18,44 @@ func eventText(r *settle.Result, span flex.Span) string {
 
 	usual := "usual is what the plan without flexibility would have used"
 	if r.Method != settle.Nominated {
-		usual = fmt.Sprintf("usual is what was used at the same time on %d similar days before", len(r.Used))
+		usual = fmt.Sprintf(
+			"usual is what was used at the same time on %d similar days before",
+			len(r.Used),
+		)
 	}
 
 	if r.Quality == settle.Insufficient {
-		usual = fmt.Sprintf("there are only %d similar days before to compare with, too few to be paid for", len(r.Used))
+		usual = fmt.Sprintf(
+			"there are only %d similar days before to compare with, too few to be paid for",
+			len(r.Used),
+		)
 	}
 
-	return fmt.Sprintf("%s kWh %s than usual, %s; %s", kwhText(max(r.Flex, -r.Flex)), word, spanText(span), usual)
+	return fmt.Sprintf(
+		"%s kWh %s than usual, %s; %s",
+		kwhText(max(r.Flex, -r.Flex)),
+		word,
+		spanText(span),
+		usual,
+	)
 }
 
 // eventWorking says how a line about a flex event came to its amount.
 func (c *Calculation) eventWorking(amount flex.Pence) (steps []string) {
-	worth := "It was worth " + PenceText(c.Worth) + ": the kWh of each half-hour times its price"
+	worth := "It was worth " + PenceText(c.Worth) +
+		": the kWh of each half-hour times its price"
 	if c.Worth < 0 {
-		worth = "It cost " + PenceText(-c.Worth) + ": the kWh of each half-hour times its price"
+		worth = "It cost " + PenceText(-c.Worth) +
+			": the kWh of each half-hour times its price"
 	}
 
 	steps = append(steps, worth+".")
 	if c.Carried != 0 {
-		steps = append(steps, "It is rounded together with events at the same time and meter before it, which were worth "+PenceText(c.Carried)+".")
+		steps = append(
+			steps,
+			"It is rounded together with events at the same time and meter before it, which were worth "+
+				PenceText(c.Carried)+".",
+		)
 	}
 
 	parts := []string{"your share of " + partText(c.Share)}
@@ -46,17 +64,30 @@ func (c *Calculation) eventWorking(amount flex.Pence) (steps []string) {
 	}
 
 	if c.PaidEarly != settle.Whole && c.Due >= 0 {
-		parts = append(parts, partText(c.PaidEarly)+" of it now, the rest when it is final")
+		parts = append(
+			parts,
+			partText(c.PaidEarly)+" of it now, the rest when it is final",
+		)
 	}
 
-	steps = append(steps, fmt.Sprintf("By %s that is %d p for you, in whole pence.", strings.Join(parts, ", "), c.Due))
+	steps = append(
+		steps,
+		fmt.Sprintf(
+			"By %s that is %d p for you, in whole pence.",
+			strings.Join(parts, ", "),
+			c.Due,
+		),
+	)
 
 	if c.Others != nil {
 		steps = append(steps, c.monthWorking())
 	}
 
 	if c.Earlier != 0 {
-		steps = append(steps, fmt.Sprintf("You were credited %d p for it before.", c.Earlier))
+		steps = append(
+			steps,
+			fmt.Sprintf("You were credited %d p for it before.", c.Earlier),
+		)
 	}
 
 	return append(steps, fmt.Sprintf("So this line is %d p.", amount))
@@ -65,50 +96,97 @@ func (c *Calculation) eventWorking(amount flex.Pence) (steps []string) {
 // monthWorking says how an event is netted with the others of its month.
 func (c *Calculation) monthWorking() string {
 	n := c.Others
-	text := fmt.Sprintf("With the other events of %s, which come to %d p, the month comes to %d p", monthName(c.Month), n.Share, c.Sum())
+	text := fmt.Sprintf(
+		"With the other events of %s, which come to %d p, the month comes to %d p",
+		monthName(c.Month),
+		n.Share,
+		c.Sum(),
+	)
+
 	if n.Carried != 0 {
-		text = fmt.Sprintf("With the other events of %s, which come to %d p, and %d p carried into it, the month comes to %d p", monthName(c.Month), n.Share, n.Carried, c.Sum())
+		text = fmt.Sprintf(
+			"With the other events of %s, which come to %d p, and %d p carried into it, the month comes to %d p",
+			monthName(c.Month),
+			n.Share,
+			n.Carried,
+			c.Sum(),
+		)
 	}
 
 	switch {
 	case n.Certainty == 0 && c.Sum() < 0:
 		text += "; below nothing it counts as nothing, and takes nothing from you"
+
 	case n.Certainty == 0:
 	case c.MonthCredit() > 0:
-		text += fmt.Sprintf(". That is above %s, %s standard errors of what is usual, and is credited", c.Threshold(), factorText(n.Certainty))
+		text += fmt.Sprintf(
+			". That is above %s, %s standard errors of what is usual, and is credited",
+			c.Threshold(),
+			factorText(n.Certainty),
+		)
+
 	default:
-		text += fmt.Sprintf(". That is not above %s, %s standard errors of what is usual, and is carried on in place of being credited", c.Threshold(), factorText(n.Certainty))
+		text += fmt.Sprintf(
+			". That is not above %s, %s standard errors of what is usual, and is carried on in place of being credited",
+			c.Threshold(),
+			factorText(n.Certainty),
+		)
 	}
 
 	if n.Later != 0 {
-		text += fmt.Sprintf(". It changes what later months are credited by %d p", n.Later)
+		text += fmt.Sprintf(
+			". It changes what later months are credited by %d p",
+			n.Later,
+		)
 	}
 
-	return fmt.Sprintf("%s. For the others you were credited %d p.", text, n.Credited)
+	return fmt.Sprintf(
+		"%s. For the others you were credited %d p.",
+		text,
+		n.Credited,
+	)
 }
 
 // sessionWorking says how a line about a plug session came to its amount.
-func (c *Calculation) sessionWorking(energy flex.WattHours, amount flex.Pence) []string {
+func (c *Calculation) sessionWorking(
+	energy flex.WattHours,
+	amount flex.Pence,
+) []string {
 	total := c.Counted + energy
-	exact := fmt.Sprintf("%s kWh times %s p is %d p, in whole pence.", kwhText(total), rateText(c.Rate), c.Due)
+	exact := fmt.Sprintf(
+		"%s kWh times %s p is %d p, in whole pence.",
+		kwhText(total),
+		rateText(c.Rate),
+		c.Due,
+	)
 
 	if c.Counted == 0 && c.Earlier == 0 {
 		return []string{exact}
 	}
 
 	return []string{
-		fmt.Sprintf("The session charged %s kWh in all, of which %s kWh were counted before.", kwhText(total), kwhText(c.Counted)),
+		fmt.Sprintf(
+			"The session charged %s kWh in all, of which %s kWh were counted before.",
+			kwhText(total),
+			kwhText(c.Counted),
+		),
 		exact,
 		fmt.Sprintf("You were credited %d p before, so this line is %d p.", c.Earlier, amount),
 	}
 }
 
-func kwhText(e flex.WattHours) string { return strconv.FormatFloat(e.KWh(), 'f', -1, 64) }
+func kwhText(e flex.WattHours) string {
+	return strconv.FormatFloat(e.KWh(), 'f', -1, 64)
+}
 
-func rateText(r settle.Rate) string { return strconv.FormatFloat(r.PencePerKWh(), 'f', -1, 64) }
+func rateText(r settle.Rate) string {
+	return strconv.FormatFloat(r.PencePerKWh(), 'f', -1, 64)
+}
 
 // PenceText writes an exact amount in pence.
-func PenceText(p settle.PicoPounds) string { return decimalText(int64(p), 10) + " p" }
+func PenceText(p settle.PicoPounds) string {
+	return decimalText(int64(p), 10) + " p"
+}
 
 // PriceText writes a price in pence per kilowatt-hour.
 func PriceText(p *flex.Price) string {
@@ -142,7 +220,10 @@ func decimalText(n int64, places int) string {
 // spanText says a time as people at the site would.
 func spanText(s flex.Span) string {
 	if flex.DayAt(s.From) == flex.DayAt(s.To.Add(-1)) {
-		return flex.Clock(s.From, flex.London, "2 January, 15:04") + " to " + flex.Clock(s.To, flex.London, "15:04")
+		return flex.Clock(s.From, flex.London, "2 January, 15:04") + " to " +
+			flex.Clock(s.To, flex.London, "15:04")
 	}
-	return flex.Clock(s.From, flex.London, "2 January 15:04") + " to " + flex.Clock(s.To, flex.London, "2 January 15:04")
+
+	return flex.Clock(s.From, flex.London, "2 January 15:04") + " to " +
+		flex.Clock(s.To, flex.London, "2 January 15:04")
 }

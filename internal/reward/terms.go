@@ -22,8 +22,9 @@ const DefaultCredit = 2.0
 // terms are what events and sessions of one London day are settled and credited on, and what
 // withdrawals of that day must meet.
 type terms struct {
-	credit     settle.Rate // per kilowatt-hour of a plug session; zero: sessions earn nothing
-	creditSet  bool        // whether the organisation has set the rate
+	// per kilowatt-hour of a plug session; zero: sessions earn nothing
+	credit     settle.Rate
+	creditSet  bool // whether the organisation has set the rate
 	withdrawal ledger.WithdrawalTerms
 	rule       settle.Rule
 	settle     settle.Terms
@@ -47,13 +48,28 @@ func TermSettings() []TermSetting {
 // userTerms are what users earn, and when they may withdraw it.
 func userTerms() []TermSetting {
 	return []TermSetting{
-		{"credit_pence_per_kwh", fmt.Sprint(DefaultCredit) + ", or none if user_share is above 0", "what a plug session's energy earns", readCredit},
+		{
+			"credit_pence_per_kwh",
+			fmt.Sprint(DefaultCredit) + ", or none if user_share is above 0",
+			"what a plug session's energy earns",
+			readCredit,
+		},
 		{"user_share", "0", "part of a flex event's revenue that is the user's, 0 to 1",
-			readParts(func(t *terms) *settle.Parts { return &t.settle.Share }, 1)},
-		{"min_withdrawal_pence", strconv.Itoa(int(ledger.DefaultWithdrawalTerms.Minimum)), "the least withdrawal",
-			readWhole(func(t *terms) *flex.Pence { return &t.withdrawal.Minimum }, 0, 1_000_000)},
+			readParts(func(t *terms) *settle.Parts {
+				return &t.settle.Share
+			}, 1)},
+		{
+			"min_withdrawal_pence",
+			strconv.Itoa(int(ledger.DefaultWithdrawalTerms.Minimum)),
+			"the least withdrawal",
+			readWhole(func(t *terms) *flex.Pence {
+				return &t.withdrawal.Minimum
+			}, 0, 1_000_000),
+		},
 		{"min_wait_days", "0", "days from the first reward to the first withdrawal",
-			readWhole(func(t *terms) *int { return &t.withdrawal.WaitDays }, 0, 3650)},
+			readWhole(func(t *terms) *int {
+				return &t.withdrawal.WaitDays
+			}, 0, 3650)},
 	}
 }
 
@@ -61,10 +77,24 @@ func userTerms() []TermSetting {
 func baselineTerms() []TermSetting {
 	return []TermSetting{
 		{"baseline", string(settle.DefaultRule.Method), "how a flex event's baseline is found",
-			readWord(func(t *terms, word string) { t.rule.Method = settle.Method(word) }, string(settle.Mean), string(settle.MiddleEight), string(settle.Nominated))},
-		{"in_day", "false", "adjust the baseline by the hours before the event", readTruth(func(t *terms) *bool { return &t.rule.InDay })},
+			readWord(
+				func(t *terms, word string) {
+					t.rule.Method = settle.Method(word)
+				},
+				string(settle.Mean),
+				string(settle.MiddleEight),
+				string(settle.Nominated),
+			)},
+		{
+			"in_day",
+			"false",
+			"adjust the baseline by the hours before the event",
+			readTruth(func(t *terms) *bool { return &t.rule.InDay }),
+		},
 		{"in_day_cap_wh", "no cap", "by at most so much in a half-hour",
-			readWhole(func(t *terms) *flex.WattHours { return &t.rule.InDayCap }, 1, settle.MaxEnergy)},
+			readWhole(func(t *terms) *flex.WattHours {
+				return &t.rule.InDayCap
+			}, 1, settle.MaxEnergy)},
 	}
 }
 
@@ -72,17 +102,54 @@ func baselineTerms() []TermSetting {
 func revenueTerms() []TermSetting {
 	return []TermSetting{
 		{"paid_early", "1", "part of the user's share that an estimate pays, 0 to 1",
-			readParts(func(t *terms) *settle.Parts { return &t.settle.PaidEarly }, 1)},
-		{"loss_factor", "1", "by which settlement scales volumes, 0 to 2", readParts(func(t *terms) *settle.Parts { return &t.settle.LossFactor }, 2)},
-		{"rounding", settle.HalfAway.String(), "of amounts between two pennies", readWord(setRounding, settle.HalfAway.String(), settle.HalfEven.String())},
-		{"crediting", byMonth, "a user's shares are netted over a London month before they are floored at nothing, or each event is floored",
-			readWord(func(t *terms, word string) { t.settle.ByMonth = word == byMonth }, byMonth, byEvent)},
+			readParts(func(t *terms) *settle.Parts {
+				return &t.settle.PaidEarly
+			}, 1)},
+		{
+			"loss_factor",
+			"1",
+			"by which settlement scales volumes, 0 to 2",
+			readParts(func(t *terms) *settle.Parts {
+				return &t.settle.LossFactor
+			}, 2),
+		},
+		{
+			"rounding",
+			settle.HalfAway.String(),
+			"of amounts between two pennies",
+			readWord(setRounding, settle.HalfAway.String(), settle.HalfEven.String()),
+		},
+		{
+			"crediting",
+			byMonth,
+			"a user's shares are netted over a London month before they are floored at nothing, or each event is floored",
+			readWord(func(t *terms, word string) {
+				t.settle.ByMonth = word == byMonth
+			}, byMonth, byEvent),
+		},
 
-		{"certainty", factorText(settle.DefaultCertainty.Errors), "a month's sum is credited once it is more than so many standard errors of its baselines, 0 to 10; the day that counts is the month's first",
-			readParts(func(t *terms) *settle.Parts { return &t.certainty.Errors }, 10)},
-		{"carry_months", strconv.Itoa(settle.DefaultCertainty.Months), "for so many months a sum is carried that is not, and lapses then",
-			readWhole(func(t *terms) *int { return &t.certainty.Months }, 0, 120)},
-		{"claw_back", "false", "what cost money takes it from the user", readTruth(func(t *terms) *bool { return &t.settle.ClawBack })},
+		{
+			"certainty",
+			factorText(settle.DefaultCertainty.Errors),
+			"a month's sum is credited once it is more than so many standard errors of its baselines, 0 to 10; the day that counts is the month's first",
+			readParts(func(t *terms) *settle.Parts {
+				return &t.certainty.Errors
+			}, 10),
+		},
+		{
+			"carry_months",
+			strconv.Itoa(settle.DefaultCertainty.Months),
+			"for so many months a sum is carried that is not, and lapses then",
+			readWhole(func(t *terms) *int {
+				return &t.certainty.Months
+			}, 0, 120),
+		},
+		{
+			"claw_back",
+			"false",
+			"what cost money takes it from the user",
+			readTruth(func(t *terms) *bool { return &t.settle.ClawBack }),
+		},
 	}
 }
 
@@ -99,7 +166,8 @@ func readCredit(t *terms, text string) error {
 }
 
 func setRounding(t *terms, word string) {
-	t.settle.Rounding, _ = settle.ParseRounding(word) // the word is one of its own
+	// the word is one of its own
+	t.settle.Rounding, _ = settle.ParseRounding(word)
 	t.rule.Rounding = t.settle.Rounding
 }
 
@@ -109,10 +177,14 @@ func decimal(text string, most float64) (float64, error) {
 	if inside := f >= 0 && f <= most; err != nil || !inside {
 		return 0, fmt.Errorf("a number from 0 to %g", most)
 	}
+
 	return f, nil
 }
 
-func readParts(field func(*terms) *settle.Parts, most float64) func(*terms, string) error {
+func readParts(
+	field func(*terms) *settle.Parts,
+	most float64,
+) func(*terms, string) error {
 	return func(t *terms, text string) error {
 		f, err := decimal(text, most)
 		*field(t) = settle.PartsOf(f)
@@ -120,10 +192,14 @@ func readParts(field func(*terms) *settle.Parts, most float64) func(*terms, stri
 	}
 }
 
-func readWhole[N ~int | ~int64](field func(*terms) *N, least, most N) func(*terms, string) error {
+func readWhole[N ~int | ~int64](
+	field func(*terms) *N,
+	least, most N,
+) func(*terms, string) error {
 	return func(t *terms, text string) error {
 		n, err := strconv.ParseInt(text, 10, 64)
-		if inside := n >= int64(least) && n <= int64(most); err != nil || !inside {
+		inside := n >= int64(least) && n <= int64(most)
+		if err != nil || !inside {
 			return fmt.Errorf("a whole number from %d to %d", least, most)
 		}
 
@@ -144,7 +220,10 @@ func readTruth(field func(*terms) *bool) func(*terms, string) error {
 	}
 }
 
-func readWord(set func(*terms, string), words ...string) func(*terms, string) error {
+func readWord(
+	set func(*terms, string),
+	words ...string,
+) func(*terms, string) error {
 	return func(t *terms, text string) error {
 		if !slices.Contains(words, text) {
 			return fmt.Errorf("one of %s", strings.Join(words, ", "))
@@ -156,9 +235,19 @@ func readWord(set func(*terms, string), words ...string) func(*terms, string) er
 
 // defaultTerms are those of an organisation that has set none.
 func defaultTerms() terms {
-	t := terms{withdrawal: ledger.DefaultWithdrawalTerms, rule: settle.DefaultRule}
-	t.settle = settle.Terms{PaidEarly: settle.Whole, LossFactor: settle.Whole, ByMonth: true}
+	t := terms{
+		withdrawal: ledger.DefaultWithdrawalTerms,
+		rule:       settle.DefaultRule,
+	}
+
+	t.settle = settle.Terms{
+		PaidEarly:  settle.Whole,
+		LossFactor: settle.Whole,
+		ByMonth:    true,
+	}
+
 	t.certainty = settle.DefaultCertainty
+
 	return t
 }
 
@@ -171,8 +260,15 @@ func termsOf(values map[string]string) (terms, error) {
 		if value == "" {
 			continue
 		}
+
 		if err := s.read(&t, value); err != nil {
-			return t, flex.Fail(flex.Invalid, "%s: %q is not %v", s.Name, value, err)
+			return t, flex.Fail(
+				flex.Invalid,
+				"%s: %q is not %v",
+				s.Name,
+				value,
+				err,
+			)
 		}
 	}
 
@@ -225,6 +321,7 @@ func valuesOn(all []store.Term, d flex.Day) map[string]string {
 			values[t.Name] = t.Value
 		}
 	}
+
 	return values
 }
 
@@ -236,26 +333,34 @@ func (h history) on(d flex.Day) *terms {
 			last = i
 		}
 	}
+
 	return &h[last].terms
 }
 
 // certaintyOf returns what a month's sum must be to be credited. The month's first day decides,
 // so that no month asks for two.
-func (h history) certaintyOf(m ledger.Month) settle.Certainty { return h.on(m.First()).certainty }
+func (h history) certaintyOf(m ledger.Month) settle.Certainty {
+	return h.on(m.First()).certainty
+}
 
 // Terms are an organisation's terms: what holds today, and when each was or will be changed.
 type Terms struct {
-	Today   flex.Day
-	Values  map[string]string // that hold today, by name; the default is empty or not there
-	Changes []store.Term      // by name, then by day
+	Today flex.Day
+	// that hold today, by name; the default is empty or not there
+	Values  map[string]string
+	Changes []store.Term // by name, then by day
 }
 
 // Terms returns the organisation's terms.
-func (d *Service) Terms(ctx context.Context, org flex.OrgID) (t Terms, err error) {
+func (d *Service) Terms(
+	ctx context.Context,
+	org flex.OrgID,
+) (t Terms, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		t, err = termsNow(ctx, tx)
 		return err
 	})
+
 	return t, err
 }
 
@@ -270,7 +375,13 @@ func termsNow(ctx context.Context, tx *store.Tx) (t Terms, err error) {
 // day stands for tomorrow, or for all days as long as nothing was settled. A day of which, or
 // after which, something was settled is a Conflict: events and sessions keep the terms of
 // their day. It returns the day from which the terms hold, zero for the beginning.
-func (d *Service) SetTerms(ctx context.Context, org flex.OrgID, values map[string]string, from flex.Day, by string) (flex.Day, error) {
+func (d *Service) SetTerms(
+	ctx context.Context,
+	org flex.OrgID,
+	values map[string]string,
+	from flex.Day,
+	by string,
+) (flex.Day, error) {
 	if err := checkTerms(values); err != nil {
 		return from, err
 	}
@@ -286,7 +397,13 @@ func (d *Service) SetTerms(ctx context.Context, org flex.OrgID, values map[strin
 		}
 
 		for _, name := range slices.Sorted(maps.Keys(values)) {
-			if err := putTerm(ctx, tx, store.Term{Name: name, From: day, Value: values[name], SetBy: by}); err != nil {
+			err := putTerm(ctx, tx, store.Term{
+				Name:  name,
+				From:  day,
+				Value: values[name],
+				SetBy: by,
+			})
+			if err != nil {
 				return err
 			}
 		}
@@ -294,22 +411,30 @@ func (d *Service) SetTerms(ctx context.Context, org flex.OrgID, values map[strin
 		from = day
 		return tx.LookAgainWaiting(ctx)
 	})
+
 	return from, err
 }
 
 // checkTerms fails if a name is no term's, or a value not one of its own.
 func checkTerms(values map[string]string) error {
 	for name := range values {
-		if !slices.ContainsFunc(TermSettings(), func(s TermSetting) bool { return s.Name == name }) {
+		if !slices.ContainsFunc(TermSettings(), func(s TermSetting) bool {
+			return s.Name == name
+		}) {
 			return flex.Fail(flex.Invalid, "there is no term %q", name)
 		}
 	}
 	_, err := termsOf(values)
+
 	return err
 }
 
 // firstDay is the day from which terms are to hold, if they may.
-func firstDay(ctx context.Context, tx *store.Tx, from flex.Day) (flex.Day, error) {
+func firstDay(
+	ctx context.Context,
+	tx *store.Tx,
+	from flex.Day,
+) (flex.Day, error) {
 	last, err := tx.LastSettled(ctx)
 	if err != nil || last == (flex.Day{}) {
 		return from, err
@@ -320,7 +445,12 @@ func firstDay(ctx context.Context, tx *store.Tx, from flex.Day) (flex.Day, error
 	}
 
 	if compareDays(from, last) <= 0 {
-		return from, flex.Fail(flex.Conflict, "%s was settled already, on the terms of then, which its events and sessions keep: the first day from which terms can be changed is %s", last, last.Add(1))
+		return from, flex.Fail(
+			flex.Conflict,
+			"%s was settled already, on the terms of then, which its events and sessions keep: the first day from which terms can be changed is %s",
+			last,
+			last.Add(1),
+		)
 	}
 
 	return from, nil
@@ -334,5 +464,6 @@ func putTerm(ctx context.Context, tx *store.Tx, t store.Term) error {
 			return err
 		}
 	}
+
 	return tx.PutTerm(ctx, t)
 }

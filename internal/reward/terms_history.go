@@ -22,7 +22,13 @@ type TermValue struct {
 }
 
 func termValue(t store.Term) TermValue {
-	return TermValue{Name: t.Name, From: t.From, Value: t.Value, SetAt: t.SetAt, SetBy: t.SetBy}
+	return TermValue{
+		Name:  t.Name,
+		From:  t.From,
+		Value: t.Value,
+		SetAt: t.SetAt,
+		SetBy: t.SetBy,
+	}
 }
 
 // History returns every value that a term had, has or is to have, in order of day; the default
@@ -50,15 +56,25 @@ func (t Terms) History(name string) (values []TermValue) {
 
 // TermsPreview is what a change of terms would do.
 type TermsPreview struct {
-	From    flex.Day          // from when they would hold; zero: from the beginning
-	Before  map[string]string // what holds on that day as it is, by name; the default is empty
-	Later   []store.Term      // values of the same terms that are to hold from later days, and stay
-	Settled flex.Day          // the last day of which anything was settled; zero: none
-	Open    ledger.Month      // the first month that is not closed; zero: none was closed
+	// from when they would hold; zero: from the beginning
+	From flex.Day
+	// what holds on that day as it is, by name; the default is empty
+	Before map[string]string
+	// values of the same terms that are to hold from later days, and stay
+	Later []store.Term
+	// the last day of which anything was settled; zero: none
+	Settled flex.Day
+	// the first month that is not closed; zero: none was closed
+	Open ledger.Month
 }
 
 // PreviewTerms says what SetTerms would do, with the same failures, and changes nothing.
-func (d *Service) PreviewTerms(ctx context.Context, org flex.OrgID, values map[string]string, from flex.Day) (p TermsPreview, err error) {
+func (d *Service) PreviewTerms(
+	ctx context.Context,
+	org flex.OrgID,
+	values map[string]string,
+	from flex.Day,
+) (p TermsPreview, err error) {
 	if err := checkTerms(values); err != nil {
 		return p, err
 	}
@@ -67,10 +83,16 @@ func (d *Service) PreviewTerms(ctx context.Context, org flex.OrgID, values map[s
 		p, err = previewTerms(ctx, tx, values, from)
 		return err
 	})
+
 	return p, err
 }
 
-func previewTerms(ctx context.Context, tx *store.Tx, values map[string]string, from flex.Day) (p TermsPreview, err error) {
+func previewTerms(
+	ctx context.Context,
+	tx *store.Tx,
+	values map[string]string,
+	from flex.Day,
+) (p TermsPreview, err error) {
 	p.From, err = firstDay(ctx, tx, from)
 	if err != nil {
 		return p, err

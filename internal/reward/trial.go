@@ -47,9 +47,18 @@ func TryAll(t *settle.Trial) []TriedMethod {
 
 // TryBaselines tries every method on the organisation's sites, by their boundary meters, on
 // days without a flex event.
-func (d *Service) TryBaselines(ctx context.Context, org flex.OrgID, t BaselineTrial) (all []TriedMethod, err error) {
+func (d *Service) TryBaselines(
+	ctx context.Context,
+	org flex.OrgID,
+	t BaselineTrial,
+) (all []TriedMethod, err error) {
 	if n := len(daysBetween(t.From, t.To)); n > TrialDaysMax {
-		return nil, flex.Fail(flex.Invalid, "baselines are tried on up to %d days at a time, not on %d", TrialDaysMax, n)
+		return nil, flex.Fail(
+			flex.Invalid,
+			"baselines are tried on up to %d days at a time, not on %d",
+			TrialDaysMax,
+			n,
+		)
 	}
 
 	all = TryAll(&settle.Trial{})
@@ -81,7 +90,13 @@ func (d *Service) TryBaselines(ctx context.Context, org flex.OrgID, t BaselineTr
 const trialPage = 1000
 
 // trySite adds what the methods come to at one site.
-func (d *Service) trySite(ctx context.Context, org flex.OrgID, site flex.SiteID, t BaselineTrial, all []TriedMethod) error {
+func (d *Service) trySite(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	t BaselineTrial,
+	all []TriedMethod,
+) error {
 	var one *settle.Trial
 	err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		one, err = siteTrial(ctx, tx, site, t)
@@ -99,10 +114,28 @@ func (d *Service) trySite(ctx context.Context, org flex.OrgID, site flex.SiteID,
 }
 
 // siteTrial reads a site's past.
-func siteTrial(ctx context.Context, tx *store.Tx, site flex.SiteID, t BaselineTrial) (*settle.Trial, error) {
-	trial := &settle.Trial{Metering: settle.Boundary, From: t.From, To: t.To, First: t.First, Last: t.Last}
+func siteTrial(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	t BaselineTrial,
+) (*settle.Trial, error) {
+	trial := &settle.Trial{
+		Metering: settle.Boundary,
+		From:     t.From,
+		To:       t.To,
+		First:    t.First,
+		Last:     t.Last,
+	}
+
 	oldest := t.From.Add(-settle.DefaultRule.LookBack)
-	days, err := tx.EventDaysAt(ctx, []flex.SiteID{site}, oldest, t.To, tx.Now())
+	days, err := tx.EventDaysAt(
+		ctx,
+		[]flex.SiteID{site},
+		oldest,
+		t.To,
+		tx.Now(),
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -130,26 +163,40 @@ func idsOf(assets []flex.Asset) []flex.AssetID {
 	for i, a := range assets {
 		ids[i] = a.ID
 	}
+
 	return ids
 }
 
 // withCars tells the trial what the site's cars used, and what the baseline takes of their
 // plans.
-func withCars(ctx context.Context, tx *store.Tx, trial *settle.Trial, assets []flex.Asset, days []flex.Day) error {
+func withCars(
+	ctx context.Context,
+	tx *store.Tx,
+	trial *settle.Trial,
+	assets []flex.Asset,
+	days []flex.Day,
+) error {
 	var used [][]settle.MeteredDay
 	for _, a := range assets {
 		if a.Type != flex.Charger && a.Type != flex.ElectricVehicle {
 			continue
 		}
 
-		rs, err := tx.Readings(ctx, store.ReadingQuery{Assets: []flex.AssetID{a.ID}, Labels: settle.Labels(settle.Asset), Days: days})
+		rs, err := tx.Readings(ctx, store.ReadingQuery{
+			Assets: []flex.AssetID{a.ID},
+			Labels: settle.Labels(settle.Asset),
+			Days:   days,
+		})
 		if err != nil {
 			return err
 		}
 
 		own := settle.HalfHours(settle.Asset, rs)
 
-		stays, err := staysOf(ctx, tx, a.ID, flex.Span{From: days[0].Start(), To: days[len(days)-1].Add(1).Start()})
+		stays, err := staysOf(ctx, tx, a.ID, flex.Span{
+			From: days[0].Start(),
+			To:   days[len(days)-1].Add(1).Start(),
+		})
 		if err != nil {
 			return err
 		}
@@ -159,11 +206,17 @@ func withCars(ctx context.Context, tx *store.Tx, trial *settle.Trial, assets []f
 	}
 
 	trial.Home = settle.Without(trial.Metered, used...)
+
 	return nil
 }
 
 // staysOf returns when an asset was plugged in, in a span.
-func staysOf(ctx context.Context, tx *store.Tx, asset flex.AssetID, span flex.Span) (stays []flex.Span, err error) {
+func staysOf(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+	span flex.Span,
+) (stays []flex.Span, err error) {
 	sessions, err := tx.SessionsWithin(ctx, asset, span)
 	for _, s := range sessions {
 		stay := flex.Span{From: s.PluggedInAt, To: s.PluggedOutAt}
@@ -178,7 +231,11 @@ func staysOf(ctx context.Context, tx *store.Tx, asset flex.AssetID, span flex.Sp
 
 // shownOf returns what the nominated baseline takes of an asset's plans where nothing steered
 // it: full power from the plug-in on, as far as the stay shows that it could.
-func shownOf(a *flex.Asset, own []settle.MeteredDay, stays []flex.Span) (shown []settle.MeteredDay) {
+func shownOf(
+	a *flex.Asset,
+	own []settle.MeteredDay,
+	stays []flex.Span,
+) (shown []settle.MeteredDay) {
 	power := a.RatedPower()
 	for _, span := range stays {
 		stay := settle.Stay{Span: span}
@@ -191,23 +248,41 @@ func shownOf(a *flex.Asset, own []settle.MeteredDay, stays []flex.Span) (shown [
 }
 
 // consentedDays returns the half-hours of a site's boundary that may be used.
-func consentedDays(ctx context.Context, tx *store.Tx, site flex.SiteID, ids []flex.AssetID, days []flex.Day) ([]settle.MeteredDay, error) {
-	rs, err := tx.Readings(ctx, store.ReadingQuery{Assets: ids, Labels: settle.Labels(settle.Boundary), Days: days})
+func consentedDays(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	ids []flex.AssetID,
+	days []flex.Day,
+) ([]settle.MeteredDay, error) {
+	rs, err := tx.Readings(ctx, store.ReadingQuery{
+		Assets: ids,
+		Labels: settle.Labels(settle.Boundary),
+		Days:   days,
+	})
 	if err != nil || len(rs) == 0 {
 		return nil, err
 	}
 
 	consent, err := tx.ConsentSpans(ctx, []flex.SiteID{site}, time.Time{})
+
 	return boundaryDays(rs, ids, consent[site]), err
 }
 
 // boundaryDays returns the half-hours of a boundary that several devices may tell of: those
 // of the device that tells of the most under the user's consent.
-func boundaryDays(rs []flex.Reading, ids []flex.AssetID, consent []flex.Span) (best []settle.MeteredDay) {
+func boundaryDays(
+	rs []flex.Reading,
+	ids []flex.AssetID,
+	consent []flex.Span,
+) (best []settle.MeteredDay) {
 	most := 0
 	for _, id := range ids {
 		other := func(r flex.Reading) bool { return r.AssetID != id }
-		days := settle.ConsentedHalfHours(slices.DeleteFunc(slices.Clone(rs), other), consent)
+		days := settle.ConsentedHalfHours(
+			slices.DeleteFunc(slices.Clone(rs), other),
+			consent,
+		)
 
 		known := 0
 
@@ -226,7 +301,13 @@ func boundaryDays(rs []flex.Reading, ids []flex.AssetID, consent []flex.Span) (b
 // addDays adds the half-hours of days in order to others.
 func addDays(to, days []settle.MeteredDay) []settle.MeteredDay {
 	for i := range days {
-		at, found := slices.BinarySearchFunc(to, days[i].Day, func(m settle.MeteredDay, d flex.Day) int { return compareDays(m.Day, d) })
+		at, found := slices.BinarySearchFunc(
+			to,
+			days[i].Day,
+			func(m settle.MeteredDay, d flex.Day) int {
+				return compareDays(m.Day, d)
+			},
+		)
 		if !found {
 			to = slices.Insert(to, at, settle.MeteredDay{Day: days[i].Day})
 		}

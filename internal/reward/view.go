@@ -20,11 +20,13 @@ const (
 
 // OverviewQuery asks for an organisation's settlement.
 type OverviewQuery struct {
-	Org         flex.OrgID           // the first of them if zero
-	Status      ledger.PaymentStatus // of the withdrawals that are listed; "" for all
-	Withdrawals int                  // so many of them
-	Before      time.Time            // flex events that began before it; zero for the newest
-	Events      int                  // so many of them
+	Org flex.OrgID // the first of them if zero
+	// of the withdrawals that are listed; "" for all
+	Status      ledger.PaymentStatus
+	Withdrawals int // so many of them
+	// flex events that began before it; zero for the newest
+	Before time.Time
+	Events int // so many of them
 }
 
 // Overview is an organisation's runs, events and money.
@@ -62,7 +64,9 @@ type MarketMoney struct {
 }
 
 // Difference is what was neither received nor written off.
-func (m MarketMoney) Difference() flex.Pence { return m.Expected - m.Received - m.WrittenOff }
+func (m MarketMoney) Difference() flex.Pence {
+	return m.Expected - m.Received - m.WrittenOff
+}
 
 // Run is a settlement of all events that were due.
 type Run struct {
@@ -75,7 +79,14 @@ type Run struct {
 }
 
 func runOf(r *store.Run) Run {
-	return Run{ID: r.ID, Kind: string(r.Kind), KnownAt: r.KnownAt, StartedAt: r.StartedAt, Events: r.Events, Hash: r.Hash}
+	return Run{
+		ID:        r.ID,
+		Kind:      string(r.Kind),
+		KnownAt:   r.KnownAt,
+		StartedAt: r.StartedAt,
+		Events:    r.Events,
+		Hash:      r.Hash,
+	}
 }
 
 // WithdrawalLine is a withdrawal with its site's address.
@@ -90,7 +101,8 @@ type EventLine struct {
 	AssetID   flex.AssetID
 	AssetName string
 	Day       flex.Day
-	From, To  time.Time
+	From      time.Time
+	To        time.Time
 	Flex      *flex.WattHours   // nil until it was settled
 	Estimated flex.MicroPounds  // gross
 	Final     *flex.MicroPounds // nil while it may change
@@ -100,13 +112,25 @@ type EventLine struct {
 
 func eventLine(e *store.FlexEvent, name string) EventLine {
 	return EventLine{
-		ID: e.ID, AssetID: e.AssetID, AssetName: name, Day: e.Day, From: e.From, To: e.To, Flex: e.Flex,
-		Estimated: e.Estimated, Final: e.Final, Missing: e.Missing, Version: e.Version,
+		ID:        e.ID,
+		AssetID:   e.AssetID,
+		AssetName: name,
+		Day:       e.Day,
+		From:      e.From,
+		To:        e.To,
+		Flex:      e.Flex,
+		Estimated: e.Estimated,
+		Final:     e.Final,
+		Missing:   e.Missing,
+		Version:   e.Version,
 	}
 }
 
 // Overview reads an organisation's settlement in one transaction.
-func (d *Service) Overview(ctx context.Context, q OverviewQuery) (v Overview, err error) {
+func (d *Service) Overview(
+	ctx context.Context,
+	q OverviewQuery,
+) (v Overview, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, q.Org)
 		v = Overview{Orgs: orgs}
@@ -123,11 +147,17 @@ func (d *Service) Overview(ctx context.Context, q OverviewQuery) (v Overview, er
 		}
 		return v.addWithdrawals(ctx, tx, q)
 	})
+
 	return v, err
 }
 
 // addEvents reads the runs and the events.
-func (v *Overview) addEvents(ctx context.Context, all *store.All, tx *store.Tx, q OverviewQuery) error {
+func (v *Overview) addEvents(
+	ctx context.Context,
+	all *store.All,
+	tx *store.Tx,
+	q OverviewQuery,
+) error {
 	runs, err := tx.Runs(ctx, overviewRuns)
 	if err != nil {
 		return err
@@ -197,11 +227,16 @@ func (v *Overview) addMoney(ctx context.Context, tx *store.Tx) (err error) {
 	}
 
 	v.Closed, err = tx.LastClosedMonth(ctx)
+
 	return err
 }
 
 // addWithdrawals counts the withdrawals, and lists those of the status that is asked for.
-func (v *Overview) addWithdrawals(ctx context.Context, tx *store.Tx, q OverviewQuery) error {
+func (v *Overview) addWithdrawals(
+	ctx context.Context,
+	tx *store.Tx,
+	q OverviewQuery,
+) error {
 	every, err := tx.Withdrawals(ctx, "")
 	if err != nil {
 		return err
@@ -226,7 +261,10 @@ func (v *Overview) addWithdrawals(ctx context.Context, tx *store.Tx, q OverviewQ
 		if err != nil && flex.KindOf(err) != flex.NotFound {
 			return err
 		}
-		v.Withdrawals = append(v.Withdrawals, WithdrawalLine{Payout: w, Address: site.Address})
+		v.Withdrawals = append(v.Withdrawals, WithdrawalLine{
+			Payout:  w,
+			Address: site.Address,
+		})
 	}
 
 	return nil
@@ -234,12 +272,17 @@ func (v *Overview) addWithdrawals(ctx context.Context, tx *store.Tx, q OverviewQ
 
 // RunsCompared is what two runs say differently.
 type RunsCompared struct {
-	Before, After Run
-	Changes       []settle.Change
+	Before  Run
+	After   Run
+	Changes []settle.Change
 }
 
 // CompareRuns is Compare with the runs themselves.
-func (d *Service) CompareRuns(ctx context.Context, org flex.OrgID, before, after flex.RunID) (c RunsCompared, err error) {
+func (d *Service) CompareRuns(
+	ctx context.Context,
+	org flex.OrgID,
+	before, after flex.RunID,
+) (c RunsCompared, err error) {
 	c.Changes, err = d.Compare(ctx, org, before, after)
 	if err != nil {
 		return c, err
@@ -255,6 +298,7 @@ func (d *Service) CompareRuns(ctx context.Context, org flex.OrgID, before, after
 		c.Before, c.After = runOf(&first), runOf(&second)
 		return err
 	})
+
 	return c, err
 }
 
@@ -269,7 +313,10 @@ type EventView struct {
 }
 
 // EventView reads a flex event, whosever it is, in one transaction.
-func (d *Service) EventView(ctx context.Context, id flex.FlexEventID) (v EventView, err error) {
+func (d *Service) EventView(
+	ctx context.Context,
+	id flex.FlexEventID,
+) (v EventView, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		v = EventView{}
 		org, err := all.FlexEventOrg(ctx, id)
@@ -301,6 +348,7 @@ func (d *Service) EventView(ctx context.Context, id flex.FlexEventID) (v EventVi
 		v.Event = eventLine(&event, v.AssetName)
 		return v.addResult(ctx, tx)
 	})
+
 	return v, err
 }
 
@@ -319,5 +367,6 @@ func (v *EventView) addResult(ctx context.Context, tx *store.Tx) error {
 	v.Result = settled.Result
 	prices, err := EventPrices(ctx, tx, []*settle.Result{settled.Result})
 	v.Prices = prices[v.Event.ID]
+
 	return err
 }

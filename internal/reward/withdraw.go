@@ -14,7 +14,9 @@ func payoutTerms(s flex.PayoutSettings) ledger.PayoutTerms {
 	standard := ledger.DefaultPayoutTerms
 	hours := s.CoolingHours.Or(int(standard.Cooling / time.Hour))
 	return ledger.PayoutTerms{
-		Cooling: time.Duration(hours) * time.Hour, TwoAbove: s.TwoAbove.Or(standard.TwoAbove), DailyCap: s.DailyCap.Or(standard.DailyCap),
+		Cooling:  time.Duration(hours) * time.Hour,
+		TwoAbove: s.TwoAbove.Or(standard.TwoAbove),
+		DailyCap: s.DailyCap.Or(standard.DailyCap),
 	}
 }
 
@@ -26,12 +28,20 @@ func (d *Service) NewForm() (string, error) { return d.token() }
 
 // Withdraw asks for an amount to be paid out to the visitor's bank account. The form that was
 // sent before returns the withdrawal that it asked for then.
-func (d *Service) Withdraw(ctx context.Context, v Visit, amount flex.Pence, form string) (w store.Withdrawal, err error) {
+func (d *Service) Withdraw(
+	ctx context.Context,
+	v Visit,
+	amount flex.Pence,
+	form string,
+) (w store.Withdrawal, err error) {
 	if err := v.confirmed(); err != nil {
 		return w, err
 	}
 	if form == "" || len(form) > formMax {
-		return w, flex.Fail(flex.Malformed, "open the page again, and withdraw from there")
+		return w, flex.Fail(
+			flex.Malformed,
+			"open the page again, and withdraw from there",
+		)
 	}
 
 	err = d.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
@@ -56,6 +66,7 @@ func (d *Service) Withdraw(ctx context.Context, v Visit, amount flex.Pence, form
 
 		return tx.NoteForm(ctx, w, form)
 	})
+
 	return w, err
 }
 
@@ -64,17 +75,30 @@ func sameAmount(w store.Withdrawal, amount flex.Pence) error {
 	if w.Amount == amount {
 		return nil
 	}
-	return flex.Fail(flex.Conflict, "this form asked for %s already; open the page again to withdraw more", w.Amount)
+	return flex.Fail(
+		flex.Conflict,
+		"this form asked for %s already; open the page again to withdraw more",
+		w.Amount,
+	)
 }
 
 // withdraw writes the withdrawal with the account that it goes to. The site is held.
-func (d *Service) withdraw(ctx context.Context, tx *store.Tx, site flex.SiteID, amount flex.Pence, by string) (w store.Withdrawal, err error) {
+func (d *Service) withdraw(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	amount flex.Pence,
+	by string,
+) (w store.Withdrawal, err error) {
 	payee, err := tx.Payee(ctx, site)
 	if err != nil {
 		return w, err
 	}
 	if payee == nil {
-		return w, flex.Fail(flex.Conflict, "there is no bank account to pay to; link one first")
+		return w, flex.Fail(
+			flex.Conflict,
+			"there is no bank account to pay to; link one first",
+		)
 	}
 
 	terms, err := historyOf(ctx, tx)
@@ -91,7 +115,12 @@ func (d *Service) withdraw(ctx context.Context, tx *store.Tx, site flex.SiteID, 
 	if err != nil {
 		return w, err
 	}
-	if err := terms.on(flex.DayAt(tx.Now())).withdrawal.Admit(amount, balance, first, tx.Now()); err != nil {
+	if err := terms.on(flex.DayAt(tx.Now())).withdrawal.Admit(
+		amount,
+		balance,
+		first,
+		tx.Now(),
+	); err != nil {
 		return w, err
 	}
 

@@ -38,14 +38,25 @@ const (
 	Resend    Kind = "resend"     // send its newest schedule once more
 	Release   Kind = "release"    // no limit until its next plug-in
 	ChargeNow Kind = "charge-now" // full power from now on, for a time
-	ReadyBy   Kind = "ready-by"   // another time of day by which its car is ready
-	Exclude   Kind = "exclude"    // take it out of control until it is included again
-	Include   Kind = "include"    // put what is excluded under control again
-	Offboard  Kind = "offboard"   // take it away; cannot be undone
+	// another time of day by which its car is ready
+	ReadyBy Kind = "ready-by"
+	// take it out of control until it is included again
+	Exclude  Kind = "exclude"
+	Include  Kind = "include"  // put what is excluded under control again
+	Offboard Kind = "offboard" // take it away; cannot be undone
 )
 
 // Kinds are all kinds of action, in the order in which they are offered.
-var Kinds = []Kind{Replan, Resend, Release, ChargeNow, ReadyBy, Exclude, Include, Offboard}
+var Kinds = []Kind{
+	Replan,
+	Resend,
+	Release,
+	ChargeNow,
+	ReadyBy,
+	Exclude,
+	Include,
+	Offboard,
+}
 
 // Final reports whether an action cannot be undone: whoever wants it types so.
 func (k Kind) Final() bool { return k == Offboard }
@@ -59,8 +70,9 @@ type Action struct {
 
 // Line is what becomes of one asset.
 type Line struct {
-	AssetID    flex.AssetID   `json:"asset_id"`
-	ExternalID string         `json:"external_id"` // "" if there is no such asset
+	AssetID flex.AssetID `json:"asset_id"`
+	// "" if there is no such asset
+	ExternalID string         `json:"external_id"`
 	Type       flex.AssetType `json:"type"`
 	Outcome    string         `json:"outcome"`         // "" if it is refused
 	Fault      string         `json:"fault,omitempty"` // why it is refused
@@ -75,7 +87,9 @@ type Result struct {
 }
 
 // Phrase is what somebody types who means an action that cannot be undone.
-func (r *Result) Phrase() string { return fmt.Sprintf("%s %d", r.Action, r.Possible) }
+func (r *Result) Phrase() string {
+	return fmt.Sprintf("%s %d", r.Action, r.Possible)
+}
 
 // errPreviewed undoes what a preview tried.
 var errPreviewed = errors.New("a preview changes nothing")
@@ -83,36 +97,61 @@ var errPreviewed = errors.New("a preview changes nothing")
 // Preview says what an action would do now, by the rules of the action itself, and changes nothing. Each
 // asset is looked at as if it were alone. No asset, more than Max of them, or an action that is none is
 // flex.Invalid.
-func (s *Service) Preview(ctx context.Context, a Action, assets []flex.AssetID) (Result, error) {
+func (s *Service) Preview(
+	ctx context.Context,
+	a Action,
+	assets []flex.AssetID,
+) (Result, error) {
 	return s.run(ctx, a, assets, errPreviewed)
 }
 
 // Do does an action to each asset for itself. An action that cannot be undone needs the phrase of its
 // preview: another one is flex.Conflict, and nothing is done.
-func (s *Service) Do(ctx context.Context, a Action, assets []flex.AssetID, typed string) (r Result, err error) {
+func (s *Service) Do(
+	ctx context.Context,
+	a Action,
+	assets []flex.AssetID,
+	typed string,
+) (r Result, err error) {
 	if a.Kind.Final() {
 		r, err = s.Preview(ctx, a, assets)
 		if err != nil {
 			return r, err
 		}
+
 		if typed != r.Phrase() {
-			return Result{}, flex.Fail(flex.Conflict, "this cannot be undone: type %q if you mean it", r.Phrase())
+			return Result{}, flex.Fail(
+				flex.Conflict,
+				"this cannot be undone: type %q if you mean it",
+				r.Phrase(),
+			)
 		}
 	}
 
 	r, err = s.run(ctx, a, assets, nil)
 	r.Done = true
+
 	return r, err
 }
 
 // run does an action to each asset in a transaction of its own, which the end given undoes if it is an error.
-func (s *Service) run(ctx context.Context, a Action, assets []flex.AssetID, end error) (r Result, err error) {
+func (s *Service) run(
+	ctx context.Context,
+	a Action,
+	assets []flex.AssetID,
+	end error,
+) (r Result, err error) {
 	assets, err = once(assets)
 	if err != nil {
 		return r, err
 	}
 	if !slices.Contains(Kinds, a.Kind) {
-		return r, flex.Fail(flex.Invalid, "%q is no action: give one of %v", a.Kind, Kinds)
+		return r, flex.Fail(
+			flex.Invalid,
+			"%q is no action: give one of %v",
+			a.Kind,
+			Kinds,
+		)
 	}
 
 	r.Action = a.Kind
@@ -135,7 +174,12 @@ func (s *Service) run(ctx context.Context, a Action, assets []flex.AssetID, end 
 }
 
 // one does an action to one asset.
-func (s *Service) one(ctx context.Context, a Action, line *Line, end error) error {
+func (s *Service) one(
+	ctx context.Context,
+	a Action,
+	line *Line,
+	end error,
+) error {
 	org, err := s.Registry.AssetOrg(ctx, line.AssetID)
 	if err != nil {
 		return err
@@ -158,7 +202,12 @@ func (s *Service) one(ctx context.Context, a Action, line *Line, end error) erro
 }
 
 // act has the service that owns an action do it.
-func (s *Service) act(ctx context.Context, tx *store.Tx, a Action, asset flex.AssetID) (string, error) {
+func (s *Service) act(
+	ctx context.Context,
+	tx *store.Tx,
+	a Action,
+	asset flex.AssetID,
+) (string, error) {
 	switch a.Kind {
 	case Replan:
 		return s.Control.ReplanAsset(ctx, tx, asset)
@@ -196,7 +245,12 @@ func once(assets []flex.AssetID) (ids []flex.AssetID, err error) {
 		return nil, flex.Fail(flex.Invalid, "no asset is selected")
 	}
 	if len(ids) > Max {
-		return nil, flex.Fail(flex.Invalid, "%d assets are selected, and %d are acted on at once", len(ids), Max)
+		return nil, flex.Fail(
+			flex.Invalid,
+			"%d assets are selected, and %d are acted on at once",
+			len(ids),
+			Max,
+		)
 	}
 
 	return ids, nil

@@ -9,12 +9,14 @@ import (
 // Trial is the past of one meter, on which baselines are tried: on days on which nothing was
 // asked, what was metered should be the baseline.
 type Trial struct {
-	Metering  Metering
-	Metered   []MeteredDay // in order of day
-	EventDays []flex.Day   // days on which something was asked; they are not tried
+	Metering Metering
+	Metered  []MeteredDay // in order of day
+	// days on which something was asked; they are not tried
+	EventDays []flex.Day
 	// Home is what was metered without what cars used, and Shown what the baseline takes of
 	// the cars' plans. They are for the nominated baseline, which no trial can have without.
-	Home, Shown []MeteredDay
+	Home  []MeteredDay
+	Shown []MeteredDay
 
 	From, To    flex.Day // the days tried, both included
 	First, Last int      // settlement periods of each
@@ -22,10 +24,13 @@ type Trial struct {
 
 // Accuracy is how well a baseline met what was metered.
 type Accuracy struct {
-	Days, HalfHours int
-	Metered         flex.WattHours // in all
-	Off             flex.WattHours // metered less baseline, in all: what would have counted as flexed
-	Absolute        flex.WattHours // the same of each half-hour, whichever way it was off
+	Days      int
+	HalfHours int
+	Metered   flex.WattHours // in all
+	// metered less baseline, in all: what would have counted as flexed
+	Off flex.WattHours
+	// the same of each half-hour, whichever way it was off
+	Absolute flex.WattHours
 }
 
 // Add adds another meter's accuracy.
@@ -75,7 +80,12 @@ func (t *Trial) Try(rule Rule) (a Accuracy) {
 		for i, n := range periods {
 			e, _ := own.At(n)
 			off := e - energy[i]
-			a.Add(Accuracy{HalfHours: 1, Metered: e, Off: off, Absolute: max(off, -off)})
+			a.Add(Accuracy{
+				HalfHours: 1,
+				Metered:   e,
+				Off:       off,
+				Absolute:  max(off, -off),
+			})
 		}
 	}
 
@@ -83,8 +93,20 @@ func (t *Trial) Try(rule Rule) (a Accuracy) {
 }
 
 // baseline returns the baseline of a day, if it has a full one.
-func (t *Trial) baseline(rule Rule, d flex.Day) (energy []flex.WattHours, found bool) {
-	c := Case{Day: d, First: t.First, Last: t.Last, Metering: t.Metering, Metered: t.Metered, EventDays: t.EventDays, Rule: rule}
+func (t *Trial) baseline(
+	rule Rule,
+	d flex.Day,
+) (energy []flex.WattHours, found bool) {
+	c := Case{
+		Day:       d,
+		First:     t.First,
+		Last:      t.Last,
+		Metering:  t.Metering,
+		Metered:   t.Metered,
+		EventDays: t.EventDays,
+		Rule:      rule,
+	}
+
 	if rule.Method != Nominated {
 		b := rule.find(&c, c.slots())
 		return b.energy, b.quality == Full

@@ -11,22 +11,28 @@ type Method string
 
 // The baseline methods.
 const (
-	Mean        Method = "mean"        // of the same settlement period over the days used
-	MiddleEight Method = "mid_8_of_10" // the mean without the days of the highest and the lowest use
-	Nominated   Method = "nominated"   // what the plan without market prices would have used
+	// of the same settlement period over the days used
+	Mean Method = "mean"
+	// the mean without the days of the highest and the lowest use
+	MiddleEight Method = "mid_8_of_10"
+	// what the plan without market prices would have used
+	Nominated Method = "nominated"
 )
 
 // Rule is how the baseline of an event is found. DefaultRule holds the printed defaults.
 type Rule struct {
 	Method     Method
-	Working    Days       // for an event on a working day
-	NonWorking Days       // for an event on any other
-	LookBack   int        // how many days back the days may lie
-	Frozen     flex.Day   // if set, the days lie before this day and not before the event's
-	Holidays   []flex.Day // proclaimed non-working days that the table does not know yet
-	InDay      bool       // whether to move the baseline by the difference before the event
-	InDayCap   flex.WattHours
-	Rounding   Rounding
+	Working    Days // for an event on a working day
+	NonWorking Days // for an event on any other
+	LookBack   int  // how many days back the days may lie
+	// if set, the days lie before this day and not before the event's
+	Frozen flex.Day
+	// proclaimed non-working days that the table does not know yet
+	Holidays []flex.Day
+	// whether to move the baseline by the difference before the event
+	InDay    bool
+	InDayCap flex.WattHours
+	Rounding Rounding
 }
 
 // Days says how many days a baseline wants and how many it must have at least.
@@ -115,7 +121,9 @@ type baseline struct {
 }
 
 // working reports the class of a day under the rule.
-func (r *Rule) working(d flex.Day) bool { return Working(d) && !slices.Contains(r.Holidays, d) }
+func (r *Rule) working(d flex.Day) bool {
+	return Working(d) && !slices.Contains(r.Holidays, d)
+}
 
 // before returns the day from which the rule looks back: the event's, or the day at which
 // the baseline was frozen.
@@ -134,6 +142,7 @@ func (r *Rule) looksBack(c *Case, slots []int) int {
 		want = r.Working
 	}
 	var b baseline
+
 	return len(b.choose(r, c, want.Want, class, slots)) + len(b.excluded)
 }
 
@@ -153,7 +162,13 @@ func (r *Rule) find(c *Case, slots []int) baseline {
 
 	window := r.window(c, slots)
 	b := baseline{quality: Insufficient}
-	days := b.choose(r, c, want.Want, class, append(slices.Clone(slots), window...))
+	days := b.choose(
+		r,
+		c,
+		want.Want,
+		class,
+		append(slices.Clone(slots), window...),
+	)
 
 	switch {
 	case len(days) >= want.Want && len(days) > 0:
@@ -168,7 +183,10 @@ func (r *Rule) find(c *Case, slots []int) baseline {
 	}
 
 	for _, n := range slots {
-		b.energy = append(b.energy, flex.WattHours(r.Rounding.divide(sum(days, n), int64(len(days)))))
+		b.energy = append(
+			b.energy,
+			flex.WattHours(r.Rounding.divide(sum(days, n), int64(len(days)))),
+		)
 	}
 
 	if r.InDay && len(window) == inDayPeriods {
@@ -193,7 +211,13 @@ func (b *baseline) use(r *Rule, days []*MeteredDay, slots []int) []*MeteredDay {
 }
 
 // choose walks back from the event and returns the newest eligible days, at most want.
-func (b *baseline) choose(r *Rule, c *Case, want int, class bool, slots []int) []*MeteredDay {
+func (b *baseline) choose(
+	r *Rule,
+	c *Case,
+	want int,
+	class bool,
+	slots []int,
+) []*MeteredDay {
 	before := r.before(c.Day)
 
 	var days []*MeteredDay
@@ -214,7 +238,13 @@ func (b *baseline) choose(r *Rule, c *Case, want int, class bool, slots []int) [
 
 // unfit is why a day, of which m was metered, cannot be part of a baseline for working days or for
 // others; empty if it can.
-func (r *Rule) unfit(c *Case, d flex.Day, working bool, m *MeteredDay, slots []int) Reason {
+func (r *Rule) unfit(
+	c *Case,
+	d flex.Day,
+	working bool,
+	m *MeteredDay,
+	slots []int,
+) Reason {
 	switch {
 	case r.working(d) != working:
 		return OtherClass
@@ -225,6 +255,7 @@ func (r *Rule) unfit(c *Case, d flex.Day, working bool, m *MeteredDay, slots []i
 	case m == nil || !complete(m, slots):
 		return DataIncomplete
 	}
+
 	return ""
 }
 
@@ -253,7 +284,12 @@ func (b *baseline) dropExtremes(days []*MeteredDay, slots []int) []*MeteredDay {
 		low = 1
 	}
 
-	b.excluded = append(b.excluded, Excluded{days[high].Day, HighestUse}, Excluded{days[low].Day, LowestUse})
+	b.excluded = append(
+		b.excluded,
+		Excluded{days[high].Day, HighestUse},
+		Excluded{days[low].Day, LowestUse},
+	)
+
 	kept := make([]*MeteredDay, 0, len(days)-2)
 
 	for i, m := range days {
@@ -317,6 +353,7 @@ func sum(days []*MeteredDay, n int) (total int64) {
 		e, _ := m.At(n)
 		total += int64(e)
 	}
+
 	return total
 }
 
@@ -327,5 +364,6 @@ func complete(m *MeteredDay, slots []int) bool {
 			return false
 		}
 	}
+
 	return true
 }

@@ -17,13 +17,16 @@ const (
 // moved holds the bank holidays of England and Wales that the rules do not give: added
 // (true) or taken from their usual place (false).
 var moved = map[flex.Day]bool{
-	{Year: 2011, Month: time.April, Dom: 29}:     true,  // a royal wedding
-	{Year: 2012, Month: time.May, Dom: 28}:       false, // spring, moved beside the jubilee
-	{Year: 2012, Month: time.June, Dom: 4}:       true,
-	{Year: 2012, Month: time.June, Dom: 5}:       true,  // the Diamond Jubilee
-	{Year: 2020, Month: time.May, Dom: 4}:        false, // early May, moved to VE Day
-	{Year: 2020, Month: time.May, Dom: 8}:        true,
-	{Year: 2022, Month: time.May, Dom: 30}:       false, // spring, moved beside the jubilee
+	{Year: 2011, Month: time.April, Dom: 29}: true, // a royal wedding
+	// spring, moved beside the jubilee
+	{Year: 2012, Month: time.May, Dom: 28}: false,
+	{Year: 2012, Month: time.June, Dom: 4}: true,
+	{Year: 2012, Month: time.June, Dom: 5}: true, // the Diamond Jubilee
+	// early May, moved to VE Day
+	{Year: 2020, Month: time.May, Dom: 4}: false,
+	{Year: 2020, Month: time.May, Dom: 8}: true,
+	// spring, moved beside the jubilee
+	{Year: 2022, Month: time.May, Dom: 30}:       false,
 	{Year: 2022, Month: time.June, Dom: 2}:       true,
 	{Year: 2022, Month: time.June, Dom: 3}:       true, // the Platinum Jubilee
 	{Year: 2022, Month: time.September, Dom: 19}: true, // a state funeral
@@ -74,29 +77,65 @@ const UsualPeriods = 48
 
 // number counts days from the Unix epoch, so that days can be compared and subtracted.
 func number(d flex.Day) int32 {
-	return int32(time.Date(d.Year, d.Month, d.Dom, 0, 0, 0, 0, time.UTC).Unix() / 86400)
+	return int32(time.Date(
+		d.Year,
+		d.Month,
+		d.Dom,
+		0,
+		0,
+		0,
+		0,
+		time.UTC,
+	).Unix() / 86400)
 }
 
 // usualHolidays lists the year's eight holidays by the standing rules.
 func usualHolidays(y int) []flex.Day {
 	easter := easterSunday(y)
 
-	christmas, boxing := flex.Day{Year: y, Month: time.December, Dom: 25}, flex.Day{Year: y, Month: time.December, Dom: 26}
+	christmas, boxing := flex.Day{
+		Year:  y,
+		Month: time.December,
+		Dom:   25,
+	}, flex.Day{
+		Year:  y,
+		Month: time.December,
+		Dom:   26,
+	}
+
 	switch christmas.Weekday() {
 	case time.Friday: // Boxing Day on a Saturday is kept on the Monday
 		boxing = boxing.Add(2)
+
 	case time.Saturday: // both on the weekend: Monday and Tuesday
 		christmas, boxing = christmas.Add(2), boxing.Add(2)
+
 	case time.Sunday: // Boxing Day keeps the Monday, Christmas is kept on the Tuesday
 		christmas = christmas.Add(2)
 	}
 
 	return []flex.Day{
-		weekdayOn(flex.Day{Year: y, Month: time.January, Dom: 1}),
+		weekdayOn(flex.Day{
+			Year:  y,
+			Month: time.January,
+			Dom:   1,
+		}),
 		easter.Add(-2), easter.Add(1),
-		mondayFrom(flex.Day{Year: y, Month: time.May, Dom: 1}),
-		mondayFrom(flex.Day{Year: y, Month: time.May, Dom: 25}),
-		mondayFrom(flex.Day{Year: y, Month: time.August, Dom: 25}),
+		mondayFrom(flex.Day{
+			Year:  y,
+			Month: time.May,
+			Dom:   1,
+		}),
+		mondayFrom(flex.Day{
+			Year:  y,
+			Month: time.May,
+			Dom:   25,
+		}),
+		mondayFrom(flex.Day{
+			Year:  y,
+			Month: time.August,
+			Dom:   25,
+		}),
 		christmas, boxing,
 	}
 }
@@ -109,6 +148,7 @@ func weekdayOn(d flex.Day) flex.Day {
 	case time.Sunday:
 		return d.Add(1)
 	}
+
 	return d
 }
 
@@ -127,5 +167,9 @@ func easterSunday(y int) flex.Day {
 	m := (a + 11*h + 22*l) / 451
 	n := h + l - 7*m + 114
 
-	return flex.Day{Year: y, Month: time.Month(n / 31), Dom: n%31 + 1}
+	return flex.Day{
+		Year:  y,
+		Month: time.Month(n / 31),
+		Dom:   n%31 + 1,
+	}
 }

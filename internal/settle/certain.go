@@ -15,6 +15,7 @@ func standardErrors(days []*MeteredDay, slots []int) []flex.WattHours {
 	for i, n := range slots {
 		errors[i] = standardError(days, n)
 	}
+
 	return errors
 }
 
@@ -61,7 +62,11 @@ func rootUp(n, d *big.Int) int64 {
 
 // errorOf is a part's own of the error of the whole: as the parts are to each other, so that
 // the parts' errors add up to the whole's.
-func errorOf(parts []flex.WattHours, own int, whole flex.WattHours) flex.WattHours {
+func errorOf(
+	parts []flex.WattHours,
+	own int,
+	whole flex.WattHours,
+) flex.WattHours {
 	weights := make([]int64, len(parts))
 	for i, p := range parts {
 		weights[i] = int64(max(p, -p))
@@ -100,13 +105,18 @@ func (r *Result) StandardError() MilliPence {
 		paid = Whole
 	}
 
-	return MilliPence(exact.times(10_000_000, HalfAway, []Parts{r.Terms.LossFactor, r.Terms.Share, paid}))
+	return MilliPence(exact.times(10_000_000, HalfAway, []Parts{
+		r.Terms.LossFactor,
+		r.Terms.Share,
+		paid,
+	}))
 }
 
 // Certainty is when a month's sum is credited: once it is more than so many standard errors.
 // What is not is carried into later months, and lapses after the last of so many.
 type Certainty struct {
-	Errors Parts // 0: a sum is credited if it is above nothing, and nothing is carried
+	// 0: a sum is credited if it is above nothing, and nothing is carried
+	Errors Parts
 	Months int
 }
 
@@ -119,7 +129,8 @@ type DayNetted struct {
 	Certainty Certainty  // of its month
 	Share     flex.Pence // the user's
 	Early     flex.Pence // of it, what is paid as of now
-	Error     MilliPence // the standard error of Early: of events of one day they add up
+	// the standard error of Early: of events of one day they add up
+	Error MilliPence
 }
 
 // Add adds an event of the day.
@@ -130,16 +141,20 @@ func (d *DayNetted) Add(share, early flex.Pence, e MilliPence) {
 
 // MonthNetted is a month that is netted, and what was decided of it.
 type MonthNetted struct {
-	First     flex.Day
-	Held      bool // whether it held events; otherwise something only lapses in it
+	First flex.Day
+	// whether it held events; otherwise something only lapses in it
+	Held      bool
 	Certainty Certainty
 	Share     flex.Pence // of its own events
 	Early     flex.Pence
 
-	CarriedIn  flex.Pence // from months before it; below zero if they cost money
-	Lapsed     flex.Pence // of that, what was carried long enough
-	Error      MilliPence // the standard error of Early and of what is still carried, together, rounded up; 0 where no certainty is asked for
-	Threshold  MilliPence // what the sum must be above to be credited, rounded up
+	// from months before it; below zero if they cost money
+	CarriedIn flex.Pence
+	Lapsed    flex.Pence // of that, what was carried long enough
+	// the standard error of Early and of what is still carried, together, rounded up; 0 where no certainty is asked for
+	Error MilliPence
+	// what the sum must be above to be credited, rounded up
+	Threshold  MilliPence
 	Credited   flex.Pence
 	Owed       flex.Pence // Credited, and what is paid later
 	CarriedOut flex.Pence
@@ -150,7 +165,9 @@ type MonthNetted struct {
 }
 
 // Sum is what the month is decided on.
-func (m *MonthNetted) Sum() flex.Pence { return m.CarriedIn - m.Lapsed + m.Early }
+func (m *MonthNetted) Sum() flex.Pence {
+	return m.CarriedIn - m.Lapsed + m.Early
+}
 
 // NetMonths nets days by month and decides each month that holds any, oldest first. Days must
 // be in order. The same days come to the same, in whatever order their events were settled.
@@ -160,7 +177,12 @@ func NetMonths(days []DayNetted, until flex.Day) (months []MonthNetted) {
 	for _, d := range days {
 		first := firstOf(d.Day, 0)
 		if n := len(months); n == 0 || months[n-1].First != first {
-			months = append(months, MonthNetted{First: first, Certainty: d.Certainty, Held: true, variance: new(big.Int)})
+			months = append(months, MonthNetted{
+				First:     first,
+				Certainty: d.Certainty,
+				Held:      true,
+				variance:  new(big.Int),
+			})
 		}
 
 		m := &months[len(months)-1]
@@ -175,7 +197,9 @@ func NetMonths(days []DayNetted, until flex.Day) (months []MonthNetted) {
 		carried = months[i].decide(carried)
 	}
 
-	return slices.DeleteFunc(months, func(m MonthNetted) bool { return !m.Held && m.Lapsed == 0 })
+	return slices.DeleteFunc(months, func(m MonthNetted) bool {
+		return !m.Held && m.Lapsed == 0
+	})
 }
 
 // withLapses adds the months without events in which something may lapse.
@@ -196,14 +220,21 @@ func withLapses(months []MonthNetted, until flex.Day) []MonthNetted {
 		all = append(all, MonthNetted{First: first, variance: new(big.Int)})
 	}
 
-	slices.SortFunc(all, func(a, b MonthNetted) int { return compare(a.First, b.First) })
+	slices.SortFunc(all, func(a, b MonthNetted) int {
+		return compare(a.First, b.First)
+	})
+
 	return all
 }
 
 // firstOf is the first day of the month so many months after a day's.
 func firstOf(d flex.Day, later int) flex.Day {
 	months := d.Year*12 + int(d.Month) - 1 + later
-	return flex.Day{Year: months / 12, Month: time.Month(months%12 + 1), Dom: 1}
+	return flex.Day{
+		Year:  months / 12,
+		Month: time.Month(months%12 + 1),
+		Dom:   1,
+	}
 }
 
 // decide decides a month, with the months that are carried into it, and returns those that are
@@ -241,13 +272,15 @@ func (m *MonthNetted) decide(carried []*MonthNetted) []*MonthNetted {
 func (m *MonthNetted) carryIn(carried []*MonthNetted) (kept []*MonthNetted) {
 	for _, c := range carried {
 		m.CarriedIn += c.Early
-		if last := firstOf(c.First, c.Certainty.Months); compare(m.First, last) > 0 {
+		last := firstOf(c.First, c.Certainty.Months)
+		if compare(m.First, last) > 0 {
 			m.Lapsed += c.Early
 			continue
 		}
 
 		kept = append(kept, c)
 	}
+
 	return kept
 }
 

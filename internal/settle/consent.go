@@ -14,14 +14,20 @@ func Consented(spans []flex.Span, r *flex.Reading) bool {
 	case flex.BoundaryImportRegister, flex.BoundaryExportRegister:
 		return Within(spans, flex.Span{From: r.To, To: r.To})
 	}
+
 	return Within(spans, r.Span)
 }
 
 // ConsentedHalfHours is HalfHours of one device at a site's boundary, of what may be used under
 // the spans of the user's consent, and with nothing of the time between them. Labels that are
 // not of the boundary are left out.
-func ConsentedHalfHours(readings []flex.Reading, consent []flex.Span) []MeteredDay {
-	may := slices.DeleteFunc(slices.Clone(readings), func(r flex.Reading) bool { return !Consented(consent, &r) })
+func ConsentedHalfHours(
+	readings []flex.Reading,
+	consent []flex.Span,
+) []MeteredDay {
+	may := slices.DeleteFunc(slices.Clone(readings), func(r flex.Reading) bool {
+		return !Consented(consent, &r)
+	})
 	days := HalfHours(Boundary, may)
 
 	for i := range days {
@@ -33,10 +39,14 @@ func ConsentedHalfHours(readings []flex.Reading, consent []flex.Span) []MeteredD
 		}
 	}
 
-	return slices.DeleteFunc(days, func(d MeteredDay) bool { return d.Known == 0 })
+	return slices.DeleteFunc(days, func(d MeteredDay) bool {
+		return d.Known == 0
+	})
 }
 
 // Within reports whether all of a time, or an instant, lies in one of the spans.
 func Within(spans []flex.Span, time flex.Span) bool {
-	return slices.ContainsFunc(spans, func(s flex.Span) bool { return !time.From.Before(s.From) && !time.To.After(s.To) })
+	return slices.ContainsFunc(spans, func(s flex.Span) bool {
+		return !time.From.Before(s.From) && !time.To.After(s.To)
+	})
 }

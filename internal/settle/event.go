@@ -18,12 +18,14 @@ type Dispatch struct {
 // Steering is what was done with an asset while it could be steered, and what would have
 // been done without the market.
 type Steering struct {
-	Within         flex.Span   // the plug session, or the client's own schedule
-	Dispatched     []Dispatch  // what the asset took over
-	Counterfactual []Dispatch  // the plans without market prices, or the client's schedule
-	Overrides      []flex.Span // times when the user decided, such as a charge-now
-	Power          flex.Watts  // rated; what an unlimited step draws
-	Least          flex.WattHours
+	Within     flex.Span  // the plug session, or the client's own schedule
+	Dispatched []Dispatch // what the asset took over
+	// the plans without market prices, or the client's schedule
+	Counterfactual []Dispatch
+	// times when the user decided, such as a charge-now
+	Overrides []flex.Span
+	Power     flex.Watts // rated; what an unlimited step draws
+	Least     flex.WattHours
 }
 
 // LeastFlexed is the printed default of Steering.Least: a smaller difference in a
@@ -45,7 +47,10 @@ func (e Event) Down() bool { return e.Meant[0] < 0 }
 
 // Span returns the event's time.
 func (e Event) Span() flex.Span {
-	return flex.Span{From: e.Day.Period(e.First).Start(), To: e.Day.Period(e.Last).End()}
+	return flex.Span{
+		From: e.Day.Period(e.First).Start(),
+		To:   e.Day.Period(e.Last).End(),
+	}
 }
 
 // Detect returns the flex events of a steering, in order: where the schedules in force
@@ -57,7 +62,9 @@ func Detect(s Steering) []Event {
 		return nil
 	}
 
-	first := slices.MinFunc(s.Dispatched, func(a, b Dispatch) int { return a.At.Compare(b.At) })
+	first := slices.MinFunc(s.Dispatched, func(a, b Dispatch) int {
+		return a.At.Compare(b.At)
+	})
 	s.Within = s.Within.Meet(flex.Span{From: first.At, To: s.Within.To})
 	if s.Within.Empty() {
 		return nil
@@ -81,7 +88,9 @@ func Detect(s Steering) []Event {
 // InForce lays dispatches over each other: each counts from its instant to the next, and
 // the last one until the end.
 func InForce(dispatches []Dispatch, until time.Time) []flex.Step {
-	order := slices.SortedStableFunc(slices.Values(dispatches), func(a, b Dispatch) int { return a.At.Compare(b.At) })
+	order := slices.SortedStableFunc(slices.Values(dispatches), func(a, b Dispatch) int {
+		return a.At.Compare(b.At)
+	})
 	var steps []flex.Step
 
 	for i, d := range order {
@@ -109,22 +118,36 @@ func Drawn(steps []flex.Step, power flex.Watts, in flex.Span) flex.WattHours {
 }
 
 // Planned returns what Drawn does of each half-hour that the span touches.
-func Planned(steps []flex.Step, power flex.Watts, in flex.Span) []flex.WattHours {
+func Planned(
+	steps []flex.Step,
+	power flex.Watts,
+	in flex.Span,
+) []flex.WattHours {
 	stay := Stay{Span: in}
 	plan := make([]flex.WattHours, stay.halfHours())
 	for i := range plan {
-		plan[i] = Drawn(steps, power, flex.PeriodAt(in.From).Add(i).Span().Meet(in))
+		plan[i] = Drawn(
+			steps,
+			power,
+			flex.PeriodAt(in.From).Add(i).Span().Meet(in),
+		)
 	}
+
 	return plan
 }
 
 // drawnIn returns watt-seconds, and the seconds that the steps cover.
-func drawnIn(steps []flex.Step, power flex.Watts, in flex.Span) (wattSeconds, covered int64) {
+func drawnIn(
+	steps []flex.Step,
+	power flex.Watts,
+	in flex.Span,
+) (wattSeconds, covered int64) {
 	for _, step := range steps {
 		seconds := int64(step.Meet(in).Len() / time.Second)
 		covered += seconds
 		wattSeconds += seconds * int64(min(step.Limit, power))
 	}
+
 	return wattSeconds, covered
 }
 
@@ -134,17 +157,22 @@ func (s *Steering) energy(steps []flex.Step, p flex.Period) flex.WattHours {
 	var wattSeconds int64
 	for _, open := range s.open(p) {
 		drawn, covered := drawnIn(steps, s.Power, open)
-		wattSeconds += drawn + (int64(open.Len()/time.Second)-covered)*int64(s.Power)
+		wattSeconds += drawn +
+			(int64(open.Len()/time.Second)-covered)*int64(s.Power)
 	}
+
 	return flex.WattHours(wattSeconds / 3600)
 }
 
 // open returns the parts of the period that count.
 func (s *Steering) open(p flex.Period) []flex.Span {
 	open := []flex.Span{p.Span().Meet(s.Within)}
-	for _, o := range slices.SortedFunc(slices.Values(s.Overrides), func(a, b flex.Span) int {
-		return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To))
-	}) {
+	for _, o := range slices.SortedFunc(
+		slices.Values(s.Overrides),
+		func(a, b flex.Span) int {
+			return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To))
+		},
+	) {
 		rest := open[len(open)-1]
 		open[len(open)-1] = rest.Meet(flex.Span{From: rest.From, To: o.From})
 

@@ -45,7 +45,10 @@ type Rating struct {
 
 // At returns the limits of a half-hour, by what held when it began.
 func (r Rating) At(p flex.Period) Limits {
-	return DeviceLimits(r.Power.On(p.Start()), SupplyLimits(r.Supply.On(p.Start())))
+	return DeviceLimits(
+		r.Power.On(p.Start()),
+		SupplyLimits(r.Supply.On(p.Start())),
+	)
 }
 
 // Unlimited bounds nothing but what a settlement period can hold at all.
@@ -57,7 +60,10 @@ const PowerTolerance = Whole / 10
 
 // SupplyLimits returns what a connection can carry in a half-hour.
 func SupplyLimits(s flex.Supply) Limits {
-	return Limits{Import: inHalfHour(s.Import), Export: inHalfHour(s.Export)}
+	return Limits{
+		Import: inHalfHour(s.Import),
+		Export: inHalfHour(s.Export),
+	}
 }
 
 // DeviceLimits returns what a device of the rated power, behind a connection, can have taken
@@ -68,13 +74,21 @@ func DeviceLimits(power flex.Watts, supply Limits) Limits {
 	}
 	most := inHalfHour(power)
 	most += flex.WattHours(int64(most) * int64(PowerTolerance) / int64(Whole))
-	return Limits{Import: min(most, supply.Import), Export: min(most, supply.Export)}
+
+	return Limits{
+		Import: min(most, supply.Import),
+		Export: min(most, supply.Export),
+	}
 }
 
-func inHalfHour(w flex.Watts) flex.WattHours { return flex.WattHours((int64(w) + 1) / 2) }
+func inHalfHour(w flex.Watts) flex.WattHours {
+	return flex.WattHours((int64(w) + 1) / 2)
+}
 
 // Allow reports whether a half-hour's net import is within the limits.
-func (l Limits) Allow(e flex.WattHours) bool { return e <= l.Import && -e <= l.Export }
+func (l Limits) Allow(e flex.WattHours) bool {
+	return e <= l.Import && -e <= l.Export
+}
 
 // Beyond is a half-hour that was left out because it lies beyond what can be.
 type Beyond struct {
@@ -98,7 +112,11 @@ func HalfHours(metering Metering, readings []flex.Reading) []MeteredDay {
 
 // HalfHoursWithin is HalfHours without the half-hours that lie beyond the limits. It lists
 // those that nothing else tells of, in order.
-func HalfHoursWithin(metering Metering, readings []flex.Reading, limits Limiter) (days []MeteredDay, beyond []Beyond) {
+func HalfHoursWithin(
+	metering Metering,
+	readings []flex.Reading,
+	limits Limiter,
+) (days []MeteredDay, beyond []Beyond) {
 	net := seriesFor(readings)
 
 	order := sources[metering]
@@ -112,14 +130,25 @@ func HalfHoursWithin(metering Metering, readings []flex.Reading, limits Limiter)
 			case !known:
 			case limits.At(p).Allow(e):
 				net.value[at], net.known[at] = e, true
+
 			default:
-				beyond = append(beyond, Beyond{Period: p, Label: order[i], Energy: e})
+				beyond = append(beyond, Beyond{
+					Period: p,
+					Label:  order[i],
+					Energy: e,
+				})
 			}
 		}
 	}
 
-	beyond = slices.DeleteFunc(beyond, func(b Beyond) bool { return net.known[b.Period.Sub(net.first)] })
-	slices.SortStableFunc(beyond, func(a, b Beyond) int { return a.Period.Start().Compare(b.Period.Start()) })
+	beyond = slices.DeleteFunc(beyond, func(b Beyond) bool {
+		return net.known[b.Period.Sub(net.first)]
+	})
+
+	slices.SortStableFunc(beyond, func(a, b Beyond) int {
+		return a.Period.Start().Compare(b.Period.Start())
+	})
+
 	return net.days(), beyond
 }
 
@@ -156,7 +185,11 @@ func seriesFor(readings []flex.Reading) series {
 
 // like makes an empty series over the same time.
 func (s *series) like() series {
-	return series{s.first, make([]flex.WattHours, len(s.value)), make([]bool, len(s.known))}
+	return series{
+		s.first,
+		make([]flex.WattHours, len(s.value)),
+		make([]bool, len(s.known)),
+	}
 }
 
 func (s *series) set(p flex.Period, e flex.WattHours) {
@@ -186,7 +219,10 @@ func (s *series) days() []MeteredDay {
 		day, n := s.first.Add(i).SettlementPeriod()
 		periods := day.Periods()
 		if len(wh) < periods {
-			wh = make([]flex.WattHours, min(len(s.value)-i+2*MaxPeriods, 64*MaxPeriods))
+			wh = make(
+				[]flex.WattHours,
+				min(len(s.value)-i+2*MaxPeriods, 64*MaxPeriods),
+			)
 		}
 
 		m := MeteredDay{Day: day, Wh: wh[:periods:periods]}
@@ -205,7 +241,9 @@ func (s *series) days() []MeteredDay {
 }
 
 // wattHours rounds millionths of a kilowatt-hour.
-func wattHours(e flex.Micro) flex.WattHours { return flex.WattHours(HalfAway.divide(int64(e), 1000)) }
+func wattHours(e flex.Micro) flex.WattHours {
+	return flex.WattHours(HalfAway.divide(int64(e), 1000))
+}
 
 func (s *series) intervals(label flex.Label, readings []flex.Reading) {
 	for i := range readings {
@@ -214,7 +252,8 @@ func (s *series) intervals(label flex.Label, readings []flex.Reading) {
 			continue
 		}
 
-		if p := flex.PeriodAt(r.From); r.From.Equal(p.Start()) && r.To.Sub(r.From) == flex.HalfHour {
+		p := flex.PeriodAt(r.From)
+		if r.From.Equal(p.Start()) && r.To.Sub(r.From) == flex.HalfHour {
 			s.set(p, wattHours(r.Value))
 		}
 	}
@@ -260,11 +299,18 @@ type marks struct {
 }
 
 func (s *series) marksOf(label flex.Label, readings []flex.Reading) marks {
-	if !slices.ContainsFunc(readings, func(r flex.Reading) bool { return r.Label == label }) {
+	if !slices.ContainsFunc(readings, func(r flex.Reading) bool {
+		return r.Label == label
+	}) {
 		return marks{none: true}
 	}
 
-	m := marks{value: make([]flex.Micro, len(s.value)), known: make([]bool, len(s.value)), anew: make([]bool, len(s.value))}
+	m := marks{
+		value: make([]flex.Micro, len(s.value)),
+		known: make([]bool, len(s.value)),
+		anew:  make([]bool, len(s.value)),
+	}
+
 	for i := range readings {
 		r := &readings[i]
 		if r.Label != label {

@@ -35,14 +35,24 @@ type device struct {
 
 // NewMeter makes a meter of the readings of its devices, in any order. What lies beyond the
 // limits is not known.
-func NewMeter(metering Metering, readings []flex.Reading, limits Limiter) *Meter {
-	return newMeter(metering, readings, func(p flex.Period, e flex.WattHours) bool { return limits.At(p).Allow(e) })
+func NewMeter(
+	metering Metering,
+	readings []flex.Reading,
+	limits Limiter,
+) *Meter {
+	return newMeter(metering, readings, func(p flex.Period, e flex.WattHours) bool {
+		return limits.At(p).Allow(e)
+	})
 }
 
 // NewBoundary makes the meter of a site's boundary, as NewMeter does, of what may be used under
 // the spans of the user's consent: of readings that lie in a span, half-hours that do. A
 // register that was read in two spans tells nothing of the time between them.
-func NewBoundary(readings []flex.Reading, limits Limiter, consent []flex.Span) *Meter {
+func NewBoundary(
+	readings []flex.Reading,
+	limits Limiter,
+	consent []flex.Span,
+) *Meter {
 	outside := func(r flex.Reading) bool { return !Consented(consent, &r) }
 	if slices.ContainsFunc(readings, outside) {
 		readings = slices.DeleteFunc(slices.Clone(readings), outside)
@@ -57,11 +67,22 @@ func NewBoundary(readings []flex.Reading, limits Limiter, consent []flex.Span) *
 	return m
 }
 
-func newMeter(metering Metering, readings []flex.Reading, may func(flex.Period, flex.WattHours) bool) *Meter {
-	m := &Meter{metering: metering, byDevice: devicesOf(readings), may: may, given: map[string][]source{}}
+func newMeter(
+	metering Metering,
+	readings []flex.Reading,
+	may func(flex.Period, flex.WattHours) bool,
+) *Meter {
+	m := &Meter{
+		metering: metering,
+		byDevice: devicesOf(readings),
+		may:      may,
+		given:    map[string][]source{},
+	}
+
 	if metering == Boundary {
 		m.exporting = exportersOf(m.byDevice)
 	}
+
 	return m
 }
 
@@ -91,7 +112,9 @@ func (m *Meter) make(exports map[int]bool) (made []source) {
 	for _, label := range sources[m.metering] {
 		s := source{label: label}
 		for i, own := range m.byDevice {
-			if !slices.ContainsFunc(own, func(r flex.Reading) bool { return r.Label == label }) {
+			if !slices.ContainsFunc(own, func(r flex.Reading) bool {
+				return r.Label == label
+			}) {
 				continue
 			}
 
@@ -99,7 +122,8 @@ func (m *Meter) make(exports map[int]bool) (made []source) {
 			series.read(label, own, m.exportsOf(i, exports))
 
 			for i, e := range series.value {
-				series.known[i] = series.known[i] && m.may(series.first.Add(i), e)
+				series.known[i] = series.known[i] &&
+					m.may(series.first.Add(i), e)
 			}
 
 			if days := series.days(); len(days) > 0 {
@@ -117,7 +141,9 @@ func (m *Meter) make(exports map[int]bool) (made []source) {
 
 // devicesOf puts each device's readings together, in the order of the devices' ids.
 func devicesOf(readings []flex.Reading) (byDevice [][]flex.Reading) {
-	other := func(r flex.Reading) bool { return r.AssetID != readings[0].AssetID }
+	other := func(r flex.Reading) bool {
+		return r.AssetID != readings[0].AssetID
+	}
 
 	if len(readings) == 0 {
 		return nil
@@ -128,7 +154,9 @@ func devicesOf(readings []flex.Reading) (byDevice [][]flex.Reading) {
 	}
 
 	ordered := slices.Clone(readings)
-	slices.SortStableFunc(ordered, func(a, b flex.Reading) int { return compareID(a.AssetID, b.AssetID) })
+	slices.SortStableFunc(ordered, func(a, b flex.Reading) int {
+		return compareID(a.AssetID, b.AssetID)
+	})
 
 	for from := 0; from < len(ordered); {
 		to := from + 1
@@ -218,6 +246,7 @@ func (e *exporter) reads(d flex.Day, periods []int) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -279,7 +308,11 @@ func (m *Meter) bestOf(c *Case, found []choice) choice {
 	}
 
 	return slices.MaxFunc(found, func(a, b choice) int { // the first of equals, the most exact
-		return cmp.Or(cmp.Compare(min(a.compared, 1), min(b.compared, 1)), cmp.Compare(a.known, b.known), cmp.Compare(a.compared, b.compared))
+		return cmp.Or(
+			cmp.Compare(min(a.compared, 1), min(b.compared, 1)),
+			cmp.Compare(a.known, b.known),
+			cmp.Compare(a.compared, b.compared),
+		)
 	})
 }
 
@@ -334,7 +367,11 @@ func (s *source) ranked(c *Case) []*device {
 
 	for i := range s.devices {
 		d := &s.devices[i]
-		r := rank{device: d, coverage: knownIn(d.days, c.Day, own), parts: d.partsIn(c, s.label)}
+		r := rank{
+			device:   d,
+			coverage: knownIn(d.days, c.Day, own),
+			parts:    d.partsIn(c, s.label),
+		}
 
 		for back := 1; back <= c.Rule.LookBack; back++ {
 			n := knownIn(d.days, before.Add(-back), slots)
@@ -364,13 +401,21 @@ type rank struct {
 }
 
 func (a rank) compare(b rank) int {
-	return cmp.Or(cmp.Compare(b.coverage, a.coverage), cmp.Compare(b.parts, a.parts), slices.Compare(b.history, a.history), compareID(a.id, b.id))
+	return cmp.Or(
+		cmp.Compare(b.coverage, a.coverage),
+		cmp.Compare(b.parts, a.parts),
+		slices.Compare(b.history, a.history),
+		compareID(a.id, b.id),
+	)
 }
 
 // partsIn counts the device's readings of the label that tell of the case's events.
 func (d *device) partsIn(c *Case, label flex.Label) (n int) {
 	first, last := c.span()
-	events := flex.Span{From: c.Day.Period(first).Start(), To: c.Day.Period(last).End()}
+	events := flex.Span{
+		From: c.Day.Period(first).Start(),
+		To:   c.Day.Period(last).End(),
+	}
 
 	for i := range d.readings {
 		r := &d.readings[i]
@@ -390,6 +435,7 @@ func tellsOf(r *flex.Reading, events flex.Span) bool {
 	}
 
 	long := r.Label == flex.ProvisionalConsumption && r.Len() > flex.HalfHour
+
 	return !long && !r.Meet(events).Empty()
 }
 
@@ -433,7 +479,12 @@ func (m *MeteredDay) filled(from *MeteredDay) MeteredDay {
 		return *m
 	}
 
-	both := MeteredDay{Day: m.Day, Known: m.Known, Wh: slices.Clone(m.Wh)}
+	both := MeteredDay{
+		Day:   m.Day,
+		Known: m.Known,
+		Wh:    slices.Clone(m.Wh),
+	}
+
 	for n := 1; n <= len(both.Wh); n++ {
 		_, known := both.At(n)
 		if e, gives := from.At(n); gives && !known {
@@ -444,4 +495,6 @@ func (m *MeteredDay) filled(from *MeteredDay) MeteredDay {
 	return both
 }
 
-func compareID[Of any](a, b flex.ID[Of]) int { return bytes.Compare(a[:], b[:]) }
+func compareID[Of any](a, b flex.ID[Of]) int {
+	return bytes.Compare(a[:], b[:])
+}

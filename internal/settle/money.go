@@ -14,8 +14,10 @@ type Rounding uint8
 
 // The rounding modes. The zero value is the default.
 const (
-	HalfAway Rounding = iota // away from zero: 17.5 becomes 18, -17.5 becomes -18
-	HalfEven                 // to the even neighbour: 17.5 becomes 18, 16.5 becomes 16
+	// away from zero: 17.5 becomes 18, -17.5 becomes -18
+	HalfAway Rounding = iota
+	// to the even neighbour: 17.5 becomes 18, 16.5 becomes 16
+	HalfEven
 )
 
 // String returns the mode's name, as settings and statements print it.
@@ -34,7 +36,13 @@ func ParseRounding(s string) (Rounding, error) {
 	case HalfEven.String():
 		return HalfEven, nil
 	}
-	return 0, fmt.Errorf("%q is not a rounding mode; it is %s or %s", s, HalfAway, HalfEven)
+
+	return 0, fmt.Errorf(
+		"%q is not a rounding mode; it is %s or %s",
+		s,
+		HalfAway,
+		HalfEven,
+	)
 }
 
 // divide returns n/d rounded, for a positive d.
@@ -44,7 +52,8 @@ func (r Rounding) divide(n, d int64) int64 {
 		rest = -rest
 	}
 
-	if up := rest > d-rest || rest == d-rest && (r == HalfAway || q%2 != 0); !up {
+	up := rest > d-rest || rest == d-rest && (r == HalfAway || q%2 != 0)
+	if !up {
 		return q
 	}
 	if n < 0 {
@@ -111,7 +120,8 @@ func (r Rounding) ratio(n, d *big.Int) int64 {
 	}
 
 	q, rest := new(big.Int).QuoRem(n, d, new(big.Int))
-	half := rest.Abs(rest).Lsh(rest, 1).Cmp(d) // what is left beside a half: more, as much, or less
+	// what is left beside a half: more, as much, or less
+	half := rest.Abs(rest).Lsh(rest, 1).Cmp(d)
 	tieGoesUp := r == HalfAway || q.Bit(0) == 1
 	if half > 0 || half == 0 && tieGoesUp {
 		q.Add(q, big.NewInt(int64(n.Sign())))
@@ -124,7 +134,9 @@ func (r Rounding) ratio(n, d *big.Int) int64 {
 type Rate int64
 
 // RateOf returns the rate nearest to so many pence per kilowatt-hour.
-func RateOf(pencePerKWh float64) Rate { return Rate(math.Round(pencePerKWh * 1e6)) }
+func RateOf(pencePerKWh float64) Rate {
+	return Rate(math.Round(pencePerKWh * 1e6))
+}
 
 // PencePerKWh returns the rate in the interface's unit.
 func (c Rate) PencePerKWh() float64 { return float64(c) / 1e6 }
@@ -132,7 +144,10 @@ func (c Rate) PencePerKWh() float64 { return float64(c) / 1e6 }
 // Credit returns what the energy earns at the rate, in whole pence, rounded once.
 func (c Rate) Credit(e flex.WattHours, r Rounding) flex.Pence {
 	n := big.NewInt(int64(c))
-	return flex.Pence(r.ratio(n.Mul(n, big.NewInt(int64(e))), big.NewInt(1_000_000_000)))
+	return flex.Pence(r.ratio(
+		n.Mul(n, big.NewInt(int64(e))),
+		big.NewInt(1_000_000_000),
+	))
 }
 
 // Split divides a total in proportion to the weights, so that the shares add up to it to

@@ -21,9 +21,10 @@ import (
 // the car is too slow for comes later. Without either, nothing is shown, and shown is 0.
 type Stay struct {
 	flex.Span
-	Plan    []flex.WattHours // without market prices, from the half-hour in which the stay begins
-	Drawn   flex.WattHours   // in the whole stay, as it was shown
-	Fastest flex.WattHours   // drawn in any half-hour; 0: not known
+	// without market prices, from the half-hour in which the stay begins
+	Plan    []flex.WattHours
+	Drawn   flex.WattHours // in the whole stay, as it was shown
+	Fastest flex.WattHours // drawn in any half-hour; 0: not known
 }
 
 // Shown returns what the baseline takes of the plan, half-hour by half-hour from that in which
@@ -73,6 +74,7 @@ func (s *Stay) Could(power flex.Watts) []flex.WattHours {
 	for i := range could {
 		could[i] = min(s.part(i, inHalfHour(power)), s.Drawn)
 	}
+
 	return could
 }
 
@@ -109,7 +111,8 @@ func (s *Stay) Charge(levels []flex.Reading, capacity flex.WattHours) {
 
 	for i := range levels {
 		l := &levels[i]
-		if l.Label != flex.BatteryStateOfCharge || l.To.Before(s.From) || l.From.After(s.To) {
+		if l.Label != flex.BatteryStateOfCharge || l.To.Before(s.From) ||
+			l.From.After(s.To) {
 			continue
 		}
 
@@ -174,6 +177,7 @@ func (s *Stay) At(power flex.Watts) []flex.WattHours {
 	for i := range plan {
 		plan[i] = s.part(i, inHalfHour(power))
 	}
+
 	return plan
 }
 

@@ -10,10 +10,12 @@ import (
 // without the market.
 type Order struct {
 	flex.Span
-	Power   flex.Watts   // positive draws from the grid
-	Without []flex.Watts // in each settlement period that the span touches; idle where it ends
-	TakenAt time.Time    // when the asset took the order over; until then it was its own
-	Rated   flex.Watts   // what the asset can move, either way
+	Power flex.Watts // positive draws from the grid
+	// in each settlement period that the span touches; idle where it ends
+	Without []flex.Watts
+	// when the asset took the order over; until then it was its own
+	TakenAt time.Time
+	Rated   flex.Watts // what the asset can move, either way
 	Least   flex.WattHours
 }
 
@@ -51,7 +53,9 @@ func (o *Order) without(p flex.Period) flex.Watts {
 }
 
 // able bounds a power by what the asset can move.
-func (o *Order) able(w flex.Watts) flex.Watts { return max(-o.Rated, min(w, o.Rated)) }
+func (o *Order) able(w flex.Watts) flex.Watts {
+	return max(-o.Rated, min(w, o.Rated))
+}
 
 // energyOf returns the energy of a power over a time, towards zero.
 func energyOf(w flex.Watts, d time.Duration) flex.WattHours {
@@ -70,5 +74,10 @@ func joinEvent(events []Event, p flex.Period, meant flex.WattHours) []Event {
 		}
 	}
 
-	return append(events, Event{Day: day, First: n, Last: n, Meant: []flex.WattHours{meant}})
+	return append(events, Event{
+		Day:   day,
+		First: n,
+		Last:  n,
+		Meant: []flex.WattHours{meant},
+	})
 }

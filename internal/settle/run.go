@@ -29,13 +29,27 @@ func (c *Case) Hash() Hash { return HashOf(c.AppendText(nil)) }
 // AppendText appends the canonical bytes of the case: a line per fact, in a fixed order,
 // with all that its result depends on and nothing else.
 func (c *Case) AppendText(b []byte) []byte {
-	b = fmt.Appendf(b, "%s\nevent %s %s %d-%d %s final=%t\n", Version, c.Event, c.Day, c.First, c.Last, c.Metering, c.Final)
+	b = fmt.Appendf(
+		b,
+		"%s\nevent %s %s %d-%d %s final=%t\n",
+		Version,
+		c.Event,
+		c.Day,
+		c.First,
+		c.Last,
+		c.Metering,
+		c.Final,
+	)
+
 	b = c.Rule.appendText(b)
 	b = c.Terms.appendText(b)
 
 	for _, n := range c.own() {
 		price, known := c.price(n)
-		b = append(appendValue(append(b, "price"...), int64(price), known), '\n')
+		b = append(
+			appendValue(append(b, "price"...), int64(price), known),
+			'\n',
+		)
 	}
 
 	b = c.appendClaims(b)
@@ -53,10 +67,20 @@ func (c *Case) AppendText(b []byte) []byte {
 // appendText appends the terms. Netting by month is said only where it is chosen, so that the
 // bytes of a case without it stay as they were before there was a choice.
 func (t *Terms) appendText(b []byte) []byte {
-	b = fmt.Appendf(b, "terms share=%d early=%d loss=%d rounding=%s clawback=%t", t.Share, t.PaidEarly, t.LossFactor, t.Rounding, t.ClawBack)
+	b = fmt.Appendf(
+		b,
+		"terms share=%d early=%d loss=%d rounding=%s clawback=%t",
+		t.Share,
+		t.PaidEarly,
+		t.LossFactor,
+		t.Rounding,
+		t.ClawBack,
+	)
+
 	if t.ByMonth {
 		b = append(b, " crediting=month"...)
 	}
+
 	return append(b, '\n')
 }
 
@@ -105,7 +129,16 @@ func (c *Case) appendClaims(b []byte) []byte {
 
 	if len(c.Beside) > 0 {
 		for _, e := range c.claims() {
-			b = fmt.Appendf(b, "beside %s %d-%d most=%d meant=%d\n", e.Event, e.First, e.Last, e.Most, e.Meant)
+			b = fmt.Appendf(
+				b,
+				"beside %s %d-%d most=%d meant=%d\n",
+				e.Event,
+				e.First,
+				e.Last,
+				e.Most,
+				e.Meant,
+			)
+
 			if len(e.Bounds) > 0 {
 				b = fmt.Appendf(b, "bounds %v\n", e.Bounds)
 			}
@@ -113,7 +146,9 @@ func (c *Case) appendClaims(b []byte) []byte {
 	}
 
 	for _, n := range between(c.First, c.Last) {
-		if slices.ContainsFunc(c.Apart, func(a Apart) bool { return a.Period == n }) {
+		if slices.ContainsFunc(c.Apart, func(a Apart) bool {
+			return a.Period == n
+		}) {
 			e, known := c.apart(n)
 			b = fmt.Appendf(b, "apart %d", n)
 			b = append(appendValue(b, int64(e), known), '\n')
@@ -124,8 +159,19 @@ func (c *Case) appendClaims(b []byte) []byte {
 }
 
 func (r *Rule) appendText(b []byte) []byte {
-	b = fmt.Appendf(b, "rule %s working=%d/%d other=%d/%d back=%d inday=%t cap=%d rounding=%s", r.Method,
-		r.Working.Want, r.Working.Least, r.NonWorking.Want, r.NonWorking.Least, r.LookBack, r.InDay, r.InDayCap, r.Rounding)
+	b = fmt.Appendf(
+		b,
+		"rule %s working=%d/%d other=%d/%d back=%d inday=%t cap=%d rounding=%s",
+		r.Method,
+		r.Working.Want,
+		r.Working.Least,
+		r.NonWorking.Want,
+		r.NonWorking.Least,
+		r.LookBack,
+		r.InDay,
+		r.InDayCap,
+		r.Rounding,
+	)
 
 	if r.Frozen != (flex.Day{}) {
 		b = appendDate(append(b, " frozen="...), r.Frozen)
@@ -141,7 +187,11 @@ func (r *Rule) appendText(b []byte) []byte {
 // appendDay appends a day and the energy of its settlement periods n, "-" where unknown, or
 // nothing if none of them is known.
 func appendDay(b []byte, what string, m *MeteredDay, periods []int) []byte {
-	if m == nil || !slices.ContainsFunc(periods, func(n int) bool { _, known := m.At(n); return known }) {
+	if m == nil ||
+		!slices.ContainsFunc(periods, func(n int) bool {
+			_, known := m.At(n)
+			return known
+		}) {
 		return b
 	}
 
@@ -172,16 +222,25 @@ func between(first, last int) []int {
 	for i := first; i <= last; i++ {
 		n = append(n, i)
 	}
+
 	return n
 }
 
 // AppendText appends the result as lines that a person can read and two runs can be
 // compared by.
 func (r *Result) AppendText(b []byte) []byte {
-	b = fmt.Appendf(b, "event %s %s %s\n", r.Event, r.Day, strings.TrimSpace(string(r.Metering)+" "+string(r.Label)))
+	b = fmt.Appendf(
+		b,
+		"event %s %s %s\n",
+		r.Event,
+		r.Day,
+		strings.TrimSpace(string(r.Metering)+" "+string(r.Label)),
+	)
+
 	for _, f := range r.facts() {
 		b = fmt.Appendf(b, "%s %s\n", f.name, f.value)
 	}
+
 	return b
 }
 
@@ -229,9 +288,21 @@ func (s *Settled) text() string {
 		return "waits for its reading or price"
 	}
 
-	text := fmt.Sprintf("metered %d baseline %d flex %d Wh at %d earns %d", s.Metered, s.Baseline, s.Flex, s.Price, s.Revenue)
+	text := fmt.Sprintf(
+		"metered %d baseline %d flex %d Wh at %d earns %d",
+		s.Metered,
+		s.Baseline,
+		s.Flex,
+		s.Price,
+		s.Revenue,
+	)
+
 	if s.Flex != s.Metered-s.Baseline {
-		text += fmt.Sprintf(", of a deviation of %d Wh with %d unassigned", s.Deviation, s.Unassigned)
+		text += fmt.Sprintf(
+			", of a deviation of %d Wh with %d unassigned",
+			s.Deviation,
+			s.Unassigned,
+		)
 	}
 
 	return text
@@ -246,7 +317,9 @@ type Inputs struct {
 // RunHash returns the hash of a run from its cases' hashes, whatever order they were worked
 // out in. It puts them in order.
 func RunHash(cases []Inputs) Hash {
-	slices.SortFunc(cases, func(a, b Inputs) int { return compareID(a.Event, b.Event) })
+	slices.SortFunc(cases, func(a, b Inputs) int {
+		return compareID(a.Event, b.Event)
+	})
 	sum := sha256.New()
 	sum.Write([]byte(Version))
 
@@ -285,7 +358,9 @@ func Diff(before, after []*Result) []Change {
 		order = append(order, id)
 	}
 
-	slices.SortFunc(order, func(a, b flex.FlexEventID) int { return compareID(a, b) })
+	slices.SortFunc(order, func(a, b flex.FlexEventID) int {
+		return compareID(a, b)
+	})
 	var changes []Change
 
 	for _, id := range order {

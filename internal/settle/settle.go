@@ -31,12 +31,17 @@ type Terms struct {
 	LossFactor Parts // by which settlement scales volumes at the site
 	Rounding   Rounding
 	ClawBack   bool // whether an event that cost money takes it from the user
-	ByMonth    bool // whether that is asked of the events of a month together: then a credit may be below zero
+	// whether that is asked of the events of a month together: then a credit may be below zero
+	ByMonth bool
 }
 
 // DefaultTerms is half for the user, at once and in full, without losses; an event that
 // cost money costs the user nothing.
-var DefaultTerms = Terms{Share: Whole / 2, PaidEarly: Whole, LossFactor: Whole}
+var DefaultTerms = Terms{
+	Share:      Whole / 2,
+	PaidEarly:  Whole,
+	LossFactor: Whole,
+}
 
 // MaxPeriods is the most settlement periods of one event: those of the longest day.
 const MaxPeriods = 50
@@ -47,7 +52,8 @@ type Claim struct {
 	First int // settlement period of the day, from 1
 	Last  int
 	Meant []flex.WattHours // what its schedules would have moved in each period
-	Most  flex.WattHours   // what its asset can have moved in a half-hour; 0: not known
+	// what its asset can have moved in a half-hour; 0: not known
+	Most flex.WattHours
 	// Bounds is between what its asset can have moved in each period, where it is known that
 	// closely: with a nominated baseline, from all of the plan to all that the car could take.
 	Bounds []Bound
@@ -59,28 +65,38 @@ type Bound struct{ Least, Most flex.WattHours }
 // Case is all that the settlement of one flex event depends on. An event lies within one
 // settlement day.
 type Case struct {
-	Event     flex.FlexEventID
-	Day       flex.Day
-	First     int // settlement period of the day, from 1
-	Last      int
-	Meant     []flex.WattHours // what its schedules would have moved in each period
-	Most      flex.WattHours   // what its asset can have moved in a half-hour; 0: not known
-	Bounds    []Bound          // as a claim's
-	Beside    []Claim          // the other events settled together with it, on the same meter
-	Metering  Metering
-	Label     flex.Label     // by which it was metered; empty: several
-	Metered   []MeteredDay   // in order of day; the event's day and those before it
-	Devices   []flex.AssetID // which read each half-hour of the events settled together; it decides nothing
-	Apart     []Apart        // what is settled on meters of assets behind this one
-	EventDays []flex.Day     // days that held an event of the same meter
-	Nominated MeteredDay     // of the event's day, for the method of that name: what is shown of the plans
-	Used      []MeteredDay   // what the assets of the events used on the days before, for the same at a boundary
-	Pending   bool           // something that is still awaited may show more of the plans
-	Prices    []flex.PricedPeriod
-	Rule      Rule
-	Terms     Terms
-	Final     bool // whether prices and readings are the market's final ones
-	Consented bool // whether what was metered was chosen by the user's consent; no part of the inputs
+	Event flex.FlexEventID
+	Day   flex.Day
+	First int // settlement period of the day, from 1
+	Last  int
+	// what its schedules would have moved in each period
+	Meant []flex.WattHours
+	// what its asset can have moved in a half-hour; 0: not known
+	Most   flex.WattHours
+	Bounds []Bound // as a claim's
+	// the other events settled together with it, on the same meter
+	Beside   []Claim
+	Metering Metering
+	Label    flex.Label // by which it was metered; empty: several
+	// in order of day; the event's day and those before it
+	Metered []MeteredDay
+	// which read each half-hour of the events settled together; it decides nothing
+	Devices []flex.AssetID
+	// what is settled on meters of assets behind this one
+	Apart     []Apart
+	EventDays []flex.Day // days that held an event of the same meter
+	// of the event's day, for the method of that name: what is shown of the plans
+	Nominated MeteredDay
+	// what the assets of the events used on the days before, for the same at a boundary
+	Used []MeteredDay
+	// something that is still awaited may show more of the plans
+	Pending bool
+	Prices  []flex.PricedPeriod
+	Rule    Rule
+	Terms   Terms
+	Final   bool // whether prices and readings are the market's final ones
+	// whether what was metered was chosen by the user's consent; no part of the inputs
+	Consented bool
 }
 
 // Apart is what assets behind a meter, which are settled on meters of their own, deviated by
@@ -95,19 +111,23 @@ type Apart struct {
 type Settled struct {
 	Period   int
 	Baseline flex.WattHours // of the meter
-	Error    flex.WattHours // the standard error of the baseline, as far as it is the event's
-	Metered  flex.WattHours // by the meter
-	Flex     flex.WattHours // the event's part of the meter's deviation
-	Price    flex.Price
-	Revenue  PicoPounds // before the loss factor
-	Read     bool       // whether its reading is known
-	Known    bool       // whether all else is known too; if not, nothing counts yet
+	// the standard error of the baseline, as far as it is the event's
+	Error   flex.WattHours
+	Metered flex.WattHours // by the meter
+	Flex    flex.WattHours // the event's part of the meter's deviation
+	Price   flex.Price
+	Revenue PicoPounds // before the loss factor
+	Read    bool       // whether its reading is known
+	// whether all else is known too; if not, nothing counts yet
+	Known bool
 
-	Compared   bool           // whether there is a baseline to compare with
-	Deviation  flex.WattHours // of the meter, less what is settled apart
-	Unassigned flex.WattHours // of it, beyond what the events' assets can have moved
+	Compared  bool           // whether there is a baseline to compare with
+	Deviation flex.WattHours // of the meter, less what is settled apart
+	// of it, beyond what the events' assets can have moved
+	Unassigned flex.WattHours
 
-	Device      flex.AssetID       // which read it; zero: not known, or not kept
+	// which read it; zero: not known, or not kept
+	Device      flex.AssetID
 	Source      string             // of the price, for who reads the result
 	Publication flex.PublicationID // that the price is from
 }
@@ -125,16 +145,20 @@ type Result struct {
 	Adjusted   bool
 	Adjustment flex.WattHours
 	Periods    []Settled
-	Missing    int // periods that wait for a reading or a price; the result is provisional
-	Final      bool
-	Flex       flex.WattHours
-	Gross      flex.MicroPounds
-	Credit     flex.Pence // the user's, as far as it is paid now; below zero if it is netted with others
-	Owed       flex.Pence // the user's in all
-	Kept       flex.Pence // the platform's: gross less what is owed
+	// periods that wait for a reading or a price; the result is provisional
+	Missing int
+	Final   bool
+	Flex    flex.WattHours
+	Gross   flex.MicroPounds
+	// the user's, as far as it is paid now; below zero if it is netted with others
+	Credit flex.Pence
+	Owed   flex.Pence // the user's in all
+	Kept   flex.Pence // the platform's: gross less what is owed
 
-	Before PicoPounds // what the events settled before it on the same meter earned; they are rounded together
-	Terms  Terms      // on which it was paid; PaidEarly is whole once it is final
+	// what the events settled before it on the same meter earned; they are rounded together
+	Before PicoPounds
+	// on which it was paid; PaidEarly is whole once it is final
+	Terms Terms
 
 	// Consented is, of a boundary's, that no reading behind it lies outside the user's consent.
 	// Results of before that was asked of days of comparison have it not.
@@ -152,7 +176,16 @@ func Settle(c *Case) (*Result, error) {
 		return nil, err
 	}
 
-	r := &Result{Event: c.Event, Day: c.Day, Metering: c.Metering, Label: c.Label, Method: c.Rule.Method, Final: c.Final, Consented: c.Consented}
+	r := &Result{
+		Event:     c.Event,
+		Day:       c.Day,
+		Metering:  c.Metering,
+		Label:     c.Label,
+		Method:    c.Rule.Method,
+		Final:     c.Final,
+		Consented: c.Consented,
+	}
+
 	b := c.Rule.find(c, c.slots())
 	r.Quality, r.Used = b.quality, b.used
 	r.Excluded = b.excluded
@@ -208,7 +241,11 @@ func (r *Result) add(s Settled) {
 
 // period settles one settlement period, and returns the parts that the claims have in it:
 // nothing, as long as anything of it is not known.
-func (c *Case) period(n int, b *baseline, claims []Claim) (s Settled, parts []flex.WattHours) {
+func (c *Case) period(
+	n int,
+	b *baseline,
+	claims []Claim,
+) (s Settled, parts []flex.WattHours) {
 	s.Period = n
 	first, _ := c.span()
 
@@ -238,6 +275,7 @@ func (c *Case) period(n int, b *baseline, claims []Claim) (s Settled, parts []fl
 
 	s.Deviation = s.Metered - s.Baseline - apart
 	parts, s.Unassigned = share(claims, n, s.Deviation)
+
 	return s, parts
 }
 
@@ -259,10 +297,12 @@ func (c *Case) apart(n int) (e flex.WattHours, known bool) {
 // than the sum of those alone.
 func (r *Result) pay(before, exact PicoPounds, t *Terms) {
 	pence := func(of ...Parts) flex.Pence {
-		return (before+exact).Pence(t.Rounding, of...) - before.Pence(t.Rounding, of...)
+		return (before+exact).Pence(t.Rounding, of...) -
+			before.Pence(t.Rounding, of...)
 	}
 
-	r.Gross = (before+exact).MicroPounds(t.Rounding, t.LossFactor) - before.MicroPounds(t.Rounding, t.LossFactor)
+	r.Gross = (before+exact).MicroPounds(t.Rounding, t.LossFactor) -
+		before.MicroPounds(t.Rounding, t.LossFactor)
 	early := t.PaidEarly
 
 	if r.Final {
@@ -274,7 +314,8 @@ func (r *Result) pay(before, exact PicoPounds, t *Terms) {
 	r.Credit, r.Owed = pence(t.LossFactor, t.Share, early), pence(t.LossFactor, t.Share)
 
 	if t.ByMonth && !t.ClawBack {
-		r.Credit = min(r.Credit, r.Owed) // what cost money counts in full at once
+		// what cost money counts in full at once
+		r.Credit = min(r.Credit, r.Owed)
 	} else if !t.ClawBack {
 		r.Credit, r.Owed = max(0, r.Credit), max(0, r.Owed)
 	}
@@ -305,10 +346,13 @@ func (c *Case) slots() []int {
 func (c *Case) metered(d flex.Day) *MeteredDay { return dayOf(c.Metered, d) }
 
 func dayOf(days []MeteredDay, d flex.Day) *MeteredDay {
-	i, found := slices.BinarySearchFunc(days, d, func(m MeteredDay, d flex.Day) int { return compare(m.Day, d) })
+	i, found := slices.BinarySearchFunc(days, d, func(m MeteredDay, d flex.Day) int {
+		return compare(m.Day, d)
+	})
 	if !found {
 		return nil
 	}
+
 	return &days[i]
 }
 
@@ -320,6 +364,7 @@ func (c *Case) price(n int) (flex.Price, bool) {
 			return at.Price, at.Known
 		}
 	}
+
 	return 0, false
 }
 
@@ -327,7 +372,11 @@ func (c *Case) price(n int) (flex.Price, bool) {
 // an asset's own meter the plan, by a boundary's the plans above what the home used without
 // the events' assets, by the mean of days on which that is known.
 func (c *Case) nominated(slots []int) baseline {
-	b := baseline{quality: Full, energy: make([]flex.WattHours, len(slots))}
+	b := baseline{
+		quality: Full,
+		energy:  make([]flex.WattHours, len(slots)),
+	}
+
 	if c.Metering == Boundary {
 		home := c.home()
 		b = home.Rule.find(home, slots)
@@ -372,19 +421,32 @@ func (c *Case) check() error {
 	for i := range c.Metered {
 		m := &c.Metered[i]
 		if i > 0 && compare(c.Metered[i-1].Day, m.Day) >= 0 {
-			return fmt.Errorf("event %s: metered days are not in order at %s", c.Event, m.Day)
+			return fmt.Errorf(
+				"event %s: metered days are not in order at %s",
+				c.Event,
+				m.Day,
+			)
 		}
 
 		for _, e := range m.Wh {
 			if e > MaxEnergy || e < -MaxEnergy {
-				return fmt.Errorf("event %s: %d Wh on %s is beyond what a settlement period holds", c.Event, e, m.Day)
+				return fmt.Errorf(
+					"event %s: %d Wh on %s is beyond what a settlement period holds",
+					c.Event,
+					e,
+					m.Day,
+				)
 			}
 		}
 	}
 
 	for _, p := range c.Prices {
 		if p.Price > MaxPrice || p.Price < -MaxPrice {
-			return fmt.Errorf("event %s: a price of %.2f GBP/MWh is out of range", c.Event, p.Price.GBPPerMWh())
+			return fmt.Errorf(
+				"event %s: a price of %.2f GBP/MWh is out of range",
+				c.Event,
+				p.Price.GBPPerMWh(),
+			)
 		}
 	}
 
@@ -398,7 +460,12 @@ func (t *Terms) check() error {
 		most  Parts
 	}{{"share", t.Share, Whole}, {"early payment", t.PaidEarly, Whole}, {"loss factor", t.LossFactor, 2 * Whole}} {
 		if p.value < 0 || p.value > p.most {
-			return fmt.Errorf("a %s of %d millionths is not between 0 and %d", p.name, p.value, p.most)
+			return fmt.Errorf(
+				"a %s of %d millionths is not between 0 and %d",
+				p.name,
+				p.value,
+				p.most,
+			)
 		}
 	}
 
@@ -406,14 +473,19 @@ func (t *Terms) check() error {
 }
 
 func compare(a, b flex.Day) int {
-	return cmp.Or(cmp.Compare(a.Year, b.Year), cmp.Compare(a.Month, b.Month), cmp.Compare(a.Dom, b.Dom))
+	return cmp.Or(
+		cmp.Compare(a.Year, b.Year),
+		cmp.Compare(a.Month, b.Month),
+		cmp.Compare(a.Dom, b.Dom),
+	)
 }
 
 // Needs says what readings a case's result can depend on: the settlement periods of its own
 // day, and those of the days before it, each from the first to the last.
 type Needs struct {
-	Own, History [2]int
-	Oldest       flex.Day // of the days before it
+	Own     [2]int
+	History [2]int
+	Oldest  flex.Day // of the days before it
 }
 
 // Needs returns what readings the case must be given. The case needs no readings for it.
@@ -421,12 +493,16 @@ func (c *Case) Needs() Needs {
 	slots := c.slots()
 	window := c.Rule.window(c, slots)
 	first, last := c.span()
-	n := Needs{Own: [2]int{first, last}, History: [2]int{slices.Min(slots), slices.Max(slots)}}
+	n := Needs{
+		Own:     [2]int{first, last},
+		History: [2]int{slices.Min(slots), slices.Max(slots)},
+	}
 
 	if len(window) > 0 {
 		n.Own[0], n.History[0] = min(n.Own[0], window[0]), min(n.History[0], window[0])
 	}
 
 	n.Oldest = c.Rule.before(c.Day).Add(-c.Rule.LookBack)
+
 	return n
 }

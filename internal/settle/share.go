@@ -9,12 +9,23 @@ import (
 // claims lists the events settled together, the case's own among them, in the order of
 // their ids.
 func (c *Case) claims() []Claim {
-	own := Claim{Event: c.Event, First: c.First, Last: c.Last, Meant: c.Meant, Most: c.Most, Bounds: c.Bounds}
+	own := Claim{
+		Event:  c.Event,
+		First:  c.First,
+		Last:   c.Last,
+		Meant:  c.Meant,
+		Most:   c.Most,
+		Bounds: c.Bounds,
+	}
+
 	if len(c.Beside) == 0 {
 		return []Claim{own}
 	}
 	all := append(slices.Clone(c.Beside), own)
-	slices.SortFunc(all, func(a, b Claim) int { return compareID(a.Event, b.Event) })
+	slices.SortFunc(all, func(a, b Claim) int {
+		return compareID(a.Event, b.Event)
+	})
+
 	return all
 }
 
@@ -24,6 +35,7 @@ func (c *Case) span() (first, last int) {
 	for _, e := range c.Beside {
 		first, last = min(first, e.First), max(last, e.Last)
 	}
+
 	return first, last
 }
 
@@ -48,6 +60,7 @@ func (e *Claim) bound(n int, moved flex.WattHours) flex.WattHours {
 	if e.Most > 0 {
 		return min(max(moved, -e.Most), e.Most)
 	}
+
 	return moved
 }
 
@@ -58,7 +71,11 @@ func (e *Claim) bound(n int, moved flex.WattHours) flex.WattHours {
 // to what they were meant to move; if none was, to all of the period in proportion to the
 // same. So no event gains by what another one beside it took back. What an event would get
 // beyond what its asset can have moved is nobody's.
-func share(claims []Claim, n int, deviation flex.WattHours) (parts []flex.WattHours, unassigned flex.WattHours) {
+func share(
+	claims []Claim,
+	n int,
+	deviation flex.WattHours,
+) (parts []flex.WattHours, unassigned flex.WattHours) {
 	parts = make([]flex.WattHours, len(claims))
 	var toward, all []int64
 	var in []int // the claims that have a part
@@ -99,7 +116,11 @@ func share(claims []Claim, n int, deviation flex.WattHours) (parts []flex.WattHo
 // MostMoved returns what an asset of the power can have moved in a half-hour. One that gives
 // energy too can turn from taking in full to giving in full. What its schedules meant to move
 // was worked out from the power that it had then.
-func MostMoved(power flex.Watts, gives bool, meant []flex.WattHours) flex.WattHours {
+func MostMoved(
+	power flex.Watts,
+	gives bool,
+	meant []flex.WattHours,
+) flex.WattHours {
 	most := inHalfHour(power)
 	if gives {
 		most *= 2

@@ -21,6 +21,7 @@ func withQuery(address string, pairs ...string) string {
 	}
 
 	u.RawQuery = q.Encode()
+
 	return u.String()
 }
 
@@ -29,17 +30,29 @@ func withQuery(address string, pairs ...string) string {
 func CheckIssuer(issuer string) error {
 	u, err := url.Parse(issuer)
 	if err != nil || u.Host == "" {
-		return flex.Fail(flex.Invalid, "%q is no URL of an identity provider, such as https://login.example.com/realms/staff", issuer)
+		return flex.Fail(
+			flex.Invalid,
+			"%q is no URL of an identity provider, such as https://login.example.com/realms/staff",
+			issuer,
+		)
 	}
 
 	if u.RawQuery != "" || u.Fragment != "" {
-		return flex.Fail(flex.Invalid, "%q: an issuer's URL has neither ? nor #", issuer)
+		return flex.Fail(
+			flex.Invalid,
+			"%q: an issuer's URL has neither ? nor #",
+			issuer,
+		)
 	}
 
 	a, err := netip.ParseAddr(strings.Trim(u.Hostname(), "[]"))
 	near := u.Hostname() == "localhost" || err == nil && a.IsLoopback()
 	if u.Scheme != "https" && (u.Scheme != "http" || !near) {
-		return flex.Fail(flex.Invalid, "%q: an identity provider is asked over https", issuer)
+		return flex.Fail(
+			flex.Invalid,
+			"%q: an identity provider is asked over https",
+			issuer,
+		)
 	}
 
 	return nil

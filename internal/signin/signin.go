@@ -32,7 +32,8 @@ type Settings struct {
 	Redirect     string      // where browsers come back to
 	Scopes       []string    // asked for beside openid
 	NameClaim    string      // the claim that has the operator's name
-	GroupsClaim  string      // the claim that has their groups; dots lead into objects
+	// the claim that has their groups; dots lead into objects
+	GroupsClaim string
 
 	Web *egress.Client
 	Now func() time.Time // nil means the true clock
@@ -105,11 +106,19 @@ func (p *Provider) discover(ctx context.Context) (*found, error) {
 
 // describe asks the provider what it says of itself.
 func (p *Provider) describe(ctx context.Context) (*found, error) {
-	ctx = context.WithoutCancel(ctx) // others wait for the answer, too; the client's own limit ends it
+	ctx = context.WithoutCancel(
+		ctx,
+	) // others wait for the answer, too; the client's own limit ends it
 
 	provider, err := oidc.NewProvider(p.ask(ctx), p.settings.Issuer)
 	if err != nil {
-		return nil, errors.Join(flex.Fail(flex.Unavailable, "the identity provider does not answer as one: try again, or look into the log"), err)
+		return nil, errors.Join(
+			flex.Fail(
+				flex.Unavailable,
+				"the identity provider does not answer as one: try again, or look into the log",
+			),
+			err,
+		)
 	}
 
 	var more struct {
@@ -118,18 +127,33 @@ func (p *Provider) describe(ctx context.Context) (*found, error) {
 	}
 
 	if err := provider.Claims(&more); err != nil {
-		return nil, fmt.Errorf("read the identity provider's description: %w", err)
+		return nil, fmt.Errorf(
+			"read the identity provider's description: %w",
+			err,
+		)
 	}
 
-	verifier := provider.VerifierContext(p.ask(ctx), &oidc.Config{ClientID: p.settings.ClientID, Now: p.settings.Now})
-	return &found{provider: provider, verifier: verifier, end: more.End, namesIss: more.NamesIss}, nil
+	verifier := provider.VerifierContext(p.ask(ctx), &oidc.Config{
+		ClientID: p.settings.ClientID,
+		Now:      p.settings.Now,
+	})
+
+	return &found{
+		provider: provider,
+		verifier: verifier,
+		end:      more.End,
+		namesIss: more.NamesIss,
+	}, nil
 }
 
 // client is flexd as the provider knows it.
 func (p *Provider) client(f *found) *oauth2.Config {
 	return &oauth2.Config{
-		ClientID: p.settings.ClientID, ClientSecret: p.settings.ClientSecret.Reveal(), Endpoint: f.provider.Endpoint(),
-		RedirectURL: p.settings.Redirect, Scopes: append([]string{oidc.ScopeOpenID}, p.settings.Scopes...),
+		ClientID:     p.settings.ClientID,
+		ClientSecret: p.settings.ClientSecret.Reveal(),
+		Endpoint:     f.provider.Endpoint(),
+		RedirectURL:  p.settings.Redirect,
+		Scopes:       append([]string{oidc.ScopeOpenID}, p.settings.Scopes...),
 	}
 }
 
@@ -146,24 +170,43 @@ func NewAttempt() Attempt {
 }
 
 func (a Attempt) derive(what string) string {
-	key, err := hkdf.Key(sha256.New, []byte(a), nil, "flexd sign-in "+what, sha256.Size)
+	key, err := hkdf.Key(
+		sha256.New,
+		[]byte(a),
+		nil,
+		"flexd sign-in "+what,
+		sha256.Size,
+	)
 	if err != nil {
 		panic(err) // the length is one that HKDF gives
 	}
+
 	return base64.RawURLEncoding.EncodeToString(key)
 }
 
 // Address is where the browser goes to sign in. With again the provider has the person show
 // again who they are, however lately they did.
-func (p *Provider) Address(ctx context.Context, a Attempt, again bool) (string, error) {
+func (p *Provider) Address(
+	ctx context.Context,
+	a Attempt,
+	again bool,
+) (string, error) {
 	f, err := p.discover(ctx)
 	if err != nil {
 		return "", err
 	}
 
-	options := []oauth2.AuthCodeOption{oidc.Nonce(a.derive("nonce")), oauth2.S256ChallengeOption(a.derive("verifier"))}
+	options := []oauth2.AuthCodeOption{
+		oidc.Nonce(a.derive("nonce")),
+		oauth2.S256ChallengeOption(a.derive("verifier")),
+	}
+
 	if again {
-		options = append(options, oauth2.SetAuthURLParam("prompt", "login"), oauth2.SetAuthURLParam("max_age", "0"))
+		options = append(
+			options,
+			oauth2.SetAuthURLParam("prompt", "login"),
+			oauth2.SetAuthURLParam("max_age", "0"),
+		)
 	}
 
 	return p.client(f).AuthCodeURL(a.derive("state"), options...), nil
@@ -176,7 +219,14 @@ func (p *Provider) EndAddress(ctx context.Context, back string) string {
 	if err != nil || f.end == "" {
 		return ""
 	}
-	return withQuery(f.end, "client_id", p.settings.ClientID, "post_logout_redirect_uri", back)
+
+	return withQuery(
+		f.end,
+		"client_id",
+		p.settings.ClientID,
+		"post_logout_redirect_uri",
+		back,
+	)
 }
 
 // Answer is what the browser comes back with.
@@ -188,22 +238,41 @@ type Person struct {
 	Name    string
 	Groups  []string
 
-	AuthenticatedAt time.Time // when they last showed the provider who they are; zero if it does not say
-	Nonce           [32]byte  // SHA-256 of the token's nonce, by which it is taken once
-	ExpiresAt       time.Time // when the token is of no use any more
+	// when they last showed the provider who they are; zero if it does not say
+	AuthenticatedAt time.Time
+	// SHA-256 of the token's nonce, by which it is taken once
+	Nonce     [32]byte
+	ExpiresAt time.Time // when the token is of no use any more
 }
 
-var errAttempt = flex.Fail(flex.Unauthorized, "this sign-in was not begun in this browser, or is over: begin again")
+var errAttempt = flex.Fail(
+	flex.Unauthorized,
+	"this sign-in was not begun in this browser, or is over: begin again",
+)
 
 // refused is what is shown of an answer that is not taken; why stands in the log.
 func refused(why error) error {
-	return errors.Join(flex.Fail(flex.Unauthorized, "the identity provider's answer was not taken: begin again; if it stays so, the log says why"), why)
+	return errors.Join(
+		flex.Fail(
+			flex.Unauthorized,
+			"the identity provider's answer was not taken: begin again; if it stays so, the log says why",
+		),
+		why,
+	)
 }
 
 // Person takes the provider's answer to the attempt, and returns who signed in. What is not
 // right about the answer is Unauthorized.
-func (p *Provider) Person(ctx context.Context, a Attempt, answer Answer) (Person, error) {
-	if a == "" || subtle.ConstantTimeCompare([]byte(answer.State), []byte(a.derive("state"))) != 1 {
+func (p *Provider) Person(
+	ctx context.Context,
+	a Attempt,
+	answer Answer,
+) (Person, error) {
+	if a == "" ||
+		subtle.ConstantTimeCompare(
+			[]byte(answer.State),
+			[]byte(a.derive("state")),
+		) != 1 {
 		return Person{}, errAttempt
 	}
 
@@ -213,15 +282,28 @@ func (p *Provider) Person(ctx context.Context, a Attempt, answer Answer) (Person
 	}
 
 	// Another provider's answer is not sent to this one (RFC 9207).
-	if answer.Issuer != p.settings.Issuer && (answer.Issuer != "" || f.namesIss) {
-		return Person{}, refused(fmt.Errorf("the answer names the issuer %q, not %q", answer.Issuer, p.settings.Issuer))
+	if answer.Issuer != p.settings.Issuer &&
+		(answer.Issuer != "" || f.namesIss) {
+		return Person{}, refused(fmt.Errorf(
+			"the answer names the issuer %q, not %q",
+			answer.Issuer,
+			p.settings.Issuer,
+		))
 	}
 
 	if answer.Fault != "" {
-		return Person{}, flex.Fail(flex.Unauthorized, "the identity provider let nobody in: %.100q", answer.Fault)
+		return Person{}, flex.Fail(
+			flex.Unauthorized,
+			"the identity provider let nobody in: %.100q",
+			answer.Fault,
+		)
 	}
 
-	tokens, err := p.client(f).Exchange(p.ask(ctx), answer.Code, oauth2.VerifierOption(a.derive("verifier")))
+	tokens, err := p.client(f).Exchange(
+		p.ask(ctx),
+		answer.Code,
+		oauth2.VerifierOption(a.derive("verifier")),
+	)
 	if err != nil {
 		return Person{}, refused(fmt.Errorf("exchange the code: %w", err))
 	}
@@ -236,9 +318,17 @@ func (p *Provider) Person(ctx context.Context, a Attempt, answer Answer) (Person
 }
 
 // read takes the person from a token whose signature, issuer, audience and time are right.
-func (p *Provider) read(ctx context.Context, f *found, a Attempt, token *oidc.IDToken, tokens *oauth2.Token) (Person, error) {
+func (p *Provider) read(
+	ctx context.Context,
+	f *found,
+	a Attempt,
+	token *oidc.IDToken,
+	tokens *oauth2.Token,
+) (Person, error) {
 	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(a.derive("nonce"))) != 1 {
-		return Person{}, refused(errors.New("the token was made for another sign-in: its nonce is not this one's"))
+		return Person{}, refused(errors.New(
+			"the token was made for another sign-in: its nonce is not this one's",
+		))
 	}
 
 	claims := map[string]any{}
@@ -247,21 +337,33 @@ func (p *Provider) read(ctx context.Context, f *found, a Attempt, token *oidc.ID
 	}
 
 	if !p.madeForUs(claims, token.Audience) {
-		return Person{}, refused(fmt.Errorf("the token was made for %v (azp %v), not for this client alone", token.Audience, claims["azp"]))
+		return Person{}, refused(fmt.Errorf(
+			"the token was made for %v (azp %v), not for this client alone",
+			token.Audience,
+			claims["azp"],
+		))
 	}
 
-	person := Person{Subject: token.Subject, Nonce: sha256.Sum256([]byte(token.Nonce)), ExpiresAt: token.Expiry}
+	person := Person{
+		Subject:   token.Subject,
+		Nonce:     sha256.Sum256([]byte(token.Nonce)),
+		ExpiresAt: token.Expiry,
+	}
+
 	if seconds, ok := claims["auth_time"].(float64); ok {
 		person.AuthenticatedAt = time.Unix(int64(seconds), 0)
 	}
 
-	if _, there := claimOf(claims, p.settings.GroupsClaim); !there && f.provider.UserInfoEndpoint() != "" {
-		if err := p.askMore(ctx, f, tokens, token.Subject, claims); err != nil {
+	_, there := claimOf(claims, p.settings.GroupsClaim)
+	if !there && f.provider.UserInfoEndpoint() != "" {
+		err := p.askMore(ctx, f, tokens, token.Subject, claims)
+		if err != nil {
 			return Person{}, err
 		}
 	}
 
 	person.describe(claims, p.settings)
+
 	return person, nil
 }
 
@@ -272,6 +374,7 @@ func (p *Provider) madeForUs(claims map[string]any, audience []string) bool {
 	if named {
 		return party == p.settings.ClientID
 	}
+
 	return len(audience) == 1
 }
 
@@ -284,8 +387,17 @@ func (p *Person) describe(claims map[string]any, s Settings) {
 }
 
 // askMore adds what the provider says of the person at its userinfo endpoint alone.
-func (p *Provider) askMore(ctx context.Context, f *found, tokens *oauth2.Token, subject string, claims map[string]any) error {
-	info, err := f.provider.UserInfo(p.ask(ctx), oauth2.StaticTokenSource(tokens))
+func (p *Provider) askMore(
+	ctx context.Context,
+	f *found,
+	tokens *oauth2.Token,
+	subject string,
+	claims map[string]any,
+) error {
+	info, err := f.provider.UserInfo(
+		p.ask(ctx),
+		oauth2.StaticTokenSource(tokens),
+	)
 	if err != nil {
 		return refused(fmt.Errorf("ask for the person's groups: %w", err))
 	}

@@ -11,9 +11,12 @@ import (
 )
 
 var (
-	_ = law("an OpenADR event or subscription is of a program of its organisation, as far as it names one", `
+	_ = law(
+		"an OpenADR event or subscription is of a program of its organisation, as far as it names one",
+		`
 		SELECT o.id AS what FROM adr_object o LEFT JOIN adr_object p ON p.id = o.program_id AND p.org_id = o.org_id AND p.kind = 'PROGRAM'
-		WHERE p.id IS NULL AND (o.kind = 'EVENT' OR o.kind = 'SUBSCRIPTION' AND o.program_id IS NOT NULL)`)
+		WHERE p.id IS NULL AND (o.kind = 'EVENT' OR o.kind = 'SUBSCRIPTION' AND o.program_id IS NOT NULL)`,
+	)
 	_ = law("an OpenADR resource is of a VEN of its organisation", `
 		SELECT o.id AS what FROM adr_object o LEFT JOIN adr_object v ON v.id = o.ven_id AND v.org_id = o.org_id AND v.kind = 'VEN'
 		WHERE o.kind = 'RESOURCE' AND v.id IS NULL`)
@@ -39,18 +42,23 @@ const (
 
 // ADRObject is an OpenADR object. What the store does not look for is in its document alone.
 type ADRObject struct {
-	ID                  ADRObjectID
-	Kind                ADRKind
-	Name                string
-	Client, ClientName  string
-	Program, Event, VEN ADRObjectID
-	Objects             []string // that a subscription is for
-	Targets             []string
-	EndsAt              time.Time              // of an event; zero if it is not known, or never
-	Document            string                 // JSON
-	Tokens              map[string]flex.Secret // of a subscription, by the webhook's URL
-	CreatedAt           time.Time
-	ModifiedAt          time.Time
+	ID         ADRObjectID
+	Kind       ADRKind
+	Name       string
+	Client     string
+	ClientName string
+	Program    ADRObjectID
+	Event      ADRObjectID
+	VEN        ADRObjectID
+	Objects    []string // that a subscription is for
+	Targets    []string
+	// of an event; zero if it is not known, or never
+	EndsAt   time.Time
+	Document string // JSON
+	// of a subscription, by the webhook's URL
+	Tokens     map[string]flex.Secret
+	CreatedAt  time.Time
+	ModifiedAt time.Time
 }
 
 // ADRObjectID is the identifier of an OpenADR object.
@@ -60,8 +68,22 @@ const adrColumns = `o.id, o.kind, o.name, o.client_id, o.client_name, o.program_
 
 func scanADRObject(s scanner) (o ADRObject, err error) {
 	var objects string
-	err = s.Scan(&o.ID, &o.Kind, &o.Name, &o.Client, &o.ClientName, &o.Program, &o.Event, &o.VEN, &objects,
-		instant{&o.EndsAt}, &o.Document, instant{&o.CreatedAt}, instant{&o.ModifiedAt})
+	err = s.Scan(
+		&o.ID,
+		&o.Kind,
+		&o.Name,
+		&o.Client,
+		&o.ClientName,
+		&o.Program,
+		&o.Event,
+		&o.VEN,
+		&objects,
+		instant{&o.EndsAt},
+		&o.Document,
+		instant{&o.CreatedAt},
+		instant{&o.ModifiedAt},
+	)
+
 	o.Objects = strings.Fields(objects)
 
 	return o, err
@@ -94,18 +116,41 @@ func (tx *Tx) SetADRObject(ctx context.Context, o *ADRObject) error {
 		objects = " " + strings.Join(o.Objects, " ") + " "
 	}
 
-	_, err = tx.exec(ctx, `INSERT INTO adr_object (id, org_id, kind, name, client_id, client_name, program_id, event_id, ven_id, objects, ends_at, document, sealed, created_at, modified_at)
+	_, err = tx.exec(
+		ctx,
+		`INSERT INTO adr_object (id, org_id, kind, name, client_id, client_name, program_id, event_id, ven_id, objects, ends_at, document, sealed, created_at, modified_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 		ON CONFLICT (id) DO UPDATE SET name = excluded.name, client_id = excluded.client_id, client_name = excluded.client_name,
 			program_id = excluded.program_id, event_id = excluded.event_id, ven_id = excluded.ven_id, objects = excluded.objects,
 			ends_at = excluded.ends_at, document = excluded.document, sealed = excluded.sealed, modified_at = excluded.modified_at`,
-		o.ID.Bytes(), tx.org.Bytes(), string(o.Kind), o.Name, o.Client, o.ClientName, adrID(o.Program), adrID(o.Event), adrID(o.VEN),
-		objects, micros(o.EndsAt), o.Document, sealed, micros(o.CreatedAt), micros(o.ModifiedAt))
+		o.ID.Bytes(),
+		tx.org.Bytes(),
+		string(o.Kind),
+		o.Name,
+		o.Client,
+		o.ClientName,
+		adrID(o.Program),
+		adrID(o.Event),
+		adrID(o.VEN),
+		objects,
+		micros(o.EndsAt),
+		o.Document,
+		sealed,
+		micros(o.CreatedAt),
+		micros(o.ModifiedAt),
+	)
+
 	if err != nil {
 		return err
 	}
 
-	if _, err := tx.exec(ctx, `DELETE FROM adr_target WHERE object_id = $1`, o.ID.Bytes()); err != nil {
+	_, err = tx.exec(
+		ctx,
+		`DELETE FROM adr_target WHERE object_id = $1`,
+		o.ID.Bytes(),
+	)
+
+	if err != nil {
 		return err
 	}
 
@@ -114,7 +159,14 @@ func (tx *Tx) SetADRObject(ctx context.Context, o *ADRObject) error {
 	for _, target := range targets {
 		args = append(args, o.ID.Bytes(), target)
 	}
-	return tx.bulk(ctx, `INSERT INTO adr_target (object_id, target)`, ``, 2, args)
+
+	return tx.bulk(
+		ctx,
+		`INSERT INTO adr_target (object_id, target)`,
+		``,
+		2,
+		args,
+	)
 }
 
 // sealADRTokens returns the bearer tokens of a subscription's webhooks, sealed; nil for none.
@@ -132,15 +184,29 @@ func (tx *Tx) sealADRTokens(o *ADRObject) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return tx.seal(sealedBearer, tx.org, o.ID.Bytes(), []byte(plain))
 }
 
 // adrTokens reads the bearer tokens of a subscription's webhooks.
-func (c conn) adrTokens(ctx context.Context, org flex.OrgID, id ADRObjectID) (map[string]flex.Secret, error) {
-	sealed, err := one(ctx, c, errNoADRObject, func(s scanner) (b []byte, err error) {
-		err = s.Scan(&b)
-		return b, err
-	}, `SELECT sealed FROM adr_object WHERE org_id = $1 AND id = $2`, org.Bytes(), id.Bytes())
+func (c conn) adrTokens(
+	ctx context.Context,
+	org flex.OrgID,
+	id ADRObjectID,
+) (map[string]flex.Secret, error) {
+	sealed, err := one(
+		ctx,
+		c,
+		errNoADRObject,
+		func(s scanner) (b []byte, err error) {
+			err = s.Scan(&b)
+			return b, err
+		},
+		`SELECT sealed FROM adr_object WHERE org_id = $1 AND id = $2`,
+		org.Bytes(),
+		id.Bytes(),
+	)
+
 	if err != nil || sealed == nil {
 		return nil, err
 	}
@@ -151,7 +217,8 @@ func (c conn) adrTokens(ctx context.Context, org flex.OrgID, id ADRObjectID) (ma
 	}
 
 	var kept bearerRecord
-	if err := decode("bearer tokens of a subscription", string(plain), &kept); err != nil {
+	err = decode("bearer tokens of a subscription", string(plain), &kept)
+	if err != nil {
 		return nil, err
 	}
 
@@ -159,20 +226,35 @@ func (c conn) adrTokens(ctx context.Context, org flex.OrgID, id ADRObjectID) (ma
 	for url, token := range kept.Tokens {
 		tokens[url] = flex.Secret(token)
 	}
+
 	return tokens, nil
 }
 
 // ADRTokens returns the bearer tokens of a subscription's webhooks, by their URL.
-func (tx *Tx) ADRTokens(ctx context.Context, id ADRObjectID) (map[string]flex.Secret, error) {
+func (tx *Tx) ADRTokens(
+	ctx context.Context,
+	id ADRObjectID,
+) (map[string]flex.Secret, error) {
 	return tx.adrTokens(ctx, tx.org, id)
 }
 
 // DropADRObject forgets an object.
 func (tx *Tx) DropADRObject(ctx context.Context, id ADRObjectID) error {
-	if _, err := tx.exec(ctx, `DELETE FROM adr_target WHERE object_id = $1`, id.Bytes()); err != nil {
+	if _, err := tx.exec(
+		ctx,
+		`DELETE FROM adr_target WHERE object_id = $1`,
+		id.Bytes(),
+	); err != nil {
 		return err
 	}
-	_, err := tx.exec(ctx, `DELETE FROM adr_object WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
+
+	_, err := tx.exec(
+		ctx,
+		`DELETE FROM adr_object WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
+
 	return err
 }
 
@@ -195,20 +277,45 @@ type ADRNotice struct {
 // QueueADRNotice has a notice sent once the transaction has committed.
 func (tx *Tx) QueueADRNotice(ctx context.Context, n ADRNotice) error {
 	id, now := tx.newID(), tx.db.Now()
-	_, err := tx.exec(ctx, `INSERT INTO adr_notice (id, org_id, subscription_id, url, body, queued_at, tries, error) VALUES ($1, $2, $3, $4, $5, $6, 0, '')`,
-		id[:], tx.org.Bytes(), n.Subscription.Bytes(), n.URL, n.Body, micros(now))
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO adr_notice (id, org_id, subscription_id, url, body, queued_at, tries, error) VALUES ($1, $2, $3, $4, $5, $6, 0, '')`,
+		id[:],
+		tx.org.Bytes(),
+		n.Subscription.Bytes(),
+		n.URL,
+		n.Body,
+		micros(now),
+	)
+
 	if err != nil {
 		return err
 	}
 
 	tx.Wake(WakeOpenADR)
-	return tx.queueJobs(ctx, now, Job{Kind: JobOpenADR, Org: tx.org, Subject: id[:]})
+
+	return tx.queueJobs(ctx, now, Job{
+		Kind:    JobOpenADR,
+		Org:     tx.org,
+		Subject: id[:],
+	})
 }
 
 // TakeADRNotices claims up to limit notices that are due, under a lease. One whose subscription is
 // gone is given up.
-func (all *All) TakeADRNotices(ctx context.Context, limit int, lease time.Duration) (due []ADRNotice, taken int, err error) {
-	jobs, err := all.claimJobs(ctx, JobOpenADR, flex.OrgID{}, all.now, limit, lease)
+func (all *All) TakeADRNotices(
+	ctx context.Context,
+	limit int,
+	lease time.Duration,
+) (due []ADRNotice, taken int, err error) {
+	jobs, err := all.claimJobs(
+		ctx,
+		JobOpenADR,
+		flex.OrgID{},
+		all.now,
+		limit,
+		lease,
+	)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -227,17 +334,29 @@ func (all *All) TakeADRNotices(ctx context.Context, limit int, lease time.Durati
 	}
 
 	// The order in which they were queued, which a claim does not keep.
-	slices.SortFunc(due, func(a, b ADRNotice) int { return bytes.Compare(a.ID.Bytes(), b.ID.Bytes()) })
+	slices.SortFunc(due, func(a, b ADRNotice) int {
+		return bytes.Compare(a.ID.Bytes(), b.ID.Bytes())
+	})
+
 	return due, len(jobs), nil
 }
 
 // adrNotice returns a job's notice, with its subscriber's token. It is NotFound if the subscription
 // is gone.
 func (all *All) adrNotice(ctx context.Context, j Job) (ADRNotice, error) {
-	n, err := one(ctx, all.conn, errNoADRObject, func(s scanner) (n ADRNotice, err error) {
-		err = s.Scan(&n.ID, &n.Org, &n.Subscription, &n.URL, &n.Body)
-		return n, err
-	}, `SELECT id, org_id, subscription_id, url, body FROM adr_notice WHERE org_id = $1 AND id = $2`, j.Org.Bytes(), j.Subject)
+	n, err := one(
+		ctx,
+		all.conn,
+		errNoADRObject,
+		func(s scanner) (n ADRNotice, err error) {
+			err = s.Scan(&n.ID, &n.Org, &n.Subscription, &n.URL, &n.Body)
+			return n, err
+		},
+		`SELECT id, org_id, subscription_id, url, body FROM adr_notice WHERE org_id = $1 AND id = $2`,
+		j.Org.Bytes(),
+		j.Subject,
+	)
+
 	if err != nil {
 		return n, err
 	}
@@ -245,33 +364,61 @@ func (all *All) adrNotice(ctx context.Context, j Job) (ADRNotice, error) {
 	n.job, n.Tries = j, j.Attempts
 	tokens, err := all.adrTokens(ctx, n.Org, n.Subscription)
 	n.Token = tokens[n.URL]
+
 	return n, err
 }
 
 // ADRNoticeDone notes that a notice was sent, or given up because of a problem; its text is
 // forgotten.
-func (all *All) ADRNoticeDone(ctx context.Context, n ADRNotice, problem string) error {
+func (all *All) ADRNoticeDone(
+	ctx context.Context,
+	n ADRNotice,
+	problem string,
+) error {
 	column := "sent_at"
 	if problem != "" {
 		column = "lost_at"
 	}
 
-	_, err := all.exec(ctx, `UPDATE adr_notice SET body = '', tries = $3, error = $4, `+column+` = $5 WHERE org_id = $1 AND id = $2 AND sent_at IS NULL AND lost_at IS NULL`,
-		n.Org.Bytes(), n.ID.Bytes(), n.Tries, problem, micros(all.now))
+	_, err := all.exec(
+		ctx,
+		`UPDATE adr_notice SET body = '', tries = $3, error = $4, `+column+
+			` = $5 WHERE org_id = $1 AND id = $2 AND sent_at IS NULL AND lost_at IS NULL`,
+		n.Org.Bytes(),
+		n.ID.Bytes(),
+		n.Tries,
+		problem,
+		micros(all.now),
+	)
+
 	if err != nil {
 		return err
 	}
 
 	_, err = all.finishJob(ctx, n.job)
+
 	return err
 }
 
 // ADRNoticeAgain has a notice attempted again at an instant, with what was wrong.
-func (all *All) ADRNoticeAgain(ctx context.Context, n ADRNotice, at time.Time, problem string) error {
-	_, err := all.exec(ctx, `UPDATE adr_notice SET tries = $3, error = $4 WHERE org_id = $1 AND id = $2`, n.Org.Bytes(), n.ID.Bytes(), n.Tries, problem)
+func (all *All) ADRNoticeAgain(
+	ctx context.Context,
+	n ADRNotice,
+	at time.Time,
+	problem string,
+) error {
+	_, err := all.exec(
+		ctx,
+		`UPDATE adr_notice SET tries = $3, error = $4 WHERE org_id = $1 AND id = $2`,
+		n.Org.Bytes(),
+		n.ID.Bytes(),
+		n.Tries,
+		problem,
+	)
 	if err != nil {
 		return err
 	}
+
 	return all.retryJob(ctx, n.job, all.now, at, problem)
 }
 
@@ -287,14 +434,40 @@ type SentADRNotice struct {
 }
 
 // ADRNotices returns the organisation's latest notices, the newest first.
-func (tx *Tx) ADRNotices(ctx context.Context, limit int) ([]SentADRNotice, error) {
-	return rows(ctx, tx.conn, func(s scanner) (n SentADRNotice, err error) {
-		err = s.Scan(&n.Subscription, &n.URL, instant{&n.QueuedAt}, instant{&n.SentAt}, instant{&n.LostAt}, &n.Tries, &n.Error)
-		return n, err
-	}, `SELECT subscription_id, url, queued_at, sent_at, lost_at, tries, error FROM adr_notice WHERE org_id = $1 ORDER BY id DESC LIMIT $2`, tx.org.Bytes(), limit)
+func (tx *Tx) ADRNotices(
+	ctx context.Context,
+	limit int,
+) ([]SentADRNotice, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (n SentADRNotice, err error) {
+			err = s.Scan(
+				&n.Subscription,
+				&n.URL,
+				instant{&n.QueuedAt},
+				instant{&n.SentAt},
+				instant{&n.LostAt},
+				&n.Tries,
+				&n.Error,
+			)
+
+			return n, err
+		},
+		`SELECT subscription_id, url, queued_at, sent_at, lost_at, tries, error FROM adr_notice WHERE org_id = $1 ORDER BY id DESC LIMIT $2`,
+		tx.org.Bytes(),
+		limit,
+	)
 }
 
 // DropADRNotices forgets notices that were sent, or given up, and queued before an instant.
-func (all *All) DropADRNotices(ctx context.Context, before time.Time) (int64, error) {
-	return all.exec(ctx, `DELETE FROM adr_notice WHERE queued_at < $1 AND (sent_at IS NOT NULL OR lost_at IS NOT NULL)`, micros(before))
+func (all *All) DropADRNotices(
+	ctx context.Context,
+	before time.Time,
+) (int64, error) {
+	return all.exec(
+		ctx,
+		`DELETE FROM adr_notice WHERE queued_at < $1 AND (sent_at IS NOT NULL OR lost_at IS NOT NULL)`,
+		micros(before),
+	)
 }

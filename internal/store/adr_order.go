@@ -12,9 +12,12 @@ var (
 	_ = law("a bound OpenADR program is one of the organisation's", `
 		SELECT b.program_id AS what FROM adr_binding b LEFT JOIN adr_object o ON o.id = b.program_id AND o.org_id = b.org_id AND o.kind = 'PROGRAM'
 		WHERE o.id IS NULL`)
-	_ = law("an order of an OpenADR event that was carried out has its instruction", `
+	_ = law(
+		"an order of an OpenADR event that was carried out has its instruction",
+		`
 		SELECT o.id AS what FROM adr_order o LEFT JOIN instruction i ON i.id = o.instruction_id AND i.org_id = o.org_id
-		WHERE i.id IS NULL AND (o.state IN ('sent', 'short') OR o.instruction_id IS NOT NULL)`)
+		WHERE i.id IS NULL AND (o.state IN ('sent', 'short') OR o.instruction_id IS NOT NULL)`,
+	)
 )
 
 // ADRBinding says that the events of a program are for the organisation's own fleet.
@@ -34,7 +37,8 @@ type ADRBindingKind string
 // The kinds of binding.
 const (
 	ADRInstruction ADRBindingKind = "instruction"
-	ADRImportLimit ADRBindingKind = "import_limit" // a limit of a constraint group, which its cap keeps
+	// a limit of a constraint group, which its cap keeps
+	ADRImportLimit ADRBindingKind = "import_limit"
 )
 
 // BindADRProgram binds a program, in the place of how it was bound before.
@@ -45,21 +49,45 @@ func (tx *Tx) BindADRProgram(ctx context.Context, b *ADRBinding) error {
 		simple[i] = int64(w)
 	}
 
-	_, err := tx.exec(ctx, `INSERT INTO adr_binding (program_id, org_id, group_name, gsp_group, service, kind, simple, who, made_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO adr_binding (program_id, org_id, group_name, gsp_group, service, kind, simple, who, made_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 		ON CONFLICT (program_id) DO UPDATE SET group_name = excluded.group_name, gsp_group = excluded.gsp_group, service = excluded.service,
 			kind = excluded.kind, simple = excluded.simple, who = excluded.who, made_at = excluded.made_at`,
-		b.Program.Bytes(), tx.org.Bytes(), b.Scope.Group, b.Scope.GSPGroup, b.Service, string(b.Kind), writeNumbers(simple), b.Who, micros(b.MadeAt))
+		b.Program.Bytes(),
+		tx.org.Bytes(),
+		b.Scope.Group,
+		b.Scope.GSPGroup,
+		b.Service,
+		string(b.Kind),
+		writeNumbers(simple),
+		b.Who,
+		micros(b.MadeAt),
+	)
+
 	return err
 }
 
 // UnbindADRProgram ends the binding of a program, and reports whether there was one.
-func (tx *Tx) UnbindADRProgram(ctx context.Context, program ADRObjectID) (bool, error) {
-	n, err := tx.exec(ctx, `DELETE FROM adr_binding WHERE org_id = $1 AND program_id = $2`, tx.org.Bytes(), program.Bytes())
+func (tx *Tx) UnbindADRProgram(
+	ctx context.Context,
+	program ADRObjectID,
+) (bool, error) {
+	n, err := tx.exec(
+		ctx,
+		`DELETE FROM adr_binding WHERE org_id = $1 AND program_id = $2`,
+		tx.org.Bytes(),
+		program.Bytes(),
+	)
+
 	return n > 0, err
 }
 
 // ADRBindings returns how the organisation's programs are bound: one, or all if it is zero.
-func (tx *Tx) ADRBindings(ctx context.Context, program ADRObjectID) ([]ADRBinding, error) {
+func (tx *Tx) ADRBindings(
+	ctx context.Context,
+	program ADRObjectID,
+) ([]ADRBinding, error) {
 	query, args := `SELECT program_id, group_name, gsp_group, service, kind, simple, who, made_at FROM adr_binding WHERE org_id = $1`, []any{tx.org.Bytes()}
 	if !program.IsZero() {
 		query, args = query+` AND program_id = $2`, append(args, program.Bytes())
@@ -67,7 +95,17 @@ func (tx *Tx) ADRBindings(ctx context.Context, program ADRObjectID) ([]ADRBindin
 
 	return rows(ctx, tx.conn, func(s scanner) (b ADRBinding, err error) {
 		var simple string
-		err = s.Scan(&b.Program, &b.Scope.Group, &b.Scope.GSPGroup, &b.Service, &b.Kind, &simple, &b.Who, instant{&b.MadeAt})
+		err = s.Scan(
+			&b.Program,
+			&b.Scope.Group,
+			&b.Scope.GSPGroup,
+			&b.Service,
+			&b.Kind,
+			&simple,
+			&b.Who,
+			instant{&b.MadeAt},
+		)
+
 		if err != nil {
 			return b, err
 		}
@@ -76,6 +114,7 @@ func (tx *Tx) ADRBindings(ctx context.Context, program ADRObjectID) ([]ADRBindin
 		for _, w := range levels {
 			b.Simple = append(b.Simple, flex.Watts(w))
 		}
+
 		return b, err
 	}, query+` ORDER BY program_id`, args...)
 }
@@ -85,22 +124,28 @@ type ADROrderState string
 
 // The states of an order.
 const (
-	ADRWaiting   ADROrderState = "waiting"   // to be sent
-	ADRSent      ADROrderState = "sent"      // it became an instruction
-	ADRLimited   ADROrderState = "limited"   // it became a limit of its constraint group
-	ADRShort     ADROrderState = "short"     // its instruction brought less than was asked for
-	ADRRefused   ADROrderState = "refused"   // it could not be carried out
-	ADROutranked ADROrderState = "outranked" // an event of a higher priority has its time
-	ADRWithdrawn ADROrderState = "withdrawn" // its event does not ask for it any more
+	ADRWaiting ADROrderState = "waiting" // to be sent
+	ADRSent    ADROrderState = "sent"    // it became an instruction
+	// it became a limit of its constraint group
+	ADRLimited ADROrderState = "limited"
+	// its instruction brought less than was asked for
+	ADRShort   ADROrderState = "short"
+	ADRRefused ADROrderState = "refused" // it could not be carried out
+	// an event of a higher priority has its time
+	ADROutranked ADROrderState = "outranked"
+	// its event does not ask for it any more
+	ADRWithdrawn ADROrderState = "withdrawn"
 )
 
 // ADROrder is what an interval of an event asks of the fleet.
 type ADROrder struct {
-	ID             flex.ID[ADROrder]
-	Program, Event ADRObjectID
-	Interval       int
+	ID       flex.ID[ADROrder]
+	Program  ADRObjectID
+	Event    ADRObjectID
+	Interval int
 	flex.Span
-	Change      flex.Watts  // against the plan, negative for less; zero with a limit, and where it could not be read
+	// against the plan, negative for less; zero with a limit, and where it could not be read
+	Change      flex.Watts
 	Limit       *flex.Watts // the most that may be drawn
 	State       ADROrderState
 	Problem     string             // why it was not carried out, or not in full
@@ -112,8 +157,23 @@ const adrOrderColumns = `id, program_id, event_id, interval_id, from_at, to_at, 
 
 func scanADROrder(s scanner) (o ADROrder, err error) {
 	var limit sql.NullInt64
-	err = s.Scan(&o.ID, &o.Program, &o.Event, &o.Interval, instant{&o.From}, instant{&o.To}, &o.Change, &limit, &o.State, &o.Problem, &o.Instruction, instant{&o.MadeAt})
+	err = s.Scan(
+		&o.ID,
+		&o.Program,
+		&o.Event,
+		&o.Interval,
+		instant{&o.From},
+		instant{&o.To},
+		&o.Change,
+		&limit,
+		&o.State,
+		&o.Problem,
+		&o.Instruction,
+		instant{&o.MadeAt},
+	)
+
 	o.Limit = wattsOf(limit)
+
 	return o, err
 }
 
@@ -126,88 +186,212 @@ func (tx *Tx) AddADROrder(ctx context.Context, o *ADROrder) error {
 		tx.Wake(WakeInstructions)
 	}
 
-	_, err := tx.exec(ctx, `INSERT INTO adr_order (id, org_id, program_id, event_id, interval_id, from_at, to_at, change_w, limit_w, state, problem, made_at, work_at, report_at)
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO adr_order (id, org_id, program_id, event_id, interval_id, from_at, to_at, change_w, limit_w, state, problem, made_at, work_at, report_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-		o.ID.Bytes(), tx.org.Bytes(), o.Program.Bytes(), o.Event.Bytes(), o.Interval, micros(o.From), micros(o.To), int64(o.Change), wattsOrNull(o.Limit),
-		string(o.State), o.Problem, micros(tx.now), work, report)
+		o.ID.Bytes(),
+		tx.org.Bytes(),
+		o.Program.Bytes(),
+		o.Event.Bytes(),
+		o.Interval,
+		micros(o.From),
+		micros(o.To),
+		int64(o.Change),
+		wattsOrNull(o.Limit),
+		string(o.State),
+		o.Problem,
+		micros(tx.now),
+		work,
+		report,
+	)
+
 	return err
 }
 
 // WithdrawADROrder says that an order's event does not ask for it any more; its instruction is stopped
 // as soon as may be.
-func (tx *Tx) WithdrawADROrder(ctx context.Context, id flex.ID[ADROrder]) error {
-	_, err := tx.exec(ctx, `UPDATE adr_order SET state = 'withdrawn', work_at = CASE WHEN instruction_id IS NULL AND state <> 'limited' THEN NULL ELSE CAST($3 AS BIGINT) END, report_at = $3
-		WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes(), micros(tx.now))
+func (tx *Tx) WithdrawADROrder(
+	ctx context.Context,
+	id flex.ID[ADROrder],
+) error {
+	_, err := tx.exec(
+		ctx,
+		`UPDATE adr_order SET state = 'withdrawn', work_at = CASE WHEN instruction_id IS NULL AND state <> 'limited' THEN NULL ELSE CAST($3 AS BIGINT) END, report_at = $3
+		WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+		micros(tx.now),
+	)
+
 	tx.Wake(WakeInstructions)
+
 	return err
 }
 
 // StandingADROrders returns what a program's events asked for and was not withdrawn: of events that are
 // not over, and of one event more.
-func (tx *Tx) StandingADROrders(ctx context.Context, program, event ADRObjectID) ([]ADROrder, error) {
-	return rows(ctx, tx.conn, scanADROrder, `SELECT `+adrOrderColumns+` FROM adr_order WHERE org_id = $1 AND program_id = $2 AND state <> 'withdrawn'
+func (tx *Tx) StandingADROrders(
+	ctx context.Context,
+	program, event ADRObjectID,
+) ([]ADROrder, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanADROrder,
+		`SELECT `+adrOrderColumns+
+			` FROM adr_order WHERE org_id = $1 AND program_id = $2 AND state <> 'withdrawn'
 		AND (to_at > $3 OR event_id = $4 OR event_id IN (SELECT id FROM adr_object WHERE program_id = $2 AND kind = 'EVENT' AND (ends_at IS NULL OR ends_at > $3)))
-		ORDER BY id`, tx.org.Bytes(), program.Bytes(), micros(tx.now), event.Bytes())
+		ORDER BY id`,
+		tx.org.Bytes(),
+		program.Bytes(),
+		micros(tx.now),
+		event.Bytes(),
+	)
 }
 
 // ADROrdersOf returns all that an event asked for, in the order of its intervals.
-func (tx *Tx) ADROrdersOf(ctx context.Context, event ADRObjectID) ([]ADROrder, error) {
-	return rows(ctx, tx.conn, scanADROrder, `SELECT `+adrOrderColumns+` FROM adr_order WHERE org_id = $1 AND event_id = $2 ORDER BY interval_id, from_at, id`,
-		tx.org.Bytes(), event.Bytes())
+func (tx *Tx) ADROrdersOf(
+	ctx context.Context,
+	event ADRObjectID,
+) ([]ADROrder, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanADROrder,
+		`SELECT `+adrOrderColumns+
+			` FROM adr_order WHERE org_id = $1 AND event_id = $2 ORDER BY interval_id, from_at, id`,
+		tx.org.Bytes(),
+		event.Bytes(),
+	)
 }
 
 // ADROrders returns the organisation's latest orders, the newest first.
 func (tx *Tx) ADROrders(ctx context.Context, limit int) ([]ADROrder, error) {
-	return rows(ctx, tx.conn, scanADROrder, `SELECT `+adrOrderColumns+` FROM adr_order WHERE org_id = $1 ORDER BY id DESC LIMIT $2`, tx.org.Bytes(), limit)
+	return rows(
+		ctx,
+		tx.conn,
+		scanADROrder,
+		`SELECT `+adrOrderColumns+
+			` FROM adr_order WHERE org_id = $1 ORDER BY id DESC LIMIT $2`,
+		tx.org.Bytes(),
+		limit,
+	)
 }
 
 // DueADROrders returns orders that are to be sent, or whose instruction is to be stopped: these first.
 func (tx *Tx) DueADROrders(ctx context.Context) ([]ADROrder, error) {
-	return rows(ctx, tx.conn, scanADROrder, `SELECT `+adrOrderColumns+` FROM adr_order WHERE org_id = $1 AND work_at <= $2
-		ORDER BY CASE WHEN state = 'withdrawn' THEN 0 ELSE 1 END, from_at, id`, tx.org.Bytes(), micros(tx.now))
+	return rows(
+		ctx,
+		tx.conn,
+		scanADROrder,
+		`SELECT `+adrOrderColumns+
+			` FROM adr_order WHERE org_id = $1 AND work_at <= $2
+		ORDER BY CASE WHEN state = 'withdrawn' THEN 0 ELSE 1 END, from_at, id`,
+		tx.org.Bytes(),
+		micros(tx.now),
+	)
 }
 
 // ADROrderAgain has an order looked at again at an instant; zero is never.
-func (tx *Tx) ADROrderAgain(ctx context.Context, id flex.ID[ADROrder], at time.Time) error {
-	_, err := tx.exec(ctx, `UPDATE adr_order SET work_at = $3 WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes(), micros(at))
+func (tx *Tx) ADROrderAgain(
+	ctx context.Context,
+	id flex.ID[ADROrder],
+	at time.Time,
+) error {
+	_, err := tx.exec(
+		ctx,
+		`UPDATE adr_order SET work_at = $3 WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+		micros(at),
+	)
+
 	return err
 }
 
 // ADROrderDone says what became of an order that waits, and reports whether it still did.
-func (tx *Tx) ADROrderDone(ctx context.Context, o *ADROrder) (mine bool, err error) {
+func (tx *Tx) ADROrderDone(
+	ctx context.Context,
+	o *ADROrder,
+) (mine bool, err error) {
 	var instruction any
 	if !o.Instruction.IsZero() {
 		instruction = o.Instruction.Bytes()
 	}
 
-	n, err := tx.exec(ctx, `UPDATE adr_order SET state = $3, problem = $4, instruction_id = $5, work_at = NULL, report_at = $6 WHERE org_id = $1 AND id = $2 AND state = 'waiting'`,
-		tx.org.Bytes(), o.ID.Bytes(), string(o.State), o.Problem, instruction, micros(tx.now))
+	n, err := tx.exec(
+		ctx,
+		`UPDATE adr_order SET state = $3, problem = $4, instruction_id = $5, work_at = NULL, report_at = $6 WHERE org_id = $1 AND id = $2 AND state = 'waiting'`,
+		tx.org.Bytes(),
+		o.ID.Bytes(),
+		string(o.State),
+		o.Problem,
+		instruction,
+		micros(tx.now),
+	)
+
 	return n > 0, err
 }
 
 // DueADRReports returns the events of which it is to be reported by now what became of what they asked for.
 func (tx *Tx) DueADRReports(ctx context.Context) ([]ADRObjectID, error) {
-	return rows(ctx, tx.conn, func(s scanner) (id ADRObjectID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}, `SELECT DISTINCT event_id FROM adr_order WHERE org_id = $1 AND report_at <= $2 ORDER BY event_id`, tx.org.Bytes(), micros(tx.now))
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (id ADRObjectID, err error) {
+			err = s.Scan(&id)
+			return id, err
+		},
+		`SELECT DISTINCT event_id FROM adr_order WHERE org_id = $1 AND report_at <= $2 ORDER BY event_id`,
+		tx.org.Bytes(),
+		micros(tx.now),
+	)
 }
 
 // ADROrderReported keeps what is known of an order now, and when to report again; zero is never.
-func (tx *Tx) ADROrderReported(ctx context.Context, o *ADROrder, next time.Time) error {
-	_, err := tx.exec(ctx, `UPDATE adr_order SET state = $3, problem = $4, report_at = $5 WHERE org_id = $1 AND id = $2`,
-		tx.org.Bytes(), o.ID.Bytes(), string(o.State), o.Problem, micros(next))
+func (tx *Tx) ADROrderReported(
+	ctx context.Context,
+	o *ADROrder,
+	next time.Time,
+) error {
+	_, err := tx.exec(
+		ctx,
+		`UPDATE adr_order SET state = $3, problem = $4, report_at = $5 WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		o.ID.Bytes(),
+		string(o.State),
+		o.Problem,
+		micros(next),
+	)
+
 	return err
 }
 
 // NextADROrder and NextADRReport are when orders are to be sent or stopped, and reported.
-func (tx *Tx) NextADROrder(ctx context.Context, after time.Time) (time.Time, error) {
-	return tx.earliest(ctx, `SELECT min(work_at) FROM adr_order WHERE org_id = $1 AND work_at IS NOT NULL AND work_at > $2`, tx.org.Bytes(), afterMicros(after))
+func (tx *Tx) NextADROrder(
+	ctx context.Context,
+	after time.Time,
+) (time.Time, error) {
+	return tx.earliest(
+		ctx,
+		`SELECT min(work_at) FROM adr_order WHERE org_id = $1 AND work_at IS NOT NULL AND work_at > $2`,
+		tx.org.Bytes(),
+		afterMicros(after),
+	)
 }
 
 // NextADRReport is NextADROrder of reports.
-func (tx *Tx) NextADRReport(ctx context.Context, after time.Time) (time.Time, error) {
-	return tx.earliest(ctx, `SELECT min(report_at) FROM adr_order WHERE org_id = $1 AND report_at IS NOT NULL AND report_at > $2`, tx.org.Bytes(), afterMicros(after))
+func (tx *Tx) NextADRReport(
+	ctx context.Context,
+	after time.Time,
+) (time.Time, error) {
+	return tx.earliest(
+		ctx,
+		`SELECT min(report_at) FROM adr_order WHERE org_id = $1 AND report_at IS NOT NULL AND report_at > $2`,
+		tx.org.Bytes(),
+		afterMicros(after),
+	)
 }
 
 // OrgsWithADROrders returns the organisations with orders that are to be sent, stopped or reported, now
@@ -225,7 +409,10 @@ const ADROrdersKept = 24 * time.Hour
 
 // UnmetADROrders returns how many orders were refused, or brought less than was asked for, of those
 // whose time ended within ADROrdersKept or is to come, and why the newest was.
-func (all *All) UnmetADROrders(ctx context.Context, org flex.OrgID) (n int, why string, err error) {
+func (all *All) UnmetADROrders(
+	ctx context.Context,
+	org flex.OrgID,
+) (n int, why string, err error) {
 	where := `FROM adr_order o JOIN org g ON g.id = o.org_id
 		WHERE o.state IN ('refused', 'short') AND (o.to_at > $1 + g.clock_offset OR o.made_at > $1 + g.clock_offset)`
 	args := []any{micros(all.Now().Add(-ADROrdersKept))}
@@ -233,10 +420,19 @@ func (all *All) UnmetADROrders(ctx context.Context, org flex.OrgID) (n int, why 
 		where, args = where+` AND o.org_id = $2`, append(args, org.Bytes())
 	}
 
-	if err := all.row(ctx, `SELECT count(*) `+where, args...).Scan(&n); err != nil || n == 0 {
+	if err := all.row(
+		ctx,
+		`SELECT count(*) `+where,
+		args...,
+	).Scan(&n); err != nil || n == 0 {
 		return 0, "", err
 	}
 
-	err = all.row(ctx, `SELECT o.problem `+where+` ORDER BY o.id DESC LIMIT 1`, args...).Scan(&why)
+	err = all.row(
+		ctx,
+		`SELECT o.problem `+where+` ORDER BY o.id DESC LIMIT 1`,
+		args...,
+	).Scan(&why)
+
 	return n, why, err
 }

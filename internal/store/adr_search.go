@@ -11,11 +11,16 @@ import (
 
 // ADRSearch says which objects are looked for. What is left out does not narrow the search.
 type ADRSearch struct {
-	Kind                    ADRKind
-	VisibleTo               string // a VEN's client: what it may read alone
-	ID, Program, Event, VEN ADRObjectID
+	Kind      ADRKind
+	VisibleTo string // a VEN's client: what it may read alone
+	ID        ADRObjectID
+	Program   ADRObjectID
+	Event     ADRObjectID
+	VEN       ADRObjectID
 
-	Name, Client, ClientName string
+	Name       string
+	Client     string
+	ClientName string
 
 	Targets []string // objects with one of them at least
 	Objects []string // subscriptions for one of them at least
@@ -34,28 +39,48 @@ func (tx *Tx) ADRObject(ctx context.Context, q ADRSearch) (ADRObject, error) {
 	if err != nil {
 		return ADRObject{}, err
 	}
+
 	return found[0], nil
 }
 
 // ADRObjects returns the objects that are looked for, in the order in which they were made.
-func (tx *Tx) ADRObjects(ctx context.Context, q ADRSearch) ([]ADRObject, error) {
+func (tx *Tx) ADRObjects(
+	ctx context.Context,
+	q ADRSearch,
+) ([]ADRObject, error) {
 	w := q.where(tx)
 	w.text.WriteString(" ORDER BY o.id")
 	if q.Limit > 0 {
-		w.text.WriteString(" LIMIT " + w.param(q.Limit) + " OFFSET " + w.param(q.Skip))
+		w.text.WriteString(" LIMIT " + w.param(q.Limit) + " OFFSET " +
+			w.param(q.Skip))
 	}
 
-	found, err := rows(ctx, tx.conn, scanADRObject, `SELECT `+adrColumns+` FROM adr_object o WHERE `+w.text.String(), w.args...)
+	found, err := rows(
+		ctx,
+		tx.conn,
+		scanADRObject,
+		`SELECT `+adrColumns+` FROM adr_object o WHERE `+w.text.String(),
+		w.args...,
+	)
 	if err != nil {
 		return nil, err
 	}
+
 	return found, tx.readADRTargets(ctx, found)
 }
 
 // CountADRObjects returns how many objects there are.
-func (tx *Tx) CountADRObjects(ctx context.Context, q ADRSearch) (n int, err error) {
+func (tx *Tx) CountADRObjects(
+	ctx context.Context,
+	q ADRSearch,
+) (n int, err error) {
 	w := q.where(tx)
-	err = tx.row(ctx, `SELECT count(*) FROM adr_object o WHERE `+w.text.String(), w.args...).Scan(&n)
+	err = tx.row(
+		ctx,
+		`SELECT count(*) FROM adr_object o WHERE `+w.text.String(),
+		w.args...,
+	).Scan(&n)
+
 	return n, err
 }
 
@@ -69,15 +94,22 @@ func (tx *Tx) readADRTargets(ctx context.Context, objects []ADRObject) error {
 
 	for chunk := range slices.Chunk(ids, outboxChunk) {
 		list, args := in(nil, chunk)
-		_, err := rows(ctx, tx.conn, func(s scanner) (id ADRObjectID, err error) {
-			var target string
-			err = s.Scan(&id, &target)
-			if o := at[id]; o != nil {
-				o.Targets = append(o.Targets, target)
-			}
+		_, err := rows(
+			ctx,
+			tx.conn,
+			func(s scanner) (id ADRObjectID, err error) {
+				var target string
+				err = s.Scan(&id, &target)
+				if o := at[id]; o != nil {
+					o.Targets = append(o.Targets, target)
+				}
 
-			return id, err
-		}, `SELECT object_id, target FROM adr_target WHERE object_id IN `+list+` ORDER BY object_id, target`, args...)
+				return id, err
+			},
+			`SELECT object_id, target FROM adr_target WHERE object_id IN `+
+				list+` ORDER BY object_id, target`,
+			args...,
+		)
 
 		if err != nil {
 			return err
@@ -90,17 +122,23 @@ func (tx *Tx) readADRTargets(ctx context.Context, objects []ADRObject) error {
 // where is the condition that an object, named o, is looked for.
 func (q ADRSearch) where(tx *Tx) *condition {
 	w := &condition{}
-	w.text.WriteString("o.org_id = " + w.param(tx.org.Bytes()) + " AND o.kind = " + w.param(string(q.Kind)))
+	w.text.WriteString("o.org_id = " + w.param(tx.org.Bytes()) +
+		" AND o.kind = " + w.param(string(q.Kind)))
 	for _, by := range []struct {
 		column string
 		id     ADRObjectID
 	}{{"id", q.ID}, {"program_id", q.Program}, {"event_id", q.Event}, {"ven_id", q.VEN}} {
 		if !by.id.IsZero() {
-			w.text.WriteString(" AND o." + by.column + " = " + w.param(by.id.Bytes()))
+			w.text.WriteString(" AND o." + by.column + " = " +
+				w.param(by.id.Bytes()))
 		}
 	}
 
-	for _, by := range []struct{ column, text string }{{"name", q.Name}, {"client_id", q.Client}, {"client_name", q.ClientName}} {
+	for _, by := range []struct{ column, text string }{
+		{"name", q.Name},
+		{"client_id", q.Client},
+		{"client_name", q.ClientName},
+	} {
 		if by.text != "" {
 			w.text.WriteString(" AND o." + by.column + " = " + w.param(by.text))
 		}
@@ -108,7 +146,8 @@ func (q ADRSearch) where(tx *Tx) *condition {
 
 	q.aimed(w)
 	if q.Active {
-		w.text.WriteString(" AND (o.ends_at IS NULL OR o.ends_at > " + w.param(micros(tx.now)) + ")")
+		w.text.WriteString(" AND (o.ends_at IS NULL OR o.ends_at > " +
+			w.param(micros(tx.now)) + ")")
 	}
 	if q.VisibleTo != "" {
 		q.visible(w)
@@ -143,9 +182,14 @@ func (q ADRSearch) aimed(w *condition) {
 func (q ADRSearch) visible(w *condition) {
 	client := w.param(q.VisibleTo)
 	aimed := func(object string) {
-		fmt.Fprintf(&w.text, ` AND (NOT EXISTS (SELECT 1 FROM adr_target t WHERE t.object_id = %[1]s) OR EXISTS (SELECT 1 FROM adr_target t
+		fmt.Fprintf(
+			&w.text,
+			` AND (NOT EXISTS (SELECT 1 FROM adr_target t WHERE t.object_id = %[1]s) OR EXISTS (SELECT 1 FROM adr_target t
 			JOIN adr_target mine ON mine.target = t.target JOIN adr_object v ON v.id = mine.object_id
-			WHERE t.object_id = %[1]s AND v.org_id = o.org_id AND v.client_id = %[2]s AND v.kind IN ('VEN', 'RESOURCE')))`, object, client)
+			WHERE t.object_id = %[1]s AND v.org_id = o.org_id AND v.client_id = %[2]s AND v.kind IN ('VEN', 'RESOURCE')))`,
+			object,
+			client,
+		)
 	}
 
 	switch q.Kind {
@@ -167,15 +211,32 @@ type ADRSubscriber struct {
 
 // ADRSubscribers returns the organisation's subscriptions for a kind of object, of clients that still
 // have access.
-func (tx *Tx) ADRSubscribers(ctx context.Context, kind ADRKind) ([]ADRSubscriber, error) {
-	found, err := rows(ctx, tx.conn, func(s scanner) (v ADRSubscriber, err error) {
-		var roles string
-		v.ADRObject, err = scanADRObject(trailing{s, &roles})
-		v.Business = slices.Contains(splitRoles(roles), flex.OpenADRBusiness)
-		return v, err
-	}, `SELECT `+adrColumns+`, c.roles FROM adr_object o JOIN credential c ON c.username = o.client_id AND c.org_id = o.org_id
+func (tx *Tx) ADRSubscribers(
+	ctx context.Context,
+	kind ADRKind,
+) ([]ADRSubscriber, error) {
+	found, err := rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (v ADRSubscriber, err error) {
+			var roles string
+			v.ADRObject, err = scanADRObject(trailing{s, &roles})
+			v.Business = slices.Contains(
+				splitRoles(roles),
+				flex.OpenADRBusiness,
+			)
+
+			return v, err
+		},
+		`SELECT `+adrColumns+
+			`, c.roles FROM adr_object o JOIN credential c ON c.username = o.client_id AND c.org_id = o.org_id
 		WHERE o.org_id = $1 AND o.kind = $2 AND o.objects LIKE $3 AND c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > $4) ORDER BY o.id`,
-		tx.org.Bytes(), string(ADRSubscription), "% "+string(kind)+" %", micros(tx.db.Now()))
+		tx.org.Bytes(),
+		string(ADRSubscription),
+		"% "+string(kind)+" %",
+		micros(tx.db.Now()),
+	)
+
 	if err != nil {
 		return nil, err
 	}
@@ -184,6 +245,7 @@ func (tx *Tx) ADRSubscribers(ctx context.Context, kind ADRKind) ([]ADRSubscriber
 	for i := range found {
 		objects[i] = found[i].ADRObject
 	}
+
 	if err := tx.readADRTargets(ctx, objects); err != nil {
 		return nil, err
 	}
@@ -191,6 +253,7 @@ func (tx *Tx) ADRSubscribers(ctx context.Context, kind ADRKind) ([]ADRSubscriber
 	for i := range found {
 		found[i].ADRObject = objects[i]
 	}
+
 	return found, nil
 }
 
@@ -201,4 +264,6 @@ type trailing struct {
 }
 
 // Scan reads the columns.
-func (t trailing) Scan(dest ...any) error { return t.scanner.Scan(append(dest, t.last)...) }
+func (t trailing) Scan(dest ...any) error {
+	return t.scanner.Scan(append(dest, t.last)...)
+}

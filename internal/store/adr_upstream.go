@@ -9,31 +9,39 @@ import (
 )
 
 var (
-	_ = law("an OpenADR server that is asked has the program that its events are kept under", `
+	_ = law(
+		"an OpenADR server that is asked has the program that its events are kept under",
+		`
 		SELECT u.program_id AS what FROM adr_upstream u LEFT JOIN adr_object o ON o.id = u.program_id AND o.org_id = u.org_id AND o.kind = 'PROGRAM'
-		WHERE o.id IS NULL`)
-	_ = law("an event that is kept of an OpenADR server is of one that is asked", `
+		WHERE o.id IS NULL`,
+	)
+	_ = law(
+		"an event that is kept of an OpenADR server is of one that is asked",
+		`
 		SELECT m.event_id AS what FROM adr_mirror m LEFT JOIN adr_upstream u ON u.program_id = m.program_id AND u.org_id = m.org_id
-		WHERE u.program_id IS NULL`)
+		WHERE u.program_id IS NULL`,
+	)
 )
 
 // ADRUpstream is a program of another party's OpenADR server, of which the organisation is a VEN.
 type ADRUpstream struct {
-	Program   ADRObjectID // under which its events are kept here
-	Org       flex.OrgID
-	Name      string // of the program here, and of the VEN there
-	URL       string
-	TokenURL  string
-	Client    string
-	Secret    flex.Secret // it lies sealed
-	Remote    string      // the program's id there
-	Poll      time.Duration
-	Silence   time.Duration // how long it may not be heard before it is an exception
-	DueAt     time.Time
-	HeardAt   time.Time
-	KnownAt   time.Time // since when the VEN is registered there; zero: it is not
-	Error     string    // of the latest attempt
-	NumEvents int       // that are kept of it
+	Program  ADRObjectID // under which its events are kept here
+	Org      flex.OrgID
+	Name     string // of the program here, and of the VEN there
+	URL      string
+	TokenURL string
+	Client   string
+	Secret   flex.Secret // it lies sealed
+	Remote   string      // the program's id there
+	Poll     time.Duration
+	// how long it may not be heard before it is an exception
+	Silence time.Duration
+	DueAt   time.Time
+	HeardAt time.Time
+	// since when the VEN is registered there; zero: it is not
+	KnownAt   time.Time
+	Error     string // of the latest attempt
+	NumEvents int    // that are kept of it
 }
 
 const upstreamColumns = `program_id, org_id, name, url, token_url, client_id, sealed, remote_id, poll_s, silence_s, due_at, heard_at, registered, error,
@@ -42,8 +50,24 @@ const upstreamColumns = `program_id, org_id, name, url, token_url, client_id, se
 func (c conn) scanUpstream(s scanner) (u ADRUpstream, err error) {
 	var sealed []byte
 	var poll, silence int64
-	err = s.Scan(&u.Program, &u.Org, &u.Name, &u.URL, &u.TokenURL, &u.Client, &sealed, &u.Remote, &poll, &silence,
-		instant{&u.DueAt}, instant{&u.HeardAt}, instant{&u.KnownAt}, &u.Error, &u.NumEvents)
+	err = s.Scan(
+		&u.Program,
+		&u.Org,
+		&u.Name,
+		&u.URL,
+		&u.TokenURL,
+		&u.Client,
+		&sealed,
+		&u.Remote,
+		&poll,
+		&silence,
+		instant{&u.DueAt},
+		instant{&u.HeardAt},
+		instant{&u.KnownAt},
+		&u.Error,
+		&u.NumEvents,
+	)
+
 	if err != nil {
 		return u, err
 	}
@@ -51,105 +75,197 @@ func (c conn) scanUpstream(s scanner) (u ADRUpstream, err error) {
 	u.Poll, u.Silence = time.Duration(poll)*time.Second, time.Duration(silence)*time.Second
 	plain, err := c.unseal(sealedUpstream, u.Org, u.Program.Bytes(), sealed)
 	u.Secret = flex.Secret(plain)
+
 	return u, err
 }
 
 // AddADRUpstream has a server asked from now on.
 func (tx *Tx) AddADRUpstream(ctx context.Context, u *ADRUpstream) error {
-	sealed, err := tx.seal(sealedUpstream, tx.org, u.Program.Bytes(), []byte(u.Secret.Reveal()))
+	sealed, err := tx.seal(
+		sealedUpstream,
+		tx.org,
+		u.Program.Bytes(),
+		[]byte(u.Secret.Reveal()),
+	)
+
 	if err != nil {
 		return err
 	}
 
 	now := micros(tx.db.Now())
-	_, err = tx.exec(ctx, `INSERT INTO adr_upstream (program_id, org_id, name, url, token_url, client_id, sealed, remote_id, poll_s, silence_s, made_at, due_at, heard_at, error)
+	_, err = tx.exec(
+		ctx,
+		`INSERT INTO adr_upstream (program_id, org_id, name, url, token_url, client_id, sealed, remote_id, poll_s, silence_s, made_at, due_at, heard_at, error)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $11, '')`,
-		u.Program.Bytes(), tx.org.Bytes(), u.Name, u.URL, u.TokenURL, u.Client, sealed, u.Remote, int64(u.Poll/time.Second), int64(u.Silence/time.Second), now)
+		u.Program.Bytes(),
+		tx.org.Bytes(),
+		u.Name,
+		u.URL,
+		u.TokenURL,
+		u.Client,
+		sealed,
+		u.Remote,
+		int64(u.Poll/time.Second),
+		int64(u.Silence/time.Second),
+		now,
+	)
+
 	return err
 }
 
 // ADRUpstreams returns the servers that the organisation asks, by name; of one program alone if it is given.
-func (tx *Tx) ADRUpstreams(ctx context.Context, program ADRObjectID) ([]ADRUpstream, error) {
+func (tx *Tx) ADRUpstreams(
+	ctx context.Context,
+	program ADRObjectID,
+) ([]ADRUpstream, error) {
 	where, args := `WHERE org_id = $1`, []any{tx.org.Bytes()}
 	if !program.IsZero() {
 		where, args = where+` AND program_id = $2`, append(args, program.Bytes())
 	}
-	return rows(ctx, tx.conn, tx.scanUpstream, `SELECT `+upstreamColumns+` FROM adr_upstream `+where+` ORDER BY name`, args...)
+
+	return rows(
+		ctx,
+		tx.conn,
+		tx.scanUpstream,
+		`SELECT `+upstreamColumns+` FROM adr_upstream `+where+` ORDER BY name`,
+		args...,
+	)
 }
 
 // DropADRUpstream has a server asked no more.
 func (tx *Tx) DropADRUpstream(ctx context.Context, program ADRObjectID) error {
 	for _, table := range []string{"adr_mirror", "adr_upstream"} {
-		if _, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE org_id = $1 AND program_id = $2`, tx.org.Bytes(), program.Bytes()); err != nil {
+		_, err := tx.exec(
+			ctx,
+			`DELETE FROM `+table+` WHERE org_id = $1 AND program_id = $2`,
+			tx.org.Bytes(),
+			program.Bytes(),
+		)
+		if err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
 // TakeADRUpstreams returns the servers that are due to be asked, and has each asked again after its time,
 // whatever becomes of this attempt.
 func (all *All) TakeADRUpstreams(ctx context.Context) (due []ADRUpstream, err error) {
-	due, err = rows(ctx, all.conn, all.scanUpstream, `SELECT `+upstreamColumns+` FROM adr_upstream WHERE due_at <= $1 ORDER BY due_at, program_id`, micros(all.now))
+	due, err = rows(
+		ctx,
+		all.conn,
+		all.scanUpstream,
+		`SELECT `+upstreamColumns+
+			` FROM adr_upstream WHERE due_at <= $1 ORDER BY due_at, program_id`,
+		micros(all.now),
+	)
+
 	if err != nil {
 		return nil, err
 	}
 
 	var taken []ADRUpstream
 	for _, u := range due {
-		n, err := all.exec(ctx, `UPDATE adr_upstream SET due_at = $3 WHERE program_id = $1 AND due_at = $2`, u.Program.Bytes(), micros(u.DueAt), micros(all.now.Add(u.Poll)))
+		n, err := all.exec(
+			ctx,
+			`UPDATE adr_upstream SET due_at = $3 WHERE program_id = $1 AND due_at = $2`,
+			u.Program.Bytes(),
+			micros(u.DueAt),
+			micros(all.now.Add(u.Poll)),
+		)
+
 		if err != nil {
 			return nil, err
 		}
+
 		if n > 0 {
 			taken = append(taken, u)
 		}
 	}
+
 	return taken, nil
 }
 
 // ADRUpstreamAsked notes what came of asking a server: when it was heard, since when the VEN is known there,
 // and what was wrong.
 func (all *All) ADRUpstreamAsked(ctx context.Context, u *ADRUpstream) error {
-	_, err := all.exec(ctx, `UPDATE adr_upstream SET error = $2, heard_at = $3, registered = $4 WHERE program_id = $1`,
-		u.Program.Bytes(), u.Error, micros(u.HeardAt), micros(u.KnownAt))
+	_, err := all.exec(
+		ctx,
+		`UPDATE adr_upstream SET error = $2, heard_at = $3, registered = $4 WHERE program_id = $1`,
+		u.Program.Bytes(),
+		u.Error,
+		micros(u.HeardAt),
+		micros(u.KnownAt),
+	)
+
 	return err
 }
 
 // SilentADRUpstreams returns how many servers were not heard for too long, or answer what cannot be
 // carried out, and says what is wrong with the first.
-func (all *All) SilentADRUpstreams(ctx context.Context, org flex.OrgID) (n int, first string, err error) {
+func (all *All) SilentADRUpstreams(
+	ctx context.Context,
+	org flex.OrgID,
+) (n int, first string, err error) {
 	where, args := `FROM adr_upstream WHERE (error <> '' AND heard_at >= due_at - poll_s * 1000000 OR heard_at + silence_s * 1000000 <= $1)`, []any{micros(all.Now())}
 	if !org.IsZero() {
 		where, args = where+` AND org_id = $2`, append(args, org.Bytes())
 	}
-	if err := all.row(ctx, `SELECT count(*) `+where, args...).Scan(&n); err != nil || n == 0 {
+	if err := all.row(
+		ctx,
+		`SELECT count(*) `+where,
+		args...,
+	).Scan(&n); err != nil || n == 0 {
 		return 0, "", err
 	}
 
 	var heard time.Time
 	var problem string
-	err = all.row(ctx, `SELECT name, error, heard_at `+where+` ORDER BY heard_at, name LIMIT 1`, args...).Scan(&first, &problem, instant{&heard})
+	err = all.row(ctx, `SELECT name, error, heard_at `+where+` ORDER BY heard_at, name LIMIT 1`, args...).Scan(
+		&first,
+		&problem,
+		instant{&heard},
+	)
+
 	if problem == "" {
 		problem = "it was not asked: does a flexd serve run?"
 	}
-	return n, fmt.Sprintf("%q, heard at %s: %s", first, heard.Format(time.RFC3339), problem), err
+
+	return n, fmt.Sprintf(
+		"%q, heard at %s: %s",
+		first,
+		heard.Format(time.RFC3339),
+		problem,
+	), err
 }
 
 // ADRMirror is an event of a server that is asked, and the one that is kept of it.
 type ADRMirror struct {
-	Program    ADRObjectID
-	Remote     string
-	Event      ADRObjectID
-	Modified   string
-	Report     string    // the report's id there; empty until it is sent
-	ReportedAt time.Time // when the report that was sent was written; zero until it is
+	Program  ADRObjectID
+	Remote   string
+	Event    ADRObjectID
+	Modified string
+	Report   string // the report's id there; empty until it is sent
+	// when the report that was sent was written; zero until it is
+	ReportedAt time.Time
 }
 
 // ADRMirrors returns the events that are kept of a server.
-func (tx *Tx) ADRMirrors(ctx context.Context, program ADRObjectID) ([]ADRMirror, error) {
+func (tx *Tx) ADRMirrors(
+	ctx context.Context,
+	program ADRObjectID,
+) ([]ADRMirror, error) {
 	return rows(ctx, tx.conn, func(s scanner) (m ADRMirror, err error) {
-		err = s.Scan(&m.Program, &m.Remote, &m.Event, &m.Modified, &m.Report, instant{&m.ReportedAt})
+		err = s.Scan(
+			&m.Program,
+			&m.Remote,
+			&m.Event,
+			&m.Modified,
+			&m.Report,
+			instant{&m.ReportedAt},
+		)
+
 		return m, err
 	}, `SELECT program_id, remote_id, event_id, modified, report_id, reported_at FROM adr_mirror WHERE org_id = $1 AND program_id = $2 ORDER BY remote_id`,
 		tx.org.Bytes(), program.Bytes())
@@ -157,14 +273,31 @@ func (tx *Tx) ADRMirrors(ctx context.Context, program ADRObjectID) ([]ADRMirror,
 
 // SetADRMirror keeps which event is kept of another.
 func (tx *Tx) SetADRMirror(ctx context.Context, m *ADRMirror) error {
-	_, err := tx.exec(ctx, `INSERT INTO adr_mirror (program_id, remote_id, org_id, event_id, modified, report_id, reported_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO adr_mirror (program_id, remote_id, org_id, event_id, modified, report_id, reported_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
 		ON CONFLICT (program_id, remote_id) DO UPDATE SET event_id = excluded.event_id, modified = excluded.modified, report_id = excluded.report_id, reported_at = excluded.reported_at`,
-		m.Program.Bytes(), m.Remote, tx.org.Bytes(), m.Event.Bytes(), m.Modified, m.Report, micros(m.ReportedAt))
+		m.Program.Bytes(),
+		m.Remote,
+		tx.org.Bytes(),
+		m.Event.Bytes(),
+		m.Modified,
+		m.Report,
+		micros(m.ReportedAt),
+	)
+
 	return err
 }
 
 // DropADRMirror forgets which event is kept of another.
 func (tx *Tx) DropADRMirror(ctx context.Context, m *ADRMirror) error {
-	_, err := tx.exec(ctx, `DELETE FROM adr_mirror WHERE org_id = $1 AND program_id = $2 AND remote_id = $3`, tx.org.Bytes(), m.Program.Bytes(), m.Remote)
+	_, err := tx.exec(
+		ctx,
+		`DELETE FROM adr_mirror WHERE org_id = $1 AND program_id = $2 AND remote_id = $3`,
+		tx.org.Bytes(),
+		m.Program.Bytes(),
+		m.Remote,
+	)
+
 	return err
 }

@@ -70,10 +70,22 @@ type affectable struct {
 }
 
 // markEvents has settled events looked at again that any of the readings tells of.
-func (tx *Tx) markEvents(ctx context.Context, assets []flex.AssetID, byAsset map[flex.AssetID][]flex.Reading, reach flex.Span) error {
+func (tx *Tx) markEvents(
+	ctx context.Context,
+	assets []flex.AssetID,
+	byAsset map[flex.AssetID][]flex.Reading,
+	reach flex.Span,
+) error {
 	after, before := micros(reach.From.Add(-readingMax)), micros(reach.To.Add(historyReach))
 	var found bool
-	err := tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM flex_event WHERE org_id = $1 AND from_at > $2 AND from_at < $3)`, tx.org.Bytes(), after, before).Scan(&found)
+	err := tx.row(
+		ctx,
+		`SELECT EXISTS (SELECT 1 FROM flex_event WHERE org_id = $1 AND from_at > $2 AND from_at < $3)`,
+		tx.org.Bytes(),
+		after,
+		before,
+	).Scan(&found)
+
 	if err != nil || !found {
 		return err
 	}
@@ -81,14 +93,23 @@ func (tx *Tx) markEvents(ctx context.Context, assets []flex.AssetID, byAsset map
 	marked := map[flex.FlexEventID]bool{}
 	for chunk := range slices.Chunk(assets, ownersChunk) {
 		list, args := in([]any{tx.org.Bytes(), after, before}, chunk)
-		events, err := rows(ctx, tx.conn, scanAffectable, `SELECT e.id, a.id, e.from_at, e.to_at FROM asset a JOIN flex_event e ON e.org_id = a.org_id AND e.site_id = a.site_id
-			WHERE a.org_id = $1 AND e.from_at > $2 AND e.from_at < $3 AND e.version > 0 AND a.id IN `+list, args...)
+		events, err := rows(
+			ctx,
+			tx.conn,
+			scanAffectable,
+			`SELECT e.id, a.id, e.from_at, e.to_at FROM asset a JOIN flex_event e ON e.org_id = a.org_id AND e.site_id = a.site_id
+			WHERE a.org_id = $1 AND e.from_at > $2 AND e.from_at < $3 AND e.version > 0 AND a.id IN `+list,
+			args...,
+		)
+
 		if err != nil {
 			return err
 		}
 
 		for _, e := range events {
-			if slices.ContainsFunc(byAsset[e.asset], func(r flex.Reading) bool { return affects(r, e.Span) }) {
+			if slices.ContainsFunc(byAsset[e.asset], func(r flex.Reading) bool {
+				return affects(r, e.Span)
+			}) {
 				marked[e.id] = true
 			}
 		}
@@ -103,7 +124,10 @@ func scanAffectable(s scanner) (e affectable, err error) {
 }
 
 // lookAgain has events settled again. Those that wait for a half-hour are left to its coming.
-func (tx *Tx) lookAgain(ctx context.Context, marked map[flex.FlexEventID]bool) error {
+func (tx *Tx) lookAgain(
+	ctx context.Context,
+	marked map[flex.FlexEventID]bool,
+) error {
 	ids := make([]flex.FlexEventID, 0, len(marked))
 	for id := range marked {
 		ids = append(ids, id)
@@ -111,8 +135,12 @@ func (tx *Tx) lookAgain(ctx context.Context, marked map[flex.FlexEventID]bool) e
 
 	for chunk := range slices.Chunk(ids, ownersChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		_, err := tx.exec(ctx, `UPDATE flex_event SET look_at = 0 WHERE org_id = $1 AND id IN (SELECT id FROM flex_event
-			WHERE id IN `+list+` AND (waits_at IS NULL OR final IS NOT NULL) ORDER BY id`+tx.db.d.forUpdate+`)`, args...)
+		_, err := tx.exec(
+			ctx,
+			`UPDATE flex_event SET look_at = 0 WHERE org_id = $1 AND id IN (SELECT id FROM flex_event
+			WHERE id IN `+list+` AND (waits_at IS NULL OR final IS NOT NULL) ORDER BY id`+tx.db.d.forUpdate+`)`,
+			args...,
+		)
 		if err != nil {
 			return err
 		}
@@ -141,7 +169,8 @@ func affects(r flex.Reading, event flex.Span) bool {
 	days := r.From.Sub(from.Add(-spare)) / (24 * time.Hour)
 	for k := days - 1; k <= days+1; k++ {
 		shift := k * 24 * time.Hour
-		if !r.To.Before(from.Add(shift-spare)) && !r.From.After(event.To.Add(shift+spare)) {
+		if !r.To.Before(from.Add(shift-spare)) &&
+			!r.From.After(event.To.Add(shift+spare)) {
 			return true
 		}
 	}
@@ -151,20 +180,44 @@ func affects(r flex.Reading, event flex.Span) bool {
 
 // markSessions has sessions settled again for whose time readings have come, once
 // they no longer wait for the first that is missing.
-func (tx *Tx) markSessions(ctx context.Context, assets []flex.AssetID, reach flex.Span) error {
+func (tx *Tx) markSessions(
+	ctx context.Context,
+	assets []flex.AssetID,
+	reach flex.Span,
+) error {
 	after, before := micros(reach.From.Add(-flex.HalfHour)), micros(reach.To.Add(flex.HalfHour))
 	var found bool
-	err := tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM reckoning WHERE org_id = $1 AND to_at > $2)`, tx.org.Bytes(), after).Scan(&found)
+	err := tx.row(
+		ctx,
+		`SELECT EXISTS (SELECT 1 FROM reckoning WHERE org_id = $1 AND to_at > $2)`,
+		tx.org.Bytes(),
+		after,
+	).Scan(&found)
 	if err != nil || !found {
 		return err
 	}
 
 	for chunk := range slices.Chunk(assets, ownersChunk) {
-		list, args := in([]any{tx.org.Bytes(), after, before, micros(tx.now.Add(-partialAfter))}, chunk)
+		list, args := in(
+			[]any{
+				tx.org.Bytes(),
+				after,
+				before,
+				micros(tx.now.Add(-partialAfter)),
+			},
+			chunk,
+		)
+
 		query := `UPDATE reckoning SET look_at = 0 WHERE org_id = $1 AND session_id IN (SELECT r.session_id FROM reckoning r
 			WHERE r.asset_id IN ` + list + ` AND r.to_at > $2 AND r.from_at < $3 AND (r.look_at IS NULL OR r.to_at <= $4)
 				AND NOT EXISTS (SELECT 1 FROM session s WHERE s.id = r.session_id AND s.plugged_out_at IS NULL)
-			ORDER BY r.session_id` + strings.Replace(tx.db.d.forUpdate, "UPDATE", "UPDATE OF r", 1) + `)`
+			ORDER BY r.session_id` + strings.Replace(
+			tx.db.d.forUpdate,
+			"UPDATE",
+			"UPDATE OF r",
+			1,
+		) + `)`
+
 		if _, err := tx.exec(ctx, query, args...); err != nil {
 			return err
 		}
@@ -176,54 +229,112 @@ func (tx *Tx) markSessions(ctx context.Context, assets []flex.AssetID, reach fle
 // markConsented has what a consent given at an instant may change looked at again: the events of
 // its site that it covers, those that may be compared with days that it covers, and the sessions
 // that wait for it.
-func (tx *Tx) markConsented(ctx context.Context, site flex.SiteID, given time.Time) error {
-	_, err := tx.exec(ctx, `UPDATE flex_event SET look_at = 0 WHERE id IN (SELECT id FROM flex_event
+func (tx *Tx) markConsented(
+	ctx context.Context,
+	site flex.SiteID,
+	given time.Time,
+) error {
+	_, err := tx.exec(
+		ctx,
+		`UPDATE flex_event SET look_at = 0 WHERE id IN (SELECT id FROM flex_event
 		WHERE org_id = $1 AND site_id = $2 AND from_at >= $3 ORDER BY id`+tx.db.d.forUpdate+`)`,
-		tx.org.Bytes(), site.Bytes(), micros(given.Add(-flex.HalfHour)))
+		tx.org.Bytes(),
+		site.Bytes(),
+		micros(given.Add(-flex.HalfHour)),
+	)
+
 	if err != nil {
 		return err
 	}
 
-	_, err = tx.exec(ctx, `UPDATE reckoning SET look_at = 0 WHERE session_id IN (SELECT r.session_id FROM asset a JOIN reckoning r ON r.asset_id = a.id
+	_, err = tx.exec(
+		ctx,
+		`UPDATE reckoning SET look_at = 0 WHERE session_id IN (SELECT r.session_id FROM asset a JOIN reckoning r ON r.asset_id = a.id
 		WHERE a.org_id = $1 AND a.site_id = $2 AND r.look_at IS NOT NULL AND r.to_at <= $3
 			AND NOT EXISTS (SELECT 1 FROM session s WHERE s.id = r.session_id AND s.plugged_out_at IS NULL)
-		ORDER BY r.session_id`+strings.Replace(tx.db.d.forUpdate, "UPDATE", "UPDATE OF r", 1)+`)`,
-		tx.org.Bytes(), site.Bytes(), micros(tx.now))
+		ORDER BY r.session_id`+strings.Replace(
+			tx.db.d.forUpdate,
+			"UPDATE",
+			"UPDATE OF r",
+			1,
+		)+`)`,
+		tx.org.Bytes(),
+		site.Bytes(),
+		micros(tx.now),
+	)
+
 	return err
 }
 
 // LookAgainWithin has the flex events that begin in the span, and the sessions that end in it,
 // settled again, of one site or for the zero id of all. It returns how many there are of each.
-func (tx *Tx) LookAgainWithin(ctx context.Context, site flex.SiteID, span flex.Span) (events, sessions int64, err error) {
-	args := []any{tx.org.Bytes(), site.IsZero(), site.Bytes(), micros(span.From), micros(span.To)}
-	events, err = tx.exec(ctx, `UPDATE flex_event SET look_at = 0 WHERE org_id = $1 AND ($2 OR site_id = $3) AND from_at >= $4 AND from_at < $5`, args...)
+func (tx *Tx) LookAgainWithin(
+	ctx context.Context,
+	site flex.SiteID,
+	span flex.Span,
+) (events, sessions int64, err error) {
+	args := []any{
+		tx.org.Bytes(),
+		site.IsZero(),
+		site.Bytes(),
+		micros(span.From),
+		micros(span.To),
+	}
+
+	events, err = tx.exec(
+		ctx,
+		`UPDATE flex_event SET look_at = 0 WHERE org_id = $1 AND ($2 OR site_id = $3) AND from_at >= $4 AND from_at < $5`,
+		args...,
+	)
 	if err != nil {
 		return 0, 0, err
 	}
 
-	sessions, err = tx.exec(ctx, `UPDATE reckoning SET look_at = 0 WHERE org_id = $1 AND ($2 OR site_id = $3) AND to_at >= $4 AND to_at < $5
-		AND NOT EXISTS (SELECT 1 FROM session s WHERE s.id = reckoning.session_id AND s.plugged_out_at IS NULL)`, args...)
+	sessions, err = tx.exec(
+		ctx,
+		`UPDATE reckoning SET look_at = 0 WHERE org_id = $1 AND ($2 OR site_id = $3) AND to_at >= $4 AND to_at < $5
+		AND NOT EXISTS (SELECT 1 FROM session s WHERE s.id = reckoning.session_id AND s.plugged_out_at IS NULL)`,
+		args...,
+	)
+
 	return events, sessions, err
 }
 
 // LookAgainWaiting has the sessions settled again that ended and wait for readings or for consent.
 func (tx *Tx) LookAgainWaiting(ctx context.Context) error {
-	_, err := tx.exec(ctx, `UPDATE reckoning SET look_at = 0 WHERE org_id = $1 AND look_at IS NOT NULL AND to_at <= $2`, tx.org.Bytes(), micros(tx.now))
+	_, err := tx.exec(
+		ctx,
+		`UPDATE reckoning SET look_at = 0 WHERE org_id = $1 AND look_at IS NOT NULL AND to_at <= $2`,
+		tx.org.Bytes(),
+		micros(tx.now),
+	)
+
 	return err
 }
 
 // markPriced has settled events looked at again once a publication of their prices is out.
 func (all *All) markPriced(ctx context.Context, p Publication) error {
-	_, err := all.exec(ctx, `UPDATE flex_event SET look_at = $3 WHERE id IN (SELECT id FROM flex_event
+	_, err := all.exec(
+		ctx,
+		`UPDATE flex_event SET look_at = $3 WHERE id IN (SELECT id FROM flex_event
 		WHERE from_at < $2 AND from_at > $4 AND to_at > $1 AND version > 0 AND (look_at IS NULL OR look_at > $3) ORDER BY id`+all.db.d.forUpdate+`)`,
-		micros(p.Span.From), micros(p.Span.To), micros(p.PublishedAt), micros(p.Span.From.Add(-25*time.Hour)))
+		micros(p.Span.From),
+		micros(p.Span.To),
+		micros(p.PublishedAt),
+		micros(p.Span.From.Add(-25*time.Hour)),
+	)
+
 	return err
 }
 
 // Rewarded returns how many transactions there are that are no withdrawals or their steps, and
 // what they come to for all users.
 func (tx *Tx) Rewarded(ctx context.Context) (transactions int, sum flex.Pence, err error) {
-	err = tx.row(ctx, `SELECT count(*), CAST(COALESCE(SUM(credit), 0) AS BIGINT) FROM ledger WHERE org_id = $1 AND follows IS NULL AND kind <> 'withdrawal'`,
-		tx.org.Bytes()).Scan(&transactions, &sum)
+	err = tx.row(
+		ctx,
+		`SELECT count(*), CAST(COALESCE(SUM(credit), 0) AS BIGINT) FROM ledger WHERE org_id = $1 AND follows IS NULL AND kind <> 'withdrawal'`,
+		tx.org.Bytes(),
+	).Scan(&transactions, &sum)
+
 	return transactions, sum, err
 }

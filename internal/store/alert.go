@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -10,9 +9,15 @@ import (
 )
 
 var (
-	_ = law("an alert that is sent has fired", `SELECT a.id AS what FROM alert a WHERE a.fired_at IS NULL
-		AND EXISTS (SELECT 1 FROM alert_message m WHERE m.alert_id = a.id)`)
-	_ = law("an alert does not end before it fires", `SELECT id AS what FROM alert WHERE resolved_at IS NOT NULL AND (fired_at IS NULL OR resolved_at < fired_at)`)
+	_ = law(
+		"an alert that is sent has fired",
+		`SELECT a.id AS what FROM alert a WHERE a.fired_at IS NULL
+		AND EXISTS (SELECT 1 FROM alert_message m WHERE m.alert_id = a.id)`,
+	)
+	_ = law(
+		"an alert does not end before it fires",
+		`SELECT id AS what FROM alert WHERE resolved_at IS NOT NULL AND (fired_at IS NULL OR resolved_at < fired_at)`,
+	)
 )
 
 // The ids of alerts.
@@ -43,9 +48,17 @@ func (all *All) AlertRules(ctx context.Context) ([]AlertRule, error) {
 
 // PutAlertRule keeps a rule in place of the one before.
 func (all *All) PutAlertRule(ctx context.Context, r AlertRule) error {
-	_, err := all.exec(ctx, `INSERT INTO alert_rule (kind, org_id, enabled, threshold, for_s) VALUES ($1, $2, $3, $4, $5)
+	_, err := all.exec(
+		ctx,
+		`INSERT INTO alert_rule (kind, org_id, enabled, threshold, for_s) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (kind, org_id) DO UPDATE SET enabled = excluded.enabled, threshold = excluded.threshold, for_s = excluded.for_s`,
-		r.Kind, r.Org.Bytes(), r.Enabled, r.Threshold, int64(r.For/time.Second))
+		r.Kind,
+		r.Org.Bytes(),
+		r.Enabled,
+		r.Threshold,
+		int64(r.For/time.Second),
+	)
+
 	return err
 }
 
@@ -68,7 +81,18 @@ func (c conn) scanAlertRoute(s scanner) (r AlertRoute, err error) {
 	var sealed []byte
 	var seconds int64
 
-	err = s.Scan(&r.ID, &r.Name, &r.Kind, &r.Target, &sealed, &r.Level, &r.Org, &seconds, instant{&r.CreatedAt})
+	err = s.Scan(
+		&r.ID,
+		&r.Name,
+		&r.Kind,
+		&r.Target,
+		&sealed,
+		&r.Level,
+		&r.Org,
+		&seconds,
+		instant{&r.CreatedAt},
+	)
+
 	r.Heartbeat = time.Duration(seconds) * time.Second
 	if err != nil || len(sealed) == 0 {
 		return r, err
@@ -76,6 +100,7 @@ func (c conn) scanAlertRoute(s scanner) (r AlertRoute, err error) {
 
 	secret, err := c.unseal(sealedRoute, flex.OrgID{}, r.ID.Bytes(), sealed)
 	r.Secret = flex.Secret(secret)
+
 	return r, err
 }
 
@@ -86,15 +111,33 @@ func (all *All) AddAlertRoute(ctx context.Context, r *AlertRoute) error {
 
 	if r.Secret != "" {
 		var err error
-		sealed, err = all.seal(sealedRoute, flex.OrgID{}, r.ID.Bytes(), []byte(r.Secret.Reveal()))
+		sealed, err = all.seal(
+			sealedRoute,
+			flex.OrgID{},
+			r.ID.Bytes(),
+			[]byte(r.Secret.Reveal()),
+		)
+
 		if err != nil {
 			return err
 		}
 	}
 
-	n, err := all.exec(ctx, `INSERT INTO alert_route (id, name, kind, target, sealed, level, org_id, heartbeat_s, beat_at, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9) ON CONFLICT (name) DO NOTHING`, r.ID.Bytes(), r.Name, r.Kind, r.Target, sealed, r.Level, r.Org.Bytes(),
-		int64(r.Heartbeat/time.Second), micros(all.now))
+	n, err := all.exec(
+		ctx,
+		`INSERT INTO alert_route (id, name, kind, target, sealed, level, org_id, heartbeat_s, beat_at, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9) ON CONFLICT (name) DO NOTHING`,
+		r.ID.Bytes(),
+		r.Name,
+		r.Kind,
+		r.Target,
+		sealed,
+		r.Level,
+		r.Org.Bytes(),
+		int64(r.Heartbeat/time.Second),
+		micros(all.now),
+	)
+
 	if err == nil && n == 0 {
 		return flex.Fail(flex.Conflict, "there is a route %q already", r.Name)
 	}
@@ -104,7 +147,12 @@ func (all *All) AddAlertRoute(ctx context.Context, r *AlertRoute) error {
 
 // AlertRoutes returns the routes by their names.
 func (all *All) AlertRoutes(ctx context.Context) ([]AlertRoute, error) {
-	return rows(ctx, all.conn, all.scanAlertRoute, `SELECT `+alertRouteColumns+` FROM alert_route ORDER BY name`)
+	return rows(
+		ctx,
+		all.conn,
+		all.scanAlertRoute,
+		`SELECT `+alertRouteColumns+` FROM alert_route ORDER BY name`,
+	)
 }
 
 // DropAlertRoute forgets a route. What was to be sent by it is not sent.
@@ -113,26 +161,35 @@ func (all *All) DropAlertRoute(ctx context.Context, name string) error {
 	if err == nil && n == 0 {
 		return flex.Fail(flex.NotFound, "there is no route %q", name)
 	}
+
 	return err
 }
 
 // BeatAlertRoutes returns the routes whose heartbeat is due, and counts it as sent now.
 func (all *All) BeatAlertRoutes(ctx context.Context) ([]AlertRoute, error) {
-	return rows(ctx, all.conn, all.scanAlertRoute, `UPDATE alert_route SET beat_at = $1 WHERE heartbeat_s > 0 AND beat_at + heartbeat_s * 1000000 <= $1
-		RETURNING `+alertRouteColumns, micros(all.now))
+	return rows(
+		ctx,
+		all.conn,
+		all.scanAlertRoute,
+		`UPDATE alert_route SET beat_at = $1 WHERE heartbeat_s > 0 AND beat_at + heartbeat_s * 1000000 <= $1
+		RETURNING `+alertRouteColumns,
+		micros(all.now),
+	)
 }
 
 // Alert is one time that a rule's condition held.
 type Alert struct {
-	ID             AlertID
-	Kind           string     // of exception
-	Org            flex.OrgID // zero for all
-	Level          string
-	Count          int
-	Title, Text    string
-	SinceAt        time.Time
-	LatestAt       time.Time
-	FiredAt        time.Time // zero until it has lasted as long as its rule asks
+	ID       AlertID
+	Kind     string     // of exception
+	Org      flex.OrgID // zero for all
+	Level    string
+	Count    int
+	Title    string
+	Text     string
+	SinceAt  time.Time
+	LatestAt time.Time
+	// zero until it has lasted as long as its rule asks
+	FiredAt        time.Time
 	Round          int
 	ResolvedAt     time.Time
 	AcknowledgedAt time.Time
@@ -145,44 +202,101 @@ const alertColumns = `id, kind, org_id, level, count, title, text, since_at, lat
 	acknowledged_at, acknowledged_by, snoozed_to, note`
 
 func scanAlert(s scanner) (a Alert, err error) {
-	err = s.Scan(&a.ID, &a.Kind, &a.Org, &a.Level, &a.Count, &a.Title, &a.Text, instant{&a.SinceAt}, instant{&a.LatestAt}, instant{&a.FiredAt}, &a.Round,
-		instant{&a.ResolvedAt}, instant{&a.AcknowledgedAt}, &a.AcknowledgedBy, instant{&a.SnoozedTo}, &a.Note)
+	err = s.Scan(
+		&a.ID,
+		&a.Kind,
+		&a.Org,
+		&a.Level,
+		&a.Count,
+		&a.Title,
+		&a.Text,
+		instant{&a.SinceAt},
+		instant{&a.LatestAt},
+		instant{&a.FiredAt},
+		&a.Round,
+		instant{&a.ResolvedAt},
+		instant{&a.AcknowledgedAt},
+		&a.AcknowledgedBy,
+		instant{&a.SnoozedTo},
+		&a.Note,
+	)
+
 	return a, err
 }
 
 // NoteAlert notes that a rule's condition holds now, and returns the alert that is open of it.
 func (all *All) NoteAlert(ctx context.Context, a Alert) (Alert, error) {
 	id := all.newID()
-	return scanAlert(all.row(ctx, `INSERT INTO alert (id, kind, org_id, level, count, title, text, since_at, latest_at, round, acknowledged_by, note)
+	return scanAlert(all.row(
+		ctx,
+		`INSERT INTO alert (id, kind, org_id, level, count, title, text, since_at, latest_at, round, acknowledged_by, note)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, 0, '', '')
 		ON CONFLICT (kind, org_id) WHERE resolved_at IS NULL DO UPDATE SET level = excluded.level, count = excluded.count, title = excluded.title,
 			text = excluded.text, latest_at = excluded.latest_at
-		RETURNING `+alertColumns, id[:], a.Kind, a.Org.Bytes(), a.Level, a.Count, a.Title, a.Text, micros(all.now)))
+		RETURNING `+alertColumns,
+		id[:],
+		a.Kind,
+		a.Org.Bytes(),
+		a.Level,
+		a.Count,
+		a.Title,
+		a.Text,
+		micros(all.now),
+	))
 }
 
 // FireAlert begins the alert's next round, and reports whether it was this one who did.
 func (all *All) FireAlert(ctx context.Context, a Alert) (bool, error) {
-	n, err := all.exec(ctx, `UPDATE alert SET fired_at = COALESCE(fired_at, $2), round = round + 1, snoozed_to = NULL
-		WHERE id = $1 AND round = $3 AND resolved_at IS NULL`, a.ID.Bytes(), micros(all.now), a.Round)
+	n, err := all.exec(
+		ctx,
+		`UPDATE alert SET fired_at = COALESCE(fired_at, $2), round = round + 1, snoozed_to = NULL
+		WHERE id = $1 AND round = $3 AND resolved_at IS NULL`,
+		a.ID.Bytes(),
+		micros(all.now),
+		a.Round,
+	)
+
 	return n > 0, err
 }
 
 // EndAlerts ends the alerts that were last so before an instant, and returns those that had
 // fired. Of the others nothing is kept.
-func (all *All) EndAlerts(ctx context.Context, before time.Time) ([]Alert, error) {
-	_, err := all.exec(ctx, `DELETE FROM alert WHERE resolved_at IS NULL AND fired_at IS NULL AND latest_at < $1`, micros(before))
+func (all *All) EndAlerts(
+	ctx context.Context,
+	before time.Time,
+) ([]Alert, error) {
+	_, err := all.exec(
+		ctx,
+		`DELETE FROM alert WHERE resolved_at IS NULL AND fired_at IS NULL AND latest_at < $1`,
+		micros(before),
+	)
 	if err != nil {
 		return nil, err
 	}
-	return rows(ctx, all.conn, scanAlert, `UPDATE alert SET resolved_at = $2 WHERE resolved_at IS NULL AND latest_at < $1 RETURNING `+alertColumns,
-		micros(before), micros(all.now))
+
+	return rows(
+		ctx,
+		all.conn,
+		scanAlert,
+		`UPDATE alert SET resolved_at = $2 WHERE resolved_at IS NULL AND latest_at < $1 RETURNING `+
+			alertColumns,
+		micros(before),
+		micros(all.now),
+	)
 }
 
 // AlertWork counts the alerts that have not ended, those that have not fired among them, and the
 // heartbeats that are due.
 func (all *All) AlertWork(ctx context.Context) (n int, err error) {
-	err = all.row(ctx, `SELECT (SELECT count(*) FROM alert WHERE resolved_at IS NULL)
-		+ (SELECT count(*) FROM alert_route WHERE heartbeat_s > 0 AND beat_at + heartbeat_s * 1000000 <= $1)`, micros(all.now)).Scan(&n)
+	err = all.row(
+		ctx,
+		`SELECT (SELECT count(*) FROM alert WHERE resolved_at IS NULL)
+		+ (SELECT count(*) FROM alert_route WHERE heartbeat_s > 0 AND beat_at + heartbeat_s * 1000000 <= $1)`,
+		micros(all.now),
+	).Scan(
+		&n,
+	)
+
 	return n, err
 }
 
@@ -210,183 +324,62 @@ func (all *All) Alerts(ctx context.Context, f AlertFilter) ([]Alert, error) {
 	}
 
 	args = append(args, f.Limit)
-	return rows(ctx, all.conn, scanAlert, fmt.Sprintf(`%s ORDER BY id DESC LIMIT $%d`, query, len(args)), args...)
+
+	return rows(
+		ctx,
+		all.conn,
+		scanAlert,
+		fmt.Sprintf(`%s ORDER BY id DESC LIMIT $%d`, query, len(args)),
+		args...,
+	)
 }
 
 // errNoAlert is what an id that names no firing alert gets.
 var errNoAlert = flex.Fail(flex.NotFound, "no such alert is firing")
 
 // AcknowledgeAlert notes who looks after an alert.
-func (all *All) AcknowledgeAlert(ctx context.Context, id AlertID, who, note string) error {
-	n, err := all.exec(ctx, `UPDATE alert SET acknowledged_at = $2, acknowledged_by = $3, note = $4
-		WHERE id = $1 AND fired_at IS NOT NULL AND resolved_at IS NULL`, id.Bytes(), micros(all.now), who, note)
+func (all *All) AcknowledgeAlert(
+	ctx context.Context,
+	id AlertID,
+	who, note string,
+) error {
+	n, err := all.exec(
+		ctx,
+		`UPDATE alert SET acknowledged_at = $2, acknowledged_by = $3, note = $4
+		WHERE id = $1 AND fired_at IS NOT NULL AND resolved_at IS NULL`,
+		id.Bytes(),
+		micros(all.now),
+		who,
+		note,
+	)
 	if err == nil && n == 0 {
 		return errNoAlert
 	}
+
 	return err
 }
 
 // SnoozeAlert has an alert be sent again at an instant, if it still fires then.
-func (all *All) SnoozeAlert(ctx context.Context, id AlertID, to time.Time, who, note string) error {
-	n, err := all.exec(ctx, `UPDATE alert SET snoozed_to = $2, acknowledged_at = $3, acknowledged_by = $4, note = $5
-		WHERE id = $1 AND fired_at IS NOT NULL AND resolved_at IS NULL`, id.Bytes(), micros(to), micros(all.now), who, note)
+func (all *All) SnoozeAlert(
+	ctx context.Context,
+	id AlertID,
+	to time.Time,
+	who, note string,
+) error {
+	n, err := all.exec(
+		ctx,
+		`UPDATE alert SET snoozed_to = $2, acknowledged_at = $3, acknowledged_by = $4, note = $5
+		WHERE id = $1 AND fired_at IS NOT NULL AND resolved_at IS NULL`,
+		id.Bytes(),
+		micros(to),
+		micros(all.now),
+		who,
+		note,
+	)
+
 	if err == nil && n == 0 {
 		return errNoAlert
 	}
-	return err
-}
 
-// AlertMessage is what is to be said of an alert by a route.
-type AlertMessage struct {
-	ID       AlertMessageID
-	What     string // firing, resolved, test, heartbeat
-	Alert    Alert  // zero for a test or a heartbeat
-	Route    AlertRoute
-	QueuedAt time.Time
-	Tries    int  // with this one
-	Early    bool // what is to be said before it was not sent yet
-
-	job Job
-}
-
-// QueueAlertMessage has a message sent once the transaction has committed. What was queued
-// before of the same round of an alert is not queued again.
-func (all *All) QueueAlertMessage(ctx context.Context, a Alert, route AlertRouteID, what string) error {
-	id := all.newID()
-	n, err := all.exec(ctx, `INSERT INTO alert_message (id, alert_id, route_id, what, round, queued_at, tries, error)
-		VALUES ($1, $2, $3, $4, $5, $6, 0, '') ON CONFLICT DO NOTHING`, id[:], a.ID.Bytes(), route.Bytes(), what, a.Round, micros(all.now))
-	if err != nil || n == 0 {
-		return err
-	}
-
-	all.Wake(WakeAlert)
-	return all.queueJobs(ctx, all.now, Job{Kind: JobAlert, Subject: id[:]})
-}
-
-// AlertedRoutes returns the routes by which it was, or is to be, said that an alert fires.
-func (all *All) AlertedRoutes(ctx context.Context, id AlertID) ([]AlertRouteID, error) {
-	return rows(ctx, all.conn, func(s scanner) (id AlertRouteID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}, `SELECT DISTINCT route_id FROM alert_message WHERE alert_id = $1 AND what = 'firing'`, id.Bytes())
-}
-
-// TakeAlertMessages claims up to limit messages that are due, under a lease.
-func (all *All) TakeAlertMessages(ctx context.Context, limit int, lease time.Duration) (ms []AlertMessage, err error) {
-	jobs, err := all.claimJobs(ctx, JobAlert, flex.OrgID{}, all.now, limit, lease)
-	if err != nil {
-		return nil, err
-	}
-
-	for _, j := range jobs {
-		m, err := all.alertMessage(ctx, j)
-		if flex.KindOf(err) == flex.NotFound { // its route was removed
-			_, err = all.finishJob(ctx, j)
-		} else if err == nil {
-			ms = append(ms, m)
-		}
-
-		if err != nil {
-			return nil, err
-		}
-	}
-
-	return ms, nil
-}
-
-func (all *All) alertMessage(ctx context.Context, j Job) (m AlertMessage, err error) {
-	const missing = "there is no such message"
-	var alert AlertID
-	var route AlertRouteID
-
-	m, err = one(ctx, all.conn, missing, func(s scanner) (m AlertMessage, err error) {
-		err = s.Scan(&m.ID, &alert, &route, &m.What, &m.Alert.Round, instant{&m.QueuedAt}, &m.Tries)
-		return m, err
-	}, `SELECT id, alert_id, route_id, what, round, queued_at, tries FROM alert_message WHERE id = $1`, j.Subject)
-	if err != nil {
-		return m, err
-	}
-
-	m.job = j
-	m.Tries++
-	m.Route, err = one(ctx, all.conn, missing, all.scanAlertRoute, `SELECT `+alertRouteColumns+` FROM alert_route WHERE id = $1`, route.Bytes())
-	if err != nil || alert.IsZero() {
-		return m, err
-	}
-
-	err = all.row(ctx, `SELECT count(*) > 0 FROM alert_message 
-		WHERE alert_id = $1 AND route_id = $2 AND id < $3 AND sent_at IS NULL AND lost_at IS NULL`, alert.Bytes(), route.Bytes(), m.ID.Bytes()).Scan(&m.Early)
-	if err != nil {
-		return m, err
-	}
-
-	m.Alert, err = one(ctx, all.conn, missing, scanAlert, `SELECT `+alertColumns+` FROM alert WHERE id = $1`, alert.Bytes())
-	return m, err
-}
-
-// ErrLateAlert is what a claimer gets whose lease ran out: another has the message.
-var errLateAlert = errors.New("another process has the message")
-
-// AlertMessageDone notes that a message was sent, or given up because of a problem.
-func (all *All) AlertMessageDone(ctx context.Context, m AlertMessage, problem string) error {
-	if problem != "" {
-		_, err := all.exec(ctx, `UPDATE alert_message SET tries = $2, error = $3, lost_at = $4 WHERE id = $1`, m.ID.Bytes(), m.Tries, problem, micros(all.now))
-		if err != nil {
-			return err
-		}
-		if m.What == "heartbeat" { // the next says the same
-			return all.dropJob(ctx, JobAlert, flex.OrgID{}, m.ID.Bytes())
-		}
-		return all.failJob(ctx, m.job, all.now, problem)
-	}
-
-	mine, err := all.finishJob(ctx, m.job)
-	if err == nil && !mine {
-		err = errLateAlert
-	}
-	if err != nil {
-		return err
-	}
-
-	_, err = all.exec(ctx, `UPDATE alert_message SET sent_at = $2, tries = $3, error = '' WHERE id = $1`, m.ID.Bytes(), micros(all.now), m.Tries)
-	return err
-}
-
-// AlertMessageAgain has a message attempted again at an instant, with what was wrong.
-func (all *All) AlertMessageAgain(ctx context.Context, m AlertMessage, at time.Time, problem string) error {
-	_, err := all.exec(ctx, `UPDATE alert_message SET tries = $2, error = $3 WHERE id = $1`, m.ID.Bytes(), m.Tries, problem)
-	if err != nil {
-		return err
-	}
-	return all.retryJob(ctx, m.job, all.now, at, problem)
-}
-
-// SentAlert is a message as it stands.
-type SentAlert struct {
-	Alert    AlertID // zero for a test or a heartbeat
-	Route    string
-	What     string
-	QueuedAt time.Time
-	SentAt   time.Time // zero until it is
-	Tries    int
-	Error    string
-}
-
-// SentAlerts returns the latest messages, the newest first, without heartbeats.
-func (all *All) SentAlerts(ctx context.Context, limit int) ([]SentAlert, error) {
-	return rows(ctx, all.conn, func(s scanner) (m SentAlert, err error) {
-		err = s.Scan(&m.Alert, &m.Route, &m.What, instant{&m.QueuedAt}, instant{&m.SentAt}, &m.Tries, &m.Error)
-		return m, err
-	}, `SELECT m.alert_id, COALESCE(r.name, '(removed)'), m.what, m.queued_at, m.sent_at, m.tries, m.error
-		FROM alert_message m LEFT JOIN alert_route r ON r.id = m.route_id WHERE m.what <> 'heartbeat' ORDER BY m.id DESC LIMIT $1`, limit)
-}
-
-// DropAlerts forgets messages that were queued before an instant, and alerts that ended before it.
-func (all *All) DropAlerts(ctx context.Context, before time.Time) error {
-	_, err := all.exec(ctx, `DELETE FROM alert_message WHERE queued_at < $1`, micros(before))
-	if err != nil {
-		return err
-	}
-	_, err = all.exec(ctx, `DELETE FROM alert WHERE resolved_at < $1`, micros(before))
 	return err
 }

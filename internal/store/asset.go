@@ -15,22 +15,49 @@ const AssetMissing = "asset not found or not authorized"
 const assetColumns = `id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at`
 
 func scanAsset(s scanner) (a flex.Asset, err error) {
-	var kind string // scanned as such: a page of assets reads a thousand columns, and this is the fast way
+	// scanned as such: a page of assets reads a thousand columns, and this is the fast way
+	var kind string
 	var power, capacity sql.Null[int64]
-	err = s.Scan(&a.ID, &a.SiteID, &a.ExternalID, &kind, &power, &capacity, &a.Model, &a.InstalledOn, &a.SerialNumber, instant{&a.CreatedAt})
+	err = s.Scan(
+		&a.ID,
+		&a.SiteID,
+		&a.ExternalID,
+		&kind,
+		&power,
+		&capacity,
+		&a.Model,
+		&a.InstalledOn,
+		&a.SerialNumber,
+		instant{&a.CreatedAt},
+	)
+
 	a.Type = flex.AssetType(kind)
 	a.Power, a.Capacity = quantity[flex.Watts](power), quantity[flex.WattHours](capacity)
+
 	return a, err
 }
 
 // AddAsset keeps a new asset, whose id and instant it sets.
 func (tx *Tx) AddAsset(ctx context.Context, a *flex.Asset) error {
 	a.ID, a.CreatedAt = flex.AssetID(tx.newID()), tx.now
-	_, err := tx.exec(ctx, `
+	_, err := tx.exec(
+		ctx,
+		`
 		INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		a.ID.Bytes(), tx.org.Bytes(), a.SiteID.Bytes(), a.ExternalID, string(a.Type), number(a.Power), number(a.Capacity),
-		a.Model, a.InstalledOn, a.SerialNumber, micros(a.CreatedAt))
+		a.ID.Bytes(),
+		tx.org.Bytes(),
+		a.SiteID.Bytes(),
+		a.ExternalID,
+		string(a.Type),
+		number(a.Power),
+		number(a.Capacity),
+		a.Model,
+		a.InstalledOn,
+		a.SerialNumber,
+		micros(a.CreatedAt),
+	)
+
 	if err != nil {
 		return err
 	}
@@ -45,12 +72,24 @@ func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
 		return err
 	}
 
-	_, err := tx.exec(ctx, `UPDATE asset SET power_w = $3, capacity_wh = $4, model = $5, installed_on = $6, serial_number = $7 WHERE org_id = $1 AND id = $2`,
-		tx.org.Bytes(), a.ID.Bytes(), number(a.Power), number(a.Capacity), a.Model, a.InstalledOn, a.SerialNumber)
+	_, err := tx.exec(
+		ctx,
+		`UPDATE asset SET power_w = $3, capacity_wh = $4, model = $5, installed_on = $6, serial_number = $7 WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		a.ID.Bytes(),
+		number(a.Power),
+		number(a.Capacity),
+		a.Model,
+		a.InstalledOn,
+		a.SerialNumber,
+	)
+
 	if err != nil {
 		return err
 	}
-	if err := tx.touchRegister(ctx); err != nil { // what its readings are held against may be another
+
+	err = tx.touchRegister(ctx)
+	if err != nil { // what its readings are held against may be another
 		return err
 	}
 
@@ -59,44 +98,95 @@ func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
 
 // Asset returns an asset of the organisation, or a NotFound failure.
 func (tx *Tx) Asset(ctx context.Context, id flex.AssetID) (flex.Asset, error) {
-	return one(ctx, tx.conn, AssetMissing, scanAsset, `SELECT `+assetColumns+` FROM asset WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
+	return one(
+		ctx,
+		tx.conn,
+		AssetMissing,
+		scanAsset,
+		`SELECT `+assetColumns+` FROM asset WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
 }
 
 // HoldAsset is Asset, and has other transactions that lock the same asset wait for the end
 // of this one.
-func (tx *Tx) HoldAsset(ctx context.Context, id flex.AssetID) (flex.Asset, error) {
-	return one(ctx, tx.conn, AssetMissing, scanAsset,
-		`SELECT `+assetColumns+` FROM asset WHERE org_id = $1 AND id = $2`+tx.db.d.forUpdate, tx.org.Bytes(), id.Bytes())
+func (tx *Tx) HoldAsset(
+	ctx context.Context,
+	id flex.AssetID,
+) (flex.Asset, error) {
+	return one(
+		ctx,
+		tx.conn,
+		AssetMissing,
+		scanAsset,
+		`SELECT `+assetColumns+` FROM asset WHERE org_id = $1 AND id = $2`+
+			tx.db.d.forUpdate,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
 }
 
 // AssetByExternalID returns the organisation's asset with the vendor's own id, or nil.
-func (tx *Tx) AssetByExternalID(ctx context.Context, external string) (*flex.Asset, error) {
-	a, err := scanAsset(tx.row(ctx, `SELECT `+assetColumns+` FROM asset WHERE org_id = $1 AND external_id = $2`, tx.org.Bytes(), external))
+func (tx *Tx) AssetByExternalID(
+	ctx context.Context,
+	external string,
+) (*flex.Asset, error) {
+	a, err := scanAsset(tx.row(
+		ctx,
+		`SELECT `+assetColumns+
+			` FROM asset WHERE org_id = $1 AND external_id = $2`,
+		tx.org.Bytes(),
+		external,
+	))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
+
 	return &a, err
 }
 
 // AssetsOf returns a site's assets in the order in which they were made.
-func (tx *Tx) AssetsOf(ctx context.Context, site flex.SiteID) ([]flex.Asset, error) {
-	return rows(ctx, tx.conn, scanAsset, `SELECT `+assetColumns+` FROM asset WHERE org_id = $1 AND site_id = $2 ORDER BY id`, tx.org.Bytes(), site.Bytes())
+func (tx *Tx) AssetsOf(
+	ctx context.Context,
+	site flex.SiteID,
+) ([]flex.Asset, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanAsset,
+		`SELECT `+assetColumns+
+			` FROM asset WHERE org_id = $1 AND site_id = $2 ORDER BY id`,
+		tx.org.Bytes(),
+		site.Bytes(),
+	)
 }
 
 // AssetsEverAt returns the ids of the sites' assets, of those too that were taken away.
-func (tx *Tx) AssetsEverAt(ctx context.Context, sites []flex.SiteID) (map[flex.SiteID][]flex.AssetID, error) {
+func (tx *Tx) AssetsEverAt(
+	ctx context.Context,
+	sites []flex.SiteID,
+) (map[flex.SiteID][]flex.AssetID, error) {
 	assets := map[flex.SiteID][]flex.AssetID{}
 	for chunk := range slices.Chunk(sites, ownersChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		_, err := rows(ctx, tx.conn, func(s scanner) (none struct{}, err error) {
-			var site flex.SiteID
-			var id flex.AssetID
-			err = s.Scan(&site, &id)
-			assets[site] = append(assets[site], id)
+		_, err := rows(
+			ctx,
+			tx.conn,
+			func(s scanner) (none struct{}, err error) {
+				var site flex.SiteID
+				var id flex.AssetID
+				err = s.Scan(&site, &id)
+				assets[site] = append(assets[site], id)
 
-			return none, err
-		}, `SELECT site_id, id FROM asset WHERE org_id = $1 AND site_id IN `+list+`
-			UNION ALL SELECT site_id, id FROM former_asset WHERE org_id = $1 AND site_id IN `+list+` ORDER BY id`, args...)
+				return none, err
+			},
+			`SELECT site_id, id FROM asset WHERE org_id = $1 AND site_id IN `+
+				list+
+				`
+			UNION ALL SELECT site_id, id FROM former_asset WHERE org_id = $1 AND site_id IN `+list+` ORDER BY id`,
+			args...,
+		)
 
 		if err != nil {
 			return nil, err
@@ -108,12 +198,26 @@ func (tx *Tx) AssetsEverAt(ctx context.Context, sites []flex.SiteID) (map[flex.S
 
 // Assets returns a page of the organisation's assets in the order in which they were made,
 // and how many there are in all.
-func (tx *Tx) Assets(ctx context.Context, limit, offset int) (page []flex.Asset, total int, err error) {
+func (tx *Tx) Assets(
+	ctx context.Context,
+	limit, offset int,
+) (page []flex.Asset, total int, err error) {
 	total, err = tx.count(ctx, `SELECT count(*) FROM asset WHERE org_id = $1`)
 	if err != nil {
 		return nil, 0, err
 	}
-	page, err = rows(ctx, tx.conn, scanAsset, `SELECT `+assetColumns+` FROM asset WHERE org_id = $1 ORDER BY id LIMIT $2 OFFSET $3`, tx.org.Bytes(), limit, offset)
+
+	page, err = rows(
+		ctx,
+		tx.conn,
+		scanAsset,
+		`SELECT `+assetColumns+
+			` FROM asset WHERE org_id = $1 ORDER BY id LIMIT $2 OFFSET $3`,
+		tx.org.Bytes(),
+		limit,
+		offset,
+	)
+
 	return page, total, err
 }
 
@@ -126,9 +230,15 @@ func (tx *Tx) DropAsset(ctx context.Context, id flex.AssetID) error {
 		return err
 	}
 
-	_, err := tx.exec(ctx, `INSERT INTO former_asset (id, org_id, site_id, cop11, gone_at, power_w, type)
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO former_asset (id, org_id, site_id, cop11, gone_at, power_w, type)
 		SELECT a.id, a.org_id, a.site_id, COALESCE(m.cop11 AND a.installed_on <> '', FALSE), $3, a.power_w, a.type FROM asset a LEFT JOIN model m ON m.key = lower(a.model)
-		WHERE a.org_id = $1 AND a.id = $2`, tx.org.Bytes(), id.Bytes(), micros(tx.now))
+		WHERE a.org_id = $1 AND a.id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+		micros(tx.now),
+	)
 	if err != nil {
 		return err
 	}
@@ -137,6 +247,12 @@ func (tx *Tx) DropAsset(ctx context.Context, id flex.AssetID) error {
 		return err
 	}
 
-	_, err = tx.exec(ctx, `DELETE FROM asset WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
+	_, err = tx.exec(
+		ctx,
+		`DELETE FROM asset WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
+
 	return err
 }

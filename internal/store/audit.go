@@ -29,14 +29,28 @@ type Act struct {
 // Done is the outcome of an act that succeeded.
 const Done = "done"
 
-var _ = law("an act ends after it begins, and says how", `SELECT id AS what FROM audit
-	WHERE ended_at < at OR (ended_at IS NULL) <> (outcome = '')`)
+var _ = law(
+	"an act ends after it begins, and says how",
+	`SELECT id AS what FROM audit
+	WHERE ended_at < at OR (ended_at IS NULL) <> (outcome = '')`,
+)
 
 // BeginAct writes an act down before it is done; its id and instant are set here.
 func (all *All) BeginAct(ctx context.Context, a *Act) error {
 	a.ID, a.At = AuditID(all.newID()), all.now
-	_, err := all.exec(ctx, `INSERT INTO audit (id, at, who, source, act, org_id, subject, detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		a.ID.Bytes(), micros(a.At), a.Who, a.Source, a.Act, nullOrg(a.Org), a.Subject, a.Detail)
+	_, err := all.exec(
+		ctx,
+		`INSERT INTO audit (id, at, who, source, act, org_id, subject, detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		a.ID.Bytes(),
+		micros(a.At),
+		a.Who,
+		a.Source,
+		a.Act,
+		nullOrg(a.Org),
+		a.Subject,
+		a.Detail,
+	)
+
 	if err != nil {
 		return err
 	}
@@ -53,15 +67,31 @@ func nullOrg(id flex.OrgID) any {
 
 // EndAct writes down how an act ended, and what of it was not known before, unless that is
 // blank. What was written down once stays.
-func (all *All) EndAct(ctx context.Context, id AuditID, outcome, detail string) error {
-	n, err := all.exec(ctx, `UPDATE audit SET outcome = $2, ended_at = $3, detail = CASE WHEN $4 = '' THEN detail ELSE $4 END
-		WHERE id = $1 AND ended_at IS NULL`, id.Bytes(), outcome, micros(all.now), detail)
+func (all *All) EndAct(
+	ctx context.Context,
+	id AuditID,
+	outcome, detail string,
+) error {
+	n, err := all.exec(
+		ctx,
+		`UPDATE audit SET outcome = $2, ended_at = $3, detail = CASE WHEN $4 = '' THEN detail ELSE $4 END
+		WHERE id = $1 AND ended_at IS NULL`,
+		id.Bytes(),
+		outcome,
+		micros(all.now),
+		detail,
+	)
 	if err != nil || n == 0 {
 		return err
 	}
 
 	var kept string
-	if err := all.row(ctx, `SELECT detail FROM audit WHERE id = $1`, id.Bytes()).Scan(&kept); err != nil {
+	err = all.row(
+		ctx,
+		`SELECT detail FROM audit WHERE id = $1`,
+		id.Bytes(),
+	).Scan(&kept)
+	if err != nil {
 		return err
 	}
 
@@ -100,9 +130,28 @@ func (all *All) Acts(ctx context.Context, f ActFilter) ([]Act, error) {
 
 	limit := w.param(f.Limit)
 	scan := func(s scanner) (a Act, err error) {
-		err = s.Scan(&a.ID, instant{&a.At}, &a.Who, &a.Source, &a.Act, &a.Org, &a.Subject, &a.Detail, &a.Outcome, instant{&a.EndedAt})
+		err = s.Scan(
+			&a.ID,
+			instant{&a.At},
+			&a.Who,
+			&a.Source,
+			&a.Act,
+			&a.Org,
+			&a.Subject,
+			&a.Detail,
+			&a.Outcome,
+			instant{&a.EndedAt},
+		)
+
 		return a, err
 	}
-	return rows(ctx, all.conn, scan, `SELECT id, at, who, source, act, org_id, subject, detail, outcome, ended_at
-		FROM audit WHERE `+w.text.String()+` ORDER BY id DESC LIMIT `+limit, w.args...)
+
+	return rows(
+		ctx,
+		all.conn,
+		scan,
+		`SELECT id, at, who, source, act, org_id, subject, detail, outcome, ended_at
+		FROM audit WHERE `+w.text.String()+` ORDER BY id DESC LIMIT `+limit,
+		w.args...,
+	)
 }

@@ -18,12 +18,18 @@ import (
 var (
 	_ = lawInGo("the audit log is the chain that was written", brokenChain)
 
-	_ = law("links of the audit log are counted without a hole", `SELECT sequence AS what FROM audit_head
-		WHERE sequence <> (SELECT COUNT(*) FROM audit_link) OR sequence <> (SELECT COALESCE(MAX(sequence), 0) FROM audit_link)`)
+	_ = law(
+		"links of the audit log are counted without a hole",
+		`SELECT sequence AS what FROM audit_head
+		WHERE sequence <> (SELECT COUNT(*) FROM audit_link) OR sequence <> (SELECT COALESCE(MAX(sequence), 0) FROM audit_link)`,
+	)
 
-	_ = law("an act whose beginning is a link of the audit log ends by a link", `SELECT a.id AS what FROM audit a
+	_ = law(
+		"an act whose beginning is a link of the audit log ends by a link",
+		`SELECT a.id AS what FROM audit a
 		JOIN audit_link b ON b.audit_id = a.id AND b.step = 'begun'
-		WHERE a.outcome <> '' AND NOT EXISTS (SELECT 1 FROM audit_link e WHERE e.audit_id = a.id AND e.step = 'ended')`)
+		WHERE a.outcome <> '' AND NOT EXISTS (SELECT 1 FROM audit_link e WHERE e.audit_id = a.id AND e.step = 'ended')`,
+	)
 )
 
 // The steps of an act that are links.
@@ -49,16 +55,33 @@ const linkInstant = "2006-01-02T15:04:05.000000Z"
 
 // begunText is the link of an act's beginning, but for its number.
 func begunText(a Act) linkText {
-	t := linkText{Step: stepBegun, Act: a.ID.String(), At: a.At.UTC().Format(linkInstant), Who: a.Who, Source: a.Source, What: a.Act, Subject: a.Subject, Detail: a.Detail}
+	t := linkText{
+		Step:    stepBegun,
+		Act:     a.ID.String(),
+		At:      a.At.UTC().Format(linkInstant),
+		Who:     a.Who,
+		Source:  a.Source,
+		What:    a.Act,
+		Subject: a.Subject,
+		Detail:  a.Detail,
+	}
+
 	if !a.Org.IsZero() {
 		t.Organisation = a.Org.String()
 	}
+
 	return t
 }
 
 // endedText is the link of an act's end, but for its number.
 func endedText(id AuditID, at time.Time, outcome, detail string) linkText {
-	return linkText{Step: stepEnded, Act: id.String(), At: at.UTC().Format(linkInstant), Detail: detail, Outcome: outcome}
+	return linkText{
+		Step:    stepEnded,
+		Act:     id.String(),
+		At:      at.UTC().Format(linkInstant),
+		Detail:  detail,
+		Outcome: outcome,
+	}
 }
 
 // chainHash is the hash of a link after the one with the hash before.
@@ -70,7 +93,10 @@ func chainHash(before, text string) string {
 // link appends to the chain. The update of the head has other transactions wait, so that no
 // two links follow the same one.
 func (all *All) link(ctx context.Context, id AuditID, t linkText) error {
-	if _, err := all.exec(ctx, `UPDATE audit_head SET sequence = sequence + 1 WHERE id = 1`); err != nil {
+	if _, err := all.exec(
+		ctx,
+		`UPDATE audit_head SET sequence = sequence + 1 WHERE id = 1`,
+	); err != nil {
 		return err
 	}
 
@@ -86,29 +112,54 @@ func (all *All) link(ctx context.Context, id AuditID, t linkText) error {
 	}
 
 	hash := chainHash(head.Hash, text)
-	_, err = all.exec(ctx, `INSERT INTO audit_link (sequence, audit_id, step, text, hash) VALUES ($1, $2, $3, $4, $5)`,
-		t.Sequence, id.Bytes(), t.Step, text, hash)
+	_, err = all.exec(
+		ctx,
+		`INSERT INTO audit_link (sequence, audit_id, step, text, hash) VALUES ($1, $2, $3, $4, $5)`,
+		t.Sequence,
+		id.Bytes(),
+		t.Step,
+		text,
+		hash,
+	)
+
 	if err != nil {
 		return err
 	}
 
 	_, err = all.exec(ctx, `UPDATE audit_head SET hash = $1 WHERE id = 1`, hash)
+
 	return err
 }
 
 // AuditHead returns the newest link's number and hash.
 func (all *All) AuditHead(ctx context.Context) (h Head, err error) {
-	err = all.row(ctx, `SELECT sequence, hash FROM audit_head WHERE id = 1`).Scan(&h.Sequence, &h.Hash)
+	err = all.row(
+		ctx,
+		`SELECT sequence, hash FROM audit_head WHERE id = 1`,
+	).Scan(&h.Sequence, &h.Hash)
+
 	return h, err
 }
 
 // AuditLinks returns links in order, those after the number, at most so many.
-func (all *All) AuditLinks(ctx context.Context, after int64, limit int) ([]Link, error) {
+func (all *All) AuditLinks(
+	ctx context.Context,
+	after int64,
+	limit int,
+) ([]Link, error) {
 	scan := func(s scanner) (l Link, err error) {
 		err = s.Scan(&l.Sequence, &l.Text, &l.Hash)
 		return l, err
 	}
-	return rows(ctx, all.conn, scan, `SELECT sequence, text, hash FROM audit_link WHERE sequence > $1 ORDER BY sequence LIMIT $2`, after, limit)
+
+	return rows(
+		ctx,
+		all.conn,
+		scan,
+		`SELECT sequence, text, hash FROM audit_link WHERE sequence > $1 ORDER BY sequence LIMIT $2`,
+		after,
+		limit,
+	)
 }
 
 // UnlinkedActs counts acts that are in no link: those of before the chain, and those that an
@@ -137,7 +188,13 @@ func brokenChain(ctx context.Context, all *All) (broken []string, err error) {
 		}
 
 		if chainHash(before, r.link.Text) != r.link.Hash {
-			broken = append(broken, fmt.Sprintf("link %d does not follow from the one before", r.link.Sequence))
+			broken = append(
+				broken,
+				fmt.Sprintf(
+					"link %d does not follow from the one before",
+					r.link.Sequence,
+				),
+			)
 		}
 
 		before = r.link.Hash
@@ -150,16 +207,27 @@ func brokenChain(ctx context.Context, all *All) (broken []string, err error) {
 		return none, err
 	}
 
-	_, err = rows(ctx, all.conn, scan, `SELECT l.sequence, l.step, l.text, l.hash, a.id IS NOT NULL, l.audit_id, a.at,
+	_, err = rows(
+		ctx,
+		all.conn,
+		scan,
+		`SELECT l.sequence, l.step, l.text, l.hash, a.id IS NOT NULL, l.audit_id, a.at,
 		COALESCE(a.who, ''), COALESCE(a.source, ''), COALESCE(a.act, ''), a.org_id, COALESCE(a.subject, ''), COALESCE(a.detail, ''), COALESCE(a.outcome, ''), a.ended_at
-		FROM audit_link l LEFT JOIN audit a ON a.id = l.audit_id ORDER BY l.sequence`)
+		FROM audit_link l LEFT JOIN audit a ON a.id = l.audit_id ORDER BY l.sequence`,
+	)
 	if err != nil {
 		return nil, err
 	}
 
 	head, err := all.AuditHead(ctx)
 	if err == nil && head.Hash != before {
-		broken = append(broken, fmt.Sprintf("the newest link is not the one that was written last, %d", head.Sequence))
+		broken = append(
+			broken,
+			fmt.Sprintf(
+				"the newest link is not the one that was written last, %d",
+				head.Sequence,
+			),
+		)
 	}
 
 	return broken, err
@@ -167,8 +235,24 @@ func brokenChain(ctx context.Context, all *All) (broken []string, err error) {
 
 func scanChainRow(s scanner) (r chainRow, err error) {
 	a := &r.act
-	err = s.Scan(&r.link.Sequence, &r.step, &r.link.Text, &r.link.Hash, &r.there, &a.ID, instant{&a.At},
-		&a.Who, &a.Source, &a.Act, &a.Org, &a.Subject, &a.Detail, &a.Outcome, instant{&a.EndedAt})
+	err = s.Scan(
+		&r.link.Sequence,
+		&r.step,
+		&r.link.Text,
+		&r.link.Hash,
+		&r.there,
+		&a.ID,
+		instant{&a.At},
+		&a.Who,
+		&a.Source,
+		&a.Act,
+		&a.Org,
+		&a.Subject,
+		&a.Detail,
+		&a.Outcome,
+		instant{&a.EndedAt},
+	)
+
 	return r, err
 }
 
@@ -176,17 +260,25 @@ func scanChainRow(s scanner) (r chainRow, err error) {
 func (r chainRow) fault() (string, error) {
 	var said linkText
 	if err := decode("link", r.link.Text, &said); err != nil {
-		return fmt.Sprintf("link %d is no JSON", r.link.Sequence), nil //nolint:nilerr // it is a finding
+		return fmt.Sprintf(
+			"link %d is no JSON",
+			r.link.Sequence,
+		), nil //nolint:nilerr // it is a finding
 	}
 
 	if !r.there {
-		return fmt.Sprintf("link %d is of an act that is gone, %s", r.link.Sequence, said.Act), nil
+		return fmt.Sprintf(
+			"link %d is of an act that is gone, %s",
+			r.link.Sequence,
+			said.Act,
+		), nil
 	}
 
 	now := endedText(r.act.ID, r.act.EndedAt, r.act.Outcome, r.act.Detail)
 	if r.step == stepBegun {
 		now = begunText(r.act)
-		now.Detail = said.Detail // the end may have replaced it, and says so itself
+		// the end may have replaced it, and says so itself
+		now.Detail = said.Detail
 	}
 
 	now.Sequence = r.link.Sequence
@@ -197,7 +289,11 @@ func (r chainRow) fault() (string, error) {
 	}
 
 	if text != r.link.Text {
-		return fmt.Sprintf("act %s is no longer what link %d says", said.Act, r.link.Sequence), nil
+		return fmt.Sprintf(
+			"act %s is no longer what link %d says",
+			said.Act,
+			r.link.Sequence,
+		), nil
 	}
 
 	return "", nil
@@ -209,6 +305,7 @@ func (db *DB) VerifyAudit(ctx context.Context) (broken []string, err error) {
 		broken, err = brokenChain(ctx, all)
 		return err
 	})
+
 	return broken, err
 }
 

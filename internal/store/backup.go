@@ -12,15 +12,23 @@ import (
 // SQLite's is ours to copy: PostgreSQL has a tool of its own for it.
 func (db *DB) Backup(ctx context.Context, file string) error {
 	if db.d.name != "sqlite" {
-		return flex.Fail(flex.Unsupported, "a PostgreSQL store is copied by its own tool: pg_dump --format=custom --file=%s DATABASE", file)
+		return flex.Fail(
+			flex.Unsupported,
+			"a PostgreSQL store is copied by its own tool: pg_dump --format=custom --file=%s DATABASE",
+			file,
+		)
 	}
+
 	if _, err := os.Stat(file); err == nil {
 		return flex.Fail(flex.Conflict, "%s exists already", file)
 	}
+
 	if err := ownerOnly(file); err != nil {
 		return err
 	}
-	if _, err := db.sql.ExecContext(ctx, `VACUUM INTO $1`, file); err != nil {
+
+	_, err := db.sql.ExecContext(ctx, `VACUUM INTO $1`, file)
+	if err != nil {
 		return fmt.Errorf("copy the store to %s: %w", file, err)
 	}
 
@@ -43,9 +51,17 @@ func (db *DB) Weakness(ctx context.Context) (weak string, err error) {
 			return nil
 		}
 
-		for _, name := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
+		for _, name := range []string{
+			"fsync",
+			"synchronous_commit",
+			"full_page_writes",
+		} {
 			var value string
-			if err := all.row(ctx, `SELECT current_setting($1)`, name).Scan(&value); err != nil {
+			if err := all.row(
+				ctx,
+				`SELECT current_setting($1)`,
+				name,
+			).Scan(&value); err != nil {
 				return err
 			}
 
@@ -56,5 +72,6 @@ func (db *DB) Weakness(ctx context.Context) (weak string, err error) {
 
 		return nil
 	})
+
 	return weak, err
 }

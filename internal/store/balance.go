@@ -20,7 +20,8 @@ type BalanceLink struct {
 	CodeHash         []byte
 	CodeUntil        time.Time
 	CodeTries        int
-	ConfirmedBy      []byte // SHA-256 of the secret of the browser that the code was entered in
+	// SHA-256 of the secret of the browser that the code was entered in
+	ConfirmedBy []byte
 }
 
 // linksMax bounds how many expired links one new link clears away.
@@ -28,40 +29,103 @@ const linksMax = 100
 
 // AddBalanceLink keeps a new link, and forgets some that are long over.
 func (tx *Tx) AddBalanceLink(ctx context.Context, l BalanceLink) error {
-	_, err := tx.exec(ctx, `DELETE FROM balance_link WHERE hash IN
-		(SELECT hash FROM balance_link WHERE org_id = $1 AND expires_at < $2 LIMIT $3)`, tx.org.Bytes(), micros(tx.now.AddDate(0, 0, -1)), linksMax)
+	_, err := tx.exec(
+		ctx,
+		`DELETE FROM balance_link WHERE hash IN
+		(SELECT hash FROM balance_link WHERE org_id = $1 AND expires_at < $2 LIMIT $3)`,
+		tx.org.Bytes(),
+		micros(tx.now.AddDate(0, 0, -1)),
+		linksMax,
+	)
+
 	if err != nil {
 		return err
 	}
 
-	_, err = tx.exec(ctx, `INSERT INTO balance_link (hash, org_id, site_id, expires_at, redirect_uri, hide_transactions, setup, two_factor)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, l.Hash, tx.org.Bytes(), l.SiteID.Bytes(), micros(l.ExpiresAt), l.RedirectURI, l.HideTransactions, l.Setup, l.TwoFactor)
+	_, err = tx.exec(
+		ctx,
+		`INSERT INTO balance_link (hash, org_id, site_id, expires_at, redirect_uri, hide_transactions, setup, two_factor)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		l.Hash,
+		tx.org.Bytes(),
+		l.SiteID.Bytes(),
+		micros(l.ExpiresAt),
+		l.RedirectURI,
+		l.HideTransactions,
+		l.Setup,
+		l.TwoFactor,
+	)
+
 	return err
 }
 
 const balanceLinkColumns = `hash, org_id, site_id, expires_at, redirect_uri, hide_transactions, setup, two_factor, code_hash, code_until, code_tries, confirmed_by`
 
 func scanBalanceLink(s scanner) (l BalanceLink, err error) {
-	err = s.Scan(&l.Hash, &l.OrgID, &l.SiteID, instant{&l.ExpiresAt}, &l.RedirectURI, &l.HideTransactions, &l.Setup, &l.TwoFactor,
-		&l.CodeHash, instant{&l.CodeUntil}, &l.CodeTries, &l.ConfirmedBy)
+	err = s.Scan(
+		&l.Hash,
+		&l.OrgID,
+		&l.SiteID,
+		instant{&l.ExpiresAt},
+		&l.RedirectURI,
+		&l.HideTransactions,
+		&l.Setup,
+		&l.TwoFactor,
+		&l.CodeHash,
+		instant{&l.CodeUntil},
+		&l.CodeTries,
+		&l.ConfirmedBy,
+	)
+
 	return l, err
 }
 
 // HoldBalanceLink returns the organisation's link of that hash and keeps others off it.
-func (tx *Tx) HoldBalanceLink(ctx context.Context, hash []byte) (BalanceLink, error) {
-	return one(ctx, tx.conn, "this link is not known", scanBalanceLink, `SELECT `+balanceLinkColumns+` FROM balance_link WHERE org_id = $1 AND hash = $2`+tx.db.d.forUpdate,
-		tx.org.Bytes(), hash)
+func (tx *Tx) HoldBalanceLink(
+	ctx context.Context,
+	hash []byte,
+) (BalanceLink, error) {
+	return one(
+		ctx,
+		tx.conn,
+		"this link is not known",
+		scanBalanceLink,
+		`SELECT `+balanceLinkColumns+
+			` FROM balance_link WHERE org_id = $1 AND hash = $2`+
+			tx.db.d.forUpdate,
+		tx.org.Bytes(),
+		hash,
+	)
 }
 
 // BalanceLink returns the link of that hash, whosever it is; one that never was is a
 // NotFound failure.
-func (all *All) BalanceLink(ctx context.Context, hash []byte) (BalanceLink, error) {
-	return one(ctx, all.conn, "this link is not known", scanBalanceLink, `SELECT `+balanceLinkColumns+` FROM balance_link WHERE hash = $1`, hash)
+func (all *All) BalanceLink(
+	ctx context.Context,
+	hash []byte,
+) (BalanceLink, error) {
+	return one(
+		ctx,
+		all.conn,
+		"this link is not known",
+		scanBalanceLink,
+		`SELECT `+balanceLinkColumns+` FROM balance_link WHERE hash = $1`,
+		hash,
+	)
 }
 
 // PutCode keeps the code that was sent to the link's user, or how often it was tried.
 func (tx *Tx) PutCode(ctx context.Context, l BalanceLink) error {
-	_, err := tx.exec(ctx, `UPDATE balance_link SET code_hash = $3, code_until = $4, code_tries = $5, confirmed_by = $6 WHERE org_id = $1 AND hash = $2`,
-		tx.org.Bytes(), l.Hash, l.CodeHash, micros(l.CodeUntil), l.CodeTries, l.ConfirmedBy)
+	_, err := tx.exec(
+		ctx,
+		`UPDATE balance_link SET code_hash = $3, code_until = $4, code_tries = $5, confirmed_by = $6 WHERE org_id = $1 AND hash = $2`,
+		tx.org.Bytes(),
+		l.Hash,
+		l.CodeHash,
+		micros(l.CodeUntil),
+		l.CodeTries,
+		l.ConfirmedBy,
+	)
+
 	return err
 }

@@ -14,17 +14,21 @@ var (
 	_ = law("a battery plan belongs to a battery of the same organisation",
 		`SELECT p.asset_id AS what FROM battery_plan p LEFT JOIN asset a ON a.id = p.asset_id AND a.org_id = p.org_id
 		 WHERE a.id IS NULL OR a.type <> 'battery'`)
-	_ = law("a battery plan begins with a half-hour", `SELECT asset_id AS what FROM battery_plan WHERE from_at % 1800000000 <> 0`)
+	_ = law(
+		"a battery plan begins with a half-hour",
+		`SELECT asset_id AS what FROM battery_plan WHERE from_at % 1800000000 <> 0`,
+	)
 )
 
 // BatteryPlan is what a battery is told to do, and what that was worked out from. Its
 // FromAt is zero if there never was one.
 type BatteryPlan struct {
-	From         flex.Period
-	Modes        string // a letter for each half-hour, as control writes it
-	PlannedAt    time.Time
-	ChangedAt    time.Time
-	DispatchedTo time.Time // the end of what was handed over as dispatches; zero if nothing was
+	From      flex.Period
+	Modes     string // a letter for each half-hour, as control writes it
+	PlannedAt time.Time
+	ChangedAt time.Time
+	// the end of what was handed over as dispatches; zero if nothing was
+	DispatchedTo time.Time
 	StoredAt     flex.Period
 	Stored       flex.WattHours // at the start of StoredAt
 	GuessFrom    flex.Period
@@ -44,12 +48,14 @@ type PlanRead struct {
 
 // Battery is all that planning a home battery depends on, prices and readings apart.
 type Battery struct {
-	Asset      flex.Asset
-	Model      *flex.Model // nil if none is recorded or it is not in the catalogue
+	Asset flex.Asset
+	// nil if none is recorded or it is not in the catalogue
+	Model      *flex.Model
 	SiteTariff flex.SiteTariff
 	Tariff     *flex.Tariff // nil if none was ever sent
-	Controlled bool         // its site has consented to full schedule control and is not withdrawn from it
-	Consented  bool         // to the use of the boundary meter
+	// its site has consented to full schedule control and is not withdrawn from it
+	Controlled bool
+	Consented  bool // to the use of the boundary meter
 	Plan       BatteryPlan
 }
 
@@ -61,6 +67,7 @@ func (b *Battery) Power() flex.Watts {
 	if b.Model != nil && b.Model.Power != nil {
 		return *b.Model.Power
 	}
+
 	return 0
 }
 
@@ -72,25 +79,41 @@ func (b *Battery) Capacity() flex.WattHours {
 	if b.Model != nil && b.Model.Capacity != nil {
 		return *b.Model.Capacity
 	}
+
 	return 0
 }
 
 // Battery returns a battery of the organisation. Any other asset is a NotFound failure.
-func (tx *Tx) Battery(ctx context.Context, id flex.AssetID) (b Battery, err error) {
+func (tx *Tx) Battery(
+	ctx context.Context,
+	id flex.AssetID,
+) (b Battery, err error) {
 	b.Asset, err = tx.Asset(ctx, id)
 	if err != nil {
 		return b, err
 	}
+
 	if b.Asset.Type != flex.Battery {
 		return b, flex.Fail(flex.NotFound, AssetMissing)
 	}
 
 	var r inputsRow
 	var typ, cheapStart, cheapEnd string
-	err = tx.row(ctx, `SELECT t.tariff_type, t.cheap_start, t.cheap_end, t.consent_at IS NOT NULL, `+controlled+`, `+inputsColumns+`
+	err = tx.row(
+		ctx,
+		`SELECT t.tariff_type, t.cheap_start, t.cheap_end, t.consent_at IS NOT NULL, `+
+			controlled+`, `+inputsColumns+
+			`
 		FROM asset a JOIN site t ON t.id = a.site_id LEFT JOIN inputs i ON i.asset_id = a.id
-		WHERE a.org_id = $1 AND a.id = $2`, tx.org.Bytes(), id.Bytes()).
-		Scan(append([]any{&typ, &cheapStart, &cheapEnd, &b.Consented, &b.Controlled}, r.dest()...)...)
+		WHERE a.org_id = $1 AND a.id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	).
+		Scan(append(
+			[]any{&typ, &cheapStart, &cheapEnd, &b.Consented, &b.Controlled},
+			r.dest()...,
+		)...)
+
 	if err != nil {
 		return b, err
 	}
@@ -104,18 +127,41 @@ func (tx *Tx) Battery(ctx context.Context, id flex.AssetID) (b Battery, err erro
 	}
 
 	b.Plan, err = tx.batteryPlan(ctx, id)
+
 	return b, err
 }
 
-func (tx *Tx) batteryPlan(ctx context.Context, id flex.AssetID) (p BatteryPlan, err error) {
+func (tx *Tx) batteryPlan(
+	ctx context.Context,
+	id flex.AssetID,
+) (p BatteryPlan, err error) {
 	var from, stored, guess time.Time
 	var without, read string
-	err = tx.row(ctx, `SELECT from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, guess_read, without_market
-		FROM battery_plan WHERE org_id = $1 AND asset_id = $2`, tx.org.Bytes(), id.Bytes()).
-		Scan(instant{&from}, &p.Modes, instant{&p.PlannedAt}, instant{&p.ChangedAt}, instant{&p.DispatchedTo}, instant{&stored}, &p.Stored, instant{&guess}, &p.Guess, &read, &without)
+	err = tx.row(
+		ctx,
+		`SELECT from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, guess_read, without_market
+		FROM battery_plan WHERE org_id = $1 AND asset_id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	).
+		Scan(
+			instant{&from},
+			&p.Modes,
+			instant{&p.PlannedAt},
+			instant{&p.ChangedAt},
+			instant{&p.DispatchedTo},
+			instant{&stored},
+			&p.Stored,
+			instant{&guess},
+			&p.Guess,
+			&read,
+			&without,
+		)
+
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, nil
 	}
+
 	if err != nil {
 		return p, err
 	}
@@ -135,13 +181,19 @@ func (tx *Tx) batteryPlan(ctx context.Context, id flex.AssetID) (p BatteryPlan, 
 
 // PutBatteryPlan keeps the plan of a battery in place of the one before. PlannedAt is set
 // here.
-func (tx *Tx) PutBatteryPlan(ctx context.Context, id flex.AssetID, p BatteryPlan) error {
+func (tx *Tx) PutBatteryPlan(
+	ctx context.Context,
+	id flex.AssetID,
+	p BatteryPlan,
+) error {
 	read, err := encodePlanRead(p.Read)
 	if err != nil {
 		return err
 	}
 
-	_, err = tx.exec(ctx, `INSERT INTO battery_plan (asset_id, org_id, from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, seen_at,
+	_, err = tx.exec(
+		ctx,
+		`INSERT INTO battery_plan (asset_id, org_id, from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, seen_at,
 			without_market, guess_read)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 		ON CONFLICT (asset_id) DO UPDATE SET from_at = excluded.from_at, modes = excluded.modes, planned_at = excluded.planned_at,
@@ -149,16 +201,32 @@ func (tx *Tx) PutBatteryPlan(ctx context.Context, id flex.AssetID, p BatteryPlan
 			guess_at = excluded.guess_at, guess = excluded.guess, guess_read = excluded.guess_read, seen_at = excluded.seen_at, without_market = excluded.without_market,
 			read_at = CASE WHEN battery_plan.read_at > excluded.planned_at THEN battery_plan.read_at END
 		WHERE battery_plan.org_id = excluded.org_id`,
-		id.Bytes(), tx.org.Bytes(), micros(p.From.Start()), p.Modes, micros(tx.now), micros(p.ChangedAt), micros(p.DispatchedTo),
-		micros(p.StoredAt.Start()), int64(p.Stored), micros(p.GuessFrom.Start()), p.Guess, micros(tx.db.Now()),
-		writeWatts(p.Without), read)
+		id.Bytes(),
+		tx.org.Bytes(),
+		micros(p.From.Start()),
+		p.Modes,
+		micros(tx.now),
+		micros(p.ChangedAt),
+		micros(p.DispatchedTo),
+		micros(p.StoredAt.Start()),
+		int64(p.Stored),
+		micros(p.GuessFrom.Start()),
+		p.Guess,
+		micros(tx.db.Now()),
+		writeWatts(p.Without),
+		read,
+	)
+
 	return err
 }
 
 // BatteriesDue returns batteries under control whose plan is to be worked out anew: there
 // is none, the last is of an earlier half-hour, or prices, the tariff or a solar forecast have
 // come in since.
-func (tx *Tx) BatteriesDue(ctx context.Context, limit int) ([]flex.AssetID, error) {
+func (tx *Tx) BatteriesDue(
+	ctx context.Context,
+	limit int,
+) ([]flex.AssetID, error) {
 	// What is out is asked for at the first battery alone.
 	const out = ` FROM publication WHERE published_at <= $3)`
 	scan := func(s scanner) (id flex.AssetID, err error) {
@@ -166,21 +234,33 @@ func (tx *Tx) BatteriesDue(ctx context.Context, limit int) ([]flex.AssetID, erro
 		return id, err
 	}
 
-	return rows(ctx, tx.conn, scan, `
+	return rows(
+		ctx,
+		tx.conn,
+		scan,
+		`
 		SELECT a.id FROM asset a LEFT JOIN battery_plan p ON p.asset_id = a.id LEFT JOIN inputs i ON i.asset_id = a.id
 			LEFT JOIN solar s ON s.site_id = a.site_id
 		WHERE a.org_id = $1 AND a.type = 'battery' AND `+controlled+`
 			AND (p.asset_id IS NULL OR p.planned_at < $2 OR i.tariff_at > p.planned_at OR s.given_at > p.planned_at
 				OR p.planned_at < (SELECT max(published_at)`+out+` OR p.seen_at < (SELECT max(fetched_at)`+out+`)
 		ORDER BY a.id LIMIT $4`,
-		tx.org.Bytes(), micros(flex.PeriodAt(tx.now).Start()), micros(tx.now), limit)
+		tx.org.Bytes(),
+		micros(flex.PeriodAt(tx.now).Start()),
+		micros(tx.now),
+		limit,
+	)
 }
 
 // MarkRead has batteries looked at whose state of charge has come in.
 func (tx *Tx) MarkRead(ctx context.Context, batteries ...flex.AssetID) error {
 	for chunk := range slices.Chunk(batteries, outboxChunk) {
 		ids, args := in([]any{tx.org.Bytes(), micros(tx.now)}, chunk)
-		n, err := tx.exec(ctx, `UPDATE battery_plan SET read_at = $2 WHERE org_id = $1 AND asset_id IN `+ids, args...)
+		n, err := tx.exec(
+			ctx,
+			`UPDATE battery_plan SET read_at = $2 WHERE org_id = $1 AND asset_id IN `+ids,
+			args...,
+		)
 		if err != nil {
 			return err
 		}
@@ -195,7 +275,11 @@ func (tx *Tx) MarkRead(ctx context.Context, batteries ...flex.AssetID) error {
 
 // BatteriesRead returns batteries under control whose state of charge has come in since
 // their plan was held against it. One that was planned anew for that rests for a while.
-func (tx *Tx) BatteriesRead(ctx context.Context, rest time.Duration, limit int) ([]flex.AssetID, error) {
+func (tx *Tx) BatteriesRead(
+	ctx context.Context,
+	rest time.Duration,
+	limit int,
+) ([]flex.AssetID, error) {
 	return rows(ctx, tx.conn, func(s scanner) (id flex.AssetID, err error) {
 		err = s.Scan(&id)
 		return id, err
@@ -209,14 +293,26 @@ func (tx *Tx) BatteriesRead(ctx context.Context, rest time.Duration, limit int) 
 // BatteryHeld notes that the plan was held against the state of charge that has come in, and
 // stands.
 func (tx *Tx) BatteryHeld(ctx context.Context, id flex.AssetID) error {
-	_, err := tx.exec(ctx, `UPDATE battery_plan SET read_at = NULL WHERE org_id = $1 AND asset_id = $2 AND read_at <= $3`,
-		tx.org.Bytes(), id.Bytes(), micros(tx.now))
+	_, err := tx.exec(
+		ctx,
+		`UPDATE battery_plan SET read_at = NULL WHERE org_id = $1 AND asset_id = $2 AND read_at <= $3`,
+		tx.org.Bytes(),
+		id.Bytes(),
+		micros(tx.now),
+	)
+
 	return err
 }
 
 // BatteryStrayed notes that the battery was planned anew for its state of charge.
 func (tx *Tx) BatteryStrayed(ctx context.Context, id flex.AssetID) error {
-	_, err := tx.exec(ctx, `UPDATE battery_plan SET strayed_at = $3 WHERE org_id = $1 AND asset_id = $2`,
-		tx.org.Bytes(), id.Bytes(), micros(tx.now))
+	_, err := tx.exec(
+		ctx,
+		`UPDATE battery_plan SET strayed_at = $3 WHERE org_id = $1 AND asset_id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+		micros(tx.now),
+	)
+
 	return err
 }

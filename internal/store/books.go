@@ -37,13 +37,17 @@ func (tx *Tx) openBooks(ctx context.Context) (*openBooks, error) {
 	b := openBooks{counterparty: ledger.DefaultCounterparty}
 	var text string
 	err := tx.row(ctx, `SELECT books_closed, settings FROM org WHERE id = $1`+tx.db.d.forKeyShare, tx.org.Bytes()).
-		Scan(monthText{&b.closed}, &text)
+		Scan(
+			monthText{&b.closed},
+			&text,
+		)
 	if err != nil {
 		return nil, err
 	}
 
 	var settings settingsRecord
-	if err := decode("settings of an organisation", text, &settings); err != nil {
+	err = decode("settings of an organisation", text, &settings)
+	if err != nil {
 		return nil, err
 	}
 
@@ -52,6 +56,7 @@ func (tx *Tx) openBooks(ctx context.Context) (*openBooks, error) {
 	}
 
 	tx.books = &b
+
 	return tx.books, nil
 }
 
@@ -66,8 +71,16 @@ func (tx *Tx) LastClosedMonth(ctx context.Context) (ledger.Month, error) {
 	return tx.booksClosed(ctx, "")
 }
 
-func (tx *Tx) booksClosed(ctx context.Context, lock string) (m ledger.Month, err error) {
-	err = tx.row(ctx, `SELECT books_closed FROM org WHERE id = $1`+lock, tx.org.Bytes()).Scan(monthText{&m})
+func (tx *Tx) booksClosed(
+	ctx context.Context,
+	lock string,
+) (m ledger.Month, err error) {
+	err = tx.row(
+		ctx,
+		`SELECT books_closed FROM org WHERE id = $1`+lock,
+		tx.org.Bytes(),
+	).Scan(monthText{&m})
+
 	return m, err
 }
 
@@ -99,32 +112,66 @@ func (d dayOf) Scan(src any) (err error) {
 		return fmt.Errorf("cannot read a day from %T", src)
 	}
 	*d.to, err = flex.ParseDay(text)
+
 	return err
 }
 
 // CloseMonth keeps a month's trial balance and closes the month. The caller holds the books.
-func (tx *Tx) CloseMonth(ctx context.Context, m ledger.Month, by string) (c ClosedMonth, err error) {
+func (tx *Tx) CloseMonth(
+	ctx context.Context,
+	m ledger.Month,
+	by string,
+) (c ClosedMonth, err error) {
 	b, err := tx.TrialBalance(ctx, m.First(), m.Last())
 	if err != nil {
 		return c, err
 	}
 
-	c = ClosedMonth{Month: m, ClosedAt: tx.now, ClosedBy: by, Balance: b.Text()}
+	c = ClosedMonth{
+		Month:    m,
+		ClosedAt: tx.now,
+		ClosedBy: by,
+		Balance:  b.Text(),
+	}
+
 	c.Hash = sha256.Sum256([]byte(c.Balance))
-	err = tx.row(ctx, `SELECT count(*) FROM ledger WHERE org_id = $1 AND booked_on >= $2 AND booked_on <= $3`,
-		tx.org.Bytes(), m.First().String(), m.Last().String()).Scan(&c.Transactions)
+	err = tx.row(
+		ctx,
+		`SELECT count(*) FROM ledger WHERE org_id = $1 AND booked_on >= $2 AND booked_on <= $3`,
+		tx.org.Bytes(),
+		m.First().String(),
+		m.Last().String(),
+	).Scan(&c.Transactions)
+
 	if err != nil {
 		return c, err
 	}
 
-	_, err = tx.exec(ctx, `INSERT INTO books_month (org_id, month, closed_at, closed_by, transactions, trial_balance, hash) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		tx.org.Bytes(), m.String(), micros(c.ClosedAt), by, c.Transactions, c.Balance, c.Hash[:])
+	_, err = tx.exec(
+		ctx,
+		`INSERT INTO books_month (org_id, month, closed_at, closed_by, transactions, trial_balance, hash) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		tx.org.Bytes(),
+		m.String(),
+		micros(c.ClosedAt),
+		by,
+		c.Transactions,
+		c.Balance,
+		c.Hash[:],
+	)
+
 	if err != nil {
 		return c, err
 	}
 
-	_, err = tx.exec(ctx, `UPDATE org SET books_closed = $2 WHERE id = $1`, tx.org.Bytes(), m.String())
+	_, err = tx.exec(
+		ctx,
+		`UPDATE org SET books_closed = $2 WHERE id = $1`,
+		tx.org.Bytes(),
+		m.String(),
+	)
+
 	tx.books = nil
+
 	return c, err
 }
 
@@ -132,27 +179,50 @@ func (tx *Tx) CloseMonth(ctx context.Context, m ledger.Month, by string) (c Clos
 func (tx *Tx) ClosedMonths(ctx context.Context) ([]ClosedMonth, error) {
 	scan := func(s scanner) (c ClosedMonth, err error) {
 		var hash []byte
-		err = s.Scan(monthText{&c.Month}, instant{&c.ClosedAt}, &c.ClosedBy, &c.Transactions, &c.Balance, &hash)
+		err = s.Scan(
+			monthText{&c.Month},
+			instant{&c.ClosedAt},
+			&c.ClosedBy,
+			&c.Transactions,
+			&c.Balance,
+			&hash,
+		)
+
 		copy(c.Hash[:], hash)
 		return c, err
 	}
-	return rows(ctx, tx.conn, scan, `SELECT month, closed_at, closed_by, transactions, trial_balance, hash FROM books_month
-		WHERE org_id = $1 ORDER BY month DESC`, tx.org.Bytes())
+
+	return rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT month, closed_at, closed_by, transactions, trial_balance, hash FROM books_month
+		WHERE org_id = $1 ORDER BY month DESC`,
+		tx.org.Bytes(),
+	)
 }
 
 // FirstBooked returns the first day of the books, or no day if nothing is booked.
 func (tx *Tx) FirstBooked(ctx context.Context) (d flex.Day, err error) {
 	var text string
-	err = tx.row(ctx, `SELECT COALESCE(MIN(booked_on), '') FROM ledger WHERE org_id = $1`, tx.org.Bytes()).Scan(&text)
+	err = tx.row(
+		ctx,
+		`SELECT COALESCE(MIN(booked_on), '') FROM ledger WHERE org_id = $1`,
+		tx.org.Bytes(),
+	).Scan(&text)
 	if err != nil || text == "" {
 		return d, err
 	}
+
 	return flex.ParseDay(text)
 }
 
 // TrialBalance returns what the accounts held before the first day, and how they moved in the
 // days to the last.
-func (tx *Tx) TrialBalance(ctx context.Context, from, to flex.Day) (ledger.TrialBalance, error) {
+func (tx *Tx) TrialBalance(
+	ctx context.Context,
+	from, to flex.Day,
+) (ledger.TrialBalance, error) {
 	scan := func(s scanner) (a ledger.AccountTotals, err error) {
 		err = s.Scan(&a.Account, &a.Opening, &a.Debits, &a.Credits)
 		return a, err
@@ -164,14 +234,16 @@ func (tx *Tx) TrialBalance(ctx context.Context, from, to flex.Day) (ledger.Trial
 			CAST(SUM(CASE WHEN l.booked_on >= $2 AND p.amount < 0 THEN p.amount ELSE 0 END) AS BIGINT)
 		FROM ledger l JOIN posting p ON p.ledger_id = l.id WHERE l.org_id = $1 AND l.booked_on <= $3 GROUP BY p.account`,
 		tx.org.Bytes(), from.String(), to.String())
+
 	return ledger.NewTrialBalance(from, to, totals), err
 }
 
 // JournalLine is one posting with its transaction.
 type JournalLine struct {
-	ID           flex.TransactionID
-	BookedOn     flex.Day
-	About        flex.Day // the settlement day that it is about; zero if it says none
+	ID       flex.TransactionID
+	BookedOn flex.Day
+	// the settlement day that it is about; zero if it says none
+	About        flex.Day
 	RecordedAt   time.Time
 	Key          string
 	Kind         ledger.Kind
@@ -185,11 +257,22 @@ type JournalLine struct {
 
 // Journal gives every posting booked in the days to fn, in the order of the books: by day,
 // then as they were recorded, then by account. It holds one line at a time.
-func (tx *Tx) Journal(ctx context.Context, from, to flex.Day, fn func(JournalLine) error) error {
-	found, err := tx.query(ctx, `SELECT l.id, l.booked_on, l.settled_on, l.recorded_at, l.key, l.kind, l.site_id, p.account, p.amount,
+func (tx *Tx) Journal(
+	ctx context.Context,
+	from, to flex.Day,
+	fn func(JournalLine) error,
+) error {
+	found, err := tx.query(
+		ctx,
+		`SELECT l.id, l.booked_on, l.settled_on, l.recorded_at, l.key, l.kind, l.site_id, p.account, p.amount,
 			l.session_id, l.flex_event_id, l.run_id, l.corrects, l.follows, l.decided_by, l.counterparty, l.reference, l.reason
 		FROM ledger l JOIN posting p ON p.ledger_id = l.id WHERE l.org_id = $1 AND l.booked_on >= $2 AND l.booked_on <= $3
-		ORDER BY l.booked_on, l.id, p.account`, tx.org.Bytes(), from.String(), to.String())
+		ORDER BY l.booked_on, l.id, p.account`,
+		tx.org.Bytes(),
+		from.String(),
+		to.String(),
+	)
+
 	if err != nil {
 		return err
 	}
@@ -201,6 +284,7 @@ func (tx *Tx) Journal(ctx context.Context, from, to flex.Day, fn func(JournalLin
 		if err != nil {
 			return err
 		}
+
 		if err := fn(l); err != nil {
 			return err
 		}
@@ -211,27 +295,62 @@ func (tx *Tx) Journal(ctx context.Context, from, to flex.Day, fn func(JournalLin
 
 func scanJournalLine(s scanner) (l JournalLine, err error) {
 	var about *string
-	err = s.Scan(&l.ID, dayOf{&l.BookedOn}, &about, instant{&l.RecordedAt}, &l.Key, &l.Kind, &l.SiteID, &l.Account, &l.Amount,
-		&l.Cause.Session, &l.Cause.FlexEvent, &l.Cause.Run, &l.Cause.Corrects, &l.Cause.Follows, &l.Cause.By, &l.Counterparty, &l.Reference, &l.Cause.Reason)
+	err = s.Scan(
+		&l.ID,
+		dayOf{&l.BookedOn},
+		&about,
+		instant{&l.RecordedAt},
+		&l.Key,
+		&l.Kind,
+		&l.SiteID,
+		&l.Account,
+		&l.Amount,
+		&l.Cause.Session,
+		&l.Cause.FlexEvent,
+		&l.Cause.Run,
+		&l.Cause.Corrects,
+		&l.Cause.Follows,
+		&l.Cause.By,
+		&l.Counterparty,
+		&l.Reference,
+		&l.Cause.Reason,
+	)
+
 	if err != nil || about == nil {
 		return l, err
 	}
 
 	l.About, err = flex.ParseDay(*about)
+
 	return l, err
 }
 
 var (
-	_ = law("every transaction is booked on a day", `SELECT key AS what FROM ledger WHERE length(booked_on) <> 10`)
-	_ = law("nothing is booked in a month after it was closed", `SELECT m.month AS what FROM books_month m WHERE m.transactions <>
-		(SELECT count(*) FROM ledger l WHERE l.org_id = m.org_id AND l.booked_on >= m.month || '-01' AND l.booked_on <= m.month || '-31')`)
-	_ = law("the last closed month is the one that the books say", `SELECT o.name AS what FROM org o
-		WHERE o.books_closed <> COALESCE((SELECT MAX(m.month) FROM books_month m WHERE m.org_id = o.id), '')`)
-	_ = lawInGo("a closed month has the trial balance that it was closed with", changedMonths)
+	_ = law(
+		"every transaction is booked on a day",
+		`SELECT key AS what FROM ledger WHERE length(booked_on) <> 10`,
+	)
+	_ = law(
+		"nothing is booked in a month after it was closed",
+		`SELECT m.month AS what FROM books_month m WHERE m.transactions <>
+		(SELECT count(*) FROM ledger l WHERE l.org_id = m.org_id AND l.booked_on >= m.month || '-01' AND l.booked_on <= m.month || '-31')`,
+	)
+	_ = law(
+		"the last closed month is the one that the books say",
+		`SELECT o.name AS what FROM org o
+		WHERE o.books_closed <> COALESCE((SELECT MAX(m.month) FROM books_month m WHERE m.org_id = o.id), '')`,
+	)
+	_ = lawInGo(
+		"a closed month has the trial balance that it was closed with",
+		changedMonths,
+	)
 )
 
 // changedMonths returns the closed months whose trial balance is not what it was.
-func changedMonths(ctx context.Context, all *All) (changed []string, err error) {
+func changedMonths(
+	ctx context.Context,
+	all *All,
+) (changed []string, err error) {
 	orgs, err := all.Orgs(ctx)
 	if err != nil {
 		return nil, err
@@ -256,7 +375,10 @@ func changedMonths(ctx context.Context, all *All) (changed []string, err error) 
 
 			hash := sha256.Sum256([]byte(now.Text()))
 			if now.Text() != m.Balance || !bytes.Equal(hash[:], m.Hash[:]) {
-				changed = append(changed, fmt.Sprintf("%s of %s", m.Month, o.Name))
+				changed = append(
+					changed,
+					fmt.Sprintf("%s of %s", m.Month, o.Name),
+				)
 			}
 		}
 	}

@@ -19,11 +19,22 @@ type Callback struct {
 
 // Concerns reports whether the event was for the asset: a schedule of its own, a dispatch
 // that it has a part in, or a test message, which names the zero asset.
-func (tx *Tx) Concerns(ctx context.Context, event flex.EventID, asset flex.AssetID) (yes bool, err error) {
-	err = tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM schedule WHERE org_id = $1 AND event_id = $2 AND asset_id = $3)
+func (tx *Tx) Concerns(
+	ctx context.Context,
+	event flex.EventID,
+	asset flex.AssetID,
+) (yes bool, err error) {
+	err = tx.row(
+		ctx,
+		`SELECT EXISTS (SELECT 1 FROM schedule WHERE org_id = $1 AND event_id = $2 AND asset_id = $3)
 		OR EXISTS (SELECT 1 FROM dispatch_asset WHERE org_id = $1 AND event_id = $2 AND asset_id = $3)
 		OR EXISTS (SELECT 1 FROM outbox WHERE org_id = $1 AND subject = $2 AND kind = 'test' AND $4)`,
-		tx.org.Bytes(), event.Bytes(), asset.Bytes(), asset.IsZero()).Scan(&yes)
+		tx.org.Bytes(),
+		event.Bytes(),
+		asset.Bytes(),
+		asset.IsZero(),
+	).Scan(&yes)
+
 	return yes, err
 }
 
@@ -32,27 +43,56 @@ func (tx *Tx) AddCallback(ctx context.Context, c Callback) error {
 	if c.ReportedAt.IsZero() {
 		c.ReportedAt = tx.now
 	}
-	_, err := tx.exec(ctx, `INSERT INTO callback (org_id, event_id, asset_id, status, reported_at, received_at) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT DO NOTHING`, tx.org.Bytes(), c.EventID.Bytes(), c.AssetID.Bytes(), string(c.Status), micros(c.ReportedAt), micros(tx.now))
+
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO callback (org_id, event_id, asset_id, status, reported_at, received_at) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT DO NOTHING`,
+		tx.org.Bytes(),
+		c.EventID.Bytes(),
+		c.AssetID.Bytes(),
+		string(c.Status),
+		micros(c.ReportedAt),
+		micros(tx.now),
+	)
+
 	if err != nil {
 		return err
 	}
 
 	tx.Wake(WakeWatch)
+
 	return tx.noteReached(ctx, c)
 }
 
 // CallbacksOf returns what was reported of events, in the order in which it came.
-func (tx *Tx) CallbacksOf(ctx context.Context, events []flex.EventID) (all []Callback, err error) {
+func (tx *Tx) CallbacksOf(
+	ctx context.Context,
+	events []flex.EventID,
+) (all []Callback, err error) {
 	scan := func(s scanner) (c Callback, err error) {
-		err = s.Scan(&c.EventID, &c.AssetID, &c.Status, instant{&c.ReportedAt}, instant{&c.ReceivedAt})
+		err = s.Scan(
+			&c.EventID,
+			&c.AssetID,
+			&c.Status,
+			instant{&c.ReportedAt},
+			instant{&c.ReceivedAt},
+		)
+
 		return c, err
 	}
 
 	for chunk := range slices.Chunk(events, outboxChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		some, err := rows(ctx, tx.conn, scan, `SELECT event_id, asset_id, status, reported_at, received_at FROM callback
-			WHERE org_id = $1 AND event_id IN `+list, args...)
+		some, err := rows(
+			ctx,
+			tx.conn,
+			scan,
+			`SELECT event_id, asset_id, status, reported_at, received_at FROM callback
+			WHERE org_id = $1 AND event_id IN `+list,
+			args...,
+		)
+
 		if err != nil {
 			return nil, err
 		}
@@ -61,6 +101,7 @@ func (tx *Tx) CallbacksOf(ctx context.Context, events []flex.EventID) (all []Cal
 	}
 
 	slices.SortStableFunc(all, inTurn)
+
 	return all, nil
 }
 
@@ -74,15 +115,33 @@ func inTurn(a, b Callback) int {
 
 // Callbacks returns what was reported of the event, the first first. Of the same instant
 // they stand in the order in which they may follow each other.
-func (tx *Tx) Callbacks(ctx context.Context, event flex.EventID) ([]Callback, error) {
+func (tx *Tx) Callbacks(
+	ctx context.Context,
+	event flex.EventID,
+) ([]Callback, error) {
 	scan := func(s scanner) (c Callback, err error) {
-		err = s.Scan(&c.EventID, &c.AssetID, &c.Status, instant{&c.ReportedAt}, instant{&c.ReceivedAt})
+		err = s.Scan(
+			&c.EventID,
+			&c.AssetID,
+			&c.Status,
+			instant{&c.ReportedAt},
+			instant{&c.ReceivedAt},
+		)
+
 		return c, err
 	}
 
-	cs, err := rows(ctx, tx.conn, scan, `SELECT event_id, asset_id, status, reported_at, received_at FROM callback
-		WHERE org_id = $1 AND event_id = $2`, tx.org.Bytes(), event.Bytes())
+	cs, err := rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT event_id, asset_id, status, reported_at, received_at FROM callback
+		WHERE org_id = $1 AND event_id = $2`,
+		tx.org.Bytes(),
+		event.Bytes(),
+	)
 
 	slices.SortStableFunc(cs, inTurn)
+
 	return cs, err
 }

@@ -33,27 +33,75 @@ func (tx *Tx) AddCapLimits(ctx context.Context, limits []CapLimit) error {
 		if !l.Order.IsZero() {
 			order = l.Order.Bytes()
 		}
-		args = append(args, id[:], tx.org.Bytes(), l.Group, micros(l.From), micros(l.To), int64(l.Power), l.Source, order, micros(tx.now))
+
+		args = append(
+			args,
+			id[:],
+			tx.org.Bytes(),
+			l.Group,
+			micros(l.From),
+			micros(l.To),
+			int64(l.Power),
+			l.Source,
+			order,
+			micros(tx.now),
+		)
 	}
-	return tx.bulk(ctx, `INSERT INTO cap_limit (id, org_id, group_name, from_at, to_at, limit_w, source, order_id, made_at)`, ``, columns, args)
+
+	return tx.bulk(
+		ctx,
+		`INSERT INTO cap_limit (id, org_id, group_name, from_at, to_at, limit_w, source, order_id, made_at)`,
+		``,
+		columns,
+		args,
+	)
 }
 
 // DropCapLimits forgets what a source said of a group's time from an instant on.
-func (tx *Tx) DropCapLimits(ctx context.Context, group, source string, from time.Time) error {
-	_, err := tx.exec(ctx, `DELETE FROM cap_limit WHERE org_id = $1 AND group_name = $2 AND source = $3 AND to_at > $4`, tx.org.Bytes(), group, source, micros(from))
+func (tx *Tx) DropCapLimits(
+	ctx context.Context,
+	group, source string,
+	from time.Time,
+) error {
+	_, err := tx.exec(
+		ctx,
+		`DELETE FROM cap_limit WHERE org_id = $1 AND group_name = $2 AND source = $3 AND to_at > $4`,
+		tx.org.Bytes(),
+		group,
+		source,
+		micros(from),
+	)
+
 	return err
 }
 
 // DropOrderLimits forgets the limits of an OpenADR order.
-func (tx *Tx) DropOrderLimits(ctx context.Context, order flex.ID[ADROrder]) error {
-	_, err := tx.exec(ctx, `DELETE FROM cap_limit WHERE org_id = $1 AND order_id = $2`, tx.org.Bytes(), order.Bytes())
+func (tx *Tx) DropOrderLimits(
+	ctx context.Context,
+	order flex.ID[ADROrder],
+) error {
+	_, err := tx.exec(
+		ctx,
+		`DELETE FROM cap_limit WHERE org_id = $1 AND order_id = $2`,
+		tx.org.Bytes(),
+		order.Bytes(),
+	)
+
 	return err
 }
 
 // CapLimits returns the limits that are not over, by their group and time.
 func (tx *Tx) CapLimits(ctx context.Context) ([]CapLimit, error) {
 	return rows(ctx, tx.conn, func(s scanner) (l CapLimit, err error) {
-		err = s.Scan(&l.Group, instant{&l.From}, instant{&l.To}, &l.Power, &l.Source, &l.Order)
+		err = s.Scan(
+			&l.Group,
+			instant{&l.From},
+			instant{&l.To},
+			&l.Power,
+			&l.Source,
+			&l.Order,
+		)
+
 		return l, err
 	}, `SELECT group_name, from_at, to_at, limit_w, source, order_id FROM cap_limit WHERE org_id = $1 AND to_at > $2 ORDER BY group_name, from_at, id`,
 		tx.org.Bytes(), micros(tx.now))
@@ -69,16 +117,32 @@ func (tx *Tx) bindingLimits(ctx context.Context) ([]CapLimit, error) {
 	links, err := tx.CapLinks(ctx)
 	for _, l := range links {
 		if !l.LostAt.IsZero() {
-			limits = append(limits, CapLimit{Group: l.Group, Span: flex.Span{From: l.LostAt, To: tx.now.Add(limitHorizon)}, Power: l.Fallback, Source: "fallback"})
+			limits = append(limits, CapLimit{
+				Group: l.Group,
+				Span: flex.Span{
+					From: l.LostAt,
+					To:   tx.now.Add(limitHorizon),
+				},
+				Power:  l.Fallback,
+				Source: "fallback",
+			})
 		}
 	}
+
 	return limits, err
 }
 
 // CapsChanged has the fleet planned under its caps at once, as what binds it changed.
 func (tx *Tx) CapsChanged(ctx context.Context) error {
-	_, err := tx.exec(ctx, `UPDATE caps SET version = version + 1, due_at = $2, leased_to = 0, shadow = '' WHERE org_id = $1`, tx.org.Bytes(), micros(tx.now))
+	_, err := tx.exec(
+		ctx,
+		`UPDATE caps SET version = version + 1, due_at = $2, leased_to = 0, shadow = '' WHERE org_id = $1`,
+		tx.org.Bytes(),
+		micros(tx.now),
+	)
+
 	tx.Wake(WakeControl)
+
 	return err
 }
 
@@ -93,49 +157,103 @@ type CapLink struct {
 
 // CapLinks returns the organisation's links, by their group.
 func (tx *Tx) CapLinks(ctx context.Context) ([]CapLink, error) {
-	return rows(ctx, tx.conn, func(s scanner) (l CapLink, err error) {
-		var seconds int64
-		err = s.Scan(&l.Group, &l.Fallback, &seconds, instant{&l.HeardAt}, instant{&l.LostAt})
-		l.Silence = time.Duration(seconds) * time.Second
-		return l, err
-	}, `SELECT group_name, fallback_w, silence_s, heard_at, lost_at FROM cap_link WHERE org_id = $1 ORDER BY group_name`, tx.org.Bytes())
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (l CapLink, err error) {
+			var seconds int64
+			err = s.Scan(
+				&l.Group,
+				&l.Fallback,
+				&seconds,
+				instant{&l.HeardAt},
+				instant{&l.LostAt},
+			)
+
+			l.Silence = time.Duration(seconds) * time.Second
+			return l, err
+		},
+		`SELECT group_name, fallback_w, silence_s, heard_at, lost_at FROM cap_link WHERE org_id = $1 ORDER BY group_name`,
+		tx.org.Bytes(),
+	)
 }
 
 // SetCapLink keeps a link, which is heard now.
 func (tx *Tx) SetCapLink(ctx context.Context, l CapLink) error {
-	_, err := tx.exec(ctx, `INSERT INTO cap_link (org_id, group_name, fallback_w, silence_s, heard_at) VALUES ($1, $2, $3, $4, $5)
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO cap_link (org_id, group_name, fallback_w, silence_s, heard_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (org_id, group_name) DO UPDATE SET fallback_w = excluded.fallback_w, silence_s = excluded.silence_s, heard_at = excluded.heard_at, lost_at = NULL`,
-		tx.org.Bytes(), l.Group, int64(l.Fallback), int64(l.Silence/time.Second), micros(tx.now))
+		tx.org.Bytes(),
+		l.Group,
+		int64(l.Fallback),
+		int64(l.Silence/time.Second),
+		micros(tx.now),
+	)
+
 	return err
 }
 
 // DropCapLink forgets a link, and reports whether there was one.
 func (tx *Tx) DropCapLink(ctx context.Context, group string) (bool, error) {
-	n, err := tx.exec(ctx, `DELETE FROM cap_link WHERE org_id = $1 AND group_name = $2`, tx.org.Bytes(), group)
+	n, err := tx.exec(
+		ctx,
+		`DELETE FROM cap_link WHERE org_id = $1 AND group_name = $2`,
+		tx.org.Bytes(),
+		group,
+	)
+
 	return n > 0, err
 }
 
 // HearCapLink says that a group's link was heard now, if it has one; back if it was lost.
-func (tx *Tx) HearCapLink(ctx context.Context, group string) (back bool, err error) {
-	n, err := tx.exec(ctx, `UPDATE cap_link SET lost_at = NULL WHERE org_id = $1 AND group_name = $2 AND lost_at IS NOT NULL`, tx.org.Bytes(), group)
+func (tx *Tx) HearCapLink(
+	ctx context.Context,
+	group string,
+) (back bool, err error) {
+	n, err := tx.exec(
+		ctx,
+		`UPDATE cap_link SET lost_at = NULL WHERE org_id = $1 AND group_name = $2 AND lost_at IS NOT NULL`,
+		tx.org.Bytes(),
+		group,
+	)
 	if err != nil {
 		return false, err
 	}
 
-	_, err = tx.exec(ctx, `UPDATE cap_link SET heard_at = $3 WHERE org_id = $1 AND group_name = $2`, tx.org.Bytes(), group, micros(tx.now))
+	_, err = tx.exec(
+		ctx,
+		`UPDATE cap_link SET heard_at = $3 WHERE org_id = $1 AND group_name = $2`,
+		tx.org.Bytes(),
+		group,
+		micros(tx.now),
+	)
+
 	return n > 0, err
 }
 
 // LoseCapLinks has the fallback bind where nothing was heard for too long, and returns how many links
 // that is.
 func (tx *Tx) LoseCapLinks(ctx context.Context) (int64, error) {
-	return tx.exec(ctx, `UPDATE cap_link SET lost_at = $2 WHERE org_id = $1 AND lost_at IS NULL AND heard_at + silence_s * 1000000 <= $2`, tx.org.Bytes(), micros(tx.now))
+	return tx.exec(
+		ctx,
+		`UPDATE cap_link SET lost_at = $2 WHERE org_id = $1 AND lost_at IS NULL AND heard_at + silence_s * 1000000 <= $2`,
+		tx.org.Bytes(),
+		micros(tx.now),
+	)
 }
 
 // NextCapLink is when a link is lost next, if nothing is heard.
-func (tx *Tx) NextCapLink(ctx context.Context, after time.Time) (time.Time, error) {
-	return tx.earliest(ctx, `SELECT min(heard_at + silence_s * 1000000) FROM cap_link WHERE org_id = $1 AND lost_at IS NULL AND heard_at + silence_s * 1000000 > $2`,
-		tx.org.Bytes(), afterMicros(after))
+func (tx *Tx) NextCapLink(
+	ctx context.Context,
+	after time.Time,
+) (time.Time, error) {
+	return tx.earliest(
+		ctx,
+		`SELECT min(heard_at + silence_s * 1000000) FROM cap_link WHERE org_id = $1 AND lost_at IS NULL AND heard_at + silence_s * 1000000 > $2`,
+		tx.org.Bytes(),
+		afterMicros(after),
+	)
 }
 
 // OrgsWithSilentLinks returns the organisations that have a link on which nothing was heard for too long
@@ -149,17 +267,34 @@ func (all *All) OrgsWithSilentLinks(ctx context.Context) ([]flex.OrgID, error) {
 }
 
 // LostCapLinks returns how many links are lost, and names the one that was first.
-func (all *All) LostCapLinks(ctx context.Context, org flex.OrgID) (n int, first string, err error) {
+func (all *All) LostCapLinks(
+	ctx context.Context,
+	org flex.OrgID,
+) (n int, first string, err error) {
 	where, args := `FROM cap_link WHERE lost_at IS NOT NULL`, []any(nil)
 	if !org.IsZero() {
 		where, args = where+` AND org_id = $1`, append(args, org.Bytes())
 	}
-	if err := all.row(ctx, `SELECT count(*) `+where, args...).Scan(&n); err != nil || n == 0 {
+	if err := all.row(
+		ctx,
+		`SELECT count(*) `+where,
+		args...,
+	).Scan(&n); err != nil || n == 0 {
 		return 0, "", err
 	}
 
 	var lost time.Time
 	var fallback flex.Watts
-	err = all.row(ctx, `SELECT group_name, fallback_w, lost_at `+where+` ORDER BY lost_at, group_name LIMIT 1`, args...).Scan(&first, &fallback, instant{&lost})
-	return n, fmt.Sprintf("%q is held to %g kW since %s", first, fallback.KW(), lost.Format(time.RFC3339)), err
+	err = all.row(ctx, `SELECT group_name, fallback_w, lost_at `+where+` ORDER BY lost_at, group_name LIMIT 1`, args...).Scan(
+		&first,
+		&fallback,
+		instant{&lost},
+	)
+
+	return n, fmt.Sprintf(
+		"%q is held to %g kW since %s",
+		first,
+		fallback.KW(),
+		lost.Format(time.RFC3339),
+	), err
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -22,8 +20,10 @@ var (
 // CapsInForce are an organisation's caps, and how far its fleet was planned under them.
 type CapsInForce struct {
 	flex.Caps
-	Version   int64     // counts the schedules that were made under the caps, and their changes
-	DueAt     time.Time // when the fleet is to be planned together again; zero for not before something happens
+	// counts the schedules that were made under the caps, and their changes
+	Version int64
+	// when the fleet is to be planned together again; zero for not before something happens
+	DueAt     time.Time
 	PlannedAt time.Time // when it was last; zero for never
 	Shadow    Shadow    // of that
 
@@ -38,9 +38,11 @@ type Shadow struct {
 
 // At is the price of room under a group's cap, or the fleet's if the name is empty.
 func (s *Shadow) At(group string, p flex.Period) flex.Price {
-	if i := p.Sub(flex.PeriodAt(s.From)); i >= 0 && i < len(s.Prices[group]) {
+	i := p.Sub(flex.PeriodAt(s.From))
+	if i >= 0 && i < len(s.Prices[group]) {
 		return s.Prices[group][i]
 	}
+
 	return 0
 }
 
@@ -55,14 +57,27 @@ func (tx *Tx) LockCaps(ctx context.Context) (c CapsInForce, ok bool, err error) 
 	return tx.caps(ctx, tx.db.d.forUpdate)
 }
 
-func (tx *Tx) caps(ctx context.Context, lock string) (c CapsInForce, ok bool, err error) {
+func (tx *Tx) caps(
+	ctx context.Context,
+	lock string,
+) (c CapsInForce, ok bool, err error) {
 	var fleet sql.NullInt64
 	var traded, shadow string
 	err = tx.aside().row(ctx, `SELECT fleet_w, fleet_starts, traded, version, due_at, planned_at, shadow FROM caps WHERE org_id = $1`+lock, tx.org.Bytes()).
-		Scan(&fleet, &c.Fleet.StartsPerMinute, &traded, &c.Version, instant{&c.DueAt}, instant{&c.PlannedAt}, &shadow)
+		Scan(
+			&fleet,
+			&c.Fleet.StartsPerMinute,
+			&traded,
+			&c.Version,
+			instant{&c.DueAt},
+			instant{&c.PlannedAt},
+			&shadow,
+		)
+
 	if errors.Is(err, sql.ErrNoRows) {
 		return c, false, nil
 	}
+
 	if err != nil {
 		return c, false, err
 	}
@@ -86,17 +101,24 @@ func (tx *Tx) caps(ctx context.Context, lock string) (c CapsInForce, ok bool, er
 	}
 
 	c.Limits, err = tx.bindingLimits(ctx)
+
 	return c, true, err
 }
 
 // capGroups are the organisation's constraint groups, by their names.
 func (tx *Tx) capGroups(ctx context.Context) ([]flex.CapGroup, error) {
-	return rows(ctx, tx.conn, func(s scanner) (g flex.CapGroup, err error) {
-		var power sql.NullInt64
-		err = s.Scan(&g.Name, &power, &g.StartsPerMinute)
-		g.Power = wattsOf(power)
-		return g, err
-	}, `SELECT name, cap_w, starts FROM cap_group WHERE org_id = $1 ORDER BY name`, tx.org.Bytes())
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (g flex.CapGroup, err error) {
+			var power sql.NullInt64
+			err = s.Scan(&g.Name, &power, &g.StartsPerMinute)
+			g.Power = wattsOf(power)
+			return g, err
+		},
+		`SELECT name, cap_w, starts FROM cap_group WHERE org_id = $1 ORDER BY name`,
+		tx.org.Bytes(),
+	)
 }
 
 func wattsOf(v sql.NullInt64) *flex.Watts {
@@ -117,8 +139,14 @@ func wattsOrNull(w *flex.Watts) any {
 func writeTraded(ts []flex.Traded) (string, error) {
 	list := make([][4]int64, len(ts))
 	for i, t := range ts {
-		list[i] = [4]int64{t.Period.Start().Unix(), int64(t.Energy), int64(t.Buy), int64(t.Sell)}
+		list[i] = [4]int64{
+			t.Period.Start().Unix(),
+			int64(t.Energy),
+			int64(t.Buy),
+			int64(t.Sell),
+		}
 	}
+
 	return encode(list)
 }
 
@@ -129,7 +157,12 @@ func readTraded(text string) (ts []flex.Traded, err error) {
 	}
 
 	for _, v := range list {
-		ts = append(ts, flex.Traded{Period: flex.PeriodAt(time.Unix(v[0], 0)), Energy: flex.WattHours(v[1]), Buy: flex.Price(v[2]), Sell: flex.Price(v[3])})
+		ts = append(ts, flex.Traded{
+			Period: flex.PeriodAt(time.Unix(v[0], 0)),
+			Energy: flex.WattHours(v[1]),
+			Buy:    flex.Price(v[2]),
+			Sell:   flex.Price(v[3]),
+		})
 	}
 
 	return ts, nil
@@ -138,12 +171,20 @@ func readTraded(text string) (ts []flex.Traded, err error) {
 // CapSites returns the sites of every group, by its name.
 func (tx *Tx) CapSites(ctx context.Context) (map[string][]flex.SiteID, error) {
 	sites := map[string][]flex.SiteID{}
-	_, err := rows(ctx, tx.conn, func(s scanner) (id flex.SiteID, err error) {
-		var name string
-		err = s.Scan(&id, &name)
-		sites[name] = append(sites[name], id)
-		return id, err
-	}, `SELECT site_id, name FROM cap_site WHERE org_id = $1 ORDER BY site_id`, tx.org.Bytes())
+	_, err := rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (id flex.SiteID, err error) {
+			var name string
+			err = s.Scan(&id, &name)
+			sites[name] = append(sites[name], id)
+
+			return id, err
+		},
+		`SELECT site_id, name FROM cap_site WHERE org_id = $1 ORDER BY site_id`,
+		tx.org.Bytes(),
+	)
+
 	return sites, err
 }
 
@@ -155,10 +196,18 @@ func (tx *Tx) SetCaps(ctx context.Context, c flex.Caps) error {
 		return err
 	}
 
-	_, err = tx.exec(ctx, `INSERT INTO caps (org_id, fleet_w, fleet_starts, traded, version, due_at) VALUES ($1, $2, $3, $4, 1, $5)
+	_, err = tx.exec(
+		ctx,
+		`INSERT INTO caps (org_id, fleet_w, fleet_starts, traded, version, due_at) VALUES ($1, $2, $3, $4, 1, $5)
 		ON CONFLICT (org_id) DO UPDATE SET fleet_w = excluded.fleet_w, fleet_starts = excluded.fleet_starts, traded = excluded.traded,
 			version = caps.version + 1, due_at = excluded.due_at, leased_to = 0, shadow = ''`,
-		tx.org.Bytes(), wattsOrNull(c.Fleet.Power), c.Fleet.StartsPerMinute, traded, micros(tx.now))
+		tx.org.Bytes(),
+		wattsOrNull(c.Fleet.Power),
+		c.Fleet.StartsPerMinute,
+		traded,
+		micros(tx.now),
+	)
+
 	if err != nil {
 		return err
 	}
@@ -177,6 +226,7 @@ func (tx *Tx) SetCaps(ctx context.Context, c flex.Caps) error {
 	}
 
 	tx.Wake(WakeControl)
+
 	return tx.addGroups(ctx, c.Groups)
 }
 
@@ -186,7 +236,14 @@ func (tx *Tx) addGroups(ctx context.Context, list []flex.CapGroup) error {
 	var ids []flex.SiteID
 
 	for _, g := range list {
-		groups = append(groups, tx.org.Bytes(), g.Name, wattsOrNull(g.Power), g.StartsPerMinute)
+		groups = append(
+			groups,
+			tx.org.Bytes(),
+			g.Name,
+			wattsOrNull(g.Power),
+			g.StartsPerMinute,
+		)
+
 		for _, id := range g.Sites {
 			sites, ids = append(sites, id.Bytes(), tx.org.Bytes(), g.Name), append(ids, id)
 		}
@@ -195,11 +252,26 @@ func (tx *Tx) addGroups(ctx context.Context, list []flex.CapGroup) error {
 	if err := tx.ownSites(ctx, ids); err != nil {
 		return err
 	}
-	if err := tx.bulk(ctx, `INSERT INTO cap_group (org_id, name, cap_w, starts)`, ``, 4, groups); err != nil {
+
+	err := tx.bulk(
+		ctx,
+		`INSERT INTO cap_group (org_id, name, cap_w, starts)`,
+		``,
+		4,
+		groups,
+	)
+
+	if err != nil {
 		return err
 	}
 
-	return tx.bulk(ctx, `INSERT INTO cap_site (site_id, org_id, name)`, ``, 3, sites)
+	return tx.bulk(
+		ctx,
+		`INSERT INTO cap_site (site_id, org_id, name)`,
+		``,
+		3,
+		sites,
+	)
 }
 
 // ownSites refuses a site that is not the organisation's.
@@ -208,11 +280,17 @@ func (tx *Tx) ownSites(ctx context.Context, ids []flex.SiteID) error {
 		chunk := ids[:min(len(ids), outboxChunk)]
 		ids = ids[len(chunk):]
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		found, err := rows(ctx, tx.conn, func(s scanner) (id flex.SiteID, err error) {
-			err = s.Scan(&id)
-			return id, err
-		},
-			`SELECT id FROM site WHERE org_id = $1 AND id IN `+list, args...)
+		found, err := rows(
+			ctx,
+			tx.conn,
+			func(s scanner) (id flex.SiteID, err error) {
+				err = s.Scan(&id)
+				return id, err
+			},
+			`SELECT id FROM site WHERE org_id = $1 AND id IN `+list,
+			args...,
+		)
+
 		if err != nil {
 			return err
 		}
@@ -234,10 +312,16 @@ func (tx *Tx) ownSites(ctx context.Context, ids []flex.SiteID) error {
 
 func (tx *Tx) dropGroups(ctx context.Context) error {
 	for _, table := range []string{"cap_site", "cap_group"} {
-		if _, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE org_id = $1`, tx.org.Bytes()); err != nil {
+		_, err := tx.exec(
+			ctx,
+			`DELETE FROM `+table+` WHERE org_id = $1`,
+			tx.org.Bytes(),
+		)
+		if err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -255,21 +339,34 @@ func (tx *Tx) ClearCaps(ctx context.Context) error {
 		return err
 	}
 
-	_, err = tx.exec(ctx, `UPDATE session SET due_at = $2, due_for = 'market' WHERE org_id = $1 AND plugged_out_at IS NULL
-		AND event_id IS NOT NULL AND due_for IS NULL`, tx.org.Bytes(), micros(tx.now))
+	_, err = tx.exec(
+		ctx,
+		`UPDATE session SET due_at = $2, due_for = 'market' WHERE org_id = $1 AND plugged_out_at IS NULL
+		AND event_id IS NOT NULL AND due_for IS NULL`,
+		tx.org.Bytes(),
+		micros(tx.now),
+	)
 
 	tx.Wake(WakeControl)
+
 	return err
 }
 
 // CapsUsed says that a schedule was made under the caps, which must be locked, and has the
 // fleet planned together by the instant, unless that is zero or it will be sooner.
 func (tx *Tx) CapsUsed(ctx context.Context, due time.Time) error {
-	_, err := tx.exec(ctx, `UPDATE caps SET version = version + 1, due_at = CASE WHEN CAST($2 AS BIGINT) > 0 AND (due_at IS NULL OR due_at > CAST($2 AS BIGINT)) THEN CAST($2 AS BIGINT) ELSE due_at END
-		WHERE org_id = $1`, tx.org.Bytes(), unixMicros(due))
+	_, err := tx.exec(
+		ctx,
+		`UPDATE caps SET version = version + 1, due_at = CASE WHEN CAST($2 AS BIGINT) > 0 AND (due_at IS NULL OR due_at > CAST($2 AS BIGINT)) THEN CAST($2 AS BIGINT) ELSE due_at END
+		WHERE org_id = $1`,
+		tx.org.Bytes(),
+		unixMicros(due),
+	)
+
 	if !due.IsZero() && !due.After(tx.now) {
 		tx.Wake(WakeControl)
 	}
+
 	return err
 }
 
@@ -283,174 +380,37 @@ func unixMicros(t time.Time) int64 {
 // TakeCaps leases the planning of the whole fleet together, if it is due and nobody is at it.
 func (tx *Tx) TakeCaps(ctx context.Context) (bool, error) {
 	now := tx.db.Now()
-	n, err := tx.exec(ctx, `UPDATE caps SET leased_to = $4 WHERE org_id = $1 AND leased_to <= $3 AND due_at <= $2`,
-		tx.org.Bytes(), micros(tx.now), micros(now), micros(now.Add(waveLease)))
+	n, err := tx.exec(
+		ctx,
+		`UPDATE caps SET leased_to = $4 WHERE org_id = $1 AND leased_to <= $3 AND due_at <= $2`,
+		tx.org.Bytes(),
+		micros(tx.now),
+		micros(now),
+		micros(now.Add(waveLease)),
+	)
+
 	return n > 0, err
 }
 
 // CapsPlanned says that the fleet was planned together, with what room was worth, and when
 // it is to be again.
-func (tx *Tx) CapsPlanned(ctx context.Context, shadow Shadow, next time.Time) error {
+func (tx *Tx) CapsPlanned(
+	ctx context.Context,
+	shadow Shadow,
+	next time.Time,
+) error {
 	text, err := encodeShadow(shadow)
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(ctx, `UPDATE caps SET version = version + 1, planned_at = $2, due_at = $3, leased_to = 0, shadow = $4 WHERE org_id = $1`,
-		tx.org.Bytes(), micros(tx.now), micros(next), text)
+	_, err = tx.exec(
+		ctx,
+		`UPDATE caps SET version = version + 1, planned_at = $2, due_at = $3, leased_to = 0, shadow = $4 WHERE org_id = $1`,
+		tx.org.Bytes(),
+		micros(tx.now),
+		micros(next),
+		text,
+	)
+
 	return err
-}
-
-// Load is what an asset that is plugged in draws, as far as is known.
-type Load struct {
-	AssetID     flex.AssetID
-	Group       string // constraint group of its site; empty for none
-	Power       flex.Watts
-	PluggedInAt time.Time
-	Steps       []flex.Step // of the schedule that stands; none if it has none
-}
-
-// Loads returns what is plugged in: of the whole organisation, or of one group's sites.
-// Power is zero where it is not known.
-func (tx *Tx) Loads(ctx context.Context, group string) ([]Load, error) {
-	if group != "" {
-		return tx.loads(ctx, ` AND g.name = $2`, group)
-	}
-	return tx.loads(ctx, ``)
-}
-
-// loads reads what is plugged in and meets a condition, which follows the organisation's.
-func (tx *Tx) loads(ctx context.Context, where string, args ...any) ([]Load, error) {
-	return rows(ctx, tx.conn, func(s scanner) (l Load, err error) {
-		var car, own, planned sql.NullInt64
-		var steps sql.NullString
-		var from time.Time
-		err = s.Scan(&l.AssetID, &l.Group, &car, &own, &planned, instant{&l.PluggedInAt}, instant{&from}, &steps)
-
-		switch {
-		case planned.Valid:
-			l.Power = flex.Watts(planned.Int64)
-		case car.Int64 > 0 && (own.Int64 <= 0 || car.Int64 < own.Int64):
-			l.Power = flex.Watts(car.Int64)
-		default:
-			l.Power = flex.Watts(own.Int64)
-		}
-
-		if err == nil && steps.Valid {
-			l.Steps, err = appendSteps(nil, from, steps.String)
-		}
-
-		return l, err
-	}, `SELECT s.asset_id, COALESCE(g.name, ''), s.vehicle_w, a.power_w, c.power_w, s.plugged_in_at, c.from_at, c.steps
-		FROM session s JOIN asset a ON a.id = s.asset_id LEFT JOIN schedule c ON c.event_id = s.event_id LEFT JOIN cap_site g ON g.site_id = s.site_id
-		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+where, append([]any{tx.org.Bytes()}, args...)...)
-}
-
-// CapGroup returns the name of the site's constraint group, empty if it lies in none.
-func (tx *Tx) CapGroup(ctx context.Context, site flex.SiteID) (name string, err error) {
-	err = tx.row(ctx, `SELECT name FROM cap_site WHERE org_id = $1 AND site_id = $2`, tx.org.Bytes(), site.Bytes()).Scan(&name)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return name, err
-}
-
-// Binding is the room that caps left for a schedule, and which caps held it back.
-type Binding struct {
-	EventID flex.EventID
-	AssetID flex.AssetID
-	Limits  []flex.Step // without a gap
-	Caps    []BindingCap
-}
-
-// BindingCap is a cap that held a schedule back for a time.
-type BindingCap struct {
-	flex.Span
-	Group  string     // empty for the fleet's cap
-	Power  flex.Watts // the cap
-	Price  flex.Price // of room under it; zero if it is not known
-	Starts bool       // it was the starts per minute, not the power
-	Home   flex.Watts // of a main fuse, the most that is kept for the home's own load; zero if that is not known
-	Site   bool       // it was the main fuse of the asset's own site, not a cap of the fleet or a group
-}
-
-// PutBindings keeps what caps did to schedules that were just committed.
-func (tx *Tx) PutBindings(ctx context.Context, bs ...Binding) error {
-	if len(bs) == 0 {
-		return nil
-	}
-
-	args := make([]any, 0, 5*len(bs))
-	for _, b := range bs {
-		list := make([]capRecord, len(b.Caps))
-		for i, c := range b.Caps {
-			list[i] = capRecord{c.From.Unix(), c.To.Unix(), c.Group, int64(c.Power), int64(c.Price), c.Starts, c.Site, int64(c.Home)}
-		}
-
-		text, err := encode(list)
-		if err != nil {
-			return err
-		}
-
-		args = append(args, b.EventID.Bytes(), b.AssetID.Bytes(), micros(b.Limits[0].From), writeSteps(b.Limits), text)
-	}
-
-	if err := tx.bulk(ctx, `INSERT INTO binding (event_id, asset_id, from_at, limits, caps)`, ``, 5, args); err != nil {
-		return fmt.Errorf("keep what caps did: %w", err)
-	}
-
-	// A schedule that came too late was dropped.
-	_, err := tx.exec(ctx, `DELETE FROM binding WHERE event_id >= $1 AND event_id <= $2
-		AND NOT EXISTS (SELECT 1 FROM schedule c WHERE c.event_id = binding.event_id)`, bs[0].EventID.Bytes(), bs[len(bs)-1].EventID.Bytes())
-	return err
-}
-
-// Binding returns what caps did to a schedule of the organisation's; it has no limits if
-// they did nothing.
-func (tx *Tx) Binding(ctx context.Context, id flex.EventID) (b Binding, err error) {
-	var from time.Time
-	var limits, text string
-	err = tx.row(ctx, `SELECT b.asset_id, b.from_at, b.limits, b.caps FROM binding b JOIN schedule c ON c.event_id = b.event_id
-		WHERE c.org_id = $1 AND b.event_id = $2`, tx.org.Bytes(), id.Bytes()).Scan(&b.AssetID, instant{&from}, &limits, &text)
-	if errors.Is(err, sql.ErrNoRows) {
-		return b, nil
-	}
-	if err != nil {
-		return b, err
-	}
-
-	b.EventID = id
-	b.Limits, err = readSteps(from, limits)
-	if err != nil {
-		return b, err
-	}
-
-	var list []capRecord
-	if err := decode("caps of a schedule", text, &list); err != nil {
-		return b, err
-	}
-
-	for _, c := range list {
-		b.Caps = append(b.Caps, BindingCap{
-			Span:  flex.Span{From: time.Unix(c.From, 0).UTC(), To: time.Unix(c.To, 0).UTC()},
-			Group: c.Group, Power: flex.Watts(c.Power), Price: flex.Price(c.Price), Starts: c.Starts, Site: c.Site, Home: flex.Watts(c.Home)})
-	}
-
-	return b, nil
-}
-
-// CheckScope refuses a scope with a constraint group that there is not.
-func (tx *Tx) CheckScope(ctx context.Context, scope Scope) error {
-	if scope.Group == "" {
-		return nil
-	}
-
-	caps, _, err := tx.Caps(ctx)
-	if err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(caps.Groups, func(c flex.CapGroup) bool { return c.Name == scope.Group }) {
-		return flex.Fail(flex.NotFound, "no group is named %q: GET /caps lists them", scope.Group)
-	}
-
-	return nil
 }

@@ -8,7 +8,10 @@ import (
 
 // Choose lists the organisations, and returns the records of the chosen one, or of the first
 // where none is chosen. Without any organisation there are no records.
-func (all *All) Choose(ctx context.Context, chosen flex.OrgID) (orgs []flex.Org, tx *Tx, err error) {
+func (all *All) Choose(
+	ctx context.Context,
+	chosen flex.OrgID,
+) (orgs []flex.Org, tx *Tx, err error) {
 	orgs, err = all.Orgs(ctx)
 	if err != nil || len(orgs) == 0 {
 		return orgs, nil, err
@@ -19,11 +22,16 @@ func (all *All) Choose(ctx context.Context, chosen flex.OrgID) (orgs []flex.Org,
 	}
 
 	tx, err = all.For(ctx, chosen)
+
 	return orgs, tx, err
 }
 
 // VisitOrgs lists the organisations, and visits that which is chosen, or all of them for none.
-func (all *All) VisitOrgs(ctx context.Context, chosen flex.OrgID, visit func(flex.Org, *Tx) error) ([]flex.Org, error) {
+func (all *All) VisitOrgs(
+	ctx context.Context,
+	chosen flex.OrgID,
+	visit func(flex.Org, *Tx) error,
+) ([]flex.Org, error) {
 	orgs, err := all.Orgs(ctx)
 	if err != nil {
 		return nil, err

@@ -43,7 +43,8 @@ type ClaimOrder struct {
 	// while the lease under which it was tried still stands.
 	Holder int64
 	Most   int
-	Lease  time.Duration // after which others may claim what has not been finished
+	// after which others may claim what has not been finished
+	Lease time.Duration
 	// Lost says that the answer to an earlier claim of the holder was lost. What that may
 	// have leased is due again at once.
 	Lost bool
@@ -57,7 +58,11 @@ const rateBurst = 100 * time.Millisecond
 // ClaimPushes leases due pushes of the endpoint, within its rate, which all processes on
 // the store share. An endpoint that is not enabled is given none, nor is any while pushes
 // are halted.
-func (db *DB) ClaimPushes(ctx context.Context, org flex.OrgID, o ClaimOrder) (Claim, error) {
+func (db *DB) ClaimPushes(
+	ctx context.Context,
+	org flex.OrgID,
+	o ClaimOrder,
+) (Claim, error) {
 	var c Claim
 	err := db.Write(ctx, org, func(tx *Tx) (err error) {
 		c, err = tx.claim(ctx, o)
@@ -67,7 +72,9 @@ func (db *DB) ClaimPushes(ctx context.Context, org flex.OrgID, o ClaimOrder) (Cl
 		return c, err
 	}
 
-	return c, db.glance(ctx, func(k conn) error { return (&Tx{conn: k, org: org}).fill(ctx, c.Pushes) })
+	return c, db.glance(ctx, func(k conn) error {
+		return (&Tx{conn: k, org: org}).fill(ctx, c.Pushes)
+	})
 }
 
 // claim reads the endpoint, and leases what may be sent to it now.
@@ -76,11 +83,19 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 	var someHalted bool
 	now := tx.db.Now()
 
-	c.Endpoint, err = tx.scanEndpoint(extra{tx.row(ctx, `SELECT `+endpointColumns+`, e.free_at, EXISTS (SELECT 1 FROM halt) FROM endpoint e WHERE e.org_id = $1 AND e.name = $2`+tx.db.d.forUpdate,
-		tx.org.Bytes(), string(o.Name)), []any{instant{&free}, &someHalted}})
+	c.Endpoint, err = tx.scanEndpoint(extra{tx.row(
+		ctx,
+		`SELECT `+endpointColumns+
+			`, e.free_at, EXISTS (SELECT 1 FROM halt) FROM endpoint e WHERE e.org_id = $1 AND e.name = $2`+
+			tx.db.d.forUpdate,
+		tx.org.Bytes(),
+		string(o.Name),
+	), []any{instant{&free}, &someHalted}})
+
 	if errors.Is(err, sql.ErrNoRows) {
 		return Claim{}, nil
 	}
+
 	if err != nil {
 		return c, err
 	}
@@ -97,17 +112,24 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
 		}
 	}
 
-	c.Endpoint.Enabled = c.Endpoint.Enabled && !halts.stopEndpoint(tx.org, o.Name)
+	c.Endpoint.Enabled = c.Endpoint.Enabled &&
+		!halts.stopEndpoint(tx.org, o.Name)
+
 	if !c.Endpoint.Enabled {
 		return c, nil
 	}
 
 	err = tx.claimPushes(ctx, o, &c, halts, free)
+
 	return c, err
 }
 
 // beforeClaim makes due what a lost claim may hold, and gives what is late its turns.
-func (tx *Tx) beforeClaim(ctx context.Context, o ClaimOrder, now time.Time) error {
+func (tx *Tx) beforeClaim(
+	ctx context.Context,
+	o ClaimOrder,
+	now time.Time,
+) error {
 	if o.Lost {
 		if err := tx.release(ctx, o, now); err != nil {
 			return fmt.Errorf("release what a lost claim may hold: %w", err)
@@ -115,12 +137,19 @@ func (tx *Tx) beforeClaim(ctx context.Context, o ClaimOrder, now time.Time) erro
 	}
 
 	_, err := tx.SpreadLate(ctx, o.Name, o.Late)
+
 	return err
 }
 
 // claimPushes leases as many pushes as the endpoint's rate allows now. The rate is used up
 // until free.
-func (tx *Tx) claimPushes(ctx context.Context, o ClaimOrder, c *Claim, halts Halts, free time.Time) (err error) {
+func (tx *Tx) claimPushes(
+	ctx context.Context,
+	o ClaimOrder,
+	c *Claim,
+	halts Halts,
+	free time.Time,
+) (err error) {
 	now := tx.db.Now()
 	each := time.Second / time.Duration(c.Endpoint.Rate)
 	if free.Before(now) {
@@ -144,7 +173,13 @@ func (tx *Tx) claimPushes(ctx context.Context, o ClaimOrder, c *Claim, halts Hal
 		return nil
 	}
 
-	err = tx.later(ctx, `UPDATE endpoint SET free_at = $3 WHERE org_id = $1 AND name = $2`, tx.org.Bytes(), string(o.Name), micros(free))
+	err = tx.later(
+		ctx,
+		`UPDATE endpoint SET free_at = $3 WHERE org_id = $1 AND name = $2`,
+		tx.org.Bytes(),
+		string(o.Name),
+		micros(free),
+	)
 	if err == nil && halts.byAsset() {
 		c.Pushes, err = tx.setHaltedAside(ctx, c.Pushes, halts, now)
 	}
@@ -159,14 +194,32 @@ func allowedNow(now, free time.Time, each time.Duration) int {
 }
 
 // leasePushes leases up to n due pushes of the endpoint, the longest due first.
-func (tx *Tx) leasePushes(ctx context.Context, o ClaimOrder, now time.Time, n int) ([]ClaimedPush, error) {
-	push := func(s scanner) (ClaimedPush, error) { return tx.scanClaimed(s, o, now) }
-	return rows(ctx, tx.conn, push, `
+func (tx *Tx) leasePushes(
+	ctx context.Context,
+	o ClaimOrder,
+	now time.Time,
+	n int,
+) ([]ClaimedPush, error) {
+	push := func(s scanner) (ClaimedPush, error) {
+		return tx.scanClaimed(s, o, now)
+	}
+
+	return rows(
+		ctx,
+		tx.conn,
+		push,
+		`
 		WITH due AS MATERIALIZED (SELECT subject FROM outbox WHERE org_id = $1 AND endpoint = $2 AND turn_at <= $3
 			ORDER BY turn_at LIMIT $4`+tx.db.d.skipLocked+`)
 		UPDATE outbox SET sending = generation, holder = $5, turn_at = $6 WHERE org_id = $1 AND subject IN (SELECT subject FROM due)
 		RETURNING subject, kind, asset_id, event_id, generation, queued_at, expires_at, tries`,
-		tx.org.Bytes(), string(o.Name), micros(now), n, o.Holder, micros(now.Add(o.Lease)))
+		tx.org.Bytes(),
+		string(o.Name),
+		micros(now),
+		n,
+		o.Holder,
+		micros(now.Add(o.Lease)),
+	)
 }
 
 const (
@@ -178,7 +231,12 @@ const (
 
 // setHaltedAside gives back what was claimed of assets whose pushes are halted, and returns the rest.
 // It waits for the end of the halt, or for haltLook, so that it does not stand before what may be sent.
-func (tx *Tx) setHaltedAside(ctx context.Context, claimed []ClaimedPush, halts Halts, now time.Time) (rest []ClaimedPush, err error) {
+func (tx *Tx) setHaltedAside(
+	ctx context.Context,
+	claimed []ClaimedPush,
+	halts Halts,
+	now time.Time,
+) (rest []ClaimedPush, err error) {
 	stopped, err := tx.haltedSubjects(ctx, claimed, halts)
 	if err != nil || len(stopped) == 0 {
 		return claimed, err
@@ -191,8 +249,17 @@ func (tx *Tx) setHaltedAside(ctx context.Context, claimed []ClaimedPush, halts H
 	}
 
 	for chunk := range slices.Chunk(stopped, outboxChunk) {
-		list, args := in([]any{tx.org.Bytes(), haltHolder, micros(now.Add(haltLook))}, chunk)
-		_, err = tx.exec(ctx, `UPDATE outbox SET sending = 0, holder = $2, turn_at = $3 WHERE org_id = $1 AND subject IN `+list, args...)
+		list, args := in(
+			[]any{tx.org.Bytes(), haltHolder, micros(now.Add(haltLook))},
+			chunk,
+		)
+
+		_, err = tx.exec(
+			ctx,
+			`UPDATE outbox SET sending = 0, holder = $2, turn_at = $3 WHERE org_id = $1 AND subject IN `+
+				list,
+			args...,
+		)
 		if err != nil {
 			return nil, fmt.Errorf("set aside what is halted: %w", err)
 		}
@@ -203,7 +270,11 @@ func (tx *Tx) setHaltedAside(ctx context.Context, claimed []ClaimedPush, halts H
 
 // haltedSubjects returns the subjects of the pushes that concern an asset which halts stop. A dispatch
 // of several assets is stopped by one.
-func (tx *Tx) haltedSubjects(ctx context.Context, claimed []ClaimedPush, halts Halts) (stopped []flex.EventID, err error) {
+func (tx *Tx) haltedSubjects(
+	ctx context.Context,
+	claimed []ClaimedPush,
+	halts Halts,
+) (stopped []flex.EventID, err error) {
 	for chunk := range slices.Chunk(claimed, outboxChunk) {
 		subjects := make([]flex.EventID, len(chunk))
 		for i := range chunk {
@@ -215,18 +286,27 @@ func (tx *Tx) haltedSubjects(ctx context.Context, claimed []ClaimedPush, halts H
 			var model, region string
 
 			err := s.Scan(&subject, &model, &region)
-			if err == nil && halts.stopAsset(model, region) && !slices.Contains(stopped, subject) {
+			if err == nil && halts.stopAsset(model, region) &&
+				!slices.Contains(stopped, subject) {
 				stopped = append(stopped, subject)
 			}
+
 			return struct{}{}, err
 		}
 
 		list, args := in([]any{tx.org.Bytes()}, subjects)
-		_, err = rows(ctx, tx.conn, stop, `SELECT o.subject, lower(a.model), COALESCE(m.gsp_group, '') FROM outbox o
+		_, err = rows(
+			ctx,
+			tx.conn,
+			stop,
+			`SELECT o.subject, lower(a.model), COALESCE(m.gsp_group, '') FROM outbox o
 				LEFT JOIN dispatch_asset d ON d.org_id = o.org_id AND d.event_id = o.event_id
 				JOIN asset a ON a.id = COALESCE(d.asset_id, o.asset_id)
 				JOIN site t ON t.org_id = a.org_id AND t.id = a.site_id LEFT JOIN meter m ON m.mpan = t.mpan
-			WHERE o.org_id = $1 AND o.subject IN `+list, args...)
+			WHERE o.org_id = $1 AND o.subject IN `+list,
+			args...,
+		)
+
 		if err != nil {
 			return nil, fmt.Errorf("read what halts stop: %w", err)
 		}
@@ -238,9 +318,16 @@ func (tx *Tx) haltedSubjects(ctx context.Context, claimed []ClaimedPush, halts H
 // release makes due what the holder has leased of the endpoint. Claims lock their endpoint,
 // so that the lost one is over.
 func (tx *Tx) release(ctx context.Context, o ClaimOrder, now time.Time) error {
-	_, err := tx.exec(ctx, `UPDATE outbox SET sending = 0, holder = 0, turn_at = $4
+	_, err := tx.exec(
+		ctx,
+		`UPDATE outbox SET sending = 0, holder = 0, turn_at = $4
 		WHERE org_id = $1 AND endpoint = $2 AND holder = $3 AND turn_at > $4`,
-		tx.org.Bytes(), string(o.Name), o.Holder, micros(now))
+		tx.org.Bytes(),
+		string(o.Name),
+		o.Holder,
+		micros(now),
+	)
+
 	return err
 }
 
@@ -251,16 +338,30 @@ func (all *All) DropLeases(ctx context.Context) error {
 	if all.db.d.name != "sqlite" {
 		return nil
 	}
-	_, err := all.exec(ctx, `UPDATE outbox SET sending = 0, holder = 0, turn_at = $1 WHERE holder <> 0 AND turn_at IS NOT NULL`, micros(all.now))
+	_, err := all.exec(
+		ctx,
+		`UPDATE outbox SET sending = 0, holder = 0, turn_at = $1 WHERE holder <> 0 AND turn_at IS NOT NULL`,
+		micros(all.now),
+	)
+
 	return err
 }
 
 // NextTurn returns when the endpoint has something to send, or the zero time.
-func (db *DB) NextTurn(ctx context.Context, org flex.OrgID, name EndpointName) (at time.Time, err error) {
+func (db *DB) NextTurn(
+	ctx context.Context,
+	org flex.OrgID,
+	name EndpointName,
+) (at time.Time, err error) {
 	err = db.glance(ctx, func(c conn) error {
-		return c.row(ctx, `SELECT min(turn_at) FROM outbox WHERE org_id = $1 AND endpoint = $2 AND turn_at IS NOT NULL`,
-			org.Bytes(), string(name)).Scan(instant{&at})
+		return c.row(
+			ctx,
+			`SELECT min(turn_at) FROM outbox WHERE org_id = $1 AND endpoint = $2 AND turn_at IS NOT NULL`,
+			org.Bytes(),
+			string(name),
+		).Scan(instant{&at})
 	})
+
 	return at, err
 }
 
@@ -272,19 +373,28 @@ func (tx *Tx) BusyEndpoints(ctx context.Context) (busy []EndpointName, err error
 		return nil, err
 	}
 
-	_, err = rows(ctx, tx.conn, func(s scanner) (struct{}, error) {
-		var name EndpointName
-		var due, sending bool
+	_, err = rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (struct{}, error) {
+			var name EndpointName
+			var due, sending bool
 
-		err := s.Scan(&name, &due, &sending)
-		if sending || due && !halts.stopEndpoint(tx.org, name) {
-			busy = append(busy, name)
-		}
-		return struct{}{}, err
-	}, `SELECT name,
+			err := s.Scan(&name, &due, &sending)
+			if sending || due && !halts.stopEndpoint(tx.org, name) {
+				busy = append(busy, name)
+			}
+
+			return struct{}{}, err
+		},
+		`SELECT name,
 			EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = e.org_id AND o.endpoint = e.name AND o.turn_at IS NOT NULL AND o.turn_at <= $2),
 			EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = e.org_id AND o.endpoint = e.name AND o.turn_at IS NOT NULL AND o.turn_at > $2 AND o.sending > 0)
-		FROM endpoint e WHERE e.org_id = $1 AND e.enabled`, tx.org.Bytes(), micros(tx.db.Now()))
+		FROM endpoint e WHERE e.org_id = $1 AND e.enabled`,
+		tx.org.Bytes(),
+		micros(tx.db.Now()),
+	)
+
 	return busy, err
 }
 
@@ -295,18 +405,35 @@ type extra struct {
 }
 
 // Scan reads a row.
-func (e extra) Scan(dest ...any) error { return e.s.Scan(append(dest, e.more...)...) }
+func (e extra) Scan(dest ...any) error {
+	return e.s.Scan(append(dest, e.more...)...)
+}
 
-func (tx *Tx) scanClaimed(s scanner, o ClaimOrder, now time.Time) (l ClaimedPush, err error) {
+func (tx *Tx) scanClaimed(
+	s scanner,
+	o ClaimOrder,
+	now time.Time,
+) (l ClaimedPush, err error) {
 	var subject flex.EventID
 	l.To = o.Name
 	l.Holder = o.Holder
 	l.LeasedTo = now.Add(o.Lease)
 
-	err = s.Scan(&subject, &l.Kind, &l.AssetID, &l.EventID, &l.Generation, instant{&l.QueuedAt}, instant{&l.ExpiresAt}, &l.Tries)
+	err = s.Scan(
+		&subject,
+		&l.Kind,
+		&l.AssetID,
+		&l.EventID,
+		&l.Generation,
+		instant{&l.QueuedAt},
+		instant{&l.ExpiresAt},
+		&l.Tries,
+	)
+
 	l.Subject = subject
 	l.Expired = !l.ExpiresAt.After(tx.now)
 	l.Lapses = l.ExpiresAt.Add(tx.db.Now().Sub(tx.now))
+
 	return l, err
 }
 
@@ -323,14 +450,26 @@ func (tx *Tx) fill(ctx context.Context, pushes []ClaimedPush) error {
 	}
 
 	for len(ids) > 0 {
-		list, args := in([]any{tx.org.Bytes()}, ids[:min(len(ids), outboxChunk)])
+		list, args := in(
+			[]any{tx.org.Bytes()},
+			ids[:min(len(ids), outboxChunk)],
+		)
+
 		ids = ids[min(len(ids), outboxChunk):]
-		_, err := rows(ctx, tx.conn, func(s scanner) (struct{}, error) { return struct{}{}, scanScheduled(s, at) }, `
+		_, err := rows(
+			ctx,
+			tx.conn,
+			func(s scanner) (struct{}, error) {
+				return struct{}{}, scanScheduled(s, at)
+			},
+			`
 			SELECT s.event_id, s.asset_id, s.session_id, s.generation, s.made_at, s.from_at, s.steps,
 				COALESCE(a.external_id, o.external_id, ''), p.site_id
 			FROM schedule s JOIN session p ON p.id = s.session_id JOIN outbox o ON o.subject = s.asset_id
 				LEFT JOIN asset a ON a.id = s.asset_id
-			WHERE s.org_id = $1 AND s.event_id IN `+list, args...)
+			WHERE s.org_id = $1 AND s.event_id IN `+list,
+			args...,
+		)
 
 		if err != nil {
 			return fmt.Errorf("read the schedules to push: %w", err)
@@ -361,7 +500,18 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 	var from time.Time
 	var steps, external string
 	var site flex.SiteID
-	err := s.Scan(&v.EventID, &v.AssetID, &v.SessionID, &v.Generation, instant{&v.MadeAt}, instant{&from}, &steps, &external, &site)
+	err := s.Scan(
+		&v.EventID,
+		&v.AssetID,
+		&v.SessionID,
+		&v.Generation,
+		instant{&v.MadeAt},
+		instant{&from},
+		&steps,
+		&external,
+		&site,
+	)
+
 	if err != nil {
 		return err
 	}
@@ -373,186 +523,4 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 	l.SiteID = site
 
 	return err
-}
-
-// PushState is the state that an attempt brings a push to.
-type PushState string
-
-// They are also the states of a delivery.
-const (
-	PushPending  PushState = "pending"  // to be tried again
-	PushAccepted PushState = "accepted" // the client has taken it
-	PushRejected PushState = "rejected" // the client refused it for good
-	PushExpired  PushState = "expired"  // its time was over first
-	PushDropped  PushState = "dropped"  // it was not tried; its turn comes again at once
-)
-
-// Outcome is how an attempt ended.
-type Outcome struct {
-	Push    ClaimedPush
-	State   PushState
-	Again   time.Time // when it is pending
-	Version int64     // of the endpoint that it was tried at
-	Attempt
-}
-
-// Attempt is one try of a push, by the true clock.
-type Attempt struct {
-	At     time.Time
-	Took   time.Duration
-	Status int    // 0: no answer came
-	Error  string // what went wrong, in words
-	Answer string // the beginning of what was answered
-}
-
-// FinishPushes records how attempts ended. A lease that was lost moves its push no more, but
-// the attempt is kept.
-func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
-	if len(outs) > outboxChunk {
-		if err := tx.FinishPushes(ctx, outs[:outboxChunk]); err != nil {
-			return err
-		}
-		return tx.FinishPushes(ctx, outs[outboxChunk:])
-	}
-
-	claims := map[int64][]Outcome{}
-	for _, o := range outs {
-		claims[o.Push.Holder] = append(claims[o.Push.Holder], o)
-	}
-
-	for holder, outs := range claims {
-		if err := tx.settle(ctx, holder, outs); err != nil {
-			return fmt.Errorf("settle the outbox: %w", err)
-		}
-	}
-
-	if err := tx.logAttempts(ctx, outs); err != nil {
-		return fmt.Errorf("log the attempts: %w", err)
-	}
-
-	tx.Wake(WakeWatch)
-	return nil
-}
-
-// settle moves the outbox rows that the holder leased: a push that a newer one replaced
-// during the attempt has its turn at once, whatever became of the older. That the client has
-// taken a schedule is true also if the lease was lost.
-func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
-	now := micros(tx.db.Now())
-	var accepted, over []flex.EventID // subjects
-
-	for _, o := range outs {
-		switch o.State {
-		case PushAccepted:
-			accepted = append(accepted, o.Push.Subject)
-
-		case PushRejected, PushExpired:
-			over = append(over, o.Push.Subject)
-		}
-
-		if err := tx.settleOne(ctx, holder, o, now); err != nil {
-			return err
-		}
-	}
-
-	const set = `UPDATE outbox SET sending = 0, holder = 0,
-		tries = CASE WHEN generation > sending THEN tries ELSE tries + 1 END,
-		turn_at = CASE WHEN generation > sending THEN CAST($3 AS BIGINT) END`
-
-	for _, group := range []struct {
-		set      string
-		subjects []flex.EventID
-	}{
-		{set + `, accepted = CASE WHEN sending > accepted THEN sending ELSE accepted END`, accepted},
-		{set, over},
-	} {
-		if len(group.subjects) == 0 {
-			continue
-		}
-
-		list, args := in([]any{tx.org.Bytes(), holder, now}, group.subjects)
-		if err := tx.later(ctx, group.set+` WHERE org_id = $1 AND holder = $2 AND subject IN `+list, args...); err != nil {
-			return err
-		}
-	}
-
-	return nil
-}
-
-// settleOne moves an outbox row that does not move with others: one whose lease was lost, one
-// that was not tried, one that is tried again.
-func (tx *Tx) settleOne(ctx context.Context, holder int64, o Outcome, now any) error {
-	l := &o.Push
-	switch o.State {
-	case PushRejected, PushExpired:
-		return nil
-
-	case PushAccepted:
-		if tx.db.Now().Before(l.LeasedTo) {
-			return nil
-		}
-		return tx.later(ctx, `UPDATE outbox SET accepted = $3 WHERE org_id = $1 AND subject = $2 AND accepted < $3 AND generation >= $3`,
-			tx.org.Bytes(), l.Subject[:], l.Generation)
-
-	case PushDropped:
-		return tx.later(ctx, `UPDATE outbox SET sending = 0, holder = 0, turn_at = $4 WHERE org_id = $1 AND holder = $2 AND subject = $3`,
-			tx.org.Bytes(), holder, l.Subject[:], now)
-	}
-
-	return tx.later(ctx, `UPDATE outbox SET sending = 0, holder = 0,
-		tries = CASE WHEN generation > sending THEN tries ELSE tries + 1 END,
-		turn_at = CASE WHEN generation > sending THEN CAST($4 AS BIGINT) WHEN expires_at > 0 THEN CAST($5 AS BIGINT) END
-		WHERE org_id = $1 AND holder = $2 AND subject = $3`,
-		tx.org.Bytes(), holder, l.Subject[:], now, micros(o.Again))
-}
-
-const deliveryInsertColumns = 14
-
-// logAttempts keeps each attempt as its delivery's latest, and the one before it as history.
-// What ran out of time without another attempt keeps the latest that it had.
-func (tx *Tx) logAttempts(ctx context.Context, outs []Outcome) error {
-	var again []flex.EventID
-	args := make([]any, 0, deliveryInsertColumns*len(outs))
-
-	for _, o := range outs {
-		if o.State == PushDropped {
-			continue
-		}
-
-		tries := 1
-		if o.Attempt.At.IsZero() { // it ran out of time before it was tried
-			tries, o.Attempt.At = 0, tx.db.Now()
-		}
-
-		l := &o.Push
-		if l.Tries > 0 && tries > 0 {
-			again = append(again, l.EventID)
-		}
-
-		var asset any
-		if !l.AssetID.IsZero() {
-			asset = l.AssetID.Bytes()
-		}
-
-		args = append(args, tx.org.Bytes(), l.EventID.Bytes(), string(l.To), string(l.Kind), asset, l.Generation, micros(l.QueuedAt),
-			string(o.State), tries, micros(o.Attempt.At), o.Took.Microseconds(), o.Status, o.Error, o.Answer)
-	}
-
-	if len(again) > 0 {
-		list, ids := in([]any{tx.org.Bytes()}, again)
-		err := tx.later(ctx, `INSERT INTO attempt (org_id, event_id, number, at, took, status, error, answer)
-			SELECT org_id, event_id, tries, at, took, status, error, answer FROM delivery WHERE org_id = $1 AND tries > 0 AND event_id IN `+list+`
-			ON CONFLICT DO NOTHING`, ids...)
-		if err != nil {
-			return err
-		}
-	}
-
-	return tx.bulk(ctx, `INSERT INTO delivery (org_id, event_id, endpoint, kind, asset_id, generation, queued_at, state, tries, at, took, status, error, answer)`, `
-		ON CONFLICT (org_id, event_id) DO UPDATE SET state = excluded.state, tries = delivery.tries + excluded.tries,
-			at = CASE WHEN excluded.tries > 0 THEN excluded.at ELSE delivery.at END,
-			took = CASE WHEN excluded.tries > 0 THEN excluded.took ELSE delivery.took END,
-			status = CASE WHEN excluded.tries > 0 THEN excluded.status ELSE delivery.status END,
-			error = CASE WHEN excluded.tries > 0 THEN excluded.error ELSE delivery.error END,
-			answer = CASE WHEN excluded.tries > 0 THEN excluded.answer ELSE delivery.answer END`, deliveryInsertColumns, args)
 }

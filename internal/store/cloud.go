@@ -41,7 +41,16 @@ const linkColumns = `state, org_id, site_id, provider, redirect, sealed, expires
 
 func (c conn) scanLink(s scanner) (l CloudLink, err error) {
 	var state, sealed []byte
-	err = s.Scan(&state, &l.Org, &l.Site, &l.Provider, &l.Redirect, &sealed, instant{&l.ExpiresAt})
+	err = s.Scan(
+		&state,
+		&l.Org,
+		&l.Site,
+		&l.Provider,
+		&l.Redirect,
+		&sealed,
+		instant{&l.ExpiresAt},
+	)
+
 	copy(l.State[:], state)
 
 	if err != nil {
@@ -62,10 +71,14 @@ func (c conn) scanLink(s scanner) (l CloudLink, err error) {
 
 // sealLink returns what is secret of a link, sealed.
 func (all *All) sealLink(l CloudLink) ([]byte, error) {
-	plain, err := encode(linkRecord{Verifier: l.Verifier.Reveal(), Code: l.Code.Reveal()})
+	plain, err := encode(linkRecord{
+		Verifier: l.Verifier.Reveal(),
+		Code:     l.Code.Reveal(),
+	})
 	if err != nil {
 		return nil, err
 	}
+
 	return all.seal(sealedLink, l.Org, l.State[:], []byte(plain))
 }
 
@@ -75,18 +88,40 @@ func (all *All) AddCloudLink(ctx context.Context, l CloudLink) error {
 	if err != nil {
 		return err
 	}
-	_, err = all.exec(ctx, `INSERT INTO cloud_link (`+linkColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		l.State[:], l.Org.Bytes(), l.Site.Bytes(), l.Provider, l.Redirect, sealed, micros(l.ExpiresAt))
+
+	_, err = all.exec(
+		ctx,
+		`INSERT INTO cloud_link (`+linkColumns+
+			`) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		l.State[:],
+		l.Org.Bytes(),
+		l.Site.Bytes(),
+		l.Provider,
+		l.Redirect,
+		sealed,
+		micros(l.ExpiresAt),
+	)
+
 	return err
 }
 
 // CloudLink returns the way of that state which is open and has not brought a code yet, or
 // a NotFound failure.
-func (all *All) CloudLink(ctx context.Context, state [32]byte) (CloudLink, error) {
-	return one(ctx, all.conn, "this link is not known, was used or has run out: begin again", all.scanLink,
-		`SELECT `+linkColumns+` FROM cloud_link WHERE state = $1 AND turn_at IS NULL AND expires_at > $2
+func (all *All) CloudLink(
+	ctx context.Context,
+	state [32]byte,
+) (CloudLink, error) {
+	return one(
+		ctx,
+		all.conn,
+		"this link is not known, was used or has run out: begin again",
+		all.scanLink,
+		`SELECT `+linkColumns+
+			` FROM cloud_link WHERE state = $1 AND turn_at IS NULL AND expires_at > $2
 			AND NOT EXISTS (SELECT 1 FROM job j WHERE j.kind = 'cloud link' AND j.org_id = cloud_link.org_id AND j.subject = cloud_link.state)`+all.db.d.forUpdate,
-		state[:], micros(all.now))
+		state[:],
+		micros(all.now),
+	)
 }
 
 // SetCloudCode keeps what came back of a link, to be exchanged at once.
@@ -95,36 +130,77 @@ func (all *All) SetCloudCode(ctx context.Context, l CloudLink) error {
 	if err != nil {
 		return err
 	}
-	if _, err := all.exec(ctx, `UPDATE cloud_link SET sealed = $2 WHERE state = $1`, l.State[:], sealed); err != nil {
+
+	_, err = all.exec(
+		ctx,
+		`UPDATE cloud_link SET sealed = $2 WHERE state = $1`,
+		l.State[:],
+		sealed,
+	)
+
+	if err != nil {
 		return err
 	}
 
 	all.Wake(WakeCloud)
-	return all.queueJobs(ctx, all.now, Job{Kind: JobCloudLink, Org: l.Org, Subject: l.State[:], Site: l.Site})
+
+	return all.queueJobs(ctx, all.now, Job{
+		Kind:    JobCloudLink,
+		Org:     l.Org,
+		Subject: l.State[:],
+		Site:    l.Site,
+	})
 }
 
 // DropCloudLink forgets a link, with what is to be done with it.
 func (all *All) DropCloudLink(ctx context.Context, l CloudLink) error {
-	if _, err := all.exec(ctx, `DELETE FROM cloud_link WHERE state = $1`, l.State[:]); err != nil {
+	_, err := all.exec(
+		ctx,
+		`DELETE FROM cloud_link WHERE state = $1`,
+		l.State[:],
+	)
+	if err != nil {
 		return err
 	}
+
 	return all.dropJob(ctx, JobCloudLink, l.Org, l.State[:])
 }
 
 // ClaimCloudLinks claims up to limit links whose code is to be exchanged, under a lease.
-func (all *All) ClaimCloudLinks(ctx context.Context, limit int, lease time.Duration) ([]CloudLink, error) {
+func (all *All) ClaimCloudLinks(
+	ctx context.Context,
+	limit int,
+	lease time.Duration,
+) ([]CloudLink, error) {
 	if err := all.adoptCloud(ctx); err != nil {
 		return nil, err
 	}
 
-	jobs, err := all.claimJobs(ctx, JobCloudLink, flex.OrgID{}, all.now, limit, lease)
+	jobs, err := all.claimJobs(
+		ctx,
+		JobCloudLink,
+		flex.OrgID{},
+		all.now,
+		limit,
+		lease,
+	)
+
 	if err != nil {
 		return nil, err
 	}
 
 	var links []CloudLink
 	for _, j := range jobs {
-		found, err := rows(ctx, all.conn, all.scanLink, `SELECT `+linkColumns+` FROM cloud_link WHERE state = $1 AND expires_at > $2`, j.Subject, micros(all.now))
+		found, err := rows(
+			ctx,
+			all.conn,
+			all.scanLink,
+			`SELECT `+linkColumns+
+				` FROM cloud_link WHERE state = $1 AND expires_at > $2`,
+			j.Subject,
+			micros(all.now),
+		)
+
 		if err != nil {
 			return nil, err
 		}
@@ -134,6 +210,7 @@ func (all *All) ClaimCloudLinks(ctx context.Context, limit int, lease time.Durat
 			if _, err := all.finishJob(ctx, j); err != nil {
 				return nil, err
 			}
+
 			continue
 		}
 
@@ -145,7 +222,12 @@ func (all *All) ClaimCloudLinks(ctx context.Context, limit int, lease time.Durat
 }
 
 // RetryCloudLink has the link's code exchanged at an instant, because of a problem.
-func (all *All) RetryCloudLink(ctx context.Context, l CloudLink, at time.Time, problem string) error {
+func (all *All) RetryCloudLink(
+	ctx context.Context,
+	l CloudLink,
+	at time.Time,
+	problem string,
+) error {
 	return all.retryJob(ctx, l.job, all.now, at, problem)
 }
 
@@ -177,7 +259,11 @@ func (all *All) adoptCloud(ctx context.Context) error {
 // PutCloudToken keeps access to a cloud, in place of what was kept for the same site and
 // provider, and queues its refresh. A site that is gone keeps none.
 func (all *All) PutCloudToken(ctx context.Context, t CloudToken) error {
-	plain, err := encode(tokenRecord{Access: t.Access.Reveal(), Refresh: t.Refresh.Reveal()})
+	plain, err := encode(tokenRecord{
+		Access:  t.Access.Reveal(),
+		Refresh: t.Refresh.Reveal(),
+	})
+
 	if err != nil {
 		return err
 	}
@@ -187,27 +273,50 @@ func (all *All) PutCloudToken(ctx context.Context, t CloudToken) error {
 		return err
 	}
 
-	_, err = all.exec(ctx, `
+	_, err = all.exec(
+		ctx,
+		`
 		INSERT INTO cloud_token (org_id, site_id, provider, token_type, sealed, expires_at)
 		SELECT $1, id, $3, $4, $5, $6 FROM site WHERE org_id = $1 AND id = $2
 		ON CONFLICT (site_id, provider) DO UPDATE SET token_type = excluded.token_type, sealed = excluded.sealed,
 			expires_at = excluded.expires_at, turn_at = NULL`,
-		t.Org.Bytes(), t.Site.Bytes(), t.Provider, t.Type, sealed, micros(t.ExpiresAt))
+		t.Org.Bytes(),
+		t.Site.Bytes(),
+		t.Provider,
+		t.Type,
+		sealed,
+		micros(t.ExpiresAt),
+	)
+
 	if err != nil {
 		return err
 	}
+
 	if t.TurnAt.IsZero() {
 		return all.dropJob(ctx, JobCloudToken, t.Org, t.row())
 	}
 
-	return all.queueJobs(ctx, all.now, Job{Kind: JobCloudToken, Org: t.Org, Subject: t.row(), Site: t.Site, DueAt: t.TurnAt})
+	return all.queueJobs(ctx, all.now, Job{
+		Kind:    JobCloudToken,
+		Org:     t.Org,
+		Subject: t.row(),
+		Site:    t.Site,
+		DueAt:   t.TurnAt,
+	})
 }
 
 const cloudTokenColumns = `org_id, site_id, provider, token_type, sealed, expires_at`
 
 func (c conn) scanCloudToken(s scanner) (t CloudToken, err error) {
 	var sealed []byte
-	err = s.Scan(&t.Org, &t.Site, &t.Provider, &t.Type, &sealed, instant{&t.ExpiresAt})
+	err = s.Scan(
+		&t.Org,
+		&t.Site,
+		&t.Provider,
+		&t.Type,
+		&sealed,
+		instant{&t.ExpiresAt},
+	)
 	if err != nil {
 		return t, err
 	}
@@ -225,16 +334,39 @@ func (c conn) scanCloudToken(s scanner) (t CloudToken, err error) {
 }
 
 // row is what a token is sealed for: its site and its provider.
-func (t CloudToken) row() []byte { return append(t.Site.Bytes(), t.Provider...) }
+func (t CloudToken) row() []byte {
+	return append(t.Site.Bytes(), t.Provider...)
+}
 
 // CloudTokens returns a site's access to clouds, by provider.
-func (all *All) CloudTokens(ctx context.Context, site flex.SiteID) ([]CloudToken, error) {
-	return rows(ctx, all.conn, all.scanCloudToken, `SELECT `+cloudTokenColumns+` FROM cloud_token WHERE site_id = $1 ORDER BY provider`, site.Bytes())
+func (all *All) CloudTokens(
+	ctx context.Context,
+	site flex.SiteID,
+) ([]CloudToken, error) {
+	return rows(
+		ctx,
+		all.conn,
+		all.scanCloudToken,
+		`SELECT `+cloudTokenColumns+
+			` FROM cloud_token WHERE site_id = $1 ORDER BY provider`,
+		site.Bytes(),
+	)
 }
 
 // ClaimCloudTokens claims up to limit tokens that are to be refreshed, under a lease.
-func (all *All) ClaimCloudTokens(ctx context.Context, limit int, lease time.Duration) ([]CloudToken, error) {
-	jobs, err := all.claimJobs(ctx, JobCloudToken, flex.OrgID{}, all.now, limit, lease)
+func (all *All) ClaimCloudTokens(
+	ctx context.Context,
+	limit int,
+	lease time.Duration,
+) ([]CloudToken, error) {
+	jobs, err := all.claimJobs(
+		ctx,
+		JobCloudToken,
+		flex.OrgID{},
+		all.now,
+		limit,
+		lease,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +378,9 @@ func (all *All) ClaimCloudTokens(ctx context.Context, limit int, lease time.Dura
 			return nil, err
 		}
 
-		i := slices.IndexFunc(kept, func(t CloudToken) bool { return bytes.Equal(t.row(), j.Subject) })
+		i := slices.IndexFunc(kept, func(t CloudToken) bool {
+			return bytes.Equal(t.row(), j.Subject)
+		})
 		if i < 0 { // its site is gone
 			if _, err := all.finishJob(ctx, j); err != nil {
 				return nil, err
@@ -269,6 +403,11 @@ func (all *All) LeaveCloudToken(ctx context.Context, t CloudToken) error {
 
 // RetryCloudToken has a token refreshed at an instant, because of a problem; if that is zero, not
 // any more, and the problem is shown to operators.
-func (all *All) RetryCloudToken(ctx context.Context, t CloudToken, at time.Time, problem string) error {
+func (all *All) RetryCloudToken(
+	ctx context.Context,
+	t CloudToken,
+	at time.Time,
+	problem string,
+) error {
 	return all.retryJob(ctx, t.job, all.now, at, problem)
 }

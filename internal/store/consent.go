@@ -11,7 +11,11 @@ import (
 
 // setConsent records that the consent to the use of a site's boundary meter was given, at an
 // instant, or withdrawn: the zero time. What was given is not taken back by a later consent.
-func (tx *Tx) setConsent(ctx context.Context, site flex.SiteID, at time.Time) error {
+func (tx *Tx) setConsent(
+	ctx context.Context,
+	site flex.SiteID,
+	at time.Time,
+) error {
 	if err := tx.addConsent(ctx, site, BoundaryMeter, at); err != nil {
 		return err
 	}
@@ -19,8 +23,14 @@ func (tx *Tx) setConsent(ctx context.Context, site flex.SiteID, at time.Time) er
 		return tx.endConsent(ctx, site)
 	}
 
-	_, err := tx.exec(ctx, `INSERT INTO consent_span (site_id, org_id, from_at, known_at) VALUES ($1, $2, $3, $4) ON CONFLICT (site_id, from_at) DO NOTHING`,
-		site.Bytes(), tx.org.Bytes(), micros(at), micros(tx.now))
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO consent_span (site_id, org_id, from_at, known_at) VALUES ($1, $2, $3, $4) ON CONFLICT (site_id, from_at) DO NOTHING`,
+		site.Bytes(),
+		tx.org.Bytes(),
+		micros(at),
+		micros(tx.now),
+	)
 	if err != nil {
 		return err
 	}
@@ -30,15 +40,31 @@ func (tx *Tx) setConsent(ctx context.Context, site flex.SiteID, at time.Time) er
 
 // ConsentWithdrawn returns when the consent to the use of a site's boundary meter was last
 // withdrawn; zero if it never was.
-func (tx *Tx) ConsentWithdrawn(ctx context.Context, site flex.SiteID) (at time.Time, err error) {
-	err = tx.row(ctx, `SELECT max(to_at) FROM consent_span WHERE org_id = $1 AND site_id = $2`, tx.org.Bytes(), site.Bytes()).Scan(instant{&at})
+func (tx *Tx) ConsentWithdrawn(
+	ctx context.Context,
+	site flex.SiteID,
+) (at time.Time, err error) {
+	err = tx.row(
+		ctx,
+		`SELECT max(to_at) FROM consent_span WHERE org_id = $1 AND site_id = $2`,
+		tx.org.Bytes(),
+		site.Bytes(),
+	).Scan(instant{&at})
+
 	return at, err
 }
 
 // endConsent ends the spans of a site's consent now. One that was to begin later never does.
 func (tx *Tx) endConsent(ctx context.Context, site flex.SiteID) error {
-	_, err := tx.exec(ctx, `UPDATE consent_span SET to_at = CASE WHEN from_at > $3 THEN from_at ELSE $3 END
-		WHERE org_id = $1 AND site_id = $2 AND to_at IS NULL`, tx.org.Bytes(), site.Bytes(), micros(tx.now))
+	_, err := tx.exec(
+		ctx,
+		`UPDATE consent_span SET to_at = CASE WHEN from_at > $3 THEN from_at ELSE $3 END
+		WHERE org_id = $1 AND site_id = $2 AND to_at IS NULL`,
+		tx.org.Bytes(),
+		site.Bytes(),
+		micros(tx.now),
+	)
+
 	return err
 }
 
@@ -48,7 +74,11 @@ var always = flex.Span{To: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
 // ConsentSpans returns when the boundary meters of the sites may be used, as it was known at
 // an instant; the zero time stands for now. The spans of a site are in order and apart; a site
 // without any is left out. An organisation that needs no consent may use them always.
-func (tx *Tx) ConsentSpans(ctx context.Context, sites []flex.SiteID, knownAt time.Time) (map[flex.SiteID][]flex.Span, error) {
+func (tx *Tx) ConsentSpans(
+	ctx context.Context,
+	sites []flex.SiteID,
+	knownAt time.Time,
+) (map[flex.SiteID][]flex.Span, error) {
 	spans := make(map[flex.SiteID][]flex.Span, len(sites))
 
 	org, err := tx.OrgRecord(ctx)
@@ -76,7 +106,12 @@ func (tx *Tx) ConsentSpans(ctx context.Context, sites []flex.SiteID, knownAt tim
 	return spans, nil
 }
 
-func (tx *Tx) consentSpans(ctx context.Context, sites []flex.SiteID, knownAt time.Time, spans map[flex.SiteID][]flex.Span) error {
+func (tx *Tx) consentSpans(
+	ctx context.Context,
+	sites []flex.SiteID,
+	knownAt time.Time,
+	spans map[flex.SiteID][]flex.Span,
+) error {
 	list, args := in([]any{tx.org.Bytes(), micros(knownAt)}, sites)
 	rs, err := tx.query(ctx, `SELECT site_id, from_at, to_at FROM consent_span
 		WHERE org_id = $1 AND known_at <= $2 AND site_id IN `+list+` ORDER BY from_at`, args...)
@@ -90,7 +125,8 @@ func (tx *Tx) consentSpans(ctx context.Context, sites []flex.SiteID, knownAt tim
 		var id flex.SiteID
 
 		var s flex.Span
-		if err := rs.Scan(&id, instant{&s.From}, instant{&s.To}); err != nil {
+		err := rs.Scan(&id, instant{&s.From}, instant{&s.To})
+		if err != nil {
 			return err
 		}
 
@@ -114,18 +150,27 @@ func joinSpan(spans []flex.Span, s flex.Span) []flex.Span {
 		}
 		return spans
 	}
+
 	return append(spans, s)
 }
 
 // consentedIn is that the boundary meter of a site that is there could be used in all of a
 // time, or that its organisation needs no consent for it.
 func consentedIn(org, site, from, to string) string {
-	return fmt.Sprintf(`(%s.consent_exempt OR %s.id IS NOT NULL AND EXISTS (SELECT 1 FROM consent_span c
-		WHERE c.site_id = %[2]s.id AND c.from_at <= %s AND (c.to_at IS NULL OR c.to_at >= %s)))`, org, site, from, to)
+	return fmt.Sprintf(
+		`(%s.consent_exempt OR %s.id IS NOT NULL AND EXISTS (SELECT 1 FROM consent_span c
+		WHERE c.site_id = %[2]s.id AND c.from_at <= %s AND (c.to_at IS NULL OR c.to_at >= %s)))`,
+		org,
+		site,
+		from,
+		to,
+	)
 }
 
 // consentedDuring is consentedIn of any part of the time.
-func consentedDuring(org, site, from, to string) string { return consentedIn(org, site, to, from) }
+func consentedDuring(org, site, from, to string) string {
+	return consentedIn(org, site, to, from)
+}
 
 var _ = law("a site's boundary meter may be used exactly while its consent holds",
 	`SELECT s.id AS what FROM site s WHERE (s.consent_at IS NOT NULL) <> EXISTS (SELECT 1 FROM consent_span c WHERE c.site_id = s.id AND c.to_at IS NULL)

@@ -19,7 +19,8 @@ type Credential struct {
 	CreatedAt  time.Time
 	RevokedAt  time.Time // zero while it holds
 	CredentialLimits
-	OrgFrom []netip.Prefix // the organisation's own networks; none for everywhere. Read, not written
+	// the organisation's own networks; none for everywhere. Read, not written
+	OrgFrom []netip.Prefix
 
 	UsedAt      time.Time // the latest login, to the minute; zero for none
 	FormerHash  []byte    // of the password before the newest, nil for none
@@ -37,6 +38,7 @@ func joinPrefixes(networks []netip.Prefix) string {
 	for i, n := range networks {
 		texts[i] = n.String()
 	}
+
 	return strings.Join(texts, ",")
 }
 
@@ -57,15 +59,19 @@ func splitPrefixes(text string) (networks []netip.Prefix, err error) {
 	return networks, nil
 }
 
-var _ = law("a token belongs to a credential of its organisation that has not been revoked", `
+var _ = law(
+	"a token belongs to a credential of its organisation that has not been revoked",
+	`
 	SELECT t.username AS what FROM token t LEFT JOIN credential c ON c.username = t.username AND c.org_id = t.org_id
-	WHERE c.username IS NULL OR c.revoked_at IS NOT NULL`)
+	WHERE c.username IS NULL OR c.revoked_at IS NOT NULL`,
+)
 
 func joinRoles(roles []flex.Role) string {
 	words := make([]string, len(roles))
 	for i, r := range roles {
 		words[i] = string(r)
 	}
+
 	return strings.Join(words, ",")
 }
 
@@ -75,6 +81,7 @@ func splitRoles(text string) (roles []flex.Role) {
 			roles = append(roles, flex.Role(word))
 		}
 	}
+
 	return roles
 }
 
@@ -83,8 +90,21 @@ const credentialColumns = `username, org_id, secret_hash, roles, created_at, rev
 
 func scanCredential(s scanner) (c Credential, err error) {
 	var roles, networks, orgs string
-	err = s.Scan(&c.Username, &c.Org, &c.SecretHash, &roles, instant{&c.CreatedAt}, instant{&c.RevokedAt},
-		instant{&c.ExpiresAt}, instant{&c.UsedAt}, &networks, &c.FormerHash, instant{&c.FormerUntil}, &orgs)
+	err = s.Scan(
+		&c.Username,
+		&c.Org,
+		&c.SecretHash,
+		&roles,
+		instant{&c.CreatedAt},
+		instant{&c.RevokedAt},
+		instant{&c.ExpiresAt},
+		instant{&c.UsedAt},
+		&networks,
+		&c.FormerHash,
+		instant{&c.FormerUntil},
+		&orgs,
+	)
+
 	if err != nil {
 		return c, err
 	}
@@ -96,13 +116,23 @@ func scanCredential(s scanner) (c Credential, err error) {
 	}
 
 	c.OrgFrom, err = splitPrefixes(orgs)
+
 	return c, err
 }
 
 // SetOrgNetworks says from which networks the organisation's credentials are of use; none for
 // everywhere.
-func (tx *Tx) SetOrgNetworks(ctx context.Context, networks []netip.Prefix) error {
-	_, err := tx.exec(ctx, `UPDATE org SET allow_from = $2 WHERE id = $1`, tx.org.Bytes(), joinPrefixes(networks))
+func (tx *Tx) SetOrgNetworks(
+	ctx context.Context,
+	networks []netip.Prefix,
+) error {
+	_, err := tx.exec(
+		ctx,
+		`UPDATE org SET allow_from = $2 WHERE id = $1`,
+		tx.org.Bytes(),
+		joinPrefixes(networks),
+	)
+
 	return err
 }
 
@@ -110,70 +140,156 @@ func (tx *Tx) SetOrgNetworks(ctx context.Context, networks []netip.Prefix) error
 // everywhere.
 func (tx *Tx) OrgNetworks(ctx context.Context) ([]netip.Prefix, error) {
 	var text string
-	if err := tx.row(ctx, `SELECT allow_from FROM org WHERE id = $1`, tx.org.Bytes()).Scan(&text); err != nil {
+	err := tx.row(
+		ctx,
+		`SELECT allow_from FROM org WHERE id = $1`,
+		tx.org.Bytes(),
+	).Scan(&text)
+	if err != nil {
 		return nil, err
 	}
+
 	return splitPrefixes(text)
 }
 
 // AddCredential keeps a credential. A name that is taken, by whichever organisation, is a
 // Conflict, unless it is a revoked one of the same organisation: its place is taken.
 func (all *All) AddCredential(ctx context.Context, c Credential) error {
-	n, err := all.exec(ctx, `INSERT INTO credential (username, org_id, secret_hash, roles, created_at, expires_at, allow_from) VALUES ($1, $2, $3, $4, $5, $6, $7)
+	n, err := all.exec(
+		ctx,
+		`INSERT INTO credential (username, org_id, secret_hash, roles, created_at, expires_at, allow_from) VALUES ($1, $2, $3, $4, $5, $6, $7)
 		ON CONFLICT (username) DO UPDATE SET secret_hash = excluded.secret_hash, roles = excluded.roles, created_at = excluded.created_at,
 			expires_at = excluded.expires_at, allow_from = excluded.allow_from, revoked_at = NULL, used_at = NULL, former_hash = NULL, former_until = NULL
 		WHERE credential.org_id = excluded.org_id AND credential.revoked_at IS NOT NULL`,
-		c.Username, c.Org.Bytes(), c.SecretHash, joinRoles(c.Roles), micros(all.now), micros(c.ExpiresAt), joinPrefixes(c.AllowFrom))
+		c.Username,
+		c.Org.Bytes(),
+		c.SecretHash,
+		joinRoles(c.Roles),
+		micros(all.now),
+		micros(c.ExpiresAt),
+		joinPrefixes(c.AllowFrom),
+	)
+
 	if err == nil && n == 0 {
-		return flex.Fail(flex.Conflict, "the username %q is taken: choose another", c.Username)
+		return flex.Fail(
+			flex.Conflict,
+			"the username %q is taken: choose another",
+			c.Username,
+		)
 	}
+
 	return err
 }
 
 // LimitCredential replaces until when and from where a credential is of use. Tokens that were
 // given out end with it at the latest. It reports whether there is one that is not revoked.
-func (all *All) LimitCredential(ctx context.Context, username string, l CredentialLimits) (bool, error) {
-	n, err := all.exec(ctx, `UPDATE credential SET expires_at = $2, allow_from = $3 WHERE username = $1 AND revoked_at IS NULL`,
-		username, micros(l.ExpiresAt), joinPrefixes(l.AllowFrom))
+func (all *All) LimitCredential(
+	ctx context.Context,
+	username string,
+	l CredentialLimits,
+) (bool, error) {
+	n, err := all.exec(
+		ctx,
+		`UPDATE credential SET expires_at = $2, allow_from = $3 WHERE username = $1 AND revoked_at IS NULL`,
+		username,
+		micros(l.ExpiresAt),
+		joinPrefixes(l.AllowFrom),
+	)
 	if err != nil || n == 0 || l.ExpiresAt.IsZero() {
 		return n > 0, err
 	}
 
-	_, err = all.exec(ctx, `UPDATE token SET expires_at = $2 WHERE username = $1 AND expires_at > $2`, username, micros(l.ExpiresAt))
+	_, err = all.exec(
+		ctx,
+		`UPDATE token SET expires_at = $2 WHERE username = $1 AND expires_at > $2`,
+		username,
+		micros(l.ExpiresAt),
+	)
+
 	return true, err
 }
 
 // RollCredential gives a credential the hash of a new secret; the one before is taken until the
 // instant. It reports whether there is one that is not revoked.
-func (all *All) RollCredential(ctx context.Context, username string, hash []byte, formerUntil time.Time) (bool, error) {
-	n, err := all.exec(ctx, `UPDATE credential SET former_hash = secret_hash, former_until = $3, secret_hash = $2 WHERE username = $1 AND revoked_at IS NULL`,
-		username, hash, micros(formerUntil))
+func (all *All) RollCredential(
+	ctx context.Context,
+	username string,
+	hash []byte,
+	formerUntil time.Time,
+) (bool, error) {
+	n, err := all.exec(
+		ctx,
+		`UPDATE credential SET former_hash = secret_hash, former_until = $3, secret_hash = $2 WHERE username = $1 AND revoked_at IS NULL`,
+		username,
+		hash,
+		micros(formerUntil),
+	)
+
 	return n > 0, err
 }
 
 // UseCredential keeps that the credential is used now.
 func (all *All) UseCredential(ctx context.Context, username string) error {
-	_, err := all.exec(ctx, `UPDATE credential SET used_at = $2 WHERE username = $1`, username, micros(all.now))
+	_, err := all.exec(
+		ctx,
+		`UPDATE credential SET used_at = $2 WHERE username = $1`,
+		username,
+		micros(all.now),
+	)
+
 	return err
 }
 
 // CredentialNamed returns the credential of that name, or a NotFound failure.
-func (all *All) CredentialNamed(ctx context.Context, username string) (Credential, error) {
-	return one(ctx, all.conn, fmt.Sprintf("no credential is named %q", username), scanCredential,
-		`SELECT `+credentialColumns+` FROM credential WHERE username = $1`, username)
+func (all *All) CredentialNamed(
+	ctx context.Context,
+	username string,
+) (Credential, error) {
+	return one(
+		ctx,
+		all.conn,
+		fmt.Sprintf("no credential is named %q", username),
+		scanCredential,
+		`SELECT `+credentialColumns+` FROM credential WHERE username = $1`,
+		username,
+	)
 }
 
 // Credentials returns an organisation's credentials by name.
-func (all *All) Credentials(ctx context.Context, org flex.OrgID) ([]Credential, error) {
-	return rows(ctx, all.conn, scanCredential, `SELECT `+credentialColumns+` FROM credential WHERE org_id = $1 ORDER BY username`, org.Bytes())
+func (all *All) Credentials(
+	ctx context.Context,
+	org flex.OrgID,
+) ([]Credential, error) {
+	return rows(
+		ctx,
+		all.conn,
+		scanCredential,
+		`SELECT `+credentialColumns+
+			` FROM credential WHERE org_id = $1 ORDER BY username`,
+		org.Bytes(),
+	)
 }
 
 // RevokeCredential ends a credential and every token that it was given. It reports whether
 // there was one to end.
-func (all *All) RevokeCredential(ctx context.Context, username string) (bool, error) {
-	if _, err := all.exec(ctx, `DELETE FROM token WHERE username = $1`, username); err != nil {
+func (all *All) RevokeCredential(
+	ctx context.Context,
+	username string,
+) (bool, error) {
+	if _, err := all.exec(
+		ctx,
+		`DELETE FROM token WHERE username = $1`,
+		username,
+	); err != nil {
 		return false, err
 	}
-	n, err := all.exec(ctx, `UPDATE credential SET revoked_at = $2 WHERE username = $1 AND revoked_at IS NULL`, username, micros(all.now))
+
+	n, err := all.exec(
+		ctx,
+		`UPDATE credential SET revoked_at = $2 WHERE username = $1 AND revoked_at IS NULL`,
+		username,
+		micros(all.now),
+	)
+
 	return n > 0, err
 }

@@ -11,13 +11,14 @@ import (
 
 // EventCredit is what a flex event is worth in the books, in pence.
 type EventCredit struct {
-	Event     flex.FlexEventID
-	Site      flex.SiteID
-	Day       flex.Day
-	Netted    bool              // with the others of its site and London month
-	Listed    bool              // among what the user sees
-	Gross     flex.Pence        // the market's, as posted
-	Share     flex.Pence        // the user's, below zero for an event that cost money
+	Event  flex.FlexEventID
+	Site   flex.SiteID
+	Day    flex.Day
+	Netted bool       // with the others of its site and London month
+	Listed bool       // among what the user sees
+	Gross  flex.Pence // the market's, as posted
+	// the user's, below zero for an event that cost money
+	Share     flex.Pence
 	Early     flex.Pence        // the part of it that is paid as of now
 	Error     settle.MilliPence // the standard error of that
 	Certainty settle.Certainty  // of its month
@@ -26,18 +27,25 @@ type EventCredit struct {
 }
 
 // month is the London month of a day.
-func month(d flex.Day) string { return fmt.Sprintf("%04d-%02d", d.Year, d.Month) }
+func month(d flex.Day) string {
+	return fmt.Sprintf("%04d-%02d", d.Year, d.Month)
+}
 
 // NettedCredits are what a site's netted events are worth, an event's own apart.
 type NettedCredits struct {
 	Days              []settle.DayNetted // of the other events, in order
 	Credited, Accrued flex.Pence         // posted about the other events
-	Own               *EventCredit       // what the event's was put as before, nil if it was not
+	// what the event's was put as before, nil if it was not
+	Own *EventCredit
 }
 
 // NettedCredits returns what the site's events are worth that are netted, and keeps other
 // transactions off the site's credits until this one ends.
-func (tx *Tx) NettedCredits(ctx context.Context, site flex.SiteID, event flex.FlexEventID) (n NettedCredits, err error) {
+func (tx *Tx) NettedCredits(
+	ctx context.Context,
+	site flex.SiteID,
+	event flex.FlexEventID,
+) (n NettedCredits, err error) {
 	if err := tx.lockCredits(ctx, site); err != nil {
 		return n, err
 	}
@@ -45,17 +53,29 @@ func (tx *Tx) NettedCredits(ctx context.Context, site flex.SiteID, event flex.Fl
 	const others = ` FROM event_credit c WHERE c.org_id = $1 AND c.site_id = $2 AND c.netted AND c.flex_event_id <> $3`
 	args := []any{tx.org.Bytes(), site.Bytes(), event.Bytes()}
 
-	err = tx.row(ctx, `SELECT CAST(COALESCE(SUM(c.credited), 0) AS BIGINT), CAST(COALESCE(SUM(c.accrued), 0) AS BIGINT)`+others, args...).Scan(&n.Credited, &n.Accrued)
+	err = tx.row(
+		ctx,
+		`SELECT CAST(COALESCE(SUM(c.credited), 0) AS BIGINT), CAST(COALESCE(SUM(c.accrued), 0) AS BIGINT)`+
+			others,
+		args...,
+	).Scan(&n.Credited, &n.Accrued)
 	if err != nil {
 		return n, err
 	}
 
-	n.Days, err = rows(ctx, tx.conn, scanDayNetted, `SELECT `+nettedColumns+others+` GROUP BY c.day ORDER BY c.day`, args...)
+	n.Days, err = rows(
+		ctx,
+		tx.conn,
+		scanDayNetted,
+		`SELECT `+nettedColumns+others+` GROUP BY c.day ORDER BY c.day`,
+		args...,
+	)
 	if err != nil {
 		return n, err
 	}
 
 	n.Own, err = tx.nettedCredit(ctx, event)
+
 	return n, err
 }
 
@@ -65,17 +85,46 @@ func (tx *Tx) lockCredits(ctx context.Context, site flex.SiteID) error {
 		var n int
 		return none, s.Scan(&n)
 	}
-	_, err := rows(ctx, tx.conn, one, `SELECT 1 FROM site WHERE org_id = $1 AND id = $2`+tx.db.d.forNoKeyUpdate, tx.org.Bytes(), site.Bytes())
+
+	_, err := rows(
+		ctx,
+		tx.conn,
+		one,
+		`SELECT 1 FROM site WHERE org_id = $1 AND id = $2`+
+			tx.db.d.forNoKeyUpdate,
+		tx.org.Bytes(),
+		site.Bytes(),
+	)
+
 	return err
 }
 
 // nettedCredit returns what an event is worth by its day, if it is netted.
-func (tx *Tx) nettedCredit(ctx context.Context, event flex.FlexEventID) (c *EventCredit, err error) {
-	days, err := rows(ctx, tx.conn, scanDayNetted, `SELECT `+nettedColumns+`
-		FROM event_credit c WHERE c.org_id = $1 AND c.flex_event_id = $2 AND c.netted GROUP BY c.day`, tx.org.Bytes(), event.Bytes())
+func (tx *Tx) nettedCredit(
+	ctx context.Context,
+	event flex.FlexEventID,
+) (c *EventCredit, err error) {
+	days, err := rows(
+		ctx,
+		tx.conn,
+		scanDayNetted,
+		`SELECT `+nettedColumns+`
+		FROM event_credit c WHERE c.org_id = $1 AND c.flex_event_id = $2 AND c.netted GROUP BY c.day`,
+		tx.org.Bytes(),
+		event.Bytes(),
+	)
+
 	for _, d := range days {
-		c = &EventCredit{Event: event, Day: d.Day, Certainty: d.Certainty, Share: d.Share, Early: d.Early, Error: d.Error}
+		c = &EventCredit{
+			Event:     event,
+			Day:       d.Day,
+			Certainty: d.Certainty,
+			Share:     d.Share,
+			Early:     d.Early,
+			Error:     d.Error,
+		}
 	}
+
 	return c, err
 }
 
@@ -84,20 +133,45 @@ const nettedColumns = `c.day, MIN(c.certainty), MIN(c.carry_months),
 	CAST(SUM(c.share) AS BIGINT), CAST(SUM(c.early) AS BIGINT), CAST(SUM(c.error) AS BIGINT)`
 
 func scanDayNetted(s scanner) (d settle.DayNetted, err error) {
-	err = s.Scan(dayOf{&d.Day}, &d.Certainty.Errors, &d.Certainty.Months, &d.Share, &d.Early, &d.Error)
+	err = s.Scan(
+		dayOf{&d.Day},
+		&d.Certainty.Errors,
+		&d.Certainty.Months,
+		&d.Share,
+		&d.Early,
+		&d.Error,
+	)
+
 	return d, err
 }
 
 // PutEventCredit keeps what an event is worth now.
 func (tx *Tx) PutEventCredit(ctx context.Context, c EventCredit) error {
-	_, err := tx.exec(ctx, `INSERT INTO event_credit (flex_event_id, org_id, site_id, month, day, netted, listed, gross, share, early, error,
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO event_credit (flex_event_id, org_id, site_id, month, day, netted, listed, gross, share, early, error,
 			certainty, carry_months, credited, accrued)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 		ON CONFLICT (flex_event_id) DO UPDATE SET netted = excluded.netted, listed = excluded.listed, gross = excluded.gross, share = excluded.share,
 			early = excluded.early, error = excluded.error, certainty = excluded.certainty, carry_months = excluded.carry_months,
 			credited = excluded.credited, accrued = excluded.accrued WHERE event_credit.org_id = excluded.org_id`,
-		c.Event.Bytes(), tx.org.Bytes(), c.Site.Bytes(), month(c.Day), c.Day.String(), c.Netted, c.Listed,
-		int64(c.Gross), int64(c.Share), int64(c.Early), int64(c.Error), int64(c.Certainty.Errors), c.Certainty.Months, int64(c.Credited), int64(c.Accrued))
+		c.Event.Bytes(),
+		tx.org.Bytes(),
+		c.Site.Bytes(),
+		month(c.Day),
+		c.Day.String(),
+		c.Netted,
+		c.Listed,
+		int64(c.Gross),
+		int64(c.Share),
+		int64(c.Early),
+		int64(c.Error),
+		int64(c.Certainty.Errors),
+		c.Certainty.Months,
+		int64(c.Credited),
+		int64(c.Accrued),
+	)
+
 	return err
 }
 
@@ -111,21 +185,36 @@ func postedAbout(account string) string {
 }
 
 var (
-	_ = law("every settled gross has its receivable", `SELECT c.flex_event_id AS what FROM event_credit c WHERE c.gross <> `+postedAbout("market_receivable")+`
+	_ = law(
+		"every settled gross has its receivable",
+		`SELECT c.flex_event_id AS what FROM event_credit c WHERE c.gross <> `+
+			postedAbout("market_receivable")+
+			`
 		UNION ALL SELECT e.id FROM flex_event e LEFT JOIN event_credit c ON c.flex_event_id = e.id
-			WHERE e.version > 0 AND (e.missing = 0 OR e.final IS NOT NULL) AND c.flex_event_id IS NULL`)
-	_ = law("an event's credit is what was posted", `SELECT c.flex_event_id AS what FROM event_credit c
-		WHERE c.credited <> -`+postedAbout("rewards_payable")+` OR c.accrued <> -`+postedAbout("rewards_accrued"))
-	_ = law("a month asks for one certainty", `SELECT site_id AS what FROM event_credit WHERE netted GROUP BY org_id, site_id, month
-		HAVING MIN(certainty) <> MAX(certainty) OR MIN(carry_months) <> MAX(carry_months)`)
-	_ = lawInGo("what netted events came to is credited, carried, lapsed or below nothing", nettedOtherwise)
+			WHERE e.version > 0 AND (e.missing = 0 OR e.final IS NOT NULL) AND c.flex_event_id IS NULL`,
+	)
+	_ = law(
+		"an event's credit is what was posted",
+		`SELECT c.flex_event_id AS what FROM event_credit c
+		WHERE c.credited <> -`+postedAbout("rewards_payable")+` OR c.accrued <> -`+postedAbout("rewards_accrued"),
+	)
+	_ = law(
+		"a month asks for one certainty",
+		`SELECT site_id AS what FROM event_credit WHERE netted GROUP BY org_id, site_id, month
+		HAVING MIN(certainty) <> MAX(certainty) OR MIN(carry_months) <> MAX(carry_months)`,
+	)
+	_ = lawInGo(
+		"what netted events came to is credited, carried, lapsed or below nothing",
+		nettedOtherwise,
+	)
 )
 
 // siteNetted is what a site's netted events come to, with what was credited and accrued for them.
 type siteNetted struct {
-	site              flex.SiteID
-	days              []settle.DayNetted
-	credited, accrued flex.Pence
+	site     flex.SiteID
+	days     []settle.DayNetted
+	credited flex.Pence
+	accrued  flex.Pence
 }
 
 // otherwise says what was credited or accrued to the site besides what its months come to.
@@ -139,18 +228,32 @@ func (n *siteNetted) otherwise() []string {
 		return nil
 	}
 
-	return []string{fmt.Sprintf("site %s: credited %d and accrued %d, not %d and %d", n.site, n.credited, n.accrued, credited, owed-credited)}
+	return []string{fmt.Sprintf(
+		"site %s: credited %d and accrued %d, not %d and %d",
+		n.site,
+		n.credited,
+		n.accrued,
+		credited,
+		owed-credited,
+	)}
 }
 
 // nettedOtherwise finds sites to which another sum was credited, or accrued, than their months
 // come to.
-func nettedOtherwise(ctx context.Context, all *All) (broken []string, err error) {
+func nettedOtherwise(
+	ctx context.Context,
+	all *All,
+) (broken []string, err error) {
 	var of siteNetted // the site that is read
 	scan := func(s scanner) (none struct{}, err error) {
 		var site flex.SiteID
 		var credited, accrued flex.Pence
 
-		d, err := scanDayNetted(scannerAround{s, []any{&site}, []any{&credited, &accrued}})
+		d, err := scanDayNetted(scannerAround{
+			s,
+			[]any{&site},
+			[]any{&credited, &accrued},
+		})
 		if err != nil {
 			return none, err
 		}
@@ -165,15 +268,23 @@ func nettedOtherwise(ctx context.Context, all *All) (broken []string, err error)
 		return none, nil
 	}
 
-	_, err = rows(ctx, all.conn, scan, `SELECT c.site_id, `+nettedColumns+`, CAST(SUM(c.credited) AS BIGINT), CAST(SUM(c.accrued) AS BIGINT)
-		FROM event_credit c WHERE c.netted GROUP BY c.site_id, c.day ORDER BY c.site_id, c.day`)
+	_, err = rows(
+		ctx,
+		all.conn,
+		scan,
+		`SELECT c.site_id, `+nettedColumns+
+			`, CAST(SUM(c.credited) AS BIGINT), CAST(SUM(c.accrued) AS BIGINT)
+		FROM event_credit c WHERE c.netted GROUP BY c.site_id, c.day ORDER BY c.site_id, c.day`,
+	)
+
 	return append(broken, of.otherwise()...), err
 }
 
 // scannerAround scans columns before and after those of another scan.
 type scannerAround struct {
 	scanner
-	before, after []any
+	before []any
+	after  []any
 }
 
 func (s scannerAround) Scan(to ...any) error {

@@ -15,12 +15,13 @@ type DeliveryState string
 
 // The states of a delivery.
 const (
-	Pending    DeliveryState = "pending"    // to be tried, or tried again
-	Delivered  DeliveryState = "accepted"   // the client has taken it
-	Refused    DeliveryState = "rejected"   // the client refused it for good
-	Superseded DeliveryState = "superseded" // a newer schedule took its place first
-	Lapsed     DeliveryState = "expired"    // its time was over first
-	Retracted  DeliveryState = "retracted"  // it was taken back first
+	Pending   DeliveryState = "pending"  // to be tried, or tried again
+	Delivered DeliveryState = "accepted" // the client has taken it
+	Refused   DeliveryState = "rejected" // the client refused it for good
+	// a newer schedule took its place first
+	Superseded DeliveryState = "superseded"
+	Lapsed     DeliveryState = "expired"   // its time was over first
+	Retracted  DeliveryState = "retracted" // it was taken back first
 )
 
 // Delivery is a push and what has become of it. Instants are by the true clock.
@@ -86,16 +87,33 @@ func (q DeliveryQuery) where(w *where, alias string) {
 const stateOf = `CASE WHEN d.state <> 'pending' THEN d.state WHEN o.event_id IS NULL OR o.event_id <> d.event_id THEN 'superseded'
 	WHEN o.expires_at = 0 THEN 'retracted' ELSE 'pending' END`
 
-const deliverySelect = `SELECT d.event_id, d.endpoint, d.kind, d.asset_id, d.generation, ` + stateOf + `, d.queued_at, d.tries,
+const deliverySelect = `SELECT d.event_id, d.endpoint, d.kind, d.asset_id, d.generation, ` +
+	stateOf + `, d.queued_at, d.tries,
 		d.at, d.took, d.status, d.error, d.answer, CASE WHEN d.state = 'pending' AND o.event_id = d.event_id THEN o.turn_at END
 	FROM delivery d LEFT JOIN outbox o ON o.subject = CASE d.kind WHEN 'schedule' THEN d.asset_id ELSE d.event_id END
 	WHERE d.org_id = $1`
 
 func scanDelivery(s scanner) (d Delivery, err error) {
 	var took int64
-	err = s.Scan(&d.ID, &d.Endpoint, &d.Kind, &d.AssetID, &d.Generation, &d.State, instant{&d.QueuedAt}, &d.Tries,
-		instant{&d.Last.At}, &took, &d.Last.Status, &d.Last.Error, &d.Last.Answer, instant{&d.NextAt})
+	err = s.Scan(
+		&d.ID,
+		&d.Endpoint,
+		&d.Kind,
+		&d.AssetID,
+		&d.Generation,
+		&d.State,
+		instant{&d.QueuedAt},
+		&d.Tries,
+		instant{&d.Last.At},
+		&took,
+		&d.Last.Status,
+		&d.Last.Error,
+		&d.Last.Answer,
+		instant{&d.NextAt},
+	)
+
 	d.Last.Took = time.Duration(took) * time.Microsecond
+
 	return d, err
 }
 
@@ -106,12 +124,24 @@ const untried = `SELECT o.event_id, o.endpoint, o.kind, o.asset_id, o.generation
 
 func scanUntried(s scanner) (d Delivery, err error) {
 	d.State = Pending
-	err = s.Scan(&d.ID, &d.Endpoint, &d.Kind, &d.AssetID, &d.Generation, instant{&d.QueuedAt}, instant{&d.NextAt})
+	err = s.Scan(
+		&d.ID,
+		&d.Endpoint,
+		&d.Kind,
+		&d.AssetID,
+		&d.Generation,
+		instant{&d.QueuedAt},
+		instant{&d.NextAt},
+	)
+
 	return d, err
 }
 
 // Deliveries returns the organisation's deliveries, the newest first.
-func (tx *Tx) Deliveries(ctx context.Context, q DeliveryQuery) (out []Delivery, err error) {
+func (tx *Tx) Deliveries(
+	ctx context.Context,
+	q DeliveryQuery,
+) (out []Delivery, err error) {
 	if q.State == "" || q.State == Pending {
 		out, err = tx.untried(ctx, q)
 		if err != nil {
@@ -127,27 +157,45 @@ func (tx *Tx) Deliveries(ctx context.Context, q DeliveryQuery) (out []Delivery, 
 	}
 
 	w.args = append(w.args, q.Limit)
-	tried, err := rows(ctx, tx.conn, scanDelivery, deliverySelect+w.text.String()+
-		fmt.Sprintf(" ORDER BY d.event_id DESC LIMIT $%d", len(w.args)), w.args...)
+	tried, err := rows(
+		ctx,
+		tx.conn,
+		scanDelivery,
+		deliverySelect+w.text.String()+
+			fmt.Sprintf(" ORDER BY d.event_id DESC LIMIT $%d", len(w.args)),
+		w.args...,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("list deliveries: %w", err)
 	}
 
 	out = append(out, tried...)
-	slices.SortFunc(out, func(a, b Delivery) int { return strings.Compare(string(b.ID[:]), string(a.ID[:])) })
+	slices.SortFunc(out, func(a, b Delivery) int {
+		return strings.Compare(string(b.ID[:]), string(a.ID[:]))
+	})
 	out = out[:min(len(out), q.Limit)]
 
 	return out, tx.reported(ctx, out)
 }
 
 // untried are the deliveries that wait for their first attempt.
-func (tx *Tx) untried(ctx context.Context, q DeliveryQuery) ([]Delivery, error) {
+func (tx *Tx) untried(
+	ctx context.Context,
+	q DeliveryQuery,
+) ([]Delivery, error) {
 	w := where{args: []any{tx.org.Bytes()}}
 	q.where(&w, "o")
 
 	w.args = append(w.args, q.Limit)
 	newest := fmt.Sprintf(" ORDER BY o.event_id DESC LIMIT $%d", len(w.args))
-	return rows(ctx, tx.conn, scanUntried, untried+w.text.String()+newest, w.args...)
+
+	return rows(
+		ctx,
+		tx.conn,
+		scanUntried,
+		untried+w.text.String()+newest,
+		w.args...,
+	)
 }
 
 // reported fills in how far along each is by the client's callbacks.
@@ -161,20 +209,26 @@ func (tx *Tx) reported(ctx context.Context, ds []Delivery) error {
 
 	for chunk := range slices.Chunk(ids, outboxChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		_, err := rows(ctx, tx.conn, func(s scanner) (struct{}, error) {
-			var id flex.EventID
+		_, err := rows(
+			ctx,
+			tx.conn,
+			func(s scanner) (struct{}, error) {
+				var id flex.EventID
 
-			var status flex.CallbackStatus
-			if err := s.Scan(&id, &status); err != nil {
-				return struct{}{}, err
-			}
+				var status flex.CallbackStatus
+				if err := s.Scan(&id, &status); err != nil {
+					return struct{}{}, err
+				}
 
-			if d := at[id]; status.Stage() > d.Callback.Stage() {
-				d.Callback = status
-			}
+				if d := at[id]; status.Stage() > d.Callback.Stage() {
+					d.Callback = status
+				}
 
-			return struct{}{}, nil
-		}, `SELECT event_id, status FROM callback WHERE org_id = $1 AND event_id IN `+list, args...)
+				return struct{}{}, nil
+			},
+			`SELECT event_id, status FROM callback WHERE org_id = $1 AND event_id IN `+list,
+			args...,
+		)
 		if err != nil {
 			return fmt.Errorf("read callbacks: %w", err)
 		}
@@ -185,30 +239,67 @@ func (tx *Tx) reported(ctx context.Context, ds []Delivery) error {
 
 // Delivery returns one delivery with every attempt, the first first. A schedule that was
 // replaced before it was tried has none.
-func (tx *Tx) Delivery(ctx context.Context, id flex.EventID) (d Delivery, attempts []Attempt, err error) {
-	found, err := rows(ctx, tx.conn, scanDelivery, deliverySelect+` AND d.event_id = $2`, tx.org.Bytes(), id.Bytes())
+func (tx *Tx) Delivery(
+	ctx context.Context,
+	id flex.EventID,
+) (d Delivery, attempts []Attempt, err error) {
+	found, err := rows(
+		ctx,
+		tx.conn,
+		scanDelivery,
+		deliverySelect+` AND d.event_id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
+
 	if err == nil && len(found) == 0 {
-		found, err = rows(ctx, tx.conn, scanUntried, untried+` AND o.event_id = $2 AND (o.subject = $2 OR o.subject = (SELECT asset_id FROM schedule WHERE event_id = $2))`,
-			tx.org.Bytes(), id.Bytes())
+		found, err = rows(
+			ctx,
+			tx.conn,
+			scanUntried,
+			untried+
+				` AND o.event_id = $2 AND (o.subject = $2 OR o.subject = (SELECT asset_id FROM schedule WHERE event_id = $2))`,
+			tx.org.Bytes(),
+			id.Bytes(),
+		)
 	}
 
 	if err == nil && len(found) == 0 {
-		found, err = rows(ctx, tx.conn, scanUnsent, `SELECT s.event_id, s.asset_id, s.generation, COALESCE(o.generation, 0) FROM schedule s
-			LEFT JOIN outbox o ON o.subject = s.asset_id WHERE s.org_id = $1 AND s.event_id = $2`, tx.org.Bytes(), id.Bytes())
+		found, err = rows(
+			ctx,
+			tx.conn,
+			scanUnsent,
+			`SELECT s.event_id, s.asset_id, s.generation, COALESCE(o.generation, 0) FROM schedule s
+			LEFT JOIN outbox o ON o.subject = s.asset_id WHERE s.org_id = $1 AND s.event_id = $2`,
+			tx.org.Bytes(),
+			id.Bytes(),
+		)
 	}
 
 	if err != nil {
 		return d, nil, err
 	}
+
 	if len(found) == 0 {
-		return d, nil, flex.Fail(flex.NotFound, "delivery not found or not authorized")
+		return d, nil, flex.Fail(
+			flex.NotFound,
+			"delivery not found or not authorized",
+		)
 	}
+
 	if err := tx.reported(ctx, found); err != nil {
 		return d, nil, err
 	}
 
-	attempts, err = rows(ctx, tx.conn, scanAttempt, `SELECT at, took, status, error, answer FROM attempt
-		WHERE org_id = $1 AND event_id = $2 ORDER BY number`, tx.org.Bytes(), id.Bytes())
+	attempts, err = rows(
+		ctx,
+		tx.conn,
+		scanAttempt,
+		`SELECT at, took, status, error, answer FROM attempt
+		WHERE org_id = $1 AND event_id = $2 ORDER BY number`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
 
 	d = found[0]
 	if d.Tries > 0 {
@@ -243,8 +334,20 @@ func scanAttempt(s scanner) (a Attempt, err error) {
 
 // PushOf returns the push of a delivery with what its body is made of.
 func (tx *Tx) PushOf(ctx context.Context, d Delivery) (ClaimedPush, error) {
-	l := []ClaimedPush{{Push: Push{AssetID: d.AssetID, EventID: d.ID, Kind: d.Kind, To: d.Endpoint, Generation: d.Generation}, Tries: d.Tries, QueuedAt: d.QueuedAt}}
+	l := []ClaimedPush{{
+		Push: Push{
+			AssetID:    d.AssetID,
+			EventID:    d.ID,
+			Kind:       d.Kind,
+			To:         d.Endpoint,
+			Generation: d.Generation,
+		},
+		Tries:    d.Tries,
+		QueuedAt: d.QueuedAt,
+	}}
+
 	err := tx.fill(ctx, l)
+
 	return l[0], err
 }
 
@@ -256,25 +359,48 @@ func (tx *Tx) Replay(ctx context.Context, d Delivery) error {
 		subject = d.AssetID.Bytes()
 	}
 
-	n, err := tx.exec(ctx, `UPDATE outbox SET turn_at = CASE WHEN sending > 0 THEN turn_at ELSE CAST($4 AS BIGINT) END
+	n, err := tx.exec(
+		ctx,
+		`UPDATE outbox SET turn_at = CASE WHEN sending > 0 THEN turn_at ELSE CAST($4 AS BIGINT) END
 		WHERE org_id = $1 AND subject = $2 AND event_id = $3 AND expires_at > $5`,
-		tx.org.Bytes(), subject, d.ID.Bytes(), micros(tx.db.Now()), micros(tx.now))
+		tx.org.Bytes(),
+		subject,
+		d.ID.Bytes(),
+		micros(tx.db.Now()),
+		micros(tx.now),
+	)
+
 	if err == nil && n == 0 {
-		return flex.Fail(flex.Conflict, "delivery %v cannot be sent again: a newer schedule has taken its place, or its time is over", d.ID)
+		return flex.Fail(
+			flex.Conflict,
+			"delivery %v cannot be sent again: a newer schedule has taken its place, or its time is over",
+			d.ID,
+		)
 	}
 
 	tx.Wake(WakePush)
+
 	return err
 }
 
 // Accepted returns the newest generation of the asset's schedule that its client has taken,
 // 0 for none.
-func (tx *Tx) Accepted(ctx context.Context, asset flex.AssetID) (generation int64, err error) {
-	found, err := rows(ctx, tx.conn, func(s scanner) (g int64, err error) {
-		err = s.Scan(&g)
-		return g, err
-	},
-		`SELECT accepted FROM outbox WHERE org_id = $1 AND subject = $2`, tx.org.Bytes(), asset.Bytes())
+func (tx *Tx) Accepted(
+	ctx context.Context,
+	asset flex.AssetID,
+) (generation int64, err error) {
+	found, err := rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (g int64, err error) {
+			err = s.Scan(&g)
+			return g, err
+		},
+		`SELECT accepted FROM outbox WHERE org_id = $1 AND subject = $2`,
+		tx.org.Bytes(),
+		asset.Bytes(),
+	)
+
 	if len(found) > 0 {
 		generation = found[0]
 	}
@@ -287,11 +413,21 @@ const deliveryDrop = 5000
 
 // DropDeliveries forgets deliveries that were queued before an instant of the true clock, some at
 // a time, and returns how many rows went from one table at most: 0 when all is done.
-func (tx *Tx) DropDeliveries(ctx context.Context, before time.Time) (n int64, err error) {
+func (tx *Tx) DropDeliveries(
+	ctx context.Context,
+	before time.Time,
+) (n int64, err error) {
 	oldest := flex.MakeID[struct{}](before, [10]byte{})
 	for _, table := range []string{"attempt", "callback", "delivery"} {
-		k, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE org_id = $1 AND event_id IN (
-			SELECT event_id FROM `+table+` WHERE org_id = $1 AND event_id < $2 ORDER BY event_id LIMIT $3)`, tx.org.Bytes(), oldest[:], deliveryDrop)
+		k, err := tx.exec(
+			ctx,
+			`DELETE FROM `+table+` WHERE org_id = $1 AND event_id IN (
+			SELECT event_id FROM `+table+` WHERE org_id = $1 AND event_id < $2 ORDER BY event_id LIMIT $3)`,
+			tx.org.Bytes(),
+			oldest[:],
+			deliveryDrop,
+		)
+
 		if err != nil {
 			return n, fmt.Errorf("forget old deliveries: %w", err)
 		}
@@ -305,10 +441,16 @@ func (tx *Tx) DropDeliveries(ctx context.Context, before time.Time) (n int64, er
 var (
 	_ = law("an accepted delivery was tried and answered 2xx",
 		`SELECT event_id AS what FROM delivery WHERE state = 'accepted' AND (tries = 0 OR status < 200 OR status > 299)`)
-	_ = law("what the client has accepted is recorded so", `SELECT d.event_id AS what FROM delivery d JOIN outbox o ON o.subject = d.asset_id
-		WHERE d.kind = 'schedule' AND d.state = 'accepted' AND o.accepted < d.generation`)
-	_ = law("attempts are counted", `SELECT a.event_id AS what FROM attempt a LEFT JOIN delivery d ON d.org_id = a.org_id AND d.event_id = a.event_id
-		WHERE d.event_id IS NULL OR a.number >= d.tries`)
+	_ = law(
+		"what the client has accepted is recorded so",
+		`SELECT d.event_id AS what FROM delivery d JOIN outbox o ON o.subject = d.asset_id
+		WHERE d.kind = 'schedule' AND d.state = 'accepted' AND o.accepted < d.generation`,
+	)
+	_ = law(
+		"attempts are counted",
+		`SELECT a.event_id AS what FROM attempt a LEFT JOIN delivery d ON d.org_id = a.org_id AND d.event_id = a.event_id
+		WHERE d.event_id IS NULL OR a.number >= d.tries`,
+	)
 )
 
 // Tried is what a delivery took, for figures over many.
@@ -321,7 +463,11 @@ type Tried struct {
 
 // TriedSince returns the organisation's deliveries that were queued since the instant and
 // have been tried, the newest of them.
-func (tx *Tx) TriedSince(ctx context.Context, since time.Time, limit int) ([]Tried, error) {
+func (tx *Tx) TriedSince(
+	ctx context.Context,
+	since time.Time,
+	limit int,
+) ([]Tried, error) {
 	oldest := flex.MakeID[struct{}](since, [10]byte{})
 	return rows(ctx, tx.conn, func(s scanner) (t Tried, err error) {
 		var took int64
@@ -333,7 +479,16 @@ func (tx *Tx) TriedSince(ctx context.Context, since time.Time, limit int) ([]Tri
 }
 
 // DeliveryOrg returns whose push it is, or a NotFound failure.
-func (all *All) DeliveryOrg(ctx context.Context, id flex.EventID) (flex.OrgID, error) {
-	return orgOf(ctx, all, "there is no push of that id", `SELECT org_id FROM schedule WHERE event_id = $1
-		UNION SELECT org_id FROM delivery WHERE event_id = $1 UNION SELECT org_id FROM outbox WHERE event_id = $1`, id.Bytes())
+func (all *All) DeliveryOrg(
+	ctx context.Context,
+	id flex.EventID,
+) (flex.OrgID, error) {
+	return orgOf(
+		ctx,
+		all,
+		"there is no push of that id",
+		`SELECT org_id FROM schedule WHERE event_id = $1
+		UNION SELECT org_id FROM delivery WHERE event_id = $1 UNION SELECT org_id FROM outbox WHERE event_id = $1`,
+		id.Bytes(),
+	)
 }

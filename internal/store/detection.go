@@ -10,9 +10,21 @@ import (
 
 // DueDetections returns up to limit sessions that are over and whose flex events have not
 // been looked for.
-func (tx *Tx) DueDetections(ctx context.Context, limit int) ([]SessionSettlement, error) {
+func (tx *Tx) DueDetections(
+	ctx context.Context,
+	limit int,
+) ([]SessionSettlement, error) {
 	scan := func(s scanner) (r SessionSettlement, err error) {
-		err = s.Scan(&r.SessionID, &r.AssetID, &r.SiteID, instant{&r.From}, instant{&r.To}, instant{&r.Before.From}, instant{&r.Before.To})
+		err = s.Scan(
+			&r.SessionID,
+			&r.AssetID,
+			&r.SiteID,
+			instant{&r.From},
+			instant{&r.To},
+			instant{&r.Before.From},
+			instant{&r.Before.To},
+		)
+
 		return r, err
 	}
 
@@ -21,16 +33,29 @@ func (tx *Tx) DueDetections(ctx context.Context, limit int) ([]SessionSettlement
 		lock = " FOR UPDATE OF r SKIP LOCKED"
 	}
 
-	return rows(ctx, tx.conn, scan, `SELECT r.session_id, r.asset_id, r.site_id, r.from_at, r.to_at,
+	return rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT r.session_id, r.asset_id, r.site_id, r.from_at, r.to_at,
 			b.plugged_in_at, b.plugged_out_at
 		FROM reckoning r LEFT JOIN session s ON s.id = r.session_id LEFT JOIN session b ON b.asset_id = s.asset_id AND b.number = s.number - 1
 		WHERE r.org_id = $1 AND r.detect_at <= $2 ORDER BY r.detect_at, r.session_id LIMIT $3`+lock,
-		tx.org.Bytes(), micros(tx.now), limit)
+		tx.org.Bytes(),
+		micros(tx.now),
+		limit,
+	)
 }
 
 // Detected notes that the session's flex events have been looked for.
 func (tx *Tx) Detected(ctx context.Context, session flex.SessionID) error {
-	_, err := tx.exec(ctx, `UPDATE reckoning SET detect_at = NULL WHERE org_id = $1 AND session_id = $2`, tx.org.Bytes(), session.Bytes())
+	_, err := tx.exec(
+		ctx,
+		`UPDATE reckoning SET detect_at = NULL WHERE org_id = $1 AND session_id = $2`,
+		tx.org.Bytes(),
+		session.Bytes(),
+	)
+
 	return err
 }
 
@@ -38,18 +63,44 @@ func (tx *Tx) Detected(ctx context.Context, session flex.SessionID) error {
 // been looked for.
 func (tx *Tx) TakePauses(ctx context.Context, limit int) ([]Pause, error) {
 	scan := func(s scanner) (p Pause, err error) {
-		err = s.Scan(&p.AssetID, &p.SiteID, instant{&p.From}, instant{&p.To}, &p.Saved, instant{&p.MadeAt}, instant{&p.Until})
+		err = s.Scan(
+			&p.AssetID,
+			&p.SiteID,
+			instant{&p.From},
+			instant{&p.To},
+			&p.Saved,
+			instant{&p.MadeAt},
+			instant{&p.Until},
+		)
+
 		return p, err
 	}
-	return rows(ctx, tx.conn, scan, `UPDATE pause SET detected = TRUE WHERE id IN
+
+	return rows(
+		ctx,
+		tx.conn,
+		scan,
+		`UPDATE pause SET detected = TRUE WHERE id IN
 			(SELECT id FROM pause WHERE org_id = $1 AND NOT detected AND to_at <= $2 ORDER BY to_at, id LIMIT $3`+tx.db.d.skipLocked+`)
-		RETURNING asset_id, site_id, from_at, to_at, saved, made_at, until_at`, tx.org.Bytes(), micros(tx.now), limit)
+		RETURNING asset_id, site_id, from_at, to_at, saved, made_at, until_at`,
+		tx.org.Bytes(),
+		micros(tx.now),
+		limit,
+	)
 }
 
 // SchedulesOf returns the schedules that were committed in a session, oldest first.
-func (tx *Tx) SchedulesOf(ctx context.Context, session flex.SessionID) ([]Schedule, error) {
+func (tx *Tx) SchedulesOf(
+	ctx context.Context,
+	session flex.SessionID,
+) ([]Schedule, error) {
 	var newest flex.EventID
-	err := tx.row(ctx, `SELECT event_id FROM session WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), session.Bytes()).Scan(&newest)
+	err := tx.row(
+		ctx,
+		`SELECT event_id FROM session WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		session.Bytes(),
+	).Scan(&newest)
 	if err != nil {
 		return nil, err
 	}
@@ -64,12 +115,16 @@ func (tx *Tx) SchedulesOf(ctx context.Context, session flex.SessionID) ([]Schedu
 	}
 
 	slices.Reverse(all)
+
 	return all, nil
 }
 
 // TakenUp returns those of an asset's schedules that its client accepted and did not report
 // as refused or failed, with how long after it was made each was accepted.
-func (tx *Tx) TakenUp(ctx context.Context, schedules []Schedule) (map[flex.EventID]time.Duration, error) {
+func (tx *Tx) TakenUp(
+	ctx context.Context,
+	schedules []Schedule,
+) (map[flex.EventID]time.Duration, error) {
 	if len(schedules) == 0 {
 		return nil, nil
 	}
@@ -82,9 +137,14 @@ func (tx *Tx) TakenUp(ctx context.Context, schedules []Schedule) (map[flex.Event
 	taken := map[flex.EventID]time.Duration{}
 	for chunk := range slices.Chunk(ids, 256) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		rs, err := tx.query(ctx, `SELECT d.event_id, d.at + d.took - d.queued_at FROM delivery d
+		rs, err := tx.query(
+			ctx,
+			`SELECT d.event_id, d.at + d.took - d.queued_at FROM delivery d
 			WHERE d.org_id = $1 AND d.state = 'accepted' AND d.event_id IN `+list+` AND NOT EXISTS (SELECT 1 FROM callback c
-				WHERE c.org_id = d.org_id AND c.event_id = d.event_id AND c.status IN ('REJECTED', 'FAILED'))`, args...)
+				WHERE c.org_id = d.org_id AND c.event_id = d.event_id AND c.status IN ('REJECTED', 'FAILED'))`,
+			args...,
+		)
+
 		if err != nil {
 			return nil, err
 		}

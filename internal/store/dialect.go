@@ -12,23 +12,32 @@ import (
 
 // dialect is all that the two engines differ in.
 type dialect struct {
-	name           string
-	types          *strings.Replacer // type words of the migrations
-	groupCommit    bool              // one writer, whose waiting jobs share a commit
-	forUpdate      string            // locks the rows that a SELECT finds
-	forNoKeyUpdate string            // the same, but lets others refer to them
-	forKeyShare    string            // keeps others from forUpdate alone
-	skipLocked     string            // locks them too, passing over rows that another holds
-	versionTable   string            // asks whether the table of the schema's versions is there
-	idHex          string            // writes an id of the engine's type as 32 hexadecimal digits
-	maxParams      int               // parameters in one statement
-	explain        string            // before a statement asks how it would be run
-	weekly         bool              // readings lie in a table for each week
-	holderGone     string            // finds keys alone whose process is gone; "" where that is known at the start
-	retryable      func(error) bool  // the transaction lost to another and may be run again
-	unique         func(error) bool  // a value that must be unique is there already
-	down           func(error) bool  // the engine cannot be reached or is not ready
-	putReadings    func(ctx context.Context, c conn, rs []flex.Reading, known int64) error
+	name  string
+	types *strings.Replacer // type words of the migrations
+	// one writer, whose waiting jobs share a commit
+	groupCommit    bool
+	forUpdate      string // locks the rows that a SELECT finds
+	forNoKeyUpdate string // the same, but lets others refer to them
+	forKeyShare    string // keeps others from forUpdate alone
+	// locks them too, passing over rows that another holds
+	skipLocked string
+	// asks whether the table of the schema's versions is there
+	versionTable string
+	// writes an id of the engine's type as 32 hexadecimal digits
+	idHex     string
+	maxParams int // parameters in one statement
+	// before a statement asks how it would be run
+	explain string
+	weekly  bool // readings lie in a table for each week
+	// finds keys alone whose process is gone; "" where that is known at the start
+	holderGone string
+	// the transaction lost to another and may be run again
+	retryable func(error) bool
+	// a value that must be unique is there already
+	unique func(error) bool
+	// the engine cannot be reached or is not ready
+	down        func(error) bool
+	putReadings func(ctx context.Context, c conn, rs []flex.Reading, known int64) error
 	// addRows adds new rows to a table, their values in one run.
 	addRows func(ctx context.Context, c conn, table string, columns []string, args []any) error
 }
@@ -38,11 +47,19 @@ func unavailable(err error) error {
 	if err == nil {
 		return nil
 	}
+
 	if _, ok := errors.AsType[*flex.Error](err); ok {
 		return err
 	}
+
 	if sqliteDialect.down(err) || postgresDialect.down(err) {
-		return errors.Join(&flex.Error{Kind: flex.Unavailable, Detail: "the database is not available; try again"}, err)
+		return errors.Join(
+			&flex.Error{
+				Kind:   flex.Unavailable,
+				Detail: "the database is not available; try again",
+			},
+			err,
+		)
 	}
 
 	return err
@@ -51,10 +68,18 @@ func unavailable(err error) error {
 // unavailable is the same, and knows that what fails while the database hangs failed for that.
 func (db *DB) unavailable(err error) error {
 	err = unavailable(err)
-	if _, ok := errors.AsType[*flex.Error](err); err == nil || ok || !db.watch.hanging() {
+	_, ok := errors.AsType[*flex.Error](err)
+	if err == nil || ok || !db.watch.hanging() {
 		return err
 	}
-	return errors.Join(&flex.Error{Kind: flex.Unavailable, Detail: "the database does not answer; try again"}, err)
+
+	return errors.Join(
+		&flex.Error{
+			Kind:   flex.Unavailable,
+			Detail: "the database does not answer; try again",
+		},
+		err,
+	)
 }
 
 // rowsMax is the number of rows in one statement: a longer one costs more to prepare than it
@@ -64,11 +89,17 @@ const rowsMax = 500
 // bulk writes many rows with as few statements as the engine's parameter limit allows.
 // The head ends before VALUES, the tail begins after it; args are the rows' values in one
 // run, cols to a row.
-func (c conn) bulk(ctx context.Context, head, tail string, cols int, args []any) error {
+func (c conn) bulk(
+	ctx context.Context,
+	head, tail string,
+	cols int,
+	args []any,
+) error {
 	step := min(c.db.d.maxParams/cols, rowsMax) * cols
 	for len(args) > 0 {
 		n := min(step, len(args))
-		if err := c.later(ctx, valuesText(head, tail, cols, n/cols), args[:n]...); err != nil {
+		err := c.later(ctx, valuesText(head, tail, cols, n/cols), args[:n]...)
+		if err != nil {
 			return err
 		}
 		args = args[n:]
@@ -78,16 +109,29 @@ func (c conn) bulk(ctx context.Context, head, tail string, cols int, args []any)
 }
 
 // addValues adds rows to a table by statements that name their values.
-func (c conn) addValues(ctx context.Context, table string, columns []string, args []any) error {
-	return c.bulk(ctx, "INSERT INTO "+table+" ("+strings.Join(columns, ", ")+")", "", len(columns), args)
+func (c conn) addValues(
+	ctx context.Context,
+	table string,
+	columns []string,
+	args []any,
+) error {
+	return c.bulk(
+		ctx,
+		"INSERT INTO "+table+" ("+strings.Join(columns, ", ")+")",
+		"",
+		len(columns),
+		args,
+	)
 }
 
 // texts keeps the statements of whole steps, which are many and the same.
 var texts sync.Map // of valuesKey to string
 
 type valuesKey struct {
-	head, tail string
-	cols, rows int
+	head string
+	tail string
+	cols int
+	rows int
 }
 
 func valuesText(head, tail string, cols, rows int) string {
@@ -128,5 +172,6 @@ func writeValues(head, tail string, cols, rows int) string {
 
 	b.WriteByte(' ')
 	b.WriteString(tail)
+
 	return b.String()
 }

@@ -10,10 +10,16 @@ import (
 )
 
 var (
-	_ = law("a dispatch ends after it begins and has an asset", `SELECT d.event_id AS what FROM dispatch d
-		WHERE d.to_at <= d.from_at OR NOT EXISTS (SELECT 1 FROM dispatch_asset a WHERE a.event_id = d.event_id)`)
-	_ = law("a dispatch that is no batch has one asset", `SELECT event_id AS what FROM dispatch_asset
-		WHERE event_id IN (SELECT event_id FROM dispatch WHERE NOT batch) GROUP BY event_id HAVING count(*) > 1`)
+	_ = law(
+		"a dispatch ends after it begins and has an asset",
+		`SELECT d.event_id AS what FROM dispatch d
+		WHERE d.to_at <= d.from_at OR NOT EXISTS (SELECT 1 FROM dispatch_asset a WHERE a.event_id = d.event_id)`,
+	)
+	_ = law(
+		"a dispatch that is no batch has one asset",
+		`SELECT event_id AS what FROM dispatch_asset
+		WHERE event_id IN (SELECT event_id FROM dispatch WHERE NOT batch) GROUP BY event_id HAVING count(*) > 1`,
+	)
 )
 
 // Dispatch asks assets for a power during a time. The id is that of its push.
@@ -38,11 +44,22 @@ type DispatchedAsset struct {
 // AddDispatch keeps a dispatch and has it sent. Its id and its instant are set here.
 func (tx *Tx) AddDispatch(ctx context.Context, d Dispatch) (Dispatch, error) {
 	d.ID, d.IssuedAt = flex.EventID(tx.newID()), tx.now
-	_, err := tx.exec(ctx, `INSERT INTO dispatch (event_id, org_id, market, issued_at, from_at, to_at, batch) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		d.ID.Bytes(), tx.org.Bytes(), d.Market, micros(d.IssuedAt), micros(d.From), micros(d.To), d.Batch)
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO dispatch (event_id, org_id, market, issued_at, from_at, to_at, batch) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		d.ID.Bytes(),
+		tx.org.Bytes(),
+		d.Market,
+		micros(d.IssuedAt),
+		micros(d.From),
+		micros(d.To),
+		d.Batch,
+	)
+
 	if err != nil {
 		return d, err
 	}
+
 	if err := tx.withoutMarket(ctx, &d); err != nil {
 		return d, err
 	}
@@ -51,7 +68,14 @@ func (tx *Tx) AddDispatch(ctx context.Context, d Dispatch) (Dispatch, error) {
 		return d, err
 	}
 
-	p := Push{EventID: d.ID, Kind: DispatchPush, Generation: 1, Value: Urgent, ExpiresAt: d.To}
+	p := Push{
+		EventID:    d.ID,
+		Kind:       DispatchPush,
+		Generation: 1,
+		Value:      Urgent,
+		ExpiresAt:  d.To,
+	}
+
 	if !d.Batch {
 		p.AssetID = d.Assets[0].ID
 	}
@@ -67,18 +91,35 @@ func (tx *Tx) addDispatched(ctx context.Context, d *Dispatch) error {
 	releaseAt := micros(d.To.Add(ReleaseAfter))
 
 	for _, a := range d.Assets {
-		args = append(args, d.ID.Bytes(), a.ID.Bytes(), tx.org.Bytes(), int64(a.Power), writeWatts(a.Without), detectAt, releaseAt)
+		args = append(
+			args,
+			d.ID.Bytes(),
+			a.ID.Bytes(),
+			tx.org.Bytes(),
+			int64(a.Power),
+			writeWatts(a.Without),
+			detectAt,
+			releaseAt,
+		)
 	}
 
 	into := `INSERT INTO dispatch_asset (event_id, asset_id, org_id, power_w, without_market, detect_at, release_at)`
+
 	return tx.bulk(ctx, into, ``, columns, args)
 }
 
 // Dispatch returns one of the organisation's dispatches, its assets in the order of their
 // ids.
 func (tx *Tx) Dispatch(ctx context.Context, id flex.EventID) (Dispatch, error) {
-	d, err := one(ctx, tx.conn, "dispatch not found or not authorized", scanDispatch,
-		`SELECT event_id, market, issued_at, from_at, to_at, batch FROM dispatch WHERE org_id = $1 AND event_id = $2`, tx.org.Bytes(), id.Bytes())
+	d, err := one(
+		ctx,
+		tx.conn,
+		"dispatch not found or not authorized",
+		scanDispatch,
+		`SELECT event_id, market, issued_at, from_at, to_at, batch FROM dispatch WHERE org_id = $1 AND event_id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
 	if err != nil {
 		return d, err
 	}
@@ -88,15 +129,29 @@ func (tx *Tx) Dispatch(ctx context.Context, id flex.EventID) (Dispatch, error) {
 		return a, err
 	}
 
-	d.Assets, err = rows(ctx, tx.conn, part, `SELECT asset_id, power_w FROM dispatch_asset WHERE org_id = $1 AND event_id = $2 ORDER BY asset_id`,
-		tx.org.Bytes(), id.Bytes())
+	d.Assets, err = rows(
+		ctx,
+		tx.conn,
+		part,
+		`SELECT asset_id, power_w FROM dispatch_asset WHERE org_id = $1 AND event_id = $2 ORDER BY asset_id`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
+
 	return d, err
 }
 
 // Dispatches returns the organisation's dispatches, the newest first.
 func (tx *Tx) Dispatches(ctx context.Context, limit int) ([]Dispatch, error) {
-	ds, err := rows(ctx, tx.conn, scanDispatch, `SELECT event_id, market, issued_at, from_at, to_at, batch FROM dispatch
-		WHERE org_id = $1 ORDER BY event_id DESC LIMIT $2`, tx.org.Bytes(), limit)
+	ds, err := rows(
+		ctx,
+		tx.conn,
+		scanDispatch,
+		`SELECT event_id, market, issued_at, from_at, to_at, batch FROM dispatch
+		WHERE org_id = $1 ORDER BY event_id DESC LIMIT $2`,
+		tx.org.Bytes(),
+		limit,
+	)
 	if err != nil || len(ds) == 0 {
 		return nil, err
 	}
@@ -110,16 +165,23 @@ func (tx *Tx) Dispatches(ctx context.Context, limit int) ([]Dispatch, error) {
 
 	for chunk := range slices.Chunk(ids, outboxChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		_, err := rows(ctx, tx.conn, func(s scanner) (struct{}, error) {
-			var id flex.EventID
-			var a DispatchedAsset
-			err := s.Scan(&id, &a.ID, &a.Power)
-			if err == nil {
-				at[id].Assets = append(at[id].Assets, a)
-			}
+		_, err := rows(
+			ctx,
+			tx.conn,
+			func(s scanner) (struct{}, error) {
+				var id flex.EventID
+				var a DispatchedAsset
+				err := s.Scan(&id, &a.ID, &a.Power)
+				if err == nil {
+					at[id].Assets = append(at[id].Assets, a)
+				}
 
-			return struct{}{}, err
-		}, `SELECT event_id, asset_id, power_w FROM dispatch_asset WHERE org_id = $1 AND event_id IN `+list+` ORDER BY event_id, asset_id`, args...)
+				return struct{}{}, err
+			},
+			`SELECT event_id, asset_id, power_w FROM dispatch_asset WHERE org_id = $1 AND event_id IN `+
+				list+` ORDER BY event_id, asset_id`,
+			args...,
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -129,7 +191,15 @@ func (tx *Tx) Dispatches(ctx context.Context, limit int) ([]Dispatch, error) {
 }
 
 func scanDispatch(s scanner) (d Dispatch, err error) {
-	err = s.Scan(&d.ID, &d.Market, instant{&d.IssuedAt}, instant{&d.From}, instant{&d.To}, &d.Batch)
+	err = s.Scan(
+		&d.ID,
+		&d.Market,
+		instant{&d.IssuedAt},
+		instant{&d.From},
+		instant{&d.To},
+		&d.Batch,
+	)
+
 	return d, err
 }
 
@@ -139,7 +209,11 @@ const DetectAfter = time.Minute
 
 // duringSpan is the part of a plan, which begins with a period, that lies within the span. It
 // is idle where the plan says nothing.
-func duringSpan(span flex.Span, begins flex.Period, plan []flex.Watts) []flex.Watts {
+func duringSpan(
+	span flex.Span,
+	begins flex.Period,
+	plan []flex.Watts,
+) []flex.Watts {
 	first, last := flex.PeriodAt(span.From), flex.PeriodAt(span.To.Add(-1))
 	part := make([]flex.Watts, last.Sub(first)+1)
 	for i := range part {
@@ -174,12 +248,21 @@ func (tx *Tx) withoutMarket(ctx context.Context, d *Dispatch) error {
 
 		planned, err := readWatts(text)
 		at[id].Without = duringSpan(d.Span, flex.PeriodAt(stored), planned)
+
 		return none, err
 	}
 
 	for chunk := range slices.Chunk(ids, outboxChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		_, err := rows(ctx, tx.conn, read, `SELECT asset_id, stored_at, without_market FROM battery_plan WHERE org_id = $1 AND asset_id IN `+list, args...)
+		_, err := rows(
+			ctx,
+			tx.conn,
+			read,
+			`SELECT asset_id, stored_at, without_market FROM battery_plan WHERE org_id = $1 AND asset_id IN `+
+				list,
+			args...,
+		)
+
 		if err != nil {
 			return err
 		}
@@ -190,29 +273,50 @@ func (tx *Tx) withoutMarket(ctx context.Context, d *Dispatch) error {
 
 func writeWatts(ws []flex.Watts) string { return writeNumbers(ws) }
 
-func readWatts(text string) ([]flex.Watts, error) { return readNumbers[flex.Watts]("powers", text) }
+func readWatts(text string) ([]flex.Watts, error) {
+	return readNumbers[flex.Watts]("powers", text)
+}
 
 // EndedDispatch is an asset's part in a dispatch whose time is over.
 type EndedDispatch struct {
-	ID       flex.EventID
-	AssetID  flex.AssetID
-	SiteID   flex.SiteID // zero if the asset was taken away and nothing is known of it
+	ID      flex.EventID
+	AssetID flex.AssetID
+	// zero if the asset was taken away and nothing is known of it
+	SiteID   flex.SiteID
 	IssuedAt time.Time
 	flex.Span
 	Power   flex.Watts
 	Without []flex.Watts
-	Rated   flex.Watts // the asset's own power, or its model's; 0 if neither is known
-	TakenAt time.Time  // when the client accepted it; zero if it did not, or reported it as refused or failed
+	// the asset's own power, or its model's; 0 if neither is known
+	Rated flex.Watts
+	// when the client accepted it; zero if it did not, or reported it as refused or failed
+	TakenAt time.Time
 }
 
 // DueDispatches returns up to limit parts of dispatches that are over and whose flex events
 // have not been looked for.
-func (tx *Tx) DueDispatches(ctx context.Context, limit int) ([]EndedDispatch, error) {
+func (tx *Tx) DueDispatches(
+	ctx context.Context,
+	limit int,
+) ([]EndedDispatch, error) {
 	scan := func(s scanner) (d EndedDispatch, err error) {
 		var site, former flex.SiteID
 		var without string
 		var after sql.NullInt64
-		err = s.Scan(&d.ID, &d.AssetID, &site, &former, instant{&d.IssuedAt}, instant{&d.From}, instant{&d.To}, &d.Power, &without, &d.Rated, &after)
+		err = s.Scan(
+			&d.ID,
+			&d.AssetID,
+			&site,
+			&former,
+			instant{&d.IssuedAt},
+			instant{&d.From},
+			instant{&d.To},
+			&d.Power,
+			&without,
+			&d.Rated,
+			&after,
+		)
+
 		if err != nil {
 			return d, err
 		}
@@ -227,6 +331,7 @@ func (tx *Tx) DueDispatches(ctx context.Context, limit int) ([]EndedDispatch, er
 		}
 
 		d.Without, err = readWatts(without)
+
 		return d, err
 	}
 
@@ -235,7 +340,11 @@ func (tx *Tx) DueDispatches(ctx context.Context, limit int) ([]EndedDispatch, er
 		lock = " FOR UPDATE OF p SKIP LOCKED"
 	}
 
-	return rows(ctx, tx.conn, scan, `SELECT p.event_id, p.asset_id, a.site_id, f.site_id, d.issued_at, d.from_at, d.to_at, p.power_w, p.without_market,
+	return rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT p.event_id, p.asset_id, a.site_id, f.site_id, d.issued_at, d.from_at, d.to_at, p.power_w, p.without_market,
 			COALESCE(a.power_w, m.power_w, 0),
 			(SELECT v.at + v.took - v.queued_at FROM delivery v WHERE v.org_id = p.org_id AND v.event_id = p.event_id AND v.state = 'accepted'
 				AND NOT EXISTS (SELECT 1 FROM callback c WHERE c.org_id = p.org_id AND c.event_id = p.event_id AND c.asset_id = p.asset_id
@@ -243,13 +352,26 @@ func (tx *Tx) DueDispatches(ctx context.Context, limit int) ([]EndedDispatch, er
 		FROM dispatch_asset p JOIN dispatch d ON d.event_id = p.event_id LEFT JOIN asset a ON a.id = p.asset_id
 			LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN former_asset f ON f.id = p.asset_id
 		WHERE p.org_id = $1 AND p.detect_at <= $2 ORDER BY p.detect_at, p.event_id, p.asset_id LIMIT $3`+lock,
-		tx.org.Bytes(), micros(tx.now), limit)
+		tx.org.Bytes(),
+		micros(tx.now),
+		limit,
+	)
 }
 
 // DispatchDetected notes that the flex events of an asset's part in a dispatch have been
 // looked for.
-func (tx *Tx) DispatchDetected(ctx context.Context, id flex.EventID, asset flex.AssetID) error {
-	_, err := tx.exec(ctx, `UPDATE dispatch_asset SET detect_at = NULL WHERE org_id = $1 AND event_id = $2 AND asset_id = $3`,
-		tx.org.Bytes(), id.Bytes(), asset.Bytes())
+func (tx *Tx) DispatchDetected(
+	ctx context.Context,
+	id flex.EventID,
+	asset flex.AssetID,
+) error {
+	_, err := tx.exec(
+		ctx,
+		`UPDATE dispatch_asset SET detect_at = NULL WHERE org_id = $1 AND event_id = $2 AND asset_id = $3`,
+		tx.org.Bytes(),
+		id.Bytes(),
+		asset.Bytes(),
+	)
+
 	return err
 }

@@ -14,11 +14,16 @@ import (
 // time, it names an instant that is not after the transaction's if something is due by then.
 
 // earliest runs a query for one instant.
-func (tx *Tx) earliest(ctx context.Context, query string, args ...any) (at time.Time, err error) {
+func (tx *Tx) earliest(
+	ctx context.Context,
+	query string,
+	args ...any,
+) (at time.Time, err error) {
 	var v sql.NullInt64
 	if err := tx.aside().row(ctx, query, args...).Scan(&v); err != nil || !v.Valid {
 		return time.Time{}, err
 	}
+
 	return time.UnixMicro(v.Int64).UTC(), nil
 }
 
@@ -32,7 +37,10 @@ func afterMicros(after time.Time) int64 {
 
 // NextPlan is when assets are to be planned anew without an event: a mark on an open session comes
 // due, or the fleet under caps does, or prices become known while somebody is plugged in.
-func (tx *Tx) NextPlan(ctx context.Context, after time.Time) (time.Time, error) {
+func (tx *Tx) NextPlan(
+	ctx context.Context,
+	after time.Time,
+) (time.Time, error) {
 	return tx.earliest(ctx, `SELECT min(at) FROM (
 			SELECT min(s.due_at) AS at FROM session s
 				WHERE s.org_id = $1 AND s.plugged_out_at IS NULL AND s.due_at IS NOT NULL AND s.due_for IN ('market', 'inputs') AND s.due_at > $2
@@ -48,7 +56,11 @@ func (tx *Tx) NextPlan(ctx context.Context, after time.Time) (time.Time, error) 
 
 // NextBattery is when a home battery's plan is to be worked out anew: at each half-hour, when
 // prices become known, and when one that rested after a plan for its state of charge has rested.
-func (tx *Tx) NextBattery(ctx context.Context, after time.Time, rest time.Duration) (time.Time, error) {
+func (tx *Tx) NextBattery(
+	ctx context.Context,
+	after time.Time,
+	rest time.Duration,
+) (time.Time, error) {
 	if after.Before(tx.now) {
 		due, err := tx.batteryWaits(ctx, rest)
 		if err != nil || due {
@@ -57,35 +69,60 @@ func (tx *Tx) NextBattery(ctx context.Context, after time.Time, rest time.Durati
 	}
 
 	half := flex.PeriodAt(tx.now).End()
-	return tx.earliest(ctx, `SELECT CASE WHEN EXISTS (SELECT 1 FROM asset a WHERE a.org_id = $1 AND a.type = 'battery' AND `+controlled+`) THEN
+
+	return tx.earliest(
+		ctx,
+		`SELECT CASE WHEN EXISTS (SELECT 1 FROM asset a WHERE a.org_id = $1 AND a.type = 'battery' AND `+
+			controlled+
+			`) THEN
 			(SELECT min(at) FROM (
 				SELECT $2 AS at
 				UNION ALL
 				SELECT min(published_at) FROM publication WHERE published_at > $3
 				UNION ALL
 				SELECT min(strayed_at) + $4 FROM battery_plan WHERE org_id = $1 AND read_at IS NOT NULL AND strayed_at + $4 > $3
-			) AS due) END`, tx.org.Bytes(), micros(half), micros(tx.now), rest.Microseconds())
+			) AS due) END`,
+		tx.org.Bytes(),
+		micros(half),
+		micros(tx.now),
+		rest.Microseconds(),
+	)
 }
 
 // batteryWaits reports whether a battery is to be planned by now.
-func (tx *Tx) batteryWaits(ctx context.Context, rest time.Duration) (bool, error) {
+func (tx *Tx) batteryWaits(
+	ctx context.Context,
+	rest time.Duration,
+) (bool, error) {
 	due, err := tx.BatteriesDue(ctx, 1)
 	if err != nil || len(due) > 0 {
 		return true, err
 	}
 
 	due, err = tx.BatteriesRead(ctx, rest, 1)
+
 	return len(due) > 0, err
 }
 
 // NextSessionSettlement is when a session that ended is to be looked at whether or not a reading
 // came.
-func (tx *Tx) NextSessionSettlement(ctx context.Context, after time.Time) (time.Time, error) {
-	return tx.earliest(ctx, `SELECT min(look_at) FROM reckoning WHERE org_id = $1 AND look_at IS NOT NULL AND look_at > $2`, tx.org.Bytes(), afterMicros(after))
+func (tx *Tx) NextSessionSettlement(
+	ctx context.Context,
+	after time.Time,
+) (time.Time, error) {
+	return tx.earliest(
+		ctx,
+		`SELECT min(look_at) FROM reckoning WHERE org_id = $1 AND look_at IS NOT NULL AND look_at > $2`,
+		tx.org.Bytes(),
+		afterMicros(after),
+	)
 }
 
 // NextEventSettlement is when flex events are to be found, of what is over then, or settled.
-func (tx *Tx) NextEventSettlement(ctx context.Context, after time.Time) (time.Time, error) {
+func (tx *Tx) NextEventSettlement(
+	ctx context.Context,
+	after time.Time,
+) (time.Time, error) {
 	return tx.earliest(ctx, `SELECT min(at) FROM (
 			SELECT min(detect_at) AS at FROM reckoning WHERE org_id = $1 AND detect_at IS NOT NULL AND detect_at > $2
 			UNION ALL
@@ -98,30 +135,60 @@ func (tx *Tx) NextEventSettlement(ctx context.Context, after time.Time) (time.Ti
 }
 
 // NextRelease is when an asset is to be looked at after its dispatch.
-func (tx *Tx) NextRelease(ctx context.Context, after time.Time) (time.Time, error) {
-	return tx.earliest(ctx, `SELECT min(release_at) FROM dispatch_asset WHERE org_id = $1 AND release_at IS NOT NULL AND release_at > $2`,
-		tx.org.Bytes(), afterMicros(after))
+func (tx *Tx) NextRelease(
+	ctx context.Context,
+	after time.Time,
+) (time.Time, error) {
+	return tx.earliest(
+		ctx,
+		`SELECT min(release_at) FROM dispatch_asset WHERE org_id = $1 AND release_at IS NOT NULL AND release_at > $2`,
+		tx.org.Bytes(),
+		afterMicros(after),
+	)
 }
 
 // NextRate is when a session that ended is to be looked at for what it teaches.
-func (tx *Tx) NextRate(ctx context.Context, after time.Time) (time.Time, error) {
-	return tx.earliest(ctx, `SELECT min(rate_look_at) FROM session WHERE org_id = $1 AND rate_look_at IS NOT NULL AND rate_look_at > $2`,
-		tx.org.Bytes(), afterMicros(after))
+func (tx *Tx) NextRate(
+	ctx context.Context,
+	after time.Time,
+) (time.Time, error) {
+	return tx.earliest(
+		ctx,
+		`SELECT min(rate_look_at) FROM session WHERE org_id = $1 AND rate_look_at IS NOT NULL AND rate_look_at > $2`,
+		tx.org.Bytes(),
+		afterMicros(after),
+	)
 }
 
 // NextInstruction is when the instructions that bind are to be followed: at each half-hour, since
 // while a clock is turned nothing is read between.
-func (tx *Tx) NextInstruction(ctx context.Context, after time.Time) (time.Time, error) {
+func (tx *Tx) NextInstruction(
+	ctx context.Context,
+	after time.Time,
+) (time.Time, error) {
 	half := flex.PeriodAt(tx.now)
 	const active = `FROM instruction WHERE org_id = $1 AND to_at > $2 AND stopped_at IS NULL`
 	if after.Before(tx.now) {
-		due, err := tx.earliest(ctx, `SELECT min(to_at) `+active+` AND COALESCE(looked_at, 0) < $3`, tx.org.Bytes(), micros(tx.now), micros(half.Start()))
+		due, err := tx.earliest(
+			ctx,
+			`SELECT min(to_at) `+active+` AND COALESCE(looked_at, 0) < $3`,
+			tx.org.Bytes(),
+			micros(tx.now),
+			micros(half.Start()),
+		)
+
 		if err != nil || !due.IsZero() {
 			return tx.now, err
 		}
 	}
 
-	at, err := tx.earliest(ctx, `SELECT min(to_at) `+active, tx.org.Bytes(), micros(tx.now))
+	at, err := tx.earliest(
+		ctx,
+		`SELECT min(to_at) `+active,
+		tx.org.Bytes(),
+		micros(tx.now),
+	)
+
 	if err != nil || at.IsZero() {
 		return at, err
 	}

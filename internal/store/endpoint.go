@@ -21,13 +21,14 @@ const (
 
 // Endpoint is where an organisation's pushes go.
 type Endpoint struct {
-	ID          flex.EndpointID
-	Org         flex.OrgID
-	Name        EndpointName
-	URL         string // may hold {asset_id}, {external_id} and {site_id}
-	Headers     []EndpointHeader
-	Secret      flex.Secret // "whsec_" and base64
-	OldSecret   flex.Secret // the one before it, which signs as well until OldUntil
+	ID      flex.EndpointID
+	Org     flex.OrgID
+	Name    EndpointName
+	URL     string // may hold {asset_id}, {external_id} and {site_id}
+	Headers []EndpointHeader
+	Secret  flex.Secret // "whsec_" and base64
+	// the one before it, which signs as well until OldUntil
+	OldSecret   flex.Secret
 	OldUntil    time.Time
 	Bare        bool // a schedule is sent as the profile alone
 	Nulls       bool // members of a profile without a value are sent as null
@@ -51,8 +52,24 @@ const endpointColumns = `e.org_id, e.name, e.id, e.url, e.sealed, e.old_until, e
 
 func (c conn) scanEndpoint(s scanner) (e Endpoint, err error) {
 	var sealed []byte
-	err = s.Scan(&e.Org, &e.Name, &e.ID, &e.URL, &sealed, instant{&e.OldUntil}, &e.Bare, &e.Nulls, &e.Batch, &e.Enabled, &e.Reason,
-		&e.Rate, &e.Concurrency, instant{&e.CreatedAt}, &e.Version)
+	err = s.Scan(
+		&e.Org,
+		&e.Name,
+		&e.ID,
+		&e.URL,
+		&sealed,
+		instant{&e.OldUntil},
+		&e.Bare,
+		&e.Nulls,
+		&e.Batch,
+		&e.Enabled,
+		&e.Reason,
+		&e.Rate,
+		&e.Concurrency,
+		instant{&e.CreatedAt},
+		&e.Version,
+	)
+
 	if err != nil {
 		return e, err
 	}
@@ -63,7 +80,11 @@ func (c conn) scanEndpoint(s scanner) (e Endpoint, err error) {
 	}
 
 	var kept endpointRecord
-	if err := decode("secrets of an endpoint", string(plain), &kept); err != nil {
+	if err := decode(
+		"secrets of an endpoint",
+		string(plain),
+		&kept,
+	); err != nil {
 		return e, err
 	}
 
@@ -77,7 +98,11 @@ func (c conn) scanEndpoint(s scanner) (e Endpoint, err error) {
 
 // sealEndpoint returns what is secret of an endpoint, sealed.
 func (tx *Tx) sealEndpoint(e Endpoint) ([]byte, error) {
-	kept := endpointRecord{Secret: e.Secret.Reveal(), OldSecret: e.OldSecret.Reveal()}
+	kept := endpointRecord{
+		Secret:    e.Secret.Reveal(),
+		OldSecret: e.OldSecret.Reveal(),
+	}
+
 	for _, h := range e.Headers {
 		kept.Headers = append(kept.Headers, [2]string{h.Name, h.Value.Reveal()})
 	}
@@ -91,20 +116,58 @@ func (tx *Tx) sealEndpoint(e Endpoint) ([]byte, error) {
 }
 
 // Endpoint returns the organisation's endpoint of that name, or a NotFound failure.
-func (tx *Tx) Endpoint(ctx context.Context, name EndpointName) (Endpoint, error) {
-	return one(ctx, tx.conn, fmt.Sprintf("no %s endpoint is set: PUT /endpoints/%s sets one", name, name), tx.scanEndpoint,
-		`SELECT `+endpointColumns+` FROM endpoint e WHERE e.org_id = $1 AND e.name = $2`, tx.org.Bytes(), string(name))
+func (tx *Tx) Endpoint(
+	ctx context.Context,
+	name EndpointName,
+) (Endpoint, error) {
+	return one(
+		ctx,
+		tx.conn,
+		fmt.Sprintf(
+			"no %s endpoint is set: PUT /endpoints/%s sets one",
+			name,
+			name,
+		),
+		tx.scanEndpoint,
+		`SELECT `+endpointColumns+
+			` FROM endpoint e WHERE e.org_id = $1 AND e.name = $2`,
+		tx.org.Bytes(),
+		string(name),
+	)
 }
 
 // LockEndpoint is Endpoint, and keeps others from changing it until the transaction ends.
-func (tx *Tx) LockEndpoint(ctx context.Context, name EndpointName) (Endpoint, error) {
-	return one(ctx, tx.conn, fmt.Sprintf("no %s endpoint is set: PUT /endpoints/%s sets one", name, name), tx.scanEndpoint,
-		`SELECT `+endpointColumns+` FROM endpoint e WHERE e.org_id = $1 AND e.name = $2`+tx.db.d.forUpdate, tx.org.Bytes(), string(name))
+func (tx *Tx) LockEndpoint(
+	ctx context.Context,
+	name EndpointName,
+) (Endpoint, error) {
+	return one(
+		ctx,
+		tx.conn,
+		fmt.Sprintf(
+			"no %s endpoint is set: PUT /endpoints/%s sets one",
+			name,
+			name,
+		),
+		tx.scanEndpoint,
+		`SELECT `+endpointColumns+
+			` FROM endpoint e WHERE e.org_id = $1 AND e.name = $2`+
+			tx.db.d.forUpdate,
+		tx.org.Bytes(),
+		string(name),
+	)
 }
 
 // Endpoints returns the organisation's endpoints.
 func (tx *Tx) Endpoints(ctx context.Context) ([]Endpoint, error) {
-	return rows(ctx, tx.conn, tx.scanEndpoint, `SELECT `+endpointColumns+` FROM endpoint e WHERE e.org_id = $1 ORDER BY e.name`, tx.org.Bytes())
+	return rows(
+		ctx,
+		tx.conn,
+		tx.scanEndpoint,
+		`SELECT `+endpointColumns+
+			` FROM endpoint e WHERE e.org_id = $1 ORDER BY e.name`,
+		tx.org.Bytes(),
+	)
 }
 
 // DueEndpoints returns the enabled endpoints that have something to send by now; none while
@@ -114,23 +177,41 @@ func (db *DB) DueEndpoints(ctx context.Context) ([]Endpoint, error) {
 }
 
 // DueEndpointsOf is DueEndpoints for one organisation's.
-func (db *DB) DueEndpointsOf(ctx context.Context, org flex.OrgID) ([]Endpoint, error) {
+func (db *DB) DueEndpointsOf(
+	ctx context.Context,
+	org flex.OrgID,
+) ([]Endpoint, error) {
 	return db.dueEndpoints(ctx, ` AND e.org_id = $2`, org.Bytes())
 }
 
-func (db *DB) dueEndpoints(ctx context.Context, which string, args ...any) (due []Endpoint, err error) {
+func (db *DB) dueEndpoints(
+	ctx context.Context,
+	which string,
+	args ...any,
+) (due []Endpoint, err error) {
 	err = db.glance(ctx, func(c conn) error {
-		due, err = rows(ctx, c, c.scanEndpoint, `SELECT `+endpointColumns+` FROM endpoint e
+		due, err = rows(
+			ctx,
+			c,
+			c.scanEndpoint,
+			`SELECT `+endpointColumns+` FROM endpoint e
 		WHERE e.enabled AND EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = e.org_id AND o.endpoint = e.name AND o.turn_at <= $1)`+which+`
-		ORDER BY e.org_id, e.name`, append([]any{micros(db.Now())}, args...)...)
+		ORDER BY e.org_id, e.name`,
+			append([]any{micros(db.Now())}, args...)...,
+		)
+
 		if err != nil || len(due) == 0 {
 			return err
 		}
 
 		halts, err := c.halts(ctx)
-		due = slices.DeleteFunc(due, func(e Endpoint) bool { return halts.stopEndpoint(e.Org, e.Name) })
+		due = slices.DeleteFunc(due, func(e Endpoint) bool {
+			return halts.stopEndpoint(e.Org, e.Name)
+		})
+
 		return err
 	})
+
 	return due, err
 }
 
@@ -144,45 +225,90 @@ func (tx *Tx) PutEndpoint(ctx context.Context, e Endpoint) (Endpoint, error) {
 	}
 
 	id := tx.newID()
-	_, err = tx.exec(ctx, `INSERT INTO endpoint (org_id, name, id, url, sealed, old_until, bare, nulls, batch, enabled, reason, rate, concurrency, created_at, version)
+	_, err = tx.exec(
+		ctx,
+		`INSERT INTO endpoint (org_id, name, id, url, sealed, old_until, bare, nulls, batch, enabled, reason, rate, concurrency, created_at, version)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14)
 		ON CONFLICT (org_id, name) DO UPDATE SET url = excluded.url, sealed = excluded.sealed, old_until = excluded.old_until, bare = excluded.bare, nulls = excluded.nulls, batch = excluded.batch,
 			enabled = excluded.enabled, reason = excluded.reason, rate = excluded.rate, concurrency = excluded.concurrency, free_at = 0,
 			version = CASE WHEN excluded.version > endpoint.version THEN excluded.version ELSE endpoint.version + 1 END`,
-		tx.org.Bytes(), string(e.Name), id[:], e.URL, sealed, micros(e.OldUntil),
-		e.Bare, e.Nulls, e.Batch, e.Enabled, e.Reason, e.Rate, e.Concurrency, micros(tx.db.Now()))
+		tx.org.Bytes(),
+		string(e.Name),
+		id[:],
+		e.URL,
+		sealed,
+		micros(e.OldUntil),
+		e.Bare,
+		e.Nulls,
+		e.Batch,
+		e.Enabled,
+		e.Reason,
+		e.Rate,
+		e.Concurrency,
+		micros(tx.db.Now()),
+	)
+
 	if err != nil {
 		return e, err
 	}
 
 	if e.Enabled {
-		_, err = tx.exec(ctx, `UPDATE outbox SET turn_at = $3 WHERE org_id = $1 AND endpoint = $2 AND sending = 0 AND expires_at > $4
+		_, err = tx.exec(
+			ctx,
+			`UPDATE outbox SET turn_at = $3 WHERE org_id = $1 AND endpoint = $2 AND sending = 0 AND expires_at > $4
 			AND (turn_at > $3 OR turn_at IS NULL AND kind = 'schedule' AND accepted < generation)`,
-			tx.org.Bytes(), string(e.Name), micros(tx.db.Now()), micros(tx.now))
+			tx.org.Bytes(),
+			string(e.Name),
+			micros(tx.db.Now()),
+			micros(tx.now),
+		)
+
 		if err != nil {
-			return e, fmt.Errorf("offer again what was refused or failed: %w", err)
+			return e, fmt.Errorf(
+				"offer again what was refused or failed: %w",
+				err,
+			)
 		}
 	}
 
 	tx.Wake(WakePush)
+
 	return tx.Endpoint(ctx, e.Name)
 }
 
 // DisableEndpoint stops the endpoint for the reason, unless it was set anew since the version.
 // What is due waits.
-func (tx *Tx) DisableEndpoint(ctx context.Context, name EndpointName, version int64, reason string) error {
+func (tx *Tx) DisableEndpoint(
+	ctx context.Context,
+	name EndpointName,
+	version int64,
+	reason string,
+) error {
 	tx.Wake(WakeWatch)
-	_, err := tx.exec(ctx, `UPDATE endpoint SET enabled = FALSE, reason = $3 WHERE org_id = $1 AND name = $2 AND version = $4`,
-		tx.org.Bytes(), string(name), reason, version)
+	_, err := tx.exec(
+		ctx,
+		`UPDATE endpoint SET enabled = FALSE, reason = $3 WHERE org_id = $1 AND name = $2 AND version = $4`,
+		tx.org.Bytes(),
+		string(name),
+		reason,
+		version,
+	)
+
 	return err
 }
 
 // DeleteEndpoint forgets the endpoint. What is due waits for another.
 func (tx *Tx) DeleteEndpoint(ctx context.Context, name EndpointName) error {
-	n, err := tx.exec(ctx, `DELETE FROM endpoint WHERE org_id = $1 AND name = $2`, tx.org.Bytes(), string(name))
+	n, err := tx.exec(
+		ctx,
+		`DELETE FROM endpoint WHERE org_id = $1 AND name = $2`,
+		tx.org.Bytes(),
+		string(name),
+	)
 	if err == nil && n == 0 {
 		return flex.Fail(flex.NotFound, "no %s endpoint is set", name)
 	}
+
 	return err
 }
 
@@ -192,5 +318,6 @@ func (c conn) RandomBytes(n int) ([]byte, error) {
 	defer c.db.mu.Unlock()
 	b := make([]byte, n)
 	_, err := io.ReadFull(c.db.random, b)
+
 	return b, err
 }

@@ -23,29 +23,64 @@ var (
 const BoundaryMeter = "boundary meter"
 
 // addConsent writes the history of consents; the zero time says that one was withdrawn.
-func (tx *Tx) addConsent(ctx context.Context, site flex.SiteID, kind string, at time.Time) error {
+func (tx *Tx) addConsent(
+	ctx context.Context,
+	site flex.SiteID,
+	kind string,
+	at time.Time,
+) error {
 	id := tx.newID()
-	_, err := tx.exec(ctx, `INSERT INTO consent (id, org_id, site_id, kind, given_at, recorded_at) VALUES ($1, $2, $3, $4, $5, $6)`,
-		id[:], tx.org.Bytes(), site.Bytes(), kind, micros(at), micros(tx.now))
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO consent (id, org_id, site_id, kind, given_at, recorded_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+		id[:],
+		tx.org.Bytes(),
+		site.Bytes(),
+		kind,
+		micros(at),
+		micros(tx.now),
+	)
+
 	return err
 }
 
 // Methods returns the dispatch methods that a site has consented to, by name.
-func (tx *Tx) Methods(ctx context.Context, site flex.SiteID) ([]flex.DispatchMethod, error) {
-	return rows(ctx, tx.conn, func(s scanner) (m flex.DispatchMethod, err error) {
-		err = s.Scan(&m)
-		return m, err
-	},
-		`SELECT method FROM dispatch_method WHERE org_id = $1 AND site_id = $2 ORDER BY method`, tx.org.Bytes(), site.Bytes())
+func (tx *Tx) Methods(
+	ctx context.Context,
+	site flex.SiteID,
+) ([]flex.DispatchMethod, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (m flex.DispatchMethod, err error) {
+			err = s.Scan(&m)
+			return m, err
+		},
+		`SELECT method FROM dispatch_method WHERE org_id = $1 AND site_id = $2 ORDER BY method`,
+		tx.org.Bytes(),
+		site.Bytes(),
+	)
 }
 
 // AddMethod records a site's consent to a dispatch method; one given before stays as it was.
-func (tx *Tx) AddMethod(ctx context.Context, site flex.SiteID, method flex.DispatchMethod) error {
-	n, err := tx.exec(ctx, `INSERT INTO dispatch_method (org_id, site_id, method, consented_at) VALUES ($1, $2, $3, $4) ON CONFLICT (site_id, method) DO NOTHING`,
-		tx.org.Bytes(), site.Bytes(), string(method), micros(tx.now))
+func (tx *Tx) AddMethod(
+	ctx context.Context,
+	site flex.SiteID,
+	method flex.DispatchMethod,
+) error {
+	n, err := tx.exec(
+		ctx,
+		`INSERT INTO dispatch_method (org_id, site_id, method, consented_at) VALUES ($1, $2, $3, $4) ON CONFLICT (site_id, method) DO NOTHING`,
+		tx.org.Bytes(),
+		site.Bytes(),
+		string(method),
+		micros(tx.now),
+	)
+
 	if err != nil || n == 0 {
 		return err
 	}
+
 	if err := tx.touchRegister(ctx); err != nil {
 		return err
 	}
@@ -55,11 +90,23 @@ func (tx *Tx) AddMethod(ctx context.Context, site flex.SiteID, method flex.Dispa
 
 // DropMethod withdraws a site's consent to a dispatch method and reports whether there was
 // one.
-func (tx *Tx) DropMethod(ctx context.Context, site flex.SiteID, method flex.DispatchMethod) (bool, error) {
-	n, err := tx.exec(ctx, `DELETE FROM dispatch_method WHERE org_id = $1 AND site_id = $2 AND method = $3`, tx.org.Bytes(), site.Bytes(), string(method))
+func (tx *Tx) DropMethod(
+	ctx context.Context,
+	site flex.SiteID,
+	method flex.DispatchMethod,
+) (bool, error) {
+	n, err := tx.exec(
+		ctx,
+		`DELETE FROM dispatch_method WHERE org_id = $1 AND site_id = $2 AND method = $3`,
+		tx.org.Bytes(),
+		site.Bytes(),
+		string(method),
+	)
+
 	if err != nil || n == 0 {
 		return false, err
 	}
+
 	if err := tx.touchRegister(ctx); err != nil {
 		return false, err
 	}
@@ -68,18 +115,34 @@ func (tx *Tx) DropMethod(ctx context.Context, site flex.SiteID, method flex.Disp
 }
 
 // Enrolment returns where a site stands in a proposition; empty if it was never enrolled.
-func (tx *Tx) Enrolment(ctx context.Context, site flex.SiteID, p flex.Proposition) (state flex.EnrolmentState, err error) {
-	err = tx.row(ctx, `SELECT state FROM enrolment WHERE org_id = $1 AND site_id = $2 AND proposition = $3`, tx.org.Bytes(), site.Bytes(), string(p)).Scan(&state)
+func (tx *Tx) Enrolment(
+	ctx context.Context,
+	site flex.SiteID,
+	p flex.Proposition,
+) (state flex.EnrolmentState, err error) {
+	err = tx.row(
+		ctx,
+		`SELECT state FROM enrolment WHERE org_id = $1 AND site_id = $2 AND proposition = $3`,
+		tx.org.Bytes(),
+		site.Bytes(),
+		string(p),
+	).Scan(&state)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
+
 	return state, err
 }
 
 // SetEnrolment moves a site in a proposition and writes the history of it. The organisation
 // becomes the party of the site's metering point with the first enrolment, and ends to be with
 // the last; if another one is, it is a Conflict.
-func (tx *Tx) SetEnrolment(ctx context.Context, site flex.SiteID, p flex.Proposition, state flex.EnrolmentState) error {
+func (tx *Tx) SetEnrolment(
+	ctx context.Context,
+	site flex.SiteID,
+	p flex.Proposition,
+	state flex.EnrolmentState,
+) error {
 	_, err := tx.exec(ctx, `
 		INSERT INTO enrolment (org_id, site_id, proposition, state, since) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (site_id, proposition) DO UPDATE SET state = excluded.state, since = excluded.since`,
@@ -99,7 +162,16 @@ func (tx *Tx) SetEnrolment(ctx context.Context, site flex.SiteID, p flex.Proposi
 	}
 
 	id := tx.newID()
-	_, err = tx.exec(ctx, `INSERT INTO enrolment_change (id, org_id, site_id, proposition, state, at) VALUES ($1, $2, $3, $4, $5, $6)`,
-		id[:], tx.org.Bytes(), site.Bytes(), string(p), string(state), micros(tx.now))
+	_, err = tx.exec(
+		ctx,
+		`INSERT INTO enrolment_change (id, org_id, site_id, proposition, state, at) VALUES ($1, $2, $3, $4, $5, $6)`,
+		id[:],
+		tx.org.Bytes(),
+		site.Bytes(),
+		string(p),
+		string(state),
+		micros(tx.now),
+	)
+
 	return err
 }

@@ -31,29 +31,47 @@ type RegionEnergy struct {
 }
 
 // MeteredByRegion returns what the organisation's chargers drew in the half-hours of a span, by GSP group.
-func (tx *Tx) MeteredByRegion(ctx context.Context, span flex.Span) ([]RegionEnergy, error) {
-	return rows(ctx, tx.conn, func(s scanner) (e RegionEnergy, err error) {
-		err = s.Scan(&e.Region, instant{&e.At}, &e.Energy)
-		return e, err
-	}, `SELECT COALESCE(m.gsp_group, ''), r.at, CAST(SUM(r.value) / 1000 AS BIGINT) FROM reading r
+func (tx *Tx) MeteredByRegion(
+	ctx context.Context,
+	span flex.Span,
+) ([]RegionEnergy, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (e RegionEnergy, err error) {
+			err = s.Scan(&e.Region, instant{&e.At}, &e.Energy)
+			return e, err
+		},
+		`SELECT COALESCE(m.gsp_group, ''), r.at, CAST(SUM(r.value) / 1000 AS BIGINT) FROM reading r
 			JOIN asset a ON a.id = r.asset_id JOIN site t ON t.org_id = a.org_id AND t.id = a.site_id LEFT JOIN meter m ON m.mpan = t.mpan
 		WHERE r.at >= $2 AND r.at < $3 AND r.label = $4 AND a.org_id = $1
 		GROUP BY COALESCE(m.gsp_group, ''), r.at ORDER BY r.at, 1`,
-		tx.org.Bytes(), micros(span.From), micros(span.To), labelNumbers[flex.ChargerEnergy])
+		tx.org.Bytes(),
+		micros(span.From),
+		micros(span.To),
+		labelNumbers[flex.ChargerEnergy],
+	)
 }
 
 // Extent is from when to when there are records of a kind; both zero if there is none.
 type Extent struct {
-	Kind           string
-	Oldest, Newest time.Time
+	Kind   string
+	Oldest time.Time
+	Newest time.Time
 }
 
 // extents are the kinds of records that Extents looks at, with how the ends are found by an index.
 var extents = []struct{ kind, oldest, newest string }{
-	{"readings", `SELECT r.at FROM reading r JOIN asset a ON a.id = r.asset_id WHERE a.org_id = $1 ORDER BY r.at LIMIT 1`,
-		`SELECT r.at FROM reading r JOIN asset a ON a.id = r.asset_id WHERE a.org_id = $1 ORDER BY r.at DESC LIMIT 1`},
-	{"sessions", `SELECT plugged_in_at FROM session WHERE org_id = $1 AND plugged_in_at > 0 ORDER BY plugged_in_at LIMIT 1`,
-		`SELECT plugged_in_at FROM session WHERE org_id = $1 AND plugged_in_at > 0 ORDER BY plugged_in_at DESC LIMIT 1`},
+	{
+		"readings",
+		`SELECT r.at FROM reading r JOIN asset a ON a.id = r.asset_id WHERE a.org_id = $1 ORDER BY r.at LIMIT 1`,
+		`SELECT r.at FROM reading r JOIN asset a ON a.id = r.asset_id WHERE a.org_id = $1 ORDER BY r.at DESC LIMIT 1`,
+	},
+	{
+		"sessions",
+		`SELECT plugged_in_at FROM session WHERE org_id = $1 AND plugged_in_at > 0 ORDER BY plugged_in_at LIMIT 1`,
+		`SELECT plugged_in_at FROM session WHERE org_id = $1 AND plugged_in_at > 0 ORDER BY plugged_in_at DESC LIMIT 1`,
+	},
 	{"instructions", `SELECT to_at FROM instruction WHERE org_id = $1 ORDER BY to_at LIMIT 1`,
 		`SELECT to_at FROM instruction WHERE org_id = $1 ORDER BY to_at DESC LIMIT 1`},
 	{"offers", `SELECT made_at FROM offer WHERE org_id = $1 ORDER BY id LIMIT 1`,
@@ -80,7 +98,10 @@ func (tx *Tx) Extents(ctx context.Context) (all []Extent, err error) {
 }
 
 // firstInstant returns the one instant that a query finds, or zero.
-func (tx *Tx) firstInstant(ctx context.Context, query string) (time.Time, error) {
+func (tx *Tx) firstInstant(
+	ctx context.Context,
+	query string,
+) (time.Time, error) {
 	found, err := rows(ctx, tx.conn, func(s scanner) (at time.Time, err error) {
 		err = s.Scan(instant{&at})
 		return at, err

@@ -17,7 +17,8 @@ type RefusedSchedule struct {
 	Org     flex.OrgID
 	AssetID flex.AssetID
 	EventID flex.EventID
-	Status  int // of the answer; 0 where none came until the schedule had run out
+	// of the answer; 0 where none came until the schedule had run out
+	Status int
 }
 
 // refusedWhere selects the outbox's rows (o) of assets that are plugged in (s) whose newest
@@ -30,18 +31,29 @@ const refusedWhere = `FROM outbox o
 
 // RefusedSchedules returns assets that are plugged in and whose schedule was refused for good,
 // so many at most, and how many there are.
-func (all *All) RefusedSchedules(ctx context.Context, org flex.OrgID, limit int) (found []RefusedSchedule, total int, err error) {
+func (all *All) RefusedSchedules(
+	ctx context.Context,
+	org flex.OrgID,
+	limit int,
+) (found []RefusedSchedule, total int, err error) {
 	where, args := refusedWhere, []any{micros(all.Now())}
 	if !org.IsZero() {
 		where, args = where+` AND o.org_id = $2`, append(args, org.Bytes())
 	}
 
 	// The same read counts and takes examples: each rule of the alerts asks for both.
-	found, err = rows(ctx, all.conn, func(s scanner) (r RefusedSchedule, err error) {
-		err = s.Scan(&r.Org, &r.AssetID, &r.EventID, &r.Status, &total)
-		return r, err
-	},
-		`SELECT o.org_id, o.asset_id, o.event_id, COALESCE(d.status, 0), count(*) OVER () `+where+` ORDER BY o.event_id DESC LIMIT `+strconv.Itoa(limit), args...)
+	found, err = rows(
+		ctx,
+		all.conn,
+		func(s scanner) (r RefusedSchedule, err error) {
+			err = s.Scan(&r.Org, &r.AssetID, &r.EventID, &r.Status, &total)
+			return r, err
+		},
+		`SELECT o.org_id, o.asset_id, o.event_id, COALESCE(d.status, 0), count(*) OVER () `+
+			where+` ORDER BY o.event_id DESC LIMIT `+strconv.Itoa(limit),
+		args...,
+	)
+
 	return found, total, err
 }
 
@@ -53,16 +65,31 @@ type Pile struct {
 
 // HeldBack returns the readings that were held back and wait for a decision.
 func (all *All) HeldBack(ctx context.Context, org flex.OrgID) (Pile, error) {
-	return all.pile(ctx, org, `SELECT count(*), COALESCE(min(held_at), 0) FROM held_reading WHERE decision = ''`)
+	return all.pile(
+		ctx,
+		org,
+		`SELECT count(*), COALESCE(min(held_at), 0) FROM held_reading WHERE decision = ''`,
+	)
 }
 
 // AwaitingApproval returns the withdrawals that wait for an operator.
-func (all *All) AwaitingApproval(ctx context.Context, org flex.OrgID) (Pile, error) {
-	return all.pile(ctx, org, `SELECT count(*), COALESCE(min(asked_at), 0) FROM withdrawal WHERE status = 'pending_approval'`)
+func (all *All) AwaitingApproval(
+	ctx context.Context,
+	org flex.OrgID,
+) (Pile, error) {
+	return all.pile(
+		ctx,
+		org,
+		`SELECT count(*), COALESCE(min(asked_at), 0) FROM withdrawal WHERE status = 'pending_approval'`,
+	)
 }
 
 // pile runs a query of a count and an instant, narrowed to the organisation.
-func (all *All) pile(ctx context.Context, org flex.OrgID, query string) (p Pile, err error) {
+func (all *All) pile(
+	ctx context.Context,
+	org flex.OrgID,
+	query string,
+) (p Pile, err error) {
 	var args []any
 	if !org.IsZero() {
 		query, args = query+` AND org_id = $1`, []any{org.Bytes()}

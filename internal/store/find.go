@@ -29,7 +29,8 @@ type SiteLine struct {
 // Find says what is looked for across organisations; what is empty takes all. Limit must be
 // set.
 type Find struct {
-	Text    string // an id, an MPAN, a UPRN, an e-mail address, a postcode or part of an external id
+	// an id, an MPAN, a UPRN, an e-mail address, a postcode or part of an external id
+	Text    string
 	Org     flex.OrgID
 	Type    flex.AssetType
 	Plugged bool
@@ -56,7 +57,12 @@ const (
 )
 
 // AssetStates are all of them.
-var AssetStates = []AssetState{AssetPluggedIn, AssetRefused, AssetWaiting, AssetUnplanned}
+var AssetStates = []AssetState{
+	AssetPluggedIn,
+	AssetRefused,
+	AssetWaiting,
+	AssetUnplanned,
+}
 
 const (
 	digitsOfMPAN = 13
@@ -74,24 +80,33 @@ func (f Find) text(w *condition, assets bool) {
 	case text == "":
 	case len(plain) == digitsOfMPAN && strings.Trim(plain, "0123456789") == "":
 		w.text.WriteString(" AND s.mpan = " + w.param(plain))
+
 	case len(text) == lengthOfUUID && isUUID(text):
 		f.ids(w, text, assets)
+
 	case strings.Contains(text, "@"):
-		w.text.WriteString(" AND LOWER(s.email) LIKE " + w.param(likeText(text)+"%") + ` ESCAPE '\'`)
+		w.text.WriteString(" AND LOWER(s.email) LIKE " +
+			w.param(likeText(text)+"%") + ` ESCAPE '\'`)
+
 	default:
 		like := w.param("%" + likeText(text) + "%")
 		w.text.WriteString(" AND (LOWER(s.external_user_id) = " + w.param(strings.ToLower(text)) +
 			" OR REPLACE(UPPER(s.postcode), ' ', '') = " + w.param(strings.ToUpper(plain)))
 
 		uprn := strings.TrimLeft(plain, "0")
-		if uprn != "" && len(plain) <= digitsOfUPRN && strings.Trim(plain, "0123456789") == "" {
-			w.text.WriteString(" OR s.mpan IN (SELECT mpan FROM meter WHERE LTRIM(uprn, '0') = " + w.param(uprn) + ")")
+		if uprn != "" && len(plain) <= digitsOfUPRN &&
+			strings.Trim(plain, "0123456789") == "" {
+			w.text.WriteString(" OR s.mpan IN (SELECT mpan FROM meter WHERE LTRIM(uprn, '0') = " +
+				w.param(uprn) + ")")
 		}
 
 		if assets {
-			w.text.WriteString(" OR LOWER(a.external_id) LIKE " + like + ` ESCAPE '\' OR LOWER(a.serial_number) LIKE ` + like + ` ESCAPE '\'`)
+			w.text.WriteString(" OR LOWER(a.external_id) LIKE " + like +
+				` ESCAPE '\' OR LOWER(a.serial_number) LIKE ` + like +
+				` ESCAPE '\'`)
 		} else {
-			w.text.WriteString(" OR LOWER(s.address) LIKE " + like + ` ESCAPE '\'`)
+			w.text.WriteString(" OR LOWER(s.address) LIKE " + like +
+				` ESCAPE '\'`)
 		}
 
 		w.text.WriteString(")")
@@ -104,7 +119,9 @@ func (f Find) ids(w *condition, text string, assets bool) {
 	p := w.param(id.Bytes())
 
 	if !assets {
-		w.text.WriteString(" AND (s.id = " + p + " OR LOWER(s.external_user_id) = " + w.param(strings.ToLower(text)) + ")")
+		w.text.WriteString(" AND (s.id = " + p +
+			" OR LOWER(s.external_user_id) = " +
+			w.param(strings.ToLower(text)) + ")")
 		return
 	}
 
@@ -136,12 +153,23 @@ func (all *All) FindAssets(ctx context.Context, f Find) ([]AssetLine, error) {
 
 	limit := w.param(f.Limit)
 	scan := func(s scanner) (v AssetLine, err error) {
-		v.Asset, err = scanAsset(extra{s, []any{&v.Org, &v.OrgName, &v.Postcode, instant{&v.PluggedIn}, instant{&v.ReadyBy}}})
+		v.Asset, err = scanAsset(extra{
+			s,
+			[]any{&v.Org, &v.OrgName, &v.Postcode, instant{&v.PluggedIn}, instant{&v.ReadyBy}},
+		})
+
 		return v, err
 	}
-	return rows(ctx, all.conn, scan, `SELECT a.id, a.site_id, a.external_id, a.type, a.power_w, a.capacity_wh, a.model, a.installed_on, a.serial_number, a.created_at,
+
+	return rows(
+		ctx,
+		all.conn,
+		scan,
+		`SELECT a.id, a.site_id, a.external_id, a.type, a.power_w, a.capacity_wh, a.model, a.installed_on, a.serial_number, a.created_at,
 			a.org_id, o.name, s.postcode, p.plugged_in_at, p.ready_by
-		FROM `+foundAssets+` WHERE 1 = 1`+w.text.String()+` ORDER BY a.id DESC LIMIT `+limit, w.args...)
+		FROM `+foundAssets+` WHERE 1 = 1`+w.text.String()+` ORDER BY a.id DESC LIMIT `+limit,
+		w.args...,
+	)
 }
 
 // foundAssets are assets (a) with their organisations (o), sites (s) and open sessions (p).
@@ -154,7 +182,12 @@ func (all *All) CountAssets(ctx context.Context, f Find) (n int, err error) {
 	f.text(w, true)
 	w.within(ctx, "a.org_id")
 	f.assets(w, all.Now())
-	err = all.row(ctx, `SELECT count(*) FROM `+foundAssets+` WHERE 1 = 1`+w.text.String(), w.args...).Scan(&n)
+	err = all.row(
+		ctx,
+		`SELECT count(*) FROM `+foundAssets+` WHERE 1 = 1`+w.text.String(),
+		w.args...,
+	).Scan(&n)
+
 	return n, err
 }
 
@@ -162,7 +195,8 @@ func (all *All) CountAssets(ctx context.Context, f Find) (n int, err error) {
 func (f Find) assets(w *condition, now time.Time) {
 	add := func(given bool, condition string, v any) {
 		if given {
-			w.text.WriteString(" AND " + strings.ReplaceAll(condition, "?", w.param(v)))
+			w.text.WriteString(" AND " +
+				strings.ReplaceAll(condition, "?", w.param(v)))
 		}
 	}
 
@@ -170,14 +204,25 @@ func (f Find) assets(w *condition, now time.Time) {
 	add(!f.Site.IsZero(), "a.site_id = ?", f.Site.Bytes())
 	add(f.Type != "", "a.type = ?", string(f.Type))
 	add(f.Model != "", "lower(a.model) = ?", strings.ToLower(f.Model))
-	add(f.GSPGroup != "", "EXISTS (SELECT 1 FROM meter m WHERE m.mpan = s.mpan AND m.gsp_group = ?)", f.GSPGroup)
-	add(f.Group != "", "EXISTS (SELECT 1 FROM cap_site g WHERE g.org_id = a.org_id AND g.site_id = a.site_id AND g.name = ?)", f.Group)
+	add(
+		f.GSPGroup != "",
+		"EXISTS (SELECT 1 FROM meter m WHERE m.mpan = s.mpan AND m.gsp_group = ?)",
+		f.GSPGroup,
+	)
+
+	add(
+		f.Group != "",
+		"EXISTS (SELECT 1 FROM cap_site g WHERE g.org_id = a.org_id AND g.site_id = a.site_id AND g.name = ?)",
+		f.Group,
+	)
 
 	switch f.State {
 	case AssetRefused:
-		w.text.WriteString(" AND a.id IN (SELECT o.asset_id " + strings.ReplaceAll(refusedWhere, "$1", w.param(micros(now))) + ")")
+		w.text.WriteString(" AND a.id IN (SELECT o.asset_id " +
+			strings.ReplaceAll(refusedWhere, "$1", w.param(micros(now))) + ")")
 	case AssetWaiting:
-		w.text.WriteString(" AND a.id IN (SELECT asset_id FROM outbox WHERE " + strings.ReplaceAll(waitingWhere, "$1", w.param(micros(now))) + ")")
+		w.text.WriteString(" AND a.id IN (SELECT asset_id FROM outbox WHERE " +
+			strings.ReplaceAll(waitingWhere, "$1", w.param(micros(now))) + ")")
 	case AssetUnplanned:
 		w.text.WriteString(" AND p.id IS NOT NULL AND p.event_id IS NULL")
 	case AssetPluggedIn:
@@ -204,25 +249,64 @@ func (all *All) FindSites(ctx context.Context, f Find) ([]SiteLine, error) {
 		v.Site, err = scanSite(extra{s, []any{&v.Org, &v.OrgName, &v.Assets}})
 		return v, err
 	}
-	return rows(ctx, all.conn, scan, `SELECT `+siteColumns+`, s.org_id, o.name, (SELECT count(*) FROM asset a WHERE a.site_id = s.id)
-		FROM site s JOIN org o ON o.id = s.org_id WHERE 1 = 1`+w.text.String()+` ORDER BY s.id DESC LIMIT `+limit, w.args...)
+
+	return rows(
+		ctx,
+		all.conn,
+		scan,
+		`SELECT `+siteColumns+
+			`, s.org_id, o.name, (SELECT count(*) FROM asset a WHERE a.site_id = s.id)
+		FROM site s JOIN org o ON o.id = s.org_id WHERE 1 = 1`+w.text.String()+` ORDER BY s.id DESC LIMIT `+limit,
+		w.args...,
+	)
 }
 
 // AssetOrg returns whose asset it is, or a NotFound failure.
-func (all *All) AssetOrg(ctx context.Context, id flex.AssetID) (flex.OrgID, error) {
-	return orgOf(ctx, all, "there is no asset of that id", `SELECT org_id FROM asset WHERE id = $1`, id.Bytes())
+func (all *All) AssetOrg(
+	ctx context.Context,
+	id flex.AssetID,
+) (flex.OrgID, error) {
+	return orgOf(
+		ctx,
+		all,
+		"there is no asset of that id",
+		`SELECT org_id FROM asset WHERE id = $1`,
+		id.Bytes(),
+	)
 }
 
 // SiteOrg returns whose site it is, or a NotFound failure.
-func (all *All) SiteOrg(ctx context.Context, id flex.SiteID) (flex.OrgID, error) {
-	return orgOf(ctx, all, "there is no site of that id", `SELECT org_id FROM site WHERE id = $1`, id.Bytes())
+func (all *All) SiteOrg(
+	ctx context.Context,
+	id flex.SiteID,
+) (flex.OrgID, error) {
+	return orgOf(
+		ctx,
+		all,
+		"there is no site of that id",
+		`SELECT org_id FROM site WHERE id = $1`,
+		id.Bytes(),
+	)
 }
 
-func orgOf(ctx context.Context, all *All, missing, query string, args ...any) (flex.OrgID, error) {
-	org, err := one(ctx, all.conn, missing, func(s scanner) (id flex.OrgID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}, query, args...)
+func orgOf(
+	ctx context.Context,
+	all *All,
+	missing, query string,
+	args ...any,
+) (flex.OrgID, error) {
+	org, err := one(
+		ctx,
+		all.conn,
+		missing,
+		func(s scanner) (id flex.OrgID, err error) {
+			err = s.Scan(&id)
+			return id, err
+		},
+		query,
+		args...,
+	)
+
 	if err == nil && !Reaches(ctx, org) {
 		return flex.OrgID{}, flex.Fail(flex.NotFound, "%s", missing)
 	}
@@ -231,6 +315,15 @@ func orgOf(ctx context.Context, all *All, missing, query string, args ...any) (f
 }
 
 // InstructionOrg returns whose instruction it is, or a NotFound failure.
-func (all *All) InstructionOrg(ctx context.Context, id flex.InstructionID) (flex.OrgID, error) {
-	return orgOf(ctx, all, "there is no instruction of that id", `SELECT org_id FROM instruction WHERE id = $1`, id.Bytes())
+func (all *All) InstructionOrg(
+	ctx context.Context,
+	id flex.InstructionID,
+) (flex.OrgID, error) {
+	return orgOf(
+		ctx,
+		all,
+		"there is no instruction of that id",
+		`SELECT org_id FROM instruction WHERE id = $1`,
+		id.Bytes(),
+	)
 }

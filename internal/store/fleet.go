@@ -16,15 +16,18 @@ type Plugged struct {
 	AssetID      flex.AssetID
 	PluggedInAt  time.Time
 	PluggedOutAt time.Time // zero while it is
-	Planned      bool      // whether a schedule stands; what follows is zero without
-	ReadyBy      time.Time
-	Need         flex.WattHours // as asked for
-	Delivered    flex.WattHours // of it, when the schedule was made
-	Power        flex.Watts
-	ChargeNow    flex.Span
-	Tariff       flex.Tariff // its Zone is empty if none is known: all hours are off-peak
-	Steps        []flex.Step // good until the next asset is read
-	CutShort     bool        // its site was not planned as one, or not to the end
+	// whether a schedule stands; what follows is zero without
+	Planned   bool
+	ReadyBy   time.Time
+	Need      flex.WattHours // as asked for
+	Delivered flex.WattHours // of it, when the schedule was made
+	Power     flex.Watts
+	ChargeNow flex.Span
+	// its Zone is empty if none is known: all hours are off-peak
+	Tariff flex.Tariff
+	Steps  []flex.Step // good until the next asset is read
+	// its site was not planned as one, or not to the end
+	CutShort bool
 }
 
 // PluggedPart is a part of the assets that are plugged in: those from one on, in the order
@@ -38,17 +41,28 @@ type pluggedAt struct {
 
 // PluggedParts cuts the assets that are plugged in into as many parts of one size, to be read
 // side by side.
-func (all *All) PluggedParts(ctx context.Context, n int) ([]PluggedPart, error) {
+func (all *All) PluggedParts(
+	ctx context.Context,
+	n int,
+) ([]PluggedPart, error) {
 	var total int
-	if err := all.row(ctx, `SELECT count(*) FROM session WHERE plugged_out_at IS NULL`).Scan(&total); err != nil {
+	err := all.row(
+		ctx,
+		`SELECT count(*) FROM session WHERE plugged_out_at IS NULL`,
+	).Scan(&total)
+	if err != nil {
 		return nil, fmt.Errorf("count the fleet: %w", err)
 	}
 
 	parts := []PluggedPart{{}}
 	for i := 1; i < n && total >= n; i++ {
 		var cut pluggedAt
-		err := all.row(ctx, `SELECT org_id, asset_id FROM session WHERE plugged_out_at IS NULL
-			ORDER BY org_id, asset_id LIMIT 1 OFFSET $1`, i*total/n).Scan(&cut.org, &cut.asset)
+		err := all.row(
+			ctx,
+			`SELECT org_id, asset_id FROM session WHERE plugged_out_at IS NULL
+			ORDER BY org_id, asset_id LIMIT 1 OFFSET $1`,
+			i*total/n,
+		).Scan(&cut.org, &cut.asset)
 		if err != nil {
 			return nil, fmt.Errorf("cut the fleet: %w", err)
 		}
@@ -71,7 +85,11 @@ const pastQuery = `SELECT s.org_id, s.asset_id, s.plugged_in_at, COALESCE(s.plug
 	FROM session s LEFT JOIN schedule c ON c.event_id = s.event_id`
 
 // EachPlugged calls fn with every asset of the part, in no certain order.
-func (all *All) EachPlugged(ctx context.Context, part PluggedPart, fn func(*Plugged)) error {
+func (all *All) EachPlugged(
+	ctx context.Context,
+	part PluggedPart,
+	fn func(*Plugged),
+) error {
 	query, args := pluggedQuery+` AND (s.org_id, s.asset_id) >= ($1, $2)`, []any{part.from.org.Bytes(), part.from.asset.Bytes()}
 	if part.to != (pluggedAt{}) {
 		query, args = query+` AND (s.org_id, s.asset_id) < ($3, $4)`, append(args, part.to.org.Bytes(), part.to.asset.Bytes())
@@ -89,22 +107,53 @@ type Scope struct {
 
 // EachPlugged calls fn with every asset of the organisation's that is plugged in at a site of
 // the scope, in no certain order.
-func (tx *Tx) EachPlugged(ctx context.Context, scope Scope, fn func(*Plugged)) error {
+func (tx *Tx) EachPlugged(
+	ctx context.Context,
+	scope Scope,
+	fn func(*Plugged),
+) error {
 	where, args := scope.where([]any{tx.org.Bytes()})
-	return tx.eachPlugged(ctx, fn, pluggedQuery+` AND s.org_id = $1`+where, args...)
+	return tx.eachPlugged(
+		ctx,
+		fn,
+		pluggedQuery+` AND s.org_id = $1`+where,
+		args...,
+	)
 }
 
 // EachStay calls fn with every session of the organisation's that began in a span at a site of
 // the scope, with the newest of its schedules, the first first.
-func (tx *Tx) EachStay(ctx context.Context, scope Scope, span flex.Span, fn func(*Plugged)) error {
-	where, args := scope.where([]any{tx.org.Bytes(), micros(span.From), micros(span.To)})
+func (tx *Tx) EachStay(
+	ctx context.Context,
+	scope Scope,
+	span flex.Span,
+	fn func(*Plugged),
+) error {
+	where, args := scope.where([]any{
+		tx.org.Bytes(),
+		micros(span.From),
+		micros(span.To),
+	})
+
 	// The statement names the condition of its index, after the instants: SQLite searches by what comes first.
-	return tx.eachPlugged(ctx, fn, pastQuery+` WHERE s.org_id = $1 AND s.plugged_in_at >= $2 AND s.plugged_in_at > 0 AND s.plugged_in_at < $3`+where+
-		` ORDER BY s.plugged_in_at`, args...)
+	return tx.eachPlugged(
+		ctx,
+		fn,
+		pastQuery+
+			` WHERE s.org_id = $1 AND s.plugged_in_at >= $2 AND s.plugged_in_at > 0 AND s.plugged_in_at < $3`+
+			where+
+			` ORDER BY s.plugged_in_at`,
+		args...,
+	)
 }
 
 // eachPlugged calls fn with every asset that a query finds.
-func (c conn) eachPlugged(ctx context.Context, fn func(*Plugged), query string, args ...any) error {
+func (c conn) eachPlugged(
+	ctx context.Context,
+	fn func(*Plugged),
+	query string,
+	args ...any,
+) error {
 	rs, err := c.query(ctx, query, args...)
 	if err != nil {
 		return fmt.Errorf("read the fleet: %w", err)
@@ -130,8 +179,24 @@ func scanPlugged(rs scanner, room []flex.Step) (p Plugged, err error) {
 	var pluggedIn, pluggedOut, from, ready int64
 	var now [2]int64
 
-	err = rs.Scan(&p.Org, &p.AssetID, &pluggedIn, &pluggedOut, &from, &steps, &ready, &p.Need, &p.Delivered, &p.Power, &now[0], &now[1],
-		&p.Tariff.OffPeak, &p.Tariff.Zone, &p.Tariff.Type, &origins)
+	err = rs.Scan(
+		&p.Org,
+		&p.AssetID,
+		&pluggedIn,
+		&pluggedOut,
+		&from,
+		&steps,
+		&ready,
+		&p.Need,
+		&p.Delivered,
+		&p.Power,
+		&now[0],
+		&now[1],
+		&p.Tariff.OffPeak,
+		&p.Tariff.Zone,
+		&p.Tariff.Type,
+		&origins,
+	)
 
 	p.Steps = room
 	p.CutShort = strings.HasSuffix(origins, " "+CutShort)
@@ -147,15 +212,23 @@ func scanPlugged(rs scanner, room []flex.Step) (p Plugged, err error) {
 
 	p.ReadyBy = time.UnixMicro(ready).UTC()
 	if now[0] != 0 && now[1] != 0 {
-		p.ChargeNow = flex.Span{From: time.UnixMicro(now[0]).UTC(), To: time.UnixMicro(now[1]).UTC()}
+		p.ChargeNow = flex.Span{
+			From: time.UnixMicro(now[0]).UTC(),
+			To:   time.UnixMicro(now[1]).UTC(),
+		}
 	}
 
 	p.Steps, err = appendSteps(p.Steps, time.UnixMicro(from).UTC(), steps)
+
 	return p, err
 }
 
 // appendSteps is readSteps into room that is there already.
-func appendSteps(to []flex.Step, from time.Time, text string) ([]flex.Step, error) {
+func appendSteps(
+	to []flex.Step,
+	from time.Time,
+	text string,
+) ([]flex.Step, error) {
 	for text != "" {
 		seconds, i := digits(text)
 		if i == 0 || i+1 >= len(text) || text[i] != 'x' {
@@ -164,7 +237,10 @@ func appendSteps(to []flex.Step, from time.Time, text string) ([]flex.Step, erro
 
 		limit, j := digits(text[i+1:])
 		end := from.Add(time.Duration(seconds) * time.Second)
-		to = append(to, flex.Step{Span: flex.Span{From: from, To: end}, Limit: flex.Watts(limit)})
+		to = append(to, flex.Step{
+			Span:  flex.Span{From: from, To: end},
+			Limit: flex.Watts(limit),
+		})
 
 		from, text = end, text[i+1+j:]
 		if text != "" {
@@ -181,13 +257,15 @@ func digits(text string) (n int64, length int) {
 		n = 10*n + int64(text[length]-'0')
 		length++
 	}
+
 	return n, length
 }
 
 // FleetCount is how many assets and sites an organisation has.
 type FleetCount struct {
-	Org           flex.OrgID
-	Sites, Assets int
+	Org    flex.OrgID
+	Sites  int
+	Assets int
 }
 
 // FleetCounts counts the sites and assets of every organisation.
@@ -204,8 +282,9 @@ type Waiting struct {
 	Org     flex.OrgID
 	AssetID flex.AssetID // zero for what concerns no single asset
 	EventID flex.EventID
-	Since   time.Time // the first was queued that its client has not taken; it may have been planned anew
-	Tries   int
+	// the first was queued that its client has not taken; it may have been planned anew
+	Since time.Time
+	Tries int
 }
 
 // waitingWhere is which rows of the outbox wait since before an instant, their first parameter.
@@ -213,38 +292,73 @@ const waitingWhere = `turn_at IS NOT NULL AND expires_at > 0 AND waiting_since <
 
 // WaitingSince returns pushes that wait since before the instant, the longest first, of one
 // organisation or, if org is zero, of all; and how many there are.
-func (all *All) WaitingSince(ctx context.Context, org flex.OrgID, before time.Time, limit int) (found []Waiting, total int, err error) {
+func (all *All) WaitingSince(
+	ctx context.Context,
+	org flex.OrgID,
+	before time.Time,
+	limit int,
+) (found []Waiting, total int, err error) {
 	where, args := waitingWhere, []any{micros(before)}
 	if !org.IsZero() {
 		where, args = where+` AND org_id = $2`, append(args, org.Bytes())
 	}
 
 	// The same read counts and takes examples: each rule of the alerts asks for both.
-	found, err = rows(ctx, all.conn, func(s scanner) (v Waiting, err error) {
-		err = s.Scan(&v.Org, &v.AssetID, &v.EventID, instant{&v.Since}, &v.Tries, &total)
-		return v, err
-	}, `SELECT org_id, asset_id, event_id, waiting_since, tries, count(*) OVER () FROM outbox WHERE `+where+` ORDER BY waiting_since LIMIT `+strconv.Itoa(limit), args...)
+	found, err = rows(
+		ctx,
+		all.conn,
+		func(s scanner) (v Waiting, err error) {
+			err = s.Scan(
+				&v.Org,
+				&v.AssetID,
+				&v.EventID,
+				instant{&v.Since},
+				&v.Tries,
+				&total,
+			)
+
+			return v, err
+		},
+		`SELECT org_id, asset_id, event_id, waiting_since, tries, count(*) OVER () FROM outbox WHERE `+
+			where+` ORDER BY waiting_since LIMIT `+strconv.Itoa(limit),
+		args...,
+	)
+
 	return found, total, err
 }
 
 // AllEndpoints returns the endpoints of every organisation.
 func (all *All) AllEndpoints(ctx context.Context) ([]Endpoint, error) {
-	return rows(ctx, all.conn, all.scanEndpoint, `SELECT `+endpointColumns+` FROM endpoint e ORDER BY e.org_id, e.name`)
+	return rows(
+		ctx,
+		all.conn,
+		all.scanEndpoint,
+		`SELECT `+endpointColumns+` FROM endpoint e ORDER BY e.org_id, e.name`,
+	)
 }
 
 // AssetNames returns the external ids of assets.
-func (all *All) AssetNames(ctx context.Context, ids []flex.AssetID) (map[flex.AssetID]string, error) {
+func (all *All) AssetNames(
+	ctx context.Context,
+	ids []flex.AssetID,
+) (map[flex.AssetID]string, error) {
 	names := make(map[flex.AssetID]string, len(ids))
 	for len(ids) > 0 {
 		list, args := in(nil, ids[:min(len(ids), ownersChunk)])
 		ids = ids[min(len(ids), ownersChunk):]
-		_, err := rows(ctx, all.conn, func(s scanner) (id flex.AssetID, err error) {
-			var name string
-			err = s.Scan(&id, &name)
-			names[id] = name
+		_, err := rows(
+			ctx,
+			all.conn,
+			func(s scanner) (id flex.AssetID, err error) {
+				var name string
+				err = s.Scan(&id, &name)
+				names[id] = name
 
-			return id, err
-		}, `SELECT id, external_id FROM asset WHERE id IN `+list, args...)
+				return id, err
+			},
+			`SELECT id, external_id FROM asset WHERE id IN `+list,
+			args...,
+		)
 
 		if err != nil {
 			return nil, err
@@ -256,8 +370,19 @@ func (all *All) AssetNames(ctx context.Context, ids []flex.AssetID) (map[flex.As
 
 // PlannedAfter returns the organisation's plugged-in assets that have a schedule, in the
 // order of their ids after one, so many at most.
-func (tx *Tx) PlannedAfter(ctx context.Context, after flex.AssetID, limit int) ([]Planned, error) {
-	return tx.planned(ctx, min(limit, wavePartSize), `s.asset_id > $2 ORDER BY s.asset_id LIMIT $3`, tx.org.Bytes(), after.Bytes(), limit)
+func (tx *Tx) PlannedAfter(
+	ctx context.Context,
+	after flex.AssetID,
+	limit int,
+) ([]Planned, error) {
+	return tx.planned(
+		ctx,
+		min(limit, wavePartSize),
+		`s.asset_id > $2 ORDER BY s.asset_id LIMIT $3`,
+		tx.org.Bytes(),
+		after.Bytes(),
+		limit,
+	)
 }
 
 // CauseCount is how many schedules were made for a cause.
@@ -268,11 +393,20 @@ type CauseCount struct {
 
 // SchedulesSince counts the organisation's schedules that were committed since the instant
 // of the true clock, by cause.
-func (tx *Tx) SchedulesSince(ctx context.Context, since time.Time) ([]CauseCount, error) {
+func (tx *Tx) SchedulesSince(
+	ctx context.Context,
+	since time.Time,
+) ([]CauseCount, error) {
 	oldest := flex.MakeID[struct{}](since, [10]byte{})
-	return rows(ctx, tx.conn, func(s scanner) (c CauseCount, err error) {
-		err = s.Scan(&c.Cause, &c.Count)
-		return c, err
-	},
-		`SELECT cause, count(*) FROM schedule WHERE event_id >= $2 AND org_id = $1 GROUP BY cause ORDER BY cause`, tx.org.Bytes(), oldest[:])
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (c CauseCount, err error) {
+			err = s.Scan(&c.Cause, &c.Count)
+			return c, err
+		},
+		`SELECT cause, count(*) FROM schedule WHERE event_id >= $2 AND org_id = $1 GROUP BY cause ORDER BY cause`,
+		tx.org.Bytes(),
+		oldest[:],
+	)
 }

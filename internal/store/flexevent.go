@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,10 +22,14 @@ type FlexEvent struct {
 	First     int // settlement periods of the day
 	Last      int
 	flex.Span
-	Meant     []flex.WattHours // what the schedules would have moved in each period
-	Nominated []flex.WattHours // what each period would have had without the market
-	Stay      flex.Span        // in which the car was plugged in; empty for an asset that is not
-	StayPlan  []flex.WattHours // what each half-hour of the stay would have had without the market; none: not noted
+	// what the schedules would have moved in each period
+	Meant []flex.WattHours
+	// what each period would have had without the market
+	Nominated []flex.WattHours
+	// in which the car was plugged in; empty for an asset that is not
+	Stay flex.Span
+	// what each half-hour of the stay would have had without the market; none: not noted
+	StayPlan []flex.WattHours
 
 	Version   int              // of its newest settlement, 0 before the first
 	Hash      []byte           // of that one's inputs
@@ -38,22 +41,37 @@ type FlexEvent struct {
 
 	// Of its site and asset, where the event was read to be settled.
 	Consented bool // the site's meter consent held all the while, or it needs none
-	CoP11     bool // the asset's own meter may settle it, or might when it was taken away
-	Type      flex.AssetType
-	Power     flex.Watts // of the asset when the event was found, 0 if it was not known
-	Due       bool       // its own time had come, not only that of another of its site and day
+	// the asset's own meter may settle it, or might when it was taken away
+	CoP11 bool
+	Type  flex.AssetType
+	// of the asset when the event was found, 0 if it was not known
+	Power flex.Watts
+	// its own time had come, not only that of another of its site and day
+	Due bool
 }
 
 // EventsOfSession returns the ids of the flex events that are in a plug session.
-func (tx *Tx) EventsOfSession(ctx context.Context, s Session) ([]flex.FlexEventID, error) {
+func (tx *Tx) EventsOfSession(
+	ctx context.Context,
+	s Session,
+) ([]flex.FlexEventID, error) {
 	scan := func(row scanner) (id flex.FlexEventID, err error) {
 		err = row.Scan(&id)
 		return id, err
 	}
 
 	began := flex.PeriodAt(s.PluggedInAt).Start()
-	return rows(ctx, tx.conn, scan, `SELECT id FROM flex_event WHERE org_id = $1 AND asset_id = $2 AND from_at >= $3 AND session_id = $4`,
-		tx.org.Bytes(), s.AssetID.Bytes(), micros(began), s.ID.Bytes())
+
+	return rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT id FROM flex_event WHERE org_id = $1 AND asset_id = $2 AND from_at >= $3 AND session_id = $4`,
+		tx.org.Bytes(),
+		s.AssetID.Bytes(),
+		micros(began),
+		s.ID.Bytes(),
+	)
 }
 
 const flexEventColumns = `e.id, e.site_id, e.asset_id, e.session_id, e.day, e.first, e.last, e.from_at, e.to_at, e.meant, e.nominated,
@@ -79,6 +97,7 @@ func scanFlexEvent(s scanner, more ...any) (e FlexEvent, err error) {
 	}
 
 	err = r.read(&e)
+
 	return e, err
 }
 
@@ -91,6 +110,7 @@ func (r *flexEventText) read(e *FlexEvent) (err error) {
 	e.Meant, faults[1] = readEnergies(r.meant)
 	e.Nominated, faults[2] = readEnergies(r.nominated)
 	e.StayPlan, faults[3] = readEnergies(r.plan)
+
 	return errors.Join(faults[:]...)
 }
 
@@ -104,57 +124,128 @@ func readEnergies(text string) ([]flex.WattHours, error) {
 // asset is not kept: a half-hour is settled once.
 func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
 	var taken bool
-	err := tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM flex_event WHERE org_id = $1 AND asset_id = $2 AND from_at < $3 AND to_at > $4)`,
-		tx.org.Bytes(), e.AssetID.Bytes(), micros(e.To), micros(e.From)).Scan(&taken)
+	err := tx.row(
+		ctx,
+		`SELECT EXISTS (SELECT 1 FROM flex_event WHERE org_id = $1 AND asset_id = $2 AND from_at < $3 AND to_at > $4)`,
+		tx.org.Bytes(),
+		e.AssetID.Bytes(),
+		micros(e.To),
+		micros(e.From),
+	).Scan(&taken)
+
 	if err != nil || taken {
 		return false, err
 	}
 
 	e.ID = flex.FlexEventID(tx.newID())
-	n, err := tx.exec(ctx, `INSERT INTO flex_event (id, org_id, site_id, asset_id, session_id, day, first, last, from_at, to_at, meant, nominated,
+	n, err := tx.exec(
+		ctx,
+		`INSERT INTO flex_event (id, org_id, site_id, asset_id, session_id, day, first, last, from_at, to_at, meant, nominated,
 			detected_at, estimated, look_at, stay_from, stay_to, stay_plan, power_w, cop11)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, $15, $16, $17,
 			COALESCE((SELECT power_w FROM asset WHERE id = $4), (SELECT power_w FROM former_asset WHERE id = $4), 0),
 			COALESCE((SELECT m.cop11 AND a.installed_on <> '' FROM asset a JOIN model m ON m.key = lower(a.model) WHERE a.id = $4),
 				(SELECT cop11 FROM former_asset WHERE id = $4), FALSE))
 		ON CONFLICT (org_id, asset_id, from_at) DO NOTHING`,
-		e.ID.Bytes(), tx.org.Bytes(), e.SiteID.Bytes(), e.AssetID.Bytes(), nullID(e.SessionID), e.Day.String(), e.First, e.Last,
-		micros(e.From), micros(e.To), writeEnergies(e.Meant), writeEnergies(e.Nominated), micros(tx.now), int64(e.Estimated),
-		micros(e.Stay.From), micros(e.Stay.To), writeEnergies(e.StayPlan))
+		e.ID.Bytes(),
+		tx.org.Bytes(),
+		e.SiteID.Bytes(),
+		e.AssetID.Bytes(),
+		nullID(e.SessionID),
+		e.Day.String(),
+		e.First,
+		e.Last,
+		micros(e.From),
+		micros(e.To),
+		writeEnergies(e.Meant),
+		writeEnergies(e.Nominated),
+		micros(tx.now),
+		int64(e.Estimated),
+		micros(e.Stay.From),
+		micros(e.Stay.To),
+		writeEnergies(e.StayPlan),
+	)
+
 	return n == 1, err
 }
 
 // FlexEvents returns the site's flex events, oldest first.
-func (tx *Tx) FlexEvents(ctx context.Context, site flex.SiteID) ([]FlexEvent, error) {
+func (tx *Tx) FlexEvents(
+	ctx context.Context,
+	site flex.SiteID,
+) ([]FlexEvent, error) {
 	scan := func(s scanner) (FlexEvent, error) { return scanFlexEvent(s) }
-	return rows(ctx, tx.conn, scan, `SELECT `+flexEventColumns+` FROM flex_event e WHERE e.org_id = $1 AND e.site_id = $2 ORDER BY e.from_at, e.id`,
-		tx.org.Bytes(), site.Bytes())
+	return rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT `+flexEventColumns+
+			` FROM flex_event e WHERE e.org_id = $1 AND e.site_id = $2 ORDER BY e.from_at, e.id`,
+		tx.org.Bytes(),
+		site.Bytes(),
+	)
 }
 
 // FlexEvent returns one flex event of the organisation.
-func (tx *Tx) FlexEvent(ctx context.Context, id flex.FlexEventID) (FlexEvent, error) {
+func (tx *Tx) FlexEvent(
+	ctx context.Context,
+	id flex.FlexEventID,
+) (FlexEvent, error) {
 	scan := func(s scanner) (FlexEvent, error) { return scanFlexEvent(s) }
-	return one(ctx, tx.conn, "flex event not found or not authorized", scan,
-		`SELECT `+flexEventColumns+` FROM flex_event e WHERE e.org_id = $1 AND e.id = $2`, tx.org.Bytes(), id.Bytes())
+	return one(
+		ctx,
+		tx.conn,
+		"flex event not found or not authorized",
+		scan,
+		`SELECT `+flexEventColumns+
+			` FROM flex_event e WHERE e.org_id = $1 AND e.id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
 }
 
 // FlexEventsAt returns the sites' events that begin in the span and had been found by an
 // instant, to be settled.
-func (tx *Tx) FlexEventsAt(ctx context.Context, sites []flex.SiteID, span flex.Span, asOf time.Time) ([]FlexEvent, error) {
-	list, args := in([]any{tx.org.Bytes(), micros(span.From), micros(span.To), micros(asOf)}, sites)
-	return tx.toSettle(ctx, `e.org_id = $1 AND e.from_at >= $2 AND e.from_at < $3 AND e.detected_at <= $4 AND e.site_id IN `+list, "", args[1:]...)
+func (tx *Tx) FlexEventsAt(
+	ctx context.Context,
+	sites []flex.SiteID,
+	span flex.Span,
+	asOf time.Time,
+) ([]FlexEvent, error) {
+	list, args := in(
+		[]any{tx.org.Bytes(), micros(span.From), micros(span.To), micros(asOf)},
+		sites,
+	)
+
+	return tx.toSettle(
+		ctx,
+		`e.org_id = $1 AND e.from_at >= $2 AND e.from_at < $3 AND e.detected_at <= $4 AND e.site_id IN `+
+			list,
+		"",
+		args[1:]...,
+	)
 }
 
 // HoldFlexEvents returns those of the events that are due still, as another process may have
 // looked at them meanwhile, and that no other process holds, with all other events of their
 // sites and days, which are settled together with them; it keeps others off them. Events of
 // a site and day of which another process holds one are left to the next look.
-func (tx *Tx) HoldFlexEvents(ctx context.Context, ids []flex.FlexEventID) ([]FlexEvent, error) {
+func (tx *Tx) HoldFlexEvents(
+	ctx context.Context,
+	ids []flex.FlexEventID,
+) ([]FlexEvent, error) {
 	// Found by their ids: IS TRUE keeps the organisation's index out, which would have it go
 	// through all that are not final.
 	list, args := in([]any{tx.org.Bytes(), micros(tx.now)}, ids)
-	due, err := tx.toSettle(ctx, `e.id IN `+list+` AND (e.org_id = $1) IS TRUE AND e.look_at IS NOT NULL AND (e.look_at <= $2 OR `+eventRead+`)`,
-		tx.lockEvents(), args[1:]...)
+	due, err := tx.toSettle(
+		ctx,
+		`e.id IN `+list+
+			` AND (e.org_id = $1) IS TRUE AND e.look_at IS NOT NULL AND (e.look_at <= $2 OR `+
+			eventRead+`)`,
+		tx.lockEvents(),
+		args[1:]...,
+	)
+
 	if err != nil || len(due) == 0 {
 		return nil, err
 	}
@@ -169,7 +260,10 @@ func (tx *Tx) HoldFlexEvents(ctx context.Context, ids []flex.FlexEventID) ([]Fle
 	}
 
 	all := append(due, held...)
-	return slices.DeleteFunc(all, func(e FlexEvent) bool { return missed[siteDay{e.SiteID, e.Day}] }), nil
+
+	return slices.DeleteFunc(all, func(e FlexEvent) bool {
+		return missed[siteDay{e.SiteID, e.Day}]
+	}), nil
 }
 
 // siteDay is a site's day.
@@ -180,7 +274,10 @@ type siteDay struct {
 
 // holdOthers holds the other events of the sites and days of some that are held already. It
 // returns the sites and days of which another process holds an event.
-func (tx *Tx) holdOthers(ctx context.Context, due []FlexEvent) (held []FlexEvent, missed map[siteDay]bool, err error) {
+func (tx *Tx) holdOthers(
+	ctx context.Context,
+	due []FlexEvent,
+) (held []FlexEvent, missed map[siteDay]bool, err error) {
 	others, err := tx.othersBeside(ctx, due)
 	if err != nil || len(others) == 0 {
 		return nil, nil, err
@@ -192,14 +289,21 @@ func (tx *Tx) holdOthers(ctx context.Context, due []FlexEvent) (held []FlexEvent
 	}
 
 	list, args := in([]any{tx.org.Bytes()}, ids)
-	held, err = tx.toSettle(ctx, `e.id IN `+list+` AND (e.org_id = $1) IS TRUE`, tx.lockEvents(), args[1:]...)
+	held, err = tx.toSettle(
+		ctx,
+		`e.id IN `+list+` AND (e.org_id = $1) IS TRUE`,
+		tx.lockEvents(),
+		args[1:]...,
+	)
 	if err != nil {
 		return nil, nil, err
 	}
 
 	missed = map[siteDay]bool{}
 	for _, e := range others {
-		if !slices.ContainsFunc(held, func(h FlexEvent) bool { return h.ID == e.ID }) {
+		if !slices.ContainsFunc(held, func(h FlexEvent) bool {
+			return h.ID == e.ID
+		}) {
 			missed[siteDay{e.SiteID, e.Day}] = true
 		}
 	}
@@ -208,7 +312,10 @@ func (tx *Tx) holdOthers(ctx context.Context, due []FlexEvent) (held []FlexEvent
 }
 
 // othersBeside returns the events of the same sites and days that are not among those given.
-func (tx *Tx) othersBeside(ctx context.Context, due []FlexEvent) ([]FlexEvent, error) {
+func (tx *Tx) othersBeside(
+	ctx context.Context,
+	due []FlexEvent,
+) ([]FlexEvent, error) {
 	days, have := map[siteDay]bool{}, map[flex.FlexEventID]bool{}
 	var sites []flex.SiteID
 	var texts []any
@@ -226,11 +333,17 @@ func (tx *Tx) othersBeside(ctx context.Context, due []FlexEvent) ([]FlexEvent, e
 		return nil, err
 	}
 
-	return slices.DeleteFunc(others, func(e FlexEvent) bool { return have[e.ID] || !days[siteDay{e.SiteID, e.Day}] }), nil
+	return slices.DeleteFunc(others, func(e FlexEvent) bool {
+		return have[e.ID] || !days[siteDay{e.SiteID, e.Day}]
+	}), nil
 }
 
 // eventsAt returns all events of the sites on any of the days.
-func (tx *Tx) eventsAt(ctx context.Context, sites []flex.SiteID, days []any) ([]FlexEvent, error) {
+func (tx *Tx) eventsAt(
+	ctx context.Context,
+	sites []flex.SiteID,
+	days []any,
+) ([]FlexEvent, error) {
 	list, args := in([]any{tx.org.Bytes()}, sites)
 	var marks []string
 
@@ -240,8 +353,15 @@ func (tx *Tx) eventsAt(ctx context.Context, sites []flex.SiteID, days []any) ([]
 	}
 
 	scan := func(s scanner) (FlexEvent, error) { return scanFlexEvent(s) }
-	return rows(ctx, tx.conn, scan, `SELECT `+flexEventColumns+` FROM flex_event e
-		WHERE e.org_id = $1 AND e.site_id IN `+list+` AND e.day IN (`+strings.Join(marks, ", ")+`) ORDER BY e.from_at, e.id`, args...)
+
+	return rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT `+flexEventColumns+` FROM flex_event e
+		WHERE e.org_id = $1 AND e.site_id IN `+list+` AND e.day IN (`+strings.Join(marks, ", ")+`) ORDER BY e.from_at, e.id`,
+		args...,
+	)
 }
 
 // lockEvents keeps other processes off the events that a query finds, where there are any.
@@ -252,7 +372,11 @@ func (tx *Tx) lockEvents() string {
 	return " FOR UPDATE OF e SKIP LOCKED"
 }
 
-func (tx *Tx) toSettle(ctx context.Context, where, lock string, args ...any) ([]FlexEvent, error) {
+func (tx *Tx) toSettle(
+	ctx context.Context,
+	where, lock string,
+	args ...any,
+) ([]FlexEvent, error) {
 	scan := func(s scanner) (FlexEvent, error) {
 		var consented, cop11 bool
 		var typ string
@@ -264,11 +388,19 @@ func (tx *Tx) toSettle(ctx context.Context, where, lock string, args ...any) ([]
 		return e, err
 	}
 
-	return rows(ctx, tx.conn, scan, `SELECT `+flexEventColumns+`, `+consentedIn("o", "t", "e.from_at", "e.to_at")+`,
+	return rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT `+flexEventColumns+`, `+
+			consentedIn("o", "t", "e.from_at", "e.to_at")+
+			`,
 			COALESCE(e.cop11, m.cop11 AND a.installed_on <> '', f.cop11, FALSE), COALESCE(a.type, f.type, ''), COALESCE(e.power_w, a.power_w, f.power_w, 0)
 		FROM flex_event e JOIN org o ON o.id = e.org_id LEFT JOIN site t ON t.id = e.site_id LEFT JOIN asset a ON a.id = e.asset_id
 			LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN former_asset f ON f.id = e.asset_id
-		WHERE `+where+` ORDER BY e.from_at, e.id`+lock, append([]any{tx.org.Bytes()}, args...)...)
+		WHERE `+where+` ORDER BY e.from_at, e.id`+lock,
+		append([]any{tx.org.Bytes()}, args...)...,
+	)
 }
 
 // OrgsToSettle returns the organisations that have flex events to be found or settled.
@@ -277,118 +409,10 @@ func (all *All) OrgsToSettle(ctx context.Context) ([]flex.OrgID, error) {
 		err = s.Scan(&id)
 		return id, err
 	}
+
 	return rows(ctx, all.conn, id, `SELECT id FROM org o
 		WHERE EXISTS (SELECT 1 FROM flex_event e WHERE e.org_id = o.id AND e.look_at IS NOT NULL)
 			OR EXISTS (SELECT 1 FROM reckoning r WHERE r.org_id = o.id AND r.detect_at IS NOT NULL)
 			OR EXISTS (SELECT 1 FROM pause p WHERE p.org_id = o.id AND NOT p.detected)
 			OR EXISTS (SELECT 1 FROM dispatch_asset d WHERE d.org_id = o.id AND d.detect_at IS NOT NULL) ORDER BY id`)
 }
-
-// eventRead is that what an event's missing half-hour is known by is there, of its asset or at
-// its site's boundary: the energy, the register at both ends, or powers that cover it.
-var eventRead = isRead("e.asset_id", 1, "e.waits_at") + `
-	OR ` + isRead("e.asset_id", 12, "e.waits_at") + ` AND ` + isRead("e.asset_id", 12, "e.waits_at + 1800000000") + `
-	OR ` + covers("e.asset_id", 11) + `
-	OR EXISTS (SELECT 1 FROM asset a WHERE a.site_id = e.site_id AND (` + isRead("a.id", 2, "e.waits_at") + `
-		OR ` + isRead("a.id", 13, "e.waits_at") + ` AND ` + isRead("a.id", 13, "e.waits_at + 1800000000") + `
-		OR ` + covers("a.id", 10) + `))`
-
-// covers is that an asset's readings of a power begin in the half-hour that the event waits
-// for and are as long together.
-func covers(asset string, label int) string {
-	return fmt.Sprintf(`(SELECT sum(g.seconds) FROM reading g WHERE g.at / 86400000000 = e.waits_at / 86400000000 AND g.asset_id = %s
-		AND g.label = %d AND g.label >= 10 AND g.at >= e.waits_at AND g.at < e.waits_at + 1800000000) >= 1800`, asset, label)
-}
-
-// DueFlexEvents returns up to limit events whose time to be looked at has come, or whose
-// missing reading is there. Of all that are not final, it looks at those that wait for a
-// reading alone.
-func (tx *Tx) DueFlexEvents(ctx context.Context, limit int) ([]flex.FlexEventID, error) {
-	id := func(s scanner) (id flex.FlexEventID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}
-	return rows(ctx, tx.conn, id, `SELECT id FROM (
-			SELECT e.id, e.look_at FROM flex_event e WHERE e.org_id = $1 AND e.look_at <= $2
-			UNION ALL
-			SELECT e.id, e.look_at FROM flex_event e WHERE e.org_id = $1 AND e.waits_at IS NOT NULL AND (e.look_at > $2) IS TRUE AND (`+eventRead+`)
-		) AS due ORDER BY look_at, id LIMIT $3`,
-		tx.org.Bytes(), micros(tx.now), limit)
-}
-
-// PutFlexEvent keeps where the event's settlement stands.
-func (tx *Tx) PutFlexEvent(ctx context.Context, e FlexEvent) error {
-	_, err := tx.exec(ctx, `UPDATE flex_event SET version = $3, hash = $4, flex_wh = $5, estimated = $6, final = $7, missing = $8, posted = $9,
-			waits_at = $10, look_at = $11, posted_wh = $12 WHERE org_id = $1 AND id = $2`,
-		tx.org.Bytes(), e.ID.Bytes(), e.Version, e.Hash, number(e.Flex), int64(e.Estimated), number(e.Final), e.Missing, e.Posted,
-		micros(e.WaitsAt), micros(e.LookAt), int64(e.PostedWh))
-	return err
-}
-
-// EventDaysOf returns the days from one to another, both included, on which the assets had a
-// flex event that had been found by then.
-func (tx *Tx) EventDaysOf(ctx context.Context, assets []flex.AssetID, from, to flex.Day, asOf time.Time) (map[flex.AssetID][]flex.Day, error) {
-	return eventDays(ctx, tx, "asset_id", assets, from, to, asOf)
-}
-
-// EventDaysAt returns the same of sites, with whatever asset.
-func (tx *Tx) EventDaysAt(ctx context.Context, sites []flex.SiteID, from, to flex.Day, asOf time.Time) (map[flex.SiteID][]flex.Day, error) {
-	return eventDays(ctx, tx, "site_id", sites, from, to, asOf)
-}
-
-func eventDays[Of any](ctx context.Context, tx *Tx, column string, ids []flex.ID[Of], from, to flex.Day, asOf time.Time) (map[flex.ID[Of]][]flex.Day, error) {
-	days, texts := map[flex.ID[Of]][]flex.Day{}, dayTexts{}
-	read := func(s scanner) (none struct{}, err error) {
-		var id flex.ID[Of]
-
-		var text string
-		if err := s.Scan(&id, &text); err != nil {
-			return none, err
-		}
-
-		d, err := texts.day(text)
-		days[id] = append(days[id], d)
-		return none, err
-	}
-
-	for chunk := range slices.Chunk(ids, ownersChunk) {
-		list, args := in([]any{tx.org.Bytes(), micros(from.Start()), micros(to.Add(1).Start()), micros(asOf)}, chunk)
-		_, err := rows(ctx, tx.conn, read, `SELECT `+column+`, day FROM flex_event
-			WHERE org_id = $1 AND from_at >= $2 AND from_at < $3 AND detected_at <= $4 AND `+column+` IN `+list, args...)
-		if err != nil {
-			return nil, err
-		}
-	}
-
-	return days, nil
-}
-
-// dayTexts remembers days by their text, of which there are few.
-type dayTexts map[string]flex.Day
-
-func (t dayTexts) day(text string) (flex.Day, error) {
-	if d, known := t[text]; known {
-		return d, nil
-	}
-	d, err := flex.ParseDay(text)
-	t[text] = d
-	return d, err
-}
-
-// SitesWithEvents returns the one site, or for the zero id all, that has flex events that
-// begin in the span.
-func (tx *Tx) SitesWithEvents(ctx context.Context, site flex.SiteID, span flex.Span) ([]flex.SiteID, error) {
-	id := func(s scanner) (id flex.SiteID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}
-	return rows(ctx, tx.conn, id, `SELECT DISTINCT site_id FROM flex_event WHERE org_id = $1 AND ($2 OR site_id = $3) AND from_at >= $4 AND from_at < $5
-		ORDER BY site_id`, tx.org.Bytes(), site.IsZero(), site.Bytes(), micros(span.From), micros(span.To))
-}
-
-var (
-	_ = law("no half-hour of an asset is settled twice", `SELECT e.id AS what FROM flex_event e
-		JOIN flex_event o ON o.org_id = e.org_id AND o.asset_id = e.asset_id AND o.from_at > e.from_at AND o.from_at < e.to_at`)
-	_ = law("a settled event has its newest settlement", `SELECT e.id AS what FROM flex_event e
-		LEFT JOIN settlement s ON s.flex_event_id = e.id AND s.version = e.version WHERE e.version > 0 AND s.run_id IS NULL`)
-)

@@ -12,7 +12,11 @@ import (
 // DropSuperseded forgets every schedule but the newest of up to limit sessions that ended
 // before the instant and whose flex events have been looked for, and returns how many
 // sessions those were. The newest stays as long as its session does: the books refer to it.
-func (tx *Tx) DropSuperseded(ctx context.Context, before time.Time, limit int) (int, error) {
+func (tx *Tx) DropSuperseded(
+	ctx context.Context,
+	before time.Time,
+	limit int,
+) (int, error) {
 	type ended struct {
 		id     flex.SessionID
 		newest flex.EventID
@@ -23,10 +27,19 @@ func (tx *Tx) DropSuperseded(ctx context.Context, before time.Time, limit int) (
 		return e, err
 	}
 
-	found, err := rows(ctx, tx.conn, scan, `SELECT s.id, s.event_id FROM session s
+	found, err := rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT s.id, s.event_id FROM session s
 		WHERE s.org_id = $1 AND s.plugged_out_at < $2 AND s.plugged_out_at IS NOT NULL AND NOT s.swept
 			AND NOT EXISTS (SELECT 1 FROM reckoning r WHERE r.session_id = s.id AND r.detect_at IS NOT NULL)
-		ORDER BY s.plugged_out_at LIMIT $3`+tx.db.d.skipLocked, tx.org.Bytes(), micros(before), limit)
+		ORDER BY s.plugged_out_at LIMIT $3`+tx.db.d.skipLocked,
+		tx.org.Bytes(),
+		micros(before),
+		limit,
+	)
+
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}
@@ -46,7 +59,12 @@ func (tx *Tx) DropSuperseded(ctx context.Context, before time.Time, limit int) (
 	}
 
 	list, args := in([]any{tx.org.Bytes()}, sessions)
-	_, err = tx.exec(ctx, `UPDATE session SET swept = TRUE WHERE org_id = $1 AND id IN `+list, args...)
+	_, err = tx.exec(
+		ctx,
+		`UPDATE session SET swept = TRUE WHERE org_id = $1 AND id IN `+list,
+		args...,
+	)
+
 	return len(found), err
 }
 
@@ -64,7 +82,8 @@ func (tx *Tx) dropBefore(ctx context.Context, newest []flex.EventID) error {
 	for _, statement := range []string{
 		chain + `DELETE FROM binding WHERE event_id IN (SELECT id FROM chain)`,
 		chain + `DELETE FROM schedule WHERE org_id = $1 AND event_id IN (SELECT id FROM chain)`,
-		`UPDATE schedule SET before_id = NULL WHERE org_id = $1 AND before_id IS NOT NULL AND event_id IN ` + list,
+		`UPDATE schedule SET before_id = NULL WHERE org_id = $1 AND before_id IS NOT NULL AND event_id IN ` +
+			list,
 	} {
 		if _, err := tx.exec(ctx, statement, args...); err != nil {
 			return err
@@ -76,32 +95,56 @@ func (tx *Tx) dropBefore(ctx context.Context, newest []flex.EventID) error {
 
 // DropEvents forgets up to limit events of assets that came in before the instant, and returns
 // how many.
-func (all *All) DropEvents(ctx context.Context, before time.Time, limit int) (int64, error) {
+func (all *All) DropEvents(
+	ctx context.Context,
+	before time.Time,
+	limit int,
+) (int64, error) {
 	oldest := flex.MakeID[struct{}](before, [10]byte{})
-	return all.exec(ctx, `DELETE FROM asset_event WHERE id IN (SELECT id FROM asset_event WHERE id < $1 ORDER BY id LIMIT $2)`, oldest[:], limit)
+	return all.exec(
+		ctx,
+		`DELETE FROM asset_event WHERE id IN (SELECT id FROM asset_event WHERE id < $1 ORDER BY id LIMIT $2)`,
+		oldest[:],
+		limit,
+	)
 }
 
 // OldCurves names up to limit stretches of prices that began before the instant and on which
 // no schedule was planned of a car that is plugged in.
-func (all *All) OldCurves(ctx context.Context, before time.Time, limit int) ([]CurveID, error) {
+func (all *All) OldCurves(
+	ctx context.Context,
+	before time.Time,
+	limit int,
+) ([]CurveID, error) {
 	oldest := flex.MakeID[struct{}](before.Add(flex.HalfHour), [10]byte{})
 	scan := func(s scanner) (id CurveID, err error) {
 		err = s.Scan(&id)
 		return id, err
 	}
-	return rows(ctx, all.conn, scan, `SELECT u.id FROM curve u WHERE u.from_at < $1 AND u.id NOT IN (
+
+	return rows(
+		ctx,
+		all.conn,
+		scan,
+		`SELECT u.id FROM curve u WHERE u.from_at < $1 AND u.id NOT IN (
 		SELECT c.curve_id FROM session s JOIN schedule c ON c.event_id = s.event_id
-		WHERE s.plugged_out_at IS NULL AND s.event_id < $2 AND c.curve_id IS NOT NULL) LIMIT $3`, micros(before), oldest[:], limit)
+		WHERE s.plugged_out_at IS NULL AND s.event_id < $2 AND c.curve_id IS NOT NULL) LIMIT $3`,
+		micros(before),
+		oldest[:],
+		limit,
+	)
 }
 
 // DropCurves forgets stretches of prices.
 func (all *All) DropCurves(ctx context.Context, ids []CurveID) error {
 	for chunk := range slices.Chunk(ids, outboxChunk) {
 		list, args := in(nil, chunk)
-		if _, err := all.exec(ctx, `DELETE FROM curve WHERE id IN `+list, args...); err != nil {
+		_, err := all.exec(ctx, `DELETE FROM curve WHERE id IN `+list, args...)
+		if err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -110,36 +153,77 @@ const settled = `turn_at IS NULL AND queued_at < $1`
 // OldSettled names up to limit subjects of the outbox that were queued before the instant and
 // have nothing left to be sent. That of an asset stays as long as the asset, so that nothing
 // older is sent to it.
-func (all *All) OldSettled(ctx context.Context, before time.Time, limit int) ([]flex.EventID, error) {
+func (all *All) OldSettled(
+	ctx context.Context,
+	before time.Time,
+	limit int,
+) ([]flex.EventID, error) {
 	scan := func(s scanner) (id flex.EventID, err error) {
 		err = s.Scan(&id)
 		return id, err
 	}
-	return rows(ctx, all.conn, scan, `SELECT o.subject FROM outbox o WHERE `+settled+` AND (o.kind <> 'schedule'
-		OR NOT EXISTS (SELECT 1 FROM asset a WHERE a.id = o.asset_id)) LIMIT $2`, micros(before), limit)
+
+	return rows(
+		ctx,
+		all.conn,
+		scan,
+		`SELECT o.subject FROM outbox o WHERE `+settled+
+			` AND (o.kind <> 'schedule'
+		OR NOT EXISTS (SELECT 1 FROM asset a WHERE a.id = o.asset_id)) LIMIT $2`,
+		micros(before),
+		limit,
+	)
 }
 
 // DropSettled forgets those of the outbox's subjects that have nothing left to be sent and
 // were queued before the instant.
-func (all *All) DropSettled(ctx context.Context, before time.Time, subjects []flex.EventID) error {
+func (all *All) DropSettled(
+	ctx context.Context,
+	before time.Time,
+	subjects []flex.EventID,
+) error {
 	for chunk := range slices.Chunk(subjects, outboxChunk) {
 		list, args := in([]any{micros(before)}, chunk)
-		if _, err := all.exec(ctx, `DELETE FROM outbox WHERE `+settled+` AND subject IN `+list, args...); err != nil {
+		_, err := all.exec(
+			ctx,
+			`DELETE FROM outbox WHERE `+settled+` AND subject IN `+list,
+			args...,
+		)
+		if err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
 // DropADROrders forgets up to limit orders of OpenADR events that ended before an instant and of which
 // nothing is left to be done or reported. An order stays as long as its event may ask for something: of the
 // same event once more another order would be made.
-func (all *All) DropADROrders(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return all.exec(ctx, `DELETE FROM adr_order WHERE id IN (SELECT o.id FROM adr_order o WHERE o.to_at < $1 AND o.work_at IS NULL AND o.report_at IS NULL
-		AND NOT EXISTS (SELECT 1 FROM adr_object e WHERE e.id = o.event_id AND (e.ends_at IS NULL OR e.ends_at >= $1)) LIMIT $2)`, micros(before), limit)
+func (all *All) DropADROrders(
+	ctx context.Context,
+	before time.Time,
+	limit int,
+) (int64, error) {
+	return all.exec(
+		ctx,
+		`DELETE FROM adr_order WHERE id IN (SELECT o.id FROM adr_order o WHERE o.to_at < $1 AND o.work_at IS NULL AND o.report_at IS NULL
+		AND NOT EXISTS (SELECT 1 FROM adr_object e WHERE e.id = o.event_id AND (e.ends_at IS NULL OR e.ends_at >= $1)) LIMIT $2)`,
+		micros(before),
+		limit,
+	)
 }
 
 // DropOverCapLimits forgets up to limit limits of feeders that ended before an instant.
-func (all *All) DropOverCapLimits(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return all.exec(ctx, `DELETE FROM cap_limit WHERE id IN (SELECT id FROM cap_limit WHERE to_at < $1 LIMIT $2)`, micros(before), limit)
+func (all *All) DropOverCapLimits(
+	ctx context.Context,
+	before time.Time,
+	limit int,
+) (int64, error) {
+	return all.exec(
+		ctx,
+		`DELETE FROM cap_limit WHERE id IN (SELECT id FROM cap_limit WHERE to_at < $1 LIMIT $2)`,
+		micros(before),
+		limit,
+	)
 }

@@ -15,11 +15,13 @@ type HalfHour struct {
 	Period flex.Period
 	Label  flex.Label // by which it was metered; empty: several
 
-	Metered    flex.WattHours
-	Baseline   flex.WattHours
-	Apart      flex.WattHours // settled on meters of assets behind this one
-	Deviation  flex.WattHours // metered less baseline less what is settled apart
-	Unassigned flex.WattHours // of it, beyond what the events' assets can have moved
+	Metered  flex.WattHours
+	Baseline flex.WattHours
+	Apart    flex.WattHours // settled on meters of assets behind this one
+	// metered less baseline less what is settled apart
+	Deviation flex.WattHours
+	// of it, beyond what the events' assets can have moved
+	Unassigned flex.WattHours
 	Import     flex.WattHours // the most that the meter can have measured
 	Export     flex.WattHours // and the other way
 	Parts      []Part
@@ -33,10 +35,23 @@ type Part struct {
 }
 
 // PutHalfHours keeps how a site's day was settled, in place of how it was before.
-func (tx *Tx) PutHalfHours(ctx context.Context, site flex.SiteID, day flex.Day, hs []HalfHour) error {
+func (tx *Tx) PutHalfHours(
+	ctx context.Context,
+	site flex.SiteID,
+	day flex.Day,
+	hs []HalfHour,
+) error {
 	for _, table := range []string{"deviation_part", "deviation"} {
-		_, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE org_id = $1 AND site_id = $2 AND at >= $3 AND at < $4`,
-			tx.org.Bytes(), site.Bytes(), micros(day.Start()), micros(day.Add(1).Start()))
+		_, err := tx.exec(
+			ctx,
+			`DELETE FROM `+table+
+				` WHERE org_id = $1 AND site_id = $2 AND at >= $3 AND at < $4`,
+			tx.org.Bytes(),
+			site.Bytes(),
+			micros(day.Start()),
+			micros(day.Add(1).Start()),
+		)
+
 		if err != nil {
 			return err
 		}
@@ -51,7 +66,11 @@ func (tx *Tx) PutHalfHours(ctx context.Context, site flex.SiteID, day flex.Day, 
 	return nil
 }
 
-func (tx *Tx) addHalfHour(ctx context.Context, site flex.SiteID, h *HalfHour) error {
+func (tx *Tx) addHalfHour(
+	ctx context.Context,
+	site flex.SiteID,
+	h *HalfHour,
+) error {
 	at := h.Period.Start().UnixMicro()
 	var label any
 
@@ -59,35 +78,91 @@ func (tx *Tx) addHalfHour(ctx context.Context, site flex.SiteID, h *HalfHour) er
 		label = labelNumbers[h.Label]
 	}
 
-	_, err := tx.exec(ctx, `INSERT INTO deviation (site_id, meter_id, at, org_id, label, metered_wh, baseline_wh, apart_wh, deviation_wh,
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO deviation (site_id, meter_id, at, org_id, label, metered_wh, baseline_wh, apart_wh, deviation_wh,
 			unassigned_wh, import_wh, export_wh) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		site.Bytes(), h.Meter.Bytes(), at, tx.org.Bytes(), label, int64(h.Metered), int64(h.Baseline),
-		int64(h.Apart), int64(h.Deviation), int64(h.Unassigned), int64(h.Import), int64(h.Export))
+		site.Bytes(),
+		h.Meter.Bytes(),
+		at,
+		tx.org.Bytes(),
+		label,
+		int64(h.Metered),
+		int64(h.Baseline),
+		int64(h.Apart),
+		int64(h.Deviation),
+		int64(h.Unassigned),
+		int64(h.Import),
+		int64(h.Export),
+	)
+
 	if err != nil {
 		return err
 	}
 
 	var parts []any
 	for _, p := range h.Parts {
-		parts = append(parts, site.Bytes(), h.Meter.Bytes(), at, p.Event.Bytes(), tx.org.Bytes(), int64(p.Flex), int64(p.Most))
+		parts = append(
+			parts,
+			site.Bytes(),
+			h.Meter.Bytes(),
+			at,
+			p.Event.Bytes(),
+			tx.org.Bytes(),
+			int64(p.Flex),
+			int64(p.Most),
+		)
 	}
 
-	return tx.bulk(ctx, `INSERT INTO deviation_part (site_id, meter_id, at, flex_event_id, org_id, flex_wh, most_wh)`, ``, 7, parts)
+	return tx.bulk(
+		ctx,
+		`INSERT INTO deviation_part (site_id, meter_id, at, flex_event_id, org_id, flex_wh, most_wh)`,
+		``,
+		7,
+		parts,
+	)
 }
 
 // HalfHours returns how a site's half-hours in the span were settled last, by time and meter.
-func (tx *Tx) HalfHours(ctx context.Context, site flex.SiteID, span flex.Span) ([]HalfHour, error) {
+func (tx *Tx) HalfHours(
+	ctx context.Context,
+	site flex.SiteID,
+	span flex.Span,
+) ([]HalfHour, error) {
 	scan := func(s scanner) (h HalfHour, err error) {
 		var at time.Time
 		var label sql.NullInt16
-		err = s.Scan(&h.Site, &h.Meter, instant{&at}, &label, &h.Metered, &h.Baseline, &h.Apart, &h.Deviation, &h.Unassigned, &h.Import, &h.Export)
+		err = s.Scan(
+			&h.Site,
+			&h.Meter,
+			instant{&at},
+			&label,
+			&h.Metered,
+			&h.Baseline,
+			&h.Apart,
+			&h.Deviation,
+			&h.Unassigned,
+			&h.Import,
+			&h.Export,
+		)
+
 		h.Period, h.Label = flex.PeriodAt(at), labels[label.Int16]
+
 		return h, err
 	}
 
-	hs, err := rows(ctx, tx.conn, scan, `SELECT site_id, meter_id, at, label, metered_wh, baseline_wh, apart_wh, deviation_wh, unassigned_wh, import_wh, export_wh
+	hs, err := rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT site_id, meter_id, at, label, metered_wh, baseline_wh, apart_wh, deviation_wh, unassigned_wh, import_wh, export_wh
 		FROM deviation WHERE org_id = $1 AND site_id = $2 AND at >= $3 AND at < $4 ORDER BY at, meter_id`,
-		tx.org.Bytes(), site.Bytes(), micros(span.From), micros(span.To))
+		tx.org.Bytes(),
+		site.Bytes(),
+		micros(span.From),
+		micros(span.To),
+	)
+
 	if err != nil {
 		return nil, err
 	}
@@ -102,28 +177,57 @@ func (tx *Tx) HalfHours(ctx context.Context, site flex.SiteID, span flex.Span) (
 	return hs, nil
 }
 
-func (tx *Tx) partsOf(ctx context.Context, site flex.SiteID, meter flex.AssetID, at flex.Period) ([]Part, error) {
+func (tx *Tx) partsOf(
+	ctx context.Context,
+	site flex.SiteID,
+	meter flex.AssetID,
+	at flex.Period,
+) ([]Part, error) {
 	scan := func(s scanner) (p Part, err error) {
 		err = s.Scan(&p.Event, &p.Flex, &p.Most)
 		return p, err
 	}
-	return rows(ctx, tx.conn, scan, `SELECT flex_event_id, flex_wh, most_wh FROM deviation_part
+
+	return rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT flex_event_id, flex_wh, most_wh FROM deviation_part
 		WHERE org_id = $1 AND site_id = $2 AND meter_id = $3 AND at = $4 ORDER BY flex_event_id`,
-		tx.org.Bytes(), site.Bytes(), meter.Bytes(), at.Start().UnixMicro())
+		tx.org.Bytes(),
+		site.Bytes(),
+		meter.Bytes(),
+		at.Start().UnixMicro(),
+	)
 }
 
 var (
-	_ = law("a half-hour's deviation is the sum of its events' parts and of what is unassigned", `SELECT h.site_id AS what FROM deviation h
+	_ = law(
+		"a half-hour's deviation is the sum of its events' parts and of what is unassigned",
+		`SELECT h.site_id AS what FROM deviation h
 		LEFT JOIN (SELECT site_id, meter_id, at, SUM(flex_wh) AS flex_wh FROM deviation_part GROUP BY site_id, meter_id, at) p
 			ON p.site_id = h.site_id AND p.meter_id = h.meter_id AND p.at = h.at
-		WHERE h.deviation_wh <> COALESCE(p.flex_wh, 0) + h.unassigned_wh OR h.deviation_wh <> h.metered_wh - h.baseline_wh - h.apart_wh`)
-	_ = law("no settled half-hour is beyond what its connection or device can carry", `SELECT site_id AS what FROM deviation
-		WHERE metered_wh > import_wh OR -metered_wh > export_wh`)
-	_ = law("no flex event's part is beyond what its asset can have moved", `SELECT flex_event_id AS what FROM deviation_part
-		WHERE flex_wh > most_wh OR -flex_wh > most_wh`)
-	_ = law("a part is of a settled half-hour", `SELECT p.flex_event_id AS what FROM deviation_part p LEFT JOIN deviation h
-		ON h.site_id = p.site_id AND h.meter_id = p.meter_id AND h.at = p.at WHERE h.at IS NULL`)
-	_ = law("a settled flex event moved what its half-hours say", `SELECT e.id AS what FROM flex_event e
+		WHERE h.deviation_wh <> COALESCE(p.flex_wh, 0) + h.unassigned_wh OR h.deviation_wh <> h.metered_wh - h.baseline_wh - h.apart_wh`,
+	)
+	_ = law(
+		"no settled half-hour is beyond what its connection or device can carry",
+		`SELECT site_id AS what FROM deviation
+		WHERE metered_wh > import_wh OR -metered_wh > export_wh`,
+	)
+	_ = law(
+		"no flex event's part is beyond what its asset can have moved",
+		`SELECT flex_event_id AS what FROM deviation_part
+		WHERE flex_wh > most_wh OR -flex_wh > most_wh`,
+	)
+	_ = law(
+		"a part is of a settled half-hour",
+		`SELECT p.flex_event_id AS what FROM deviation_part p LEFT JOIN deviation h
+		ON h.site_id = p.site_id AND h.meter_id = p.meter_id AND h.at = p.at WHERE h.at IS NULL`,
+	)
+	_ = law(
+		"a settled flex event moved what its half-hours say",
+		`SELECT e.id AS what FROM flex_event e
 		JOIN (SELECT flex_event_id, SUM(flex_wh) AS flex_wh FROM deviation_part GROUP BY flex_event_id) p ON p.flex_event_id = e.id
-		WHERE (e.missing = 0 OR e.final IS NOT NULL) AND e.flex_wh <> p.flex_wh`)
+		WHERE (e.missing = 0 OR e.final IS NOT NULL) AND e.flex_wh <> p.flex_wh`,
+	)
 )

@@ -20,15 +20,17 @@ const (
 	HaltAll      HaltKind = ""
 	HaltOrg      HaltKind = "organisation"
 	HaltEndpoint HaltKind = "endpoint"
-	HaltModel    HaltKind = "model"     // of assets, of every organisation
-	HaltRegion   HaltKind = "gsp-group" // of metering points, of every organisation
+	HaltModel    HaltKind = "model" // of assets, of every organisation
+	// of metering points, of every organisation
+	HaltRegion HaltKind = "gsp-group"
 )
 
 // HaltScope is what a halt stops. The zero value is everything.
 type HaltScope struct {
 	Kind HaltKind
 	Org  flex.OrgID // of an organisation or an endpoint
-	Name string     // of an endpoint; a model, whatever its letters' case; a GSP group, as "_C"
+	// of an endpoint; a model, whatever its letters' case; a GSP group, as "_C"
+	Name string
 }
 
 // String returns the scope as ParseHaltScope reads it.
@@ -41,6 +43,7 @@ func (h HaltScope) String() string {
 	case HaltEndpoint:
 		return string(h.Kind) + "/" + h.Org.String() + "/" + h.Name
 	}
+
 	return string(h.Kind) + "/" + h.Name
 }
 
@@ -72,7 +75,11 @@ func ParseHaltScope(text string) (h HaltScope, err error) {
 	unknown := h.Name == "" && h.Org.IsZero()
 	incomplete := h.Kind == HaltEndpoint && h.Name == ""
 	if err != nil || unknown || incomplete {
-		return h, flex.Fail(flex.Malformed, "a halt of %q is none: give all, organisation/ID, endpoint/ID/NAME, model/NAME or gsp-group/GROUP", text)
+		return h, flex.Fail(
+			flex.Malformed,
+			"a halt of %q is none: give all, organisation/ID, endpoint/ID/NAME, model/NAME or gsp-group/GROUP",
+			text,
+		)
 	}
 
 	return h, nil
@@ -100,21 +107,26 @@ type Halts []Halt
 
 // all reports whether nothing is sent at all.
 func (hs Halts) all() bool {
-	return slices.ContainsFunc(hs, func(h Halt) bool { return h.Scope.Kind == HaltAll })
+	return slices.ContainsFunc(hs, func(h Halt) bool {
+		return h.Scope.Kind == HaltAll
+	})
 }
 
 // stopEndpoint reports whether nothing is sent to an endpoint.
 func (hs Halts) stopEndpoint(org flex.OrgID, name EndpointName) bool {
 	return hs.all() || slices.ContainsFunc(hs, func(h Halt) bool {
 		ofOrg := h.Scope.Kind == HaltOrg
-		ofEndpoint := h.Scope.Kind == HaltEndpoint && h.Scope.Name == string(name)
+		ofEndpoint := h.Scope.Kind == HaltEndpoint &&
+			h.Scope.Name == string(name)
 		return h.Scope.Org == org && (ofOrg || ofEndpoint)
 	})
 }
 
 // byAsset reports whether it depends on the asset what is sent.
 func (hs Halts) byAsset() bool {
-	return slices.ContainsFunc(hs, func(h Halt) bool { return h.Scope.Kind == HaltModel || h.Scope.Kind == HaltRegion })
+	return slices.ContainsFunc(hs, func(h Halt) bool {
+		return h.Scope.Kind == HaltModel || h.Scope.Kind == HaltRegion
+	})
 }
 
 // stopAsset reports whether nothing is sent to an asset of a model in a region. Model is in lower case.
@@ -136,8 +148,13 @@ func (all *All) Halt(ctx context.Context, h Halt) error {
 	if err != nil {
 		return err
 	}
+
 	if len(there) >= HaltsMax {
-		return flex.Fail(flex.Conflict, "there are %d halts, as many as there can be: halt everything, or end one", HaltsMax)
+		return flex.Fail(
+			flex.Conflict,
+			"there are %d halts, as many as there can be: halt everything, or end one",
+			HaltsMax,
+		)
 	}
 
 	two := 0
@@ -150,13 +167,27 @@ func (all *All) Halt(ctx context.Context, h Halt) error {
 		id = 1
 	}
 
-	n, err := all.exec(ctx, `INSERT INTO halt (scope, id, at, who, reason, needs_two) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
-		h.Scope.String(), id, micros(all.now), h.Who, h.Reason, two)
+	n, err := all.exec(
+		ctx,
+		`INSERT INTO halt (scope, id, at, who, reason, needs_two) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
+		h.Scope.String(),
+		id,
+		micros(all.now),
+		h.Who,
+		h.Reason,
+		two,
+	)
+
 	if err == nil && n == 0 {
-		return flex.Fail(flex.Conflict, "%s are halted already", h.Scope.pushes())
+		return flex.Fail(
+			flex.Conflict,
+			"%s are halted already",
+			h.Scope.pushes(),
+		)
 	}
 
 	all.Wake(WakeWatch)
+
 	return err
 }
 
@@ -169,8 +200,19 @@ func (h HaltScope) pushes() string {
 }
 
 // AskResume notes who asks for the halt's end, in place of whoever did before.
-func (all *All) AskResume(ctx context.Context, scope HaltScope, who string) error {
-	_, err := all.exec(ctx, `UPDATE halt SET asked_by = $2, asked_at = $3 WHERE scope = $1`, scope.String(), who, micros(all.now))
+func (all *All) AskResume(
+	ctx context.Context,
+	scope HaltScope,
+	who string,
+) error {
+	_, err := all.exec(
+		ctx,
+		`UPDATE halt SET asked_by = $2, asked_at = $3 WHERE scope = $1`,
+		scope.String(),
+		who,
+		micros(all.now),
+	)
+
 	return err
 }
 
@@ -187,23 +229,39 @@ func (all *All) Resume(ctx context.Context, scope HaltScope) error {
 
 	byAsset := scope.Kind == HaltModel || scope.Kind == HaltRegion
 	if byAsset {
-		_, err = all.exec(ctx, `UPDATE outbox SET holder = 0, turn_at = $1 WHERE holder = `+strconv.Itoa(haltHolder)+` AND turn_at IS NOT NULL`, micros(all.now))
+		_, err = all.exec(
+			ctx,
+			`UPDATE outbox SET holder = 0, turn_at = $1 WHERE holder = `+
+				strconv.Itoa(haltHolder)+` AND turn_at IS NOT NULL`,
+			micros(all.now),
+		)
 	}
 
 	all.Wake(WakePush)
 	all.Wake(WakeWatch)
+
 	return err
 }
 
 // Halts returns who has halted what, the first first.
-func (all *All) Halts(ctx context.Context) (Halts, error) { return all.conn.halts(ctx) }
+func (all *All) Halts(ctx context.Context) (Halts, error) {
+	return all.conn.halts(ctx)
+}
 
 func (c conn) halts(ctx context.Context) (Halts, error) {
 	return rows(ctx, c, func(s scanner) (h Halt, err error) {
 		var two int
 		var scope string
 
-		err = s.Scan(&scope, instant{&h.At}, &h.Who, &h.Reason, &two, &h.AskedBy, instant{&h.AskedAt})
+		err = s.Scan(
+			&scope,
+			instant{&h.At},
+			&h.Who,
+			&h.Reason,
+			&two,
+			&h.AskedBy,
+			instant{&h.AskedAt},
+		)
 		if err != nil {
 			return h, err
 		}
@@ -217,24 +275,35 @@ func (c conn) halts(ctx context.Context) (Halts, error) {
 // Halted returns who has halted all pushes, or nil while they go out.
 func (all *All) Halted(ctx context.Context) (*Halt, error) {
 	found, err := all.Halts(ctx)
-	i := slices.IndexFunc(found, func(h Halt) bool { return h.Scope.Kind == HaltAll })
+	i := slices.IndexFunc(found, func(h Halt) bool {
+		return h.Scope.Kind == HaltAll
+	})
 	if err != nil || i < 0 {
 		return nil, err
 	}
+
 	return &found[i], nil
 }
 
 // HaltReach is how much a halt stops, or would stop.
 type HaltReach struct {
-	Sites, Assets int
-	Waiting       int // pushes
+	Sites   int
+	Assets  int
+	Waiting int // pushes
 }
 
 // ReachOfHalt counts what is in a scope.
-func (all *All) ReachOfHalt(ctx context.Context, scope HaltScope) (r HaltReach, err error) {
+func (all *All) ReachOfHalt(
+	ctx context.Context,
+	scope HaltScope,
+) (r HaltReach, err error) {
 	const placed = ` FROM asset a JOIN site t ON t.org_id = a.org_id AND t.id = a.site_id LEFT JOIN meter m ON m.mpan = t.mpan`
 	where, args := scope.where()
-	err = all.row(ctx, `SELECT count(*), count(DISTINCT a.site_id)`+placed+` WHERE `+where, args...).Scan(&r.Assets, &r.Sites)
+	err = all.row(
+		ctx,
+		`SELECT count(*), count(DISTINCT a.site_id)`+placed+` WHERE `+where,
+		args...,
+	).Scan(&r.Assets, &r.Sites)
 	if err != nil {
 		return r, err
 	}
@@ -251,7 +320,12 @@ func (all *All) ReachOfHalt(ctx context.Context, scope HaltScope) (r HaltReach, 
 			OR o.asset_id IS NULL AND o.event_id IN (SELECT d.event_id FROM dispatch_asset d WHERE d.asset_id IN ` + assets + `))`
 	}
 
-	err = all.row(ctx, `SELECT count(*) FROM outbox o WHERE o.turn_at IS NOT NULL AND o.expires_at > 0`+waiting, args...).Scan(&r.Waiting)
+	err = all.row(
+		ctx,
+		`SELECT count(*) FROM outbox o WHERE o.turn_at IS NOT NULL AND o.expires_at > 0`+waiting,
+		args...,
+	).Scan(&r.Waiting)
+
 	return r, err
 }
 
@@ -265,5 +339,6 @@ func (h HaltScope) where() (condition string, args []any) {
 	case HaltRegion:
 		return `m.gsp_group = $1`, []any{h.Name}
 	}
+
 	return `a.org_id = $1`, []any{h.Org.Bytes()}
 }

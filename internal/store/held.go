@@ -23,8 +23,9 @@ type HeldReading struct {
 
 // The decisions on a reading that is held back.
 const (
-	HeldReleased      = "released"
-	HeldMeterReplaced = "meter_replaced" // released, and the register began anew with it
+	HeldReleased = "released"
+	// released, and the register began anew with it
+	HeldMeterReplaced = "meter_replaced"
 	HeldDiscarded     = "discarded"
 )
 
@@ -32,9 +33,22 @@ const heldColumns = `h.id, h.asset_id, h.label, h.from_at, h.to_at, h.value, h.r
 
 func scanHeld(s scanner) (h HeldReading, err error) {
 	var label int16
-	err = s.Scan(&h.ID, &h.AssetID, &label, instant{&h.From}, instant{&h.To}, &h.Value, &h.Reason, &h.Detail,
-		instant{&h.HeldAt}, &h.Decision, instant{&h.DecidedAt})
+	err = s.Scan(
+		&h.ID,
+		&h.AssetID,
+		&label,
+		instant{&h.From},
+		instant{&h.To},
+		&h.Value,
+		&h.Reason,
+		&h.Detail,
+		instant{&h.HeldAt},
+		&h.Decision,
+		instant{&h.DecidedAt},
+	)
+
 	h.Label = labels[label]
+
 	return h, err
 }
 
@@ -44,12 +58,25 @@ func (tx *Tx) HoldReadings(ctx context.Context, hs []HeldReading) error {
 	for _, h := range hs {
 		id := tx.newID()
 
-		_, err := tx.exec(ctx, `INSERT INTO held_reading (id, org_id, asset_id, label, from_at, to_at, value, reason, detail, held_at)
+		_, err := tx.exec(
+			ctx,
+			`INSERT INTO held_reading (id, org_id, asset_id, label, from_at, to_at, value, reason, detail, held_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 			ON CONFLICT (asset_id, label, from_at, to_at) DO UPDATE SET value = excluded.value, reason = excluded.reason,
 				detail = excluded.detail, held_at = excluded.held_at, decision = '', decided_at = NULL
 			WHERE held_reading.value <> excluded.value`,
-			id[:], tx.org.Bytes(), h.AssetID.Bytes(), labelNumbers[h.Label], micros(h.From), micros(h.To), int64(h.Value), h.Reason, h.Detail, micros(tx.now))
+			id[:],
+			tx.org.Bytes(),
+			h.AssetID.Bytes(),
+			labelNumbers[h.Label],
+			micros(h.From),
+			micros(h.To),
+			int64(h.Value),
+			h.Reason,
+			h.Detail,
+			micros(tx.now),
+		)
+
 		if err != nil {
 			return err
 		}
@@ -68,18 +95,22 @@ const (
 )
 
 // State is where the reading stands.
-func (h HeldReading) State() HeldState { return HeldState(cmp.Or(h.Decision, string(HeldWaiting))) }
+func (h HeldReading) State() HeldState {
+	return HeldState(cmp.Or(h.Decision, string(HeldWaiting)))
+}
 
 // HeldFilter chooses readings that are held back; what is empty takes all. Limit must be set.
 type HeldFilter struct {
-	Asset    flex.AssetID
-	Site     flex.SiteID
-	Label    flex.Label
-	State    HeldState
-	From, To time.Time   // those that tell of any time from From on, and begin before To
-	Before   flex.HeldID // the page that follows the reading of that id
-	Limit    int
-	Offset   int
+	Asset flex.AssetID
+	Site  flex.SiteID
+	Label flex.Label
+	State HeldState
+	// those that tell of any time from From on, and begin before To
+	From   time.Time
+	To     time.Time
+	Before flex.HeldID // the page that follows the reading of that id
+	Limit  int
+	Offset int
 }
 
 // where is the filter's condition, and its arguments: an organisation's first.
@@ -105,7 +136,10 @@ func (f HeldFilter) where(org flex.OrgID) (where string, args []any) {
 	}
 
 	if f.Site != (flex.SiteID{}) {
-		add(`h.asset_id IN (SELECT a.id FROM asset a WHERE a.site_id = $%d)`, f.Site.Bytes())
+		add(
+			`h.asset_id IN (SELECT a.id FROM asset a WHERE a.site_id = $%d)`,
+			f.Site.Bytes(),
+		)
 	}
 
 	if f.Label != "" {
@@ -125,9 +159,16 @@ func (f HeldFilter) where(org flex.OrgID) (where string, args []any) {
 
 // HeldReadings returns a page of the readings that are held back, the newest first, and how
 // many the filter chooses in all.
-func (tx *Tx) HeldReadings(ctx context.Context, f HeldFilter) (page []HeldReading, total int, err error) {
+func (tx *Tx) HeldReadings(
+	ctx context.Context,
+	f HeldFilter,
+) (page []HeldReading, total int, err error) {
 	where, args := f.where(tx.org)
-	if err := tx.row(ctx, `SELECT count(*) FROM held_reading h WHERE `+where, args...).Scan(&total); err != nil {
+	if err := tx.row(
+		ctx,
+		`SELECT count(*) FROM held_reading h WHERE `+where,
+		args...,
+	).Scan(&total); err != nil {
 		return nil, 0, err
 	}
 
@@ -136,57 +177,143 @@ func (tx *Tx) HeldReadings(ctx context.Context, f HeldFilter) (page []HeldReadin
 		where += fmt.Sprintf(` AND h.id < $%d`, len(args))
 	}
 
-	page, err = rows(ctx, tx.conn, scanHeld, `SELECT `+heldColumns+` FROM held_reading h WHERE `+where+
-		fmt.Sprintf(` ORDER BY h.id DESC LIMIT $%d OFFSET $%d`, len(args)+1, len(args)+2), append(args, f.Limit, f.Offset)...)
+	page, err = rows(
+		ctx,
+		tx.conn,
+		scanHeld,
+		`SELECT `+heldColumns+` FROM held_reading h WHERE `+where+
+			fmt.Sprintf(
+				` ORDER BY h.id DESC LIMIT $%d OFFSET $%d`,
+				len(args)+1,
+				len(args)+2,
+			),
+		append(args, f.Limit, f.Offset)...,
+	)
+
 	return page, total, err
 }
 
 // HeldReading returns one reading that is or was held back.
-func (tx *Tx) HeldReading(ctx context.Context, id flex.HeldID) (HeldReading, error) {
-	return one(ctx, tx.conn, "held reading not found or not authorized", scanHeld,
-		`SELECT `+heldColumns+` FROM held_reading h WHERE h.org_id = $1 AND h.id = $2`, tx.org.Bytes(), id.Bytes())
+func (tx *Tx) HeldReading(
+	ctx context.Context,
+	id flex.HeldID,
+) (HeldReading, error) {
+	return one(
+		ctx,
+		tx.conn,
+		"held reading not found or not authorized",
+		scanHeld,
+		`SELECT `+heldColumns+
+			` FROM held_reading h WHERE h.org_id = $1 AND h.id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
 }
 
 // HeldOrg returns whose held reading it is, or a NotFound failure.
-func (all *All) HeldOrg(ctx context.Context, id flex.HeldID) (flex.OrgID, error) {
-	return orgOf(ctx, all, "there is no held reading of that id", `SELECT org_id FROM held_reading WHERE id = $1`, id.Bytes())
+func (all *All) HeldOrg(
+	ctx context.Context,
+	id flex.HeldID,
+) (flex.OrgID, error) {
+	return orgOf(
+		ctx,
+		all,
+		"there is no held reading of that id",
+		`SELECT org_id FROM held_reading WHERE id = $1`,
+		id.Bytes(),
+	)
 }
 
 // DecideHeld records the decision on a reading that waits for one. It reports whether it did
 // wait.
-func (tx *Tx) DecideHeld(ctx context.Context, id flex.HeldID, decision string) (bool, error) {
-	n, err := tx.exec(ctx, `UPDATE held_reading SET decision = $3, decided_at = $4 WHERE org_id = $1 AND id = $2 AND decision = ''`,
-		tx.org.Bytes(), id.Bytes(), decision, micros(tx.now))
+func (tx *Tx) DecideHeld(
+	ctx context.Context,
+	id flex.HeldID,
+	decision string,
+) (bool, error) {
+	n, err := tx.exec(
+		ctx,
+		`UPDATE held_reading SET decision = $3, decided_at = $4 WHERE org_id = $1 AND id = $2 AND decision = ''`,
+		tx.org.Bytes(),
+		id.Bytes(),
+		decision,
+		micros(tx.now),
+	)
+
 	return n == 1, err
 }
 
 // WaitingAfter returns the readings of a register that wait for a decision, after an instant, in order.
-func (tx *Tx) WaitingAfter(ctx context.Context, k Register, after time.Time) ([]HeldReading, error) {
-	return rows(ctx, tx.conn, scanHeld, `SELECT `+heldColumns+` FROM held_reading h
+func (tx *Tx) WaitingAfter(
+	ctx context.Context,
+	k Register,
+	after time.Time,
+) ([]HeldReading, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanHeld,
+		`SELECT `+heldColumns+` FROM held_reading h
 		WHERE h.org_id = $1 AND h.asset_id = $2 AND h.label = $3 AND h.to_at > $4 AND h.decision = '' ORDER BY h.to_at`,
-		tx.org.Bytes(), k.AssetID.Bytes(), labelNumbers[k.Label], micros(after))
+		tx.org.Bytes(),
+		k.AssetID.Bytes(),
+		labelNumbers[k.Label],
+		micros(after),
+	)
 }
 
 // WasReleased reports whether a reading was held back and released with this value.
-func (tx *Tx) WasReleased(ctx context.Context, r flex.Reading) (yes bool, err error) {
-	err = tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM held_reading WHERE org_id = $1 AND asset_id = $2 AND label = $3 AND from_at = $4 AND to_at = $5
+func (tx *Tx) WasReleased(
+	ctx context.Context,
+	r flex.Reading,
+) (yes bool, err error) {
+	err = tx.row(
+		ctx,
+		`SELECT EXISTS (SELECT 1 FROM held_reading WHERE org_id = $1 AND asset_id = $2 AND label = $3 AND from_at = $4 AND to_at = $5
 			AND value = $6 AND decision IN ('released', 'meter_replaced'))`,
-		tx.org.Bytes(), r.AssetID.Bytes(), labelNumbers[r.Label], micros(r.From), micros(r.To), int64(r.Value)).Scan(&yes)
+		tx.org.Bytes(),
+		r.AssetID.Bytes(),
+		labelNumbers[r.Label],
+		micros(r.From),
+		micros(r.To),
+		int64(r.Value),
+	).Scan(
+		&yes,
+	)
+
 	return yes, err
 }
 
 // CountHeld returns how many readings wait for a decision.
 func (tx *Tx) CountHeld(ctx context.Context) (n int, err error) {
-	err = tx.row(ctx, `SELECT count(*) FROM held_reading WHERE org_id = $1 AND decision = ''`, tx.org.Bytes()).Scan(&n)
+	err = tx.row(
+		ctx,
+		`SELECT count(*) FROM held_reading WHERE org_id = $1 AND decision = ''`,
+		tx.org.Bytes(),
+	).Scan(&n)
+
 	return n, err
 }
 
 // HeldTimes returns the times of the readings of an asset's labels that are held back and wait,
 // within a span.
-func (tx *Tx) HeldTimes(ctx context.Context, asset flex.AssetID, of []flex.Label, within flex.Span) ([]flex.Span, error) {
-	hs, err := rows(ctx, tx.conn, scanHeld, `SELECT `+heldColumns+` FROM held_reading h
+func (tx *Tx) HeldTimes(
+	ctx context.Context,
+	asset flex.AssetID,
+	of []flex.Label,
+	within flex.Span,
+) ([]flex.Span, error) {
+	hs, err := rows(
+		ctx,
+		tx.conn,
+		scanHeld,
+		`SELECT `+heldColumns+` FROM held_reading h
 		WHERE h.org_id = $1 AND h.asset_id = $2 AND h.decision = '' AND h.to_at > $3 AND h.from_at < $4 ORDER BY h.from_at`,
-		tx.org.Bytes(), asset.Bytes(), micros(within.From), micros(within.To))
+		tx.org.Bytes(),
+		asset.Bytes(),
+		micros(within.From),
+		micros(within.To),
+	)
 
 	var spans []flex.Span
 	for _, h := range hs {
@@ -200,18 +327,32 @@ func (tx *Tx) HeldTimes(ctx context.Context, asset flex.AssetID, of []flex.Label
 
 // AddReset records that a register began anew with the reading at an instant.
 func (tx *Tx) AddReset(ctx context.Context, k Register, at time.Time) error {
-	_, err := tx.exec(ctx, `INSERT INTO register_reset (asset_id, label, at, known_at) VALUES ($1, $2, $3, $4) ON CONFLICT (asset_id, label, at) DO NOTHING`,
-		k.AssetID.Bytes(), labelNumbers[k.Label], micros(at), micros(tx.now))
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO register_reset (asset_id, label, at, known_at) VALUES ($1, $2, $3, $4) ON CONFLICT (asset_id, label, at) DO NOTHING`,
+		k.AssetID.Bytes(),
+		labelNumbers[k.Label],
+		micros(at),
+		micros(tx.now),
+	)
+
 	return err
 }
 
 // Resets returns when the registers of the organisation's assets began anew, in order.
-func (tx *Tx) Resets(ctx context.Context, assets []flex.AssetID) (map[Register][]time.Time, error) {
+func (tx *Tx) Resets(
+	ctx context.Context,
+	assets []flex.AssetID,
+) (map[Register][]time.Time, error) {
 	return tx.resetsKnown(ctx, assets, time.Time{})
 }
 
 // resetsKnown is Resets as it was known at an instant; the zero time stands for now.
-func (tx *Tx) resetsKnown(ctx context.Context, assets []flex.AssetID, knownAt time.Time) (map[Register][]time.Time, error) {
+func (tx *Tx) resetsKnown(
+	ctx context.Context,
+	assets []flex.AssetID,
+	knownAt time.Time,
+) (map[Register][]time.Time, error) {
 	resets := map[Register][]time.Time{}
 	if knownAt.IsZero() {
 		knownAt = always.To
@@ -230,7 +371,15 @@ func (tx *Tx) resetsKnown(ctx context.Context, assets []flex.AssetID, knownAt ti
 			return m, err
 		}
 
-		if _, err := rows(ctx, tx.conn, scan, `SELECT asset_id, label, at FROM register_reset WHERE known_at <= $1 AND asset_id IN `+list+` ORDER BY at`, args...); err != nil {
+		_, err := rows(
+			ctx,
+			tx.conn,
+			scan,
+			`SELECT asset_id, label, at FROM register_reset WHERE known_at <= $1 AND asset_id IN `+
+				list+` ORDER BY at`,
+			args...,
+		)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -240,6 +389,11 @@ func (tx *Tx) resetsKnown(ctx context.Context, assets []flex.AssetID, knownAt ti
 
 // DropHeld forgets readings that were held back before an instant.
 func (all *All) DropHeld(ctx context.Context, before time.Time) error {
-	_, err := all.exec(ctx, `DELETE FROM held_reading WHERE held_at < $1`, micros(before))
+	_, err := all.exec(
+		ctx,
+		`DELETE FROM held_reading WHERE held_at < $1`,
+		micros(before),
+	)
+
 	return err
 }

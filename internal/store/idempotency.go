@@ -13,9 +13,11 @@ import (
 
 // Kept is the answer to a request that carried an idempotency key.
 type Kept struct {
-	Status int           // 0 while the request is under way
-	Answer []byte        // as the transport wrote it; nil if it is not to be kept
-	About  []flex.SiteID // ids of sites or assets that the answer may be about, likeliest first
+	Status int // 0 while the request is under way
+	// as the transport wrote it; nil if it is not to be kept
+	Answer []byte
+	// ids of sites or assets that the answer may be about, likeliest first
+	About []flex.SiteID
 }
 
 // The lives of idempotency keys, by the true clock. A key whose request never came to an end is
@@ -28,11 +30,21 @@ const (
 // ClaimKey takes an idempotency key for a request, given by its hash. If the key was taken
 // before for the same request it returns what was answered; for another request, or one
 // still under way, it is a Conflict.
-func (db *DB) ClaimKey(ctx context.Context, org flex.OrgID, key string, request [32]byte) (k *Kept, cl *KeyClaim, err error) {
+func (db *DB) ClaimKey(
+	ctx context.Context,
+	org flex.OrgID,
+	key string,
+	request [32]byte,
+) (k *Kept, cl *KeyClaim, err error) {
 	id := inFlight{org, key}
 	first := db.inFlight.begin(id)
 	err = db.single(ctx, func(all *All) error {
-		cl = &KeyClaim{org: org, key: key, request: request}
+		cl = &KeyClaim{
+			org:     org,
+			key:     key,
+			request: request,
+		}
+
 		k, err = all.claimKey(ctx, cl, first)
 		return err
 	})
@@ -71,6 +83,7 @@ func (f *inFlights) begin(id inFlight) bool {
 	}
 
 	f.all[id] = true
+
 	return true
 }
 
@@ -80,13 +93,26 @@ func (f *inFlights) end(id inFlight) {
 	delete(f.all, id)
 }
 
-func (all *All) claimKey(ctx context.Context, cl *KeyClaim, first bool) (*Kept, error) {
-	n, err := all.exec(ctx, `
+func (all *All) claimKey(
+	ctx context.Context,
+	cl *KeyClaim,
+	first bool,
+) (*Kept, error) {
+	n, err := all.exec(
+		ctx,
+		`
 		INSERT INTO idempotency (org_id, key, request, status, expires_at, holder) VALUES ($1, $2, $3, 0, $4, $6)
 		ON CONFLICT (org_id, key) DO UPDATE SET request = excluded.request, status = 0, answer = NULL, sealed = NULL, site_id = NULL,
 			expires_at = excluded.expires_at, holder = excluded.holder, committed = 0
 			WHERE idempotency.expires_at <= $5`,
-		cl.org.Bytes(), cl.key, cl.request[:], micros(all.now.Add(IdempotencyLease)), micros(all.now), all.db.watch.holder())
+		cl.org.Bytes(),
+		cl.key,
+		cl.request[:],
+		micros(all.now.Add(IdempotencyLease)),
+		micros(all.now),
+		all.db.watch.holder(),
+	)
+
 	if err != nil || n > 0 {
 		return nil, err
 	}
@@ -95,20 +121,34 @@ func (all *All) claimKey(ctx context.Context, cl *KeyClaim, first bool) (*Kept, 
 
 	var before, sealed []byte
 	err = all.row(ctx, `SELECT request, status, answer, sealed FROM idempotency WHERE org_id = $1 AND key = $2`, cl.org.Bytes(), cl.key).
-		Scan(&before, &k.Status, &k.Answer, &sealed)
+		Scan(
+			&before,
+			&k.Status,
+			&k.Answer,
+			&sealed,
+		)
+
 	if err != nil {
 		return nil, err
 	}
 
 	switch {
 	case !bytes.Equal(before, cl.request[:]):
-		return nil, flex.Fail(flex.Conflict, "this Idempotency-Key was used for another request: make a new one for each request")
+		return nil, flex.Fail(
+			flex.Conflict,
+			"this Idempotency-Key was used for another request: make a new one for each request",
+		)
+
 	case k.Status == 0:
 		taken, err := all.takeFromGone(ctx, cl, first)
 		if err != nil || taken {
 			return nil, err
 		}
-		return nil, flex.Fail(flex.Conflict, "the first request with this Idempotency-Key is still under way: try again soon")
+
+		return nil, flex.Fail(
+			flex.Conflict,
+			"the first request with this Idempotency-Key is still under way: try again soon",
+		)
 	}
 
 	if sealed != nil {
@@ -121,34 +161,66 @@ func (all *All) claimKey(ctx context.Context, cl *KeyClaim, first bool) (*Kept, 
 // takeFromGone takes a key for the same request if nobody works under it: it was given up, or
 // its process is gone, or it is this process's and not being answered. What its request has
 // committed goes into the claim.
-func (all *All) takeFromGone(ctx context.Context, cl *KeyClaim, first bool) (bool, error) {
+func (all *All) takeFromGone(
+	ctx context.Context,
+	cl *KeyClaim,
+	first bool,
+) (bool, error) {
 	if !first {
 		return false, nil
 	}
 
 	// A key that has committed something lives for a day, and its lease is over when this much of it is left.
 	left := micros(all.now.Add(IdempotencyLife - IdempotencyLease))
-	if taken, err := all.take(ctx, cl, `(holder = 0 OR holder = $5 OR committed > 0 AND holder IS NULL AND expires_at <= $6)`, left); err != nil || taken {
+	taken, err := all.take(
+		ctx,
+		cl,
+		`(holder = 0 OR holder = $5 OR committed > 0 AND holder IS NULL AND expires_at <= $6)`,
+		left,
+	)
+
+	if err != nil || taken {
 		return taken, err
 	}
+
 	if all.db.watch.holder() == nil {
 		return false, nil
 	}
 
-	return all.take(ctx, cl, `holder <> $5 AND holder <> $6`+all.db.d.holderGone, 0)
+	return all.take(
+		ctx,
+		cl,
+		`holder <> $5 AND holder <> $6`+all.db.d.holderGone,
+		0,
+	)
 }
 
 // take takes a key in flight that meets the condition, in which $5 is this process's holder and $6 the argument.
-func (all *All) take(ctx context.Context, cl *KeyClaim, condition string, arg any) (bool, error) {
+func (all *All) take(
+	ctx context.Context,
+	cl *KeyClaim,
+	condition string,
+	arg any,
+) (bool, error) {
 	var committed int64
-	err := all.row(ctx, `UPDATE idempotency SET expires_at = $4, holder = $5
+	err := all.row(
+		ctx,
+		`UPDATE idempotency SET expires_at = $4, holder = $5
 		WHERE org_id = $1 AND key = $2 AND request = $3 AND status = 0 AND `+condition+` RETURNING committed`,
-		cl.org.Bytes(), cl.key, cl.request[:], micros(all.now.Add(IdempotencyLease)), all.db.watch.holder(), arg).Scan(&committed)
+		cl.org.Bytes(),
+		cl.key,
+		cl.request[:],
+		micros(all.now.Add(IdempotencyLease)),
+		all.db.watch.holder(),
+		arg,
+	).Scan(&committed)
+
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
 
 	cl.undo.Store(committed)
+
 	return err == nil, err
 }
 
@@ -159,18 +231,33 @@ func (db *DB) FreeKeysInFlight(ctx context.Context) error {
 	if db.d.holderGone != "" {
 		return nil
 	}
+
 	return db.WriteAll(ctx, func(all *All) error {
-		if _, err := all.exec(ctx, `DELETE FROM idempotency WHERE status = 0 AND committed = 0`); err != nil {
+		if _, err := all.exec(
+			ctx,
+			`DELETE FROM idempotency WHERE status = 0 AND committed = 0`,
+		); err != nil {
 			return err
 		}
-		_, err := all.exec(ctx, `UPDATE idempotency SET holder = 0 WHERE status = 0`)
+
+		_, err := all.exec(
+			ctx,
+			`UPDATE idempotency SET holder = 0 WHERE status = 0`,
+		)
+
 		return err
 	})
 }
 
 // KeepAnswer keeps the answer to the request that claimed the key. A request that took longer
 // than its lease may find that another has it by now, and changes nothing.
-func (db *DB) KeepAnswer(ctx context.Context, org flex.OrgID, key string, request [32]byte, k Kept) error {
+func (db *DB) KeepAnswer(
+	ctx context.Context,
+	org flex.OrgID,
+	key string,
+	request [32]byte,
+	k Kept,
+) error {
 	err := db.single(ctx, func(all *All) error {
 		site, err := all.siteAmong(ctx, k.About)
 		if err != nil {
@@ -188,11 +275,23 @@ func (db *DB) KeepAnswer(ctx context.Context, org flex.OrgID, key string, reques
 			}
 		}
 
-		_, err = all.exec(ctx, `UPDATE idempotency SET status = $4, answer = $5, expires_at = $6, sealed = $7, site_id = $8, holder = NULL
+		_, err = all.exec(
+			ctx,
+			`UPDATE idempotency SET status = $4, answer = $5, expires_at = $6, sealed = $7, site_id = $8, holder = NULL
 			WHERE org_id = $1 AND key = $2 AND request = $3`,
-			org.Bytes(), key, request[:], k.Status, plain, micros(all.now.Add(IdempotencyLife)), sealed, site)
+			org.Bytes(),
+			key,
+			request[:],
+			k.Status,
+			plain,
+			micros(all.now.Add(IdempotencyLife)),
+			sealed,
+			site,
+		)
+
 		return err
 	})
+
 	if err == nil {
 		db.inFlight.end(inFlight{org, key})
 	}
@@ -205,11 +304,17 @@ func (db *DB) KeepAnswer(ctx context.Context, org flex.OrgID, key string, reques
 func (c conn) siteAmong(ctx context.Context, ids []flex.SiteID) (any, error) {
 	for _, id := range ids[:min(len(ids), aboutMax)] {
 		var site flex.SiteID
-		err := c.row(ctx, `SELECT id FROM site WHERE id = $1 UNION ALL SELECT site_id FROM asset WHERE id = $1
-			UNION ALL SELECT site_id FROM former_asset WHERE id = $1`, id.Bytes()).Scan(&site)
+		err := c.row(
+			ctx,
+			`SELECT id FROM site WHERE id = $1 UNION ALL SELECT site_id FROM asset WHERE id = $1
+			UNION ALL SELECT site_id FROM former_asset WHERE id = $1`,
+			id.Bytes(),
+		).Scan(&site)
+
 		if err == nil {
 			return site.Bytes(), nil
 		}
+
 		if !errors.Is(err, sql.ErrNoRows) {
 			return nil, err
 		}
@@ -223,20 +328,42 @@ const aboutMax = 4
 
 // FreeKey gives up a key whose request failed in a way that may be tried again, unless
 // another request has it by now. If the database does not answer, that is done when it does.
-func (db *DB) FreeKey(ctx context.Context, org flex.OrgID, key string, request [32]byte) error {
+func (db *DB) FreeKey(
+	ctx context.Context,
+	org flex.OrgID,
+	key string,
+	request [32]byte,
+) error {
 	err := db.single(ctx, func(all *All) error {
 		const mine = ` WHERE org_id = $1 AND key = $2 AND request = $3 AND status = 0`
-		n, err := all.exec(ctx, `DELETE FROM idempotency`+mine+` AND committed = 0`, org.Bytes(), key, request[:])
+		n, err := all.exec(
+			ctx,
+			`DELETE FROM idempotency`+mine+` AND committed = 0`,
+			org.Bytes(),
+			key,
+			request[:],
+		)
+
 		if err != nil || n > 0 {
 			return err
 		}
-		_, err = all.exec(ctx, `UPDATE idempotency SET holder = 0`+mine, org.Bytes(), key, request[:])
+
+		_, err = all.exec(
+			ctx,
+			`UPDATE idempotency SET holder = 0`+mine,
+			org.Bytes(),
+			key,
+			request[:],
+		)
+
 		return err
 	})
+
 	if err != nil {
 		db.watch.remember(freeKey{org, key, request})
 	}
 
 	db.inFlight.end(inFlight{org, key})
+
 	return err
 }

@@ -13,7 +13,8 @@ type Inputs struct {
 	Intent    *flex.Intent // nil if none was ever sent
 	Tariff    *flex.Tariff // nil if none was ever sent
 	ChargeNow flex.Span    // from when it was asked for; empty unless asked for
-	Away      flex.Span    // in which nothing is needed; empty unless the household said so
+	// in which nothing is needed; empty unless the household said so
+	Away flex.Span
 }
 
 const inputsColumns = `i.need_wh, i.ready_by, i.ready_by_offset, i.ready_by_local, i.estimated, i.may_charge_peak, i.mode, i.intent_at,
@@ -22,16 +23,39 @@ const inputsColumns = `i.need_wh, i.ready_by, i.ready_by_offset, i.ready_by_loca
 
 // inputsRow reads inputsColumns, all of which may be null.
 type inputsRow struct {
-	need, offset, local      sql.NullInt64
-	estimated, peak          sql.NullBool
-	mode, offPeak, zone, typ sql.NullString
-	readyBy, at              time.Time
-	now, away                flex.Span
+	need      sql.NullInt64
+	offset    sql.NullInt64
+	local     sql.NullInt64
+	estimated sql.NullBool
+	peak      sql.NullBool
+	mode      sql.NullString
+	offPeak   sql.NullString
+	zone      sql.NullString
+	typ       sql.NullString
+	readyBy   time.Time
+	at        time.Time
+	now       flex.Span
+	away      flex.Span
 }
 
 func (r *inputsRow) dest() []any {
-	return []any{&r.need, instant{&r.readyBy}, &r.offset, &r.local, &r.estimated, &r.peak, &r.mode, instant{&r.at},
-		&r.offPeak, &r.zone, &r.typ, instant{&r.now.From}, instant{&r.now.To}, instant{&r.away.From}, instant{&r.away.To}}
+	return []any{
+		&r.need,
+		instant{&r.readyBy},
+		&r.offset,
+		&r.local,
+		&r.estimated,
+		&r.peak,
+		&r.mode,
+		instant{&r.at},
+		&r.offPeak,
+		&r.zone,
+		&r.typ,
+		instant{&r.now.From},
+		instant{&r.now.To},
+		instant{&r.away.From},
+		instant{&r.away.To},
+	}
 }
 
 func (r *inputsRow) inputs() (in Inputs) {
@@ -39,8 +63,12 @@ func (r *inputsRow) inputs() (in Inputs) {
 	in.Away = r.away
 	if r.need.Valid {
 		in.Intent = &flex.Intent{
-			Need: flex.WattHours(r.need.Int64), ReadyBy: r.readyBy, ReadyByOffset: time.Duration(r.offset.Int64) * time.Second,
-			MayChargePeak: r.peak.Bool, Mode: flex.ChargingMode(r.mode.String), ReceivedAt: r.at,
+			Need:          flex.WattHours(r.need.Int64),
+			ReadyBy:       r.readyBy,
+			ReadyByOffset: time.Duration(r.offset.Int64) * time.Second,
+			MayChargePeak: r.peak.Bool,
+			Mode:          flex.ChargingMode(r.mode.String),
+			ReceivedAt:    r.at,
 		}
 
 		if r.local.Valid {
@@ -53,14 +81,22 @@ func (r *inputsRow) inputs() (in Inputs) {
 	}
 
 	if r.offPeak.Valid {
-		in.Tariff = &flex.Tariff{OffPeak: r.offPeak.String, Zone: r.zone.String, Type: flex.TariffType(r.typ.String)}
+		in.Tariff = &flex.Tariff{
+			OffPeak: r.offPeak.String,
+			Zone:    r.zone.String,
+			Type:    flex.TariffType(r.typ.String),
+		}
 	}
 
 	return in
 }
 
 // PutIntent keeps the asset's latest intent.
-func (tx *Tx) PutIntent(ctx context.Context, asset flex.AssetID, in flex.Intent) error {
+func (tx *Tx) PutIntent(
+	ctx context.Context,
+	asset flex.AssetID,
+	in flex.Intent,
+) error {
 	var local, estimated any
 	if in.ReadyByLocal != nil {
 		local = int64(time.Duration(*in.ReadyByLocal) / time.Second)
@@ -70,37 +106,82 @@ func (tx *Tx) PutIntent(ctx context.Context, asset flex.AssetID, in flex.Intent)
 		estimated = *in.Estimated
 	}
 
-	return tx.later(ctx, `INSERT INTO inputs (asset_id, org_id, need_wh, ready_by, ready_by_offset, ready_by_local, estimated,
+	return tx.later(
+		ctx,
+		`INSERT INTO inputs (asset_id, org_id, need_wh, ready_by, ready_by_offset, ready_by_local, estimated,
 			may_charge_peak, mode, intent_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 		ON CONFLICT (asset_id) DO UPDATE SET need_wh = excluded.need_wh, ready_by = excluded.ready_by,
 			ready_by_offset = excluded.ready_by_offset, ready_by_local = excluded.ready_by_local, estimated = excluded.estimated,
 			may_charge_peak = excluded.may_charge_peak, mode = excluded.mode, intent_at = excluded.intent_at`,
-		asset.Bytes(), tx.org.Bytes(), int64(in.Need), micros(in.ReadyBy), int64(in.ReadyByOffset/time.Second), local, estimated,
-		in.MayChargePeak, string(in.Mode), micros(tx.now))
+		asset.Bytes(),
+		tx.org.Bytes(),
+		int64(in.Need),
+		micros(in.ReadyBy),
+		int64(in.ReadyByOffset/time.Second),
+		local,
+		estimated,
+		in.MayChargePeak,
+		string(in.Mode),
+		micros(tx.now),
+	)
 }
 
 // PutTariff keeps the asset's latest tariff.
-func (tx *Tx) PutTariff(ctx context.Context, asset flex.AssetID, t flex.Tariff) error {
-	return tx.later(ctx, `INSERT INTO inputs (asset_id, org_id, off_peak, zone, tariff_type, tariff_at) VALUES ($1, $2, $3, $4, $5, $6)
+func (tx *Tx) PutTariff(
+	ctx context.Context,
+	asset flex.AssetID,
+	t flex.Tariff,
+) error {
+	return tx.later(
+		ctx,
+		`INSERT INTO inputs (asset_id, org_id, off_peak, zone, tariff_type, tariff_at) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (asset_id) DO UPDATE SET off_peak = excluded.off_peak, zone = excluded.zone,
 			tariff_type = excluded.tariff_type, tariff_at = excluded.tariff_at`,
-		asset.Bytes(), tx.org.Bytes(), t.OffPeak, t.Zone, string(t.Type), micros(tx.now))
+		asset.Bytes(),
+		tx.org.Bytes(),
+		t.OffPeak,
+		t.Zone,
+		string(t.Type),
+		micros(tx.now),
+	)
 }
 
 // PutChargeNow keeps when the asset is to charge whatever the prices; an empty span takes
 // that back.
-func (tx *Tx) PutChargeNow(ctx context.Context, asset flex.AssetID, now flex.Span) error {
-	return tx.later(ctx, `INSERT INTO inputs (asset_id, org_id, charge_now_from, charge_now_to) VALUES ($1, $2, $3, $4)
+func (tx *Tx) PutChargeNow(
+	ctx context.Context,
+	asset flex.AssetID,
+	now flex.Span,
+) error {
+	return tx.later(
+		ctx,
+		`INSERT INTO inputs (asset_id, org_id, charge_now_from, charge_now_to) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (asset_id) DO UPDATE SET charge_now_from = excluded.charge_now_from, charge_now_to = excluded.charge_now_to`,
-		asset.Bytes(), tx.org.Bytes(), micros(now.From), micros(now.To))
+		asset.Bytes(),
+		tx.org.Bytes(),
+		micros(now.From),
+		micros(now.To),
+	)
 }
 
 // PutAway keeps from when to when nothing is needed of the asset, and when that is to be looked at next; an
 // empty span takes it back.
-func (tx *Tx) PutAway(ctx context.Context, asset flex.AssetID, away flex.Span, due time.Time) error {
-	return tx.later(ctx, `INSERT INTO inputs (asset_id, org_id, away_from, away_to, away_due) VALUES ($1, $2, $3, $4, $5)
+func (tx *Tx) PutAway(
+	ctx context.Context,
+	asset flex.AssetID,
+	away flex.Span,
+	due time.Time,
+) error {
+	return tx.later(
+		ctx,
+		`INSERT INTO inputs (asset_id, org_id, away_from, away_to, away_due) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (asset_id) DO UPDATE SET away_from = excluded.away_from, away_to = excluded.away_to, away_due = excluded.away_due`,
-		asset.Bytes(), tx.org.Bytes(), micros(away.From), micros(away.To), micros(due))
+		asset.Bytes(),
+		tx.org.Bytes(),
+		micros(away.From),
+		micros(away.To),
+		micros(due),
+	)
 }
 
 // AwayDue returns up to limit assets whose household leaves or is back by now.
@@ -109,14 +190,30 @@ func (tx *Tx) AwayDue(ctx context.Context, limit int) ([]flex.AssetID, error) {
 		err = s.Scan(&id)
 		return id, err
 	}
-	return rows(ctx, tx.conn, scan, `SELECT asset_id FROM inputs WHERE org_id = $1 AND away_due <= $2 AND away_due IS NOT NULL
-		ORDER BY away_due, asset_id LIMIT $3`, tx.org.Bytes(), micros(tx.now), limit)
+
+	return rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT asset_id FROM inputs WHERE org_id = $1 AND away_due <= $2 AND away_due IS NOT NULL
+		ORDER BY away_due, asset_id LIMIT $3`,
+		tx.org.Bytes(),
+		micros(tx.now),
+		limit,
+	)
 }
 
 // NextAway is when a household next leaves or is back.
-func (tx *Tx) NextAway(ctx context.Context, after time.Time) (time.Time, error) {
-	return tx.earliest(ctx, `SELECT min(away_due) FROM inputs WHERE org_id = $1 AND away_due IS NOT NULL AND away_due > $2`,
-		tx.org.Bytes(), afterMicros(after))
+func (tx *Tx) NextAway(
+	ctx context.Context,
+	after time.Time,
+) (time.Time, error) {
+	return tx.earliest(
+		ctx,
+		`SELECT min(away_due) FROM inputs WHERE org_id = $1 AND away_due IS NOT NULL AND away_due > $2`,
+		tx.org.Bytes(),
+		afterMicros(after),
+	)
 }
 
 // AssetEvent is what an event of an asset said; what it said nothing of is zero.
@@ -125,8 +222,10 @@ type AssetEvent struct {
 	Tariff      *flex.Tariff
 	VehicleRate flex.Watts
 	EndAt       time.Time
-	Blocks      []Block      // of a client's own schedule, which says nothing else
-	Pause       *PauseAnswer // what came of such a schedule; nil in records of before
+	// of a client's own schedule, which says nothing else
+	Blocks []Block
+	// what came of such a schedule; nil in records of before
+	Pause *PauseAnswer
 }
 
 // PauseAnswer is the pause that was put into a client's own schedule, or why there is none.
@@ -142,7 +241,8 @@ type PauseRefusal string
 
 // The reasons.
 const (
-	PauseRests    PauseRefusal = "rest"  // the one before was too short a time ago
+	// the one before was too short a time ago
+	PauseRests    PauseRefusal = "rest"
 	PauseNeeded   PauseRefusal = "need"  // all of the time is needed
 	PauseNotWorth PauseRefusal = "worth" // none saves enough
 )
@@ -151,12 +251,26 @@ const (
 type Block struct{ Start, End string }
 
 // AddEvent keeps an event of the asset as it came in: its kind, and what it said.
-func (tx *Tx) AddEvent(ctx context.Context, asset flex.AssetID, kind string, e AssetEvent) error {
+func (tx *Tx) AddEvent(
+	ctx context.Context,
+	asset flex.AssetID,
+	kind string,
+	e AssetEvent,
+) error {
 	text, err := encodeEvent(e)
 	if err != nil {
 		return err
 	}
 	id := tx.newID()
-	return tx.later(ctx, `INSERT INTO asset_event (id, org_id, asset_id, kind, told, at) VALUES ($1, $2, $3, $4, $5, $6)`,
-		id[:], tx.org.Bytes(), asset.Bytes(), kind, text, micros(tx.now))
+
+	return tx.later(
+		ctx,
+		`INSERT INTO asset_event (id, org_id, asset_id, kind, told, at) VALUES ($1, $2, $3, $4, $5, $6)`,
+		id[:],
+		tx.org.Bytes(),
+		asset.Bytes(),
+		kind,
+		text,
+		micros(tx.now),
+	)
 }

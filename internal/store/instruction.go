@@ -26,7 +26,8 @@ var (
 type Instruction struct {
 	ID flex.InstructionID
 	flex.Span
-	Change  flex.Watts  // against the plan, negative to draw less; zero if there is a limit
+	// against the plan, negative to draw less; zero if there is a limit
+	Change  flex.Watts
 	Limit   *flex.Watts // the most that may be drawn; nil for a change
 	Scope   Scope
 	Service string
@@ -34,16 +35,21 @@ type Instruction struct {
 	Reason  string
 	Unfair  bool // the cheapest are called, whoever was called before
 	Who     string
-	Offer   flex.OfferID // that it is made of, as it is sent; zero if there is none
+	// that it is made of, as it is sent; zero if there is none
+	Offer flex.OfferID
 
-	MadeAt, LookedAt time.Time
-	StoppedAt        time.Time // zero if nobody stopped it
-	StoppedBy        string
-	Target           []int64 // watt-seconds in each half-hour of it, or what is left of one at its ends
+	MadeAt    time.Time
+	LookedAt  time.Time
+	StoppedAt time.Time // zero if nobody stopped it
+	StoppedBy string
+	// watt-seconds in each half-hour of it, or what is left of one at its ends
+	Target []int64
 }
 
 // Active reports whether an instruction binds at an instant, or will.
-func (i *Instruction) Active(now time.Time) bool { return i.StoppedAt.IsZero() && now.Before(i.To) }
+func (i *Instruction) Active(now time.Time) bool {
+	return i.StoppedAt.IsZero() && now.Before(i.To)
+}
 
 // Goal says what is asked for, in a few words.
 func (i *Instruction) Goal() string {
@@ -53,6 +59,7 @@ func (i *Instruction) Goal() string {
 	case i.Change > 0:
 		return fmt.Sprintf("%g kW more", i.Change.KW())
 	}
+
 	return fmt.Sprintf("%g kW less", -i.Change.KW())
 }
 
@@ -62,8 +69,26 @@ func scanInstruction(s scanner) (i Instruction, err error) {
 	var limit sql.NullInt64
 	var by sql.NullString
 	var target string
-	err = s.Scan(&i.ID, &i.Change, &limit, &i.Scope.Group, &i.Scope.GSPGroup, instant{&i.From}, instant{&i.To}, &i.Service, &i.Price,
-		&i.Reason, &i.Unfair, &i.Who, instant{&i.MadeAt}, instant{&i.LookedAt}, instant{&i.StoppedAt}, &by, &target)
+	err = s.Scan(
+		&i.ID,
+		&i.Change,
+		&limit,
+		&i.Scope.Group,
+		&i.Scope.GSPGroup,
+		instant{&i.From},
+		instant{&i.To},
+		&i.Service,
+		&i.Price,
+		&i.Reason,
+		&i.Unfair,
+		&i.Who,
+		instant{&i.MadeAt},
+		instant{&i.LookedAt},
+		instant{&i.StoppedAt},
+		&by,
+		&target,
+	)
+
 	if err != nil {
 		return i, err
 	}
@@ -74,6 +99,7 @@ func scanInstruction(s scanner) (i Instruction, err error) {
 
 	i.StoppedBy = by.String
 	i.Target, err = readNumbers[int64]("targets", target)
+
 	return i, err
 }
 
@@ -86,23 +112,59 @@ func (tx *Tx) AddInstruction(ctx context.Context, i *Instruction) error {
 		limit = int64(*i.Limit)
 	}
 
-	_, err := tx.exec(ctx, `INSERT INTO instruction (org_id, id, change_w, limit_w, group_name, gsp_group, from_at, to_at, service, price, reason, unfair, who, made_at, looked_at, target)
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO instruction (org_id, id, change_w, limit_w, group_name, gsp_group, from_at, to_at, service, price, reason, unfair, who, made_at, looked_at, target)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15)`,
-		tx.org.Bytes(), i.ID.Bytes(), int64(i.Change), limit, i.Scope.Group, i.Scope.GSPGroup, micros(i.From), micros(i.To), i.Service, int64(i.Price),
-		i.Reason, i.Unfair, i.Who, micros(tx.now), writeNumbers(i.Target))
+		tx.org.Bytes(),
+		i.ID.Bytes(),
+		int64(i.Change),
+		limit,
+		i.Scope.Group,
+		i.Scope.GSPGroup,
+		micros(i.From),
+		micros(i.To),
+		i.Service,
+		int64(i.Price),
+		i.Reason,
+		i.Unfair,
+		i.Who,
+		micros(tx.now),
+		writeNumbers(i.Target),
+	)
+
 	return err
 }
 
 // Instruction returns one of the organisation's instructions.
-func (tx *Tx) Instruction(ctx context.Context, id flex.InstructionID) (Instruction, error) {
-	return one(ctx, tx.conn, "instruction not found or not authorized", scanInstruction,
-		`SELECT `+instructionColumns+` FROM instruction WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
+func (tx *Tx) Instruction(
+	ctx context.Context,
+	id flex.InstructionID,
+) (Instruction, error) {
+	return one(
+		ctx,
+		tx.conn,
+		"instruction not found or not authorized",
+		scanInstruction,
+		`SELECT `+instructionColumns+
+			` FROM instruction WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
 }
 
 // Instructions returns so many of the organisation's instructions at most, the newest first,
 // those that were made before one, if it is given, and how many there are.
-func (tx *Tx) Instructions(ctx context.Context, before flex.InstructionID, limit int) (found []Instruction, total int, err error) {
-	if err := tx.row(ctx, `SELECT count(*) FROM instruction WHERE org_id = $1`, tx.org.Bytes()).Scan(&total); err != nil {
+func (tx *Tx) Instructions(
+	ctx context.Context,
+	before flex.InstructionID,
+	limit int,
+) (found []Instruction, total int, err error) {
+	if err := tx.row(
+		ctx,
+		`SELECT count(*) FROM instruction WHERE org_id = $1`,
+		tx.org.Bytes(),
+	).Scan(&total); err != nil {
 		return nil, 0, err
 	}
 
@@ -110,29 +172,68 @@ func (tx *Tx) Instructions(ctx context.Context, before flex.InstructionID, limit
 		before = flex.InstructionID(lastAsset)
 	}
 
-	found, err = rows(ctx, tx.conn, scanInstruction, `SELECT `+instructionColumns+` FROM instruction WHERE org_id = $1 AND id < $2
-		ORDER BY id DESC LIMIT $3`, tx.org.Bytes(), before.Bytes(), limit)
+	found, err = rows(
+		ctx,
+		tx.conn,
+		scanInstruction,
+		`SELECT `+instructionColumns+
+			` FROM instruction WHERE org_id = $1 AND id < $2
+		ORDER BY id DESC LIMIT $3`,
+		tx.org.Bytes(),
+		before.Bytes(),
+		limit,
+	)
+
 	return found, total, err
 }
 
 // ActiveInstructions returns the organisation's instructions that bind now, or will.
 func (tx *Tx) ActiveInstructions(ctx context.Context) ([]Instruction, error) {
-	return rows(ctx, tx.conn, scanInstruction, `SELECT `+instructionColumns+` FROM instruction
-		WHERE org_id = $1 AND to_at > $2 AND stopped_at IS NULL ORDER BY id`, tx.org.Bytes(), micros(tx.now))
+	return rows(
+		ctx,
+		tx.conn,
+		scanInstruction,
+		`SELECT `+instructionColumns+` FROM instruction
+		WHERE org_id = $1 AND to_at > $2 AND stopped_at IS NULL ORDER BY id`,
+		tx.org.Bytes(),
+		micros(tx.now),
+	)
 }
 
 // StopInstruction stops an instruction that is active, and reports whether it was.
-func (tx *Tx) StopInstruction(ctx context.Context, id flex.InstructionID, who string) (stopped bool, err error) {
-	n, err := tx.exec(ctx, `UPDATE instruction SET stopped_at = $3, stopped_by = $4 WHERE org_id = $1 AND id = $2 AND stopped_at IS NULL AND to_at > $3`,
-		tx.org.Bytes(), id.Bytes(), micros(tx.now), who)
+func (tx *Tx) StopInstruction(
+	ctx context.Context,
+	id flex.InstructionID,
+	who string,
+) (stopped bool, err error) {
+	n, err := tx.exec(
+		ctx,
+		`UPDATE instruction SET stopped_at = $3, stopped_by = $4 WHERE org_id = $1 AND id = $2 AND stopped_at IS NULL AND to_at > $3`,
+		tx.org.Bytes(),
+		id.Bytes(),
+		micros(tx.now),
+		who,
+	)
+
 	return n > 0, err
 }
 
 // LookAtInstruction says when an active instruction was last looked at, and reports whether nobody
 // has since the instant that is known.
-func (tx *Tx) LookAtInstruction(ctx context.Context, i *Instruction, at time.Time) (mine bool, err error) {
-	n, err := tx.exec(ctx, `UPDATE instruction SET looked_at = $3 WHERE org_id = $1 AND id = $2 AND looked_at = $4 AND stopped_at IS NULL`,
-		tx.org.Bytes(), i.ID.Bytes(), micros(at), micros(i.LookedAt))
+func (tx *Tx) LookAtInstruction(
+	ctx context.Context,
+	i *Instruction,
+	at time.Time,
+) (mine bool, err error) {
+	n, err := tx.exec(
+		ctx,
+		`UPDATE instruction SET looked_at = $3 WHERE org_id = $1 AND id = $2 AND looked_at = $4 AND stopped_at IS NULL`,
+		tx.org.Bytes(),
+		i.ID.Bytes(),
+		micros(at),
+		micros(i.LookedAt),
+	)
+
 	return n > 0, err
 }
 
@@ -149,63 +250,128 @@ type Called struct {
 }
 
 // AddCalled keeps who is called. An asset that was called by the instruction before stays as it is.
-func (tx *Tx) AddCalled(ctx context.Context, id flex.InstructionID, all []Called) error {
+func (tx *Tx) AddCalled(
+	ctx context.Context,
+	id flex.InstructionID,
+	all []Called,
+) error {
 	const columns = 10
 	args := make([]any, 0, columns*len(all))
 	for _, c := range all {
-		args = append(args, id.Bytes(), c.AssetID.Bytes(), c.SiteID.Bytes(), tx.org.Bytes(), micros(tx.now), int64(c.Power), int64(c.Cost),
-			micros(c.Expected[0].From), writeSteps(c.Baseline), writeSteps(c.Expected))
+		args = append(
+			args,
+			id.Bytes(),
+			c.AssetID.Bytes(),
+			c.SiteID.Bytes(),
+			tx.org.Bytes(),
+			micros(tx.now),
+			int64(c.Power),
+			int64(c.Cost),
+			micros(c.Expected[0].From),
+			writeSteps(c.Baseline),
+			writeSteps(c.Expected),
+		)
 	}
 
-	return tx.bulk(ctx, `INSERT INTO called_asset (instruction_id, asset_id, site_id, org_id, called_at, power_w, cost, from_at, baseline, expected)`,
-		` ON CONFLICT (instruction_id, asset_id) DO NOTHING`, columns, args)
+	return tx.bulk(
+		ctx,
+		`INSERT INTO called_asset (instruction_id, asset_id, site_id, org_id, called_at, power_w, cost, from_at, baseline, expected)`,
+		` ON CONFLICT (instruction_id, asset_id) DO NOTHING`,
+		columns,
+		args,
+	)
 }
 
 // CalledNow returns the assets that an active instruction of the organisation's calls.
 func (tx *Tx) CalledNow(ctx context.Context) (map[flex.AssetID]bool, error) {
 	called := map[flex.AssetID]bool{}
-	_, err := rows(ctx, tx.conn, func(s scanner) (id flex.AssetID, err error) {
-		err = s.Scan(&id)
-		called[id] = true
-		return id, err
-	}, `SELECT c.asset_id FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
-		WHERE c.org_id = $1 AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $2`, tx.org.Bytes(), micros(tx.now))
+	_, err := rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (id flex.AssetID, err error) {
+			err = s.Scan(&id)
+			called[id] = true
+
+			return id, err
+		},
+		`SELECT c.asset_id FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
+		WHERE c.org_id = $1 AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $2`,
+		tx.org.Bytes(),
+		micros(tx.now),
+	)
+
 	return called, err
 }
 
 // CalledBy returns who an instruction calls, and whom it let go, the last called first, and then by
 // their ids.
-func (tx *Tx) CalledBy(ctx context.Context, id flex.InstructionID) ([]Called, error) {
-	return rows(ctx, tx.conn, func(s scanner) (c Called, err error) {
-		var from time.Time
-		var baseline, expected string
-		err = s.Scan(&c.AssetID, &c.SiteID, instant{&c.CalledAt}, instant{&c.ReleasedAt}, &c.Power, &c.Cost, instant{&from}, &baseline, &expected)
-		if err != nil {
-			return c, err
-		}
+func (tx *Tx) CalledBy(
+	ctx context.Context,
+	id flex.InstructionID,
+) ([]Called, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (c Called, err error) {
+			var from time.Time
+			var baseline, expected string
+			err = s.Scan(
+				&c.AssetID,
+				&c.SiteID,
+				instant{&c.CalledAt},
+				instant{&c.ReleasedAt},
+				&c.Power,
+				&c.Cost,
+				instant{&from},
+				&baseline,
+				&expected,
+			)
 
-		c.Baseline, err = readSteps(from, baseline)
-		if err != nil {
-			return c, err
-		}
+			if err != nil {
+				return c, err
+			}
 
-		c.Expected, err = readSteps(from, expected)
-		return c, err
-	}, `SELECT asset_id, site_id, called_at, released_at, power_w, cost, from_at, baseline, expected FROM called_asset
-		WHERE org_id = $1 AND instruction_id = $2 ORDER BY called_at DESC, asset_id`, tx.org.Bytes(), id.Bytes())
+			c.Baseline, err = readSteps(from, baseline)
+			if err != nil {
+				return c, err
+			}
+
+			c.Expected, err = readSteps(from, expected)
+
+			return c, err
+		},
+		`SELECT asset_id, site_id, called_at, released_at, power_w, cost, from_at, baseline, expected FROM called_asset
+		WHERE org_id = $1 AND instruction_id = $2 ORDER BY called_at DESC, asset_id`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
 }
 
 // ReleaseCalled lets assets go that an instruction calls.
-func (tx *Tx) ReleaseCalled(ctx context.Context, id flex.InstructionID, assets []flex.AssetID) error {
+func (tx *Tx) ReleaseCalled(
+	ctx context.Context,
+	id flex.InstructionID,
+	assets []flex.AssetID,
+) error {
 	for len(assets) > 0 {
 		chunk := assets[:min(len(assets), outboxChunk)]
 		assets = assets[len(chunk):]
-		list, args := in([]any{tx.org.Bytes(), id.Bytes(), micros(tx.now)}, chunk)
-		_, err := tx.exec(ctx, `UPDATE called_asset SET released_at = $3 WHERE org_id = $1 AND instruction_id = $2 AND released_at IS NULL AND asset_id IN `+list, args...)
+		list, args := in(
+			[]any{tx.org.Bytes(), id.Bytes(), micros(tx.now)},
+			chunk,
+		)
+
+		_, err := tx.exec(
+			ctx,
+			`UPDATE called_asset SET released_at = $3 WHERE org_id = $1 AND instruction_id = $2 AND released_at IS NULL AND asset_id IN `+
+				list,
+			args...,
+		)
 		if err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -219,7 +385,11 @@ type Callable struct {
 
 // Callables returns what is known of the organisation's plugged-in assets of a scope; a meter was
 // read lately if that was since an instant.
-func (tx *Tx) Callables(ctx context.Context, scope Scope, since time.Time) (map[flex.AssetID]*Callable, error) {
+func (tx *Tx) Callables(
+	ctx context.Context,
+	scope Scope,
+	since time.Time,
+) (map[flex.AssetID]*Callable, error) {
 	found := map[flex.AssetID]*Callable{}
 	where, args := scope.where([]any{tx.org.Bytes(), micros(tx.now)})
 	_, err := rows(ctx, tx.conn, func(s scanner) (id flex.AssetID, err error) {
@@ -261,17 +431,28 @@ func (tx *Tx) PlannedIn(ctx context.Context, scope Scope) ([]Planned, error) {
 
 // ClosedAssets returns the plugged-in assets whose schedule in force leaves time out for an
 // instruction, of some.
-func (tx *Tx) ClosedAssets(ctx context.Context, assets []flex.AssetID) (found []Planned, err error) {
+func (tx *Tx) ClosedAssets(
+	ctx context.Context,
+	assets []flex.AssetID,
+) (found []Planned, err error) {
 	for len(assets) > 0 {
 		chunk := assets[:min(len(assets), outboxChunk)]
 		assets = assets[len(chunk):]
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		some, err := tx.planned(ctx, len(chunk), `c.closed IS NOT NULL AND s.asset_id IN `+list, args...)
+		some, err := tx.planned(
+			ctx,
+			len(chunk),
+			`c.closed IS NOT NULL AND s.asset_id IN `+list,
+			args...,
+		)
+
 		if err != nil {
 			return nil, err
 		}
+
 		found = append(found, some...)
 	}
+
 	return found, nil
 }
 
@@ -280,13 +461,18 @@ func (scope Scope) where(args []any) (string, []any) {
 	query := ""
 	if scope.Group != "" {
 		args = append(args, scope.Group)
-		query += fmt.Sprintf(` AND EXISTS (SELECT 1 FROM cap_site g WHERE g.org_id = s.org_id AND g.site_id = s.site_id AND g.name = $%d)`, len(args))
+		query += fmt.Sprintf(
+			` AND EXISTS (SELECT 1 FROM cap_site g WHERE g.org_id = s.org_id AND g.site_id = s.site_id AND g.name = $%d)`,
+			len(args),
+		)
 	}
+
 	if scope.GSPGroup != "" {
 		args = append(args, scope.GSPGroup)
 		query += fmt.Sprintf(` AND EXISTS (SELECT 1 FROM site t JOIN meter m ON m.mpan = t.mpan
 			WHERE t.org_id = s.org_id AND t.id = s.site_id AND m.gsp_group = $%d)`, len(args))
 	}
+
 	return query, args
 }
 
@@ -300,6 +486,7 @@ func writeClosed(spans []flex.Span) any {
 	for i, s := range spans {
 		parts[i] = fmt.Sprintf("%d-%d", s.From.Unix(), s.To.Unix())
 	}
+
 	return strings.Join(parts, " ")
 }
 
@@ -320,7 +507,10 @@ func (c closedTime) Scan(column any) error {
 			return fmt.Errorf("stored closed time %q: %w", text.String, err)
 		}
 
-		*c.spans = append(*c.spans, flex.Span{From: time.Unix(seconds[0], 0).UTC(), To: time.Unix(seconds[1], 0).UTC()})
+		*c.spans = append(*c.spans, flex.Span{
+			From: time.Unix(seconds[0], 0).UTC(),
+			To:   time.Unix(seconds[1], 0).UTC(),
+		})
 	}
 
 	return nil
@@ -329,8 +519,14 @@ func (c closedTime) Scan(column any) error {
 // InstructedOrgs returns the organisations that have an instruction which is neither stopped nor
 // long over.
 func (all *All) InstructedOrgs(ctx context.Context) ([]flex.OrgID, error) {
-	return rows(ctx, all.conn, func(s scanner) (id flex.OrgID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}, `SELECT DISTINCT org_id FROM instruction WHERE stopped_at IS NULL AND to_at > $1`, micros(all.now.Add(-time.Hour)))
+	return rows(
+		ctx,
+		all.conn,
+		func(s scanner) (id flex.OrgID, err error) {
+			err = s.Scan(&id)
+			return id, err
+		},
+		`SELECT DISTINCT org_id FROM instruction WHERE stopped_at IS NULL AND to_at > $1`,
+		micros(all.now.Add(-time.Hour)),
+	)
 }

@@ -12,7 +12,10 @@ import (
 var (
 	_ = law("a job that failed for good says when and why",
 		`SELECT subject AS what FROM job WHERE due_at IS NULL AND (failed_at IS NULL OR error = '')`)
-	_ = law("a job was not attempted before it was queued", `SELECT subject AS what FROM job WHERE failed_at < queued_at`)
+	_ = law(
+		"a job was not attempted before it was queued",
+		`SELECT subject AS what FROM job WHERE failed_at < queued_at`,
+	)
 )
 
 // JobKind is a kind of work in the queue.
@@ -20,22 +23,34 @@ type JobKind string
 
 // The kinds of job.
 const (
-	JobMail       JobKind = "mail"        // send an e-mail; its subject is the mail's id
-	JobCloudLink  JobKind = "cloud link"  // exchange the code that a user brought back; the link's state
-	JobCloudToken JobKind = "cloud token" // refresh a token; its site and provider
-	JobAlert      JobKind = "alert"       // say that an alert fires, or that it ended; its message
-	JobOpenADR    JobKind = "openadr"     // notify a subscriber; the notice's id
+	// send an e-mail; its subject is the mail's id
+	JobMail JobKind = "mail"
+	// exchange the code that a user brought back; the link's state
+	JobCloudLink JobKind = "cloud link"
+	// refresh a token; its site and provider
+	JobCloudToken JobKind = "cloud token"
+	// say that an alert fires, or that it ended; its message
+	JobAlert JobKind = "alert"
+	// notify a subscriber; the notice's id
+	JobOpenADR JobKind = "openadr"
 )
 
 // JobKinds are all of them.
-var JobKinds = []JobKind{JobMail, JobCloudLink, JobCloudToken, JobAlert, JobOpenADR}
+var JobKinds = []JobKind{
+	JobMail,
+	JobCloudLink,
+	JobCloudToken,
+	JobAlert,
+	JobOpenADR,
+}
 
 // Job is one piece of work in the queue, as it was claimed. The package comment states what the
 // queue promises.
 type Job struct {
-	Kind     JobKind
-	Org      flex.OrgID
-	Subject  []byte      // what it is about, unique in its kind and organisation
+	Kind JobKind
+	Org  flex.OrgID
+	// what it is about, unique in its kind and organisation
+	Subject  []byte
 	Site     flex.SiteID // that it concerns; zero if none
 	Cause    string
 	DueAt    time.Time // not before; zero in QueueJob for at once
@@ -51,7 +66,18 @@ const jobErrorMax = 500
 const jobColumns = `kind, org_id, subject, site_id, cause, due_at, queued_at, attempts, lease`
 
 func scanJob(s scanner) (j Job, err error) {
-	err = s.Scan(&j.Kind, &j.Org, &j.Subject, &j.Site, &j.Cause, instant{&j.DueAt}, instant{&j.QueuedAt}, &j.Attempts, &j.lease)
+	err = s.Scan(
+		&j.Kind,
+		&j.Org,
+		&j.Subject,
+		&j.Site,
+		&j.Cause,
+		instant{&j.DueAt},
+		instant{&j.QueuedAt},
+		&j.Attempts,
+		&j.lease,
+	)
+
 	return j, err
 }
 
@@ -70,55 +96,126 @@ func (c conn) queueJobs(ctx context.Context, now time.Time, jobs ...Job) error {
 			due = now
 		}
 
-		args = append(args, string(j.Kind), j.Org.Bytes(), j.Subject, site, j.Cause, micros(due), now.UnixMicro(), now.UnixMicro())
+		args = append(
+			args,
+			string(j.Kind),
+			j.Org.Bytes(),
+			j.Subject,
+			site,
+			j.Cause,
+			micros(due),
+			now.UnixMicro(),
+			now.UnixMicro(),
+		)
 	}
 
-	return c.bulk(ctx, `INSERT INTO job (kind, org_id, subject, site_id, cause, due_at, lease, queued_at)`,
+	return c.bulk(
+		ctx,
+		`INSERT INTO job (kind, org_id, subject, site_id, cause, due_at, lease, queued_at)`,
 		`ON CONFLICT (kind, org_id, subject) DO UPDATE SET site_id = excluded.site_id, cause = excluded.cause, due_at = excluded.due_at,
 			lease = CASE WHEN job.lease >= excluded.lease THEN job.lease + 1 ELSE excluded.lease END,
-			attempts = 0, error = '', queued_at = excluded.queued_at, failed_at = NULL`, 8, args)
+			attempts = 0, error = '', queued_at = excluded.queued_at, failed_at = NULL`,
+		8,
+		args,
+	)
 }
 
 // claimJobs takes up to limit jobs of a kind that are due, the longest due first, and keeps
 // others off them until the lease is over. With an organisation, only its jobs.
-func (c conn) claimJobs(ctx context.Context, kind JobKind, org flex.OrgID, now time.Time, limit int, lease time.Duration) ([]Job, error) {
-	return rows(ctx, c, scanJob, `UPDATE job SET due_at = $4, lease = lease + 1, attempts = attempts + 1
+func (c conn) claimJobs(
+	ctx context.Context,
+	kind JobKind,
+	org flex.OrgID,
+	now time.Time,
+	limit int,
+	lease time.Duration,
+) ([]Job, error) {
+	return rows(
+		ctx,
+		c,
+		scanJob,
+		`UPDATE job SET due_at = $4, lease = lease + 1, attempts = attempts + 1
 		WHERE (kind, org_id, subject) IN (SELECT kind, org_id, subject FROM job
 			WHERE kind = $1 AND due_at <= $2 AND due_at IS NOT NULL AND ($6 OR org_id = $5) ORDER BY due_at, subject LIMIT $3`+c.db.d.skipLocked+`)
-		RETURNING `+jobColumns, string(kind), micros(now), limit, micros(now.Add(lease)), org.Bytes(), org.IsZero())
+		RETURNING `+jobColumns,
+		string(kind),
+		micros(now),
+		limit,
+		micros(now.Add(lease)),
+		org.Bytes(),
+		org.IsZero(),
+	)
 }
 
 // finishJob takes a job that is done out of the queue. It reports whether it was still the
 // claimer's: if not, its lease ran out, or it was queued anew.
 func (c conn) finishJob(ctx context.Context, j Job) (mine bool, err error) {
-	n, err := c.exec(ctx, `DELETE FROM job WHERE kind = $1 AND org_id = $2 AND subject = $3 AND lease = $4`,
-		string(j.Kind), j.Org.Bytes(), j.Subject, j.lease)
+	n, err := c.exec(
+		ctx,
+		`DELETE FROM job WHERE kind = $1 AND org_id = $2 AND subject = $3 AND lease = $4`,
+		string(j.Kind),
+		j.Org.Bytes(),
+		j.Subject,
+		j.lease,
+	)
+
 	return n > 0, err
 }
 
 // dropJob takes a job out of the queue, whoever claimed it.
-func (c conn) dropJob(ctx context.Context, kind JobKind, org flex.OrgID, subject []byte) error {
-	_, err := c.exec(ctx, `DELETE FROM job WHERE kind = $1 AND org_id = $2 AND subject = $3`, string(kind), org.Bytes(), subject)
+func (c conn) dropJob(
+	ctx context.Context,
+	kind JobKind,
+	org flex.OrgID,
+	subject []byte,
+) error {
+	_, err := c.exec(
+		ctx,
+		`DELETE FROM job WHERE kind = $1 AND org_id = $2 AND subject = $3`,
+		string(kind),
+		org.Bytes(),
+		subject,
+	)
+
 	return err
 }
 
 // retryJob has a job attempted again at an instant, with what was wrong; if that is zero, the job
 // failed for good and stays to be looked at. A job that is no longer the claimer's stays as it is.
-func (c conn) retryJob(ctx context.Context, j Job, now, at time.Time, problem string) error {
+func (c conn) retryJob(
+	ctx context.Context,
+	j Job,
+	now, at time.Time,
+	problem string,
+) error {
 	if problem == "" {
 		problem = "not said"
 	}
 
 	problem = strings.ToValidUTF8(problem[:min(len(problem), jobErrorMax)], "")
-	_, err := c.exec(ctx, `UPDATE job SET due_at = $5, error = $6, failed_at = $7, lease = lease + 1
+	_, err := c.exec(
+		ctx,
+		`UPDATE job SET due_at = $5, error = $6, failed_at = $7, lease = lease + 1
 		WHERE kind = $1 AND org_id = $2 AND subject = $3 AND lease = $4`,
-		string(j.Kind), j.Org.Bytes(), j.Subject, j.lease, micros(at), problem, now.UnixMicro())
+		string(j.Kind),
+		j.Org.Bytes(),
+		j.Subject,
+		j.lease,
+		micros(at),
+		problem,
+		now.UnixMicro(),
+	)
 
 	return err
 }
 
 // failJob leaves a job as failed for good.
-func (c conn) failJob(ctx context.Context, j Job, now time.Time, problem string) error {
+func (c conn) failJob(
+	ctx context.Context,
+	j Job,
+	now time.Time,
+	problem string,
+) error {
 	return c.retryJob(ctx, j, now, time.Time{}, problem)
 }
 
@@ -137,10 +234,17 @@ type JobState struct {
 // JobStates returns how the jobs of each kind stand, all kinds.
 func (all *All) JobStates(ctx context.Context) ([]JobState, error) {
 	found := map[JobKind]JobState{}
-	states, err := rows(ctx, all.conn, scanJobState, `SELECT kind, COUNT(CASE WHEN due_at <= $1 THEN 1 END), COUNT(CASE WHEN due_at > $1 THEN 1 END),
+	states, err := rows(
+		ctx,
+		all.conn,
+		scanJobState,
+		`SELECT kind, COUNT(CASE WHEN due_at <= $1 THEN 1 END), COUNT(CASE WHEN due_at > $1 THEN 1 END),
 			COUNT(CASE WHEN due_at IS NOT NULL AND error <> '' THEN 1 END), COUNT(CASE WHEN due_at IS NULL THEN 1 END),
 			MIN(CASE WHEN due_at <= $1 THEN due_at END), MAX(CASE WHEN due_at IS NULL THEN failed_at END)
-		FROM job GROUP BY kind`, micros(all.now))
+		FROM job GROUP BY kind`,
+		micros(all.now),
+	)
+
 	if err != nil {
 		return nil, err
 	}
@@ -154,8 +258,13 @@ func (all *All) JobStates(ctx context.Context) ([]JobState, error) {
 		s := found[kind]
 		s.Kind = kind
 		if s.Failed > 0 {
-			err := all.row(ctx, `SELECT error FROM job WHERE kind = $1 AND due_at IS NULL AND failed_at = $2 ORDER BY subject LIMIT 1`,
-				string(kind), micros(s.FailedAt)).Scan(&s.Error)
+			err := all.row(
+				ctx,
+				`SELECT error FROM job WHERE kind = $1 AND due_at IS NULL AND failed_at = $2 ORDER BY subject LIMIT 1`,
+				string(kind),
+				micros(s.FailedAt),
+			).Scan(&s.Error)
+
 			if err != nil {
 				return nil, err
 			}
@@ -169,7 +278,15 @@ func (all *All) JobStates(ctx context.Context) ([]JobState, error) {
 
 func scanJobState(s scanner) (v JobState, err error) {
 	var oldest, failed sql.NullInt64
-	err = s.Scan(&v.Kind, &v.Due, &v.Later, &v.Retrying, &v.Failed, &oldest, &failed)
+	err = s.Scan(
+		&v.Kind,
+		&v.Due,
+		&v.Later,
+		&v.Retrying,
+		&v.Failed,
+		&oldest,
+		&failed,
+	)
 
 	if oldest.Valid {
 		v.Oldest = time.UnixMicro(oldest.Int64).UTC()
@@ -183,7 +300,16 @@ func scanJobState(s scanner) (v JobState, err error) {
 }
 
 // DropFailedJobs deletes up to limit jobs that failed for good before an instant.
-func (all *All) DropFailedJobs(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return all.exec(ctx, `DELETE FROM job WHERE (kind, org_id, subject) IN
-		(SELECT kind, org_id, subject FROM job WHERE due_at IS NULL AND failed_at < $1 LIMIT $2)`, micros(before), limit)
+func (all *All) DropFailedJobs(
+	ctx context.Context,
+	before time.Time,
+	limit int,
+) (int64, error) {
+	return all.exec(
+		ctx,
+		`DELETE FROM job WHERE (kind, org_id, subject) IN
+		(SELECT kind, org_id, subject FROM job WHERE due_at IS NULL AND failed_at < $1 LIMIT $2)`,
+		micros(before),
+		limit,
+	)
 }

@@ -40,7 +40,10 @@ func Undoing(ctx context.Context) context.Context {
 var errUndone = errors.New("the request's first run has committed this")
 
 // counted returns fn so that it counts on the claim under the context, if there is one.
-func counted(ctx context.Context, fn func(conn, time.Time) error) func(conn, time.Time) error {
+func counted(
+	ctx context.Context,
+	fn func(conn, time.Time) error,
+) func(conn, time.Time) error {
 	cl, _ := ctx.Value(claimKey{}).(*KeyClaim)
 	if cl == nil {
 		return fn
@@ -56,8 +59,14 @@ func counted(ctx context.Context, fn func(conn, time.Time) error) func(conn, tim
 			return errUndone
 		}
 
-		return c.later(ctx, `UPDATE idempotency SET committed = committed + 1, expires_at = $4
+		return c.later(
+			ctx,
+			`UPDATE idempotency SET committed = committed + 1, expires_at = $4
 			WHERE org_id = $1 AND key = $2 AND request = $3 AND status = 0`,
-			cl.org.Bytes(), cl.key, cl.request[:], micros(now.Add(IdempotencyLife)))
+			cl.org.Bytes(),
+			cl.key,
+			cl.request[:],
+			micros(now.Add(IdempotencyLife)),
+		)
 	}
 }

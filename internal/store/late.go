@@ -26,16 +26,40 @@ func (all *All) SpreadLate(ctx context.Context, most flex.Watts) (int, error) {
 }
 
 // SpreadLate is All.SpreadLate for the schedules of one endpoint.
-func (tx *Tx) SpreadLate(ctx context.Context, name EndpointName, most flex.Watts) (int, error) {
-	return tx.conn.spreadLate(ctx, tx.db.Now(), most, ` AND o.org_id = $4 AND o.endpoint = $5`, tx.org.Bytes(), string(name))
+func (tx *Tx) SpreadLate(
+	ctx context.Context,
+	name EndpointName,
+	most flex.Watts,
+) (int, error) {
+	return tx.conn.spreadLate(
+		ctx,
+		tx.db.Now(),
+		most,
+		` AND o.org_id = $4 AND o.endpoint = $5`,
+		tx.org.Bytes(),
+		string(name),
+	)
 }
 
-func (c conn) spreadLate(ctx context.Context, now time.Time, most flex.Watts, which string, args ...any) (waiting int, err error) {
+func (c conn) spreadLate(
+	ctx context.Context,
+	now time.Time,
+	most flex.Watts,
+	which string,
+	args ...any,
+) (waiting int, err error) {
 	if most <= 0 {
 		return 0, nil
 	}
 
-	args = slices.Insert(args, 0, any(micros(now)), any(micros(now.Add(-lateAfter))), any(int64(flex.DefaultPower)))
+	args = slices.Insert(
+		args,
+		0,
+		any(micros(now)),
+		any(micros(now.Add(-lateAfter))),
+		any(int64(flex.DefaultPower)),
+	)
+
 	scan := func(s scanner) (ramp.Late, error) { return scanLate(s, now) }
 	late, err := rows(ctx, c, scan, lateSchedules+which, args...)
 	if err != nil {
@@ -67,16 +91,29 @@ func scanLate(s scanner, now time.Time) (l ramp.Late, err error) {
 
 	l.ID = subject
 	l.AtOnce = cause == CauseChargeNow
-	l.Slack = readyBy.Sub(now) - time.Duration(float64(max(0, need))/float64(l.Power)*float64(time.Hour))
+	l.Slack = readyBy.Sub(now) -
+		time.Duration(float64(max(0, need))/float64(l.Power)*float64(time.Hour))
+
 	return l, nil
 }
 
 // postpone has subjects of the outbox wait, by how long.
-func (c conn) postpone(ctx context.Context, now time.Time, by map[time.Duration][]flex.EventID) error {
+func (c conn) postpone(
+	ctx context.Context,
+	now time.Time,
+	by map[time.Duration][]flex.EventID,
+) error {
 	for turn, subjects := range by {
 		for chunk := range slices.Chunk(subjects, outboxChunk) {
 			list, args := in([]any{micros(now.Add(turn))}, chunk)
-			if _, err := c.exec(ctx, `UPDATE outbox SET turn_at = $1 WHERE sending = 0 AND turn_at IS NOT NULL AND subject IN `+list, args...); err != nil {
+			_, err := c.exec(
+				ctx,
+				`UPDATE outbox SET turn_at = $1 WHERE sending = 0 AND turn_at IS NOT NULL AND subject IN `+
+					list,
+				args...,
+			)
+
+			if err != nil {
 				return fmt.Errorf("give what is late its turn: %w", err)
 			}
 		}

@@ -21,8 +21,10 @@ type Transaction struct {
 	Vehicle    string
 	Status     ledger.PaymentStatus // of a withdrawal; empty on all else
 	ForMonth   ledger.Month         // of market money that came or was given up
-	Amount     flex.Pence           // what it gave the user when it was recorded
-	Netting    *Netting             // of a flex event that is netted with the others of its month
+	// what it gave the user when it was recorded
+	Amount flex.Pence
+	// of a flex event that is netted with the others of its month
+	Netting *Netting
 }
 
 // Netting is how an event's site and London month stood when its transaction was posted. The
@@ -30,19 +32,26 @@ type Transaction struct {
 // certainty its credit is that, or nothing if that is below nothing; else that if it is more than
 // so many standard errors, or nothing, and it is carried on. A transaction credits what is new.
 type Netting struct {
-	Share    flex.Pence // the sum of the other events' shares, as far as they were paid then
-	Credited flex.Pence // what of the month's credit was credited before, but for the event's own
+	// the sum of the other events' shares, as far as they were paid then
+	Share flex.Pence
+	// what of the month's credit was credited before, but for the event's own
+	Credited flex.Pence
 
-	Carried   flex.Pence        // into the month, and not lapsed; below nothing if it cost money
+	// into the month, and not lapsed; below nothing if it cost money
+	Carried   flex.Pence
 	Error     settle.MilliPence // the standard error of the month's sum
 	Certainty settle.Parts
-	Later     flex.Pence // by how much the transaction changes the credit of later months
+	// by how much the transaction changes the credit of later months
+	Later flex.Pence
 }
 
 // Post writes a transaction and its postings, all or nothing, and gives it its id and
 // instant. One whose key is in the books already is not written again: posted is false, and
 // if the books say something else under that key it is a Conflict.
-func (tx *Tx) Post(ctx context.Context, t *Transaction) (posted bool, err error) {
+func (tx *Tx) Post(
+	ctx context.Context,
+	t *Transaction,
+) (posted bool, err error) {
 	if err := t.Check(); err != nil {
 		return false, err
 	}
@@ -60,10 +69,23 @@ func (tx *Tx) Post(ctx context.Context, t *Transaction) (posted bool, err error)
 
 	args := make([]any, 0, 5*len(t.Postings))
 	for _, p := range t.Postings {
-		args = append(args, t.ID.Bytes(), string(p.Account), tx.org.Bytes(), t.SiteID.Bytes(), int64(p.Amount))
+		args = append(
+			args,
+			t.ID.Bytes(),
+			string(p.Account),
+			tx.org.Bytes(),
+			t.SiteID.Bytes(),
+			int64(p.Amount),
+		)
 	}
 
-	return true, tx.bulk(ctx, `INSERT INTO posting (ledger_id, account, org_id, site_id, amount)`, ``, 5, args)
+	return true, tx.bulk(
+		ctx,
+		`INSERT INTO posting (ledger_id, account, org_id, site_id, amount)`,
+		``,
+		5,
+		args,
+	)
 }
 
 // complete gives a transaction what it has from the books: its id and instant, the day on
@@ -78,7 +100,9 @@ func (tx *Tx) complete(ctx context.Context, t *Transaction) error {
 	t.At, t.Amount = tx.now, t.Credit()
 	t.BookedOn = ledger.BookingDay(t.About(), flex.DayAt(tx.now), books.closed)
 
-	market := slices.ContainsFunc(t.Postings, func(p ledger.Posting) bool { return p.Account == ledger.MarketReceivable })
+	market := slices.ContainsFunc(t.Postings, func(p ledger.Posting) bool {
+		return p.Account == ledger.MarketReceivable
+	})
 	if market && t.Counterparty == "" {
 		t.Counterparty = books.counterparty
 	}
@@ -90,32 +114,78 @@ func (tx *Tx) complete(ctx context.Context, t *Transaction) error {
 // later_credit; of none, null.
 func (n *Netting) columns() (all [6]any) {
 	if n != nil {
-		all = [6]any{int64(n.Share), int64(n.Credited), int64(n.Carried), int64(n.Error), int64(n.Certainty), int64(n.Later)}
+		all = [6]any{
+			int64(n.Share),
+			int64(n.Credited),
+			int64(n.Carried),
+			int64(n.Error),
+			int64(n.Certainty),
+			int64(n.Later),
+		}
 	}
+
 	return all
 }
 
 // insertTransaction writes a transaction's row, unless there is one of its key.
-func (tx *Tx) insertTransaction(ctx context.Context, t *Transaction) (int64, error) {
+func (tx *Tx) insertTransaction(
+	ctx context.Context,
+	t *Transaction,
+) (int64, error) {
 	netted := t.Netting.columns()
-	return tx.exec(ctx, `INSERT INTO ledger (id, org_id, site_id, key, kind, credit, from_at, to_at, settled_on, flex_wh,
+	return tx.exec(
+		ctx,
+		`INSERT INTO ledger (id, org_id, site_id, key, kind, credit, from_at, to_at, settled_on, flex_wh,
 			creditable_wh, rate, vehicle, session_id, flex_event_id, run_id, corrects, follows, decided_by, recorded_at,
 			booked_on, counterparty, reference, reason, for_month, others_share, others_credited,
 			carried_in, standard_error, certainty, later_credit)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27,
 			$28, $29, $30, $31)
 		ON CONFLICT (org_id, key) DO NOTHING`,
-		t.ID.Bytes(), tx.org.Bytes(), t.SiteID.Bytes(), t.Key, string(t.Kind), int64(t.Amount), micros(t.Time.From), micros(t.Time.To),
-		dayText(t.Settled), number(t.Flex), number(t.Creditable), number(t.Rate), t.Vehicle, nullID(t.Cause.Session),
-		nullID(t.Cause.FlexEvent), nullID(t.Cause.Run), nullID(t.Cause.Corrects), nullID(t.Cause.Follows), t.Cause.By, micros(tx.now),
-		t.BookedOn.String(), t.Counterparty, t.Reference, t.Cause.Reason, t.ForMonth.String(), netted[0], netted[1], netted[2], netted[3], netted[4], netted[5])
+		t.ID.Bytes(),
+		tx.org.Bytes(),
+		t.SiteID.Bytes(),
+		t.Key,
+		string(t.Kind),
+		int64(t.Amount),
+		micros(t.Time.From),
+		micros(t.Time.To),
+		dayText(t.Settled),
+		number(t.Flex),
+		number(t.Creditable),
+		number(t.Rate),
+		t.Vehicle,
+		nullID(t.Cause.Session),
+		nullID(t.Cause.FlexEvent),
+		nullID(t.Cause.Run),
+		nullID(t.Cause.Corrects),
+		nullID(t.Cause.Follows),
+		t.Cause.By,
+		micros(tx.now),
+		t.BookedOn.String(),
+		t.Counterparty,
+		t.Reference,
+		t.Cause.Reason,
+		t.ForMonth.String(),
+		netted[0],
+		netted[1],
+		netted[2],
+		netted[3],
+		netted[4],
+		netted[5],
+	)
 }
 
 // posted compares a transaction with the one that has its key.
 func (tx *Tx) posted(ctx context.Context, t *Transaction) error {
 	var kind string
 	old := ledger.Transaction{Key: t.Key}
-	err := tx.row(ctx, `SELECT id, site_id, kind FROM ledger WHERE org_id = $1 AND key = $2`, tx.org.Bytes(), t.Key).Scan(&old.ID, &old.SiteID, &kind)
+	err := tx.row(
+		ctx,
+		`SELECT id, site_id, kind FROM ledger WHERE org_id = $1 AND key = $2`,
+		tx.org.Bytes(),
+		t.Key,
+	).Scan(&old.ID, &old.SiteID, &kind)
 	if err != nil {
 		return err
 	}
@@ -128,25 +198,42 @@ func (tx *Tx) posted(ctx context.Context, t *Transaction) error {
 
 	t.ID = old.ID
 	if !old.Same(&t.Transaction) {
-		return flex.Fail(flex.Conflict, "transaction %s is posted already, and says something else", t.Key)
+		return flex.Fail(
+			flex.Conflict,
+			"transaction %s is posted already, and says something else",
+			t.Key,
+		)
 	}
 
 	return nil
 }
 
 // Postings returns a transaction's postings.
-func (tx *Tx) Postings(ctx context.Context, id flex.TransactionID) ([]ledger.Posting, error) {
+func (tx *Tx) Postings(
+	ctx context.Context,
+	id flex.TransactionID,
+) ([]ledger.Posting, error) {
 	posting := func(s scanner) (p ledger.Posting, err error) {
 		err = s.Scan(&p.Account, &p.Amount)
 		return p, err
 	}
-	return rows(ctx, tx.conn, posting, `SELECT account, amount FROM posting WHERE org_id = $1 AND ledger_id = $2 ORDER BY account`,
-		tx.org.Bytes(), id.Bytes())
+
+	return rows(
+		ctx,
+		tx.conn,
+		posting,
+		`SELECT account, amount FROM posting WHERE org_id = $1 AND ledger_id = $2 ORDER BY account`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
 }
 
 // PostingsAbout adds up all that was posted about a flex event, or about a session itself,
 // by account.
-func (tx *Tx) PostingsAbout(ctx context.Context, c ledger.Cause) ([]ledger.Posting, error) {
+func (tx *Tx) PostingsAbout(
+	ctx context.Context,
+	c ledger.Cause,
+) ([]ledger.Posting, error) {
 	about, id := "l.session_id = $2 AND l.flex_event_id IS NULL", c.Session.Bytes()
 	if !c.FlexEvent.IsZero() {
 		about, id = "l.flex_event_id = $2", c.FlexEvent.Bytes()
@@ -156,22 +243,48 @@ func (tx *Tx) PostingsAbout(ctx context.Context, c ledger.Cause) ([]ledger.Posti
 		err = s.Scan(&p.Account, &p.Amount)
 		return p, err
 	}
-	return rows(ctx, tx.conn, posting, `SELECT p.account, CAST(SUM(p.amount) AS BIGINT) FROM posting p JOIN ledger l ON l.id = p.ledger_id
-		WHERE l.org_id = $1 AND `+about+` GROUP BY p.account HAVING SUM(p.amount) <> 0 ORDER BY p.account`, tx.org.Bytes(), id)
+
+	return rows(
+		ctx,
+		tx.conn,
+		posting,
+		`SELECT p.account, CAST(SUM(p.amount) AS BIGINT) FROM posting p JOIN ledger l ON l.id = p.ledger_id
+		WHERE l.org_id = $1 AND `+about+` GROUP BY p.account HAVING SUM(p.amount) <> 0 ORDER BY p.account`,
+		tx.org.Bytes(),
+		id,
+	)
 }
 
 // Balance returns what is owed to the site's user: the sum of the site's postings.
-func (tx *Tx) Balance(ctx context.Context, site flex.SiteID) (p flex.Pence, err error) {
-	err = tx.row(ctx, `SELECT CAST(-COALESCE(SUM(amount), 0) AS BIGINT) FROM posting WHERE org_id = $1 AND site_id = $2 AND account = $3`,
-		tx.org.Bytes(), site.Bytes(), string(ledger.RewardsPayable)).Scan(&p)
+func (tx *Tx) Balance(
+	ctx context.Context,
+	site flex.SiteID,
+) (p flex.Pence, err error) {
+	err = tx.row(
+		ctx,
+		`SELECT CAST(-COALESCE(SUM(amount), 0) AS BIGINT) FROM posting WHERE org_id = $1 AND site_id = $2 AND account = $3`,
+		tx.org.Bytes(),
+		site.Bytes(),
+		string(ledger.RewardsPayable),
+	).Scan(&p)
+
 	return p, err
 }
 
 // Earned returns all that the site's user ever earned, and when the first reward came.
-func (tx *Tx) Earned(ctx context.Context, site flex.SiteID) (p flex.Pence, first time.Time, err error) {
-	err = tx.row(ctx, `SELECT CAST(COALESCE(SUM(credit), 0) AS BIGINT), MIN(CASE WHEN credit > 0 THEN recorded_at END) FROM ledger
+func (tx *Tx) Earned(
+	ctx context.Context,
+	site flex.SiteID,
+) (p flex.Pence, first time.Time, err error) {
+	err = tx.row(
+		ctx,
+		`SELECT CAST(COALESCE(SUM(credit), 0) AS BIGINT), MIN(CASE WHEN credit > 0 THEN recorded_at END) FROM ledger
 		WHERE org_id = $1 AND site_id = $2 AND follows IS NULL AND kind <> $3`,
-		tx.org.Bytes(), site.Bytes(), string(ledger.Withdrawal)).Scan(&p, instant{&first})
+		tx.org.Bytes(),
+		site.Bytes(),
+		string(ledger.Withdrawal),
+	).Scan(&p, instant{&first})
+
 	return p, first, err
 }
 
@@ -188,8 +301,12 @@ func readNetting(columns [6]sql.NullInt64) *Netting {
 	}
 
 	return &Netting{
-		Share: flex.Pence(columns[0].Int64), Credited: flex.Pence(columns[1].Int64), Carried: flex.Pence(columns[2].Int64),
-		Error: settle.MilliPence(columns[3].Int64), Certainty: settle.Parts(columns[4].Int64), Later: flex.Pence(columns[5].Int64),
+		Share:     flex.Pence(columns[0].Int64),
+		Credited:  flex.Pence(columns[1].Int64),
+		Carried:   flex.Pence(columns[2].Int64),
+		Error:     settle.MilliPence(columns[3].Int64),
+		Certainty: settle.Parts(columns[4].Int64),
+		Later:     flex.Pence(columns[5].Int64),
 	}
 }
 
@@ -203,9 +320,12 @@ func wattHours(column sql.NullInt64) *flex.WattHours {
 
 // nullColumns are those of ledgerColumns that may be null.
 type nullColumns struct {
-	settled, status          sql.NullString
-	flexed, creditable, rate sql.NullInt64
-	netted                   [6]sql.NullInt64
+	settled    sql.NullString
+	status     sql.NullString
+	flexed     sql.NullInt64
+	creditable sql.NullInt64
+	rate       sql.NullInt64
+	netted     [6]sql.NullInt64
 }
 
 // scanTransaction reads a row of ledgerColumns.
@@ -219,6 +339,7 @@ func scanTransaction(s scanner) (t Transaction, err error) {
 		instant{&t.At}, dayOf{&t.BookedOn},
 		&t.Counterparty, &t.Reference, &t.Cause.Reason, monthText{&t.ForMonth},
 	}
+
 	for i := range null.netted {
 		columns = append(columns, &null.netted[i])
 	}
@@ -229,6 +350,7 @@ func scanTransaction(s scanner) (t Transaction, err error) {
 	}
 
 	err = null.fill(&t)
+
 	return t, err
 }
 
@@ -252,39 +374,92 @@ func (null *nullColumns) fill(t *Transaction) (err error) {
 
 // Transactions returns the site's transactions, newest first, and how many there are.
 // Steps of withdrawals are not among them: they show in the withdrawal's status.
-func (tx *Tx) Transactions(ctx context.Context, site flex.SiteID, limit, offset int) (ts []Transaction, total int, err error) {
-	ts, err = rows(ctx, tx.conn, scanTransaction, `SELECT `+ledgerColumns+` FROM ledger l LEFT JOIN withdrawal w ON w.id = l.id
+func (tx *Tx) Transactions(
+	ctx context.Context,
+	site flex.SiteID,
+	limit, offset int,
+) (ts []Transaction, total int, err error) {
+	ts, err = rows(
+		ctx,
+		tx.conn,
+		scanTransaction,
+		`SELECT `+ledgerColumns+
+			` FROM ledger l LEFT JOIN withdrawal w ON w.id = l.id
 		WHERE l.org_id = $1 AND l.site_id = $2 AND l.follows IS NULL AND NOT `+unlisted+` ORDER BY l.id DESC LIMIT $3 OFFSET $4`,
-		tx.org.Bytes(), site.Bytes(), limit, offset)
+		tx.org.Bytes(),
+		site.Bytes(),
+		limit,
+		offset,
+	)
+
 	if err != nil {
 		return nil, 0, err
 	}
 
-	err = tx.row(ctx, `SELECT count(*) FROM ledger l WHERE l.org_id = $1 AND l.site_id = $2 AND l.follows IS NULL AND NOT `+unlisted, tx.org.Bytes(), site.Bytes()).Scan(&total)
+	err = tx.row(
+		ctx,
+		`SELECT count(*) FROM ledger l WHERE l.org_id = $1 AND l.site_id = $2 AND l.follows IS NULL AND NOT `+
+			unlisted,
+		tx.org.Bytes(),
+		site.Bytes(),
+	).Scan(&total)
+
 	return ts, total, err
 }
 
 // TransactionsWithin returns the site's transactions recorded in the span, oldest first,
 // and the balance before it.
-func (tx *Tx) TransactionsWithin(ctx context.Context, site flex.SiteID, span flex.Span) (ts []Transaction, before flex.Pence, err error) {
-	ts, err = rows(ctx, tx.conn, scanTransaction, `SELECT `+ledgerColumns+` FROM ledger l LEFT JOIN withdrawal w ON w.id = l.id
+func (tx *Tx) TransactionsWithin(
+	ctx context.Context,
+	site flex.SiteID,
+	span flex.Span,
+) (ts []Transaction, before flex.Pence, err error) {
+	ts, err = rows(
+		ctx,
+		tx.conn,
+		scanTransaction,
+		`SELECT `+ledgerColumns+
+			` FROM ledger l LEFT JOIN withdrawal w ON w.id = l.id
 		WHERE l.org_id = $1 AND l.site_id = $2 AND l.recorded_at >= $3 AND l.recorded_at < $4 AND NOT `+unlisted+` ORDER BY l.id`,
-		tx.org.Bytes(), site.Bytes(), micros(span.From), micros(span.To))
+		tx.org.Bytes(),
+		site.Bytes(),
+		micros(span.From),
+		micros(span.To),
+	)
+
 	if err != nil {
 		return nil, 0, err
 	}
 
-	err = tx.row(ctx, `SELECT CAST(COALESCE(SUM(credit), 0) AS BIGINT) FROM ledger WHERE org_id = $1 AND site_id = $2 AND recorded_at < $3`,
-		tx.org.Bytes(), site.Bytes(), micros(span.From)).Scan(&before)
+	err = tx.row(
+		ctx,
+		`SELECT CAST(COALESCE(SUM(credit), 0) AS BIGINT) FROM ledger WHERE org_id = $1 AND site_id = $2 AND recorded_at < $3`,
+		tx.org.Bytes(),
+		site.Bytes(),
+		micros(span.From),
+	).Scan(&before)
+
 	return ts, before, err
 }
 
 // SiteTransactions returns all transactions of the site that were recorded before an instant,
 // oldest first, but for those that the user does not see.
-func (tx *Tx) SiteTransactions(ctx context.Context, site flex.SiteID, until time.Time) ([]Transaction, error) {
-	return rows(ctx, tx.conn, scanTransaction, `SELECT `+ledgerColumns+` FROM ledger l LEFT JOIN withdrawal w ON w.id = l.id
+func (tx *Tx) SiteTransactions(
+	ctx context.Context,
+	site flex.SiteID,
+	until time.Time,
+) ([]Transaction, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanTransaction,
+		`SELECT `+ledgerColumns+
+			` FROM ledger l LEFT JOIN withdrawal w ON w.id = l.id
 		WHERE l.org_id = $1 AND l.site_id = $2 AND l.recorded_at < $3 AND NOT `+unlisted+` ORDER BY l.id`,
-		tx.org.Bytes(), site.Bytes(), micros(until))
+		tx.org.Bytes(),
+		site.Bytes(),
+		micros(until),
+	)
 }
 
 func nullID[Of any](id flex.ID[Of]) any {
@@ -310,19 +485,37 @@ func dayText(d flex.Day) any {
 }
 
 var (
-	_ = law("the postings of a transaction sum to zero", `SELECT l.key AS what FROM ledger l JOIN posting p ON p.ledger_id = l.id
-		GROUP BY l.id, l.key HAVING SUM(p.amount) <> 0`)
-	_ = law("a transaction credits what its postings say", `SELECT l.key AS what FROM ledger l
-		LEFT JOIN posting p ON p.ledger_id = l.id AND p.account = 'rewards_payable' WHERE l.credit <> -COALESCE(p.amount, 0)`)
-	_ = law("a posting is of its transaction's site and organisation", `SELECT l.key AS what FROM posting p
-		JOIN ledger l ON l.id = p.ledger_id WHERE p.site_id <> l.site_id OR p.org_id <> l.org_id`)
-	_ = law("a step follows a withdrawal of the same site", `SELECT l.key AS what FROM ledger l
-		LEFT JOIN withdrawal w ON w.id = l.follows AND w.site_id = l.site_id WHERE l.follows IS NOT NULL AND w.id IS NULL`)
-	_ = law("money in flight is that of payments under way", `SELECT site_id AS what FROM (
+	_ = law(
+		"the postings of a transaction sum to zero",
+		`SELECT l.key AS what FROM ledger l JOIN posting p ON p.ledger_id = l.id
+		GROUP BY l.id, l.key HAVING SUM(p.amount) <> 0`,
+	)
+	_ = law(
+		"a transaction credits what its postings say",
+		`SELECT l.key AS what FROM ledger l
+		LEFT JOIN posting p ON p.ledger_id = l.id AND p.account = 'rewards_payable' WHERE l.credit <> -COALESCE(p.amount, 0)`,
+	)
+	_ = law(
+		"a posting is of its transaction's site and organisation",
+		`SELECT l.key AS what FROM posting p
+		JOIN ledger l ON l.id = p.ledger_id WHERE p.site_id <> l.site_id OR p.org_id <> l.org_id`,
+	)
+	_ = law(
+		"a step follows a withdrawal of the same site",
+		`SELECT l.key AS what FROM ledger l
+		LEFT JOIN withdrawal w ON w.id = l.follows AND w.site_id = l.site_id WHERE l.follows IS NOT NULL AND w.id IS NULL`,
+	)
+	_ = law(
+		"money in flight is that of payments under way",
+		`SELECT site_id AS what FROM (
 		SELECT site_id, SUM(amount) AS amount FROM (
 			SELECT site_id, amount FROM posting WHERE account = 'payouts_in_flight'
 			UNION ALL SELECT site_id, amount FROM withdrawal WHERE status IN ('pending_approval', 'approved', 'processing')) AS both_sides
-		GROUP BY site_id) AS sums WHERE amount <> 0`)
-	_ = law("a withdrawal's status is its last move", `SELECT w.id AS what FROM withdrawal w
-		LEFT JOIN withdrawal_move m ON m.withdrawal_id = w.id AND m.number = w.moves WHERE m.status IS NULL OR m.status <> w.status`)
+		GROUP BY site_id) AS sums WHERE amount <> 0`,
+	)
+	_ = law(
+		"a withdrawal's status is its last move",
+		`SELECT w.id AS what FROM withdrawal w
+		LEFT JOIN withdrawal_move m ON m.withdrawal_id = w.id AND m.number = w.moves WHERE m.status IS NULL OR m.status <> w.status`,
+	)
 )

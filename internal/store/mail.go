@@ -26,14 +26,30 @@ type Mail struct {
 // AddMail has an e-mail sent once the transaction has committed.
 func (tx *Tx) AddMail(ctx context.Context, m Mail) error {
 	id, now := tx.newID(), tx.db.Now()
-	_, err := tx.exec(ctx, `INSERT INTO mail (id, org_id, site_id, recipient, subject, text, queued_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		id[:], tx.org.Bytes(), m.SiteID.Bytes(), m.To.Reveal(), m.Subject, m.Text, micros(now))
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO mail (id, org_id, site_id, recipient, subject, text, queued_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		id[:],
+		tx.org.Bytes(),
+		m.SiteID.Bytes(),
+		m.To.Reveal(),
+		m.Subject,
+		m.Text,
+		micros(now),
+	)
+
 	if err != nil {
 		return err
 	}
 
 	tx.Wake(WakeMail)
-	return tx.queueJobs(ctx, now, Job{Kind: JobMail, Org: tx.org, Subject: id[:], Site: m.SiteID})
+
+	return tx.queueJobs(ctx, now, Job{
+		Kind:    JobMail,
+		Org:     tx.org,
+		Subject: id[:],
+		Site:    m.SiteID,
+	})
 }
 
 // adoptMails queues the mails that a process of the release before queued in their own table.
@@ -45,7 +61,12 @@ func (all *All) adoptMails(ctx context.Context) error {
 		return j, err
 	}
 
-	jobs, err := rows(ctx, all.conn, scan, `UPDATE mail SET turn_at = NULL WHERE turn_at IS NOT NULL RETURNING org_id, id, site_id, turn_at`)
+	jobs, err := rows(
+		ctx,
+		all.conn,
+		scan,
+		`UPDATE mail SET turn_at = NULL WHERE turn_at IS NOT NULL RETURNING org_id, id, site_id, turn_at`,
+	)
 	if err != nil || len(jobs) == 0 {
 		return err
 	}
@@ -54,12 +75,23 @@ func (all *All) adoptMails(ctx context.Context) error {
 }
 
 // TakeMail claims up to limit mails that are due, under a lease.
-func (all *All) TakeMail(ctx context.Context, limit int, lease time.Duration) ([]Mail, error) {
+func (all *All) TakeMail(
+	ctx context.Context,
+	limit int,
+	lease time.Duration,
+) ([]Mail, error) {
 	if err := all.adoptMails(ctx); err != nil {
 		return nil, err
 	}
 
-	jobs, err := all.claimJobs(ctx, JobMail, flex.OrgID{}, all.now, limit, lease)
+	jobs, err := all.claimJobs(
+		ctx,
+		JobMail,
+		flex.OrgID{},
+		all.now,
+		limit,
+		lease,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -91,17 +123,28 @@ func (all *All) mailOf(ctx context.Context, j Job) (Mail, error) {
 		var to string
 		err = s.Scan(&m.SiteID, &to, &m.Subject, &m.Text)
 		m.To = flex.Personal(to)
+
 		return m, err
 	}
 
 	const missing = "this mail is not known"
-	m, err := one(ctx, all.conn, missing, scan, `SELECT site_id, recipient, subject, text FROM mail WHERE org_id = $1 AND id = $2`, j.Org.Bytes(), j.Subject)
+	m, err := one(
+		ctx,
+		all.conn,
+		missing,
+		scan,
+		`SELECT site_id, recipient, subject, text FROM mail WHERE org_id = $1 AND id = $2`,
+		j.Org.Bytes(),
+		j.Subject,
+	)
+
 	if err != nil && flex.KindOf(err) == flex.NotFound {
 		err = nil
 	}
 
 	copy(m.ID[:], j.Subject)
 	m.Tries, m.job = j.Attempts, j
+
 	return m, err
 }
 
@@ -116,27 +159,52 @@ func (all *All) MailDone(ctx context.Context, m Mail, problem string) error {
 	}
 
 	_, err := all.finishJob(ctx, m.job)
+
 	return err
 }
 
 func (all *All) forgetMail(ctx context.Context, j Job, problem string) error {
-	_, err := all.exec(ctx, `UPDATE mail SET text = '', recipient = '', error = $3 WHERE org_id = $1 AND id = $2`, j.Org.Bytes(), j.Subject, problem)
+	_, err := all.exec(
+		ctx,
+		`UPDATE mail SET text = '', recipient = '', error = $3 WHERE org_id = $1 AND id = $2`,
+		j.Org.Bytes(),
+		j.Subject,
+		problem,
+	)
+
 	return err
 }
 
 // MailAgain notes that a mail is to be tried again at an instant.
-func (all *All) MailAgain(ctx context.Context, m Mail, at time.Time, problem string) error {
+func (all *All) MailAgain(
+	ctx context.Context,
+	m Mail,
+	at time.Time,
+	problem string,
+) error {
 	return all.retryJob(ctx, m.job, all.now, at, problem)
 }
 
 // DropMails gives up the mails that were queued before an instant and not sent.
-func (all *All) DropMails(ctx context.Context, before time.Time, problem string) (n int64, err error) {
+func (all *All) DropMails(
+	ctx context.Context,
+	before time.Time,
+	problem string,
+) (n int64, err error) {
 	if err := all.adoptMails(ctx); err != nil {
 		return 0, err
 	}
 
-	jobs, err := rows(ctx, all.conn, scanJob, `SELECT `+jobColumns+` FROM job WHERE kind = $1 AND due_at IS NOT NULL AND queued_at < $2`,
-		string(JobMail), micros(before))
+	jobs, err := rows(
+		ctx,
+		all.conn,
+		scanJob,
+		`SELECT `+jobColumns+
+			` FROM job WHERE kind = $1 AND due_at IS NOT NULL AND queued_at < $2`,
+		string(JobMail),
+		micros(before),
+	)
+
 	for _, j := range jobs {
 		if err := all.forgetMail(ctx, j, problem); err != nil {
 			return n, err

@@ -18,16 +18,29 @@ type MarketMoney struct {
 }
 
 // Difference is what is still to come; negative if more came than was expected.
-func (m MarketMoney) Difference() flex.Pence { return m.Expected - m.Received - m.WrittenOff }
+func (m MarketMoney) Difference() flex.Pence {
+	return m.Expected - m.Received - m.WrittenOff
+}
 
 // MarketMoney returns the market's money by counterparty and month, the oldest month first.
 func (tx *Tx) MarketMoney(ctx context.Context) ([]MarketMoney, error) {
 	scan := func(s scanner) (m MarketMoney, err error) {
-		err = s.Scan(&m.Counterparty, monthText{&m.Month}, &m.Expected, &m.Received, &m.WrittenOff)
+		err = s.Scan(
+			&m.Counterparty,
+			monthText{&m.Month},
+			&m.Expected,
+			&m.Received,
+			&m.WrittenOff,
+		)
+
 		return m, err
 	}
 
-	return rows(ctx, tx.conn, scan, `SELECT counterparty, month, CAST(SUM(expected) AS BIGINT), CAST(SUM(received) AS BIGINT), CAST(SUM(written_off) AS BIGINT) FROM (
+	return rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT counterparty, month, CAST(SUM(expected) AS BIGINT), CAST(SUM(received) AS BIGINT), CAST(SUM(written_off) AS BIGINT) FROM (
 			SELECT CASE WHEN l.counterparty = '' THEN $2 ELSE l.counterparty END AS counterparty,
 				CASE WHEN l.for_month <> '' THEN l.for_month ELSE substr(COALESCE(l.settled_on, l.booked_on), 1, 7) END AS month,
 				CASE WHEN l.for_month = '' THEN p.amount ELSE 0 END AS expected,
@@ -35,7 +48,11 @@ func (tx *Tx) MarketMoney(ctx context.Context) ([]MarketMoney, error) {
 				CASE WHEN l.for_month <> '' AND l.kind <> $3 THEN -p.amount ELSE 0 END AS written_off
 			FROM posting p JOIN ledger l ON l.id = p.ledger_id WHERE p.org_id = $1 AND p.account = $4) AS market
 		GROUP BY counterparty, month ORDER BY month, counterparty`,
-		tx.org.Bytes(), ledger.DefaultCounterparty, string(ledger.InvoicePaid), string(ledger.MarketReceivable))
+		tx.org.Bytes(),
+		ledger.DefaultCounterparty,
+		string(ledger.InvoicePaid),
+		string(ledger.MarketReceivable),
+	)
 }
 
 // DayOfBalance is how much a site's balance rose on a day of the books; negative if it fell.
@@ -47,10 +64,19 @@ type DayOfBalance struct {
 
 // BalanceDays gives, up to a day, the days on which balances of users moved to fn: site by
 // site, each from its newest day to its oldest.
-func (tx *Tx) BalanceDays(ctx context.Context, to flex.Day, fn func(DayOfBalance) error) error {
-	found, err := tx.query(ctx, `SELECT p.site_id, l.booked_on, CAST(-SUM(p.amount) AS BIGINT) FROM posting p JOIN ledger l ON l.id = p.ledger_id
+func (tx *Tx) BalanceDays(
+	ctx context.Context,
+	to flex.Day,
+	fn func(DayOfBalance) error,
+) error {
+	found, err := tx.query(
+		ctx,
+		`SELECT p.site_id, l.booked_on, CAST(-SUM(p.amount) AS BIGINT) FROM posting p JOIN ledger l ON l.id = p.ledger_id
 		WHERE p.org_id = $1 AND p.account = $2 AND l.booked_on <= $3 GROUP BY p.site_id, l.booked_on ORDER BY p.site_id, l.booked_on DESC`,
-		tx.org.Bytes(), string(ledger.RewardsPayable), to.String())
+		tx.org.Bytes(),
+		string(ledger.RewardsPayable),
+		to.String(),
+	)
 	if err != nil {
 		return err
 	}
@@ -59,7 +85,8 @@ func (tx *Tx) BalanceDays(ctx context.Context, to flex.Day, fn func(DayOfBalance
 
 	for found.Next() {
 		var d DayOfBalance
-		if err := found.Scan(&d.SiteID, dayOf{&d.Day}, &d.Credit); err != nil {
+		err := found.Scan(&d.SiteID, dayOf{&d.Day}, &d.Credit)
+		if err != nil {
 			return err
 		}
 		if err := fn(d); err != nil {
@@ -83,7 +110,15 @@ func (tx *Tx) UnclaimedBalances(ctx context.Context) ([]Unclaimed, error) {
 		err = s.Scan(&u.SiteID, &u.Balance, instant{&u.LastMoved})
 		return u, err
 	}
-	return rows(ctx, tx.conn, scan, `SELECT p.site_id, CAST(-SUM(p.amount) AS BIGINT), MAX(l.recorded_at) FROM posting p JOIN ledger l ON l.id = p.ledger_id
+
+	return rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT p.site_id, CAST(-SUM(p.amount) AS BIGINT), MAX(l.recorded_at) FROM posting p JOIN ledger l ON l.id = p.ledger_id
 		WHERE p.org_id = $1 AND p.account = $2 AND NOT EXISTS (SELECT 1 FROM site s WHERE s.id = p.site_id)
-		GROUP BY p.site_id HAVING SUM(p.amount) <> 0 ORDER BY MAX(l.recorded_at), p.site_id`, tx.org.Bytes(), string(ledger.RewardsPayable))
+		GROUP BY p.site_id HAVING SUM(p.amount) <> 0 ORDER BY MAX(l.recorded_at), p.site_id`,
+		tx.org.Bytes(),
+		string(ledger.RewardsPayable),
+	)
 }

@@ -11,8 +11,20 @@ import (
 const meterColumns = `m.mpan, m.import, m.address, m.postcode, m.uprn, m.energised, m.half_hourly, m.domestic, m.supplier_mpid, m.supplier_name, m.gsp_group`
 
 func scanMeter(s scanner) (m flex.Meter, err error) {
-	err = s.Scan(&m.MPAN, &m.Import, &m.Address, &m.Postcode, &m.UPRN, &m.Energised, &m.HalfHourly, &m.Domestic,
-		&m.SupplierMPID, &m.SupplierName, &m.GSPGroup)
+	err = s.Scan(
+		&m.MPAN,
+		&m.Import,
+		&m.Address,
+		&m.Postcode,
+		&m.UPRN,
+		&m.Energised,
+		&m.HalfHourly,
+		&m.Domestic,
+		&m.SupplierMPID,
+		&m.SupplierName,
+		&m.GSPGroup,
+	)
+
 	return m, err
 }
 
@@ -22,43 +34,90 @@ func (all *All) PutMeters(ctx context.Context, meters []flex.Meter) error {
 	args := make([]any, 0, columns*len(meters))
 
 	for _, m := range meters {
-		args = append(args, m.MPAN, m.Import, m.Address, m.Postcode, m.UPRN, m.Energised, m.HalfHourly, m.Domestic,
-			m.SupplierMPID, m.SupplierName, m.GSPGroup)
+		args = append(
+			args,
+			m.MPAN,
+			m.Import,
+			m.Address,
+			m.Postcode,
+			m.UPRN,
+			m.Energised,
+			m.HalfHourly,
+			m.Domestic,
+			m.SupplierMPID,
+			m.SupplierName,
+			m.GSPGroup,
+		)
 	}
 
-	if _, err := all.exec(ctx, `UPDATE meter_version SET n = n + 1`); err != nil {
+	_, err := all.exec(ctx, `UPDATE meter_version SET n = n + 1`)
+	if err != nil {
 		return err
 	}
 
-	return all.bulk(ctx, `INSERT INTO meter (mpan, import, address, postcode, uprn, energised, half_hourly, domestic, supplier_mpid, supplier_name, gsp_group)`,
+	return all.bulk(
+		ctx,
+		`INSERT INTO meter (mpan, import, address, postcode, uprn, energised, half_hourly, domestic, supplier_mpid, supplier_name, gsp_group)`,
 		`ON CONFLICT (mpan) DO UPDATE SET import = excluded.import, address = excluded.address, postcode = excluded.postcode,
 			uprn = excluded.uprn, energised = excluded.energised, half_hourly = excluded.half_hourly, domestic = excluded.domestic,
-			supplier_mpid = excluded.supplier_mpid, supplier_name = excluded.supplier_name, gsp_group = excluded.gsp_group`, columns, args)
+			supplier_mpid = excluded.supplier_mpid, supplier_name = excluded.supplier_name, gsp_group = excluded.gsp_group`,
+		columns,
+		args,
+	)
 }
 
 // MeterByMPAN returns the metering point with the thirteen digits, or a NotFound failure.
-func (db *DB) MeterByMPAN(ctx context.Context, mpan string) (m flex.Meter, err error) {
+func (db *DB) MeterByMPAN(
+	ctx context.Context,
+	mpan string,
+) (m flex.Meter, err error) {
 	err = db.ReadAll(ctx, func(all *All) error {
-		m, err = one(ctx, all.conn, "no meter with this MPAN is known", scanMeter, `SELECT `+meterColumns+` FROM meter m WHERE m.mpan = $1`, mpan)
+		m, err = one(
+			ctx,
+			all.conn,
+			"no meter with this MPAN is known",
+			scanMeter,
+			`SELECT `+meterColumns+` FROM meter m WHERE m.mpan = $1`,
+			mpan,
+		)
+
 		return err
 	})
+
 	return m, err
 }
 
 // MetersByPostcode returns the metering points of a postcode in its normal form, by MPAN.
-func (db *DB) MetersByPostcode(ctx context.Context, postcode string) (ms []flex.Meter, err error) {
+func (db *DB) MetersByPostcode(
+	ctx context.Context,
+	postcode string,
+) (ms []flex.Meter, err error) {
 	err = db.ReadAll(ctx, func(all *All) error {
-		ms, err = rows(ctx, all.conn, scanMeter, `SELECT `+meterColumns+` FROM meter m WHERE m.postcode = $1 ORDER BY m.mpan`, postcode)
+		ms, err = rows(
+			ctx,
+			all.conn,
+			scanMeter,
+			`SELECT `+meterColumns+
+				` FROM meter m WHERE m.postcode = $1 ORDER BY m.mpan`,
+			postcode,
+		)
+
 		return err
 	})
+
 	return ms, err
 }
 
 // Meter returns the metering point with the thirteen digits, or nil if it is on no list.
 func (tx *Tx) Meter(ctx context.Context, mpan string) (*flex.Meter, error) {
-	m, err := scanMeter(tx.row(ctx, `SELECT `+meterColumns+` FROM meter m WHERE m.mpan = $1`, mpan))
+	m, err := scanMeter(tx.row(
+		ctx,
+		`SELECT `+meterColumns+` FROM meter m WHERE m.mpan = $1`,
+		mpan,
+	))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
+
 	return &m, err
 }

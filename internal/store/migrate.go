@@ -80,6 +80,7 @@ func (t typedFS) Open(name string) (fs.File, error) {
 	}
 
 	text := []byte(t.d.types.Replace(only(string(b), t.d.name)))
+
 	return &typedFile{info, *bytes.NewReader(text)}, nil
 }
 
@@ -90,7 +91,8 @@ func only(text, engine string) string {
 	kept := true
 
 	for line := range strings.Lines(text) {
-		if name, marked := strings.CutPrefix(strings.TrimSpace(line), "-- +only "); marked {
+		name, marked := strings.CutPrefix(strings.TrimSpace(line), "-- +only ")
+		if marked {
 			kept = name == engine || name == "end"
 			continue
 		}
@@ -104,10 +106,14 @@ func only(text, engine string) string {
 }
 
 // ReadDir lists the migrations.
-func (t typedFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(t.FS, name) }
+func (t typedFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	return fs.ReadDir(t.FS, name)
+}
 
 // Glob finds migrations by pattern.
-func (t typedFS) Glob(pattern string) ([]string, error) { return fs.Glob(t.FS, pattern) }
+func (t typedFS) Glob(pattern string) ([]string, error) {
+	return fs.Glob(t.FS, pattern)
+}
 
 type typedFile struct {
 	info fs.FileInfo

@@ -27,7 +27,9 @@ func quantity[Q ~int64](v sql.Null[int64]) *Q {
 }
 
 // modelKey is what finds a model: its name, whatever the case and the blanks around it.
-func modelKey(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
+func modelKey(name string) string {
+	return strings.ToLower(strings.TrimSpace(name))
+}
 
 // PutModels keeps entries of the asset model catalogue, each in place of the one before of
 // its name.
@@ -36,12 +38,26 @@ func (all *All) PutModels(ctx context.Context, models []flex.Model) error {
 	args := make([]any, 0, columns*len(models))
 
 	for _, m := range models {
-		args = append(args, modelKey(m.Name), m.Name, string(m.Type), m.CoP11, number(m.Power), number(m.Capacity), string(m.Enrol))
+		args = append(
+			args,
+			modelKey(m.Name),
+			m.Name,
+			string(m.Type),
+			m.CoP11,
+			number(m.Power),
+			number(m.Capacity),
+			string(m.Enrol),
+		)
 	}
 
-	return all.bulk(ctx, `INSERT INTO model (key, name, type, cop11, power_w, capacity_wh, enrol)`,
+	return all.bulk(
+		ctx,
+		`INSERT INTO model (key, name, type, cop11, power_w, capacity_wh, enrol)`,
 		`ON CONFLICT (key) DO UPDATE SET name = excluded.name, type = excluded.type, cop11 = excluded.cop11,
-			power_w = excluded.power_w, capacity_wh = excluded.capacity_wh, enrol = excluded.enrol`, columns, args)
+			power_w = excluded.power_w, capacity_wh = excluded.capacity_wh, enrol = excluded.enrol`,
+		columns,
+		args,
+	)
 }
 
 // DropModel takes a model out of the catalogue and reports whether it was there. Assets that
@@ -53,14 +69,24 @@ func (all *All) DropModel(ctx context.Context, name string) (bool, error) {
 
 // Models returns the catalogue by name.
 func (all *All) Models(ctx context.Context) ([]flex.Model, error) {
-	return rows(ctx, all.conn, scanModel, `SELECT `+modelColumns+` FROM model ORDER BY key`)
+	return rows(
+		ctx,
+		all.conn,
+		scanModel,
+		`SELECT `+modelColumns+` FROM model ORDER BY key`,
+	)
 }
 
 // Model returns the catalogue's entry of that name, in any case, or nil if there is none.
 func (tx *Tx) Model(ctx context.Context, name string) (*flex.Model, error) {
-	m, err := scanModel(tx.row(ctx, `SELECT `+modelColumns+` FROM model WHERE key = $1`, modelKey(name)))
+	m, err := scanModel(tx.row(
+		ctx,
+		`SELECT `+modelColumns+` FROM model WHERE key = $1`,
+		modelKey(name),
+	))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
+
 	return &m, err
 }

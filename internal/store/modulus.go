@@ -19,9 +19,19 @@ type ModulusTable struct {
 }
 
 // PutModulusTable keeps a table in the place of the one of its kind.
-func (all *All) PutModulusTable(ctx context.Context, kind, content string) error {
-	_, err := all.exec(ctx, `INSERT INTO modulus_table (kind, content, imported_at) VALUES ($1, $2, $3)
-		ON CONFLICT (kind) DO UPDATE SET content = excluded.content, imported_at = excluded.imported_at`, kind, content, micros(all.now))
+func (all *All) PutModulusTable(
+	ctx context.Context,
+	kind, content string,
+) error {
+	_, err := all.exec(
+		ctx,
+		`INSERT INTO modulus_table (kind, content, imported_at) VALUES ($1, $2, $3)
+		ON CONFLICT (kind) DO UPDATE SET content = excluded.content, imported_at = excluded.imported_at`,
+		kind,
+		content,
+		micros(all.now),
+	)
+
 	return err
 }
 
@@ -32,7 +42,13 @@ func (c conn) ModulusTables(ctx context.Context) (map[string]ModulusTable, error
 		return m, err
 	}
 
-	found, err := rows(ctx, c, scan, `SELECT kind, content, imported_at FROM modulus_table`)
+	found, err := rows(
+		ctx,
+		c,
+		scan,
+		`SELECT kind, content, imported_at FROM modulus_table`,
+	)
+
 	tables := map[string]ModulusTable{}
 
 	for _, m := range found {

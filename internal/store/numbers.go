@@ -12,6 +12,7 @@ func writeNumbers[Number ~int64](list []Number) string {
 	for i, n := range list {
 		words[i] = strconv.FormatInt(int64(n), 10)
 	}
+
 	return strings.Join(words, " ")
 }
 

@@ -39,32 +39,79 @@ const offerColumns = `id, service, group_name, gsp_group, from_at, to_at, up, po
 
 func scanOffer(s scanner) (o Offer, err error) {
 	var accepted sql.NullInt64
-	err = s.Scan(&o.ID, &o.Service, &o.Scope.Group, &o.Scope.GSPGroup, instant{&o.From}, instant{&o.To}, &o.Up, &o.Power, &o.Confidence,
-		&o.Price, &o.Who, instant{&o.MadeAt}, instant{&o.AcceptedAt}, &accepted, &o.Instruction)
+	err = s.Scan(
+		&o.ID,
+		&o.Service,
+		&o.Scope.Group,
+		&o.Scope.GSPGroup,
+		instant{&o.From},
+		instant{&o.To},
+		&o.Up,
+		&o.Power,
+		&o.Confidence,
+		&o.Price,
+		&o.Who,
+		instant{&o.MadeAt},
+		instant{&o.AcceptedAt},
+		&accepted,
+		&o.Instruction,
+	)
+
 	o.Accepted = flex.Watts(accepted.Int64)
+
 	return o, err
 }
 
 // AddOffer keeps an offer. Its id and its instant are set here.
 func (tx *Tx) AddOffer(ctx context.Context, o *Offer) error {
 	o.ID, o.MadeAt = flex.OfferID(tx.newID()), tx.now
-	_, err := tx.exec(ctx, `INSERT INTO offer (org_id, id, service, group_name, gsp_group, from_at, to_at, up, power_w, confidence, price, who, made_at)
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO offer (org_id, id, service, group_name, gsp_group, from_at, to_at, up, power_w, confidence, price, who, made_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		tx.org.Bytes(), o.ID.Bytes(), o.Service, o.Scope.Group, o.Scope.GSPGroup, micros(o.From), micros(o.To), o.Up, int64(o.Power),
-		o.Confidence, int64(o.Price), o.Who, micros(tx.now))
+		tx.org.Bytes(),
+		o.ID.Bytes(),
+		o.Service,
+		o.Scope.Group,
+		o.Scope.GSPGroup,
+		micros(o.From),
+		micros(o.To),
+		o.Up,
+		int64(o.Power),
+		o.Confidence,
+		int64(o.Price),
+		o.Who,
+		micros(tx.now),
+	)
+
 	return err
 }
 
 // Offer returns one of the organisation's offers.
 func (tx *Tx) Offer(ctx context.Context, id flex.OfferID) (Offer, error) {
-	return one(ctx, tx.conn, "offer not found or not authorized", scanOffer,
-		`SELECT `+offerColumns+` FROM offer WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
+	return one(
+		ctx,
+		tx.conn,
+		"offer not found or not authorized",
+		scanOffer,
+		`SELECT `+offerColumns+` FROM offer WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
 }
 
 // Offers returns so many of the organisation's offers at most, the newest first, those that were
 // made before one, if it is given, and how many there are.
-func (tx *Tx) Offers(ctx context.Context, before flex.OfferID, limit int) (found []Offer, total int, err error) {
-	if err := tx.row(ctx, `SELECT count(*) FROM offer WHERE org_id = $1`, tx.org.Bytes()).Scan(&total); err != nil {
+func (tx *Tx) Offers(
+	ctx context.Context,
+	before flex.OfferID,
+	limit int,
+) (found []Offer, total int, err error) {
+	if err := tx.row(
+		ctx,
+		`SELECT count(*) FROM offer WHERE org_id = $1`,
+		tx.org.Bytes(),
+	).Scan(&total); err != nil {
 		return nil, 0, err
 	}
 
@@ -72,20 +119,41 @@ func (tx *Tx) Offers(ctx context.Context, before flex.OfferID, limit int) (found
 		before = flex.OfferID(lastAsset)
 	}
 
-	found, err = rows(ctx, tx.conn, scanOffer, `SELECT `+offerColumns+` FROM offer WHERE org_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
-		tx.org.Bytes(), before.Bytes(), limit)
+	found, err = rows(
+		ctx,
+		tx.conn,
+		scanOffer,
+		`SELECT `+offerColumns+
+			` FROM offer WHERE org_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
+		tx.org.Bytes(),
+		before.Bytes(),
+		limit,
+	)
+
 	return found, total, err
 }
 
 // AcceptOffer notes that an offer became an instruction. One that was accepted before is a
 // Conflict.
-func (tx *Tx) AcceptOffer(ctx context.Context, id flex.OfferID, became flex.InstructionID, power flex.Watts) error {
+func (tx *Tx) AcceptOffer(
+	ctx context.Context,
+	id flex.OfferID,
+	became flex.InstructionID,
+	power flex.Watts,
+) error {
 	if _, err := tx.Offer(ctx, id); err != nil {
 		return err
 	}
 
-	n, err := tx.exec(ctx, `UPDATE offer SET accepted_at = $3, accepted_w = $4, instruction_id = $5 WHERE org_id = $1 AND id = $2 AND accepted_at IS NULL`,
-		tx.org.Bytes(), id.Bytes(), micros(tx.now), int64(power), became.Bytes())
+	n, err := tx.exec(
+		ctx,
+		`UPDATE offer SET accepted_at = $3, accepted_w = $4, instruction_id = $5 WHERE org_id = $1 AND id = $2 AND accepted_at IS NULL`,
+		tx.org.Bytes(),
+		id.Bytes(),
+		micros(tx.now),
+		int64(power),
+		became.Bytes(),
+	)
 	if err == nil && n == 0 {
 		return flex.Fail(flex.Conflict, "the offer was accepted before")
 	}

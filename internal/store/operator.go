@@ -16,22 +16,25 @@ type Operator struct {
 	Name       string
 	SecretHash []byte
 	Role       string // as package access has them
-	Issuer     string // the identity provider that they sign in at; "" for a password of their own
-	Subject    string // who they are there
-	CreatedAt  time.Time
-	RemovedAt  time.Time // zero while they may log in
+	// the identity provider that they sign in at; "" for a password of their own
+	Issuer    string
+	Subject   string // who they are there
+	CreatedAt time.Time
+	RemovedAt time.Time // zero while they may log in
 }
 
 // OperatorSession is one place where an operator is logged in.
 type OperatorSession struct {
-	Hash        [32]byte // SHA-256 of what the browser keeps
-	Operator    flex.OperatorID
-	Name, Role  string // of the operator; read, not written
-	Issuer      string // of the operator; read, not written
-	Source      string // the address that it was opened from
-	AwaitsCode  bool   // whether the code of the second step is still to come: it opens nothing
-	CreatedAt   time.Time
-	ConfirmedAt time.Time // when the operator last showed who they are; the beginning if zero when added
+	Hash       [32]byte // SHA-256 of what the browser keeps
+	Operator   flex.OperatorID
+	Name, Role string // of the operator; read, not written
+	Issuer     string // of the operator; read, not written
+	Source     string // the address that it was opened from
+	// whether the code of the second step is still to come: it opens nothing
+	AwaitsCode bool
+	CreatedAt  time.Time
+	// when the operator last showed who they are; the beginning if zero when added
+	ConfirmedAt time.Time
 	UsedAt      time.Time // to the minute
 	ExpiresAt   time.Time
 }
@@ -39,7 +42,17 @@ type OperatorSession struct {
 const operatorColumns = `o.id, o.name, o.secret_hash, o.role, o.issuer, o.subject, o.created_at, o.removed_at`
 
 func scanOperator(s scanner) (o Operator, err error) {
-	err = s.Scan(&o.ID, &o.Name, &o.SecretHash, &o.Role, &o.Issuer, &o.Subject, instant{&o.CreatedAt}, instant{&o.RemovedAt})
+	err = s.Scan(
+		&o.ID,
+		&o.Name,
+		&o.SecretHash,
+		&o.Role,
+		&o.Issuer,
+		&o.Subject,
+		instant{&o.CreatedAt},
+		instant{&o.RemovedAt},
+	)
+
 	return o, err
 }
 
@@ -47,28 +60,63 @@ func scanOperator(s scanner) (o Operator, err error) {
 // a Conflict.
 func (all *All) AddOperator(ctx context.Context, o *Operator) error {
 	o.ID, o.CreatedAt = flex.OperatorID(all.newID()), all.now
-	n, err := all.exec(ctx, `INSERT INTO operator (id, name, secret_hash, role, issuer, subject, created_at)
+	n, err := all.exec(
+		ctx,
+		`INSERT INTO operator (id, name, secret_hash, role, issuer, subject, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (name) DO NOTHING`,
-		o.ID.Bytes(), o.Name, o.SecretHash, o.Role, o.Issuer, o.Subject, micros(o.CreatedAt))
+		o.ID.Bytes(),
+		o.Name,
+		o.SecretHash,
+		o.Role,
+		o.Issuer,
+		o.Subject,
+		micros(o.CreatedAt),
+	)
+
 	if err == nil && n == 0 {
-		return flex.Fail(flex.Conflict, "an operator named %q exists already", o.Name)
+		return flex.Fail(
+			flex.Conflict,
+			"an operator named %q exists already",
+			o.Name,
+		)
 	}
+
 	return err
 }
 
 // OperatorNamed returns the operator of that name, or a NotFound failure.
-func (all *All) OperatorNamed(ctx context.Context, name string) (Operator, error) {
-	return one(ctx, all.conn, fmt.Sprintf("no operator is named %q", name), scanOperator,
-		`SELECT `+operatorColumns+` FROM operator o WHERE o.name = $1`, name)
+func (all *All) OperatorNamed(
+	ctx context.Context,
+	name string,
+) (Operator, error) {
+	return one(
+		ctx,
+		all.conn,
+		fmt.Sprintf("no operator is named %q", name),
+		scanOperator,
+		`SELECT `+operatorColumns+` FROM operator o WHERE o.name = $1`,
+		name,
+	)
 }
 
 // OperatorOf returns the operator who is the subject at the identity provider, one who was
 // removed too, or nil if there is none.
-func (all *All) OperatorOf(ctx context.Context, issuer, subject string) (*Operator, error) {
-	o, err := scanOperator(all.row(ctx, `SELECT `+operatorColumns+` FROM operator o WHERE o.issuer = $1 AND o.subject = $2`, issuer, subject))
+func (all *All) OperatorOf(
+	ctx context.Context,
+	issuer, subject string,
+) (*Operator, error) {
+	o, err := scanOperator(all.row(
+		ctx,
+		`SELECT `+operatorColumns+
+			` FROM operator o WHERE o.issuer = $1 AND o.subject = $2`,
+		issuer,
+		subject,
+	))
+
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
+
 	if err != nil {
 		return nil, err
 	}
@@ -78,33 +126,70 @@ func (all *All) OperatorOf(ctx context.Context, issuer, subject string) (*Operat
 
 // TieOperator has an operator sign in at an identity provider alone: their password and their
 // sessions end.
-func (all *All) TieOperator(ctx context.Context, id flex.OperatorID, issuer, subject string) error {
+func (all *All) TieOperator(
+	ctx context.Context,
+	id flex.OperatorID,
+	issuer, subject string,
+) error {
 	if err := all.EndOperatorSessions(ctx, id); err != nil {
 		return err
 	}
-	_, err := all.exec(ctx, `UPDATE operator SET issuer = $2, subject = $3, secret_hash = $4 WHERE id = $1`, id.Bytes(), issuer, subject, []byte{})
+	_, err := all.exec(
+		ctx,
+		`UPDATE operator SET issuer = $2, subject = $3, secret_hash = $4 WHERE id = $1`,
+		id.Bytes(),
+		issuer,
+		subject,
+		[]byte{},
+	)
+
 	return err
 }
 
 // TakeSignIn uses up the nonce of an identity provider's answer, and reports whether it was
 // unused.
-func (all *All) TakeSignIn(ctx context.Context, nonce [32]byte, expires time.Time) (bool, error) {
-	n, err := all.exec(ctx, `INSERT INTO operator_sign_in (nonce, expires_at) VALUES ($1, $2) ON CONFLICT (nonce) DO NOTHING`, nonce[:], micros(expires))
+func (all *All) TakeSignIn(
+	ctx context.Context,
+	nonce [32]byte,
+	expires time.Time,
+) (bool, error) {
+	n, err := all.exec(
+		ctx,
+		`INSERT INTO operator_sign_in (nonce, expires_at) VALUES ($1, $2) ON CONFLICT (nonce) DO NOTHING`,
+		nonce[:],
+		micros(expires),
+	)
+
 	return n == 1, err
 }
 
 // Operators returns every operator by name, those that were removed too.
 func (all *All) Operators(ctx context.Context) ([]Operator, error) {
-	return rows(ctx, all.conn, scanOperator, `SELECT `+operatorColumns+` FROM operator o ORDER BY o.name`)
+	return rows(
+		ctx,
+		all.conn,
+		scanOperator,
+		`SELECT `+operatorColumns+` FROM operator o ORDER BY o.name`,
+	)
 }
 
 // SetOperatorSecret replaces an operator's secret and ends their sessions. It lets one who
 // was removed in again, and one who signed in at an identity provider by the secret alone.
-func (all *All) SetOperatorSecret(ctx context.Context, id flex.OperatorID, hash []byte) error {
+func (all *All) SetOperatorSecret(
+	ctx context.Context,
+	id flex.OperatorID,
+	hash []byte,
+) error {
 	if err := all.EndOperatorSessions(ctx, id); err != nil {
 		return err
 	}
-	_, err := all.exec(ctx, `UPDATE operator SET secret_hash = $2, issuer = '', subject = '', removed_at = NULL WHERE id = $1`, id.Bytes(), hash)
+	_, err := all.exec(
+		ctx,
+		`UPDATE operator SET secret_hash = $2, issuer = '', subject = '', removed_at = NULL WHERE id = $1`,
+		id.Bytes(),
+		hash,
+	)
+
 	return err
 }
 
@@ -113,19 +198,43 @@ func (all *All) RemoveOperator(ctx context.Context, id flex.OperatorID) error {
 	if err := all.EndOperatorSessions(ctx, id); err != nil {
 		return err
 	}
-	_, err := all.exec(ctx, `UPDATE operator SET removed_at = $2 WHERE id = $1`, id.Bytes(), micros(all.now))
+	_, err := all.exec(
+		ctx,
+		`UPDATE operator SET removed_at = $2 WHERE id = $1`,
+		id.Bytes(),
+		micros(all.now),
+	)
+
 	return err
 }
 
 // SetOperatorRole changes what an operator may do.
-func (all *All) SetOperatorRole(ctx context.Context, id flex.OperatorID, role string) error {
-	_, err := all.exec(ctx, `UPDATE operator SET role = $2 WHERE id = $1`, id.Bytes(), role)
+func (all *All) SetOperatorRole(
+	ctx context.Context,
+	id flex.OperatorID,
+	role string,
+) error {
+	_, err := all.exec(
+		ctx,
+		`UPDATE operator SET role = $2 WHERE id = $1`,
+		id.Bytes(),
+		role,
+	)
+
 	return err
 }
 
 // EndOperatorSessions ends all sessions of an operator.
-func (all *All) EndOperatorSessions(ctx context.Context, id flex.OperatorID) error {
-	_, err := all.exec(ctx, `DELETE FROM operator_session WHERE operator_id = $1`, id.Bytes())
+func (all *All) EndOperatorSessions(
+	ctx context.Context,
+	id flex.OperatorID,
+) error {
+	_, err := all.exec(
+		ctx,
+		`DELETE FROM operator_session WHERE operator_id = $1`,
+		id.Bytes(),
+	)
+
 	return err
 }
 
@@ -133,14 +242,30 @@ const operatorSessionColumns = `s.hash, s.operator_id, o.name, o.role, o.issuer,
 
 func scanOperatorSession(row scanner) (s OperatorSession, err error) {
 	var hash []byte
-	err = row.Scan(&hash, &s.Operator, &s.Name, &s.Role, &s.Issuer, &s.Source, instant{&s.CreatedAt}, instant{&s.ConfirmedAt}, instant{&s.UsedAt}, instant{&s.ExpiresAt})
+	err = row.Scan(
+		&hash,
+		&s.Operator,
+		&s.Name,
+		&s.Role,
+		&s.Issuer,
+		&s.Source,
+		instant{&s.CreatedAt},
+		instant{&s.ConfirmedAt},
+		instant{&s.UsedAt},
+		instant{&s.ExpiresAt},
+	)
+
 	copy(s.Hash[:], hash)
+
 	return s, err
 }
 
 // AddOperatorSession keeps that whoever shows the secret of the session's hash is the operator,
 // who has just given their password, or showed who they are when ConfirmedAt says.
-func (all *All) AddOperatorSession(ctx context.Context, s OperatorSession) error {
+func (all *All) AddOperatorSession(
+	ctx context.Context,
+	s OperatorSession,
+) error {
 	now := micros(all.now)
 	confirmed := now
 	if !s.ConfirmedAt.IsZero() {
@@ -152,40 +277,88 @@ func (all *All) AddOperatorSession(ctx context.Context, s OperatorSession) error
 		awaits = 1
 	}
 
-	_, err := all.exec(ctx, `INSERT INTO operator_session (hash, operator_id, source, created_at, confirmed_at, used_at, expires_at, awaits_code)
-		VALUES ($1, $2, $3, $4, $5, $4, $6, $7)`, s.Hash[:], s.Operator.Bytes(), s.Source, now, confirmed, micros(s.ExpiresAt), awaits)
+	_, err := all.exec(
+		ctx,
+		`INSERT INTO operator_session (hash, operator_id, source, created_at, confirmed_at, used_at, expires_at, awaits_code)
+		VALUES ($1, $2, $3, $4, $5, $4, $6, $7)`,
+		s.Hash[:],
+		s.Operator.Bytes(),
+		s.Source,
+		now,
+		confirmed,
+		micros(s.ExpiresAt),
+		awaits,
+	)
+
 	return err
 }
 
 // OperatorSession returns the session of the hash if it is not over, or a NotFound failure.
-func (all *All) OperatorSession(ctx context.Context, hash [32]byte) (OperatorSession, error) {
-	return one(ctx, all.conn, "no such session", scanOperatorSession, `SELECT `+operatorSessionColumns+`
+func (all *All) OperatorSession(
+	ctx context.Context,
+	hash [32]byte,
+) (OperatorSession, error) {
+	return one(
+		ctx,
+		all.conn,
+		"no such session",
+		scanOperatorSession,
+		`SELECT `+operatorSessionColumns+`
 		FROM operator_session s JOIN operator o ON o.id = s.operator_id
-		WHERE s.hash = $1 AND s.expires_at > $2 AND s.awaits_code = 0 AND o.removed_at IS NULL`, hash[:], micros(all.now))
+		WHERE s.hash = $1 AND s.expires_at > $2 AND s.awaits_code = 0 AND o.removed_at IS NULL`,
+		hash[:],
+		micros(all.now),
+	)
 }
 
 // OperatorSessions returns every operator's sessions that are not over, the newest first.
 func (all *All) OperatorSessions(ctx context.Context) ([]OperatorSession, error) {
-	return rows(ctx, all.conn, scanOperatorSession, `SELECT `+operatorSessionColumns+`
+	return rows(
+		ctx,
+		all.conn,
+		scanOperatorSession,
+		`SELECT `+operatorSessionColumns+`
 		FROM operator_session s JOIN operator o ON o.id = s.operator_id
 		WHERE s.expires_at > $1 AND s.awaits_code = 0 AND o.removed_at IS NULL
-		ORDER BY s.created_at DESC, s.hash`, micros(all.now))
+		ORDER BY s.created_at DESC, s.hash`,
+		micros(all.now),
+	)
 }
 
 // ConfirmOperatorSession keeps that the operator has just given their password again.
-func (all *All) ConfirmOperatorSession(ctx context.Context, hash [32]byte) error {
-	_, err := all.exec(ctx, `UPDATE operator_session SET confirmed_at = $2 WHERE hash = $1`, hash[:], micros(all.now))
+func (all *All) ConfirmOperatorSession(
+	ctx context.Context,
+	hash [32]byte,
+) error {
+	_, err := all.exec(
+		ctx,
+		`UPDATE operator_session SET confirmed_at = $2 WHERE hash = $1`,
+		hash[:],
+		micros(all.now),
+	)
+
 	return err
 }
 
 // UseOperatorSession keeps that the session is used now.
 func (all *All) UseOperatorSession(ctx context.Context, hash [32]byte) error {
-	_, err := all.exec(ctx, `UPDATE operator_session SET used_at = $2 WHERE hash = $1`, hash[:], micros(all.now))
+	_, err := all.exec(
+		ctx,
+		`UPDATE operator_session SET used_at = $2 WHERE hash = $1`,
+		hash[:],
+		micros(all.now),
+	)
+
 	return err
 }
 
 // EndOperatorSession ends the session of that hash.
 func (all *All) EndOperatorSession(ctx context.Context, hash [32]byte) error {
-	_, err := all.exec(ctx, `DELETE FROM operator_session WHERE hash = $1`, hash[:])
+	_, err := all.exec(
+		ctx,
+		`DELETE FROM operator_session WHERE hash = $1`,
+		hash[:],
+	)
+
 	return err
 }

@@ -17,12 +17,18 @@ type TwoStep struct {
 }
 
 // TwoStepOf returns an operator's second step, or nil if there is none.
-func (all *All) TwoStepOf(ctx context.Context, id flex.OperatorID) (*TwoStep, error) {
+func (all *All) TwoStepOf(
+	ctx context.Context,
+	id flex.OperatorID,
+) (*TwoStep, error) {
 	t := TwoStep{Operator: id}
 
 	var sealed []byte
 
-	err := all.row(ctx, `SELECT sealed, confirmed_at FROM operator_totp WHERE operator_id = $1`, id.Bytes()).Scan(&sealed, instant{&t.ConfirmedAt})
+	err := all.row(ctx, `SELECT sealed, confirmed_at FROM operator_totp WHERE operator_id = $1`, id.Bytes()).Scan(
+		&sealed,
+		instant{&t.ConfirmedAt},
+	)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -32,13 +38,23 @@ func (all *All) TwoStepOf(ctx context.Context, id flex.OperatorID) (*TwoStep, er
 
 	secret, err := all.unseal(sealedTwoStep, flex.OrgID{}, id.Bytes(), sealed)
 	t.Secret = flex.Secret(secret)
+
 	return &t, err
 }
 
 // BeginTwoStep keeps a secret that no login asks for yet, in place of an earlier one and of its
 // recovery codes.
-func (all *All) BeginTwoStep(ctx context.Context, id flex.OperatorID, secret flex.Secret) error {
-	sealed, err := all.seal(sealedTwoStep, flex.OrgID{}, id.Bytes(), []byte(secret.Reveal()))
+func (all *All) BeginTwoStep(
+	ctx context.Context,
+	id flex.OperatorID,
+	secret flex.Secret,
+) error {
+	sealed, err := all.seal(
+		sealedTwoStep,
+		flex.OrgID{},
+		id.Bytes(),
+		[]byte(secret.Reveal()),
+	)
 	if err != nil {
 		return err
 	}
@@ -47,19 +63,42 @@ func (all *All) BeginTwoStep(ctx context.Context, id flex.OperatorID, secret fle
 		return err
 	}
 
-	_, err = all.exec(ctx, `INSERT INTO operator_totp (operator_id, sealed, created_at) VALUES ($1, $2, $3)`, id.Bytes(), sealed, micros(all.now))
+	_, err = all.exec(
+		ctx,
+		`INSERT INTO operator_totp (operator_id, sealed, created_at) VALUES ($1, $2, $3)`,
+		id.Bytes(),
+		sealed,
+		micros(all.now),
+	)
+
 	return err
 }
 
 // ConfirmTwoStep has logins ask for a code from now on, and keeps the hashes of the recovery
 // codes.
-func (all *All) ConfirmTwoStep(ctx context.Context, id flex.OperatorID, recovery [][32]byte) error {
-	if _, err := all.exec(ctx, `UPDATE operator_totp SET confirmed_at = $2 WHERE operator_id = $1`, id.Bytes(), micros(all.now)); err != nil {
+func (all *All) ConfirmTwoStep(
+	ctx context.Context,
+	id flex.OperatorID,
+	recovery [][32]byte,
+) error {
+	_, err := all.exec(
+		ctx,
+		`UPDATE operator_totp SET confirmed_at = $2 WHERE operator_id = $1`,
+		id.Bytes(),
+		micros(all.now),
+	)
+	if err != nil {
 		return err
 	}
 
 	for _, hash := range recovery {
-		if _, err := all.exec(ctx, `INSERT INTO operator_recovery (operator_id, hash) VALUES ($1, $2)`, id.Bytes(), hash[:]); err != nil {
+		_, err := all.exec(
+			ctx,
+			`INSERT INTO operator_recovery (operator_id, hash) VALUES ($1, $2)`,
+			id.Bytes(),
+			hash[:],
+		)
+		if err != nil {
 			return err
 		}
 	}
@@ -69,28 +108,66 @@ func (all *All) ConfirmTwoStep(ctx context.Context, id flex.OperatorID, recovery
 
 // RemoveTwoStep forgets an operator's secret and recovery codes.
 func (all *All) RemoveTwoStep(ctx context.Context, id flex.OperatorID) error {
-	if _, err := all.exec(ctx, `DELETE FROM operator_recovery WHERE operator_id = $1`, id.Bytes()); err != nil {
+	if _, err := all.exec(
+		ctx,
+		`DELETE FROM operator_recovery WHERE operator_id = $1`,
+		id.Bytes(),
+	); err != nil {
 		return err
 	}
-	_, err := all.exec(ctx, `DELETE FROM operator_totp WHERE operator_id = $1`, id.Bytes())
+	_, err := all.exec(
+		ctx,
+		`DELETE FROM operator_totp WHERE operator_id = $1`,
+		id.Bytes(),
+	)
+
 	return err
 }
 
 // TakeCodeStep uses up the codes to a step of time, and reports whether that one was unused.
-func (all *All) TakeCodeStep(ctx context.Context, id flex.OperatorID, step int64) (bool, error) {
-	n, err := all.exec(ctx, `UPDATE operator_totp SET last_step = $2 WHERE operator_id = $1 AND last_step < $2`, id.Bytes(), step)
+func (all *All) TakeCodeStep(
+	ctx context.Context,
+	id flex.OperatorID,
+	step int64,
+) (bool, error) {
+	n, err := all.exec(
+		ctx,
+		`UPDATE operator_totp SET last_step = $2 WHERE operator_id = $1 AND last_step < $2`,
+		id.Bytes(),
+		step,
+	)
+
 	return n == 1, err
 }
 
 // TakeRecovery uses a recovery code up, and reports whether there was such an unused one.
-func (all *All) TakeRecovery(ctx context.Context, id flex.OperatorID, hash [32]byte) (bool, error) {
-	n, err := all.exec(ctx, `UPDATE operator_recovery SET used_at = $3 WHERE operator_id = $1 AND hash = $2 AND used_at IS NULL`, id.Bytes(), hash[:], micros(all.now))
+func (all *All) TakeRecovery(
+	ctx context.Context,
+	id flex.OperatorID,
+	hash [32]byte,
+) (bool, error) {
+	n, err := all.exec(
+		ctx,
+		`UPDATE operator_recovery SET used_at = $3 WHERE operator_id = $1 AND hash = $2 AND used_at IS NULL`,
+		id.Bytes(),
+		hash[:],
+		micros(all.now),
+	)
+
 	return n == 1, err
 }
 
 // RecoveryLeft counts an operator's unused recovery codes.
-func (all *All) RecoveryLeft(ctx context.Context, id flex.OperatorID) (n int, err error) {
-	err = all.row(ctx, `SELECT COUNT(*) FROM operator_recovery WHERE operator_id = $1 AND used_at IS NULL`, id.Bytes()).Scan(&n)
+func (all *All) RecoveryLeft(
+	ctx context.Context,
+	id flex.OperatorID,
+) (n int, err error) {
+	err = all.row(
+		ctx,
+		`SELECT COUNT(*) FROM operator_recovery WHERE operator_id = $1 AND used_at IS NULL`,
+		id.Bytes(),
+	).Scan(&n)
+
 	return n, err
 }
 
@@ -104,30 +181,63 @@ func (all *All) TwoStepOperators(ctx context.Context) ([]flex.OperatorID, error)
 
 // CountCode counts a code that is tried, and reports whether it may be: no more than max are
 // within the window, until one is right.
-func (all *All) CountCode(ctx context.Context, id flex.OperatorID, window time.Duration, max int) (bool, error) {
-	_, err := all.exec(ctx, `UPDATE operator_totp SET
+func (all *All) CountCode(
+	ctx context.Context,
+	id flex.OperatorID,
+	window time.Duration,
+	max int,
+) (bool, error) {
+	_, err := all.exec(
+		ctx,
+		`UPDATE operator_totp SET
 		wrong = CASE WHEN wrong_since <= $3 THEN 1 ELSE wrong + 1 END,
 		wrong_since = CASE WHEN wrong_since <= $3 THEN $2 ELSE wrong_since END
-		WHERE operator_id = $1`, id.Bytes(), micros(all.now), micros(all.now.Add(-window)))
+		WHERE operator_id = $1`,
+		id.Bytes(),
+		micros(all.now),
+		micros(all.now.Add(-window)),
+	)
+
 	if err != nil {
 		return false, err
 	}
 
 	var wrong int
 
-	err = all.row(ctx, `SELECT wrong FROM operator_totp WHERE operator_id = $1`, id.Bytes()).Scan(&wrong)
+	err = all.row(
+		ctx,
+		`SELECT wrong FROM operator_totp WHERE operator_id = $1`,
+		id.Bytes(),
+	).Scan(&wrong)
+
 	return err == nil && wrong <= max, err
 }
 
 // CodeWasRight ends the count of wrong codes.
 func (all *All) CodeWasRight(ctx context.Context, id flex.OperatorID) error {
-	_, err := all.exec(ctx, `UPDATE operator_totp SET wrong = 0, wrong_since = 0 WHERE operator_id = $1`, id.Bytes())
+	_, err := all.exec(
+		ctx,
+		`UPDATE operator_totp SET wrong = 0, wrong_since = 0 WHERE operator_id = $1`,
+		id.Bytes(),
+	)
+
 	return err
 }
 
 // AwaitingSession returns the session of the hash whose code is awaited, or a NotFound failure.
-func (all *All) AwaitingSession(ctx context.Context, hash [32]byte) (OperatorSession, error) {
-	return one(ctx, all.conn, "no such session", scanOperatorSession, `SELECT `+operatorSessionColumns+`
+func (all *All) AwaitingSession(
+	ctx context.Context,
+	hash [32]byte,
+) (OperatorSession, error) {
+	return one(
+		ctx,
+		all.conn,
+		"no such session",
+		scanOperatorSession,
+		`SELECT `+operatorSessionColumns+`
 		FROM operator_session s JOIN operator o ON o.id = s.operator_id
-		WHERE s.hash = $1 AND s.awaits_code = 1 AND s.expires_at > $2 AND o.removed_at IS NULL`, hash[:], micros(all.now))
+		WHERE s.hash = $1 AND s.awaits_code = 1 AND s.expires_at > $2 AND o.removed_at IS NULL`,
+		hash[:],
+		micros(all.now),
+	)
 }

@@ -7,22 +7,44 @@ import (
 )
 
 // SetOperatorOrgs says whose operator somebody is: of these organisations alone, or of all.
-func (all *All) SetOperatorOrgs(ctx context.Context, id flex.OperatorID, everyOrg bool, orgs []flex.OrgID) error {
+func (all *All) SetOperatorOrgs(
+	ctx context.Context,
+	id flex.OperatorID,
+	everyOrg bool,
+	orgs []flex.OrgID,
+) error {
 	some := 1
 	if everyOrg {
 		some = 0
 	}
 
-	if _, err := all.exec(ctx, `UPDATE operator SET some_orgs = $2 WHERE id = $1`, id.Bytes(), some); err != nil {
+	_, err := all.exec(
+		ctx,
+		`UPDATE operator SET some_orgs = $2 WHERE id = $1`,
+		id.Bytes(),
+		some,
+	)
+	if err != nil {
 		return err
 	}
 
-	if _, err := all.exec(ctx, `DELETE FROM operator_org WHERE operator_id = $1`, id.Bytes()); err != nil {
+	_, err = all.exec(
+		ctx,
+		`DELETE FROM operator_org WHERE operator_id = $1`,
+		id.Bytes(),
+	)
+	if err != nil {
 		return err
 	}
 
 	for _, org := range orgs {
-		if _, err := all.exec(ctx, `INSERT INTO operator_org (operator_id, org_id) VALUES ($1, $2)`, id.Bytes(), org.Bytes()); err != nil {
+		_, err := all.exec(
+			ctx,
+			`INSERT INTO operator_org (operator_id, org_id) VALUES ($1, $2)`,
+			id.Bytes(),
+			org.Bytes(),
+		)
+		if err != nil {
 			return err
 		}
 	}
@@ -33,20 +55,36 @@ func (all *All) SetOperatorOrgs(ctx context.Context, id flex.OperatorID, everyOr
 // OperatorOrgs returns the organisations that each operator of some alone is of, by operator;
 // who is of all is not in it.
 func (all *All) OperatorOrgs(ctx context.Context) (map[flex.OperatorID][]flex.OrgID, error) {
-	return all.operatorOrgs(ctx, `SELECT o.id, g.org_id FROM operator o LEFT JOIN operator_org g ON g.operator_id = o.id
-		WHERE o.some_orgs = 1 ORDER BY o.id, g.org_id`)
+	return all.operatorOrgs(
+		ctx,
+		`SELECT o.id, g.org_id FROM operator o LEFT JOIN operator_org g ON g.operator_id = o.id
+		WHERE o.some_orgs = 1 ORDER BY o.id, g.org_id`,
+	)
 }
 
 // OrgsOfOperator returns the organisations that an operator is of, and whether they are of some
 // alone.
-func (all *All) OrgsOfOperator(ctx context.Context, id flex.OperatorID) (orgs []flex.OrgID, some bool, err error) {
-	by, err := all.operatorOrgs(ctx, `SELECT o.id, g.org_id FROM operator o LEFT JOIN operator_org g ON g.operator_id = o.id
-		WHERE o.some_orgs = 1 AND o.id = $1 ORDER BY g.org_id`, id.Bytes())
+func (all *All) OrgsOfOperator(
+	ctx context.Context,
+	id flex.OperatorID,
+) (orgs []flex.OrgID, some bool, err error) {
+	by, err := all.operatorOrgs(
+		ctx,
+		`SELECT o.id, g.org_id FROM operator o LEFT JOIN operator_org g ON g.operator_id = o.id
+		WHERE o.some_orgs = 1 AND o.id = $1 ORDER BY g.org_id`,
+		id.Bytes(),
+	)
+
 	orgs, some = by[id]
+
 	return orgs, some, err
 }
 
-func (all *All) operatorOrgs(ctx context.Context, query string, args ...any) (map[flex.OperatorID][]flex.OrgID, error) {
+func (all *All) operatorOrgs(
+	ctx context.Context,
+	query string,
+	args ...any,
+) (map[flex.OperatorID][]flex.OrgID, error) {
 	by := map[flex.OperatorID][]flex.OrgID{}
 	_, err := rows(ctx, all.conn, func(s scanner) (struct{}, error) {
 		var operator flex.OperatorID
@@ -60,5 +98,6 @@ func (all *All) operatorOrgs(ctx context.Context, query string, args ...any) (ma
 
 		return struct{}{}, err
 	}, query, args...)
+
 	return by, err
 }

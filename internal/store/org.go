@@ -14,7 +14,15 @@ func scanOrg(s scanner) (o flex.Org, err error) {
 	var offset int64
 
 	var settings string
-	if err := s.Scan(&o.ID, &o.Name, &offset, &o.ClockHeld, &o.MeterConsentExempt, &settings, instant{&o.CreatedAt}); err != nil {
+	if err := s.Scan(
+		&o.ID,
+		&o.Name,
+		&offset,
+		&o.ClockHeld,
+		&o.MeterConsentExempt,
+		&settings,
+		instant{&o.CreatedAt},
+	); err != nil {
 		return o, err
 	}
 
@@ -26,6 +34,7 @@ func scanOrg(s scanner) (o flex.Org, err error) {
 	}
 
 	o.Settings = r.settings()
+
 	return o, nil
 }
 
@@ -35,16 +44,34 @@ func (db *DB) AddOrg(ctx context.Context, name string) (o flex.Org, err error) {
 		o, err = all.AddOrg(ctx, name)
 		return err
 	})
+
 	return o, err
 }
 
 // AddOrg makes an organisation. A name that is taken is a Conflict.
 func (all *All) AddOrg(ctx context.Context, name string) (flex.Org, error) {
-	o := flex.Org{ID: flex.OrgID(all.newID()), Name: name, CreatedAt: all.now}
-	_, err := all.exec(ctx, `INSERT INTO org (id, name, created_at) VALUES ($1, $2, $3)`, o.ID.Bytes(), name, micros(all.now))
-	if all.db.d.unique(err) {
-		return o, flex.Fail(flex.Conflict, "an organisation named %q exists already", name)
+	o := flex.Org{
+		ID:        flex.OrgID(all.newID()),
+		Name:      name,
+		CreatedAt: all.now,
 	}
+
+	_, err := all.exec(
+		ctx,
+		`INSERT INTO org (id, name, created_at) VALUES ($1, $2, $3)`,
+		o.ID.Bytes(),
+		name,
+		micros(all.now),
+	)
+
+	if all.db.d.unique(err) {
+		return o, flex.Fail(
+			flex.Conflict,
+			"an organisation named %q exists already",
+			name,
+		)
+	}
+
 	return o, err
 }
 
@@ -53,29 +80,60 @@ func (all *All) AddOrg(ctx context.Context, name string) (flex.Org, error) {
 func (all *All) Orgs(ctx context.Context) ([]flex.Org, error) {
 	w := &condition{}
 	w.within(ctx, "id")
-	return rows(ctx, all.conn, scanOrg, `SELECT `+orgColumns+` FROM org WHERE 1 = 1`+w.text.String()+` ORDER BY id`, w.args...)
+	return rows(
+		ctx,
+		all.conn,
+		scanOrg,
+		`SELECT `+orgColumns+` FROM org WHERE 1 = 1`+w.text.String()+
+			` ORDER BY id`,
+		w.args...,
+	)
 }
 
 // OrgNamed returns the organisation of that name, or a NotFound failure.
 func (all *All) OrgNamed(ctx context.Context, name string) (flex.Org, error) {
-	return one(ctx, all.conn, fmt.Sprintf("no organisation is named %q", name), scanOrg, `SELECT `+orgColumns+` FROM org WHERE name = $1`, name)
+	return one(
+		ctx,
+		all.conn,
+		fmt.Sprintf("no organisation is named %q", name),
+		scanOrg,
+		`SELECT `+orgColumns+` FROM org WHERE name = $1`,
+		name,
+	)
 }
 
 // OrgRecord returns the transaction's own organisation.
 func (tx *Tx) OrgRecord(ctx context.Context) (flex.Org, error) {
-	return one(ctx, tx.aside(), "organisation not found", scanOrg, `SELECT `+orgColumns+` FROM org WHERE id = $1`, tx.org.Bytes())
+	return one(
+		ctx,
+		tx.aside(),
+		"organisation not found",
+		scanOrg,
+		`SELECT `+orgColumns+` FROM org WHERE id = $1`,
+		tx.org.Bytes(),
+	)
 }
 
 // SetClock takes the organisation's sandbox clock into its own hands, at the offset.
 func (tx *Tx) SetClock(ctx context.Context, offset time.Duration) error {
-	_, err := tx.exec(ctx, `UPDATE org SET clock_offset = $2, clock_held = TRUE WHERE id = $1`, tx.org.Bytes(), offset.Microseconds())
+	_, err := tx.exec(
+		ctx,
+		`UPDATE org SET clock_offset = $2, clock_held = TRUE WHERE id = $1`,
+		tx.org.Bytes(),
+		offset.Microseconds(),
+	)
+
 	return err
 }
 
 // SetSettings replaces the organisation's settings.
 func (tx *Tx) SetSettings(ctx context.Context, s flex.OrgSettings) error {
 	var was string
-	if err := tx.row(ctx, `SELECT settings FROM org WHERE id = $1`+tx.db.d.forNoKeyUpdate, tx.org.Bytes()).Scan(&was); err != nil {
+	if err := tx.row(
+		ctx,
+		`SELECT settings FROM org WHERE id = $1`+tx.db.d.forNoKeyUpdate,
+		tx.org.Bytes(),
+	).Scan(&was); err != nil {
 		return err
 	}
 
@@ -91,6 +149,12 @@ func (tx *Tx) SetSettings(ctx context.Context, s flex.OrgSettings) error {
 		return err
 	}
 
-	_, err = tx.exec(ctx, `UPDATE org SET settings = $2 WHERE id = $1`, tx.org.Bytes(), text)
+	_, err = tx.exec(
+		ctx,
+		`UPDATE org SET settings = $2 WHERE id = $1`,
+		tx.org.Bytes(),
+		text,
+	)
+
 	return err
 }

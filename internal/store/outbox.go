@@ -15,7 +15,8 @@ type PushKind string
 
 // The kinds of push.
 const (
-	SchedulePush PushKind = "schedule" // an asset's charging profile; a newer one replaces it
+	// an asset's charging profile; a newer one replaces it
+	SchedulePush PushKind = "schedule"
 	DispatchPush PushKind = "dispatch" // a dispatch event, sent for itself
 	TestPush     PushKind = "test"     // a message that changes nothing
 )
@@ -23,13 +24,16 @@ const (
 // Push is something to be sent to the organisation's client. Its body is not kept: it is
 // rendered from the record that it announces.
 type Push struct {
-	AssetID    flex.AssetID // zero if it concerns no single asset
-	EventID    flex.EventID // the webhook's id, and what the callback names
-	Kind       PushKind
-	To         EndpointName     // empty: the endpoint of its kind
-	Generation int64            // of the asset's schedule; 1 for what is no schedule
-	Value      flex.MicroPounds // the saving; what saves more goes first. Urgent goes before all
-	ExpiresAt  time.Time        // by the organisation's clock; not sent from then on
+	AssetID flex.AssetID // zero if it concerns no single asset
+	EventID flex.EventID // the webhook's id, and what the callback names
+	Kind    PushKind
+	To      EndpointName // empty: the endpoint of its kind
+	// of the asset's schedule; 1 for what is no schedule
+	Generation int64
+	// the saving; what saves more goes first. Urgent goes before all
+	Value flex.MicroPounds
+	// by the organisation's clock; not sent from then on
+	ExpiresAt time.Time
 }
 
 // Urgent is the value of a push that somebody waits for, as at plug-in.
@@ -57,6 +61,7 @@ func (p Push) to() EndpointName {
 	case p.Kind == DispatchPush:
 		return DispatchEndpoint
 	}
+
 	return ScheduleEndpoint
 }
 
@@ -84,24 +89,41 @@ func (tx *Tx) Enqueue(ctx context.Context, ps ...Push) error {
 			}
 
 			trace.Queued(ctx, p.EventID)
-			args = append(args, p.subject(), tx.org.Bytes(), string(p.to()), string(p.Kind), asset,
-				p.EventID.Bytes(), p.Generation, micros(now), micros(now), micros(p.ExpiresAt), p.turn(now))
+			args = append(
+				args,
+				p.subject(),
+				tx.org.Bytes(),
+				string(p.to()),
+				string(p.Kind),
+				asset,
+				p.EventID.Bytes(),
+				p.Generation,
+				micros(now),
+				micros(now),
+				micros(p.ExpiresAt),
+				p.turn(now),
+			)
 		}
 
-		if err := tx.bulk(ctx, outboxInsert, outboxConflict, outboxColumns, args); err != nil {
+		err := tx.bulk(ctx, outboxInsert, outboxConflict, outboxColumns, args)
+		if err != nil {
 			return err
 		}
 	}
 
 	tx.Wake(WakePush)
+
 	return nil
 }
 
 const (
 	outboxInsert   = `INSERT INTO outbox (subject, org_id, endpoint, kind, asset_id, event_id, generation, queued_at, waiting_since, expires_at, turn_at)`
-	outboxConflict = outboxReplace + `THEN outbox.turn_at ELSE excluded.turn_at END` + outboxOlder
+	outboxConflict = outboxReplace +
+		`THEN outbox.turn_at ELSE excluded.turn_at END` + outboxOlder
 	// A fleet's new schedules do not bring forward what waits for its turn or for another try: see SpreadLate.
-	fleetConflict = outboxReplace + `OR outbox.turn_at > excluded.queued_at THEN outbox.turn_at ELSE excluded.turn_at END` + outboxOlder
+	fleetConflict = outboxReplace +
+		`OR outbox.turn_at > excluded.queued_at THEN outbox.turn_at ELSE excluded.turn_at END` +
+		outboxOlder
 
 	outboxReplace = `ON CONFLICT (subject) DO UPDATE SET endpoint = excluded.endpoint, event_id = excluded.event_id,
 			generation = excluded.generation, queued_at = excluded.queued_at, expires_at = excluded.expires_at, tries = 0,
@@ -113,7 +135,10 @@ const (
 
 // enqueueSchedules is Enqueue for the schedules with ids from first to last, which are read
 // where they are kept. One that replaces what waits for its turn waits as long.
-func (tx *Tx) enqueueSchedules(ctx context.Context, first, last flex.EventID) error {
+func (tx *Tx) enqueueSchedules(
+	ctx context.Context,
+	first, last flex.EventID,
+) error {
 	now := tx.db.Now().UnixMicro()
 	_, err := tx.exec(ctx, outboxInsert+`
 		SELECT asset_id, org_id, 'schedule', 'schedule', asset_id, event_id, generation, CAST($4 AS BIGINT), CAST($4 AS BIGINT), to_at,
@@ -122,6 +147,7 @@ func (tx *Tx) enqueueSchedules(ctx context.Context, first, last flex.EventID) er
 		tx.org.Bytes(), first.Bytes(), last.Bytes(), now, int64(Urgent))
 
 	tx.Wake(WakePush)
+
 	return err
 }
 
@@ -157,8 +183,12 @@ func (tx *Tx) Retract(ctx context.Context, assets ...flex.AssetID) error {
 		ids, args := in([]any{tx.org.Bytes()}, chunk)
 
 		// A row under way keeps its lease, so that a newer one waits for it.
-		_, err := tx.exec(ctx, `UPDATE outbox SET expires_at = 0, turn_at = CASE WHEN sending > 0 THEN turn_at END
-			WHERE org_id = $1 AND subject IN `+ids, args...)
+		_, err := tx.exec(
+			ctx,
+			`UPDATE outbox SET expires_at = 0, turn_at = CASE WHEN sending > 0 THEN turn_at END
+			WHERE org_id = $1 AND subject IN `+ids,
+			args...,
+		)
 		if err != nil {
 			return err
 		}
@@ -170,8 +200,14 @@ func (tx *Tx) Retract(ctx context.Context, assets ...flex.AssetID) error {
 // keepName keeps the external id of an asset that is about to be deleted, for what its
 // client must still be told.
 func (tx *Tx) keepName(ctx context.Context, asset flex.AssetID) error {
-	_, err := tx.exec(ctx, `UPDATE outbox SET external_id = (SELECT external_id FROM asset WHERE org_id = $1 AND id = $2)
-		WHERE org_id = $1 AND subject = $2`, tx.org.Bytes(), asset.Bytes())
+	_, err := tx.exec(
+		ctx,
+		`UPDATE outbox SET external_id = (SELECT external_id FROM asset WHERE org_id = $1 AND id = $2)
+		WHERE org_id = $1 AND subject = $2`,
+		tx.org.Bytes(),
+		asset.Bytes(),
+	)
+
 	return err
 }
 
@@ -195,12 +231,21 @@ func in[Of any](args []any, ids []flex.ID[Of]) (string, []any) {
 var (
 	_ = law("a push of a schedule has its asset for its subject",
 		`SELECT event_id AS what FROM outbox WHERE kind = 'schedule' AND (asset_id IS NULL OR asset_id <> subject)`)
-	_ = law("a push of an event has the event for its subject", `SELECT event_id AS what FROM outbox WHERE kind <> 'schedule' AND event_id <> subject`)
-	_ = law("nothing newer was sent or accepted than was queued", `SELECT event_id AS what FROM outbox WHERE accepted > generation OR sending > generation`)
+	_ = law(
+		"a push of an event has the event for its subject",
+		`SELECT event_id AS what FROM outbox WHERE kind <> 'schedule' AND event_id <> subject`,
+	)
+	_ = law(
+		"nothing newer was sent or accepted than was queued",
+		`SELECT event_id AS what FROM outbox WHERE accepted > generation OR sending > generation`,
+	)
 	// What a halt set aside is held by haltHolder, which is below 0.
 	_ = law("what is under way has a holder and a lease",
 		`SELECT event_id AS what FROM outbox WHERE (sending > 0) <> (holder <> 0 AND holder <> -1) OR sending > 0 AND turn_at IS NULL`)
-	_ = law("the newest schedule of a car that is plugged in was queued", `SELECT s.event_id AS what FROM session s
+	_ = law(
+		"the newest schedule of a car that is plugged in was queued",
+		`SELECT s.event_id AS what FROM session s
 		LEFT JOIN outbox o ON o.subject = s.asset_id
-		WHERE s.plugged_out_at IS NULL AND s.event_id IS NOT NULL AND (o.subject IS NULL OR o.event_id <> s.event_id OR o.org_id <> s.org_id)`)
+		WHERE s.plugged_out_at IS NULL AND s.event_id IS NOT NULL AND (o.subject IS NULL OR o.event_id <> s.event_id OR o.org_id <> s.org_id)`,
+	)
 )

@@ -11,13 +11,14 @@ import (
 // Pair is what a party tells of a site's metering points (MSIDs) for a time. What is empty is
 // not told.
 type Pair struct {
-	Import        string // MPAN
-	Export        string // MPAN; empty if the site has none
-	BMUnit        string // the secondary BM unit that both are in
-	GSPGroup      string
-	SupplierMPID  string                        // of the import
-	From, To      time.Time                     // To is zero while it lasts
-	LargestExport flex.Optional[flex.WattHours] // of any half-hour, as settlement has it
+	Import       string // MPAN
+	Export       string // MPAN; empty if the site has none
+	BMUnit       string // the secondary BM unit that both are in
+	GSPGroup     string
+	SupplierMPID string    // of the import
+	From, To     time.Time // To is zero while it lasts
+	// of any half-hour, as settlement has it
+	LargestExport flex.Optional[flex.WattHours]
 }
 
 // Lasts reports whether the pair holds at an instant.
@@ -29,16 +30,33 @@ const pairColumns = `import_mpan, export_mpan, bm_unit, gsp_group, supplier_mpid
 
 func scanPair(s scanner) (p Pair, err error) {
 	var largest sql.NullInt64
-	err = s.Scan(&p.Import, &p.Export, &p.BMUnit, &p.GSPGroup, &p.SupplierMPID, instant{&p.From}, instant{&p.To}, &largest)
+	err = s.Scan(
+		&p.Import,
+		&p.Export,
+		&p.BMUnit,
+		&p.GSPGroup,
+		&p.SupplierMPID,
+		instant{&p.From},
+		instant{&p.To},
+		&largest,
+	)
+
 	if largest.Valid {
 		p.LargestExport = flex.Some(flex.WattHours(largest.Int64))
 	}
+
 	return p, err
 }
 
 // PutPairs keeps the organisation's pairs in place of all that it told before.
 func (tx *Tx) PutPairs(ctx context.Context, pairs []Pair) error {
-	if _, err := tx.exec(ctx, `DELETE FROM msid_pair WHERE org_id = $1`, tx.org.Bytes()); err != nil {
+	_, err := tx.exec(
+		ctx,
+		`DELETE FROM msid_pair WHERE org_id = $1`,
+		tx.org.Bytes(),
+	)
+
+	if err != nil {
 		return err
 	}
 
@@ -51,10 +69,27 @@ func (tx *Tx) PutPairs(ctx context.Context, pairs []Pair) error {
 			largest = int64(p.LargestExport.Value)
 		}
 
-		args = append(args, tx.org.Bytes(), p.Import, p.Export, p.BMUnit, p.GSPGroup, p.SupplierMPID, micros(p.From), micros(p.To), largest)
+		args = append(
+			args,
+			tx.org.Bytes(),
+			p.Import,
+			p.Export,
+			p.BMUnit,
+			p.GSPGroup,
+			p.SupplierMPID,
+			micros(p.From),
+			micros(p.To),
+			largest,
+		)
 	}
 
-	return tx.bulk(ctx, `INSERT INTO msid_pair (org_id, `+pairColumns+`)`, ``, columns, args)
+	return tx.bulk(
+		ctx,
+		`INSERT INTO msid_pair (org_id, `+pairColumns+`)`,
+		``,
+		columns,
+		args,
+	)
 }
 
 // Pairs returns the organisation's pairs of a time, by import and then by time.
@@ -66,11 +101,24 @@ func (tx *Tx) Pairs(ctx context.Context, span flex.Span) ([]Pair, error) {
 
 // LargestExport returns what the organisation was told of the largest half-hourly export of the
 // pair that an MPAN is of now, if it was.
-func (tx *Tx) LargestExport(ctx context.Context, mpan string) (largest flex.Optional[flex.WattHours], err error) {
-	pairs, err := rows(ctx, tx.conn, scanPair, `SELECT `+pairColumns+` FROM msid_pair
-		WHERE org_id = $1 AND import_mpan = $2 AND from_at <= $3 AND (to_at IS NULL OR to_at > $3)`, tx.org.Bytes(), mpan, micros(tx.now))
+func (tx *Tx) LargestExport(
+	ctx context.Context,
+	mpan string,
+) (largest flex.Optional[flex.WattHours], err error) {
+	pairs, err := rows(
+		ctx,
+		tx.conn,
+		scanPair,
+		`SELECT `+pairColumns+` FROM msid_pair
+		WHERE org_id = $1 AND import_mpan = $2 AND from_at <= $3 AND (to_at IS NULL OR to_at > $3)`,
+		tx.org.Bytes(),
+		mpan,
+		micros(tx.now),
+	)
+
 	if err == nil && len(pairs) > 0 {
 		largest = pairs[0].LargestExport
 	}
+
 	return largest, err
 }

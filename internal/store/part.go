@@ -51,7 +51,8 @@ func (c conn) makeWeek(ctx context.Context, n int64) error {
 	if made {
 		return nil
 	}
-	if err := c.row(ctx, `SELECT make_reading_week($1)`, n).Scan(&made); err != nil || !made {
+	err := c.row(ctx, `SELECT make_reading_week($1)`, n).Scan(&made)
+	if err != nil || !made {
 		return err // one made just now may yet be undone with this transaction
 	}
 
@@ -63,6 +64,7 @@ func (c conn) makeWeek(ctx context.Context, n int64) error {
 	}
 
 	p.made[n] = true
+
 	return nil
 }
 
@@ -84,7 +86,10 @@ func (all *All) MakeRoom(ctx context.Context, span flex.Span) error {
 
 // dropWeeks drops the tables of the weeks that end before an instant, or at it, and returns
 // about how many readings that were, and where what is left to be forgotten ends.
-func (all *All) dropWeeks(ctx context.Context, before time.Time) (dropped int64, until time.Time, err error) {
+func (all *All) dropWeeks(
+	ctx context.Context,
+	before time.Time,
+) (dropped int64, until time.Time, err error) {
 	first := weekAt(before)
 	type part struct {
 		name string
@@ -97,6 +102,7 @@ func (all *All) dropWeeks(ctx context.Context, before time.Time) (dropped int64,
 	},
 		`SELECT c.relname, CAST(greatest(c.reltuples, 1) AS BIGINT) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 		WHERE i.inhparent = CAST('reading' AS regclass) ORDER BY c.relname`)
+
 	for _, p := range found {
 		n, weekly := strings.CutPrefix(p.name, "reading_w")
 		number, bad := strconv.ParseInt(n, 10, 64)
@@ -105,7 +111,11 @@ func (all *All) dropWeeks(ctx context.Context, before time.Time) (dropped int64,
 		}
 
 		var done bool
-		if err := all.row(ctx, `SELECT drop_reading_week($1)`, p.name).Scan(&done); err != nil {
+		if err := all.row(
+			ctx,
+			`SELECT drop_reading_week($1)`,
+			p.name,
+		).Scan(&done); err != nil {
 			return 0, until, err
 		}
 

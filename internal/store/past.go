@@ -16,31 +16,62 @@ type PastEvent struct {
 }
 
 // PastEvents returns the asset's events of a span, the newest of them, the first first.
-func (tx *Tx) PastEvents(ctx context.Context, asset flex.AssetID, span flex.Span, limit int) ([]PastEvent, error) {
-	return rows(ctx, tx.conn, func(s scanner) (t PastEvent, err error) {
-		var what string
-		err = s.Scan(&t.Kind, instant{&t.At}, &what)
-		if err != nil {
-			return t, err
-		}
+func (tx *Tx) PastEvents(
+	ctx context.Context,
+	asset flex.AssetID,
+	span flex.Span,
+	limit int,
+) ([]PastEvent, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (t PastEvent, err error) {
+			var what string
+			err = s.Scan(&t.Kind, instant{&t.At}, &what)
+			if err != nil {
+				return t, err
+			}
 
-		t.What, err = decodeEvent(what)
-		return t, err
-	}, `SELECT kind, at, told FROM (SELECT id, kind, at, told FROM asset_event
+			t.What, err = decodeEvent(what)
+			return t, err
+		},
+		`SELECT kind, at, told FROM (SELECT id, kind, at, told FROM asset_event
 			WHERE org_id = $1 AND asset_id = $2 AND at >= $3 AND at < $4 ORDER BY id DESC LIMIT $5) AS newest ORDER BY id`,
-		tx.org.Bytes(), asset.Bytes(), micros(span.From), micros(span.To), limit)
+		tx.org.Bytes(),
+		asset.Bytes(),
+		micros(span.From),
+		micros(span.To),
+		limit,
+	)
 }
 
 // SessionsWithin returns the asset's sessions that touch a span, the first first.
-func (tx *Tx) SessionsWithin(ctx context.Context, asset flex.AssetID, span flex.Span) ([]Session, error) {
-	return rows(ctx, tx.conn, scanSession, `SELECT `+sessionColumns+` FROM session s WHERE s.org_id = $1 AND s.asset_id = $2
+func (tx *Tx) SessionsWithin(
+	ctx context.Context,
+	asset flex.AssetID,
+	span flex.Span,
+) ([]Session, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanSession,
+		`SELECT `+sessionColumns+
+			` FROM session s WHERE s.org_id = $1 AND s.asset_id = $2
 			AND s.plugged_in_at < $4 AND (s.plugged_out_at IS NULL OR s.plugged_out_at > $3) ORDER BY s.number`,
-		tx.org.Bytes(), asset.Bytes(), micros(span.From), micros(span.To))
+		tx.org.Bytes(),
+		asset.Bytes(),
+		micros(span.From),
+		micros(span.To),
+	)
 }
 
 // SchedulesWithin returns every schedule of the asset's sessions that touch a span, by
 // generation.
-func (tx *Tx) SchedulesWithin(ctx context.Context, asset flex.AssetID, span flex.Span) ([]Schedule, error) {
+func (tx *Tx) SchedulesWithin(
+	ctx context.Context,
+	asset flex.AssetID,
+	span flex.Span,
+) ([]Schedule, error) {
 	return rows(ctx, tx.conn, scanSchedule, `WITH RECURSIVE chain (id) AS (
 			SELECT event_id FROM session WHERE org_id = $1 AND asset_id = $2 AND plugged_in_at < $4
 				AND (plugged_out_at IS NULL OR plugged_out_at > $3) AND event_id IS NOT NULL
@@ -57,11 +88,21 @@ type Consent struct {
 }
 
 // Consents returns the site's consents as they were recorded, the first first.
-func (tx *Tx) Consents(ctx context.Context, site flex.SiteID) ([]Consent, error) {
-	return rows(ctx, tx.conn, func(s scanner) (c Consent, err error) {
-		err = s.Scan(&c.Kind, instant{&c.GivenAt}, instant{&c.RecordedAt})
-		return c, err
-	}, `SELECT kind, given_at, recorded_at FROM consent WHERE org_id = $1 AND site_id = $2 ORDER BY id`, tx.org.Bytes(), site.Bytes())
+func (tx *Tx) Consents(
+	ctx context.Context,
+	site flex.SiteID,
+) ([]Consent, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (c Consent, err error) {
+			err = s.Scan(&c.Kind, instant{&c.GivenAt}, instant{&c.RecordedAt})
+			return c, err
+		},
+		`SELECT kind, given_at, recorded_at FROM consent WHERE org_id = $1 AND site_id = $2 ORDER BY id`,
+		tx.org.Bytes(),
+		site.Bytes(),
+	)
 }
 
 // EnrolmentChange is a step of a site in a proposition.
@@ -72,19 +113,39 @@ type EnrolmentChange struct {
 }
 
 // EnrolmentChanges returns the site's steps in all propositions, the first first.
-func (tx *Tx) EnrolmentChanges(ctx context.Context, site flex.SiteID) ([]EnrolmentChange, error) {
-	return rows(ctx, tx.conn, func(s scanner) (c EnrolmentChange, err error) {
-		err = s.Scan(&c.Proposition, &c.State, instant{&c.At})
-		return c, err
-	}, `SELECT proposition, state, at FROM enrolment_change WHERE org_id = $1 AND site_id = $2 ORDER BY id`, tx.org.Bytes(), site.Bytes())
+func (tx *Tx) EnrolmentChanges(
+	ctx context.Context,
+	site flex.SiteID,
+) ([]EnrolmentChange, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (c EnrolmentChange, err error) {
+			err = s.Scan(&c.Proposition, &c.State, instant{&c.At})
+			return c, err
+		},
+		`SELECT proposition, state, at FROM enrolment_change WHERE org_id = $1 AND site_id = $2 ORDER BY id`,
+		tx.org.Bytes(),
+		site.Bytes(),
+	)
 }
 
 // NewestSettlement returns what the newest run that posts made of an event. One that was
 // never settled is a NotFound failure.
-func (tx *Tx) NewestSettlement(ctx context.Context, event flex.FlexEventID) (Settlement, error) {
-	return one(ctx, tx.conn, "the flex event is not settled yet", scanSettlement,
-		settlementSelect+` WHERE s.org_id = $1 AND s.flex_event_id = $2 AND s.version > 0 ORDER BY s.version DESC LIMIT 1`,
-		tx.org.Bytes(), event.Bytes())
+func (tx *Tx) NewestSettlement(
+	ctx context.Context,
+	event flex.FlexEventID,
+) (Settlement, error) {
+	return one(
+		ctx,
+		tx.conn,
+		"the flex event is not settled yet",
+		scanSettlement,
+		settlementSelect+
+			` WHERE s.org_id = $1 AND s.flex_event_id = $2 AND s.version > 0 ORDER BY s.version DESC LIMIT 1`,
+		tx.org.Bytes(),
+		event.Bytes(),
+	)
 }
 
 // AccountSum is what an account of the books holds for an organisation.
@@ -95,22 +156,49 @@ type AccountSum struct {
 
 // AccountSums returns what the organisation's books hold, by account. They add up to zero.
 func (tx *Tx) AccountSums(ctx context.Context) ([]AccountSum, error) {
-	return rows(ctx, tx.conn, func(s scanner) (a AccountSum, err error) {
-		err = s.Scan(&a.Account, &a.Sum)
-		return a, err
-	},
-		`SELECT account, CAST(sum(amount) AS BIGINT) FROM posting WHERE org_id = $1 GROUP BY account ORDER BY account`, tx.org.Bytes())
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (a AccountSum, err error) {
+			err = s.Scan(&a.Account, &a.Sum)
+			return a, err
+		},
+		`SELECT account, CAST(sum(amount) AS BIGINT) FROM posting WHERE org_id = $1 GROUP BY account ORDER BY account`,
+		tx.org.Bytes(),
+	)
 }
 
 // NewestFlexEvents returns the organisation's flex events that began before the instant, the
 // newest first.
-func (tx *Tx) NewestFlexEvents(ctx context.Context, before time.Time, limit int) ([]FlexEvent, error) {
+func (tx *Tx) NewestFlexEvents(
+	ctx context.Context,
+	before time.Time,
+	limit int,
+) ([]FlexEvent, error) {
 	scan := func(s scanner) (FlexEvent, error) { return scanFlexEvent(s) }
-	return rows(ctx, tx.conn, scan, `SELECT `+flexEventColumns+` FROM flex_event e WHERE e.org_id = $1 AND e.from_at < $2
-		ORDER BY e.from_at DESC, e.id DESC LIMIT $3`, tx.org.Bytes(), micros(before), limit)
+	return rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT `+flexEventColumns+
+			` FROM flex_event e WHERE e.org_id = $1 AND e.from_at < $2
+		ORDER BY e.from_at DESC, e.id DESC LIMIT $3`,
+		tx.org.Bytes(),
+		micros(before),
+		limit,
+	)
 }
 
 // FlexEventOrg returns whose flex event it is, or a NotFound failure.
-func (all *All) FlexEventOrg(ctx context.Context, id flex.FlexEventID) (flex.OrgID, error) {
-	return orgOf(ctx, all, "there is no flex event of that id", `SELECT org_id FROM flex_event WHERE id = $1`, id.Bytes())
+func (all *All) FlexEventOrg(
+	ctx context.Context,
+	id flex.FlexEventID,
+) (flex.OrgID, error) {
+	return orgOf(
+		ctx,
+		all,
+		"there is no flex event of that id",
+		`SELECT org_id FROM flex_event WHERE id = $1`,
+		id.Bytes(),
+	)
 }

@@ -29,10 +29,16 @@ type Payee struct {
 func (tx *Tx) Payee(ctx context.Context, site flex.SiteID) (*Payee, error) {
 	p := Payee{SiteID: site}
 	err := tx.row(ctx, `SELECT sealed, account, ending, changed_at FROM payee WHERE org_id = $1 AND site_id = $2`, tx.org.Bytes(), site.Bytes()).
-		Scan(&p.sealed, &p.Account, &p.Ending, instant{&p.ChangedAt})
+		Scan(
+			&p.sealed,
+			&p.Account,
+			&p.Ending,
+			instant{&p.ChangedAt},
+		)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
+
 	return &p, err
 }
 
@@ -43,7 +49,12 @@ func (tx *Tx) OpenPayee(p Payee) ([]byte, error) {
 
 // PutPayee keeps the bank account of a site's user under seal, in the place of any other.
 // The number is what names the account, whoever it belongs to.
-func (tx *Tx) PutPayee(ctx context.Context, p *Payee, account []byte, number string) (err error) {
+func (tx *Tx) PutPayee(
+	ctx context.Context,
+	p *Payee,
+	account []byte,
+	number string,
+) (err error) {
 	p.sealed, err = tx.seal(sealedPayee, tx.org, p.SiteID.Bytes(), account)
 	if err != nil {
 		return err
@@ -55,15 +66,36 @@ func (tx *Tx) PutPayee(ctx context.Context, p *Payee, account []byte, number str
 	}
 
 	p.ChangedAt = tx.now
-	_, err = tx.exec(ctx, `INSERT INTO payee (site_id, org_id, sealed, account, ending, changed_at) VALUES ($1, $2, $3, $4, $5, $6)
+	_, err = tx.exec(
+		ctx,
+		`INSERT INTO payee (site_id, org_id, sealed, account, ending, changed_at) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (site_id) DO UPDATE SET sealed = excluded.sealed, account = excluded.account, ending = excluded.ending, changed_at = excluded.changed_at
-		WHERE payee.org_id = excluded.org_id`, p.SiteID.Bytes(), tx.org.Bytes(), p.sealed, p.Account, p.Ending, micros(tx.now))
+		WHERE payee.org_id = excluded.org_id`,
+		p.SiteID.Bytes(),
+		tx.org.Bytes(),
+		p.sealed,
+		p.Account,
+		p.Ending,
+		micros(tx.now),
+	)
+
 	return err
 }
 
 // DropPayee forgets the bank account of a site's user, if it is the one of that hash still.
-func (tx *Tx) DropPayee(ctx context.Context, site flex.SiteID, account []byte) error {
-	_, err := tx.exec(ctx, `DELETE FROM payee WHERE org_id = $1 AND site_id = $2 AND account = $3`, tx.org.Bytes(), site.Bytes(), account)
+func (tx *Tx) DropPayee(
+	ctx context.Context,
+	site flex.SiteID,
+	account []byte,
+) error {
+	_, err := tx.exec(
+		ctx,
+		`DELETE FROM payee WHERE org_id = $1 AND site_id = $2 AND account = $3`,
+		tx.org.Bytes(),
+		site.Bytes(),
+		account,
+	)
+
 	return err
 }
 
@@ -72,20 +104,29 @@ var accountKeyRow = []byte("accounts")
 
 // accountHash returns the hash by which an organisation's accounts are compared. Its key is
 // made when it is first needed.
-func (c conn) accountHash(ctx context.Context, org flex.OrgID, number string) ([]byte, error) {
+func (c conn) accountHash(
+	ctx context.Context,
+	org flex.OrgID,
+	number string,
+) ([]byte, error) {
 	key, err := c.accountKey(ctx, org)
 	if err != nil {
 		return nil, err
 	}
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte(number))
+
 	return h.Sum(nil), nil
 }
 
 func (c conn) accountKey(ctx context.Context, org flex.OrgID) ([]byte, error) {
 	var sealed []byte
 	read := func() error {
-		return c.row(ctx, `SELECT sealed FROM account_key WHERE org_id = $1`, org.Bytes()).Scan(&sealed)
+		return c.row(
+			ctx,
+			`SELECT sealed FROM account_key WHERE org_id = $1`,
+			org.Bytes(),
+		).Scan(&sealed)
 	}
 
 	err := read()
@@ -115,7 +156,13 @@ func (c conn) newAccountKey(ctx context.Context, org flex.OrgID) error {
 		return err
 	}
 
-	_, err = c.exec(ctx, `INSERT INTO account_key (org_id, sealed) VALUES ($1, $2) ON CONFLICT (org_id) DO NOTHING`, org.Bytes(), sealed)
+	_, err = c.exec(
+		ctx,
+		`INSERT INTO account_key (org_id, sealed) VALUES ($1, $2) ON CONFLICT (org_id) DO NOTHING`,
+		org.Bytes(),
+		sealed,
+	)
+
 	return err
 }
 
@@ -136,7 +183,18 @@ type Pinned struct {
 const pinnedColumns = `p.withdrawal_id, p.attempt, p.site_id, p.sealed, p.account, p.ending, p.linked_at, p.reference, p.message`
 
 func scanPinned(s scanner) (p Pinned, err error) {
-	err = s.Scan(&p.WithdrawalID, &p.Attempt, &p.SiteID, &p.sealed, &p.Account, &p.Ending, instant{&p.LinkedAt}, &p.Reference, &p.Message)
+	err = s.Scan(
+		&p.WithdrawalID,
+		&p.Attempt,
+		&p.SiteID,
+		&p.sealed,
+		&p.Account,
+		&p.Ending,
+		instant{&p.LinkedAt},
+		&p.Reference,
+		&p.Message,
+	)
+
 	return p, err
 }
 
@@ -145,63 +203,138 @@ func pinnedRow(id flex.TransactionID, attempt int) []byte {
 }
 
 // PinPayee fixes the account of the withdrawal's attempt.
-func (tx *Tx) PinPayee(ctx context.Context, w Withdrawal, payee Payee, reference string) error {
+func (tx *Tx) PinPayee(
+	ctx context.Context,
+	w Withdrawal,
+	payee Payee,
+	reference string,
+) error {
 	account, err := tx.OpenPayee(payee)
 	if err != nil {
 		return err
 	}
+
 	return tx.pin(ctx, Pinned{
-		WithdrawalID: w.ID, Attempt: w.Attempt, SiteID: w.SiteID, Account: payee.Account, Ending: payee.Ending, LinkedAt: payee.ChangedAt, Reference: reference,
+		WithdrawalID: w.ID,
+		Attempt:      w.Attempt,
+		SiteID:       w.SiteID,
+		Account:      payee.Account,
+		Ending:       payee.Ending,
+		LinkedAt:     payee.ChangedAt,
+		Reference:    reference,
 	}, tx.org, account)
 }
 
-func (c conn) pin(ctx context.Context, p Pinned, org flex.OrgID, account []byte) error {
-	sealed, err := c.seal(sealedPinned, org, pinnedRow(p.WithdrawalID, p.Attempt), account)
+func (c conn) pin(
+	ctx context.Context,
+	p Pinned,
+	org flex.OrgID,
+	account []byte,
+) error {
+	sealed, err := c.seal(
+		sealedPinned,
+		org,
+		pinnedRow(p.WithdrawalID, p.Attempt),
+		account,
+	)
+
 	if err != nil {
 		return err
 	}
 
-	_, err = c.exec(ctx, `INSERT INTO withdrawal_payee (withdrawal_id, attempt, org_id, site_id, sealed, account, ending, linked_at, reference, message)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, p.WithdrawalID.Bytes(), p.Attempt, org.Bytes(), p.SiteID.Bytes(), sealed, p.Account, p.Ending,
-		micros(p.LinkedAt), p.Reference, p.Message)
+	_, err = c.exec(
+		ctx,
+		`INSERT INTO withdrawal_payee (withdrawal_id, attempt, org_id, site_id, sealed, account, ending, linked_at, reference, message)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		p.WithdrawalID.Bytes(),
+		p.Attempt,
+		org.Bytes(),
+		p.SiteID.Bytes(),
+		sealed,
+		p.Account,
+		p.Ending,
+		micros(p.LinkedAt),
+		p.Reference,
+		p.Message,
+	)
+
 	return err
 }
 
 // PinnedPayee returns the account of the withdrawal's attempt, or nil if it was asked for
 // before accounts were fixed and none was linked since.
 func (tx *Tx) PinnedPayee(ctx context.Context, w Withdrawal) (*Pinned, error) {
-	p, err := scanPinned(tx.row(ctx, `SELECT `+pinnedColumns+` FROM withdrawal_payee p WHERE p.org_id = $1 AND p.withdrawal_id = $2 AND p.attempt = $3`,
-		tx.org.Bytes(), w.ID.Bytes(), w.Attempt))
+	p, err := scanPinned(tx.row(
+		ctx,
+		`SELECT `+pinnedColumns+
+			` FROM withdrawal_payee p WHERE p.org_id = $1 AND p.withdrawal_id = $2 AND p.attempt = $3`,
+		tx.org.Bytes(),
+		w.ID.Bytes(),
+		w.Attempt,
+	))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
+
 	return &p, err
 }
 
 // OpenPinned returns the account as it was when it was fixed.
 func (tx *Tx) OpenPinned(p Pinned) ([]byte, error) {
-	return tx.unseal(sealedPinned, tx.org, pinnedRow(p.WithdrawalID, p.Attempt), p.sealed)
+	return tx.unseal(
+		sealedPinned,
+		tx.org,
+		pinnedRow(p.WithdrawalID, p.Attempt),
+		p.sealed,
+	)
 }
 
 // PinnedByReference returns the attempt that a bank statement names, or nil.
-func (tx *Tx) PinnedByReference(ctx context.Context, reference string) (*Pinned, error) {
-	p, err := scanPinned(tx.row(ctx, `SELECT `+pinnedColumns+` FROM withdrawal_payee p WHERE p.org_id = $1 AND p.reference = $2`, tx.org.Bytes(), reference))
+func (tx *Tx) PinnedByReference(
+	ctx context.Context,
+	reference string,
+) (*Pinned, error) {
+	p, err := scanPinned(tx.row(
+		ctx,
+		`SELECT `+pinnedColumns+
+			` FROM withdrawal_payee p WHERE p.org_id = $1 AND p.reference = $2`,
+		tx.org.Bytes(),
+		reference,
+	))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
+
 	return &p, err
 }
 
 // PinnedInMessage returns the attempts that a payment file held.
-func (tx *Tx) PinnedInMessage(ctx context.Context, message string) ([]Pinned, error) {
-	return rows(ctx, tx.conn, scanPinned, `SELECT `+pinnedColumns+` FROM withdrawal_payee p WHERE p.org_id = $1 AND p.message = $2 ORDER BY p.withdrawal_id, p.attempt`,
-		tx.org.Bytes(), message)
+func (tx *Tx) PinnedInMessage(
+	ctx context.Context,
+	message string,
+) ([]Pinned, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanPinned,
+		`SELECT `+pinnedColumns+
+			` FROM withdrawal_payee p WHERE p.org_id = $1 AND p.message = $2 ORDER BY p.withdrawal_id, p.attempt`,
+		tx.org.Bytes(),
+		message,
+	)
 }
 
 // NoteMessage keeps the payment file that an attempt was first in.
 func (tx *Tx) NoteMessage(ctx context.Context, p Pinned, message string) error {
-	_, err := tx.exec(ctx, `UPDATE withdrawal_payee SET message = $4 WHERE org_id = $1 AND withdrawal_id = $2 AND attempt = $3 AND message = ''`,
-		tx.org.Bytes(), p.WithdrawalID.Bytes(), p.Attempt, message)
+	_, err := tx.exec(
+		ctx,
+		`UPDATE withdrawal_payee SET message = $4 WHERE org_id = $1 AND withdrawal_id = $2 AND attempt = $3 AND message = ''`,
+		tx.org.Bytes(),
+		p.WithdrawalID.Bytes(),
+		p.Attempt,
+		message,
+	)
+
 	return err
 }
 
@@ -235,11 +368,25 @@ func (all *All) pinOlder(ctx context.Context) (int, error) {
 	}
 
 	scan := func(s scanner) (p older, err error) {
-		err = s.Scan(&p.SiteID, &p.org, &p.sealed, &p.Ending, instant{&p.ChangedAt})
+		err = s.Scan(
+			&p.SiteID,
+			&p.org,
+			&p.sealed,
+			&p.Ending,
+			instant{&p.ChangedAt},
+		)
+
 		return p, err
 	}
 
-	found, err := rows(ctx, all.conn, scan, `SELECT site_id, org_id, sealed, ending, changed_at FROM payee WHERE account IS NULL LIMIT $1`+all.db.d.forUpdate, pinBatch)
+	found, err := rows(
+		ctx,
+		all.conn,
+		scan,
+		`SELECT site_id, org_id, sealed, ending, changed_at FROM payee WHERE account IS NULL LIMIT $1`+
+			all.db.d.forUpdate,
+		pinBatch,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -273,7 +420,13 @@ func (all *All) pinOlderOf(ctx context.Context, p Payee, org flex.OrgID) error {
 		return err
 	}
 
-	_, err = all.exec(ctx, `UPDATE payee SET account = $2, ending = $3 WHERE site_id = $1`, p.SiteID.Bytes(), p.Account, p.Ending)
+	_, err = all.exec(
+		ctx,
+		`UPDATE payee SET account = $2, ending = $3 WHERE site_id = $1`,
+		p.SiteID.Bytes(),
+		p.Account,
+		p.Ending,
+	)
 	if err != nil {
 		return err
 	}
@@ -285,16 +438,40 @@ func (all *All) pinOlderOf(ctx context.Context, p Payee, org flex.OrgID) error {
 const endingDigits = 4
 
 // pinUnderWay fixes the account of a site's payments that are under way without one.
-func (all *All) pinUnderWay(ctx context.Context, payee Payee, org flex.OrgID, account []byte) error {
-	ws, err := rows(ctx, all.conn, scanWithdrawal, `SELECT `+withdrawalColumns+` FROM withdrawal w WHERE org_id = $1 AND site_id = $2 AND status IN ($3, $4, $5)
-		AND NOT EXISTS (SELECT 1 FROM withdrawal_payee p WHERE p.withdrawal_id = w.id AND p.attempt = w.attempt)`, org.Bytes(), payee.SiteID.Bytes(),
-		string(ledger.PendingApproval), string(ledger.Approved), string(ledger.Processing))
+func (all *All) pinUnderWay(
+	ctx context.Context,
+	payee Payee,
+	org flex.OrgID,
+	account []byte,
+) error {
+	ws, err := rows(
+		ctx,
+		all.conn,
+		scanWithdrawal,
+		`SELECT `+withdrawalColumns+
+			` FROM withdrawal w WHERE org_id = $1 AND site_id = $2 AND status IN ($3, $4, $5)
+		AND NOT EXISTS (SELECT 1 FROM withdrawal_payee p WHERE p.withdrawal_id = w.id AND p.attempt = w.attempt)`,
+		org.Bytes(),
+		payee.SiteID.Bytes(),
+		string(ledger.PendingApproval),
+		string(ledger.Approved),
+		string(ledger.Processing),
+	)
+
 	if err != nil {
 		return err
 	}
 
 	for _, w := range ws {
-		p := Pinned{WithdrawalID: w.ID, Attempt: w.Attempt, SiteID: w.SiteID, Account: payee.Account, Ending: payee.Ending, LinkedAt: payee.ChangedAt}
+		p := Pinned{
+			WithdrawalID: w.ID,
+			Attempt:      w.Attempt,
+			SiteID:       w.SiteID,
+			Account:      payee.Account,
+			Ending:       payee.Ending,
+			LinkedAt:     payee.ChangedAt,
+		}
+
 		p.Reference = ledger.Reference(w.ID, w.Attempt)
 		if err := all.pin(ctx, p, org, account); err != nil {
 			return err
@@ -313,14 +490,26 @@ func (tx *Tx) noteEmail(ctx context.Context, s flex.Site, before string) error {
 		return nil
 	}
 
-	_, err := tx.exec(ctx, `DELETE FROM former_email WHERE org_id = $1 AND site_id = $2 AND changed_at < $3`,
-		tx.org.Bytes(), s.ID.Bytes(), micros(tx.now.Add(-formerEmailsKept)))
+	_, err := tx.exec(
+		ctx,
+		`DELETE FROM former_email WHERE org_id = $1 AND site_id = $2 AND changed_at < $3`,
+		tx.org.Bytes(),
+		s.ID.Bytes(),
+		micros(tx.now.Add(-formerEmailsKept)),
+	)
 	if err != nil {
 		return err
 	}
 
-	_, err = tx.exec(ctx, `INSERT INTO former_email (site_id, org_id, email, changed_at) VALUES ($1, $2, $3, $4) ON CONFLICT (site_id, changed_at) DO NOTHING`,
-		s.ID.Bytes(), tx.org.Bytes(), before, micros(tx.now))
+	_, err = tx.exec(
+		ctx,
+		`INSERT INTO former_email (site_id, org_id, email, changed_at) VALUES ($1, $2, $3, $4) ON CONFLICT (site_id, changed_at) DO NOTHING`,
+		s.ID.Bytes(),
+		tx.org.Bytes(),
+		before,
+		micros(tx.now),
+	)
+
 	return err
 }
 
@@ -332,13 +521,25 @@ type FormerEmail struct {
 
 // FormerEmails returns the addresses that a site's user had until after an instant, newest
 // first.
-func (tx *Tx) FormerEmails(ctx context.Context, site flex.SiteID, after time.Time) ([]FormerEmail, error) {
+func (tx *Tx) FormerEmails(
+	ctx context.Context,
+	site flex.SiteID,
+	after time.Time,
+) ([]FormerEmail, error) {
 	scan := func(s scanner) (f FormerEmail, err error) {
 		var email string
 		err = s.Scan(&email, instant{&f.ChangedAt})
 		f.Email = flex.Personal(email)
 		return f, err
 	}
-	return rows(ctx, tx.conn, scan, `SELECT email, changed_at FROM former_email WHERE org_id = $1 AND site_id = $2 AND changed_at > $3 ORDER BY changed_at DESC`,
-		tx.org.Bytes(), site.Bytes(), micros(after))
+
+	return rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT email, changed_at FROM former_email WHERE org_id = $1 AND site_id = $2 AND changed_at > $3 ORDER BY changed_at DESC`,
+		tx.org.Bytes(),
+		site.Bytes(),
+		micros(after),
+	)
 }

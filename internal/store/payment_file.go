@@ -28,19 +28,36 @@ const paymentFileColumns = `number, message, serial, format, day, made_at, made_
 
 func scanPaymentFile(s scanner) (f PaymentFile, err error) {
 	var day string
-	err = s.Scan(&f.Number, &f.Message, &f.Serial, &f.Format, &day, instant{&f.MadeAt}, &f.MadeBy, &f.Payments, &f.Total, &f.SHA256)
+	err = s.Scan(
+		&f.Number,
+		&f.Message,
+		&f.Serial,
+		&f.Format,
+		&day,
+		instant{&f.MadeAt},
+		&f.MadeBy,
+		&f.Payments,
+		&f.Total,
+		&f.SHA256,
+	)
+
 	if err != nil {
 		return f, err
 	}
 
 	f.Day, err = flex.ParseDay(day)
+
 	return f, err
 }
 
 // NewPaymentFile returns a file with the next number, and with the name and serial of a new
 // message. The organisation must be locked.
 func (tx *Tx) NewPaymentFile(ctx context.Context) (f PaymentFile, err error) {
-	err = tx.row(ctx, `SELECT coalesce(max(number), 0) + 1, coalesce(max(serial), 0) + 1 FROM payment_file WHERE org_id = $1`, tx.org.Bytes()).
+	err = tx.row(
+		ctx,
+		`SELECT coalesce(max(number), 0) + 1, coalesce(max(serial), 0) + 1 FROM payment_file WHERE org_id = $1`,
+		tx.org.Bytes(),
+	).
 		Scan(&f.Number, &f.Serial)
 	if err != nil {
 		return f, err
@@ -48,7 +65,13 @@ func (tx *Tx) NewPaymentFile(ctx context.Context) (f PaymentFile, err error) {
 
 	// The organisation's id keeps apart those that pay from one account.
 	id := tx.org.String()
-	f.Message = fmt.Sprintf("FLEXD-%s-%06d-%s", tx.now.In(flex.London).Format("20060102"), f.Serial, id[len(id)-messageDigits:])
+	f.Message = fmt.Sprintf(
+		"FLEXD-%s-%06d-%s",
+		tx.now.In(flex.London).Format("20060102"),
+		f.Serial,
+		id[len(id)-messageDigits:],
+	)
+
 	f.MadeAt = tx.now
 
 	return f, nil
@@ -59,23 +82,57 @@ const messageDigits = 8
 
 // AddPaymentFile keeps that the file was made.
 func (tx *Tx) AddPaymentFile(ctx context.Context, f PaymentFile) error {
-	_, err := tx.exec(ctx, `INSERT INTO payment_file (org_id, `+paymentFileColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		tx.org.Bytes(), f.Number, f.Message, f.Serial, f.Format, f.Day.String(), micros(f.MadeAt), f.MadeBy, f.Payments, int64(f.Total), f.SHA256)
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO payment_file (org_id, `+paymentFileColumns+
+			`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		tx.org.Bytes(),
+		f.Number,
+		f.Message,
+		f.Serial,
+		f.Format,
+		f.Day.String(),
+		micros(f.MadeAt),
+		f.MadeBy,
+		f.Payments,
+		int64(f.Total),
+		f.SHA256,
+	)
+
 	return err
 }
 
 // PaymentFiles returns the organisation's payment files, newest first, at most limit.
-func (tx *Tx) PaymentFiles(ctx context.Context, limit int) ([]PaymentFile, error) {
-	return rows(ctx, tx.conn, scanPaymentFile, `SELECT `+paymentFileColumns+` FROM payment_file WHERE org_id = $1 ORDER BY number DESC LIMIT $2`,
-		tx.org.Bytes(), limit)
+func (tx *Tx) PaymentFiles(
+	ctx context.Context,
+	limit int,
+) ([]PaymentFile, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanPaymentFile,
+		`SELECT `+paymentFileColumns+
+			` FROM payment_file WHERE org_id = $1 ORDER BY number DESC LIMIT $2`,
+		tx.org.Bytes(),
+		limit,
+	)
 }
 
 // PaymentFileOf returns the first file of the message, or nil.
-func (tx *Tx) PaymentFileOf(ctx context.Context, message string) (*PaymentFile, error) {
-	f, err := scanPaymentFile(tx.row(ctx, `SELECT `+paymentFileColumns+` FROM payment_file WHERE org_id = $1 AND message = $2 ORDER BY number LIMIT 1`,
-		tx.org.Bytes(), message))
+func (tx *Tx) PaymentFileOf(
+	ctx context.Context,
+	message string,
+) (*PaymentFile, error) {
+	f, err := scanPaymentFile(tx.row(
+		ctx,
+		`SELECT `+paymentFileColumns+
+			` FROM payment_file WHERE org_id = $1 AND message = $2 ORDER BY number LIMIT 1`,
+		tx.org.Bytes(),
+		message,
+	))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
+
 	return &f, err
 }

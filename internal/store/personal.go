@@ -15,8 +15,10 @@ import (
 // held says how a table's rows belong to a site: a condition on the site's id $1 or, for
 // tables by asset, on one asset's id $1.
 type held struct {
-	bySite, byAsset string
-	kept            string // why erasing leaves the rows: what the law asks to keep
+	bySite  string
+	byAsset string
+	// why erasing leaves the rows: what the law asks to keep
+	kept string
 }
 
 // personal is where the records of a site are beside the tables that say so themselves, by
@@ -29,19 +31,53 @@ var personal = map[string]held{
 		bySite: `EXISTS (SELECT 1 FROM registration r WHERE r.site_id = $1 AND r.org_id = msid_pair.org_id AND r.mpan = msid_pair.import_mpan)`,
 		kept:   "whose a metering point was is kept as settlement asks",
 	},
-	"settled_volume":  {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
-	"settlement":      {bySite: `flex_event_id IN (SELECT id FROM flex_event WHERE site_id = $1)`, kept: "money is kept as the law asks, under the site's id alone"},
-	"ledger":          {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
-	"posting":         {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
-	"withdrawal":      {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
-	"withdrawal_move": {bySite: `withdrawal_id IN (SELECT id FROM withdrawal WHERE site_id = $1)`, kept: "money is kept as the law asks, under the site's id alone"},
-	"event_credit":    {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
-	"deviation":       {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
-	"deviation_part":  {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
-	"asset_power":     {byAsset: `asset_id = $1`, kept: "money is kept as the law asks, under the asset's id alone"},
-	"supply":          {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
+	"settled_volume": {
+		bySite: `site_id = $1`,
+		kept:   "money is kept as the law asks, under the site's id alone",
+	},
+	"settlement": {
+		bySite: `flex_event_id IN (SELECT id FROM flex_event WHERE site_id = $1)`,
+		kept:   "money is kept as the law asks, under the site's id alone",
+	},
+	"ledger": {
+		bySite: `site_id = $1`,
+		kept:   "money is kept as the law asks, under the site's id alone",
+	},
+	"posting": {
+		bySite: `site_id = $1`,
+		kept:   "money is kept as the law asks, under the site's id alone",
+	},
+	"withdrawal": {
+		bySite: `site_id = $1`,
+		kept:   "money is kept as the law asks, under the site's id alone",
+	},
+	"withdrawal_move": {
+		bySite: `withdrawal_id IN (SELECT id FROM withdrawal WHERE site_id = $1)`,
+		kept:   "money is kept as the law asks, under the site's id alone",
+	},
+	"event_credit": {
+		bySite: `site_id = $1`,
+		kept:   "money is kept as the law asks, under the site's id alone",
+	},
+	"deviation": {
+		bySite: `site_id = $1`,
+		kept:   "money is kept as the law asks, under the site's id alone",
+	},
+	"deviation_part": {
+		bySite: `site_id = $1`,
+		kept:   "money is kept as the law asks, under the site's id alone",
+	},
+	"asset_power": {
+		byAsset: `asset_id = $1`,
+		kept:    "money is kept as the law asks, under the asset's id alone",
+	},
+	"supply": {
+		bySite: `site_id = $1`,
+		kept:   "money is kept as the law asks, under the site's id alone",
+	},
 	"withdrawal_approval": {
-		bySite: `withdrawal_id IN (SELECT id FROM withdrawal WHERE site_id = $1)`, kept: "money is kept as the law asks, under the site's id alone",
+		bySite: `withdrawal_id IN (SELECT id FROM withdrawal WHERE site_id = $1)`,
+		kept:   "money is kept as the law asks, under the site's id alone",
 	},
 	"flex_event": {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
 	"reckoning":  {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
@@ -55,7 +91,18 @@ var impersonal = []string{
 }
 
 // secretColumns are left out of an export: they are flexd's, not the person's.
-var secretColumns = []string{"hash", "access_token", "refresh_token", "sealed", "state", "account", "form", "confirmed_by", "answer", "request"}
+var secretColumns = []string{
+	"hash",
+	"access_token",
+	"refresh_token",
+	"sealed",
+	"state",
+	"account",
+	"form",
+	"confirmed_by",
+	"answer",
+	"request",
+}
 
 // columns returns the columns of every table.
 func (c conn) columns(ctx context.Context) (map[string][]string, error) {
@@ -68,7 +115,15 @@ func (c conn) columns(ctx context.Context) (map[string][]string, error) {
 
 	tables := map[string][]string{}
 
-	pairs, err := rows(ctx, c, func(s scanner) (p [2]string, err error) { return p, s.Scan(&p[0], &p[1]) }, query)
+	pairs, err := rows(
+		ctx,
+		c,
+		func(s scanner) (p [2]string, err error) {
+			return p, s.Scan(&p[0], &p[1])
+		},
+		query,
+	)
+
 	for _, p := range pairs {
 		tables[p[0]] = append(tables[p[0]], p[1])
 	}
@@ -99,29 +154,44 @@ func belongs(table string, columns []string) (held, bool) {
 func (all *All) Unplaced(ctx context.Context) (names []string, err error) {
 	tables, err := all.columns(ctx)
 	for name, columns := range tables {
-		if _, ok := belongs(name, columns); !ok && !slices.Contains(impersonal, name) {
+		_, ok := belongs(name, columns)
+		if !ok && !slices.Contains(impersonal, name) {
 			names = append(names, name)
 		}
 	}
 
 	slices.Sort(names)
+
 	return names, err
 }
 
 // assetsEver returns the assets that the site has or had.
-func (c conn) assetsEver(ctx context.Context, site flex.SiteID) ([]flex.AssetID, error) {
+func (c conn) assetsEver(
+	ctx context.Context,
+	site flex.SiteID,
+) ([]flex.AssetID, error) {
 	id := func(s scanner) (id flex.AssetID, err error) {
 		err = s.Scan(&id)
 		return id, err
 	}
-	return rows(ctx, c, id, `SELECT id FROM asset WHERE site_id = $1 UNION SELECT asset_id FROM session WHERE site_id = $1
+
+	return rows(
+		ctx,
+		c,
+		id,
+		`SELECT id FROM asset WHERE site_id = $1 UNION SELECT asset_id FROM session WHERE site_id = $1
 		UNION SELECT asset_id FROM reckoning WHERE site_id = $1 UNION SELECT asset_id FROM flex_event WHERE site_id = $1
-		UNION SELECT id FROM former_asset WHERE site_id = $1`, site.Bytes())
+		UNION SELECT id FROM former_asset WHERE site_id = $1`,
+		site.Bytes(),
+	)
 }
 
 // Export returns everything that is held on a site, by table, each row by column, in plain
 // text and numbers. Secrets of flexd's are left out.
-func (all *All) Export(ctx context.Context, site flex.SiteID) (map[string][]map[string]any, error) {
+func (all *All) Export(
+	ctx context.Context,
+	site flex.SiteID,
+) (map[string][]map[string]any, error) {
 	tables, err := all.columns(ctx)
 	if err != nil {
 		return nil, err
@@ -139,7 +209,9 @@ func (all *All) Export(ctx context.Context, site flex.SiteID) (map[string][]map[
 			continue
 		}
 
-		shown := slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return slices.Contains(secretColumns, c) })
+		shown := slices.DeleteFunc(slices.Clone(columns), func(c string) bool {
+			return slices.Contains(secretColumns, c)
+		})
 		err := h.each(site, assets, func(where string, id []byte) error {
 			found, err := all.plain(ctx, table, shown, where, id)
 			out[table] = append(out[table], found...)
@@ -164,13 +236,22 @@ func (all *All) Export(ctx context.Context, site flex.SiteID) (map[string][]map[
 
 // bankAccounts opens the bank accounts that are kept of a site's user: the one that is linked,
 // and those that payments went to.
-func (all *All) bankAccounts(ctx context.Context, site flex.SiteID) (out []map[string]any, err error) {
+func (all *All) bankAccounts(
+	ctx context.Context,
+	site flex.SiteID,
+) (out []map[string]any, err error) {
 	for _, t := range sealedTables {
 		if t.name != "payee" && t.name != "withdrawal_payee" {
 			continue
 		}
 
-		found, err := rows(ctx, all.conn, t.scan, `SELECT sealed, `+t.columns+` FROM `+t.name+` WHERE site_id = $1`, site.Bytes())
+		found, err := rows(
+			ctx,
+			all.conn,
+			t.scan,
+			`SELECT sealed, `+t.columns+` FROM `+t.name+` WHERE site_id = $1`,
+			site.Bytes(),
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +261,10 @@ func (all *All) bankAccounts(ctx context.Context, site flex.SiteID) (out []map[s
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, map[string]any{"kept_in": t.name, "account": string(plain)})
+			out = append(out, map[string]any{
+				"kept_in": t.name,
+				"account": string(plain),
+			})
 		}
 	}
 
@@ -188,7 +272,11 @@ func (all *All) bankAccounts(ctx context.Context, site flex.SiteID) (out []map[s
 }
 
 // each calls fn with the condition for the site, or for each of its assets.
-func (h held) each(site flex.SiteID, assets []flex.AssetID, fn func(where string, id []byte) error) error {
+func (h held) each(
+	site flex.SiteID,
+	assets []flex.AssetID,
+	fn func(where string, id []byte) error,
+) error {
 	if h.bySite != "" {
 		return fn(h.bySite, site.Bytes())
 	}
@@ -203,7 +291,13 @@ func (h held) each(site flex.SiteID, assets []flex.AssetID, fn func(where string
 }
 
 // plain reads rows as text and numbers.
-func (c conn) plain(ctx context.Context, table string, columns []string, where string, id []byte) ([]map[string]any, error) {
+func (c conn) plain(
+	ctx context.Context,
+	table string,
+	columns []string,
+	where string,
+	id []byte,
+) ([]map[string]any, error) {
 	scan := func(s scanner) (map[string]any, error) {
 		values := make([]any, len(columns))
 		for i := range values {
@@ -221,7 +315,14 @@ func (c conn) plain(ctx context.Context, table string, columns []string, where s
 
 		return row, nil
 	}
-	return rows(ctx, c, scan, `SELECT `+strings.Join(columns, ", ")+` FROM `+table+` WHERE `+where, id)
+
+	return rows(
+		ctx,
+		c,
+		scan,
+		`SELECT `+strings.Join(columns, ", ")+` FROM `+table+` WHERE `+where,
+		id,
+	)
 }
 
 // readable turns bytes into an id or hexadecimal digits.
@@ -239,16 +340,28 @@ func readable(v any) any {
 
 // Erase removes what is held on a site that has been offboarded, but for the money, which
 // is kept under the site's id alone. It returns the number of rows removed.
-func (all *All) Erase(ctx context.Context, site flex.SiteID) (n int64, err error) {
+func (all *All) Erase(
+	ctx context.Context,
+	site flex.SiteID,
+) (n int64, err error) {
 	tables, err := all.columns(ctx)
 	if err != nil {
 		return 0, err
 	}
 
 	var one int
-	switch err := all.row(ctx, `SELECT 1 FROM site WHERE id = $1`, site.Bytes()).Scan(&one); {
+	switch err := all.row(
+		ctx,
+		`SELECT 1 FROM site WHERE id = $1`,
+		site.Bytes(),
+	).Scan(&one); {
 	case err == nil:
-		return 0, flex.Fail(flex.Conflict, "site %s is still registered: offboard it first, which ends its enrolments and frees its chargers", site)
+		return 0, flex.Fail(
+			flex.Conflict,
+			"site %s is still registered: offboard it first, which ends its enrolments and frees its chargers",
+			site,
+		)
+
 	case !errors.Is(err, sql.ErrNoRows):
 		return 0, err
 	}
@@ -274,14 +387,20 @@ func (all *All) Erase(ctx context.Context, site flex.SiteID) (n int64, err error
 		err := h.each(site, assets, func(where string, id []byte) error {
 			gone, err := all.exec(ctx, `DELETE FROM `+table+` WHERE `+where, id)
 			n += gone
+
 			return err
 		})
+
 		if err != nil {
 			return n, fmt.Errorf("erase %s: %w", table, err)
 		}
 	}
 
-	_, err = all.exec(ctx, `UPDATE org SET register = register + 1`) // what is remembered of it anywhere is out of date
+	_, err = all.exec(
+		ctx,
+		`UPDATE org SET register = register + 1`,
+	) // what is remembered of it anywhere is out of date
+
 	return n, err
 }
 

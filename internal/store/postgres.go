@@ -43,14 +43,19 @@ var postgresDialect = dialect{
 	down: func(err error) bool {
 		switch c := postgresCode(err); {
 		case strings.HasPrefix(c, "08"), strings.HasPrefix(c, "57P"), c == "53300", c == "25006":
-			return true // connection, shutdown or start, too many connections, read only
+			// connection, shutdown or start, too many connections, read only
+			return true
 		}
-		if errors.Is(err, net.ErrClosed) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {
+		if errors.Is(err, net.ErrClosed) ||
+			errors.Is(err, driver.ErrBadConn) ||
+			errors.Is(err, sql.ErrConnDone) {
 			return true // the connection was closed under the statement
 		}
 
 		var network *net.OpError
-		return errors.As(err, &network) || pgconn.Timeout(err) && network != nil || errors.As(err, new(*pgconn.ConnectError))
+		return errors.As(err, &network) ||
+			pgconn.Timeout(err) && network != nil ||
+			errors.As(err, new(*pgconn.ConnectError))
 	},
 }
 
@@ -65,10 +70,12 @@ type pipe struct {
 const pipeMax = 16
 
 func (p *pipe) put(ctx context.Context, query string, args []any) error {
-	p.waiting.Queue(query, slices.Clone(args)...) // the caller may fill its slice anew
+	// the caller may fill its slice anew
+	p.waiting.Queue(query, slices.Clone(args)...)
 	if p.waiting.Len() < pipeMax {
 		return nil
 	}
+
 	return p.flush(ctx)
 }
 
@@ -87,7 +94,11 @@ func (p *pipe) flush(ctx context.Context) error {
 
 // together runs statements of the same arguments, one after the other in one journey, and
 // returns how many rows each found.
-func (p *pipe) together(ctx context.Context, queries []string, args ...any) (found []int64, err error) {
+func (p *pipe) together(
+	ctx context.Context,
+	queries []string,
+	args ...any,
+) (found []int64, err error) {
 	if err := p.flush(ctx); err != nil {
 		return nil, err
 	}
@@ -109,6 +120,7 @@ func (p *pipe) together(ctx context.Context, queries []string, args ...any) (fou
 
 		return r.Close()
 	})
+
 	return found, err
 }
 
@@ -119,7 +131,12 @@ func (p *pipe) commit(ctx context.Context) error {
 }
 
 // putReadingsArrays writes readings as one array a column.
-func putReadingsArrays(ctx context.Context, c conn, rs []flex.Reading, known int64) error {
+func putReadingsArrays(
+	ctx context.Context,
+	c conn,
+	rs []flex.Reading,
+	known int64,
+) error {
 	if err := c.makeWeeks(ctx, rs); err != nil {
 		return err
 	}
@@ -138,11 +155,18 @@ func putReadingsArrays(ctx context.Context, c conn, rs []flex.Reading, known int
 		SELECT u.at, u.asset_id, u.label, u.seconds, u.value, $6::bigint
 		FROM unnest($1::bigint[], $2::uuid[], $3::smallint[], $4::int[], $5::bigint[]) AS u (at, asset_id, label, seconds, value) `+readingUpsert,
 		at, asset, label, seconds, value, known)
+
 	return err
 }
 
 // copyRows adds rows to a table by COPY, or the few for which that does not pay by values.
-func copyRows(ctx context.Context, c conn, table string, columns []string, args []any) error {
+func copyRows(
+	ctx context.Context,
+	c conn,
+	table string,
+	columns []string,
+	args []any,
+) error {
 	if len(args) <= copyMin*len(columns) {
 		return c.addValues(ctx, table, columns, args)
 	}
@@ -160,7 +184,13 @@ func copyRows(ctx context.Context, c conn, table string, columns []string, args 
 			return args[n-len(columns) : n], nil
 		}
 
-		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromFunc(next))
+		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(
+			ctx,
+			pgx.Identifier{table},
+			columns,
+			pgx.CopyFromFunc(next),
+		)
+
 		return err
 	})
 }
@@ -188,6 +218,7 @@ func tune(ctx context.Context, c *pgx.Conn) error {
 	if postgresCode(err) != "" {
 		return nil
 	}
+
 	return err
 }
 
@@ -201,7 +232,8 @@ func (db *DB) openPostgres(url string) error {
 
 	cfg.RuntimeParams["application_name"] = "flexd"
 	cfg.RuntimeParams["timezone"] = "UTC"
-	cfg.RuntimeParams["jit"] = "off" // a job's statement, compiled for every week's table, would take seconds each time
+	// a job's statement, compiled for every week's table, would take seconds each time
+	cfg.RuntimeParams["jit"] = "off"
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = connectTime
 	}

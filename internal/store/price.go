@@ -14,24 +14,46 @@ import (
 
 // Publication is one version of a stretch of prices.
 type Publication struct {
-	ID          flex.PublicationID
-	Source      string
-	PublishedAt time.Time // when it counts as known, by each organisation's clock
+	ID     flex.PublicationID
+	Source string
+	// when it counts as known, by each organisation's clock
+	PublishedAt time.Time
 	FetchedAt   time.Time
 	Span        flex.Span
-	Preliminary bool // the source may still change the prices: they plan, and settle nothing
+	// the source may still change the prices: they plan, and settle nothing
+	Preliminary bool
 }
 
 // AddPublication keeps a version of prices. Its id and FetchedAt are set here.
-func (all *All) AddPublication(ctx context.Context, p Publication, prices []flex.PricedPeriod) (flex.PublicationID, error) {
+func (all *All) AddPublication(
+	ctx context.Context,
+	p Publication,
+	prices []flex.PricedPeriod,
+) (flex.PublicationID, error) {
 	p.ID, p.FetchedAt = flex.PublicationID(all.newID()), all.now
-	_, err := all.exec(ctx, `INSERT INTO publication (id, source, published_at, fetched_at, from_at, to_at, preliminary) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		p.ID.Bytes(), p.Source, micros(p.PublishedAt), micros(p.FetchedAt), micros(p.Span.From), micros(p.Span.To), p.Preliminary)
+	_, err := all.exec(
+		ctx,
+		`INSERT INTO publication (id, source, published_at, fetched_at, from_at, to_at, preliminary) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		p.ID.Bytes(),
+		p.Source,
+		micros(p.PublishedAt),
+		micros(p.FetchedAt),
+		micros(p.Span.From),
+		micros(p.Span.To),
+		p.Preliminary,
+	)
+
 	if err != nil {
 		return p.ID, err
 	}
 
-	_, err = all.exec(ctx, `INSERT INTO price_source (name, added_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, p.Source, micros(all.now))
+	_, err = all.exec(
+		ctx,
+		`INSERT INTO price_source (name, added_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`,
+		p.Source,
+		micros(all.now),
+	)
+
 	if err != nil {
 		return p.ID, err
 	}
@@ -42,36 +64,71 @@ func (all *All) AddPublication(ctx context.Context, p Publication, prices []flex
 
 	err = all.markPriced(ctx, p)
 	all.Wake(WakeControl)
+
 	return p.ID, err
 }
 
-func (all *All) addPrices(ctx context.Context, id flex.PublicationID, prices []flex.PricedPeriod) error {
+func (all *All) addPrices(
+	ctx context.Context,
+	id flex.PublicationID,
+	prices []flex.PricedPeriod,
+) error {
 	args := make([]any, 0, 4*len(prices))
 	for _, q := range prices {
 		var price any
 		if q.Known {
 			price = int64(q.Price)
 		}
-		args = append(args, q.Period.Start().UnixMicro(), id.Bytes(), price, q.Derived)
+
+		args = append(
+			args,
+			q.Period.Start().UnixMicro(),
+			id.Bytes(),
+			price,
+			q.Derived,
+		)
 	}
 
-	return all.bulk(ctx, `INSERT INTO price (start_at, publication_id, price, derived)`, ``, 4, args)
+	return all.bulk(
+		ctx,
+		`INSERT INTO price (start_at, publication_id, price, derived)`,
+		``,
+		4,
+		args,
+	)
 }
 
 // PublicationsByID returns publications by their ids.
-func (tx *Tx) PublicationsByID(ctx context.Context, ids []flex.PublicationID) (map[flex.PublicationID]Publication, error) {
+func (tx *Tx) PublicationsByID(
+	ctx context.Context,
+	ids []flex.PublicationID,
+) (map[flex.PublicationID]Publication, error) {
 	ids = slices.Clone(ids)
-	slices.SortFunc(ids, func(a, b flex.PublicationID) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(ids, func(a, b flex.PublicationID) int {
+		return bytes.Compare(a[:], b[:])
+	})
 	found := map[flex.PublicationID]Publication{}
 
 	for chunk := range slices.Chunk(slices.Compact(ids), 500) {
 		scan := func(s scanner) (p Publication, err error) {
-			err = s.Scan(&p.ID, &p.Source, instant{&p.PublishedAt}, instant{&p.FetchedAt})
+			err = s.Scan(
+				&p.ID,
+				&p.Source,
+				instant{&p.PublishedAt},
+				instant{&p.FetchedAt},
+			)
+
 			return p, err
 		}
 
 		list, args := in(nil, chunk)
-		ps, err := rows(ctx, tx.conn, scan, `SELECT id, source, published_at, fetched_at FROM publication WHERE id IN `+list, args...)
+		ps, err := rows(
+			ctx,
+			tx.conn,
+			scan,
+			`SELECT id, source, published_at, fetched_at FROM publication WHERE id IN `+list,
+			args...,
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -97,48 +154,116 @@ type Quote struct {
 // transaction's instant: of each period, the price of the latest publication that is out
 // and covers it, of the sources that the organisation plans on. Periods that none covers
 // come back as not known.
-func (tx *Tx) Prices(ctx context.Context, span flex.Span) ([]flex.PricedPeriod, error) {
+func (tx *Tx) Prices(
+	ctx context.Context,
+	span flex.Span,
+) ([]flex.PricedPeriod, error) {
 	return withoutOrigin(tx.Quotes(ctx, pricing.Planning, span))
 }
 
 // Quotes is Prices of a role, with where each is from.
-func (tx *Tx) Quotes(ctx context.Context, role pricing.Role, span flex.Span) ([]Quote, error) {
-	return tx.aside().roleQuotes(ctx, tx.org, role, span, `b.published_at <= $3`, tx.now.UnixMicro())
+func (tx *Tx) Quotes(
+	ctx context.Context,
+	role pricing.Role,
+	span flex.Span,
+) ([]Quote, error) {
+	return tx.aside().roleQuotes(
+		ctx,
+		tx.org,
+		role,
+		span,
+		`b.published_at <= $3`,
+		tx.now.UnixMicro(),
+	)
 }
 
 // SettlementPrices returns what delivered energy is worth in the periods of the span, as it was
 // known at an instant: of what was out then, what had come in by then. A preliminary price is
 // none.
-func (tx *Tx) SettlementPrices(ctx context.Context, span flex.Span, at time.Time) ([]flex.PricedPeriod, error) {
+func (tx *Tx) SettlementPrices(
+	ctx context.Context,
+	span flex.Span,
+	at time.Time,
+) ([]flex.PricedPeriod, error) {
 	return withoutOrigin(tx.SettlementQuotes(ctx, span, at))
 }
 
 // SettlementQuotes is SettlementPrices with where each is from.
-func (tx *Tx) SettlementQuotes(ctx context.Context, span flex.Span, at time.Time) ([]Quote, error) {
-	return tx.roleQuotes(ctx, tx.org, pricing.Settlement, span, `b.published_at <= $3 AND b.fetched_at <= $3 AND NOT b.preliminary`, at.UnixMicro())
+func (tx *Tx) SettlementQuotes(
+	ctx context.Context,
+	span flex.Span,
+	at time.Time,
+) ([]Quote, error) {
+	return tx.roleQuotes(
+		ctx,
+		tx.org,
+		pricing.Settlement,
+		span,
+		`b.published_at <= $3 AND b.fetched_at <= $3 AND NOT b.preliminary`,
+		at.UnixMicro(),
+	)
 }
 
 // QuotesFrom returns what is known now of one source, whatever its role.
-func (tx *Tx) QuotesFrom(ctx context.Context, source string, span flex.Span) ([]Quote, error) {
-	return tx.quotes(ctx, span, []string{source}, `b.published_at <= $3`, tx.now.UnixMicro())
+func (tx *Tx) QuotesFrom(
+	ctx context.Context,
+	source string,
+	span flex.Span,
+) ([]Quote, error) {
+	return tx.quotes(
+		ctx,
+		span,
+		[]string{source},
+		`b.published_at <= $3`,
+		tx.now.UnixMicro(),
+	)
 }
 
 // Prices returns the prices of the periods of the span as they are known now: of one source or,
 // if that is empty, those that an organisation without a choice of its own would plan on.
-func (all *All) Prices(ctx context.Context, span flex.Span, source string) ([]flex.PricedPeriod, error) {
+func (all *All) Prices(
+	ctx context.Context,
+	span flex.Span,
+	source string,
+) ([]flex.PricedPeriod, error) {
 	if source != "" {
-		return withoutOrigin(all.quotes(ctx, span, []string{source}, `b.published_at <= $3`, all.now.UnixMicro()))
+		return withoutOrigin(all.quotes(
+			ctx,
+			span,
+			[]string{source},
+			`b.published_at <= $3`,
+			all.now.UnixMicro(),
+		))
 	}
-	return withoutOrigin(all.roleQuotes(ctx, flex.OrgID{}, pricing.Planning, span, `b.published_at <= $3`, all.now.UnixMicro()))
+
+	return withoutOrigin(all.roleQuotes(
+		ctx,
+		flex.OrgID{},
+		pricing.Planning,
+		span,
+		`b.published_at <= $3`,
+		all.now.UnixMicro(),
+	))
 }
 
 // QuotesFrom returns what a source said last about the periods of the span, out or not.
-func (all *All) QuotesFrom(ctx context.Context, source string, span flex.Span) ([]Quote, error) {
+func (all *All) QuotesFrom(
+	ctx context.Context,
+	source string,
+	span flex.Span,
+) ([]Quote, error) {
 	return all.quotes(ctx, span, []string{source}, `TRUE`)
 }
 
 // roleQuotes is quotes of the sources that count for a role of the organisation's.
-func (c conn) roleQuotes(ctx context.Context, org flex.OrgID, role pricing.Role, span flex.Span, condition string, args ...any) ([]Quote, error) {
+func (c conn) roleQuotes(
+	ctx context.Context,
+	org flex.OrgID,
+	role pricing.Role,
+	span flex.Span,
+	condition string,
+	args ...any,
+) ([]Quote, error) {
 	if span.Empty() {
 		return nil, nil
 	}
@@ -149,7 +274,11 @@ func (c conn) roleQuotes(ctx context.Context, org flex.OrgID, role pricing.Role,
 	}
 
 	// A choice holds from a half-hour on, so the cuts are made between half-hours.
-	whole := flex.Span{From: flex.PeriodAt(span.From).Start(), To: flex.PeriodAt(span.To.Add(-1)).End()}
+	whole := flex.Span{
+		From: flex.PeriodAt(span.From).Start(),
+		To:   flex.PeriodAt(span.To.Add(-1)).End(),
+	}
+
 	stretches := selection.Stretches(role, whole)
 	if len(stretches) == 1 {
 		return c.quotes(ctx, whole, stretches[0].Sources, condition, args...)
@@ -199,7 +328,13 @@ func unquoted(span flex.Span) []Quote {
 // quotes reads the latest publication of each period among those of the sources that the
 // condition, whose parameters start at $3, lets through. Made-up prices count where no others
 // are. No sources at all have no prices.
-func (c conn) quotes(ctx context.Context, span flex.Span, sources []string, condition string, args ...any) ([]Quote, error) {
+func (c conn) quotes(
+	ctx context.Context,
+	span flex.Span,
+	sources []string,
+	condition string,
+	args ...any,
+) ([]Quote, error) {
 	if span.Empty() {
 		return nil, nil
 	}
@@ -210,7 +345,11 @@ func (c conn) quotes(ctx context.Context, span flex.Span, sources []string, cond
 	}
 
 	first := out[0].Period
-	args = append([]any{first.Start().UnixMicro(), span.To.UnixMicro()}, args...)
+	args = append(
+		[]any{first.Start().UnixMicro(), span.To.UnixMicro()},
+		args...,
+	)
+
 	marks := make([]string, len(sources))
 
 	for i, source := range sources {
@@ -235,7 +374,8 @@ func (c conn) quotes(ctx context.Context, span flex.Span, sources []string, cond
 		}
 
 		at := &out[q.Period.Sub(first)]
-		madeUp := q.Source == pricing.SandboxSource && at.Source != "" && at.Source != q.Source
+		madeUp := q.Source == pricing.SandboxSource && at.Source != "" &&
+			at.Source != q.Source
 		if !madeUp {
 			*at = q // later publications come later and overwrite
 		}
@@ -270,16 +410,39 @@ type PublicationRecord struct {
 
 // Publications returns the publications that touch the span and are out at this
 // transaction's instant, newest first, of one source or, if that is empty, of all.
-func (tx *Tx) Publications(ctx context.Context, span flex.Span, source string) ([]PublicationRecord, error) {
-	return rows(ctx, tx.conn, func(s scanner) (r PublicationRecord, err error) {
-		err = s.Scan(&r.ID, &r.Source, instant{&r.PublishedAt}, instant{&r.FetchedAt}, instant{&r.Span.From}, instant{&r.Span.To}, &r.Preliminary, &r.Missing)
-		return r, err
-	}, `
+func (tx *Tx) Publications(
+	ctx context.Context,
+	span flex.Span,
+	source string,
+) ([]PublicationRecord, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (r PublicationRecord, err error) {
+			err = s.Scan(
+				&r.ID,
+				&r.Source,
+				instant{&r.PublishedAt},
+				instant{&r.FetchedAt},
+				instant{&r.Span.From},
+				instant{&r.Span.To},
+				&r.Preliminary,
+				&r.Missing,
+			)
+
+			return r, err
+		},
+		`
 		SELECT b.id, b.source, b.published_at, b.fetched_at, b.from_at, b.to_at, b.preliminary,
 			(SELECT count(*) FROM price p WHERE p.publication_id = b.id AND p.start_at >= b.from_at AND p.start_at < b.to_at AND p.price IS NULL)
 		FROM publication b
 		WHERE b.from_at < $1 AND b.to_at > $2 AND b.published_at <= $3 AND ($4 = '' OR b.source = $4)
-		ORDER BY b.published_at DESC, b.id DESC`, span.To.UnixMicro(), span.From.UnixMicro(), tx.now.UnixMicro(), source)
+		ORDER BY b.published_at DESC, b.id DESC`,
+		span.To.UnixMicro(),
+		span.From.UnixMicro(),
+		tx.now.UnixMicro(),
+		source,
+	)
 }
 
 // SourceState is how far a source's publications reach.
@@ -299,18 +462,41 @@ func (all *All) SourceStates(ctx context.Context) ([]SourceState, error) {
 
 // PricesOf returns what one publication says of the periods of the span; those that it does
 // not name come back as not known.
-func (all *All) PricesOf(ctx context.Context, id flex.PublicationID, span flex.Span) ([]flex.PricedPeriod, error) {
+func (all *All) PricesOf(
+	ctx context.Context,
+	id flex.PublicationID,
+	span flex.Span,
+) ([]flex.PricedPeriod, error) {
 	var source string
-	err := all.row(ctx, `SELECT source FROM publication WHERE id = $1`, id.Bytes()).Scan(&source)
+	err := all.row(
+		ctx,
+		`SELECT source FROM publication WHERE id = $1`,
+		id.Bytes(),
+	).Scan(&source)
 	if err != nil {
 		return nil, err
 	}
-	return withoutOrigin(all.quotes(ctx, span, []string{source}, `b.id = $3`, id.Bytes()))
+
+	return withoutOrigin(all.quotes(
+		ctx,
+		span,
+		[]string{source},
+		`b.id = $3`,
+		id.Bytes(),
+	))
 }
 
 // PricedThrough returns the end of a source's last half-hour, or the zero time.
-func (all *All) PricedThrough(ctx context.Context, source string) (through time.Time, err error) {
-	err = all.row(ctx, `SELECT max(to_at) FROM publication WHERE source = $1`, source).Scan(instant{&through})
+func (all *All) PricedThrough(
+	ctx context.Context,
+	source string,
+) (through time.Time, err error) {
+	err = all.row(
+		ctx,
+		`SELECT max(to_at) FROM publication WHERE source = $1`,
+		source,
+	).Scan(instant{&through})
+
 	return through, err
 }
 
@@ -321,5 +507,6 @@ func (all *All) FurthestClock(ctx context.Context) (time.Time, error) {
 	if err != nil || offset == nil {
 		return all.now, err
 	}
+
 	return all.now.Add(time.Duration(*offset) * time.Microsecond), nil
 }

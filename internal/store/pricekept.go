@@ -15,14 +15,32 @@ type PriceKeptOut struct {
 }
 
 // SetPricesKeptOut replaces what was kept out of a source's latest answer; none is well.
-func (all *All) SetPricesKeptOut(ctx context.Context, source string, rows []PriceKeptOut) error {
-	if _, err := all.exec(ctx, `DELETE FROM price_kept_out WHERE source = $1`, source); err != nil {
+func (all *All) SetPricesKeptOut(
+	ctx context.Context,
+	source string,
+	rows []PriceKeptOut,
+) error {
+	_, err := all.exec(
+		ctx,
+		`DELETE FROM price_kept_out WHERE source = $1`,
+		source,
+	)
+
+	if err != nil {
 		return err
 	}
 
 	for _, r := range rows {
-		_, err := all.exec(ctx, `INSERT INTO price_kept_out (source, reason, rows, first_at, fetched_at) VALUES ($1, $2, $3, $4, $5)`,
-			source, r.Reason, r.Rows, r.First.UnixMicro(), micros(all.now))
+		_, err := all.exec(
+			ctx,
+			`INSERT INTO price_kept_out (source, reason, rows, first_at, fetched_at) VALUES ($1, $2, $3, $4, $5)`,
+			source,
+			r.Reason,
+			r.Rows,
+			r.First.UnixMicro(),
+			micros(all.now),
+		)
+
 		if err != nil {
 			return err
 		}
@@ -34,7 +52,14 @@ func (all *All) SetPricesKeptOut(ctx context.Context, source string, rows []Pric
 // PricesKeptOut returns what was kept out of the sources' latest answers.
 func (all *All) PricesKeptOut(ctx context.Context) ([]PriceKeptOut, error) {
 	return rows(ctx, all.conn, func(s scanner) (r PriceKeptOut, err error) {
-		err = s.Scan(&r.Source, &r.Reason, &r.Rows, instant{&r.First}, instant{&r.FetchedAt})
+		err = s.Scan(
+			&r.Source,
+			&r.Reason,
+			&r.Rows,
+			instant{&r.First},
+			instant{&r.FetchedAt},
+		)
+
 		return r, err
 	}, `SELECT source, reason, rows, first_at, fetched_at FROM price_kept_out ORDER BY source, reason`)
 }

@@ -16,7 +16,10 @@ const selectionQuery = `SELECT '' AS role, name, added_at, NULL FROM price_sourc
 	ORDER BY 1, 2, 3`
 
 // selection returns what decides which source counts for what.
-func (c conn) selection(ctx context.Context, org flex.OrgID) (*pricing.Selection, error) {
+func (c conn) selection(
+	ctx context.Context,
+	org flex.OrgID,
+) (*pricing.Selection, error) {
 	s := &pricing.Selection{Environment: c.db.Environment}
 
 	rs, err := c.query(ctx, selectionQuery, org.Bytes())
@@ -30,16 +33,26 @@ func (c conn) selection(ctx context.Context, org flex.OrgID) (*pricing.Selection
 		var role, source string
 
 		var from, set time.Time
-		if err := rs.Scan(&role, &source, instant{&from}, instant{&set}); err != nil {
+		err := rs.Scan(&role, &source, instant{&from}, instant{&set})
+		if err != nil {
 			return nil, err
 		}
 
 		if role == "" {
-			s.Sources = append(s.Sources, pricing.Source{Name: source, Added: from})
+			s.Sources = append(s.Sources, pricing.Source{
+				Name:  source,
+				Added: from,
+			})
+
 			continue
 		}
 
-		s.Choices = append(s.Choices, pricing.Choice{Role: pricing.Role(role), From: from, Source: source, SetAt: set})
+		s.Choices = append(s.Choices, pricing.Choice{
+			Role:   pricing.Role(role),
+			From:   from,
+			Source: source,
+			SetAt:  set,
+		})
 	}
 
 	return s, rs.Err()
@@ -53,27 +66,50 @@ func (tx *Tx) PriceSelection(ctx context.Context) (*pricing.Selection, error) {
 // ChoosePriceSource keeps a choice, in place of one for the same role from the same instant, and
 // has everything planned anew if it is the planning source.
 func (tx *Tx) ChoosePriceSource(ctx context.Context, c pricing.Choice) error {
-	_, err := tx.exec(ctx, `INSERT INTO price_role (org_id, role, from_at, source, set_at) VALUES ($1, $2, $3, $4, $5)
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO price_role (org_id, role, from_at, source, set_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (org_id, role, from_at) DO UPDATE SET source = excluded.source, set_at = excluded.set_at`,
-		tx.org.Bytes(), string(c.Role), c.From.UnixMicro(), c.Source, micros(tx.now))
+		tx.org.Bytes(),
+		string(c.Role),
+		c.From.UnixMicro(),
+		c.Source,
+		micros(tx.now),
+	)
+
 	if err != nil || c.Role != pricing.Planning {
 		return err
 	}
 
 	// What was planned on these publications was planned on another choice.
-	_, err = tx.exec(ctx, `DELETE FROM wave WHERE org_id = $1 AND publication_id IN (SELECT id FROM publication WHERE to_at > $2)`,
-		tx.org.Bytes(), micros(tx.now))
+	_, err = tx.exec(
+		ctx,
+		`DELETE FROM wave WHERE org_id = $1 AND publication_id IN (SELECT id FROM publication WHERE to_at > $2)`,
+		tx.org.Bytes(),
+		micros(tx.now),
+	)
+
 	if err != nil {
 		return fmt.Errorf("have the fleet planned anew: %w", err)
 	}
 
 	tx.Wake(WakeControl)
+
 	return nil
 }
 
 // FlexEventsAfter returns how many flex events of the organisation's end after an instant.
-func (tx *Tx) FlexEventsAfter(ctx context.Context, at time.Time) (n int, err error) {
-	err = tx.row(ctx, `SELECT count(*) FROM flex_event WHERE org_id = $1 AND to_at > $2`, tx.org.Bytes(), at.UnixMicro()).Scan(&n)
+func (tx *Tx) FlexEventsAfter(
+	ctx context.Context,
+	at time.Time,
+) (n int, err error) {
+	err = tx.row(
+		ctx,
+		`SELECT count(*) FROM flex_event WHERE org_id = $1 AND to_at > $2`,
+		tx.org.Bytes(),
+		at.UnixMicro(),
+	).Scan(&n)
+
 	return n, err
 }
 

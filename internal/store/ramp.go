@@ -13,7 +13,8 @@ import (
 type Ramp struct {
 	Offset time.Duration // by which it begins and ends later, in whole seconds
 	Spread time.Duration // that the offsets of all assets lie in
-	Kept   bool          // what the asset did when it was planned goes on until its own next half-hour
+	// what the asset did when it was planned goes on until its own next half-hour
+	Kept bool
 }
 
 // rampRecord is schedule.ramp.
@@ -29,7 +30,11 @@ func encodeRamp(r *Ramp) any {
 		return nil
 	}
 
-	text, err := encode(rampRecord{Offset: int64(r.Offset / time.Second), Spread: int64(r.Spread / time.Second), Kept: r.Kept})
+	text, err := encode(rampRecord{
+		Offset: int64(r.Offset / time.Second),
+		Spread: int64(r.Spread / time.Second),
+		Kept:   r.Kept,
+	})
 	if err != nil { // a struct of numbers
 		panic(err)
 	}
@@ -52,7 +57,12 @@ func (t rampText) Scan(column any) error {
 		return err
 	}
 
-	*t.to = &Ramp{Offset: time.Duration(r.Offset) * time.Second, Spread: time.Duration(r.Spread) * time.Second, Kept: r.Kept}
+	*t.to = &Ramp{
+		Offset: time.Duration(r.Offset) * time.Second,
+		Spread: time.Duration(r.Spread) * time.Second,
+		Kept:   r.Kept,
+	}
+
 	return nil
 }
 
@@ -60,9 +70,15 @@ func (t rampText) Scan(column any) error {
 // which no power is known counts with the default.
 func (all *All) SteeredFleet(ctx context.Context) (f ramp.Fleet, err error) {
 	var power float64
-	err = all.row(ctx, `SELECT count(*), COALESCE(sum(w), 0), COALESCE(sum(w * w), 0) FROM (
+	err = all.row(
+		ctx,
+		`SELECT count(*), COALESCE(sum(w), 0), COALESCE(sum(w * w), 0) FROM (
 			SELECT CAST(CASE WHEN a.power_w > 0 THEN a.power_w ELSE $1 END AS DOUBLE PRECISION) AS w
-			FROM asset a WHERE a.type IN ('charger', 'electric_vehicle') AND `+controlled+`) AS steered`, int64(flex.DefaultPower)).Scan(&f.Cars, &power, &f.Squares)
+			FROM asset a WHERE a.type IN ('charger', 'electric_vehicle') AND `+controlled+`) AS steered`,
+		int64(flex.DefaultPower),
+	).Scan(&f.Cars, &power, &f.Squares)
+
 	f.Power = flex.Watts(power)
+
 	return f, err
 }

@@ -34,7 +34,8 @@ type Learned struct {
 	Since     time.Time
 	Certainty rate.Certainty
 	Pinned    bool // the power is an operator's
-	Limited   bool // the schedule names the power as its limit, so that caps can count on it
+	// the schedule names the power as its limit, so that caps can count on it
+	Limited bool
 }
 
 // learnedRecord is schedule.learned.
@@ -58,8 +59,15 @@ func encodeLearned(l *Learned) any {
 	}
 
 	r := learnedRecord{
-		Nominal: int64(l.Nominal), Delay: int64(l.Delay / time.Second), Tail: int64(l.Tail), Minimum: int64(l.Minimum),
-		HalfHours: l.HalfHours, Sessions: l.Sessions, Certainty: string(l.Certainty), Pinned: l.Pinned, Limited: l.Limited,
+		Nominal:   int64(l.Nominal),
+		Delay:     int64(l.Delay / time.Second),
+		Tail:      int64(l.Tail),
+		Minimum:   int64(l.Minimum),
+		HalfHours: l.HalfHours,
+		Sessions:  l.Sessions,
+		Certainty: string(l.Certainty),
+		Pinned:    l.Pinned,
+		Limited:   l.Limited,
 	}
 
 	if !l.Since.IsZero() {
@@ -90,8 +98,15 @@ func (t learnedText) Scan(column any) error {
 	}
 
 	l := &Learned{
-		Nominal: flex.Watts(r.Nominal), Delay: time.Duration(r.Delay) * time.Second, Tail: flex.WattHours(r.Tail), Minimum: flex.Watts(r.Minimum),
-		HalfHours: r.HalfHours, Sessions: r.Sessions, Certainty: rate.Certainty(r.Certainty), Pinned: r.Pinned, Limited: r.Limited,
+		Nominal:   flex.Watts(r.Nominal),
+		Delay:     time.Duration(r.Delay) * time.Second,
+		Tail:      flex.WattHours(r.Tail),
+		Minimum:   flex.Watts(r.Minimum),
+		HalfHours: r.HalfHours,
+		Sessions:  r.Sessions,
+		Certainty: rate.Certainty(r.Certainty),
+		Pinned:    r.Pinned,
+		Limited:   r.Limited,
 	}
 
 	if r.Since != 0 {
@@ -99,6 +114,7 @@ func (t learnedText) Scan(column any) error {
 	}
 
 	*t.to = l
+
 	return nil
 }
 
@@ -112,66 +128,153 @@ type RateSession struct {
 }
 
 // RateSessions returns what the asset's sessions taught, the newest first.
-func (tx *Tx) RateSessions(ctx context.Context, asset flex.AssetID) ([]RateSession, error) {
-	return rows(ctx, tx.conn, func(s scanner) (r RateSession, err error) {
-		var seconds int64
-		err = s.Scan(&r.ID, &r.AssetID, &r.Number, &r.Vehicle, instant{&r.From}, instant{&r.To}, &r.HalfHours,
-			&r.Power, &r.AtLeast, &r.Minimum, &seconds, &r.Tail)
-		r.Delay = time.Duration(seconds) * time.Second
-		return r, err
-	}, `SELECT session_id, asset_id, number, vehicle_w, from_at, to_at, half_hours, power_w, at_least_w, minimum_w, delay_s, tail_wh
-		FROM rate_session WHERE org_id = $1 AND asset_id = $2 ORDER BY number DESC LIMIT $3`, tx.org.Bytes(), asset.Bytes(), rateSessions)
+func (tx *Tx) RateSessions(
+	ctx context.Context,
+	asset flex.AssetID,
+) ([]RateSession, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (r RateSession, err error) {
+			var seconds int64
+			err = s.Scan(
+				&r.ID,
+				&r.AssetID,
+				&r.Number,
+				&r.Vehicle,
+				instant{&r.From},
+				instant{&r.To},
+				&r.HalfHours,
+				&r.Power,
+				&r.AtLeast,
+				&r.Minimum,
+				&seconds,
+				&r.Tail,
+			)
+
+			r.Delay = time.Duration(seconds) * time.Second
+
+			return r, err
+		},
+		`SELECT session_id, asset_id, number, vehicle_w, from_at, to_at, half_hours, power_w, at_least_w, minimum_w, delay_s, tail_wh
+		FROM rate_session WHERE org_id = $1 AND asset_id = $2 ORDER BY number DESC LIMIT $3`,
+		tx.org.Bytes(),
+		asset.Bytes(),
+		rateSessions,
+	)
 }
 
 // RateDue returns up to limit sessions that are to be looked at for what they teach.
 func (tx *Tx) RateDue(ctx context.Context, limit int) ([]Session, error) {
-	return rows(ctx, tx.conn, scanSession, `SELECT `+sessionColumns+` FROM session s
+	return rows(
+		ctx,
+		tx.conn,
+		scanSession,
+		`SELECT `+sessionColumns+` FROM session s
 		WHERE s.org_id = $1 AND s.rate_look_at <= $2 AND s.rate_look_at IS NOT NULL ORDER BY s.rate_look_at, s.id LIMIT $3`,
-		tx.org.Bytes(), micros(tx.now), limit)
+		tx.org.Bytes(),
+		micros(tx.now),
+		limit,
+	)
 }
 
 // PutRateSession keeps what a session taught, in the place of what it taught before, and says
 // when it is to be looked at again; never, if again is zero. A session that was reopened or
 // looked at since is left alone.
-func (tx *Tx) PutRateSession(ctx context.Context, r RateSession, again time.Time) error {
-	n, err := tx.exec(ctx, `UPDATE session SET rate_look_at = $3 WHERE org_id = $1 AND id = $2 AND rate_look_at <= $4 AND plugged_out_at IS NOT NULL`,
-		tx.org.Bytes(), r.ID.Bytes(), micros(again), micros(tx.now))
+func (tx *Tx) PutRateSession(
+	ctx context.Context,
+	r RateSession,
+	again time.Time,
+) error {
+	n, err := tx.exec(
+		ctx,
+		`UPDATE session SET rate_look_at = $3 WHERE org_id = $1 AND id = $2 AND rate_look_at <= $4 AND plugged_out_at IS NOT NULL`,
+		tx.org.Bytes(),
+		r.ID.Bytes(),
+		micros(again),
+		micros(tx.now),
+	)
+
 	if err != nil || n == 0 || r.From.IsZero() {
 		return err
 	}
 
-	_, err = tx.exec(ctx, `INSERT INTO rate_session (session_id, org_id, asset_id, number, vehicle_w, from_at, to_at, half_hours, power_w, at_least_w, minimum_w, delay_s, tail_wh)
+	_, err = tx.exec(
+		ctx,
+		`INSERT INTO rate_session (session_id, org_id, asset_id, number, vehicle_w, from_at, to_at, half_hours, power_w, at_least_w, minimum_w, delay_s, tail_wh)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 		ON CONFLICT (session_id) DO UPDATE SET from_at = excluded.from_at, to_at = excluded.to_at, half_hours = excluded.half_hours, power_w = excluded.power_w,
 			at_least_w = excluded.at_least_w, minimum_w = excluded.minimum_w, delay_s = excluded.delay_s, tail_wh = excluded.tail_wh`,
-		r.ID.Bytes(), tx.org.Bytes(), r.AssetID.Bytes(), r.Number, int64(r.Vehicle), micros(r.From), micros(r.To), r.HalfHours,
-		int64(r.Power), int64(r.AtLeast), int64(r.Minimum), int64(r.Delay/time.Second), int64(r.Tail))
+		r.ID.Bytes(),
+		tx.org.Bytes(),
+		r.AssetID.Bytes(),
+		r.Number,
+		int64(r.Vehicle),
+		micros(r.From),
+		micros(r.To),
+		r.HalfHours,
+		int64(r.Power),
+		int64(r.AtLeast),
+		int64(r.Minimum),
+		int64(r.Delay/time.Second),
+		int64(r.Tail),
+	)
+
 	if err != nil {
 		return err
 	}
 
-	_, err = tx.exec(ctx, `DELETE FROM rate_session WHERE org_id = $1 AND asset_id = $2 AND number <= $3`,
-		tx.org.Bytes(), r.AssetID.Bytes(), r.Number-rateSessions)
+	_, err = tx.exec(
+		ctx,
+		`DELETE FROM rate_session WHERE org_id = $1 AND asset_id = $2 AND number <= $3`,
+		tx.org.Bytes(),
+		r.AssetID.Bytes(),
+		r.Number-rateSessions,
+	)
+
 	return err
 }
 
 // PinRate has the asset planned with a power, whatever was learned; zero takes that back. A
 // schedule under way is planned anew.
-func (tx *Tx) PinRate(ctx context.Context, asset flex.AssetID, power flex.Watts) error {
-	if _, err := tx.exec(ctx, `UPDATE asset SET rate_pin_w = $3 WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), asset.Bytes(), watts(power)); err != nil {
+func (tx *Tx) PinRate(
+	ctx context.Context,
+	asset flex.AssetID,
+	power flex.Watts,
+) error {
+	_, err := tx.exec(
+		ctx,
+		`UPDATE asset SET rate_pin_w = $3 WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		asset.Bytes(),
+		watts(power),
+	)
+	if err != nil {
 		return err
 	}
+
 	return tx.MarkDue(ctx, asset)
 }
 
 // ResetRate forgets what was learned of the asset, and a power that was set for it. What it
 // draws from now on teaches.
 func (tx *Tx) ResetRate(ctx context.Context, asset flex.AssetID) error {
-	if _, err := tx.exec(ctx, `DELETE FROM rate_session WHERE org_id = $1 AND asset_id = $2`, tx.org.Bytes(), asset.Bytes()); err != nil {
+	if _, err := tx.exec(
+		ctx,
+		`DELETE FROM rate_session WHERE org_id = $1 AND asset_id = $2`,
+		tx.org.Bytes(),
+		asset.Bytes(),
+	); err != nil {
 		return err
 	}
 
-	_, err := tx.exec(ctx, `UPDATE asset SET rate_pin_w = NULL, rate_reset_at = $3 WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), asset.Bytes(), micros(tx.now))
+	_, err := tx.exec(
+		ctx,
+		`UPDATE asset SET rate_pin_w = NULL, rate_reset_at = $3 WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		asset.Bytes(),
+		micros(tx.now),
+	)
 	if err != nil {
 		return err
 	}

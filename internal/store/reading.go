@@ -15,9 +15,16 @@ import (
 // labelNumbers is how labels are kept. The energies of half-hours are below 10: they lie at
 // known times, and need no index but time.
 var labelNumbers = map[flex.Label]int16{
-	flex.ChargerEnergy: 1, flex.ProvisionalConsumption: 2,
-	flex.BoundaryImportPower: 10, flex.BatteryInverterPower: 11, flex.ChargerRegister: 12, flex.BoundaryImportRegister: 13,
-	flex.BoundaryExportRegister: 14, flex.SolarPower: 15, flex.BatteryStateOfCharge: 16, flex.BatteryStoredEnergy: 17,
+	flex.ChargerEnergy:          1,
+	flex.ProvisionalConsumption: 2,
+	flex.BoundaryImportPower:    10,
+	flex.BatteryInverterPower:   11,
+	flex.ChargerRegister:        12,
+	flex.BoundaryImportRegister: 13,
+	flex.BoundaryExportRegister: 14,
+	flex.SolarPower:             15,
+	flex.BatteryStateOfCharge:   16,
+	flex.BatteryStoredEnergy:    17,
 }
 
 var labels = func() map[int16]flex.Label {
@@ -53,24 +60,49 @@ const ownersMax = 2_000_000
 
 // OwnAssets returns those of the assets that are the organisation's, with their ratings. It
 // remembers what it found, so a transaction that makes or changes assets must not ask.
-func (tx *Tx) OwnAssets(ctx context.Context, ids []flex.AssetID) (map[flex.AssetID]Rating, error) {
+func (tx *Tx) OwnAssets(
+	ctx context.Context,
+	ids []flex.AssetID,
+) (map[flex.AssetID]Rating, error) {
 	var register int64
-	if err := tx.row(ctx, `SELECT register + assets_gone FROM org WHERE id = $1`, tx.org.Bytes()).Scan(&register); err != nil {
+	err := tx.row(
+		ctx,
+		`SELECT register + assets_gone FROM org WHERE id = $1`,
+		tx.org.Bytes(),
+	).Scan(&register)
+	if err != nil {
 		return nil, err
 	}
 
 	own, ask := tx.db.owners.look(tx.org, register, ids)
 	for len(ask) > 0 {
-		list, args := in([]any{tx.org.Bytes()}, ask[:min(len(ask), ownersChunk)])
+		list, args := in(
+			[]any{tx.org.Bytes()},
+			ask[:min(len(ask), ownersChunk)],
+		)
+
 		ask = ask[min(len(ask), ownersChunk):]
 
 		scan := func(s scanner) (a ratedAsset, err error) {
-			err = s.Scan(&a.id, &a.Power, &a.Supply.Import, &a.Supply.Export, &a.Supply.Set)
+			err = s.Scan(
+				&a.id,
+				&a.Power,
+				&a.Supply.Import,
+				&a.Supply.Export,
+				&a.Supply.Set,
+			)
+
 			return a, err
 		}
 
-		found, err := rows(ctx, tx.conn, scan, `SELECT a.id, COALESCE(a.power_w, 0), s.import_w, s.export_w, s.supply_set
-			FROM asset a JOIN site s ON s.id = a.site_id WHERE a.org_id = $1 AND a.id IN `+list, args...)
+		found, err := rows(
+			ctx,
+			tx.conn,
+			scan,
+			`SELECT a.id, COALESCE(a.power_w, 0), s.import_w, s.export_w, s.supply_set
+			FROM asset a JOIN site s ON s.id = a.site_id WHERE a.org_id = $1 AND a.id IN `+list,
+			args...,
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +122,11 @@ type ratedAsset struct {
 	Rating
 }
 
-func (o *owners) look(org flex.OrgID, register int64, ids []flex.AssetID) (own map[flex.AssetID]Rating, ask []flex.AssetID) {
+func (o *owners) look(
+	org flex.OrgID,
+	register int64,
+	ids []flex.AssetID,
+) (own map[flex.AssetID]Rating, ask []flex.AssetID) {
 	own = make(map[flex.AssetID]Rating, len(ids))
 	o.mu.RLock()
 	defer o.mu.RUnlock()
@@ -158,7 +194,8 @@ func (tx *Tx) PutReadings(ctx context.Context, rs []flex.Reading) error {
 	// In the order of the key, so that two batches never wait for each other in a ring.
 	slices.SortFunc(rs, byKey)
 
-	if err := tx.db.d.putReadings(ctx, tx.conn, rs, tx.now.UnixMicro()); err != nil {
+	err := tx.db.d.putReadings(ctx, tx.conn, rs, tx.now.UnixMicro())
+	if err != nil {
 		return err
 	}
 	if err := tx.markRegisters(ctx, rs); err != nil {
@@ -172,7 +209,11 @@ func (tx *Tx) PutReadings(ctx context.Context, rs []flex.Reading) error {
 }
 
 func byKey(a, b flex.Reading) int {
-	return cmp.Or(a.KeptAt().Compare(b.KeptAt()), bytes.Compare(a.AssetID[:], b.AssetID[:]), cmp.Compare(labelNumbers[a.Label], labelNumbers[b.Label]))
+	return cmp.Or(
+		a.KeptAt().Compare(b.KeptAt()),
+		bytes.Compare(a.AssetID[:], b.AssetID[:]),
+		cmp.Compare(labelNumbers[a.Label], labelNumbers[b.Label]),
+	)
 }
 
 const (
@@ -216,21 +257,44 @@ func (tx *Tx) markRegisters(ctx context.Context, rs []flex.Reading) error {
 	args := make([]any, 0, 4*len(marks))
 
 	for _, r := range marks {
-		args = append(args, r.AssetID.Bytes(), labelNumbers[r.Label], r.To.UnixMicro(), int64(r.Value))
+		args = append(
+			args,
+			r.AssetID.Bytes(),
+			labelNumbers[r.Label],
+			r.To.UnixMicro(),
+			int64(r.Value),
+		)
 	}
 
-	return tx.bulk(ctx, `INSERT INTO register (asset_id, label, at, value)`, `ON CONFLICT (asset_id, label) DO UPDATE
-		SET at = excluded.at, value = excluded.value WHERE register.at <= excluded.at`, 4, args)
+	return tx.bulk(
+		ctx,
+		`INSERT INTO register (asset_id, label, at, value)`,
+		`ON CONFLICT (asset_id, label) DO UPDATE
+		SET at = excluded.at, value = excluded.value WHERE register.at <= excluded.at`,
+		4,
+		args,
+	)
 }
 
 // NewestMarks returns the newest marks of the assets' registers.
-func (tx *Tx) NewestMarks(ctx context.Context, assets []flex.AssetID) (map[Register]Mark, error) {
+func (tx *Tx) NewestMarks(
+	ctx context.Context,
+	assets []flex.AssetID,
+) (map[Register]Mark, error) {
 	marks := map[Register]Mark{}
 	for len(assets) > 0 {
-		list, args := in([]any{tx.org.Bytes()}, assets[:min(len(assets), ownersChunk)])
+		list, args := in(
+			[]any{tx.org.Bytes()},
+			assets[:min(len(assets), ownersChunk)],
+		)
+
 		assets = assets[min(len(assets), ownersChunk):]
-		rs, err := tx.query(ctx, `SELECT m.asset_id, m.label, m.at, m.value FROM register m
-			JOIN asset a ON a.id = m.asset_id AND a.org_id = $1 WHERE m.asset_id IN `+list, args...)
+		rs, err := tx.query(
+			ctx,
+			`SELECT m.asset_id, m.label, m.at, m.value FROM register m
+			JOIN asset a ON a.id = m.asset_id AND a.org_id = $1 WHERE m.asset_id IN `+list,
+			args...,
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -242,7 +306,8 @@ func (tx *Tx) NewestMarks(ctx context.Context, assets []flex.AssetID) (map[Regis
 			var label int16
 
 			var m Mark
-			if err := rs.Scan(&k.AssetID, &label, instant{&m.At}, &m.Value); err != nil {
+			err := rs.Scan(&k.AssetID, &label, instant{&m.At}, &m.Value)
+			if err != nil {
 				return nil, err
 			}
 

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"flexd/internal/flex"
@@ -18,7 +16,8 @@ type ReadingQuery struct {
 	Labels []flex.Label
 	Days   []flex.Day // London days; half-hours that touch them are looked for
 	// Slots, if set, asks on each day only for the settlement periods First to Last.
-	First, Last int
+	First int
+	Last  int
 	// Within, if set, asks on each day only for half-hours in the span.
 	Within flex.Span
 	// KnownAt, if set, asks for the readings as they were known at that instant.
@@ -28,10 +27,18 @@ type ReadingQuery struct {
 }
 
 // corrected reports whether any reading of the assets was ever corrected.
-func (tx *Tx) corrected(ctx context.Context, assets []flex.AssetID) (yes bool, err error) {
+func (tx *Tx) corrected(
+	ctx context.Context,
+	assets []flex.AssetID,
+) (yes bool, err error) {
 	for chunk := range slices.Chunk(assets, ownersChunk) {
 		list, args := in(nil, chunk)
-		err = tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM reading_history WHERE asset_id IN `+list+`)`, args...).Scan(&yes)
+		err = tx.row(
+			ctx,
+			`SELECT EXISTS (SELECT 1 FROM reading_history WHERE asset_id IN `+
+				list+`)`,
+			args...,
+		).Scan(&yes)
 		if err != nil || yes {
 			return yes, err
 		}
@@ -46,7 +53,10 @@ const instantsChunk = 512
 // Readings returns what is known of the query, in no certain order: energies of half-hours
 // and registers that were read at the edges of half-hours, and, for every label that is
 // neither, all readings that meet the days.
-func (tx *Tx) Readings(ctx context.Context, q ReadingQuery) ([]flex.Reading, error) {
+func (tx *Tx) Readings(
+	ctx context.Context,
+	q ReadingQuery,
+) ([]flex.Reading, error) {
 	if len(q.Assets) == 0 || len(q.Labels) == 0 {
 		return nil, nil
 	}
@@ -60,7 +70,9 @@ func (tx *Tx) Readings(ctx context.Context, q ReadingQuery) ([]flex.Reading, err
 	}
 
 	q.Days = slices.Clone(q.Days)
-	slices.SortFunc(q.Days, func(a, b flex.Day) int { return a.Start().Compare(b.Start()) })
+	slices.SortFunc(q.Days, func(a, b flex.Day) int {
+		return a.Start().Compare(b.Start())
+	})
 
 	q.Days = slices.Compact(q.Days)
 
@@ -81,11 +93,14 @@ func (tx *Tx) Readings(ctx context.Context, q ReadingQuery) ([]flex.Reading, err
 	if marks {
 		return f.found, tx.markAnew(ctx, &q, f.found)
 	}
+
 	return f.found, nil
 }
 
 // registers reports whether any of the labels is a register.
-func (q ReadingQuery) registers() bool { return slices.ContainsFunc(q.Labels, flex.Label.Register) }
+func (q ReadingQuery) registers() bool {
+	return slices.ContainsFunc(q.Labels, flex.Label.Register)
+}
 
 // labels are the numbers of the labels that are read at the edges of half-hours, and of those
 // that are read at any time.
@@ -97,12 +112,19 @@ func (q ReadingQuery) labels() (edges, odd []any) {
 			odd = append(odd, n)
 		}
 	}
+
 	return edges, odd
 }
 
 // markAnew says of registers where they began anew, as it was known.
-func (tx *Tx) markAnew(ctx context.Context, q *ReadingQuery, rs []flex.Reading) error {
-	if !slices.ContainsFunc(rs, func(r flex.Reading) bool { return r.Label.Register() }) {
+func (tx *Tx) markAnew(
+	ctx context.Context,
+	q *ReadingQuery,
+	rs []flex.Reading,
+) error {
+	if !slices.ContainsFunc(rs, func(r flex.Reading) bool {
+		return r.Label.Register()
+	}) {
 		return nil
 	}
 
@@ -115,7 +137,10 @@ func (tx *Tx) markAnew(ctx context.Context, q *ReadingQuery, rs []flex.Reading) 
 		r := &rs[i]
 		before := r.To.Add(-flex.HalfHour)
 
-		for _, at := range resets[Register{AssetID: r.AssetID, Label: r.Label}] {
+		for _, at := range resets[Register{
+			AssetID: r.AssetID,
+			Label:   r.Label,
+		}] {
 			r.Anew = r.Anew || at.After(before) && !at.After(r.To)
 		}
 	}
@@ -139,8 +164,14 @@ func (w *condition) meets(span flex.Span, after time.Time) {
 	w.text.WriteString(" AND r.label >= 10")
 	w.in("r.at / 86400000000", days)
 	from := w.param(span.From.UnixMicro())
-	fmt.Fprintf(&w.text, " AND r.at >= %s AND r.at < %s AND (r.at >= %s OR r.at + 1000000 * CAST(r.seconds AS BIGINT) > %s)",
-		w.param(reach.UnixMicro()), w.param(span.To.UnixMicro()), from, from)
+	fmt.Fprintf(
+		&w.text,
+		" AND r.at >= %s AND r.at < %s AND (r.at >= %s OR r.at + 1000000 * CAST(r.seconds AS BIGINT) > %s)",
+		w.param(reach.UnixMicro()),
+		w.param(span.To.UnixMicro()),
+		from,
+		from,
+	)
 }
 
 // readingMax is the longest time that one reading spans.
@@ -164,7 +195,14 @@ func (tx *Tx) lookClosely(ctx context.Context, q *ReadingQuery) error {
 	first, last := q.Assets[0], q.Assets[len(q.Assets)-1]
 	most := denseMax * len(q.Assets)
 	var between int
-	err := tx.row(ctx, `SELECT count(*) FROM (SELECT 1 AS one FROM asset WHERE id >= $1 AND id <= $2 LIMIT $3) AS a`, first.Bytes(), last.Bytes(), most+1).Scan(&between)
+	err := tx.row(
+		ctx,
+		`SELECT count(*) FROM (SELECT 1 AS one FROM asset WHERE id >= $1 AND id <= $2 LIMIT $3) AS a`,
+		first.Bytes(),
+		last.Bytes(),
+		most+1,
+	).Scan(&between)
+
 	if err != nil || between > most {
 		return err
 	}
@@ -176,25 +214,42 @@ func (tx *Tx) lookClosely(ctx context.Context, q *ReadingQuery) error {
 	}
 
 	slices.SortFunc(q.Assets, compareAssets)
+
 	return nil
 }
 
 func compareAssets(a, b flex.AssetID) int { return bytes.Compare(a[:], b[:]) }
 
 // everOwned returns those of the assets that are the organisation's, or were.
-func (tx *Tx) everOwned(ctx context.Context, assets []flex.AssetID) ([]flex.AssetID, error) {
+func (tx *Tx) everOwned(
+	ctx context.Context,
+	assets []flex.AssetID,
+) ([]flex.AssetID, error) {
 	id := func(s scanner) (id flex.AssetID, err error) {
 		err = s.Scan(&id)
 		return id, err
 	}
 
 	list, args := in([]any{tx.org.Bytes()}, assets)
-	owned, err := rows(ctx, tx.conn, id, `SELECT id FROM asset WHERE org_id = $1 AND id IN `+list, args...)
+	owned, err := rows(
+		ctx,
+		tx.conn,
+		id,
+		`SELECT id FROM asset WHERE org_id = $1 AND id IN `+list,
+		args...,
+	)
 	if err != nil || len(owned) == len(assets) {
 		return owned, err
 	}
 
-	gone, err := rows(ctx, tx.conn, id, `SELECT id FROM former_asset WHERE org_id = $1 AND id IN `+list, args...)
+	gone, err := rows(
+		ctx,
+		tx.conn,
+		id,
+		`SELECT id FROM former_asset WHERE org_id = $1 AND id IN `+list,
+		args...,
+	)
+
 	return append(owned, gone...), err
 }
 
@@ -207,7 +262,10 @@ func (q ReadingQuery) span(d flex.Day) flex.Span {
 		return d.Span()
 	}
 
-	return flex.Span{From: d.Period(q.First).Start(), To: d.Period(min(q.Last, d.Periods())).End()}
+	return flex.Span{
+		From: d.Period(q.First).Start(),
+		To:   d.Period(min(q.Last, d.Periods())).End(),
+	}
 }
 
 // instants lists where the half-hours begin that the query asks for, and, if marks of
@@ -236,190 +294,20 @@ func (q ReadingQuery) instants(marks bool) (all []any) {
 // halfHour is its length in microseconds.
 const halfHour = int64(flex.HalfHour / time.Microsecond)
 
-// condition is a WHERE clause in the making.
-type condition struct {
-	text    strings.Builder
-	args    []any
-	knownAt any
-	history bool
-}
-
-func (w *condition) param(v any) string {
-	w.args = append(w.args, v)
-	return "$" + strconv.Itoa(len(w.args))
-}
-
-// in adds a condition on a column's values. Lists are filled up to a power of two, so that
-// few different statements are prepared.
-func (w *condition) in(column string, values []any) {
-	n := 1
-	for n < len(values) {
-		n *= 2
-	}
-
-	w.text.WriteString(" AND " + column + " IN (")
-
-	for i := range n {
-		if i > 0 {
-			w.text.WriteByte(',')
-		}
-		w.text.WriteString(w.param(values[min(i, len(values)-1)]))
-	}
-
-	w.text.WriteByte(')')
-}
-
-// where begins the condition with the organisation's own assets, and those that it had.
-func (q ReadingQuery) where(org flex.OrgID) *condition {
-	w := &condition{}
-	if !q.KnownAt.IsZero() {
-		w.knownAt, w.history = q.KnownAt.UnixMicro(), q.history
-	}
-
-	if q.dense {
-		fmt.Fprintf(&w.text, "r.asset_id >= %s AND r.asset_id <= %s", w.param(q.Assets[0].Bytes()), w.param(q.Assets[len(q.Assets)-1].Bytes()))
-		return w
-	}
-
-	ids := make([]any, len(q.Assets))
-	for i, id := range q.Assets {
-		ids[i] = id.Bytes()
-	}
-
-	w.text.WriteString("r.asset_id IN (SELECT id FROM asset WHERE org_id = " + w.param(org.Bytes()))
-	w.in("id", ids)
-	w.text.WriteString(" UNION SELECT id FROM former_asset WHERE org_id = " + w.param(org.Bytes()))
-	w.in("id", ids)
-	w.text.WriteByte(')')
-
-	return w
-}
-
-// finder reads what conditions let through.
-type finder struct {
-	tx     *Tx
-	query  ReadingQuery
-	wanted map[flex.AssetID]bool // nil: all
-	found  []flex.Reading
-}
-
-// finder is a finder for a query. A dense one asks for a range of assets, and what lies
-// between those that are wanted is passed over.
-func (tx *Tx) finder(q ReadingQuery) finder {
-	f := finder{tx: tx, query: q}
-	if q.dense {
-		f.wanted = make(map[flex.AssetID]bool, len(q.Assets))
-		for _, id := range q.Assets {
-			f.wanted[id] = true
-		}
-	}
-
-	return f
-}
-
-// atEdges collects the readings at the edges of half-hours, some hundred instants at a time.
-func (f *finder) atEdges(ctx context.Context, labels []any, marks bool) error {
-	if len(labels) == 0 {
-		return nil
-	}
-
-	for chunk := range slices.Chunk(f.query.instants(marks), instantsChunk) {
-		w := f.query.where(f.tx.org)
-		w.in("r.at", chunk)
-		w.in("r.label", labels)
-
-		if err := f.collect(ctx, w); err != nil {
-			return err
-		}
-	}
-
-	return nil
-}
-
-// atAnyTime collects the readings that meet the days, each once.
-func (f *finder) atAnyTime(ctx context.Context, labels []any) error {
-	if len(labels) == 0 {
-		return nil
-	}
-
-	var before flex.Span // where was looked last
-	for _, d := range f.query.Days {
-		w := f.query.where(f.tx.org)
-		w.in("r.label", labels)
-		span := f.query.span(d)
-		w.meets(span, before.To)
-
-		if err := f.collect(ctx, w); err != nil {
-			return err
-		}
-
-		before = span
-	}
-
-	return nil
-}
-
-// query is the statement that reads what the condition lets through.
-func (w *condition) query() string {
-	const columns = `SELECT r.asset_id, r.at, r.label, r.seconds, r.value FROM `
-	where := w.text.String()
-	query := columns + `reading r WHERE ` + where
-	if w.knownAt == nil {
-		return query
-	}
-
-	at := w.param(w.knownAt)
-	query += " AND r.known_at <= " + at
-	if w.history {
-		query += " UNION ALL " + columns + `reading_history r WHERE ` + where + " AND r.known_at <= " + at + " AND r.replaced_at > " + at
-	}
-
-	return query
-}
-
-// collect runs the condition over what is known now, or over what was known then.
-func (f *finder) collect(ctx context.Context, w *condition) error {
-	query := w.query()
-	rs, err := f.tx.query(ctx, query, w.args...)
-	if err != nil {
-		return err
-	}
-
-	defer rs.Close()
-	var r flex.Reading
-	var at, seconds, label, value int64
-	row := []any{&r.AssetID, &at, &label, &seconds, &value}
-
-	for rs.Next() {
-		if err := rs.Scan(row...); err != nil {
-			return err
-		}
-		if f.wanted != nil && !f.wanted[r.AssetID] {
-			continue
-		}
-
-		r.Label = labels[int16(label)]
-		r.From = time.UnixMicro(at).UTC()
-		r.Value = flex.Micro(value)
-		r.To = r.From.Add(time.Duration(seconds) * time.Second)
-		if r.Label.Register() {
-			r.From, r.To = r.From.Add(-time.Duration(seconds)*time.Second), r.From
-		}
-
-		f.found = append(f.found, r)
-	}
-
-	return rs.Err()
-}
-
 // MarksAround returns the register's marks next before and next after an instant, as far
 // as they lie within so many days of it.
-func (tx *Tx) MarksAround(ctx context.Context, k Register, at time.Time, days int) (before, after *Mark, err error) {
+func (tx *Tx) MarksAround(
+	ctx context.Context,
+	k Register,
+	at time.Time,
+	days int,
+) (before, after *Mark, err error) {
 	before, err = tx.markBeside(ctx, k, at, days, -1)
 	if err != nil {
 		return nil, nil, err
 	}
 	after, err = tx.markBeside(ctx, k, at, days, 1)
+
 	return before, after, err
 }
 
@@ -427,11 +315,22 @@ func (tx *Tx) MarksAround(ctx context.Context, k Register, at time.Time, days in
 func (w *condition) onDays(days []any) {
 	w.in("r.at / 86400000000", days)
 	from, to := days[0].(int64), days[len(days)-1].(int64)
-	fmt.Fprintf(&w.text, " AND r.at >= %s AND r.at < %s", w.param(min(from, to)*86400e6), w.param((max(from, to)+1)*86400e6))
+	fmt.Fprintf(
+		&w.text,
+		" AND r.at >= %s AND r.at < %s",
+		w.param(min(from, to)*86400e6),
+		w.param((max(from, to)+1)*86400e6),
+	)
 }
 
 // markBeside goes from day to day, a few at a time, and then a month at a time.
-func (tx *Tx) markBeside(ctx context.Context, k Register, at time.Time, days int, way int64) (*Mark, error) {
+func (tx *Tx) markBeside(
+	ctx context.Context,
+	k Register,
+	at time.Time,
+	days int,
+	way int64,
+) (*Mark, error) {
 	order, side := "r.at DESC", "r.at < "
 	if way > 0 {
 		order, side = "r.at", "r.at > "
@@ -451,11 +350,27 @@ func (tx *Tx) markBeside(ctx context.Context, k Register, at time.Time, days int
 		}
 
 		w.onDays(near)
-		fmt.Fprintf(&w.text, " AND r.label = %s AND r.label >= 10 AND %s%s", w.param(labelNumbers[k.Label]), side, w.param(at.UnixMicro()))
-		found, err := rows(ctx, tx.conn, mark, `SELECT r.at, r.value FROM reading r WHERE `+w.text.String()+` ORDER BY `+order+` LIMIT 1`, w.args...)
+		fmt.Fprintf(
+			&w.text,
+			" AND r.label = %s AND r.label >= 10 AND %s%s",
+			w.param(labelNumbers[k.Label]),
+			side,
+			w.param(at.UnixMicro()),
+		)
+
+		found, err := rows(
+			ctx,
+			tx.conn,
+			mark,
+			`SELECT r.at, r.value FROM reading r WHERE `+w.text.String()+
+				` ORDER BY `+order+` LIMIT 1`,
+			w.args...,
+		)
+
 		if err != nil {
 			return nil, err
 		}
+
 		if len(found) > 0 {
 			return &found[0], nil
 		}
@@ -467,7 +382,11 @@ func (tx *Tx) markBeside(ctx context.Context, k Register, at time.Time, days int
 // DropReadings forgets up to limit readings from before an instant, and of their histories
 // as many, and returns how many it forgot. On PostgreSQL whole weeks are forgotten, once they
 // are over.
-func (all *All) DropReadings(ctx context.Context, before time.Time, limit int) (dropped int64, err error) {
+func (all *All) DropReadings(
+	ctx context.Context,
+	before time.Time,
+	limit int,
+) (dropped int64, err error) {
 	until := before
 	if all.db.d.weekly {
 		dropped, until, err = all.dropWeeks(ctx, before)
@@ -476,25 +395,45 @@ func (all *All) DropReadings(ctx context.Context, before time.Time, limit int) (
 		}
 	}
 
-	others, err := all.exec(ctx, `DELETE FROM reading WHERE at < $1 AND (at, asset_id, label) IN
-		(SELECT at, asset_id, label FROM reading WHERE at < $1 ORDER BY at LIMIT $2)`, until.UnixMicro(), limit)
+	others, err := all.exec(
+		ctx,
+		`DELETE FROM reading WHERE at < $1 AND (at, asset_id, label) IN
+		(SELECT at, asset_id, label FROM reading WHERE at < $1 ORDER BY at LIMIT $2)`,
+		until.UnixMicro(),
+		limit,
+	)
 	if err != nil {
 		return 0, err
 	}
 
-	_, err = all.exec(ctx, `DELETE FROM reading_history WHERE (asset_id, at, label, replaced_at) IN
-		(SELECT asset_id, at, label, replaced_at FROM reading_history WHERE at < $1 LIMIT $2)`, before.UnixMicro(), limit)
+	_, err = all.exec(
+		ctx,
+		`DELETE FROM reading_history WHERE (asset_id, at, label, replaced_at) IN
+		(SELECT asset_id, at, label, replaced_at FROM reading_history WHERE at < $1 LIMIT $2)`,
+		before.UnixMicro(),
+		limit,
+	)
+
 	return dropped + others, err
 }
 
 var (
-	_ = law("a half-hour's energy begins and ends with it", `SELECT asset_id AS what FROM reading
-		WHERE label = 1 AND (at % 1800000000 <> 0 OR seconds <> 1800)`)
-	_ = law("a register falls only where it began anew", `SELECT asset_id AS what FROM (
+	_ = law(
+		"a half-hour's energy begins and ends with it",
+		`SELECT asset_id AS what FROM reading
+		WHERE label = 1 AND (at % 1800000000 <> 0 OR seconds <> 1800)`,
+	)
+	_ = law(
+		"a register falls only where it began anew",
+		`SELECT asset_id AS what FROM (
 		SELECT asset_id, label, at, value, LAG(value) OVER (PARTITION BY asset_id, label ORDER BY at) AS earlier,
 			LAG(at) OVER (PARTITION BY asset_id, label ORDER BY at) AS before_at
 		FROM reading WHERE label IN (12, 13, 14)) AS marks WHERE value < earlier
 		AND NOT EXISTS (SELECT 1 FROM register_reset r WHERE r.asset_id = marks.asset_id AND r.label = marks.label
-			AND r.at > marks.before_at AND r.at <= marks.at)`)
-	_ = law("a corrected reading was known before", `SELECT asset_id AS what FROM reading_history WHERE known_at >= replaced_at`)
+			AND r.at > marks.before_at AND r.at <= marks.at)`,
+	)
+	_ = law(
+		"a corrected reading was known before",
+		`SELECT asset_id AS what FROM reading_history WHERE known_at >= replaced_at`,
+	)
 )

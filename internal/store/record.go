@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"flexd/internal/flex"
@@ -71,15 +70,25 @@ type booksRecord struct {
 
 func recordBooks(b flex.BooksSettings) booksRecord {
 	return booksRecord{
-		CloseAfterDays: b.CloseAfterDays, Counterparty: b.Counterparty, PayerName: b.PayerName, PayerAddress: b.PayerAddress,
-		PayerContact: b.PayerContact, GiftLimit: int64(b.GiftLimit), UnclaimedDays: b.UnclaimedDays,
+		CloseAfterDays: b.CloseAfterDays,
+		Counterparty:   b.Counterparty,
+		PayerName:      b.PayerName,
+		PayerAddress:   b.PayerAddress,
+		PayerContact:   b.PayerContact,
+		GiftLimit:      int64(b.GiftLimit),
+		UnclaimedDays:  b.UnclaimedDays,
 	}
 }
 
 func (r *booksRecord) settings() flex.BooksSettings {
 	return flex.BooksSettings{
-		CloseAfterDays: r.CloseAfterDays, Counterparty: r.Counterparty, PayerName: r.PayerName, PayerAddress: r.PayerAddress,
-		PayerContact: r.PayerContact, GiftLimit: flex.Pence(r.GiftLimit), UnclaimedDays: r.UnclaimedDays,
+		CloseAfterDays: r.CloseAfterDays,
+		Counterparty:   r.Counterparty,
+		PayerName:      r.PayerName,
+		PayerAddress:   r.PayerAddress,
+		PayerContact:   r.PayerContact,
+		GiftLimit:      flex.Pence(r.GiftLimit),
+		UnclaimedDays:  r.UnclaimedDays,
 	}
 }
 
@@ -103,7 +112,12 @@ type ratesRecord struct {
 func (r *settingsRecord) put(s flex.OrgSettings) {
 	r.DefaultNeed = int64(s.DefaultNeed)
 	r.FleetCap, r.StartsPerMinute = int64(s.FleetCap), s.StartsPerMinute
-	r.Rates = ratesRecord{Peak: s.Rates.Peak, OffPeak: s.Rates.OffPeak, Export: s.Rates.Export}
+	r.Rates = ratesRecord{
+		Peak:    s.Rates.Peak,
+		OffPeak: s.Rates.OffPeak,
+		Export:  s.Rates.Export,
+	}
+
 	r.Books = recordBooks(s.Books)
 	r.Payout = recordPayout(s.Payout)
 	r.ExportLimit = recordOptional(s.ExportLimit)
@@ -113,8 +127,14 @@ func (r *settingsRecord) put(s flex.OrgSettings) {
 
 func (r *settingsRecord) settings() flex.OrgSettings {
 	return flex.OrgSettings{
-		DefaultNeed: flex.WattHours(r.DefaultNeed), FleetCap: flex.Watts(r.FleetCap), StartsPerMinute: r.StartsPerMinute,
-		Rates:  flex.BatteryRates{Peak: r.Rates.Peak, OffPeak: r.Rates.OffPeak, Export: r.Rates.Export},
+		DefaultNeed:     flex.WattHours(r.DefaultNeed),
+		FleetCap:        flex.Watts(r.FleetCap),
+		StartsPerMinute: r.StartsPerMinute,
+		Rates: flex.BatteryRates{
+			Peak:    r.Rates.Peak,
+			OffPeak: r.Rates.OffPeak,
+			Export:  r.Rates.Export,
+		},
 		Books:  r.Books.settings(),
 		Payout: r.Payout.settings(),
 
@@ -143,10 +163,11 @@ type resultRecord struct {
 	Gross      int64            `json:"Gross"`
 	Credit     int64            `json:"Credit"`
 	Kept       int64            `json:"Kept"`
-	Later      int64            `json:"Later,omitempty"` // what is owed beyond Credit
-	Before     int64            `json:"Before,omitempty"`
-	Terms      termsRecord      `json:"Terms,omitzero"`
-	Consented  bool             `json:"Consented,omitempty"`
+	// what is owed beyond Credit
+	Later     int64       `json:"Later,omitempty"`
+	Before    int64       `json:"Before,omitempty"`
+	Terms     termsRecord `json:"Terms,omitzero"`
+	Consented bool        `json:"Consented,omitempty"`
 }
 
 // termsRecord is what a result was paid on; results of before it was kept have none.
@@ -161,18 +182,28 @@ type termsRecord struct {
 
 func recordTerms(t settle.Terms) termsRecord {
 	return termsRecord{
-		Share: int64(t.Share), PaidEarly: int64(t.PaidEarly), LossFactor: int64(t.LossFactor), HalfEven: t.Rounding == settle.HalfEven, ClawBack: t.ClawBack,
-		ByMonth: t.ByMonth,
+		Share:      int64(t.Share),
+		PaidEarly:  int64(t.PaidEarly),
+		LossFactor: int64(t.LossFactor),
+		HalfEven:   t.Rounding == settle.HalfEven,
+		ClawBack:   t.ClawBack,
+		ByMonth:    t.ByMonth,
 	}
 }
 
 func (r *termsRecord) terms() settle.Terms {
 	t := settle.Terms{
-		Share: settle.Parts(r.Share), PaidEarly: settle.Parts(r.PaidEarly), LossFactor: settle.Parts(r.LossFactor), ClawBack: r.ClawBack, ByMonth: r.ByMonth,
+		Share:      settle.Parts(r.Share),
+		PaidEarly:  settle.Parts(r.PaidEarly),
+		LossFactor: settle.Parts(r.LossFactor),
+		ClawBack:   r.ClawBack,
+		ByMonth:    r.ByMonth,
 	}
+
 	if r.HalfEven {
 		t.Rounding = settle.HalfEven
 	}
+
 	return t
 }
 
@@ -209,9 +240,19 @@ type settledRecord struct {
 
 func recordSettled(s settle.Settled) settledRecord {
 	r := settledRecord{
-		Period: s.Period, Baseline: int64(s.Baseline), Error: int64(s.Error), Metered: int64(s.Metered), Flex: int64(s.Flex),
-		Price: int64(s.Price), Revenue: int64(s.Revenue), Read: s.Read, Known: s.Known,
-		Compared: s.Compared, Deviation: int64(s.Deviation), Unassigned: int64(s.Unassigned), Source: s.Source,
+		Period:     s.Period,
+		Baseline:   int64(s.Baseline),
+		Error:      int64(s.Error),
+		Metered:    int64(s.Metered),
+		Flex:       int64(s.Flex),
+		Price:      int64(s.Price),
+		Revenue:    int64(s.Revenue),
+		Read:       s.Read,
+		Known:      s.Known,
+		Compared:   s.Compared,
+		Deviation:  int64(s.Deviation),
+		Unassigned: int64(s.Unassigned),
+		Source:     s.Source,
 	}
 
 	if !s.Device.IsZero() {
@@ -227,9 +268,19 @@ func recordSettled(s settle.Settled) settledRecord {
 
 func (r settledRecord) settled() (s settle.Settled, err error) {
 	s = settle.Settled{
-		Period: r.Period, Baseline: flex.WattHours(r.Baseline), Error: flex.WattHours(r.Error), Metered: flex.WattHours(r.Metered), Flex: flex.WattHours(r.Flex),
-		Price: flex.Price(r.Price), Revenue: settle.PicoPounds(r.Revenue), Read: r.Read, Known: r.Known,
-		Compared: r.Compared, Deviation: flex.WattHours(r.Deviation), Unassigned: flex.WattHours(r.Unassigned), Source: r.Source,
+		Period:     r.Period,
+		Baseline:   flex.WattHours(r.Baseline),
+		Error:      flex.WattHours(r.Error),
+		Metered:    flex.WattHours(r.Metered),
+		Flex:       flex.WattHours(r.Flex),
+		Price:      flex.Price(r.Price),
+		Revenue:    settle.PicoPounds(r.Revenue),
+		Read:       r.Read,
+		Known:      r.Known,
+		Compared:   r.Compared,
+		Deviation:  flex.WattHours(r.Deviation),
+		Unassigned: flex.WattHours(r.Unassigned),
+		Source:     r.Source,
 	}
 
 	if r.Device != "" {
@@ -243,10 +294,16 @@ func (r settledRecord) settled() (s settle.Settled, err error) {
 	return s, err
 }
 
-func recordDay(d flex.Day) dayRecord { return dayRecord{d.Year, int(d.Month), d.Dom} }
+func recordDay(d flex.Day) dayRecord {
+	return dayRecord{d.Year, int(d.Month), d.Dom}
+}
 
 func (d dayRecord) day() flex.Day {
-	return flex.Day{Year: d.Year, Month: time.Month(d.Month), Dom: d.Dom}
+	return flex.Day{
+		Year:  d.Year,
+		Month: time.Month(d.Month),
+		Dom:   d.Dom,
+	}
 }
 
 // each changes every element of a list; what is nil stays nil.
@@ -268,7 +325,10 @@ func recordExcluded(x settle.Excluded) excludedRecord {
 }
 
 func (x excludedRecord) excluded() settle.Excluded {
-	return settle.Excluded{Day: x.Day.day(), Reason: settle.Reason(x.Reason)}
+	return settle.Excluded{
+		Day:    x.Day.day(),
+		Reason: settle.Reason(x.Reason),
+	}
 }
 
 func recordResult(r *settle.Result) resultRecord {
@@ -334,6 +394,7 @@ func (r *resultRecord) result() (*settle.Result, error) {
 	}
 
 	r.amounts(result)
+
 	return result, nil
 }
 
@@ -357,186 +418,4 @@ func (r *resultRecord) amounts(result *settle.Result) {
 	result.Kept = flex.Pence(r.Kept)
 	result.Owed = flex.Pence(r.Credit + r.Later)
 	result.Before = settle.PicoPounds(r.Before)
-}
-
-// eventRecord is asset_event.told, unless the event is a client's own schedule: that is a list
-// of blockRecord.
-type eventRecord struct {
-	Intent      *intentRecord `json:"intent,omitempty"`
-	Tariff      *tariffRecord `json:"tariff,omitempty"`
-	VehicleRate int64         `json:"vehicle_w,omitempty"`
-	EndAt       time.Time     `json:"end_at,omitzero"`
-	Blocks      []blockRecord `json:"blocks,omitempty"`
-	Pause       *pauseRecord  `json:"pause,omitempty"`
-}
-
-// pauseRecord is what came of a client's own schedule.
-type pauseRecord struct {
-	From  time.Time `json:"from,omitzero"`
-	To    time.Time `json:"to,omitzero"`
-	Price int64     `json:"price,omitempty"`
-	Saved int64     `json:"saved,omitempty"`
-	Why   string    `json:"why,omitempty"`
-}
-
-type intentRecord struct {
-	Need          int64     `json:"Need"`
-	ReadyBy       time.Time `json:"ReadyBy"`
-	ReadyByOffset int64     `json:"ReadyByOffset"`
-	ReadyByLocal  *int64    `json:"ReadyByLocal"`
-	Estimated     *bool     `json:"Estimated"`
-	MayChargePeak bool      `json:"MayChargePeak"`
-	Mode          string    `json:"Mode"`
-	ReceivedAt    time.Time `json:"ReceivedAt"`
-}
-
-type tariffRecord struct {
-	OffPeak string `json:"OffPeak"`
-	Zone    string `json:"Zone"`
-	Type    string `json:"Type"`
-}
-
-type blockRecord struct {
-	Start string `json:"Start"`
-	End   string `json:"End"`
-}
-
-func encodeEvent(e AssetEvent) (string, error) {
-	r := eventRecord{VehicleRate: int64(e.VehicleRate), EndAt: e.EndAt}
-	r.Blocks = each(e.Blocks, func(b Block) blockRecord { return blockRecord(b) })
-	if p := e.Pause; p != nil {
-		r.Pause = &pauseRecord{p.Span.From, p.Span.To, int64(p.Price), int64(p.Saved), string(p.Why)}
-	}
-
-	if in := e.Intent; in != nil {
-		r.Intent = &intentRecord{
-			Need: int64(in.Need), ReadyBy: in.ReadyBy, ReadyByOffset: int64(in.ReadyByOffset), Estimated: in.Estimated,
-			MayChargePeak: in.MayChargePeak, Mode: string(in.Mode), ReceivedAt: in.ReceivedAt,
-		}
-
-		if in.ReadyByLocal != nil {
-			r.Intent.ReadyByLocal = new(int64(*in.ReadyByLocal))
-		}
-	}
-
-	if t := e.Tariff; t != nil {
-		r.Tariff = &tariffRecord{OffPeak: t.OffPeak, Zone: t.Zone, Type: string(t.Type)}
-	}
-
-	return encode(r)
-}
-
-func decodeEvent(text string) (e AssetEvent, err error) {
-	if strings.HasPrefix(text, "[") { // of before what came of it was kept
-		var blocks []blockRecord
-		err := decode("event of an asset", text, &blocks)
-		return AssetEvent{Blocks: each(blocks, func(b blockRecord) Block { return Block(b) })}, err
-	}
-
-	var r eventRecord
-	if err := decode("event of an asset", text, &r); err != nil {
-		return e, err
-	}
-
-	return r.event(), nil
-}
-
-// event is what a record says.
-func (r *eventRecord) event() (e AssetEvent) {
-	e = AssetEvent{VehicleRate: flex.Watts(r.VehicleRate), EndAt: r.EndAt}
-	if len(r.Blocks) > 0 {
-		e.Blocks = each(r.Blocks, func(b blockRecord) Block { return Block(b) })
-	}
-	if p := r.Pause; p != nil {
-		e.Pause = &PauseAnswer{flex.Span{From: p.From, To: p.To}, flex.Price(p.Price), flex.MicroPounds(p.Saved), PauseRefusal(p.Why)}
-	}
-
-	if r.Intent != nil {
-		e.Intent = r.Intent.intent()
-	}
-	if t := r.Tariff; t != nil {
-		e.Tariff = &flex.Tariff{OffPeak: t.OffPeak, Zone: t.Zone, Type: flex.TariffType(t.Type)}
-	}
-
-	return e
-}
-
-// intent is the intent that a record says.
-func (r *intentRecord) intent() *flex.Intent {
-	in := &flex.Intent{
-		Need: flex.WattHours(r.Need), ReadyBy: r.ReadyBy, ReadyByOffset: time.Duration(r.ReadyByOffset), Estimated: r.Estimated,
-		MayChargePeak: r.MayChargePeak, Mode: flex.ChargingMode(r.Mode), ReceivedAt: r.ReceivedAt,
-	}
-	if r.ReadyByLocal != nil {
-		in.ReadyByLocal = new(flex.WallTime(*r.ReadyByLocal))
-	}
-	return in
-}
-
-// shadowRecord is caps.shadow.
-type shadowRecord struct {
-	From   time.Time          `json:"from,omitzero"`
-	Prices map[string][]int64 `json:"prices,omitempty"`
-}
-
-func encodeShadow(s Shadow) (string, error) {
-	r := shadowRecord{From: s.From}
-	if s.Prices != nil {
-		r.Prices = make(map[string][]int64, len(s.Prices))
-	}
-
-	for group, prices := range s.Prices {
-		r.Prices[group] = each(prices, func(p flex.Price) int64 { return int64(p) })
-	}
-
-	return encode(r)
-}
-
-func decodeShadow(text string) (Shadow, error) {
-	var r shadowRecord
-	if err := decode("prices of caps", text, &r); err != nil {
-		return Shadow{}, err
-	}
-
-	s := Shadow{From: r.From}
-	if r.Prices != nil {
-		s.Prices = make(map[string][]flex.Price, len(r.Prices))
-	}
-
-	for group, prices := range r.Prices {
-		s.Prices[group] = each(prices, func(p int64) flex.Price { return flex.Price(p) })
-	}
-
-	return s, nil
-}
-
-// capRecord is an element of binding.caps.
-type capRecord struct {
-	From   int64  `json:"from"`
-	To     int64  `json:"to"`
-	Group  string `json:"group,omitempty"`
-	Power  int64  `json:"w,omitempty"`
-	Price  int64  `json:"price,omitempty"`
-	Starts bool   `json:"starts,omitempty"`
-	Site   bool   `json:"site,omitempty"`
-	Home   int64  `json:"home_w,omitempty"`
-}
-
-// endpointRecord is what endpoint.sealed holds.
-type endpointRecord struct {
-	Secret    string      `json:"secret"`
-	OldSecret string      `json:"old_secret,omitempty"`
-	Headers   [][2]string `json:"headers,omitempty"`
-}
-
-// linkRecord is what cloud_link.sealed holds.
-type linkRecord struct {
-	Verifier string `json:"Verifier"`
-	Code     string `json:"Code"`
-}
-
-// tokenRecord is what cloud_token.sealed holds.
-type tokenRecord struct {
-	Access  string `json:"Access"`
-	Refresh string `json:"Refresh"`
 }

@@ -21,15 +21,23 @@ type payerRecord struct {
 
 func recordPayout(s flex.PayoutSettings) payoutRecord {
 	return payoutRecord{
-		WithoutCode: s.WithoutCode, CoolingHours: recordOptional(s.CoolingHours), TwoAbove: recordOptional(s.TwoAbove), DailyCap: recordOptional(s.DailyCap),
-		FileFormat: s.FileFormat, Payer: payerRecord(s.Payer),
+		WithoutCode:  s.WithoutCode,
+		CoolingHours: recordOptional(s.CoolingHours),
+		TwoAbove:     recordOptional(s.TwoAbove),
+		DailyCap:     recordOptional(s.DailyCap),
+		FileFormat:   s.FileFormat,
+		Payer:        payerRecord(s.Payer),
 	}
 }
 
 func (r payoutRecord) settings() flex.PayoutSettings {
 	return flex.PayoutSettings{
-		WithoutCode: r.WithoutCode, CoolingHours: optional[int](r.CoolingHours), TwoAbove: optional[flex.Pence](r.TwoAbove), DailyCap: optional[flex.Pence](r.DailyCap),
-		FileFormat: r.FileFormat, Payer: flex.PayerSettings(r.Payer),
+		WithoutCode:  r.WithoutCode,
+		CoolingHours: optional[int](r.CoolingHours),
+		TwoAbove:     optional[flex.Pence](r.TwoAbove),
+		DailyCap:     optional[flex.Pence](r.DailyCap),
+		FileFormat:   r.FileFormat,
+		Payer:        flex.PayerSettings(r.Payer),
 	}
 }
 
@@ -38,6 +46,7 @@ func recordOptional[T ~int | ~int64](o flex.Optional[T]) *int64 {
 		return nil
 	}
 	n := int64(o.Value)
+
 	return &n
 }
 

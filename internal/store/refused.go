@@ -24,7 +24,14 @@ func (tx *Tx) CountRefused(ctx context.Context, rs []RefusedReading) error {
 	day := flex.DayAt(tx.now).String()
 
 	var told int
-	if err := tx.row(ctx, `SELECT count(*) FROM refused_reading WHERE org_id = $1 AND day = $2`, tx.org.Bytes(), day).Scan(&told); err != nil {
+	err := tx.row(
+		ctx,
+		`SELECT count(*) FROM refused_reading WHERE org_id = $1 AND day = $2`,
+		tx.org.Bytes(),
+		day,
+	).Scan(&told)
+
+	if err != nil {
 		return err
 	}
 
@@ -33,10 +40,20 @@ func (tx *Tx) CountRefused(ctx context.Context, rs []RefusedReading) error {
 			r.Label, r.Reason = "", "further reasons"
 		}
 
-		_, err := tx.exec(ctx, `INSERT INTO refused_reading (org_id, day, label, reason, count, example, asset_id) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		_, err := tx.exec(
+			ctx,
+			`INSERT INTO refused_reading (org_id, day, label, reason, count, example, asset_id) VALUES ($1, $2, $3, $4, $5, $6, $7)
 			ON CONFLICT (org_id, day, label, reason) DO UPDATE SET count = refused_reading.count + excluded.count,
 				example = excluded.example, asset_id = excluded.asset_id`,
-			tx.org.Bytes(), day, r.Label, r.Reason, r.Count, r.Example, r.AssetID.Bytes())
+			tx.org.Bytes(),
+			day,
+			r.Label,
+			r.Reason,
+			r.Count,
+			r.Example,
+			r.AssetID.Bytes(),
+		)
+
 		if err != nil {
 			return err
 		}
@@ -48,21 +65,44 @@ func (tx *Tx) CountRefused(ctx context.Context, rs []RefusedReading) error {
 }
 
 // RefusedSince returns what was refused from a day on, the newest day first.
-func (tx *Tx) RefusedSince(ctx context.Context, from flex.Day) ([]RefusedReading, error) {
-	return rows(ctx, tx.conn, func(s scanner) (r RefusedReading, err error) {
-		var day string
-		if err := s.Scan(&day, &r.Label, &r.Reason, &r.Count, &r.Example, &r.AssetID); err != nil {
-			return r, err
-		}
+func (tx *Tx) RefusedSince(
+	ctx context.Context,
+	from flex.Day,
+) ([]RefusedReading, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (r RefusedReading, err error) {
+			var day string
+			if err := s.Scan(
+				&day,
+				&r.Label,
+				&r.Reason,
+				&r.Count,
+				&r.Example,
+				&r.AssetID,
+			); err != nil {
+				return r, err
+			}
 
-		r.Day, err = flex.ParseDay(day)
-		return r, err
-	}, `SELECT day, label, reason, count, example, asset_id FROM refused_reading WHERE org_id = $1 AND day >= $2
-		ORDER BY day DESC, count DESC, label, reason LIMIT 500`, tx.org.Bytes(), from.String())
+			r.Day, err = flex.ParseDay(day)
+
+			return r, err
+		},
+		`SELECT day, label, reason, count, example, asset_id FROM refused_reading WHERE org_id = $1 AND day >= $2
+		ORDER BY day DESC, count DESC, label, reason LIMIT 500`,
+		tx.org.Bytes(),
+		from.String(),
+	)
 }
 
 // DropRefused forgets what was refused before a day.
 func (all *All) DropRefused(ctx context.Context, before flex.Day) error {
-	_, err := all.exec(ctx, `DELETE FROM refused_reading WHERE day < $1`, before.String())
+	_, err := all.exec(
+		ctx,
+		`DELETE FROM refused_reading WHERE day < $1`,
+		before.String(),
+	)
+
 	return err
 }

@@ -44,7 +44,12 @@ func (r *registered) get(key registerKey, at registerVersion) (any, bool) {
 	return e.value, ok && e.at == at
 }
 
-func (r *registered) put(key registerKey, at registerVersion, value any, rows int) {
+func (r *registered) put(
+	key registerKey,
+	at registerVersion,
+	value any,
+	rows int,
+) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
@@ -54,7 +59,8 @@ func (r *registered) put(key registerKey, at registerVersion, value any, rows in
 
 	if rows <= registeredMax {
 		r.held[key] = registerEntry{at, value}
-		r.rows += rows // one that is replaced is counted again: all are forgotten the sooner
+		// one that is replaced is counted again: all are forgotten the sooner
+		r.rows += rows
 	}
 }
 
@@ -64,19 +70,34 @@ func (tx *Tx) touchRegister(ctx context.Context) error {
 		return nil
 	}
 	tx.touched = true
-	_, err := tx.exec(ctx, `UPDATE org SET register = register + 1 WHERE id = $1`, tx.org.Bytes())
+	_, err := tx.exec(
+		ctx,
+		`UPDATE org SET register = register + 1 WHERE id = $1`,
+		tx.org.Bytes(),
+	)
+
 	return err
 }
 
 // asRegistered returns what read returns, from memory if the register has not changed since
 // it was read. What is returned may be shared and is not to be changed.
-func asRegistered[T any](ctx context.Context, tx *Tx, what any, rows func(T) int, read func() (T, error)) (v T, err error) {
+func asRegistered[T any](
+	ctx context.Context,
+	tx *Tx,
+	what any,
+	rows func(T) int,
+	read func() (T, error),
+) (v T, err error) {
 	if tx.wake != nil { // a transaction that writes sees what is not committed
 		return read()
 	}
 
 	var at registerVersion
-	err = tx.row(ctx, `SELECT o.register, m.n FROM org o, meter_version m WHERE o.id = $1`, tx.org.Bytes()).Scan(&at.register, &at.meters)
+	err = tx.row(
+		ctx,
+		`SELECT o.register, m.n FROM org o, meter_version m WHERE o.id = $1`,
+		tx.org.Bytes(),
+	).Scan(&at.register, &at.meters)
 	if errors.Is(err, sql.ErrNoRows) {
 		return read()
 	}

@@ -14,10 +14,13 @@ import (
 // organisations may enrol.
 const sharedPoints = "10990000"
 
-var _ = law("a metering point is enrolled by one organisation", `SELECT 'the point ending in ' || SUBSTR(s.mpan, 10) AS what FROM site s
+var _ = law(
+	"a metering point is enrolled by one organisation",
+	`SELECT 'the point ending in ' || SUBSTR(s.mpan, 10) AS what FROM site s
 	WHERE s.mpan IS NOT NULL AND s.mpan NOT LIKE '`+sharedPoints+`%'
 		AND EXISTS (SELECT 1 FROM enrolment e WHERE e.site_id = s.id AND e.state = 'enrolled')
-	GROUP BY s.mpan HAVING count(*) > 1`)
+	GROUP BY s.mpan HAVING count(*) > 1`,
+)
 
 // Registration is a party's time with a metering point.
 type Registration struct {
@@ -33,21 +36,36 @@ type Registration struct {
 const registrationColumns = `r.mpan, r.org_id, r.site_id, r.from_at, r.to_at, r.next_org, r.next_at`
 
 func scanRegistration(s scanner) (r Registration, err error) {
-	err = s.Scan(&r.MPAN, &r.Org, &r.Site, instant{&r.From}, instant{&r.To}, &r.NextOrg, instant{&r.NextAt})
+	err = s.Scan(
+		&r.MPAN,
+		&r.Org,
+		&r.Site,
+		instant{&r.From},
+		instant{&r.To},
+		&r.NextOrg,
+		instant{&r.NextAt},
+	)
+
 	return r, err
 }
 
 // otherParty is what a party is told whose metering point another one has. It does not say who.
 func otherParty(mpan string) error {
-	return flex.Fail(flex.Conflict, "the metering point ending in %s is enrolled by another party, and is with one at a time: "+
-		"the user leaves it there first, or the operator of flexd decides a change of party (flexd mpan move)", mpan[max(0, len(mpan)-4):])
+	return flex.Fail(
+		flex.Conflict,
+		"the metering point ending in %s is enrolled by another party, and is with one at a time: "+
+			"the user leaves it there first, or the operator of flexd decides a change of party (flexd mpan move)",
+		mpan[max(0, len(mpan)-4):],
+	)
 }
 
 // pointOf returns what is unique of an MPAN; null for the sandbox's own points.
 func (c conn) pointOf(mpan string) any {
-	if c.db.Environment == flex.Sandbox && strings.HasPrefix(mpan, sharedPoints) {
+	if c.db.Environment == flex.Sandbox &&
+		strings.HasPrefix(mpan, sharedPoints) {
 		return nil
 	}
+
 	return mpan
 }
 
@@ -59,14 +77,30 @@ func (tx *Tx) register(ctx context.Context, site flex.SiteID) error {
 		return err
 	}
 
-	n, err := tx.exec(ctx, `UPDATE registration SET site_id = $3 WHERE org_id = $1 AND mpan = $2 AND to_at IS NULL`, tx.org.Bytes(), mpan, site.Bytes())
+	n, err := tx.exec(
+		ctx,
+		`UPDATE registration SET site_id = $3 WHERE org_id = $1 AND mpan = $2 AND to_at IS NULL`,
+		tx.org.Bytes(),
+		mpan,
+		site.Bytes(),
+	)
+
 	if err != nil || n > 0 {
 		return err
 	}
 
 	id := tx.newID()
-	n, err = tx.exec(ctx, `INSERT INTO registration (id, mpan, point, org_id, site_id, from_at) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
-		id[:], mpan, tx.pointOf(mpan), tx.org.Bytes(), site.Bytes(), micros(tx.now))
+	n, err = tx.exec(
+		ctx,
+		`INSERT INTO registration (id, mpan, point, org_id, site_id, from_at) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
+		id[:],
+		mpan,
+		tx.pointOf(mpan),
+		tx.org.Bytes(),
+		site.Bytes(),
+		micros(tx.now),
+	)
+
 	if err == nil && n == 0 {
 		err = otherParty(mpan)
 	}
@@ -77,22 +111,39 @@ func (tx *Tx) register(ctx context.Context, site flex.SiteID) error {
 // deregister ends the organisation's time with a site's metering point, unless the site is still
 // enrolled in something.
 func (tx *Tx) deregister(ctx context.Context, site flex.SiteID) error {
-	_, err := tx.exec(ctx, `UPDATE registration SET to_at = $3 WHERE org_id = $1 AND site_id = $2 AND to_at IS NULL
-		AND NOT EXISTS (SELECT 1 FROM enrolment e WHERE e.site_id = $2 AND e.state = 'enrolled')`, tx.org.Bytes(), site.Bytes(), micros(tx.now))
+	_, err := tx.exec(
+		ctx,
+		`UPDATE registration SET to_at = $3 WHERE org_id = $1 AND site_id = $2 AND to_at IS NULL
+		AND NOT EXISTS (SELECT 1 FROM enrolment e WHERE e.site_id = $2 AND e.state = 'enrolled')`,
+		tx.org.Bytes(),
+		site.Bytes(),
+		micros(tx.now),
+	)
+
 	return err
 }
 
 // follow has the registration of an enrolled site be that of its MPAN, which may have changed.
 func (tx *Tx) follow(ctx context.Context, site flex.SiteID) error {
 	var enrolled bool
-	err := tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM enrolment WHERE org_id = $1 AND site_id = $2 AND state = 'enrolled')`,
-		tx.org.Bytes(), site.Bytes()).Scan(&enrolled)
+	err := tx.row(
+		ctx,
+		`SELECT EXISTS (SELECT 1 FROM enrolment WHERE org_id = $1 AND site_id = $2 AND state = 'enrolled')`,
+		tx.org.Bytes(),
+		site.Bytes(),
+	).Scan(&enrolled)
 	if err != nil || !enrolled {
 		return err
 	}
 
-	_, err = tx.exec(ctx, `UPDATE registration SET to_at = $3 WHERE org_id = $1 AND site_id = $2 AND to_at IS NULL
-		AND mpan <> (SELECT COALESCE(s.mpan, '') FROM site s WHERE s.id = $2)`, tx.org.Bytes(), site.Bytes(), micros(tx.now))
+	_, err = tx.exec(
+		ctx,
+		`UPDATE registration SET to_at = $3 WHERE org_id = $1 AND site_id = $2 AND to_at IS NULL
+		AND mpan <> (SELECT COALESCE(s.mpan, '') FROM site s WHERE s.id = $2)`,
+		tx.org.Bytes(),
+		site.Bytes(),
+		micros(tx.now),
+	)
 	if err != nil {
 		return err
 	}
@@ -102,57 +153,120 @@ func (tx *Tx) follow(ctx context.Context, site flex.SiteID) error {
 
 func (tx *Tx) mpanOf(ctx context.Context, site flex.SiteID) (string, error) {
 	var mpan sql.NullString
-	err := tx.row(ctx, `SELECT mpan FROM site WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), site.Bytes()).Scan(&mpan)
+	err := tx.row(
+		ctx,
+		`SELECT mpan FROM site WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		site.Bytes(),
+	).Scan(&mpan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
+
 	return mpan.String, err
 }
 
 // Registrations returns whose a metering point was and is, oldest first.
-func (all *All) Registrations(ctx context.Context, mpan string) ([]Registration, error) {
-	return rows(ctx, all.conn, scanRegistration, `SELECT `+registrationColumns+` FROM registration r WHERE r.mpan = $1 ORDER BY r.from_at, r.id`, mpan)
+func (all *All) Registrations(
+	ctx context.Context,
+	mpan string,
+) ([]Registration, error) {
+	return rows(
+		ctx,
+		all.conn,
+		scanRegistration,
+		`SELECT `+registrationColumns+
+			` FROM registration r WHERE r.mpan = $1 ORDER BY r.from_at, r.id`,
+		mpan,
+	)
 }
 
 // RegistrationsWithin returns the organisation's times with metering points that touch a span.
-func (tx *Tx) RegistrationsWithin(ctx context.Context, span flex.Span) ([]Registration, error) {
-	return rows(ctx, tx.conn, scanRegistration, `SELECT `+registrationColumns+` FROM registration r
+func (tx *Tx) RegistrationsWithin(
+	ctx context.Context,
+	span flex.Span,
+) ([]Registration, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanRegistration,
+		`SELECT `+registrationColumns+` FROM registration r
 		WHERE r.org_id = $1 AND r.from_at < $3 AND (r.to_at IS NULL OR r.to_at > $2) AND (r.to_at IS NULL OR r.to_at > r.from_at)
-		ORDER BY r.mpan, r.from_at, r.id`, tx.org.Bytes(), micros(span.From), micros(span.To))
+		ORDER BY r.mpan, r.from_at, r.id`,
+		tx.org.Bytes(),
+		micros(span.From),
+		micros(span.To),
+	)
 }
 
 // DecideMove notes that a metering point changes its party at an instant. It reports whether
 // another party has the point; if none has, the new one has it from then on.
-func (all *All) DecideMove(ctx context.Context, mpan string, to flex.OrgID, at time.Time) (held bool, err error) {
-	n, err := all.exec(ctx, `UPDATE registration SET next_org = $2, next_at = $3 WHERE point = $1 AND to_at IS NULL AND org_id <> $2`,
-		mpan, to.Bytes(), micros(at))
+func (all *All) DecideMove(
+	ctx context.Context,
+	mpan string,
+	to flex.OrgID,
+	at time.Time,
+) (held bool, err error) {
+	n, err := all.exec(
+		ctx,
+		`UPDATE registration SET next_org = $2, next_at = $3 WHERE point = $1 AND to_at IS NULL AND org_id <> $2`,
+		mpan,
+		to.Bytes(),
+		micros(at),
+	)
 	if err != nil || n > 0 {
 		return n > 0, err
 	}
+
 	return false, all.reserve(ctx, mpan, to, at)
 }
 
 // reserve gives a metering point that nobody has to a party.
-func (all *All) reserve(ctx context.Context, mpan string, to flex.OrgID, from time.Time) error {
+func (all *All) reserve(
+	ctx context.Context,
+	mpan string,
+	to flex.OrgID,
+	from time.Time,
+) error {
 	id := all.newID()
-	_, err := all.exec(ctx, `INSERT INTO registration (id, mpan, point, org_id, from_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
-		id[:], mpan, all.pointOf(mpan), to.Bytes(), micros(from))
+	_, err := all.exec(
+		ctx,
+		`INSERT INTO registration (id, mpan, point, org_id, from_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
+		id[:],
+		mpan,
+		all.pointOf(mpan),
+		to.Bytes(),
+		micros(from),
+	)
+
 	return err
 }
 
 // DueMoves returns the registrations whose change of party is due.
 func (all *All) DueMoves(ctx context.Context) ([]Registration, error) {
-	return rows(ctx, all.conn, scanRegistration, `SELECT `+registrationColumns+` FROM registration r
-		WHERE r.next_at <= $1 AND r.to_at IS NULL ORDER BY r.next_at, r.id`, micros(all.now))
+	return rows(
+		ctx,
+		all.conn,
+		scanRegistration,
+		`SELECT `+registrationColumns+` FROM registration r
+		WHERE r.next_at <= $1 AND r.to_at IS NULL ORDER BY r.next_at, r.id`,
+		micros(all.now),
+	)
 }
 
 // CompleteMove ends the old party's time at the instant of the change and begins the new one's.
 // The site that was enrolled must have been withdrawn.
 func (all *All) CompleteMove(ctx context.Context, r Registration) error {
-	_, err := all.exec(ctx, `UPDATE registration SET to_at = $3, next_at = NULL WHERE mpan = $1 AND org_id = $2 AND next_at IS NOT NULL`,
-		r.MPAN, r.Org.Bytes(), micros(r.NextAt))
+	_, err := all.exec(
+		ctx,
+		`UPDATE registration SET to_at = $3, next_at = NULL WHERE mpan = $1 AND org_id = $2 AND next_at IS NOT NULL`,
+		r.MPAN,
+		r.Org.Bytes(),
+		micros(r.NextAt),
+	)
 	if err != nil {
 		return err
 	}
+
 	return all.reserve(ctx, r.MPAN, r.NextOrg, r.NextAt)
 }

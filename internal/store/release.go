@@ -27,45 +27,100 @@ type DueRelease struct {
 
 // DueReleases returns up to limit assets' parts in dispatches that are to be looked at by now, those
 // of one dispatch together.
-func (tx *Tx) DueReleases(ctx context.Context, limit int) ([]DueRelease, error) {
+func (tx *Tx) DueReleases(
+	ctx context.Context,
+	limit int,
+) ([]DueRelease, error) {
 	lock := ""
 	if tx.db.d.skipLocked != "" {
 		lock = " FOR UPDATE OF p SKIP LOCKED"
 	}
 
 	scan := func(s scanner) (r DueRelease, err error) {
-		err = s.Scan(&r.Event, &r.Asset, instant{&r.From}, instant{&r.To}, &r.Power, &r.Tries, &r.Followed)
+		err = s.Scan(
+			&r.Event,
+			&r.Asset,
+			instant{&r.From},
+			instant{&r.To},
+			&r.Power,
+			&r.Tries,
+			&r.Followed,
+		)
+
 		return r, err
 	}
-	return rows(ctx, tx.conn, scan, `SELECT p.event_id, p.asset_id, d.from_at, d.to_at, p.power_w, p.release_tries,
+
+	return rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT p.event_id, p.asset_id, d.from_at, d.to_at, p.power_w, p.release_tries,
 			EXISTS (SELECT 1 FROM dispatch_asset q JOIN dispatch e ON e.event_id = q.event_id
 				WHERE q.org_id = p.org_id AND q.asset_id = p.asset_id AND e.to_at > d.to_at AND e.from_at <= d.to_at + $4)
 		FROM dispatch_asset p JOIN dispatch d ON d.event_id = p.event_id
 		WHERE p.org_id = $1 AND p.release_at <= $2 ORDER BY p.event_id, p.asset_id LIMIT $3`+lock,
-		tx.org.Bytes(), micros(tx.now), limit, time.Hour.Microseconds())
+		tx.org.Bytes(),
+		micros(tx.now),
+		limit,
+		time.Hour.Microseconds(),
+	)
 }
 
 // SaveRelease notes what was found of an asset after a dispatch, and when to look again; zero is never.
-func (tx *Tx) SaveRelease(ctx context.Context, r DueRelease, found string, again time.Time) error {
+func (tx *Tx) SaveRelease(
+	ctx context.Context,
+	r DueRelease,
+	found string,
+	again time.Time,
+) error {
 	var at any
 	if !again.IsZero() {
 		at = micros(again)
 	}
-	return tx.later(ctx, `UPDATE dispatch_asset SET release_at = $4, release = $5, release_tries = $6 WHERE org_id = $1 AND event_id = $2 AND asset_id = $3`,
-		tx.org.Bytes(), r.Event.Bytes(), r.Asset.Bytes(), at, found, r.Tries)
+
+	return tx.later(
+		ctx,
+		`UPDATE dispatch_asset SET release_at = $4, release = $5, release_tries = $6 WHERE org_id = $1 AND event_id = $2 AND asset_id = $3`,
+		tx.org.Bytes(),
+		r.Event.Bytes(),
+		r.Asset.Bytes(),
+		at,
+		found,
+		r.Tries,
+	)
 }
 
 // SendDispatchAgain has a dispatch sent once more, although it is over, until an instant.
-func (tx *Tx) SendDispatchAgain(ctx context.Context, r DueRelease, until time.Time) error {
-	batch, err := one(ctx, tx.conn, "dispatch not found", func(s scanner) (batch bool, err error) {
-		err = s.Scan(&batch)
-		return batch, err
-	}, `SELECT batch FROM dispatch WHERE org_id = $1 AND event_id = $2`, tx.org.Bytes(), r.Event.Bytes())
+func (tx *Tx) SendDispatchAgain(
+	ctx context.Context,
+	r DueRelease,
+	until time.Time,
+) error {
+	batch, err := one(
+		ctx,
+		tx.conn,
+		"dispatch not found",
+		func(s scanner) (batch bool, err error) {
+			err = s.Scan(&batch)
+			return batch, err
+		},
+		`SELECT batch FROM dispatch WHERE org_id = $1 AND event_id = $2`,
+		tx.org.Bytes(),
+		r.Event.Bytes(),
+	)
+
 	if err != nil {
 		return err
 	}
 
-	p := Push{EventID: r.Event, Kind: DispatchPush, Generation: int64(r.Tries) + 1, Value: Urgent, ExpiresAt: until}
+	p := Push{
+		EventID:    r.Event,
+		Kind:       DispatchPush,
+		Generation: int64(r.Tries) + 1,
+		Value:      Urgent,
+		ExpiresAt:  until,
+	}
+
 	if !batch {
 		p.AssetID = r.Asset
 	}
@@ -80,13 +135,18 @@ func (all *All) OrgsWithReleases(ctx context.Context) ([]flex.OrgID, error) {
 		err = s.Scan(&id)
 		return id, err
 	}
+
 	return rows(ctx, all.conn, id, `SELECT id FROM org o
 		WHERE EXISTS (SELECT 1 FROM dispatch_asset p WHERE p.org_id = o.id AND p.release_at IS NOT NULL) ORDER BY id`)
 }
 
 // NotReleased returns assets that did not go back after a dispatch that ended within ReleaseKept, so
 // many at most, the latest dispatch first, and how many there are.
-func (all *All) NotReleased(ctx context.Context, org flex.OrgID, limit int) (found []flex.AssetID, total int, err error) {
+func (all *All) NotReleased(
+	ctx context.Context,
+	org flex.OrgID,
+	limit int,
+) (found []flex.AssetID, total int, err error) {
 	where := `FROM dispatch_asset p JOIN dispatch d ON d.event_id = p.event_id JOIN org g ON g.id = p.org_id
 		WHERE p.release = 'missing' AND d.to_at > $1 + g.clock_offset`
 	args := []any{micros(all.Now().Add(-ReleaseKept))}
@@ -94,7 +154,12 @@ func (all *All) NotReleased(ctx context.Context, org flex.OrgID, limit int) (fou
 		where, args = where+` AND p.org_id = $2`, append(args, org.Bytes())
 	}
 
-	if err := all.row(ctx, `SELECT count(DISTINCT p.asset_id) `+where, args...).Scan(&total); err != nil || total == 0 {
+	if err := all.row(
+		ctx,
+		`SELECT count(DISTINCT p.asset_id) `+where,
+		args...,
+	).Scan(&total); err != nil ||
+		total == 0 {
 		return nil, 0, err
 	}
 
@@ -103,7 +168,16 @@ func (all *All) NotReleased(ctx context.Context, org flex.OrgID, limit int) (fou
 		err = s.Scan(&id, &last)
 		return id, err
 	}
-	found, err = rows(ctx, all.conn, id, `SELECT p.asset_id, max(d.to_at) AS last `+where+` GROUP BY p.asset_id ORDER BY last DESC, p.asset_id LIMIT `+strconv.Itoa(limit), args...)
+
+	found, err = rows(
+		ctx,
+		all.conn,
+		id,
+		`SELECT p.asset_id, max(d.to_at) AS last `+where+
+			` GROUP BY p.asset_id ORDER BY last DESC, p.asset_id LIMIT `+
+			strconv.Itoa(limit),
+		args...,
+	)
 
 	return found, total, err
 }

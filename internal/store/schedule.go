@@ -40,10 +40,14 @@ const (
 	CauseTariff    Cause = "tariff"
 	CauseChargeNow Cause = "charge-now"
 	CauseMarket    Cause = "market"
-	CauseInputs    Cause = "inputs"      // readings, the asset's power or settings changed
-	CauseCaps      Cause = "caps"        // the fleet was planned together, under its caps
-	CauseCalled    Cause = "instruction" // the grid asked for another draw, or asks no more
-	CauseFreed     Cause = "freed"       // control ended; the schedule leaves charging free
+	// readings, the asset's power or settings changed
+	CauseInputs Cause = "inputs"
+	// the fleet was planned together, under its caps
+	CauseCaps Cause = "caps"
+	// the grid asked for another draw, or asks no more
+	CauseCalled Cause = "instruction"
+	// control ended; the schedule leaves charging free
+	CauseFreed Cause = "freed"
 )
 
 // CurveID names a stretch of prices by its content.
@@ -54,10 +58,11 @@ type curveKind struct{}
 // Schedule is a schedule with what it was made from.
 type Schedule struct {
 	flex.Schedule
-	Cause  Cause
-	From   Effective
-	Curve  CurveID          // the prices; zero for none
-	Before flex.EventID     // the schedule of the session that it replaced; zero for none
+	Cause Cause
+	From  Effective
+	Curve CurveID // the prices; zero for none
+	// the schedule of the session that it replaced; zero for none
+	Before flex.EventID
 	Value  flex.MicroPounds // of its push: what it saves, or Urgent
 }
 
@@ -75,11 +80,16 @@ type Effective struct {
 	MayChargePeak bool
 	Mode          flex.ChargingMode
 	ChargeNow     flex.Span
-	Tariff        flex.Tariff // its Zone is empty if none is known: all hours are off-peak
-	Origins       string      // as control writes it: where each input came from
-	Learned       *Learned    // nil if the power is nominal and nothing else was learned either
-	Closed        []flex.Span // time that an instruction has the asset leave out, as far as its need allows
-	Ramp          *Ramp       // nil if it begins and ends when the market and the tariff say
+	// its Zone is empty if none is known: all hours are off-peak
+	Tariff flex.Tariff
+	// as control writes it: where each input came from
+	Origins string
+	// nil if the power is nominal and nothing else was learned either
+	Learned *Learned
+	// time that an instruction has the asset leave out, as far as its need allows
+	Closed []flex.Span
+	// nil if it begins and ends when the market and the tariff say
+	Ramp *Ramp
 }
 
 // CutShort is the last word of the origins of a schedule whose site was not planned as one, or not to
@@ -92,15 +102,43 @@ const scheduleColumns = `event_id, asset_id, session_id, generation, cause, made
 func scanSchedule(s scanner) (v Schedule, err error) {
 	var from time.Time
 	var steps string
-	err = s.Scan(&v.EventID, &v.AssetID, &v.SessionID, &v.Generation, &v.Cause, instant{&v.MadeAt}, instant{&from}, &steps, &v.Curve,
-		instant{&v.From.ReadyBy}, &v.From.Need, &v.From.Delivered, instant{&v.From.CountFrom}, &v.From.Power, &v.From.Running, &v.From.MayChargePeak, &v.From.Mode,
-		instant{&v.From.ChargeNow.From}, instant{&v.From.ChargeNow.To}, &v.From.Tariff.OffPeak, &v.From.Tariff.Zone, &v.From.Tariff.Type,
-		&v.From.Origins, &v.Before, &v.Value, learnedText{&v.From.Learned}, closedTime{&v.From.Closed}, rampText{&v.From.Ramp})
+	err = s.Scan(
+		&v.EventID,
+		&v.AssetID,
+		&v.SessionID,
+		&v.Generation,
+		&v.Cause,
+		instant{&v.MadeAt},
+		instant{&from},
+		&steps,
+		&v.Curve,
+		instant{&v.From.ReadyBy},
+		&v.From.Need,
+		&v.From.Delivered,
+		instant{&v.From.CountFrom},
+		&v.From.Power,
+		&v.From.Running,
+		&v.From.MayChargePeak,
+		&v.From.Mode,
+		instant{&v.From.ChargeNow.From},
+		instant{&v.From.ChargeNow.To},
+		&v.From.Tariff.OffPeak,
+		&v.From.Tariff.Zone,
+		&v.From.Tariff.Type,
+		&v.From.Origins,
+		&v.Before,
+		&v.Value,
+		learnedText{&v.From.Learned},
+		closedTime{&v.From.Closed},
+		rampText{&v.From.Ramp},
+	)
+
 	if err != nil {
 		return v, err
 	}
 
 	v.Steps, err = readSteps(from, steps)
+
 	return v, err
 }
 
@@ -134,7 +172,11 @@ func readSteps(from time.Time, text string) (steps []flex.Step, err error) {
 		}
 
 		to := from.Add(time.Duration(seconds) * time.Second)
-		steps = append(steps, flex.Step{Span: flex.Span{From: from, To: to}, Limit: flex.Watts(limit)})
+		steps = append(steps, flex.Step{
+			Span:  flex.Span{From: from, To: to},
+			Limit: flex.Watts(limit),
+		})
+
 		from = to
 	}
 
@@ -143,8 +185,16 @@ func readSteps(from time.Time, text string) (steps []flex.Step, err error) {
 
 // Schedule returns one schedule of the organisation's.
 func (tx *Tx) Schedule(ctx context.Context, id flex.EventID) (Schedule, error) {
-	return one(ctx, tx.conn, "schedule not found or not authorized", scanSchedule,
-		`SELECT `+scheduleColumns+` FROM schedule WHERE org_id = $1 AND event_id = $2`, tx.org.Bytes(), id.Bytes())
+	return one(
+		ctx,
+		tx.conn,
+		"schedule not found or not authorized",
+		scanSchedule,
+		`SELECT `+scheduleColumns+
+			` FROM schedule WHERE org_id = $1 AND event_id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
 }
 
 var scheduleFields = strings.Fields(`event_id org_id asset_id session_id generation cause made_at from_at to_at steps curve_id
@@ -162,16 +212,50 @@ func (s *Schedule) args(org flex.OrgID, args []any) []any {
 	}
 
 	e := &s.From
-	return append(args, s.EventID.Bytes(), org.Bytes(), s.AssetID.Bytes(), s.SessionID.Bytes(), s.Generation, string(s.Cause), micros(s.MadeAt),
-		micros(s.Steps[0].From), micros(s.End()), writeSteps(s.Steps), curve,
-		micros(e.ReadyBy), int64(e.Need), int64(e.Delivered), micros(e.CountFrom), int64(e.Power), e.Running, e.MayChargePeak, string(e.Mode),
-		micros(e.ChargeNow.From), micros(e.ChargeNow.To), e.Tariff.OffPeak, e.Tariff.Zone, string(e.Tariff.Type), e.Origins, before, int64(s.Value), encodeLearned(e.Learned), writeClosed(e.Closed), encodeRamp(e.Ramp))
+
+	return append(
+		args,
+		s.EventID.Bytes(),
+		org.Bytes(),
+		s.AssetID.Bytes(),
+		s.SessionID.Bytes(),
+		s.Generation,
+		string(s.Cause),
+		micros(s.MadeAt),
+		micros(s.Steps[0].From),
+		micros(s.End()),
+		writeSteps(s.Steps),
+		curve,
+		micros(e.ReadyBy),
+		int64(e.Need),
+		int64(e.Delivered),
+		micros(e.CountFrom),
+		int64(e.Power),
+		e.Running,
+		e.MayChargePeak,
+		string(e.Mode),
+		micros(e.ChargeNow.From),
+		micros(e.ChargeNow.To),
+		e.Tariff.OffPeak,
+		e.Tariff.Zone,
+		string(e.Tariff.Type),
+		e.Origins,
+		before,
+		int64(s.Value),
+		encodeLearned(e.Learned),
+		writeClosed(e.Closed),
+		encodeRamp(e.Ramp),
+	)
 }
 
 // AddSchedule commits the session's next schedule, made at this transaction's instant. Its
 // id, generation and place are set here, in the session too, and so is since when its need
 // counts, if that is not said. The asset must be locked.
-func (tx *Tx) AddSchedule(ctx context.Context, session *Session, s *Schedule) error {
+func (tx *Tx) AddSchedule(
+	ctx context.Context,
+	session *Session,
+	s *Schedule,
+) error {
 	s.EventID = flex.EventID(tx.newID())
 	s.AssetID = session.AssetID
 	s.SessionID = session.ID
@@ -190,18 +274,36 @@ func (tx *Tx) AddSchedule(ctx context.Context, session *Session, s *Schedule) er
 		session.MarketAt = tx.now
 	}
 
-	if err := tx.db.d.addRows(ctx, tx.conn, "schedule", scheduleFields, s.args(tx.org, nil)); err != nil {
+	err := tx.db.d.addRows(
+		ctx,
+		tx.conn,
+		"schedule",
+		scheduleFields,
+		s.args(tx.org, nil),
+	)
+	if err != nil {
 		return err
 	}
 
-	return tx.later(ctx, `UPDATE session SET ready_by = $3, generation = $4, event_id = $5, market_at = $6, due_at = NULL, due_for = NULL
+	return tx.later(
+		ctx,
+		`UPDATE session SET ready_by = $3, generation = $4, event_id = $5, market_at = $6, due_at = NULL, due_for = NULL
 		WHERE org_id = $1 AND id = $2`,
-		tx.org.Bytes(), session.ID.Bytes(), micros(session.ReadyBy), session.Generation, session.EventID.Bytes(), micros(session.MarketAt))
+		tx.org.Bytes(),
+		session.ID.Bytes(),
+		micros(session.ReadyBy),
+		session.Generation,
+		session.EventID.Bytes(),
+		micros(session.MarketAt),
+	)
 }
 
 // AddCurve keeps the prices that a plan is made on and returns their name. Prices follow
 // each other without a gap.
-func (c conn) AddCurve(ctx context.Context, prices []flex.PricedPeriod) (CurveID, error) {
+func (c conn) AddCurve(
+	ctx context.Context,
+	prices []flex.PricedPeriod,
+) (CurveID, error) {
 	if len(prices) == 0 {
 		return CurveID{}, nil
 	}
@@ -221,33 +323,53 @@ func (c conn) AddCurve(ctx context.Context, prices []flex.PricedPeriod) (CurveID
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", from, b))
 	id := CurveID(sum[:16])
 
-	return id, c.later(ctx, `INSERT INTO curve (id, from_at, prices) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING`, id.Bytes(), from, string(b))
+	return id, c.later(
+		ctx,
+		`INSERT INTO curve (id, from_at, prices) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING`,
+		id.Bytes(),
+		from,
+		string(b),
+	)
 }
 
 // Curve returns the prices of that name; the zero name has none.
-func (c conn) Curve(ctx context.Context, id CurveID) ([]flex.PricedPeriod, error) {
+func (c conn) Curve(
+	ctx context.Context,
+	id CurveID,
+) ([]flex.PricedPeriod, error) {
 	if id.IsZero() {
 		return nil, nil
 	}
 
 	var from time.Time
 	var text string
-	err := c.row(ctx, `SELECT from_at, prices FROM curve WHERE id = $1`, id.Bytes()).Scan(instant{&from}, &text)
+	err := c.row(
+		ctx,
+		`SELECT from_at, prices FROM curve WHERE id = $1`,
+		id.Bytes(),
+	).Scan(instant{&from}, &text)
+
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil // past its keeping
 	}
+
 	if err != nil {
 		return nil, err
 	}
 
 	var prices []flex.PricedPeriod
 	for part := range strings.SplitSeq(text, " ") {
-		p := flex.PricedPeriod{Period: flex.PeriodAt(from).Add(len(prices)), Known: part != ""}
+		p := flex.PricedPeriod{
+			Period: flex.PeriodAt(from).Add(len(prices)),
+			Known:  part != "",
+		}
+
 		if p.Known {
 			n, err := strconv.ParseInt(part, 10, 64)
 			if err != nil {
 				return nil, fmt.Errorf("stored prices: %w", err)
 			}
+
 			p.Price = flex.Price(n)
 		}
 

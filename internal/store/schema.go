@@ -14,8 +14,9 @@ type SchemaMode int
 // write records that the newer one's rules forbid.
 const (
 	SchemaMigrate SchemaMode = iota // bring it up to date
-	SchemaCreate                    // make it in an empty database; leave another as it is
-	SchemaAsIs                      // leave it as it is
+	// make it in an empty database; leave another as it is
+	SchemaCreate
+	SchemaAsIs // leave it as it is
 )
 
 // SchemaStatus compares the schema of a database with the one that this program needs.
@@ -42,7 +43,10 @@ func (db *DB) SchemaStatus(ctx context.Context) (SchemaStatus, error) {
 	// would make it.
 	var present bool
 	if err := db.sql.QueryRowContext(ctx, db.d.versionTable).Scan(&present); err != nil {
-		return status, unavailable(fmt.Errorf("look for the schema's version: %w", err))
+		return status, unavailable(fmt.Errorf(
+			"look for the schema's version: %w",
+			err,
+		))
 	}
 
 	applied := map[int64]bool{}
@@ -68,9 +72,15 @@ func (db *DB) SchemaStatus(ctx context.Context) (SchemaStatus, error) {
 
 // appliedMigrations reads which migrations the database has had.
 func (db *DB) appliedMigrations(ctx context.Context) (map[int64]bool, error) {
-	found, err := db.sql.QueryContext(ctx, `SELECT version_id FROM goose_db_version WHERE is_applied`)
+	found, err := db.sql.QueryContext(
+		ctx,
+		`SELECT version_id FROM goose_db_version WHERE is_applied`,
+	)
 	if err != nil {
-		return nil, unavailable(fmt.Errorf("read the schema's version: %w", err))
+		return nil, unavailable(fmt.Errorf(
+			"read the schema's version: %w",
+			err,
+		))
 	}
 
 	defer found.Close()
@@ -97,8 +107,13 @@ func (db *DB) prepareSchema(ctx context.Context, mode SchemaMode) error {
 	}
 
 	if status.Newer() {
-		return flex.Fail(flex.Conflict, "the database's schema has version %d, and this flexd knows versions up to %d: "+
-			"run the newer flexd that upgraded it, or restore the copy made before the upgrade", status.Version, status.Needed)
+		return flex.Fail(
+			flex.Conflict,
+			"the database's schema has version %d, and this flexd knows versions up to %d: "+
+				"run the newer flexd that upgraded it, or restore the copy made before the upgrade",
+			status.Version,
+			status.Needed,
+		)
 	}
 
 	if len(status.Pending) == 0 {
@@ -110,12 +125,20 @@ func (db *DB) prepareSchema(ctx context.Context, mode SchemaMode) error {
 		return db.migrate(ctx)
 	}
 	if empty {
-		return flex.Fail(flex.NotFound, "the database is empty: flexd migrate makes its tables, and so does flexd serve")
+		return flex.Fail(
+			flex.NotFound,
+			"the database is empty: flexd migrate makes its tables, and so does flexd serve",
+		)
 	}
 
-	return flex.Fail(flex.Conflict, "the database's schema has version %d and this flexd needs %d (%d migrations): "+
-		"back it up and run flexd migrate, or start the new flexd serve; see the upgrade section of docs/operating.md",
-		status.Version, status.Needed, len(status.Pending))
+	return flex.Fail(
+		flex.Conflict,
+		"the database's schema has version %d and this flexd needs %d (%d migrations): "+
+			"back it up and run flexd migrate, or start the new flexd serve; see the upgrade section of docs/operating.md",
+		status.Version,
+		status.Needed,
+		len(status.Pending),
+	)
 }
 
 // ReadSchemaStatus reads the status of the database at the url, and changes nothing.
@@ -125,5 +148,6 @@ func ReadSchemaStatus(ctx context.Context, url string) (SchemaStatus, error) {
 		return SchemaStatus{}, err
 	}
 	defer db.Close()
+
 	return db.SchemaStatus(ctx)
 }

@@ -28,22 +28,48 @@ const (
 )
 
 // errNoKey is what a store that was opened without keys says when it needs one.
-var errNoKey = flex.Fail(flex.Unavailable, "the store has no key to seal secrets with: name the key file with --key-file; flexd key new FILE makes one")
+var errNoKey = flex.Fail(
+	flex.Unavailable,
+	"the store has no key to seal secrets with: name the key file with --key-file; flexd key new FILE makes one",
+)
 
 // seal encrypts a secret for one row of the organisation's.
-func (c conn) seal(purpose string, org flex.OrgID, row, plain []byte) ([]byte, error) {
+func (c conn) seal(
+	purpose string,
+	org flex.OrgID,
+	row, plain []byte,
+) ([]byte, error) {
 	if c.db.keys == nil {
 		return nil, errNoKey
 	}
-	return c.db.keys.Seal(c.db.Random(), keyring.About{Purpose: purpose, Org: org.Bytes(), Row: row}, plain)
+	return c.db.keys.Seal(
+		c.db.Random(),
+		keyring.About{
+			Purpose: purpose,
+			Org:     org.Bytes(),
+			Row:     row,
+		},
+		plain,
+	)
 }
 
 // unseal reads what seal wrote for the same row.
-func (c conn) unseal(purpose string, org flex.OrgID, row, sealed []byte) ([]byte, error) {
+func (c conn) unseal(
+	purpose string,
+	org flex.OrgID,
+	row, sealed []byte,
+) ([]byte, error) {
 	if c.db.keys == nil {
 		return nil, errNoKey
 	}
-	return c.db.keys.Open(keyring.About{Purpose: purpose, Org: org.Bytes(), Row: row}, sealed)
+	return c.db.keys.Open(
+		keyring.About{
+			Purpose: purpose,
+			Org:     org.Bytes(),
+			Row:     row,
+		},
+		sealed,
+	)
 }
 
 // sealedRow is a sealed value where it lies.
@@ -56,40 +82,65 @@ type sealedRow struct {
 
 // sealedTable is a table with a column sealed.
 type sealedTable struct {
-	name, purpose string
-	columns       string // that name a row
-	where         string // the condition that finds it, with $2 and on
-	scan          func(scanner) (sealedRow, error)
+	name    string
+	purpose string
+	columns string // that name a row
+	where   string // the condition that finds it, with $2 and on
+	scan    func(scanner) (sealedRow, error)
 }
 
 // sealedTables are all of them.
 var sealedTables = []sealedTable{
-	{"endpoint", sealedEndpoint, `org_id, name`, `org_id = $2 AND name = $3`, func(s scanner) (r sealedRow, err error) {
-		var name string
-		err = s.Scan(&r.sealed, &r.org, &name)
-		r.row, r.args = []byte(name), []any{r.org.Bytes(), name}
-		return r, err
-	}},
-	{"payee", sealedPayee, `org_id, site_id`, `org_id = $2 AND site_id = $3`, func(s scanner) (r sealedRow, err error) {
-		var site flex.SiteID
-		err = s.Scan(&r.sealed, &r.org, &site)
-		r.row, r.args = site.Bytes(), []any{r.org.Bytes(), site.Bytes()}
-		return r, err
-	}},
-	{"withdrawal_payee", sealedPinned, `org_id, withdrawal_id, attempt`, `org_id = $2 AND withdrawal_id = $3 AND attempt = $4`, func(s scanner) (r sealedRow, err error) {
-		var id flex.TransactionID
-		var attempt int
-		err = s.Scan(&r.sealed, &r.org, &id, &attempt)
-		r.row, r.args = pinnedRow(id, attempt), []any{r.org.Bytes(), id.Bytes(), attempt}
-		return r, err
-	}},
-	{"payee_check", sealedPayeeName, `org_id, withdrawal_id, attempt`, `org_id = $2 AND withdrawal_id = $3 AND attempt = $4`, func(s scanner) (r sealedRow, err error) {
-		var id flex.TransactionID
-		var attempt int
-		err = s.Scan(&r.sealed, &r.org, &id, &attempt)
-		r.row, r.args = pinnedRow(id, attempt), []any{r.org.Bytes(), id.Bytes(), attempt}
-		return r, err
-	}},
+	{
+		"endpoint",
+		sealedEndpoint,
+		`org_id, name`,
+		`org_id = $2 AND name = $3`,
+		func(s scanner) (r sealedRow, err error) {
+			var name string
+			err = s.Scan(&r.sealed, &r.org, &name)
+			r.row, r.args = []byte(name), []any{r.org.Bytes(), name}
+			return r, err
+		},
+	},
+	{
+		"payee",
+		sealedPayee,
+		`org_id, site_id`,
+		`org_id = $2 AND site_id = $3`,
+		func(s scanner) (r sealedRow, err error) {
+			var site flex.SiteID
+			err = s.Scan(&r.sealed, &r.org, &site)
+			r.row, r.args = site.Bytes(), []any{r.org.Bytes(), site.Bytes()}
+			return r, err
+		},
+	},
+	{
+		"withdrawal_payee",
+		sealedPinned,
+		`org_id, withdrawal_id, attempt`,
+		`org_id = $2 AND withdrawal_id = $3 AND attempt = $4`,
+		func(s scanner) (r sealedRow, err error) {
+			var id flex.TransactionID
+			var attempt int
+			err = s.Scan(&r.sealed, &r.org, &id, &attempt)
+			r.row, r.args = pinnedRow(id, attempt), []any{r.org.Bytes(), id.Bytes(), attempt}
+			return r, err
+		},
+	},
+	{
+		"payee_check",
+		sealedPayeeName,
+		`org_id, withdrawal_id, attempt`,
+		`org_id = $2 AND withdrawal_id = $3 AND attempt = $4`,
+		func(s scanner) (r sealedRow, err error) {
+			var id flex.TransactionID
+			var attempt int
+			err = s.Scan(&r.sealed, &r.org, &id, &attempt)
+			r.row, r.args = pinnedRow(id, attempt), []any{r.org.Bytes(), id.Bytes(), attempt}
+			return r, err
+		},
+	},
 	{"payee_hook", sealedPayeeHook, `org_id`, `org_id = $2`, func(s scanner) (r sealedRow, err error) {
 		err = s.Scan(&r.sealed, &r.org)
 		r.row, r.args = payeeHookRow, []any{r.org.Bytes()}
@@ -100,48 +151,84 @@ var sealedTables = []sealedTable{
 		r.row, r.args = accountKeyRow, []any{r.org.Bytes()}
 		return r, err
 	}},
-	{"idempotency", sealedAnswer, `org_id, key`, `org_id = $2 AND key = $3`, func(s scanner) (r sealedRow, err error) {
-		var key string
-		err = s.Scan(&r.sealed, &r.org, &key)
-		r.row, r.args = []byte(key), []any{r.org.Bytes(), key}
-		return r, err
-	}},
-	{"operator_totp", sealedTwoStep, `operator_id`, `operator_id = $2`, func(s scanner) (r sealedRow, err error) {
-		var id flex.OperatorID
-		err = s.Scan(&r.sealed, &id)
-		r.row, r.args = id.Bytes(), []any{id.Bytes()}
-		return r, err
-	}},
+	{
+		"idempotency",
+		sealedAnswer,
+		`org_id, key`,
+		`org_id = $2 AND key = $3`,
+		func(s scanner) (r sealedRow, err error) {
+			var key string
+			err = s.Scan(&r.sealed, &r.org, &key)
+			r.row, r.args = []byte(key), []any{r.org.Bytes(), key}
+			return r, err
+		},
+	},
+	{
+		"operator_totp",
+		sealedTwoStep,
+		`operator_id`,
+		`operator_id = $2`,
+		func(s scanner) (r sealedRow, err error) {
+			var id flex.OperatorID
+			err = s.Scan(&r.sealed, &id)
+			r.row, r.args = id.Bytes(), []any{id.Bytes()}
+			return r, err
+		},
+	},
 	{"alert_route", sealedRoute, `id`, `id = $2`, func(s scanner) (r sealedRow, err error) {
 		var id AlertRouteID
 		err = s.Scan(&r.sealed, &id)
 		r.row, r.args = id.Bytes(), []any{id.Bytes()}
 		return r, err
 	}},
-	{"adr_object", sealedBearer, `org_id, id`, `org_id = $2 AND id = $3`, func(s scanner) (r sealedRow, err error) {
-		var id ADRObjectID
-		err = s.Scan(&r.sealed, &r.org, &id)
-		r.row, r.args = id.Bytes(), []any{r.org.Bytes(), id.Bytes()}
-		return r, err
-	}},
-	{"adr_upstream", sealedUpstream, `org_id, program_id`, `org_id = $2 AND program_id = $3`, func(s scanner) (r sealedRow, err error) {
-		var program ADRObjectID
-		err = s.Scan(&r.sealed, &r.org, &program)
-		r.row, r.args = program.Bytes(), []any{r.org.Bytes(), program.Bytes()}
-		return r, err
-	}},
-	{"cloud_link", sealedLink, `org_id, state`, `org_id = $2 AND state = $3`, func(s scanner) (r sealedRow, err error) {
-		err = s.Scan(&r.sealed, &r.org, &r.row)
-		r.args = []any{r.org.Bytes(), r.row}
-		return r, err
-	}},
-	{"cloud_token", sealedToken, `org_id, site_id, provider`, `org_id = $2 AND site_id = $3 AND provider = $4`, func(s scanner) (r sealedRow, err error) {
-		var t CloudToken
-		err = s.Scan(&r.sealed, &t.Org, &t.Site, &t.Provider)
-		r.org = t.Org
-		r.row, r.args = t.row(), []any{t.Org.Bytes(), t.Site.Bytes(), t.Provider}
-		return r, err
-	}},
+	{
+		"adr_object",
+		sealedBearer,
+		`org_id, id`,
+		`org_id = $2 AND id = $3`,
+		func(s scanner) (r sealedRow, err error) {
+			var id ADRObjectID
+			err = s.Scan(&r.sealed, &r.org, &id)
+			r.row, r.args = id.Bytes(), []any{r.org.Bytes(), id.Bytes()}
+			return r, err
+		},
+	},
+	{
+		"adr_upstream",
+		sealedUpstream,
+		`org_id, program_id`,
+		`org_id = $2 AND program_id = $3`,
+		func(s scanner) (r sealedRow, err error) {
+			var program ADRObjectID
+			err = s.Scan(&r.sealed, &r.org, &program)
+			r.row, r.args = program.Bytes(), []any{r.org.Bytes(), program.Bytes()}
+			return r, err
+		},
+	},
+	{
+		"cloud_link",
+		sealedLink,
+		`org_id, state`,
+		`org_id = $2 AND state = $3`,
+		func(s scanner) (r sealedRow, err error) {
+			err = s.Scan(&r.sealed, &r.org, &r.row)
+			r.args = []any{r.org.Bytes(), r.row}
+			return r, err
+		},
+	},
+	{
+		"cloud_token",
+		sealedToken,
+		`org_id, site_id, provider`,
+		`org_id = $2 AND site_id = $3 AND provider = $4`,
+		func(s scanner) (r sealedRow, err error) {
+			var t CloudToken
+			err = s.Scan(&r.sealed, &t.Org, &t.Site, &t.Provider)
+			r.org = t.Org
+			r.row, r.args = t.row(), []any{t.Org.Bytes(), t.Site.Bytes(), t.Provider}
+			return r, err
+		},
+	},
 }
 
 // haveKeys fails if values of the store are sealed under a key that was not given, and notes
@@ -152,19 +239,34 @@ func (db *DB) haveKeys(ctx context.Context) error {
 	}
 
 	return db.WriteAll(ctx, func(all *All) error {
-		known, err := rows(ctx, all.conn, scanKey, `SELECT id FROM seal_key ORDER BY used_at`)
+		known, err := rows(
+			ctx,
+			all.conn,
+			scanKey,
+			`SELECT id FROM seal_key ORDER BY used_at`,
+		)
 		if err != nil {
 			return err
 		}
 
 		for _, id := range known {
 			if !db.keys.Holds(id) {
-				return flex.Fail(flex.Unavailable, "secrets of this store are sealed under the key %v, which the key file does not hold: give the file that was used before", id)
+				return flex.Fail(
+					flex.Unavailable,
+					"secrets of this store are sealed under the key %v, which the key file does not hold: give the file that was used before",
+					id,
+				)
 			}
 		}
 
 		newest := db.keys.IDs()[0]
-		_, err = all.exec(ctx, `INSERT INTO seal_key (id, used_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`, newest[:], micros(all.now))
+		_, err = all.exec(
+			ctx,
+			`INSERT INTO seal_key (id, used_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`,
+			newest[:],
+			micros(all.now),
+		)
+
 		return err
 	})
 }
@@ -183,7 +285,8 @@ func scanKey(s scanner) (id keyring.ID, err error) {
 
 // Sealing is how many of the store's secrets are sealed under which key.
 type Sealing struct {
-	Newest keyring.ID // the key that seals now; zero if the store was opened without
+	// the key that seals now; zero if the store was opened without
+	Newest keyring.ID
 	Under  map[keyring.ID]int
 }
 
@@ -194,6 +297,7 @@ func (s Sealing) Old() (n int) {
 			n += count
 		}
 	}
+
 	return n
 }
 
@@ -241,6 +345,7 @@ func (db *DB) Reseal(ctx context.Context) (done int, err error) {
 				n, err = all.reseal(ctx, t, newest)
 				return err
 			})
+
 			if err != nil {
 				return done, fmt.Errorf("seal %s again: %w", t.name, err)
 			}
@@ -262,7 +367,13 @@ func (db *DB) Reseal(ctx context.Context) (done int, err error) {
 		known, err := rows(ctx, all.conn, scanKey, `SELECT id FROM seal_key`)
 		for _, id := range known {
 			if id != newest && s.Under[id] == 0 {
-				if _, err := all.exec(ctx, `DELETE FROM seal_key WHERE id = $1`, id[:]); err != nil {
+				_, err := all.exec(
+					ctx,
+					`DELETE FROM seal_key WHERE id = $1`,
+					id[:],
+				)
+
+				if err != nil {
 					return err
 				}
 			}
@@ -272,9 +383,22 @@ func (db *DB) Reseal(ctx context.Context) (done int, err error) {
 	})
 }
 
-func (all *All) reseal(ctx context.Context, t sealedTable, newest keyring.ID) (int, error) {
-	found, err := rows(ctx, all.conn, t.scan, `SELECT sealed, `+t.columns+` FROM `+t.name+` WHERE substr(sealed, 2, 4) <> $1 LIMIT $2`+all.db.d.forUpdate,
-		newest[:], resealBatch)
+func (all *All) reseal(
+	ctx context.Context,
+	t sealedTable,
+	newest keyring.ID,
+) (int, error) {
+	found, err := rows(
+		ctx,
+		all.conn,
+		t.scan,
+		`SELECT sealed, `+t.columns+` FROM `+t.name+
+			` WHERE substr(sealed, 2, 4) <> $1 LIMIT $2`+
+			all.db.d.forUpdate,
+		newest[:],
+		resealBatch,
+	)
+
 	if err != nil {
 		return 0, err
 	}
@@ -289,7 +413,14 @@ func (all *All) reseal(ctx context.Context, t sealedTable, newest keyring.ID) (i
 		if err != nil {
 			return 0, err
 		}
-		if _, err := all.exec(ctx, `UPDATE `+t.name+` SET sealed = $1 WHERE `+t.where, append([]any{sealed}, r.args...)...); err != nil {
+
+		_, err = all.exec(
+			ctx,
+			`UPDATE `+t.name+` SET sealed = $1 WHERE `+t.where,
+			append([]any{sealed}, r.args...)...,
+		)
+
+		if err != nil {
 			return 0, err
 		}
 	}

@@ -31,10 +31,13 @@ var (
 // made in it.
 type Session struct {
 	flex.Session
-	Number     int64        // among the asset's sessions, from 1
-	Generation int64        // of the asset's newest schedule, 0 before the first
-	EventID    flex.EventID // of the session's newest schedule; zero if there is none
-	MarketAt   time.Time    // when a market move last changed the schedule; zero if never
+	Number int64 // among the asset's sessions, from 1
+	// of the asset's newest schedule, 0 before the first
+	Generation int64
+	// of the session's newest schedule; zero if there is none
+	EventID flex.EventID
+	// when a market move last changed the schedule; zero if never
+	MarketAt time.Time
 }
 
 const sessionColumns = `s.id, s.asset_id, s.site_id, s.number, s.vehicle_w, s.plugged_in_at, s.plugged_out_at, s.ready_by,
@@ -42,9 +45,22 @@ const sessionColumns = `s.id, s.asset_id, s.site_id, s.number, s.vehicle_w, s.pl
 
 func scanSession(s scanner) (v Session, err error) {
 	var rate sql.NullInt64
-	err = s.Scan(&v.ID, &v.AssetID, &v.SiteID, &v.Number, &rate, instant{&v.PluggedInAt}, instant{&v.PluggedOutAt},
-		instant{&v.ReadyBy}, &v.Generation, &v.EventID, instant{&v.MarketAt})
+	err = s.Scan(
+		&v.ID,
+		&v.AssetID,
+		&v.SiteID,
+		&v.Number,
+		&rate,
+		instant{&v.PluggedInAt},
+		instant{&v.PluggedOutAt},
+		instant{&v.ReadyBy},
+		&v.Generation,
+		&v.EventID,
+		instant{&v.MarketAt},
+	)
+
 	v.VehicleRate = flex.Watts(rate.Int64)
+
 	return v, err
 }
 
@@ -52,19 +68,25 @@ func scanSession(s scanner) (v Session, err error) {
 type Charging struct {
 	Asset      flex.Asset // its id, site, external id, type and power
 	SiteTariff flex.SiteTariff
-	Fuse       flex.Watts // import capacity of its site; zero if that was never set
-	Battery    bool       // there is a home battery at its site
-	Controlled bool       // its site has consented to full schedule control and is not withdrawn from it, and it is not excluded
-	Excluded   time.Time  // since when an operator has it excluded; zero if it is not
-	RatePin    flex.Watts // that an operator wants it planned with; 0 for none
-	RateSince  time.Time  // what it drew before teaches nothing
+	// import capacity of its site; zero if that was never set
+	Fuse    flex.Watts
+	Battery bool // there is a home battery at its site
+	// its site has consented to full schedule control and is not withdrawn from it, and it is not excluded
+	Controlled bool
+	// since when an operator has it excluded; zero if it is not
+	Excluded  time.Time
+	RatePin   flex.Watts // that an operator wants it planned with; 0 for none
+	RateSince time.Time  // what it drew before teaches nothing
 	Inputs
-	Session  Session  // the latest; its Number is 0 if there never was one
-	Standing Schedule // the newest of that session; its Generation is 0 if there is none
+	Session Session // the latest; its Number is 0 if there never was one
+	// the newest of that session; its Generation is 0 if there is none
+	Standing Schedule
 }
 
 // Open reports whether the asset is plugged in.
-func (c *Charging) Open() bool { return c.Session.Number > 0 && c.Session.PluggedOutAt.IsZero() }
+func (c *Charging) Open() bool {
+	return c.Session.Number > 0 && c.Session.PluggedOutAt.IsZero()
+}
 
 // controlled says in SQL whether asset a may be given schedules: its site has said so, and nobody excluded it.
 const controlled = `EXISTS (SELECT 1 FROM dispatch_method m WHERE m.site_id = a.site_id AND m.method = 'full_asset_schedule_control')
@@ -80,13 +102,28 @@ func (tx *Tx) LockAsset(ctx context.Context, id flex.AssetID) error {
 			return v, err
 		}
 
-		_, err := one(ctx, tx.conn, AssetMissing, scan, asset, tx.org.Bytes(), id.Bytes())
+		_, err := one(
+			ctx,
+			tx.conn,
+			AssetMissing,
+			scan,
+			asset,
+			tx.org.Bytes(),
+			id.Bytes(),
+		)
+
 		return err
 	}
 
 	// A wave changes sessions without a lock on their assets.
-	found, err := tx.pipe.together(ctx, []string{asset + tx.db.d.forUpdate,
-		`SELECT 1 FROM session WHERE org_id = $1 AND asset_id = $2 AND plugged_out_at IS NULL` + tx.db.d.forUpdate}, tx.org.Bytes(), id.Bytes())
+	found, err := tx.pipe.together(
+		ctx,
+		[]string{asset + tx.db.d.forUpdate,
+			`SELECT 1 FROM session WHERE org_id = $1 AND asset_id = $2 AND plugged_out_at IS NULL` +
+				tx.db.d.forUpdate},
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
 	if err == nil && found[0] == 0 {
 		return flex.Fail(flex.NotFound, AssetMissing)
 	}
@@ -98,7 +135,10 @@ func (tx *Tx) LockAsset(ctx context.Context, id flex.AssetID) error {
 const batteryBeside = `EXISTS (SELECT 1 FROM asset b WHERE b.org_id = a.org_id AND b.site_id = a.site_id AND b.type = 'battery' AND b.id <> a.id)`
 
 // Charging returns what planning the asset depends on.
-func (tx *Tx) Charging(ctx context.Context, id flex.AssetID) (c Charging, err error) {
+func (tx *Tx) Charging(
+	ctx context.Context,
+	id flex.AssetID,
+) (c Charging, err error) {
 	var (
 		r                         inputsRow
 		power, pin                sql.NullInt64
@@ -106,14 +146,21 @@ func (tx *Tx) Charging(ctx context.Context, id flex.AssetID) (c Charging, err er
 	)
 
 	c.Asset.ID = id
-	err = tx.row(ctx, `SELECT a.site_id, a.external_id, a.type, a.power_w, a.rate_pin_w, a.rate_reset_at, t.tariff_type, t.cheap_start, t.cheap_end,
+	err = tx.row(
+		ctx,
+		`SELECT a.site_id, a.external_id, a.type, a.power_w, a.rate_pin_w, a.rate_reset_at, t.tariff_type, t.cheap_start, t.cheap_end,
 			CASE WHEN t.supply_set THEN t.import_w ELSE 0 END, `+batteryBeside+`, `+controlled+`, a.excluded_at, `+inputsColumns+`
 		FROM asset a JOIN site t ON t.id = a.site_id LEFT JOIN inputs i ON i.asset_id = a.id
-		WHERE a.org_id = $1 AND a.id = $2`, tx.org.Bytes(), id.Bytes()).Scan(append([]any{
+		WHERE a.org_id = $1 AND a.id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	).Scan(append([]any{
 		&c.Asset.SiteID, &c.Asset.ExternalID, &c.Asset.Type, &power, &pin, instant{&c.RateSince}, &typ, &cheapStart, &cheapEnd, &c.Fuse, &c.Battery, &c.Controlled, instant{&c.Excluded}}, r.dest()...)...)
+
 	if errors.Is(err, sql.ErrNoRows) {
 		return c, flex.Fail(flex.NotFound, AssetMissing)
 	}
+
 	if err != nil {
 		return c, err
 	}
@@ -127,13 +174,19 @@ func (tx *Tx) Charging(ctx context.Context, id flex.AssetID) (c Charging, err er
 
 	c.SiteTariff = siteTariff(typ, cheapStart, cheapEnd)
 	err = tx.lastSession(ctx, &c)
+
 	return c, err
 }
 
 // lastSession reads the asset's newest session and its schedule, if it ever had one.
 func (tx *Tx) lastSession(ctx context.Context, c *Charging) (err error) {
-	c.Session, err = scanSession(tx.row(ctx, `SELECT `+sessionColumns+` FROM session s
-		WHERE s.org_id = $1 AND s.asset_id = $2 ORDER BY s.number DESC LIMIT 1`, tx.org.Bytes(), c.Asset.ID.Bytes()))
+	c.Session, err = scanSession(tx.row(
+		ctx,
+		`SELECT `+sessionColumns+` FROM session s
+		WHERE s.org_id = $1 AND s.asset_id = $2 ORDER BY s.number DESC LIMIT 1`,
+		tx.org.Bytes(),
+		c.Asset.ID.Bytes(),
+	))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -161,8 +214,16 @@ func siteTariff(typ, cheapStart, cheapEnd string) flex.SiteTariff {
 
 // OpenSession opens the asset's next session, at this transaction's instant. The asset must
 // be locked and have none open.
-func (tx *Tx) OpenSession(ctx context.Context, c *Charging, rate flex.Watts) error {
-	s := Session{Number: c.Session.Number + 1, Generation: c.Session.Generation}
+func (tx *Tx) OpenSession(
+	ctx context.Context,
+	c *Charging,
+	rate flex.Watts,
+) error {
+	s := Session{
+		Number:     c.Session.Number + 1,
+		Generation: c.Session.Generation,
+	}
+
 	s.ID = flex.SessionID(tx.newID())
 	s.AssetID = c.Asset.ID
 	s.SiteID = c.Asset.SiteID
@@ -174,9 +235,19 @@ func (tx *Tx) OpenSession(ctx context.Context, c *Charging, rate flex.Watts) err
 		return err
 	}
 
-	return tx.later(ctx, `INSERT INTO session (id, org_id, asset_id, site_id, number, vehicle_w, plugged_in_at, generation)
+	return tx.later(
+		ctx,
+		`INSERT INTO session (id, org_id, asset_id, site_id, number, vehicle_w, plugged_in_at, generation)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		s.ID.Bytes(), tx.org.Bytes(), s.AssetID.Bytes(), s.SiteID.Bytes(), s.Number, watts(rate), micros(tx.now), s.Generation)
+		s.ID.Bytes(),
+		tx.org.Bytes(),
+		s.AssetID.Bytes(),
+		s.SiteID.Bytes(),
+		s.Number,
+		watts(rate),
+		micros(tx.now),
+		s.Generation,
+	)
 }
 
 // watts is how the store writes a power; none is null.
@@ -211,6 +282,7 @@ func (tx *Tx) ReopenSession(ctx context.Context, s *Session) error {
 	if err := tx.putSessionEnd(ctx, *s); err != nil {
 		return err
 	}
+
 	return tx.cancelSettlement(ctx, s.ID)
 }
 
@@ -220,48 +292,109 @@ func (tx *Tx) putSessionEnd(ctx context.Context, s Session) error {
 		look = micros(s.PluggedOutAt.Add(RateLookAfter))
 	}
 
-	return tx.later(ctx, `UPDATE session SET plugged_out_at = $3, rate_look_at = $4 WHERE org_id = $1 AND id = $2`,
-		tx.org.Bytes(), s.ID.Bytes(), micros(s.PluggedOutAt), look)
+	return tx.later(
+		ctx,
+		`UPDATE session SET plugged_out_at = $3, rate_look_at = $4 WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		s.ID.Bytes(),
+		micros(s.PluggedOutAt),
+		look,
+	)
 }
 
 // SetVehicle keeps the rate of the session's car, which became known late.
-func (tx *Tx) SetVehicle(ctx context.Context, s *Session, rate flex.Watts) error {
+func (tx *Tx) SetVehicle(
+	ctx context.Context,
+	s *Session,
+	rate flex.Watts,
+) error {
 	s.VehicleRate = rate
-	_, err := tx.exec(ctx, `UPDATE session SET vehicle_w = $3 WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), s.ID.Bytes(), watts(rate))
+	_, err := tx.exec(
+		ctx,
+		`UPDATE session SET vehicle_w = $3 WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		s.ID.Bytes(),
+		watts(rate),
+	)
+
 	return err
 }
 
 // Sessions returns the asset's sessions, newest first, and how many there are.
-func (tx *Tx) Sessions(ctx context.Context, asset flex.AssetID, limit, offset int) (page []Session, total int, err error) {
-	err = tx.row(ctx, `SELECT count(*) FROM session WHERE org_id = $1 AND asset_id = $2`, tx.org.Bytes(), asset.Bytes()).Scan(&total)
+func (tx *Tx) Sessions(
+	ctx context.Context,
+	asset flex.AssetID,
+	limit, offset int,
+) (page []Session, total int, err error) {
+	err = tx.row(
+		ctx,
+		`SELECT count(*) FROM session WHERE org_id = $1 AND asset_id = $2`,
+		tx.org.Bytes(),
+		asset.Bytes(),
+	).Scan(&total)
+
 	if err != nil {
 		return nil, 0, err
 	}
-	page, err = rows(ctx, tx.conn, scanSession, `SELECT `+sessionColumns+` FROM session s WHERE s.org_id = $1 AND s.asset_id = $2
-		ORDER BY s.number DESC LIMIT $3 OFFSET $4`, tx.org.Bytes(), asset.Bytes(), limit, offset)
+
+	page, err = rows(
+		ctx,
+		tx.conn,
+		scanSession,
+		`SELECT `+sessionColumns+
+			` FROM session s WHERE s.org_id = $1 AND s.asset_id = $2
+		ORDER BY s.number DESC LIMIT $3 OFFSET $4`,
+		tx.org.Bytes(),
+		asset.Bytes(),
+		limit,
+		offset,
+	)
+
 	return page, total, err
 }
 
 // SiteSessions returns the sessions that ended at the site's assets as they are now, newest first, and how
 // many there are.
-func (tx *Tx) SiteSessions(ctx context.Context, site flex.SiteID, limit, offset int) (page []Session, total int, err error) {
+func (tx *Tx) SiteSessions(
+	ctx context.Context,
+	site flex.SiteID,
+	limit, offset int,
+) (page []Session, total int, err error) {
 	const ended = ` FROM session s JOIN asset a ON a.id = s.asset_id AND a.org_id = s.org_id
 		WHERE a.org_id = $1 AND a.site_id = $2 AND s.site_id = a.site_id AND s.plugged_out_at IS NOT NULL`
 
-	err = tx.row(ctx, `SELECT count(*)`+ended, tx.org.Bytes(), site.Bytes()).Scan(&total)
+	err = tx.row(
+		ctx,
+		`SELECT count(*)`+ended,
+		tx.org.Bytes(),
+		site.Bytes(),
+	).Scan(&total)
 	if err != nil {
 		return nil, 0, err
 	}
 
-	page, err = rows(ctx, tx.conn, scanSession, `SELECT `+sessionColumns+ended+` ORDER BY s.plugged_in_at DESC, s.id LIMIT $3 OFFSET $4`,
-		tx.org.Bytes(), site.Bytes(), limit, offset)
+	page, err = rows(
+		ctx,
+		tx.conn,
+		scanSession,
+		`SELECT `+sessionColumns+ended+
+			` ORDER BY s.plugged_in_at DESC, s.id LIMIT $3 OFFSET $4`,
+		tx.org.Bytes(),
+		site.Bytes(),
+		limit,
+		offset,
+	)
+
 	return page, total, err
 }
 
 // StopScheduling ends control of the assets at once: open sessions are closed, what is still
 // to be sent is taken back, and an asset whose schedule still holds it back is sent one that
 // leaves it free. It is part of the transaction that unenrols, offboards or deletes.
-func (tx *Tx) StopScheduling(ctx context.Context, assets ...flex.AssetID) error {
+func (tx *Tx) StopScheduling(
+	ctx context.Context,
+	assets ...flex.AssetID,
+) error {
 	if len(assets) == 0 {
 		return nil
 	}
@@ -299,13 +432,24 @@ func (tx *Tx) StopScheduling(ctx context.Context, assets ...flex.AssetID) error 
 }
 
 // SetExcluded has an asset be excluded from control from now on, or be under control again.
-func (tx *Tx) SetExcluded(ctx context.Context, id flex.AssetID, excluded bool) error {
+func (tx *Tx) SetExcluded(
+	ctx context.Context,
+	id flex.AssetID,
+	excluded bool,
+) error {
 	var at any
 	if excluded {
 		at = micros(tx.now)
 	}
 
-	_, err := tx.exec(ctx, `UPDATE asset SET excluded_at = $3 WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes(), at)
+	_, err := tx.exec(
+		ctx,
+		`UPDATE asset SET excluded_at = $3 WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+		at,
+	)
+
 	return err
 }
 
@@ -322,13 +466,26 @@ func (tx *Tx) free(ctx context.Context, c *Charging) error {
 		return nil
 	}
 
-	s := Schedule{Cause: CauseFreed, From: c.Standing.From, Curve: c.Standing.Curve, Value: Urgent}
-	s.Steps = []flex.Step{{Span: flex.Span{From: from, To: c.Standing.End()}, Limit: flex.NoLimit}}
+	s := Schedule{
+		Cause: CauseFreed,
+		From:  c.Standing.From,
+		Curve: c.Standing.Curve,
+		Value: Urgent,
+	}
+
+	s.Steps = []flex.Step{
+		{Span: flex.Span{From: from, To: c.Standing.End()}, Limit: flex.NoLimit},
+	}
 	if err := tx.AddSchedule(ctx, &c.Session, &s); err != nil {
 		return err
 	}
 
 	return tx.Enqueue(ctx, Push{
-		AssetID: s.AssetID, EventID: s.EventID, Kind: SchedulePush, Generation: s.Generation, Value: s.Value, ExpiresAt: s.End(),
+		AssetID:    s.AssetID,
+		EventID:    s.EventID,
+		Kind:       SchedulePush,
+		Generation: s.Generation,
+		Value:      s.Value,
+		ExpiresAt:  s.End(),
 	})
 }

@@ -15,8 +15,10 @@ var _ = law("a session that ended is queued for settlement, or was",
 
 // Progress is how far a session or a flex event has come in its settlement.
 type Progress struct {
-	WaitsAt  time.Time      // the first half-hour whose reading was missing; zero if it waits for none
-	LookAt   time.Time      // when it is looked at whatever comes, zero for never; before that, only because a reading came
+	// the first half-hour whose reading was missing; zero if it waits for none
+	WaitsAt time.Time
+	// when it is looked at whatever comes, zero for never; before that, only because a reading came
+	LookAt   time.Time
 	Posted   int            // transactions posted so far
 	PostedWh flex.WattHours // that these say in sum
 }
@@ -29,10 +31,13 @@ type SessionSettlement struct {
 	flex.Span
 	Progress
 	Power flex.Watts // of the asset, 0 if it is not known
-	Rate  int64      // of the first transaction, in millionths of a penny per kWh
+	// of the first transaction, in millionths of a penny per kWh
+	Rate int64
 
-	Before    flex.Span // of the asset's session before it; zero if there was none
-	Consented bool      // the site's meter consent held at some time of the session, or it needs none
+	// of the asset's session before it; zero if there was none
+	Before flex.Span
+	// the site's meter consent held at some time of the session, or it needs none
+	Consented bool
 	Type      flex.AssetType
 	Model     string
 
@@ -42,8 +47,25 @@ type SessionSettlement struct {
 func scanSessionSettlement(s scanner) (r SessionSettlement, err error) {
 	var typ, model sql.NullString
 	var rate sql.NullInt64
-	err = s.Scan(&r.SessionID, &r.AssetID, &r.SiteID, instant{&r.From}, instant{&r.To}, instant{&r.WaitsAt}, instant{&r.LookAt}, &r.Posted, &rate, &r.version,
-		instant{&r.Before.From}, instant{&r.Before.To}, &r.Consented, &typ, &model, &r.PostedWh, &r.Power)
+	err = s.Scan(
+		&r.SessionID,
+		&r.AssetID,
+		&r.SiteID,
+		instant{&r.From},
+		instant{&r.To},
+		instant{&r.WaitsAt},
+		instant{&r.LookAt},
+		&r.Posted,
+		&rate,
+		&r.version,
+		instant{&r.Before.From},
+		instant{&r.Before.To},
+		&r.Consented,
+		&typ,
+		&model,
+		&r.PostedWh,
+		&r.Power,
+	)
 
 	r.Type = flex.AssetType(typ.String)
 	r.Model = model.String
@@ -55,28 +77,54 @@ func scanSessionSettlement(s scanner) (r SessionSettlement, err error) {
 // queueSettlement has a session that just ended settled, and its flex events looked for once it
 // can no longer be reopened. One that ended before starts over.
 func (tx *Tx) queueSettlement(ctx context.Context, s Session) error {
-	return tx.later(ctx, `INSERT INTO reckoning (session_id, org_id, asset_id, site_id, from_at, to_at, look_at, detect_at)
+	return tx.later(
+		ctx,
+		`INSERT INTO reckoning (session_id, org_id, asset_id, site_id, from_at, to_at, look_at, detect_at)
 		VALUES ($1, $2, $3, $4, $5, $6, 0, $7)
 		ON CONFLICT (session_id) DO UPDATE SET to_at = excluded.to_at, look_at = 0, waits_at = NULL, detect_at = excluded.detect_at`,
-		s.ID.Bytes(), tx.org.Bytes(), s.AssetID.Bytes(), s.SiteID.Bytes(), micros(s.PluggedInAt), micros(s.PluggedOutAt),
-		micros(s.PluggedOutAt.Add(ReopenMax)))
+		s.ID.Bytes(),
+		tx.org.Bytes(),
+		s.AssetID.Bytes(),
+		s.SiteID.Bytes(),
+		micros(s.PluggedInAt),
+		micros(s.PluggedOutAt),
+		micros(s.PluggedOutAt.Add(ReopenMax)),
+	)
 }
 
 // cancelSettlement takes a session that was reopened out of the queue. What was posted stays,
 // and counts when it ends again.
 func (tx *Tx) cancelSettlement(ctx context.Context, id flex.SessionID) error {
-	return tx.later(ctx, `UPDATE reckoning SET look_at = NULL, detect_at = NULL WHERE org_id = $1 AND session_id = $2`,
-		tx.org.Bytes(), id.Bytes())
+	return tx.later(
+		ctx,
+		`UPDATE reckoning SET look_at = NULL, detect_at = NULL WHERE org_id = $1 AND session_id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
 }
 
 // QueueEnded queues the settlement of up to limit sessions that ended since an instant and are
 // not queued, or are queued with another end, and returns their number. A process of the release
 // before leaves them so: there the database queued them.
-func (tx *Tx) QueueEnded(ctx context.Context, since time.Time, limit int) (int, error) {
-	ended, err := rows(ctx, tx.conn, scanSession, `SELECT `+sessionColumns+` FROM session s LEFT JOIN reckoning r ON r.session_id = s.id
+func (tx *Tx) QueueEnded(
+	ctx context.Context,
+	since time.Time,
+	limit int,
+) (int, error) {
+	ended, err := rows(
+		ctx,
+		tx.conn,
+		scanSession,
+		`SELECT `+sessionColumns+
+			` FROM session s LEFT JOIN reckoning r ON r.session_id = s.id
 		WHERE s.org_id = $1 AND s.plugged_out_at > $2 AND s.plugged_out_at IS NOT NULL AND NOT s.swept
 			AND (r.session_id IS NULL OR r.to_at <> s.plugged_out_at)
-		ORDER BY s.plugged_out_at LIMIT $3`, tx.org.Bytes(), micros(since), limit)
+		ORDER BY s.plugged_out_at LIMIT $3`,
+		tx.org.Bytes(),
+		micros(since),
+		limit,
+	)
+
 	if err != nil {
 		return 0, err
 	}
@@ -100,6 +148,7 @@ func (all *All) OrgsWithSessionsDue(ctx context.Context) ([]flex.OrgID, error) {
 		err = s.Scan(&id)
 		return id, err
 	}
+
 	return rows(ctx, all.conn, id, `SELECT id FROM org o
 		WHERE EXISTS (SELECT 1 FROM reckoning r WHERE r.org_id = o.id AND r.look_at IS NOT NULL) ORDER BY id`)
 }
@@ -107,46 +156,86 @@ func (all *All) OrgsWithSessionsDue(ctx context.Context) ([]flex.OrgID, error) {
 // sessionSettlementDue is that a session's time to be looked at has come by $2, or that it ended
 // within the half-hour before and what its missing half-hour is known by is there: its energy, or
 // the register at both its ends. Later any reading that comes marks it.
-var sessionSettlementDue = `(r.look_at <= $2 OR r.to_at > $2 - 1800000000 AND ` + sessionRead + `)`
+var sessionSettlementDue = `(r.look_at <= $2 OR r.to_at > $2 - 1800000000 AND ` +
+	sessionRead + `)`
 
-var sessionRead = `r.look_at IS NOT NULL AND (` + isRead("r.asset_id", 1, "r.waits_at") + `
-	OR ` + isRead("r.asset_id", 12, "r.waits_at") + ` AND ` + isRead("r.asset_id", 12, "r.waits_at + 1800000000") + `)`
+var sessionRead = `r.look_at IS NOT NULL AND (` +
+	isRead("r.asset_id", 1, "r.waits_at") + `
+	OR ` + isRead("r.asset_id", 12, "r.waits_at") + ` AND ` + isRead(
+	"r.asset_id",
+	12,
+	"r.waits_at + 1800000000",
+) + `)`
 
 // isRead is that an asset has a reading of the label at an instant. It counts, for what asks
 // whether there is any PostgreSQL may answer by reading all that there are of the label.
 func isRead(asset string, label int, at string) string {
-	return fmt.Sprintf(`(SELECT count(*) FROM reading g WHERE g.at = %s AND g.asset_id = %s AND g.label = %d) > 0`, at, asset, label)
+	return fmt.Sprintf(
+		`(SELECT count(*) FROM reading g WHERE g.at = %s AND g.asset_id = %s AND g.label = %d) > 0`,
+		at,
+		asset,
+		label,
+	)
 }
 
 // DueSessionSettlements returns up to limit sessions whose time to be looked at has come, or whose
 // missing reading is there.
-func (tx *Tx) DueSessionSettlements(ctx context.Context, limit int) ([]flex.SessionID, error) {
+func (tx *Tx) DueSessionSettlements(
+	ctx context.Context,
+	limit int,
+) ([]flex.SessionID, error) {
 	id := func(s scanner) (id flex.SessionID, err error) {
 		err = s.Scan(&id)
 		return id, err
 	}
-	return rows(ctx, tx.conn, id, `SELECT session_id FROM (
+
+	return rows(
+		ctx,
+		tx.conn,
+		id,
+		`SELECT session_id FROM (
 			SELECT r.session_id, r.look_at FROM reckoning r WHERE r.org_id = $1 AND r.look_at <= $2
 			UNION ALL
 			SELECT r.session_id, r.look_at FROM reckoning r WHERE r.org_id = $1 AND r.to_at > $2 - 1800000000 AND (r.look_at > $2) IS TRUE AND `+sessionRead+`
-		) AS due ORDER BY look_at, session_id LIMIT $3`, tx.org.Bytes(), micros(tx.now), limit)
+		) AS due ORDER BY look_at, session_id LIMIT $3`,
+		tx.org.Bytes(),
+		micros(tx.now),
+		limit,
+	)
 }
 
 // SessionSettlements returns those of the sessions that are due still, as another process may have
 // looked at them meanwhile, and that no other process holds, and keeps others off them.
-func (tx *Tx) SessionSettlements(ctx context.Context, ids []flex.SessionID) ([]SessionSettlement, error) {
+func (tx *Tx) SessionSettlements(
+	ctx context.Context,
+	ids []flex.SessionID,
+) ([]SessionSettlement, error) {
 	lock := ""
 	if tx.db.d.skipLocked != "" {
 		lock = " FOR UPDATE OF r SKIP LOCKED"
 	}
 	list, args := in([]any{tx.org.Bytes(), micros(tx.now)}, ids)
+
 	// Found by their ids: IS TRUE keeps the organisation's index out.
-	return tx.sessionSettlements(ctx, `r.session_id IN `+list+` AND (r.org_id = $1) IS TRUE AND `+sessionSettlementDue+` ORDER BY r.session_id`+lock, args...)
+	return tx.sessionSettlements(
+		ctx,
+		`r.session_id IN `+list+` AND (r.org_id = $1) IS TRUE AND `+
+			sessionSettlementDue+` ORDER BY r.session_id`+lock,
+		args...,
+	)
 }
 
 // SessionSettlement returns how far a session that ended has come.
-func (tx *Tx) SessionSettlement(ctx context.Context, id flex.SessionID) (SessionSettlement, error) {
-	rs, err := tx.sessionSettlements(ctx, `r.org_id = $1 AND r.session_id = $2`, tx.org.Bytes(), id.Bytes())
+func (tx *Tx) SessionSettlement(
+	ctx context.Context,
+	id flex.SessionID,
+) (SessionSettlement, error) {
+	rs, err := tx.sessionSettlements(
+		ctx,
+		`r.org_id = $1 AND r.session_id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
 	if err == nil && len(rs) == 0 {
 		err = flex.Fail(flex.NotFound, "session not found or not authorized")
 	}
@@ -158,21 +247,50 @@ func (tx *Tx) SessionSettlement(ctx context.Context, id flex.SessionID) (Session
 	return rs[0], nil
 }
 
-func (tx *Tx) sessionSettlements(ctx context.Context, where string, args ...any) ([]SessionSettlement, error) {
-	return rows(ctx, tx.conn, scanSessionSettlement, `SELECT r.session_id, r.asset_id, r.site_id, r.from_at, r.to_at, r.waits_at, r.look_at, r.posted, r.rate, r.version,
+func (tx *Tx) sessionSettlements(
+	ctx context.Context,
+	where string,
+	args ...any,
+) ([]SessionSettlement, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanSessionSettlement,
+		`SELECT r.session_id, r.asset_id, r.site_id, r.from_at, r.to_at, r.waits_at, r.look_at, r.posted, r.rate, r.version,
 			b.plugged_in_at, b.plugged_out_at,
-			`+consentedDuring("o", "t", "r.from_at", "r.to_at")+`, a.type, a.model, r.posted_wh, COALESCE(a.power_w, f.power_w, 0)
+			`+consentedDuring(
+			"o",
+			"t",
+			"r.from_at",
+			"r.to_at",
+		)+`, a.type, a.model, r.posted_wh, COALESCE(a.power_w, f.power_w, 0)
 		FROM reckoning r JOIN org o ON o.id = r.org_id LEFT JOIN session s ON s.id = r.session_id
 			LEFT JOIN session b ON b.asset_id = s.asset_id AND b.number = s.number - 1 LEFT JOIN site t ON t.id = r.site_id LEFT JOIN asset a ON a.id = r.asset_id
 			LEFT JOIN former_asset f ON f.id = r.asset_id
-		WHERE `+where, args...)
+		WHERE `+where,
+		args...,
+	)
 }
 
 // SaveSessionSettlement notes how far a session has come. It reports whether nobody else has
 // looked at it since it was read; if somebody has, the caller must give way.
-func (tx *Tx) SaveSessionSettlement(ctx context.Context, r SessionSettlement) (bool, error) {
-	n, err := tx.exec(ctx, `UPDATE reckoning SET waits_at = $3, look_at = $4, posted = $5, rate = $7, posted_wh = $8, version = version + 1
+func (tx *Tx) SaveSessionSettlement(
+	ctx context.Context,
+	r SessionSettlement,
+) (bool, error) {
+	n, err := tx.exec(
+		ctx,
+		`UPDATE reckoning SET waits_at = $3, look_at = $4, posted = $5, rate = $7, posted_wh = $8, version = version + 1
 		WHERE org_id = $1 AND session_id = $2 AND version = $6`,
-		tx.org.Bytes(), r.SessionID.Bytes(), micros(r.WaitsAt), micros(r.LookAt), r.Posted, r.version, r.Rate, int64(r.PostedWh))
+		tx.org.Bytes(),
+		r.SessionID.Bytes(),
+		micros(r.WaitsAt),
+		micros(r.LookAt),
+		r.Posted,
+		r.version,
+		r.Rate,
+		int64(r.PostedWh),
+	)
+
 	return n == 1, err
 }

@@ -15,7 +15,8 @@ type RunKind string
 // The kinds of run.
 const (
 	RoundRun RunKind = "round" // what was due; it posts
-	AgainRun RunKind = "again" // a time settled again, to be compared; it posts nothing
+	// a time settled again, to be compared; it posts nothing
+	AgainRun RunKind = "again"
 )
 
 // Run is a settlement run: some flex events, settled on what was known at an instant.
@@ -41,20 +42,42 @@ func (tx *Tx) NewRunID() flex.RunID { return flex.RunID(tx.newID()) }
 
 // AddRun keeps a run.
 func (tx *Tx) AddRun(ctx context.Context, r Run) error {
-	_, err := tx.exec(ctx, `INSERT INTO settlement_run (id, org_id, kind, known_at, started_at, events, hash) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		r.ID.Bytes(), tx.org.Bytes(), string(r.Kind), micros(r.KnownAt), micros(r.StartedAt), r.Events, r.Hash[:])
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO settlement_run (id, org_id, kind, known_at, started_at, events, hash) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		r.ID.Bytes(),
+		tx.org.Bytes(),
+		string(r.Kind),
+		micros(r.KnownAt),
+		micros(r.StartedAt),
+		r.Events,
+		r.Hash[:],
+	)
+
 	return err
 }
 
 // FinishRun notes how many events a run settled, and the hash of their inputs.
 func (tx *Tx) FinishRun(ctx context.Context, r Run) error {
-	_, err := tx.exec(ctx, `UPDATE settlement_run SET events = $3, hash = $4 WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), r.ID.Bytes(), r.Events, r.Hash[:])
+	_, err := tx.exec(
+		ctx,
+		`UPDATE settlement_run SET events = $3, hash = $4 WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		r.ID.Bytes(),
+		r.Events,
+		r.Hash[:],
+	)
+
 	return err
 }
 
 // AddSettlements keeps what a run made of events. A result that an event has already had
 // from the same inputs need not be given again.
-func (tx *Tx) AddSettlements(ctx context.Context, run flex.RunID, settlements []Settlement) error {
+func (tx *Tx) AddSettlements(
+	ctx context.Context,
+	run flex.RunID,
+	settlements []Settlement,
+) error {
 	args := make([]any, 0, 6*len(settlements))
 	for _, s := range settlements {
 		result := ""
@@ -66,30 +89,69 @@ func (tx *Tx) AddSettlements(ctx context.Context, run flex.RunID, settlements []
 			}
 		}
 
-		args = append(args, run.Bytes(), s.Event.Bytes(), tx.org.Bytes(), s.Version, s.Hash[:], result)
+		args = append(
+			args,
+			run.Bytes(),
+			s.Event.Bytes(),
+			tx.org.Bytes(),
+			s.Version,
+			s.Hash[:],
+			result,
+		)
 	}
 
-	return tx.bulk(ctx, `INSERT INTO settlement (run_id, flex_event_id, org_id, version, hash, result)`, ``, 6, args)
+	return tx.bulk(
+		ctx,
+		`INSERT INTO settlement (run_id, flex_event_id, org_id, version, hash, result)`,
+		``,
+		6,
+		args,
+	)
 }
 
 const runColumns = `id, kind, known_at, started_at, events, hash`
 
 func scanRun(s scanner) (r Run, err error) {
 	var hash []byte
-	err = s.Scan(&r.ID, &r.Kind, instant{&r.KnownAt}, instant{&r.StartedAt}, &r.Events, &hash)
+	err = s.Scan(
+		&r.ID,
+		&r.Kind,
+		instant{&r.KnownAt},
+		instant{&r.StartedAt},
+		&r.Events,
+		&hash,
+	)
+
 	copy(r.Hash[:], hash)
+
 	return r, err
 }
 
 // Run returns a settlement run.
 func (tx *Tx) Run(ctx context.Context, id flex.RunID) (Run, error) {
-	return one(ctx, tx.conn, fmt.Sprintf("there is no settlement run %s", id), scanRun,
-		`SELECT `+runColumns+` FROM settlement_run WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
+	return one(
+		ctx,
+		tx.conn,
+		fmt.Sprintf("there is no settlement run %s", id),
+		scanRun,
+		`SELECT `+runColumns+
+			` FROM settlement_run WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
 }
 
 // Runs returns the organisation's newest settlement runs, newest first.
 func (tx *Tx) Runs(ctx context.Context, limit int) ([]Run, error) {
-	return rows(ctx, tx.conn, scanRun, `SELECT `+runColumns+` FROM settlement_run WHERE org_id = $1 ORDER BY id DESC LIMIT $2`, tx.org.Bytes(), limit)
+	return rows(
+		ctx,
+		tx.conn,
+		scanRun,
+		`SELECT `+runColumns+
+			` FROM settlement_run WHERE org_id = $1 ORDER BY id DESC LIMIT $2`,
+		tx.org.Bytes(),
+		limit,
+	)
 }
 
 func scanSettlement(s scanner) (v Settlement, err error) {
@@ -108,6 +170,7 @@ func scanSettlement(s scanner) (v Settlement, err error) {
 	}
 
 	v.Result, err = r.result()
+
 	return v, err
 }
 
@@ -118,16 +181,39 @@ const settlementColumns = `s.flex_event_id, s.version, s.hash, CASE WHEN s.resul
 	(SELECT b.result FROM settlement b WHERE b.flex_event_id = s.flex_event_id AND b.hash = s.hash AND b.result <> '' LIMIT 1) END`
 
 // SettlementsIn returns what a run made of its events.
-func (tx *Tx) SettlementsIn(ctx context.Context, run flex.RunID) ([]Settlement, error) {
-	return rows(ctx, tx.conn, scanSettlement, settlementSelect+` WHERE s.org_id = $1 AND s.run_id = $2 ORDER BY s.flex_event_id`,
-		tx.org.Bytes(), run.Bytes())
+func (tx *Tx) SettlementsIn(
+	ctx context.Context,
+	run flex.RunID,
+) ([]Settlement, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanSettlement,
+		settlementSelect+
+			` WHERE s.org_id = $1 AND s.run_id = $2 ORDER BY s.flex_event_id`,
+		tx.org.Bytes(),
+		run.Bytes(),
+	)
 }
 
 // SettlementBy returns what a run made of an event. One that it did not settle is a NotFound
 // failure.
-func (tx *Tx) SettlementBy(ctx context.Context, event flex.FlexEventID, run flex.RunID) (Settlement, error) {
-	return one(ctx, tx.conn, "the flex event is not settled by that run", scanSettlement,
-		settlementSelect+` WHERE s.org_id = $1 AND s.flex_event_id = $2 AND s.run_id = $3`, tx.org.Bytes(), event.Bytes(), run.Bytes())
+func (tx *Tx) SettlementBy(
+	ctx context.Context,
+	event flex.FlexEventID,
+	run flex.RunID,
+) (Settlement, error) {
+	return one(
+		ctx,
+		tx.conn,
+		"the flex event is not settled by that run",
+		scanSettlement,
+		settlementSelect+
+			` WHERE s.org_id = $1 AND s.flex_event_id = $2 AND s.run_id = $3`,
+		tx.org.Bytes(),
+		event.Bytes(),
+		run.Bytes(),
+	)
 }
 
 // PostedSettlement is a settlement that its run posted.
@@ -138,27 +224,50 @@ type PostedSettlement struct {
 
 // PostedSettlements returns all settlements of the events that were posted, the newest of each
 // event last.
-func (tx *Tx) PostedSettlements(ctx context.Context, events []flex.FlexEventID) ([]PostedSettlement, error) {
+func (tx *Tx) PostedSettlements(
+	ctx context.Context,
+	events []flex.FlexEventID,
+) ([]PostedSettlement, error) {
 	if len(events) == 0 {
 		return nil, nil
 	}
 
 	list, args := in([]any{tx.org.Bytes()}, events)
-	return rows(ctx, tx.conn, scanPosted, postedSelect+list+` ORDER BY s.flex_event_id, s.version`, args...)
+
+	return rows(
+		ctx,
+		tx.conn,
+		scanPosted,
+		postedSelect+list+` ORDER BY s.flex_event_id, s.version`,
+		args...,
+	)
 }
 
 // PostedSettlementsBy returns those that are by one of the runs.
-func (tx *Tx) PostedSettlementsBy(ctx context.Context, events []flex.FlexEventID, runs []flex.RunID) ([]PostedSettlement, error) {
+func (tx *Tx) PostedSettlementsBy(
+	ctx context.Context,
+	events []flex.FlexEventID,
+	runs []flex.RunID,
+) ([]PostedSettlement, error) {
 	if len(events) == 0 || len(runs) == 0 {
 		return nil, nil
 	}
 
 	list, args := in([]any{tx.org.Bytes()}, events)
 	by, args := in(args, runs)
-	return rows(ctx, tx.conn, scanPosted, postedSelect+list+` AND s.run_id IN `+by+` ORDER BY s.flex_event_id, s.version`, args...)
+
+	return rows(
+		ctx,
+		tx.conn,
+		scanPosted,
+		postedSelect+list+` AND s.run_id IN `+by+
+			` ORDER BY s.flex_event_id, s.version`,
+		args...,
+	)
 }
 
-const postedSelect = `SELECT s.run_id, ` + settlementColumns + ` FROM settlement s WHERE s.org_id = $1 AND s.version > 0 AND s.flex_event_id IN `
+const postedSelect = `SELECT s.run_id, ` + settlementColumns +
+	` FROM settlement s WHERE s.org_id = $1 AND s.version > 0 AND s.flex_event_id IN `
 
 func scanPosted(s scanner) (p PostedSettlement, err error) {
 	p.Settlement, err = scanSettlement(scannerAfter{s, &p.Run})
@@ -171,7 +280,12 @@ type scannerAfter struct {
 	first any
 }
 
-func (s scannerAfter) Scan(to ...any) error { return s.scanner.Scan(append([]any{s.first}, to...)...) }
+func (s scannerAfter) Scan(to ...any) error {
+	return s.scanner.Scan(append([]any{s.first}, to...)...)
+}
 
-var _ = law("every settlement has a result", `SELECT s.flex_event_id AS what FROM settlement s WHERE s.result = ''
-	AND NOT EXISTS (SELECT 1 FROM settlement b WHERE b.flex_event_id = s.flex_event_id AND b.hash = s.hash AND b.result <> '')`)
+var _ = law(
+	"every settlement has a result",
+	`SELECT s.flex_event_id AS what FROM settlement s WHERE s.result = ''
+	AND NOT EXISTS (SELECT 1 FROM settlement b WHERE b.flex_event_id = s.flex_event_id AND b.hash = s.hash AND b.result <> '')`,
+)

@@ -22,8 +22,23 @@ const siteColumns = `s.id, s.mpan, s.postcode, s.address, s.email, s.consent_at,
 func scanSite(s scanner) (v flex.Site, err error) {
 	var mpan, user *string
 	var postcode, address, email, tariff, start, end string
-	err = s.Scan(&v.ID, &mpan, &postcode, &address, &email, instant{&v.ConsentAt}, &tariff, &start, &end, &user, instant{&v.CreatedAt},
-		&v.Supply.Import, &v.Supply.Export, &v.Supply.Set)
+	err = s.Scan(
+		&v.ID,
+		&mpan,
+		&postcode,
+		&address,
+		&email,
+		instant{&v.ConsentAt},
+		&tariff,
+		&start,
+		&end,
+		&user,
+		instant{&v.CreatedAt},
+		&v.Supply.Import,
+		&v.Supply.Export,
+		&v.Supply.Set,
+	)
+
 	if err != nil {
 		return v, err
 	}
@@ -39,7 +54,11 @@ func scanSite(s scanner) (v flex.Site, err error) {
 	v.Postcode = flex.Personal(postcode)
 	v.Address = flex.Personal(address)
 	v.Email = flex.Personal(email)
-	v.Tariff = flex.SiteTariff{Type: flex.TariffType(tariff), CheapStart: wallTime(start), CheapEnd: wallTime(end)}
+	v.Tariff = flex.SiteTariff{
+		Type:       flex.TariffType(tariff),
+		CheapStart: wallTime(start),
+		CheapEnd:   wallTime(end),
+	}
 
 	return v, nil
 }
@@ -69,26 +88,52 @@ func wallText(w *flex.WallTime) string {
 // one.
 func (tx *Tx) LockOrg(ctx context.Context) error {
 	var one int
-	err := tx.row(ctx, `SELECT 1 FROM org WHERE id = $1`+tx.db.d.forNoKeyUpdate, tx.org.Bytes()).Scan(&one)
+	err := tx.row(
+		ctx,
+		`SELECT 1 FROM org WHERE id = $1`+tx.db.d.forNoKeyUpdate,
+		tx.org.Bytes(),
+	).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return flex.Fail(flex.NotFound, "organisation not found")
 	}
+
 	return err
 }
 
 // AddSite keeps a new site, whose id and instant it sets. The address key is what two ways
 // of writing one address have in common; it may be empty. A site without a supply gets the
 // default.
-func (tx *Tx) AddSite(ctx context.Context, s *flex.Site, addressKey string) error {
+func (tx *Tx) AddSite(
+	ctx context.Context,
+	s *flex.Site,
+	addressKey string,
+) error {
 	s.ID, s.CreatedAt = flex.SiteID(tx.newID()), tx.now
 	s.Supply = orDefault(s.Supply)
-	_, err := tx.exec(ctx, `
+	_, err := tx.exec(
+		ctx,
+		`
 		INSERT INTO site (id, org_id, mpan, postcode, address, address_key, email, consent_at, tariff_type, cheap_start, cheap_end, external_user_id, created_at,
 			import_w, export_w, supply_set)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
-		s.ID.Bytes(), tx.org.Bytes(), nullable(s.MPAN.Reveal()), s.Postcode.Reveal(), s.Address.Reveal(), nullable(addressKey), s.Email.Reveal(),
-		micros(s.ConsentAt), string(s.Tariff.Type), wallText(s.Tariff.CheapStart), wallText(s.Tariff.CheapEnd), nullable(s.ExternalUserID), micros(s.CreatedAt),
-		int64(s.Supply.Import), int64(s.Supply.Export), s.Supply.Set)
+		s.ID.Bytes(),
+		tx.org.Bytes(),
+		nullable(s.MPAN.Reveal()),
+		s.Postcode.Reveal(),
+		s.Address.Reveal(),
+		nullable(addressKey),
+		s.Email.Reveal(),
+		micros(s.ConsentAt),
+		string(s.Tariff.Type),
+		wallText(s.Tariff.CheapStart),
+		wallText(s.Tariff.CheapEnd),
+		nullable(s.ExternalUserID),
+		micros(s.CreatedAt),
+		int64(s.Supply.Import),
+		int64(s.Supply.Export),
+		s.Supply.Set,
+	)
+
 	if err == nil && !s.ConsentAt.IsZero() {
 		err = tx.setConsent(ctx, s.ID, s.ConsentAt)
 	}
@@ -105,7 +150,11 @@ func (tx *Tx) AddSite(ctx context.Context, s *flex.Site, addressKey string) erro
 }
 
 // UpdateSite replaces what may change of a site: all but its id and the end user it is for.
-func (tx *Tx) UpdateSite(ctx context.Context, s flex.Site, addressKey string) error {
+func (tx *Tx) UpdateSite(
+	ctx context.Context,
+	s flex.Site,
+	addressKey string,
+) error {
 	before, err := tx.Site(ctx, s.ID)
 	if err != nil {
 		return err
@@ -116,13 +165,27 @@ func (tx *Tx) UpdateSite(ctx context.Context, s flex.Site, addressKey string) er
 		return err
 	}
 
-	_, err = tx.exec(ctx, `
+	_, err = tx.exec(
+		ctx,
+		`
 		UPDATE site SET mpan = $3, postcode = $4, address = $5, address_key = $6, email = $7, consent_at = $8, tariff_type = $9, cheap_start = $10, cheap_end = $11,
 			import_w = $12, export_w = $13, supply_set = $14
 		WHERE org_id = $1 AND id = $2`,
-		tx.org.Bytes(), s.ID.Bytes(), nullable(s.MPAN.Reveal()), s.Postcode.Reveal(), s.Address.Reveal(), nullable(addressKey), s.Email.Reveal(),
-		micros(s.ConsentAt), string(s.Tariff.Type), wallText(s.Tariff.CheapStart), wallText(s.Tariff.CheapEnd),
-		int64(s.Supply.Import), int64(s.Supply.Export), s.Supply.Set)
+		tx.org.Bytes(),
+		s.ID.Bytes(),
+		nullable(s.MPAN.Reveal()),
+		s.Postcode.Reveal(),
+		s.Address.Reveal(),
+		nullable(addressKey),
+		s.Email.Reveal(),
+		micros(s.ConsentAt),
+		string(s.Tariff.Type),
+		wallText(s.Tariff.CheapStart),
+		wallText(s.Tariff.CheapEnd),
+		int64(s.Supply.Import),
+		int64(s.Supply.Export),
+		s.Supply.Set,
+	)
 
 	if err != nil {
 		return err
@@ -143,7 +206,8 @@ func (tx *Tx) UpdateSite(ctx context.Context, s flex.Site, addressKey string) er
 // what held on a day that is past.
 func (tx *Tx) keepChanges(ctx context.Context, before, after flex.Site) error {
 	if !after.ConsentAt.Equal(before.ConsentAt) {
-		if err := tx.setConsent(ctx, after.ID, after.ConsentAt); err != nil {
+		err := tx.setConsent(ctx, after.ID, after.ConsentAt)
+		if err != nil {
 			return err
 		}
 	}
@@ -157,23 +221,53 @@ func (tx *Tx) keepChanges(ctx context.Context, before, after flex.Site) error {
 
 // Site returns a site of the organisation, or a NotFound failure.
 func (tx *Tx) Site(ctx context.Context, id flex.SiteID) (flex.Site, error) {
-	return one(ctx, tx.conn, SiteMissing, scanSite, `SELECT `+siteColumns+` FROM site s WHERE s.org_id = $1 AND s.id = $2`, tx.org.Bytes(), id.Bytes())
+	return one(
+		ctx,
+		tx.conn,
+		SiteMissing,
+		scanSite,
+		`SELECT `+siteColumns+` FROM site s WHERE s.org_id = $1 AND s.id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
 }
 
 // SiteIDs returns up to limit of the organisation's sites after one, in the order of their ids.
-func (tx *Tx) SiteIDs(ctx context.Context, after flex.SiteID, limit int) ([]flex.SiteID, error) {
+func (tx *Tx) SiteIDs(
+	ctx context.Context,
+	after flex.SiteID,
+	limit int,
+) ([]flex.SiteID, error) {
 	id := func(s scanner) (id flex.SiteID, err error) {
 		err = s.Scan(&id)
 		return id, err
 	}
-	return rows(ctx, tx.conn, id, `SELECT id FROM site WHERE org_id = $1 AND id > $2 ORDER BY id LIMIT $3`, tx.org.Bytes(), after.Bytes(), limit)
+
+	return rows(
+		ctx,
+		tx.conn,
+		id,
+		`SELECT id FROM site WHERE org_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
+		tx.org.Bytes(),
+		after.Bytes(),
+		limit,
+	)
 }
 
 // HoldSite is Site, and has other transactions that hold the same site wait for the end of
 // this one.
 func (tx *Tx) HoldSite(ctx context.Context, id flex.SiteID) (flex.Site, error) {
-	return one(ctx, tx.conn, SiteMissing, scanSite,
-		`SELECT `+siteColumns+` FROM site s WHERE s.org_id = $1 AND s.id = $2`+tx.db.d.forNoKeyUpdate, tx.org.Bytes(), id.Bytes())
+	return one(
+		ctx,
+		tx.conn,
+		SiteMissing,
+		scanSite,
+		`SELECT `+siteColumns+
+			` FROM site s WHERE s.org_id = $1 AND s.id = $2`+
+			tx.db.d.forNoKeyUpdate,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
 }
 
 // SiteByMPAN returns the organisation's site with the MPAN, or nil if there is none.
@@ -182,7 +276,10 @@ func (tx *Tx) SiteByMPAN(ctx context.Context, mpan string) (*flex.Site, error) {
 }
 
 // SiteByAddress returns the organisation's oldest site with the address key, or nil.
-func (tx *Tx) SiteByAddress(ctx context.Context, key string) (*flex.Site, error) {
+func (tx *Tx) SiteByAddress(
+	ctx context.Context,
+	key string,
+) (*flex.Site, error) {
 	return tx.siteBy(ctx, `s.address_key = $2`, key)
 }
 
@@ -195,14 +292,28 @@ func (tx *Tx) SiteByUser(ctx context.Context, user string) (*flex.Site, error) {
 // SiteByUPRN returns the organisation's oldest site whose metering point has the property
 // number, given without leading zeros, or nil.
 func (tx *Tx) SiteByUPRN(ctx context.Context, uprn string) (*flex.Site, error) {
-	return tx.siteBy(ctx, `s.mpan IN (SELECT m.mpan FROM meter m WHERE LTRIM(m.uprn, '0') = $2)`, uprn)
+	return tx.siteBy(
+		ctx,
+		`s.mpan IN (SELECT m.mpan FROM meter m WHERE LTRIM(m.uprn, '0') = $2)`,
+		uprn,
+	)
 }
 
-func (tx *Tx) siteBy(ctx context.Context, condition, value string) (*flex.Site, error) {
-	s, err := scanSite(tx.row(ctx, `SELECT `+siteColumns+` FROM site s WHERE s.org_id = $1 AND `+condition+` ORDER BY s.id LIMIT 1`, tx.org.Bytes(), value))
+func (tx *Tx) siteBy(
+	ctx context.Context,
+	condition, value string,
+) (*flex.Site, error) {
+	s, err := scanSite(tx.row(
+		ctx,
+		`SELECT `+siteColumns+` FROM site s WHERE s.org_id = $1 AND `+
+			condition+` ORDER BY s.id LIMIT 1`,
+		tx.org.Bytes(),
+		value,
+	))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
+
 	return &s, err
 }
 
@@ -210,8 +321,24 @@ func (tx *Tx) siteBy(ctx context.Context, condition, value string) (*flex.Site, 
 // the bank account and links of its user, whom nothing can be paid any more.
 // Its assets must be gone.
 func (tx *Tx) DropSite(ctx context.Context, id flex.SiteID) error {
-	for _, table := range []string{"dispatch_method", "enrolment", "cloud_link", "cloud_token", "token", "payee", "balance_link", "former_email"} {
-		if _, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE org_id = $1 AND site_id = $2`, tx.org.Bytes(), id.Bytes()); err != nil {
+	for _, table := range []string{
+		"dispatch_method",
+		"enrolment",
+		"cloud_link",
+		"cloud_token",
+		"token",
+		"payee",
+		"balance_link",
+		"former_email",
+	} {
+		_, err := tx.exec(
+			ctx,
+			`DELETE FROM `+table+` WHERE org_id = $1 AND site_id = $2`,
+			tx.org.Bytes(),
+			id.Bytes(),
+		)
+
+		if err != nil {
 			return err
 		}
 	}
@@ -219,6 +346,7 @@ func (tx *Tx) DropSite(ctx context.Context, id flex.SiteID) error {
 	if err := tx.endConsent(ctx, id); err != nil {
 		return err
 	}
+
 	if err := tx.deregister(ctx, id); err != nil {
 		return err
 	}
@@ -227,7 +355,13 @@ func (tx *Tx) DropSite(ctx context.Context, id flex.SiteID) error {
 		return err
 	}
 
-	_, err := tx.exec(ctx, `DELETE FROM site WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
+	_, err := tx.exec(
+		ctx,
+		`DELETE FROM site WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
+
 	return err
 }
 
@@ -237,7 +371,8 @@ type SiteRecord struct {
 	flex.Site
 	Assets  []flex.AssetID
 	Methods []flex.DispatchMethod
-	Meter   *flex.Meter // what its markets rest on; nil if its MPAN is on no list
+	// what its markets rest on; nil if its MPAN is on no list
+	Meter *flex.Meter
 }
 
 // recordQuery reads sites that a table s holds as records. All of a record comes in one row
@@ -263,8 +398,12 @@ func readRecordMeter(mpan, text string) (*flex.Meter, error) {
 	}
 
 	return &flex.Meter{
-		MPAN: mpan, Postcode: postcode,
-		Import: bits&1 != 0, Energised: bits&2 != 0, HalfHourly: bits&4 != 0, Domestic: bits&8 != 0,
+		MPAN:       mpan,
+		Postcode:   postcode,
+		Import:     bits&1 != 0,
+		Energised:  bits&2 != 0,
+		HalfHourly: bits&4 != 0,
+		Domestic:   bits&8 != 0,
 	}, nil
 }
 
@@ -274,6 +413,7 @@ func readMethods(text string) (methods []flex.DispatchMethod) {
 		methods = append(methods, flex.DispatchMethod(method))
 	}
 	slices.Sort(methods)
+
 	return methods
 }
 
@@ -281,7 +421,19 @@ func readMethods(text string) (methods []flex.DispatchMethod) {
 func scanRecord(s scanner) (r SiteRecord, err error) {
 	var mpan, supply, tariff, meter, assets, methods sql.NullString
 	var postcode, address string
-	err = s.Scan(&r.ID, &mpan, &postcode, &address, instant{&r.ConsentAt}, &supply, &tariff, &meter, &assets, &methods)
+	err = s.Scan(
+		&r.ID,
+		&mpan,
+		&postcode,
+		&address,
+		instant{&r.ConsentAt},
+		&supply,
+		&tariff,
+		&meter,
+		&assets,
+		&methods,
+	)
+
 	if err != nil {
 		return r, err
 	}
@@ -297,7 +449,11 @@ func scanRecord(s scanner) (r SiteRecord, err error) {
 
 	if tariff.Valid {
 		parts := strings.SplitN(tariff.String, ",", 3)
-		r.Tariff = flex.SiteTariff{Type: flex.TariffType(parts[0]), CheapStart: wallTime(parts[1]), CheapEnd: wallTime(parts[2])}
+		r.Tariff = flex.SiteTariff{
+			Type:       flex.TariffType(parts[0]),
+			CheapStart: wallTime(parts[1]),
+			CheapEnd:   wallTime(parts[2]),
+		}
 	}
 
 	if meter.Valid {
@@ -328,14 +484,19 @@ func readIDs(text string) (ids []flex.AssetID, err error) {
 		ids = append(ids, id)
 	}
 
-	slices.SortFunc(ids, func(a, b flex.AssetID) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(ids, func(a, b flex.AssetID) int {
+		return bytes.Compare(a[:], b[:])
+	})
+
 	return ids, nil
 }
 
 // SiteFilter chooses sites; what is empty takes all. Limit must be set.
 type SiteFilter struct {
-	MPAN, Postcode string
-	Limit, Offset  int
+	MPAN     string
+	Postcode string
+	Limit    int
+	Offset   int
 }
 
 // SitePage is a page of sites, and how many there are in all.
@@ -352,10 +513,16 @@ func (tx *Tx) SiteRecords(ctx context.Context, f SiteFilter) (SitePage, error) {
 		return tx.readSites(ctx, f)
 	}
 	size := func(p SitePage) int { return len(p.Sites) + 1 }
-	return asRegistered(ctx, tx, f, size, func() (SitePage, error) { return tx.readSites(ctx, f) })
+
+	return asRegistered(ctx, tx, f, size, func() (SitePage, error) {
+		return tx.readSites(ctx, f)
+	})
 }
 
-func (tx *Tx) readSites(ctx context.Context, f SiteFilter) (p SitePage, err error) {
+func (tx *Tx) readSites(
+	ctx context.Context,
+	f SiteFilter,
+) (p SitePage, err error) {
 	const all = `WHERE s.org_id = $1`
 	chosen, args := all, []any{tx.org.Bytes()}
 
@@ -370,7 +537,11 @@ func (tx *Tx) readSites(ctx context.Context, f SiteFilter) (p SitePage, err erro
 	if chosen == all {
 		p.Total, err = tx.count(ctx, `SELECT count(*) FROM site s `+all)
 	} else {
-		err = tx.row(ctx, `SELECT count(*) FROM site s `+chosen, args...).Scan(&p.Total)
+		err = tx.row(
+			ctx,
+			`SELECT count(*) FROM site s `+chosen,
+			args...,
+		).Scan(&p.Total)
 	}
 
 	if err != nil {
@@ -378,12 +549,32 @@ func (tx *Tx) readSites(ctx context.Context, f SiteFilter) (p SitePage, err erro
 	}
 
 	p.Sites, err = rows(ctx, tx.conn, scanRecord,
-		tx.recordQuery(fmt.Sprintf(`(SELECT * FROM site s %s ORDER BY s.id LIMIT $%d OFFSET $%d)`, chosen, len(args)+1, len(args)+2), `ORDER BY s.id`),
+		tx.recordQuery(
+			fmt.Sprintf(
+				`(SELECT * FROM site s %s ORDER BY s.id LIMIT $%d OFFSET $%d)`,
+				chosen,
+				len(args)+1,
+				len(args)+2,
+			),
+			`ORDER BY s.id`,
+		),
 		append(args, f.Limit, f.Offset)...)
+
 	return p, err
 }
 
 // SiteRecord returns one site with what belongs to it, or a NotFound failure.
-func (tx *Tx) SiteRecord(ctx context.Context, id flex.SiteID) (SiteRecord, error) {
-	return one(ctx, tx.conn, SiteMissing, scanRecord, tx.recordQuery(`site`, `WHERE s.org_id = $1 AND s.id = $2`), tx.org.Bytes(), id.Bytes())
+func (tx *Tx) SiteRecord(
+	ctx context.Context,
+	id flex.SiteID,
+) (SiteRecord, error) {
+	return one(
+		ctx,
+		tx.conn,
+		SiteMissing,
+		scanRecord,
+		tx.recordQuery(`site`, `WHERE s.org_id = $1 AND s.id = $2`),
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
 }

@@ -42,7 +42,12 @@ func newSlowLog(db *DB, o Options) *slowLog {
 		log = slog.Default()
 	}
 
-	return &slowLog{plan: db.planOf, after: o.SlowAfter, log: log, logged: map[string]time.Time{}}
+	return &slowLog{
+		plan:   db.planOf,
+		after:  o.SlowAfter,
+		log:    log,
+		logged: map[string]time.Time{},
+	}
 }
 
 // began is when a statement begins; without a log nobody looks at the clock.
@@ -55,7 +60,12 @@ func (s *slowLog) began() time.Time {
 
 // ended logs a statement that took too long. Its plan is asked for on another connection, one at a
 // time: the transaction that was slow is not made slower.
-func (s *slowLog) ended(ctx context.Context, began time.Time, query string, args []any) {
+func (s *slowLog) ended(
+	ctx context.Context,
+	began time.Time,
+	query string,
+	args []any,
+) {
 	if s == nil {
 		return
 	}
@@ -93,6 +103,7 @@ func (s *slowLog) take(query string, now time.Time) bool {
 	}
 
 	s.logged[query] = now
+
 	return true
 }
 
@@ -104,7 +115,15 @@ func (s *slowLog) forget(query string) {
 }
 
 func (s *slowLog) write(took time.Duration, query, plan string) {
-	s.log.Warn("slow statement", "took_ms", took.Milliseconds(), "statement", strings.Join(strings.Fields(query), " "), "plan", plan)
+	s.log.Warn(
+		"slow statement",
+		"took_ms",
+		took.Milliseconds(),
+		"statement",
+		strings.Join(strings.Fields(query), " "),
+		"plan",
+		plan,
+	)
 }
 
 // quoted is a text in a plan: PostgreSQL writes the arguments into it.
@@ -155,5 +174,6 @@ func lastColumn(rs *sql.Rows, n int) (string, error) {
 	var line string
 	row[n-1] = &line
 	err := rs.Scan(row...)
+
 	return strings.TrimSpace(line), err
 }

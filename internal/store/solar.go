@@ -14,7 +14,10 @@ import (
 var (
 	_ = law("a solar forecast belongs to a site of the same organisation",
 		`SELECT s.site_id AS what FROM solar s LEFT JOIN site t ON t.id = s.site_id AND t.org_id = s.org_id WHERE t.id IS NULL`)
-	_ = law("a solar forecast begins with a half-hour", `SELECT site_id AS what FROM solar WHERE from_at % 1800000000 <> 0`)
+	_ = law(
+		"a solar forecast begins with a half-hour",
+		`SELECT site_id AS what FROM solar WHERE from_at % 1800000000 <> 0`,
+	)
 )
 
 // Solar is what a site's roof will give, as somebody said. Its GivenAt is zero if nobody did.
@@ -25,11 +28,19 @@ type Solar struct {
 }
 
 // Solar returns what was said of the roof of a site.
-func (tx *Tx) Solar(ctx context.Context, site flex.SiteID) (s Solar, err error) {
+func (tx *Tx) Solar(
+	ctx context.Context,
+	site flex.SiteID,
+) (s Solar, err error) {
 	var from time.Time
 	var energies string
 	err = tx.row(ctx, `SELECT source, given_at, from_at, energies FROM solar WHERE org_id = $1 AND site_id = $2`, tx.org.Bytes(), site.Bytes()).
-		Scan(&s.Source, instant{&s.GivenAt}, instant{&from}, &energies)
+		Scan(
+			&s.Source,
+			instant{&s.GivenAt},
+			instant{&from},
+			&energies,
+		)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, nil
 	}
@@ -71,11 +82,20 @@ func (tx *Tx) PutSolar(ctx context.Context, site flex.SiteID, s Solar) error {
 		words = append(words, word)
 	}
 
-	_, err := tx.exec(ctx, `INSERT INTO solar (site_id, org_id, source, given_at, from_at, energies) VALUES ($1, $2, $3, $4, $5, $6)
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO solar (site_id, org_id, source, given_at, from_at, energies) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (site_id) DO UPDATE SET source = excluded.source, given_at = excluded.given_at, from_at = excluded.from_at, energies = excluded.energies
 		WHERE solar.org_id = excluded.org_id`,
-		site.Bytes(), tx.org.Bytes(), s.Source, micros(tx.now), micros(first.Start()), strings.Join(words, " "))
+		site.Bytes(),
+		tx.org.Bytes(),
+		s.Source,
+		micros(tx.now),
+		micros(first.Start()),
+		strings.Join(words, " "),
+	)
 
 	tx.Wake(WakeControl)
+
 	return err
 }

@@ -27,10 +27,13 @@ var sqliteDialect = dialect{
 	idHex:        "hex(%s)",
 	maxParams:    32766,
 	explain:      "EXPLAIN QUERY PLAN ",
-	retryable:    func(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_BUSY },
+	retryable: func(err error) bool {
+		return sqliteCode(err)&0xff == sqlite3.SQLITE_BUSY
+	},
 	unique: func(err error) bool {
 		c := sqliteCode(err)
-		return c == sqlite3.SQLITE_CONSTRAINT_UNIQUE || c == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
+		return c == sqlite3.SQLITE_CONSTRAINT_UNIQUE ||
+			c == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 	},
 	putReadings: putReadingsValues,
 	addRows: func(ctx context.Context, c conn, table string, columns []string, args []any) error {
@@ -47,7 +50,12 @@ var sqliteDialect = dialect{
 
 // putReadingsValues writes readings as rows of values, the instant at which they are known
 // once a statement.
-func putReadingsValues(ctx context.Context, c conn, rs []flex.Reading, known int64) error {
+func putReadingsValues(
+	ctx context.Context,
+	c conn,
+	rs []flex.Reading,
+	known int64,
+) error {
 	args := make([]any, 0, 5*min(len(rs), readingsChunk)+1)
 	for len(rs) > 0 {
 		n := min(len(rs), readingsChunk)
@@ -71,7 +79,9 @@ func putReadingsValues(ctx context.Context, c conn, rs []flex.Reading, known int
 // readingsChunk is the number of readings in one statement.
 const readingsChunk = 500
 
-var wholeChunk = sync.OnceValue(func() string { return makeReadingsText(readingsChunk) })
+var wholeChunk = sync.OnceValue(func() string {
+	return makeReadingsText(readingsChunk)
+})
 
 func readingsText(n int) string {
 	if n == readingsChunk {
@@ -93,6 +103,7 @@ func makeReadingsText(n int) string {
 	}
 
 	b.WriteString(" " + readingUpsert)
+
 	return b.String()
 }
 
@@ -124,6 +135,7 @@ func (db *DB) openSQLite(path string) (err error) {
 
 	file := url.URL{Path: path} // a # or ? of the path is its own
 	db.sql, err = sql.Open("sqlite", "file:"+file.EscapedPath()+"?"+q.Encode())
+
 	return err
 }
 
@@ -134,6 +146,7 @@ func ownerOnly(path string) error {
 	if err != nil {
 		return fmt.Errorf("open the database: %w", err)
 	}
+
 	return f.Close()
 }
 
@@ -146,7 +159,12 @@ type sqliteConns struct {
 }
 
 func (db *DB) startSQLite(ctx context.Context) error {
-	s := &sqliteConns{jobs: make(chan *job, groupMax), done: make(chan struct{}), readers: make(chan *link, readersMax)}
+	s := &sqliteConns{
+		jobs:    make(chan *job, groupMax),
+		done:    make(chan struct{}),
+		readers: make(chan *link, readersMax),
+	}
+
 	for i := range readersMax + 1 {
 		c, err := db.sql.Conn(ctx)
 		if err != nil {
@@ -163,6 +181,7 @@ func (db *DB) startSQLite(ctx context.Context) error {
 
 	db.sqlite = s
 	go db.commitGroups()
+
 	return nil
 }
 
@@ -176,7 +195,10 @@ func (s *sqliteConns) close() {
 	close(s.readers)
 }
 
-func (db *DB) readSQLite(ctx context.Context, fn func(conn, time.Time) error) error {
+func (db *DB) readSQLite(
+	ctx context.Context,
+	fn func(conn, time.Time) error,
+) error {
 	var l *link
 	select {
 	case l = <-db.sqlite.readers:
@@ -195,6 +217,7 @@ func (db *DB) readSQLite(ctx context.Context, fn func(conn, time.Time) error) er
 	}
 
 	defer func() { _, _ = l.ExecContext(ctx, "ROLLBACK") }()
+
 	return unavailable(fn(conn{db: db, run: l}, db.Now()))
 }
 
@@ -237,6 +260,7 @@ func (l *link) stmt(query string) (*statement, error) {
 	}
 
 	l.stmts[query] = st
+
 	return st, nil
 }
 
@@ -264,7 +288,9 @@ func nameless(query string) (text string, order []int) {
 
 		b.WriteByte('?')
 
-		if before := query[:i]; strings.HasSuffix(before, "LIMIT ") || strings.HasSuffix(before, "OFFSET ") {
+		before := query[:i]
+		if strings.HasSuffix(before, "LIMIT ") ||
+			strings.HasSuffix(before, "OFFSET ") {
 			b.WriteString(" + 0")
 		}
 
@@ -301,7 +327,11 @@ func (st *statement) put(args []any) []any {
 // would cost a goroutine a statement.
 
 // ExecContext runs a statement without rows.
-func (l *link) ExecContext(_ context.Context, query string, args ...any) (sql.Result, error) {
+func (l *link) ExecContext(
+	_ context.Context,
+	query string,
+	args ...any,
+) (sql.Result, error) {
 	st, err := l.stmt(query)
 	if err != nil {
 		return nil, err
@@ -314,7 +344,11 @@ func (l *link) ExecContext(_ context.Context, query string, args ...any) (sql.Re
 }
 
 // QueryContext runs a query.
-func (l *link) QueryContext(_ context.Context, query string, args ...any) (*sql.Rows, error) {
+func (l *link) QueryContext(
+	_ context.Context,
+	query string,
+	args ...any,
+) (*sql.Rows, error) {
 	st, err := l.stmt(query)
 	if err != nil {
 		return nil, err
@@ -327,13 +361,21 @@ func (l *link) QueryContext(_ context.Context, query string, args ...any) (*sql.
 }
 
 // QueryRowContext runs a query for one row.
-func (l *link) QueryRowContext(_ context.Context, query string, args ...any) *sql.Row {
+func (l *link) QueryRowContext(
+	_ context.Context,
+	query string,
+	args ...any,
+) *sql.Row {
 	st, err := l.stmt(query)
 	if err != nil { // meets the same error
 		return l.c.QueryRowContext(context.Background(), query, args...)
 	}
 	if st.Stmt == nil {
-		return l.c.QueryRowContext(context.Background(), st.text, st.put(args)...)
+		return l.c.QueryRowContext(
+			context.Background(),
+			st.text,
+			st.put(args)...,
+		)
 	}
 
 	return st.QueryRowContext(context.Background(), st.put(args)...)
@@ -364,8 +406,16 @@ type job struct {
 
 var errClosed = errors.New("the store is closed")
 
-func (db *DB) enqueue(ctx context.Context, fn func(conn, time.Time) error) (err error) {
-	j := &job{ctx: ctx, fn: fn, done: make(chan struct{})}
+func (db *DB) enqueue(
+	ctx context.Context,
+	fn func(conn, time.Time) error,
+) (err error) {
+	j := &job{
+		ctx:  ctx,
+		fn:   fn,
+		done: make(chan struct{}),
+	}
+
 	defer func() {
 		if recover() != nil { // the channel was closed under a late writer
 			err = errClosed
@@ -379,6 +429,7 @@ func (db *DB) enqueue(ctx context.Context, fn func(conn, time.Time) error) (err 
 	}
 
 	<-j.done
+
 	return unavailable(j.err)
 }
 
@@ -450,13 +501,19 @@ func (db *DB) runGroup(group *[]*job) error {
 	}
 
 	committed = true
+
 	return nil
 }
 
 // runJob runs one write in a savepoint. Its own failure is the job's; an error returned
 // means that the whole group is lost.
 func (db *DB) runJob(ctx context.Context, j *job) error {
-	c := conn{db: db, run: db.sqlite.writer, wake: &j.wake}
+	c := conn{
+		db:   db,
+		run:  db.sqlite.writer,
+		wake: &j.wake,
+	}
+
 	if _, err := c.exec(ctx, "SAVEPOINT job"); err != nil {
 		return fmt.Errorf("savepoint: %w", err)
 	}
@@ -464,7 +521,11 @@ func (db *DB) runJob(ctx context.Context, j *job) error {
 	j.err = func() (err error) {
 		defer func() {
 			if p := recover(); p != nil {
-				err = fmt.Errorf("panic in a transaction: %v\n%s", p, debug.Stack())
+				err = fmt.Errorf(
+					"panic in a transaction: %v\n%s",
+					p,
+					debug.Stack(),
+				)
 			}
 		}()
 
@@ -474,6 +535,7 @@ func (db *DB) runJob(ctx context.Context, j *job) error {
 
 		return j.fn(c, db.Now())
 	}()
+
 	if j.err != nil {
 		if _, err := c.exec(ctx, "ROLLBACK TO job"); err != nil {
 			return fmt.Errorf("roll back: %w", err)

@@ -1,11 +1,9 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	crand "crypto/rand"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -50,12 +48,15 @@ type DB struct {
 type Options struct {
 	Environment flex.Environment // Production if empty
 	Now         func() time.Time // nil means time.Now
-	Random      io.Reader        // nil means crypto/rand; a seeded one makes ids repeat
-	Keys        *keyring.Ring    // by which secrets are sealed; without, what needs them fails
-	Schema      SchemaMode       // what may be done to the schema
+	// nil means crypto/rand; a seeded one makes ids repeat
+	Random io.Reader
+	// by which secrets are sealed; without, what needs them fails
+	Keys   *keyring.Ring
+	Schema SchemaMode // what may be done to the schema
 
-	SlowAfter time.Duration // statements that take longer are logged, with their plan; never if 0
-	Log       *slog.Logger  // nil means the default logger
+	// statements that take longer are logged, with their plan; never if 0
+	SlowAfter time.Duration
+	Log       *slog.Logger // nil means the default logger
 }
 
 // CheckURL says what is wrong with the url of a store, by its scheme alone: the rest may hold
@@ -69,12 +70,21 @@ func CheckURL(url string) error {
 		scheme += ":…"
 	}
 
-	return flex.Fail(flex.Invalid, "a database is sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME, not %q", scheme)
+	return flex.Fail(
+		flex.Invalid,
+		"a database is sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME, not %q",
+		scheme,
+	)
 }
 
 // connect makes the connections to the database at the url.
 func connect(url string, o Options) (*DB, error) {
-	db := &DB{Environment: o.Environment, keys: o.Keys, now: o.Now, random: o.Random}
+	db := &DB{
+		Environment: o.Environment,
+		keys:        o.Keys,
+		now:         o.Now,
+		random:      o.Random,
+	}
 	if db.Environment == "" {
 		db.Environment = flex.Production
 	}
@@ -136,7 +146,10 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 
 	if err := db.pinOlder(ctx); err != nil {
 		db.Close()
-		return nil, fmt.Errorf("fix the accounts of payments under way: %w", err)
+		return nil, fmt.Errorf(
+			"fix the accounts of payments under way: %w",
+			err,
+		)
 	}
 
 	return db, nil
@@ -149,6 +162,7 @@ func (db *DB) Close() error {
 			db.sqlite.close()
 		}
 	})
+
 	return db.sql.Close()
 }
 
@@ -164,7 +178,9 @@ func (db *DB) Ping(ctx context.Context) error {
 func (db *DB) Engine() string { return db.d.name }
 
 // Now returns the true time, truncated as transactions carry it.
-func (db *DB) Now() time.Time { return db.now().UTC().Truncate(time.Microsecond) }
+func (db *DB) Now() time.Time {
+	return db.now().UTC().Truncate(time.Microsecond)
+}
 
 // Tx is one organisation's transaction. Every query it offers is bound to its
 // organisation, and every record it writes bears its one instant.
@@ -197,7 +213,11 @@ func (all *All) For(ctx context.Context, org flex.OrgID) (*Tx, error) {
 // Write runs fn in a transaction of the organisation's and commits it. When fn returns an
 // error nothing of it remains. On PostgreSQL fn may run again after a serialisation
 // failure, so it must have no effect outside the transaction.
-func (db *DB) Write(ctx context.Context, org flex.OrgID, fn func(*Tx) error) error {
+func (db *DB) Write(
+	ctx context.Context,
+	org flex.OrgID,
+	fn func(*Tx) error,
+) error {
 	return db.write(ctx, func(c conn, now time.Time) error {
 		tx, err := c.bind(ctx, org, now)
 		if err != nil {
@@ -209,11 +229,17 @@ func (db *DB) Write(ctx context.Context, org flex.OrgID, fn func(*Tx) error) err
 
 // WriteAll is Write without an organisation.
 func (db *DB) WriteAll(ctx context.Context, fn func(*All) error) error {
-	return db.write(ctx, func(c conn, now time.Time) error { return fn(&All{c, now}) })
+	return db.write(ctx, func(c conn, now time.Time) error {
+		return fn(&All{c, now})
+	})
 }
 
 // Read runs fn on one snapshot of the store, bound to the organisation.
-func (db *DB) Read(ctx context.Context, org flex.OrgID, fn func(*Tx) error) error {
+func (db *DB) Read(
+	ctx context.Context,
+	org flex.OrgID,
+	fn func(*Tx) error,
+) error {
 	return db.read(ctx, func(c conn, now time.Time) error {
 		tx, err := c.bind(ctx, org, now)
 		if err != nil {
@@ -225,10 +251,15 @@ func (db *DB) Read(ctx context.Context, org flex.OrgID, fn func(*Tx) error) erro
 
 // ReadAll is Read without an organisation.
 func (db *DB) ReadAll(ctx context.Context, fn func(*All) error) error {
-	return db.read(ctx, func(c conn, now time.Time) error { return fn(&All{c, now}) })
+	return db.read(ctx, func(c conn, now time.Time) error {
+		return fn(&All{c, now})
+	})
 }
 
-func (db *DB) read(ctx context.Context, fn func(conn, time.Time) error) (err error) {
+func (db *DB) read(
+	ctx context.Context,
+	fn func(conn, time.Time) error,
+) (err error) {
 	ctx, span := trace.Within(ctx, "read")
 	defer func() { span.End(err) }()
 
@@ -236,12 +267,16 @@ func (db *DB) read(ctx context.Context, fn func(conn, time.Time) error) (err err
 		return db.readSQLite(ctx, fn)
 	}
 
-	t, err := db.sql.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	t, err := db.sql.BeginTx(ctx, &sql.TxOptions{
+		Isolation: sql.LevelRepeatableRead,
+		ReadOnly:  true,
+	})
 	if err != nil {
 		return fmt.Errorf("begin read: %w", db.unavailable(err))
 	}
 
 	defer t.Rollback()
+
 	return db.unavailable(fn(conn{db: db, run: t}, db.Now()))
 }
 
@@ -259,12 +294,18 @@ func (db *DB) single(ctx context.Context, fn func(*All) error) error {
 // journeys of its beginning and its end.
 func (db *DB) glance(ctx context.Context, fn func(conn) error) error {
 	if db.sqlite != nil {
-		return db.readSQLite(ctx, func(c conn, _ time.Time) error { return fn(c) })
+		return db.readSQLite(ctx, func(c conn, _ time.Time) error {
+			return fn(c)
+		})
 	}
+
 	return db.unavailable(fn(conn{db: db, run: db.sql}))
 }
 
-func (db *DB) write(ctx context.Context, fn func(conn, time.Time) error) (err error) {
+func (db *DB) write(
+	ctx context.Context,
+	fn func(conn, time.Time) error,
+) (err error) {
 	ctx, span := trace.Within(ctx, "write")
 	defer func() { span.End(err) }()
 
@@ -276,7 +317,10 @@ func (db *DB) write(ctx context.Context, fn func(conn, time.Time) error) (err er
 	return err
 }
 
-func (db *DB) commit(ctx context.Context, fn func(conn, time.Time) error) error {
+func (db *DB) commit(
+	ctx context.Context,
+	fn func(conn, time.Time) error,
+) error {
 	if db.sqlite != nil {
 		return db.enqueue(ctx, fn)
 	}
@@ -292,7 +336,10 @@ func (db *DB) commit(ctx context.Context, fn func(conn, time.Time) error) error 
 // retryMax is how often a transaction that lost to another is run again.
 const retryMax = 8
 
-func (db *DB) writeOnce(ctx context.Context, fn func(conn, time.Time) error) error {
+func (db *DB) writeOnce(
+	ctx context.Context,
+	fn func(conn, time.Time) error,
+) error {
 	l, err := db.begin(ctx)
 	if err != nil {
 		return fmt.Errorf("begin write: %w", err)
@@ -309,15 +356,24 @@ func (db *DB) writeOnce(ctx context.Context, fn func(conn, time.Time) error) err
 	var wake []Topic
 
 	p := &pipe{link: l}
-	if err := fn(conn{db: db, run: l, pipe: p, wake: &wake}, db.Now()); err != nil {
+	err = fn(conn{
+		db:   db,
+		run:  l,
+		pipe: p,
+		wake: &wake,
+	}, db.Now())
+
+	if err != nil {
 		return err
 	}
+
 	if err := p.commit(ctx); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 
 	committed = true
 	db.wakes.signal(wake)
+
 	return nil
 }
 
@@ -344,200 +400,4 @@ func (db *DB) begin(ctx context.Context) (*sql.Conn, error) {
 			return nil, err
 		}
 	}
-}
-
-// conn is a running transaction.
-type conn struct {
-	db   *DB
-	run  runner
-	pipe *pipe // of a write on PostgreSQL
-	wake *[]Topic
-}
-
-// runner is what runs a transaction's statements: database/sql's transaction on PostgreSQL,
-// a connection with its prepared statements on SQLite.
-type runner interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-func (c conn) bind(ctx context.Context, org flex.OrgID, now time.Time) (*Tx, error) {
-	if !Reaches(ctx, org) {
-		return nil, flex.Fail(flex.NotFound, "organisation not found")
-	}
-
-	tx := &Tx{conn: c, org: org, now: now}
-	if c.db.Environment == flex.Sandbox {
-		var offset int64
-		err := c.row(ctx, `SELECT clock_offset FROM org WHERE id = $1`, org.Bytes()).Scan(&offset)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil, flex.Fail(flex.NotFound, "organisation not found")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the organisation's clock: %w", err)
-		}
-
-		tx.now = now.Add(time.Duration(offset) * time.Microsecond)
-	}
-
-	return tx, nil
-}
-
-// exec runs a statement that returns no rows and reports how many it touched.
-func (c conn) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	if err := c.pipe.flush(ctx); err != nil {
-		return 0, err
-	}
-
-	began := c.db.slow.began()
-
-	res, err := c.run.ExecContext(ctx, query, args...)
-	if err != nil {
-		return 0, err
-	}
-
-	c.db.slow.ended(ctx, began, query, args)
-	return res.RowsAffected()
-}
-
-// query runs a query for rows.
-func (c conn) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if err := c.pipe.flush(ctx); err != nil {
-		return nil, err
-	}
-	return c.run.QueryContext(ctx, query, args...)
-}
-
-// row runs a query that returns at most one row.
-func (c conn) row(ctx context.Context, query string, args ...any) scanner {
-	if err := c.pipe.flush(ctx); err != nil {
-		return failed{err}
-	}
-
-	began := c.db.slow.began()
-	defer c.db.slow.ended(ctx, began, query, args)
-
-	return c.run.QueryRowContext(ctx, query, args...)
-}
-
-type scanner interface{ Scan(dest ...any) error }
-
-// failed is a row that could not be asked for.
-type failed struct{ err error }
-
-// Scan returns why.
-func (f failed) Scan(...any) error { return f.err }
-
-// later runs a statement whose outcome nobody looks at before the transaction's end. On
-// PostgreSQL it travels with others like it, at the latest with the commit, which saves its
-// journey; its error comes then.
-func (c conn) later(ctx context.Context, query string, args ...any) error {
-	if c.pipe == nil {
-		_, err := c.exec(ctx, query, args...)
-		return err
-	}
-	return c.pipe.put(ctx, query, args)
-}
-
-// aside returns the same transaction for reads of records that it has not changed: they do
-// not wait for what is to run later.
-func (c conn) aside() conn {
-	c.pipe = nil
-	return c
-}
-
-// rows runs a query and reads each row with scan.
-func rows[T any](ctx context.Context, c conn, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
-	began := c.db.slow.began()
-	defer c.db.slow.ended(ctx, began, query, args)
-
-	rs, err := c.query(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-
-	defer rs.Close()
-	var out []T
-
-	for rs.Next() {
-		v, err := scan(rs)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, v)
-	}
-
-	return out, rs.Err()
-}
-
-// one runs a query for a single row; a missing one is a NotFound failure with the detail.
-func one[T any](ctx context.Context, c conn, missing string, scan func(scanner) (T, error), query string, args ...any) (T, error) {
-	v, err := scan(c.row(ctx, query, args...))
-	if errors.Is(err, sql.ErrNoRows) {
-		return v, flex.Fail(flex.NotFound, "%s", missing)
-	}
-	return v, err
-}
-
-// newID makes an id that sorts after those that this process made before it, also within a
-// millisecond. Convert it to the id's type, as in flex.SiteID(tx.newID()).
-func (c conn) newID() [16]byte { return c.newIDs(1) }
-
-// newIDs makes n ids that follow each other, with no other between, and returns the first.
-func (c conn) newIDs(n int) [16]byte {
-	var r [10]byte
-	c.db.mu.Lock()
-	defer c.db.mu.Unlock()
-
-	if _, err := io.ReadFull(c.db.random, r[:]); err != nil {
-		panic(fmt.Sprintf("no randomness: %v", err)) // the system can make no id safely
-	}
-
-	id := flex.MakeID[struct{}](c.db.Now(), r)
-	if last := c.db.lastID; bytes.Compare(id[:], last[:]) <= 0 {
-		id = following(last, 1)
-	}
-
-	c.db.lastID = following(id, n-1)
-	return id
-}
-
-// following returns the n-th id after one.
-func following(id [16]byte, n int) [16]byte {
-	binary.BigEndian.PutUint64(id[8:], binary.BigEndian.Uint64(id[8:])+uint64(n))
-	return id
-}
-
-// micros is how the store writes an instant; the zero time is null.
-func micros(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return t.UnixMicro()
-}
-
-// instant reads what micros wrote.
-type instant struct{ to *time.Time }
-
-// Scan reads microseconds since 1970; null is the zero time.
-func (i instant) Scan(src any) error {
-	switch v := src.(type) {
-	case nil:
-		*i.to = time.Time{}
-	case int64:
-		*i.to = time.UnixMicro(v).UTC()
-	default:
-		return fmt.Errorf("cannot read an instant from %T", src)
-	}
-
-	return nil
-}
-
-// nullable turns an empty text into null, for columns where a unique index must skip it.
-func nullable(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
 }

@@ -14,10 +14,18 @@ import (
 // addSupply records what a site's connection can carry from now on. The first that is set counts
 // from the beginning, as long as nothing of the site was settled on the default: a change of
 // capacity changes no half-hour that was settled. The later of two changes at one instant counts.
-func (tx *Tx) addSupply(ctx context.Context, site flex.SiteID, s flex.Supply) error {
-	from, err := tx.countsFrom(ctx, `SELECT EXISTS (SELECT 1 FROM supply WHERE org_id = $1 AND site_id = $2)
+func (tx *Tx) addSupply(
+	ctx context.Context,
+	site flex.SiteID,
+	s flex.Supply,
+) error {
+	from, err := tx.countsFrom(
+		ctx,
+		`SELECT EXISTS (SELECT 1 FROM supply WHERE org_id = $1 AND site_id = $2)
 		OR EXISTS (SELECT 1 FROM deviation WHERE org_id = $1 AND site_id = $2)
-		OR EXISTS (SELECT 1 FROM reckoning WHERE org_id = $1 AND site_id = $2 AND posted > 0)`, site.Bytes())
+		OR EXISTS (SELECT 1 FROM reckoning WHERE org_id = $1 AND site_id = $2 AND posted > 0)`,
+		site.Bytes(),
+	)
 	if err != nil {
 		return err
 	}
@@ -27,37 +35,69 @@ func (tx *Tx) addSupply(ctx context.Context, site flex.SiteID, s flex.Supply) er
 
 // putSupply keeps a supply from an instant on. Of one that is known since the same instant it
 // replaces the capacity, and what else is set.
-func (tx *Tx) putSupply(ctx context.Context, site flex.SiteID, s flex.Supply, from time.Time, set string) error {
-	_, err := tx.exec(ctx, `INSERT INTO supply (site_id, org_id, import_w, export_w, from_at, known_at) VALUES ($1, $2, $3, $4, $5, $6)
+func (tx *Tx) putSupply(
+	ctx context.Context,
+	site flex.SiteID,
+	s flex.Supply,
+	from time.Time,
+	set string,
+) error {
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO supply (site_id, org_id, import_w, export_w, from_at, known_at) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (site_id, known_at) DO UPDATE SET import_w = excluded.import_w, export_w = excluded.export_w`+set,
-		site.Bytes(), tx.org.Bytes(), int64(s.Import), int64(s.Export), micros(from), micros(tx.now))
+		site.Bytes(),
+		tx.org.Bytes(),
+		int64(s.Import),
+		int64(s.Export),
+		micros(from),
+		micros(tx.now),
+	)
+
 	return err
 }
 
 // countsFrom is from when on a change counts: now, or the zero time if the query finds nothing of
 // before.
-func (tx *Tx) countsFrom(ctx context.Context, query string, id []byte) (time.Time, error) {
+func (tx *Tx) countsFrom(
+	ctx context.Context,
+	query string,
+	id []byte,
+) (time.Time, error) {
 	var before bool
 	err := tx.row(ctx, query, tx.org.Bytes(), id).Scan(&before)
 	if !before {
 		return time.Time{}, err
 	}
+
 	return tx.now, err
 }
 
 // SupplyOf returns what the connections of the sites could carry at each time, also of sites that
 // are gone, as it was known at an instant; the zero time stands for now. Each of the sites is in
 // it: one whose capacity was never set has the default.
-func (tx *Tx) SupplyOf(ctx context.Context, sites []flex.SiteID, knownAt time.Time) (map[flex.SiteID]flex.History[flex.Supply], error) {
+func (tx *Tx) SupplyOf(
+	ctx context.Context,
+	sites []flex.SiteID,
+	knownAt time.Time,
+) (map[flex.SiteID]flex.History[flex.Supply], error) {
 	supplies := make(map[flex.SiteID]flex.History[flex.Supply], len(sites))
 	for _, id := range sites {
 		supplies[id] = flex.Always(flex.DefaultSupply)
 	}
 
-	return supplies, historiesOf(ctx, tx, supplies, sites, knownAt, func(s scanner, id *flex.SiteID, f *flex.From[flex.Supply]) error {
-		f.Is.Set = true
-		return s.Scan(id, instant{&f.At}, &f.Is.Import, &f.Is.Export)
-	}, `SELECT site_id, from_at, import_w, export_w FROM supply WHERE org_id = $1 AND known_at <= $2 AND site_id IN `)
+	return supplies, historiesOf(
+		ctx,
+		tx,
+		supplies,
+		sites,
+		knownAt,
+		func(s scanner, id *flex.SiteID, f *flex.From[flex.Supply]) error {
+			f.Is.Set = true
+			return s.Scan(id, instant{&f.At}, &f.Is.Import, &f.Is.Export)
+		},
+		`SELECT site_id, from_at, import_w, export_w FROM supply WHERE org_id = $1 AND known_at <= $2 AND site_id IN `,
+	)
 }
 
 // orDefault returns the supply of a new site: the default if there is none, and one that is not
@@ -67,6 +107,7 @@ func orDefault(s flex.Supply) flex.Supply {
 		return flex.DefaultSupply
 	}
 	s.Set = s.Set || s != flex.DefaultSupply
+
 	return s
 }
 
@@ -95,10 +136,18 @@ func powerOr0(power *flex.Watts) flex.Watts {
 // addPower records that an asset's power is another from now on, and the one before if that is
 // the first change. A power that was not known, while nothing of the asset was settled, is as if
 // it had always been the new one.
-func (tx *Tx) addPower(ctx context.Context, asset flex.AssetID, before, after flex.Watts) error {
-	from, err := tx.countsFrom(ctx, `SELECT EXISTS (SELECT 1 FROM asset_power WHERE org_id = $1 AND asset_id = $2)
+func (tx *Tx) addPower(
+	ctx context.Context,
+	asset flex.AssetID,
+	before, after flex.Watts,
+) error {
+	from, err := tx.countsFrom(
+		ctx,
+		`SELECT EXISTS (SELECT 1 FROM asset_power WHERE org_id = $1 AND asset_id = $2)
 		OR EXISTS (SELECT 1 FROM flex_event WHERE org_id = $1 AND asset_id = $2 AND version > 0)
-		OR EXISTS (SELECT 1 FROM reckoning WHERE org_id = $1 AND asset_id = $2 AND posted > 0)`, asset.Bytes())
+		OR EXISTS (SELECT 1 FROM reckoning WHERE org_id = $1 AND asset_id = $2 AND posted > 0)`,
+		asset.Bytes(),
+	)
 	if err != nil || before == 0 && from.IsZero() {
 		return err
 	}
@@ -107,27 +156,57 @@ func (tx *Tx) addPower(ctx context.Context, asset flex.AssetID, before, after fl
 }
 
 // putPower keeps an asset's power from an instant on, and the one before if that is the first change.
-func (tx *Tx) putPower(ctx context.Context, asset flex.AssetID, before, after flex.Watts, from time.Time) error {
-	_, err := tx.exec(ctx, `INSERT INTO asset_power (asset_id, org_id, power_w, from_at, known_at) VALUES ($1, $2, $3, NULL, 0)
-		ON CONFLICT (asset_id, known_at) DO NOTHING`, asset.Bytes(), tx.org.Bytes(), int64(before))
+func (tx *Tx) putPower(
+	ctx context.Context,
+	asset flex.AssetID,
+	before, after flex.Watts,
+	from time.Time,
+) error {
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO asset_power (asset_id, org_id, power_w, from_at, known_at) VALUES ($1, $2, $3, NULL, 0)
+		ON CONFLICT (asset_id, known_at) DO NOTHING`,
+		asset.Bytes(),
+		tx.org.Bytes(),
+		int64(before),
+	)
 	if err != nil {
 		return err
 	}
 
-	_, err = tx.exec(ctx, `INSERT INTO asset_power (asset_id, org_id, power_w, from_at, known_at) VALUES ($1, $2, $3, $4, $5)
+	_, err = tx.exec(
+		ctx,
+		`INSERT INTO asset_power (asset_id, org_id, power_w, from_at, known_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (asset_id, known_at) DO UPDATE SET power_w = excluded.power_w, from_at = excluded.from_at`,
-		asset.Bytes(), tx.org.Bytes(), int64(after), micros(from), micros(tx.now))
+		asset.Bytes(),
+		tx.org.Bytes(),
+		int64(after),
+		micros(from),
+		micros(tx.now),
+	)
 
 	return err
 }
 
 // PowersOf returns the powers of those of the assets whose power changed, at each time, as it was
 // known at an instant; the zero time stands for now.
-func (tx *Tx) PowersOf(ctx context.Context, assets []flex.AssetID, knownAt time.Time) (map[flex.AssetID]flex.History[flex.Watts], error) {
+func (tx *Tx) PowersOf(
+	ctx context.Context,
+	assets []flex.AssetID,
+	knownAt time.Time,
+) (map[flex.AssetID]flex.History[flex.Watts], error) {
 	powers := map[flex.AssetID]flex.History[flex.Watts]{}
-	return powers, historiesOf(ctx, tx, powers, assets, knownAt, func(s scanner, id *flex.AssetID, f *flex.From[flex.Watts]) error {
-		return s.Scan(id, instant{&f.At}, &f.Is)
-	}, `SELECT asset_id, from_at, power_w FROM asset_power WHERE org_id = $1 AND known_at <= $2 AND asset_id IN `)
+	return powers, historiesOf(
+		ctx,
+		tx,
+		powers,
+		assets,
+		knownAt,
+		func(s scanner, id *flex.AssetID, f *flex.From[flex.Watts]) error {
+			return s.Scan(id, instant{&f.At}, &f.Is)
+		},
+		`SELECT asset_id, from_at, power_w FROM asset_power WHERE org_id = $1 AND known_at <= $2 AND asset_id IN `,
+	)
 }
 
 // historiesOf adds to the histories what a query finds of the ids, as it was known at an instant.
@@ -139,14 +218,20 @@ func historiesOf[Of, V any](ctx context.Context, tx *Tx, to map[flex.ID[Of]]flex
 
 	for chunk := range slices.Chunk(ids, ownersChunk) {
 		list, args := in([]any{tx.org.Bytes(), micros(knownAt)}, chunk)
-		_, err := rows(ctx, tx.conn, func(s scanner) (none struct{}, err error) {
-			var id flex.ID[Of]
-			var f flex.From[V]
-			err = scan(s, &id, &f)
-			to[id] = to[id].Then(f.At, f.Is)
+		_, err := rows(
+			ctx,
+			tx.conn,
+			func(s scanner) (none struct{}, err error) {
+				var id flex.ID[Of]
+				var f flex.From[V]
+				err = scan(s, &id, &f)
+				to[id] = to[id].Then(f.At, f.Is)
 
-			return none, err
-		}, query+list+` ORDER BY known_at`, args...)
+				return none, err
+			},
+			query+list+` ORDER BY known_at`,
+			args...,
+		)
 		if err != nil {
 			return err
 		}
@@ -162,14 +247,20 @@ var (
 		 SELECT s.id AS what FROM site s JOIN supply u ON u.site_id = s.id
 		 WHERE u.known_at = (SELECT max(known_at) FROM supply WHERE site_id = s.id)
 		 	AND (u.import_w <> s.import_w OR u.export_w <> s.export_w OR NOT s.supply_set)`)
-	_ = law("an asset has the newest of its powers", `SELECT a.id AS what FROM asset a JOIN asset_power p ON p.asset_id = a.id
-		WHERE p.known_at = (SELECT max(known_at) FROM asset_power WHERE asset_id = a.id) AND p.power_w <> COALESCE(a.power_w, 0)`)
-	_ = law("a changed capacity counts for no half-hour before it: each settled one is held to the capacity of its time, or to one that was dated back to it", `SELECT d.site_id AS what
+	_ = law(
+		"an asset has the newest of its powers",
+		`SELECT a.id AS what FROM asset a JOIN asset_power p ON p.asset_id = a.id
+		WHERE p.known_at = (SELECT max(known_at) FROM asset_power WHERE asset_id = a.id) AND p.power_w <> COALESCE(a.power_w, 0)`,
+	)
+	_ = law(
+		"a changed capacity counts for no half-hour before it: each settled one is held to the capacity of its time, or to one that was dated back to it",
+		`SELECT d.site_id AS what
 		FROM deviation d WHERE EXISTS (SELECT 1 FROM supply u WHERE u.site_id = d.site_id AND u.from_at > d.at)
 			AND d.import_wh <> (COALESCE((SELECT b.import_w FROM supply b WHERE `+ofItsTime+` ORDER BY b.known_at DESC LIMIT 1), `+defaultImport+`) + 1) / 2
 			AND NOT EXISTS (SELECT 1 FROM supply g WHERE g.site_id = d.site_id AND g.from_at <= d.at AND g.from_at < g.known_at
 				AND (d.import_wh = (`+defaultImport+` + 1) / 2 OR EXISTS (SELECT 1 FROM supply b WHERE `+ofItsTime+` AND d.import_wh = (b.import_w + 1) / 2)))
-			AND NOT EXISTS (SELECT 1 FROM asset a WHERE a.id = d.meter_id) AND NOT EXISTS (SELECT 1 FROM former_asset f WHERE f.id = d.meter_id)`)
+			AND NOT EXISTS (SELECT 1 FROM asset a WHERE a.id = d.meter_id) AND NOT EXISTS (SELECT 1 FROM former_asset f WHERE f.id = d.meter_id)`,
+	)
 )
 
 // ofItsTime is the condition that a capacity b counts at the time of a settled half-hour d.
@@ -188,5 +279,6 @@ func readSupply(text sql.NullString) (flex.Supply, error) {
 	}
 	s := flex.Supply{Set: true}
 	_, err := fmt.Sscanf(text.String, "%d,%d", &s.Import, &s.Export)
+
 	return s, err
 }

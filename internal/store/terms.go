@@ -20,14 +20,28 @@ type Term struct {
 func (tx *Tx) Terms(ctx context.Context) ([]Term, error) {
 	scan := func(s scanner) (t Term, err error) {
 		var from string
-		if err := s.Scan(&t.Name, &from, &t.Value, instant{&t.SetAt}, &t.SetBy); err != nil || from == "" {
+		if err := s.Scan(
+			&t.Name,
+			&from,
+			&t.Value,
+			instant{&t.SetAt},
+			&t.SetBy,
+		); err != nil ||
+			from == "" {
 			return t, err
 		}
 
 		t.From, err = flex.ParseDay(from)
 		return t, err
 	}
-	return rows(ctx, tx.aside(), scan, `SELECT name, from_day, value, set_at, set_by FROM term WHERE org_id = $1 ORDER BY name, from_day`, tx.org.Bytes())
+
+	return rows(
+		ctx,
+		tx.aside(),
+		scan,
+		`SELECT name, from_day, value, set_at, set_by FROM term WHERE org_id = $1 ORDER BY name, from_day`,
+		tx.org.Bytes(),
+	)
 }
 
 // PutTerm keeps a term from a day on, in the place of what was to hold from that day.
@@ -37,15 +51,30 @@ func (tx *Tx) PutTerm(ctx context.Context, t Term) error {
 		from = t.From.String()
 	}
 
-	_, err := tx.exec(ctx, `INSERT INTO term (org_id, name, from_day, value, set_at, set_by) VALUES ($1, $2, $3, $4, $5, $6)
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO term (org_id, name, from_day, value, set_at, set_by) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (org_id, name, from_day) DO UPDATE SET value = excluded.value, set_at = excluded.set_at, set_by = excluded.set_by`,
-		tx.org.Bytes(), t.Name, from, t.Value, micros(tx.now), t.SetBy)
+		tx.org.Bytes(),
+		t.Name,
+		from,
+		t.Value,
+		micros(tx.now),
+		t.SetBy,
+	)
+
 	return err
 }
 
 // DropTerm forgets every value that a term had or was to have.
 func (tx *Tx) DropTerm(ctx context.Context, name string) error {
-	_, err := tx.exec(ctx, `DELETE FROM term WHERE org_id = $1 AND name = $2`, tx.org.Bytes(), name)
+	_, err := tx.exec(
+		ctx,
+		`DELETE FROM term WHERE org_id = $1 AND name = $2`,
+		tx.org.Bytes(),
+		name,
+	)
+
 	return err
 }
 
@@ -56,21 +85,39 @@ func (tx *Tx) LastSettled(ctx context.Context) (last flex.Day, err error) {
 }
 
 // LastSettledAt is LastSettled of one site alone.
-func (tx *Tx) LastSettledAt(ctx context.Context, site flex.SiteID) (last flex.Day, err error) {
+func (tx *Tx) LastSettledAt(
+	ctx context.Context,
+	site flex.SiteID,
+) (last flex.Day, err error) {
 	return tx.lastSettled(ctx, ` AND site_id = $2`, site.Bytes())
 }
 
-func (tx *Tx) lastSettled(ctx context.Context, where string, args ...any) (last flex.Day, err error) {
+func (tx *Tx) lastSettled(
+	ctx context.Context,
+	where string,
+	args ...any,
+) (last flex.Day, err error) {
 	args = append([]any{tx.org.Bytes()}, args...)
 	var event, session time.Time
 
-	err = tx.row(ctx, `SELECT MAX(e.from_at) FROM flex_event e WHERE e.org_id = $1`+where+`
-		AND (e.version > 0 OR EXISTS (SELECT 1 FROM settlement s WHERE s.flex_event_id = e.id))`, args...).Scan(instant{&event})
+	err = tx.row(
+		ctx,
+		`SELECT MAX(e.from_at) FROM flex_event e WHERE e.org_id = $1`+where+`
+		AND (e.version > 0 OR EXISTS (SELECT 1 FROM settlement s WHERE s.flex_event_id = e.id))`,
+		args...,
+	).Scan(
+		instant{&event},
+	)
 	if err != nil {
 		return last, err
 	}
 
-	err = tx.row(ctx, `SELECT MAX(from_at) FROM reckoning WHERE org_id = $1`+where+` AND posted > 0`, args...).Scan(instant{&session})
+	err = tx.row(
+		ctx,
+		`SELECT MAX(from_at) FROM reckoning WHERE org_id = $1`+where+
+			` AND posted > 0`,
+		args...,
+	).Scan(instant{&session})
 	if err != nil {
 		return last, err
 	}

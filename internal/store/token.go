@@ -11,12 +11,13 @@ import (
 // Token is a bearer token by its hash. It lives by the true clock, whatever an
 // organisation's sandbox clock says.
 type Token struct {
-	Hash      [32]byte // SHA-256
-	Org       flex.OrgID
-	Username  string // of the credential that it was given to
-	Roles     []flex.Role
-	Site      flex.SiteID // a component token's one site; zero for an organisation's token
-	Origin    string      // a component token's one web origin
+	Hash     [32]byte // SHA-256
+	Org      flex.OrgID
+	Username string // of the credential that it was given to
+	Roles    []flex.Role
+	// a component token's one site; zero for an organisation's token
+	Site      flex.SiteID
+	Origin    string // a component token's one web origin
 	ExpiresAt time.Time
 	AllowFrom []netip.Prefix // of the credential, by now; none for everywhere
 	OrgFrom   []netip.Prefix // of the organisation, likewise
@@ -27,7 +28,18 @@ const tokenColumns = `hash, org_id, username, roles, site_id, origin, expires_at
 func scanToken(s scanner) (t Token, err error) {
 	var hash []byte
 	var roles, networks, orgs string
-	err = s.Scan(&hash, &t.Org, &t.Username, &roles, &t.Site, &t.Origin, instant{&t.ExpiresAt}, &networks, &orgs)
+	err = s.Scan(
+		&hash,
+		&t.Org,
+		&t.Username,
+		&roles,
+		&t.Site,
+		&t.Origin,
+		instant{&t.ExpiresAt},
+		&networks,
+		&orgs,
+	)
+
 	if err != nil {
 		return t, err
 	}
@@ -40,6 +52,7 @@ func scanToken(s scanner) (t Token, err error) {
 	}
 
 	t.OrgFrom, err = splitPrefixes(orgs)
+
 	return t, err
 }
 
@@ -51,13 +64,28 @@ func (all *All) AddToken(ctx context.Context, t Token) error {
 		site = t.Site.Bytes()
 	}
 
-	n, err := all.exec(ctx, `
+	n, err := all.exec(
+		ctx,
+		`
 		INSERT INTO token (`+tokenColumns+`) SELECT $1, $2, c.username, $4, $5, $6,
 			CASE WHEN c.expires_at < $7 THEN c.expires_at ELSE $7 END
 		FROM credential c WHERE c.username = $3 AND c.org_id = $2 AND c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > $8)`+all.db.d.forUpdate,
-		t.Hash[:], t.Org.Bytes(), t.Username, joinRoles(t.Roles), site, t.Origin, micros(t.ExpiresAt), micros(all.now))
+		t.Hash[:],
+		t.Org.Bytes(),
+		t.Username,
+		joinRoles(t.Roles),
+		site,
+		t.Origin,
+		micros(t.ExpiresAt),
+		micros(all.now),
+	)
+
 	if err == nil && n == 0 {
-		return flex.Fail(flex.Unauthorized, "the credential %q does not hold any more", t.Username)
+		return flex.Fail(
+			flex.Unauthorized,
+			"the credential %q does not hold any more",
+			t.Username,
+		)
 	}
 
 	return err
@@ -65,30 +93,70 @@ func (all *All) AddToken(ctx context.Context, t Token) error {
 
 // Token returns the token of that hash, expired or not, or a NotFound failure.
 func (all *All) Token(ctx context.Context, hash [32]byte) (Token, error) {
-	return one(ctx, all.conn, "no such token", scanToken, `SELECT t.hash, t.org_id, t.username, t.roles, t.site_id, t.origin, t.expires_at, COALESCE(c.allow_from, ''), o.allow_from
-		FROM token t LEFT JOIN credential c ON c.username = t.username JOIN org o ON o.id = t.org_id WHERE t.hash = $1`, hash[:])
+	return one(
+		ctx,
+		all.conn,
+		"no such token",
+		scanToken,
+		`SELECT t.hash, t.org_id, t.username, t.roles, t.site_id, t.origin, t.expires_at, COALESCE(c.allow_from, ''), o.allow_from
+		FROM token t LEFT JOIN credential c ON c.username = t.username JOIN org o ON o.id = t.org_id WHERE t.hash = $1`,
+		hash[:],
+	)
 }
 
 // DropTokens ends the tokens of a site that have exactly these roles.
-func (all *All) DropTokens(ctx context.Context, org flex.OrgID, site flex.SiteID, roles []flex.Role) error {
-	_, err := all.exec(ctx, `DELETE FROM token WHERE org_id = $1 AND site_id = $2 AND roles = $3`, org.Bytes(), site.Bytes(), joinRoles(roles))
+func (all *All) DropTokens(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	roles []flex.Role,
+) error {
+	_, err := all.exec(
+		ctx,
+		`DELETE FROM token WHERE org_id = $1 AND site_id = $2 AND roles = $3`,
+		org.Bytes(),
+		site.Bytes(),
+		joinRoles(roles),
+	)
+
 	return err
 }
 
 // KnownOrigin reports whether a living component token was made for the web origin.
-func (all *All) KnownOrigin(ctx context.Context, origin string) (known bool, err error) {
-	err = all.row(ctx, `SELECT EXISTS (SELECT 1 FROM token WHERE origin = $1 AND origin <> '' AND expires_at > $2)`, origin, micros(all.now)).Scan(&known)
+func (all *All) KnownOrigin(
+	ctx context.Context,
+	origin string,
+) (known bool, err error) {
+	err = all.row(
+		ctx,
+		`SELECT EXISTS (SELECT 1 FROM token WHERE origin = $1 AND origin <> '' AND expires_at > $2)`,
+		origin,
+		micros(all.now),
+	).Scan(&known)
+
 	return known, err
 }
 
 // DropExpired deletes the tokens, operators' sessions and sign-ins, idempotency keys and cloud
 // links whose time is over, and returns how many there were.
 func (all *All) DropExpired(ctx context.Context) (n int64, err error) {
-	for _, table := range []string{"token", "operator_session", "operator_sign_in", "idempotency", "cloud_link"} {
-		k, err := all.exec(ctx, `DELETE FROM `+table+` WHERE expires_at <= $1`, micros(all.now))
+	for _, table := range []string{
+		"token",
+		"operator_session",
+		"operator_sign_in",
+		"idempotency",
+		"cloud_link",
+	} {
+		k, err := all.exec(
+			ctx,
+			`DELETE FROM `+table+` WHERE expires_at <= $1`,
+			micros(all.now),
+		)
+
 		if err != nil {
 			return n, err
 		}
+
 		n += k
 	}
 

@@ -33,17 +33,31 @@ func (tx *Tx) noteReached(ctx context.Context, c Callback) error {
 	var err error
 	switch c.Status {
 	case flex.Received:
-		_, err = tx.exec(ctx, `INSERT INTO unreached (asset_id, org_id, event_id, since_at)
+		_, err = tx.exec(
+			ctx,
+			`INSERT INTO unreached (asset_id, org_id, event_id, since_at)
 			SELECT s.asset_id, s.org_id, s.event_id, $4 FROM session s WHERE s.org_id = $1 AND s.asset_id = $2 AND s.event_id = $3 AND s.plugged_out_at IS NULL
-			ON CONFLICT (asset_id) DO UPDATE SET event_id = excluded.event_id`, tx.org.Bytes(), c.AssetID.Bytes(), c.EventID.Bytes(), micros(tx.now))
+			ON CONFLICT (asset_id) DO UPDATE SET event_id = excluded.event_id`,
+			tx.org.Bytes(),
+			c.AssetID.Bytes(),
+			c.EventID.Bytes(),
+			micros(tx.now),
+		)
+
 	case flex.Accepted, flex.Rejected, flex.Executed:
 		err = tx.dropUnreached(ctx, c.AssetID)
 	}
+
 	return err
 }
 
 func (tx *Tx) dropUnreached(ctx context.Context, asset flex.AssetID) error {
-	return tx.later(ctx, `DELETE FROM unreached WHERE org_id = $1 AND asset_id = $2`, tx.org.Bytes(), asset.Bytes())
+	return tx.later(
+		ctx,
+		`DELETE FROM unreached WHERE org_id = $1 AND asset_id = $2`,
+		tx.org.Bytes(),
+		asset.Bytes(),
+	)
 }
 
 // heard is the newest reading of an asset, of the steady ones or of a charger's.
@@ -84,7 +98,11 @@ func (n *noted) moved(newest map[heard]time.Time) []heard {
 func (tx *Tx) noteReadings(ctx context.Context, rs []flex.Reading) error {
 	newest := map[heard]time.Time{}
 	for _, r := range rs {
-		k := heard{r.AssetID, r.Label != flex.ChargerEnergy && r.Label != flex.ChargerRegister}
+		k := heard{
+			r.AssetID,
+			r.Label != flex.ChargerEnergy && r.Label != flex.ChargerRegister,
+		}
+
 		if r.To.After(newest[k]) {
 			newest[k] = r.To
 		}
@@ -94,12 +112,15 @@ func (tx *Tx) noteReadings(ctx context.Context, rs []flex.Reading) error {
 
 	// In the order of the key, so that two batches never wait for each other in a ring.
 	slices.SortFunc(keys, func(a, b heard) int {
-		if by := bytes.Compare(a.asset[:], b.asset[:]); by != 0 || a.steady == b.steady {
+		by := bytes.Compare(a.asset[:], b.asset[:])
+		if by != 0 || a.steady == b.steady {
 			return by
 		}
+
 		if a.steady {
 			return 1
 		}
+
 		return -1
 	})
 
@@ -109,10 +130,24 @@ func (tx *Tx) noteReadings(ctx context.Context, rs []flex.Reading) error {
 		if k.steady {
 			due = micros(newest[k].Add(ReadingsLate))
 		}
-		args = append(args, k.asset.Bytes(), k.steady, tx.org.Bytes(), micros(newest[k]), due)
+
+		args = append(
+			args,
+			k.asset.Bytes(),
+			k.steady,
+			tx.org.Bytes(),
+			micros(newest[k]),
+			due,
+		)
 	}
 
-	return tx.bulk(ctx, `INSERT INTO reading_due (asset_id, steady, org_id, at, due_at)`, noteReadingsTail, 5, args)
+	return tx.bulk(
+		ctx,
+		`INSERT INTO reading_due (asset_id, steady, org_id, at, due_at)`,
+		noteReadingsTail,
+		5,
+		args,
+	)
 }
 
 // noteReadingsTail writes only what moved by a step, or what was waited for.
@@ -123,13 +158,24 @@ var noteReadingsTail = fmt.Sprintf(`ON CONFLICT (asset_id, steady) DO UPDATE SET
 // expectReadings has a charger's readings be due some time after a car was plugged in, if it ever
 // sent any.
 func (tx *Tx) expectReadings(ctx context.Context, asset flex.AssetID) error {
-	return tx.later(ctx, `UPDATE reading_due SET due_at = $3 WHERE asset_id = $1 AND org_id = $2 AND NOT steady AND due_at IS NULL`,
-		asset.Bytes(), tx.org.Bytes(), micros(tx.now.Add(ReadingsLate)))
+	return tx.later(
+		ctx,
+		`UPDATE reading_due SET due_at = $3 WHERE asset_id = $1 AND org_id = $2 AND NOT steady AND due_at IS NULL`,
+		asset.Bytes(),
+		tx.org.Bytes(),
+		micros(tx.now.Add(ReadingsLate)),
+	)
 }
 
 // dropUnheard forgets what was not heard of an asset.
 func (tx *Tx) dropUnheard(ctx context.Context, asset flex.AssetID) error {
-	_, err := tx.exec(ctx, `DELETE FROM reading_due WHERE org_id = $1 AND asset_id = $2`, tx.org.Bytes(), asset.Bytes())
+	_, err := tx.exec(
+		ctx,
+		`DELETE FROM reading_due WHERE org_id = $1 AND asset_id = $2`,
+		tx.org.Bytes(),
+		asset.Bytes(),
+	)
+
 	return cmp.Or(err, tx.dropUnreached(ctx, asset))
 }
 
@@ -142,31 +188,73 @@ type Unheard struct {
 // Unreached returns the assets that are plugged in and whose client has had their schedule for so
 // long without reaching the charger, so many at most, the longest first, and how many there are: of
 // one organisation or, where org is zero, of all.
-func (all *All) Unreached(ctx context.Context, org flex.OrgID, after time.Duration, limit int) ([]Unheard, int, error) {
-	return all.unheard(ctx, org, limit, `u.since_at`, `FROM unreached u JOIN org g ON g.id = u.org_id
+func (all *All) Unreached(
+	ctx context.Context,
+	org flex.OrgID,
+	after time.Duration,
+	limit int,
+) ([]Unheard, int, error) {
+	return all.unheard(
+		ctx,
+		org,
+		limit,
+		`u.since_at`,
+		`FROM unreached u JOIN org g ON g.id = u.org_id
 		JOIN session s ON s.org_id = u.org_id AND s.asset_id = u.asset_id AND s.plugged_out_at IS NULL WHERE u.since_at < $1 + g.clock_offset`,
-		all.Now().Add(-after))
+		all.Now().Add(-after),
+	)
 }
 
 // ReadingsMissing returns the assets whose readings are late, so many at most, the latest first, and
 // how many there are: of one organisation or, where org is zero, of all.
-func (all *All) ReadingsMissing(ctx context.Context, org flex.OrgID, limit int) ([]Unheard, int, error) {
-	return all.unheard(ctx, org, limit, `u.at`, `FROM reading_due u JOIN org g ON g.id = u.org_id WHERE u.due_at < $1 + g.clock_offset`, all.Now())
+func (all *All) ReadingsMissing(
+	ctx context.Context,
+	org flex.OrgID,
+	limit int,
+) ([]Unheard, int, error) {
+	return all.unheard(
+		ctx,
+		org,
+		limit,
+		`u.at`,
+		`FROM reading_due u JOIN org g ON g.id = u.org_id WHERE u.due_at < $1 + g.clock_offset`,
+		all.Now(),
+	)
 }
 
-func (all *All) unheard(ctx context.Context, org flex.OrgID, limit int, since, where string, at time.Time) (found []Unheard, total int, err error) {
+func (all *All) unheard(
+	ctx context.Context,
+	org flex.OrgID,
+	limit int,
+	since, where string,
+	at time.Time,
+) (found []Unheard, total int, err error) {
 	args := []any{micros(at)}
 	if !org.IsZero() {
 		where, args = where+` AND u.org_id = $2`, append(args, org.Bytes())
 	}
 
-	if err := all.row(ctx, `SELECT count(DISTINCT u.asset_id) `+where, args...).Scan(&total); err != nil || total == 0 {
+	if err := all.row(
+		ctx,
+		`SELECT count(DISTINCT u.asset_id) `+where,
+		args...,
+	).Scan(&total); err != nil ||
+		total == 0 {
 		return nil, 0, err
 	}
 
-	found, err = rows(ctx, all.conn, func(s scanner) (u Unheard, err error) {
-		err = s.Scan(&u.AssetID, instant{&u.Since})
-		return u, err
-	}, `SELECT u.asset_id, min(`+since+`) AS since `+where+` GROUP BY u.asset_id ORDER BY since, u.asset_id LIMIT `+strconv.Itoa(limit), args...)
+	found, err = rows(
+		ctx,
+		all.conn,
+		func(s scanner) (u Unheard, err error) {
+			err = s.Scan(&u.AssetID, instant{&u.Since})
+			return u, err
+		},
+		`SELECT u.asset_id, min(`+since+`) AS since `+where+
+			` GROUP BY u.asset_id ORDER BY since, u.asset_id LIMIT `+
+			strconv.Itoa(limit),
+		args...,
+	)
+
 	return found, total, err
 }

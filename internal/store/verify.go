@@ -7,9 +7,11 @@ import (
 
 // invariant is a law of the stored records, written as a query that finds what breaks it.
 type invariant struct {
-	law   string
-	query string                                        // one text column: what is wrong, and where
-	find  func(context.Context, *All) ([]string, error) // what is wrong, where that takes more than a query
+	law string
+	// one text column: what is wrong, and where
+	query string
+	// what is wrong, where that takes more than a query
+	find func(context.Context, *All) ([]string, error)
 }
 
 // invariants is the list; each noun's file adds its own with law in an init function.
@@ -21,7 +23,10 @@ func law(text, query string) bool {
 }
 
 // lawInGo adds a law that no query can hold the records against.
-func lawInGo(text string, find func(context.Context, *All) ([]string, error)) bool {
+func lawInGo(
+	text string,
+	find func(context.Context, *All) ([]string, error),
+) bool {
 	invariants = append(invariants, invariant{law: text, find: find})
 	return true
 }
@@ -45,6 +50,7 @@ func (db *DB) Verify(ctx context.Context) (findings []string, err error) {
 
 		return nil
 	})
+
 	return findings, err
 }
 
@@ -59,7 +65,17 @@ func (i invariant) broken(ctx context.Context, all *All) ([]string, error) {
 		err = s.Scan(&v)
 		return v, err
 	}
-	return rows(ctx, all.conn, text, fmt.Sprintf("SELECT CAST(what AS TEXT) FROM (%s) AS broken LIMIT %d", i.query, findingsMax))
+
+	return rows(
+		ctx,
+		all.conn,
+		text,
+		fmt.Sprintf(
+			"SELECT CAST(what AS TEXT) FROM (%s) AS broken LIMIT %d",
+			i.query,
+			findingsMax,
+		),
+	)
 }
 
 // Laws returns the laws that Verify holds the records against, in words.
@@ -68,5 +84,6 @@ func Laws() []string {
 	for i, in := range invariants {
 		laws[i] = in.law
 	}
+
 	return laws
 }

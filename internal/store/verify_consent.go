@@ -10,7 +10,10 @@ import (
 	"flexd/internal/settle"
 )
 
-var _ = lawInGo("no boundary reading outside a consent's span is an input", inputsOutsideConsent)
+var _ = lawInGo(
+	"no boundary reading outside a consent's span is an input",
+	inputsOutsideConsent,
+)
 
 // boundaryResult is the newest settlement of an event at its site's boundary.
 type boundaryResult struct {
@@ -21,7 +24,10 @@ type boundaryResult struct {
 // inputsOutsideConsent finds events that a half-hour was settled of, or compared with, that lies
 // outside their site's consent. What was settled before that was asked of days of comparison,
 // and sites that were erased, with their consents, are left out.
-func inputsOutsideConsent(ctx context.Context, all *All) (broken []string, err error) {
+func inputsOutsideConsent(
+	ctx context.Context,
+	all *All,
+) (broken []string, err error) {
 	spans, err := all.everyConsent(ctx)
 	if err != nil {
 		return nil, err
@@ -46,11 +52,17 @@ func inputsOutsideConsent(ctx context.Context, all *All) (broken []string, err e
 		return none, nil
 	}
 
-	_, err = rows(ctx, all.conn, scan, `SELECT e.site_id, s.result FROM flex_event e
+	_, err = rows(
+		ctx,
+		all.conn,
+		scan,
+		`SELECT e.site_id, s.result FROM flex_event e
 		JOIN settlement s ON s.flex_event_id = e.id AND s.version = e.version JOIN org o ON o.id = e.org_id
 		WHERE NOT o.consent_exempt AND s.result LIKE '%"Metering":"boundary"%' AND s.result LIKE '%"Consented":true%'
 			AND (EXISTS (SELECT 1 FROM site t WHERE t.id = e.site_id) OR EXISTS (SELECT 1 FROM consent_span c WHERE c.site_id = e.site_id))
-		ORDER BY e.id`)
+		ORDER BY e.id`,
+	)
+
 	return broken, err
 }
 
@@ -69,6 +81,7 @@ func (all *All) everyConsent(ctx context.Context) (map[flex.SiteID][]flex.Span, 
 		spans[id] = joinSpan(spans[id], c)
 		return none, err
 	}, `SELECT site_id, from_at, to_at FROM consent_span ORDER BY site_id, from_at`)
+
 	return spans, err
 }
 
@@ -81,14 +94,40 @@ func (b *boundaryResult) outside(spans []flex.Span) (broken []string) {
 	for _, p := range r.Periods {
 		own := day.Period(p.Period)
 		if p.Read && !settle.Within(spans, own.Span()) {
-			broken = append(broken, fmt.Sprintf("event %s of site %s: %s", r.Event, b.site, own.Start().Format(time.RFC3339)))
+			broken = append(
+				broken,
+				fmt.Sprintf(
+					"event %s of site %s: %s",
+					r.Event,
+					b.site,
+					own.Start().Format(time.RFC3339),
+				),
+			)
 		}
 
 		local := own.Start().In(flex.London)
 		for _, d := range each(r.Used, dayRecord.day) {
-			at := time.Date(d.Year, d.Month, d.Dom, local.Hour(), local.Minute(), 0, 0, flex.London)
+			at := time.Date(
+				d.Year,
+				d.Month,
+				d.Dom,
+				local.Hour(),
+				local.Minute(),
+				0,
+				0,
+				flex.London,
+			)
+
 			if !settle.Within(spans, flex.Span{From: at, To: at.Add(flex.HalfHour)}) {
-				broken = append(broken, fmt.Sprintf("event %s of site %s, compared with %s", r.Event, b.site, at.UTC().Format(time.RFC3339)))
+				broken = append(
+					broken,
+					fmt.Sprintf(
+						"event %s of site %s, compared with %s",
+						r.Event,
+						b.site,
+						at.UTC().Format(time.RFC3339),
+					),
+				)
 			}
 		}
 	}

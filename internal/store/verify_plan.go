@@ -10,7 +10,10 @@ import (
 	"flexd/internal/settle"
 )
 
-var _ = lawInGo("what a battery's plan read at the boundary may be read: in a consent's span, by a device of the site, of a boundary's labels", plansReadOtherwise)
+var _ = lawInGo(
+	"what a battery's plan read at the boundary may be read: in a consent's span, by a device of the site, of a boundary's labels",
+	plansReadOtherwise,
+)
 
 // planReadRecord is battery_plan.guess_read.
 type planReadRecord struct {
@@ -24,7 +27,10 @@ func encodePlanRead(r PlanRead) (string, error) {
 		return "", nil
 	}
 
-	spans := each(r.Spans, func(s flex.Span) [2]int64 { return [2]int64{s.From.Unix(), s.To.Unix()} })
+	spans := each(r.Spans, func(s flex.Span) [2]int64 {
+		return [2]int64{s.From.Unix(), s.To.Unix()}
+	})
+
 	return encode(planReadRecord{r.Device, r.Labels, spans})
 }
 
@@ -39,8 +45,12 @@ func decodePlanRead(text string) (r PlanRead, err error) {
 	}
 
 	spans := each(record.Spans, func(s [2]int64) flex.Span {
-		return flex.Span{From: time.Unix(s[0], 0).UTC(), To: time.Unix(s[1], 0).UTC()}
+		return flex.Span{
+			From: time.Unix(s[0], 0).UTC(),
+			To:   time.Unix(s[1], 0).UTC(),
+		}
 	})
+
 	return PlanRead{record.Device, record.Labels, spans}, nil
 }
 
@@ -53,7 +63,10 @@ type batteryRead struct {
 }
 
 // plansReadOtherwise finds plans of batteries that were made of what they may not read.
-func plansReadOtherwise(ctx context.Context, all *All) (broken []string, err error) {
+func plansReadOtherwise(
+	ctx context.Context,
+	all *All,
+) (broken []string, err error) {
 	spans, err := all.everyConsent(ctx)
 	if err != nil {
 		return nil, err
@@ -64,22 +77,33 @@ func plansReadOtherwise(ctx context.Context, all *All) (broken []string, err err
 		return nil, err
 	}
 
-	plans, err := rows(ctx, all.conn, func(s scanner) (b batteryRead, err error) {
-		var text string
-		if err := s.Scan(&b.asset, &b.site, &b.exempt, &text); err != nil {
+	plans, err := rows(
+		ctx,
+		all.conn,
+		func(s scanner) (b batteryRead, err error) {
+			var text string
+			if err := s.Scan(&b.asset, &b.site, &b.exempt, &text); err != nil {
+				return b, err
+			}
+
+			b.read, err = decodePlanRead(text)
+
 			return b, err
-		}
-		b.read, err = decodePlanRead(text)
-		return b, err
-	}, `SELECT p.asset_id, a.site_id, o.consent_exempt, p.guess_read FROM battery_plan p JOIN asset a ON a.id = p.asset_id JOIN org o ON o.id = p.org_id
-		WHERE p.guess_read <> '' ORDER BY p.asset_id`)
+		},
+		`SELECT p.asset_id, a.site_id, o.consent_exempt, p.guess_read FROM battery_plan p JOIN asset a ON a.id = p.asset_id JOIN org o ON o.id = p.org_id
+		WHERE p.guess_read <> '' ORDER BY p.asset_id`,
+	)
+
 	if err != nil {
 		return nil, err
 	}
 
 	for _, b := range plans {
 		if len(broken) <= findingsMax {
-			broken = append(broken, b.otherwise(spans[b.site], devices[b.read.Device] == b.site)...)
+			broken = append(
+				broken,
+				b.otherwise(spans[b.site], devices[b.read.Device] == b.site)...,
+			)
 		}
 	}
 
@@ -99,24 +123,53 @@ func (all *All) boundaryDevices(ctx context.Context) (map[flex.AssetID]flex.Site
 	}, `SELECT a.id, a.site_id FROM asset a WHERE a.site_id IN (SELECT b.site_id FROM asset b JOIN battery_plan p ON p.asset_id = b.id)
 		UNION ALL
 		SELECT f.id, f.site_id FROM former_asset f WHERE f.site_id IN (SELECT b.site_id FROM asset b JOIN battery_plan p ON p.asset_id = b.id)`)
+
 	return sites, err
 }
 
 // otherwise lists what of a plan's readings may not be read.
-func (b batteryRead) otherwise(spans []flex.Span, ofSite bool) (broken []string) {
+func (b batteryRead) otherwise(
+	spans []flex.Span,
+	ofSite bool,
+) (broken []string) {
 	if !ofSite {
-		broken = append(broken, fmt.Sprintf("battery %s of site %s: device %s is none of the site", b.asset, b.site, b.read.Device))
+		broken = append(
+			broken,
+			fmt.Sprintf(
+				"battery %s of site %s: device %s is none of the site",
+				b.asset,
+				b.site,
+				b.read.Device,
+			),
+		)
 	}
 
 	for _, l := range b.read.Labels {
 		if !slices.Contains(settle.Labels(settle.Boundary), l) {
-			broken = append(broken, fmt.Sprintf("battery %s of site %s: %s is no label of the boundary", b.asset, b.site, l))
+			broken = append(
+				broken,
+				fmt.Sprintf(
+					"battery %s of site %s: %s is no label of the boundary",
+					b.asset,
+					b.site,
+					l,
+				),
+			)
 		}
 	}
 
 	for _, s := range b.read.Spans {
 		if !b.exempt && !settle.Within(spans, s) {
-			broken = append(broken, fmt.Sprintf("battery %s of site %s: %s to %s", b.asset, b.site, s.From.Format(time.RFC3339), s.To.Format(time.RFC3339)))
+			broken = append(
+				broken,
+				fmt.Sprintf(
+					"battery %s of site %s: %s to %s",
+					b.asset,
+					b.site,
+					s.From.Format(time.RFC3339),
+					s.To.Format(time.RFC3339),
+				),
+			)
 		}
 	}
 

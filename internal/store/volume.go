@@ -22,24 +22,51 @@ type Point struct {
 // Points returns the organisation's metering points whose time with it meets the span, by MPAN
 // and then by time.
 func (tx *Tx) Points(ctx context.Context, span flex.Span) ([]Point, error) {
-	return rows(ctx, tx.conn, scanPoint, `SELECT r.mpan, r.site_id, r.from_at, r.to_at,
+	return rows(
+		ctx,
+		tx.conn,
+		scanPoint,
+		`SELECT r.mpan, r.site_id, r.from_at, r.to_at,
 			EXISTS (SELECT 1 FROM enrolment e WHERE e.site_id = r.site_id AND e.state = 'enrolled'),
 			m.mpan, m.import, m.energised, m.half_hourly, m.domestic, m.supplier_mpid, m.supplier_name, m.gsp_group
 		FROM registration r LEFT JOIN meter m ON m.mpan = r.mpan
 		WHERE r.org_id = $1 AND r.from_at < $2 AND (r.to_at IS NULL OR r.to_at > $3) ORDER BY r.mpan, r.from_at`,
-		tx.org.Bytes(), micros(span.To), micros(span.From))
+		tx.org.Bytes(),
+		micros(span.To),
+		micros(span.From),
+	)
 }
 
 func scanPoint(s scanner) (p Point, err error) {
 	var listed, mpid, name, gsp sql.NullString
 	var imports, energised, halfHourly, domestic sql.NullBool
 
-	err = s.Scan(&p.MPAN, &p.Site, instant{&p.From}, instant{&p.To}, &p.Enrolled, &listed, &imports, &energised, &halfHourly, &domestic, &mpid, &name, &gsp)
+	err = s.Scan(
+		&p.MPAN,
+		&p.Site,
+		instant{&p.From},
+		instant{&p.To},
+		&p.Enrolled,
+		&listed,
+		&imports,
+		&energised,
+		&halfHourly,
+		&domestic,
+		&mpid,
+		&name,
+		&gsp,
+	)
 
 	if listed.Valid {
 		p.Meter = &flex.Meter{
-			MPAN: listed.String, Import: imports.Bool, Energised: energised.Bool, HalfHourly: halfHourly.Bool, Domestic: domestic.Bool,
-			SupplierMPID: mpid.String, SupplierName: name.String, GSPGroup: gsp.String,
+			MPAN:         listed.String,
+			Import:       imports.Bool,
+			Energised:    energised.Bool,
+			HalfHourly:   halfHourly.Bool,
+			Domestic:     domestic.Bool,
+			SupplierMPID: mpid.String,
+			SupplierName: name.String,
+			GSPGroup:     gsp.String,
 		}
 	}
 
@@ -49,14 +76,19 @@ func scanPoint(s scanner) (p Point, err error) {
 // Volume is what was delivered at a site in a half-hour, as it was settled last. More import
 // is positive.
 type Volume struct {
-	Site      flex.SiteID
-	At        time.Time
-	Metered   flex.WattHours // by the boundary's meter, or by those of assets where that settled nothing
+	Site flex.SiteID
+	At   time.Time
+	// by the boundary's meter, or by those of assets where that settled nothing
+	Metered   flex.WattHours
 	Delivered flex.WattHours // by all meters of the site
 }
 
 // Volumes returns what was delivered at sites in the span, by site and then by time.
-func (tx *Tx) Volumes(ctx context.Context, sites []flex.SiteID, span flex.Span) ([]Volume, error) {
+func (tx *Tx) Volumes(
+	ctx context.Context,
+	sites []flex.SiteID,
+	span flex.Span,
+) ([]Volume, error) {
 	if len(sites) == 0 {
 		return nil, nil
 	}
@@ -66,7 +98,16 @@ func (tx *Tx) Volumes(ctx context.Context, sites []flex.SiteID, span flex.Span) 
 		return v, err
 	}
 
-	list, args := in([]any{tx.org.Bytes(), micros(span.From), micros(span.To), flex.AssetID{}.Bytes()}, sites)
+	list, args := in(
+		[]any{
+			tx.org.Bytes(),
+			micros(span.From),
+			micros(span.To),
+			flex.AssetID{}.Bytes(),
+		},
+		sites,
+	)
+
 	return rows(ctx, tx.conn, scan, `SELECT site_id, at,
 			CAST(COALESCE(SUM(CASE WHEN meter_id = $4 THEN metered_wh END), SUM(metered_wh)) AS BIGINT), CAST(SUM(deviation_wh) AS BIGINT)
 		FROM deviation WHERE org_id = $1 AND at >= $2 AND at < $3 AND site_id IN `+list+`
@@ -75,7 +116,11 @@ func (tx *Tx) Volumes(ctx context.Context, sites []flex.SiteID, span flex.Span) 
 
 // WaitingAt returns the half-hours of sites in the span in which there is a flex event that is not
 // settled yet, by site.
-func (tx *Tx) WaitingAt(ctx context.Context, sites []flex.SiteID, span flex.Span) (map[flex.SiteID][]flex.Span, error) {
+func (tx *Tx) WaitingAt(
+	ctx context.Context,
+	sites []flex.SiteID,
+	span flex.Span,
+) (map[flex.SiteID][]flex.Span, error) {
 	waiting := map[flex.SiteID][]flex.Span{}
 	if len(sites) == 0 {
 		return waiting, nil
@@ -89,9 +134,20 @@ func (tx *Tx) WaitingAt(ctx context.Context, sites []flex.SiteID, span flex.Span
 		return none, err
 	}
 
-	list, args := in([]any{tx.org.Bytes(), micros(span.From), micros(span.To)}, sites)
-	_, err := rows(ctx, tx.conn, scan, `SELECT site_id, from_at, to_at FROM flex_event
-		WHERE org_id = $1 AND to_at > $2 AND from_at < $3 AND (missing > 0 OR version = 0) AND final IS NULL AND site_id IN `+list, args...)
+	list, args := in(
+		[]any{tx.org.Bytes(), micros(span.From), micros(span.To)},
+		sites,
+	)
+
+	_, err := rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT site_id, from_at, to_at FROM flex_event
+		WHERE org_id = $1 AND to_at > $2 AND from_at < $3 AND (missing > 0 OR version = 0) AND final IS NULL AND site_id IN `+list,
+		args...,
+	)
+
 	return waiting, err
 }
 
@@ -108,16 +164,35 @@ type SettledVolume struct {
 func (tx *Tx) PutSettledVolumes(ctx context.Context, vs []SettledVolume) error {
 	args := make([]any, 0, 6*len(vs))
 	for _, v := range vs {
-		args = append(args, tx.org.Bytes(), v.MPAN, micros(v.At), v.Run, v.Site.Bytes(), int64(v.Delivered))
+		args = append(
+			args,
+			tx.org.Bytes(),
+			v.MPAN,
+			micros(v.At),
+			v.Run,
+			v.Site.Bytes(),
+			int64(v.Delivered),
+		)
 	}
-	return tx.bulk(ctx, `INSERT INTO settled_volume (org_id, mpan, at, run, site_id, delivered_wh)`,
+
+	return tx.bulk(
+		ctx,
+		`INSERT INTO settled_volume (org_id, mpan, at, run, site_id, delivered_wh)`,
 		`ON CONFLICT (org_id, mpan, at, run) DO UPDATE SET delivered_wh = excluded.delivered_wh
-			WHERE settled_volume.delivered_wh <> excluded.delivered_wh`, 6, args)
+			WHERE settled_volume.delivered_wh <> excluded.delivered_wh`,
+		6,
+		args,
+	)
 }
 
 // SettledVolumes returns what reports say of metering points in the span, by point and then by
 // time: of each half-hour the latest run's, no later than the one given.
-func (tx *Tx) SettledVolumes(ctx context.Context, mpans []string, span flex.Span, run int) (latest []SettledVolume, err error) {
+func (tx *Tx) SettledVolumes(
+	ctx context.Context,
+	mpans []string,
+	span flex.Span,
+	run int,
+) (latest []SettledVolume, err error) {
 	if len(mpans) == 0 {
 		return nil, nil
 	}
@@ -135,11 +210,18 @@ func (tx *Tx) SettledVolumes(ctx context.Context, mpans []string, span flex.Span
 		return v, err
 	}
 
-	all, err := rows(ctx, tx.conn, scan, `SELECT mpan, site_id, at, run, delivered_wh FROM settled_volume
-		WHERE org_id = $1 AND at >= $2 AND at < $3 AND run <= $4 AND mpan IN (`+strings.Join(marks, ", ")+`) ORDER BY mpan, at, run`, args...)
+	all, err := rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT mpan, site_id, at, run, delivered_wh FROM settled_volume
+		WHERE org_id = $1 AND at >= $2 AND at < $3 AND run <= $4 AND mpan IN (`+strings.Join(marks, ", ")+`) ORDER BY mpan, at, run`,
+		args...,
+	)
 
 	for _, v := range all {
-		if n := len(latest); n > 0 && latest[n-1].MPAN == v.MPAN && latest[n-1].At.Equal(v.At) {
+		n := len(latest)
+		if n > 0 && latest[n-1].MPAN == v.MPAN && latest[n-1].At.Equal(v.At) {
 			latest[n-1] = v
 			continue
 		}

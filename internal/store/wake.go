@@ -8,15 +8,18 @@ type Topic string
 
 // The topics.
 const (
-	WakePush         Topic = "push"         // the outbox has something to send
-	WakeControl      Topic = "control"      // prices or fleet settings changed
-	WakeSettle       Topic = "settle"       // a session ended, or readings came
-	WakeCloud        Topic = "cloud"        // a manufacturer's cloud is to be asked
-	WakeMail         Topic = "mail"         // a letter is to be sent
-	WakeAlert        Topic = "alert"        // somebody is to be woken
-	WakeOpenADR      Topic = "openadr"      // a subscriber is to be notified
-	WakeInstructions Topic = "instructions" // an event of a dispatcher is to be carried out
-	WakeWatch        Topic = "watch"        // something that a person may be looking at changed
+	WakePush    Topic = "push"    // the outbox has something to send
+	WakeControl Topic = "control" // prices or fleet settings changed
+	WakeSettle  Topic = "settle"  // a session ended, or readings came
+	// a manufacturer's cloud is to be asked
+	WakeCloud   Topic = "cloud"
+	WakeMail    Topic = "mail"    // a letter is to be sent
+	WakeAlert   Topic = "alert"   // somebody is to be woken
+	WakeOpenADR Topic = "openadr" // a subscriber is to be notified
+	// an event of a dispatcher is to be carried out
+	WakeInstructions Topic = "instructions"
+	// something that a person may be looking at changed
+	WakeWatch Topic = "watch"
 )
 
 // Wake has the topic's background jobs run once this transaction has committed.
@@ -42,6 +45,7 @@ func (db *DB) Waker(t Topic) <-chan struct{} {
 
 	ch := make(chan struct{}, 1)
 	db.wakes.by[t] = append(db.wakes.by[t], ch)
+
 	return ch
 }
 

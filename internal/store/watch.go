@@ -66,12 +66,20 @@ const unfreedMax = 10_000
 func newWatch(config *pgx.ConnConfig, number int64) *watch {
 	own := config.Copy()
 	own.RuntimeParams["application_name"] = "flexd watch"
-	w := &watch{config: own, number: number, open: map[*watchedConn]struct{}{}}
+	w := &watch{
+		config: own,
+		number: number,
+		open:   map[*watchedConn]struct{}{},
+	}
 
 	dial := config.DialFunc
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if w.hanging() {
-			return nil, &net.OpError{Op: "dial", Net: network, Err: errHangs}
+			return nil, &net.OpError{
+				Op:  "dial",
+				Net: network,
+				Err: errHangs,
+			}
 		}
 
 		c, err := dial(ctx, network, address)
@@ -93,6 +101,7 @@ func (w *watch) hanging() bool {
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
 	return w.hangs
 }
 
@@ -236,7 +245,11 @@ func (w *watch) ask(ctx context.Context, own *pgx.Conn) (*pgx.Conn, error) {
 func (w *watch) askOn(ctx context.Context, own *pgx.Conn) error {
 	late, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	_, err := own.PgConn().Exec(late, fmt.Sprintf("SELECT pg_try_advisory_lock(%d)", w.number)).ReadAll()
+	_, err := own.PgConn().Exec(
+		late,
+		fmt.Sprintf("SELECT pg_try_advisory_lock(%d)", w.number),
+	).ReadAll()
+
 	return err
 }
 
@@ -252,7 +265,8 @@ func discard(c *pgx.Conn) {
 func (w *watch) note(err error) (news bool) {
 	var refused *pgconn.PgError
 	answers := err == nil || errors.As(err, &refused)
-	hangs := !answers && (pgconn.Timeout(err) || errors.Is(err, context.DeadlineExceeded))
+	hangs := !answers &&
+		(pgconn.Timeout(err) || errors.Is(err, context.DeadlineExceeded))
 
 	w.mu.Lock()
 	w.locked = err == nil
@@ -299,6 +313,7 @@ func (db *DB) freeRemembered(ctx context.Context) {
 	db.watch.mu.Unlock()
 
 	for _, k := range keys {
-		_ = db.FreeKey(ctx, k.org, k.key, k.request) // remembered again if it fails
+		// remembered again if it fails
+		_ = db.FreeKey(ctx, k.org, k.key, k.request)
 	}
 }

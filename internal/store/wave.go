@@ -22,9 +22,11 @@ const waveLease = time.Minute
 // Planned is a plugged-in asset and what weighing the schedule that stands for it takes:
 // its inputs, id, generation and steps.
 type Planned struct {
-	Session  flex.SessionID
-	MarketAt time.Time // when a market move last changed the schedule; zero if never
-	Taken    bool      // its client has accepted the schedule, and reported no failure
+	Session flex.SessionID
+	// when a market move last changed the schedule; zero if never
+	MarketAt time.Time
+	// its client has accepted the schedule, and reported no failure
+	Taken    bool
 	Standing Schedule
 }
 
@@ -42,22 +44,57 @@ func (v *Planned) scan(s scanner) (err error) {
 	var from time.Time
 	var steps string
 	c, e := &v.Standing, &v.Standing.From
-	err = s.Scan(&v.Session, &c.AssetID, instant{&v.MarketAt}, &c.EventID, &c.Generation, instant{&from}, &steps,
-		instant{&e.ReadyBy}, (*int64)(&e.Need), (*int64)(&e.Delivered), instant{&e.CountFrom}, (*int64)(&e.Power), &e.MayChargePeak, (*string)(&e.Mode),
-		instant{&e.ChargeNow.From}, instant{&e.ChargeNow.To}, &e.Tariff.OffPeak, &e.Tariff.Zone, (*string)(&e.Tariff.Type), &e.Origins, learnedText{&e.Learned}, closedTime{&e.Closed}, rampText{&e.Ramp}, &v.Taken)
+	err = s.Scan(
+		&v.Session,
+		&c.AssetID,
+		instant{&v.MarketAt},
+		&c.EventID,
+		&c.Generation,
+		instant{&from},
+		&steps,
+		instant{&e.ReadyBy},
+		(*int64)(&e.Need),
+		(*int64)(&e.Delivered),
+		instant{&e.CountFrom},
+		(*int64)(&e.Power),
+		&e.MayChargePeak,
+		(*string)(&e.Mode),
+		instant{&e.ChargeNow.From},
+		instant{&e.ChargeNow.To},
+		&e.Tariff.OffPeak,
+		&e.Tariff.Zone,
+		(*string)(&e.Tariff.Type),
+		&e.Origins,
+		learnedText{&e.Learned},
+		closedTime{&e.Closed},
+		rampText{&e.Ramp},
+		&v.Taken,
+	)
+
 	if err != nil {
 		return err
 	}
 
 	c.SessionID = v.Session
 	c.Steps, err = readSteps(from, steps)
+
 	return err
 }
 
 // planned reads plugged-in assets that have a schedule, with room for n: those of the
 // condition, in its order.
-func (tx *Tx) planned(ctx context.Context, n int, which string, args ...any) ([]Planned, error) {
-	rs, err := tx.query(ctx, `SELECT `+plannedColumns+` FROM `+plannedTables+` WHERE s.org_id = $1 AND s.plugged_out_at IS NULL AND `+which, args...)
+func (tx *Tx) planned(
+	ctx context.Context,
+	n int,
+	which string,
+	args ...any,
+) ([]Planned, error) {
+	rs, err := tx.query(
+		ctx,
+		`SELECT `+plannedColumns+` FROM `+plannedTables+
+			` WHERE s.org_id = $1 AND s.plugged_out_at IS NULL AND `+which,
+		args...,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -77,17 +114,24 @@ func (tx *Tx) planned(ctx context.Context, n int, which string, args ...any) ([]
 
 // WavePart names a part of a wave: the assets after From up to To, taken under a lease.
 type WavePart struct {
-	From, To flex.AssetID
+	From     flex.AssetID
+	To       flex.AssetID
 	LeasedTo time.Time
 }
 
 // WaveDue reports whether there is work for a wave: a publication is known by the
 // organisation's clock that it was not planned on, or parts are left.
 func (tx *Tx) WaveDue(ctx context.Context) (fresh, left bool, err error) {
-	err = tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM publication p WHERE p.published_at <= $2 AND p.to_at > $2
+	err = tx.row(
+		ctx,
+		`SELECT EXISTS (SELECT 1 FROM publication p WHERE p.published_at <= $2 AND p.to_at > $2
 			AND NOT EXISTS (SELECT 1 FROM wave w WHERE w.org_id = $1 AND w.publication_id = p.id)),
 		EXISTS (SELECT 1 FROM wave_part WHERE org_id = $1 AND leased_to <= $3)`,
-		tx.org.Bytes(), micros(tx.now), micros(tx.db.Now())).Scan(&fresh, &left)
+		tx.org.Bytes(),
+		micros(tx.now),
+		micros(tx.db.Now()),
+	).Scan(&fresh, &left)
+
 	return fresh, left, err
 }
 
@@ -97,15 +141,30 @@ func (tx *Tx) BeginWave(ctx context.Context) error {
 	n, err := tx.exec(ctx, `INSERT INTO wave (org_id, publication_id, begun_at)
 		SELECT $1, p.id, $2 FROM publication p WHERE p.published_at <= $2 AND p.to_at > $2 ON CONFLICT DO NOTHING`,
 		tx.org.Bytes(), micros(tx.now))
+
 	if err != nil || n == 0 { // another process has begun it
 		return err
 	}
-	if _, err := tx.exec(ctx, `DELETE FROM wave_part WHERE org_id = $1`, tx.org.Bytes()); err != nil {
+
+	_, err = tx.exec(
+		ctx,
+		`DELETE FROM wave_part WHERE org_id = $1`,
+		tx.org.Bytes(),
+	)
+
+	if err != nil {
 		return err
 	}
 
 	// A fleet under caps is planned together, by one process, and has no parts.
-	if n, err := tx.exec(ctx, `UPDATE caps SET due_at = $2 WHERE org_id = $1`, tx.org.Bytes(), micros(tx.now)); err != nil || n > 0 {
+	n, err = tx.exec(
+		ctx,
+		`UPDATE caps SET due_at = $2 WHERE org_id = $1`,
+		tx.org.Bytes(),
+		micros(tx.now),
+	)
+
+	if err != nil || n > 0 {
 		return err
 	}
 
@@ -121,6 +180,7 @@ func (tx *Tx) BeginWave(ctx context.Context) error {
 			SELECT (SELECT s.asset_id FROM session s WHERE s.org_id = $1 AND s.plugged_out_at IS NULL AND s.asset_id > cut.asset_id `+last+`)
 			FROM cut WHERE cut.asset_id IS NOT NULL
 		) SELECT asset_id FROM cut WHERE asset_id IS NOT NULL ORDER BY asset_id`, tx.org.Bytes())
+
 	if err != nil {
 		return fmt.Errorf("cut the wave: %w", err)
 	}
@@ -133,7 +193,13 @@ func (tx *Tx) BeginWave(ctx context.Context) error {
 		from = to
 	}
 
-	return tx.bulk(ctx, `INSERT INTO wave_part (org_id, from_asset, to_asset)`, ``, 3, args)
+	return tx.bulk(
+		ctx,
+		`INSERT INTO wave_part (org_id, from_asset, to_asset)`,
+		``,
+		3,
+		args,
+	)
 }
 
 var lastAsset = func() (id flex.AssetID) {
@@ -149,7 +215,14 @@ func (all *All) WavesLeft(ctx context.Context) ([]flex.OrgID, error) {
 		err = s.Scan(&id)
 		return id, err
 	}
-	return rows(ctx, all.conn, scan, `SELECT DISTINCT org_id FROM wave_part WHERE leased_to <= $1 ORDER BY org_id`, micros(all.now))
+
+	return rows(
+		ctx,
+		all.conn,
+		scan,
+		`SELECT DISTINCT org_id FROM wave_part WHERE leased_to <= $1 ORDER BY org_id`,
+		micros(all.now),
+	)
 }
 
 // TakeWaveParts leases up to n parts that nobody is at.
@@ -159,43 +232,90 @@ func (tx *Tx) TakeWaveParts(ctx context.Context, n int) ([]WavePart, error) {
 		err = s.Scan(&p.From, &p.To, instant{&p.LeasedTo})
 		return p, err
 	}
-	return rows(ctx, tx.conn, scan, `UPDATE wave_part SET leased_to = $3 WHERE org_id = $1 AND from_asset IN (
+
+	return rows(
+		ctx,
+		tx.conn,
+		scan,
+		`UPDATE wave_part SET leased_to = $3 WHERE org_id = $1 AND from_asset IN (
 			SELECT from_asset FROM wave_part WHERE org_id = $1 AND leased_to <= $2 ORDER BY from_asset LIMIT $4`+tx.db.d.skipLocked+`)
-		RETURNING from_asset, to_asset, leased_to`, tx.org.Bytes(), micros(now), micros(now.Add(waveLease)), n)
+		RETURNING from_asset, to_asset, leased_to`,
+		tx.org.Bytes(),
+		micros(now),
+		micros(now.Add(waveLease)),
+		n,
+	)
 }
 
 // WavePart returns the plugged-in assets of a part that have a schedule.
 func (tx *Tx) WavePart(ctx context.Context, p WavePart) ([]Planned, error) {
-	return tx.planned(ctx, wavePartSize, `s.asset_id > $2 AND s.asset_id <= $3 ORDER BY s.asset_id`,
-		tx.org.Bytes(), p.From.Bytes(), p.To.Bytes())
+	return tx.planned(
+		ctx,
+		wavePartSize,
+		`s.asset_id > $2 AND s.asset_id <= $3 ORDER BY s.asset_id`,
+		tx.org.Bytes(),
+		p.From.Bytes(),
+		p.To.Bytes(),
+	)
 }
 
 // EndWavePart drops a part that is done with this transaction, and reports whether it was
 // still the taker's. If it was not, its lease ran out, or a newer wave has laid out parts of
 // the same bounds, which are to be planned on newer prices: then what was planned for it is
 // void. A newer wave waits for this transaction.
-func (tx *Tx) EndWavePart(ctx context.Context, p WavePart) (mine bool, err error) {
-	n, err := tx.exec(ctx, `DELETE FROM wave_part WHERE org_id = $1 AND from_asset = $2 AND to_asset = $3 AND leased_to = $4`,
-		tx.org.Bytes(), p.From.Bytes(), p.To.Bytes(), micros(p.LeasedTo))
+func (tx *Tx) EndWavePart(
+	ctx context.Context,
+	p WavePart,
+) (mine bool, err error) {
+	n, err := tx.exec(
+		ctx,
+		`DELETE FROM wave_part WHERE org_id = $1 AND from_asset = $2 AND to_asset = $3 AND leased_to = $4`,
+		tx.org.Bytes(),
+		p.From.Bytes(),
+		p.To.Bytes(),
+		micros(p.LeasedTo),
+	)
+
 	return n > 0, err
 }
 
 // Due returns plugged-in assets with a schedule that were marked to be planned anew by now
 // for the cause.
-func (tx *Tx) Due(ctx context.Context, cause Cause, limit int) ([]Planned, error) {
-	return tx.planned(ctx, 0, `s.due_for = $2 AND s.due_at <= $3 AND s.due_at IS NOT NULL
-		ORDER BY s.due_at, s.asset_id LIMIT $4`, tx.org.Bytes(), string(cause), micros(tx.now), limit)
+func (tx *Tx) Due(
+	ctx context.Context,
+	cause Cause,
+	limit int,
+) ([]Planned, error) {
+	return tx.planned(
+		ctx,
+		0,
+		`s.due_for = $2 AND s.due_at <= $3 AND s.due_at IS NOT NULL
+		ORDER BY s.due_at, s.asset_id LIMIT $4`,
+		tx.org.Bytes(),
+		string(cause),
+		micros(tx.now),
+		limit,
+	)
 }
 
 // LookAgain has the market weighed again for the open sessions at the instant, or not before
 // it moves if that is zero.
-func (tx *Tx) LookAgain(ctx context.Context, at time.Time, sessions ...flex.SessionID) error {
+func (tx *Tx) LookAgain(
+	ctx context.Context,
+	at time.Time,
+	sessions ...flex.SessionID,
+) error {
 	for len(sessions) > 0 {
 		chunk := sessions[:min(len(sessions), outboxChunk)]
 		sessions = sessions[len(chunk):]
 		ids, args := in([]any{tx.org.Bytes(), micros(at)}, chunk)
-		_, err := tx.exec(ctx, `UPDATE session SET due_at = $2, due_for = 'market' WHERE org_id = $1 AND plugged_out_at IS NULL
-			AND (due_for IS NULL OR due_for = 'market') AND id IN `+ids, args...)
+		_, err := tx.exec(
+			ctx,
+			`UPDATE session SET due_at = $2, due_for = 'market' WHERE org_id = $1 AND plugged_out_at IS NULL
+			AND (due_for IS NULL OR due_for = 'market') AND id IN `+ids,
+			args...,
+		)
+
 		if err != nil {
 			return err
 		}
@@ -214,8 +334,12 @@ func (tx *Tx) MarkDue(ctx context.Context, assets ...flex.AssetID) error {
 
 		// The condition is put so that PostgreSQL, before it has counted, cannot take the few
 		// open sessions of an organisation for fewer than a part's.
-		n, err := tx.exec(ctx, `UPDATE session SET due_at = $2, due_for = 'inputs' WHERE org_id = $1 AND plugged_out_at IS NULL
-			AND event_id IS NOT NULL AND asset_id IN `+ids, args...)
+		n, err := tx.exec(
+			ctx,
+			`UPDATE session SET due_at = $2, due_for = 'inputs' WHERE org_id = $1 AND plugged_out_at IS NULL
+			AND event_id IS NOT NULL AND asset_id IN `+ids,
+			args...,
+		)
 		if err != nil {
 			return err
 		}
@@ -229,13 +353,23 @@ func (tx *Tx) MarkDue(ctx context.Context, assets ...flex.AssetID) error {
 }
 
 // Done takes away the marks that the sessions bore at the instant; one set since stays.
-func (tx *Tx) Done(ctx context.Context, at time.Time, sessions ...flex.SessionID) error {
+func (tx *Tx) Done(
+	ctx context.Context,
+	at time.Time,
+	sessions ...flex.SessionID,
+) error {
 	for len(sessions) > 0 {
 		chunk := sessions[:min(len(sessions), outboxChunk)]
 		sessions = sessions[len(chunk):]
 
 		ids, args := in([]any{tx.org.Bytes(), micros(at)}, chunk)
-		if _, err := tx.exec(ctx, `UPDATE session SET due_at = NULL, due_for = NULL WHERE org_id = $1 AND due_at <= $2 AND id IN `+ids, args...); err != nil {
+		_, err := tx.exec(
+			ctx,
+			`UPDATE session SET due_at = NULL, due_for = NULL WHERE org_id = $1 AND due_at <= $2 AND id IN `+
+				ids,
+			args...,
+		)
+		if err != nil {
 			return err
 		}
 	}
@@ -258,6 +392,7 @@ func (r *Replacement) number(id flex.EventID, now time.Time) *Schedule {
 	n.Generation = r.Standing.Generation + 1
 	n.MadeAt = now
 	n.Before = r.Standing.EventID
+
 	return n
 }
 
@@ -278,7 +413,13 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 		args = next.args(tx.org, args)
 	}
 
-	if err := tx.db.d.addRows(ctx, tx.conn, "schedule", scheduleFields, args); err != nil {
+	if err := tx.db.d.addRows(
+		ctx,
+		tx.conn,
+		"schedule",
+		scheduleFields,
+		args,
+	); err != nil {
 		return 0, fmt.Errorf("keep schedules: %w", err)
 	}
 
@@ -286,11 +427,17 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 	// that its asset finds it without another index. The last condition is put so that
 	// PostgreSQL, before it has counted, cannot take the few open sessions of an
 	// organisation for fewer than a part's.
-	n, err := tx.exec(ctx, `UPDATE session SET generation = c.generation, event_id = c.event_id, ready_by = c.ready_by,
+	n, err := tx.exec(
+		ctx,
+		`UPDATE session SET generation = c.generation, event_id = c.event_id, ready_by = c.ready_by,
 			market_at = CASE WHEN c.cause = 'market' THEN c.made_at ELSE session.market_at END, due_at = NULL, due_for = NULL
 		FROM schedule c WHERE c.org_id = $1 AND c.event_id >= $2 AND c.event_id <= $3
 			AND session.asset_id = c.asset_id AND session.event_id = c.before_id AND COALESCE(session.plugged_out_at, 0) = 0`,
-		tx.org.Bytes(), first.Bytes(), last.Bytes())
+		tx.org.Bytes(),
+		first.Bytes(),
+		last.Bytes(),
+	)
+
 	if err != nil {
 		return 0, fmt.Errorf("put schedules in force: %w", err)
 	}
@@ -311,17 +458,30 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 // dropLate deletes those of the schedules that came too late to be put in force. The event that
 // came before them may have planned its asset on older prices: the session is weighed again.
 func (tx *Tx) dropLate(ctx context.Context, first, last flex.EventID) error {
-	_, err := tx.exec(ctx, `UPDATE session SET due_at = $4, due_for = 'market' FROM schedule c
+	_, err := tx.exec(
+		ctx,
+		`UPDATE session SET due_at = $4, due_for = 'market' FROM schedule c
 		WHERE c.org_id = $1 AND c.event_id >= $2 AND c.event_id <= $3 AND session.id = c.session_id
 			AND session.event_id <> c.event_id AND session.plugged_out_at IS NULL AND (session.due_for IS NULL OR session.due_for = 'market')`,
-		tx.org.Bytes(), first.Bytes(), last.Bytes(), micros(tx.now))
+		tx.org.Bytes(),
+		first.Bytes(),
+		last.Bytes(),
+		micros(tx.now),
+	)
+
 	if err != nil {
 		return fmt.Errorf("have what an event changed weighed again: %w", err)
 	}
 
-	_, err = tx.exec(ctx, `DELETE FROM schedule WHERE org_id = $1 AND event_id >= $2 AND event_id <= $3
+	_, err = tx.exec(
+		ctx,
+		`DELETE FROM schedule WHERE org_id = $1 AND event_id >= $2 AND event_id <= $3
 		AND NOT EXISTS (SELECT 1 FROM session s WHERE s.id = schedule.session_id AND s.event_id = schedule.event_id)`,
-		tx.org.Bytes(), first.Bytes(), last.Bytes())
+		tx.org.Bytes(),
+		first.Bytes(),
+		last.Bytes(),
+	)
+
 	if err != nil {
 		return fmt.Errorf("drop schedules that came too late: %w", err)
 	}

@@ -27,38 +27,86 @@ type Withdrawal struct {
 const withdrawalColumns = `id, org_id, site_id, amount, status, moves, attempt, asked_at, changed_at`
 
 func scanWithdrawal(s scanner) (w Withdrawal, err error) {
-	err = s.Scan(&w.ID, &w.OrgID, &w.SiteID, &w.Amount, &w.Status, &w.Moves, &w.Attempt, instant{&w.AskedAt}, instant{&w.ChangedAt})
+	err = s.Scan(
+		&w.ID,
+		&w.OrgID,
+		&w.SiteID,
+		&w.Amount,
+		&w.Status,
+		&w.Moves,
+		&w.Attempt,
+		instant{&w.AskedAt},
+		instant{&w.ChangedAt},
+	)
+
 	return w, err
 }
 
 // Withdraw writes a withdrawal of the amount into the books. Whether it may be is the
 // caller's to decide, with the site held.
-func (tx *Tx) Withdraw(ctx context.Context, site flex.SiteID, amount flex.Pence, by string) (Withdrawal, error) {
+func (tx *Tx) Withdraw(
+	ctx context.Context,
+	site flex.SiteID,
+	amount flex.Pence,
+	by string,
+) (Withdrawal, error) {
 	postings, err := ledger.Move("", ledger.PendingApproval, amount)
 	if err != nil {
 		return Withdrawal{}, err
 	}
 
 	t := Transaction{Transaction: ledger.Transaction{
-		Key: fmt.Sprintf("withdrawal:%s", flex.TransactionID(tx.newID())), Kind: ledger.Withdrawal, SiteID: site,
-		Time: flex.Span{From: tx.now}, Cause: ledger.Cause{By: by}, Postings: postings,
+		Key:      fmt.Sprintf("withdrawal:%s", flex.TransactionID(tx.newID())),
+		Kind:     ledger.Withdrawal,
+		SiteID:   site,
+		Time:     flex.Span{From: tx.now},
+		Cause:    ledger.Cause{By: by},
+		Postings: postings,
 	}}
+
 	if _, err := tx.Post(ctx, &t); err != nil {
 		return Withdrawal{}, err
 	}
 
 	w := Withdrawal{
-		ID: t.ID, OrgID: tx.org, SiteID: site, Amount: amount, Status: ledger.PendingApproval, Moves: 1, Attempt: 1, AskedAt: tx.now, ChangedAt: tx.now,
+		ID:        t.ID,
+		OrgID:     tx.org,
+		SiteID:    site,
+		Amount:    amount,
+		Status:    ledger.PendingApproval,
+		Moves:     1,
+		Attempt:   1,
+		AskedAt:   tx.now,
+		ChangedAt: tx.now,
 	}
+
 	return w, tx.addWithdrawal(ctx, w, by)
 }
 
-func (tx *Tx) addWithdrawal(ctx context.Context, w Withdrawal, by string) error {
-	_, err := tx.exec(ctx, `INSERT INTO withdrawal (`+withdrawalColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		w.ID.Bytes(), tx.org.Bytes(), w.SiteID.Bytes(), int64(w.Amount), string(w.Status), w.Moves, w.Attempt, micros(tx.now), micros(tx.now))
+func (tx *Tx) addWithdrawal(
+	ctx context.Context,
+	w Withdrawal,
+	by string,
+) error {
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO withdrawal (`+withdrawalColumns+
+			`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		w.ID.Bytes(),
+		tx.org.Bytes(),
+		w.SiteID.Bytes(),
+		int64(w.Amount),
+		string(w.Status),
+		w.Moves,
+		w.Attempt,
+		micros(tx.now),
+		micros(tx.now),
+	)
+
 	if err != nil {
 		return err
 	}
+
 	return tx.noteMove(ctx, w, by, "")
 }
 
@@ -70,11 +118,20 @@ func (tx *Tx) mayTryAgain(ctx context.Context, w Withdrawal) error {
 		return err
 	}
 	if balance < w.Amount {
-		return flex.Fail(flex.Conflict, "the balance is %s, which is less than the %s of the withdrawal", balance, w.Amount)
+		return flex.Fail(
+			flex.Conflict,
+			"the balance is %s, which is less than the %s of the withdrawal",
+			balance,
+			w.Amount,
+		)
 	}
 
 	if w.Attempt == ledger.AttemptsMax {
-		return flex.Fail(flex.Conflict, "the withdrawal was tried %d times, which is the most: its money is in the balance, and can be asked for again", w.Attempt)
+		return flex.Fail(
+			flex.Conflict,
+			"the withdrawal was tried %d times, which is the most: its money is in the balance, and can be asked for again",
+			w.Attempt,
+		)
 	}
 
 	return nil
@@ -82,7 +139,12 @@ func (tx *Tx) mayTryAgain(ctx context.Context, w Withdrawal) error {
 
 // MoveWithdrawal takes a withdrawal to another status, posting what that does to the money.
 // A move that is not legal is a Conflict, as is a payment tried again when the money is gone.
-func (tx *Tx) MoveWithdrawal(ctx context.Context, id flex.TransactionID, to ledger.PaymentStatus, by, note string) (Withdrawal, error) {
+func (tx *Tx) MoveWithdrawal(
+	ctx context.Context,
+	id flex.TransactionID,
+	to ledger.PaymentStatus,
+	by, note string,
+) (Withdrawal, error) {
 	w, err := tx.LockWithdrawal(ctx, id)
 	if err != nil {
 		return w, err
@@ -97,6 +159,7 @@ func (tx *Tx) MoveWithdrawal(ctx context.Context, id flex.TransactionID, to ledg
 		if err := tx.mayTryAgain(ctx, w); err != nil {
 			return w, err
 		}
+
 		w.Attempt++
 	}
 
@@ -107,8 +170,17 @@ func (tx *Tx) MoveWithdrawal(ctx context.Context, id flex.TransactionID, to ledg
 		return w, err
 	}
 
-	_, err = tx.exec(ctx, `UPDATE withdrawal SET status = $3, moves = $4, attempt = $5, changed_at = $6 WHERE org_id = $1 AND id = $2`,
-		tx.org.Bytes(), w.ID.Bytes(), string(w.Status), w.Moves, w.Attempt, micros(tx.now))
+	_, err = tx.exec(
+		ctx,
+		`UPDATE withdrawal SET status = $3, moves = $4, attempt = $5, changed_at = $6 WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		w.ID.Bytes(),
+		string(w.Status),
+		w.Moves,
+		w.Attempt,
+		micros(tx.now),
+	)
+
 	if err != nil {
 		return w, err
 	}
@@ -117,65 +189,155 @@ func (tx *Tx) MoveWithdrawal(ctx context.Context, id flex.TransactionID, to ledg
 }
 
 // postMove books what a move does to the money.
-func (tx *Tx) postMove(ctx context.Context, w Withdrawal, by string, postings []ledger.Posting) error {
+func (tx *Tx) postMove(
+	ctx context.Context,
+	w Withdrawal,
+	by string,
+	postings []ledger.Posting,
+) error {
 	if len(postings) == 0 {
 		return nil
 	}
 
 	step := Transaction{Transaction: ledger.Transaction{
-		Key: fmt.Sprintf("withdrawal:%s:%d", w.ID, w.Moves), Kind: ledger.Withdrawal, SiteID: w.SiteID,
-		Time: flex.Span{From: tx.now}, Cause: ledger.Cause{Follows: w.ID, By: by}, Postings: postings,
+		Key:      fmt.Sprintf("withdrawal:%s:%d", w.ID, w.Moves),
+		Kind:     ledger.Withdrawal,
+		SiteID:   w.SiteID,
+		Time:     flex.Span{From: tx.now},
+		Cause:    ledger.Cause{Follows: w.ID, By: by},
+		Postings: postings,
 	}}
 
 	_, err := tx.Post(ctx, &step)
+
 	return err
 }
 
-func (tx *Tx) noteMove(ctx context.Context, w Withdrawal, by, note string) error {
-	_, err := tx.exec(ctx, `INSERT INTO withdrawal_move (withdrawal_id, number, org_id, status, decided_by, note, at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		w.ID.Bytes(), w.Moves, tx.org.Bytes(), string(w.Status), by, note, micros(tx.now))
+func (tx *Tx) noteMove(
+	ctx context.Context,
+	w Withdrawal,
+	by, note string,
+) error {
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO withdrawal_move (withdrawal_id, number, org_id, status, decided_by, note, at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		w.ID.Bytes(),
+		w.Moves,
+		tx.org.Bytes(),
+		string(w.Status),
+		by,
+		note,
+		micros(tx.now),
+	)
+
 	return err
 }
 
 // Withdrawals returns the organisation's withdrawals that stand at a status, or all of them
 // for "", oldest first.
-func (tx *Tx) Withdrawals(ctx context.Context, status ledger.PaymentStatus) ([]Withdrawal, error) {
-	return rows(ctx, tx.conn, scanWithdrawal, `SELECT `+withdrawalColumns+` FROM withdrawal
-		WHERE org_id = $1 AND ($2 = '' OR status = $2) ORDER BY id`, tx.org.Bytes(), string(status))
+func (tx *Tx) Withdrawals(
+	ctx context.Context,
+	status ledger.PaymentStatus,
+) ([]Withdrawal, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanWithdrawal,
+		`SELECT `+withdrawalColumns+` FROM withdrawal
+		WHERE org_id = $1 AND ($2 = '' OR status = $2) ORDER BY id`,
+		tx.org.Bytes(),
+		string(status),
+	)
 }
 
 // Withdrawal returns one withdrawal of the organisation.
-func (tx *Tx) Withdrawal(ctx context.Context, id flex.TransactionID) (Withdrawal, error) {
-	return one(ctx, tx.conn, "withdrawal not found or not authorized", scanWithdrawal,
-		`SELECT `+withdrawalColumns+` FROM withdrawal WHERE org_id = $1 AND id = $2`, tx.org.Bytes(), id.Bytes())
+func (tx *Tx) Withdrawal(
+	ctx context.Context,
+	id flex.TransactionID,
+) (Withdrawal, error) {
+	return one(
+		ctx,
+		tx.conn,
+		"withdrawal not found or not authorized",
+		scanWithdrawal,
+		`SELECT `+withdrawalColumns+
+			` FROM withdrawal WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
 }
 
 // PaymentUnderWay reports whether money of the site's is on its way to the user's bank.
-func (tx *Tx) PaymentUnderWay(ctx context.Context, site flex.SiteID) (under bool, err error) {
-	err = tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM withdrawal WHERE org_id = $1 AND site_id = $2 AND status IN ($3, $4, $5))`,
-		tx.org.Bytes(), site.Bytes(), string(ledger.PendingApproval), string(ledger.Approved), string(ledger.Processing)).Scan(&under)
+func (tx *Tx) PaymentUnderWay(
+	ctx context.Context,
+	site flex.SiteID,
+) (under bool, err error) {
+	err = tx.row(
+		ctx,
+		`SELECT EXISTS (SELECT 1 FROM withdrawal WHERE org_id = $1 AND site_id = $2 AND status IN ($3, $4, $5))`,
+		tx.org.Bytes(),
+		site.Bytes(),
+		string(ledger.PendingApproval),
+		string(ledger.Approved),
+		string(ledger.Processing),
+	).Scan(
+		&under,
+	)
+
 	return under, err
 }
 
 // LockWithdrawal is Withdrawal, and has other transactions that lock it or move it wait for
 // the end of this one.
-func (tx *Tx) LockWithdrawal(ctx context.Context, id flex.TransactionID) (Withdrawal, error) {
-	return one(ctx, tx.conn, "withdrawal not found or not authorized", scanWithdrawal,
-		`SELECT `+withdrawalColumns+` FROM withdrawal WHERE org_id = $1 AND id = $2`+tx.db.d.forUpdate, tx.org.Bytes(), id.Bytes())
+func (tx *Tx) LockWithdrawal(
+	ctx context.Context,
+	id flex.TransactionID,
+) (Withdrawal, error) {
+	return one(
+		ctx,
+		tx.conn,
+		"withdrawal not found or not authorized",
+		scanWithdrawal,
+		`SELECT `+withdrawalColumns+
+			` FROM withdrawal WHERE org_id = $1 AND id = $2`+
+			tx.db.d.forUpdate,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
 }
 
 // LockUnexported returns the site's withdrawals that are not given to the bank yet, oldest
 // first, and has others that move them wait for the end of this transaction.
-func (tx *Tx) LockUnexported(ctx context.Context, site flex.SiteID) ([]Withdrawal, error) {
-	return rows(ctx, tx.conn, scanWithdrawal, `SELECT `+withdrawalColumns+` FROM withdrawal
+func (tx *Tx) LockUnexported(
+	ctx context.Context,
+	site flex.SiteID,
+) ([]Withdrawal, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanWithdrawal,
+		`SELECT `+withdrawalColumns+` FROM withdrawal
 		WHERE org_id = $1 AND site_id = $2 AND status IN ($3, $4) ORDER BY id`+tx.db.d.forUpdate,
-		tx.org.Bytes(), site.Bytes(), string(ledger.PendingApproval), string(ledger.Approved))
+		tx.org.Bytes(),
+		site.Bytes(),
+		string(ledger.PendingApproval),
+		string(ledger.Approved),
+	)
 }
 
 // NoteApproval keeps who approved the withdrawal's attempt.
 func (tx *Tx) NoteApproval(ctx context.Context, w Withdrawal, by string) error {
-	_, err := tx.exec(ctx, `INSERT INTO withdrawal_approval (withdrawal_id, attempt, org_id, approved_by, approved_at) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (withdrawal_id, attempt, approved_by) DO NOTHING`, w.ID.Bytes(), w.Attempt, tx.org.Bytes(), by, micros(tx.now))
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO withdrawal_approval (withdrawal_id, attempt, org_id, approved_by, approved_at) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (withdrawal_id, attempt, approved_by) DO NOTHING`,
+		w.ID.Bytes(),
+		w.Attempt,
+		tx.org.Bytes(),
+		by,
+		micros(tx.now),
+	)
+
 	return err
 }
 
@@ -185,62 +347,130 @@ func (tx *Tx) Approvals(ctx context.Context, w Withdrawal) ([]string, error) {
 		err = s.Scan(&by)
 		return by, err
 	}
-	return rows(ctx, tx.conn, name, `SELECT approved_by FROM withdrawal_approval WHERE org_id = $1 AND withdrawal_id = $2 AND attempt = $3
-		ORDER BY approved_at, approved_by`, tx.org.Bytes(), w.ID.Bytes(), w.Attempt)
+
+	return rows(
+		ctx,
+		tx.conn,
+		name,
+		`SELECT approved_by FROM withdrawal_approval WHERE org_id = $1 AND withdrawal_id = $2 AND attempt = $3
+		ORDER BY approved_at, approved_by`,
+		tx.org.Bytes(),
+		w.ID.Bytes(),
+		w.Attempt,
+	)
 }
 
 // ApprovedSince returns what was approved since an instant and not cancelled after, in all
 // and to the account of that hash.
-func (tx *Tx) ApprovedSince(ctx context.Context, since time.Time, account []byte) (total, toAccount flex.Pence, err error) {
-	err = tx.row(ctx, `SELECT CAST(coalesce(sum(w.amount), 0) AS BIGINT), CAST(coalesce(sum(CASE WHEN p.account = $4 THEN w.amount ELSE 0 END), 0) AS BIGINT)
+func (tx *Tx) ApprovedSince(
+	ctx context.Context,
+	since time.Time,
+	account []byte,
+) (total, toAccount flex.Pence, err error) {
+	err = tx.row(
+		ctx,
+		`SELECT CAST(coalesce(sum(w.amount), 0) AS BIGINT), CAST(coalesce(sum(CASE WHEN p.account = $4 THEN w.amount ELSE 0 END), 0) AS BIGINT)
 		FROM withdrawal_move m JOIN withdrawal w ON w.id = m.withdrawal_id
 		LEFT JOIN withdrawal_payee p ON p.withdrawal_id = w.id AND p.attempt = w.attempt
 		WHERE m.org_id = $1 AND m.at >= $2 AND m.status = $3 AND w.status <> $5`,
-		tx.org.Bytes(), micros(since), string(ledger.Approved), account, string(ledger.Cancelled)).Scan(&total, &toAccount)
+		tx.org.Bytes(),
+		micros(since),
+		string(ledger.Approved),
+		account,
+		string(ledger.Cancelled),
+	).Scan(&total, &toAccount)
+
 	return total, toAccount, err
 }
 
 // FormWithdrawal returns the withdrawal that the site's form asked for, or nil.
-func (tx *Tx) FormWithdrawal(ctx context.Context, site flex.SiteID, form string) (*Withdrawal, error) {
-	w, err := scanWithdrawal(tx.row(ctx, `SELECT `+withdrawalColumns+` FROM withdrawal WHERE org_id = $1 AND id =
-		(SELECT withdrawal_id FROM withdrawal_form WHERE org_id = $1 AND site_id = $2 AND form = $3)`, tx.org.Bytes(), site.Bytes(), form))
+func (tx *Tx) FormWithdrawal(
+	ctx context.Context,
+	site flex.SiteID,
+	form string,
+) (*Withdrawal, error) {
+	w, err := scanWithdrawal(tx.row(
+		ctx,
+		`SELECT `+withdrawalColumns+` FROM withdrawal WHERE org_id = $1 AND id =
+		(SELECT withdrawal_id FROM withdrawal_form WHERE org_id = $1 AND site_id = $2 AND form = $3)`,
+		tx.org.Bytes(),
+		site.Bytes(),
+		form,
+	))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
+
 	return &w, err
 }
 
 // NoteForm keeps which withdrawal a form asked for.
 func (tx *Tx) NoteForm(ctx context.Context, w Withdrawal, form string) error {
-	_, err := tx.exec(ctx, `INSERT INTO withdrawal_form (org_id, site_id, form, withdrawal_id) VALUES ($1, $2, $3, $4)`,
-		tx.org.Bytes(), w.SiteID.Bytes(), form, w.ID.Bytes())
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO withdrawal_form (org_id, site_id, form, withdrawal_id) VALUES ($1, $2, $3, $4)`,
+		tx.org.Bytes(),
+		w.SiteID.Bytes(),
+		form,
+		w.ID.Bytes(),
+	)
+
 	return err
 }
 
 // Payout is a withdrawal with what an approver is shown of the account that it goes to.
 type Payout struct {
 	Withdrawal
-	Ending     string    // the last digits of the account number; empty if no account is fixed
-	LinkedAt   time.Time // when the account was linked
-	Sites      int       // of the organisation to which the same account is linked
-	PaidBefore bool      // a payment to this account was posted before, for this site
-	EmailAt    time.Time // when the user's e-mail address was changed last; zero if it was not
-	Reference  string
-	Note       string   // of its last move
-	Approvals  []string // who approved it, while it waits for another
+	// the last digits of the account number; empty if no account is fixed
+	Ending   string
+	LinkedAt time.Time // when the account was linked
+	// of the organisation to which the same account is linked
+	Sites int
+	// a payment to this account was posted before, for this site
+	PaidBefore bool
+	// when the user's e-mail address was changed last; zero if it was not
+	EmailAt   time.Time
+	Reference string
+	Note      string   // of its last move
+	Approvals []string // who approved it, while it waits for another
 }
 
 // Payouts returns the organisation's withdrawals at a status, or all of them for "", oldest
 // first, at most limit.
-func (tx *Tx) Payouts(ctx context.Context, status ledger.PaymentStatus, limit int) ([]Payout, error) {
+func (tx *Tx) Payouts(
+	ctx context.Context,
+	status ledger.PaymentStatus,
+	limit int,
+) ([]Payout, error) {
 	scan := func(s scanner) (p Payout, err error) {
 		w := &p.Withdrawal
-		err = s.Scan(&w.ID, &w.OrgID, &w.SiteID, &w.Amount, &w.Status, &w.Moves, &w.Attempt, instant{&w.AskedAt}, instant{&w.ChangedAt},
-			&p.Ending, instant{&p.LinkedAt}, &p.Reference, &p.Sites, &p.PaidBefore, instant{&p.EmailAt}, &p.Note)
+		err = s.Scan(
+			&w.ID,
+			&w.OrgID,
+			&w.SiteID,
+			&w.Amount,
+			&w.Status,
+			&w.Moves,
+			&w.Attempt,
+			instant{&w.AskedAt},
+			instant{&w.ChangedAt},
+			&p.Ending,
+			instant{&p.LinkedAt},
+			&p.Reference,
+			&p.Sites,
+			&p.PaidBefore,
+			instant{&p.EmailAt},
+			&p.Note,
+		)
+
 		return p, err
 	}
 
-	found, err := rows(ctx, tx.conn, scan, `SELECT w.id, w.org_id, w.site_id, w.amount, w.status, w.moves, w.attempt, w.asked_at, w.changed_at,
+	found, err := rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT w.id, w.org_id, w.site_id, w.amount, w.status, w.moves, w.attempt, w.asked_at, w.changed_at,
 			coalesce(p.ending, ''), p.linked_at, coalesce(p.reference, ''),
 			(SELECT count(*) FROM payee q WHERE q.org_id = w.org_id AND q.account = p.account),
 			EXISTS (SELECT 1 FROM withdrawal_payee b JOIN withdrawal d ON d.id = b.withdrawal_id AND d.attempt = b.attempt
@@ -248,7 +478,12 @@ func (tx *Tx) Payouts(ctx context.Context, status ledger.PaymentStatus, limit in
 			(SELECT max(f.changed_at) FROM former_email f WHERE f.org_id = w.org_id AND f.site_id = w.site_id),
 			(SELECT m.note FROM withdrawal_move m WHERE m.withdrawal_id = w.id AND m.number = w.moves)
 		FROM withdrawal w LEFT JOIN withdrawal_payee p ON p.withdrawal_id = w.id AND p.attempt = w.attempt
-		WHERE w.org_id = $1 AND ($2 = '' OR w.status = $2) ORDER BY w.id LIMIT $3`, tx.org.Bytes(), string(status), limit)
+		WHERE w.org_id = $1 AND ($2 = '' OR w.status = $2) ORDER BY w.id LIMIT $3`,
+		tx.org.Bytes(),
+		string(status),
+		limit,
+	)
+
 	if err != nil {
 		return nil, err
 	}
@@ -273,9 +508,16 @@ func (tx *Tx) pendingApprovals(ctx context.Context) (map[flex.TransactionID][]st
 		return a, err
 	}
 
-	found, err := rows(ctx, tx.conn, scan, `SELECT a.withdrawal_id, a.approved_by FROM withdrawal_approval a
+	found, err := rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT a.withdrawal_id, a.approved_by FROM withdrawal_approval a
 		JOIN withdrawal w ON w.id = a.withdrawal_id AND w.attempt = a.attempt
-		WHERE w.org_id = $1 AND w.status = $2 ORDER BY a.approved_at, a.approved_by`, tx.org.Bytes(), string(ledger.PendingApproval))
+		WHERE w.org_id = $1 AND w.status = $2 ORDER BY a.approved_at, a.approved_by`,
+		tx.org.Bytes(),
+		string(ledger.PendingApproval),
+	)
 
 	by := map[flex.TransactionID][]string{}
 	for _, a := range found {

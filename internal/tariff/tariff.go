@@ -52,8 +52,11 @@ func Parse(offPeak, zone string, typ flex.TariffType) (Windows, error) {
 		if typ == flex.SingleRate || typ == flex.DynamicTariff {
 			return Windows{loc, []hours{{0, day}}}, nil
 		}
-		return Windows{}, flex.Fail(flex.Malformed,
-			"off_peak_times is empty, which only the tariff types single_rate and dynamic may leave so: %s", form)
+		return Windows{}, flex.Fail(
+			flex.Malformed,
+			"off_peak_times is empty, which only the tariff types single_rate and dynamic may leave so: %s",
+			form,
+		)
 	}
 
 	var ranges []hours
@@ -61,7 +64,11 @@ func Parse(offPeak, zone string, typ flex.TariffType) (Windows, error) {
 
 	for part := range strings.SplitSeq(offPeak, ",") {
 		if n++; n > MaxRanges {
-			return Windows{}, flex.Fail(flex.Malformed, "off_peak_times lists more than %d ranges", MaxRanges)
+			return Windows{}, flex.Fail(
+				flex.Malformed,
+				"off_peak_times lists more than %d ranges",
+				MaxRanges,
+			)
 		}
 
 		h, err := parseRange(strings.Trim(part, " "))
@@ -86,7 +93,11 @@ func Parse(offPeak, zone string, typ flex.TariffType) (Windows, error) {
 // parseRange reads one HH:MM-HH:MM; an end before the start is on the next day.
 func parseRange(s string) (hours, error) {
 	if s == "" {
-		return hours{}, flex.Fail(flex.Malformed, "off_peak_times has a comma with no range beside it: %s", form)
+		return hours{}, flex.Fail(
+			flex.Malformed,
+			"off_peak_times has a comma with no range beside it: %s",
+			form,
+		)
 	}
 
 	a, b, dash := strings.Cut(s, "-")
@@ -95,11 +106,28 @@ func parseRange(s string) (hours, error) {
 
 	switch {
 	case !dash || !okFrom || !okTo:
-		return hours{}, flex.Fail(flex.Malformed, "off_peak_times: %s is not a range of times: %s", quote(s), form)
+		return hours{}, flex.Fail(
+			flex.Malformed,
+			"off_peak_times: %s is not a range of times: %s",
+			quote(s),
+			form,
+		)
+
 	case from == day:
-		return hours{}, flex.Fail(flex.Malformed, "off_peak_times: %s starts at 24:00, which may only end a range: %s", quote(s), form)
+		return hours{}, flex.Fail(
+			flex.Malformed,
+			"off_peak_times: %s starts at 24:00, which may only end a range: %s",
+			quote(s),
+			form,
+		)
+
 	case from == to:
-		return hours{}, flex.Fail(flex.Malformed, "off_peak_times: %s is empty; the whole day is 00:00-24:00: %s", quote(s), form)
+		return hours{}, flex.Fail(
+			flex.Malformed,
+			"off_peak_times: %s is empty; the whole day is 00:00-24:00: %s",
+			quote(s),
+			form,
+		)
 	}
 
 	return hours{from, to}, nil
@@ -131,12 +159,15 @@ func quote(s string) string {
 	if r := []rune(s); len(r) > shown {
 		s = string(r[:shown]) + "…"
 	}
+
 	return fmt.Sprintf("%q", s)
 }
 
 // union sorts ranges and joins those that overlap or touch.
 func union(ranges []hours) []hours {
-	slices.SortFunc(ranges, func(a, b hours) int { return int(a.from - b.from) })
+	slices.SortFunc(ranges, func(a, b hours) int {
+		return int(a.from - b.from)
+	})
 	out := ranges[:1]
 
 	for _, h := range ranges[1:] {
@@ -157,6 +188,7 @@ func (w Windows) String() string {
 	for i, h := range w.ranges {
 		parts[i] = clock(h.from) + "-" + clock(h.to)
 	}
+
 	return strings.Join(parts, ",")
 }
 
@@ -171,6 +203,7 @@ func OffPeak(t flex.Tariff, within flex.Span) (spans []flex.Span, known bool) {
 	if err != nil {
 		return nil, false
 	}
+
 	return w.Spans(within), true
 }
 
@@ -192,11 +225,19 @@ func (w Windows) Spans(within flex.Span) (spans []flex.Span) {
 }
 
 // appendStretch adds the off-peak time of a stretch without a change of the clocks.
-func (w Windows) appendStretch(spans []flex.Span, stretch flex.Span) []flex.Span {
+func (w Windows) appendStretch(
+	spans []flex.Span,
+	stretch flex.Span,
+) []flex.Span {
 	_, offset := stretch.From.In(w.zone).Zone()
-	for midnight := midnightBefore(stretch.From, offset); midnight.Before(stretch.To); midnight = midnight.Add(day) {
+	for midnight := midnightBefore(stretch.From, offset); midnight.Before(stretch.To); midnight = midnight.Add(
+		day,
+	) {
 		for _, h := range w.ranges {
-			s := stretch.Meet(flex.Span{From: midnight.Add(h.from), To: midnight.Add(h.to)})
+			s := stretch.Meet(flex.Span{
+				From: midnight.Add(h.from),
+				To:   midnight.Add(h.to),
+			})
 			if s.Empty() {
 				continue
 			}
@@ -224,11 +265,16 @@ func midnightBefore(at time.Time, offset int) time.Time {
 // ReadyBy returns the first instant after the given one at which a clock in the zone
 // shows the wall time. Each day has one such instant: the first if the clocks going
 // back show it twice, the end of the gap if the clocks going forward skip it.
-func ReadyBy(after time.Time, wall flex.WallTime, zone *time.Location) time.Time {
+func ReadyBy(
+	after time.Time,
+	wall flex.WallTime,
+	zone *time.Location,
+) time.Time {
 	y, m, d := after.In(zone).Date()
 	for {
 		midnight := time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
-		if at := firstShowing(midnight.Add(time.Duration(wall)), zone); at.After(after) {
+		at := firstShowing(midnight.Add(time.Duration(wall)), zone)
+		if at.After(after) {
 			return at
 		}
 		d++
@@ -264,6 +310,7 @@ func bounds(at time.Time) (start, end time.Time) {
 	if !end.IsZero() && !end.After(at) {
 		end = at.Add(day)
 	}
+
 	return start, end
 }
 
@@ -286,12 +333,17 @@ func Zone(name string) (*time.Location, error) {
 		}
 	}
 
-	return nil, flex.Fail(flex.Malformed, `timezone %s is not the name of a time zone: use an IANA name such as "Europe/London"`, quote(name))
+	return nil, flex.Fail(
+		flex.Malformed,
+		`timezone %s is not the name of a time zone: use an IANA name such as "Europe/London"`,
+		quote(name),
+	)
 }
 
 // properName reports whether a name is written as a zone's one name is. Go reads "" as UTC and
 // "Local" as this machine's zone; a machine's zone folder holds copies and other files under
 // small letters, and as a path finds London also by Europe//London and Europe/./London.
 func properName(name string) bool {
-	return name != "" && name != "Local" && name[0] >= 'A' && name[0] <= 'Z' && !strings.Contains(name, ".") && path.Clean(name) == name
+	return name != "" && name != "Local" && name[0] >= 'A' && name[0] <= 'Z' &&
+		!strings.Contains(name, ".") && path.Clean(name) == name
 }

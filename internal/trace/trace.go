@@ -24,13 +24,24 @@ var tracer atomic.Pointer[api.Tracer]
 // To has spans recorded and sent to a collector, whose URL is that of OTLP over HTTP, such as
 // http://127.0.0.1:4318/v1/traces. Of the requests that come without a traceparent field a share
 // between 0 and 1 is recorded. stop sends what waits, and ends the recording.
-func To(ctx context.Context, collector, version string, share float64) (stop func(context.Context) error, err error) {
+func To(
+	ctx context.Context,
+	collector, version string,
+	share float64,
+) (stop func(context.Context) error, err error) {
 	u, err := url.Parse(collector)
-	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme) {
-		return nil, fmt.Errorf("%q is not the URL of a collector, such as http://127.0.0.1:4318/v1/traces", collector)
+	if err != nil || u.Host == "" ||
+		!slices.Contains([]string{"http", "https"}, u.Scheme) {
+		return nil, fmt.Errorf(
+			"%q is not the URL of a collector, such as http://127.0.0.1:4318/v1/traces",
+			collector,
+		)
 	}
 
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(collector))
+	exporter, err := otlptracehttp.New(
+		ctx,
+		otlptracehttp.WithEndpointURL(collector),
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +49,10 @@ func To(ctx context.Context, collector, version string, share float64) (stop fun
 	provider := sdk.NewTracerProvider(
 		sdk.WithBatcher(exporter),
 		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(share))),
-		sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", "flexd"), attribute.String("service.version", version))),
+		sdk.WithResource(resource.NewSchemaless(
+			attribute.String("service.name", "flexd"),
+			attribute.String("service.version", version),
+		)),
 	)
 
 	made := provider.Tracer("flexd")
@@ -61,6 +75,7 @@ func Start(ctx context.Context, name string) (context.Context, Span) {
 	}
 
 	ctx, span := (*t).Start(ctx, name)
+
 	return ctx, Span{span}
 }
 
@@ -73,7 +88,13 @@ func Within(ctx context.Context, name string) (context.Context, Span) {
 }
 
 // After records a span of what is over already.
-func After(ctx context.Context, name string, began time.Time, did int, err error) {
+func After(
+	ctx context.Context,
+	name string,
+	began time.Time,
+	did int,
+	err error,
+) {
 	t := tracer.Load()
 	if t == nil {
 		return

@@ -23,7 +23,11 @@ func (p Proxies) Client(r *http.Request) string {
 		return r.RemoteAddr
 	}
 
-	names := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	names := strings.Split(
+		strings.Join(r.Header.Values("X-Forwarded-For"), ","),
+		",",
+	)
+
 	for i := len(names) - 1; i >= 0 && p.Trust(a); i-- {
 		named, err := netip.ParseAddr(strings.TrimSpace(names[i]))
 		if err != nil {
@@ -37,11 +41,20 @@ func (p Proxies) Client(r *http.Request) string {
 
 // Trust reports whether an address is that of a trusted proxy.
 func (p Proxies) Trust(a netip.Addr) bool {
-	return slices.ContainsFunc(p, func(of netip.Prefix) bool { return of.Contains(a.Unmap().WithZone("")) })
+	return slices.ContainsFunc(p, func(of netip.Prefix) bool {
+		return of.Contains(a.Unmap().WithZone(""))
+	})
 }
 
 // forwarding are the fields by which proxies say that they pass a request on.
-var forwarding = []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip"}
+var forwarding = []string{
+	"Forwarded",
+	"Via",
+	"X-Forwarded-For",
+	"X-Forwarded-Host",
+	"X-Forwarded-Proto",
+	"X-Real-Ip",
+}
 
 // Forwarded reports whether a request came through a proxy: a trusted one, or one that says so.
 func (p Proxies) Forwarded(r *http.Request) bool {
@@ -52,7 +65,9 @@ func (p Proxies) Forwarded(r *http.Request) bool {
 // SaysForwarded reports whether a request carries a field by which a proxy says that it passes
 // it on.
 func SaysForwarded(r *http.Request) bool {
-	return slices.ContainsFunc(forwarding, func(name string) bool { return r.Header.Get(name) != "" })
+	return slices.ContainsFunc(forwarding, func(name string) bool {
+		return r.Header.Get(name) != ""
+	})
 }
 
 // HTTPS reports whether the client speaks TLS, to flexd or to the proxy in front of it.
@@ -69,6 +84,7 @@ func parsePeer(address string) (netip.Addr, bool) {
 		host = address
 	}
 	a, err := netip.ParseAddr(host)
+
 	return a, err == nil
 }
 
@@ -80,5 +96,6 @@ func fold(a netip.Addr) string {
 			return p.String()
 		}
 	}
+
 	return a.String()
 }

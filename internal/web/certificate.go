@@ -20,18 +20,28 @@ func TLS(certFile, keyFile string, log *slog.Logger) (*tls.Config, error) {
 		log = slog.Default()
 	}
 
-	files := &certificateFiles{cert: certFile, key: keyFile, log: log}
+	files := &certificateFiles{
+		cert: certFile,
+		key:  keyFile,
+		log:  log,
+	}
+
 	if _, err := files.get(nil); err != nil {
 		return nil, err
 	}
 
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: files.get, NextProtos: []string{"http/1.1"}}, nil
+	return &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		GetCertificate: files.get,
+		NextProtos:     []string{"http/1.1"},
+	}, nil
 }
 
 // certificateFiles is a certificate that may be renewed while it is used.
 type certificateFiles struct {
-	cert, key string
-	log       *slog.Logger
+	cert string
+	key  string
+	log  *slog.Logger
 
 	mu      sync.Mutex
 	looked  time.Time
@@ -61,7 +71,16 @@ func (f *certificateFiles) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	}
 
 	if err != nil {
-		f.log.Error("a changed certificate cannot be used: the one of before is", "file", f.cert, "until", f.current.Leaf.NotAfter, "err", err)
+		f.log.Error(
+			"a changed certificate cannot be used: the one of before is",
+			"file",
+			f.cert,
+			"until",
+			f.current.Leaf.NotAfter,
+			"err",
+			err,
+		)
+
 		return f.current, nil
 	}
 

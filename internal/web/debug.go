@@ -25,5 +25,6 @@ func Debug(ctx context.Context, l net.Listener) error {
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
+
 	return nil
 }

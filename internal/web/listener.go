@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	connectionsMax = 8192 // at once, where the system lets a process have as many
+	// at once, where the system lets a process have as many
+	connectionsMax = 8192
 	// descriptorShare keeps a quarter of the process's descriptors for the database, endpoints
 	// and files, whatever clients hold.
 	descriptorShare = 0.75
@@ -21,6 +22,7 @@ func DefaultConnections() int {
 	if !limited || files > connectionsMax*2 {
 		return connectionsMax
 	}
+
 	return max(1, min(connectionsMax, int(float64(files)*descriptorShare)))
 }
 
@@ -49,12 +51,16 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		}
 
 		from := ""
-		if a, ok := parsePeer(c.RemoteAddr().String()); ok && !l.proxies.Trust(a) {
+		a, ok := parsePeer(c.RemoteAddr().String())
+		if ok && !l.proxies.Trust(a) {
 			from = fold(a)
 		}
 
 		if l.take(from) {
-			return &boundedConn{Conn: c, release: sync.OnceFunc(func() { l.release(from) })}, nil
+			return &boundedConn{
+				Conn:    c,
+				release: sync.OnceFunc(func() { l.release(from) }),
+			}, nil
 		}
 
 		c.Close()
@@ -68,7 +74,8 @@ func (l *boundedListener) take(from string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	if l.total >= l.limits.Connections || from != "" && l.held[from] >= l.limits.PerAddress {
+	if l.total >= l.limits.Connections ||
+		from != "" && l.held[from] >= l.limits.PerAddress {
 		return false
 	}
 
@@ -106,8 +113,17 @@ func (l *boundedListener) warn(from string) {
 	l.mu.Unlock()
 
 	if !quiet {
-		l.log.Warn("connections are refused: there are too many", "from", from, "open", total,
-			"max", l.limits.Connections, "max_of_an_address", l.limits.PerAddress)
+		l.log.Warn(
+			"connections are refused: there are too many",
+			"from",
+			from,
+			"open",
+			total,
+			"max",
+			l.limits.Connections,
+			"max_of_an_address",
+			l.limits.PerAddress,
+		)
 	}
 }
 

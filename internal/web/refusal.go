@@ -39,5 +39,11 @@ func refusal(written []byte) []byte {
 		return nil
 	}
 
-	return fmt.Appendf(nil, "%s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", line, len(text), text)
+	return fmt.Appendf(
+		nil,
+		"%s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+		line,
+		len(text),
+		text,
+	)
 }

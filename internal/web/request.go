@@ -18,12 +18,14 @@ const idChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-
 // RequestID is the client's own id for the request, if it has one that is fit to be shown
 // and logged, or a new one.
 func RequestID(r *http.Request) string {
-	if id := r.Header.Get("Request-Id"); id != "" && len(id) <= idMax && strings.Trim(id, idChars) == "" {
+	id := r.Header.Get("Request-Id")
+	if id != "" && len(id) <= idMax && strings.Trim(id, idChars) == "" {
 		return id
 	}
 
 	var b [12]byte
 	rand.Read(b[:])
+
 	return hex.EncodeToString(b[:])
 }
 
@@ -44,7 +46,8 @@ const strictTransport = "max-age=15552000"
 func SetHeaders(h http.Header, r *http.Request, policy string) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Frame-Options", "DENY") // for browsers that do not know frame-ancestors
+	// for browsers that do not know frame-ancestors
+	h.Set("X-Frame-Options", "DENY")
 	if HTTPS(r) {
 		h.Set("Strict-Transport-Security", strictTransport)
 	}
@@ -53,5 +56,7 @@ func SetHeaders(h http.Header, r *http.Request, policy string) {
 // AllowBody gives a client longer to send its body than every request has, once it is known
 // who asks.
 func AllowBody(w http.ResponseWriter, long time.Duration) {
-	http.NewResponseController(w).SetReadDeadline(time.Now().Add(long)) // refused by test recorders alone
+	http.NewResponseController(w).SetReadDeadline(time.Now().Add(
+		long,
+	)) // refused by test recorders alone
 }

@@ -12,7 +12,11 @@ import (
 func timed(next http.Handler, write time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
-		answer := &response{ResponseWriter: w, control: control, write: write}
+		answer := &response{
+			ResponseWriter: w,
+			control:        control,
+			write:          write,
+		}
 
 		if r.Body == nil || r.Body == http.NoBody {
 			control.SetReadDeadline(time.Time{})
@@ -38,6 +42,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	if err == io.EOF {
 		b.control.SetReadDeadline(time.Time{})
 	}
+
 	return n, err
 }
 
@@ -45,9 +50,10 @@ func (b *requestBody) Read(p []byte) (int, error) {
 type response struct {
 	http.ResponseWriter
 	control *http.ResponseController
-	write   time.Duration // that the client has, beside the time for the answer's length
-	length  int64
-	waited  time.Duration
+	// that the client has, beside the time for the answer's length
+	write  time.Duration
+	length int64
+	waited time.Duration
 }
 
 // Write writes on, for as long as the client has left.

@@ -15,19 +15,23 @@ const (
 	headerTime  = 10 * time.Second
 	idleTime    = 2 * time.Minute
 	headerBytes = 64 << 10
-	stopTime    = 30 * time.Second // for requests under way when the server is stopped
+	// for requests under way when the server is stopped
+	stopTime = 30 * time.Second
 
-	readTime  = 30 * time.Second // for a request with its body
-	writeTime = 30 * time.Second // for an answer, beside the time that its length takes
-	writeRate = 8 << 10          // bytes a second that a client must read at least
+	readTime = 30 * time.Second // for a request with its body
+	// for an answer, beside the time that its length takes
+	writeTime = 30 * time.Second
+	// bytes a second that a client must read at least
+	writeRate = 8 << 10
 )
 
 // Limits bound what clients can hold. The zero value stands for the defaults.
 type Limits struct {
-	Connections int           // at once; DefaultConnections if 0
-	PerAddress  int           // at once of one client address; a quarter of Connections if 0
-	Read        time.Duration // for a request with its body; readTime if 0
-	Write       time.Duration // for a client to read its answer; writeTime if 0
+	Connections int // at once; DefaultConnections if 0
+	// at once of one client address; a quarter of Connections if 0
+	PerAddress int
+	Read       time.Duration // for a request with its body; readTime if 0
+	Write      time.Duration // for a client to read its answer; writeTime if 0
 }
 
 // perAddressShare is the part of all connections that one address may hold.
@@ -74,7 +78,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler: timed(s.Handler, limits.Write), MaxHeaderBytes: headerBytes,
 		ReadHeaderTimeout: min(headerTime, limits.Read), ReadTimeout: limits.Read, IdleTimeout: idleTime,
-		WriteTimeout: limits.Write, // of what the server answers by itself; timed sets it for handlers
+		// of what the server answers by itself; timed sets it for handlers
+		WriteTimeout: limits.Write,
 		ErrorLog:     slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 
@@ -83,7 +88,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	stopped := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+		late, cancel := context.WithTimeout(
+			context.WithoutCancel(ctx),
+			stopTime,
+		)
+
 		defer cancel()
 
 		err := server.Shutdown(late)
@@ -94,7 +103,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		stopped <- err
 	}()
 
-	if err := server.Serve(s.listener(l, limits, log)); !errors.Is(err, http.ErrServerClosed) {
+	err := server.Serve(s.listener(l, limits, log))
+	if !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 
@@ -102,10 +112,22 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 }
 
 // listener takes connections within the limits, over TLS where it is to be.
-func (s *Server) listener(l net.Listener, limits Limits, log *slog.Logger) net.Listener {
-	bounded := &boundedListener{Listener: l, proxies: s.Proxies, limits: limits, log: log, held: map[string]int{}}
+func (s *Server) listener(
+	l net.Listener,
+	limits Limits,
+	log *slog.Logger,
+) net.Listener {
+	bounded := &boundedListener{
+		Listener: l,
+		proxies:  s.Proxies,
+		limits:   limits,
+		log:      log,
+		held:     map[string]int{},
+	}
+
 	if s.TLS == nil {
 		return bounded
 	}
+
 	return tls.NewListener(bounded, s.TLS)
 }

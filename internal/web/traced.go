@@ -12,7 +12,10 @@ import (
 // A handler that knows its route renames it.
 func Traced(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, span := trace.Start(trace.Continued(r.Context(), propagation.HeaderCarrier(r.Header)), r.Method)
+		ctx, span := trace.Start(
+			trace.Continued(r.Context(), propagation.HeaderCarrier(r.Header)),
+			r.Method,
+		)
 		if ctx == r.Context() {
 			next.ServeHTTP(w, r)
 			return

@@ -11,7 +11,8 @@ import "flexd/internal/flex"
 //
 //openapi:addition
 type Caps struct {
-	Fleet    *Cap         `json:"fleet,omitzero"` // all assets of the organisation
+	// all assets of the organisation
+	Fleet    *Cap         `json:"fleet,omitzero"`
 	Groups   []CapGroup   `json:"groups,omitzero" wire:"items=1000"`
 	Position []TradedHalf `json:"position,omitzero" wire:"items=336"`
 }

@@ -22,7 +22,11 @@ func ReadBody(r io.Reader, limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, BrokenOff(err)
 	case int64(len(b)) > limit:
-		return nil, flex.Fail(flex.TooLarge, "the body is longer than %d bytes", limit)
+		return nil, flex.Fail(
+			flex.TooLarge,
+			"the body is longer than %d bytes",
+			limit,
+		)
 	}
 
 	return b, nil
@@ -31,7 +35,14 @@ func ReadBody(r io.Reader, limit int64) ([]byte, error) {
 // BrokenOff is the failure of a body that could not be read to its end, which is its
 // sender's or the network's and none of ours.
 func BrokenOff(err error) error {
-	return fmt.Errorf("%w: %w", flex.Fail(flex.Malformed, "the body broke off, or is not framed as its header says: send it again"), err)
+	return fmt.Errorf(
+		"%w: %w",
+		flex.Fail(
+			flex.Malformed,
+			"the body broke off, or is not framed as its header says: send it again",
+		),
+		err,
+	)
 }
 
 // Decode reads a JSON body as a T, one of this package's request structs. The error is a
@@ -58,11 +69,19 @@ type decoder struct {
 }
 
 func newDecoder(body []byte) *decoder {
-	return &decoder{json: jsontext.NewDecoder(bytes.NewBuffer(body)), where: "body"}
+	return &decoder{
+		json:  jsontext.NewDecoder(bytes.NewBuffer(body)),
+		where: "body",
+	}
 }
 
 func (d *decoder) document(s *shape, v reflect.Value) error {
-	if err := d.value(s, v, &rule{required: true, items: MaxItems, text: MaxText}); err != nil {
+	err := d.value(s, v, &rule{
+		required: true,
+		items:    MaxItems,
+		text:     MaxText,
+	})
+	if err != nil {
 		return d.broken(err)
 	}
 
@@ -95,7 +114,12 @@ func (d *decoder) broken(err error) error {
 		return d.notJSON(d.json.InputOffset(), err)
 
 	case isSyntax && errors.Is(err, jsontext.ErrDuplicateName):
-		f := flex.Fault{Loc: []string{d.where}, Msg: faultTwice.msg, Type: faultTwice.word}
+		f := flex.Fault{
+			Loc:  []string{d.where},
+			Msg:  faultTwice.msg,
+			Type: faultTwice.word,
+		}
+
 		for token := range syntax.JSONPointer.Tokens() {
 			f.Loc = append(f.Loc, token)
 		}
@@ -118,7 +142,9 @@ func (d *decoder) broken(err error) error {
 func (d *decoder) notJSON(offset int64, err error) error {
 	at := strconv.FormatInt(offset, 10)
 	return invalid([]flex.Fault{{
-		Loc: []string{d.where, at}, Msg: "not JSON at byte " + at + ": " + err.Error(), Type: "value_error.jsondecode",
+		Loc:  []string{d.where, at},
+		Msg:  "not JSON at byte " + at + ": " + err.Error(),
+		Type: "value_error.jsondecode",
 	}})
 }
 
@@ -190,7 +216,9 @@ func (d *decoder) unquote(raw []byte) []byte {
 		return raw[1 : len(raw)-1]
 	}
 
-	d.plain, _ = jsontext.AppendUnquote(d.plain[:0], raw) // the decoder has checked it
+	// the decoder has checked it
+	d.plain, _ = jsontext.AppendUnquote(d.plain[:0], raw)
+
 	return d.plain
 }
 
@@ -199,6 +227,7 @@ func (d *decoder) enter() error {
 		return errDepth
 	}
 	_, err := d.json.ReadToken()
+
 	return err
 }
 
@@ -228,7 +257,8 @@ func (d *decoder) object(s *shape, v reflect.Value) error {
 
 		i, known := s.byName[string(d.unquote(raw))]
 		if !known {
-			if err := d.unknown(s, &given, string(d.unquote(raw))); err != nil {
+			err := d.unknown(s, &given, string(d.unquote(raw)))
+			if err != nil {
 				return err
 			}
 			continue
@@ -252,7 +282,11 @@ func (d *decoder) unknown(s *shape, given *uint64, name string) error {
 	d.path = append(d.path, place{name: name})
 	if i, ok := s.byFold[strings.ToLower(name)]; ok {
 		*given |= 1 << i
-		d.fault(wrong("value_error.name", "names are exact: write %s", s.fields[i].name))
+		d.fault(wrong(
+			"value_error.name",
+			"names are exact: write %s",
+			s.fields[i].name,
+		))
 	}
 
 	err := d.skip()
@@ -289,17 +323,27 @@ func (d *decoder) list(s *shape, v reflect.Value, r *rule) error {
 		if err := d.item(s, v, item, &itemRule, n); err != nil {
 			return err
 		}
+
 		d.path = d.path[:len(d.path)-1]
 	}
 
 	switch {
 	case n > r.items:
-		d.fault(wrong("value_error.list.max_items", "ensure this value has at most %d items", r.items))
+		d.fault(wrong(
+			"value_error.list.max_items",
+			"ensure this value has at most %d items",
+			r.items,
+		))
+
 	case n == 0 && r.nonempty:
-		d.fault(wrong("value_error.list.min_items", "ensure this value has at least 1 items"))
+		d.fault(wrong(
+			"value_error.list.min_items",
+			"ensure this value has at least 1 items",
+		))
 	}
 
 	_, err := d.json.ReadToken()
+
 	return err
 }
 
@@ -324,6 +368,7 @@ func (d *decoder) item(s *shape, v, item reflect.Value, r *rule, n int) error {
 	}
 
 	v.Set(reflect.Append(v, item))
+
 	return nil
 }
 
@@ -333,6 +378,7 @@ func contains(list, item reflect.Value) bool {
 			return true
 		}
 	}
+
 	return false
 }
 

@@ -12,5 +12,6 @@ func Encode(v any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing %T: %w", v, err)
 	}
+
 	return b, nil
 }

@@ -65,5 +65,6 @@ func ValidationErrors(faults []flex.Fault) HTTPValidationError {
 	for i, f := range faults {
 		body.Detail[i] = ValidationError(f)
 	}
+
 	return body
 }

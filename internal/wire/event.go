@@ -112,7 +112,11 @@ func DecodeTariffUpdate(body []byte) (TariffUpdateEventRequest, error) {
 		return in, err
 	}
 
-	return TariffUpdateEventRequest{Tariff{flat.OffPeakTimes, flat.Timezone, flat.TariffType}}, nil
+	return TariffUpdateEventRequest{Tariff{
+		flat.OffPeakTimes,
+		flat.Timezone,
+		flat.TariffType,
+	}}, nil
 }
 
 // PlugInScheduleEventRequest is the body of event/plug-in-schedule.

@@ -74,9 +74,10 @@ type OfferPage struct {
 	Offers   []Offer `json:"offers"`
 	NumTotal int     `json:"num_total"` // on all pages
 	// Of this page, whose day is over.
-	NumJudged int          `json:"num_judged"`
-	NumKept   int          `json:"num_kept"` // of these, in which at least what was offered came
-	Next      flex.OfferID `json:"next,omitzero"`
+	NumJudged int `json:"num_judged"`
+	// of these, in which at least what was offered came
+	NumKept int          `json:"num_kept"`
+	Next    flex.OfferID `json:"next,omitzero"`
 }
 
 // Offer is what was offered, what was accepted of it, and what came.

@@ -10,13 +10,18 @@ import (
 
 // Query reads query parameters as a T, under the rules of a body: every fault at once,
 // exact names, each given once, unknown ones ignored.
-func Query[T any](values url.Values) (T, error) { return params[T]("query", values) }
+func Query[T any](values url.Values) (T, error) {
+	return params[T]("query", values)
+}
 
 // Form reads an application/x-www-form-urlencoded body as a T, as Query does. A field that
 // is empty was not filled in, and counts as not given.
 func Form[T any](values url.Values) (T, error) {
 	filled := maps.Clone(values)
-	maps.DeleteFunc(filled, func(_ string, v []string) bool { return len(v) == 1 && v[0] == "" })
+	maps.DeleteFunc(filled, func(_ string, v []string) bool {
+		return len(v) == 1 && v[0] == ""
+	})
+
 	return params[T]("body", filled)
 }
 
@@ -26,6 +31,7 @@ func Path[T any](get func(name string) string) (T, error) {
 	for _, f := range shapeOf(reflect.TypeFor[T]()).fields {
 		values.Set(f.name, get(f.name))
 	}
+
 	return params[T]("path", values)
 }
 
@@ -35,7 +41,10 @@ func params[T any](where string, values url.Values) (v T, _ error) {
 
 	for i := range s.fields {
 		if f := readParam(&s.fields[i], to, values); f != nil {
-			faults = append(faults, faultAt(where, []place{{name: s.fields[i].name}}, f))
+			faults = append(
+				faults,
+				faultAt(where, []place{{name: s.fields[i].name}}, f),
+			)
 		}
 	}
 

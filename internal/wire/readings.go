@@ -14,8 +14,10 @@ import (
 // ReadingItem is one reading of a batch as it came in.
 type ReadingItem struct {
 	ReadingDataPoint
-	Faults     []flex.Fault // what is wrong with it; nil for a well-formed reading
-	Identified bool         // asset, times and label could be read, so that a verdict can name it
+	// what is wrong with it; nil for a well-formed reading
+	Faults []flex.Fault
+	// asset, times and label could be read, so that a verdict can name it
+	Identified bool
 }
 
 // Readings reads the body of POST /data/readings one reading at a time, in memory that does
@@ -48,7 +50,10 @@ func Readings(r io.Reader) iter.Seq2[ReadingItem, error] {
 		}
 
 		var frame ReadingsDataPoints
-		err := d.document(shapeOf(reflect.TypeFor[ReadingsDataPoints]()), reflect.ValueOf(&frame).Elem())
+		err := d.document(
+			shapeOf(reflect.TypeFor[ReadingsDataPoints]()),
+			reflect.ValueOf(&frame).Elem(),
+		)
 		if err != nil && !errors.Is(err, errEnough) {
 			yield(ReadingItem{}, err)
 		}
@@ -65,5 +70,6 @@ func identified(faults []flex.Fault) bool {
 			return false
 		}
 	}
+
 	return true
 }

@@ -22,13 +22,24 @@ func setText(v reflect.Value, b []byte, r *rule) *fault {
 		return f
 
 	case r.only != "" && string(b) != r.only:
-		return wrong("value_error.str.regex", `string does not match regex "^%s$": write %[1]s`, r.only)
+		return wrong(
+			"value_error.str.regex",
+			`string does not match regex "^%s$": write %[1]s`,
+			r.only,
+		)
 
 	case len(b) > r.text:
-		return wrong("value_error.any_str.max_length", "ensure this value has at most %d bytes", r.text)
+		return wrong(
+			"value_error.any_str.max_length",
+			"ensure this value has at most %d bytes",
+			r.text,
+		)
 
 	case len(b) == 0 && r.nonempty:
-		return wrong("value_error.any_str.min_length", "ensure this value has at least 1 characters")
+		return wrong(
+			"value_error.any_str.min_length",
+			"ensure this value has at least 1 characters",
+		)
 
 	case bytes.IndexByte(b, 0) >= 0 || !utf8.Valid(b):
 		return faultNUL
@@ -57,7 +68,11 @@ func permitted(b []byte, values []string) (string, *fault) {
 		return spaced, nil
 	}
 
-	return "", wrong("type_error.enum", "value is not a valid enumeration member; permitted: '%s'", strings.Join(values, "', '"))
+	return "", wrong(
+		"type_error.enum",
+		"value is not a valid enumeration member; permitted: '%s'",
+		strings.Join(values, "', '"),
+	)
 }
 
 // looksLike holds text that is kept as written against the kind that it must read as.
@@ -89,12 +104,14 @@ func setNumber(v reflect.Value, b []byte, r *rule) *fault {
 	}
 
 	v.SetFloat(n)
+
 	return within(n, r)
 }
 
 func setInteger(v reflect.Value, b []byte, r *rule) *fault {
 	n, err := strconv.ParseInt(string(b), 10, 64)
-	beyond := errors.Is(err, strconv.ErrRange) // n is then the last integer on its side
+	// n is then the last integer on its side
+	beyond := errors.Is(err, strconv.ErrRange)
 	if err != nil && !beyond {
 		return typeFaults[integer]
 	}
@@ -111,7 +128,8 @@ func setInteger(v reflect.Value, b []byte, r *rule) *fault {
 // whole writes a JSON number that is an integer in another form, as 3600.0 or 36e2, in
 // digits alone. It leaves any other as it is.
 func whole(raw []byte) []byte {
-	const exact = 1 << 53 // up to which a float64 is the integer that was written
+	// up to which a float64 is the integer that was written
+	const exact = 1 << 53
 	n, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil || !bytes.ContainsAny(raw, ".eE") {
 		return raw
@@ -119,16 +137,27 @@ func whole(raw []byte) []byte {
 	if n != math.Trunc(n) || math.Abs(n) > exact {
 		return raw
 	}
+
 	return strconv.AppendInt(nil, int64(n), 10)
 }
 
 func within(n float64, r *rule) *fault {
 	switch {
 	case r.min != nil && n < *r.min:
-		return wrong("value_error.number.not_ge", "ensure this value is greater than or equal to %s", plain(*r.min))
+		return wrong(
+			"value_error.number.not_ge",
+			"ensure this value is greater than or equal to %s",
+			plain(*r.min),
+		)
+
 	case r.max != nil && n > *r.max:
-		return wrong("value_error.number.not_le", "ensure this value is less than or equal to %s", plain(*r.max))
+		return wrong(
+			"value_error.number.not_le",
+			"ensure this value is less than or equal to %s",
+			plain(*r.max),
+		)
 	}
+
 	return nil
 }
 

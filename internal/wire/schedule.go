@@ -93,10 +93,11 @@ type PlanFigures struct {
 //
 //openapi:addition
 type ExplainedPeriod struct {
-	StartTimestamp Time     `json:"start_timestamp"`
-	EndTimestamp   Time     `json:"end_timestamp"`
-	EnergyKWh      float64  `json:"energy_kwh"`
-	PriceGBPPerMWh *float64 `json:"price_gbp_per_mwh"` // null if it is not known
+	StartTimestamp Time    `json:"start_timestamp"`
+	EndTimestamp   Time    `json:"end_timestamp"`
+	EnergyKWh      float64 `json:"energy_kwh"`
+	// null if it is not known
+	PriceGBPPerMWh *float64 `json:"price_gbp_per_mwh"`
 	OffPeak        bool     `json:"off_peak"`
 	Reason         string   `json:"reason"`
 }

@@ -31,8 +31,9 @@ type shape struct {
 	pointer bool // the Go value is a pointer, nil when absent
 	fields  []field
 	byName  map[string]int
-	byFold  map[string]int // by lower-case name, to tell a name in the wrong case
-	elem    *shape         // of a list
+	// by lower-case name, to tell a name in the wrong case
+	byFold map[string]int
+	elem   *shape // of a list
 }
 
 // field is one name of an object and the rules for its value.
@@ -57,13 +58,19 @@ type field struct {
 //	like=KIND    text that must read as a uuid, an instant or a date, but is kept as written
 //	default=V    the value when it is not given; V holds no comma
 type rule struct {
-	required, nonempty, unique, zoned bool
-	min, max                          *float64
-	text, items                       int
-	enum, only                        string
-	values                            []string
-	like                              kind
-	standIn                           string
+	required bool
+	nonempty bool
+	unique   bool
+	zoned    bool
+	min      *float64
+	max      *float64
+	text     int
+	items    int
+	enum     string
+	only     string
+	values   []string
+	like     kind
+	standIn  string
 }
 
 var shapes sync.Map // of reflect.Type to *shape
@@ -73,6 +80,7 @@ func shapeOf(t reflect.Type) *shape {
 		return s.(*shape)
 	}
 	s, _ := shapes.LoadOrStore(t, compile(t))
+
 	return s.(*shape)
 }
 
@@ -124,7 +132,12 @@ func compile(t reflect.Type) *shape {
 }
 
 func compileObject(t reflect.Type) *shape {
-	s := &shape{kind: object, byName: map[string]int{}, byFold: map[string]int{}}
+	s := &shape{
+		kind:   object,
+		byName: map[string]int{},
+		byFold: map[string]int{},
+	}
+
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -133,7 +146,12 @@ func compileObject(t reflect.Type) *shape {
 		}
 
 		s.byName[name], s.byFold[strings.ToLower(name)] = len(s.fields), len(s.fields)
-		s.fields = append(s.fields, field{name, i, parseRule(f.Tag.Get("wire")), shapeOf(f.Type)})
+		s.fields = append(s.fields, field{
+			name,
+			i,
+			parseRule(f.Tag.Get("wire")),
+			shapeOf(f.Type),
+		})
 	}
 
 	if len(s.fields) > 64 {
@@ -183,7 +201,11 @@ func parseRule(tag string) rule {
 			}
 
 		case "like":
-			r.like = map[string]kind{"uuid": uuid, "instant": instant, "date": day}[value]
+			r.like = map[string]kind{
+				"uuid":    uuid,
+				"instant": instant,
+				"date":    day,
+			}[value]
 
 		case "default":
 			r.standIn = value
@@ -201,6 +223,7 @@ func mustFloat(s string) *float64 {
 	if err != nil {
 		panic(err)
 	}
+
 	return &f
 }
 
@@ -210,6 +233,7 @@ func (s *shape) reach(v reflect.Value) reflect.Value {
 		return v
 	}
 	v.Set(reflect.New(v.Type().Elem()))
+
 	return v.Elem()
 }
 

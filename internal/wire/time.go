@@ -76,8 +76,22 @@ func parseTime[Text ~string | ~[]byte](s Text) (Time, error) {
 		return Time{}, errTime
 	}
 
-	t := time.Date(year, time.Month(month), day, hour, minute, second, nanos, time.UTC)
-	return Time{Time: t.Add(-offset), Offset: offset, Zoneless: zoneless}, nil
+	t := time.Date(
+		year,
+		time.Month(month),
+		day,
+		hour,
+		minute,
+		second,
+		nanos,
+		time.UTC,
+	)
+
+	return Time{
+		Time:     t.Add(-offset),
+		Offset:   offset,
+		Zoneless: zoneless,
+	}, nil
 }
 
 // digits reads decimal digits, or returns -1.
@@ -88,6 +102,7 @@ func digits[Text ~string | ~[]byte](s Text) (n int) {
 		}
 		n = 10*n + int(s[i]-'0')
 	}
+
 	return n
 }
 
@@ -178,6 +193,7 @@ func (t *Time) UnmarshalJSON(b []byte) (err error) {
 	}
 
 	*t, err = parseTime(b[1 : len(b)-1])
+
 	return err
 }
 
@@ -213,7 +229,9 @@ func writeTime(enc *jsontext.Encoder, t time.Time, layout string) error {
 type WallTime flex.WallTime
 
 // MarshalText writes HH:MM:SS.
-func (w WallTime) MarshalText() ([]byte, error) { return []byte(flex.WallTime(w).String()), nil }
+func (w WallTime) MarshalText() ([]byte, error) {
+	return []byte(flex.WallTime(w).String()), nil
+}
 
 // UnmarshalText reads HH:MM or HH:MM:SS. An offset is taken, for JSON Schema's time has one,
 // and ignored: the tariff or the site says in which zone the wall is.
@@ -227,6 +245,7 @@ func (w *WallTime) UnmarshalText(b []byte) error {
 
 	v, err := flex.ParseWallTime(text)
 	*w = WallTime(v)
+
 	return err
 }
 
@@ -237,7 +256,9 @@ type Day flex.Day
 func (d Day) IsZero() bool { return d == Day{} }
 
 // MarshalText writes YYYY-MM-DD.
-func (d Day) MarshalText() ([]byte, error) { return []byte(flex.Day(d).String()), nil }
+func (d Day) MarshalText() ([]byte, error) {
+	return []byte(flex.Day(d).String()), nil
+}
 
 // UnmarshalText reads YYYY-MM-DD.
 func (d *Day) UnmarshalText(b []byte) error {

@@ -19,5 +19,6 @@ const (
 	MaxDepth        = 32        // objects and lists inside each other
 	MaxText         = 1 << 10   // bytes of a string
 	MaxItems        = 1000      // items of a list
-	MaxFaults       = 100       // faults reported of one request; the rest is cut off
+	// faults reported of one request; the rest is cut off
+	MaxFaults = 100
 )

@@ -30,9 +30,10 @@ type Worker struct {
 	Name  string
 	Every time.Duration   // the period
 	Wake  <-chan struct{} // nil if nothing wakes it
-	Rest  time.Duration   // the least time from the end of a run to one that a wake-up brings
-	Job   Job
-	Log   *slog.Logger // nil means the default logger
+	// the least time from the end of a run to one that a wake-up brings
+	Rest time.Duration
+	Job  Job
+	Log  *slog.Logger // nil means the default logger
 
 	mu   sync.Mutex
 	last Last
@@ -104,7 +105,12 @@ func (w *Worker) once(ctx context.Context) bool {
 }
 
 // record logs and traces a run that did something or failed.
-func (w *Worker) record(ctx context.Context, began time.Time, r Report, err error) {
+func (w *Worker) record(
+	ctx context.Context,
+	began time.Time,
+	r Report,
+	err error,
+) {
 	if err == nil && r.Did == 0 {
 		return
 	}
@@ -118,7 +124,20 @@ func (w *Worker) record(ctx context.Context, began time.Time, r Report, err erro
 
 	switch {
 	case err == nil:
-		log.Debug("job ran", "job", w.Name, "did", r.Did, "more", r.More, "took_us", time.Since(began).Microseconds(), "note", r.Note)
+		log.Debug(
+			"job ran",
+			"job",
+			w.Name,
+			"did",
+			r.Did,
+			"more",
+			r.More,
+			"took_us",
+			time.Since(began).Microseconds(),
+			"note",
+			r.Note,
+		)
+
 	case ctx.Err() == nil:
 		log.Error("job failed", "job", w.Name, "err", err)
 	}
@@ -127,9 +146,15 @@ func (w *Worker) record(ctx context.Context, began time.Time, r Report, err erro
 func (w *Worker) safely(ctx context.Context) (r Report, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic in job %s: %v\n%s", w.Name, p, debug.Stack())
+			err = fmt.Errorf(
+				"panic in job %s: %v\n%s",
+				w.Name,
+				p,
+				debug.Stack(),
+			)
 		}
 	}()
+
 	return w.Job(ctx)
 }
 

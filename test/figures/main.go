@@ -22,7 +22,12 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "", "measure only rows whose command contains this")
+	only := flag.String(
+		"only",
+		"",
+		"measure only rows whose command contains this",
+	)
+
 	list := flag.Bool("list", false, "print the commands, and measure nothing")
 	flag.Parse()
 
@@ -65,5 +70,6 @@ func (p promise) measure(ctx context.Context) (string, error) {
 	if err := c.Run(); err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", p.command, err, text.Bytes())
 	}
+
 	return p.figure(text.String())
 }

@@ -36,7 +36,13 @@ var promises = []promise{
 		name:    "a plug-in becomes a push at once",
 		command: "go test ./sim -run '^$' -bench PlugInToPush -benchtime 1x",
 		figure: func(printed string) (string, error) {
-			return engines(printed, "PlugInToPush", "500", "p99-ms", "500 a second: p99 %s ms on SQLite, %s ms on PostgreSQL")
+			return engines(
+				printed,
+				"PlugInToPush",
+				"500",
+				"p99-ms",
+				"500 a second: p99 %s ms on SQLite, %s ms on PostgreSQL",
+			)
 		},
 	},
 	{
@@ -48,7 +54,13 @@ var promises = []promise{
 		name:    "readings stream in",
 		command: "go test ./internal/app -run '^$' -bench 'Readings$'",
 		figure: func(printed string) (string, error) {
-			return engines(printed, "Readings", "http", "readings/s", "%s a second on SQLite, %s on PostgreSQL")
+			return engines(
+				printed,
+				"Readings",
+				"http",
+				"readings/s",
+				"%s a second on SQLite, %s on PostgreSQL",
+			)
 		},
 	},
 }
@@ -68,7 +80,12 @@ func lostFigure(printed string) (string, error) {
 		return "", err
 	}
 
-	return fmt.Sprintf("%s kills on each engine, %s crashes of PostgreSQL, %s power cuts: 0 lost", kills, restarts, cuts), nil
+	return fmt.Sprintf(
+		"%s kills on each engine, %s crashes of PostgreSQL, %s power cuts: 0 lost",
+		kills,
+		restarts,
+		cuts,
+	), nil
 }
 
 // nightFigure counts nights, cars and instants. The test fails if a feasible need is not met.
@@ -82,14 +99,21 @@ func nightFigure(printed string) (string, error) {
 		return "", err
 	}
 
-	return fmt.Sprintf("two nights with the clock changes, %s real sessions each, %s instants: every feasible need met", cars, instants), nil
+	return fmt.Sprintf(
+		"two nights with the clock changes, %s real sessions each, %s instants: every feasible need met",
+		cars,
+		instants,
+	), nil
 }
 
 // planFigure is the median time of the plainest car and of a battery's day.
 func planFigure(printed string) (string, error) {
 	var times [2]string
 	for i, family := range []string{"ev-plain", "battery-convex"} {
-		text, err := lastNumber(printed, family+`: median +<= \S+ µs +([0-9.]+) µs`)
+		text, err := lastNumber(
+			printed,
+			family+`: median +<= \S+ µs +([0-9.]+) µs`,
+		)
 		if err != nil {
 			return "", err
 		}
@@ -101,7 +125,11 @@ func planFigure(printed string) (string, error) {
 		times[i] = strconv.FormatFloat(micros, 'f', 1, 64)
 	}
 
-	return fmt.Sprintf("an EV in %s µs, a battery's day in %s µs", times[0], times[1]), nil
+	return fmt.Sprintf(
+		"an EV in %s µs, a battery's day in %s µs",
+		times[0],
+		times[1],
+	), nil
 }
 
 // waveFigure is how long a fleet takes of which the price of one half-hour moves.
@@ -120,7 +148,12 @@ func waveFigure(printed string) (string, error) {
 		seconds[i] = strconv.FormatFloat(took/1e9, 'f', 1, 64)
 	}
 
-	return fmt.Sprintf("100,000 cars of which %s change: %s s on SQLite, %s s on PostgreSQL", whole(changed), seconds[0], seconds[1]), nil
+	return fmt.Sprintf(
+		"100,000 cars of which %s change: %s s on SQLite, %s s on PostgreSQL",
+		whole(changed),
+		seconds[0],
+		seconds[1],
+	), nil
 }
 
 // engines puts one metric of a benchmark into a sentence, on SQLite and on PostgreSQL. Both
@@ -149,7 +182,9 @@ func metric(printed, benchmark, words, unit string) (value float64, err error) {
 
 	for line := range strings.Lines(printed) {
 		fields := strings.Fields(line)
-		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark"+benchmark) || !hasAll(fields[0], strings.Split(words, "|")) {
+		if len(fields) < 4 ||
+			!strings.HasPrefix(fields[0], "Benchmark"+benchmark) ||
+			!hasAll(fields[0], strings.Split(words, "|")) {
 			continue
 		}
 
@@ -162,11 +197,19 @@ func metric(printed, benchmark, words, unit string) (value float64, err error) {
 			if err != nil {
 				return 0, fmt.Errorf("%s: %w", fields[0], err)
 			}
+
 			found = true
 		}
 	}
+
 	if !found {
-		return 0, fmt.Errorf("no %s of Benchmark%s with %s in\n%s", unit, benchmark, words, printed)
+		return 0, fmt.Errorf(
+			"no %s of Benchmark%s with %s in\n%s",
+			unit,
+			benchmark,
+			words,
+			printed,
+		)
 	}
 
 	return value, nil
@@ -178,6 +221,7 @@ func hasAll(text string, words []string) bool {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -192,6 +236,7 @@ func lastNumber(printed, expression string) (string, error) {
 	if n, err := strconv.Atoi(text); err == nil {
 		return whole(float64(n)), nil
 	}
+
 	return text, nil
 }
 
@@ -201,5 +246,6 @@ func whole(v float64) string {
 	for i := len(text) - 3; i > 0; i -= 3 {
 		text = text[:i] + "," + text[i:]
 	}
+
 	return text
 }

@@ -33,15 +33,38 @@ func run(each time.Duration) error {
 
 	began := time.Now()
 	for i, t := range all {
-		out, err := exec.Command("go", "test", t.pkg, "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", each.String()).CombinedOutput()
+		out, err := exec.Command(
+			"go",
+			"test",
+			t.pkg,
+			"-run",
+			"^$",
+			"-fuzz",
+			"^"+t.name+"$",
+			"-fuzztime",
+			each.String(),
+		).CombinedOutput()
+
 		if err != nil {
 			return fmt.Errorf("%s of %s: %w\n%s", t.name, t.pkg, err, out)
 		}
 
-		fmt.Printf("%2d of %d  %-24s %-36s %s\n", i+1, len(all), t.name, t.pkg, executions(out))
+		fmt.Printf(
+			"%2d of %d  %-24s %-36s %s\n",
+			i+1,
+			len(all),
+			t.name,
+			t.pkg,
+			executions(out),
+		)
 	}
 
-	fmt.Printf("%d targets in %s: no failure\n", len(all), time.Since(began).Round(time.Second))
+	fmt.Printf(
+		"%d targets in %s: no failure\n",
+		len(all),
+		time.Since(began).Round(time.Second),
+	)
+
 	return nil
 }
 

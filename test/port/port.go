@@ -36,8 +36,15 @@ func Free() (int, error) {
 			return p, l.Close()
 		}
 	}
-	return 0, fmt.Errorf("none of the %d ports from %d on is free", each, first+os.Getpid()%processes*each)
+
+	return 0, fmt.Errorf(
+		"none of the %d ports from %d on is free",
+		each,
+		first+os.Getpid()%processes*each,
+	)
 }
 
 // Address returns the port's address, host:port.
-func Address(p int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p)) }
+func Address(p int) string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(p))
+}

@@ -22,16 +22,20 @@ import (
 // installed.
 func Binaries() string {
 	dirs := filepath.SplitList(os.Getenv("PATH"))
-	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin"); len(found) > 0 {
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	if len(found) > 0 {
 		slices.Sort(found)
 		slices.Reverse(found)
 		dirs = append(found, dirs...)
 	}
+
 	for _, dir := range dirs {
-		if runnable(filepath.Join(dir, "initdb")) && runnable(filepath.Join(dir, "postgres")) {
+		if runnable(filepath.Join(dir, "initdb")) &&
+			runnable(filepath.Join(dir, "postgres")) {
 			return dir
 		}
 	}
+
 	return ""
 }
 
@@ -85,7 +89,21 @@ func (s *Server) begin(ctx context.Context, settings []string) error {
 	}
 
 	data := filepath.Join(s.dir, "data")
-	initdb := exec.CommandContext(ctx, filepath.Join(s.bin, "initdb"), "-D", data, "-U", "flexd", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	initdb := exec.CommandContext(
+		ctx,
+		filepath.Join(s.bin, "initdb"),
+		"-D",
+		data,
+		"-U",
+		"flexd",
+		"-A",
+		"trust",
+		"-E",
+		"UTF8",
+		"--locale=C",
+		"--no-sync",
+	)
+
 	initdb.SysProcAttr = s.as
 	initdb.Dir = s.dir
 	if out, err := initdb.CombinedOutput(); err != nil {
@@ -97,8 +115,24 @@ func (s *Server) begin(ctx context.Context, settings []string) error {
 		return err
 	}
 
-	s.URL = fmt.Sprintf("postgres://flexd@%s/postgres?sslmode=disable", port.Address(s.port))
-	s.args = []string{"-D", data, "-p", strconv.Itoa(s.port), "-k", s.dir, "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=600"}
+	s.URL = fmt.Sprintf(
+		"postgres://flexd@%s/postgres?sslmode=disable",
+		port.Address(s.port),
+	)
+
+	s.args = []string{
+		"-D",
+		data,
+		"-p",
+		strconv.Itoa(s.port),
+		"-k",
+		s.dir,
+		"-c",
+		"listen_addresses=127.0.0.1",
+		"-c",
+		"max_connections=600",
+	}
+
 	for _, set := range settings {
 		s.args = append(s.args, "-c", set)
 	}
@@ -111,7 +145,11 @@ func (s *Server) run(ctx context.Context) error {
 	cmd := exec.Command(filepath.Join(s.bin, "postgres"), s.args...)
 	cmd.SysProcAttr = s.as
 	cmd.Dir = s.dir
-	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	log, err := os.OpenFile(
+		filepath.Join(s.dir, "log"),
+		os.O_CREATE|os.O_APPEND|os.O_WRONLY,
+		0o644,
+	)
 	if err != nil {
 		return err
 	}
@@ -147,7 +185,16 @@ func (s *Server) Restart(ctx context.Context) error {
 func (s *Server) wait(ctx context.Context) error {
 	why := fmt.Sprintf("no answer within %v", startTime)
 	for end := time.Now().Add(startTime); s.running() && time.Now().Before(end); {
-		ready := exec.CommandContext(ctx, filepath.Join(s.bin, "pg_isready"), "-q", "-h", "127.0.0.1", "-p", strconv.Itoa(s.port))
+		ready := exec.CommandContext(
+			ctx,
+			filepath.Join(s.bin, "pg_isready"),
+			"-q",
+			"-h",
+			"127.0.0.1",
+			"-p",
+			strconv.Itoa(s.port),
+		)
+
 		if ready.Run() == nil {
 			return nil
 		}
@@ -155,13 +202,16 @@ func (s *Server) wait(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+
 		case <-s.ended:
 			why = "it ended"
+
 		case <-time.After(25 * time.Millisecond):
 		}
 	}
 
 	log, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+
 	return fmt.Errorf("%s\n%s", why, log)
 }
 
@@ -206,5 +256,7 @@ func unprivileged(dir string) (*syscall.SysProcAttr, error) {
 		return &syscall.SysProcAttr{Setpgid: true, Credential: as}, nil
 	}
 
-	return nil, errors.New("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
+	return nil, errors.New(
+		"PostgreSQL does not run as root, and there is neither a user postgres nor nobody",
+	)
 }

@@ -36,14 +36,25 @@ func run(command []string) (int, error) {
 		return 0, errors.New("usage: withpg COMMAND [ARG...]")
 	}
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(
+		context.Background(),
+		os.Interrupt,
+		syscall.SIGTERM,
+	)
+
 	defer stop()
 
 	if postgres.Binaries() == "" {
 		if os.Getenv("FLEXD_TEST_STRICT") != "" {
-			return 0, errors.New("PostgreSQL is not installed, and FLEXD_TEST_STRICT forbids to skip its half of the suite")
+			return 0, errors.New(
+				"PostgreSQL is not installed, and FLEXD_TEST_STRICT forbids to skip its half of the suite",
+			)
 		}
-		fmt.Fprintln(os.Stderr, "withpg: PostgreSQL is not installed (apt-get install postgresql): the suite's PostgreSQL half will be SKIPPED")
+		fmt.Fprintln(
+			os.Stderr,
+			"withpg: PostgreSQL is not installed (apt-get install postgresql): the suite's PostgreSQL half will be SKIPPED",
+		)
+
 		return child(ctx, command, "")
 	}
 
@@ -69,5 +80,6 @@ func child(ctx context.Context, command []string, url string) (int, error) {
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return max(1, exit.ExitCode()), nil
 	}
+
 	return 0, err
 }

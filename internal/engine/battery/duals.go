@@ -63,7 +63,12 @@ func (w *Solver) Duals(p *Storage, worth []float64) bool {
 	s, near := 0.0, 1e-12*(1+q.up+q.down+p.Max)
 
 	for t, z := range q.z {
-		q.marks[t] = slopePoint{s: s, z: z, near: near}
+		q.marks[t] = slopePoint{
+			s:    s,
+			z:    z,
+			near: near,
+		}
+
 		s -= z
 	}
 
@@ -79,5 +84,6 @@ func (w *Solver) Duals(p *Storage, worth []float64) bool {
 	}
 
 	q.marks = q.marks[:0]
+
 	return true
 }

@@ -28,15 +28,23 @@ type Mode uint8
 
 // The modes. They are exact: a battery left to one does this and nothing else.
 const (
-	ModeCharge    Mode = iota // full power until it is full
-	ModeDischarge             // full power until it is empty, the surplus exported
-	ModeLock                  // nothing
-	ModeFeedIn                // covers the load, never charges, the surplus exported
-	ModeSelfUse               // covers the load and stores the surplus
+	ModeCharge Mode = iota // full power until it is full
+	// full power until it is empty, the surplus exported
+	ModeDischarge
+	ModeLock // nothing
+	// covers the load, never charges, the surplus exported
+	ModeFeedIn
+	ModeSelfUse // covers the load and stores the surplus
 	ModeCount
 )
 
-var modeNames = [ModeCount]string{"CHARGE", "DISCHARGE", "LOCK", "FEED_IN", "SELF_USE"}
+var modeNames = [ModeCount]string{
+	"CHARGE",
+	"DISCHARGE",
+	"LOCK",
+	"FEED_IN",
+	"SELF_USE",
+}
 
 // String is the mode's name in the interface.
 func (m Mode) String() string {
@@ -53,6 +61,7 @@ func ParseMode(s string) (Mode, bool) {
 			return Mode(m), true
 		}
 	}
+
 	return 0, false
 }
 
@@ -79,18 +88,26 @@ type ModeProblem struct {
 	Load, PV                  []int     // Wh
 	Min, Max, Init            int       // stored Wh
 	ChargeStep, DischargeStep int       // stored Wh in a slot at full power
-	ChargeEff, DischargeEff   float64
+	ChargeEff                 float64
+	DischargeEff              float64
 	Terminal                  float64 // pence per stored kWh at the end
-	Wear                      float64 // pence per kWh discharged, on the grid's side
-	ImportLimit, ExportLimit  int     // Wh in a slot; the device keeps them; zero: none
-	FirstShare                float64 // of the first slot that is still to come; zero: all of it
-	SwitchCost                float64 // pence per change of mode
-	Previous                  Mode
-	Allowed                   []ModeSet // by slot, each with LOCK; nil: all modes in every slot
+	// pence per kWh discharged, on the grid's side
+	Wear float64
+	// Wh in a slot; the device keeps them; zero: none
+	ImportLimit int
+	ExportLimit int
+	// of the first slot that is still to come; zero: all of it
+	FirstShare float64
+	SwitchCost float64 // pence per change of mode
+	Previous   Mode
+	// by slot, each with LOCK; nil: all modes in every slot
+	Allowed []ModeSet
 }
 
 // allows reports whether a mode may be chosen in a slot.
-func (p *ModeProblem) allows(t int, m Mode) bool { return p.Allowed == nil || p.Allowed[t].Has(m) }
+func (p *ModeProblem) allows(t int, m Mode) bool {
+	return p.Allowed == nil || p.Allowed[t].Has(m)
+}
 
 // never is the cost of a mode that is not allowed: more than any plan comes to.
 const never = 1e12
@@ -105,7 +122,8 @@ const (
 // modeSolver is the working memory of SolveModes.
 type modeSolver struct {
 	Device
-	value [][ModeCount][gridLevels]float64 // from each slot on, by the mode before it
+	// from each slot on, by the mode before it
+	value [][ModeCount][gridLevels]float64
 	q     [ModeCount][gridLevels]float64
 	paths []path
 	free  Storage
@@ -183,10 +201,23 @@ func (q *Device) most(t int) (up, down int) {
 
 	net := float64(p.Load[t] - p.PV[t])
 	if p.ImportLimit > 0 {
-		up = min(up, max(0, int(math.Floor((float64(p.limitAt(t, p.ImportLimit))-net)*p.ChargeEff))))
+		up = min(
+			up,
+			max(
+				0,
+				int(math.Floor((float64(p.limitAt(t, p.ImportLimit))-net)*p.ChargeEff)),
+			),
+		)
 	}
+
 	if p.ExportLimit > 0 {
-		down = min(down, max(0, int(math.Floor((float64(p.limitAt(t, p.ExportLimit))+net)/p.DischargeEff))))
+		down = min(
+			down,
+			max(
+				0,
+				int(math.Floor((float64(p.limitAt(t, p.ExportLimit))+net)/p.DischargeEff)),
+			),
+		)
 	}
 
 	return up, down
@@ -214,6 +245,7 @@ func (q *Device) Cost(t int, y float64) float64 {
 	if g > 0 {
 		return (wear + float64(g*p.Import[t])) / 1000
 	}
+
 	return (wear + float64(g*p.Export[t])) / 1000
 }
 
@@ -248,7 +280,14 @@ func (q *modeSolver) backward() {
 
 	for t := n - 1; t >= 0; t-- {
 		for m := range ModeCount {
-			q.shift(t, &q.q[m], &q.value[t+1][m], float64(q.moves[t][m].y), level)
+			q.shift(
+				t,
+				&q.q[m],
+				&q.value[t+1][m],
+				float64(q.moves[t][m].y),
+				level,
+			)
+
 			if !p.allows(t, m) {
 				forbid(&q.q[m])
 			}
@@ -304,7 +343,11 @@ func (q *modeSolver) choose(t int, change float64) {
 
 // shift makes out the value before slot t of moving by y, or as far as the bounds allow,
 // from the value after it.
-func (q *modeSolver) shift(t int, out, after *[gridLevels]float64, y, level float64) {
+func (q *modeSolver) shift(
+	t int,
+	out, after *[gridLevels]float64,
+	y, level float64,
+) {
 	const top = gridLevels - 1
 	if level == 0 {
 		cost := q.Cost(t, 0)
@@ -321,7 +364,8 @@ func (q *modeSolver) shift(t int, out, after *[gridLevels]float64, y, level floa
 
 	if steps >= 0 {
 		whole := int(below)
-		n := top - whole // levels from which nothing stops the move, or one more
+		// levels from which nothing stops the move, or one more
+		n := top - whole
 		shiftRow(out[:n], after[whole:whole+n], after[whole+1:], cost, part)
 
 		for i := n; i < gridLevels; i++ {
@@ -358,7 +402,12 @@ type path struct {
 // forward follows the most promising paths, a few at a time, and writes the best.
 func (q *modeSolver) forward(to []Mode) float64 {
 	p := q.Problem
-	q.paths = append(q.paths[:0], path{s: p.Init, parent: -1, mode: p.Previous})
+	q.paths = append(q.paths[:0], path{
+		s:      p.Init,
+		parent: -1,
+		mode:   p.Previous,
+	})
+
 	from := 0
 
 	for t := range to {
@@ -376,7 +425,8 @@ func (q *modeSolver) forward(to []Mode) float64 {
 	}
 
 	best := from // the most promising comes first
-	cost := q.paths[best].cost - float64(p.Terminal*float64(q.paths[best].s))/1000
+	cost := q.paths[best].cost -
+		float64(p.Terminal*float64(q.paths[best].s))/1000
 	for t, i := len(to)-1, best; t >= 0; t-- {
 		to[t] = q.paths[i].mode
 		i = int(q.paths[i].parent)
@@ -393,8 +443,15 @@ func (q *modeSolver) next(t, from int, m Mode) path {
 		cost += q.Problem.SwitchCost
 	}
 
-	n = path{cost: n.cost + cost, s: s, parent: int32(from), mode: m}
+	n = path{
+		cost:   n.cost + cost,
+		s:      s,
+		parent: int32(from),
+		mode:   m,
+	}
+
 	n.promise = n.cost + q.valueAt(t+1, m, s)
+
 	return n
 }
 
@@ -431,8 +488,10 @@ func (q *modeSolver) valueAt(t int, m Mode, s int) float64 {
 		return v[0]
 	}
 
-	x := float64(s-q.Problem.Min) * (gridLevels - 1) / float64(q.Problem.Max-q.Problem.Min)
+	x := float64(s-q.Problem.Min) * (gridLevels - 1) / float64(q.Problem.Max-
+		q.Problem.Min)
 	i := max(0, min(gridLevels-2, int(x)))
+
 	return v[i] + (x-float64(i))*(v[i+1]-v[i])
 }
 
@@ -459,5 +518,6 @@ func (q *modeSolver) unbound() *Storage {
 
 	s.Charge, s.Discharge = float64(p.ChargeStep)/1000/p.ChargeEff, float64(p.DischargeStep)/1000*p.DischargeEff
 	s.ImportLimit, s.ExportLimit = math.Inf(1), math.Inf(1)
+
 	return s
 }

@@ -13,17 +13,21 @@ const MaxKinks = 512
 
 // nonConvex is the working memory for slots whose cost is not convex.
 type nonConvex struct {
-	slots   []nonConvexSlot
-	values  []piecewise.Curve // of stored energy less Init, before each slot and at the end
+	slots []nonConvexSlot
+	// of stored energy less Init, before each slot and at the end
+	values  []piecewise.Curve
 	slider  piecewise.Convolver
-	a, b, c piecewise.Curve
+	a       piecewise.Curve
+	b       piecewise.Curve
+	c       piecewise.Curve
 	lowered bool
 }
 
 // nonConvexSlot is the cost of a slot at the ends of its pieces, by stored energy taken in.
 type nonConvexSlot struct {
-	n    int
-	y, g [maxPieces]float64
+	n int
+	y [maxPieces]float64
+	g [maxPieces]float64
 }
 
 // anyNonConvex says whether a slot's cost is not of the simple kind.
@@ -33,6 +37,7 @@ func (q *storageSolver) anyNonConvex() bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -40,7 +45,15 @@ func (q *storageSolver) anyNonConvex() bool {
 func (r *nonConvexSlot) load(q *storageSolver, t int) {
 	p := q.p
 	net := p.Load[t] - p.PV[t]
-	points := [9]float64{-p.Discharge, p.Charge, 0, -net, p.ImportLimit - net, -p.ExportLimit - net}
+	points := [9]float64{
+		-p.Discharge,
+		p.Charge,
+		0,
+		-net,
+		p.ImportLimit - net,
+		-p.ExportLimit - net,
+	}
+
 	n := 6
 	if p.Curtail && p.PV[t] > 0 {
 		points[6] = -net - p.PV[t]
@@ -103,7 +116,9 @@ func (r *nonConvexSlot) insertCrossings(q *storageSolver, t int) {
 }
 
 // slope is the cost of a stored kWh more, between points i-1 and i.
-func (r *nonConvexSlot) slope(i int) float64 { return (r.g[i] - r.g[i-1]) / (r.y[i] - r.y[i-1]) }
+func (r *nonConvexSlot) slope(i int) float64 {
+	return (r.g[i] - r.g[i-1]) / (r.y[i] - r.y[i-1])
+}
 
 // convexTo is the last point that the cost reaches from point i without a concave kink.
 func (r *nonConvexSlot) convexTo(i int) int {
@@ -111,6 +126,7 @@ func (r *nonConvexSlot) convexTo(i int) int {
 	for j < r.n-1 && r.slope(j+1) >= r.slope(j) {
 		j++
 	}
+
 	return j
 }
 
@@ -145,6 +161,7 @@ func (q *storageSolver) backwardNonConvex() float64 {
 	}
 
 	q.forward()
+
 	return r.values[0].V[0]
 }
 
@@ -177,17 +194,31 @@ func (w *Solver) CostToGo(p *Storage) []piecewise.Curve {
 
 // part puts into a the sum of a value and the convex part of a slot's cost from point i
 // to point j.
-func (q *storageSolver) part(value *piecewise.Curve, s *nonConvexSlot, i, j int) {
+func (q *storageSolver) part(
+	value *piecewise.Curve,
+	s *nonConvexSlot,
+	i, j int,
+) {
 	r := &q.rough
 	if s.n == 1 { // no power: the value as it is
 		r.slider.Convolve(&r.a, value, piecewise.Line{Full: s.g[0]})
 		return
 	}
 
-	g := piecewise.Line{From: -s.y[j], To: -s.y[j-1], Full: s.g[j], Slope: -s.slope(j)}
+	g := piecewise.Line{
+		From:  -s.y[j],
+		To:    -s.y[j-1],
+		Full:  s.g[j],
+		Slope: -s.slope(j),
+	}
+
 	r.slider.Convolve(&r.a, value, g)
 	for k := j - 1; k > i; k-- {
-		r.slider.Convolve(&r.c, &r.a, piecewise.Line{To: s.y[k] - s.y[k-1], Slope: -s.slope(k)})
+		r.slider.Convolve(&r.c, &r.a, piecewise.Line{
+			To:    s.y[k] - s.y[k-1],
+			Slope: -s.slope(k),
+		})
+
 		r.a, r.c = r.c, r.a
 	}
 }

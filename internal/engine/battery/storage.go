@@ -9,16 +9,23 @@ import (
 // are energies in kWh per slot. Prices lie within 10,000 pence a kWh either way, and
 // efficiencies from 0.1 to 1.
 type Storage struct {
-	Import, Export           []float64 // prices
-	Load, PV                 []float64
-	Curtail                  bool // the roof may be turned down
-	Min, Max, Init           float64
-	MinAt, MaxAt             []float64 // tighter bounds after each slot; nil: none
-	Charge, Discharge        float64   // most, on the grid's side
-	ChargeEff, DischargeEff  float64
-	Wear                     float64 // per kWh discharged, on the grid's side
-	Terminal                 float64 // what a stored kWh is worth at the end
-	ImportLimit, ExportLimit float64
+	Import, Export []float64 // prices
+	Load           []float64
+	PV             []float64
+	Curtail        bool // the roof may be turned down
+	Min            float64
+	Max            float64
+	Init           float64
+	// tighter bounds after each slot; nil: none
+	MinAt             []float64
+	MaxAt             []float64
+	Charge, Discharge float64 // most, on the grid's side
+	ChargeEff         float64
+	DischargeEff      float64
+	Wear              float64 // per kWh discharged, on the grid's side
+	Terminal          float64 // what a stored kWh is worth at the end
+	ImportLimit       float64
+	ExportLimit       float64
 }
 
 // Result is what a plan of a battery came to.
@@ -44,15 +51,18 @@ const Breach = 1e5
 // seg is a stretch of a convex function: its slope, its length, and the slot whose
 // discharging it is.
 type seg struct {
-	slope, length float64
-	owner         int32
+	slope  float64
+	length float64
+	owner  int32
 }
 
 // stage is the cost of one slot, convex in the stored energy given off: its value at
 // charging up, and its slopes from there to discharging down.
 type stage struct {
-	full, up, down float64
-	pieces         []seg
+	full   float64
+	up     float64
+	down   float64
+	pieces []seg
 }
 
 // maxPieces is how many pieces a slot's cost has at most.
@@ -62,13 +72,19 @@ const maxPieces = 12
 type storageSolver struct {
 	p        *Storage
 	up, down float64 // most stored energy that a slot takes in and gives off
-	in, out  float64 // grid's side of a stored kWh taken in; stored energy of one given out
-	segs     []seg
-	lo, hi   []float64    // bounds of the stored energy before each slot, and at the end, less Init
-	z        []float64    // stored energy given off in each slot
-	value    float64      // of what is stored at the start, as far as backward has come
-	marks    []slopePoint // where backward is to look the value up; none if empty
-	rough    nonConvex
+	// grid's side of a stored kWh taken in; stored energy of one given out
+	in   float64
+	out  float64
+	segs []seg
+	// bounds of the stored energy before each slot, and at the end, less Init
+	lo []float64
+	hi []float64
+	z  []float64 // stored energy given off in each slot
+	// of what is stored at the start, as far as backward has come
+	value float64
+	// where backward is to look the value up; none if empty
+	marks []slopePoint
+	rough nonConvex
 }
 
 // SolveStorage plans a battery at the least cost: import less export, plus wear, less what the
@@ -90,6 +106,7 @@ func (w *Solver) SolveStorage(p *Storage, net []float64) Result {
 
 	f.Cost, f.Met = q.write(net)
 	f.Bound = min(f.Bound, f.Cost)
+
 	return f
 }
 
@@ -179,6 +196,7 @@ func (q *storageSolver) cost(t int, e float64) float64 {
 	if e < 0 {
 		c -= float64(e * q.p.Wear)
 	}
+
 	return c + float64(Breach*over)
 }
 
@@ -195,7 +213,8 @@ func (q *storageSolver) pay(t int, g float64) float64 {
 // alone is not too much for the grid.
 func (q *storageSolver) simple(t int) bool {
 	p := q.p
-	return p.Export[t] >= 0 && p.Export[t] <= p.Import[t] && (p.Curtail || p.PV[t]-p.Load[t] <= p.ExportLimit)
+	return p.Export[t] >= 0 && p.Export[t] <= p.Import[t] &&
+		(p.Curtail || p.PV[t]-p.Load[t] <= p.ExportLimit)
 }
 
 // stage is the cost of a simple slot, its pieces put into room: from charging fully to
@@ -210,6 +229,7 @@ func (q *storageSolver) stage(t int, room *[maxPieces]seg) stage {
 	if net < 0 {
 		return q.surplus(t, -net, room)
 	}
+
 	return q.demand(t, net, room)
 }
 
@@ -224,16 +244,30 @@ func (q *storageSolver) demand(t int, net float64, room *[maxPieces]seg) stage {
 	room[1] = seg{(p.Wear - buy) * p.DischargeEff, min(net*q.out, q.down), own}
 	k := 2
 	if net < p.Discharge {
-		room[2] = seg{(p.Wear - sell) * p.DischargeEff, (p.Discharge - net) * q.out, own}
+		room[2] = seg{
+			(p.Wear - sell) * p.DischargeEff,
+			(p.Discharge - net) * q.out,
+			own,
+		}
+
 		k = 3
 	}
 
-	return stage{full: (net + p.Charge) * buy, up: q.up, down: q.down, pieces: room[:k]}
+	return stage{
+		full:   (net + p.Charge) * buy,
+		up:     q.up,
+		down:   q.down,
+		pieces: room[:k],
+	}
 }
 
 // surplus is the stage of a slot whose roof yields more than the load: charged from the
 // surplus, then from the grid; discharged into the grid.
-func (q *storageSolver) surplus(t int, over float64, room *[maxPieces]seg) stage {
+func (q *storageSolver) surplus(
+	t int,
+	over float64,
+	room *[maxPieces]seg,
+) stage {
 	p := q.p
 	buy, sell := p.Import[t], p.Export[t]
 	own := int32(t)
@@ -247,13 +281,23 @@ func (q *storageSolver) surplus(t int, over float64, room *[maxPieces]seg) stage
 	room[k] = seg{-sell * q.in, min(q.up, over*p.ChargeEff), own}
 	room[k+1] = seg{(p.Wear - sell) * p.DischargeEff, q.down, own}
 
-	return stage{full: q.pay(t, p.Charge-over), up: q.up, down: q.down, pieces: room[:k+2]}
+	return stage{
+		full:   q.pay(t, p.Charge-over),
+		up:     q.up,
+		down:   q.down,
+		pieces: room[:k+2],
+	}
 }
 
 // limited is the cost of a simple slot in which a grid limit may bind.
 func (q *storageSolver) limited(t int, room *[maxPieces]seg) stage {
 	p := q.p
-	s := stage{full: q.cost(t, p.Charge), up: q.up, down: q.down}
+	s := stage{
+		full: q.cost(t, p.Charge),
+		up:   q.up,
+		down: q.down,
+	}
+
 	net := p.Load[t] - p.PV[t]
 	k, at := 0, p.Charge
 
@@ -266,7 +310,12 @@ func (q *storageSolver) limited(t int, room *[maxPieces]seg) stage {
 		}
 
 		if to < at {
-			room[k] = seg{(p.Wear - price) * p.DischargeEff, (at - to) * q.out, int32(t)}
+			room[k] = seg{
+				(p.Wear - price) * p.DischargeEff,
+				(at - to) * q.out,
+				int32(t),
+			}
+
 			at = to
 			k++
 		}
@@ -281,6 +330,7 @@ func (q *storageSolver) limited(t int, room *[maxPieces]seg) stage {
 
 	add(-Breach, -p.Discharge)
 	s.pieces = room[:k]
+
 	return s
 }
 
@@ -308,7 +358,8 @@ func (q *storageSolver) backward() (value float64) {
 		q.value += g.full
 		q.z[t] = -g.up
 		lo, hi = lo-g.up, hi+g.down
-		cheap, dear := q.lo[t]-lo, hi-q.hi[t] // what the bounds cut off either end
+		// what the bounds cut off either end
+		cheap, dear := q.lo[t]-lo, hi-q.hi[t]
 
 		// A piece that would be cut off at once need not be put in.
 		pieces, cheap := q.useCheapPieces(&l, t, g.pieces, cheap)
@@ -342,7 +393,12 @@ func (q *storageSolver) end() slopes {
 
 // useCheapPieces uses the pieces of slot t that lie before all that is stored, as far as the
 // bound cuts them off whole. It returns the others, and what is still to be cut off.
-func (q *storageSolver) useCheapPieces(l *slopes, t int, pieces []seg, cheap float64) ([]seg, float64) {
+func (q *storageSolver) useCheapPieces(
+	l *slopes,
+	t int,
+	pieces []seg,
+	cheap float64,
+) ([]seg, float64) {
 	for len(pieces) > 0 && pieces[0].length <= cheap {
 		first := &pieces[0]
 		if l.head < l.tail && first.slope >= l.segs[l.head].slope {
@@ -396,8 +452,9 @@ func (q *storageSolver) useCheap(l *slopes, cheap float64) {
 
 // slopes is a convex function as a sorted list of its slopes, from head to tail.
 type slopes struct {
-	segs       []seg
-	head, tail int
+	segs []seg
+	head int
+	tail int
 }
 
 // merge puts pieces in, from the tail; of equals what is there stays first.

@@ -16,9 +16,11 @@ func Sums(x uint64) uint64 {
 // Nth returns the position of the n-th bit set in x, given its sums; n is at least 1
 // and at most their number.
 func Nth(x, sums uint64, n uint32) uint32 {
-	reached := (sums | 0x80*ones) - uint64(n)*ones // a byte's top bit: its sum is n or more
+	// a byte's top bit: its sum is n or more
+	reached := (sums | 0x80*ones) - uint64(n)*ones
 	at := uint32(bits.TrailingZeros64(reached&(0x80*ones))) & 0x38
 	in := (n - 1 - uint32(sums<<8>>at&0xff)) & 7
+
 	return at + uint32(nthInByte[uint32(x>>at&0xff)<<3|in])
 }
 

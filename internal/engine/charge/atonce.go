@@ -4,7 +4,10 @@ import "flexd/internal/flex"
 
 // AtOnce returns what the energy of some periods costs, and what it would cost from their beginning
 // on at full power. The two compare if each price that counts is known and the power suffices.
-func AtOnce(periods []Period, power flex.Watts) (cost, atOnce flex.MicroPounds, compare bool) {
+func AtOnce(
+	periods []Period,
+	power flex.Watts,
+) (cost, atOnce flex.MicroPounds, compare bool) {
 	taken, whole := takenAtOnce(periods, power)
 	compare = whole && len(periods) > 0
 
@@ -22,7 +25,11 @@ func AtOnce(periods []Period, power flex.Watts) (cost, atOnce flex.MicroPounds, 
 
 // CarbonAtOnce is AtOnce for the grams of carbon dioxide that the energy carries, at so many per kilowatt-hour
 // of each half-hour.
-func CarbonAtOnce(periods []Period, power flex.Watts, perKWh map[flex.Period]int) (grams, atOnce float64, compare bool) {
+func CarbonAtOnce(
+	periods []Period,
+	power flex.Watts,
+	perKWh map[flex.Period]int,
+) (grams, atOnce float64, compare bool) {
 	taken, whole := takenAtOnce(periods, power)
 	compare = whole && len(periods) > 0
 
@@ -41,7 +48,10 @@ func CarbonAtOnce(periods []Period, power flex.Watts, perKWh map[flex.Period]int
 
 // takenAtOnce is the energy of each period if all of it is taken from the beginning on, and whether the
 // power suffices.
-func takenAtOnce(periods []Period, power flex.Watts) (taken []flex.WattHours, whole bool) {
+func takenAtOnce(
+	periods []Period,
+	power flex.Watts,
+) (taken []flex.WattHours, whole bool) {
 	left := flex.WattHours(0)
 	for _, p := range periods {
 		left += p.Energy

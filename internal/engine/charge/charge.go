@@ -11,14 +11,19 @@ import (
 // Problem is everything that the plan of one car depends on. All instants are in
 // whole seconds.
 type Problem struct {
-	From, ReadyBy time.Time      // plug-in or the instant of re-planning; the deadline
-	Need          flex.WattHours // still to be delivered: the caller takes off what was
-	Power         flex.Watts     // the lower of vehicle and charger
-	OffPeak       []flex.Span    // sorted and disjoint, on the true time line
-	AllOffPeak    bool           // a single rate, or no tariff known: every second is off-peak
-	MayChargePeak bool           // for what off-peak time cannot deliver
+	// plug-in or the instant of re-planning; the deadline
+	From    time.Time
+	ReadyBy time.Time
+	// still to be delivered: the caller takes off what was
+	Need    flex.WattHours
+	Power   flex.Watts  // the lower of vehicle and charger
+	OffPeak []flex.Span // sorted and disjoint, on the true time line
+	// a single rate, or no tariff known: every second is off-peak
+	AllOffPeak    bool
+	MayChargePeak bool // for what off-peak time cannot deliver
 	Mode          flex.ChargingMode
-	ChargeNow     flex.Span // full power whatever the prices; may outlast ReadyBy; zero if none
+	// full power whatever the prices; may outlast ReadyBy; zero if none
+	ChargeNow flex.Span
 
 	// Prices are the market's, sorted by period; any may be missing. A missing price
 	// counts as the median of the known ones: neither sought nor shunned.
@@ -52,7 +57,8 @@ type Plan struct {
 	// ready-by or a cap changes, with what was decided in each and why.
 	Periods []Period
 
-	Energy    flex.WattHours // delivered by the steps at full power, rounded down
+	// delivered by the steps at full power, rounded down
+	Energy    flex.WattHours
 	Shortfall flex.WattHours // of the need, rounded up
 	Cost      flex.MicroPounds
 	// LowerBound is the least cost of the same energy under the same duties, proven by
@@ -171,6 +177,7 @@ func solve(p *Problem, ignorePrices bool, buffer []Period) (out Plan) {
 	}
 
 	out.LowerBound = flex.MicroPounds(math.Floor(bound))
+
 	return out
 }
 
@@ -191,6 +198,7 @@ func solveTiers(p *Problem, c []segment, out *Plan) float64 {
 	if !out.HasThreshold {
 		out.Threshold = 0
 	}
+
 	return bound
 }
 
@@ -201,6 +209,7 @@ func solveUnbroken(p *Problem, c []segment) (bound float64) {
 	unbroken(c, need)
 	explain(p, c, tierOff, need, true)
 	explain(p, c, tierPeak, need, true)
+
 	return costOf(c)
 }
 
@@ -255,9 +264,12 @@ func write(p *Problem, c []segment, out *Plan, buffer []Period) {
 		before := sum
 		sum += k.taken()
 		out.Periods = append(out.Periods, Period{
-			Span:   flex.Span{From: at(k.from), To: at(k.to)},
-			Energy: flex.WattHours(sum/3600 - before/3600),
-			Price:  k.price, Known: k.known, OffPeak: k.offPeak, Reason: k.reason,
+			Span:    flex.Span{From: at(k.from), To: at(k.to)},
+			Energy:  flex.WattHours(sum/3600 - before/3600),
+			Price:   k.price,
+			Known:   k.known,
+			OffPeak: k.offPeak,
+			Reason:  k.reason,
 		})
 
 		steps = addStep(steps, k.from, k.onFrom, 0)
@@ -282,7 +294,10 @@ func addStep(s []flex.Step, from, to int64, limit flex.Watts) []flex.Step {
 		return s
 	}
 
-	return append(s, flex.Step{Span: flex.Span{From: at(from), To: at(to)}, Limit: limit})
+	return append(s, flex.Step{
+		Span:  flex.Span{From: at(from), To: at(to)},
+		Limit: limit,
+	})
 }
 
 func at(unix int64) time.Time { return time.Unix(unix, 0).UTC() }

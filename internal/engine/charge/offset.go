@@ -47,7 +47,10 @@ func shift(s flex.Span, by time.Duration) flex.Span {
 
 // meanPrices are the prices of half-hours that begin later: the mean over that time. One whose second part
 // has no price has that of its first. Before the first of them lies one that has the first price.
-func meanPrices(prices []flex.PricedPeriod, offset time.Duration) []flex.PricedPeriod {
+func meanPrices(
+	prices []flex.PricedPeriod,
+	offset time.Duration,
+) []flex.PricedPeriod {
 	if len(prices) == 0 {
 		return nil
 	}
@@ -60,7 +63,8 @@ func meanPrices(prices []flex.PricedPeriod, offset time.Duration) []flex.PricedP
 	late := int64(offset / time.Second)
 	for i, q := range prices {
 		if next, known := following(prices, i); q.Known && known {
-			q.Price = flex.Price((int64(q.Price)*(1800-late) + int64(next)*late) / 1800)
+			q.Price = flex.Price((int64(q.Price)*(1800-late) +
+				int64(next)*late) / 1800)
 		}
 		out = append(out, q)
 	}

@@ -19,10 +19,12 @@ func openTier(c []segment, t tier, why Reason) {
 
 // purchase is what buying from one tier came to.
 type purchase struct {
-	taken     Joules
-	bound     float64    // no purchase of the same energy in the tier costs less, in micro-pounds
+	taken Joules
+	// no purchase of the same energy in the tier costs less, in micro-pounds
+	bound     float64
 	threshold flex.Price // the dearest price paid
-	decided   bool       // the need was met, so that the threshold is what decided
+	// the need was met, so that the threshold is what decided
+	decided bool
 }
 
 // buy takes need from one tier at the least cost: whole groups of equal price in rising
@@ -44,7 +46,9 @@ func buy(c []segment, t tier, need Joules) (b purchase) {
 		return b
 	}
 
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(c[i].key, c[j].key) })
+	slices.SortStableFunc(order, func(i, j int) int {
+		return cmp.Compare(c[i].key, c[j].key)
+	})
 	for len(order) > 0 && b.taken < need {
 		n, size := 1, c[order[0]].size()
 		for n < len(order) && c[order[n]].key == c[order[0]].key {
@@ -67,6 +71,7 @@ func buy(c []segment, t tier, need Joules) (b purchase) {
 
 	b.decided = b.taken >= need
 	b.bound = dual(c, t, b.taken, b.threshold)
+
 	return b
 }
 
@@ -128,6 +133,7 @@ func buyPart(c []segment, group []int, need Joules) (taken Joules) {
 	for starts := fewest(blocks, need-taken); taken < need; starts-- {
 		fillWhole(earliest(blocks, need-taken, starts))
 	}
+
 	return taken
 }
 
@@ -155,7 +161,12 @@ func blocksOf(blocks []block, c []segment, group []int) []block {
 			blocks[n-1].size += c[i].size()
 			continue
 		}
-		blocks = append(blocks, block{first: i, last: i, size: c[i].size()})
+
+		blocks = append(blocks, block{
+			first: i,
+			last:  i,
+			size:  c[i].size(),
+		})
 	}
 
 	for i := range blocks {
@@ -172,6 +183,7 @@ func fewest(blocks []block, need Joules) (n int) {
 	for ; n < len(sizes) && need > 0; n++ {
 		need -= sizes[n]
 	}
+
 	return n
 }
 
@@ -201,6 +213,7 @@ func sizesOf(blocks []block) []Joules {
 		sizes[i] = b.size
 	}
 	slices.SortFunc(sizes, func(a, b Joules) int { return cmp.Compare(b, a) })
+
 	return sizes
 }
 

@@ -17,31 +17,40 @@ const (
 	tierNow              // charge-now
 	tierOpen             // off-peak that is open whatever the need
 	tierOff              // off-peak that is bought for the need
-	tierPeak             // peak that is bought for what off-peak time cannot deliver
+	// peak that is bought for what off-peak time cannot deliver
+	tierPeak
 )
 
 // segment is a stretch of time in which nothing that matters changes: at most a half-hour.
 type segment struct {
-	from, to     int64 // Unix seconds
-	power        int64 // watts that may flow
-	price        flex.Price
-	key          flex.Price // what the purchase is ordered by: the price, or nothing
-	known        bool
-	offPeak      bool
-	tier         tier
-	reason       Reason
-	running      bool  // the plan begins with this segment, and the car charges already
-	onFrom, onTo int64 // the charging part, empty or all or one end of the segment
+	from, to int64 // Unix seconds
+	power    int64 // watts that may flow
+	price    flex.Price
+	// what the purchase is ordered by: the price, or nothing
+	key     flex.Price
+	known   bool
+	offPeak bool
+	tier    tier
+	reason  Reason
+	// the plan begins with this segment, and the car charges already
+	running bool
+	// the charging part, empty or all or one end of the segment
+	onFrom int64
+	onTo   int64
 }
 
 func (k *segment) size() Joules { return Joules((k.to - k.from) * k.power) }
 
-func (k *segment) taken() Joules { return Joules((k.onTo - k.onFrom) * k.power) }
+func (k *segment) taken() Joules {
+	return Joules((k.onTo - k.onFrom) * k.power)
+}
 
 func (k *segment) fill() { k.onFrom, k.onTo = k.from, k.to }
 
 // pay returns the cost of energy e in micro-pounds.
-func (k *segment) pay(e Joules) float64 { return float64(k.price) * float64(e) / (3600 * 1e6) }
+func (k *segment) pay(e Joules) float64 {
+	return float64(k.price) * float64(e) / (3600 * 1e6)
+}
 
 // limit is what the steps say of the segment's charging part.
 func (k *segment) limit(p *Problem) flex.Watts {
@@ -70,7 +79,13 @@ func segmentsOf(c []segment, p *Problem, ignorePrices bool) []segment {
 	edges := edgesOf(make([]int64, 0, 2*segmentsUsual), p)
 	assumed := AssumedPrice(p.Prices)
 	for i := 1; i < len(edges); i++ {
-		k := segment{from: edges[i-1], to: edges[i], onFrom: edges[i-1], onTo: edges[i-1]}
+		k := segment{
+			from:   edges[i-1],
+			to:     edges[i],
+			onFrom: edges[i-1],
+			onTo:   edges[i-1],
+		}
+
 		k.power = int64(p.Power)
 		if w, capped := LimitAt(p.Limits, k.from); capped {
 			k.power = max(0, min(k.power, int64(w)))
@@ -130,7 +145,8 @@ func edgesOf(edges []int64, p *Problem) []int64 {
 
 	edges = append(edges, to)
 	add := func(at int64) {
-		if i, found := slices.BinarySearch(edges, at); !found && from < at && at < to {
+		i, found := slices.BinarySearch(edges, at)
+		if !found && from < at && at < to {
 			edges = slices.Insert(edges, i, at)
 		}
 	}
@@ -151,6 +167,7 @@ func edgesOf(edges []int64, p *Problem) []int64 {
 	for _, l := range p.Limits {
 		addSpan(l.Span)
 	}
+
 	return edges
 }
 
@@ -161,6 +178,7 @@ func within(spans []flex.Span, unix int64) bool {
 			return spans[i].From.Unix() <= unix
 		}
 	}
+
 	return false
 }
 
@@ -176,6 +194,7 @@ func LimitAt(limits []flex.Step, unix int64) (flex.Watts, bool) {
 	if i < len(limits) && limits[i].From.Unix() <= unix {
 		return limits[i].Limit, true
 	}
+
 	return 0, false
 }
 
@@ -193,23 +212,36 @@ func AssumedPrice(prices []flex.PricedPeriod) flex.Price {
 		return 0
 	}
 	slices.Sort(known)
+
 	return known[(len(known)-1)/2]
 }
 
 // PriceAt returns the price of the period that holds the instant, or the assumed one.
-func PriceAt(prices []flex.PricedPeriod, unix int64, assumed flex.Price) (flex.Price, bool) {
+func PriceAt(
+	prices []flex.PricedPeriod,
+	unix int64,
+	assumed flex.Price,
+) (flex.Price, bool) {
 	if len(prices) == 0 {
 		return assumed, false
 	}
+
 	period := flex.PeriodAt(at(unix))
 	i := period.Sub(prices[0].Period) // if they follow each other without a gap
 	found := i >= 0 && i < len(prices) && prices[i].Period == period
 	if !found {
-		i, found = slices.BinarySearchFunc(prices, period, func(q flex.PricedPeriod, p flex.Period) int { return q.Period.Sub(p) })
+		i, found = slices.BinarySearchFunc(
+			prices,
+			period,
+			func(q flex.PricedPeriod, p flex.Period) int {
+				return q.Period.Sub(p)
+			},
+		)
 	}
 
 	if found && prices[i].Known {
 		return prices[i].Price, true
 	}
+
 	return assumed, false
 }

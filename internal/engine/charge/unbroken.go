@@ -23,17 +23,25 @@ func unbroken(c []segment, need Joules) (taken Joules) {
 	if best.taken == 0 {
 		return 0
 	}
-	b := block{first: best.first, last: best.last, right: best.backwards}
+	b := block{
+		first: best.first,
+		last:  best.last,
+		right: best.backwards,
+	}
+
 	return fillBlock(c, b, need)
 }
 
 // run is charging without a break from one segment to another.
 type run struct {
-	first, last int
-	backwards   bool // it ends with its last segment, and begins within its first
-	taken, peak Joules
-	cost        float64 // in millionths of a pound per MWh, times joules
-	from        int64
+	first int
+	last  int
+	// it ends with its last segment, and begins within its first
+	backwards bool
+	taken     Joules
+	peak      Joules
+	cost      float64 // in millionths of a pound per MWh, times joules
+	from      int64
 }
 
 // before says whether r is better than o.
@@ -53,7 +61,13 @@ func (r *run) before(o *run) bool {
 // runFrom is the run that begins with segment i, or ends with it, and takes need or as much as
 // it can without a break.
 func runFrom(c []segment, i int, need Joules, backwards bool) run {
-	r := run{first: i, last: i, backwards: backwards, from: c[i].from}
+	r := run{
+		first:     i,
+		last:      i,
+		backwards: backwards,
+		from:      c[i].from,
+	}
+
 	step := 1
 	if backwards {
 		step = -1

@@ -3,7 +3,6 @@ package check
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -25,11 +24,22 @@ func Charge(p charge.Problem, plan charge.Plan) error {
 	}
 	atoms := atomsOf(make([]atom, 0, atomsUsual), &p, &plan)
 	if p.Unbroken && p.Mode == flex.Minimise {
-		return cmp.Or(checkLimits(&p, atoms), checkUnbroken(&p, atoms), checkFigures(&p, &plan, atoms), checkPeriods(&plan, atoms))
+		return cmp.Or(
+			checkLimits(&p, atoms),
+			checkUnbroken(&p, atoms),
+			checkFigures(&p, &plan, atoms),
+			checkPeriods(&plan, atoms),
+		)
 	}
 
-	return cmp.Or(checkLimits(&p, atoms), checkNeed(&p, atoms), checkPeak(&p, atoms), checkMode(&p, atoms),
-		checkFigures(&p, &plan, atoms), checkPeriods(&plan, atoms))
+	return cmp.Or(
+		checkLimits(&p, atoms),
+		checkNeed(&p, atoms),
+		checkPeak(&p, atoms),
+		checkMode(&p, atoms),
+		checkFigures(&p, &plan, atoms),
+		checkPeriods(&plan, atoms),
+	)
 }
 
 // atomsUsual is how many atoms a night has at most, mostly: room for so many lies on the
@@ -42,12 +52,22 @@ const oneMinute = 60
 
 // atom is a stretch of time in which neither problem nor plan changes.
 type atom struct {
-	from, to              int64
-	seconds, draw, most   float64 // how long, the power drawn, the power that may be drawn
-	price                 float64 // pounds per MWh
-	now, off, late, given bool    // charge-now, off-peak, past ready-by, may be given up
-	boughtOff, boughtPeak bool    // whether energy here is a matter of price, and in which time
-	limit                 flex.Watts
+	from int64
+	to   int64
+	// how long, the power drawn, the power that may be drawn
+	seconds float64
+	draw    float64
+	most    float64
+	price   float64 // pounds per MWh
+	// charge-now, off-peak, past ready-by, may be given up
+	now   bool
+	off   bool
+	late  bool
+	given bool
+	// whether energy here is a matter of price, and in which time
+	boughtOff  bool
+	boughtPeak bool
+	limit      flex.Watts
 }
 
 func (a *atom) energy() float64 { return a.draw * a.seconds }
@@ -55,7 +75,9 @@ func (a *atom) energy() float64 { return a.draw * a.seconds }
 func (a *atom) spare() float64 { return (a.most - a.draw) * a.seconds }
 
 // bought says whether the atom's energy is a matter of price in peak time, or in the other.
-func (a *atom) bought(peak bool) bool { return peak && a.boughtPeak || !peak && a.boughtOff }
+func (a *atom) bought(peak bool) bool {
+	return peak && a.boughtPeak || !peak && a.boughtOff
+}
 
 // checkShape holds laws S2, S10 and S11: the steps begin now, follow each other without
 // a gap on whole seconds, and end.
@@ -69,6 +91,7 @@ func checkShape(p *charge.Problem, plan *charge.Plan) error {
 		if len(plan.Steps) > 0 {
 			return fmt.Errorf("S11: steps after the end of the plan at %v", end)
 		}
+
 		return nil
 	}
 
@@ -76,13 +99,24 @@ func checkShape(p *charge.Problem, plan *charge.Plan) error {
 	for i, s := range plan.Steps {
 		switch {
 		case !s.From.Equal(at):
-			return fmt.Errorf("S2: step %d begins at %v, not at %v", i, s.From, at)
+			return fmt.Errorf(
+				"S2: step %d begins at %v, not at %v",
+				i,
+				s.From,
+				at,
+			)
+
 		case !s.To.After(s.From):
 			return fmt.Errorf("S2: step %d does not end after it began", i)
+
 		case s.From.Nanosecond() != 0 || s.To.Nanosecond() != 0:
 			return fmt.Errorf("S2: step %d is not in whole seconds", i)
+
 		case s.Limit == before:
-			return fmt.Errorf("S2: step %d repeats the limit of the one before", i)
+			return fmt.Errorf(
+				"S2: step %d repeats the limit of the one before",
+				i,
+			)
 		}
 
 		at, before = s.To, s.Limit
@@ -91,6 +125,7 @@ func checkShape(p *charge.Problem, plan *charge.Plan) error {
 	if !at.Equal(end) {
 		return fmt.Errorf("S11: the steps end at %v, not at %v", at, end)
 	}
+
 	return nil
 }
 
@@ -107,7 +142,10 @@ func atomsOf(atoms []atom, p *charge.Problem, plan *charge.Plan) []atom {
 		if cuts[i-1] >= steps[0].To.Unix() {
 			steps = steps[1:]
 		}
-		atoms = append(atoms, lookAt(p, steps[0].Limit, cuts[i-1], cuts[i], missing))
+		atoms = append(
+			atoms,
+			lookAt(p, steps[0].Limit, cuts[i-1], cuts[i], missing),
+		)
 	}
 
 	return atoms
@@ -127,7 +165,8 @@ func cutsOf(p *charge.Problem, plan *charge.Plan) []int64 {
 	cuts = append(cuts, last)
 	cut := func(at time.Time) { // most are there already
 		t := at.Unix()
-		if i, found := slices.BinarySearch(cuts, t); !found && first < t && t < last {
+		i, found := slices.BinarySearch(cuts, t)
+		if !found && first < t && t < last {
 			cuts = slices.Insert(cuts, i, t)
 		}
 	}
@@ -171,9 +210,22 @@ func mostAt(p *charge.Problem, t time.Time) float64 {
 }
 
 // lookAt gathers what the problem says of one atom.
-func lookAt(p *charge.Problem, limit flex.Watts, from, to int64, missing flex.Price) atom {
+func lookAt(
+	p *charge.Problem,
+	limit flex.Watts,
+	from, to int64,
+	missing flex.Price,
+) atom {
 	t := time.Unix(from, 0)
-	a := atom{from: from, to: to, seconds: float64(to - from), most: mostAt(p, t), off: p.AllOffPeak, limit: limit}
+	a := atom{
+		from:    from,
+		to:      to,
+		seconds: float64(to - from),
+		most:    mostAt(p, t),
+		off:     p.AllOffPeak,
+		limit:   limit,
+	}
+
 	for _, s := range p.OffPeak {
 		a.off = a.off || s.Contains(t)
 	}
@@ -201,9 +253,13 @@ func lookAt(p *charge.Problem, limit flex.Watts, from, to int64, missing flex.Pr
 
 // checkPrice finds the price of a period: where it is if they follow each other without a
 // gap, else wherever it is.
-func checkPrice(prices []flex.PricedPeriod, period flex.Period) (price flex.Price, known bool) {
+func checkPrice(
+	prices []flex.PricedPeriod,
+	period flex.Period,
+) (price flex.Price, known bool) {
 	if len(prices) > 0 {
-		if i := period.Sub(prices[0].Period); i >= 0 && i < len(prices) && prices[i].Period == period {
+		i := period.Sub(prices[0].Period)
+		if i >= 0 && i < len(prices) && prices[i].Period == period {
 			return prices[i].Price, prices[i].Known
 		}
 	}
@@ -230,6 +286,7 @@ func checkMedian(prices []flex.PricedPeriod) flex.Price {
 		return 0
 	}
 	slices.Sort(known)
+
 	return known[(len(known)-1)/2]
 }
 
@@ -241,11 +298,25 @@ func checkLimits(p *charge.Problem, atoms []atom) error {
 		free := a.limit == flex.NoLimit && a.most == float64(p.Power)
 		switch {
 		case a.limit < 0 || float64(a.limit) > a.most && !free:
-			return fmt.Errorf("S1: limit %d W at %v, where %v W may flow", a.limit, time.Unix(a.from, 0).UTC(), a.most)
+			return fmt.Errorf(
+				"S1: limit %d W at %v, where %v W may flow",
+				a.limit,
+				time.Unix(a.from, 0).UTC(),
+				a.most,
+			)
+
 		case a.now && a.spare() > 0:
-			return fmt.Errorf("S6: charge-now has %d W at %v, not full power", a.limit, time.Unix(a.from, 0).UTC())
+			return fmt.Errorf(
+				"S6: charge-now has %d W at %v, not full power",
+				a.limit,
+				time.Unix(a.from, 0).UTC(),
+			)
+
 		case a.late && !a.now && a.draw > 0:
-			return fmt.Errorf("S3: charging at %v, after ready-by", time.Unix(a.from, 0).UTC())
+			return fmt.Errorf(
+				"S3: charging at %v, after ready-by",
+				time.Unix(a.from, 0).UTC(),
+			)
 		}
 	}
 
@@ -268,8 +339,14 @@ func checkNeed(p *charge.Problem, atoms []atom) error {
 	}
 
 	if need := float64(p.Need) * 3600; got < min(need, could) {
-		return fmt.Errorf("S3: %v Wh by ready-by, of %d Wh needed and %v Wh possible", got/3600, p.Need, could/3600)
+		return fmt.Errorf(
+			"S3: %v Wh by ready-by, of %d Wh needed and %v Wh possible",
+			got/3600,
+			p.Need,
+			could/3600,
+		)
 	}
+
 	return nil
 }
 
@@ -288,6 +365,7 @@ func checkUnbroken(p *charge.Problem, atoms []atom) error {
 			if !a.late {
 				need -= a.energy()
 			}
+
 			run, on = 0, false
 			continue
 		}
@@ -295,12 +373,17 @@ func checkUnbroken(p *charge.Problem, atoms []atom) error {
 		if a.draw > 0 && !on {
 			runs++
 		}
+
 		on = a.draw > 0
 		got += a.energy()
 
 		switch open := (a.off || p.MayChargePeak) && !a.late && a.most > 0; {
 		case !open && a.draw > 0:
-			return fmt.Errorf("S5: charging at %v, in time that is not permitted", time.Unix(a.from, 0).UTC())
+			return fmt.Errorf(
+				"S5: charging at %v, in time that is not permitted",
+				time.Unix(a.from, 0).UTC(),
+			)
+
 		case open:
 			run += a.most * a.seconds
 			longest = max(longest, run)
@@ -313,179 +396,22 @@ func checkUnbroken(p *charge.Problem, atoms []atom) error {
 	switch {
 	case runs > 1:
 		return fmt.Errorf("S7: %d runs of what may not be interrupted", runs)
+
 	case got < min(need, longest):
-		return fmt.Errorf("S3: %v Wh in one run, of %v needed and %v possible", got/3600, need/3600, longest/3600)
+		return fmt.Errorf(
+			"S3: %v Wh in one run, of %v needed and %v possible",
+			got/3600,
+			need/3600,
+			longest/3600,
+		)
+
 	case got > 0 && got >= need+oneMinute*float64(p.Power):
-		return fmt.Errorf("S7: %v Wh bought for %v Wh needed", got/3600, need/3600)
+		return fmt.Errorf(
+			"S7: %v Wh bought for %v Wh needed",
+			got/3600,
+			need/3600,
+		)
 	}
 
-	return nil
-}
-
-// checkPeak holds law S5: peak time only if permitted, when off-peak time is full, and
-// no more than is missing then.
-func checkPeak(p *charge.Problem, atoms []atom) error {
-	peak := 0.0
-	spare := 0.0
-	missing := float64(p.Need) * 3600
-
-	for i := range atoms {
-		a := &atoms[i]
-		switch {
-		case a.late:
-		case a.off || a.now:
-			missing -= a.energy()
-			spare += a.spare()
-		default:
-			peak += a.energy()
-		}
-	}
-
-	switch {
-	case peak > 0 && !p.MayChargePeak:
-		return fmt.Errorf("S5: %v Wh in peak time, which is not permitted", peak/3600)
-	case peak > 0 && spare > 0:
-		return fmt.Errorf("S5: peak time is used while off-peak time has room for %v Wh", spare/3600)
-	case peak > 0 && peak >= missing+oneMinute*float64(p.Power):
-		return fmt.Errorf("S5: %v Wh in peak time for %v Wh missing", peak/3600, missing/3600)
-	}
-
-	return nil
-}
-
-// checkMode holds law S7: what is open is open, what is bought is not too much, and no
-// bought energy could be had cheaper.
-func checkMode(p *charge.Problem, atoms []atom) error {
-	need, got := float64(p.Need)*3600, 0.0
-	for i := range atoms {
-		a := &atoms[i]
-		mustOpen := p.Mode != flex.Minimise && !a.late && !a.given
-		closed := a.off && !a.now
-		if mustOpen && closed && a.spare() > 0 {
-			return fmt.Errorf("S7: off-peak time at %v is not open", time.Unix(a.from, 0).UTC())
-		}
-
-		if a.boughtOff {
-			got += a.energy()
-		} else if (a.off || a.now) && !a.late {
-			need -= a.energy()
-		}
-	}
-
-	if got > 0 && got >= need+oneMinute*float64(p.Power) {
-		return fmt.Errorf("S7: %v Wh bought for %v Wh needed", got/3600, need/3600)
-	}
-
-	for _, peak := range []bool{false, true} {
-		dearest, cheapest := math.Inf(-1), math.Inf(1)
-		for i := range atoms {
-			a := &atoms[i]
-			if a.bought(peak) && a.energy() > 0 {
-				dearest = max(dearest, a.price)
-			}
-			if a.bought(peak) && a.spare() > 0 {
-				cheapest = min(cheapest, a.price)
-			}
-		}
-
-		if dearest > cheapest {
-			return fmt.Errorf("S7: bought at £%v/MWh while there is room at £%v/MWh", dearest, cheapest)
-		}
-	}
-
-	return nil
-}
-
-// boundOf is what the threshold proves the energy to cost at least. What was bought in full, or
-// not at all, had no choice and costs what it costs.
-func boundOf(plan *charge.Plan, atoms []atom) (bound float64) {
-	lambda := plan.Threshold.GBPPerMWh()
-	splitPeak, splitOff := checkSplit(atoms, true), checkSplit(atoms, false)
-
-	for i := range atoms {
-		a := &atoms[i]
-		split := a.boughtOff && splitOff || a.boughtPeak && splitPeak
-		if plan.HasThreshold && split {
-			bound += lambda*a.energy() + min(0, a.price-lambda)*a.most*a.seconds
-		} else {
-			bound += a.price * a.energy()
-		}
-	}
-
-	return bound
-}
-
-// checkFigures works out energy, shortfall and cost again, and the lower bound from the
-// threshold alone: any price gives a bound, and the plan's must be as high as its cost.
-func checkFigures(p *charge.Problem, plan *charge.Plan, atoms []atom) error {
-	energy := 0.0
-	inTime := 0.0
-	cost := 0.0
-	for i := range atoms {
-		a := &atoms[i]
-		energy += a.energy()
-		cost += a.price * a.energy()
-		if !a.late {
-			inTime += a.energy()
-		}
-	}
-
-	bound := boundOf(plan, atoms)
-	missing := max(0, float64(p.Need)*3600-inTime)
-	pounds := func(x float64) float64 { return x / 3600 } // from pounds x watts x seconds per MWh to micro-pounds
-	switch {
-	case plan.Energy != flex.WattHours(math.Floor(energy/3600)):
-		return fmt.Errorf("energy is %v Wh, the plan says %d", energy/3600, plan.Energy)
-	case plan.Shortfall != flex.WattHours(math.Ceil(missing/3600)):
-		return fmt.Errorf("S4: shortfall is %v Wh, the plan says %d", missing/3600, plan.Shortfall)
-	case math.Abs(float64(plan.Cost)-pounds(cost)) > 1:
-		return fmt.Errorf("cost is %v micro-pounds, the plan says %d", pounds(cost), plan.Cost)
-	case float64(plan.LowerBound) > pounds(bound)+1:
-		return fmt.Errorf("the threshold proves a bound of %v micro-pounds, the plan says %d", pounds(bound), plan.LowerBound)
-
-	case plan.Cost-plan.LowerBound > 2:
-		return fmt.Errorf("S7: cost %d is above the lower bound %d", plan.Cost, plan.LowerBound)
-	}
-
-	return nil
-}
-
-// checkSplit says whether a part of what may be bought, off-peak or in peak time, was
-// bought and a part was not, so that a price decided.
-func checkSplit(atoms []atom, peak bool) bool {
-	some, spare := false, false
-	for i := range atoms {
-		if a := &atoms[i]; a.bought(peak) {
-			some, spare = some || a.energy() > 0, spare || a.spare() > 0
-		}
-	}
-
-	return some && spare
-}
-
-// checkPeriods holds the explanation against the steps.
-func checkPeriods(plan *charge.Plan, atoms []atom) error {
-	sum, next := flex.WattHours(0), 0
-	for i, q := range plan.Periods {
-		sum += q.Energy
-		drawn := 0.0
-		for ; next < len(atoms) && atoms[next].to <= q.To.Unix(); next++ {
-			drawn += atoms[next].energy()
-		}
-
-		charges := q.Reason >= charge.Now && q.Reason <= charge.PeakNeeded
-		switch {
-		case i > 0 && !q.From.Equal(plan.Periods[i-1].To), q.Len() > flex.HalfHour:
-			return fmt.Errorf("period %d does not follow the one before within a half-hour", i)
-		case charges != (drawn > 0):
-			return fmt.Errorf("period %d draws %v Wh, and its reason is: %v", i, drawn/3600, q.Reason)
-		case math.Abs(float64(q.Energy)-drawn/3600) > 1:
-			return fmt.Errorf("period %d draws %v Wh, and says %d", i, drawn/3600, q.Energy)
-		}
-	}
-
-	if sum != plan.Energy || next != len(atoms) {
-		return fmt.Errorf("the periods explain %d Wh of %d", sum, plan.Energy)
-	}
 	return nil
 }

@@ -56,7 +56,11 @@ func known(p *battery.ModeProblem, to []battery.Mode) error {
 			return fmt.Errorf("slot %d has mode %d", t, m)
 		}
 		if p.Allowed != nil && !p.Allowed[t].Has(m) {
-			return fmt.Errorf("slot %d has %v, which is not allowed there", t, m)
+			return fmt.Errorf(
+				"slot %d has %v, which is not allowed there",
+				t,
+				m,
+			)
 		}
 	}
 
@@ -65,7 +69,11 @@ func known(p *battery.ModeProblem, to []battery.Mode) error {
 
 // checkDevice is the stored energy after mode m in slot t, and what goes through the
 // home's meter.
-func checkDevice(p *battery.ModeProblem, t, s int, m battery.Mode) (int, float64) {
+func checkDevice(
+	p *battery.ModeProblem,
+	t, s int,
+	m battery.Mode,
+) (int, float64) {
 	grid := float64(p.Load[t] - p.PV[t])
 	y := ModeMove(p, t, m)
 	if y > 0 {
@@ -74,6 +82,7 @@ func checkDevice(p *battery.ModeProblem, t, s int, m battery.Mode) (int, float64
 	}
 
 	y = max(y, -max(0, s-p.Min))
+
 	return s + y, grid + float64(y)*p.DischargeEff
 }
 
@@ -87,21 +96,38 @@ func ModeMove(p *battery.ModeProblem, t int, m battery.Mode) int {
 
 	up, down := int(float64(p.ChargeStep)*share), int(float64(p.DischargeStep)*share)
 	if p.ImportLimit > 0 {
-		up = min(up, max(0, int(math.Floor((float64(int(float64(p.ImportLimit)*share))-net)*p.ChargeEff))))
+		up = min(
+			up,
+			max(
+				0,
+				int(math.Floor((float64(int(float64(p.ImportLimit)*share))-net)*p.ChargeEff)),
+			),
+		)
 	}
+
 	if p.ExportLimit > 0 {
-		down = min(down, max(0, int(math.Floor((float64(int(float64(p.ExportLimit)*share))+net)/p.DischargeEff))))
+		down = min(
+			down,
+			max(
+				0,
+				int(math.Floor((float64(int(float64(p.ExportLimit)*share))+net)/p.DischargeEff)),
+			),
+		)
 	}
 
 	switch m {
 	case battery.ModeCharge:
 		return up
+
 	case battery.ModeDischarge:
 		return -down
+
 	case battery.ModeFeedIn:
 		return -min(down, max(0, int(math.Floor(net/p.DischargeEff))))
+
 	case battery.ModeSelfUse:
-		return min(up, max(0, int(math.Floor(-net*p.ChargeEff)))) - min(down, max(0, int(math.Floor(net/p.DischargeEff))))
+		return min(up, max(0, int(math.Floor(-net*p.ChargeEff)))) -
+			min(down, max(0, int(math.Floor(net/p.DischargeEff))))
 	}
 
 	return 0

@@ -51,7 +51,10 @@ func stepsEarlier(steps []flex.Step, by time.Duration) (out []flex.Step) {
 
 // pricesLater is what each half-hour costs on that time line: of its seconds those before the market's next
 // half-hour at one price, the others at the next. A price that is not known takes no part.
-func pricesLater(prices []flex.PricedPeriod, late time.Duration) (out []flex.PricedPeriod) {
+func pricesLater(
+	prices []flex.PricedPeriod,
+	late time.Duration,
+) (out []flex.PricedPeriod) {
 	known := map[flex.Period]flex.Price{}
 	for _, q := range prices {
 		if q.Known {
@@ -61,12 +64,17 @@ func pricesLater(prices []flex.PricedPeriod, late time.Duration) (out []flex.Pri
 
 	for i, q := range prices {
 		if i == 0 {
-			out = append(out, flex.PricedPeriod{Period: q.Period.Add(-1), Price: q.Price, Known: q.Known})
+			out = append(out, flex.PricedPeriod{
+				Period: q.Period.Add(-1),
+				Price:  q.Price,
+				Known:  q.Known,
+			})
 		}
 
 		if next, ok := known[q.Period.Add(1)]; ok && q.Known {
 			second := int64(late.Seconds())
-			q.Price = flex.Price((int64(q.Price)*(int64(flex.HalfHour.Seconds())-second) + int64(next)*second) / int64(flex.HalfHour.Seconds()))
+			q.Price = flex.Price((int64(q.Price)*(int64(flex.HalfHour.Seconds())-second) +
+				int64(next)*second) / int64(flex.HalfHour.Seconds()))
 		}
 		out = append(out, q)
 	}

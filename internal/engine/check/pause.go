@@ -23,7 +23,9 @@ func Pause(p pause.Problem, plan pause.Plan) error {
 	}
 
 	inside := func(s flex.Span) bool {
-		return slices.ContainsFunc(p.Blocks, func(b flex.Span) bool { return s.Meet(b) == s })
+		return slices.ContainsFunc(p.Blocks, func(b flex.Span) bool {
+			return s.Meet(b) == s
+		})
 	}
 
 	added, err := checkMadeUp(&p, &plan)
@@ -34,16 +36,28 @@ func Pause(p pause.Problem, plan pause.Plan) error {
 	before, after := checkLength(p.Blocks), checkLength(plan.Blocks)
 	switch {
 	case plan.Pause.Len() != length || !inside(plan.Pause):
-		return fmt.Errorf("S12: the pause at %v is not whole and inside one block", plan.Pause.From)
+		return fmt.Errorf(
+			"S12: the pause at %v is not whole and inside one block",
+			plan.Pause.From,
+		)
+
 	case plan.Pause.From.Before(p.NotBefore):
-		return fmt.Errorf("S10: the pause at %v is in the past", plan.Pause.From)
+		return fmt.Errorf(
+			"S10: the pause at %v is in the past",
+			plan.Pause.From,
+		)
+
 	case p.MakeUp == pause.MakeUpNone && added > 0, p.MakeUp != pause.MakeUpNone && added != length:
 		return fmt.Errorf("S12: %v are made up", added)
+
 	case after != before-length+added:
 		return fmt.Errorf("S12: %v of charging have become %v", before, after)
 
 	case plan.Saved < max(1, p.Worth):
-		return fmt.Errorf("a pause that saves %d was made, less than is worth it", plan.Saved)
+		return fmt.Errorf(
+			"a pause that saves %d was made, less than is worth it",
+			plan.Saved,
+		)
 	}
 
 	return checkIdle(&plan)
@@ -73,21 +87,31 @@ func checkUntouched(p *pause.Problem, plan *pause.Plan) error {
 	if claims || !slices.Equal(plan.Blocks, p.Blocks) || !plan.Pause.Empty() {
 		return fmt.Errorf("S12: no pause was made, and the schedule is changed")
 	}
+
 	return nil
 }
 
 // checkMadeUp is how long a plan makes up for its pause, after it and when the car would not charge.
-func checkMadeUp(p *pause.Problem, plan *pause.Plan) (added time.Duration, _ error) {
+func checkMadeUp(
+	p *pause.Problem,
+	plan *pause.Plan,
+) (added time.Duration, _ error) {
 	for _, s := range plan.MadeUp {
 		added += s.Len()
 		for _, b := range p.Blocks {
 			if !s.Meet(b).Empty() {
-				return 0, fmt.Errorf("S12: made up at %v, when the car charges already", s.From)
+				return 0, fmt.Errorf(
+					"S12: made up at %v, when the car charges already",
+					s.From,
+				)
 			}
 		}
 
 		if s.From.Before(plan.Pause.To) || s.To.After(p.ReadyBy) {
-			return 0, fmt.Errorf("S12: made up at %v, before the pause or after ready-by", s.From)
+			return 0, fmt.Errorf(
+				"S12: made up at %v, before the pause or after ready-by",
+				s.From,
+			)
 		}
 	}
 

@@ -48,7 +48,10 @@ func LargestChange(sent []Sent) Change {
 		for _, l := range loads {
 			by := max(now-l.power, l.power-now)
 			if by > int64(most.Power) {
-				most = Change{Power: flex.Watts(by), At: time.Unix(at, 0).UTC()}
+				most = Change{
+					Power: flex.Watts(by),
+					At:    time.Unix(at, 0).UTC(),
+				}
 			}
 		}
 	}
@@ -66,7 +69,10 @@ type turn struct{ at, by int64 }
 func turnsOf(sent []Sent) (turns []turn) {
 	sent = slices.Clone(sent)
 	slices.SortStableFunc(sent, func(a, b Sent) int {
-		return cmp.Or(slices.Compare(a.Asset[:], b.Asset[:]), a.At.Compare(b.At))
+		return cmp.Or(
+			slices.Compare(a.Asset[:], b.Asset[:]),
+			a.At.Compare(b.At),
+		)
 	})
 
 	for i, s := range sent {
@@ -84,6 +90,9 @@ func turnsOf(sent []Sent) (turns []turn) {
 		}
 	}
 
-	slices.SortFunc(turns, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
+	slices.SortFunc(turns, func(a, b turn) int {
+		return cmp.Compare(a.at, b.at)
+	})
+
 	return turns
 }

@@ -31,10 +31,23 @@ type siteBooks struct {
 // what the plan comes to.
 func Site(p *site.Problem, a *site.Plan, r site.Result) error {
 	n := len(p.Load)
-	b := &siteBooks{p: p, net: make([]float64, n), own: make([]float64, n), fed: make([]float64, n), cars: make([]bool, n)}
+	b := &siteBooks{
+		p:    p,
+		net:  make([]float64, n),
+		own:  make([]float64, n),
+		fed:  make([]float64, n),
+		cars: make([]bool, n),
+	}
 
 	if len(a.Battery) != len(p.Batteries) || len(a.Car) != len(p.Cars) {
-		return flex.Fail(flex.Internal, "a plan of %d batteries and %d cars, where %d and %d would be right", len(a.Battery), len(a.Car), len(p.Batteries), len(p.Cars))
+		return flex.Fail(
+			flex.Internal,
+			"a plan of %d batteries and %d cars, where %d and %d would be right",
+			len(a.Battery),
+			len(a.Car),
+			len(p.Batteries),
+			len(p.Cars),
+		)
 	}
 
 	b.devices(a)
@@ -75,7 +88,15 @@ func (b *siteBooks) devices(a *site.Plan) {
 // keep notes a fault where a value lies outside its limits.
 func (b *siteBooks) keep(what string, t int, v, least, most float64) {
 	if b.fault == nil && !(v >= least-siteLimit && v <= most+siteLimit) {
-		b.fault = flex.Fail(flex.Internal, "%s in slot %d is %v, which is not from %v to %v", what, t, v, least, most)
+		b.fault = flex.Fail(
+			flex.Internal,
+			"%s in slot %d is %v, which is not from %v to %v",
+			what,
+			t,
+			v,
+			least,
+			most,
+		)
 	}
 }
 
@@ -95,7 +116,14 @@ func (b *siteBooks) battery(k int, x []float64) {
 	stored := d.Init
 
 	for t, q := range x {
-		b.keep("the battery's energy", t, q, -d.Discharge*b.p.Hours, d.Charge*b.p.Hours)
+		b.keep(
+			"the battery's energy",
+			t,
+			q,
+			-d.Discharge*b.p.Hours,
+			d.Charge*b.p.Hours,
+		)
+
 		stored = level(stored, q, d.ChargeEff, d.Efficient)
 		b.keep("what the battery stores", t, stored, d.Min, d.Max)
 
@@ -166,7 +194,14 @@ func (b *siteBooks) discharge(d *site.Car, x []float64) {
 		b.item(max(-q, 0) * v.Wear)
 
 		if q < -siteLimit {
-			b.keep("what the car gives", t, -q, v.MinDischarge*hours, v.Discharge*hours)
+			b.keep(
+				"what the car gives",
+				t,
+				-q,
+				v.MinDischarge*hours,
+				v.Discharge*hours,
+			)
+
 			b.keep("what a car that gives stores", t, stored, v.Reserve, v.Max)
 		}
 	}
@@ -239,15 +274,28 @@ func (b *siteBooks) meter() {
 		b.keep("import", t, net, -limit-spare, fuse)
 
 		if p.NoBatteryToCar && b.cars[t] {
-			b.keep("what batteries give while a car charges", t, b.fed[t], 0, b.own[t])
+			b.keep(
+				"what batteries give while a car charges",
+				t,
+				b.fed[t],
+				0,
+				b.own[t],
+			)
 		}
 
 		best := math.Inf(1)
-		for _, curtailed := range []float64{0, spare, max(0, min(spare, -net)), max(0, min(spare, -limit-net)), max(0, min(spare, fuse-net))} {
+		for _, curtailed := range []float64{
+			0,
+			spare,
+			max(0, min(spare, -net)),
+			max(0, min(spare, -limit-net)),
+			max(0, min(spare, fuse-net)),
+		} {
 			grid := net + curtailed
 			if grid < -limit-siteLimit || grid > fuse+siteLimit {
 				continue
 			}
+
 			best = min(best, max(grid, 0)*p.Import[t]-max(-grid, 0)*p.Export[t])
 		}
 
@@ -260,13 +308,36 @@ func (b *siteBooks) compare(r site.Result) error {
 	off := siteMoney * max(1, b.gross)
 	switch {
 	case !(math.Abs(r.Cost-b.cost) <= off):
-		return flex.Fail(flex.Internal, "the plan costs %v p, not %v", b.cost, r.Cost)
+		return flex.Fail(
+			flex.Internal,
+			"the plan costs %v p, not %v",
+			b.cost,
+			r.Cost,
+		)
+
 	case !(r.Bound <= r.Cost+off):
-		return flex.Fail(flex.Internal, "the bound of %v p is above the cost of %v", r.Bound, r.Cost)
+		return flex.Fail(
+			flex.Internal,
+			"the bound of %v p is above the cost of %v",
+			r.Bound,
+			r.Cost,
+		)
+
 	case !(math.Abs(r.Shortfall-b.short) <= 10*siteLimit):
-		return flex.Fail(flex.Internal, "the shortfall is %v kWh, not %v", b.short, r.Shortfall)
+		return flex.Fail(
+			flex.Internal,
+			"the shortfall is %v kWh, not %v",
+			b.short,
+			r.Shortfall,
+		)
+
 	case !(math.Abs(r.Peak-b.peak) <= 10*siteLimit):
-		return flex.Fail(flex.Internal, "the peak energy is %v kWh, not %v", b.peak, r.Peak)
+		return flex.Fail(
+			flex.Internal,
+			"the peak energy is %v kWh, not %v",
+			b.peak,
+			r.Peak,
+		)
 	}
 
 	return nil

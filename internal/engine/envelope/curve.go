@@ -55,15 +55,20 @@ type Envelope struct {
 
 // group is the cars of the same hours.
 type group struct {
-	seconds     []int64 // by slot
-	total       int64
-	most, least curve
-	sum         Joules // of what the cars draw at least
+	seconds []int64 // by slot
+	total   int64
+	most    curve
+	least   curve
+	sum     Joules // of what the cars draw at least
 }
 
 // Envelope returns the envelope of the cars that were added.
 func (f *Fleet) Envelope() *Envelope {
-	e := &Envelope{slots: f.slots, hours: make([]group, len(f.hours))}
+	e := &Envelope{
+		slots: f.slots,
+		hours: make([]group, len(f.hours)),
+	}
+
 	begins := make([]int, len(f.hours)+1)
 	for h, n := range f.counts {
 		begins[h+1] = begins[h] + n
@@ -100,7 +105,12 @@ func (c *Car) filled(e Joules) full {
 	}
 
 	w := int64(c.Power)
-	return full{bend: (int64(e) + w - 1) / w, most: e, watts: w}
+
+	return full{
+		bend:  (int64(e) + w - 1) / w,
+		most:  e,
+		watts: w,
+	}
 }
 
 // Most returns the most that the fleet can draw in a set of slots.
@@ -109,6 +119,7 @@ func (e *Envelope) Most(s Set) (sum Joules) {
 		g := &e.hours[i]
 		sum += g.most.at(g.within(s))
 	}
+
 	return sum
 }
 
@@ -119,6 +130,7 @@ func (e *Envelope) Least(s Set) (sum Joules) {
 		g := &e.hours[i]
 		sum += g.sum - g.least.at(g.total-g.within(s))
 	}
+
 	return sum
 }
 
@@ -129,13 +141,15 @@ func (g *group) within(s Set) (seconds int64) {
 			seconds += n
 		}
 	}
+
 	return seconds
 }
 
 // Bounds are the least and the most of a window of slots.
 type Bounds struct {
-	From, To    int // slots; To is left out
-	Least, Most Joules
+	From, To int // slots; To is left out
+	Least    Joules
+	Most     Joules
 }
 
 // Windows returns the bounds of every window, by their first slot and then by their length.

@@ -69,6 +69,7 @@ func (f *Fleet) Hours(seconds []int64) Hours {
 	f.names[string(key)] = name
 	f.hours = append(f.hours, append([]int64(nil), seconds[:f.slots]...))
 	f.counts = append(f.counts, 0)
+
 	return name
 }
 
@@ -84,6 +85,7 @@ func (f *Fleet) Add(c Car) (short Joules) {
 	c.Most = min(max(c.Least, c.Most), able)
 	f.cars = append(f.cars, c)
 	f.counts[c.Hours]++
+
 	return short
 }
 
@@ -106,5 +108,6 @@ func (f *Fleet) seconds(h Hours, s Set) (sum int64) {
 			sum += n
 		}
 	}
+
 	return sum
 }

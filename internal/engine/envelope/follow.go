@@ -19,13 +19,16 @@ type Answer struct {
 	Follows     bool
 	Certificate Certificate // if it does not
 
-	parts  [][]int64 // by slot and place; none for slots that nothing is asked of
-	places []int     // of the cars
+	// by slot and place; none for slots that nothing is asked of
+	parts  [][]int64
+	places []int // of the cars
 }
 
 // Part returns what a car draws in a slot that something is asked of, cars counted in the order
 // in which they were added. It is for a profile that can be followed.
-func (a *Answer) Part(car, slot int) Joules { return Joules(a.parts[slot][a.places[car]]) }
+func (a *Answer) Part(car, slot int) Joules {
+	return Joules(a.parts[slot][a.places[car]])
+}
 
 // Follow says whether the fleet can draw exactly a profile in a set of slots, one energy for
 // each: with every car's part, or with a certificate that it cannot. What it draws in the other
@@ -40,13 +43,18 @@ func (f *Fleet) Follow(asked Set, profile []Joules) Answer {
 	w.fill()
 	w.balance()
 	if !slices.ContainsFunc(w.surplus, func(j int64) bool { return j > 0 }) {
-		return Answer{Follows: true, parts: w.x[:f.slots], places: w.places}
+		return Answer{
+			Follows: true,
+			parts:   w.x[:f.slots],
+			places:  w.places,
+		}
 	}
 
 	reached := w.reached()
 	if reached.Has(f.slots) {
 		return Answer{Certificate: f.certify(asked&^reached, true, profile)}
 	}
+
 	return Answer{Certificate: f.certify(reached, false, profile)}
 }
 
@@ -78,7 +86,8 @@ func (f *Fleet) certify(s Set, more bool, profile []Joules) Certificate {
 // more, the rest: it takes what a car may leave, and what it draws in other slots.
 type flow struct {
 	*Fleet
-	cars       []Car // those with the fewest permitted seconds first, those with the same hours together
+	// those with the fewest permitted seconds first, those with the same hours together
+	cars       []Car
 	places     []int // of the fleet's cars among them
 	nodes      int
 	list       []int     // the slots that something is asked of, and the rest
@@ -121,6 +130,7 @@ func (f *Fleet) newFlow(asked Set, profile []Joules) *flow {
 	}
 
 	w.spares(f.all() &^ asked)
+
 	return w
 }
 
@@ -145,6 +155,7 @@ func (w *flow) room(car, slot int) int64 {
 		return w.spare[car] - w.x[slot][car]
 	}
 	c := &w.cars[car]
+
 	return int64(c.Power)*w.hours[c.Hours][slot] - w.x[slot][car]
 }
 
@@ -164,7 +175,9 @@ func (w *flow) fill() {
 
 	for i := range w.cars {
 		if i%resort == 0 {
-			slices.SortFunc(slots, func(a, b int) int { return cmp.Compare(w.surplus[a], w.surplus[b]) })
+			slices.SortFunc(slots, func(a, b int) int {
+				return cmp.Compare(w.surplus[a], w.surplus[b])
+			})
 		}
 
 		left := w.place(i, slots, int64(w.cars[i].Most))
@@ -207,7 +220,9 @@ func (w *flow) sort() {
 		totals[h] = w.seconds(Hours(h), w.all())
 	}
 
-	slices.SortFunc(hours, func(a, b Hours) int { return cmp.Or(cmp.Compare(totals[a], totals[b]), cmp.Compare(a, b)) })
+	slices.SortFunc(hours, func(a, b Hours) int {
+		return cmp.Or(cmp.Compare(totals[a], totals[b]), cmp.Compare(a, b))
+	})
 
 	next := make([]int, len(w.hours))
 	sum := 0
@@ -249,6 +264,7 @@ func (w *flow) highest() int {
 			best = t
 		}
 	}
+
 	return best
 }
 
@@ -289,7 +305,9 @@ func (w *flow) push(t, u int) {
 func (w *flow) relabel(t int) {
 	old := w.labels[t]
 	w.labels[t] = w.lowest(t) + 1
-	if slices.ContainsFunc(w.list, func(u int) bool { return w.labels[u] == old }) {
+	if slices.ContainsFunc(w.list, func(u int) bool {
+		return w.labels[u] == old
+	}) {
 		return
 	}
 
@@ -309,7 +327,9 @@ func (w *flow) lowest(t int) int {
 		}
 	}
 
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(w.labels[a], w.labels[b]) })
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Compare(w.labels[a], w.labels[b])
+	})
 	for _, u := range order {
 		if w.movable(t, u) {
 			return min(w.labels[u], w.nodes-1)
@@ -326,6 +346,7 @@ func (w *flow) movable(t, u int) bool {
 			return true
 		}
 	}
+
 	return false
 }
 

@@ -20,19 +20,32 @@ const (
 
 // variables are the variables of all assets, one place each.
 type variables struct {
-	x, u, c    []float64 // value, upper bound, cost beside the price of energy
-	zl, zu     []float64
-	low, high  []float64 // 1/x and 1/(u-x)
-	inv        []float64 // 1 / (zl/x + zu/(u-x))
-	h          []float64 // right side of Newton's system
-	dx, dl, du []float64
+	x, u, c   []float64 // value, upper bound, cost beside the price of energy
+	zl        []float64
+	zu        []float64
+	low, high []float64 // 1/x and 1/(u-x)
+	inv       []float64 // 1 / (zl/x + zu/(u-x))
+	h         []float64 // right side of Newton's system
+	dx        []float64
+	dl        []float64
+	du        []float64
 }
 
 func newVariables(n int) variables {
 	a := newArena(12, n)
 	return variables{
-		x: a.row(), u: a.row(), c: a.row(), zl: a.row(), zu: a.row(), low: a.row(), high: a.row(),
-		inv: a.row(), h: a.row(), dx: a.row(), dl: a.row(), du: a.row(),
+		x:    a.row(),
+		u:    a.row(),
+		c:    a.row(),
+		zl:   a.row(),
+		zu:   a.row(),
+		low:  a.row(),
+		high: a.row(),
+		inv:  a.row(),
+		h:    a.row(),
+		dx:   a.row(),
+		dl:   a.row(),
+		du:   a.row(),
 	}
 }
 
@@ -64,8 +77,9 @@ type barrier struct {
 	target  float64 // of the products
 	correct bool    // second order terms are known
 	rounds  int
-	gap     float64 // sum of the products: by how much the plan may be above the best
-	miss    float64 // largest fault of a balance, kWh
+	// sum of the products: by how much the plan may be above the best
+	gap  float64
+	miss float64 // largest fault of a balance, kWh
 }
 
 // barrierShard is what one of the two workers adds up for itself. The split is fixed and
@@ -82,8 +96,9 @@ type barrierShard struct {
 
 // nodePart is a shard's part of a node.
 type nodePart struct {
-	m       matrix // empty if the shard has no assets there
-	r, load []float64
+	m    matrix // empty if the shard has no assets there
+	r    []float64
+	load []float64
 }
 
 // both runs f for the two shards at once.
@@ -113,7 +128,11 @@ func (b *barrier) split() {
 
 		for i, used := range uses {
 			if used {
-				s.nodes[i] = nodePart{newMatrix(b.slots), make([]float64, b.slots), make([]float64, b.slots)}
+				s.nodes[i] = nodePart{
+					newMatrix(b.slots),
+					make([]float64, b.slots),
+					make([]float64, b.slots),
+				}
 			}
 		}
 	}
@@ -130,7 +149,8 @@ func (b *barrier) run(tolerance float64) {
 			sum += b.shards[k].products
 		}
 		b.gap = sum
-		if limit := tolerance * (1 + b.turnover()); sum <= limit && b.miss <= 1e-5+1e-8*b.energy() || math.IsNaN(sum) {
+		limit := tolerance * (1 + b.turnover())
+		if sum <= limit && b.miss <= 1e-5+1e-8*b.energy() || math.IsNaN(sum) {
 			return
 		}
 
@@ -245,6 +265,7 @@ func (b *barrier) count() int {
 	if b.market.traded {
 		n += 2 * b.slots
 	}
+
 	return n
 }
 

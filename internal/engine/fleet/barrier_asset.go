@@ -7,17 +7,20 @@ import (
 // barrierEV is a car, or several alike: n slots from the slot first, then what is left
 // unserved, in the variables from at on.
 type barrierEV struct {
-	at, n, first int
-	node         int
-	need         float64
-	nu, dnu      float64 // value of a kWh to the car
-	total        float64 // of the inverses
+	at      int
+	n       int
+	first   int
+	node    int
+	need    float64
+	nu, dnu float64 // value of a kWh to the car
+	total   float64 // of the inverses
 }
 
 // barrierBattery has charge, discharge and stored energy of every slot, in this order,
 // in the variables from at on.
 type barrierBattery struct {
-	at, node  int
+	at        int
+	node      int
 	in, out   float64 // stored per kWh charged, and per kWh discharged
 	init      float64
 	nu, dnu   []float64 // value of a kWh stored
@@ -34,8 +37,12 @@ func (b *barrier) spans(s *barrierShard) [2][2]int {
 	}
 
 	if s.batteries[0] < s.batteries[1] {
-		out[1] = [2]int{b.batteries[s.batteries[0]].at, b.batteries[s.batteries[1]-1].at + 3*b.slots}
+		out[1] = [2]int{
+			b.batteries[s.batteries[0]].at,
+			b.batteries[s.batteries[1]-1].at + 3*b.slots,
+		}
 	}
+
 	return out
 }
 
@@ -80,7 +87,11 @@ func (e *barrierEV) measure(v *variables, load []float64) (miss float64) {
 
 // measure adds the battery to the load of its node and returns the largest fault of its
 // balances.
-func (e *barrierBattery) measure(v *variables, load []float64, n int) (miss float64) {
+func (e *barrierBattery) measure(
+	v *variables,
+	load []float64,
+	n int,
+) (miss float64) {
 	x := v.x[e.at : e.at+3*n]
 	for t := range n {
 		load[t] += x[t] - x[n+t]
@@ -96,6 +107,7 @@ func (e *barrierBattery) fault(x []float64, t, n int) float64 {
 	if t > 0 {
 		before = x[2*n+t-1]
 	}
+
 	return before + e.in*x[t] - e.out*x[n+t] - x[2*n+t]
 }
 
@@ -207,6 +219,7 @@ func (b *barrier) pull(j int) (low, high float64) {
 	if b.correct {
 		low, high = low-v.dx[j]*v.dl[j], high+v.dx[j]*v.du[j]
 	}
+
 	return low * v.low[j], high * v.high[j]
 }
 
@@ -288,7 +301,8 @@ func (e *barrierBattery) solve(v *variables, n int, dw []float64) {
 
 	for t := range n {
 		// Row t: ds(t) - ds(t-1) - in da + out dd = fault, solved for dnu.
-		d[t] = h[2*n+t]*inv[2*n+t] - e.in*h[t]*inv[t] + e.out*h[n+t]*inv[n+t] - e.fault(x, t, n)
+		d[t] = h[2*n+t]*inv[2*n+t] - e.in*h[t]*inv[t] + e.out*h[n+t]*inv[n+t] -
+			e.fault(x, t, n)
 		if t > 0 {
 			d[t] -= h[2*n+t-1] * inv[2*n+t-1]
 		}
@@ -391,7 +405,8 @@ func (b *barrier) afterShard(s *barrierShard, primal, dual float64) {
 	for _, sp := range b.spans(s) {
 		for j := sp[0]; j < sp[1]; j++ {
 			x := v.x[j] + primal*v.dx[j]
-			s.after += x*(v.zl[j]+dual*v.dl[j]) + (v.u[j]-x)*(v.zu[j]+dual*v.du[j])
+			s.after += x*(v.zl[j]+dual*v.dl[j]) +
+				(v.u[j]-x)*(v.zu[j]+dual*v.du[j])
 		}
 	}
 }

@@ -7,13 +7,20 @@ import (
 // market is what the whole fleet's energy costs: a fixed price, or, around a traded
 // position, load - up + down = kwh with up bought and down sold.
 type market struct {
-	price  []float64 // p/kWh; with a position, its multiplier between sell and buy
+	// p/kWh; with a position, its multiplier between sell and buy
+	price  []float64
 	traded bool
 
-	kwh, buy, sell     []float64
-	up, down           []float64
-	dprice, dup, ddown []float64
-	theta, rho         []float64
+	kwh    []float64
+	buy    []float64
+	sell   []float64
+	up     []float64
+	down   []float64
+	dprice []float64
+	dup    []float64
+	ddown  []float64
+	theta  []float64
+	rho    []float64
 }
 
 // startRows puts every cap and the position inside their bounds.
@@ -62,7 +69,9 @@ func (b *barrier) scale() float64 {
 }
 
 // free reports whether the position leaves the price of slot t open.
-func (k *market) free(t int) bool { return k.traded && k.buy[t]-k.sell[t] > 1e-9 }
+func (k *market) free(t int) bool {
+	return k.traded && k.buy[t]-k.sell[t] > 1e-9
+}
 
 // setPrices adds the prices up from the fleet down to its groups.
 func (b *barrier) setPrices() {
@@ -93,8 +102,12 @@ func (b *barrier) rowProducts() (sum float64) {
 	k := &b.market
 	for t := range b.slots {
 		if k.free(t) {
-			sum += k.up[t]*(k.buy[t]-k.price[t]) + k.down[t]*(k.price[t]-k.sell[t])
-			b.miss = max(b.miss, math.Abs(k.kwh[t]-b.nodes[0].load[t]+k.up[t]-k.down[t]))
+			sum += k.up[t]*(k.buy[t]-k.price[t]) +
+				k.down[t]*(k.price[t]-k.sell[t])
+			b.miss = max(
+				b.miss,
+				math.Abs(k.kwh[t]-b.nodes[0].load[t]+k.up[t]-k.down[t]),
+			)
 		}
 	}
 
@@ -133,7 +146,8 @@ func (b *barrier) setTheta(i int) {
 	for t := range b.slots {
 		k.theta[t] = 0
 		if k.free(t) {
-			k.theta[t] = 1 / (k.up[t]/(k.buy[t]-k.price[t]) + k.down[t]/(k.price[t]-k.sell[t]))
+			k.theta[t] = 1 / (k.up[t]/(k.buy[t]-k.price[t]) +
+				k.down[t]/(k.price[t]-k.sell[t]))
 		}
 		v.theta[t] += k.theta[t]
 	}
@@ -145,6 +159,7 @@ func (b *barrier) capPull(v *node, t int) float64 {
 	if b.correct {
 		p -= v.dslack[t] * v.dmu[t]
 	}
+
 	return p / v.slack[t]
 }
 
@@ -155,6 +170,7 @@ func (b *barrier) tradePull(t int) (up, down float64) {
 	if b.correct {
 		up, down = up+k.dup[t]*k.dprice[t], down-k.ddown[t]*k.dprice[t]
 	}
+
 	return up/(k.buy[t]-k.price[t]) - k.up[t], down/(k.price[t]-k.sell[t]) - k.down[t]
 }
 
@@ -193,6 +209,7 @@ func (b *barrier) applyMarket(t int, dload float64) (primal, dual float64) {
 
 	primal, dual = b.applyTrade(t, d)
 	v.dmu[t] -= d
+
 	return primal, dual
 }
 
@@ -265,7 +282,8 @@ func (b *barrier) rowAfter(primal, dual float64) (sum float64) {
 		v := &b.nodes[i]
 		for t, c := range v.cap {
 			if !math.IsInf(c, 1) {
-				sum += (v.slack[t] + primal*v.dslack[t]) * (v.mu[t] + dual*v.dmu[t])
+				sum += (v.slack[t] + primal*v.dslack[t]) * (v.mu[t] +
+					dual*v.dmu[t])
 			}
 		}
 	}
@@ -274,7 +292,8 @@ func (b *barrier) rowAfter(primal, dual float64) (sum float64) {
 	for t := range b.slots {
 		if k.free(t) {
 			p := k.price[t] + dual*k.dprice[t]
-			sum += (k.up[t]+primal*k.dup[t])*(k.buy[t]-p) + (k.down[t]+primal*k.ddown[t])*(p-k.sell[t])
+			sum += (k.up[t]+primal*k.dup[t])*(k.buy[t]-p) +
+				(k.down[t]+primal*k.ddown[t])*(p-k.sell[t])
 		}
 	}
 

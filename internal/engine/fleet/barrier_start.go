@@ -40,7 +40,12 @@ func newBarrier(p *Problem, tree *tree, picks []pick) *barrier {
 		if int(k.asset) < len(p.EVs) {
 			at += b.addEV(p, k, at, node)
 		} else {
-			at += b.addBattery(&p.Batteries[int(k.asset)-len(p.EVs)], k.weight, at, node)
+			at += b.addBattery(
+				&p.Batteries[int(k.asset)-len(p.EVs)],
+				k.weight,
+				at,
+				node,
+			)
 		}
 	}
 
@@ -90,10 +95,25 @@ func (b *barrier) makeNodes(tree *tree) {
 	for i := range b.nodes {
 		a := newArena(14, n)
 		b.nodes[i] = node{
-			parent: int(tree.parent[i]), cap: a.row(),
-			slack: a.row(), mu: a.row(), dslack: a.row(), dmu: a.row(), load: a.row(), w: a.row(), dw: a.row(),
-			theta: a.row(), root: a.row(), rho: a.row(), r: a.row(), response: a.row(), work: a.row(),
-			m: newMatrix(n), inner: newMatrix(n), raw: newMatrix(n), spare: newMatrix(n),
+			parent:   int(tree.parent[i]),
+			cap:      a.row(),
+			slack:    a.row(),
+			mu:       a.row(),
+			dslack:   a.row(),
+			dmu:      a.row(),
+			load:     a.row(),
+			w:        a.row(),
+			dw:       a.row(),
+			theta:    a.row(),
+			root:     a.row(),
+			rho:      a.row(),
+			r:        a.row(),
+			response: a.row(),
+			work:     a.row(),
+			m:        newMatrix(n),
+			inner:    newMatrix(n),
+			raw:      newMatrix(n),
+			spare:    newMatrix(n),
 		}
 
 		for t, c := range tree.cap[i] { // a cap of zero has no inside
@@ -106,8 +126,14 @@ func (b *barrier) makeNodes(tree *tree) {
 func (b *barrier) makeMarket(p *Problem) {
 	a := newArena(8, b.slots)
 	b.market = market{
-		price: a.row(), up: a.row(), down: a.row(), dprice: a.row(), dup: a.row(), ddown: a.row(),
-		theta: a.row(), rho: a.row(),
+		price:  a.row(),
+		up:     a.row(),
+		down:   a.row(),
+		dprice: a.row(),
+		dup:    a.row(),
+		ddown:  a.row(),
+		theta:  a.row(),
+		rho:    a.row(),
 	}
 
 	if p.Position == nil {
@@ -153,7 +179,14 @@ func (b *barrier) addEV(p *Problem, k pick, at, node int) int {
 	v.c[rest] = p.Unserved
 	b.startEV(at, rest, need, room)
 
-	b.evs = append(b.evs, barrierEV{at: at, n: slots, first: int(e.First), node: node, need: need})
+	b.evs = append(b.evs, barrierEV{
+		at:    at,
+		n:     slots,
+		first: int(e.First),
+		node:  node,
+		need:  need,
+	})
+
 	return slots + 1
 }
 
@@ -161,18 +194,31 @@ func (b *barrier) addEV(p *Problem, k pick, at, node int) int {
 func (b *barrier) addBattery(e *Battery, weight float64, at, node int) int {
 	v, n := &b.v, b.slots
 	for t := range n {
-		for k, u := range [3]float64{e.ChargeKW * SlotHours, e.DischargeKW * SlotHours, e.CapacityKWh} {
+		for k, u := range [3]float64{
+			e.ChargeKW * SlotHours,
+			e.DischargeKW * SlotHours,
+			e.CapacityKWh,
+		} {
 			v.u[at+k*n+t] = max(u*weight, 1e-6)
 			v.x[at+k*n+t] = v.u[at+k*n+t] / 2
 		}
+
 		v.c[at+n+t] = e.Wear
 	}
 
 	v.c[at+3*n-1] = -e.Terminal
 	a := newArena(5, n)
 	b.batteries = append(b.batteries, barrierBattery{
-		at: at, node: node, in: e.EffCharge, out: 1 / e.EffDischarge, init: e.InitKWh * weight,
-		nu: a.row(), dnu: a.row(), diag: a.row(), off: a.row(), gain: a.row(),
+		at:   at,
+		node: node,
+		in:   e.EffCharge,
+		out:  1 / e.EffDischarge,
+		init: e.InitKWh * weight,
+		nu:   a.row(),
+		dnu:  a.row(),
+		diag: a.row(),
+		off:  a.row(),
+		gain: a.row(),
 	})
 
 	return 3 * n
@@ -202,7 +248,12 @@ func (v *variables) fit(j int, reduced, scale float64) {
 
 // startDuals values a car's energy at the median of its costs at the prices w. It returns
 // the memory that it sorted them in.
-func (e *barrierEV) startDuals(v *variables, w []float64, scale float64, costs []float64) []float64 {
+func (e *barrierEV) startDuals(
+	v *variables,
+	w []float64,
+	scale float64,
+	costs []float64,
+) []float64 {
 	costs = costs[:0]
 	for t := range w {
 		costs = append(costs, w[t]+v.c[e.at+t])
@@ -215,6 +266,7 @@ func (e *barrierEV) startDuals(v *variables, w []float64, scale float64, costs [
 		v.fit(e.at+t, v.c[e.at+t]+w[t]-e.nu, scale)
 	}
 	v.fit(e.at+e.n, v.c[e.at+e.n]-e.nu, scale)
+
 	return costs
 }
 
@@ -228,6 +280,7 @@ func (e *barrierBattery) startDuals(v *variables, w []float64, scale float64) {
 	for t := range n {
 		v.fit(e.at+t, w[t]-e.in*e.nu[t], scale)
 		v.fit(e.at+n+t, v.c[e.at+n+t]-w[t]+e.out*e.nu[t], scale)
-		v.fit(e.at+2*n+t, 0, scale) // the value is the same in all slots, and the terminal one at the end
+		// the value is the same in all slots, and the terminal one at the end
+		v.fit(e.at+2*n+t, 0, scale)
 	}
 }

@@ -6,7 +6,8 @@ import (
 
 // Tolerances, as shares of what they are taken of.
 const (
-	capMargin     = 1e-9 // how far below its caps a plan stays, so that what rounding adds does not reach them
+	// how far below its caps a plan stays, so that what rounding adds does not reach them
+	capMargin     = 1e-9
 	barrierMargin = 1e-7 // the same for the barrier
 	barrierGap    = 1e-6 // of the turnover, at which the barrier stops
 	negligible    = 1e-9 // kWh: less is nothing
@@ -85,6 +86,7 @@ func (d *draft) draws(a int32) (x []float64, first int, node int32) {
 		return d.net[i], 0, d.tree.node[d.p.Batteries[i].Group]
 	}
 	e := &d.p.EVs[a]
+
 	return d.x[d.at[a]:d.at[a+1]], int(e.First), d.tree.node[e.Group]
 }
 
@@ -137,7 +139,8 @@ func (d *draft) read(b *barrier, picks []pick) {
 			v := b.v.x[b.batteries[j].at:]
 			battery := &d.p.Batteries[int(k.asset)-len(d.p.EVs)]
 			for t := range x { // charge and discharge at once come to one net flow
-				x[t] = battery.net(v[t]*battery.EffCharge - v[n+t]/battery.EffDischarge)
+				x[t] = battery.net(v[t]*battery.EffCharge -
+					v[n+t]/battery.EffDischarge)
 			}
 
 			battery.hold(x)
@@ -216,5 +219,6 @@ func (d *draft) within(node int32, v int) bool {
 			return true
 		}
 	}
+
 	return false
 }

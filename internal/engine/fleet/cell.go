@@ -42,6 +42,7 @@ func (c *cell) plan(b *Battery, w, y []float64) (cost float64) {
 	for t, d := range drawn {
 		y[t] = -d
 	}
+
 	return c.cost
 }
 

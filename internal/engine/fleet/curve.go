@@ -12,9 +12,10 @@ import (
 // and slots known to be in the owner's peak or known not to be. What lies outside a car's
 // window does not matter, so one class serves cars with different windows.
 type class struct {
-	node       int32
-	adder      float64
-	peak, flat uint64
+	node  int32
+	adder float64
+	peak  uint64
+	flat  uint64
 }
 
 const (
@@ -53,10 +54,12 @@ func classesOf(p *Problem, tree *tree) (classes []class, of []uint32) {
 		k, peak, flat := p.EVs[i].class(tree)
 		list := like[k]
 		at := slices.IndexFunc(list, func(c uint32) bool {
-			return k.adder == 0 || classes[c].flat&peak == 0 && classes[c].peak&flat == 0
+			return k.adder == 0 ||
+				classes[c].flat&peak == 0 && classes[c].peak&flat == 0
 		})
 
-		if at < 0 && (len(list) >= classesPerKey || len(classes) >= maxClasses) {
+		if at < 0 &&
+			(len(list) >= classesPerKey || len(classes) >= maxClasses) {
 			of[i] = noClass
 			continue
 		}

@@ -16,7 +16,12 @@ type draft struct {
 }
 
 func newDraft(p *Problem, tree *tree) *draft {
-	d := &draft{p: p, tree: tree, at: make([]uint32, len(p.EVs)+1)}
+	d := &draft{
+		p:    p,
+		tree: tree,
+		at:   make([]uint32, len(p.EVs)+1),
+	}
+
 	n := uint32(0)
 	for i := range p.EVs {
 		d.at[i] = n
@@ -72,6 +77,7 @@ func (d *draft) partCost(assets []int32) (cost float64) {
 	for t, l := range d.load[0] {
 		cost += d.p.energyCost(t, l)
 	}
+
 	return cost
 }
 

@@ -16,29 +16,33 @@ import (
 
 const (
 	fillParts = 512
-	fillGain  = 0.02 // of the mean price, for a cap that is filled twice as fast as it should be
+	// of the mean price, for a cap that is filled twice as fast as it should be
+	fillGain = 0.02
 )
 
 // priceFill is one such run over a draft.
 type priceFill struct {
 	*draft
-	f       *pricer
-	market  []float64
-	mu      [][]float64
-	gain    float64
-	tracked []bool    // slots in which the fleet should draw just what is traded
-	least   []float64 // of a node's cap, or of the position: the smallest that a load is measured against
+	f      *pricer
+	market []float64
+	mu     [][]float64
+	gain   float64
+	// slots in which the fleet should draw just what is traded
+	tracked []bool
+	// of a node's cap, or of the position: the smallest that a load is measured against
+	least   []float64
 	workers [2]fillWorker
 }
 
 // fillWorker is a worker's half of the headroom under every cap, and what it took of it; of the
 // headroom up to what is traded; and what it plans with.
 type fillWorker struct {
-	headroom, took [][]float64
-	position       []float64
-	cell           cell
-	y              []float64
-	own            curve
+	headroom [][]float64
+	took     [][]float64
+	position []float64
+	cell     cell
+	y        []float64
+	own      curve
 }
 
 // fillAtPrices places all assets into an empty draft, under the caps.
@@ -76,11 +80,27 @@ func (d *draft) fillAtPrices(f *pricer, market []float64, mu [][]float64) {
 }
 
 // newPriceFill is a fill at the prices, with a worker for each half of a part.
-func (d *draft) newPriceFill(f *pricer, market []float64, mu [][]float64) *priceFill {
+func (d *draft) newPriceFill(
+	f *pricer,
+	market []float64,
+	mu [][]float64,
+) *priceFill {
 	n := d.p.Slots
-	c := &priceFill{draft: d, f: f, market: market, mu: mu, tracked: make([]bool, n)}
+	c := &priceFill{
+		draft:   d,
+		f:       f,
+		market:  market,
+		mu:      mu,
+		tracked: make([]bool, n),
+	}
+
 	for k := range c.workers {
-		c.workers[k] = fillWorker{headroom: grid(len(mu), n), took: grid(len(mu), n), position: make([]float64, n), y: make([]float64, n)}
+		c.workers[k] = fillWorker{
+			headroom: grid(len(mu), n),
+			took:     grid(len(mu), n),
+			position: make([]float64, n),
+			y:        make([]float64, n),
+		}
 	}
 
 	return c
@@ -131,7 +151,8 @@ func (c *priceFill) prepare() {
 func (d *draft) order() (order []int32) {
 	bucket := func(i int32) int {
 		e := &d.p.EVs[i]
-		spare := float64(e.Last-e.First) + e.FirstFraction - e.EnergyKWh/max(e.MaxKW*SlotHours, 1e-9)
+		spare := float64(e.Last-e.First) + e.FirstFraction -
+			e.EnergyKWh/max(e.MaxKW*SlotHours, 1e-9)
 		return bits.Len(uint(max(0, min(15, spare))))
 	}
 
@@ -166,7 +187,10 @@ func (c *priceFill) steer(mu [][]float64, market []float64, share float64) {
 		for t, k := range limit {
 			mu[v][t] = c.mu[v][t]
 			if !math.IsInf(k, 1) && mu[v][t] > 1e-6 {
-				mu[v][t] = max(0, mu[v][t]+c.gain*(c.load[v][t]-share*k)/max(k, c.least[v]))
+				mu[v][t] = max(
+					0,
+					mu[v][t]+c.gain*(c.load[v][t]-share*k)/max(k, c.least[v]),
+				)
 			}
 		}
 	}
@@ -174,7 +198,10 @@ func (c *priceFill) steer(mu [][]float64, market []float64, share float64) {
 	if q := c.p.Position; q != nil {
 		for t, p := range c.market {
 			if c.tracked[t] {
-				p += c.gain * (c.load[0][t] - share*q.KWh[t]) / max(math.Abs(q.KWh[t]), c.least[len(c.tree.cap)])
+				p += c.gain * (c.load[0][t] - share*q.KWh[t]) / max(
+					math.Abs(q.KWh[t]),
+					c.least[len(c.tree.cap)],
+				)
 			}
 			market[t] = max(q.Sell[t], min(q.Buy[t], p))
 		}
@@ -235,12 +262,18 @@ func (c *priceFill) placeCar(h *fillWorker, i int) {
 
 // placeEnergy places energy of a car in its cheapest slots with headroom, within what is
 // traded if wanted, and returns what is left.
-func (c *priceFill) placeEnergy(h *fillWorker, i int, left float64, traded bool) float64 {
+func (c *priceFill) placeEnergy(
+	h *fillWorker,
+	i int,
+	left float64,
+	traded bool,
+) float64 {
 	e, curve := &c.p.EVs[i], c.f.curve(i, &h.own)
 	x := c.x[c.at[i]:c.at[i+1]]
 	node := c.tree.node[e.Group]
 
-	for open := curve.before[e.Last+1] &^ curve.before[e.First]; open != 0 && left > 0; open &= open - 1 {
+	for open := curve.before[e.Last+1] &^ curve.before[e.First]; open != 0 && left > 0; open &= open -
+		1 {
 		t := curve.slot[bits.TrailingZeros64(open)]
 		q := e.MaxKW * SlotHours
 		if t == e.First {

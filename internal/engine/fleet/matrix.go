@@ -114,9 +114,13 @@ type node struct {
 	dslack    []float64
 	dmu       []float64
 	load      []float64
-	w, dw     []float64 // price of energy to the assets: mu summed up to the fleet, and the market's
+	// price of energy to the assets: mu summed up to the fleet, and the market's
+	w  []float64
+	dw []float64
 
-	m, inner    matrix    // M, then what the parent sees of it; factor of I + S M S
+	// M, then what the parent sees of it; factor of I + S M S
+	m           matrix
+	inner       matrix
 	raw         matrix    // M
 	theta       []float64 // dmu = theta dL + rho
 	root        []float64 // of theta

@@ -6,8 +6,10 @@ import (
 
 // Prices are the prices that coordinate a fleet. Any such prices prove a bound.
 type Prices struct {
-	Market []float64   // p/kWh of energy in every slot; with a position, between its selling and buying price
-	Cap    [][]float64 // p/kWh of headroom under the fleet's cap, then under every group's
+	// p/kWh of energy in every slot; with a position, between its selling and buying price
+	Market []float64
+	// p/kWh of headroom under the fleet's cap, then under every group's
+	Cap [][]float64
 }
 
 // pricer answers prices with the load of the whole fleet and a bound.
@@ -24,8 +26,9 @@ type pricer struct {
 
 type pricerShard struct {
 	load [][MaxSlots]float64 // of a class
-	rest [][]float64         // of a node: its batteries, and its cars without a class
-	cost float64             // of those, and of what is unserved
+	// of a node: its batteries, and its cars without a class
+	rest [][]float64
+	cost float64 // of those, and of what is unserved
 	cell cell
 	y    []float64
 	own  curve // of a car without a class
@@ -52,6 +55,7 @@ func grid(rows, cols int) [][]float64 {
 	for i := range grid {
 		grid[i] = all[i*cols : (i+1)*cols : (i+1)*cols]
 	}
+
 	return grid
 }
 
@@ -136,7 +140,12 @@ func (f *pricer) curve(i int, own *curve) *curve {
 		return &f.curves[c]
 	}
 	e := &f.p.EVs[i]
-	own.sort(&class{adder: e.PeakAdder, peak: e.Peak}, f.w[f.tree.node[e.Group]], f.p.Unserved)
+	own.sort(
+		&class{adder: e.PeakAdder, peak: e.Peak},
+		f.w[f.tree.node[e.Group]],
+		f.p.Unserved,
+	)
+
 	return own
 }
 

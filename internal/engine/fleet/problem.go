@@ -19,15 +19,18 @@ const (
 // Problem is a fleet of cars and batteries that share caps or a traded position.
 // Energies are kWh, money is pence, a slot is a half-hour.
 type Problem struct {
-	Slots     int
-	Price     []float64 // p/kWh in every slot; not looked at if there is a position
-	Unserved  float64   // p/kWh of a car's need that is not met
+	Slots int
+	// p/kWh in every slot; not looked at if there is a position
+	Price     []float64
+	Unserved  float64 // p/kWh of a car's need that is not met
 	EVs       []EV
 	Batteries []Battery
-	Groups    []Group   // an asset names its group by its place here; without groups, all name 0
-	CapKW     []float64 // of the whole fleet in every slot; nil if there is none
-	Position  *Position // nil: energy is paid at Price
-	Start     Prices    // of an earlier answer, to start from; none if empty
+	// an asset names its group by its place here; without groups, all name 0
+	Groups []Group
+	// of the whole fleet in every slot; nil if there is none
+	CapKW    []float64
+	Position *Position // nil: energy is paid at Price
+	Start    Prices    // of an earlier answer, to start from; none if empty
 }
 
 // EV is a car that may charge in the slots First to Last, both included.
@@ -38,25 +41,30 @@ type EV struct {
 	PeakAdder     float64 // p/kWh on top, in the slots of Peak
 	Peak          uint64  // slots as bits, slot 0 lowest
 	Group         int32
-	First, Last   uint8
+	First         uint8
+	Last          uint8
 }
 
 // Battery is a battery that may trade in every slot. Charge and discharge are
 // measured at the grid; stored energy grows by EffCharge of what is charged and falls by
 // 1/EffDischarge of what is discharged.
 type Battery struct {
-	CapacityKWh, InitKWh    float64
-	ChargeKW, DischargeKW   float64
-	EffCharge, EffDischarge float64
-	Wear                    float64 // p per kWh discharged
-	Terminal                float64 // p per kWh stored at the end
-	Group                   int32
+	CapacityKWh  float64
+	InitKWh      float64
+	ChargeKW     float64
+	DischargeKW  float64
+	EffCharge    float64
+	EffDischarge float64
+	Wear         float64 // p per kWh discharged
+	Terminal     float64 // p per kWh stored at the end
+	Group        int32
 }
 
 // Group is a set of assets under a cap, such as a site or a feeder.
 type Group struct {
-	CapKW  []float64 // in every slot; nil if there is none
-	Parent int32     // 1 + the place of the group that this one lies in; 0 if only the fleet is above it
+	CapKW []float64 // in every slot; nil if there is none
+	// 1 + the place of the group that this one lies in; 0 if only the fleet is above it
+	Parent int32
 }
 
 // Position is what the fleet has traded: load above it is bought, below it sold.
@@ -66,26 +74,48 @@ type Position struct {
 
 // Fault returns what is wrong with the problem, or nil.
 func (p *Problem) Fault() error {
-	for _, part := range []func() error{p.sizeFault, p.energyFault, p.capFault, p.assetFault} {
+	for _, part := range []func() error{
+		p.sizeFault,
+		p.energyFault,
+		p.capFault,
+		p.assetFault,
+	} {
 		if err := part(); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
-func fault(format string, args ...any) error { return flex.Fail(flex.Malformed, format, args...) }
+func fault(format string, args ...any) error {
+	return flex.Fail(flex.Malformed, format, args...)
+}
 
 func (p *Problem) sizeFault() error {
 	switch n := len(p.EVs) + len(p.Batteries); {
 	case p.Slots < 1 || p.Slots > MaxSlots:
-		return fault("%d slots: a fleet's horizon has 1 to %d", p.Slots, MaxSlots)
+		return fault(
+			"%d slots: a fleet's horizon has 1 to %d",
+			p.Slots,
+			MaxSlots,
+		)
+
 	case n > MaxAssets:
 		return fault("%d assets: a fleet has at most %d", n, MaxAssets)
+
 	case len(p.Groups) > MaxGroups:
-		return fault("%d groups: a fleet has at most %d", len(p.Groups), MaxGroups)
+		return fault(
+			"%d groups: a fleet has at most %d",
+			len(p.Groups),
+			MaxGroups,
+		)
+
 	case !within(0, p.Unserved):
-		return fault("unserved energy at %v p/kWh: it should be 0 or more", p.Unserved)
+		return fault(
+			"unserved energy at %v p/kWh: it should be 0 or more",
+			p.Unserved,
+		)
 	}
 
 	return nil
@@ -98,15 +128,23 @@ func (p *Problem) energyFault() error {
 		return p.series("the price", p.Price, -maxValue)
 	}
 
-	err := cmp.Or(p.series("the position", q.KWh, -maxValue), p.series("the buying price", q.Buy, -maxValue),
-		p.series("the selling price", q.Sell, -maxValue))
+	err := cmp.Or(
+		p.series("the position", q.KWh, -maxValue),
+		p.series("the buying price", q.Buy, -maxValue),
+		p.series("the selling price", q.Sell, -maxValue),
+	)
 	if err != nil {
 		return err
 	}
 
 	for t, buy := range q.Buy {
 		if q.Sell[t] > buy {
-			return fault("slot %d sells at %v and buys at %v: selling must not be dearer", t, q.Sell[t], buy)
+			return fault(
+				"slot %d sells at %v and buys at %v: selling must not be dearer",
+				t,
+				q.Sell[t],
+				buy,
+			)
 		}
 	}
 
@@ -122,13 +160,22 @@ func (p *Problem) capFault() error {
 
 	for g, group := range p.Groups {
 		if group.CapKW != nil {
-			if err := p.series(fmt.Sprintf("the cap of group %d", g), group.CapKW, 0); err != nil {
+			err := p.series(
+				fmt.Sprintf("the cap of group %d", g),
+				group.CapKW,
+				0,
+			)
+			if err != nil {
 				return err
 			}
 		}
 
 		if group.Parent < 0 || int(group.Parent) > g {
-			return fault("group %d lies in group %d: a parent should come before its child", g, group.Parent-1)
+			return fault(
+				"group %d lies in group %d: a parent should come before its child",
+				g,
+				group.Parent-1,
+			)
 		}
 	}
 
@@ -144,6 +191,7 @@ func within(lo float64, values ...float64) bool {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -154,7 +202,14 @@ func (p *Problem) series(name string, s []float64, lo float64) error {
 
 	for t, v := range s {
 		if !within(lo, v) {
-			return fault("%s is %v in slot %d: it should be %v to %v", name, v, t, lo, maxValue)
+			return fault(
+				"%s is %v in slot %d: it should be %v to %v",
+				name,
+				v,
+				t,
+				lo,
+				maxValue,
+			)
 		}
 	}
 
@@ -166,14 +221,22 @@ func (p *Problem) assetFault() error {
 	for i := range p.EVs {
 		e := &p.EVs[i]
 		if !e.valid(p.Slots, groups) {
-			return fault("EV %d: a slot, group, energy or power is out of bounds: %+v", i, *e)
+			return fault(
+				"EV %d: a slot, group, energy or power is out of bounds: %+v",
+				i,
+				*e,
+			)
 		}
 	}
 
 	for i := range p.Batteries {
 		b := &p.Batteries[i]
 		if !b.valid(groups) {
-			return fault("battery %d: a group, energy, power or efficiency is out of bounds: %+v", i, *b)
+			return fault(
+				"battery %d: a group, energy, power or efficiency is out of bounds: %+v",
+				i,
+				*b,
+			)
 		}
 	}
 
@@ -184,14 +247,36 @@ func (p *Problem) assetFault() error {
 func (e *EV) valid(slots, groups int) bool {
 	window := e.First <= e.Last && int(e.Last) < slots
 	group := e.Group >= 0 && int(e.Group) < groups
-	amounts := within(0, e.EnergyKWh, e.MaxKW, e.FirstFraction, 1-e.FirstFraction)
+	amounts := within(
+		0,
+		e.EnergyKWh,
+		e.MaxKW,
+		e.FirstFraction,
+		1-e.FirstFraction,
+	)
+
 	return window && group && amounts && within(-maxValue, e.PeakAdder)
 }
 
 // valid reports whether everything about the battery is within bounds.
 func (b *Battery) valid(groups int) bool {
 	group := b.Group >= 0 && int(b.Group) < groups
-	amounts := within(0, b.InitKWh, b.CapacityKWh-b.InitKWh, b.ChargeKW, b.DischargeKW, b.Wear)
-	efficiencies := within(0.01, b.EffCharge, b.EffDischarge, 1.01-b.EffCharge, 1.01-b.EffDischarge)
+	amounts := within(
+		0,
+		b.InitKWh,
+		b.CapacityKWh-b.InitKWh,
+		b.ChargeKW,
+		b.DischargeKW,
+		b.Wear,
+	)
+
+	efficiencies := within(
+		0.01,
+		b.EffCharge,
+		b.EffDischarge,
+		1.01-b.EffCharge,
+		1.01-b.EffDischarge,
+	)
+
 	return group && amounts && efficiencies && within(-maxValue, b.Terminal)
 }

@@ -34,8 +34,12 @@ type forest struct {
 // purify gives the cars among the assets whole slots, as far as that is possible.
 func (d *draft) purify(assets []int32) {
 	cars := slices.Clone(assets)
-	cars = slices.DeleteFunc(cars, func(a int32) bool { return int(a) >= len(d.p.EVs) })
-	slices.SortStableFunc(cars, func(a, b int32) int { return cmp.Compare(d.tree.of(d.p, a), d.tree.of(d.p, b)) })
+	cars = slices.DeleteFunc(cars, func(a int32) bool {
+		return int(a) >= len(d.p.EVs)
+	})
+	slices.SortStableFunc(cars, func(a, b int32) int {
+		return cmp.Compare(d.tree.of(d.p, a), d.tree.of(d.p, b))
+	})
 	f := &forest{draft: d}
 
 	for i, a := range cars {
@@ -57,14 +61,17 @@ func (f *forest) plant(car int32) {
 	ev := &f.p.EVs[car]
 	for t := int(ev.First); t <= int(ev.Last); t++ {
 		e := edge{car: car, slot: uint8(t)}
-		if x, most := f.energy(e); *x <= negligible || *x >= most-negligible {
+		x, most := f.energy(e)
+		if *x <= negligible || *x >= most-negligible {
 			continue
 		}
 
 		f.edges = append(f.edges, e)
 		if f.circle() {
 			f.turn()
-			f.edges = slices.DeleteFunc(f.edges, func(e edge) bool { return e.out })
+			f.edges = slices.DeleteFunc(f.edges, func(e edge) bool {
+				return e.out
+			})
 		}
 	}
 
@@ -74,7 +81,9 @@ func (f *forest) plant(car int32) {
 // prune forgets the cars that have one partial slot left: no circle passes through them.
 func (f *forest) prune() {
 	f.edges = slices.DeleteFunc(f.edges, func(e edge) bool {
-		return !slices.ContainsFunc(f.edges, func(o edge) bool { return o.car == e.car && o.slot != e.slot })
+		return !slices.ContainsFunc(f.edges, func(o edge) bool {
+			return o.car == e.car && o.slot != e.slot
+		})
 	})
 }
 
@@ -133,8 +142,10 @@ func (f *forest) circle() bool {
 // turn moves energy round the circle, up on its first edge and down on the next or the
 // other way, until an edge is used up.
 func (f *forest) turn() {
-	up, down := math.Inf(1), math.Inf(1) // the most that can be moved either way
-	adders, spread := 0.0, 0.0           // what a kWh moved up on the first edge adds
+	// the most that can be moved either way
+	up, down := math.Inf(1), math.Inf(1)
+	// what a kWh moved up on the first edge adds
+	adders, spread := 0.0, 0.0
 	for k, i := range f.path {
 		x, most := f.energy(f.edges[i])
 		more, less := most-*x, *x
@@ -171,6 +182,7 @@ func (f *forest) turn() {
 // that keep to their own middle charge in one go, and not all at once.
 func (f *forest) away(e edge) float64 {
 	ev := &f.p.EVs[e.car]
-	like := float64(ev.First) + hash(int(e.car), MaxSlots)*float64(ev.Last-ev.First)
+	like := float64(ev.First) +
+		hash(int(e.car), MaxSlots)*float64(ev.Last-ev.First)
 	return (float64(e.slot) - like) * (float64(e.slot) - like)
 }

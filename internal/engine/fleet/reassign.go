@@ -22,12 +22,17 @@ func (d *draft) reassign(assets []int32) {
 		if int(a) >= len(d.p.EVs) {
 			continue
 		}
+
 		e := &d.p.EVs[a]
 		x, first, node := d.draws(a)
 		d.count(x, first, node, -1)
 		offers = d.offers(offers[:0], e, x, node)
 		slices.SortFunc(offers, func(a, b offer) int {
-			return cmp.Or(cmp.Compare(a.price, b.price), -cmp.Compare(a.now, b.now), cmp.Compare(a.slot, b.slot))
+			return cmp.Or(
+				cmp.Compare(a.price, b.price),
+				-cmp.Compare(a.now, b.now),
+				cmp.Compare(a.slot, b.slot),
+			)
 		})
 
 		clear(x)
@@ -36,6 +41,7 @@ func (d *draft) reassign(assets []int32) {
 			if left <= 0 || o.price > d.p.Unserved {
 				break
 			}
+
 			q := min(o.amount, left)
 			if q < negligible {
 				continue
@@ -59,7 +65,12 @@ func (d *draft) offers(list []offer, e *EV, x []float64, node int32) []offer {
 			continue
 		}
 
-		o := offer{slot: t, amount: room, now: x[i]}
+		o := offer{
+			slot:   t,
+			amount: room,
+			now:    x[i],
+		}
+
 		if q := d.p.Position; q != nil {
 			o.amount = min(room, q.KWh[t]-d.load[0][t])
 			if o.amount > 0 {
@@ -88,5 +99,6 @@ func (d *draft) headroom(node int32, t int) float64 {
 	for v := node; v >= 0; v = d.tree.parent[v] {
 		room = min(room, d.tree.keep[v][t]-d.load[v][t])
 	}
+
 	return max(0, room)
 }

@@ -37,8 +37,9 @@ type Plan struct {
 	Unserved float64 // kWh of need that is not met
 	Prices   Prices
 
-	EVs       Energies
-	Batteries [][]float64 // kWh drawn from the grid in every slot, negative when discharging
+	EVs Energies
+	// kWh drawn from the grid in every slot, negative when discharging
+	Batteries [][]float64
 }
 
 // Energies is what every car takes.
@@ -60,7 +61,13 @@ func Solve(p *Problem) (Plan, error) {
 	if err := p.Fault(); err != nil {
 		return Plan{}, err
 	}
-	s := &solver{p: p, tree: newTree(p), bound: math.Inf(-1), sampled: sampleSize}
+	s := &solver{
+		p:       p,
+		tree:    newTree(p),
+		bound:   math.Inf(-1),
+		sampled: sampleSize,
+	}
+
 	s.pricer = newPricer(p, s.tree)
 	whole := wholeMost
 	if p.Position != nil {
@@ -157,6 +164,7 @@ func (s *solver) fill() float64 {
 	}
 
 	s.best = draft
+
 	return s.gap()
 }
 
@@ -224,12 +232,14 @@ func (s *solver) warm() bool {
 	}
 
 	s.prove(market, mu)
+
 	return true
 }
 
 // sample picks assets that stand for the fleet.
 func (s *solver) sample() []pick {
-	share := float64(s.sampled) / float64(len(s.p.EVs)+batteryWeight*len(s.p.Batteries))
+	share := float64(s.sampled) / float64(len(s.p.EVs)+
+		batteryWeight*len(s.p.Batteries))
 	return s.sampleBatteries(s.sampleCars(nil, share), share)
 }
 
@@ -242,8 +252,13 @@ func (s *solver) sampleCars(picks []pick, share float64) []pick {
 		e := &s.p.EVs[i]
 		v := s.tree.node[e.Group]
 		count[v]++
-		need := min(31, 2*e.EnergyKWh/max(e.MaxKW*SlotHours, 1e-3)) // in half slots
-		keys[i] = uint64(v)<<49 | uint64(s.pricer.of[i]&63)<<43 | uint64(e.First/3)<<38 |
+		need := min(
+			31,
+			2*e.EnergyKWh/max(e.MaxKW*SlotHours, 1e-3),
+		) // in half slots
+
+		keys[i] = uint64(v)<<49 | uint64(s.pricer.of[i]&63)<<43 |
+			uint64(e.First/3)<<38 |
 			uint64(e.Last/3)<<33 | uint64(need)<<28 | uint64(i)
 	}
 
@@ -251,7 +266,10 @@ func (s *solver) sampleCars(picks []pick, share float64) []pick {
 	for _, n := range count {
 		list := keys[:n]
 		keys = keys[n:]
-		for parts := min(n, max(sampleSizeNode, int(share*float64(n)))); parts > 0; parts-- {
+		for parts := min(
+			n,
+			max(sampleSizeNode, int(share*float64(n))),
+		); parts > 0; parts-- {
 			cut := (len(list) + parts - 1) / parts
 			picks = append(picks, s.usual(list[:cut]))
 			list = list[cut:]
@@ -270,9 +288,16 @@ func (s *solver) sampleBatteries(picks []pick, share float64) []pick {
 	}
 
 	for _, list := range batteries {
-		n := min(len(list), max(sampleSizeNode/batteryWeight, int(share*float64(len(list)))))
+		n := min(
+			len(list),
+			max(sampleSizeNode/batteryWeight, int(share*float64(len(list)))),
+		)
+
 		for j := range n {
-			picks = append(picks, pick{list[j*len(list)/n], float64(len(list)) / float64(n)})
+			picks = append(picks, pick{
+				list[j*len(list)/n],
+				float64(len(list)) / float64(n),
+			})
 		}
 	}
 
@@ -298,6 +323,7 @@ func (s *solver) usual(run []uint64) pick {
 	if need(best) <= 0 {
 		return pick{int32(best & (1<<28 - 1)), float64(len(run))}
 	}
+
 	return pick{int32(best & (1<<28 - 1)), sum / need(best)}
 }
 
@@ -333,6 +359,7 @@ func (s *solver) worst(source *random.Source) []int32 {
 	for n := len(s.p.EVs) + len(s.p.Batteries); left > 0; {
 		add(int32(source.Below(n)))
 	}
+
 	return picks
 }
 
@@ -351,7 +378,11 @@ func (s *solver) answer() Plan {
 		a.Unserved += max(0, left)
 	}
 
-	a.Prices = Prices{Market: s.market, Cap: grid(len(s.p.Groups)+1, s.p.Slots)}
+	a.Prices = Prices{
+		Market: s.market,
+		Cap:    grid(len(s.p.Groups)+1, s.p.Slots),
+	}
+
 	copy(a.Prices.Cap[0], s.mu[0])
 	for g, v := range s.tree.node[:len(s.p.Groups)] {
 		if v > 0 && !s.sharesNode(g) {
@@ -375,6 +406,7 @@ func (b *barrier) prices() (market []float64, mu [][]float64) {
 	for i := range b.nodes {
 		mu[i] = b.nodes[i].mu
 	}
+
 	return b.market.price, mu
 }
 
@@ -404,8 +436,12 @@ func (w *worstList) add(asset int, excess float64) {
 // cut sorts the regrets, the largest first, and keeps the most.
 func (w *worstList) cut() {
 	slices.SortFunc(w.list, func(a, b regret) int {
-		return cmp.Or(-cmp.Compare(a.regret, b.regret), cmp.Compare(a.asset, b.asset))
+		return cmp.Or(
+			-cmp.Compare(a.regret, b.regret),
+			cmp.Compare(a.asset, b.asset),
+		)
 	})
+
 	w.list = w.list[:min(w.most, len(w.list))]
 }
 
@@ -440,13 +476,18 @@ func (d *draft) regrets(f *pricer, most int) []int32 {
 		}
 	})
 
-	all := worstList{most: most, list: append(worst[0].list, worst[1].list...)}
+	all := worstList{
+		most: most,
+		list: append(worst[0].list, worst[1].list...),
+	}
+
 	all.cut()
 	assets := make([]int32, len(all.list))
 
 	for i, r := range all.list {
 		assets[i] = r.asset
 	}
+
 	return assets
 }
 

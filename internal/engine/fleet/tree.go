@@ -17,7 +17,11 @@ type tree struct {
 // newTree leaves out every cap that all assets at full power could not reach.
 func newTree(p *Problem) *tree {
 	most := mostLoads(p)
-	tree := &tree{slots: p.Slots, node: make([]int32, max(1, len(p.Groups)))}
+	tree := &tree{
+		slots: p.Slots,
+		node:  make([]int32, max(1, len(p.Groups))),
+	}
+
 	tree.grow(-1, p.CapKW, most[0])
 
 	for g := range p.Groups {

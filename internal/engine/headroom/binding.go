@@ -15,7 +15,11 @@ type Binding struct {
 // Bindings returns the caps that constrain a plan of Charge, by half-hours: where the car may
 // charge by its tariff, has less headroom than its power, and does not charge in full. The car
 // itself must not be counted in the profile.
-func (r *Profile) Bindings(p *charge.Problem, a *charge.Plan, cap int) (all []Binding) {
+func (r *Profile) Bindings(
+	p *charge.Problem,
+	a *charge.Plan,
+	cap int,
+) (all []Binding) {
 	for i := range a.Periods {
 		k := &a.Periods[i]
 		if !wanted(p, k) {
@@ -57,7 +61,11 @@ func wanted(p *charge.Problem, k *charge.Period) bool {
 
 // binding returns the cap that leaves the least in a span. Where power is not what binds, and
 // the car's problem has no power there, it is the number of starts.
-func (r *Profile) binding(p *charge.Problem, span flex.Span, cap int) (b Binding, found bool) {
+func (r *Profile) binding(
+	p *charge.Problem,
+	span flex.Span,
+	cap int,
+) (b Binding, found bool) {
 	b = Binding{Span: span}
 	least := int64(p.Power)
 	for m, to := r.minutes(span); m < to; m++ {
@@ -72,7 +80,8 @@ func (r *Profile) binding(p *charge.Problem, span flex.Span, cap int) (b Binding
 		return b, true
 	}
 
-	if w, limited := charge.LimitAt(p.Limits, span.From.Unix()); !limited || w > 0 {
+	w, limited := charge.LimitAt(p.Limits, span.From.Unix())
+	if !limited || w > 0 {
 		return b, false
 	}
 	if cap != 0 && r.caps[cap].StartsPerMinute > 0 {
@@ -80,5 +89,6 @@ func (r *Profile) binding(p *charge.Problem, span flex.Span, cap int) (b Binding
 	}
 
 	b.Starts = true
+
 	return b, true
 }

@@ -14,7 +14,10 @@ const postponements = 64
 // with its limits. A start in a full minute is put off to the next that has a place; but the
 // need goes before the pace of starts, and before the ceiling.
 // Time that the problem closes already stays closed, if the need can be met as well then.
-func (r *Profile) Charge(p charge.Problem, cap int) (charge.Problem, charge.Plan) {
+func (r *Profile) Charge(
+	p charge.Problem,
+	cap int,
+) (charge.Problem, charge.Plan) {
 	closed := p.Limits
 	p.Limits = r.Limits(&p, cap)
 	first := charge.Solve(p)
@@ -25,7 +28,8 @@ func (r *Profile) Charge(p charge.Problem, cap int) (charge.Problem, charge.Plan
 
 		free := p
 		free.Limits = r.Limits(&p, cap)
-		if better := charge.Solve(free); better.Shortfall < first.Shortfall {
+		better := charge.Solve(free)
+		if better.Shortfall < first.Shortfall {
 			p, first = free, better
 		}
 	}
@@ -45,7 +49,12 @@ func (r *Profile) Charge(p charge.Problem, cap int) (charge.Problem, charge.Plan
 			to++
 		}
 
-		paced.Limits = without(paced.Limits, flex.Span{From: r.instant(from), To: r.instant(to)}, &p)
+		paced.Limits = without(
+			paced.Limits,
+			flex.Span{From: r.instant(from), To: r.instant(to)},
+			&p,
+		)
+
 		plan = charge.Solve(paced)
 		if plan.Shortfall > first.Shortfall {
 			break
@@ -57,7 +66,11 @@ func (r *Profile) Charge(p charge.Problem, cap int) (charge.Problem, charge.Plan
 
 // keepClosed plans a car with some time closed beside its limits, if that meets as much of its
 // need as a plan that there is.
-func keepClosed(p charge.Problem, plan charge.Plan, closed []flex.Step) (charge.Problem, charge.Plan) {
+func keepClosed(
+	p charge.Problem,
+	plan charge.Plan,
+	closed []flex.Step,
+) (charge.Problem, charge.Plan) {
 	q := p
 	for _, s := range closed {
 		q.Limits = without(q.Limits, s.Span, &p)
@@ -69,6 +82,7 @@ func keepClosed(p charge.Problem, plan charge.Plan, closed []flex.Step) (charge.
 	if kept := charge.Solve(q); kept.Shortfall <= plan.Shortfall {
 		return q, kept
 	}
+
 	return p, plan
 }
 
@@ -107,6 +121,7 @@ func (r *Profile) Limits(p *charge.Problem, cap int) (limits []flex.Step) {
 	if !bound {
 		return nil
 	}
+
 	return openTo(limits, end)
 }
 
@@ -116,6 +131,7 @@ func openTo(limits []flex.Step, end time.Time) []flex.Step {
 	if last.Before(end) {
 		limits = join(limits, flex.Span{From: last, To: end}, flex.NoLimit)
 	}
+
 	return limits
 }
 
@@ -133,13 +149,20 @@ func join(steps []flex.Step, s flex.Span, limit flex.Watts) []flex.Step {
 		steps[n-1].To = s.To
 		return steps
 	}
+
 	return append(steps, flex.Step{Span: s, Limit: limit})
 }
 
 // without returns the limits with nothing allowed in a span, charge-now apart.
-func without(limits []flex.Step, closed flex.Span, p *charge.Problem) (out []flex.Step) {
+func without(
+	limits []flex.Step,
+	closed flex.Span,
+	p *charge.Problem,
+) (out []flex.Step) {
 	if len(limits) == 0 {
-		limits = []flex.Step{{Span: flex.Span{From: p.From, To: endOf(p)}, Limit: flex.NoLimit}}
+		limits = []flex.Step{
+			{Span: flex.Span{From: p.From, To: endOf(p)}, Limit: flex.NoLimit},
+		}
 	}
 	if !p.ChargeNow.Empty() && closed.From.Before(p.ChargeNow.To) {
 		closed.From = p.ChargeNow.To
@@ -181,12 +204,17 @@ func (r *Profile) Fits(p *charge.Problem, cap int, steps []flex.Step) bool {
 	}
 
 	_, found := r.fullStart(p, cap, ahead)
+
 	return !found
 }
 
 // fullStart returns the first minute in which steps start although it is full. A start of
 // charge-now is not put off.
-func (r *Profile) fullStart(p *charge.Problem, cap int, steps []flex.Step) (minute int, found bool) {
+func (r *Profile) fullStart(
+	p *charge.Problem,
+	cap int,
+	steps []flex.Step,
+) (minute int, found bool) {
 	r.eachStart(steps, p.Running, func(m int) bool {
 		last := r.instant(m + 1).Add(-time.Second)
 		if r.full(cap, m) && !p.ChargeNow.Contains(last) {

@@ -23,18 +23,25 @@ const horizon = Hours * 60
 // Caps are named by their place: the fleet's is 0, which binds every car, and others bind a
 // group. A car that is in no group names 0.
 type Profile struct {
-	first   int64 // minute since 1970
-	caps    []flex.Cap
-	load    [][]int64 // watts, by cap and minute; nil before anything was added
-	starts  [][]int32
-	hard    bool      // charge-now is limited too
-	tight   [][]int64 // caps for a time, by cap and minute, in watts; nil for none
-	ceiling []int64   // a tighter cap of the fleet, by minute, in watts; nil for none
+	first  int64 // minute since 1970
+	caps   []flex.Cap
+	load   [][]int64 // watts, by cap and minute; nil before anything was added
+	starts [][]int32
+	hard   bool // charge-now is limited too
+	// caps for a time, by cap and minute, in watts; nil for none
+	tight [][]int64
+	// a tighter cap of the fleet, by minute, in watts; nil for none
+	ceiling []int64
 }
 
 // New returns the headroom under caps, the fleet's first, from an instant on.
 func New(from time.Time, caps []flex.Cap) *Profile {
-	return &Profile{first: from.Unix() / 60, caps: caps, load: make([][]int64, len(caps)), starts: make([][]int32, len(caps))}
+	return &Profile{
+		first:  from.Unix() / 60,
+		caps:   caps,
+		load:   make([][]int64, len(caps)),
+		starts: make([][]int32, len(caps)),
+	}
 }
 
 // LimitNow has charge-now limited as well: what a fuse or a transformer cannot carry is not a
@@ -76,6 +83,7 @@ func (r *Profile) cap(k, minute int) (watts int64, bounded bool) {
 	if r.tight != nil && r.tight[k] != nil {
 		watts = min(watts, r.tight[k][minute])
 	}
+
 	return watts, watts != math.MaxInt64
 }
 
@@ -105,16 +113,32 @@ func (r *Profile) minutes(s flex.Span) (from, to int) {
 
 // Add counts what a car of some power draws by its steps, and their starts. A car that is
 // charging already as they begin does not start then.
-func (r *Profile) Add(cap int, steps []flex.Step, power flex.Watts, running bool) {
+func (r *Profile) Add(
+	cap int,
+	steps []flex.Step,
+	power flex.Watts,
+	running bool,
+) {
 	r.change(cap, steps, power, running, 1)
 }
 
 // Remove takes back what was added.
-func (r *Profile) Remove(cap int, steps []flex.Step, power flex.Watts, running bool) {
+func (r *Profile) Remove(
+	cap int,
+	steps []flex.Step,
+	power flex.Watts,
+	running bool,
+) {
 	r.change(cap, steps, power, running, -1)
 }
 
-func (r *Profile) change(cap int, steps []flex.Step, power flex.Watts, running bool, sign int) {
+func (r *Profile) change(
+	cap int,
+	steps []flex.Step,
+	power flex.Watts,
+	running bool,
+	sign int,
+) {
 	r.fill(cap, steps, power, int64(sign))
 	r.eachStart(steps, running, func(m int) bool {
 		r.of(cap, func(k int) {
@@ -129,12 +153,21 @@ func (r *Profile) change(cap int, steps []flex.Step, power flex.Watts, running b
 }
 
 // Reserve keeps power for a car without counting a start; Release gives it back.
-func (r *Profile) Reserve(cap int, steps []flex.Step) { r.fill(cap, steps, flex.NoLimit, 1) }
+func (r *Profile) Reserve(cap int, steps []flex.Step) {
+	r.fill(cap, steps, flex.NoLimit, 1)
+}
 
 // Release gives back what was reserved.
-func (r *Profile) Release(cap int, steps []flex.Step) { r.fill(cap, steps, flex.NoLimit, -1) }
+func (r *Profile) Release(cap int, steps []flex.Step) {
+	r.fill(cap, steps, flex.NoLimit, -1)
+}
 
-func (r *Profile) fill(cap int, steps []flex.Step, power flex.Watts, sign int64) {
+func (r *Profile) fill(
+	cap int,
+	steps []flex.Step,
+	power flex.Watts,
+	sign int64,
+) {
 	r.of(cap, func(k int) {
 		if r.load[k] == nil {
 			r.load[k] = make([]int64, horizon)
@@ -154,7 +187,11 @@ func (r *Profile) fill(cap int, steps []flex.Step, power flex.Watts, sign int64)
 }
 
 // eachStart calls fn with the minutes in which steps begin to charge, until it says no.
-func (r *Profile) eachStart(steps []flex.Step, running bool, fn func(m int) bool) {
+func (r *Profile) eachStart(
+	steps []flex.Step,
+	running bool,
+	fn func(m int) bool,
+) {
 	for _, s := range steps {
 		starts := s.Limit > 0 && !running
 		running = s.Limit > 0
@@ -218,6 +255,7 @@ func (r *Profile) left(cap, minute int, most int64) (watts int64, by int) {
 	if watts < int64(LeastPower) && watts < most {
 		watts = 0
 	}
+
 	return watts, by
 }
 

@@ -35,17 +35,28 @@ type Shares struct {
 // package fleet, and reserves each car's share to the minute. Charge-now and other loads must
 // be in the profile already. Where something was traded the fleet is held to what it then
 // draws, and the prices are between selling and buying.
-func (r *Profile) Share(cars []Car, prices []flex.PricedPeriod, traded []flex.Traded) (Shares, error) {
+func (r *Profile) Share(
+	cars []Car,
+	prices []flex.PricedPeriod,
+	traded []flex.Traded,
+) (Shares, error) {
 	p := r.problem(cars, prices, traded)
 	plan, err := fleet.Solve(&p.Problem)
 	if err != nil {
 		return Shares{}, err
 	}
 
-	s := Shares{Cars: make([][]flex.Step, len(cars)), Prices: prices, Caps: capPrices(&plan, len(r.caps), p.Slots)}
+	s := Shares{
+		Cars:   make([][]flex.Step, len(cars)),
+		Prices: prices,
+		Caps:   capPrices(&plan, len(r.caps), p.Slots),
+	}
+
 	for t, list := range p.shares(&plan, cars) {
 		// The largest first, as it has the least choice of minutes.
-		slices.SortStableFunc(list, func(a, b share) int { return cmp.Compare(b.seconds, a.seconds) })
+		slices.SortStableFunc(list, func(a, b share) int {
+			return cmp.Compare(b.seconds, a.seconds)
+		})
 		for _, q := range list {
 			steps := r.pack(&cars[q.car], p.first.Add(t).Span(), q.seconds)
 			s.Cars[q.car] = append(s.Cars[q.car], steps...)
@@ -64,13 +75,20 @@ func (r *Profile) Share(cars []Car, prices []flex.PricedPeriod, traded []flex.Tr
 func (p *shared) marketPrices(plan *fleet.Plan) []flex.PricedPeriod {
 	prices := make([]flex.PricedPeriod, p.Slots)
 	for t, price := range plan.Prices.Market {
-		prices[t] = flex.PricedPeriod{Period: p.first.Add(t), Price: priceOf(price), Known: true}
+		prices[t] = flex.PricedPeriod{
+			Period: p.first.Add(t),
+			Price:  priceOf(price),
+			Known:  true,
+		}
 	}
+
 	return prices
 }
 
 // priceOf turns pence per kWh into a price.
-func priceOf(pencePerKWh float64) flex.Price { return flex.FromGBPPerMWh(10 * pencePerKWh) }
+func priceOf(pencePerKWh float64) flex.Price {
+	return flex.FromGBPPerMWh(10 * pencePerKWh)
+}
 
 // penceOf is a price in pence per kWh.
 func penceOf(p flex.Price) float64 { return p.GBPPerMWh() / 10 }
@@ -107,17 +125,26 @@ type share struct {
 // pack reserves a share in the minutes of a half-hour: at full power where there is headroom
 // for that, then at less where there is not. Two that share a half-hour so take turns in it,
 // and neither is left with less power than a car can charge with.
-func (r *Profile) pack(c *Car, half flex.Span, seconds float64) (steps []flex.Step) {
+func (r *Profile) pack(
+	c *Car,
+	half flex.Span,
+	seconds float64,
+) (steps []flex.Step) {
 	from, to := r.minutes(half.Meet(flex.Span{From: c.From, To: c.ReadyBy}))
 	for _, whole := range []bool{true, false} {
 		for m := from; m < to && seconds >= 30; m++ { // to the nearest minute, so that turns add up
 			w, _ := r.left(c.Cap, m, int64(c.Power))
-			if w == 0 || whole != (w == int64(c.Power)) || contains(steps, r.instant(m)) {
+			if w == 0 || whole != (w == int64(c.Power)) ||
+				contains(steps, r.instant(m)) {
 				continue
 			}
 
 			begin := r.instant(m)
-			step := flex.Step{Span: flex.Span{From: begin, To: begin.Add(time.Minute)}, Limit: flex.Watts(w)}
+			step := flex.Step{
+				Span:  flex.Span{From: begin, To: begin.Add(time.Minute)},
+				Limit: flex.Watts(w),
+			}
+
 			r.Reserve(c.Cap, []flex.Step{step})
 			seconds -= 60 * float64(w) / float64(c.Power)
 			steps = joinNext(steps, step)
@@ -130,16 +157,21 @@ func (r *Profile) pack(c *Car, half flex.Span, seconds float64) (steps []flex.St
 // joinNext appends a step, or lengthens the last one if the step follows it at once with the
 // same limit.
 func joinNext(steps []flex.Step, next flex.Step) []flex.Step {
-	if n := len(steps); n > 0 && steps[n-1].To.Equal(next.From) && steps[n-1].Limit == next.Limit {
+	n := len(steps)
+	if n > 0 && steps[n-1].To.Equal(next.From) &&
+		steps[n-1].Limit == next.Limit {
 		steps[n-1].To = next.To
 		return steps
 	}
+
 	return append(steps, next)
 }
 
 // contains reports whether one of the steps holds an instant.
 func contains(steps []flex.Step, at time.Time) bool {
-	return slices.ContainsFunc(steps, func(s flex.Step) bool { return s.Contains(at) })
+	return slices.ContainsFunc(steps, func(s flex.Step) bool {
+		return s.Contains(at)
+	})
 }
 
 // shared is the problem of a fleet that shares caps.
@@ -166,7 +198,11 @@ func (p *shared) shares(plan *fleet.Plan, cars []Car) [][]share {
 }
 
 // problem writes the cars as a fleet that shares caps, from the profile's first half-hour on.
-func (r *Profile) problem(cars []Car, prices []flex.PricedPeriod, traded []flex.Traded) *shared {
+func (r *Profile) problem(
+	cars []Car,
+	prices []flex.PricedPeriod,
+	traded []flex.Traded,
+) *shared {
 	p := &shared{first: flex.PeriodAt(r.instant(0))}
 	p.Unserved = unservedPrice
 	p.addCars(cars)
@@ -174,12 +210,21 @@ func (r *Profile) problem(cars []Car, prices []flex.PricedPeriod, traded []flex.
 	assumed := charge.AssumedPrice(prices)
 	p.Price = make([]float64, p.Slots)
 	for t := range p.Price {
-		price, _ := charge.PriceAt(prices, p.first.Add(t).Start().Unix(), assumed)
+		price, _ := charge.PriceAt(
+			prices,
+			p.first.Add(t).Start().Unix(),
+			assumed,
+		)
+
 		p.Price[t] = penceOf(price)
 	}
 
 	p.CapKW = r.capKW(0, p.first, p.Slots)
-	p.Groups = make([]fleet.Group, len(r.caps)) // the first has no cap of its own
+	p.Groups = make(
+		[]fleet.Group,
+		len(r.caps),
+	) // the first has no cap of its own
+
 	for k := 1; k < len(r.caps); k++ {
 		p.Groups[k].CapKW = r.capKW(k, p.first, p.Slots)
 	}
@@ -187,6 +232,7 @@ func (r *Profile) problem(cars []Car, prices []flex.PricedPeriod, traded []flex.
 	if len(traded) > 0 {
 		p.Position = r.position(traded, p.Price, p.first)
 	}
+
 	return p
 }
 
@@ -216,9 +262,18 @@ func (r *Profile) capKW(k int, first flex.Period, slots int) []float64 {
 
 // position is what was traded, less what others of the fleet draw of it. A half-hour without
 // is paid at the market's price.
-func (r *Profile) position(traded []flex.Traded, market []float64, first flex.Period) *fleet.Position {
+func (r *Profile) position(
+	traded []flex.Traded,
+	market []float64,
+	first flex.Period,
+) *fleet.Position {
 	n := len(market)
-	q := &fleet.Position{KWh: make([]float64, n), Buy: slices.Clone(market), Sell: slices.Clone(market)}
+	q := &fleet.Position{
+		KWh:  make([]float64, n),
+		Buy:  slices.Clone(market),
+		Sell: slices.Clone(market),
+	}
+
 	for _, t := range traded {
 		i := t.Period.Sub(first)
 		if i < 0 || i >= n {
@@ -282,8 +337,12 @@ func (c *Car) ev(first flex.Period) (e fleet.EV, ok bool) {
 	}
 
 	e = fleet.EV{
-		EnergyKWh: float64(need) / 3.6e6, MaxKW: c.Power.KW(), Group: int32(c.Cap), PeakAdder: c.peakAdder(),
-		First: uint8(from), Last: uint8(min(to, fleet.MaxSlots-1)),
+		EnergyKWh:     float64(need) / 3.6e6,
+		MaxKW:         c.Power.KW(),
+		Group:         int32(c.Cap),
+		PeakAdder:     c.peakAdder(),
+		First:         uint8(from),
+		Last:          uint8(min(to, fleet.MaxSlots-1)),
 		FirstFraction: begin.End().Sub(free.From).Seconds() / 1800,
 	}
 
@@ -325,5 +384,6 @@ func (c *Car) Slack() time.Duration {
 	if c.Power <= 0 {
 		return open
 	}
+
 	return open - time.Duration(int64(c.Need)*3600/int64(c.Power))*time.Second
 }

@@ -11,7 +11,8 @@ import (
 const (
 	Efficiency = 0.95 // of charging, and of discharging
 	Reserve    = 0.1  // of the capacity, which is never planned to be used
-	SwitchCost = 0.5  // pence that a change of mode must save: each one is a command and wear
+	// pence that a change of mode must save: each one is a command and wear
+	SwitchCost = 0.5
 )
 
 // Battery is a battery beside a home's load.
@@ -39,24 +40,42 @@ func SalvageValue(buy []float64) float64 {
 	for _, p := range cheapest {
 		sum += p
 	}
+
 	return max(0, sum/float64(len(cheapest))*Efficiency)
 }
 
 // Problem is the battery's problem over half-hours: the prices in pence per kWh, what the
 // home draws and the roof gives, what is stored at their start after the mode before, and
 // what a kWh is worth that is left at their end.
-func (b Battery) Problem(buy, sell []float64, load, pv []flex.WattHours, stored flex.WattHours, before battery.Mode, spare float64) battery.ModeProblem {
+func (b Battery) Problem(
+	buy, sell []float64,
+	load, pv []flex.WattHours,
+	stored flex.WattHours,
+	before battery.Mode,
+	spare float64,
+) battery.ModeProblem {
 	least, most := b.Usable()
 	step := float64(b.Power) / 2 // watt-hours in half an hour
 	p := battery.ModeProblem{
-		Import: buy, Export: sell, Load: make([]int, len(load)), PV: make([]int, len(pv)),
-		Min: int(least), Max: int(most), Init: int(max(0, min(stored, b.Capacity))),
-		ChargeStep: int(step * Efficiency), DischargeStep: int(step / Efficiency),
-		ChargeEff: Efficiency, DischargeEff: Efficiency, SwitchCost: SwitchCost, Previous: before, Terminal: spare,
+		Import:        buy,
+		Export:        sell,
+		Load:          make([]int, len(load)),
+		PV:            make([]int, len(pv)),
+		Min:           int(least),
+		Max:           int(most),
+		Init:          int(max(0, min(stored, b.Capacity))),
+		ChargeStep:    int(step * Efficiency),
+		DischargeStep: int(step / Efficiency),
+		ChargeEff:     Efficiency,
+		DischargeEff:  Efficiency,
+		SwitchCost:    SwitchCost,
+		Previous:      before,
+		Terminal:      spare,
 	}
 
 	for i := range load {
 		p.Load[i], p.PV[i] = int(load[i]), int(pv[i])
 	}
+
 	return p
 }

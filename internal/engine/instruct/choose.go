@@ -41,7 +41,9 @@ func Choose(target []charge.Joules, all []Candidate, fair bool) (called []int) {
 		round = func(i int) int { return all[i].Calls }
 	}
 
-	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(round(a), round(b)) })
+	slices.SortStableFunc(places, func(a, b int) int {
+		return cmp.Compare(round(a), round(b))
+	})
 	for len(places) > 0 && anyLeft(missing) {
 		n := 1
 		for n < len(places) && round(places[n]) == round(places[0]) {
@@ -57,7 +59,11 @@ func Choose(target []charge.Joules, all []Candidate, fair bool) (called []int) {
 
 // cheapest takes candidates by rising cost for each joule that is still missing, until nothing
 // is, and takes off what they bring.
-func cheapest(missing []charge.Joules, all []Candidate, places []int) (called []int) {
+func cheapest(
+	missing []charge.Joules,
+	all []Candidate,
+	places []int,
+) (called []int) {
 	q := &queue{}
 	for _, i := range places {
 		if u := useful(missing, &all[i]); u > 0 {
@@ -89,7 +95,11 @@ func cheapest(missing []charge.Joules, all []Candidate, places []int) (called []
 }
 
 // spared lets those go, the last first, without whom the targets are reached as well.
-func spared(missing []charge.Joules, all []Candidate, called []int) (kept []int) {
+func spared(
+	missing []charge.Joules,
+	all []Candidate,
+	called []int,
+) (kept []int) {
 	for _, i := range slices.Backward(called) {
 		c := &all[i]
 		before := shortfall(missing)
@@ -103,6 +113,7 @@ func spared(missing []charge.Joules, all []Candidate, called []int) (kept []int)
 	}
 
 	slices.Reverse(kept)
+
 	return kept
 }
 
@@ -120,6 +131,7 @@ func useful(missing []charge.Joules, c *Candidate) (sum charge.Joules) {
 			sum += min(m, c.counts(t))
 		}
 	}
+
 	return sum
 }
 
@@ -154,10 +166,13 @@ func (q *queue) Less(i, j int) bool {
 	if a.rate != b.rate {
 		return a.rate < b.rate
 	}
+
 	return a.place < b.place
 }
 
-func (q *queue) Swap(i, j int) { q.waiting[i], q.waiting[j] = q.waiting[j], q.waiting[i] }
+func (q *queue) Swap(i, j int) {
+	q.waiting[i], q.waiting[j] = q.waiting[j], q.waiting[i]
+}
 
 // Push is never called: nothing joins a queue.
 func (q *queue) Push(any) {}
@@ -175,7 +190,10 @@ const Tolerance Percent = 1
 
 // Missing is what called cars leave of the targets, in each slot, negative where they bring more;
 // and whether that is more than is tolerated anywhere.
-func Missing(target []charge.Joules, called []Candidate) (missing []charge.Joules, short bool) {
+func Missing(
+	target []charge.Joules,
+	called []Candidate,
+) (missing []charge.Joules, short bool) {
 	missing = slices.Clone(target)
 	for i := range called {
 		take(missing, &called[i], -1)
@@ -184,6 +202,7 @@ func Missing(target []charge.Joules, called []Candidate) (missing []charge.Joule
 	for t := range missing {
 		short = short || missing[t] > target[t]*charge.Joules(Tolerance)/100
 	}
+
 	return missing, short
 }
 
@@ -191,7 +210,11 @@ func Missing(target []charge.Joules, called []Candidate) (missing []charge.Joule
 // candidates that are to be called beside them, where something is missing, or of the called
 // ones that are to be let go, the dearest first, and of equals the first, where there is more than enough. A called car
 // that brings nothing, as far as is known, is not let go.
-func Correct(target []charge.Joules, called, others []Candidate, fair bool) (call, release []int) {
+func Correct(
+	target []charge.Joules,
+	called, others []Candidate,
+	fair bool,
+) (call, release []int) {
 	missing, short := Missing(target, called)
 	if short {
 		for t := range missing {
@@ -207,7 +230,9 @@ func Correct(target []charge.Joules, called, others []Candidate, fair bool) (cal
 		}
 	}
 
-	slices.SortStableFunc(dearest, func(a, b int) int { return cmp.Compare(called[b].Cost, called[a].Cost) })
+	slices.SortStableFunc(dearest, func(a, b int) int {
+		return cmp.Compare(called[b].Cost, called[a].Cost)
+	})
 	for _, i := range dearest {
 		before := shortfall(missing)
 		take(missing, &called[i], 1)

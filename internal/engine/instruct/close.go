@@ -48,6 +48,7 @@ func Close(p charge.Problem, closed []flex.Span) (charge.Problem, charge.Plan) {
 		p.Limits = nil
 		return p, free
 	}
+
 	return p, plan
 }
 
@@ -65,6 +66,7 @@ func peak(plan *charge.Plan) (sum flex.WattHours) {
 			sum += plan.Periods[i].Energy
 		}
 	}
+
 	return sum
 }
 
@@ -77,6 +79,7 @@ func limits(p *charge.Problem, closed []flex.Span) (out []flex.Step) {
 			out = append(out, flex.Step{Span: s})
 		}
 	}
+
 	return out
 }
 
@@ -104,7 +107,9 @@ func drawnIn(plan *charge.Plan, within []flex.Span) (draws []flex.Span) {
 		}
 	}
 
-	slices.SortStableFunc(all, func(a, b priced) int { return int(min(1, max(-1, a.price-b.price))) })
+	slices.SortStableFunc(all, func(a, b priced) int {
+		return int(min(1, max(-1, a.price-b.price)))
+	})
 	for _, a := range all {
 		draws = append(draws, a.Span)
 	}
@@ -128,12 +133,17 @@ func first(draws []flex.Span, kept int) (out []flex.Span) {
 		out = append(out, d)
 	}
 
-	slices.SortFunc(out, func(a, b flex.Span) int { return a.From.Compare(b.From) })
+	slices.SortFunc(out, func(a, b flex.Span) int {
+		return a.From.Compare(b.From)
+	})
+
 	return out
 }
 
 // minutes is a time in minutes, the last one begun.
-func minutes(d time.Duration) int { return int((d + time.Minute - 1) / time.Minute) }
+func minutes(d time.Duration) int {
+	return int((d + time.Minute - 1) / time.Minute)
+}
 
 // without returns what is left of spans when others are taken out, both in order.
 func without(spans, taken []flex.Span) (out []flex.Span) {

@@ -25,6 +25,7 @@ func (f Followed) Counts() Percent {
 	case f.Accepted, f.Since < Patience:
 		return 100
 	}
+
 	return 0
 }
 
@@ -40,5 +41,6 @@ func Quality(accepted, metered bool) Percent {
 	case metered:
 		return 60
 	}
+
 	return 50
 }

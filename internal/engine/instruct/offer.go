@@ -23,7 +23,9 @@ type Order struct {
 }
 
 // guard is how long after the window a car does not come back.
-func (o Order) guard() time.Duration { return Guard + time.Duration(o.Turn%Returns)*flex.HalfHour }
+func (o Order) guard() time.Duration {
+	return Guard + time.Duration(o.Turn%Returns)*flex.HalfHour
+}
 
 // Offer is what a car would do if it were called.
 type Offer struct {
@@ -31,9 +33,11 @@ type Offer struct {
 	Problem charge.Problem
 	Plan    charge.Plan
 
-	Change []charge.Joules  // in each slot, the way that is asked for, against the schedule in force
+	// in each slot, the way that is asked for, against the schedule in force
+	Change []charge.Joules
 	Cost   flex.MicroPounds // of the plan, less that of the schedule in force
-	Less   flex.WattHours   // what it charges less by ready-by; its worth is in the cost
+	// what it charges less by ready-by; its worth is in the cost
+	Less flex.WattHours
 }
 
 // Slots cuts a window at half-hours.
@@ -45,13 +49,18 @@ func Slots(window flex.Span) (slots []flex.Span) {
 }
 
 // Drawn is what a car of some power draws by its steps within a span.
-func Drawn(steps []flex.Step, power flex.Watts, within flex.Span) (sum charge.Joules) {
+func Drawn(
+	steps []flex.Step,
+	power flex.Watts,
+	within flex.Span,
+) (sum charge.Joules) {
 	for _, s := range steps {
 		both := s.Meet(within)
 		if s.Limit > 0 && !both.Empty() {
 			sum += charge.Joules(min(s.Limit, power)) * charge.Joules(both.Len()/time.Second)
 		}
 	}
+
 	return sum
 }
 
@@ -69,7 +78,8 @@ func Call(o Order, p charge.Problem, standing []flex.Step) Offer {
 	}
 
 	ahead := flex.Span{From: p.From, To: p.ReadyBy}
-	less := Drawn(standing, p.Power, ahead) - Drawn(f.Plan.Steps, p.Power, ahead)
+	less := Drawn(standing, p.Power, ahead) -
+		Drawn(f.Plan.Steps, p.Power, ahead)
 	assumed := charge.AssumedPrice(p.Prices)
 	f.Less = flex.WattHours(less / 3600)
 	f.Cost = cost(&p, f.Plan.Steps) - cost(&p, standing) + assumed.Of(f.Less)
@@ -87,6 +97,7 @@ func (o Order) close(p charge.Problem, standing []flex.Step) (f Offer) {
 			break
 		}
 	}
+
 	return f
 }
 
@@ -98,7 +109,11 @@ func yields(p *charge.Problem, closed []flex.Span) bool {
 
 // closed is the time that a car leaves out: the window, and after it the guard where it would
 // not have charged; or all but the window.
-func (o Order) closed(p *charge.Problem, standing []flex.Step, guard time.Duration) []flex.Span {
+func (o Order) closed(
+	p *charge.Problem,
+	standing []flex.Step,
+	guard time.Duration,
+) []flex.Span {
 	ahead := flex.Span{From: p.From, To: p.ReadyBy}
 	if o.Up {
 		return without([]flex.Span{ahead}, []flex.Span{o.Window})
@@ -111,7 +126,11 @@ func (o Order) closed(p *charge.Problem, standing []flex.Step, guard time.Durati
 		}
 	}
 
-	after := flex.Span{From: o.Window.To, To: o.Window.To.Add(guard)}
+	after := flex.Span{
+		From: o.Window.To,
+		To:   o.Window.To.Add(guard),
+	}
+
 	all := append([]flex.Span{o.Window}, without([]flex.Span{after}, draws)...)
 
 	return joined(all, ahead)
@@ -142,5 +161,6 @@ func cost(p *charge.Problem, steps []flex.Step) (sum flex.MicroPounds) {
 		price, _ := charge.PriceAt(p.Prices, s.From.Unix(), assumed)
 		sum += price.Of(flex.WattHours(Drawn(steps, p.Power, s) / 3600))
 	}
+
 	return sum
 }

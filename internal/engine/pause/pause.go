@@ -10,14 +10,16 @@ import (
 // Problem is a schedule that the client made itself and in which one pause may be
 // placed.
 type Problem struct {
-	Blocks    []flex.Span // the charging times, sorted and disjoint, in whole seconds
+	// the charging times, sorted and disjoint, in whole seconds
+	Blocks    []flex.Span
 	Prices    []flex.PricedPeriod
 	Power     flex.Watts
-	Pause     time.Duration    // half an hour if zero
-	NotBefore time.Time        // nothing earlier may change
-	Worth     flex.MicroPounds // the least saving worth a pause; nothing is paused for nothing
-	MakeUp    MakeUp
-	ReadyBy   time.Time // what is made up is made up by then
+	Pause     time.Duration // half an hour if zero
+	NotBefore time.Time     // nothing earlier may change
+	// the least saving worth a pause; nothing is paused for nothing
+	Worth   flex.MicroPounds
+	MakeUp  MakeUp
+	ReadyBy time.Time // what is made up is made up by then
 }
 
 // MakeUp says whether the paused charging is caught up with, and when.
@@ -27,7 +29,8 @@ type MakeUp uint8
 const (
 	MakeUpNone     MakeUp = iota // not at all: the schedule's end stands
 	MakeUpEarliest               // in the first free seconds after the pause
-	MakeUpAppend                 // in one piece, in the cheapest free time after the pause
+	// in one piece, in the cheapest free time after the pause
+	MakeUpAppend
 )
 
 // Plan is the client's schedule with the pause in it, or untouched.
@@ -66,8 +69,11 @@ func Solve(p Problem) Plan {
 // gridOf writes the problem in seconds.
 func gridOf(p *Problem) *Grid {
 	q := &Grid{
-		Pause: int64(p.Pause / time.Second), NotBefore: math.MinInt64, ReadyBy: p.ReadyBy.Unix(),
-		MakeUp: p.MakeUp, Prices: seriesOf(p.Prices),
+		Pause:     int64(p.Pause / time.Second),
+		NotBefore: math.MinInt64,
+		ReadyBy:   p.ReadyBy.Unix(),
+		MakeUp:    p.MakeUp,
+		Prices:    seriesOf(p.Prices),
 	}
 
 	for _, b := range p.Blocks {
@@ -83,7 +89,10 @@ func gridOf(p *Problem) *Grid {
 
 // span is an interval of seconds as a span.
 func (i Interval) span() flex.Span {
-	return flex.Span{From: time.Unix(i.From, 0).UTC(), To: time.Unix(i.To, 0).UTC()}
+	return flex.Span{
+		From: time.Unix(i.From, 0).UTC(),
+		To:   time.Unix(i.To, 0).UTC(),
+	}
 }
 
 func spans(intervals []Interval) (out []flex.Span) {
@@ -100,7 +109,12 @@ func seriesOf(prices []flex.PricedPeriod) PriceSeries {
 	}
 
 	first, last := prices[0].Period, prices[len(prices)-1].Period
-	t := PriceSeries{Origin: first.Start().Unix(), Slot: 1800, Price: make([]float64, last.Sub(first)+1)}
+	t := PriceSeries{
+		Origin: first.Start().Unix(),
+		Slot:   1800,
+		Price:  make([]float64, last.Sub(first)+1),
+	}
+
 	for i := range t.Price {
 		t.Price[i] = math.NaN()
 	}
@@ -117,8 +131,9 @@ func seriesOf(prices []flex.PricedPeriod) PriceSeries {
 // PriceSeries is a price over time: Price[i] holds from Origin + i*Slot for one slot. A missing
 // price is NaN, and so is everything outside the series.
 type PriceSeries struct {
-	Origin, Slot int64
-	Price        []float64
+	Origin int64
+	Slot   int64
+	Price  []float64
 }
 
 // Sum is the price summed over [from, to).
@@ -142,10 +157,12 @@ type Interval struct{ From, To int64 }
 
 // Grid is a pause problem in ticks: seconds or minutes, whatever its prices are in.
 type Grid struct {
-	Blocks                    []Interval
-	Pause, NotBefore, ReadyBy int64
-	MakeUp                    MakeUp
-	Prices                    PriceSeries
+	Blocks    []Interval
+	Pause     int64
+	NotBefore int64
+	ReadyBy   int64
+	MakeUp    MakeUp
+	Prices    PriceSeries
 }
 
 // Candidate is a place for the pause.
@@ -204,7 +221,10 @@ func (q *Grid) nextPoint(s, last int64) int64 {
 	if s == last {
 		return last + 1
 	}
-	edge := func(x int64) int64 { return q.Prices.Slot - posMod(x-q.Prices.Origin, q.Prices.Slot) }
+	edge := func(x int64) int64 {
+		return q.Prices.Slot - posMod(x-q.Prices.Origin, q.Prices.Slot)
+	}
+
 	return min(last, s+min(edge(s), edge(s+q.Pause)))
 }
 
@@ -225,6 +245,7 @@ func (q *Grid) earliestAfter(i int) (cost float64) {
 	if left > 0 {
 		return math.NaN()
 	}
+
 	return cost
 }
 
@@ -261,7 +282,8 @@ func (q *Grid) MadeUp(to []Interval, c Candidate) []Interval {
 		left := q.Pause
 		for i := range q.Blocks {
 			gap := q.gapAfter(i)
-			if n := min(left, gap.To-gap.From); n > 0 && q.Blocks[i].To >= c.At+q.Pause {
+			n := min(left, gap.To-gap.From)
+			if n > 0 && q.Blocks[i].To >= c.At+q.Pause {
 				to = append(to, Interval{gap.From, gap.From + n})
 				left -= n
 			}
@@ -300,5 +322,6 @@ func (q *Grid) Apply(to []Interval, c Candidate) []Interval {
 	for _, s := range added {
 		put(s, true)
 	}
+
 	return to
 }

@@ -30,7 +30,9 @@ func (c *Curve) Put(x, v float64) {
 
 	if n > 1 {
 		run, rise := c.X[n-1]-c.X[n-2], c.V[n-1]-c.V[n-2]
-		if math.Abs(rise*(x-c.X[n-2])-(v-c.V[n-2])*run) <= (sameV+rounding*math.Abs(v))*(x-c.X[n-2]) {
+		if math.Abs(
+			rise*(x-c.X[n-2])-(v-c.V[n-2])*run,
+		) <= (sameV+rounding*math.Abs(v))*(x-c.X[n-2]) {
 			c.X[n-1], c.V[n-1] = x, v
 			return
 		}
@@ -166,7 +168,12 @@ func (w *Convolver) leastInside() float64 {
 
 // leastOf puts the least of three lines over [s, next], each given at both ends, raised
 // by base and tilted by slope.
-func leastOf(out *Curve, s, next float64, a, b *[3]float64, base, slope float64) {
+func leastOf(
+	out *Curve,
+	s, next float64,
+	a, b *[3]float64,
+	base, slope float64,
+) {
 	now := 0
 	for i := range a {
 		if math.IsInf(a[i], 1) || math.IsInf(b[i], 1) {
@@ -188,7 +195,8 @@ func leastOf(out *Curve, s, next float64, a, b *[3]float64, base, slope float64)
 	for {
 		then, to := 1.0, now
 		for i := range a {
-			if gain := (b[now] - a[now]) - (b[i] - a[i]); i != now && gain > 0 && !math.IsInf(a[i], 1) {
+			gain := (b[now] - a[now]) - (b[i] - a[i])
+			if i != now && gain > 0 && !math.IsInf(a[i], 1) {
 				if at := (a[i] - a[now]) / gain; at > share && at < then {
 					then, to = at, i
 				}
@@ -233,7 +241,8 @@ func Lower(out, a, b *Curve) {
 		var a1, b1 float64
 		a1, sa = a.At(sa, x)
 		b1, sb = b.At(sb, x)
-		if d0, d1 := a0-b0, a1-b1; len(out.X) > 0 && d0*d1 < 0 && !math.IsInf(d0*d1, 0) {
+		d0, d1 := a0-b0, a1-b1
+		if len(out.X) > 0 && d0*d1 < 0 && !math.IsInf(d0*d1, 0) {
 			share := d0 / (d0 - d1)
 			out.Put(x0+share*(x-x0), a0+share*(a1-a0))
 		}

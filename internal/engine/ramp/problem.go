@@ -26,11 +26,21 @@ func Apply(p charge.Problem, offset, spread time.Duration) charge.Problem {
 
 	for _, w := range windows {
 		d := min(loss, w.Len()/2).Truncate(time.Second)
-		begin := (time.Duration(float64(d) * offset.Seconds() / spread.Seconds())).Truncate(time.Second)
+		begin := (time.Duration(float64(d) * offset.Seconds() / spread.Seconds())).Truncate(
+			time.Second,
+		)
+
 		if w.From.After(p.From) {
-			p.Limits = closed(p.Limits, &p, flex.Span{From: w.From, To: w.From.Add(begin)})
+			p.Limits = closed(p.Limits, &p, flex.Span{
+				From: w.From,
+				To:   w.From.Add(begin),
+			})
 		}
-		p.Limits = closed(p.Limits, &p, flex.Span{From: w.To.Add(begin - d), To: w.To})
+
+		p.Limits = closed(p.Limits, &p, flex.Span{
+			From: w.To.Add(begin - d),
+			To:   w.To,
+		})
 	}
 
 	return p
@@ -62,7 +72,11 @@ func windowsOf(p *charge.Problem) (out []flex.Span) {
 
 // most is how much time each window can lose, in whole seconds: the spread, or what the need leaves. A
 // minute is kept back, as plans are cut to minutes.
-func most(p *charge.Problem, windows []flex.Span, spread time.Duration) time.Duration {
+func most(
+	p *charge.Problem,
+	windows []flex.Span,
+	spread time.Duration,
+) time.Duration {
 	if len(windows) == 0 || p.Power <= 0 {
 		return 0
 	}
@@ -72,7 +86,10 @@ func most(p *charge.Problem, windows []flex.Span, spread time.Duration) time.Dur
 		slack += w.Len()
 	}
 
-	return max(0, min(spread, slack/time.Duration(len(windows)))).Truncate(time.Second)
+	return max(
+		0,
+		min(spread, slack/time.Duration(len(windows))),
+	).Truncate(time.Second)
 }
 
 // closed appends a span in which nothing is drawn, but for charge-now.
@@ -82,13 +99,19 @@ func closed(limits []flex.Step, p *charge.Problem, s flex.Span) []flex.Step {
 		now = flex.Span{From: s.To, To: s.To}
 	}
 
-	for _, part := range []flex.Span{{From: s.From, To: now.From}, {From: now.To, To: s.To}} {
+	for _, part := range []flex.Span{
+		{From: s.From, To: now.From},
+		{From: now.To, To: s.To},
+	} {
 		if !part.Empty() {
 			limits = append(limits, flex.Step{Span: part})
 		}
 	}
 
-	slices.SortFunc(limits, func(a, b flex.Step) int { return a.From.Compare(b.From) })
+	slices.SortFunc(limits, func(a, b flex.Step) int {
+		return a.From.Compare(b.From)
+	})
+
 	return limits
 }
 
@@ -114,6 +137,7 @@ func Keep(p charge.Problem, offset time.Duration) charge.Problem {
 	if openTime(&kept) >= needed(&p)+time.Minute {
 		return kept
 	}
+
 	return p
 }
 
@@ -131,7 +155,8 @@ func goingOn(p *charge.Problem, until flex.Span) flex.Span {
 			}
 		}
 
-		if end := p.From.Add(needed(p)); p.Mode == flex.Minimise && end.Before(on.To) {
+		end := p.From.Add(needed(p))
+		if p.Mode == flex.Minimise && end.Before(on.To) {
 			on.To = end
 		}
 
@@ -146,7 +171,10 @@ func goingOn(p *charge.Problem, until flex.Span) flex.Span {
 
 // needed is how long the need takes.
 func needed(p *charge.Problem) time.Duration {
-	return max(0, time.Duration((int64(p.Need)*3600+int64(p.Power)-1)/int64(p.Power))*time.Second)
+	return max(
+		0,
+		time.Duration((int64(p.Need)*3600+int64(p.Power)-1)/int64(p.Power))*time.Second,
+	)
 }
 
 // openTime is the off-peak time by ready-by, less what is closed.
@@ -157,6 +185,7 @@ func openTime(p *charge.Problem) (sum time.Duration) {
 			sum -= l.Meet(w).Len()
 		}
 	}
+
 	return sum
 }
 
@@ -170,6 +199,7 @@ func apart(limits []flex.Step) (out []flex.Step) {
 		}
 		out = append(out, l)
 	}
+
 	return out
 }
 

@@ -12,10 +12,11 @@ import (
 // Late is a schedule that waits to be sent and should have been before: pushes were halted, its endpoint
 // or flexd itself was down.
 type Late struct {
-	ID     [16]byte // of its asset
-	Power  flex.Watts
-	Slack  time.Duration // from now until the need would take all of the time that is left
-	AtOnce bool          // what a user waits for
+	ID    [16]byte // of its asset
+	Power flex.Watts
+	// from now until the need would take all of the time that is left
+	Slack  time.Duration
+	AtOnce bool // what a user waits for
 }
 
 // turnEvery is what turns are rounded down to.
@@ -42,14 +43,19 @@ func Turns(late []Late, ramp flex.Watts) []time.Duration {
 	}
 
 	slices.SortFunc(order, func(i, j int) int {
-		return cmp.Or(cmp.Compare(late[i].Slack, late[j].Slack), bytes.Compare(late[i].ID[:], late[j].ID[:]))
+		return cmp.Or(
+			cmp.Compare(late[i].Slack, late[j].Slack),
+			bytes.Compare(late[i].ID[:], late[j].ID[:]),
+		)
 	})
 
 	// A tenth is left for rounding and for the time that sending takes.
 	pace := max(ramp*9/10-largest, largest, 1)
 	sum = 0
 	for _, i := range order {
-		turns[i] = (time.Duration(float64(sum) / float64(pace) * float64(time.Minute))).Truncate(turnEvery)
+		turns[i] = (time.Duration(float64(sum) / float64(pace) * float64(time.Minute))).Truncate(
+			turnEvery,
+		)
 		sum += late[i].Power
 	}
 

@@ -17,9 +17,10 @@ const Deviations = 6
 
 // Fleet is what may start at once.
 type Fleet struct {
-	Cars    int64
-	Power   flex.Watts // of all of them
-	Squares float64    // the sum of the squares of their powers, in watts squared
+	Cars  int64
+	Power flex.Watts // of all of them
+	// the sum of the squares of their powers, in watts squared
+	Squares float64
 }
 
 // Add counts an asset.
@@ -57,7 +58,8 @@ func Offset(id [16]byte, spread time.Duration) time.Duration {
 
 // place is where in [0, 1) an asset is. Ids that follow each other are far apart.
 func place(id [16]byte) float64 {
-	h := mix(mix(binary.BigEndian.Uint64(id[:8])) ^ binary.BigEndian.Uint64(id[8:]))
+	h := mix(mix(binary.BigEndian.Uint64(id[:8])) ^
+		binary.BigEndian.Uint64(id[8:]))
 	return float64(h>>11) / (1 << 53)
 }
 

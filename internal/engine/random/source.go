@@ -10,6 +10,7 @@ func (d *Source) Next() uint64 {
 	z := uint64(*d)
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
+
 	return z ^ z>>31
 }
 

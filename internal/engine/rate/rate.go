@@ -23,23 +23,26 @@ const (
 	// that are planned to make up for what is missing must not pass before the asset draws.
 	RestartDelay = 5 * time.Minute
 
-	atLimitPercent = 99              // of what was allowed: all of it
-	belowPercent   = 90              // of what a cap allowed: clearly less; of a session's highest: a tail
-	agreePercent   = 10              // how far sessions may differ that agree
-	errorPercent   = 4               // of a half-hour at the level: less is no delay
-	openMin        = 5 * time.Minute // of a half-hour that shows a tail
-	acceptPercent  = 50              // of a limit: the asset accepts it
-	tailPercent    = 30              // of a need: the most that a tail adds
-	fullWatts      = 50              // drawn by a full car, at most
-	stepWatts      = 10              // the power is rounded down to these
+	atLimitPercent = 99 // of what was allowed: all of it
+	// of what a cap allowed: clearly less; of a session's highest: a tail
+	belowPercent = 90
+	agreePercent = 10 // how far sessions may differ that agree
+	// of a half-hour at the level: less is no delay
+	errorPercent  = 4
+	openMin       = 5 * time.Minute // of a half-hour that shows a tail
+	acceptPercent = 50              // of a limit: the asset accepts it
+	tailPercent   = 30              // of a need: the most that a tail adds
+	fullWatts     = 50              // drawn by a full car, at most
+	stepWatts     = 10              // the power is rounded down to these
 )
 
 // HalfHour is one settlement period of which it is known what was allowed throughout, and
 // what was drawn.
 type HalfHour struct {
 	flex.Period
-	Energy  flex.WattHours
-	Allowed flex.Watts    // the most that was allowed at every instant; above nominal is nominal
+	Energy flex.WattHours
+	// the most that was allowed at every instant; above nominal is nominal
+	Allowed flex.Watts
 	Open    time.Duration // in which nominal power or more was allowed
 	Nominal flex.Watts
 	Began   bool // nothing was allowed just before
@@ -60,17 +63,24 @@ func (h *HalfHour) openPower() flex.Watts {
 }
 
 // all reports whether the asset drew all that it was allowed.
-func (h *HalfHour) all() bool { return 100*h.power() >= atLimitPercent*min(h.Allowed, h.Nominal) }
+func (h *HalfHour) all() bool {
+	return 100*h.power() >= atLimitPercent*min(h.Allowed, h.Nominal)
+}
 
 // Session is what the half-hours of one session come to.
 type Session struct {
-	From, To  time.Time  // of the half-hours that counted; of all of them if none did
-	HalfHours int        // that counted
-	Power     flex.Watts // flex.NoLimit if it drew all that is nominal; 0 if none counted
-	AtLeast   flex.Watts // the most that it drew of what a cap allowed, all of it; 0 if none
-	Minimum   flex.Watts // the lowest limit under which it charged; 0 if it never was under one
-	Delay     time.Duration
-	Tail      flex.WattHours
+	// of the half-hours that counted; of all of them if none did
+	From      time.Time
+	To        time.Time
+	HalfHours int // that counted
+	// flex.NoLimit if it drew all that is nominal; 0 if none counted
+	Power flex.Watts
+	// the most that it drew of what a cap allowed, all of it; 0 if none
+	AtLeast flex.Watts
+	// the lowest limit under which it charged; 0 if it never was under one
+	Minimum flex.Watts
+	Delay   time.Duration
+	Tail    flex.WattHours
 }
 
 // Rate is what is known of an asset.
@@ -91,16 +101,19 @@ type Certainty string
 
 // The certainties.
 const (
-	None   Certainty = "none"   // no half-hour
-	Low    Certainty = "low"    // fewer than three half-hours
-	Medium Certainty = "medium" // fewer than twelve, or of fewer than three sessions, or sessions that differ
+	None Certainty = "none" // no half-hour
+	Low  Certainty = "low"  // fewer than three half-hours
+	// fewer than twelve, or of fewer than three sessions, or sessions that differ
+	Medium Certainty = "medium"
 	High   Certainty = "high"
 )
 
 // sorted returns the half-hours in order, each once: of two for the same time the last given.
 func sorted(hs []HalfHour) []HalfHour {
 	out := slices.Clone(hs)
-	slices.SortStableFunc(out, func(a, b HalfHour) int { return a.Start().Compare(b.Start()) })
+	slices.SortStableFunc(out, func(a, b HalfHour) int {
+		return a.Start().Compare(b.Start())
+	})
 	n := 0
 
 	for i := range out {
@@ -185,7 +198,11 @@ func Summarise(hs []HalfHour) (s Session) {
 
 // tail is what the half-hours after an instant fell short of the level while the asset was
 // allowed all. If it was full in the end, the last of them lacks what there was no room for.
-func tail(hs []HalfHour, after time.Time, at flex.Watts) (short flex.WattHours) {
+func tail(
+	hs []HalfHour,
+	after time.Time,
+	at flex.Watts,
+) (short flex.WattHours) {
 	var last flex.WattHours
 	for i := range hs {
 		h := &hs[i]
@@ -217,7 +234,8 @@ func (s *Session) limited(h *HalfHour) {
 		s.AtLeast = max(s.AtLeast, h.Allowed)
 	}
 
-	if 100*h.power() >= acceptPercent*h.Allowed && (s.Minimum == 0 || h.Allowed < s.Minimum) {
+	if 100*h.power() >= acceptPercent*h.Allowed &&
+		(s.Minimum == 0 || h.Allowed < s.Minimum) {
 		s.Minimum = h.Allowed
 	}
 }
@@ -251,7 +269,10 @@ func delay(hs, shown []HalfHour, at flex.Watts) time.Duration {
 		}
 
 		missing := max(0, at.For(flex.HalfHour)-h.Energy)
-		delays = append(delays, time.Duration(int64(missing)*3600/int64(at))*time.Second)
+		delays = append(
+			delays,
+			time.Duration(int64(missing)*3600/int64(at))*time.Second,
+		)
 	}
 
 	if len(delays) == 0 {
@@ -260,7 +281,8 @@ func delay(hs, shown []HalfHour, at flex.Watts) time.Duration {
 
 	slices.Sort(delays)
 
-	if d := delays[len(delays)/2]; d > flex.HalfHour*errorPercent/100 { // less is a meter's error
+	d := delays[len(delays)/2]
+	if d > flex.HalfHour*errorPercent/100 { // less is a meter's error
 		return min(d, DelayMax)
 	}
 
@@ -271,7 +293,11 @@ func delay(hs, shown []HalfHour, at flex.Watts) time.Duration {
 func Learn(past []Session) (r Rate) {
 	past = slices.Clone(past)
 	slices.SortFunc(past, func(a, b Session) int {
-		return cmp.Or(b.To.Compare(a.To), b.From.Compare(a.From), cmp.Compare(a.Power, b.Power))
+		return cmp.Or(
+			b.To.Compare(a.To),
+			b.From.Compare(a.From),
+			cmp.Compare(a.Power, b.Power),
+		)
 	})
 
 	r.Certainty = None
@@ -378,7 +404,9 @@ func Within(known Rate, hs []HalfHour) Rate {
 // falling lowers the power of an asset that draws less and less to half of what it drew last:
 // what comes will be less still.
 func falling(r Rate, hs []HalfHour) Rate {
-	hs = slices.DeleteFunc(hs, func(h HalfHour) bool { return h.Open < openMin })
+	hs = slices.DeleteFunc(hs, func(h HalfHour) bool {
+		return h.Open < openMin
+	})
 	n := len(hs)
 	if n == 0 {
 		return r
@@ -424,6 +452,7 @@ func within(known Rate, shown []HalfHour) Rate {
 
 	r.note(shown[0].Start(), shown[len(shown)-1].End(), len(shown))
 	r.Certainty = r.certainty([]flex.Watts{r.Power, last})
+
 	return r
 }
 
@@ -457,12 +486,17 @@ const (
 // Allowance is the energy by which a plan for a remaining need is to allow more than that, at
 // the power that is planned. The whole need bounds the tail, so that it does not shrink, and cost
 // a push, with each half-hour.
-func (r Rate) Allowance(need, whole flex.WattHours, power flex.Watts, state State) flex.WattHours {
+func (r Rate) Allowance(
+	need, whole flex.WattHours,
+	power flex.Watts,
+	state State,
+) flex.WattHours {
 	if need <= 0 {
 		return 0
 	}
 
-	more := need/100 + power.For(time.Minute) + min(r.Tail, whole*tailPercent/100)
+	more := need/100 + power.For(time.Minute) +
+		min(r.Tail, whole*tailPercent/100)
 	switch state {
 	case Waiting:
 		more += power.For(r.Delay)

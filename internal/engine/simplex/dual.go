@@ -29,7 +29,8 @@ func (s *Solver) Solve(cutoff float64, pivots int) Status {
 
 		if !s.pivot(r) {
 			if s.since > 50 && s.missed(r) < doubtful {
-				s.rebuild() // what looks infeasible is tried once more on an exact inverse
+				// what looks infeasible is tried once more on an exact inverse
+				s.rebuild()
 				continue
 			}
 			return Infeasible
@@ -59,6 +60,7 @@ func (s *Solver) verified() bool {
 	}
 
 	s.rebuild()
+
 	return false
 }
 

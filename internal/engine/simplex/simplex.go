@@ -35,9 +35,12 @@ type Solver struct {
 	valOf  []float64
 	across [][]entry
 
-	cost, lower, upper, right []float64
-	perturbed                 []float64 // the costs that are solved for
-	scale                     float64   // of the perturbation
+	cost      []float64
+	lower     []float64
+	upper     []float64
+	right     []float64
+	perturbed []float64 // the costs that are solved for
+	scale     float64   // of the perturbation
 
 	basis   []int32 // variable of each row; rows above columns are logical
 	place   []int32 // row of each variable, or -1
@@ -63,8 +66,9 @@ type Solver struct {
 }
 
 type triplet struct {
-	column, row int32
-	value       float64
+	column int32
+	row    int32
+	value  float64
 }
 
 type entry struct {
@@ -102,6 +106,7 @@ func (s *Solver) AddColumn(cost, lower, upper float64) int {
 	s.upper = append(s.upper, max(lower, upper))
 
 	s.columns++
+
 	return s.columns - 1
 }
 
@@ -113,7 +118,9 @@ func (s *Solver) AddEntry(column, row int, value float64) {
 }
 
 // Widest lowers the upper bound of a variable before Start.
-func (s *Solver) Widest(j int, upper float64) { s.upper[j] = min(s.upper[j], upper) }
+func (s *Solver) Widest(j int, upper float64) {
+	s.upper[j] = min(s.upper[j], upper)
+}
 
 // grow returns a slice of n zeros, in the old memory if it is large enough.
 func grow[T any](old []T, n int) []T {
@@ -122,6 +129,7 @@ func grow[T any](old []T, n int) []T {
 	}
 	old = old[:n]
 	clear(old)
+
 	return old
 }
 
@@ -223,7 +231,8 @@ func (s *Solver) perturb() {
 
 	for j := range s.columns {
 		spread = spread*1664525 + 1013904223
-		by := perturbation * (float64(j)/float64(s.columns) + 0.5*float64(spread>>8)/(1<<24))
+		by := perturbation * (float64(j)/float64(s.columns) +
+			0.5*float64(spread>>8)/(1<<24))
 		s.perturbed[j] += s.scale * by / max(1, s.upper[j]-s.lower[j])
 	}
 }
@@ -343,6 +352,7 @@ func (s *Solver) multiplier(k int, cost []float64) (y float64) {
 			y += e * cost[s.basis[i]]
 		}
 	}
+
 	return y
 }
 
@@ -504,7 +514,9 @@ func (s *Solver) Bound() float64 {
 func (s *Solver) Cost(j int) float64 { return s.cost[j] }
 
 // Slack is what perturbation can raise an objective by.
-func (s *Solver) Slack() float64 { return Perturbation * s.scale * float64(s.columns) }
+func (s *Solver) Slack() float64 {
+	return Perturbation * s.scale * float64(s.columns)
+}
 
 // SetCosts replaces the costs of all variables, and scales the perturbation to them. The
 // next Solve starts from the same basis.

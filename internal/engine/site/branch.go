@@ -10,8 +10,9 @@ const (
 
 // change is one column's bounds in a node.
 type change struct {
-	column       int
-	lower, upper float64
+	column int
+	lower  float64
+	upper  float64
 }
 
 // branching are the two halves into which a node is cut; the first is the more promising one.
@@ -25,7 +26,11 @@ type branching struct {
 // keep replaces the branching by a better one.
 func (b *branching) keep(score float64, first, second []change) {
 	if score > b.score {
-		*b = branching{halves: [2][]change{first, second}, score: score, column: none}
+		*b = branching{
+			halves: [2][]change{first, second},
+			score:  score,
+			column: none,
+		}
 	}
 }
 
@@ -81,11 +86,22 @@ func (s *search) between(j int, low, high float64, best *branching) {
 
 	down, up := []change{{j, m.lower[j], low}}, []change{{j, high, m.upper[j]}}
 	if part < 0.5 {
-		*best = branching{[2][]change{down, up}, score, j, [2]float64{part, part - 1}}
+		*best = branching{
+			[2][]change{down, up},
+			score,
+			j,
+			[2]float64{part, part - 1},
+		}
+
 		return
 	}
 
-	*best = branching{[2][]change{up, down}, score, j, [2]float64{part - 1, part}}
+	*best = branching{
+		[2][]change{up, down},
+		score,
+		j,
+		[2]float64{part - 1, part},
+	}
 }
 
 // root is a column with its bounds at the root.
@@ -187,7 +203,12 @@ func (m *model) extract(to *Plan) {
 	for k := range m.batteries {
 		b := &m.p.Batteries[k]
 		for t := range m.balance {
-			to.Battery[k][t] = netted(m.value(m.batteries[k].charge[t]), m.value(m.batteries[k].discharge[t]), b.ChargeEff, b.Efficient)
+			to.Battery[k][t] = netted(
+				m.value(m.batteries[k].charge[t]),
+				m.value(m.batteries[k].discharge[t]),
+				b.ChargeEff,
+				b.Efficient,
+			)
 		}
 	}
 
@@ -195,8 +216,14 @@ func (m *model) extract(to *Plan) {
 		for t := range m.balance {
 			q := snapped(m.decided(m.cars[k].charge[t]))
 			if v := m.p.Cars[k].V2G; v != nil {
-				q = netted(q, snapped(m.value(m.cars[k].discharge[t])), v.ChargeEff, v.Efficient)
+				q = netted(
+					q,
+					snapped(m.value(m.cars[k].discharge[t])),
+					v.ChargeEff,
+					v.Efficient,
+				)
 			}
+
 			to.Car[k][t] = q
 		}
 	}

@@ -40,6 +40,7 @@ func (h *history) rate(side, j int) float64 {
 	if h.cuts[side] > 0 {
 		return h.all[side] / float64(h.cuts[side])
 	}
+
 	return 1
 }
 

@@ -29,7 +29,12 @@ func (m *model) opposites(t int, in, out float64) {
 	}
 
 	for _, s := range m.batteries {
-		m.hull(s.charge[t].more, s.discharge[t].more, s.charge[t].most, s.discharge[t].most)
+		m.hull(
+			s.charge[t].more,
+			s.discharge[t].more,
+			s.charge[t].most,
+			s.discharge[t].most,
+		)
 	}
 
 	for k, s := range m.cars {

@@ -5,11 +5,14 @@ type Reason string
 
 // The reasons.
 const (
-	Window       Reason = "window"        // it is not there long enough for its power
-	OffPeakOnly  Reason = "off_peak"      // it may charge in off-peak time alone
-	MinimumPower Reason = "minimum_power" // what is missing is less than its least power gives
-	Capacity     Reason = "capacity"      // it cannot store what is wanted
-	Fuse         Reason = "fuse"          // the main fuse, with what else draws
+	// it is not there long enough for its power
+	Window Reason = "window"
+	// it may charge in off-peak time alone
+	OffPeakOnly Reason = "off_peak"
+	// what is missing is less than its least power gives
+	MinimumPower Reason = "minimum_power"
+	Capacity     Reason = "capacity" // it cannot store what is wanted
+	Fuse         Reason = "fuse"     // the main fuse, with what else draws
 )
 
 // Limit is what falls short of one car's need and why. Of a need that falls short for two

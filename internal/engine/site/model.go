@@ -9,9 +9,10 @@ const none = -1
 // a start cost it is the column more alone, in which energies below least are not allowed.
 // With one, it is least x on + more.
 type draw struct {
-	on, more int
-	least    float64
-	most     float64
+	on    int
+	more  int
+	least float64
+	most  float64
 }
 
 // storage are the columns of a battery or of a car that discharges.
@@ -96,7 +97,12 @@ type limits struct {
 // build writes the site down.
 func (m *model) build(p *Problem, l limits, g goal) {
 	n := p.Slots()
-	*m = model{p: p, lp: m.lp, crash: m.crash[:0]}
+	*m = model{
+		p:     p,
+		lp:    m.lp,
+		crash: m.crash[:0],
+	}
+
 	m.lp.Reset()
 	m.balance = make([]int, n)
 
@@ -158,7 +164,12 @@ func (m *model) grid() {
 
 // levels adds the rows and columns of stored energy, in which a slot keeps the share kept
 // of what was there: stored - kept x stored before - what flows = right.
-func (m *model) levels(kept float64, right func(t int) float64, bounds func(t int) (lower, upper float64), terminal float64) (rows, stored []int) {
+func (m *model) levels(
+	kept float64,
+	right func(t int) float64,
+	bounds func(t int) (lower, upper float64),
+	terminal float64,
+) (rows, stored []int) {
 	n := len(m.balance)
 	rows, stored = make([]int, n), make([]int, n)
 
@@ -199,13 +210,29 @@ func (m *model) battery(b *Battery) {
 	bounds := func(int) (float64, float64) { return b.Min, b.Max }
 
 	rows, stored := m.levels(1, right, bounds, b.Terminal)
-	s := storage{charge: make([]draw, n), discharge: make([]draw, n), stored: stored}
+	s := storage{
+		charge:    make([]draw, n),
+		discharge: make([]draw, n),
+		stored:    stored,
+	}
 
 	for t := range n {
 		most := b.Charge * m.p.Hours
-		s.charge[t] = draw{none, m.flow(t, -1, 0, most, rows[t], -b.ChargeEff), 0, most}
+		s.charge[t] = draw{
+			none,
+			m.flow(t, -1, 0, most, rows[t], -b.ChargeEff),
+			0,
+			most,
+		}
+
 		most = b.Discharge * m.p.Hours
-		s.discharge[t] = draw{none, m.flow(t, 1, b.Wear, most, rows[t], 1/b.Efficient), 0, most}
+		s.discharge[t] = draw{
+			none,
+			m.flow(t, 1, b.Wear, most, rows[t], 1/b.Efficient),
+			0,
+			most,
+		}
+
 		m.pairs = append(m.pairs, pair{s.charge[t].more, s.discharge[t].more})
 	}
 
@@ -213,12 +240,18 @@ func (m *model) battery(b *Battery) {
 }
 
 // flow adds a column of the balance that also enters one other row.
-func (m *model) flow(t int, sign, cost, most float64, row int, value float64) int {
+func (m *model) flow(
+	t int,
+	sign, cost, most float64,
+	row int,
+	value float64,
+) int {
 	j := m.lp.AddColumn(cost, 0, most)
 	m.lp.AddEntry(j, m.balance[t], sign)
 	if row >= 0 {
 		m.lp.AddEntry(j, row, value)
 	}
+
 	return j
 }
 
@@ -264,7 +297,12 @@ func (c *chain) enter(m *model, on, t int) {
 }
 
 // newDraw adds what a device takes in a slot: 0, or from least to most.
-func (m *model) newDraw(t int, least, most float64, starts *chain, shares ...share) draw {
+func (m *model) newDraw(
+	t int,
+	least, most float64,
+	starts *chain,
+	shares ...share,
+) draw {
 	d := draw{none, none, least, most}
 	enter := func(column int, size float64) {
 		m.lp.AddEntry(column, m.balance[t], -size)
@@ -285,11 +323,17 @@ func (m *model) newDraw(t int, least, most float64, starts *chain, shares ...sha
 	}
 
 	m.startDraw(t, &d, starts, enter)
+
 	return d
 }
 
 // startDraw adds the columns of a draw whose starts cost.
-func (m *model) startDraw(t int, d *draw, starts *chain, enter func(column int, size float64)) {
+func (m *model) startDraw(
+	t int,
+	d *draw,
+	starts *chain,
+	enter func(column int, size float64),
+) {
 	// more - (most - least) on + slack = 0
 	link := none
 	if d.most > d.least {

@@ -46,6 +46,7 @@ func (m *model) peaks() bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -53,7 +54,9 @@ func (m *model) peaks() bool {
 func (m *model) car(k int, c *Car, sum, peak int, least, most float64) {
 	var starts *chain
 	if c.StartCost > 0 {
-		chain := m.newChain(c.StartCost, func(t int) bool { return c.most(t) > 0 })
+		chain := m.newChain(c.StartCost, func(t int) bool {
+			return c.most(t) > 0
+		})
 		starts = &chain
 	}
 
@@ -88,14 +91,25 @@ func (m *model) carNeed(c *Car, s *storage) (rows []int, target int) {
 
 	rows, s.stored = m.carLevels(c)
 	target = m.row(c.V2G.Target)
-	m.slack(target, -c.V2G.Max-c.V2G.Target, 0) // stored at the end + short >= target
+	m.slack(
+		target,
+		-c.V2G.Max-c.V2G.Target,
+		0,
+	) // stored at the end + short >= target
+
 	m.lp.AddEntry(s.stored[len(s.stored)-1], target, 1)
 
 	return rows, target
 }
 
 // charging adds what a car takes.
-func (m *model) charging(c *Car, s *storage, rows []int, target, peak int, starts *chain) {
+func (m *model) charging(
+	c *Car,
+	s *storage,
+	rows []int,
+	target, peak int,
+	starts *chain,
+) {
 	s.charge = make([]draw, len(m.balance))
 	for t := range m.balance {
 		s.charge[t] = draw{none, none, 0, 0}
@@ -110,7 +124,15 @@ func (m *model) charging(c *Car, s *storage, rows []int, target, peak int, start
 		}
 
 		if peak >= 0 && c.peak(t) {
-			s.charge[t] = m.newDraw(t, c.Min*c.Available[t], most, starts, to, share{peak, 1})
+			s.charge[t] = m.newDraw(
+				t,
+				c.Min*c.Available[t],
+				most,
+				starts,
+				to,
+				share{peak, 1},
+			)
+
 			continue
 		}
 
@@ -136,6 +158,7 @@ func (m *model) carries(c *Car, t int) bool {
 		}
 	}
 	least := p.Load[t] - p.PV[t] + c.Min*c.Available[t] - relief
+
 	return least <= p.GridImport*p.Hours+apart
 }
 
@@ -149,7 +172,10 @@ func (m *model) carLevels(c *Car) (rows, stored []int) {
 		return 0
 	}
 
-	bounds := func(int) (float64, float64) { return min(v.Arrival, v.Reserve), v.Max }
+	bounds := func(int) (float64, float64) {
+		return min(v.Arrival, v.Reserve), v.Max
+	}
+
 	return m.levels(1, right, bounds, 0)
 }
 
@@ -261,7 +287,9 @@ func (m *model) addHeat(k *Heat) {
 		return gain
 	}
 
-	bounds := func(t int) (float64, float64) { return k.Low[t], max(k.Low[t], k.High[t]) }
+	bounds := func(t int) (float64, float64) {
+		return k.Low[t], max(k.Low[t], k.High[t])
+	}
 	m.constant += k.Terminal * k.Reference
 
 	rows, _ := m.levels(kept, right, bounds, k.Terminal)
@@ -276,7 +304,13 @@ func (m *model) addHeat(k *Heat) {
 	m.heat = make([]draw, n)
 	for t := range n {
 		heats := step * k.COP[t] / p.Hours
-		m.heat[t] = m.newDraw(t, k.Min*p.Hours, k.Max*p.Hours, starts, share{rows[t], -heats})
+		m.heat[t] = m.newDraw(
+			t,
+			k.Min*p.Hours,
+			k.Max*p.Hours,
+			starts,
+			share{rows[t], -heats},
+		)
 	}
 }
 
@@ -297,7 +331,8 @@ func (m *model) batteryRules() {
 		spare := power - m.p.Load[t]
 
 		for k := range m.cars {
-			if d := m.cars[k].charge[t]; d.most > 0 && (d.on >= 0 || d.more >= 0) {
+			d := m.cars[k].charge[t]
+			if d.most > 0 && (d.on >= 0 || d.more >= 0) {
 				r.cars = append(r.cars, k)
 			}
 		}

@@ -4,13 +4,17 @@ package site
 // limit. Energies are in kWh on the grid's side unless called stored, powers in kW, money in
 // pence, temperatures in degrees Celsius.
 type Problem struct {
-	Hours          float64 // of a slot
-	Import, Export []float64
-	Load, PV       []float64
-	Curtailable    bool // the roof can be told to give less
+	Hours       float64 // of a slot
+	Import      []float64
+	Export      []float64
+	Load        []float64
+	PV          []float64
+	Curtailable bool // the roof can be told to give less
 
-	GridImport, GridExport float64
-	NoBatteryToCar         bool // while a car charges, batteries serve the building alone
+	GridImport float64
+	GridExport float64
+	// while a car charges, batteries serve the building alone
+	NoBatteryToCar bool
 
 	Batteries []Battery
 	Cars      []Car
@@ -21,9 +25,11 @@ type Problem struct {
 // Battery is a home battery.
 type Battery struct {
 	Min, Max, Init       float64 // stored
-	Charge, Discharge    float64
+	Charge               float64
+	Discharge            float64
 	ChargeEff, Efficient float64 // efficiencies of charging and discharging
-	Wear, Terminal       float64
+	Wear                 float64
+	Terminal             float64
 }
 
 // Car is a car at its charger, for one stay.
@@ -40,30 +46,40 @@ type Car struct {
 // V2G is what a car needs in addition to discharge. Its Energy does not count then.
 type V2G struct {
 	Arrival, Max, Reserve, Target float64 // stored
-	Discharge, MinDischarge       float64
-	ChargeEff, Efficient          float64
+	Discharge                     float64
+	MinDischarge                  float64
+	ChargeEff                     float64
+	Efficient                     float64
 	Wear                          float64
 }
 
 // Tank is a hot-water tank with an element that is on or off for a whole slot.
 type Tank struct {
-	Element             float64
-	Min, Max, Init      float64
-	Loss                float64 // of what is stored, in each slot
-	Draw                []float64
-	StartCost, Terminal float64
+	Element   float64
+	Min       float64
+	Max       float64
+	Init      float64
+	Loss      float64 // of what is stored, in each slot
+	Draw      []float64
+	StartCost float64
+	Terminal  float64
 }
 
 // Heat is a heat pump in a building of one temperature.
 type Heat struct {
 	Capacity, Resistance float64 // kWh per K, K per kW
 	Init                 float64
-	Outdoor, COP, Gain   []float64
+	Outdoor              []float64
+	COP                  []float64
+	Gain                 []float64
 	Low, High            []float64 // the comfort band at the end of each slot
 	Penalty              float64   // per K and hour outside it
-	Min, Max             float64
+	Min                  float64
+	Max                  float64
 	StartCost            float64
-	Reference, Terminal  float64 // what a kelvin above Reference is worth at the end
+	// what a kelvin above Reference is worth at the end
+	Reference float64
+	Terminal  float64
 }
 
 // Plan is what every device does: kWh of each slot, discharge negative.

@@ -2,13 +2,15 @@ package site
 
 // reach is what a car can come to at best if nothing else wants the fuse.
 type reach struct {
-	shortfall, peak float64
+	shortfall float64
+	peak      float64
 }
 
 // class is a number of slots in which a car takes the same least and most.
 type class struct {
-	least, most float64
-	slots       int
+	least float64
+	most  float64
+	slots int
 }
 
 // classes counts a car's slots by what they take, peak slots or the others.
@@ -43,7 +45,10 @@ func spans(classes []class) []span {
 		var next []span
 		for _, s := range all {
 			for n := range c.slots + 1 {
-				next = append(next, span{s.least + float64(n)*c.least, s.most + float64(n)*c.most})
+				next = append(next, span{
+					s.least + float64(n)*c.least,
+					s.most + float64(n)*c.most,
+				})
 			}
 		}
 
@@ -93,5 +98,6 @@ func (c *Car) aloneV2G() reach {
 	for t := range c.Available {
 		stored += c.most(t) * c.V2G.ChargeEff
 	}
+
 	return reach{shortfall: max(0, c.V2G.Target-min(stored, c.V2G.Max))}
 }

@@ -107,6 +107,7 @@ func (s *search) close() float64 {
 	if s.m.lp.Pivots > s.soft {
 		return softGap * max(1, s.best.gross)
 	}
+
 	return 2e-7 * max(1, s.best.gross)
 }
 
@@ -147,6 +148,7 @@ func (s *search) spent() bool {
 	if s.has {
 		return s.m.lp.Pivots > s.limit
 	}
+
 	return s.m.lp.Pivots > s.patience
 }
 
@@ -225,11 +227,14 @@ func (s *search) solve(n *node) simplex.Status {
 	if n.column >= 0 && status != simplex.Infeasible {
 		s.history.learn(n.column, n.part, s.objective()-n.bound)
 	}
+
 	return status
 }
 
 // objective is the goal's value in the last solution of the programme.
-func (s *search) objective() float64 { return s.m.lp.Objective() + s.m.constantOf(s.goal) }
+func (s *search) objective() float64 {
+	return s.m.lp.Objective() + s.m.constantOf(s.goal)
+}
 
 // leaf takes the solution of a node as a plan. If netting made it dearer than the node's
 // bound, the node is cut where it was netted.
@@ -238,6 +243,7 @@ func (s *search) leaf(n *node) branching {
 	if ok && cost <= n.bound+s.close()/2+s.slack() {
 		return branching{}
 	}
+
 	return s.m.opposed()
 }
 
@@ -264,9 +270,26 @@ func (s *search) offer() (value float64, ok bool) {
 
 // split makes the halves of a node; one waits, the other is returned.
 func (s *search) split(n *node, cut branching) *node {
-	first := &node{parent: n, changes: cut.halves[0], bound: n.bound, number: 2 * s.nodes, column: cut.column, part: cut.parts[0]}
-	second := &node{parent: n, changes: cut.halves[1], bound: n.bound, number: 2*s.nodes + 1, column: cut.column, part: cut.parts[1]}
+	first := &node{
+		parent:  n,
+		changes: cut.halves[0],
+		bound:   n.bound,
+		number:  2 * s.nodes,
+		column:  cut.column,
+		part:    cut.parts[0],
+	}
+
+	second := &node{
+		parent:  n,
+		changes: cut.halves[1],
+		bound:   n.bound,
+		number:  2*s.nodes + 1,
+		column:  cut.column,
+		part:    cut.parts[1],
+	}
+
 	heap.Push(&s.queue, second)
+
 	return first
 }
 
@@ -297,7 +320,8 @@ func (s *search) tighten() {
 	}
 
 	for _, g := range m.gaps {
-		if d := s.reduced[g.column]; d > 0 && m.lower[g.column] == 0 && d*g.least > spare {
+		d := s.reduced[g.column]
+		if d > 0 && m.lower[g.column] == 0 && d*g.least > spare {
 			m.upper[g.column] = 0
 			s.m.lp.SetBounds(g.column, 0, 0)
 		}

@@ -7,8 +7,12 @@ const on = 1e-6
 
 // totals are what a plan comes to.
 type totals struct {
-	shortfall, peak, cost, gross float64
-	worst                        float64 // kWh or K by which a limit is missed most
+	shortfall float64
+	peak      float64
+	cost      float64
+	gross     float64
+	// kWh or K by which a limit is missed most
+	worst float64
 }
 
 // add counts an item of cost.

@@ -2,7 +2,9 @@ package site
 
 // Result is what a plan comes to.
 type Result struct {
-	Cost, Bound     float64 // pence; no plan of the same shortfall and peak energy costs less than Bound
+	// pence; no plan of the same shortfall and peak energy costs less than Bound
+	Cost            float64
+	Bound           float64
 	Gross           float64 // the sum of the absolute items of the cost
 	Shortfall, Peak float64 // kWh
 	Limits          []Limit // why a need is not met
@@ -10,7 +12,8 @@ type Result struct {
 	FuseEnergy      float64 // kWh of shortfall that it is worth
 	Met             bool    // every need is met
 	Optimal         bool    // plan and bound meet
-	Nodes, Pivots   int
+	Nodes           int
+	Pivots          int
 }
 
 // Solver plans sites. It keeps its memory; its zero value is ready.
@@ -67,10 +70,15 @@ func (s *Solver) Solve(p *Problem, to *Plan) Result {
 func (s *search) result() Result {
 	best := s.best
 	return Result{
-		Cost: best.cost, Bound: min(s.bound, best.cost), Gross: best.gross,
-		Shortfall: best.shortfall, Peak: best.peak,
-		FuseValue: s.fuse, Nodes: s.nodes,
-		Met: best.shortfall < 10*on, Optimal: best.cost-s.bound <= 1e-6*max(1, best.gross),
+		Cost:      best.cost,
+		Bound:     min(s.bound, best.cost),
+		Gross:     best.gross,
+		Shortfall: best.shortfall,
+		Peak:      best.peak,
+		FuseValue: s.fuse,
+		Nodes:     s.nodes,
+		Met:       best.shortfall < 10*on,
+		Optimal:   best.cost-s.bound <= 1e-6*max(1, best.gross),
 	}
 }
 
@@ -84,7 +92,12 @@ func (s *Solver) first(p *Problem, l *limits, limit int) (short, last *search) {
 		all += p.Cars[k].need()
 	}
 
-	*l = limits{together: true, shortSum: all, peakSum: all}
+	*l = limits{
+		together: true,
+		shortSum: all,
+		peakSum:  all,
+	}
+
 	short = s.search(p, *l, leastShortfall, limit, nil)
 	last = short
 	l.shortSum = short.best.shortfall + rounding
@@ -106,11 +119,24 @@ func (c *Car) need() float64 {
 }
 
 // search makes one goal least. It begins with the plan of the search before, if there was one.
-func (s *Solver) search(p *Problem, l limits, g goal, limit int, before *search) *search {
+func (s *Solver) search(
+	p *Problem,
+	l limits,
+	g goal,
+	limit int,
+	before *search,
+) *search {
 	s.model.build(p, l, g)
 	rows := s.model.lp.Rows()
 	limit = min(limit, max(4000, mostWork/(rows*rows)))
-	found := &search{m: &s.model, goal: g, limit: limit, soft: limit / softShare, net: make([]float64, p.Slots())}
+	found := &search{
+		m:     &s.model,
+		goal:  g,
+		limit: limit,
+		soft:  limit / softShare,
+		net:   make([]float64, p.Slots()),
+	}
+
 	found.plan, found.trial = p.newPlan(), p.newPlan()
 
 	// Where each car alone decides what falls short, a few dives tell whether there is a plan.
@@ -128,6 +154,7 @@ func (s *Solver) search(p *Problem, l limits, g goal, limit int, before *search)
 	}
 
 	found.run()
+
 	return found
 }
 

@@ -31,9 +31,21 @@ func Planners(prices []float64, large bool) ([]Row, error) {
 
 	rows = append(rows, replan(1_000_000))
 
-	coupled := []fleetTarget{{cars: 100_000, seconds: 1, gap: 0.001, warm: 0.150, warmGap: 0.002, megabytes: 64}}
+	coupled := []fleetTarget{{
+		cars:      100_000,
+		seconds:   1,
+		gap:       0.001,
+		warm:      0.150,
+		warmGap:   0.002,
+		megabytes: 64,
+	}}
+
 	if large {
-		coupled = append(coupled, fleetTarget{cars: 1_000_000, seconds: 6, gap: 0.002})
+		coupled = append(coupled, fleetTarget{
+			cars:    1_000_000,
+			seconds: 6,
+			gap:     0.002,
+		})
 	}
 
 	for _, f := range coupled {
@@ -50,6 +62,7 @@ func Planners(prices []float64, large bool) ([]Row, error) {
 	}
 
 	rows = append(rows, mixed...)
+
 	return append(rows, pushChoice(prices)), nil
 }
 
@@ -64,9 +77,11 @@ type Row struct {
 // familyTarget is what a family of problems must reach: excess in pence over the optimum,
 // or as a share of a fleet's turnover, and microseconds.
 type familyTarget struct {
-	family             string
-	meanExcess, excess float64
-	median, worst      float64
+	family     string
+	meanExcess float64
+	excess     float64
+	median     float64
+	worst      float64
 }
 
 var familyTargets = []familyTarget{
@@ -83,7 +98,15 @@ var familyTargets = []familyTarget{
 // Print writes the rows as a table.
 func Print(out io.Writer, rows []Row) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "on %d cores, %s %s/%s\ttarget\there\t\n", runtime.GOMAXPROCS(0), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(
+		w,
+		"on %d cores, %s %s/%s\ttarget\there\t\n",
+		runtime.GOMAXPROCS(0),
+		runtime.Version(),
+		runtime.GOOS,
+		runtime.GOARCH,
+	)
+
 	for _, r := range rows {
 		verdict := "met"
 		if !r.Met {
@@ -97,8 +120,9 @@ func Print(out io.Writer, rows []Row) error {
 
 // timed is one sample problem, planned.
 type timed struct {
-	excess, micros float64
-	allocs         float64
+	excess float64
+	micros float64
+	allocs float64
 }
 
 // families plans every sample of every family.
@@ -117,7 +141,8 @@ func families() (rows []Row, err error) {
 		}
 
 		// the samples of two days are beside what the target speaks of
-		if p.Family == "fleet" || p.Family == "battery-convex" && p.Slots() > 48 {
+		if p.Family == "fleet" ||
+			p.Family == "battery-convex" && p.Slots() > 48 {
 			continue
 		}
 		t := timed{micros: math.Inf(1)}
@@ -134,6 +159,7 @@ func families() (rows []Row, err error) {
 	for _, target := range familyTargets {
 		rows = append(rows, target.rows(byFamily[target.family])...)
 	}
+
 	return rows, nil
 }
 
@@ -155,11 +181,17 @@ func clock(f func()) (micros, allocs float64) {
 		for range n {
 			f()
 		}
-		micros = min(micros, float64(time.Since(start).Nanoseconds())/1000/float64(n))
+		micros = min(
+			micros,
+			float64(time.Since(start).Nanoseconds())/1000/float64(n),
+		)
 	}
 
 	runtime.ReadMemStats(&after)
-	return micros, math.Floor(float64(after.Mallocs-before.Mallocs) / float64(batches*n)) // the runtime's own are left out
+
+	return micros, math.Floor(
+		float64(after.Mallocs-before.Mallocs) / float64(batches*n),
+	) // the runtime's own are left out
 }
 
 // rows holds a family's target against its samples.
@@ -167,24 +199,47 @@ func (f *familyTarget) rows(got []timed) (rows []Row) {
 	if len(got) == 0 {
 		return nil
 	}
-	worst := slices.MaxFunc(got, func(a, b timed) int { return cmp.Compare(a.excess, b.excess) }).excess
+
+	worst := slices.MaxFunc(got, func(a, b timed) int {
+		return cmp.Compare(a.excess, b.excess)
+	}).excess
+
 	mean, allocs := 0.0, 0.0
 	for _, t := range got {
 		mean += max(0, t.excess) / float64(len(got))
 		allocs = max(allocs, t.allocs)
 	}
 
-	slices.SortFunc(got, func(a, b timed) int { return cmp.Compare(a.micros, b.micros) })
+	slices.SortFunc(got, func(a, b timed) int {
+		return cmp.Compare(a.micros, b.micros)
+	})
+
 	median, slowest := got[len(got)/2].micros, got[len(got)-1].micros
 	rows = append(rows, f.exactness(len(got), mean, worst))
 	if f.median > 0 {
-		rows = append(rows, Row{f.family + ": median", fmt.Sprintf("<= %g µs", f.median), fmt.Sprintf("%.2f µs", median), median <= f.median})
-	}
-	if f.worst > 0 {
-		rows = append(rows, Row{f.family + ": worst", fmt.Sprintf("<= %g µs", f.worst), fmt.Sprintf("%.2f µs", slowest), slowest <= f.worst})
+		rows = append(rows, Row{
+			f.family + ": median",
+			fmt.Sprintf("<= %g µs", f.median),
+			fmt.Sprintf("%.2f µs", median),
+			median <= f.median,
+		})
 	}
 
-	return append(rows, Row{f.family + ": allocations", "0", fmt.Sprintf("%.2f", allocs), allocs < 0.01})
+	if f.worst > 0 {
+		rows = append(rows, Row{
+			f.family + ": worst",
+			fmt.Sprintf("<= %g µs", f.worst),
+			fmt.Sprintf("%.2f µs", slowest),
+			slowest <= f.worst,
+		})
+	}
+
+	return append(rows, Row{
+		f.family + ": allocations",
+		"0",
+		fmt.Sprintf("%.2f", allocs),
+		allocs < 0.01,
+	})
 }
 
 // exactness is the row on how far samples are above their optimum, in pence.
@@ -192,9 +247,10 @@ func (f *familyTarget) exactness(samples int, mean, worst float64) Row {
 	what := fmt.Sprintf("%s, %d samples: excess", f.family, samples)
 	if f.excess > 0 {
 		return Row{
-			What: what, Target: fmt.Sprintf("mean <= %g p, worst <= %g p", f.meanExcess, f.excess),
-			Here: fmt.Sprintf("mean %.4f p, worst %.4f p", mean, max(0, worst)),
-			Met:  mean <= f.meanExcess && worst <= f.excess,
+			What:   what,
+			Target: fmt.Sprintf("mean <= %g p, worst <= %g p", f.meanExcess, f.excess),
+			Here:   fmt.Sprintf("mean %.4f p, worst %.4f p", mean, max(0, worst)),
+			Met:    mean <= f.meanExcess && worst <= f.excess,
 		}
 	}
 
@@ -227,7 +283,9 @@ func replan(n int) Row {
 		best = min(best, time.Since(start))
 	}
 
-	bytes := reflect.TypeFor[wave.Asset]().Size() + reflect.TypeFor[wave.Plan]().Size()
+	bytes := reflect.TypeFor[wave.Asset]().Size() +
+		reflect.TypeFor[wave.Plan]().Size()
+
 	return Row{
 		What:   fmt.Sprintf("%d cars re-planned after a price change, with the changes, on one core", n),
 		Target: "<= 50 ms, <= 64 bytes a car",
@@ -238,17 +296,31 @@ func replan(n int) Row {
 
 // fleetTarget is a coupled fleet and what its plan must reach.
 type fleetTarget struct {
-	cars                        int
-	seconds, gap, warm, warmGap float64
-	megabytes                   float64 // zero: as much as it takes
+	cars      int
+	seconds   float64
+	gap       float64
+	warm      float64
+	warmGap   float64
+	megabytes float64 // zero: as much as it takes
 }
 
 // run plans the fleet, and again after the price of one half-hour has moved.
 func (f *fleetTarget) run() (rows []Row, _ error) {
 	d := random.Source(1)
-	p := sample.Fleet(&d, sample.Shape{EVs: f.cars, Cap: 0.35, Groups: 20, GroupCap: 0.45})
+	p := sample.Fleet(&d, sample.Shape{
+		EVs:      f.cars,
+		Cap:      0.35,
+		Groups:   20,
+		GroupCap: 0.45,
+	})
 
-	cold, err := f.measure(p, fmt.Sprintf("%d coupled cars, fleet and group caps", f.cars), f.seconds, f.gap, f.megabytes)
+	cold, err := f.measure(
+		p,
+		fmt.Sprintf("%d coupled cars, fleet and group caps", f.cars),
+		f.seconds,
+		f.gap,
+		f.megabytes,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +331,13 @@ func (f *fleetTarget) run() (rows []Row, _ error) {
 	}
 
 	p.Price[20] += 3
-	warm, err := f.measure(p, "the same again, the price of one half-hour moved", f.warm, f.warmGap, 0)
+	warm, err := f.measure(
+		p,
+		"the same again, the price of one half-hour moved",
+		f.warm,
+		f.warmGap,
+		0,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +347,11 @@ func (f *fleetTarget) run() (rows []Row, _ error) {
 
 // measure plans the fleet once, checks the plan and says how it did against the target. The
 // next plan starts from this one's prices.
-func (f *fleetTarget) measure(p *fleet.Problem, what string, seconds, gap, megabytes float64) (Row, error) {
+func (f *fleetTarget) measure(
+	p *fleet.Problem,
+	what string,
+	seconds, gap, megabytes float64,
+) (Row, error) {
 	runtime.GC()
 	heap := watchHeap()
 	start := time.Now()
@@ -287,9 +369,10 @@ func (f *fleetTarget) measure(p *fleet.Problem, what string, seconds, gap, megab
 	p.Start = a.Prices
 	reached := (a.Cost - a.Bound) / a.Turnover
 	r := Row{
-		What: what, Target: fmt.Sprintf("<= %g s, gap <= %g %%", seconds, 100*gap),
-		Here: fmt.Sprintf("%.2f s, gap %.3f %%, %.0f MB, no cap exceeded", took, 100*reached, used),
-		Met:  took <= seconds && reached <= gap && (megabytes == 0 || used <= megabytes),
+		What:   what,
+		Target: fmt.Sprintf("<= %g s, gap <= %g %%", seconds, 100*gap),
+		Here:   fmt.Sprintf("%.2f s, gap %.3f %%, %.0f MB, no cap exceeded", took, 100*reached, used),
+		Met:    took <= seconds && reached <= gap && (megabytes == 0 || used <= megabytes),
 	}
 
 	if megabytes > 0 {

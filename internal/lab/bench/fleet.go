@@ -19,8 +19,29 @@ func mixedFleets() (rows []Row, _ error) {
 		target float64
 		shape  sample.Shape
 	}{
-		{"fleets of 1,000 cars and 200 batteries, fleet and group caps", 0.0005, sample.Shape{EVs: 1000, Batteries: 200, Cap: 0.4, Groups: 5, GroupCap: 0.5}},
-		{"the same around a traded position", 0.002, sample.Shape{EVs: 1000, Batteries: 200, Cap: 0.4, Groups: 5, GroupCap: 0.5, Traded: true}},
+		{
+			"fleets of 1,000 cars and 200 batteries, fleet and group caps",
+			0.0005,
+			sample.Shape{
+				EVs:       1000,
+				Batteries: 200,
+				Cap:       0.4,
+				Groups:    5,
+				GroupCap:  0.5,
+			},
+		},
+		{
+			"the same around a traded position",
+			0.002,
+			sample.Shape{
+				EVs:       1000,
+				Batteries: 200,
+				Cap:       0.4,
+				Groups:    5,
+				GroupCap:  0.5,
+				Traded:    true,
+			},
+		},
 	} {
 		const fleets = 5
 		worst, slowest := 0.0, time.Duration(0)
@@ -70,6 +91,7 @@ func pushChoice(prices []float64) Row {
 	}
 
 	pushed, kept := float64(rule.Pushed)/float64(rule.Assets), (none.Cost-rule.Cost)/(none.Cost-every.Cost)
+
 	return Row{
 		What:   "push choice, half-hourly price updates of 2018",
 		Target: "<= 5 % of the cars, >= 90 % of the saving",

@@ -75,13 +75,26 @@ const astray = 1e6
 // OfSlots makes the proof of the bound of what LeastPower or Switch plans, f: the cost
 // to go by slot, run and energy still wanted, worked out backward as a battery's is.
 func OfSlots(p *slots.Slots, f slots.Result) (proof Proof) {
-	q := taking{p: p, price: p.Price, start: p.StartCost, over: astray, under: astray}
+	q := taking{
+		p:     p,
+		price: p.Price,
+		start: p.StartCost,
+		over:  astray,
+		under: astray,
+	}
+
 	proof.Wanted = q.values(f.Energy, 0)
 	if f.Met {
 		return proof
 	}
 
-	q = taking{p: p, price: make([]float64, len(p.Price)), over: 1, under: 1e8}
+	q = taking{
+		p:     p,
+		price: make([]float64, len(p.Price)),
+		over:  1,
+		under: 1e8,
+	}
+
 	if f.Energy < p.Need {
 		q.over, q.under = 0, 1
 	}
@@ -92,6 +105,7 @@ func OfSlots(p *slots.Slots, f slots.Result) (proof Proof) {
 	}
 
 	proof.Missed = q.values(p.Need, all)
+
 	return proof
 }
 
@@ -104,9 +118,11 @@ type taking struct {
 	start       float64
 	over, under float64 // per kWh taken too much, and too little
 
-	s             piecewise.Convolver
-	low, high     float64 // what may be wanted, in Wh
-	flat, on, off piecewise.Curve
+	s         piecewise.Convolver
+	low, high float64 // what may be wanted, in Wh
+	flat      piecewise.Curve
+	on        piecewise.Curve
+	off       piecewise.Curve
 }
 
 // setReach sets between what the curves lie in n slots with runs of at least m, and what no
@@ -120,7 +136,10 @@ func (q *taking) setReach(n, m int, need, beyond float64) {
 
 	q.low = -1000 * (beyond + float64(min(m, n)+1)*widest + slots.Trickle)
 	q.high = 1000 * max(need, slots.Trickle)
-	q.flat = piecewise.Curve{X: []float64{q.low, q.high}, V: []float64{most, most}}
+	q.flat = piecewise.Curve{
+		X: []float64{q.low, q.high},
+		V: []float64{most, most},
+	}
 }
 
 // values is the cost to go before each slot and at the end, for each run, of what is
@@ -133,7 +152,11 @@ func (q *taking) values(need, beyond float64) [][]Potential {
 	}
 
 	q.setReach(n, m, need, beyond)
-	end := piecewise.Curve{X: []float64{q.low, 0, q.high}, V: []float64{-q.low * q.over / 1000, 0, q.high * q.under / 1000}}
+	end := piecewise.Curve{
+		X: []float64{q.low, 0, q.high},
+		V: []float64{-q.low * q.over / 1000, 0, q.high * q.under / 1000},
+	}
+
 	next, now := make([]piecewise.Curve, m+1), make([]piecewise.Curve, m+1)
 	out := make([][]Potential, n+1)
 
@@ -160,7 +183,11 @@ func (q *taking) values(need, beyond float64) [][]Potential {
 
 // before works out the cost to go before slot t after a run of r slots, capped at the
 // least run of m.
-func (q *taking) before(t, r, m int, next []piecewise.Curve, now *piecewise.Curve) {
+func (q *taking) before(
+	t, r, m int,
+	next []piecewise.Curve,
+	now *piecewise.Curve,
+) {
 	now.Reset()
 	now.X, now.V = append(now.X, q.flat.X...), append(now.V, q.flat.V...)
 	if full := q.p.Full[t]; full > 0 {
@@ -170,7 +197,13 @@ func (q *taking) before(t, r, m int, next []piecewise.Curve, now *piecewise.Curv
 			cost += q.start
 		}
 
-		q.s.Convolve(&q.off, &next[min(r+1, m)], piecewise.Line{From: 1000 * least, To: 1000 * full, Full: cost, Slope: q.price[t] / 1000})
+		q.s.Convolve(&q.off, &next[min(r+1, m)], piecewise.Line{
+			From:  1000 * least,
+			To:    1000 * full,
+			Full:  cost,
+			Slope: q.price[t] / 1000,
+		})
+
 		piecewise.Clip(&q.on, &q.off, q.low, q.high)
 		piecewise.Lower(now, &q.on, &q.flat)
 	}

@@ -37,18 +37,23 @@ func OfModes(p *battery.ModeProblem, f battery.Result) (battery.Result, Proof) {
 		proof.Modes[t-1] = potentials(&after)
 	}
 
-	if value, _ := after[p.Previous].At(0, float64(p.Init)); value > f.Bound {
+	value, _ := after[p.Previous].At(0, float64(p.Init))
+	if value > f.Bound {
 		f.Bound = min(f.Cost, value)
 	}
+
 	return f, proof
 }
 
 // leftOver are the curves at the end: less what is stored is worth, whatever the mode.
-func leftOver(terminal, lo, hi float64) (curves [battery.ModeCount]piecewise.Curve) {
+func leftOver(
+	terminal, lo, hi float64,
+) (curves [battery.ModeCount]piecewise.Curve) {
 	for m := range curves {
 		curves[m].Put(lo, -terminal*lo/1000)
 		curves[m].Put(hi, -terminal*hi/1000)
 	}
+
 	return curves
 }
 
@@ -70,7 +75,10 @@ func chosen(now, did *[battery.ModeCount]piecewise.Curve, change float64) {
 }
 
 // switchedCost is what the cheapest of the modes costs, and the change to it.
-func switchedCost(modes *[battery.ModeCount]piecewise.Curve, change float64) piecewise.Curve {
+func switchedCost(
+	modes *[battery.ModeCount]piecewise.Curve,
+	change float64,
+) piecewise.Curve {
 	var least, part piecewise.Curve
 	least.X, least.V = slices.Clone(modes[0].X), slices.Clone(modes[0].V)
 	for m := 1; m < len(modes); m++ {
@@ -86,11 +94,27 @@ func switchedCost(modes *[battery.ModeCount]piecewise.Curve, change float64) pie
 }
 
 // moved makes out what mode m costs from slot t on, by what is stored before it.
-func moved(q *battery.Device, out, after *piecewise.Curve, t int, m battery.Mode, lo, hi float64) {
+func moved(
+	q *battery.Device,
+	out, after *piecewise.Curve,
+	t int,
+	m battery.Mode,
+	lo, hi float64,
+) {
 	p, y := q.Problem, float64(q.Move(t, m))
 	least, most := float64(p.Min), float64(p.Max)
 	even := evenMove(p, t)
-	at := []float64{lo, hi, least, most, least - y, most - y, least - even, most - even}
+	at := []float64{
+		lo,
+		hi,
+		least,
+		most,
+		least - y,
+		most - y,
+		least - even,
+		most - even,
+	}
+
 	for _, x := range after.X {
 		at = append(at, x, x-y)
 	}
@@ -100,7 +124,11 @@ func moved(q *battery.Device, out, after *piecewise.Curve, t int, m battery.Mode
 	for _, s := range slices.Compact(at) {
 		if s >= lo && s <= hi {
 			then := moveWithin(s, y, least, most)
-			v, _ := after.At(0, max(after.X[0], min(after.X[len(after.X)-1], then)))
+			v, _ := after.At(
+				0,
+				max(after.X[0], min(after.X[len(after.X)-1], then)),
+			)
+
 			out.Put(s, q.Cost(t, then-s)+v)
 		}
 	}
@@ -124,5 +152,6 @@ func evenMove(p *battery.ModeProblem, t int) float64 {
 	if surplus > 0 {
 		return surplus * p.ChargeEff
 	}
+
 	return surplus / p.DischargeEff
 }

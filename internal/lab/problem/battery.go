@@ -30,24 +30,46 @@ func decodeBattery(line []byte) (solver, error) {
 	if err := unmarshal(line, &l); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(l.siteFields.check(), l.storageFields.check("", 0, l.SoCMax+maxOver)); err != nil {
+
+	err := errors.Join(
+		l.siteFields.check(),
+		l.storageFields.check("", 0, l.SoCMax+maxOver),
+	)
+
+	if err != nil {
 		return nil, err
 	}
 
 	n := len(l.Import)
 
-	return &batteryProblem{net: make([]float64, n), Storage: battery.Storage{
-		Import: l.Import, Export: l.Export, Load: l.Load, PV: l.PV, Curtail: l.Curtailable,
-		Min: l.SoCMin, Max: l.SoCMax, Init: l.SoCInit,
-		Charge: l.ChargeKW * l.SlotHours, Discharge: l.DischargeKW * l.SlotHours,
-		ChargeEff: l.EffCharge, DischargeEff: l.EffDischarge, Wear: l.Wear, Terminal: l.Terminal,
-		ImportLimit: l.GridImportKW * l.SlotHours, ExportLimit: l.GridExportKW * l.SlotHours,
-	}}, nil
+	return &batteryProblem{
+		net: make([]float64, n),
+		Storage: battery.Storage{
+			Import:       l.Import,
+			Export:       l.Export,
+			Load:         l.Load,
+			PV:           l.PV,
+			Curtail:      l.Curtailable,
+			Min:          l.SoCMin,
+			Max:          l.SoCMax,
+			Init:         l.SoCInit,
+			Charge:       l.ChargeKW * l.SlotHours,
+			Discharge:    l.DischargeKW * l.SlotHours,
+			ChargeEff:    l.EffCharge,
+			DischargeEff: l.EffDischarge,
+			Wear:         l.Wear,
+			Terminal:     l.Terminal,
+			ImportLimit:  l.GridImportKW * l.SlotHours,
+			ExportLimit:  l.GridExportKW * l.SlotHours,
+		},
+	}, nil
 }
 
 func (b *batteryProblem) slots() int { return len(b.Import) }
 
-func (b *batteryProblem) plan(w *Scratch) { b.result = w.battery.SolveStorage(&b.Storage, b.net) }
+func (b *batteryProblem) plan(w *Scratch) {
+	b.result = w.battery.SolveStorage(&b.Storage, b.net)
+}
 
 func (b *batteryProblem) check(w *Scratch) error {
 	if err := verify.Storage(&b.Storage, b.net, b.result); err != nil {
@@ -58,7 +80,11 @@ func (b *batteryProblem) check(w *Scratch) error {
 		return nil // Prove takes longer than planning
 	}
 
-	return verify.StorageProof(&b.Storage, b.result, certificate.Proof{Worth: b.worth})
+	return verify.StorageProof(
+		&b.Storage,
+		b.result,
+		certificate.Proof{Worth: b.worth},
+	)
 }
 
 func (b *batteryProblem) prove(w *Scratch) (Certificate, error) {

@@ -11,14 +11,18 @@ import (
 // the fields are set; none for a pause, of which all that can be best are tried, and where
 // there is no choice.
 type Certificate struct {
-	Threshold *float64      `json:"threshold_p_per_kwh,omitzero"`
-	Worth     []float64     `json:"worth_p_per_kwh,omitzero"` // after each slot
-	Stored    []potential   `json:"stored,omitzero"`          // before each slot, and at the end
-	Wanted    [][]potential `json:"wanted,omitzero"`          // the same, by the run so far
-	Missed    [][]potential `json:"missed,omitzero"`
-	Modes     [][]potential `json:"modes,omitzero"`            // the same, by the mode before
-	Market    []float64     `json:"market_p_per_kwh,omitzero"` // of each slot
-	Caps      [][]float64   `json:"caps_p_per_kwh,omitzero"`   // of each group, the fleet first
+	Threshold *float64  `json:"threshold_p_per_kwh,omitzero"`
+	Worth     []float64 `json:"worth_p_per_kwh,omitzero"` // after each slot
+	// before each slot, and at the end
+	Stored []potential `json:"stored,omitzero"`
+	// the same, by the run so far
+	Wanted [][]potential `json:"wanted,omitzero"`
+	Missed [][]potential `json:"missed,omitzero"`
+	// the same, by the mode before
+	Modes  [][]potential `json:"modes,omitzero"`
+	Market []float64     `json:"market_p_per_kwh,omitzero"` // of each slot
+	// of each group, the fleet first
+	Caps [][]float64 `json:"caps_p_per_kwh,omitzero"`
 }
 
 // potential is a function made of straight lines between [x, value] points.
@@ -45,7 +49,13 @@ func pairsOf(ps [][]certificate.Potential) (out [][]potential) {
 
 // certify writes a proof.
 func certify(p certificate.Proof) Certificate {
-	return Certificate{Worth: p.Worth, Stored: pairs(p.Stored), Wanted: pairsOf(p.Wanted), Missed: pairsOf(p.Missed), Modes: pairsOf(p.Modes)}
+	return Certificate{
+		Worth:  p.Worth,
+		Stored: pairs(p.Stored),
+		Wanted: pairsOf(p.Wanted),
+		Missed: pairsOf(p.Missed),
+		Modes:  pairsOf(p.Modes),
+	}
 }
 
 // thresholdOf is the certificate of a car that takes any power.

@@ -43,9 +43,12 @@ func decodeEV(line []byte) (solver, error) {
 	}
 
 	n := len(l.Price)
-	e := &evProblem{kWh: make([]float64, n), Slots: slots.Slots{
-		Price: l.Price, Full: make([]float64, n), Need: l.EnergyKWh,
-	}}
+	e := &evProblem{
+		kWh: make([]float64, n),
+		Slots: slots.Slots{
+			Price: l.Price, Full: make([]float64, n), Need: l.EnergyKWh,
+		},
+	}
 
 	for t, h := range l.AvailHours {
 		e.Full[t] = l.MaxKW * h
@@ -99,11 +102,22 @@ func (l *evLine) check() error {
 	}
 
 	if len(l.OffPeak) != n {
-		return flex.Fail(flex.Invalid, "off_peak has %d values, where %d would be right", len(l.OffPeak), n)
+		return flex.Fail(
+			flex.Invalid,
+			"off_peak has %d values, where %d would be right",
+			len(l.OffPeak),
+			n,
+		)
 	}
 
 	if l.Mode != flex.Maximise && l.Mode != flex.Minimise {
-		return flex.Fail(flex.Invalid, "charging_mode is %q, which is neither %q nor %q", l.Mode, flex.Maximise, flex.Minimise)
+		return flex.Fail(
+			flex.Invalid,
+			"charging_mode is %q, which is neither %q nor %q",
+			l.Mode,
+			flex.Maximise,
+			flex.Minimise,
+		)
 	}
 
 	return nil
@@ -111,15 +125,20 @@ func (l *evLine) check() error {
 
 func (e *evProblem) slots() int { return len(e.Price) }
 
-func (e *evProblem) plan(w *Scratch) { e.result = e.planner(&w.slots, &e.Slots, e.kWh) }
+func (e *evProblem) plan(w *Scratch) {
+	e.result = e.planner(&w.slots, &e.Slots, e.kWh)
+}
 
-func (e *evProblem) check(*Scratch) error { return verify.Slots(&e.Slots, e.kWh, e.result) }
+func (e *evProblem) check(*Scratch) error {
+	return verify.Slots(&e.Slots, e.kWh, e.result)
+}
 
 func (e *evProblem) prove(w *Scratch) (Certificate, error) {
 	if e.Least == nil {
 		return thresholdOf(e.result), e.check(w)
 	}
 	proof := certificate.OfSlots(&e.Slots, e.result)
+
 	return certify(proof), verify.SlotsProof(&e.Slots, e.result, proof)
 }
 

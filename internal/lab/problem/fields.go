@@ -17,7 +17,11 @@ type siteFields struct {
 // newSiteFields are those of a problem that says nothing: half-hours, and a connection that
 // limits nothing.
 func newSiteFields() siteFields {
-	return siteFields{SlotHours: halfHour, GridImportKW: maxKW, GridExportKW: maxKW}
+	return siteFields{
+		SlotHours:    halfHour,
+		GridImportKW: maxKW,
+		GridExportKW: maxKW,
+	}
 }
 
 func (f *siteFields) check() error {

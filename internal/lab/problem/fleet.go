@@ -55,14 +55,21 @@ func decodeFleet(line []byte) (solver, error) {
 		return nil, err
 	}
 
-	if err := errors.Join(
+	err := errors.Join(
 		within("slots", float64(l.Slots), 1, fleet.MaxSlots),
 		within("slot_hours", l.SlotHours, halfHour, halfHour),
-	); err != nil {
+	)
+	if err != nil {
 		return nil, err
 	}
 
-	f := &fleetProblem{Problem: fleet.Problem{Slots: l.Slots, Price: l.Price, CapKW: l.CapKW, Unserved: l.Unserved}}
+	f := &fleetProblem{Problem: fleet.Problem{
+		Slots:    l.Slots,
+		Price:    l.Price,
+		CapKW:    l.CapKW,
+		Unserved: l.Unserved,
+	}}
+
 	if err := l.addCars(&f.Problem); err != nil {
 		return nil, err
 	}
@@ -74,7 +81,11 @@ func decodeFleet(line []byte) (solver, error) {
 	}
 
 	if p := l.Position; p != nil {
-		f.Position = &fleet.Position{KWh: p.KWh, Buy: p.Buy, Sell: p.Sell}
+		f.Position = &fleet.Position{
+			KWh:  p.KWh,
+			Buy:  p.Buy,
+			Sell: p.Sell,
+		}
 	}
 	if err := f.Fault(); err != nil {
 		return nil, err
@@ -86,17 +97,35 @@ func decodeFleet(line []byte) (solver, error) {
 func (l *fleetLine) addCars(to *fleet.Problem) error {
 	for i, e := range l.EVs {
 		if e.First < 0 || e.Last < e.First || e.Last >= l.Slots {
-			return flex.Fail(flex.Invalid, "evs[%d] may charge from slot %d to %d, which does not lie within 0 to %d", i, e.First, e.Last, l.Slots-1)
+			return flex.Fail(
+				flex.Invalid,
+				"evs[%d] may charge from slot %d to %d, which does not lie within 0 to %d",
+				i,
+				e.First,
+				e.Last,
+				l.Slots-1,
+			)
 		}
 
 		ev := fleet.EV{
-			EnergyKWh: e.Energy, MaxKW: e.MaxKW, FirstFraction: e.Fraction, PeakAdder: e.PeakAdder,
-			Group: e.Group, First: uint8(e.First), Last: uint8(e.Last),
+			EnergyKWh:     e.Energy,
+			MaxKW:         e.MaxKW,
+			FirstFraction: e.Fraction,
+			PeakAdder:     e.PeakAdder,
+			Group:         e.Group,
+			First:         uint8(e.First),
+			Last:          uint8(e.Last),
 		}
 
 		for _, t := range e.PeakSlots {
 			if t < 0 || t >= l.Slots {
-				return flex.Fail(flex.Invalid, "evs[%d].peak_slots names slot %d, which is not from 0 to %d", i, t, l.Slots-1)
+				return flex.Fail(
+					flex.Invalid,
+					"evs[%d].peak_slots names slot %d, which is not from 0 to %d",
+					i,
+					t,
+					l.Slots-1,
+				)
 			}
 			ev.Peak |= 1 << t
 		}
@@ -110,8 +139,15 @@ func (l *fleetLine) addCars(to *fleet.Problem) error {
 func (l *fleetLine) addBatteries(to *fleet.Problem) {
 	for _, b := range l.Batteries {
 		to.Batteries = append(to.Batteries, fleet.Battery{
-			CapacityKWh: b.Capacity, InitKWh: b.SoCInit, ChargeKW: b.ChargeKW, DischargeKW: b.DischargeKW,
-			EffCharge: b.EffCharge, EffDischarge: b.EffDischarge, Wear: b.Wear, Terminal: b.Terminal, Group: b.Group,
+			CapacityKWh:  b.Capacity,
+			InitKWh:      b.SoCInit,
+			ChargeKW:     b.ChargeKW,
+			DischargeKW:  b.DischargeKW,
+			EffCharge:    b.EffCharge,
+			EffDischarge: b.EffDischarge,
+			Wear:         b.Wear,
+			Terminal:     b.Terminal,
+			Group:        b.Group,
 		})
 	}
 }
@@ -121,8 +157,14 @@ func (l *fleetLine) addGroups(to *fleet.Problem) error {
 		group := fleet.Group{CapKW: g.CapKW}
 		if g.Parent != nil {
 			if *g.Parent < 0 || int(*g.Parent) >= i {
-				return flex.Fail(flex.Invalid, "groups[%d].parent is %d, which is not a group before it", i, *g.Parent)
+				return flex.Fail(
+					flex.Invalid,
+					"groups[%d].parent is %d, which is not a group before it",
+					i,
+					*g.Parent,
+				)
 			}
+
 			group.Parent = *g.Parent + 1
 		}
 
@@ -134,10 +176,15 @@ func (l *fleetLine) addGroups(to *fleet.Problem) error {
 
 func (f *fleetProblem) slots() int { return f.Slots }
 
-func (f *fleetProblem) plan(*Scratch) { f.result, f.err = fleet.Solve(&f.Problem) }
+func (f *fleetProblem) plan(*Scratch) {
+	f.result, f.err = fleet.Solve(&f.Problem)
+}
 
 func (f *fleetProblem) prove(w *Scratch) (Certificate, error) {
-	return Certificate{Market: f.result.Prices.Market, Caps: f.result.Prices.Cap}, f.check(w)
+	return Certificate{
+		Market: f.result.Prices.Market,
+		Caps:   f.result.Prices.Cap,
+	}, f.check(w)
 }
 
 func (f *fleetProblem) check(*Scratch) error {
@@ -153,7 +200,10 @@ func (f *fleetProblem) answer() Answer {
 		evs[i] = [][2]float64{}
 		for k, kWh := range f.result.EVs.Of(i) {
 			if kWh > 0 {
-				evs[i] = append(evs[i], [2]float64{float64(int(e.First) + k), kWh})
+				evs[i] = append(evs[i], [2]float64{
+					float64(int(e.First) + k),
+					kWh,
+				})
 			}
 		}
 	}
@@ -163,6 +213,8 @@ func (f *fleetProblem) answer() Answer {
 			EVs       [][][2]float64 `json:"ev_kwh"`
 			Batteries [][]float64    `json:"battery_net_kwh"`
 		}{evs, append([][]float64{}, f.result.Batteries...)},
-		Cost: f.result.Cost, LowerBound: f.result.Bound, Feasible: f.result.Unserved <= 1e-6,
+		Cost:       f.result.Cost,
+		LowerBound: f.result.Bound,
+		Feasible:   f.result.Unserved <= 1e-6,
 	}
 }

@@ -95,10 +95,19 @@ func decodeHome(line []byte) (solver, error) {
 	}
 
 	h := &homeProblem{Problem: site.Problem{
-		Hours: l.SlotHours, Import: l.Import, Export: l.Export, Load: l.Load, PV: l.PV, Curtailable: l.Curtailable,
-		GridImport: l.GridImportKW, GridExport: l.GridExportKW, NoBatteryToCar: l.NoBatteryToCar,
+		Hours:          l.SlotHours,
+		Import:         l.Import,
+		Export:         l.Export,
+		Load:           l.Load,
+		PV:             l.PV,
+		Curtailable:    l.Curtailable,
+		GridImport:     l.GridImportKW,
+		GridExport:     l.GridExportKW,
+		NoBatteryToCar: l.NoBatteryToCar,
 	}}
-	if err := errors.Join(l.checkSite(), l.addDevices(&h.Problem)); err != nil {
+
+	err := errors.Join(l.checkSite(), l.addDevices(&h.Problem))
+	if err != nil {
 		return nil, err
 	}
 
@@ -109,7 +118,12 @@ func decodeHome(line []byte) (solver, error) {
 func (l *homeLine) checkSite() error {
 	return errors.Join(
 		l.siteFields.check(),
-		within("the number of batteries", float64(len(l.Batteries)), 0, maxBatteries),
+		within(
+			"the number of batteries",
+			float64(len(l.Batteries)),
+			0,
+			maxBatteries,
+		),
 		within("the number of cars", float64(len(l.Cars)), 0, maxCars),
 	)
 }
@@ -120,11 +134,17 @@ func (l *homeLine) addDevices(to *site.Problem) error {
 	var errs []error
 
 	for i := range l.Batteries {
-		errs = append(errs, l.Batteries[i].add(to, fmt.Sprintf("batteries[%d].", i)))
+		errs = append(
+			errs,
+			l.Batteries[i].add(to, fmt.Sprintf("batteries[%d].", i)),
+		)
 	}
 
 	for i := range l.Cars {
-		errs = append(errs, l.Cars[i].add(to, n, l.SlotHours, fmt.Sprintf("cars[%d].", i)))
+		errs = append(
+			errs,
+			l.Cars[i].add(to, n, l.SlotHours, fmt.Sprintf("cars[%d].", i)),
+		)
 	}
 
 	if l.Tank != nil {
@@ -140,8 +160,15 @@ func (l *homeLine) addDevices(to *site.Problem) error {
 
 func (b *homeBattery) add(to *site.Problem, at string) error {
 	to.Batteries = append(to.Batteries, site.Battery{
-		Min: b.SoCMin, Max: b.SoCMax, Init: b.SoCInit, Charge: b.ChargeKW, Discharge: b.DischargeKW,
-		ChargeEff: b.EffCharge, Efficient: b.EffDischarge, Wear: b.Wear, Terminal: b.Terminal,
+		Min:       b.SoCMin,
+		Max:       b.SoCMax,
+		Init:      b.SoCInit,
+		Charge:    b.ChargeKW,
+		Discharge: b.DischargeKW,
+		ChargeEff: b.EffCharge,
+		Efficient: b.EffDischarge,
+		Wear:      b.Wear,
+		Terminal:  b.Terminal,
 	})
 
 	return b.check(at, b.SoCMin, b.SoCMax)
@@ -149,7 +176,12 @@ func (b *homeBattery) add(to *site.Problem, at string) error {
 
 func (c *homeCar) add(to *site.Problem, n int, hours float64, at string) error {
 	car := site.Car{
-		Available: c.AvailHours, Max: c.MaxKW, Min: c.MinKW, StartCost: c.StartCost, Energy: c.Energy, PeakToo: c.MayChargePeak,
+		Available: c.AvailHours,
+		Max:       c.MaxKW,
+		Min:       c.MinKW,
+		StartCost: c.StartCost,
+		Energy:    c.Energy,
+		PeakToo:   c.MayChargePeak,
 	}
 
 	errs := []error{c.checkCharging(n, hours, at)}
@@ -162,7 +194,15 @@ func (c *homeCar) add(to *site.Problem, n int, hours float64, at string) error {
 	}
 
 	if c.OffPeak != nil && c.V2G != nil {
-		errs = append(errs, flex.Fail(flex.Invalid, "%soff_peak and %sv2g are both there, where one of them would be right", at, at))
+		errs = append(
+			errs,
+			flex.Fail(
+				flex.Invalid,
+				"%soff_peak and %sv2g are both there, where one of them would be right",
+				at,
+				at,
+			),
+		)
 	}
 
 	if c.V2G != nil {
@@ -171,6 +211,7 @@ func (c *homeCar) add(to *site.Problem, n int, hours float64, at string) error {
 	}
 
 	to.Cars = append(to.Cars, car)
+
 	return errors.Join(errs...)
 }
 
@@ -186,9 +227,15 @@ func (c *homeCar) checkCharging(n int, hours float64, at string) error {
 
 func (v *homeV2G) site() *site.V2G {
 	return &site.V2G{
-		Arrival: v.SoCArrival, Max: v.SoCMax, Reserve: v.Reserve, Target: v.Target,
-		Discharge: v.DischargeKW, MinDischarge: v.MinDischargeKW,
-		ChargeEff: v.EffCharge, Efficient: v.EffDischarge, Wear: v.Wear,
+		Arrival:      v.SoCArrival,
+		Max:          v.SoCMax,
+		Reserve:      v.Reserve,
+		Target:       v.Target,
+		Discharge:    v.DischargeKW,
+		MinDischarge: v.MinDischargeKW,
+		ChargeEff:    v.EffCharge,
+		Efficient:    v.EffDischarge,
+		Wear:         v.Wear,
 	}
 }
 
@@ -208,8 +255,14 @@ func (v *homeV2G) check(at string) error {
 
 func (k *homeTank) add(to *site.Problem, n int) error {
 	to.Tank = &site.Tank{
-		Element: k.ElementKW, Min: k.Min, Max: k.Max, Init: k.Init, Loss: k.Loss, Draw: k.Draw,
-		StartCost: k.StartCost, Terminal: k.Terminal,
+		Element:   k.ElementKW,
+		Min:       k.Min,
+		Max:       k.Max,
+		Init:      k.Init,
+		Loss:      k.Loss,
+		Draw:      k.Draw,
+		StartCost: k.StartCost,
+		Terminal:  k.Terminal,
 	}
 
 	return errors.Join(
@@ -226,9 +279,20 @@ func (k *homeTank) add(to *site.Problem, n int) error {
 
 func (k *homeHeat) add(to *site.Problem, n int) error {
 	to.Heat = &site.Heat{
-		Capacity: k.Capacity, Resistance: k.Resistance, Init: k.Init, Outdoor: k.Outdoor, COP: k.COP, Gain: k.Gain,
-		Low: k.Low, High: k.High, Penalty: k.Penalty, Min: k.MinKW, Max: k.MaxKW, StartCost: k.StartCost,
-		Reference: k.Reference, Terminal: k.Terminal,
+		Capacity:   k.Capacity,
+		Resistance: k.Resistance,
+		Init:       k.Init,
+		Outdoor:    k.Outdoor,
+		COP:        k.COP,
+		Gain:       k.Gain,
+		Low:        k.Low,
+		High:       k.High,
+		Penalty:    k.Penalty,
+		Min:        k.MinKW,
+		Max:        k.MaxKW,
+		StartCost:  k.StartCost,
+		Reference:  k.Reference,
+		Terminal:   k.Terminal,
 	}
 
 	return errors.Join(k.checkBuilding(n), k.checkPump(n))
@@ -244,7 +308,12 @@ func (k *homeHeat) checkBuilding(n int) error {
 		series("heat.min_c", k.Low, n, -maxTemperature, maxTemperature),
 		series("heat.max_c", k.High, n, -maxTemperature, maxTemperature),
 		within("heat.penalty_p_per_kh", k.Penalty, 0, maxPrice),
-		within("heat.terminal_ref_c", k.Reference, -maxTemperature, maxTemperature),
+		within(
+			"heat.terminal_ref_c",
+			k.Reference,
+			-maxTemperature,
+			maxTemperature,
+		),
 		within("heat.terminal_p_per_k", k.Terminal, -maxPrice, maxPrice),
 	)
 }
@@ -260,11 +329,17 @@ func (k *homeHeat) checkPump(n int) error {
 
 func (h *homeProblem) slots() int { return h.Slots() }
 
-func (h *homeProblem) plan(w *Scratch) { h.result = w.site.Solve(&h.Problem, &h.plans) }
+func (h *homeProblem) plan(w *Scratch) {
+	h.result = w.site.Solve(&h.Problem, &h.plans)
+}
 
-func (h *homeProblem) check(*Scratch) error { return check.Site(&h.Problem, &h.plans, h.result) }
+func (h *homeProblem) check(*Scratch) error {
+	return check.Site(&h.Problem, &h.plans, h.result)
+}
 
-func (h *homeProblem) prove(*Scratch) (Certificate, error) { return Certificate{}, nil }
+func (h *homeProblem) prove(*Scratch) (Certificate, error) {
+	return Certificate{}, nil
+}
 
 // homeAnswer is a plan of home, as it is written.
 type homeAnswer struct {
@@ -275,7 +350,12 @@ type homeAnswer struct {
 }
 
 func (h *homeProblem) answer() Answer {
-	a := homeAnswer{Battery: h.plans.Battery, Car: h.plans.Car, Heat: h.plans.Heat}
+	a := homeAnswer{
+		Battery: h.plans.Battery,
+		Car:     h.plans.Car,
+		Heat:    h.plans.Heat,
+	}
+
 	for _, on := range h.plans.Tank {
 		state := 0
 		if on {
@@ -292,7 +372,12 @@ func (h *homeProblem) answer() Answer {
 	}
 
 	for _, l := range r.Limits {
-		out.Limits = append(out.Limits, homeLimit{l.Car, string(l.Reason), l.Shortfall})
+		out.Limits = append(out.Limits, homeLimit{
+			l.Car,
+			string(l.Reason),
+			l.Shortfall,
+		})
+
 		if l.Reason == site.Fuse {
 			out.FuseEnergy = &r.FuseEnergy
 		}

@@ -46,19 +46,36 @@ func decodeModes(line []byte) (solver, error) {
 
 	previous, ok := battery.ParseMode(l.Previous)
 	if !ok {
-		return nil, flex.Fail(flex.Invalid, "previous_mode is %q, which is not a mode", l.Previous)
+		return nil, flex.Fail(
+			flex.Invalid,
+			"previous_mode is %q, which is not a mode",
+			l.Previous,
+		)
 	}
 
 	if err := l.check(); err != nil {
 		return nil, err
 	}
 
-	return &modesProblem{modes: make([]battery.Mode, len(l.Import)), ModeProblem: battery.ModeProblem{
-		Import: l.Import, Export: l.Export, Load: l.Load, PV: l.PV,
-		Min: l.SoCMin, Max: l.SoCMax, Init: l.SoCInit, ChargeStep: l.ChargeStep, DischargeStep: l.DischargeStep,
-		ChargeEff: l.EffCharge, DischargeEff: l.EffDischarge, Terminal: l.Terminal,
-		SwitchCost: l.SwitchCost, Previous: previous,
-	}}, nil
+	return &modesProblem{
+		modes: make([]battery.Mode, len(l.Import)),
+		ModeProblem: battery.ModeProblem{
+			Import:        l.Import,
+			Export:        l.Export,
+			Load:          l.Load,
+			PV:            l.PV,
+			Min:           l.SoCMin,
+			Max:           l.SoCMax,
+			Init:          l.SoCInit,
+			ChargeStep:    l.ChargeStep,
+			DischargeStep: l.DischargeStep,
+			ChargeEff:     l.EffCharge,
+			DischargeEff:  l.EffDischarge,
+			Terminal:      l.Terminal,
+			SwitchCost:    l.SwitchCost,
+			Previous:      previous,
+		},
+	}, nil
 }
 
 // wholes checks a series of whole watt-hours.
@@ -67,6 +84,7 @@ func wholes(name string, v []int, n int) error {
 	for i := range v {
 		x[i] = float64(v[i])
 	}
+
 	return series(name, x, n, 0, maxWh)
 }
 
@@ -94,7 +112,9 @@ func (l *modesLine) check() error {
 
 func (m *modesProblem) slots() int { return len(m.Import) }
 
-func (m *modesProblem) plan(w *Scratch) { m.result = w.battery.SolveModes(&m.ModeProblem, m.modes) }
+func (m *modesProblem) plan(w *Scratch) {
+	m.result = w.battery.SolveModes(&m.ModeProblem, m.modes)
+}
 
 func (m *modesProblem) check(*Scratch) error {
 	return check.Modes(&m.ModeProblem, m.modes, m.result)
@@ -106,6 +126,7 @@ func (m *modesProblem) prove(*Scratch) (Certificate, error) {
 		return certify(proof), err
 	}
 	m.result = f
+
 	return certify(proof), nil
 }
 

@@ -23,7 +23,9 @@ type pauseLine struct {
 
 // makeUps are the rules for making up.
 var makeUps = map[string]pause.MakeUp{
-	"none": pause.MakeUpNone, "earliest": pause.MakeUpEarliest, "append": pause.MakeUpAppend,
+	"none":     pause.MakeUpNone,
+	"earliest": pause.MakeUpEarliest,
+	"append":   pause.MakeUpAppend,
 }
 
 // pauseProblem is a problem of the pause family, in minutes.
@@ -45,24 +47,41 @@ func decodePause(line []byte) (solver, error) {
 	end := int64(n) * l.SlotMinutes
 	makeUp, ok := makeUps[l.MakeUp]
 	if !ok {
-		return nil, flex.Fail(flex.Invalid, "make_up is %q, which is not none, earliest or append", l.MakeUp)
+		return nil, flex.Fail(
+			flex.Invalid,
+			"make_up is %q, which is not none, earliest or append",
+			l.MakeUp,
+		)
 	}
 
-	if err := errors.Join(
+	err := errors.Join(
 		slotCount("price_p_per_kwh", n),
 		series("price_p_per_kwh", l.Price, n, -maxPrice, maxPrice),
 		within("slot_minutes", float64(l.SlotMinutes), 1, 1440),
 		within("charger_kw", l.ChargerKW, 0, maxKW),
-		within("pause_minutes", float64(l.PauseMinutes), 1, float64(max(1, end))),
+		within(
+			"pause_minutes",
+			float64(l.PauseMinutes),
+			1,
+			float64(max(1, end)),
+		),
 		within("ready_by_min", float64(l.ReadyBy), 0, float64(end)),
-	); err != nil {
+	)
+
+	if err != nil {
 		return nil, err
 	}
 
-	p := &pauseProblem{kw: l.ChargerKW, Grid: pause.Grid{
-		Pause: l.PauseMinutes, ReadyBy: l.ReadyBy, MakeUp: makeUp, NotBefore: math.MinInt64,
-		Prices: pause.PriceSeries{Slot: l.SlotMinutes, Price: l.Price},
-	}}
+	p := &pauseProblem{
+		kw: l.ChargerKW,
+		Grid: pause.Grid{
+			Pause:     l.PauseMinutes,
+			ReadyBy:   l.ReadyBy,
+			MakeUp:    makeUp,
+			NotBefore: math.MinInt64,
+			Prices:    pause.PriceSeries{Slot: l.SlotMinutes, Price: l.Price},
+		},
+	}
 
 	if err := l.addBlocks(p, end); err != nil {
 		return nil, err
@@ -76,8 +95,15 @@ func (l *pauseLine) addBlocks(p *pauseProblem, end int64) error {
 	last := int64(0)
 	for i, b := range l.Blocks {
 		if b[0] < last || b[1] <= b[0] || b[1] > end {
-			return flex.Fail(flex.Invalid, "blocks_min[%d] is %v, which does not follow the block before within 0 to %d", i, b, end)
+			return flex.Fail(
+				flex.Invalid,
+				"blocks_min[%d] is %v, which does not follow the block before within 0 to %d",
+				i,
+				b,
+				end,
+			)
 		}
+
 		last = b[1]
 		if i > 0 && p.Blocks[len(p.Blocks)-1].To == b[0] {
 			p.Blocks[len(p.Blocks)-1].To = b[1] // charging goes on: one block
@@ -88,8 +114,12 @@ func (l *pauseLine) addBlocks(p *pauseProblem, end int64) error {
 	}
 
 	if len(p.Blocks) == 0 {
-		return flex.Fail(flex.Invalid, "blocks_min is empty, where a block of [from, to] minutes would be right")
+		return flex.Fail(
+			flex.Invalid,
+			"blocks_min is empty, where a block of [from, to] minutes would be right",
+		)
 	}
+
 	return nil
 }
 
@@ -105,7 +135,9 @@ func (p *pauseProblem) plan(*Scratch) {
 	}
 }
 
-func (p *pauseProblem) prove(*Scratch) (Certificate, error) { return Certificate{}, nil }
+func (p *pauseProblem) prove(*Scratch) (Certificate, error) {
+	return Certificate{}, nil
+}
 
 func (p *pauseProblem) check(*Scratch) error {
 	spans := func(s []pause.Interval) (out []flex.Span) {
@@ -115,11 +147,22 @@ func (p *pauseProblem) check(*Scratch) error {
 		return out
 	}
 
-	q := pause.Problem{Blocks: spans(p.Blocks), Pause: minute(p.Pause).Sub(minute(0)), MakeUp: p.MakeUp, ReadyBy: minute(p.ReadyBy)}
+	q := pause.Problem{
+		Blocks:  spans(p.Blocks),
+		Pause:   minute(p.Pause).Sub(minute(0)),
+		MakeUp:  p.MakeUp,
+		ReadyBy: minute(p.ReadyBy),
+	}
+
 	made := pause.Plan{Blocks: spans(p.blocks), Made: p.made}
 	if p.made {
-		q.Worth, made.Saved = math.MinInt64, 1 // the format wants the best pause, even one that costs
-		made.Pause = flex.Span{From: minute(p.best.At), To: minute(p.best.At + p.Pause)}
+		// the format wants the best pause, even one that costs
+		q.Worth, made.Saved = math.MinInt64, 1
+		made.Pause = flex.Span{
+			From: minute(p.best.At),
+			To:   minute(p.best.At + p.Pause),
+		}
+
 		made.MadeUp = spans(p.MadeUp(nil, p.best))
 	}
 

@@ -46,7 +46,8 @@ type Scratch struct {
 // solver is what every family knows to do.
 type solver interface {
 	plan(w *Scratch)
-	check(w *Scratch) error                // of the last plan, by somebody else than the planner
+	// of the last plan, by somebody else than the planner
+	check(w *Scratch) error
 	prove(w *Scratch) (Certificate, error) // of its bound, made and checked
 	slots() int
 	answer() Answer
@@ -61,14 +62,18 @@ type Answer struct {
 	Feasible   bool    `json:"feasible"` // false: met as far as it goes
 	Micros     float64 `json:"micros"`   // for one plan
 
-	Shortfall  *float64    `json:"shortfall_kwh,omitzero"` // of a home's cars
-	Peak       *float64    `json:"peak_kwh,omitzero"`
-	Limits     []homeLimit `json:"limits,omitzero"`              // what made a need fall short
-	FuseValue  *float64    `json:"fuse_value_p_per_kw,omitzero"` // what one kW more of main fuse is worth
-	FuseEnergy *float64    `json:"fuse_value_kwh_per_kw,omitzero"`
+	Shortfall *float64 `json:"shortfall_kwh,omitzero"` // of a home's cars
+	Peak      *float64 `json:"peak_kwh,omitzero"`
+	// what made a need fall short
+	Limits []homeLimit `json:"limits,omitzero"`
+	// what one kW more of main fuse is worth
+	FuseValue  *float64 `json:"fuse_value_p_per_kw,omitzero"`
+	FuseEnergy *float64 `json:"fuse_value_kwh_per_kw,omitzero"`
 
-	Certificate Certificate `json:"certificate,omitzero"` // that nothing costs less than LowerBound
-	Unproven    string      `json:"unproven,omitzero"`    // what the checker says of the certificate, if it proves less
+	// that nothing costs less than LowerBound
+	Certificate Certificate `json:"certificate,omitzero"`
+	// what the checker says of the certificate, if it proves less
+	Unproven string `json:"unproven,omitzero"`
 }
 
 // Refusal is the line out for a line in that could not be planned.
@@ -85,9 +90,15 @@ type family struct {
 }
 
 var (
-	ofEV      = family{decodeEV, []string{"price_p_per_kwh", "avail_hours", "max_kw", "energy_kwh"}}
-	ofBattery = family{decodeBattery, []string{"import_p_per_kwh", "export_p_per_kwh", "load_kwh", "pv_kwh", "soc_max_kwh",
-		"soc_init_kwh", "charge_kw", "discharge_kw", "eff_charge", "eff_discharge"}}
+	ofEV = family{
+		decodeEV,
+		[]string{"price_p_per_kwh", "avail_hours", "max_kw", "energy_kwh"},
+	}
+	ofBattery = family{
+		decodeBattery,
+		[]string{"import_p_per_kwh", "export_p_per_kwh", "load_kwh", "pv_kwh", "soc_max_kwh",
+			"soc_init_kwh", "charge_kw", "discharge_kw", "eff_charge", "eff_discharge"},
+	}
 )
 
 var families = map[string]family{
@@ -95,12 +106,18 @@ var families = map[string]family{
 	"ev-tiers":    ofEV,
 	"ev-minpower": ofEV,
 	"ev-switch":   ofEV,
-	"pause":       {decodePause, []string{"price_p_per_kwh", "charger_kw", "blocks_min", "ready_by_min", "pause_minutes", "make_up"}},
+	"pause": {
+		decodePause,
+		[]string{"price_p_per_kwh", "charger_kw", "blocks_min", "ready_by_min", "pause_minutes", "make_up"},
+	},
 
 	"battery-convex":    ofBattery,
 	"battery-nonconvex": ofBattery,
-	"battery-modes": {decodeModes, []string{"import_p_per_kwh", "export_p_per_kwh", "load_wh", "pv_wh", "soc_max_wh", "soc_init_wh",
-		"charge_step_wh", "discharge_step_wh", "eff_charge", "eff_discharge", "previous_mode"}},
+	"battery-modes": {
+		decodeModes,
+		[]string{"import_p_per_kwh", "export_p_per_kwh", "load_wh", "pv_wh", "soc_max_wh", "soc_init_wh",
+			"charge_step_wh", "discharge_step_wh", "eff_charge", "eff_discharge", "previous_mode"},
+	},
 
 	"home": {decodeHome, []string{"import_p_per_kwh", "export_p_per_kwh", "load_kwh", "pv_kwh"}},
 
@@ -113,7 +130,10 @@ func Families() []string { return slices.Sorted(maps.Keys(families)) }
 // Decode reads one line.
 func Decode(line []byte) (*Problem, error) {
 	if len(bytes.TrimSpace(line)) == 0 {
-		return nil, flex.Fail(flex.Malformed, "the line is empty, where a problem would be right")
+		return nil, flex.Fail(
+			flex.Malformed,
+			"the line is empty, where a problem would be right",
+		)
 	}
 
 	var head struct {
@@ -126,18 +146,32 @@ func Decode(line []byte) (*Problem, error) {
 	}
 	f, ok := families[head.Family]
 	if !ok {
-		return nil, flex.Fail(flex.Invalid, "family %q is none of %s", head.Family, strings.Join(Families(), ", "))
+		return nil, flex.Fail(
+			flex.Invalid,
+			"family %q is none of %s",
+			head.Family,
+			strings.Join(Families(), ", "),
+		)
 	}
 
 	if lacking := missing(line, f.needs); len(lacking) > 0 {
-		return nil, flex.Fail(flex.Invalid, "%s: missing from a problem of %s", strings.Join(lacking, ", "), head.Family)
+		return nil, flex.Fail(
+			flex.Invalid,
+			"%s: missing from a problem of %s",
+			strings.Join(lacking, ", "),
+			head.Family,
+		)
 	}
 	s, err := f.decode(line)
 	if err != nil {
 		return nil, err
 	}
 
-	return &Problem{ID: head.ID, Family: head.Family, solver: s}, nil
+	return &Problem{
+		ID:     head.ID,
+		Family: head.Family,
+		solver: s,
+	}, nil
 }
 
 // missing are the names that an object has not, or only as null.
@@ -156,7 +190,9 @@ func missing(line []byte, names []string) []string {
 
 		key := name.String()
 		if d.PeekKind() != 'n' {
-			lacking = slices.DeleteFunc(lacking, func(n string) bool { return n == key })
+			lacking = slices.DeleteFunc(lacking, func(n string) bool {
+				return n == key
+			})
 		}
 		if d.SkipValue() != nil {
 			break
@@ -220,6 +256,7 @@ func Append(to []byte, line any) ([]byte, error) {
 	if err != nil {
 		return to, fmt.Errorf("write an answer: %w", err)
 	}
+
 	return append(append(to, b...), '\n'), nil
 }
 
@@ -231,10 +268,20 @@ func unmarshal(line []byte, v any) error {
 
 	err := json.Unmarshal(line, v, watch)
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
-		return flex.Fail(flex.Malformed, "%s cannot be %s", cmp.Or(string(e.JSONPointer), "the line"), kinds[e.JSONKind])
+		return flex.Fail(
+			flex.Malformed,
+			"%s cannot be %s",
+			cmp.Or(string(e.JSONPointer), "the line"),
+			kinds[e.JSONKind],
+		)
 	}
+
 	if err != nil {
-		return flex.Fail(flex.Malformed, "%s", strings.TrimPrefix(err.Error(), "jsontext: "))
+		return flex.Fail(
+			flex.Malformed,
+			"%s",
+			strings.TrimPrefix(err.Error(), "jsontext: "),
+		)
 	}
 
 	return nil
@@ -255,18 +302,32 @@ var nulls = json.UnmarshalFromFunc(func(d *jsontext.Decoder, _ any) error {
 
 // kinds are the kinds of JSON values, as they are spoken of. What ends is of another length.
 var kinds = map[jsontext.Kind]string{
-	'n': "null", 't': "true", 'f': "false", '"': "a JSON string", '0': "this number", '{': "an object", '[': "an array",
-	'}': "an object that ends there", ']': "an array of that length",
+	'n': "null",
+	't': "true",
+	'f': "false",
+	'"': "a JSON string",
+	'0': "this number",
+	'{': "an object",
+	'[': "an array",
+	'}': "an object that ends there",
+	']': "an array of that length",
 }
 
 // series checks that a series has n numbers, each from lo to hi.
 func series(name string, v []float64, n int, lo, hi float64) error {
 	if len(v) != n {
-		return flex.Fail(flex.Invalid, "%s has %d values, where %d would be right", name, len(v), n)
+		return flex.Fail(
+			flex.Invalid,
+			"%s has %d values, where %d would be right",
+			name,
+			len(v),
+			n,
+		)
 	}
 
 	for i, x := range v {
-		if err := within(fmt.Sprintf("%s[%d]", name, i), x, lo, hi); err != nil {
+		err := within(fmt.Sprintf("%s[%d]", name, i), x, lo, hi)
+		if err != nil {
 			return err
 		}
 	}
@@ -277,8 +338,16 @@ func series(name string, v []float64, n int, lo, hi float64) error {
 // within checks that a number is from lo to hi.
 func within(name string, x, lo, hi float64) error {
 	if math.IsNaN(x) || x < lo || x > hi {
-		return flex.Fail(flex.Invalid, "%s is %v, which is not from %v to %v", name, x, lo, hi)
+		return flex.Fail(
+			flex.Invalid,
+			"%s is %v, which is not from %v to %v",
+			name,
+			x,
+			lo,
+			hi,
+		)
 	}
+
 	return nil
 }
 
@@ -295,7 +364,14 @@ const halfHour = 0.5 // hours of a slot, unless a problem says otherwise
 // slotCount checks that a series of n slots is of a length that is planned.
 func slotCount(name string, n int) error {
 	if n < 1 || n > slots.MaxSlots {
-		return flex.Fail(flex.Invalid, "%s has %d slots, which is not from 1 to %d", name, n, slots.MaxSlots)
+		return flex.Fail(
+			flex.Invalid,
+			"%s has %d slots, which is not from 1 to %d",
+			name,
+			n,
+			slots.MaxSlots,
+		)
 	}
+
 	return nil
 }

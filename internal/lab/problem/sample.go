@@ -50,7 +50,11 @@ func Samples() (all []Sample, _ error) {
 			if err := json.Unmarshal(line, &known); err != nil {
 				return nil, fmt.Errorf("read a sample of %s: %w", f.Name(), err)
 			}
-			all = append(all, Sample{line, known.Optimum.Cost, known.Optimum.Gross})
+			all = append(all, Sample{
+				line,
+				known.Optimum.Cost,
+				known.Optimum.Gross,
+			})
 		}
 	}
 

@@ -11,18 +11,25 @@ import (
 
 // Shape is what a sample fleet is like.
 type Shape struct {
-	EVs, Batteries int
-	Groups         int     // 0: none; each with a cap
-	Cap            float64 // fleet cap as a share of the peak that the cars would make uncoordinated; 0: none
-	GroupCap       float64 // the same for every group and its own peak
-	Traded         bool    // energy is traded around a position
+	EVs       int
+	Batteries int
+	Groups    int // 0: none; each with a cap
+	// fleet cap as a share of the peak that the cars would make uncoordinated; 0: none
+	Cap      float64
+	GroupCap float64 // the same for every group and its own peak
+	Traded   bool    // energy is traded around a position
 }
 
 // Fleet returns a fleet of the given shape for 24 hours from noon, the same for the
 // same source: cars that come between noon and the next morning, most of them in the
 // evening, and leave in the morning, one in three paying more in the evening peak.
 func Fleet(source *random.Source, s Shape) *fleet.Problem {
-	p := &fleet.Problem{Slots: 48, Unserved: 200, Price: day(source, 48)}
+	p := &fleet.Problem{
+		Slots:    48,
+		Unserved: 200,
+		Price:    day(source, 48),
+	}
+
 	groups := max(1, s.Groups)
 	p.EVs = make([]fleet.EV, s.EVs)
 
@@ -74,10 +81,12 @@ func car(source *random.Source, groups int) fleet.EV {
 
 	e.Last = max(e.First, e.Last)
 	if e.PeakAdder > 0 {
-		e.Peak = (1<<14 - 1<<8) &^ (1<<e.First - 1) & (2<<e.Last - 1) // 16:00 to 19:00
+		// 16:00 to 19:00
+		e.Peak = (1<<14 - 1<<8) &^ (1<<e.First - 1) & (2<<e.Last - 1)
 	}
 
-	room := e.MaxKW * fleet.SlotHours * (float64(e.Last-e.First) + e.FirstFraction)
+	room := e.MaxKW * fleet.SlotHours * (float64(e.Last-e.First) +
+		e.FirstFraction)
 	want := 2 + 30*source.Between(0, 1)*source.Between(0, 1)
 	e.EnergyKWh = round(max(min(want, room), 0), 100)
 	if e.EnergyKWh > room {
@@ -94,7 +103,11 @@ func day(source *random.Source, n int) []float64 {
 	base, swing := source.Between(5, 20), source.Between(0, 1)
 	for t := range price {
 		hour := math.Mod(12+float64(t)/2, 24)
-		p := base + swing*base*(math.Exp(-(hour-18)*(hour-18)/6)-0.6*math.Exp(-(hour-4)*(hour-4)/12)) + source.Between(-1, 1)
+		p := base +
+			swing*base*(math.Exp(-(hour-18)*(hour-18)/6)-
+				0.6*math.Exp(-(hour-4)*(hour-4)/12)) +
+			source.Between(-1, 1)
+
 		switch {
 		case t > 0 && source.Below(4) == 0:
 			p = price[t-1]
@@ -134,14 +147,24 @@ func aloneLoads(p *fleet.Problem, groups int) [][]float64 {
 func homeBattery(source *random.Source, groups int) fleet.Battery {
 	capacity := [...]float64{5.2, 9.5, 13.5}[source.Below(3)]
 	return fleet.Battery{
-		CapacityKWh: capacity, InitKWh: round(capacity*source.Between(0, 1)*source.Between(0, 1), 100),
-		ChargeKW: 3.6, DischargeKW: 3.6, EffCharge: 0.95, EffDischarge: 0.95,
-		Wear: 1.5, Terminal: 5, Group: int32(source.Below(groups)),
+		CapacityKWh:  capacity,
+		InitKWh:      round(capacity*source.Between(0, 1)*source.Between(0, 1), 100),
+		ChargeKW:     3.6,
+		DischargeKW:  3.6,
+		EffCharge:    0.95,
+		EffDischarge: 0.95,
+		Wear:         1.5,
+		Terminal:     5,
+		Group:        int32(source.Below(groups)),
 	}
 }
 
 // cheapestSlots are the slots of a car that cost it less than to go without, the cheapest first.
-func cheapestSlots(e *fleet.EV, price []float64, unserved float64) (slots []int) {
+func cheapestSlots(
+	e *fleet.EV,
+	price []float64,
+	unserved float64,
+) (slots []int) {
 	cost := func(t int) float64 {
 		if e.Peak>>t&1 == 1 {
 			return price[t] + e.PeakAdder
@@ -155,13 +178,21 @@ func cheapestSlots(e *fleet.EV, price []float64, unserved float64) (slots []int)
 		}
 	}
 
-	slices.SortStableFunc(slots, func(a, b int) int { return cmp.Compare(cost(a), cost(b)) })
+	slices.SortStableFunc(slots, func(a, b int) int {
+		return cmp.Compare(cost(a), cost(b))
+	})
+
 	return slots
 }
 
 // chargeAlone adds to load what a car takes that looks at nothing but its own cost: full
 // power in its cheapest slots, and in the dearest of those only what is still missing.
-func chargeAlone(e *fleet.EV, price []float64, unserved float64, load []float64) {
+func chargeAlone(
+	e *fleet.EV,
+	price []float64,
+	unserved float64,
+	load []float64,
+) {
 	slots := cheapestSlots(e, price, unserved)
 	full := e.MaxKW * fleet.SlotHours
 	if len(slots) == 0 || full == 0 || e.EnergyKWh == 0 {
@@ -197,9 +228,19 @@ func chargeAlone(e *fleet.EV, price []float64, unserved float64, load []float64)
 }
 
 // position trades the uncoordinated load under the cap, here more, there less.
-func position(source *random.Source, p *fleet.Problem, load []float64, share float64) *fleet.Position {
+func position(
+	source *random.Source,
+	p *fleet.Problem,
+	load []float64,
+	share float64,
+) *fleet.Position {
 	n := p.Slots
-	q := &fleet.Position{KWh: make([]float64, n), Buy: make([]float64, n), Sell: make([]float64, n)}
+	q := &fleet.Position{
+		KWh:  make([]float64, n),
+		Buy:  make([]float64, n),
+		Sell: make([]float64, n),
+	}
+
 	mean := 0.0
 
 	for _, l := range load {
@@ -232,6 +273,7 @@ func flat(kw float64) []float64 {
 	for t := range s {
 		s[t] = round(kw, 10)
 	}
+
 	return s
 }
 

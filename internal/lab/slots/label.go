@@ -24,10 +24,23 @@ type aim struct {
 
 // label carries the paths of guess f forward, slot by slot, and keeps the best that ends
 // in the window. It reports false if there are too many.
-func (q *switching) label(f int32, lo, hi int64, mu float64, target int64) bool {
+func (q *switching) label(
+	f int32,
+	lo, hi int64,
+	mu float64,
+	target int64,
+) bool {
 	q.priceGuess(f, mu) // h as the bound to go
 	base := q.price[f] * float64(q.need) / microWh
-	a := &aim{guess: f, lo: lo, hi: hi, mu: mu, shift: base - mu*float64(target)/microWh, width: q.m + 1}
+	a := &aim{
+		guess: f,
+		lo:    lo,
+		hi:    hi,
+		mu:    mu,
+		shift: base - mu*float64(target)/microWh,
+		width: q.m + 1,
+	}
+
 	q.boundRest(f)
 
 	start := len(q.arena)
@@ -53,6 +66,7 @@ func (q *switching) label(f int32, lo, hi int64, mu float64, target int64) bool 
 	}
 
 	q.arena = q.arena[:start]
+
 	return true
 }
 
@@ -92,7 +106,12 @@ func (q *switching) extend(i int32, t, layer int, a *aim) {
 		cost += q.start
 	}
 
-	q.lay(label{l.energy + e, cost, i, int16(min(run+1, q.m)), true}, t+1, layer, a)
+	q.lay(
+		label{l.energy + e, cost, i, int16(min(run+1, q.m)), true},
+		t+1,
+		layer,
+		a,
+	)
 }
 
 // keep takes the pattern of a finished label, which offer prices and fills.
@@ -140,7 +159,8 @@ func (q *switching) lay(l label, t, layer int, a *aim) {
 // find is the place of a label in the table, or where it would go.
 func (q *switching) find(energy int64, run int16) int {
 	mask := len(q.table) - 1
-	i := int((uint64(energy)*0x9e3779b97f4a7c15+uint64(run)*0xc2b2ae3d27d4eb4f)>>32) & mask
+	i := int((uint64(energy)*0x9e3779b97f4a7c15+
+		uint64(run)*0xc2b2ae3d27d4eb4f)>>32) & mask
 	for q.stamp[i] == q.generation {
 		if l := &q.arena[q.table[i]]; l.energy == energy && l.run == run {
 			break
@@ -180,8 +200,14 @@ func (q *switching) raiseNeed() bool {
 			if l.run == 0 || int(l.run) == q.m {
 				q.reach(l.energy, 0, above, to)
 			}
+
 			if q.full[t] > 0 {
-				q.reach(l.energy+q.eLow[t], int16(min(int(l.run)+1, q.m)), above, to)
+				q.reach(
+					l.energy+q.eLow[t],
+					int16(min(int(l.run)+1, q.m)),
+					above,
+					to,
+				)
 			}
 		}
 
@@ -191,7 +217,8 @@ func (q *switching) raiseNeed() bool {
 		}
 
 		for _, l := range q.arena[from:to] {
-			if free := l.run == 0 || int(l.run) == q.m || t == q.n-1; free && l.energy > q.need {
+			free := l.run == 0 || int(l.run) == q.m || t == q.n-1
+			if free && l.energy > q.need {
 				above = min(above, l.energy)
 			}
 		}
@@ -203,6 +230,7 @@ func (q *switching) raiseNeed() bool {
 	}
 
 	q.need = above
+
 	return true
 }
 

@@ -23,7 +23,12 @@ const nothing = 1e-9
 //
 // A need that no combination can hold exactly is met by the least energy above it.
 func (w *Solver) LeastPower(p *Slots, x []float64) Result {
-	q := powerCase{s: w, p: p, best: Result{Cost: math.Inf(1)}, above: math.Inf(1)}
+	q := powerCase{
+		s:     w,
+		p:     p,
+		best:  Result{Cost: math.Inf(1)},
+		above: math.Inf(1),
+	}
 	if !q.sort() {
 		return w.Switch(p, x)
 	}
@@ -58,11 +63,12 @@ type powerCase struct {
 	odd         [maxOdd]int
 	odds        int
 	total       float64
-	above       float64 // the least energy above the need that some combination can hold
-	best        Result
-	bestOn      uint // odd slots of the best
-	bestK       int  // regular slots of the best
-	goal        float64
+	// the least energy above the need that some combination can hold
+	above  float64
+	best   Result
+	bestOn uint // odd slots of the best
+	bestK  int  // regular slots of the best
+	goal   float64
 }
 
 // sort parts the regular slots from the odd ones and puts the regular ones in order of
@@ -124,6 +130,7 @@ func (q *powerCase) full(x []float64) (f Result) {
 	}
 
 	f.Bound = f.Cost
+
 	return f
 }
 
@@ -164,7 +171,13 @@ func (q *powerCase) search(goal float64) bool {
 // try prices the combination of odd slots and the k cheapest regular ones, rest above
 // their least powers. It reports whether one more regular slot could be cheaper.
 func (q *powerCase) try(on uint, k int, rest float64) bool {
-	r := raise{powerCase: q, cost: q.s.sums[k] * q.low1, rest: rest, dearest: math.Inf(-1)}
+	r := raise{
+		powerCase: q,
+		cost:      q.s.sums[k] * q.low1,
+		rest:      rest,
+		dearest:   math.Inf(-1),
+	}
+
 	more := false
 
 	for o := range q.odds {
@@ -191,7 +204,12 @@ func (q *powerCase) try(on uint, k int, rest float64) bool {
 	}
 
 	if r.cost < q.best.Cost {
-		q.best = Result{Cost: r.cost, Energy: q.goal, Threshold: r.dearest}
+		q.best = Result{
+			Cost:      r.cost,
+			Energy:    q.goal,
+			Threshold: r.dearest,
+		}
+
 		q.bestOn, q.bestK = on, k
 	}
 
@@ -201,9 +219,10 @@ func (q *powerCase) try(on uint, k int, rest float64) bool {
 // raise buys energy above the least powers, in the cheapest slots first.
 type raise struct {
 	*powerCase
-	cost, rest float64
-	raised     int     // regular slots
-	dearest    float64 // price paid
+	cost    float64
+	rest    float64
+	raised  int     // regular slots
+	dearest float64 // price paid
 }
 
 // regular raises the regular slots up to a place among them, as far as there is a rest.
@@ -244,7 +263,9 @@ func (r *raise) odd(t int) bool {
 	return e > 0
 }
 
-func (q *powerCase) price(i int) float64 { return q.p.Price[q.s.keys[i]&(MaxSlots-1)] }
+func (q *powerCase) price(i int) float64 {
+	return q.p.Price[q.s.keys[i]&(MaxSlots-1)]
+}
 
 // write fills x with the best combination.
 func (q *powerCase) write(x []float64) {

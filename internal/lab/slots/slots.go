@@ -16,25 +16,28 @@ const slotBits = 10
 
 // Slots is one car's problem in slots.
 type Slots struct {
-	Price   []float64
-	Full    []float64 // energy at full power in the time that the car is there
-	Least   []float64 // energy at the least power in that time; nil: any power will do
-	OffPeak []bool    // nil: all of it
+	Price []float64
+	Full  []float64 // energy at full power in the time that the car is there
+	// energy at the least power in that time; nil: any power will do
+	Least   []float64
+	OffPeak []bool // nil: all of it
 	Need    float64
 
 	MayChargePeak bool // for what off-peak time cannot deliver
 	OpenOffPeak   bool // all off-peak time is charged, whatever the need
 
 	StartCost float64 // of every start
-	MinRun    int     // slots that a run lasts at least, unless it reaches the last slot of all
+	// slots that a run lasts at least, unless it reaches the last slot of all
+	MinRun int
 }
 
 // Result is what a numeric plan came to.
 type Result struct {
 	Cost, Bound float64 // no plan costs less than Bound
 	Energy      float64
-	Threshold   float64 // the dearest price paid for a need that is met; NaN if it is not
-	Met         bool    // the need is met, and exactly
+	// the dearest price paid for a need that is met; NaN if it is not
+	Threshold float64
+	Met       bool // the need is met, and exactly
 }
 
 // Solver is the working memory of the numeric planners, for one goroutine at a time.
@@ -90,11 +93,18 @@ func (w *Solver) Fill(p *Slots, x []float64) (f Result) {
 	}
 
 	f.Bound = f.Cost
+
 	return f
 }
 
 // fillTier buys need in the off-peak slots or in the others, and returns what is missing.
-func (w *Solver) fillTier(p *Slots, x []float64, f *Result, need float64, off bool) float64 {
+func (w *Solver) fillTier(
+	p *Slots,
+	x []float64,
+	f *Result,
+	need float64,
+	off bool,
+) float64 {
 	if need <= 0 {
 		return need
 	}

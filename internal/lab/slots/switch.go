@@ -54,29 +54,34 @@ func (w *Solver) Switch(p *Slots, x []float64) Result {
 
 	f := q.write(p, x, need, met)
 	f.Bound = min(f.Cost, bound)
+
 	return f
 }
 
 // switching is the state of one call of Switch. Energies are integers in millionths of a
 // watt-hour, so that equal sums are equal.
 type switching struct {
-	first, n, m      int // the window and the least run
-	start            float64
-	price, full, low []float64
-	eFull, eLow      []int64
-	need             int64
-	order, rank      []int32   // slots by price, and their places
-	v                []float64 // cost of having the slot on
-	h                []float64 // cost to go, by slot and run
-	on, bestOn       []bool
-	best             float64
-	guesses          []guess
-	rest             []int64 // energy that the slots from t on can still add
-	arena            []label
-	table            []int32
-	stamp            []uint32
-	generation       uint32
-	proven           float64 // least bound of a guess that was cut short
+	first, n, m int // the window and the least run
+	start       float64
+	price       []float64
+	full        []float64
+	low         []float64
+	eFull       []int64
+	eLow        []int64
+	need        int64
+	order, rank []int32   // slots by price, and their places
+	v           []float64 // cost of having the slot on
+	h           []float64 // cost to go, by slot and run
+	on          []bool
+	bestOn      []bool
+	best        float64
+	guesses     []guess
+	rest        []int64 // energy that the slots from t on can still add
+	arena       []label
+	table       []int32
+	stamp       []uint32
+	generation  uint32
+	proven      float64 // least bound of a guess that was cut short
 }
 
 // guess is a slot taken to be the one that is filled in part.
@@ -181,6 +186,7 @@ func (q *switching) most() (sum int64) {
 	}
 
 	copy(q.bestOn, q.on)
+
 	return sum
 }
 
@@ -299,6 +305,7 @@ func (q *switching) dualAt(lambda float64) (d, slope float64) {
 
 	q.offer()
 	need := float64(q.need) / microWh
+
 	return lambda*need + q.h[0], need - float64(got)/microWh
 }
 
@@ -332,7 +339,8 @@ func (q *switching) trace(f int) {
 	w, run := q.m+1, 0
 	for t := range q.n {
 		here, next := q.h[t*w:(t+1)*w], q.h[(t+1)*w:(t+2)*w]
-		on := t == f || run > 0 && run < q.m || run == q.m && here[run] == q.v[t]+next[q.m] ||
+		on := t == f || run > 0 && run < q.m ||
+			run == q.m && here[run] == q.v[t]+next[q.m] ||
 			run == 0 && here[0] == q.start+q.v[t]+next[1]
 		on = on && q.full[t] > 0
 		q.on[t] = on
@@ -445,7 +453,10 @@ func (q *switching) settle(g guess) {
 // raiseBound finds the price mu on energy, to be added to the price of f, that gives
 // guess f its best bound. A path that takes too little is paid to take more, up to the
 // window's lower end; one that takes too much pays, down to the upper.
-func (q *switching) raiseBound(f int32, lo, hi int64) (target int64, mu, bound float64) {
+func (q *switching) raiseBound(
+	f int32,
+	lo, hi int64,
+) (target int64, mu, bound float64) {
 	base := q.price[f] * float64(q.need) / microWh
 	cost, got := q.priceGuess(f, 0)
 	target, sign := lo, -1.0
@@ -458,21 +469,32 @@ func (q *switching) raiseBound(f int32, lo, hi int64) (target int64, mu, bound f
 		cost, got = q.priceGuess(f, sign*s)
 		q.offer()
 		excess := float64(got-target) / microWh
-		return tangent{s, base + cost - sign*s*float64(target)/microWh, sign * excess}
+		return tangent{
+			s,
+			base + cost - sign*s*float64(target)/microWh,
+			sign * excess,
+		}
 	}
 
-	left, right := bracket(tangent{0, base + cost, sign * float64(got-target) / microWh}, at)
+	left, right := bracket(
+		tangent{0, base + cost, sign * float64(got-target) / microWh},
+		at,
+	)
 	if right.slope > 0 {
 		return target, sign * left.s, math.Inf(1) // no path gets there
 	}
 
 	best := q.narrow(left, right, at)
+
 	return target, sign * best.s, best.value
 }
 
 // narrow looks for the highest place of a concave function between one where it rises and one
 // where it falls. It ends early where the guess is proven to be no better than the best plan.
-func (q *switching) narrow(left, right tangent, at func(s float64) tangent) (best tangent) {
+func (q *switching) narrow(
+	left, right tangent,
+	at func(s float64) tangent,
+) (best tangent) {
 	best = left
 	if right.value > best.value {
 		best = right
@@ -522,12 +544,18 @@ func bracket(left tangent, at func(s float64) tangent) (_, right tangent) {
 
 // meeting is where two tangents meet: the function is nowhere above them.
 func meeting(left, right tangent) (s, value float64) {
-	s = (right.value - left.value + left.slope*left.s - right.slope*right.s) / (left.slope - right.slope)
+	s = (right.value - left.value + left.slope*left.s - right.slope*right.s) / (left.slope -
+		right.slope)
 	return s, left.value + left.slope*(s-left.s)
 }
 
 // write fills x with the best pattern and works its cost out in the caller's numbers.
-func (q *switching) write(p *Slots, x []float64, need float64, met bool) (f Result) {
+func (q *switching) write(
+	p *Slots,
+	x []float64,
+	need float64,
+	met bool,
+) (f Result) {
 	f.Met, f.Threshold = met, math.NaN()
 	rest := need
 	for i, on := range q.bestOn {
@@ -554,5 +582,6 @@ func (q *switching) write(p *Slots, x []float64, need float64, met bool) (f Resu
 
 	f.Cost += float64(float64(starts(q.bestOn)) * q.start)
 	f.Bound = f.Cost
+
 	return f
 }

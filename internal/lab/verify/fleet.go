@@ -16,8 +16,20 @@ func Fleet(p *fleet.Problem, a *fleet.Plan) error {
 	if err := p.Fault(); err != nil {
 		return err
 	}
-	c := fleetChecker{p: p, a: a, load: map[int][]float64{-1: make([]float64, p.Slots)}}
-	for _, law := range []func() error{c.checkCars, c.checkBatteries, c.checkCaps, c.checkCost, c.checkPrices, c.checkBound} {
+	c := fleetChecker{
+		p:    p,
+		a:    a,
+		load: map[int][]float64{-1: make([]float64, p.Slots)},
+	}
+
+	for _, law := range []func() error{
+		c.checkCars,
+		c.checkBatteries,
+		c.checkCaps,
+		c.checkCost,
+		c.checkPrices,
+		c.checkBound,
+	} {
 		if err := law(); err != nil {
 			return err
 		}
@@ -35,8 +47,9 @@ type fleetChecker struct {
 	p *fleet.Problem
 	a *fleet.Plan
 
-	load     map[int][]float64 // of a group, those within it included; of the whole fleet under -1
-	cost     float64           // beside the energy
+	// of a group, those within it included; of the whole fleet under -1
+	load     map[int][]float64
+	cost     float64 // beside the energy
 	turnover float64
 	unserved float64
 }
@@ -70,7 +83,13 @@ func (c *fleetChecker) checkCars() error {
 	for i, e := range c.p.EVs {
 		plan := c.a.EVs.Of(i)
 		if len(plan) != int(e.Last)-int(e.First)+1 {
-			return fmt.Errorf("car %d: %d slots in a window from %d to %d", i, len(plan), e.First, e.Last)
+			return fmt.Errorf(
+				"car %d: %d slots in a window from %d to %d",
+				i,
+				len(plan),
+				e.First,
+				e.Last,
+			)
 		}
 
 		sum := 0.0
@@ -79,32 +98,51 @@ func (c *fleetChecker) checkCars() error {
 			if k == 0 {
 				limit *= e.FirstFraction
 			}
+
 			if !(q >= 0 && q <= limit+fleetSlack) {
-				return fmt.Errorf("car %d: %v kWh in slot %d, where 0 to %v fit", i, q, t, limit)
+				return fmt.Errorf(
+					"car %d: %v kWh in slot %d, where 0 to %v fit",
+					i,
+					q,
+					t,
+					limit,
+				)
 			}
 
 			sum += q
 			if e.Peak&(1<<t) != 0 {
 				c.cost += q * e.PeakAdder
 			}
+
 			if q > 0 {
 				c.draw(int(e.Group), t, q)
 			}
 		}
 
 		if sum > e.EnergyKWh+fleetSlack {
-			return fmt.Errorf("car %d: %v kWh, more than its need of %v", i, sum, e.EnergyKWh)
+			return fmt.Errorf(
+				"car %d: %v kWh, more than its need of %v",
+				i,
+				sum,
+				e.EnergyKWh,
+			)
 		}
+
 		c.unserved += math.Max(0, e.EnergyKWh-sum)
 	}
 
 	c.cost += c.unserved * c.p.Unserved
+
 	return nil
 }
 
 func (c *fleetChecker) checkBatteries() error {
 	if len(c.a.Batteries) != len(c.p.Batteries) {
-		return fmt.Errorf("plans for %d batteries, not %d", len(c.a.Batteries), len(c.p.Batteries))
+		return fmt.Errorf(
+			"plans for %d batteries, not %d",
+			len(c.a.Batteries),
+			len(c.p.Batteries),
+		)
 	}
 
 	for i, b := range c.p.Batteries {
@@ -115,7 +153,12 @@ func (c *fleetChecker) checkBatteries() error {
 
 		for t, q := range c.a.Batteries[i] {
 			if !(q >= -b.DischargeKW/2-fleetSlack && q <= b.ChargeKW/2+fleetSlack) {
-				return fmt.Errorf("battery %d: %v kWh in slot %d is more than its power", i, q, t)
+				return fmt.Errorf(
+					"battery %d: %v kWh in slot %d is more than its power",
+					i,
+					q,
+					t,
+				)
 			}
 
 			if q >= 0 {
@@ -126,7 +169,13 @@ func (c *fleetChecker) checkBatteries() error {
 			}
 
 			if !(stored >= -fleetSlack && stored <= b.CapacityKWh+fleetSlack) {
-				return fmt.Errorf("battery %d: stores %v kWh after slot %d, and holds %v", i, stored, t, b.CapacityKWh)
+				return fmt.Errorf(
+					"battery %d: stores %v kWh after slot %d, and holds %v",
+					i,
+					stored,
+					t,
+					b.CapacityKWh,
+				)
 			}
 			c.draw(int(b.Group), t, q)
 		}
@@ -139,13 +188,27 @@ func (c *fleetChecker) checkBatteries() error {
 
 func (c *fleetChecker) checkCaps() error {
 	for t := range c.p.Slots {
-		if load := c.load[-1][t]; c.p.CapKW != nil && load > c.p.CapKW[t]/2+fleetNegligible {
-			return fmt.Errorf("the fleet draws %v kWh in slot %d, its cap is %v", load, t, c.p.CapKW[t]/2)
+		load := c.load[-1][t]
+		if c.p.CapKW != nil && load > c.p.CapKW[t]/2+fleetNegligible {
+			return fmt.Errorf(
+				"the fleet draws %v kWh in slot %d, its cap is %v",
+				load,
+				t,
+				c.p.CapKW[t]/2,
+			)
 		}
 
 		for g := range c.p.Groups {
-			if load, limit := c.load[g], c.p.Groups[g].CapKW; limit != nil && load != nil && load[t] > limit[t]/2+fleetNegligible {
-				return fmt.Errorf("group %d draws %v kWh in slot %d, its cap is %v", g, load[t], t, limit[t]/2)
+			load, limit := c.load[g], c.p.Groups[g].CapKW
+			if limit != nil && load != nil &&
+				load[t] > limit[t]/2+fleetNegligible {
+				return fmt.Errorf(
+					"group %d draws %v kWh in slot %d, its cap is %v",
+					g,
+					load[t],
+					t,
+					limit[t]/2,
+				)
 			}
 		}
 	}
@@ -165,6 +228,7 @@ func checkEnergy(p *fleet.Problem, t int, load float64) float64 {
 	if deviation > 0 {
 		return deviation * q.Buy[t]
 	}
+
 	return deviation * q.Sell[t]
 }
 
@@ -180,8 +244,13 @@ func (c *fleetChecker) checkCost() error {
 	if off := math.Abs(c.cost - c.a.Cost); !(off <= fleetSlack*(1+c.turnover)) {
 		return fmt.Errorf("the plan costs %v p, not %v", c.cost, c.a.Cost)
 	}
-	if off := math.Abs(c.unserved - c.a.Unserved); !(off <= fleetSlack*(1+float64(len(c.p.EVs)))) {
-		return fmt.Errorf("%v kWh are unserved, not %v", c.unserved, c.a.Unserved)
+	off := math.Abs(c.unserved - c.a.Unserved)
+	if !(off <= fleetSlack*(1+float64(len(c.p.EVs)))) {
+		return fmt.Errorf(
+			"%v kWh are unserved, not %v",
+			c.unserved,
+			c.a.Unserved,
+		)
 	}
 
 	return nil
@@ -192,7 +261,11 @@ func (c *fleetChecker) checkCost() error {
 func (c *fleetChecker) checkPrices() error {
 	k := c.a.Prices
 	if len(k.Market) != c.p.Slots || len(k.Cap) != len(c.p.Groups)+1 {
-		return fmt.Errorf("prices for %d slots and %d caps", len(k.Market), len(k.Cap))
+		return fmt.Errorf(
+			"prices for %d slots and %d caps",
+			len(k.Market),
+			len(k.Cap),
+		)
 	}
 
 	for t, m := range k.Market {
@@ -204,7 +277,13 @@ func (c *fleetChecker) checkPrices() error {
 		}
 
 		if !(m >= lo && m <= hi) {
-			return fmt.Errorf("energy at %v p in slot %d: it costs %v to %v", m, t, lo, hi)
+			return fmt.Errorf(
+				"energy at %v p in slot %d: it costs %v to %v",
+				m,
+				t,
+				lo,
+				hi,
+			)
 		}
 	}
 
@@ -242,10 +321,19 @@ func (c *fleetChecker) checkBound() error {
 	}
 
 	if c.a.Bound > bound+1e-8*(1+c.turnover) {
-		return fmt.Errorf("the prices prove %v p, less than the bound of %v", bound, c.a.Bound)
+		return fmt.Errorf(
+			"the prices prove %v p, less than the bound of %v",
+			bound,
+			c.a.Bound,
+		)
 	}
+
 	if c.a.Bound > c.cost+1e-8*(1+c.turnover) {
-		return fmt.Errorf("the bound of %v p is above the cost of %v", c.a.Bound, c.cost)
+		return fmt.Errorf(
+			"the bound of %v p is above the cost of %v",
+			c.a.Bound,
+			c.cost,
+		)
 	}
 
 	return nil
@@ -307,7 +395,9 @@ func leastCar(e fleet.EV, price []float64, unserved float64) (cost float64) {
 		slots = append(slots, s)
 	}
 
-	sort.Slice(slots, func(i, j int) bool { return slots[i].price < slots[j].price })
+	sort.Slice(slots, func(i, j int) bool {
+		return slots[i].price < slots[j].price
+	})
 	left := e.EnergyKWh
 	for _, s := range slots {
 		if s.price < unserved {
@@ -347,7 +437,8 @@ func leastBattery(b fleet.Battery, price []float64) float64 {
 // hull is the lower convex hull of some points.
 func hull(points []corner) (h []corner) {
 	sort.Slice(points, func(i, j int) bool {
-		return points[i].at < points[j].at || points[i].at == points[j].at && points[i].value < points[j].value
+		return points[i].at < points[j].at ||
+			points[i].at == points[j].at && points[i].value < points[j].value
 	})
 
 	for _, p := range points {

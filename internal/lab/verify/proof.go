@@ -38,13 +38,24 @@ func checkCurve(v *certificate.Potential, lo, hi float64) error {
 	for i, x := range v.X {
 		number := !math.IsNaN(x+v.V[i]) && !math.IsInf(x+v.V[i], 0)
 		if !number || i > 0 && x <= v.X[i-1] {
-			return fmt.Errorf("point %d of a potential does not follow the one before it", i)
+			return fmt.Errorf(
+				"point %d of a potential does not follow the one before it",
+				i,
+			)
 		}
 	}
 
-	if near := 1e-9 + 1e-13*(math.Abs(lo)+math.Abs(hi)); v.X[0] > lo+near || v.X[n-1] < hi-near {
-		return fmt.Errorf("a potential goes from %v to %v, which is not all of %v to %v", v.X[0], v.X[n-1], lo, hi)
+	near := 1e-9 + 1e-13*(math.Abs(lo)+math.Abs(hi))
+	if v.X[0] > lo+near || v.X[n-1] < hi-near {
+		return fmt.Errorf(
+			"a potential goes from %v to %v, which is not all of %v to %v",
+			v.X[0],
+			v.X[n-1],
+			lo,
+			hi,
+		)
 	}
+
 	return nil
 }
 
@@ -59,6 +70,7 @@ func valueAt(v *certificate.Potential, x float64) float64 {
 	}
 
 	share := (x - v.X[i-1]) / (v.X[i] - v.X[i-1])
+
 	return v.V[i-1] + share*(v.V[i]-v.V[i-1])
 }
 
@@ -83,13 +95,23 @@ type checkRange struct{ lo, hi float64 }
 // checkStep is the most by which a step costs less than the potential falls by, from v
 // at a state within from to next at one within to. bends are the changes of state at
 // which the cost bends, the least and the most of them first and last.
-func checkStep(v, next *certificate.Potential, from, to checkRange, bends []float64, cost func(y float64) float64) (short float64) {
+func checkStep(
+	v, next *certificate.Potential,
+	from, to checkRange,
+	bends []float64,
+	cost func(y float64) float64,
+) (short float64) {
 	change := checkRange{bends[0], bends[len(bends)-1]}
 	eachStep(v, next, from, to, bends, func(s, then float64) {
 		y := then - s
 		near := 4e-15 * (1 + math.Abs(s) + math.Abs(then))
-		if from.holds(s, near) && to.holds(then, near) && change.holds(y, near) {
-			short = max(short, valueAt(v, s)-valueAt(next, then)-cost(max(change.lo, min(change.hi, y))))
+		if from.holds(s, near) && to.holds(then, near) &&
+			change.holds(y, near) {
+			short = max(
+				short,
+				valueAt(v, s)-valueAt(next, then)-
+					cost(max(change.lo, min(change.hi, y))),
+			)
 		}
 	})
 
@@ -98,11 +120,18 @@ func checkStep(v, next *certificate.Potential, from, to checkRange, bends []floa
 
 // holds reports whether a value lies in the range, or so near to it that rounding may have
 // moved it out.
-func (r checkRange) holds(x, near float64) bool { return x >= r.lo-near && x <= r.hi+near }
+func (r checkRange) holds(x, near float64) bool {
+	return x >= r.lo-near && x <= r.hi+near
+}
 
 // eachStep calls try with the states before and after each step at which the difference may be
 // largest: where a potential bends, where a range ends, and what the bends lead to.
-func eachStep(v, next *certificate.Potential, from, to checkRange, bends []float64, try func(s, then float64)) {
+func eachStep(
+	v, next *certificate.Potential,
+	from, to checkRange,
+	bends []float64,
+	try func(s, then float64),
+) {
 	for _, y := range bends {
 		for _, s := range v.X {
 			try(s, s+y)
@@ -112,7 +141,12 @@ func eachStep(v, next *certificate.Potential, from, to checkRange, bends []float
 			try(then-y, then)
 		}
 
-		for _, edge := range [...]float64{from.lo, from.hi, to.lo - y, to.hi - y} {
+		for _, edge := range [...]float64{
+			from.lo,
+			from.hi,
+			to.lo - y,
+			to.hi - y,
+		} {
 			try(edge, edge+y)
 		}
 	}
@@ -155,7 +189,10 @@ func checkWindow(p *battery.Storage) []checkRange {
 
 // checkStoredProof is the bound that the potentials of a battery prove. A state that a
 // potential leaves out must be one from which there is no way on.
-func checkStoredProof(p *battery.Storage, v []certificate.Potential) (float64, error) {
+func checkStoredProof(
+	p *battery.Storage,
+	v []certificate.Potential,
+) (float64, error) {
 	n := len(p.Import)
 	if len(v) != n+1 {
 		return 0, fmt.Errorf("%d potentials for %d slots", len(v), n)
@@ -169,14 +206,26 @@ func checkStoredProof(p *battery.Storage, v []certificate.Potential) (float64, e
 	}
 
 	over := math.Inf(-1) // of the worth of what is left
-	for _, s := range append(corners(&v[n], at[n].lo, at[n].hi, true), v[n].X...) {
+	for _, s := range append(
+		corners(&v[n], at[n].lo, at[n].hi, true),
+		v[n].X...,
+	) {
 		s = max(at[n].lo, min(at[n].hi, s))
 		over = max(over, valueAt(&v[n], s)+p.Terminal*s)
 	}
 
 	bound := -over
 	for t := range n {
-		bound -= checkStep(&v[t], &v[t+1], at[t], at[t+1], checkBends(p, t), func(y float64) float64 { return checkStoredStage(p, t, y) })
+		bound -= checkStep(
+			&v[t],
+			&v[t+1],
+			at[t],
+			at[t+1],
+			checkBends(p, t),
+			func(y float64) float64 {
+				return checkStoredStage(p, t, y)
+			},
+		)
 	}
 
 	return bound + valueAt(&v[0], p.Init), nil
@@ -196,8 +245,12 @@ func reachable(p *battery.Storage) []checkRange {
 	up, down := p.Charge*p.ChargeEff, p.Discharge/p.DischargeEff
 	at := checkWindow(p)
 	for t := len(p.Import) - 1; t >= 0; t-- {
-		at[t] = checkRange{max(at[t].lo, at[t+1].lo-up), min(at[t].hi, at[t+1].hi+down)}
+		at[t] = checkRange{
+			max(at[t].lo, at[t+1].lo-up),
+			min(at[t].hi, at[t+1].hi+down),
+		}
 	}
+
 	return at
 }
 
@@ -206,22 +259,41 @@ func reachable(p *battery.Storage) []checkRange {
 func checkBends(p *battery.Storage, t int) []float64 {
 	net := p.Load[t] - p.PV[t]
 	var bends []float64
-	for _, e := range [...]float64{-p.Discharge, p.Charge, 0, -net, p.ImportLimit - net, -p.ExportLimit - net,
-		-net - p.PV[t], p.ImportLimit - net - p.PV[t], -p.ExportLimit - net - p.PV[t]} {
+	for _, e := range [...]float64{
+		-p.Discharge,
+		p.Charge,
+		0,
+		-net,
+		p.ImportLimit - net,
+		-p.ExportLimit - net,
+		-net - p.PV[t],
+		p.ImportLimit - net - p.PV[t],
+		-p.ExportLimit - net - p.PV[t],
+	} {
 		if e >= -p.Discharge && e <= p.Charge {
 			bends = append(bends, checkStored(p, e))
 		}
 	}
 
 	sort.Float64s(bends)
+
 	return bends
 }
 
 // checkRunPotentials refuses potentials that are not one for each length of a run, up to m.
-func checkRunPotentials(v [][]certificate.Potential, m int, all checkRange) error {
+func checkRunPotentials(
+	v [][]certificate.Potential,
+	m int,
+	all checkRange,
+) error {
 	for t := range v {
 		if len(v[t]) != m+1 {
-			return fmt.Errorf("slot %d: %d potentials for runs of up to %d", t, len(v[t]), m)
+			return fmt.Errorf(
+				"slot %d: %d potentials for runs of up to %d",
+				t,
+				len(v[t]),
+				m,
+			)
 		}
 
 		for r := range v[t] {
@@ -237,7 +309,13 @@ func checkRunPotentials(v [][]certificate.Potential, m int, all checkRange) erro
 // checkWanted is what the potentials of a car prove that it must cost to take need, at
 // these prices: from wanting need, down to wanting -beyond. miss is what is paid at the
 // end for a kWh taken too much and too little; none may be, where it is nil.
-func checkWanted(p *slots.Slots, v [][]certificate.Potential, price []float64, start, need, beyond float64, miss func(wanted float64) float64) (float64, error) {
+func checkWanted(
+	p *slots.Slots,
+	v [][]certificate.Potential,
+	price []float64,
+	start, need, beyond float64,
+	miss func(wanted float64) float64,
+) (float64, error) {
 	n, m := 0, max(1, p.MinRun)
 	for t, full := range p.Full {
 		if full > 0 {
@@ -263,14 +341,21 @@ func checkWanted(p *slots.Slots, v [][]certificate.Potential, price []float64, s
 }
 
 // overAtEnd is the most by which the potentials at the end are above what is paid there.
-func overAtEnd(ends []certificate.Potential, all checkRange, miss func(wanted float64) float64) (over float64) {
+func overAtEnd(
+	ends []certificate.Potential,
+	all checkRange,
+	miss func(wanted float64) float64,
+) (over float64) {
 	for _, end := range ends {
 		over = max(over, valueAt(&end, 0))
 		if miss == nil {
 			continue
 		}
 
-		for _, e := range append(corners(&end, all.lo, all.hi, true), end.X...) {
+		for _, e := range append(
+			corners(&end, all.lo, all.hi, true),
+			end.X...,
+		) {
 			e = max(all.lo, min(all.hi, e))
 			over = max(over, valueAt(&end, e)-miss(e))
 		}
@@ -281,13 +366,25 @@ func overAtEnd(ends []certificate.Potential, all checkRange, miss func(wanted fl
 
 // checkTaking is checkStep of a car's slot t, for each number of slots that a run has gone on
 // for: it may stop, if it is long enough, or go on.
-func checkTaking(p *slots.Slots, t int, v, next []certificate.Potential, all checkRange, price, start float64) (short float64) {
+func checkTaking(
+	p *slots.Slots,
+	t int,
+	v, next []certificate.Potential,
+	all checkRange,
+	price, start float64,
+) (short float64) {
 	longest := len(v) - 1
 	least, full := checkLeast(p, t), p.Full[t]
 	for r := range v {
 		if r == 0 || r == longest {
-			short = max(short, checkStep(&v[r], &next[0], all, all, []float64{0}, func(float64) float64 { return 0 }))
+			short = max(
+				short,
+				checkStep(&v[r], &next[0], all, all, []float64{0}, func(float64) float64 {
+					return 0
+				}),
+			)
 		}
+
 		if full <= 0 {
 			continue
 		}
@@ -298,7 +395,17 @@ func checkTaking(p *slots.Slots, t int, v, next []certificate.Potential, all che
 		}
 
 		taking := func(y float64) float64 { return begin - y*price }
-		short = max(short, checkStep(&v[r], &next[min(r+1, longest)], all, all, []float64{-full, -least}, taking))
+		short = max(
+			short,
+			checkStep(
+				&v[r],
+				&next[min(r+1, longest)],
+				all,
+				all,
+				[]float64{-full, -least},
+				taking,
+			),
+		)
 	}
 
 	return short
@@ -323,15 +430,30 @@ func SlotsProof(p *slots.Slots, f slots.Result, proof certificate.Proof) error {
 	if p.Least == nil && p.StartCost == 0 && p.MinRun <= 1 {
 		return nil // the threshold price has proven it
 	}
+
 	size := math.Abs(f.Cost)
-	bound, err := checkWanted(p, proof.Wanted, p.Price, p.StartCost, f.Energy, 0, nil)
+	bound, err := checkWanted(
+		p,
+		proof.Wanted,
+		p.Price,
+		p.StartCost,
+		f.Energy,
+		0,
+		nil,
+	)
+
 	if err != nil {
 		return err
 	}
 
 	if f.Bound > bound+proofSlack*max(1, size) {
-		return fmt.Errorf("the potentials prove a bound of %v, the plan says %v", bound, f.Bound)
+		return fmt.Errorf(
+			"the potentials prove a bound of %v, the plan says %v",
+			bound,
+			f.Bound,
+		)
 	}
+
 	if f.Met {
 		return nil
 	}
@@ -346,12 +468,26 @@ func SlotsProof(p *slots.Slots, f slots.Result, proof certificate.Proof) error {
 		miss = func(wanted float64) float64 { return max(0, wanted) }
 	}
 
-	far, err := checkWanted(p, proof.Missed, make([]float64, len(p.Price)), 0, p.Need, all, miss)
+	far, err := checkWanted(
+		p,
+		proof.Missed,
+		make([]float64, len(p.Price)),
+		0,
+		p.Need,
+		all,
+		miss,
+	)
+
 	if err != nil {
 		return err
 	}
+
 	if off := math.Abs(f.Energy - p.Need); off > far+1e-5 {
-		return fmt.Errorf("the plan misses the need by %v kWh, and the potentials prove only %v", off, far)
+		return fmt.Errorf(
+			"the plan misses the need by %v kWh, and the potentials prove only %v",
+			off,
+			far,
+		)
 	}
 
 	return nil
@@ -359,19 +495,29 @@ func SlotsProof(p *slots.Slots, f slots.Result, proof certificate.Proof) error {
 
 // StorageProof holds the bound of a battery's plan that Storage has passed
 // against its proof.
-func StorageProof(p *battery.Storage, f battery.Result, proof certificate.Proof) error {
+func StorageProof(
+	p *battery.Storage,
+	f battery.Result,
+	proof certificate.Proof,
+) error {
 	var bound, slack float64
 	switch {
 	case len(proof.Worth) == len(p.Import) && proof.Stored == nil:
 		bound = checkDual(p, proof.Worth)
 		for _, v := range proof.Worth {
-			slack += 1e-11 * math.Abs(v) * (p.Max + p.Charge + p.Discharge) // what the dual adds up is rounded
+			slack += 1e-11 * math.Abs(
+				v,
+			) * (p.Max + p.Charge + p.Discharge) // what the dual adds up is rounded
 		}
 
 	default:
 		for t := range p.Import { // so are costs far beyond a grid limit, that a strong battery could run up
-			slack += 1e-13 * max(math.Abs(checkStage(p, t, p.Charge)), math.Abs(checkStage(p, t, -p.Discharge)))
+			slack += 1e-13 * max(
+				math.Abs(checkStage(p, t, p.Charge)),
+				math.Abs(checkStage(p, t, -p.Discharge)),
+			)
 		}
+
 		var err error
 		bound, err = checkStoredProof(p, proof.Stored)
 		if err != nil {
@@ -380,8 +526,13 @@ func StorageProof(p *battery.Storage, f battery.Result, proof certificate.Proof)
 	}
 
 	if !(f.Bound <= bound+proofSlack*max(1, checkSize(p), math.Abs(f.Bound))+slack) {
-		return fmt.Errorf("the proof gives a bound of %v, the plan says %v", bound, f.Bound)
+		return fmt.Errorf(
+			"the proof gives a bound of %v, the plan says %v",
+			bound,
+			f.Bound,
+		)
 	}
+
 	return nil
 }
 

@@ -12,7 +12,11 @@ import (
 // ModesProof holds the bound of a plan in modes that Modes has passed against
 // its proof. A mode leaves no choice of how far to move, so that what a step falls short
 // by depends on what is stored alone, and is made of straight lines.
-func ModesProof(p *battery.ModeProblem, f battery.Result, proof certificate.Proof) error {
+func ModesProof(
+	p *battery.ModeProblem,
+	f battery.Result,
+	proof certificate.Proof,
+) error {
 	n := len(p.Import)
 	lo, hi := float64(min(p.Min, p.Init)), float64(max(p.Max, p.Init))
 	if err := checkPotentials(proof.Modes, n+1, lo, hi); err != nil {
@@ -23,28 +27,45 @@ func ModesProof(p *battery.ModeProblem, f battery.Result, proof certificate.Proo
 		return fmt.Errorf("mode %d is none", p.Previous)
 	}
 	size := 1.0
-	bound := valueAt(&proof.Modes[0][p.Previous], float64(p.Init)) - overWorth(p, proof.Modes[n], lo, hi)
+	bound := valueAt(&proof.Modes[0][p.Previous], float64(p.Init)) -
+		overWorth(p, proof.Modes[n], lo, hi)
 	for t := range n {
 		bound -= checkModes(p, t, proof.Modes[t], proof.Modes[t+1], lo, hi)
-		size += math.Abs(float64(p.Load[t]-p.PV[t])) * max(math.Abs(p.Import[t]), math.Abs(p.Export[t])) / 1000
+		size += math.Abs(
+			float64(p.Load[t]-p.PV[t]),
+		) * max(math.Abs(p.Import[t]), math.Abs(p.Export[t])) / 1000
 	}
 
 	if !(f.Bound <= bound+proofSlack*max(size, math.Abs(f.Bound))) {
-		return fmt.Errorf("the potentials prove a bound of %v, the plan says %v", bound, f.Bound)
+		return fmt.Errorf(
+			"the potentials prove a bound of %v, the plan says %v",
+			bound,
+			f.Bound,
+		)
 	}
+
 	return nil
 }
 
 // checkPotentials refuses potentials that are not one for each mode before each slot and after the
 // last, between two levels.
-func checkPotentials(modes [][]certificate.Potential, slots int, lo, hi float64) error {
+func checkPotentials(
+	modes [][]certificate.Potential,
+	slots int,
+	lo, hi float64,
+) error {
 	if len(modes) != slots {
 		return fmt.Errorf("%d potentials for %d slots", len(modes), slots-1)
 	}
 
 	for t, v := range modes {
 		if len(v) != int(battery.ModeCount) {
-			return fmt.Errorf("slot %d: %d potentials for %d modes", t, len(v), battery.ModeCount)
+			return fmt.Errorf(
+				"slot %d: %d potentials for %d modes",
+				t,
+				len(v),
+				battery.ModeCount,
+			)
 		}
 
 		for m := range v {
@@ -58,7 +79,11 @@ func checkPotentials(modes [][]certificate.Potential, slots int, lo, hi float64)
 }
 
 // overWorth is the most by which the potentials at the end are above what is left costs.
-func overWorth(p *battery.ModeProblem, ends []certificate.Potential, lo, hi float64) float64 {
+func overWorth(
+	p *battery.ModeProblem,
+	ends []certificate.Potential,
+	lo, hi float64,
+) float64 {
 	over := math.Inf(-1)
 	for _, end := range ends {
 		for _, s := range append([]float64{lo, hi}, end.X...) {
@@ -71,12 +96,21 @@ func overWorth(p *battery.ModeProblem, ends []certificate.Potential, lo, hi floa
 }
 
 // checkModes is the most that checkMoved is of slot t, over all modes in it and before it.
-func checkModes(p *battery.ModeProblem, t int, v, next []certificate.Potential, lo, hi float64) (short float64) {
+func checkModes(
+	p *battery.ModeProblem,
+	t int,
+	v, next []certificate.Potential,
+	lo, hi float64,
+) (short float64) {
 	for m := range battery.ModeCount {
 		for before := range battery.ModeCount {
-			short = max(short, checkMoved(p, t, before, m, &v[before], &next[m], lo, hi))
+			short = max(
+				short,
+				checkMoved(p, t, before, m, &v[before], &next[m], lo, hi),
+			)
 		}
 	}
+
 	return short
 }
 
@@ -98,12 +132,19 @@ func checkCost(p *battery.ModeProblem, t int, s, then float64) float64 {
 		grid -= wear
 	}
 
-	return (min(grid, 0)*p.Export[t] + max(grid, 0)*p.Import[t] + wear*p.Wear) / 1000
+	return (min(grid, 0)*p.Export[t] + max(grid, 0)*p.Import[t] +
+		wear*p.Wear) / 1000
 }
 
 // checkMoved is the most by which mode m in slot t, after the mode before, costs less than
 // the potential falls by, at any of the levels where that may bend.
-func checkMoved(p *battery.ModeProblem, t int, before, m battery.Mode, v, next *certificate.Potential, lo, hi float64) (short float64) {
+func checkMoved(
+	p *battery.ModeProblem,
+	t int,
+	before, m battery.Mode,
+	v, next *certificate.Potential,
+	lo, hi float64,
+) (short float64) {
 	y, net := float64(check.ModeMove(p, t, m)), float64(p.Load[t]-p.PV[t])
 	change := 0.0
 	if m != before {
@@ -113,11 +154,19 @@ func checkMoved(p *battery.ModeProblem, t int, before, m battery.Mode, v, next *
 	try := func(s float64) {
 		s = max(lo, min(hi, s))
 		then := checkThen(p, s, y)
-		short = max(short, valueAt(v, s)-valueAt(next, then)-checkCost(p, t, s, then)-change)
+		short = max(
+			short,
+			valueAt(v, s)-valueAt(next, then)-checkCost(p, t, s, then)-change,
+		)
 	}
 
 	for _, edge := range [...]float64{lo, hi, float64(p.Min), float64(p.Max)} {
-		for _, back := range [...]float64{0, y, -net * p.ChargeEff, -net / p.DischargeEff} {
+		for _, back := range [...]float64{
+			0,
+			y,
+			-net * p.ChargeEff,
+			-net / p.DischargeEff,
+		} {
 			try(edge - back)
 		}
 	}

@@ -28,8 +28,15 @@ func checkPossible(p *slots.Slots, x []float64) error {
 		if p.Least != nil && e > 1e-9 {
 			least = p.Least[t]
 		}
+
 		if !(e >= least-1e-9 && e <= max(0, p.Full[t])+1e-9) {
-			return fmt.Errorf("slot %d takes %v, where from %v to %v is possible", t, e, least, p.Full[t])
+			return fmt.Errorf(
+				"slot %d takes %v, where from %v to %v is possible",
+				t,
+				e,
+				least,
+				p.Full[t],
+			)
 		}
 	}
 
@@ -102,7 +109,12 @@ func checkRuns(p *slots.Slots, x []float64) (runs int, _ error) {
 		}
 
 		if length > 0 && length < p.MinRun && t < end {
-			return 0, fmt.Errorf("the run that ends before slot %d is %d slots long, not %d", t, length, p.MinRun)
+			return 0, fmt.Errorf(
+				"the run that ends before slot %d is %d slots long, not %d",
+				t,
+				length,
+				p.MinRun,
+			)
 		}
 		length = 0
 	}
@@ -135,15 +147,24 @@ func checkFilled(p *slots.Slots, x []float64, f slots.Result) error {
 		if !off(t) {
 			tier = 1
 		}
+
 		got[tier] += e
 		room[tier] += p.Full[t]
 	}
 
 	want := tierWants(p, room)
 	for tier := range want {
-		if err := checkNear("the energy of a tier", want[tier], got[tier], want[tier]); err != nil {
+		err := checkNear(
+			"the energy of a tier",
+			want[tier],
+			got[tier],
+			want[tier],
+		)
+
+		if err != nil {
 			return err
 		}
+
 		full := want[tier] >= room[tier]-1e-9
 		given := tier == 0 && forced
 		if full || given || want[tier] == 0 {
@@ -155,13 +176,18 @@ func checkFilled(p *slots.Slots, x []float64, f slots.Result) error {
 		bound += f.Threshold * want[tier]
 
 		if !(cost <= bound+checkSlack*max(1, size)) {
-			return fmt.Errorf("a tier costs %v, and its threshold price proves only %v", cost, bound)
+			return fmt.Errorf(
+				"a tier costs %v, and its threshold price proves only %v",
+				cost,
+				bound,
+			)
 		}
 	}
 
 	if met := got[0]+got[1] >= p.Need-1e-9; met != f.Met {
 		return fmt.Errorf("the need is met: %v, the plan says %v", met, f.Met)
 	}
+
 	return nil
 }
 
@@ -230,7 +256,12 @@ func checkStage(p *battery.Storage, t int, e float64) float64 {
 
 	try(p.PV[t])
 	if p.Curtail {
-		for _, roof := range [4]float64{0, p.Load[t] + e, p.Load[t] + e - p.ImportLimit, p.Load[t] + e + p.ExportLimit} {
+		for _, roof := range [4]float64{
+			0,
+			p.Load[t] + e,
+			p.Load[t] + e - p.ImportLimit,
+			p.Load[t] + e + p.ExportLimit,
+		} {
 			if roof >= 0 && roof <= p.PV[t] {
 				try(roof)
 			}
@@ -258,8 +289,17 @@ func checkDual(p *battery.Storage, worth []float64) float64 {
 		net := p.Load[t] - p.PV[t]
 		least := math.Inf(1)
 
-		for _, e := range [...]float64{-p.Discharge, p.Charge, 0, -net, p.ImportLimit - net, -p.ExportLimit - net,
-			-net - p.PV[t], p.ImportLimit - net - p.PV[t], -p.ExportLimit - net - p.PV[t]} {
+		for _, e := range [...]float64{
+			-p.Discharge,
+			p.Charge,
+			0,
+			-net,
+			p.ImportLimit - net,
+			-p.ExportLimit - net,
+			-net - p.PV[t],
+			p.ImportLimit - net - p.PV[t],
+			-p.ExportLimit - net - p.PV[t],
+		} {
 			e = max(-p.Discharge, min(p.Charge, e))
 			least = min(least, checkStage(p, t, e)-v*checkStored(p, e))
 		}
@@ -272,7 +312,12 @@ func checkDual(p *battery.Storage, worth []float64) float64 {
 
 // tierBound is what the slots of a tier cost, what a threshold price proves of those that it
 // leaves open, and the size that rounding is measured by.
-func tierBound(p *slots.Slots, x []float64, in func(t int) bool, threshold float64) (cost, bound, size float64) {
+func tierBound(
+	p *slots.Slots,
+	x []float64,
+	in func(t int) bool,
+	threshold float64,
+) (cost, bound, size float64) {
 	for t, e := range x {
 		if in(t) {
 			cost += e * p.Price[t]

@@ -9,9 +9,10 @@ import (
 
 // Change is a car whose best plan is no longer the one that stands: 24 bytes.
 type Change struct {
-	Plan   Plan   // the new plan, flagged Wrong and Running where that holds
-	Asset  uint32 // the car's index
-	Saving int32  // cost of the plan that stands less that of the new one, both at the curve's prices, in millionths of a pound
+	Plan  Plan   // the new plan, flagged Wrong and Running where that holds
+	Asset uint32 // the car's index
+	// cost of the plan that stands less that of the new one, both at the curve's prices, in millionths of a pound
+	Saving int32
 }
 
 // Replan plans every car on the curve of its class and appends one change to changes
@@ -19,7 +20,12 @@ type Change struct {
 // curves' pieces (Shift). It allocates only when changes is too short, so a fleet may be
 // handed over in parts of any size: the answer is the same, save that Asset counts from
 // the start of the part.
-func Replan(curves []Curve, assets []Asset, standing []Plan, changes []Change) []Change {
+func Replan(
+	curves []Curve,
+	assets []Asset,
+	standing []Plan,
+	changes []Change,
+) []Change {
 	standing = standing[:len(assets)]
 
 	// In blocks: first every plan, noting those that differ without a branch to guess,
@@ -36,7 +42,13 @@ func Replan(curves []Curve, assets []Asset, standing []Plan, changes []Change) [
 
 		for _, ch := range block[:n] {
 			a := &assets[ch.Asset]
-			if saving, ok := curves[a.Class].change(a, standing[ch.Asset], &ch.Plan); ok {
+			saving, ok := curves[a.Class].change(
+				a,
+				standing[ch.Asset],
+				&ch.Plan,
+			)
+
+			if ok {
 				ch.Saving = saving
 				changes = append(changes, ch)
 			}
@@ -67,7 +79,8 @@ func (c *Curve) changeAny(a *Asset, old Plan, p *Plan) (saving int32, ok bool) {
 	}
 
 	d := c.difference(&v, old, *p)
-	if old.lo&^v.lo|old.hi()&^v.hi != 0 || // outside the window, or in a peak that it may not use
+	// outside the window, or in a peak that it may not use
+	if old.lo&^v.lo|old.hi()&^v.hi != 0 ||
 		d.seconds < -Slack || d.peak > Slack {
 		p.set(Wrong)
 	}
@@ -132,13 +145,15 @@ func (c *Curve) seconds(v *view, i uint8, p Plan) uint32 {
 		head, tail = max(head, p.head()), max(tail, p.tail())
 	}
 	s := c.start[i+1] - c.start[i]
+
 	return s - min(s, head+tail)
 }
 
 // tally is what one plan has more than another.
 type tally struct {
-	money         int64 // price times seconds
-	seconds, peak int64
+	money   int64 // price times seconds
+	seconds int64
+	peak    int64
 }
 
 // difference returns what plan p has more than plan o.
@@ -151,12 +166,14 @@ func (c *Curve) difference(v *view, p, o Plan) (t tally) {
 	for x := p.hi() ^ o.hi() | cut.hi(); x != 0; x &= x - 1 {
 		t.add(c, v, p, o, uint8(bits.TrailingZeros64(x))+64)
 	}
+
 	return t
 }
 
 // add counts piece i.
 func (t *tally) add(c *Curve, v *view, p, o Plan, i uint8) {
-	s := int64(c.seconds(v, i, p))*int64(bit(p.lo, p.hi(), i)) - int64(c.seconds(v, i, o))*int64(bit(o.lo, o.hi(), i))
+	s := int64(c.seconds(v, i, p))*int64(bit(p.lo, p.hi(), i)) -
+		int64(c.seconds(v, i, o))*int64(bit(o.lo, o.hi(), i))
 	t.seconds += s
 	t.money += s * c.price[i]
 	t.peak += s * int64(1-bit(c.off[0], c.off[1], i))
@@ -172,16 +189,23 @@ func micros(priceSeconds int64, watts uint32) int64 {
 
 // clampedMicros is the same, held to what 32 bits can say.
 func clampedMicros(priceSeconds int64, watts uint32) int32 {
-	return int32(max(math.MinInt32, min(math.MaxInt32, micros(priceSeconds, watts))))
+	return int32(max(
+		math.MinInt32,
+		min(math.MaxInt32, micros(priceSeconds, watts)),
+	))
 }
 
 // Charge returns the seconds of charging and the cost at the curve's prices of what plan p
 // does in the car's window.
-func (c *Curve) Charge(a *Asset, p Plan) (seconds uint32, cost flex.MicroPounds) {
+func (c *Curve) Charge(
+	a *Asset,
+	p Plan,
+) (seconds uint32, cost flex.MicroPounds) {
 	v := c.view(a)
 	p = c.rest(&v, p)
 	p.lo, p.tag = p.lo&v.lo, p.tag&^(math.MaxUint32&^v.hi)
 	t := c.difference(&v, p, Plan{})
+
 	return uint32(t.seconds), flex.MicroPounds(micros(t.money, a.Watts))
 }
 

@@ -11,10 +11,13 @@ import (
 // Rule says which changes are worth a push. A plan that jumps at every price tick is
 // worse than one that is a penny dearer.
 type Rule struct {
-	Saving  flex.MicroPounds // a change that saves this much is pushed,
-	Percent int64            // and so is one that saves this share of what the standing plan costs; 0 is off
-	Running flex.MicroPounds // below this saving, the running half-hour stays as it stands
-	Ahead   uint32           // a change that begins more seconds than this from now is put off; 0 is off
+	Saving flex.MicroPounds // a change that saves this much is pushed,
+	// and so is one that saves this share of what the standing plan costs; 0 is off
+	Percent int64
+	// below this saving, the running half-hour stays as it stands
+	Running flex.MicroPounds
+	// a change that begins more seconds than this from now is put off; 0 is off
+	Ahead uint32
 }
 
 // DefaultRule is the rule unless another is set. Of the half-hourly updates of 2016 to
@@ -22,14 +25,24 @@ type Rule struct {
 // updates are worth (docs/engine-fleet.md has the figures of this and other rules). What
 // is put off loses nothing, as it comes up again in the next wave, which should come
 // within the hour.
-var DefaultRule = Rule{Saving: 10_000, Running: 10_000, Ahead: 60 * 60}
+var DefaultRule = Rule{
+	Saving:  10_000,
+	Running: 10_000,
+	Ahead:   60 * 60,
+}
 
 // Choose returns the changes that the rule lets through: first the plans that stand
 // wrong, then by falling saving, then by asset. Where a change is too small to touch the
 // running half-hour, the best plan that leaves it alone takes its place, if that one
 // still passes. The answer lies in the memory of changes; the inputs are those of
 // Replan, standing plans included.
-func Choose(rule Rule, curves []Curve, assets []Asset, standing []Plan, changes []Change) []Change {
+func Choose(
+	rule Rule,
+	curves []Curve,
+	assets []Asset,
+	standing []Plan,
+	changes []Change,
+) []Change {
 	kept := changes[:0]
 	for _, ch := range changes {
 		a := &assets[ch.Asset]
@@ -102,7 +115,11 @@ func (c *Curve) hold(a *Asset, old Plan) (ch Change, ok bool) {
 
 	later := *a
 	later.From = max(a.From, min(halfHour, c.end))
-	later.Need -= min(later.Need, uint32(c.difference(&v, stays, Plan{}).seconds))
+	later.Need -= min(
+		later.Need,
+		uint32(c.difference(&v, stays, Plan{}).seconds),
+	)
+
 	p := c.Plan(&later)
 	if p.isCut() && stays.isCut() {
 		return ch, false
@@ -110,5 +127,6 @@ func (c *Curve) hold(a *Asset, old Plan) (ch Change, ok bool) {
 
 	p.lo, p.tag = p.lo|stays.lo, p.tag|stays.tag
 	saving, ok := c.change(a, old, &p)
+
 	return Change{Plan: p, Saving: saving}, ok && p.Flags()&Running == 0
 }

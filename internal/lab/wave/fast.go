@@ -10,7 +10,8 @@ import (
 // bit r of a word stands for the r-th of their order, from 0, so that the n-th cheapest
 // piece of a window is the n-th bit set.
 type ranks struct {
-	end    uint32     // second at which the last of them ends; 0 if a piece is no whole half-hour
+	// second at which the last of them ends; 0 if a piece is no whole half-hour
+	end    uint32
 	of     [64]uint8  // of a piece
 	before [65]uint64 // of the pieces before the i-th
 	tier   [2]uint64  // of the off-peak, and of all
@@ -87,7 +88,8 @@ func (c *Curve) plan64(a *Asset) Plan {
 	// always takes. left are the seconds to leave out of the last of them.
 	short := less(got, a.Need)
 	left, used := (got-a.Need)&(short-1), r+1
-	if floor := uint32(bits.Len64(open & k.floor[a.Flags>>1&1])); floor >= used {
+	floor := uint32(bits.Len64(open & k.floor[a.Flags>>1&1]))
+	if floor >= used {
 		left, used = 0, floor
 	}
 
@@ -101,7 +103,10 @@ func (c *Curve) plan64(a *Asset) Plan {
 	cut := left + tail*less(slot^last, 1)
 	cut -= (cut + left + miss*less(slot^first, 1)) * late
 
-	return Plan{lo: m, tag: uint64(uint16(cut))<<32 | uint64(slot)<<48 | uint64(short)<<56}
+	return Plan{
+		lo:  m,
+		tag: uint64(uint16(cut))<<32 | uint64(slot)<<48 | uint64(short)<<56,
+	}
 }
 
 // change64 is change for what plan64 serves. A standing plan that reaches past the 64
@@ -130,7 +135,8 @@ func (c *Curve) change64(a *Asset, old Plan, p *Plan) (saving int32, ok bool) {
 	}
 
 	peak := ^c.off[0]
-	cuts := uint64(less(0, oLeft))<<(oSlot&63) | uint64(less(0, pLeft))<<(pSlot&63)
+	cuts := uint64(less(0, oLeft))<<(oSlot&63) |
+		uint64(less(0, pLeft))<<(pSlot&63)
 	var pieces, peaks, money int64
 
 	for x := in ^ out; x != 0; x &= x - 1 {
@@ -141,7 +147,12 @@ func (c *Curve) change64(a *Asset, old Plan, p *Plan) (saving int32, ok bool) {
 		money += sign * c.price[i]
 	}
 
-	d := tally{money: money * halfHour, seconds: pieces * halfHour, peak: peaks * halfHour}
+	d := tally{
+		money:   money * halfHour,
+		seconds: pieces * halfHour,
+		peak:    peaks * halfHour,
+	}
+
 	d.part(c, first, (int64(out>>first&1)-int64(in>>first&1))*int64(miss))
 	d.part(c, last, (int64(out>>last&1)-int64(in>>last&1))*int64(tail))
 	d.part(c, oSlot&63, -int64(oLeft))
@@ -153,7 +164,8 @@ func (c *Curve) change64(a *Asset, old Plan, p *Plan) (saving int32, ok bool) {
 	if (in^out|cuts)&c.now != 0 {
 		p.set(Running)
 	}
-	if in&^(window&(c.off[0]|-uint64(a.Flags&Peak))) != 0 || d.seconds < -Slack || d.peak > Slack {
+	if in&^(window&(c.off[0]|-uint64(a.Flags&Peak))) != 0 ||
+		d.seconds < -Slack || d.peak > Slack {
 		p.set(Wrong)
 	}
 

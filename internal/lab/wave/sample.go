@@ -26,7 +26,9 @@ func SamplePrices(source *random.Source, n int) []flex.Price {
 
 // SampleCurves sorts the prices, from noon on, for four tariff classes: one without
 // off-peak times, and three that are off-peak for 4, 5 and 6 hours of the night.
-func SampleCurves(prices []flex.Price) []Curve { return sampleCurves(prices, 24) }
+func SampleCurves(prices []flex.Price) []Curve {
+	return sampleCurves(prices, 24)
+}
 
 // sampleCurves is the same from the half-hour of the day on that start says.
 func sampleCurves(prices []flex.Price, start int) []Curve {
@@ -36,7 +38,9 @@ func sampleCurves(prices []flex.Price, start int) []Curve {
 		for t, p := range prices {
 			night := (t + start) % 48
 			pieces[t] = Piece{
-				Start: uint32(t) * halfHour, End: uint32(t+1) * halfHour, Price: p,
+				Start:   uint32(t) * halfHour,
+				End:     uint32(t+1) * halfHour,
+				Price:   p,
 				OffPeak: class == 0 || night < 6+2*class,
 			}
 		}

@@ -25,7 +25,8 @@ func forecastCurve(prices []float64, day, now, n int) []flex.Price {
 	surprise := prices[day+now-1] - expect(now-1)
 	curve := make([]flex.Price, n)
 	for t := range curve {
-		curve[t] = flex.FromGBPPerMWh(expect(now+t) + surprise*math.Pow(0.8, float64(t+1)))
+		curve[t] = flex.FromGBPPerMWh(expect(now+t) +
+			surprise*math.Pow(0.8, float64(t+1)))
 	}
 
 	return curve
@@ -55,7 +56,13 @@ func (f *Study) arrive(i int, a Asset, at uint32, curves []Curve) {
 // all cars they are.
 func (f *Study) update(curves []Curve, here []Asset, plans []Plan, who []int) {
 	f.Assets += len(here)
-	for _, ch := range Choose(f.Rule, curves, here, plans, Replan(curves, here, plans, nil)) {
+	for _, ch := range Choose(
+		f.Rule,
+		curves,
+		here,
+		plans,
+		Replan(curves, here, plans, nil),
+	) {
 		f.Pushed++
 		f.standing[who[ch.Asset]] = ch.Plan
 	}

@@ -37,9 +37,11 @@ const KeepAll flex.Price = math.MaxInt64
 // Piece is a stretch of one settlement period in which the price and the tariff's
 // tier stay the same: the whole half-hour, or less where an off-peak boundary cuts it.
 type Piece struct {
-	Start, End uint32     // seconds after the horizon's start, which is a half-hour's start
-	Price      flex.Price // of the market
-	OffPeak    bool
+	// seconds after the horizon's start, which is a half-hour's start
+	Start   uint32
+	End     uint32
+	Price   flex.Price // of the market
+	OffPeak bool
 }
 
 // Curve is a price curve as one tariff class sees it, sorted once for all its cars.
@@ -51,13 +53,19 @@ type Curve struct {
 	end   uint32 // second at which the last piece ends
 	odd   [2]uint64
 	off   [2]uint64
-	now   uint64 // pieces of the first half-hour, the running one; never more than 64
+	// pieces of the first half-hour, the running one; never more than 64
+	now uint64
 
-	lo, hi [128]uint64           // pieces among the first r of the order: 0..63, and 64..95
-	last   [128]uint8            // the r-th piece of the order; last[0] is never used
-	start  [MaxPieces + 1]uint32 // a piece starts here and ends where the next one starts
-	price  [MaxPieces]int64      // millionths of a pound per MWh
-	at     [MaxPieces]uint8      // half-hour of the horizon -> the piece that it starts with
+	// pieces among the first r of the order: 0..63, and 64..95
+	lo [128]uint64
+	hi [128]uint64
+	// the r-th piece of the order; last[0] is never used
+	last [128]uint8
+	// a piece starts here and ends where the next one starts
+	start [MaxPieces + 1]uint32
+	price [MaxPieces]int64 // millionths of a pound per MWh
+	// half-hour of the horizon -> the piece that it starts with
+	at [MaxPieces]uint8
 
 	ranks ranks
 }
@@ -69,8 +77,14 @@ type Curve struct {
 // the caller says what it expects. Sort allocates nothing.
 func (c *Curve) Sort(pieces []Piece, giveUp flex.Price) error {
 	if len(pieces) == 0 || len(pieces) > MaxPieces {
-		return flex.Fail(flex.Malformed, "a curve of %d pieces: it may have 1 to %d", len(pieces), MaxPieces)
+		return flex.Fail(
+			flex.Malformed,
+			"a curve of %d pieces: it may have 1 to %d",
+			len(pieces),
+			MaxPieces,
+		)
 	}
+
 	*c = Curve{count: len(pieces)}
 	var order [MaxPieces]uint8
 
@@ -78,7 +92,14 @@ func (c *Curve) Sort(pieces []Piece, giveUp flex.Price) error {
 		within := p.End > p.Start && p.Start/halfHour == (p.End-1)/halfHour
 		tooMany := p.Start < halfHour && i >= 64
 		if p.Start != c.end || !within || tooMany {
-			return flex.Fail(flex.Malformed, "piece %d runs from second %d to %d: it should start at %d and end in the same half-hour", i, p.Start, p.End, c.end)
+			return flex.Fail(
+				flex.Malformed,
+				"piece %d runs from second %d to %d: it should start at %d and end in the same half-hour",
+				i,
+				p.Start,
+				p.End,
+				c.end,
+			)
 		}
 
 		c.end = p.End
@@ -93,6 +114,7 @@ func (c *Curve) Sort(pieces []Piece, giveUp flex.Price) error {
 
 	c.fill(pieces, &order, giveUp)
 	c.ranks.sort(c)
+
 	return nil
 }
 
@@ -109,7 +131,11 @@ func (p *Piece) compare(q *Piece) int {
 }
 
 // fill sets which pieces are used at each rank, the pieces in the order that they are charged in.
-func (c *Curve) fill(pieces []Piece, order *[MaxPieces]uint8, giveUp flex.Price) {
+func (c *Curve) fill(
+	pieces []Piece,
+	order *[MaxPieces]uint8,
+	giveUp flex.Price,
+) {
 	for r := range len(c.lo) - 1 {
 		c.lo[r+1], c.hi[r+1] = c.lo[r], c.hi[r]
 		if r >= len(pieces) {
@@ -148,24 +174,31 @@ func (c *Curve) set(i uint8, p Piece) {
 
 // Flags of a Asset.
 const (
-	Peak     uint8 = 1 << iota // may charge in the peak, for what the off-peak cannot hold
-	Maximise                   // charge in every off-peak second; the need is a floor
+	// may charge in the peak, for what the off-peak cannot hold
+	Peak uint8 = 1 << iota
+	// charge in every off-peak second; the need is a floor
+	Maximise
 )
 
 // Asset is a car as a wave sees it, in 20 bytes. Seconds are after the horizon's start.
 type Asset struct {
-	From, To uint32 // it may charge in [From, To); From is never before the present
-	Need     uint32 // seconds of charging at full power that it still needs
-	Watts    uint32 // full power
-	Class    uint16 // index of its curve
-	Flags    uint8  // Peak, Maximise
+	// it may charge in [From, To); From is never before the present
+	From  uint32
+	To    uint32
+	Need  uint32 // seconds of charging at full power that it still needs
+	Watts uint32 // full power
+	Class uint16 // index of its curve
+	Flags uint8  // Peak, Maximise
 }
 
 // Flags of a Plan. They do not say what is charged when.
 const (
-	Short   uint8 = 1 << iota // the need does not fit; the plan charges in all permitted time
-	Wrong                     // the plan that stood breaks a duty: it must be replaced
-	Running                   // differs from the plan that stood in the running half-hour
+	// the need does not fit; the plan charges in all permitted time
+	Short uint8 = 1 << iota
+	// the plan that stood breaks a duty: it must be replaced
+	Wrong
+	// differs from the plan that stood in the running half-hour
+	Running
 )
 
 // Plan says when a car charges, in 16 bytes: in a set of pieces, as far as they lie in
@@ -174,23 +207,30 @@ const (
 // before, starts some seconds after its start. A plan is bound to the pieces of the curve
 // that it was made on; Shift moves it to a later one. The zero value charges nothing.
 type Plan struct {
-	lo  uint64 // pieces 0 to 63
-	tag uint64 // from the lowest bit: pieces 64 to 95, the cut (int16), its piece (uint8), flags (uint8)
+	lo uint64 // pieces 0 to 63
+	// from the lowest bit: pieces 64 to 95, the cut (int16), its piece (uint8), flags (uint8)
+	tag uint64
 }
 
 func (p Plan) hi() uint64 { return p.tag & math.MaxUint32 }
 
 func (p Plan) slot() uint8 { return uint8(p.tag >> 48) }
 
-func (p Plan) head() uint32 { return uint32(max(-int16(p.tag>>32), 0)) } // left out at the start
+func (p Plan) head() uint32 {
+	return uint32(max(-int16(p.tag>>32), 0))
+} // left out at the start
 
-func (p Plan) tail() uint32 { return uint32(max(int16(p.tag>>32), 0)) } // left out at the end
+func (p Plan) tail() uint32 {
+	return uint32(max(int16(p.tag>>32), 0))
+} // left out at the end
 
 func (p Plan) isCut() bool { return p.tag>>32&math.MaxUint16 != 0 }
 
 func (p *Plan) set(f uint8) { p.tag |= uint64(f) << 56 }
 
-func (p *Plan) drop(i uint8) { p.lo, p.tag = p.lo&^(1<<i), p.tag&^(1<<(i-64)&math.MaxUint32) }
+func (p *Plan) drop(i uint8) {
+	p.lo, p.tag = p.lo&^(1<<i), p.tag&^(1<<(i-64)&math.MaxUint32)
+}
 
 // setCut makes piece i the one that is cut, or, with 0, no piece.
 func (p *Plan) setCut(i uint8, cut int16) {
@@ -219,7 +259,11 @@ func (p Plan) Shift(n int) Plan {
 		return p
 	}
 	by, slot := uint(n), int(p.slot())
-	q := Plan{lo: p.lo>>by | p.hi()<<(64-by), tag: p.hi()>>by | p.tag>>56<<56}
+	q := Plan{
+		lo:  p.lo>>by | p.hi()<<(64-by),
+		tag: p.hi()>>by | p.tag>>56<<56,
+	}
+
 	if n >= 64 {
 		q.lo = p.hi() >> (by - 64)
 	}
@@ -227,6 +271,7 @@ func (p Plan) Shift(n int) Plan {
 	if p.isCut() && slot >= n {
 		q.setCut(uint8(slot-n), int16(p.tag>>32))
 	}
+
 	return q
 }
 
@@ -234,7 +279,9 @@ func (p Plan) Shift(n int) Plan {
 type view struct {
 	lo, hi      uint64 // pieces that it may use
 	first, last uint8  // the pieces of From and of To
-	miss, tail  uint32 // seconds of the first and the last piece outside the window
+	// seconds of the first and the last piece outside the window
+	miss uint32
+	tail uint32
 }
 
 // leaveOut leaves seconds of a piece out: at its end, or at its beginning if charging goes on
@@ -283,7 +330,9 @@ func (c *Curve) view(a *Asset) (v view) {
 }
 
 // lowMask and highMask are the bits of the pieces before n, in the two words.
-func lowMask(n uint8) uint64 { return 1<<n - 1 } // a shift of 64 or more gives 0, so all ones
+func lowMask(n uint8) uint64 {
+	return 1<<n - 1
+} // a shift of 64 or more gives 0, so all ones
 
 func highMask(n uint8) uint64 { return 1<<(max(n, 64)-64) - 1 }
 

@@ -29,7 +29,13 @@ type Seed struct {
 // NewSeed makes an organisation in the store at the url.
 func NewSeed(t testing.TB, db *store.DB, url string) *Seed {
 	t.Helper()
-	s := &Seed{t: t, db: db, sql: connect(t, db, url), n: new(uint32), postgres: db.Engine() != "sqlite"}
+	s := &Seed{
+		t:        t,
+		db:       db,
+		sql:      connect(t, db, url),
+		n:        new(uint32),
+		postgres: db.Engine() != "sqlite",
+	}
 
 	org, err := db.AddOrg(t.Context(), "seeded")
 	if err != nil {
@@ -37,6 +43,7 @@ func NewSeed(t testing.TB, db *store.DB, url string) *Seed {
 	}
 
 	s.Org = org.ID
+
 	return s
 }
 
@@ -60,6 +67,7 @@ func connect(t testing.TB, db *store.DB, url string) *sql.DB {
 	}
 
 	t.Cleanup(func() { conn.Close() })
+
 	return conn
 }
 
@@ -75,7 +83,12 @@ func (s *Seed) Exec(query string, args ...any) {
 const seedChunk = 500
 
 // Rows adds n rows to a table, each as row writes it for its number.
-func (s *Seed) Rows(table string, columns []string, n int, row func(i int) []any) {
+func (s *Seed) Rows(
+	table string,
+	columns []string,
+	n int,
+	row func(i int) []any,
+) {
 	s.t.Helper()
 	var err error
 
@@ -90,28 +103,48 @@ func (s *Seed) Rows(table string, columns []string, n int, row func(i int) []any
 	}
 }
 
-func (s *Seed) copyRows(table string, columns []string, n int, row func(i int) []any) error {
+func (s *Seed) copyRows(
+	table string,
+	columns []string,
+	n int,
+	row func(i int) []any,
+) error {
 	c, err := s.sql.Conn(s.t.Context())
 	if err != nil {
 		return err
 	}
 
 	defer c.Close()
+
 	return c.Raw(func(driver any) error {
-		source := pgx.CopyFromSlice(n, func(i int) ([]any, error) { return row(i), nil })
-		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(s.t.Context(), pgx.Identifier{table}, columns, source)
+		source := pgx.CopyFromSlice(n, func(i int) ([]any, error) {
+			return row(i), nil
+		})
+		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(
+			s.t.Context(),
+			pgx.Identifier{table},
+			columns,
+			source,
+		)
+
 		return err
 	})
 }
 
-func (s *Seed) insertRows(table string, columns []string, n int, row func(i int) []any) error {
+func (s *Seed) insertRows(
+	table string,
+	columns []string,
+	n int,
+	row func(i int) []any,
+) error {
 	tx, err := s.sql.Begin()
 	if err != nil {
 		return err
 	}
 
 	defer tx.Rollback()
-	one := ", (?" + strings.Repeat(", ?", len(columns)-1) + ")" // SQLite looks numbered names up one by one
+	// SQLite looks numbered names up one by one
+	one := ", (?" + strings.Repeat(", ?", len(columns)-1) + ")"
 
 	for from := 0; from < n; from += seedChunk {
 		to := min(n, from+seedChunk)
@@ -121,7 +154,8 @@ func (s *Seed) insertRows(table string, columns []string, n int, row func(i int)
 			args = append(args, row(i)...)
 		}
 
-		text := "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES " + strings.Repeat(one, to-from)[2:]
+		text := "INSERT INTO " + table + " (" + strings.Join(columns, ", ") +
+			") VALUES " + strings.Repeat(one, to-from)[2:]
 		if _, err := tx.Exec(text, args...); err != nil {
 			return err
 		}
@@ -162,11 +196,14 @@ func (s *Seed) Count(query string, args ...any) (n int) {
 	if err := s.sql.QueryRow(query, args...).Scan(&n); err != nil {
 		s.t.Fatalf("%s: %v", query, err)
 	}
+
 	return n
 }
 
 // As returns a seed of another organisation's records.
-func (s *Seed) As(org flex.OrgID) *Seed { return &Seed{s.t, s.db, s.sql, s.n, org, s.postgres} }
+func (s *Seed) As(org flex.OrgID) *Seed {
+	return &Seed{s.t, s.db, s.sql, s.n, org, s.postgres}
+}
 
 func (s *Seed) id() [16]byte {
 	*s.n++
@@ -178,17 +215,31 @@ func (s *Seed) id() [16]byte {
 // Site makes a site that has consented to the methods.
 func (s *Seed) Site(methods ...flex.DispatchMethod) flex.SiteID {
 	id := flex.SiteID(s.id())
-	s.Exec(`INSERT INTO site (id, org_id, created_at) VALUES ($1, $2, 0)`, id.Bytes(), s.Org.Bytes())
+	s.Exec(
+		`INSERT INTO site (id, org_id, created_at) VALUES ($1, $2, 0)`,
+		id.Bytes(),
+		s.Org.Bytes(),
+	)
+
 	for _, m := range methods {
-		s.Exec(`INSERT INTO dispatch_method (org_id, site_id, method, consented_at) VALUES ($1, $2, $3, 0)`, s.Org.Bytes(), id.Bytes(), string(m))
+		s.Exec(
+			`INSERT INTO dispatch_method (org_id, site_id, method, consented_at) VALUES ($1, $2, $3, 0)`,
+			s.Org.Bytes(),
+			id.Bytes(),
+			string(m),
+		)
 	}
+
 	return id
 }
 
 // Consent has every site consent to the use of its boundary meter at an instant.
 func (s *Seed) Consent(at time.Time) {
 	s.Exec(`UPDATE site SET consent_at = $1`, at.UnixMicro())
-	s.Exec(`INSERT INTO consent_span (site_id, org_id, from_at, known_at) SELECT id, org_id, $1, $1 FROM site`, at.UnixMicro())
+	s.Exec(
+		`INSERT INTO consent_span (site_id, org_id, from_at, known_at) SELECT id, org_id, $1, $1 FROM site`,
+		at.UnixMicro(),
+	)
 }
 
 // NoConsent has it that no site ever consented.
@@ -198,7 +249,11 @@ func (s *Seed) NoConsent() {
 }
 
 // Asset makes an asset at the site; a power of 0 is not known.
-func (s *Seed) Asset(site flex.SiteID, typ flex.AssetType, power flex.Watts) flex.AssetID {
+func (s *Seed) Asset(
+	site flex.SiteID,
+	typ flex.AssetType,
+	power flex.Watts,
+) flex.AssetID {
 	id := flex.AssetID(s.id())
 	var w any
 
@@ -206,8 +261,15 @@ func (s *Seed) Asset(site flex.SiteID, typ flex.AssetType, power flex.Watts) fle
 		w = int64(power)
 	}
 
-	s.Exec(`INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, created_at) VALUES ($1, $2, $3, $4, $5, $6, 0)`,
-		id.Bytes(), s.Org.Bytes(), site.Bytes(), "x"+id.String(), string(typ), w)
+	s.Exec(
+		`INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, created_at) VALUES ($1, $2, $3, $4, $5, $6, 0)`,
+		id.Bytes(),
+		s.Org.Bytes(),
+		site.Bytes(),
+		"x"+id.String(),
+		string(typ),
+		w,
+	)
 
 	return id
 }
@@ -224,28 +286,43 @@ func (s *Seed) QueueEnded() {
 func (s *Seed) Readings(from flex.Period, periods int) {
 	s.t.Helper()
 	err := s.db.WriteAll(s.t.Context(), func(all *store.All) error {
-		return all.MakeRoom(s.t.Context(), flex.Span{From: from.Start(), To: from.Add(periods).Start()})
+		return all.MakeRoom(s.t.Context(), flex.Span{
+			From: from.Start(),
+			To:   from.Add(periods).Start(),
+		})
 	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 
-	assets := s.Count(`SELECT count(*) FROM asset WHERE org_id = $1`, s.Org.Bytes())
-	chunk := max(1, 200_000/max(1, assets)) // of rows that are put in order in memory
+	assets := s.Count(
+		`SELECT count(*) FROM asset WHERE org_id = $1`,
+		s.Org.Bytes(),
+	)
+
+	// of rows that are put in order in memory
+	chunk := max(1, 200_000/max(1, assets))
 
 	for n := 0; n < periods; n += chunk {
-		s.Exec(`INSERT INTO reading (at, asset_id, label, seconds, value, known_at)
+		s.Exec(
+			`INSERT INTO reading (at, asset_id, label, seconds, value, known_at)
 			WITH RECURSIVE period (n) AS (SELECT CAST(0 AS BIGINT) UNION ALL SELECT n + 1 FROM period WHERE n + 1 < $3)
 			SELECT CAST($2 AS BIGINT) + 1800000000 * n, id, 1, 1800, 1000 * ((n * 7919) % 5000), CAST($2 AS BIGINT) + 1800000000 * (n + 1)
 			FROM period CROSS JOIN asset WHERE org_id = $1 ORDER BY n, id`,
-			s.Org.Bytes(), from.Add(n).Start().UnixMicro(), min(chunk, periods-n))
+			s.Org.Bytes(),
+			from.Add(n).Start().UnixMicro(),
+			min(chunk, periods-n),
+		)
 	}
 }
 
 // assets are the organisation's assets, and the site of each.
 func (s *Seed) assets() (assets []flex.AssetID, sites []flex.SiteID) {
 	s.t.Helper()
-	rs, err := s.sql.Query(`SELECT id, site_id FROM asset WHERE org_id = $1 ORDER BY id`, s.Org.Bytes())
+	rs, err := s.sql.Query(
+		`SELECT id, site_id FROM asset WHERE org_id = $1 ORDER BY id`,
+		s.Org.Bytes(),
+	)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -283,9 +360,21 @@ func (s *Seed) Events(day flex.Day, first, last int) {
 
 	for i := range assets {
 		id := flex.FlexEventID(s.id())
-		_, err := tx.Exec(`INSERT INTO flex_event (id, org_id, site_id, asset_id, day, first, last, from_at, to_at, meant, nominated, detected_at, estimated)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, 0, 0)`, id.Bytes(), s.Org.Bytes(), sites[i].Bytes(), assets[i].Bytes(), day.String(), first, last,
-			day.Period(first).Start().UnixMicro(), day.Period(last).End().UnixMicro(), energies)
+		_, err := tx.Exec(
+			`INSERT INTO flex_event (id, org_id, site_id, asset_id, day, first, last, from_at, to_at, meant, nominated, detected_at, estimated)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, 0, 0)`,
+			id.Bytes(),
+			s.Org.Bytes(),
+			sites[i].Bytes(),
+			assets[i].Bytes(),
+			day.String(),
+			first,
+			last,
+			day.Period(first).Start().UnixMicro(),
+			day.Period(last).End().UnixMicro(),
+			energies,
+		)
+
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -299,5 +388,11 @@ func (s *Seed) Events(day flex.Day, first, last int) {
 // At is a seed in a store that has its records already.
 func At(t testing.TB, db *store.DB, url string) *Seed {
 	t.Helper()
-	return &Seed{t: t, db: db, sql: connect(t, db, url), n: new(uint32), postgres: db.Engine() != "sqlite"}
+	return &Seed{
+		t:        t,
+		db:       db,
+		sql:      connect(t, db, url),
+		n:        new(uint32),
+		postgres: db.Engine() != "sqlite",
+	}
 }

@@ -95,6 +95,7 @@ func Open(t testing.TB, url string, o store.Options) *store.DB {
 	}
 
 	t.Cleanup(func() { Close(t, db) })
+
 	return db
 }
 
@@ -105,6 +106,7 @@ func Keys(t testing.TB) *keyring.Ring {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return r
 }
 
@@ -140,7 +142,10 @@ func Postgres(t testing.TB) string {
 	server := os.Getenv(Env)
 	if server == "" {
 		if os.Getenv("FLEXD_TEST_STRICT") != "" {
-			t.Fatalf("%s names no PostgreSQL server, and FLEXD_TEST_STRICT forbids to skip", Env)
+			t.Fatalf(
+				"%s names no PostgreSQL server, and FLEXD_TEST_STRICT forbids to skip",
+				Env,
+			)
 		}
 		t.Skipf("%s names no PostgreSQL server: `make test` starts one", Env)
 	}
@@ -153,7 +158,9 @@ func Postgres(t testing.TB) string {
 
 	name := fmt.Sprintf("t%d_%d", os.Getpid(), databases.Add(1))
 	admin(t, server, "CREATE DATABASE "+name+" TEMPLATE "+templateName)
-	t.Cleanup(func() { admin(t, server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") })
+	t.Cleanup(func() {
+		admin(t, server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+	})
 
 	return database(server, name)
 }
@@ -161,10 +168,15 @@ func Postgres(t testing.TB) string {
 func makeTemplate(t testing.TB, server string) error {
 	templateName = fmt.Sprintf("template%d", os.Getpid())
 	admin(t, server, "CREATE DATABASE "+templateName)
-	db, err := store.Open(t.Context(), database(server, templateName), store.Options{})
+	db, err := store.Open(
+		t.Context(),
+		database(server, templateName),
+		store.Options{},
+	)
 	if err != nil {
 		return err
 	}
+
 	return db.Close()
 }
 
@@ -174,6 +186,7 @@ func database(server, name string) string {
 		panic(err)
 	}
 	u.Path = "/" + name
+
 	return u.String()
 }
 
@@ -193,7 +206,8 @@ func admin(t testing.TB, server, statement string) {
 
 	defer db.Close()
 
-	if _, err := db.Exec(statement); err != nil && !strings.Contains(err.Error(), "closed") {
+	_, err = db.Exec(statement)
+	if err != nil && !strings.Contains(err.Error(), "closed") {
 		t.Fatalf("%s: %v", statement, err)
 	}
 }
@@ -215,5 +229,6 @@ func Exec(t testing.TB, url, statement string, args ...any) error {
 
 	defer db.Close()
 	_, err = db.Exec(statement, args...)
+
 	return err
 }

@@ -1,0 +1,356 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"flexd/internal/app"
+	"flexd/internal/bankfile"
+	"flexd/internal/csvfile"
+	"flexd/internal/egress"
+	"flexd/internal/flex"
+	"flexd/internal/ledger"
+	"flexd/internal/reward"
+	records "flexd/internal/store"
+)
+
+type payoutsImport struct {
+	ofOrg
+	Mail    mailRelay `embed:"" prefix:"mail-"`
+	BaseURL string    `help:"The service's own address as users reach it, for the links in mails sent from here." env:"FLEXD_BASE_URL" placeholder:"URL"`
+
+	File   string `arg:"" help:"The file; - reads standard input. Example: flexd payouts import --dry-run statement.xml"`
+	DryRun bool   `help:"Show what would change, and change nothing."`
+	JSON   bool   `help:"Print what became of each result of a bank's file as JSON." name:"json"`
+}
+
+// Run imports results.
+func (p *payoutsImport) Run(ctx context.Context, c console) error {
+	content, err := p.read(c.in)
+	if err != nil {
+		return err
+	}
+
+	mailer, err := p.Mail.mailer()
+	if err != nil {
+		return err
+	}
+
+	// flexd's own CSV counts all or none; of a bank's file each result counts by itself.
+	take := p.bankFile
+
+	if ownResults(content) {
+		take = p.ownFile
+	}
+
+	h, org, err := p.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+
+	do := func() (string, error) {
+		return take(ctx, c, h, org, content, mailer)
+	}
+
+	if p.DryRun {
+		_, err := do()
+		return err
+	}
+
+	return h.Access.ActWithDetail(
+		ctx,
+		records.Act{
+			Who:     commandLine,
+			Org:     org.ID,
+			Act:     "import payment results",
+			Subject: p.File,
+		},
+		do,
+	)
+}
+
+func (p *payoutsImport) read(in io.Reader) ([]byte, error) {
+	if p.File != "-" {
+		f, err := os.Open(p.File)
+		if err != nil {
+			return nil, err
+		}
+
+		defer f.Close()
+		in = f
+	}
+
+	return io.ReadAll(io.LimitReader(in, bankfile.ResultsMax+1))
+}
+
+// ownResults reports whether the file is flexd's own CSV: its first line has the column
+// withdrawal_id, or is of no file that is known.
+func ownResults(content []byte) bool {
+	first, _, _ := strings.Cut(
+		strings.ToLower(strings.TrimPrefix(string(content), "\ufeff")),
+		"\n",
+	)
+	if strings.Contains(first, "withdrawal_id") {
+		return true
+	}
+
+	return !strings.HasPrefix(strings.TrimSpace(first), "<") &&
+		!strings.Contains(first, "reference")
+}
+
+// ownFile takes flexd's own CSV, all or none.
+func (p *payoutsImport) ownFile(
+	ctx context.Context,
+	c console,
+	h *app.App,
+	org flex.Org,
+	content []byte,
+	mailer *egress.Mailer,
+) (string, error) {
+	results, err := readResults(bytes.NewReader(content))
+	if err != nil {
+		return "", err
+	}
+
+	take := h.Reward.Import
+	if p.DryRun {
+		take = h.Reward.TryImport
+	}
+
+	done, err := take(ctx, org.ID, commandLine, results)
+	if err != nil {
+		return "", err
+	}
+
+	said := fmt.Sprintf("%d results, %d of them new", done.Results, done.Moved)
+	fmt.Fprintln(c.err, p.would()+said)
+
+	return said, p.notify(ctx, c, h, done, mailer)
+}
+
+// would begins what a dry run says.
+func (p *payoutsImport) would() string {
+	if p.DryRun {
+		return "dry run, nothing is changed: "
+	}
+	return ""
+}
+
+// bankFile takes a bank's file, each result by itself.
+func (p *payoutsImport) bankFile(
+	ctx context.Context,
+	c console,
+	h *app.App,
+	org flex.Org,
+	content []byte,
+	mailer *egress.Mailer,
+) (string, error) {
+	results, err := bankfile.ReadResults(content)
+	if err != nil {
+		return "", err
+	}
+
+	done, err := h.Reward.ImportBank(
+		ctx,
+		org.ID,
+		commandLine,
+		results.Results,
+		p.DryRun,
+	)
+
+	if err != nil {
+		return "", err
+	}
+
+	if err := p.show(c, done); err != nil {
+		return "", err
+	}
+
+	said := fmt.Sprintf(
+		"%s: %d results, %d new, %d known, %d under way, %d unknown, %d refused; %d other entries",
+		results.Format,
+		done.Results,
+		done.Count(reward.TakenNew),
+		done.Count(reward.TakenKnown),
+		done.Count(reward.TakenOpen),
+		done.Count(reward.TakenUnknown),
+		done.Count(reward.TakenRefused),
+		results.Others,
+	)
+
+	fmt.Fprintln(c.err, p.would()+said)
+
+	err = p.notify(ctx, c, h, done.Imported, mailer)
+
+	if n := done.Count(reward.TakenRefused); n > 0 {
+		err = errors.Join(
+			err,
+			flex.Fail(
+				flex.Conflict,
+				"%d results were refused: they contradict what is known, and changed nothing; the others count",
+				n,
+			),
+		)
+	}
+
+	return said, err
+}
+
+type importRow struct {
+	Where      string               `json:"where"`
+	Reference  string               `json:"reference"`
+	Verdict    reward.Verdict       `json:"verdict"`
+	Outcome    bankfile.Outcome     `json:"outcome"`
+	Reason     string               `json:"reason,omitempty"`
+	Withdrawal string               `json:"withdrawal_id,omitempty"`
+	Amount     flex.Pence           `json:"amount_pence,omitempty"`
+	From       ledger.PaymentStatus `json:"from,omitempty"`
+	To         ledger.PaymentStatus `json:"to,omitempty"`
+	Why        string               `json:"why,omitempty"`
+}
+
+// show prints what became of each result that is not known already; as JSON, of all.
+func (p *payoutsImport) show(c console, done reward.BankImport) error {
+	rows := make([]importRow, len(done.Lines))
+	for i, l := range done.Lines {
+		rows[i] = importRow{
+			Where:     l.Where,
+			Reference: l.Reference,
+			Verdict:   l.Verdict,
+			Outcome:   l.Outcome,
+			Reason:    l.Reason,
+			Why:       l.Why,
+		}
+
+		if !l.ID.IsZero() {
+			rows[i].Withdrawal, rows[i].Amount = l.ID.String(), l.Amount
+			rows[i].From, rows[i].To = l.From, l.To
+		}
+	}
+
+	if p.JSON {
+		return c.json(rows)
+	}
+
+	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(
+		t,
+		"WHERE\tREFERENCE\tVERDICT\tBANK SAYS\tREASON\tAMOUNT\tFROM\tTO\tWHY",
+	)
+
+	for _, r := range rows {
+		if r.Verdict != reward.TakenKnown {
+			fmt.Fprintf(
+				t,
+				"%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+				r.Where,
+				r.Reference,
+				r.Verdict,
+				r.Outcome,
+				r.Reason,
+				r.Amount,
+				r.From,
+				r.To,
+				r.Why,
+			)
+		}
+	}
+
+	return t.Flush()
+}
+
+// notify says who is notified by e-mail, and sends the mails if it can.
+func (p *payoutsImport) notify(
+	ctx context.Context,
+	c console,
+	h *app.App,
+	done reward.Imported,
+	mailer *egress.Mailer,
+) error {
+	if done.Without > 0 {
+		fmt.Fprintf(
+			c.err,
+			"%d users were not notified: there is no e-mail address\n",
+			done.Without,
+		)
+	}
+
+	if done.Mails == 0 || p.DryRun {
+		return nil
+	}
+
+	if mailer == nil {
+		fmt.Fprintf(
+			c.err,
+			"%d mails wait to be sent by flexd serve, if it has --mail-relay, for %d hours\n",
+			done.Mails,
+			reward.LetterLinkLife/time.Hour,
+		)
+
+		return nil
+	}
+
+	h.Reward.Mail, h.Reward.BaseURL = mailer.Send, p.BaseURL
+
+	return sendMails(ctx, c, h)
+}
+
+// sendMails sends what waits to be sent.
+func sendMails(ctx context.Context, c console, h *app.App) error {
+	sent := 0
+	for more := true; more; {
+		r, err := h.Reward.SendMail(ctx)
+		if err != nil {
+			return err
+		}
+
+		sent += r.Did
+		more = r.More
+	}
+
+	fmt.Fprintf(c.err, "%d mails given to the relay\n", sent)
+
+	return nil
+}
+
+// readResults reads a CSV of results, whose columns may come in any order.
+func readResults(in io.Reader) (results []reward.PaymentResult, err error) {
+	for row, err := range csvfile.Read(in, "withdrawal_id", "status") {
+		if err != nil {
+			return nil, err
+		}
+
+		r := reward.PaymentResult{
+			Status: ledger.PaymentStatus(row.Get("status")),
+			Note:   row.Get("note"),
+		}
+
+		if err := r.ID.UnmarshalText([]byte(row.Get("withdrawal_id"))); err != nil {
+			return nil, row.Fault("%v", err)
+		}
+
+		if attempt := row.Get("attempt"); attempt != "" {
+			r.Attempt, err = strconv.Atoi(attempt)
+			if err != nil || r.Attempt < 1 {
+				return nil, row.Fault(
+					"an attempt is a number from 1, as in the payment file, not %q",
+					attempt,
+				)
+			}
+		}
+
+		results = append(results, r)
+	}
+
+	return results, nil
+}

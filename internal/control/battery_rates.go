@@ -1,0 +1,197 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"flexd/internal/engine/home"
+	"flexd/internal/flex"
+	"flexd/internal/forecast"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+	"flexd/internal/tariff"
+)
+
+// ratings is what a kWh costs and earns in each period, in pence, and what one is worth that
+// is left at the end.
+type ratings struct {
+	buy    []float64
+	sell   []float64
+	spare  float64
+	market bool // they are the market's prices
+}
+
+// rates prices the periods: by the market under a dynamic tariff, as far as its prices are
+// known; else by the rates of the cheap and the dear hours, and the dear rate throughout
+// if no cheap hours were told.
+func rates(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.Battery,
+	s flex.OrgSettings,
+	periods []flex.Period,
+) (r ratings, err error) {
+	t, _ := tariffOf(&store.Charging{
+		SiteTariff: b.SiteTariff,
+		Inputs:     store.Inputs{Tariff: b.Tariff},
+	})
+
+	if t.Type == flex.DynamicTariff ||
+		b.Tariff == nil && b.SiteTariff.Type == flex.DynamicTariff {
+		const day = 48
+		ps, err := tx.Prices(ctx, flex.Span{
+			From: periods[0].Add(-day).Start(),
+			To:   periods[len(periods)-1].End(),
+		})
+
+		if err != nil {
+			return r, fmt.Errorf("read prices: %w", err)
+		}
+
+		for len(ps) > 0 && !ps[len(ps)-1].Known {
+			ps = ps[:len(ps)-1]
+		}
+
+		all := marketRates(ps)
+		if len(all) > day {
+			r.buy = all[day:min(len(all), day+len(periods))]
+			return ratings{r.buy, r.buy, home.SalvageValue(all), true}, nil
+		}
+	}
+
+	return fixedRates(b, s, periods), nil
+}
+
+// fixedRates prices the periods by the rates of the cheap and the dear hours, whatever the
+// market does. What a battery would do at these is what it would do without the market.
+func fixedRates(
+	b *store.Battery,
+	s flex.OrgSettings,
+	periods []flex.Period,
+) (r ratings) {
+	t, _ := tariffOf(&store.Charging{
+		SiteTariff: b.SiteTariff,
+		Inputs:     store.Inputs{Tariff: b.Tariff},
+	})
+
+	dear, cheap := orDefault(s.Rates.Peak, DefaultPeakRate), orDefault(s.Rates.OffPeak, DefaultOffPeakRate)
+	r.buy, r.sell = make([]float64, len(periods)), make([]float64, len(periods))
+
+	for i, p := range periods {
+		part := 0.0
+		offPeak, _ := tariff.OffPeak(t, p.Span())
+		for _, span := range offPeak {
+			part += span.Len().Seconds() / flex.HalfHour.Seconds()
+		}
+
+		r.buy[i], r.sell[i] = part*cheap+(1-part)*dear, orDefault(s.Rates.Export, DefaultExportRate)
+	}
+
+	// the periods reach to the end of tomorrow
+	r.spare = home.SalvageValue(r.buy)
+
+	return r
+}
+
+// marketRates turns market prices into pence per kWh. A price that is missing between two
+// that are known is taken to be their mean over all.
+func marketRates(ps []flex.PricedPeriod) (rates []float64) {
+	sum, known := 0.0, 0.0
+	for _, p := range ps {
+		if p.Known {
+			sum, known = sum+p.Price.GBPPerMWh()/10, known+1
+		}
+	}
+
+	for _, p := range ps {
+		rate := sum / max(1, known)
+		if p.Known {
+			rate = p.Price.GBPPerMWh() / 10
+		}
+		rates = append(rates, rate)
+	}
+
+	return rates
+}
+
+func orDefault(v, otherwise float64) float64 {
+	if v != 0 {
+		return v
+	}
+	return otherwise
+}
+
+// guess sees to it that the plan has a guess of load and roof that reaches the last period.
+// It is made anew each day, at its first plan, and when somebody says what the roof will give.
+func (d *Service) guess(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.Battery,
+	next *store.BatteryPlan,
+	last flex.Period,
+) error {
+	said, err := tx.Solar(ctx, b.Asset.SiteID)
+	if err != nil {
+		return err
+	}
+	// A forecast that reaches far enough holds until the roof's is given anew.
+	current := next.Guess != "" && !said.GivenAt.After(b.Plan.PlannedAt)
+	reaches := next.GuessFrom == next.From &&
+		last.Sub(next.GuessFrom) < strings.Count(next.Guess, " ")+1
+	if current && reaches {
+		return nil
+	}
+
+	load, roof, read, err := meteredBy(
+		ctx,
+		tx,
+		b.Asset.SiteID,
+		flex.DayAt(next.From.Start()),
+	)
+	if err != nil {
+		return fmt.Errorf("read what was metered: %w", err)
+	}
+
+	next.Read = read
+
+	periods := periodsTo(next.From, last.End())
+	draws, _ := forecast.Load(load, periods, settle.Working)
+	gives, _ := solar(said, roof, periods)
+	next.GuessFrom, next.Guess = next.From, guessText(draws, gives)
+
+	return nil
+}
+
+// guessText writes a guess, as guessed reads it.
+func guessText(draws, gives []flex.WattHours) string {
+	words := make([]string, len(draws))
+	for i := range draws {
+		words[i] = fmt.Sprintf("%d/%d", draws[i], gives[i])
+	}
+
+	return strings.Join(words, " ")
+}
+
+// guessed reads the guess for the periods; where there is none it is that of a home of
+// which nothing is known.
+func guessed(
+	p *store.BatteryPlan,
+	periods []flex.Period,
+) (load, roof []flex.WattHours) {
+	load, roof = make([]flex.WattHours, len(periods)), make([]flex.WattHours, len(periods))
+	words := strings.Fields(p.Guess)
+
+	for i, at := range periods {
+		load[i] = forecast.Unknown
+		if n := at.Sub(p.GuessFrom); n >= 0 && n < len(words) {
+			a, b, _ := strings.Cut(words[n], "/")
+			draws, _ := strconv.ParseInt(a, 10, 64)
+			gives, _ := strconv.ParseInt(b, 10, 64)
+			load[i], roof[i] = flex.WattHours(draws), flex.WattHours(gives)
+		}
+	}
+
+	return load, roof
+}

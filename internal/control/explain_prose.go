@@ -1,0 +1,279 @@
+package control
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/flex"
+)
+
+func kwh(e flex.WattHours) string {
+	return strconv.FormatFloat(e.KWh(), 'f', -1, 64)
+}
+
+// energy says in a sentence what the schedule gives, or why that is not enough.
+func (x *Explanation) energy() string {
+	p := &x.Plan
+	if p.Shortfall <= 0 {
+		return fmt.Sprintf("The schedule allows %s kWh. ", kwh(p.Energy))
+	}
+
+	if len(x.Caps) == 0 {
+		return fmt.Sprintf(
+			"The time does not suffice: %s kWh will be missing. ",
+			kwh(p.Shortfall),
+		)
+	}
+
+	s := fmt.Sprintf(
+		"There is not room enough under %s: %s kWh will be missing. ",
+		capName(x.Caps[0]),
+		kwh(p.Shortfall),
+	)
+
+	if x.more > 0 {
+		s += fmt.Sprintf(
+			"One kW more of main fuse would bring %s kWh of it. ",
+			kwh(x.more),
+		)
+	}
+
+	return s
+}
+
+// summary says a schedule in a few sentences.
+func summary(x *Explanation) string {
+	e, zone := x.From, zoneOf(x.From.Tariff)
+	var b strings.Builder
+	if originsOf(e.Origins).intent == fromHousehold {
+		b.WriteString(
+			"Nobody is at home, or tonight is skipped: nothing is asked for before that is over. ",
+		)
+	}
+
+	fmt.Fprintf(
+		&b,
+		"%s kWh are needed by %s",
+		kwh(max(0, e.Need-e.Delivered)),
+		onDay(e.ReadyBy, zone),
+	)
+
+	if e.Delivered > 0 {
+		fmt.Fprintf(&b, ", after %s kWh that were charged", kwh(e.Delivered))
+	}
+
+	b.WriteString(". ")
+
+	if !e.ChargeNow.Empty() {
+		fmt.Fprintf(
+			&b,
+			"Charging now was asked for, until %s. ",
+			onDay(e.ChargeNow.To, zone),
+		)
+	}
+
+	offPeak := "All hours are off-peak"
+	if e.Tariff.OffPeak != "" {
+		offPeak = "Off-peak hours are " + e.Tariff.OffPeak
+	}
+
+	if fmt.Fprintf(&b, "%s; ", offPeak); e.Mode == flex.Minimise {
+		b.WriteString("charging stops when the need is met. ")
+	} else {
+		b.WriteString("all of them are open, the need is the least. ")
+	}
+
+	b.WriteString(x.energy())
+	b.WriteString(spreadSentence(e.Ramp))
+
+	if x.Plan.HasThreshold && !x.Curve.IsZero() {
+		fmt.Fprintf(
+			&b,
+			"Electricity at up to %s/MWh is bought. ",
+			x.Plan.Threshold.Pounds(),
+		)
+	}
+
+	for _, line := range x.HeldBack() {
+		b.WriteString(line + " ")
+	}
+
+	return strings.TrimSpace(b.String())
+}
+
+// onDay is a time of day with its day, in the middle of a sentence.
+func onDay(at time.Time, zone *time.Location) string {
+	return flex.Clock(at, zone, "15:04 on Monday")
+}
+
+// HeldBack says in sentences which caps held the schedule back, when, and what more room
+// would have been worth.
+func (x *Explanation) HeldBack() (lines []string) {
+	zone := zoneOf(x.From.Tariff)
+	for _, c := range x.Caps {
+		line := fmt.Sprintf(
+			"From %s to %s it is held back by %s",
+			flex.Clock(c.From, zone, "Mon 15:04"),
+			flex.Clock(c.To, zone, "Mon 15:04"),
+			capName(c),
+		)
+
+		if c.Price > 0 {
+			line += fmt.Sprintf(
+				", where room is worth %s/MWh",
+				c.Price.Pounds(),
+			)
+		}
+		lines = append(lines, line+".")
+	}
+
+	if plannedAsOne(&x.From) {
+		return append(lines, lackOf(x.From.Origins).sentences()...)
+	}
+
+	if len(x.Caps) == 0 && len(x.Limits) > 0 {
+		lines = append(
+			lines,
+			"It gives way to others under the same caps, or is held to what was traded, at no loss.",
+		)
+	}
+
+	return lines
+}
+
+// capName names a cap in a sentence.
+func capName(c BindingCap) string {
+	whose := "the fleet"
+	if c.Group != "" {
+		whose = "group " + c.Group
+	}
+
+	if c.Site {
+		fuse := fmt.Sprintf("the main fuse, %s kW", kw(c.Power))
+		if c.Home > 0 {
+			fuse += fmt.Sprintf(
+				", of which %s kW are kept for the home's own load",
+				kw(c.Home),
+			)
+		}
+		return fuse
+	}
+
+	if c.Starts {
+		return "the starts per minute of " + whose
+	}
+
+	return fmt.Sprintf(
+		"the cap of %s, %s kW",
+		whose,
+		strconv.FormatFloat(c.Power.KW(), 'f', -1, 64),
+	)
+}
+
+// Prose writes the explanation for a reader: the summary, then each stretch of periods with
+// one reason, then the inputs.
+func (x *Explanation) Prose() string {
+	zone := zoneOf(x.From.Tariff)
+	clock := func(t time.Time) string {
+		return flex.Clock(t, zone, "Mon 15:04:05")
+	}
+
+	var b strings.Builder
+	fmt.Fprintf(
+		&b,
+		"Schedule %d of asset %v, made %s because of: %s\n\n%s\n\n",
+		x.Generation,
+		x.AssetID,
+		clock(x.MadeAt),
+		x.Cause,
+		x.Summary,
+	)
+
+	for at := 0; at < len(x.Plan.Periods); {
+		run := x.runAt(at)
+		fmt.Fprintln(&b, proseOf(run, clock))
+		at += len(run)
+	}
+
+	b.WriteByte('\n')
+
+	for _, in := range x.Inputs {
+		fmt.Fprintf(&b, "%s = %s (%s)\n", in.Name, in.Value, in.Source())
+	}
+
+	b.WriteString("\n" + x.accepted() + "\n")
+
+	if !x.Exact {
+		b.WriteString(
+			"This explanation was worked out anew and differs from the schedule, which was made by another version of flexd or whose prices are past their keeping.\n",
+		)
+	}
+
+	return b.String()
+}
+
+// runAt is the periods from one on that have its reason, and are off-peak or not as it is.
+func (x *Explanation) runAt(at int) []charge.Period {
+	first := x.Plan.Periods[at]
+	to := at
+	for to < len(x.Plan.Periods) && x.Plan.Periods[to].Reason == first.Reason && x.Plan.Periods[to].OffPeak == first.OffPeak {
+		to++
+	}
+
+	return x.Plan.Periods[at:to]
+}
+
+// proseOf is a line of prose on periods that have one reason.
+func proseOf(run []charge.Period, clock func(time.Time) string) string {
+	first, last := run[0], run[len(run)-1]
+	low, high := first.Price, first.Price
+	energy := flex.WattHours(0)
+	known := false
+
+	for _, p := range run {
+		energy += p.Energy
+		low, high = min(low, p.Price), max(high, p.Price)
+		known = known || p.Known
+	}
+
+	kind := "peak"
+	if first.OffPeak {
+		kind = "off-peak"
+	}
+
+	price := "no price known"
+	switch {
+	case known && low == high:
+		price = low.Pounds() + "/MWh"
+	case known:
+		price = fmt.Sprintf("%s to %s/MWh", low.Pounds(), high.Pounds())
+	}
+
+	return fmt.Sprintf(
+		"%s to %s  %8s kWh  %-8s  %s: %s",
+		clock(first.From),
+		clock(last.To),
+		kwh(energy),
+		kind,
+		price,
+		first.Reason,
+	)
+}
+
+// accepted says what the client has accepted.
+func (x *Explanation) accepted() string {
+	switch {
+	case x.Accepted >= x.Generation:
+		return "The client has accepted this schedule."
+	case x.Accepted > 0:
+		return fmt.Sprintf(
+			"The client has last accepted schedule %d.",
+			x.Accepted,
+		)
+	}
+
+	return "The client has accepted no schedule yet."
+}

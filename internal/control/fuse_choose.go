@@ -1,0 +1,284 @@
+package control
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// order lists the cars that are not done, those first that can wait least.
+func (f *behindFuse) order() (order []*siteCar) {
+	slack := map[*siteCar]time.Duration{}
+	for _, car := range f.cars {
+		if car.done {
+			continue
+		}
+
+		order, slack[car] = append(order, car), car.Slack()
+		if car.unserved() {
+			slack[car] -= planHorizon
+		}
+	}
+
+	slices.SortStableFunc(order, func(a, b *siteCar) int {
+		return int((slack[a] - slack[b]) / time.Second)
+	})
+
+	return order
+}
+
+// choose plans a car in the room that is there for it, and decides whether the plan takes the place
+// of the schedule in force.
+func (f *behindFuse) choose(ctx context.Context, d *Service, car *siteCar) {
+	var plan charge.Plan
+	car.problem, plan = f.Charge(car.problem, 0)
+
+	car.keep(f.from)
+	candidate := f.candidate(car, &plan)
+	decision := d.decide(ctx, car.Standing.AssetID, &candidate)
+	car.renewed = decision.Replace
+	car.plan = plan
+	if !decision.Again.IsZero() {
+		f.again[decision.Again] = append(
+			f.again[decision.Again],
+			car.Standing.AssetID,
+		)
+	}
+
+	if car.renewed {
+		car.want = plan.Steps
+	}
+}
+
+// candidate is a plan of a car beside its schedule in force.
+func (f *behindFuse) candidate(car *siteCar, plan *charge.Plan) Candidate {
+	exceeds := !f.Fits(&car.problem, 0, car.want) ||
+		f.tight != hasTail(&car.Standing)
+	c := Candidate{
+		Ground:   ByCaps,
+		Exceeds:  exceeds,
+		Now:      f.now,
+		MarketAt: car.MarketAt,
+		Current:  car.want,
+		Problem:  &car.problem,
+		Plan:     plan,
+	}
+
+	if car.charging != nil {
+		c.Ground, c.Measured = car.why.ground, car.from.Learned != nil
+		c.Required = car.why.must || car.Standing.Generation == 0
+	}
+
+	return c
+}
+
+// standing reports whether the schedules in force keep the fuse together, and nobody asked for
+// another one.
+func (f *behindFuse) standing() bool {
+	for _, car := range f.cars {
+		asked := car.charging != nil && car.why.ground == ByEvent
+		if asked || car.Standing.Generation == 0 ||
+			f.tight != hasTail(&car.Standing) {
+			return false
+		}
+	}
+
+	for _, at := range f.cuts(flex.Span{From: f.from, To: f.last}) {
+		w := flex.Watts(0)
+		for i := range f.others {
+			w += f.others[i].at(at)
+		}
+
+		for _, car := range f.cars {
+			d := draws{
+				lists: [][]flex.Step{car.Standing.Steps},
+				power: car.from.Power,
+			}
+
+			w += d.at(at)
+		}
+
+		if w > f.limit() {
+			return false
+		}
+	}
+
+	return true
+}
+
+// better reports whether the new plans meet more of what is needed than the schedules in force, or
+// as much for so much less that it pays to send them: shares of equal worth fall otherwise each time.
+func (f *behindFuse) better() bool {
+	n, urgent := 0, false
+	var lost, won int64
+	var cost, saved flex.MicroPounds
+
+	for _, car := range f.cars {
+		if car.done || !car.renewed {
+			continue
+		}
+
+		car.next = &car.plan
+		less, more := car.met()
+		lost, won = lost+less, won+more
+
+		changed := Candidate{
+			Current: car.Standing.Steps,
+			Problem: &car.problem,
+			Plan:    &car.plan,
+		}
+
+		urgent = urgent || changed.worth().Value == store.Urgent
+
+		assumed := charge.AssumedPrice(f.prices)
+		old := weighSteps(&car.problem, assumed, car.Standing.Steps)
+		saved += old.cost -
+			weighSteps(&car.problem, assumed, car.plan.Steps).cost
+		cost += old.cost
+		n++
+	}
+
+	return lost <= won && (urgent || pays(saved, cost, n))
+}
+
+// keep has a car do what its schedule in force says.
+func (c *siteCar) keep(from time.Time) {
+	c.renewed = false
+	c.want = within(c.Standing.Steps, flex.Span{From: from, To: c.end(from)})
+}
+
+// fence holds a car that is planned anew to what the others leave whether or not they have
+// accepted their own schedules yet.
+func (f *behindFuse) fence(car *siteCar) {
+	car.core = car.want
+	if !car.renewed {
+		return
+	}
+
+	span := flex.Span{From: f.from, To: car.end(f.from)}
+	room := f.left(car, span)
+	if fits(car.core, car.problem.Power, room) {
+		return
+	}
+
+	car.problem.Limits = lower(car.problem.Limits, room, span)
+	car.plan = charge.Solve(car.problem)
+	car.core = car.plan.Steps
+}
+
+// commitSite puts what changed in force, and has the site looked at again if a car waits for
+// another to accept that it gives way.
+func (d *Service) commitSite(
+	ctx context.Context,
+	tx *store.Tx,
+	f *behindFuse,
+) error {
+	var next []store.Replacement
+	var bindings []*store.Binding
+	for _, car := range f.cars {
+		s, changed := f.scheduleOf(car)
+		switch {
+		case !changed:
+		case car.charging == nil:
+			next, bindings = append(next, store.Replacement{Planned: car.Planned, Next: s}), append(bindings, f.bindingOf(car))
+
+		default:
+			under := &underCaps{fuse: f.bindingOf(car)}
+			err := putInForce(ctx, tx, car.charging, &s, f.prices, under)
+			if err != nil {
+				return err
+			}
+		}
+	}
+
+	if _, err := replaceAll(ctx, tx, f.prices, next); err != nil {
+		return err
+	}
+
+	err := tx.PutBindings(ctx, bindingsOf(next, bindings)...)
+	if err != nil {
+		return err
+	}
+
+	return f.lookAgain(ctx, tx)
+}
+
+// scheduleOf is a car's next schedule; false if it is the one in force.
+func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
+	steps := slices.Concat(car.core, car.tail)
+	same := !car.renewed && sameAhead(car.Standing.Steps, steps, f.from)
+	if same || len(steps) == 0 {
+		return s, false
+	}
+
+	s = store.Schedule{
+		Cause: store.CauseCaps,
+		From:  car.from,
+		Value: store.Urgent,
+	}
+
+	s.Steps = steps
+	if f.home != nil {
+		s.From.Origins = asOne(s.From.Origins, f.lack)
+	}
+	if car.charging != nil {
+		s.Cause = car.why.cause
+	}
+
+	return s, true
+}
+
+// lookAgain has cars planned again whose schedule rests, or that are to have more once others have
+// accepted theirs.
+func (f *behindFuse) lookAgain(ctx context.Context, tx *store.Tx) error {
+	for at, who := range f.again {
+		if err := tx.MarkAt(ctx, at, who...); err != nil {
+			return err
+		}
+	}
+
+	return tx.MarkAt(ctx, f.now.Add(FuseRest), f.waiting()...)
+}
+
+// waiting lists the cars that are to have more once others have accepted their schedules.
+func (f *behindFuse) waiting() (ids []flex.AssetID) {
+	for _, car := range f.cars {
+		if !sameAhead(car.core, car.want, f.from) {
+			ids = append(ids, car.Standing.AssetID)
+		}
+	}
+
+	return ids
+}
+
+// bindingOf is what the fuse did to a car's schedule, and what it has once it is done.
+func (f *behindFuse) bindingOf(car *siteCar) *store.Binding {
+	if !f.tight && f.home == nil {
+		return nil
+	}
+
+	b := &store.Binding{}
+	span := flex.Span{From: f.from, To: car.end(f.from)}
+	if !car.done {
+		b.Limits = lower(car.problem.Limits, nil, span)
+		f.Remove(0, car.want, car.problem.Power, car.problem.Running)
+		for _, h := range f.Bindings(&car.problem, &car.plan, 0) {
+			b.Caps = append(b.Caps, store.BindingCap{
+				Span:  h.Span,
+				Power: f.fuse,
+				Home:  f.base.most(),
+				Site:  true,
+			})
+		}
+
+		f.Add(0, car.want, car.problem.Power, car.problem.Running)
+	}
+
+	b.Limits = append(b.Limits, car.tail...)
+
+	return b
+}

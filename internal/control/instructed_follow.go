@@ -1,0 +1,270 @@
+package control
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/engine/instruct"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// correction is who is to be called beside, or let go.
+type correction struct {
+	call    []called
+	release []flex.AssetID
+}
+
+// looked is an instruction from now on, beside what it is brought.
+type looked struct {
+	*Preview // of the rest of its window, for who may be called beside
+	scope    *scoped
+	target   []charge.Joules
+	assets   []flex.AssetID // who is called
+	brings   []instruct.Candidate
+	before   map[flex.AssetID]bool // who is called, or was let go
+}
+
+// readCalled reads an instruction's scope and who it calls, or called.
+func readCalled(
+	ctx context.Context,
+	tx *store.Tx,
+	in *store.Instruction,
+) (s scoped, was []store.Called, err error) {
+	s, err = readScope(ctx, tx, in.Scope)
+	if err == nil {
+		was, err = tx.CalledBy(ctx, in.ID)
+	}
+
+	return s, was, err
+}
+
+// look works out what each called asset brings from now on, and what is asked for.
+func look(
+	ctx context.Context,
+	tx *store.Tx,
+	in *store.Instruction,
+) (*looked, error) {
+	s, was, err := readCalled(ctx, tx, in)
+	if err != nil {
+		return nil, err
+	}
+
+	rest := *in
+	rest.Span = orderOf(in, s.now.Truncate(time.Minute)).Window
+	l := &looked{
+		Preview: &Preview{Instruction: rest, At: s.now},
+		scope:   &s,
+		before:  map[flex.AssetID]bool{},
+	}
+
+	slots := instruct.Slots(rest.Span)
+	planned := s.drawn(slots)
+
+	shares, err := meteredShares(ctx, tx, in, was)
+	if err != nil {
+		return nil, err
+	}
+
+	standing := s.byAsset()
+	for i := range was {
+		c := &was[i]
+		l.before[c.AssetID] = true
+		if !c.ReleasedAt.IsZero() {
+			continue
+		}
+
+		change := changeOf(c, standing[c.AssetID], slots)
+		for t := range slots {
+			planned[t] += change[t] // as if it were not called
+		}
+		l.add(c, standing[c.AssetID], change, shares)
+	}
+
+	l.target = targetOf(&rest, planned)
+
+	return l, nil
+}
+
+// byAsset are the assets of a scope by their ids.
+func (s *scoped) byAsset() map[flex.AssetID]*store.Planned {
+	standing := make(map[flex.AssetID]*store.Planned, len(s.planned))
+	for i := range s.planned {
+		standing[s.planned[i].Standing.AssetID] = &s.planned[i]
+	}
+
+	return standing
+}
+
+// add counts a called asset. One that is no more plugged in draws nothing; of another counts what
+// it is known to follow.
+func (l *looked) add(
+	c *store.Called,
+	at *store.Planned,
+	change []charge.Joules,
+	shares map[flex.AssetID]instruct.Percent,
+) {
+	if l.Change > 0 {
+		for t := range change {
+			change[t] = -change[t]
+		}
+	}
+
+	b := instruct.Candidate{
+		Cost:    c.Cost,
+		Quality: 100,
+		Change:  change,
+	}
+
+	if at != nil {
+		share, metered := shares[c.AssetID]
+		b.Quality = instruct.Followed{
+			Since:    l.At.Sub(c.CalledAt),
+			Accepted: at.Taken,
+			Metered:  metered,
+			Share:    share,
+		}.Counts()
+	}
+
+	l.assets, l.brings = append(l.assets, c.AssetID), append(l.brings, b)
+}
+
+// changeOf is what a called asset draws less in each slot by its schedule in force than by the
+// one that stood before; without a schedule it draws nothing.
+func changeOf(
+	c *store.Called,
+	at *store.Planned,
+	slots []flex.Span,
+) []charge.Joules {
+	change := make([]charge.Joules, len(slots))
+	for t, slot := range slots {
+		change[t] = instruct.Drawn(c.Baseline, c.Power, slot)
+		if at != nil {
+			change[t] -= instruct.Drawn(
+				at.Standing.Steps,
+				at.Standing.From.Power,
+				slot,
+			)
+		}
+	}
+
+	return change
+}
+
+// correct says who is to be called beside where something is missing, or let go. It is nil where
+// nothing is to be changed; without anybody, something is missing that nobody can bring.
+func correct(
+	ctx context.Context,
+	tx *store.Tx,
+	in *store.Instruction,
+) (*correction, error) {
+	l, err := look(ctx, tx, in)
+	if err != nil {
+		return nil, err
+	}
+
+	missing, short := instruct.Missing(l.target, l.brings)
+	if !short {
+		return l.spare(in), nil
+	}
+	if err := l.scope.readCallables(ctx, tx, in.Scope); err != nil {
+		return nil, err
+	}
+
+	for t := range missing {
+		missing[t] = max(0, missing[t])
+		l.Slots = append(l.Slots, InstructedSlot{})
+	}
+
+	l.scope.planned = slices.DeleteFunc(l.scope.planned, func(p store.Planned) bool {
+		return l.before[p.Standing.AssetID]
+	})
+	l.choose(l.scope, missing)
+
+	return &correction{call: l.calls}, nil
+}
+
+// spare says who can be let go; nil for nobody.
+func (l *looked) spare(in *store.Instruction) *correction {
+	c := &correction{}
+	_, release := instruct.Correct(l.target, l.brings, nil, !in.Unfair)
+	for _, i := range release {
+		c.release = append(c.release, l.assets[i])
+	}
+
+	if len(release) == 0 {
+		return nil
+	}
+
+	return c
+}
+
+// meteredShares is how much of its change each called asset brought in the latest half-hour of an
+// instruction that was metered, as far as one was since it was called.
+func meteredShares(
+	ctx context.Context,
+	tx *store.Tx,
+	in *store.Instruction,
+	was []store.Called,
+) (map[flex.AssetID]instruct.Percent, error) {
+	shares := map[flex.AssetID]instruct.Percent{}
+	last := flex.PeriodAt(tx.Now()).Add(-1)
+	if last.Start().Before(in.From) {
+		return shares, nil // no whole half-hour of it is over
+	}
+
+	metered, err := meteredOf(ctx, tx, was, in.Span)
+	if err != nil {
+		return nil, err
+	}
+
+	for _, c := range was {
+		for p := last; !p.Start().Before(in.From) && !p.Start().Before(c.CalledAt); p = p.Add(-1) {
+			e, ok := metered[c.AssetID][p]
+			base := instruct.Drawn(c.Baseline, c.Power, p.Span())
+			change := base - instruct.Drawn(c.Expected, c.Power, p.Span())
+			if ok && change != 0 {
+				shares[c.AssetID] = instruct.Percent(100 * (base -
+					charge.Joules(e)*3600) / change)
+				break
+			}
+		}
+	}
+
+	return shares, nil
+}
+
+// meteredOf is what the meters of called assets say of the half-hours of a span.
+func meteredOf(
+	ctx context.Context,
+	tx *store.Tx,
+	was []store.Called,
+	span flex.Span,
+) (map[flex.AssetID]map[flex.Period]flex.WattHours, error) {
+	q := store.ReadingQuery{Labels: []flex.Label{flex.ChargerEnergy}}
+	for _, c := range was {
+		q.Assets = append(q.Assets, c.AssetID)
+	}
+	for day := flex.DayAt(span.From); day.Start().Before(span.To); day = day.Add(1) {
+		q.Days = append(q.Days, day)
+	}
+
+	readings, err := tx.Readings(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+
+	found := map[flex.AssetID]map[flex.Period]flex.WattHours{}
+	for _, r := range readings {
+		if found[r.AssetID] == nil {
+			found[r.AssetID] = map[flex.Period]flex.WattHours{}
+		}
+		found[r.AssetID][flex.PeriodAt(r.From)] = flex.WattHours(
+			r.Value / 1000,
+		) // from millionths of a kWh
+	}
+
+	return found, nil
+}

@@ -1,0 +1,258 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// verdict is what is to become of an asset's schedule.
+type verdict struct {
+	next store.Replacement // of nothing if the one that stands may stand
+	// when to look again; zero for not before the next cause
+	again time.Time
+}
+
+// market is what assets are weighed by: the instant, and the prices known then.
+type market struct {
+	now    time.Time
+	prices []flex.PricedPeriod
+}
+
+// look reads assets on a snapshot of the store, and the market that they are to be weighed by if there
+// are any.
+func (d *Service) look(
+	ctx context.Context,
+	org flex.OrgID,
+	read func(*store.Tx) (any bool, err error),
+) (m market, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+		m.now = tx.Now()
+
+		any, err := read(tx)
+		if err != nil || !any {
+			return err
+		}
+
+		m.prices, err = prices(ctx, tx, m.now)
+		return err
+	})
+
+	return m, err
+}
+
+// isShared reports whether a schedule was made with the others of its site: for its main fuse, or for
+// its batteries.
+func isShared(p *store.Planned) bool {
+	return hasTail(&p.Standing) || plannedAsOne(&p.Standing.From)
+}
+
+// replanFused plans anew those of the assets whose site is planned as one, for its main fuse or its
+// batteries, and returns the others.
+func (d *Service) replanFused(
+	ctx context.Context,
+	org flex.OrgID,
+	found []store.Planned,
+	t *tally,
+) (rest []store.Planned, err error) {
+	if !slices.ContainsFunc(found, func(p store.Planned) bool {
+		return isShared(&p)
+	}) {
+		return found, nil
+	}
+
+	for i := range found {
+		if !isShared(&found[i]) {
+			rest = append(rest, found[i])
+			continue
+		}
+
+		if err := d.refresh(
+			ctx,
+			org,
+			found[i].Standing.AssetID,
+			byMarket,
+			t,
+		); err != nil {
+			return nil, err
+		}
+	}
+
+	return rest, nil
+}
+
+// replaceAll commits replacements that were planned on the same prices, and returns how many.
+func replaceAll(
+	ctx context.Context,
+	tx *store.Tx,
+	prices []flex.PricedPeriod,
+	next []store.Replacement,
+) (int, error) {
+	if len(next) == 0 {
+		return 0, nil
+	}
+
+	curve, err := tx.AddCurve(ctx, prices)
+	if err != nil {
+		return 0, fmt.Errorf("keep prices: %w", err)
+	}
+
+	for i := range next {
+		next[i].Next.Curve = curve
+	}
+
+	return tx.Replace(ctx, next)
+}
+
+// replanAll plans assets anew that were looked at before, and commits what is to be changed.
+// One that an event has changed since is left as the event left it. If they are a part of a
+// wave, it ends with that.
+func (d *Service) replanAll(
+	ctx context.Context,
+	org flex.OrgID,
+	m market,
+	found []store.Planned,
+	t *tally,
+	part *store.WavePart,
+) error {
+	found, err := d.replanFused(ctx, org, found, t)
+	if err != nil {
+		return err
+	}
+
+	next, later := d.weighAll(ctx, found, m, part != nil)
+	changed := 0
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		changed = 0
+
+		if _, capped, err := tx.LockCaps(ctx); err != nil || capped {
+			return err // set since: the fleet is planned together
+		}
+
+		if part != nil {
+			mine, err := tx.EndWavePart(ctx, *part)
+			if err != nil || !mine {
+				return err
+			}
+		}
+
+		var err error
+		changed, err = replaceAll(ctx, tx, m.prices, next)
+		if err != nil {
+			return err
+		}
+
+		return lookAgain(ctx, tx, later)
+	})
+
+	t.looked, t.changed = t.looked+len(found), t.changed+changed
+
+	return err
+}
+
+// weighAll plans assets anew. It returns what is to be changed, and of the others when they are to
+// be looked at again. Those of a wave for which that is not known are left out.
+func (d *Service) weighAll(
+	ctx context.Context,
+	found []store.Planned,
+	m market,
+	wave bool,
+) (next []store.Replacement, later map[time.Time][]flex.SessionID) {
+	var s charge.Solver
+	next = make([]store.Replacement, 0, len(found))
+	later = map[time.Time][]flex.SessionID{}
+
+	for i := range found {
+		v := d.weigh(ctx, &found[i], m, &s)
+		if v.next.Planned != nil {
+			next = append(next, v.next)
+		} else if !v.again.IsZero() || !wave {
+			later[v.again] = append(later[v.again], found[i].Session)
+		}
+	}
+
+	return next, later
+}
+
+// lookAgain has sessions looked at again, at an instant each.
+func lookAgain(
+	ctx context.Context,
+	tx *store.Tx,
+	later map[time.Time][]flex.SessionID,
+) error {
+	for at, sessions := range later {
+		if err := tx.LookAgain(ctx, at, sessions...); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// weigh plans one asset anew and says whether the new schedule takes the place of the one in
+// force.
+func (d *Service) weigh(
+	ctx context.Context,
+	p *store.Planned,
+	m market,
+	s *charge.Solver,
+) (v verdict) {
+	from := m.now.Truncate(time.Second)
+	if !p.Standing.From.ReadyBy.After(from) {
+		return v // past its end, the asset is free
+	}
+
+	e := inputsAt(p, from)
+	e.Ramp = kept(e.Ramp, true)
+	problem := problemOf(e, from, m.prices)
+	answer := s.Solve(&problem)
+
+	decision := d.decide(ctx, p.Standing.AssetID, &Candidate{
+		Ground:   ByMarket,
+		Now:      m.now,
+		MarketAt: p.MarketAt,
+		Current:  p.Standing.Steps,
+		Problem:  &problem,
+		Plan:     &answer,
+	})
+	if !decision.Replace {
+		return verdict{again: decision.Again}
+	}
+
+	v.next = store.Replacement{
+		Planned: p,
+		Next: store.Schedule{
+			Cause: store.CauseMarket,
+			From:  e,
+			Value: decision.Value,
+		},
+	}
+
+	v.next.Next.Steps = answer.Steps
+
+	return v
+}
+
+// inputsAt is what an asset's schedule was made from, as it is at an instant.
+func inputsAt(p *store.Planned, from time.Time) store.Effective {
+	e := p.Standing.From
+	if p.Taken {
+		e.Delivered += planned(&p.Standing, from)
+		e.Running = chargesAt(p.Standing.Steps, from)
+	}
+
+	if !e.ChargeNow.To.After(from) {
+		e.ChargeNow = flex.Span{}
+	}
+
+	e.Closed = closedAhead(e.Closed, from)
+	e.Ramp = kept(e.Ramp, false)
+	limitByRate(&e, false)
+
+	return e
+}

@@ -1,0 +1,459 @@
+package operations
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// finders find what is an organisation's, or everybody's.
+var finders = []func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, error){
+	findRefused, findWaiting, findEndpoints, findShort, findOffline, findNotReleased, findOrders, findLinks, findUpstreams, findUnplanned, findCutShort, findSilent, findHeld, findPayouts,
+}
+
+// lookedAt are the organisations that are asked about one by one: zero asks about all at once.
+func lookedAt(ctx context.Context, org flex.OrgID) []flex.OrgID {
+	orgs, bounded := store.WithinOf(ctx)
+	switch {
+	case !bounded:
+		return []flex.OrgID{org}
+	case org.IsZero():
+		return orgs
+	case !store.Reaches(ctx, org):
+		return nil
+	}
+
+	return []flex.OrgID{org}
+}
+
+// findHalts finds all halts but those of organisations that the reader may not see.
+func findHalts(
+	ctx context.Context,
+	all *store.All,
+) (found []Exception, err error) {
+	halts, err := all.Halts(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	for _, h := range halts {
+		title, text := "All pushes are halted", "Chargers go on with what they have. End it with flexd resume, once that is mended."
+		ofOrg := !h.Scope.Org.IsZero()
+		if ofOrg && !store.Reaches(ctx, h.Scope.Org) {
+			continue
+		}
+		if h.Scope.Kind != store.HaltAll {
+			title = "Pushes of " + h.Scope.String() + " are halted"
+			text = "Chargers go on with what they have. flexd halt --list says how many; end it on the console's Safety page or with flexd resume, once that is mended."
+		}
+
+		found = append(found, Exception{
+			Kind: Halted, Level: Critical, Count: 1, Text: text,
+			Title: fmt.Sprintf("%s by %s since %s: %s", title, h.Who, h.At.Format(time.RFC3339), h.Reason),
+		})
+	}
+
+	return found, nil
+}
+
+func findRefused(
+	ctx context.Context,
+	all *store.All,
+	_ *Fleet,
+	org flex.OrgID,
+) ([]Exception, error) {
+	refused, total, err := all.RefusedSchedules(ctx, org, examplesMax)
+	if err != nil || total == 0 {
+		return nil, err
+	}
+
+	ids := make([]flex.AssetID, len(refused))
+	answers := map[int]bool{}
+	said := ""
+
+	for i, r := range refused {
+		ids[i] = r.AssetID
+		if r.Status != 0 && !answers[r.Status] {
+			answers[r.Status] = true
+			said += fmt.Sprintf(" %d,", r.Status)
+		}
+	}
+
+	if said != "" {
+		said = " It answered" + said[:len(said)-1] + "."
+	}
+
+	assets, err := named(ctx, all, ids)
+
+	return []Exception{{
+		Kind:   Refused,
+		Level:  Critical,
+		Count:  total,
+		Title:  count(total, "asset") + " plugged in whose schedule the client refused",
+		Assets: assets,
+		Text: "They are counted as planned and are not controlled." + said +
+			" Mend the client's endpoint, then send them again from the asset's page or with flexd replay.",
+	}}, err
+}
+
+func findWaiting(
+	ctx context.Context,
+	all *store.All,
+	_ *Fleet,
+	org flex.OrgID,
+) ([]Exception, error) {
+	waiting, total, err := all.WaitingSince(
+		ctx,
+		org,
+		all.Now().Add(-LateAfter),
+		examplesMax,
+	)
+	if err != nil || total == 0 {
+		return nil, err
+	}
+
+	var ids []flex.AssetID
+	for _, w := range waiting {
+		if !w.AssetID.IsZero() {
+			ids = append(ids, w.AssetID)
+		}
+	}
+
+	assets, err := named(ctx, all, ids)
+
+	return []Exception{{
+		Kind: Waiting, Level: Critical, Count: total, Assets: assets,
+		Title: fmt.Sprintf(
+			"%s waiting for more than %d minutes, the oldest since %s",
+			count(total, "push"),
+			int(LateAfter.Minutes()),
+			waiting[0].Since.Format(time.RFC3339),
+		),
+		Text: "The client does not answer, or refuses for now. Chargers go on with what they have. The deliveries say what it answers.",
+	}}, err
+}
+
+func findEndpoints(
+	ctx context.Context,
+	all *store.All,
+	fleet *Fleet,
+	org flex.OrgID,
+) (found []Exception, err error) {
+	endpoints, err := all.AllEndpoints(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read endpoints: %w", err)
+	}
+
+	for _, o := range fleet.Orgs {
+		if !org.IsZero() && o.ID != org {
+			continue
+		}
+
+		has := false
+		for _, e := range endpoints {
+			if e.Org != o.ID {
+				continue
+			}
+
+			has = has || e.Name == store.ScheduleEndpoint
+			if !e.Enabled {
+				found = append(found, Exception{
+					Kind:  EndpointDisabled,
+					Level: Critical,
+					Count: 1,
+					Title: fmt.Sprintf("The %s endpoint of %s is disabled", e.Name, o.Name),
+					Text: e.Reason +
+						". What is due waits until it is set or enabled again: flexd endpoint set, or PUT /endpoints/" +
+						string(e.Name) + ".",
+				})
+			}
+		}
+
+		if planned := fleet.ByOrg[o.ID].planned; !has && planned > 0 {
+			found = append(found, Exception{
+				Kind:  EndpointMissing,
+				Level: Critical,
+				Count: planned,
+				Title: o.Name + " has no endpoint for schedules",
+				Text:  "Its assets are planned and no client hears of it. Set one: flexd endpoint set, or PUT /endpoints/schedule.",
+			})
+		}
+	}
+
+	return found, nil
+}
+
+// shortages says what each cause of a shortfall is called and means.
+var shortages = [causes]struct {
+	kind Kind
+	text string
+}{
+	ShortOfTime: {
+		ShortTime,
+		"The time left is too short, even at full power. The user can be told, or ready-by moved.",
+	},
+	ShortOfOffPeak: {
+		ShortOffPeak,
+		"The off-peak time left is too short, and peak time may not be used. The user can permit it, or ask to charge now.",
+	},
+	ShortOfHeadroom: {
+		ShortHeadroom,
+		"There would be time, but a cap, the main fuse or another limit leaves no headroom. The asset's page says which, and what a kW more would be worth.",
+	},
+}
+
+func findShort(
+	ctx context.Context,
+	all *store.All,
+	fleet *Fleet,
+	org flex.OrgID,
+) (found []Exception, err error) {
+	sum := fleet.Outlook(org)
+	for cause, s := range sum.short {
+		if s.count == 0 {
+			continue
+		}
+
+		s.trim()
+		ids := make([]flex.AssetID, len(s.worst))
+		for i, w := range s.worst {
+			ids[i] = w.id
+		}
+
+		assets, err := named(ctx, all, ids)
+		if err != nil {
+			return nil, err
+		}
+
+		found = append(found, Exception{
+			Kind:   shortages[cause].kind,
+			Level:  Critical,
+			Count:  s.count,
+			Energy: s.energy,
+			Assets: assets,
+			Text:   shortages[cause].text,
+			Title:  fmt.Sprintf("%s by ready-by: %.1f kWh will be missing", lacking(s.count), s.energy.KWh()),
+		})
+	}
+
+	return found, nil
+}
+
+func findNotReleased(
+	ctx context.Context,
+	all *store.All,
+	_ *Fleet,
+	org flex.OrgID,
+) ([]Exception, error) {
+	ids, total, err := all.NotReleased(ctx, org, examplesMax)
+	if err != nil || total == 0 {
+		return nil, err
+	}
+
+	assets, err := named(ctx, all, ids)
+
+	return []Exception{{
+		Kind:   NotReleased,
+		Level:  Critical,
+		Count:  total,
+		Assets: assets,
+		Title:  count(total, "asset") + " that still followed a dispatch after its end, by their readings",
+		Text:   "They were sent the dispatch again, whose time is over. Ask the maker's client why they stay in it: they may go on charging or discharging as they were asked to.",
+	}}, err
+}
+
+func findOrders(
+	ctx context.Context,
+	all *store.All,
+	_ *Fleet,
+	org flex.OrgID,
+) ([]Exception, error) {
+	n, why, err := all.UnmetADROrders(ctx, org)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+
+	return []Exception{{
+		Kind:  OrderUnmet,
+		Level: Critical,
+		Count: n,
+		Title: count(n, "order") + " of OpenADR events not carried out, or not in full",
+		Text: "The newest: " + why +
+			". The dispatcher has a report that says so. flexd openadr orders lists them for a day after their time.",
+	}}, nil
+}
+
+func findLinks(
+	ctx context.Context,
+	all *store.All,
+	_ *Fleet,
+	org flex.OrgID,
+) ([]Exception, error) {
+	n, first, err := all.LostCapLinks(ctx, org)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+
+	return []Exception{{
+		Kind:  LimitLinkLost,
+		Level: Critical,
+		Count: n,
+		Title: count(n, "feeder") + " held to the fallback: nothing was heard of its limits for too long",
+		Text: "First lost: " + first +
+			". Ask the network operator why nothing comes. flexd limits list shows the links; the fallback binds until something is heard.",
+	}}, nil
+}
+
+func findUpstreams(
+	ctx context.Context,
+	all *store.All,
+	_ *Fleet,
+	org flex.OrgID,
+) ([]Exception, error) {
+	n, first, err := all.SilentADRUpstreams(ctx, org)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+
+	return []Exception{{
+		Kind:  OpenADRSilent,
+		Level: Critical,
+		Count: n,
+		Title: count(n, "OpenADR server") + " not heard for too long, or with events that cannot be read",
+		Text: "First: " + first +
+			". What it asked for before goes on; a fallback binds where a limit's link has one. flexd openadr upstream list shows them all.",
+	}}, nil
+}
+
+func findUnplanned(
+	ctx context.Context,
+	all *store.All,
+	fleet *Fleet,
+	org flex.OrgID,
+) ([]Exception, error) {
+	sum := fleet.Outlook(org)
+	if sum.unplanned == 0 {
+		return nil, nil
+	}
+
+	assets, err := named(ctx, all, sum.unplannedIDs)
+
+	return []Exception{{
+		Kind:   Unplanned,
+		Level:  Warning,
+		Count:  sum.unplanned,
+		Assets: assets,
+		Title:  count(sum.unplanned, "asset") + " plugged in without a schedule",
+		Text:   "The site has not consented to full schedule control, or has been withdrawn: the charger is not controlled.",
+	}}, err
+}
+
+// findCutShort finds the assets whose sites have a plan that may be far from the best.
+func findCutShort(
+	ctx context.Context,
+	all *store.All,
+	fleet *Fleet,
+	org flex.OrgID,
+) ([]Exception, error) {
+	sum := fleet.Outlook(org)
+	if sum.cutShort == 0 {
+		return nil, nil
+	}
+
+	assets, err := named(ctx, all, sum.cutShortIDs)
+
+	return []Exception{{
+		Kind:   SiteCutShort,
+		Level:  Warning,
+		Count:  sum.cutShort,
+		Assets: assets,
+		Title:  count(sum.cutShort, "asset") + " whose site was not planned as one to the end",
+		Text:   "Cars and batteries of these sites keep every limit, and may cost the household more than they need to. The explanation of each asset says why, and by how much at most.",
+	}}, err
+}
+
+func findHeld(
+	ctx context.Context,
+	all *store.All,
+	_ *Fleet,
+	org flex.OrgID,
+) ([]Exception, error) {
+	p, err := all.HeldBack(ctx, org)
+	if err != nil || p.Count == 0 {
+		return nil, err
+	}
+
+	return []Exception{{
+		Kind:  ReadingsHeld,
+		Level: Warning,
+		Count: p.Count,
+		Title: fmt.Sprintf("%s held back since %s", count(p.Count, "reading"), p.Oldest.Format(time.RFC3339)),
+		Text:  "Their values are more than the device or the connection can do, so they are not settled. Release or discard them under Readings, or with flexd readings.",
+	}}, nil
+}
+
+func findPayouts(
+	ctx context.Context,
+	all *store.All,
+	_ *Fleet,
+	org flex.OrgID,
+) ([]Exception, error) {
+	p, err := all.AwaitingApproval(ctx, org)
+	if err != nil || p.Count == 0 || all.Now().Sub(p.Oldest) < PayoutLate {
+		return nil, err
+	}
+
+	return []Exception{{
+		Kind: PayoutWaiting, Level: Warning, Count: p.Count,
+		Title: fmt.Sprintf(
+			"%s waiting for approval, the oldest since %s",
+			count(p.Count, "withdrawal"),
+			p.Oldest.Format(time.RFC3339),
+		),
+		Text: "Users wait for their money. Approve or reject them under Settlement, or with flexd payouts.",
+	}}, nil
+}
+
+// failedJobs are the background jobs of this process whose latest run failed.
+func (s *Service) failedJobs() (found []Exception) {
+	if s.Jobs == nil {
+		return nil
+	}
+
+	for _, w := range s.Jobs() {
+		if last := w.Last(); last.Err != nil {
+			found = append(found, Exception{
+				Kind:  JobFailed,
+				Level: Critical,
+				Count: 1,
+				Title: fmt.Sprintf("The background job %q failed", w.Name),
+				Text:  "It is tried again by itself; the log has the reason.",
+			})
+		}
+	}
+
+	return found
+}
+
+func (s *Service) stalePrices(ctx context.Context) (found []Exception, err error) {
+	if s.StalePrices == nil {
+		return nil, nil
+	}
+
+	stale, err := s.StalePrices(ctx)
+	for _, p := range stale {
+		found = append(found, Exception{
+			Kind:  PriceStale,
+			Level: Critical,
+			Count: 1,
+			Title: "Prices of " + p.Source + " are not current",
+			Text: p.Why +
+				". Until then the last good prices are used: flexd prices fetch, or flexd prices import.",
+		})
+	}
+
+	return found, err
+}

@@ -1,0 +1,195 @@
+package reward
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"flexd/internal/flex"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+)
+
+// meters are meters of one kind, with the events that may be settled on each and the devices
+// that tell of it.
+type meters struct {
+	*settling
+	by      settle.Metering
+	claims  map[meterKey][]*claim
+	devices map[meterKey][]flex.AssetID
+}
+
+// read gives the cases what these meters say, and returns those that were found in them. First the
+// events' own days are read, then, of the meters that tell of them, the days before.
+func (m *meters) read(
+	ctx context.Context,
+	tx *store.Tx,
+) (given map[*claim]bool, err error) {
+	given = map[*claim]bool{}
+	of := map[flex.AssetID][]meterKey{}
+	days := map[flex.Day]bool{}
+
+	for key, claims := range m.claims {
+		for _, id := range m.devices[key] {
+			of[id] = append(of[id], key)
+		}
+
+		for _, c := range claims {
+			days[c.Case.Day] = true
+		}
+	}
+
+	readings, err := m.readings(ctx, tx, of, days)
+	if err != nil || len(readings) == 0 {
+		return given, err
+	}
+
+	eventDays, err := m.eventDays(ctx, tx, readings)
+	if err != nil {
+		return nil, err
+	}
+
+	for key, rs := range readings {
+		m.give(key, rs, eventDays(key), given)
+	}
+
+	return given, nil
+}
+
+// readings reads the events' own days, and of the meters that tell of them the days before.
+func (m *meters) readings(
+	ctx context.Context,
+	tx *store.Tx,
+	of map[flex.AssetID][]meterKey,
+	days map[flex.Day]bool,
+) (map[meterKey][]flex.Reading, error) {
+	q := store.ReadingQuery{
+		Labels:  settle.Labels(m.by),
+		First:   m.slots[0],
+		Last:    m.slots[1],
+		KnownAt: m.basis.knownAt,
+	}
+
+	q.Assets = slices.Collect(maps.Keys(of))
+	q.Days = slices.SortedFunc(maps.Keys(days), compareDays)
+	rs, err := tx.Readings(ctx, q)
+	if err != nil || len(rs) == 0 {
+		return nil, err
+	}
+
+	more, err := m.before(ctx, tx, q, rs, days, of)
+	if err != nil {
+		return nil, err
+	}
+
+	readings := map[meterKey][]flex.Reading{}
+	for _, part := range [][]flex.Reading{rs, more} {
+		for i := range part {
+			for _, key := range of[part[i].AssetID] {
+				readings[key] = append(readings[key], part[i])
+			}
+		}
+	}
+
+	return readings, nil
+}
+
+// before reads the days before the events' own, of the devices and labels that were read on
+// these at all.
+func (m *meters) before(ctx context.Context, tx *store.Tx, q store.ReadingQuery, rs []flex.Reading, own map[flex.Day]bool,
+	of map[flex.AssetID][]meterKey) ([]flex.Reading, error) {
+	labels, read := map[flex.Label]bool{}, map[meterKey]bool{}
+	for i := range rs {
+		labels[rs[i].Label] = true
+		for _, key := range of[rs[i].AssetID] {
+			read[key] = true
+		}
+	}
+
+	q.Days = slices.DeleteFunc(daysBetween(m.oldest, m.newest), func(d flex.Day) bool {
+		return own[d]
+	})
+	labels[flex.BoundaryExportRegister] = labels[flex.BoundaryExportRegister] ||
+		labels[flex.BoundaryImportRegister] // it is taken off
+
+	q.Labels = slices.DeleteFunc(slices.Clone(q.Labels), func(l flex.Label) bool {
+		return !labels[l]
+	})
+	q.Assets = slices.DeleteFunc(slices.Clone(q.Assets), func(id flex.AssetID) bool {
+		return !slices.ContainsFunc(of[id], func(key meterKey) bool {
+			return read[key]
+		})
+	})
+
+	return tx.Readings(ctx, q)
+}
+
+// eventDays returns on what days there was an event at a meter.
+func (m *meters) eventDays(
+	ctx context.Context,
+	tx *store.Tx,
+	read map[meterKey][]flex.Reading,
+) (of func(meterKey) []flex.Day, err error) {
+	asOf := m.basis.asOf
+	var assets []flex.AssetID
+	var sites []flex.SiteID
+
+	for key := range read {
+		assets, sites = append(assets, key.asset), append(sites, key.site)
+	}
+
+	if m.by == settle.Boundary {
+		days, err := tx.EventDaysAt(ctx, sites, m.oldest, m.newest, asOf)
+		return func(key meterKey) []flex.Day { return days[key.site] }, err
+	}
+
+	days, err := tx.EventDaysOf(ctx, assets, m.oldest, m.newest, asOf)
+
+	return func(key meterKey) []flex.Day { return days[key.asset] }, err
+}
+
+// give gives a meter's readings to its cases, as far as they tell of them.
+func (m *meters) give(
+	key meterKey,
+	rs []flex.Reading,
+	eventDays []flex.Day,
+	given map[*claim]bool,
+) {
+	claims := m.claims[key]
+	limits := claims[0].limits
+
+	var meter *settle.Meter
+	if key.asset.IsZero() {
+		limits = m.siteLimits(key.site)
+		meter = settle.NewBoundary(rs, limits, m.consent[key.site])
+	} else {
+		meter = settle.NewMeter(m.by, rs, limits)
+	}
+
+	for _, group := range groupsOf(claims) {
+		beside(group)
+		m.nominateTogether(group)
+
+		if key.asset.IsZero() && group[0].nomination != nil {
+			m.atHome(group)
+		}
+
+		first := group[0].Case
+		if first.Used == nil { // the label is chosen by the days that are left
+			first.EventDays = eventDays
+		}
+
+		if !meter.Give(first) {
+			m.leaveAlone(group)
+			continue
+		}
+
+		for _, c := range group {
+			c.Metering, c.Label = first.Metering, first.Label
+			c.Metered, c.Case.Consented = first.Metered, first.Consented
+			c.Devices, c.EventDays = first.Devices, first.EventDays
+			c.meter, c.limits = key, limits
+			given[c] = true
+		}
+	}
+}

@@ -1,0 +1,300 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// AlertMessage is what is to be said of an alert by a route.
+type AlertMessage struct {
+	ID       AlertMessageID
+	What     string // firing, resolved, test, heartbeat
+	Alert    Alert  // zero for a test or a heartbeat
+	Route    AlertRoute
+	QueuedAt time.Time
+	Tries    int  // with this one
+	Early    bool // what is to be said before it was not sent yet
+
+	job Job
+}
+
+// QueueAlertMessage has a message sent once the transaction has committed. What was queued
+// before of the same round of an alert is not queued again.
+func (all *All) QueueAlertMessage(
+	ctx context.Context,
+	a Alert,
+	route AlertRouteID,
+	what string,
+) error {
+	id := all.newID()
+	n, err := all.exec(
+		ctx,
+		`INSERT INTO alert_message (id, alert_id, route_id, what, round, queued_at, tries, error)
+		VALUES ($1, $2, $3, $4, $5, $6, 0, '') ON CONFLICT DO NOTHING`,
+		id[:],
+		a.ID.Bytes(),
+		route.Bytes(),
+		what,
+		a.Round,
+		micros(all.now),
+	)
+
+	if err != nil || n == 0 {
+		return err
+	}
+
+	all.Wake(WakeAlert)
+
+	return all.queueJobs(ctx, all.now, Job{Kind: JobAlert, Subject: id[:]})
+}
+
+// AlertedRoutes returns the routes by which it was, or is to be, said that an alert fires.
+func (all *All) AlertedRoutes(
+	ctx context.Context,
+	id AlertID,
+) ([]AlertRouteID, error) {
+	return rows(
+		ctx,
+		all.conn,
+		func(s scanner) (id AlertRouteID, err error) {
+			err = s.Scan(&id)
+			return id, err
+		},
+		`SELECT DISTINCT route_id FROM alert_message WHERE alert_id = $1 AND what = 'firing'`,
+		id.Bytes(),
+	)
+}
+
+// TakeAlertMessages claims up to limit messages that are due, under a lease.
+func (all *All) TakeAlertMessages(
+	ctx context.Context,
+	limit int,
+	lease time.Duration,
+) (ms []AlertMessage, err error) {
+	jobs, err := all.claimJobs(
+		ctx,
+		JobAlert,
+		flex.OrgID{},
+		all.now,
+		limit,
+		lease,
+	)
+	if err != nil {
+		return nil, err
+	}
+
+	for _, j := range jobs {
+		m, err := all.alertMessage(ctx, j)
+		if flex.KindOf(err) == flex.NotFound { // its route was removed
+			_, err = all.finishJob(ctx, j)
+		} else if err == nil {
+			ms = append(ms, m)
+		}
+
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	return ms, nil
+}
+
+func (all *All) alertMessage(
+	ctx context.Context,
+	j Job,
+) (m AlertMessage, err error) {
+	const missing = "there is no such message"
+	var alert AlertID
+	var route AlertRouteID
+
+	m, err = one(
+		ctx,
+		all.conn,
+		missing,
+		func(s scanner) (m AlertMessage, err error) {
+			err = s.Scan(
+				&m.ID,
+				&alert,
+				&route,
+				&m.What,
+				&m.Alert.Round,
+				instant{&m.QueuedAt},
+				&m.Tries,
+			)
+
+			return m, err
+		},
+		`SELECT id, alert_id, route_id, what, round, queued_at, tries FROM alert_message WHERE id = $1`,
+		j.Subject,
+	)
+
+	if err != nil {
+		return m, err
+	}
+
+	m.job = j
+	m.Tries++
+	m.Route, err = one(
+		ctx,
+		all.conn,
+		missing,
+		all.scanAlertRoute,
+		`SELECT `+alertRouteColumns+` FROM alert_route WHERE id = $1`,
+		route.Bytes(),
+	)
+
+	if err != nil || alert.IsZero() {
+		return m, err
+	}
+
+	err = all.row(
+		ctx,
+		`SELECT count(*) > 0 FROM alert_message 
+		WHERE alert_id = $1 AND route_id = $2 AND id < $3 AND sent_at IS NULL AND lost_at IS NULL`,
+		alert.Bytes(),
+		route.Bytes(),
+		m.ID.Bytes(),
+	).Scan(&m.Early)
+
+	if err != nil {
+		return m, err
+	}
+
+	m.Alert, err = one(
+		ctx,
+		all.conn,
+		missing,
+		scanAlert,
+		`SELECT `+alertColumns+` FROM alert WHERE id = $1`,
+		alert.Bytes(),
+	)
+
+	return m, err
+}
+
+// ErrLateAlert is what a claimer gets whose lease ran out: another has the message.
+var errLateAlert = errors.New("another process has the message")
+
+// AlertMessageDone notes that a message was sent, or given up because of a problem.
+func (all *All) AlertMessageDone(
+	ctx context.Context,
+	m AlertMessage,
+	problem string,
+) error {
+	if problem != "" {
+		_, err := all.exec(
+			ctx,
+			`UPDATE alert_message SET tries = $2, error = $3, lost_at = $4 WHERE id = $1`,
+			m.ID.Bytes(),
+			m.Tries,
+			problem,
+			micros(all.now),
+		)
+
+		if err != nil {
+			return err
+		}
+
+		if m.What == "heartbeat" { // the next says the same
+			return all.dropJob(ctx, JobAlert, flex.OrgID{}, m.ID.Bytes())
+		}
+
+		return all.failJob(ctx, m.job, all.now, problem)
+	}
+
+	mine, err := all.finishJob(ctx, m.job)
+	if err == nil && !mine {
+		err = errLateAlert
+	}
+
+	if err != nil {
+		return err
+	}
+
+	_, err = all.exec(
+		ctx,
+		`UPDATE alert_message SET sent_at = $2, tries = $3, error = '' WHERE id = $1`,
+		m.ID.Bytes(),
+		micros(all.now),
+		m.Tries,
+	)
+
+	return err
+}
+
+// AlertMessageAgain has a message attempted again at an instant, with what was wrong.
+func (all *All) AlertMessageAgain(
+	ctx context.Context,
+	m AlertMessage,
+	at time.Time,
+	problem string,
+) error {
+	_, err := all.exec(
+		ctx,
+		`UPDATE alert_message SET tries = $2, error = $3 WHERE id = $1`,
+		m.ID.Bytes(),
+		m.Tries,
+		problem,
+	)
+	if err != nil {
+		return err
+	}
+
+	return all.retryJob(ctx, m.job, all.now, at, problem)
+}
+
+// SentAlert is a message as it stands.
+type SentAlert struct {
+	Alert    AlertID // zero for a test or a heartbeat
+	Route    string
+	What     string
+	QueuedAt time.Time
+	SentAt   time.Time // zero until it is
+	Tries    int
+	Error    string
+}
+
+// SentAlerts returns the latest messages, the newest first, without heartbeats.
+func (all *All) SentAlerts(
+	ctx context.Context,
+	limit int,
+) ([]SentAlert, error) {
+	return rows(ctx, all.conn, func(s scanner) (m SentAlert, err error) {
+		err = s.Scan(
+			&m.Alert,
+			&m.Route,
+			&m.What,
+			instant{&m.QueuedAt},
+			instant{&m.SentAt},
+			&m.Tries,
+			&m.Error,
+		)
+
+		return m, err
+	}, `SELECT m.alert_id, COALESCE(r.name, '(removed)'), m.what, m.queued_at, m.sent_at, m.tries, m.error
+		FROM alert_message m LEFT JOIN alert_route r ON r.id = m.route_id WHERE m.what <> 'heartbeat' ORDER BY m.id DESC LIMIT $1`, limit)
+}
+
+// DropAlerts forgets messages that were queued before an instant, and alerts that ended before it.
+func (all *All) DropAlerts(ctx context.Context, before time.Time) error {
+	_, err := all.exec(
+		ctx,
+		`DELETE FROM alert_message WHERE queued_at < $1`,
+		micros(before),
+	)
+
+	if err != nil {
+		return err
+	}
+
+	_, err = all.exec(
+		ctx,
+		`DELETE FROM alert WHERE resolved_at < $1`,
+		micros(before),
+	)
+
+	return err
+}

@@ -1,0 +1,252 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// Load is what an asset that is plugged in draws, as far as is known.
+type Load struct {
+	AssetID     flex.AssetID
+	Group       string // constraint group of its site; empty for none
+	Power       flex.Watts
+	PluggedInAt time.Time
+	Steps       []flex.Step // of the schedule that stands; none if it has none
+}
+
+// Loads returns what is plugged in: of the whole organisation, or of one group's sites.
+// Power is zero where it is not known.
+func (tx *Tx) Loads(ctx context.Context, group string) ([]Load, error) {
+	if group != "" {
+		return tx.loads(ctx, ` AND g.name = $2`, group)
+	}
+	return tx.loads(ctx, ``)
+}
+
+// loads reads what is plugged in and meets a condition, which follows the organisation's.
+func (tx *Tx) loads(
+	ctx context.Context,
+	where string,
+	args ...any,
+) ([]Load, error) {
+	return rows(ctx, tx.conn, func(s scanner) (l Load, err error) {
+		var car, own, planned sql.NullInt64
+		var steps sql.NullString
+		var from time.Time
+		err = s.Scan(
+			&l.AssetID,
+			&l.Group,
+			&car,
+			&own,
+			&planned,
+			instant{&l.PluggedInAt},
+			instant{&from},
+			&steps,
+		)
+
+		switch {
+		case planned.Valid:
+			l.Power = flex.Watts(planned.Int64)
+
+		case car.Int64 > 0 && (own.Int64 <= 0 || car.Int64 < own.Int64):
+			l.Power = flex.Watts(car.Int64)
+
+		default:
+			l.Power = flex.Watts(own.Int64)
+		}
+
+		if err == nil && steps.Valid {
+			l.Steps, err = appendSteps(nil, from, steps.String)
+		}
+
+		return l, err
+	}, `SELECT s.asset_id, COALESCE(g.name, ''), s.vehicle_w, a.power_w, c.power_w, s.plugged_in_at, c.from_at, c.steps
+		FROM session s JOIN asset a ON a.id = s.asset_id LEFT JOIN schedule c ON c.event_id = s.event_id LEFT JOIN cap_site g ON g.site_id = s.site_id
+		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+where, append([]any{tx.org.Bytes()}, args...)...)
+}
+
+// CapGroup returns the name of the site's constraint group, empty if it lies in none.
+func (tx *Tx) CapGroup(
+	ctx context.Context,
+	site flex.SiteID,
+) (name string, err error) {
+	err = tx.row(
+		ctx,
+		`SELECT name FROM cap_site WHERE org_id = $1 AND site_id = $2`,
+		tx.org.Bytes(),
+		site.Bytes(),
+	).Scan(&name)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+
+	return name, err
+}
+
+// Binding is the room that caps left for a schedule, and which caps held it back.
+type Binding struct {
+	EventID flex.EventID
+	AssetID flex.AssetID
+	Limits  []flex.Step // without a gap
+	Caps    []BindingCap
+}
+
+// BindingCap is a cap that held a schedule back for a time.
+type BindingCap struct {
+	flex.Span
+	Group  string     // empty for the fleet's cap
+	Power  flex.Watts // the cap
+	Price  flex.Price // of room under it; zero if it is not known
+	Starts bool       // it was the starts per minute, not the power
+	// of a main fuse, the most that is kept for the home's own load; zero if that is not known
+	Home flex.Watts
+	// it was the main fuse of the asset's own site, not a cap of the fleet or a group
+	Site bool
+}
+
+// PutBindings keeps what caps did to schedules that were just committed.
+func (tx *Tx) PutBindings(ctx context.Context, bs ...Binding) error {
+	if len(bs) == 0 {
+		return nil
+	}
+
+	args := make([]any, 0, 5*len(bs))
+	for _, b := range bs {
+		list := make([]capRecord, len(b.Caps))
+		for i, c := range b.Caps {
+			list[i] = capRecord{
+				c.From.Unix(),
+				c.To.Unix(),
+				c.Group,
+				int64(c.Power),
+				int64(c.Price),
+				c.Starts,
+				c.Site,
+				int64(c.Home),
+			}
+		}
+
+		text, err := encode(list)
+		if err != nil {
+			return err
+		}
+
+		args = append(
+			args,
+			b.EventID.Bytes(),
+			b.AssetID.Bytes(),
+			micros(b.Limits[0].From),
+			writeSteps(b.Limits),
+			text,
+		)
+	}
+
+	if err := tx.bulk(
+		ctx,
+		`INSERT INTO binding (event_id, asset_id, from_at, limits, caps)`,
+		``,
+		5,
+		args,
+	); err != nil {
+		return fmt.Errorf("keep what caps did: %w", err)
+	}
+
+	// A schedule that came too late was dropped.
+	_, err := tx.exec(
+		ctx,
+		`DELETE FROM binding WHERE event_id >= $1 AND event_id <= $2
+		AND NOT EXISTS (SELECT 1 FROM schedule c WHERE c.event_id = binding.event_id)`,
+		bs[0].EventID.Bytes(),
+		bs[len(bs)-1].EventID.Bytes(),
+	)
+
+	return err
+}
+
+// Binding returns what caps did to a schedule of the organisation's; it has no limits if
+// they did nothing.
+func (tx *Tx) Binding(
+	ctx context.Context,
+	id flex.EventID,
+) (b Binding, err error) {
+	var from time.Time
+	var limits, text string
+	err = tx.row(
+		ctx,
+		`SELECT b.asset_id, b.from_at, b.limits, b.caps FROM binding b JOIN schedule c ON c.event_id = b.event_id
+		WHERE c.org_id = $1 AND b.event_id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	).Scan(
+		&b.AssetID,
+		instant{&from},
+		&limits,
+		&text,
+	)
+
+	if errors.Is(err, sql.ErrNoRows) {
+		return b, nil
+	}
+
+	if err != nil {
+		return b, err
+	}
+
+	b.EventID = id
+	b.Limits, err = readSteps(from, limits)
+	if err != nil {
+		return b, err
+	}
+
+	var list []capRecord
+	if err := decode("caps of a schedule", text, &list); err != nil {
+		return b, err
+	}
+
+	for _, c := range list {
+		b.Caps = append(b.Caps, BindingCap{
+			Span: flex.Span{
+				From: time.Unix(c.From, 0).UTC(),
+				To:   time.Unix(c.To, 0).UTC(),
+			},
+			Group:  c.Group,
+			Power:  flex.Watts(c.Power),
+			Price:  flex.Price(c.Price),
+			Starts: c.Starts,
+			Site:   c.Site,
+			Home:   flex.Watts(c.Home),
+		})
+	}
+
+	return b, nil
+}
+
+// CheckScope refuses a scope with a constraint group that there is not.
+func (tx *Tx) CheckScope(ctx context.Context, scope Scope) error {
+	if scope.Group == "" {
+		return nil
+	}
+
+	caps, _, err := tx.Caps(ctx)
+	if err != nil {
+		return err
+	}
+
+	if !slices.ContainsFunc(caps.Groups, func(c flex.CapGroup) bool {
+		return c.Name == scope.Group
+	}) {
+		return flex.Fail(
+			flex.NotFound,
+			"no group is named %q: GET /caps lists them",
+			scope.Group,
+		)
+	}
+
+	return nil
+}

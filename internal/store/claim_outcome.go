@@ -1,0 +1,240 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// PushState is the state that an attempt brings a push to.
+type PushState string
+
+// They are also the states of a delivery.
+const (
+	PushPending  PushState = "pending"  // to be tried again
+	PushAccepted PushState = "accepted" // the client has taken it
+	PushRejected PushState = "rejected" // the client refused it for good
+	PushExpired  PushState = "expired"  // its time was over first
+	// it was not tried; its turn comes again at once
+	PushDropped PushState = "dropped"
+)
+
+// Outcome is how an attempt ended.
+type Outcome struct {
+	Push    ClaimedPush
+	State   PushState
+	Again   time.Time // when it is pending
+	Version int64     // of the endpoint that it was tried at
+	Attempt
+}
+
+// Attempt is one try of a push, by the true clock.
+type Attempt struct {
+	At     time.Time
+	Took   time.Duration
+	Status int    // 0: no answer came
+	Error  string // what went wrong, in words
+	Answer string // the beginning of what was answered
+}
+
+// FinishPushes records how attempts ended. A lease that was lost moves its push no more, but
+// the attempt is kept.
+func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
+	if len(outs) > outboxChunk {
+		if err := tx.FinishPushes(ctx, outs[:outboxChunk]); err != nil {
+			return err
+		}
+		return tx.FinishPushes(ctx, outs[outboxChunk:])
+	}
+
+	claims := map[int64][]Outcome{}
+	for _, o := range outs {
+		claims[o.Push.Holder] = append(claims[o.Push.Holder], o)
+	}
+
+	for holder, outs := range claims {
+		if err := tx.settle(ctx, holder, outs); err != nil {
+			return fmt.Errorf("settle the outbox: %w", err)
+		}
+	}
+
+	if err := tx.logAttempts(ctx, outs); err != nil {
+		return fmt.Errorf("log the attempts: %w", err)
+	}
+
+	tx.Wake(WakeWatch)
+
+	return nil
+}
+
+// settle moves the outbox rows that the holder leased: a push that a newer one replaced
+// during the attempt has its turn at once, whatever became of the older. That the client has
+// taken a schedule is true also if the lease was lost.
+func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
+	now := micros(tx.db.Now())
+	var accepted, over []flex.EventID // subjects
+
+	for _, o := range outs {
+		switch o.State {
+		case PushAccepted:
+			accepted = append(accepted, o.Push.Subject)
+
+		case PushRejected, PushExpired:
+			over = append(over, o.Push.Subject)
+		}
+
+		if err := tx.settleOne(ctx, holder, o, now); err != nil {
+			return err
+		}
+	}
+
+	const set = `UPDATE outbox SET sending = 0, holder = 0,
+		tries = CASE WHEN generation > sending THEN tries ELSE tries + 1 END,
+		turn_at = CASE WHEN generation > sending THEN CAST($3 AS BIGINT) END`
+
+	for _, group := range []struct {
+		set      string
+		subjects []flex.EventID
+	}{
+		{set + `, accepted = CASE WHEN sending > accepted THEN sending ELSE accepted END`, accepted},
+		{set, over},
+	} {
+		if len(group.subjects) == 0 {
+			continue
+		}
+
+		list, args := in([]any{tx.org.Bytes(), holder, now}, group.subjects)
+		err := tx.later(
+			ctx,
+			group.set+` WHERE org_id = $1 AND holder = $2 AND subject IN `+list,
+			args...,
+		)
+		if err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// settleOne moves an outbox row that does not move with others: one whose lease was lost, one
+// that was not tried, one that is tried again.
+func (tx *Tx) settleOne(
+	ctx context.Context,
+	holder int64,
+	o Outcome,
+	now any,
+) error {
+	l := &o.Push
+	switch o.State {
+	case PushRejected, PushExpired:
+		return nil
+
+	case PushAccepted:
+		if tx.db.Now().Before(l.LeasedTo) {
+			return nil
+		}
+		return tx.later(
+			ctx,
+			`UPDATE outbox SET accepted = $3 WHERE org_id = $1 AND subject = $2 AND accepted < $3 AND generation >= $3`,
+			tx.org.Bytes(),
+			l.Subject[:],
+			l.Generation,
+		)
+
+	case PushDropped:
+		return tx.later(
+			ctx,
+			`UPDATE outbox SET sending = 0, holder = 0, turn_at = $4 WHERE org_id = $1 AND holder = $2 AND subject = $3`,
+			tx.org.Bytes(),
+			holder,
+			l.Subject[:],
+			now,
+		)
+	}
+
+	return tx.later(ctx, `UPDATE outbox SET sending = 0, holder = 0,
+		tries = CASE WHEN generation > sending THEN tries ELSE tries + 1 END,
+		turn_at = CASE WHEN generation > sending THEN CAST($4 AS BIGINT) WHEN expires_at > 0 THEN CAST($5 AS BIGINT) END
+		WHERE org_id = $1 AND holder = $2 AND subject = $3`,
+		tx.org.Bytes(), holder, l.Subject[:], now, micros(o.Again))
+}
+
+const deliveryInsertColumns = 14
+
+// logAttempts keeps each attempt as its delivery's latest, and the one before it as history.
+// What ran out of time without another attempt keeps the latest that it had.
+func (tx *Tx) logAttempts(ctx context.Context, outs []Outcome) error {
+	var again []flex.EventID
+	args := make([]any, 0, deliveryInsertColumns*len(outs))
+
+	for _, o := range outs {
+		if o.State == PushDropped {
+			continue
+		}
+
+		tries := 1
+		if o.Attempt.At.IsZero() { // it ran out of time before it was tried
+			tries, o.Attempt.At = 0, tx.db.Now()
+		}
+
+		l := &o.Push
+		if l.Tries > 0 && tries > 0 {
+			again = append(again, l.EventID)
+		}
+
+		var asset any
+		if !l.AssetID.IsZero() {
+			asset = l.AssetID.Bytes()
+		}
+
+		args = append(
+			args,
+			tx.org.Bytes(),
+			l.EventID.Bytes(),
+			string(l.To),
+			string(l.Kind),
+			asset,
+			l.Generation,
+			micros(l.QueuedAt),
+			string(o.State),
+			tries,
+			micros(o.Attempt.At),
+			o.Took.Microseconds(),
+			o.Status,
+			o.Error,
+			o.Answer,
+		)
+	}
+
+	if len(again) > 0 {
+		list, ids := in([]any{tx.org.Bytes()}, again)
+		err := tx.later(
+			ctx,
+			`INSERT INTO attempt (org_id, event_id, number, at, took, status, error, answer)
+			SELECT org_id, event_id, tries, at, took, status, error, answer FROM delivery WHERE org_id = $1 AND tries > 0 AND event_id IN `+list+`
+			ON CONFLICT DO NOTHING`,
+			ids...,
+		)
+
+		if err != nil {
+			return err
+		}
+	}
+
+	return tx.bulk(
+		ctx,
+		`INSERT INTO delivery (org_id, event_id, endpoint, kind, asset_id, generation, queued_at, state, tries, at, took, status, error, answer)`,
+		`
+		ON CONFLICT (org_id, event_id) DO UPDATE SET state = excluded.state, tries = delivery.tries + excluded.tries,
+			at = CASE WHEN excluded.tries > 0 THEN excluded.at ELSE delivery.at END,
+			took = CASE WHEN excluded.tries > 0 THEN excluded.took ELSE delivery.took END,
+			status = CASE WHEN excluded.tries > 0 THEN excluded.status ELSE delivery.status END,
+			error = CASE WHEN excluded.tries > 0 THEN excluded.error ELSE delivery.error END,
+			answer = CASE WHEN excluded.tries > 0 THEN excluded.answer ELSE delivery.answer END`,
+		deliveryInsertColumns,
+		args,
+	)
+}

@@ -1,0 +1,255 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// conn is a running transaction.
+type conn struct {
+	db   *DB
+	run  runner
+	pipe *pipe // of a write on PostgreSQL
+	wake *[]Topic
+}
+
+// runner is what runs a transaction's statements: database/sql's transaction on PostgreSQL,
+// a connection with its prepared statements on SQLite.
+type runner interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func (c conn) bind(
+	ctx context.Context,
+	org flex.OrgID,
+	now time.Time,
+) (*Tx, error) {
+	if !Reaches(ctx, org) {
+		return nil, flex.Fail(flex.NotFound, "organisation not found")
+	}
+
+	tx := &Tx{
+		conn: c,
+		org:  org,
+		now:  now,
+	}
+
+	if c.db.Environment == flex.Sandbox {
+		var offset int64
+		err := c.row(
+			ctx,
+			`SELECT clock_offset FROM org WHERE id = $1`,
+			org.Bytes(),
+		).Scan(&offset)
+
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil, flex.Fail(flex.NotFound, "organisation not found")
+		}
+
+		if err != nil {
+			return nil, fmt.Errorf("read the organisation's clock: %w", err)
+		}
+
+		tx.now = now.Add(time.Duration(offset) * time.Microsecond)
+	}
+
+	return tx, nil
+}
+
+// exec runs a statement that returns no rows and reports how many it touched.
+func (c conn) exec(
+	ctx context.Context,
+	query string,
+	args ...any,
+) (int64, error) {
+	if err := c.pipe.flush(ctx); err != nil {
+		return 0, err
+	}
+
+	began := c.db.slow.began()
+
+	res, err := c.run.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+
+	c.db.slow.ended(ctx, began, query, args)
+
+	return res.RowsAffected()
+}
+
+// query runs a query for rows.
+func (c conn) query(
+	ctx context.Context,
+	query string,
+	args ...any,
+) (*sql.Rows, error) {
+	if err := c.pipe.flush(ctx); err != nil {
+		return nil, err
+	}
+	return c.run.QueryContext(ctx, query, args...)
+}
+
+// row runs a query that returns at most one row.
+func (c conn) row(ctx context.Context, query string, args ...any) scanner {
+	if err := c.pipe.flush(ctx); err != nil {
+		return failed{err}
+	}
+
+	began := c.db.slow.began()
+	defer c.db.slow.ended(ctx, began, query, args)
+
+	return c.run.QueryRowContext(ctx, query, args...)
+}
+
+type scanner interface{ Scan(dest ...any) error }
+
+// failed is a row that could not be asked for.
+type failed struct{ err error }
+
+// Scan returns why.
+func (f failed) Scan(...any) error { return f.err }
+
+// later runs a statement whose outcome nobody looks at before the transaction's end. On
+// PostgreSQL it travels with others like it, at the latest with the commit, which saves its
+// journey; its error comes then.
+func (c conn) later(ctx context.Context, query string, args ...any) error {
+	if c.pipe == nil {
+		_, err := c.exec(ctx, query, args...)
+		return err
+	}
+
+	return c.pipe.put(ctx, query, args)
+}
+
+// aside returns the same transaction for reads of records that it has not changed: they do
+// not wait for what is to run later.
+func (c conn) aside() conn {
+	c.pipe = nil
+	return c
+}
+
+// rows runs a query and reads each row with scan.
+func rows[T any](
+	ctx context.Context,
+	c conn,
+	scan func(scanner) (T, error),
+	query string,
+	args ...any,
+) ([]T, error) {
+	began := c.db.slow.began()
+	defer c.db.slow.ended(ctx, began, query, args)
+
+	rs, err := c.query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+
+	defer rs.Close()
+	var out []T
+
+	for rs.Next() {
+		v, err := scan(rs)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+
+	return out, rs.Err()
+}
+
+// one runs a query for a single row; a missing one is a NotFound failure with the detail.
+func one[T any](
+	ctx context.Context,
+	c conn,
+	missing string,
+	scan func(scanner) (T, error),
+	query string,
+	args ...any,
+) (T, error) {
+	v, err := scan(c.row(ctx, query, args...))
+	if errors.Is(err, sql.ErrNoRows) {
+		return v, flex.Fail(flex.NotFound, "%s", missing)
+	}
+
+	return v, err
+}
+
+// newID makes an id that sorts after those that this process made before it, also within a
+// millisecond. Convert it to the id's type, as in flex.SiteID(tx.newID()).
+func (c conn) newID() [16]byte { return c.newIDs(1) }
+
+// newIDs makes n ids that follow each other, with no other between, and returns the first.
+func (c conn) newIDs(n int) [16]byte {
+	var r [10]byte
+	c.db.mu.Lock()
+	defer c.db.mu.Unlock()
+
+	if _, err := io.ReadFull(c.db.random, r[:]); err != nil {
+		// the system can make no id safely
+		panic(fmt.Sprintf("no randomness: %v", err))
+	}
+
+	id := flex.MakeID[struct{}](c.db.Now(), r)
+	if last := c.db.lastID; bytes.Compare(id[:], last[:]) <= 0 {
+		id = following(last, 1)
+	}
+
+	c.db.lastID = following(id, n-1)
+
+	return id
+}
+
+// following returns the n-th id after one.
+func following(id [16]byte, n int) [16]byte {
+	binary.BigEndian.PutUint64(
+		id[8:],
+		binary.BigEndian.Uint64(id[8:])+uint64(n),
+	)
+
+	return id
+}
+
+// micros is how the store writes an instant; the zero time is null.
+func micros(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMicro()
+}
+
+// instant reads what micros wrote.
+type instant struct{ to *time.Time }
+
+// Scan reads microseconds since 1970; null is the zero time.
+func (i instant) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
+		*i.to = time.Time{}
+	case int64:
+		*i.to = time.UnixMicro(v).UTC()
+	default:
+		return fmt.Errorf("cannot read an instant from %T", src)
+	}
+
+	return nil
+}
+
+// nullable turns an empty text into null, for columns where a unique index must skip it.
+func nullable(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}

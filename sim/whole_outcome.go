@@ -1,0 +1,138 @@
+package sim
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"flexd/client"
+)
+
+// startLoss is how long a car may wait for its first profile, and meterSlack what a meter may differ by.
+const (
+	startLoss  = 30 * time.Minute
+	meterSlack = 0.13 // kWh
+)
+
+// checkNeed holds the law of needs: what the hours of the stay could give is there at ready-by.
+func (w *whole) checkNeed(h Happening, place *household, ready time.Time) {
+	possible := h.KW * (ready.Sub(h.From) - startLoss).Hours()
+	got := place.Car().Got / 1000
+	if want := min(h.Need, possible); got < want-meterSlack {
+		w.broken = append(
+			w.broken,
+			fmt.Sprintf(
+				"need: %s at %s has %.2f kWh of %.2f",
+				h.Home,
+				ready.Format(time.RFC3339),
+				got,
+				want,
+			),
+		)
+	}
+}
+
+// outcome holds the laws of the books and of the store, and sums up.
+func (w *whole) outcome(ctx context.Context) (o Outcome, err error) {
+	lines := w.drew
+
+	for _, name := range w.names() {
+		h := w.homes[name]
+		booked, err := w.client.Transactions(
+			ctx,
+			h.site,
+			client.Page{Limit: 1000},
+		)
+		if err != nil {
+			return o, err
+		}
+
+		balance, err := w.client.Balance(ctx, h.site)
+		if err != nil {
+			return o, err
+		}
+
+		w.broken = append(
+			w.broken,
+			booksBroken(
+				name,
+				h.stays,
+				booked.Transactions,
+				balance.CurrentBalancePence,
+			)...,
+		)
+
+		lines = append(
+			lines,
+			fmt.Sprintf(
+				"%s has %v of %d",
+				name,
+				balance.CurrentBalancePence,
+				len(booked.Transactions),
+			),
+		)
+	}
+
+	findings, err := w.app.DB.Verify(ctx)
+	if err != nil {
+		return o, err
+	}
+
+	for _, f := range findings {
+		w.broken = append(w.broken, "store: "+f)
+	}
+
+	sum := sha256.Sum256([]byte(strings.Join(append(lines, w.broken...), "\n")))
+
+	return Outcome{
+		Broken: w.broken,
+		Hash:   hex.EncodeToString(sum[:8]),
+	}, nil
+}
+
+// booksBroken holds two laws: each stay that was acknowledged is credited, and a balance is the sum of
+// its transactions.
+func booksBroken(
+	home string,
+	stays int,
+	booked []client.TransactionDatumResponse,
+	balance client.Pence,
+) (broken []string) {
+	var sum client.Pence
+	credited := map[client.SessionID]bool{}
+	for _, x := range booked {
+		sum += x.CreditPence
+		if !x.PlugSessionID.IsZero() {
+			credited[x.PlugSessionID] = true
+		}
+	}
+
+	if len(credited) != stays {
+		broken = append(
+			broken,
+			fmt.Sprintf(
+				"stays: %d of %s were acknowledged and %d credited",
+				stays,
+				home,
+				len(credited),
+			),
+		)
+	}
+
+	if sum != balance {
+		broken = append(
+			broken,
+			fmt.Sprintf(
+				"sum: transactions of %s are %v and the balance %v",
+				home,
+				sum,
+				balance,
+			),
+		)
+	}
+
+	return broken
+}
