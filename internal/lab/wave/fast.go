@@ -55,37 +55,35 @@ func (k *ranks) serves(a *Asset) bool {
 	return a.From < a.To && a.To <= k.end && a.Need-1 < 1<<30
 }
 
+// ends are the pieces at the two ends of a window, and the seconds that lie outside of it.
+type ends struct {
+	first, last uint32 // pieces
+	miss, tail  uint32 // seconds of first before the window, and of last after it
+}
+
+func endsOf(a *Asset) ends {
+	first, last := a.From/halfHour&63, (a.To-1)/halfHour&63
+	return ends{
+		first: first,
+		last:  last,
+		miss:  a.From - first*halfHour,
+		tail:  (last+1)*halfHour - a.To,
+	}
+}
+
 // plan64 is Plan for a window that is not empty and lies in the ranked pieces and a need
-// of at least a second, with few branches that a processor is likely to guess wrong. The
-// first and the last piece may be partial, but lack less than a piece each: after as many
-// pieces as would do if all were whole, at most two more are needed.
+// of at least a second, with few branches that a processor is likely to guess wrong.
 func (c *Curve) plan64(a *Asset) Plan {
 	k := &c.ranks
-	first, last := a.From/halfHour&63, (a.To-1)/halfHour&63
-	miss, tail := a.From-first*halfHour, (last+1)*halfHour-a.To
-	rFirst, rLast := uint32(k.of[first]), uint32(k.of[last])
-	open := k.before[last+1] &^ k.before[first] & k.tier[a.Flags&Peak]
-
+	w := endsOf(a)
+	open := k.before[w.last+1] &^ k.before[w.first] & k.tier[a.Flags&Peak]
 	if open == 0 {
 		return Plan{tag: uint64(Short) << 56}
 	}
 
-	sums := bitselect.Sums(open)
-	n := min((a.Need+halfHour-1)/halfHour, uint32(sums>>56))
-	r := bitselect.Nth(open, sums, n)
-	got := n*halfHour - miss*less(rFirst, r+1) - tail*less(rLast, r+1)
-
-	for got < a.Need {
-		rest := open &^ (2<<(r&63) - 1)
-		if rest == 0 {
-			break
-		}
-		n, r = n+1, uint32(bits.TrailingZeros64(rest))
-		got = n*halfHour - miss*less(rFirst, r+1) - tail*less(rLast, r+1)
-	}
-
 	// The first used ranks are in use: as many as the need takes, or as a maximising car
 	// always takes. left are the seconds to leave out of the last of them.
+	r, got := k.cheapest(open, &w, a.Need)
 	short := less(got, a.Need)
 	left, used := (got-a.Need)&(short-1), r+1
 	floor := uint32(bits.Len64(open & k.floor[a.Flags>>1&1]))
@@ -93,15 +91,42 @@ func (c *Curve) plan64(a *Asset) Plan {
 		left, used = 0, floor
 	}
 
-	m := k.first[used] & (2<<last - 1) &^ (1<<first - 1)
+	m := k.first[used] & (2<<w.last - 1) &^ (1<<w.first - 1)
 	if left == 0 {
 		return Plan{lo: m, tag: uint64(short) << 56}
 	}
+	return w.leave(m, uint32(k.last[used])&63, left, short)
+}
 
-	slot := uint32(k.last[used]) & 63
+// cheapest finds the rank of the last piece that the need takes of those that are open, and
+// the seconds that all up to it give. The first and the last piece may be partial, but lack
+// less than a piece each: after as many pieces as would do if all were whole, at most two
+// more are needed.
+func (k *ranks) cheapest(open uint64, w *ends, need uint32) (r, got uint32) {
+	sums := bitselect.Sums(open)
+	n := min((need+halfHour-1)/halfHour, uint32(sums>>56))
+	rFirst, rLast := uint32(k.of[w.first]), uint32(k.of[w.last])
+
+	r = bitselect.Nth(open, sums, n)
+	got = n*halfHour - w.miss*less(rFirst, r+1) - w.tail*less(rLast, r+1)
+	for got < need {
+		rest := open &^ (2<<(r&63) - 1)
+		if rest == 0 {
+			break
+		}
+		n++
+		r = uint32(bits.TrailingZeros64(rest))
+		got = n*halfHour - w.miss*less(rFirst, r+1) - w.tail*less(rLast, r+1)
+	}
+	return r, got
+}
+
+// leave is the plan of the pieces m without left seconds of the piece slot: off its end, or
+// off its start if the piece after it is used and the one before it is not.
+func (w *ends) leave(m uint64, slot, left, short uint32) Plan {
 	late := uint32(m>>1>>slot) &^ uint32(m<<1>>slot) & 1
-	cut := left + tail*less(slot^last, 1)
-	cut -= (cut + left + miss*less(slot^first, 1)) * late
+	cut := left + w.tail*less(slot^w.last, 1)
+	cut -= (cut + left + w.miss*less(slot^w.first, 1)) * late
 
 	return Plan{
 		lo:  m,
@@ -112,31 +137,86 @@ func (c *Curve) plan64(a *Asset) Plan {
 // change64 is change for what plan64 serves. A standing plan that reaches past the 64
 // pieces or whose cut meets an end of the window is left to the slow way.
 func (c *Curve) change64(a *Asset, old Plan, p *Plan) (saving int32, ok bool) {
-	first, last := a.From/halfHour&63, (a.To-1)/halfHour&63
-	oSlot, oLeft := uint32(old.slot()), old.head()+old.tail()
-	atEnd := oSlot <= first || oSlot >= last
-	if old.hi() != 0 || oLeft > 0 && atEnd {
+	w := endsOf(a)
+	before := cutOf(old)
+	if old.hi() != 0 || before.left > 0 && w.atEnd(before.slot) {
 		return c.changeAny(a, old, p)
 	}
 
-	miss, tail := a.From-first*halfHour, (last+1)*halfHour-a.To
-	pSlot, pLeft := uint32(p.slot()), p.head()+p.tail()
-	if pSlot == first && p.head() > 0 {
-		pLeft -= miss
-	}
-	if pSlot == last && p.tail() > 0 {
-		pLeft -= tail
-	}
-
-	window := uint64((2<<last - 1) &^ (1<<first - 1))
-	in, out := old.lo&^(1<<first-1), p.lo
-	if in == out && pSlot == oSlot && pLeft == oLeft {
+	after := w.cutOf(p)
+	in, out := old.lo&^(1<<w.first-1), p.lo
+	if in == out && after == before {
 		return 0, false
 	}
 
+	cuts := before.bit() | after.bit()
+	if old.tag<<8 == p.tag<<8 {
+		cuts = 0
+	}
+	if (in^out|cuts)&c.now != 0 {
+		p.set(Running)
+	}
+
+	d := c.moved(in, out)
+	w.moved(c, &d, in, out)
+	d.part(c, before.slot&63, -int64(before.left))
+	d.part(c, after.slot&63, int64(after.left))
+
+	allowed := c.off[0] | -uint64(a.Flags&Peak)
+	if in&^(w.pieces()&allowed) != 0 || d.seconds < -Slack || d.peak > Slack {
+		p.set(Wrong)
+	}
+	return clampedMicros(d.money, a.Watts), true
+}
+
+func (w *ends) atEnd(slot uint32) bool {
+	return slot <= w.first || slot >= w.last
+}
+
+// pieces are those of the window, a bit each.
+func (w *ends) pieces() uint64 {
+	return uint64((2<<w.last - 1) &^ (1<<w.first - 1))
+}
+
+// cut is what a plan leaves out of one of its pieces.
+type cut struct {
+	slot uint32 // the piece
+	left uint32 // seconds
+}
+
+func cutOf(p Plan) cut {
+	return cut{slot: uint32(p.slot()), left: p.head() + p.tail()}
+}
+
+// cutOf is what a new plan leaves out of the part of a piece that lies in the window.
+func (w *ends) cutOf(p *Plan) cut {
+	k := cutOf(*p)
+	if k.slot == w.first && p.head() > 0 {
+		k.left -= w.miss
+	}
+	if k.slot == w.last && p.tail() > 0 {
+		k.left -= w.tail
+	}
+	return k
+}
+
+// bit is the bit of the piece, if something is left out of it.
+func (k cut) bit() uint64 { return uint64(less(0, k.left)) << (k.slot & 63) }
+
+// gains is 1 if piece i comes into the plan, -1 if it goes, and 0 otherwise.
+func gains(in, out uint64, i uint32) int64 {
+	return int64(out>>i&1) - int64(in>>i&1)
+}
+
+// moved takes off what the two end pieces lack of whole ones.
+func (w *ends) moved(c *Curve, d *tally, in, out uint64) {
+	d.part(c, w.first, gains(in, out, w.first)*int64(w.miss))
+	d.part(c, w.last, gains(in, out, w.last)*int64(w.tail))
+}
+
+// moved adds up the pieces that go from in, less those that come into out.
+func (c *Curve) moved(in, out uint64) tally {
 	peak := ^c.off[0]
-	cuts := uint64(less(0, oLeft))<<(oSlot&63) |
-		uint64(less(0, pLeft))<<(pSlot&63)
 	var pieces, peaks, money int64
 
 	for x := in ^ out; x != 0; x &= x - 1 {
@@ -147,29 +227,11 @@ func (c *Curve) change64(a *Asset, old Plan, p *Plan) (saving int32, ok bool) {
 		money += sign * c.price[i]
 	}
 
-	d := tally{
+	return tally{
 		money:   money * halfHour,
 		seconds: pieces * halfHour,
 		peak:    peaks * halfHour,
 	}
-
-	d.part(c, first, (int64(out>>first&1)-int64(in>>first&1))*int64(miss))
-	d.part(c, last, (int64(out>>last&1)-int64(in>>last&1))*int64(tail))
-	d.part(c, oSlot&63, -int64(oLeft))
-	d.part(c, pSlot&63, int64(pLeft))
-
-	if old.tag<<8 == p.tag<<8 {
-		cuts = 0
-	}
-	if (in^out|cuts)&c.now != 0 {
-		p.set(Running)
-	}
-	if in&^(window&(c.off[0]|-uint64(a.Flags&Peak))) != 0 ||
-		d.seconds < -Slack || d.peak > Slack {
-		p.set(Wrong)
-	}
-
-	return clampedMicros(d.money, a.Watts), true
 }
 
 // part counts some seconds of piece i.
