@@ -135,6 +135,8 @@ func (s *street) plant(h *app.App) {
 
 	cut := s.plan(s.car(), time.Hour, 5*kWh, 8*time.Hour, always)
 	s.Exec(`UPDATE schedule SET origins = 'event asset site home too_large cut_short' WHERE event_id = $1`, cut)
+	safe := s.plan(s.car(), time.Hour, 5*kWh, 8*time.Hour, always)
+	s.Exec(`UPDATE schedule SET origins = 'event asset site plan_refused' WHERE event_id = $1`, safe)
 
 	// Its schedules have nowhere to go, and its dispatch events an endpoint that is off.
 	_, _, err := h.Push.SetEndpoint(ctx, s.Org, records.DispatchEndpoint, delivery.Settings{URL: "http://127.0.0.1:9/"})

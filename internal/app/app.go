@@ -303,6 +303,7 @@ func (h *App) collectMetrics() error {
 		market.Metrics{Service: h.Market},
 		operations.Metrics{Service: h.Operations},
 		jobMetrics{h.DB},
+		planMetrics{h.Control},
 	}
 
 	for _, c := range collectors {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"flexd/internal/control"
 	"flexd/internal/store"
 )
 
@@ -55,4 +56,26 @@ func (m jobMetrics) Collect(ch chan<- prometheus.Metric) {
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(jobsNow, err)
 	}
+}
+
+// planMetrics tells a scraper how often the check before sending refused a plan.
+type planMetrics struct{ control *control.Service }
+
+var plansRefused = prometheus.NewDesc(
+	"flexd_site_plans_refused_total",
+	"Plans of sites and batteries that the check before sending refused, since the process began.",
+	nil,
+	nil,
+)
+
+// Describe names the metric.
+func (m planMetrics) Describe(ch chan<- *prometheus.Desc) { ch <- plansRefused }
+
+// Collect reads the metric.
+func (m planMetrics) Collect(ch chan<- prometheus.Metric) {
+	ch <- prometheus.MustNewConstMetric(
+		plansRefused,
+		prometheus.CounterValue,
+		float64(m.control.Refused()),
+	)
 }

@@ -211,6 +211,7 @@ func (d *Service) putInForce(
 		return nil
 	}
 
+	d.guardBattery(ctx, b, home, &ahead, modes, powers)
 	setModes(next, ahead.periods[0], modes, tx.Now())
 	next.Without = powers
 

@@ -196,6 +196,7 @@ type homeAhead struct {
 	allowed []battery.ModeSet
 	waits   []Waits
 	until   []time.Time
+	meter   *meter // nil of a battery that shares its site with nothing
 }
 
 // situationOf reads what a plan is made of from now on, with what the site's cars and other batteries

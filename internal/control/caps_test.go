@@ -86,6 +86,9 @@ func (h *fixture) clean() {
 	if err != nil || len(found) > 0 {
 		h.Fatal(err, found)
 	}
+	if n := h.service.Refused(); n > 0 {
+		h.Errorf("the check before sending refused %d plans", n)
+	}
 }
 
 // TestCaps_TwoCarsOneCap has a cap of one car's power. The second takes what the first

@@ -50,6 +50,7 @@ type Service struct {
 	// that starts are spread over, in nanoseconds: FollowFleet
 	spread          atomic.Int64
 	looked, changed atomic.Int64 // by background jobs, since the process began
+	refused         atomic.Int64 // plans of sites, by guarded, since the process began
 
 	followers followers
 }

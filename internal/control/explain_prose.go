@@ -130,6 +130,13 @@ func (x *Explanation) HeldBack() (lines []string) {
 		lines = append(lines, line+".")
 	}
 
+	if planRefused(&x.From) {
+		lines = append(
+			lines,
+			"The plan of its site would have passed the main fuse and was not sent: this is what the fuse leaves of it.",
+		)
+	}
+
 	if plannedAsOne(&x.From) {
 		return append(lines, lackOf(x.From.Origins).sentences()...)
 	}

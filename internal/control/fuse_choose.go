@@ -179,19 +179,18 @@ func (d *Service) commitSite(
 ) error {
 	var next []store.Replacement
 	var bindings []*store.Binding
-	for _, car := range f.cars {
-		s, changed := f.scheduleOf(car)
-		switch {
-		case !changed:
-		case car.charging == nil:
-			next, bindings = append(next, store.Replacement{Planned: car.Planned, Next: s}), append(bindings, f.bindingOf(car))
+	for _, n := range d.guarded(ctx, f) {
+		car := n.siteCar
+		if car.charging == nil {
+			next = append(next, store.Replacement{Planned: car.Planned, Next: n.next})
+			bindings = append(bindings, f.bindingOf(car))
+			continue
+		}
 
-		default:
-			under := &underCaps{fuse: f.bindingOf(car)}
-			err := putInForce(ctx, tx, car.charging, &s, f.prices, under)
-			if err != nil {
-				return err
-			}
+		under := &underCaps{fuse: f.bindingOf(car)}
+		err := putInForce(ctx, tx, car.charging, &n.next, f.prices, under)
+		if err != nil {
+			return err
 		}
 	}
 
@@ -222,6 +221,7 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 	}
 
 	s.Steps = steps
+	s.From.Origins = passed(s.From.Origins)
 	if f.home != nil {
 		s.From.Origins = asOne(s.From.Origins, f.lack)
 	}

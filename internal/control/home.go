@@ -256,6 +256,7 @@ func (s *homeAhead) around(m *meter, power flex.Watts) {
 		return
 	}
 
+	s.meter = m
 	n := len(s.periods)
 	s.cars, s.allowed = make([]flex.WattHours, n), make([]battery.ModeSet, n)
 	s.waits, s.until = make([]Waits, n), make([]time.Time, n)

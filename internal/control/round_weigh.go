@@ -251,6 +251,7 @@ func inputsAt(p *store.Planned, from time.Time) store.Effective {
 	}
 
 	e.Closed = closedAhead(e.Closed, from)
+	e.Origins = passed(e.Origins)
 	e.Ramp = kept(e.Ramp, false)
 	limitByRate(&e, false)
 

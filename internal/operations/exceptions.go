@@ -28,6 +28,8 @@ const (
 	ShortHeadroom Kind = "short_of_headroom"
 	// assets whose site was not planned as one, or not to the end
 	SiteCutShort Kind = "site_cut_short"
+	// assets that have what the check before sending left of their site's plan
+	PlanRefused Kind = "plan_refused"
 	// schedules that the client refused for good
 	Refused Kind = "refused"
 	// pushes that the client has not taken for long
@@ -71,6 +73,7 @@ var Kinds = []Kind{
 	OpenADRSilent,
 	JobFailed,
 	PriceStale,
+	PlanRefused,
 	Unplanned,
 	SiteCutShort,
 	ReadingsMissing,

@@ -11,7 +11,7 @@ import (
 
 // finders find what is an organisation's, or everybody's.
 var finders = []func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, error){
-	findRefused, findWaiting, findEndpoints, findShort, findOffline, findNotReleased, findOrders, findLinks, findUpstreams, findUnplanned, findCutShort, findSilent, findHeld, findPayouts,
+	findRefused, findWaiting, findEndpoints, findShort, findOffline, findNotReleased, findOrders, findLinks, findUpstreams, findUnplanned, findPlanRefused, findCutShort, findSilent, findHeld, findPayouts,
 }
 
 // lookedAt are the organisations that are asked about one by one: zero asks about all at once.
@@ -351,6 +351,30 @@ func findUnplanned(
 	}}, err
 }
 
+// findPlanRefused finds the assets that have what the check before sending left of their site's plan.
+func findPlanRefused(
+	ctx context.Context,
+	all *store.All,
+	fleet *Fleet,
+	org flex.OrgID,
+) ([]Exception, error) {
+	sum := fleet.Outlook(org)
+	if sum.refused.count == 0 {
+		return nil, nil
+	}
+
+	assets, err := named(ctx, all, sum.refused.ids)
+
+	return []Exception{{
+		Kind:   PlanRefused,
+		Level:  Critical,
+		Count:  sum.refused.count,
+		Assets: assets,
+		Title:  count(sum.refused.count, "asset") + " whose site's plan was refused by the check before sending",
+		Text:   "The plan would have passed a limit of the site, which is a fault in flexd. They were sent what keeps the limits, and may miss a part of what they need. The log says which limit.",
+	}}, err
+}
+
 // findCutShort finds the assets whose sites have a plan that may be far from the best.
 func findCutShort(
 	ctx context.Context,
@@ -359,18 +383,18 @@ func findCutShort(
 	org flex.OrgID,
 ) ([]Exception, error) {
 	sum := fleet.Outlook(org)
-	if sum.cutShort == 0 {
+	if sum.cutShort.count == 0 {
 		return nil, nil
 	}
 
-	assets, err := named(ctx, all, sum.cutShortIDs)
+	assets, err := named(ctx, all, sum.cutShort.ids)
 
 	return []Exception{{
 		Kind:   SiteCutShort,
 		Level:  Warning,
-		Count:  sum.cutShort,
+		Count:  sum.cutShort.count,
 		Assets: assets,
-		Title:  count(sum.cutShort, "asset") + " whose site was not planned as one to the end",
+		Title:  count(sum.cutShort.count, "asset") + " whose site was not planned as one to the end",
 		Text:   "Cars and batteries of these sites keep every limit, and may cost the household more than they need to. The explanation of each asset says why, and by how much at most.",
 	}}, err
 }

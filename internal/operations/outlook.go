@@ -34,8 +34,8 @@ type Outlook struct {
 	short        [causes]shortfall
 	unplanned    int
 	unplannedIDs []flex.AssetID
-	cutShort     int
-	cutShortIDs  []flex.AssetID
+	cutShort     listed // whose site was not planned as one, or not to the end
+	refused      listed // whose site's plan was refused
 
 	sums      [outlookPeriods]halfHour
 	permitted map[flex.Tariff]*perHalfHour
@@ -67,6 +67,22 @@ const (
 	ShortOfHeadroom
 	causes
 )
+
+// listed counts assets and names some.
+type listed struct {
+	count int
+	ids   []flex.AssetID // as many at most as an exception names
+}
+
+func (l *listed) add(id flex.AssetID) {
+	l.join(listed{1, []flex.AssetID{id}})
+}
+
+func (l *listed) join(o listed) {
+	l.count += o.count
+	l.ids = append(l.ids, o.ids...)
+	l.ids = l.ids[:min(len(l.ids), examplesMax)]
+}
 
 // shortfall is the assets that fall short for one cause.
 type shortfall struct {
@@ -165,10 +181,10 @@ func (f *Outlook) add(p *store.Plugged) {
 
 	f.planned++
 	if p.CutShort {
-		f.cutShort++
-		if len(f.cutShortIDs) < examplesMax {
-			f.cutShortIDs = append(f.cutShortIDs, p.AssetID)
-		}
+		f.cutShort.add(p.AssetID)
+	}
+	if p.PlanRefused {
+		f.refused.add(p.AssetID)
 	}
 
 	var own perHalfHour
@@ -341,8 +357,8 @@ func (f *Outlook) join(o *Outlook) {
 	f.drawing += o.drawing
 	f.unplanned += o.unplanned
 	f.unplannedIDs = append(f.unplannedIDs, o.unplannedIDs...)
-	f.cutShort += o.cutShort
-	f.cutShortIDs = append(f.cutShortIDs, o.cutShortIDs...)
+	f.cutShort.join(o.cutShort)
+	f.refused.join(o.refused)
 	for c := range f.short {
 		f.short[c].join(o.short[c])
 	}

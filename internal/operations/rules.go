@@ -38,6 +38,7 @@ var defaultRules = map[Kind]AlertRule{
 	OpenADRSilent:    {Enabled: true},
 	JobFailed:        {Enabled: true, For: 5 * time.Minute},
 	PriceStale:       {Enabled: true, For: 30 * time.Minute},
+	PlanRefused:      {Enabled: true},
 	SiteCutShort:     {For: time.Hour},
 	Unplanned:        {For: time.Hour},
 	Offline:          {For: 15 * time.Minute},

@@ -28,6 +28,8 @@ type Plugged struct {
 	Steps  []flex.Step // good until the next asset is read
 	// its site was not planned as one, or not to the end
 	CutShort bool
+	// the check before sending refused its site's plan
+	PlanRefused bool
 }
 
 // PluggedPart is a part of the assets that are plugged in: those from one on, in the order
@@ -199,7 +201,7 @@ func scanPlugged(rs scanner, room []flex.Step) (p Plugged, err error) {
 	)
 
 	p.Steps = room
-	p.CutShort = strings.HasSuffix(origins, " "+CutShort)
+	p.mark(origins)
 	p.PluggedInAt = time.UnixMicro(pluggedIn).UTC()
 	p.Planned = steps != ""
 	if pluggedOut != 0 {
@@ -221,6 +223,12 @@ func scanPlugged(rs scanner, room []flex.Step) (p Plugged, err error) {
 	p.Steps, err = appendSteps(p.Steps, time.UnixMicro(from).UTC(), steps)
 
 	return p, err
+}
+
+// mark reads which exceptions the origins of a schedule name.
+func (p *Plugged) mark(origins string) {
+	p.CutShort = strings.Contains(origins, " "+CutShort)
+	p.PlanRefused = strings.HasSuffix(origins, " "+PlanRefused)
 }
 
 // appendSteps is readSteps into room that is there already.

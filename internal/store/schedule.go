@@ -92,9 +92,13 @@ type Effective struct {
 	Ramp *Ramp
 }
 
-// CutShort is the last word of the origins of a schedule whose site was not planned as one, or not to
-// the end.
-const CutShort = "cut_short"
+// Words of the origins of a schedule that are listed among the exceptions.
+const (
+	// CutShort has a schedule's site not be planned as one, or not to the end.
+	CutShort = "cut_short"
+	// PlanRefused has the check before sending refuse the site's plan, and the schedule be its safe part.
+	PlanRefused = "plan_refused"
+)
 
 const scheduleColumns = `event_id, asset_id, session_id, generation, cause, made_at, from_at, steps, curve_id,
 	ready_by, need_wh, delivered_wh, count_from, power_w, running, may_charge_peak, mode, charge_now_from, charge_now_to, off_peak, zone, tariff_type, origins, before_id, value, learned, closed, ramp`

@@ -115,6 +115,7 @@ var enums = map[string][]string{
 		"openadr_silent",
 		"job_failed",
 		"price_stale",
+		"plan_refused",
 		"unplanned",
 		"site_cut_short",
 		"readings_missing",

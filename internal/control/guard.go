@@ -1,0 +1,194 @@
+package control
+
+import (
+	"context"
+	"strings"
+
+	"flexd/internal/engine/battery"
+	"flexd/internal/engine/check"
+	"flexd/internal/engine/headroom"
+	"flexd/internal/engine/home"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Refused says how many plans of sites and batteries the check before sending refused since this process
+// began.
+func (d *Service) Refused() int64 { return d.refused.Load() }
+
+// passed are origins without the word that a plan before was refused.
+func passed(origins string) string {
+	return strings.TrimSuffix(origins, " "+store.PlanRefused)
+}
+
+// planRefused reports whether a schedule is what was left of a refused plan.
+func planRefused(e *store.Effective) bool {
+	return strings.HasSuffix(e.Origins, " "+store.PlanRefused)
+}
+
+// refuse counts a plan that is not sent, and says so.
+func (d *Service) refuse(ctx context.Context, asset flex.AssetID, law error) {
+	d.refused.Add(1)
+	d.log().ErrorContext(
+		ctx,
+		"a site's plan breaks a limit and is not sent: what is left of it is",
+		"asset",
+		asset,
+		"law",
+		law,
+	)
+}
+
+// siteNext is a car with what it is about to be sent.
+type siteNext struct {
+	*siteCar
+	next store.Schedule
+}
+
+// guarded lists what the cars of a site are about to be sent. It is held against the main fuse by
+// check.Fuse, which shares nothing with what planned it. What breaks it is cut down to what the fuse leaves, is
+// said to be so, and is planned again after a rest.
+func (d *Service) guarded(
+	ctx context.Context,
+	f *behindFuse,
+) (all []siteNext) {
+	var of []int // the place of each car that is sent something
+	devices := f.devices()
+	for i, car := range f.cars {
+		if s, changed := f.scheduleOf(car); changed {
+			all = append(all, siteNext{car, s})
+			of = append(of, i)
+			devices[i].Next = s.Steps
+		}
+	}
+
+	if f.fuse == 0 || len(all) == 0 {
+		return all
+	}
+
+	law := check.Fuse(devices, f.fuse)
+	if law == nil {
+		return all
+	}
+
+	d.refuse(ctx, all[0].Standing.AssetID, law)
+	check.ClipToFuse(devices, f.fuse, headroom.LeastPower)
+	for k := range all {
+		s := &all[k].next
+		s.Steps = devices[of[k]].Next
+		s.From.Origins += " " + store.PlanRefused
+		again := f.now.Add(MarketRest)
+		f.again[again] = append(f.again[again], all[k].Standing.AssetID)
+	}
+
+	return all
+}
+
+// devices are a site's cars, in their order, and what else draws there, as far as it is known: what is not
+// planned, what batteries charge with for sure, and the home's own load.
+func (f *behindFuse) devices() (all []check.Device) {
+	for _, car := range f.cars {
+		all = append(all, check.Device{
+			Own:  car.from.Power,
+			May:  car.sent,
+			Free: true,
+		})
+	}
+
+	for _, o := range f.others {
+		if !o.battery && !o.base {
+			all = append(all, devicesOf([]draws{o})...)
+		}
+	}
+
+	if f.home != nil {
+		all = append(all, check.Device{
+			Own: f.home.device.Power,
+			May: [][]flex.Step{f.home.busy},
+		})
+	}
+
+	if f.base.known {
+		var steps []flex.Step
+		for p := flex.PeriodAt(f.from); p.Start().Before(f.last); p = p.Add(1) {
+			steps = append(
+				steps,
+				flex.Step{Span: p.Span(), Limit: f.base.at(p)},
+			)
+		}
+
+		all = append(all, check.Device{
+			Own: f.base.most(),
+			May: [][]flex.Step{steps},
+		})
+	}
+
+	return all
+}
+
+// guardBattery holds what a battery is told against its site's fuse, export limit and cars, by
+// check.AtMeter. A half-hour that breaks one is locked: nothing is charged or given.
+func (d *Service) guardBattery(
+	ctx context.Context,
+	b *store.Battery,
+	device home.Battery,
+	s *homeAhead,
+	modes []battery.Mode,
+	powers []flex.Watts,
+) {
+	meters := s.meter.over(s.periods)
+	for i, p := range s.periods {
+		if p.Start().Before(b.Plan.DispatchedTo) {
+			continue // sent before
+		}
+
+		m := meters[i]
+		m.Power, m.Mode = device.Power, modes[i]
+		m.Moves = powers[i]
+		m.Net = s.load[i] - s.roof[i]
+		if law := check.AtMeter(m); law != nil {
+			d.refuse(ctx, b.Asset.ID, law)
+			modes[i], powers[i] = battery.ModeLock, 0
+		}
+	}
+}
+
+// over is a site's meter in some half-hours, in order, as the check knows it, beside a battery of which nothing
+// is said.
+func (m *meter) over(periods []flex.Period) []check.Meter {
+	all := make([]check.Meter, len(periods))
+	spans := make([]flex.Span, len(periods))
+	for i, p := range periods {
+		all[i].Import = flex.NoLimit
+		all[i].Export = flex.NoLimit
+		spans[i] = p.Span()
+	}
+
+	if m == nil {
+		return all
+	}
+
+	drawn := check.MostDrawn(devicesOf(m.may), spans)
+	cars := check.MostDrawn(devicesOf(m.will), spans)
+	for i, p := range periods {
+		all[i].Drawn = drawn[i] + m.base.at(p)
+		all[i].Car = cars[i] > 0
+		if m.supply.Set {
+			all[i].Import = m.supply.Import
+			all[i].Export = m.supply.Export
+		}
+	}
+
+	return all
+}
+
+// devicesOf are what draws, as the check knows it.
+func devicesOf(all []draws) (devices []check.Device) {
+	for _, o := range all {
+		devices = append(
+			devices,
+			check.Device{Own: o.power, May: o.lists, Free: o.free},
+		)
+	}
+	return devices
+}

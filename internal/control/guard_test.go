@@ -1,0 +1,95 @@
+package control
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/engine/battery"
+	"flexd/internal/engine/home"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// steps is a list of so many hours from an instant on, at one limit each.
+func hourly(from time.Time, limits ...flex.Watts) (steps []flex.Step) {
+	for i, w := range limits {
+		at := from.Add(time.Duration(i) * time.Hour)
+		steps = append(steps, flex.Step{Span: flex.Span{From: at, To: at.Add(time.Hour)}, Limit: w})
+	}
+	return steps
+}
+
+// TestGuard_Fuse plants a planner that lets two cars pass the main fuse together: what is sent keeps it, is
+// marked for the list of exceptions, counted, and planned again. A plan that keeps the fuse is sent as it is.
+func TestGuard_Fuse(t *testing.T) {
+	now := time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC)
+	ctx := t.Context()
+	plan := func(second ...flex.Watts) *behindFuse {
+		f := &behindFuse{fuse: 10000, from: now, now: now, last: now.Add(3 * time.Hour), again: map[time.Time][]flex.AssetID{}}
+		for i, steps := range [][]flex.Step{hourly(now, 7400, 7400, 0), hourly(now, second...)} {
+			id := flex.AssetID{byte(i + 1)}
+			from := store.Effective{Power: 7400, ReadyBy: now.Add(3 * time.Hour), Origins: "event asset site " + store.PlanRefused}
+			p := &store.Planned{Standing: store.Schedule{Schedule: flex.Schedule{AssetID: id}, From: from}}
+			f.cars = append(f.cars, &siteCar{member: member{Planned: p, from: from}, renewed: true, core: steps})
+		}
+		return f
+	}
+
+	d := &Service{}
+	good := plan(2600, 0, 7400)
+	for i, n := range d.guarded(ctx, good) {
+		if planRefused(&n.next.From) || len(n.next.Steps) != len(good.cars[i].core) {
+			t.Errorf("a plan that keeps the fuse is changed: %+v", n.next)
+		}
+	}
+	if d.Refused() != 0 || len(good.again) > 0 {
+		t.Error("a plan that keeps the fuse is counted as refused")
+	}
+
+	bad := plan(2600, 7400, 7400) // 14.8 kW in the second hour
+	all := d.guarded(ctx, bad)
+	if d.Refused() != 1 || len(bad.again[now.Add(MarketRest)]) != 2 {
+		t.Errorf("%d refused, %v again", d.Refused(), bad.again)
+	}
+	for _, n := range all {
+		if !planRefused(&n.next.From) {
+			t.Errorf("not marked: %s", n.next.From.Origins)
+		}
+	}
+	if got := all[1].next.Steps; len(got) != 3 || got[0].Limit != 2600 || got[1].Limit != 2600 || got[2].Limit != 7400 {
+		t.Errorf("what is left of the second car is %v", got)
+	}
+
+	var x Explanation
+	x.From = all[1].next.From
+	if !strings.Contains(strings.Join(x.HeldBack(), " "), "would have passed the main fuse and was not sent") {
+		t.Errorf("it is explained as %v", x.HeldBack())
+	}
+}
+
+// TestGuard_Battery plants modes that pass a site's limits: they are locked, the others stay.
+func TestGuard_Battery(t *testing.T) {
+	first := flex.PeriodAt(time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC))
+	periods := []flex.Period{first, first.Add(1), first.Add(2), first.Add(3)}
+	car := hourly(first.Start(), 7400)
+	s := homeAhead{periods: periods, load: make([]flex.WattHours, 4), roof: make([]flex.WattHours, 4), meter: &meter{
+		supply: flex.Supply{Import: 10000, Export: 2000, Set: true},
+		may:    []draws{{lists: [][]flex.Step{car}, power: 7400}},
+		will:   []draws{{lists: [][]flex.Step{car}, power: 7400}},
+	}}
+
+	modes := []battery.Mode{battery.ModeCharge, battery.ModeSelfUse, battery.ModeDischarge, battery.ModeCharge}
+	powers := []flex.Watts{3000, -100, -3000, 3000}
+	d := &Service{}
+	d.guardBattery(t.Context(), &store.Battery{}, home.Battery{Power: 3000, Capacity: 10000}, &s, modes, powers)
+	want := []battery.Mode{battery.ModeLock, battery.ModeLock, battery.ModeLock, battery.ModeCharge}
+	for i := range modes {
+		if modes[i] != want[i] {
+			t.Errorf("half-hour %d: %v, want %v", i, modes[i], want[i])
+		}
+	}
+	if d.Refused() != 3 || powers[2] != 0 || powers[3] != 3000 {
+		t.Errorf("%d refused, %v W", d.Refused(), powers)
+	}
+}

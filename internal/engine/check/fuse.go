@@ -1,0 +1,231 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"flexd/internal/engine/battery"
+	"flexd/internal/flex"
+)
+
+// Device is what one device of a site, or the home itself, may draw.
+type Device struct {
+	Own  flex.Watts    // the most that it can draw
+	May  [][]flex.Step // all that it may be following until it accepts Next
+	Free bool          // past the end of a list it draws Own
+	Next []flex.Step   // what it is about to be sent; none where it is sent nothing
+}
+
+// may is the most that a device draws at an instant if it follows any list that it has.
+func (d *Device) may(at time.Time, next bool) (most flex.Watts) {
+	for _, list := range d.May {
+		most = max(most, d.by(list, at))
+	}
+	if next && len(d.Next) > 0 {
+		most = max(most, d.by(d.Next, at))
+	}
+
+	return most
+}
+
+// over reports whether what a device is about to be sent is over at an instant.
+func (d *Device) over(at time.Time) bool {
+	n := len(d.Next)
+	return n > 0 && !at.Before(d.Next[n-1].To)
+}
+
+// by is what a device draws at an instant by a list of steps.
+func (d *Device) by(list []flex.Step, at time.Time) flex.Watts {
+	n := sort.Search(len(list), func(i int) bool {
+		return at.Before(list[i].To)
+	})
+	switch {
+	case n == len(list) && n > 0 && d.Free:
+		return d.Own
+	case n == len(list) || at.Before(list[n].From):
+		return 0
+	}
+
+	return min(list[n].Limit, d.Own)
+}
+
+// Fuse holds what is about to be sent to the devices of a site against its main fuse: at no instant does
+// anything that is sent let a device draw what all others, whichever of their lists they follow, do not
+// leave. What is drawn with no regard to what is sent may pass the fuse, and then nothing may be
+// drawn beside it. An error says which device, when and by how much.
+func Fuse(devices []Device, fuse flex.Watts) error {
+	instants := instantsOf(devices)
+	for i := range devices {
+		for _, at := range within(instants, devices[i].Next) {
+			own := devices[i].by(devices[i].Next, at)
+			left := leftTo(devices, i, at, fuse, len(devices))
+			if own > 0 && own > left {
+				return fmt.Errorf(
+					"device %d is let draw %d W at %v, where a main fuse of %d W leaves it %d W",
+					i,
+					own,
+					at,
+					fuse,
+					left,
+				)
+			}
+		}
+	}
+
+	return nil
+}
+
+// ClipToFuse cuts what is about to be sent down to what Fuse allows, one device after the other. Power below the
+// least that a device can use is none.
+func ClipToFuse(devices []Device, fuse, least flex.Watts) {
+	instants := instantsOf(devices)
+	for i := range devices {
+		var cut []flex.Step
+		ends := within(instants, devices[i].Next)
+		for k, at := range ends {
+			own := devices[i].by(devices[i].Next, at)
+			left := min(own, leftTo(devices, i, at, fuse, i))
+			if left < least && left < own {
+				left = 0
+			}
+
+			to := devices[i].Next[len(devices[i].Next)-1].To
+			if k+1 < len(ends) {
+				to = ends[k+1]
+			}
+
+			cut = append(cut, flex.Step{
+				Span:  flex.Span{From: at, To: to},
+				Limit: max(0, left),
+			})
+		}
+
+		devices[i].Next = cut
+	}
+}
+
+// MostDrawn is the most that devices may draw together at any instant of each span, whichever of their
+// lists they follow. The spans are in order.
+func MostDrawn(devices []Device, spans []flex.Span) []flex.Watts {
+	instants := instantsOf(devices)
+	most := make([]flex.Watts, len(spans))
+	next := 0
+
+	for i, span := range spans {
+		most[i] = together(devices, span.From)
+		for next < len(instants) && instants[next].Before(span.From) {
+			next++
+		}
+
+		for k := next; k < len(instants) && instants[k].Before(span.To); k++ {
+			most[i] = max(most[i], together(devices, instants[k]))
+		}
+	}
+
+	return most
+}
+
+// together is the most that devices may draw together at an instant.
+func together(devices []Device, at time.Time) (sum flex.Watts) {
+	for i := range devices {
+		sum += devices[i].may(at, true)
+	}
+	return sum
+}
+
+// leftTo is what all others leave to device i at an instant. Of those from place to on, what they are about
+// to be sent is not counted, but what they draw past its end is.
+func leftTo(
+	devices []Device,
+	i int,
+	at time.Time,
+	fuse flex.Watts,
+	to int,
+) flex.Watts {
+	left := fuse
+	for k := range devices {
+		if k != i {
+			left -= devices[k].may(at, k < to || devices[k].over(at))
+		}
+	}
+
+	return left
+}
+
+// instantsOf are the instants at which any list begins or ends a step, in order.
+func instantsOf(devices []Device) (instants []time.Time) {
+	add := func(list []flex.Step) {
+		for _, s := range list {
+			instants = append(instants, s.From, s.To)
+		}
+	}
+
+	for i := range devices {
+		add(devices[i].Next)
+		for _, list := range devices[i].May {
+			add(list)
+		}
+	}
+
+	slices.SortFunc(instants, time.Time.Compare)
+
+	return slices.CompactFunc(instants, time.Time.Equal)
+}
+
+// within are those of the instants in the time that a list speaks of, its end left out.
+func within(instants []time.Time, list []flex.Step) (in []time.Time) {
+	for _, at := range instants {
+		before := len(list) == 0 || at.Before(list[0].From)
+		if !before && at.Before(list[len(list)-1].To) {
+			in = append(in, at)
+		}
+	}
+
+	return in
+}
+
+// Meter is a site's meter in one half-hour, beside a battery.
+type Meter struct {
+	Import flex.Watts     // what the main fuse carries
+	Export flex.Watts     // what may be exported
+	Drawn  flex.Watts     // the most that all others may draw
+	Net    flex.WattHours // what the home is expected to draw, less what its roof gives
+	Car    bool           // a car charges
+	Power  flex.Watts     // the battery's own, each way
+	Moves  flex.Watts     // what the plan has it do; negative: it gives
+	Mode   battery.Mode
+}
+
+// AtMeter holds what a battery is told to do in a half-hour against the limits of its site and its own: an
+// error says which one it breaks. A mode other than charging or locked covers whatever is drawn, a car's
+// need too.
+func AtMeter(m Meter) error {
+	gives := m.Mode != battery.ModeCharge && m.Mode != battery.ModeLock
+	switch {
+	case max(m.Moves, -m.Moves) > m.Power+1:
+		return fmt.Errorf("%d W are moved by a battery of %d W", m.Moves, m.Power)
+
+	case m.Car && gives:
+		return fmt.Errorf("mode %v discharges into a car", m.Mode)
+
+	case m.Mode == battery.ModeCharge && m.Drawn+m.Power > m.Import:
+		return fmt.Errorf(
+			"%d W of charging beside %d W pass a main fuse of %d W",
+			m.Power,
+			m.Drawn,
+			m.Import,
+		)
+
+	case m.Mode == battery.ModeDischarge && m.Power-flex.Watts(2*m.Net) > m.Export:
+		return fmt.Errorf(
+			"%d W of discharging less %d Wh of use pass an export limit of %d W",
+			m.Power,
+			m.Net,
+			m.Export,
+		)
+	}
+
+	return nil
+}
