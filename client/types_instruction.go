@@ -23,7 +23,8 @@ type InstructionRequest struct {
 	// A whole minute, 24 hours after the start at most and within 48 hours.
 	EndTimestamp Time   `json:"end_timestamp"`
 	Service      string `json:"service"`
-	// What the service pays; kept and not used.
+	// What the service pays per MWh of what is asked for: the flex events of whom it calls are settled at it, in place
+	// of the market's price. Without one, at the market's.
 	PriceGBPPerMWh float64 `json:"price_gbp_per_mwh,omitzero"`
 	Reason         string  `json:"reason"`
 	// Call the cheapest, whoever was called before.
@@ -144,6 +145,20 @@ type InstructionReport struct {
 	// Of it and of the hour after.
 	HalfHours []InstructionReportHalf `json:"half_hours"`
 	Assets    []InstructionReportPart `json:"assets,omitzero"`
+	// What it came to in money; absent if it did not say what it pays.
+	Settled *InstructionSettled `json:"settled,omitzero"`
+}
+
+// InstructionSettled is what became of the flex events that an instruction pays for.
+type InstructionSettled struct {
+	// Flex events of whom it called, for what it asked for.
+	NumEvents int `json:"num_events"`
+	// Of them, those that wait for a reading or a price.
+	NumWaiting int `json:"num_waiting"`
+	// By the meter against the baseline of settlement; negative for less.
+	FlexKWh float64 `json:"flex_kwh"`
+	// In its half-hours, before loss factors and shares.
+	RevenueGBP float64 `json:"revenue_gbp"`
 }
 
 // InstructionReportHalf is what came of an instruction in a half-hour, or a part of one.

@@ -170,16 +170,18 @@ type FlexEventResponse struct {
 
 // FlexEventPrice says where the price of some half-hours of a flex event is from.
 type FlexEventPrice struct {
-	// The source of prices, such as elexon-mid.
+	// The source of prices, such as elexon-mid, or `instruction`.
 	Source string `json:"source"`
-	// As what the source counted: `contract` or `settlement`. A planning price settles nothing.
+	// As what the source counted: `contract`, `settlement` or `instruction`. A planning price settles nothing.
 	Role string `json:"role"`
-	// From when the prices counted as known.
+	// From when the prices counted as known; an instruction's, when it was given.
 	PublishedAt Time `json:"published_at"`
 	// When flexd had them.
 	ImportedAt Time `json:"imported_at"`
-	// How many half-hours of the event have this price.
+	// How many half-hours of the event have this price, whole or for a part of their time.
 	NumHalfHours int `json:"num_half_hours"`
+	// The instruction of the grid that pays it, in place of the market.
+	InstructionID InstructionID `json:"instruction_id,omitzero"`
 }
 
 // SiteNow answers GET /entities/site/{site_id}/live: a site's assets as they are, and is the data of each

@@ -122,6 +122,8 @@ func (s *Server) flexEvents(r *request) (answer, error) {
 				PublishedAt:  wire.At(q.PublishedAt),
 				ImportedAt:   wire.At(q.ImportedAt),
 				NumHalfHours: q.HalfHours,
+
+				InstructionID: q.Instruction,
 			})
 		}
 	}

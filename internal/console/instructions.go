@@ -9,6 +9,7 @@ import (
 	"flexd/internal/contract"
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/settle"
 )
 
 const instructionsPath = "/console/instructions"
@@ -175,7 +176,7 @@ func (f *instructionForm) target(in *control.Order) error {
 		return err
 	}
 
-	pays, err := number(f.Price, "the price in £/MWh", 1e5)
+	pays, err := number(f.Price, "the price in £/MWh", settle.MaxPrice.GBPPerMWh())
 	if err != nil {
 		return err
 	}

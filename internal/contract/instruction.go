@@ -170,7 +170,20 @@ func InstructionReport(
 		out.Assets = append(out.Assets, reportPart(&r.Assets[i]))
 	}
 
+	if r.Price > 0 {
+		out.Settled = new(instructionSettled(&r.Settled))
+	}
+
 	return out
+}
+
+func instructionSettled(s *store.InstructedEvents) wire.InstructionSettled {
+	return wire.InstructionSettled{
+		NumEvents:  s.Found,
+		NumWaiting: s.Waiting,
+		FlexKWh:    s.Flex.KWh(),
+		RevenueGBP: s.Revenue.GBP(),
+	}
 }
 
 func reportPart(a *control.ReportAsset) wire.InstructionReportPart {

@@ -91,6 +91,8 @@ type InstructionReport struct {
 	Assets []ReportAsset
 	// of the plans with, less that of those without, as they were sent
 	Cost flex.MicroPounds
+	// the flex events that it pays for; none if it did not say what it pays
+	Settled store.InstructedEvents
 }
 
 // ReportSlot is a half-hour, or a part of one, of all assets that were called.
@@ -149,7 +151,9 @@ func (d *Service) ReportInstruction(
 		for i := range was {
 			r.add(&was[i], metered[was[i].AssetID])
 		}
-		return nil
+
+		r.Settled, err = tx.InstructedEvents(ctx, id)
+		return err
 	})
 
 	return r, err

@@ -361,11 +361,25 @@ func addEvents(
 	found []settle.Event,
 	nominated func(flex.Period) flex.WattHours,
 ) error {
+	if len(found) == 0 {
+		return nil
+	}
+
+	// All calls in the time of the events are read at once.
+	calls, err := tx.PaidCalls(ctx, of.AssetID, flex.Span{
+		From: found[0].Span().From,
+		To:   found[len(found)-1].Span().To,
+	})
+	if err != nil {
+		return err
+	}
+
 	for _, f := range found {
 		e := of
 		e.Day, e.Span = f.Day, f.Span()
 		e.First, e.Last = f.First, f.Last
 		e.Meant = f.Meant
+		e.Instructed = instructed(f, calls)
 
 		for n := f.First; n <= f.Last; n++ {
 			e.Nominated = append(e.Nominated, nominated(f.Day.Period(n)))
@@ -379,6 +393,33 @@ func addEvents(
 	return nil
 }
 
+// instructed lays calls over an event: each half-hour has the parts in which a call asked for what
+// the event did. One that asked for the opposite pays nothing: the market's price is what counts.
+func instructed(
+	f settle.Event,
+	calls []store.PaidCall,
+) (parts []settle.Instructed) {
+	for n := f.First; n <= f.Last; n++ {
+		for _, c := range calls {
+			within := c.Meet(f.Day.Period(n).Span())
+			seconds := int(within.To.Sub(within.From) / time.Second)
+			if seconds <= 0 || c.Down != f.Down() {
+				continue
+			}
+
+			parts = append(parts, settle.Instructed{
+				Period:      n,
+				Seconds:     seconds,
+				Price:       c.Price,
+				Down:        c.Down,
+				Instruction: c.Instruction,
+			})
+		}
+	}
+
+	return parts
+}
+
 // addEvent keeps an event with a first estimate of its revenue: as if exactly what was meant
 // had been moved, at the prices known now.
 func addEvent(ctx context.Context, tx *store.Tx, e *store.FlexEvent) error {
@@ -389,8 +430,14 @@ func addEvent(ctx context.Context, tx *store.Tx, e *store.FlexEvent) error {
 
 	var exact settle.PicoPounds
 	for i, p := range prices {
-		if p.Known {
-			exact += settle.Revenue(e.Meant[i], p.Price)
+		price, known := settle.InstructedPrice(
+			p.Price,
+			p.Known,
+			e.First+i,
+			e.Instructed,
+		)
+		if known {
+			exact += settle.Revenue(e.Meant[i], price)
 		}
 	}
 

@@ -93,6 +93,7 @@ func (b *basis) caseOf(e *store.FlexEvent) *settle.Case {
 		Final: !b.asOf.Before(finalAt(e.Day)), Metering: settle.Asset,
 	}
 
+	c.Instructed = e.Instructed
 	for i, wh := range e.Nominated {
 		c.Nominated.Day = e.Day
 		c.Nominated.Set(e.First+i, wh)
@@ -111,7 +112,8 @@ func (b *basis) caseOf(e *store.FlexEvent) *settle.Case {
 func (b *basis) sourcesOf(r *settle.Result) {
 	for i := range r.Periods {
 		p := &r.Periods[i]
-		if q := b.prices[r.Day.Period(p.Period)]; q.Known {
+		q := b.prices[r.Day.Period(p.Period)]
+		if q.Known && p.Source == "" {
 			p.Source, p.Publication = q.Source, q.From
 		}
 	}
@@ -472,6 +474,8 @@ func beside(group []*claim) {
 					Meant:  o.Case.Meant,
 					Most:   o.Case.Most,
 					Bounds: o.Case.Bounds,
+
+					Instructed: o.Case.Instructed,
 				})
 			}
 		}

@@ -20,6 +20,8 @@ type EventPrice struct {
 	Publication flex.PublicationID
 	PublishedAt time.Time // from when the source's prices counted as known
 	ImportedAt  time.Time // when flexd had them
+	// of the grid, whose price it is in place of the market's; the instants are when it was given
+	Instruction flex.InstructionID
 	HalfHours   int
 }
 
@@ -40,6 +42,7 @@ func EventPrices(
 
 	for _, r := range results {
 		for _, p := range r.Periods {
+			of[r.Event] = addInstructed(of[r.Event], p.Instruction)
 			if p.Publication.IsZero() {
 				continue
 			}
@@ -60,18 +63,69 @@ func EventPrices(
 
 	for _, prices := range of {
 		for i := range prices {
+			if !prices[i].Instruction.IsZero() {
+				continue
+			}
 			p := published[prices[i].Publication]
 			prices[i].PublishedAt, prices[i].ImportedAt = p.PublishedAt, p.FetchedAt
 		}
 	}
 
-	return of, nil
+	return of, instructedAt(ctx, tx, of)
+}
+
+// addInstructed counts a half-hour that an instruction pays for, if one does.
+func addInstructed(
+	prices []EventPrice,
+	id flex.InstructionID,
+) []EventPrice {
+	if id.IsZero() {
+		return prices
+	}
+
+	return addPrice(prices, EventPrice{
+		Source:      settle.InstructedSource,
+		Role:        settle.InstructedSource,
+		Instruction: id,
+	})
+}
+
+// instructedAt notes when the instructions were given whose prices these are.
+func instructedAt(
+	ctx context.Context,
+	tx *store.Tx,
+	of map[flex.FlexEventID][]EventPrice,
+) error {
+	made := map[flex.InstructionID]time.Time{}
+	for _, prices := range of {
+		for i := range prices {
+			id := prices[i].Instruction
+			if id.IsZero() {
+				continue
+			}
+
+			at, known := made[id]
+			if !known {
+				in, err := tx.Instruction(ctx, id)
+				if err != nil {
+					return err
+				}
+				at = in.MadeAt
+				made[id] = at
+			}
+
+			prices[i].PublishedAt, prices[i].ImportedAt = at, at
+		}
+	}
+
+	return nil
 }
 
 // addPrice counts one more half-hour at a price's source.
 func addPrice(prices []EventPrice, p EventPrice) []EventPrice {
 	same := func(o EventPrice) bool {
-		return o.Publication == p.Publication && o.Role == p.Role
+		return o.Publication == p.Publication && o.Role == p.Role &&
+			o.Instruction == p.Instruction
 	}
 	i := slices.IndexFunc(prices, same)
 

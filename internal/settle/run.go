@@ -52,6 +52,7 @@ func (c *Case) AppendText(b []byte) []byte {
 		)
 	}
 
+	b = appendInstructed(b, c.Instructed)
 	b = c.appendClaims(b)
 	if c.Rule.Method == Nominated {
 		return c.appendNominated(b)
@@ -82,6 +83,24 @@ func (t *Terms) appendText(b []byte) []byte {
 	}
 
 	return append(b, '\n')
+}
+
+// appendInstructed appends what instructions pay for. Nothing is said where there is none, so that
+// the bytes of such a case stay as they were before there were instructions.
+func appendInstructed(b []byte, parts []Instructed) []byte {
+	for _, p := range parts {
+		b = fmt.Appendf(
+			b,
+			"instructed %d %s seconds=%d price=%d down=%t\n",
+			p.Period,
+			p.Instruction,
+			p.Seconds,
+			p.Price,
+			p.Down,
+		)
+	}
+
+	return b
 }
 
 // appendNominated appends a baseline that was nominated and what was metered beside it.
@@ -141,6 +160,9 @@ func (c *Case) appendClaims(b []byte) []byte {
 
 			if len(e.Bounds) > 0 {
 				b = fmt.Appendf(b, "bounds %v\n", e.Bounds)
+			}
+			if e.Event != c.Event {
+				b = appendInstructed(b, e.Instructed)
 			}
 		}
 	}

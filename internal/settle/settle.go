@@ -57,6 +57,8 @@ type Claim struct {
 	// Bounds is between what its asset can have moved in each period, where it is known that
 	// closely: with a nominated baseline, from all of the plan to all that the car could take.
 	Bounds []Bound
+	// what instructions pay for
+	Instructed []Instructed
 }
 
 // Bound is the least and the most that an event can have moved.
@@ -72,8 +74,9 @@ type Case struct {
 	// what its schedules would have moved in each period
 	Meant []flex.WattHours
 	// what its asset can have moved in a half-hour; 0: not known
-	Most   flex.WattHours
-	Bounds []Bound // as a claim's
+	Most       flex.WattHours
+	Bounds     []Bound      // as a claim's
+	Instructed []Instructed // as a claim's
 	// the other events settled together with it, on the same meter
 	Beside   []Claim
 	Metering Metering
@@ -130,6 +133,7 @@ type Settled struct {
 	Device      flex.AssetID
 	Source      string             // of the price, for who reads the result
 	Publication flex.PublicationID // that the price is from
+	Instruction flex.InstructionID // that pays for it, or for a part of its time
 }
 
 // Result is what a case comes to, and why.
@@ -221,8 +225,12 @@ func (c *Case) earned(r *Result, b *baseline) (before, exact PicoPounds) {
 				s.Revenue = Revenue(s.Flex, s.Price)
 				exact += s.Revenue
 				r.add(s)
-			} else if compareID(e.Event, c.Event) < 0 {
-				before += Revenue(parts[i], s.Price)
+				continue
+			}
+
+			price, known := c.priced(n, e.Instructed)
+			if known && compareID(e.Event, c.Event) < 0 {
+				before += Revenue(parts[i], price)
 			}
 		}
 	}
@@ -265,9 +273,8 @@ func (c *Case) period(
 		s.Device = c.Devices[n-first]
 	}
 
-	price, priced := c.price(n)
+	priced := c.setPrice(&s)
 	apart, given := c.apart(n)
-	s.Price = price
 	s.Known = s.Read && priced && given
 	if !s.Known || !s.Compared {
 		return s, make([]flex.WattHours, len(claims))
@@ -277,6 +284,17 @@ func (c *Case) period(
 	parts, s.Unassigned = share(claims, n, s.Deviation)
 
 	return s, parts
+}
+
+// setPrice notes what a period of the event is paid at, and whether that is known.
+func (c *Case) setPrice(s *Settled) (known bool) {
+	s.Price, known = c.priced(s.Period, c.Instructed)
+	s.Instruction = instructionOf(s.Period, c.Instructed)
+	if wholly(s.Period, c.Instructed) {
+		s.Source = InstructedSource
+	}
+
+	return known
 }
 
 // apart returns what is settled on other meters in a period, and whether all of it is known.
@@ -450,7 +468,40 @@ func (c *Case) check() error {
 		}
 	}
 
+	if err := c.checkInstructed(); err != nil {
+		return err
+	}
+
 	return c.Terms.check()
+}
+
+// checkInstructed holds what instructions pay against the bounds of a price and of a period.
+func (c *Case) checkInstructed() error {
+	parts := slices.Clone(c.Instructed)
+	for _, e := range c.Beside {
+		parts = append(parts, e.Instructed...)
+	}
+
+	for _, p := range parts {
+		if p.Price <= 0 || p.Price > MaxPrice {
+			return fmt.Errorf(
+				"event %s: an instruction pays %.2f GBP/MWh, which is out of range",
+				c.Event,
+				p.Price.GBPPerMWh(),
+			)
+		}
+
+		if p.Seconds <= 0 || int64(p.Seconds) > periodSeconds {
+			return fmt.Errorf(
+				"event %s: an instruction has %d s of period %d",
+				c.Event,
+				p.Seconds,
+				p.Period,
+			)
+		}
+	}
+
+	return nil
 }
 
 func (t *Terms) check() error {

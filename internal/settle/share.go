@@ -16,6 +16,8 @@ func (c *Case) claims() []Claim {
 		Meant:  c.Meant,
 		Most:   c.Most,
 		Bounds: c.Bounds,
+
+		Instructed: c.Instructed,
 	}
 
 	if len(c.Beside) == 0 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/settle"
 )
 
 // FlexEvent is a time in which an asset was steered, and where its settlement stands.
@@ -30,6 +31,8 @@ type FlexEvent struct {
 	Stay flex.Span
 	// what each half-hour of the stay would have had without the market; none: not noted
 	StayPlan []flex.WattHours
+	// what instructions pay for, as they called the asset when the event was found
+	Instructed []settle.Instructed
 
 	Version   int              // of its newest settlement, 0 before the first
 	Hash      []byte           // of that one's inputs
@@ -75,14 +78,14 @@ func (tx *Tx) EventsOfSession(
 }
 
 const flexEventColumns = `e.id, e.site_id, e.asset_id, e.session_id, e.day, e.first, e.last, e.from_at, e.to_at, e.meant, e.nominated,
-	e.stay_from, e.stay_to, e.stay_plan,
+	e.stay_from, e.stay_to, e.stay_plan, e.instructed,
 	e.version, e.hash, e.flex_wh, e.estimated, e.final, e.missing, e.posted, e.waits_at, e.look_at, e.posted_wh`
 
 func scanFlexEvent(s scanner, more ...any) (e FlexEvent, err error) {
 	var r flexEventText
 	var flexed, final sql.NullInt64
 	err = s.Scan(append([]any{&e.ID, &e.SiteID, &e.AssetID, &e.SessionID, &r.day, &e.First, &e.Last, instant{&e.From}, instant{&e.To}, &r.meant, &r.nominated,
-		instant{&e.Stay.From}, instant{&e.Stay.To}, &r.plan,
+		instant{&e.Stay.From}, instant{&e.Stay.To}, &r.plan, &r.instructed,
 		&e.Version, &e.Hash, &flexed, &e.Estimated, &final, &e.Missing, &e.Posted, instant{&e.WaitsAt}, instant{&e.LookAt}, &e.PostedWh}, more...)...)
 	if err != nil {
 		return e, err
@@ -102,14 +105,18 @@ func scanFlexEvent(s scanner, more ...any) (e FlexEvent, err error) {
 }
 
 // flexEventText is what is kept of an event as text.
-type flexEventText struct{ day, meant, nominated, plan string }
+type flexEventText struct {
+	day, meant, nominated, plan string
+	instructed                  sql.NullString
+}
 
 func (r *flexEventText) read(e *FlexEvent) (err error) {
-	var faults [4]error
+	var faults [5]error
 	e.Day, faults[0] = flex.ParseDay(r.day)
 	e.Meant, faults[1] = readEnergies(r.meant)
 	e.Nominated, faults[2] = readEnergies(r.nominated)
 	e.StayPlan, faults[3] = readEnergies(r.plan)
+	e.Instructed, faults[4] = readInstructed(r.instructed)
 
 	return errors.Join(faults[:]...)
 }
@@ -137,12 +144,17 @@ func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
 		return false, err
 	}
 
+	instructed, err := writeInstructed(e.Instructed)
+	if err != nil {
+		return false, err
+	}
+
 	e.ID = flex.FlexEventID(tx.newID())
 	n, err := tx.exec(
 		ctx,
 		`INSERT INTO flex_event (id, org_id, site_id, asset_id, session_id, day, first, last, from_at, to_at, meant, nominated,
-			detected_at, estimated, look_at, stay_from, stay_to, stay_plan, power_w, cop11)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, $15, $16, $17,
+			detected_at, estimated, look_at, stay_from, stay_to, stay_plan, instructed, power_w, cop11)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, $15, $16, $17, $18,
 			COALESCE((SELECT power_w FROM asset WHERE id = $4), (SELECT power_w FROM former_asset WHERE id = $4), 0),
 			COALESCE((SELECT m.cop11 AND a.installed_on <> '' FROM asset a JOIN model m ON m.key = lower(a.model) WHERE a.id = $4),
 				(SELECT cop11 FROM former_asset WHERE id = $4), FALSE))
@@ -164,6 +176,7 @@ func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
 		micros(e.Stay.From),
 		micros(e.Stay.To),
 		writeEnergies(e.StayPlan),
+		instructed,
 	)
 
 	return n == 1, err

@@ -236,6 +236,7 @@ type settledRecord struct {
 	Device      string `json:"Device,omitempty"`
 	Source      string `json:"Source,omitempty"`
 	Publication string `json:"Publication,omitempty"`
+	Instruction string `json:"Instruction,omitempty"`
 }
 
 func recordSettled(s settle.Settled) settledRecord {
@@ -261,6 +262,10 @@ func recordSettled(s settle.Settled) settledRecord {
 
 	if !s.Publication.IsZero() {
 		r.Publication = s.Publication.String()
+	}
+
+	if !s.Instruction.IsZero() {
+		r.Instruction = s.Instruction.String()
 	}
 
 	return r
@@ -289,6 +294,10 @@ func (r settledRecord) settled() (s settle.Settled, err error) {
 
 	if err == nil && r.Publication != "" {
 		err = s.Publication.UnmarshalText([]byte(r.Publication))
+	}
+
+	if err == nil && r.Instruction != "" {
+		err = s.Instruction.UnmarshalText([]byte(r.Instruction))
 	}
 
 	return s, err

@@ -88,6 +88,7 @@ var structs = map[string]reflect.Type{
 	"InstructionHalfHour":          reflect.TypeFor[InstructionHalfHour](),
 	"InstructionAsset":             reflect.TypeFor[InstructionAsset](),
 	"InstructionReport":            reflect.TypeFor[InstructionReport](),
+	"InstructionSettled":           reflect.TypeFor[InstructionSettled](),
 	"InstructionReportHalf":        reflect.TypeFor[InstructionReportHalf](),
 	"InstructionReportPart":        reflect.TypeFor[InstructionReportPart](),
 	"InstructionsStopped":          reflect.TypeFor[InstructionsStopped](),

@@ -1,0 +1,164 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/settle"
+)
+
+// PaidCall is a time in which an instruction that says what it pays called an asset.
+type PaidCall struct {
+	flex.Span
+	Instruction flex.InstructionID
+	Price       flex.Price
+	Down        bool // less was asked for
+}
+
+// PaidCalls returns the times within a span in which instructions that say what they pay called an
+// asset, in order: from the call on, until it was let go or the instruction was stopped or ended.
+func (tx *Tx) PaidCalls(
+	ctx context.Context,
+	asset flex.AssetID,
+	within flex.Span,
+) ([]PaidCall, error) {
+	found, err := rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (c PaidCall, err error) {
+			var called, released, stopped time.Time
+			var change int64
+			err = s.Scan(
+				&c.Instruction,
+				instant{&called},
+				instant{&released},
+				instant{&c.From},
+				instant{&c.To},
+				instant{&stopped},
+				&c.Price,
+				&change,
+			)
+
+			c.Down = change <= 0
+			c.Span = c.Meet(flex.Span{From: called, To: within.To}).Meet(within)
+			for _, end := range []time.Time{released, stopped} {
+				if !end.IsZero() && end.Before(c.To) {
+					c.To = end
+				}
+			}
+
+			return c, err
+		},
+		`SELECT i.id, c.called_at, c.released_at, i.from_at, i.to_at, i.stopped_at, i.price, i.change_w
+		FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
+		WHERE c.asset_id = $1 AND c.org_id = $2 AND i.price > 0 AND i.price <= $5 AND i.from_at < $3 AND i.to_at > $4 AND c.called_at < $3
+		ORDER BY i.from_at, i.id`,
+		asset.Bytes(),
+		tx.org.Bytes(),
+		micros(within.To),
+		micros(within.From),
+		int64(settle.MaxPrice),
+	)
+	if err != nil {
+		return nil, err
+	}
+
+	kept := found[:0]
+	for _, c := range found {
+		if c.From.Before(c.To) {
+			kept = append(kept, c)
+		}
+	}
+
+	return kept, nil
+}
+
+// InstructedEvents are the flex events of whom an instruction called that it pays for.
+type InstructedEvents struct {
+	Found   int              // the events
+	Waiting int              // of them, those that are not settled yet, or not whole
+	Flex    flex.WattHours   // of what is settled of the instruction's half-hours; less use is negative
+	Revenue flex.MicroPounds // that it earned there, before loss factors
+}
+
+// InstructedEvents returns what became of the events that an instruction pays for. Of a half-hour
+// that is the instruction's for a part of its time, all counts: the market's part is in its price.
+func (tx *Tx) InstructedEvents(
+	ctx context.Context,
+	id flex.InstructionID,
+) (sum InstructedEvents, err error) {
+	found, err := rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (e FlexEvent, err error) { return scanFlexEvent(s) },
+		`SELECT `+flexEventColumns+` FROM called_asset c
+		JOIN instruction i ON i.id = c.instruction_id
+		JOIN flex_event e ON e.org_id = c.org_id AND e.asset_id = c.asset_id AND e.from_at < i.to_at AND e.to_at > i.from_at
+		WHERE c.instruction_id = $1 AND c.org_id = $2 AND e.instructed IS NOT NULL ORDER BY e.id`,
+		id.Bytes(),
+		tx.org.Bytes(),
+	)
+	if err != nil {
+		return sum, err
+	}
+
+	var ids []flex.FlexEventID
+	for _, e := range found {
+		if !pays(e.Instructed, id) {
+			continue
+		}
+
+		ids = append(ids, e.ID)
+		sum.Found++
+		if e.Version == 0 || e.Missing > 0 {
+			sum.Waiting++
+		}
+	}
+
+	err = tx.addSettled(ctx, &sum, id, ids)
+
+	return sum, err
+}
+
+// pays reports whether an instruction pays for a part of an event.
+func pays(parts []settle.Instructed, id flex.InstructionID) bool {
+	return slices.ContainsFunc(parts, func(p settle.Instructed) bool {
+		return p.Instruction == id
+	})
+}
+
+// addSettled adds up what the newest settlements of events have in an instruction's half-hours.
+func (tx *Tx) addSettled(
+	ctx context.Context,
+	sum *InstructedEvents,
+	id flex.InstructionID,
+	ids []flex.FlexEventID,
+) error {
+	var revenue settle.PicoPounds
+	for chunk := range slices.Chunk(ids, instantsChunk) {
+		settled, err := tx.PostedSettlements(ctx, chunk)
+		if err != nil {
+			return err
+		}
+
+		newest := map[flex.FlexEventID]*settle.Result{}
+		for _, s := range settled { // an event's versions in their order
+			newest[s.Event] = s.Result
+		}
+
+		for _, r := range newest {
+			for _, p := range r.Periods {
+				if p.Known && p.Instruction == id {
+					sum.Flex += p.Flex
+					revenue += p.Revenue
+				}
+			}
+		}
+	}
+
+	sum.Revenue = revenue.MicroPounds(settle.HalfAway)
+
+	return nil
+}
