@@ -33,7 +33,7 @@ type instructTarget struct {
 	From     time.Time `help:"When it begins, as in 2026-01-15T17:30:00Z; what is past counts as now." required:""`
 	To       time.Time `help:"When it ends." required:""`
 	Service  string    `help:"What it is for: ${enum}." enum:"wholesale,cm,dno,dfs,lcm,sffr,other" default:"other"`
-	Price    float64   `help:"What the service pays, in £/MWh; kept and not used." placeholder:"GBP"`
+	Price    float64   `help:"What the service pays, in £/MWh; above zero, what was moved is settled at it." placeholder:"GBP"`
 	Reason   string    `help:"Why, for whoever looks next." default:""`
 	Unfair   bool      `help:"Call the cheapest, whoever was called before."`
 	JSON     bool      `help:"Print JSON." name:"json"`

@@ -202,6 +202,7 @@ var notTheUsers = []store.Cause{
 	store.CauseMarket,
 	store.CauseInputs,
 	store.CauseCaps,
+	store.CauseCalled,
 }
 
 // withoutMarket plans a schedule again without the market's prices: what would have been
