@@ -24,6 +24,7 @@ type programRow struct {
 	Scope   string    `json:"bound_to,omitempty"`
 	Kind    string    `json:"kind,omitempty"`
 	Service string    `json:"service,omitempty"`
+	Price   float64   `json:"price_gbp_per_mwh,omitempty"`
 	Simple  []float64 `json:"simple_kw,omitempty"`
 	Who     string    `json:"bound_by,omitempty"`
 	At      time.Time `json:"bound_at,omitzero"`
@@ -36,6 +37,7 @@ func (r programRow) cells() []any {
 		r.Scope,
 		r.Kind,
 		r.Service,
+		r.Price,
 		strings.Trim(fmt.Sprint(r.Simple), "[]"),
 		r.Who,
 		r.At,
@@ -64,7 +66,7 @@ func (o *openADRList) Run(ctx context.Context, c console) error {
 		c,
 		o.JSON,
 		rows,
-		"PROGRAM\tNAME\tBOUND TO\tAS\tSERVICE\tSIMPLE KW\tBY\tSINCE",
+		"PROGRAM\tNAME\tBOUND TO\tAS\tSERVICE\tPAYS\tSIMPLE KW\tBY\tSINCE",
 		programRow.cells,
 	)
 }
@@ -77,6 +79,7 @@ func programRowOf(p *adr.BoundProgram) programRow {
 	}
 
 	row.Scope, row.Service = scopeText(b.Scope), b.Service
+	row.Price = b.Price.GBPPerMWh()
 	row.Kind = string(b.Kind)
 	row.Who, row.At = b.Who, b.MadeAt
 	for _, w := range b.Simple {
@@ -109,6 +112,7 @@ type openADRBind struct {
 	GSPGroup string                     `name:"gsp-group" help:"Sites of a GSP group alone, such as _C." placeholder:"GROUP"`
 	Kind     string                     `help:"What its events become: an instruction, or import_limit, a limit that the group keeps under its cap." enum:"instruction,import_limit" default:"instruction"`
 	Service  string                     `help:"What its instructions are for: ${enum}." enum:"wholesale,cm,dno,dfs,lcm,sffr,other" default:"other"`
+	Price    float64                    `help:"What its instructions pay, in £/MWh of what they ask for." placeholder:"GBP"`
 	SimpleKW []float64                  `name:"simple-kw" help:"The change in kW at the levels 1, 2 and so on of SIMPLE; negative to draw less." placeholder:"KW"`
 }
 
@@ -118,6 +122,7 @@ func (o *openADRBind) Run(ctx context.Context, c console) error {
 		Program: o.Program,
 		Scope:   records.Scope{Group: o.Group, GSPGroup: o.GSPGroup},
 		Service: o.Service,
+		Price:   flex.FromGBPPerMWh(o.Price),
 		Kind:    records.ADRBindingKind(o.Kind),
 		Who:     commandLine,
 	}

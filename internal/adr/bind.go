@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/settle"
 	"flexd/internal/store"
 )
 
@@ -28,6 +29,15 @@ func (s *Service) Bind(
 		return flex.Fail(
 			flex.Malformed,
 			"a limit is of a constraint group: give the group alone",
+		)
+	}
+
+	if b.Price < 0 || b.Price > settle.MaxPrice {
+		return flex.Fail(
+			flex.Malformed,
+			"a price of %g £/MWh is out of range: give 0 to %g",
+			b.Price.GBPPerMWh(),
+			settle.MaxPrice.GBPPerMWh(),
 		)
 	}
 
@@ -71,7 +81,7 @@ func letGo(ctx context.Context, tx *store.Tx, b *store.ADRBinding) error {
 
 	was := before[0]
 	same := was.Scope == b.Scope && was.Service == b.Service &&
-		was.Kind == b.Kind
+		was.Kind == b.Kind && was.Price == b.Price
 	if same && slices.Equal(was.Simple, b.Simple) {
 		return nil
 	}

@@ -154,6 +154,7 @@ func (d *Service) instructBy(
 		Limit:   o.Limit,
 		Scope:   b.Scope,
 		Service: b.Service,
+		Price:   b.Price,
 		Who:     ADRDispatcher,
 		Reason:  "OpenADR event " + o.Event.String(),
 	})

@@ -25,6 +25,7 @@ type ADRBinding struct {
 	Program ADRObjectID
 	Scope   Scope
 	Service string
+	Price   flex.Price // that its instructions pay; zero if it was not said
 	Kind    ADRBindingKind
 	Simple  []flex.Watts // the change at each level of SIMPLE from 1 on
 	Who     string
@@ -51,9 +52,9 @@ func (tx *Tx) BindADRProgram(ctx context.Context, b *ADRBinding) error {
 
 	_, err := tx.exec(
 		ctx,
-		`INSERT INTO adr_binding (program_id, org_id, group_name, gsp_group, service, kind, simple, who, made_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+		`INSERT INTO adr_binding (program_id, org_id, group_name, gsp_group, service, kind, simple, who, made_at, price) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 		ON CONFLICT (program_id) DO UPDATE SET group_name = excluded.group_name, gsp_group = excluded.gsp_group, service = excluded.service,
-			kind = excluded.kind, simple = excluded.simple, who = excluded.who, made_at = excluded.made_at`,
+			kind = excluded.kind, simple = excluded.simple, who = excluded.who, made_at = excluded.made_at, price = excluded.price`,
 		b.Program.Bytes(),
 		tx.org.Bytes(),
 		b.Scope.Group,
@@ -63,6 +64,7 @@ func (tx *Tx) BindADRProgram(ctx context.Context, b *ADRBinding) error {
 		writeNumbers(simple),
 		b.Who,
 		micros(b.MadeAt),
+		int64(b.Price),
 	)
 
 	return err
@@ -88,7 +90,7 @@ func (tx *Tx) ADRBindings(
 	ctx context.Context,
 	program ADRObjectID,
 ) ([]ADRBinding, error) {
-	query, args := `SELECT program_id, group_name, gsp_group, service, kind, simple, who, made_at FROM adr_binding WHERE org_id = $1`, []any{tx.org.Bytes()}
+	query, args := `SELECT program_id, group_name, gsp_group, service, kind, simple, who, made_at, price FROM adr_binding WHERE org_id = $1`, []any{tx.org.Bytes()}
 	if !program.IsZero() {
 		query, args = query+` AND program_id = $2`, append(args, program.Bytes())
 	}
@@ -104,6 +106,7 @@ func (tx *Tx) ADRBindings(
 			&simple,
 			&b.Who,
 			instant{&b.MadeAt},
+			&b.Price,
 		)
 
 		if err != nil {
