@@ -18,21 +18,24 @@ const chargerCallTime = 45 * time.Second
 // chargerCall is `flexd charger-call`.
 type chargerCall struct {
 	ID      string `arg:"" help:"The charger's id."`
-	Action  string `arg:"" help:"The call's name in OCPP 1.6, as in Reset; or transactions, to list the charger's."`
+	Action  string `arg:"" help:"The call's name in OCPP 1.6, as in Reset; or transactions, to list the charger's; or state, whether it and its platform are there."`
 	Payload string `arg:"" optional:"" help:"The call's payload in JSON, as in '{\"type\":\"Soft\"}'; empty if not given." default:"{}"`
 
 	Bridge string `help:"The bridge's --office-listen; ${default} if not given." default:"http://127.0.0.1:8889" env:"FLEXD_OCPP_OFFICE" placeholder:"URL"`
 	Token  string `help:"Its --office-token; better in the environment." required:"" env:"FLEXD_OCPP_OFFICE_TOKEN" placeholder:"TOKEN"`
 }
 
-// Run makes one call to a charger, or lists its transactions, and prints the answer.
+// Run makes one call to a charger, or reads what the bridge knows of it, and prints the answer.
 func (o *chargerCall) Run(ctx context.Context, c console) error {
 	ctx, cancel := context.WithTimeout(ctx, chargerCallTime)
 	defer cancel()
 
 	method, path := http.MethodPost, "/call/"+url.PathEscape(o.Action)
-	if o.Action == "transactions" {
+	switch o.Action {
+	case "transactions":
 		method, path = http.MethodGet, "/transactions"
+	case "state":
+		method, path = http.MethodGet, ""
 	}
 
 	address := strings.TrimRight(o.Bridge, "/") + "/chargers/" +

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,7 +40,7 @@ type charger struct {
 	wakeup chan struct{}
 
 	connections int // under b.mu
-	// the platform that it belongs to; nil if there is none
+	// the platform that it belongs to, if there is one
 	up *upstream
 
 	mu         sync.Mutex
@@ -482,5 +484,10 @@ func (c *charger) want(number int, p *wanted) error {
 func (c *charger) ours() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.known() || c.up != nil && len(c.up.errands) > 0
+	return c.known() || len(c.up.errands) > 0
+}
+
+// numbers are the connectors that have spoken, in order. The caller holds mu.
+func (c *charger) numbers() []int {
+	return slices.Sorted(maps.Keys(c.connectors))
 }

@@ -184,7 +184,7 @@ func (u *upstream) bound(
 	phases int,
 	steps []flex.Step,
 ) (out []flex.Step) {
-	if u == nil || len(u.limits) == 0 {
+	if len(u.limits) == 0 {
 		return steps
 	}
 

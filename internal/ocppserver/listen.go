@@ -245,22 +245,13 @@ func (c *charger) setPaid(paid bool) {
 // setPassword notes what a charger logged in with, which its platform may ask for too.
 func (c *charger) setPassword(r *http.Request) {
 	_, password, ok := r.BasicAuth()
-	if c.up == nil || !ok {
+	if !ok {
 		return
 	}
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.up.own {
-		c.up.password = password
-	}
-}
-
-// wakeAbove has the connection to the platform follow the charger's.
-func (c *charger) wakeAbove() {
-	if c.up != nil {
-		c.up.wake()
-	}
+	c.up.login = password
 }
 
 // connected takes a new connection up, and ends the one before.
@@ -278,7 +269,7 @@ func (c *charger) connected(l *link) {
 
 	c.b.Log.Info("charger connected", "charger", c.id)
 	c.wake()
-	c.wakeAbove()
+	c.up.wake()
 }
 
 // hold keeps a connection until it ends. It takes the place of the one before, which may be
@@ -286,10 +277,8 @@ func (c *charger) connected(l *link) {
 func (c *charger) hold(ctx context.Context, conn *websocket.Conn) {
 	l := newLink(conn, c.b.Timing.Call)
 	l.take, l.after = c.take, c.wake
-	if c.up != nil {
-		l.later = func(id json.RawMessage, action string, payload json.RawMessage) bool {
-			return c.passUp(l, id, action, payload)
-		}
+	l.later = func(id json.RawMessage, action string, payload json.RawMessage) bool {
+		return c.passUp(l, id, action, payload)
 	}
 
 	c.connected(l)
@@ -304,7 +293,7 @@ func (c *charger) hold(ctx context.Context, conn *websocket.Conn) {
 	}
 
 	c.mu.Unlock()
-	c.wakeAbove()
+	c.up.wake()
 	c.b.Log.Info("charger disconnected", "charger", c.id, "why", err)
 }
 

@@ -69,6 +69,8 @@ func (c *charger) noteStop(m stopTransaction) {
 func (b *Bridge) office() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /chargers/{id}/call/{action}", b.takeCall)
+	mux.HandleFunc("GET /chargers", b.showChargers)
+	mux.HandleFunc("GET /chargers/{id}", b.showCharger)
 	mux.HandleFunc("GET /chargers/{id}/transactions", b.showTransactions)
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -203,8 +205,7 @@ func (b *Bridge) showTransactions(w http.ResponseWriter, r *http.Request) {
 	all := append([]transaction{}, c.transactions...)
 	c.mu.Unlock()
 
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(all) // whoever asked is gone if it fails
+	writeJSON(w, all)
 }
 
 // tag is what a chargers' file says of an id tag.

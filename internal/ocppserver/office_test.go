@@ -24,16 +24,7 @@ func TestOffice_Calls(t *testing.T) {
 	c.boot()
 
 	do := func(method, path, body, token string) (int, string) {
-		r, err := http.NewRequestWithContext(t.Context(), method, "http://"+l.Addr().String()+path, strings.NewReader(body))
-		s.must(err)
-		r.Header.Set("Authorization", "Bearer "+token)
-		resp, err := http.DefaultClient.Do(r)
-		s.must(err)
-		defer resp.Body.Close()
-		b, err := io.ReadAll(resp.Body)
-		s.must(err)
-
-		return resp.StatusCode, string(b)
+		return fetch(s, method, "http://"+l.Addr().String()+path, body, token)
 	}
 
 	for _, x := range []struct {
@@ -72,11 +63,29 @@ func TestOffice_Calls(t *testing.T) {
 		t.Errorf("the transactions are %d %s", status, list)
 	}
 
+	if status, all := do(http.MethodGet, "/chargers", "", officeToken); status != 200 || !strings.Contains(all, `[{"id":"CP1","connected":true,"connectors":[{"connector_id":1`) {
+		t.Errorf("the chargers are %d %s", status, all)
+	}
+
 	c.hangUp()
 	s.eventually("it is not connected", func() bool {
 		status, _ := do(http.MethodPost, "/chargers/CP1/call/Reset", `{}`, officeToken)
 		return status == http.StatusConflict || status == http.StatusNotFound
 	})
+}
+
+// fetch is one request of the office's and its answer.
+func fetch(s *street, method, url, body, token string) (int, string) {
+	r, err := http.NewRequestWithContext(s.Context(), method, url, strings.NewReader(body))
+	s.must(err)
+	r.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(r)
+	s.must(err)
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	s.must(err)
+
+	return resp.StatusCode, string(b)
 }
 
 // TestOffice_Tags: a tag is answered as the chargers' file says.

@@ -60,7 +60,11 @@ func (u *upstream) perform(
 	action string,
 	payload json.RawMessage,
 ) (any, error) {
-	if u.readOnly && !slices.Contains(onlyRead, action) {
+	u.c.mu.Lock()
+	readOnly := u.readOnly
+	u.c.mu.Unlock()
+
+	if readOnly && !slices.Contains(onlyRead, action) {
 		return nil, &callError{
 			codeSecurity,
 			"this charger takes no commands of the platform",

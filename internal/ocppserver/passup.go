@@ -18,6 +18,10 @@ func (c *charger) passUp(
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
+	if !c.up.named() {
+		return false
+	}
+
 	above := slices.Contains(answeredAbove, action)
 	behind := c.up.link == nil || len(c.up.errands) > 0
 	if action == "Heartbeat" && behind {

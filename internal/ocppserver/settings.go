@@ -137,7 +137,7 @@ func (c *charger) setOne(
 		)
 	}
 
-	if done && c.up != nil {
+	if done {
 		c.up.changed(key, value)
 	}
 

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -99,7 +98,7 @@ func (b *Bridge) statePath(id string) string {
 // beside the old one and takes its place, so that there is always a whole one. The caller
 // holds mu.
 func (c *charger) keep() {
-	if c.b.State == "" || !c.known() && c.up == nil {
+	if c.b.State == "" || !c.known() && !c.up.named() {
 		return
 	}
 
@@ -158,14 +157,14 @@ func (c *charger) saved() savedCharger {
 		Transactions: c.transactions,
 	}
 
-	if u := c.up; u != nil {
+	if u := c.up; u.named() {
 		answered := slices.DeleteFunc(slices.Clone(u.errands), func(e *errand) bool {
 			return !e.closed
 		})
 		s.Upstream = &savedUpstream{answered, u.numbers, u.values, u.limits}
 	}
 
-	for _, number := range slices.Sorted(maps.Keys(c.connectors)) {
+	for _, number := range c.numbers() {
 		s.Connectors = append(s.Connectors, c.connectors[number].saved())
 	}
 
@@ -215,7 +214,7 @@ func (c *charger) restore(s savedCharger) {
 	c.reports = s.Reports
 	c.callbacks = s.Callbacks
 	c.transactions = s.Transactions
-	if c.up != nil && s.Upstream != nil {
+	if c.up.named() && s.Upstream != nil {
 		c.up.restore(*s.Upstream)
 	}
 
@@ -367,12 +366,10 @@ func (b *Bridge) begin(id string) *charger {
 		connectors: map[int]*connector{},
 	}
 
-	c.up = newUpstream(c, b.optionsOf(id))
+	c.up = newUpstream(ctx, c)
+	c.followPlatform()
 	b.chargers[id] = c
 	b.work.Go(func() { c.run(ctx) })
-	if c.up != nil {
-		b.work.Go(func() { c.up.run(ctx) })
-	}
 
 	return c
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/coder/websocket"
@@ -28,12 +27,14 @@ const (
 // answer is answered by it while it is there, and by the bridge while it is not. Its fields are
 // under the charger's mu.
 type upstream struct {
-	c        *charger
-	url      string
+	c   *charger
+	url string // with the charger's id; empty while it has no platform
+	// empty is what the charger logs in with
 	password string
-	// the password is the platform's own, and not what the charger sends
-	own      bool
+	login    string // what the charger logs in with
 	readOnly bool
+	turn     int    // it counts the platforms that were named
+	start    func() // has run run, once
 	signal   chan struct{}
 
 	link *link // nil while there is no connection
@@ -76,23 +77,6 @@ var answeredAbove = []string{
 	"StopTransaction",
 }
 
-// newUpstream returns a charger's platform, nil if it has none.
-func newUpstream(c *charger, o chargerOptions) *upstream {
-	if o.upstream == "" {
-		return nil
-	}
-
-	return &upstream{
-		c:        c,
-		url:      strings.TrimRight(o.upstream, "/") + "/" + c.id,
-		password: o.upstreamPassword,
-		own:      o.upstreamPassword != "",
-		readOnly: o.readOnly,
-		signal:   make(chan struct{}, 1),
-		values:   map[string]string{},
-	}
-}
-
 // wake has the worker look at what there is to do.
 func (u *upstream) wake() {
 	select {
@@ -116,7 +100,7 @@ func (u *upstream) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err == nil {
+		if err == nil || errors.Is(err, errMoved) {
 			continue
 		}
 
@@ -138,15 +122,15 @@ func (u *upstream) run(ctx context.Context) {
 func (u *upstream) needed() bool {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
-	return u.c.link != nil || len(u.errands) > 0
+	return u.named() && (u.c.link != nil || len(u.errands) > 0)
 }
 
 // session is one connection to the platform.
 func (u *upstream) session(ctx context.Context) error {
-	l, err := u.dial(ctx)
+	address, login, turn := u.door()
+	l, err := u.dial(ctx, address, login)
 	if err != nil {
-		u.lost()
-		return err
+		return u.lost(turn, err)
 	}
 	defer l.conn.CloseNow()
 
@@ -154,16 +138,17 @@ func (u *upstream) session(ctx context.Context) error {
 	defer cancel()
 	u.c.b.work.Go(func() { _ = l.run(ctx) })
 	u.c.b.work.Go(func() { l.watch(ctx, u.c.b.Timing.Ping) })
-	u.setLink(l)
-	defer u.setLink(nil)
+	if !u.setLink(l, turn) {
+		return errMoved
+	}
+	defer u.setLink(nil, turn)
 	u.c.b.Log.Info("a charger's platform is connected", "charger", u.c.id)
 
-	err = u.sendAll(ctx, l)
-	if err != nil {
-		u.lost()
+	if err := u.sendAll(ctx, l); err != nil {
+		return u.lost(turn, err)
 	}
 
-	return err
+	return nil
 }
 
 // sendAll sends on what waits until the charger is gone and nothing is left. An error means that the
@@ -191,15 +176,28 @@ func (u *upstream) sendAll(ctx context.Context, l *link) error {
 	}
 }
 
-func (u *upstream) dial(ctx context.Context) (*link, error) {
+// door is where the platform is, how the bridge logs in there, and which one it is.
+func (u *upstream) door() (address, login string, turn int) {
 	u.c.mu.Lock()
-	login := base64.StdEncoding.EncodeToString([]byte(u.c.id + ":" + u.password))
-	u.c.mu.Unlock()
+	defer u.c.mu.Unlock()
 
+	password := u.password
+	if password == "" {
+		password = u.login
+	}
+	login = base64.StdEncoding.EncodeToString([]byte(u.c.id + ":" + password))
+
+	return u.url, login, u.turn
+}
+
+func (u *upstream) dial(
+	ctx context.Context,
+	address, login string,
+) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, u.c.b.Timing.Call)
 	defer cancel()
 
-	conn, _, err := websocket.Dial(ctx, u.url, &websocket.DialOptions{
+	conn, _, err := websocket.Dial(ctx, address, &websocket.DialOptions{
 		Subprotocols: []string{subprotocol},
 		HTTPHeader:   http.Header{"Authorization": {"Basic " + login}},
 	})
@@ -216,26 +214,43 @@ func (u *upstream) dial(ctx context.Context) (*link, error) {
 	return l, nil
 }
 
-// setLink notes the connection to the platform, nil when it has ended.
-func (u *upstream) setLink(l *link) {
+// setLink notes the connection to the platform, nil when it has ended. It reports false if
+// another platform has been named since.
+func (u *upstream) setLink(l *link, turn int) bool {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
+
+	if l != nil && turn != u.turn {
+		return false
+	}
 
 	u.link = l
 	if l != nil {
 		u.down = false
 	}
+
+	return true
 }
 
-// lost notes that the platform is down: nobody waits for it any more.
-func (u *upstream) lost() {
+// errMoved says that another platform, or none, is named since a connection began.
+var errMoved = errors.New("another platform is named")
+
+// lost notes that the platform is down: nobody waits for it any more. It returns why, which is
+// errMoved if it is another one by now.
+func (u *upstream) lost(turn int, why error) error {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
+
+	if turn != u.turn {
+		return errMoved
+	}
 
 	u.down = true
 	for _, e := range u.errands {
 		e.settle()
 	}
+
+	return why
 }
 
 // next returns the message that is to be sent on first.
@@ -252,12 +267,7 @@ func (u *upstream) next() *errand {
 // add puts a message behind those that wait. While the platform is down there is nothing to wait
 // for; a connection that is only being made is waited for. The caller holds the charger's mu.
 func (u *upstream) add(action string, payload json.RawMessage) *errand {
-	e := &errand{
-		Action:  action,
-		Payload: slices.Clone(payload),
-		settled: make(chan struct{}),
-	}
-
+	e := newErrand(action, payload)
 	if u.down {
 		e.settle()
 	}
@@ -270,6 +280,14 @@ func (u *upstream) add(action string, payload json.RawMessage) *errand {
 	u.wake()
 
 	return e
+}
+
+func newErrand(action string, payload json.RawMessage) *errand {
+	return &errand{
+		Action:  action,
+		Payload: slices.Clone(payload),
+		settled: make(chan struct{}),
+	}
 }
 
 // dropOne makes space: the oldest message that says nothing of a transaction goes.

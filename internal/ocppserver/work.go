@@ -3,9 +3,7 @@ package ocppserver
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -52,10 +50,11 @@ var errAgain = errors.New("try again")
 // they miss. It returns how long nothing will be due by itself.
 func (c *charger) round(ctx context.Context) time.Duration {
 	began := c.b.Now()
+	c.followPlatform()
 	again := c.greet(ctx)
 	c.mu.Lock()
 	c.lateDue(c.b.Now())
-	numbers := slices.Sorted(maps.Keys(c.connectors))
+	numbers := c.numbers()
 	c.mu.Unlock()
 
 	for _, number := range numbers {
