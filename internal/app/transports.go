@@ -40,6 +40,7 @@ func (h *App) newConsole(s Settings) *console.Server {
 		Reward:         h.Reward,
 		Operations:     h.Operations,
 		Selection:      h.Selection,
+		Grid:           h.Grid,
 		Clock:          h,
 		Jobs:           h.Jobs,
 		Environment:    h.DB.Environment,

@@ -18,6 +18,7 @@ import (
 	"flexd/internal/control"
 	"flexd/internal/delivery"
 	"flexd/internal/flex"
+	"flexd/internal/grid"
 	"flexd/internal/market"
 	"flexd/internal/operations"
 	"flexd/internal/reading"
@@ -43,6 +44,7 @@ type Server struct {
 
 	Operations *operations.Service
 	Selection  *selection.Service
+	Grid       *grid.Service
 
 	Environment flex.Environment
 	Log         *slog.Logger // nil means the default logger
@@ -264,6 +266,13 @@ var surface = []route{
 	{pattern: "POST /console/safety/caps", needs: access.Operate, handle: (*Server).setCaps},
 	{pattern: "POST /console/safety/prices", needs: access.See, handle: (*Server).foresee},
 
+	// ahead.go
+	{pattern: "GET /console/ahead", handle: (*Server).ahead},
+	{pattern: "GET /console/ahead.csv", handle: (*Server).ahead},
+	{pattern: "GET /console/ahead.json", handle: (*Server).ahead},
+	{pattern: "GET /console/offers", handle: (*Server).offers},
+	{pattern: "GET /console/offers.csv", handle: (*Server).offers},
+	{pattern: "GET /console/offers.json", handle: (*Server).offers},
 	// instructions.go
 	{pattern: "GET /console/instructions", handle: (*Server).instructions},
 	{pattern: "GET /console/instructions.csv", handle: (*Server).instructions},

@@ -54,6 +54,8 @@ var menu = []item{
 	{"settlement", "Settlement"},
 	{"readings", "Readings"},
 	{"engine", "Engine"},
+	{"ahead", "Forecast"},
+	{"offers", "Offers"},
 	{"instructions", "Instructions"},
 	{"safety", "Safety"},
 	{"developer", "Developer"},
