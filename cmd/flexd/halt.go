@@ -104,9 +104,9 @@ func (o *halt) Run(ctx context.Context, c console) error {
 	if o.Preview {
 		_, err := fmt.Fprintf(
 			c.out,
-			"It would stop what is sent to %d assets at %d sites; %d pushes wait now.\n",
-			stops.Assets,
-			stops.Sites,
+			"It would stop what is sent to %s at %s; waiting now: %d.\n",
+			countOf(stops.Assets, "asset"),
+			countOf(stops.Sites, "site"),
 			stops.Waiting,
 		)
 
@@ -120,9 +120,9 @@ func (o *halt) Run(ctx context.Context, c console) error {
 	said := "No push leaves until flexd resume."
 	if subjectOf(scope) != "" {
 		said = fmt.Sprintf(
-			"Nothing is sent to %d assets at %d sites until flexd resume with the same flags.",
-			stops.Assets,
-			stops.Sites,
+			"Nothing is sent to %s at %s until flexd resume with the same flags.",
+			countOf(stops.Assets, "asset"),
+			countOf(stops.Sites, "site"),
 		)
 	}
 
@@ -195,12 +195,12 @@ func (o *halt) list(ctx context.Context, c console, h *app.App) error {
 		lines = append(
 			lines,
 			fmt.Sprintf(
-				"%s, by %s since %s: %s (%d assets, %d pushes wait)",
+				"%s, by %s since %s: %s (%s, pushes waiting: %d)",
 				p.Name,
 				p.Who,
 				p.At.Format(time.RFC3339),
 				p.Reason,
-				p.Assets,
+				countOf(p.Assets, "asset"),
 				p.Waiting,
 			),
 		)

@@ -110,6 +110,24 @@ func TestLive(t *testing.T) {
 	close(done)
 	for second.lines.Scan() { // ends, as the server stops
 	}
+	h.streamsAreApart()
+}
+
+// streamsAreApart holds that the time of two streams is in a figure of its own, and not in that of answers.
+func (h *homestead) streamsAreApart() {
+	h.Helper()
+	const route = `route="/entities/site/{site_id}/live"`
+	for until := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		text := h.want("GET", "/metrics", "", 200, "", "Authorization:").body
+		streams := strings.Contains(text, "flexd_stream_seconds_count{"+route+"} 2")
+		answers := strings.Contains(text, `flexd_request_seconds_count{method="GET",`+route+"} 2") // the state, and the one not found
+		if streams && answers {
+			return
+		}
+		if time.Now().After(until) { // a stream is counted after its end, which its reader sees first
+			h.Fatalf("streams counted: %t, answers counted apart: %t", streams, answers)
+		}
+	}
 }
 
 // A site is followed so often and no more; who leaves makes room.

@@ -22,6 +22,7 @@ type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
+	streams  *prometheus.HistogramVec
 }
 
 func newMetrics() *metrics {
@@ -35,11 +36,17 @@ func newMetrics() *metrics {
 			Help:    "Time from a request's arrival to its answer.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 		}, []string{"method", "route"}),
+		streams: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "flexd_stream_seconds",
+			Help:    "How long streams of server-sent events were open. They are not in flexd_request_seconds.",
+			Buckets: []float64{1, 10, 60, 300, 600, 900, 1200},
+		}, []string{"route"}),
 	}
 
 	m.registry.MustRegister(
 		m.requests,
 		m.seconds,
+		m.streams,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -53,6 +60,11 @@ func (m *metrics) observe(r *request, status int, took time.Duration) {
 		r.route.Pattern,
 		strconv.Itoa(status),
 	).Inc()
+
+	if r.streamed {
+		m.streams.WithLabelValues(r.route.Pattern).Observe(took.Seconds())
+		return
+	}
 
 	m.seconds.WithLabelValues(
 		methodLabel(r.Method),

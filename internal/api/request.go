@@ -36,6 +36,9 @@ type request struct {
 
 	// why the answer broke off after its beginning was sent; nil if it did not
 	brokenOff error
+
+	// whether the answer is a stream of events, whose length is no time to answer
+	streamed bool
 }
 
 // answer is what a handler returns; its zero value is 200 with the body null.

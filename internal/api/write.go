@@ -38,6 +38,7 @@ func write(w http.ResponseWriter, r *request, a answer) (status, size int) {
 		h.Set("Content-Type", "text/event-stream")
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Accel-Buffering", "no") // or a proxy would keep it back
+		r.streamed = true
 		a.events(w)
 		return status, 0
 	}

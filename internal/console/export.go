@@ -88,16 +88,14 @@ func (r *request) whole(rows int) error {
 	return nil
 }
 
-// knows refuses a table to take away by a filter that the page has not: its rows would be others
-// than were asked for.
-func (r *request) knows(filters ...string) error {
-	if !r.exporting() {
-		return nil
-	}
+// paging are the parameters of every list beside its filters: the page, and what was done before it.
+var paging = []string{"before", "limit", "done"}
 
+// knows refuses a list by a filter that it has not, as a page and as a table to download: its rows
+// would be others than were asked for.
+func (r *request) knows(filters ...string) error {
 	for name := range r.URL.Query() {
-		if !slices.Contains(filters, name) &&
-			!slices.Contains([]string{"before", "limit"}, name) {
+		if !slices.Contains(filters, name) && !slices.Contains(paging, name) {
 			return flex.Fail(
 				flex.Invalid,
 				"there is no filter %q: there are before, limit, %s",

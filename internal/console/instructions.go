@@ -37,6 +37,10 @@ func (s *Server) instructions(r *request) (view, error) {
 		return view{}, err
 	}
 
+	if err := r.knows("org"); err != nil {
+		return view{}, err
+	}
+
 	var before flex.InstructionID
 	if err := readFilter(
 		&before,

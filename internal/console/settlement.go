@@ -45,6 +45,10 @@ var decisions = map[ledger.PaymentStatus][]move{
 }
 
 func (s *Server) settlement(r *request) (view, error) {
+	if err := r.knows("status", "org"); err != nil {
+		return view{}, err
+	}
+
 	q := r.URL.Query()
 	p := &settlementPage{
 		Status:   ledger.PaymentStatus(q.Get("status")),

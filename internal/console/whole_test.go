@@ -40,7 +40,8 @@ func TestExport_Whole(t *testing.T) {
 		t.Errorf("the parts hold %d assets of %d", found, n)
 	}
 
-	for _, path := range []string{"assets.csv?firmware=Zappi", "deliveries.json?orgs=x", "audit.csv?when=now", "readings/held.json?site=x"} {
+	for _, path := range []string{"assets.csv?firmware=Zappi", "deliveries.json?orgs=x", "audit.csv?when=now", "readings/held.json?site=x",
+		"assets?firmware=Zappi", "deliveries?orgs=x", "audit?when=now", "readings/held?site=x", "instructions?state=running", "settlement?state=paid"} {
 		if a := d.get("/console/" + path); a.status != 422 {
 			t.Errorf("%s: %d %.200s", path, a.status, a.body)
 		}
