@@ -247,6 +247,10 @@ var surface = []route{
 		handle:  (*Server).setEndpoint,
 	},
 
+	// limits.go
+	{pattern: "GET /console/limits", handle: (*Server).limits},
+	{pattern: "GET /console/limits.csv", handle: (*Server).limits},
+	{pattern: "GET /console/limits.json", handle: (*Server).limits},
 	// safety.go
 	{pattern: "GET /console/safety", handle: (*Server).safety},
 	{

@@ -1,0 +1,43 @@
+package console
+
+import (
+	"flexd/internal/control"
+	"flexd/internal/flex"
+)
+
+// limitsPage is what distribution operators limit an organisation's feeders to.
+type limitsPage struct {
+	control.LimitsView
+	Export Export
+}
+
+func (s *Server) limits(r *request) (view, error) {
+	var org flex.OrgID
+	err := readFilter(&org, r.URL.Query().Get("org"), "organisation")
+	if err != nil {
+		return view{}, err
+	}
+
+	p := &limitsPage{Export: r.exports()}
+	p.LimitsView, err = s.Control.LimitsOf(r.Context(), org)
+
+	return view{
+		page:   "limits",
+		title:  "Limits of feeders",
+		crumbs: []crumb{{"Safety", Root + "/safety"}},
+		data:   p,
+		table:  p.table(),
+	}, err
+}
+
+func (p *limitsPage) table() *table {
+	t := &table{
+		Name:    "limits",
+		Columns: []string{"group", "start", "end", "limit_kw", "source", "binds"},
+	}
+	for _, l := range p.Limits {
+		t.add(l.Group, l.From, l.To, l.Power.KW(), l.Source, l.Binds)
+	}
+
+	return t
+}

@@ -1,0 +1,97 @@
+package control
+
+import (
+	"context"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// LimitsView is what limits the feeders of an organisation, now and later, and the links on which that
+// comes.
+type LimitsView struct {
+	Orgs   []flex.Org
+	Org    flex.OrgID
+	Limits []LimitLine // those of links that are lost first
+	Links  []LinkLine
+}
+
+// LimitLine is the most that a constraint group may draw for a time.
+type LimitLine struct {
+	Group  string
+	From   time.Time
+	To     time.Time // zero for a fallback, which binds until the link is heard
+	Power  flex.Watts
+	Source string // import, openadr or fallback
+	Binds  bool   // now
+}
+
+// LinkLine is a link with the fallback that binds when nothing is heard on it.
+type LinkLine struct {
+	Group    string
+	Fallback flex.Watts
+	Silence  time.Duration // after which it counts as lost
+	HeardAt  time.Time
+	LostAt   time.Time // zero while it is heard
+}
+
+// LimitsOf returns what limits the feeders of an organisation, of the first if none is chosen.
+func (d *Service) LimitsOf(
+	ctx context.Context,
+	chosen flex.OrgID,
+) (v LimitsView, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		orgs, tx, err := all.Choose(ctx, chosen)
+		v = LimitsView{Orgs: orgs}
+		if tx == nil || err != nil {
+			return err
+		}
+
+		v.Org = tx.Org()
+		return v.read(ctx, tx)
+	})
+
+	return v, err
+}
+
+func (v *LimitsView) read(ctx context.Context, tx *store.Tx) error {
+	links, err := tx.CapLinks(ctx)
+	if err != nil {
+		return err
+	}
+
+	for _, l := range links {
+		v.Links = append(v.Links, LinkLine{
+			Group:    l.Group,
+			Fallback: l.Fallback,
+			Silence:  l.Silence,
+			HeardAt:  l.HeardAt,
+			LostAt:   l.LostAt,
+		})
+
+		if !l.LostAt.IsZero() {
+			v.Limits = append(v.Limits, LimitLine{
+				Group:  l.Group,
+				From:   l.LostAt,
+				Power:  l.Fallback,
+				Source: "fallback",
+				Binds:  true,
+			})
+		}
+	}
+
+	limits, err := tx.CapLimits(ctx)
+	for _, l := range limits {
+		v.Limits = append(v.Limits, LimitLine{
+			Group:  l.Group,
+			From:   l.From,
+			To:     l.To,
+			Power:  l.Power,
+			Source: l.Source,
+			Binds:  l.Contains(tx.Now()),
+		})
+	}
+
+	return err
+}
