@@ -25,9 +25,9 @@ func playHistory(t *testing.T, history []Happening) Outcome {
 
 // Streets drawn from seeds, over the night in which the clocks go back.
 func TestRandomStreets(t *testing.T) {
-	seeds := uint64(3)
+	seeds := uint64(20)
 	if os.Getenv("FLEXD_LONG") != "" {
-		seeds = 200
+		seeds = 1000
 	}
 
 	for seed := range seeds {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -56,8 +57,9 @@ type household struct {
 
 // moment is an instant of a history and what is done then.
 type moment struct {
-	at time.Time
-	do func(context.Context) error
+	at    time.Time
+	do    func(context.Context) error
+	looks bool // nothing is due because of it
 }
 
 // PlayHistory plays a history on a flexd of its own, over real sockets of this machine and with a database
@@ -140,8 +142,9 @@ func newWhole(dir string, history []Happening) (*whole, error) {
 
 	start := flex.DayAt(first.From).Start()
 	w.now.Store(&start)
+	file := filepath.Join(dir, "flexd.db")
 	w.settings = app.Settings{
-		Database:              "sqlite:" + filepath.Join(dir, "flexd.db"),
+		Database:              "sqlite:" + file,
 		Keys:                  keys,
 		Environment:           flex.Sandbox,
 		AllowPrivateEndpoints: true,
@@ -149,8 +152,46 @@ func newWhole(dir string, history []Happening) (*whole, error) {
 		Log:                   slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 
-	return w, nil
+	empty, err := emptyDatabase()
+	if err != nil {
+		return nil, err
+	}
+
+	return w, os.WriteFile(file, empty, 0o600)
 }
+
+// emptyDatabase returns the file of a database with all tables and no records. It is made once in a
+// process: to make the tables takes longer than to play a small history on them.
+var emptyDatabase = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "flexd-simulate-")
+	if err != nil {
+		return nil, err
+	}
+
+	defer os.RemoveAll(dir)
+	keys, err := keyring.NewRing([keyring.KeySize]byte{1})
+	if err != nil {
+		return nil, err
+	}
+
+	file := filepath.Join(dir, "flexd.db")
+	h, err := app.Open(context.Background(), app.Settings{
+		Database:    "sqlite:" + file,
+		Keys:        keys,
+		Environment: flex.Sandbox,
+		Now:         func() time.Time { return time.Unix(0, 0) },
+		Log:         slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	if err := h.Close(); err != nil {
+		return nil, err
+	}
+
+	return os.ReadFile(file)
+})
 
 func (w *whole) time() time.Time { return *w.now.Load() }
 
@@ -314,21 +355,42 @@ func (w *whole) live(ctx context.Context, history []Happening) error {
 		return a.at.Compare(b.at)
 	})
 
-	for _, m := range moments {
-		if err := w.until(ctx, m.at); err != nil {
+	for len(moments) > 0 {
+		n := 1
+		for n < len(moments) && moments[n].at.Equal(moments[0].at) {
+			n++
+		}
+
+		if err := w.instant(ctx, moments[:n]); err != nil {
 			return err
 		}
 
-		if err := m.do(ctx); err != nil {
-			return err
-		}
-
-		if err := w.settle(ctx); err != nil {
-			return err
-		}
+		moments = moments[n:]
 	}
 
 	return w.until(ctx, end.Add(afterwards))
+}
+
+// instant lets time pass to the moments of one instant, and does them. What is due because of them is
+// done once for all: fifty cars that come at one time are one round of the jobs and not fifty.
+func (w *whole) instant(ctx context.Context, moments []moment) error {
+	if err := w.until(ctx, moments[0].at); err != nil {
+		return err
+	}
+
+	due := false
+	for _, m := range moments {
+		if err := m.do(ctx); err != nil {
+			return err
+		}
+		due = due || !m.looks
+	}
+
+	if !due {
+		return nil
+	}
+
+	return w.settle(ctx)
 }
 
 // moments are the instants at which something of the happening is done.
@@ -344,25 +406,43 @@ func (w *whole) moments(h Happening) []moment {
 			}
 		}
 
-		return []moment{{h.From, set(true)}, {h.To, set(false)}}
+		return []moment{
+			{at: h.From, do: set(true)},
+			{at: h.To, do: set(false)},
+		}
 
 	case Restart:
-		return []moment{{h.From, w.restart}}
+		return []moment{{at: h.From, do: w.restart}}
 
 	case Late:
-		return []moment{
-			{h.From, func(context.Context) error { place.late++; return nil }},
-			{h.To, func(ctx context.Context) error { place.late--; return w.postKept(ctx, place) }},
-		}
+		return []moment{{
+			at: h.From,
+			do: func(context.Context) error { place.late++; return nil },
+		}, {
+			at: h.To,
+			do: func(ctx context.Context) error { place.late--; return w.postKept(ctx, place) },
+		}}
 
 	default:
-		ready := h.To.Add(-time.Hour)
-		return []moment{
-			{h.From, func(ctx context.Context) error { return w.arrive(ctx, h, place) }},
-			{ready, func(context.Context) error { w.checkNeed(h, place, ready); return nil }},
-			{h.To, func(ctx context.Context) error { return w.leave(ctx, h, place) }},
-		}
+		return w.stay(h, place)
 	}
+}
+
+// stay are the instants of a car at its home: it comes, it is ready an hour before it goes, it goes.
+func (w *whole) stay(h Happening, place *household) []moment {
+	ready := h.To.Add(-time.Hour)
+
+	return []moment{{
+		at: h.From,
+		do: func(ctx context.Context) error { return w.arrive(ctx, h, place) },
+	}, {
+		at:    ready,
+		do:    func(context.Context) error { w.checkNeed(h, place, ready); return nil },
+		looks: true,
+	}, {
+		at: h.To,
+		do: func(ctx context.Context) error { return w.leave(ctx, h, place) },
+	}}
 }
 
 // until lets time pass to the instant, by half-hours.
@@ -385,8 +465,13 @@ func (w *whole) until(ctx context.Context, at time.Time) error {
 	return ctx.Err()
 }
 
-// settle has all that is due done, and every push that is due tried.
+// settle has all that is due done, and every push that is due tried. At each full hour all jobs run,
+// those with nothing due too, as they do in a service.
 func (w *whole) settle(ctx context.Context) error {
+	if !w.time().Equal(w.time().Truncate(time.Hour)) {
+		return w.app.RunDue(ctx, w.org)
+	}
+
 	if err := w.app.RunUntilIdle(ctx); err != nil {
 		return err
 	}

@@ -317,6 +317,25 @@ func (t *turning) push(ctx context.Context) (sent bool, err error) {
 	return sent, err
 }
 
+// RunDue does what is due for one organisation at this instant, as a turn of its clock does: jobs with
+// nothing due are not run, and nobody else's are. It waits for the organisation's own endpoints.
+func (h *App) RunDue(ctx context.Context, org flex.OrgID) error {
+	t := turning{
+		App:  h,
+		org:  org,
+		wait: PushWait,
+	}
+
+	a, err := t.look(ctx)
+	if err != nil {
+		return err
+	}
+
+	_, err = t.work(ctx, a)
+
+	return err
+}
+
 // RunUntilIdle runs all background jobs of all organisations, in their order, until none has
 // anything left to do.
 func (h *App) RunUntilIdle(ctx context.Context) error {
