@@ -296,7 +296,7 @@ func (p *offersPage) table() *table {
 		Columns: []string{
 			"id", "service", "direction", "start", "end", "group", "gsp_group",
 			"confidence", "power_kw", "price_gbp_per_mwh", "made_at", "who",
-			"accepted_at", "accepted_kw", "instruction_id", "came_kw", "kept",
+			"accepted_at", "accepted_kw", "instruction_id", "came_kw", "kept", "delivered_kwh",
 		},
 	}
 
@@ -312,7 +312,7 @@ func (p *offersPage) table() *table {
 		t.add(
 			o.ID.String(), o.Service, o.Direction, o.StartTimestamp.Time, o.EndTimestamp.Time, o.Group, o.GSPGroup,
 			o.Confidence, o.PowerKW, o.PriceGBPPerMWh, o.MadeAt.Time, o.Who,
-			o.AcceptedAt.Time, optional(o.AcceptedKW), instruction, optional(o.CameKW), kept,
+			o.AcceptedAt.Time, optional(o.AcceptedKW), instruction, optional(o.CameKW), kept, optional(o.DeliveredKWh),
 		)
 	}
 

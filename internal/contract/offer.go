@@ -97,6 +97,10 @@ func OfferPage(p *grid.OfferPage) wire.OfferPage {
 		if l.Over {
 			o.CameKW, o.Kept = new(l.Came.KW()), new(l.Kept())
 		}
+
+		if l.Settled.Found > l.Settled.Waiting {
+			o.DeliveredKWh = new(l.Settled.Flex.KWh())
+		}
 		d.Offers = append(d.Offers, o)
 	}
 

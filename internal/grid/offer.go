@@ -255,6 +255,8 @@ type OfferLine struct {
 	store.Offer
 	Over bool
 	Came flex.Watts // that could have been moved, once the day is over
+	// what is settled of the instruction that it became, if that pays something
+	Settled store.InstructedEvents
 }
 
 // Kept reports whether at least what was offered came.
@@ -322,6 +324,13 @@ func (p *OfferPage) add(
 
 	if line.Kept() {
 		p.Kept++
+	}
+
+	if !o.Instruction.IsZero() {
+		line.Settled, err = tx.InstructedEvents(ctx, o.Instruction)
+		if err != nil {
+			return err
+		}
 	}
 
 	p.Offers = append(p.Offers, line)

@@ -101,6 +101,9 @@ type Offer struct {
 	InstructionID  flex.InstructionID `json:"instruction_id,omitzero"`
 	CameKW         *float64           `json:"came_kw,omitzero"`
 	Kept           *bool              `json:"kept,omitzero"`
+	// What is settled by now of the flex events of whom its instruction called, less use is negative. An offer at no
+	// price above zero has none: its events are the market's.
+	DeliveredKWh *float64 `json:"delivered_kwh,omitzero"`
 }
 
 // OfferAcceptRequest is the body of POST /grid/offers/{id}/accept.
