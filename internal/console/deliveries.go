@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"flexd/internal/access"
@@ -18,7 +19,12 @@ type deliveriesPage struct {
 	Org        flex.OrgID // filters
 	State      string
 	Endpoint   string
+	Model      string
+	GSPGroup   string
+	Status     string
 	Endpoints  []endpointLine
+	Failures   delivery.Failures
+	Failed     []failureTable
 	States     []string
 	Deliveries []delivery.Line
 	Next       string
@@ -27,7 +33,8 @@ type deliveriesPage struct {
 
 // deliveriesJSON is the page for programs.
 type deliveriesJSON struct {
-	Endpoints []endpointLine `json:"endpoints"`
+	Endpoints []endpointLine    `json:"endpoints"`
+	Failures  delivery.Failures `json:"failures"`
 	listing
 }
 
@@ -43,20 +50,14 @@ func (s *Server) deliveries(r *request) (view, error) {
 		return view{}, err
 	}
 
-	p := &deliveriesPage{
-		Org:      ask.Org,
-		State:    ask.State,
-		Endpoint: ask.Endpoint,
-		Export:   r.exports(),
-		States:   delivery.States,
-	}
-
+	p := newDeliveriesPage(r, &ask)
 	found, err := s.Push.Overview(r.Context(), ask)
 	if err != nil {
 		return view{}, err
 	}
 
 	p.take(found)
+	p.Failures, p.Failed = found.Failures, failureTables(r, &found.Failures)
 	if err := r.whole(len(p.Deliveries)); err != nil {
 		return view{}, err
 	}
@@ -67,7 +68,7 @@ func (s *Server) deliveries(r *request) (view, error) {
 	}
 
 	t := p.table()
-	record := deliveriesJSON{p.Endpoints, listing{t.objects(), p.Next}}
+	record := deliveriesJSON{p.Endpoints, p.Failures, listing{t.objects(), p.Next}}
 
 	return view{
 		page:   "deliveries",
@@ -78,9 +79,30 @@ func (s *Server) deliveries(r *request) (view, error) {
 	}, nil
 }
 
+func newDeliveriesPage(r *request, ask *delivery.Filter) *deliveriesPage {
+	return &deliveriesPage{
+		Org:      ask.Org,
+		State:    ask.State,
+		Endpoint: ask.Endpoint,
+		Model:    ask.Model,
+		GSPGroup: ask.GSPGroup,
+		Status:   r.URL.Query().Get("status"),
+		Export:   r.exports(),
+		States:   delivery.States,
+	}
+}
+
 // deliveriesAsked reads the filters.
 func deliveriesAsked(r *request) (f delivery.Filter, err error) {
-	if err := r.knows("state", "endpoint", "org", "asset"); err != nil {
+	if err := r.knows(
+		"state",
+		"endpoint",
+		"org",
+		"asset",
+		"model",
+		"gsp_group",
+		"status",
+	); err != nil {
 		return f, err
 	}
 
@@ -90,6 +112,20 @@ func deliveriesAsked(r *request) (f delivery.Filter, err error) {
 		Endpoint: q.Get("endpoint"),
 		Limit:    r.limit() + 1,
 		Figures:  !r.exporting(),
+		Model:    q.Get("model"),
+		GSPGroup: q.Get("gsp_group"),
+	}
+
+	if text := q.Get("status"); text != "" {
+		status, err := strconv.Atoi(text)
+		if err != nil || status < 0 || status > 999 {
+			return f, flex.Fail(
+				flex.Malformed,
+				"status is the HTTP status of the latest answer, such as 503, or 0 for no answer, not %q",
+				text,
+			)
+		}
+		f.Status = &status
 	}
 
 	if err := readFilter(&f.Org, q.Get("org"), "organisation"); err != nil {
@@ -152,6 +188,45 @@ func (p *deliveriesPage) table() *table {
 	}
 
 	return t
+}
+
+// failureTable is a table of failures by one thing; each row leads to its pushes.
+type failureTable struct {
+	By   string
+	Rows []failureRow
+}
+
+type failureRow struct {
+	delivery.Failure
+	Link string // "" if the list has no filter for it
+}
+
+func failureTables(r *request, f *delivery.Failures) []failureTable {
+	tables := []failureTable{}
+	add := func(by, filter string, found []delivery.Failure) {
+		t := failureTable{By: by}
+		for _, x := range found {
+			row := failureRow{Failure: x}
+			if x.Filter != "" {
+				q := r.URL.Query()
+				q.Del("before")
+				q.Del("done")
+				q.Set(filter, x.Filter)
+				row.Link = r.URL.Path + "?" + q.Encode()
+			}
+
+			t.Rows = append(t.Rows, row)
+		}
+
+		tables = append(tables, t)
+	}
+
+	add("Cause", "status", f.Cause)
+	add("Model", "model", f.Model)
+	add("GSP group", "gsp_group", f.Region)
+	add("Endpoint", "endpoint", f.Endpoint)
+
+	return tables
 }
 
 // readFilter is readID of a filter, which may be empty.

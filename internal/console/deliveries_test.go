@@ -101,8 +101,24 @@ func TestDeliveries(t *testing.T) {
 		page := d.page("/console/deliveries")
 		d.wants(page, "Moorland Energy · schedule", "91.7 %", "11 of 12 pushes in 24 h", `<span class="tag bad">503</span>`, `>schedule 2</a>`)
 		waiting := d.page("/console/deliveries?state=pending")
-		if n := strings.Count(waiting, `<th scope="row">`); n != 1 {
+		const row = `<th scope="row"><a href="/console/deliveries/0`
+		if n := strings.Count(waiting, row); n != 1 {
 			t.Errorf("%d pushes wait", n)
+		}
+
+		// The failures, by each thing that may be their cause, and the pushes behind a row.
+		d.wants(page, "Failures of the last 24 hours", `<a href="/console/deliveries?status=503">HTTP 503</a>`, `<a href="/console/deliveries?endpoint=schedule">schedule</a>`)
+		for query, want := range map[string]int{"status=503": 1, "status=200": 11, "status=0": 0, "model=nobody": 0, "gsp_group=_Z": 0} {
+			if n := strings.Count(d.page("/console/deliveries?"+query), row); n != want {
+				t.Errorf("%s: %d pushes, want %d", query, n, want)
+			}
+		}
+		if a := d.get("/console/deliveries?status=five"); a.status != 400 {
+			t.Errorf("a status that is no number: %d", a.status)
+		}
+		var whole struct{ Failures delivery.Failures }
+		if err := json.Unmarshal([]byte(d.do("GET", "/console/deliveries", nil, asJSON).body), &whole); err != nil || whole.Failures.Pushes != 1 || whole.Failures.Cause[0].Name != "HTTP 503" {
+			t.Errorf("failures %+v, %v", whole.Failures, err)
 		}
 		one := d.page(d.link(waiting, "/console/deliveries/0"))
 		d.wants(one, "Schedule 1 of CP-2058", "charger offline &lt;b&gt;", "&#34;stackLevel&#34;: 1100", "Send it again", "/chargers/CP-2058")

@@ -32,6 +32,7 @@ func TestSetEndpoint_UnderWay(t *testing.T) {
 						w.WriteHeader(code)
 					}
 				})
+
 				id := h.plan(time.Hour, h.chargers(1)...)[0]
 				time.Sleep(time.Second)
 				h.set(delivery.Settings{URL: "http://client.example/new"})
@@ -40,6 +41,7 @@ func TestSetEndpoint_UnderWay(t *testing.T) {
 				if len(got) != 2 || got[1].path != "/new" || got[1].after.Round(time.Millisecond) != 5*time.Second || h.state(id) != store.Delivered {
 					h.Errorf("%d attempts, %s", len(got), h.state(id))
 				}
+
 				if set, err := h.service.Endpoint(context.Background(), h.Org, store.ScheduleEndpoint); err != nil || !set.Enabled {
 					h.Errorf("the endpoint is not enabled: %s, %v", set.Reason, err)
 				}
@@ -59,6 +61,7 @@ func TestSetEndpoint_Resting(t *testing.T) {
 		if n := h.metric("flexd_push_endpoints_resting"); n != 1 {
 			h.Fatalf("%v endpoints rest", n)
 		}
+
 		before := len(e.all())
 		e.say(nil)
 		h.set(delivery.Settings{URL: "http://client.example/new"})
@@ -91,20 +94,24 @@ func TestPush_StoppedWhileUnderWay(t *testing.T) {
 						w.WriteHeader(500)
 					}
 				})
+
 				other := h.plan(time.Hour, cars...)[1] // is due again after 5 s
 				time.Sleep(2 * time.Second)
 				if err := stop(h); err != nil {
 					h.Fatal(err)
 				}
+
 				time.Sleep(4 * time.Second)
 				if n := len(e.all()); n != 2 {
 					h.Errorf("%d attempts while pushes were stopped", n-2)
 				}
+
 				if name != "halted" {
 					h.set(delivery.Settings{URL: url, Secret: e.secret})
 				} else if err := h.service.Resume(ctx, delivery.HaltScope{}); err != nil {
 					h.Fatal(err)
 				}
+
 				time.Sleep(time.Second)
 				if got := e.all(); len(got) != 3 || got[2].after.Round(time.Millisecond) != 6*time.Second || h.state(other) != store.Delivered {
 					h.Errorf("%d attempts one second after they could go on, %s", len(got), h.state(other))
@@ -125,20 +132,26 @@ func TestPush_LostClaimHalted(t *testing.T) {
 			if err != nil {
 				h.Fatal(err)
 			}
+
 			return len(c.Pushes)
 		}
+
 		if n := claim(false); n != 1 {
 			h.Fatalf("claimed %d", n)
 		}
+
 		if err := h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a fault"}); err != nil {
 			h.Fatal(err)
 		}
+
 		if n := claim(true); n != 0 {
 			h.Errorf("claimed %d while pushes are halted", n)
 		}
+
 		if err := h.service.Resume(ctx, delivery.HaltScope{}); err != nil {
 			h.Fatal(err)
 		}
+
 		if n := claim(false); n != 1 {
 			h.Errorf("claimed %d after pushes were resumed", n)
 		}
@@ -155,9 +168,11 @@ func TestSettle_DeadProcessHalted(t *testing.T) {
 		if _, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: store.ScheduleEndpoint, Holder: 99, Most: 10, Lease: 30 * time.Second}); err != nil {
 			h.Fatal(err)
 		}
+
 		if err := h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a fault"}); err != nil {
 			h.Fatal(err)
 		}
+
 		time.Sleep(31 * time.Second)
 		defer h.service.Close()
 		if err := h.service.Drain(ctx, h.Org); err != nil {

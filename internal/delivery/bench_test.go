@@ -42,11 +42,13 @@ func openYard(b *testing.B, url string, receive http.HandlerFunc) *yard {
 	if _, _, err := y.service.SetEndpoint(b.Context(), y.Org, store.ScheduleEndpoint, s); err != nil {
 		b.Fatal(err)
 	}
+
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &worker.Worker{Name: "push", Every: time.Second, Wake: y.db.Waker(store.WakePush), Job: y.service.DispatchDue}
 	var done sync.WaitGroup
 	done.Go(func() { w.Run(ctx) })
 	b.Cleanup(func() { cancel(); done.Wait(); y.service.Close(); out.Close(); l.Close() })
+
 	return y
 }
 
@@ -69,8 +71,10 @@ func (y *yard) chargers(n int) (ids []flex.AssetID) {
 			k := len(args)
 			text = append(text, fmt.Sprintf("($%d, $%d, $%d, $%d, 'charger', 7400, 0)", k-3, k-2, k-1, k))
 		}
+
 		y.Exec(`INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, created_at) VALUES `+strings.Join(text, ", "), args...)
 	}
+
 	return ids
 }
 
@@ -102,11 +106,13 @@ func BenchmarkDeliveries(b *testing.B) {
 				close(all)
 			}
 		})
+
 		assets := y.chargers(b.N)
 		var ps []store.Push
 		for chunk := range slices.Chunk(assets, 1000) {
 			ps = append(ps, y.plan(chunk)...)
 		}
+
 		b.ResetTimer()
 		y.write(func(ctx context.Context, tx *store.Tx) error { return tx.Enqueue(ctx, ps...) })
 		<-all
@@ -131,6 +137,7 @@ func BenchmarkLatency(b *testing.B) {
 			mu.Unlock()
 			wait.Done()
 		})
+
 		assets := y.chargers(b.N)
 		b.ResetTimer()
 		tick := time.NewTicker(2 * time.Millisecond)
@@ -146,10 +153,12 @@ func BenchmarkLatency(b *testing.B) {
 				if err != nil {
 					return err
 				}
+
 				return tx.Enqueue(ctx, store.Push{AssetID: a, EventID: s.EventID, Kind: store.SchedulePush, Generation: s.Generation,
 					Value: store.Urgent, ExpiresAt: s.End()})
 			})
 		}
+
 		wait.Wait()
 		b.StopTimer()
 		slices.Sort(took)

@@ -28,14 +28,17 @@ func TestCallback_OnlyForward(t *testing.T) {
 				if err := h.service.Callback(ctx, h.Org, delivery.Callback{Asset: a.String(), Event: id.String(), Status: s, ReportedAt: time.Now()}); err != nil {
 					rt.Fatal(err)
 				}
+
 				if s.Stage() > want.Stage() {
 					want, kept = s, append(kept, s)
 				}
+
 				time.Sleep(time.Second)
 				d, err := h.service.Delivery(ctx, h.Org, id)
 				if err != nil || d.Callback.Stage() != want.Stage() {
 					rt.Fatalf("%s after %v, want %s, %v", d.Callback, reports, want, err)
 				}
+
 				for i, c := range d.Callbacks {
 					if c.Status != kept[i] {
 						rt.Fatalf("kept %v, want %v", d.Callbacks, kept)
@@ -55,6 +58,7 @@ func TestCallback_Unknown(t *testing.T) {
 		report := func(org flex.OrgID, asset, event string, external bool, status flex.CallbackStatus) flex.Kind {
 			return flex.KindOf(h.service.Callback(ctx, org, delivery.Callback{Asset: asset, Event: event, External: external, Status: status}))
 		}
+
 		for name, got := range map[string]flex.Kind{
 			"of another asset":         report(h.Org, as[1].String(), id.String(), false, flex.Received),
 			"of no event":              report(h.Org, as[0].String(), as[0].String(), false, flex.Received),
@@ -68,14 +72,17 @@ func TestCallback_Unknown(t *testing.T) {
 				h.Errorf("%s: kind %d", name, got)
 			}
 		}
+
 		if got := report(h.Org, as[0].String(), id.String(), false, "DONE"); got != flex.Invalid {
 			h.Errorf("an unknown status: kind %d", got)
 		}
+
 		// By the vendor's own id, and still after a newer schedule has taken its place.
 		h.plan(time.Hour, as...)
 		if err := h.service.Callback(ctx, h.Org, delivery.Callback{Asset: "x" + as[0].String(), External: true, Event: id.String(), Status: flex.Rejected}); err != nil {
 			h.Error(err)
 		}
+
 		d, err := h.service.Delivery(ctx, h.Org, id)
 		if err != nil || d.Callback != flex.Rejected || d.State != store.Superseded {
 			h.Errorf("%+v, %v", d, err)
@@ -94,6 +101,7 @@ func TestForget(t *testing.T) {
 		if err := h.service.Callback(ctx, h.Org, delivery.Callback{Asset: a.String(), Event: old.String(), Status: flex.Failed}); err != nil {
 			h.Fatal(err)
 		}
+
 		stop()
 		h.unplug(a)
 		time.Sleep(29 * 24 * time.Hour)
@@ -103,6 +111,7 @@ func TestForget(t *testing.T) {
 		if err := next.Drain(ctx, h.Org); err != nil {
 			h.Fatal(err)
 		}
+
 		next.Close()
 		for i, wait := range []time.Duration{0, 25 * time.Hour} {
 			time.Sleep(wait)
@@ -110,6 +119,7 @@ func TestForget(t *testing.T) {
 			if r, err := h.service.Purge(ctx); err != nil || r.Did != 0 {
 				h.Errorf("after %v: %d forgotten that are to be kept for 60 days, %v", wait, r.Did, err)
 			}
+
 			h.service.Retain = 0
 			r, err := h.service.Purge(ctx)
 			n := h.Count(`SELECT (SELECT count(*) FROM delivery) * 100 + (SELECT count(*) FROM attempt) * 10 + (SELECT count(*) FROM callback)`)
@@ -117,6 +127,7 @@ func TestForget(t *testing.T) {
 				h.Errorf("after %v: %d forgotten, %d left, %v", wait, r.Did, n, err)
 			}
 		}
+
 		if s := h.state(young); s != store.Delivered {
 			h.Errorf("the young one is %s", s)
 		}

@@ -42,6 +42,7 @@ func TestDispatch_Vector(t *testing.T) {
 		if err != nil {
 			h.Fatal(err)
 		}
+
 		want := object(h.T, string(b))["event"].(map[string]any)
 		e := h.dispatchEndpoint(false)
 		a := h.chargers(1)[0]
@@ -49,13 +50,16 @@ func TestDispatch_Vector(t *testing.T) {
 		ds, err := h.service.Dispatch(context.Background(), h.Org, store.Dispatch{
 			Market: "dno", Span: flex.Span{From: from, To: from.Add(30 * time.Minute)}, Assets: []store.DispatchedAsset{{ID: a, Power: -2000}},
 		})
+
 		if err != nil {
 			h.Fatal(err)
 		}
+
 		h.settle()
 		if len(e.all()) != 1 {
 			h.Fatalf("%d came", len(e.all()))
 		}
+
 		id := ds[0].ID.String()
 		want["asset_id"], want["event_id"] = a.String(), id
 		want["issued_timestamp"], want["event_timestamp"] = "2000-01-01T00:00:00Z", "2000-01-01T00:00:00Z"
@@ -63,9 +67,11 @@ func TestDispatch_Vector(t *testing.T) {
 		if got := object(h.T, e.all()[0].body); !reflect.DeepEqual(got, want) || e.all()[0].id != id || e.all()[0].header.Get("Flexd-Kind") != "dispatch" {
 			h.Errorf("got %v\nwant %v", got, want)
 		}
+
 		if s := h.state(ds[0].ID); s != store.Delivered {
 			h.Errorf("state %s", s)
 		}
+
 		if err := h.service.Callback(context.Background(), h.Org, delivery.Callback{Asset: a.String(), Event: id, Status: flex.Executed}); err != nil {
 			h.Error(err)
 		}
@@ -83,21 +89,25 @@ func TestDispatch_Batch(t *testing.T) {
 		for i, a := range as {
 			order.Assets = append(order.Assets, store.DispatchedAsset{ID: a, Power: flex.Watts(-2500 - i)})
 		}
+
 		ds, err := h.service.Dispatch(ctx, h.Org, order)
 		if err != nil || len(ds) != 1 {
 			h.Fatalf("%d dispatches, %v", len(ds), err)
 		}
+
 		h.settle()
 		got := object(h.T, e.all()[0].body)
 		if len(got) != 5 || got["event_id"] != ds[0].ID.String() || got["start_time"] != "2000-01-01T04:00:00Z" || got["end_time"] != "2000-01-01T05:00:00Z" ||
 			len(got["assets"].([]any)) != 3 || got["assets"].([]any)[1].(map[string]any)["power_kw"] != -2.501 {
 			h.Errorf("got %v", got)
 		}
+
 		for _, a := range as {
 			if err := h.service.Callback(ctx, h.Org, delivery.Callback{Asset: a.String(), Event: ds[0].ID.String(), Status: flex.Accepted}); err != nil {
 				h.Error(err)
 			}
 		}
+
 		other := h.chargers(1)[0]
 		if err := h.service.Callback(ctx, h.Org, delivery.Callback{Asset: other.String(), Event: ds[0].ID.String(), Status: flex.Accepted}); flex.KindOf(err) != flex.NotFound {
 			h.Errorf("an asset that has no part in it: %v", err)
@@ -118,11 +128,14 @@ func TestDispatch_Events(t *testing.T) {
 			from := time.Now().Add(time.Duration(i) * 20 * time.Minute)
 			ds, err := h.service.Dispatch(ctx, h.Org, store.Dispatch{Market: "cm", Span: flex.Span{From: from, To: from.Add(10 * time.Minute)},
 				Assets: []store.DispatchedAsset{{ID: a, Power: 1000}}})
+
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			ids = append(ids, ds[0].ID)
 		}
+
 		time.Sleep(15 * time.Minute)
 		e.say(nil)
 		time.Sleep(10 * time.Minute)
@@ -172,31 +185,37 @@ func TestDispatch_HandBack(t *testing.T) {
 		for _, a := range as {
 			order.Assets = append(order.Assets, store.DispatchedAsset{ID: a, Power: -2000})
 		}
+
 		h.dispatchEndpoint(true)
 		ds, err := h.service.Dispatch(ctx, h.Org, order)
 		if err != nil {
 			h.Fatal(err)
 		}
+
 		look := func(want ...delivery.Release) {
 			h.Helper()
 			out, err := h.service.Dispatches(ctx, h.Org, 10)
 			if err != nil || len(out) != 1 || out[0].ID != ds[0].ID || len(out[0].Assets) != 4 || out[0].State != string(store.Pending) {
 				h.Fatalf("%+v, %v", out, err)
 			}
+
 			for i, a := range out[0].Assets {
 				if a.Release != want[i] || a.Callback != map[bool]flex.CallbackStatus{true: flex.Executed}[i == 1] {
 					h.Errorf("asset %d: %s and %q, want %s", i, a.Release, a.Callback, want[i])
 				}
 			}
 		}
+
 		if err := h.service.Callback(ctx, h.Org, delivery.Callback{Asset: as[1].String(), Event: ds[0].ID.String(), Status: flex.Executed}); err != nil {
 			h.Fatal(err)
 		}
+
 		look(delivery.ReleaseAhead, delivery.ReleaseAhead, delivery.ReleaseAhead, delivery.ReleaseAhead)
 		reading := func(asset flex.AssetID, after time.Duration, kw float64) flex.Reading {
 			at := order.To.Add(after)
 			return flex.Reading{AssetID: asset, Span: flex.Span{From: at, To: at}, Label: flex.BatteryInverterPower, Value: flex.Micro(kw * 1e6)}
 		}
+
 		time.Sleep(time.Until(order.To.Add(time.Minute)))
 		h.write(func(ctx context.Context, tx *store.Tx) error {
 			return tx.PutReadings(ctx, []flex.Reading{
@@ -204,6 +223,7 @@ func TestDispatch_HandBack(t *testing.T) {
 				reading(as[1], 10*time.Second, -1.9), reading(as[2], 2*time.Hour, 0),
 			})
 		})
+
 		look(delivery.ReleaseDone, delivery.ReleaseMissing, delivery.ReleaseUnknown, delivery.ReleaseUnknown)
 	})
 }
@@ -222,10 +242,12 @@ func TestDispatch_NotReleased(t *testing.T) {
 			for _, a := range assets {
 				order.Assets = append(order.Assets, store.DispatchedAsset{ID: a, Power: -2000})
 			}
+
 			if _, err := h.service.Dispatch(ctx, h.Org, order); err != nil {
 				h.Fatal(err)
 			}
 		}
+
 		dispatch(first, as...)
 		dispatch(flex.Span{From: first.To, To: first.To.Add(flex.HalfHour)}, as[3])
 
@@ -236,8 +258,10 @@ func TestDispatch_NotReleased(t *testing.T) {
 			for i, p := range kw {
 				rs = append(rs, flex.Reading{AssetID: as[i], Span: flex.Span{From: at, To: at}, Label: flex.BatteryInverterPower, Value: flex.Micro(p * 1e6)})
 			}
+
 			h.write(func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, rs) })
 		}
+
 		// check runs the job at a time after the end, and compares what is kept of each asset.
 		check := func(after time.Duration, want ...string) {
 			h.Helper()
@@ -245,8 +269,10 @@ func TestDispatch_NotReleased(t *testing.T) {
 			if _, err := h.service.CheckReleases(ctx); err != nil {
 				h.Fatal(err)
 			}
+
 			got := h.Strings(`SELECT release || ' ' || release_tries FROM dispatch_asset a JOIN dispatch d ON d.event_id = a.event_id
 				WHERE d.from_at = $1 ORDER BY a.asset_id`, first.From.UnixMicro())
+
 			if !slices.Equal(got, want) {
 				h.Errorf("after %s: %q, want %q", after, got, want)
 			}
@@ -258,6 +284,7 @@ func TestDispatch_NotReleased(t *testing.T) {
 		if n := h.Count(`SELECT count(*) FROM outbox WHERE generation = 2 AND turn_at IS NOT NULL`); n != 2 {
 			h.Errorf("%d dispatches are sent again", n)
 		}
+
 		read(29*time.Minute, 0.3, 0.3, -2, -2)
 		check(30*time.Minute, "done 0", "done 1", "missing 2", "done 0")
 		check(45*time.Minute, "done 0", "done 1", "missing 2", "done 0")
@@ -271,14 +298,18 @@ func TestDispatch_NotReleased(t *testing.T) {
 				_, n, err = all.NotReleased(ctx, h.Org, 10)
 				return err
 			})
+
 			if err != nil {
 				h.Fatal(err)
 			}
+
 			return n
 		}
+
 		if n := listed(); n != 1 {
 			h.Errorf("%d are listed", n)
 		}
+
 		time.Sleep(store.ReleaseKept)
 		if n := listed(); n != 0 {
 			h.Errorf("%d are listed a day later", n)

@@ -23,11 +23,14 @@ func TestSetEndpoint_Limits(t *testing.T) {
 			for i := range n {
 				hs = append(hs, store.EndpointHeader{Name: fmt.Sprintf("X-%d", i), Value: "v"})
 			}
+
 			return hs
 		}
+
 		header := func(name, value string) []store.EndpointHeader {
 			return []store.EndpointHeader{{Name: name, Value: flex.Secret(value)}}
 		}
+
 		long := func(n int) string { return url + strings.Repeat("a", n-len(url)) }
 		for name, c := range map[string]struct {
 			set  delivery.Settings
@@ -74,14 +77,17 @@ func TestSetEndpoint_AllFaults(t *testing.T) {
 		_, _, err := h.service.SetEndpoint(context.Background(), h.Org, store.ScheduleEndpoint, delivery.Settings{
 			URL: "ftp://x", Secret: "x", Rate: -1, Concurrency: -1, Headers: []store.EndpointHeader{{Name: "ok"}, {Name: "not ok"}},
 		})
+
 		f, ok := errors.AsType[*flex.Error](err)
 		if !ok {
 			t.Fatal(err)
 		}
+
 		var places []string
 		for _, fault := range f.Faults {
 			places = append(places, strings.Join(fault.Loc, "."))
 		}
+
 		if got := strings.Join(places, " "); got != "body.url body.headers.1 body.secret body.rate body.concurrency" {
 			t.Errorf("faults at %s", got)
 		}
@@ -95,26 +101,32 @@ func TestSetEndpoint_Keeps(t *testing.T) {
 		first, made, err := h.service.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, delivery.Settings{
 			URL: "http://a.example/", Headers: []store.EndpointHeader{{Name: "K", Value: "v"}}, Rate: 7, Concurrency: 3,
 		})
+
 		if err != nil || !made || !first.Enabled {
 			h.Fatalf("%+v, %v", first, err)
 		}
+
 		second, made, err := h.service.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, delivery.Settings{URL: "http://b.example/"})
 		if err != nil || made || second.ID != first.ID || second.Secret != first.Secret || second.Rate != 7 || second.Concurrency != 3 ||
 			len(second.Headers) != 1 || second.Headers[0].Value != "v" || !second.OldUntil.IsZero() {
 			h.Errorf("%+v, %v", second, err)
 		}
+
 		third, made, err := h.service.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, delivery.Settings{
 			URL: "http://b.example/", Headers: []store.EndpointHeader{}, Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", Enabled: new(bool),
 		})
+
 		if err != nil || made || third.OldSecret != first.Secret || !third.OldUntil.Equal(time.Now().Add(delivery.RotationTime)) ||
 			len(third.Headers) != 0 || third.Enabled || third.Reason == "" {
 			h.Errorf("%+v, %v", third, err)
 		}
+
 		for _, text := range []string{fmt.Sprint(third), fmt.Sprintf("%#v", third)} {
 			if strings.Contains(text, "MfKQ9r8") {
 				h.Errorf("the secret is printed: %s", text)
 			}
 		}
+
 		if _, err := h.service.Endpoint(ctx, h.tenant("other").Org, store.ScheduleEndpoint); flex.KindOf(err) != flex.NotFound {
 			h.Errorf("another organisation's endpoint: %v", err)
 		}

@@ -124,6 +124,7 @@ func (h *fixture) metric(name string) (sum float64) {
 	if err != nil {
 		h.Fatal(err)
 	}
+
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			if f.GetName() == name {
@@ -131,6 +132,7 @@ func (h *fixture) metric(name string) (sum float64) {
 			}
 		}
 	}
+
 	return sum
 }
 
@@ -154,11 +156,14 @@ func (h *fixture) plan(life time.Duration, assets ...flex.AssetID) (events []fle
 			if err != nil {
 				return err
 			}
+
 			events = append(events, s.EventID)
 			ps = append(ps, store.Push{AssetID: a, EventID: s.EventID, Kind: store.SchedulePush, Generation: s.Generation, ExpiresAt: s.End()})
 		}
+
 		return tx.Enqueue(ctx, ps...)
 	})
+
 	return events
 }
 
@@ -166,20 +171,24 @@ func schedule(ctx context.Context, tx *store.Tx, asset flex.AssetID, life time.D
 	if err := tx.LockAsset(ctx, asset); err != nil {
 		return s, err
 	}
+
 	c, err := tx.Charging(ctx, asset)
 	if err != nil {
 		return s, err
 	}
+
 	if !c.Open() {
 		if err := tx.OpenSession(ctx, &c, 0); err != nil {
 			return s, err
 		}
 	}
+
 	from := tx.Now().Truncate(time.Second)
 	s.Cause = store.CauseIntent
 	s.From.Mode, s.From.ReadyBy, s.From.CountFrom = flex.Maximise, from.Add(life), from
 	s.Steps = []flex.Step{{Span: flex.Span{From: from, To: from.Add(life)}, Limit: flex.Watts(c.Session.Generation + 1)}}
 	err = tx.AddSchedule(ctx, &c.Session, &s)
+
 	return s, err
 }
 
@@ -190,13 +199,16 @@ func (h *fixture) unplug(asset flex.AssetID) {
 		if err := tx.LockAsset(ctx, asset); err != nil {
 			return err
 		}
+
 		c, err := tx.Charging(ctx, asset)
 		if err != nil {
 			return err
 		}
+
 		if err := tx.CloseSession(ctx, &c.Session); err != nil {
 			return err
 		}
+
 		return tx.Retract(ctx, asset)
 	})
 }
@@ -258,6 +270,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		e.h.Errorf("the signature: %v", err)
 	}
+
 	v := received{after: time.Since(e.h.start), path: r.URL.RequestURI(), id: id, asset: r.Header.Get("Flexd-Asset-Id"), body: string(body), header: r.Header}
 	fmt.Sscan(r.Header.Get("Flexd-Generation"), &v.generation)
 	e.mu.Lock()
@@ -269,6 +282,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer e.mu.Unlock()
 		e.got[i].until = time.Since(e.h.start)
 	}()
+
 	if answer != nil {
 		answer(w, r)
 	}

@@ -168,6 +168,7 @@ func TestHalt_Parts(t *testing.T) {
 			if step.halt != "" {
 				check(t, h.service.Halt(ctx, delivery.HaltOrder{Scope: scope(t, step.halt), Who: "ada", Reason: "a fault"}))
 			}
+
 			if step.resume != "" {
 				check(t, h.service.Resume(ctx, scope(t, step.resume)))
 			}
@@ -241,6 +242,7 @@ func TestHalt_Scopes(t *testing.T) {
 			if err == nil {
 				_, err = h.service.PreviewHalt(ctx, s)
 			}
+
 			if flex.KindOf(err) != want {
 				t.Errorf("%s: %v", text, err)
 			}

@@ -21,6 +21,7 @@ func TestRender_IsWhatTheDocumentSays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		return doc
 	}
 
@@ -39,6 +40,7 @@ func TestRender_IsWhatTheDocumentSays(t *testing.T) {
 		ID: flex.EventID(uuid.New()), Market: "dno", IssuedAt: from, Span: flex.Span{From: from, To: from.Add(flex.HalfHour)},
 		Assets: []store.DispatchedAsset{{ID: asset, Power: -2000}},
 	}}
+
 	batch := dispatch
 	batch.Dispatch = &store.Dispatch{}
 	*batch.Dispatch = *dispatch.Dispatch
@@ -76,6 +78,7 @@ func TestRender_IsWhatTheDocumentSays(t *testing.T) {
 			if c.webhook != "schedule" {
 				return
 			}
+
 			if err := published.Components.Schemas["SetChargingProfileRequest"].Value.VisitJSON(sent); err != nil {
 				t.Errorf("by the published schema: %s\n%v", body, err)
 			}
@@ -92,6 +95,7 @@ func TestRender_IsWhatTheDocumentSays(t *testing.T) {
 		if err := json.Unmarshal(body, &sent); err != nil {
 			t.Fatal(err)
 		}
+
 		if err := published.Components.Schemas["SetChargingProfileRequest"].Value.VisitJSON(sent); err == nil {
 			t.Errorf("the published schema takes %s", body)
 		}

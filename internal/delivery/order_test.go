@@ -34,6 +34,7 @@ func TestPush_NeverBackwards(t *testing.T) {
 		f.Value.Set(strconv.Itoa(30 / scale)) // a tenth of a second each; more with -rapid.checks
 		defer f.Value.Set(f.DefValue)
 	}
+
 	rapid.Check(t, func(rt *rapid.T) {
 		script := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) step {
 			return step{
@@ -42,12 +43,14 @@ func TestPush_NeverBackwards(t *testing.T) {
 				wait:  time.Duration(rapid.SampledFrom([]int{0, 1, 40, 900, 4_000, 9_000, 16_000, 70_000}).Draw(rt, "ms")) * time.Millisecond,
 			}
 		}), 5, 40).Draw(rt, "script")
+
 		processes := rapid.IntRange(1, 2).Draw(rt, "processes")
 		var faults []string
 		synctest.Test(t, func(t *testing.T) {
 			h := open(t, storetest.SQLite(t))
 			faults = h.play(script, processes, h.chargers(assets))
 		})
+
 		if len(faults) > 0 {
 			rt.Fatalf("%v", faults)
 		}
@@ -62,6 +65,7 @@ func (h *fixture) play(script []step, processes int, assets []flex.AssetID) (fau
 	for range processes {
 		defer h.work(h.newService())()
 	}
+
 	newest := map[flex.AssetID]flex.EventID{}
 	unplugged := map[string]time.Duration{} // by the id of what must not be sent any more
 	for _, s := range script {
@@ -69,35 +73,45 @@ func (h *fixture) play(script []step, processes int, assets []flex.AssetID) (fau
 		switch s.what {
 		case "plan":
 			newest[a] = h.plan(1000*time.Hour, a)[0]
+
 		case "unplug":
 			if id, ok := newest[a]; ok {
 				h.unplug(a)
 				unplugged[id.String()] = time.Since(h.start)
 				delete(newest, a)
 			}
+
 		case "ok":
 			e.say(nil)
+
 		case "500", "400":
 			e.say(status(map[string]int{"500": 500, "400": 400}[s.what]))
+
 		case "hang":
 			e.say(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+
 		case "slow":
 			e.say(func(http.ResponseWriter, *http.Request) { time.Sleep(8 * time.Second) })
+
 		case "drop":
 			e.say(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+
 		case "dead":
 			if _, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: store.ScheduleEndpoint, Holder: 99, Most: 2, Lease: 30 * time.Second}); err != nil {
 				fault("claim: %v", err)
 			}
 		}
+
 		time.Sleep(s.wait)
 	}
+
 	e.say(nil)
 	h.plan(1000*time.Hour, assets[0]) // wakes the workers, whose period is long
 	for range 30 {
 		h.service.DispatchDue(ctx)
 		time.Sleep(time.Minute)
 	}
+
 	defer h.service.Close()
 	delete(newest, assets[0])
 	last, until, body := map[string]int64{}, map[string]time.Duration{}, map[string]string{}
@@ -105,23 +119,28 @@ func (h *fixture) play(script []step, processes int, assets []flex.AssetID) (fau
 		if g.generation < last[g.asset] {
 			fault("%s: generation %d after %d", g.asset, g.generation, last[g.asset])
 		}
+
 		if g.after < until[g.asset] {
 			fault("%s: generation %d left while %d was under way", g.asset, g.generation, last[g.asset])
 		}
+
 		last[g.asset], until[g.asset] = g.generation, g.until
 		if b, again := body[g.id]; again && b != g.body {
 			fault("%s: another body", g.id)
 		}
+
 		body[g.id] = g.body
 		if end, ok := unplugged[g.id]; ok && g.after > end {
 			fault("%s was sent %v after its car was unplugged", g.id, g.after-end)
 		}
 	}
+
 	for a, id := range newest {
 		if s := h.state(id); s != store.Delivered && s != store.Refused {
 			fault("%s: the newest schedule is %s", a, s)
 		}
 	}
+
 	return faults
 }
 
@@ -135,12 +154,14 @@ func TestPush_AtItsHeels(t *testing.T) {
 			generation, _ := strconv.ParseInt(r.Header.Get("Flexd-Generation"), 10, 64)
 			came <- generation
 		})
+
 		defer h.work(h.newService())()
 		for n := range int64(schedules) {
 			h.plan(1000*time.Hour, car)
 			planned := time.Now()
 			for <-came <= n {
 			}
+
 			if waited := time.Since(planned); waited > time.Second {
 				h.Fatalf("schedule %d waited for %v", n+1, waited)
 			}

@@ -31,15 +31,18 @@ func TestPush_Arrives(t *testing.T) {
 		if len(got) != 1 {
 			h.Fatalf("%d pushes arrived", len(got))
 		}
+
 		g := got[0]
 		want := `{"connectorId":1,"csChargingProfiles":{"chargingProfileId":`
 		if g.id != id.String() || g.asset != a.String() || g.generation != 1 || g.path != "/chargers/x"+a.String()+"?id="+a.String() ||
 			!strings.HasPrefix(g.body, want) || g.header.Get("Content-Type") != "application/json" || g.header.Get("Flexd-Kind") != "schedule" {
 			h.Errorf("got %+v", g)
 		}
+
 		if g.after != 0 {
 			h.Errorf("it left after %v", g.after)
 		}
+
 		d, err := h.service.Delivery(context.Background(), h.Org, id)
 		if err != nil || d.State != store.Delivered || string(d.Body) != g.body || len(d.Attempts) != 1 || d.Attempts[0].Status != 200 {
 			h.Errorf("delivery %+v, %v", d, err)
@@ -68,9 +71,11 @@ func TestPush_Retries(t *testing.T) {
 						t.Errorf("a retry differs: %+v", g)
 					}
 				}
+
 				if got, want := strings.Join(at, " "), "0s 5s 15s 35s 1m15s 2m35s 5m15s 10m15s 15m15s"; got != want {
 					t.Errorf("attempts after %s, want %s", got, want)
 				}
+
 				d, err := h.service.Delivery(context.Background(), h.Org, id)
 				if err != nil || d.State != store.Lapsed || len(d.Attempts) != 9 || d.Tries != 9 || !strings.Contains(d.Last.Error, name) {
 					t.Errorf("delivery %+v, %v", d, err)
@@ -89,6 +94,7 @@ func TestPush_RetryAfter(t *testing.T) {
 				w.Header().Set("Retry-After", asked)
 				w.WriteHeader(503)
 			})
+
 			h.plan(time.Hour, h.chargers(1)...)
 			time.Sleep(11 * time.Second)
 			if got := e.all(); len(got) != 2 || got[1].after != want {
@@ -123,6 +129,7 @@ func TestPush_Silence(t *testing.T) {
 					!strings.Contains(d.Last.Error, "did not answer within 15s") {
 					t.Errorf("delivery %+v, %v", d, err)
 				}
+
 				stop()
 				time.Sleep(time.Second)
 			})
@@ -139,6 +146,7 @@ func TestPush_EndlessAnswer(t *testing.T) {
 				_, err = w.Write(make([]byte, 4096))
 			}
 		})
+
 		id := h.plan(time.Hour, h.chargers(1)...)[0]
 		time.Sleep(time.Minute)
 		d, err := h.service.Delivery(context.Background(), h.Org, id)
@@ -158,21 +166,25 @@ func TestPush_Refused(t *testing.T) {
 		if n := len(e.all()); n != 1 || h.state(id) != store.Refused {
 			h.Errorf("%d attempts, %s", n, h.state(id))
 		}
+
 		// A newer generation is tried again.
 		second := h.plan(24*time.Hour, a)[0]
 		time.Sleep(time.Hour)
 		if n := len(e.all()); n != 2 || h.state(second) != store.Refused || h.state(id) != store.Refused {
 			h.Errorf("%d attempts, %s", n, h.state(second))
 		}
+
 		// Once the endpoint is set anew it is offered again what still matters.
 		e.say(nil)
 		if _, _, err := h.service.SetEndpoint(context.Background(), h.Org, store.ScheduleEndpoint, delivery.Settings{URL: "http://client.example/new"}); err != nil {
 			h.Fatal(err)
 		}
+
 		h.settle()
 		if got := e.all(); len(got) != 3 || got[2].id != second.String() || got[2].path != "/new" || h.state(second) != store.Delivered {
 			h.Errorf("%d attempts, %s", len(got), h.state(second))
 		}
+
 		h.settle()
 	})
 }
@@ -191,13 +203,16 @@ func TestPush_Gone(t *testing.T) {
 		if err != nil || set.Enabled || !strings.Contains(set.Reason, "410") || len(e.all()) != 1 || h.state(id) != store.Pending {
 			h.Errorf("%d attempts, %s, endpoint %+v, %v", len(e.all()), h.state(id), set, err)
 		}
+
 		if _, err := h.service.Test(ctx, h.Org, store.ScheduleEndpoint); flex.KindOf(err) != flex.Conflict {
 			h.Errorf("a test of a disabled endpoint: %v", err)
 		}
+
 		e.say(nil)
 		if _, _, err := h.service.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, delivery.Settings{URL: set.URL}); err != nil {
 			h.Fatal(err)
 		}
+
 		h.settle()
 		if len(e.all()) != 4 || h.state(id) != store.Delivered {
 			h.Errorf("%d attempts, %s", len(e.all()), h.state(id))
@@ -220,6 +235,7 @@ func TestPush_Supersedes(t *testing.T) {
 						w.WriteHeader(c.code)
 					}
 				})
+
 				a := h.chargers(1)[0]
 				first := h.plan(time.Hour, a)[0]
 				time.Sleep(time.Second)
@@ -231,6 +247,7 @@ func TestPush_Supersedes(t *testing.T) {
 				if len(got) != 2 || got[1].generation != 3 || got[1].after.Round(time.Millisecond) != 10*time.Second {
 					h.Fatalf("got %+v", got)
 				}
+
 				if h.state(first) != c.older || h.state(third) != store.Delivered {
 					h.Errorf("states %s and %s", h.state(first), h.state(third))
 				}
@@ -254,12 +271,15 @@ func TestPush_Retracted(t *testing.T) {
 		for _, g := range e.all() {
 			sent[g.asset]++
 		}
+
 		if sent[as[0].String()] != 2 || sent[as[1].String()] != 3 || h.state(ids[0]) != store.Retracted || h.state(ids[1]) != store.Delivered {
 			h.Errorf("%v, %s and %s", sent, h.state(ids[0]), h.state(ids[1]))
 		}
+
 		if err := h.service.Replay(context.Background(), h.Org, ids[0]); flex.KindOf(err) != flex.Conflict {
 			h.Errorf("a replay of what was retracted: %v", err)
 		}
+
 		// Unplugged while an attempt is under way, and plugged in again: in order.
 		e.say(func(http.ResponseWriter, *http.Request) { time.Sleep(5 * time.Second) })
 		h.plan(time.Hour, as[1])
@@ -283,6 +303,7 @@ func TestPush_TarPit(t *testing.T) {
 			e     *endpoint
 			asset []flex.AssetID
 		}
+
 		var clients []client
 		for i := range 10 {
 			o := h.tenant(fmt.Sprintf("org%d", i))
@@ -291,15 +312,19 @@ func TestPush_TarPit(t *testing.T) {
 			if i == 0 {
 				h.net.handle(host+".example:80", func(net.Conn) {})
 			}
+
 			clients = append(clients, c)
 		}
+
 		const rounds = 20 / scale
 		for range rounds {
 			for _, c := range clients {
 				c.org.plan(time.Hour, c.asset...)
 			}
+
 			time.Sleep(time.Second)
 		}
+
 		for i, c := range clients[1:] {
 			got := c.e.all()
 			for _, g := range got {
@@ -307,10 +332,12 @@ func TestPush_TarPit(t *testing.T) {
 					t.Errorf("client %d: a push left %v late", i+1, late)
 				}
 			}
+
 			if len(got) != rounds*10 {
 				t.Errorf("client %d has %d pushes, want %d", i+1, len(got), rounds*10)
 			}
 		}
+
 		stop()
 		time.Sleep(time.Second)
 	})
@@ -323,6 +350,7 @@ func TestPush_DownForADay(t *testing.T) {
 	if os.Getenv("FLEXD_LONG") != "" {
 		assets, rate = 10_000, 50
 	}
+
 	one(t, func(h *fixture) {
 		defer h.work(h.service)()
 		s := delivery.Settings{URL: "http://client.example/p", Rate: rate}
@@ -335,18 +363,22 @@ func TestPush_DownForADay(t *testing.T) {
 			time.Sleep(3 * time.Hour)
 			held[i] = heap()
 		}
+
 		if most := held[0] + 4<<20; held[7] > most {
 			t.Errorf("the heap grew in the day from %d to %d bytes", held[0], held[7])
 		}
+
 		pending := h.Count(`SELECT count(*) FROM outbox WHERE turn_at IS NOT NULL`)
 		deliveries := h.Count(`SELECT count(*) FROM delivery`)
 		down := len(e.all())
 		if pending != assets || down > 8*64+24*60/5*2 || deliveries > down {
 			t.Errorf("%d rows wait, %d attempts, %d deliveries", pending, down, deliveries)
 		}
+
 		if n := h.metric("flexd_push_endpoints_resting"); n != 1 {
 			t.Errorf("%v endpoints rest", n)
 		}
+
 		e.say(nil)
 		back := time.Since(h.start)
 		time.Sleep(10 * time.Minute)
@@ -354,14 +386,17 @@ func TestPush_DownForADay(t *testing.T) {
 		if len(got) != assets {
 			t.Errorf("%d pushes in ten minutes", len(got))
 		}
+
 		if rest, tries := h.metric("flexd_push_endpoints_resting"), h.metric("flexd_push_attempts_total"); rest != 0 || int(tries) != len(e.all()) {
 			t.Errorf("%v endpoints rest, %v attempts are counted of %d", rest, tries, len(e.all()))
 		}
+
 		seen := map[string]bool{}
 		for i, g := range got {
 			if seen[g.id] || !slices.ContainsFunc(last, func(id flex.EventID) bool { return id.String() == g.id }) {
 				t.Errorf("%s came twice or is old", g.id)
 			}
+
 			seen[g.id] = true
 			if i >= rate+rate/10+1 && g.after-got[i-rate-rate/10-1].after < time.Second {
 				t.Fatalf("more than the rate in the second before %v", g.after-back)
@@ -391,15 +426,18 @@ func TestPush_TwoProcesses(t *testing.T) {
 			h.plan(time.Hour, as...)
 			time.Sleep(5 * time.Second)
 		}
+
 		seen := map[string]int{}
 		for _, g := range e.all() {
 			seen[g.id]++
 		}
+
 		for id, n := range seen {
 			if n > 1 {
 				h.Errorf("%s was sent %d times", id, n)
 			}
 		}
+
 		if len(seen) != 3*assets {
 			h.Errorf("%d pushes, want %d", len(seen), 3*assets)
 		}
@@ -415,14 +453,17 @@ func TestPush_DeadProcess(t *testing.T) {
 		if err != nil || len(c.Pushes) != 1 {
 			h.Fatalf("claimed %d, %v", len(c.Pushes), err)
 		}
+
 		defer h.service.Close()
 		for _, wait := range []time.Duration{29 * time.Second, 2 * time.Second} {
 			time.Sleep(wait)
 			if _, err := h.service.DispatchDue(context.Background()); err != nil {
 				h.Fatal(err)
 			}
+
 			synctest.Wait()
 		}
+
 		h.settle()
 		if got := e.all(); len(got) != 1 || got[0].after < 30*time.Second || h.state(id) != store.Delivered {
 			h.Errorf("got %+v, %s", got, h.state(id))
@@ -442,13 +483,16 @@ func TestPush_LateRecord(t *testing.T) {
 			if err != nil || len(c.Pushes) != 1 {
 				h.Fatalf("claimed %d, %v", len(c.Pushes), err)
 			}
+
 			return c.Pushes[0]
 		}
+
 		accept := func(l store.ClaimedPush) {
 			h.write(func(ctx context.Context, tx *store.Tx) error {
 				return tx.FinishPushes(ctx, []store.Outcome{{Push: l, State: store.PushAccepted, Attempt: store.Attempt{At: tx.Now(), Status: 200}}})
 			})
 		}
+
 		h.plan(time.Hour, car)
 		older := claim(1)
 		newer := h.plan(time.Hour, car)[0]
@@ -456,16 +500,20 @@ func TestPush_LateRecord(t *testing.T) {
 		if l := claim(2); l.EventID != newer {
 			h.Fatalf("claimed %v, want the newer %v", l.EventID, newer)
 		}
+
 		accept(older)
 		if s := h.state(newer); s == store.Delivered {
 			h.Errorf("the newer schedule is %s after the older was accepted", s)
 		}
+
 		h.write(func(ctx context.Context, tx *store.Tx) error {
 			if g, err := tx.Accepted(ctx, car); g != older.Generation || err != nil {
 				h.Errorf("generation %d is recorded as accepted, %v, want %d", g, err, older.Generation)
 			}
+
 			return nil
 		})
+
 		time.Sleep(31 * time.Second)
 		accept(claim(3)) // it is due again, as its own outcome never came
 		if s := h.state(newer); s != store.Delivered {
@@ -486,19 +534,24 @@ func TestPush_LostClaim(t *testing.T) {
 			if err != nil {
 				h.Fatal(err)
 			}
+
 			for _, l := range c.Pushes {
 				subjects = append(subjects, l.Subject)
 			}
+
 			return subjects
 		}
+
 		under, lost, others := claim(store.ClaimOrder{Holder: 6, Most: 1}), claim(store.ClaimOrder{Holder: 7, Most: 1}), claim(store.ClaimOrder{Holder: 8, Most: 1})
 		if len(under)+len(lost)+len(others) != 3 {
 			h.Fatalf("claimed %v, %v and %v", under, lost, others)
 		}
+
 		time.Sleep(time.Second)
 		if again := claim(store.ClaimOrder{Holder: 7, Most: 10}); len(again) != 0 {
 			h.Errorf("%v, which are leased, were claimed twice", again)
 		}
+
 		if again := claim(store.ClaimOrder{Holder: 7, Most: 10, Lost: true}); !slices.Equal(again, lost) {
 			h.Errorf("a lost claim was of %v, and taken again was %v", lost, again)
 		}
@@ -516,24 +569,30 @@ func TestPush_WaitingSince(t *testing.T) {
 				for _, w := range found {
 					since = append(since, w.Since.Sub(h.start).Round(time.Second))
 				}
+
 				return err
 			})
+
 			if err != nil {
 				h.Fatal(err)
 			}
+
 			return since
 		}
+
 		h.plan(time.Hour, asset)
 		time.Sleep(time.Minute)
 		h.plan(time.Hour, asset)
 		if got := waiting(); len(got) != 1 || got[0] != 0 {
 			h.Errorf("waits since %v, want the first schedule", got)
 		}
+
 		h.endpoint(nil)
 		h.settle()
 		if got := waiting(); len(got) != 0 {
 			h.Errorf("waits since %v, and the client has taken it", got)
 		}
+
 		h.service.Close()
 		time.Sleep(time.Minute)
 		h.plan(time.Hour, asset)
@@ -559,9 +618,11 @@ func TestPush_Close(t *testing.T) {
 				delivered++
 			}
 		}
+
 		if took > 6*time.Second || sent != 64 || delivered != sent {
 			h.Errorf("closed after %v with %d sent and %d recorded", took, sent, delivered)
 		}
+
 		e.say(nil)
 		next := h.newService()
 		defer h.work(next)()
@@ -582,12 +643,14 @@ func TestPush_Rotation(t *testing.T) {
 		if err != nil || set.Secret == e.secret {
 			t.Fatalf("rotated to the same: %v", err)
 		}
+
 		h.plan(100*time.Hour, a)
 		h.settle()
 		g := e.all()[0]
 		if _, err := client.VerifyWebhook(set.Secret.Reveal(), g.header, []byte(g.body), time.Now()); err != nil {
 			t.Errorf("by the new secret: %v", err)
 		}
+
 		time.Sleep(delivery.RotationTime)
 		e.secret = set.Secret
 		h.plan(100*time.Hour, a)
@@ -610,17 +673,22 @@ func TestPush_Order(t *testing.T) {
 				if err != nil {
 					return err
 				}
+
 				p := store.Push{AssetID: a, EventID: s.EventID, Kind: store.SchedulePush, Generation: s.Generation, ExpiresAt: s.End(),
 					Value: flex.MicroPounds(1000 * (i * 7 % 20))}
+
 				if i == 5 {
 					p.Value = store.Urgent
 				}
+
 				if err := tx.Enqueue(ctx, p); err != nil {
 					return err
 				}
 			}
+
 			return nil
 		})
+
 		_ = ids
 		defer h.work(h.service)()
 		time.Sleep(10 * time.Second)
@@ -628,6 +696,7 @@ func TestPush_Order(t *testing.T) {
 		if len(got) != 20 || got[0].asset != as[5].String() {
 			h.Fatalf("%d came, the urgent one not first", len(got))
 		}
+
 		last := 1 << 30
 		for _, g := range got[1:] {
 			i := slices.IndexFunc(as, func(a flex.AssetID) bool { return a.String() == g.asset })
@@ -665,15 +734,18 @@ func TestPush_Settle(t *testing.T) {
 		if err := h.service.Drain(ctx, h.Org); err != nil {
 			h.Fatal(err)
 		}
+
 		if n := len(e.all()); n != 100 {
 			h.Errorf("%d sent when it settled", n)
 		}
+
 		e.say(status(500)) // what waits for its retry is not waited for
 		h.plan(time.Hour, h.chargers(100)...)
 		start := time.Now()
 		if err := h.service.Drain(ctx, h.Org); err != nil || time.Since(start) > 10*time.Second {
 			h.Errorf("settled after %v: %v", time.Since(start), err)
 		}
+
 		h.service.Close()
 	})
 }
@@ -685,22 +757,27 @@ func TestPush_Test(t *testing.T) {
 		if _, err := h.service.Test(ctx, h.Org, store.ScheduleEndpoint); flex.KindOf(err) != flex.NotFound {
 			h.Errorf("without an endpoint: %v", err)
 		}
+
 		e := h.endpoint(nil)
 		id, err := h.service.Test(ctx, h.Org, store.ScheduleEndpoint)
 		if err != nil {
 			h.Fatal(err)
 		}
+
 		d, err := h.service.Await(ctx, h.Org, id, 20*time.Second)
 		if err != nil || d.State != store.Delivered || d.Kind != store.TestPush {
 			h.Errorf("test %+v, %v", d, err)
 		}
+
 		if g := e.all()[0]; g.id != id.String() || g.header.Get("Flexd-Kind") != "test" || !strings.Contains(g.body, `"limit":99999.0`) {
 			h.Errorf("got %+v", g)
 		}
+
 		err = h.service.Callback(ctx, h.Org, delivery.Callback{Asset: flex.AssetID{}.String(), Event: id.String(), Status: flex.Received, ReportedAt: time.Now()})
 		if err != nil {
 			h.Error(err)
 		}
+
 		synctest.Wait()
 	})
 }

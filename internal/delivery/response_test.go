@@ -33,6 +33,7 @@ func TestDelay_RetryAfter(t *testing.T) {
 			t.Errorf("asked for %v: %v, want %v", asked, got, want)
 		}
 	}
+
 	now := time.Date(2026, 1, 15, 10, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Duration{
 		"": 0, "7": 7 * time.Second, "-7": 0, "x": 0, "Thu, 15 Jan 2026 10:00:09 GMT": 9 * time.Second, "Thu, 15 Jan 2026 09:00:00 GMT": 0, "99999999999": 0,
@@ -116,6 +117,7 @@ func FuzzAddress(f *testing.F) {
 	for _, s := range []string{"x", "..", ".", "a/b", "a?b#c", "%2F", "&y=1", "{site_id}", "@evil.example", "\\", "\x00", "é", ""} {
 		f.Add(s)
 	}
+
 	f.Fuzz(func(t *testing.T, external string) {
 		l := store.ClaimedPush{ExternalID: external}
 		text := address("https://a.example/{external_id}/p?x={external_id}", &l)
@@ -123,6 +125,7 @@ func FuzzAddress(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
+
 		if u.Host != "a.example" || u.User != nil || u.Fragment != "" || strings.Count(u.EscapedPath(), "/") != 2 || !strings.HasSuffix(u.EscapedPath(), "/p") ||
 			len(u.Query()) != 1 || u.Query().Get("x") != external || u.Path != "/"+external+"/p" {
 			t.Errorf("%q became %q", external, text)

@@ -23,6 +23,7 @@ func TestUnheard(t *testing.T) {
 				h.Fatal(err)
 			}
 		}
+
 		read := func(label flex.Label, assets ...flex.AssetID) {
 			h.Helper()
 			h.write(func(ctx context.Context, tx *store.Tx) error {
@@ -31,9 +32,11 @@ func TestUnheard(t *testing.T) {
 				for _, a := range assets {
 					rs = append(rs, flex.Reading{AssetID: a, Label: label, Span: flex.Span{From: to.Add(-flex.HalfHour), To: to}, Value: 1})
 				}
+
 				return tx.PutReadings(ctx, rs)
 			})
 		}
+
 		listed := func(unreached, missing int) {
 			h.Helper()
 			err := h.db.ReadAll(ctx, func(all *store.All) error {
@@ -41,12 +44,15 @@ func TestUnheard(t *testing.T) {
 				if err != nil {
 					return err
 				}
+
 				_, m, err := all.ReadingsMissing(ctx, flex.OrgID{}, 10)
 				if u != unreached || m != missing {
 					h.Errorf("%s after the start %d chargers are not reached and the readings of %d are missing, not %d and %d", time.Since(h.start), u, m, unreached, missing)
 				}
+
 				return err
 			})
+
 			if err != nil {
 				h.Fatal(err)
 			}

@@ -48,7 +48,11 @@ type Filter struct {
 	Asset    flex.AssetID
 	Before   flex.EventID // those older than this one
 	Limit    int
-	Figures  bool // whether the endpoints' figures are wanted, too
+	Figures  bool // whether the endpoints' figures and the failures are wanted, too
+
+	Model    string // of the asset, in any case of its letters
+	GSPGroup string // of its site
+	Status   *int   // of HTTP, of the latest attempt; 0: no answer came
 }
 
 // Overview is what is sent to clients, the newest first, and how their endpoints do.
@@ -56,6 +60,7 @@ type Overview struct {
 	Orgs       []flex.Org
 	Endpoints  []EndpointView
 	Deliveries []Line
+	Failures   Failures
 }
 
 // Line is a delivery in a list, with the names of its organisation and its asset.
@@ -90,29 +95,40 @@ func lineOf(d *store.Delivery, org string) Line {
 	}
 }
 
-// Overview lists the deliveries that the filter takes.
-func (d *Service) Overview(
-	ctx context.Context,
-	f Filter,
-) (v Overview, err error) {
-	query := store.DeliveryQuery{
+func (f Filter) query() store.DeliveryQuery {
+	return store.DeliveryQuery{
 		State:    store.DeliveryState(f.State),
 		Endpoint: store.EndpointName(f.Endpoint),
 		AssetID:  f.Asset,
 		Before:   f.Before,
 		Limit:    f.Limit,
+		Model:    f.Model,
+		GSPGroup: f.GSPGroup,
+		Status:   f.Status,
 	}
+}
 
+// Overview lists the deliveries that the filter takes.
+func (d *Service) Overview(
+	ctx context.Context,
+	f Filter,
+) (v Overview, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		v = Overview{}
+		failed := map[string][]store.FailedPushes{}
 		v.Orgs, err = all.VisitOrgs(ctx, f.Org, func(o flex.Org, tx *store.Tx) error {
 			if f.Figures {
 				if err := v.addEndpoints(ctx, tx, o, all.Now()); err != nil {
 					return err
 				}
+
+				failed[o.Name], err = failedSince(ctx, tx)
+				if err != nil {
+					return err
+				}
 			}
 
-			found, err := tx.Deliveries(ctx, query)
+			found, err := tx.Deliveries(ctx, f.query())
 			for _, x := range found {
 				v.Deliveries = append(v.Deliveries, lineOf(&x, o.Name))
 			}
@@ -123,6 +139,7 @@ func (d *Service) Overview(
 			return err
 		}
 
+		v.Failures = failuresOf(failed)
 		v.sort(f.Limit)
 		return v.name(ctx, all)
 	})

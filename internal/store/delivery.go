@@ -48,6 +48,14 @@ type DeliveryQuery struct {
 	Since    time.Time
 	Before   flex.EventID // those older than this one: the next page
 	Limit    int
+	Model    string // of the asset, in any case of its letters
+	GSPGroup string // of its site
+	Status   *int   // of HTTP, of the latest attempt; 0: no answer came
+}
+
+// untried reports whether the query may have what was not tried yet, which has no status.
+func (q DeliveryQuery) untried() bool {
+	return (q.State == "" || q.State == Pending) && q.Status == nil
 }
 
 // where gathers a WHERE clause and its arguments.
@@ -80,6 +88,16 @@ func (q DeliveryQuery) where(w *where, alias string) {
 
 	if !q.Before.IsZero() {
 		w.and(alias+".event_id < $%d", q.Before.Bytes())
+	}
+
+	if q.Model != "" {
+		w.and("EXISTS (SELECT 1 FROM asset a WHERE a.id = "+alias+
+			".asset_id AND lower(a.model) = $%d)", strings.ToLower(q.Model))
+	}
+
+	if q.GSPGroup != "" {
+		w.and(`EXISTS (SELECT 1 FROM asset a JOIN site t ON t.id = a.site_id JOIN meter m ON m.mpan = t.mpan
+			WHERE a.id = `+alias+".asset_id AND m.gsp_group = $%d)", q.GSPGroup)
 	}
 }
 
@@ -142,7 +160,7 @@ func (tx *Tx) Deliveries(
 	ctx context.Context,
 	q DeliveryQuery,
 ) (out []Delivery, err error) {
-	if q.State == "" || q.State == Pending {
+	if q.untried() {
 		out, err = tx.untried(ctx, q)
 		if err != nil {
 			return nil, fmt.Errorf("list what waits: %w", err)
@@ -154,6 +172,10 @@ func (tx *Tx) Deliveries(
 
 	if q.State != "" {
 		w.and(stateOf+" = $%d", string(q.State))
+	}
+
+	if q.Status != nil {
+		w.and("d.tries > 0 AND d.status = $%d", *q.Status)
 	}
 
 	w.args = append(w.args, q.Limit)
@@ -476,6 +498,41 @@ func (tx *Tx) TriedSince(
 		return t, err
 	}, `SELECT d.endpoint, d.state, d.tries, d.took FROM delivery d WHERE d.org_id = $1 AND d.event_id >= $2 AND d.tries > 0
 		ORDER BY d.event_id DESC LIMIT $3`, tx.org.Bytes(), oldest[:], limit)
+}
+
+// FailedPushes are pushes whose latest attempt failed, of one kind.
+type FailedPushes struct {
+	Endpoint EndpointName
+	Status   int    // of HTTP; 0: no answer came
+	Model    string // of the asset, in small letters; empty: none is known, or it is of no single asset
+	GSPGroup string // of its site
+	Pushes   int
+}
+
+// FailedSince counts the organisation's pushes that were queued since the instant and whose latest
+// attempt failed: what was refused or ran out of time, and what is tried again.
+func (tx *Tx) FailedSince(
+	ctx context.Context,
+	since time.Time,
+) ([]FailedPushes, error) {
+	oldest := flex.MakeID[struct{}](since, [10]byte{})
+
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (f FailedPushes, err error) {
+			err = s.Scan(&f.Endpoint, &f.Status, &f.Model, &f.GSPGroup, &f.Pushes)
+			return f, err
+		},
+		`SELECT d.endpoint, d.status, COALESCE(lower(a.model), ''), COALESCE(m.gsp_group, ''), count(*)
+		FROM delivery d LEFT JOIN asset a ON a.id = d.asset_id
+		LEFT JOIN site t ON t.id = a.site_id LEFT JOIN meter m ON m.mpan = t.mpan
+		WHERE d.org_id = $1 AND d.event_id >= $2 AND d.tries > 0 AND (d.state IN ('rejected', 'expired') OR d.state = 'pending' AND (d.status < 200 OR d.status > 299))
+		GROUP BY d.endpoint, d.status, COALESCE(lower(a.model), ''), COALESCE(m.gsp_group, '')
+		ORDER BY 5 DESC, 1, 2, 3, 4`,
+		tx.org.Bytes(),
+		oldest[:],
+	)
 }
 
 // DeliveryOrg returns whose push it is, or a NotFound failure.

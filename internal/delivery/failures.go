@@ -1,0 +1,104 @@
+package delivery
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"flexd/internal/store"
+)
+
+// failuresMost bounds the rows of each table of failures.
+const failuresMost = 10
+
+// Failures are the pushes of the last 24 hours whose latest attempt failed, counted by each thing that
+// may be their cause: the most first, ten of each at most.
+type Failures struct {
+	Pushes   int       `json:"pushes"`
+	Cause    []Failure `json:"by_cause"`
+	Model    []Failure `json:"by_model"`
+	Region   []Failure `json:"by_gsp_group"`
+	Endpoint []Failure `json:"by_endpoint"`
+}
+
+// Failure is a row of a table of failures.
+type Failure struct {
+	Name   string `json:"name"` // as an operator reads it
+	Filter string `json:"-"`    // what the list takes for it; "" if it takes none
+	Pushes int    `json:"pushes"`
+}
+
+// CauseOf says in words why an attempt failed that was answered so; 0: no answer came.
+func CauseOf(status int) string {
+	if status == 0 {
+		return "no answer"
+	}
+	return fmt.Sprintf("HTTP %d", status)
+}
+
+// failureCount counts pushes by one thing.
+type failureCount map[string]*Failure
+
+func (c failureCount) add(name, filter string, pushes int) {
+	row := c[name]
+	if row == nil {
+		row = &Failure{Name: name, Filter: filter}
+		c[name] = row
+	}
+
+	row.Pushes += pushes
+}
+
+// rows are the most of them, and then by name.
+func (c failureCount) rows() []Failure {
+	all := make([]Failure, 0, len(c))
+	for _, row := range c {
+		all = append(all, *row)
+	}
+
+	slices.SortFunc(all, func(a, b Failure) int {
+		return cmp.Or(
+			cmp.Compare(b.Pushes, a.Pushes),
+			cmp.Compare(a.Name, b.Name),
+		)
+	})
+
+	return all[:min(len(all), failuresMost)]
+}
+
+// failuresOf counts failed pushes. Endpoints are named with their organisation where there are several.
+func failuresOf(of map[string][]store.FailedPushes) Failures {
+	f := Failures{}
+	cause, model := failureCount{}, failureCount{}
+	region, endpoint := failureCount{}, failureCount{}
+
+	for org, failed := range of {
+		for _, x := range failed {
+			f.Pushes += x.Pushes
+			cause.add(CauseOf(x.Status), strconv.Itoa(x.Status), x.Pushes)
+			model.add(cmp.Or(x.Model, "not known"), x.Model, x.Pushes)
+			region.add(cmp.Or(x.GSPGroup, "not known"), x.GSPGroup, x.Pushes)
+
+			name := string(x.Endpoint)
+			if len(of) > 1 {
+				name = org + " · " + name
+			}
+			endpoint.add(name, string(x.Endpoint), x.Pushes)
+		}
+	}
+
+	f.Cause, f.Model = cause.rows(), model.rows()
+	f.Region, f.Endpoint = region.rows(), endpoint.rows()
+
+	return f
+}
+
+// failedSince reads an organisation's failures of the time that figures are of.
+func failedSince(
+	ctx context.Context,
+	tx *store.Tx,
+) ([]store.FailedPushes, error) {
+	return tx.FailedSince(ctx, tx.Now().Add(-figuresTime))
+}
