@@ -15,7 +15,9 @@ type order struct {
 	p    *wanted
 	link *link
 	tx   int
-	now  time.Time
+	// of the schedule, so that it is seen when it is to be sent once more meanwhile
+	again int
+	now   time.Time
 
 	habit  habit
 	alone  bool // the charger has no other connector
@@ -96,7 +98,8 @@ func (c *charger) noteSent(n *connector, o order, f fitted) {
 	}
 
 	c.finish(n, o.p, func() {
-		if n.tx != o.tx { // a transaction started meanwhile, and it must be sent again
+		if n.tx != o.tx || o.p.again != o.again {
+			// what it depends on changed meanwhile, and it must be sent again
 			return
 		}
 
@@ -140,12 +143,13 @@ func (c *charger) orderOf(n *connector, options chargerOptions) order {
 		habit:  c.habit,
 		alone:  len(c.connectors) == 1,
 		power:  power,
-		phases: phasesOf(options, power),
+		phases: phasesOf(options, n.phases, power),
 		floor:  options.floor,
 		offset: c.clock.Offset,
 	}
 
 	if o.p != nil {
+		o.again = o.p.again
 		o.steps = c.up.bound(n, o.phases, o.p.profile.Steps)
 	}
 
@@ -154,18 +158,6 @@ func (c *charger) orderOf(n *connector, options chargerOptions) order {
 	}
 
 	return o
-}
-
-// phasesOf is how many phases a charger has: as its line says, else three above what one gives.
-func phasesOf(o chargerOptions, power flex.Watts) int {
-	switch {
-	case o.phases > 0:
-		return o.phases
-	case power > singlePhaseMax:
-		return 3
-	}
-
-	return 1
 }
 
 // finish changes a schedule's record under the lock.

@@ -90,6 +90,7 @@ type connector struct {
 	lastTx    int       // its number
 
 	pending []sample // until the asset is known
+	phases  int      // as its meter showed, 0 if it did not
 	unread  string   // why the last sample said nothing
 	meter   meter
 	// the half-hour's edge at which the meter was last asked for
@@ -400,6 +401,10 @@ func (c *charger) adopt(n *connector, tx int) {
 
 // sample takes the values of one instant.
 func (c *charger) sample(n *connector, v meterValue, rank int, now time.Time) {
+	if rank == 0 {
+		c.learnPhases(n, v.Sampled)
+	}
+
 	s, why := observe(v.Sampled)
 	if why != "" {
 		c.unread(n, why)
@@ -448,6 +453,7 @@ func (n *connector) sendAgain() {
 		n.want.sent = fitted{}
 		n.want.over = false
 		n.want.tries = 0
+		n.want.again++
 	}
 }
 

@@ -197,6 +197,7 @@ func TestFit_Phases(t *testing.T) {
 	p := profileOf(t, 3000, 5000, flex.NoLimit)
 	for name, x := range map[string]struct {
 		options  chargerOptions
+		learned  int
 		power    flex.Watts
 		switches bool
 		want     []period
@@ -204,10 +205,12 @@ func TestFit_Phases(t *testing.T) {
 		"by its power":        {power: 11_000, want: []period{{Limit: 0, Phases: 3}, {Limit: 7.2, Phases: 3}, {Limit: 15.9, Phases: 3}}},
 		"switches":            {power: 11_000, switches: true, want: []period{{Limit: 13, Phases: 1}, {Limit: 7.2, Phases: 3}, {Limit: 15.9, Phases: 3}}},
 		"three of 7.4 kW":     {options: chargerOptions{phases: 3}, power: 7400, want: []period{{Limit: 0, Phases: 3}, {Limit: 7.2, Phases: 3}, {Limit: 10.7, Phases: 3}}},
+		"learned":             {learned: 3, power: 7400, want: []period{{Limit: 0, Phases: 3}, {Limit: 7.2, Phases: 3}, {Limit: 10.7, Phases: 3}}},
+		"its line goes first": {options: chargerOptions{phases: 1}, learned: 3, power: 7400, want: []period{{Limit: 13, Phases: 1}, {Limit: 21.7, Phases: 1}, {Limit: 32, Phases: 1}}},
 		"one phase of 9.2 kW": {options: chargerOptions{phases: 1}, power: 9200, want: []period{{Limit: 13, Phases: 1}, {Limit: 21.7, Phases: 1}, {Limit: 40, Phases: 1}}},
 	} {
 		o := orderFor(p, 0, x.power, night)
-		o.phases = phasesOf(x.options, x.power)
+		o.phases = phasesOf(x.options, x.learned, x.power)
 		o.habit.Switches = x.switches
 		f, ok := o.fit(form{Unit: unitAmpere})
 		if !ok || len(f.Schedule.Periods) != len(x.want) {
@@ -224,5 +227,38 @@ func TestFit_Phases(t *testing.T) {
 
 // orderFor is an order of a profile to a charger of some power.
 func orderFor(p ocpp.Profile, periods int, power flex.Watts, now time.Time) order {
-	return order{p: &wanted{profile: p}, steps: p.Steps, habit: habit{Periods: periods}, power: power, phases: phasesOf(chargerOptions{}, power), now: now}
+	return order{p: &wanted{profile: p}, steps: p.Steps, habit: habit{Periods: periods}, power: power, phases: phasesOf(chargerOptions{}, 0, power), now: now}
+}
+
+// TestDrawsOnPhases: a car shows more than one phase only if it draws on two at the charger's plug.
+func TestDrawsOnPhases(t *testing.T) {
+	on := func(measurand, location, unit string, values ...float64) (all []sampled) {
+		for i, v := range values {
+			all = append(all, sampled{Value: decimal{value: v}, Measurand: measurand, Location: location, Unit: unit, Phase: []string{"L1", "L2-N", "L3"}[i]})
+		}
+		return all
+	}
+
+	const current, drawn = "Current.Import", "Power.Active.Import"
+	for name, x := range map[string]struct {
+		values []sampled
+		want   bool
+	}{
+		"three currents":          {on(current, "", "A", 10, 10, 10), true},
+		"two":                     {on(current, "Outlet", "", 10, 10, 0), true},
+		"powers":                  {on(drawn, "", "kW", 2, 2, 2), true},
+		"one phase":               {on(current, "", "A", 16, 0, 0), false},
+		"one phase, wired to L2":  {on(current, "", "A", 0, 16, 0.2), false},
+		"the charger itself":      {on(drawn, "", "W", 3, 2, 2), false},
+		"the home":                {on(current, "Inlet", "A", 10, 10, 10), false},
+		"energy":                  {on("Energy.Active.Import.Register", "", "Wh", 1000, 1000, 1000), false},
+		"between phases":          {[]sampled{{Value: decimal{value: 9}, Measurand: current, Phase: "L1-L2"}, {Value: decimal{value: 9}, Measurand: current, Phase: "L2-L3"}}, false},
+		"one phase, twice":        {append(on(current, "", "A", 16), on(current, "", "A", 16)...), false},
+		"a current and its power": {append(on(current, "", "A", 16), on(drawn, "", "W", 3600)...), false},
+		"nothing":                 {nil, false},
+	} {
+		if got := drawsOnPhases(x.values); got != x.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
 }

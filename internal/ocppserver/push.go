@@ -29,6 +29,7 @@ type wanted struct {
 	tries    int       // that failed without an answer
 	over     bool      // the charger refused it, or failed too often
 	reported client.CallbackStatus
+	again    int // it counts how often it was to be sent once more
 
 	contradicted bool      // the charger said that it will do otherwise
 	mended       time.Time // the end of the step that was mended last

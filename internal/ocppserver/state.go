@@ -74,6 +74,7 @@ type savedConnector struct {
 	Start     savedStart `json:"start,omitzero"`
 	StartedAt time.Time  `json:"started_at,omitzero"`
 
+	Phases  int            `json:"phases,omitempty"`
 	Pending []sample       `json:"pending,omitempty"`
 	Meter   meter          `json:"meter"`
 	Allowed []flex.Step    `json:"allowed,omitempty"`
@@ -184,6 +185,7 @@ func (n *connector) saved() savedConnector {
 		Transaction: n.tx,
 		Last:        n.lastTx,
 		StartedAt:   n.startedAt,
+		Phases:      n.phases,
 		Pending:     n.pending,
 		Meter:       n.meter,
 		Allowed:     n.allowed,
@@ -247,6 +249,7 @@ func (n *connector) restore(s savedConnector) {
 		stamp{s.Start.At},
 	}
 
+	n.phases = s.Phases
 	n.pending = s.Pending
 	n.meter = s.Meter
 	n.allowed = s.Allowed
