@@ -111,7 +111,59 @@ func decodeHome(line []byte) (solver, error) {
 		return nil, err
 	}
 
+	err = checkWater(h.Tank, l.SlotHours)
+	if err != nil {
+		return nil, err
+	}
+
 	return h, nil
+}
+
+// checkWater refuses a tank that no schedule of its element keeps within its bounds, and
+// says after which slot it is out of them and what would be right. No tank is right.
+func checkWater(k *site.Tank, hours float64) error {
+	if k == nil {
+		return nil
+	}
+
+	b, found := k.Breach(hours)
+
+	switch {
+	case !found:
+		return nil
+	case b.Coarse:
+		return flex.Fail(
+			flex.Invalid,
+			"after slot %d the tank is below tank.min_kwh (%v) with the element off "+
+				"and above tank.max_kwh (%v) with it on, whatever it did before: "+
+				"a wider band or a smaller element would be right",
+			b.Slot,
+			k.Min,
+			k.Max,
+		)
+	case b.Stored < k.Min:
+		return flex.Fail(
+			flex.Invalid,
+			"after slot %d the tank stores at most %.3f kWh, whatever its element does: "+
+				"tank.min_kwh is %v, at most %.3f would be right, "+
+				"or more in tank.init_kwh, or less in tank.draw_kwh",
+			b.Slot,
+			b.Stored,
+			k.Min,
+			b.Stored,
+		)
+	default:
+		return flex.Fail(
+			flex.Invalid,
+			"after slot %d the tank stores at least %.3f kWh with its element off: "+
+				"tank.max_kwh is %v, at least %.3f would be right, "+
+				"or less in tank.init_kwh",
+			b.Slot,
+			b.Stored,
+			k.Max,
+			b.Stored,
+		)
+	}
 }
 
 // checkSite checks what does not belong to a device, and the number of devices.

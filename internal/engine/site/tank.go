@@ -1,0 +1,81 @@
+package site
+
+import "math"
+
+// Breach is the first slot after which a tank is out of its bounds whatever its element
+// does. Stored is the nearest to the bounds that it can come: below Min, above Max, or in
+// neither where it is too cold with the element off and too hot with it on (Coarse).
+type Breach struct {
+	Slot   int
+	Stored float64 // kWh
+	Coarse bool
+}
+
+// Breach finds the first slot after which no schedule of the element has kept the tank
+// within its bounds, in slots of the given hours. A tank without one may still have no
+// plan: the main fuse is not looked at, and between two levels of one count all count as
+// reachable.
+func (k *Tank) Breach(hours float64) (first Breach, found bool) {
+	n := len(k.Draw)
+	low, high := make([]float64, n+1), make([]float64, n+1)
+
+	for i := range low {
+		low[i], high[i] = 1, 0 // nothing
+	}
+
+	low[0], high[0] = k.Init, k.Init
+	free := *k
+	free.Min, free.Max = math.Inf(-1), math.Inf(1)
+
+	for t := range n {
+		coldest, hottest := math.Inf(1), math.Inf(-1)
+		kept := false
+
+		for i := t + 1; i >= 0; i-- {
+			free.reach(t, i, hours, low, high)
+			if low[i] > high[i] {
+				continue
+			}
+
+			coldest, hottest = min(coldest, low[i]), max(hottest, high[i])
+			kept = k.clamp(&low[i], &high[i]) || kept
+		}
+
+		if !kept {
+			return k.breach(t, coldest, hottest), true
+		}
+	}
+
+	return Breach{}, false
+}
+
+// clamp cuts a span of levels to the bounds. It reports whether anything is left of it.
+func (k *Tank) clamp(low, high *float64) bool {
+	const rounding = 1e-7
+	*low, *high = max(*low, k.Min-rounding), min(*high, k.Max+rounding)
+
+	if *low <= *high {
+		return true
+	}
+
+	*low, *high = 1, 0
+
+	return false
+}
+
+// breach says of the levels after a slot, none of which is within the bounds, how far off
+// they are.
+func (k *Tank) breach(t int, coldest, hottest float64) Breach {
+	switch {
+	case hottest < k.Min:
+		return Breach{Slot: t, Stored: hottest}
+	case coldest > k.Max:
+		return Breach{Slot: t, Stored: coldest}
+	default:
+		return Breach{
+			Slot:   t,
+			Stored: coldest,
+			Coarse: true,
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package problem
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+)
+
+// tankOracle tries every schedule of a tank at a site without other devices. It returns the
+// least cost in pence, infinite where no schedule keeps the bounds.
+func tankOracle(l *homeLine) float64 {
+	least := math.Inf(1)
+	for schedule := range 1 << len(l.Tank.Draw) {
+		least = min(least, tankCost(l, schedule))
+	}
+
+	return least
+}
+
+// tankCost is the cost of one schedule, a bit for each slot.
+func tankCost(l *homeLine, schedule int) float64 {
+	const rounding = 1e-9
+	k := l.Tank
+	stored, cost, was := k.Init, 0.0, false
+
+	for t, draw := range k.Draw {
+		on := schedule>>t&1 == 1
+		stored -= stored*k.Loss + draw
+		net := l.Load[t] - l.PV[t]
+
+		if on {
+			stored += k.ElementKW * l.SlotHours
+			net += k.ElementKW * l.SlotHours
+		}
+
+		if on && !was {
+			cost += k.StartCost
+		}
+
+		was = on
+		if stored < k.Min-rounding || stored > k.Max+rounding {
+			return math.Inf(1)
+		}
+
+		cost += max(net, 0)*l.Import[t] - max(-net, 0)*l.Export[t]
+	}
+
+	return cost - k.Terminal*stored
+}
+
+// smallTank draws a site with a tank alone, of few slots, an ample fuse and sometimes more
+// draw than the element can give.
+func smallTank(d *homeDraw) homeLine {
+	l := d.home("tank", 4+d.index(6))
+	l.Batteries, l.Cars = nil, nil
+	l.GridImportKW, l.GridExportKW, l.Curtailable = 30, 30, false
+	l.Tank = d.tank(len(l.Load))
+
+	for t := range l.Tank.Draw {
+		l.Tank.Draw[t] = d.between(0, d.of(0.5, 2, 3.5))
+	}
+
+	if d.chance(0.2) {
+		l.Tank.Max = l.Tank.Init + d.between(0, 1)
+		l.Tank.Min = l.Tank.Max - d.between(0.2, 2)
+	}
+
+	l.Tank.Min = max(l.Tank.Min, 0)
+
+	return l
+}
+
+// TestTank_Oracle: a tank by itself costs what the best of all its schedules costs. One that
+// no schedule keeps within its bounds is refused with the slot, and no other is.
+func TestTank_Oracle(t *testing.T) {
+	d := newHomeDraw(t, 14)
+	var w Scratch
+	planned, refused, unnamed := 0, 0, 0
+
+	for i := range 400 {
+		l := smallTank(d)
+		least := tankOracle(&l)
+		line := l.line(t, fmt.Sprintf("tank-%d", i))
+		_, err := Decode(line)
+
+		switch {
+		case err != nil && !strings.Contains(err.Error(), "after slot "):
+			t.Fatalf("%v\n%s", err, line)
+		case err != nil && !math.IsInf(least, 1):
+			t.Fatalf("a schedule costs %v, and the tank is refused: %v\n%s", least, err, line)
+		case err != nil:
+			refused++
+		case math.IsInf(least, 1):
+			unnamed++
+		default:
+			planned++
+
+			r := planHome(t, line, &w).result
+			if math.Abs(r.Cost-least) > 1e-5+1e-6*r.Gross {
+				t.Errorf("cost %v, the best schedule costs %v\n%s", r.Cost, least, line)
+			}
+		}
+	}
+
+	t.Logf("%d planned, %d refused, %d without a plan that are not refused", planned, refused, unnamed)
+
+	if planned < 100 || refused < 50 {
+		t.Errorf("%d planned and %d refused of 400: the draws try too little", planned, refused)
+	}
+}
+
+// TestTank_OracleFault: the comparison finds a tank that is dearer by a penny a start.
+func TestTank_OracleFault(t *testing.T) {
+	d := newHomeDraw(t, 16)
+	l := d.home("tank", 4)
+	l.Tank.Min, l.Tank.Max, l.Tank.Init, l.Tank.Loss = 2, 8, 3, 0
+	l.Tank.Draw = []float64{0.5, 1, 0.5, 0}
+
+	cost := tankOracle(&l)
+	l.Tank.StartCost++
+
+	if dearer := tankOracle(&l); dearer < cost+1e-3 {
+		t.Errorf("with a dearer start %v, before %v", dearer, cost)
+	}
+}
+
+// TestTank_Breach: what is said of a tank that cannot keep its bounds.
+func TestTank_Breach(t *testing.T) {
+	for name, is := range map[string]struct {
+		least, most, first float64
+		draw               []float64
+		want               string
+	}{
+		"too cold": {2, 8, 3, []float64{0, 5, 0}, "after slot 1 the tank stores at most 1.000 kWh"},
+		"too hot":  {2, 4, 6, []float64{1, 0, 0}, "after slot 0 the tank stores at least 5.000 kWh"},
+		"coarse":   {2, 2.9, 2.5, []float64{1, 0, 0}, "after slot 0 the tank is below tank.min_kwh (2)"},
+		"kept":     {2, 8, 3, []float64{0, 2, 0}, ""},
+	} {
+		d := newHomeDraw(t, 15)
+		l := d.home("tank", 3)
+		l.Tank.ElementKW, l.Tank.Loss = 3, 0
+		l.Tank.Min, l.Tank.Max, l.Tank.Init = is.least, is.most, is.first
+		l.Tank.Draw = is.draw
+		_, err := Decode(l.line(t, name))
+
+		switch {
+		case is.want == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case is.want != "" && (err == nil || !strings.Contains(err.Error(), is.want)):
+			t.Errorf("%s: %v, want %q", name, err, is.want)
+		}
+	}
+}
