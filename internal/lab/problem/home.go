@@ -111,12 +111,51 @@ func decodeHome(line []byte) (solver, error) {
 		return nil, err
 	}
 
-	err = checkWater(h.Tank, l.SlotHours)
+	err = errors.Join(checkLoad(&h.Problem), checkWater(h.Tank, l.SlotHours))
 	if err != nil {
 		return nil, err
 	}
 
 	return h, nil
+}
+
+// checkLoad refuses a site at which the load is above the main fuse in some slot even
+// with all that batteries and cars may give, and says what fuse would be right.
+func checkLoad(p *site.Problem) error {
+	const rounding = 1e-6
+
+	for t, load := range p.Load {
+		over := load - p.PV[t] - mostGiven(p, t) - p.GridImport*p.Hours
+		if over > rounding {
+			return flex.Fail(
+				flex.Invalid,
+				"in slot %d the load, less the roof and all that batteries and cars may give, "+
+					"is %.3f kWh above the main fuse: grid_import_kw is %v, "+
+					"at least %.3f would be right",
+				t,
+				over,
+				p.GridImport,
+				p.GridImport+over/p.Hours,
+			)
+		}
+	}
+
+	return nil
+}
+
+// mostGiven is the most that batteries and cars can discharge in a slot, in kWh.
+func mostGiven(p *site.Problem, t int) (kWh float64) {
+	for _, b := range p.Batteries {
+		kWh += b.Discharge * p.Hours
+	}
+
+	for _, c := range p.Cars {
+		if c.V2G != nil {
+			kWh += c.V2G.Discharge * c.Available[t]
+		}
+	}
+
+	return kWh
 }
 
 // checkWater refuses a tank that no schedule of its element keeps within its bounds, and

@@ -152,3 +152,25 @@ func TestTank_Breach(t *testing.T) {
 		}
 	}
 }
+
+// TestHome_LoadAboveFuse: a load that nothing at the site can serve beside the fuse is
+// refused with the slot and the fuse that would be right, at which there is a plan.
+func TestHome_LoadAboveFuse(t *testing.T) {
+	l := newHomeDraw(t, 17).home("tank", 3)
+	l.Batteries, l.Cars, l.Tank = nil, nil, nil
+	l.SlotHours, l.GridImportKW = 0.5, 4
+	l.Load, l.PV = []float64{1, 3, 1}, []float64{0, 0.5, 0}
+
+	want := "in slot 1 the load, less the roof and all that batteries and cars may give, " +
+		"is 0.500 kWh above the main fuse: grid_import_kw is 4, at least 5.000 would be right"
+
+	_, err := Decode(l.line(t, "load"))
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+
+	l.GridImportKW = 5
+
+	var w Scratch
+	planHome(t, l.line(t, "load"), &w)
+}
