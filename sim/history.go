@@ -18,6 +18,8 @@ const (
 	Outage Kind = "outage" // the client's endpoint answers 503
 	// flexd ends and is opened again on the same database
 	Restart Kind = "restart"
+	// flexd is killed in the midst of what it writes next
+	Kill Kind = "kill"
 	// a home's readings are kept back, and come at the end, twice, the newest first
 	Late Kind = "late"
 )
@@ -31,17 +33,21 @@ type Happening struct {
 	To   time.Time `json:"to"`
 	// by 07:00 in London on the day it leaves
 	Need float64 `json:"need_kwh,omitempty"`
+	// of a kill: of what was being written, from 0 to 1, that is on disk
+	Share float64 `json:"share,omitempty"`
 
 	// a planted fault: the charger gives nothing during the stay
 	Dead bool `json:"dead,omitempty"`
 	// a planted fault: the plug-in is counted and never sent
 	Skipped bool `json:"skipped,omitempty"`
+	// a planted fault: a kill takes away what was acknowledged at its instant, too
+	Forgets bool `json:"forgets,omitempty"`
 }
 
 // valid reports why a happening cannot be played.
 func (h Happening) valid() error {
 	switch {
-	case !slices.Contains([]Kind{Stay, Outage, Restart, Late}, h.Kind):
+	case !slices.Contains([]Kind{Stay, Outage, Restart, Kill, Late}, h.Kind):
 		return flex.Fail(flex.Invalid, "no happening is of the kind %q", h.Kind)
 
 	case h.To.Before(h.From):
@@ -52,7 +58,10 @@ func (h Happening) valid() error {
 			h.To.Format(time.RFC3339),
 		)
 
-	case h.Kind == Outage, h.Kind == Restart:
+	case h.Share < 0, h.Share > 1:
+		return flex.Fail(flex.Invalid, "a share is 0 to 1, not %g", h.Share)
+
+	case slices.Contains([]Kind{Outage, Restart, Kill}, h.Kind):
 		return nil
 
 	case h.Home == "":
@@ -72,13 +81,15 @@ func (h Happening) valid() error {
 
 // DrawHistory draws what happens at homes in the days from first on: cars that come on four evenings of
 // five and want what they want, an endpoint that is down on one evening of three, flexd restarted at night
-// on one of three, and readings that come late. Two draws from one seed are the same.
+// on one of three, killed at some hour of each day, and readings that come late. Two draws from one
+// seed are the same.
 func DrawHistory(
 	seed uint64,
 	first flex.Day,
 	homes, days int,
 ) (history []Happening) {
 	r := rand.New(rand.NewPCG(seed, 13))
+	kills := rand.New(rand.NewPCG(seed, 14)) // apart: the rest of a seed stays what it was
 
 	for n := range days {
 		evening := first.Add(n).Start().Add(17 * time.Hour)
@@ -118,9 +129,23 @@ func DrawHistory(
 				To:   ends,
 			})
 		}
+
+		history = append(history, drawKill(kills, evening))
 	}
 
 	return history
+}
+
+// drawKill draws when in the day after the evening's begin flexd is killed, and what is on disk by then.
+func drawKill(r *rand.Rand, evening time.Time) Happening {
+	at := evening.Add(time.Duration(r.IntN(24*12)) * 5 * time.Minute)
+
+	return Happening{
+		Kind:  Kill,
+		From:  at,
+		To:    at,
+		Share: r.Float64(),
+	}
 }
 
 // drawHome draws one home's evening.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"flexd/client"
 	"flexd/internal/flex"
@@ -69,5 +70,23 @@ func TestRandomStreets_PlantedFault(t *testing.T) {
 	booked := []client.TransactionDatumResponse{{CreditPence: 3}, {CreditPence: 4}}
 	if got := booksBroken("car0", 0, booked, 8); len(got) != 1 {
 		t.Errorf("a balance of 8 for 3 and 4: %q", got)
+	}
+}
+
+// A kill that takes away what was acknowledged is found; one that takes away what was being written
+// only, at any share, is not.
+func TestRandomStreets_Kill(t *testing.T) {
+	evening := streetDay.Start().Add(18 * time.Hour)
+	stay := Happening{Kind: Stay, Home: "car0", KW: 7.4, Need: 10, From: evening, To: evening.Add(14 * time.Hour)}
+	for _, share := range []float64{0, 0.3, 0.7, 1} {
+		death := Happening{Kind: Kill, From: evening, To: evening, Share: share}
+		for _, b := range playHistory(t, []Happening{stay, death}).Broken {
+			t.Errorf("killed with %g: %s", share, b)
+		}
+	}
+
+	forgetful := Happening{Kind: Kill, From: evening, To: evening, Forgets: true}
+	if o, err := PlayHistory(t.Context(), []Happening{stay, forgetful}); err == nil && len(o.Broken) == 0 {
+		t.Error("a plug-in that was acknowledged and lost was not found")
 	}
 }

@@ -40,6 +40,8 @@ type whole struct {
 	now      atomic.Pointer[time.Time]
 	handler  atomic.Pointer[http.Handler]
 	down     atomic.Bool
+	kill     *kill // to come, or nil
+	since    int64 // bytes of the journal when the instant began
 	homes    map[string]*household
 	broken   []string
 	drew     []string // a line for each stay that ended, in their order
@@ -326,17 +328,6 @@ func (w *whole) onboard(
 	return nil
 }
 
-// mpanOf returns a valid MPAN of a serial number.
-func mpanOf(serial int) string {
-	core := fmt.Sprintf("10%010d", serial)
-	sum := 0
-	for i, weight := range []int{3, 5, 7, 13, 17, 19, 23, 29, 31, 37, 41, 43} {
-		sum += weight * int(core[i]-'0')
-	}
-
-	return core + string(rune('0'+sum%11%10))
-}
-
 // afterwards is how long a history goes on after its last happening: until all is credited.
 const afterwards = 36 * time.Hour
 
@@ -378,7 +369,14 @@ func (w *whole) instant(ctx context.Context, moments []moment) error {
 		return err
 	}
 
+	since, err := w.journal()
+	if err != nil {
+		return err
+	}
+
+	w.since = since
 	due := false
+
 	for _, m := range moments {
 		if err := m.do(ctx); err != nil {
 			return err
@@ -413,6 +411,9 @@ func (w *whole) moments(h Happening) []moment {
 
 	case Restart:
 		return []moment{{at: h.From, do: w.restart}}
+
+	case Kill:
+		return []moment{w.dying(h)}
 
 	case Late:
 		return []moment{{
@@ -468,6 +469,12 @@ func (w *whole) until(ctx context.Context, at time.Time) error {
 // settle has all that is due done, and every push that is due tried. At each full hour all jobs run,
 // those with nothing due too, as they do in a service.
 func (w *whole) settle(ctx context.Context) error {
+	if w.kill != nil {
+		if err := w.die(ctx); err != nil {
+			return err
+		}
+	}
+
 	if !w.time().Equal(w.time().Truncate(time.Hour)) {
 		return w.app.RunDue(ctx, w.org)
 	}

@@ -136,3 +136,14 @@ func booksBroken(
 
 	return broken
 }
+
+// mpanOf returns a valid MPAN of a serial number.
+func mpanOf(serial int) string {
+	core := fmt.Sprintf("10%010d", serial)
+	sum := 0
+	for i, weight := range []int{3, 5, 7, 13, 17, 19, 23, 29, 31, 37, 41, 43} {
+		sum += weight * int(core[i]-'0')
+	}
+
+	return core + string(rune('0'+sum%11%10))
+}
