@@ -16,6 +16,8 @@ type SiteRequest struct {
 	ImportCapacityKW *float64 `json:"import_capacity_kw,omitzero"`
 	// What it can carry to the grid; 0 if the site may not export.
 	ExportCapacityKW *float64 `json:"export_capacity_kw,omitzero"`
+	// The main fuse, in the place of import_capacity_kw, which then is what it carries.
+	MainFuse *MainFuse `json:"main_fuse,omitzero"`
 }
 
 // SiteUpdateRequest is the body of PATCH /entities/site/{site_id}; what is nil stays.
@@ -32,6 +34,8 @@ type SiteUpdateRequest struct {
 	ImportCapacityKW *float64 `json:"import_capacity_kw,omitzero"`
 	// What it can carry to the grid; 0 if the site may not export.
 	ExportCapacityKW *float64 `json:"export_capacity_kw,omitzero"`
+	// The main fuse, in the place of import_capacity_kw, which then is what it carries.
+	MainFuse *MainFuse `json:"main_fuse,omitzero"`
 	// The London day from which the capacity counts, today or earlier, and later than what was
 	// settled of the site; from now on if it is not given.
 	CapacityFrom *Day `json:"capacity_from,omitzero"`
@@ -67,6 +71,16 @@ type SiteResponse struct {
 	// What it can carry to the grid.
 	ExportCapacityKW float64 `json:"export_capacity_kw"`
 	CapacitySource   string  `json:"capacity_source"`
+	// The main fuse that import_capacity_kw was given as. Absent if it was given in kW, or not.
+	MainFuse *MainFuse `json:"main_fuse,omitzero"`
+}
+
+// MainFuse is a site's main fuse: it carries 230 V times the amperes on each of its phases.
+type MainFuse struct {
+	// For each phase.
+	Amperes float64 `json:"amperes"`
+	// 1 or 3; 3 count as evenly loaded. Give 1 where single-phase chargers are to fit by themselves.
+	Phases int `json:"phases"`
 }
 
 // SiteResponsePage is one page of sites.

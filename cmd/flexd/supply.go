@@ -25,6 +25,8 @@ type ratingRow struct {
 	AssetID  string   `json:"asset_id,omitempty"`
 	ImportKW *float64 `json:"import_capacity_kw,omitempty"`
 	ExportKW *float64 `json:"export_capacity_kw,omitempty"`
+	FuseA    *float64 `json:"main_fuse_a,omitempty"` // for each phase; absent if it was given in kW
+	Phases   int      `json:"main_fuse_phases,omitempty"`
 	PowerKW  *float64 `json:"power_kw,omitempty"` // null: not known
 	Source   string   `json:"source"`             // set, or default
 	// null: from the beginning
@@ -65,6 +67,9 @@ func ratingRows(r registry.Ratings) (rows []ratingRow) {
 	for _, l := range lines {
 		row := ratingRowOf("connection", l.Is.Source(), l)
 		row.ImportKW, row.ExportKW = new(l.Is.Import.KW()), new(l.Is.Export.KW())
+		if f := r.Supply.Fuse; f.Phases > 0 && l.Counts && l.Until.IsZero() {
+			row.FuseA, row.Phases = new(f.Amperes), f.Phases
+		}
 		rows = append(rows, row)
 	}
 
@@ -102,6 +107,10 @@ func (r ratingRow) cells() []any {
 		)
 	case r.PowerKW != nil:
 		what = fmt.Sprintf("%g kW", *r.PowerKW)
+	}
+
+	if r.FuseA != nil {
+		what += fmt.Sprintf(" (%g A, %d-phase)", *r.FuseA, r.Phases)
 	}
 
 	until := "now and on"
@@ -233,20 +242,37 @@ type supplySet struct {
 	JSON   bool     `help:"Print as JSON." name:"json"`
 }
 
-// drawn is what the connection can carry from the grid: as it is given, or by the fuse. It is nil
-// if neither is given.
-func (o *supplySet) drawn() (*flex.Watts, error) {
+// change is what of the connection is to change, and what the audit log keeps of it.
+func (o *supplySet) change() (c flex.SupplyChange, detail string, err error) {
 	switch {
 	case o.Fuse != nil && o.Import != nil:
-		return nil, flex.Fail(flex.Invalid, "give --import or --fuse, not both")
+		return c, "", flex.Fail(
+			flex.Invalid,
+			"give --import or --fuse, not both",
+		)
+
+	case o.Fuse == nil && o.Import == nil && o.Export == nil:
+		return c, "", flex.Fail(
+			flex.Invalid,
+			"give --import or --export, in kW, or --fuse, in A",
+		)
+
 	case o.Fuse != nil:
-		w, err := flex.FuseCapacity(*o.Fuse, o.Phases)
-		return &w, err
+		c.Fuse = &flex.Fuse{Amperes: *o.Fuse, Phases: o.Phases}
+		detail = "import " + kilowatts(c.Fuse.Carries().KW()) + " "
+		err = c.Fuse.Check()
+
 	case o.Import != nil:
-		return new(flex.FromKW(*o.Import)), nil
+		c.Import = new(flex.FromKW(*o.Import))
+		detail = "import " + kilowatts(c.Import.KW()) + " "
 	}
 
-	return nil, nil
+	if o.Export != nil {
+		c.Export = new(flex.FromKW(*o.Export))
+		detail += "export " + kilowatts(*o.Export)
+	}
+
+	return c, detail, err
 }
 
 // Run sets the capacity and shows what holds.
@@ -256,28 +282,12 @@ func (o *supplySet) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	drawn, err := o.drawn()
+	supply, detail, err := o.change()
 	if err != nil {
 		return err
 	}
 
-	if drawn == nil && o.Export == nil {
-		return flex.Fail(
-			flex.Invalid,
-			"give --import or --export, in kW, or --fuse, in A",
-		)
-	}
-
-	change, detail := registry.SiteChange{SupplyFrom: from}, ""
-	change.Supply.Import = drawn
-	if drawn != nil {
-		detail = "import " + kilowatts(drawn.KW()) + " "
-	}
-
-	if o.Export != nil {
-		change.Supply.Export = new(flex.FromKW(*o.Export))
-		detail += "export " + kilowatts(*o.Export)
-	}
+	change := registry.SiteChange{SupplyFrom: from, Supply: supply}
 
 	h, org, site, err := o.openSite(ctx, o.Site)
 	if err != nil {

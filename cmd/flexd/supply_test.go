@@ -56,7 +56,7 @@ func TestSupply(t *testing.T) {
 	if out := show(); len(rows) != 3 || *rows[1].PowerKW != 22 || rows[1].Until == nil || *rows[2].PowerKW != 10 || !rows[2].Counts {
 		t.Errorf("in the end: %s", out)
 	}
-	s.wants(s.run(0, "supply", "set", s.site.String(), "--fuse", "80", "--export", "3.68", "--from", s.event.Add(1).String()), "18.4 kW import, 3.68 kW export")
+	s.wants(s.run(0, "supply", "set", s.site.String(), "--fuse", "80", "--export", "3.68", "--from", s.event.Add(1).String()), "18.4 kW import, 3.68 kW export (80 A, 1-phase)")
 	s.wants(s.run(0, "supply", "show", s.site.String()), "22 kW")
 	if show(); len(rows) != 4 || rows[0].Source != "default" || rows[0].From != nil || rows[0].Until == nil || rows[1].From == nil {
 		t.Errorf("the default, which counted before, is not shown: %+v", rows)

@@ -77,7 +77,7 @@ func (s *Server) updateSite(r *request) (answer, error) {
 		Postcode: b.Postcode,
 		Address:  b.Address,
 		Email:    b.Email,
-		Supply:   supplyChange(b.ImportCapacityKW, b.ExportCapacityKW),
+		Supply:   supplyChange(b.ImportCapacityKW, b.ExportCapacityKW, b.MainFuse),
 	}
 
 	if b.CapacityFrom != nil {
@@ -115,12 +115,18 @@ func siteInput(b wire.SiteRequest) registry.SiteInput {
 		Address:   b.StreetAddress,
 		Email:     b.Email,
 		ConsentAt: b.GaveBoundaryMeterConsentAt.Time,
-		Supply:    supplyChange(b.ImportCapacityKW, b.ExportCapacityKW),
+		Supply:    supplyChange(b.ImportCapacityKW, b.ExportCapacityKW, b.MainFuse),
 	}
 }
 
-// supplyChange turns capacities in kilowatts into what was told of a supply.
-func supplyChange(importKW, exportKW *float64) (s flex.SupplyChange) {
+// supplyChange turns capacities in kilowatts, and a main fuse, into what was told of a supply.
+func supplyChange(
+	importKW, exportKW *float64,
+	fuse *wire.MainFuse,
+) (s flex.SupplyChange) {
+	if fuse != nil {
+		s.Fuse = &flex.Fuse{Amperes: fuse.Amperes, Phases: fuse.Phases}
+	}
 	if importKW != nil {
 		s.Import = new(flex.FromKW(*importKW))
 	}
@@ -145,6 +151,10 @@ func siteResponse(r store.SiteRecord) wire.SiteResponse {
 		ImportCapacityKW:           r.Supply.Import.KW(),
 		ExportCapacityKW:           r.Supply.Export.KW(),
 		CapacitySource:             r.Supply.Source(),
+	}
+
+	if f := r.Supply.Fuse; f.Phases > 0 {
+		v.MainFuse = &wire.MainFuse{Amperes: f.Amperes, Phases: f.Phases}
 	}
 
 	if v.AssetIDs == nil {

@@ -259,6 +259,47 @@ func TestOnboardSiteAndAsset_Vectors(t *testing.T) {
 	}
 }
 
+// TestSite_MainFuse gives a site's import capacity as a main fuse: at its limits and past them, in the place of kW, and
+// shown with what it carries, until it is given in kW again.
+func TestSite_MainFuse(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		site := h.want("POST", "/entities/site", fmt.Sprintf(`{"mpan":%q,"postcode":"SW1A 2AA",%s,"main_fuse":{"amperes":60,"phases":1}}`, halfHourly, consent), 200, "").body
+		if text(t, site, "import_capacity_kw") != "13.8" || text(t, site, "capacity_source") != "set" || text(t, site, "main_fuse", "amperes") != "60" {
+			t.Error(site)
+		}
+
+		at := "/entities/site/" + text(t, site, "id")
+		for fuse, kw := range map[string]string{`{"amperes":5,"phases":1}`: "1.15", `{"amperes":800,"phases":3}`: "552", `{"amperes":62.5,"phases":3}`: "43.125"} {
+			h.want("PATCH", at, `{"main_fuse":`+fuse+`}`, 200, "")
+			shown := h.want("GET", at, "", 200, "").body
+			if text(t, shown, "import_capacity_kw") != kw || !strings.Contains(shown, `"main_fuse":`+fuse) {
+				t.Errorf("%s: %s", fuse, shown)
+			}
+		}
+
+		for _, wrong := range []string{`{"amperes":4.99,"phases":1}`, `{"amperes":800.1,"phases":1}`, `{"amperes":60,"phases":0}`, `{"amperes":60,"phases":4}`, `{"amperes":60}`, `{"phases":1}`} {
+			h.want("PATCH", at, `{"main_fuse":`+wrong+`}`, 422, "")
+		}
+		h.want("PATCH", at, `{"main_fuse":{"amperes":60,"phases":2}}`, 422,
+			`{"detail":[{"loc":["body","main_fuse"],"msg":"a main fuse of 60 A on 2 phases: give 5 to 800 A for each phase, and 1 or 3 phases","type":"value_error"}]}`)
+		h.want("PATCH", at, `{"main_fuse":{"amperes":60,"phases":1},"import_capacity_kw":13.8}`, 422,
+			`{"detail":[{"loc":["body","main_fuse"],"msg":"the import capacity is given as a main fuse and in kW: give one of them","type":"value_error"}]}`)
+
+		h.want("PATCH", at, `{"main_fuse":{"amperes":80,"phases":1},"capacity_from":"2026-01-02"}`, 200, "")
+		if shown := h.want("PATCH", at, `{"export_capacity_kw":3.68}`, 200, "").body; text(t, shown, "main_fuse", "amperes") != "80" || text(t, shown, "import_capacity_kw") != "18.4" {
+			t.Error(shown)
+		}
+		if shown := h.want("PATCH", at, `{"import_capacity_kw":18.4}`, 200, "").body; strings.Contains(shown, "main_fuse") {
+			t.Errorf("given in kW again: %s", shown)
+		}
+		if found, err := db.Verify(t.Context()); err != nil || len(found) > 0 {
+			t.Error(err, found)
+		}
+	})
+}
+
 // TestSite_Supply holds a site's capacity at its limits: told at registering, changed by
 // PATCH and by onboarding, and shown.
 func TestSite_Supply(t *testing.T) {

@@ -30,7 +30,7 @@ func (s *Server) setSupply(r *request) (view, error) {
 
 	detail := fmt.Sprintf(
 		"import %s kW, export %s kW, %s: %s",
-		or(kwText(change.Import), "as before"),
+		or(importText(change), "as before"),
 		or(kwText(change.Export), "as before"),
 		when,
 		reason,
@@ -62,6 +62,14 @@ func (s *Server) setSupply(r *request) (view, error) {
 	return view{to: "/console/sites/" + id.String() + "?done=supplied"}, err
 }
 
+// importText is the import capacity that a change gives, in kW.
+func importText(c flex.SupplyChange) string {
+	if c.Fuse != nil {
+		return kwText(new(c.Fuse.Carries()))
+	}
+	return kwText(c.Import)
+}
+
 // supplyForm reads the capacities; a field that is left empty leaves its own as it was.
 func supplyForm(r *request) (c flex.SupplyChange, err error) {
 	drawn, err1 := fleetCap(r.PostFormValue("import_kw"), "")
@@ -86,19 +94,19 @@ func supplyForm(r *request) (c flex.SupplyChange, err error) {
 	}
 
 	fuse, err := fuseForm(r)
-	c.Import = &fuse
+	c.Fuse = &fuse
 
 	return c, err
 }
 
-// fuseForm reads what a main fuse carries.
-func fuseForm(r *request) (flex.Watts, error) {
+// fuseForm reads a main fuse.
+func fuseForm(r *request) (f flex.Fuse, err error) {
 	amperes, err := strconv.ParseFloat(
 		strings.TrimSpace(r.PostFormValue("fuse_a")),
 		64,
 	)
 	if err != nil {
-		return 0, flex.Fail(
+		return f, flex.Fail(
 			flex.Malformed,
 			"the main fuse is a number of amperes for each phase",
 		)
@@ -109,7 +117,9 @@ func fuseForm(r *request) (flex.Watts, error) {
 		phases = 3
 	}
 
-	return flex.FuseCapacity(amperes, phases)
+	f = flex.Fuse{Amperes: amperes, Phases: phases}
+
+	return f, f.Check()
 }
 
 // datingForm reads from when on a change counts, and says it in words. A repair has the form's

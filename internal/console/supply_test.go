@@ -21,7 +21,7 @@ func TestSetSupply(t *testing.T) {
 		}
 		d.wants(d.page("/console/audit"), "set supply capacity", "60 A fuse")
 		fuse := url.Values{"fuse_a": {"40"}, "phases": {"3"}, "reason": {"three phases"}, "sure": {"on"}}
-		d.wants(d.post(path+"/supply", fuse), "27.6 kW import")
+		d.wants(d.post(path+"/supply", fuse), "27.6 kW import", "a main fuse of 40 A on 3 phases")
 		for _, bad := range []url.Values{{"fuse_a": {"x"}}, {"fuse_a": {"1"}}, {"fuse_a": {"60"}, "import_kw": {"13.8"}}} {
 			bad["reason"], bad["sure"] = []string{"x"}, []string{"on"}
 			if a := d.do("POST", path+"/supply", bad); a.status/100 != 4 {

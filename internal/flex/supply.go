@@ -7,6 +7,13 @@ type Supply struct {
 	Import Watts
 	Export Watts
 	Set    bool // it was given for the site; else it is the default
+	Fuse   Fuse // that Import was given as; zero if it was given as a power
+}
+
+// Fuse is a main fuse: so many amperes for each phase, on 1 or 3 phases.
+type Fuse struct {
+	Amperes float64
+	Phases  int
 }
 
 // Source says in a word whether the supply was given.
@@ -29,13 +36,21 @@ const (
 )
 
 // SupplyChange is what is given of a supply; what is nil stays.
-type SupplyChange struct{ Import, Export *Watts }
+//
+// A fuse is the import, and an import in watts is no fuse.
+type SupplyChange struct {
+	Import, Export *Watts
+	Fuse           *Fuse
+}
 
 // Apply returns the supply with the change.
 func (c SupplyChange) Apply(s Supply) Supply {
 	s.Set = s.Set || c != SupplyChange{}
 	if c.Import != nil {
-		s.Import = *c.Import
+		s.Import, s.Fuse = *c.Import, Fuse{}
+	}
+	if c.Fuse != nil {
+		s.Import, s.Fuse = c.Fuse.Carries(), c.Fuse.rounded()
 	}
 	if c.Export != nil {
 		s.Export = *c.Export
@@ -47,20 +62,42 @@ func (c SupplyChange) Apply(s Supply) Supply {
 // PhaseVoltage is the nominal voltage of a phase against neutral, by BS EN 50160, in volts.
 const PhaseVoltage = 230
 
-// FuseCapacity is what a main fuse of so many amperes for each phase carries on 1 or 3 phases, where
-// what is drawn lies evenly on them. The phase that carries most is not known: whoever has
-// single-phase chargers on one of three phases gives 1, which counts everything as if it were there.
-func FuseCapacity(amperes float64, phases int) (Watts, error) {
-	known := phases == 1 || phases == 3
-	usual := amperes >= 5 && amperes <= 800 // false for NaN
+// Bounds of a main fuse, in amperes for each phase.
+const (
+	FuseMin = 5
+	FuseMax = 800
+)
+
+// Check refuses a fuse that none is: Invalid, with what would be right.
+func (f Fuse) Check() error {
+	known := f.Phases == 1 || f.Phases == 3
+	usual := f.Amperes >= FuseMin && f.Amperes <= FuseMax // false for NaN
 	if !known || !usual {
-		return 0, Fail(
+		return Fail(
 			Invalid,
 			"a main fuse of %g A on %d phases: give 5 to 800 A for each phase, and 1 or 3 phases",
-			amperes,
-			phases,
+			f.Amperes,
+			f.Phases,
 		)
 	}
 
-	return Watts(math.Round(amperes * PhaseVoltage * float64(phases))), nil
+	return nil
+}
+
+// Carries is what a main fuse carries, where what is drawn lies evenly on its phases. The phase that carries
+// most is not known: whoever has single-phase chargers on one of three phases gives 1, which counts
+// everything as if it were there.
+func (f Fuse) Carries() Watts {
+	return Watts(math.Round(
+		f.rounded().Amperes * PhaseVoltage * float64(f.Phases),
+	))
+}
+
+// MilliAmperes is the fuse's current for each phase, as it is kept.
+func (f Fuse) MilliAmperes() int64 { return int64(math.Round(f.Amperes * 1000)) }
+
+// rounded is the fuse as it is kept.
+func (f Fuse) rounded() Fuse {
+	f.Amperes = float64(f.MilliAmperes()) / 1000
+	return f
 }

@@ -92,6 +92,30 @@ func (t SiteInput) normalise(loc ...string) (n normal, faults []flex.Fault) {
 	return n, faults
 }
 
+// fuseFaults says what is wrong with what was given of a main fuse.
+func fuseFaults(c flex.SupplyChange, loc []string) (faults []flex.Fault) {
+	if c.Fuse == nil {
+		return nil
+	}
+
+	if c.Import != nil {
+		return []flex.Fault{faultAt(
+			"value_error",
+			"the import capacity is given as a main fuse and in kW: give one of them",
+			loc,
+			"main_fuse",
+		)}
+	}
+
+	if err := c.Fuse.Check(); err != nil {
+		return []flex.Fault{
+			faultAt("value_error", err.Error(), loc, "main_fuse"),
+		}
+	}
+
+	return nil
+}
+
 // supplyFaults says what is wrong with what was given of a site's supply.
 func supplyFaults(c flex.SupplyChange, loc []string) (faults []flex.Fault) {
 	check := func(field string, given *flex.Watts, least flex.Watts) {
@@ -113,7 +137,7 @@ func supplyFaults(c flex.SupplyChange, loc []string) (faults []flex.Fault) {
 	check("import_capacity_kw", c.Import, flex.SupplyImportMin)
 	check("export_capacity_kw", c.Export, 0)
 
-	return faults
+	return append(faults, fuseFaults(c, loc)...)
 }
 
 // normalMPAN returns the thirteen digits of an MPAN, or nothing and why. A wrong check digit

@@ -240,13 +240,18 @@ func (m *Merged) supply(kept *flex.Supply, change flex.SupplyChange) {
 	after := change.Apply(*kept)
 	// a default that is given as such is set from now on
 	said := after.Set && !kept.Set
+	drawn := change.Import != nil || change.Fuse != nil
 
-	if after.Import != kept.Import || said && change.Import != nil {
+	if after.Import != kept.Import || said && drawn {
 		m.Updated = append(m.Updated, "import_capacity_kw")
 	}
 
 	if after.Export != kept.Export || said && change.Export != nil {
 		m.Updated = append(m.Updated, "export_capacity_kw")
+	}
+
+	if after.Fuse != kept.Fuse {
+		m.Updated = append(m.Updated, "main_fuse")
 	}
 
 	*kept = after

@@ -44,7 +44,8 @@ type TariffView struct {
 type SupplyView struct {
 	Import flex.Watts
 	Export flex.Watts
-	Set    bool // for this site; else it is the default
+	Set    bool      // for this site; else it is the default
+	Fuse   flex.Fuse // that Import was given as; zero if it was not
 }
 
 // RatingView is what a connection could carry, or an asset's power, during a time.

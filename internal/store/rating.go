@@ -17,11 +17,13 @@ func (tx *Tx) SetSupply(
 ) error {
 	_, err := tx.exec(
 		ctx,
-		`UPDATE site SET import_w = $3, export_w = $4, supply_set = TRUE WHERE org_id = $1 AND id = $2`,
+		`UPDATE site SET import_w = $3, export_w = $4, supply_set = TRUE, fuse_ma = $5, fuse_phases = $6 WHERE org_id = $1 AND id = $2`,
 		tx.org.Bytes(),
 		site.Bytes(),
 		int64(s.Import),
 		int64(s.Export),
+		s.Fuse.MilliAmperes(),
+		s.Fuse.Phases,
 	)
 
 	if err != nil {

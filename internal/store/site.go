@@ -17,11 +17,12 @@ import (
 // SiteMissing is what is said of a site that is absent or another organisation's.
 const SiteMissing = "site not found or not authorized"
 
-const siteColumns = `s.id, s.mpan, s.postcode, s.address, s.email, s.consent_at, s.tariff_type, s.cheap_start, s.cheap_end, s.external_user_id, s.created_at, s.import_w, s.export_w, s.supply_set`
+const siteColumns = `s.id, s.mpan, s.postcode, s.address, s.email, s.consent_at, s.tariff_type, s.cheap_start, s.cheap_end, s.external_user_id, s.created_at, s.import_w, s.export_w, s.supply_set, s.fuse_ma, s.fuse_phases`
 
 func scanSite(s scanner) (v flex.Site, err error) {
 	var mpan, user *string
 	var postcode, address, email, tariff, start, end string
+	var fuse int64
 	err = s.Scan(
 		&v.ID,
 		&mpan,
@@ -37,6 +38,8 @@ func scanSite(s scanner) (v flex.Site, err error) {
 		&v.Supply.Import,
 		&v.Supply.Export,
 		&v.Supply.Set,
+		&fuse,
+		&v.Supply.Fuse.Phases,
 	)
 
 	if err != nil {
@@ -51,6 +54,7 @@ func scanSite(s scanner) (v flex.Site, err error) {
 		v.ExternalUserID = *user
 	}
 
+	v.Supply.Fuse.Amperes = float64(fuse) / 1000
 	v.Postcode = flex.Personal(postcode)
 	v.Address = flex.Personal(address)
 	v.Email = flex.Personal(email)
@@ -114,24 +118,23 @@ func (tx *Tx) AddSite(
 		ctx,
 		`
 		INSERT INTO site (id, org_id, mpan, postcode, address, address_key, email, consent_at, tariff_type, cheap_start, cheap_end, external_user_id, created_at,
-			import_w, export_w, supply_set)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
-		s.ID.Bytes(),
-		tx.org.Bytes(),
-		nullable(s.MPAN.Reveal()),
-		s.Postcode.Reveal(),
-		s.Address.Reveal(),
-		nullable(addressKey),
-		s.Email.Reveal(),
-		micros(s.ConsentAt),
-		string(s.Tariff.Type),
-		wallText(s.Tariff.CheapStart),
-		wallText(s.Tariff.CheapEnd),
-		nullable(s.ExternalUserID),
-		micros(s.CreatedAt),
-		int64(s.Supply.Import),
-		int64(s.Supply.Export),
-		s.Supply.Set,
+			import_w, export_w, supply_set, fuse_ma, fuse_phases)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+		append([]any{
+			s.ID.Bytes(),
+			tx.org.Bytes(),
+			nullable(s.MPAN.Reveal()),
+			s.Postcode.Reveal(),
+			s.Address.Reveal(),
+			nullable(addressKey),
+			s.Email.Reveal(),
+			micros(s.ConsentAt),
+			string(s.Tariff.Type),
+			wallText(s.Tariff.CheapStart),
+			wallText(s.Tariff.CheapEnd),
+			nullable(s.ExternalUserID),
+			micros(s.CreatedAt),
+		}, supplyValues(s.Supply)...)...,
 	)
 
 	if err == nil && !s.ConsentAt.IsZero() {
@@ -169,22 +172,21 @@ func (tx *Tx) UpdateSite(
 		ctx,
 		`
 		UPDATE site SET mpan = $3, postcode = $4, address = $5, address_key = $6, email = $7, consent_at = $8, tariff_type = $9, cheap_start = $10, cheap_end = $11,
-			import_w = $12, export_w = $13, supply_set = $14
+			import_w = $12, export_w = $13, supply_set = $14, fuse_ma = $15, fuse_phases = $16
 		WHERE org_id = $1 AND id = $2`,
-		tx.org.Bytes(),
-		s.ID.Bytes(),
-		nullable(s.MPAN.Reveal()),
-		s.Postcode.Reveal(),
-		s.Address.Reveal(),
-		nullable(addressKey),
-		s.Email.Reveal(),
-		micros(s.ConsentAt),
-		string(s.Tariff.Type),
-		wallText(s.Tariff.CheapStart),
-		wallText(s.Tariff.CheapEnd),
-		int64(s.Supply.Import),
-		int64(s.Supply.Export),
-		s.Supply.Set,
+		append([]any{
+			tx.org.Bytes(),
+			s.ID.Bytes(),
+			nullable(s.MPAN.Reveal()),
+			s.Postcode.Reveal(),
+			s.Address.Reveal(),
+			nullable(addressKey),
+			s.Email.Reveal(),
+			micros(s.ConsentAt),
+			string(s.Tariff.Type),
+			wallText(s.Tariff.CheapStart),
+			wallText(s.Tariff.CheapEnd),
+		}, supplyValues(s.Supply)...)...,
 	)
 
 	if err != nil {

@@ -248,6 +248,10 @@ var (
 		 WHERE u.known_at = (SELECT max(known_at) FROM supply WHERE site_id = s.id)
 		 	AND (u.import_w <> s.import_w OR u.export_w <> s.export_w OR NOT s.supply_set)`)
 	_ = law(
+		"a site's import capacity is what its main fuse carries, where it was given as one",
+		`SELECT id AS what FROM site WHERE fuse_ma <> 0 AND (NOT supply_set OR import_w <> (fuse_ma * fuse_phases * `+phaseVoltage+` + 500) / 1000)`,
+	)
+	_ = law(
 		"an asset has the newest of its powers",
 		`SELECT a.id AS what FROM asset a JOIN asset_power p ON p.asset_id = a.id
 		WHERE p.known_at = (SELECT max(known_at) FROM asset_power WHERE asset_id = a.id) AND p.power_w <> COALESCE(a.power_w, 0)`,
@@ -269,8 +273,22 @@ const ofItsTime = `b.site_id = d.site_id AND (b.from_at IS NULL OR b.from_at <= 
 // defaultImport is the import capacity that a site has by default, in W.
 var defaultImport = strconv.Itoa(int(flex.DefaultSupply.Import))
 
+// phaseVoltage is flex.PhaseVoltage in a statement.
+var phaseVoltage = strconv.Itoa(flex.PhaseVoltage)
+
 // supplyColumn is the supply of a site's record in one column, null where it is the default.
-const supplyColumn = `CASE WHEN s.supply_set THEN s.import_w || ',' || s.export_w END`
+const supplyColumn = `CASE WHEN s.supply_set THEN s.import_w || ',' || s.export_w || ',' || s.fuse_ma || ',' || s.fuse_phases END`
+
+// supplyValues are what a site's record keeps of its supply: import, export, whether it was given, and the fuse.
+func supplyValues(s flex.Supply) []any {
+	return []any{
+		int64(s.Import),
+		int64(s.Export),
+		s.Set,
+		s.Fuse.MilliAmperes(),
+		s.Fuse.Phases,
+	}
+}
 
 // readSupply reads supplyColumn.
 func readSupply(text sql.NullString) (flex.Supply, error) {
@@ -278,7 +296,17 @@ func readSupply(text sql.NullString) (flex.Supply, error) {
 		return flex.DefaultSupply, nil
 	}
 	s := flex.Supply{Set: true}
-	_, err := fmt.Sscanf(text.String, "%d,%d", &s.Import, &s.Export)
+	fuse := int64(0)
+	_, err := fmt.Sscanf(
+		text.String,
+		"%d,%d,%d,%d",
+		&s.Import,
+		&s.Export,
+		&fuse,
+		&s.Fuse.Phases,
+	)
+
+	s.Fuse.Amperes = float64(fuse) / 1000
 
 	return s, err
 }

@@ -20,6 +20,10 @@ type SiteRequest struct {
 	//
 	//openapi:addition
 	ExportCapacityKW *float64 `json:"export_capacity_kw,omitzero" wire:"min=0,max=10000"`
+	// The main fuse, in the place of import_capacity_kw, which then is what it carries.
+	//
+	//openapi:addition
+	MainFuse *MainFuse `json:"main_fuse,omitzero"`
 }
 
 // SiteUpdateRequest is the body of PATCH /entities/site/{site_id}; what is nil stays.
@@ -40,6 +44,10 @@ type SiteUpdateRequest struct {
 	//
 	//openapi:addition
 	ExportCapacityKW *float64 `json:"export_capacity_kw,omitzero" wire:"min=0,max=10000"`
+	// The main fuse, in the place of import_capacity_kw, which then is what it carries.
+	//
+	//openapi:addition
+	MainFuse *MainFuse `json:"main_fuse,omitzero"`
 	// The London day from which the capacity counts, today or earlier, and later than what was
 	// settled of the site; from now on if it is not given.
 	//
@@ -90,6 +98,20 @@ type SiteResponse struct {
 	ExportCapacityKW float64 `json:"export_capacity_kw"`
 	//openapi:optional
 	CapacitySource string `json:"capacity_source" wire:"enum=CapacitySource"`
+	// The main fuse that import_capacity_kw was given as. Absent if it was given in kW, or not.
+	//
+	//openapi:addition
+	MainFuse *MainFuse `json:"main_fuse,omitzero"`
+}
+
+// MainFuse is a site's main fuse: it carries 230 V times the amperes on each of its phases.
+//
+//openapi:addition
+type MainFuse struct {
+	// For each phase.
+	Amperes float64 `json:"amperes" wire:"required,min=5,max=800"`
+	// 1 or 3; 3 count as evenly loaded. Give 1 where single-phase chargers are to fit by themselves.
+	Phases int `json:"phases" wire:"required,min=1,max=3"`
 }
 
 // SiteListQuery holds the parameters of GET /entities/site; an empty filter takes all.

@@ -154,6 +154,7 @@ var structs = map[string]reflect.Type{
 	"TariffRequest":                reflect.TypeFor[TariffRequest](),
 	"TariffResponse":               reflect.TypeFor[TariffResponse](),
 	"SiteResponse":                 reflect.TypeFor[SiteResponse](),
+	"MainFuse":                     reflect.TypeFor[MainFuse](),
 	"SiteResponsePage":             reflect.TypeFor[SiteResponsePage](),
 	"OAuthInitiateResponse":        reflect.TypeFor[OAuthInitiateResponse](),
 	"EligibilityCheckRequest":      reflect.TypeFor[EligibilityCheckRequest](),
