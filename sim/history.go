@@ -22,32 +22,61 @@ const (
 	Kill Kind = "kill"
 	// a home's readings are kept back, and come at the end, twice, the newest first
 	Late Kind = "late"
+	// the home has a main fuse
+	Fuse Kind = "fuse"
+	// the home has a battery
+	Storage Kind = "battery"
+	// the user of a car that is plugged in needs something else
+	Change Kind = "change"
+	// the user of a car that is plugged in wants it charged at once, until the end
+	Boost Kind = "boost"
 )
+
+// chargersMax is how many chargers a home may have.
+const chargersMax = 3
 
 // Happening is one event of a history. It is taken out of a history whole.
 type Happening struct {
-	Kind Kind      `json:"kind"`
-	Home string    `json:"home,omitempty"` // of a stay and of late readings
-	KW   float64   `json:"kw,omitempty"`   // of the home's charger
-	From time.Time `json:"from"`
-	To   time.Time `json:"to"`
-	// by 07:00 in London on the day it leaves
+	Kind Kind    `json:"kind"`
+	Home string  `json:"home,omitempty"` // of all but outages, restarts and kills
+	KW   float64 `json:"kw,omitempty"`   // of the charger, the main fuse or the battery
+	// which of the home's chargers a car comes to, from 0
+	Charger int `json:"charger,omitempty"`
+	// of the home's battery
+	CapacityKWh float64   `json:"capacity_kwh,omitempty"`
+	From        time.Time `json:"from"`
+	To          time.Time `json:"to"`
+	// of a stay and of a change: by 07:00 in London on the day the car leaves
 	Need float64 `json:"need_kwh,omitempty"`
 	// of a kill: of what was being written, from 0 to 1, that is on disk
 	Share float64 `json:"share,omitempty"`
 
 	// a planted fault: the charger gives nothing during the stay
 	Dead bool `json:"dead,omitempty"`
+	// a planted fault: the home's main fuse carries half of what flexd is given
+	Weak bool `json:"weak,omitempty"`
 	// a planted fault: the plug-in is counted and never sent
 	Skipped bool `json:"skipped,omitempty"`
 	// a planted fault: a kill takes away what was acknowledged at its instant, too
 	Forgets bool `json:"forgets,omitempty"`
 }
 
+var kinds = []Kind{
+	Stay,
+	Outage,
+	Restart,
+	Kill,
+	Late,
+	Fuse,
+	Storage,
+	Change,
+	Boost,
+}
+
 // valid reports why a happening cannot be played.
 func (h Happening) valid() error {
 	switch {
-	case !slices.Contains([]Kind{Stay, Outage, Restart, Kill, Late}, h.Kind):
+	case !slices.Contains(kinds, h.Kind):
 		return flex.Fail(flex.Invalid, "no happening is of the kind %q", h.Kind)
 
 	case h.To.Before(h.From):
@@ -74,22 +103,50 @@ func (h Happening) valid() error {
 			h.Kind,
 			h.Home,
 		)
+
+	case h.Charger < 0, h.Charger >= chargersMax:
+		return flex.Fail(
+			flex.Invalid,
+			"a home's chargers are 0 to %d, not %d",
+			chargersMax-1,
+			h.Charger,
+		)
+
+	case h.Kind == Storage && h.CapacityKWh <= 0:
+		return flex.Fail(
+			flex.Invalid,
+			"the battery of %s has no capacity: capacity_kwh is above 0",
+			h.Home,
+		)
 	}
 
 	return nil
 }
 
+// ready is when the car of a stay is to be ready.
+func (h Happening) ready() time.Time { return h.To.Add(-time.Hour) }
+
 // DrawHistory draws what happens at homes in the days from first on: cars that come on four evenings of
 // five and want what they want, an endpoint that is down on one evening of three, flexd restarted at night
-// on one of three, killed at some hour of each day, and readings that come late. Two draws from one
-// seed are the same.
+// on one of three, killed at some hour of each day, and readings that come late. One home of two has a
+// second car behind a main fuse that cannot carry both at full power, and half of these a battery. Two
+// draws from one seed are the same.
 func DrawHistory(
 	seed uint64,
 	first flex.Day,
 	homes, days int,
 ) (history []Happening) {
 	r := rand.New(rand.NewPCG(seed, 13))
-	kills := rand.New(rand.NewPCG(seed, 14)) // apart: the rest of a seed stays what it was
+	// apart, so that the rest of a seed stays what it was
+	kills := rand.New(rand.NewPCG(seed, 14))
+	supplies := rand.New(rand.NewPCG(seed, 15))
+
+	shared := map[int]bool{} // homes with a second charger
+	for h := range homes {
+		supply := drawSupply(supplies, homeName(h), first.Start())
+		shared[h] = len(supply) > 0
+		history = append(history, supply...)
+	}
 
 	for n := range days {
 		evening := first.Add(n).Start().Add(17 * time.Hour)
@@ -107,7 +164,18 @@ func DrawHistory(
 		for h := range homes {
 			history = append(
 				history,
-				drawHome(r, fmt.Sprint("car", h), evening, morning)...,
+				drawHome(r, homeName(h), evening, morning)...,
+			)
+
+			if shared[h] {
+				second := drawStay(supplies, homeName(h), evening, morning)
+				second.Charger = 1
+				history = append(history, second)
+			}
+
+			history = append(
+				history,
+				drawWishes(supplies, homeName(h), evening)...,
 			)
 		}
 
@@ -148,21 +216,95 @@ func drawKill(r *rand.Rand, evening time.Time) Happening {
 	}
 }
 
-// drawHome draws one home's evening.
+func homeName(n int) string { return fmt.Sprint("car", n) }
+
+// drawSupply draws what a home has beside its charger. Nothing means that it has neither a fuse that is
+// known nor a battery.
+func drawSupply(r *rand.Rand, home string, at time.Time) (out []Happening) {
+	if r.IntN(2) == 0 {
+		return nil
+	}
+
+	out = append(out, Happening{
+		Kind: Fuse,
+		Home: home,
+		KW:   float64(8 + r.IntN(5)),
+		From: at,
+		To:   at,
+	})
+
+	if r.IntN(2) == 0 {
+		return out
+	}
+
+	return append(out, Happening{
+		Kind:        Storage,
+		Home:        home,
+		KW:          3,
+		CapacityKWh: 10,
+		From:        at,
+		To:          at,
+	})
+}
+
+// drawStay draws when a car comes to a home in an evening and what it needs.
+func drawStay(
+	r *rand.Rand,
+	home string,
+	evening, morning time.Time,
+) Happening {
+	return Happening{
+		Kind: Stay,
+		Home: home,
+		KW:   chargerPower(home),
+		Need: float64(2 + r.IntN(30)),
+		From: evening.Add(time.Duration(r.IntN(60)) * 5 * time.Minute),
+		To:   morning,
+	}
+}
+
+// drawWishes draws what the user of a home's first car asks for in a night, beside what was asked for
+// when it came: something else in one night of four, to charge at once in one of six.
+func drawWishes(
+	r *rand.Rand,
+	home string,
+	evening time.Time,
+) (out []Happening) {
+	at := evening.Add(time.Duration(r.IntN(12*12)) * 5 * time.Minute)
+	wish := Happening{
+		Home: home,
+		KW:   chargerPower(home),
+		From: at,
+		To:   at,
+		Need: float64(2 + r.IntN(30)),
+	}
+
+	switch r.IntN(12) {
+	case 0, 1, 2:
+		wish.Kind = Change
+	case 3, 4:
+		wish.Kind = Boost
+		wish.Need = 0
+		wish.To = at.Add(time.Duration(1+r.IntN(12)) * 10 * time.Minute)
+	default:
+		return nil
+	}
+
+	return []Happening{wish}
+}
+
+// chargerPower is what the chargers of a home give, in kW.
+func chargerPower(home string) float64 {
+	return []float64{3.7, 7.4}[len(home)%2]
+}
+
+// drawHome draws what happens at one home in an evening.
 func drawHome(
 	r *rand.Rand,
 	home string,
 	evening, morning time.Time,
 ) (out []Happening) {
-	stay := Happening{
-		Kind: Stay,
-		Home: home,
-		KW:   []float64{3.7, 7.4}[len(home)%2],
-		To:   morning,
-	}
-
-	stay.Need = float64(2 + r.IntN(30))
-	stay.From = evening.Add(time.Duration(r.IntN(60)) * 5 * time.Minute)
+	stay := drawStay(r, home, evening, morning)
 	if r.IntN(5) > 0 {
 		out = append(out, stay)
 	}

@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,18 +41,9 @@ type whole struct {
 	kill     *kill // to come, or nil
 	since    int64 // bytes of the journal when the instant began
 	homes    map[string]*household
+	supplied bool // whether any home has a main fuse or a battery
 	broken   []string
 	drew     []string // a line for each stay that ended, in their order
-}
-
-// household is a site with one charger.
-type household struct {
-	*Charger
-	site  client.SiteID
-	asset client.AssetID
-	late  int // spans of late readings that it is in
-	kept  []client.ReadingDataPoint
-	stays int // plug-ins that were acknowledged
 }
 
 // moment is an instant of a history and what is done then.
@@ -278,54 +267,7 @@ func (w *whole) prepare(
 	w.endpoint = NewEndpoint(made.Secret)
 	w.endpoint.Now = w.time
 
-	for _, h := range history {
-		if h.Home == "" || w.homes[h.Home] != nil {
-			continue
-		}
-		if err := w.onboard(ctx, h.Home, flex.FromKW(h.KW)); err != nil {
-			return err
-		}
-	}
-
-	return nil
-}
-
-func (w *whole) onboard(
-	ctx context.Context,
-	name string,
-	power flex.Watts,
-) error {
-	n := len(w.homes) + 1
-	const form = "mpan,direction,address,postcode,energised,half_hourly_settled,domestic\n%s,import,%d High Street,SW1A 1AA,true,true,true\n"
-	_, err := w.app.ImportMeters(
-		ctx,
-		strings.NewReader(fmt.Sprintf(form, mpanOf(n), n)),
-		nil,
-	)
-	if err != nil {
-		return err
-	}
-
-	v := Visit{
-		Name:   name,
-		Power:  power,
-		Arrive: w.time(),
-	}
-
-	err = v.onboard(ctx, w.client, mpanOf(n), fmt.Sprintf("%d High Street", n))
-	if err != nil {
-		return err
-	}
-
-	v.Plug(nil, w.time())
-	w.endpoint.Add(v.Charger)
-	w.homes[name] = &household{
-		Charger: v.Charger,
-		site:    v.Site,
-		asset:   v.Asset,
-	}
-
-	return nil
+	return w.register(ctx, history)
 }
 
 // afterwards is how long a history goes on after its last happening: until all is credited.
@@ -415,6 +357,21 @@ func (w *whole) moments(h Happening) []moment {
 	case Kill:
 		return []moment{w.dying(h)}
 
+	case Fuse, Storage:
+		return nil // there from the first
+
+	case Change:
+		return []moment{{
+			at: h.From,
+			do: func(ctx context.Context) error { return w.change(ctx, h, place) },
+		}}
+
+	case Boost:
+		return []moment{{
+			at: h.From,
+			do: func(ctx context.Context) error { return w.boost(ctx, h, place) },
+		}}
+
 	case Late:
 		return []moment{{
 			at: h.From,
@@ -431,14 +388,12 @@ func (w *whole) moments(h Happening) []moment {
 
 // stay are the instants of a car at its home: it comes, it is ready an hour before it goes, it goes.
 func (w *whole) stay(h Happening, place *household) []moment {
-	ready := h.To.Add(-time.Hour)
-
 	return []moment{{
 		at: h.From,
 		do: func(ctx context.Context) error { return w.arrive(ctx, h, place) },
 	}, {
-		at:    ready,
-		do:    func(context.Context) error { w.checkNeed(h, place, ready); return nil },
+		at:    h.ready(),
+		do:    func(context.Context) error { w.checkNeed(h, place); return nil },
 		looks: true,
 	}, {
 		at: h.To,
@@ -446,14 +401,25 @@ func (w *whole) stay(h Happening, place *household) []moment {
 	}}
 }
 
-// until lets time pass to the instant, by half-hours.
+// soon is how long after something happened every minute is looked at: in it flexd sends what it could
+// not send at once, and takes back what was not accepted.
+const soon = 5 * time.Minute
+
+// until lets time pass to the instant: by minutes soon after the last moment, and by half-hours then.
 func (w *whole) until(ctx context.Context, at time.Time) error {
+	last := w.time()
 	for w.time().Before(at) {
-		next := w.time().Truncate(flex.HalfHour).Add(flex.HalfHour)
+		step := flex.HalfHour
+		if w.supplied && w.time().Before(last.Add(soon)) {
+			step = time.Minute
+		}
+
+		next := w.time().Truncate(step).Add(step)
 		if next.After(at) {
 			next = at
 		}
 
+		w.run(next)
 		w.now.Store(&next)
 		if err := w.settle(ctx); err != nil {
 			return err
@@ -475,6 +441,14 @@ func (w *whole) settle(ctx context.Context) error {
 		}
 	}
 
+	if err := w.runJobs(ctx); err != nil {
+		return err
+	}
+
+	return w.askBatteries(ctx)
+}
+
+func (w *whole) runJobs(ctx context.Context) error {
 	if !w.time().Equal(w.time().Truncate(time.Hour)) {
 		return w.app.RunDue(ctx, w.org)
 	}
@@ -483,111 +457,4 @@ func (w *whole) settle(ctx context.Context) error {
 		return err
 	}
 	return w.app.Push.Drain(ctx, w.org)
-}
-
-// names are the homes in a fixed order.
-func (w *whole) names() []string { return slices.Sorted(maps.Keys(w.homes)) }
-
-// meter lets the cars draw and sends what has been metered.
-func (w *whole) meter(ctx context.Context) error {
-	var readings []client.ReadingDataPoint
-	for _, name := range w.names() {
-		h := w.homes[name]
-		h.RunTo(w.time(), func(flex.Period) flex.Price { return 0 })
-
-		for _, m := range h.Meter(w.time()) {
-			reading := client.ReadingDataPoint{
-				AssetID:        h.asset,
-				StartTimestamp: client.At(m.Period.Start()),
-				EndTimestamp:   client.At(m.Period.End()),
-				Value:          m.Energy / 1000,
-				Label:          flex.ChargerEnergy,
-			}
-
-			if h.late > 0 {
-				h.kept = append(h.kept, reading)
-				continue
-			}
-			readings = append(readings, reading)
-		}
-	}
-
-	return w.post(ctx, readings)
-}
-
-// postKept sends what a home kept back: the newest first, and all of it twice.
-func (w *whole) postKept(ctx context.Context, h *household) error {
-	kept := h.kept
-	h.kept = nil
-	slices.Reverse(kept)
-	if err := w.post(ctx, kept); err != nil {
-		return err
-	}
-
-	return w.post(ctx, kept)
-}
-
-func (w *whole) post(
-	ctx context.Context,
-	readings []client.ReadingDataPoint,
-) error {
-	if len(readings) == 0 {
-		return nil
-	}
-
-	e := Evening{Client: w.client}
-
-	return e.post(ctx, readings)
-}
-
-func (w *whole) arrive(
-	ctx context.Context,
-	h Happening,
-	place *household,
-) error {
-	place.Outage = flex.Span{}
-	if h.Dead {
-		place.Outage = flex.Span{From: h.From, To: h.To}
-	}
-
-	place.Plug(&Car{Rate: place.Power, Room: 60_000}, w.time())
-	place.stays++
-	if h.Skipped {
-		return nil
-	}
-
-	words := fmt.Sprintf(
-		"need %gkWh by 07:00 tariff 00:30-05:30 Europe/London peak allowed",
-		h.Need,
-	)
-
-	in, err := PlugIn(words, w.time())
-	if err != nil {
-		return err
-	}
-
-	return w.client.PlugIn(ctx, place.asset, in)
-}
-
-func (w *whole) leave(
-	ctx context.Context,
-	h Happening,
-	place *household,
-) error {
-	w.drew = append(
-		w.drew,
-		fmt.Sprintf(
-			"%s until %s drew %.0f Wh",
-			h.Home,
-			h.To.Format(time.RFC3339),
-			place.Car().Got,
-		),
-	)
-
-	place.Plug(nil, w.time())
-	if h.Skipped {
-		return nil
-	}
-
-	return w.client.PlugOut(ctx, place.asset)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"flexd/client"
+	"flexd/internal/flex"
 )
 
 // startLoss is how long a car may wait for its first profile, and meterSlack what a meter may differ by.
@@ -17,22 +18,82 @@ const (
 	meterSlack = 0.13 // kWh
 )
 
-// checkNeed holds the law of needs: what the hours of the stay could give is there at ready-by.
-func (w *whole) checkNeed(h Happening, place *household, ready time.Time) {
-	possible := h.KW * (ready.Sub(h.From) - startLoss).Hours()
-	got := place.Car().Got / 1000
-	if want := min(h.Need, possible); got < want-meterSlack {
+// fuseSlack is what a main fuse carries beyond its figure, in W: profiles are in whole tenths of an ampere.
+const fuseSlack flex.Watts = 50
+
+// othersLoad is what is kept free of a main fuse for the rest of a home, in kW, when it is asked whether
+// the needs of all its cars could be met.
+const othersLoad = 1.0
+
+// checkNeed holds the law of needs: what the hours of the stay could give is there at ready-by. Where the
+// main fuse may not carry what all the cars of the home need, nothing is said.
+func (w *whole) checkNeed(h Happening, place *household) {
+	if !possible(place, h.ready()) {
+		return
+	}
+
+	c := place.chargers[h.Charger]
+	if got := c.Car().Got / 1000; got < c.need-meterSlack {
 		w.broken = append(
 			w.broken,
 			fmt.Sprintf(
 				"need: %s at %s has %.2f kWh of %.2f",
-				h.Home,
-				ready.Format(time.RFC3339),
+				c.ExternalID,
+				c.ready.Format(time.RFC3339),
 				got,
-				want,
+				c.need,
 			),
 		)
 	}
+}
+
+// possible reports whether all cars that are to be ready with this one can be, whatever else the home
+// draws, and if none had drawn anything when the last need was given.
+func possible(place *household, ready time.Time) bool {
+	if place.fuse == 0 {
+		return true
+	}
+
+	needed, last := 0.0, time.Time{}
+	for _, c := range place.chargers {
+		if c.Car() == nil || !c.ready.Equal(ready) {
+			continue
+		}
+
+		needed += c.need
+		if c.since.After(last) {
+			last = c.since
+		}
+	}
+
+	hours := (ready.Sub(last) - startLoss).Hours()
+
+	return needed <= (place.fuse.KW()-othersLoad)*hours
+}
+
+// checkFuse holds the law of the fuse: what all devices of a home draw together. It is asked only while
+// every car that is plugged in has had a profile, as before that a charger does what it likes.
+func (w *whole) checkFuse(name string, h *household, at time.Time) {
+	if h.fuse == 0 || !h.steered() {
+		return
+	}
+
+	drawn := h.drawing(at)
+	if drawn <= h.fuse+fuseSlack || !h.over.Before(at.Add(-time.Hour)) {
+		return
+	}
+
+	h.over = at
+	w.broken = append(
+		w.broken,
+		fmt.Sprintf(
+			"fuse: %s at %s draws %.2f kW of %.2f",
+			name,
+			at.Format(time.RFC3339),
+			drawn.KW(),
+			h.fuse.KW(),
+		),
+	)
 }
 
 // outcome holds the laws of the books and of the store, and sums up.

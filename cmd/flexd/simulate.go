@@ -13,19 +13,13 @@ import (
 // simulateCommand is `flexd simulate`.
 type simulateCommand struct {
 	Homes  int    `help:"Homes, each with a charger." default:"3" placeholder:"N"`
-	Days   int    `help:"Days from 23 October 2026 on; the clocks go back in the second night." default:"2" placeholder:"D"`
+	Days   int    `help:"Days." default:"2" placeholder:"D"`
+	From   string `help:"The first day. As it stands, the clocks go back in the second night; from 2027-03-26 on they go forward in it." default:"2026-10-23" placeholder:"DATE"`
 	Seed   uint64 `help:"What the history is drawn from: the same seed, the same history and outcome." default:"0" placeholder:"S"`
 	Seeds  int    `help:"Play so many seeds, from --seed on." default:"1" placeholder:"K"`
 	Replay string `help:"Play the history of a file, as --json prints it, in place of one drawn from a seed." type:"existingfile" placeholder:"FILE"`
 	Shrink bool   `help:"Where a law is broken, shrink the history to the fewest events that still break it."`
 	JSON   bool   `name:"json" help:"Print a line of JSON for each history: seed, events, what broke, hash."`
-}
-
-// simulateDay is the first day of every drawn history; the clocks go back in its second night.
-var simulateDay = flex.Day{
-	Year:  2026,
-	Month: 10,
-	Dom:   23,
 }
 
 // simulateMax bounds homes, days and seeds: more would not end today.
@@ -107,11 +101,20 @@ func (s *simulateCommand) histories() (out []simulated, err error) {
 		return []simulated{{Seed: h.Seed, Events: h.Events}}, nil
 	}
 
+	first, err := flex.ParseDay(s.From)
+	if err != nil {
+		return nil, flex.Fail(
+			flex.Invalid,
+			"--from is a day like 2026-10-23, not %q",
+			s.From,
+		)
+	}
+
 	for i := range s.Seeds {
 		seed := s.Seed + uint64(i)
 		out = append(out, simulated{
 			Seed:   seed,
-			Events: sim.DrawHistory(seed, simulateDay, s.Homes, s.Days),
+			Events: sim.DrawHistory(seed, first, s.Homes, s.Days),
 		})
 	}
 

@@ -1,0 +1,416 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"flexd/client"
+	"flexd/internal/flex"
+)
+
+// household is a site with its chargers, its main fuse and its battery, as far as it has them.
+type household struct {
+	site     client.SiteID
+	chargers []*outlet
+	battery  *Battery   // nil for none
+	fuse     flex.Watts // what it carries; zero for one that nobody knows
+	weak     bool
+	late     int // spans of late readings that it is in
+	kept     []client.ReadingDataPoint
+	stays    int       // plug-ins that were acknowledged
+	over     time.Time // when the fuse was last found to carry too much
+}
+
+// outlet is one of a home's chargers.
+type outlet struct {
+	*Charger
+	asset client.AssetID
+	power float64   // kW
+	ready time.Time // of the car that is plugged in
+	since time.Time // when its need was given
+	need  float64   // kWh that can be there by then
+}
+
+// ask notes what the car is to have by ready-by, as far as there is time for it.
+func (o *outlet) ask(need float64, now time.Time) {
+	possible := o.power*(o.ready.Sub(now)-startLoss).Hours() + o.Car().Got/1000
+	o.need, o.since = min(need, possible), now
+}
+
+// steered reports whether every car that is plugged in has had a profile.
+func (h *household) steered() bool {
+	for _, c := range h.chargers {
+		if _, p := c.Received(); c.Car() != nil && len(p.Steps) == 0 {
+			return false
+		}
+	}
+
+	return true
+}
+
+// drawing lets the battery run through the minute from the instant on, and returns what the home's
+// devices draw together in it.
+func (h *household) drawing(at time.Time) (sum flex.Watts) {
+	for _, c := range h.chargers {
+		sum += c.Drawing(at)
+	}
+
+	if h.battery != nil {
+		h.battery.runTo(at.Add(time.Minute), free)
+		sum += h.battery.Flow()
+	}
+
+	return sum
+}
+
+// free is a market on which nothing costs anything.
+func free(flex.Period) flex.Price { return 0 }
+
+// register registers every home that the history names.
+func (w *whole) register(ctx context.Context, history []Happening) error {
+	for _, h := range history {
+		if h.Home != "" {
+			w.plan(h)
+		}
+	}
+
+	for n, name := range w.names() {
+		if err := w.onboard(ctx, name, n+1); err != nil {
+			return fmt.Errorf("onboard %s: %w", name, err)
+		}
+	}
+
+	return nil
+}
+
+// plan notes what a home must have for the happening.
+func (w *whole) plan(h Happening) {
+	place := w.homes[h.Home]
+	if place == nil {
+		place = &household{}
+		w.homes[h.Home] = place
+	}
+
+	power := flex.FromKW(h.KW)
+
+	switch h.Kind {
+	case Fuse:
+		place.fuse, place.weak = power, h.Weak
+		w.supplied = true
+
+	case Storage:
+		w.supplied = true
+		place.battery = &Battery{
+			Name:     h.Home + "-battery",
+			Power:    power,
+			Capacity: flex.FromKWh(h.CapacityKWh),
+			Stored:   h.CapacityKWh * 500, // half full
+		}
+
+	default:
+		for len(place.chargers) <= h.Charger {
+			id := fmt.Sprintf("%s-%d", h.Home, len(place.chargers))
+			charger := &Charger{ExternalID: id, Power: power}
+			place.chargers = append(
+				place.chargers,
+				&outlet{Charger: charger, power: h.KW},
+			)
+		}
+	}
+}
+
+// names are the homes in a fixed order.
+func (w *whole) names() []string { return slices.Sorted(maps.Keys(w.homes)) }
+
+// onboard registers a home: its meter, its site with what the main fuse carries, its devices.
+func (w *whole) onboard(ctx context.Context, name string, n int) error {
+	const form = "mpan,direction,address,postcode,energised,half_hourly_settled,domestic\n%s,import,%d High Street,SW1A 1AA,true,true,true\n"
+	_, err := w.app.ImportMeters(
+		ctx,
+		strings.NewReader(fmt.Sprintf(form, mpanOf(n), n)),
+		nil,
+	)
+	if err != nil {
+		return err
+	}
+
+	place := w.homes[name]
+	site := client.SiteRequest{
+		MPAN:                       mpanOf(n),
+		Postcode:                   "SW1A 1AA",
+		StreetAddress:              fmt.Sprintf("%d High Street", n),
+		Email:                      name + "@example.com",
+		GaveBoundaryMeterConsentAt: client.At(w.time().Add(-consentedFor)),
+	}
+
+	if place.fuse > 0 {
+		site.ImportCapacityKW = new(place.fuse.KW())
+	}
+	if place.weak {
+		place.fuse /= 2
+	}
+
+	r, err := w.client.Onboard(ctx, client.OnboardRequest{
+		Site:        site,
+		Assets:      place.devices(),
+		Proposition: flex.FullAssetSchedule,
+	})
+	if err != nil {
+		return err
+	}
+
+	place.site = r.Site.SiteID
+
+	return w.connect(ctx, place, r.Assets)
+}
+
+// devices are the home's devices as they are registered: the chargers, then the battery.
+func (h *household) devices() (out []client.OnboardingAssetRequest) {
+	for _, c := range h.chargers {
+		out = append(out, client.OnboardingAssetRequest{
+			ExternalID: c.ExternalID,
+			Type:       flex.Charger,
+			Properties: &client.AssetProperties{PowerKW: new(c.Power.KW())},
+		})
+	}
+
+	if b := h.battery; b != nil {
+		out = append(out, client.OnboardingAssetRequest{
+			ExternalID: b.Name,
+			Type:       flex.Battery,
+			Properties: &client.AssetProperties{
+				PowerKW:     new(b.Power.KW()),
+				CapacityKWh: new(b.Capacity.KWh()),
+			},
+		})
+	}
+
+	return out
+}
+
+// connect has the devices take what flexd sends to the assets, which come in the devices' order.
+func (w *whole) connect(
+	ctx context.Context,
+	place *household,
+	assets []client.InitialiseAssetResult,
+) error {
+	for i, c := range place.chargers {
+		c.asset = assets[i].AssetID
+		c.Plug(nil, w.time())
+		w.endpoint.Add(c.Charger)
+	}
+
+	b := place.battery
+	if b == nil {
+		return nil
+	}
+
+	b.Asset, b.at = assets[len(place.chargers)].AssetID, w.time()
+
+	return w.client.UpdateTariff(ctx, b.Asset, client.TariffUpdateEventRequest{
+		Tariff: client.Tariff{
+			OffPeakTimes: "00:30-05:30",
+			Timezone:     "Europe/London",
+			TariffType:   flex.DualRate,
+		},
+	})
+}
+
+// run lets the devices draw up to the instant. What a main fuse carries is looked at once a minute.
+func (w *whole) run(to time.Time) {
+	for _, name := range w.names() {
+		h := w.homes[name]
+		for at := w.time(); h.fuse > 0 && at.Before(to); at = at.Add(time.Minute) {
+			h.runTo(at)
+			w.checkFuse(name, h, at)
+		}
+		h.runTo(to)
+	}
+}
+
+func (h *household) runTo(at time.Time) {
+	for _, c := range h.chargers {
+		c.RunTo(at, free)
+	}
+	if h.battery != nil {
+		h.battery.runTo(at, free)
+	}
+}
+
+// askBatteries has each battery report how full it is, once in a half-hour, and ask what it is to do.
+func (w *whole) askBatteries(ctx context.Context) error {
+	e := &Evening{
+		Client: w.client,
+		Price:  free,
+		Say:    func(time.Time, string, string) {},
+	}
+
+	for _, name := range w.names() {
+		if b := w.homes[name].battery; b != nil {
+			if err := b.step(ctx, e, w.time()); err != nil {
+				return fmt.Errorf("%s: %w", b.Name, err)
+			}
+		}
+	}
+
+	return nil
+}
+
+// meter sends what has been metered.
+func (w *whole) meter(ctx context.Context) error {
+	var readings []client.ReadingDataPoint
+	for _, name := range w.names() {
+		h := w.homes[name]
+		metered := h.meter(w.time())
+		if h.late > 0 {
+			h.kept = append(h.kept, metered...)
+			continue
+		}
+		readings = append(readings, metered...)
+	}
+
+	return w.post(ctx, readings)
+}
+
+// meter returns the chargers' readings of the half-hours that ended by the instant.
+func (h *household) meter(by time.Time) (out []client.ReadingDataPoint) {
+	for _, c := range h.chargers {
+		for _, m := range c.Meter(by) {
+			out = append(out, client.ReadingDataPoint{
+				AssetID:        c.asset,
+				StartTimestamp: client.At(m.Period.Start()),
+				EndTimestamp:   client.At(m.Period.End()),
+				Value:          m.Energy / 1000,
+				Label:          flex.ChargerEnergy,
+			})
+		}
+	}
+
+	return out
+}
+
+// postKept sends what a home kept back: the newest first, and all of it twice.
+func (w *whole) postKept(ctx context.Context, h *household) error {
+	kept := h.kept
+	h.kept = nil
+	slices.Reverse(kept)
+	if err := w.post(ctx, kept); err != nil {
+		return err
+	}
+
+	return w.post(ctx, kept)
+}
+
+func (w *whole) post(
+	ctx context.Context,
+	readings []client.ReadingDataPoint,
+) error {
+	if len(readings) == 0 {
+		return nil
+	}
+
+	e := Evening{Client: w.client}
+
+	return e.post(ctx, readings)
+}
+
+func (w *whole) arrive(
+	ctx context.Context,
+	h Happening,
+	place *household,
+) error {
+	c := place.chargers[h.Charger]
+	c.Outage = flex.Span{}
+	if h.Dead {
+		c.Outage = flex.Span{From: h.From, To: h.To}
+	}
+
+	c.Plug(&Car{Rate: c.Power, Room: 60_000}, w.time())
+	c.ready = h.ready()
+	c.ask(h.Need, w.time())
+	place.stays++
+	if h.Skipped {
+		return nil
+	}
+
+	in, err := PlugIn(needs(h)+" tariff 00:30-05:30 Europe/London", w.time())
+	if err != nil {
+		return err
+	}
+
+	return w.client.PlugIn(ctx, c.asset, in)
+}
+
+func needs(h Happening) string {
+	return fmt.Sprintf("need %gkWh by 07:00 peak allowed", h.Need)
+}
+
+// change has the user of a car ask for something else. Where no car is, nobody asks.
+func (w *whole) change(
+	ctx context.Context,
+	h Happening,
+	place *household,
+) error {
+	c := place.chargers[h.Charger]
+	if c.Car() == nil || !w.time().Before(c.ready) {
+		return nil
+	}
+
+	c.ask(h.Need, w.time())
+	in, err := PlugIn(needs(h), w.time())
+	if err != nil {
+		return err
+	}
+
+	return w.client.SetIntent(
+		ctx,
+		c.asset,
+		client.IntentEventRequest{Intent: *in.Intent},
+	)
+}
+
+// boost has the user of a car ask to charge at once.
+func (w *whole) boost(
+	ctx context.Context,
+	h Happening,
+	place *household,
+) error {
+	c := place.chargers[h.Charger]
+	if c.Car() == nil {
+		return nil
+	}
+
+	return w.client.ChargeNow(
+		ctx,
+		c.asset,
+		client.ChargeNowEventRequest{EndAt: client.At(h.To)},
+	)
+}
+
+func (w *whole) leave(
+	ctx context.Context,
+	h Happening,
+	place *household,
+) error {
+	c := place.chargers[h.Charger]
+	w.drew = append(
+		w.drew,
+		fmt.Sprintf(
+			"%s until %s drew %.0f Wh",
+			c.ExternalID,
+			h.To.Format(time.RFC3339),
+			c.Car().Got,
+		),
+	)
+
+	c.Plug(nil, w.time())
+	if h.Skipped {
+		return nil
+	}
+
+	return w.client.PlugOut(ctx, c.asset)
+}
