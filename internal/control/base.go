@@ -2,6 +2,8 @@ package control
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"slices"
@@ -27,7 +29,7 @@ const (
 // on working days and on weekends. A cautious figure: BaseShare of the days were at or below it.
 type baseLoad struct {
 	known bool
-	watts [2][50]flex.Watts // the longest day of the year has 50
+	watts store.DayLoad
 }
 
 // kindOf is the kind of a half-hour's day, and its place in it by the clock of London.
@@ -99,10 +101,9 @@ func cautious(own []flex.WattHours) flex.Watts {
 	return (w + BaseStep - 1) / BaseStep * BaseStep
 }
 
-// baseAt reads what the home at a site usually draws by itself, where its fuse was set: what passed
-// the boundary in the days before, less what batteries and cars took and with what the roof gave. A
-// half-hour in which a car was plugged in and its charger read nothing is left out. Without consent to
-// the use of the boundary meter nothing is known.
+// baseAt returns what the home at a site usually draws by itself, where its fuse was set. It is learned
+// once a day, when it is first asked for, and anew when the site's assets or its consent change. Without
+// consent to the use of the boundary meter nothing is known.
 func baseAt(
 	ctx context.Context,
 	tx *store.Tx,
@@ -113,13 +114,62 @@ func baseAt(
 		return b, err
 	}
 
+	assets, err := tx.AssetsOf(ctx, site)
+	if err != nil {
+		return b, err
+	}
+
 	today := flex.DayAt(tx.Now())
+	basis := basisOf(assets, consent[site])
+	kept, err := tx.BaseLoad(ctx, site)
+	if err != nil {
+		return b, err
+	}
+
+	if kept.Day == today && kept.Basis == basis {
+		return baseLoad{known: true, watts: kept.Load}, nil
+	}
+
+	b, err = readBase(ctx, tx, site, assets, today)
+	if err != nil || !b.known {
+		return b, err
+	}
+
+	return b, tx.PutBaseLoad(ctx, site, &store.BaseLoad{
+		Day:   today,
+		Basis: basis,
+		Load:  b.watts,
+	})
+}
+
+// basisOf is a short text that is another one for other assets, and for another consent.
+func basisOf(assets []flex.Asset, consent []flex.Span) string {
+	h := sha256.New()
+	for _, a := range assets {
+		fmt.Fprintln(h, a.ID, a.Type)
+	}
+	for _, s := range consent {
+		fmt.Fprintln(h, s.From.UnixMicro(), s.To.UnixMicro())
+	}
+
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// readBase learns what the home usually draws by itself: what passed the boundary in the days before,
+// less what batteries and cars took and with what the roof gave. A half-hour in which a car was plugged
+// in and its charger read nothing is left out.
+func readBase(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	assets []flex.Asset,
+	today flex.Day,
+) (b baseLoad, err error) {
 	drawn, _, err := metered(ctx, tx, site, today)
 	if err != nil || len(drawn) == 0 {
 		return b, err
 	}
 
-	assets, err := tx.AssetsOf(ctx, site)
 	for i := 0; i < len(assets) && err == nil; i++ {
 		if assets[i].Type.Charges() {
 			err = lessCar(ctx, tx, drawn, assets[i].ID, today)

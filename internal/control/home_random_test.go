@@ -204,13 +204,27 @@ func BenchmarkHome(b *testing.B) {
 		fuse   float64
 		others int
 		export float64
-	}{{"one car", 0, 0, 5}, {"one car, a fuse", 9, 0, 5}, {"two cars, a fuse", 12, 1, 5}, {"default rates", 0, 0, 0}, {"default rates, two cars, a fuse", 12, 1, 0}} {
+		meter  bool
+	}{
+		{name: "one car", export: 5},
+		{name: "one car, a fuse", fuse: 9, export: 5},
+		{name: "one car, a fuse, a meter", fuse: 9, export: 5, meter: true},
+		{name: "two cars, a fuse", fuse: 12, others: 1, export: 5},
+		{name: "default rates"},
+		{name: "default rates, two cars, a fuse", fuse: 12, others: 1},
+	} {
 		b.Run(c.name, func(b *testing.B) {
 			h := open(b, storetest.SQLite(b), "2026-01-10T18:00:00Z")
 			h.homeSite()
 			h.exports(c.export)
 			if c.fuse > 0 {
 				h.setFuse(c.fuse)
+			}
+
+			if c.meter {
+				day := flex.DayAt(at("2026-01-10T18:00:00Z"))
+				h.Consent(day.Add(-30).Start())
+				h.draws(h.Asset(h.site, flex.BoundaryMeter, 0), day, 300)
 			}
 
 			own := h.asset

@@ -166,6 +166,79 @@ func chargesIn(steps []flex.Step, span flex.Span, end time.Time) bool {
 	return false
 }
 
+// draws has a meter read the same power through the twenty days before one.
+func (h *fixture) draws(meter flex.AssetID, day flex.Day, power int64) {
+	h.Helper()
+	var rs []flex.Reading
+	for k := 1; k <= 20; k++ {
+		for n := 1; n <= 48; n++ {
+			rs = append(rs, flex.Reading{
+				AssetID: meter,
+				Span:    day.Add(-k).Period(n).Span(),
+				Label:   flex.BoundaryImportPower,
+				Value:   flex.Micro(power * 1000),
+			})
+		}
+	}
+
+	h.write(func(tx *store.Tx) error { return tx.PutReadings(h.Context(), rs) })
+}
+
+func (h *fixture) write(do func(*store.Tx) error) {
+	h.Helper()
+	if err := h.db.Write(h.Context(), h.Org, do); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// TestHome_BaseLoad_Learned has what a home draws learned at the first plan of a day: what is read after
+// that counts from the next day on, another asset has it learned at once, and without consent nothing
+// is known.
+func TestHome_BaseLoad_Learned(t *testing.T) {
+	each(t, "2026-01-14T18:00:00Z", func(h *fixture) {
+		car := h.fuse(10, 7400)[0]
+		day := flex.DayAt(at("2026-01-14T18:00:00Z"))
+		h.Consent(day.Add(-30).Start())
+		meter := h.Asset(h.site, flex.BoundaryMeter, 0)
+		plug := control.Event{
+			Kind:   control.PlugIn,
+			Tariff: nightTariff("Europe/London"),
+			Intent: need(22, flex.Minimise),
+		}
+
+		expect := func(what string, want float64) {
+			t.Helper()
+			h.at(car).event(control.Event{Kind: control.PlugOut})
+			h.wait(5 * time.Minute)
+			h.event(plug)
+			a, err := h.service.SiteAhead(h.Context(), h.site)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := a.Periods[0].Home; got != want {
+				t.Errorf("%s: %g kW are kept for the home, not %g", what, got, want)
+			}
+		}
+
+		expect("nothing was read", 0)
+		h.draws(meter, day, 1700)
+		expect("read", 2)
+
+		h.draws(meter, day, 2700)
+		expect("corrected on the same day", 2)
+
+		h.Asset(h.site, flex.Charger, 3600)
+		expect("with another asset", 3)
+
+		h.draws(meter, day, 700)
+		h.goTo("2026-01-15T00:10:00Z")
+		expect("on the next day", 1)
+
+		h.NoConsent()
+		expect("without consent", 0)
+	})
+}
+
 // TestHome_BaseLoad has a home whose meter was read: what it usually draws is kept free under the
 // fuse, beside two cars and in the battery's plan, and the explanation says so.
 func TestHome_BaseLoad(t *testing.T) {
@@ -174,16 +247,7 @@ func TestHome_BaseLoad(t *testing.T) {
 		day := flex.DayAt(at("2026-01-14T18:00:00Z"))
 		h.Consent(day.Add(-30).Start())
 		meter := h.Asset(h.site, flex.BoundaryMeter, 0)
-		var rs []flex.Reading
-		for k := 1; k <= 20; k++ {
-			for n := 1; n <= 48; n++ {
-				rs = append(rs, flex.Reading{AssetID: meter, Span: day.Add(-k).Period(n).Span(), Label: flex.BoundaryImportPower, Value: 1_700_000})
-			}
-		}
-
-		if err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.PutReadings(h.Context(), rs) }); err != nil {
-			t.Fatal(err)
-		}
+		h.draws(meter, day, 1700)
 
 		cs := chargers{}
 		for _, car := range cars {

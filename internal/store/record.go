@@ -428,3 +428,9 @@ func (r *resultRecord) amounts(result *settle.Result) {
 	result.Owed = flex.Pence(r.Credit + r.Later)
 	result.Before = settle.PicoPounds(r.Before)
 }
+
+// baseLoadRecord is base_load.load: watts for each half-hour of the day by the clock of London.
+type baseLoadRecord struct {
+	Working [50]flex.Watts `json:"working_w"`
+	Weekend [50]flex.Watts `json:"weekend_w"`
+}
