@@ -102,8 +102,9 @@ func cautious(own []flex.WattHours) flex.Watts {
 }
 
 // baseAt returns what the home at a site usually draws by itself, where its fuse was set. It is learned
-// once a day, when it is first asked for, and anew when the site's assets or its consent change. Without
-// consent to the use of the boundary meter nothing is known.
+// once a day, when it is first asked for, and anew when the site's assets, those of them that send
+// readings, or its consent change. Without consent to the use of the boundary meter, and before the first
+// reading, nothing is known.
 func baseAt(
 	ctx context.Context,
 	tx *store.Tx,
@@ -119,19 +120,26 @@ func baseAt(
 		return b, err
 	}
 
+	steady, err := tx.Steady(ctx, site)
+	if err != nil || len(steady) == 0 {
+		return b, err
+	}
+
 	today := flex.DayAt(tx.Now())
-	basis := basisOf(assets, consent[site])
+	basis := basisOf(assets, steady, consent[site])
 	kept, err := tx.BaseLoad(ctx, site)
 	if err != nil {
 		return b, err
 	}
 
 	if kept.Day == today && kept.Basis == basis {
-		return baseLoad{known: true, watts: kept.Load}, nil
+		b.watts = kept.Load
+		b.known = b.most() > 0
+		return b, nil
 	}
 
 	b, err = readBase(ctx, tx, site, assets, today)
-	if err != nil || !b.known {
+	if err != nil {
 		return b, err
 	}
 
@@ -142,11 +150,16 @@ func baseAt(
 	})
 }
 
-// basisOf is a short text that is another one for other assets, and for another consent.
-func basisOf(assets []flex.Asset, consent []flex.Span) string {
+// basisOf is a short text that is another one for other assets, for others that send readings, and for
+// another consent.
+func basisOf(
+	assets []flex.Asset,
+	steady map[flex.AssetID]bool,
+	consent []flex.Span,
+) string {
 	h := sha256.New()
 	for _, a := range assets {
-		fmt.Fprintln(h, a.ID, a.Type)
+		fmt.Fprintln(h, a.ID, a.Type, steady[a.ID])
 	}
 	for _, s := range consent {
 		fmt.Fprintln(h, s.From.UnixMicro(), s.To.UnixMicro())

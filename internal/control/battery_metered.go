@@ -37,6 +37,11 @@ func meteredBy(
 		return nil, nil, read, err
 	}
 
+	steady, err := tx.Steady(ctx, site)
+	if err != nil || len(steady) == 0 {
+		return nil, nil, read, err
+	}
+
 	q := store.ReadingQuery{Labels: append(
 		settle.Labels(settle.Boundary),
 		flex.BatteryInverterPower,
@@ -44,7 +49,9 @@ func meteredBy(
 	)}
 
 	for _, a := range assets {
-		q.Assets = append(q.Assets, a.ID)
+		if steady[a.ID] {
+			q.Assets = append(q.Assets, a.ID)
+		}
 	}
 
 	for k := 1; k <= forecast.Days; k++ {

@@ -198,10 +198,7 @@ func (c conn) adrTokens(
 		ctx,
 		c,
 		errNoADRObject,
-		func(s scanner) (b []byte, err error) {
-			err = s.Scan(&b)
-			return b, err
-		},
+		scalar[[]byte],
 		`SELECT sealed FROM adr_object WHERE org_id = $1 AND id = $2`,
 		org.Bytes(),
 		id.Bytes(),

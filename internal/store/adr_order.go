@@ -342,10 +342,7 @@ func (tx *Tx) DueADRReports(ctx context.Context) ([]ADRObjectID, error) {
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (id ADRObjectID, err error) {
-			err = s.Scan(&id)
-			return id, err
-		},
+		scalar[ADRObjectID],
 		`SELECT DISTINCT event_id FROM adr_order WHERE org_id = $1 AND report_at <= $2 ORDER BY event_id`,
 		tx.org.Bytes(),
 		micros(tx.now),
@@ -400,10 +397,7 @@ func (tx *Tx) NextADRReport(
 // OrgsWithADROrders returns the organisations with orders that are to be sent, stopped or reported, now
 // or later.
 func (all *All) OrgsWithADROrders(ctx context.Context) ([]flex.OrgID, error) {
-	return rows(ctx, all.conn, func(s scanner) (id flex.OrgID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}, `SELECT id FROM org o WHERE EXISTS (SELECT 1 FROM adr_order p WHERE p.org_id = o.id AND p.work_at IS NOT NULL)
+	return rows(ctx, all.conn, scalar[flex.OrgID], `SELECT id FROM org o WHERE EXISTS (SELECT 1 FROM adr_order p WHERE p.org_id = o.id AND p.work_at IS NOT NULL)
 		OR EXISTS (SELECT 1 FROM adr_order p WHERE p.org_id = o.id AND p.report_at IS NOT NULL) ORDER BY id`)
 }
 

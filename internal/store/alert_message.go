@@ -59,10 +59,7 @@ func (all *All) AlertedRoutes(
 	return rows(
 		ctx,
 		all.conn,
-		func(s scanner) (id AlertRouteID, err error) {
-			err = s.Scan(&id)
-			return id, err
-		},
+		scalar[AlertRouteID],
 		`SELECT DISTINCT route_id FROM alert_message WHERE alert_id = $1 AND what = 'firing'`,
 		id.Bytes(),
 	)

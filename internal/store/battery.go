@@ -229,15 +229,10 @@ func (tx *Tx) BatteriesDue(
 ) ([]flex.AssetID, error) {
 	// What is out is asked for at the first battery alone.
 	const out = ` FROM publication WHERE published_at <= $3)`
-	scan := func(s scanner) (id flex.AssetID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}
-
 	return rows(
 		ctx,
 		tx.conn,
-		scan,
+		scalar[flex.AssetID],
 		`
 		SELECT a.id FROM asset a LEFT JOIN battery_plan p ON p.asset_id = a.id LEFT JOIN inputs i ON i.asset_id = a.id
 			LEFT JOIN solar s ON s.site_id = a.site_id
@@ -280,10 +275,7 @@ func (tx *Tx) BatteriesRead(
 	rest time.Duration,
 	limit int,
 ) ([]flex.AssetID, error) {
-	return rows(ctx, tx.conn, func(s scanner) (id flex.AssetID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}, `
+	return rows(ctx, tx.conn, scalar[flex.AssetID], `
 		SELECT a.id FROM asset a JOIN battery_plan p ON p.asset_id = a.id
 		WHERE a.org_id = $1 AND p.org_id = $1 AND p.read_at IS NOT NULL AND (p.strayed_at IS NULL OR p.strayed_at <= $2) AND `+controlled+`
 		ORDER BY a.id LIMIT $3`,

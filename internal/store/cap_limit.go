@@ -259,10 +259,7 @@ func (tx *Tx) NextCapLink(
 // OrgsWithSilentLinks returns the organisations that have a link on which nothing was heard for too long
 // and whose fallback does not bind yet.
 func (all *All) OrgsWithSilentLinks(ctx context.Context) ([]flex.OrgID, error) {
-	return rows(ctx, all.conn, func(s scanner) (id flex.OrgID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}, `SELECT DISTINCT l.org_id FROM cap_link l JOIN org g ON g.id = l.org_id
+	return rows(ctx, all.conn, scalar[flex.OrgID], `SELECT DISTINCT l.org_id FROM cap_link l JOIN org g ON g.id = l.org_id
 		WHERE l.lost_at IS NULL AND l.heard_at + l.silence_s * 1000000 <= $1 + g.clock_offset ORDER BY l.org_id`, micros(all.Now()))
 }
 

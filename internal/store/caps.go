@@ -283,10 +283,7 @@ func (tx *Tx) ownSites(ctx context.Context, ids []flex.SiteID) error {
 		found, err := rows(
 			ctx,
 			tx.conn,
-			func(s scanner) (id flex.SiteID, err error) {
-				err = s.Scan(&id)
-				return id, err
-			},
+			scalar[flex.SiteID],
 			`SELECT id FROM site WHERE org_id = $1 AND id IN `+list,
 			args...,
 		)

@@ -139,6 +139,12 @@ func (c conn) aside() conn {
 	return c
 }
 
+// scalar scans a row of one column.
+func scalar[T any](s scanner) (v T, err error) {
+	err = s.Scan(&v)
+	return v, err
+}
+
 // rows runs a query and reads each row with scan.
 func rows[T any](
 	ctx context.Context,

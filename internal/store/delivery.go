@@ -414,10 +414,7 @@ func (tx *Tx) Accepted(
 	found, err := rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (g int64, err error) {
-			err = s.Scan(&g)
-			return g, err
-		},
+		scalar[int64],
 		`SELECT accepted FROM outbox WHERE org_id = $1 AND subject = $2`,
 		tx.org.Bytes(),
 		asset.Bytes(),

@@ -52,10 +52,7 @@ func (tx *Tx) Methods(
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (m flex.DispatchMethod, err error) {
-			err = s.Scan(&m)
-			return m, err
-		},
+		scalar[flex.DispatchMethod],
 		`SELECT method FROM dispatch_method WHERE org_id = $1 AND site_id = $2 ORDER BY method`,
 		tx.org.Bytes(),
 		site.Bytes(),

@@ -299,10 +299,7 @@ func orgOf(
 		ctx,
 		all.conn,
 		missing,
-		func(s scanner) (id flex.OrgID, err error) {
-			err = s.Scan(&id)
-			return id, err
-		},
+		scalar[flex.OrgID],
 		query,
 		args...,
 	)

@@ -58,17 +58,12 @@ func (tx *Tx) EventsOfSession(
 	ctx context.Context,
 	s Session,
 ) ([]flex.FlexEventID, error) {
-	scan := func(row scanner) (id flex.FlexEventID, err error) {
-		err = row.Scan(&id)
-		return id, err
-	}
-
 	began := flex.PeriodAt(s.PluggedInAt).Start()
 
 	return rows(
 		ctx,
 		tx.conn,
-		scan,
+		scalar[flex.FlexEventID],
 		`SELECT id FROM flex_event WHERE org_id = $1 AND asset_id = $2 AND from_at >= $3 AND session_id = $4`,
 		tx.org.Bytes(),
 		s.AssetID.Bytes(),
@@ -418,12 +413,7 @@ func (tx *Tx) toSettle(
 
 // OrgsToSettle returns the organisations that have flex events to be found or settled.
 func (all *All) OrgsToSettle(ctx context.Context) ([]flex.OrgID, error) {
-	id := func(s scanner) (id flex.OrgID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}
-
-	return rows(ctx, all.conn, id, `SELECT id FROM org o
+	return rows(ctx, all.conn, scalar[flex.OrgID], `SELECT id FROM org o
 		WHERE EXISTS (SELECT 1 FROM flex_event e WHERE e.org_id = o.id AND e.look_at IS NOT NULL)
 			OR EXISTS (SELECT 1 FROM reckoning r WHERE r.org_id = o.id AND r.detect_at IS NOT NULL)
 			OR EXISTS (SELECT 1 FROM pause p WHERE p.org_id = o.id AND NOT p.detected)

@@ -44,12 +44,7 @@ func (tx *Tx) DueFlexEvents(
 	ctx context.Context,
 	limit int,
 ) ([]flex.FlexEventID, error) {
-	id := func(s scanner) (id flex.FlexEventID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}
-
-	return rows(ctx, tx.conn, id, `SELECT id FROM (
+	return rows(ctx, tx.conn, scalar[flex.FlexEventID], `SELECT id FROM (
 			SELECT e.id, e.look_at FROM flex_event e WHERE e.org_id = $1 AND e.look_at <= $2
 			UNION ALL
 			SELECT e.id, e.look_at FROM flex_event e WHERE e.org_id = $1 AND e.waits_at IS NOT NULL AND (e.look_at > $2) IS TRUE AND (`+eventRead+`)
@@ -170,15 +165,10 @@ func (tx *Tx) SitesWithEvents(
 	site flex.SiteID,
 	span flex.Span,
 ) ([]flex.SiteID, error) {
-	id := func(s scanner) (id flex.SiteID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}
-
 	return rows(
 		ctx,
 		tx.conn,
-		id,
+		scalar[flex.SiteID],
 		`SELECT DISTINCT site_id FROM flex_event WHERE org_id = $1 AND ($2 OR site_id = $3) AND from_at >= $4 AND from_at < $5
 		ORDER BY site_id`,
 		tx.org.Bytes(),

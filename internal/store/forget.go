@@ -117,15 +117,10 @@ func (all *All) OldCurves(
 	limit int,
 ) ([]CurveID, error) {
 	oldest := flex.MakeID[struct{}](before.Add(flex.HalfHour), [10]byte{})
-	scan := func(s scanner) (id CurveID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}
-
 	return rows(
 		ctx,
 		all.conn,
-		scan,
+		scalar[CurveID],
 		`SELECT u.id FROM curve u WHERE u.from_at < $1 AND u.id NOT IN (
 		SELECT c.curve_id FROM session s JOIN schedule c ON c.event_id = s.event_id
 		WHERE s.plugged_out_at IS NULL AND s.event_id < $2 AND c.curve_id IS NOT NULL) LIMIT $3`,
@@ -158,15 +153,10 @@ func (all *All) OldSettled(
 	before time.Time,
 	limit int,
 ) ([]flex.EventID, error) {
-	scan := func(s scanner) (id flex.EventID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}
-
 	return rows(
 		ctx,
 		all.conn,
-		scan,
+		scalar[flex.EventID],
 		`SELECT o.subject FROM outbox o WHERE `+settled+
 			` AND (o.kind <> 'schedule'
 		OR NOT EXISTS (SELECT 1 FROM asset a WHERE a.id = o.asset_id)) LIMIT $2`,

@@ -16,10 +16,7 @@ func (tx *Tx) LockSite(ctx context.Context, id flex.SiteID) error {
 	_, err := rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (v int, err error) {
-			err = s.Scan(&v)
-			return v, err
-		},
+		scalar[int],
 		`SELECT 1 FROM site WHERE org_id = $1 AND id = $2`+tx.db.d.forUpdate,
 		tx.org.Bytes(),
 		id.Bytes(),

@@ -186,15 +186,10 @@ func (tx *Tx) PutAway(
 
 // AwayDue returns up to limit assets whose household leaves or is back by now.
 func (tx *Tx) AwayDue(ctx context.Context, limit int) ([]flex.AssetID, error) {
-	scan := func(s scanner) (id flex.AssetID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}
-
 	return rows(
 		ctx,
 		tx.conn,
-		scan,
+		scalar[flex.AssetID],
 		`SELECT asset_id FROM inputs WHERE org_id = $1 AND away_due <= $2 AND away_due IS NOT NULL
 		ORDER BY away_due, asset_id LIMIT $3`,
 		tx.org.Bytes(),

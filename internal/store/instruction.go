@@ -522,10 +522,7 @@ func (all *All) InstructedOrgs(ctx context.Context) ([]flex.OrgID, error) {
 	return rows(
 		ctx,
 		all.conn,
-		func(s scanner) (id flex.OrgID, err error) {
-			err = s.Scan(&id)
-			return id, err
-		},
+		scalar[flex.OrgID],
 		`SELECT DISTINCT org_id FROM instruction WHERE stopped_at IS NULL AND to_at > $1`,
 		micros(all.now.Add(-time.Hour)),
 	)

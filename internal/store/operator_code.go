@@ -173,10 +173,7 @@ func (all *All) RecoveryLeft(
 
 // TwoStepOperators returns the ids of those whose logins ask for a code.
 func (all *All) TwoStepOperators(ctx context.Context) ([]flex.OperatorID, error) {
-	return rows(ctx, all.conn, func(s scanner) (id flex.OperatorID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}, `SELECT operator_id FROM operator_totp WHERE confirmed_at IS NOT NULL ORDER BY operator_id`)
+	return rows(ctx, all.conn, scalar[flex.OperatorID], `SELECT operator_id FROM operator_totp WHERE confirmed_at IS NOT NULL ORDER BY operator_id`)
 }
 
 // CountCode counts a code that is tried, and reports whether it may be: no more than max are

@@ -170,15 +170,10 @@ func (c conn) assetsEver(
 	ctx context.Context,
 	site flex.SiteID,
 ) ([]flex.AssetID, error) {
-	id := func(s scanner) (id flex.AssetID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}
-
 	return rows(
 		ctx,
 		c,
-		id,
+		scalar[flex.AssetID],
 		`SELECT id FROM asset WHERE site_id = $1 UNION SELECT asset_id FROM session WHERE site_id = $1
 		UNION SELECT asset_id FROM reckoning WHERE site_id = $1 UNION SELECT asset_id FROM flex_event WHERE site_id = $1
 		UNION SELECT id FROM former_asset WHERE site_id = $1`,

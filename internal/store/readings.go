@@ -225,16 +225,11 @@ func (tx *Tx) everOwned(
 	ctx context.Context,
 	assets []flex.AssetID,
 ) ([]flex.AssetID, error) {
-	id := func(s scanner) (id flex.AssetID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}
-
 	list, args := in([]any{tx.org.Bytes()}, assets)
 	owned, err := rows(
 		ctx,
 		tx.conn,
-		id,
+		scalar[flex.AssetID],
 		`SELECT id FROM asset WHERE org_id = $1 AND id IN `+list,
 		args...,
 	)
@@ -245,7 +240,7 @@ func (tx *Tx) everOwned(
 	gone, err := rows(
 		ctx,
 		tx.conn,
-		id,
+		scalar[flex.AssetID],
 		`SELECT id FROM former_asset WHERE org_id = $1 AND id IN `+list,
 		args...,
 	)

@@ -100,10 +100,7 @@ func (tx *Tx) SendDispatchAgain(
 		ctx,
 		tx.conn,
 		"dispatch not found",
-		func(s scanner) (batch bool, err error) {
-			err = s.Scan(&batch)
-			return batch, err
-		},
+		scalar[bool],
 		`SELECT batch FROM dispatch WHERE org_id = $1 AND event_id = $2`,
 		tx.org.Bytes(),
 		r.Event.Bytes(),
@@ -131,12 +128,7 @@ func (tx *Tx) SendDispatchAgain(
 // OrgsWithReleases returns the organisations of which assets are to be looked at after a dispatch,
 // now or later.
 func (all *All) OrgsWithReleases(ctx context.Context) ([]flex.OrgID, error) {
-	id := func(s scanner) (id flex.OrgID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}
-
-	return rows(ctx, all.conn, id, `SELECT id FROM org o
+	return rows(ctx, all.conn, scalar[flex.OrgID], `SELECT id FROM org o
 		WHERE EXISTS (SELECT 1 FROM dispatch_asset p WHERE p.org_id = o.id AND p.release_at IS NOT NULL) ORDER BY id`)
 }
 

@@ -144,12 +144,7 @@ func (tx *Tx) QueueEnded(
 
 // OrgsWithSessionsDue returns the organisations that have sessions to be settled.
 func (all *All) OrgsWithSessionsDue(ctx context.Context) ([]flex.OrgID, error) {
-	id := func(s scanner) (id flex.OrgID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}
-
-	return rows(ctx, all.conn, id, `SELECT id FROM org o
+	return rows(ctx, all.conn, scalar[flex.OrgID], `SELECT id FROM org o
 		WHERE EXISTS (SELECT 1 FROM reckoning r WHERE r.org_id = o.id AND r.look_at IS NOT NULL) ORDER BY id`)
 }
 
@@ -184,15 +179,10 @@ func (tx *Tx) DueSessionSettlements(
 	ctx context.Context,
 	limit int,
 ) ([]flex.SessionID, error) {
-	id := func(s scanner) (id flex.SessionID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}
-
 	return rows(
 		ctx,
 		tx.conn,
-		id,
+		scalar[flex.SessionID],
 		`SELECT session_id FROM (
 			SELECT r.session_id, r.look_at FROM reckoning r WHERE r.org_id = $1 AND r.look_at <= $2
 			UNION ALL

@@ -240,15 +240,10 @@ func (tx *Tx) SiteIDs(
 	after flex.SiteID,
 	limit int,
 ) ([]flex.SiteID, error) {
-	id := func(s scanner) (id flex.SiteID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}
-
 	return rows(
 		ctx,
 		tx.conn,
-		id,
+		scalar[flex.SiteID],
 		`SELECT id FROM site WHERE org_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
 		tx.org.Bytes(),
 		after.Bytes(),

@@ -150,6 +150,33 @@ func (tx *Tx) noteReadings(ctx context.Context, rs []flex.Reading) error {
 	)
 }
 
+// Steady returns the assets of a site of which any steady reading ever came: all but a charger's own
+// energy and register.
+func (tx *Tx) Steady(
+	ctx context.Context,
+	site flex.SiteID,
+) (map[flex.AssetID]bool, error) {
+	ids, err := rows(
+		ctx,
+		tx.conn,
+		scalar[flex.AssetID],
+		`SELECT d.asset_id FROM reading_due d JOIN asset a ON a.id = d.asset_id AND a.org_id = d.org_id
+		WHERE d.org_id = $1 AND a.site_id = $2 AND d.steady`,
+		tx.org.Bytes(),
+		site.Bytes(),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("read what was heard at a site: %w", err)
+	}
+
+	steady := make(map[flex.AssetID]bool, len(ids))
+	for _, id := range ids {
+		steady[id] = true
+	}
+
+	return steady, nil
+}
+
 // noteReadingsTail writes only what moved by a step, or what was waited for.
 var noteReadingsTail = fmt.Sprintf(`ON CONFLICT (asset_id, steady) DO UPDATE SET at = excluded.at, due_at = excluded.due_at
 	WHERE excluded.at >= reading_due.at + %d OR (NOT reading_due.steady AND excluded.at > reading_due.due_at - %d)`,

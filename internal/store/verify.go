@@ -61,15 +61,10 @@ func (i invariant) broken(ctx context.Context, all *All) ([]string, error) {
 		return found[:min(len(found), findingsMax)], err
 	}
 
-	text := func(s scanner) (v string, err error) {
-		err = s.Scan(&v)
-		return v, err
-	}
-
 	return rows(
 		ctx,
 		all.conn,
-		text,
+		scalar[string],
 		fmt.Sprintf(
 			"SELECT CAST(what AS TEXT) FROM (%s) AS broken LIMIT %d",
 			i.query,

@@ -168,13 +168,8 @@ func (tx *Tx) BeginWave(ctx context.Context) error {
 		return err
 	}
 
-	scan := func(s scanner) (id flex.AssetID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}
-
 	last := fmt.Sprintf(`ORDER BY s.asset_id LIMIT 1 OFFSET %d`, wavePartSize-1)
-	cuts, err := rows(ctx, tx.conn, scan, `WITH RECURSIVE cut (asset_id) AS (
+	cuts, err := rows(ctx, tx.conn, scalar[flex.AssetID], `WITH RECURSIVE cut (asset_id) AS (
 			SELECT (SELECT s.asset_id FROM session s WHERE s.org_id = $1 AND s.plugged_out_at IS NULL `+last+`)
 			UNION ALL
 			SELECT (SELECT s.asset_id FROM session s WHERE s.org_id = $1 AND s.plugged_out_at IS NULL AND s.asset_id > cut.asset_id `+last+`)
@@ -211,15 +206,10 @@ var lastAsset = func() (id flex.AssetID) {
 
 // WavesLeft returns the organisations that have parts of a wave nobody is at.
 func (all *All) WavesLeft(ctx context.Context) ([]flex.OrgID, error) {
-	scan := func(s scanner) (id flex.OrgID, err error) {
-		err = s.Scan(&id)
-		return id, err
-	}
-
 	return rows(
 		ctx,
 		all.conn,
-		scan,
+		scalar[flex.OrgID],
 		`SELECT DISTINCT org_id FROM wave_part WHERE leased_to <= $1 ORDER BY org_id`,
 		micros(all.now),
 	)

@@ -343,15 +343,10 @@ func (tx *Tx) NoteApproval(ctx context.Context, w Withdrawal, by string) error {
 
 // Approvals returns who approved the withdrawal's attempt, in that order.
 func (tx *Tx) Approvals(ctx context.Context, w Withdrawal) ([]string, error) {
-	name := func(s scanner) (by string, err error) {
-		err = s.Scan(&by)
-		return by, err
-	}
-
 	return rows(
 		ctx,
 		tx.conn,
-		name,
+		scalar[string],
 		`SELECT approved_by FROM withdrawal_approval WHERE org_id = $1 AND withdrawal_id = $2 AND attempt = $3
 		ORDER BY approved_at, approved_by`,
 		tx.org.Bytes(),
