@@ -128,7 +128,7 @@ func (h Happening) ready() time.Time { return h.To.Add(-time.Hour) }
 
 // DrawHistory draws what happens at homes in the days from first on: cars that come on four evenings of
 // five and want what they want, an endpoint that is down on one evening of three, flexd restarted at night
-// on one of three, killed at some hour of each day, and readings that come late. One home of two has a
+// on one of three, killed at some hour of each day, and readings that come late. One home of five has a
 // second car behind a main fuse that cannot carry both at full power, and half of these a battery. Two
 // draws from one seed are the same.
 func DrawHistory(
@@ -221,7 +221,7 @@ func homeName(n int) string { return fmt.Sprint("car", n) }
 // drawSupply draws what a home has beside its charger. Nothing means that it has neither a fuse that is
 // known nor a battery.
 func drawSupply(r *rand.Rand, home string, at time.Time) (out []Happening) {
-	if r.IntN(2) == 0 {
+	if r.IntN(5) > 0 {
 		return nil
 	}
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"database/sql"
 	"fmt"
 	"os"
 	"slices"
@@ -12,10 +13,14 @@ import (
 	"flexd/internal/flex"
 )
 
-// streetDay is the first day of random streets; the clocks go back in its second night.
-var streetDay = flex.Day{Year: 2026, Month: 10, Dom: 23}
+// streetDay and springDay are first days of random streets: the clocks go back in the second night, or
+// forward.
+var (
+	streetDay = flex.Day{Year: 2026, Month: 10, Dom: 23}
+	springDay = flex.Day{Year: 2027, Month: 3, Dom: 26}
+)
 
-func playHistory(t *testing.T, history []Happening) Outcome {
+func play(t *testing.T, history []Happening) Outcome {
 	t.Helper()
 	o, err := PlayHistory(t.Context(), history)
 	if err != nil {
@@ -24,7 +29,7 @@ func playHistory(t *testing.T, history []Happening) Outcome {
 	return o
 }
 
-// Streets drawn from seeds, over the night in which the clocks go back.
+// Streets drawn from seeds, over a night in which the clocks go back or, of every other seed, forward.
 func TestRandomStreets(t *testing.T) {
 	seeds := uint64(20)
 	if os.Getenv("FLEXD_LONG") != "" {
@@ -33,7 +38,12 @@ func TestRandomStreets(t *testing.T) {
 
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			for _, b := range playHistory(t, DrawHistory(seed, streetDay, 3, 2)).Broken {
+			first := streetDay
+			if seed%2 == 1 {
+				first = springDay
+			}
+
+			for _, b := range play(t, DrawHistory(seed, first, 3, 2)).Broken {
 				t.Error(b)
 			}
 		})
@@ -63,13 +73,82 @@ func TestRandomStreets_PlantedFault(t *testing.T) {
 		}
 	}
 
-	if a, b := playHistory(t, history), playHistory(t, history); a.Hash != b.Hash {
+	if a, b := play(t, history), play(t, history); a.Hash != b.Hash {
 		t.Errorf("played twice: %v and %v", a, b)
 	}
 
 	booked := []client.TransactionDatumResponse{{CreditPence: 3}, {CreditPence: 4}}
-	if got := booksBroken("car0", 0, booked, 8); len(got) != 1 {
+	if got := sumBroken("car0", booked, 8); len(got) != 1 {
 		t.Errorf("a balance of 8 for 3 and 4: %q", got)
+	}
+}
+
+// A home whose main fuse carries half of what flexd is given is found, and one whose fuse is what flexd is
+// given is not: with two cars and a battery, a car that wants more and one that is charged at once.
+func TestRandomStreets_Fuse(t *testing.T) {
+	evening := streetDay.Start().Add(18 * time.Hour)
+	morning := evening.Add(13 * time.Hour)
+	at := func(h Happening, hours, kw, need float64) Happening {
+		h.Home, h.KW, h.Need, h.From = "home", kw, need, evening.Add(time.Duration(hours*float64(time.Hour)))
+		if h.To.IsZero() {
+			h.To = h.From
+		}
+		return h
+	}
+
+	history := []Happening{
+		at(Happening{Kind: Fuse}, -18, 10, 0),
+		at(Happening{Kind: Storage, CapacityKWh: 10}, -18, 3, 0),
+		at(Happening{Kind: Stay, To: morning}, 0, 7.4, 20),
+		at(Happening{Kind: Stay, To: morning, Charger: 1}, 1, 7.4, 10),
+		at(Happening{Kind: Change, Charger: 1}, 2, 7.4, 25),
+		at(Happening{Kind: Boost, To: evening.Add(4 * time.Hour)}, 3, 7.4, 0),
+	}
+	for _, b := range play(t, history).Broken {
+		t.Error(b)
+	}
+
+	history[0].Weak = true
+	over := func(b string) bool { return strings.HasPrefix(b, "fuse:") }
+	if o := play(t, history); !slices.ContainsFunc(o.Broken, over) {
+		t.Errorf("a fuse of half the power was not found to carry too much: %q", o.Broken)
+	}
+}
+
+// A record that breaks a law of the store for a day is found on that day, though it is mended before the
+// end.
+func TestRandomStreets_Store(t *testing.T) {
+	evening := streetDay.Start().Add(18 * time.Hour)
+	stay := Happening{Kind: Stay, Home: "car0", KW: 7.4, Need: 10, From: evening, To: evening.Add(14 * time.Hour)}
+	statements := []string{
+		`INSERT INTO solar (site_id, org_id, source, given_at, from_at, energies) SELECT id, org_id, 'nobody', 0, 1, '' FROM site`,
+		`DELETE FROM solar`,
+	}
+
+	noon := func(file string) {
+		if len(statements) == 0 {
+			return
+		}
+
+		db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(10000)")
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		defer db.Close()
+		if _, err := db.Exec(statements[0]); err != nil {
+			t.Fatal(err)
+		}
+		statements = statements[1:]
+	}
+
+	o, err := playHistory(t.Context(), []Happening{stay}, noon)
+	if err != nil || len(statements) > 0 {
+		t.Fatal(err, statements)
+	}
+
+	if len(o.Broken) != 1 || !strings.HasPrefix(o.Broken[0], "store: a solar forecast begins with a half-hour") {
+		t.Errorf("a forecast from the middle of a half-hour on was not found: %q", o.Broken)
 	}
 }
 
@@ -80,7 +159,7 @@ func TestRandomStreets_Kill(t *testing.T) {
 	stay := Happening{Kind: Stay, Home: "car0", KW: 7.4, Need: 10, From: evening, To: evening.Add(14 * time.Hour)}
 	for _, share := range []float64{0, 0.3, 0.7, 1} {
 		death := Happening{Kind: Kill, From: evening, To: evening, Share: share}
-		for _, b := range playHistory(t, []Happening{stay, death}).Broken {
+		for _, b := range play(t, []Happening{stay, death}).Broken {
 			t.Errorf("killed with %g: %s", share, b)
 		}
 	}

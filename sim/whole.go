@@ -42,8 +42,10 @@ type whole struct {
 	since    int64 // bytes of the journal when the instant began
 	homes    map[string]*household
 	supplied bool // whether any home has a main fuse or a battery
-	broken   []string
-	drew     []string // a line for each stay that ended, in their order
+	// run at noon of each day before the laws are held, to plant a fault; may be nil
+	noon   func()
+	broken []string
+	drew   []string // a line for each stay that ended, in their order
 }
 
 // moment is an instant of a history and what is done then.
@@ -58,6 +60,15 @@ type moment struct {
 func PlayHistory(
 	ctx context.Context,
 	history []Happening,
+) (o Outcome, err error) {
+	return playHistory(ctx, history, nil)
+}
+
+// playHistory is PlayHistory, with what is done to the database file at noon of each day.
+func playHistory(
+	ctx context.Context,
+	history []Happening,
+	noon func(file string),
 ) (o Outcome, err error) {
 	if len(history) == 0 {
 		return o, flex.Fail(flex.Invalid, "the history is empty")
@@ -80,12 +91,24 @@ func PlayHistory(
 		return o, err
 	}
 
+	if noon != nil {
+		w.noon = func() { noon(w.file()) }
+	}
+
 	defer func() {
 		if w.app != nil {
 			w.app.Close()
 		}
 	}()
 
+	return w.play(ctx, history)
+}
+
+// play plays the history between two servers of this machine: flexd, and the client's endpoint.
+func (w *whole) play(
+	ctx context.Context,
+	history []Happening,
+) (o Outcome, err error) {
 	door, err := w.listen(func(out http.ResponseWriter, in *http.Request) {
 		(*w.handler.Load()).ServeHTTP(out, in)
 	})
@@ -425,6 +448,9 @@ func (w *whole) until(ctx context.Context, at time.Time) error {
 			return err
 		}
 		if err := w.meter(ctx); err != nil {
+			return err
+		}
+		if err := w.checkDay(ctx); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,8 +35,7 @@ func (w *whole) checkNeed(h Happening, place *household) {
 
 	c := place.chargers[h.Charger]
 	if got := c.Car().Got / 1000; got < c.need-meterSlack {
-		w.broken = append(
-			w.broken,
+		w.broke(
 			fmt.Sprintf(
 				"need: %s at %s has %.2f kWh of %.2f",
 				c.ExternalID,
@@ -84,8 +84,7 @@ func (w *whole) checkFuse(name string, h *household, at time.Time) {
 	}
 
 	h.over = at
-	w.broken = append(
-		w.broken,
+	w.broke(
 		fmt.Sprintf(
 			"fuse: %s at %s draws %.2f kW of %.2f",
 			name,
@@ -96,54 +95,92 @@ func (w *whole) checkFuse(name string, h *household, at time.Time) {
 	)
 }
 
+// checkDay holds, at noon of each day, the laws that hold at any time: those of the store, and that a
+// balance is the sum of its transactions.
+func (w *whole) checkDay(ctx context.Context) error {
+	if !w.time().Equal(w.time().Truncate(24 * time.Hour).Add(12 * time.Hour)) {
+		return nil
+	}
+
+	if w.noon != nil {
+		w.noon()
+	}
+
+	for _, name := range w.names() {
+		_, broken, err := w.books(ctx, name)
+		if err != nil {
+			return err
+		}
+		w.broke(broken...)
+	}
+
+	return w.checkStore(ctx)
+}
+
+// broke notes what was found to break a law, once.
+func (w *whole) broke(found ...string) {
+	for _, f := range found {
+		if !slices.Contains(w.broken, f) {
+			w.broken = append(w.broken, f)
+		}
+	}
+}
+
+// checkStore holds every law of the store.
+func (w *whole) checkStore(ctx context.Context) error {
+	findings, err := w.app.DB.Verify(ctx)
+	if err != nil {
+		return err
+	}
+
+	for _, f := range findings {
+		w.broke("store: " + f)
+	}
+
+	return nil
+}
+
+// books returns what a home was credited, and what of it breaks the law of sums.
+func (w *whole) books(
+	ctx context.Context,
+	name string,
+) (booked []client.TransactionDatumResponse, broken []string, err error) {
+	h := w.homes[name]
+	answer, err := w.client.Transactions(ctx, h.site, client.Page{Limit: 1000})
+	if err != nil {
+		return nil, nil, err
+	}
+
+	balance, err := w.client.Balance(ctx, h.site)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	booked = answer.Transactions
+
+	return booked, sumBroken(name, booked, balance.CurrentBalancePence), nil
+}
+
 // outcome holds the laws of the books and of the store, and sums up.
 func (w *whole) outcome(ctx context.Context) (o Outcome, err error) {
 	lines := w.drew
 
 	for _, name := range w.names() {
-		h := w.homes[name]
-		booked, err := w.client.Transactions(
-			ctx,
-			h.site,
-			client.Page{Limit: 1000},
-		)
+		booked, broken, err := w.books(ctx, name)
 		if err != nil {
 			return o, err
 		}
 
-		balance, err := w.client.Balance(ctx, h.site)
-		if err != nil {
-			return o, err
-		}
-
-		w.broken = append(
-			w.broken,
-			booksBroken(
-				name,
-				h.stays,
-				booked.Transactions,
-				balance.CurrentBalancePence,
-			)...,
-		)
-
+		w.broke(broken...)
+		w.broke(staysBroken(name, w.homes[name].stays, booked)...)
 		lines = append(
 			lines,
-			fmt.Sprintf(
-				"%s has %v of %d",
-				name,
-				balance.CurrentBalancePence,
-				len(booked.Transactions),
-			),
+			fmt.Sprintf("%s has %v of %d", name, sumOf(booked), len(booked)),
 		)
 	}
 
-	findings, err := w.app.DB.Verify(ctx)
-	if err != nil {
+	if err := w.checkStore(ctx); err != nil {
 		return o, err
-	}
-
-	for _, f := range findings {
-		w.broken = append(w.broken, "store: "+f)
 	}
 
 	sum := sha256.Sum256([]byte(strings.Join(append(lines, w.broken...), "\n")))
@@ -154,48 +191,56 @@ func (w *whole) outcome(ctx context.Context) (o Outcome, err error) {
 	}, nil
 }
 
-// booksBroken holds two laws: each stay that was acknowledged is credited, and a balance is the sum of
-// its transactions.
-func booksBroken(
+func sumOf(booked []client.TransactionDatumResponse) (sum client.Pence) {
+	for _, x := range booked {
+		sum += x.CreditPence
+	}
+
+	return sum
+}
+
+// sumBroken holds the law that a balance is the sum of its transactions.
+func sumBroken(
+	home string,
+	booked []client.TransactionDatumResponse,
+	balance client.Pence,
+) []string {
+	sum := sumOf(booked)
+	if sum == balance {
+		return nil
+	}
+
+	return []string{fmt.Sprintf(
+		"sum: transactions of %s are %v and the balance %v",
+		home,
+		sum,
+		balance,
+	)}
+}
+
+// staysBroken holds the law that each stay that was acknowledged is credited.
+func staysBroken(
 	home string,
 	stays int,
 	booked []client.TransactionDatumResponse,
-	balance client.Pence,
-) (broken []string) {
-	var sum client.Pence
+) []string {
 	credited := map[client.SessionID]bool{}
 	for _, x := range booked {
-		sum += x.CreditPence
 		if !x.PlugSessionID.IsZero() {
 			credited[x.PlugSessionID] = true
 		}
 	}
 
-	if len(credited) != stays {
-		broken = append(
-			broken,
-			fmt.Sprintf(
-				"stays: %d of %s were acknowledged and %d credited",
-				stays,
-				home,
-				len(credited),
-			),
-		)
+	if len(credited) == stays {
+		return nil
 	}
 
-	if sum != balance {
-		broken = append(
-			broken,
-			fmt.Sprintf(
-				"sum: transactions of %s are %v and the balance %v",
-				home,
-				sum,
-				balance,
-			),
-		)
-	}
-
-	return broken
+	return []string{fmt.Sprintf(
+		"stays: %d of %s were acknowledged and %d credited",
+		stays,
+		home,
+		len(credited),
+	)}
 }
 
 // mpanOf returns a valid MPAN of a serial number.
