@@ -162,46 +162,47 @@ func DrawHistory(
 		).UTC()
 
 		for h := range homes {
-			history = append(
-				history,
-				drawHome(r, homeName(h), evening, morning)...,
-			)
+			name := homeName(h)
+			history = append(history, drawHome(r, name, evening, morning)...)
 
 			if shared[h] {
-				second := drawStay(supplies, homeName(h), evening, morning)
+				second := drawStay(supplies, name, evening, morning)
 				second.Charger = 1
 				history = append(history, second)
 			}
 
-			history = append(
-				history,
-				drawWishes(supplies, homeName(h), evening)...,
-			)
+			history = append(history, drawWishes(supplies, name, evening)...)
 		}
 
-		down := evening.Add(time.Duration(r.IntN(120)) * 5 * time.Minute)
-		if r.IntN(3) == 0 {
-			up := down.Add(time.Duration(1+r.IntN(12)) * 10 * time.Minute)
-			history = append(history, Happening{
-				Kind: Outage,
-				From: down,
-				To:   up,
-			})
-		}
-
-		ends := evening.Add(time.Duration(r.IntN(150)) * 5 * time.Minute)
-		if r.IntN(3) == 0 {
-			history = append(history, Happening{
-				Kind: Restart,
-				From: ends,
-				To:   ends,
-			})
-		}
-
+		history = append(history, drawFaults(r, evening)...)
 		history = append(history, drawKill(kills, evening))
 	}
 
 	return history
+}
+
+// drawFaults draws when in an evening the endpoint is down, and when flexd is restarted.
+func drawFaults(r *rand.Rand, evening time.Time) (out []Happening) {
+	down := evening.Add(time.Duration(r.IntN(120)) * 5 * time.Minute)
+	if r.IntN(3) == 0 {
+		up := down.Add(time.Duration(1+r.IntN(12)) * 10 * time.Minute)
+		out = append(out, Happening{
+			Kind: Outage,
+			From: down,
+			To:   up,
+		})
+	}
+
+	ends := evening.Add(time.Duration(r.IntN(150)) * 5 * time.Minute)
+	if r.IntN(3) == 0 {
+		out = append(out, Happening{
+			Kind: Restart,
+			From: ends,
+			To:   ends,
+		})
+	}
+
+	return out
 }
 
 // drawKill draws when in the day after the evening's begin flexd is killed, and what is on disk by then.

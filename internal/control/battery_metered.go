@@ -32,26 +32,18 @@ func meteredBy(
 	site flex.SiteID,
 	before flex.Day,
 ) (load, roof forecast.Series, read store.PlanRead, err error) {
-	assets, err := tx.AssetsOf(ctx, site)
-	if err != nil {
+	assets, err := steadyAt(ctx, tx, site)
+	if err != nil || len(assets) == 0 {
 		return nil, nil, read, err
 	}
 
-	steady, err := tx.Steady(ctx, site)
-	if err != nil || len(steady) == 0 {
-		return nil, nil, read, err
-	}
-
-	q := store.ReadingQuery{Labels: append(
-		settle.Labels(settle.Boundary),
-		flex.BatteryInverterPower,
-		flex.SolarPower,
-	)}
-
-	for _, a := range assets {
-		if steady[a.ID] {
-			q.Assets = append(q.Assets, a.ID)
-		}
+	q := store.ReadingQuery{
+		Assets: assets,
+		Labels: append(
+			settle.Labels(settle.Boundary),
+			flex.BatteryInverterPower,
+			flex.SolarPower,
+		),
 	}
 
 	for k := 1; k <= forecast.Days; k++ {
@@ -68,9 +60,35 @@ func meteredBy(
 		return nil, nil, read, err
 	}
 
-	load, roof, read = accountOf(rs, q.Assets, consent[site])
+	load, roof, read = accountOf(rs, assets, consent[site])
 
 	return load, roof, read, nil
+}
+
+// steadyAt returns the assets of a site of which steady readings came, in the order of the site's.
+func steadyAt(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+) ([]flex.AssetID, error) {
+	steady, err := tx.Steady(ctx, site)
+	if err != nil || len(steady) == 0 {
+		return nil, err
+	}
+
+	assets, err := tx.AssetsOf(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+
+	var ids []flex.AssetID
+	for _, a := range assets {
+		if steady[a.ID] {
+			ids = append(ids, a.ID)
+		}
+	}
+
+	return ids, nil
 }
 
 // accountOf works a home's load and roof out from its assets' readings.

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -48,12 +47,10 @@ func (tx *Tx) BaseLoad(
 		return b, err
 	}
 
-	var r baseLoadRecord
-	if err := json.Unmarshal([]byte(load), &r); err != nil {
+	b.Load, err = decodeDayLoad(load)
+	if err != nil {
 		return b, fmt.Errorf("a learned load of %s: %w", site, err)
 	}
-
-	b.Load = DayLoad{r.Working, r.Weekend}
 
 	return b, nil
 }
@@ -69,7 +66,7 @@ func (tx *Tx) PutBaseLoad(
 		return nil
 	}
 
-	load, err := json.Marshal(baseLoadRecord{b.Load[0], b.Load[1]})
+	load, err := encodeDayLoad(b.Load)
 	if err != nil {
 		return err
 	}
@@ -82,6 +79,6 @@ func (tx *Tx) PutBaseLoad(
 		tx.org.Bytes(),
 		b.Day.String(),
 		b.Basis,
-		string(load),
+		load,
 	)
 }

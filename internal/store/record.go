@@ -434,3 +434,14 @@ type baseLoadRecord struct {
 	Working [50]flex.Watts `json:"working_w"`
 	Weekend [50]flex.Watts `json:"weekend_w"`
 }
+
+func encodeDayLoad(d DayLoad) (string, error) {
+	b, err := json.Marshal(baseLoadRecord{d[0], d[1]})
+	return string(b), err
+}
+
+func decodeDayLoad(text string) (DayLoad, error) {
+	var r baseLoadRecord
+	err := json.Unmarshal([]byte(text), &r)
+	return DayLoad{r.Working, r.Weekend}, err
+}
