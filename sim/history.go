@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -30,6 +31,8 @@ const (
 	Change Kind = "change"
 	// the user of a car that is plugged in wants it charged at once, until the end
 	Boost Kind = "boost"
+	// all cars together may draw KW from From to To
+	Cap Kind = "cap"
 )
 
 // chargersMax is how many chargers a home may have.
@@ -53,7 +56,7 @@ type Happening struct {
 
 	// a planted fault: the charger gives nothing during the stay
 	Dead bool `json:"dead,omitempty"`
-	// a planted fault: the home's main fuse carries half of what flexd is given
+	// a planted fault: the home's main fuse, or the cap, is half of what flexd is given
 	Weak bool `json:"weak,omitempty"`
 	// a planted fault: the plug-in is counted and never sent
 	Skipped bool `json:"skipped,omitempty"`
@@ -71,6 +74,7 @@ var kinds = []Kind{
 	Storage,
 	Change,
 	Boost,
+	Cap,
 }
 
 // valid reports why a happening cannot be played.
@@ -93,7 +97,10 @@ func (h Happening) valid() error {
 	case slices.Contains([]Kind{Outage, Restart, Kill}, h.Kind):
 		return nil
 
-	case h.Home == "":
+	case h.Kind == Cap && h.KW > 0:
+		return nil
+
+	case h.Home == "" && h.Kind != Cap:
 		return flex.Fail(flex.Invalid, "a %s names no home", h.Kind)
 
 	case h.KW <= 0:
@@ -136,10 +143,11 @@ func DrawHistory(
 	first flex.Day,
 	homes, days int,
 ) (history []Happening) {
-	r := rand.New(rand.NewPCG(seed, 13))
+	r := stream(seed, 13)
 	// apart, so that the rest of a seed stays what it was
-	kills := rand.New(rand.NewPCG(seed, 14))
-	supplies := rand.New(rand.NewPCG(seed, 15))
+	kills := stream(seed, 14)
+	supplies := stream(seed, 15)
+	caps := stream(seed, 16)
 
 	shared := map[int]bool{} // homes with a second charger
 	for h := range homes {
@@ -150,35 +158,64 @@ func DrawHistory(
 
 	for n := range days {
 		evening := first.Add(n).Start().Add(17 * time.Hour)
-		morning := time.Date(
-			first.Year,
-			first.Month,
-			first.Dom+n+1,
-			8,
-			0,
-			0,
-			0,
-			flex.London,
-		).UTC()
+		morning := morningAfter(first.Add(n))
 
 		for h := range homes {
 			name := homeName(h)
 			history = append(history, drawHome(r, name, evening, morning)...)
-
 			if shared[h] {
-				second := drawStay(supplies, name, evening, morning)
-				second.Charger = 1
-				history = append(history, second)
+				history = append(
+					history,
+					drawSecond(supplies, name, evening, morning),
+				)
 			}
 
 			history = append(history, drawWishes(supplies, name, evening)...)
 		}
 
+		history = append(history, drawCap(caps, evening, shared)...)
 		history = append(history, drawFaults(r, evening)...)
 		history = append(history, drawKill(kills, evening))
 	}
 
 	return history
+}
+
+// stream is one of a seed's streams of random numbers.
+func stream(seed, n uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, n)) }
+
+// morningAfter is when cars leave on the day after one: at eight by the clock of London.
+func morningAfter(d flex.Day) time.Time {
+	return time.Date(
+		d.Year,
+		d.Month,
+		d.Dom+1,
+		8,
+		0,
+		0,
+		0,
+		flex.London,
+	).UTC()
+}
+
+// drawCap draws a cap of some hours in one night of four. Most of the street fits below it. There is none
+// where a home has a main fuse: under a cap flexd does not plan for it yet.
+func drawCap(r *rand.Rand, evening time.Time, shared map[int]bool) []Happening {
+	homes := len(shared)
+	from := evening.Add(time.Duration(r.IntN(12*12)) * 5 * time.Minute)
+	limit := Happening{
+		Kind: Cap,
+		KW:   float64(4 + r.IntN(1+3*homes)),
+		From: from,
+		To:   from.Add(time.Duration(1+r.IntN(6)) * time.Hour),
+	}
+
+	fused := slices.Contains(slices.Collect(maps.Values(shared)), true)
+	if r.IntN(4) > 0 || fused {
+		return nil
+	}
+
+	return []Happening{limit}
 }
 
 // drawFaults draws when in an evening the endpoint is down, and when flexd is restarted.
@@ -262,6 +299,18 @@ func drawStay(
 		From: evening.Add(time.Duration(r.IntN(60)) * 5 * time.Minute),
 		To:   morning,
 	}
+}
+
+// drawSecond draws the stay of a home's second car.
+func drawSecond(
+	r *rand.Rand,
+	home string,
+	evening, morning time.Time,
+) Happening {
+	stay := drawStay(r, home, evening, morning)
+	stay.Charger = 1
+
+	return stay
 }
 
 // drawWishes draws what the user of a home's first car asks for in a night, beside what was asked for

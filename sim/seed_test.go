@@ -115,6 +115,26 @@ func TestRandomStreets_Fuse(t *testing.T) {
 	}
 }
 
+// A cap that is half of what flexd is given is found to be passed, and one that is what flexd is given is
+// not, by three cars of which it lets two charge.
+func TestRandomStreets_Cap(t *testing.T) {
+	evening := streetDay.Start().Add(18 * time.Hour)
+	limit := Happening{Kind: Cap, KW: 8, From: evening.Add(time.Hour), To: evening.Add(11 * time.Hour)}
+	history := []Happening{limit}
+	for i := range 3 {
+		history = append(history, Happening{Kind: Stay, Home: homeName(i), KW: 3.7, Need: 15, From: evening, To: evening.Add(14 * time.Hour)})
+	}
+	for _, b := range play(t, history).Broken {
+		t.Error(b)
+	}
+
+	history[0].Weak = true
+	over := func(b string) bool { return strings.HasPrefix(b, "cap:") }
+	if o := play(t, history); !slices.ContainsFunc(o.Broken, over) {
+		t.Errorf("a cap of half the power was not found to be passed: %q", o.Broken)
+	}
+}
+
 // A record that breaks a law of the store for a day is found on that day, though it is mended before the
 // end.
 func TestRandomStreets_Store(t *testing.T) {

@@ -42,6 +42,10 @@ type whole struct {
 	since    int64 // bytes of the journal when the instant began
 	homes    map[string]*household
 	supplied bool // whether any home has a main fuse or a battery
+	cap      fleetCap
+	caps     []flex.Span // when there is one
+	happened time.Time   // when something last happened
+	reached  time.Time   // when the endpoint was last out of reach
 	// run at noon of each day before the laws are held, to plant a fault; may be nil
 	noon   func()
 	broken []string
@@ -339,7 +343,7 @@ func (w *whole) instant(ctx context.Context, moments []moment) error {
 		return err
 	}
 
-	w.since = since
+	w.since, w.happened = since, w.time()
 	due := false
 
 	for _, m := range moments {
@@ -362,17 +366,7 @@ func (w *whole) moments(h Happening) []moment {
 
 	switch h.Kind {
 	case Outage:
-		set := func(down bool) func(context.Context) error {
-			return func(context.Context) error {
-				w.down.Store(down)
-				return nil
-			}
-		}
-
-		return []moment{
-			{at: h.From, do: set(true)},
-			{at: h.To, do: set(false)},
-		}
+		return w.outage(h)
 
 	case Restart:
 		return []moment{{at: h.From, do: w.restart}}
@@ -395,18 +389,45 @@ func (w *whole) moments(h Happening) []moment {
 			do: func(ctx context.Context) error { return w.boost(ctx, h, place) },
 		}}
 
+	case Cap:
+		return []moment{
+			{at: h.From, do: func(ctx context.Context) error { return w.capAt(ctx, h) }},
+			{at: h.To, do: w.uncap},
+		}
+
 	case Late:
-		return []moment{{
-			at: h.From,
-			do: func(context.Context) error { place.late++; return nil },
-		}, {
-			at: h.To,
-			do: func(ctx context.Context) error { place.late--; return w.postKept(ctx, place) },
-		}}
+		return w.lateness(h, place)
 
 	default:
 		return w.stay(h, place)
 	}
+}
+
+// outage are the instants at which the client's endpoint goes out of reach and is back.
+func (w *whole) outage(h Happening) []moment {
+	set := func(down bool) func(context.Context) error {
+		return func(context.Context) error {
+			w.down.Store(down)
+			w.reached = w.time()
+			return nil
+		}
+	}
+
+	return []moment{
+		{at: h.From, do: set(true)},
+		{at: h.To, do: set(false)},
+	}
+}
+
+// lateness are the instants from which a home's readings are kept back and at which they are sent.
+func (w *whole) lateness(h Happening, place *household) []moment {
+	return []moment{{
+		at: h.From,
+		do: func(context.Context) error { place.late++; return nil },
+	}, {
+		at: h.To,
+		do: func(ctx context.Context) error { place.late--; return w.postKept(ctx, place) },
+	}}
 }
 
 // stay are the instants of a car at its home: it comes, it is ready an hour before it goes, it goes.

@@ -33,6 +33,13 @@ type outlet struct {
 	ready time.Time // of the car that is plugged in
 	since time.Time // when its need was given
 	need  float64   // kWh that can be there by then
+	boost time.Time // when its charge-now ends
+}
+
+// free reports whether a car is plugged in that no cap holds back: it is to charge at once, or its
+// ready-by is past.
+func (o *outlet) free(at time.Time) bool {
+	return o.Car() != nil && (at.Before(o.boost) || !at.Before(o.ready))
 }
 
 // ask notes what the car is to have by ready-by, as far as there is time for it.
@@ -52,16 +59,28 @@ func (h *household) steered() bool {
 	return true
 }
 
+func (h *household) free(at time.Time) bool {
+	return slices.ContainsFunc(h.chargers, func(o *outlet) bool {
+		return o.free(at)
+	})
+}
+
 // drawing lets the battery run through the minute from the instant on, and returns what the home's
 // devices draw together in it.
-func (h *household) drawing(at time.Time) (sum flex.Watts) {
-	for _, c := range h.chargers {
-		sum += c.Drawing(at)
-	}
-
+func (h *household) drawing(at time.Time) flex.Watts {
+	sum := h.charging(at)
 	if h.battery != nil {
 		h.battery.runTo(at.Add(time.Minute), free)
 		sum += h.battery.Flow()
+	}
+
+	return sum
+}
+
+// charging is what the home's cars draw at the instant.
+func (h *household) charging(at time.Time) (sum flex.Watts) {
+	for _, c := range h.chargers {
+		sum += c.Drawing(at)
 	}
 
 	return sum
@@ -75,6 +94,9 @@ func (w *whole) register(ctx context.Context, history []Happening) error {
 	for _, h := range history {
 		if h.Home != "" {
 			w.plan(h)
+		}
+		if h.Kind == Cap {
+			w.caps = append(w.caps, flex.Span{From: h.From, To: h.To})
 		}
 	}
 
@@ -220,16 +242,64 @@ func (w *whole) connect(
 	})
 }
 
-// run lets the devices draw up to the instant. What a main fuse carries is looked at once a minute.
+// run lets the devices draw up to the instant. What main fuses and the cap carry is looked at once a
+// minute.
 func (w *whole) run(to time.Time) {
-	for _, name := range w.names() {
-		h := w.homes[name]
-		for at := w.time(); h.fuse > 0 && at.Before(to); at = at.Add(time.Minute) {
-			h.runTo(at)
-			w.checkFuse(name, h, at)
-		}
+	for at := w.time(); w.bound() && at.Before(to); at = at.Add(time.Minute) {
+		w.look(at)
+	}
+
+	for _, h := range w.homes {
 		h.runTo(to)
 	}
+}
+
+// bound reports whether anything bounds what is drawn.
+func (w *whole) bound() bool { return w.supplied || w.cap.power > 0 }
+
+// look holds what each home draws, and all cars together, against what they may in the minute from the
+// instant on.
+func (w *whole) look(at time.Time) {
+	var cars flex.Watts
+	steered := true
+	for _, name := range w.names() {
+		h := w.homes[name]
+		h.runTo(at)
+		cars += h.charging(at)
+		steered = steered && h.steered() && !h.free(at)
+		w.checkFuse(name, h, at)
+	}
+
+	if steered {
+		w.checkCap(cars, at)
+	}
+}
+
+// fleetCap is what all cars together may draw.
+type fleetCap struct {
+	power flex.Watts // zero for no cap
+	over  bool       // it was found to be passed
+}
+
+// capAt sets the cap of the fleet.
+func (w *whole) capAt(ctx context.Context, h Happening) error {
+	w.cap = fleetCap{power: flex.FromKW(h.KW)}
+	if h.Weak {
+		w.cap.power /= 2
+	}
+
+	_, err := w.client.SetCaps(
+		ctx,
+		client.Caps{Fleet: &client.Cap{CapKW: &h.KW}},
+	)
+
+	return err
+}
+
+// uncap ends it.
+func (w *whole) uncap(ctx context.Context) error {
+	w.cap = fleetCap{}
+	return w.client.ClearCaps(ctx)
 }
 
 func (h *household) runTo(at time.Time) {
@@ -383,6 +453,8 @@ func (w *whole) boost(
 	if c.Car() == nil {
 		return nil
 	}
+
+	c.boost = h.To
 
 	return w.client.ChargeNow(
 		ctx,

@@ -27,9 +27,14 @@ const fuseSlack flex.Watts = 50
 const othersLoad = 1.0
 
 // checkNeed holds the law of needs: what the hours of the stay could give is there at ready-by. Where the
-// main fuse may not carry what all the cars of the home need, nothing is said.
+// main fuse may not carry what all the cars of the home need, and of a stay in which there was a cap,
+// nothing is said.
 func (w *whole) checkNeed(h Happening, place *household) {
-	if !possible(place, h.ready()) {
+	stay := flex.Span{From: h.From, To: h.To}
+	capped := slices.ContainsFunc(w.caps, func(c flex.Span) bool {
+		return !c.Meet(stay).Empty()
+	})
+	if capped || !possible(place, h.ready()) {
 		return
 	}
 
@@ -69,6 +74,29 @@ func possible(place *household, ready time.Time) bool {
 	hours := (ready.Sub(last) - startLoss).Hours()
 
 	return needed <= (place.fuse.KW()-othersLoad)*hours
+}
+
+// checkCap holds the law of the cap: what all cars draw together. It is asked some minutes after the last
+// thing that happened, and an hour after the endpoint was last out of reach: until then a car may follow
+// what it was sent before. It is not asked while a car is plugged in that no cap holds back.
+func (w *whole) checkCap(drawn flex.Watts, at time.Time) {
+	c := &w.cap
+	late := w.down.Load() || at.Before(w.reached.Add(time.Hour))
+	if c.power == 0 || late || at.Before(w.happened.Add(soon)) {
+		return
+	}
+
+	if drawn <= c.power+fuseSlack || c.over {
+		return
+	}
+
+	c.over = true
+	w.broke(fmt.Sprintf(
+		"cap: the cars at %s draw %.2f kW of %.2f",
+		at.Format(time.RFC3339),
+		drawn.KW(),
+		c.power.KW(),
+	))
 }
 
 // checkFuse holds the law of the fuse: what all devices of a home draw together. It is asked only while
