@@ -327,7 +327,17 @@ type supplyPower struct {
 	dating
 	Asset string  `arg:"" help:"Id of the asset."`
 	KW    float64 `arg:"" name:"kw" help:"Its rated power in kW, above 0 and up to 1,000,000."`
-	JSON  bool    `help:"Print as JSON." name:"json"`
+
+	Phases *int `help:"How many phases it draws on, 1 or 3. Where none were ever set, more than 8 kW means three." placeholder:"N"`
+	JSON   bool `help:"Print as JSON." name:"json"`
+}
+
+// said is what is set, as the audit log keeps it.
+func (o *supplyPower) said() string {
+	if o.Phases == nil {
+		return kilowatts(o.KW)
+	}
+	return fmt.Sprintf("%s on %d-phase", kilowatts(o.KW), *o.Phases)
 }
 
 // Run sets the power and shows what holds at its site.
@@ -360,7 +370,7 @@ func (o *supplyPower) Run(ctx context.Context, c console) error {
 			Org:     org,
 			Act:     "set rated power",
 			Subject: o.Asset,
-			Detail:  kilowatts(o.KW) + o.detail(),
+			Detail:  o.said() + o.detail(),
 		},
 		func() (err error) {
 			after, err = h.Registry.ChangeAsset(
@@ -369,6 +379,7 @@ func (o *supplyPower) Run(ctx context.Context, c console) error {
 				id,
 				registry.AssetChange{
 					Power:     new(flex.FromKW(o.KW)),
+					Phases:    o.Phases,
 					PowerFrom: from,
 				},
 			)

@@ -86,6 +86,9 @@ func (s *Server) updateAsset(r *request) (answer, error) {
 
 	c := registry.AssetChange{Model: b.AssetModel}
 	c.Power, c.Capacity = quantities(b.Properties)
+	if b.Properties != nil {
+		c.Phases = b.Properties.Phases
+	}
 
 	if b.InstallationDate != nil {
 		c.InstalledOn = new(flex.Day(*b.InstallationDate).String())
@@ -119,6 +122,10 @@ func assetInput(b wire.OnboardingAssetRequest) registry.AssetInput {
 	}
 
 	in.Power, in.Capacity = quantities(b.Properties)
+	if b.Properties != nil {
+		in.Phases = b.Properties.Phases
+	}
+
 	if b.InstallationDate != nil {
 		in.InstalledOn = flex.Day(*b.InstallationDate).String()
 	}
@@ -151,7 +158,7 @@ func assetResponse(a flex.Asset) wire.AssetResponse {
 		SiteID:     a.SiteID,
 	}
 
-	if a.Power != nil || a.Capacity != nil {
+	if a.Power != nil || a.Capacity != nil || a.Phases > 0 {
 		v.Properties = &wire.AssetProperties{}
 	}
 
@@ -161,6 +168,10 @@ func assetResponse(a flex.Asset) wire.AssetResponse {
 
 	if a.Capacity != nil {
 		v.Properties.CapacityKWh = new(a.Capacity.KWh())
+	}
+
+	if a.Phases > 0 {
+		v.Properties.Phases = new(a.Phases)
 	}
 
 	return v

@@ -354,6 +354,19 @@ func TestSite_Supply(t *testing.T) {
 			t.Error(powered)
 		}
 		h.want("PATCH", "/entities/asset/"+asset, `{"power_from":"2026-01-02"}`, 422, "")
+		for _, phases := range []string{"1", "3"} {
+			h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"phases":`+phases+`}}`, 200, "")
+			if shown := h.want("GET", "/entities/asset/"+asset, "", 200, "").body; !strings.Contains(shown, `"properties":{"power_kw":3.6,"phases":`+phases+`}`) {
+				t.Error(shown)
+			}
+		}
+		h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"phases":2}}`, 422,
+			`{"detail":[{"loc":["body","properties","phases"],"msg":"an asset on 2 phases: give 1 or 3","type":"value_error"}]}`)
+		h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"phases":4}}`, 422, "")
+		three := h.want("POST", "/entities/asset", fmt.Sprintf(`{"external_id":"three","type":"charger","site_id":%q,"properties":{"phases":3}}`, text(t, least, "id")), 200, "").body
+		if text(t, three, "properties", "phases") != "3" {
+			t.Error(three)
+		}
 		h.want("PATCH", at, `{"import_capacity_kw":0}`, 422, "")
 		h.want("PATCH", at, `{"import_capacity_kw":null}`, 200, "")
 		shows("1", "3.68")

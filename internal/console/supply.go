@@ -148,6 +148,21 @@ func datingForm(
 	return d, when, nil
 }
 
+// phasesForm reads an asset's phases, and says them in words; nothing if they are to stay.
+func phasesForm(r *request) (phases *int, said string, err error) {
+	text := r.PostFormValue("phases")
+	switch text {
+	case "":
+		return nil, "", nil
+
+	case "1", "3":
+		n, err := strconv.Atoi(text)
+		return &n, fmt.Sprintf(" on %d-phase", n), err
+	}
+
+	return nil, "", flex.Fail(flex.Malformed, "an asset has 1 or 3 phases")
+}
+
 // setPower sets the rated power of one of a site's assets, for a reason that the audit log keeps.
 func (s *Server) setPower(r *request) (view, error) {
 	id, org, reason, err := meant(r, "asset", s.Registry.AssetOrg)
@@ -168,7 +183,12 @@ func (s *Server) setPower(r *request) (view, error) {
 		return view{}, err
 	}
 
-	detail := fmt.Sprintf("%s kW, %s: %s", kwText(power.Power), when, reason)
+	phases, said, err := phasesForm(r)
+	if err != nil {
+		return view{}, err
+	}
+
+	detail := fmt.Sprintf("%s kW%s, %s: %s", kwText(power.Power), said, when, reason)
 	err = s.act(
 		r,
 		access.Action{
@@ -184,6 +204,7 @@ func (s *Server) setPower(r *request) (view, error) {
 				id,
 				registry.AssetChange{
 					Power:     power.Power,
+					Phases:    phases,
 					PowerFrom: from,
 				},
 			)

@@ -46,9 +46,16 @@ func TestSetSupply(t *testing.T) {
 		d.wants(d.post(asset+"/power", form), "The power is set", "3.6 kW now")
 		d.wants(d.page(path), "CP-2041: 7.4 kW", "CP-2041: 3.6 kW")
 		d.wants(d.page("/console/audit"), "set rated power", "3.6 kW, from 2026-01-02: the plate says 3.6")
-		form.Set("power_kw", "0")
-		if a := d.do("POST", asset+"/power", form); a.status/100 != 4 {
-			t.Errorf("a power of 0: %d", a.status)
+		d.wants(d.page(asset), "by its power: none were set")
+		form = url.Values{"power_kw": {"7.2"}, "phases": {"3"}, "reason": {"wired for three"}, "sure": {"on"}}
+		d.wants(d.post(asset+"/power", form), "set for this asset")
+		d.wants(d.page("/console/audit"), "7.2 kW on 3-phase, from now on: wired for three")
+		for _, wrong := range [][2]string{{"phases", "2"}, {"power_kw", "0"}} {
+			form.Set(wrong[0], wrong[1])
+			if a := d.do("POST", asset+"/power", form); a.status/100 != 4 {
+				t.Errorf("%v: %d", wrong, a.status)
+			}
+			form.Set("phases", "3")
 		}
 	})
 }

@@ -156,6 +156,13 @@ func explanation(
 	if err != nil {
 		return x, err
 	}
+
+	a, err := tx.Asset(ctx, s.AssetID)
+	if err != nil && flex.KindOf(err) != flex.NotFound { // taken away since
+		return x, err
+	}
+
+	s.From.Phases = flex.PhasesOf(a.Phases, a.Power)
 	b, err := tx.Binding(ctx, s.EventID)
 
 	return explain(s, ps, b), err

@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -130,6 +131,10 @@ func (x *Explanation) HeldBack() (lines []string) {
 		lines = append(lines, line+".")
 	}
 
+	if line := x.leastLine(); line != "" {
+		lines = append(lines, line)
+	}
+
 	if planRefused(&x.From) {
 		lines = append(
 			lines,
@@ -149,6 +154,24 @@ func (x *Explanation) HeldBack() (lines []string) {
 	}
 
 	return lines
+}
+
+// leastLine says that an asset waits where there is room, but less than it can charge with; nothing for one
+// on a single phase, whose least no charger goes below.
+func (x *Explanation) leastLine() string {
+	least := flex.LeastPower(x.From.Phases)
+	closed := slices.ContainsFunc(x.Limits, func(s flex.Step) bool {
+		return s.Limit == 0
+	})
+	if x.From.Phases < 2 || len(x.Caps) == 0 || !closed {
+		return ""
+	}
+
+	return fmt.Sprintf(
+		"On %d phases it takes %s kW at least, 6 A on each: where less is left it waits, as it would not charge.",
+		x.From.Phases,
+		kw(least),
+	)
 }
 
 // capName names a cap in a sentence.

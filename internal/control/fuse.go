@@ -60,6 +60,9 @@ type siteCar struct {
 	tail    []flex.Step // from then on
 }
 
+// least is the least that the car can charge with.
+func (c *siteCar) least() flex.Watts { return flex.LeastPower(c.from.Phases) }
+
 // end is when the car is to be done.
 func (c *siteCar) end(from time.Time) time.Time {
 	if c.done {

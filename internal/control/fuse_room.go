@@ -131,16 +131,17 @@ func (f *behindFuse) cuts(span flex.Span) []time.Time {
 	return slices.CompactFunc(cuts, time.Time.Equal)
 }
 
-// stepped writes what a function says at each cut of a span as steps. Less than a car can charge
+// stepped writes what a function says at each cut of a span as steps. Less than the least that a car can charge
 // with is nothing.
 func (f *behindFuse) stepped(
 	span flex.Span,
+	least flex.Watts,
 	at func(time.Time) flex.Watts,
 ) (steps []flex.Step) {
 	cuts := f.cuts(span)
 	for i := 1; i < len(cuts); i++ {
 		w := at(cuts[i-1])
-		if w < headroom.LeastPower {
+		if w < least {
 			w = 0
 		}
 
@@ -156,7 +157,7 @@ func (f *behindFuse) stepped(
 // left is what all others leave to a car in a span, whichever of their schedules they have
 // accepted.
 func (f *behindFuse) left(car *siteCar, span flex.Span) []flex.Step {
-	return f.stepped(span, func(t time.Time) flex.Watts {
+	return f.stepped(span, car.least(), func(t time.Time) flex.Watts {
 		return f.leftAt(car, t)
 	})
 }
@@ -189,7 +190,7 @@ func (f *behindFuse) finish(car *siteCar) {
 		To:   f.last.Add(TailTime),
 	}
 
-	car.tail = f.stepped(span, func(t time.Time) flex.Watts {
+	car.tail = f.stepped(span, car.least(), func(t time.Time) flex.Watts {
 		return min(f.equal(t), f.leftAt(car, t))
 	})
 }

@@ -6,7 +6,6 @@ import (
 
 	"flexd/internal/engine/battery"
 	"flexd/internal/engine/check"
-	"flexd/internal/engine/headroom"
 	"flexd/internal/engine/home"
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -72,7 +71,7 @@ func (d *Service) guarded(
 	}
 
 	d.refuse(ctx, all[0].Standing.AssetID, law)
-	check.ClipToFuse(devices, f.fuse, headroom.LeastPower)
+	check.ClipToFuse(devices, f.fuse)
 	for k := range all {
 		s := &all[k].next
 		s.Steps = devices[of[k]].Next
@@ -89,9 +88,10 @@ func (d *Service) guarded(
 func (f *behindFuse) devices() (all []check.Device) {
 	for _, car := range f.cars {
 		all = append(all, check.Device{
-			Own:  car.from.Power,
-			May:  car.sent,
-			Free: true,
+			Own:   car.from.Power,
+			Least: car.least(),
+			May:   car.sent,
+			Free:  true,
 		})
 	}
 

@@ -217,7 +217,7 @@ func (f *behindFuse) carOfSite(
 	c := site.Car{
 		Available: make([]float64, len(periods)),
 		Max:       car.from.Power.KW(),
-		Min:       min(headroom.LeastPower, car.from.Power).KW(),
+		Min:       min(car.least(), car.from.Power).KW(),
 	}
 
 	if car.done || car.fixed() {

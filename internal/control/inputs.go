@@ -72,7 +72,7 @@ func effective(
 ) store.Effective {
 	var e store.Effective
 	var o origins
-	e.Power, o.power = powerOf(c)
+	o.power = rated(&e, c)
 	e.Tariff, o.tariff = tariffOf(c)
 	zone := flex.London
 
@@ -147,6 +147,13 @@ func wallOf(in flex.Intent, zone *time.Location) flex.WallTime {
 		time.Duration(m)*time.Minute + time.Duration(s)*time.Second)
 }
 
+// rated sets the power and the phases that an asset charges with, and returns where the power is from.
+func rated(e *store.Effective, c *store.Charging) (origin string) {
+	e.Power, origin = powerOf(c)
+	e.Phases = flex.PhasesOf(c.Asset.Phases, c.Asset.Power)
+	return origin
+}
+
 // powerOf is the lower of what the car and the charger can do, as far as they are known.
 func powerOf(c *store.Charging) (flex.Watts, string) {
 	car, own := c.Session.VehicleRate, flex.Watts(0)
@@ -202,6 +209,7 @@ func problemOf(
 		ReadyBy:       e.ReadyBy,
 		Need:          max(0, e.Need-e.Delivered),
 		Power:         e.Power,
+		Least:         flex.LeastPower(e.Phases),
 		MayChargePeak: e.MayChargePeak,
 		Mode:          e.Mode,
 		ChargeNow:     e.ChargeNow,

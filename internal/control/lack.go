@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"flexd/internal/engine/charge"
-	"flexd/internal/engine/headroom"
 	"flexd/internal/engine/site"
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -128,7 +127,7 @@ func (x *Explanation) sayMore(p charge.Problem) {
 	for i := range p.Limits {
 		l := &p.Limits[i].Limit
 		*l = min(*l, flex.NoLimit-flex.FromKW(1)) + flex.FromKW(1)
-		if *l < headroom.LeastPower {
+		if *l < flex.LeastPower(x.From.Phases) {
 			*l = 0
 		}
 	}

@@ -13,6 +13,8 @@ type AssetView struct {
 	Type         flex.AssetType
 	Power        *flex.Watts     // rated; null if never told
 	Capacity     *flex.WattHours // null if never told
+	Phases       int             // that it is planned on, given or by its power
+	PhasesGiven  bool
 	Model        string
 	SerialNumber string
 	CreatedAt    time.Time
@@ -80,6 +82,8 @@ func (p *Past) record() AssetView {
 		Type:         a.Type,
 		Power:        a.Power,
 		Capacity:     a.Capacity,
+		Phases:       flex.PhasesOf(a.Phases, a.Power),
+		PhasesGiven:  a.Phases > 0,
 		Model:        a.Model,
 		SerialNumber: a.SerialNumber,
 		CreatedAt:    a.CreatedAt,

@@ -205,6 +205,7 @@ type Asset struct {
 	Type         AssetType
 	Power        *Watts     // rated; nil if never told
 	Capacity     *WattHours // nil if never told
+	Phases       int        // 1 or 3; 0 if never told: PhasesOf says what its power implies
 	Model        string
 	InstalledOn  string // YYYY-MM-DD, or empty
 	SerialNumber string

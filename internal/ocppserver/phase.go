@@ -15,18 +15,12 @@ const (
 )
 
 // phasesOf is how many phases a charger has: as its line says, else as its meter showed, else
-// three above what one gives.
+// as its power implies.
 func phasesOf(o chargerOptions, learned int, power flex.Watts) int {
-	switch {
-	case o.phases > 0:
+	if o.phases > 0 {
 		return o.phases
-	case learned > 0:
-		return learned
-	case power > singlePhaseMax:
-		return 3
 	}
-
-	return 1
+	return flex.PhasesOf(learned, &power)
 }
 
 // drawsOnPhases reports whether the values of one instant show a car that draws on more than one

@@ -13,9 +13,6 @@ const (
 	volts = 230
 	// leastAmperes is the least that a car can take on a phase (IEC 61851).
 	leastAmperes = 6
-	// singlePhaseMax is the most that a charger on one phase gives, 32 A and some space for how
-	// its maker counts; a stronger one has three.
-	singlePhaseMax flex.Watts = 8000
 	// headStart is how far in the past a profile begins: until the charger's clock gets there
 	// it would be without one, and close its contactor for a moment.
 	headStart = time.Minute

@@ -87,7 +87,7 @@ func TestForm_Limit(t *testing.T) {
 		watts := flex.Watts(rapid.IntRange(0, 99999).Draw(t, "watts"))
 		f := form{Unit: rapid.SampledFrom([]string{unitWatt, unitAmpere}).Draw(t, "unit"), Whole: rapid.Bool().Draw(t, "whole")}
 		phases := 1
-		if power > singlePhaseMax {
+		if power > flex.SinglePhaseMax {
 			phases = 3
 		}
 

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"fmt"
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -54,6 +55,10 @@ func newAsset(
 		SerialNumber: in.SerialNumber,
 	}
 
+	if err := setPhases(&a, in.Phases); err != nil {
+		return a, err
+	}
+
 	if err := setModel(ctx, tx, &a, in.Model); err != nil {
 		return a, err
 	}
@@ -61,6 +66,26 @@ func newAsset(
 	err := tx.AddAsset(ctx, &a)
 
 	return a, err
+}
+
+// setPhases gives the asset its phases, if any were sent. A number that no asset has is a fault.
+func setPhases(a *flex.Asset, phases *int) error {
+	if phases == nil {
+		return nil
+	}
+
+	if *phases != 1 && *phases != 3 {
+		return invalid([]flex.Fault{faultAt(
+			"value_error",
+			fmt.Sprintf("an asset on %d phases: give 1 or 3", *phases),
+			[]string{"properties"},
+			"phases",
+		)})
+	}
+
+	a.Phases = *phases
+
+	return nil
 }
 
 // setModel gives the asset the model, if one is named, and with it the power and capacity
@@ -165,9 +190,24 @@ func (d *Service) Assets(
 type AssetChange struct {
 	Power       *flex.Watts
 	Capacity    *flex.WattHours
+	Phases      *int    // 1 or 3
 	Model       *string // empty takes the model away
 	InstalledOn *string
 	PowerFrom   Dating
+}
+
+// record sets what is kept as it was sent. A power with a day of its own is not.
+func (c *AssetChange) record(a *flex.Asset) error {
+	if c.Power != nil && !c.PowerFrom.given() {
+		a.Power = c.Power
+	}
+
+	a.Capacity = or(c.Capacity, a.Capacity)
+	if c.InstalledOn != nil {
+		a.InstalledOn = *c.InstalledOn
+	}
+
+	return setPhases(a, c.Phases)
 }
 
 // ChangeAsset changes an asset. Its type, site and external id never change. A power's day that
@@ -194,16 +234,8 @@ func (d *Service) ChangeAsset(
 			return a, err
 		}
 
-		if c.Power != nil && !c.PowerFrom.given() {
-			a.Power = c.Power
-		}
-
-		if c.Capacity != nil {
-			a.Capacity = c.Capacity
-		}
-
-		if c.InstalledOn != nil {
-			a.InstalledOn = *c.InstalledOn
+		if err := c.record(&a); err != nil {
+			return a, err
 		}
 
 		if c.Model != nil {

@@ -27,6 +27,7 @@ type AssetInput struct {
 	Type         flex.AssetType
 	Power        *flex.Watts
 	Capacity     *flex.WattHours
+	Phases       *int // 1 or 3
 	Model        string
 	InstalledOn  string // YYYY-MM-DD
 	SerialNumber string

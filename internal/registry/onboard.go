@@ -309,6 +309,20 @@ func mergeAsset(
 	return updateAsset(ctx, tx, *old, in)
 }
 
+// setProperties lets the properties that were sent replace those of an asset, and reports whether any did.
+func setProperties(
+	a *flex.Asset,
+	in AssetInput,
+) (changed bool, err error) {
+	changed = changes(a.Power, in.Power) ||
+		changes(a.Capacity, in.Capacity)
+	changed = changed || changes(&a.Phases, in.Phases)
+	a.Power = or(in.Power, a.Power)
+	a.Capacity = or(in.Capacity, a.Capacity)
+
+	return changed, setPhases(a, in.Phases)
+}
+
 // updateAsset lets what was sent replace what is kept of the asset, and has its plan made anew.
 func updateAsset(
 	ctx context.Context,
@@ -317,12 +331,14 @@ func updateAsset(
 	in AssetInput,
 ) (MergedAsset, error) {
 	m := merged()
-	if changes(a.Power, in.Power) || changes(a.Capacity, in.Capacity) {
-		m.Updated = append(m.Updated, "properties")
+	rated, err := setProperties(&a, in)
+	if err != nil {
+		return MergedAsset{}, err
 	}
 
-	a.Power = or(in.Power, a.Power)
-	a.Capacity = or(in.Capacity, a.Capacity)
+	if rated {
+		m.Updated = append(m.Updated, "properties")
+	}
 
 	model := a.Model
 	if err := setModel(ctx, tx, &a, in.Model); err != nil {

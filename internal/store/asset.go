@@ -12,7 +12,7 @@ import (
 // AssetMissing is what is said of an asset that is absent or another organisation's.
 const AssetMissing = "asset not found or not authorized"
 
-const assetColumns = `id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at`
+const assetColumns = `id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at, phases`
 
 func scanAsset(s scanner) (a flex.Asset, err error) {
 	// scanned as such: a page of assets reads a thousand columns, and this is the fast way
@@ -29,6 +29,7 @@ func scanAsset(s scanner) (a flex.Asset, err error) {
 		&a.InstalledOn,
 		&a.SerialNumber,
 		instant{&a.CreatedAt},
+		&a.Phases,
 	)
 
 	a.Type = flex.AssetType(kind)
@@ -43,8 +44,8 @@ func (tx *Tx) AddAsset(ctx context.Context, a *flex.Asset) error {
 	_, err := tx.exec(
 		ctx,
 		`
-		INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at, phases)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 		a.ID.Bytes(),
 		tx.org.Bytes(),
 		a.SiteID.Bytes(),
@@ -56,6 +57,7 @@ func (tx *Tx) AddAsset(ctx context.Context, a *flex.Asset) error {
 		a.InstalledOn,
 		a.SerialNumber,
 		micros(a.CreatedAt),
+		a.Phases,
 	)
 
 	if err != nil {
@@ -74,7 +76,7 @@ func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
 
 	_, err := tx.exec(
 		ctx,
-		`UPDATE asset SET power_w = $3, capacity_wh = $4, model = $5, installed_on = $6, serial_number = $7 WHERE org_id = $1 AND id = $2`,
+		`UPDATE asset SET power_w = $3, capacity_wh = $4, model = $5, installed_on = $6, serial_number = $7, phases = $8 WHERE org_id = $1 AND id = $2`,
 		tx.org.Bytes(),
 		a.ID.Bytes(),
 		number(a.Power),
@@ -82,6 +84,7 @@ func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
 		a.Model,
 		a.InstalledOn,
 		a.SerialNumber,
+		a.Phases,
 	)
 
 	if err != nil {

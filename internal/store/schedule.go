@@ -76,6 +76,7 @@ type Effective struct {
 	Delivered     flex.WattHours // of it, since CountFrom
 	CountFrom     time.Time
 	Power         flex.Watts
+	Phases        int  // that the asset draws on; 0 where it was read from a schedule's record, which keeps none
 	Running       bool // the asset charged when the plan was made
 	MayChargePeak bool
 	Mode          flex.ChargingMode

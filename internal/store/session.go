@@ -141,21 +141,21 @@ func (tx *Tx) Charging(
 ) (c Charging, err error) {
 	var (
 		r                         inputsRow
-		power, pin                sql.NullInt64
+		power, pin                sql.Null[int64]
 		typ, cheapStart, cheapEnd string
 	)
 
 	c.Asset.ID = id
 	err = tx.row(
 		ctx,
-		`SELECT a.site_id, a.external_id, a.type, a.power_w, a.rate_pin_w, a.rate_reset_at, t.tariff_type, t.cheap_start, t.cheap_end,
+		`SELECT a.site_id, a.external_id, a.type, a.power_w, a.phases, a.rate_pin_w, a.rate_reset_at, t.tariff_type, t.cheap_start, t.cheap_end,
 			CASE WHEN t.supply_set THEN t.import_w ELSE 0 END, `+batteryBeside+`, `+controlled+`, a.excluded_at, `+inputsColumns+`
 		FROM asset a JOIN site t ON t.id = a.site_id LEFT JOIN inputs i ON i.asset_id = a.id
 		WHERE a.org_id = $1 AND a.id = $2`,
 		tx.org.Bytes(),
 		id.Bytes(),
 	).Scan(append([]any{
-		&c.Asset.SiteID, &c.Asset.ExternalID, &c.Asset.Type, &power, &pin, instant{&c.RateSince}, &typ, &cheapStart, &cheapEnd, &c.Fuse, &c.Battery, &c.Controlled, instant{&c.Excluded}}, r.dest()...)...)
+		&c.Asset.SiteID, &c.Asset.ExternalID, &c.Asset.Type, &power, &c.Asset.Phases, &pin, instant{&c.RateSince}, &typ, &cheapStart, &cheapEnd, &c.Fuse, &c.Battery, &c.Controlled, instant{&c.Excluded}}, r.dest()...)...)
 
 	if errors.Is(err, sql.ErrNoRows) {
 		return c, flex.Fail(flex.NotFound, AssetMissing)
@@ -166,11 +166,8 @@ func (tx *Tx) Charging(
 	}
 
 	c.Inputs = r.inputs()
-	c.RatePin = flex.Watts(pin.Int64)
-
-	if power.Valid {
-		c.Asset.Power = new(flex.Watts(power.Int64))
-	}
+	c.RatePin = flex.Watts(pin.V)
+	c.Asset.Power = quantity[flex.Watts](power)
 
 	c.SiteTariff = siteTariff(typ, cheapStart, cheapEnd)
 	err = tx.lastSession(ctx, &c)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -32,17 +33,18 @@ type Planned struct {
 
 const plannedColumns = `s.id, s.asset_id, s.market_at, c.event_id, c.generation, c.from_at, c.steps,
 	c.ready_by, c.need_wh, c.delivered_wh, c.count_from, c.power_w, c.may_charge_peak, c.mode, c.charge_now_from, c.charge_now_to,
-	c.off_peak, c.zone, c.tariff_type, c.origins, c.learned, c.closed, c.ramp,
+	c.off_peak, c.zone, c.tariff_type, c.origins, c.learned, c.closed, c.ramp, a.phases, a.power_w,
 	COALESCE(o.accepted, 0) >= c.generation AND NOT EXISTS (SELECT 1 FROM callback b
 		WHERE b.org_id = s.org_id AND b.event_id = s.event_id AND b.status IN ('REJECTED', 'FAILED'))`
 
-const plannedTables = `session s JOIN schedule c ON c.event_id = s.event_id LEFT JOIN outbox o ON o.subject = s.asset_id`
+const plannedTables = `session s JOIN schedule c ON c.event_id = s.event_id JOIN asset a ON a.id = s.asset_id LEFT JOIN outbox o ON o.subject = s.asset_id`
 
 // scan reads plannedColumns. A pointer to a named type costs database/sql a detour, and
 // thousands of rows are read.
 func (v *Planned) scan(s scanner) (err error) {
 	var from time.Time
 	var steps string
+	var power sql.Null[int64]
 	c, e := &v.Standing, &v.Standing.From
 	err = s.Scan(
 		&v.Session,
@@ -68,6 +70,8 @@ func (v *Planned) scan(s scanner) (err error) {
 		learnedText{&e.Learned},
 		closedTime{&e.Closed},
 		rampText{&e.Ramp},
+		&e.Phases,
+		&power,
 		&v.Taken,
 	)
 
@@ -75,6 +79,7 @@ func (v *Planned) scan(s scanner) (err error) {
 		return err
 	}
 
+	e.Phases = flex.PhasesOf(e.Phases, quantity[flex.Watts](power))
 	c.SessionID = v.Session
 	c.Steps, err = readSteps(from, steps)
 

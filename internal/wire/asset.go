@@ -2,10 +2,15 @@ package wire
 
 import "flexd/internal/flex"
 
-// AssetProperties are an asset's rated power and its capacity.
+// AssetProperties are an asset's rated power, its capacity and its phases.
 type AssetProperties struct {
 	PowerKW     *float64 `json:"power_kw,omitzero" wire:"min=0,max=1000000"`
 	CapacityKWh *float64 `json:"capacity_kwh,omitzero" wire:"min=0,max=1000000"`
+	// How many phases it draws on, 1 or 3: a car takes 6 A on each at least, 1.38 kW on one and 4.14 kW on
+	// three. If it was never given, power_kw above 8 means three, and anything else one.
+	//
+	//openapi:addition
+	Phases *int `json:"phases,omitzero" wire:"min=1,max=3"`
 }
 
 // AssetRequest is the body of POST /entities/asset.

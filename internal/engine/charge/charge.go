@@ -15,8 +15,11 @@ type Problem struct {
 	From    time.Time
 	ReadyBy time.Time
 	// still to be delivered: the caller takes off what was
-	Need    flex.WattHours
-	Power   flex.Watts  // the lower of vehicle and charger
+	Need  flex.WattHours
+	Power flex.Watts // the lower of vehicle and charger
+	// the least that it charges with, if Power is not less; zero for one phase's. Limits below it are to be
+	// none: Solve takes them as they are.
+	Least   flex.Watts
 	OffPeak []flex.Span // sorted and disjoint, on the true time line
 	// a single rate, or no tariff known: every second is off-peak
 	AllOffPeak    bool

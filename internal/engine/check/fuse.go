@@ -12,10 +12,11 @@ import (
 
 // Device is what one device of a site, or the home itself, may draw.
 type Device struct {
-	Own  flex.Watts    // the most that it can draw
-	May  [][]flex.Step // all that it may be following until it accepts Next
-	Free bool          // past the end of a list it draws Own
-	Next []flex.Step   // what it is about to be sent; none where it is sent nothing
+	Own   flex.Watts    // the most that it can draw
+	Least flex.Watts    // the least that it can use, if Own is not less
+	May   [][]flex.Step // all that it may be following until it accepts Next
+	Free  bool          // past the end of a list it draws Own
+	Next  []flex.Step   // what it is about to be sent; none where it is sent nothing
 }
 
 // may is the most that a device draws at an instant if it follows any list that it has.
@@ -79,7 +80,7 @@ func Fuse(devices []Device, fuse flex.Watts) error {
 
 // ClipToFuse cuts what is about to be sent down to what Fuse allows, one device after the other. Power below the
 // least that a device can use is none.
-func ClipToFuse(devices []Device, fuse, least flex.Watts) {
+func ClipToFuse(devices []Device, fuse flex.Watts) {
 	instants := instantsOf(devices)
 	for i := range devices {
 		var cut []flex.Step
@@ -87,7 +88,7 @@ func ClipToFuse(devices []Device, fuse, least flex.Watts) {
 		for k, at := range ends {
 			own := devices[i].by(devices[i].Next, at)
 			left := min(own, leftTo(devices, i, at, fuse, i))
-			if left < least && left < own {
+			if left < devices[i].Least && left < own {
 				left = 0
 			}
 

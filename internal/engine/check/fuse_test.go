@@ -66,7 +66,7 @@ func TestFuse_Random(t *testing.T) {
 		fuse := flex.Watts(4000 + r.IntN(16000))
 		devices := make([]check.Device, 1+r.IntN(4))
 		for i := range devices {
-			d := check.Device{Own: flex.Watts(2000 + r.IntN(9000)), Free: r.IntN(2) == 0}
+			d := check.Device{Least: 1380, Own: flex.Watts(2000 + r.IntN(9000)), Free: r.IntN(2) == 0}
 			for range r.IntN(3) {
 				d.May = append(d.May, drawSteps(r))
 			}
@@ -93,7 +93,7 @@ func TestFuse_Random(t *testing.T) {
 			clean++
 		}
 
-		check.ClipToFuse(devices, fuse, 1380)
+		check.ClipToFuse(devices, fuse)
 		if err := check.Fuse(devices, fuse); err != nil {
 			t.Fatalf("cut down: %v", err)
 		}

@@ -69,7 +69,7 @@ func (r *Profile) binding(
 	b = Binding{Span: span}
 	least := int64(p.Power)
 	for m, to := r.minutes(span); m < to; m++ {
-		if w, by := r.left(cap, m, least); by >= 0 && w < least {
+		if w, by := r.left(cap, m, least, leastOf(p)); by >= 0 && w < least {
 			least = w
 			b.Cap = by
 			found = true

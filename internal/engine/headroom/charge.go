@@ -100,7 +100,7 @@ func (r *Profile) Limits(p *charge.Problem, cap int) (limits []flex.Step) {
 		}
 
 		limit := flex.NoLimit
-		if w, _ := r.left(cap, m, int64(p.Power)); w < int64(p.Power) {
+		if w, _ := r.left(cap, m, int64(p.Power), leastOf(p)); w < int64(p.Power) {
 			limit = flex.Watts(w)
 			bound = true
 
@@ -184,7 +184,7 @@ func without(
 }
 
 // Fits reports whether steps of a car stay within the headroom from the problem's start on,
-// charge-now apart, without a start in a full minute.
+// charge-now apart, without a start in a full minute. Power below the car's least does not.
 func (r *Profile) Fits(p *charge.Problem, cap int, steps []flex.Step) bool {
 	ahead := make([]flex.Step, 0, len(steps))
 	for _, s := range steps {
@@ -195,9 +195,13 @@ func (r *Profile) Fits(p *charge.Problem, cap int, steps []flex.Step) bool {
 
 		ahead = append(ahead, s)
 		draw := int64(min(s.Limit, p.Power))
+		if draw > 0 && draw < int64(min(leastOf(p), p.Power)) {
+			return false
+		}
+
 		for m, to := r.minutes(s.Span); draw > 0 && m < to; m++ {
 			asked := !r.hard && p.ChargeNow.Contains(r.instant(m))
-			if w, _ := r.left(cap, m, draw); w < draw && !asked {
+			if w, _ := r.left(cap, m, draw, leastOf(p)); w < draw && !asked {
 				return false
 			}
 		}

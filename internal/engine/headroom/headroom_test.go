@@ -51,6 +51,7 @@ func sharedFleet(t *rapid.T) (caps []flex.Cap, cars []Car, prices []flex.PricedP
 			Mode:    rapid.SampledFrom([]flex.ChargingMode{flex.Minimise, flex.Maximise}).Draw(t, "mode"), PauseAbove: 300e6,
 			AllOffPeak: rapid.Bool().Draw(t, "one rate"), MayChargePeak: rapid.Bool().Draw(t, "peak"),
 			Running: rapid.Bool().Draw(t, "running"),
+			Least:   rapid.SampledFrom([]flex.Watts{0, flex.LeastPower(3)}).Draw(t, "least"),
 		}
 		if !p.AllOffPeak {
 			p.OffPeak = []flex.Span{{From: evening.Add(5*time.Hour + 30*time.Minute), To: evening.Add(11 * time.Hour)}}
@@ -124,6 +125,9 @@ func TestProfile_NoCapIsExceeded(t *testing.T) {
 			}
 			for _, s := range plans[i].Steps {
 				instants = append(instants, s.From)
+				if least := min(leastOf(cars[i].Problem), cars[i].Power); s.Limit > 0 && s.Limit < least {
+					t.Fatalf("car %d is given %d W, and takes %d W at least", i, s.Limit, least)
+				}
 			}
 		}
 		for _, at := range instants {

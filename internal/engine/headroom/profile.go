@@ -4,15 +4,19 @@ import (
 	"math"
 	"time"
 
+	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
 )
 
 // Hours is how far ahead a Profile looks. What is planned later is not counted.
 const Hours = 48
 
-// LeastPower is the least that a car can charge with, 6 A at 230 V. Less headroom than that
-// is none.
-const LeastPower flex.Watts = 1380
+// LeastPower is the least that a car can charge with, where its problem does not say: 6 A at 230 V
+// on one phase. Less headroom than that is none.
+const LeastPower = flex.PhasePower
+
+// leastOf is the least that a car can charge with, in W.
+func leastOf(p *charge.Problem) flex.Watts { return max(p.Least, LeastPower) }
 
 const horizon = Hours * 60
 
@@ -236,8 +240,12 @@ func (r *Profile) loadAt(k, minute int) int64 {
 }
 
 // left returns the headroom of a car in a minute, at most the given watts, and the place of
-// the cap that sets it: -1 if none does, or the ceiling.
-func (r *Profile) left(cap, minute int, most int64) (watts int64, by int) {
+// the cap that sets it: -1 if none does, or the ceiling. Less than the least is none.
+func (r *Profile) left(
+	cap, minute int,
+	most int64,
+	least flex.Watts,
+) (watts int64, by int) {
 	watts, by = most, -1
 	r.of(cap, func(k int) {
 		allowed, place, bounded := r.bound(k, minute)
@@ -252,7 +260,7 @@ func (r *Profile) left(cap, minute int, most int64) (watts int64, by int) {
 		}
 	})
 
-	if watts < int64(LeastPower) && watts < most {
+	if watts < int64(least) && watts < most {
 		watts = 0
 	}
 

@@ -133,7 +133,7 @@ func (r *Profile) pack(
 	from, to := r.minutes(half.Meet(flex.Span{From: c.From, To: c.ReadyBy}))
 	for _, whole := range []bool{true, false} {
 		for m := from; m < to && seconds >= 30; m++ { // to the nearest minute, so that turns add up
-			w, _ := r.left(c.Cap, m, int64(c.Power))
+			w, _ := r.left(c.Cap, m, int64(c.Power), leastOf(c.Problem))
 			if w == 0 || whole != (w == int64(c.Power)) ||
 				contains(steps, r.instant(m)) {
 				continue

@@ -1,0 +1,136 @@
+package control_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/ocpp"
+	"flexd/internal/store"
+)
+
+// allTakePower holds the profiles of assets, as they are sent, against the least that each can take: nothing or
+// that much.
+func (h *fixture) allTakePower(assets ...flex.AssetID) {
+	h.Helper()
+	for _, a := range assets {
+		c := h.at(a).look()
+		if !c.Open() || c.Standing.Generation == 0 {
+			continue
+		}
+
+		sent, err := ocpp.New(a, c.Standing.Steps)
+		if err != nil {
+			h.Fatal(err)
+		}
+
+		for _, s := range sent.Steps {
+			if why := tooLittle(&c, s.Limit); why != "" {
+				h.Errorf("%s at %v", why, s.From)
+			}
+		}
+	}
+}
+
+// tooLittle says why a car cannot charge with a limit that is not nothing.
+func tooLittle(c *store.Charging, limit flex.Watts) string {
+	least := flex.LeastPower(flex.PhasesOf(c.Asset.Phases, c.Asset.Power))
+	if limit == 0 || limit >= min(least, c.Standing.From.Power) {
+		return ""
+	}
+	return fmt.Sprintf("%d W are sent to a car that takes %d W at least", limit, least)
+}
+
+// TestPhases_Alone: a car on three phases under a cap that is too little for it waits, and says why; on one phase, or
+// under a cap that is enough, it charges with what the cap leaves.
+func TestPhases_Alone(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.asset = h.Asset(h.site, flex.Charger, 11_000)
+		h.publish("2026-01-10T18:00:00Z", night()...)
+		h.setCaps(flex.Caps{Fleet: kw(3)})
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(6, flex.Minimise)})
+
+		const why = "On 3 phases it takes 4.14 kW at least, 6 A on each: where less is left it waits"
+		if x := h.explanation(); len(h.charges()) > 0 || !x.Exact || x.Plan.Shortfall != 6000 || !strings.Contains(x.Summary, why) {
+			t.Errorf("charges %v (exact %v): %s", h.charges(), x.Exact, x.Summary)
+		}
+
+		h.setCaps(flex.Caps{Fleet: kw(5)})
+		h.round()
+		if x := h.explanation(); len(h.charges()) == 0 || x.Plan.Shortfall > 0 || h.drawn(h.asset) != 5000 {
+			t.Errorf("under 5 kW %d W: %s", h.drawn(h.asset), x.Summary)
+		}
+
+		h.setCaps(flex.Caps{Fleet: kw(3)})
+		h.round()
+		h.Exec(`UPDATE asset SET phases = 1 WHERE id = $1`, h.asset.Bytes())
+		h.wait(control.MarketRest)
+		if err := h.db.Write(t.Context(), h.Org, func(tx *store.Tx) error { return tx.MarkDue(t.Context(), h.asset) }); err != nil {
+			t.Fatal(err)
+		}
+
+		h.round()
+		if x := h.explanation(); h.drawn(h.asset) != 3000 || x.Plan.Shortfall > 0 || strings.Contains(x.Summary, "phases") {
+			t.Errorf("on one phase %d W: %s", h.drawn(h.asset), x.Summary)
+		}
+
+		h.allTakePower(h.asset)
+		h.clean()
+	})
+}
+
+// TestPhases_InTurn: two cars on three phases under a cap that is enough for one charge one after the other, and both
+// are met.
+func TestPhases_InTurn(t *testing.T) {
+	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		site := h.Site(flex.FullScheduleMethod)
+		cars := []flex.AssetID{h.Asset(h.site, flex.Charger, 11_000), h.Asset(site, flex.Charger, 11_000)}
+		h.publish("2026-01-10T18:00:00Z", night()...)
+		h.setCaps(flex.Caps{Fleet: kw(5)})
+		for _, car := range cars {
+			h.at(car).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(10, flex.Minimise)})
+		}
+
+		for range 3 {
+			h.allTakePower(cars...)
+			if most := h.drawn(cars...); most != 5000 {
+				t.Errorf("%d W under a cap of 5000", most)
+			}
+
+			h.wait(control.MarketRest)
+			h.round()
+		}
+
+		for _, car := range cars {
+			if x := h.at(car).explanation(); x.Plan.Shortfall > 0 || !x.Exact {
+				t.Errorf("lacks %d Wh (exact %v): %s", x.Plan.Shortfall, x.Exact, x.Prose())
+			}
+		}
+		h.clean()
+	})
+}
+
+// TestPhases_Fuse plays random sites of chargers on three phases: none is ever sent a power that its car cannot take.
+func TestPhases_Fuse(t *testing.T) {
+	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		for seed := range uint64(12) {
+			h.randomSite(rand.New(rand.NewPCG(seed, 1)), 0)
+		}
+		h.clean()
+	})
+}
+
+// TestTooLittle is what the checks above stand on.
+func TestTooLittle(t *testing.T) {
+	c := &store.Charging{}
+	c.Asset.Power = new(flex.Watts(11_000))
+	c.Standing.From.Power = 11_000
+	for limit, fits := range map[flex.Watts]bool{0: true, 1380: false, 3000: false, 4139: false, 4140: true, 11_000: true, flex.NoLimit: true} {
+		if why := tooLittle(c, limit); (why == "") != fits {
+			t.Errorf("%d W: %q", limit, why)
+		}
+	}
+}
