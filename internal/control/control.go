@@ -32,6 +32,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -108,24 +109,64 @@ func (d *Service) replan(
 		}
 	}
 
-	var r *roomFor
+	under := &underCaps{}
 	if ok {
-		r, err = room(ctx, tx, stands, c, tx.Now().Truncate(time.Second))
-		if err != nil {
-			return err
-		}
+		under, err = underBoth(ctx, tx, stands, c)
+	}
+	if err != nil {
+		return err
 	}
 
-	s, ps, under, err := d.draft(ctx, tx, c, why, r)
+	s, ps, err := d.draft(ctx, tx, c, why, under)
 	if err != nil || s == nil {
 		return err
+	}
+
+	if err := d.putGuarded(ctx, tx, c, s, ps, under); err != nil {
+		return err
+	}
+
+	return d.planAround(ctx, tx, c)
+}
+
+// underBoth is what binds an asset that is planned by itself: the room under caps, and its site's main fuse.
+func underBoth(
+	ctx context.Context,
+	tx *store.Tx,
+	stands store.CapsInForce,
+	c *store.Charging,
+) (u *underCaps, err error) {
+	u = &underCaps{}
+	u.room, err = room(ctx, tx, stands, c, tx.Now().Truncate(time.Second))
+	if err != nil {
+		return nil, err
+	}
+	u.site, err = fusedAround(ctx, tx, c)
+
+	return u, err
+}
+
+// putGuarded is putInForce for a schedule that was made asset by asset: it is held against the main fuse first.
+func (d *Service) putGuarded(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	s *store.Schedule,
+	ps []flex.PricedPeriod,
+	under *underCaps,
+) error {
+	var refused []flex.AssetID
+	if under.site != nil {
+		refused = d.guardNext(ctx, under.site, map[flex.AssetID]*store.Schedule{
+			c.Asset.ID: s,
+		})
 	}
 
 	if err := putInForce(ctx, tx, c, s, ps, under); err != nil {
 		return err
 	}
 
-	return d.planAround(ctx, tx, c)
+	return tx.MarkAt(ctx, tx.Now().Add(MarketRest), refused...)
 }
 
 // putInForce commits a schedule of an asset that is plugged in, what it was made from, and its push.
@@ -157,50 +198,63 @@ func putInForce(
 	})
 }
 
-// draft plans an asset that is plugged in, in the room that there is for it. It returns the
-// schedule that is to replace the one in force, with the prices it was made on and the caps it
-// was made under, or nil if that one is kept.
+// draft plans an asset that is plugged in, in the room that there is for it under caps and behind its site's main
+// fuse, and notes what they did. It returns the schedule that is to replace the one in force, with the prices it was
+// made on, or nil if that one is kept.
 func (d *Service) draft(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
 	why change,
-	r *roomFor,
-) (*store.Schedule, []flex.PricedPeriod, *underCaps, error) {
+	u *underCaps,
+) (*store.Schedule, []flex.PricedPeriod, error) {
 	from := tx.Now().Truncate(time.Second)
 	e, ps, err := situation(ctx, tx, c, from, why.intent)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 
-	d.shape(&e, c, why, r)
-	problem, answer, binding := r.charge(problemOf(e, from, ps))
-	candidate := why.candidate(c, &e, tx.Now())
-	candidate.Problem, candidate.Plan = &problem, &answer
-	decision := d.decide(ctx, c.Asset.ID, &candidate)
-	if !decision.Replace {
-		return nil, nil, nil, nil
+	d.shape(&e, c, why, u.room != nil || u.site != nil)
+	problem := problemOf(e, from, ps)
+	answer, car := u.solve(&problem, c, e)
+
+	candidate := why.candidate(c, &e, &problem, &answer)
+	candidate.Now, candidate.Exceeds = tx.Now(), u.site.replaces(car, c)
+	if !d.decide(ctx, c.Asset.ID, &candidate).Replace {
+		return nil, nil, nil
 	}
 
-	s := &store.Schedule{
-		Cause:    why.cause,
-		From:     e,
-		Value:    store.Urgent,
-		Schedule: flex.Schedule{Steps: answer.Steps},
-	}
+	s := &store.Schedule{Cause: why.cause, From: e, Value: store.Urgent}
+	s.Steps = u.site.ended(car, answer.Steps, u.binding)
 
-	return s, ps, &underCaps{room: r, binding: binding}, nil
+	return s, ps, nil
+}
+
+// solve plans an asset under the caps and its site's main fuse, where it is a car from then on.
+func (u *underCaps) solve(
+	p *charge.Problem,
+	c *store.Charging,
+	e store.Effective,
+) (plan charge.Plan, car *siteCar) {
+	p.Exact = p.Exact || u.site != nil
+	*p, plan, u.binding = u.room.charge(*p)
+	car = u.site.joined(c, e)
+	u.binding = u.site.hold(car, p, &plan, u.binding)
+
+	return plan, car
 }
 
 // candidate is a new plan of an asset, still to be made, beside its schedule in force.
 func (why change) candidate(
 	c *store.Charging,
 	e *store.Effective,
-	now time.Time,
+	p *charge.Problem,
+	plan *charge.Plan,
 ) Candidate {
 	return Candidate{
 		Ground: why.ground, Required: why.must || c.Standing.Generation == 0,
-		Measured: e.Learned != nil, Now: now, Current: c.Standing.Steps,
+		Measured: e.Learned != nil, Current: untilDone(&c.Standing),
+		Problem: p, Plan: plan,
 	}
 }
 

@@ -333,6 +333,7 @@ func (f *behindFuse) drawOthers(
 		f.others = append(f.others, draws{
 			lists: [][]flex.Step{steps},
 			power: power,
+			asset: loads[i].AssetID,
 		})
 	}
 }

@@ -194,7 +194,7 @@ func (d *Service) commitSite(
 		}
 	}
 
-	if _, err := replaceAll(ctx, tx, f.prices, next); err != nil {
+	if _, err := replaceKept(ctx, tx, f.prices, next); err != nil {
 		return err
 	}
 

@@ -63,8 +63,9 @@ type draws struct {
 	power flex.Watts
 	free  bool // after the end of a list it draws what it likes
 
-	battery bool // it is the batteries of the site
-	base    bool // it is the home itself
+	asset   flex.AssetID // of a car that nobody plans; zero else
+	battery bool         // it is the batteries of the site
+	base    bool         // it is the home itself
 }
 
 // at is the most that it may draw at an instant.

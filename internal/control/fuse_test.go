@@ -240,7 +240,7 @@ func TestFuse_Random(t *testing.T) {
 		for seed := range uint64(40) {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				h.TB = t
-				h.randomSite(rand.New(rand.NewPCG(seed, 1)), 1)
+				h.randomSite(rand.New(rand.NewPCG(seed, 1)), 1, 0)
 			})
 		}
 		h.TB = t
@@ -249,8 +249,8 @@ func TestFuse_Random(t *testing.T) {
 }
 
 // randomSite plays one site of random cars on so many phases; 0 is what their power implies. What could be met of
-// their needs is worked out for cars that take any power, so it is asked for of cars on one phase alone.
-func (h *fixture) randomSite(r *rand.Rand, phases int) {
+// their needs is worked out for cars that take any power, so it is asked for of cars on one phase alone. Before that some time passes.
+func (h *fixture) randomSite(r *rand.Rand, phases int, rest time.Duration) {
 	evening := time.UnixMicro(h.micro.Load()).UTC().Truncate(24 * time.Hour).Add(42 * time.Hour)
 	h.micro.Store(evening.UnixMicro())
 	h.site = h.Site(flex.FullScheduleMethod)
@@ -290,6 +290,11 @@ func (h *fixture) randomSite(r *rand.Rand, phases int) {
 	}
 
 	cs.settle(h, cars)
+	for rested := time.Duration(0); rested < 3*rest; rested += rest {
+		h.wait(rest)
+		h.round()
+		cs.settle(h, cars)
+	}
 	check("all")
 	if phases == 1 {
 		h.met(cars, wishes, fuse)

@@ -96,7 +96,7 @@ func (f *behindFuse) devices() (all []check.Device) {
 	}
 
 	for _, o := range f.others {
-		if !o.battery && !o.base {
+		if !o.base && (!o.battery || f.home == nil) {
 			all = append(all, devicesOf([]draws{o})...)
 		}
 	}

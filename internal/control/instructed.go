@@ -61,7 +61,7 @@ func (d *Service) call(
 		return fmt.Errorf("keep who is called: %w", err)
 	}
 
-	return replaceInParts(ctx, tx, next)
+	return d.replaceInParts(ctx, tx, next)
 }
 
 // record is an asset that is called, with what stood before and what is sent.
@@ -111,7 +111,7 @@ func (d *Service) replacement(
 
 // replaceInParts commits schedules, so many by a statement, and has a fleet under caps planned
 // together at once.
-func replaceInParts(
+func (d *Service) replaceInParts(
 	ctx context.Context,
 	tx *store.Tx,
 	next []store.Replacement,
@@ -126,7 +126,7 @@ func replaceInParts(
 	}
 
 	for part := range slices.Chunk(next, replaceMax) {
-		if _, err := replaceAll(ctx, tx, ps, part); err != nil {
+		if _, err := d.replaceAll(ctx, tx, ps, part); err != nil {
 			return err
 		}
 	}
@@ -245,7 +245,7 @@ func (d *Service) release(
 		}
 	}
 
-	return replaceInParts(ctx, tx, next)
+	return d.replaceInParts(ctx, tx, next)
 }
 
 // FollowInstructions compares what every instruction that binds is brought with its target: what

@@ -117,7 +117,7 @@ func TestPhases_InTurn(t *testing.T) {
 func TestPhases_Fuse(t *testing.T) {
 	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		for seed := range uint64(12) {
-			h.randomSite(rand.New(rand.NewPCG(seed, 1)), 0)
+			h.randomSite(rand.New(rand.NewPCG(seed, 1)), 0, 0)
 		}
 		h.clean()
 	})

@@ -83,10 +83,10 @@ func (d *Service) shape(
 	e *store.Effective,
 	c *store.Charging,
 	why change,
-	r *roomFor,
+	limited bool,
 ) {
-	limitByRate(e, r != nil)
-	if r == nil {
+	limitByRate(e, limited)
+	if !limited {
 		e.Ramp = d.rampOf(c, why.ground)
 	}
 }

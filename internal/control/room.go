@@ -174,7 +174,7 @@ func (w *pluggedIn) without(
 		return fn(w.roomFor)
 	}
 
-	steps, power, running := drawsFrom(&l, w.from)
+	steps, power, running := needsFrom(&l, w.from)
 	w.cap = w.place[l.Group]
 	w.Remove(w.cap, steps, power, running)
 	defer w.Add(w.cap, steps, power, running)
@@ -184,8 +184,28 @@ func (w *pluggedIn) without(
 
 // draw puts what an asset draws from an instant on into the room.
 func (r *roomFor) draw(l *store.Load, from time.Time) {
-	steps, power, running := drawsFrom(l, from)
+	steps, power, running := needsFrom(l, from)
 	r.Add(r.place[l.Group], steps, power, running)
+}
+
+// needsFrom is drawsFrom under caps: of what a schedule allows for a main fuse's sake after the need
+// is met nothing is counted until then, and later no longer than a battery takes.
+func needsFrom(
+	l *store.Load,
+	from time.Time,
+) (steps []flex.Step, power flex.Watts, running bool) {
+	steps, power, running = drawsFrom(l, from)
+	if n := len(steps); running || !steps[n-1].To.After(l.Done) {
+		return steps, power, running
+	}
+
+	if l.Done.After(from) {
+		return within(steps, flex.Span{From: from, To: l.Done}), power, false
+	}
+
+	full := l.Done.Add(time.Duration(int64(FullBattery)*3600/int64(power)) * time.Second)
+
+	return within(steps, flex.Span{From: from, To: full}), power, true
 }
 
 // drawsFrom is what an asset draws from an instant on: what its schedule says, and when that is
@@ -218,6 +238,7 @@ type underCaps struct {
 	room    *roomFor // nil if nothing binds
 	binding *store.Binding
 	fuse    *store.Binding // what the site's main fuse did; nil for nothing
+	site    *behindFuse    // that the asset shares a main fuse at, beside the caps; nil for none
 }
 
 // keep keeps what caps did to a schedule that was just committed, and has the fleet planned
@@ -231,7 +252,7 @@ func (u *underCaps) keep(
 		b.EventID, b.AssetID = s.EventID, s.AssetID
 		return tx.PutBindings(ctx, *b)
 	}
-	if u.room == nil {
+	if u.room == nil && u.site == nil {
 		return nil
 	}
 
@@ -242,7 +263,20 @@ func (u *underCaps) keep(
 		}
 	}
 
-	return tx.CapsUsed(ctx, u.room.due(s, u.binding, tx.Now()))
+	due := u.site.due(s.AssetID, u.binding)
+	if u.room != nil {
+		due = sooner(due, u.room.due(s, u.binding, tx.Now()))
+	}
+
+	return tx.CapsUsed(ctx, due)
+}
+
+// sooner is the first of two instants, where zero is none.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // charge plans an asset in the room, and says which caps hold it back. No room at all has
@@ -294,7 +328,7 @@ func (r *roomFor) due(
 	b *store.Binding,
 	now time.Time,
 ) time.Time {
-	r.Add(r.cap, s.Steps, s.From.Power, true)
+	r.Add(r.cap, untilDone(s), s.From.Power, true)
 
 	switch _, _, over := r.Exceeded(); {
 	case over:

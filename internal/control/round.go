@@ -347,7 +347,15 @@ func (d *Service) differs(
 
 	var next *store.Schedule
 	err = w.without(ctx, tx, &c, func(r *roomFor) (err error) {
-		next, _, _, err = d.draft(ctx, tx, &c, byInputs, r)
+		under := &underCaps{room: r}
+		if w.roomFor != nil {
+			under.site, err = fusedAround(ctx, tx, &c)
+		}
+		if err != nil {
+			return err
+		}
+
+		next, _, err = d.draft(ctx, tx, &c, byInputs, under)
 		return err
 	})
 

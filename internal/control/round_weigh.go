@@ -86,8 +86,37 @@ func (d *Service) replanFused(
 	return rest, nil
 }
 
-// replaceAll commits replacements that were planned on the same prices, and returns how many.
-func replaceAll(
+// replaceAll commits replacements that were planned on the same prices, as far as the main fuses of their sites
+// bear them, and returns how many.
+func (d *Service) replaceAll(
+	ctx context.Context,
+	tx *store.Tx,
+	prices []flex.PricedPeriod,
+	next []store.Replacement,
+) (int, error) {
+	if len(next) == 0 {
+		return 0, nil
+	}
+
+	kept, err := d.keepFuses(ctx, tx, prices, next)
+	if err != nil {
+		return 0, fmt.Errorf("hold what is sent against main fuses: %w", err)
+	}
+
+	n, err := replaceKept(ctx, tx, prices, next)
+	if err != nil {
+		return 0, err
+	}
+
+	if err := tx.PutBindings(ctx, bindingsOf(next, kept.did)...); err != nil {
+		return 0, err
+	}
+
+	return n, kept.follow(ctx, tx, d)
+}
+
+// replaceKept is replaceAll for what keeps every main fuse.
+func replaceKept(
 	ctx context.Context,
 	tx *store.Tx,
 	prices []flex.PricedPeriod,
@@ -142,7 +171,7 @@ func (d *Service) replanAll(
 		}
 
 		var err error
-		changed, err = replaceAll(ctx, tx, m.prices, next)
+		changed, err = d.replaceAll(ctx, tx, m.prices, next)
 		if err != nil {
 			return err
 		}

@@ -108,6 +108,8 @@ type fleet struct {
 	again    time.Time
 	changed  []store.Replacement
 	bindings []*store.Binding // of the changed; nil where no cap had a part
+
+	fused []*behindFuse // the sites whose main fuse can bind
 }
 
 // member is one asset of the fleet.
@@ -122,6 +124,12 @@ type member struct {
 	binding *store.Binding
 	value   flex.MicroPounds
 	must    bool // the one that stands does not fit
+
+	site *behindFuse // whose main fuse it shares; nil for none
+	at   *siteCar    // it, there
+	// its schedule in force does not keep the main fuse, or was made for one that binds no more
+	broken bool
+	yields bool // it takes what others have a share in
 }
 
 // planTogether plans the fleet as it stands in a transaction. It is nil if there are no caps.
@@ -147,9 +155,11 @@ func (d *Service) planTogether(
 	f.place(ctx, d)
 
 	// A change that only saves money must be worth its pushes. One that keeps a cap is made.
-	if _, _, over := f.stands.Exceeded(); !over {
+	if _, _, over := f.stands.Exceeded(); !over && !f.breaksFuse() {
 		f.spare(from)
 	}
+
+	f.fence()
 
 	return f, nil
 }
@@ -187,7 +197,7 @@ func (f *fleet) read(ctx context.Context, tx *store.Tx, from time.Time) error {
 	f.prices = f.market
 	f.gather(found, loads, from)
 
-	return nil
+	return f.readSites(ctx, tx, found, loads)
 }
 
 // gather makes members of the assets that are planned, and puts all else that is plugged in
@@ -244,6 +254,10 @@ func (f *fleet) join(p *store.Planned, cap int, from time.Time) {
 
 // share divides the room and keeps each member's share for it.
 func (f *fleet) share() error {
+	if err := f.shareFuses(); err != nil {
+		return err
+	}
+
 	cars := make([]headroom.Car, len(f.members))
 	for i := range f.members {
 		cars[i] = f.members[i].Car
@@ -286,7 +300,8 @@ func (f *fleet) place(ctx context.Context, d *Service) {
 		slack[i] = f.members[i].Slack()
 
 		// One whose share is too small comes before all others: it needs what is left over.
-		if f.members[i].unserved() {
+		m := &f.members[i]
+		if m.unserved() || m.unshared() {
 			slack[i] -= planHorizon
 		}
 	}
@@ -301,6 +316,7 @@ func (f *fleet) place(ctx context.Context, d *Service) {
 		f.Release(m.Cap, m.now)
 		f.cap = m.Cap
 		f.decide(ctx, d, m)
+		m.settle()
 		f.Add(m.Cap, m.steps(), m.Power, m.Running)
 	}
 
@@ -331,18 +347,22 @@ func (m *member) steps() []flex.Step {
 	if m.next != nil {
 		return m.next.Steps
 	}
-	return within(m.Standing.Steps, flex.Span{
+	return within(m.stood(), flex.Span{
 		From: m.From,
 		To:   m.Standing.End(),
 	})
 }
 
+// stood is what the schedule in force has the member do until it is done.
+func (m *member) stood() []flex.Step { return untilDone(&m.Standing) }
+
 // decide plans a member in the room that is there for it, and keeps the plan if it replaces the
 // schedule in force.
 func (f *fleet) decide(ctx context.Context, d *Service, m *member) {
 	problem, answer, binding := f.charge(*m.Car.Problem)
-	exceeds := !f.Fits(m.Car.Problem, m.Cap, m.Standing.Steps) ||
-		unlimited(&m.Standing.From)
+	binding = m.behind(&problem, &answer, binding)
+	exceeds := !f.Fits(m.Car.Problem, m.Cap, m.stood()) ||
+		unlimited(&m.Standing.From) || m.broken || m.yields
 
 	decision := d.decide(ctx, m.Standing.AssetID, &Candidate{
 		Ground:   ByCaps,
@@ -350,7 +370,7 @@ func (f *fleet) decide(ctx context.Context, d *Service, m *member) {
 		Pooled:   len(f.Position) > 0,
 		Now:      f.now,
 		MarketAt: m.MarketAt,
-		Current:  m.Standing.Steps,
+		Current:  m.stood(),
 		Problem:  &problem,
 		Plan:     &answer,
 	})
@@ -389,7 +409,7 @@ func (f *fleet) spare(from time.Time) {
 		won += more
 
 		changed := Candidate{
-			Current: m.Standing.Steps,
+			Current: m.stood(),
 			Problem: m.Car.Problem,
 			Plan:    m.next,
 		}
@@ -398,7 +418,7 @@ func (f *fleet) spare(from time.Time) {
 	}
 
 	cost := f.bill(from, func(m *member) []flex.Step {
-		return m.Standing.Steps
+		return m.stood()
 	})
 	saved := cost - f.bill(from, (*member).steps)
 	better := urgent || pays(saved, cost, n)
@@ -408,6 +428,7 @@ func (f *fleet) spare(from time.Time) {
 
 	for i := range f.members {
 		f.members[i].next = nil
+		f.members[i].settle()
 	}
 }
 
@@ -415,7 +436,7 @@ func (f *fleet) spare(from time.Time) {
 // in force, in watt-seconds. Less counts beyond a slack.
 func (m *member) met() (less, more int64) {
 	assumed := charge.AssumedPrice(m.Prices)
-	old := weighSteps(m.Car.Problem, assumed, m.Standing.Steps)
+	old := weighSteps(m.Car.Problem, assumed, m.stood())
 	next := weighSteps(m.Car.Problem, assumed, m.next.Steps)
 
 	need := int64(m.Need) * 3600
@@ -425,117 +446,37 @@ func (m *member) met() (less, more int64) {
 	return max(0, would-lacks-slack), max(0, lacks-would)
 }
 
-// bill is what the fleet's energy costs from an instant on if each member does as it is said:
-// at the market's price, and where something was traded, what is bought beyond it less what is
-// sold of it.
-func (f *fleet) bill(
-	from time.Time,
-	does func(*member) []flex.Step,
-) flex.MicroPounds {
-	sums := map[flex.Period]int64{} // watt-seconds
-	add := func(steps []flex.Step, power flex.Watts) {
-		for _, s := range within(steps, flex.Span{
-			From: from,
-			To:   from.Add(planHorizon),
-		}) {
-			for at := flex.PeriodAt(
-				s.From,
-			); s.Limit > 0 && at.Start().Before(s.To); at = at.Add(1) {
-				sums[at] += int64(min(s.Limit, power)) * int64(s.Meet(at.Span()).Len()/time.Second)
-			}
-		}
-	}
-
-	for i := range f.members {
-		add(does(&f.members[i]), f.members[i].Power)
-	}
-
-	for i := range f.others {
-		steps, power, _ := drawsFrom(&f.others[i], from)
-		add(steps, power)
-	}
-
-	cost := f.deviations(from, sums)
-	assumed := charge.AssumedPrice(f.market)
-	for at, sum := range sums {
-		cost += flex.MicroPounds(priced(
-			f.market,
-			assumed,
-			at.Span(),
-		) / 1800 * float64(sum) / (3600 * 1e6))
-	}
-
-	return cost
-}
-
-// deviations is what the periods cost in which something was traded, and takes them out of the sums.
-func (f *fleet) deviations(
-	from time.Time,
-	sums map[flex.Period]int64,
-) (cost flex.MicroPounds) {
-	for _, t := range f.Position {
-		beyond := flex.WattHours(sums[t.Period]/3600) - t.Energy
-		delete(sums, t.Period)
-
-		if beyond > 0 {
-			cost += t.Buy.Of(beyond)
-		} else if t.Period.End().After(from) {
-			cost += t.Sell.Of(beyond)
-		}
-	}
-
-	return cost
-}
-
-// commit puts what changed in force, if nothing was planned under the caps since, and says
-// when the fleet is to be planned again.
-func (d *Service) commit(
+// replace commits what changed, with what caps did to it, and returns how many schedules.
+func (d *Service) replace(
 	ctx context.Context,
 	tx *store.Tx,
 	f *fleet,
-	t *tally,
-) (done bool, err error) {
-	if stands, ok, err := tx.LockCaps(ctx); err != nil || !ok ||
-		stands.Version != f.Version {
-		return !ok, err
-	}
-
-	curve, err := tx.AddCurve(ctx, f.prices)
-	if err != nil {
-		return false, fmt.Errorf("keep prices: %w", err)
-	}
-
-	f.changes(curve)
-
-	changed, err := f.replace(ctx, tx)
-	if err != nil {
-		return false, err
-	}
-
-	next := flex.PeriodAt(f.now).End()
-	if !f.again.IsZero() && f.again.Before(next) {
-		next = later(f.again, f.now.Add(MarketRest))
-	}
-
-	t.looked, t.changed = t.looked+len(f.members), t.changed+changed
-
-	return true, tx.CapsPlanned(ctx, f.shadow, next)
-}
-
-// replace commits what changed, with what caps did to it, and returns how many schedules.
-func (f *fleet) replace(
-	ctx context.Context,
-	tx *store.Tx,
 ) (changed int, err error) {
 	for at := 0; at < len(f.changed); at += replaceMax {
 		rs := f.changed[at:min(at+replaceMax, len(f.changed))]
+		kept, err := d.keepFuses(ctx, tx, f.prices, rs)
+		if err != nil {
+			return 0, err
+		}
+
 		n, err := tx.Replace(ctx, rs)
 		if err != nil {
 			return 0, err
 		}
 
+		for i, b := range kept.did {
+			if b != nil {
+				f.bindings[at+i] = b
+			}
+		}
+
 		changed += n
 		err = tx.PutBindings(ctx, bindingsOf(rs, f.bindings[at:])...)
+		if err != nil {
+			return 0, err
+		}
+
+		err = kept.follow(ctx, tx, d)
 		if err != nil {
 			return 0, err
 		}
@@ -564,7 +505,8 @@ func (f *fleet) changes(curve store.CurveID) {
 	f.changed, f.bindings = nil, nil
 	for i := range f.members {
 		m := &f.members[i]
-		if m.next == nil {
+		steps, binding, changed := m.sends()
+		if !changed {
 			continue
 		}
 
@@ -575,16 +517,18 @@ func (f *fleet) changes(curve store.CurveID) {
 			Curve: curve,
 		}
 
-		if m.must {
-			next.Cause = store.CauseCaps
+		if m.must || m.next == nil {
+			next.Cause, next.Value = store.CauseCaps, store.Urgent
 		}
 
-		next.Steps = m.next.Steps
+		next.Steps = steps
 		f.changed = append(f.changed, store.Replacement{
 			Planned: m.Planned,
 			Next:    next,
 		})
 
-		f.bindings = append(f.bindings, m.binding)
+		f.bindings = append(f.bindings, binding)
 	}
+
+	f.freed(curve)
 }

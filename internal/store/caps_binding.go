@@ -18,6 +18,9 @@ type Load struct {
 	Power       flex.Watts
 	PluggedInAt time.Time
 	Steps       []flex.Step // of the schedule that stands; none if it has none
+	Site        flex.SiteID
+	// when its schedule has it be done: ready-by, or the end of charge-now if that is later; zero if it has none
+	Done time.Time
 }
 
 // Loads returns what is plugged in: of the whole organisation, or of one group's sites.
@@ -38,9 +41,10 @@ func (tx *Tx) loads(
 	return rows(ctx, tx.conn, func(s scanner) (l Load, err error) {
 		var car, own, planned sql.NullInt64
 		var steps sql.NullString
-		var from time.Time
+		var from, now time.Time
 		err = s.Scan(
 			&l.AssetID,
+			&l.Site,
 			&l.Group,
 			&car,
 			&own,
@@ -48,7 +52,12 @@ func (tx *Tx) loads(
 			instant{&l.PluggedInAt},
 			instant{&from},
 			&steps,
+			instant{&l.Done},
+			instant{&now},
 		)
+		if now.After(l.Done) {
+			l.Done = now
+		}
 
 		switch {
 		case planned.Valid:
@@ -66,7 +75,8 @@ func (tx *Tx) loads(
 		}
 
 		return l, err
-	}, `SELECT s.asset_id, COALESCE(g.name, ''), s.vehicle_w, a.power_w, c.power_w, s.plugged_in_at, c.from_at, c.steps
+	}, `SELECT s.asset_id, a.site_id, COALESCE(g.name, ''), s.vehicle_w, a.power_w, c.power_w, s.plugged_in_at, c.from_at, c.steps,
+			c.ready_by, c.charge_now_to
 		FROM session s JOIN asset a ON a.id = s.asset_id LEFT JOIN schedule c ON c.event_id = s.event_id LEFT JOIN cap_site g ON g.site_id = s.site_id
 		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+where, append([]any{tx.org.Bytes()}, args...)...)
 }

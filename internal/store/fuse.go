@@ -1,7 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -64,4 +66,97 @@ func (tx *Tx) MarkAt(
 	)
 
 	return err
+}
+
+// FusedSite is a site of several assets whose main fuse was set and at which something is plugged in.
+type FusedSite struct {
+	ID       flex.SiteID
+	Fuse     flex.Watts
+	Chargers int // of the assets that charge, plugged in or not
+	// the home batteries, in the order of their ids
+	Batteries []flex.AssetID
+}
+
+// FusedSites returns the sites of assets that share a main fuse which was set, in the order of their ids: those at
+// which one of the assets is plugged in, or all of the organisation's if none is named.
+func (tx *Tx) FusedSites(
+	ctx context.Context,
+	assets ...flex.AssetID,
+) (sites []FusedSite, err error) {
+	if len(assets) == 0 {
+		return tx.fusedSites(ctx, nil)
+	}
+
+	known := map[flex.SiteID]bool{}
+	for chunk := range slices.Chunk(assets, outboxChunk) {
+		some, err := tx.fusedSites(ctx, chunk)
+		if err != nil {
+			return nil, err
+		}
+
+		for _, s := range some {
+			if !known[s.ID] {
+				known[s.ID] = true
+				sites = append(sites, s)
+			}
+		}
+	}
+
+	slices.SortFunc(sites, func(a, b FusedSite) int {
+		return bytes.Compare(a.ID[:], b.ID[:])
+	})
+
+	return sites, nil
+}
+
+// fusedSites is FusedSites for as many assets as one statement names.
+func (tx *Tx) fusedSites(
+	ctx context.Context,
+	assets []flex.AssetID,
+) (sites []FusedSite, err error) {
+	which, args := "", []any{tx.org.Bytes()}
+	if len(assets) > 0 {
+		which, args = in(args, assets)
+		which = " AND s.asset_id IN " + which
+	}
+
+	type row struct {
+		FusedSite
+		asset flex.AssetID
+		kind  flex.AssetType
+	}
+
+	found, err := rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (r row, err error) {
+			err = s.Scan(&r.ID, &r.Fuse, &r.asset, &r.kind)
+			return r, err
+		},
+		`SELECT t.id, t.import_w, a.id, a.type FROM site t JOIN asset a ON a.org_id = t.org_id AND a.site_id = t.id
+		WHERE t.org_id = $1 AND t.supply_set AND t.import_w > 0 AND t.id IN (
+			SELECT o.site_id FROM session s JOIN asset o ON o.id = s.asset_id
+			WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+which+`)
+		ORDER BY t.id, a.id`,
+		args...,
+	)
+
+	for _, r := range found {
+		if n := len(sites); n == 0 || sites[n-1].ID != r.ID {
+			sites = append(sites, r.FusedSite)
+		}
+
+		last := &sites[len(sites)-1]
+		switch {
+		case r.kind == flex.Battery:
+			last.Batteries = append(last.Batteries, r.asset)
+
+		case r.kind.Charges():
+			last.Chargers++
+		}
+	}
+
+	return slices.DeleteFunc(sites, func(s FusedSite) bool {
+		return s.Chargers+len(s.Batteries) < 2
+	}), err
 }

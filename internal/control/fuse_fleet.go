@@ -1,0 +1,285 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// readSites reads the sites of a fleet whose main fuse can bind, and finds the members there.
+func (f *fleet) readSites(
+	ctx context.Context,
+	tx *store.Tx,
+	found []store.Planned,
+	loads []store.Load,
+) error {
+	sites, err := tx.FusedSites(ctx)
+	if err != nil {
+		return err
+	}
+
+	at := map[flex.SiteID]pluggedAt{}
+	if len(sites) > 0 {
+		at = bySite(found, loads)
+	}
+
+	by := map[flex.AssetID]*behindFuse{}
+	for _, s := range sites {
+		site, err := fusedAs(ctx, tx, s, at[s.ID].loads, at[s.ID].planned)
+		if err != nil {
+			return err
+		}
+		if site == nil {
+			continue
+		}
+
+		f.fused = append(f.fused, site)
+		site.prices = f.market
+		for _, car := range site.cars {
+			by[car.Standing.AssetID] = site
+		}
+	}
+
+	for i := range f.members {
+		f.members[i].join(by)
+	}
+
+	return nil
+}
+
+// pluggedAt is what is plugged in at a site, and what of it has a schedule.
+type pluggedAt struct {
+	loads   []store.Load
+	planned []store.Planned
+}
+
+// bySite sorts what is plugged in by the sites.
+func bySite(
+	found []store.Planned,
+	loads []store.Load,
+) map[flex.SiteID]pluggedAt {
+	siteOf := make(map[flex.AssetID]flex.SiteID, len(loads))
+	all := map[flex.SiteID]pluggedAt{}
+	for i := range loads {
+		l := &loads[i]
+		siteOf[l.AssetID] = l.Site
+		at := all[l.Site]
+		at.loads = append(at.loads, *l)
+		all[l.Site] = at
+	}
+
+	for i := range found {
+		id := siteOf[found[i].Standing.AssetID]
+		at := all[id]
+		at.planned = append(at.planned, found[i])
+		all[id] = at
+	}
+
+	return all
+}
+
+// join makes a member one of the cars of its site, if that is among those whose main fuse can bind.
+func (m *member) join(by map[flex.AssetID]*behindFuse) {
+	m.site, m.broken = by[m.Standing.AssetID], hasTail(&m.Standing)
+	if m.site == nil {
+		return
+	}
+
+	m.at = m.site.carNamed(m.Standing.AssetID)
+	m.at.from = m.from
+	m.Car.Problem.Exact = true
+	m.broken = m.site.breaks(m.at)
+}
+
+// shareFuses keeps for each car its share of its site's main fuse, until it is planned.
+func (f *fleet) shareFuses() error {
+	for _, site := range f.fused {
+		site.pose()
+		if err := site.divide(); err != nil {
+			return fmt.Errorf("share a main fuse: %w", err)
+		}
+	}
+
+	for i := range f.members {
+		if at := f.members[i].at; at != nil {
+			at.want = inOrder(slices.Concat(at.share, at.now))
+			at.core = at.want
+		}
+	}
+
+	return nil
+}
+
+// breaksFuse reports whether any schedule in force does not keep its site's main fuse.
+func (f *fleet) breaksFuse() bool {
+	return slices.ContainsFunc(f.members, func(m member) bool {
+		return m.broken
+	})
+}
+
+// unshared reports whether a member's share of its main fuse is less than it needs.
+func (m *member) unshared() bool {
+	return m.at != nil && len(m.at.share) > 0 && m.at.unserved()
+}
+
+// behind has a member's plan keep the room that the others behind its main fuse leave once they have accepted theirs,
+// and adds to a binding what that did.
+func (m *member) behind(
+	p *charge.Problem,
+	plan *charge.Plan,
+	b *store.Binding,
+) *store.Binding {
+	if m.at == nil {
+		return b
+	}
+
+	span := flex.Span{From: m.site.from, To: m.at.end(m.site.from)}
+	room := m.site.stepped(span, m.at.least(), func(t time.Time) flex.Watts {
+		return m.site.openAt(m.at, t)
+	})
+	m.yields = !fits(m.stood(), p.Power, room)
+
+	return m.stay(p, plan, b, room)
+}
+
+// stay has a member's plan stay in some room under its main fuse, and adds to a binding what that did.
+func (m *member) stay(
+	p *charge.Problem,
+	plan *charge.Plan,
+	b *store.Binding,
+	room []flex.Step,
+) *store.Binding {
+	span := flex.Span{From: m.site.from, To: m.at.end(m.site.from)}
+	free := plan.Steps
+	_, held := m.site.stay(p, plan, span, room)
+	if b == nil {
+		b = &store.Binding{}
+	}
+
+	b.Limits = lower(p.Limits, nil, span)
+	if held {
+		b.Caps = append(b.Caps, m.site.heldBack(free, p, plan)...)
+	}
+
+	return b
+}
+
+// settle notes what a member does among the cars of its site.
+func (m *member) settle() {
+	if m.at == nil {
+		return
+	}
+
+	m.at.want = m.steps()
+	m.at.core = m.at.want
+	m.at.renewed = m.next != nil
+}
+
+// fence holds the members that are planned anew to what the others behind their main fuse leave, whichever of
+// their schedules those have accepted, and says what each has once it is done.
+func (f *fleet) fence() {
+	for i := range f.members {
+		m := &f.members[i]
+		if m.at == nil || m.next == nil {
+			continue
+		}
+
+		span := flex.Span{From: m.site.from, To: m.at.end(m.site.from)}
+		room := m.site.left(m.at, span)
+		if fits(m.next.Steps, m.Power, room) {
+			continue
+		}
+
+		f.Remove(m.Cap, m.steps(), m.Power, m.Running)
+		f.cap = m.Cap
+		p, plan, b := f.charge(*m.Car.Problem)
+		m.binding = m.stay(&p, &plan, b, room)
+		m.next = &plan
+		m.at.core = plan.Steps
+		f.Add(m.Cap, m.steps(), m.Power, m.Running)
+	}
+
+	for _, site := range f.fused {
+		for _, car := range site.cars {
+			site.finish(car)
+		}
+	}
+}
+
+// sends is what a member is sent, and what caps and its main fuse did to it; false for nothing.
+func (m *member) sends() (
+	steps []flex.Step,
+	b *store.Binding,
+	changed bool,
+) {
+	if m.at == nil {
+		if m.next == nil {
+			return nil, nil, false
+		}
+		return m.next.Steps, m.binding, true
+	}
+
+	steps = slices.Concat(m.at.core, m.at.tail)
+	if sameAhead(m.Standing.Steps, steps, m.site.from) {
+		return nil, nil, false
+	}
+
+	b = &store.Binding{}
+	if m.next != nil {
+		*b = *m.binding
+	} else {
+		b.Limits = m.at.core
+	}
+
+	b.Limits = slices.Concat(b.Limits, m.at.tail)
+
+	return steps, b, true
+}
+
+// freed adds what cars that are done may draw behind their main fuse, where that changes.
+func (f *fleet) freed(curve store.CurveID) {
+	for _, site := range f.fused {
+		for _, car := range site.cars {
+			same := sameAhead(car.Standing.Steps, car.tail, site.from)
+			if !car.done || same || len(car.tail) == 0 {
+				continue
+			}
+
+			next := store.Schedule{
+				Cause: store.CauseCaps,
+				From:  car.from,
+				Value: store.Urgent,
+				Curve: curve,
+			}
+
+			next.Steps = car.tail
+			f.changed = append(f.changed, store.Replacement{
+				Planned: car.Planned,
+				Next:    next,
+			})
+
+			f.bindings = append(f.bindings, &store.Binding{Limits: car.tail})
+		}
+	}
+}
+
+// waits reports whether a car is to have more once others behind its main fuse have accepted that they give way.
+func (f *fleet) waits() bool {
+	return slices.ContainsFunc(f.fused, func(site *behindFuse) bool {
+		return len(site.waiting()) > 0
+	})
+}
+
+// inOrder sorts steps by time. Of two that meet the second begins where the first ends.
+func inOrder(steps []flex.Step) []flex.Step {
+	slices.SortFunc(steps, func(a, b flex.Step) int {
+		return a.From.Compare(b.From)
+	})
+
+	return steps
+}

@@ -1,0 +1,186 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/engine/check"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// fuseKept is what holding schedules against main fuses came to.
+type fuseKept struct {
+	did       []*store.Binding // what the fuse did to each, nil for nothing
+	refused   []flex.AssetID   // whose schedule the check refused
+	batteries []flex.SiteID    // the sites with batteries
+}
+
+// keepFuses holds schedules that are about to take the place of others against the main fuses of their sites,
+// whoever made them: each is made anew in the room that the others of its site leave where it does not fit, and says
+// what the car has once it is done. Then check.Fuse looks at all of a site.
+func (d *Service) keepFuses(
+	ctx context.Context,
+	tx *store.Tx,
+	ps []flex.PricedPeriod,
+	next []store.Replacement,
+) (k fuseKept, err error) {
+	k.did = make([]*store.Binding, len(next))
+	at := make(map[flex.AssetID]int, len(next))
+	ids := make([]flex.AssetID, len(next))
+	for i := range next {
+		ids[i] = next[i].Standing.AssetID
+		at[ids[i]] = i
+	}
+
+	sites, err := tx.FusedSites(ctx, ids...)
+	for i := 0; i < len(sites) && err == nil; i++ {
+		var f *behindFuse
+		f, err = lockFused(ctx, tx, sites[i])
+		if f == nil {
+			continue
+		}
+
+		f.prices = ps
+		sent := f.keepAll(next, k.did, at)
+		k.refused = append(k.refused, d.guardNext(ctx, f, sent)...)
+		if len(sites[i].Batteries) > 0 {
+			k.batteries = append(k.batteries, sites[i].ID)
+		}
+	}
+
+	return k, err
+}
+
+// follow has what was refused looked at again after a rest, and the batteries of the sites planned around what their cars
+// do now. What was kept is committed by then.
+func (k *fuseKept) follow(ctx context.Context, tx *store.Tx, d *Service) error {
+	err := tx.MarkAt(ctx, tx.Now().Add(MarketRest), k.refused...)
+	for i := 0; i < len(k.batteries) && err == nil; i++ {
+		err = d.replanBatteries(ctx, tx, k.batteries[i])
+	}
+
+	return err
+}
+
+// keepAll is keepNext for the cars of a site, whose place among the schedules is given, and lists what they are sent.
+func (f *behindFuse) keepAll(
+	next []store.Replacement,
+	did []*store.Binding,
+	at map[flex.AssetID]int,
+) map[flex.AssetID]*store.Schedule {
+	sent := map[flex.AssetID]*store.Schedule{}
+	for _, car := range f.cars {
+		if i, ok := at[car.Standing.AssetID]; ok {
+			did[i] = f.keepNext(car, &next[i].Next)
+			sent[car.Standing.AssetID] = &next[i].Next
+		}
+	}
+
+	return sent
+}
+
+// lockFused is readFused for a site of which nobody else plans anything until the transaction ends.
+func lockFused(
+	ctx context.Context,
+	tx *store.Tx,
+	s store.FusedSite,
+) (*behindFuse, error) {
+	if err := tx.LockSite(ctx, s.ID); err != nil {
+		return nil, fmt.Errorf("lock the site: %w", err)
+	}
+	return readFused(ctx, tx, s)
+}
+
+// keepNext has what a car is about to be sent keep the room that the others leave it, and says what it has once it
+// is done. It returns what the fuse did, nil for nothing.
+func (f *behindFuse) keepNext(
+	car *siteCar,
+	s *store.Schedule,
+) *store.Binding {
+	limitByRate(&s.From, true)
+	car.from = s.From
+	end := car.end(f.from)
+	car.done = !end.After(f.from)
+	car.core = within(s.Steps, flex.Span{From: f.from, To: end})
+	b := f.fenceNext(car)
+
+	if b != nil || !s.End().After(end) {
+		f.finish(car)
+		if b == nil {
+			b = &store.Binding{Limits: lower(nil, nil, flex.Span{From: f.from, To: end})}
+		}
+
+		b.Limits = append(b.Limits, car.tail...)
+		s.Steps = slices.Concat(car.core, car.tail)
+	}
+
+	car.tail = within(s.Steps, flex.Span{From: end, To: s.End()})
+
+	return b
+}
+
+// fenceNext makes what a car is about to be sent anew in the room that the others leave it, where it does not fit. It
+// returns what the fuse did, nil for nothing.
+func (f *behindFuse) fenceNext(car *siteCar) *store.Binding {
+	span := flex.Span{From: f.from, To: car.end(f.from)}
+	room := f.left(car, span)
+	fit := car.exact() && fits(car.core, car.from.Power, room)
+	if car.done || fit {
+		return nil
+	}
+
+	p := problemOf(car.from, f.from, f.prices)
+	p.Exact = true
+	p.Limits = lower(p.Limits, room, span)
+	plan := charge.Solve(p)
+	free := car.core
+	car.core = plan.Steps
+
+	return &store.Binding{
+		Limits: lower(p.Limits, nil, span),
+		Caps:   f.heldBack(free, &p, &plan),
+	}
+}
+
+// exact reports whether a car's plan names no more power than is counted for it.
+func (c *siteCar) exact() bool {
+	return !slices.ContainsFunc(c.core, func(s flex.Step) bool {
+		return s.Limit > c.from.Power
+	})
+}
+
+// guardNext holds what the cars of a site are about to be sent against its main fuse by check.Fuse. What breaks it
+// is cut down to what the fuse leaves, is said to be so, and is to be planned again after a rest: those cars are returned.
+func (d *Service) guardNext(
+	ctx context.Context,
+	f *behindFuse,
+	sent map[flex.AssetID]*store.Schedule,
+) (refused []flex.AssetID) {
+	devices := f.devices()
+	for i, car := range f.cars {
+		if s := sent[car.Standing.AssetID]; s != nil {
+			devices[i].Next = s.Steps
+		}
+	}
+
+	law := check.Fuse(devices, f.fuse)
+	if law == nil {
+		return nil
+	}
+
+	check.ClipToFuse(devices, f.fuse)
+	for i, car := range f.cars {
+		if s := sent[car.Standing.AssetID]; s != nil {
+			s.Steps = devices[i].Next
+			s.From.Origins = passed(s.From.Origins) + " " + store.PlanRefused
+			refused = append(refused, car.Standing.AssetID)
+		}
+	}
+
+	d.refuse(ctx, refused[0], law)
+
+	return refused
+}

@@ -1,0 +1,377 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/engine/battery"
+	"flexd/internal/engine/charge"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// fusedAround is the site of an asset that is planned by itself where it shares a main fuse, with every other
+// car as its schedule in force has it. It is nil where the fuse cannot bind.
+func fusedAround(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+) (*behindFuse, error) {
+	if c.Fuse == 0 {
+		return nil, nil
+	}
+
+	sites, err := tx.FusedSites(ctx, c.Asset.ID)
+	if err != nil || len(sites) == 0 {
+		return nil, err
+	}
+
+	return readFused(ctx, tx, sites[0])
+}
+
+// readFused reads a site with a main fuse as its schedules in force have it. It is nil where the fuse
+// cannot bind.
+func readFused(
+	ctx context.Context,
+	tx *store.Tx,
+	s store.FusedSite,
+) (*behindFuse, error) {
+	loads, err := tx.SiteLoads(ctx, s.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read what is plugged in at the site: %w", err)
+	}
+
+	found, err := tx.PlannedAt(ctx, s.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read the site's schedules: %w", err)
+	}
+
+	return fusedAs(ctx, tx, s, loads, found)
+}
+
+// fusedAs is a site with a main fuse, of which it is known what is plugged in and what of that has a
+// schedule. It is nil where the fuse cannot bind.
+func fusedAs(
+	ctx context.Context,
+	tx *store.Tx,
+	s store.FusedSite,
+	loads []store.Load,
+	found []store.Planned,
+) (*behindFuse, error) {
+	f := &behindFuse{
+		fuse:  s.Fuse,
+		now:   tx.Now(),
+		from:  tx.Now().Truncate(time.Second),
+		again: map[time.Time][]flex.AssetID{},
+	}
+
+	var err error
+	f.base, err = baseAt(ctx, tx, s.ID)
+	if err != nil {
+		return nil, err
+	}
+
+	charging, err := f.busyAt(ctx, tx, s.Batteries)
+	if err != nil {
+		return nil, err
+	}
+
+	f.tight = f.binds(s, loads, charging.power)
+	if !f.tight {
+		return nil, nil
+	}
+
+	f.stand(loads, found)
+	f.others = append(f.others, charging)
+
+	return f, f.readSent(ctx, tx)
+}
+
+// busyAt is what the batteries of a site charge with in the running half-hour or by a dispatch that was sent.
+func (f *behindFuse) busyAt(
+	ctx context.Context,
+	tx *store.Tx,
+	batteries []flex.AssetID,
+) (d draws, err error) {
+	d.battery = true
+	var steps []flex.Step
+	for _, id := range batteries {
+		b, err := tx.Battery(ctx, id)
+		if err != nil {
+			return d, err
+		}
+
+		d.power += b.Power()
+		now := flex.PeriodAt(f.from)
+		for p := now; p == now || p.Start().Before(b.Plan.DispatchedTo); p = p.Add(1) {
+			if m, ok := modeAt(&b.Plan, p); ok && m == battery.ModeCharge {
+				steps = append(steps, flex.Step{Span: p.Span()})
+			}
+		}
+	}
+
+	slices.SortFunc(steps, func(a, b flex.Step) int {
+		return a.From.Compare(b.From)
+	})
+	steps = slices.CompactFunc(steps, func(a, b flex.Step) bool {
+		return a.From.Equal(b.From)
+	})
+
+	for i := range steps {
+		steps[i].Limit = d.power
+	}
+
+	d.lists = [][]flex.Step{steps}
+
+	return d, nil
+}
+
+// binds reports whether what is plugged in can together draw more than the fuse, beside batteries of some power.
+// One car binds it at a site of several, for others may come.
+func (f *behindFuse) binds(
+	s store.FusedSite,
+	loads []store.Load,
+	batteries flex.Watts,
+) bool {
+	sum := f.base.most() + batteries
+	for i := range loads {
+		sum += most(&loads[i], f.fuse)
+	}
+
+	several := len(loads) > 1 || s.Chargers > 1 || len(s.Batteries) > 0
+
+	return several && sum > f.fuse
+}
+
+// stand has every car of a site do what its schedule in force says.
+func (f *behindFuse) stand(loads []store.Load, found []store.Planned) {
+	planned := map[flex.AssetID]bool{}
+	for i := range found {
+		planned[found[i].Standing.AssetID] = true
+		car := &siteCar{member: member{
+			Planned: &found[i],
+			from:    found[i].Standing.From,
+		}}
+
+		car.done = !car.end(f.from).After(f.from)
+		car.keep(f.from)
+		car.core = car.want
+		f.cars = append(f.cars, car)
+	}
+
+	f.drawBeside(loads, planned)
+	slices.SortFunc(f.cars, func(a, b *siteCar) int {
+		return bytes.Compare(a.Standing.AssetID[:], b.Standing.AssetID[:])
+	})
+}
+
+// carNamed is a car of the site; nil if it has no schedule.
+func (f *behindFuse) carNamed(id flex.AssetID) *siteCar {
+	i := slices.IndexFunc(f.cars, func(car *siteCar) bool {
+		return car.Standing.AssetID == id
+	})
+	if i < 0 {
+		return nil
+	}
+
+	return f.cars[i]
+}
+
+// joined is the car that is planned by itself, with the inputs of its plan. One without a schedule was
+// counted at full power with what nobody plans, and is a car of the site from now on.
+func (f *behindFuse) joined(c *store.Charging, e store.Effective) *siteCar {
+	if f == nil {
+		return nil
+	}
+
+	car := f.carNamed(c.Asset.ID)
+	if car == nil {
+		p := &store.Planned{Session: c.Session.ID}
+		p.Standing.AssetID = c.Asset.ID
+		car = &siteCar{member: member{Planned: p}}
+		f.cars = append(f.cars, car)
+		f.others = slices.DeleteFunc(f.others, func(o draws) bool {
+			return o.asset == c.Asset.ID
+		})
+	}
+
+	car.from = e
+	car.done = !car.end(f.from).After(f.from)
+	f.last = later(f.last, car.end(f.from))
+
+	return car
+}
+
+// breaks reports whether a car's schedule in force does not keep what the others leave it, or was made as if
+// it shared no fuse.
+func (f *behindFuse) breaks(car *siteCar) bool {
+	if car.Standing.Generation == 0 {
+		return false
+	}
+	if !hasTail(&car.Standing) {
+		return true
+	}
+
+	span := flex.Span{From: f.from, To: car.Standing.End()}
+
+	return !fits(
+		within(car.Standing.Steps, span),
+		car.from.Power,
+		f.left(car, span),
+	)
+}
+
+// replaces reports whether the schedule in force of an asset is to go whatever the new one brings: it breaks the
+// fuse, or was made for one that binds no more.
+func (f *behindFuse) replaces(car *siteCar, c *store.Charging) bool {
+	if f == nil {
+		return hasTail(&c.Standing)
+	}
+	return f.breaks(car)
+}
+
+// hold has a car's plan keep the fuse beside what the others of the site may draw, whichever of their schedules they
+// have accepted. It adds to a binding what the fuse did.
+func (f *behindFuse) hold(
+	car *siteCar,
+	p *charge.Problem,
+	plan *charge.Plan,
+	b *store.Binding,
+) *store.Binding {
+	if f == nil {
+		return b
+	}
+
+	span := flex.Span{From: f.from, To: car.end(f.from)}
+	free := plan.Steps
+	var held bool
+	car.want, held = f.stay(p, plan, span, f.stepped(span, car.least(), func(t time.Time) flex.Watts {
+		return f.openAt(car, t)
+	}))
+
+	_, fenced := f.stay(p, plan, span, f.left(car, span))
+	car.core = plan.Steps
+	if b == nil {
+		b = &store.Binding{}
+	}
+
+	b.Limits = lower(p.Limits, nil, span)
+	if held || fenced {
+		b.Caps = append(b.Caps, f.heldBack(free, p, plan)...)
+	}
+
+	return b
+}
+
+// stay has a plan stay in some room, and reports whether it had to be made anew for that.
+func (f *behindFuse) stay(
+	p *charge.Problem,
+	plan *charge.Plan,
+	span flex.Span,
+	room []flex.Step,
+) (steps []flex.Step, anew bool) {
+	anew = !fits(plan.Steps, p.Power, room)
+	if anew {
+		p.Limits = lower(p.Limits, room, span)
+		*plan = charge.Solve(*p)
+	}
+
+	return plan.Steps, anew
+}
+
+// openAt is what the others leave to a car at an instant once they have accepted what is planned for them.
+func (f *behindFuse) openAt(car *siteCar, t time.Time) flex.Watts {
+	w := f.limit()
+	for i := range f.others {
+		w -= f.others[i].at(t)
+	}
+
+	for _, other := range f.cars {
+		if other != car {
+			d := draws{
+				lists: [][]flex.Step{other.want},
+				power: other.from.Power,
+			}
+
+			w -= d.at(t)
+		}
+	}
+
+	return max(0, w)
+}
+
+// heldBack is when a plan that knew no fuse drew more than one behind it may.
+func (f *behindFuse) heldBack(
+	free []flex.Step,
+	p *charge.Problem,
+	plan *charge.Plan,
+) (caps []store.BindingCap) {
+	for _, s := range free {
+		for _, l := range p.Limits {
+			span := s.Meet(l.Span)
+			if span.Empty() || min(s.Limit, p.Power) <= l.Limit {
+				continue
+			}
+
+			if n := len(caps); n > 0 && caps[n-1].To.Equal(span.From) {
+				caps[n-1].To = span.To
+				continue
+			}
+
+			caps = append(caps, store.BindingCap{
+				Span:  span,
+				Power: f.fuse,
+				Home:  f.base.most(),
+				Site:  true,
+			})
+		}
+	}
+
+	return caps
+}
+
+// ended is what a car is sent that is planned by itself: its plan, and what it has once that is met. The
+// second is added to its binding too.
+func (f *behindFuse) ended(
+	car *siteCar,
+	steps []flex.Step,
+	b *store.Binding,
+) []flex.Step {
+	if f == nil {
+		return steps
+	}
+
+	car.core = steps
+	f.finish(car)
+	if b != nil {
+		b.Limits = append(b.Limits, car.tail...)
+	}
+
+	return slices.Concat(steps, car.tail)
+}
+
+// due is when a fleet under caps is to be planned together because of a car of the site that was planned by
+// itself: at once if others are still free of the fuse, by the market's pace if it held the car back.
+func (f *behindFuse) due(id flex.AssetID, b *store.Binding) time.Time {
+	if f == nil {
+		return time.Time{}
+	}
+
+	for _, car := range f.cars {
+		if car.Standing.AssetID != id && !hasTail(&car.Standing) {
+			return f.now
+		}
+	}
+
+	held := b != nil && slices.ContainsFunc(b.Caps, func(c store.BindingCap) bool {
+		return c.Site
+	})
+	if held {
+		return f.now.Add(MarketRest)
+	}
+
+	return time.Time{}
+}

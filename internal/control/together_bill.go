@@ -1,0 +1,111 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// bill is what the fleet's energy costs from an instant on if each member does as it is said:
+// at the market's price, and where something was traded, what is bought beyond it less what is
+// sold of it.
+func (f *fleet) bill(
+	from time.Time,
+	does func(*member) []flex.Step,
+) flex.MicroPounds {
+	sums := map[flex.Period]int64{} // watt-seconds
+	add := func(steps []flex.Step, power flex.Watts) {
+		for _, s := range within(steps, flex.Span{
+			From: from,
+			To:   from.Add(planHorizon),
+		}) {
+			for at := flex.PeriodAt(
+				s.From,
+			); s.Limit > 0 && at.Start().Before(s.To); at = at.Add(1) {
+				sums[at] += int64(min(s.Limit, power)) * int64(s.Meet(at.Span()).Len()/time.Second)
+			}
+		}
+	}
+
+	for i := range f.members {
+		add(does(&f.members[i]), f.members[i].Power)
+	}
+
+	for i := range f.others {
+		steps, power, _ := needsFrom(&f.others[i], from)
+		add(steps, power)
+	}
+
+	cost := f.deviations(from, sums)
+	assumed := charge.AssumedPrice(f.market)
+	for at, sum := range sums {
+		cost += flex.MicroPounds(priced(
+			f.market,
+			assumed,
+			at.Span(),
+		) / 1800 * float64(sum) / (3600 * 1e6))
+	}
+
+	return cost
+}
+
+// deviations is what the periods cost in which something was traded, and takes them out of the sums.
+func (f *fleet) deviations(
+	from time.Time,
+	sums map[flex.Period]int64,
+) (cost flex.MicroPounds) {
+	for _, t := range f.Position {
+		beyond := flex.WattHours(sums[t.Period]/3600) - t.Energy
+		delete(sums, t.Period)
+
+		if beyond > 0 {
+			cost += t.Buy.Of(beyond)
+		} else if t.Period.End().After(from) {
+			cost += t.Sell.Of(beyond)
+		}
+	}
+
+	return cost
+}
+
+// commit puts what changed in force, if nothing was planned under the caps since, and says
+// when the fleet is to be planned again.
+func (d *Service) commit(
+	ctx context.Context,
+	tx *store.Tx,
+	f *fleet,
+	t *tally,
+) (done bool, err error) {
+	if stands, ok, err := tx.LockCaps(ctx); err != nil || !ok ||
+		stands.Version != f.Version {
+		return !ok, err
+	}
+
+	curve, err := tx.AddCurve(ctx, f.prices)
+	if err != nil {
+		return false, fmt.Errorf("keep prices: %w", err)
+	}
+
+	f.changes(curve)
+
+	changed, err := d.replace(ctx, tx, f)
+	if err != nil {
+		return false, err
+	}
+
+	next := flex.PeriodAt(f.now).End()
+	if f.waits() {
+		next = sooner(next, f.now.Add(MarketRest))
+	}
+	if !f.again.IsZero() && f.again.Before(next) {
+		next = sooner(next, later(f.again, f.now.Add(MarketRest)))
+	}
+
+	t.looked, t.changed = t.looked+len(f.members), t.changed+changed
+
+	return true, tx.CapsPlanned(ctx, f.shadow, next)
+}
