@@ -370,6 +370,10 @@ func (f *behindFuse) pose() {
 		}
 
 		limitByRate(&car.from, f.tight)
+		if f.tight {
+			nameable(&car.from)
+		}
+
 		car.problem = problemOf(car.from, f.from, f.prices)
 		car.problem.Exact = car.problem.Exact || f.tight
 		car.Car = headroom.Car{Problem: &car.problem}

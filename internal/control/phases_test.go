@@ -38,7 +38,7 @@ func (h *fixture) allTakePower(assets ...flex.AssetID) {
 // tooLittle says why a car cannot charge with a limit that is not nothing.
 func tooLittle(c *store.Charging, limit flex.Watts) string {
 	least := flex.LeastPower(flex.PhasesOf(c.Asset.Phases, c.Asset.Power))
-	if limit == 0 || limit >= min(least, c.Standing.From.Power) {
+	if limit == 0 || limit >= min(least, c.Asset.RatedPower()) {
 		return ""
 	}
 	return fmt.Sprintf("%d W are sent to a car that takes %d W at least", limit, least)
@@ -113,6 +113,26 @@ func TestPhases_InTurn(t *testing.T) {
 	})
 }
 
+// TestPhases_SmallCar: a car that draws on one phase of three, less than the charger can be limited to, is let charge
+// behind a fuse that it shares, and room for the least limit is kept.
+func TestPhases_SmallCar(t *testing.T) {
+	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
+		cars := h.fuse(8, 11_000)
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
+		h.accept()
+		h.at(cars[1]).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise), VehicleRate: 3700})
+		if len(h.charges()) == 0 {
+			t.Error("the small car does not charge")
+		}
+		if most := h.drawn(cars...); most > 8000 {
+			t.Errorf("%d W behind a fuse of 8000", most)
+		}
+		h.allTakePower(cars...)
+		h.clean()
+	})
+}
+
 // TestPhases_Fuse plays random sites of chargers on three phases: none is ever sent a power that its car cannot take.
 func TestPhases_Fuse(t *testing.T) {
 	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
@@ -127,7 +147,6 @@ func TestPhases_Fuse(t *testing.T) {
 func TestTooLittle(t *testing.T) {
 	c := &store.Charging{}
 	c.Asset.Power = new(flex.Watts(11_000))
-	c.Standing.From.Power = 11_000
 	for limit, fits := range map[flex.Watts]bool{0: true, 1380: false, 3000: false, 4139: false, 4140: true, 11_000: true, flex.NoLimit: true} {
 		if why := tooLittle(c, limit); (why == "") != fits {
 			t.Errorf("%d W: %q", limit, why)

@@ -231,6 +231,17 @@ func limitByRate(e *store.Effective, capped bool) {
 	l := *e.Learned
 	l.Limited = capped
 	e.Learned = &l
+	if capped {
+		nameable(e)
+	}
+}
+
+// nameable has a power that a schedule names as its limit be one that the charger can give: less than its least on
+// all of its phases it would take for a pause, though a car on one of them draws less. Others leave room for it.
+func nameable(e *store.Effective) {
+	if e.Phases > 1 {
+		e.Power = max(e.Power, flex.LeastPower(e.Phases))
+	}
 }
 
 // unlimited reports whether a schedule leaves an asset free to draw more than is counted.

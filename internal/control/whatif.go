@@ -184,8 +184,14 @@ func posed(
 	ps []flex.PricedPeriod,
 	r *roomFor,
 ) charge.Problem {
+	fuse := r != nil && r.fuse
+	if fuse {
+		nameable(&e)
+	}
+
 	p := problemOf(e, from, ps)
-	p.Exact = p.Exact || r != nil && r.fuse
+	p.Exact = p.Exact || fuse
+
 	return p
 }
 
