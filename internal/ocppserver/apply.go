@@ -143,7 +143,7 @@ func (c *charger) orderOf(n *connector, options chargerOptions) order {
 		habit:  c.habit,
 		alone:  len(c.connectors) == 1,
 		power:  power,
-		phases: phasesOf(options, n.phases, power),
+		phases: phasesOf(options, n.phases, n.asset),
 		floor:  options.floor,
 		offset: c.clock.Offset,
 	}

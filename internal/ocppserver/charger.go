@@ -91,8 +91,10 @@ type connector struct {
 
 	pending []sample // until the asset is known
 	phases  int      // as its meter showed, 0 if it did not
-	unread  string   // why the last sample said nothing
-	meter   meter
+	// flexd refused them, and is not asked again
+	phasesRefused bool
+	unread        string // why the last sample said nothing
+	meter         meter
 	// the half-hour's edge at which the meter was last asked for
 	edge time.Time
 	// when it was last asked for its meter to see whether it obeys

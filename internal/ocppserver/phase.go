@@ -1,9 +1,13 @@
 package ocppserver
 
 import (
+	"cmp"
+	"context"
+	"net/http"
 	"slices"
 	"strings"
 
+	"flexd/client"
 	"flexd/internal/flex"
 )
 
@@ -14,13 +18,66 @@ const (
 	powerLeast   = volts
 )
 
-// phasesOf is how many phases a charger has: as its line says, else as its meter showed, else
-// as its power implies.
-func phasesOf(o chargerOptions, learned int, power flex.Watts) int {
-	if o.phases > 0 {
-		return o.phases
+// phasesOf is how many phases a connector of a charger has: as the charger's line says, else as its meter showed,
+// else as its asset's properties say, else as its power implies.
+func phasesOf(
+	o chargerOptions,
+	learned int,
+	a client.AssetResponse,
+) int {
+	given := 0
+	if a.Properties != nil && a.Properties.Phases != nil {
+		given = *a.Properties.Phases
 	}
-	return flex.PhasesOf(learned, &power)
+
+	power := powerOf(a)
+
+	return flex.PhasesOf(cmp.Or(o.phases, learned, given), &power)
+}
+
+// tellPhases gives flexd the phases that a connector is known to have by the charger's line or its meter, where
+// nobody gave its asset any and flexd would plan it on another number: what it is planned then can be sent.
+func (c *charger) tellPhases(ctx context.Context, n *connector) error {
+	c.mu.Lock()
+	a := n.asset
+	phases := phasesOf(c.b.optionsOf(c.id), n.phases, a)
+	known := !a.ID.IsZero() && !n.stored && !n.phasesRefused
+	c.mu.Unlock()
+
+	if !known || phases == phasesOf(chargerOptions{}, 0, a) {
+		return nil
+	}
+	if a.Properties != nil && a.Properties.Phases != nil {
+		return nil // somebody has their reason
+	}
+
+	a, err := c.b.Client.UpdateAsset(ctx, a.ID, client.AssetUpdateRequest{
+		Properties: &client.AssetProperties{Phases: &phases},
+	})
+	if err == nil {
+		c.become(n, a)
+		return nil
+	}
+
+	c.b.Log.Warn(
+		"flexd does not take how many phases a charger has",
+		"charger",
+		c.id,
+		"connector",
+		n.number,
+		"phases",
+		phases,
+		"err",
+		err,
+	)
+
+	status := client.StatusOf(err)
+	if status >= http.StatusBadRequest && status < http.StatusInternalServerError {
+		n.phasesRefused = true
+		return nil
+	}
+
+	return errAgain
 }
 
 // drawsOnPhases reports whether the values of one instant show a car that draws on more than one
@@ -66,7 +123,7 @@ func (c *charger) learnPhases(n *connector, values []sampled) {
 	}
 
 	n.phases = 3
-	if phasesOf(c.b.optionsOf(c.id), 0, powerOf(n.asset)) == 3 {
+	if phasesOf(c.b.optionsOf(c.id), 0, n.asset) == 3 {
 		return
 	}
 

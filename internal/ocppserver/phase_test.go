@@ -9,7 +9,7 @@ import (
 )
 
 // TestBridge_LearnsPhases: a car that draws on three phases of a charger that was taken for one of a
-// single phase has its plan sent again for three.
+// single phase has its plan sent again for three, and flexd is told.
 func TestBridge_LearnsPhases(t *testing.T) {
 	s := open(t, ocppserver.Settings{})
 	c := newSim(t, s.url, "CP1", s.now)
@@ -39,4 +39,10 @@ func TestBridge_LearnsPhases(t *testing.T) {
 	if p.answer != "Accepted" {
 		t.Errorf("the charger answers %s", p.answer)
 	}
+
+	s.eventually("flexd knows the phases", func() bool {
+		a, err := s.client.Asset(t.Context(), s.asset)
+		s.must(err)
+		return a.Properties.Phases != nil && *a.Properties.Phases == 3
+	})
 }

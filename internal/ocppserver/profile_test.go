@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"flexd/client"
 	"flexd/internal/flex"
 	"flexd/internal/ocpp"
 )
@@ -198,6 +199,7 @@ func TestFit_Phases(t *testing.T) {
 	for name, x := range map[string]struct {
 		options  chargerOptions
 		learned  int
+		given    *int
 		power    flex.Watts
 		switches bool
 		want     []period
@@ -206,11 +208,12 @@ func TestFit_Phases(t *testing.T) {
 		"switches":            {power: 11_000, switches: true, want: []period{{Limit: 13, Phases: 1}, {Limit: 7.2, Phases: 3}, {Limit: 15.9, Phases: 3}}},
 		"three of 7.4 kW":     {options: chargerOptions{phases: 3}, power: 7400, want: []period{{Limit: 0, Phases: 3}, {Limit: 7.2, Phases: 3}, {Limit: 10.7, Phases: 3}}},
 		"learned":             {learned: 3, power: 7400, want: []period{{Limit: 0, Phases: 3}, {Limit: 7.2, Phases: 3}, {Limit: 10.7, Phases: 3}}},
+		"as its asset says":   {given: new(3), power: 7400, want: []period{{Limit: 0, Phases: 3}, {Limit: 7.2, Phases: 3}, {Limit: 10.7, Phases: 3}}},
 		"its line goes first": {options: chargerOptions{phases: 1}, learned: 3, power: 7400, want: []period{{Limit: 13, Phases: 1}, {Limit: 21.7, Phases: 1}, {Limit: 32, Phases: 1}}},
 		"one phase of 9.2 kW": {options: chargerOptions{phases: 1}, power: 9200, want: []period{{Limit: 13, Phases: 1}, {Limit: 21.7, Phases: 1}, {Limit: 40, Phases: 1}}},
 	} {
 		o := orderFor(p, 0, x.power, night)
-		o.phases = phasesOf(x.options, x.learned, x.power)
+		o.phases = phasesOf(x.options, x.learned, assetOf(x.power, x.given))
 		o.habit.Switches = x.switches
 		f, ok := o.fit(form{Unit: unitAmpere})
 		if !ok || len(f.Schedule.Periods) != len(x.want) {
@@ -225,9 +228,14 @@ func TestFit_Phases(t *testing.T) {
 	}
 }
 
+// assetOf is an asset of some power, with the phases that it was given, if any.
+func assetOf(power flex.Watts, phases *int) client.AssetResponse {
+	return client.AssetResponse{Properties: &client.AssetProperties{PowerKW: new(power.KW()), Phases: phases}}
+}
+
 // orderFor is an order of a profile to a charger of some power.
 func orderFor(p ocpp.Profile, periods int, power flex.Watts, now time.Time) order {
-	return order{p: &wanted{profile: p}, steps: p.Steps, habit: habit{Periods: periods}, power: power, phases: phasesOf(chargerOptions{}, 0, power), now: now}
+	return order{p: &wanted{profile: p}, steps: p.Steps, habit: habit{Periods: periods}, power: power, phases: phasesOf(chargerOptions{}, 0, assetOf(power, nil)), now: now}
 }
 
 // TestDrawsOnPhases: a car shows more than one phase only if it draws on two at the charger's plug.

@@ -71,6 +71,7 @@ func (c *charger) round(ctx context.Context) time.Duration {
 			c.apply,
 			c.watch,
 			c.askMeter,
+			c.tellPhases,
 		} {
 			if err := step(ctx, n); err != nil {
 				again = errors.Join(again, err)
