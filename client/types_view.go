@@ -20,15 +20,17 @@ type AssetView struct {
 	// Rated. Null if it was never given.
 	PowerKW *float64 `json:"power_kw"`
 	// Null if it was never given.
-	CapacityKWh    *float64 `json:"capacity_kwh"`
-	Model          string   `json:"model"`
-	SerialNumber   string   `json:"serial_number"`
-	CreatedAt      Time     `json:"created_at"`
-	OrganisationID OrgID    `json:"organisation_id"`
-	Organisation   string   `json:"organisation"`
-	SiteID         SiteID   `json:"site_id"`
-	Address        string   `json:"address"`
-	Postcode       string   `json:"postcode"`
+	CapacityKWh *float64 `json:"capacity_kwh"`
+	// That it is planned on: as given, else by its power.
+	Phases         int    `json:"phases"`
+	Model          string `json:"model"`
+	SerialNumber   string `json:"serial_number"`
+	CreatedAt      Time   `json:"created_at"`
+	OrganisationID OrgID  `json:"organisation_id"`
+	Organisation   string `json:"organisation"`
+	SiteID         SiteID `json:"site_id"`
+	Address        string `json:"address"`
+	Postcode       string `json:"postcode"`
 	// Its site has consented to full schedule control.
 	Controlled bool `json:"controlled"`
 	PluggedIn  bool `json:"plugged_in"`

@@ -123,6 +123,7 @@ var operationsRoutes = []Route{
 				"type": "charger",
 				"power_kw": 7.4,
 				"capacity_kwh": null,
+				"phases": 1,
 				"model": "Zappi 2.1",
 				"serial_number": "",
 				"created_at": "2026-01-10T09:00:00Z",

@@ -53,6 +53,7 @@ func assetRecord(p *control.Past) (v assetView) {
 		Type:           a.Type,
 		PowerKW:        kilowatts(a.Power),
 		CapacityKWh:    kilowattHours(a.Capacity),
+		Phases:         flex.PhasesOf(a.Phases, a.Power),
 		Model:          a.Model,
 		SerialNumber:   a.SerialNumber,
 		CreatedAt:      wire.At(a.CreatedAt),

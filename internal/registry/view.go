@@ -63,6 +63,7 @@ type AssetLine struct {
 	Type       flex.AssetType `json:"type"`
 	// rated, in watts; null if never told
 	Power    *flex.Watts `json:"power_w"`
+	Phases   int         `json:"phases"` // that it is planned on, given or by its power
 	Model    string      `json:"model"`
 	SiteID   flex.SiteID `json:"site_id"`
 	Postcode string      `json:"postcode"`
@@ -91,6 +92,7 @@ func assetLines(found []store.AssetLine, err error) ([]AssetLine, error) {
 			ExternalID: a.ExternalID,
 			Type:       a.Type,
 			Power:      a.Power,
+			Phases:     flex.PhasesOf(a.Phases, a.Power),
 			Model:      a.Model,
 			SiteID:     a.SiteID,
 			Postcode:   a.Postcode.Reveal(),

@@ -31,10 +31,12 @@ type AssetView struct {
 	// Rated. Null if it was never given.
 	PowerKW *float64 `json:"power_kw"`
 	// Null if it was never given.
-	CapacityKWh  *float64 `json:"capacity_kwh"`
-	Model        string   `json:"model"`
-	SerialNumber string   `json:"serial_number"`
-	CreatedAt    Time     `json:"created_at"`
+	CapacityKWh *float64 `json:"capacity_kwh"`
+	// That it is planned on: as given, else by its power.
+	Phases       int    `json:"phases" wire:"min=1,max=3"`
+	Model        string `json:"model"`
+	SerialNumber string `json:"serial_number"`
+	CreatedAt    Time   `json:"created_at"`
 
 	OrganisationID flex.OrgID  `json:"organisation_id"`
 	Organisation   string      `json:"organisation"`
