@@ -34,7 +34,7 @@ org networks Acme 192.0.2.0/24 2001:db8::/48
 org set Acme user_share=0.5 --from 2027-04-01
 org terms Acme --json
 credential list Acme
-credential add Acme acme-readings --role data_submission
+credential add Acme acme-readings --role metrics_write
 credential roll acme-readings
 credential limit acme-readings --from 10.1.0.0/16
 credential revoke acme-readings
