@@ -66,20 +66,33 @@ func TestPhases_Alone(t *testing.T) {
 
 		h.setCaps(flex.Caps{Fleet: kw(3)})
 		h.round()
-		h.Exec(`UPDATE asset SET phases = 1 WHERE id = $1`, h.asset.Bytes())
-		h.wait(control.MarketRest)
-		if err := h.db.Write(t.Context(), h.Org, func(tx *store.Tx) error { return tx.MarkDue(t.Context(), h.asset) }); err != nil {
-			t.Fatal(err)
-		}
-
-		h.round()
+		h.given(1)
 		if x := h.explanation(); h.drawn(h.asset) != 3000 || x.Plan.Shortfall > 0 || strings.Contains(x.Summary, "phases") {
 			t.Errorf("on one phase %d W: %s", h.drawn(h.asset), x.Summary)
 		}
 
 		h.allTakePower(h.asset)
+		h.given(3)
+		if len(h.charges()) > 0 {
+			t.Errorf("what was planned for one phase stands for three: %v", h.charges())
+		}
+		h.allTakePower(h.asset)
 		h.clean()
 	})
+}
+
+// given has somebody give the asset its phases, and all be planned that is due then, within the half-hour.
+func (h *fixture) given(phases int) {
+	h.Helper()
+	h.Exec(`UPDATE asset SET phases = $1 WHERE id = $2`, phases, h.asset.Bytes())
+	h.wait(control.MarketRest)
+	if err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.MarkDue(h.Context(), h.asset) }); err != nil {
+		h.Fatal(err)
+	}
+
+	h.round()
+	h.wait(flex.HalfHour)
+	h.round()
 }
 
 // TestPhases_InTurn: two cars on three phases under a cap that is enough for one charge one after the other, and both
@@ -128,6 +141,29 @@ func TestPhases_SmallCar(t *testing.T) {
 		if most := h.drawn(cars...); most > 8000 {
 			t.Errorf("%d W behind a fuse of 8000", most)
 		}
+		h.allTakePower(cars...)
+		h.clean()
+	})
+}
+
+// TestPhases_FuseGiven: a car that has what another leaves of a fuse on one phase, and is said to have three, is no longer
+// sent what is too little for them.
+func TestPhases_FuseGiven(t *testing.T) {
+	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
+		cars := h.fuse(10, 11_000)
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(30, flex.Minimise)})
+		h.accept()
+		h.at(cars[1])
+		h.Exec(`UPDATE asset SET phases = 1 WHERE id = $1`, h.asset.Bytes())
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(60, flex.Minimise)})
+		h.accept()
+		h.given(1)
+		if s := fmt.Sprint(h.look().Standing.Steps); !strings.Contains(s, " 2600}") {
+			t.Fatalf("it has nothing of what is left: %v", s)
+		}
+
+		h.given(3)
 		h.allTakePower(cars...)
 		h.clean()
 	})
