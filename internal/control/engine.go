@@ -111,7 +111,7 @@ func (d *Service) Foresee(
 		m.prices = supposing(m.prices, supposed, m.now)
 		for i := range found {
 			found[i].MarketAt = time.Time{} // it would be weighed in the end
-			v := d.weigh(ctx, &found[i], m, &s)
+			v := d.foresee(ctx, &found[i], m, &s)
 			if f.Looked++; v.next.Planned == nil {
 				continue
 			}
@@ -130,6 +130,51 @@ func (d *Service) Foresee(
 	return f, nil
 }
 
+// foresee is weigh for an asset wherever it is: behind a main fuse in the room that the others leave it, which do
+// what was foreseen of them.
+func (d *Service) foresee(
+	ctx context.Context,
+	p *store.Planned,
+	m market,
+	s *charge.Solver,
+) verdict {
+	site := m.sites[p.Standing.AssetID]
+	if site == nil {
+		return d.weigh(ctx, p, m, s)
+	}
+
+	car := site.carNamed(p.Standing.AssetID)
+	if car.done {
+		return verdict{}
+	}
+
+	e := inputsAt(p, site.from)
+	limitByRate(&e, true)
+	car.from = e
+	problem := problemOf(e, site.from, m.prices)
+	problem.Exact = true
+	plan := charge.Solve(problem)
+	site.hold(car, &problem, &plan, nil)
+
+	decision := d.decide(ctx, p.Standing.AssetID, &Candidate{
+		Ground:  ByMarket,
+		Now:     m.now,
+		Current: untilDone(&p.Standing),
+		Problem: &problem,
+		Plan:    &plan,
+	})
+	if !decision.Replace {
+		car.keep(site.from)
+		car.core = car.want
+		return verdict{}
+	}
+
+	v := verdict{next: store.Replacement{Planned: p}}
+	v.next.Next.Value = decision.Value
+
+	return v
+}
+
 // plannedAfter reads assets in force after one in the order of their ids, and the market.
 func (d *Service) plannedAfter(
 	ctx context.Context,
@@ -145,6 +190,11 @@ func (d *Service) plannedAfter(
 		}
 
 		m.prices, err = prices(ctx, tx, m.now)
+		if err != nil {
+			return err
+		}
+
+		m.sites, err = fusedOf(ctx, tx, found)
 		return err
 	})
 

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,31 +11,34 @@ import (
 	"flexd/internal/store"
 )
 
-// besideOthers is the room that the others behind a site's main fuse leave to one asset by their
-// schedules in force. It is nil where no fuse can bind.
+// besideOthers is the room that the others behind a site's main fuse, its batteries and the home itself leave to one
+// asset by their schedules in force. It is nil where no fuse can bind.
 func besideOthers(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
 ) (*roomFor, error) {
-	if c.Fuse == 0 {
-		return nil, nil
-	}
-
-	loads, tight, err := tightLoads(ctx, tx, c, 0)
-	if err != nil || !tight {
+	f, err := fusedAround(ctx, tx, c)
+	if err != nil || f == nil {
 		return nil, err
 	}
 
-	r := newFuseRoom(c.Fuse, tx.Now().Truncate(time.Second))
+	loads, err := tx.SiteLoads(ctx, c.Asset.SiteID)
+	if err != nil {
+		return nil, fmt.Errorf("read what is plugged in at the site: %w", err)
+	}
+
+	r := newFuseRoom(c.Fuse, f.from)
 	for i := range loads {
 		if loads[i].AssetID != c.Asset.ID {
-			steps, power, running := drawsFrom(
-				&loads[i],
-				tx.Now().Truncate(time.Second),
-			)
-
+			steps, power, running := drawsFrom(&loads[i], f.from)
 			r.Add(0, steps, power, running)
+		}
+	}
+
+	for _, o := range f.others {
+		if o.base || o.battery {
+			r.Add(0, o.lists[0], o.power, true)
 		}
 	}
 

@@ -29,15 +29,21 @@ func fusedAround(
 		return nil, err
 	}
 
-	return readFused(ctx, tx, sites[0])
+	power, _ := powerOf(c)
+
+	return readFused(ctx, tx, sites[0], store.Load{
+		AssetID: c.Asset.ID,
+		Power:   power,
+	})
 }
 
-// readFused reads a site with a main fuse as its schedules in force have it. It is nil where the fuse
-// cannot bind.
+// readFused reads a site with a main fuse as its schedules in force have it, and as if what is named were plugged in too.
+// It is nil where the fuse cannot bind.
 func readFused(
 	ctx context.Context,
 	tx *store.Tx,
 	s store.FusedSite,
+	more ...store.Load,
 ) (*behindFuse, error) {
 	loads, err := tx.SiteLoads(ctx, s.ID)
 	if err != nil {
@@ -49,7 +55,47 @@ func readFused(
 		return nil, fmt.Errorf("read the site's schedules: %w", err)
 	}
 
+	for _, l := range more {
+		if !slices.ContainsFunc(loads, func(of store.Load) bool {
+			return of.AssetID == l.AssetID
+		}) {
+			loads = append(loads, l)
+		}
+	}
+
 	return fusedAs(ctx, tx, s, loads, found)
+}
+
+// fusedOf reads the sites of assets whose main fuse can bind, by their cars.
+func fusedOf(
+	ctx context.Context,
+	tx *store.Tx,
+	found []store.Planned,
+) (by map[flex.AssetID]*behindFuse, err error) {
+	if len(found) == 0 {
+		return nil, nil
+	}
+
+	ids := make([]flex.AssetID, len(found))
+	for i := range found {
+		ids[i] = found[i].Standing.AssetID
+	}
+
+	by = map[flex.AssetID]*behindFuse{}
+	sites, err := tx.FusedSites(ctx, ids...)
+	for i := 0; i < len(sites) && err == nil; i++ {
+		var f *behindFuse
+		f, err = readFused(ctx, tx, sites[i])
+		if f == nil {
+			continue
+		}
+
+		for _, car := range f.cars {
+			by[car.Standing.AssetID] = f
+		}
+	}
+
+	return by, err
 }
 
 // fusedAs is a site with a main fuse, of which it is known what is plugged in and what of that has a

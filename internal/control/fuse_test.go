@@ -152,6 +152,7 @@ func TestFuse_TwoCars(t *testing.T) {
 		}
 
 		h.supposed(cars[1])
+		h.foreseesNothing()
 		before := []int64{h.at(cars[0]).look().Session.Generation, h.at(cars[1]).look().Session.Generation}
 		h.wait(time.Hour)
 		h.publish("2026-01-10T18:00:00Z", night(12, 13, 14, 15)...)

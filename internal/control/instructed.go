@@ -32,7 +32,7 @@ func (d *Service) call(
 	calls []called,
 ) error {
 	next := make([]store.Replacement, 0, len(calls))
-	kept := make([]store.Called, 0, len(calls))
+	of := make([]*called, 0, len(calls))
 	busy, err := tx.CalledNow(ctx)
 	if err != nil {
 		return err
@@ -54,14 +54,24 @@ func (d *Service) call(
 		}
 
 		next = append(next, r)
-		kept = append(kept, c.record(r.Next.Steps))
+		of = append(of, c)
+	}
+
+	if err := d.replaceInParts(ctx, tx, next); err != nil {
+		return err
+	}
+
+	// What is expected is what their main fuses leave of what was asked for.
+	kept := make([]store.Called, len(of))
+	for i, c := range of {
+		kept[i] = c.record(untilDone(&next[i].Next))
 	}
 
 	if err := tx.AddCalled(ctx, id, kept); err != nil {
 		return fmt.Errorf("keep who is called: %w", err)
 	}
 
-	return d.replaceInParts(ctx, tx, next)
+	return nil
 }
 
 // record is an asset that is called, with what stood before and what is sent.

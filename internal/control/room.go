@@ -182,6 +182,22 @@ func (w *pluggedIn) without(
 	return fn(w.roomFor)
 }
 
+// under is what binds an asset that is looked at by itself in a room: its site's main fuse too, where that is not the
+// room.
+func (w *pluggedIn) under(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	r *roomFor,
+) (u *underCaps, err error) {
+	u = &underCaps{room: r}
+	if w.roomFor != nil {
+		u.site, err = fusedAround(ctx, tx, c)
+	}
+
+	return u, err
+}
+
 // draw puts what an asset draws from an instant on into the room.
 func (r *roomFor) draw(l *store.Load, from time.Time) {
 	steps, power, running := needsFrom(l, from)

@@ -347,10 +347,7 @@ func (d *Service) differs(
 
 	var next *store.Schedule
 	err = w.without(ctx, tx, &c, func(r *roomFor) (err error) {
-		under := &underCaps{room: r}
-		if w.roomFor != nil {
-			under.site, err = fusedAround(ctx, tx, &c)
-		}
+		under, err := w.under(ctx, tx, &c, r)
 		if err != nil {
 			return err
 		}

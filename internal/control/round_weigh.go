@@ -22,6 +22,8 @@ type verdict struct {
 type market struct {
 	now    time.Time
 	prices []flex.PricedPeriod
+	// the sites whose main fuse can bind, by their cars; only where it is foreseen what prices would do
+	sites map[flex.AssetID]*behindFuse
 }
 
 // look reads assets on a snapshot of the store, and the market that they are to be weighed by if there

@@ -106,34 +106,46 @@ func (d *Service) compare(
 		return a, err
 	}
 
+	err = w.without(ctx, tx, &c, func(r *roomFor) error {
+		u, err := w.under(ctx, tx, &c, r)
+		if err != nil {
+			return err
+		}
+
+		a, err = d.compareUnder(ctx, tx, &c, u, q)
+		return err
+	})
+
+	return a, err
+}
+
+// compareUnder is compare under the caps and the main fuse that bind the asset.
+func (d *Service) compareUnder(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	u *underCaps,
+	q Question,
+) (a Comparison, err error) {
 	from := tx.Now().Truncate(time.Second)
-	is, known, err := asItIs(ctx, tx, &c, from)
+	is, known, err := asItIs(ctx, tx, c, from)
 	if err != nil {
 		return a, err
 	}
 
-	err = w.without(ctx, tx, &c, func(r *roomFor) error {
-		limitByRate(&is, r != nil)
-		_, a.Current, _ = r.charge(posed(is, from, known, r))
+	limitByRate(&is, u.room != nil || u.site != nil)
+	current := posed(is, from, known, u.room)
+	a.Current, _ = u.solve(&current, c, is)
 
-		would := q.suppose(is, from)
-		problem, proposed, _ := r.charge(posed(
-			would,
-			from,
-			overlay(known, q.Prices),
-			r,
-		))
+	would := q.suppose(is, from)
+	problem := posed(would, from, overlay(known, q.Prices), u.room)
+	a.Proposed, _ = u.solve(&problem, c, would)
 
-		a.Proposed = proposed
+	candidate := q.candidate(&would, &c.Standing, tx.Now())
+	candidate.Problem, candidate.Plan = &problem, &a.Proposed
+	a.Decision = d.decide(ctx, c.Asset.ID, candidate)
 
-		candidate := q.candidate(&would, &c.Standing, tx.Now())
-		candidate.Problem = &problem
-		candidate.Plan = &proposed
-		a.Decision = d.decide(ctx, asset, candidate)
-		return nil
-	})
-
-	return a, err
+	return a, nil
 }
 
 // candidate is what a plan for supposed inputs is judged by, beside the schedule in force. Where there

@@ -68,7 +68,7 @@ func (tx *Tx) MarkAt(
 	return err
 }
 
-// FusedSite is a site of several assets whose main fuse was set and at which something is plugged in.
+// FusedSite is a site of several assets whose main fuse was set.
 type FusedSite struct {
 	ID       flex.SiteID
 	Fuse     flex.Watts
@@ -77,8 +77,8 @@ type FusedSite struct {
 	Batteries []flex.AssetID
 }
 
-// FusedSites returns the sites of assets that share a main fuse which was set, in the order of their ids: those at
-// which one of the assets is plugged in, or all of the organisation's if none is named.
+// FusedSites returns the sites of assets that share a main fuse which was set, in the order of their ids: those of the
+// assets, or if none is named all of the organisation's at which something is plugged in.
 func (tx *Tx) FusedSites(
 	ctx context.Context,
 	assets ...flex.AssetID,
@@ -114,10 +114,12 @@ func (tx *Tx) fusedSites(
 	ctx context.Context,
 	assets []flex.AssetID,
 ) (sites []FusedSite, err error) {
-	which, args := "", []any{tx.org.Bytes()}
+	args := []any{tx.org.Bytes()}
+	which := `SELECT o.site_id FROM session s JOIN asset o ON o.id = s.asset_id
+			WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`
 	if len(assets) > 0 {
 		which, args = in(args, assets)
-		which = " AND s.asset_id IN " + which
+		which = `SELECT o.site_id FROM asset o WHERE o.org_id = $1 AND o.id IN ` + which
 	}
 
 	type row struct {
@@ -134,9 +136,7 @@ func (tx *Tx) fusedSites(
 			return r, err
 		},
 		`SELECT t.id, t.import_w, a.id, a.type FROM site t JOIN asset a ON a.org_id = t.org_id AND a.site_id = t.id
-		WHERE t.org_id = $1 AND t.supply_set AND t.import_w > 0 AND t.id IN (
-			SELECT o.site_id FROM session s JOIN asset o ON o.id = s.asset_id
-			WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+which+`)
+		WHERE t.org_id = $1 AND t.supply_set AND t.import_w > 0 AND t.id IN (`+which+`)
 		ORDER BY t.id, a.id`,
 		args...,
 	)
