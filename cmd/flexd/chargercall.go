@@ -18,7 +18,7 @@ const chargerCallTime = 45 * time.Second
 // chargerCall is `flexd charger-call`.
 type chargerCall struct {
 	ID      string `arg:"" help:"The charger's id."`
-	Action  string `arg:"" help:"The call's name in OCPP 1.6, as in Reset; or transactions, to list the charger's; or state, whether it and its platform are there."`
+	Action  string `arg:"" help:"The call's name in the charger's OCPP, as in Reset; or transactions, to list the charger's; or state, whether it and its platform are there."`
 	Payload string `arg:"" optional:"" help:"The call's payload in JSON, as in '{\"type\":\"Soft\"}'; empty if not given." default:"{}"`
 
 	Bridge string `help:"The bridge's --office-listen; ${default} if not given." default:"http://127.0.0.1:8889" env:"FLEXD_OCPP_OFFICE" placeholder:"URL"`

@@ -88,6 +88,7 @@ type connector struct {
 	start     startTransaction
 	startedAt time.Time // of the last transaction
 	lastTx    int       // its number
+	txName    string    // its text, with OCPP 2.0.1
 
 	pending []sample // until the asset is known
 	phases  int      // as its meter showed, 0 if it did not

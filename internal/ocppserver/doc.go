@@ -1,4 +1,4 @@
-// Package ocppserver speaks OCPP 1.6J with chargers on one side and flexd's public interface on
+// Package ocppserver speaks OCPP 1.6J and 2.0.1 with chargers on one side and flexd's public interface on
 // the other, for those who run chargers and no platform. It is a client like any other: it
 // knows flexd by the client package alone.
 //
@@ -12,6 +12,17 @@
 // same path. All that is kept in memory can be lost: chargers say again how their connectors
 // are, and flexd shows the schedule in force. What would be missed is kept in a file for each
 // charger, if there is a State directory: what was answered is in it.
+//
+// # Two dialects
+//
+// The words of OCPP 1.6 are the package's own. What a charger says in 2.0.1 becomes the same facts
+// in takeStation, and what it is asked is written anew in station.call; every rule lies between
+// and is there once. A transaction's text stands as a number, a hash of it, an EVSE as a connector,
+// a variable as a configuration key, and the state of a TransactionEvent as a status.
+//
+// The frames are our own for both, and the field's library is the station of the tests alone:
+// it decides what is valid before a rule sees it, so that one unknown word of a charger costs
+// the whole message, and its server refuses a charger whose dead connection is still open.
 //
 // # Meter
 //

@@ -38,6 +38,7 @@ const (
 	codeNotImplemented = "NotImplemented"
 	codeNotSupported   = "NotSupported"
 	codeFormation      = "FormationViolation"
+	codeFormat         = "FormatViolation" // the same in OCPP 2.0.1
 )
 
 // errLinkLost says that the connection ended before the answer came.
@@ -54,6 +55,8 @@ type link struct {
 	// later reports that a call will be answered by reply; nil is that none is.
 	later    func(id json.RawMessage, action string, payload json.RawMessage) bool
 	callTime time.Duration
+	// nil with OCPP 1.6
+	station *station
 
 	turn chan struct{} // held by the call under way
 	gone chan struct{} // closed when the connection has ended
@@ -80,9 +83,18 @@ func newLink(conn *websocket.Conn, callTime time.Duration) *link {
 	}
 }
 
-// call asks the charger and reads its result into out. An answer that comes later than
-// callTime is thrown away.
+// call asks the charger and reads its result into out, both in the form of OCPP 1.6.
 func (l *link) call(ctx context.Context, action string, in, out any) error {
+	if l.station != nil {
+		return l.station.call(ctx, action, in, out)
+	}
+
+	return l.ask(ctx, action, in, out)
+}
+
+// ask sends a call as it is and reads its result into out. An answer that comes later than
+// callTime is thrown away.
+func (l *link) ask(ctx context.Context, action string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, l.callTime)
 	defer cancel()
 
@@ -243,6 +255,10 @@ func (l *link) reply(
 		}
 
 		errors.As(err, &e)
+		if l.station != nil && e.Code == codeFormation {
+			e = &callError{codeFormat, e.Description}
+		}
+
 		frame = []any{kindCallError, id, e.Code, e.Description, struct{}{}}
 	}
 

@@ -51,7 +51,7 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 	conn, err := websocket.Accept(
 		w,
 		r,
-		&websocket.AcceptOptions{Subprotocols: []string{subprotocol}},
+		&websocket.AcceptOptions{Subprotocols: b.subprotocols(id)},
 	)
 	if err != nil { // it has been answered
 		b.leave(c)
@@ -60,16 +60,17 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 
 	defer conn.CloseNow()
 
-	if conn.Subprotocol() != subprotocol {
+	if conn.Subprotocol() == "" {
+		offered := strings.Join(b.subprotocols(id), " or ")
 		b.Log.Warn(
-			"a charger does not offer the subprotocol "+subprotocol,
+			"a charger does not offer the subprotocol "+offered,
 			"charger",
 			id,
 		)
 
 		conn.Close(
 			websocket.StatusProtocolError,
-			"the subprotocol must be "+subprotocol,
+			"the subprotocol must be "+offered,
 		)
 
 		b.leave(c)
@@ -78,6 +79,16 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 
 	c.hold(b.ctx, conn)
 	b.leave(c)
+}
+
+// subprotocols are what a charger may speak, the one that is taken first if it offers both. A
+// platform above speaks 1.6, and so must its chargers.
+func (b *Bridge) subprotocols(id string) []string {
+	if b.optionsOf(id).upstream != "" {
+		return []string{subprotocol}
+	}
+
+	return []string{subprotocol, subprotocol201}
 }
 
 // admit decides whether a charger may connect, and answers it if it may not. Without a
@@ -279,6 +290,11 @@ func (c *charger) hold(ctx context.Context, conn *websocket.Conn) {
 	l.take, l.after = c.take, c.wake
 	l.later = func(id json.RawMessage, action string, payload json.RawMessage) bool {
 		return c.passUp(l, id, action, payload)
+	}
+
+	if conn.Subprotocol() == subprotocol201 {
+		l.take, l.later = c.takeStation, nil
+		l.station = &station{c, l.ask}
 	}
 
 	c.connected(l)

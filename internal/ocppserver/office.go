@@ -113,10 +113,11 @@ func (b *Bridge) takeCall(w http.ResponseWriter, r *http.Request) {
 	}
 
 	action := r.PathValue("action")
-	if !slices.Contains(officeCalls, action) {
+	calls := c.calls()
+	if !slices.Contains(calls, action) {
 		http.Error(
 			w,
-			"the calls are "+strings.Join(officeCalls, ", "),
+			"the calls are "+strings.Join(calls, ", "),
 			http.StatusUnprocessableEntity,
 		)
 

@@ -71,6 +71,7 @@ type savedConnector struct {
 	Transaction int `json:"transaction,omitempty"` // that runs
 	// the last one's number
 	Last      int        `json:"last,omitempty"`
+	Name      string     `json:"name,omitempty"` // its text, with OCPP 2.0.1
 	Start     savedStart `json:"start,omitzero"`
 	StartedAt time.Time  `json:"started_at,omitzero"`
 
@@ -184,6 +185,7 @@ func (n *connector) saved() savedConnector {
 		Reported:    n.reported,
 		Transaction: n.tx,
 		Last:        n.lastTx,
+		Name:        n.txName,
 		StartedAt:   n.startedAt,
 		Phases:      n.phases,
 		Pending:     n.pending,
@@ -223,7 +225,9 @@ func (c *charger) restore(s savedCharger) {
 	for _, saved := range s.Connectors {
 		if n := c.connector(saved.Number); n != nil {
 			n.restore(saved)
-			c.b.tookNumber(n.lastTx)
+			if n.txName == "" { // else the number is not one of a row
+				c.b.tookNumber(n.lastTx)
+			}
 		}
 	}
 }
@@ -241,6 +245,7 @@ func (n *connector) restore(s savedConnector) {
 
 	n.tx = s.Transaction
 	n.lastTx = s.Last
+	n.txName = s.Name
 	n.startedAt = s.StartedAt
 	n.start = startTransaction{
 		integer(s.Start.Connector),

@@ -1,0 +1,241 @@
+package ocppserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"time"
+)
+
+// subprotocol201 is OCPP 2.0.1 in JSON.
+const subprotocol201 = "ocpp2.0.1"
+
+// The kinds of TransactionEvent.
+const (
+	eventStarted = "Started"
+	eventEnded   = "Ended"
+)
+
+// takeStation answers a call in OCPP 2.0.1: what it says becomes the same facts as in 1.6, and
+// the rules for them are the same.
+func (c *charger) takeStation(
+	action string,
+	payload json.RawMessage,
+) (any, error) {
+	now := c.b.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.keep() // nothing that was answered may be lost
+
+	switch action {
+	case "BootNotification":
+		return with(payload, func(m stationBoot) any {
+			return c.boot(m.Station.plain(), now)
+		})
+	case "Heartbeat":
+		return heartbeatAnswer{stamp{now}}, nil
+	case "Authorize":
+		return with(payload, func(m stationAuthorize) any {
+			return tokenAnswer{new(c.b.tagInfo(m.Token.ID))}
+		})
+
+	case "StatusNotification":
+		return with(payload, func(m stationStatus) any {
+			c.stationStatus(m, now)
+			return empty{}
+		})
+	case "TransactionEvent":
+		return with(payload, func(m transactionEvent) any {
+			return c.event(m, now)
+		})
+
+	case "MeterValues":
+		return with(payload, func(m stationMeter) any {
+			c.metered(meterValues{
+				Connector: m.EVSE,
+				Values:    plainValues(m.Values),
+			}, now)
+
+			return empty{}
+		})
+	}
+
+	return takeStationOther(action)
+}
+
+// takeStationOther answers what changes nothing here.
+func takeStationOther(action string) (any, error) {
+	switch action {
+	case "DataTransfer":
+		return statusAnswer{"UnknownVendorId"}, nil
+	case "SignCertificate", "NotifyEVChargingNeeds":
+		return statusAnswer{rejected}, nil
+	case "NotifyEVChargingSchedule":
+		return statusAnswer{accepted}, nil
+
+	case "ClearedChargingLimit", "FirmwareStatusNotification", "LogStatusNotification",
+		"NotifyChargingLimit", "NotifyCustomerInformation", "NotifyDisplayMessages",
+		"NotifyEvent", "NotifyMonitoringReport", "NotifyReport", "PublishFirmwareStatusNotification",
+		"ReportChargingProfiles", "ReservationStatusUpdate", "SecurityEventNotification":
+		return empty{}, nil
+	}
+
+	return nil, &callError{
+		codeNotImplemented,
+		fmt.Sprintf("%.50q is not an operation of OCPP 2.0.1 that is served here", action),
+	}
+}
+
+// stationStatus takes the state of an EVSE's connector. Occupied says no more than that a car
+// is there: what its transaction said of it stays.
+func (c *charger) stationStatus(m stationStatus, now time.Time) {
+	n := c.connector(int(m.EVSE))
+	if n == nil {
+		return
+	}
+
+	word := m.Status
+	if word == "Occupied" {
+		word = statusPreparing
+		if n.plugged && n.status != "" {
+			word = n.status
+		}
+	}
+
+	c.status(statusNotification{
+		Connector: m.EVSE,
+		Status:    word,
+		At:        m.At,
+	}, now)
+}
+
+// event takes what a station says of a transaction: its beginning, its end, its meter and the
+// state of the car, in one message.
+func (c *charger) event(m transactionEvent, now time.Time) tokenAnswer {
+	var answer tokenAnswer
+	if m.Token.ID != "" {
+		answer.Token = new(c.b.tagInfo(m.Token.ID))
+	}
+
+	number := numberOf(m.Info.ID)
+	n := c.connector(int(m.EVSE.ID))
+	if n == nil {
+		n = c.transaction(number)
+	}
+	if n == nil {
+		return answer
+	}
+
+	values := plainValues(m.Values)
+	if n.tx == 0 || n.tx == number || m.Type == eventStarted {
+		n.txName = m.Info.ID
+	}
+
+	if m.Type == eventStarted {
+		c.startTransaction(m.start(n, values), number, now)
+	}
+
+	if m.Type == eventEnded {
+		c.stopTransaction(m.stop(number, values), now)
+	} else {
+		c.metered(meterValues{
+			Connector:   integer(n.number),
+			Transaction: integer(number),
+			Values:      values,
+		}, now)
+	}
+
+	if word := m.word(); word != "" {
+		c.status(statusNotification{
+			Connector: integer(n.number),
+			Status:    word,
+			At:        m.At,
+		}, now)
+	}
+
+	return answer
+}
+
+// start is the event as a StartTransaction of OCPP 1.6.
+func (m transactionEvent) start(
+	n *connector,
+	values list[meterValue],
+) startTransaction {
+	return startTransaction{
+		Connector: integer(n.number),
+		Tag:       m.Token.ID,
+		Meter:     registerOf(values),
+		At:        m.At,
+	}
+}
+
+// stop is the event as a StopTransaction of OCPP 1.6.
+func (m transactionEvent) stop(
+	number int,
+	values list[meterValue],
+) stopTransaction {
+	return stopTransaction{
+		Transaction: integer(number),
+		Meter:       registerOf(values),
+		At:          m.At,
+		Reason:      m.Info.Reason,
+		Data:        values,
+	}
+}
+
+// word is the status of OCPP 1.6 that a transaction's event stands for, empty if it says nothing.
+// After the end of a transaction a car stays until a status says that it has gone.
+func (m transactionEvent) word() string {
+	state := m.Info.State
+	switch {
+	case state == "Idle":
+		return statusAvailable
+	case m.Type == eventEnded && m.Info.Reason == reasonDisconnected:
+		return "" // the end says so
+	case m.Type == eventEnded:
+		return statusFinishing
+	case state == "EVConnected":
+		return statusPreparing
+	}
+
+	return state
+}
+
+// numberOf is the number that stands for a transaction's text: 31 bits of a hash, never 0, so
+// that it is the same after a restart.
+func numberOf(id string) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id)) // never fails
+
+	return int(max(1, h.Sum32()&math.MaxInt32))
+}
+
+// registerOf is the energy register of a transaction's beginning or end, in Wh; -1, which no
+// register shows, if it is not among the values.
+func registerOf(values list[meterValue]) decimal {
+	found := decimal{value: -1}
+	for _, v := range values {
+		for _, s := range v.Sampled {
+			if !s.isRegister() || math.IsNaN(s.Value.value) {
+				continue
+			}
+
+			found = s.Value
+			if s.Unit == "kWh" {
+				found.value *= 1000
+				found.step *= 1000
+			}
+		}
+	}
+
+	return found
+}
+
+// isRegister reports whether a value is the total energy at the outlet.
+func (s sampled) isRegister() bool {
+	outlet := s.Location == "" || s.Location == "Outlet"
+	energy := s.Measurand == "" || s.Measurand == measurand
+
+	return outlet && energy && s.Phase == ""
+}

@@ -1,0 +1,265 @@
+package ocppserver_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	ocpp2 "github.com/lorenzodonini/ocpp-go/ocpp2.0.1"
+	"github.com/lorenzodonini/ocpp-go/ocpp2.0.1/availability"
+	"github.com/lorenzodonini/ocpp-go/ocpp2.0.1/provisioning"
+	"github.com/lorenzodonini/ocpp-go/ocpp2.0.1/smartcharging"
+	"github.com/lorenzodonini/ocpp-go/ocpp2.0.1/transactions"
+	"github.com/lorenzodonini/ocpp-go/ocpp2.0.1/types"
+	"github.com/lorenzodonini/ocpp-go/ws"
+
+	"flexd/internal/flex"
+	"flexd/internal/ocppserver"
+)
+
+// station is a charging station of OCPP 2.0.1 by a library that nobody of this project wrote. The
+// library holds every message of both sides against the standard and refuses what is not valid.
+// Beside it stands the least that a station has: one EVSE, one profile of each purpose, a register.
+type station struct {
+	*street
+	ocpp2.ChargingStation
+
+	mu       sync.Mutex
+	profiles map[types.ChargingProfilePurposeType]*types.ChargingProfile
+	sets     int
+	settings []string // that were written
+	wh       float64
+	tx       string
+	seq      int
+}
+
+func newStation(s *street) *station {
+	socket := ws.NewClient()
+	socket.SetBasicAuth("CP1", "shared")
+	f := &station{
+		street:          s,
+		ChargingStation: ocpp2.NewChargingStation("CP1", nil, socket),
+		profiles:        map[types.ChargingProfilePurposeType]*types.ChargingProfile{},
+		wh:              100_000,
+	}
+
+	f.SetProvisioningHandler(f)
+	f.SetSmartChargingHandler(f)
+	s.must(f.Start(s.url))
+	s.Cleanup(f.Stop)
+
+	return f
+}
+
+// OnSetChargingProfile takes a TxProfile of the transaction that runs alone, as K01 has it.
+func (f *station) OnSetChargingProfile(r *smartcharging.SetChargingProfileRequest) (*smartcharging.SetChargingProfileResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := r.ChargingProfile
+	stale := p.ChargingProfilePurpose == types.ChargingProfilePurposeTxProfile && (f.tx == "" || p.TransactionID != f.tx)
+	if r.EvseID != 1 || stale {
+		return smartcharging.NewSetChargingProfileResponse(smartcharging.ChargingProfileStatusRejected), nil
+	}
+	f.profiles[p.ChargingProfilePurpose] = p
+	f.sets++
+
+	return smartcharging.NewSetChargingProfileResponse(smartcharging.ChargingProfileStatusAccepted), nil
+}
+
+func (f *station) OnClearChargingProfile(*smartcharging.ClearChargingProfileRequest) (*smartcharging.ClearChargingProfileResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.profiles)
+
+	return smartcharging.NewClearChargingProfileResponse(smartcharging.ClearChargingProfileStatusAccepted), nil
+}
+
+func (f *station) OnGetChargingProfiles(*smartcharging.GetChargingProfilesRequest) (*smartcharging.GetChargingProfilesResponse, error) {
+	return smartcharging.NewGetChargingProfilesResponse(smartcharging.GetChargingProfileStatusNoProfiles), nil
+}
+
+func (f *station) OnGetCompositeSchedule(r *smartcharging.GetCompositeScheduleRequest) (*smartcharging.GetCompositeScheduleResponse, error) {
+	return smartcharging.NewGetCompositeScheduleResponse(smartcharging.GetCompositeScheduleStatusRejected, r.EvseID), nil
+}
+
+func (f *station) OnGetVariables(r *provisioning.GetVariablesRequest) (*provisioning.GetVariablesResponse, error) {
+	values := map[string]string{"RateUnit": "A", "ProfileStackLevel": "3", "PeriodsPerSchedule": "6", "Interval": "0"}
+	var all []provisioning.GetVariableResult
+	for _, d := range r.GetVariableData {
+		value, known := values[d.Variable.Name]
+		status := provisioning.GetVariableStatusAccepted
+		if !known {
+			status = provisioning.GetVariableStatusUnknownVariable
+		}
+		all = append(all, provisioning.GetVariableResult{AttributeStatus: status, AttributeValue: value, Component: d.Component, Variable: d.Variable})
+	}
+
+	return provisioning.NewGetVariablesResponse(all), nil
+}
+
+func (f *station) OnSetVariables(r *provisioning.SetVariablesRequest) (*provisioning.SetVariablesResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []provisioning.SetVariableResult
+	for _, d := range r.SetVariableData {
+		f.settings = append(f.settings, d.Component.Name+"."+d.Variable.Name+"="+d.AttributeValue)
+		all = append(all, provisioning.SetVariableResult{AttributeStatus: provisioning.SetVariableStatusAccepted, Component: d.Component, Variable: d.Variable})
+	}
+
+	return provisioning.NewSetVariablesResponse(all), nil
+}
+
+func (f *station) OnReset(*provisioning.ResetRequest) (*provisioning.ResetResponse, error) {
+	return provisioning.NewResetResponse(provisioning.ResetStatusScheduled), nil
+}
+
+func (f *station) OnGetBaseReport(*provisioning.GetBaseReportRequest) (*provisioning.GetBaseReportResponse, error) {
+	return provisioning.NewGetBaseReportResponse(types.GenericDeviceModelStatusNotSupported), nil
+}
+
+func (f *station) OnGetReport(*provisioning.GetReportRequest) (*provisioning.GetReportResponse, error) {
+	return provisioning.NewGetReportResponse(types.GenericDeviceModelStatusNotSupported), nil
+}
+
+func (f *station) OnSetNetworkProfile(*provisioning.SetNetworkProfileRequest) (*provisioning.SetNetworkProfileResponse, error) {
+	return provisioning.NewSetNetworkProfileResponse(provisioning.SetNetworkProfileStatusRejected), nil
+}
+
+// allows is what a car may draw at an instant, in W: 7,400 where no profile rules.
+func (f *station) allows(at time.Time) float64 {
+	f.eventually("it has a profile", func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return len(f.profiles) > 0
+	})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, purpose := range []types.ChargingProfilePurposeType{types.ChargingProfilePurposeTxProfile, types.ChargingProfilePurposeTxDefaultProfile} {
+		p := f.profiles[purpose]
+		if p == nil {
+			continue
+		}
+		s := p.ChargingSchedule[0]
+		second := int(at.Sub(s.StartSchedule.Time) / time.Second)
+		if second < 0 || s.Duration != nil && second >= *s.Duration {
+			continue
+		}
+
+		limit := 7400.0
+		for _, q := range s.ChargingSchedulePeriod {
+			if q.StartPeriod <= second {
+				limit = min(7400, q.Limit*230)
+			}
+		}
+		return limit
+	}
+
+	return 7400
+}
+
+// event says what the register and the car do at an instant, in kWh.
+func (f *station) event(kind transactions.TransactionEvent, at time.Time, state transactions.ChargingState, context types.ReadingContext) {
+	f.seq++
+	info := transactions.Transaction{TransactionID: f.tx, ChargingState: state}
+	if kind == transactions.TransactionEventEnded {
+		info.StoppedReason = transactions.ReasonEVDisconnected
+	}
+
+	_, err := f.TransactionEvent(kind, types.NewDateTime(at), transactions.TriggerReasonMeterValuePeriodic, f.seq, info, func(r *transactions.TransactionEventRequest) {
+		r.Evse = &types.EVSE{ID: 1, ConnectorID: new(1)}
+		r.MeterValue = []types.MeterValue{{Timestamp: *types.NewDateTime(at), SampledValue: []types.SampledValue{{
+			Value: math.Round(f.wh) / 1000, Context: context, Measurand: types.MeasurandEnergyActiveImportRegister,
+			UnitOfMeasure: &types.UnitOfMeasure{Unit: "kWh"},
+		}}}}
+	})
+
+	f.must(err)
+}
+
+func (f *station) taken() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.sets
+}
+
+func (f *station) say(status availability.ConnectorStatus) {
+	_, err := f.StatusNotification(types.NewDateTime(f.now()), status, 1, 1)
+	f.must(err)
+}
+
+// begin boots, plugs a car in and starts a transaction, and waits for the plan.
+func (f *station) begin() {
+	_, err := f.BootNotification(provisioning.BootReasonPowerUp, "Library", "Nobody")
+	f.must(err)
+	f.say(availability.ConnectorStatusOccupied)
+	f.eventually("it has a plan", func() bool { return f.taken() > 0 })
+
+	f.mu.Lock()
+	f.tx = "5f2c1d7e-0000-4000-8000-0123456789ab"
+	f.mu.Unlock()
+	f.event(transactions.TransactionEventStarted, f.now(), transactions.ChargingStateCharging, types.ReadingContextTransactionBegin)
+	f.eventually("it has a plan of the transaction", func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.profiles[types.ChargingProfilePurposeTxProfile] != nil
+	})
+}
+
+// TestStation_Night: a station of OCPP 2.0.1 takes the plan, for its transaction and in parts of six
+// periods, draws in the cheap hours alone, and what it drew is what flexd has of each half-hour; then
+// the car leaves.
+func TestStation_Night(t *testing.T) {
+	s := open(t, ocppserver.Settings{Timing: quick})
+	f := newStation(s)
+	f.begin()
+	if !s.plugged() {
+		t.Error("flexd does not know of the car")
+	}
+
+	began := f.wh
+	var halves []float64
+	for step := 1; step <= 36; step++ {
+		at := evening.Add(time.Duration(step) * 15 * time.Minute)
+		f.wh += f.allows(at.Add(-7*time.Minute)) / 4
+		f.tick(at.Sub(f.now()))
+		state := transactions.ChargingStateCharging
+		if f.allows(at) == 0 {
+			state = transactions.ChargingStateSuspendedEVSE
+		}
+		f.event(transactions.TransactionEventUpdated, at, state, types.ReadingContextSamplePeriodic)
+
+		if step%2 == 0 {
+			halves = append(halves, (f.wh-began)/1000)
+			began = f.wh
+		}
+	}
+
+	dear := 0.0
+	for i, kwh := range halves {
+		if i < 3 || i >= 15 { // 23:30 to 05:30 is cheap
+			dear += kwh
+		}
+	}
+	if total := sum(halves); dear > 1 || math.Abs(total-44.4) > 0.45 {
+		t.Errorf("%.2f kWh of 44.4 were drawn, %.2f of them in dear hours: %.2f", total, dear, halves)
+	}
+
+	s.eventually("flexd has every half-hour", func() bool { return len(s.readings(flex.ChargerEnergy)) >= len(halves) })
+	if got := s.readings(flex.ChargerEnergy); !slices.EqualFunc(got, halves, func(a, b float64) bool { return math.Abs(a-b) < 0.002 }) {
+		t.Errorf("flexd has\n%.3f, and it drew\n%.3f", got, halves)
+	}
+
+	f.event(transactions.TransactionEventEnded, f.now(), "", types.ReadingContextTransactionEnd)
+	f.say(availability.ConnectorStatusAvailable)
+	f.tick(time.Minute)
+	s.eventually("the car has gone", func() bool { return !s.plugged() })
+
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if all := strings.Join(f.settings, " "); !strings.Contains(all, "AlignedDataCtrlr.Interval=900") {
+		t.Errorf("its settings were left as they were: %q", all)
+	}
+}

@@ -1,0 +1,214 @@
+package ocppserver
+
+import (
+	"context"
+	"slices"
+)
+
+// stationCalls are the calls of OCPP 2.0.1 that a person may make. Charging profiles are flexd's.
+var stationCalls = []string{
+	"CancelReservation", "ChangeAvailability", "ClearCache", "DataTransfer", "GetCompositeSchedule",
+	"GetLocalListVersion", "GetLog", "GetTransactionStatus", "GetVariables", "RequestStartTransaction",
+	"RequestStopTransaction", "ReserveNow", "Reset", "SendLocalList", "SetVariables", "TriggerMessage", "UnlockConnector", "UpdateFirmware",
+}
+
+// stationVariables are the variables of OCPP 2.0.1 that stand for keys of 1.6.
+var stationVariables = map[string]variable{
+	keyStackLevel:      variableOf("SmartChargingCtrlr", "ProfileStackLevel"),
+	keyPeriods:         variableOf("SmartChargingCtrlr", "PeriodsPerSchedule"),
+	keyUnits:           variableOf("SmartChargingCtrlr", "RateUnit"),
+	keySwitches:        variableOf("SmartChargingCtrlr", "Phases3to1"),
+	keyAlignedInterval: variableOf("AlignedDataCtrlr", "Interval"),
+	keyAlignedData:     variableOf("AlignedDataCtrlr", "Measurands"),
+	keySampleInterval:  variableOf("SampledDataCtrlr", "TxUpdatedInterval"),
+	keySampledData:     variableOf("SampledDataCtrlr", "TxUpdatedMeasurands"),
+}
+
+func variableOf(component, name string) variable {
+	return variable{Component: named{component}, Variable: named{name}}
+}
+
+// station makes calls in the form of OCPP 1.6 to a charger that speaks 2.0.1.
+type station struct {
+	c   *charger
+	ask func(ctx context.Context, action string, in, out any) error
+}
+
+// call is link.call for a station. What it does not know, such as a person's call, goes as it is.
+func (s station) call(ctx context.Context, action string, in, out any) error {
+	switch m := in.(type) {
+	case getConfiguration:
+		conf, err := s.variables(ctx, m.Keys)
+		*out.(*configuration) = conf
+
+		return err
+
+	case changeConfiguration:
+		status, err := s.setVariable(ctx, m)
+		*out.(*statusAnswer) = statusAnswer{status}
+
+		return err
+
+	case triggerMessage:
+		return s.trigger(ctx, m, out)
+	case setChargingProfile:
+		return s.ask(ctx, action, s.profile(m), out)
+	case clearChargingProfile:
+		return s.ask(ctx, action, clearStationProfile{
+			ID: m.ID,
+			Criteria: stationProfileCriteria{
+				EVSE:    m.Connector,
+				Purpose: stationPurpose(m.Purpose),
+			},
+		}, out)
+
+	case getCompositeSchedule:
+		var answer stationComposite
+		err := s.ask(ctx, action, getStationSchedule{
+			EVSE:     m.Connector,
+			Duration: m.Duration,
+			Unit:     m.Unit,
+		}, &answer)
+		*out.(*compositeSchedule) = answer.plain()
+
+		return err
+	}
+
+	return s.ask(ctx, action, in, out)
+}
+
+// variables asks for what the keys stand for.
+func (s station) variables(
+	ctx context.Context,
+	keys []string,
+) (conf configuration, err error) {
+	var ask getVariables
+	for _, key := range keys {
+		ask.Data = append(ask.Data, stationVariables[key])
+	}
+
+	var answer variables
+	if err := s.ask(ctx, "GetVariables", ask, &answer); err != nil {
+		return configuration{}, err
+	}
+
+	for _, key := range keys {
+		v := stationVariables[key]
+		i := slices.IndexFunc(answer.Result, v.same)
+		if i < 0 || answer.Result[i].Status != accepted {
+			conf.Unknown = append(conf.Unknown, key)
+			continue
+		}
+
+		conf.Known = append(conf.Known, configurationKey{
+			Key:   key,
+			Value: answer.Result[i].Value,
+		})
+	}
+
+	return conf, nil
+}
+
+// same reports whether both are the same variable.
+func (v variable) same(o variable) bool {
+	return v.Component == o.Component && v.Variable == o.Variable
+}
+
+// setVariable sets what a key stands for and returns the answer's status.
+func (s station) setVariable(
+	ctx context.Context,
+	m changeConfiguration,
+) (status string, err error) {
+	v := stationVariables[m.Key]
+	v.Value = m.Value
+
+	var answer variablesSet
+	err = s.ask(ctx, "SetVariables", setVariables{[]variable{v}}, &answer)
+	if err == nil && len(answer.Result) > 0 {
+		status = answer.Result[0].Status
+	}
+
+	return status, err
+}
+
+// trigger asks for a message. A station says the state of one EVSE at a time: without a number all
+// that are known are asked for, and the first one always.
+func (s station) trigger(
+	ctx context.Context,
+	m triggerMessage,
+	out any,
+) (err error) {
+	numbers := []int{m.Connector}
+	if m.Connector == 0 {
+		s.c.mu.Lock()
+		numbers = s.c.numbers()
+		s.c.mu.Unlock()
+
+		if !slices.Contains(numbers, 1) {
+			numbers = append(numbers, 1)
+		}
+	}
+
+	for _, number := range numbers {
+		ask := stationTrigger{m.Message, evse{ID: integer(number)}}
+		if m.Message == "StatusNotification" {
+			ask.EVSE.Connector = 1
+		}
+
+		err = s.ask(ctx, "TriggerMessage", ask, out)
+		if err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// profile is a charging profile in the form of OCPP 2.0.1.
+func (s station) profile(m setChargingProfile) setStationProfile {
+	p := m.Profile
+
+	return setStationProfile{m.Connector, stationProfile{
+		ID:          p.ID,
+		StackLevel:  p.StackLevel,
+		Purpose:     stationPurpose(p.Purpose),
+		Kind:        p.Kind,
+		Transaction: s.c.transactionName(p.Transaction),
+		Schedules:   []stationSchedule{{1, p.Schedule}},
+	}}
+}
+
+// stationPurpose is a profile's purpose in OCPP 2.0.1.
+func stationPurpose(purpose string) string {
+	if purpose == purposeMax {
+		return "ChargingStationMaxProfile"
+	}
+
+	return purpose
+}
+
+// transactionName is the text of the transaction that a number stands for, empty if there is none.
+func (c *charger) transactionName(number int) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	for _, n := range c.connectors {
+		if number != 0 && numberOf(n.txName) == number {
+			return n.txName
+		}
+	}
+
+	return ""
+}
+
+// calls are those that a person may make to the charger, in the words of what it speaks.
+func (c *charger) calls() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	if c.link != nil && c.link.station != nil {
+		return stationCalls
+	}
+
+	return officeCalls
+}

@@ -1,0 +1,171 @@
+package ocppserver
+
+import "math"
+
+// What a station says in OCPP 2.0.1, as far as it matters here.
+type (
+	stationBoot struct {
+		Station stationModel `json:"chargingStation"`
+	}
+	stationModel struct {
+		Vendor   string `json:"vendorName"`
+		Model    string `json:"model"`
+		Firmware string `json:"firmwareVersion"`
+	}
+	token struct {
+		ID string `json:"idToken"`
+	}
+	stationAuthorize struct {
+		Token token `json:"idToken"`
+	}
+	stationStatus struct {
+		EVSE   integer `json:"evseId"`
+		Status string  `json:"connectorStatus"`
+		At     stamp   `json:"timestamp"`
+	}
+	evse struct {
+		ID        integer `json:"id"`
+		Connector integer `json:"connectorId,omitempty"`
+	}
+	transactionEvent struct {
+		Type   string             `json:"eventType"`
+		At     stamp              `json:"timestamp"`
+		Info   transactionInfo    `json:"transactionInfo"`
+		Token  token              `json:"idToken"`
+		EVSE   evse               `json:"evse"`
+		Values list[stationValue] `json:"meterValue"`
+	}
+	transactionInfo struct {
+		ID     string `json:"transactionId"`
+		State  string `json:"chargingState"`
+		Reason string `json:"stoppedReason"`
+	}
+	stationMeter struct {
+		EVSE   integer            `json:"evseId"`
+		Values list[stationValue] `json:"meterValue"`
+	}
+	stationValue struct {
+		At      stamp                `json:"timestamp"`
+		Sampled list[stationSampled] `json:"sampledValue"`
+	}
+	stationSampled struct {
+		sampled
+		Measure unitOfMeasure `json:"unitOfMeasure"`
+	}
+	unitOfMeasure struct {
+		Unit       string  `json:"unit"`
+		Multiplier integer `json:"multiplier"` // a power of ten
+	}
+)
+
+// tokenAnswer answers Authorize and TransactionEvent.
+type tokenAnswer struct {
+	Token *tagInfo `json:"idTokenInfo,omitempty"`
+}
+
+// What a station is asked in OCPP 2.0.1.
+type (
+	named struct {
+		Name string `json:"name"`
+	}
+	variable struct {
+		Status    string `json:"attributeStatus,omitempty"`
+		Value     string `json:"attributeValue,omitempty"`
+		Component named  `json:"component"`
+		Variable  named  `json:"variable"`
+	}
+	getVariables struct {
+		Data []variable `json:"getVariableData"`
+	}
+	variables struct {
+		Result []variable `json:"getVariableResult"`
+	}
+	setVariables struct {
+		Data []variable `json:"setVariableData"`
+	}
+	variablesSet struct {
+		Result []variable `json:"setVariableResult"`
+	}
+	stationTrigger struct {
+		Message string `json:"requestedMessage"`
+		EVSE    evse   `json:"evse"`
+	}
+	setStationProfile struct {
+		EVSE    int            `json:"evseId"`
+		Profile stationProfile `json:"chargingProfile"`
+	}
+	stationProfile struct {
+		ID          int               `json:"id"`
+		StackLevel  int               `json:"stackLevel"`
+		Purpose     string            `json:"chargingProfilePurpose"`
+		Kind        string            `json:"chargingProfileKind"`
+		Transaction string            `json:"transactionId,omitempty"`
+		Schedules   []stationSchedule `json:"chargingSchedule"`
+	}
+	stationSchedule struct {
+		ID int `json:"id"`
+		schedule
+	}
+	clearStationProfile struct {
+		ID       int                    `json:"chargingProfileId,omitempty"`
+		Criteria stationProfileCriteria `json:"chargingProfileCriteria,omitzero"`
+	}
+	stationProfileCriteria struct {
+		EVSE    int    `json:"evseId,omitempty"`
+		Purpose string `json:"chargingProfilePurpose,omitempty"`
+	}
+	getStationSchedule struct {
+		EVSE     int    `json:"evseId"`
+		Duration int    `json:"duration"`
+		Unit     string `json:"chargingRateUnit"`
+	}
+	stationComposite struct {
+		Status   string `json:"status"`
+		Schedule *struct {
+			Start   stamp    `json:"scheduleStart"`
+			Unit    string   `json:"chargingRateUnit"`
+			Periods []period `json:"chargingSchedulePeriod"`
+		} `json:"schedule"`
+	}
+)
+
+// plain is the message in the form of OCPP 1.6.
+func (m stationModel) plain() bootNotification {
+	return bootNotification(m)
+}
+
+// plainValues are meter values in the form of OCPP 1.6.
+func plainValues(all list[stationValue]) (plain list[meterValue]) {
+	for _, v := range all {
+		m := meterValue{At: v.At}
+		for _, s := range v.Sampled {
+			factor := math.Pow10(int(s.Measure.Multiplier))
+			s.Value.value *= factor
+			s.Value.step *= factor
+			if !(math.Abs(s.Value.value) <= registerMax) {
+				s.Value.value = math.NaN() // which says nothing
+			}
+
+			s.Unit = s.Measure.Unit
+			m.Sampled = append(m.Sampled, s.sampled)
+		}
+
+		plain = append(plain, m)
+	}
+
+	return plain
+}
+
+// plain is the answer in the form of OCPP 1.6.
+func (s stationComposite) plain() compositeSchedule {
+	plain := compositeSchedule{Status: s.Status}
+	if s.Schedule != nil {
+		plain.Start = s.Schedule.Start
+		plain.Schedule = &schedule{
+			Unit:    s.Schedule.Unit,
+			Periods: s.Schedule.Periods,
+		}
+	}
+
+	return plain
+}
