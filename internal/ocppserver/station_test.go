@@ -34,9 +34,10 @@ type station struct {
 	wh       float64
 	tx       string
 	seq      int
+	leave    func() // ends its connection for good
 }
 
-func newStation(s *street) *station {
+func newStation(s *street, tx string) *station {
 	socket := ws.NewClient()
 	socket.SetBasicAuth("CP1", "shared")
 	f := &station{
@@ -44,12 +45,14 @@ func newStation(s *street) *station {
 		ChargingStation: ocpp2.NewChargingStation("CP1", nil, socket),
 		profiles:        map[types.ChargingProfilePurposeType]*types.ChargingProfile{},
 		wh:              100_000,
+		tx:              tx,
 	}
 
 	f.SetProvisioningHandler(f)
 	f.SetSmartChargingHandler(f)
 	s.must(f.Start(s.url))
-	s.Cleanup(f.Stop)
+	f.leave = sync.OnceFunc(f.Stop)
+	s.Cleanup(f.leave)
 
 	return f
 }
@@ -201,6 +204,11 @@ func (f *station) begin() {
 	f.tx = "5f2c1d7e-0000-4000-8000-0123456789ab"
 	f.mu.Unlock()
 	f.event(transactions.TransactionEventStarted, f.now(), transactions.ChargingStateCharging, types.ReadingContextTransactionBegin)
+	f.bound()
+}
+
+// bound waits until it has a plan of its transaction.
+func (f *station) bound() {
 	f.eventually("it has a plan of the transaction", func() bool {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -213,7 +221,7 @@ func (f *station) begin() {
 // the car leaves.
 func TestStation_Night(t *testing.T) {
 	s := open(t, ocppserver.Settings{Timing: quick})
-	f := newStation(s)
+	f := newStation(s, "")
 	f.begin()
 	if !s.plugged() {
 		t.Error("flexd does not know of the car")
@@ -261,5 +269,36 @@ func TestStation_Night(t *testing.T) {
 	defer f.mu.Unlock()
 	if all := strings.Join(f.settings, " "); !strings.Contains(all, "AlignedDataCtrlr.Interval=900") {
 		t.Errorf("its settings were left as they were: %q", all)
+	}
+}
+
+// TestStation_Restart: a bridge that begins in the middle of a transaction knows its text, and sends
+// the plan for it; people's calls reach the station in its own words.
+func TestStation_Restart(t *testing.T) {
+	s := open(t, ocppserver.Settings{})
+	s.halt()
+	dir, l := t.TempDir(), s.listen()
+	s.bridge(ocppserver.Settings{Timing: quick, State: dir})
+	f := newStation(s, "")
+	f.begin()
+	s.halt()
+	f.leave()
+
+	s.bridge(ocppserver.Settings{Timing: bootless, State: dir, Office: l, OfficeToken: officeToken})
+	newStation(s, f.tx).bound()
+
+	for _, x := range []struct {
+		action, body string
+		status       int
+		answer       string
+	}{
+		{"Reset", `{"type":"OnIdle"}`, 200, "Scheduled"},
+		{"RequestStopTransaction", `{"transactionId":"x"}`, 501, "NotSupported"},
+		{"RemoteStopTransaction", `{"transactionId":1}`, 422, "RequestStopTransaction"},
+	} {
+		status, answer := fetch(s, "POST", "http://"+l.Addr().String()+"/chargers/CP1/call/"+x.action, x.body, officeToken)
+		if status != x.status || !strings.Contains(answer, x.answer) {
+			t.Errorf("%s was answered %d %s", x.action, status, answer)
+		}
 	}
 }
