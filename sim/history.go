@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -173,7 +172,7 @@ func DrawHistory(
 			history = append(history, drawWishes(supplies, name, evening)...)
 		}
 
-		history = append(history, drawCap(caps, evening, shared)...)
+		history = append(history, drawCap(caps, evening, homes)...)
 		history = append(history, drawFaults(r, evening)...)
 		history = append(history, drawKill(kills, evening))
 	}
@@ -198,10 +197,8 @@ func morningAfter(d flex.Day) time.Time {
 	).UTC()
 }
 
-// drawCap draws a cap of some hours in one night of four. Most of the street fits below it. There is none
-// where a home has a main fuse: under a cap flexd does not plan for it yet.
-func drawCap(r *rand.Rand, evening time.Time, shared map[int]bool) []Happening {
-	homes := len(shared)
+// drawCap draws a cap of some hours in one night of four. Most of the street fits below it.
+func drawCap(r *rand.Rand, evening time.Time, homes int) []Happening {
 	from := evening.Add(time.Duration(r.IntN(12*12)) * 5 * time.Minute)
 	limit := Happening{
 		Kind: Cap,
@@ -210,8 +207,7 @@ func drawCap(r *rand.Rand, evening time.Time, shared map[int]bool) []Happening {
 		To:   from.Add(time.Duration(1+r.IntN(6)) * time.Hour),
 	}
 
-	fused := slices.Contains(slices.Collect(maps.Values(shared)), true)
-	if r.IntN(4) > 0 || fused {
+	if r.IntN(4) > 0 {
 		return nil
 	}
 
