@@ -70,11 +70,17 @@ func (h *App) addPlanning() {
 		h.add("waves", time.Second, "", h.Control.JoinWaves, apart("it helps other processes; a turn works on its organisation's wave itself"))
 	}
 
-	h.add("batteries", 30*time.Second, store.WakeControl, h.Control.PlanBatteries, part{next: nextBattery, run: h.Control.PlanBatteriesOf})
+	h.addHomes()
 	h.add("absences", time.Minute, "", h.Control.FollowAways, part{next: (*store.Tx).NextAway, run: h.Control.FollowAwaysOf})
 	h.add("instructions", 5*time.Second, "", h.Control.FollowInstructions, part{next: (*store.Tx).NextInstruction, run: h.Control.FollowInstructionsOf})
 	h.add("releases", time.Minute, "", h.Push.CheckReleases, part{next: (*store.Tx).NextRelease, run: h.Push.CheckReleasesOf})
 	h.add("push", time.Second, store.WakePush, h.Push.DispatchDue, apart("pushes are due by the true clock; a turn sends its organisation's at each instant itself"))
+}
+
+// addHomes adds what plans what is at home beside cars.
+func (h *App) addHomes() {
+	h.add("batteries", 30*time.Second, store.WakeControl, h.Control.PlanBatteries, part{next: nextBattery, run: h.Control.PlanBatteriesOf})
+	h.add("tanks", 30*time.Second, store.WakeControl, h.Control.PlanTanks, part{next: (*store.Tx).NextTank, run: h.Control.PlanTanksOf})
 }
 
 // addOrders adds what carries out what dispatchers ask for.

@@ -214,7 +214,7 @@ func (d *Service) situationOf(
 		return s, err
 	}
 
-	m, err := d.meterBeside(ctx, tx, b)
+	m, err := d.meterBeside(ctx, tx, &b.Asset)
 	if err != nil {
 		return s, fmt.Errorf("read what the site's cars do: %w", err)
 	}

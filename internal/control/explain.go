@@ -90,6 +90,10 @@ func inForce(
 	case err != nil:
 		return s, err
 
+	case c.Asset.Type == flex.HotWaterTank:
+		x, err := tankInForce(ctx, tx, c)
+		return x.InForce, err
+
 	case !c.Asset.Type.Charges():
 		return s, flex.Fail(
 			flex.NotFound,
@@ -134,6 +138,12 @@ func (d *Service) Explanation(
 	asset flex.AssetID,
 ) (x Explanation, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		c, err := tx.Charging(ctx, asset)
+		if err == nil && c.Asset.Type == flex.HotWaterTank {
+			x, err = tankInForce(ctx, tx, c)
+			return err
+		}
+
 		s, err := inForce(ctx, tx, asset)
 		if err != nil {
 			return err

@@ -31,6 +31,7 @@ type behindFuse struct {
 	prices []flex.PricedPeriod
 	cars   []*siteCar
 	others []draws                      // what is plugged in and not planned
+	tanks  []draws                      // elements of hot-water tanks
 	again  map[time.Time][]flex.AssetID // whom to look at again, and when
 	// all together can draw more than the fuse
 	tight bool
@@ -158,19 +159,14 @@ func (f *behindFuse) read(
 	tx *store.Tx,
 	c *store.Charging,
 ) (loads []store.Load, found []store.Planned, err error) {
-	if c.Fuse > 0 {
-		f.base, err = baseAt(ctx, tx, c.Asset.SiteID)
-		if err != nil {
-			return nil, nil, err
-		}
+	extra, err := f.readBeside(ctx, tx, c)
+	if err != nil {
+		return nil, nil, err
 	}
 
-	extra := f.base.most()
-	if f.home != nil {
-		extra += f.home.device.Power
-	}
-
-	loads, f.tight, err = tightLoads(ctx, tx, c, extra)
+	beside := *c
+	beside.Battery = c.Battery || len(f.tanks) > 0
+	loads, f.tight, err = tightLoads(ctx, tx, &beside, extra)
 	alone := len(loads) < 2 && !hasTail(&c.Standing) && f.home == nil
 	if err != nil || alone && !f.tight {
 		return nil, nil, err
@@ -189,6 +185,28 @@ func (f *behindFuse) read(
 	}
 
 	return loads, found, nil
+}
+
+// readBeside reads what the home itself and its tanks draw, and returns the most that is drawn beside cars.
+func (f *behindFuse) readBeside(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+) (most flex.Watts, err error) {
+	if c.Fuse > 0 {
+		f.base, err = baseAt(ctx, tx, c.Asset.SiteID)
+		if err != nil {
+			return 0, err
+		}
+	}
+
+	f.tanks, err = tanksAt(ctx, tx, c.Asset.SiteID, flex.AssetID{})
+	most = f.base.most() + powerOfAll(f.tanks)
+	if f.home != nil {
+		most += f.home.device.Power
+	}
+
+	return most, err
 }
 
 // readSent reads what each charger may be doing.
@@ -315,6 +333,7 @@ func (f *behindFuse) drawBeside(
 	}
 
 	f.drawOthers(loads, planned)
+	f.others = append(f.others, f.tanks...)
 	f.drawBatteries()
 	f.drawBase()
 }

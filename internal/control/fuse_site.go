@@ -120,6 +120,11 @@ func fusedAs(
 		return nil, err
 	}
 
+	f.tanks, err = tanksAt(ctx, tx, s.ID, flex.AssetID{})
+	if err != nil {
+		return nil, err
+	}
+
 	charging, err := f.busyAt(ctx, tx, s.Batteries)
 	if err != nil {
 		return nil, err
@@ -175,19 +180,20 @@ func (f *behindFuse) busyAt(
 	return d, nil
 }
 
-// binds reports whether what is plugged in can together draw more than the fuse, beside batteries of some power.
+// binds reports whether what is plugged in can together draw more than the fuse, beside tanks, and batteries of some power.
 // One car binds it at a site of several, for others may come.
 func (f *behindFuse) binds(
 	s store.FusedSite,
 	loads []store.Load,
 	batteries flex.Watts,
 ) bool {
-	sum := f.base.most() + batteries
+	sum := f.base.most() + batteries + powerOfAll(f.tanks)
 	for i := range loads {
 		sum += most(&loads[i], f.fuse)
 	}
 
-	several := len(loads) > 1 || s.Chargers > 1 || len(s.Batteries) > 0
+	beside := len(s.Batteries) + len(f.tanks)
+	several := len(loads) > 1 || s.Chargers > 1 || beside > 0
 
 	return several && sum > f.fuse
 }

@@ -270,23 +270,28 @@ func (s *homeAhead) around(m *meter, power flex.Watts) {
 	}
 }
 
-// meterBeside reads what passes the meter of a battery's site beside it. It is nil where nothing
+// meterBeside reads what passes the meter of a battery's or a tank's site beside it. It is nil where nothing
 // does that anybody plans: such a battery is planned by itself.
 func (d *Service) meterBeside(
 	ctx context.Context,
 	tx *store.Tx,
-	b *store.Battery,
+	asset *flex.Asset,
 ) (*meter, error) {
-	all, err := tx.AssetsOf(ctx, b.Asset.SiteID)
+	all, err := tx.AssetsOf(ctx, asset.SiteID)
 	if err != nil {
 		return nil, err
 	}
 
 	m := &meter{}
-	beside := false
+	m.may, err = tanksAt(ctx, tx, asset.SiteID, asset.ID)
+	if err != nil {
+		return nil, err
+	}
+
+	beside := len(m.may) > 0 || asset.Type == flex.HotWaterTank
 	for i := range all {
 		a := &all[i]
-		other := a.Type == flex.Battery && a.ID != b.Asset.ID
+		other := a.Type == flex.Battery && a.ID != asset.ID
 		beside = beside || other || a.Type.Charges()
 
 		if other {
@@ -305,20 +310,30 @@ func (d *Service) meterBeside(
 		return nil, nil
 	}
 
-	s, err := tx.Site(ctx, b.Asset.SiteID)
-	if err != nil {
+	if err := m.readSite(ctx, tx, asset.SiteID); err != nil {
 		return nil, err
+	}
+
+	return m, m.addCars(ctx, tx, asset.SiteID)
+}
+
+// readSite reads what a site's connection carries, and what the home itself draws under it.
+func (m *meter) readSite(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+) error {
+	s, err := tx.Site(ctx, site)
+	if err != nil {
+		return err
 	}
 
 	m.supply = s.Supply
 	if m.supply.Set {
-		m.base, err = baseAt(ctx, tx, b.Asset.SiteID)
-		if err != nil {
-			return nil, err
-		}
+		m.base, err = baseAt(ctx, tx, site)
 	}
 
-	return m, m.addCars(ctx, tx, b.Asset.SiteID)
+	return err
 }
 
 // charges are the half-hours in which a battery's plan has it charge.

@@ -92,6 +92,7 @@ func (f *behindFuse) anew() *behindFuse {
 		tight:  f.tight,
 		home:   f.home,
 		base:   f.base,
+		tanks:  f.tanks,
 		lack:   f.lack,
 		again:  map[time.Time][]flex.AssetID{},
 	}

@@ -247,8 +247,12 @@ func (tx *Tx) BatteriesDue(
 	)
 }
 
-// MarkRead has batteries looked at whose state of charge has come in.
+// MarkRead has batteries looked at whose state of charge has come in, and tanks planned anew.
 func (tx *Tx) MarkRead(ctx context.Context, batteries ...flex.AssetID) error {
+	if err := tx.markTanks(ctx, batteries); err != nil {
+		return err
+	}
+
 	for chunk := range slices.Chunk(batteries, outboxChunk) {
 		ids, args := in([]any{tx.org.Bytes(), micros(tx.now)}, chunk)
 		n, err := tx.exec(

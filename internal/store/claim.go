@@ -474,6 +474,10 @@ func (tx *Tx) fill(ctx context.Context, pushes []ClaimedPush) error {
 		if err != nil {
 			return fmt.Errorf("read the schedules to push: %w", err)
 		}
+
+		if err := tx.fillTanks(ctx, list, args, at); err != nil {
+			return fmt.Errorf("read the plans of tanks to push: %w", err)
+		}
 	}
 
 	for i := range pushes {
@@ -493,6 +497,30 @@ func (tx *Tx) fill(ctx context.Context, pushes []ClaimedPush) error {
 	}
 
 	return nil
+}
+
+// fillTanks reads those that are plans of tanks.
+func (tx *Tx) fillTanks(
+	ctx context.Context,
+	list string,
+	args []any,
+	at map[flex.EventID]*ClaimedPush,
+) error {
+	_, err := rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (struct{}, error) {
+			return struct{}{}, scanScheduled(s, at)
+		},
+		`
+		SELECT p.event_id, p.asset_id, NULL, p.generation, p.made_at, p.from_at, p.steps,
+			COALESCE(a.external_id, o.external_id, ''), p.site_id
+		FROM tank_plan p JOIN outbox o ON o.subject = p.asset_id LEFT JOIN asset a ON a.id = p.asset_id
+		WHERE p.org_id = $1 AND p.event_id IN `+list,
+		args...,
+	)
+
+	return err
 }
 
 func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {

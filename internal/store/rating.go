@@ -35,6 +35,10 @@ func (tx *Tx) SetSupply(
 		return err
 	}
 
+	if err := tx.MarkTanksAt(ctx, site); err != nil {
+		return err
+	}
+
 	return tx.touchRegister(ctx)
 }
 

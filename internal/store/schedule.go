@@ -24,6 +24,7 @@ var (
 	_ = law("what is to be sent for an asset is its newest schedule, and only while it is plugged in or to free it",
 		`SELECT o.event_id AS what FROM outbox o LEFT JOIN schedule c ON c.event_id = o.event_id LEFT JOIN session s ON s.id = c.session_id
 		 WHERE o.kind = 'schedule' AND o.turn_at IS NOT NULL AND o.generation > o.accepted AND o.expires_at > 0
+			AND NOT EXISTS (SELECT 1 FROM tank_plan t WHERE t.event_id = o.event_id AND t.asset_id = o.asset_id AND t.generation = o.generation)
 			AND (c.event_id IS NULL OR c.asset_id <> o.asset_id OR c.generation <> o.generation OR c.org_id <> o.org_id
 				OR s.event_id <> c.event_id OR s.plugged_out_at IS NOT NULL AND c.cause <> 'freed')`)
 	_ = law("a schedule ends after it begins, on whole seconds",

@@ -404,6 +404,9 @@ func (tx *Tx) StopScheduling(
 		if err := tx.LockAsset(ctx, id); err != nil {
 			return err
 		}
+		if err := tx.freeTank(ctx, id); err != nil {
+			return fmt.Errorf("free tank %v: %w", id, err)
+		}
 
 		c, err := tx.Charging(ctx, id)
 		if err != nil {

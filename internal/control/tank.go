@@ -1,0 +1,341 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/engine/home"
+	"flexd/internal/engine/tank"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// What a hot-water tank is taken to be, as the interface has no fields for it.
+const (
+	// TankLow and TankHigh are its comfort band in degrees Celsius, TankCold what comes in from the mains.
+	TankLow, TankHigh, TankCold = 45.0, 60.0, 10.0
+	// TankCapacity is the heat between the band's ends where no capacity was given: 200 litres.
+	TankCapacity flex.WattHours = 3490
+	// TankDraw is what a household draws in a day: 5.845 kWh, tapping cycle M of EU regulation 814/2013.
+	TankDraw flex.WattHours = 5845
+	// TankLoss is what the tank loses in a day.
+	TankLoss flex.WattHours = 1600
+
+	// tankStart is what switching the element on counts, in pence: an hour is not cut up for less.
+	tankStart = 0.1
+	// tankHold is what a half-hour counts in which it is on: it is not left on where the thermostat has it off.
+	tankHold = 0.05
+	// tankWorth is what a new plan must save, in pence, and tankWarmer what it must lack less, in Wh added up
+	// over the half-hours, to take the place of one that was sent.
+	tankWorth  = 1.0
+	tankWarmer = 100
+	// tankLeast is how far ahead a plan that was sent must reach to stay in force.
+	tankLeast = 12 * time.Hour
+)
+
+// tankDraws is the part of a day's draw in each hour of London, in hundredths: most of it in the morning
+// and in the evening.
+var tankDraws = [24]int{7: 25, 8: 15, 11: 5, 12: 5, 17: 5, 18: 10, 19: 10, 20: 15, 21: 10}
+
+// heatedTank is a tank with what its plan depends on.
+type heatedTank struct {
+	asset    flex.Asset
+	charging store.Charging // its tariff, and whether it is under control
+	plan     store.TankPlan // in force
+	power    flex.Watts
+	capacity flex.WattHours
+	from     time.Time
+
+	stored flex.WattHours // now, above the bottom of the band
+	basis  store.TankBasis
+	slots  []flex.Span // to be planned: the rest of this half-hour, and those after it
+	spare  float64     // pence of a kWh that is left at their end
+	buy    []float64   // pence of a kWh in each
+	closed []bool      // the main fuse leaves the element no room
+}
+
+// PlanTanks works out anew the plan of every hot-water tank under control that is due: once in each
+// half-hour, and when prices, its tariff, a reading or its site's capacity came in. It is safe to run twice
+// and on several machines at once.
+func (d *Service) PlanTanks(ctx context.Context) (r worker.Report, err error) {
+	var orgs []flex.Org
+	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		orgs, err = all.Orgs(ctx)
+		return err
+	})
+
+	for i := 0; i < len(orgs) && err == nil; i++ {
+		var of worker.Report
+		of, err = d.PlanTanksOf(ctx, orgs[i].ID)
+		r.Did += of.Did
+	}
+
+	return r, err
+}
+
+// PlanTanksOf is PlanTanks for one organisation.
+func (d *Service) PlanTanksOf(
+	ctx context.Context,
+	org flex.OrgID,
+) (r worker.Report, err error) {
+	err = d.batteries(ctx, org, &r, (*store.Tx).TanksDue, d.planTank)
+	if err != nil {
+		return r, fmt.Errorf("plan tanks: %w", err)
+	}
+
+	return r, nil
+}
+
+// planTank plans one tank to the end of tomorrow, and sends what changed.
+func (d *Service) planTank(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+) error {
+	t, err := readTank(ctx, tx, id)
+	if flex.KindOf(err) == flex.NotFound { // deleted since it was found
+		return nil
+	}
+	if err != nil || t.why() != "" {
+		return err
+	}
+
+	if err := tx.LockSite(ctx, t.asset.SiteID); err != nil {
+		return fmt.Errorf("lock the site: %w", err)
+	}
+
+	if err := t.readStored(ctx, tx); err != nil {
+		return err
+	}
+
+	if err := d.readAround(ctx, tx, t); err != nil {
+		return err
+	}
+
+	p := t.problem()
+	plan := tank.Solve(p)
+	if kept, ok := t.keeps(p, &plan); ok {
+		t.note(&kept)
+		return tx.PutTankPlan(ctx, &t.plan)
+	}
+
+	accepted, err := tx.Accepted(ctx, id)
+	if err != nil {
+		return err
+	}
+
+	t.replace(t.steps(plan.On), accepted)
+	t.note(&plan)
+
+	return tx.SendTankPlan(ctx, &t.plan)
+}
+
+// readTank locks a tank and reads what its plan depends on.
+func readTank(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+) (*heatedTank, error) {
+	c, err := lockedCharging(ctx, tx, id)
+	if err != nil {
+		return nil, err
+	}
+
+	return tankOf(ctx, tx, c)
+}
+
+// tankOf is a tank with its plan.
+func tankOf(
+	ctx context.Context,
+	tx *store.Tx,
+	c store.Charging,
+) (*heatedTank, error) {
+	asset, err := tx.Asset(ctx, c.Asset.ID)
+	if err != nil {
+		return nil, err
+	}
+
+	t := &heatedTank{
+		asset:    asset,
+		charging: c,
+		capacity: TankCapacity,
+		from:     tx.Now().Truncate(time.Second),
+	}
+
+	if asset.Power != nil {
+		t.power = *asset.Power
+	}
+	if asset.Capacity != nil && *asset.Capacity > 0 {
+		t.capacity = *asset.Capacity
+	}
+
+	t.plan, err = tx.TankPlan(ctx, asset.ID)
+
+	return t, err
+}
+
+// why is why a tank is left alone; empty if it is planned.
+func (t *heatedTank) why() string {
+	switch {
+	case !t.charging.Excluded.IsZero():
+		return "an operator has it excluded from control"
+	case !t.charging.Controlled:
+		return "its site is not enrolled in " + string(flex.FullAssetSchedule)
+	case t.power <= 0:
+		return "the power of its element, power_kw, was never given"
+	}
+
+	return ""
+}
+
+// floor is the level at which all of its water is cold.
+func (t *heatedTank) floor() int {
+	const below = (TankLow - TankCold) / (TankHigh - TankLow)
+	return -int(below * float64(t.capacity))
+}
+
+// usedIn is the heat that leaves the tank in a part of a half-hour, drawn and lost.
+func usedIn(s flex.Span) int {
+	hour := s.From.In(flex.London).Hour()
+	drawn := int64(TankDraw) * int64(tankDraws[hour]) / 100 // in an hour
+	lost := int64(TankLoss) / 24
+	return int((drawn + lost) * int64(s.Len()/time.Second) / 3600)
+}
+
+// readStored finds out what the tank holds now: as it was read in the last two hours and as its plan
+// moved it since then; else as its plan comes to; else nothing above the bottom of its band. A reading of
+// before the plan in force is in that plan already, or came too late for it.
+func (t *heatedTank) readStored(ctx context.Context, tx *store.Tx) error {
+	b := &store.Battery{Asset: t.asset}
+	device := home.Battery{Power: t.power, Capacity: t.capacity}
+	read, at, known, err := readCharge(ctx, tx, b, device)
+	if err != nil {
+		return err
+	}
+
+	planned := t.plan.Generation > 0 && !t.plan.Freed &&
+		t.plan.End().After(t.from)
+	follows := planned && !at.Before(t.plan.Steps[0].From)
+
+	switch {
+	case known && (follows || !planned):
+		t.basis, t.stored = store.TankRead, t.moved(read, at)
+	case planned:
+		t.basis = store.TankExpected
+		t.stored = t.moved(t.plan.Stored, t.plan.StoredAt)
+		if t.plan.Basis == store.TankAssumed {
+			t.basis = store.TankAssumed
+		}
+	default:
+		t.basis = store.TankAssumed
+	}
+
+	return nil
+}
+
+// moved is what the tank holds now that held some at an instant, if it did what it was sent.
+func (t *heatedTank) moved(
+	level flex.WattHours,
+	at time.Time,
+) flex.WattHours {
+	p := &tank.Problem{
+		Top:   int(t.capacity),
+		Floor: t.floor(),
+		Init:  int(level),
+	}
+
+	var on []bool
+	spans := spansTo(at.Truncate(time.Second), t.from)
+	if len(spans) == 0 {
+		return level
+	}
+
+	for _, s := range spans {
+		p.Slots = append(p.Slots, t.slot(s))
+		on = append(on, onAt(t.plan.Steps, s.From))
+	}
+
+	levels := tank.Run(p, on).Level
+
+	return flex.WattHours(levels[len(levels)-1])
+}
+
+// spansTo cuts a time at its half-hours.
+func spansTo(from, to time.Time) (spans []flex.Span) {
+	for _, p := range periodsTo(flex.PeriodAt(from), to) {
+		s := p.Span().Meet(flex.Span{From: from, To: to})
+		if !s.Empty() {
+			spans = append(spans, s)
+		}
+	}
+
+	return spans
+}
+
+// onAt reports whether steps have the element on at an instant.
+func onAt(steps []flex.Step, at time.Time) bool {
+	return slices.ContainsFunc(steps, func(s flex.Step) bool {
+		return s.Limit > 0 && !at.Before(s.From) && at.Before(s.To)
+	})
+}
+
+// slot is a time as the planner knows it, before its price.
+func (t *heatedTank) slot(s flex.Span) tank.Slot {
+	return tank.Slot{
+		Heat: int(int64(t.power) * int64(s.Len()/time.Second) / 3600),
+		Draw: usedIn(s),
+	}
+}
+
+// readAround reads what the tank's half-hours cost, and what else is drawn at its site in them.
+func (d *Service) readAround(
+	ctx context.Context,
+	tx *store.Tx,
+	t *heatedTank,
+) error {
+	periods := periodsTo(flex.PeriodAt(t.from), lastPlanned(tx).End())
+	r, err := t.rates(ctx, tx, periods)
+	if err != nil {
+		return err
+	}
+
+	m, err := d.meterBeside(ctx, tx, &t.asset)
+	if err != nil {
+		return err
+	}
+
+	t.spare = r.spare
+	periods = periods[:min(len(periods), len(r.buy))]
+	for i, p := range periods {
+		span := p.Span().Meet(flex.Span{From: t.from, To: p.End()})
+		t.slots = append(t.slots, span)
+		t.buy = append(t.buy, r.buy[i])
+		t.closed = append(
+			t.closed,
+			m.supply.Set && m.most(p)+t.power > m.supply.Import,
+		)
+	}
+
+	return nil
+}
+
+// rates are what the tank's half-hours cost: what they cost a battery.
+func (t *heatedTank) rates(
+	ctx context.Context,
+	tx *store.Tx,
+	periods []flex.Period,
+) (ratings, error) {
+	org, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return ratings{}, err
+	}
+
+	return rates(ctx, tx, &store.Battery{
+		Asset:      t.asset,
+		SiteTariff: t.charging.SiteTariff,
+		Tariff:     t.charging.Tariff,
+	}, org.Settings, periods)
+}

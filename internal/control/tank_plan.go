@@ -1,0 +1,283 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"flexd/internal/engine/tank"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// problem is what is to be planned.
+func (t *heatedTank) problem() *tank.Problem {
+	p := &tank.Problem{
+		Top:   int(t.capacity),
+		Floor: t.floor(),
+		Init:  int(t.stored),
+		Start: tankStart,
+		Hold:  tankHold,
+		On:    onAt(t.plan.Steps, t.from),
+		Worth: t.spare,
+	}
+
+	for i, span := range t.slots {
+		s := t.slot(span)
+		s.Price, s.Closed = t.buy[i], t.closed[i]
+		p.Slots = append(p.Slots, s)
+	}
+
+	return p
+}
+
+// keeps reports whether the plan in force stays so, and what it comes to with the new one after its end: it
+// reaches far enough, the main fuse still has room for it, and it is nearly as good as the new one.
+func (t *heatedTank) keeps(
+	p *tank.Problem,
+	plan *tank.Plan,
+) (kept tank.Plan, ok bool) {
+	if t.plan.Generation == 0 || t.plan.Freed || t.plan.Power != t.power {
+		return kept, false
+	}
+	if t.plan.End().Before(t.from.Add(tankLeast)) {
+		return kept, false
+	}
+
+	on := make([]bool, len(t.slots))
+	for i, s := range t.slots {
+		on[i] = plan.On[i]
+		if s.From.Before(t.plan.End()) {
+			on[i] = onAt(t.plan.Steps, s.From)
+		}
+
+		if on[i] && t.closed[i] {
+			return kept, false
+		}
+	}
+
+	kept = tank.Run(p, on)
+	worse := kept.Short > plan.Short+tankWarmer ||
+		kept.Short >= plan.Short && kept.Cost > plan.Cost+tankWorth
+
+	return kept, !worse
+}
+
+// steps are the windows of a plan: the element's power where it may be on, 0 where it may not.
+func (t *heatedTank) steps(on []bool) (steps []flex.Step) {
+	for i, s := range t.slots {
+		limit := flex.Watts(0)
+		if on[i] {
+			limit = t.power
+		}
+
+		n := len(steps)
+		if n > 0 && steps[n-1].Limit == limit {
+			steps[n-1].To = s.To
+		} else {
+			steps = append(steps, flex.Step{Span: s, Limit: limit})
+		}
+	}
+
+	return steps
+}
+
+// replace puts new steps in the place of those in force. Until the client has accepted them the tank may be
+// following what it was sent before.
+func (t *heatedTank) replace(steps []flex.Step, accepted int64) {
+	old := &t.plan
+	may := [][]flex.Step{steps}
+	switch {
+	case old.Generation == 0 || old.Freed:
+	case accepted >= old.Generation:
+		may = append(may, old.Steps)
+	default:
+		may = append(may, old.May)
+	}
+
+	t.plan = store.TankPlan{
+		AssetID:    t.asset.ID,
+		SiteID:     t.asset.SiteID,
+		Generation: old.Generation,
+		Power:      t.power,
+		Steps:      steps,
+		May:        mostOf(may, t.power, t.from),
+	}
+}
+
+// mostOf is the most of some lists of steps at each instant, from one on. After the end of a list the tank
+// draws what it likes.
+func mostOf(
+	lists [][]flex.Step,
+	power flex.Watts,
+	from time.Time,
+) (most []flex.Step) {
+	d := draws{power: power, lists: lists}
+	end := from
+	for _, list := range lists {
+		end = later(end, list[len(list)-1].To)
+	}
+
+	for _, s := range spansTo(from, end) {
+		limit := flex.Watts(0)
+		for _, list := range d.lists {
+			one := draws{
+				lists: [][]flex.Step{list},
+				power: power,
+				free:  true,
+			}
+			limit = max(limit, one.at(s.From))
+		}
+
+		most = joined(most, flex.Step{Span: s, Limit: limit})
+	}
+
+	return most
+}
+
+// note keeps with the plan what is known of the tank, and what it is expected to lack.
+func (t *heatedTank) note(plan *tank.Plan) {
+	t.plan.Stored, t.plan.StoredAt = t.stored, t.from
+	t.plan.Basis = t.basis
+	t.plan.Lack, t.plan.LackAt = 0, time.Time{}
+
+	if level, slot := plan.Lowest(); slot >= 0 && level < 0 {
+		t.plan.Lack = flex.WattHours(-level)
+		t.plan.LackAt = t.slots[slot].To
+	}
+}
+
+// tanksAt is what the planned tanks of a site may draw, but for one asset.
+func tanksAt(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	but flex.AssetID,
+) (all []draws, err error) {
+	plans, err := tx.TankPlansAt(ctx, site)
+	if err != nil {
+		return nil, fmt.Errorf("read the plans of tanks: %w", err)
+	}
+
+	for i := range plans {
+		p := &plans[i]
+		if p.AssetID == but {
+			continue
+		}
+
+		steps := p.May
+		accepted, err := tx.Accepted(ctx, p.AssetID)
+		if err != nil {
+			return nil, err
+		}
+		if accepted >= p.Generation {
+			steps = p.Steps
+		}
+
+		all = append(all, draws{
+			lists: [][]flex.Step{steps},
+			power: p.Power,
+			free:  true,
+		})
+	}
+
+	return all, nil
+}
+
+// powerOfAll is what some draw together at most.
+func powerOfAll(all []draws) (sum flex.Watts) {
+	for i := range all {
+		sum += all[i].power
+	}
+	return sum
+}
+
+// tankInForce is the plan of a tank, as a schedule, with what it says in words. One that is left alone is a
+// NotFound failure that says why.
+func tankInForce(
+	ctx context.Context,
+	tx *store.Tx,
+	c store.Charging,
+) (x Explanation, err error) {
+	t, err := tankOf(ctx, tx, c)
+	if err != nil {
+		return x, err
+	}
+
+	if why := t.why(); why != "" {
+		return x, flex.Fail(
+			flex.NotFound,
+			"asset %v has no schedule: it is left alone, because %s",
+			c.Asset.ID,
+			why,
+		)
+	}
+
+	if t.plan.Generation == 0 || t.plan.Freed {
+		return x, flex.Fail(
+			flex.NotFound,
+			"asset %v has no schedule yet: it is planned within a minute",
+			c.Asset.ID,
+		)
+	}
+
+	x.AssetID, x.EventID = c.Asset.ID, t.plan.EventID
+	x.Generation, x.MadeAt = t.plan.Generation, t.plan.MadeAt
+	x.Steps = t.plan.Steps
+	x.Exact, x.Cause = true, store.CauseInputs
+	x.Summary = t.summary()
+	x.Accepted, err = tx.Accepted(ctx, c.Asset.ID)
+
+	return x, err
+}
+
+// basisText says how the heat in a tank is known.
+var basisText = map[store.TankBasis]string{
+	store.TankRead:     "as it was read lately",
+	store.TankExpected: "by what was planned since it was last read",
+	store.TankAssumed: "as nothing was ever read of it: it is assumed to have been at the bottom of its " +
+		"band when it was first planned",
+}
+
+// summary says in words what a tank's plan does and comes to.
+func (t *heatedTank) summary() string {
+	clock := func(at time.Time) string {
+		return flex.Clock(at, flex.London, "Mon 15:04")
+	}
+
+	var on []string
+	for _, s := range t.plan.Steps {
+		if s.Limit > 0 && s.To.After(t.from) {
+			on = append(on, clock(s.From)+" to "+clock(s.To))
+		}
+	}
+
+	windows := "is off throughout"
+	if len(on) > 0 {
+		windows = "is on from " + strings.Join(on, ", from ")
+	}
+
+	text := fmt.Sprintf(
+		"The element, %g kW, %s. At %s the tank held %.1f kWh more than at %g °C, the bottom of its comfort band, %s; the top, %g °C, is %.1f kWh.",
+		t.power.KW(),
+		windows,
+		clock(t.plan.StoredAt),
+		t.plan.Stored.KWh(),
+		TankLow,
+		basisText[t.plan.Basis],
+		TankHigh,
+		t.capacity.KWh(),
+	)
+
+	if t.plan.Lack > 0 {
+		text += fmt.Sprintf(
+			" It cannot be kept in its band: at %s it is expected to lack %.1f kWh, some %.0f degrees.",
+			clock(t.plan.LackAt),
+			t.plan.Lack.KWh(),
+			t.plan.Lack.KWh()/t.capacity.KWh()*(TankHigh-TankLow),
+		)
+	}
+
+	return text
+}

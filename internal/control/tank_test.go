@@ -1,0 +1,266 @@
+package control_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// tank puts a hot-water tank of 3 kW into the fixture's site, on the scenarios' tariff.
+func (h *fixture) tank() flex.AssetID {
+	h.Helper()
+	id := h.Asset(h.site, flex.HotWaterTank, 3000)
+	h.tariff(id, *nightTariff("Europe/London"))
+	return id
+}
+
+// tankRound plans the tanks that are due, and says how many.
+func (h *fixture) tankRound() int {
+	h.Helper()
+	r, err := h.service.PlanTanks(h.Context())
+	if err != nil {
+		h.Fatal(err)
+	}
+	return r.Did
+}
+
+// tankPlan is the plan of a tank as it is kept.
+func (h *fixture) tankPlan(id flex.AssetID) (p store.TankPlan) {
+	h.Helper()
+	err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) (err error) {
+		p, err = tx.TankPlan(h.Context(), id)
+		return err
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return p
+}
+
+// tankSays is what is said of a tank.
+func (h *fixture) tankSays(id flex.AssetID) string {
+	h.Helper()
+	x, err := h.service.Explanation(h.Context(), h.Org, id)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return x.Summary
+}
+
+// heated is how long a tank's element is on in a time.
+func heated(p store.TankPlan, from, to string) (on time.Duration) {
+	for _, s := range p.Steps {
+		if s.Limit > 0 {
+			on += max(0, s.Meet(flex.Span{From: at(from), To: at(to)}).Len())
+		}
+	}
+	return on
+}
+
+// TestTank_Night has a tank of which nothing was ever read: it heats at once for the evening, and for the
+// morning by night. What stays the same is not sent again; a reading counts; one that is excluded is free.
+func TestTank_Night(t *testing.T) {
+	each(t, "2026-01-13T17:00:00Z", func(h *fixture) {
+		id := h.tank()
+		h.Exec(`UPDATE asset SET capacity_wh = 10000 WHERE id = $1`, id.Bytes())
+		if n := h.tankRound(); n != 1 {
+			t.Fatalf("%d tanks were planned", n)
+		}
+
+		p := h.tankPlan(id)
+		evening := heated(p, "2026-01-13T17:00:00Z", "2026-01-13T22:00:00Z")
+		night := heated(p, "2026-01-13T23:30:00Z", "2026-01-14T05:30:00Z")
+		day := heated(p, "2026-01-14T05:30:00Z", "2026-01-14T17:00:00Z")
+		if evening == 0 || night < time.Hour || day > 0 || p.Lack > 0 {
+			t.Errorf("on for %v, %v and %v, lacks %d: %v", evening, night, day, p.Lack, p.Steps)
+		}
+
+		said := h.tankSays(id)
+		if !strings.Contains(said, "is on from Tue 17:00") || !strings.Contains(said, "nothing was ever read") {
+			t.Error(said)
+		}
+
+		s, err := h.service.Schedule(h.Context(), h.Org, id)
+		if err != nil || s.Generation != 1 || len(s.Steps) != len(p.Steps) {
+			t.Errorf("the schedule is %+v, %v", s, err)
+		}
+
+		h.pushed(id, p)
+		h.tankRuns(id)
+		h.pushed(id, h.tankPlan(id))
+		h.clean()
+	})
+}
+
+// pushed holds what is sent of a tank against its plan.
+func (h *fixture) pushed(id flex.AssetID, p store.TankPlan) {
+	h.Helper()
+	err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
+		push, err := tx.PushOf(h.Context(), store.Delivery{
+			ID:         p.EventID,
+			AssetID:    id,
+			Kind:       store.SchedulePush,
+			Generation: p.Generation,
+		})
+
+		sent := push.Schedule != nil && len(push.Schedule.Steps) == len(p.Steps)
+		if !sent || push.SiteID != h.site {
+			h.Errorf("sent is %+v of %+v", push, p)
+		}
+
+		return err
+	})
+
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+// tankRuns goes on with a night's tank.
+func (h *fixture) tankRuns(id flex.AssetID) {
+	h.Helper()
+	if n := h.tankRound(); n != 0 {
+		h.Errorf("%d tanks were planned at once again", n)
+	}
+
+	h.wait(time.Hour)
+	if n, p := h.tankRound(), h.tankPlan(id); n != 1 || p.Generation != 1 || p.Basis != store.TankAssumed {
+		h.Errorf("an hour later %d were planned: %+v", n, p)
+	}
+
+	now := time.UnixMicro(h.micro.Load()).UTC().Format(time.RFC3339)
+	h.read(id, flex.BatteryStateOfCharge, now, now, 100)
+	err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error {
+		return tx.MarkRead(h.Context(), id)
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+
+	h.tankRound()
+	p := h.tankPlan(id)
+	if p.Basis != store.TankRead || p.Stored != 10000 || p.Generation != 2 {
+		h.Errorf("read to be hot: %+v", p)
+	}
+	if on := heated(p, "2026-01-13T18:00:00Z", "2026-01-13T19:00:00Z"); on > 0 {
+		h.Errorf("a hot tank is on for %v", on)
+	}
+
+	err = h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error {
+		_, err := h.service.ExcludeAsset(h.Context(), tx, id)
+		return err
+	})
+	if p := h.tankPlan(id); err != nil || !p.Freed || p.Steps[0].Limit != flex.NoLimit {
+		h.Errorf("excluded: %v, %+v", err, p)
+	}
+
+	_, err = h.service.Schedule(h.Context(), h.Org, id)
+	if n := h.tankRound(); n != 0 || err == nil || !strings.Contains(err.Error(), "left alone, because an operator") {
+		h.Errorf("%d planned: %v", n, err)
+	}
+}
+
+// TestTank_Cold has tanks that cannot be kept warm, and one of which the power is not known.
+func TestTank_Cold(t *testing.T) {
+	one(t, "2026-01-13T07:00:00Z", func(h *fixture) {
+		id := h.Asset(h.site, flex.HotWaterTank, 500)
+		dumb := h.Asset(h.site, flex.HotWaterTank, 0)
+		h.Exec(`UPDATE asset SET power_w = NULL WHERE id = $1`, dumb.Bytes())
+		h.tankRound()
+
+		p := h.tankPlan(id)
+		if p.Lack == 0 || heated(p, "2026-01-13T07:00:00Z", "2026-01-13T12:00:00Z") < 5*time.Hour {
+			t.Errorf("lacks %d: %v", p.Lack, p.Steps)
+		}
+		if said := h.tankSays(id); !strings.Contains(said, "It cannot be kept in its band: at Tue ") {
+			t.Error(said)
+		}
+
+		_, err := h.service.Schedule(h.Context(), h.Org, dumb)
+		if err == nil || !strings.Contains(err.Error(), "power_kw, was never given") {
+			t.Error(err)
+		}
+		h.clean()
+	})
+}
+
+// TestTank_Fuse has a car, a battery and two tanks behind a main fuse that carries the car or both tanks. What
+// was sent keeps the fuse, whoever was planned first, and the car has what it needs.
+func TestTank_Fuse(t *testing.T) {
+	each(t, "2026-01-13T21:00:00Z", func(h *fixture) {
+		battery := h.homeSite()
+		h.setFuse(9)
+		first, second := h.tank(), h.tank()
+		h.tankRound()
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(32, flex.Minimise)})
+
+		accepted := int64(0)
+		for range 20 {
+			h.batteryRound()
+			h.tankRound()
+			h.round()
+			if g := h.look().Standing.Generation; g > accepted {
+				h.accept()
+				accepted = g
+			}
+			h.keepsFuse(9000, battery, first, second)
+			h.wait(30 * time.Minute)
+		}
+
+		if x := h.explanation(); x.Plan.Shortfall > 0 {
+			t.Errorf("the car lacks %d", x.Plan.Shortfall)
+		}
+		h.clean()
+	})
+}
+
+// keepsFuse holds all that was sent against a main fuse, until the car's ready-by.
+func (h *fixture) keepsFuse(fuse flex.Watts, battery flex.AssetID, tanks ...flex.AssetID) {
+	h.Helper()
+	s := h.look().Standing
+	h.checkHome(battery, fuse)
+	for now := time.UnixMicro(h.micro.Load()).UTC(); now.Before(s.From.ReadyBy); now = now.Add(10 * time.Minute) {
+		sum := flex.Watts(0)
+		for _, step := range s.Steps {
+			if !now.Before(step.From) && now.Before(step.To) {
+				sum += min(step.Limit, s.From.Power)
+			}
+		}
+
+		for _, id := range tanks {
+			for _, step := range h.tankPlan(id).Steps {
+				if !now.Before(step.From) && now.Before(step.To) {
+					sum += step.Limit
+				}
+			}
+		}
+
+		if sum > fuse {
+			h.Errorf("%d W are drawn at %v behind a fuse of %d", sum, now, fuse)
+			return
+		}
+	}
+}
+
+// TestTank_ClockChanges has a tank planned over both changes of the clock.
+func TestTank_ClockChanges(t *testing.T) {
+	for _, start := range []string{"2026-03-28T18:00:00Z", "2026-10-24T18:00:00Z"} {
+		one(t, start, func(h *fixture) {
+			id := h.tank()
+			for range 30 {
+				h.tankRound()
+				if p := h.tankPlan(id); p.Lack > 100 {
+					t.Errorf("%s: lacks %d at %v", start, p.Lack, p.LackAt)
+				}
+
+				h.wait(time.Hour)
+			}
+
+			h.clean()
+		})
+	}
+}

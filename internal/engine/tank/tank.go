@@ -1,0 +1,210 @@
+// Package tank plans the element of a hot-water tank that is on or off for whole slots.
+//
+// The tank is one fully mixed store. Its level is the heat in it above the bottom of its comfort band,
+// in whole watt-hours, below zero where it is colder. In each slot what was drawn and lost leaves it,
+// and the element adds its power for the length of the slot if it is on: no more than up to the top
+// of the band, where the thermostat stops it. Below the floor, where all water is cold, nothing more
+// can be drawn.
+//
+// The order is: least shortfall, then least cost. The shortfall is what the level lacks at the end
+// of each slot, added up, with what could not be drawn: so a cold tank has a plan too, the one that
+// is warm again soonest.
+//
+// The plan is the best of all: every reachable level is followed from slot to slot. Without the
+// thermostat there are as many as slots in which the element was on, so that there are few.
+package tank
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Slot is a time in which the element is on or off.
+type Slot struct {
+	Heat   int     // Wh that the element gives if it is on throughout
+	Draw   int     // Wh that leave the tank as hot water and as loss
+	Price  float64 // of a kWh, in pence
+	Closed bool    // the element must be off
+}
+
+// Problem is one tank.
+type Problem struct {
+	Top   int // Wh at the top of the comfort band, whose bottom is 0
+	Floor int // Wh, below 0, at which all of its water is cold
+	Init  int // Wh at first
+	Slots []Slot
+	Start float64 // pence that switching on costs
+	Hold  float64 // pence for each slot in which the element is on, hot tank or not
+	On    bool    // the element is on before the first slot
+	Worth float64 // pence of a kWh that is left at the end
+}
+
+// Plan is what the element does, and what that comes to.
+type Plan struct {
+	On    []bool
+	Level []int // Wh at the end of each slot
+	Short int   // Wh below 0 at the ends of all slots, and not drawn, added up
+	Cost  float64
+}
+
+// Lowest is the lowest level at the end of a slot, and which slot that is. Without slots it is none.
+func (p *Plan) Lowest() (level, slot int) {
+	slot = -1
+	for i, l := range p.Level {
+		if slot < 0 || l < level {
+			level, slot = l, i
+		}
+	}
+
+	return level, slot
+}
+
+// state is one that can be reached at the end of a slot, with the best way there.
+type state struct {
+	level int
+	on    bool
+	from  int // the state before, by its place
+	short int
+	cost  float64
+}
+
+// Solve returns the best plan.
+func Solve(p *Problem) Plan {
+	reached := make([][]state, len(p.Slots)+1)
+	first := state{level: min(max(p.Init, p.Floor), p.Top), on: p.On}
+	reached[0] = []state{first}
+
+	for t := range p.Slots {
+		var next []state
+		for i, s := range reached[t] {
+			next = append(next, p.after(t, s, i, false))
+			if !p.Slots[t].Closed {
+				next = append(next, p.after(t, s, i, true))
+			}
+		}
+
+		reached[t+1] = bestOfEach(next)
+	}
+
+	last := reached[len(p.Slots)]
+	end := 0
+	for i := range last {
+		last[i].cost -= p.Worth * float64(last[i].level) / 1000
+		if better(&last[i], &last[end]) {
+			end = i
+		}
+	}
+
+	return trace(reached, end)
+}
+
+// Run follows a plan that is given, with its shortfall and cost. An element in a closed slot is off.
+func Run(p *Problem, on []bool) Plan {
+	s := state{level: min(max(p.Init, p.Floor), p.Top), on: p.On}
+	plan := Plan{}
+	for t := range p.Slots {
+		s = p.after(t, s, 0, on[t] && !p.Slots[t].Closed)
+		plan.On = append(plan.On, s.on)
+		plan.Level = append(plan.Level, s.level)
+	}
+
+	plan.Short = s.short
+	plan.Cost = s.cost - p.Worth*float64(s.level)/1000
+
+	return plan
+}
+
+// after is the state that follows on another one.
+func (p *Problem) after(t int, s state, from int, on bool) state {
+	slot := &p.Slots[t]
+	level := s.level - slot.Draw
+	if on {
+		heat := min(slot.Heat, max(0, p.Top-level))
+		level += heat
+		s.cost += slot.Price * float64(heat) / 1000
+	}
+
+	if on {
+		s.cost += p.Hold
+	}
+	if on && !s.on {
+		s.cost += p.Start
+	}
+
+	if level < p.Floor {
+		s.short += p.Floor - level
+		level = p.Floor
+	}
+
+	s.short += max(0, -level)
+	s.level, s.on = level, on
+	s.from = from
+
+	return s
+}
+
+// bestOfEach leaves the best of all states that are alike, in the order of their levels.
+func bestOfEach(all []state) []state {
+	slices.SortStableFunc(all, func(a, b state) int {
+		if c := cmp.Compare(a.level, b.level); c != 0 {
+			return c
+		}
+		return cmp.Compare(place(a.on), place(b.on))
+	})
+
+	kept := all[:0]
+	for _, s := range all {
+		n := len(kept)
+		alike := n > 0 && kept[n-1].level == s.level && kept[n-1].on == s.on
+		switch {
+		case !alike:
+			kept = append(kept, s)
+		case better(&s, &kept[n-1]):
+			kept[n-1] = s
+		}
+	}
+
+	return kept
+}
+
+func place(on bool) int {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// better reports whether a state is worth more than another one.
+func better(a, b *state) bool {
+	if a.short != b.short {
+		return a.short < b.short
+	}
+	return a.cost < b.cost-1e-9
+}
+
+// trace reads the plan that leads to one of the last states.
+func trace(reached [][]state, end int) Plan {
+	n := len(reached) - 1
+	last := &reached[n][end]
+	plan := Plan{
+		On:    make([]bool, n),
+		Level: make([]int, n),
+		Short: last.short,
+		Cost:  last.cost,
+	}
+
+	for t := n; t > 0; t-- {
+		s := &reached[t][end]
+		plan.On[t-1], plan.Level[t-1] = s.on, s.level
+		end = s.from
+	}
+
+	return plan
+}
+
+// HeatOf is the heat in Wh that some litres of water take for some kelvins.
+func HeatOf(litres, kelvins float64) int {
+	const perLitre = 1.163 // Wh per kelvin
+	return int(math.Round(perLitre * litres * kelvins))
+}

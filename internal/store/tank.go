@@ -1,0 +1,301 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+var (
+	_ = law("a tank plan belongs to a hot-water tank of the same organisation and site, as long as there is one",
+		`SELECT p.asset_id AS what FROM tank_plan p JOIN asset a ON a.id = p.asset_id
+		 WHERE a.org_id <> p.org_id OR a.site_id <> p.site_id OR a.type <> 'hot water tank'`)
+	_ = law("the newest plan of a tank was queued",
+		`SELECT p.event_id AS what FROM tank_plan p LEFT JOIN outbox o ON o.subject = p.asset_id
+		 WHERE o.subject IS NULL OR o.event_id <> p.event_id OR o.org_id <> p.org_id OR o.generation <> p.generation`)
+	_ = law("a tank plan ends after it begins, on whole seconds",
+		`SELECT event_id AS what FROM tank_plan WHERE to_at <= from_at OR from_at % 1000000 <> 0 OR to_at % 1000000 <> 0`)
+)
+
+// TankBasis says how the heat in a tank is known.
+type TankBasis string
+
+// The ways, the best first.
+const (
+	TankRead     TankBasis = "read"     // a reading said so lately
+	TankExpected TankBasis = "expected" // by what was planned since it was last known
+	TankAssumed  TankBasis = "assumed"  // nobody said anything: at the bottom of its band
+)
+
+// TankPlan is when a tank's element is on and off, and what that was worked out from. Its
+// Generation is 0 if there never was one.
+type TankPlan struct {
+	AssetID    flex.AssetID
+	SiteID     flex.SiteID
+	EventID    flex.EventID
+	Generation int64
+	MadeAt     time.Time
+	Power      flex.Watts // of its element
+	Steps      []flex.Step
+	May        []flex.Step // the most of all that it may be following, these steps too
+	Freed      bool        // control ended
+	PlannedAt  time.Time   // when it was last worked out, whether or not it changed
+	StoredAt   time.Time
+	Stored     flex.WattHours // above the bottom of the band, below zero if it is colder
+	Basis      TankBasis
+	Lack       flex.WattHours // the most that it is expected to lack; 0 for nothing
+	LackAt     time.Time
+}
+
+// End returns the instant after which the plan leaves the tank free.
+func (p *TankPlan) End() time.Time { return p.Steps[len(p.Steps)-1].To }
+
+const tankColumns = `asset_id, site_id, event_id, generation, made_at, power_w, from_at, steps, may_from_at, may, freed, planned_at, stored_at,
+	stored_wh, basis, lack_wh, lack_at`
+
+func scanTank(s scanner) (p TankPlan, err error) {
+	var from, mayFrom time.Time
+	var steps, may string
+	err = s.Scan(
+		&p.AssetID,
+		&p.SiteID,
+		&p.EventID,
+		&p.Generation,
+		instant{&p.MadeAt},
+		&p.Power,
+		instant{&from},
+		&steps,
+		instant{&mayFrom},
+		&may,
+		&p.Freed,
+		instant{&p.PlannedAt},
+		instant{&p.StoredAt},
+		&p.Stored,
+		&p.Basis,
+		&p.Lack,
+		instant{&p.LackAt},
+	)
+
+	if err != nil {
+		return p, err
+	}
+
+	p.Steps, err = readSteps(from, steps)
+	if err != nil {
+		return p, err
+	}
+
+	p.May, err = readSteps(mayFrom, may)
+
+	return p, err
+}
+
+// TankPlan returns the plan of a tank.
+func (tx *Tx) TankPlan(
+	ctx context.Context,
+	id flex.AssetID,
+) (p TankPlan, err error) {
+	p, err = scanTank(tx.row(
+		ctx,
+		`SELECT `+tankColumns+` FROM tank_plan WHERE org_id = $1 AND asset_id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	))
+	if errors.Is(err, sql.ErrNoRows) {
+		return TankPlan{}, nil
+	}
+
+	return p, err
+}
+
+// TankPlansAt returns the plans of a site's tanks that are not over, in the order of the assets.
+func (tx *Tx) TankPlansAt(
+	ctx context.Context,
+	site flex.SiteID,
+) ([]TankPlan, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanTank,
+		`SELECT `+tankColumns+` FROM tank_plan WHERE org_id = $1 AND site_id = $2 AND to_at > $3 AND NOT freed ORDER BY asset_id`,
+		tx.org.Bytes(),
+		site.Bytes(),
+		micros(tx.now),
+	)
+}
+
+// SendTankPlan puts a plan of a tank in force, in place of the one before, and queues its push. The asset
+// must be locked. Its id, generation and instants are set here.
+func (tx *Tx) SendTankPlan(ctx context.Context, p *TankPlan) error {
+	p.EventID = flex.EventID(tx.newID())
+	p.Generation++
+	p.MadeAt = tx.now
+
+	if err := tx.PutTankPlan(ctx, p); err != nil {
+		return err
+	}
+
+	return tx.Enqueue(ctx, Push{
+		AssetID:    p.AssetID,
+		EventID:    p.EventID,
+		Kind:       SchedulePush,
+		Generation: p.Generation,
+		Value:      Urgent,
+		ExpiresAt:  p.End(),
+	})
+}
+
+// PutTankPlan keeps what is known of a tank beside a plan that stays in force. PlannedAt is set here.
+func (tx *Tx) PutTankPlan(ctx context.Context, p *TankPlan) error {
+	p.PlannedAt = tx.now
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO tank_plan (org_id, to_at, seen_at, `+tankColumns+`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+		ON CONFLICT (asset_id) DO UPDATE SET org_id = excluded.org_id, to_at = excluded.to_at, seen_at = excluded.seen_at,
+			site_id = excluded.site_id, event_id = excluded.event_id, generation = excluded.generation, made_at = excluded.made_at,
+			power_w = excluded.power_w, from_at = excluded.from_at, steps = excluded.steps, may_from_at = excluded.may_from_at, may = excluded.may,
+			freed = excluded.freed, planned_at = excluded.planned_at, stored_at = excluded.stored_at, stored_wh = excluded.stored_wh,
+			basis = excluded.basis, lack_wh = excluded.lack_wh, lack_at = excluded.lack_at
+		WHERE tank_plan.org_id = excluded.org_id`,
+		tx.org.Bytes(),
+		micros(p.End()),
+		micros(tx.db.Now()),
+		p.AssetID.Bytes(),
+		p.SiteID.Bytes(),
+		p.EventID.Bytes(),
+		p.Generation,
+		micros(p.MadeAt),
+		int64(p.Power),
+		micros(p.Steps[0].From),
+		writeSteps(p.Steps),
+		micros(p.May[0].From),
+		writeSteps(p.May),
+		p.Freed,
+		micros(p.PlannedAt),
+		micros(p.StoredAt),
+		int64(p.Stored),
+		string(p.Basis),
+		int64(p.Lack),
+		micros(p.LackAt),
+	)
+
+	return err
+}
+
+// TanksDue returns tanks under control whose power is known and whose plan is to be worked out anew:
+// there is none, the last is of an earlier half-hour, or prices, the tariff, a reading or the
+// site's capacity have come in since.
+func (tx *Tx) TanksDue(
+	ctx context.Context,
+	limit int,
+) ([]flex.AssetID, error) {
+	const out = ` FROM publication WHERE published_at <= $3)`
+	return rows(
+		ctx,
+		tx.conn,
+		scalar[flex.AssetID],
+		`
+		SELECT a.id FROM asset a LEFT JOIN tank_plan p ON p.asset_id = a.id LEFT JOIN inputs i ON i.asset_id = a.id
+		WHERE a.org_id = $1 AND a.type = 'hot water tank' AND `+controlled+`
+			AND a.power_w > 0
+			AND (p.asset_id IS NULL OR p.freed OR p.planned_at < $2 OR i.tariff_at > p.planned_at
+				OR p.planned_at < (SELECT max(published_at)`+out+` OR p.seen_at < (SELECT max(fetched_at)`+out+`)
+		ORDER BY a.id LIMIT $4`,
+		tx.org.Bytes(),
+		micros(flex.PeriodAt(tx.now).Start()),
+		micros(tx.now),
+		limit,
+	)
+}
+
+// NextTank is when a tank is to be planned next, no sooner than now; zero for never.
+func (tx *Tx) NextTank(
+	ctx context.Context,
+	after time.Time,
+) (time.Time, error) {
+	if after.Before(tx.now) {
+		due, err := tx.TanksDue(ctx, 1)
+		if err != nil || len(due) > 0 {
+			return tx.now, err
+		}
+	}
+
+	return tx.earliest(
+		ctx,
+		`SELECT CASE WHEN EXISTS (SELECT 1 FROM asset a WHERE a.org_id = $1 AND a.type = 'hot water tank' AND `+
+			controlled+
+			` AND a.power_w > 0) THEN
+			(SELECT min(at) FROM (
+				SELECT $2 AS at
+				UNION ALL
+				SELECT min(published_at) FROM publication WHERE published_at > $3
+			) AS due) END`,
+		tx.org.Bytes(),
+		micros(flex.PeriodAt(tx.now).End()),
+		micros(tx.now),
+	)
+}
+
+// markTanks has tanks planned anew of which something has come in.
+func (tx *Tx) markTanks(ctx context.Context, tanks []flex.AssetID) error {
+	for chunk := range slices.Chunk(tanks, outboxChunk) {
+		ids, args := in([]any{tx.org.Bytes()}, chunk)
+		n, err := tx.exec(
+			ctx,
+			`UPDATE tank_plan SET planned_at = 0 WHERE org_id = $1 AND NOT freed AND asset_id IN `+ids,
+			args...,
+		)
+		if err != nil {
+			return err
+		}
+
+		if n > 0 {
+			tx.Wake(WakeControl)
+		}
+	}
+
+	return nil
+}
+
+// MarkTanksAt has the tanks of a site planned anew.
+func (tx *Tx) MarkTanksAt(ctx context.Context, site flex.SiteID) error {
+	plans, err := tx.TankPlansAt(ctx, site)
+	if err != nil {
+		return err
+	}
+
+	ids := make([]flex.AssetID, len(plans))
+	for i := range plans {
+		ids[i] = plans[i].AssetID
+	}
+
+	return tx.markTanks(ctx, ids)
+}
+
+// freeTank replaces a plan that may still hold its tank off by one that does not.
+func (tx *Tx) freeTank(ctx context.Context, id flex.AssetID) error {
+	p, err := tx.TankPlan(ctx, id)
+	if err != nil || p.Generation == 0 || p.Freed {
+		return err
+	}
+
+	from := tx.now.Truncate(time.Second)
+	if !p.End().After(from) {
+		return nil
+	}
+
+	p.Freed = true
+	p.Steps = []flex.Step{{
+		Span:  flex.Span{From: from, To: p.End()},
+		Limit: flex.NoLimit,
+	}}
+	p.May = p.Steps
+	p.Lack, p.LackAt = 0, time.Time{}
+
+	return tx.SendTankPlan(ctx, &p)
+}
