@@ -214,7 +214,7 @@ func (d *Service) draft(
 		return nil, nil, err
 	}
 
-	d.shape(&e, c, why, u.room != nil || u.site != nil)
+	d.shape(&e, c, why, u)
 	problem := problemOf(e, from, ps)
 	answer, car := u.solve(&problem, c, e)
 

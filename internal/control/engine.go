@@ -150,6 +150,7 @@ func (d *Service) foresee(
 
 	e := inputsAt(p, site.from)
 	limitByRate(&e, true)
+	nameable(&e)
 	car.from = e
 	problem := problemOf(e, site.from, m.prices)
 	problem.Exact = true

@@ -91,7 +91,9 @@ func (m *member) join(by map[flex.AssetID]*behindFuse) {
 	}
 
 	m.at = m.site.carNamed(m.Standing.AssetID)
+	nameable(&m.from)
 	m.at.from = m.from
+	m.Car.Problem.Power = m.from.Power
 	m.Car.Problem.Exact = true
 	m.broken = m.site.breaks(m.at)
 }

@@ -101,6 +101,7 @@ func (f *behindFuse) keepNext(
 	s *store.Schedule,
 ) *store.Binding {
 	limitByRate(&s.From, true)
+	nameable(&s.From)
 	car.from = s.From
 	end := car.end(f.from)
 	car.done = !end.After(f.from)

@@ -134,7 +134,8 @@ func TestPhases_SmallCar(t *testing.T) {
 		cars := h.fuse(8, 11_000)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
 		h.accept()
-		h.at(cars[1]).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise), VehicleRate: 3700})
+		small := control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise), VehicleRate: 3700}
+		h.at(cars[1]).event(small)
 		if len(h.charges()) == 0 {
 			t.Error("the small car does not charge")
 		}
@@ -142,6 +143,15 @@ func TestPhases_SmallCar(t *testing.T) {
 			t.Errorf("%d W behind a fuse of 8000", most)
 		}
 		h.allTakePower(cars...)
+
+		h.setCaps(flex.Caps{Fleet: kw(20)}) // caps and the fuse
+		h.accept()
+		for range 2 {
+			h.wait(flex.HalfHour)
+			h.round()
+			h.at(cars[1]).event(small)
+			h.allTakePower(cars...)
+		}
 		h.clean()
 	})
 }

@@ -83,9 +83,13 @@ func (d *Service) shape(
 	e *store.Effective,
 	c *store.Charging,
 	why change,
-	limited bool,
+	u *underCaps,
 ) {
+	limited := u.room != nil || u.site != nil
 	limitByRate(e, limited)
+	if u.site != nil {
+		nameable(e)
+	}
 	if !limited {
 		e.Ramp = d.rampOf(c, why.ground)
 	}
