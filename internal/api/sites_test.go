@@ -274,6 +274,10 @@ func TestSite_MainFuse(t *testing.T) {
 		for fuse, kw := range map[string]string{`{"amperes":5,"phases":1}`: "1.15", `{"amperes":800,"phases":3}`: "552", `{"amperes":62.5,"phases":3}`: "43.125"} {
 			h.want("PATCH", at, `{"main_fuse":`+fuse+`}`, 200, "")
 			shown := h.want("GET", at, "", 200, "").body
+			view := h.want("GET", strings.Replace(at, "/entities/", "/operations/", 1), "", 200, "").body
+			if !strings.Contains(view, `"main_fuse":`+fuse) {
+				t.Errorf("GET /operations/site does not show a main fuse of %s: %s", fuse, view)
+			}
 			if text(t, shown, "import_capacity_kw") != kw || !strings.Contains(shown, `"main_fuse":`+fuse) {
 				t.Errorf("%s: %s", fuse, shown)
 			}

@@ -147,6 +147,10 @@ func SiteView(s *registry.SiteView) wire.SiteView {
 		Changes:    each(s.Steps, siteChangeView),
 	}
 
+	if f := s.Supply.Fuse; f.Phases > 0 {
+		v.MainFuse = &wire.MainFuse{Amperes: f.Amperes, Phases: f.Phases}
+	}
+
 	if v.DispatchMethods == nil {
 		v.DispatchMethods = []flex.DispatchMethod{}
 	}

@@ -132,6 +132,8 @@ type SiteView struct {
 	// What it can carry to the grid.
 	ExportCapacityKW float64 `json:"export_capacity_kw"`
 	CapacitySource   string  `json:"capacity_source" wire:"enum=CapacitySource"`
+	// The main fuse that import_capacity_kw was given as. Absent if it was given in kW, or not.
+	MainFuse *MainFuse `json:"main_fuse,omitzero"`
 	// The connection's and the assets', the oldest first.
 	Ratings []RatingView `json:"ratings"`
 	// The metering point. Absent if the MPAN is on no list.
