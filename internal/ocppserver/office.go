@@ -14,10 +14,10 @@ import (
 	"flexd/internal/flex"
 )
 
-// officeCalls are the calls of OCPP 1.6 that a person may make. Charging profiles are flexd's.
+// officeCalls are the calls of OCPP 1.6 and its security extension that a person may make. Charging profiles are flexd's.
 var officeCalls = []string{
-	"CancelReservation", "ChangeAvailability", "ChangeConfiguration", "ClearCache", "DataTransfer",
-	"GetCompositeSchedule", "GetConfiguration", "GetDiagnostics", "GetLocalListVersion", "RemoteStartTransaction",
+	"CancelReservation", "ChangeAvailability", "ChangeConfiguration", "ClearCache", "DataTransfer", "ExtendedTriggerMessage",
+	"GetCompositeSchedule", "GetConfiguration", "GetDiagnostics", "GetLocalListVersion", "GetLog", "RemoteStartTransaction",
 	"RemoteStopTransaction", "ReserveNow", "Reset", "SendLocalList", "TriggerMessage", "UnlockConnector", "UpdateFirmware",
 }
 

@@ -37,6 +37,7 @@ func TestOffice_Calls(t *testing.T) {
 		{"/chargers/CP1/call/GetConfiguration", ``, officeToken, 200, "configurationKey"},
 		{"/chargers/CP1/call/SendLocalList", `{"listVersion":1}`, officeToken, 200, "Accepted"},
 		{"/chargers/CP1/call/GetDiagnostics", `{}`, officeToken, 502, "InternalError"},
+		{"/chargers/CP1/call/GetLog", `{"logType":"SecurityLog","requestId":1,"log":{"remoteLocation":"ftp://example.com/"}}`, officeToken, 501, "NotImplemented"},
 		{"/chargers/CP1/call/UpdateFirmware", `{}`, officeToken, 501, "NotImplemented"},
 		{"/chargers/CP1/call/SetChargingProfile", `{}`, officeToken, 422, "the calls are"},
 		{"/chargers/CP1/call/Reset", `{`, officeToken, 400, "JSON"},

@@ -211,17 +211,24 @@ func numberOf(id string) int {
 	return int(max(1, h.Sum32()&math.MaxInt32))
 }
 
-// registerOf is the energy register of a transaction's beginning or end, in Wh; -1, which no
-// register shows, if it is not among the values.
+// registerOf is the energy register of a transaction's beginning or end, in Wh: the latest one, for
+// the end may bring all samples of the transaction along. It is -1, which no register shows, if
+// there is none among the values.
 func registerOf(values list[meterValue]) decimal {
 	found := decimal{value: -1}
+	var at time.Time
 	for _, v := range values {
+		if v.At.Before(at) {
+			continue
+		}
+
 		for _, s := range v.Sampled {
 			if !s.isRegister() || math.IsNaN(s.Value.value) {
 				continue
 			}
 
 			found = s.Value
+			at = v.At.Time
 			if s.Unit == "kWh" {
 				found.value *= 1000
 				found.step *= 1000
