@@ -479,10 +479,16 @@ func (s *sim) startAt(meter int, at time.Time) int {
 
 func (s *sim) stop(tx, meter int, reason string) {
 	s.t.Helper()
+	s.stopAt(tx, meter, reason, s.now())
+}
+
+// stopAt is stop, at an instant of the charger's own.
+func (s *sim) stopAt(tx, meter int, reason string, at time.Time) {
+	s.t.Helper()
 	s.speak.Lock()
 	defer s.speak.Unlock()
 	s.register(meter)
-	s.must("StopTransaction", fmt.Sprintf(`{"transactionId":%d,"meterStop":%d,"timestamp":%q,"reason":%q}`, tx, meter, s.now().UTC().Format(time.RFC3339Nano), reason))
+	s.must("StopTransaction", fmt.Sprintf(`{"transactionId":%d,"meterStop":%d,"timestamp":%q,"reason":%q}`, tx, meter, at.UTC().Format(time.RFC3339Nano), reason))
 	s.mu.Lock()
 	s.profiles = slices.DeleteFunc(s.profiles, func(p simProfile) bool { return !s.stacked || p.Profile.Tx == tx })
 	s.tx, s.status, s.ended = 0, "Finishing", true

@@ -58,7 +58,9 @@ func sessionNight(t *testing.T, state bool, kills ...int) (out outcome) {
 	c.say("Preparing")
 	c.given()
 
-	began := s.now()
+	// A second after a half-hour began, whatever it took to come here.
+	began := s.now().Truncate(flex.HalfHour).Add(flex.HalfHour + time.Second)
+	s.tick(began.Sub(s.now()))
 	restart := func(minute int) {
 		if !slices.Contains(kills, minute) {
 			return
@@ -91,7 +93,7 @@ func sessionNight(t *testing.T, state bool, kills ...int) (out outcome) {
 	}
 
 	s.tick(began.Add(3 * time.Hour).Sub(s.now()))
-	c.stop(tx, 28_000, "EVDisconnected")
+	c.stopAt(tx, 28_000, "EVDisconnected", began.Add(3*time.Hour))
 	restart(180)
 	c.say("Available")
 	s.tick(time.Second)
