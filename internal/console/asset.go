@@ -239,6 +239,7 @@ type assetPage struct {
 	Rate        *control.AssetRate
 	Battery     *batteryWhy
 	BatteryNote string // why there is no plan of a battery
+	Tank        string // what the plan of a hot-water tank does, or why there is none
 	Series      string // address of the plot's numbers
 }
 
@@ -264,6 +265,7 @@ func (s *Server) assetNow(r *request) (view, error) {
 		Show:        cmp.Or(a.Show, "session"),
 		Series:      r.URL.Path + "/series.json",
 		BatteryNote: sentence(p.BatteryNote),
+		Tank:        sentence(p.Tank),
 	}
 
 	if r.URL.RawQuery != "" {

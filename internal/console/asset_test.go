@@ -254,6 +254,8 @@ func TestAsset_Others(t *testing.T) {
 		d.wants(d.page(path(plain)), "Until 19:00 its schedules allowed 0 kWh, and 0 kWh were metered.")
 		battery := d.Asset(s.sites[free], flex.Battery, 5000)
 		d.wants(d.page("/console/assets/"+battery.String()), "The site has not consented to full_asset_schedule_control.")
+		tank := d.Asset(s.sites[free], flex.HotWaterTank, 3000)
+		d.wants(d.page("/console/assets/"+tank.String()), "Why the tank does this", "left alone, because its site is not enrolled in full_asset_schedule_control.")
 		for bad, status := range map[string]int{
 			"/console/assets/" + battery.String() + "/what-if.json?power_kw=1": 400,
 			"/console/assets/nonsense": 404, "/console/assets/" + s.sites[0].String(): 404,

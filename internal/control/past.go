@@ -69,6 +69,7 @@ type Past struct {
 	Battery     *BatteryWhy // the plan of a battery
 	BatteryAs   *BatteryWhy // the answer to the question of a battery
 	BatteryNote string      // why there is no plan of a battery
+	Tank        string      // what the plan of a hot-water tank does, or why there is none
 }
 
 // PastEvent is what a client sent of an asset, and when.
@@ -375,6 +376,8 @@ func (d *Service) reason(
 	switch {
 	case p.Asset.Type == flex.Battery:
 		return d.reasonBattery(ctx, tx, p, q.Battery)
+	case p.Asset.Type == flex.HotWaterTank:
+		return p.reasonTank(ctx, tx)
 	case !p.Asset.Type.Charges():
 		return nil
 	}
@@ -394,6 +397,19 @@ func (d *Service) reason(
 	answers, err := d.whatIf(ctx, tx, []flex.AssetID{p.Asset.ID}, *q.Suppose)
 	if err == nil {
 		p.Compare = &answers[0]
+	}
+
+	return err
+}
+
+// reasonTank says what a tank's plan does. Where there is none it says why.
+func (p *Past) reasonTank(ctx context.Context, tx *store.Tx) error {
+	x, err := tankInForce(ctx, tx, p.Charging)
+	p.Tank = x.Summary
+
+	if flex.KindOf(err) == flex.NotFound {
+		p.Tank = err.Error()
+		return nil
 	}
 
 	return err
