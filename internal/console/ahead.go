@@ -215,6 +215,10 @@ type offerSums struct {
 }
 
 func (s *Server) offers(r *request) (view, error) {
+	if err := r.knows("org"); err != nil {
+		return view{}, err
+	}
+
 	p := &offersPage{Export: r.exports()}
 	q := r.URL.Query()
 	if err := readFilter(&p.Org, q.Get("org"), "organisation"); err != nil {

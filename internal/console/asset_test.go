@@ -328,7 +328,7 @@ func TestAssets(t *testing.T) {
 			}
 		}
 		d.wants(d.page("/console/assets?model=wallbox+9"), ">CP-2041</a>", "1 asset</p>")
-		if a := d.do("GET", "/console/assets?state=broken", nil); a.status != 400 || !strings.Contains(a.body, "there are plugged_in, refused, waiting, unplanned") {
+		if a := d.do("GET", "/console/assets?state=broken", nil); a.status != 422 || !strings.Contains(a.body, "there are plugged_in, refused, waiting, unplanned") {
 			t.Errorf("a state that is none: %d", a.status)
 		}
 		if n := strings.Count(d.page("/console/assets.csv"), "\n"); n != 15 {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"strings"
 
 	"flexd/internal/flex"
@@ -32,10 +33,6 @@ func (s *Server) assets(r *request) (view, error) {
 	}
 
 	p.AssetList, err = s.Registry.AssetList(r.Context(), f)
-	if err == nil {
-		err = r.whole(len(p.Assets))
-	}
-
 	if len(p.Assets) > r.limit() {
 		p.Assets = p.Assets[:r.limit()]
 		p.Next = r.with("before", p.Assets[len(p.Assets)-1].ID.String())
@@ -83,6 +80,14 @@ func assetFilter(field func(name string) string) (f registry.AssetFilter, err er
 		Type:    flex.AssetType(field("type")),
 		Plugged: field("plugged") != "",
 		State:   field("state"),
+	}
+
+	if f.Type != "" && !slices.Contains(assetTypes, f.Type) {
+		return f, flex.Fail(
+			flex.Invalid,
+			"there is no type %q of assets",
+			string(f.Type),
+		)
 	}
 
 	f.Model, f.GSPGroup = strings.TrimSpace(field("model")), strings.TrimSpace(field("gsp_group"))

@@ -29,10 +29,6 @@ func (s *Server) audit(r *request) (view, error) {
 		Before: q.Get("before"),
 		Limit:  r.limit() + 1,
 	})
-	if err == nil {
-		err = r.whole(len(p.Acts))
-	}
-
 	if len(p.Acts) > r.limit() {
 		p.Acts = p.Acts[:r.limit()]
 		p.Next = r.with("before", p.Acts[len(p.Acts)-1].ID)

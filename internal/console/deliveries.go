@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"flexd/internal/access"
@@ -58,10 +60,6 @@ func (s *Server) deliveries(r *request) (view, error) {
 
 	p.take(found)
 	p.Failures, p.Failed = found.Failures, failureTables(r, &found.Failures)
-	if err := r.whole(len(p.Deliveries)); err != nil {
-		return view{}, err
-	}
-
 	if len(p.Deliveries) > r.limit() {
 		p.Deliveries = p.Deliveries[:r.limit()]
 		p.Next = r.with("before", p.Deliveries[len(p.Deliveries)-1].ID.String())
@@ -75,6 +73,7 @@ func (s *Server) deliveries(r *request) (view, error) {
 		title:  "Deliveries",
 		data:   p,
 		table:  t,
+		next:   p.Next,
 		record: record,
 	}, nil
 }
@@ -114,6 +113,15 @@ func deliveriesAsked(r *request) (f delivery.Filter, err error) {
 		Figures:  !r.exporting(),
 		Model:    q.Get("model"),
 		GSPGroup: q.Get("gsp_group"),
+	}
+
+	if f.State != "" && !slices.Contains(delivery.States, f.State) {
+		return f, flex.Fail(
+			flex.Invalid,
+			"there is no state %q of a push: there are %s",
+			f.State,
+			strings.Join(delivery.States, ", "),
+		)
 	}
 
 	if text := q.Get("status"); text != "" {

@@ -1,18 +1,19 @@
 package console
 
 import (
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"flexd/internal/csvfile"
 	"flexd/internal/flex"
 )
 
-// exportMax bounds the rows of a table that is taken away at once.
+// exportMax bounds the rows of a part of a table that limit= asks for.
 const exportMax = 100_000
+
+// partMax is the rows of a table to download that are read, and kept, at once.
+const partMax = 5000
 
 // pageMax is the rows of a table on a page.
 const pageMax = 50
@@ -44,48 +45,25 @@ func (t *table) objects() []map[string]any {
 	return out
 }
 
-// writeCSV writes the table with a header line.
-func (t *table) writeCSV(w io.Writer) error {
-	c := csvfile.NewWriter(w, t.Columns...)
-	for _, row := range t.Rows {
-		c.Write(row...)
-	}
-
-	return c.Flush()
-}
-
 // exporting reports whether a table to take away is asked for, which is longer than a page's.
 func (r *request) exporting() bool {
 	return strings.HasSuffix(r.URL.Path, ".csv") ||
 		strings.HasSuffix(r.URL.Path, ".json")
 }
 
-// limit is how many rows are shown: of a table to take away what is asked for by limit=, or all
-// that may be had at once.
+// limit is how many rows are shown: a page's, of a table to download what limit= asks for, or a
+// part of it, which the next follows.
 func (r *request) limit() int {
 	if !r.exporting() {
 		return pageMax
 	}
+
 	n, err := strconv.Atoi(r.URL.Query().Get("limit"))
 	if err == nil && n >= 1 {
 		return min(n, exportMax)
 	}
 
-	return exportMax
-}
-
-// whole refuses a table to take away of which there are more rows than may be had at once: a file
-// that looks whole must be. Who names a limit takes parts, each before= the last id of the one before.
-func (r *request) whole(rows int) error {
-	if r.exporting() && rows > r.limit() && !r.URL.Query().Has("limit") {
-		return flex.Fail(
-			flex.TooLarge,
-			"more than %d rows match: narrow the filters, or take them in parts with limit= and before=, the last id of the part before",
-			exportMax,
-		)
-	}
-
-	return nil
+	return partMax
 }
 
 // paging are the parameters of every list beside its filters: the page, and what was done before it.

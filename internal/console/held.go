@@ -78,10 +78,6 @@ func (s *Server) heldReadings(r *request) (view, error) {
 
 	p.Orgs, p.Total = found.Orgs, found.Total
 	p.Readings = found.Readings
-	if err := r.whole(len(p.Readings)); err != nil {
-		return view{}, err
-	}
-
 	if len(p.Readings) > r.limit() {
 		p.Readings = p.Readings[:r.limit()]
 		p.Next = r.with("before", p.Readings[len(p.Readings)-1].ID.String())
@@ -109,7 +105,7 @@ func (p *heldPage) filter(r *request) (f reading.HeldQuery, err error) {
 
 	if p.Label != "" && !slices.Contains(p.Labels, p.Label) {
 		return f, flex.Fail(
-			flex.Malformed,
+			flex.Invalid,
 			"%q is no label of readings",
 			p.Label,
 		)
@@ -117,7 +113,7 @@ func (p *heldPage) filter(r *request) (f reading.HeldQuery, err error) {
 
 	if p.State != "" && !slices.Contains(p.States, p.State) {
 		return f, flex.Fail(
-			flex.Malformed,
+			flex.Invalid,
 			"%q is no state of a reading that is held back",
 			p.State,
 		)

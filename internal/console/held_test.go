@@ -39,9 +39,9 @@ func TestHeldReadings(t *testing.T) {
 				t.Errorf("%q: %d readings, want %d", query, n, want)
 			}
 		}
-		for _, query := range []string{"?state=lost", "?label=charger_power", "?from=yesterday", "?to=x"} {
-			if a := d.get("/console/readings/held" + query); a.status != 400 {
-				t.Errorf("%s: %d", query, a.status)
+		for query, want := range map[string]int{"?state=lost": 422, "?label=charger_power": 422, "?from=yesterday": 400, "?to=x": 400} {
+			if a := d.get("/console/readings/held" + query); a.status != want {
+				t.Errorf("%s: %d, want %d", query, a.status, want)
 			}
 		}
 

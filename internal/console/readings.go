@@ -9,9 +9,9 @@ import (
 
 // Bounds of the map of gaps.
 const (
-	gapDaysMax   = 31
-	gapDays      = 14
-	gapExportMax = 500 // assets taken away at once
+	gapDaysMax = 31
+	gapDays    = 14
+	gapPartMax = 500 // assets of a table to download that are read at once
 )
 
 // readingsPage is what is missing of readings, by asset and day, and what was refused.
@@ -41,6 +41,10 @@ func (s *Server) readings(r *request) (view, error) {
 
 	if !p.MissingView.Next.IsZero() {
 		p.Next = r.with("before", p.MissingView.Next.String())
+		if r.URL.Query().Get("to") == "" {
+			// the same days, though the next page is asked for after midnight
+			p.Next += "&to=" + p.To.String()
+		}
 	}
 
 	return view{
@@ -54,14 +58,25 @@ func (s *Server) readings(r *request) (view, error) {
 
 // missingAsked reads of which assets and days is asked.
 func missingAsked(r *request) (ask reading.MissingQuery, err error) {
+	if err := r.knows("org", "to", "days"); err != nil {
+		return ask, err
+	}
+
 	q := r.URL.Query()
+	if q.Has("limit") {
+		return ask, flex.Fail(
+			flex.Invalid,
+			"what is missing of readings is downloaded whole: it takes no limit=",
+		)
+	}
+
 	ask = reading.MissingQuery{Days: gapDays, Limit: pageMax}
 	if err := readFilter(&ask.Org, q.Get("org"), "organisation"); err != nil {
 		return ask, err
 	}
 
 	if r.exporting() {
-		ask.Limit, ask.Whole = gapExportMax, true
+		ask.Limit = gapPartMax
 	}
 
 	if err := readFilter(&ask.Before, q.Get("before"), "asset"); err != nil {

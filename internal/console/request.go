@@ -57,18 +57,6 @@ func (d *download) send(w http.ResponseWriter) {
 	w.Write(d.content)
 }
 
-// send answers with the table as CSV.
-func (t *table) send(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	w.Header().Set(
-		"Content-Disposition",
-		`attachment; filename="`+t.Name+`.csv"`,
-	)
-
-	// fails when the client has gone, which is no one's concern
-	_ = t.writeCSV(w)
-}
-
 // crumb is a step on the way to a page.
 type crumb struct{ Name, Path string }
 
@@ -101,6 +89,11 @@ func (s *Server) wrap(rt route) http.Handler {
 		v, err := s.answer(rt, r, w)
 		if err != nil {
 			v = s.failed(r, err)
+		}
+
+		if r.exporting() && v.table != nil && v.json == nil {
+			s.download(w, rt, r, v)
+			return
 		}
 
 		if r.wantsJSON() && v.json == nil {
@@ -217,19 +210,12 @@ func (s *Server) write(w http.ResponseWriter, r *request, v view) {
 	case v.file != nil:
 		v.file.send(w)
 
-	case v.json != nil || v.table != nil && strings.HasSuffix(r.URL.Path, ".json"):
-		if v.json == nil {
-			v.json = v.table.objects()
-		}
-
+	case v.json != nil:
 		h.Set("Content-Type", "application/json")
 		w.WriteHeader(v.status)
 		_ = json.NewEncoder(
 			w,
 		).Encode(v.json) // fails when the client has gone, which is no one's concern
-	case v.table != nil && strings.HasSuffix(r.URL.Path, ".csv"):
-		v.table.send(w)
-
 	case v.page != "":
 		var b bytes.Buffer
 		if err := s.render(&b, r, v); err != nil {

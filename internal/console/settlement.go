@@ -3,6 +3,8 @@ package console
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"flexd/internal/access"
@@ -60,10 +62,22 @@ func (s *Server) settlement(r *request) (view, error) {
 		p.Status = ledger.PendingApproval
 	}
 
+	if p.Status != "" && !slices.Contains(p.Statuses, p.Status) {
+		return view{}, flex.Fail(
+			flex.Invalid,
+			"there is no status %q of a withdrawal",
+			string(p.Status),
+		)
+	}
+
 	ask := reward.OverviewQuery{
-		Status:      p.Status,
-		Withdrawals: exportMax,
-		Events:      r.limit() + 1,
+		Status: p.Status,
+		Events: r.limit() + 1,
+	}
+
+	// they are no part of the table to download
+	if !r.exporting() {
+		ask.Withdrawals = exportMax
 	}
 
 	if err := readFilter(&ask.Org, q.Get("org"), "organisation"); err != nil {
@@ -71,23 +85,16 @@ func (s *Server) settlement(r *request) (view, error) {
 	}
 
 	var err error
-	if text := q.Get("before"); text != "" {
-		ask.Before, err = time.Parse(time.RFC3339, text)
-		if err != nil {
-			return view{}, flex.Fail(
-				flex.Malformed,
-				"before is an instant such as 2026-01-14T00:00:00Z",
-			)
-		}
+	ask.Before, ask.BeforeID, err = eventCursor(q.Get("before"))
+	if err != nil {
+		return view{}, err
 	}
 
 	p.Overview, err = s.Reward.Overview(r.Context(), ask)
 	if err != nil {
 		return view{}, err
 	}
-	if err := p.layOut(r); err != nil {
-		return view{}, err
-	}
+	p.layOut(r)
 
 	return view{
 		page:  "settlement",
@@ -102,16 +109,13 @@ func (s *Server) settlement(r *request) (view, error) {
 func (*settlementPage) SelectionMax() int { return reward.SelectionMax }
 
 // layOut cuts the list of events to a page, and says what may be done with the withdrawals.
-func (p *settlementPage) layOut(r *request) error {
-	if err := r.whole(len(p.Events)); err != nil {
-		return err
-	}
-
+func (p *settlementPage) layOut(r *request) {
 	if len(p.Events) > r.limit() {
 		p.Events = p.Events[:r.limit()]
+		last := &p.Events[len(p.Events)-1]
 		p.Next = r.with(
 			"before",
-			p.Events[len(p.Events)-1].From.Format(time.RFC3339),
+			last.From.UTC().Format(time.RFC3339)+" "+last.ID.String(),
 		)
 	}
 
@@ -124,8 +128,27 @@ func (p *settlementPage) layOut(r *request) error {
 			decisions[w.Status],
 		})
 	}
+}
 
-	return nil
+// eventCursor reads where a page of flex events begins: an instant, and the id of the last event
+// of the page before, as many begin at one instant.
+func eventCursor(text string) (at time.Time, id flex.FlexEventID, err error) {
+	if text == "" {
+		return at, id, nil
+	}
+
+	instant, event, _ := strings.Cut(text, " ")
+	at, err = time.Parse(time.RFC3339, instant)
+	if err != nil {
+		return at, id, flex.Fail(
+			flex.Malformed,
+			"before is an instant such as 2026-01-14T00:00:00Z",
+		)
+	}
+
+	err = readFilter(&id, event, "flex event")
+
+	return at, id, err
 }
 
 func (p *settlementPage) table() *table {

@@ -1,49 +1,197 @@
 package console_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
+
+	"flexd/internal/flex"
 )
 
-// TestExport_Whole has more assets than may be taken away at once: the file is refused, not cut,
-// and its parts hold them all. A filter that the page has not is refused.
+// many registers chargers beside those there are, so that there are so many.
+func (d *service) many(site flex.SiteID, from, to int) {
+	d.Helper()
+	d.Rows("asset", []string{"id", "org_id", "site_id", "external_id", "type", "created_at"}, to-from, func(i int) []any {
+		return []any{fmt.Appendf(nil, "%016d", from+i), d.Org.Bytes(), site.Bytes(), fmt.Sprint(from + i), "charger", 0}
+	})
+}
+
+// parts is a writer that counts the rows of each part: a part begins with a new deadline.
+type parts struct {
+	*httptest.ResponseRecorder
+	rows []int
+	cut  func() // called when the second part begins, if set
+}
+
+func (p *parts) SetWriteDeadline(time.Time) error {
+	p.rows = append(p.rows, 0)
+	if len(p.rows) == 2 && p.cut != nil {
+		p.cut()
+	}
+	return nil
+}
+
+func (p *parts) Write(b []byte) (int, error) {
+	if len(p.rows) > 0 {
+		ends := "\n"
+		if p.Header().Get("Content-Type") == "application/json" {
+			ends = `"type":"charger"`
+		}
+		p.rows[len(p.rows)-1] += strings.Count(string(b), ends)
+	}
+	return p.ResponseRecorder.Write(b)
+}
+
+// TestExport_Whole downloads lists that end at, before and after the edges of the parts they are
+// read in: each row comes once, and never more than a part is in memory.
 func TestExport_Whole(t *testing.T) {
 	d := newConsole(t, "2026-01-13T12:00:00Z")
 	d.login()
-	const n = 100_001
-	site := d.Site()
-	d.Rows("asset", []string{"id", "org_id", "site_id", "external_id", "type", "created_at"}, n-1, func(i int) []any {
-		return []any{fmt.Appendf(nil, "%016d", i), d.Org.Bytes(), site.Bytes(), fmt.Sprint(i), "charger", 0}
-	})
+	site, n := d.Site(), 0
 
-	if lines := strings.Count(d.page("/console/assets.csv"), "\n"); lines != n {
-		t.Errorf("%d lines of %d assets and a heading", lines, n-1)
-	}
+	for _, want := range []int{0, 1, 4999, 5000, 5001, 10_000, 10_001} {
+		d.many(site, n, want)
+		n = want
+		for _, format := range []string{"csv", "json"} {
+			r := httptest.NewRequestWithContext(d.Context(), "GET", "http://localhost:8080/console/assets."+format, nil)
+			r.AddCookie(d.cookie)
+			w := &parts{ResponseRecorder: httptest.NewRecorder()}
+			d.handler.ServeHTTP(w, r)
 
-	d.Asset(site, "charger", 7000)
-	if a := d.get("/console/assets.csv"); a.status != 413 || !strings.Contains(a.body, "more than 100000 rows") {
-		t.Errorf("one more: %d %.200s", a.status, a.body)
-	}
+			found := map[string]bool{}
+			if format == "csv" {
+				for _, line := range strings.Split(strings.TrimSpace(w.Body.String()), "\n")[1:] {
+					found[strings.Split(line, ",")[0]] = true
+				}
+			} else {
+				var rows []map[string]any
+				if err := json.Unmarshal(w.Body.Bytes(), &rows); err != nil || rows == nil {
+					t.Fatal(err)
+				}
+				for _, row := range rows {
+					found[row["asset_id"].(string)] = true
+				}
+			}
 
-	found := 0
-	for path := "/console/assets.csv?limit=60000"; ; {
-		rows := strings.Split(strings.TrimSpace(d.page(path)), "\n")[1:]
-		found += len(rows)
-		if len(rows) < 60_000 {
-			break
+			sum := 0
+			if format == "csv" {
+				w.rows[0]-- // the header line
+			}
+			for _, rows := range w.rows {
+				sum += rows
+				if rows > 5000 {
+					t.Errorf("%s of %d: a part of %d rows", format, n, rows)
+				}
+			}
+			if w.Code != 200 || len(found) != n || sum != n {
+				t.Errorf("%s: %d, %d rows, %d of them different, of %d", format, w.Code, sum, len(found), n)
+			}
 		}
-		id, _, _ := strings.Cut(rows[len(rows)-1], ",")
-		path = "/console/assets.csv?limit=60000&before=" + id
 	}
-	if found != n {
-		t.Errorf("the parts hold %d assets of %d", found, n)
+
+	if lines := strings.Count(d.page("/console/assets.csv?limit=6000"), "\n"); lines != 6001 {
+		t.Errorf("%d lines of a part of 6000", lines)
 	}
+	if lines := strings.Count(d.page("/console/readings.csv?days=1"), "\n"); lines != 1+n {
+		t.Errorf("%d lines of what is missing of %d assets", lines, n)
+	}
+
+	d.cutOff()
+}
+
+// cutOff breaks a download off after its first part: its client must see that.
+func (d *service) cutOff() {
+	d.Helper()
+	d.server.Log = slog.New(slog.DiscardHandler)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		p := &parts{ResponseRecorder: httptest.NewRecorder(), cut: cancel}
+		defer func() {
+			w.Write(p.Body.Bytes())
+			http.NewResponseController(w).Flush()
+			if e := recover(); e != nil {
+				panic(e)
+			}
+		}()
+		d.handler.ServeHTTP(p, r.WithContext(ctx))
+	}))
+	defer server.Close()
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+
+	for _, format := range []string{"csv", "json"} {
+		r, err := http.NewRequestWithContext(d.Context(), "GET", server.URL+"/console/assets."+format, nil)
+		if err != nil {
+			d.Fatal(err)
+		}
+		r.AddCookie(d.cookie)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			d.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err == nil || len(text) == 0 || json.Valid(text) {
+			d.Errorf("%s: the client took %d bytes for the whole: %v", format, len(text), err)
+		}
+	}
+}
+
+// TestExport_Unknown asks for filters that there are not.
+func TestExport_Unknown(t *testing.T) {
+	d := newConsole(t, "2026-01-13T12:00:00Z")
+	d.login()
 
 	for _, path := range []string{"assets.csv?firmware=Zappi", "deliveries.json?orgs=x", "audit.csv?when=now", "readings/held.json?site=x",
-		"assets?firmware=Zappi", "deliveries?orgs=x", "audit?when=now", "readings/held?site=x", "instructions?state=running", "settlement?state=paid"} {
+		"assets?firmware=Zappi", "deliveries?orgs=x", "audit?when=now", "readings/held?site=x", "instructions?state=running", "settlement?state=paid",
+		"assets?type=toaster", "assets.csv?state=broken", "deliveries?state=broken", "settlement?status=broken", "readings/held?state=broken", "readings?state=x", "readings.csv?limit=5", "offers?state=x"} {
 		if a := d.get("/console/" + path); a.status != 422 {
 			t.Errorf("%s: %d %.200s", path, a.status, a.body)
 		}
 	}
+}
+
+// TestSettlement_OneInstant has more events that begin at one instant than a page holds: the pages
+// have each once.
+func TestSettlement_OneInstant(t *testing.T) {
+	each(t, "2026-01-13T12:00:00Z", func(d *service) {
+		d.login()
+		site := d.Site()
+		const n = 2*50 + 7
+		start := at("2026-01-13T02:00:00Z")
+		d.many(site, 0, n)
+		d.Rows("flex_event", []string{"id", "org_id", "site_id", "asset_id", "day", "first", "last", "from_at", "to_at", "meant", "nominated", "detected_at", "estimated"}, n, func(i int) []any {
+			return []any{fmt.Appendf(nil, "%016d", i), d.Org.Bytes(), site.Bytes(), fmt.Appendf(nil, "%016d", i), "2026-01-13", 5, 5,
+				start.UnixMicro(), start.Add(time.Hour / 2).UnixMicro(), "1", "1", 0, 0}
+		})
+
+		found := map[string]bool{}
+		for path := "/console/settlement"; path != ""; {
+			a := d.do("GET", path, nil, func(r *http.Request) { r.Header.Set("Accept", "application/json") })
+			var page struct {
+				Rows []map[string]any
+				Next string
+			}
+			if err := json.Unmarshal([]byte(a.body), &page); err != nil || a.status != 200 {
+				t.Fatalf("%s: %d %v %s", path, a.status, err, a.body)
+			}
+			for _, row := range page.Rows {
+				found[row["flex_event_id"].(string)] = true
+			}
+			path = page.Next
+		}
+		if len(found) != n {
+			t.Errorf("the pages have %d events of %d", len(found), n)
+		}
+		if lines := strings.Count(d.page("/console/settlement.csv"), "\n"); lines != n+1 {
+			t.Errorf("%d lines", lines)
+		}
+	})
 }

@@ -193,8 +193,6 @@ type MissingQuery struct {
 	Days   int          // so many
 	Before flex.AssetID // of assets older than this one
 	Limit  int          // of so many assets
-	// without a next page: what is beyond the limit is left out
-	Whole bool
 }
 
 // MissingView is what is missing by asset and day, and what was refused.
@@ -321,15 +319,10 @@ func (v *MissingView) addRows(
 	tx *store.Tx,
 	q MissingQuery,
 ) error {
-	limit := q.Limit
-	if !q.Whole {
-		limit++
-	}
-
 	assets, err := all.FindAssets(ctx, store.Find{
 		Org:    v.Org,
 		Before: q.Before,
-		Limit:  limit,
+		Limit:  q.Limit + 1,
 	})
 	if err != nil {
 		return err

@@ -145,7 +145,7 @@ func (f *AssetFilter) find() (store.Find, error) {
 
 	if f.State != "" && !slices.Contains(AssetStates, f.State) {
 		return found, flex.Fail(
-			flex.Malformed,
+			flex.Invalid,
 			"there is no state %q: there are %s",
 			f.State,
 			strings.Join(AssetStates, ", "),

@@ -22,11 +22,14 @@ const (
 type OverviewQuery struct {
 	Org flex.OrgID // the first of them if zero
 	// of the withdrawals that are listed; "" for all
-	Status      ledger.PaymentStatus
-	Withdrawals int // so many of them
+	Status ledger.PaymentStatus
+	// so many of them; with 0 they are not counted either
+	Withdrawals int
 	// flex events that began before it; zero for the newest
 	Before time.Time
-	Events int // so many of them
+	// of those that begin then too, the ones before it; none if zero
+	BeforeID flex.FlexEventID
+	Events   int // so many of them
 }
 
 // Overview is an organisation's runs, events and money.
@@ -172,7 +175,7 @@ func (v *Overview) addEvents(
 		before = tx.Now().Add(24 * time.Hour)
 	}
 
-	events, err := tx.NewestFlexEvents(ctx, before, q.Events)
+	events, err := tx.NewestFlexEvents(ctx, before, q.BeforeID, q.Events)
 	if err != nil {
 		return err
 	}
@@ -237,6 +240,10 @@ func (v *Overview) addWithdrawals(
 	tx *store.Tx,
 	q OverviewQuery,
 ) error {
+	if q.Withdrawals == 0 {
+		return nil
+	}
+
 	every, err := tx.Withdrawals(ctx, "")
 	if err != nil {
 		return err

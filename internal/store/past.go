@@ -168,11 +168,12 @@ func (tx *Tx) AccountSums(ctx context.Context) ([]AccountSum, error) {
 	)
 }
 
-// NewestFlexEvents returns the organisation's flex events that began before the instant, the
-// newest first.
+// NewestFlexEvents returns the organisation's flex events that began before the instant, or at it
+// with an id below the one given, the newest first.
 func (tx *Tx) NewestFlexEvents(
 	ctx context.Context,
 	before time.Time,
+	id flex.FlexEventID,
 	limit int,
 ) ([]FlexEvent, error) {
 	scan := func(s scanner) (FlexEvent, error) { return scanFlexEvent(s) }
@@ -181,10 +182,11 @@ func (tx *Tx) NewestFlexEvents(
 		tx.conn,
 		scan,
 		`SELECT `+flexEventColumns+
-			` FROM flex_event e WHERE e.org_id = $1 AND e.from_at < $2
-		ORDER BY e.from_at DESC, e.id DESC LIMIT $3`,
+			` FROM flex_event e WHERE e.org_id = $1 AND (e.from_at, e.id) < ($2, $3)
+		ORDER BY e.from_at DESC, e.id DESC LIMIT $4`,
 		tx.org.Bytes(),
 		micros(before),
+		id.Bytes(),
 		limit,
 	)
 }

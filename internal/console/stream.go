@@ -1,0 +1,144 @@
+package console
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"flexd/internal/csvfile"
+	"flexd/internal/web"
+)
+
+// partWrite is how long a client may take for a part of a table.
+const partWrite = 2 * time.Minute
+
+// rowWriter writes the rows of a table in a format.
+type rowWriter interface {
+	// rows writes the rows of a part.
+	rows(t *table) error
+	// end writes what a whole file ends with.
+	end() error
+}
+
+// download answers with a table, part after part, each read when the one before it is written: no
+// more than one is ever in memory. Where it cannot be completed the connection breaks, so that
+// nobody takes a part for the whole.
+func (s *Server) download(w http.ResponseWriter, rt route, r *request, v view) {
+	control := http.NewResponseController(w)
+	out := tableWriter(w, r, v.table)
+
+	for {
+		// refused by test recorders alone
+		control.SetWriteDeadline(time.Now().Add(partWrite))
+		err := out.rows(v.table)
+		if err == nil && (v.next == "" || r.URL.Query().Has("limit")) {
+			err = out.end()
+			if err == nil {
+				return
+			}
+		}
+
+		if err == nil {
+			v, err = s.part(rt, r, v.next)
+		}
+
+		if err != nil {
+			s.Log.LogAttrs(
+				r.Context(),
+				slog.LevelError,
+				"console: a table broke off",
+				slog.String("path", r.URL.Path),
+				slog.Any("err", err),
+			)
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// part is the view of the part of a table that begins at an address.
+func (s *Server) part(rt route, r *request, address string) (v view, err error) {
+	defer web.Recover(&err)
+
+	next, err := url.Parse(address)
+	if err != nil {
+		return v, err
+	}
+
+	if err := r.Context().Err(); err != nil {
+		return v, err
+	}
+
+	of := *r
+	of.Request = r.WithContext(r.Context())
+	of.URL = next
+
+	return rt.handle(s, &of)
+}
+
+// tableWriter begins the answer.
+func tableWriter(w http.ResponseWriter, r *request, t *table) rowWriter {
+	h := w.Header()
+	if strings.HasSuffix(r.URL.Path, ".json") {
+		h.Set("Content-Type", "application/json")
+		return &jsonRows{to: w}
+	}
+
+	h.Set("Content-Type", "text/csv; charset=utf-8")
+	h.Set("Content-Disposition", `attachment; filename="`+t.Name+`.csv"`)
+
+	return &csvRows{csvfile.NewWriter(w, t.Columns...)}
+}
+
+// csvRows writes CSV with a header line.
+type csvRows struct{ *csvfile.Writer }
+
+func (c *csvRows) rows(t *table) error {
+	for _, row := range t.Rows {
+		c.Write(row...)
+	}
+
+	return c.Flush()
+}
+
+func (*csvRows) end() error { return nil }
+
+// jsonRows writes an array of objects, which is no JSON without its end.
+type jsonRows struct {
+	to    io.Writer
+	begun bool
+}
+
+func (j *jsonRows) rows(t *table) error {
+	for _, o := range t.objects() {
+		text, err := json.Marshal(o)
+		if err != nil {
+			return err
+		}
+
+		before := []byte{','}
+		if !j.begun {
+			before[0], j.begun = '[', true
+		}
+
+		if _, err := j.to.Write(append(before, text...)); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func (j *jsonRows) end() error {
+	text := "]\n"
+	if !j.begun {
+		text = "[]\n"
+	}
+
+	_, err := io.WriteString(j.to, text)
+
+	return err
+}
