@@ -103,11 +103,7 @@ func inForce(
 		)
 
 	case !c.Open():
-		return s, flex.Fail(
-			flex.NotFound,
-			"asset %v has no schedule: nothing is plugged in",
-			asset,
-		)
+		return s, withoutSession(ctx, tx, asset)
 
 	case c.Standing.Generation == 0 && c.Controlled:
 		return s, flex.Fail(
@@ -129,6 +125,41 @@ func inForce(
 	s.Accepted, err = tx.Accepted(ctx, asset)
 
 	return s, err
+}
+
+// withoutSession is the failure that says why an asset has no schedule that has no plug session: nothing is plugged
+// in, or its client sent a schedule of its own last.
+func withoutSession(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+) error {
+	ever := flex.Span{
+		From: time.Unix(0, 0),
+		To:   tx.Now().Add(time.Second),
+	}
+	newest, err := tx.PastEvents(ctx, asset, ever, 1)
+	if err != nil {
+		return err
+	}
+
+	if len(newest) == 0 || newest[0].Kind != ownSchedule {
+		return flex.Fail(
+			flex.NotFound,
+			"asset %v has no schedule: nothing is plugged in",
+			asset,
+		)
+	}
+
+	e := PastEvent{newest[0]}
+
+	return flex.Fail(
+		flex.NotFound,
+		"asset %v has no schedule: its client plans it, and sent its own at %s%s",
+		asset,
+		e.At.Format(time.RFC3339),
+		e.PauseText(),
+	)
 }
 
 // Explanation explains the schedule in force. It fails as Schedule does.

@@ -73,7 +73,7 @@ func (d *Service) PlugInSchedule(
 			return err
 		}
 
-		err = tx.AddEvent(ctx, asset, "plug_in_schedule", store.AssetEvent{
+		err = tx.AddEvent(ctx, asset, ownSchedule, store.AssetEvent{
 			Blocks: storedBlocks(blocks),
 			Pause:  &made,
 		})
@@ -334,6 +334,9 @@ func split(blocks []Block, spans []flex.Span, pause flex.Span) []Part {
 
 	return parts
 }
+
+// ownSchedule is the kind of event with which a client sends its own schedule.
+const ownSchedule = "plug_in_schedule"
 
 // PauseText says what pause was put into a client's own schedule, or why none was: the end of a sentence.
 func (e *PastEvent) PauseText() string {

@@ -278,6 +278,12 @@ func TestPlugInSchedule_OnePausePerPlugIn(t *testing.T) {
 				t.Errorf("schedule %d: %q, not %q", i, got, want)
 			}
 		}
+
+		// Whoever asks for flexd's schedule hears so.
+		want := "its client plans it, and sent its own at 2025-06-28T21:50:00Z; it is paused from 23:00 to 23:30"
+		if _, err := h.service.Explanation(h.Context(), h.Org, h.asset); flex.KindOf(err) != flex.NotFound || !strings.Contains(err.Error(), want) {
+			t.Errorf("explained as %v", err)
+		}
 	})
 }
 
