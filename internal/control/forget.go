@@ -14,7 +14,8 @@ import (
 const (
 	// KeptFor is how long control's records are kept at least that nothing needs any more: what assets
 	// told, schedules that others took the place of, the prices that plans were made on, what
-	// the outbox is done with, jobs that failed for good, and orders and limits of feeders that are over.
+	// the outbox is done with, jobs that failed for good, orders and limits of feeders that are over,
+	// and plans of tanks that were deleted.
 	KeptFor = 90 * 24 * time.Hour
 	// forgetMax is how many records of a kind are forgotten in one transaction, and
 	// forgetSessions of how many sessions the superseded schedules are.
@@ -68,6 +69,7 @@ func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
 func (d *Service) forgets() []func(context.Context, time.Time) (int64, error) {
 	return []func(context.Context, time.Time) (int64, error){
 		d.forgetEvents, d.forgetCurves, d.forgetSettled, d.forgetJobs, d.forgetOrders, d.forgetLimits,
+		d.forgetTanks,
 	}
 }
 
@@ -178,6 +180,18 @@ func (d *Service) forgetLimits(
 ) (n int64, err error) {
 	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
 		n, err = all.DropOverCapLimits(ctx, before, forgetMax)
+		return err
+	})
+
+	return n, err
+}
+
+func (d *Service) forgetTanks(
+	ctx context.Context,
+	before time.Time,
+) (n int64, err error) {
+	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+		n, err = all.DropTankPlans(ctx, before, forgetMax)
 		return err
 	})
 

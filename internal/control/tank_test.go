@@ -264,3 +264,38 @@ func TestTank_ClockChanges(t *testing.T) {
 		})
 	}
 }
+
+// TestTank_Deleted has a tank deleted: it is sent that it is free, and its plan is forgotten with its time.
+func TestTank_Deleted(t *testing.T) {
+	each(t, "2026-01-13T17:00:00Z", func(h *fixture) {
+		gone, stays := h.tank(), h.tank()
+		h.tankRound()
+		err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error {
+			if err := tx.StopScheduling(h.Context(), gone); err != nil {
+				return err
+			}
+			return tx.DropAsset(h.Context(), gone)
+		})
+		if p := h.tankPlan(gone); err != nil || !p.Freed {
+			t.Fatalf("deleted: %v, %+v", err, p)
+		}
+
+		h.pushed(gone, h.tankPlan(gone))
+		h.clean()
+		h.Exec(`UPDATE outbox SET turn_at = NULL, accepted = generation`)
+		h.wait(control.KeptFor + 72*time.Hour)
+		if _, err := h.service.Purge(h.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		if h.tankPlan(gone).Generation > 0 || h.tankPlan(stays).Generation == 0 {
+			t.Error("the wrong plan was forgotten")
+		}
+		h.clean()
+		h.tankRound()
+		if p := h.tankPlan(stays); p.Generation != 2 {
+			t.Errorf("planned anew: %+v", p)
+		}
+		h.clean()
+	})
+}

@@ -14,9 +14,10 @@ var (
 	_ = law("a tank plan belongs to a hot-water tank of the same organisation and site, as long as there is one",
 		`SELECT p.asset_id AS what FROM tank_plan p JOIN asset a ON a.id = p.asset_id
 		 WHERE a.org_id <> p.org_id OR a.site_id <> p.site_id OR a.type <> 'hot water tank'`)
-	_ = law("the newest plan of a tank was queued",
-		`SELECT p.event_id AS what FROM tank_plan p LEFT JOIN outbox o ON o.subject = p.asset_id
-		 WHERE o.subject IS NULL OR o.event_id <> p.event_id OR o.org_id <> p.org_id OR o.generation <> p.generation`)
+	// What the outbox is done with is forgotten before the plan of a tank that nobody plans any more.
+	_ = law("what was queued of a tank is its newest plan",
+		`SELECT p.event_id AS what FROM tank_plan p JOIN outbox o ON o.subject = p.asset_id
+		 WHERE o.event_id <> p.event_id OR o.org_id <> p.org_id OR o.generation <> p.generation`)
 	_ = law("a tank plan ends after it begins, on whole seconds",
 		`SELECT event_id AS what FROM tank_plan WHERE to_at <= from_at OR from_at % 1000000 <> 0 OR to_at % 1000000 <> 0`)
 )
@@ -298,4 +299,21 @@ func (tx *Tx) freeTank(ctx context.Context, id flex.AssetID) error {
 	p.Lack, p.LackAt = 0, time.Time{}
 
 	return tx.SendTankPlan(ctx, &p)
+}
+
+// DropTankPlans forgets up to limit plans of tanks that were deleted, which ended before the instant and are
+// not to be sent any more, and returns how many.
+func (all *All) DropTankPlans(
+	ctx context.Context,
+	before time.Time,
+	limit int,
+) (int64, error) {
+	return all.exec(
+		ctx,
+		`DELETE FROM tank_plan WHERE asset_id IN (
+			SELECT p.asset_id FROM tank_plan p LEFT JOIN asset a ON a.id = p.asset_id LEFT JOIN outbox o ON o.subject = p.asset_id
+			WHERE a.id IS NULL AND o.turn_at IS NULL AND p.to_at < $1 LIMIT $2)`,
+		micros(before),
+		limit,
+	)
 }
