@@ -43,7 +43,7 @@ func TestRandomStreets(t *testing.T) {
 				first = springDay
 			}
 
-			for _, b := range play(t, DrawHistory(seed, first, 3, 2)).Broken {
+			for _, b := range play(t, DrawHistory(seed, first, 2, 2)).Broken {
 				t.Error(b)
 			}
 		})
