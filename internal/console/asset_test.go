@@ -327,6 +327,12 @@ func TestAssets(t *testing.T) {
 				t.Errorf("%s: %d assets, not %d", query, n, want)
 			}
 		}
+		if strings.Contains(d.page("/console/assets"), `<span class="tag">excluded</span>`) {
+			t.Error("an asset is excluded that nobody excluded")
+		}
+		s.Exec(`UPDATE asset SET excluded_at = $2 WHERE id = $1`, s.assets[plain].Bytes(), at("2026-01-14T20:00:00Z").UnixMicro())
+		d.wants(d.page("/console/assets?state=excluded"), ">CP-2041</a>", "1 asset</p>", `<span class="tag">excluded</span>`)
+		d.wants(d.page("/console/assets.csv?state=excluded"), ",excluded_at ", ",2026-01-14T20:00:00Z")
 		d.wants(d.page("/console/assets?model=wallbox+9"), ">CP-2041</a>", "1 asset</p>")
 		if a := d.do("GET", "/console/assets?state=broken", nil); a.status != 422 || !strings.Contains(a.body, "there are plugged_in, refused, waiting, unplanned") {
 			t.Errorf("a state that is none: %d", a.status)

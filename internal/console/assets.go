@@ -112,6 +112,7 @@ func (p *assetsPage) table() *table {
 			"organisation",
 			"plugged_in_at",
 			"ready_by",
+			"excluded_at",
 		},
 	}
 
@@ -132,6 +133,7 @@ func (p *assetsPage) table() *table {
 			a.OrgName,
 			a.PluggedIn,
 			a.ReadyBy,
+			a.Excluded,
 		)
 	}
 

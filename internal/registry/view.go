@@ -72,6 +72,8 @@ type AssetLine struct {
 	PluggedIn time.Time `json:"plugged_in_at,omitzero"`
 	// of the open session, zero until it was planned
 	ReadyBy time.Time `json:"ready_by,omitzero"`
+	// since when an operator has it excluded from control, zero if it is not
+	Excluded time.Time `json:"excluded_at,omitzero"`
 }
 
 // SiteLine is a site in a list that goes across organisations.
@@ -99,6 +101,7 @@ func assetLines(found []store.AssetLine, err error) ([]AssetLine, error) {
 			OrgName:    a.OrgName,
 			PluggedIn:  a.PluggedIn,
 			ReadyBy:    a.ReadyBy,
+			Excluded:   a.Excluded,
 		}
 	}
 

@@ -16,6 +16,7 @@ type AssetLine struct {
 	Postcode  flex.Personal
 	PluggedIn time.Time // zero while nothing is plugged in
 	ReadyBy   time.Time // of the open session, zero until it was planned
+	Excluded  time.Time // from control since then, zero if it is not
 }
 
 // SiteLine is a site in a list that goes across organisations.
@@ -54,6 +55,7 @@ const (
 	AssetRefused   AssetState = "refused"   // its schedule was refused for good
 	AssetWaiting   AssetState = "waiting"   // its push has not been taken
 	AssetUnplanned AssetState = "unplanned" // plugged in, without a schedule
+	AssetExcluded  AssetState = "excluded"  // from control, by an operator
 )
 
 // AssetStates are all of them.
@@ -62,6 +64,7 @@ var AssetStates = []AssetState{
 	AssetRefused,
 	AssetWaiting,
 	AssetUnplanned,
+	AssetExcluded,
 }
 
 const (
@@ -155,7 +158,7 @@ func (all *All) FindAssets(ctx context.Context, f Find) ([]AssetLine, error) {
 	scan := func(s scanner) (v AssetLine, err error) {
 		v.Asset, err = scanAsset(extra{
 			s,
-			[]any{&v.Org, &v.OrgName, &v.Postcode, instant{&v.PluggedIn}, instant{&v.ReadyBy}},
+			[]any{&v.Org, &v.OrgName, &v.Postcode, instant{&v.PluggedIn}, instant{&v.ReadyBy}, instant{&v.Excluded}},
 		})
 
 		return v, err
@@ -166,7 +169,7 @@ func (all *All) FindAssets(ctx context.Context, f Find) ([]AssetLine, error) {
 		all.conn,
 		scan,
 		`SELECT a.id, a.site_id, a.external_id, a.type, a.power_w, a.capacity_wh, a.model, a.installed_on, a.serial_number, a.created_at, a.phases,
-			a.org_id, o.name, s.postcode, p.plugged_in_at, p.ready_by
+			a.org_id, o.name, s.postcode, p.plugged_in_at, p.ready_by, a.excluded_at
 		FROM `+foundAssets+` WHERE 1 = 1`+w.text.String()+` ORDER BY a.id DESC LIMIT `+limit,
 		w.args...,
 	)
@@ -225,6 +228,8 @@ func (f Find) assets(w *condition, now time.Time) {
 			strings.ReplaceAll(waitingWhere, "$1", w.param(micros(now))) + ")")
 	case AssetUnplanned:
 		w.text.WriteString(" AND p.id IS NOT NULL AND p.event_id IS NULL")
+	case AssetExcluded:
+		w.text.WriteString(" AND a.excluded_at IS NOT NULL")
 	case AssetPluggedIn:
 		w.text.WriteString(" AND p.id IS NOT NULL")
 	}
