@@ -32,6 +32,7 @@ type platform struct {
 	boots    int
 	numbers  map[string]int // by StartTransaction, so that a repeated one has its number
 	records  []string       // what it bills by, in order
+	unsure   string         // the last of them when it went down: its answer may be lost, and it may come again
 	last     int
 	answers  map[string]chan []json.RawMessage
 	logins   []string
@@ -56,6 +57,9 @@ func (p *platform) setDown(down bool) {
 	defer p.mu.Unlock()
 	p.down = down
 	if down {
+		if n := len(p.records); n > 0 {
+			p.unsure = p.records[n-1]
+		}
 		for c := range p.conns {
 			c.CloseNow()
 		}
@@ -164,7 +168,12 @@ func (p *platform) record(action string, payload json.RawMessage) {
 		p.Errorf("%s %s: %v", action, payload, err)
 	}
 	b, _ := json.Marshal(all)
-	p.records = append(p.records, action+" "+string(b))
+	text := action + " " + string(b)
+	if text == p.unsure {
+		p.unsure = ""
+		return
+	}
+	p.records = append(p.records, text)
 }
 
 func (p *platform) recorded() []string {
