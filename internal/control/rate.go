@@ -420,8 +420,30 @@ func teach(
 		Vehicle: s.VehicleRate,
 	}
 
+	span := flex.Span{
+		From: s.PluggedInAt,
+		To:   s.PluggedOutAt,
+	}
+
+	var g progress
+	g.metered, err = meteredHalfHours(ctx, tx, s.AssetID, span)
+	if err != nil {
+		return t, err
+	}
+
+	last := s.PluggedOutAt.Add(store.RateLookAgain)
+	if tx.Now().Before(last) && !g.readThroughout(span) {
+		t.again = last
+	}
+
+	// Most chargers have no meter that is read: nothing else is asked for then.
+	if len(g.metered) == 0 {
+		return t, nil
+	}
+
 	c, err := tx.Charging(ctx, s.AssetID)
 	if flex.KindOf(err) == flex.NotFound && err != nil { // deleted since
+		t.again = time.Time{}
 		return t, nil
 	}
 	if err != nil {
@@ -433,22 +455,13 @@ func teach(
 		return t, err
 	}
 
-	span := flex.Span{
-		From: later(s.PluggedInAt, c.RateSince),
-		To:   s.PluggedOutAt,
-	}
-
-	g, err := progressOf(ctx, tx, &newest, span)
+	span.From = later(span.From, c.RateSince)
+	g.followed, err = followedSchedules(ctx, tx, &newest, span)
 	if err != nil {
 		return t, err
 	}
 
 	t.Session = rate.Summarise(g.halfHours(span))
-
-	last := s.PluggedOutAt.Add(store.RateLookAgain)
-	if tx.Now().Before(last) && !g.readThroughout(span) {
-		t.again = last
-	}
 
 	return t, nil
 }

@@ -255,8 +255,8 @@ func sessionReadings(
 		},
 	})
 
-	if err != nil {
-		return nil, nil, err
+	if err != nil || len(rs) == 0 {
+		return periods, nil, err
 	}
 
 	limits, err := sessionLimits(ctx, tx, r, knownAt)
