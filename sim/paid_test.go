@@ -27,7 +27,7 @@ func TestLine_FromPlugInToPaid(t *testing.T) {
 			if err := tx.SetSettings(ctx, flex.OrgSettings{Payout: flex.PayoutSettings{WithoutCode: true}}); err != nil {
 				return err
 			}
-			return tx.PutTerm(ctx, store.Term{Name: "credit_pence_per_kwh", Value: "40"})
+			return tx.PutTerm(ctx, flex.Term{Name: "credit_pence_per_kwh", Value: "40"})
 		}))
 		site, asset := l.onboard(mpanHalfHourly, flex.FullAssetSchedule)
 		l.must(l.client.UpdateTariff(ctx, asset, tariffUTC()))

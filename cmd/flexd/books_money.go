@@ -13,7 +13,6 @@ import (
 	"flexd/internal/books"
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
-	records "flexd/internal/store"
 )
 
 // amountForm is an amount such as 123.45 or 12, of at most a billion pounds.
@@ -333,7 +332,7 @@ func giveGift(ctx context.Context, c console, of ofOrg, g books.Gift) error {
 	)
 }
 
-func printTransaction(c console, t records.Transaction, err error) error {
+func printTransaction(c console, t ledger.Booked, err error) error {
 	if err == nil {
 		fmt.Fprintf(c.out, "%s  %s  %s\n", t.ID, t.Credit(), t.Kind)
 	}

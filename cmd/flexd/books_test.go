@@ -40,7 +40,7 @@ func newBookkeeping(t *testing.T) *bookkeeping {
 	b.site = seed.Site()
 	today := flex.DayAt(time.Now())
 	b.last = flex.Day{Year: today.Year, Month: today.Month, Dom: 1}.Add(-1)
-	tr := records.Transaction{}
+	tr := ledger.Booked{}
 	tr.Key, tr.Kind, tr.SiteID, tr.Settled, tr.Cause = "k", ledger.FlexEvent, b.site, b.last, ledger.Cause{By: "test"}
 	tr.Postings = ledger.Earned(100, 60, 40)
 	err = h.DB.Write(t.Context(), seed.Org, func(tx *records.Tx) error {

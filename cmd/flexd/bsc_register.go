@@ -72,7 +72,7 @@ func pointRowAt(
 		MPAN:     p.MPAN,
 		From:     from,
 		Enrolled: p.Enrolled,
-		Why:      market.PointIssues(&p.Point),
+		Why:      market.PointIssues(&p.MeteringPoint),
 	}
 
 	r.GSPGroup, r.SupplierMPID = p.Place(from)

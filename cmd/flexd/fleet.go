@@ -13,7 +13,6 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/forecast"
 	"flexd/internal/grid"
-	records "flexd/internal/store"
 )
 
 // fleetCommand is `flexd fleet`.
@@ -51,7 +50,7 @@ func (o *fleetAhead) Run(ctx context.Context, c console) error {
 	a, err := h.Grid.Ahead(
 		ctx,
 		org.ID,
-		records.Scope{Group: o.Group, GSPGroup: o.GSPGroup},
+		flex.Scope{Group: o.Group, GSPGroup: o.GSPGroup},
 		day,
 		o.HalfHours,
 	)
@@ -149,7 +148,7 @@ func (o *fleetEnvelope) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 
-	e, err := h.Grid.Envelope(ctx, org.ID, records.Scope{
+	e, err := h.Grid.Envelope(ctx, org.ID, flex.Scope{
 		Group:    o.Group,
 		GSPGroup: o.GSPGroup,
 	})
@@ -240,7 +239,7 @@ func (o *fleetFollow) Run(ctx context.Context, c console) error {
 	f, err := h.Grid.Follow(
 		ctx,
 		org.ID,
-		records.Scope{Group: o.Group, GSPGroup: o.GSPGroup},
+		flex.Scope{Group: o.Group, GSPGroup: o.GSPGroup},
 		profile,
 	)
 	if err != nil {

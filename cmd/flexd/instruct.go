@@ -40,7 +40,7 @@ type instructTarget struct {
 }
 
 // instruction is what was asked for, as the interface has it.
-func (o *instructTarget) instruction() records.Instruction {
+func (o *instructTarget) instruction() flex.Instruction {
 	return contract.InstructionOf(&wire.InstructionRequest{
 		ChangeKW:       o.ChangeKW,
 		LimitKW:        o.LimitKW,
@@ -240,7 +240,7 @@ func (o *instructStop) stopOne(
 		Subject: o.ID.String(),
 	}
 
-	var in records.Instruction
+	var in flex.Instruction
 	err = h.Access.Act(ctx, act, func() error {
 		in, err = h.Control.StopInstruction(ctx, org.ID, o.ID, commandLine)
 		return err
@@ -291,7 +291,7 @@ func (o *instructList) Run(ctx context.Context, c console) error {
 		c,
 		p.Instructions,
 		"ID\tSTATE\tFROM\tTO\tTARGET\tSERVICE\tREASON\tWHO",
-		func(in records.Instruction) []any {
+		func(in flex.Instruction) []any {
 			return []any{
 				in.ID,
 				control.StateOf(&in, p.At),

@@ -35,7 +35,7 @@ type offerWindow struct {
 }
 
 // offer is what was asked for.
-func (o *offerWindow) offer(confidence int) records.Offer {
+func (o *offerWindow) offer(confidence int) flex.Offer {
 	return contract.OfferOf(&wire.OfferRequest{
 		Service:        o.Service,
 		Direction:      o.Direction,

@@ -90,7 +90,7 @@ func programRowOf(p *adr.BoundProgram) programRow {
 }
 
 // scopeText says which part of a fleet a scope is.
-func scopeText(s records.Scope) string {
+func scopeText(s flex.Scope) string {
 	parts := []string{}
 	if s.Group != "" {
 		parts = append(parts, "group "+s.Group)
@@ -120,7 +120,7 @@ type openADRBind struct {
 func (o *openADRBind) Run(ctx context.Context, c console) error {
 	b := records.ADRBinding{
 		Program: o.Program,
-		Scope:   records.Scope{Group: o.Group, GSPGroup: o.GSPGroup},
+		Scope:   flex.Scope{Group: o.Group, GSPGroup: o.GSPGroup},
 		Service: o.Service,
 		Price:   flex.FromGBPPerMWh(o.Price),
 		Kind:    records.ADRBindingKind(o.Kind),

@@ -36,7 +36,7 @@ func newRepairStory(t *testing.T) *repairStory {
 	s.event = b.last.Add(-3)
 	err = h.DB.Write(t.Context(), s.seed.Org, func(tx *records.Tx) error {
 		for name, value := range map[string]string{"user_share": "1", "certainty": "0", "credit_pence_per_kwh": "0"} {
-			if err := tx.PutTerm(t.Context(), records.Term{Name: name, Value: value}); err != nil {
+			if err := tx.PutTerm(t.Context(), flex.Term{Name: name, Value: value}); err != nil {
 				return err
 			}
 		}

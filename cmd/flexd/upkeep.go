@@ -128,7 +128,7 @@ func (e *endpointSet) wanted() (delivery.Settings, error) {
 			)
 		}
 
-		s.Headers = append(s.Headers, records.EndpointHeader{
+		s.Headers = append(s.Headers, flex.EndpointHeader{
 			Name:  strings.TrimSpace(name),
 			Value: flex.Secret(strings.TrimSpace(value)),
 		})

@@ -46,9 +46,9 @@ func (s *Server) setEndpoint(r *request) (answer, error) {
 	}
 
 	if in.Headers != nil {
-		set.Headers = make([]store.EndpointHeader, len(in.Headers))
+		set.Headers = make([]flex.EndpointHeader, len(in.Headers))
 		for i, h := range in.Headers {
-			set.Headers[i] = store.EndpointHeader{
+			set.Headers[i] = flex.EndpointHeader{
 				Name:  h.Name,
 				Value: flex.Secret(h.Value),
 			}

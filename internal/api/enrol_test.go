@@ -224,7 +224,7 @@ func TestEligibility(t *testing.T) {
 		// An export above the organisation's limit has no word in the interface's closed list.
 		err := db.Write(t.Context(), h.org.ID, func(tx *store.Tx) error {
 			largest := flex.Some(flex.WattHours(2))
-			if err := tx.PutPairs(t.Context(), []store.Pair{{Import: halfHourly, From: tx.Now(), LargestExport: largest}}); err != nil {
+			if err := tx.PutPairs(t.Context(), []flex.MeterPair{{Import: halfHourly, From: tx.Now(), LargestExport: largest}}); err != nil {
 				return err
 			}
 			return tx.SetSettings(t.Context(), flex.OrgSettings{ExportLimit: flex.Some(flex.WattHours(1))})

@@ -7,7 +7,6 @@ import (
 	"flexd/internal/contract"
 	"flexd/internal/flex"
 	"flexd/internal/grid"
-	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
@@ -18,7 +17,7 @@ func (s *Server) envelope(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	e, err := s.Grid.Envelope(r.Context(), r.who.Org, store.Scope{
+	e, err := s.Grid.Envelope(r.Context(), r.who.Org, flex.Scope{
 		Group:    q.Group,
 		GSPGroup: q.GSPGroup,
 	})
@@ -60,7 +59,7 @@ func (s *Server) ahead(r *request) (answer, error) {
 	a, err := s.Grid.Ahead(
 		r.Context(),
 		r.who.Org,
-		store.Scope{Group: q.Group, GSPGroup: q.GSPGroup},
+		flex.Scope{Group: q.Group, GSPGroup: q.GSPGroup},
 		day,
 		q.HalfHours,
 	)
@@ -109,7 +108,7 @@ func (s *Server) profile(r *request) (answer, error) {
 	f, err := s.Grid.Follow(
 		r.Context(),
 		r.who.Org,
-		store.Scope{Group: in.Group, GSPGroup: in.GSPGroup},
+		flex.Scope{Group: in.Group, GSPGroup: in.GSPGroup},
 		asked,
 	)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"flexd/internal/contract"
 	"flexd/internal/control"
+	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/wire"
 )
@@ -106,7 +107,7 @@ func (s *Server) stopInstruction(r *request) (answer, error) {
 	}
 
 	act := s.instructing(r, "stop instruction", p.ID.String(), "")
-	var in store.Instruction
+	var in flex.Instruction
 	err := s.Access.Act(r.Context(), act, func() (err error) {
 		in, err = s.Control.StopInstruction(
 			r.Context(),

@@ -109,7 +109,7 @@ func TestPriceCurves(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return all.PutCarbon(t.Context(), []store.Carbon{{Period: flex.PeriodAt(first).Add(2), Grams: 142}})
+			return all.PutCarbon(t.Context(), []flex.Carbon{{Period: flex.PeriodAt(first).Add(2), Grams: 142}})
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -165,7 +165,7 @@ func (h *homestead) place() map[string]string {
 // offer keeps an offer of the hour after next.
 func (h *homestead) offer() string {
 	from := flex.PeriodAt(time.Now().Add(2 * time.Hour)).Start()
-	o := store.Offer{Span: flex.Span{From: from, To: from.Add(time.Hour)}, Service: "dfs", Power: 50_000, Confidence: 90, Who: "test"}
+	o := flex.Offer{Span: flex.Span{From: from, To: from.Add(time.Hour)}, Service: "dfs", Power: 50_000, Confidence: 90, Who: "test"}
 	err := h.whole.DB.Write(context.WithoutCancel(h.Context()), h.org.ID, func(tx *store.Tx) error { return tx.AddOffer(h.Context(), &o) })
 	if err != nil {
 		h.Fatal(err)

@@ -74,7 +74,7 @@ func openStreet(t *testing.T, url string, start time.Time, endpoint string) *str
 	s.Consent(time.UnixMicro(1))
 	s.write(func(tx *store.Tx) error {
 		for name, value := range map[string]string{"user_share": "0.5", "credit_pence_per_kwh": "1"} {
-			if err := tx.PutTerm(t.Context(), store.Term{Name: name, Value: value}); err != nil {
+			if err := tx.PutTerm(t.Context(), flex.Term{Name: name, Value: value}); err != nil {
 				return err
 			}
 		}

@@ -136,7 +136,7 @@ func TestOrders(t *testing.T) {
 		d.stands("not bound")
 
 		bind := func(b store.ADRBinding) error { return d.adr.Bind(d.Context(), d.org, &b) }
-		if err := bind(store.ADRBinding{Program: program, Service: "dno", Scope: store.Scope{Group: "nowhere"}}); flex.KindOf(err) != flex.NotFound {
+		if err := bind(store.ADRBinding{Program: program, Service: "dno", Scope: flex.Scope{Group: "nowhere"}}); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("bound to a group that there is not: %v", err)
 		}
 		if err := bind(store.ADRBinding{Program: program, Service: "dno"}); err != nil {

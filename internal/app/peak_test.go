@@ -68,7 +68,7 @@ func TestPeak_FromEventToMoney(t *testing.T) {
 
 		// 2 x 7.4 kWh less, at £3 a kWh: the household has half of it.
 		got := s.settled(id)
-		want := store.InstructedEvents{Found: 2, Waiting: 0, Flex: -14_800, Revenue: 44_400_000}
+		want := flex.InstructedEvents{Found: 2, Waiting: 0, Flex: -14_800, Revenue: 44_400_000}
 		if got.Flex != want.Flex || got.Revenue != want.Revenue || got.Found != want.Found {
 			t.Errorf("settled %+v, want %+v", got, want)
 		}
@@ -118,7 +118,7 @@ func (s *street) dispatch(kind store.ADRKind, document string) store.ADRObjectID
 	return o.ID
 }
 
-func (s *street) settled(id flex.InstructionID) (got store.InstructedEvents) {
+func (s *street) settled(id flex.InstructionID) (got flex.InstructedEvents) {
 	s.Helper()
 	err := s.app.DB.Read(s.T.Context(), s.Org, func(tx *store.Tx) (err error) {
 		got, err = tx.InstructedEvents(context.WithoutCancel(s.T.Context()), id)

@@ -102,7 +102,7 @@ func (e *eventFleet) open(b *testing.B, database string) {
 		b.Fatal(err)
 	}
 	e.Seed = storetest.NewSeed(b, e.app.DB, database).As(org.ID)
-	err = e.app.DB.Write(b.Context(), org.ID, func(tx *store.Tx) error { return tx.PutTerm(b.Context(), store.Term{Name: "user_share", Value: "0.5"}) })
+	err = e.app.DB.Write(b.Context(), org.ID, func(tx *store.Tx) error { return tx.PutTerm(b.Context(), flex.Term{Name: "user_share", Value: "0.5"}) })
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func endedEvent(t *testing.T, url string) *eventNight {
 		if err != nil {
 			return err
 		}
-		if err := tx.PutTerm(t.Context(), store.Term{Name: "user_share", Value: "0.5"}); err != nil {
+		if err := tx.PutTerm(t.Context(), flex.Term{Name: "user_share", Value: "0.5"}); err != nil {
 			return err
 		}
 		if err := tx.SetPause(t.Context(), a, flex.Span{From: e.day.Period(35).Start(), To: e.day.Period(36).End()}, 0); err != nil {

@@ -92,8 +92,8 @@ func (o *office) earn(key, about string, gross flex.Pence) flex.Day {
 	return tr.BookedOn
 }
 
-func earned(key string, site flex.SiteID, about flex.Day, gross flex.Pence) store.Transaction {
-	t := store.Transaction{}
+func earned(key string, site flex.SiteID, about flex.Day, gross flex.Pence) ledger.Booked {
+	t := ledger.Booked{}
 	t.Key, t.Kind, t.SiteID, t.Settled, t.Cause = key, ledger.FlexEvent, site, about, ledger.Cause{By: "test"}
 	t.Postings = ledger.Earned(gross, gross/2, gross-gross/2)
 	return t

@@ -36,7 +36,7 @@ func (s *Service) Give(
 	ctx context.Context,
 	org flex.OrgID,
 	g Gift,
-) (t store.Transaction, err error) {
+) (t ledger.Booked, err error) {
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, g.SiteID); err != nil {
 			return err
@@ -54,7 +54,7 @@ func (s *Service) WriteOff(
 	ctx context.Context,
 	org flex.OrgID,
 	g Gift,
-) (t store.Transaction, err error) {
+) (t ledger.Booked, err error) {
 	g.Kind = ledger.Correction
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		balance, err := tx.Balance(ctx, g.SiteID)
@@ -90,8 +90,8 @@ func (s *Service) decided(
 	tx *store.Tx,
 	g Gift,
 	postings []ledger.Posting,
-) (store.Transaction, error) {
-	t := store.Transaction{}
+) (ledger.Booked, error) {
+	t := ledger.Booked{}
 	if err := checkDecision(ctx, tx, g.Amount, g.Reason); err != nil {
 		return t, err
 	}
@@ -158,7 +158,7 @@ func (s *Service) WriteOffReceivable(
 			return err
 		}
 
-		t := store.Transaction{ForMonth: r.Month}
+		t := ledger.Booked{ForMonth: r.Month}
 		t.Key = fmt.Sprintf(
 			"write-off:%s:%s:%s",
 			r.Counterparty,

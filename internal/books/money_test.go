@@ -120,7 +120,7 @@ func TestGive(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		o := open(t, url)
 		gift := books.Gift{SiteID: o.sites[0], Kind: books.Goodwill, Amount: books.DefaultGiftLimit, Reason: "a charger stood still", Reference: "case 7", By: "ada"}
-		give := func(g books.Gift, kind flex.Kind) store.Transaction {
+		give := func(g books.Gift, kind flex.Kind) ledger.Booked {
 			t.Helper()
 			got, err := o.books.Give(t.Context(), o.org, g)
 			if err == nil && kind != 0 || err != nil && flex.KindOf(err) != kind {

@@ -182,7 +182,7 @@ func (s *Service) MoveUnclaimed(
 				continue
 			}
 
-			t := store.Transaction{}
+			t := ledger.Booked{}
 			t.Key = "unclaimed:" + u.SiteID.String() + ":" +
 				flex.DayAt(u.LastMoved).String()
 			t.Kind, t.SiteID = ledger.Correction, u.SiteID

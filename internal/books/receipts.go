@@ -82,7 +82,7 @@ func (s *Service) Receive(
 			return err
 		}
 
-		t := store.Transaction{ForMonth: r.Month}
+		t := ledger.Booked{ForMonth: r.Month}
 		t.Key = fmt.Sprintf(
 			"receipt:%s:%s:%s",
 			r.Counterparty,

@@ -31,7 +31,7 @@ func TestAhead(t *testing.T) {
 		}
 
 		from := time.UnixMicro(d.micro.Load()).UTC().Truncate(time.Hour).Add(2 * time.Hour)
-		offered := store.Offer{
+		offered := flex.Offer{
 			Span: flex.Span{From: from, To: from.Add(time.Hour)}, Service: "dfs", Confidence: 90, Power: 12_500, Price: flex.FromGBPPerMWh(41.2), Who: "Ann",
 		}
 		err := d.db.Write(t.Context(), s.Org, func(tx *store.Tx) error { return tx.AddOffer(t.Context(), &offered) })

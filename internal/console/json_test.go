@@ -11,6 +11,7 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/console"
+	"flexd/internal/flex"
 	"flexd/internal/store"
 )
 
@@ -136,7 +137,7 @@ func (s *scene) withEndpoint() {
 	s.Helper()
 	err := s.db.Write(s.Context(), s.Org, func(tx *store.Tx) error {
 		e := store.Endpoint{Name: store.ScheduleEndpoint, URL: "https://client.example/schedules", Secret: endpointSecret, Enabled: true,
-			Headers: []store.EndpointHeader{{Name: "X-Key", Value: endpointKey}}, Rate: 10, Concurrency: 2}
+			Headers: []flex.EndpointHeader{{Name: "X-Key", Value: endpointKey}}, Rate: 10, Concurrency: 2}
 		_, err := tx.PutEndpoint(s.Context(), e)
 		return err
 	})

@@ -22,7 +22,7 @@ func (s *scene) withdraw(site int, amount flex.Pence) {
 		if err := tx.SetSettings(ctx, flex.OrgSettings{Payout: payout}); err != nil {
 			return err
 		}
-		return tx.PutTerm(ctx, store.Term{Name: "min_withdrawal_pence", Value: "10"})
+		return tx.PutTerm(ctx, flex.Term{Name: "min_withdrawal_pence", Value: "10"})
 	})
 	if err != nil {
 		s.Fatal(err)

@@ -1,15 +1,15 @@
 package contract
 
 import (
+	"flexd/internal/flex"
 	"flexd/internal/forecast"
 	"flexd/internal/grid"
-	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
 // ScopeOf is the part of a fleet that is asked for; empty names bound nothing.
-func ScopeOf(group, gspGroup string) store.Scope {
-	return store.Scope{Group: group, GSPGroup: gspGroup}
+func ScopeOf(group, gspGroup string) flex.Scope {
+	return flex.Scope{Group: group, GSPGroup: gspGroup}
 }
 
 // Envelope is a fleet's envelope, with all windows if they are asked for.

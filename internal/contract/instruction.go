@@ -5,18 +5,17 @@ import (
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
 // InstructionOf reads an instruction that is asked for.
-func InstructionOf(in *wire.InstructionRequest, who string) store.Instruction {
-	out := store.Instruction{
+func InstructionOf(in *wire.InstructionRequest, who string) flex.Instruction {
+	out := flex.Instruction{
 		Span: flex.Span{
 			From: in.StartTimestamp.Time,
 			To:   in.EndTimestamp.Time,
 		},
-		Scope:   store.Scope{Group: in.Group, GSPGroup: in.GSPGroup},
+		Scope:   flex.Scope{Group: in.Group, GSPGroup: in.GSPGroup},
 		Service: in.Service,
 		Price:   flex.FromGBPPerMWh(in.PriceGBPPerMWh),
 		Reason:  in.Reason,
@@ -35,7 +34,7 @@ func InstructionOf(in *wire.InstructionRequest, who string) store.Instruction {
 }
 
 // Instruction is an instruction as it is at an instant.
-func Instruction(in *store.Instruction, now time.Time) wire.Instruction {
+func Instruction(in *flex.Instruction, now time.Time) wire.Instruction {
 	out := wire.Instruction{
 		ID:             in.ID,
 		State:          string(control.StateOf(in, now)),
@@ -177,7 +176,7 @@ func InstructionReport(
 	return out
 }
 
-func instructionSettled(s *store.InstructedEvents) wire.InstructionSettled {
+func instructionSettled(s *flex.InstructedEvents) wire.InstructionSettled {
 	return wire.InstructionSettled{
 		NumEvents:  s.Found,
 		NumWaiting: s.Waiting,

@@ -3,18 +3,17 @@ package contract
 import (
 	"flexd/internal/flex"
 	"flexd/internal/grid"
-	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
 // OfferOf reads an offer that is asked for.
-func OfferOf(in *wire.OfferRequest, who string) store.Offer {
-	o := store.Offer{
+func OfferOf(in *wire.OfferRequest, who string) flex.Offer {
+	o := flex.Offer{
 		Span: flex.Span{
 			From: in.StartTimestamp.UTC(),
 			To:   in.EndTimestamp.UTC(),
 		},
-		Scope:      store.Scope{Group: in.Group, GSPGroup: in.GSPGroup},
+		Scope:      flex.Scope{Group: in.Group, GSPGroup: in.GSPGroup},
 		Service:    in.Service,
 		Up:         in.Direction == grid.Direction(true),
 		Confidence: in.Confidence,
@@ -57,7 +56,7 @@ func OfferStack(s *grid.Stack) wire.OfferStack {
 	return d
 }
 
-func offer(o *store.Offer) wire.Offer {
+func offer(o *flex.Offer) wire.Offer {
 	d := wire.Offer{
 		ID:             o.ID,
 		Service:        o.Service,

@@ -4,17 +4,17 @@ import (
 	"testing"
 
 	"flexd/internal/contract"
+	"flexd/internal/flex"
 	"flexd/internal/grid"
-	"flexd/internal/store"
 )
 
 // TestOfferPage_Delivered says what an offer delivered once something of it is settled, be it nothing.
 func TestOfferPage_Delivered(t *testing.T) {
 	page := contract.OfferPage(&grid.OfferPage{Offers: []grid.OfferLine{
 		{},
-		{Settled: store.InstructedEvents{Found: 2, Waiting: 2}},
-		{Settled: store.InstructedEvents{Found: 2, Waiting: 1, Flex: -7400}},
-		{Settled: store.InstructedEvents{Found: 1}},
+		{Settled: flex.InstructedEvents{Found: 2, Waiting: 2}},
+		{Settled: flex.InstructedEvents{Found: 2, Waiting: 1, Flex: -7400}},
+		{Settled: flex.InstructedEvents{Found: 1}},
 	}})
 
 	for i, want := range []*float64{nil, nil, new(-7.4), new(0.0)} {

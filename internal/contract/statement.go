@@ -2,9 +2,9 @@ package contract
 
 import (
 	"flexd/internal/flex"
+	"flexd/internal/ledger"
 	"flexd/internal/reward"
 	"flexd/internal/settle"
-	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
@@ -49,7 +49,7 @@ func Statement(s *reward.Statement) wire.StatementResponse {
 // statementLine is a line of a statement with what it rests on.
 func statementLine(l *reward.Line) wire.StatementLine {
 	line := wire.StatementLine{
-		TransactionDatumResponse: Transaction(l.Transaction),
+		TransactionDatumResponse: Transaction(l.Booked),
 		RecordedAt:               wire.At(l.At),
 		FlexEventID:              l.Transaction.Cause.FlexEvent,
 		BalancePence:             l.Balance,
@@ -172,7 +172,7 @@ func statementMonth(m *reward.Month) wire.StatementMonth {
 }
 
 // Transaction is a transaction of a site.
-func Transaction(t store.Transaction) wire.TransactionDatumResponse {
+func Transaction(t ledger.Booked) wire.TransactionDatumResponse {
 	w := wire.TransactionDatumResponse{
 		TransactionID:   t.ID,
 		TransactionType: string(t.Kind),

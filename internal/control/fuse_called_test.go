@@ -10,7 +10,7 @@ import (
 )
 
 // turnUp asks for more from 17:30 to 19:00.
-func turnUp(watts flex.Watts) store.Instruction {
+func turnUp(watts flex.Watts) flex.Instruction {
 	in := peak(watts)
 	in.Reason = "wind"
 	return in

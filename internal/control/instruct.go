@@ -35,10 +35,10 @@ var InstructionServices = []string{
 
 // Preview is what an instruction does, or would do.
 type Preview struct {
-	store.Instruction // without an id if it was not sent
-	At                time.Time
-	Slots             []InstructedSlot
-	Assets            []InstructedAsset // who is called, by their ids
+	flex.Instruction // without an id if it was not sent
+	At               time.Time
+	Slots            []InstructedSlot
+	Assets           []InstructedAsset // who is called, by their ids
 	// of the plans with, less that of those without
 	Cost flex.MicroPounds
 	// the most above the plan in the hour after the end
@@ -100,7 +100,7 @@ func (c *called) candidate() instruct.Candidate {
 func (d *Service) PreviewInstruction(
 	ctx context.Context,
 	org flex.OrgID,
-	in store.Instruction,
+	in flex.Instruction,
 ) (p *Preview, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		p, err = previewInstruction(ctx, tx, in)
@@ -115,7 +115,7 @@ func (d *Service) PreviewInstruction(
 func (d *Service) SendInstruction(
 	ctx context.Context,
 	org flex.OrgID,
-	in store.Instruction,
+	in flex.Instruction,
 ) (p *Preview, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		p, err = d.sendInstruction(ctx, tx, in)
@@ -129,7 +129,7 @@ func (d *Service) SendInstruction(
 func (d *Service) sendInstruction(
 	ctx context.Context,
 	tx *store.Tx,
-	in store.Instruction,
+	in flex.Instruction,
 ) (*Preview, error) {
 	if err := lockInstructions(ctx, tx); err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (d *Service) sendInstruction(
 func acceptOffer(
 	ctx context.Context,
 	tx *store.Tx,
-	in *store.Instruction,
+	in *flex.Instruction,
 ) error {
 	if in.Offer.IsZero() {
 		return nil
@@ -166,7 +166,7 @@ func acceptOffer(
 }
 
 // check completes an instruction and refuses one that cannot be.
-func checkInstruction(in *store.Instruction, now time.Time) error {
+func checkInstruction(in *flex.Instruction, now time.Time) error {
 	in.From, in.To = in.From.UTC(), in.To.UTC()
 	if in.From.Before(now) {
 		in.From = now.Add(time.Minute - 1).Truncate(time.Minute)
@@ -217,7 +217,7 @@ func checkInstruction(in *store.Instruction, now time.Time) error {
 }
 
 // order is what an instruction asks of an asset from an instant on.
-func orderOf(in *store.Instruction, from time.Time) instruct.Order {
+func orderOf(in *flex.Instruction, from time.Time) instruct.Order {
 	return instruct.Order{
 		Window: in.Meet(flex.Span{From: later(in.From, from), To: in.To}),
 		Up:     in.Change > 0,
@@ -235,7 +235,7 @@ type scoped struct {
 func readScope(
 	ctx context.Context,
 	tx *store.Tx,
-	scope store.Scope,
+	scope flex.Scope,
 ) (s scoped, err error) {
 	s.now = tx.Now()
 	if err := tx.CheckScope(ctx, scope); err != nil {
@@ -254,7 +254,7 @@ func readScope(
 func (s *scoped) readCallables(
 	ctx context.Context,
 	tx *store.Tx,
-	scope store.Scope,
+	scope flex.Scope,
 ) (err error) {
 	s.callables, err = tx.Callables(ctx, scope, s.now.Add(-MeteredLately))
 	if err != nil {
@@ -286,7 +286,7 @@ func (s *scoped) drawn(slots []flex.Span) []charge.Joules {
 func previewInstruction(
 	ctx context.Context,
 	tx *store.Tx,
-	in store.Instruction,
+	in flex.Instruction,
 ) (*Preview, error) {
 	if err := checkInstruction(&in, tx.Now()); err != nil {
 		return nil, err
@@ -320,7 +320,7 @@ func previewInstruction(
 
 // targetOf is the energy that an instruction asks the fleet to draw less, or more, in each slot
 // of its window.
-func targetOf(in *store.Instruction, planned []charge.Joules) []charge.Joules {
+func targetOf(in *flex.Instruction, planned []charge.Joules) []charge.Joules {
 	target := make([]charge.Joules, len(planned))
 	for t, slot := range instruct.Slots(in.Span) {
 		seconds := charge.Joules(slot.Len() / time.Second)

@@ -60,13 +60,13 @@ func (h *fixture) short(assets []flex.AssetID, kwh float64) (n int) {
 }
 
 // peak asks for less from 17:30 to 19:00.
-func peak(watts flex.Watts) store.Instruction {
-	return store.Instruction{
+func peak(watts flex.Watts) flex.Instruction {
+	return flex.Instruction{
 		Span: flex.Span{From: at("2026-01-15T17:30:00Z"), To: at("2026-01-15T19:00:00Z")}, Change: watts, Service: "dno", Reason: "evening peak", Who: "Ann",
 	}
 }
 
-func (h *fixture) send(in store.Instruction) *control.Preview {
+func (h *fixture) send(in flex.Instruction) *control.Preview {
 	h.Helper()
 	p, err := h.service.SendInstruction(h.Context(), h.Org, in)
 	if err != nil {
@@ -225,14 +225,14 @@ func TestInstruction_Limit(t *testing.T) {
 			h.Errorf("%d draw, not 2", n)
 		}
 
-		for name, change := range map[string]func(*store.Instruction){
-			"no target":        func(in *store.Instruction) { in.Change = 0 },
-			"two targets":      func(in *store.Instruction) { in.Limit = new(flex.Watts(1)) },
-			"a negative limit": func(in *store.Instruction) { in.Change, in.Limit = 0, new(flex.Watts(-1)) },
-			"no service":       func(in *store.Instruction) { in.Service = "" },
-			"seconds":          func(in *store.Instruction) { in.To = in.To.Add(time.Second) },
-			"over":             func(in *store.Instruction) { in.From, in.To = at("2026-01-15T15:00:00Z"), at("2026-01-15T16:00:00Z") },
-			"too long":         func(in *store.Instruction) { in.To = in.From.Add(25 * time.Hour) },
+		for name, change := range map[string]func(*flex.Instruction){
+			"no target":        func(in *flex.Instruction) { in.Change = 0 },
+			"two targets":      func(in *flex.Instruction) { in.Limit = new(flex.Watts(1)) },
+			"a negative limit": func(in *flex.Instruction) { in.Change, in.Limit = 0, new(flex.Watts(-1)) },
+			"no service":       func(in *flex.Instruction) { in.Service = "" },
+			"seconds":          func(in *flex.Instruction) { in.To = in.To.Add(time.Second) },
+			"over":             func(in *flex.Instruction) { in.From, in.To = at("2026-01-15T15:00:00Z"), at("2026-01-15T16:00:00Z") },
+			"too long":         func(in *flex.Instruction) { in.To = in.From.Add(25 * time.Hour) },
 		} {
 			in := peak(-1000)
 			change(&in)

@@ -151,7 +151,7 @@ func (d *Service) StopInstruction(
 	org flex.OrgID,
 	id flex.InstructionID,
 	who string,
-) (in store.Instruction, err error) {
+) (in flex.Instruction, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := d.stop(ctx, tx, id, who); err != nil {
 			return err
@@ -283,7 +283,7 @@ func (d *Service) FollowInstructionsOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (r worker.Report, err error) {
-	var active []store.Instruction
+	var active []flex.Instruction
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		active, err = tx.ActiveInstructions(ctx)
 		return err
@@ -311,7 +311,7 @@ const (
 func (d *Service) follow(
 	ctx context.Context,
 	org flex.OrgID,
-	in *store.Instruction,
+	in *flex.Instruction,
 ) (changed int, err error) {
 	var c *correction
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
@@ -338,7 +338,7 @@ func (d *Service) follow(
 func (d *Service) apply(
 	ctx context.Context,
 	tx *store.Tx,
-	in *store.Instruction,
+	in *flex.Instruction,
 	c *correction,
 ) (changed int, err error) {
 	if err := lockInstructions(ctx, tx); err != nil {

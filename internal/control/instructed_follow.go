@@ -31,7 +31,7 @@ type looked struct {
 func readCalled(
 	ctx context.Context,
 	tx *store.Tx,
-	in *store.Instruction,
+	in *flex.Instruction,
 ) (s scoped, was []store.Called, err error) {
 	s, err = readScope(ctx, tx, in.Scope)
 	if err == nil {
@@ -45,7 +45,7 @@ func readCalled(
 func look(
 	ctx context.Context,
 	tx *store.Tx,
-	in *store.Instruction,
+	in *flex.Instruction,
 ) (*looked, error) {
 	s, was, err := readCalled(ctx, tx, in)
 	if err != nil {
@@ -158,7 +158,7 @@ func changeOf(
 func correct(
 	ctx context.Context,
 	tx *store.Tx,
-	in *store.Instruction,
+	in *flex.Instruction,
 ) (*correction, error) {
 	l, err := look(ctx, tx, in)
 	if err != nil {
@@ -187,7 +187,7 @@ func correct(
 }
 
 // spare says who can be let go; nil for nobody.
-func (l *looked) spare(in *store.Instruction) *correction {
+func (l *looked) spare(in *flex.Instruction) *correction {
 	c := &correction{}
 	_, release := instruct.Correct(l.target, l.brings, nil, !in.Unfair)
 	for _, i := range release {
@@ -206,7 +206,7 @@ func (l *looked) spare(in *store.Instruction) *correction {
 func meteredShares(
 	ctx context.Context,
 	tx *store.Tx,
-	in *store.Instruction,
+	in *flex.Instruction,
 	was []store.Called,
 ) (map[flex.AssetID]instruct.Percent, error) {
 	shares := map[flex.AssetID]instruct.Percent{}

@@ -26,7 +26,7 @@ const (
 )
 
 // StateOf says where an instruction is at an instant.
-func StateOf(in *store.Instruction, now time.Time) InstructionState {
+func StateOf(in *flex.Instruction, now time.Time) InstructionState {
 	switch {
 	case in.ID.IsZero():
 		return InstructionPreviewed
@@ -44,7 +44,7 @@ func StateOf(in *store.Instruction, now time.Time) InstructionState {
 // InstructionPage is a page of instructions, the newest first.
 type InstructionPage struct {
 	At           time.Time
-	Instructions []store.Instruction
+	Instructions []flex.Instruction
 	Total        int
 	// the page that follows; zero after the last
 	Next flex.InstructionID
@@ -85,14 +85,14 @@ func instructionPage(
 
 // InstructionReport is what an instruction asked for, and what came of it.
 type InstructionReport struct {
-	store.Instruction
+	flex.Instruction
 	At     time.Time
 	Slots  []ReportSlot // of its window, and of the hour after
 	Assets []ReportAsset
 	// of the plans with, less that of those without, as they were sent
 	Cost flex.MicroPounds
 	// the flex events that it pays for; none if it did not say what it pays
-	Settled store.InstructedEvents
+	Settled flex.InstructedEvents
 }
 
 // ReportSlot is a half-hour, or a part of one, of all assets that were called.
@@ -160,7 +160,7 @@ func (d *Service) ReportInstruction(
 }
 
 // newReport is a report without assets.
-func newReport(in *store.Instruction, now time.Time) *InstructionReport {
+func newReport(in *flex.Instruction, now time.Time) *InstructionReport {
 	r := &InstructionReport{Instruction: *in, At: now}
 	for t, slot := range instruct.Slots(in.Span) {
 		asked := -wattHours(charge.Joules(in.Target[t]))

@@ -123,7 +123,7 @@ func checkLimit(l *store.CapLimit) error {
 
 // hear says that a group's link was heard. A group that there is not is NotFound.
 func hear(ctx context.Context, tx *store.Tx, group string) error {
-	if err := tx.CheckScope(ctx, store.Scope{Group: group}); err != nil {
+	if err := tx.CheckScope(ctx, flex.Scope{Group: group}); err != nil {
 		return err
 	}
 

@@ -148,7 +148,7 @@ func (d *Service) instructBy(
 		return true, tx.ADROrderAgain(ctx, o.ID, at)
 	}
 
-	p, err := d.sendInstruction(ctx, tx, store.Instruction{
+	p, err := d.sendInstruction(ctx, tx, flex.Instruction{
 		Span:    o.Span,
 		Change:  o.Change,
 		Limit:   o.Limit,

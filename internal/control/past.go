@@ -52,7 +52,7 @@ type Past struct {
 	Sessions  []store.Session
 	Schedules []PastSchedule
 	Events    []PastEvent
-	Callbacks []store.Callback
+	Callbacks []flex.Callback
 	Prices    []flex.PricedPeriod // as they are known now
 	// as they were known, by Curve of a schedule; nil where not asked for
 	Curves map[string][]flex.PricedPeriod

@@ -450,20 +450,31 @@ func teach(
 		return t, err
 	}
 
+	span.From = later(span.From, c.RateSince)
+	t.Session, err = lesson(ctx, tx, s, span, &g)
+
+	return t, err
+}
+
+// lesson is what the metered half-hours of a session in a span teach, by the schedules that were followed then.
+func lesson(
+	ctx context.Context,
+	tx *store.Tx,
+	s *store.Session,
+	span flex.Span,
+	g *progress,
+) (rate.Session, error) {
 	newest, err := tx.Schedule(ctx, s.EventID)
 	if err != nil {
-		return t, err
+		return rate.Session{}, err
 	}
 
-	span.From = later(span.From, c.RateSince)
 	g.followed, err = followedSchedules(ctx, tx, &newest, span)
 	if err != nil {
-		return t, err
+		return rate.Session{}, err
 	}
 
-	t.Session = rate.Summarise(g.halfHours(span))
-
-	return t, nil
+	return rate.Summarise(g.halfHours(span)), nil
 }
 
 // readThroughout reports whether every whole half-hour of a span was metered.

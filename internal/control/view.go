@@ -205,12 +205,12 @@ type Order struct {
 }
 
 // Instruction is the order as it is previewed and sent.
-func (o *Order) Instruction() store.Instruction {
-	return store.Instruction{
+func (o *Order) Instruction() flex.Instruction {
+	return flex.Instruction{
 		Span:    o.Span,
 		Change:  o.Change,
 		Limit:   o.Limit,
-		Scope:   store.Scope{Group: o.Group, GSPGroup: o.GSPGroup},
+		Scope:   flex.Scope{Group: o.Group, GSPGroup: o.GSPGroup},
 		Service: o.Service,
 		Price:   o.Price,
 		Reason:  o.Reason,
@@ -253,7 +253,7 @@ type InstructionLine struct {
 }
 
 func instructionLine(
-	in *store.Instruction,
+	in *flex.Instruction,
 	state InstructionState,
 ) InstructionLine {
 	return InstructionLine{

@@ -12,7 +12,6 @@ import (
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
 
@@ -141,7 +140,7 @@ func BenchmarkInstruction(b *testing.B) {
 			h := open(b, url(b), "2026-01-10T18:00:00Z")
 			h.plugFleet(*waveSize)
 			h.publish("2026-01-10T18:00:00Z", slices.Repeat([]float64{60}, 26)...)
-			in := store.Instruction{
+			in := flex.Instruction{
 				Span: flex.Span{From: at("2026-01-11T00:00:00Z"), To: at("2026-01-11T00:30:00Z")}, Change: -flex.Watts(*waveSize * 3000), Service: "dno",
 			}
 

@@ -68,7 +68,7 @@ func (d *Service) Callback(
 			}
 		}
 
-		return tx.AddCallback(ctx, store.Callback{
+		return tx.AddCallback(ctx, flex.Callback{
 			EventID:    id,
 			AssetID:    asset,
 			Status:     c.Status,

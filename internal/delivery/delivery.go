@@ -32,7 +32,7 @@ type Detail struct {
 	URL       string
 	Body      []byte // as it was, or would be, sent; nil if its record is gone
 	Attempts  []store.Attempt
-	Callbacks []store.Callback
+	Callbacks []flex.Callback
 }
 
 // Delivery returns one delivery with its body, its attempts and what was reported of it.

@@ -32,8 +32,8 @@ const (
 // else the default.
 type Settings struct {
 	URL     string
-	Headers []store.EndpointHeader // nil keeps those that stand
-	Secret  flex.Secret            // made if there is none
+	Headers []flex.EndpointHeader // nil keeps those that stand
+	Secret  flex.Secret           // made if there is none
 	// a schedule is sent as the profile alone
 	Bare bool
 	// members of a profile without a value are sent as null
@@ -368,7 +368,7 @@ var ownHeaders = []string{
 	"idempotency-key",
 }
 
-func checkHeader(h store.EndpointHeader) error {
+func checkHeader(h flex.EndpointHeader) error {
 	name := strings.ToLower(h.Name)
 	value := h.Value.Reveal()
 

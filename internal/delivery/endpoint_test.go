@@ -19,16 +19,16 @@ func TestSetEndpoint_Limits(t *testing.T) {
 	one(t, func(h *fixture) {
 		ctx := context.Background()
 		const url = "https://client.example/"
-		headers := func(n int) (hs []store.EndpointHeader) {
+		headers := func(n int) (hs []flex.EndpointHeader) {
 			for i := range n {
-				hs = append(hs, store.EndpointHeader{Name: fmt.Sprintf("X-%d", i), Value: "v"})
+				hs = append(hs, flex.EndpointHeader{Name: fmt.Sprintf("X-%d", i), Value: "v"})
 			}
 
 			return hs
 		}
 
-		header := func(name, value string) []store.EndpointHeader {
-			return []store.EndpointHeader{{Name: name, Value: flex.Secret(value)}}
+		header := func(name, value string) []flex.EndpointHeader {
+			return []flex.EndpointHeader{{Name: name, Value: flex.Secret(value)}}
 		}
 
 		long := func(n int) string { return url + strings.Repeat("a", n-len(url)) }
@@ -75,7 +75,7 @@ func TestSetEndpoint_Limits(t *testing.T) {
 func TestSetEndpoint_AllFaults(t *testing.T) {
 	one(t, func(h *fixture) {
 		_, _, err := h.service.SetEndpoint(context.Background(), h.Org, store.ScheduleEndpoint, delivery.Settings{
-			URL: "ftp://x", Secret: "x", Rate: -1, Concurrency: -1, Headers: []store.EndpointHeader{{Name: "ok"}, {Name: "not ok"}},
+			URL: "ftp://x", Secret: "x", Rate: -1, Concurrency: -1, Headers: []flex.EndpointHeader{{Name: "ok"}, {Name: "not ok"}},
 		})
 
 		f, ok := errors.AsType[*flex.Error](err)
@@ -99,7 +99,7 @@ func TestSetEndpoint_Keeps(t *testing.T) {
 	each(t, func(h *fixture) {
 		ctx := context.Background()
 		first, made, err := h.service.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, delivery.Settings{
-			URL: "http://a.example/", Headers: []store.EndpointHeader{{Name: "K", Value: "v"}}, Rate: 7, Concurrency: 3,
+			URL: "http://a.example/", Headers: []flex.EndpointHeader{{Name: "K", Value: "v"}}, Rate: 7, Concurrency: 3,
 		})
 
 		if err != nil || !made || !first.Enabled {
@@ -113,7 +113,7 @@ func TestSetEndpoint_Keeps(t *testing.T) {
 		}
 
 		third, made, err := h.service.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, delivery.Settings{
-			URL: "http://b.example/", Headers: []store.EndpointHeader{}, Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", Enabled: new(bool),
+			URL: "http://b.example/", Headers: []flex.EndpointHeader{}, Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", Enabled: new(bool),
 		})
 
 		if err != nil || made || third.OldSecret != first.Secret || !third.OldUntil.Equal(time.Now().Add(delivery.RotationTime)) ||

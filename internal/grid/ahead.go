@@ -22,7 +22,7 @@ const LearnedDays = 180
 // least, with how sure that is.
 type Ahead struct {
 	At           time.Time // by the organisation's clock
-	Scope        store.Scope
+	Scope        flex.Scope
 	Day          flex.Day
 	Length       int // of each window, in half-hours
 	Days         int // learned from
@@ -48,7 +48,7 @@ type AheadWindow struct {
 func (s *Service) Ahead(
 	ctx context.Context,
 	org flex.OrgID,
-	scope store.Scope,
+	scope flex.Scope,
 	day flex.Day,
 	length int,
 ) (a *Ahead, err error) {
@@ -94,7 +94,7 @@ func (a *Ahead) learn(ctx context.Context, tx *store.Tx, again *replay) error {
 // newAhead is an empty forecast of a day; of tomorrow if it is zero.
 func newAhead(
 	now time.Time,
-	scope store.Scope,
+	scope flex.Scope,
 	day flex.Day,
 	length int,
 ) (*Ahead, error) {

@@ -24,7 +24,7 @@ func TestService_Ahead(t *testing.T) {
 		service := &grid.Service{DB: db}
 		pastEvenings(seed, flex.DayAt(now), 40, 10)
 
-		a, err := service.Ahead(t.Context(), seed.Org, store.Scope{}, flex.Day{}, 1)
+		a, err := service.Ahead(t.Context(), seed.Org, flex.Scope{}, flex.Day{}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestService_Ahead(t *testing.T) {
 			}
 		}
 
-		past, err := service.Ahead(t.Context(), seed.Org, store.Scope{}, flex.DayAt(now).Add(-2), 4)
+		past, err := service.Ahead(t.Context(), seed.Org, flex.Scope{}, flex.DayAt(now).Add(-2), 4)
 		if err != nil || len(past.Windows) != 45 || past.Windows[2].Came == nil {
 			t.Fatal(err, len(past.Windows))
 		}
@@ -67,13 +67,13 @@ func TestService_AheadRefuses(t *testing.T) {
 		}
 
 		service := &grid.Service{DB: db}
-		a, err := service.Ahead(t.Context(), org.ID, store.Scope{}, flex.Day{}, 1)
+		a, err := service.Ahead(t.Context(), org.ID, flex.Scope{}, flex.Day{}, 1)
 		if err != nil || len(a.Windows) > 0 {
 			t.Error(err, a)
 		}
 
 		for name, c := range map[string]struct {
-			scope  store.Scope
+			scope  flex.Scope
 			later  int
 			length int
 			want   flex.Kind
@@ -81,7 +81,7 @@ func TestService_AheadRefuses(t *testing.T) {
 			"too late":               {later: 1, length: 1, want: flex.Malformed},
 			"too long ago":           {later: -forecast.JudgedMax - 2, length: 1, want: flex.Malformed},
 			"no window":              {length: 49, want: flex.Malformed},
-			"there is no such group": {scope: store.Scope{Group: "feeder"}, length: 1, want: flex.NotFound},
+			"there is no such group": {scope: flex.Scope{Group: "feeder"}, length: 1, want: flex.NotFound},
 		} {
 			if _, err := service.Ahead(t.Context(), org.ID, c.scope, a.Day.Add(c.later), c.length); flex.KindOf(err) != c.want {
 				t.Errorf("%s: %v", name, err)

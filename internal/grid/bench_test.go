@@ -26,7 +26,7 @@ func BenchmarkService(b *testing.B) {
 
 			b.Run("envelope", func(b *testing.B) {
 				for b.Loop() {
-					if e, err := service.Envelope(b.Context(), seed.Org, store.Scope{}); err != nil || e.Controlled != 100_000 {
+					if e, err := service.Envelope(b.Context(), seed.Org, flex.Scope{}); err != nil || e.Controlled != 100_000 {
 						b.Fatal(err)
 					}
 				}
@@ -35,7 +35,7 @@ func BenchmarkService(b *testing.B) {
 			quiet := []grid.Asked{{Period: flex.PeriodAt(evening.Add(7 * time.Hour))}}
 			b.Run("follow", func(b *testing.B) {
 				for b.Loop() {
-					if f, err := service.Follow(b.Context(), seed.Org, store.Scope{}, quiet); err != nil || !f.Yes {
+					if f, err := service.Follow(b.Context(), seed.Org, flex.Scope{}, quiet); err != nil || !f.Yes {
 						b.Fatal(err)
 					}
 				}

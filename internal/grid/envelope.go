@@ -17,7 +17,7 @@ type Service struct{ DB *store.DB }
 // Envelope is what the assets of a scope draw by plan, and the least and the most that they can.
 type Envelope struct {
 	At           time.Time // by the organisation's clock
-	Scope        store.Scope
+	Scope        flex.Scope
 	Controlled   int // assets in the numbers
 	Uncontrolled int // plugged in without a schedule in force; in no number
 	// of the controlled, those that cannot have what they need; they draw all that they can
@@ -40,7 +40,7 @@ type Window struct {
 func (s *Service) Envelope(
 	ctx context.Context,
 	org flex.OrgID,
-	scope store.Scope,
+	scope flex.Scope,
 ) (e *Envelope, err error) {
 	var g *gathering
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
@@ -59,7 +59,7 @@ func (s *Service) Envelope(
 }
 
 // envelope works the gathered assets out.
-func (g *gathering) envelope(scope store.Scope) *Envelope {
+func (g *gathering) envelope(scope flex.Scope) *Envelope {
 	e := &Envelope{
 		At:           g.now(),
 		Scope:        scope,

@@ -54,16 +54,16 @@ func TestService_Envelope(t *testing.T) {
 
 		for name, c := range map[string]struct {
 			org                      flex.OrgID
-			scope                    store.Scope
+			scope                    flex.Scope
 			controlled, uncontrolled int
 		}{
-			"all":                     {seed.Org, store.Scope{}, 2, 1},
-			"a constraint group":      {seed.Org, store.Scope{Group: "feeder"}, 1, 0},
-			"a GSP group":             {seed.Org, store.Scope{GSPGroup: "_K"}, 1, 0},
-			"both":                    {seed.Org, store.Scope{Group: "feeder", GSPGroup: "_C"}, 1, 0},
-			"both, without a site":    {seed.Org, store.Scope{Group: "feeder", GSPGroup: "_K"}, 0, 0},
-			"a GSP group without any": {seed.Org, store.Scope{GSPGroup: "_A"}, 0, 0},
-			"another organisation":    {other.ID, store.Scope{}, 0, 0},
+			"all":                     {seed.Org, flex.Scope{}, 2, 1},
+			"a constraint group":      {seed.Org, flex.Scope{Group: "feeder"}, 1, 0},
+			"a GSP group":             {seed.Org, flex.Scope{GSPGroup: "_K"}, 1, 0},
+			"both":                    {seed.Org, flex.Scope{Group: "feeder", GSPGroup: "_C"}, 1, 0},
+			"both, without a site":    {seed.Org, flex.Scope{Group: "feeder", GSPGroup: "_K"}, 0, 0},
+			"a GSP group without any": {seed.Org, flex.Scope{GSPGroup: "_A"}, 0, 0},
+			"another organisation":    {other.ID, flex.Scope{}, 0, 0},
 		} {
 			e, err := service.Envelope(t.Context(), c.org, c.scope)
 			if err != nil {
@@ -82,11 +82,11 @@ func TestService_Envelope(t *testing.T) {
 		}
 
 		follows(t, service, seed.Org, other.ID)
-		if _, err := service.Envelope(t.Context(), seed.Org, store.Scope{Group: "yard"}); flex.KindOf(err) != flex.NotFound {
+		if _, err := service.Envelope(t.Context(), seed.Org, flex.Scope{Group: "yard"}); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("a group that there is not: %v", err)
 		}
 
-		if _, err := service.Envelope(t.Context(), other.ID, store.Scope{Group: "feeder"}); flex.KindOf(err) != flex.NotFound {
+		if _, err := service.Envelope(t.Context(), other.ID, flex.Scope{Group: "feeder"}); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("another organisation's group: %v", err)
 		}
 	})
@@ -105,7 +105,7 @@ func follows(t *testing.T, service *grid.Service, org, other flex.OrgID) {
 		return profile
 	}
 
-	ask := func(org flex.OrgID, scope store.Scope, profile []grid.Asked) *grid.Follows {
+	ask := func(org flex.OrgID, scope flex.Scope, profile []grid.Asked) *grid.Follows {
 		t.Helper()
 		f, err := service.Follow(t.Context(), org, scope, profile)
 		if err != nil {
@@ -115,27 +115,27 @@ func follows(t *testing.T, service *grid.Service, org, other flex.OrgID) {
 		return f
 	}
 
-	if f := ask(org, store.Scope{}, quiet(6)); !f.Yes || len(f.Parts) != 2 || len(f.Asked) != 6 {
+	if f := ask(org, flex.Scope{}, quiet(6)); !f.Yes || len(f.Parts) != 2 || len(f.Asked) != 6 {
 		t.Errorf("three hours can be left out: %+v", f.Certificate)
 	}
 
-	if f := ask(org, store.Scope{}, quiet(8)); f.Yes || f.Certificate.TooMuch || f.Certificate.Bound != 14_800 {
+	if f := ask(org, flex.Scope{}, quiet(8)); f.Yes || f.Certificate.TooMuch || f.Certificate.Bound != 14_800 {
 		t.Errorf("four hours cannot: %+v", f.Certificate)
 	}
 
-	if f := ask(org, store.Scope{Group: "feeder"}, quiet(8)); f.Yes || f.Certificate.Bound != 7400 {
+	if f := ask(org, flex.Scope{Group: "feeder"}, quiet(8)); f.Yes || f.Certificate.Bound != 7400 {
 		t.Errorf("four hours of one car: %+v", f.Certificate)
 	}
 
-	if f := ask(other, store.Scope{}, quiet(8)); !f.Yes || len(f.Parts) != 0 {
+	if f := ask(other, flex.Scope{}, quiet(8)); !f.Yes || len(f.Parts) != 0 {
 		t.Errorf("another organisation has none: %+v", f)
 	}
 
-	if _, err := service.Follow(t.Context(), org, store.Scope{Group: "yard"}, quiet(1)); flex.KindOf(err) != flex.NotFound {
+	if _, err := service.Follow(t.Context(), org, flex.Scope{Group: "yard"}, quiet(1)); flex.KindOf(err) != flex.NotFound {
 		t.Errorf("a group that there is not: %v", err)
 	}
 
-	if _, err := service.Follow(t.Context(), org, store.Scope{}, append(quiet(1), quiet(1)...)); flex.KindOf(err) != flex.Malformed {
+	if _, err := service.Follow(t.Context(), org, flex.Scope{}, append(quiet(1), quiet(1)...)); flex.KindOf(err) != flex.Malformed {
 		t.Errorf("a half-hour twice: %v", err)
 	}
 }

@@ -187,7 +187,7 @@ func (e *Evidence) addFleet(ctx context.Context, tx *store.Tx) error {
 		To:   e.Span.To,
 	}
 
-	if err := tx.EachStay(ctx, store.Scope{}, began, w.add); err != nil {
+	if err := tx.EachStay(ctx, flex.Scope{}, began, w.add); err != nil {
 		return err
 	}
 
@@ -282,7 +282,7 @@ func (e *Evidence) addInstructions(ctx context.Context, tx *store.Tx) error {
 func (e *Evidence) addOffers(
 	ctx context.Context,
 	tx *store.Tx,
-	found []store.Offer,
+	found []flex.Offer,
 ) error {
 	p := &OfferPage{At: e.At}
 	for _, o := range found {

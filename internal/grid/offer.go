@@ -19,7 +19,7 @@ const ReplayedDays = 28
 // Stack is what can be offered in a window: the surer, the less.
 type Stack struct {
 	// what was asked for; with Power, Confidence and Price once one is chosen
-	store.Offer
+	flex.Offer
 	*Ahead
 	Rungs []Rung // by confidence, rising; none with too few days
 }
@@ -33,7 +33,7 @@ type Rung struct {
 }
 
 // kind is what an offer offers.
-func kindOf(o *store.Offer) forecast.Kind {
+func kindOf(o *flex.Offer) forecast.Kind {
 	if o.Up {
 		return forecast.TurnUp
 	}
@@ -50,7 +50,7 @@ func (s *Stack) Reliability() forecast.Reliability {
 func (s *Service) Stack(
 	ctx context.Context,
 	org flex.OrgID,
-	asked store.Offer,
+	asked flex.Offer,
 ) (k *Stack, err error) {
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		k, err = stack(ctx, tx, asked)
@@ -65,7 +65,7 @@ func (s *Service) Stack(
 func (s *Service) MakeOffer(
 	ctx context.Context,
 	org flex.OrgID,
-	asked store.Offer,
+	asked flex.Offer,
 ) (k *Stack, err error) {
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		k, err = stack(ctx, tx, asked)
@@ -94,7 +94,7 @@ func (s *Service) MakeOffer(
 func stack(
 	ctx context.Context,
 	tx *store.Tx,
-	asked store.Offer,
+	asked flex.Offer,
 ) (*Stack, error) {
 	day, length, err := windowOf(&asked, tx.Now())
 	if err != nil {
@@ -130,7 +130,7 @@ func stack(
 
 // windowOf returns the day and the length of what is asked for, and refuses a window that is none.
 func windowOf(
-	o *store.Offer,
+	o *flex.Offer,
 	now time.Time,
 ) (day flex.Day, length int, err error) {
 	day = flex.DayAt(o.From)
@@ -252,11 +252,11 @@ func (r *replay) meanKW() float64 {
 
 // OfferLine is an offer with what came of it.
 type OfferLine struct {
-	store.Offer
+	flex.Offer
 	Over bool
 	Came flex.Watts // that could have been moved, once the day is over
 	// what is settled of the instruction that it became, if that pays something
-	Settled store.InstructedEvents
+	Settled flex.InstructedEvents
 }
 
 // Kept reports whether at least what was offered came.
@@ -307,7 +307,7 @@ func (s *Service) Offers(
 func (p *OfferPage) add(
 	ctx context.Context,
 	tx *store.Tx,
-	o store.Offer,
+	o flex.Offer,
 ) (err error) {
 	line := OfferLine{
 		Offer: o,
@@ -342,7 +342,7 @@ func (p *OfferPage) add(
 func came(
 	ctx context.Context,
 	tx *store.Tx,
-	o *store.Offer,
+	o *flex.Offer,
 ) (flex.Watts, error) {
 	day, length := flex.DayAt(o.From), int(o.Len()/flex.HalfHour)
 	first := day.Start().Add(-farthest)
@@ -374,7 +374,7 @@ func (s *Service) Offer(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.OfferID,
-) (o store.Offer, err error) {
+) (o flex.Offer, err error) {
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		o, err = tx.Offer(ctx, id)
 		return err
@@ -386,10 +386,10 @@ func (s *Service) Offer(
 // Accepted is the instruction that an offer becomes, of so much of it, or of all if that is zero.
 // More than was offered is Malformed.
 func Accepted(
-	o *store.Offer,
+	o *flex.Offer,
 	power flex.Watts,
 	reason, who string,
-) (in store.Instruction, err error) {
+) (in flex.Instruction, err error) {
 	if power == 0 {
 		power = o.Power
 	}
@@ -407,7 +407,7 @@ func Accepted(
 		power = -power
 	}
 
-	return store.Instruction{
+	return flex.Instruction{
 		Span:    o.Span,
 		Change:  power,
 		Scope:   o.Scope,

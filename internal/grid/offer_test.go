@@ -25,7 +25,7 @@ func TestService_Offers(t *testing.T) {
 		pastEvenings(seed, flex.DayAt(now), 60, 10)
 
 		night := now.Add(13 * time.Hour) // 01:00 to 02:00 tomorrow
-		asked := store.Offer{Span: flex.Span{From: night, To: night.Add(time.Hour)}, Service: "dfs", Confidence: 90, Who: "test"}
+		asked := flex.Offer{Span: flex.Span{From: night, To: night.Add(time.Hour)}, Service: "dfs", Confidence: 90, Who: "test"}
 		k, err := service.Stack(t.Context(), seed.Org, asked)
 		if err != nil || len(k.Rungs) != 5 || math.Abs(k.Rungs[2].Power.KW()-66.6) > 4 || !k.ID.IsZero() {
 			t.Fatalf("%v %+v", err, k.Rungs)
@@ -98,7 +98,7 @@ func TestService_OffersRefuses(t *testing.T) {
 			"over midnight":  {From: tomorrow.Add(20 * time.Hour), To: tomorrow.Add(30 * time.Hour)},
 			"after tomorrow": {From: tomorrow.Add(40 * time.Hour), To: tomorrow.Add(41 * time.Hour)},
 		} {
-			if _, err := service.Stack(t.Context(), org.ID, store.Offer{Span: w, Service: "dfs"}); flex.KindOf(err) != flex.Malformed {
+			if _, err := service.Stack(t.Context(), org.ID, flex.Offer{Span: w, Service: "dfs"}); flex.KindOf(err) != flex.Malformed {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

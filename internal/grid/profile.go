@@ -49,7 +49,7 @@ type Part struct {
 func (s *Service) Follow(
 	ctx context.Context,
 	org flex.OrgID,
-	scope store.Scope,
+	scope flex.Scope,
 	profile []Asked,
 ) (f *Follows, err error) {
 	var g *gathering
@@ -103,7 +103,7 @@ func (g *gathering) profile(profile []Asked) (asked envelope.Set, joules []envel
 }
 
 func (g *gathering) follow(
-	scope store.Scope,
+	scope flex.Scope,
 	asked envelope.Set,
 	joules []envelope.Joules,
 ) *Follows {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"flexd/internal/flex"
-	"flexd/internal/store"
 )
 
 // CarbonURL is where the carbon intensity service of the system operator answers. Its
@@ -58,7 +57,7 @@ func (c Carbon) address(span flex.Span) string {
 func (c Carbon) Fetch(
 	ctx context.Context,
 	span flex.Span,
-) ([]store.Carbon, error) {
+) ([]flex.Carbon, error) {
 	var a struct{ Data json.RawMessage }
 	if _, err := c.Web.get(ctx, c.address(span), &a); err != nil {
 		return nil, fmt.Errorf("fetch the carbon intensity: %w", err)
@@ -69,7 +68,7 @@ func (c Carbon) Fetch(
 		return nil, fmt.Errorf("fetch the carbon intensity: %w", err)
 	}
 
-	var out []store.Carbon
+	var out []flex.Carbon
 	for _, r := range rows {
 		at, err := instant(r.From)
 		p := flex.PeriodAt(at)
@@ -81,7 +80,7 @@ func (c Carbon) Fetch(
 
 		grams, actual := r.intensity()
 		if grams != nil && *grams >= 0 && *grams <= MaxIntensity {
-			out = append(out, store.Carbon{
+			out = append(out, flex.Carbon{
 				Period: p,
 				Grams:  int(*grams + 0.5),
 				Actual: actual,

@@ -132,7 +132,7 @@ func (d *Service) AssetCurve(
 type DayCurve struct {
 	Day          flex.Day
 	Quotes       []store.Quote
-	Carbon       map[flex.Period]store.Carbon
+	Carbon       map[flex.Period]flex.Carbon
 	Publications []store.PublicationRecord
 }
 

@@ -48,7 +48,7 @@ func (d *Service) ImportPairs(
 
 // ReadPairs reads a list of pairs of metering points. It is a flex.Invalid that names the line
 // if a metering point is in two pairs on one day, or a secondary BM unit in two GSP groups.
-func ReadPairs(r io.Reader) (pairs []store.Pair, err error) {
+func ReadPairs(r io.Reader) (pairs []flex.MeterPair, err error) {
 	l := pairList{
 		points: map[string][]pairLine{},
 		units:  map[string][]pairLine{},
@@ -77,7 +77,7 @@ func ReadPairs(r io.Reader) (pairs []store.Pair, err error) {
 }
 
 // readPair reads a row.
-func readPair(row csvfile.Row) (p store.Pair, err error) {
+func readPair(row csvfile.Row) (p flex.MeterPair, err error) {
 	imports, err := directory.ParseMPAN(row.Get("import_mpan"))
 	if err != nil {
 		return p, row.Fault("import_mpan: %v", err)
@@ -115,7 +115,7 @@ func readPair(row csvfile.Row) (p store.Pair, err error) {
 }
 
 // readPairTime reads from when to when a pair is one.
-func readPairTime(row csvfile.Row, p *store.Pair) error {
+func readPairTime(row csvfile.Row, p *flex.MeterPair) error {
 	from, err := flex.ParseDay(row.Get("from_date"))
 	if err != nil {
 		return row.Fault(
@@ -164,7 +164,7 @@ func readLargest(row csvfile.Row) (largest flex.Optional[flex.WattHours], err er
 
 // pairLine is a row of a list with its time.
 type pairLine struct {
-	pair store.Pair
+	pair flex.MeterPair
 	line int
 }
 
@@ -175,7 +175,7 @@ type pairList struct {
 }
 
 // add adds a row, unless it contradicts another one.
-func (l *pairList) add(row csvfile.Row, p store.Pair) error {
+func (l *pairList) add(row csvfile.Row, p flex.MeterPair) error {
 	mine := pairLine{p, row.Line}
 	if p.Export == p.Import {
 		return row.Fault("import_mpan and export_mpan are the same")
@@ -253,12 +253,12 @@ func (l pairLine) meets(others []pairLine) *pairLine {
 
 // Point is a metering point of a party with what the party told of its pairs, by time.
 type Point struct {
-	store.Point
-	Pairs []store.Pair
+	flex.MeteringPoint
+	Pairs []flex.MeterPair
 }
 
 // At returns what holds of the point's pair at an instant, or nil.
-func (p *Point) At(at time.Time) *store.Pair {
+func (p *Point) At(at time.Time) *flex.MeterPair {
 	for i := range p.Pairs {
 		if p.Pairs[i].Lasts(at) {
 			return &p.Pairs[i]
@@ -288,8 +288,8 @@ func (p *Point) Place(at time.Time) (gsp, supplier string) {
 }
 
 // paired puts a party's points and pairs together.
-func paired(points []store.Point, pairs []store.Pair) []Point {
-	by := map[string][]store.Pair{}
+func paired(points []flex.MeteringPoint, pairs []flex.MeterPair) []Point {
+	by := map[string][]flex.MeterPair{}
 	for _, p := range pairs {
 		by[p.Import] = append(by[p.Import], p)
 	}

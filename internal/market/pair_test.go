@@ -54,7 +54,7 @@ func TestVolumes_Pairs(t *testing.T) {
 		v.settle(v.sites[0], first, 35, 36)
 		v.settle(v.sites[0], later, 3, 50)
 		v.settle(v.sites[1], later, 3)
-		put := func(pairs ...store.Pair) {
+		put := func(pairs ...flex.MeterPair) {
 			t.Helper()
 			if err := v.db.Write(t.Context(), v.org, func(tx *store.Tx) error { return tx.PutPairs(t.Context(), pairs) }); err != nil {
 				t.Fatal(err)
@@ -62,9 +62,9 @@ func TestVolumes_Pairs(t *testing.T) {
 		}
 		switched := flex.Day{Year: 2026, Month: 10, Dom: 20}.Start()
 		span := market.MonthSpan(october)
-		put(store.Pair{Import: v.mpans[2], From: span.From}) // goes with the next list
-		put(store.Pair{Import: v.mpans[0], Export: mpanC, BMUnit: "V__A", SupplierMPID: "OLDS", From: span.From.AddDate(-1, 0, 0), To: switched},
-			store.Pair{Import: v.mpans[0], Export: mpanC, BMUnit: "V__B", GSPGroup: "_P", SupplierMPID: "SUPB", From: switched, LargestExport: flex.Some(flex.WattHours(2000))})
+		put(flex.MeterPair{Import: v.mpans[2], From: span.From}) // goes with the next list
+		put(flex.MeterPair{Import: v.mpans[0], Export: mpanC, BMUnit: "V__A", SupplierMPID: "OLDS", From: span.From.AddDate(-1, 0, 0), To: switched},
+			flex.MeterPair{Import: v.mpans[0], Export: mpanC, BMUnit: "V__B", GSPGroup: "_P", SupplierMPID: "SUPB", From: switched, LargestExport: flex.Some(flex.WattHours(2000))})
 
 		file := v.out()
 		for _, want := range []string{

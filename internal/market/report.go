@@ -39,7 +39,7 @@ func (d *Service) ImportReport(
 
 	r := report{
 		run:    number,
-		points: map[string][]store.Point{},
+		points: map[string][]flex.MeteringPoint{},
 	}
 
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
@@ -104,7 +104,7 @@ func (d *Service) keepReport(
 // report is a settlement report that is read.
 type report struct {
 	run    int
-	points map[string][]store.Point
+	points map[string][]flex.MeteringPoint
 	wrong  []string // metering points that are not the party's
 }
 
@@ -228,7 +228,7 @@ func (d *Service) WriteVolumes(
 		n++
 		gsp, supplier := h.Point.Place(h.At)
 		day, period := flex.PeriodAt(h.At).SettlementPeriod()
-		var pair store.Pair
+		var pair flex.MeterPair
 		if told := h.Point.At(h.At); told != nil {
 			pair = *told
 		}

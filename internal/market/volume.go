@@ -395,7 +395,7 @@ const (
 
 // PointIssues says why the half-hours of a metering point's own meter are not settled; none is
 // well.
-func PointIssues(p *store.Point) (issues []string) {
+func PointIssues(p *flex.MeteringPoint) (issues []string) {
 	if !p.Enrolled {
 		issues = append(issues, "not enrolled now")
 	}

@@ -68,7 +68,7 @@ func newUtility(t *testing.T, url string) *utility {
 	if err := u.adr.AddUpstream(t.Context(), u.mine, &u.up); err != nil {
 		t.Fatal(err)
 	}
-	b := store.ADRBinding{Program: u.up.Program, Kind: store.ADRImportLimit, Service: "dno", Scope: store.Scope{Group: "feeder"}}
+	b := store.ADRBinding{Program: u.up.Program, Kind: store.ADRImportLimit, Service: "dno", Scope: flex.Scope{Group: "feeder"}}
 	if err := u.adr.Bind(t.Context(), u.mine, &b); err != nil {
 		t.Fatal(err)
 	}

@@ -144,13 +144,13 @@ func TestHousehold_Carbon(t *testing.T) {
 		_, page := e.get(t, e.page)
 		refuse(t, page, "CO₂")
 
-		var known []store.Carbon
+		var known []flex.Carbon
 		for p := flex.PeriodAt(e.now); len(known) < 26; p = p.Add(1) {
 			grams := 300
 			if p.Start().Hour() < 6 {
 				grams = 100
 			}
-			known = append(known, store.Carbon{Period: p, Grams: grams})
+			known = append(known, flex.Carbon{Period: p, Grams: grams})
 		}
 
 		err := e.db.WriteAll(t.Context(), func(all *store.All) error { return all.PutCarbon(t.Context(), known) })

@@ -14,7 +14,6 @@ import (
 	"flexd/internal/ledger"
 	"flexd/internal/reward"
 	"flexd/internal/settle"
-	"flexd/internal/store"
 )
 
 // figures are what templates may call beside the language's own, the same in all languages.
@@ -101,7 +100,7 @@ var statuses = map[ledger.PaymentStatus]string{
 }
 
 // kind says in words what a transaction is.
-func (l *speech) kind(t store.Transaction) string {
+func (l *speech) kind(t ledger.Booked) string {
 	switch t.Kind {
 	case ledger.FlexEvent:
 		if !t.Cause.FlexEvent.IsZero() {

@@ -70,7 +70,7 @@ func open(t *testing.T) *home {
 			return err
 		}
 
-		tr := store.Transaction{}
+		tr := ledger.Booked{}
 		tr.Key, tr.Kind, tr.SiteID, tr.Time = "bonus", ledger.SignupBonus, h.site, flex.Span{From: h.now}
 		tr.Cause, tr.Postings = ledger.Cause{By: "test"}, ledger.Given(2500)
 		_, err := tx.Post(t.Context(), &tr)

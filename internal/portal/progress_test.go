@@ -15,7 +15,7 @@ import (
 func (h *home) give(t *testing.T, key string, pence flex.Pence) {
 	t.Helper()
 	err := h.db.Write(t.Context(), h.org, func(tx *store.Tx) error {
-		tr := store.Transaction{}
+		tr := ledger.Booked{}
 		tr.Key, tr.Kind, tr.SiteID, tr.Time = key, ledger.SignupBonus, h.site, flex.Span{From: h.now}
 		tr.Cause, tr.Postings = ledger.Cause{By: "test"}, ledger.Given(pence)
 		_, err := tx.Post(t.Context(), &tr)

@@ -44,7 +44,7 @@ func doubtful(ctx context.Context, tx *store.Tx, site flex.SiteID, day flex.Day)
 		return err
 	}
 
-	tr := store.Transaction{Netting: &store.Netting{Error: r.StandardError(), Certainty: 2 * settle.Whole}, Flex: &r.Flex}
+	tr := ledger.Booked{Netting: &settle.Netting{Error: r.StandardError(), Certainty: 2 * settle.Whole}, Flex: &r.Flex}
 	tr.Key, tr.Kind, tr.SiteID, tr.Settled = "event", ledger.FlexEvent, site, day
 	tr.Time = day.Period(36).Span()
 	tr.Cause = ledger.Cause{FlexEvent: event, Run: run.ID}

@@ -34,14 +34,14 @@ func TestExportLimit(t *testing.T) {
 				knownPoint(t, db)
 				org, site := party(t, db, "acme")
 				err := db.Write(t.Context(), org, func(tx *store.Tx) error {
-					p := store.Pair{Import: sharedMPAN, From: tx.Now().Add(-time.Hour)}
+					p := flex.MeterPair{Import: sharedMPAN, From: tx.Now().Add(-time.Hour)}
 					if tt.largest >= 0 {
 						p.LargestExport = flex.Some(flex.WattHours(tt.largest))
 					}
 					if tt.ended {
 						p.To = tx.Now()
 					}
-					if err := tx.PutPairs(t.Context(), []store.Pair{p}); err != nil {
+					if err := tx.PutPairs(t.Context(), []flex.MeterPair{p}); err != nil {
 						return err
 					}
 					o, err := tx.OrgRecord(t.Context())

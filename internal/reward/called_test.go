@@ -83,7 +83,7 @@ func (s *street) waits(price float64) {
 	s.t.Helper()
 	s.at(17, 15)
 	from := s.monday.Start().Add(17*time.Hour + 30*time.Minute)
-	p, err := s.control.SendInstruction(s.t.Context(), s.org, store.Instruction{
+	p, err := s.control.SendInstruction(s.t.Context(), s.org, flex.Instruction{
 		Span: flex.Span{From: from, To: from.Add(90 * time.Minute)}, Change: -14_800, Service: "dno", Price: flex.FromGBPPerMWh(price), Reason: "evening peak", Who: "Ann",
 	})
 	if err != nil || len(p.Assets) != 2 {

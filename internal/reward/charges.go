@@ -70,7 +70,7 @@ func (d *Service) Charges(
 }
 
 // monthsOf adds transactions up as the statements of their months do, the newest month first.
-func monthsOf(all []store.Transaction) (months []MonthOfCharges) {
+func monthsOf(all []ledger.Booked) (months []MonthOfCharges) {
 	for _, t := range slices.Backward(all) {
 		m := ledger.MonthOf(flex.DayAt(t.At))
 		if n := len(months); n == 0 || months[n-1].Month != m {
@@ -89,7 +89,7 @@ func (c *Charges) addSessions(
 	tx *store.Tx,
 	site flex.SiteID,
 	page int,
-	all []store.Transaction,
+	all []ledger.Booked,
 ) error {
 	sessions, total, err := tx.SiteSessions(
 		ctx,
@@ -135,7 +135,7 @@ func sessionEarned(
 	ctx context.Context,
 	tx *store.Tx,
 	session store.Session,
-	all []store.Transaction,
+	all []ledger.Booked,
 ) (sum flex.Pence, err error) {
 	events, err := tx.EventsOfSession(ctx, session)
 	for _, t := range all {

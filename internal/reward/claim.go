@@ -77,7 +77,7 @@ func (d *Service) settleOrgs(ctx context.Context, find func(*store.All, context.
 // owed is what a session or a flex event has earned, as it is known now, beside what the books
 // say about it.
 type owed struct {
-	store.Transaction // its site, time, day, cause and figures
+	ledger.Booked // its site, time, day, cause and figures
 
 	subject string           // by which the keys of its transactions begin
 	was     []ledger.Posting // what was posted about it, in sum
@@ -92,8 +92,8 @@ type owed struct {
 
 // revision makes the transaction that takes the books from what they say to what they should
 // say, and counts it. It is nil if nothing has changed.
-func (o *owed) revision(p *store.Progress) *store.Transaction {
-	t := &o.Transaction
+func (o *owed) revision(p *store.Progress) *ledger.Booked {
+	t := &o.Booked
 	t.Postings = ledger.Revised(o.was, o.should)
 	t.Kind, t.Key = ledger.FlexEvent, o.subject
 
@@ -126,7 +126,7 @@ func changeKind(credit flex.Pence, more flex.WattHours) ledger.Kind {
 func post(
 	ctx context.Context,
 	tx *store.Tx,
-	revisions []*store.Transaction,
+	revisions []*ledger.Booked,
 ) error {
 	for _, t := range revisions {
 		if _, err := tx.Post(ctx, t); err != nil {

@@ -47,7 +47,7 @@ func eventOwed(
 	}
 
 	return &owed{
-		Transaction: store.Transaction{
+		Booked: ledger.Booked{
 			Transaction: about,
 			Flex:        &more,
 			Netting:     netting.others,
@@ -79,7 +79,7 @@ func ofUser(postings []ledger.Posting) bool {
 
 // netting is how an event stands in a month that is netted.
 type netting struct {
-	others *store.Netting // nil where it is not
+	others *settle.Netting // nil where it is not
 	// whether its own share, or its error, is another than was posted
 	moved bool
 }
@@ -142,7 +142,7 @@ func net(c *store.EventCredit, others *store.NettedCredits) netting {
 	asked := own.Certainty.Errors
 	n := netting{moved: before.Early != c.Early ||
 		asked > 0 && before.Error != c.Error}
-	n.others = &store.Netting{
+	n.others = &settle.Netting{
 		Share:     own.Early - c.Early,
 		Credited:  others.Credited - elsewhere,
 		Carried:   own.CarriedIn - own.Lapsed,

@@ -199,7 +199,7 @@ func TestCredit_CertainAfterAnUpgrade(t *testing.T) {
 		y := open(t, url)
 		y.set(t, "user_share=0.5", "credit_pence_per_kwh=0", "certainty=0")
 		y.write(t, func(ctx context.Context, tx *store.Tx) error {
-			return tx.PutTerm(ctx, store.Term{Name: "certainty", From: flex.Day{Year: 2025, Month: 4, Dom: 1}, Value: "4"})
+			return tx.PutTerm(ctx, flex.Term{Name: "certainty", From: flex.Day{Year: 2025, Month: 4, Dom: 1}, Value: "4"})
 		})
 
 		march, april := flex.Day{Year: 2025, Month: 3, Dom: 10}, flex.Day{Year: 2025, Month: 4, Dom: 7}

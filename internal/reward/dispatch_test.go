@@ -79,7 +79,7 @@ func TestEventRound_Dispatch(t *testing.T) {
 				}
 				if c.reported != "" {
 					y.write(t, func(ctx context.Context, tx *store.Tx) error {
-						return tx.AddCallback(ctx, store.Callback{EventID: d.ID, AssetID: id, Status: c.reported})
+						return tx.AddCallback(ctx, flex.Callback{EventID: d.ID, AssetID: id, Status: c.reported})
 					})
 				}
 				y.now = day.Period(35).End()

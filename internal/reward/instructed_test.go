@@ -16,7 +16,7 @@ import (
 func (y *yard) call(t *testing.T, span flex.Span, gbp float64, watts flex.Watts) (id flex.InstructionID) {
 	t.Helper()
 	y.write(t, func(ctx context.Context, tx *store.Tx) error {
-		in := store.Instruction{
+		in := flex.Instruction{
 			Span: span, Change: watts, Service: "dfs", Price: flex.FromGBPPerMWh(gbp), Reason: "peak", Who: "Ann",
 		}
 		if err := tx.AddInstruction(ctx, &in); err != nil {

@@ -249,7 +249,7 @@ type BalancePage struct {
 	Progress
 	Account Account
 	// newest first, the latest hundred; none if the link hides them
-	Transactions []store.Transaction
+	Transactions []ledger.Booked
 	// an e-mailed code stands before bank account and withdrawal
 	NeedsCode   bool
 	CodeSent    bool

@@ -264,7 +264,7 @@ func (c *chain) begin(t *testing.T, n, users int) {
 			return err
 		}
 		for i, site := range c.sites {
-			_, err := tx.Post(t.Context(), &store.Transaction{Transaction: ledger.Transaction{
+			_, err := tx.Post(t.Context(), &ledger.Booked{Transaction: ledger.Transaction{
 				Key: fmt.Sprintf("gift %d", i), Kind: ledger.GoodwillCredit, SiteID: site, Time: flex.Span{From: tx.Now()}, Cause: ledger.Cause{By: "ann"},
 				Postings: []ledger.Posting{{Account: ledger.PromotionsExpense, Amount: modelCredit}, {Account: ledger.RewardsPayable, Amount: -modelCredit}},
 			}})

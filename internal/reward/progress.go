@@ -78,7 +78,7 @@ func progress(
 }
 
 // earnedSince adds up what a statement from a day on says was earned.
-func earnedSince(all []store.Transaction, day flex.Day) flex.Pence {
+func earnedSince(all []ledger.Booked, day flex.Day) flex.Pence {
 	var sum Totals
 	for _, t := range all {
 		if !t.At.Before(day.Start()) {

@@ -75,7 +75,7 @@ func standing(
 
 // History is a page of a site's transactions, newest first.
 type History struct {
-	Transactions []store.Transaction
+	Transactions []ledger.Booked
 	Total        int // of the site, on whatever page
 	Standing     ledger.Standing
 }

@@ -110,7 +110,7 @@ func (y *yard) set(t *testing.T, terms ...string) {
 func putTerms(ctx context.Context, tx *store.Tx, terms ...string) error {
 	for _, term := range terms {
 		name, value, _ := strings.Cut(term, "=")
-		if err := tx.PutTerm(ctx, store.Term{Name: name, Value: value}); err != nil {
+		if err := tx.PutTerm(ctx, flex.Term{Name: name, Value: value}); err != nil {
 			return err
 		}
 	}

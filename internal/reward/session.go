@@ -64,7 +64,7 @@ func settleSessions(
 		return 0, err
 	}
 
-	var revisions []*store.Transaction
+	var revisions []*ledger.Booked
 	for _, r := range sessions {
 		was := r.Progress
 		t, err := settleSession(ctx, tx, &r, terms.on(flex.DayAt(r.From)))
@@ -91,7 +91,7 @@ func settleSession(
 	tx *store.Tx,
 	r *store.SessionSettlement,
 	t *terms,
-) (revision *store.Transaction, err error) {
+) (revision *ledger.Booked, err error) {
 	energy, known, missing, err := charged(ctx, tx, *r)
 	if err != nil {
 		return nil, err
@@ -328,7 +328,7 @@ func sessionOwed(
 	}
 
 	o := owed{
-		Transaction: store.Transaction{
+		Booked: ledger.Booked{
 			Transaction: about,
 			Rate:        &rate,
 			Creditable:  &more,

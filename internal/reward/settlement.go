@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/ledger"
 	"flexd/internal/settle"
 	"flexd/internal/store"
 )
@@ -101,7 +102,7 @@ type roundRun struct {
 	terms       history
 	settlements []store.Settlement
 	inputs      []settle.Inputs
-	revisions   []*store.Transaction
+	revisions   []*ledger.Booked
 }
 
 // settle takes an event on to what it comes to now, and reports whether that moved it on.

@@ -49,7 +49,7 @@ type Totals struct {
 
 // Line is one transaction with what it rests on.
 type Line struct {
-	store.Transaction
+	ledger.Booked
 	Balance flex.Pence // after it
 	Cause   string     // in plain words
 	Working []string   // how its pence were worked out, in plain words
@@ -99,7 +99,7 @@ type Calculation struct {
 
 	Month ledger.Month // in which the event is netted, if it is
 	// the month's other events when the line was posted; nil: not netted, or not kept
-	Others *store.Netting
+	Others *settle.Netting
 }
 
 // Sum is what the event's month comes to: what is carried in, the others and the event.
@@ -184,7 +184,7 @@ func (d *Service) Statement(
 }
 
 // addLines makes the lines of the statement's days and adds them up.
-func (s *Statement) addLines(all []store.Transaction) {
+func (s *Statement) addLines(all []ledger.Booked) {
 	counted := map[ledger.Cause]earlier{}
 	for _, t := range all {
 		key := about(t)
@@ -204,7 +204,7 @@ func (s *Statement) addLines(all []store.Transaction) {
 		s.Closing += t.Amount
 		s.Totals.add(t)
 
-		line := Line{Transaction: t, Balance: s.Closing}
+		line := Line{Booked: t, Balance: s.Closing}
 
 		if key != (ledger.Cause{}) {
 			line.Calculation = &Calculation{
@@ -218,7 +218,7 @@ func (s *Statement) addLines(all []store.Transaction) {
 }
 
 // about is what a transaction credits: an event, or a session itself; nothing for all else.
-func about(t store.Transaction) ledger.Cause {
+func about(t ledger.Booked) ledger.Cause {
 	if !t.Cause.FlexEvent.IsZero() {
 		return ledger.Cause{FlexEvent: t.Cause.FlexEvent}
 	}
@@ -231,7 +231,7 @@ type earlier struct {
 	energy   flex.WattHours
 }
 
-func (e earlier) and(t store.Transaction) earlier {
+func (e earlier) and(t ledger.Booked) earlier {
 	e.credited += t.Amount
 	for _, energy := range []*flex.WattHours{t.Flex, t.Creditable} {
 		if energy != nil {
@@ -242,7 +242,7 @@ func (e earlier) and(t store.Transaction) earlier {
 	return e
 }
 
-func (s *Totals) add(t store.Transaction) {
+func (s *Totals) add(t ledger.Booked) {
 	switch {
 	case t.Kind == ledger.Withdrawal || !t.Cause.Follows.IsZero():
 		s.Withdrawn += t.Amount
@@ -437,7 +437,7 @@ type MonthEvent struct {
 
 // months returns the months in which the statement's lines are netted, and those that may be
 // carried into them.
-func (s *Statement) months(all []store.Transaction) (ms []ledger.Month) {
+func (s *Statement) months(all []ledger.Booked) (ms []ledger.Month) {
 	for i := range all {
 		t := &all[i]
 		n := t.Netting

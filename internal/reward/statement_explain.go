@@ -18,7 +18,7 @@ const explainedMax = 256
 func (s *Statement) explain(
 	ctx context.Context,
 	tx *store.Tx,
-	all []store.Transaction,
+	all []ledger.Booked,
 ) error {
 	terms, err := historyOf(ctx, tx)
 	if err != nil {
@@ -116,7 +116,7 @@ func (l *Line) check() {
 func (s *Statement) explainEvents(
 	ctx context.Context,
 	tx *store.Tx,
-	all []store.Transaction,
+	all []ledger.Booked,
 	terms history,
 ) error {
 	lines, ids := s.linesOfEvents(all)
@@ -153,7 +153,7 @@ func (s *Statement) explainEvents(
 
 // settlementsBehind returns all settlements of the events of the statement's lines; of the others,
 // which are only netted, those that their newest lines rest on.
-func settlementsBehind(ctx context.Context, tx *store.Tx, ids []flex.FlexEventID, lines map[flex.FlexEventID][]store.Transaction,
+func settlementsBehind(ctx context.Context, tx *store.Tx, ids []flex.FlexEventID, lines map[flex.FlexEventID][]ledger.Booked,
 	shown map[flex.FlexEventID][]*Line) ([]store.PostedSettlement, error) {
 	var own, others []flex.FlexEventID
 	var runs []flex.RunID
@@ -180,8 +180,8 @@ func settlementsBehind(ctx context.Context, tx *store.Tx, ids []flex.FlexEventID
 
 // linesOfEvents returns all lines by event, oldest first, and the events that are to be
 // explained: those of the statement's lines, and of the months in which these are netted.
-func (s *Statement) linesOfEvents(all []store.Transaction) (lines map[flex.FlexEventID][]store.Transaction, wanted []flex.FlexEventID) {
-	lines = map[flex.FlexEventID][]store.Transaction{}
+func (s *Statement) linesOfEvents(all []ledger.Booked) (lines map[flex.FlexEventID][]ledger.Booked, wanted []flex.FlexEventID) {
+	lines = map[flex.FlexEventID][]ledger.Booked{}
 	known := map[flex.FlexEventID]bool{}
 	months := s.months(all)
 
@@ -230,7 +230,7 @@ func settlementsOf(
 
 // explainedEvent is a flex event with all its lines and settlements, the newest last.
 type explainedEvent struct {
-	lines   []store.Transaction
+	lines   []ledger.Booked
 	settled []store.PostedSettlement
 }
 

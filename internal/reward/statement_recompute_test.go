@@ -430,7 +430,7 @@ func (q *quarter) oddities(d flex.Day) {
 
 	if q.rand.IntN(20) == 0 {
 		q.write(q.t, func(ctx context.Context, tx *store.Tx) error {
-			tr := store.Transaction{}
+			tr := ledger.Booked{}
 			tr.SiteID = q.site
 			tr.Kind = ledger.GoodwillCredit
 			tr.Key = "goodwill:" + d.String()

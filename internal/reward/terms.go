@@ -314,7 +314,7 @@ func historyOf(ctx context.Context, tx *store.Tx) (history, error) {
 }
 
 // valuesOn returns the values that hold on a day, by name; of each name the days are in order.
-func valuesOn(all []store.Term, d flex.Day) map[string]string {
+func valuesOn(all []flex.Term, d flex.Day) map[string]string {
 	values := map[string]string{}
 	for _, t := range all {
 		if compareDays(t.From, d) <= 0 {
@@ -348,7 +348,7 @@ type Terms struct {
 	Today flex.Day
 	// that hold today, by name; the default is empty or not there
 	Values  map[string]string
-	Changes []store.Term // by name, then by day
+	Changes []flex.Term // by name, then by day
 }
 
 // Terms returns the organisation's terms.
@@ -397,7 +397,7 @@ func (d *Service) SetTerms(
 		}
 
 		for _, name := range slices.Sorted(maps.Keys(values)) {
-			err := putTerm(ctx, tx, store.Term{
+			err := putTerm(ctx, tx, flex.Term{
 				Name:  name,
 				From:  day,
 				Value: values[name],
@@ -458,7 +458,7 @@ func firstDay(
 
 // putTerm keeps a term. From the beginning it is the only one of its name: nothing was settled
 // on what it was.
-func putTerm(ctx context.Context, tx *store.Tx, t store.Term) error {
+func putTerm(ctx context.Context, tx *store.Tx, t flex.Term) error {
 	if t.From == (flex.Day{}) {
 		if err := tx.DropTerm(ctx, t.Name); err != nil {
 			return err

@@ -21,7 +21,7 @@ type TermValue struct {
 	Holds bool // today
 }
 
-func termValue(t store.Term) TermValue {
+func termValue(t flex.Term) TermValue {
 	return TermValue{
 		Name:  t.Name,
 		From:  t.From,
@@ -61,7 +61,7 @@ type TermsPreview struct {
 	// what holds on that day as it is, by name; the default is empty
 	Before map[string]string
 	// values of the same terms that are to hold from later days, and stay
-	Later []store.Term
+	Later []flex.Term
 	// the last day of which anything was settled; zero: none
 	Settled flex.Day
 	// the first month that is not closed; zero: none was closed

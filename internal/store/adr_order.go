@@ -23,7 +23,7 @@ var (
 // ADRBinding says that the events of a program are for the organisation's own fleet.
 type ADRBinding struct {
 	Program ADRObjectID
-	Scope   Scope
+	Scope   flex.Scope
 	Service string
 	Price   flex.Price // that its instructions pay; zero if it was not said
 	Kind    ADRBindingKind

@@ -35,7 +35,7 @@ var entries = rapid.Custom(func(t *rapid.T) entry {
 type books struct {
 	tx     *store.Tx
 	sites  []flex.SiteID
-	posted []store.Transaction
+	posted []ledger.Booked
 	asked  []store.Withdrawal
 }
 
@@ -58,7 +58,7 @@ func (b *books) balance(site flex.SiteID) (p flex.Pence) {
 func (b *books) earn(ctx context.Context, e entry) error {
 	user := max(0, e.pence) / 2
 	should := ledger.Earned(e.pence, user, e.pence-user-flex.Pence(e.to%3-1))
-	t := store.Transaction{}
+	t := ledger.Booked{}
 	t.Key, t.SiteID, t.Kind, t.Cause, t.Postings = fmt.Sprint(len(b.posted)), b.sites[e.site], ledger.FlexEvent, ledger.Cause{By: "test"}, should
 	if !e.fresh && len(b.posted) > 0 {
 		old := b.posted[e.which%len(b.posted)]

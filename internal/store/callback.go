@@ -3,19 +3,9 @@ package store
 import (
 	"context"
 	"slices"
-	"time"
 
 	"flexd/internal/flex"
 )
-
-// Callback is what a client reports of an event.
-type Callback struct {
-	EventID    flex.EventID
-	AssetID    flex.AssetID
-	Status     flex.CallbackStatus
-	ReportedAt time.Time // as the client says; when it came, if it does not say
-	ReceivedAt time.Time // by the organisation's clock
-}
 
 // Concerns reports whether the event was for the asset: a schedule of its own, a dispatch
 // that it has a part in, or a test message, which names the zero asset.
@@ -39,7 +29,7 @@ func (tx *Tx) Concerns(
 }
 
 // AddCallback keeps a report. One of a status that was reported before changes nothing.
-func (tx *Tx) AddCallback(ctx context.Context, c Callback) error {
+func (tx *Tx) AddCallback(ctx context.Context, c flex.Callback) error {
 	if c.ReportedAt.IsZero() {
 		c.ReportedAt = tx.now
 	}
@@ -69,8 +59,8 @@ func (tx *Tx) AddCallback(ctx context.Context, c Callback) error {
 func (tx *Tx) CallbacksOf(
 	ctx context.Context,
 	events []flex.EventID,
-) (all []Callback, err error) {
-	scan := func(s scanner) (c Callback, err error) {
+) (all []flex.Callback, err error) {
+	scan := func(s scanner) (c flex.Callback, err error) {
 		err = s.Scan(
 			&c.EventID,
 			&c.AssetID,
@@ -106,7 +96,7 @@ func (tx *Tx) CallbacksOf(
 }
 
 // inTurn orders reports by when they came; of one instant, as they may follow each other.
-func inTurn(a, b Callback) int {
+func inTurn(a, b flex.Callback) int {
 	if by := a.ReceivedAt.Compare(b.ReceivedAt); by != 0 {
 		return by
 	}
@@ -118,8 +108,8 @@ func inTurn(a, b Callback) int {
 func (tx *Tx) Callbacks(
 	ctx context.Context,
 	event flex.EventID,
-) ([]Callback, error) {
-	scan := func(s scanner) (c Callback, err error) {
+) ([]flex.Callback, error) {
+	scan := func(s scanner) (c flex.Callback, err error) {
 		err = s.Scan(
 			&c.EventID,
 			&c.AssetID,

@@ -238,7 +238,7 @@ func (tx *Tx) Binding(
 }
 
 // CheckScope refuses a scope with a constraint group that there is not.
-func (tx *Tx) CheckScope(ctx context.Context, scope Scope) error {
+func (tx *Tx) CheckScope(ctx context.Context, scope flex.Scope) error {
 	if scope.Group == "" {
 		return nil
 	}

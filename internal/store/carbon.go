@@ -7,16 +7,9 @@ import (
 	"flexd/internal/flex"
 )
 
-// Carbon is the carbon dioxide that electricity of a half-hour carries.
-type Carbon struct {
-	Period flex.Period
-	Grams  int  // per kilowatt-hour
-	Actual bool // measured, not forecast
-}
-
 // PutCarbon keeps what is told of half-hours in place of what was told before; a forecast
 // does not replace a measurement.
-func (all *All) PutCarbon(ctx context.Context, cs []Carbon) error {
+func (all *All) PutCarbon(ctx context.Context, cs []flex.Carbon) error {
 	args := make([]any, 0, 4*len(cs))
 	for _, c := range cs {
 		args = append(
@@ -42,12 +35,12 @@ func (all *All) PutCarbon(ctx context.Context, cs []Carbon) error {
 func (tx *Tx) Carbon(
 	ctx context.Context,
 	span flex.Span,
-) (map[flex.Period]Carbon, error) {
+) (map[flex.Period]flex.Carbon, error) {
 	cs, err := rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (Carbon, error) {
-			var c Carbon
+		func(s scanner) (flex.Carbon, error) {
+			var c flex.Carbon
 			var at time.Time
 			err := s.Scan(instant{&at}, &c.Grams, &c.Actual)
 			c.Period = flex.PeriodAt(at)
@@ -63,7 +56,7 @@ func (tx *Tx) Carbon(
 		return nil, err
 	}
 
-	by := make(map[flex.Period]Carbon, len(cs))
+	by := make(map[flex.Period]flex.Carbon, len(cs))
 	for _, c := range cs {
 		by[c.Period] = c
 	}

@@ -25,7 +25,7 @@ type Endpoint struct {
 	Org     flex.OrgID
 	Name    EndpointName
 	URL     string // may hold {asset_id}, {external_id} and {site_id}
-	Headers []EndpointHeader
+	Headers []flex.EndpointHeader
 	Secret  flex.Secret // "whsec_" and base64
 	// the one before it, which signs as well until OldUntil
 	OldSecret   flex.Secret
@@ -39,12 +39,6 @@ type Endpoint struct {
 	Concurrency int    // pushes under way at once at most
 	CreatedAt   time.Time
 	Version     int64 // greater each time it is set
-}
-
-// EndpointHeader is a header field that every push bears. Its value is often a credential.
-type EndpointHeader struct {
-	Name  string
-	Value flex.Secret
 }
 
 const endpointColumns = `e.org_id, e.name, e.id, e.url, e.sealed, e.old_until, e.bare, e.nulls, e.batch, e.enabled, e.reason,
@@ -90,7 +84,7 @@ func (c conn) scanEndpoint(s scanner) (e Endpoint, err error) {
 
 	e.Secret, e.OldSecret = flex.Secret(kept.Secret), flex.Secret(kept.OldSecret)
 	for _, p := range kept.Headers {
-		e.Headers = append(e.Headers, EndpointHeader{p[0], flex.Secret(p[1])})
+		e.Headers = append(e.Headers, flex.EndpointHeader{Name: p[0], Value: flex.Secret(p[1])})
 	}
 
 	return e, nil

@@ -100,21 +100,14 @@ func (all *All) EachPlugged(
 	return all.eachPlugged(ctx, fn, query, args...)
 }
 
-// Scope is a part of an organisation's sites: all of them, those of a constraint group, those
-// of a GSP group as the list of metering points has it, or those of both.
-type Scope struct {
-	Group    string // constraint group; empty for any
-	GSPGroup string // such as _C; empty for any
-}
-
 // EachPlugged calls fn with every asset of the organisation's that is plugged in at a site of
 // the scope, in no certain order.
 func (tx *Tx) EachPlugged(
 	ctx context.Context,
-	scope Scope,
+	scope flex.Scope,
 	fn func(*Plugged),
 ) error {
-	where, args := scope.where([]any{tx.org.Bytes()})
+	where, args := scopeWhere(scope, []any{tx.org.Bytes()})
 	return tx.eachPlugged(
 		ctx,
 		fn,
@@ -127,11 +120,11 @@ func (tx *Tx) EachPlugged(
 // the scope, with the newest of its schedules, the first first.
 func (tx *Tx) EachStay(
 	ctx context.Context,
-	scope Scope,
+	scope flex.Scope,
 	span flex.Span,
 	fn func(*Plugged),
 ) error {
-	where, args := scope.where([]any{
+	where, args := scopeWhere(scope, []any{
 		tx.org.Bytes(),
 		micros(span.From),
 		micros(span.To),

@@ -233,7 +233,7 @@ func TestGolden_Terms(t *testing.T) {
 	eachGolden(t, func(t *testing.T, db *store.DB, _ string) {
 		for _, name := range slices.Sorted(maps.Keys(want)) {
 			var got []string
-			var crediting, certainty []store.Term
+			var crediting, certainty []flex.Term
 			err := db.Read(t.Context(), named(t, db, name).ID, func(tx *store.Tx) error {
 				terms, err := tx.Terms(t.Context())
 				for _, term := range terms {

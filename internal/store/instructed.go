@@ -75,20 +75,12 @@ func (tx *Tx) PaidCalls(
 	return kept, nil
 }
 
-// InstructedEvents are the flex events of whom an instruction called that it pays for.
-type InstructedEvents struct {
-	Found   int              // the events
-	Waiting int              // of them, those that are not settled yet, or not whole
-	Flex    flex.WattHours   // of what is settled of the instruction's half-hours; less use is negative
-	Revenue flex.MicroPounds // that it earned there, before loss factors
-}
-
 // InstructedEvents returns what became of the events that an instruction pays for. Of a half-hour
 // that is the instruction's for a part of its time, all counts: the market's part is in its price.
 func (tx *Tx) InstructedEvents(
 	ctx context.Context,
 	id flex.InstructionID,
-) (sum InstructedEvents, err error) {
+) (sum flex.InstructedEvents, err error) {
 	found, err := rows(
 		ctx,
 		tx.conn,
@@ -132,7 +124,7 @@ func pays(parts []settle.Instructed, id flex.InstructionID) bool {
 // addSettled adds up what the newest settlements of events have in an instruction's half-hours.
 func (tx *Tx) addSettled(
 	ctx context.Context,
-	sum *InstructedEvents,
+	sum *flex.InstructedEvents,
 	id flex.InstructionID,
 	ids []flex.FlexEventID,
 ) error {

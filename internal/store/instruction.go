@@ -22,50 +22,9 @@ var (
 		`SELECT c.asset_id AS what FROM called_asset c LEFT JOIN instruction i ON i.id = c.instruction_id WHERE i.id IS NULL OR i.org_id <> c.org_id`)
 )
 
-// Instruction asks a part of a fleet for another draw than planned.
-type Instruction struct {
-	ID flex.InstructionID
-	flex.Span
-	// against the plan, negative to draw less; zero if there is a limit
-	Change  flex.Watts
-	Limit   *flex.Watts // the most that may be drawn; nil for a change
-	Scope   Scope
-	Service string
-	Price   flex.Price // that the service pays; zero if it was not said
-	Reason  string
-	Unfair  bool // the cheapest are called, whoever was called before
-	Who     string
-	// that it is made of, as it is sent; zero if there is none
-	Offer flex.OfferID
-
-	MadeAt    time.Time
-	LookedAt  time.Time
-	StoppedAt time.Time // zero if nobody stopped it
-	StoppedBy string
-	// watt-seconds in each half-hour of it, or what is left of one at its ends
-	Target []int64
-}
-
-// Active reports whether an instruction binds at an instant, or will.
-func (i *Instruction) Active(now time.Time) bool {
-	return i.StoppedAt.IsZero() && now.Before(i.To)
-}
-
-// Goal says what is asked for, in a few words.
-func (i *Instruction) Goal() string {
-	switch {
-	case i.Limit != nil:
-		return fmt.Sprintf("not above %g kW", i.Limit.KW())
-	case i.Change > 0:
-		return fmt.Sprintf("%g kW more", i.Change.KW())
-	}
-
-	return fmt.Sprintf("%g kW less", -i.Change.KW())
-}
-
 const instructionColumns = `id, change_w, limit_w, group_name, gsp_group, from_at, to_at, service, price, reason, unfair, who, made_at, looked_at, stopped_at, stopped_by, target`
 
-func scanInstruction(s scanner) (i Instruction, err error) {
+func scanInstruction(s scanner) (i flex.Instruction, err error) {
 	var limit sql.NullInt64
 	var by sql.NullString
 	var target string
@@ -104,7 +63,7 @@ func scanInstruction(s scanner) (i Instruction, err error) {
 }
 
 // AddInstruction keeps an instruction. Its id and its instants are set here.
-func (tx *Tx) AddInstruction(ctx context.Context, i *Instruction) error {
+func (tx *Tx) AddInstruction(ctx context.Context, i *flex.Instruction) error {
 	i.ID = flex.InstructionID(tx.newID())
 	i.MadeAt, i.LookedAt = tx.now, tx.now
 	var limit any
@@ -140,7 +99,7 @@ func (tx *Tx) AddInstruction(ctx context.Context, i *Instruction) error {
 func (tx *Tx) Instruction(
 	ctx context.Context,
 	id flex.InstructionID,
-) (Instruction, error) {
+) (flex.Instruction, error) {
 	return one(
 		ctx,
 		tx.conn,
@@ -159,7 +118,7 @@ func (tx *Tx) Instructions(
 	ctx context.Context,
 	before flex.InstructionID,
 	limit int,
-) (found []Instruction, total int, err error) {
+) (found []flex.Instruction, total int, err error) {
 	if err := tx.row(
 		ctx,
 		`SELECT count(*) FROM instruction WHERE org_id = $1`,
@@ -188,7 +147,7 @@ func (tx *Tx) Instructions(
 }
 
 // ActiveInstructions returns the organisation's instructions that bind now, or will.
-func (tx *Tx) ActiveInstructions(ctx context.Context) ([]Instruction, error) {
+func (tx *Tx) ActiveInstructions(ctx context.Context) ([]flex.Instruction, error) {
 	return rows(
 		ctx,
 		tx.conn,
@@ -222,7 +181,7 @@ func (tx *Tx) StopInstruction(
 // has since the instant that is known.
 func (tx *Tx) LookAtInstruction(
 	ctx context.Context,
-	i *Instruction,
+	i *flex.Instruction,
 	at time.Time,
 ) (mine bool, err error) {
 	n, err := tx.exec(
@@ -387,11 +346,11 @@ type Callable struct {
 // read lately if that was since an instant.
 func (tx *Tx) Callables(
 	ctx context.Context,
-	scope Scope,
+	scope flex.Scope,
 	since time.Time,
 ) (map[flex.AssetID]*Callable, error) {
 	found := map[flex.AssetID]*Callable{}
-	where, args := scope.where([]any{tx.org.Bytes(), micros(tx.now)})
+	where, args := scopeWhere(scope, []any{tx.org.Bytes(), micros(tx.now)})
 	_, err := rows(ctx, tx.conn, func(s scanner) (id flex.AssetID, err error) {
 		c := &Callable{}
 		err = s.Scan(&id, &c.SiteID, &c.Calls, &c.Called)
@@ -424,8 +383,8 @@ func (tx *Tx) Callables(
 }
 
 // PlannedIn returns the plugged-in assets of a scope that have a schedule, by their ids.
-func (tx *Tx) PlannedIn(ctx context.Context, scope Scope) ([]Planned, error) {
-	where, args := scope.where([]any{tx.org.Bytes()})
+func (tx *Tx) PlannedIn(ctx context.Context, scope flex.Scope) ([]Planned, error) {
+	where, args := scopeWhere(scope, []any{tx.org.Bytes()})
 	return tx.planned(ctx, 0, `TRUE`+where+` ORDER BY s.asset_id`, args...)
 }
 
@@ -457,7 +416,7 @@ func (tx *Tx) ClosedAssets(
 }
 
 // where is the condition that a session, named s, is at a site of the scope.
-func (scope Scope) where(args []any) (string, []any) {
+func scopeWhere(scope flex.Scope, args []any) (string, []any) {
 	query := ""
 	if scope.Group != "" {
 		args = append(args, scope.Group)

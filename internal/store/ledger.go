@@ -12,45 +12,12 @@ import (
 	"flexd/internal/settle"
 )
 
-// Transaction is a ledger transaction with what the interface tells of it.
-type Transaction struct {
-	ledger.Transaction
-	Flex       *flex.WattHours // nil where it does not apply
-	Creditable *flex.WattHours
-	Rate       *int64 // millionths of a penny per kWh
-	Vehicle    string
-	Status     ledger.PaymentStatus // of a withdrawal; empty on all else
-	ForMonth   ledger.Month         // of market money that came or was given up
-	// what it gave the user when it was recorded
-	Amount flex.Pence
-	// of a flex event that is netted with the others of its month
-	Netting *Netting
-}
-
-// Netting is how an event's site and London month stood when its transaction was posted. The
-// month comes to what is carried into it, the others' shares and the event's own. With no
-// certainty its credit is that, or nothing if that is below nothing; else that if it is more than
-// so many standard errors, or nothing, and it is carried on. A transaction credits what is new.
-type Netting struct {
-	// the sum of the other events' shares, as far as they were paid then
-	Share flex.Pence
-	// what of the month's credit was credited before, but for the event's own
-	Credited flex.Pence
-
-	// into the month, and not lapsed; below nothing if it cost money
-	Carried   flex.Pence
-	Error     settle.MilliPence // the standard error of the month's sum
-	Certainty settle.Parts
-	// by how much the transaction changes the credit of later months
-	Later flex.Pence
-}
-
 // Post writes a transaction and its postings, all or nothing, and gives it its id and
 // instant. One whose key is in the books already is not written again: posted is false, and
 // if the books say something else under that key it is a Conflict.
 func (tx *Tx) Post(
 	ctx context.Context,
-	t *Transaction,
+	t *ledger.Booked,
 ) (posted bool, err error) {
 	if err := t.Check(); err != nil {
 		return false, err
@@ -90,7 +57,7 @@ func (tx *Tx) Post(
 
 // complete gives a transaction what it has from the books: its id and instant, the day on
 // which it is booked, and who owes the market money in it.
-func (tx *Tx) complete(ctx context.Context, t *Transaction) error {
+func (tx *Tx) complete(ctx context.Context, t *ledger.Booked) error {
 	books, err := tx.openBooks(ctx)
 	if err != nil {
 		return err
@@ -112,7 +79,7 @@ func (tx *Tx) complete(ctx context.Context, t *Transaction) error {
 
 // columns are others_share, others_credited, carried_in, standard_error, certainty and
 // later_credit; of none, null.
-func (n *Netting) columns() (all [6]any) {
+func nettingColumns(n *settle.Netting) (all [6]any) {
 	if n != nil {
 		all = [6]any{
 			int64(n.Share),
@@ -130,9 +97,9 @@ func (n *Netting) columns() (all [6]any) {
 // insertTransaction writes a transaction's row, unless there is one of its key.
 func (tx *Tx) insertTransaction(
 	ctx context.Context,
-	t *Transaction,
+	t *ledger.Booked,
 ) (int64, error) {
-	netted := t.Netting.columns()
+	netted := nettingColumns(t.Netting)
 	return tx.exec(
 		ctx,
 		`INSERT INTO ledger (id, org_id, site_id, key, kind, credit, from_at, to_at, settled_on, flex_wh,
@@ -177,7 +144,7 @@ func (tx *Tx) insertTransaction(
 }
 
 // posted compares a transaction with the one that has its key.
-func (tx *Tx) posted(ctx context.Context, t *Transaction) error {
+func (tx *Tx) posted(ctx context.Context, t *ledger.Booked) error {
 	var kind string
 	old := ledger.Transaction{Key: t.Key}
 	err := tx.row(
@@ -295,12 +262,12 @@ const ledgerColumns = `l.id, l.site_id, l.key, l.kind, l.credit, l.from_at, l.to
 
 // readNetting is what a transaction's month was when it was made: others_share, others_credited,
 // carried_in, standard_error, certainty, later_credit. It is nil for one that no month nets.
-func readNetting(columns [6]sql.NullInt64) *Netting {
+func readNetting(columns [6]sql.NullInt64) *settle.Netting {
 	if !columns[0].Valid {
 		return nil
 	}
 
-	return &Netting{
+	return &settle.Netting{
 		Share:     flex.Pence(columns[0].Int64),
 		Credited:  flex.Pence(columns[1].Int64),
 		Carried:   flex.Pence(columns[2].Int64),
@@ -329,7 +296,7 @@ type nullColumns struct {
 }
 
 // scanTransaction reads a row of ledgerColumns.
-func scanTransaction(s scanner) (t Transaction, err error) {
+func scanTransaction(s scanner) (t ledger.Booked, err error) {
 	var null nullColumns
 	columns := []any{
 		&t.ID, &t.SiteID, &t.Key, &t.Kind, &t.Amount,
@@ -355,7 +322,7 @@ func scanTransaction(s scanner) (t Transaction, err error) {
 }
 
 // fill puts what is not null into a transaction.
-func (null *nullColumns) fill(t *Transaction) (err error) {
+func (null *nullColumns) fill(t *ledger.Booked) (err error) {
 	t.Netting = readNetting(null.netted)
 	t.Status = ledger.PaymentStatus(null.status.String)
 	t.Flex = wattHours(null.flexed)
@@ -378,7 +345,7 @@ func (tx *Tx) Transactions(
 	ctx context.Context,
 	site flex.SiteID,
 	limit, offset int,
-) (ts []Transaction, total int, err error) {
+) (ts []ledger.Booked, total int, err error) {
 	ts, err = rows(
 		ctx,
 		tx.conn,
@@ -413,7 +380,7 @@ func (tx *Tx) TransactionsWithin(
 	ctx context.Context,
 	site flex.SiteID,
 	span flex.Span,
-) (ts []Transaction, before flex.Pence, err error) {
+) (ts []ledger.Booked, before flex.Pence, err error) {
 	ts, err = rows(
 		ctx,
 		tx.conn,
@@ -448,7 +415,7 @@ func (tx *Tx) SiteTransactions(
 	ctx context.Context,
 	site flex.SiteID,
 	until time.Time,
-) ([]Transaction, error) {
+) ([]ledger.Booked, error) {
 	return rows(
 		ctx,
 		tx.conn,

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"time"
 
 	"flexd/internal/flex"
 )
@@ -17,27 +16,9 @@ var (
 			OR f.instruction_id IS NOT NULL AND i.id IS NULL`)
 )
 
-// Offer offers that a part of a fleet draws less or more in a window than planned.
-type Offer struct {
-	ID flex.OfferID
-	flex.Span
-	Scope      Scope
-	Service    string
-	Up         bool       // to draw more; else less
-	Power      flex.Watts // on average over the window
-	Confidence int        // of 100 times, how often at least this is to come
-	Price      flex.Price // that it costs
-	Who        string
-
-	MadeAt      time.Time
-	AcceptedAt  time.Time // zero while it is not accepted
-	Accepted    flex.Watts
-	Instruction flex.InstructionID // that it became
-}
-
 const offerColumns = `id, service, group_name, gsp_group, from_at, to_at, up, power_w, confidence, price, who, made_at, accepted_at, accepted_w, instruction_id`
 
-func scanOffer(s scanner) (o Offer, err error) {
+func scanOffer(s scanner) (o flex.Offer, err error) {
 	var accepted sql.NullInt64
 	err = s.Scan(
 		&o.ID,
@@ -63,7 +44,7 @@ func scanOffer(s scanner) (o Offer, err error) {
 }
 
 // AddOffer keeps an offer. Its id and its instant are set here.
-func (tx *Tx) AddOffer(ctx context.Context, o *Offer) error {
+func (tx *Tx) AddOffer(ctx context.Context, o *flex.Offer) error {
 	o.ID, o.MadeAt = flex.OfferID(tx.newID()), tx.now
 	_, err := tx.exec(
 		ctx,
@@ -88,7 +69,7 @@ func (tx *Tx) AddOffer(ctx context.Context, o *Offer) error {
 }
 
 // Offer returns one of the organisation's offers.
-func (tx *Tx) Offer(ctx context.Context, id flex.OfferID) (Offer, error) {
+func (tx *Tx) Offer(ctx context.Context, id flex.OfferID) (flex.Offer, error) {
 	return one(
 		ctx,
 		tx.conn,
@@ -106,7 +87,7 @@ func (tx *Tx) Offers(
 	ctx context.Context,
 	before flex.OfferID,
 	limit int,
-) (found []Offer, total int, err error) {
+) (found []flex.Offer, total int, err error) {
 	if err := tx.row(
 		ctx,
 		`SELECT count(*) FROM offer WHERE org_id = $1`,

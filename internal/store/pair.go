@@ -3,32 +3,13 @@ package store
 import (
 	"context"
 	"database/sql"
-	"time"
 
 	"flexd/internal/flex"
 )
 
-// Pair is what a party tells of a site's metering points (MSIDs) for a time. What is empty is
-// not told.
-type Pair struct {
-	Import       string // MPAN
-	Export       string // MPAN; empty if the site has none
-	BMUnit       string // the secondary BM unit that both are in
-	GSPGroup     string
-	SupplierMPID string    // of the import
-	From, To     time.Time // To is zero while it lasts
-	// of any half-hour, as settlement has it
-	LargestExport flex.Optional[flex.WattHours]
-}
-
-// Lasts reports whether the pair holds at an instant.
-func (p *Pair) Lasts(at time.Time) bool {
-	return !at.Before(p.From) && (p.To.IsZero() || at.Before(p.To))
-}
-
 const pairColumns = `import_mpan, export_mpan, bm_unit, gsp_group, supplier_mpid, from_at, to_at, largest_export_wh`
 
-func scanPair(s scanner) (p Pair, err error) {
+func scanPair(s scanner) (p flex.MeterPair, err error) {
 	var largest sql.NullInt64
 	err = s.Scan(
 		&p.Import,
@@ -49,7 +30,7 @@ func scanPair(s scanner) (p Pair, err error) {
 }
 
 // PutPairs keeps the organisation's pairs in place of all that it told before.
-func (tx *Tx) PutPairs(ctx context.Context, pairs []Pair) error {
+func (tx *Tx) PutPairs(ctx context.Context, pairs []flex.MeterPair) error {
 	_, err := tx.exec(
 		ctx,
 		`DELETE FROM msid_pair WHERE org_id = $1`,
@@ -93,7 +74,7 @@ func (tx *Tx) PutPairs(ctx context.Context, pairs []Pair) error {
 }
 
 // Pairs returns the organisation's pairs of a time, by import and then by time.
-func (tx *Tx) Pairs(ctx context.Context, span flex.Span) ([]Pair, error) {
+func (tx *Tx) Pairs(ctx context.Context, span flex.Span) ([]flex.MeterPair, error) {
 	return rows(ctx, tx.conn, scanPair, `SELECT `+pairColumns+` FROM msid_pair
 		WHERE org_id = $1 AND from_at < $2 AND (to_at IS NULL OR to_at > $3) ORDER BY import_mpan, from_at`,
 		tx.org.Bytes(), micros(span.To), micros(span.From))

@@ -40,7 +40,7 @@ func keepSecrets(t *testing.T, db *store.DB, org flex.OrgID) (site flex.Site) {
 		}
 		_, err := tx.PutEndpoint(ctx, store.Endpoint{
 			Name: store.ScheduleEndpoint, URL: "https://client.example/", Secret: flex.Secret(secrets[0]), OldSecret: flex.Secret(secrets[1]),
-			Headers: []store.EndpointHeader{{Name: "Authorization", Value: flex.Secret(secrets[2])}}, Enabled: true, Rate: 1, Concurrency: 1,
+			Headers: []flex.EndpointHeader{{Name: "Authorization", Value: flex.Secret(secrets[2])}}, Enabled: true, Rate: 1, Concurrency: 1,
 		})
 		if err != nil {
 			return err

@@ -7,18 +7,9 @@ import (
 	"flexd/internal/flex"
 )
 
-// Term is one of an organisation's terms from a day on.
-type Term struct {
-	Name  string
-	From  flex.Day // London; zero: from the beginning
-	Value string   // as `flexd org set` takes it; empty: the default
-	SetAt time.Time
-	SetBy string
-}
-
 // Terms returns every term of the organisation that was ever set, by name and then by day.
-func (tx *Tx) Terms(ctx context.Context) ([]Term, error) {
-	scan := func(s scanner) (t Term, err error) {
+func (tx *Tx) Terms(ctx context.Context) ([]flex.Term, error) {
+	scan := func(s scanner) (t flex.Term, err error) {
 		var from string
 		if err := s.Scan(
 			&t.Name,
@@ -45,7 +36,7 @@ func (tx *Tx) Terms(ctx context.Context) ([]Term, error) {
 }
 
 // PutTerm keeps a term from a day on, in the place of what was to hold from that day.
-func (tx *Tx) PutTerm(ctx context.Context, t Term) error {
+func (tx *Tx) PutTerm(ctx context.Context, t flex.Term) error {
 	from := ""
 	if t.From != (flex.Day{}) {
 		from = t.From.String()

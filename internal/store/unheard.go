@@ -29,7 +29,7 @@ const readingStep = 6 * time.Hour
 
 // noteReached keeps whether a client got through to the charger with the schedule in force. A
 // Failed report says neither.
-func (tx *Tx) noteReached(ctx context.Context, c Callback) error {
+func (tx *Tx) noteReached(ctx context.Context, c flex.Callback) error {
 	var err error
 	switch c.Status {
 	case flex.Received:

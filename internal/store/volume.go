@@ -10,18 +10,9 @@ import (
 	"flexd/internal/flex"
 )
 
-// Point is a party's time with a metering point, with what is known of the point.
-type Point struct {
-	MPAN     string
-	Site     flex.SiteID // zero while it is not enrolled
-	From, To time.Time   // To is zero while it lasts
-	Meter    *flex.Meter // nil if it is on no list
-	Enrolled bool        // now, in any proposition
-}
-
 // Points returns the organisation's metering points whose time with it meets the span, by MPAN
 // and then by time.
-func (tx *Tx) Points(ctx context.Context, span flex.Span) ([]Point, error) {
+func (tx *Tx) Points(ctx context.Context, span flex.Span) ([]flex.MeteringPoint, error) {
 	return rows(
 		ctx,
 		tx.conn,
@@ -37,7 +28,7 @@ func (tx *Tx) Points(ctx context.Context, span flex.Span) ([]Point, error) {
 	)
 }
 
-func scanPoint(s scanner) (p Point, err error) {
+func scanPoint(s scanner) (p flex.MeteringPoint, err error) {
 	var listed, mpid, name, gsp sql.NullString
 	var imports, energised, halfHourly, domestic sql.NullBool
 

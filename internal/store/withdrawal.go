@@ -55,7 +55,7 @@ func (tx *Tx) Withdraw(
 		return Withdrawal{}, err
 	}
 
-	t := Transaction{Transaction: ledger.Transaction{
+	t := ledger.Booked{Transaction: ledger.Transaction{
 		Key:      fmt.Sprintf("withdrawal:%s", flex.TransactionID(tx.newID())),
 		Kind:     ledger.Withdrawal,
 		SiteID:   site,
@@ -199,7 +199,7 @@ func (tx *Tx) postMove(
 		return nil
 	}
 
-	step := Transaction{Transaction: ledger.Transaction{
+	step := ledger.Booked{Transaction: ledger.Transaction{
 		Key:      fmt.Sprintf("withdrawal:%s:%d", w.ID, w.Moves),
 		Kind:     ledger.Withdrawal,
 		SiteID:   w.SiteID,
