@@ -107,7 +107,7 @@ func (s *Server) readActed(r *request) (ids []flex.AssetID, err error) {
 		return ids, nil
 	}
 
-	f, err := assetFilter(r.PostFormValue)
+	f, err := s.assetFilter(r, r.PostFormValue)
 	if err != nil {
 		return nil, err
 	}

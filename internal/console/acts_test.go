@@ -10,7 +10,7 @@ import (
 func TestActs(t *testing.T) {
 	s := testScene(t)
 	d := s.service
-	d.wants(d.page("/console/assets"), `form="acts"`, "All that match the filters, the newest 500 at most", "Charge now")
+	d.wants(d.page("/console/assets"), `form="acts"`, "All that match the filters, the first 500 at most", "Charge now")
 	d.wants(d.page("/console/assets/"+s.assets[plain].String()), `<h2>Actions</h2>`, `name="id" value="`+s.assets[plain].String()+`"`)
 
 	const base = "/console/assets/selection"

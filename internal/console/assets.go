@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"flexd/internal/flex"
+	"flexd/internal/operations"
 	"flexd/internal/registry"
 	"flexd/internal/selection"
 )
@@ -20,22 +21,26 @@ var assetTypes = []flex.AssetType{
 
 // assets answers the list of assets.
 func (s *Server) assets(r *request) (view, error) {
-	f, err := readAssetFilter(r)
+	f, err := s.readAssetFilter(r)
 	if err != nil {
 		return view{}, err
 	}
 
 	p := assetsPage{
 		AssetFilter: f,
+		Cause:       operations.Kind(r.URL.Query().Get("cause")),
+		Causes:      operations.Causes,
 		Export:      r.exports(),
 		Types:       assetTypes,
 		States:      registry.AssetStates,
+		Orders:      assetOrders(),
 	}
 
 	p.AssetList, err = s.Registry.AssetList(r.Context(), f)
 	if len(p.Assets) > r.limit() {
 		p.Assets = p.Assets[:r.limit()]
-		p.Next = r.with("before", p.Assets[len(p.Assets)-1].ID.String())
+		last := p.Assets[len(p.Assets)-1]
+		p.Next = r.with("before", cursor(last.ID.String(), last.Key, f.Sort))
 	}
 
 	return view{
@@ -48,7 +53,7 @@ func (s *Server) assets(r *request) (view, error) {
 }
 
 // readAssetFilter reads which assets a request looks for.
-func readAssetFilter(r *request) (f registry.AssetFilter, err error) {
+func (s *Server) readAssetFilter(r *request) (f registry.AssetFilter, err error) {
 	if err := r.knows(
 		"type",
 		"plugged",
@@ -57,29 +62,37 @@ func readAssetFilter(r *request) (f registry.AssetFilter, err error) {
 		"gsp_group",
 		"group",
 		"state",
+		"cause",
+		"sort",
 	); err != nil {
 		return f, err
 	}
 
 	q := r.URL.Query()
-	f, err = assetFilter(q.Get)
+	f, err = s.assetFilter(r, q.Get)
 	if err != nil {
 		return f, err
 	}
 
-	f.Limit = r.limit() + 1
-	err = readFilter(&f.Before, q.Get("before"), "asset")
+	f.Limit, f.Uncounted = r.limit()+1, r.exporting()
+	before, key := cutCursor(q.Get("before"), f.Sort)
+	f.Key = key
+	err = readFilter(&f.Before, before, "asset")
 
 	return f, err
 }
 
 // assetFilter reads a filter from fields, by their names: of an address, or of a form that acts on all that
 // a list shows.
-func assetFilter(field func(name string) string) (f registry.AssetFilter, err error) {
+func (s *Server) assetFilter(
+	r *request,
+	field func(name string) string,
+) (f registry.AssetFilter, err error) {
 	f = registry.AssetFilter{
 		Type:    flex.AssetType(field("type")),
 		Plugged: field("plugged") != "",
 		State:   field("state"),
+		Sort:    field("sort"),
 	}
 
 	if f.Type != "" && !slices.Contains(assetTypes, f.Type) {
@@ -94,8 +107,50 @@ func assetFilter(field func(name string) string) (f registry.AssetFilter, err er
 	f.Group = strings.TrimSpace(field("group"))
 
 	err = readFilter(&f.Org, field("org"), "organisation")
+	if cause := field("cause"); cause != "" && err == nil {
+		f.Only, err = s.Operations.AssetsOf(
+			r.Context(),
+			operations.Kind(cause),
+			f.Org,
+		)
+	}
 
 	return f, err
+}
+
+// order is a way to sort a list, to choose.
+type order struct{ Value, Label string }
+
+func assetOrders() []order {
+	orders := []order{{"", "newest first"}}
+	for _, by := range registry.AssetOrders {
+		label := strings.ReplaceAll(by, "_", " ")
+		orders = append(
+			orders,
+			order{by, label},
+			order{"-" + by, label + ", the last first"},
+		)
+	}
+
+	return orders
+}
+
+// cursor is where a page of a sorted list ends: the id of its last row, and what the row is sorted by.
+func cursor(id, key, sort string) string {
+	if sort == "" {
+		return id
+	}
+	return id + ":" + key
+}
+
+// cutCursor takes a cursor apart.
+func cutCursor(text, sort string) (id, key string) {
+	if sort == "" {
+		return text, ""
+	}
+
+	id, key, _ = strings.Cut(text, ":")
+	return id, key
 }
 
 func (p *assetsPage) table() *table {
@@ -147,6 +202,9 @@ func (assetsPage) ActsMax() int { return selection.Max }
 type assetsPage struct {
 	registry.AssetFilter
 	registry.AssetList
+	Cause  operations.Kind
+	Causes []operations.Kind
+	Orders []order
 	Types  []flex.AssetType
 	States []string
 	Next   string

@@ -68,17 +68,27 @@ var seePaths = map[operations.Kind]string{
 	operations.Halted:           "/console/safety",
 	operations.Refused:          "/console/assets?state=refused",
 	operations.Unplanned:        "/console/assets?state=unplanned",
+	operations.ShortTime:        causePath(operations.ShortTime),
+	operations.ShortOffPeak:     causePath(operations.ShortOffPeak),
+	operations.ShortHeadroom:    causePath(operations.ShortHeadroom),
+	operations.PlanRefused:      causePath(operations.PlanRefused),
+	operations.SiteCutShort:     causePath(operations.SiteCutShort),
 	operations.Waiting:          "/console/deliveries?state=" + string(delivery.Pending),
 	operations.EndpointDisabled: "/console/deliveries",
 	operations.EndpointMissing:  "/console/developer",
-	operations.NotReleased:      "/console/deliveries?endpoint=dispatch",
+	operations.NotReleased:      causePath(operations.NotReleased),
 	operations.OrderUnmet:       "/console/instructions",
 	operations.JobFailed:        "/console/engine",
 	operations.PriceStale:       "/console/prices",
-	operations.Offline:          "/console/deliveries",
-	operations.ReadingsMissing:  "/console/readings",
+	operations.Offline:          causePath(operations.Offline),
+	operations.ReadingsMissing:  causePath(operations.ReadingsMissing),
 	operations.ReadingsHeld:     "/console/readings/held",
 	operations.PayoutWaiting:    "/console/settlement?status=" + string(ledger.PendingApproval),
+}
+
+// causePath is the list of all assets of an exception.
+func causePath(k operations.Kind) string {
+	return "/console/assets?cause=" + string(k)
 }
 
 func (p *fleetPage) numbers() fleetNumbers {

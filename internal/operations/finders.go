@@ -359,18 +359,18 @@ func findPlanRefused(
 	org flex.OrgID,
 ) ([]Exception, error) {
 	sum := fleet.Outlook(org)
-	if sum.refused.count == 0 {
+	if len(sum.refused) == 0 {
 		return nil, nil
 	}
 
-	assets, err := named(ctx, all, sum.refused.ids)
+	assets, err := named(ctx, all, sum.refused)
 
 	return []Exception{{
 		Kind:   PlanRefused,
 		Level:  Critical,
-		Count:  sum.refused.count,
+		Count:  len(sum.refused),
 		Assets: assets,
-		Title:  count(sum.refused.count, "asset") + " whose site's plan was refused by the check before sending",
+		Title:  count(len(sum.refused), "asset") + " whose site's plan was refused by the check before sending",
 		Text:   "The plan would have passed a limit of the site, which is a fault in flexd. They were sent what keeps the limits, and may miss a part of what they need. The log says which limit.",
 	}}, err
 }
@@ -383,18 +383,18 @@ func findCutShort(
 	org flex.OrgID,
 ) ([]Exception, error) {
 	sum := fleet.Outlook(org)
-	if sum.cutShort.count == 0 {
+	if len(sum.cutShort) == 0 {
 		return nil, nil
 	}
 
-	assets, err := named(ctx, all, sum.cutShort.ids)
+	assets, err := named(ctx, all, sum.cutShort)
 
 	return []Exception{{
 		Kind:   SiteCutShort,
 		Level:  Warning,
-		Count:  sum.cutShort.count,
+		Count:  len(sum.cutShort),
 		Assets: assets,
-		Title:  count(sum.cutShort.count, "asset") + " whose site was not planned as one to the end",
+		Title:  count(len(sum.cutShort), "asset") + " whose site was not planned as one to the end",
 		Text:   "Cars and batteries of these sites keep every limit, and may cost the household more than they need to. The explanation of each asset says why, and by how much at most.",
 	}}, err
 }

@@ -34,8 +34,8 @@ type Outlook struct {
 	short        [causes]shortfall
 	unplanned    int
 	unplannedIDs []flex.AssetID
-	cutShort     listed // whose site was not planned as one, or not to the end
-	refused      listed // whose site's plan was refused
+	cutShort     []flex.AssetID // whose site was not planned as one, or not to the end
+	refused      []flex.AssetID // whose site's plan was refused
 
 	sums      [outlookPeriods]halfHour
 	permitted map[flex.Tariff]*perHalfHour
@@ -68,28 +68,13 @@ const (
 	causes
 )
 
-// listed counts assets and names some.
-type listed struct {
-	count int
-	ids   []flex.AssetID // as many at most as an exception names
-}
-
-func (l *listed) add(id flex.AssetID) {
-	l.join(listed{1, []flex.AssetID{id}})
-}
-
-func (l *listed) join(o listed) {
-	l.count += o.count
-	l.ids = append(l.ids, o.ids...)
-	l.ids = l.ids[:min(len(l.ids), examplesMax)]
-}
-
 // shortfall is the assets that fall short for one cause.
 type shortfall struct {
 	count  int
 	energy flex.WattHours
 	// those that lack most, so many at most as an exception names
 	worst []shortAsset
+	ids   []flex.AssetID // all of them
 }
 
 type shortAsset struct {
@@ -100,6 +85,7 @@ type shortAsset struct {
 func (s *shortfall) add(id flex.AssetID, missing flex.WattHours) {
 	s.count++
 	s.energy += missing
+	s.ids = append(s.ids, id)
 	s.worst = append(s.worst, shortAsset{id, missing})
 	if len(s.worst) >= 2*examplesMax {
 		s.trim()
@@ -109,6 +95,7 @@ func (s *shortfall) add(id flex.AssetID, missing flex.WattHours) {
 func (s *shortfall) join(o shortfall) {
 	s.count += o.count
 	s.energy += o.energy
+	s.ids = append(s.ids, o.ids...)
 	s.worst = append(s.worst, o.worst...)
 	s.trim()
 }
@@ -173,18 +160,16 @@ func (f *Outlook) add(p *store.Plugged) {
 	f.plugged++
 	if !p.Planned {
 		f.unplanned++
-		if len(f.unplannedIDs) < examplesMax {
-			f.unplannedIDs = append(f.unplannedIDs, p.AssetID)
-		}
+		f.unplannedIDs = append(f.unplannedIDs, p.AssetID)
 		return
 	}
 
 	f.planned++
 	if p.CutShort {
-		f.cutShort.add(p.AssetID)
+		f.cutShort = append(f.cutShort, p.AssetID)
 	}
 	if p.PlanRefused {
-		f.refused.add(p.AssetID)
+		f.refused = append(f.refused, p.AssetID)
 	}
 
 	var own perHalfHour
@@ -357,8 +342,8 @@ func (f *Outlook) join(o *Outlook) {
 	f.drawing += o.drawing
 	f.unplanned += o.unplanned
 	f.unplannedIDs = append(f.unplannedIDs, o.unplannedIDs...)
-	f.cutShort.join(o.cutShort)
-	f.refused.join(o.refused)
+	f.cutShort = append(f.cutShort, o.cutShort...)
+	f.refused = append(f.refused, o.refused...)
 	for c := range f.short {
 		f.short[c].join(o.short[c])
 	}

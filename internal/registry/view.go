@@ -74,6 +74,7 @@ type AssetLine struct {
 	ReadyBy time.Time `json:"ready_by,omitzero"`
 	// since when an operator has it excluded from control, zero if it is not
 	Excluded time.Time `json:"excluded_at,omitzero"`
+	Key      string    `json:"-"` // of the order that was asked for
 }
 
 // SiteLine is a site in a list that goes across organisations.
@@ -102,6 +103,7 @@ func assetLines(found []store.AssetLine, err error) ([]AssetLine, error) {
 			PluggedIn:  a.PluggedIn,
 			ReadyBy:    a.ReadyBy,
 			Excluded:   a.Excluded,
+			Key:        a.Key,
 		}
 	}
 
@@ -113,14 +115,22 @@ type AssetFilter struct {
 	Org     flex.OrgID
 	Type    flex.AssetType
 	Plugged bool
-	Before  flex.AssetID // assets older than this one
+	Before  flex.AssetID // assets that come after this one
 	Limit   int
 
 	Model    string // in any case of its letters
 	GSPGroup string
-	Group    string // a constraint group
-	State    string // one of AssetStates
+	Group    string         // a constraint group
+	State    string         // one of AssetStates
+	Only     []flex.AssetID // none but these; nil takes all
+	Sort     string         // one of AssetOrders, "-" before it to turn it round; the newest first if it is empty
+	Key      string         // of the asset Before, as AssetLine's Key has it
+	// how many there are is not counted
+	Uncounted bool
 }
+
+// AssetOrders are the columns that a list can be sorted by.
+var AssetOrders = store.AssetOrders
 
 // AssetStates are what AssetFilter's State may be.
 var AssetStates = assetStates()
@@ -144,6 +154,19 @@ func (f *AssetFilter) find() (store.Find, error) {
 		GSPGroup: f.GSPGroup,
 		Group:    f.Group,
 		State:    store.AssetState(f.State),
+		Only:     f.Only,
+		Sort:     store.AssetOrder(f.Sort),
+		Key:      f.Key,
+	}
+
+	by := strings.TrimPrefix(f.Sort, "-")
+	if f.Sort != "" && !slices.Contains(AssetOrders, by) {
+		return found, flex.Fail(
+			flex.Invalid,
+			"a list of assets is not sorted by %q: it is by %s, or one of them with - before it",
+			by,
+			strings.Join(AssetOrders, ", "),
+		)
 	}
 
 	if f.State != "" && !slices.Contains(AssetStates, f.State) {
@@ -158,7 +181,7 @@ func (f *AssetFilter) find() (store.Find, error) {
 	return found, nil
 }
 
-// AssetList is every organisation, and the assets that a filter takes, the newest first.
+// AssetList is every organisation, and the assets that a filter takes, in its order.
 type AssetList struct {
 	Orgs   []flex.Org
 	Assets []AssetLine
@@ -181,9 +204,11 @@ func (d *Service) AssetList(
 			return err
 		}
 
-		l.Total, err = all.CountAssets(ctx, find)
-		if err != nil {
-			return err
+		if !f.Uncounted {
+			l.Total, err = all.CountAssets(ctx, find)
+			if err != nil {
+				return err
+			}
 		}
 
 		l.Assets, err = assetLines(all.FindAssets(ctx, find))

@@ -25,7 +25,8 @@ type dialect struct {
 	versionTable string
 	// writes an id of the engine's type as 32 hexadecimal digits
 	idHex     string
-	maxParams int // parameters in one statement
+	idSet     string // the ids of a JSON array of such digits
+	maxParams int    // parameters in one statement
 	// before a statement asks how it would be run
 	explain string
 	weekly  bool // readings lie in a table for each week

@@ -17,6 +17,7 @@ type AssetLine struct {
 	PluggedIn time.Time // zero while nothing is plugged in
 	ReadyBy   time.Time // of the open session, zero until it was planned
 	Excluded  time.Time // from control since then, zero if it is not
+	Key       string    // of the order that was asked for
 }
 
 // SiteLine is a site in a list that goes across organisations.
@@ -36,7 +37,7 @@ type Find struct {
 	Type    flex.AssetType
 	Plugged bool
 	Site    flex.SiteID
-	Before  flex.AssetID // assets older than this one: the next page
+	Before  flex.AssetID // assets that come after this one: the next page
 	Limit   int
 
 	// Of assets alone.
@@ -44,6 +45,9 @@ type Find struct {
 	GSPGroup string
 	Group    string // a constraint group
 	State    AssetState
+	Only     []flex.AssetID // none but these; nil takes all
+	Sort     AssetOrder
+	Key      string // of the asset Before
 }
 
 // AssetState is how an asset is, of those that an operator looks for.
@@ -143,22 +147,24 @@ func likeText(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(text))
 }
 
-// FindAssets returns assets across organisations, newest first.
+// FindAssets returns assets across organisations in the order that is asked for.
 func (all *All) FindAssets(ctx context.Context, f Find) ([]AssetLine, error) {
 	w := &condition{}
 	f.text(w, true)
 	w.within(ctx, "a.org_id")
 
 	f.assets(w, all.Now())
-	if !f.Before.IsZero() {
-		w.text.WriteString(" AND a.id < " + w.param(f.Before.Bytes()))
+	f.only(w, all.db.d)
+	key, order, err := f.Sort.page(w, f.Before, f.Key)
+	if err != nil {
+		return nil, err
 	}
 
 	limit := w.param(f.Limit)
 	scan := func(s scanner) (v AssetLine, err error) {
 		v.Asset, err = scanAsset(extra{
 			s,
-			[]any{&v.Org, &v.OrgName, &v.Postcode, instant{&v.PluggedIn}, instant{&v.ReadyBy}, instant{&v.Excluded}},
+			[]any{&v.Org, &v.OrgName, &v.Postcode, instant{&v.PluggedIn}, instant{&v.ReadyBy}, instant{&v.Excluded}, &v.Key},
 		})
 
 		return v, err
@@ -169,8 +175,8 @@ func (all *All) FindAssets(ctx context.Context, f Find) ([]AssetLine, error) {
 		all.conn,
 		scan,
 		`SELECT a.id, a.site_id, a.external_id, a.type, a.power_w, a.capacity_wh, a.model, a.installed_on, a.serial_number, a.created_at, a.phases,
-			a.org_id, o.name, s.postcode, p.plugged_in_at, p.ready_by, a.excluded_at
-		FROM `+foundAssets+` WHERE 1 = 1`+w.text.String()+` ORDER BY a.id DESC LIMIT `+limit,
+			a.org_id, o.name, s.postcode, p.plugged_in_at, p.ready_by, a.excluded_at, `+key+`
+		FROM `+foundAssets+` WHERE 1 = 1`+w.text.String()+order+` LIMIT `+limit,
 		w.args...,
 	)
 }
@@ -185,6 +191,7 @@ func (all *All) CountAssets(ctx context.Context, f Find) (n int, err error) {
 	f.text(w, true)
 	w.within(ctx, "a.org_id")
 	f.assets(w, all.Now())
+	f.only(w, all.db.d)
 	err = all.row(
 		ctx,
 		`SELECT count(*) FROM `+foundAssets+` WHERE 1 = 1`+w.text.String(),

@@ -26,6 +26,7 @@ var postgresDialect = dialect{
 	forKeyShare:    " FOR KEY SHARE",
 	skipLocked:     " FOR UPDATE SKIP LOCKED",
 	idHex:          "replace(CAST(%s AS text), '-', '')",
+	idSet:          "SELECT CAST(value AS uuid) FROM json_array_elements_text(CAST(%s AS json))",
 	maxParams:      65535,
 	explain:        "EXPLAIN ",
 	holderGone:     " AND pg_try_advisory_xact_lock(holder)",

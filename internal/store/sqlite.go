@@ -25,6 +25,7 @@ var sqliteDialect = dialect{
 
 	versionTable: `SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version')`,
 	idHex:        "hex(%s)",
+	idSet:        "SELECT unhex(value) FROM json_each(%s)",
 	maxParams:    32766,
 	explain:      "EXPLAIN QUERY PLAN ",
 	retryable: func(err error) bool {

@@ -1,0 +1,134 @@
+package operations
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Short is the cause of every asset that will not have what it needs, whatever keeps it from that.
+const Short Kind = "short"
+
+// Causes are the exceptions whose assets can be listed, all of them and not examples alone.
+var Causes = []Kind{
+	Refused,
+	Waiting,
+	Offline,
+	Short,
+	ShortTime,
+	ShortOffPeak,
+	ShortHeadroom,
+	NotReleased,
+	PlanRefused,
+	Unplanned,
+	SiteCutShort,
+	ReadingsMissing,
+}
+
+// AssetsOf returns the assets of an exception, of one organisation or, if org is zero, of all: as many
+// as Exceptions counts. The list is never nil.
+func (s *Service) AssetsOf(
+	ctx context.Context,
+	cause Kind,
+	org flex.OrgID,
+) ([]flex.AssetID, error) {
+	if !slices.Contains(Causes, cause) {
+		return nil, flex.Fail(
+			flex.Invalid,
+			"there is no cause %q whose assets are listed: there are %s",
+			string(cause),
+			causeNames(),
+		)
+	}
+
+	ids := []flex.AssetID{}
+	fleet, err := s.Look(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	if find := fleetCauses[cause]; find != nil {
+		for _, o := range fleet.Orgs {
+			if org.IsZero() || o.ID == org {
+				ids = append(ids, find(fleet.ByOrg[o.ID])...)
+			}
+		}
+		return ids, nil
+	}
+
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+		ids = []flex.AssetID{} // a read may be run again
+		for _, of := range lookedAt(ctx, org) {
+			more, err := storedCauses[cause](ctx, all, of)
+			if err != nil {
+				return err
+			}
+			ids = append(ids, more...)
+		}
+
+		return nil
+	})
+
+	return ids, err
+}
+
+func causeNames() string {
+	names := make([]string, len(Causes))
+	for i, k := range Causes {
+		names[i] = string(k)
+	}
+	return strings.Join(names, ", ")
+}
+
+// fleetCauses find assets in the picture of the fleet.
+var fleetCauses = map[Kind]func(*Outlook) []flex.AssetID{
+	Short: func(o *Outlook) (ids []flex.AssetID) {
+		for _, s := range o.short {
+			ids = append(ids, s.ids...)
+		}
+		return ids
+	},
+	ShortTime:     func(o *Outlook) []flex.AssetID { return o.short[ShortOfTime].ids },
+	ShortOffPeak:  func(o *Outlook) []flex.AssetID { return o.short[ShortOfOffPeak].ids },
+	ShortHeadroom: func(o *Outlook) []flex.AssetID { return o.short[ShortOfHeadroom].ids },
+	PlanRefused:   func(o *Outlook) []flex.AssetID { return o.refused },
+	Unplanned:     func(o *Outlook) []flex.AssetID { return o.unplannedIDs },
+	SiteCutShort:  func(o *Outlook) []flex.AssetID { return o.cutShort },
+}
+
+// storedCauses find assets in the database, by the reads that the exceptions are counted by.
+var storedCauses = map[Kind]func(context.Context, *store.All, flex.OrgID) ([]flex.AssetID, error){
+	Refused: func(ctx context.Context, all *store.All, org flex.OrgID) (ids []flex.AssetID, err error) {
+		found, _, err := all.RefusedSchedules(ctx, org, math.MaxInt32)
+		for _, r := range found {
+			ids = append(ids, r.AssetID)
+		}
+		return ids, err
+	},
+	Waiting: func(ctx context.Context, all *store.All, org flex.OrgID) (ids []flex.AssetID, err error) {
+		late := all.Now().Add(-LateAfter)
+		found, _, err := all.WaitingSince(ctx, org, late, math.MaxInt32)
+		for _, w := range found {
+			if !w.AssetID.IsZero() {
+				ids = append(ids, w.AssetID)
+			}
+		}
+		return ids, err
+	},
+	Offline: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
+		found, _, err := all.Unreached(ctx, org, OfflineAfter, math.MaxInt32)
+		return unheardIDs(found), err
+	},
+	NotReleased: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
+		ids, _, err := all.NotReleased(ctx, org, math.MaxInt32)
+		return ids, err
+	},
+	ReadingsMissing: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
+		found, _, err := all.ReadingsMissing(ctx, org, math.MaxInt32)
+		return unheardIDs(found), err
+	},
+}
