@@ -4,6 +4,8 @@ package client
 
 // SiteRequest is the body of POST /entities/site, and the site of an onboarding.
 type SiteRequest struct {
+	// Empty for a site without a British metering point, where the organisation may have such: it is planned and
+	// pushed, and nothing of it is settled.
 	MPAN          string `json:"mpan"`
 	Postcode      string `json:"postcode"`
 	StreetAddress string `json:"street_address,omitzero"`

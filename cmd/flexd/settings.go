@@ -109,11 +109,28 @@ func settings() []setting {
 	)
 
 	return slices.Concat(
-		append(all, openADRSetting()),
+		append(all, openADRSetting(), withoutMPANSetting()),
 		bookSettings(),
 		payoutSettings(),
 		pageSettings(),
 	)
+}
+
+func withoutMPANSetting() setting {
+	s := setting{
+		name:     "sites_without_mpan",
+		standard: "false",
+		help:     "whether sites may be registered with an empty mpan: they are planned and pushed, and nothing of them is settled",
+	}
+
+	s.show, s.set = truthOf(
+		func(o *flex.OrgSettings) *bool { return &o.WithoutMPAN },
+		true,
+	)
+
+	s.clear = func(o *flex.OrgSettings) { o.WithoutMPAN = false }
+
+	return s
 }
 
 // defaultWord sets the default again, as an empty value does.

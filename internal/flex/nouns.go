@@ -119,6 +119,9 @@ type OrgSettings struct {
 	ExportLimit Optional[WattHours]
 	// OpenADR says whether the organisation's OpenADR clients are served.
 	OpenADR bool
+	// WithoutMPAN says whether sites may be registered that have no British metering point. They are planned
+	// and pushed like others, and nothing of them is settled.
+	WithoutMPAN bool
 }
 
 // BooksSettings are an organisation's choices of its books; their zero values stand for the

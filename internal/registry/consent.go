@@ -27,6 +27,13 @@ func giveConsent(
 		return false, nil
 	}
 
+	if s.MPAN == "" && s.ExternalUserID == "" {
+		return false, wrongConsent(
+			kind,
+			"the site has no metering point to whose readings a user could consent: leave gave_boundary_meter_consent_at out, or send its mpan first",
+		)
+	}
+
 	if at.After(tx.Now().Add(clockSlack)) {
 		return false, wrongConsent(
 			kind,

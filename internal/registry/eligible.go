@@ -39,6 +39,8 @@ type facts struct {
 	named     bool        // whether a model is named
 	model     *flex.Model // nil if it is not in the catalogue
 	installed bool        // whether the installation date is known
+	// whether the site has no metering point, and need not have one to be planned and pushed
+	unmetered bool
 	// whether the largest half-hourly export is above the organisation's limit
 	export bool
 }
@@ -105,11 +107,16 @@ func exportAboveLimit(
 	return largest.Given && largest.Value > limit.Value, err
 }
 
-// verdicts gives each proposition the same judgement: no rule tells them apart yet.
+// verdicts gives each proposition the same judgement. But a site without a metering point, where that is allowed,
+// may have its schedules steered whatever the judgement: nothing of it is settled.
 func (f facts) verdicts() []Verdict {
 	vs := make([]Verdict, len(flex.Propositions))
 	for i, p := range flex.Propositions {
 		eligible, issues := f.judge()
+		if f.unmetered && flex.DispatchMethod(p) == flex.FullScheduleMethod {
+			eligible, issues = true, nil
+		}
+
 		vs[i] = Verdict{p, eligible, issues}
 	}
 
@@ -205,17 +212,30 @@ func (d *Service) Eligibility(
 	})
 }
 
+// pointFacts are what eligibility rests on of a site's metering point.
+func pointFacts(ctx context.Context, tx *store.Tx, s flex.Site) (f facts, err error) {
+	f.meter, err = tx.Meter(ctx, s.MPAN.Reveal())
+	if err != nil {
+		return f, err
+	}
+
+	f.export, err = exportAboveLimit(ctx, tx, s.MPAN.Reveal())
+	if err != nil {
+		return f, err
+	}
+
+	org, err := tx.OrgRecord(ctx)
+	f.unmetered = s.MPAN == "" && withoutMPAN(org)
+
+	return f, err
+}
+
 func eligibility(
 	ctx context.Context,
 	tx *store.Tx,
 	s flex.Site,
 ) (e Eligibility, err error) {
-	meter, err := tx.Meter(ctx, s.MPAN.Reveal())
-	if err != nil {
-		return e, err
-	}
-
-	export, err := exportAboveLimit(ctx, tx, s.MPAN.Reveal())
+	point, err := pointFacts(ctx, tx, s)
 	if err != nil {
 		return e, err
 	}
@@ -227,17 +247,13 @@ func eligibility(
 
 	e = Eligibility{
 		Site:       s.ID,
-		HalfHourly: halfHourly(meter),
+		HalfHourly: halfHourly(point.meter),
 		Consented:  !s.ConsentAt.IsZero(),
 	}
 
 	for _, a := range assets {
-		f := facts{
-			meter:     meter,
-			named:     a.Model != "",
-			installed: a.InstalledOn != "",
-			export:    export,
-		}
+		f := point
+		f.named, f.installed = a.Model != "", a.InstalledOn != ""
 
 		if f.named {
 			f.model, err = tx.Model(ctx, a.Model)
@@ -250,7 +266,7 @@ func eligibility(
 	}
 
 	if len(assets) == 0 {
-		e.bare = facts{meter: meter, export: export}.verdicts()
+		e.bare = point.verdicts()
 	}
 
 	e.Open = e.open()

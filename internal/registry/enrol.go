@@ -115,7 +115,8 @@ func mustBeEligible(
 	}
 
 	var reasons []string
-	if s.ConsentAt.IsZero() && !org.MeterConsentExempt {
+	unmetered := s.MPAN == "" && withoutMPAN(org) && flex.DispatchMethod(p) == flex.FullScheduleMethod
+	if s.ConsentAt.IsZero() && !unmetered && !org.MeterConsentExempt {
 		reasons = append(
 			reasons,
 			"the user's consent to the use of the boundary meter is missing: send gave_boundary_meter_consent_at",

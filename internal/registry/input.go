@@ -47,8 +47,9 @@ type normal struct {
 }
 
 // normalise reads the site's MPAN, postcode and address. Faults are at loc, followed by the
-// field; a wrong email is a Malformed failure of its own.
-func (t SiteInput) normalise(loc ...string) (n normal, faults []flex.Fault) {
+// field; a wrong email is a Malformed failure of its own. Without a metering point, where that
+// is allowed, the postcode may be one of any country.
+func (t SiteInput) normalise(withoutMPAN bool, loc ...string) (n normal, faults []flex.Fault) {
 	n.SiteInput = t
 	var why string
 	n.MPAN, why = normalMPAN(t.MPAN)
@@ -56,7 +57,10 @@ func (t SiteInput) normalise(loc ...string) (n normal, faults []flex.Fault) {
 		faults = append(faults, faultAt("value_error.mpan", why, loc, "mpan"))
 	}
 
-	if t.Postcode != "" {
+	abroad := t.MPAN == "" && withoutMPAN
+	if abroad && t.Postcode != "" {
+		n.Postcode, faults = postcodeAbroad(t.Postcode, loc)
+	} else if t.Postcode != "" {
 		p, err := directory.FindPostcode(t.Postcode)
 		if err != nil {
 			faults = append(
@@ -167,6 +171,10 @@ func normalMPAN(text string) (mpan, why string) {
 func addressKey(address, postcode string) string {
 	if address == "" || postcode == "" {
 		return ""
+	}
+
+	if _, err := directory.FindPostcode(postcode); err != nil {
+		return keyAbroad(address, postcode)
 	}
 
 	a, err := directory.ParseAddress(address + ", " + postcode)

@@ -45,7 +45,7 @@ func (d *Service) Initialise(
 	site SiteInput,
 	assets []AssetInput,
 ) (Onboarded, error) {
-	n, err := d.readInput(ctx, site, assets)
+	n, err := d.readInput(ctx, org, site, assets)
 	if err != nil {
 		return Onboarded{}, err
 	}
@@ -67,7 +67,7 @@ func (d *Service) Onboard(
 	assets []AssetInput,
 	e Enrolment,
 ) (Onboarded, error) {
-	n, err := d.readInput(ctx, site, assets)
+	n, err := d.readInput(ctx, org, site, assets)
 	if err != nil {
 		return Onboarded{}, err
 	}
@@ -85,10 +85,16 @@ func (d *Service) Onboard(
 // come at once.
 func (d *Service) readInput(
 	ctx context.Context,
+	org flex.OrgID,
 	site SiteInput,
 	assets []AssetInput,
 ) (normal, error) {
-	n, faults := site.normalise("site")
+	lacking, err := d.mayLackMPAN(ctx, org, site)
+	if err != nil {
+		return normal{}, err
+	}
+
+	n, faults := site.newSite(lacking, "site")
 	seen := map[string]bool{}
 
 	for i, a := range assets {
@@ -138,7 +144,8 @@ func merge(
 	if err != nil {
 		return o, err
 	}
-	if o.Site.ConsentAt.IsZero() && !org.MeterConsentExempt {
+	metered := o.Site.MPAN != "" || !withoutMPAN(org)
+	if o.Site.ConsentAt.IsZero() && metered && !org.MeterConsentExempt {
 		return o, flex.Fail(
 			flex.Malformed,
 			"the user's consent to the use of the boundary meter is missing: send site.gave_boundary_meter_consent_at",
@@ -193,7 +200,7 @@ func updateSite(
 	n normal,
 ) (flex.Site, Merged, error) {
 	m := merged()
-	if s.MPAN != "" && s.MPAN.Reveal() != n.MPAN {
+	if s.MPAN != "" && n.MPAN != "" && s.MPAN.Reveal() != n.MPAN {
 		m.Warnings = append(
 			m.Warnings,
 			"mpan: the site at this address had another MPAN, which this one replaces",
@@ -382,7 +389,7 @@ func (d *Service) OnboardNew(
 	asset AssetInput,
 	methods []flex.DispatchMethod,
 ) (r store.SiteRecord, a flex.Asset, err error) {
-	n, err := d.readInput(ctx, site, []AssetInput{asset})
+	n, err := d.readInput(ctx, org, site, []AssetInput{asset})
 	if err != nil {
 		return r, a, err
 	}

@@ -15,7 +15,12 @@ func (d *Service) CreateSite(
 	org flex.OrgID,
 	in SiteInput,
 ) (store.SiteRecord, error) {
-	n, faults := in.normalise()
+	lacking, err := d.mayLackMPAN(ctx, org, in)
+	if err != nil {
+		return store.SiteRecord{}, err
+	}
+
+	n, faults := in.newSite(lacking)
 	if err := invalid(faults); err != nil {
 		return store.SiteRecord{}, err
 	}
@@ -181,12 +186,8 @@ func (d *Service) ChangeSite(
 		}
 
 		before := s.Supply
-		n, err := c.apply(&s)
+		n, err := c.checked(ctx, tx, &s)
 		if err != nil {
-			return r, err
-		}
-
-		if err := c.mayTakeMPAN(ctx, tx, id, n.MPAN); err != nil {
 			return r, err
 		}
 
@@ -202,6 +203,21 @@ func (d *Service) ChangeSite(
 
 		return r, err
 	})
+}
+
+// checked changes the site, if it may be changed so, and returns it as it is now in normal form.
+func (c SiteChange) checked(ctx context.Context, tx *store.Tx, s *flex.Site) (normal, error) {
+	org, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return normal{}, err
+	}
+
+	n, err := c.apply(s, withoutMPAN(org))
+	if err != nil {
+		return n, err
+	}
+
+	return n, c.mayTakeMPAN(ctx, tx, s.ID, n.MPAN)
 }
 
 // mayTakeMPAN fails if the site is to have an MPAN that another one has.
@@ -270,8 +286,8 @@ func (c SiteChange) input(s *flex.Site) SiteInput {
 }
 
 // apply changes the site, and returns it as it is now in normal form.
-func (c SiteChange) apply(s *flex.Site) (normal, error) {
-	n, faults := c.input(s).normalise()
+func (c SiteChange) apply(s *flex.Site, withoutMPAN bool) (normal, error) {
+	n, faults := c.input(s).normalise(withoutMPAN)
 	for i := range faults {
 		last := len(faults[i].Loc) - 1
 		if faults[i].Loc[last] == "street_address" {

@@ -45,6 +45,7 @@ type settingsRecord struct {
 	Payout            payoutRecord     `json:"payout,omitzero"`
 	ExportLimit       *int64           `json:"export_limit_wh,omitempty"`
 	OpenADR           bool             `json:"openadr,omitempty"`
+	WithoutMPAN       bool             `json:"without_mpan,omitempty"`
 	Page              pageRecord       `json:"page,omitzero"`
 	// "TwoFactor" was written once: whether a code was asked for, which it is by default now.
 }
@@ -121,7 +122,7 @@ func (r *settingsRecord) put(s flex.OrgSettings) {
 	r.Books = recordBooks(s.Books)
 	r.Payout = recordPayout(s.Payout)
 	r.ExportLimit = recordOptional(s.ExportLimit)
-	r.OpenADR = s.OpenADR
+	r.OpenADR, r.WithoutMPAN = s.OpenADR, s.WithoutMPAN
 	r.Page = pageRecord(s.Page)
 }
 
@@ -140,6 +141,7 @@ func (r *settingsRecord) settings() flex.OrgSettings {
 
 		ExportLimit: optional[flex.WattHours](r.ExportLimit),
 		OpenADR:     r.OpenADR,
+		WithoutMPAN: r.WithoutMPAN,
 		Page:        flex.PageSettings(r.Page),
 	}
 }

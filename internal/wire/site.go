@@ -4,7 +4,9 @@ import "flexd/internal/flex"
 
 // SiteRequest is the body of POST /entities/site, and the site of an onboarding.
 type SiteRequest struct {
-	MPAN          string `json:"mpan" wire:"required,nonempty"`
+	// Empty for a site without a British metering point, where the organisation may have such: it is planned and
+	// pushed, and nothing of it is settled.
+	MPAN          string `json:"mpan" wire:"required"`
 	Postcode      string `json:"postcode" wire:"required,nonempty"`
 	StreetAddress string `json:"street_address,omitzero"`
 	// Needed for payments.

@@ -1,0 +1,111 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"flexd/internal/directory"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// PostcodeMax is the longest postcode of a site without a metering point, in bytes.
+const PostcodeMax = 16
+
+// postcodeAbroad reads the postcode of a site that has no metering point: a British one in its usual form, and
+// else whatever the country has, in capitals.
+func postcodeAbroad(text string, loc []string) (postcode string, faults []flex.Fault) {
+	if p, err := directory.FindPostcode(text); err == nil {
+		return string(p), nil
+	}
+
+	postcode = strings.ToUpper(strings.Join(strings.Fields(text), " "))
+	if postcode == "" || len(postcode) > PostcodeMax || !readable(postcode) {
+		return "", []flex.Fault{faultAt(
+			"value_error.postcode",
+			fmt.Sprintf(
+				"%q is no postcode: write up to %d letters, digits, spaces and hyphens",
+				text,
+				PostcodeMax,
+			),
+			loc,
+			"postcode",
+		)}
+	}
+
+	return postcode, nil
+}
+
+// readable reports whether a postcode has nothing in it but letters, digits, spaces and hyphens.
+func readable(postcode string) bool {
+	return strings.IndexFunc(postcode, func(r rune) bool {
+		letter := unicode.IsLetter(r) || unicode.IsDigit(r)
+		return !letter && r != ' ' && r != '-'
+	}) < 0
+}
+
+// keyAbroad returns what two ways of writing one address of another country have in common: its words in small
+// letters, without what stands between them.
+func keyAbroad(address, postcode string) string {
+	words := strings.FieldsFunc(strings.ToLower(address), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	if len(words) == 0 {
+		return ""
+	}
+
+	return "abroad|" + strings.ToLower(postcode) + "|" + strings.Join(words, " ")
+}
+
+// withoutMPAN reports whether the organisation may have sites without a metering point. One that needs no consent
+// to the use of meters may not: what is settled rests on the consent, which such a site cannot have.
+func withoutMPAN(org flex.Org) bool {
+	return org.Settings.WithoutMPAN && !org.MeterConsentExempt
+}
+
+// mayLackMPAN is withoutMPAN, asked only for a site that is sent without one.
+func (d *Service) mayLackMPAN(
+	ctx context.Context,
+	org flex.OrgID,
+	in SiteInput,
+) (bool, error) {
+	if in.MPAN != "" {
+		return false, nil
+	}
+
+	return read(ctx, d, org, func(tx *store.Tx) (bool, error) {
+		o, err := tx.OrgRecord(ctx)
+		return withoutMPAN(o), err
+	})
+}
+
+// newSite is normalise for a site that is registered, which needs an MPAN or, where it may lack one, an address to
+// be known by.
+func (t SiteInput) newSite(withoutMPAN bool, loc ...string) (normal, []flex.Fault) {
+	n, faults := t.normalise(withoutMPAN, loc...)
+	if t.MPAN != "" {
+		return n, faults
+	}
+
+	if !withoutMPAN {
+		return n, append([]flex.Fault{faultAt(
+			"value_error.any_str.min_length",
+			"ensure this value has at least 1 characters",
+			loc,
+			"mpan",
+		)}, faults...)
+	}
+
+	if len(faults) == 0 && n.key == "" {
+		faults = append(faults, faultAt(
+			"value_error.missing",
+			"field required: a site without an MPAN is known by its address and postcode",
+			loc,
+			"street_address",
+		))
+	}
+
+	return n, faults
+}
