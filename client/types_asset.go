@@ -2,13 +2,15 @@
 
 package client
 
-// AssetProperties are an asset's rated power, its capacity and its phases.
+// AssetProperties are an asset's rated power, its capacity, its phases and its firmware.
 type AssetProperties struct {
 	PowerKW     *float64 `json:"power_kw,omitzero"`
 	CapacityKWh *float64 `json:"capacity_kwh,omitzero"`
 	// How many phases it draws on, 1 or 3: a car takes 6 A on each at least, 1.38 kW on one and 4.14 kW on
 	// three. If it was never given, power_kw above 8 means three, and anything else one.
 	Phases *int `json:"phases,omitzero"`
+	// The version of the firmware that it runs, by which operators find and halt assets. Empty takes it away.
+	Firmware *string `json:"firmware,omitzero"`
 }
 
 // AssetRequest is the body of POST /entities/asset.

@@ -24,6 +24,7 @@ type AssetView struct {
 	// That it is planned on: as given, else by its power.
 	Phases         int    `json:"phases"`
 	Model          string `json:"model"`
+	Firmware       string `json:"firmware"`
 	SerialNumber   string `json:"serial_number"`
 	CreatedAt      Time   `json:"created_at"`
 	OrganisationID OrgID  `json:"organisation_id"`

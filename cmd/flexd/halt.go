@@ -18,6 +18,7 @@ type haltPart struct {
 	Org      string `help:"Of this organisation alone." placeholder:"NAME"`
 	Endpoint string `help:"Of this endpoint of the organisation alone: schedule or dispatch." placeholder:"NAME"`
 	Model    string `help:"Of assets of this model alone, in every organisation." placeholder:"MODEL"`
+	Firmware string `help:"Of assets of this version of firmware alone, in every organisation and of every model." placeholder:"VERSION"`
 	GSPGroup string `name:"gsp-group" help:"Of sites of this GSP group alone, in every organisation: _A to _P." placeholder:"GROUP"`
 }
 
@@ -27,7 +28,7 @@ func (o *haltPart) scope(
 	h *app.App,
 ) (s delivery.HaltScope, err error) {
 	given := 0
-	for _, value := range []string{o.Org, o.Model, o.GSPGroup} {
+	for _, value := range []string{o.Org, o.Model, o.Firmware, o.GSPGroup} {
 		if value != "" {
 			given++
 		}
@@ -35,13 +36,15 @@ func (o *haltPart) scope(
 	if given > 1 || o.Endpoint != "" && o.Org == "" {
 		return s, flex.Fail(
 			flex.Invalid,
-			"give one of --org, --model and --gsp-group, and --endpoint with --org: two halts may stand at once",
+			"give one of --org, --model, --firmware and --gsp-group, and --endpoint with --org: two halts may stand at once",
 		)
 	}
 
 	switch {
 	case o.Model != "":
 		return records.ParseHaltScope(string(records.HaltModel) + "/" + o.Model)
+	case o.Firmware != "":
+		return records.ParseHaltScope(string(records.HaltFirmware) + "/" + o.Firmware)
 	case o.GSPGroup != "":
 		return delivery.HaltScope{
 			Kind: records.HaltRegion,

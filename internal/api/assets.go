@@ -87,7 +87,7 @@ func (s *Server) updateAsset(r *request) (answer, error) {
 	c := registry.AssetChange{Model: b.AssetModel}
 	c.Power, c.Capacity = quantities(b.Properties)
 	if b.Properties != nil {
-		c.Phases = b.Properties.Phases
+		c.Phases, c.Firmware = b.Properties.Phases, b.Properties.Firmware
 	}
 
 	if b.InstallationDate != nil {
@@ -123,7 +123,7 @@ func assetInput(b wire.OnboardingAssetRequest) registry.AssetInput {
 
 	in.Power, in.Capacity = quantities(b.Properties)
 	if b.Properties != nil {
-		in.Phases = b.Properties.Phases
+		in.Phases, in.Firmware = b.Properties.Phases, b.Properties.Firmware
 	}
 
 	if b.InstallationDate != nil {
@@ -158,7 +158,8 @@ func assetResponse(a flex.Asset) wire.AssetResponse {
 		SiteID:     a.SiteID,
 	}
 
-	if a.Power != nil || a.Capacity != nil || a.Phases > 0 {
+	known := a.Power != nil || a.Capacity != nil
+	if known || a.Phases > 0 || a.Firmware != "" {
 		v.Properties = &wire.AssetProperties{}
 	}
 
@@ -172,6 +173,10 @@ func assetResponse(a flex.Asset) wire.AssetResponse {
 
 	if a.Phases > 0 {
 		v.Properties.Phases = new(a.Phases)
+	}
+
+	if a.Firmware != "" {
+		v.Properties.Firmware = new(a.Firmware)
 	}
 
 	return v

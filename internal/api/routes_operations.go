@@ -125,6 +125,7 @@ var operationsRoutes = []Route{
 				"capacity_kwh": null,
 				"phases": 1,
 				"model": "Zappi 2.1",
+				"firmware": "4.1.2",
 				"serial_number": "",
 				"created_at": "2026-01-10T09:00:00Z",
 				"organisation_id": "0a1b2c3d-4e5f-6789-abcd-ef0123456789",

@@ -367,6 +367,13 @@ func TestSite_Supply(t *testing.T) {
 		h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"phases":2}}`, 422,
 			`{"detail":[{"loc":["body","properties","phases"],"msg":"an asset on 2 phases: give 1 or 3","type":"value_error"}]}`)
 		h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"phases":4}}`, 422, "")
+		for _, version := range []string{"3.2.1", ""} {
+			shown := h.want("PATCH", "/entities/asset/"+asset, fmt.Sprintf(`{"properties":{"firmware":%q}}`, version), 200, "").body
+			if strings.Contains(shown, `"firmware":"3.2.1"`) != (version != "") || !strings.Contains(shown, `"phases":3`) {
+				t.Error(shown)
+			}
+		}
+		h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"firmware":"`+strings.Repeat("x", 257)+`"}}`, 422, "")
 		three := h.want("POST", "/entities/asset", fmt.Sprintf(`{"external_id":"three","type":"charger","site_id":%q,"properties":{"phases":3}}`, text(t, least, "id")), 200, "").body
 		if text(t, three, "properties", "phases") != "3" {
 			t.Error(three)

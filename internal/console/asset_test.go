@@ -318,9 +318,9 @@ func TestAssets(t *testing.T) {
 			t.Errorf("%d are plugged in", n)
 		}
 		d.wants(d.page("/console/assets?type=battery"), "No assets match these filters.")
-		s.Exec(`UPDATE asset SET model = 'Wallbox 9' WHERE id = $1`, s.assets[plain].Bytes())
+		s.Exec(`UPDATE asset SET model = 'Wallbox 9', firmware = '1.4b' WHERE id = $1`, s.assets[plain].Bytes())
 		for query, want := range map[string]int{
-			"model=wallbox+9": 1, "model=wallbox": 0, "state=plugged_in": 13, "state=refused": 0, "state=unplanned": 1, "gsp_group=_C": 0, "group=none": 0,
+			"model=wallbox+9": 1, "firmware=1.4B": 1, "firmware=1.4": 0, "firmware=1.4B&state=excluded": 0, "model=wallbox": 0, "state=plugged_in": 13, "state=refused": 0, "state=unplanned": 1, "gsp_group=_C": 0, "group=none": 0,
 			"state=plugged_in&model=WALLBOX+9": 1, "state=plugged_in&type=battery": 0,
 		} {
 			if n := strings.Count(d.page("/console/assets?"+query), `<th scope="row">`); n != want {
@@ -336,6 +336,8 @@ func TestAssets(t *testing.T) {
 		// what excludes it in earnest ends its schedule too: the store's laws ask for that
 		s.Exec(`UPDATE asset SET excluded_at = NULL WHERE id = $1`, s.assets[plain].Bytes())
 		d.wants(d.page("/console/assets?model=wallbox+9"), ">CP-2041</a>", "1 asset</p>")
+		d.wants(d.page("/console/assets/"+s.assets[plain].String()), `href="/console/assets?firmware=1.4b"`)
+		d.wants(d.page("/console/assets.csv?firmware=1.4B"), ",Wallbox 9,1.4b,")
 		if a := d.do("GET", "/console/assets?state=broken", nil); a.status != 422 || !strings.Contains(a.body, "there are plugged_in, refused, waiting, unplanned") {
 			t.Errorf("a state that is none: %d", a.status)
 		}

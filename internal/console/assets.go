@@ -59,6 +59,7 @@ func (s *Server) readAssetFilter(r *request) (f registry.AssetFilter, err error)
 		"plugged",
 		"org",
 		"model",
+		"firmware",
 		"gsp_group",
 		"group",
 		"state",
@@ -105,6 +106,7 @@ func (s *Server) assetFilter(
 
 	f.Model, f.GSPGroup = strings.TrimSpace(field("model")), strings.TrimSpace(field("gsp_group"))
 	f.Group = strings.TrimSpace(field("group"))
+	f.Firmware = strings.TrimSpace(field("firmware"))
 
 	err = readFilter(&f.Org, field("org"), "organisation")
 	if cause := field("cause"); cause != "" && err == nil {
@@ -163,6 +165,7 @@ func (p *assetsPage) table() *table {
 			"power_kw",
 			"phases",
 			"model",
+			"firmware",
 			"site_id",
 			"organisation",
 			"plugged_in_at",
@@ -184,6 +187,7 @@ func (p *assetsPage) table() *table {
 			power,
 			a.Phases,
 			a.Model,
+			a.Firmware,
 			a.SiteID.String(),
 			a.OrgName,
 			a.PluggedIn,

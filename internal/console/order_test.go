@@ -37,7 +37,7 @@ func TestAssets_Order(t *testing.T) {
 		d.many(s.sites[0], 0, 120)
 		s.Exec(`UPDATE asset SET model = CASE WHEN external_id < '5' THEN 'Zap: B' ELSE 'zap, a' END, power_w = CASE WHEN external_id LIKE '%7' THEN NULL ELSE 7400 END WHERE external_id NOT LIKE 'CP%'`)
 		all := d.assetPages("/console/assets")
-		columns := map[string]string{"asset": "external_id", "type": "type", "model": "model", "power": "power_kw", "plugged_in": "plugged_in_at", "ready_by": "ready_by", "organisation": "organisation"}
+		columns := map[string]string{"asset": "external_id", "type": "type", "model": "model", "firmware": "firmware", "power": "power_kw", "plugged_in": "plugged_in_at", "ready_by": "ready_by", "organisation": "organisation"}
 
 		for by, column := range columns {
 			for _, sort := range []string{by, "-" + by} {

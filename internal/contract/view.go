@@ -55,6 +55,7 @@ func assetRecord(p *control.Past) (v assetView) {
 		CapacityKWh:    kilowattHours(a.Capacity),
 		Phases:         flex.PhasesOf(a.Phases, a.Power),
 		Model:          a.Model,
+		Firmware:       a.Firmware,
 		SerialNumber:   a.SerialNumber,
 		CreatedAt:      wire.At(a.CreatedAt),
 		OrganisationID: p.Org.ID,

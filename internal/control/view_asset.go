@@ -16,6 +16,7 @@ type AssetView struct {
 	Phases       int             // that it is planned on, given or by its power
 	PhasesGiven  bool
 	Model        string
+	Firmware     string
 	SerialNumber string
 	CreatedAt    time.Time
 
@@ -85,6 +86,7 @@ func (p *Past) record() AssetView {
 		Phases:       flex.PhasesOf(a.Phases, a.Power),
 		PhasesGiven:  a.Phases > 0,
 		Model:        a.Model,
+		Firmware:     a.Firmware,
 		SerialNumber: a.SerialNumber,
 		CreatedAt:    a.CreatedAt,
 		OrgID:        p.Org.ID,

@@ -134,7 +134,7 @@ func partsScene(h *fixture) (other *fixture, first, second, theirs flex.AssetID)
 		h.Exec(`UPDATE site SET mpan = $2 WHERE id = $1`, site.Bytes(), mpan)
 	}
 	for i, model := range []string{"Zappi 2.1", "Home Pro", "Home Pro"} {
-		h.Exec(`UPDATE asset SET model = $2 WHERE id = $1`, cars[i].Bytes(), model)
+		h.Exec(`UPDATE asset SET model = $2, firmware = $3 WHERE id = $1`, cars[i].Bytes(), model, []string{"V4.1", "", "v5"}[i])
 	}
 
 	return other, cars[0], cars[1], cars[2]
@@ -159,7 +159,10 @@ func TestHalt_Parts(t *testing.T) {
 			{endpoint, org, false, false, true},
 			{"model/ZAPPI 2.1", endpoint, false, true, true},
 			{"gsp-group/_K", "", false, false, true},
-			{"", "model/zappi 2.1", true, false, true},
+			{"firmware/v4.1", "model/zappi 2.1", false, false, true},
+			{"firmware/V5", "", false, false, false},
+			{"", "firmware/V4.1", true, false, false},
+			{"", "firmware/v5", true, false, true},
 			{"gsp-group/_C", "", false, false, false},
 			{"", "gsp-group/_K", false, true, false},
 			{"all", "gsp-group/_C", false, false, false},
@@ -234,7 +237,7 @@ func TestHalt_Scopes(t *testing.T) {
 		ctx := context.Background()
 		for text, want := range map[string]flex.Kind{
 			"": flex.Malformed, "every": flex.Malformed, "organisation/": flex.Malformed, "organisation/x": flex.Malformed, "endpoint/" + h.Org.String(): flex.Malformed,
-			"model/": flex.Malformed, "gsp-group/": flex.Malformed, "gsp-group/C": flex.Malformed, "gsp-group/_Q": flex.Malformed,
+			"model/": flex.Malformed, "firmware/": flex.Malformed, "gsp-group/": flex.Malformed, "gsp-group/C": flex.Malformed, "gsp-group/_Q": flex.Malformed,
 			"organisation/018f3c2a-7b1e-7c3d-9f00-2b6a5d1e4c77": flex.NotFound, "endpoint/" + h.Org.String() + "/schedule": flex.NotFound,
 			"model/" + strings.Repeat("x", delivery.ScopeNameMax+1): flex.Malformed, "model/" + strings.Repeat("x", delivery.ScopeNameMax): flex.Internal,
 		} {

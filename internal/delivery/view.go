@@ -591,6 +591,8 @@ func nameOfScope(
 		return "everything", true
 	case store.HaltModel:
 		return "model " + scope.Name, true
+	case store.HaltFirmware:
+		return "firmware " + scope.Name, true
 	case store.HaltRegion:
 		return "GSP group " + scope.Name, true
 	}

@@ -210,6 +210,7 @@ type Asset struct {
 	Capacity     *WattHours // nil if never told
 	Phases       int        // 1 or 3; 0 if never told: PhasesOf says what its power implies
 	Model        string
+	Firmware     string // its version; empty if never told
 	InstalledOn  string // YYYY-MM-DD, or empty
 	SerialNumber string
 	CreatedAt    time.Time

@@ -94,8 +94,10 @@ type connector struct {
 	phases  int      // as its meter showed, 0 if it did not
 	// flexd refused them, and is not asked again
 	phasesRefused bool
-	unread        string // why the last sample said nothing
-	meter         meter
+	// the version that flexd refused, and is not asked again
+	firmwareRefused string
+	unread          string // why the last sample said nothing
+	meter           meter
 	// the half-hour's edge at which the meter was last asked for
 	edge time.Time
 	// when it was last asked for its meter to see whether it obeys

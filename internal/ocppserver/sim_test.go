@@ -28,6 +28,7 @@ type sim struct {
 	stackLevel int
 	maxPeriods int
 	units      string
+	firmware   string // that it names when it boots
 	refuseTx   bool // answers Rejected to a TxProfile
 	refuseAll  bool
 	ignore     bool // accepts and does not follow
@@ -431,7 +432,7 @@ func (s *sim) boot() {
 	s.mu.Lock()
 	s.profiles = nil
 	s.mu.Unlock()
-	s.must("BootNotification", `{"chargePointVendor":"Sim","chargePointModel":"One"}`)
+	s.must("BootNotification", fmt.Sprintf(`{"chargePointVendor":"Sim","chargePointModel":"One","firmwareVersion":%q}`, s.firmware))
 }
 
 // say reports the connector's status; empty reports it again.

@@ -72,6 +72,7 @@ func (c *charger) round(ctx context.Context) time.Duration {
 			c.watch,
 			c.askMeter,
 			c.tellPhases,
+			c.tellFirmware,
 		} {
 			if err := step(ctx, n); err != nil {
 				again = errors.Join(again, err)

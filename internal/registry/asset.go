@@ -55,6 +55,10 @@ func newAsset(
 		SerialNumber: in.SerialNumber,
 	}
 
+	if in.Firmware != nil {
+		a.Firmware = *in.Firmware
+	}
+
 	if err := setPhases(&a, in.Phases); err != nil {
 		return a, err
 	}
@@ -191,6 +195,7 @@ type AssetChange struct {
 	Power       *flex.Watts
 	Capacity    *flex.WattHours
 	Phases      *int    // 1 or 3
+	Firmware    *string // empty takes it away
 	Model       *string // empty takes the model away
 	InstalledOn *string
 	PowerFrom   Dating
@@ -205,6 +210,10 @@ func (c *AssetChange) record(a *flex.Asset) error {
 	a.Capacity = or(c.Capacity, a.Capacity)
 	if c.InstalledOn != nil {
 		a.InstalledOn = *c.InstalledOn
+	}
+
+	if c.Firmware != nil {
+		a.Firmware = *c.Firmware
 	}
 
 	return setPhases(a, c.Phases)

@@ -28,6 +28,7 @@ type AssetInput struct {
 	Power        *flex.Watts
 	Capacity     *flex.WattHours
 	Phases       *int // 1 or 3
+	Firmware     *string
 	Model        string
 	InstalledOn  string // YYYY-MM-DD
 	SerialNumber string

@@ -324,8 +324,10 @@ func setProperties(
 	changed = changes(a.Power, in.Power) ||
 		changes(a.Capacity, in.Capacity)
 	changed = changed || changes(&a.Phases, in.Phases)
+	changed = changed || changes(&a.Firmware, in.Firmware)
 	a.Power = or(in.Power, a.Power)
 	a.Capacity = or(in.Capacity, a.Capacity)
+	a.Firmware = *or(in.Firmware, &a.Firmware)
 
 	return changed, setPhases(a, in.Phases)
 }

@@ -65,6 +65,7 @@ type AssetLine struct {
 	Power    *flex.Watts `json:"power_w"`
 	Phases   int         `json:"phases"` // that it is planned on, given or by its power
 	Model    string      `json:"model"`
+	Firmware string      `json:"firmware"`
 	SiteID   flex.SiteID `json:"site_id"`
 	Postcode string      `json:"postcode"`
 	OrgName  string      `json:"organisation"`
@@ -97,6 +98,7 @@ func assetLines(found []store.AssetLine, err error) ([]AssetLine, error) {
 			Power:      a.Power,
 			Phases:     flex.PhasesOf(a.Phases, a.Power),
 			Model:      a.Model,
+			Firmware:   a.Firmware,
 			SiteID:     a.SiteID,
 			Postcode:   a.Postcode.Reveal(),
 			OrgName:    a.OrgName,
@@ -119,6 +121,7 @@ type AssetFilter struct {
 	Limit   int
 
 	Model    string // in any case of its letters
+	Firmware string // likewise
 	GSPGroup string
 	Group    string         // a constraint group
 	State    string         // one of AssetStates
@@ -151,6 +154,7 @@ func (f *AssetFilter) find() (store.Find, error) {
 		Before:   f.Before,
 		Limit:    f.Limit,
 		Model:    f.Model,
+		Firmware: f.Firmware,
 		GSPGroup: f.GSPGroup,
 		Group:    f.Group,
 		State:    store.AssetState(f.State),

@@ -12,7 +12,7 @@ import (
 // AssetMissing is what is said of an asset that is absent or another organisation's.
 const AssetMissing = "asset not found or not authorized"
 
-const assetColumns = `id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at, phases`
+const assetColumns = `id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at, phases, firmware`
 
 func scanAsset(s scanner) (a flex.Asset, err error) {
 	// scanned as such: a page of assets reads a thousand columns, and this is the fast way
@@ -30,6 +30,7 @@ func scanAsset(s scanner) (a flex.Asset, err error) {
 		&a.SerialNumber,
 		instant{&a.CreatedAt},
 		&a.Phases,
+		&a.Firmware,
 	)
 
 	a.Type = flex.AssetType(kind)
@@ -44,8 +45,8 @@ func (tx *Tx) AddAsset(ctx context.Context, a *flex.Asset) error {
 	_, err := tx.exec(
 		ctx,
 		`
-		INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at, phases)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at, phases, firmware)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 		a.ID.Bytes(),
 		tx.org.Bytes(),
 		a.SiteID.Bytes(),
@@ -58,6 +59,7 @@ func (tx *Tx) AddAsset(ctx context.Context, a *flex.Asset) error {
 		a.SerialNumber,
 		micros(a.CreatedAt),
 		a.Phases,
+		a.Firmware,
 	)
 
 	if err != nil {
@@ -76,7 +78,7 @@ func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
 
 	_, err := tx.exec(
 		ctx,
-		`UPDATE asset SET power_w = $3, capacity_wh = $4, model = $5, installed_on = $6, serial_number = $7, phases = $8 WHERE org_id = $1 AND id = $2`,
+		`UPDATE asset SET power_w = $3, capacity_wh = $4, model = $5, installed_on = $6, serial_number = $7, phases = $8, firmware = $9 WHERE org_id = $1 AND id = $2`,
 		tx.org.Bytes(),
 		a.ID.Bytes(),
 		number(a.Power),
@@ -85,6 +87,7 @@ func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
 		a.InstalledOn,
 		a.SerialNumber,
 		a.Phases,
+		a.Firmware,
 	)
 
 	if err != nil {

@@ -283,10 +283,10 @@ func (tx *Tx) haltedSubjects(
 
 		stop := func(s scanner) (struct{}, error) {
 			var subject flex.EventID
-			var model, region string
+			var of haltedAsset
 
-			err := s.Scan(&subject, &model, &region)
-			if err == nil && halts.stopAsset(model, region) &&
+			err := s.Scan(&subject, &of.model, &of.firmware, &of.region)
+			if err == nil && halts.stopAsset(of) &&
 				!slices.Contains(stopped, subject) {
 				stopped = append(stopped, subject)
 			}
@@ -299,7 +299,7 @@ func (tx *Tx) haltedSubjects(
 			ctx,
 			tx.conn,
 			stop,
-			`SELECT o.subject, lower(a.model), COALESCE(m.gsp_group, '') FROM outbox o
+			`SELECT o.subject, lower(a.model), lower(a.firmware), COALESCE(m.gsp_group, '') FROM outbox o
 				LEFT JOIN dispatch_asset d ON d.org_id = o.org_id AND d.event_id = o.event_id
 				JOIN asset a ON a.id = COALESCE(d.asset_id, o.asset_id)
 				JOIN site t ON t.org_id = a.org_id AND t.id = a.site_id LEFT JOIN meter m ON m.mpan = t.mpan

@@ -42,6 +42,7 @@ type Find struct {
 
 	// Of assets alone.
 	Model    string // in any case of its letters
+	Firmware string // likewise
 	GSPGroup string
 	Group    string // a constraint group
 	State    AssetState
@@ -174,7 +175,7 @@ func (all *All) FindAssets(ctx context.Context, f Find) ([]AssetLine, error) {
 		ctx,
 		all.conn,
 		scan,
-		`SELECT a.id, a.site_id, a.external_id, a.type, a.power_w, a.capacity_wh, a.model, a.installed_on, a.serial_number, a.created_at, a.phases,
+		`SELECT a.id, a.site_id, a.external_id, a.type, a.power_w, a.capacity_wh, a.model, a.installed_on, a.serial_number, a.created_at, a.phases, a.firmware,
 			a.org_id, o.name, s.postcode, p.plugged_in_at, p.ready_by, a.excluded_at, `+key+`
 		FROM `+foundAssets+` WHERE 1 = 1`+w.text.String()+order+` LIMIT `+limit,
 		w.args...,
@@ -214,6 +215,7 @@ func (f Find) assets(w *condition, now time.Time) {
 	add(!f.Site.IsZero(), "a.site_id = ?", f.Site.Bytes())
 	add(f.Type != "", "a.type = ?", string(f.Type))
 	add(f.Model != "", "lower(a.model) = ?", strings.ToLower(f.Model))
+	add(f.Firmware != "", "lower(a.firmware) = ?", strings.ToLower(f.Firmware))
 	add(
 		f.GSPGroup != "",
 		"EXISTS (SELECT 1 FROM meter m WHERE m.mpan = s.mpan AND m.gsp_group = ?)",

@@ -20,7 +20,8 @@ const (
 	HaltAll      HaltKind = ""
 	HaltOrg      HaltKind = "organisation"
 	HaltEndpoint HaltKind = "endpoint"
-	HaltModel    HaltKind = "model" // of assets, of every organisation
+	HaltModel    HaltKind = "model"    // of assets, of every organisation
+	HaltFirmware HaltKind = "firmware" // of assets, of every organisation
 	// of metering points, of every organisation
 	HaltRegion HaltKind = "gsp-group"
 )
@@ -29,7 +30,7 @@ const (
 type HaltScope struct {
 	Kind HaltKind
 	Org  flex.OrgID // of an organisation or an endpoint
-	// of an endpoint; a model, whatever its letters' case; a GSP group, as "_C"
+	// of an endpoint; a model or a version of firmware, whatever its letters' case; a GSP group, as "_C"
 	Name string
 }
 
@@ -49,8 +50,8 @@ func (h HaltScope) String() string {
 
 const haltAll = "all"
 
-// ParseHaltScope reads all, organisation/ID, endpoint/ID/NAME, model/NAME or gsp-group/GROUP. Else it is
-// Malformed.
+// ParseHaltScope reads all, organisation/ID, endpoint/ID/NAME, model/NAME, firmware/VERSION or
+// gsp-group/GROUP. Else it is Malformed.
 func ParseHaltScope(text string) (h HaltScope, err error) {
 	if text == haltAll {
 		return HaltScope{}, nil
@@ -66,7 +67,7 @@ func ParseHaltScope(text string) (h HaltScope, err error) {
 	case HaltEndpoint:
 		h.Name = name
 		h.Org, err = parseOrg(org)
-	case HaltModel:
+	case HaltModel, HaltFirmware:
 		h.Name = strings.ToLower(rest) // as the list of models is searched
 	case HaltRegion:
 		h.Name = rest
@@ -77,7 +78,7 @@ func ParseHaltScope(text string) (h HaltScope, err error) {
 	if err != nil || unknown || incomplete {
 		return h, flex.Fail(
 			flex.Malformed,
-			"a halt of %q is none: give all, organisation/ID, endpoint/ID/NAME, model/NAME or gsp-group/GROUP",
+			"a halt of %q is none: give all, organisation/ID, endpoint/ID/NAME, model/NAME, firmware/VERSION or gsp-group/GROUP",
 			text,
 		)
 	}
@@ -125,16 +126,30 @@ func (hs Halts) stopEndpoint(org flex.OrgID, name EndpointName) bool {
 // byAsset reports whether it depends on the asset what is sent.
 func (hs Halts) byAsset() bool {
 	return slices.ContainsFunc(hs, func(h Halt) bool {
-		return h.Scope.Kind == HaltModel || h.Scope.Kind == HaltRegion
+		return h.Scope.byAsset()
 	})
 }
 
-// stopAsset reports whether nothing is sent to an asset of a model in a region. Model is in lower case.
-func (hs Halts) stopAsset(model, region string) bool {
+// byAsset reports whether the scope is of assets by what they are.
+func (h HaltScope) byAsset() bool {
+	return h.Kind == HaltModel || h.Kind == HaltFirmware ||
+		h.Kind == HaltRegion
+}
+
+// haltedAsset is what a halt knows an asset by; the model and the firmware are in lower case.
+type haltedAsset struct{ model, firmware, region string }
+
+// stopAsset reports whether nothing is sent to an asset.
+func (hs Halts) stopAsset(a haltedAsset) bool {
+	of := map[HaltKind]string{
+		HaltModel:    a.model,
+		HaltFirmware: a.firmware,
+		HaltRegion:   a.region,
+	}
+
 	return slices.ContainsFunc(hs, func(h Halt) bool {
-		ofModel := h.Scope.Kind == HaltModel && h.Scope.Name == model
-		ofRegion := h.Scope.Kind == HaltRegion && h.Scope.Name == region
-		return ofModel || ofRegion
+		name, ok := of[h.Scope.Kind]
+		return ok && name == h.Scope.Name
 	})
 }
 
@@ -227,8 +242,7 @@ func (all *All) Resume(ctx context.Context, scope HaltScope) error {
 		return err
 	}
 
-	byAsset := scope.Kind == HaltModel || scope.Kind == HaltRegion
-	if byAsset {
+	if scope.byAsset() {
 		_, err = all.exec(
 			ctx,
 			`UPDATE outbox SET holder = 0, turn_at = $1 WHERE holder = `+
@@ -314,7 +328,7 @@ func (all *All) ReachOfHalt(
 		waiting = ` AND o.org_id = $1`
 	case HaltEndpoint:
 		waiting, args = ` AND o.org_id = $1 AND o.endpoint = $2`, append(args, scope.Name)
-	case HaltModel, HaltRegion: // what waits is of an asset, or is a dispatch of several
+	case HaltModel, HaltFirmware, HaltRegion: // what waits is of an asset, or is a dispatch of several
 		assets := `(SELECT a.id` + placed + ` WHERE ` + where + `)`
 		waiting = ` AND (o.asset_id IN ` + assets + `
 			OR o.asset_id IS NULL AND o.event_id IN (SELECT d.event_id FROM dispatch_asset d WHERE d.asset_id IN ` + assets + `))`
@@ -336,6 +350,8 @@ func (h HaltScope) where() (condition string, args []any) {
 		return `TRUE`, nil
 	case HaltModel:
 		return `lower(a.model) = $1`, []any{h.Name}
+	case HaltFirmware:
+		return `lower(a.firmware) = $1`, []any{h.Name}
 	case HaltRegion:
 		return `m.gsp_group = $1`, []any{h.Name}
 	}

@@ -2,7 +2,7 @@ package wire
 
 import "flexd/internal/flex"
 
-// AssetProperties are an asset's rated power, its capacity and its phases.
+// AssetProperties are an asset's rated power, its capacity, its phases and its firmware.
 type AssetProperties struct {
 	PowerKW     *float64 `json:"power_kw,omitzero" wire:"min=0,max=1000000"`
 	CapacityKWh *float64 `json:"capacity_kwh,omitzero" wire:"min=0,max=1000000"`
@@ -11,6 +11,10 @@ type AssetProperties struct {
 	//
 	//openapi:addition
 	Phases *int `json:"phases,omitzero" wire:"min=1,max=3"`
+	// The version of the firmware that it runs, by which operators find and halt assets. Empty takes it away.
+	//
+	//openapi:addition
+	Firmware *string `json:"firmware,omitzero" wire:"text=256"`
 }
 
 // AssetRequest is the body of POST /entities/asset.

@@ -35,6 +35,7 @@ type AssetView struct {
 	// That it is planned on: as given, else by its power.
 	Phases       int    `json:"phases" wire:"min=1,max=3"`
 	Model        string `json:"model"`
+	Firmware     string `json:"firmware"`
 	SerialNumber string `json:"serial_number"`
 	CreatedAt    Time   `json:"created_at"`
 
