@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
+	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/reading"
+	"flexd/internal/store"
 	"flexd/internal/worker"
 )
 
@@ -53,7 +56,7 @@ func TestReadings(t *testing.T) {
 			if l.Name == "CP-2058" && l.Day == "2026-01-08" && (l.Wanted != 48 || l.Missing != 41) {
 				t.Errorf("%+v", l)
 			}
-			if l.Day == "2026-01-14" && l.Wanted != 43 { // it is 21:40
+			if l.Name == "CP-2058" && l.Day == "2026-01-14" && l.Wanted != 43 { // it is 21:40
 				t.Errorf("today: %+v", l)
 			}
 		}
@@ -89,4 +92,66 @@ func TestBrowser_Quality(t *testing.T) {
 	b := browse(d)
 	b.screen("readings", "/console/readings")
 	b.screen("engine", "/console/engine")
+}
+
+// A charger that sends readings of its sessions alone is not red for the time between them, and is for
+// what its sessions lack; one that sent any of another time owes all. The worst comes first.
+func TestReadings_SessionsOnly(t *testing.T) {
+	eachScene(t, func(s *scene) {
+		d := s.service
+		s.goTo("2026-01-15T07:20:00Z")
+		s.event(plain, control.Event{Kind: control.PlugOut})
+		s.goTo("2026-01-15T12:00:00Z")
+		d.login()
+		rows := func() (wanted, missing map[string]int, first string) {
+			wanted, missing = map[string]int{}, map[string]int{}
+			var list []struct {
+				Name            string `json:"external_id"`
+				Wanted, Missing int
+			}
+			if err := json.Unmarshal([]byte(d.page("/console/readings.json?to=2026-01-15")), &list); err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range list {
+				wanted[l.Name] += l.Wanted
+				missing[l.Name] += l.Missing
+			}
+			return wanted, missing, list[0].Name
+		}
+
+		// what lies in the session as a whole, which ends at 07:20
+		since := s.sessions(plain)[0]
+		first := flex.PeriodAt(since.Add(flex.PeriodAt(since).Span().To.Sub(flex.PeriodAt(since).Start()) - time.Microsecond))
+		want := int(at("2026-01-15T07:00:00Z").Sub(first.Start()) / (30 * time.Minute))
+		if wanted, missing, _ := rows(); missing["CP-2041"] != want || wanted["CP-2041"] != want {
+			t.Errorf("of a session of %d half-hours %d are wanted, %d missing", want, wanted["CP-2041"], missing["CP-2041"])
+		}
+
+		s.meter(plain, flex.PeriodAt(since).Start().Format(time.RFC3339), make([]float64, want+2)...)
+		if _, missing, first := rows(); missing["CP-2041"] != 0 || first == "CP-2041" {
+			t.Errorf("%d are missing of a session that is metered in full", missing["CP-2041"])
+		}
+
+		s.meter(shortfall, "2026-01-12T03:00:00Z", 0) // a time without a car
+		if _, missing, first := rows(); missing["CP-2058"] < 100 || first != "CP-2058" {
+			t.Errorf("of one that sends all day %d are missing, the first is %s", missing["CP-2058"], first)
+		}
+	})
+}
+
+// sessions are when cars were plugged in at an asset.
+func (s *scene) sessions(asset int) (from []time.Time) {
+	s.Helper()
+	id := s.assets[asset]
+	err := s.db.Read(s.Context(), s.Org, func(tx *store.Tx) error {
+		spans, err := tx.SessionSpans(s.Context(), []flex.AssetID{id}, flex.Span{From: at("2026-01-01T00:00:00Z"), To: at("2026-02-01T00:00:00Z")})
+		for _, span := range spans[id] {
+			from = append(from, span.From)
+		}
+		return err
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return from
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/store"
 )
 
 // many registers chargers beside those there are, so that there are so many.
@@ -99,6 +100,14 @@ func TestExport_Whole(t *testing.T) {
 	if lines := strings.Count(d.page("/console/assets.csv?limit=6000"), "\n"); lines != 6001 {
 		t.Errorf("%d lines of a part of 6000", lines)
 	}
+	// A charger that sent a reading of a time without a car owes all that are over.
+	var rs []flex.Reading
+	for i := range n {
+		rs = append(rs, flex.Reading{AssetID: flex.AssetID(fmt.Appendf(nil, "%016d", i)), Span: flex.PeriodAt(d.db.Now()).Add(-20).Span(), Label: flex.ChargerEnergy})
+	}
+	if err := d.db.Write(d.Context(), d.Org, func(tx *store.Tx) error { return tx.PutReadings(d.Context(), rs) }); err != nil {
+		t.Fatal(err)
+	}
 	if lines := strings.Count(d.page("/console/readings.csv?days=1"), "\n"); lines != 1+n {
 		t.Errorf("%d lines of what is missing of %d assets", lines, n)
 	}
@@ -149,8 +158,8 @@ func TestExport_Unknown(t *testing.T) {
 	d := newConsole(t, "2026-01-13T12:00:00Z")
 	d.login()
 
-	for _, path := range []string{"assets.csv?firmware=Zappi", "deliveries.json?orgs=x", "audit.csv?when=now", "readings/held.json?site=x",
-		"assets?firmware=Zappi", "deliveries?orgs=x", "audit?when=now", "readings/held?site=x", "instructions?state=running", "settlement?state=paid",
+	for _, path := range []string{"assets.csv?colour=Zappi", "deliveries.json?orgs=x", "audit.csv?when=now", "readings/held.json?site=x",
+		"assets?colour=Zappi", "deliveries?orgs=x", "audit?when=now", "readings/held?site=x", "instructions?state=running", "settlement?state=paid",
 		"assets?type=toaster", "assets.csv?state=broken", "deliveries?state=broken", "settlement?status=broken", "readings/held?state=broken", "readings?state=x", "readings.csv?limit=5", "offers?state=x"} {
 		if a := d.get("/console/" + path); a.status != 422 {
 			t.Errorf("%s: %d %.200s", path, a.status, a.body)

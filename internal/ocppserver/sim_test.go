@@ -29,7 +29,7 @@ type sim struct {
 	maxPeriods int
 	units      string
 	firmware   string // that it names when it boots
-	refuseTx   bool // answers Rejected to a TxProfile
+	refuseTx   bool   // answers Rejected to a TxProfile
 	refuseAll  bool
 	ignore     bool // accepts and does not follow
 	mute       bool // has no GetCompositeSchedule

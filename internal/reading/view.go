@@ -214,6 +214,7 @@ type MissingRow struct {
 	SiteID     flex.SiteID
 	CreatedAt  time.Time
 	Cells      []MissingCell
+	Missing    int // on all of the days
 }
 
 // MissingCell is a day of an asset: so many half-hours wanted, and missing.
@@ -363,43 +364,91 @@ func (v *MissingView) fillRows(ctx context.Context, tx *store.Tx) error {
 		return err
 	}
 
+	sessions, err := tx.SessionSpans(ctx, ids, flex.Span{
+		From: v.Days[0].Start(),
+		To:   v.Days[len(v.Days)-1].Span().To,
+	})
+	if err != nil {
+		return err
+	}
+
 	by := map[flex.AssetID][]flex.Reading{}
 	for _, r := range found {
 		by[r.AssetID] = append(by[r.AssetID], r)
 	}
 
 	for i := range v.Rows {
-		v.count(&v.Rows[i], by[v.Rows[i].ID], tx.Now())
+		id := v.Rows[i].ID
+		v.count(&v.Rows[i], by[id], sessions[id], tx.Now())
 	}
+
+	slices.SortStableFunc(v.Rows, func(a, b MissingRow) int {
+		return b.Missing - a.Missing
+	})
 
 	return nil
 }
 
 // count fills in a row's days.
-func (v *MissingView) count(row *MissingRow, rs []flex.Reading, now time.Time) {
+func (v *MissingView) count(
+	row *MissingRow,
+	rs []flex.Reading,
+	sessions []flex.Span,
+	now time.Time,
+) {
 	metered := map[flex.Day]*settle.MeteredDay{}
 	days := settle.HalfHours(settle.Asset, rs)
 	for j := range days {
 		metered[days[j].Day] = &days[j]
 	}
 
+	o := owed{from: row.CreatedAt, to: now, sessions: sessions}
+	o.always = slices.ContainsFunc(rs, func(r flex.Reading) bool {
+		return !o.touched(r.Span)
+	})
+
 	for _, day := range v.Days {
-		c := missingOn(day, metered[day], row.CreatedAt, now)
+		c := missingOn(day, metered[day], &o)
+		row.Missing += c.Missing
 		v.Wanted, v.Missing = v.Wanted+c.Wanted, v.Missing+c.Missing
 		row.Cells = append(row.Cells, c)
 	}
 }
 
-// missingOn counts the half-hours of a day that are over, and after the asset was registered.
-func missingOn(
-	day flex.Day,
-	m *settle.MeteredDay,
-	created, now time.Time,
-) MissingCell {
+// owed says which half-hours are wanted of a charger: those that are over, and after it was registered.
+// One that sends readings of its sessions alone owes no others.
+type owed struct {
+	from, to time.Time
+	sessions []flex.Span // the end of an open one is zero
+	always   bool        // it sent readings of a time without a car
+}
+
+// wants reports whether a half-hour is wanted: of a session, one that lies in it as a whole.
+func (o *owed) wants(p flex.Period) bool {
+	if p.End().After(o.to) || p.Start().Before(o.from) {
+		return false
+	}
+
+	return o.always || slices.ContainsFunc(o.sessions, func(s flex.Span) bool {
+		over := s.To.IsZero() || !p.End().After(s.To)
+		return over && !p.Start().Before(s.From)
+	})
+}
+
+// touched reports whether a car was plugged in at some time of the span.
+func (o *owed) touched(span flex.Span) bool {
+	return slices.ContainsFunc(o.sessions, func(s flex.Span) bool {
+		open := s.To.IsZero() || s.To.After(span.From)
+		return open && s.From.Before(span.To)
+	})
+}
+
+// missingOn counts the half-hours of a day that are wanted.
+func missingOn(day flex.Day, m *settle.MeteredDay, o *owed) MissingCell {
 	c := MissingCell{Day: day}
 	for n := 1; n <= day.Periods(); n++ {
 		q := day.Period(n)
-		if q.End().After(now) || q.Start().Before(created) {
+		if !o.wants(q) {
 			continue
 		}
 
