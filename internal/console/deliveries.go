@@ -22,6 +22,7 @@ type deliveriesPage struct {
 	State      string
 	Endpoint   string
 	Model      string
+	Firmware   string
 	GSPGroup   string
 	Status     string
 	Endpoints  []endpointLine
@@ -29,6 +30,7 @@ type deliveriesPage struct {
 	Failed     []failureTable
 	States     []string
 	Deliveries []delivery.Line
+	Total      string // on all pages, in words
 	Next       string
 	Export     Export
 }
@@ -37,6 +39,8 @@ type deliveriesPage struct {
 type deliveriesJSON struct {
 	Endpoints []endpointLine    `json:"endpoints"`
 	Failures  delivery.Failures `json:"failures"`
+	// on all pages; 100,001 where there are more than 100,000
+	Total int `json:"total"`
 	listing
 }
 
@@ -66,7 +70,7 @@ func (s *Server) deliveries(r *request) (view, error) {
 	}
 
 	t := p.table()
-	record := deliveriesJSON{p.Endpoints, p.Failures, listing{t.objects(), p.Next}}
+	record := deliveriesJSON{p.Endpoints, p.Failures, found.Total, listing{t.objects(), p.Next}}
 
 	return view{
 		page:   "deliveries",
@@ -84,6 +88,7 @@ func newDeliveriesPage(r *request, ask *delivery.Filter) *deliveriesPage {
 		State:    ask.State,
 		Endpoint: ask.Endpoint,
 		Model:    ask.Model,
+		Firmware: ask.Firmware,
 		GSPGroup: ask.GSPGroup,
 		Status:   r.URL.Query().Get("status"),
 		Export:   r.exports(),
@@ -99,6 +104,7 @@ func deliveriesAsked(r *request) (f delivery.Filter, err error) {
 		"org",
 		"asset",
 		"model",
+		"firmware",
 		"gsp_group",
 		"status",
 	); err != nil {
@@ -112,6 +118,7 @@ func deliveriesAsked(r *request) (f delivery.Filter, err error) {
 		Limit:    r.limit() + 1,
 		Figures:  !r.exporting(),
 		Model:    q.Get("model"),
+		Firmware: q.Get("firmware"),
 		GSPGroup: q.Get("gsp_group"),
 	}
 
@@ -231,6 +238,7 @@ func failureTables(r *request, f *delivery.Failures) []failureTable {
 
 	add("Cause", "status", f.Cause)
 	add("Model", "model", f.Model)
+	add("Firmware", "firmware", f.Firmware)
 	add("GSP group", "gsp_group", f.Region)
 	add("Endpoint", "endpoint", f.Endpoint)
 
@@ -248,6 +256,11 @@ func readFilter[Of any](to *flex.ID[Of], text, what string) error {
 // take shows what was found.
 func (p *deliveriesPage) take(found delivery.Overview) {
 	p.Orgs, p.Deliveries = found.Orgs, found.Deliveries
+	p.Total = count(min(found.Total, delivery.CountedMax), "push")
+	if found.Total > delivery.CountedMax {
+		p.Total = "More than " + p.Total
+	}
+
 	for _, e := range found.Endpoints {
 		l := endpointLine{EndpointView: e, Share: "–"}
 		if l.Tried > 0 {

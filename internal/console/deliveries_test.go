@@ -108,9 +108,15 @@ func TestDeliveries(t *testing.T) {
 
 		// The failures, by each thing that may be their cause, and the pushes behind a row.
 		d.wants(page, "Failures of the last 24 hours", `<a href="/console/deliveries?status=503">HTTP 503</a>`, `<a href="/console/deliveries?endpoint=schedule">schedule</a>`)
-		for query, want := range map[string]int{"status=503": 1, "status=200": 11, "status=0": 0, "model=nobody": 0, "gsp_group=_Z": 0} {
+		s.Exec(`UPDATE asset SET firmware = '1.4b' WHERE id = $1`, s.assets[shortfall].Bytes())
+		d.wants(d.page("/console/deliveries"), `<a href="/console/deliveries?firmware=1.4b">1.4b</a>`)
+		for query, want := range map[string]int{"status=503": 1, "status=200": 11, "status=0": 0, "model=nobody": 0, "firmware=1.4B": 1, "firmware=2": 0, "gsp_group=_Z": 0} {
 			if n := strings.Count(d.page("/console/deliveries?"+query), row); n != want {
 				t.Errorf("%s: %d pushes, want %d", query, n, want)
+			}
+			var list struct{ Total int }
+			if err := json.Unmarshal([]byte(d.do("GET", "/console/deliveries?"+query, nil, asJSON).body), &list); err != nil || list.Total != want {
+				t.Errorf("%s: %d in total, want %d, %v", query, list.Total, want, err)
 			}
 		}
 		if a := d.get("/console/deliveries?status=five"); a.status != 400 {

@@ -19,6 +19,7 @@ type Failures struct {
 	Pushes   int       `json:"pushes"`
 	Cause    []Failure `json:"by_cause"`
 	Model    []Failure `json:"by_model"`
+	Firmware []Failure `json:"by_firmware"`
 	Region   []Failure `json:"by_gsp_group"`
 	Endpoint []Failure `json:"by_endpoint"`
 }
@@ -73,12 +74,14 @@ func failuresOf(of map[string][]store.FailedPushes) Failures {
 	f := Failures{}
 	cause, model := failureCount{}, failureCount{}
 	region, endpoint := failureCount{}, failureCount{}
+	firmware := failureCount{}
 
 	for org, failed := range of {
 		for _, x := range failed {
 			f.Pushes += x.Pushes
 			cause.add(CauseOf(x.Status), strconv.Itoa(x.Status), x.Pushes)
 			model.add(cmp.Or(x.Model, "not known"), x.Model, x.Pushes)
+			firmware.add(cmp.Or(x.Firmware, "not known"), x.Firmware, x.Pushes)
 			region.add(cmp.Or(x.GSPGroup, "not known"), x.GSPGroup, x.Pushes)
 
 			name := string(x.Endpoint)
@@ -90,6 +93,7 @@ func failuresOf(of map[string][]store.FailedPushes) Failures {
 	}
 
 	f.Cause, f.Model = cause.rows(), model.rows()
+	f.Firmware = firmware.rows()
 	f.Region, f.Endpoint = region.rows(), endpoint.rows()
 
 	return f

@@ -40,28 +40,17 @@ var States = []string{
 	string(store.Pending), string(store.Delivered), string(store.Refused), string(store.Superseded), string(store.Lapsed), string(store.Retracted),
 }
 
-// Filter says which deliveries are looked for; what is empty takes all.
-type Filter struct {
-	Org      flex.OrgID
-	State    string
-	Endpoint string
-	Asset    flex.AssetID
-	Before   flex.EventID // those older than this one
-	Limit    int
-	Figures  bool // whether the endpoints' figures and the failures are wanted, too
-
-	Model    string // of the asset, in any case of its letters
-	GSPGroup string // of its site
-	Status   *int   // of HTTP, of the latest attempt; 0: no answer came
-}
-
 // Overview is what is sent to clients, the newest first, and how their endpoints do.
 type Overview struct {
 	Orgs       []flex.Org
 	Endpoints  []EndpointView
 	Deliveries []Line
 	Failures   Failures
+	Total      int // on all pages, if figures are wanted; up to one more than CountedMax
 }
+
+// CountedMax is how many deliveries of an organisation are counted at most.
+const CountedMax = store.DeliveriesCounted
 
 // Line is a delivery in a list, with the names of its organisation and its asset.
 type Line struct {
@@ -95,19 +84,6 @@ func lineOf(d *store.Delivery, org string) Line {
 	}
 }
 
-func (f Filter) query() store.DeliveryQuery {
-	return store.DeliveryQuery{
-		State:    store.DeliveryState(f.State),
-		Endpoint: store.EndpointName(f.Endpoint),
-		AssetID:  f.Asset,
-		Before:   f.Before,
-		Limit:    f.Limit,
-		Model:    f.Model,
-		GSPGroup: f.GSPGroup,
-		Status:   f.Status,
-	}
-}
-
 // Overview lists the deliveries that the filter takes.
 func (d *Service) Overview(
 	ctx context.Context,
@@ -126,6 +102,12 @@ func (d *Service) Overview(
 				if err != nil {
 					return err
 				}
+
+				n, err := tx.CountDeliveries(ctx, f.all())
+				if err != nil {
+					return err
+				}
+				v.Total = min(v.Total+n, CountedMax+1)
 			}
 
 			found, err := tx.Deliveries(ctx, f.query())

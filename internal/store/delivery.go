@@ -49,6 +49,7 @@ type DeliveryQuery struct {
 	Before   flex.EventID // those older than this one: the next page
 	Limit    int
 	Model    string // of the asset, in any case of its letters
+	Firmware string // likewise
 	GSPGroup string // of its site
 	Status   *int   // of HTTP, of the latest attempt; 0: no answer came
 }
@@ -95,9 +96,27 @@ func (q DeliveryQuery) where(w *where, alias string) {
 			".asset_id AND lower(a.model) = $%d)", strings.ToLower(q.Model))
 	}
 
+	if q.Firmware != "" {
+		w.and("EXISTS (SELECT 1 FROM asset a WHERE a.id = "+alias+
+			".asset_id AND lower(a.firmware) = $%d)", strings.ToLower(q.Firmware))
+	}
+
 	if q.GSPGroup != "" {
 		w.and(`EXISTS (SELECT 1 FROM asset a JOIN site t ON t.id = a.site_id JOIN meter m ON m.mpan = t.mpan
 			WHERE a.id = `+alias+".asset_id AND m.gsp_group = $%d)", q.GSPGroup)
+	}
+}
+
+// conditions are those on what was tried.
+func (q DeliveryQuery) conditions(w *where) {
+	q.where(w, "d")
+
+	if q.State != "" {
+		w.and(stateOf+" = $%d", string(q.State))
+	}
+
+	if q.Status != nil {
+		w.and("d.tries > 0 AND d.status = $%d", *q.Status)
 	}
 }
 
@@ -168,15 +187,7 @@ func (tx *Tx) Deliveries(
 	}
 
 	w := where{args: []any{tx.org.Bytes()}}
-	q.where(&w, "d")
-
-	if q.State != "" {
-		w.and(stateOf+" = $%d", string(q.State))
-	}
-
-	if q.Status != nil {
-		w.and("d.tries > 0 AND d.status = $%d", *q.Status)
-	}
+	q.conditions(&w)
 
 	w.args = append(w.args, q.Limit)
 	tried, err := rows(
@@ -502,6 +513,7 @@ type FailedPushes struct {
 	Endpoint EndpointName
 	Status   int    // of HTTP; 0: no answer came
 	Model    string // of the asset, in small letters; empty: none is known, or it is of no single asset
+	Firmware string // likewise
 	GSPGroup string // of its site
 	Pushes   int
 }
@@ -518,15 +530,15 @@ func (tx *Tx) FailedSince(
 		ctx,
 		tx.conn,
 		func(s scanner) (f FailedPushes, err error) {
-			err = s.Scan(&f.Endpoint, &f.Status, &f.Model, &f.GSPGroup, &f.Pushes)
+			err = s.Scan(&f.Endpoint, &f.Status, &f.Model, &f.Firmware, &f.GSPGroup, &f.Pushes)
 			return f, err
 		},
-		`SELECT d.endpoint, d.status, COALESCE(lower(a.model), ''), COALESCE(m.gsp_group, ''), count(*)
+		`SELECT d.endpoint, d.status, COALESCE(lower(a.model), ''), COALESCE(lower(a.firmware), ''), COALESCE(m.gsp_group, ''), count(*)
 		FROM delivery d LEFT JOIN asset a ON a.id = d.asset_id
 		LEFT JOIN site t ON t.id = a.site_id LEFT JOIN meter m ON m.mpan = t.mpan
 		WHERE d.org_id = $1 AND d.event_id >= $2 AND d.tries > 0 AND (d.state IN ('rejected', 'expired') OR d.state = 'pending' AND (d.status < 200 OR d.status > 299))
-		GROUP BY d.endpoint, d.status, COALESCE(lower(a.model), ''), COALESCE(m.gsp_group, '')
-		ORDER BY 5 DESC, 1, 2, 3, 4`,
+		GROUP BY d.endpoint, d.status, COALESCE(lower(a.model), ''), COALESCE(lower(a.firmware), ''), COALESCE(m.gsp_group, '')
+		ORDER BY 6 DESC, 1, 2, 3, 4, 5`,
 		tx.org.Bytes(),
 		oldest[:],
 	)

@@ -1,0 +1,44 @@
+package delivery
+
+import (
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Filter says which deliveries are looked for; what is empty takes all.
+type Filter struct {
+	Org      flex.OrgID
+	State    string
+	Endpoint string
+	Asset    flex.AssetID
+	Before   flex.EventID // those older than this one
+	Limit    int
+	Figures  bool // whether the endpoints' figures and the failures are wanted, too
+
+	Model    string // of the asset, in any case of its letters
+	Firmware string // likewise
+	GSPGroup string // of its site
+	Status   *int   // of HTTP, of the latest attempt; 0: no answer came
+}
+
+func (f Filter) query() store.DeliveryQuery {
+	return store.DeliveryQuery{
+		State:    store.DeliveryState(f.State),
+		Endpoint: store.EndpointName(f.Endpoint),
+		AssetID:  f.Asset,
+		Before:   f.Before,
+		Limit:    f.Limit,
+		Model:    f.Model,
+		Firmware: f.Firmware,
+		GSPGroup: f.GSPGroup,
+		Status:   f.Status,
+	}
+}
+
+// all is the query of every page.
+func (f Filter) all() store.DeliveryQuery {
+	q := f.query()
+	q.Before = flex.EventID{}
+
+	return q
+}
