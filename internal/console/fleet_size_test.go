@@ -1,9 +1,12 @@
 package console_test
 
 import (
+	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -20,28 +23,7 @@ func BenchmarkFleet(b *testing.B) {
 				b.Skip("no PostgreSQL server: make bench starts one")
 			}
 			d := openConsole(b, url(b), "2026-01-14T21:40:00Z")
-			site := d.Site(flex.FullScheduleMethod)
-			first := "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) "
-			id := map[string]string{
-				"sqlite":   "CAST(printf('%016d', i) AS BLOB)",
-				"postgres": "CAST(lpad(CAST(i AS TEXT), 32, '0') AS UUID)",
-			}[engine]
-			org := d.Org.Bytes()
-			d.Exec(first+`INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, created_at)
-				SELECT `+id+`, $1, $2, 'big' || i, 'charger', 7400, 0 FROM n`, org, site.Bytes())
-			d.Exec(first+`INSERT INTO schedule (event_id, org_id, asset_id, session_id, generation, cause, made_at, from_at, to_at, steps,
-					ready_by, need_wh, delivered_wh, power_w, may_charge_peak, mode, off_peak, zone, tariff_type, origins, count_from, running, value)
-				SELECT `+id+`, $1, `+id+`, `+id+`, 1, 'plug-in', $2, $2, $3, '9000x0 3600x99999 7200x0 5400x99999 9600x0',
-					$3, 20000, 0, 7400, FALSE, 'minimise_charging_time', '00:30-05:30', 'Europe/London', 'dual_rate', 'event asset event', $2, FALSE, 0 FROM n`,
-				org, at("2026-01-14T21:20:00Z").UnixMicro(), at("2026-01-15T07:00:00Z").UnixMicro())
-			d.Exec(first+`INSERT INTO session (id, org_id, asset_id, site_id, number, plugged_in_at, ready_by, generation, event_id)
-				SELECT `+id+`, $1, `+id+`, $2, 1, $3, $4, 1, `+id+` FROM n`, org, site.Bytes(), at("2026-01-14T21:20:00Z").UnixMicro(), at("2026-01-15T07:00:00Z").UnixMicro())
-			d.Exec(first+`INSERT INTO outbox (subject, org_id, endpoint, kind, asset_id, event_id, generation, queued_at, expires_at, accepted)
-				SELECT `+id+`, $1, 'schedule', 'schedule', `+id+`, `+id+`, 1, $2, $3, 1 FROM n`,
-				org, at("2026-01-14T21:20:00Z").UnixMicro(), at("2026-01-15T07:00:00Z").UnixMicro())
-			if engine == "postgres" {
-				d.Exec("ANALYZE")
-			}
+			d.large(engine, 100_000)
 			d.login()
 			b.ResetTimer()
 			for b.Loop() {
@@ -55,5 +37,87 @@ func BenchmarkFleet(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// large registers n cars that are plugged in and planned.
+func (d *service) large(engine string, n int) {
+	d.Helper()
+	site := d.Site(flex.FullScheduleMethod)
+	first := "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " + strconv.Itoa(n) + ") "
+	id := map[string]string{
+		"sqlite":   "CAST(printf('%016d', i) AS BLOB)",
+		"postgres": "CAST(lpad(CAST(i AS TEXT), 32, '0') AS UUID)",
+	}[engine]
+	org := d.Org.Bytes()
+	d.Exec(first+`INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, created_at)
+		SELECT `+id+`, $1, $2, 'big' || i, 'charger', 7400, 0 FROM n`, org, site.Bytes())
+	d.Exec(first+`INSERT INTO schedule (event_id, org_id, asset_id, session_id, generation, cause, made_at, from_at, to_at, steps,
+			ready_by, need_wh, delivered_wh, power_w, may_charge_peak, mode, off_peak, zone, tariff_type, origins, count_from, running, value)
+		SELECT `+id+`, $1, `+id+`, `+id+`, 1, 'plug-in', $2, $2, $3, '9000x0 3600x99999 7200x0 5400x99999 9600x0',
+			$3, 20000, 0, 7400, FALSE, 'minimise_charging_time', '00:30-05:30', 'Europe/London', 'dual_rate', 'event asset event', $2, FALSE, 0 FROM n`,
+		org, at("2026-01-14T21:20:00Z").UnixMicro(), at("2026-01-15T07:00:00Z").UnixMicro())
+	d.Exec(first+`INSERT INTO session (id, org_id, asset_id, site_id, number, plugged_in_at, ready_by, generation, event_id)
+		SELECT `+id+`, $1, `+id+`, $2, 1, $3, $4, 1, `+id+` FROM n`, org, site.Bytes(), at("2026-01-14T21:20:00Z").UnixMicro(), at("2026-01-15T07:00:00Z").UnixMicro())
+	d.Exec(first+`INSERT INTO outbox (subject, org_id, endpoint, kind, asset_id, event_id, generation, queued_at, expires_at, accepted)
+		SELECT `+id+`, $1, 'schedule', 'schedule', `+id+`, `+id+`, 1, $2, $3, 1 FROM n`,
+		org, at("2026-01-14T21:20:00Z").UnixMicro(), at("2026-01-15T07:00:00Z").UnixMicro())
+	if engine == "postgres" {
+		d.Exec("ANALYZE")
+	}
+}
+
+// BenchmarkPages is pages of the console over 100,000 cars that are plugged in, all at one site.
+func BenchmarkPages(b *testing.B) {
+	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		if engine == "postgres" && os.Getenv(storetest.Env) == "" {
+			continue
+		}
+		d := openConsole(b, url(b), "2026-01-14T21:40:00Z")
+		d.large(engine, 100_000)
+		d.login()
+		for _, path := range []string{"fleet", "assets", "assets?sort=-power", "assets?sort=ready_by", "assets?cause=short", "assets?state=plugged_in", "deliveries", "readings", "settlement", "alerts", "audit", "safety", "ahead", "search?q=big777"} {
+			b.Run(engine+"/"+path, func(b *testing.B) {
+				for b.Loop() {
+					d.page("/console/" + path)
+				}
+			})
+		}
+	}
+}
+
+// counted drops what is written and notes how much memory is in use meanwhile.
+type counted struct {
+	rows int
+	heap uint64
+}
+
+func (*counted) Header() http.Header { return http.Header{} }
+func (*counted) WriteHeader(int)     {}
+
+func (c *counted) Write(text []byte) (int, error) {
+	c.rows += bytes.Count(text, []byte("\n"))
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	c.heap = max(c.heap, m.HeapInuse)
+	return len(text), nil
+}
+
+// BenchmarkExport downloads a list of 1,000,000 assets as CSV.
+func BenchmarkExport(b *testing.B) {
+	d := openConsole(b, storetest.SQLite(b), "2026-01-14T21:40:00Z")
+	d.large("sqlite", 1_000_000)
+	d.login()
+	b.ResetTimer()
+	for b.Loop() {
+		runtime.GC()
+		r := httptest.NewRequest("GET", "http://localhost/console/assets.csv", nil)
+		r.AddCookie(d.cookie)
+		w := &counted{}
+		d.handler.ServeHTTP(w, r)
+		if w.rows != 1_000_001 {
+			b.Fatal(w.rows)
+		}
+		b.ReportMetric(float64(w.heap)/(1<<20), "MiB")
 	}
 }
