@@ -188,6 +188,38 @@ func (c *Client) Alerts(
 	)
 }
 
+// AcknowledgeAlert says that somebody looks after a firing alert, and returns it as it is then.
+func (c *Client) AcknowledgeAlert(
+	ctx context.Context,
+	id AlertID,
+	said AlertAcknowledgement,
+) (Alert, error) {
+	return call[Alert](
+		ctx,
+		c,
+		post,
+		"/operations/alerts/"+id.String()+"/acknowledge",
+		nil,
+		said,
+	)
+}
+
+// SnoozeAlert has a firing alert rest for a time, and returns it as it is then.
+func (c *Client) SnoozeAlert(
+	ctx context.Context,
+	id AlertID,
+	said AlertSnooze,
+) (Alert, error) {
+	return call[Alert](
+		ctx,
+		c,
+		post,
+		"/operations/alerts/"+id.String()+"/snooze",
+		nil,
+		said,
+	)
+}
+
 // FleetView is the organisation's fleet as it is now, what it will draw, and what needs looking at.
 func (c *Client) FleetView(ctx context.Context) (FleetView, error) {
 	return call[FleetView](ctx, c, get, "/operations/fleet", nil, nil)

@@ -68,3 +68,17 @@ type Alert struct {
 	// Until when nobody is reminded of it, absent if that was not asked for.
 	SnoozedUntil Time `json:"snoozed_until,omitzero"`
 }
+
+// AlertAcknowledgement is the body of POST /operations/alerts/{id}/acknowledge.
+type AlertAcknowledgement struct {
+	// What there is to say of it, 500 bytes at most.
+	Note string `json:"note,omitzero"`
+}
+
+// AlertSnooze is the body of POST /operations/alerts/{id}/snooze.
+type AlertSnooze struct {
+	// For how long nobody is reminded of it: 30 days at most.
+	Minutes int `json:"minutes"`
+	// Why it may rest, 500 bytes at most.
+	Note string `json:"note"`
+}

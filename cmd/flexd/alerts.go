@@ -130,7 +130,13 @@ func (o *alertsAck) Run(ctx context.Context, c console) error {
 		"acknowledge alert",
 		o.Note,
 		func(h *app.App, id records.AlertID) error {
-			return h.Operations.Acknowledge(ctx, id, commandLine, o.Note)
+			_, err := h.Operations.Acknowledge(ctx, operations.AlertNote{
+				Alert: id,
+				Who:   commandLine,
+				Text:  o.Note,
+			})
+
+			return err
 		},
 	)
 }
@@ -151,7 +157,14 @@ func (o *alertsSnooze) Run(ctx context.Context, c console) error {
 		"snooze alert",
 		o.Note,
 		func(h *app.App, id records.AlertID) error {
-			return h.Operations.Snooze(ctx, id, o.For, commandLine, o.Note)
+			said := operations.AlertNote{
+				Alert: id,
+				Who:   commandLine,
+				Text:  o.Note,
+			}
+
+			_, err := h.Operations.Snooze(ctx, said, o.For)
+			return err
 		},
 	)
 }

@@ -4,7 +4,10 @@ import (
 	"flexd/internal/contract"
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/operations"
+	"flexd/internal/store"
 	"flexd/internal/wire"
+	"time"
 )
 
 // exceptions answers GET /operations/exceptions.
@@ -43,23 +46,80 @@ func (s *Server) alerts(r *request) (answer, error) {
 		Next:   next,
 	}
 
-	for i, a := range found {
-		out.Alerts[i] = wire.Alert{
-			ID:             a.ID,
-			Kind:           a.Kind,
-			Level:          a.Level,
-			Count:          a.Count,
-			Title:          a.Title,
-			Text:           a.Text,
-			SinceAt:        wire.At(a.SinceAt),
-			FiredAt:        wire.At(a.FiredAt),
-			ResolvedAt:     wire.At(a.ResolvedAt),
-			AcknowledgedAt: wire.At(a.AcknowledgedAt),
-			SnoozedUntil:   wire.At(a.SnoozedTo),
-		}
+	for i := range found {
+		out.Alerts[i] = alertOf(&found[i])
 	}
 
 	return ok(out), nil
+}
+
+func alertOf(a *store.Alert) wire.Alert {
+	return wire.Alert{
+		ID:             a.ID,
+		Kind:           a.Kind,
+		Level:          a.Level,
+		Count:          a.Count,
+		Title:          a.Title,
+		Text:           a.Text,
+		SinceAt:        wire.At(a.SinceAt),
+		FiredAt:        wire.At(a.FiredAt),
+		ResolvedAt:     wire.At(a.ResolvedAt),
+		AcknowledgedAt: wire.At(a.AcknowledgedAt),
+		SnoozedUntil:   wire.At(a.SnoozedTo),
+	}
+}
+
+// acknowledgeAlert answers POST /operations/alerts/{id}/acknowledge.
+func (s *Server) acknowledgeAlert(r *request) (answer, error) {
+	at, b := path[wire.AlertPath](r), body[wire.AlertAcknowledgement](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+
+	return s.answerAlert(r, "acknowledge alert", at.ID, b.Note, func(n operations.AlertNote) (store.Alert, error) {
+		return s.Operations.Acknowledge(r.Context(), n)
+	})
+}
+
+// snoozeAlert answers POST /operations/alerts/{id}/snooze.
+func (s *Server) snoozeAlert(r *request) (answer, error) {
+	at, b := path[wire.AlertPath](r), body[wire.AlertSnooze](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+
+	rest := time.Duration(b.Minutes) * time.Minute
+
+	return s.answerAlert(r, "snooze alert", at.ID, b.Note, func(n operations.AlertNote) (store.Alert, error) {
+		return s.Operations.Snooze(r.Context(), n, rest)
+	})
+}
+
+// answerAlert writes to the audit log what is said of an alert, and keeps it.
+func (s *Server) answerAlert(
+	r *request,
+	what string,
+	id flex.AlertID,
+	note string,
+	keep func(operations.AlertNote) (store.Alert, error),
+) (answer, error) {
+	act := s.instructing(r, what, id.String(), note)
+	var a store.Alert
+	err := s.Access.Act(r.Context(), act, func() (err error) {
+		a, err = keep(operations.AlertNote{
+			Alert: id,
+			Org:   r.who.Org,
+			Who:   act.Who,
+			Text:  note,
+		})
+
+		return err
+	})
+	if err != nil {
+		return answer{}, err
+	}
+
+	return ok(alertOf(&a)), nil
 }
 
 // assetView answers GET /operations/asset/{asset_id}: what the console's page of the asset shows.

@@ -155,11 +155,31 @@ func (h *homestead) place() map[string]string {
 	r = h.want("POST", "/grid/instructions", fmt.Sprintf(`{"change_kw":-1,"gsp_group":"_Z","start_timestamp":%q,"end_timestamp":%q,"service":"dno","reason":"evening peak"}`, there["HALF"], there["HALF_END"]), 200, "")
 	there["INSTRUCTION"] = text(h.T, r.body, "instruction", "id")
 	there["OFFER"] = h.offer()
+	there["ALERT"] = h.alert()
 	r = h.want("GET", "/meter/search?postcode=SW1A2AA", "", 200, "")
 	there["REF"] = text(h.T, r.body, 0, "ref")
 	r = h.want("POST", "/entities/site", fmt.Sprintf(`{"mpan":%q,"postcode":"SW1A 2AB"}`, mpan(100_000+h.made)), 200, "")
 	there["BARE"] = text(h.T, r.body, "id")
 	return there
+}
+
+// alert has an alert fire that nobody has answered: the fleet is short of nothing, so it is made by hand.
+func (h *homestead) alert() string {
+	var id flex.AlertID
+	err := h.whole.DB.WriteAll(context.WithoutCancel(h.Context()), func(all *store.All) error {
+		a, err := all.NoteAlert(h.Context(), store.Alert{Kind: "refused", Org: h.org.ID, Level: "critical", Count: 1, Title: "1 asset"})
+		if err != nil {
+			return err
+		}
+
+		id = a.ID
+		_, err = all.FireAlert(h.Context(), a)
+		return err
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return id.String()
 }
 
 // offer keeps an offer of the hour after next.

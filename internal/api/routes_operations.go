@@ -70,6 +70,67 @@ var operationsRoutes = []Route{
 	},
 
 	{
+		Method:  "POST",
+		Pattern: "/operations/alerts/{id}/acknowledge",
+		Role:    toWrite,
+		Limit:   mib,
+		handle:  (*Server).acknowledgeAlert,
+		Operation: &Operation{
+			ID: "acknowledge_alert", Tag: "operations", Addition: true,
+			Summary: "Say that somebody looks after an alert",
+			Text: "As an operator does in the console. Only one of the caller's organisation that fires; who did it " +
+				"is kept in the audit log.",
+			Body: sample[wire.AlertAcknowledgement](`{"note": "the supplier is called"}`),
+			Answer: Answer{
+				Text: "The alert as it is now.",
+				Body: sample[wire.Alert](`{
+				"id": "019b5a3c-0000-7000-8000-000000000001",
+				"kind": "refused",
+				"level": "critical",
+				"count": 1,
+				"title": "1 asset plugged in whose schedule the client refused",
+				"text": "They are counted as planned and are not controlled.",
+				"since_at": "2026-01-16T18:00:00Z",
+				"fired_at": "2026-01-16T18:05:00Z",
+				"acknowledged_at": "2026-01-16T18:09:00Z"
+			}`),
+			},
+			Problems: []Problem{notFound, malformed},
+		},
+	},
+
+	{
+		Method:  "POST",
+		Pattern: "/operations/alerts/{id}/snooze",
+		Role:    toWrite,
+		Limit:   mib,
+		handle:  (*Server).snoozeAlert,
+		Operation: &Operation{
+			ID: "snooze_alert", Tag: "operations", Addition: true,
+			Summary: "Have an alert rest",
+			Text: "For a minute to 30 days; it is sent again after that if it still fires. The note says to who " +
+				"comes next why it is quiet.",
+			Body: sample[wire.AlertSnooze](`{"minutes": 120, "note": "the supplier mends it tonight"}`),
+			Answer: Answer{
+				Text: "The alert as it is now.",
+				Body: sample[wire.Alert](`{
+				"id": "019b5a3c-0000-7000-8000-000000000001",
+				"kind": "refused",
+				"level": "critical",
+				"count": 1,
+				"title": "1 asset plugged in whose schedule the client refused",
+				"text": "They are counted as planned and are not controlled.",
+				"since_at": "2026-01-16T18:00:00Z",
+				"fired_at": "2026-01-16T18:05:00Z",
+				"acknowledged_at": "2026-01-16T18:09:00Z",
+				"snoozed_until": "2026-01-16T20:09:00Z"
+			}`),
+			},
+			Problems: []Problem{notFound, malformed},
+		},
+	},
+
+	{
 		Method:  "GET",
 		Pattern: "/operations/fleet",
 		Role:    toRead,

@@ -108,8 +108,15 @@ func (s *Server) acknowledge(r *request) (view, error) {
 		Detail:  note,
 	}
 
+	said := operations.AlertNote{
+		Alert: id,
+		Who:   r.who.Name,
+		Text:  note,
+	}
+
 	do := func() error {
-		return s.Operations.Acknowledge(r.Context(), id, r.who.Name, note)
+		_, err := s.Operations.Acknowledge(r.Context(), said)
+		return err
 	}
 
 	if rest != "" {
@@ -124,13 +131,13 @@ func (s *Server) acknowledge(r *request) (view, error) {
 
 		act.Act = "snooze alert"
 		do = func() error {
-			return s.Operations.Snooze(
+			_, err := s.Operations.Snooze(
 				r.Context(),
-				id,
+				said,
 				time.Duration(minutes)*time.Minute,
-				r.who.Name,
-				note,
 			)
+
+			return err
 		}
 	}
 

@@ -258,6 +258,18 @@ var story = []chapter{
 	{"operations", "What needs looking at, and whether the service is well.", []step{
 		{operation: "GET /operations/exceptions"},
 		{operation: "GET /operations/alerts"},
+		{
+			operation: "POST /operations/alerts/{id}/acknowledge",
+			body:      `{"note": "the supplier is called"}`,
+			refused:   404,
+			why:       "no alert is firing",
+		},
+		{
+			operation: "POST /operations/alerts/{id}/snooze",
+			body:      `{"minutes": 120, "note": "the supplier mends it tonight"}`,
+			refused:   404,
+			why:       "no alert is firing",
+		},
 		{operation: "GET /operations/fleet"},
 		{operation: "GET /operations/asset/{asset_id}"},
 		{operation: "GET /operations/site/{site_id}", set: map[string]string{"site_id": "{{site_id}}"}},

@@ -353,52 +353,71 @@ func AlertOf(text string) (id store.AlertID, err error) {
 // Bounds of what an operator says of an alert.
 const (
 	alertNoteMax = 500
-	snoozeMax    = 30 * 24 * time.Hour
+	SnoozeMax    = 30 * 24 * time.Hour
 )
 
-// Acknowledge notes who looks after a firing alert.
-func (s *Service) Acknowledge(
-	ctx context.Context,
-	id store.AlertID,
-	who, note string,
-) error {
-	note, err := alertNote(note)
-	if err != nil {
-		return err
-	}
+// AlertNote is what somebody says of a firing alert.
+type AlertNote struct {
+	Alert flex.AlertID
+	Org   flex.OrgID // whose alert it must be; zero for anybody's
+	Who   string
+	Text  string
+}
 
-	return s.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.AcknowledgeAlert(ctx, id, who, note)
-	})
+// Acknowledge notes who looks after a firing alert, and returns it as it is then.
+func (s *Service) Acknowledge(ctx context.Context, n AlertNote) (store.Alert, error) {
+	return s.noteAlert(ctx, n, 0)
 }
 
 // Snooze has a firing alert be sent again after a time, if it still fires then. It asks for a
 // note: who comes next must know why it is quiet.
 func (s *Service) Snooze(
 	ctx context.Context,
-	id store.AlertID,
+	n AlertNote,
 	by time.Duration,
-	who, note string,
-) error {
-	note, err := alertNote(note)
-	switch {
-	case err != nil:
-		return err
+) (store.Alert, error) {
+	if strings.TrimSpace(n.Text) == "" {
+		return store.Alert{}, flex.Fail(flex.Malformed, "say why the alert may rest")
+	}
 
-	case note == "":
-		return flex.Fail(flex.Malformed, "say why the alert may rest")
-
-	case by < time.Minute || by > snoozeMax:
-		return flex.Fail(
+	if by < time.Minute || by > SnoozeMax {
+		return store.Alert{}, flex.Fail(
 			flex.Malformed,
 			"an alert may rest for a minute to %d days",
-			int(snoozeMax.Hours()/24),
+			int(SnoozeMax.Hours()/24),
 		)
 	}
 
-	return s.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.SnoozeAlert(ctx, id, all.Now().Add(by), who, note)
+	return s.noteAlert(ctx, n, by)
+}
+
+// noteAlert keeps what is said of an alert. It is not sent again for a time, unless that is zero.
+func (s *Service) noteAlert(
+	ctx context.Context,
+	n AlertNote,
+	rest time.Duration,
+) (a store.Alert, err error) {
+	text, err := alertNote(n.Text)
+	if err != nil {
+		return a, err
+	}
+
+	err = s.DB.WriteAll(ctx, func(all *store.All) (err error) {
+		noted := store.AlertAnswer{
+			Alert: n.Alert,
+			Org:   n.Org,
+			Who:   n.Who,
+			Text:  text,
+		}
+		if rest > 0 {
+			noted.SnoozeTo = all.Now().Add(rest)
+		}
+
+		a, err = all.AnswerAlert(ctx, noted)
+		return err
 	})
+
+	return a, err
 }
 
 func alertNote(note string) (string, error) {

@@ -179,11 +179,12 @@ func TestAlerts(t *testing.T) {
 		}
 
 		a := w.alert()
-		if err := w.services[1].Snooze(w.Context(), a.ID, time.Hour, "bea", " "); flex.KindOf(err) != flex.Malformed {
+		if _, err := w.services[1].Snooze(w.Context(), operations.AlertNote{Alert: a.ID, Who: "bea", Text: " "}, time.Hour); flex.KindOf(err) != flex.Malformed {
 			w.Errorf("a rest without a word: %v", err)
 		}
 
-		w.check(w.services[1].Snooze(w.Context(), a.ID, time.Hour, "bea", "the supplier mends it"))
+		_, err := w.services[1].Snooze(w.Context(), operations.AlertNote{Alert: a.ID, Who: "bea", Text: "the supplier mends it"}, time.Hour)
+		w.check(err)
 		w.wait(59 * time.Minute)
 		if got := w.run(); len(got) != 0 {
 			w.Errorf("sent while it rests: %v", got)
@@ -194,7 +195,8 @@ func TestAlerts(t *testing.T) {
 			w.Errorf("%d messages after the rest", len(got))
 		}
 
-		w.check(w.services[0].Acknowledge(w.Context(), a.ID, "ada", "on it"))
+		_, err = w.services[0].Acknowledge(w.Context(), operations.AlertNote{Alert: a.ID, Who: "ada", Text: "on it"})
+		w.check(err)
 		if a := w.alert(); a.AcknowledgedBy != "ada" || a.Note != "on it" || a.Round != 2 {
 			w.Errorf("%+v", a)
 		}
@@ -207,7 +209,7 @@ func TestAlerts(t *testing.T) {
 
 		w.wait(2 * time.Minute)
 		w.shapes(w.run(), "resolved", "resolve")
-		if err := w.services[0].Acknowledge(w.Context(), a.ID, "ada", ""); flex.KindOf(err) != flex.NotFound {
+		if _, err := w.services[0].Acknowledge(w.Context(), operations.AlertNote{Alert: a.ID, Who: "ada"}); flex.KindOf(err) != flex.NotFound {
 			w.Errorf("an alert that ended: %v", err)
 		}
 

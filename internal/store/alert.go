@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -337,49 +339,37 @@ func (all *All) Alerts(ctx context.Context, f AlertFilter) ([]Alert, error) {
 // errNoAlert is what an id that names no firing alert gets.
 var errNoAlert = flex.Fail(flex.NotFound, "no such alert is firing")
 
-// AcknowledgeAlert notes who looks after an alert.
-func (all *All) AcknowledgeAlert(
-	ctx context.Context,
-	id AlertID,
-	who, note string,
-) error {
-	n, err := all.exec(
-		ctx,
-		`UPDATE alert SET acknowledged_at = $2, acknowledged_by = $3, note = $4
-		WHERE id = $1 AND fired_at IS NOT NULL AND resolved_at IS NULL`,
-		id.Bytes(),
-		micros(all.now),
-		who,
-		note,
-	)
-	if err == nil && n == 0 {
-		return errNoAlert
-	}
-
-	return err
+// AlertAnswer is what somebody says of a firing alert.
+type AlertAnswer struct {
+	Alert AlertID
+	Org   flex.OrgID // whose alert it must be; zero for anybody's
+	Who   string
+	Text  string
+	// until when it is not sent again; zero to leave that as it is
+	SnoozeTo time.Time
 }
 
-// SnoozeAlert has an alert be sent again at an instant, if it still fires then.
-func (all *All) SnoozeAlert(
-	ctx context.Context,
-	id AlertID,
-	to time.Time,
-	who, note string,
-) error {
-	n, err := all.exec(
-		ctx,
-		`UPDATE alert SET snoozed_to = $2, acknowledged_at = $3, acknowledged_by = $4, note = $5
-		WHERE id = $1 AND fired_at IS NOT NULL AND resolved_at IS NULL`,
-		id.Bytes(),
-		micros(to),
+// AnswerAlert notes who looks after a firing alert and, if that is asked for, until when it is not sent again. It
+// returns the alert as it is then.
+func (all *All) AnswerAlert(ctx context.Context, n AlertAnswer) (Alert, error) {
+	args := []any{
+		n.Alert.Bytes(),
 		micros(all.now),
-		who,
-		note,
-	)
-
-	if err == nil && n == 0 {
-		return errNoAlert
+		n.Who,
+		n.Text,
+		micros(n.SnoozeTo),
+	}
+	query := `UPDATE alert SET acknowledged_at = $2, acknowledged_by = $3, note = $4, snoozed_to = COALESCE($5, snoozed_to)
+		WHERE id = $1 AND fired_at IS NOT NULL AND resolved_at IS NULL`
+	if !n.Org.IsZero() {
+		args = append(args, n.Org.Bytes())
+		query += ` AND org_id = $6`
 	}
 
-	return err
+	a, err := scanAlert(all.row(ctx, query+` RETURNING `+alertColumns, args...))
+	if errors.Is(err, sql.ErrNoRows) {
+		return a, errNoAlert
+	}
+
+	return a, err
 }

@@ -82,3 +82,29 @@ type Alert struct {
 	// Until when nobody is reminded of it, absent if that was not asked for.
 	SnoozedUntil Time `json:"snoozed_until,omitzero"`
 }
+
+// AlertPath holds the path parameter of an alert.
+type AlertPath struct {
+	// The alert's id.
+	//
+	//openapi:merge {"example": "019b5a3c-0000-7000-8000-000000000001"}
+	ID flex.AlertID `json:"id" wire:"required"`
+}
+
+// AlertAcknowledgement is the body of POST /operations/alerts/{id}/acknowledge.
+//
+//openapi:addition
+type AlertAcknowledgement struct {
+	// What there is to say of it, 500 bytes at most.
+	Note string `json:"note,omitzero"`
+}
+
+// AlertSnooze is the body of POST /operations/alerts/{id}/snooze.
+//
+//openapi:addition
+type AlertSnooze struct {
+	// For how long nobody is reminded of it: 30 days at most.
+	Minutes int `json:"minutes" wire:"required,min=1,max=43200"`
+	// Why it may rest, 500 bytes at most.
+	Note string `json:"note" wire:"required,nonempty"`
+}

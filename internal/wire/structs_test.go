@@ -120,6 +120,8 @@ var structs = map[string]reflect.Type{
 	"ExceptionAsset":               reflect.TypeFor[ExceptionAsset](),
 	"AlertListResponse":            reflect.TypeFor[AlertListResponse](),
 	"Alert":                        reflect.TypeFor[Alert](),
+	"AlertAcknowledgement":         reflect.TypeFor[AlertAcknowledgement](),
+	"AlertSnooze":                  reflect.TypeFor[AlertSnooze](),
 	"SetChargingProfileRequest":    reflect.TypeFor[SetChargingProfileRequest](),
 	"ChargingProfile":              reflect.TypeFor[ChargingProfile](),
 	"ChargingSchedule":             reflect.TypeFor[ChargingSchedule](),
