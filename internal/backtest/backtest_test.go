@@ -137,7 +137,7 @@ func TestShow(t *testing.T) {
   2025-12     1        0.00      0.00     0.00          0.00
       all     3      110.00     90.00    20.00         11.00
 
-The true optimum, exact and over all the days at once, costs -£5.00; the rolling plan knows three days ahead.
+The true optimum, exact and over all the days at once, costs −£5.00; the rolling plan knows three days ahead.
 The plan costs £70.00 less than self-use alone: 73.7 % of the £95.00 that the optimum would save.
 The home drew 123 kWh; its load was guessed with a mean error of 89 Wh in a half-hour. 3 days lack loads or prices.
 `

@@ -94,7 +94,7 @@ func (r Result) Table(w io.Writer) error {
 // pounds writes an amount in pence.
 func pounds(pence float64) string {
 	if pence < 0 {
-		return fmt.Sprintf("-£%.2f", -pence/100)
+		return fmt.Sprintf("−£%.2f", -pence/100)
 	}
 	return fmt.Sprintf("£%.2f", pence/100)
 }

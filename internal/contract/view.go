@@ -6,6 +6,7 @@ import (
 	"flexd/internal/operations"
 	"flexd/internal/registry"
 	"flexd/internal/wire"
+	"strings"
 )
 
 // AssetView is an asset with its schedules and why, as the console shows it.
@@ -13,6 +14,7 @@ func AssetView(p *control.Past) wire.AssetView {
 	v := assetRecord(p)
 	v.addSession(p)
 
+	v.Pauses = pauses(p)
 	generations := p.Generations()
 	v.Schedules = make([]wire.ScheduleView, len(generations))
 	for i := range generations {
@@ -70,6 +72,26 @@ func assetRecord(p *control.Past) (v assetView) {
 	}
 
 	return v
+}
+
+// pauses are those that were asked for in the time that is shown.
+func pauses(p *control.Past) (all []wire.PauseView) {
+	for i := range p.Events {
+		e := &p.Events[i]
+		paused, asked := e.Pause()
+		if !asked {
+			continue
+		}
+
+		all = append(all, wire.PauseView{
+			AskedAt:        wire.At(e.At),
+			StartTimestamp: wire.At(paused.From),
+			EndTimestamp:   wire.At(paused.To),
+			Text:           strings.TrimPrefix(e.PauseText(), "; "),
+		})
+	}
+
+	return all
 }
 
 // kilowatts is a power that may be unknown.

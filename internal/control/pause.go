@@ -338,6 +338,19 @@ func split(blocks []Block, spans []flex.Span, pause flex.Span) []Part {
 // ownSchedule is the kind of event with which a client sends its own schedule.
 const ownSchedule = "plug_in_schedule"
 
+// Pause returns what was paused of a client's own schedule, empty if nothing was, and whether the event was one
+// whose pause is known.
+func (e *PastEvent) Pause() (paused flex.Span, known bool) {
+	if e.Kind != ownSchedule || e.What.Pause == nil {
+		return paused, false
+	}
+	if e.What.Pause.Why != "" {
+		return paused, true
+	}
+
+	return e.What.Pause.Span, true
+}
+
 // PauseText says what pause was put into a client's own schedule, or why none was: the end of a sentence.
 func (e *PastEvent) PauseText() string {
 	p := e.What.Pause

@@ -190,6 +190,7 @@ var structs = map[string]reflect.Type{
 	"StatementMonth":               reflect.TypeFor[StatementMonth](),
 	"StatementMonthEvent":          reflect.TypeFor[StatementMonthEvent](),
 	"AssetView":                    reflect.TypeFor[AssetView](),
+	"PauseView":                    reflect.TypeFor[PauseView](),
 	"ScheduleView":                 reflect.TypeFor[ScheduleView](),
 	"BatteryView":                  reflect.TypeFor[BatteryView](),
 	"BatteryViewPeriod":            reflect.TypeFor[BatteryViewPeriod](),

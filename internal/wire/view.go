@@ -61,6 +61,8 @@ type AssetView struct {
 	To   Time `json:"to"`
 	// Of the last session in that time, the oldest first.
 	Schedules []ScheduleView `json:"schedules"`
+	// What became of the pauses that its client asked for in schedules of its own, the oldest first. Absent without any.
+	Pauses []PauseView `json:"pauses,omitzero"`
 	// Why the chosen schedule is as it is. Absent without any.
 	Why *ScheduleExplanation `json:"why,omitzero"`
 	// What it is planned with and has drawn. Absent for what does not charge.
@@ -69,6 +71,19 @@ type AssetView struct {
 	Battery *BatteryView `json:"battery,omitzero"`
 	// Why a battery has no plan.
 	BatteryNote string `json:"battery_note,omitzero"`
+}
+
+// PauseView is what became of a pause that a client asked for in its own schedule.
+//
+//openapi:addition
+type PauseView struct {
+	// When the schedule came.
+	AskedAt Time `json:"asked_at"`
+	// Absent if nothing is paused.
+	StartTimestamp Time `json:"start_timestamp,omitzero"`
+	EndTimestamp   Time `json:"end_timestamp,omitzero"`
+	// Why, in words: the price, and what it saves; or why nothing is paused.
+	Text string `json:"text"`
 }
 
 // ScheduleView is a schedule, and what became of its push.
