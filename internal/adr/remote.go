@@ -320,6 +320,9 @@ func (r *remote) reportOne(
 
 	m.ReportedAt = of.ModifiedAt
 	wrong := r.DB.Write(ctx, r.of.Org, func(tx *store.Tx) error {
+		if err := stillAsked(ctx, tx, r.of); err != nil {
+			return err
+		}
 		return tx.SetADRMirror(ctx, &m)
 	})
 

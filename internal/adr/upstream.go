@@ -304,7 +304,8 @@ func (s *Service) askAndNote(
 		}
 	}()
 
-	limited, cancel := context.WithTimeout(ctx, upstreamTime)
+	// What ends after its next turn has come would not be kept.
+	limited, cancel := context.WithTimeout(ctx, min(upstreamTime, u.Poll))
 	defer cancel()
 
 	u.Error = ""
@@ -350,6 +351,20 @@ func (s *Service) askUpstream(ctx context.Context, u *store.ADRUpstream) error {
 	return unread
 }
 
+// stillAsked fails if the server was removed while it was asked, or its turn to be asked came again:
+// then another may have kept what is newer.
+func stillAsked(ctx context.Context, tx *store.Tx, u *store.ADRUpstream) error {
+	asked, err := tx.ADRUpstreams(ctx, u.Program)
+	if err == nil && (len(asked) == 0 || !asked[0].DueAt.Equal(u.DueAt)) {
+		err = flex.Fail(
+			flex.Unavailable,
+			"its answer came too late to be kept: its turn to be asked came again, or it was removed",
+		)
+	}
+
+	return err
+}
+
 // mirror has the events of a server be what is kept of it, in one transaction, and the link of what they
 // limit be heard. An event that cannot be read is left as it was before; unread says why.
 func (s *Service) mirror(
@@ -363,8 +378,7 @@ func (s *Service) mirror(
 			return err
 		}
 
-		asked, err := tx.ADRUpstreams(ctx, u.Program)
-		if err != nil || len(asked) == 0 { // it was removed meanwhile
+		if err := stillAsked(ctx, tx, u); err != nil {
 			return err
 		}
 

@@ -28,7 +28,7 @@
 // A claim leases due rows of the outbox to one holder, a random number made for that claim.
 // Several processes share the work by claims. The outcome of an attempt changes a row only
 // while the lease under which it was tried is in force, so a process that was paused and wakes
-// changes nothing. An attempt is begun only if it can end within its lease. A process that dies
+// changes nothing: of its attempt only that the client accepted it is recorded. An attempt is begun only if it can end within its lease. A process that dies
 // leaves leases that run out after [lease]; one that starts on SQLite frees those of its
 // predecessor at once (Recover). If the answer to a claim is lost, the next claim bears the same
 // holder and says so: what the lost one leased is due again at once.

@@ -522,6 +522,56 @@ func TestPush_LateRecord(t *testing.T) {
 	})
 }
 
+// A process that was stopped past its lease, and whose attempt failed, changes nothing of what another
+// did with the push meanwhile.
+func TestPush_StoppedProcess(t *testing.T) {
+	for _, failed := range []store.PushState{store.PushPending, store.PushRejected, store.PushExpired} {
+		t.Run(string(failed), func(t *testing.T) {
+			each(t, func(h *fixture) {
+				h.endpoint(nil)
+				id := h.plan(time.Hour, h.chargers(1)...)[0]
+				ctx := context.Background()
+				claim := func(holder int64) store.ClaimedPush {
+					c, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: store.ScheduleEndpoint, Holder: holder, Most: 10, Lease: 30 * time.Second})
+					if err != nil || len(c.Pushes) != 1 {
+						h.Fatalf("claimed %d, %v", len(c.Pushes), err)
+					}
+
+					return c.Pushes[0]
+				}
+
+				finish := func(l store.ClaimedPush, state store.PushState) {
+					h.write(func(ctx context.Context, tx *store.Tx) error {
+						tried := store.Attempt{At: tx.Now(), Error: string(state)}
+						if state == store.PushAccepted {
+							tried = store.Attempt{At: tx.Now(), Status: 200}
+						}
+
+						return tx.FinishPushes(ctx, []store.Outcome{{Push: l, State: state, Again: tx.Now().Add(time.Minute), Attempt: tried}})
+					})
+				}
+
+				const notes = `SELECT state || tries || error FROM delivery UNION ALL SELECT 'queued ' || COALESCE(turn_at, 0) || ' ' || holder || ' ' || tries FROM outbox`
+				mine := claim(1)
+				time.Sleep(31 * time.Second)
+				theirs := claim(2)
+				claimed := h.Strings(notes)
+				finish(mine, failed)
+				if got := h.Strings(notes); !slices.Equal(got, claimed) {
+					h.Errorf("while another sends it the late one made of %q: %q", claimed, got)
+				}
+
+				finish(theirs, store.PushAccepted)
+				done := h.Strings(notes)
+				finish(mine, failed)
+				if got := h.Strings(notes); !slices.Equal(got, done) || h.state(id) != store.Delivered {
+					h.Errorf("after another sent it the late one made of %q: %q", done, got)
+				}
+			})
+		})
+	}
+}
+
 // A process that lost the answer to a claim has what it leased again at once, but not what
 // it has under way, nor what others hold.
 func TestPush_LostClaim(t *testing.T) {

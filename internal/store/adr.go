@@ -366,18 +366,23 @@ func (all *All) adrNotice(ctx context.Context, j Job) (ADRNotice, error) {
 }
 
 // ADRNoticeDone notes that a notice was sent, or given up because of a problem; its text is
-// forgotten.
+// forgotten. A notice that another has claimed since stays as it is.
 func (all *All) ADRNoticeDone(
 	ctx context.Context,
 	n ADRNotice,
 	problem string,
 ) error {
+	mine, err := all.finishJob(ctx, n.job)
+	if err != nil || !mine {
+		return err
+	}
+
 	column := "sent_at"
 	if problem != "" {
 		column = "lost_at"
 	}
 
-	_, err := all.exec(
+	_, err = all.exec(
 		ctx,
 		`UPDATE adr_notice SET body = '', tries = $3, error = $4, `+column+
 			` = $5 WHERE org_id = $1 AND id = $2 AND sent_at IS NULL AND lost_at IS NULL`,
@@ -387,12 +392,6 @@ func (all *All) ADRNoticeDone(
 		problem,
 		micros(all.now),
 	)
-
-	if err != nil {
-		return err
-	}
-
-	_, err = all.finishJob(ctx, n.job)
 
 	return err
 }
@@ -404,7 +403,12 @@ func (all *All) ADRNoticeAgain(
 	at time.Time,
 	problem string,
 ) error {
-	_, err := all.exec(
+	mine, err := all.retryJob(ctx, n.job, all.now, at, problem)
+	if err != nil || !mine {
+		return err
+	}
+
+	_, err = all.exec(
 		ctx,
 		`UPDATE adr_notice SET tries = $3, error = $4 WHERE org_id = $1 AND id = $2`,
 		n.Org.Bytes(),
@@ -412,11 +416,8 @@ func (all *All) ADRNoticeAgain(
 		n.Tries,
 		problem,
 	)
-	if err != nil {
-		return err
-	}
 
-	return all.retryJob(ctx, n.job, all.now, at, problem)
+	return err
 }
 
 // SentADRNotice is a notice as it stands.

@@ -167,12 +167,13 @@ func (all *All) TakeADRUpstreams(ctx context.Context) (due []ADRUpstream, err er
 
 	var taken []ADRUpstream
 	for _, u := range due {
+		next := all.now.Add(u.Poll).Truncate(time.Microsecond)
 		n, err := all.exec(
 			ctx,
 			`UPDATE adr_upstream SET due_at = $3 WHERE program_id = $1 AND due_at = $2`,
 			u.Program.Bytes(),
 			micros(u.DueAt),
-			micros(all.now.Add(u.Poll)),
+			micros(next),
 		)
 
 		if err != nil {
@@ -180,6 +181,7 @@ func (all *All) TakeADRUpstreams(ctx context.Context) (due []ADRUpstream, err er
 		}
 
 		if n > 0 {
+			u.DueAt = next
 			taken = append(taken, u)
 		}
 	}
@@ -188,15 +190,16 @@ func (all *All) TakeADRUpstreams(ctx context.Context) (due []ADRUpstream, err er
 }
 
 // ADRUpstreamAsked notes what came of asking a server: when it was heard, since when the VEN is known there,
-// and what was wrong.
+// and what was wrong. If its turn has come again since, that is the next asker's to say.
 func (all *All) ADRUpstreamAsked(ctx context.Context, u *ADRUpstream) error {
 	_, err := all.exec(
 		ctx,
-		`UPDATE adr_upstream SET error = $2, heard_at = $3, registered = $4 WHERE program_id = $1`,
+		`UPDATE adr_upstream SET error = $2, heard_at = $3, registered = $4 WHERE program_id = $1 AND due_at = $5`,
 		u.Program.Bytes(),
 		u.Error,
 		micros(u.HeardAt),
 		micros(u.KnownAt),
+		micros(u.DueAt),
 	)
 
 	return err

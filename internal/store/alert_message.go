@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"flexd/internal/flex"
@@ -172,54 +171,38 @@ func (all *All) alertMessage(
 	return m, err
 }
 
-// ErrLateAlert is what a claimer gets whose lease ran out: another has the message.
-var errLateAlert = errors.New("another process has the message")
-
-// AlertMessageDone notes that a message was sent, or given up because of a problem.
+// AlertMessageDone notes that a message was sent, or given up because of a problem. One that
+// another has claimed since stays as it is.
 func (all *All) AlertMessageDone(
 	ctx context.Context,
 	m AlertMessage,
 	problem string,
 ) error {
-	if problem != "" {
-		_, err := all.exec(
-			ctx,
-			`UPDATE alert_message SET tries = $2, error = $3, lost_at = $4 WHERE id = $1`,
-			m.ID.Bytes(),
-			m.Tries,
-			problem,
-			micros(all.now),
-		)
-
-		if err != nil {
-			return err
-		}
-
-		if m.What == "heartbeat" { // the next says the same
-			return all.dropJob(ctx, JobAlert, flex.OrgID{}, m.ID.Bytes())
-		}
-
-		return all.failJob(ctx, m.job, all.now, problem)
-	}
-
-	mine, err := all.finishJob(ctx, m.job)
-	if err == nil && !mine {
-		err = errLateAlert
-	}
-
-	if err != nil {
+	mine, err := all.endJob(ctx, m.job, all.now, problem)
+	if err != nil || !mine {
 		return err
+	}
+
+	column := "sent_at"
+	if problem != "" {
+		column = "lost_at"
 	}
 
 	_, err = all.exec(
 		ctx,
-		`UPDATE alert_message SET sent_at = $2, tries = $3, error = '' WHERE id = $1`,
+		`UPDATE alert_message SET tries = $2, error = $3, `+column+` = $4 WHERE id = $1`,
 		m.ID.Bytes(),
-		micros(all.now),
 		m.Tries,
+		problem,
+		micros(all.now),
 	)
 
-	return err
+	if err != nil || m.What != "heartbeat" {
+		return err
+	}
+
+	// A lost one is not kept as failed, as the next says the same.
+	return all.dropJob(ctx, JobAlert, flex.OrgID{}, m.ID.Bytes())
 }
 
 // AlertMessageAgain has a message attempted again at an instant, with what was wrong.
@@ -229,18 +212,20 @@ func (all *All) AlertMessageAgain(
 	at time.Time,
 	problem string,
 ) error {
-	_, err := all.exec(
+	mine, err := all.retryJob(ctx, m.job, all.now, at, problem)
+	if err != nil || !mine {
+		return err
+	}
+
+	_, err = all.exec(
 		ctx,
 		`UPDATE alert_message SET tries = $2, error = $3 WHERE id = $1`,
 		m.ID.Bytes(),
 		m.Tries,
 		problem,
 	)
-	if err != nil {
-		return err
-	}
 
-	return all.retryJob(ctx, m.job, all.now, at, problem)
+	return err
 }
 
 // SentAlert is a message as it stands.

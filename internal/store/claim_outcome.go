@@ -39,14 +39,19 @@ type Attempt struct {
 	Answer string // the beginning of what was answered
 }
 
-// FinishPushes records how attempts ended. A lease that was lost moves its push no more, but
-// the attempt is kept.
+// FinishPushes records how attempts ended. A lease that was lost moves its push no more, and
+// only that the client took it is recorded of such an attempt.
 func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
 	if len(outs) > outboxChunk {
 		if err := tx.FinishPushes(ctx, outs[:outboxChunk]); err != nil {
 			return err
 		}
 		return tx.FinishPushes(ctx, outs[outboxChunk:])
+	}
+
+	outs, err := tx.standing(ctx, outs)
+	if err != nil {
+		return fmt.Errorf("compare the leases: %w", err)
 	}
 
 	claims := map[int64][]Outcome{}
@@ -67,6 +72,43 @@ func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
 	tx.Wake(WakeWatch)
 
 	return nil
+}
+
+// standing leaves out what failed under a lease that ran out and was taken by another: how the
+// delivery stands is then the other's to say. That the client took something is true all the same.
+func (tx *Tx) standing(
+	ctx context.Context,
+	outs []Outcome,
+) ([]Outcome, error) {
+	now := tx.db.Now()
+	stand := make([]Outcome, 0, len(outs))
+
+	for _, o := range outs {
+		if o.State == PushAccepted || now.Before(o.Push.LeasedTo) {
+			stand = append(stand, o)
+			continue
+		}
+
+		held, err := rows(
+			ctx,
+			tx.conn,
+			scalar[int64],
+			`SELECT generation FROM outbox WHERE org_id = $1 AND subject = $2 AND holder = $3`+tx.db.d.forUpdate,
+			tx.org.Bytes(),
+			o.Push.Subject[:],
+			o.Push.Holder,
+		)
+
+		if err != nil {
+			return nil, err
+		}
+
+		if len(held) > 0 {
+			stand = append(stand, o)
+		}
+	}
+
+	return stand, nil
 }
 
 // settle moves the outbox rows that the holder leased: a push that a newer one replaced

@@ -228,7 +228,8 @@ func (all *All) RetryCloudLink(
 	at time.Time,
 	problem string,
 ) error {
-	return all.retryJob(ctx, l.job, all.now, at, problem)
+	_, err := all.retryJob(ctx, l.job, all.now, at, problem)
+	return err
 }
 
 // adoptCloud queues what a process of the release before marked in the rows of links and tokens.
@@ -409,5 +410,6 @@ func (all *All) RetryCloudToken(
 	at time.Time,
 	problem string,
 ) error {
-	return all.retryJob(ctx, t.job, all.now, at, problem)
+	_, err := all.retryJob(ctx, t.job, all.now, at, problem)
+	return err
 }

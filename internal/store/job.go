@@ -181,19 +181,20 @@ func (c conn) dropJob(
 }
 
 // retryJob has a job attempted again at an instant, with what was wrong; if that is zero, the job
-// failed for good and stays to be looked at. A job that is no longer the claimer's stays as it is.
+// failed for good and stays to be looked at. A job that is no longer the claimer's stays as it is:
+// then it is not mine.
 func (c conn) retryJob(
 	ctx context.Context,
 	j Job,
 	now, at time.Time,
 	problem string,
-) error {
+) (mine bool, err error) {
 	if problem == "" {
 		problem = "not said"
 	}
 
 	problem = strings.ToValidUTF8(problem[:min(len(problem), jobErrorMax)], "")
-	_, err := c.exec(
+	n, err := c.exec(
 		ctx,
 		`UPDATE job SET due_at = $5, error = $6, failed_at = $7, lease = lease + 1
 		WHERE kind = $1 AND org_id = $2 AND subject = $3 AND lease = $4`,
@@ -206,16 +207,21 @@ func (c conn) retryJob(
 		now.UnixMicro(),
 	)
 
-	return err
+	return n > 0, err
 }
 
-// failJob leaves a job as failed for good.
-func (c conn) failJob(
+// endJob finishes a job, or with a problem leaves it as failed for good. What is noted beside it
+// is noted only if it was still the claimer's.
+func (c conn) endJob(
 	ctx context.Context,
 	j Job,
 	now time.Time,
 	problem string,
-) error {
+) (mine bool, err error) {
+	if problem == "" {
+		return c.finishJob(ctx, j)
+	}
+
 	return c.retryJob(ctx, j, now, time.Time{}, problem)
 }
 

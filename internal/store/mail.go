@@ -149,18 +149,14 @@ func (all *All) mailOf(ctx context.Context, j Job) (Mail, error) {
 }
 
 // MailDone notes that a mail was sent, or given up because of a problem; its text and recipient
-// are forgotten.
+// are forgotten. Whoever has claimed it since still needs them: then nothing is noted.
 func (all *All) MailDone(ctx context.Context, m Mail, problem string) error {
-	if err := all.forgetMail(ctx, m.job, problem); err != nil {
+	mine, err := all.endJob(ctx, m.job, all.now, problem)
+	if err != nil || !mine {
 		return err
 	}
-	if problem != "" {
-		return all.failJob(ctx, m.job, all.now, problem)
-	}
 
-	_, err := all.finishJob(ctx, m.job)
-
-	return err
+	return all.forgetMail(ctx, m.job, problem)
 }
 
 func (all *All) forgetMail(ctx context.Context, j Job, problem string) error {
@@ -182,7 +178,8 @@ func (all *All) MailAgain(
 	at time.Time,
 	problem string,
 ) error {
-	return all.retryJob(ctx, m.job, all.now, at, problem)
+	_, err := all.retryJob(ctx, m.job, all.now, at, problem)
+	return err
 }
 
 // DropMails gives up the mails that were queued before an instant and not sent.
@@ -209,7 +206,7 @@ func (all *All) DropMails(
 		if err := all.forgetMail(ctx, j, problem); err != nil {
 			return n, err
 		}
-		if err := all.failJob(ctx, j, all.now, problem); err != nil {
+		if _, err := all.endJob(ctx, j, all.now, problem); err != nil {
 			return n, err
 		}
 
