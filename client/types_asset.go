@@ -7,7 +7,7 @@ type AssetProperties struct {
 	PowerKW     *float64 `json:"power_kw,omitzero"`
 	CapacityKWh *float64 `json:"capacity_kwh,omitzero"`
 	// How many phases it draws on, 1 or 3: a car takes 6 A on each at least, 1.38 kW on one and 4.14 kW on
-	// three. If it was never given, power_kw above 8 means three, and anything else one.
+	// three. If it was not given, power_kw above 8 means three, and anything else one. Null or 0 takes it away.
 	Phases *int `json:"phases,omitzero"`
 	// The version of the firmware that it runs, by which operators find and halt assets. Empty takes it away.
 	Firmware *string `json:"firmware,omitzero"`

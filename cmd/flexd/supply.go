@@ -328,7 +328,7 @@ type supplyPower struct {
 	Asset string  `arg:"" help:"Id of the asset."`
 	KW    float64 `arg:"" name:"kw" help:"Its rated power in kW, above 0 and up to 1,000,000."`
 
-	Phases *int `help:"How many phases it draws on, 1 or 3. Where none were ever set, more than 8 kW means three." placeholder:"N"`
+	Phases *int `help:"How many phases it draws on, 1 or 3; 0 forgets them. Where none are set, more than 8 kW means three." placeholder:"N"`
 	JSON   bool `help:"Print as JSON." name:"json"`
 }
 
@@ -336,6 +336,9 @@ type supplyPower struct {
 func (o *supplyPower) said() string {
 	if o.Phases == nil {
 		return kilowatts(o.KW)
+	}
+	if *o.Phases == 0 {
+		return kilowatts(o.KW) + ", phases by its power"
 	}
 	return fmt.Sprintf("%s on %d-phase", kilowatts(o.KW), *o.Phases)
 }

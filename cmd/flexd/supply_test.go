@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"flexd/internal/flex"
+	records "flexd/internal/store"
 )
 
 // A power on the command line: a day of a closed month that was settled is refused, a repair posts
@@ -62,4 +65,46 @@ func TestSupply(t *testing.T) {
 		t.Errorf("the default, which counted before, is not shown: %+v", rows)
 	}
 	s.wants(s.run(0, "audit", "list", "--json"), "the plate says 10 kW")
+}
+
+// The phases of an asset on the command line: they are kept as they were set, stay with a power alone, are what its least power
+// goes by, and 0 takes them away, after which its power says. The audit log has each.
+func TestSupply_Phases(t *testing.T) {
+	s := newRepairStory(t)
+	h, err := (&store{Database: s.url, Environment: "sandbox"}).openAnew(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+
+	asset := s.seed.Asset(s.site, flex.Charger, 7400)
+	for _, c := range []struct {
+		args        string
+		kept, least int
+		said        string
+	}{
+		{"7.4", 0, 1, "7.4 kW, from now on"},
+		{"11", 0, 3, "11 kW, from now on"},
+		{"11 --phases 1", 1, 1, "11 kW on 1-phase, from now on"},
+		{"7.4 --phases 3", 3, 3, "7.4 kW on 3-phase, from now on"},
+		{"7.2", 3, 3, "7.2 kW, from now on"},
+		{"7.4 --phases 0", 0, 1, "7.4 kW, phases by its power, from now on"},
+	} {
+		s.run(0, append([]string{"supply", "power", asset.String()}, strings.Fields(c.args)...)...)
+		err := h.DB.Read(t.Context(), s.seed.Org, func(tx *records.Tx) error {
+			a, err := tx.Asset(t.Context(), asset)
+			if least := flex.PhasesOf(a.Phases, a.Power); a.Phases != c.kept || least != c.least {
+				t.Errorf("%s: %d phases are kept and %d planned on, want %d and %d", c.args, a.Phases, least, c.kept, c.least)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.wants(s.run(0, "audit", "list", "--json"), c.said)
+	}
+
+	for _, wrong := range []string{"2", "-1", "4"} {
+		s.wants(s.run(exitUsage, "supply", "power", asset.String(), "7.4", "--phases="+wrong), "an asset on "+wrong+" phases: give 1 or 3")
+	}
 }

@@ -367,6 +367,18 @@ func TestSite_Supply(t *testing.T) {
 		h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"phases":2}}`, 422,
 			`{"detail":[{"loc":["body","properties","phases"],"msg":"an asset on 2 phases: give 1 or 3","type":"value_error"}]}`)
 		h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"phases":4}}`, 422, "")
+		for _, none := range []string{"null", "0"} {
+			h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"phases":3}}`, 200, "")
+			h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"power_kw":3.6}}`, 200, "")
+			if kept := h.want("GET", "/entities/asset/"+asset, "", 200, "").body; !strings.Contains(kept, `"phases":3`) {
+				t.Errorf("phases that were not sent did not stay: %s", kept)
+			}
+			h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"phases":`+none+`}}`, 200, "")
+			if shown := h.want("GET", "/entities/asset/"+asset, "", 200, "").body; !strings.Contains(shown, `"properties":{"power_kw":3.6}`) {
+				t.Errorf("phases %s: %s", none, shown)
+			}
+		}
+		h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"phases":3}}`, 200, "")
 		for _, version := range []string{"3.2.1", ""} {
 			shown := h.want("PATCH", "/entities/asset/"+asset, fmt.Sprintf(`{"properties":{"firmware":%q}}`, version), 200, "").body
 			if strings.Contains(shown, `"firmware":"3.2.1"`) != (version != "") || !strings.Contains(shown, `"phases":3`) {

@@ -8,7 +8,6 @@ import (
 
 	"flexd/internal/engine/battery"
 	"flexd/internal/engine/charge"
-	"flexd/internal/engine/headroom"
 	"flexd/internal/engine/home"
 	"flexd/internal/engine/site"
 	"flexd/internal/flex"
@@ -364,7 +363,7 @@ func (f *behindFuse) drawBatteries() {
 		}
 	}
 
-	if f.tight && f.fuse-f.base.most()-power >= headroom.LeastPower {
+	if f.tight && f.fuse-f.base.most()-power >= f.mostLeast() {
 		steps = append(steps, flex.Step{
 			Span:  flex.Span{From: f.last, To: f.last.Add(TailTime)},
 			Limit: power,
@@ -376,6 +375,15 @@ func (f *behindFuse) drawBatteries() {
 		power:   power,
 		battery: true,
 	})
+}
+
+// mostLeast is the least power of the site's car that needs most to charge at all.
+func (f *behindFuse) mostLeast() (most flex.Watts) {
+	for _, car := range f.cars {
+		most = max(most, car.least())
+	}
+
+	return most
 }
 
 // drawBase counts what the home itself is expected to draw, as far as its meter was read.

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -72,13 +73,13 @@ func newAsset(
 	return a, err
 }
 
-// setPhases gives the asset its phases, if any were sent. A number that no asset has is a fault.
+// setPhases gives the asset its phases, if any were sent; 0 takes them away. A number that no asset has is a fault.
 func setPhases(a *flex.Asset, phases *int) error {
 	if phases == nil {
 		return nil
 	}
 
-	if *phases != 1 && *phases != 3 {
+	if !slices.Contains([]int{0, 1, 3}, *phases) {
 		return invalid([]flex.Fault{faultAt(
 			"value_error",
 			fmt.Sprintf("an asset on %d phases: give 1 or 3", *phases),
@@ -194,7 +195,7 @@ func (d *Service) Assets(
 type AssetChange struct {
 	Power       *flex.Watts
 	Capacity    *flex.WattHours
-	Phases      *int    // 1 or 3
+	Phases      *int    // 1 or 3; 0 takes them away
 	Firmware    *string // empty takes it away
 	Model       *string // empty takes the model away
 	InstalledOn *string

@@ -27,7 +27,7 @@ type AssetInput struct {
 	Type         flex.AssetType
 	Power        *flex.Watts
 	Capacity     *flex.WattHours
-	Phases       *int // 1 or 3
+	Phases       *int // 1 or 3; 0 takes them away
 	Firmware     *string
 	Model        string
 	InstalledOn  string // YYYY-MM-DD

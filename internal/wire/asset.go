@@ -7,10 +7,11 @@ type AssetProperties struct {
 	PowerKW     *float64 `json:"power_kw,omitzero" wire:"min=0,max=1000000"`
 	CapacityKWh *float64 `json:"capacity_kwh,omitzero" wire:"min=0,max=1000000"`
 	// How many phases it draws on, 1 or 3: a car takes 6 A on each at least, 1.38 kW on one and 4.14 kW on
-	// three. If it was never given, power_kw above 8 means three, and anything else one.
+	// three. If it was not given, power_kw above 8 means three, and anything else one. Null or 0 takes it away.
 	//
 	//openapi:addition
-	Phases *int `json:"phases,omitzero" wire:"min=1,max=3"`
+	//openapi:merge {"type": ["integer", "null"]}
+	Phases *int `json:"phases,omitzero" wire:"min=0,max=3,null=0"`
 	// The version of the firmware that it runs, by which operators find and halt assets. Empty takes it away.
 	//
 	//openapi:addition

@@ -161,7 +161,13 @@ func (d *decoder) value(s *shape, v reflect.Value, r *rule) error {
 		if r.required {
 			d.fault(faultNull)
 		}
+
+		if r.null != "" {
+			s.set(v, []byte(r.null), r)
+		}
+
 		return d.json.SkipValue()
+
 	case k == '{' && s.kind == object:
 		return d.object(s, s.reach(v))
 	case k == '[' && s.kind == list:

@@ -57,6 +57,7 @@ type field struct {
 //	zoned        the instant must carry an offset
 //	like=KIND    text that must read as a uuid, an instant or a date, but is kept as written
 //	default=V    the value when it is not given; V holds no comma
+//	null=V       the value that null stands for; without it null is as not given
 type rule struct {
 	required bool
 	nonempty bool
@@ -71,6 +72,7 @@ type rule struct {
 	values   []string
 	like     kind
 	standIn  string
+	null     string
 }
 
 var shapes sync.Map // of reflect.Type to *shape
@@ -209,6 +211,9 @@ func parseRule(tag string) rule {
 
 		case "default":
 			r.standIn = value
+
+		case "null":
+			r.null = value
 
 		default:
 			panic("wire: no rule " + word)

@@ -1,0 +1,39 @@
+package control
+
+import (
+	"testing"
+	"time"
+
+	"flexd/internal/engine/home"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// TestDrawBatteries_Phases: after the cars' last ready-by the batteries keep their power of the fuse only where each car
+// could charge with what is over, by its own least power: 1.38 kW on one phase, 4.14 kW on three.
+func TestDrawBatteries_Phases(t *testing.T) {
+	now := time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		fuse   flex.Watts
+		phases []int
+		kept   bool
+	}{
+		{6379, []int{1}, false},
+		{6380, []int{1}, true},
+		{6380, []int{3}, false},
+		{9139, []int{1, 3}, false},
+		{9140, []int{3, 1}, true},
+	} {
+		f := &behindFuse{fuse: c.fuse, from: now, last: now.Add(time.Hour), tight: true}
+		f.home = &siteHome{device: home.Battery{Power: 5000, Capacity: 10000}}
+		for _, n := range c.phases {
+			f.cars = append(f.cars, &siteCar{member: member{from: store.Effective{Power: 7400, Phases: n}}})
+		}
+
+		f.drawBatteries()
+		steps := f.others[0].lists[0]
+		if kept := len(steps) > 0 && steps[len(steps)-1].To.Equal(f.last.Add(TailTime)); kept != c.kept {
+			t.Errorf("%d W of fuse, cars on %v phases: a battery of 5 kW keeps its power afterwards: %v, want %v", c.fuse, c.phases, kept, c.kept)
+		}
+	}
+}
