@@ -27,7 +27,12 @@ func giveConsent(
 		return false, nil
 	}
 
-	if s.MPAN == "" && s.ExternalUserID == "" {
+	org, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return false, err
+	}
+
+	if s.MPAN == "" && s.ExternalUserID == "" && withoutMPAN(org) {
 		return false, wrongConsent(
 			kind,
 			"the site has no metering point to whose readings a user could consent: leave gave_boundary_meter_consent_at out, or send its mpan first",
