@@ -88,6 +88,12 @@ func TestAssets_Cause(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
 		d.login()
+		for _, refused := range []bool{true, false, true} {
+			battery := d.Asset(d.Site(flex.FullScheduleMethod), flex.Battery, 5000)
+			d.Exec(`INSERT INTO battery_plan (asset_id, org_id, from_at, modes, planned_at, changed_at, stored_at, stored_wh, guess_at, guess, seen_at, refused)
+				VALUES ($1, $2, 0, '', 0, 0, 0, 0, 0, '', 0, $3)`, battery.Bytes(), d.Org.Bytes(), refused)
+		}
+
 		counted := map[string]int{}
 		found, err := d.server.Operations.Exceptions(t.Context(), flex.OrgID{})
 		if err != nil {
@@ -97,7 +103,7 @@ func TestAssets_Cause(t *testing.T) {
 			counted[string(e.Kind)] = e.Count
 		}
 		counted["short"] = counted["short_of_time"] + counted["short_of_off_peak"] + counted["short_of_headroom"]
-		if counted["short"] != 1 || counted["unplanned"] != 1 || counted["waiting"] != 12 {
+		if counted["short"] != 1 || counted["unplanned"] != 1 || counted["waiting"] != 12 || counted["plan_refused"] != 2 {
 			t.Fatal(counted)
 		}
 

@@ -171,6 +171,7 @@ func (d *Service) planLocked(
 	if home.Power <= 0 || home.Capacity <= 0 {
 		// nothing can be said ahead
 		next.Modes = next.Modes[:now.Sub(next.From)]
+		next.Refused = false
 		return tx.PutBatteryPlan(ctx, b.Asset.ID, next)
 	}
 
@@ -211,7 +212,7 @@ func (d *Service) putInForce(
 		return nil
 	}
 
-	d.guardBattery(ctx, b, home, &ahead, modes, powers)
+	next.Refused = d.guardBattery(ctx, b, home, &ahead, modes, powers)
 	setModes(next, ahead.periods[0], modes, tx.Now())
 	next.Without = powers
 

@@ -127,7 +127,7 @@ func (f *behindFuse) devices() (all []check.Device) {
 }
 
 // guardBattery holds what a battery is told against its site's fuse, export limit and cars, by
-// check.AtMeter. A half-hour that breaks one is locked: nothing is charged or given.
+// check.AtMeter. A half-hour that breaks one is locked: nothing is charged or given. It reports whether any was.
 func (d *Service) guardBattery(
 	ctx context.Context,
 	b *store.Battery,
@@ -135,7 +135,7 @@ func (d *Service) guardBattery(
 	s *homeAhead,
 	modes []battery.Mode,
 	powers []flex.Watts,
-) {
+) (refused bool) {
 	meters := s.meter.over(s.periods)
 	for i, p := range s.periods {
 		if p.Start().Before(b.Plan.DispatchedTo) {
@@ -149,8 +149,11 @@ func (d *Service) guardBattery(
 		if law := check.AtMeter(m); law != nil {
 			d.refuse(ctx, b.Asset.ID, law)
 			modes[i], powers[i] = battery.ModeLock, 0
+			refused = true
 		}
 	}
+
+	return refused
 }
 
 // over is a site's meter in some half-hours, in order, as the check knows it, beside a battery of which nothing

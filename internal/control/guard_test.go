@@ -82,12 +82,18 @@ func TestGuard_Battery(t *testing.T) {
 	modes := []battery.Mode{battery.ModeCharge, battery.ModeSelfUse, battery.ModeDischarge, battery.ModeCharge}
 	powers := []flex.Watts{3000, -100, -3000, 3000}
 	d := &Service{}
-	d.guardBattery(t.Context(), &store.Battery{}, home.Battery{Power: 3000, Capacity: 10000}, &s, modes, powers)
+	device := home.Battery{Power: 3000, Capacity: 10000}
+	if !d.guardBattery(t.Context(), &store.Battery{}, device, &s, modes, powers) {
+		t.Error("a plan that passes limits is not marked as refused")
+	}
 	want := []battery.Mode{battery.ModeLock, battery.ModeLock, battery.ModeLock, battery.ModeCharge}
 	for i := range modes {
 		if modes[i] != want[i] {
 			t.Errorf("half-hour %d: %v, want %v", i, modes[i], want[i])
 		}
+	}
+	if d.guardBattery(t.Context(), &store.Battery{}, device, &s, modes, powers) {
+		t.Error("what is left of a refused plan is refused again")
 	}
 	if d.Refused() != 3 || powers[2] != 0 || powers[3] != 3000 {
 		t.Errorf("%d refused, %v W", d.Refused(), powers)

@@ -57,13 +57,18 @@ func (s *Service) AssetsOf(
 				ids = append(ids, find(fleet.ByOrg[o.ID])...)
 			}
 		}
+	}
+
+	look := storedCauses[cause]
+	if look == nil {
 		return ids, nil
 	}
 
+	plugged := ids
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
-		ids = []flex.AssetID{} // a read may be run again
+		ids = slices.Clone(plugged) // a read may be run again
 		for _, of := range lookedAt(ctx, org) {
-			more, err := storedCauses[cause](ctx, all, of)
+			more, err := look(ctx, all, of)
 			if err != nil {
 				return err
 			}
@@ -84,7 +89,7 @@ func causeNames() string {
 	return strings.Join(names, ", ")
 }
 
-// fleetCauses find assets in the picture of the fleet.
+// fleetCauses find assets in the picture of the fleet. A cause may be in storedCauses too: its assets are both together.
 var fleetCauses = map[Kind]func(*Outlook) []flex.AssetID{
 	Short: func(o *Outlook) (ids []flex.AssetID) {
 		for _, s := range o.short {
@@ -122,6 +127,9 @@ var storedCauses = map[Kind]func(context.Context, *store.All, flex.OrgID) ([]fle
 	Offline: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
 		found, _, err := all.Unreached(ctx, org, OfflineAfter, math.MaxInt32)
 		return unheardIDs(found), err
+	},
+	PlanRefused: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
+		return all.RefusedBatteries(ctx, org)
 	},
 	NotReleased: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
 		ids, _, err := all.NotReleased(ctx, org, math.MaxInt32)

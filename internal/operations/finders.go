@@ -3,6 +3,7 @@ package operations
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -358,19 +359,24 @@ func findPlanRefused(
 	fleet *Fleet,
 	org flex.OrgID,
 ) ([]Exception, error) {
-	sum := fleet.Outlook(org)
-	if len(sum.refused) == 0 {
+	refused, err := all.RefusedBatteries(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+
+	refused = slices.Concat(fleet.Outlook(org).refused, refused)
+	if len(refused) == 0 {
 		return nil, nil
 	}
 
-	assets, err := named(ctx, all, sum.refused)
+	assets, err := named(ctx, all, refused)
 
 	return []Exception{{
 		Kind:   PlanRefused,
 		Level:  Critical,
-		Count:  len(sum.refused),
+		Count:  len(refused),
 		Assets: assets,
-		Title:  count(len(sum.refused), "asset") + " whose site's plan was refused by the check before sending",
+		Title:  count(len(refused), "asset") + " whose site's plan was refused by the check before sending",
 		Text:   "The plan would have passed a limit of the site, which is a fault in flexd. They were sent what keeps the limits, and may miss a part of what they need. The log says which limit.",
 	}}, err
 }

@@ -37,6 +37,8 @@ type BatteryPlan struct {
 	// Without is the power in each half-hour from StoredAt on, as planned without market
 	// prices.
 	Without []flex.Watts
+	// Refused has the check before sending have locked half-hours of it, which would have passed a limit of the site.
+	Refused bool
 }
 
 // PlanRead is what a plan's guess was made of at the boundary of the battery's site; zero: nothing.
@@ -139,7 +141,7 @@ func (tx *Tx) batteryPlan(
 	var without, read string
 	err = tx.row(
 		ctx,
-		`SELECT from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, guess_read, without_market
+		`SELECT from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, guess_read, without_market, refused
 		FROM battery_plan WHERE org_id = $1 AND asset_id = $2`,
 		tx.org.Bytes(),
 		id.Bytes(),
@@ -156,6 +158,7 @@ func (tx *Tx) batteryPlan(
 			&p.Guess,
 			&read,
 			&without,
+			&p.Refused,
 		)
 
 	if errors.Is(err, sql.ErrNoRows) {
@@ -194,11 +197,11 @@ func (tx *Tx) PutBatteryPlan(
 	_, err = tx.exec(
 		ctx,
 		`INSERT INTO battery_plan (asset_id, org_id, from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, seen_at,
-			without_market, guess_read)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+			without_market, guess_read, refused)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 		ON CONFLICT (asset_id) DO UPDATE SET from_at = excluded.from_at, modes = excluded.modes, planned_at = excluded.planned_at,
 			changed_at = excluded.changed_at, told_at = excluded.told_at, stored_at = excluded.stored_at, stored_wh = excluded.stored_wh,
-			guess_at = excluded.guess_at, guess = excluded.guess, guess_read = excluded.guess_read, seen_at = excluded.seen_at, without_market = excluded.without_market,
+			guess_at = excluded.guess_at, guess = excluded.guess, guess_read = excluded.guess_read, seen_at = excluded.seen_at, without_market = excluded.without_market, refused = excluded.refused,
 			read_at = CASE WHEN battery_plan.read_at > excluded.planned_at THEN battery_plan.read_at END
 		WHERE battery_plan.org_id = excluded.org_id`,
 		id.Bytes(),
@@ -215,6 +218,7 @@ func (tx *Tx) PutBatteryPlan(
 		micros(tx.db.Now()),
 		writeWatts(p.Without),
 		read,
+		p.Refused,
 	)
 
 	return err
@@ -244,6 +248,28 @@ func (tx *Tx) BatteriesDue(
 		micros(flex.PeriodAt(tx.now).Start()),
 		micros(tx.now),
 		limit,
+	)
+}
+
+// RefusedBatteries returns the batteries under control, of one organisation or of all, of whose plans the check before
+// sending locked half-hours.
+func (all *All) RefusedBatteries(
+	ctx context.Context,
+	org flex.OrgID,
+) ([]flex.AssetID, error) {
+	text := `SELECT a.id FROM battery_plan p JOIN asset a ON a.id = p.asset_id
+		WHERE p.refused AND ` + controlled
+	var args []any
+	if !org.IsZero() {
+		text, args = text+` AND p.org_id = $1`, append(args, org.Bytes())
+	}
+
+	return rows(
+		ctx,
+		all.conn,
+		scalar[flex.AssetID],
+		text+` ORDER BY a.id`,
+		args...,
 	)
 }
 
