@@ -71,6 +71,7 @@ var seePaths = map[operations.Kind]string{
 	operations.ShortTime:        causePath(operations.ShortTime),
 	operations.ShortOffPeak:     causePath(operations.ShortOffPeak),
 	operations.ShortHeadroom:    causePath(operations.ShortHeadroom),
+	operations.TankCold:         causePath(operations.TankCold),
 	operations.PlanRefused:      causePath(operations.PlanRefused),
 	operations.SiteCutShort:     causePath(operations.SiteCutShort),
 	operations.Waiting:          "/console/deliveries?state=" + string(delivery.Pending),

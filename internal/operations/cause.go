@@ -25,6 +25,7 @@ var Causes = []Kind{
 	NotReleased,
 	PlanRefused,
 	Unplanned,
+	TankCold,
 	SiteCutShort,
 	ReadingsMissing,
 }
@@ -130,6 +131,9 @@ var storedCauses = map[Kind]func(context.Context, *store.All, flex.OrgID) ([]fle
 	},
 	PlanRefused: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
 		return all.RefusedBatteries(ctx, org)
+	},
+	TankCold: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
+		return all.ColdTanks(ctx, org, TankLackMin)
 	},
 	NotReleased: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
 		ids, _, err := all.NotReleased(ctx, org, math.MaxInt32)

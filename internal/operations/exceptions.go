@@ -47,6 +47,8 @@ const (
 	JobFailed     Kind = "job_failed"
 	PriceStale    Kind = "price_stale"
 	Unplanned     Kind = "unplanned" // plugged in and not controlled
+	// hot-water tanks whose plan cannot keep them in their comfort band
+	TankCold Kind = "tank_cold"
 	// plugged in, and the client does not get through to the charger
 	Offline         Kind = "offline"
 	ReadingsMissing Kind = "readings_missing" // assets whose readings stopped
@@ -75,6 +77,7 @@ var Kinds = []Kind{
 	PriceStale,
 	PlanRefused,
 	Unplanned,
+	TankCold,
 	SiteCutShort,
 	ReadingsMissing,
 	ReadingsHeld,

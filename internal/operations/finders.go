@@ -12,7 +12,7 @@ import (
 
 // finders find what is an organisation's, or everybody's.
 var finders = []func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, error){
-	findRefused, findWaiting, findEndpoints, findShort, findOffline, findNotReleased, findOrders, findLinks, findUpstreams, findUnplanned, findPlanRefused, findCutShort, findSilent, findHeld, findPayouts,
+	findRefused, findWaiting, findEndpoints, findShort, findOffline, findNotReleased, findOrders, findLinks, findUpstreams, findUnplanned, findPlanRefused, findColdTanks, findCutShort, findSilent, findHeld, findPayouts,
 }
 
 // lookedAt are the organisations that are asked about one by one: zero asks about all at once.
@@ -263,6 +263,32 @@ func findNotReleased(
 		Assets: assets,
 		Title:  count(total, "asset") + " that still followed a dispatch after its end, by their readings",
 		Text:   "They were sent the dispatch again, whose time is over. Ask the maker's client why they stay in it: they may go on charging or discharging as they were asked to.",
+	}}, err
+}
+
+// TankLackMin is what a hot-water tank must be expected to lack to be an exception: some two degrees of 50 litres.
+const TankLackMin flex.WattHours = 100
+
+func findColdTanks(
+	ctx context.Context,
+	all *store.All,
+	_ *Fleet,
+	org flex.OrgID,
+) ([]Exception, error) {
+	ids, err := all.ColdTanks(ctx, org, TankLackMin)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+
+	assets, err := named(ctx, all, ids)
+
+	return []Exception{{
+		Kind:   TankCold,
+		Level:  Warning,
+		Count:  len(ids),
+		Assets: assets,
+		Title:  count(len(ids), "hot-water tank") + " whose plan cannot keep the water in its comfort band",
+		Text:   "They are heated as well as can be. What leaves them too little is the element's power, the main fuse beside cars, or a draw that nobody expected: the page of the asset says how much is lacking and when.",
 	}}, err
 }
 

@@ -41,6 +41,7 @@ var defaultRules = map[Kind]AlertRule{
 	PlanRefused:      {Enabled: true},
 	SiteCutShort:     {For: time.Hour},
 	Unplanned:        {For: time.Hour},
+	TankCold:         {For: time.Hour},
 	Offline:          {For: 15 * time.Minute},
 	ReadingsMissing:  {Enabled: true, For: time.Hour},
 	ReadingsHeld:     {Enabled: true, For: time.Hour},

@@ -317,3 +317,26 @@ func (all *All) DropTankPlans(
 		limit,
 	)
 }
+
+// ColdTanks returns the tanks under control, of one organisation or of all, whose plans leave them so much below the
+// bottom of their comfort band, or more, at some time.
+func (all *All) ColdTanks(
+	ctx context.Context,
+	org flex.OrgID,
+	lack flex.WattHours,
+) ([]flex.AssetID, error) {
+	text := `SELECT a.id FROM tank_plan p JOIN asset a ON a.id = p.asset_id
+		WHERE p.lack_wh >= $1 AND NOT p.freed AND ` + controlled
+	args := []any{int64(lack)}
+	if !org.IsZero() {
+		text, args = text+` AND p.org_id = $2`, append(args, org.Bytes())
+	}
+
+	return rows(
+		ctx,
+		all.conn,
+		scalar[flex.AssetID],
+		text+` ORDER BY a.id`,
+		args...,
+	)
+}
