@@ -33,8 +33,9 @@ const run = (collection, { username, password }) => new Promise((done, failed) =
   });
 });
 
-test('newman: the collection is green', async () => {
+test('newman: the collection is green', async (t) => {
   const { faults, requests, assertions } = await run(await collectionOf(service), service);
+  t.diagnostic(`${requests} requests`);
   assert.deepEqual(faults, []);
   assert.ok(requests > 90 && assertions === requests, `${assertions} tests of ${requests} requests`);
 });
