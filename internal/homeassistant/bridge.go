@@ -53,11 +53,18 @@ const (
 	atLeastOne = byte(1)
 )
 
+// What is said of the bridge at its topic of status, and of sites and assets at theirs.
+const (
+	online  = "online"
+	offline = "offline"
+)
+
 // Bridge joins a flexd to a broker.
 type Bridge struct {
 	Settings
 	broker mqtt.Client
 	shown  atomic.Pointer[shown] // buttons are pressed while it changes
+	left   atomic.Bool           // it is offline because it ends
 }
 
 // shown is what has entities.
@@ -217,7 +224,7 @@ func (b *Bridge) options(
 		true,
 	).SetConnectRetryInterval(firstRetry).SetMaxReconnectInterval(reconnectMost)
 
-	o.SetWill(b.statusTopic(), "offline", atLeastOne, retained)
+	o.SetWill(b.statusTopic(), offline, atLeastOne, retained)
 	o.SetOrderMatters(false)
 
 	o.SetConnectionLostHandler(func(_ mqtt.Client, err error) {
@@ -248,7 +255,8 @@ func (b *Bridge) options(
 	return o
 }
 
-// subscribe asks for the presses of buttons, and for the entities that the broker kept.
+// subscribe asks for the presses of buttons, for the entities that the broker kept, and for
+// what is said of the bridge itself.
 func (b *Bridge) subscribe(ctx context.Context, c mqtt.Client) {
 	for _, press := range buttons {
 		of := func(_ mqtt.Client, m mqtt.Message) { b.pressed(ctx, press, m) }
@@ -263,13 +271,28 @@ func (b *Bridge) subscribe(ctx context.Context, c mqtt.Client) {
 		"subscribe",
 		c.Subscribe(b.Discovery+"/+/+/+/config", atLeastOne, kept),
 	)
+
+	status := func(_ mqtt.Client, m mqtt.Message) { b.contradict(m) }
+	b.wait("subscribe", c.Subscribe(b.statusTopic(), atLeastOne, status))
+}
+
+// contradict says that the bridge is online when somebody says that it is not. A broker may
+// notice the end of a connection only after the next one was made, and it publishes the last
+// will of the old one then. Without an answer everything would stay unavailable.
+// What the broker kept from before is answered by announce.
+func (b *Bridge) contradict(m mqtt.Message) {
+	gone := string(m.Payload()) == offline
+	if gone && !m.Retained() && !b.left.Load() {
+		b.send(b.statusTopic(), online)
+	}
 }
 
 // leave shows everything as unavailable and ends the connection.
 func (b *Bridge) leave() {
 	const quiesce = 250 // milliseconds for what is under way
+	b.left.Store(true)
 	if b.broker.IsConnectionOpen() {
-		b.send(b.statusTopic(), "offline")
+		b.send(b.statusTopic(), offline)
 	}
 	b.broker.Disconnect(quiesce)
 }

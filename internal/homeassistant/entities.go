@@ -112,7 +112,7 @@ func (b *Bridge) announce() {
 		)
 	}
 
-	b.send(b.statusTopic(), "online")
+	b.send(b.statusTopic(), online)
 }
 
 // describe announces the sensors of a site or an asset.
@@ -199,12 +199,12 @@ func (b *Bridge) show(ctx context.Context) {
 func (b *Bridge) showOne(kind, id string, state any, err error) {
 	if err != nil {
 		b.Log.Warn("a state is not known", "of", kind, "id", id, "err", err)
-		b.send(b.availabilityTopic(kind, id), "offline")
+		b.send(b.availabilityTopic(kind, id), offline)
 		return
 	}
 
 	b.send(b.stateTopic(kind, id), state)
-	b.send(b.availabilityTopic(kind, id), "online")
+	b.send(b.availabilityTopic(kind, id), online)
 }
 
 func inPounds[Pence ~int64 | ~int](p Pence) float64 { return float64(p) / 100 }
