@@ -98,16 +98,14 @@ type turning struct {
 	*App
 	org  flex.OrgID
 	wait time.Duration // for endpoints, at one instant
+	// jobs are asked for what waits for no instant, too
+	thorough bool
 }
 
 // run goes from one due instant to the next. What waits for no instant, a reading that came since
 // or a car that was plugged in, is found before the first and after the last.
 func (t *turning) run(ctx context.Context, now, to time.Time) error {
-	if err := t.sweep(ctx); err != nil {
-		return err
-	}
-
-	a, err := t.look(ctx)
+	a, err := t.sweep(ctx)
 	if err != nil {
 		return err
 	}
@@ -130,7 +128,9 @@ func (t *turning) run(ctx context.Context, now, to time.Time) error {
 		}
 	}
 
-	return t.sweep(ctx)
+	_, err = t.sweep(ctx)
+
+	return err
 }
 
 // set moves the clock to the instant. It may have run past it by itself in the meantime.
@@ -222,6 +222,18 @@ func (t *turning) ask(
 		if err != nil {
 			return fmt.Errorf("when job %s is due: %w", j.Name, err)
 		}
+
+		if !t.thorough || j.waits == nil || a.due(i) {
+			continue
+		}
+
+		waits, err := j.waits(tx, ctx)
+		if err != nil {
+			return fmt.Errorf("whether job %s has work: %w", j.Name, err)
+		}
+		if waits {
+			a.at[i] = tx.Now()
+		}
 	}
 
 	return nil
@@ -280,22 +292,17 @@ func (t *turning) runDue(
 	return ran, nil
 }
 
-// sweep runs every job of the organisation until none did anything.
-func (t *turning) sweep(ctx context.Context) error {
-	err := untilIdle(t.jobs, func(j job) (int, error) {
-		if j.run == nil {
-			return 0, nil
-		}
-		r, err := j.run(ctx, t.org)
-		return r.Did, err
-	})
+// sweep does all that there is to do at this instant, whether or not an instant was named for it.
+func (t *turning) sweep(ctx context.Context) (a agenda, err error) {
+	t.thorough = true
+	defer func() { t.thorough = false }()
+
+	a, err = t.look(ctx)
 	if err != nil {
-		return err
+		return a, err
 	}
 
-	_, err = t.push(ctx)
-
-	return err
+	return t.work(ctx, a)
 }
 
 // push sends what is due to the organisation's endpoints and waits for their answers, but not for
@@ -326,12 +333,7 @@ func (h *App) RunDue(ctx context.Context, org flex.OrgID) error {
 		wait: PushWait,
 	}
 
-	a, err := t.look(ctx)
-	if err != nil {
-		return err
-	}
-
-	_, err = t.work(ctx, a)
+	_, err := t.sweep(ctx)
 
 	return err
 }

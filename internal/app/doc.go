@@ -13,13 +13,15 @@
 //   - next says when the job is due for the organisation next, after an instant. Asked for what
 //     comes after the zero time, it names an instant that has passed if something is due already.
 //   - run does for one organisation what the job does for all.
+//   - waits says whether there is work that next names no instant for, as what is waited for is a reading.
 //   - Or the job has no part, and apart says why: what is due by the true clock (pushes, e-mails,
 //     tokens, retention) no turn makes due.
 //
-// What can be due without an instant, because a request came before the turn, is found by running
-// every job once before the first instant. Nothing on the way makes anything due but by an instant that next
+// What can be due without an instant, because a request came before the turn, is asked for before the first
+// instant and after the last. Nothing on the way makes anything due but by an instant that next
 // names: that is what lets a turn skip the time between. If next forgets one, turning by a year and
-// turning by minutes end with other records, and TestAdvance_Steps fails.
+// turning by minutes end with other records, and TestAdvance_Steps fails. If neither next nor waits names what a
+// job would find, TestAdvance_LeavesNothing does.
 //
 // Each instant is committed with the clock (org.clock_offset) before its work is done. A turn that is broken off
 // therefore ends at an instant whose work is done by the next turn, or by the background jobs, which

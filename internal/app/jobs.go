@@ -22,10 +22,15 @@ type job struct {
 // part is what a job does while a clock is turned: it is due for an organisation at instants of
 // that clock, and then works on that organisation alone. Or it has none, and apart says why.
 type part struct {
-	next  func(tx *store.Tx, ctx context.Context, after time.Time) (time.Time, error)
-	run   func(ctx context.Context, org flex.OrgID) (worker.Report, error)
+	next nextFunc
+	run  func(ctx context.Context, org flex.OrgID) (worker.Report, error)
+	// whether there is work that next names no instant for; nil if there never is
+	waits func(tx *store.Tx, ctx context.Context) (bool, error)
 	apart string
 }
+
+// nextFunc says when a job of an organisation is due next after an instant; zero for never.
+type nextFunc = func(tx *store.Tx, ctx context.Context, after time.Time) (time.Time, error)
 
 // apart is the part of a job that the turning of a clock has nothing to do with.
 func apart(why string) part { return part{apart: why} }
@@ -64,7 +69,7 @@ func (h *App) addJobs(clouds bool) {
 // addPlanning adds what makes plans and sends them.
 func (h *App) addPlanning() {
 	h.add("prices", time.Minute, "", h.Market.FetchPrices, apart("sources are asked by the true clock; what the sandbox makes up lies ready before a turn begins"))
-	h.add("control", 30*time.Second, store.WakeControl, h.Control.PlanDue, part{next: (*store.Tx).NextPlan, run: h.Control.PlanDueOf})
+	h.add("control", 30*time.Second, store.WakeControl, h.Control.PlanDue, part{next: (*store.Tx).NextPlan, run: h.Control.PlanDueOf, waits: waveWaits})
 
 	if h.DB.Engine() == "postgres" { // others may be at work on it
 		h.add("waves", time.Second, "", h.Control.JoinWaves, apart("it helps other processes; a turn works on its organisation's wave itself"))
@@ -93,10 +98,10 @@ func (h *App) addOrders() {
 // addSettlement adds what turns readings into money, and tells of it.
 func (h *App) addSettlement() {
 	h.add("credits", 5*time.Second, store.WakeSettle, h.Reward.SettleSessions,
-		part{next: (*store.Tx).NextSessionSettlement, run: h.Reward.SettleSessionsOf}).Rest = settleRest
+		part{next: (*store.Tx).NextSessionSettlement, run: h.Reward.SettleSessionsOf, waits: waiting((*store.Tx).DueSessionSettlements)}).Rest = settleRest
 
 	h.add("settlement", 10*time.Second, store.WakeSettle, h.Reward.SettleEvents,
-		part{next: (*store.Tx).NextEventSettlement, run: h.Reward.SettleEventsOf}).Rest = settleRest
+		part{next: (*store.Tx).NextEventSettlement, run: h.Reward.SettleEventsOf, waits: waiting((*store.Tx).DueFlexEvents)}).Rest = settleRest
 
 	h.add("mail", time.Minute, store.WakeMail, h.Reward.SendMail, apart("e-mails are due by the true clock"))
 	h.add("books", time.Hour, "", h.Books.CloseDue, part{next: books.NextClose, run: h.Books.CloseDueOf})
@@ -132,6 +137,23 @@ func (h *App) addUpkeep(clouds bool) {
 
 func nextBattery(tx *store.Tx, ctx context.Context, after time.Time) (time.Time, error) {
 	return tx.NextBattery(ctx, after, control.ChargeRest)
+}
+
+// waveWaits reports whether prices are known that were not planned on, though nobody is plugged in, or
+// another process left a part of a wave.
+func waveWaits(tx *store.Tx, ctx context.Context) (bool, error) {
+	fresh, left, err := tx.WaveDue(ctx)
+	return fresh || left, err
+}
+
+// waiting makes of a list of what is due whether anything is.
+func waiting[T any](
+	due func(tx *store.Tx, ctx context.Context, limit int) ([]T, error),
+) func(*store.Tx, context.Context) (bool, error) {
+	return func(tx *store.Tx, ctx context.Context) (bool, error) {
+		list, err := due(tx, ctx, 1)
+		return len(list) > 0, err
+	}
 }
 
 // turns has the turns of one organisation's clock wait for each other.

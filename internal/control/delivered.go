@@ -114,6 +114,16 @@ func meteredHalfHours(
 	asset flex.AssetID,
 	span flex.Span,
 ) (map[flex.Period]flex.WattHours, error) {
+	readings, err := tx.Readings(ctx, meteredQuery(asset, span))
+	if err != nil {
+		return nil, err
+	}
+
+	return byPeriod(readings), nil
+}
+
+// meteredQuery asks for what an asset was metered in the half-hours of a span.
+func meteredQuery(asset flex.AssetID, span flex.Span) store.ReadingQuery {
 	q := store.ReadingQuery{
 		Assets: []flex.AssetID{asset}, Labels: []flex.Label{flex.ChargerEnergy},
 		Within: flex.Span{
@@ -126,18 +136,17 @@ func meteredHalfHours(
 		q.Days = append(q.Days, day)
 	}
 
-	readings, err := tx.Readings(ctx, q)
-	if err != nil {
-		return nil, err
-	}
+	return q
+}
 
+func byPeriod(readings []flex.Reading) map[flex.Period]flex.WattHours {
 	found := make(map[flex.Period]flex.WattHours, len(readings))
 	for _, r := range readings {
 		// from millionths of a kWh
 		found[flex.PeriodAt(r.From)] = flex.WattHours(r.Value / 1000)
 	}
 
-	return found, nil
+	return found
 }
 
 // planned is the energy that a schedule has its asset take from when it was made to the

@@ -263,6 +263,11 @@ func (d *Service) WatchLinksOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (r worker.Report, err error) {
+	due, err := d.DB.Due(ctx, org, (*store.Tx).NextCapLink)
+	if err != nil || !due {
+		return r, err
+	}
+
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := lockInstructions(ctx, tx); err != nil {
 			return err

@@ -381,13 +381,7 @@ func (d *Service) learnRates(
 ) (n int, err error) {
 	var list []taught
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		due, err := tx.RateDue(ctx, rateDueMax)
-		for i := 0; i < len(due) && err == nil; i++ {
-			var t taught
-			t, err = teach(ctx, tx, &due[i])
-			list = append(list, t)
-		}
-
+		list, err = teachDue(ctx, tx)
 		return err
 	})
 	if err != nil || len(list) == 0 {
@@ -407,11 +401,42 @@ func (d *Service) learnRates(
 	return len(list), err
 }
 
-// teach works out what a session that ended taught.
+// teachDue works out what sessions that are to be looked at taught.
+func teachDue(
+	ctx context.Context,
+	tx *store.Tx,
+) (list []taught, err error) {
+	due, err := tx.RateDue(ctx, rateDueMax)
+	if err != nil {
+		return nil, err
+	}
+
+	queries := make([]store.ReadingQuery, len(due))
+	for i := range due {
+		queries[i] = meteredQuery(due[i].AssetID, sessionTime(&due[i]))
+	}
+
+	readings, err := tx.ReadingsEach(ctx, queries)
+	for i := 0; i < len(due) && err == nil; i++ {
+		var t taught
+		t, err = teach(ctx, tx, &due[i], byPeriod(readings[i]))
+		list = append(list, t)
+	}
+
+	return list, err
+}
+
+// sessionTime is the time of a session that ended.
+func sessionTime(s *store.Session) flex.Span {
+	return flex.Span{From: s.PluggedInAt, To: s.PluggedOutAt}
+}
+
+// teach works out what a session that ended taught, of what was metered in it.
 func teach(
 	ctx context.Context,
 	tx *store.Tx,
 	s *store.Session,
+	metered map[flex.Period]flex.WattHours,
 ) (t taught, err error) {
 	t.RateSession = store.RateSession{
 		ID:      s.ID,
@@ -420,17 +445,8 @@ func teach(
 		Vehicle: s.VehicleRate,
 	}
 
-	span := flex.Span{
-		From: s.PluggedInAt,
-		To:   s.PluggedOutAt,
-	}
-
-	var g progress
-	g.metered, err = meteredHalfHours(ctx, tx, s.AssetID, span)
-	if err != nil {
-		return t, err
-	}
-
+	span := sessionTime(s)
+	g := progress{metered: metered}
 	last := s.PluggedOutAt.Add(store.RateLookAgain)
 	if tx.Now().Before(last) && !g.readThroughout(span) {
 		t.again = last

@@ -90,7 +90,7 @@ func (d *Service) JoinWaves(ctx context.Context) (worker.Report, error) {
 
 	var t tally
 	for i := 0; i < len(orgs) && err == nil; i++ {
-		err = d.parts(ctx, orgs[i], &t)
+		err = d.parts(ctx, orgs[i], nil, &t)
 	}
 
 	d.looked.Add(int64(t.looked))
@@ -132,10 +132,9 @@ func (d *Service) roundOf(
 		return t, err
 	}
 
+	var first []store.WavePart
 	if fresh {
-		err = d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
-			return tx.BeginWave(ctx)
-		})
+		first, err = d.beginWave(ctx, org.ID)
 		if err != nil {
 			return t, fmt.Errorf("begin a wave: %w", err)
 		}
@@ -150,7 +149,7 @@ func (d *Service) roundOf(
 	}
 
 	if fresh || left {
-		if err := d.parts(ctx, org.ID, &t); err != nil {
+		if err := d.parts(ctx, org.ID, first, &t); err != nil {
 			return t, err
 		}
 	}
@@ -160,25 +159,56 @@ func (d *Service) roundOf(
 	return t, err
 }
 
-// parts works on the parts of a wave until none is left to take. Several do so at once: while
-// one commits, the others read and plan.
-func (d *Service) parts(ctx context.Context, org flex.OrgID, t *tally) error {
+// beginWave begins a wave, and takes its first parts with the same commit.
+func (d *Service) beginWave(
+	ctx context.Context,
+	org flex.OrgID,
+) (first []store.WavePart, err error) {
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) (err error) {
+		if err := tx.BeginWave(ctx); err != nil {
+			return err
+		}
+		first, err = tx.TakeWaveParts(ctx, partsMax)
+		return err
+	})
+
+	return first, err
+}
+
+// parts works on the parts of a wave until none is left to take, beginning with those that were taken already.
+// Several hands do so at once: while one commits, the others read and plan. A wave that was begun with fewer
+// parts than one takes has no others.
+func (d *Service) parts(
+	ctx context.Context,
+	org flex.OrgID,
+	first []store.WavePart,
+	t *tally,
+) error {
+	if len(first) > 0 && len(first) < partsMax {
+		return d.replanParts(ctx, org, first, t)
+	}
+
 	var wg sync.WaitGroup
 	var tallies [waveHands]tally
 	var errs [waveHands]error
 
 	for i := range tallies {
 		wg.Go(func() {
+			var parts []store.WavePart
+			if i == 0 {
+				parts = first
+			}
+
 			for errs[i] == nil {
-				var parts []store.WavePart
-				parts, errs[i] = d.takeParts(ctx, org)
+				if len(parts) == 0 {
+					parts, errs[i] = d.takeParts(ctx, org)
+				}
 				if len(parts) == 0 {
 					return
 				}
 
-				if errs[i] == nil {
-					errs[i] = d.replanParts(ctx, org, parts, &tallies[i])
-				}
+				errs[i] = d.replanParts(ctx, org, parts, &tallies[i])
+				parts = nil
 			}
 		})
 	}

@@ -47,6 +47,11 @@ func (d *Service) CheckReleasesOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (report worker.Report, err error) {
+	any, err := d.DB.Due(ctx, org, (*store.Tx).NextRelease)
+	if err != nil || !any {
+		return report, err
+	}
+
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		due, err := tx.DueReleases(ctx, releasesMax)
 		if err != nil {

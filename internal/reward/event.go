@@ -47,8 +47,13 @@ func (d *Service) detect(
 	org flex.OrgID,
 	report *worker.Report,
 ) error {
+	due, err := d.DB.Due(ctx, org, (*store.Tx).NextDetection)
+	if err != nil || !due {
+		return err
+	}
+
 	var did int
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		sessions, err := detectEach(ctx, tx, tx.DueDetections, detectSession)
 		if err != nil {
 			return err

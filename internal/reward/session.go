@@ -64,10 +64,21 @@ func settleSessions(
 		return 0, err
 	}
 
+	readings, err := tx.ReadingsEach(ctx, sessionQueries(sessions))
+	if err != nil {
+		return 0, err
+	}
+
 	var revisions []*ledger.Booked
-	for _, r := range sessions {
+	for i, r := range sessions {
 		was := r.Progress
-		t, err := settleSession(ctx, tx, &r, terms.on(flex.DayAt(r.From)))
+		t, err := settleSession(
+			ctx,
+			tx,
+			&r,
+			readings[i],
+			terms.on(flex.DayAt(r.From)),
+		)
 		if err != nil {
 			return 0, fmt.Errorf("settle session %s: %w", r.SessionID, err)
 		}
@@ -84,15 +95,26 @@ func settleSessions(
 	return did, post(ctx, tx, revisions)
 }
 
+// sessionQueries ask for what was metered in each session.
+func sessionQueries(sessions []store.SessionSettlement) []store.ReadingQuery {
+	queries := make([]store.ReadingQuery, len(sessions))
+	for i := range sessions {
+		_, queries[i] = sessionQuery(&sessions[i])
+	}
+
+	return queries
+}
+
 // settleSession takes a session on to what its readings tell now, and returns the transaction
 // that this makes, if it makes one.
 func settleSession(
 	ctx context.Context,
 	tx *store.Tx,
 	r *store.SessionSettlement,
+	rs []flex.Reading,
 	t *terms,
 ) (revision *ledger.Booked, err error) {
-	energy, known, missing, err := charged(ctx, tx, *r)
+	energy, known, missing, err := charged(ctx, tx, *r, rs)
 	if err != nil {
 		return nil, err
 	}
@@ -167,8 +189,10 @@ func charged(
 	ctx context.Context,
 	tx *store.Tx,
 	r store.SessionSettlement,
+	rs []flex.Reading,
 ) (energy flex.WattHours, known int, missing time.Time, err error) {
-	periods, days, err := sessionReadings(ctx, tx, r, time.Time{})
+	periods, _ := ownPeriods(&r)
+	days, err := meteredDays(ctx, tx, r, rs, time.Time{})
 	for _, p := range periods {
 		switch e, read := energyIn(days, p); {
 		case read:
@@ -231,6 +255,26 @@ func ownPeriods(r *store.SessionSettlement) (periods []flex.Period, days []flex.
 	return periods, days
 }
 
+// sessionQuery returns the half-hours that belong to a session, and asks for what was metered in them.
+func sessionQuery(
+	r *store.SessionSettlement,
+) (periods []flex.Period, q store.ReadingQuery) {
+	periods, days := ownPeriods(r)
+	if len(periods) == 0 {
+		return nil, q
+	}
+
+	return periods, store.ReadingQuery{
+		Assets: []flex.AssetID{r.AssetID},
+		Labels: []flex.Label{flex.ChargerEnergy, flex.ChargerRegister},
+		Days:   days,
+		Within: flex.Span{
+			From: periods[0].Start(),
+			To:   periods[len(periods)-1].End(),
+		},
+	}
+}
+
 // sessionReadings returns the half-hours that belong to a session and what was metered on
 // their days, as it was known at an instant, or now.
 func sessionReadings(
@@ -239,34 +283,38 @@ func sessionReadings(
 	r store.SessionSettlement,
 	knownAt time.Time,
 ) (periods []flex.Period, days []settle.MeteredDay, err error) {
-	periods, read := ownPeriods(&r)
-	if len(periods) == 0 {
-		return nil, nil, nil
+	periods, q := sessionQuery(&r)
+	q.KnownAt = knownAt
+	rs, err := tx.Readings(ctx, q)
+	if err != nil {
+		return periods, nil, err
 	}
 
-	rs, err := tx.Readings(ctx, store.ReadingQuery{
-		Assets:  []flex.AssetID{r.AssetID},
-		Labels:  []flex.Label{flex.ChargerEnergy, flex.ChargerRegister},
-		Days:    read,
-		KnownAt: knownAt,
-		Within: flex.Span{
-			From: periods[0].Start(),
-			To:   periods[len(periods)-1].End(),
-		},
-	})
+	days, err = meteredDays(ctx, tx, r, rs, knownAt)
 
-	if err != nil || len(rs) == 0 {
-		return periods, nil, err
+	return periods, days, err
+}
+
+// meteredDays lays out a session's readings by days.
+func meteredDays(
+	ctx context.Context,
+	tx *store.Tx,
+	r store.SessionSettlement,
+	rs []flex.Reading,
+	knownAt time.Time,
+) (days []settle.MeteredDay, err error) {
+	if len(rs) == 0 {
+		return nil, nil
 	}
 
 	limits, err := sessionLimits(ctx, tx, r, knownAt)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 
 	days, _ = settle.HalfHoursWithin(settle.Asset, rs, limits)
 
-	return periods, days, nil
+	return days, nil
 }
 
 // sessionLimits returns what the session's device can have taken in a half-hour.

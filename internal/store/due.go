@@ -27,6 +27,22 @@ func (tx *Tx) earliest(
 	return time.UnixMicro(v.Int64).UTC(), nil
 }
 
+// Due reports whether a job of an organisation has something due, as the job's Next function says: a write
+// that finds nothing to do costs a transaction of its own and holds up the others.
+func (db *DB) Due(
+	ctx context.Context,
+	org flex.OrgID,
+	next func(*Tx, context.Context, time.Time) (time.Time, error),
+) (due bool, err error) {
+	err = db.Read(ctx, org, func(tx *Tx) error {
+		at, err := next(tx, ctx, time.Time{})
+		due = !at.IsZero() && !at.After(tx.now)
+		return err
+	})
+
+	return due, err
+}
+
 // afterMicros writes an instant to be compared with; all that is kept comes after the zero time.
 func afterMicros(after time.Time) int64 {
 	if after.IsZero() {
@@ -118,20 +134,40 @@ func (tx *Tx) NextSessionSettlement(
 	)
 }
 
+// overs are when sessions, pauses and dispatches are over whose flex events are to be found.
+const overs = `SELECT min(detect_at) AS at FROM reckoning WHERE org_id = $1 AND detect_at IS NOT NULL AND detect_at > $2
+	UNION ALL
+	SELECT min(to_at) FROM pause WHERE org_id = $1 AND NOT detected AND to_at > $2
+	UNION ALL
+	SELECT min(detect_at) FROM dispatch_asset WHERE org_id = $1 AND detect_at IS NOT NULL AND detect_at > $2`
+
+// NextDetection is when flex events are to be found, of what is over then.
+func (tx *Tx) NextDetection(
+	ctx context.Context,
+	after time.Time,
+) (time.Time, error) {
+	return tx.earliest(
+		ctx,
+		`SELECT min(at) FROM (`+overs+`) AS due`,
+		tx.org.Bytes(),
+		afterMicros(after),
+	)
+}
+
 // NextEventSettlement is when flex events are to be found, of what is over then, or settled.
 func (tx *Tx) NextEventSettlement(
 	ctx context.Context,
 	after time.Time,
 ) (time.Time, error) {
-	return tx.earliest(ctx, `SELECT min(at) FROM (
-			SELECT min(detect_at) AS at FROM reckoning WHERE org_id = $1 AND detect_at IS NOT NULL AND detect_at > $2
-			UNION ALL
-			SELECT min(to_at) FROM pause WHERE org_id = $1 AND NOT detected AND to_at > $2
-			UNION ALL
-			SELECT min(detect_at) FROM dispatch_asset WHERE org_id = $1 AND detect_at IS NOT NULL AND detect_at > $2
+	return tx.earliest(
+		ctx,
+		`SELECT min(at) FROM (`+overs+`
 			UNION ALL
 			SELECT min(look_at) FROM flex_event WHERE org_id = $1 AND look_at IS NOT NULL AND look_at > $2
-		) AS due`, tx.org.Bytes(), afterMicros(after))
+		) AS due`,
+		tx.org.Bytes(),
+		afterMicros(after),
+	)
 }
 
 // NextRelease is when an asset is to be looked at after its dispatch.
