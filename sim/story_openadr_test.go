@@ -33,7 +33,7 @@ func (p *player) actOpenADR() bool {
 	case "fallback":
 		after, err := time.ParseDuration(a[1])
 		p.must(err)
-		p.must(p.app.Control.SetLink(p.Context(), p.org, store.CapLink{Group: "feeder", Fallback: flex.FromKW(p.number(a[0])), Silence: after}))
+		p.must(p.app.Control.SetLink(p.Context(), p.org, store.CapLink{Group: "feeder", Fallback: new(flex.FromKW(p.number(a[0]))), Silence: after}))
 	case "feeder heard":
 		p.must(p.app.Control.HearLink(p.Context(), p.org, "feeder"))
 	default:

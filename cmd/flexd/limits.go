@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"strconv"
@@ -16,7 +17,7 @@ import (
 
 // limitsCommand is `flexd limits`.
 type limitsCommand struct {
-	Import limitsImport `cmd:"" help:"Take in what a distribution operator limits feeders (constraint groups) to: CSV with the columns group, start_timestamp, end_timestamp and limit_kw. It takes the place of what was imported before of the groups that it names, and binds at once."`
+	Import limitsImport `cmd:"" help:"Take in what a distribution operator limits feeders (constraint groups) to: CSV with the columns group, start_timestamp, end_timestamp, limit_kw and, if not all are import, direction (import, export). It takes the place of what was imported before of the groups and directions that it names, and binds at once."`
 	List   limitsList   `cmd:"" help:"What limits feeders now and later, and the links on which that comes."`
 	Link   limitsLink   `cmd:"" help:"Have a fallback bind a feeder whenever nothing was heard of its limits for a time. Example: flexd limits link \"feeder 7\" --fallback-kw 20 --after 15m"`
 	Heard  limitsHeard  `cmd:"" help:"Say that the distribution operator was heard, although nothing changed."`
@@ -61,6 +62,14 @@ func readLimits(file string) (limits []records.CapLimit, err error) {
 		defer f.Close()
 	}
 
+	return parseLimits(f, file)
+}
+
+// parseLimits reads limits of a CSV file of some name.
+func parseLimits(
+	f io.Reader,
+	file string,
+) (limits []records.CapLimit, err error) {
 	for row, err := range csvfile.Read(
 		f,
 		"group",
@@ -72,7 +81,11 @@ func readLimits(file string) (limits []records.CapLimit, err error) {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 
-		l := records.CapLimit{Group: row.Get("group")}
+		l := records.CapLimit{
+			Group:     row.Get("group"),
+			Direction: flex.Direction(row.Get("direction")),
+		}
+
 		for column, at := range map[string]*time.Time{
 			"start_timestamp": &l.From,
 			"end_timestamp":   &l.To,
@@ -109,17 +122,27 @@ type limitsList struct {
 
 // limitRow is a limit, or the fallback of a link, as it is printed.
 type limitRow struct {
-	Group   string    `json:"group"`
-	From    time.Time `json:"start_timestamp,omitzero"`
-	To      time.Time `json:"end_timestamp,omitzero"`
-	KW      float64   `json:"limit_kw"`
-	Source  string    `json:"source"`
-	Silence string    `json:"silence,omitempty"`
-	HeardAt time.Time `json:"heard_at,omitzero"`
+	Group     string         `json:"group"`
+	Direction flex.Direction `json:"direction"`
+	From      time.Time      `json:"start_timestamp,omitzero"`
+	To        time.Time      `json:"end_timestamp,omitzero"`
+	KW        float64        `json:"limit_kw"`
+	Source    string         `json:"source"`
+	Silence   string         `json:"silence,omitempty"`
+	HeardAt   time.Time      `json:"heard_at,omitzero"`
 }
 
 func (r limitRow) cells() []any {
-	return []any{r.Group, r.From, r.To, r.KW, r.Source, r.Silence, r.HeardAt}
+	return []any{
+		r.Group,
+		r.Direction,
+		r.From,
+		r.To,
+		r.KW,
+		r.Source,
+		r.Silence,
+		r.HeardAt,
+	}
 }
 
 // Run lists the limits: those that were given, and then the fallbacks, from when each binds.
@@ -138,49 +161,70 @@ func (o *limitsList) Run(ctx context.Context, c console) error {
 	rows := []limitRow{}
 	for _, l := range limits {
 		rows = append(rows, limitRow{
-			Group:  l.Group,
-			From:   l.From,
-			To:     l.To,
-			KW:     l.Power.KW(),
-			Source: l.Source,
+			Group:     l.Group,
+			Direction: l.Direction,
+			From:      l.From,
+			To:        l.To,
+			KW:        l.Power.KW(),
+			Source:    l.Source,
 		})
 	}
 
-	for _, l := range links {
-		rows = append(rows, limitRow{
-			Group:   l.Group,
-			From:    l.LostAt,
-			KW:      l.Fallback.KW(),
-			Source:  "fallback",
-			Silence: l.Silence.String(),
-			HeardAt: l.HeardAt,
-		})
+	for i := range links {
+		rows = append(rows, fallbackRows(&links[i])...)
 	}
 
 	return list(
 		c,
 		o.JSON,
 		rows,
-		"GROUP\tFROM\tTO\tKW\tSOURCE\tAFTER\tHEARD",
+		"GROUP\tDIRECTION\tFROM\tTO\tKW\tSOURCE\tAFTER\tHEARD",
 		limitRow.cells,
 	)
+}
+
+// fallbackRows are the fallbacks of a link.
+func fallbackRows(l *records.CapLink) (rows []limitRow) {
+	for _, direction := range []flex.Direction{flex.Import, flex.Export} {
+		power := l.Of(direction)
+		if power == nil {
+			continue
+		}
+
+		rows = append(rows, limitRow{
+			Group:     l.Group,
+			Direction: direction,
+			From:      l.LostAt,
+			KW:        power.KW(),
+			Source:    "fallback",
+			Silence:   l.Silence.String(),
+			HeardAt:   l.HeardAt,
+		})
+	}
+
+	return rows
 }
 
 type limitsLink struct {
 	ofOrg
 	Group      string        `arg:"" help:"The constraint group."`
-	FallbackKW float64       `name:"fallback-kw" help:"The most that it draws when nothing is heard." required:"" placeholder:"KW"`
+	FallbackKW *float64      `name:"fallback-kw" help:"The most that it draws when nothing is heard." placeholder:"KW"`
+	ExportKW   *float64      `name:"export-fallback-kw" help:"The most that its batteries give to the grid then. One of the two is needed." placeholder:"KW"`
 	After      time.Duration `help:"How long nothing may be heard: 10s to 168h." default:"15m"`
 }
 
 // Run sets the link.
 func (o *limitsLink) Run(ctx context.Context) error {
 	return o.actOn(ctx, "set limit link", o.Group, func(h *app.App, org flex.Org) error {
-		return h.Control.SetLink(ctx, org.ID, records.CapLink{
-			Group:    o.Group,
-			Fallback: flex.FromKW(o.FallbackKW),
-			Silence:  o.After,
-		})
+		l := records.CapLink{Group: o.Group, Silence: o.After}
+		if o.FallbackKW != nil {
+			l.Fallback = new(flex.FromKW(*o.FallbackKW))
+		}
+		if o.ExportKW != nil {
+			l.Export = new(flex.FromKW(*o.ExportKW))
+		}
+
+		return h.Control.SetLink(ctx, org.ID, l)
 	})
 }
 

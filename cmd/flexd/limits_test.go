@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,7 +39,7 @@ func TestLimits(t *testing.T) {
 	run((&limitsList{ofOrg: of, JSON: true}).Run, `"limit_kw": 20`)
 	run(write(evening+"25\n").Run, "1 limits bind")
 	run((&limitsList{ofOrg: of}).Run, "25")
-	link := &limitsLink{ofOrg: of, Group: "feeder 7", FallbackKW: 10, After: time.Second}
+	link := &limitsLink{ofOrg: of, Group: "feeder 7", FallbackKW: new(10.0), After: time.Second}
 	if err := link.Run(t.Context()); flex.KindOf(err) != flex.Malformed {
 		t.Errorf("a silence of a second: %v", err)
 	}
@@ -52,6 +53,23 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	run((&limitsList{ofOrg: of}).Run, "fallback")
+
+	given := &limitsImport{ofOrg: of, File: file}
+	data := "group,start_timestamp,end_timestamp,limit_kw,direction\n" + evening + "3,export\n" + evening + "25,\n"
+	if err := os.WriteFile(file, []byte(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(given.Run, "2 limits bind")
+	run((&limitsList{ofOrg: of, JSON: true}).Run, `"direction": "export"`)
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(data, "export", "up")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(given.Run, "import or export")
+	both := &limitsLink{ofOrg: of, Group: "feeder 7", ExportKW: new(2.0), After: time.Minute}
+	if err := both.Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+	run((&limitsList{ofOrg: of}).Run, "export")
 	if err := (&limitsUnlink{ofOrg: of, Group: "feeder 7"}).Run(t.Context()); err != nil {
 		t.Error(err)
 	}

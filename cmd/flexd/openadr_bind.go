@@ -110,7 +110,7 @@ type openADRBind struct {
 	Program  flex.ID[records.ADRObject] `arg:"" help:"The program's id."`
 	Group    string                     `help:"A constraint group's sites alone." placeholder:"NAME"`
 	GSPGroup string                     `name:"gsp-group" help:"Sites of a GSP group alone, such as _C." placeholder:"GROUP"`
-	Kind     string                     `help:"What its events become: an instruction, or import_limit, a limit that the group keeps under its cap." enum:"instruction,import_limit" default:"instruction"`
+	Kind     string                     `help:"What its events become: an instruction; limit, a limit of what the group draws or gives; import_limit, one of what it draws alone." enum:"instruction,limit,import_limit" default:"instruction"`
 	Service  string                     `help:"What its instructions are for: ${enum}." enum:"wholesale,cm,dno,dfs,lcm,sffr,other" default:"other"`
 	Price    float64                    `help:"What its instructions pay, in £/MWh of what they ask for." placeholder:"GBP"`
 	SimpleKW []float64                  `name:"simple-kw" help:"The change in kW at the levels 1, 2 and so on of SIMPLE; negative to draw less." placeholder:"KW"`
@@ -191,6 +191,7 @@ type orderRow struct {
 	To          time.Time `json:"end_timestamp"`
 	Change      float64   `json:"change_kw,omitempty"`
 	Limit       *float64  `json:"limit_kw,omitempty"`
+	Export      bool      `json:"export,omitempty"` // the limit is of what is given
 	State       string    `json:"state"`
 	Instruction string    `json:"instruction_id,omitempty"`
 	Problem     string    `json:"problem,omitempty"`
@@ -200,6 +201,9 @@ func (r orderRow) cells() []any {
 	asked := fmt.Sprintf("%+g kW", r.Change)
 	if r.Limit != nil {
 		asked = fmt.Sprintf("at most %g kW", *r.Limit)
+	}
+	if r.Export {
+		asked += " of export"
 	}
 
 	return []any{
@@ -254,6 +258,7 @@ func orderRowOf(o *records.ADROrder) orderRow {
 
 	if o.Limit != nil {
 		row.Limit = new(o.Limit.KW())
+		row.Export = o.Direction == flex.Export
 	}
 	if !o.Instruction.IsZero() {
 		row.Instruction = o.Instruction.String()

@@ -24,7 +24,7 @@ func (s *Service) Bind(
 		b.Kind = store.ADRInstruction
 	}
 
-	if b.Kind == store.ADRImportLimit &&
+	if b.Kind.Limits() &&
 		(b.Scope.Group == "" || b.Scope.GSPGroup != "") {
 		return flex.Fail(
 			flex.Malformed,
@@ -205,8 +205,7 @@ func reorder(ctx context.Context, tx *store.Tx, was, o *store.ADRObject) error {
 // hear says that whoever limits a constraint group by a program's events was heard.
 func hear(ctx context.Context, tx *store.Tx, program store.ADRObjectID) error {
 	bindings, err := tx.ADRBindings(ctx, program)
-	if err != nil || len(bindings) == 0 ||
-		bindings[0].Kind != store.ADRImportLimit {
+	if err != nil || len(bindings) == 0 || !bindings[0].Kind.Limits() {
 		return err
 	}
 
@@ -289,6 +288,7 @@ func keyOf(o *store.ADROrder) string {
 		o.To.Unix(),
 		int64(o.Change),
 		int64(limit),
+		cmp.Or(o.Direction, flex.Import),
 		problem,
 	)
 }
@@ -303,6 +303,8 @@ func (o *Order) record(program store.ADRObjectID) store.ADROrder {
 		Change:   o.Change,
 		Limit:    o.Limit,
 		State:    store.ADRWaiting,
+
+		Direction: o.Direction,
 	}
 
 	switch {
@@ -365,6 +367,12 @@ func wantedOf(
 	return rank(wanted), nil
 }
 
+// beside reports whether two orders are carried out beside each other: those of one event, and limits of two
+// directions.
+func (o *Order) beside(other *Order) bool {
+	return o.Event == other.Event || o.Direction != other.Direction
+}
+
 // rank gives each instant to the event of the highest priority, and of the same to the newest: of the
 // others' orders there remains what is left of their time. What is left without time is outranked.
 func rank(orders []Order) (ranked []Order) {
@@ -384,7 +392,7 @@ func rank(orders []Order) (ranked []Order) {
 
 		left, by := []flex.Span{o.Span}, ""
 		for _, higher := range orders[:i] {
-			if higher.Problem != "" || higher.Event == o.Event ||
+			if higher.Problem != "" || o.beside(&higher) ||
 				higher.Meet(o.Span).Empty() {
 				continue
 			}

@@ -20,8 +20,10 @@ type Order struct {
 	Interval int   // its place in the event
 	Change   flex.Watts
 	Limit    *flex.Watts
-	Problem  string
-	Outrank  string // the event that has its time; empty for none
+	// of the limit: what is drawn, or what is given; import of anything else
+	Direction flex.Direction
+	Problem   string
+	Outrank   string // the event that has its time; empty for none
 }
 
 func numbersOf(a valuesOf) (numbers []float64, err error) {
@@ -67,7 +69,6 @@ var kilo = map[string]float64{
 
 // notOrdered are payloads that ask a fleet for what flexd does not do.
 var notOrdered = map[string]bool{
-	"EXPORT_CAPACITY_LIMIT": true,
 	"CHARGE_STATE_SETPOINT": true,
 	"CONTROL_SETPOINT":      true,
 }
@@ -93,6 +94,7 @@ func ordersOf(b *store.ADRBinding, event *store.ADRObject) ([]Order, error) {
 			}
 
 			o.Event, o.Interval = event, n
+			o.Direction = directionOf(p.Type)
 			o.Priority = d.priority()
 			o.time(&i, n)
 			orders = append(orders, o)
@@ -142,6 +144,14 @@ func (o *Order) time(i *timedInterval, n int) {
 	}
 }
 
+// directionOf is which way the power passes that a payload limits.
+func directionOf(payload string) flex.Direction {
+	if payload == "EXPORT_CAPACITY_LIMIT" {
+		return flex.Export
+	}
+	return flex.Import
+}
+
 // orderOf is what a payload asks for; false if it asks nothing of a fleet.
 func orderOf(
 	b *store.ADRBinding,
@@ -156,7 +166,7 @@ func orderOf(
 	case "SIMPLE":
 		return simpleOrder(b, p)
 
-	case "IMPORT_CAPACITY_LIMIT", "DISPATCH_SETPOINT", "DISPATCH_SETPOINT_RELATIVE":
+	case "IMPORT_CAPACITY_LIMIT", "EXPORT_CAPACITY_LIMIT", "DISPATCH_SETPOINT", "DISPATCH_SETPOINT_RELATIVE":
 		return powerOrder(d, p)
 	}
 

@@ -27,7 +27,11 @@ func (o *Order) text() string {
 	case o.Problem != "":
 		return at + o.Problem
 	case o.Limit != nil:
-		return at + fmt.Sprintf("not above %g kW", o.Limit.KW())
+		at += fmt.Sprintf("not above %g kW", o.Limit.KW())
+		if o.Direction == flex.Export {
+			at += " of export"
+		}
+		return at
 	}
 	return at + fmt.Sprintf("%+g kW", o.Change.KW())
 }
@@ -57,7 +61,9 @@ func TestOrders(t *testing.T) {
 		{`"intervalPeriod":{"start":"2026-01-15T11:00:00Z","duration":"PT30M"},"intervals":[{"id":0,"payloads":[{"type":"SIMPLE","values":[1]}]}]`, "11:00-11:30 it was over when it came"},
 		{`"intervalPeriod":{"start":"2026-01-15T11:45:00Z","duration":"PT30M"},"intervals":[{"id":0,"payloads":[{"type":"SIMPLE","values":[1]}]}]`, "11:45-12:15 -100 kW"},
 		{evening + `"intervals":[{"id":0,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[-3]}]}]`, "not negative"},
-		{evening + `"intervals":[{"id":0,"payloads":[{"type":"EXPORT_CAPACITY_LIMIT","values":[3]}]}]`, "does not carry this out"},
+		{evening + `"intervals":[{"id":0,"payloads":[{"type":"EXPORT_CAPACITY_LIMIT","values":[3]},{"type":"IMPORT_CAPACITY_LIMIT","values":[7]}]}]`,
+			"17:00-18:00 not above 3 kW of export, 17:00-18:00 not above 7 kW"},
+		{evening + `"intervals":[{"id":0,"payloads":[{"type":"CONTROL_SETPOINT","values":[3]}]}]`, "does not carry this out"},
 		{`"payloadDescriptors":[{"payloadType":"DISPATCH_SETPOINT","units":"KWH"}],"intervalPeriod":{"duration":"PT1H"},"intervals":[{"id":0,"payloads":[{"type":"DISPATCH_SETPOINT","values":[3]}]}]`, `unit "KWH"`},
 	} {
 		orders, err := ordersOf(b, eventWith("{"+at.event+"}"))
@@ -101,7 +107,7 @@ func TestOffset(t *testing.T) {
 }
 
 // TestRank holds random events of several priorities against what each minute should be: the order of
-// the highest priority, and of the same the newest. Nothing that was asked for is lost without a word.
+// the highest priority, and of the same the newest, of each direction. Nothing that was asked for is lost without a word.
 func TestRank(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	minute := func(n int) time.Time { return noon.Truncate(time.Hour).Add(time.Duration(n) * time.Minute) }
@@ -111,23 +117,25 @@ func TestRank(t *testing.T) {
 		for i := range events {
 			events[i] = &store.ADRObject{ID: store.ADRObjectID{15: byte(i + 1)}, CreatedAt: minute(i)}
 			from := draw.IntN(50)
-			orders = append(orders, Order{Event: events[i], Priority: int64(draw.IntN(3)), Change: flex.Watts(i + 1), Span: flex.Span{From: minute(from), To: minute(from + 1 + draw.IntN(20))}})
+			way := []flex.Direction{flex.Import, flex.Export}[draw.IntN(2)]
+			orders = append(orders, Order{Direction: way, Event: events[i], Priority: int64(draw.IntN(3)), Change: flex.Watts(i + 1), Span: flex.Span{From: minute(from), To: minute(from + 1 + draw.IntN(20))}})
 		}
 
 		asked := append([]Order{}, orders...)
 		ranked := rank(orders)
-		for m := range 75 {
+		for n := range 2 * 75 {
+			m, way := n/2, []flex.Direction{flex.Import, flex.Export}[n%2]
 			var best *Order
 			for i := range asked {
 				o := &asked[i]
 				better := best == nil || o.Priority < best.Priority || o.Priority == best.Priority && o.Event.CreatedAt.After(best.Event.CreatedAt)
-				if o.Contains(minute(m)) && better {
+				if o.Direction == way && o.Contains(minute(m)) && better {
 					best = o
 				}
 			}
 			var got []flex.Watts
 			for _, o := range ranked {
-				if o.Contains(minute(m)) && o.Outrank == "" {
+				if o.Direction == way && o.Contains(minute(m)) && o.Outrank == "" {
 					got = append(got, o.Change)
 				}
 			}

@@ -416,6 +416,9 @@ func newDelivery(db *store.DB, s Settings) *delivery.Service {
 		Log:       s.Log,
 		Retain:    s.Retention.Deliveries,
 		Ramp:      s.Ramp,
+
+		CheckDispatch: control.CheckExport,
+
 		Out: egress.New(egress.Options{
 			Pipe:  s.Pipe,
 			Allow: reach.Prefixes,

@@ -179,7 +179,7 @@ func TestOrders_Limits(t *testing.T) {
 		if err := d.control.SetCaps(t.Context(), d.org, flex.Caps{Groups: []flex.CapGroup{{Name: "feeder"}}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.control.SetLink(t.Context(), d.org, store.CapLink{Group: "feeder", Fallback: 1000, Silence: 15 * time.Minute}); err != nil {
+		if err := d.control.SetLink(t.Context(), d.org, store.CapLink{Group: "feeder", Fallback: new(flex.Watts(1000)), Silence: 15 * time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 
@@ -226,6 +226,63 @@ func TestOrders_Limits(t *testing.T) {
 			t.Errorf("a group that a program is bound to went: %v", err)
 		}
 		d.forgotten(2)
+	})
+}
+
+// TestOrders_ExportLimits has limits of a feeder's import and export be beside each other, and an export that cannot be
+// limited refused with what would be right.
+func TestOrders_ExportLimits(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		d := newDispatcher(t, url)
+		if err := d.control.SetCaps(t.Context(), d.org, flex.Caps{Groups: []flex.CapGroup{{Name: "feeder"}}}); err != nil {
+			t.Fatal(err)
+		}
+
+		none := store.ADRObjectID{}
+		program := d.put(store.ADRProgram, none, `{"programName":"feeder"}`)
+		const gives4 = `{"type":"EXPORT_CAPACITY_LIMIT","values":[4]}`
+		for _, c := range []struct {
+			kind store.ADRBindingKind
+			want string
+		}{{store.ADRInstruction, "bind its program with the kind limit"}, {store.ADRImportLimit, "not of export"}} {
+			b := store.ADRBinding{Program: program, Kind: c.kind, Service: "dno", Scope: flex.Scope{Group: "feeder"}}
+			if err := d.adr.Bind(t.Context(), d.org, &b); err != nil {
+				t.Fatal(err)
+			}
+			id := d.put(store.ADREvent, none, event(program, "20:00", 5, gives4))
+			if _, err := d.control.SendOrders(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			orders, err := d.adr.Orders(t.Context(), d.org, 1)
+			if err != nil || orders[0].State != store.ADRRefused || !strings.Contains(orders[0].Problem, c.want) {
+				t.Errorf("%s: %+v: %v", c.kind, orders, err)
+			}
+			d.remove(store.ADREvent, id)
+			if err := d.adr.Unbind(t.Context(), d.org, program); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		b := store.ADRBinding{Program: program, Kind: store.ADRLimit, Service: "dno", Scope: flex.Scope{Group: "feeder"}}
+		if err := d.adr.Bind(t.Context(), d.org, &b); err != nil {
+			t.Fatal(err)
+		}
+		one := d.put(store.ADREvent, none, event(program, "18:00", 5, gives4))
+		d.put(store.ADREvent, none, event(program, "18:00", 0, most9))
+		before := []string{"20:00-21:00 at most 4 withdrawn", "20:00-21:00 at most 4 withdrawn"}
+		d.stands("both directions", append([]string{"18:00-19:00 at most 4 limited", "18:00-19:00 at most 9 limited"}, before...)...)
+		d.put(store.ADREvent, none, event(program, "18:30", 0, `{"type":"EXPORT_CAPACITY_LIMIT","values":[2]}`))
+		d.stands("a higher priority", append([]string{"18:00-18:30 at most 4 limited", "18:00-19:00 at most 4 withdrawn", "18:00-19:00 at most 9 limited", "18:30-19:30 at most 2 limited"}, before...)...)
+		d.remove(store.ADREvent, one)
+		found, _, err := d.control.Limits(t.Context(), d.org)
+		if err != nil || len(found) != 3 {
+			t.Errorf("%+v: %v", found, err)
+		}
+		d.stands("cancelled", append([]string{"18:00-18:30 at most 4 withdrawn", "18:00-19:00 at most 4 withdrawn", "18:00-19:00 at most 9 limited", "18:30-19:30 at most 2 limited"}, before...)...)
+		found, _, err = d.control.Limits(t.Context(), d.org)
+		if err != nil || len(found) != 2 || found[0].Direction != flex.Import || found[1].Direction != flex.Export || found[1].Power != 2000 {
+			t.Errorf("%+v: %v", found, err)
+		}
 	})
 }
 

@@ -33,10 +33,10 @@ func (s *Server) limits(r *request) (view, error) {
 func (p *limitsPage) table() *table {
 	t := &table{
 		Name:    "limits",
-		Columns: []string{"group", "start", "end", "limit_kw", "source", "binds"},
+		Columns: []string{"group", "start", "end", "limit_kw", "source", "binds", "direction"},
 	}
 	for _, l := range p.Limits {
-		t.add(l.Group, l.From, l.To, l.Power.KW(), l.Source, l.Binds)
+		t.add(l.Group, l.From, l.To, l.Power.KW(), l.Source, l.Binds, l.Direction)
 	}
 
 	return t

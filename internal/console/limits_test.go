@@ -27,7 +27,7 @@ func TestLimits(t *testing.T) {
 				{Group: "other", Span: flex.Span{From: now.Add(-time.Hour), To: now.Add(time.Hour)}, Power: 15_000},
 				{Group: "other", Span: flex.Span{From: now.Add(time.Hour), To: now.Add(2 * time.Hour)}, Power: 9_000},
 			}),
-			s.control.SetLink(ctx, s.Org, store.CapLink{Group: "feeder", Fallback: 4_000, Silence: time.Minute}),
+			s.control.SetLink(ctx, s.Org, store.CapLink{Group: "feeder", Fallback: new(flex.Watts(4_000)), Silence: time.Minute}),
 		}
 		for _, err := range steps {
 			if err != nil {
@@ -43,7 +43,7 @@ func TestLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.wants(d.page("/console/limits"), "3 limits", ">lost</span>", "the link is heard", "fallback")
-		d.wants(d.page("/console/limits.csv"), "group,start,end,limit_kw,source,binds", "feeder,", ",4,fallback,true")
+		d.wants(d.page("/console/limits.csv"), "group,start,end,limit_kw,source,binds,direction", "feeder,", ",4,fallback,true,import")
 		d.wants(d.do("GET", "/console/limits", nil, asJSON).body, `"limit_kw":15`)
 	})
 }

@@ -131,7 +131,10 @@ func lockBattery(
 	tx *store.Tx,
 	id flex.AssetID,
 ) (*store.Battery, home.Battery, error) {
-	err := tx.LockAsset(ctx, id)
+	err := lockExport(ctx, tx, id)
+	if err == nil {
+		err = tx.LockAsset(ctx, id)
+	}
 	if flex.KindOf(err) == flex.NotFound {
 		return nil, home.Battery{}, nil
 	}
@@ -185,6 +188,9 @@ func (d *Service) planLocked(
 	}
 
 	next.Stored, next.StoredAt = ahead.stored, now
+	if err := d.takeBack(ctx, tx, b, &ahead); err != nil {
+		return err
+	}
 
 	return d.putInForce(ctx, tx, b, home, &next, ahead)
 }

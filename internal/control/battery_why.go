@@ -196,11 +196,12 @@ type homeAhead struct {
 	allowed []battery.ModeSet
 	waits   []Waits
 	until   []time.Time
-	meter   *meter // nil of a battery that shares its site with nothing
+	meter   *meter        // nil of a battery that shares its site with nothing
+	feeder  *feederExport // nil where nothing limits its export
 }
 
 // situationOf reads what a plan is made of from now on, with what the site's cars and other batteries
-// do.
+// do, and those of its feeder.
 func (d *Service) situationOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -220,6 +221,12 @@ func (d *Service) situationOf(
 	}
 
 	s.around(m, home.Power)
+	e, err := feederExportOf(ctx, tx, b.Asset.ID)
+	if err != nil {
+		return s, fmt.Errorf("read what limits the feeder's export: %w", err)
+	}
+
+	s.under(e, b.Asset.ID, home.Power)
 
 	return s, nil
 }

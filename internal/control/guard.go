@@ -146,6 +146,12 @@ func (d *Service) guardBattery(
 		m.Power, m.Mode = device.Power, modes[i]
 		m.Moves = powers[i]
 		m.Net = s.load[i] - s.roof[i]
+		if s.feeder != nil {
+			if left, bounded := s.feeder.room(b.Asset.ID, p); bounded {
+				m.Feeder = &left
+			}
+		}
+
 		if law := check.AtMeter(m); law != nil {
 			d.refuse(ctx, b.Asset.ID, law)
 			modes[i], powers[i] = battery.ModeLock, 0

@@ -158,6 +158,8 @@ const (
 	WaitsForFuse Waits = "fuse"
 	// at full power it would pass the export limit
 	WaitsForExport Waits = "export"
+	// other batteries of its feeder use what the feeder's export limit leaves
+	WaitsForFeeder Waits = "feeder"
 )
 
 // meter is what passes a site's meter beside one of its batteries.

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -17,8 +18,9 @@ const (
 )
 
 // ImportLimits puts what a distribution operator limits its feeders to in the place of what it said
-// before of the groups that are named, from now on, and has the fleet planned under that at once. It is
-// heard on their links. A limit that cannot be is Malformed, a group that there is not is NotFound.
+// before of the groups that are named, in the direction that is given, from now on, and has the fleet planned under
+// that at once. It is heard on their links. A limit that cannot be is Malformed, a group that there is not is
+// NotFound. A limit that says no direction is of what is drawn.
 func (d *Service) ImportLimits(
 	ctx context.Context,
 	org flex.OrgID,
@@ -38,24 +40,27 @@ func (d *Service) ImportLimits(
 			return err
 		}
 
-		replaced := map[string]bool{}
+		type part struct {
+			group     string
+			direction flex.Direction
+		}
+
+		replaced := map[part]bool{}
 		for i := range limits {
 			l := &limits[i]
+			l.Direction = cmp.Or(l.Direction, flex.Import)
 			if err := checkLimit(l); err != nil {
 				return err
 			}
 
 			l.Source = "import"
-			if replaced[l.Group] {
+			of := part{l.Group, l.Direction}
+			if replaced[of] {
 				continue
 			}
 
-			replaced[l.Group] = true
-			if err := hear(ctx, tx, l.Group); err != nil {
-				return err
-			}
-			err := tx.DropCapLimits(ctx, l.Group, l.Source, tx.Now())
-			if err != nil {
+			replaced[of] = true
+			if err := replaceLimits(ctx, tx, l); err != nil {
 				return err
 			}
 		}
@@ -67,7 +72,21 @@ func (d *Service) ImportLimits(
 	})
 }
 
-// ClearLimits takes away what files limit a group to, from now on, and has the fleet planned without it at
+// replaceLimits forgets what a limit's source said of its group and direction from now on, and says that it was
+// heard.
+func replaceLimits(
+	ctx context.Context,
+	tx *store.Tx,
+	l *store.CapLimit,
+) error {
+	if err := hear(ctx, tx, l.Group); err != nil {
+		return err
+	}
+
+	return tx.DropCapLimits(ctx, l.Group, l.Source, l.Direction, tx.Now())
+}
+
+// ClearLimits takes away what files limit a group to, in both directions, from now on, and has the fleet planned without it at
 // once. A group that there is not is NotFound.
 func (d *Service) ClearLimits(
 	ctx context.Context,
@@ -83,9 +102,17 @@ func (d *Service) ClearLimits(
 			return err
 		}
 
-		err := tx.DropCapLimits(ctx, group, "import", tx.Now())
-		if err != nil {
-			return err
+		for _, direction := range []flex.Direction{flex.Import, flex.Export} {
+			err := tx.DropCapLimits(
+				ctx,
+				group,
+				"import",
+				direction,
+				tx.Now(),
+			)
+			if err != nil {
+				return err
+			}
 		}
 
 		return tx.CapsChanged(ctx)
@@ -115,6 +142,14 @@ func checkLimit(l *store.CapLimit) error {
 			flex.Malformed,
 			"a limit of %q ends before it begins",
 			l.Group,
+		)
+
+	case l.Direction != flex.Import && l.Direction != flex.Export:
+		return flex.Fail(
+			flex.Malformed,
+			"a limit of %q has the direction %q: it should be import or export",
+			l.Group,
+			l.Direction,
 		)
 	}
 
@@ -164,12 +199,11 @@ func (d *Service) SetLink(
 			"a link is of a constraint group: name it",
 		)
 
-	case l.Fallback < 0 || l.Fallback > flex.CapMax:
+	case l.Fallback == nil && l.Export == nil:
 		return flex.Fail(
 			flex.Malformed,
-			"the fallback is %g kW: it should be 0 to %g",
-			l.Fallback.KW(),
-			flex.CapMax.KW(),
+			"the link of %q has no fallback: give what is drawn at most, or what is given",
+			l.Group,
 		)
 
 	case l.Silence < SilenceLeast || l.Silence > SilenceMost:
@@ -180,6 +214,17 @@ func (d *Service) SetLink(
 			SilenceLeast,
 			SilenceMost,
 		)
+	}
+
+	for _, w := range []*flex.Watts{l.Fallback, l.Export} {
+		if w != nil && (*w < 0 || *w > flex.CapMax) {
+			return flex.Fail(
+				flex.Malformed,
+				"the fallback is %g kW: it should be 0 to %g",
+				w.KW(),
+				flex.CapMax.KW(),
+			)
+		}
 	}
 
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {

@@ -60,7 +60,7 @@ func TestLimits_GroupStays(t *testing.T) {
 		if err := h.service.ClearLimits(ctx, h.Org, "feeder"); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.service.SetLink(ctx, h.Org, store.CapLink{Group: "feeder", Silence: time.Minute}); err != nil {
+		if err := h.service.SetLink(ctx, h.Org, store.CapLink{Group: "feeder", Fallback: new(flex.Watts), Silence: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 		stays("a link", `"feeder" cannot be taken away: it has a fallback`)
@@ -106,7 +106,7 @@ func TestLimits(t *testing.T) {
 		}
 
 		ctx := h.Context()
-		link := store.CapLink{Group: "feeder", Fallback: 7500, Silence: 15 * time.Minute}
+		link := store.CapLink{Group: "feeder", Fallback: new(flex.Watts(7500)), Silence: 15 * time.Minute}
 		if err := h.service.SetLink(ctx, h.Org, link); err != nil {
 			t.Fatal(err)
 		}

@@ -119,7 +119,7 @@ func (d *Service) sendOrder(
 
 	done := *o
 	later := false
-	if bindings[0].Kind == store.ADRImportLimit {
+	if bindings[0].Kind.Limits() {
 		err = d.limitBy(ctx, tx, &bindings[0], &done)
 	} else {
 		later, err = d.instructBy(ctx, tx, &bindings[0], &done)
@@ -144,6 +144,13 @@ func (d *Service) instructBy(
 	b *store.ADRBinding,
 	o *store.ADROrder,
 ) (later bool, err error) {
+	if o.Direction == flex.Export {
+		return false, flex.Fail(
+			flex.Malformed,
+			"a limit of export is of a constraint group: bind its program with the kind limit",
+		)
+	}
+
 	if at := o.To.Add(-InstructionAhead); at.After(tx.Now()) {
 		return true, tx.ADROrderAgain(ctx, o.ID, at)
 	}
@@ -181,12 +188,20 @@ func (d *Service) limitBy(
 		)
 	}
 
+	if o.Direction == flex.Export && b.Kind == store.ADRImportLimit {
+		return flex.Fail(
+			flex.Malformed,
+			"its program is bound for limits of what is drawn, not of export: bind it with the kind limit",
+		)
+	}
+
 	l := store.CapLimit{
-		Group:  b.Scope.Group,
-		Span:   o.Span,
-		Power:  *o.Limit,
-		Source: ADRDispatcher,
-		Order:  o.ID,
+		Group:     b.Scope.Group,
+		Span:      o.Span,
+		Direction: o.Direction,
+		Power:     *o.Limit,
+		Source:    ADRDispatcher,
+		Order:     o.ID,
 	}
 
 	if err := checkLimit(&l); err != nil {

@@ -41,6 +41,11 @@ func (d *Service) Dispatch(
 		if err := canAll(ctx, tx, order.Assets, ids); err != nil {
 			return err
 		}
+		if d.CheckDispatch != nil {
+			if err := d.CheckDispatch(ctx, tx, &order); err != nil {
+				return err
+			}
+		}
 
 		e, err := tx.Endpoint(ctx, store.DispatchEndpoint)
 		if err != nil && flex.KindOf(err) != flex.NotFound {

@@ -17,6 +17,15 @@ const (
 	TradedEnergyMax = WattHours(1e9) // of one half-hour
 )
 
+// Direction is which way power passes a feeder, as those behind it see it.
+type Direction string
+
+// The directions.
+const (
+	Import Direction = "import" // drawn from the grid
+	Export Direction = "export" // given to it
+)
+
 // Cap bounds what assets do together.
 type Cap struct {
 	// the most that they draw at any instant; nil for no bound

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"time"
@@ -38,9 +39,16 @@ type ADRBindingKind string
 // The kinds of binding.
 const (
 	ADRInstruction ADRBindingKind = "instruction"
-	// a limit of a constraint group, which its cap keeps
+	// a limit of what a constraint group draws, which its cap keeps
 	ADRImportLimit ADRBindingKind = "import_limit"
+	// a limit of what a constraint group draws, or gives to the grid
+	ADRLimit ADRBindingKind = "limit"
 )
+
+// Limits reports whether events become limits of a constraint group.
+func (k ADRBindingKind) Limits() bool {
+	return k == ADRImportLimit || k == ADRLimit
+}
 
 // BindADRProgram binds a program, in the place of how it was bound before.
 func (tx *Tx) BindADRProgram(ctx context.Context, b *ADRBinding) error {
@@ -149,14 +157,15 @@ type ADROrder struct {
 	flex.Span
 	// against the plan, negative for less; zero with a limit, and where it could not be read
 	Change      flex.Watts
-	Limit       *flex.Watts // the most that may be drawn
+	Limit       *flex.Watts // the most that may be drawn, or given
+	Direction   flex.Direction
 	State       ADROrderState
 	Problem     string             // why it was not carried out, or not in full
 	Instruction flex.InstructionID // zero until it was sent
 	MadeAt      time.Time
 }
 
-const adrOrderColumns = `id, program_id, event_id, interval_id, from_at, to_at, change_w, limit_w, state, problem, instruction_id, made_at`
+const adrOrderColumns = `id, program_id, event_id, interval_id, from_at, to_at, change_w, limit_w, state, problem, instruction_id, made_at, direction`
 
 func scanADROrder(s scanner) (o ADROrder, err error) {
 	var limit sql.NullInt64
@@ -173,6 +182,7 @@ func scanADROrder(s scanner) (o ADROrder, err error) {
 		&o.Problem,
 		&o.Instruction,
 		instant{&o.MadeAt},
+		&o.Direction,
 	)
 
 	o.Limit = wattsOf(limit)
@@ -183,6 +193,7 @@ func scanADROrder(s scanner) (o ADROrder, err error) {
 // AddADROrder keeps an order. One that waits is sent, and any other reported, as soon as may be.
 func (tx *Tx) AddADROrder(ctx context.Context, o *ADROrder) error {
 	o.ID, o.MadeAt = flex.ID[ADROrder](tx.newID()), tx.now
+	o.Direction = cmp.Or(o.Direction, flex.Import)
 	var work, report any = nil, micros(tx.now)
 	if o.State == ADRWaiting {
 		work, report = micros(tx.now), nil
@@ -191,8 +202,8 @@ func (tx *Tx) AddADROrder(ctx context.Context, o *ADROrder) error {
 
 	_, err := tx.exec(
 		ctx,
-		`INSERT INTO adr_order (id, org_id, program_id, event_id, interval_id, from_at, to_at, change_w, limit_w, state, problem, made_at, work_at, report_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		`INSERT INTO adr_order (id, org_id, program_id, event_id, interval_id, from_at, to_at, change_w, limit_w, state, problem, made_at, work_at, report_at, direction)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		o.ID.Bytes(),
 		tx.org.Bytes(),
 		o.Program.Bytes(),
@@ -207,6 +218,7 @@ func (tx *Tx) AddADROrder(ctx context.Context, o *ADROrder) error {
 		micros(tx.now),
 		work,
 		report,
+		string(o.Direction),
 	)
 
 	return err

@@ -202,6 +202,7 @@ func (tx *Tx) PutBatteryPlan(
 		ON CONFLICT (asset_id) DO UPDATE SET from_at = excluded.from_at, modes = excluded.modes, planned_at = excluded.planned_at,
 			changed_at = excluded.changed_at, told_at = excluded.told_at, stored_at = excluded.stored_at, stored_wh = excluded.stored_wh,
 			guess_at = excluded.guess_at, guess = excluded.guess, guess_read = excluded.guess_read, seen_at = excluded.seen_at, without_market = excluded.without_market, refused = excluded.refused,
+			again = FALSE,
 			read_at = CASE WHEN battery_plan.read_at > excluded.planned_at THEN battery_plan.read_at END
 		WHERE battery_plan.org_id = excluded.org_id`,
 		id.Bytes(),
@@ -225,8 +226,8 @@ func (tx *Tx) PutBatteryPlan(
 }
 
 // BatteriesDue returns batteries under control whose plan is to be worked out anew: there
-// is none, the last is of an earlier half-hour, or prices, the tariff or a solar forecast have
-// come in since.
+// is none, the last is of an earlier half-hour, what limits its feeder's export changed, or prices, the
+// tariff or a solar forecast have come in since.
 func (tx *Tx) BatteriesDue(
 	ctx context.Context,
 	limit int,
@@ -241,7 +242,7 @@ func (tx *Tx) BatteriesDue(
 		SELECT a.id FROM asset a LEFT JOIN battery_plan p ON p.asset_id = a.id LEFT JOIN inputs i ON i.asset_id = a.id
 			LEFT JOIN solar s ON s.site_id = a.site_id
 		WHERE a.org_id = $1 AND a.type = 'battery' AND `+controlled+`
-			AND (p.asset_id IS NULL OR p.planned_at < $2 OR i.tariff_at > p.planned_at OR s.given_at > p.planned_at
+			AND (p.asset_id IS NULL OR p.again OR p.planned_at < $2 OR i.tariff_at > p.planned_at OR s.given_at > p.planned_at
 				OR p.planned_at < (SELECT max(published_at)`+out+` OR p.seen_at < (SELECT max(fetched_at)`+out+`)
 		ORDER BY a.id LIMIT $4`,
 		tx.org.Bytes(),

@@ -2,32 +2,41 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"flexd/internal/flex"
 )
 
 var _ = law("a limit of a feeder ends after it begins and is not negative",
-	`SELECT id AS what FROM cap_limit WHERE to_at <= from_at OR limit_w < 0`)
+	`SELECT id AS what FROM cap_limit WHERE to_at <= from_at OR limit_w < 0 OR direction NOT IN ('import', 'export')`)
 
 // limitHorizon is how far ahead a fallback is kept: as far as plans reach, and more.
 const limitHorizon = 14 * 24 * time.Hour
 
-// CapLimit is the most that a constraint group may draw for a time, beside its cap.
+// CapLimit is the most that a constraint group may draw for a time, beside its cap, or give to the grid.
 type CapLimit struct {
 	Group string
 	flex.Span
-	Power  flex.Watts
-	Source string            // import, openadr, or fallback
-	Order  flex.ID[ADROrder] // of an OpenADR event; zero if it came otherwise
+	Direction flex.Direction
+	Power     flex.Watts
+	Source    string            // import, openadr, or fallback
+	Order     flex.ID[ADROrder] // of an OpenADR event; zero if it came otherwise
 }
 
 // AddCapLimits keeps limits. The fleet must then be planned: see CapsChanged.
 func (tx *Tx) AddCapLimits(ctx context.Context, limits []CapLimit) error {
-	const columns = 9
+	const columns = 10
 	args := make([]any, 0, columns*len(limits))
+	exports := map[string]bool{}
 	for _, l := range limits {
+		if l.Direction == flex.Export {
+			exports[l.Group] = true
+		}
+
 		id := tx.newID()
 		var order any
 		if !l.Order.IsZero() {
@@ -45,32 +54,45 @@ func (tx *Tx) AddCapLimits(ctx context.Context, limits []CapLimit) error {
 			l.Source,
 			order,
 			micros(tx.now),
+			string(l.Direction),
 		)
+	}
+
+	for group := range exports {
+		if err := tx.exportChanged(ctx, group); err != nil {
+			return err
+		}
 	}
 
 	return tx.bulk(
 		ctx,
-		`INSERT INTO cap_limit (id, org_id, group_name, from_at, to_at, limit_w, source, order_id, made_at)`,
+		`INSERT INTO cap_limit (id, org_id, group_name, from_at, to_at, limit_w, source, order_id, made_at, direction)`,
 		``,
 		columns,
 		args,
 	)
 }
 
-// DropCapLimits forgets what a source said of a group's time from an instant on.
+// DropCapLimits forgets what a source said of a group's time from an instant on, of one direction.
 func (tx *Tx) DropCapLimits(
 	ctx context.Context,
 	group, source string,
+	direction flex.Direction,
 	from time.Time,
 ) error {
-	_, err := tx.exec(
+	n, err := tx.exec(
 		ctx,
-		`DELETE FROM cap_limit WHERE org_id = $1 AND group_name = $2 AND source = $3 AND to_at > $4`,
+		`DELETE FROM cap_limit WHERE org_id = $1 AND group_name = $2 AND source = $3 AND to_at > $4 AND direction = $5`,
 		tx.org.Bytes(),
 		group,
 		source,
 		micros(from),
+		string(direction),
 	)
+
+	if err == nil && n > 0 && direction == flex.Export {
+		err = tx.exportChanged(ctx, group)
+	}
 
 	return err
 }
@@ -80,7 +102,23 @@ func (tx *Tx) DropOrderLimits(
 	ctx context.Context,
 	order flex.ID[ADROrder],
 ) error {
-	_, err := tx.exec(
+	groups, err := rows(
+		ctx,
+		tx.conn,
+		scalar[string],
+		`SELECT DISTINCT group_name FROM cap_limit WHERE org_id = $1 AND order_id = $2 AND direction = 'export'`,
+		tx.org.Bytes(),
+		order.Bytes(),
+	)
+
+	for i := 0; i < len(groups) && err == nil; i++ {
+		err = tx.exportChanged(ctx, groups[i])
+	}
+	if err != nil {
+		return err
+	}
+
+	_, err = tx.exec(
 		ctx,
 		`DELETE FROM cap_limit WHERE org_id = $1 AND order_id = $2`,
 		tx.org.Bytes(),
@@ -100,33 +138,46 @@ func (tx *Tx) CapLimits(ctx context.Context) ([]CapLimit, error) {
 			&l.Power,
 			&l.Source,
 			&l.Order,
+			&l.Direction,
 		)
 
 		return l, err
-	}, `SELECT group_name, from_at, to_at, limit_w, source, order_id FROM cap_limit WHERE org_id = $1 AND to_at > $2 ORDER BY group_name, from_at, id`,
+	}, `SELECT group_name, from_at, to_at, limit_w, source, order_id, direction FROM cap_limit WHERE org_id = $1 AND to_at > $2 ORDER BY group_name, from_at, id`,
 		tx.org.Bytes(), micros(tx.now))
 }
 
-// bindingLimits are the limits that are not over, and the fallbacks of links that are lost.
-func (tx *Tx) bindingLimits(ctx context.Context) ([]CapLimit, error) {
+// bindingLimits are the limits of one direction that are not over, and the fallbacks of links that are lost.
+func (tx *Tx) bindingLimits(
+	ctx context.Context,
+	direction flex.Direction,
+) ([]CapLimit, error) {
 	limits, err := tx.CapLimits(ctx)
 	if err != nil {
 		return nil, err
 	}
 
+	limits = slices.DeleteFunc(limits, func(l CapLimit) bool {
+		return l.Direction != direction
+	})
+
 	links, err := tx.CapLinks(ctx)
-	for _, l := range links {
-		if !l.LostAt.IsZero() {
-			limits = append(limits, CapLimit{
-				Group: l.Group,
-				Span: flex.Span{
-					From: l.LostAt,
-					To:   tx.now.Add(limitHorizon),
-				},
-				Power:  l.Fallback,
-				Source: "fallback",
-			})
+	for i := range links {
+		l := &links[i]
+		power := l.Of(direction)
+		if l.LostAt.IsZero() || power == nil {
+			continue
 		}
+
+		limits = append(limits, CapLimit{
+			Group: l.Group,
+			Span: flex.Span{
+				From: l.LostAt,
+				To:   tx.now.Add(limitHorizon),
+			},
+			Direction: direction,
+			Power:     *power,
+			Source:    "fallback",
+		})
 	}
 
 	return limits, err
@@ -148,12 +199,25 @@ func (tx *Tx) CapsChanged(ctx context.Context) error {
 
 // CapLink is the link on which a group's limits come.
 type CapLink struct {
-	Group    string
-	Fallback flex.Watts    // that binds when the link is lost
+	Group string
+	// what binds when the link is lost: the most that is drawn, and that is given; nil for no bound
+	Fallback *flex.Watts
+	Export   *flex.Watts
 	Silence  time.Duration // how long nothing may be heard
 	HeardAt  time.Time
 	LostAt   time.Time // since when the fallback binds; zero: it does not
 }
+
+// Of is the fallback of a direction, nil for none.
+func (l *CapLink) Of(direction flex.Direction) *flex.Watts {
+	if direction == flex.Export {
+		return l.Export
+	}
+	return l.Fallback
+}
+
+// noFallback is how a link without a fallback of its import is kept: it binds nothing.
+const noFallback = flex.CapMax
 
 // CapLinks returns the organisation's links, by their group.
 func (tx *Tx) CapLinks(ctx context.Context) ([]CapLink, error) {
@@ -162,31 +226,49 @@ func (tx *Tx) CapLinks(ctx context.Context) ([]CapLink, error) {
 		tx.conn,
 		func(s scanner) (l CapLink, err error) {
 			var seconds int64
+			var drawn, given sql.NullInt64
 			err = s.Scan(
 				&l.Group,
-				&l.Fallback,
+				&drawn,
+				&given,
 				&seconds,
 				instant{&l.HeardAt},
 				instant{&l.LostAt},
 			)
 
 			l.Silence = time.Duration(seconds) * time.Second
+			l.Fallback, l.Export = fallbackOf(drawn), wattsOf(given)
 			return l, err
 		},
-		`SELECT group_name, fallback_w, silence_s, heard_at, lost_at FROM cap_link WHERE org_id = $1 ORDER BY group_name`,
+		`SELECT group_name, fallback_w, export_fallback_w, silence_s, heard_at, lost_at FROM cap_link WHERE org_id = $1 ORDER BY group_name`,
 		tx.org.Bytes(),
 	)
 }
 
+// fallbackOf is a link's fallback of its import, as it is kept.
+func fallbackOf(kept sql.NullInt64) *flex.Watts {
+	if flex.Watts(kept.Int64) >= noFallback {
+		return nil
+	}
+	return wattsOf(kept)
+}
+
 // SetCapLink keeps a link, which is heard now.
 func (tx *Tx) SetCapLink(ctx context.Context, l CapLink) error {
+	drawn := noFallback
+	if l.Fallback != nil {
+		drawn = *l.Fallback
+	}
+
 	_, err := tx.exec(
 		ctx,
-		`INSERT INTO cap_link (org_id, group_name, fallback_w, silence_s, heard_at) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (org_id, group_name) DO UPDATE SET fallback_w = excluded.fallback_w, silence_s = excluded.silence_s, heard_at = excluded.heard_at, lost_at = NULL`,
+		`INSERT INTO cap_link (org_id, group_name, fallback_w, export_fallback_w, silence_s, heard_at) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (org_id, group_name) DO UPDATE SET fallback_w = excluded.fallback_w, export_fallback_w = excluded.export_fallback_w,
+			silence_s = excluded.silence_s, heard_at = excluded.heard_at, lost_at = NULL`,
 		tx.org.Bytes(),
 		l.Group,
-		int64(l.Fallback),
+		int64(drawn),
+		wattsOrNull(l.Export),
 		int64(l.Silence/time.Second),
 		micros(tx.now),
 	)
@@ -196,6 +278,10 @@ func (tx *Tx) SetCapLink(ctx context.Context, l CapLink) error {
 
 // DropCapLink forgets a link, and reports whether there was one.
 func (tx *Tx) DropCapLink(ctx context.Context, group string) (bool, error) {
+	if err := tx.exportChanged(ctx, group); err != nil {
+		return false, err
+	}
+
 	n, err := tx.exec(
 		ctx,
 		`DELETE FROM cap_link WHERE org_id = $1 AND group_name = $2`,
@@ -217,6 +303,9 @@ func (tx *Tx) HearCapLink(
 		tx.org.Bytes(),
 		group,
 	)
+	if err == nil && n > 0 {
+		err = tx.exportChanged(ctx, group)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -235,9 +324,26 @@ func (tx *Tx) HearCapLink(
 // LoseCapLinks has the fallback bind where nothing was heard for too long, and returns how many links
 // that is.
 func (tx *Tx) LoseCapLinks(ctx context.Context) (int64, error) {
+	const lost = ` WHERE org_id = $1 AND lost_at IS NULL AND heard_at + silence_s * 1000000 <= $2`
+	groups, err := rows(
+		ctx,
+		tx.conn,
+		scalar[string],
+		`SELECT group_name FROM cap_link`+lost+` AND export_fallback_w IS NOT NULL`,
+		tx.org.Bytes(),
+		micros(tx.now),
+	)
+
+	for i := 0; i < len(groups) && err == nil; i++ {
+		err = tx.exportChanged(ctx, groups[i])
+	}
+	if err != nil {
+		return 0, err
+	}
+
 	return tx.exec(
 		ctx,
-		`UPDATE cap_link SET lost_at = $2 WHERE org_id = $1 AND lost_at IS NULL AND heard_at + silence_s * 1000000 <= $2`,
+		`UPDATE cap_link SET lost_at = $2`+lost,
 		tx.org.Bytes(),
 		micros(tx.now),
 	)
@@ -281,17 +387,26 @@ func (all *All) LostCapLinks(
 	}
 
 	var lost time.Time
-	var fallback flex.Watts
-	err = all.row(ctx, `SELECT group_name, fallback_w, lost_at `+where+` ORDER BY lost_at, group_name LIMIT 1`, args...).Scan(
+	var drawn, given sql.NullInt64
+	err = all.row(ctx, `SELECT group_name, fallback_w, export_fallback_w, lost_at `+where+` ORDER BY lost_at, group_name LIMIT 1`, args...).Scan(
 		&first,
-		&fallback,
+		&drawn,
+		&given,
 		instant{&lost},
 	)
 
+	var held []string
+	if w := fallbackOf(drawn); w != nil {
+		held = append(held, fmt.Sprintf("%g kW", w.KW()))
+	}
+	if w := wattsOf(given); w != nil {
+		held = append(held, fmt.Sprintf("%g kW of export", w.KW()))
+	}
+
 	return n, fmt.Sprintf(
-		"%q is held to %g kW since %s",
+		"%q is held to %s since %s",
 		first,
-		fallback.KW(),
+		strings.Join(held, " and "),
 		lost.Format(time.RFC3339),
 	), err
 }

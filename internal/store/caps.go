@@ -27,7 +27,8 @@ type CapsInForce struct {
 	PlannedAt time.Time // when it was last; zero for never
 	Shadow    Shadow    // of that
 
-	Limits []CapLimit // that bind for a time, now or later; the lowest binds
+	// of what is drawn, that bind for a time, now or later; the lowest binds
+	Limits []CapLimit
 }
 
 // Shadow is what room under each cap was worth, half-hour by half-hour.
@@ -100,7 +101,7 @@ func (tx *Tx) caps(
 		return c, false, err
 	}
 
-	c.Limits, err = tx.bindingLimits(ctx)
+	c.Limits, err = tx.bindingLimits(ctx, flex.Import)
 
 	return c, true, err
 }
@@ -225,9 +226,13 @@ func (tx *Tx) SetCaps(ctx context.Context, c flex.Caps) error {
 		return err
 	}
 
+	if err := tx.addGroups(ctx, c.Groups); err != nil {
+		return err
+	}
+
 	tx.Wake(WakeControl)
 
-	return tx.addGroups(ctx, c.Groups)
+	return tx.exportsChanged(ctx)
 }
 
 // addGroups keeps constraint groups with their sites.

@@ -191,6 +191,7 @@ func within(instants []time.Time, list []flex.Step) (in []time.Time) {
 type Meter struct {
 	Import flex.Watts     // what the main fuse carries
 	Export flex.Watts     // what may be exported
+	Feeder *flex.Watts    // what the feeder's export limit leaves it; nil for no limit
 	Drawn  flex.Watts     // the most that all others may draw
 	Net    flex.WattHours // what the home is expected to draw, less what its roof gives
 	Car    bool           // a car charges
@@ -217,6 +218,13 @@ func AtMeter(m Meter) error {
 			m.Power,
 			m.Drawn,
 			m.Import,
+		)
+
+	case m.Feeder != nil && m.Mode == battery.ModeDischarge && m.Power > *m.Feeder:
+		return fmt.Errorf(
+			"%d W of discharging pass the %d W that the feeder's export limit leaves",
+			m.Power,
+			*m.Feeder,
 		)
 
 	case m.Mode == battery.ModeDischarge && m.Power-flex.Watts(2*m.Net) > m.Export:

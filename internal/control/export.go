@@ -1,0 +1,311 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/internal/engine/battery"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// feederExport is what limits the export of a battery's constraint group, and what the group's batteries
+// give to the grid. A battery that only covers its home gives nothing.
+//
+// A battery gives its full power in each half-hour in which it is told DISCHARGE, whatever its home is
+// expected to draw: that is a guess. A limit binds each half-hour that it touches.
+type feederExport struct {
+	limits    []store.CapLimit
+	batteries []store.Discharger
+}
+
+// feederExportOf reads what limits the export of a battery's feeder, nil if nothing does.
+func feederExportOf(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+) (*feederExport, error) {
+	group, err := tx.ExportLimited(ctx, asset)
+	if err != nil || group == "" {
+		return nil, err
+	}
+
+	return readExport(ctx, tx, group)
+}
+
+// readExport reads what limits the export of a constraint group, nil if nothing does.
+func readExport(
+	ctx context.Context,
+	tx *store.Tx,
+	group string,
+) (*feederExport, error) {
+	limits, err := tx.ExportLimits(ctx, group)
+	if err != nil || len(limits) == 0 {
+		return nil, err
+	}
+
+	batteries, err := tx.Dischargers(ctx, group)
+
+	return &feederExport{limits, batteries}, err
+}
+
+// lockExport has whoever else plans batteries of a battery's feeder wait for the end of this transaction, if
+// the feeder's export is limited.
+func lockExport(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+) error {
+	group, err := tx.ExportLimited(ctx, asset)
+	if err == nil && group != "" {
+		_, _, err = tx.LockCaps(ctx)
+	}
+
+	return err
+}
+
+// limit is the least that limits the group's export in a span; false if nothing does.
+func (e *feederExport) limit(span flex.Span) (least flex.Watts, binds bool) {
+	for i := range e.limits {
+		l := &e.limits[i]
+		if l.Meet(span).Empty() {
+			continue
+		}
+		if !binds || l.Power < least {
+			least, binds = l.Power, true
+		}
+	}
+
+	return least, binds
+}
+
+// askedAt is the dispatch that asks a battery for something at an instant: the newest.
+func askedAt(b *store.Discharger, at time.Time) *store.AskedPower {
+	for i := len(b.Asked) - 1; i >= 0; i-- {
+		if b.Asked[i].Contains(at) {
+			return &b.Asked[i]
+		}
+	}
+
+	return nil
+}
+
+// askedToGive is the most that dispatches ask a battery to give in a span, from its start on.
+func askedToGive(b *store.Discharger, span flex.Span) (most flex.Watts) {
+	for at := span.From; at.Before(span.To); at = at.Add(time.Minute) {
+		if a := askedAt(b, at); a != nil {
+			most = max(most, -a.Power)
+		}
+	}
+
+	return most
+}
+
+// gives is the most that a battery gives in a half-hour, by its plan and by dispatches.
+func gives(b *store.Discharger, p flex.Period) flex.Watts {
+	most := askedToGive(b, p.Span())
+	if m, ok := modeAt(&b.Plan, p); ok && b.Controlled &&
+		m == battery.ModeDischarge {
+		most = max(most, b.Power)
+	}
+
+	return most
+}
+
+// room is what the others leave to one battery in a half-hour; false if nothing limits it.
+func (e *feederExport) room(
+	asset flex.AssetID,
+	p flex.Period,
+) (left flex.Watts, bounded bool) {
+	left, bounded = e.limit(p.Span())
+	for i := range e.batteries {
+		if b := &e.batteries[i]; bounded && b.ID != asset {
+			left -= gives(b, p)
+		}
+	}
+
+	return left, bounded
+}
+
+// under has a battery give nothing to the grid in the half-hours in which the others of its feeder leave it no
+// room.
+func (s *homeAhead) under(
+	e *feederExport,
+	asset flex.AssetID,
+	power flex.Watts,
+) {
+	if e == nil {
+		return
+	}
+
+	s.feeder = e
+	if s.allowed == nil {
+		s.around(&meter{}, power)
+	}
+
+	for i, p := range s.periods {
+		if left, bounded := e.room(asset, p); bounded && left < power {
+			s.allowed[i] &^= battery.Modes(battery.ModeDischarge)
+			if s.waits[i] == WaitsNot {
+				s.waits[i] = WaitsForFeeder
+			}
+		}
+	}
+}
+
+// takeBack has a battery do nothing in half-hours that were dispatched, where the feeder's limit leaves it no room
+// any more: a dispatch of no power takes the place of what it was told.
+func (d *Service) takeBack(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.Battery,
+	s *homeAhead,
+) error {
+	if s.feeder == nil {
+		return nil
+	}
+
+	own := s.feeder.battery(b.Asset.ID)
+	for _, p := range s.periods {
+		left, bounded := s.feeder.room(b.Asset.ID, p)
+		if !bounded || gives(own, p) <= left {
+			continue
+		}
+
+		lockMode(&b.Plan, p)
+		rest := p.Span()
+		rest.From = later(rest.From, tx.Now().Truncate(time.Minute))
+		if askedToGive(own, rest) <= left {
+			continue
+		}
+
+		if err := tellNothing(ctx, tx, b.Asset.ID, rest); err != nil {
+			return fmt.Errorf("take a dispatch back: %w", err)
+		}
+	}
+
+	return nil
+}
+
+// tellNothing dispatches no power to a battery, if somebody listens.
+func tellNothing(
+	ctx context.Context,
+	tx *store.Tx,
+	battery flex.AssetID,
+	span flex.Span,
+) error {
+	e, err := tx.Endpoint(ctx, store.DispatchEndpoint)
+	if flex.KindOf(err) == flex.NotFound {
+		return nil
+	}
+	if err != nil || !e.Enabled {
+		return err
+	}
+
+	_, err = tx.AddDispatch(ctx, store.Dispatch{
+		Market: dispatchMarket,
+		Span:   span,
+		Batch:  e.Batch,
+		Assets: []store.DispatchedAsset{{ID: battery}},
+	})
+
+	return err
+}
+
+// battery is one of the group's; one that is not there is told nothing.
+func (e *feederExport) battery(id flex.AssetID) *store.Discharger {
+	for i := range e.batteries {
+		if e.batteries[i].ID == id {
+			return &e.batteries[i]
+		}
+	}
+
+	return &store.Discharger{ID: id}
+}
+
+// lockMode has a plan say LOCK in a half-hour that was handed over, if it says DISCHARGE.
+func lockMode(p *store.BatteryPlan, at flex.Period) {
+	m, planned := modeAt(p, at)
+	if !planned || m != battery.ModeDischarge {
+		return
+	}
+
+	modes := []byte(p.Modes)
+	modes[at.Sub(p.From)] = letter(battery.ModeLock)
+	p.Modes = string(modes)
+}
+
+// CheckExport refuses a dispatch that has batteries give more than what limits their feeder's export leaves beside the
+// group's other batteries: that is a Conflict. It is made in the transaction of the dispatch.
+func CheckExport(
+	ctx context.Context,
+	tx *store.Tx,
+	order *store.Dispatch,
+) error {
+	asked := map[flex.AssetID]flex.Watts{}
+	for _, a := range order.Assets {
+		asked[a.ID] = a.Power
+	}
+
+	done := map[string]bool{"": true}
+	for _, a := range order.Assets {
+		group, err := tx.ExportLimited(ctx, a.ID)
+		if err != nil {
+			return err
+		}
+		if done[group] {
+			continue
+		}
+
+		done[group] = true
+		if _, _, err := tx.LockCaps(ctx); err != nil {
+			return err
+		}
+
+		e, err := readExport(ctx, tx, group)
+		if err != nil || e == nil {
+			return err
+		}
+		if err := e.checkDispatch(group, order.Span, asked); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// checkDispatch is a Conflict where what is asked of some batteries and what the others give passes the limit in a
+// half-hour.
+func (e *feederExport) checkDispatch(
+	group string,
+	span flex.Span,
+	asked map[flex.AssetID]flex.Watts,
+) error {
+	for _, p := range periodsTo(flex.PeriodAt(span.From), span.To) {
+		most, binds := e.limit(p.Span().Meet(span))
+		if !binds {
+			continue
+		}
+
+		sum, more := flex.Watts(0), flex.Watts(0)
+		for i := range e.batteries {
+			b := &e.batteries[i]
+			sum += max(gives(b, p), -asked[b.ID])
+			more += max(0, -asked[b.ID])
+		}
+
+		if more > 0 && sum > most {
+			return flex.Fail(
+				flex.Conflict,
+				"the export of %q is limited to %g kW at %s, and with this dispatch its batteries would give %g kW: flexd limits list prints what limits it",
+				group,
+				most.KW(),
+				p.Start().Format(time.RFC3339),
+				sum.KW(),
+			)
+		}
+	}
+
+	return nil
+}

@@ -1,0 +1,198 @@
+package control_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/engine/battery"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// feeders are two batteries of 3 kW behind each of two feeders, full, with an hour from 20:00 on that is worth
+// giving in.
+func (h *fixture) feeders() (north, south []flex.AssetID) {
+	h.Helper()
+	prices := slices.Repeat([]float64{100}, 4*48)
+	prices[4], prices[5] = 500, 500
+	h.publish("2026-01-14T18:00:00Z", prices...)
+
+	var groups []flex.CapGroup
+	for _, name := range []string{"north", "south"} {
+		g := flex.CapGroup{Name: name}
+		for range 2 {
+			h.site = h.Site(flex.FullScheduleMethod)
+			g.Sites = append(g.Sites, h.site)
+			id := h.battery()
+			h.tariff(id, flex.Tariff{Type: flex.DynamicTariff})
+			h.read(id, flex.BatteryStateOfCharge, "2026-01-14T18:05:00Z", "2026-01-14T18:05:00Z", 100)
+			if name == "north" {
+				north = append(north, id)
+			} else {
+				south = append(south, id)
+			}
+		}
+		groups = append(groups, g)
+	}
+
+	h.setCaps(flex.Caps{Groups: groups})
+	h.batteryRound()
+
+	return north, south
+}
+
+// giving is how many of some batteries are told to give at an instant.
+func (h *fixture) giving(when string, ids ...flex.AssetID) (n int) {
+	h.Helper()
+	for _, id := range ids {
+		if modeAt(h.modes(id), when) == battery.ModeDischarge {
+			n++
+		}
+	}
+	return n
+}
+
+func exportLimit(group string, power flex.Watts, from, to string) store.CapLimit {
+	return store.CapLimit{Group: group, Direction: flex.Export, Power: power, Span: flex.Span{From: at(from), To: at(to)}}
+}
+
+// TestExportLimits has a network operator limit what the batteries of one feeder of two give, say no more, and come
+// back.
+func TestExportLimits(t *testing.T) {
+	each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
+		north, south := h.feeders()
+		gives := func(step string, n, later, s int) {
+			h.Helper()
+			h.batteryRound()
+			got := []int{h.giving("2026-01-14T20:00:00Z", north...), h.giving("2026-01-14T20:30:00Z", north...), h.giving("2026-01-14T20:00:00Z", south...)}
+			if want := []int{n, later, s}; !slices.Equal(got, want) {
+				h.Errorf("%s: %v give, want %v", step, got, want)
+			}
+		}
+		imports := func(limits ...store.CapLimit) {
+			h.Helper()
+			if err := h.service.ImportLimits(h.Context(), h.Org, limits); err != nil {
+				h.Fatal(err)
+			}
+		}
+
+		gives("no limit", 2, 2, 2)
+		drawn := exportLimit("north", 0, "2026-01-14T20:00:00Z", "2026-01-14T20:30:00Z")
+		drawn.Direction = flex.Import
+		imports(drawn)
+		gives("what is drawn is limited", 2, 2, 2)
+		imports(exportLimit("north", 4000, "2026-01-14T20:10:00Z", "2026-01-14T20:20:00Z"))
+		gives("room for one", 1, 2, 2)
+		imports(exportLimit("north", 6000, "2026-01-14T20:00:00Z", "2026-01-14T20:30:00Z"))
+		gives("room for both", 2, 2, 2)
+		imports(
+			exportLimit("north", 2999, "2026-01-14T20:00:00Z", "2026-01-14T20:30:00Z"),
+			exportLimit("south", 3000, "2026-01-14T20:00:00Z", "2026-01-14T21:00:00Z"),
+		)
+		gives("room for none, and for one", 0, 2, 1)
+
+		limits, _, err := h.service.Limits(h.Context(), h.Org)
+		if err != nil || len(limits) != 3 {
+			t.Errorf("%d limits: %v", len(limits), err)
+		}
+		if err := h.service.ClearLimits(h.Context(), h.Org, "south"); err != nil {
+			t.Fatal(err)
+		}
+		gives("one feeder's are cleared", 0, 2, 2)
+
+		err = h.service.SetLink(h.Context(), h.Org, store.CapLink{Group: "south", Silence: time.Minute})
+		if flex.KindOf(err) != flex.Malformed {
+			t.Errorf("a link without a fallback: %v", err)
+		}
+		if err := h.service.SetLink(h.Context(), h.Org, store.CapLink{Group: "south", Export: new(flex.Watts), Silence: 15 * time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		gives("a link that is heard", 0, 2, 2)
+		h.wait(15 * time.Minute)
+		if r, err := h.service.WatchLinks(h.Context()); err != nil || r.Did != 1 {
+			t.Fatal(r, err)
+		}
+		gives("a lost link", 0, 2, 0)
+		if err := h.service.HearLink(h.Context(), h.Org, "south"); err != nil {
+			t.Fatal(err)
+		}
+		gives("heard again", 0, 2, 2)
+	})
+}
+
+// TestExportLimits_Dispatched has what was dispatched be taken back once, where a limit that came since leaves it no
+// room, and refuses a dispatch that there is no room for.
+func TestExportLimits_Dispatched(t *testing.T) {
+	each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
+		h.listen()
+		north, south := h.feeders()
+		h.goTo("2026-01-14T19:10:00Z")
+		h.batteryRound()
+		const nothing = `SELECT count(*) FROM dispatch_asset WHERE power_w = 0`
+		if n := h.Count(`SELECT count(*) FROM dispatch d JOIN dispatch_asset a ON a.event_id = d.event_id WHERE power_w < 0 AND from_at = $1`,
+			at("2026-01-14T20:00:00Z").UnixMicro()); n != 4 {
+			t.Fatalf("%d batteries were told to give", n)
+		}
+
+		limit := exportLimit("north", 4000, "2026-01-14T20:00:00Z", "2026-01-14T21:00:00Z")
+		if err := h.service.ImportLimits(h.Context(), h.Org, []store.CapLimit{limit}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			h.batteryRound()
+			if n := h.Count(nothing); n != 1 {
+				t.Errorf("%d dispatches were taken back, not 1", n)
+			}
+			h.wait(time.Minute)
+		}
+		if n, s := h.giving("2026-01-14T20:00:00Z", north...), h.giving("2026-01-14T20:00:00Z", south...); n != 1 || s != 2 {
+			t.Errorf("%d and %d give", n, s)
+		}
+
+		idle := north[0]
+		if h.giving("2026-01-14T20:00:00Z", idle) == 1 {
+			idle = north[1]
+		}
+		for _, c := range []struct {
+			asset  flex.AssetID
+			power  flex.Watts
+			refuse bool
+		}{{idle, -1001, true}, {idle, -1000, false}, {idle, 3000, false}, {south[0], -3000, false}} {
+			order := store.Dispatch{
+				Span:   flex.Span{From: at("2026-01-14T20:00:00Z"), To: at("2026-01-14T20:20:00Z")},
+				Assets: []store.DispatchedAsset{{ID: c.asset, Power: c.power}},
+			}
+			err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return control.CheckExport(h.Context(), tx, &order) })
+			if refused := flex.KindOf(err) == flex.Conflict && strings.Contains(err.Error(), "limited to 4 kW"); refused != c.refuse || !c.refuse && err != nil {
+				t.Errorf("%d W: %v", c.power, err)
+			}
+		}
+
+		// What an operator dispatched beside the plans counts, and the plan gives way to it.
+		err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error {
+			_, err := tx.AddDispatch(h.Context(), store.Dispatch{
+				Market: "dno", Span: flex.Span{From: at("2026-01-14T20:30:00Z"), To: at("2026-01-14T20:40:00Z")},
+				Assets: []store.DispatchedAsset{{ID: idle, Power: -3000}},
+			})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.goTo("2026-01-14T19:30:00Z")
+		h.batteryRound()
+		told := 0
+		for _, id := range north {
+			if id != idle {
+				told = h.giving("2026-01-14T20:30:00Z", id)
+			}
+		}
+		if n := h.Count(`SELECT count(*) FROM dispatch d JOIN dispatch_asset a ON a.event_id = d.event_id
+			WHERE a.asset_id = $1 AND a.power_w = 0 AND d.from_at = $2`, idle.Bytes(), at("2026-01-14T20:30:00Z").UnixMicro()); told+1-n != 1 {
+			t.Errorf("the plan gives %d beside the operator's dispatch, of which %d were taken back", told, n)
+		}
+	})
+}
