@@ -23,7 +23,7 @@ import (
 // left out.
 var layers = map[string]int{
 	// domain types and small tools
-	"flex": 0, "trace": 0, "wire": 1, "egress": 1, "worker": 1, "csvfile": 1, "keyring": 1, "docs": 0, "guide": 1, "web": 1,
+	"flex": 0, "trace": 0, "wire": 1, "egress": 1, "worker": 1, "csvfile": 1, "keyring": 1, "docs": 0, "bridge": 5, "guide": 1, "web": 1,
 	"engine/buffer": 0, "engine/random": 0, "engine/bitselect": 0, "engine/piecewise": 1, "engine/simplex": 1,
 	// pure packages: arguments in, values out
 	"tariff": 2, "ocpp": 2, "settle": 2, "ledger": 3, "forecast": 2, "pricing": 2, "bankfile": 2,

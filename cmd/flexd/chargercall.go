@@ -3,17 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
+	"flexd/internal/bridge"
+	"flexd/internal/egress"
 	"flexd/internal/flex"
 )
-
-// chargerCallTime is how long a charger's answer is waited for.
-const chargerCallTime = 45 * time.Second
 
 // chargerCall is `flexd charger-call`.
 type chargerCall struct {
@@ -27,50 +23,27 @@ type chargerCall struct {
 
 // Run makes one call to a charger, or reads what the bridge knows of it, and prints the answer.
 func (o *chargerCall) Run(ctx context.Context, c console) error {
-	ctx, cancel := context.WithTimeout(ctx, chargerCallTime)
-	defer cancel()
+	at := bridge.Client{
+		Web:   egress.New(egress.Options{Allow: egress.Private}),
+		URL:   o.Bridge,
+		Token: flex.Secret(o.Token),
+	}
+	path := "/chargers/" + url.PathEscape(o.ID)
 
-	method, path := http.MethodPost, "/call/"+url.PathEscape(o.Action)
+	var answer []byte
+	var err error
 	switch o.Action {
 	case "transactions":
-		method, path = http.MethodGet, "/transactions"
+		answer, err = at.Read(ctx, path+"/transactions")
 	case "state":
-		method, path = http.MethodGet, ""
+		answer, err = at.Read(ctx, path)
+	default:
+		answer, err = at.Call(ctx, o.ID, o.Action, []byte(o.Payload))
 	}
 
-	address := strings.TrimRight(o.Bridge, "/") + "/chargers/" +
-		url.PathEscape(o.ID) + path
-	r, err := http.NewRequestWithContext(
-		ctx,
-		method,
-		address,
-		strings.NewReader(o.Payload),
-	)
-	if err != nil {
-		return flex.Fail(flex.Invalid, "--bridge: %v", err)
+	if err == nil {
+		fmt.Fprintln(c.out, strings.TrimSpace(string(answer)))
 	}
 
-	r.Header.Set("Authorization", "Bearer "+o.Token)
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return flex.Fail(
-			flex.Invalid,
-			"%s: %s",
-			resp.Status,
-			strings.TrimSpace(string(answer)),
-		)
-	}
-
-	fmt.Fprintln(c.out, strings.TrimSpace(string(answer)))
-
-	return nil
+	return err
 }

@@ -40,6 +40,9 @@ type serve struct {
 	EcoesURL    string            `help:"Look metering points up in the industry's registry; needs a licence." env:"FLEXD_ECOES_URL" placeholder:"URL"`
 	EcoesKey    string            `help:"The registry's key; better in the environment." env:"FLEXD_ECOES_KEY" placeholder:"KEY"`
 
+	Bridge          string `help:"The --office-listen of a flexd ocpp, as in http://127.0.0.1:8889: the console then shows chargers as the bridge knows them, and calls them." env:"FLEXD_BRIDGE" placeholder:"URL"`
+	BridgeTokenFile string `help:"File with its --office-token." type:"existingfile" env:"FLEXD_BRIDGE_TOKEN_FILE" placeholder:"FILE"`
+
 	Mail mailRelay    `embed:"" prefix:"mail-"`
 	SSO  singleSignOn `embed:"" prefix:"sso-"`
 
@@ -207,8 +210,31 @@ func (s *serve) settings() (app.Settings, error) {
 	return settings, nil
 }
 
+// readBridge reads where chargers are called, and the token for it.
+func (s *serve) readBridge(settings *app.Settings) error {
+	if s.Bridge == "" && s.BridgeTokenFile == "" {
+		return nil
+	}
+	if !isWebURL(s.Bridge) || s.BridgeTokenFile == "" {
+		return flex.Fail(
+			flex.Invalid,
+			"--bridge is a URL such as http://127.0.0.1:8889, and needs --bridge-token-file",
+		)
+	}
+
+	token, err := os.ReadFile(s.BridgeTokenFile)
+	settings.BridgeURL = s.Bridge
+	settings.BridgeToken = flex.Secret(strings.TrimSpace(string(token)))
+
+	return err
+}
+
 // readFiles reads the certificate, the manufacturers' clouds and the way out for mail.
 func (s *serve) readFiles(settings *app.Settings) (err error) {
+	if err := s.readBridge(settings); err != nil {
+		return err
+	}
+
 	settings.TLS, err = s.certificate()
 	if err != nil {
 		return err

@@ -86,6 +86,11 @@ type Settings struct {
 	// manufacturers' clouds that users can link to their sites
 	Clouds []registry.Provider
 
+	// BridgeURL is the --office-listen of a flexd ocpp, for the console to call chargers by, with
+	// BridgeToken; empty for none.
+	BridgeURL   string
+	BridgeToken flex.Secret
+
 	// Mail sends letters to users; nil means that none can be sent.
 	Mail *egress.Mailer
 

@@ -4,7 +4,9 @@ import (
 	"net/http"
 	"strings"
 
+	"flexd/internal/bridge"
 	"flexd/internal/console"
+	"flexd/internal/egress"
 	"flexd/internal/openadr"
 	"flexd/internal/reward"
 )
@@ -30,7 +32,17 @@ func (h *App) Handler() http.Handler {
 }
 
 func (h *App) newConsole(s Settings) *console.Server {
+	var at *bridge.Client
+	if s.BridgeURL != "" {
+		at = &bridge.Client{
+			Web:   egress.New(egress.Options{Allow: egress.Private}),
+			URL:   s.BridgeURL,
+			Token: s.BridgeToken,
+		}
+	}
+
 	return &console.Server{
+		Bridge:         at,
 		Access:         h.Access,
 		Registry:       h.Registry,
 		Control:        h.Control,

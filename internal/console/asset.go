@@ -241,6 +241,7 @@ type assetPage struct {
 	BatteryNote string // why there is no plan of a battery
 	Tank        string // what the plan of a hot-water tank does, or why there is none
 	Series      string // address of the plot's numbers
+	AtBridge    bool   // whether a bridge may know its charger
 }
 
 func (s *Server) assetNow(r *request) (view, error) {
@@ -266,6 +267,7 @@ func (s *Server) assetNow(r *request) (view, error) {
 		Series:      r.URL.Path + "/series.json",
 		BatteryNote: sentence(p.BatteryNote),
 		Tank:        sentence(p.Tank),
+		AtBridge:    s.Bridge != nil && p.Asset.Type == flex.Charger,
 	}
 
 	if r.URL.RawQuery != "" {

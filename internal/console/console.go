@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"flexd/internal/access"
+	"flexd/internal/bridge"
 	"flexd/internal/control"
 	"flexd/internal/delivery"
 	"flexd/internal/flex"
@@ -54,6 +55,9 @@ type Server struct {
 	// PublicURL is where operators reach flexd. If it begins with https, session cookies are
 	// for TLS alone, whatever a proxy says of the request.
 	PublicURL string
+
+	// Bridge is where chargers without a platform are called; nil for nowhere.
+	Bridge *bridge.Client
 
 	// TwoStep has every operator set up a code for their logins before they see anything else.
 	TwoStep bool
@@ -130,6 +134,10 @@ var surface = []route{
 
 	// assetrate.go
 	{pattern: "POST /console/assets/{id}/rate", needs: access.Operate, handle: (*Server).changeRate},
+
+	// charger.go
+	{pattern: "GET /console/assets/{id}/charger", handle: (*Server).charger},
+	{pattern: "POST /console/assets/{id}/charger", needs: access.Operate, handle: (*Server).callCharger},
 
 	// site.go
 	{pattern: "GET /console/sites/{id}", handle: (*Server).site},

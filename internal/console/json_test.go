@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"flexd/internal/access"
+	"flexd/internal/bridge"
 	"flexd/internal/console"
+	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -31,6 +33,7 @@ func (s *scene) subjects() map[string]string {
 	return map[string]string{
 		"GET /console/assets/{id}": s.assets[plain].String(), "GET /console/sites/{id}": s.sites[plain].String(),
 		"GET /console/sites/{id}/statement": s.sites[plain].String(), "GET /console/deliveries/{id}": push[1],
+		"GET /console/assets/{id}/charger": s.assets[plain].String(),
 	}
 }
 
@@ -42,6 +45,7 @@ var forms = []string{"GET /console/flex-events/{id}", "GET /console/instructions
 func TestJSON_EveryPage(t *testing.T) {
 	s := testScene(t)
 	s.withEndpoint()
+	s.server.Bridge = &bridge.Client{Web: egress.New(egress.Options{}), URL: "http://127.0.0.1"} // which the guard refuses
 	subjects := s.subjects()
 
 	for _, role := range []access.OperatorRole{access.Viewer, access.Finance, access.Admin} {

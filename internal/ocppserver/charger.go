@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"flexd/client"
+	"flexd/internal/bridge"
 	"flexd/internal/flex"
 	"flexd/internal/ocpp"
 )
@@ -62,7 +63,7 @@ type charger struct {
 
 	callbacks []callback // not yet sent
 
-	transactions []transaction // the newest last
+	transactions []bridge.Transaction // the newest last
 
 	kept [sha256.Size]byte // of what was saved last
 }

@@ -6,43 +6,26 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"flexd/internal/bridge"
 	"flexd/internal/flex"
 )
-
-// officeCalls are the calls of OCPP 1.6 and its security extension that a person may make. Charging profiles are flexd's.
-var officeCalls = []string{
-	"CancelReservation", "ChangeAvailability", "ChangeConfiguration", "ClearCache", "DataTransfer", "ExtendedTriggerMessage",
-	"GetCompositeSchedule", "GetConfiguration", "GetDiagnostics", "GetLocalListVersion", "GetLog", "RemoteStartTransaction",
-	"RemoteStopTransaction", "ReserveNow", "Reset", "SendLocalList", "TriggerMessage", "UnlockConnector", "UpdateFirmware",
-}
 
 // transactionsMax is how many transactions of a charger are kept.
 const transactionsMax = 200
 
-// transaction is one as the charger reported it.
-type transaction struct {
-	Number    int     `json:"transaction_id"`
-	Connector int     `json:"connector_id"`
-	Tag       string  `json:"id_tag"`
-	Start     stamp   `json:"started_at"`
-	MeterWh   float64 `json:"meter_start_wh"`
-	Stop      stamp   `json:"stopped_at,omitzero"`
-	EndWh     float64 `json:"meter_stop_wh,omitempty"`
-	Reason    string  `json:"reason,omitempty"`
-}
-
 // noteStart keeps a transaction that began. The caller holds mu.
 func (c *charger) noteStart(m startTransaction, number int) {
-	c.transactions = append(c.transactions, transaction{
+	c.transactions = append(c.transactions, bridge.Transaction{
 		Number:    number,
 		Connector: int(m.Connector),
 		Tag:       m.Tag,
-		Start:     m.At,
+		Start:     m.At.Time,
 		MeterWh:   max(0, m.Meter.value),
 	})
 
@@ -56,7 +39,7 @@ func (c *charger) noteStop(m stopTransaction) {
 	for i := range slices.Backward(c.transactions) {
 		t := &c.transactions[i]
 		if t.Number == int(m.Transaction) {
-			t.Stop = m.At
+			t.Stop = m.At.Time
 			t.EndWh = max(0, m.Meter.value)
 			t.Reason = m.Reason
 
@@ -70,6 +53,8 @@ func (b *Bridge) office() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /chargers/{id}/call/{action}", b.takeCall)
 	mux.HandleFunc("GET /chargers", b.showChargers)
+	mux.HandleFunc("GET /assets/{asset}", b.showAsset)
+	mux.HandleFunc("GET /tags", b.showTags)
 	mux.HandleFunc("GET /chargers/{id}", b.showCharger)
 	mux.HandleFunc("GET /chargers/{id}/transactions", b.showTransactions)
 
@@ -113,7 +98,10 @@ func (b *Bridge) takeCall(w http.ResponseWriter, r *http.Request) {
 	}
 
 	action := r.PathValue("action")
-	calls := c.calls()
+	c.mu.Lock()
+	calls := c.dialect().actions()
+	c.mu.Unlock()
+
 	if !slices.Contains(calls, action) {
 		http.Error(
 			w,
@@ -203,7 +191,7 @@ func (b *Bridge) showTransactions(w http.ResponseWriter, r *http.Request) {
 	}
 
 	c.mu.Lock()
-	all := append([]transaction{}, c.transactions...)
+	all := append([]bridge.Transaction{}, c.transactions...)
 	c.mu.Unlock()
 
 	writeJSON(w, all)
@@ -264,4 +252,19 @@ func (f *ChargersFile) tag(id string, now time.Time) (status string, any bool) {
 	}
 
 	return t.status, len(f.tags) > 0
+}
+
+// showTags answers with the tags of the chargers' file, by id.
+func (b *Bridge) showTags(w http.ResponseWriter, _ *http.Request) {
+	all := []bridge.Tag{}
+	if f := b.Chargers; f != nil {
+		f.line("", b.Now()) // another look at the file
+		f.mu.Lock()
+		for _, id := range slices.Sorted(maps.Keys(f.tags)) {
+			all = append(all, bridge.Tag{ID: id, Status: f.tags[id].status})
+		}
+		f.mu.Unlock()
+	}
+
+	writeJSON(w, all)
 }

@@ -64,7 +64,7 @@ func TestOffice_Calls(t *testing.T) {
 		t.Errorf("the transactions are %d %s", status, list)
 	}
 
-	if status, all := do(http.MethodGet, "/chargers", "", officeToken); status != 200 || !strings.Contains(all, `[{"id":"CP1","connected":true,"connectors":[{"connector_id":1`) {
+	if status, all := do(http.MethodGet, "/chargers", "", officeToken); status != 200 || !strings.Contains(all, `[{"id":"CP1","connected":true,"ocpp":"1.6","connectors":[{"connector_id":1`) {
 		t.Errorf("the chargers are %d %s", status, all)
 	}
 

@@ -5,45 +5,27 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+
+	"flexd/internal/bridge"
 )
 
-// presence is whether a charger and its platform are there, as the people who run them see it.
-type presence struct {
-	ID        string             `json:"id"`
-	Connected bool               `json:"connected"`
-	Platform  *platformPresence  `json:"platform,omitempty"`
-	Plugs     []connectorPresent `json:"connectors"`
-}
-
-// platformPresence is whether a charger's platform is there.
-type platformPresence struct {
-	Address   string `json:"address"` // with the charger's id
-	Connected bool   `json:"connected"`
-	// messages that it has not yet answered
-	Waiting  int  `json:"waiting"`
-	ReadOnly bool `json:"read_only"`
-}
-
-// connectorPresent is what a connector said last.
-type connectorPresent struct {
-	Number      int    `json:"connector_id"`
-	Status      string `json:"status"` // empty until it says one
-	Transaction int    `json:"transaction_id,omitzero"`
-}
-
 // presence returns what is known of a charger.
-func (c *charger) presence() presence {
+func (c *charger) presence() bridge.Charger {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	p := presence{
-		ID:        c.id,
-		Connected: c.link != nil,
-		Plugs:     []connectorPresent{},
+	p := bridge.Charger{
+		ID:         c.id,
+		Connected:  c.link != nil,
+		Connectors: []bridge.Connector{},
+	}
+
+	if c.link != nil {
+		p.OCPP = c.dialect().version
 	}
 
 	if u := c.up; u.named() {
-		p.Platform = &platformPresence{
+		p.Platform = &bridge.Platform{
 			Address:   u.url,
 			Connected: u.link != nil,
 			Waiting:   len(u.errands),
@@ -53,7 +35,16 @@ func (c *charger) presence() presence {
 
 	for _, number := range c.numbers() {
 		n := c.connectors[number]
-		p.Plugs = append(p.Plugs, connectorPresent{number, n.status, n.tx})
+		plug := bridge.Connector{
+			Number:      number,
+			Status:      n.status,
+			Transaction: n.tx,
+		}
+		if !n.asset.ID.IsZero() {
+			plug.AssetID = n.asset.ID.String()
+		}
+
+		p.Connectors = append(p.Connectors, plug)
 	}
 
 	return p
@@ -65,7 +56,7 @@ func (b *Bridge) showChargers(w http.ResponseWriter, _ *http.Request) {
 	all := maps.Clone(b.chargers)
 	b.mu.Unlock()
 
-	list := []presence{}
+	list := []bridge.Charger{}
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		list = append(list, all[id].presence())
 	}
@@ -73,12 +64,42 @@ func (b *Bridge) showChargers(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, list)
 }
 
-// showCharger answers with one.
+// showCharger answers with one, and what it may be called.
 func (b *Bridge) showCharger(w http.ResponseWriter, r *http.Request) {
 	c, ok := b.known(w, r)
 	if ok {
-		writeJSON(w, c.presence())
+		writeJSON(w, c.present(1))
 	}
+}
+
+// showAsset answers with the charger that an asset is a connector of, and what it may be called.
+func (b *Bridge) showAsset(w http.ResponseWriter, r *http.Request) {
+	b.mu.Lock()
+	all := maps.Clone(b.chargers)
+	b.mu.Unlock()
+
+	for _, c := range all {
+		for _, n := range c.presence().Connectors {
+			if n.AssetID == r.PathValue("asset") && n.AssetID != "" {
+				writeJSON(w, c.present(n.Number))
+				return
+			}
+		}
+	}
+
+	http.Error(
+		w,
+		"no charger of this asset has connected to the bridge",
+		http.StatusNotFound,
+	)
+}
+
+// present is presence with the calls that may be made, their examples for a connector.
+func (c *charger) present(connector int) bridge.Charger {
+	p := c.presence()
+	p.Calls = c.examples(connector)
+
+	return p
 }
 
 // writeJSON answers with a value. Whoever asked is gone if it fails.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"flexd/client"
+	"flexd/internal/bridge"
 	"flexd/internal/flex"
 )
 
@@ -40,7 +41,7 @@ type savedCharger struct {
 	Connectors []savedConnector `json:"connectors"`
 	Upstream   *savedUpstream   `json:"upstream,omitempty"`
 
-	Transactions []transaction `json:"transactions,omitempty"`
+	Transactions []bridge.Transaction `json:"transactions,omitempty"`
 }
 
 // savedUpstream is what is to be known of a charger's platform. Messages that were not answered

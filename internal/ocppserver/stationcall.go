@@ -5,13 +5,6 @@ import (
 	"slices"
 )
 
-// stationCalls are the calls of OCPP 2.0.1 that a person may make. Charging profiles are flexd's.
-var stationCalls = []string{
-	"CancelReservation", "ChangeAvailability", "ClearCache", "DataTransfer", "GetCompositeSchedule",
-	"GetLocalListVersion", "GetLog", "GetTransactionStatus", "GetVariables", "RequestStartTransaction",
-	"RequestStopTransaction", "ReserveNow", "Reset", "SendLocalList", "SetVariables", "TriggerMessage", "UnlockConnector", "UpdateFirmware",
-}
-
 // stationVariables are the variables of OCPP 2.0.1 that stand for keys of 1.6.
 var stationVariables = map[string]variable{
 	keyStackLevel:      variableOf("SmartChargingCtrlr", "ProfileStackLevel"),
@@ -199,16 +192,4 @@ func (c *charger) transactionName(number int) string {
 	}
 
 	return ""
-}
-
-// calls are those that a person may make to the charger, in the words of what it speaks.
-func (c *charger) calls() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-
-	if c.link != nil && c.link.station != nil {
-		return stationCalls
-	}
-
-	return officeCalls
 }

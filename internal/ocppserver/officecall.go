@@ -1,0 +1,107 @@
+package ocppserver
+
+import (
+	"cmp"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"flexd/internal/bridge"
+)
+
+// dialect is a version of OCPP with the calls that a person may make in it, each with a body as
+// an example. Charging profiles are flexd's. CONNECTOR and TRANSACTION stand for what the charger has.
+type dialect struct {
+	version string
+	table   string
+}
+
+// The dialects. The calls of 1.6 have those of its security extension among them.
+var (
+	ocpp16 = dialect{"1.6", `
+CancelReservation {"reservationId":1}
+ChangeAvailability {"connectorId":CONNECTOR,"type":"Operative"}
+ChangeConfiguration {"key":"HeartbeatInterval","value":"300"}
+ClearCache {}
+DataTransfer {"vendorId":"com.example","messageId":"Example"}
+ExtendedTriggerMessage {"requestedMessage":"BootNotification"}
+GetCompositeSchedule {"connectorId":CONNECTOR,"duration":60}
+GetConfiguration {}
+GetDiagnostics {"location":"https://files.example.com/"}
+GetLocalListVersion {}
+GetLog {"logType":"SecurityLog","requestId":1,"log":{"remoteLocation":"https://files.example.com/"}}
+RemoteStartTransaction {"connectorId":CONNECTOR,"idTag":"04A2B3"}
+RemoteStopTransaction {"transactionId":TRANSACTION}
+ReserveNow {"connectorId":CONNECTOR,"expiryDate":"2030-01-01T00:00:00Z","idTag":"04A2B3","reservationId":1}
+Reset {"type":"Soft"}
+SendLocalList {"listVersion":1,"updateType":"Full","localAuthorizationList":[{"idTag":"04A2B3","idTagInfo":{"status":"Accepted"}}]}
+TriggerMessage {"requestedMessage":"StatusNotification","connectorId":CONNECTOR}
+UnlockConnector {"connectorId":CONNECTOR}
+UpdateFirmware {"location":"https://files.example.com/firmware.bin","retrieveDate":"2030-01-01T00:00:00Z"}`}
+
+	ocpp201 = dialect{"2.0.1", `
+CancelReservation {"reservationId":1}
+ChangeAvailability {"operationalStatus":"Operative","evse":{"id":CONNECTOR}}
+ClearCache {}
+DataTransfer {"vendorId":"com.example","messageId":"Example"}
+GetCompositeSchedule {"evseId":CONNECTOR,"duration":60}
+GetLocalListVersion {}
+GetLog {"requestId":1,"logType":"DiagnosticsLog","log":{"remoteLocation":"https://files.example.com/"}}
+GetTransactionStatus {"transactionId":"TRANSACTION"}
+GetVariables {"getVariableData":[{"component":{"name":"OCPPCommCtrlr"},"variable":{"name":"HeartbeatInterval"}}]}
+RequestStartTransaction {"evseId":CONNECTOR,"remoteStartId":1,"idToken":{"idToken":"04A2B3","type":"ISO14443"}}
+RequestStopTransaction {"transactionId":"TRANSACTION"}
+ReserveNow {"id":1,"evseId":CONNECTOR,"expiryDateTime":"2030-01-01T00:00:00Z","idToken":{"idToken":"04A2B3","type":"ISO14443"}}
+Reset {"type":"OnIdle"}
+SendLocalList {"versionNumber":1,"updateType":"Full","localAuthorizationList":[{"idToken":{"idToken":"04A2B3","type":"ISO14443"},"idTokenInfo":{"status":"Accepted"}}]}
+SetVariables {"setVariableData":[{"attributeValue":"300","component":{"name":"OCPPCommCtrlr"},"variable":{"name":"HeartbeatInterval"}}]}
+TriggerMessage {"requestedMessage":"StatusNotification","evse":{"id":CONNECTOR,"connectorId":1}}
+UnlockConnector {"evseId":CONNECTOR,"connectorId":1}
+UpdateFirmware {"requestId":1,"firmware":{"location":"https://files.example.com/firmware.bin","retrieveDateTime":"2030-01-01T00:00:00Z"}}`}
+)
+
+// actions are the names of the dialect's calls.
+func (d dialect) actions() (all []string) {
+	for line := range strings.Lines(strings.TrimSpace(d.table)) {
+		action, _, _ := strings.Cut(line, " ")
+		all = append(all, action)
+	}
+
+	return all
+}
+
+// dialect is what the charger speaks, 1.6 while it is not connected. The caller holds mu.
+func (c *charger) dialect() dialect {
+	if c.link != nil && c.link.station != nil {
+		return ocpp201
+	}
+
+	return ocpp16
+}
+
+// examples are the calls that a person may make to the charger, for one of its connectors.
+func (c *charger) examples(connector int) (all []bridge.Call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	transaction := []byte(`"1"`)
+	if n := c.connectors[connector]; n != nil && n.tx != 0 {
+		transaction, _ = json.Marshal(cmp.Or(n.txName, strconv.Itoa(n.tx)))
+	}
+
+	d := c.dialect()
+	filled := strings.NewReplacer(
+		"CONNECTOR", strconv.Itoa(connector),
+		"TRANSACTION", string(transaction[1:len(transaction)-1]),
+	)
+
+	for line := range strings.Lines(strings.TrimSpace(d.table)) {
+		action, body, _ := strings.Cut(strings.TrimSpace(line), " ")
+		all = append(all, bridge.Call{
+			Action:  action,
+			Example: []byte(filled.Replace(body)),
+		})
+	}
+
+	return all
+}
