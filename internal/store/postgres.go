@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -47,10 +48,10 @@ var postgresDialect = dialect{
 			// connection, shutdown or start, too many connections, read only
 			return true
 		}
-		if errors.Is(err, net.ErrClosed) ||
-			errors.Is(err, driver.ErrBadConn) ||
-			errors.Is(err, sql.ErrConnDone) {
-			return true // the connection was closed under the statement
+		for _, closed := range connectionClosed {
+			if errors.Is(err, closed) {
+				return true
+			}
 		}
 
 		var network *net.OpError
@@ -58,6 +59,15 @@ var postgresDialect = dialect{
 			pgconn.Timeout(err) && network != nil ||
 			errors.As(err, new(*pgconn.ConnectError))
 	},
+}
+
+// connectionClosed are errors of a connection that was closed under a statement.
+var connectionClosed = []error{
+	net.ErrClosed,
+	driver.ErrBadConn,
+	sql.ErrConnDone,
+	io.ErrUnexpectedEOF, // by the other end, as when the primary is killed
+	pgconn.ErrConnClosed,
 }
 
 // pipe holds the statements of a write back that may run later, so that several make one
@@ -237,6 +247,12 @@ func (db *DB) openPostgres(url string) error {
 	cfg.RuntimeParams["jit"] = "off"
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = connectTime
+	}
+
+	// A proxy that has not noticed a failover may connect to a standby, which refuses every
+	// write and on which that connection would stay.
+	if cfg.ValidateConnect == nil {
+		cfg.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
 	}
 
 	db.watch = newWatch(cfg, rand.Int64())

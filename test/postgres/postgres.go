@@ -181,6 +181,21 @@ func (s *Server) Restart(ctx context.Context) error {
 	return s.run(ctx)
 }
 
+// Standby restarts the server as a standby of nobody: it is read, and takes no write until
+// pg_promote is called.
+func (s *Server) Standby(ctx context.Context) error {
+	signal := filepath.Join(s.dir, "data", "standby.signal")
+	if err := os.WriteFile(signal, nil, 0o644); err != nil {
+		return err
+	}
+
+	if err := os.Chmod(signal, 0o666); err != nil { // a promotion removes it
+		return err
+	}
+
+	return s.Restart(ctx)
+}
+
 // wait returns when the server takes connections.
 func (s *Server) wait(ctx context.Context) error {
 	why := fmt.Sprintf("no answer within %v", startTime)
