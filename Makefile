@@ -1,5 +1,6 @@
 # make test   the whole suite, race detector on, on SQLite and on a PostgreSQL of its own
 # make long   the long campaigns, hours; their figures stand in docs/
+# make ha     the deployment with a failover, on this machine, broken part by part: minutes, needs root
 # make build  the program, static
 # make release        programs for each system, image, packages, checksums: into dist/
 # make release-check  builds them twice, compares the bytes and tries them
@@ -15,7 +16,7 @@ GOFLAGS_TEST = -race -gcflags='modernc.org/...=-race=false -d=checkptr=0' -timeo
 
 test: export TMPDIR := $(shell test/tmp.sh)
 
-.PHONY: test check long fuzz build bench fmt clients foreign release release-check
+.PHONY: test check long ha fuzz build bench fmt clients foreign release release-check
 test:
 	@test/tools.sh
 	go vet ./...
@@ -36,6 +37,12 @@ long:
 	FLEXD_LONG=1 go test -timeout 4h -count=1 ./internal/mcp -run TestRandomCalls # 100,000 calls of an agent
 	FLEXD_LONG=1 go test -timeout 4h -count=1 ./cmd/flexd -run TestEveryHour # each guide at 48 times of three days
 	FLEXD_LONG=1 FLEXD_TEST_STRICT=1 go test -timeout 1h -count=1 ./cmd/flexd -run 'TestGuides|TestEveryHour' # every guide at 144 starts
+
+	FLEXD_LONG=1 FLEXD_TEST_STRICT=1 go test -timeout 4h -count=1 ./test/ha -v # 50 faults of the deployment with a failover
+
+# Network namespaces are its machines, so it needs root. It installs Patroni, etcd and HAProxy where they are missing.
+ha:
+	FLEXD_HA=1 FLEXD_TEST_STRICT=1 go test -timeout 1h -count=1 ./test/ha -v
 
 # Every fuzz target for three minutes, two hours of processor in all.
 fuzz:

@@ -1,0 +1,349 @@
+package ha
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/test/postgres"
+)
+
+// cluster is the whole deployment.
+type cluster struct {
+	*testing.T
+	etcd, databases, services []*machine
+	keys                      string // flexd's key file
+	password                  string // of the organisation
+}
+
+// settings are what a cluster may be given other than what docs/high-availability.md says.
+type settings struct {
+	lossy bool // commits wait for no other machine
+}
+
+// startMax is how long the deployment may take to come up, on however busy a machine.
+const startMax = 4 * time.Minute
+
+// newCluster brings up three machines of etcd, three of PostgreSQL, and two of flexd with a
+// HAProxy each, and returns when flexd answers on both.
+func newCluster(t *testing.T, s settings) *cluster {
+	t.Helper()
+	owner, err := user.Lookup("postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid, _ := strconv.Atoi(owner.Uid)
+	c := &cluster{T: t}
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, m := range c.machines() {
+				t.Logf("log of %s:\n%s", m.name, m.tail())
+			}
+		}
+	})
+
+	for i := range 3 {
+		c.etcd = append(c.etcd, newMachine(t, fmt.Sprintf("etcd%d", i+1), 11+i, uid))
+	}
+	for i := range 3 {
+		c.databases = append(c.databases, newMachine(t, fmt.Sprintf("db%d", i+1), 21+i, uid))
+	}
+	for i := range 2 {
+		c.services = append(c.services, newMachine(t, fmt.Sprintf("flexd%d", i+1), 31+i, uid))
+	}
+	c.setEtcd()
+	c.setDatabases(s)
+	c.setServices()
+
+	for _, m := range append(c.etcd, c.databases...) {
+		m.start()
+	}
+	c.until("a primary and its replicas", startMax, func() string { return c.unhealthyDatabase() })
+	c.prepareStore()
+	for _, m := range c.services {
+		m.start()
+	}
+	c.until("flexd", startMax, c.unhealthy)
+	return c
+}
+
+func (c *cluster) machines() []*machine {
+	return append(append(append([]*machine{}, c.etcd...), c.databases...), c.services...)
+}
+
+func (c *cluster) setEtcd() {
+	var members, dir []string
+	for _, m := range c.etcd {
+		members = append(members, m.name+"=http://"+m.address()+":2380")
+		dir = append(dir, filepath.Join(m.dir, "data"))
+	}
+	for i, m := range c.etcd {
+		m.programs = [][]string{{
+			"etcd", "--name", m.name, "--data-dir", dir[i],
+			"--listen-peer-urls", "http://" + m.address() + ":2380", "--initial-advertise-peer-urls", "http://" + m.address() + ":2380",
+			"--listen-client-urls", "http://" + m.address() + ":2379", "--advertise-client-urls", "http://" + m.address() + ":2379",
+			"--initial-cluster", strings.Join(members, ","), "--initial-cluster-state", "new",
+			"--heartbeat-interval", "250", "--election-timeout", "2500", "--logger", "zap",
+		}}
+	}
+}
+
+// setDatabases has Patroni run PostgreSQL with the settings that docs/high-availability.md gives.
+// What is asked of passwords there is left out here.
+func (c *cluster) setDatabases(s settings) {
+	var hosts []string
+	for _, m := range c.etcd {
+		hosts = append(hosts, m.address()+":2379")
+	}
+	synchronous, commit := "true", "on"
+	if s.lossy {
+		synchronous, commit = "false", "local"
+	}
+	for _, m := range c.databases {
+		path := m.file("patroni.yml", strings.NewReplacer(
+			"NAME", m.name, "ADDRESS", m.address(), "DIR", m.dir, "ETCD", strings.Join(hosts, ","), "NETWORK", network+"0/24",
+			"BIN", postgres.Binaries(), "SYNCHRONOUS", synchronous, "COMMIT", commit,
+		).Replace(patroni))
+		m.programs = [][]string{{"patroni", path}}
+	}
+}
+
+const patroni = `
+scope: flexd
+name: NAME
+log: {level: INFO}
+restapi: {listen: "ADDRESS:8008", connect_address: "ADDRESS:8008"}
+etcd3: {hosts: "ETCD"}
+bootstrap:
+  dcs:
+    ttl: 20
+    loop_wait: 5
+    retry_timeout: 5
+    primary_start_timeout: 30
+    maximum_lag_on_failover: 104857600
+    synchronous_mode: SYNCHRONOUS
+    postgresql:
+      use_pg_rewind: true
+      use_slots: true
+      parameters:
+        synchronous_commit: "COMMIT"
+        wal_log_hints: "on"
+        wal_sender_timeout: 5s
+        wal_receiver_timeout: 5s
+        max_connections: 200
+        dynamic_shared_memory_type: mmap
+  initdb: [{encoding: UTF8}, {locale: C}, {auth: trust}, data-checksums]
+  pg_hba: ["local all all trust", "host all all NETWORK trust", "host replication all NETWORK trust"]
+postgresql:
+  listen: "ADDRESS:5432"
+  connect_address: "ADDRESS:5432"
+  data_dir: DIR/data
+  bin_dir: BIN
+  pgpass: DIR/pgpass
+  authentication: {superuser: {username: postgres}, replication: {username: replicator}, rewind: {username: postgres}}
+  parameters: {unix_socket_directories: "DIR"}
+watchdog: {mode: off}
+`
+
+// setServices gives each flexd a HAProxy on its own loopback, which sends it to whichever
+// PostgreSQL is the primary by Patroni's word.
+func (c *cluster) setServices() {
+	var servers strings.Builder
+	for _, m := range c.databases {
+		fmt.Fprintf(&servers, "  server %s %s:5432 check port 8008\n", m.name, m.address())
+	}
+	flexd := filepath.Join(os.Getenv(within), "flexd")
+	c.keys = filepath.Join(os.Getenv(within), c.Name()+".keys")
+	if out, err := exec.Command(flexd, "key", "new", c.keys).CombinedOutput(); err != nil {
+		c.Fatalf("flexd key new: %v\n%s", err, out)
+	}
+	key, err := os.ReadFile(c.keys)
+	if err != nil {
+		c.Fatal(err)
+	}
+	for _, m := range c.services {
+		proxy := m.file("haproxy.cfg", haproxy+servers.String())
+		m.programs = [][]string{
+			{"haproxy", "-db", "-f", proxy},
+			{
+				flexd, "serve", "--database", localURL, "--key-file", m.file("keys", string(key)), "--environment", "sandbox",
+				"--allow-private-endpoints", "--listen", m.address() + ":8080", "--log-level", "warn",
+			},
+		}
+	}
+}
+
+const (
+	haproxy = `
+defaults
+  mode tcp
+  timeout connect 2s
+  timeout client 1h
+  timeout server 1h
+  timeout check 2s
+listen primary
+  bind 127.0.0.1:5432
+  option httpchk OPTIONS /primary
+  http-check expect status 200
+  default-server inter 1s fall 2 rise 1 on-marked-down shutdown-sessions
+`
+	localURL = "postgres://postgres@127.0.0.1:5432/flexd?sslmode=disable"
+)
+
+func databaseURL(m *machine, name string) string {
+	return fmt.Sprintf("postgres://postgres@%s:5432/%s?sslmode=disable&connect_timeout=1", m.address(), name)
+}
+
+// prepareStore makes flexd's database with one organisation in it.
+func (c *cluster) prepareStore() {
+	c.Helper()
+	p := c.primary()
+	c.sql(p, "postgres", "CREATE DATABASE flexd")
+	var made map[string]string
+	if err := json.Unmarshal(c.command(p, "org", "add", "Acme", "--username", "acme", "--json"), &made); err != nil {
+		c.Fatal(err)
+	}
+	c.password = made["password"]
+	c.sql(p, "flexd", "CREATE TABLE probe (id int PRIMARY KEY, n bigint)")
+	c.sql(p, "flexd", "INSERT INTO probe VALUES (1, 0)")
+}
+
+// command runs a command of flexd on the primary's database.
+func (c *cluster) command(primary *machine, args ...string) []byte {
+	c.Helper()
+	cmd := exec.Command(filepath.Join(os.Getenv(within), "flexd"),
+		append(args, "--database", databaseURL(primary, "flexd"), "--key-file", c.keys, "--environment", "sandbox")...)
+	cmd.Stderr = c.Output()
+	out, err := cmd.Output()
+	if err != nil {
+		c.Fatalf("flexd %v: %v\n%s", args, err, out)
+	}
+	return out
+}
+
+// until waits until nothing is wrong any more.
+func (c *cluster) until(what string, limit time.Duration, wrong func() string) {
+	c.Helper()
+	for end := time.Now().Add(limit); ; time.Sleep(100 * time.Millisecond) {
+		w := wrong()
+		if w == "" {
+			return
+		}
+		if time.Now().After(end) {
+			c.Fatalf("after %v there is not %s: %s", limit, what, w)
+		}
+	}
+}
+
+// get asks a machine and returns the status and the body of its answer; 0 if there is none.
+func get(m *machine, port int, path string) (int, []byte) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, "GET", fmt.Sprintf("http://%s:%d%s", m.address(), port, path), nil)
+	if err != nil {
+		panic(err)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, []byte(err.Error())
+	}
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(resp.Body)
+	return resp.StatusCode, b
+}
+
+// primary is the machine whose Patroni says that it has the primary, or nil.
+func (c *cluster) primary() *machine {
+	for _, m := range c.databases {
+		if m.down() {
+			continue
+		}
+		if status, _ := get(m, 8008, "/primary"); status == http.StatusOK {
+			return m
+		}
+	}
+	return nil
+}
+
+// replica is a machine that has the synchronous replica, or any one where there is none such.
+func (c *cluster) replica() *machine {
+	for _, path := range []string{"/synchronous", "/replica"} {
+		for _, m := range c.databases {
+			if status, _ := get(m, 8008, path); status == http.StatusOK {
+				return m
+			}
+		}
+	}
+	return nil
+}
+
+// etcdLeader is the machine that leads etcd, or nil.
+func (c *cluster) etcdLeader() *machine {
+	for _, m := range c.etcd {
+		if _, b := get(m, 2379, "/v2/stats/self"); strings.Contains(string(b), `"state":"StateLeader"`) {
+			return m
+		}
+	}
+	return nil
+}
+
+// unhealthyDatabase says what is not as it should be of PostgreSQL and etcd, or "".
+func (c *cluster) unhealthyDatabase() string {
+	for _, m := range c.etcd {
+		if _, b := get(m, 2379, "/health"); !strings.Contains(string(b), `"health":"true"`) {
+			return m.name + ": " + string(b)
+		}
+	}
+	var seen struct {
+		Members []struct{ Name, Role, State string }
+	}
+	_, b := get(c.databases[0], 8008, "/cluster")
+	if err := json.Unmarshal(b, &seen); err != nil {
+		return err.Error()
+	}
+	roles := map[string]int{}
+	for _, m := range seen.Members {
+		if m.State == "running" || m.State == "streaming" {
+			roles[m.Role]++
+		}
+	}
+	if roles["leader"] != 1 || len(seen.Members) != 3 || roles["replica"]+roles["sync_standby"] != 2 {
+		return string(b)
+	}
+	if c.synchronous() && roles["sync_standby"] == 0 {
+		return string(b)
+	}
+	return ""
+}
+
+// synchronous reports whether commits wait for a replica.
+func (c *cluster) synchronous() bool {
+	_, b := get(c.databases[0], 8008, "/config")
+	var config struct {
+		Synchronous bool `json:"synchronous_mode"`
+	}
+	return json.Unmarshal(b, &config) == nil && config.Synchronous
+}
+
+// unhealthy says what is not as it should be, or "".
+func (c *cluster) unhealthy() string {
+	if w := c.unhealthyDatabase(); w != "" {
+		return w
+	}
+	for _, m := range c.services {
+		if status, b := get(m, 8080, "/readyz"); status != http.StatusOK {
+			return fmt.Sprintf("%s: %d %s", m.name, status, b)
+		}
+	}
+	return ""
+}
