@@ -40,6 +40,7 @@ type sim struct {
 	unasked   bool                    // sends its meter when it likes: does not know TriggerMessage for it
 	stuck     bool                    // draws nothing until its profiles were cleared
 	called    []string                // what people asked of it
+	answers   map[string]string       // to calls of people, before all else
 	stacked   bool                    // keeps profiles by the rules of the standard, not just the last
 	composite int                     // how often it was asked for its schedule
 
@@ -200,6 +201,11 @@ func (s *sim) read(ctx context.Context, conn *websocket.Conn, b []byte) {
 func (s *sim) obey(action string, payload json.RawMessage) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if answer, ok := s.answers[action]; ok {
+		s.called = append(s.called, action+" "+string(payload))
+		return answer
+	}
+
 	switch action {
 	case "GetConfiguration":
 		if s.noConfig {
