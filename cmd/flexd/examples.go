@@ -116,6 +116,7 @@ replay Acme 01a1f96c-5192-7f77-aad8-57b48aa19966
 evidence --from 2026-01-01 --to 2026-01-31 --format html
 export 01a1f96c-5192-7f77-aad8-57b48aa19966 --format html
 erase 01a1f96c-5192-7f77-aad8-57b48aa19966
+import acme.jsonl
 migrate
 backup flexd-monday.db
 key new flexd.key

@@ -67,7 +67,8 @@ type commands struct {
 	Verify   verify          `cmd:"" group:"watch" help:"Hold the store against every law that its records must keep."`
 	Doctor   doctor          `cmd:"" group:"watch" help:"Say what is not well, and what to do about it."`
 	Replay   replay          `cmd:"" group:"fleet" help:"Have a delivery sent once more."`
-	Export   export          `cmd:"" group:"people" help:"Print everything that is held on a site, as JSON."`
+	Export   export          `cmd:"" group:"people" help:"Print everything that is held on a site, as JSON, or a whole organisation as a file for another flexd."`
+	Import   importCommand   `cmd:"" group:"people" help:"Take in a whole organisation from the file that another flexd exported."`
 	Erase    erase           `cmd:"" group:"people" help:"Offboard a site and erase what is held on it, but for the money."`
 	Migrate  migrate         `cmd:"" group:"store" help:"Bring the schema of the database to the one that this flexd needs."`
 	Backup   backup          `cmd:"" group:"store" help:"Copy the store to a file while it is in use."`

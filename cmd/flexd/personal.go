@@ -15,12 +15,24 @@ import (
 // export is `flexd export`.
 type export struct {
 	store
-	Site   string `arg:"" help:"Id of the site."`
+	Site   string `arg:"" optional:"" help:"Id of the site."`
 	Format string `help:"machine is the records as they are kept; json and html are for the person whom they are about: instants as RFC 3339, units, names; html can be printed." enum:"machine,json,html" default:"machine"`
+
+	Organisation string `help:"In place of a site: all of this organisation, for flexd import on another flexd. Bank accounts stand in the file open." placeholder:"NAME"`
 }
 
-// Run prints everything that is held on a site.
+// Run prints everything that is held on a site, or on an organisation.
 func (e *export) Run(ctx context.Context, c console) error {
+	if e.Organisation != "" {
+		return e.organisation(ctx, c)
+	}
+	if e.Site == "" {
+		return flex.Fail(
+			flex.Invalid,
+			"name a site by its id, or an organisation with --organisation",
+		)
+	}
+
 	site, err := siteID(e.Site)
 	if err != nil {
 		return err

@@ -19,9 +19,13 @@ import (
 )
 
 var postgresDialect = dialect{
-	name:           "postgres",
-	types:          strings.NewReplacer(" UUID", " uuid", " BYTES", " bytea", " CLUSTERED", ""),
-	versionTable:   `SELECT to_regclass('goose_db_version') IS NOT NULL`,
+	name:         "postgres",
+	types:        strings.NewReplacer(" UUID", " uuid", " BYTES", " bytea", " CLUSTERED", ""),
+	versionTable: `SELECT to_regclass('goose_db_version') IS NOT NULL`,
+	catalogue: `SELECT c.relname, a.attname, format_type(a.atttypid, NULL), COALESCE(array_position(CAST(i.indkey AS int2[]), a.attnum), -1)
+		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
+		WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND a.attnum > 0 AND NOT a.attisdropped`,
+	byBytes:        ` COLLATE "C"`,
 	forUpdate:      " FOR UPDATE",
 	forNoKeyUpdate: " FOR NO KEY UPDATE",
 	forKeyShare:    " FOR KEY SHARE",

@@ -326,8 +326,7 @@ func (c conn) AddCurve(
 	}
 
 	from := prices[0].Period.Start().UnixMicro()
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", from, b))
-	id := CurveID(sum[:16])
+	id := nameCurve(from, string(b))
 
 	return id, c.later(
 		ctx,
@@ -336,6 +335,12 @@ func (c conn) AddCurve(
 		from,
 		string(b),
 	)
+}
+
+// nameCurve names prices as they are kept, the first of them from an instant in microseconds.
+func nameCurve(from int64, prices string) CurveID {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", from, prices))
+	return CurveID(sum[:16])
 }
 
 // Curve returns the prices of that name; the zero name has none.

@@ -24,6 +24,7 @@ var sqliteDialect = dialect{
 	groupCommit: true,
 
 	versionTable: `SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version')`,
+	catalogue:    `SELECT m.name, p.name, p.type, p.pk - 1 FROM sqlite_master m JOIN pragma_table_info(m.name) p WHERE m.type = 'table'`,
 	idHex:        "hex(%s)",
 	idSet:        "SELECT unhex(value) FROM json_each(%s)",
 	maxParams:    32766,

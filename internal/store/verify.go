@@ -36,22 +36,28 @@ const findingsMax = 20
 
 // Verify lists every broken invariant, as "law: what breaks it". None is the right answer.
 func (db *DB) Verify(ctx context.Context) (findings []string, err error) {
-	err = db.ReadAll(ctx, func(all *All) error {
-		for _, i := range invariants {
-			found, err := i.broken(ctx, all)
-			if err != nil {
-				return fmt.Errorf("verify %q: %w", i.law, err)
-			}
-
-			for _, f := range found {
-				findings = append(findings, i.law+": "+f)
-			}
-		}
-
-		return nil
+	err = db.ReadAll(ctx, func(all *All) (err error) {
+		findings, err = all.findings(ctx)
+		return err
 	})
 
 	return findings, err
+}
+
+// findings are what breaks the laws, as Verify lists it.
+func (all *All) findings(ctx context.Context) (findings []string, err error) {
+	for _, i := range invariants {
+		found, err := i.broken(ctx, all)
+		if err != nil {
+			return nil, fmt.Errorf("verify %q: %w", i.law, err)
+		}
+
+		for _, f := range found {
+			findings = append(findings, i.law+": "+f)
+		}
+	}
+
+	return findings, nil
 }
 
 // broken returns what breaks the law.

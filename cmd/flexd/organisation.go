@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"flexd/internal/flex"
+	records "flexd/internal/store"
+)
+
+// organisation writes the file of a whole organisation.
+func (e *export) organisation(ctx context.Context, c console) error {
+	if e.Site != "" || e.Format != "machine" {
+		return flex.Fail(
+			flex.Invalid,
+			"give a site, or --organisation alone: an organisation's file has one form",
+		)
+	}
+
+	h, org, err := ofOrg{e.store, e.Organisation}.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+
+	return h.Access.Act(
+		ctx,
+		records.Act{
+			Who:     commandLine,
+			Org:     org.ID,
+			Act:     "export organisation",
+			Subject: org.Name,
+		},
+		func() error {
+			return h.DB.ReadAll(ctx, func(all *records.All) error {
+				file, err := all.ExportOrg(ctx, org.ID, c.out)
+				if err == nil {
+					fmt.Fprintf(c.err, "%d rows of %d tables\n", file.Rows(), len(file.Tables))
+				}
+				return err
+			})
+		},
+	)
+}
+
+// importCommand is `flexd import`.
+type importCommand struct {
+	store
+	File    string `arg:"" help:"File that flexd export --organisation made." type:"existingfile"`
+	Preview bool   `help:"Say what would be taken in, and change nothing."`
+	JSON    bool   `help:"Print as JSON." name:"json"`
+}
+
+// Run takes a whole organisation in, or nothing of it.
+func (i *importCommand) Run(ctx context.Context, c console) error {
+	h, err := i.open(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	var file records.PortableFile
+
+	take := func() (err error) {
+		file, err = h.DB.ImportOrg(
+			ctx,
+			func() (io.ReadCloser, error) { return os.Open(i.File) },
+			i.Preview,
+		)
+
+		return err
+	}
+
+	if i.Preview {
+		err = take()
+	} else {
+		err = h.Access.Act(
+			ctx,
+			records.Act{
+				Who:    commandLine,
+				Act:    "import organisation",
+				Detail: i.File,
+			},
+			take,
+		)
+	}
+
+	if err != nil {
+		return err
+	}
+
+	return i.print(c, file)
+}
+
+// print says what a file has.
+func (i *importCommand) print(c console, file records.PortableFile) error {
+	if i.JSON {
+		return c.json(map[string]any{
+			"organisation": file.Organisation,
+			"name":         file.Name,
+			"taken_in":     !i.Preview,
+			"rows":         file.Rows(),
+			"tables":       file.Tables,
+		})
+	}
+
+	for _, t := range file.Tables {
+		if t.Rows > 0 {
+			fmt.Fprintf(c.out, "%-20s %10d\n", t.Table, t.Rows)
+		}
+	}
+
+	if i.Preview {
+		fmt.Fprintf(
+			c.out,
+			"%s can be taken in: %d rows; nothing was changed\n",
+			file.Name,
+			file.Rows(),
+		)
+
+		return nil
+	}
+
+	fmt.Fprintf(
+		c.out,
+		"took in %s: %d rows. It has no credential and no endpoint yet: flexd credential add, flexd endpoint set\n",
+		file.Name,
+		file.Rows(),
+	)
+
+	return nil
+}

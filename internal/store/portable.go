@@ -1,0 +1,325 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// What goes with an organisation into another flexd lies in a file, one line of JSON after
+// another. docs/operating.md describes it for those who read one.
+//
+// Every id is kept: ids are drawn at random, and what a client, a bank or a market was told
+// names them. The file has each carried table whole, its rows in the order of the primary key,
+// and ends with how many there are and a digest of each table. So the file of an organisation
+// depends on its records alone, on neither engine nor place, and the import can prove itself:
+// before it commits it writes the file of what it has taken in, and compares the digests.
+
+// portableVersion is the version of the file's form.
+const portableVersion = 1
+
+// portableFormat is the file's first word.
+const portableFormat = "flexd organisation"
+
+// carriedTable is a table of which an organisation's rows go with it.
+type carriedTable struct {
+	name  string
+	where string // its rows, where they are not found by org_id = $1
+	// columns that do not go, and are empty in the other flexd
+	without []string
+}
+
+// ofOwnAssets are the rows by asset of an organisation's assets, those that are gone as well.
+const ofOwnAssets = `asset_id IN (SELECT id FROM asset WHERE org_id = $1 UNION SELECT id FROM former_asset WHERE org_id = $1)`
+
+// carried are the tables that go with an organisation, those that others refer to first.
+var carried = []carriedTable{
+	{name: "org", where: `id = $1`},
+	{name: "account_key"},
+	{name: "site"},
+	{name: "asset"},
+	{name: "former_asset"},
+	{name: "dispatch"},
+	{name: "ledger"},
+	{name: "withdrawal"},
+	{name: "settlement_run"},
+
+	{name: "adr_object", where: `org_id = $1 AND kind <> 'SUBSCRIPTION'`},
+	{name: "adr_target", where: `object_id IN (SELECT id FROM adr_object WHERE org_id = $1 AND kind <> 'SUBSCRIPTION')`},
+	{name: "adr_binding"},
+	{name: "adr_order"},
+	{name: "alert_rule"},
+	{name: "asset_event"},
+	{name: "asset_power"},
+	{name: "attempt"},
+	{name: "base_load"},
+	{name: "battery_plan"},
+	{name: "binding", where: ofOwnAssets},
+	{name: "books_month"},
+	{name: "callback"},
+	{name: "called_asset"},
+	{name: "cap_group"},
+	{name: "cap_limit"},
+	{name: "cap_link"},
+	{name: "cap_site"},
+	{name: "caps"},
+	{name: "consent"},
+	{name: "consent_span"},
+	{name: "curve", where: `id IN (SELECT curve_id FROM schedule WHERE org_id = $1)`},
+	{name: "delivery"},
+	{name: "deviation"},
+	{name: "deviation_part"},
+	{name: "dispatch_asset"},
+	{name: "dispatch_method"},
+	{name: "enrolment"},
+	{name: "enrolment_change"},
+	{name: "event_credit"},
+	{name: "flex_event"},
+	{name: "former_email"},
+	{name: "held_reading"},
+	{name: "inputs"},
+	{name: "instruction"},
+	{name: "msid_pair"},
+	{name: "offer"},
+	{name: "outbox"},
+	{name: "pause"},
+	{name: "payee"},
+	{name: "payee_check"},
+	{name: "payment_file"},
+	{name: "posting"},
+	{name: "price_role"},
+	{name: "rate_session"},
+	{name: "reading", where: ofOwnAssets},
+	{name: "reading_due"},
+	{name: "reading_history", where: ofOwnAssets},
+	{name: "reckoning"},
+	{name: "refused_reading"},
+	{name: "register", where: ofOwnAssets},
+	{name: "register_reset", where: ofOwnAssets},
+	{name: "registration", without: []string{"next_org"}},
+	{name: "schedule"},
+	{name: "session"},
+	{name: "settled_volume"},
+	{name: "settlement"},
+	{name: "solar"},
+	{name: "supply"},
+	{name: "tank_plan"},
+	{name: "term"},
+	{name: "unreached"},
+	{name: "withdrawal_approval"},
+	{name: "withdrawal_form"},
+	{name: "withdrawal_move"},
+	{name: "withdrawal_payee"},
+}
+
+// Why tables stay behind.
+const (
+	staysSecret    = "lets somebody in or signs: issued anew in the other flexd"
+	staysPeople    = "about the people who operate this flexd"
+	staysWork      = "work that is under way in this flexd"
+	staysShared    = "shared by every organisation of a flexd, which imports it itself"
+	staysMechanics = "about this database"
+)
+
+// stays are the tables that stay behind, and why.
+var stays = map[string]string{
+	"credential":   staysSecret,
+	"token":        staysSecret,
+	"endpoint":     staysSecret,
+	"payee_hook":   staysSecret,
+	"cloud_link":   staysSecret,
+	"cloud_token":  staysSecret,
+	"balance_link": staysSecret,
+	"adr_upstream": staysSecret,
+	"adr_mirror":   "of another party's OpenADR server, which is joined anew",
+
+	"operator":          staysPeople,
+	"operator_org":      staysPeople,
+	"operator_recovery": staysPeople,
+	"operator_session":  staysPeople,
+	"operator_sign_in":  staysPeople,
+	"operator_totp":     staysPeople,
+	"audit":             staysPeople,
+	"audit_link":        staysPeople,
+	"audit_head":        staysPeople,
+	"alert_route":       staysPeople,
+
+	"adr_notice":    staysWork,
+	"alert":         staysWork,
+	"alert_message": staysWork,
+	"halt":          staysWork,
+	"idempotency":   staysWork,
+	"job":           staysWork,
+	"mail":          staysWork,
+	"wave":          staysWork,
+	"wave_part":     staysWork,
+
+	"carbon":         staysShared,
+	"meter":          staysShared,
+	"meter_version":  staysShared,
+	"model":          staysShared,
+	"modulus_table":  staysShared,
+	"price":          staysShared,
+	"price_kept_out": staysShared,
+	"price_source":   staysShared,
+	"publication":    staysShared,
+
+	"goose_db_version": staysMechanics,
+	"goose_lock":       staysMechanics,
+	"seal_key":         staysMechanics,
+}
+
+// Unported returns the tables of which nobody has said whether they go with an organisation,
+// and those of which two things were said. None is the right answer.
+func (all *All) Unported(ctx context.Context) ([]string, error) {
+	tables, err := all.columns(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	said := map[string]int{}
+	for _, t := range carried {
+		said[t.name]++
+	}
+
+	for name := range stays {
+		said[name]++
+	}
+
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(tables)), func(name string) bool {
+		return said[name] == 1
+	}), nil
+}
+
+// columnKind is how a column's values are written in a file.
+type columnKind int
+
+// The kinds of column.
+const (
+	ofNumber columnKind = iota // a number
+	ofBytes                    // bytes, as hexadecimal digits
+	ofText                     // a text
+	ofFlag                     // true or false
+)
+
+// columnKinds are the kinds of the engines' types. An integer is every other.
+var columnKinds = map[string]columnKind{
+	"blob":    ofBytes,
+	"uuid":    ofBytes,
+	"bytea":   ofBytes,
+	"text":    ofText,
+	"boolean": ofFlag,
+}
+
+// portableColumn is a column that goes.
+type portableColumn struct {
+	name string
+	kind columnKind
+	// its place in the primary key from 0, or less if it has none
+	key int
+}
+
+// portableTable is a carried table with its columns by name.
+type portableTable struct {
+	carriedTable
+	columns []portableColumn
+	sealed  *sealedTable // if a column of it is sealed
+}
+
+// names are the names of the columns.
+func (t portableTable) names() []string {
+	names := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		names[i] = c.name
+	}
+
+	return names
+}
+
+// key are the columns of the primary key, in order.
+func (t portableTable) key() []portableColumn {
+	key := slices.DeleteFunc(slices.Clone(t.columns), func(c portableColumn) bool {
+		return c.key < 0
+	})
+	slices.SortFunc(key, func(a, b portableColumn) int {
+		return cmp.Compare(a.key, b.key)
+	})
+
+	return key
+}
+
+// place returns which column has the name.
+func (t portableTable) place(name string) int {
+	return slices.IndexFunc(t.columns, func(c portableColumn) bool {
+		return c.name == name
+	})
+}
+
+// catalogue returns the columns of each table.
+func (c conn) catalogue(
+	ctx context.Context,
+) (map[string][]portableColumn, error) {
+	by := map[string][]portableColumn{}
+	_, err := rows(ctx, c, func(s scanner) (none struct{}, err error) {
+		var table, typ string
+		var column portableColumn
+		err = s.Scan(&table, &column.name, &typ, &column.key)
+		column.kind = columnKinds[strings.ToLower(typ)]
+		by[table] = append(by[table], column)
+
+		return none, err
+	}, c.db.d.catalogue)
+
+	return by, err
+}
+
+// portableTables returns the carried tables with their columns, as the schema has them.
+func (c conn) portableTables(ctx context.Context) ([]portableTable, error) {
+	by, err := c.catalogue(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the columns of all tables: %w", err)
+	}
+
+	tables := make([]portableTable, len(carried))
+
+	for i, t := range carried {
+		if t.where == "" {
+			t.where = `org_id = $1`
+		}
+
+		columns := slices.DeleteFunc(by[t.name], func(c portableColumn) bool {
+			return slices.Contains(t.without, c.name)
+		})
+		slices.SortFunc(columns, func(a, b portableColumn) int {
+			return cmp.Compare(a.name, b.name)
+		})
+
+		tables[i] = portableTable{carriedTable: t, columns: columns}
+
+		if at := slices.IndexFunc(sealedTables, func(s sealedTable) bool {
+			return s.name == t.name
+		}); at >= 0 {
+			tables[i].sealed = &sealedTables[at]
+		}
+	}
+
+	return tables, nil
+}
+
+// PortableFile is what a whole file has.
+type PortableFile struct {
+	PortableHead
+	Tables []PortableSum
+}
+
+// Rows counts the rows of all tables.
+func (f PortableFile) Rows() (n int64) {
+	for _, t := range f.Tables {
+		n += t.Rows
+	}
+
+	return n
+}

@@ -1,0 +1,332 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"flexd/internal/flex"
+)
+
+// errNotTaken undoes an import that was tried alone.
+var errNotTaken = errors.New("the import was tried alone")
+
+// ImportOrg takes an organisation in from its file, whole or not at all, and returns what is in
+// it; with preview it tries that and undoes it. The file is opened several times. A file that is
+// cut, changed, of another schema or environment is Invalid; an organisation or a metering point
+// that is here already, and records that break a law, are a Conflict.
+func (db *DB) ImportOrg(
+	ctx context.Context,
+	open func() (io.ReadCloser, error),
+	preview bool,
+) (file PortableFile, err error) {
+	if err := db.checkPortable(ctx, open); err != nil {
+		return file, err
+	}
+
+	err = db.WriteAll(ctx, func(all *All) error {
+		before, err := all.findings(ctx)
+		if err != nil {
+			return err
+		}
+
+		f, err := open()
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+
+		file, err = all.takeOrg(ctx, f)
+		if err != nil {
+			return err
+		}
+
+		after, err := all.findings(ctx)
+		if err != nil {
+			return err
+		}
+
+		for _, finding := range after {
+			if !slices.Contains(before, finding) {
+				return flex.Fail(
+					flex.Conflict,
+					"with these records a law of the store would be broken: %s",
+					finding,
+				)
+			}
+		}
+
+		if preview {
+			return errNotTaken
+		}
+
+		return nil
+	})
+
+	if errors.Is(err, errNotTaken) {
+		err = nil
+	}
+
+	return file, err
+}
+
+// conflictsMax is how many conflicts an import names.
+const conflictsMax = 20
+
+// checkPortable reads a file through, and lists what of it cannot be taken in.
+func (db *DB) checkPortable(
+	ctx context.Context,
+	open func() (io.ReadCloser, error),
+) error {
+	f, err := open()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+
+	return db.ReadAll(ctx, func(all *All) error {
+		r, err := all.portableReader(ctx, f)
+		if err != nil {
+			return err
+		}
+		if err := all.notHere(ctx, r.file.PortableHead); err != nil {
+			return err
+		}
+
+		var held []string
+		_, err = r.read(func(t portableTable, batch [][]any) error {
+			if t.name != "registration" {
+				return nil
+			}
+			found, err := all.heldPoints(ctx, t, batch)
+			held = append(held, found...)
+
+			return err
+		})
+
+		if err == nil && len(held) > 0 {
+			err = flex.Fail(
+				flex.Conflict,
+				"%d metering points are with another organisation here, among them %v: "+
+					"have them change their party by flexd mpan first, or leave them out in the other flexd",
+				len(held),
+				held[:min(len(held), conflictsMax)],
+			)
+		}
+
+		return err
+	})
+}
+
+// notHere fails if the organisation is here already.
+func (all *All) notHere(ctx context.Context, head PortableHead) error {
+	var id, name int
+	err := all.row(
+		ctx,
+		`SELECT count(CASE WHEN id = $1 THEN 1 END), count(CASE WHEN name = $2 THEN 1 END) FROM org WHERE id = $1 OR name = $2`,
+		head.Organisation.Bytes(),
+		head.Name,
+	).Scan(&id, &name)
+
+	switch {
+	case err != nil:
+		return err
+	case id > 0:
+		return flex.Fail(flex.Conflict, "the organisation %s is here already", head.Organisation)
+	case name > 0:
+		return flex.Fail(flex.Conflict, "another organisation is called %q here", head.Name)
+	}
+
+	return nil
+}
+
+// heldPoints returns the metering points of some registrations that are with an organisation
+// here.
+func (all *All) heldPoints(
+	ctx context.Context,
+	t portableTable,
+	batch [][]any,
+) ([]string, error) {
+	var points []any
+	for _, row := range batch {
+		point := row[t.place("point")]
+		if point != nil && row[t.place("to_at")] == nil {
+			points = append(points, point)
+		}
+	}
+
+	if len(points) == 0 {
+		return nil, nil
+	}
+
+	var w condition
+	w.in("point", points)
+
+	return rows(
+		ctx,
+		all.conn,
+		scalar[string],
+		`SELECT mpan FROM registration WHERE to_at IS NULL`+w.text.String(),
+		w.args...,
+	)
+}
+
+// takeOrg writes the rows of a file and proves that the organisation's file is the same again.
+// So nothing of a file becomes another organisation's, whatever its rows say.
+func (all *All) takeOrg(
+	ctx context.Context,
+	from io.Reader,
+) (PortableFile, error) {
+	r, err := all.portableReader(ctx, from)
+	if err != nil {
+		return PortableFile{}, err
+	}
+
+	org := r.file.Organisation
+	file, err := r.read(func(t portableTable, batch [][]any) error {
+		err := all.takeRows(ctx, t, org, batch)
+		if err != nil && all.db.d.unique(err) {
+			err = flex.Fail(flex.Conflict, "rows of %s are here already", t.name)
+		}
+
+		return err
+	})
+	if err != nil {
+		return file, err
+	}
+
+	again, err := all.writePortable(ctx, file.PortableHead, io.Discard)
+	if err != nil {
+		return file, err
+	}
+
+	for i, sum := range again.Tables {
+		if sum != file.Tables[i] {
+			return file, flex.Fail(
+				flex.Invalid,
+				"the rows of %s are not all the organisation's own: it has %d in the file, and would have %d here",
+				sum.Table,
+				file.Tables[i].Rows,
+				sum.Rows,
+			)
+		}
+	}
+
+	return file, nil
+}
+
+// takeRows writes rows of a table.
+func (all *All) takeRows(
+	ctx context.Context,
+	t portableTable,
+	org flex.OrgID,
+	batch [][]any,
+) error {
+	args := make([]any, 0, len(batch)*len(t.columns))
+
+	for _, row := range batch {
+		if err := all.sealValue(t, org, row); err != nil {
+			return err
+		}
+		args = append(args, row...)
+	}
+
+	switch t.name {
+	case "curve":
+		return all.takeCurves(ctx, t, batch, args)
+	case "reading":
+		if err := all.makeWeeksOf(ctx, t, batch); err != nil {
+			return err
+		}
+	}
+
+	if err := all.db.d.addRows(ctx, all.conn, t.name, t.names(), args); err != nil {
+		return err
+	}
+
+	return all.pipe.flush(ctx)
+}
+
+// takeCurves keeps prices that were planned on, under the names that follow from them.
+func (all *All) takeCurves(
+	ctx context.Context,
+	t portableTable,
+	batch [][]any,
+	args []any,
+) error {
+	id := t.place("id")
+	from := t.place("from_at")
+	prices := t.place("prices")
+
+	for _, row := range batch {
+		at, isNumber := row[from].(int64)
+		text, isText := row[prices].(string)
+		name := nameCurve(at, text)
+		given, isBytes := row[id].([]byte)
+
+		whole := isNumber && isText && isBytes
+		if !whole || !bytes.Equal(name.Bytes(), given) {
+			return flex.Fail(flex.Invalid, "prices in the table curve do not have their own name")
+		}
+	}
+
+	return all.bulk(
+		ctx,
+		"INSERT INTO curve (id, from_at, prices)",
+		"ON CONFLICT (id) DO NOTHING",
+		len(t.columns),
+		inOrder(args, len(t.columns), id, from, prices),
+	)
+}
+
+// inOrder puts the values of rows into another order of columns.
+func inOrder(args []any, columns int, order ...int) []any {
+	out := make([]any, 0, len(args))
+	for row := range slices.Chunk(args, columns) {
+		for _, i := range order {
+			out = append(out, row[i])
+		}
+	}
+
+	return out
+}
+
+// makeWeeksOf sees to it that the weeks of readings have their tables.
+func (all *All) makeWeeksOf(
+	ctx context.Context,
+	t portableTable,
+	batch [][]any,
+) error {
+	if !all.db.d.weekly {
+		return nil
+	}
+
+	at := t.place("at")
+	last := int64(-1)
+
+	for _, row := range batch {
+		us, ok := row[at].(int64)
+		if !ok {
+			return flex.Fail(flex.Invalid, "a reading in the file has no time")
+		}
+
+		if week := us / week.Microseconds(); week != last {
+			if err := all.makeWeek(ctx, week); err != nil {
+				return err
+			}
+			last = week
+		}
+	}
+
+	return nil
+}
+
+// portableReader reads the lines of a file.
+type portableReader struct {
+	lines  *bufio.Scanner
+	tables []portableTable
+	file   PortableFile
+}
