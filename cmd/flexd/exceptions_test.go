@@ -138,6 +138,11 @@ func (s *street) plant(h *app.App) {
 	safe := s.plan(s.car(), time.Hour, 5*kWh, 8*time.Hour, always)
 	s.Exec(`UPDATE schedule SET origins = 'event asset site plan_refused' WHERE event_id = $1`, safe)
 
+	for range 2 { // nothing is plugged in at them
+		excluded := s.Asset(s.Site(flex.FullScheduleMethod), flex.Charger, 7000)
+		s.Exec(`UPDATE asset SET excluded_at = $2 WHERE id = $1`, excluded.Bytes(), s.now.Add(-time.Hour).UnixMicro())
+	}
+
 	battery := s.Asset(s.Site(flex.FullScheduleMethod), flex.Battery, 5000)
 	s.Exec(`INSERT INTO battery_plan (asset_id, org_id, from_at, modes, planned_at, changed_at, stored_at, stored_wh, guess_at, guess, seen_at, refused)
 		VALUES ($1, $2, $3, '', $3, $3, $3, 0, $3, '', $3, TRUE)`, battery.Bytes(), s.Org.Bytes(), flex.PeriodAt(s.now).Start().UnixMicro())

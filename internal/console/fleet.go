@@ -71,6 +71,7 @@ var seePaths = map[operations.Kind]string{
 	operations.ShortTime:        causePath(operations.ShortTime),
 	operations.ShortOffPeak:     causePath(operations.ShortOffPeak),
 	operations.ShortHeadroom:    causePath(operations.ShortHeadroom),
+	operations.Excluded:         causePath(operations.Excluded),
 	operations.TankCold:         causePath(operations.TankCold),
 	operations.PlanRefused:      causePath(operations.PlanRefused),
 	operations.SiteCutShort:     causePath(operations.SiteCutShort),

@@ -94,6 +94,11 @@ func TestAssets_Cause(t *testing.T) {
 				VALUES ($1, $2, 0, '', 0, 0, 0, 0, 0, '', 0, $3)`, battery.Bytes(), d.Org.Bytes(), refused)
 		}
 
+		for _, kind := range []flex.AssetType{flex.Charger, flex.Battery} {
+			asset := d.Asset(d.Site(flex.FullScheduleMethod), kind, 7400)
+			d.Exec(`UPDATE asset SET excluded_at = 1 WHERE id = $1`, asset.Bytes())
+		}
+
 		counted := map[string]int{}
 		found, err := d.server.Operations.Exceptions(t.Context(), flex.OrgID{})
 		if err != nil {
@@ -103,12 +108,12 @@ func TestAssets_Cause(t *testing.T) {
 			counted[string(e.Kind)] = e.Count
 		}
 		counted["short"] = counted["short_of_time"] + counted["short_of_off_peak"] + counted["short_of_headroom"]
-		if counted["short"] != 1 || counted["unplanned"] != 1 || counted["waiting"] != 12 || counted["plan_refused"] != 2 {
+		if counted["short"] != 1 || counted["unplanned"] != 1 || counted["waiting"] != 12 || counted["plan_refused"] != 2 || counted["excluded"] != 2 {
 			t.Fatal(counted)
 		}
 
 		for _, cause := range []string{"refused", "waiting", "offline", "short", "short_of_time", "short_of_off_peak", "short_of_headroom",
-			"not_released", "plan_refused", "unplanned", "tank_cold", "site_cut_short", "readings_missing"} {
+			"not_released", "plan_refused", "unplanned", "excluded", "tank_cold", "site_cut_short", "readings_missing"} {
 			for _, more := range []string{"", "&sort=-power", "&org=" + d.Org.String()} {
 				if n := len(d.assetPages("/console/assets?cause=" + cause + more)); n != counted[cause] {
 					t.Errorf("%s%s: %d assets, the exception counts %d", cause, more, n, counted[cause])

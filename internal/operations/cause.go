@@ -25,6 +25,7 @@ var Causes = []Kind{
 	NotReleased,
 	PlanRefused,
 	Unplanned,
+	Excluded,
 	TankCold,
 	SiteCutShort,
 	ReadingsMissing,
@@ -131,6 +132,10 @@ var storedCauses = map[Kind]func(context.Context, *store.All, flex.OrgID) ([]fle
 	},
 	PlanRefused: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
 		return all.RefusedBatteries(ctx, org)
+	},
+	Excluded: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
+		ids, _, err := all.ExcludedAssets(ctx, org, math.MaxInt32)
+		return ids, err
 	},
 	TankCold: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
 		return all.ColdTanks(ctx, org, TankLackMin)

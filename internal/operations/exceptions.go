@@ -47,6 +47,8 @@ const (
 	JobFailed     Kind = "job_failed"
 	PriceStale    Kind = "price_stale"
 	Unplanned     Kind = "unplanned" // plugged in and not controlled
+	// assets that an operator excluded from control
+	Excluded Kind = "excluded"
 	// hot-water tanks whose plan cannot keep them in their comfort band
 	TankCold Kind = "tank_cold"
 	// plugged in, and the client does not get through to the charger
@@ -77,6 +79,7 @@ var Kinds = []Kind{
 	PriceStale,
 	PlanRefused,
 	Unplanned,
+	Excluded,
 	TankCold,
 	SiteCutShort,
 	ReadingsMissing,

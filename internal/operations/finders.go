@@ -12,7 +12,7 @@ import (
 
 // finders find what is an organisation's, or everybody's.
 var finders = []func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, error){
-	findRefused, findWaiting, findEndpoints, findShort, findOffline, findNotReleased, findOrders, findLinks, findUpstreams, findUnplanned, findPlanRefused, findColdTanks, findCutShort, findSilent, findHeld, findPayouts,
+	findRefused, findWaiting, findEndpoints, findShort, findOffline, findNotReleased, findOrders, findLinks, findUpstreams, findUnplanned, findExcluded, findPlanRefused, findColdTanks, findCutShort, findSilent, findHeld, findPayouts,
 }
 
 // lookedAt are the organisations that are asked about one by one: zero asks about all at once.
@@ -374,7 +374,31 @@ func findUnplanned(
 		Count:  sum.unplanned,
 		Assets: assets,
 		Title:  count(sum.unplanned, "asset") + " plugged in without a schedule",
-		Text:   "The site has not consented to full schedule control, or has been withdrawn: the charger is not controlled.",
+		Text:   "The site has not consented to full schedule control, or has been withdrawn, or an operator excluded the asset: the charger is not controlled.",
+	}}, err
+}
+
+// findExcluded finds the assets that an operator took out of control, and may have forgotten.
+func findExcluded(
+	ctx context.Context,
+	all *store.All,
+	_ *Fleet,
+	org flex.OrgID,
+) ([]Exception, error) {
+	ids, total, err := all.ExcludedAssets(ctx, org, examplesMax)
+	if err != nil || total == 0 {
+		return nil, err
+	}
+
+	assets, err := named(ctx, all, ids)
+
+	return []Exception{{
+		Kind:   Excluded,
+		Level:  Warning,
+		Count:  total,
+		Assets: assets,
+		Title:  count(total, "asset") + " excluded from control",
+		Text:   "An operator excluded them: they are neither planned nor paused, whatever is plugged in. The audit log says who did it and when. Include them again from the list of assets once the reason is gone.",
 	}}, err
 }
 

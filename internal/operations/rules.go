@@ -22,7 +22,7 @@ type AlertRule struct {
 
 // defaultRules are the rules that flexd has by itself. What an operator can mend wakes somebody.
 // A need that no time or off-peak hour can meet is the user's to change, and a site that has not
-// consented is no fault, and single chargers are offline all the time; they are listed, and off here.
+// consented is no fault, an asset is excluded on purpose, and single chargers are offline all the time; they are listed, and off here.
 var defaultRules = map[Kind]AlertRule{
 	Halted:           {Enabled: true},
 	Refused:          {Enabled: true, For: 5 * time.Minute},
@@ -41,6 +41,7 @@ var defaultRules = map[Kind]AlertRule{
 	PlanRefused:      {Enabled: true},
 	SiteCutShort:     {For: time.Hour},
 	Unplanned:        {For: time.Hour},
+	Excluded:         {For: time.Hour},
 	TankCold:         {For: time.Hour},
 	Offline:          {For: 15 * time.Minute},
 	ReadingsMissing:  {Enabled: true, For: time.Hour},

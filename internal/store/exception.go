@@ -57,6 +57,32 @@ func (all *All) RefusedSchedules(
 	return found, total, err
 }
 
+// ExcludedAssets returns assets that an operator excluded from control, so many at most, those that are it for
+// longest first, and how many there are.
+func (all *All) ExcludedAssets(
+	ctx context.Context,
+	org flex.OrgID,
+	limit int,
+) (ids []flex.AssetID, total int, err error) {
+	where, args := `FROM asset WHERE excluded_at IS NOT NULL`, []any(nil)
+	if !org.IsZero() {
+		where, args = where+` AND org_id = $1`, []any{org.Bytes()}
+	}
+
+	ids, err = rows(
+		ctx,
+		all.conn,
+		func(s scanner) (id flex.AssetID, err error) {
+			err = s.Scan(&id, &total)
+			return id, err
+		},
+		`SELECT id, count(*) OVER () `+where+` ORDER BY excluded_at, id LIMIT `+strconv.Itoa(limit),
+		args...,
+	)
+
+	return ids, total, err
+}
+
 // Pile is how many things wait for somebody, and since when the first does.
 type Pile struct {
 	Count  int

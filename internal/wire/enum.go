@@ -117,6 +117,7 @@ var enums = map[string][]string{
 		"price_stale",
 		"plan_refused",
 		"unplanned",
+		"excluded",
 		"tank_cold",
 		"site_cut_short",
 		"readings_missing",
