@@ -49,7 +49,7 @@ func (s *Server) runOnce(r *request) (answer, error) {
 		return s.answerAgain(r, kept)
 	}
 
-	return s.runFirst(r, key, hash, claim)
+	return s.runFirst(r, claim)
 }
 
 // oneKey returns the request's key, if it is one and can be kept.
@@ -97,12 +97,10 @@ func (s *Server) answerAgain(r *request, kept *store.Kept) (answer, error) {
 	return a, nil
 }
 
-// runFirst runs the handler under a key that this request, of that hash, has claimed, and keeps the answer
-// or gives up the key.
+// runFirst runs the handler under a key that this request has claimed, and keeps the answer or gives up
+// the key.
 func (s *Server) runFirst(
 	r *request,
-	key string,
-	hash [32]byte,
 	claim *store.KeyClaim,
 ) (a answer, err error) {
 	// what was done is kept also if the client has gone
@@ -114,7 +112,7 @@ func (s *Server) runFirst(
 	done := false
 	defer func() {
 		if !done { // also after a panic
-			freed := s.DB.FreeKey(ctx, r.who.Org, key, hash)
+			freed := s.DB.FreeKey(ctx, claim)
 			if freed != nil {
 				r.note = append(r.note, "free_key", freed)
 			}
@@ -136,7 +134,7 @@ func (s *Server) runFirst(
 		return a, bad
 	}
 
-	if bad := s.DB.KeepAnswer(ctx, r.who.Org, key, hash, k); bad != nil {
+	if bad := s.DB.KeepAnswer(ctx, claim, k); bad != nil {
 		return a, fmt.Errorf("keep an answer: %w", bad)
 	}
 

@@ -138,32 +138,30 @@ func TestClaimKey_Abandoned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		claim := func(fresh bool) {
+		claim := func(fresh bool) *store.KeyClaim {
 			t.Helper()
-			k, _, err := db.ClaimKey(t.Context(), org.ID, "k", [32]byte{1})
+			k, cl, err := db.ClaimKey(t.Context(), org.ID, "k", [32]byte{1})
 			if fresh != (err == nil && k == nil) {
 				t.Errorf("at %v: %v %v", now, k, err)
 			}
+			return cl
 		}
-		claim(true)
+		late := claim(true)
 		now = now.Add(store.IdempotencyLease - 1e6)
 		claim(false)
 		now = now.Add(1e6)
-		claim(true)
-		if err := db.KeepAnswer(t.Context(), org.ID, "k", [32]byte{1}, store.Kept{Status: 200, Answer: []byte("x")}); err != nil {
+		if err := db.KeepAnswer(t.Context(), claim(true), store.Kept{Status: 200, Answer: []byte("x")}); err != nil {
 			t.Fatal(err)
 		}
 		now = now.Add(store.IdempotencyLife - 1e6)
 		claim(false)
 		now = now.Add(1e6)
-		claim(true)
-		if err := db.FreeKey(t.Context(), org.ID, "k", [32]byte{1}); err != nil {
+		if err := db.FreeKey(t.Context(), claim(true)); err != nil {
 			t.Fatal(err)
 		}
 		claim(true)
 		// A request that outlived its lease touches nothing of the one that has the key now.
-		late := [32]byte{2}
-		if err := errors.Join(db.KeepAnswer(t.Context(), org.ID, "k", late, store.Kept{Status: 200}), db.FreeKey(t.Context(), org.ID, "k", late)); err != nil {
+		if err := errors.Join(db.KeepAnswer(t.Context(), late, store.Kept{Status: 200}), db.FreeKey(t.Context(), late)); err != nil {
 			t.Fatal(err)
 		}
 		if k, _, err := db.ClaimKey(t.Context(), org.ID, "k", [32]byte{1}); flex.KindOf(err) != flex.Conflict {

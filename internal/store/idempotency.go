@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -43,6 +44,7 @@ func (db *DB) ClaimKey(
 			org:     org,
 			key:     key,
 			request: request,
+			number:  rand.Int64(),
 		}
 
 		k, err = all.claimKey(ctx, cl, first)
@@ -101,9 +103,9 @@ func (all *All) claimKey(
 	n, err := all.exec(
 		ctx,
 		`
-		INSERT INTO idempotency (org_id, key, request, status, expires_at, holder) VALUES ($1, $2, $3, 0, $4, $6)
+		INSERT INTO idempotency (org_id, key, request, status, expires_at, holder, claim) VALUES ($1, $2, $3, 0, $4, $6, $7)
 		ON CONFLICT (org_id, key) DO UPDATE SET request = excluded.request, status = 0, answer = NULL, sealed = NULL, site_id = NULL,
-			expires_at = excluded.expires_at, holder = excluded.holder, committed = 0
+			expires_at = excluded.expires_at, holder = excluded.holder, claim = excluded.claim, committed = 0
 			WHERE idempotency.expires_at <= $5`,
 		cl.org.Bytes(),
 		cl.key,
@@ -111,6 +113,7 @@ func (all *All) claimKey(
 		micros(all.now.Add(IdempotencyLease)),
 		micros(all.now),
 		all.db.watch.holder(),
+		cl.number,
 	)
 
 	if err != nil || n > 0 {
@@ -205,7 +208,7 @@ func (all *All) take(
 	var committed int64
 	err := all.row(
 		ctx,
-		`UPDATE idempotency SET expires_at = $4, holder = $5
+		`UPDATE idempotency SET expires_at = $4, holder = $5, claim = $7
 		WHERE org_id = $1 AND key = $2 AND request = $3 AND status = 0 AND `+condition+` RETURNING committed`,
 		cl.org.Bytes(),
 		cl.key,
@@ -213,6 +216,7 @@ func (all *All) take(
 		micros(all.now.Add(IdempotencyLease)),
 		all.db.watch.holder(),
 		arg,
+		cl.number,
 	).Scan(&committed)
 
 	if errors.Is(err, sql.ErrNoRows) {
@@ -249,13 +253,11 @@ func (db *DB) FreeKeysInFlight(ctx context.Context) error {
 	})
 }
 
-// KeepAnswer keeps the answer to the request that claimed the key. A request that took longer
-// than its lease may find that another has it by now, and changes nothing.
+// KeepAnswer keeps the answer to the request that claimed its key. A request that took longer
+// than its lease may find that another has claimed the key since, and changes nothing.
 func (db *DB) KeepAnswer(
 	ctx context.Context,
-	org flex.OrgID,
-	key string,
-	request [32]byte,
+	cl *KeyClaim,
 	k Kept,
 ) error {
 	err := db.single(ctx, func(all *All) error {
@@ -269,7 +271,7 @@ func (db *DB) KeepAnswer(
 
 		if k.Answer != nil && db.keys != nil {
 			plain = nil
-			sealed, err = all.seal(sealedAnswer, org, []byte(key), k.Answer)
+			sealed, err = all.seal(sealedAnswer, cl.org, []byte(cl.key), k.Answer)
 			if err != nil {
 				return err
 			}
@@ -277,11 +279,10 @@ func (db *DB) KeepAnswer(
 
 		_, err = all.exec(
 			ctx,
-			`UPDATE idempotency SET status = $4, answer = $5, expires_at = $6, sealed = $7, site_id = $8, holder = NULL
-			WHERE org_id = $1 AND key = $2 AND request = $3`,
-			org.Bytes(),
-			key,
-			request[:],
+			`UPDATE idempotency SET status = $4, answer = $5, expires_at = $6, sealed = $7, site_id = $8, holder = NULL`+claimed,
+			cl.org.Bytes(),
+			cl.key,
+			cl.number,
 			k.Status,
 			plain,
 			micros(all.now.Add(IdempotencyLife)),
@@ -293,7 +294,7 @@ func (db *DB) KeepAnswer(
 	})
 
 	if err == nil {
-		db.inFlight.end(inFlight{org, key})
+		db.inFlight.end(inFlight{cl.org, cl.key})
 	}
 
 	return err
@@ -327,21 +328,15 @@ func (c conn) siteAmong(ctx context.Context, ids []flex.SiteID) (any, error) {
 const aboutMax = 4
 
 // FreeKey gives up a key whose request failed in a way that may be tried again, unless
-// another request has it by now. If the database does not answer, that is done when it does.
-func (db *DB) FreeKey(
-	ctx context.Context,
-	org flex.OrgID,
-	key string,
-	request [32]byte,
-) error {
+// another has claimed it by now. If the database does not answer, that is done when it does.
+func (db *DB) FreeKey(ctx context.Context, cl *KeyClaim) error {
 	err := db.single(ctx, func(all *All) error {
-		const mine = ` WHERE org_id = $1 AND key = $2 AND request = $3 AND status = 0`
 		n, err := all.exec(
 			ctx,
-			`DELETE FROM idempotency`+mine+` AND committed = 0`,
-			org.Bytes(),
-			key,
-			request[:],
+			`DELETE FROM idempotency`+claimed+` AND committed = 0`,
+			cl.org.Bytes(),
+			cl.key,
+			cl.number,
 		)
 
 		if err != nil || n > 0 {
@@ -350,20 +345,20 @@ func (db *DB) FreeKey(
 
 		_, err = all.exec(
 			ctx,
-			`UPDATE idempotency SET holder = 0`+mine,
-			org.Bytes(),
-			key,
-			request[:],
+			`UPDATE idempotency SET holder = 0`+claimed,
+			cl.org.Bytes(),
+			cl.key,
+			cl.number,
 		)
 
 		return err
 	})
 
 	if err != nil {
-		db.watch.remember(freeKey{org, key, request})
+		db.watch.remember(cl)
 	}
 
-	db.inFlight.end(inFlight{org, key})
+	db.inFlight.end(inFlight{cl.org, cl.key})
 
 	return err
 }

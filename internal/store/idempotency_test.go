@@ -22,13 +22,14 @@ func TestIdempotency_Sealed(t *testing.T) {
 			t.Fatal(err)
 		}
 		request := [32]byte{1}
-		if k, _, err := db.ClaimKey(t.Context(), org.ID, "k", request); k != nil || err != nil {
+		k, claim, err := db.ClaimKey(t.Context(), org.ID, "k", request)
+		if k != nil || err != nil {
 			t.Fatal(k, err)
 		}
-		if err := db.KeepAnswer(t.Context(), org.ID, "k", request, store.Kept{Status: 201, Answer: []byte(canary)}); err != nil {
+		if err := db.KeepAnswer(t.Context(), claim, store.Kept{Status: 201, Answer: []byte(canary)}); err != nil {
 			t.Fatal(err)
 		}
-		k, _, err := db.ClaimKey(t.Context(), org.ID, "k", request)
+		k, _, err = db.ClaimKey(t.Context(), org.ID, "k", request)
 		if err != nil || k.Status != 201 || string(k.Answer) != canary {
 			t.Errorf("the answer comes again as %+v, %v", k, err)
 		}

@@ -14,10 +14,13 @@ import (
 // whoever repeats the request gets a claim that knows the count: its first transactions of that
 // number run and are rolled back, so that the handler finds its answer and nothing is done
 // twice. It matters where somebody else has written since: the second run would undo that.
+// A request that was stopped past its lease, and whose key another has claimed since, commits
+// nothing more and keeps no answer.
 type KeyClaim struct {
 	org     flex.OrgID
 	key     string
 	request [32]byte
+	number  int64 // random; the key's row bears that of the claim in force
 
 	undo    atomic.Int64 // transactions that an earlier run has committed
 	undoAll bool
@@ -35,6 +38,16 @@ func (cl *KeyClaim) Context(ctx context.Context) context.Context {
 func Undoing(ctx context.Context) context.Context {
 	return (&KeyClaim{undoAll: true}).Context(ctx)
 }
+
+// claimed finds the key in flight of a claim that is in force, by its organisation, key and
+// number.
+const claimed = ` WHERE org_id = $1 AND key = $2 AND claim = $3 AND status = 0`
+
+// errClaimLost rolls a transaction back whose request does not hold its key any more.
+var errClaimLost = flex.Fail(
+	flex.Unavailable,
+	"this request was stopped for so long that its Idempotency-Key was given up: send it again",
+)
 
 // errUndone rolls a transaction back that an earlier run of its request has committed.
 var errUndone = errors.New("the request's first run has committed this")
@@ -59,14 +72,19 @@ func counted(
 			return errUndone
 		}
 
-		return c.later(
+		n, err := c.exec(
 			ctx,
-			`UPDATE idempotency SET committed = committed + 1, expires_at = $4
-			WHERE org_id = $1 AND key = $2 AND request = $3 AND status = 0`,
+			`UPDATE idempotency SET committed = committed + 1, expires_at = $4`+claimed,
 			cl.org.Bytes(),
 			cl.key,
-			cl.request[:],
+			cl.number,
 			micros(now.Add(IdempotencyLife)),
 		)
+
+		if err == nil && n == 0 {
+			err = errClaimLost
+		}
+
+		return err
 	}
 }

@@ -42,10 +42,11 @@ func TestErase_LeavesNoByte(t *testing.T) {
 		seed.Exec(`UPDATE site SET address = $1, email = $1, postcode = $1 WHERE id = $2`, canary, site.Bytes())
 		seed.Exec(`UPDATE asset SET serial_number = $1 WHERE id = $2`, canary, asset.Bytes())
 		key := [32]byte{1}
-		if _, _, err := db.ClaimKey(ctx, seed.Org, "k", key); err != nil {
+		_, claim, err := db.ClaimKey(ctx, seed.Org, "k", key)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.KeepAnswer(ctx, seed.Org, "k", key, store.Kept{Status: 200, Answer: []byte(canary), About: []flex.SiteID{flex.SiteID(asset)}}); err != nil {
+		if err := db.KeepAnswer(ctx, claim, store.Kept{Status: 200, Answer: []byte(canary), About: []flex.SiteID{flex.SiteID(asset)}}); err != nil {
 			t.Fatal(err)
 		}
 		all := func(fn func(*store.All) error) {

@@ -10,8 +10,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"flexd/internal/flex"
 )
 
 // A database that hangs, cut off without a reset or stopped, answers no statement and refuses
@@ -49,15 +47,8 @@ type watch struct {
 	mu      sync.Mutex
 	open    map[*watchedConn]struct{}
 	hangs   bool
-	locked  bool      // whether this process's lock is held
-	unfreed []freeKey // keys that could not be given up meanwhile
-}
-
-// freeKey is an idempotency key to give up.
-type freeKey struct {
-	org     flex.OrgID
-	key     string
-	request [32]byte
+	locked  bool        // whether this process's lock is held
+	unfreed []*KeyClaim // that could not be given up meanwhile
 }
 
 // unfreedMax bounds the keys that are remembered; others are free after their lease.
@@ -292,7 +283,7 @@ func (w *watch) note(err error) (news bool) {
 }
 
 // remember notes a key that could not be given up.
-func (w *watch) remember(k freeKey) {
+func (w *watch) remember(k *KeyClaim) {
 	if w == nil {
 		return
 	}
@@ -314,6 +305,6 @@ func (db *DB) freeRemembered(ctx context.Context) {
 
 	for _, k := range keys {
 		// remembered again if it fails
-		_ = db.FreeKey(ctx, k.org, k.key, k.request)
+		_ = db.FreeKey(ctx, k)
 	}
 }
