@@ -146,6 +146,71 @@ func TestOAuth(t *testing.T) {
 	})
 }
 
+// A process that was stopped while it refreshed a token, past its lease, keeps what the cloud gave it
+// only if nobody has refreshed the token since: a cloud may end the token that it gave before.
+func TestOAuth_LateRefresh(t *testing.T) {
+	for name, c := range map[string]struct {
+		second string // what the cloud answers the second process with; empty for a refusal
+		want   string
+	}{
+		"the other got a new refresh token": {`{"access_token":"a3","refresh_token":"r3","expires_in":3600}`, "a3 r3"},
+		"the other got an access token":     {`{"access_token":"a3","expires_in":3600}`, "a3 r1"},
+		"the other was refused":             {"", "a2 r2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.EachURL(t, func(t *testing.T, at string) {
+				var ahead time.Duration
+				db := storetest.Open(t, at, store.Options{Now: func() time.Time { return time.Now().Add(ahead) }})
+				h := open(t, db)
+				refreshes := 0
+				refresh := func() {
+					t.Helper()
+					if r, err := h.server.Registry.RefreshClouds(t.Context()); err != nil || r.Did != 1 {
+						t.Errorf("refreshed %+v, %v", r, err)
+					}
+				}
+
+				l := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					refreshes++
+					switch {
+					case r.FormValue("refresh_token") != "r1":
+						t.Errorf("form %v", r.Form)
+					case refreshes == 1: // it answers when the lease is over
+						ahead += 2 * time.Minute
+						refresh()
+						fmt.Fprint(w, `{"access_token":"a2","refresh_token":"r2","expires_in":3600}`)
+					case c.second == "":
+						w.WriteHeader(http.StatusBadRequest)
+					default:
+						fmt.Fprint(w, c.second)
+					}
+				}))
+				defer l.Close()
+				h.server.Registry.Web = egress.New(egress.Options{Allow: egress.Private})
+				h.server.Registry.Providers = []registry.Provider{{Name: "myenergi", TokenURL: l.URL, ClientID: "flexd"}}
+
+				id, _ := flex.ParseID[flex.SiteID](h.newSite(halfHourly, "SW1A 2AA", ""))
+				site := flex.SiteID(id)
+				err := db.WriteAll(t.Context(), func(all *store.All) error {
+					return all.PutCloudToken(t.Context(), store.CloudToken{
+						Org: h.org.ID, Site: site, Provider: "myenergi", Access: "a1", Refresh: "r1", TurnAt: all.Now(),
+					})
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+
+				refresh()
+				tokens, err := h.server.Registry.Tokens(t.Context(), site)
+				kept := tokens["myenergi"]
+				if got := kept.Access.Reveal() + " " + kept.Refresh.Reveal(); got != c.want || refreshes != 2 {
+					t.Errorf("kept %s after %d refreshes, %v, want %s", got, refreshes, err, c.want)
+				}
+			})
+		})
+	}
+}
+
 // login gives a further token to an organisation's credential.
 func (h *fixture) login(username string) string {
 	h.Helper()

@@ -181,19 +181,17 @@ func (d *Service) PutToken(
 	if _, err := d.Site(ctx, org, site); err != nil {
 		return err
 	}
-	return d.keepToken(ctx, store.CloudToken{Org: org, Site: site}, t)
-}
-
-func (d *Service) keepToken(
-	ctx context.Context,
-	row store.CloudToken,
-	t CloudToken,
-) error {
-	row.Type, row.ExpiresAt = t.Type, t.ExpiresAt
-	row.Access, row.Refresh = t.Access, t.Refresh
+	row := t.row(store.CloudToken{Org: org, Site: site})
 	return d.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.PutCloudToken(ctx, row)
 	})
+}
+
+// row is the token in place of another.
+func (t CloudToken) row(of store.CloudToken) store.CloudToken {
+	of.Type, of.ExpiresAt = t.Type, t.ExpiresAt
+	of.Access, of.Refresh = t.Access, t.Refresh
+	return of
 }
 
 // Tokens returns a site's access to manufacturers' clouds by provider, the client's own
@@ -290,32 +288,26 @@ func (d *Service) exchange(ctx context.Context, l store.CloudLink) error {
 		})
 	}
 
-	if err == nil {
-		err := d.keepToken(
-			ctx,
-			d.turn(
-				store.CloudToken{
-					Org:      l.Org,
-					Site:     l.Site,
-					Provider: p.Name,
-				},
-				t,
-			),
-			t,
-		)
-
-		if err != nil {
-			return err
-		}
-	}
+	row := d.turn(store.CloudToken{
+		Org:      l.Org,
+		Site:     l.Site,
+		Provider: p.Name,
+	}, t)
 
 	return d.DB.WriteAll(ctx, func(all *store.All) error {
+		if !refused {
+			if err := all.PutCloudToken(ctx, row); err != nil {
+				return err
+			}
+		}
+
 		return all.DropCloudLink(ctx, l)
 	})
 }
 
-// turn sets when to refresh a token: a little before it ends.
-func (d *Service) turn(row store.CloudToken, t CloudToken) store.CloudToken {
+// turn is the token in place of another, with when to refresh it: a little before it ends.
+func (d *Service) turn(of store.CloudToken, t CloudToken) store.CloudToken {
+	row := t.row(of)
 	row.TurnAt = time.Time{}
 	if t.Refresh != "" && !t.ExpiresAt.IsZero() {
 		row.TurnAt = later(
@@ -363,7 +355,9 @@ func (d *Service) refresh(ctx context.Context, row store.CloudToken) error {
 
 	t.Refresh = cmp.Or(t.Refresh, row.Refresh)
 
-	return d.keepToken(ctx, d.turn(row, t), t)
+	return d.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.RefreshCloudToken(ctx, row, d.turn(row, t))
+	})
 }
 
 // tokenRequest asks the token endpoint for what is granted (RFC 6749, 4.1.3 and 2.3.1).

@@ -306,6 +306,35 @@ func (all *All) PutCloudToken(ctx context.Context, t CloudToken) error {
 	})
 }
 
+// RefreshCloudToken is PutCloudToken for what the token was refreshed to, unless what is kept is not
+// that token any more: then whoever refreshed it since, or the user, has what holds.
+func (all *All) RefreshCloudToken(
+	ctx context.Context,
+	was, t CloudToken,
+) error {
+	kept, err := one(
+		ctx,
+		all.conn,
+		"no such access to a cloud",
+		all.scanCloudToken,
+		`SELECT `+cloudTokenColumns+
+			` FROM cloud_token WHERE site_id = $1 AND provider = $2`+all.db.d.forUpdate,
+		was.Site.Bytes(),
+		was.Provider,
+	)
+
+	if flex.KindOf(err) == flex.NotFound {
+		return nil
+	}
+
+	same := kept.Refresh == was.Refresh && kept.Access == was.Access
+	if err != nil || !same {
+		return err
+	}
+
+	return all.PutCloudToken(ctx, t)
+}
+
 const cloudTokenColumns = `org_id, site_id, provider, token_type, sealed, expires_at`
 
 func (c conn) scanCloudToken(s scanner) (t CloudToken, err error) {
