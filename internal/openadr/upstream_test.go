@@ -231,3 +231,67 @@ func (u *utility) misbehaves(event string) {
 	}
 	u.broken = nil
 }
+
+// delayed has the server's first answer to a method and path come late: meanwhile, other is called.
+// It returns what each of those requests was answered, in the order in which the server made it.
+func (u *utility) delayed(method, path string, other func()) *[]string {
+	var answers []string
+	u.broken = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != method || !strings.HasSuffix(r.URL.Path, path) {
+			return false
+		}
+
+		made := httptest.NewRecorder()
+		u.handler.ServeHTTP(made, r)
+		answers = append(answers, made.Body.String())
+		if len(answers) == 1 {
+			other()
+		}
+
+		w.WriteHeader(made.Code)
+		_, err := w.Write(made.Body.Bytes())
+		return err == nil
+	}
+
+	return &answers
+}
+
+// What a server answers to who asked it a turn ago, and was stopped meanwhile, is not kept over what it
+// answered in the next: neither its events nor the report that it has.
+func TestUpstream_LateAnswer(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		u := newUtility(t, url)
+		event := u.ask(u.bl, "POST", "/events", u.limit("9"), jsonForm).field("id")
+		u.polled("an event", 1, false, "")
+
+		inTime := func() { // another process, when the next turn has come
+			u.now = u.now.Add(30 * time.Second)
+			if _, err := u.adr.AskUpstreams(u.Context()); err != nil {
+				u.Error(err)
+			}
+		}
+
+		reports := u.delayed("POST", "/reports", inTime)
+		u.polled("a late report", 1, false, "")
+		err := u.db.Read(t.Context(), u.mine, func(tx *store.Tx) error {
+			kept, err := tx.ADRMirrors(t.Context(), u.up.Program)
+			if len(kept) != 1 || len(*reports) != 2 || !strings.Contains((*reports)[1], kept[0].Report) {
+				t.Errorf("kept %+v of %d reports, want the second", kept, len(*reports))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		answers := u.delayed("GET", "/events", func() {
+			u.ask(u.bl, "PUT", "/events/"+event, u.limit("7"), jsonForm)
+			inTime()
+		})
+		u.polled("late events", 1, false, "")
+		found, _, err := u.control.Limits(t.Context(), u.mine)
+		if len(*answers) != 2 || len(found) != 1 || found[0].Power != 7000 {
+			t.Errorf("%d answers make %+v, %v, want a limit of 7 kW", len(*answers), found, err)
+		}
+	})
+}

@@ -299,7 +299,7 @@ func (tx *Tx) QueueADRNotice(ctx context.Context, n ADRNotice) error {
 }
 
 // TakeADRNotices claims up to limit notices that are due, under a lease. One whose subscription is
-// gone is given up.
+// gone is given up, and the job of one that is gone itself ends.
 func (all *All) TakeADRNotices(
 	ctx context.Context,
 	limit int,
@@ -339,7 +339,7 @@ func (all *All) TakeADRNotices(
 }
 
 // adrNotice returns a job's notice, with its subscriber's token. It is NotFound if the subscription
-// is gone.
+// or the notice is gone; then what is returned is the job's all the same.
 func (all *All) adrNotice(ctx context.Context, j Job) (ADRNotice, error) {
 	n, err := one(
 		ctx,
@@ -354,11 +354,11 @@ func (all *All) adrNotice(ctx context.Context, j Job) (ADRNotice, error) {
 		j.Subject,
 	)
 
+	n.job, n.Tries = j, j.Attempts
 	if err != nil {
 		return n, err
 	}
 
-	n.job, n.Tries = j, j.Attempts
 	tokens, err := all.adrTokens(ctx, n.Org, n.Subscription)
 	n.Token = tokens[n.URL]
 

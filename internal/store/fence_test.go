@@ -149,6 +149,38 @@ func (q *queue) finishEach(c claims, e end) {
 	})
 }
 
+// A notice that is gone, or whose subscription is, is claimed once: nothing is sent, and its
+// job ends.
+func TestTakeADRNotices_Gone(t *testing.T) {
+	for table, lost := range map[string]int{"adr_notice": 0, "adr_object": 1} {
+		t.Run(table, func(t *testing.T) {
+			eachQueue(t, func(q *queue) {
+				q.queueEach()
+				q.Exec("DELETE FROM " + table)
+
+				for _, want := range []int{1, 0} {
+					q.all(func(all *store.All) error {
+						due, taken, err := all.TakeADRNotices(q.Context(), 10, queueLease)
+						if len(due) != 0 || taken != want {
+							q.Errorf("took %d notices, %v due, want %d", taken, due, want)
+						}
+
+						return err
+					})
+					q.now = q.now.Add(lateBy)
+				}
+
+				if n := q.Count("SELECT COUNT(*) FROM job WHERE kind = 'openadr'"); n != 0 {
+					q.Errorf("%d jobs are left", n)
+				}
+				if n := q.Count("SELECT COUNT(*) FROM adr_notice WHERE lost_at IS NOT NULL"); n != lost {
+					q.Errorf("%d notices are given up, want %d", n, lost)
+				}
+			})
+		})
+	}
+}
+
 // What an OpenADR server answered to who asked it a turn ago is not noted over what the next heard.
 func TestADRUpstream_StoppedProcess(t *testing.T) {
 	eachQueue(t, func(q *queue) {
