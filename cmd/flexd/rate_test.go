@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/store/storetest"
+)
+
+// What an asset really draws is shown as it is known, learned from a session, pinned and reset; another asset's
+// stays what it is, and each change is in the audit log.
+func TestRate(t *testing.T) {
+	database := freshDatabase(t)
+	flexd := commandLineOf(t, database)
+	h, err := store{Database: database, Environment: "sandbox"}.openAnew(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	defer h.Close()
+	seed := storetest.NewSeed(t, h.DB, database)
+	id := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Charger, 7400)
+	other := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Charger, 11000)
+
+	for _, kind := range []control.Kind{control.PlugIn, control.PlugOut} {
+		ev := control.Event{Kind: kind}
+		if kind == control.PlugIn {
+			ev.Intent = &flex.Intent{Need: flex.FromKWh(10), ReadyByLocal: new(flex.WallTime(7 * 60 * 60e9))}
+		}
+		if err := h.Control.Event(t.Context(), seed.Org, id, ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if code, said := flexd("rate show " + id.String()); code != exitDone || !strings.Contains(said, "nothing was learned") || strings.Contains(said, "HALF-HOURS") {
+		t.Errorf("before anything was learned: %d %s", code, said)
+	}
+
+	seed.Exec(`INSERT INTO rate_session (session_id, org_id, asset_id, number, vehicle_w, from_at, to_at, half_hours, power_w, at_least_w, minimum_w, delay_s, tail_wh)
+		SELECT id, org_id, asset_id, number, 0, plugged_in_at, plugged_in_at + 18000000000, 9, 3600, 3500, 0, 240, 700 FROM session`)
+
+	for _, step := range []struct {
+		line string
+		code int
+		want []string
+	}{
+		{"show", exitDone, []string{"HALF-HOURS", "3.6", "4m0s", "0.7"}},
+		{"show --json", exitDone, []string{`"planned_kw": 3.6`, `"nominal_kw": 7.4`, `"power_kw": 3.6`, `"start_delay_minutes": 4`, `"tail_kwh": 0.7`}},
+		{"pin 5", exitDone, []string{"5 kW"}},
+		{"show --json", exitDone, []string{`"planned_kw": 5`, `"pinned_kw": 5`, `"origin": "operator"`}},
+		{"pin 0.1", exitFailed, []string{"0.5", "350"}},
+		{"pin much", exitUsage, []string{"much"}},
+		{"show --json", exitDone, []string{`"pinned_kw": 5`}},
+		{"reset --json", exitDone, []string{`"planned_kw": 7.4`, `"sessions": []`}},
+	} {
+		words := strings.Fields(step.line)
+		line := strings.Join(append([]string{"rate", words[0], id.String()}, words[1:]...), " ")
+		code, said := flexd(line)
+		if code != step.code {
+			t.Errorf("%s: %d %s", line, code, said)
+		}
+		for _, want := range step.want {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s: no %s in %s", line, want, said)
+			}
+		}
+	}
+
+	_, said := flexd("rate show --json " + other.String())
+	var row rateRow
+	if err := json.Unmarshal([]byte(said), &row); err != nil || row.NominalKW != 11 || row.PinnedKW != nil || len(row.Sessions) > 0 {
+		t.Errorf("the other asset: %v %s", err, said)
+	}
+
+	for _, refused := range []struct {
+		line string
+		code int
+		want string
+	}{
+		{"rate show nobody", exitUsage, `"nobody" is not the id of an asset`},
+		{"rate pin " + seed.Org.String() + " 3.6", exitFailed, "there is no asset of that id"},
+		{"rate reset " + flex.AssetID{1}.String(), exitFailed, "there is no asset of that id"},
+	} {
+		if code, said := flexd(refused.line); code != refused.code || !strings.Contains(said, refused.want) {
+			t.Errorf("%s: %d %s", refused.line, code, said)
+		}
+	}
+
+	code, said := flexd("audit list")
+	if pins, resets := strings.Count(said, "pin charging rate"), strings.Count(said, "reset charging rate"); code != exitDone || pins != 2 || resets != 1 {
+		t.Errorf("the audit log has %d pins and %d resets: %d %s", pins, resets, code, said)
+	}
+}
