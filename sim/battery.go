@@ -30,6 +30,7 @@ type Battery struct {
 	Without float64
 
 	action battery.Action
+	given  float64    // Wh that it gave since it was last looked at
 	flow   flex.Watts // into the battery
 	at     time.Time
 	read   flex.Period // up to its start the state of charge was reported
@@ -240,8 +241,17 @@ func (b *Battery) move(energy float64) float64 {
 
 	energy = -min(-energy, max(0, b.Stored-float64(least))*home.Efficiency)
 	b.Stored += energy / home.Efficiency
+	b.given -= energy
 
 	return energy
+}
+
+// churn has the battery charge in one half-hour and give in the next, whatever its schedule says.
+func (b *Battery) churn(now time.Time) {
+	b.action = battery.ChargeMax
+	if flex.PeriodAt(now).Start().Minute() >= 30 {
+		b.action = battery.DischargeMax
+	}
 }
 
 // Full returns the state of charge in percent.

@@ -32,6 +32,8 @@ const (
 	Boost Kind = "boost"
 	// all cars together may draw KW from From to To
 	Cap Kind = "cap"
+	// the grid's side asks for KW less from From to To
+	Instruct Kind = "instruct"
 )
 
 // chargersMax is how many chargers a home may have.
@@ -61,6 +63,12 @@ type Happening struct {
 	Skipped bool `json:"skipped,omitempty"`
 	// a planted fault: a kill takes away what was acknowledged at its instant, too
 	Forgets bool `json:"forgets,omitempty"`
+	// a planted fault: while the instruction lasts chargers answer and do not follow
+	Deaf bool `json:"deaf,omitempty"`
+	// a planted fault: each charger's first push comes once more at the end of the outage
+	Replays bool `json:"replays,omitempty"`
+	// a planted fault: the battery charges in one half-hour and gives in the next
+	Churns bool `json:"churns,omitempty"`
 }
 
 var kinds = []Kind{
@@ -74,6 +82,7 @@ var kinds = []Kind{
 	Change,
 	Boost,
 	Cap,
+	Instruct,
 }
 
 // valid reports why a happening cannot be played.
@@ -96,10 +105,10 @@ func (h Happening) valid() error {
 	case slices.Contains([]Kind{Outage, Restart, Kill}, h.Kind):
 		return nil
 
-	case h.Kind == Cap && h.KW > 0:
+	case h.fleetWide() && h.KW > 0:
 		return nil
 
-	case h.Home == "" && h.Kind != Cap:
+	case h.Home == "" && !h.fleetWide():
 		return flex.Fail(flex.Invalid, "a %s names no home", h.Kind)
 
 	case h.KW <= 0:
@@ -129,6 +138,9 @@ func (h Happening) valid() error {
 	return nil
 }
 
+// fleetWide reports whether the happening is of all homes.
+func (h Happening) fleetWide() bool { return h.Kind == Cap || h.Kind == Instruct }
+
 // ready is when the car of a stay is to be ready.
 func (h Happening) ready() time.Time { return h.To.Add(-time.Hour) }
 
@@ -147,6 +159,7 @@ func DrawHistory(
 	kills := stream(seed, 14)
 	supplies := stream(seed, 15)
 	caps := stream(seed, 16)
+	grid := stream(seed, 17)
 
 	shared := map[int]bool{} // homes with a second charger
 	for h := range homes {
@@ -173,6 +186,7 @@ func DrawHistory(
 		}
 
 		history = append(history, drawCap(caps, evening, homes)...)
+		history = append(history, drawInstruction(grid, evening, homes)...)
 		history = append(history, drawFaults(r, evening)...)
 		history = append(history, drawKill(kills, evening))
 	}
@@ -212,6 +226,23 @@ func drawCap(r *rand.Rand, evening time.Time, homes int) []Happening {
 	}
 
 	return []Happening{limit}
+}
+
+// drawInstruction draws an instruction of one to three hours in one night of three.
+func drawInstruction(r *rand.Rand, evening time.Time, homes int) []Happening {
+	from := evening.Add(time.Duration(r.IntN(24)) * flex.HalfHour)
+	ask := Happening{
+		Kind: Instruct,
+		KW:   float64(1 + r.IntN(2*homes)),
+		From: from,
+		To:   from.Add(time.Duration(2+r.IntN(5)) * flex.HalfHour),
+	}
+
+	if r.IntN(3) > 0 {
+		return nil
+	}
+
+	return []Happening{ask}
 }
 
 // drawFaults draws when in an evening the endpoint is down, and when flexd is restarted.

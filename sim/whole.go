@@ -38,6 +38,8 @@ type whole struct {
 	now      atomic.Pointer[time.Time]
 	handler  atomic.Pointer[http.Handler]
 	down     atomic.Bool
+	deaf     atomic.Bool // chargers keep to what they were told
+	pushes   arrivals
 	kill     *kill // to come, or nil
 	since    int64 // bytes of the journal when the instant began
 	homes    map[string]*household
@@ -49,7 +51,13 @@ type whole struct {
 	// run at noon of each day before the laws are held, to plant a fault; may be nil
 	noon   func()
 	broken []string
-	drew   []string // a line for each stay that ended, in their order
+	// given by the grid's side
+	instructions []instructed
+	// what may keep a car from what it was sent
+	unsteady []Happening
+	// kWh that chargers drew, by half-hours
+	metered map[client.AssetID]map[flex.Period]float64
+	drew    []string // a line for each stay that ended, in their order
 }
 
 // moment is an instant of a history and what is done then.
@@ -152,6 +160,11 @@ func newWhole(dir string, history []Happening) (*whole, error) {
 	w := &whole{
 		homes:  map[string]*household{},
 		broken: []string{},
+		pushes: arrivals{
+			newest: map[string]string{},
+			first:  map[string]string{},
+		},
+		metered: map[client.AssetID]map[flex.Period]float64{},
 	}
 
 	first := slices.MinFunc(history, func(a, b Happening) int {
@@ -231,15 +244,6 @@ func (w *whole) listen(serve http.HandlerFunc) (*http.Server, error) {
 	return s, nil
 }
 
-// receive takes the pushes.
-func (w *whole) receive(out http.ResponseWriter, in *http.Request) {
-	if w.down.Load() {
-		http.Error(out, "down", http.StatusServiceUnavailable)
-		return
-	}
-	w.endpoint.ServeHTTP(out, in)
-}
-
 // open opens flexd on the database.
 func (w *whole) open(ctx context.Context) (err error) {
 	w.app, err = app.Open(ctx, w.settings)
@@ -293,6 +297,7 @@ func (w *whole) prepare(
 
 	w.endpoint = NewEndpoint(made.Secret)
 	w.endpoint.Now = w.time
+	w.endpoint.Heard = w.pushes.taken
 
 	return w.register(ctx, history)
 }
@@ -395,6 +400,12 @@ func (w *whole) moments(h Happening) []moment {
 			{at: h.To, do: w.uncap},
 		}
 
+	case Instruct:
+		return []moment{
+			{at: h.From, do: func(ctx context.Context) error { return w.instruct(ctx, h) }},
+			{at: h.To, do: func(context.Context) error { w.deaf.Store(false); return nil }},
+		}
+
 	case Late:
 		return w.lateness(h, place)
 
@@ -415,7 +426,12 @@ func (w *whole) outage(h Happening) []moment {
 
 	return []moment{
 		{at: h.From, do: set(true)},
-		{at: h.To, do: set(false)},
+		{at: h.To, do: func(ctx context.Context) error {
+			if h.Replays {
+				w.pushes.replay()
+			}
+			return set(false)(ctx)
+		}},
 	}
 }
 

@@ -19,7 +19,8 @@ type household struct {
 	battery  *Battery   // nil for none
 	fuse     flex.Watts // what it carries; zero for one that nobody knows
 	weak     bool
-	late     int // spans of late readings that it is in
+	churns   bool // its battery does not do what it is told
+	late     int  // spans of late readings that it is in
 	kept     []client.ReadingDataPoint
 	stays    int       // plug-ins that were acknowledged
 	over     time.Time // when the fuse was last found to carry too much
@@ -42,10 +43,10 @@ func (o *outlet) free(at time.Time) bool {
 	return o.Car() != nil && (at.Before(o.boost) || !at.Before(o.ready))
 }
 
-// ask notes what the car is to have by ready-by, as far as there is time for it.
-func (o *outlet) ask(need float64, now time.Time) {
-	possible := o.power*(o.ready.Sub(now)-startLoss).Hours() + o.Car().Got/1000
-	o.need, o.since = min(need, possible), now
+// ask notes what the car is to have by ready-by, as far as there is time for it from an instant on.
+func (o *outlet) ask(need float64, from time.Time) {
+	possible := o.power*(o.ready.Sub(from)-startLoss).Hours() + o.Car().Got/1000
+	o.need, o.since = min(need, possible), from
 }
 
 // steered reports whether every car that is plugged in has had a profile.
@@ -98,6 +99,9 @@ func (w *whole) register(ctx context.Context, history []Happening) error {
 		if h.Kind == Cap {
 			w.caps = append(w.caps, flex.Span{From: h.From, To: h.To})
 		}
+		if slices.Contains([]Kind{Outage, Restart, Kill, Boost}, h.Kind) {
+			w.unsteady = append(w.unsteady, h)
+		}
 	}
 
 	for n, name := range w.names() {
@@ -126,6 +130,7 @@ func (w *whole) plan(h Happening) {
 
 	case Storage:
 		w.supplied = true
+		place.churns = h.Churns
 		place.battery = &Battery{
 			Name:     h.Home + "-battery",
 			Power:    power,
@@ -324,6 +329,9 @@ func (w *whole) askBatteries(ctx context.Context) error {
 			if err := b.step(ctx, e, w.time()); err != nil {
 				return fmt.Errorf("%s: %w", b.Name, err)
 			}
+			if w.homes[name].churns {
+				b.churn(w.time())
+			}
 		}
 	}
 
@@ -336,6 +344,7 @@ func (w *whole) meter(ctx context.Context) error {
 	for _, name := range w.names() {
 		h := w.homes[name]
 		metered := h.meter(w.time())
+		w.note(metered)
 		if h.late > 0 {
 			h.kept = append(h.kept, metered...)
 			continue
@@ -344,6 +353,16 @@ func (w *whole) meter(ctx context.Context) error {
 	}
 
 	return w.post(ctx, readings)
+}
+
+// note keeps what chargers drew.
+func (w *whole) note(metered []client.ReadingDataPoint) {
+	for _, m := range metered {
+		if w.metered[m.AssetID] == nil {
+			w.metered[m.AssetID] = map[flex.Period]float64{}
+		}
+		w.metered[m.AssetID][flex.PeriodAt(m.StartTimestamp.Time)] += m.Value
+	}
 }
 
 // meter returns the chargers' readings of the half-hours that ended by the instant.
@@ -430,7 +449,7 @@ func (w *whole) change(
 		return nil
 	}
 
-	c.ask(h.Need, w.time())
+	c.ask(h.Need, w.reachable())
 	in, err := PlugIn(needs(h), w.time())
 	if err != nil {
 		return err
@@ -441,6 +460,19 @@ func (w *whole) change(
 		c.asset,
 		client.IntentEventRequest{Intent: *in.Intent},
 	)
+}
+
+// reachable is when a car that is plugged in can next be told something: now, or when the endpoint is back.
+func (w *whole) reachable() time.Time {
+	at := w.time()
+	for _, h := range w.unsteady {
+		out := flex.Span{From: h.From, To: h.To}
+		if h.Kind == Outage && out.Contains(w.time()) && h.To.After(at) {
+			at = h.To
+		}
+	}
+
+	return at
 }
 
 // boost has the user of a car ask to charge at once.

@@ -142,6 +142,9 @@ func (w *whole) checkDay(ctx context.Context) error {
 		w.broke(broken...)
 	}
 
+	w.checkWear()
+	w.broke(w.pushes.found()...)
+
 	return w.checkStore(ctx)
 }
 
@@ -207,6 +210,11 @@ func (w *whole) outcome(ctx context.Context) (o Outcome, err error) {
 		)
 	}
 
+	if err := w.checkInstructions(ctx); err != nil {
+		return o, err
+	}
+
+	w.broke(w.pushes.found()...)
 	if err := w.checkStore(ctx); err != nil {
 		return o, err
 	}
