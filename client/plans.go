@@ -482,6 +482,54 @@ func (c *Client) AcceptOffer(
 	)
 }
 
+// FeederLimits returns what limits constraint groups now and later, and the links on which that comes.
+func (c *Client) FeederLimits(
+	ctx context.Context,
+	q LimitsQuery,
+) (FeederLimits, error) {
+	return call[FeederLimits](ctx, c, get, "/grid/limits", queryOf(q), nil)
+}
+
+// SetFeederLimits takes the place of what was given before of the groups and directions that are named.
+func (c *Client) SetFeederLimits(
+	ctx context.Context,
+	in FeederLimitsRequest,
+) (FeederLimits, error) {
+	return call[FeederLimits](ctx, c, put, "/grid/limits", nil, in)
+}
+
+// ClearFeederLimits takes away what was given of a group.
+func (c *Client) ClearFeederLimits(ctx context.Context, group string) error {
+	q := queryOf(LimitGroupQuery{Group: group})
+	return c.Do(ctx, remove, "/grid/limits", q, nil, nil)
+}
+
+// SetLimitLink has a fallback bind a group when nothing is heard of whoever limits it.
+func (c *Client) SetLimitLink(
+	ctx context.Context,
+	in LimitLinkRequest,
+) (FeederLimits, error) {
+	return call[FeederLimits](ctx, c, put, "/grid/limit-links", nil, in)
+}
+
+// ClearLimitLink ends that.
+func (c *Client) ClearLimitLink(ctx context.Context, group string) error {
+	q := queryOf(LimitGroupQuery{Group: group})
+	return c.Do(ctx, remove, "/grid/limit-links", q, nil, nil)
+}
+
+// HearLimitLink is a sign of life of whoever limits a group.
+func (c *Client) HearLimitLink(ctx context.Context, group string) error {
+	return c.Do(
+		ctx,
+		post,
+		"/grid/limit-links/heard",
+		nil,
+		LimitHeardRequest{Group: group},
+		nil,
+	)
+}
+
 // AskProfile says whether the assets can draw a profile.
 func (c *Client) AskProfile(
 	ctx context.Context,

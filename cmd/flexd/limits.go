@@ -3,14 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"math"
 	"os"
-	"strconv"
 	"time"
 
 	"flexd/internal/app"
-	"flexd/internal/csvfile"
+	"flexd/internal/control"
 	"flexd/internal/flex"
 	records "flexd/internal/store"
 )
@@ -62,57 +59,12 @@ func readLimits(file string) (limits []records.CapLimit, err error) {
 		defer f.Close()
 	}
 
-	return parseLimits(f, file)
-}
-
-// parseLimits reads limits of a CSV file of some name.
-func parseLimits(
-	f io.Reader,
-	file string,
-) (limits []records.CapLimit, err error) {
-	for row, err := range csvfile.Read(
-		f,
-		"group",
-		"start_timestamp",
-		"end_timestamp",
-		"limit_kw",
-	) {
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-
-		l := records.CapLimit{
-			Group:     row.Get("group"),
-			Direction: flex.Direction(row.Get("direction")),
-		}
-
-		for column, at := range map[string]*time.Time{
-			"start_timestamp": &l.From,
-			"end_timestamp":   &l.To,
-		} {
-			*at, err = time.Parse(time.RFC3339, row.Get(column))
-			if err != nil {
-				return nil, row.Fault(
-					"%s is %q: it should be an instant such as 2026-01-15T18:00:00Z",
-					column,
-					row.Get(column),
-				)
-			}
-		}
-
-		kw, err := strconv.ParseFloat(row.Get("limit_kw"), 64)
-		if err != nil || !(math.Abs(kw) <= flex.CapMax.KW()) {
-			return nil, row.Fault(
-				"limit_kw is %q: it should be a power in kW",
-				row.Get("limit_kw"),
-			)
-		}
-
-		l.Power = flex.FromKW(kw)
-		limits = append(limits, l)
+	limits, err = control.ReadLimits(f)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", file, err)
 	}
 
-	return limits, nil
+	return limits, err
 }
 
 type limitsList struct {

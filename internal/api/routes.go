@@ -72,6 +72,7 @@ var surface = slices.Concat(
 	gridRoutes,
 	instructionsRoutes,
 	offersRoutes,
+	limitsRoutes,
 	operationsRoutes,
 	clockRoutes,
 	serviceRoutes,

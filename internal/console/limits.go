@@ -1,6 +1,7 @@
 package console
 
 import (
+	"flexd/internal/contract"
 	"flexd/internal/control"
 	"flexd/internal/flex"
 )
@@ -27,16 +28,17 @@ func (s *Server) limits(r *request) (view, error) {
 		crumbs: []crumb{{"Safety", Root + "/safety"}},
 		data:   p,
 		table:  p.table(),
+		record: contract.FeederLimits(&p.LimitsView),
 	}, err
 }
 
 func (p *limitsPage) table() *table {
 	t := &table{
 		Name:    "limits",
-		Columns: []string{"group", "start", "end", "limit_kw", "source", "binds", "direction"},
+		Columns: []string{"group", "start", "end", "limit_kw", "source", "binds", "direction", "lowest", "num_sites"},
 	}
 	for _, l := range p.Limits {
-		t.add(l.Group, l.From, l.To, l.Power.KW(), l.Source, l.Binds, l.Direction)
+		t.add(l.Group, l.From, l.To, l.Power.KW(), l.Source, l.Binds, l.Direction, l.Lowest, l.NumSites)
 	}
 
 	return t

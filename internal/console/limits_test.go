@@ -43,7 +43,7 @@ func TestLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.wants(d.page("/console/limits"), "3 limits", ">lost</span>", "the link is heard", "fallback")
-		d.wants(d.page("/console/limits.csv"), "group,start,end,limit_kw,source,binds,direction", "feeder,", ",4,fallback,true,import")
+		d.wants(d.page("/console/limits.csv"), "group,start,end,limit_kw,source,binds,direction,lowest,num_sites", "feeder,", ",4,fallback,true,import,true,0")
 		d.wants(d.do("GET", "/console/limits", nil, asJSON).body, `"limit_kw":15`)
 	})
 }

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -26,6 +27,8 @@ type LimitLine struct {
 	Power     flex.Watts
 	Source    string // import, openadr or fallback
 	Binds     bool   // now
+	Lowest    bool   // of those that bind now: this one holds the group
+	NumSites  int    // of the group
 }
 
 // LinkLine is a link with the fallback that binds when nothing is heard on it.
@@ -56,6 +59,51 @@ func (d *Service) LimitsOf(
 	})
 
 	return v, err
+}
+
+// LimitsFor returns what limits the feeders of an organisation: of one group if its name is given, and of the group of
+// one site if its id is. A site that there is not is NotFound; one that is in no group is limited by nothing.
+func (d *Service) LimitsFor(
+	ctx context.Context,
+	org flex.OrgID,
+	group string,
+	site flex.SiteID,
+) (v LimitsView, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		v = LimitsView{Org: org}
+		if err := v.read(ctx, tx); err != nil {
+			return err
+		}
+
+		if group != "" {
+			v.keep(group)
+		}
+		if site.IsZero() {
+			return nil
+		}
+
+		if _, err := tx.Site(ctx, site); err != nil {
+			return err
+		}
+
+		of, err := tx.CapGroup(ctx, site)
+		v.keep(of)
+
+		return err
+	})
+
+	return v, err
+}
+
+// keep leaves out what is of another group.
+func (v *LimitsView) keep(group string) {
+	v.Limits = slices.DeleteFunc(v.Limits, func(l LimitLine) bool {
+		return l.Group != group
+	})
+
+	v.Links = slices.DeleteFunc(v.Links, func(l LinkLine) bool {
+		return l.Group != group
+	})
 }
 
 func (v *LimitsView) read(ctx context.Context, tx *store.Tx) error {
@@ -90,7 +138,39 @@ func (v *LimitsView) read(ctx context.Context, tx *store.Tx) error {
 		})
 	}
 
+	if err != nil {
+		return err
+	}
+
+	sites, err := tx.CapSites(ctx)
+	for i := range v.Limits {
+		v.Limits[i].NumSites = len(sites[v.Limits[i].Group])
+	}
+
+	v.markLowest()
+
 	return err
+}
+
+// markLowest marks of each group and direction the lowest limit that binds now, and the first of equals.
+func (v *LimitsView) markLowest() {
+	type part struct {
+		group     string
+		direction flex.Direction
+	}
+
+	lowest := map[part]*LimitLine{}
+	for i := range v.Limits {
+		l := &v.Limits[i]
+		of := part{l.Group, l.Direction}
+		if l.Binds && (lowest[of] == nil || l.Power < lowest[of].Power) {
+			lowest[of] = l
+		}
+	}
+
+	for _, l := range lowest {
+		l.Lowest = true
+	}
 }
 
 // addFallbacks adds what binds as a link is lost.

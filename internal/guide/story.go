@@ -233,6 +233,15 @@ var story = []chapter{
 			body:      `{"fleet": {"cap_kw": 1000, "starts_per_minute": 60}, "groups": [{"name": "feeder 7", "cap_kw": 500, "site_ids": ["{{site_id}}"]}]}`,
 		},
 		{operation: "GET /caps"},
+		{
+			operation: "PUT /grid/limits",
+			body:      `{"limits": [{"group": "feeder 7", "start_timestamp": "{{date}}T22:00:00Z", "end_timestamp": "{{date}}T23:00:00Z", "limit_kw": 20}]}`,
+		},
+		{operation: "PUT /grid/limit-links", body: `{"group": "feeder 7", "fallback_kw": 50, "silence_seconds": 900}`},
+		{operation: "POST /grid/limit-links/heard", body: `{"group": "feeder 7"}`},
+		{operation: "GET /grid/limits"},
+		{operation: "DELETE /grid/limit-links", set: map[string]string{"group": "feeder 7"}},
+		{operation: "DELETE /grid/limits", set: map[string]string{"group": "feeder 7"}},
 	}},
 	{
 		"data",

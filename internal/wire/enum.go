@@ -98,6 +98,8 @@ var enums = map[string][]string{
 	"EnvelopeFormat":     {"json", "csv"},
 	"InstructionService": {"wholesale", "cm", "dno", "dfs", "lcm", "sffr", "other"},
 	"OfferDirection":     {"down", "up"},
+	"LimitDirection":     {"import", "export"},
+	"LimitSource":        {"import", "openadr", "fallback"},
 	"InstructionState":   {"previewed", "ordered", "running", "stopped", "ended"},
 	"ExceptionKind": {
 		"halted",

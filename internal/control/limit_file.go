@@ -1,0 +1,71 @@
+package control
+
+import (
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"flexd/internal/csvfile"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// ReadLimits reads limits of feeders from CSV with the columns group, start_timestamp, end_timestamp, limit_kw and, if
+// not all are of what is drawn, direction. A file that cannot be read is flex.Invalid.
+func ReadLimits(f io.Reader) (limits []store.CapLimit, err error) {
+	for row, err := range csvfile.Read(
+		f,
+		"group",
+		"start_timestamp",
+		"end_timestamp",
+		"limit_kw",
+	) {
+		if err != nil {
+			return nil, err
+		}
+
+		l := store.CapLimit{
+			Group:     row.Get("group"),
+			Direction: flex.Direction(row.Get("direction")),
+		}
+
+		l.From, err = instantOf(row, "start_timestamp")
+		if err == nil {
+			l.To, err = instantOf(row, "end_timestamp")
+		}
+		if err != nil {
+			return nil, err
+		}
+
+		kw, err := strconv.ParseFloat(row.Get("limit_kw"), 64)
+		if err != nil || !(math.Abs(kw) <= flex.CapMax.KW()) {
+			return nil, row.Fault(
+				"limit_kw is %q: it should be a power in kW",
+				row.Get("limit_kw"),
+			)
+		}
+
+		l.Power = flex.FromKW(kw)
+		limits = append(limits, l)
+		if len(limits) > LimitsMax {
+			return nil, row.Fault("there are more than %d limits", LimitsMax)
+		}
+	}
+
+	return limits, nil
+}
+
+// instantOf reads an instant of a row.
+func instantOf(row csvfile.Row, column string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, row.Get(column))
+	if err != nil {
+		return at, row.Fault(
+			"%s is %q: it should be an instant such as 2026-01-15T18:00:00Z",
+			column,
+			row.Get(column),
+		)
+	}
+
+	return at, nil
+}
