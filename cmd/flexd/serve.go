@@ -30,6 +30,8 @@ type serve struct {
 	TLSCert string `name:"tls-cert" help:"Answer over TLS with the certificate of this PEM file, its chain after it; read again when it changes. Needs --tls-key." env:"FLEXD_TLS_CERT" placeholder:"FILE"`
 	TLSKey  string `name:"tls-key" help:"PEM file of the certificate's key." env:"FLEXD_TLS_KEY" placeholder:"FILE"`
 
+	ACME acmeAuthority `embed:"" prefix:"acme-"`
+
 	Migrate bool `help:"Bring an older schema of the database up to date first. With --no-migrate, refuse it." default:"true" negatable:"" env:"FLEXD_MIGRATE"`
 
 	PriceSource []string `help:"Ask this service for prices; may be given more than once. Names as in flexd prices fetch. A sandbox without any has made-up prices." env:"FLEXD_PRICE_SOURCE" placeholder:"NAME"`
@@ -61,6 +63,15 @@ type serve struct {
 	Retention retention `embed:""`
 
 	Clouds string `help:"JSON file of the manufacturers' clouds that users can link: a list of name, authorize_url, token_url, client_id, client_secret, scopes." type:"existingfile" env:"FLEXD_CLOUDS" placeholder:"FILE"`
+}
+
+// acmeAuthority is who gives certificates by itself, to a server that shows that a name leads to it.
+type acmeAuthority struct {
+	Host      []string `help:"Answer over TLS with a certificate for this name, asked for and renewed at an authority that gives them by itself (ACME; its challenge is tls-alpn-01: port 443 of the name must lead here). May be given more than once. Whoever gives it accepts the authority's terms." env:"FLEXD_ACME_HOST" placeholder:"NAME"`
+	Mail      string   `help:"Whom the authority may write to." env:"FLEXD_ACME_MAIL" placeholder:"ADDRESS"`
+	Cache     string   `help:"Folder in which the certificates are kept; ${default} if not given. Processes for one name share it." default:"flexd-certificates" env:"FLEXD_ACME_CACHE" placeholder:"FOLDER"`
+	Directory string   `help:"The authority's directory; Let's Encrypt's if not given." env:"FLEXD_ACME_DIRECTORY" placeholder:"URL"`
+	Root      string   `help:"PEM file of the certificate that the authority's own is signed by, where the system does not trust it." env:"FLEXD_ACME_ROOT" placeholder:"FILE"`
 }
 
 // mailRelay is how letters to users leave, such as the code of the balance page.
@@ -304,6 +315,10 @@ func (s *serve) Run(ctx context.Context, c console) error {
 
 // certificate returns how to answer over TLS, or nil for plain HTTP.
 func (s *serve) certificate() (*tls.Config, error) {
+	if len(s.ACME.Host) > 0 {
+		return s.askedCertificate()
+	}
+
 	if s.TLSCert == "" && s.TLSKey == "" {
 		return nil, nil
 	}
@@ -323,13 +338,37 @@ func (s *serve) certificate() (*tls.Config, error) {
 	return config, nil
 }
 
+// askedCertificate returns how to answer over TLS with certificates of an ACME authority's.
+func (s *serve) askedCertificate() (*tls.Config, error) {
+	if s.TLSCert != "" || s.TLSKey != "" {
+		return nil, flex.Fail(
+			flex.Invalid,
+			"--acme-host asks for a certificate, --tls-cert and --tls-key name one: give the one or the other",
+		)
+	}
+
+	config, err := web.ACME{
+		Hosts:     s.ACME.Host,
+		Mail:      s.ACME.Mail,
+		Cache:     s.ACME.Cache,
+		Directory: s.ACME.Directory,
+		Root:      s.ACME.Root,
+	}.TLS()
+	if err != nil {
+		return nil, flex.Fail(flex.Invalid, "--acme-host: %v", err)
+	}
+
+	return config, nil
+}
+
 // warn says what an operator may not have meant: plain HTTP for a network, keys for everybody.
 func (s *serve) warn(c console, at net.Addr) {
 	a, ok := at.(*net.TCPAddr)
-	if ok && !a.IP.IsLoopback() && s.TLSCert == "" {
+	plain := s.TLSCert == "" && len(s.ACME.Host) == 0
+	if ok && !a.IP.IsLoopback() && plain {
 		fmt.Fprintf(
 			c.err,
-			"warning: %s is plain HTTP, and others than this machine can reach it: passwords and tokens can be read on the way. Give --tls-cert and --tls-key, or put a proxy in front that ends TLS.\n",
+			"warning: %s is plain HTTP, and others than this machine can reach it: passwords and tokens can be read on the way. Give --tls-cert and --tls-key, or --acme-host, or put a proxy in front that ends TLS.\n",
 			at,
 		)
 	}
