@@ -614,3 +614,35 @@ func (c *Client) StopInstructions(ctx context.Context) (InstructionsStopped, err
 		nil,
 	)
 }
+
+// ActOnAssets does one thing to many of the organisation's assets, or says what would become of each.
+func (c *Client) ActOnAssets(
+	ctx context.Context,
+	what SelectionRequest,
+	q SelectionQuery,
+) (SelectionResult, error) {
+	return call[SelectionResult](
+		ctx,
+		c,
+		post,
+		"/operations/assets/act",
+		queryOf(q),
+		what,
+	)
+}
+
+// OffboardAssets takes assets away for good, once it is given what its dry run asks to confirm it with.
+func (c *Client) OffboardAssets(
+	ctx context.Context,
+	which OffboardRequest,
+	q SelectionQuery,
+) (SelectionResult, error) {
+	return call[SelectionResult](
+		ctx,
+		c,
+		post,
+		"/operations/assets/offboard",
+		queryOf(q),
+		which,
+	)
+}

@@ -23,6 +23,7 @@ import (
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
+	"flexd/internal/selection"
 	"flexd/internal/store"
 	"flexd/internal/web"
 )
@@ -38,6 +39,7 @@ type Server struct {
 	Reward   *reward.Service
 
 	Operations *operations.Service
+	Selection  *selection.Service
 	Grid       *grid.Service
 
 	Clock Clock

@@ -23,6 +23,7 @@ import (
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
+	"flexd/internal/selection"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -46,6 +47,7 @@ func open(t *testing.T, db *store.DB) *fixture {
 		Push: &delivery.Service{DB: db}, Reading: &reading.Service{DB: db}, Reward: &reward.Service{DB: db}, Market: &market.Service{DB: db},
 		Operations:  &operations.Service{DB: db},
 		Grid:        &grid.Service{DB: db},
+		Selection:   &selection.Service{DB: db, Control: &control.Service{DB: db}, Push: &delivery.Service{DB: db}, Registry: &registry.Service{DB: db}},
 		Directory:   directory.New(directory.Listed{Kept: db}, directory.NewRefs(storetest.Keys(t), rand.Reader), db.Now),
 		Environment: flex.Sandbox, Log: quiet,
 	}

@@ -74,6 +74,7 @@ var surface = slices.Concat(
 	offersRoutes,
 	limitsRoutes,
 	operationsRoutes,
+	selectionRoutes,
 	clockRoutes,
 	serviceRoutes,
 )

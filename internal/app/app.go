@@ -293,6 +293,7 @@ func (h *App) newAPI(s Settings) *api.Server {
 		Reading:    h.Reading,
 		Registry:   h.Registry,
 		Reward:     h.Reward,
+		Selection:  h.Selection,
 
 		Environment:       h.DB.Environment,
 		PublicURL:         s.BaseURL,

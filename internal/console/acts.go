@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"flexd/internal/access"
 	"flexd/internal/flex"
 	"flexd/internal/selection"
 )
@@ -146,19 +145,12 @@ func (s *Server) doAct(r *request) (view, error) {
 		return view{}, flex.Fail(flex.Malformed, "tick that you are sure")
 	}
 
-	act := access.Action{
-		Act:     string(a.Kind) + " assets",
-		Subject: fmt.Sprintf("%d assets", len(ids)),
-		Detail:  strings.TrimSpace(p.Hours + " " + p.By),
-	}
-
-	if len(ids) == 1 {
-		act.Subject = ids[0].String()
-	}
+	act := a.Act(ids)
+	act.Who, act.Source = r.who.Name, r.from
 
 	err = s.Access.ActWithDetail(
 		r.Context(),
-		act.By(r.who.Name, r.from),
+		act,
 		func() (string, error) {
 			p.Result, err = s.Selection.Do(r.Context(), a, ids, typed)
 			if len(p.Lines) == 0 {

@@ -279,6 +279,16 @@ var story = []chapter{
 			refused:   404,
 			why:       "no alert is firing",
 		},
+		{
+			operation: "POST /operations/assets/act",
+			body:      `{"action": "replan", "asset_ids": ["{{asset_id}}"]}`,
+		},
+		{
+			operation: "POST /operations/assets/offboard",
+			body:      `{"asset_ids": ["{{asset_id}}"]}`,
+			refused:   409,
+			why:       "nothing confirms it",
+		},
 		{operation: "GET /operations/fleet"},
 		{operation: "GET /operations/asset/{asset_id}"},
 		{operation: "GET /operations/site/{site_id}", set: map[string]string{"site_id": "{{site_id}}"}},

@@ -19,6 +19,7 @@ import (
 	"flexd/internal/delivery"
 	"flexd/internal/flex"
 	"flexd/internal/mcp"
+	"flexd/internal/selection"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -327,10 +328,11 @@ func (w *world) body(draw *rand.Rand) any {
 	return []any{
 		map[string]any{"fleet": map[string]any{"cap_kw": draw.IntN(100)}},
 		map[string]any{"asset_ids": []any{w.assets[draw.IntN(2)]}},
+		map[string]any{"action": selection.Kinds[draw.IntN(len(selection.Kinds))], "minutes": 60, "asset_ids": []any{w.assets[draw.IntN(2)]}},
 		map[string]any{"change_kw": -draw.IntN(100), "start_timestamp": begin.Format(time.RFC3339), "end_timestamp": begin.Add(time.Hour).Format(time.RFC3339)},
 		map[string]any{"timestamp": begin.Format(time.RFC3339)},
 		map[string]any{}, "text", nil, []any{1},
-	}[draw.IntN(8)]
+	}[draw.IntN(9)]
 }
 
 // showsOther returns what an answer shows of the other organisation, but for what was in the call.

@@ -120,6 +120,16 @@ var tools = []tool{
 		},
 	},
 	{
+		name:   "act_on_assets",
+		method: post,
+		path:   "/operations/assets/act",
+		dryRun: &dryRun{
+			method: post,
+			path:   "/operations/assets/act",
+			query:  "dry_run=true",
+		},
+	},
+	{
 		name:   "replay_delivery",
 		method: post,
 		path:   "/deliveries/{id}/replay",

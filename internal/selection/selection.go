@@ -68,6 +68,27 @@ type Action struct {
 	By   flex.WallTime // with ReadyBy
 }
 
+// Act is the action as the audit log keeps it, before anything is done. Who does it is for the caller to add.
+func (a Action) Act(assets []flex.AssetID) store.Act {
+	act := store.Act{
+		Act:     string(a.Kind) + " assets",
+		Subject: fmt.Sprintf("%d assets", len(assets)),
+	}
+
+	switch a.Kind {
+	case ChargeNow:
+		act.Detail = "for " + a.For.String()
+	case ReadyBy:
+		act.Detail = "by " + a.By.String()
+	}
+
+	if len(assets) == 1 {
+		act.Subject = assets[0].String()
+	}
+
+	return act
+}
+
 // Line is what becomes of one asset.
 type Line struct {
 	AssetID flex.AssetID `json:"asset_id"`

@@ -108,3 +108,60 @@ type AlertSnooze struct {
 	// Why it may rest, 500 bytes at most.
 	Note string `json:"note" wire:"required,nonempty"`
 }
+
+// SelectionQuery holds the parameters of what is done to a selection of assets.
+//
+//openapi:client
+type SelectionQuery struct {
+	// Only say what would become of each asset.
+	DryRun bool `json:"dry_run"`
+}
+
+// SelectionRequest is the body of POST /operations/assets/act.
+//
+//openapi:addition
+type SelectionRequest struct {
+	Action   string         `json:"action" wire:"required,enum=AssetAction"`
+	AssetIDs []flex.AssetID `json:"asset_ids" wire:"required,nonempty,items=500"`
+	// For how long, of charge-now: 24 hours at most.
+	Minutes int `json:"minutes,omitzero" wire:"min=1,max=1440"`
+	// The time of day in the zone of the tariff, of ready-by.
+	ReadyByLocalTime *WallTime `json:"ready_by_local_time,omitzero"`
+}
+
+// OffboardRequest is the body of POST /operations/assets/offboard.
+//
+//openapi:addition
+type OffboardRequest struct {
+	AssetIDs []flex.AssetID `json:"asset_ids" wire:"required,nonempty,items=500"`
+	// What the dry run gave as confirm: without it nothing is done.
+	Confirm string `json:"confirm,omitzero" wire:"text=100"`
+}
+
+// SelectionResult is what became, or would become, of each asset of a selection.
+//
+//openapi:addition
+type SelectionResult struct {
+	Action string `json:"action" wire:"enum=SelectionAction"`
+	// Whether it is done; a dry run does nothing.
+	Done bool `json:"done"`
+	// Assets of which it is done, or could be.
+	NumPossible int `json:"num_possible"`
+	// What confirms it, of a dry run of what cannot be undone.
+	Confirm string          `json:"confirm,omitzero"`
+	Assets  []SelectedAsset `json:"assets"`
+}
+
+// SelectedAsset is what became, or would become, of one asset.
+//
+//openapi:addition
+type SelectedAsset struct {
+	AssetID flex.AssetID `json:"asset_id"`
+	// Absent where the organisation has no such asset.
+	ExternalID string         `json:"external_id,omitzero"`
+	Type       flex.AssetType `json:"type,omitzero" wire:"enum=AssetType"`
+	// In words; absent where it is refused.
+	Outcome string `json:"outcome,omitzero"`
+	// Why it is refused; absent where it is not.
+	Fault string `json:"fault,omitzero"`
+}
