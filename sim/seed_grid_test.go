@@ -109,3 +109,14 @@ func TestMoneyBroken(t *testing.T) {
 		}
 	}
 }
+
+// A home of which a smaller history leaves a main fuse alone is no home: a history can be shrunk to one.
+func TestRandomStreets_FuseAlone(t *testing.T) {
+	history := []Happening{
+		{Kind: Fuse, Home: "empty", KW: 10, From: streetDay.Start(), To: streetDay.Start()},
+		{Kind: Stay, Home: "car0", KW: 7.4, Need: 10, From: gridEvening, To: gridMorning},
+	}
+	for _, b := range play(t, history).Broken {
+		t.Error(b)
+	}
+}

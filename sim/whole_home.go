@@ -99,10 +99,14 @@ func (w *whole) register(ctx context.Context, history []Happening) error {
 		if h.Kind == Cap {
 			w.caps = append(w.caps, flex.Span{From: h.From, To: h.To})
 		}
-		if slices.Contains([]Kind{Outage, Restart, Kill, Boost}, h.Kind) {
+		if slices.Contains([]Kind{Outage, Restart, Kill, Boost, Change}, h.Kind) {
 			w.unsteady = append(w.unsteady, h)
 		}
 	}
+
+	maps.DeleteFunc(w.homes, func(_ string, h *household) bool {
+		return len(h.devices()) == 0 // a main fuse with nothing behind it
+	})
 
 	for n, name := range w.names() {
 		if err := w.onboard(ctx, name, n+1); err != nil {
