@@ -62,7 +62,7 @@ type commands struct {
 	Limits   limitsCommand   `cmd:"" group:"fleet" help:"Limits of feeders that a distribution operator sets for a time, and the fallback when nothing is heard."`
 	OpenADR  openADR         `cmd:"" group:"fleet" name:"openadr" help:"The OpenADR server of an organisation: its clients, and what subscribers were notified of."`
 	Evidence evidenceCommand `cmd:"" group:"watch" help:"What the records say of how a fleet was steered: energy, steps, needs, halts, offers, access; as JSON or a page to print."`
-	MCP      mcpServer       `cmd:"" group:"fleet" name:"mcp" help:"Let an agent read, explain and preview by the Model Context Protocol, on standard input and output."`
+	MCP      mcpServer       `cmd:"" group:"fleet" name:"mcp" help:"Let an agent read, explain and preview by the Model Context Protocol, on standard input and output or over HTTP."`
 	Rate     rateCommand     `cmd:"" group:"fleet" help:"The power that an asset really draws: what was learned, pinned, reset."`
 	Verify   verify          `cmd:"" group:"watch" help:"Hold the store against every law that its records must keep."`
 	Doctor   doctor          `cmd:"" group:"watch" help:"Say what is not well, and what to do about it."`

@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"io"
+	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,17 +17,23 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/mcp"
 	records "flexd/internal/store"
+	"flexd/internal/web"
 )
 
 // mcpServer is `flexd mcp`.
 type mcpServer struct {
 	ofOrg
 	Username string `help:"The credential whose roles the agent has; the organisation's first if not given." placeholder:"NAME"`
+	Listen   string `help:"Answer over HTTP at this address, at the path /mcp, agents that have a bearer token of the interface; as in 127.0.0.1:8090. On standard input and output if not given." placeholder:"HOST:PORT"`
 	Write    bool   `help:"Offer tools that change something, too. Each needs two calls: one that shows what would be done, and one that confirms it."`
 }
 
-// Run answers one agent on standard input and output until its end.
+// Run answers one agent on standard input and output until its end, or any over HTTP.
 func (o *mcpServer) Run(ctx context.Context, c console) error {
+	if o.Listen != "" {
+		return o.serve(ctx, c)
+	}
+
 	h, org, err := o.openOrg(ctx)
 	if err != nil {
 		return err
@@ -63,32 +73,109 @@ func (o *mcpServer) settings(
 		},
 	}
 
-	act := func(ctx context.Context, tool, arguments string, do func() error) error {
-		call := records.Act{
-			Who:    "agent of credential " + credential.Username,
-			Act:    "call tool " + tool,
-			Org:    org.ID,
-			Detail: arguments,
-		}
-
-		return h.Access.Act(ctx, call, do)
-	}
-
-	halted := func(ctx context.Context) (string, error) {
-		halt, err := h.Push.Halted(ctx)
-		if err != nil || halt == nil {
-			return "", err
-		}
-		return "by " + halt.Who + ": " + halt.Reason, nil
-	}
-
 	return mcp.Settings{
 		Version: version(),
 		API:     h.API.Handler(),
 		Write:   o.Write,
 		Token:   tokens.token,
-		Halted:  halted,
-		Act:     act,
+		Halted:  haltedIn(h),
+		Act:     actOf(h, tokens.who),
+	}
+}
+
+// serve answers agents over HTTP until it is stopped.
+func (o *mcpServer) serve(ctx context.Context, c console) error {
+	if o.Org != "" || o.Username != "" {
+		return flex.Fail(
+			flex.Invalid,
+			"with --listen an agent's token says whose it is: leave --org and --username out",
+		)
+	}
+
+	h, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+
+	l, err := listenAt("--listen", o.Listen)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", mcp.OverHTTP(func(r *http.Request) (string, mcp.Settings, error) {
+		return o.agent(h, r)
+	}))
+	fmt.Fprintf(c.out, "listening on http://%s/mcp\n", l.Addr())
+
+	return (&web.Server{Handler: mux}).Serve(ctx, l)
+}
+
+// agent finds whose request it is.
+func (o *mcpServer) agent(
+	h *app.App,
+	r *http.Request,
+) (key string, s mcp.Settings, err error) {
+	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "bearer") {
+		return "", s, flex.Fail(
+			flex.Unauthorized,
+			"give a token of the interface, as in Authorization: Bearer TOKEN",
+		)
+	}
+
+	token := flex.Secret(strings.TrimSpace(text))
+	who, err := h.Access.Identify(r.Context(), token)
+	if err != nil {
+		return "", s, err
+	}
+
+	from := web.Proxies{}.Client(r)
+	if err := who.Admit(from); err != nil {
+		return "", s, err
+	}
+
+	sum := sha256.Sum256([]byte(token))
+
+	return string(sum[:]) + from, mcp.Settings{
+		Version: version(),
+		API:     h.API.Handler(),
+		Write:   o.Write && who.May(flex.EntityWrite),
+		Token:   func(context.Context) (flex.Secret, error) { return token, nil },
+		From:    r.RemoteAddr,
+		Halted:  haltedIn(h),
+		Act:     actOf(h, who),
+	}, nil
+}
+
+// actOf writes an agent's calls in the audit log.
+func actOf(
+	h *app.App,
+	who access.Principal,
+) func(ctx context.Context, tool, arguments string, do func() error) error {
+	return func(ctx context.Context, tool, arguments string, do func() error) error {
+		call := records.Act{
+			Who:    "agent of credential " + who.Username,
+			Act:    "call tool " + tool,
+			Org:    who.Org,
+			Detail: arguments,
+		}
+
+		return h.Access.Act(ctx, call, do)
+	}
+}
+
+// haltedIn says why pushes are halted.
+func haltedIn(h *app.App) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		halt, err := h.Push.Halted(ctx)
+		if err != nil || halt == nil {
+			return "", err
+		}
+
+		return "by " + halt.Who + ": " + halt.Reason, nil
 	}
 }
 

@@ -2,9 +2,15 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
+
+	"flexd/internal/access"
+	"flexd/internal/flex"
+	records "flexd/internal/store"
 )
 
 // An agent that speaks on standard input is answered on standard output, within the roles of a
@@ -63,5 +69,95 @@ func TestMCP(t *testing.T) {
 
 	if _, said := flexd("audit list"); strings.Count(said, "call tool list_exceptions") != 2 {
 		t.Errorf("the audit log: %s", said)
+	}
+}
+
+// Over HTTP an agent has a bearer token, and its calls are in the audit log of its organisation.
+func TestMCP_Listen(t *testing.T) {
+	database := freshDatabase(t)
+	flexd := commandLineOf(t, database)
+	if code, said := flexd("org add Acme --username acme"); code != exitDone {
+		t.Fatal(said)
+	}
+	for _, line := range []string{"mcp --listen 127.0.0.1:0 --org Acme", "mcp --listen 127.0.0.1:0 --username acme"} {
+		if code, said := flexd(line); code == exitDone || !strings.Contains(said, "token says whose") {
+			t.Errorf("%s: %d %s", line, code, said)
+		}
+	}
+
+	h, err := store{Database: database, Environment: "production"}.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	var org flex.OrgID
+	err = h.DB.ReadAll(t.Context(), func(all *records.All) error {
+		found, err := all.OrgNamed(t.Context(), "Acme")
+		org = found.ID
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	issued, err := h.Access.Issue(t.Context(), access.Principal{Org: org, Username: "acme", Roles: []flex.Role{flex.EntityRead}}, access.TokenLife)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	ctx, stop := context.WithCancel(t.Context())
+	said, out := io.Pipe()
+	ended := make(chan int)
+	go func() {
+		ended <- run(ctx, []string{"mcp", "--listen", "127.0.0.1:0"}, console{in: strings.NewReader(""), out: out, err: io.Discard})
+	}()
+	line, err := bufio.NewReader(said).ReadString('\n')
+	url, listening := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if err != nil || !listening {
+		t.Fatalf("%q %v", line, err)
+	}
+
+	ask := func(token, host string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_exceptions","arguments":{}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		if host != "" {
+			r.Host = host
+		}
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(text)
+	}
+	if code, text := ask(issued.Token.Reveal(), ""); code != http.StatusOK || !strings.Contains(text, `"id":1,"result"`) || strings.Contains(text, `"isError":true`) {
+		t.Errorf("with a token: %d %s", code, text)
+	}
+	if code, text := ask("", ""); code != http.StatusUnauthorized {
+		t.Errorf("without a token: %d %s", code, text)
+	}
+	if code, text := ask("nonsense", ""); code != http.StatusUnauthorized {
+		t.Errorf("with no token of ours: %d %s", code, text)
+	}
+	if code, text := ask(issued.Token.Reveal(), "evil.example"); code != http.StatusForbidden {
+		t.Errorf("under another name: %d %s", code, text)
+	}
+
+	stop()
+	if code := <-ended; code != exitDone {
+		t.Errorf("it ended with %d", code)
+	}
+	if _, said := flexd("audit list"); !strings.Contains(said, "agent of credential acme") || !strings.Contains(said, "call tool list_exceptions") {
+		t.Errorf("the log has %s", said)
 	}
 }

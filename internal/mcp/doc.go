@@ -20,6 +20,14 @@
 // after ConfirmationLife. Where the first answer is what stands today, the second call is refused
 // if that has changed meanwhile. At most MaxConfirmations wait at a time; the oldest goes first.
 //
+// # Over HTTP
+//
+// OverHTTP answers many agents by the streamable HTTP transport, without sessions: each request has
+// a bearer token of the interface, which is looked up each time, and its calls are made with that
+// very token, from the address of its sender. So the token says which organisation or site an agent
+// sees, and where it ends or is revoked, the agent does. Confirmations are kept for each token and
+// address by itself.
+//
 // # The kill switch and the log
 //
 // While pushes are halted no tool changes anything: an agent does not work around the people who

@@ -37,6 +37,9 @@ type Settings struct {
 	// Act does something that is written in the audit log.
 	Act func(ctx context.Context, tool, arguments string, do func() error) error
 
+	// From is the address that calls come from; this process itself if empty.
+	From string
+
 	Write bool             // whether tools that change something are offered
 	Now   func() time.Time // the true clock if nil
 	// what failed within flexd; the default logger if nil
@@ -429,7 +432,7 @@ func (s *Server) request(
 		)
 	}
 
-	r.RemoteAddr = inProcess
+	r.RemoteAddr = cmp.Or(s.From, inProcess)
 	r.RequestURI = where
 	r.Header.Set("Authorization", "Bearer "+token.Reveal())
 	if body != nil {

@@ -32,6 +32,7 @@ export async function sandbox() {
     address,
     username: 'acme',
     password: 'quick-start-secret',
+    options, // in which another flexd is started beside it
     async stop() {
       service.kill('SIGTERM');
       await ended;

@@ -1,0 +1,106 @@
+package mcp
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"flexd/internal/flex"
+)
+
+// MaxAgents is how many agents' confirmations are kept at once over HTTP.
+const MaxAgents = 64
+
+// OverHTTP returns the handler of the protocol's streamable HTTP transport. Each request is of
+// the agent that open finds, by a key: what waits to be confirmed is kept for that key alone, and
+// is forgotten once MaxAgents others have spoken since. Open fails with Unauthorized for who is
+// not let in. Requests of web pages are refused.
+func OverHTTP(
+	open func(*http.Request) (key string, s Settings, err error),
+) http.Handler {
+	known := &agents{}
+	protocol := sdk.NewStreamableHTTPHandler(
+		func(r *http.Request) *sdk.Server {
+			server, _ := r.Context().Value(agentKey{}).(*sdk.Server)
+			return server
+		},
+		&sdk.StreamableHTTPOptions{
+			Stateless:           true,
+			JSONResponse:        true,
+			MaxRequestBodyBytes: 2 * MaxArguments,
+		},
+	)
+
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		key, settings, err := open(r)
+		var server *sdk.Server
+		if err == nil {
+			server, err = known.server(key, settings)
+		}
+
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+
+		ctx := context.WithValue(r.Context(), agentKey{}, server)
+		protocol.ServeHTTP(w, r.WithContext(ctx))
+	}
+
+	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(answer))
+}
+
+// agentKey finds a request's server in its context.
+type agentKey struct{}
+
+// refuse answers whoever is not let in.
+func refuse(w http.ResponseWriter, err error) {
+	switch flex.KindOf(err) {
+	case flex.Unauthorized:
+		w.Header().Set("WWW-Authenticate", `Bearer realm="flexd"`)
+		http.Error(w, err.Error(), http.StatusUnauthorized)
+	case flex.Unavailable:
+		http.Error(w, "not available; try again", http.StatusServiceUnavailable)
+	default:
+		http.Error(w, "flexd failed, and its log says why", http.StatusInternalServerError)
+	}
+}
+
+// agents are the servers of those who spoke, the latest last.
+type agents struct {
+	mu   sync.Mutex
+	list []agent
+}
+
+type agent struct {
+	key    string
+	server *sdk.Server
+}
+
+// server returns an agent's server, and makes it for one who is new.
+func (a *agents) server(key string, s Settings) (*sdk.Server, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+
+	at := slices.IndexFunc(a.list, func(k agent) bool { return k.key == key })
+	if at >= 0 {
+		found := a.list[at]
+		a.list = append(slices.Delete(a.list, at, at+1), found)
+		return found.server, nil
+	}
+
+	server, err := New(s)
+	if err != nil {
+		return nil, err
+	}
+
+	a.list = append(a.list, agent{key: key, server: server})
+	if len(a.list) > MaxAgents {
+		a.list = slices.Delete(a.list, 0, 1)
+	}
+
+	return server, nil
+}
