@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"flexd/internal/app"
 	"flexd/internal/flex"
 	"flexd/internal/store/storetest"
+	"flexd/test/postgres"
 )
 
 // valve is a proxy before a database that can stop forwarding: connections stay open, are taken,
@@ -190,6 +192,108 @@ func TestServe_DatabaseHangs(t *testing.T) {
 		status, _ := ask("POST", "/entities/site", key)
 		if made := strings.Contains(said, "exists already"); status != 200 && !made { // by the round before
 			t.Errorf("repeated under its key when the database answers again: %d %s", status, said)
+		}
+	}
+}
+
+// A primary whose replica confirms nothing takes statements and ends no commit: that is a
+// database that hangs, too.
+func TestServe_CommitsHang(t *testing.T) {
+	if postgres.Binaries() == "" {
+		t.Skip("PostgreSQL is not installed")
+	}
+	server, err := postgres.Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	h, err := app.Open(t.Context(), app.Settings{
+		Database: server.URL, Keys: storetest.Keys(t), Environment: flex.Sandbox, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, password, err := h.Access.AddOrg(t.Context(), "acme", "acme", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(ctx, l) }()
+	confirm := func(by string) {
+		t.Helper()
+		for _, s := range []string{"ALTER SYSTEM SET synchronous_standby_names = '" + by + "'", "SELECT pg_reload_conf()"} {
+			if err := storetest.Exec(t, server.URL, s); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	defer func() {
+		confirm("")
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		h.Close()
+	}()
+
+	token, err := h.Access.Login(t.Context(), "acme", password, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Timeout: time.Minute} // long, for a machine that is busy: it hung for ever before
+	ask := func(method, path, key string) *http.Response {
+		t.Helper()
+		r, _ := http.NewRequest(method, "http://"+l.Addr().String()+path, strings.NewReader(`{"mpan":"1234567890126","postcode":"SW1A 2AA","street_address":"10 Downing Street"}`))
+		r.Header.Set("Authorization", "Bearer "+token.Token.Reveal())
+		r.Header.Set("Idempotency-Key", key)
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatalf("%s %s: %v", method, path, err)
+		}
+		resp.Body.Close()
+		return resp
+	}
+	write := func(key string) *http.Response { return ask("POST", "/entities/site", key) }
+	until := func(want int) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); ask("GET", "/readyz", "").StatusCode != want; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("/readyz does not answer %d", want)
+			}
+		}
+	}
+	until(200)
+	if resp := write("before"); resp.StatusCode != 200 {
+		t.Fatalf("before: %s", resp.Status)
+	}
+
+	for round := range 2 {
+		confirm("nobody")
+		var many sync.WaitGroup
+		for n := range 40 { // more than the pool has connections
+			many.Go(func() {
+				resp := write(fmt.Sprintf("%d %d", round, n))
+				end := time.Now().Add(time.Minute)
+				for try := 0; resp.StatusCode != 503 && time.Now().Before(end); try++ { // the setting is not read yet
+					resp = write(fmt.Sprintf("%d %d %d", round, n, try))
+				}
+				if resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
+					t.Errorf("while no replica confirms: %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
+				}
+			})
+		}
+		many.Wait()
+		until(503)
+
+		confirm("")
+		until(200)
+		if resp := write(fmt.Sprintf("after %d", round)); resp.StatusCode >= 500 {
+			t.Errorf("afterwards: %s", resp.Status)
 		}
 	}
 }

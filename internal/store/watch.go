@@ -24,6 +24,10 @@ import (
 // It is asked on, and when it answers connections are made again. A statement that takes long
 // is left alone as long as the database answers.
 //
+// The question commits something, so that a primary whose replica does not confirm what is
+// written hangs, too. What waits for the replica then stays unseen until it is confirmed, as
+// no cancellation is sent: with one, PostgreSQL would show what a failover may still lose.
+//
 // The question takes a lock under this process's number, which ends with the connection:
 // whoever finds an idempotency key in flight whose process's lock is free knows that the process
 // is gone, or gave up its requests as above.
@@ -232,13 +236,17 @@ func (w *watch) ask(ctx context.Context, own *pgx.Conn) (*pgx.Conn, error) {
 	return own, nil
 }
 
-// askOn asks for the process's lock, which is taken again each time.
+// askOn asks for the process's lock, which is taken again each time, and commits a message to
+// nobody: a lock alone is no write.
 func (w *watch) askOn(ctx context.Context, own *pgx.Conn) error {
 	late, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	_, err := own.PgConn().Exec(
 		late,
-		fmt.Sprintf("SELECT pg_try_advisory_lock(%d)", w.number),
+		fmt.Sprintf(
+			"SELECT pg_try_advisory_lock(%d), pg_logical_emit_message(true, 'flexd', '')",
+			w.number,
+		),
 	).ReadAll()
 
 	return err
