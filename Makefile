@@ -1,6 +1,6 @@
 # make test   the whole suite, race detector on, on SQLite and on a PostgreSQL of its own
 # make long   the long campaigns, hours; their figures stand in docs/
-# make ha     the deployment with a failover, on this machine, broken part by part: minutes, needs root
+# make ha     the deployment of docs/high-availability.md on this machine, broken part by part: minutes, needs root
 # make build  the program, static
 # make release        programs for each system, image, packages, checksums: into dist/
 # make release-check  builds them twice, compares the bytes and tries them

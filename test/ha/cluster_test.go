@@ -98,69 +98,49 @@ func (c *cluster) setEtcd() {
 	}
 }
 
-// setDatabases has Patroni run PostgreSQL with the settings that docs/high-availability.md gives.
-// What is asked of passwords there is left out here.
+// setDatabases has Patroni run PostgreSQL with the settings of deploy/ha.
 func (c *cluster) setDatabases(s settings) {
 	var hosts []string
 	for _, m := range c.etcd {
 		hosts = append(hosts, m.address()+":2379")
 	}
-	synchronous, commit := "true", "on"
+	common := c.deployed("patroni.yml")
 	if s.lossy {
-		synchronous, commit = "false", "local"
+		common = strings.NewReplacer("synchronous_mode: true", "synchronous_mode: false", `synchronous_commit: "on"`, `synchronous_commit: "local"`).Replace(common)
 	}
 	for _, m := range c.databases {
-		path := m.file("patroni.yml", strings.NewReplacer(
-			"NAME", m.name, "ADDRESS", m.address(), "DIR", m.dir, "ETCD", strings.Join(hosts, ","), "NETWORK", network+"0/24",
-			"BIN", postgres.Binaries(), "SYNCHRONOUS", synchronous, "COMMIT", commit,
-		).Replace(patroni))
-		m.programs = [][]string{{"patroni", path}}
+		own := strings.Replace(common, "unix_socket_directories: /tmp", "unix_socket_directories: "+m.dir, 1)
+		m.programs = [][]string{{"patroni", m.file("patroni.yml", own)}}
+		m.environment = []string{
+			"PATRONI_NAME=" + m.name, "PATRONI_ETCD3_HOSTS=" + strings.Join(hosts, ","),
+			"PATRONI_RESTAPI_LISTEN=" + m.address() + ":8008", "PATRONI_RESTAPI_CONNECT_ADDRESS=" + m.address() + ":8008",
+			"PATRONI_POSTGRESQL_LISTEN=" + m.address() + ":5432", "PATRONI_POSTGRESQL_CONNECT_ADDRESS=" + m.address() + ":5432",
+			"PATRONI_POSTGRESQL_DATA_DIR=" + filepath.Join(m.dir, "data"), "PATRONI_POSTGRESQL_BIN_DIR=" + postgres.Binaries(),
+			"PATRONI_POSTGRESQL_PGPASS=" + filepath.Join(m.dir, "pgpass"),
+			"PATRONI_SUPERUSER_USERNAME=postgres", "PATRONI_SUPERUSER_PASSWORD=" + secret,
+			"PATRONI_REPLICATION_USERNAME=replicator", "PATRONI_REPLICATION_PASSWORD=" + secret,
+		}
 	}
 }
 
-const patroni = `
-scope: flexd
-name: NAME
-log: {level: INFO}
-restapi: {listen: "ADDRESS:8008", connect_address: "ADDRESS:8008"}
-etcd3: {hosts: "ETCD"}
-bootstrap:
-  dcs:
-    ttl: 20
-    loop_wait: 5
-    retry_timeout: 5
-    primary_start_timeout: 30
-    maximum_lag_on_failover: 104857600
-    synchronous_mode: SYNCHRONOUS
-    postgresql:
-      use_pg_rewind: true
-      use_slots: true
-      parameters:
-        synchronous_commit: "COMMIT"
-        wal_log_hints: "on"
-        wal_sender_timeout: 5s
-        wal_receiver_timeout: 5s
-        max_connections: 200
-        dynamic_shared_memory_type: mmap
-  initdb: [{encoding: UTF8}, {locale: C}, {auth: trust}, data-checksums]
-  pg_hba: ["local all all trust", "host all all NETWORK trust", "host replication all NETWORK trust"]
-postgresql:
-  listen: "ADDRESS:5432"
-  connect_address: "ADDRESS:5432"
-  data_dir: DIR/data
-  bin_dir: BIN
-  pgpass: DIR/pgpass
-  authentication: {superuser: {username: postgres}, replication: {username: replicator}, rewind: {username: postgres}}
-  parameters: {unix_socket_directories: "DIR"}
-watchdog: {mode: off}
-`
+const secret = "swordfish"
+
+// deployed reads a file of what is shipped.
+func (c *cluster) deployed(name string) string {
+	c.Helper()
+	b, err := os.ReadFile(filepath.Join("..", "..", "deploy", "ha", name))
+	if err != nil {
+		c.Fatal(err)
+	}
+	return string(b)
+}
 
 // setServices gives each flexd a HAProxy on its own loopback, which sends it to whichever
 // PostgreSQL is the primary by Patroni's word.
 func (c *cluster) setServices() {
-	var servers strings.Builder
+	haproxy := c.deployed("haproxy.cfg")
 	for _, m := range c.databases {
-		fmt.Fprintf(&servers, "  server %s %s:5432 check port 8008\n", m.name, m.address())
+		haproxy = strings.ReplaceAll(haproxy, " "+m.name+":", " "+m.address()+":")
 	}
 	flexd := filepath.Join(os.Getenv(within), "flexd")
 	c.keys = filepath.Join(os.Getenv(within), c.Name()+".keys")
@@ -172,7 +152,7 @@ func (c *cluster) setServices() {
 		c.Fatal(err)
 	}
 	for _, m := range c.services {
-		proxy := m.file("haproxy.cfg", haproxy+servers.String())
+		proxy := m.file("haproxy.cfg", haproxy)
 		m.programs = [][]string{
 			{"haproxy", "-db", "-f", proxy},
 			{
@@ -183,25 +163,10 @@ func (c *cluster) setServices() {
 	}
 }
 
-const (
-	haproxy = `
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 1h
-  timeout server 1h
-  timeout check 2s
-listen primary
-  bind 127.0.0.1:5432
-  option httpchk OPTIONS /primary
-  http-check expect status 200
-  default-server inter 1s fall 2 rise 1 on-marked-down shutdown-sessions
-`
-	localURL = "postgres://postgres@127.0.0.1:5432/flexd?sslmode=disable"
-)
+const localURL = "postgres://postgres:" + secret + "@127.0.0.1:5432/flexd?sslmode=disable"
 
 func databaseURL(m *machine, name string) string {
-	return fmt.Sprintf("postgres://postgres@%s:5432/%s?sslmode=disable&connect_timeout=1", m.address(), name)
+	return fmt.Sprintf("postgres://postgres:"+secret+"@%s:5432/%s?sslmode=disable&connect_timeout=1", m.address(), name)
 }
 
 // prepareStore makes flexd's database with one organisation in it.

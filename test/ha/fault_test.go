@@ -5,30 +5,12 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 )
-
-// fault breaks something and returns how to mend it, with the services that cannot work before.
-type fault struct {
-	name  string
-	hold  time.Duration // mended after that; 0: once the service is back
-	begin func(c *cluster, by *rand.Rand) (what string, mend func(), without []*machine)
-}
-
-var faults = []fault{
-	{"the primary's machine is lost", 0, func(c *cluster, _ *rand.Rand) (string, func(), []*machine) {
-		return lose(c.primary())
-	}},
-}
-
-// lose kills all that runs on a machine.
-func lose(m *machine) (string, func(), []*machine) {
-	m.kill()
-	return m.name, m.start, nil
-}
 
 // Limits of what a fault may do.
 const (
@@ -38,12 +20,32 @@ const (
 	settleMax = 4 * time.Minute  // until the deployment is whole again
 )
 
-// count is how many faults there are.
-func count() int {
-	if os.Getenv("FLEXD_LONG") != "" {
-		return 50
+// drawn returns the faults of a run: each kind once in the order of chance, and more by chance, 50
+// in all; or in the short form one of each group. FLEXD_HA_FAULTS is a pattern of names, each of
+// which is then meant.
+func drawn(t *testing.T, by *rand.Rand) (drawn []fault) {
+	if text := os.Getenv("FLEXD_HA_FAULTS"); text != "" {
+		pattern, err := regexp.Compile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.DeleteFunc(faults(), func(f fault) bool { return !pattern.MatchString(f.name) })
 	}
-	return 6
+
+	all := faults()
+	by.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	if os.Getenv("FLEXD_LONG") != "" {
+		for i := len(all); i < 50; i++ {
+			all = append(all, all[by.IntN(len(all))])
+		}
+		return all
+	}
+	met := map[string]bool{}
+	return slices.DeleteFunc(all, func(f fault) bool {
+		again := met[f.group]
+		met[f.group] = true
+		return again
+	})
 }
 
 // TestFaults breaks one part after the other under load. Nothing acknowledged is lost, nothing
@@ -55,12 +57,8 @@ func TestFaults(t *testing.T) {
 	t.Logf("up within %v; seed %d (FLEXD_HA_SEED)", time.Since(began).Round(time.Second), seedOf(t))
 	l := c.newLoad(6)
 	by := rand.New(rand.NewPCG(seedOf(t), 0))
-	for i := range count() {
-		f := faults[by.IntN(len(faults))]
-		if i < len(faults) {
-			f = faults[i]
-		}
-		l.inject(f, by)
+	for i, f := range drawn(t, by) {
+		l.inject(i+1, f)
 		if t.Failed() {
 			break
 		}
@@ -71,30 +69,29 @@ func TestFaults(t *testing.T) {
 
 // inject begins a fault, waits until the service is back, ends it, and waits until the
 // deployment is whole.
-func (l *load) inject(f fault, by *rand.Rand) {
+func (l *load) inject(n int, f fault) {
 	l.Helper()
 	acked, calls, ends := l.acknowledged(), l.callsSoFar(), l.endings()
 	at := time.Now()
-	what, mend, without := f.begin(l.cluster, by)
-	working := func() string {
-		for i, m := range l.services {
-			if !slices.Contains(without, m) && !l.served[i].succeededSince(at.Add(max(f.hold, 3*time.Second))) {
-				return m.name + " does not work"
-			}
-		}
-		return ""
-	}
-	l.until("service after "+f.name, f.hold+outageMax, working)
+	b := f.begin(l.cluster)
+	l.until("service after "+f.name, f.hold+outageMax, func() string {
+		return l.idle(at.Add(max(f.hold, heldLeast)), b.without)
+	})
 	mended := time.Now()
-	mend()
-	l.until("a whole deployment after "+f.name, settleMax, l.unhealthy)
+	b.mend()
+	l.until("a whole deployment after "+f.name, settleMax, func() string {
+		if w := l.unhealthy(); w != "" {
+			return w
+		}
+		return l.idle(mended.Add(time.Second), nil)
+	})
 	whole := time.Since(mended)
 
 	again, still := l.written.back(at)
-	line := fmt.Sprintf("%s (%s): the database stood still for %.1f s", f.name, what, still.Seconds())
+	line := fmt.Sprintf("%d. %s (%s): the database stood still for %.1f s", n, f.name, b.what, still.Seconds())
 	for i, m := range l.services {
 		from := again
-		if slices.Contains(without, m) && mended.After(again) {
+		if slices.Contains(b.without, m) && mended.After(again) {
 			from = mended
 		}
 		back, stood := l.served[i].back(at)
@@ -105,10 +102,23 @@ func (l *load) inject(f fault, by *rand.Rand) {
 		}
 	}
 	l.Logf("%s; whole %.0f s after it was mended; %d acknowledged; %s", line, whole.Seconds(), l.acknowledged()-acked, summary(l.since(calls)))
-	l.judgeCalls(f.name, l.since(calls))
-	if n := l.endings(); n != ends {
+	l.judgeCalls(f.name, l.since(calls), b.mute)
+	if n := l.endings(); n != ends && len(b.without) == 0 {
 		l.Errorf("%s: a program of flexd's machines ended by itself", f.name)
 	}
+}
+
+// heldLeast is how long a fault lasts at least, so that it is not over before it was met.
+const heldLeast = 3 * time.Second
+
+// idle names a flexd that has written nothing since an instant, but for those that cannot.
+func (l *load) idle(since time.Time, without []*machine) string {
+	for i, m := range l.services {
+		if !slices.Contains(without, m) && !l.served[i].succeededSince(since) {
+			return m.name + " writes nothing"
+		}
+	}
+	return ""
 }
 
 func (l *load) callsSoFar() int {
@@ -130,13 +140,13 @@ func (l *load) endings() (n int) {
 	return n
 }
 
-// judgeCalls holds each answer against what is promised: at once, and 503 with Retry-After where
-// the database is not there.
-func (l *load) judgeCalls(during string, calls []call) {
+// judgeCalls holds each answer of all but the mute machine against what is promised: at once, and
+// 503 with Retry-After where the database is not there.
+func (l *load) judgeCalls(during string, calls []call, mute *machine) {
 	l.Helper()
 	bad := 0
 	for _, c := range calls {
-		if c.excused || bad > 5 {
+		if c.to == mute || bad > 5 {
 			continue
 		}
 		refused := c.status == http.StatusServiceUnavailable && c.retryAfter != ""

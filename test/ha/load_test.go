@@ -27,7 +27,6 @@ type call struct {
 	took       time.Duration
 	status     int // 0: no answer
 	retryAfter string
-	excused    bool // the machine that was asked was kept from answering
 }
 
 // recorder makes requests to one machine and keeps what became of them.
@@ -38,13 +37,12 @@ type recorder struct {
 
 // RoundTrip makes a request.
 func (r recorder) RoundTrip(q *http.Request) (*http.Response, error) {
-	c := call{to: r.to, what: q.Method + " " + q.URL.Path, began: time.Now(), excused: r.to.down()}
+	c := call{to: r.to, what: q.Method + " " + q.URL.Path, began: time.Now()}
 	resp, err := http.DefaultTransport.RoundTrip(q)
 	c.took = time.Since(c.began)
 	if err == nil {
 		c.status, c.retryAfter = resp.StatusCode, resp.Header.Get("Retry-After")
 	}
-	c.excused = c.excused || r.to.down()
 	r.load.mu.Lock()
 	r.load.calls = append(r.load.calls, c)
 	r.load.mu.Unlock()

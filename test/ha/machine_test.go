@@ -23,6 +23,8 @@ type machine struct {
 	programs [][]string
 	kept     sync.WaitGroup // of the programs
 
+	environment []string // of the programs, beside what all have
+
 	mu   sync.Mutex
 	off  bool // killed, or not started
 	held bool // stopped
@@ -97,7 +99,7 @@ func (m *machine) keep(program []string, log *os.File) {
 	for {
 		cmd := exec.Command("nsenter", append([]string{"--net=/run/netns/" + m.name, "--setuid", id, "--setgid", id, "--"}, program...)...)
 		cmd.Dir, cmd.Stdout, cmd.Stderr = m.dir, log, log
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.dir, "LANG=C.UTF-8"}
+		cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.dir, "LANG=C.UTF-8"}, m.environment...)
 		m.mu.Lock()
 		if m.off {
 			m.mu.Unlock()
