@@ -76,13 +76,13 @@ func readAhead(r *request) (p *aheadPage, err error) {
 	}
 
 	if !slices.Contains(aheadKinds, p.Kind) {
-		return nil, flex.Fail(flex.Malformed, "kind is one of %v", aheadKinds)
+		return nil, flex.Fail(flex.Invalid, "kind is one of %v", aheadKinds)
 	}
 
 	if text := q.Get("day"); text != "" {
 		p.Day, err = flex.ParseDay(text)
 		if err != nil {
-			return nil, flex.Fail(flex.Malformed, "a day is written YYYY-MM-DD")
+			return nil, flex.Fail(flex.Invalid, "a day is written YYYY-MM-DD")
 		}
 	}
 

@@ -21,7 +21,7 @@ func TestAhead(t *testing.T) {
 		d.wants(d.page("/console/offers"), "Nothing was offered yet.")
 
 		for path, status := range map[string]int{
-			"/console/ahead?kind=all": http.StatusBadRequest, "/console/ahead?day=noon": http.StatusBadRequest, "/console/ahead?day=2020-01-01": http.StatusBadRequest,
+			"/console/ahead?kind=all": http.StatusUnprocessableEntity, "/console/ahead?day=noon": http.StatusUnprocessableEntity, "/console/ahead?day=2020-01-01": http.StatusBadRequest,
 			"/console/ahead?group=feeder": http.StatusNotFound, "/console/ahead?org=x": http.StatusNotFound,
 			"/console/offers?org=x": http.StatusNotFound, "/console/offers?before=x": http.StatusNotFound,
 		} {

@@ -135,7 +135,7 @@ func deliveriesAsked(r *request) (f delivery.Filter, err error) {
 		status, err := strconv.Atoi(text)
 		if err != nil || status < 0 || status > 999 {
 			return f, flex.Fail(
-				flex.Malformed,
+				flex.Invalid,
 				"status is the HTTP status of the latest answer, such as 503, or 0 for no answer, not %q",
 				text,
 			)

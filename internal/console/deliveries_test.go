@@ -119,7 +119,7 @@ func TestDeliveries(t *testing.T) {
 				t.Errorf("%s: %d in total, want %d, %v", query, list.Total, want, err)
 			}
 		}
-		if a := d.get("/console/deliveries?status=five"); a.status != 400 {
+		if a := d.get("/console/deliveries?status=five"); a.status != 422 {
 			t.Errorf("a status that is no number: %d", a.status)
 		}
 		var whole struct{ Failures delivery.Failures }

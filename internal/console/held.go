@@ -157,7 +157,7 @@ func dayStart(text string, after int) (time.Time, error) {
 	day, err := flex.ParseDay(text)
 	if err != nil {
 		return time.Time{}, flex.Fail(
-			flex.Malformed,
+			flex.Invalid,
 			"a day is written YYYY-MM-DD",
 		)
 	}

@@ -39,7 +39,7 @@ func TestHeldReadings(t *testing.T) {
 				t.Errorf("%q: %d readings, want %d", query, n, want)
 			}
 		}
-		for query, want := range map[string]int{"?state=lost": 422, "?label=charger_power": 422, "?from=yesterday": 400, "?to=x": 400} {
+		for query, want := range map[string]int{"?state=lost": 422, "?label=charger_power": 422, "?from=yesterday": 422, "?to=x": 422} {
 			if a := d.get("/console/readings/held" + query); a.status != want {
 				t.Errorf("%s: %d, want %d", query, a.status, want)
 			}

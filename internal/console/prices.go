@@ -41,7 +41,7 @@ func (s *Server) prices(r *request) (view, error) {
 		ask.Day, err = flex.ParseDay(text)
 		if err != nil {
 			return view{}, flex.Fail(
-				flex.Malformed,
+				flex.Invalid,
 				"a day is written YYYY-MM-DD",
 			)
 		}

@@ -60,7 +60,7 @@ func TestReadings(t *testing.T) {
 				t.Errorf("today: %+v", l)
 			}
 		}
-		for days, status := range map[string]int{"0": 400, "1": 200, "31": 200, "32": 400, "x": 400} {
+		for days, status := range map[string]int{"0": 422, "1": 200, "31": 200, "32": 422, "x": 422} {
 			if a := d.get("/console/readings?days=" + days); a.status != status {
 				t.Errorf("%s days: %d", days, a.status)
 			}

@@ -86,7 +86,7 @@ func missingAsked(r *request) (ask reading.MissingQuery, err error) {
 	if text := q.Get("to"); text != "" {
 		ask.To, err = flex.ParseDay(text)
 		if err != nil {
-			return ask, flex.Fail(flex.Malformed, "a day is written YYYY-MM-DD")
+			return ask, flex.Fail(flex.Invalid, "a day is written YYYY-MM-DD")
 		}
 	}
 
@@ -94,7 +94,7 @@ func missingAsked(r *request) (ask reading.MissingQuery, err error) {
 		if _, err := fmt.Sscan(text, &ask.Days); err != nil || ask.Days < 1 ||
 			ask.Days > gapDaysMax {
 			return ask, flex.Fail(
-				flex.Malformed,
+				flex.Invalid,
 				"days are a number from 1 to %d",
 				gapDaysMax,
 			)

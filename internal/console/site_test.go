@@ -105,7 +105,7 @@ func TestPrices(t *testing.T) {
 		if n := strings.Count(d.page("/console/prices.csv?day=2026-03-29"), "\n"); n != 47 {
 			t.Errorf("the day on which the clocks go forward has %d lines", n)
 		}
-		if a := d.get("/console/prices?day=" + url.QueryEscape("14 January")); a.status != 400 {
+		if a := d.get("/console/prices?day=" + url.QueryEscape("14 January")); a.status != 422 {
 			t.Errorf("no day: %d", a.status)
 		}
 	})
