@@ -14,7 +14,7 @@ import (
 // chargerCall is `flexd charger-call`.
 type chargerCall struct {
 	ID      string `arg:"" help:"The charger's id."`
-	Action  string `arg:"" help:"The call's name in the charger's OCPP, as in Reset; or transactions, to list the charger's; or state, whether it and its platform are there."`
+	Action  string `arg:"" help:"The call's name in the charger's OCPP, as in Reset; or transactions, to list the charger's; or reports, what it told when asked to report; or state, whether it and its platform are there."`
 	Payload string `arg:"" optional:"" help:"The call's payload in JSON, as in '{\"type\":\"Soft\"}'; empty if not given." default:"{}"`
 
 	Bridge string `help:"The bridge's --office-listen; ${default} if not given." default:"http://127.0.0.1:8889" env:"FLEXD_OCPP_OFFICE" placeholder:"URL"`
@@ -33,8 +33,8 @@ func (o *chargerCall) Run(ctx context.Context, c console) error {
 	var answer []byte
 	var err error
 	switch o.Action {
-	case "transactions":
-		answer, err = at.Read(ctx, path+"/transactions")
+	case "transactions", "reports":
+		answer, err = at.Read(ctx, path+"/"+o.Action)
 	case "state":
 		answer, err = at.Read(ctx, path)
 	default:

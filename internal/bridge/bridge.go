@@ -66,6 +66,13 @@ type Transaction struct {
 	Reason    string    `json:"reason,omitempty"`
 }
 
+// Report is what a charger of OCPP 2.0.1 told after it was asked to report, as it came.
+type Report struct {
+	At     time.Time       `json:"at"`
+	Action string          `json:"action"` // NotifyReport, ReportChargingProfiles and the like
+	Body   json.RawMessage `json:"body"`
+}
+
 // Tag is an id tag of the chargers' file.
 type Tag struct {
 	ID     string `json:"id"`
@@ -88,6 +95,12 @@ func (c *Client) OfAsset(ctx context.Context, asset flex.AssetID) (found Charger
 // Transactions are a charger's, the newest last.
 func (c *Client) Transactions(ctx context.Context, charger string) (all []Transaction, err error) {
 	err = c.read(ctx, "/chargers/"+url.PathEscape(charger)+"/transactions", &all)
+	return all, err
+}
+
+// Reports are what a charger told since the bridge began, the newest last.
+func (c *Client) Reports(ctx context.Context, charger string) (all []Report, err error) {
+	err = c.read(ctx, "/chargers/"+url.PathEscape(charger)+"/reports", &all)
 	return all, err
 }
 

@@ -22,6 +22,7 @@ type chargerPage struct {
 	Note    string         `json:"note,omitempty"` // why nothing is known of it
 	// the newest first
 	Transactions []bridge.Transaction `json:"transactions"`
+	Reports      []bridge.Report      `json:"reports"`
 	Tags         []bridge.Tag         `json:"tags"`
 
 	// the call that is chosen, its body, and what came back
@@ -75,6 +76,12 @@ func (s *Server) askBridge(r *request, p *chargerPage) (err error) {
 
 	slices.Reverse(p.Transactions)
 	p.Transactions = p.Transactions[:min(len(p.Transactions), chargerShown)]
+	p.Reports, err = s.Bridge.Reports(r.Context(), p.Charger.ID)
+	if err != nil {
+		return err
+	}
+
+	slices.Reverse(p.Reports)
 	p.Tags, err = s.Bridge.Tags(r.Context())
 
 	return err

@@ -63,7 +63,8 @@ type charger struct {
 
 	callbacks []callback // not yet sent
 
-	transactions []bridge.Transaction // the newest last
+	transactions   []bridge.Transaction // the newest last
+	stationReports []bridge.Report      // the newest last
 
 	kept [sha256.Size]byte // of what was saved last
 }

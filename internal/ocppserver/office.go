@@ -53,6 +53,7 @@ func (b *Bridge) office() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /chargers/{id}/call/{action}", b.takeCall)
 	mux.HandleFunc("GET /chargers", b.showChargers)
+	mux.HandleFunc("GET /chargers/{id}/reports", b.showReports)
 	mux.HandleFunc("GET /assets/{asset}", b.showAsset)
 	mux.HandleFunc("GET /tags", b.showTags)
 	mux.HandleFunc("GET /chargers/{id}", b.showCharger)
@@ -197,6 +198,45 @@ func (b *Bridge) showTransactions(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, all)
 }
 
+// reportCalls are the calls of OCPP 2.0.1 by which a charger tells what it was asked to report.
+var reportCalls = []string{
+	"NotifyCustomerInformation", "NotifyMonitoringReport", "NotifyReport", "ReportChargingProfiles",
+}
+
+// stationReportsMax is how much of a charger's reports is kept, in bytes; the oldest go first.
+const stationReportsMax = 256 << 10
+
+// noteStationReport keeps a report. The caller holds mu.
+func (c *charger) noteStationReport(action string, body json.RawMessage, now time.Time) {
+	if !slices.Contains(reportCalls, action) || len(body) > stationReportsMax {
+		return
+	}
+
+	c.stationReports = append(c.stationReports, bridge.Report{At: now, Action: action, Body: slices.Clone(body)})
+	size := 0
+	for i, r := range slices.Backward(c.stationReports) {
+		size += len(r.Body)
+		if size > stationReportsMax {
+			c.stationReports = slices.Clone(c.stationReports[i+1:])
+			return
+		}
+	}
+}
+
+// showReports answers with a charger's reports, the newest last.
+func (b *Bridge) showReports(w http.ResponseWriter, r *http.Request) {
+	c, ok := b.known(w, r)
+	if !ok {
+		return
+	}
+
+	c.mu.Lock()
+	all := append([]bridge.Report{}, c.stationReports...)
+	c.mu.Unlock()
+
+	writeJSON(w, all)
+}
+
 // tag is what a chargers' file says of an id tag.
 type tag struct {
 	status string
@@ -209,16 +249,19 @@ var tagStates = map[string]string{
 	"expired":  "Expired",
 }
 
+// tagMax is the longest tag: 20 characters in OCPP 1.6, 36 in 2.0.1.
+const tagMax = 36
+
 // parseTag reads a tag's line, as in: tag 04A2B3 blocked.
 func parseTag(fields []string) (id string, t tag, err error) {
-	known := len(fields) == 3 && len(fields[1]) <= 20
+	known := len(fields) == 3 && len(fields[1]) <= tagMax
 	if known {
 		t.status = tagStates[fields[2]]
 	}
 	if t.status == "" {
 		return "", t, flex.Fail(
 			flex.Invalid,
-			"a tag's line is: tag, its id of at most 20 characters, and accepted, blocked or expired",
+			"a tag's line is: tag, its id of at most 36 characters, and accepted, blocked or expired",
 		)
 	}
 

@@ -96,7 +96,7 @@ func TestOffice_Tags(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := t.TempDir() + "/chargers.txt"
-	text := line + "\ntag good accepted\ntag lost blocked\ntag OLD expired\n"
+	text := line + "\ntag good accepted\ntag lost blocked\ntag OLD expired\ntag 36-characters-as-in-OCPP-2.0.1-abcde blocked\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestOffice_Tags(t *testing.T) {
 	c := newSim(t, s.url, "CP1", s.now)
 	c.password = "a password of some length"
 	c.boot()
-	for tag, want := range map[string]string{"good": "Accepted", "GOOD": "Accepted", "lost": "Blocked", "old": "Expired", "other": "Invalid"} {
+	for tag, want := range map[string]string{"good": "Accepted", "GOOD": "Accepted", "lost": "Blocked", "old": "Expired", "other": "Invalid", "36-characters-as-in-ocpp-2.0.1-abcde": "Blocked"} {
 		if b := c.must("Authorize", `{"idTag":"`+tag+`"}`); !strings.Contains(string(b), want) {
 			t.Errorf("%s was answered %s, want %s", tag, b, want)
 		}
@@ -119,10 +119,12 @@ func TestOffice_Tags(t *testing.T) {
 		}
 	}
 
-	if err := os.WriteFile(path, []byte(line+"\ntag good maybe\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ocppserver.ReadChargers(path, nil); err == nil {
-		t.Error("a tag of an unknown state is read")
+	for _, bad := range []string{"good maybe", "37-characters-as-in-OCPP-2.0.1-abcdef accepted", "good"} {
+		if err := os.WriteFile(path, []byte(line+"\ntag "+bad+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ocppserver.ReadChargers(path, nil); err == nil {
+			t.Errorf("tag %s is read", bad)
+		}
 	}
 }

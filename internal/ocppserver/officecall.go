@@ -44,9 +44,12 @@ CancelReservation {"reservationId":1}
 ChangeAvailability {"operationalStatus":"Operative","evse":{"id":CONNECTOR}}
 ClearCache {}
 DataTransfer {"vendorId":"com.example","messageId":"Example"}
+GetBaseReport {"requestId":1,"reportBase":"ConfigurationInventory"}
+GetChargingProfiles {"requestId":1,"evseId":CONNECTOR,"chargingProfile":{}}
 GetCompositeSchedule {"evseId":CONNECTOR,"duration":60}
 GetLocalListVersion {}
 GetLog {"requestId":1,"logType":"DiagnosticsLog","log":{"remoteLocation":"https://files.example.com/"}}
+GetReport {"requestId":1,"componentVariable":[{"component":{"name":"SmartChargingCtrlr"},"variable":{"name":"RateUnit"}}]}
 GetTransactionStatus {"transactionId":"TRANSACTION"}
 GetVariables {"getVariableData":[{"component":{"name":"OCPPCommCtrlr"},"variable":{"name":"HeartbeatInterval"}}]}
 RequestStartTransaction {"evseId":CONNECTOR,"remoteStartId":1,"idToken":{"idToken":"04A2B3","type":"ISO14443"}}

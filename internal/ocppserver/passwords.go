@@ -48,6 +48,8 @@ func hashed(salt []byte, password string) []byte {
 type secret struct {
 	salt []byte
 	sum  []byte
+	// another that is right as well, while a password is changed
+	also *secret
 }
 
 func newSecret(password string) secret {
@@ -63,11 +65,12 @@ func (s secret) matches(given string) bool {
 		right |= subtle.ConstantTimeCompare(hashed(s.salt, p), s.sum)
 	}
 
-	return right == 1
+	return right == 1 || s.also != nil && s.also.matches(given)
 }
 
 // ChargersFile is a file with a line for each charger: its id, its password's hash and what
-// else is to be known of it, as in floor=1.4. It is read again when it has changed.
+// else is to be known of it, as in floor=1.4. Of several lines each password is right, and the last
+// one's rest holds. It is read again when it has changed.
 type ChargersFile struct {
 	path string
 	log  *slog.Logger
@@ -175,6 +178,9 @@ func readLine(
 	}
 
 	id, l, err := parseCharger(text)
+	if before, twice := chargers[id]; twice {
+		l.secret.also = &before.secret
+	}
 	chargers[id] = l
 
 	return err
@@ -219,5 +225,5 @@ func parseHash(text string) (secret, error) {
 		)
 	}
 
-	return secret{salt, sum}, nil
+	return secret{salt: salt, sum: sum}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
+	"io"
 	"log/slog"
 	"math/big"
 	"net/http"
@@ -177,8 +178,24 @@ func TestChargersFile(t *testing.T) {
 		t.Error("a new line is not read")
 	}
 
+	// A password is changed without a gap: both are right until the older line is taken away.
+	newer, _ := HashPassword("CP1", "another password of it")
+	for i, x := range []struct {
+		text       string
+		older, new bool
+	}{{line + "\n" + newer + " floor=1.4\n" + second, true, true}, {newer + "\n" + second, false, true}} {
+		write(x.text)
+		l, _ := f.line("CP1", night.Add(time.Duration(2+i)*time.Minute))
+		if l.secret.matches(password) != x.older || l.secret.matches("another password of it") != x.new || l.secret.matches("") {
+			t.Errorf("with %q the older is right: %v, the newer: %v", x.text, l.secret.matches(password), l.secret.matches("another password of it"))
+		}
+		if (l.floor != nil) != (i == 0) {
+			t.Errorf("with %q its floor is %v", x.text, l.floor)
+		}
+	}
+
 	write("nonsense that is neither here nor there, and longer than what was there before it was written over it\n")
-	if _, ok := f.secret("CP2", night.Add(2*time.Minute)); !ok {
+	if _, ok := f.secret("CP2", night.Add(9*time.Minute)); !ok {
 		t.Error("a bad file took what was known")
 	}
 
@@ -304,4 +321,76 @@ func TestTLS_Certified(t *testing.T) {
 	if _, err := TLS(cert, mineKey, ""); err == nil {
 		t.Error("a certificate without its key is taken")
 	}
+}
+
+// TestTLS_Rotation: a new certificate is shown to the next charger, who was there stays, and while the
+// files do not go together the one before is shown.
+func TestTLS_Rotation(t *testing.T) {
+	a := newAuthority(t)
+	cert, key := a.files("bridge")
+	config, err := TLS(cert, key, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := tls.Listen("tcp", "127.0.0.1:0", config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { defer c.Close(); _, _ = io.Copy(c, c) }()
+		}
+	}()
+
+	dial := func() (*tls.Conn, string) {
+		c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c, c.ConnectionState().PeerCertificates[0].Subject.CommonName
+	}
+	echo := func(c *tls.Conn) {
+		t.Helper()
+		b := []byte("x")
+		if _, err := c.Write(b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(c, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace := func(from, to string) {
+		b, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(to, b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	old, name := dial()
+	if echo(old); name != "bridge" {
+		t.Fatalf("the certificate is of %s", name)
+	}
+	newCert, newKey := a.files("newer-bridge")
+	replace(newCert, cert)
+	if _, name := dial(); name != "bridge" {
+		t.Errorf("with half of the files the certificate is of %s", name)
+	}
+	replace(newKey, key)
+	deadline := time.Now().Add(time.Minute)
+	for _, name := dial(); name != "newer-bridge"; _, name = dial() {
+		if time.Now().After(deadline) {
+			t.Fatal("the new certificate is never shown")
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	echo(old)
 }

@@ -61,6 +61,8 @@ func (c *charger) takeStation(
 		})
 	}
 
+	c.noteStationReport(action, payload, now)
+
 	return takeStationOther(action)
 }
 

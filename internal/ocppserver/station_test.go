@@ -16,6 +16,8 @@ import (
 	"github.com/lorenzodonini/ocpp-go/ocpp2.0.1/types"
 	"github.com/lorenzodonini/ocpp-go/ws"
 
+	"flexd/client"
+	"flexd/internal/access"
 	"flexd/internal/flex"
 	"flexd/internal/ocppserver"
 )
@@ -30,7 +32,8 @@ type station struct {
 	mu       sync.Mutex
 	profiles map[types.ChargingProfilePurposeType]*types.ChargingProfile
 	sets     int
-	settings []string // that were written
+	ofEVSE   map[int]int // sets by EVSE; it has two
+	settings []string    // that were written
 	wh       float64
 	tx       string
 	seq      int
@@ -44,6 +47,7 @@ func newStation(s *street, tx string) *station {
 		street:          s,
 		ChargingStation: ocpp2.NewChargingStation("CP1", nil, socket),
 		profiles:        map[types.ChargingProfilePurposeType]*types.ChargingProfile{},
+		ofEVSE:          map[int]int{},
 		wh:              100_000,
 		tx:              tx,
 	}
@@ -63,6 +67,10 @@ func (f *station) OnSetChargingProfile(r *smartcharging.SetChargingProfileReques
 	defer f.mu.Unlock()
 	p := r.ChargingProfile
 	stale := p.ChargingProfilePurpose == types.ChargingProfilePurposeTxProfile && (f.tx == "" || p.TransactionID != f.tx)
+	if r.EvseID == 2 {
+		f.ofEVSE[2]++
+		return smartcharging.NewSetChargingProfileResponse(smartcharging.ChargingProfileStatusAccepted), nil
+	}
 	if r.EvseID != 1 || stale {
 		return smartcharging.NewSetChargingProfileResponse(smartcharging.ChargingProfileStatusRejected), nil
 	}
@@ -80,8 +88,22 @@ func (f *station) OnClearChargingProfile(*smartcharging.ClearChargingProfileRequ
 	return smartcharging.NewClearChargingProfileResponse(smartcharging.ClearChargingProfileStatusAccepted), nil
 }
 
-func (f *station) OnGetChargingProfiles(*smartcharging.GetChargingProfilesRequest) (*smartcharging.GetChargingProfilesResponse, error) {
-	return smartcharging.NewGetChargingProfilesResponse(smartcharging.GetChargingProfileStatusNoProfiles), nil
+// OnGetChargingProfiles has it report what it holds.
+func (f *station) OnGetChargingProfiles(r *smartcharging.GetChargingProfilesRequest) (*smartcharging.GetChargingProfilesResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var held []types.ChargingProfile
+	for _, p := range f.profiles {
+		held = append(held, *p)
+	}
+	if len(held) == 0 {
+		return smartcharging.NewGetChargingProfilesResponse(smartcharging.GetChargingProfileStatusNoProfiles), nil
+	}
+	go func() {
+		_, _ = f.ReportChargingProfiles(r.RequestID, types.ChargingLimitSourceCSO, 1, held) // the test waits for it
+	}()
+
+	return smartcharging.NewGetChargingProfilesResponse(smartcharging.GetChargingProfileStatusAccepted), nil
 }
 
 func (f *station) OnGetCompositeSchedule(r *smartcharging.GetCompositeScheduleRequest) (*smartcharging.GetCompositeScheduleResponse, error) {
@@ -119,8 +141,15 @@ func (f *station) OnReset(*provisioning.ResetRequest) (*provisioning.ResetRespon
 	return provisioning.NewResetResponse(provisioning.ResetStatusScheduled), nil
 }
 
-func (f *station) OnGetBaseReport(*provisioning.GetBaseReportRequest) (*provisioning.GetBaseReportResponse, error) {
-	return provisioning.NewGetBaseReportResponse(types.GenericDeviceModelStatusNotSupported), nil
+// OnGetBaseReport has it report in two parts.
+func (f *station) OnGetBaseReport(r *provisioning.GetBaseReportRequest) (*provisioning.GetBaseReportResponse, error) {
+	go func() {
+		for part := range 2 {
+			_, _ = f.NotifyReport(r.RequestID, types.NewDateTime(f.now()), part, func(n *provisioning.NotifyReportRequest) { n.Tbc = part == 0 })
+		}
+	}()
+
+	return provisioning.NewGetBaseReportResponse(types.GenericDeviceModelStatusAccepted), nil
 }
 
 func (f *station) OnGetReport(*provisioning.GetReportRequest) (*provisioning.GetReportResponse, error) {
@@ -300,5 +329,71 @@ func TestStation_Restart(t *testing.T) {
 		if status != x.status || !strings.Contains(answer, x.answer) {
 			t.Errorf("%s was answered %d %s", x.action, status, answer)
 		}
+	}
+}
+
+// TestStation_Reports: what a station tells after it was asked to report can be read, such as the
+// profiles that it holds.
+func TestStation_Reports(t *testing.T) {
+	s := officeStreet(t, ocppserver.Settings{})
+	f := newStation(s, "")
+	f.begin()
+	office := s.app.Console.Bridge
+	for _, x := range []struct {
+		action, body string
+		reports      int
+		told         string
+	}{
+		{"GetChargingProfiles", `{"requestId":7,"evseId":1,"chargingProfile":{}}`, 1, `"requestId":7`},
+		{"GetBaseReport", `{"requestId":8,"reportBase":"FullInventory"}`, 3, `"seqNo":1`},
+	} {
+		if answer, err := office.Call(t.Context(), "CP1", x.action, []byte(x.body)); err != nil || !strings.Contains(string(answer), "Accepted") {
+			t.Errorf("%s was answered %s %v", x.action, answer, err)
+		}
+		s.eventually("the report is there", func() bool {
+			all, err := office.Reports(t.Context(), "CP1")
+			s.must(err)
+			return len(all) == x.reports && strings.Contains(string(all[len(all)-1].Body), x.told)
+		})
+	}
+
+	all, err := office.Reports(t.Context(), "CP1")
+	s.must(err)
+	if body := string(all[0].Body); !strings.Contains(body, f.tx) || !strings.Contains(body, "chargingSchedulePeriod") {
+		t.Errorf("the profiles that it holds are %s", body)
+	}
+	s.sit("ada", access.Viewer).wants("GET", "/assets/"+s.asset.String()+"/charger", nil, 200, "OCPP 2.0.1", "ReportChargingProfiles")
+}
+
+// TestStation_TwoEVSEs: each EVSE of a station is an asset, with a session and a plan of its own.
+func TestStation_TwoEVSEs(t *testing.T) {
+	s := open(t, ocppserver.Settings{})
+	first, err := s.client.Asset(t.Context(), s.asset)
+	s.must(err)
+	power := 7.4
+	second, err := s.client.CreateAsset(t.Context(), client.AssetRequest{
+		SiteID: first.SiteID, ExternalID: "CP1-2", Type: flex.Charger, Properties: &client.AssetProperties{PowerKW: &power},
+	})
+	s.must(err)
+
+	f := newStation(s, "")
+	_, err = f.BootNotification(provisioning.BootReasonPowerUp, "Library", "Nobody")
+	s.must(err)
+	_, err = f.StatusNotification(types.NewDateTime(f.now()), availability.ConnectorStatusOccupied, 2, 1)
+	s.must(err)
+	f.eventually("the second EVSE has a plan", func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.ofEVSE[2] > 0
+	})
+	if s.plugged() || f.taken() > 0 {
+		t.Error("the first EVSE has a session or a plan of the second's car")
+	}
+
+	f.say(availability.ConnectorStatusOccupied)
+	f.eventually("the first has one, too", func() bool { return f.taken() > 0 })
+	s.asset = second.ID
+	if !s.plugged() {
+		t.Error("the second EVSE's session is not there")
 	}
 }
