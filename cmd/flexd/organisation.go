@@ -56,7 +56,13 @@ type importCommand struct {
 
 // Run takes a whole organisation in, or nothing of it.
 func (i *importCommand) Run(ctx context.Context, c console) error {
-	h, err := i.open(ctx)
+	// A provider to whom an organisation changes may begin with it.
+	open := i.openAnew
+	if i.Preview {
+		open = i.open
+	}
+
+	h, err := open(ctx)
 	if err != nil {
 		return err
 	}

@@ -87,6 +87,30 @@ func settleAway(t *testing.T, away *bookkeeping) {
 	}
 }
 
+// TestImport_First takes an organisation into a database that is not there, which a preview does
+// not make.
+func TestImport_First(t *testing.T) {
+	home := &bookkeeping{T: t, url: freshDatabase(t)}
+	home.run(exitDone, "org", "add", "Acme", "--username", "acme")
+	text, _, _ := strings.Cut(home.run(exitDone, "export", "--organisation", "Acme"), "rows of")
+	file := filepath.Join(t.TempDir(), "acme.jsonl")
+	if err := os.WriteFile(file, []byte(text[:strings.LastIndex(text, "\n")+1]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	path := filepath.Join(t.TempDir(), "new.db")
+	away := &bookkeeping{T: t, url: "sqlite:" + path}
+	away.run(exitFailed, "import", file, "--preview")
+	if _, err := os.Stat(path); err == nil {
+		t.Fatal("a preview made a database")
+	}
+
+	away.run(exitDone, "import", file)
+	if out := away.run(exitDone, "org", "list"); !strings.Contains(out, "Acme") {
+		t.Errorf("after the import there is %s", out)
+	}
+}
+
 // What makes no sense is refused.
 func TestExport_Organisation(t *testing.T) {
 	flexd := commandLineOf(t, freshDatabase(t))
