@@ -117,7 +117,24 @@ func lookAtStore(ctx context.Context, h *app.App) ([]symptom, error) {
 		durable.Detail, durable.Do = weak, "acknowledged writes can be lost in a power cut: set it on"
 	}
 
-	return []symptom{laws, durable}, nil
+	return []symptom{laws, durable, lookAtClock(h.DB)}, nil
+}
+
+// lookAtClock holds this machine's clock against the database's.
+func lookAtClock(db *records.DB) symptom {
+	ahead := db.ClockOff()
+	clock := symptom{
+		Part:   "clock",
+		Well:   ahead.Abs() <= records.ClockTolerance,
+		Detail: "the database's, within a second",
+	}
+
+	if !clock.Well {
+		clock.Detail = fmt.Sprintf("%.1f s ahead of the database's", ahead.Seconds())
+		clock.Do = "set both machines by NTP; meanwhile leases and due times go by the database's"
+	}
+
+	return clock
 }
 
 func lookAtPrices(ctx context.Context, h *app.App) ([]symptom, error) {

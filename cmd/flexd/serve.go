@@ -141,6 +141,8 @@ func (s store) anew() (app.Settings, error) {
 		Environment: flex.Environment(s.Environment),
 		Schema:      records.SchemaCreate,
 		Now:         clock,
+
+		DatabaseClock: true,
 	}, err
 }
 

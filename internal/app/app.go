@@ -100,6 +100,8 @@ type Settings struct {
 	// Now and Random make a run repeatable; nil means the true clock and crypto/rand.
 	Now    func() time.Time
 	Random io.Reader
+	// DatabaseClock says that Now is a machine's clock: PostgreSQL's is gone by where the two differ.
+	DatabaseClock bool
 }
 
 // App is a flexd that is open.
@@ -148,6 +150,8 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 		Random:      s.Random,
 		SlowAfter:   s.SlowAfter,
 		Log:         s.Log,
+
+		DatabaseClock: s.DatabaseClock,
 	})
 	if err != nil {
 		return nil, err
@@ -310,6 +314,7 @@ func (h *App) collectMetrics() error {
 		operations.Metrics{Service: h.Operations},
 		jobMetrics{h.DB},
 		planMetrics{h.Control},
+		clockMetric(h.DB),
 	}
 
 	for _, c := range collectors {

@@ -79,3 +79,11 @@ func (m planMetrics) Collect(ch chan<- prometheus.Metric) {
 		float64(m.control.Refused()),
 	)
 }
+
+// clockMetric tells a scraper how far this process's clock is off the database's.
+func clockMetric(db *store.DB) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "flexd_clock_ahead_seconds",
+		Help: "How far this machine's clock is ahead of the database's. Beyond one second the database's is gone by.",
+	}, func() float64 { return db.ClockOff().Seconds() })
+}

@@ -37,15 +37,10 @@ func newSlowLog(db *DB, o Options) *slowLog {
 		return nil
 	}
 
-	log := o.Log
-	if log == nil {
-		log = slog.Default()
-	}
-
 	return &slowLog{
 		plan:   db.planOf,
 		after:  o.SlowAfter,
-		log:    log,
+		log:    db.log,
 		logged: map[string]time.Time{},
 	}
 }

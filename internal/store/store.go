@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"flexd/internal/flex"
@@ -25,7 +26,8 @@ type DB struct {
 
 	keys   *keyring.Ring // nil: nothing can be sealed or opened
 	slow   *slowLog      // nil: slow statements are not logged
-	now    func() time.Time
+	log    *slog.Logger
+	now    func() time.Time // the process's own clock
 	random io.Reader
 	mu     sync.Mutex // guards random and lastID
 	lastID [16]byte
@@ -35,6 +37,10 @@ type DB struct {
 	sqlite *sqliteConns // SQLite alone: its one writer and its readers
 	watch  *watch       // PostgreSQL alone: whether it answers
 	closed sync.Once
+
+	followed bool         // whether PostgreSQL's clock is gone by
+	ahead    atomic.Int64 // nanoseconds by which now is put forward
+	off      atomic.Int64 // nanoseconds by which now ran ahead when it was last compared
 
 	wakes      wakes
 	inFlight   inFlights // requests under idempotency keys
@@ -48,6 +54,9 @@ type DB struct {
 type Options struct {
 	Environment flex.Environment // Production if empty
 	Now         func() time.Time // nil means time.Now
+	// DatabaseClock has the store go by PostgreSQL's clock where Now is not a test's but a
+	// machine's, which may be wrong.
+	DatabaseClock bool
 	// nil means crypto/rand; a seeded one makes ids repeat
 	Random io.Reader
 	// by which secrets are sealed; without, what needs them fails
@@ -84,7 +93,12 @@ func connect(url string, o Options) (*DB, error) {
 		keys:        o.Keys,
 		now:         o.Now,
 		random:      o.Random,
+		log:         o.Log,
 	}
+	if db.log == nil {
+		db.log = slog.Default()
+	}
+
 	if db.Environment == "" {
 		db.Environment = flex.Production
 	}
@@ -106,6 +120,7 @@ func connect(url string, o Options) (*DB, error) {
 	case "sqlite":
 		err = db.openSQLite(rest)
 	case "postgres", "postgresql":
+		db.followed = o.DatabaseClock
 		err = db.openPostgres(url)
 	default:
 		err = CheckURL(url)
@@ -124,6 +139,11 @@ func connect(url string, o Options) (*DB, error) {
 func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	db, err := connect(url, o)
 	if err != nil {
+		return nil, err
+	}
+
+	if err := db.compareClocks(ctx); err != nil {
+		db.Close()
 		return nil, err
 	}
 
@@ -176,11 +196,6 @@ func (db *DB) Ping(ctx context.Context) error {
 
 // Engine returns "sqlite" or "postgres".
 func (db *DB) Engine() string { return db.d.name }
-
-// Now returns the true time, truncated as transactions carry it.
-func (db *DB) Now() time.Time {
-	return db.now().UTC().Truncate(time.Microsecond)
-}
 
 // Tx is one organisation's transaction. Every query it offers is bound to its
 // organisation, and every record it writes bears its one instant.

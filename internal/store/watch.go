@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -173,7 +172,7 @@ func (db *DB) Watch(ctx context.Context, began func(), changed func(error)) {
 
 	for tick := time.NewTicker(watchEvery); ; {
 		var err error
-		own, err = w.ask(ctx, own)
+		own, err = db.ask(ctx, own)
 
 		if ctx.Err() != nil {
 			tick.Stop()
@@ -207,9 +206,10 @@ func (db *DB) restart() {
 }
 
 // ask asks on the connection, then on a new one, and returns that which answered.
-func (w *watch) ask(ctx context.Context, own *pgx.Conn) (*pgx.Conn, error) {
+func (db *DB) ask(ctx context.Context, own *pgx.Conn) (*pgx.Conn, error) {
+	w := db.watch
 	if own != nil {
-		if err := w.askOn(ctx, own); err == nil {
+		if err := db.askOn(ctx, own); err == nil {
 			return own, nil
 		}
 		discard(own)
@@ -228,28 +228,12 @@ func (w *watch) ask(ctx context.Context, own *pgx.Conn) (*pgx.Conn, error) {
 		return nil, err
 	}
 
-	if err := w.askOn(ctx, own); err != nil {
+	if err := db.askOn(ctx, own); err != nil {
 		discard(own)
 		return nil, err
 	}
 
 	return own, nil
-}
-
-// askOn asks for the process's lock, which is taken again each time, and commits a message to
-// nobody: a lock alone is no write.
-func (w *watch) askOn(ctx context.Context, own *pgx.Conn) error {
-	late, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	_, err := own.PgConn().Exec(
-		late,
-		fmt.Sprintf(
-			"SELECT pg_try_advisory_lock(%d), pg_logical_emit_message(true, 'flexd', '')",
-			w.number,
-		),
-	).ReadAll()
-
-	return err
 }
 
 // discard closes a connection without a word to the other end, which may not be listening.
