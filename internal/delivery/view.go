@@ -574,7 +574,7 @@ func nameOfScope(
 	case store.HaltModel:
 		return "model " + scope.Name, true
 	case store.HaltFirmware:
-		return "firmware " + scope.Name, true
+		return "firmware " + scope.Name + " of every model", true
 	case store.HaltRegion:
 		return "GSP group " + scope.Name, true
 	}
