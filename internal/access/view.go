@@ -112,15 +112,29 @@ func (d *Service) Audit(
 			v.Acts = append(v.Acts, auditLine(&a, names[a.Org]))
 		}
 
-		operators, err := all.Operators(ctx)
-		for _, o := range operators {
-			v.Operators = append(v.Operators, o.Name)
-		}
+		v.Operators, err = operatorNames(ctx, all)
 
 		return err
 	})
 
 	return v, err
+}
+
+// operatorNames returns the names of all operators; none in a context of some organisations.
+func operatorNames(
+	ctx context.Context,
+	all *store.All,
+) (names []string, err error) {
+	if _, bounded := store.WithinOf(ctx); bounded {
+		return nil, nil
+	}
+
+	operators, err := all.Operators(ctx)
+	for _, o := range operators {
+		names = append(names, o.Name)
+	}
+
+	return names, err
 }
 
 // Session is one place where an operator is logged in.

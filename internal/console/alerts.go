@@ -15,6 +15,7 @@ type alertsPage struct {
 	operations.AlertPage
 	Orgs   map[flex.OrgID]string
 	Firing int
+	Some   bool // the operator is one of some organisations
 	Rests  []restChoice
 	Export Export
 }
@@ -51,6 +52,7 @@ func (s *Server) alerts(r *request) (view, error) {
 		AlertPage: known,
 		Orgs:      map[flex.OrgID]string{},
 		Rests:     restChoices,
+		Some:      r.who.SomeOrgs,
 		Export:    r.exports(),
 	}
 

@@ -108,13 +108,12 @@ var surface = []route{
 	{pattern: "GET /console/fleet/live", handle: (*Server).fleetLive},
 
 	// alerts.go
-	{pattern: "GET /console/alerts", whole: true, handle: (*Server).alerts},
-	{pattern: "GET /console/alerts.csv", whole: true, handle: (*Server).alerts},
-	{pattern: "GET /console/alerts.json", whole: true, handle: (*Server).alerts},
+	{pattern: "GET /console/alerts", handle: (*Server).alerts},
+	{pattern: "GET /console/alerts.csv", handle: (*Server).alerts},
+	{pattern: "GET /console/alerts.json", handle: (*Server).alerts},
 	{
 		pattern: "POST /console/alerts/{id}/acknowledge",
 		needs:   access.Operate,
-		whole:   true,
 		handle:  (*Server).acknowledge,
 	},
 	{pattern: "POST /console/alerts/test", needs: access.Operate, whole: true, handle: (*Server).testRoute},
@@ -342,9 +341,9 @@ var surface = []route{
 	},
 
 	// audit.go
-	{pattern: "GET /console/audit", whole: true, handle: (*Server).audit},
-	{pattern: "GET /console/audit.csv", whole: true, handle: (*Server).audit},
-	{pattern: "GET /console/audit.json", whole: true, handle: (*Server).audit},
+	{pattern: "GET /console/audit", handle: (*Server).audit},
+	{pattern: "GET /console/audit.csv", handle: (*Server).audit},
+	{pattern: "GET /console/audit.json", handle: (*Server).audit},
 }
 
 // Handler returns the whole console. It answers everything under Root.

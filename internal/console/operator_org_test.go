@@ -15,6 +15,7 @@ import (
 	"flexd/internal/console"
 	"flexd/internal/flex"
 	"flexd/internal/reading"
+	"flexd/internal/store"
 )
 
 // bea is an operator of Fen Power alone, in a console that Moorland Energy has a fleet in.
@@ -23,7 +24,7 @@ const bea, beasPassword = "bea", "another horse battery"
 // idTables are the records that routes name by an id.
 var idTables = map[string]string{
 	"asset": "id", "site": "id", "held_reading": "id", "instruction": "id", "flex_event": "id", "schedule": "event_id", "delivery": "event_id",
-	"withdrawal": "id", "settlement_run": "id",
+	"withdrawal": "id", "settlement_run": "id", "alert": "id",
 }
 
 // neighbours is a scene with something of everything at Moorland, and a little at Fen Power.
@@ -56,7 +57,39 @@ func neighbours(t *testing.T) (s *scene, fen flex.Org, own flex.AssetID) {
 		t.Fatal(err)
 	}
 
+	s.alerted(s.Org, "CP-2041 is refused", "Moorland's duty")
+	s.alerted(fen.ID, "FEN-1 is refused", "the duty of Fen")
+	s.alerted(flex.OrgID{}, "prices of Moorland Energy are late", "everybody's duty at post.example")
+
 	return s, fen, own
+}
+
+// alerted has an alert of the organisation's fire, which was sent by a route of its own and has a rule of its own.
+func (s *scene) alerted(org flex.OrgID, title, duty string) {
+	s.Helper()
+	ctx := s.Context()
+	err := s.db.WriteAll(ctx, func(all *store.All) error {
+		a, err := all.NoteAlert(ctx, store.Alert{Kind: "refused", Org: org, Level: "critical", Count: 1, Title: title})
+		if err != nil {
+			return err
+		}
+
+		r := store.AlertRoute{Name: duty, Kind: "webhook", Target: "https://example.com/" + url.PathEscape(duty), Level: "critical", Org: org}
+		if err := all.AddAlertRoute(ctx, &r); err != nil {
+			return err
+		}
+		if _, err := all.FireAlert(ctx, a); err != nil {
+			return err
+		}
+		if err := all.PutAlertRule(ctx, store.AlertRule{Kind: "refused", Org: org, Enabled: true, Threshold: 7}); err != nil {
+			return err
+		}
+
+		return all.BeginAct(ctx, &store.Act{Who: operator, Act: "set caps", Org: org, Subject: title})
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
 }
 
 // loginAs logs bea in.
@@ -74,13 +107,20 @@ func (d *service) loginAs(name, password string) {
 func (s *scene) idsOf(table string) (ids []string) {
 	s.Helper()
 	for _, text := range s.Strings(`SELECT DISTINCT lower(hex(`+idTables[table]+`)) FROM `+table+` WHERE org_id = $1 ORDER BY 1 LIMIT 400`, s.Org.Bytes()) {
-		raw, err := hex.DecodeString(text)
-		if err != nil || len(raw) != 16 {
-			s.Fatalf("an id of %s: %q %v", table, text, err)
-		}
-		ids = append(ids, flex.OrgID(raw).String())
+		ids = append(ids, s.idOf(text))
 	}
 	return ids
+}
+
+// idOf is the text of an id in hexadecimal digits.
+func (s *scene) idOf(text string) string {
+	s.Helper()
+	raw, err := hex.DecodeString(text)
+	if err != nil || len(raw) != 16 {
+		s.Fatalf("an id: %q %v", text, err)
+	}
+
+	return flex.OrgID(raw).String()
 }
 
 // walker asks every route for what is Moorland's.
@@ -93,7 +133,7 @@ type walker struct {
 func newWalker(s *scene) *walker {
 	s.Helper()
 	w := &walker{scene: s, secrets: []string{"Moorland", s.Org.String(), "CP-2041", "CP-2058", "post.example", "2000000010007", "evening peak"}, ids: map[string][]string{}}
-	w.secrets = append(w.secrets, streets...)
+	w.secrets = append(append(w.secrets, "everybody's duty"), streets...)
 	for table := range idTables {
 		w.ids[table] = s.idsOf(table)
 		w.secrets = append(w.secrets, w.ids[table]...)
@@ -247,6 +287,13 @@ func TestOperatorOrgs_Own(t *testing.T) {
 	s.wants(s.page("/console/assets"), "FEN-1")
 	s.wants(s.page("/console/assets/"+own.String()), "FEN-1")
 	s.wants(s.page("/console/safety"), "Fen Power")
+	s.wants(s.page("/console/alerts"), "FEN-1 is refused", "the duty of Fen")
+	s.wants(s.page("/console/audit"), "FEN-1 is refused", "set caps")
+	for path, lines := range map[string]int{"/console/alerts.csv": 1, "/console/audit.csv": 1} {
+		if got := strings.Count(s.page(path), "FEN-1"); got != lines {
+			t.Errorf("%s has %d lines of theirs, want %d", path, got, lines)
+		}
+	}
 	if a := s.get("/console/search?q=FEN-1"); a.status != http.StatusSeeOther {
 		t.Errorf("a search for their own: %d", a.status)
 	}
@@ -263,6 +310,11 @@ func TestOperatorOrgs_Own(t *testing.T) {
 	form := url.Values{"username": {"fen-app"}, "role": {"entity_read"}}
 	if a := s.do("POST", "/console/developer/"+fen.ID.String()+"/credentials", form); a.status != http.StatusOK {
 		t.Errorf("a credential of their own organisation: %d %s", a.status, a.body)
+	}
+
+	firing := s.idOf(s.Strings(`SELECT lower(hex(id)) FROM alert WHERE title LIKE 'FEN-1%'`)[0])
+	if a := s.do("POST", "/console/alerts/"+firing+"/acknowledge", url.Values{"note": {"mine"}}); a.status != http.StatusSeeOther {
+		t.Errorf("an alert of their own organisation is acknowledged: %d %s", a.status, a.body)
 	}
 
 	if a := s.do("POST", "/console/safety/halt", url.Values{"reason": {"because"}}); a.status != http.StatusForbidden {

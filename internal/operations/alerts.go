@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -287,6 +288,10 @@ func (s *Service) AlertList(
 		if err != nil {
 			return err
 		}
+
+		p.Rules = slices.DeleteFunc(p.Rules, func(r AlertRule) bool {
+			return !r.Org.IsZero() && !store.Reaches(ctx, r.Org)
+		})
 
 		p.Routes, err = all.AlertRoutes(ctx)
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"flexd/internal/flex"
@@ -149,11 +148,16 @@ func (all *All) AddAlertRoute(ctx context.Context, r *AlertRoute) error {
 
 // AlertRoutes returns the routes by their names.
 func (all *All) AlertRoutes(ctx context.Context) ([]AlertRoute, error) {
+	w := &condition{}
+	w.text.WriteString("1 = 1")
+	w.within(ctx, "org_id")
+
 	return rows(
 		ctx,
 		all.conn,
 		all.scanAlertRoute,
-		`SELECT `+alertRouteColumns+` FROM alert_route ORDER BY name`,
+		`SELECT `+alertRouteColumns+` FROM alert_route WHERE `+w.text.String()+` ORDER BY name`,
+		w.args...,
 	)
 }
 
@@ -310,29 +314,31 @@ type AlertFilter struct {
 	Limit  int
 }
 
-// Alerts returns alerts that fired, the newest first.
+// Alerts returns alerts that fired, the newest first; in a context of some organisations, theirs
+// alone.
 func (all *All) Alerts(ctx context.Context, f AlertFilter) ([]Alert, error) {
-	query, args := `SELECT `+alertColumns+` FROM alert WHERE fired_at IS NOT NULL`, []any{}
+	w := &condition{}
+	w.text.WriteString("fired_at IS NOT NULL")
+
 	if f.Firing {
-		query += ` AND resolved_at IS NULL`
+		w.text.WriteString(" AND resolved_at IS NULL")
 	}
 	if !f.Org.IsZero() {
-		args = append(args, f.Org.Bytes())
-		query += fmt.Sprintf(` AND org_id = $%d`, len(args))
+		w.text.WriteString(" AND org_id = " + w.param(f.Org.Bytes()))
 	}
 	if !f.Before.IsZero() {
-		args = append(args, f.Before.Bytes())
-		query += fmt.Sprintf(` AND id < $%d`, len(args))
+		w.text.WriteString(" AND id < " + w.param(f.Before.Bytes()))
 	}
 
-	args = append(args, f.Limit)
+	w.within(ctx, "org_id")
+	limit := w.param(f.Limit)
 
 	return rows(
 		ctx,
 		all.conn,
 		scanAlert,
-		fmt.Sprintf(`%s ORDER BY id DESC LIMIT $%d`, query, len(args)),
-		args...,
+		`SELECT `+alertColumns+` FROM alert WHERE `+w.text.String()+` ORDER BY id DESC LIMIT `+limit,
+		w.args...,
 	)
 }
 
@@ -352,21 +358,26 @@ type AlertAnswer struct {
 // AnswerAlert notes who looks after a firing alert and, if that is asked for, until when it is not sent again. It
 // returns the alert as it is then.
 func (all *All) AnswerAlert(ctx context.Context, n AlertAnswer) (Alert, error) {
-	args := []any{
+	w := &condition{args: []any{
 		n.Alert.Bytes(),
 		micros(all.now),
 		n.Who,
 		n.Text,
 		micros(n.SnoozeTo),
-	}
-	query := `UPDATE alert SET acknowledged_at = $2, acknowledged_by = $3, note = $4, snoozed_to = COALESCE($5, snoozed_to)
-		WHERE id = $1 AND fired_at IS NOT NULL AND resolved_at IS NULL`
+	}}
+	w.text.WriteString("id = $1 AND fired_at IS NOT NULL AND resolved_at IS NULL")
 	if !n.Org.IsZero() {
-		args = append(args, n.Org.Bytes())
-		query += ` AND org_id = $6`
+		w.text.WriteString(" AND org_id = " + w.param(n.Org.Bytes()))
 	}
 
-	a, err := scanAlert(all.row(ctx, query+` RETURNING `+alertColumns, args...))
+	w.within(ctx, "org_id")
+
+	a, err := scanAlert(all.row(
+		ctx,
+		`UPDATE alert SET acknowledged_at = $2, acknowledged_by = $3, note = $4, snoozed_to = COALESCE($5, snoozed_to)
+		WHERE `+w.text.String()+` RETURNING `+alertColumns,
+		w.args...,
+	))
 	if errors.Is(err, sql.ErrNoRows) {
 		return a, errNoAlert
 	}

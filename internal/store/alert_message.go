@@ -239,11 +239,17 @@ type SentAlert struct {
 	Error    string
 }
 
-// SentAlerts returns the latest messages, the newest first, without heartbeats.
+// SentAlerts returns the latest messages, the newest first, without heartbeats; in a context of some
+// organisations, those by their routes alone.
 func (all *All) SentAlerts(
 	ctx context.Context,
 	limit int,
 ) ([]SentAlert, error) {
+	w := &condition{}
+	w.text.WriteString("m.what <> 'heartbeat'")
+	w.within(ctx, "r.org_id")
+	most := w.param(limit)
+
 	return rows(ctx, all.conn, func(s scanner) (m SentAlert, err error) {
 		err = s.Scan(
 			&m.Alert,
@@ -257,7 +263,7 @@ func (all *All) SentAlerts(
 
 		return m, err
 	}, `SELECT m.alert_id, COALESCE(r.name, '(removed)'), m.what, m.queued_at, m.sent_at, m.tries, m.error
-		FROM alert_message m LEFT JOIN alert_route r ON r.id = m.route_id WHERE m.what <> 'heartbeat' ORDER BY m.id DESC LIMIT $1`, limit)
+		FROM alert_message m LEFT JOIN alert_route r ON r.id = m.route_id WHERE `+w.text.String()+` ORDER BY m.id DESC LIMIT `+most, w.args...)
 }
 
 // DropAlerts forgets messages that were queued before an instant, and alerts that ended before it.

@@ -107,7 +107,8 @@ type ActFilter struct {
 	Limit  int
 }
 
-// Acts returns the acts of the filter, newest first.
+// Acts returns the acts of the filter, newest first; in a context of some organisations, those on
+// them alone.
 func (all *All) Acts(ctx context.Context, f ActFilter) ([]Act, error) {
 	w := &condition{}
 	w.text.WriteString("1 = 1")
@@ -128,6 +129,7 @@ func (all *All) Acts(ctx context.Context, f ActFilter) ([]Act, error) {
 		w.text.WriteString(" AND id < " + w.param(f.Before.Bytes()))
 	}
 
+	w.within(ctx, "org_id")
 	limit := w.param(f.Limit)
 	scan := func(s scanner) (a Act, err error) {
 		err = s.Scan(
