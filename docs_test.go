@@ -37,3 +37,22 @@ func TestSecurityPage(t *testing.T) {
 		}
 	}
 }
+
+// TestDocs_Packages holds that README says of every package what it is for.
+func TestDocs_Packages(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	folders, err := filepath.Glob("internal/*")
+	if err != nil || len(folders) == 0 {
+		t.Fatal("there are no packages", err)
+	}
+
+	for _, folder := range folders {
+		if !strings.Contains(string(text), "`"+folder+"`") {
+			t.Errorf("README's table of packages has no %s", folder)
+		}
+	}
+}
