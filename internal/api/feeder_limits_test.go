@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -68,7 +69,9 @@ func TestFeederLimits(t *testing.T) {
 		} {
 			h.want("PUT", "/grid/limits", body, status, "")
 		}
+		h.want("PUT", "/grid/limits", strings.Repeat(" ", 2<<20+1), 413, "", "Content-Type: application/json")
 		h.want("GET", "/grid/limits?site_id="+nobodys, "", 404, "")
+		h.want("GET", "/grid/limits?site_id=x", "", 422, "")
 		kept("all or nothing", "?group=other", "other import 7 import true 0")
 
 		link := `{"group":"feeder 7","export_fallback_kw":0,"silence_seconds":60}`

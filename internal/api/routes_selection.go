@@ -77,7 +77,7 @@ var selectionRoutes = []Route{
 				]
 			}`),
 			},
-			Problems: []Problem{malformed, conflict},
+			Problems: []Problem{conflict},
 		},
 	},
 }
