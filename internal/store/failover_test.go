@@ -139,7 +139,7 @@ func TestStandby(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Stop()
+	t.Cleanup(func() { server.Stop() })
 	db := storetest.Open(t, server.URL, store.Options{Environment: flex.Sandbox})
 	if err := server.Standby(t.Context()); err != nil {
 		t.Fatal(err)

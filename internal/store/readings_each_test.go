@@ -52,12 +52,14 @@ func TestReadingsEach(t *testing.T) {
 func putDrawn(t *testing.T, db *store.DB, org flex.OrgID, cars []flex.AssetID, days []flex.Day, r *rand.Rand) {
 	t.Helper()
 	var rs []flex.Reading
+	register := flex.Micro(0)
 	for _, day := range days {
 		for p := flex.PeriodAt(day.Start()); p.Start().Before(day.Span().To); p = p.Add(1) {
 			for _, car := range cars {
 				reading := flex.Reading{AssetID: car, Span: p.Span(), Label: flex.ChargerEnergy, Value: flex.Micro(r.IntN(1e6))}
-				if r.IntN(3) == 0 {
-					reading.Label = flex.ChargerRegister
+				if r.IntN(3) == 0 { // a register never falls
+					register += flex.Micro(r.IntN(1e6))
+					reading.Label, reading.Value = flex.ChargerRegister, register
 				}
 				if r.IntN(2) == 0 {
 					rs = append(rs, reading)
