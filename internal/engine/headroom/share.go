@@ -63,7 +63,9 @@ func (r *Profile) Share(
 		}
 	}
 
-	if len(traded) > 0 {
+	if len(traded) == 0 {
+		s.Cars = r.together(cars, prices, s.Cars)
+	} else {
 		r.setCeiling()
 		s.Prices = p.marketPrices(&plan)
 	}
