@@ -336,7 +336,6 @@ func TestRoles(t *testing.T) {
 		if len(f.asked) != 45 {
 			t.Errorf("%d operations were asked, of 45: %v", len(f.asked), f.asked)
 		}
-		storetest.Close(t, db)
 	})
 }
 
@@ -392,7 +391,6 @@ func TestConflicts(t *testing.T) {
 		resource := fmt.Sprintf(`{"objectType":"VEN_RESOURCE_REQUEST","resourceName":"r","venID":%q}`, ven)
 		f.want(201, own, "POST", "/resources", resource)
 		f.want(409, own, "POST", "/resources", resource)
-		storetest.Close(t, db)
 	})
 }
 
@@ -481,6 +479,5 @@ func TestNotices(t *testing.T) {
 		if len(got) != n {
 			t.Errorf("a private address was called: %v", got[n:])
 		}
-		storetest.Close(t, db)
 	})
 }

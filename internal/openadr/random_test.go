@@ -174,7 +174,6 @@ func TestRandom(t *testing.T) {
 			}
 		}
 		t.Log(counts)
-		storetest.Close(t, db)
 	})
 }
 
