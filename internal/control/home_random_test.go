@@ -155,7 +155,7 @@ func (h *fixture) randomHome(r *rand.Rand) {
 
 	cs.settle(h, cars)
 	check("all")
-	h.met(cars, wishes, fuse, 0.05)
+	h.met(cars, wishes, fuse)
 
 	for range 10 {
 		h.wait(time.Duration(r.IntN(5400)) * time.Second)

@@ -19,9 +19,6 @@
 //     is planned by package charge with the headroom as limits (Profile.Charge). As its own
 //     reserve is always there, no car loses what the fleet gave it.
 //
-// The fleet's plan knows no least power. Where two or three cars under one cap miss some of their
-// needs for it, a linear programme over what they can do at once divides the headroom anew.
-//
 // A start in a minute that has as many as it may is put off to the next free one, as long
 // as the need is still met.
 //

@@ -63,9 +63,7 @@ func (r *Profile) Share(
 		}
 	}
 
-	if len(traded) == 0 {
-		s.Cars = r.together(cars, prices, s.Cars)
-	} else {
+	if len(traded) > 0 {
 		r.setCeiling()
 		s.Prices = p.marketPrices(&plan)
 	}
