@@ -15,7 +15,7 @@ import (
 type SiteInput struct {
 	MPAN      string
 	Postcode  string
-	Address   string // number or name of flexd, street, town
+	Address   string // number or name of the house, street, town
 	Email     string
 	ConsentAt time.Time // to the use of the boundary meter's readings
 	Supply    flex.SupplyChange
