@@ -25,7 +25,7 @@ func TestImport_Money(t *testing.T) {
 	if !strings.HasPrefix(text, `{"format":"flexd organisation","version":1,`) || !strings.HasSuffix(text, " tables\n") {
 		t.Fatalf("the file begins with %.200s", text)
 	}
-	text = text[:strings.LastIndex(strings.TrimSuffix(text, "\n"), "\n")+1] // what is told on standard error
+	text = text[:strings.LastIndex(strings.TrimSuffix(text, "\n"), "\n")+1] // what stands on standard error
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestImport_Money(t *testing.T) {
 				t.Errorf("the money is\n%s\nand was\n%s", got, before)
 			}
 			if got := export(away); !strings.HasPrefix(got, text) {
-				t.Error("the file is another after the journey")
+				t.Error("the file is another when it comes back")
 			}
 			settleAway(t, away)
 			if got := money(away); got != before {

@@ -66,7 +66,7 @@ type Transaction struct {
 	Reason    string    `json:"reason,omitempty"`
 }
 
-// Report is what a charger of OCPP 2.0.1 told after it was asked to report, as it came.
+// Report is what a charger of OCPP 2.0.1 sent after it was asked to report, as it came.
 type Report struct {
 	At     time.Time       `json:"at"`
 	Action string          `json:"action"` // NotifyReport, ReportChargingProfiles and the like
@@ -98,7 +98,7 @@ func (c *Client) Transactions(ctx context.Context, charger string) (all []Transa
 	return all, err
 }
 
-// Reports are what a charger told since the bridge began, the newest last.
+// Reports are what a charger reported since the bridge began, the newest last.
 func (c *Client) Reports(ctx context.Context, charger string) (all []Report, err error) {
 	err = c.read(ctx, "/chargers/"+url.PathEscape(charger)+"/reports", &all)
 	return all, err

@@ -13,7 +13,7 @@ import (
 // feederExport is what limits the export of a battery's constraint group, and what the group's batteries
 // give to the grid. A battery that only covers its home gives nothing.
 //
-// A battery gives its full power in each half-hour in which it is told DISCHARGE, whatever its home is
+// A battery gives its full power in each half-hour in which it is to discharge, whatever its home is
 // expected to draw: that is a guess. A limit binds each half-hour that it touches.
 type feederExport struct {
 	limits    []store.CapLimit

@@ -51,13 +51,13 @@ func (db *DB) compareClocks(ctx context.Context) error {
 
 // noteClock takes the database's time, which was asked for before and has come now.
 func (db *DB) noteClock(before, at time.Time) {
-	journey := db.now().Sub(before)
-	ahead := at.Sub(before.Add(journey / 2))
+	roundTrip := db.now().Sub(before)
+	ahead := at.Sub(before.Add(roundTrip / 2))
 	db.off.Store(int64(-ahead))
 
-	// Small differences are left, for they come of the journey and would have the clock waver.
+	// Small differences are left, for they come of the round trip, and the clock would waver.
 	by := ahead - time.Duration(db.ahead.Load())
-	if by.Abs() <= ClockTolerance+journey/2 {
+	if by.Abs() <= ClockTolerance+roundTrip/2 {
 		return
 	}
 
