@@ -10,14 +10,16 @@
 //
 // # Method
 //
-// The dual simplex method with the bound flipping ratio test and devex weights. As every
+// The dual simplex method with the bound flipping ratio test and steepest edge weights. As every
 // variable is boxed, any basis becomes dual feasible once each variable outside it stands at
 // the bound that its reduced cost asks for: there is no first phase, any change of bounds
 // and any new column (at its upper bound) is a warm start, and no basis is ever restored.
 //
-// The inverse of the basis is kept explicitly, by columns, and updated on its nonzeros. With
-// a few hundred rows of two to four entries each that costs a microsecond or two, needs no
-// factorisation, and makes a row of the inverse free.
+// The basis is kept as sparse triangular factors (refactor): pivots from columns and rows of
+// one entry as long as there are any, which fill nothing in, then columns from the left with
+// threshold pivoting. Each pivot since is one more factor (product form); after 64, or when
+// those weigh more than the factors themselves, the factors are made anew, and values and
+// reduced costs with them.
 //
 // # Bound
 //
@@ -32,5 +34,7 @@
 // # Sources
 //
 // A. Koberstein, The Dual Simplex Method, Techniques for a Fast and Stable Implementation,
-// thesis, Paderborn (2005). I. Maros, Computational Techniques of the Simplex Method (2003).
+// thesis, Paderborn (2005). J. Forrest and D. Goldfarb, Steepest-edge simplex algorithms for
+// linear programming, Mathematical Programming 57 (1992). I. Maros, Computational Techniques
+// of the Simplex Method (2003).
 package simplex

@@ -15,7 +15,7 @@ func (s *Solver) Solve(cutoff float64, pivots int) Status {
 			return Cutoff
 		}
 
-		if s.since >= rebuildAt {
+		if s.since >= rebuildAt || s.factor.heavy() {
 			s.rebuild()
 		}
 
@@ -28,7 +28,7 @@ func (s *Solver) Solve(cutoff float64, pivots int) Status {
 		}
 
 		if !s.pivot(r) {
-			if s.since > 50 && s.missed(r) < doubtful {
+			if s.since > 0 && s.missed(r) < doubtful {
 				// what looks infeasible is tried once more on an exact inverse
 				s.rebuild()
 				continue
@@ -42,7 +42,7 @@ func (s *Solver) Solve(cutoff float64, pivots int) Status {
 
 // verified reports whether the values keep the rows; if not, the inverse is made anew.
 func (s *Solver) verified() bool {
-	if s.since < 50 {
+	if s.since == 0 {
 		return true
 	}
 
@@ -108,7 +108,7 @@ func (s *Solver) pivot(r int) bool {
 	}
 
 	s.apply() // of what was flipped
-	s.ftran(int(in), s.pivotCol)
+	s.column(in, s.pivotCol)
 	s.gatherColumn()
 
 	s.stepReduced(in, out)
@@ -150,20 +150,19 @@ func (s *Solver) stepValues(r int, in int32, target float64) {
 	s.objective += s.slope * step
 }
 
-// gatherRow copies row r of the inverse with the list of its nonzeros.
+// gatherRow works out row r of the inverse with the list of its nonzeros.
 func (s *Solver) gatherRow(r int) {
+	clear(s.pivotRow)
+	s.pivotRow[r] = 1
+	s.factor.btran(s.pivotRow)
+
 	s.rowList = s.rowList[:0]
-	at := r
-
-	for k := range s.rows {
-		v := s.inverse[at]
-		at += s.rows
-
-		if v != 0 {
-			s.rowList = append(s.rowList, int32(k))
+	for k, v := range s.pivotRow {
+		if v < tiny && v > -tiny {
+			s.pivotRow[k] = 0
+			continue
 		}
-
-		s.pivotRow[k] = v
+		s.rowList = append(s.rowList, int32(k))
 	}
 }
 
@@ -288,41 +287,30 @@ func (s *Solver) forget() {
 	}
 }
 
-// reweigh updates the devex weights for a pivot in row r.
+// reweigh updates the weights, the squares of the lengths of the rows of the inverse, for a
+// pivot in row r, whose row is gathered.
 func (s *Solver) reweigh(r int) {
+	const least = 1e-4
+	own := 0.0
+	for _, k := range s.rowList {
+		own += s.pivotRow[k] * s.pivotRow[k]
+	}
+
+	s.factor.ftran(s.pivotRow)
 	pivot := s.pivotCol[r]
-	own := s.weight[r]
 
 	for _, i := range s.colList {
-		if int(i) == r {
-			continue
-		}
 		ratio := s.pivotCol[i] / pivot
-		s.weight[i] = max(s.weight[i], ratio*ratio*own)
+		w := s.weight[i] + ratio*(ratio*own-2*s.pivotRow[i])
+		s.weight[i] = max(w, least, ratio*ratio*least)
 	}
 
-	s.weight[r] = max(own/(pivot*pivot), 1)
+	s.weight[r] = max(own/(pivot*pivot), least)
 }
 
-// exchange puts a variable, whose column is gathered, into the basis at row r, whose row is
-// gathered.
+// exchange puts a variable, whose column is gathered, into the basis at row r.
 func (s *Solver) exchange(r, in int) {
-	pivot := s.pivotCol[r]
-	for _, k := range s.rowList {
-		column := s.inverse[int(k)*s.rows : (int(k)+1)*s.rows]
-		share := s.pivotRow[k] / pivot
-
-		for _, i := range s.colList {
-			v := column[i] - share*s.pivotCol[i]
-			if v < tiny && v > -tiny {
-				v = 0
-			}
-			column[i] = v
-		}
-
-		column[r] = share
-	}
-
+	s.factor.update(r, s.pivotCol, s.colList)
 	s.place[s.basis[r]] = -1
 	s.basis[r] = int32(in)
 	s.place[in] = int32(r)

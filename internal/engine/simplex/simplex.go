@@ -1,7 +1,5 @@
 package simplex
 
-import "math"
-
 // Status is how a solution ended.
 type Status int
 
@@ -18,8 +16,8 @@ const (
 	feasible  = 1e-9  // by which a bound may be missed
 	leastTurn = 1e-9  // entries of a pivot row below it are rounding
 	leastStep = 1e-7  // no pivot is smaller
-	tiny      = 1e-14 // entries of the inverse below it are dropped
-	rebuildAt = 2000  // pivots after which the inverse is made anew
+	tiny      = 1e-14 // entries of a solution below it are dropped
+	rebuildAt = 64    // pivots after which the factors are made anew
 	doubtful  = 1e-5  // a smaller miss that nothing can mend may be rounding
 )
 
@@ -47,7 +45,8 @@ type Solver struct {
 	value   []float64
 	reduced []float64
 	weight  []float64
-	inverse []float64 // column k at k*rows
+	kept    []float64 // weight of each variable, while the basis is rearranged
+	factor  factor
 	shift   []float64 // what bounds moved since, per row of the right side
 	shifted []int32
 
@@ -62,7 +61,7 @@ type Solver struct {
 	objective float64
 	slope     float64 // of the objective in the step that is taken
 	Pivots    int     // in all, since Reset
-	since     int     // pivots since the inverse was made
+	since     int     // pivots since the factors were made
 }
 
 type triplet struct {
@@ -152,6 +151,7 @@ func (s *Solver) Start(crash []int) {
 	}
 
 	for i := range s.rows {
+		s.weight[i] = 1
 		s.basis[i] = int32(s.columns + i)
 		if crash[i] >= 0 {
 			s.basis[i] = int32(crash[i])
@@ -166,7 +166,7 @@ func (s *Solver) allocate() {
 	all := s.columns + s.rows
 	s.basis, s.place = grow(s.basis, s.rows), grow(s.place, all)
 	s.value, s.reduced = grow(s.value, all), grow(s.reduced, all)
-	s.weight, s.inverse = grow(s.weight, s.rows), grow(s.inverse, s.rows*s.rows)
+	s.weight, s.kept = grow(s.weight, s.rows), grow(s.kept, all)
 	s.shift, s.shifted = grow(s.shift, s.rows), s.shifted[:0]
 
 	s.pivotRow, s.pivotCol = grow(s.pivotRow, s.rows), grow(s.pivotCol, s.rows)
@@ -175,8 +175,9 @@ func (s *Solver) allocate() {
 
 // arrange writes the matrix down by columns.
 func (s *Solver) arrange() {
-	s.start = grow(s.start, s.columns+1)
-	s.rowOf, s.valOf = grow(s.rowOf, len(s.given)), grow(s.valOf, len(s.given))
+	all := len(s.given) + s.rows
+	s.start = grow(s.start, s.columns+s.rows+1)
+	s.rowOf, s.valOf = grow(s.rowOf, all), grow(s.valOf, all)
 	for _, e := range s.given {
 		s.start[e.column+1]++
 	}
@@ -194,6 +195,18 @@ func (s *Solver) arrange() {
 
 	copy(s.start[1:], s.start[:s.columns])
 	s.start[0] = 0
+
+	for i := range s.rows {
+		at := len(s.given) + i
+		s.rowOf[at], s.valOf[at] = int32(i), 1
+		s.start[s.columns+i+1] = int32(at + 1)
+	}
+}
+
+// entries are the rows and values of a variable's column.
+func (s *Solver) entries(j int32) (rows []int32, values []float64) {
+	from, to := s.start[j], s.start[j+1]
+	return s.rowOf[from:to], s.valOf[from:to]
 }
 
 // transpose writes the matrix down by rows.
@@ -237,80 +250,32 @@ func (s *Solver) perturb() {
 	}
 }
 
-// column calls f for each entry of a variable's column.
-func (s *Solver) ftran(j int, to []float64) {
-	if j >= s.columns {
-		copy(to, s.inverse[(j-s.columns)*s.rows:(j-s.columns+1)*s.rows])
-		return
-	}
-
+// column writes what the column of a variable is in the basis.
+func (s *Solver) column(j int32, to []float64) {
 	clear(to)
-
-	for k := s.start[j]; k < s.start[j+1]; k++ {
-		from := s.inverse[int(s.rowOf[k])*s.rows : (int(s.rowOf[k])+1)*s.rows]
-		v := s.valOf[k]
-
-		for i, e := range from {
-			if e != 0 {
-				to[i] += v * e
-			}
-		}
+	rows, values := s.entries(j)
+	for i, r := range rows {
+		to[r] = values[i]
 	}
+	s.factor.ftran(to)
 }
 
-// rebuild makes the inverse anew from the basis. A variable that would make the basis
-// singular leaves it for the logical one of its row.
+// rebuild makes the factors of the basis anew, and all that follows from it.
 func (s *Solver) rebuild() {
-	n := s.rows
-	clear(s.inverse)
-
-	for i := range n {
-		s.inverse[i*n+i] = 1
-	}
-
-	wanted := append([]int32(nil), s.basis...)
-
-	for j := range s.place {
+	for i, j := range s.basis {
+		s.kept[j] = s.weight[i]
 		s.place[j] = -1
 	}
 
-	for i := range n {
-		s.basis[i] = int32(s.columns + i)
-		s.place[s.columns+i] = int32(i)
-	}
+	s.refactor()
 
-	for _, j := range wanted {
-		if int(j) < s.columns {
-			s.install(int(j))
-		}
-	}
-
-	for i := range s.weight {
-		s.weight[i] = 1
+	for i, j := range s.basis {
+		s.weight[i] = s.kept[j]
+		s.place[j] = int32(i)
 	}
 
 	s.since = 0
 	s.restate()
-}
-
-// install puts a variable in the place of the logical one in which it is largest.
-func (s *Solver) install(j int) {
-	s.ftran(j, s.pivotCol)
-	best, size := -1, 1e-6
-
-	for i, v := range s.pivotCol {
-		if int(s.basis[i]) >= s.columns && math.Abs(v) > size {
-			best, size = i, math.Abs(v)
-		}
-	}
-
-	if best < 0 {
-		return
-	}
-
-	s.gatherRow(best)
-	s.gatherColumn()
-	s.exchange(best, j)
 }
 
 // restate works out reduced costs, bounds at which variables stand, and values.
@@ -319,8 +284,8 @@ func (s *Solver) restate() {
 		s.reduced[j] = s.perturbed[j]
 	}
 
-	for k := range s.rows {
-		y := s.multiplier(k, s.perturbed)
+	s.multipliers()
+	for k, y := range s.pivotRow {
 		s.reduced[s.columns+k] -= y
 
 		if y != 0 {
@@ -345,15 +310,12 @@ func (s *Solver) restate() {
 	s.revalue()
 }
 
-// multiplier is y[k] = cost of the basis times column k of the inverse.
-func (s *Solver) multiplier(k int, cost []float64) (y float64) {
-	for i, e := range s.inverse[k*s.rows : (k+1)*s.rows] {
-		if e != 0 {
-			y += e * cost[s.basis[i]]
-		}
+// multipliers works out those of the rows into pivotRow.
+func (s *Solver) multipliers() {
+	for i, j := range s.basis {
+		s.pivotRow[i] = s.perturbed[j]
 	}
-
-	return y
+	s.factor.btran(s.pivotRow)
 }
 
 // revalue works out the values of the basis from those outside it.
@@ -371,22 +333,11 @@ func (s *Solver) revalue() {
 		}
 	}
 
-	into := s.pivotCol
-	clear(into)
-
-	for k, v := range left {
-		if v == 0 {
-			continue
-		}
-
-		for i, e := range s.inverse[k*s.rows : (k+1)*s.rows] {
-			into[i] += v * e
-		}
-	}
+	s.factor.ftran(left)
 
 	s.objective = 0
 	for i, j := range s.basis {
-		s.value[j] = into[i]
+		s.value[j] = left[i]
 	}
 
 	for j := range s.columns {
@@ -437,18 +388,15 @@ func (s *Solver) move(j int, to float64) {
 
 // apply has the basis follow what moved outside it.
 func (s *Solver) apply() {
-	for _, k := range s.shifted {
-		v := s.shift[k]
-		s.shift[k] = 0
+	if len(s.shifted) == 0 {
+		return
+	}
 
-		if v == 0 {
-			continue
-		}
-
-		for i, e := range s.inverse[int(k)*s.rows : (int(k)+1)*s.rows] {
-			if e != 0 {
-				s.value[s.basis[i]] -= v * e
-			}
+	s.factor.ftran(s.shift)
+	for i, v := range s.shift {
+		if v != 0 {
+			s.value[s.basis[i]] -= v
+			s.shift[i] = 0
 		}
 	}
 
@@ -483,8 +431,8 @@ func (s *Solver) Bound() float64 {
 	reduced := s.alpha
 	copy(reduced[:s.columns], s.cost[:s.columns])
 
-	for k := range s.rows {
-		y := s.multiplier(k, s.perturbed)
+	s.multipliers()
+	for k, y := range s.pivotRow {
 		if y == 0 {
 			continue
 		}

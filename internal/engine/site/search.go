@@ -221,8 +221,11 @@ func (s *search) look(n *node) *node {
 
 // solve solves the programme of a node, and learns from what cutting it out has raised.
 func (s *search) solve(n *node) simplex.Status {
-	s.enter(n)
 	s.nodes++
+	if !s.enter(n) {
+		return simplex.Infeasible
+	}
+
 	status := s.m.lp.Solve(s.cutoff(), max(2000, s.limit-s.m.lp.Pivots))
 	if n.column >= 0 && status != simplex.Infeasible {
 		s.history.learn(n.column, n.part, s.objective()-n.bound)
@@ -346,8 +349,10 @@ func (s *search) narrow(j int, spare float64) {
 	s.changed = append(s.changed, j) // has enter set it
 }
 
-// enter sets the bounds of a node.
-func (s *search) enter(n *node) {
+// enter sets the bounds of a node. It is false if a column has none left: cutting it once
+// more would go on without end.
+func (s *search) enter(n *node) bool {
+	const rounding = 1e-9
 	s.visit++
 	before := s.changed
 	s.changed = s.spare[:0]
@@ -364,12 +369,16 @@ func (s *search) enter(n *node) {
 		}
 	}
 
+	s.spare = before
+	empty := false
+
 	for _, j := range s.changed {
 		c := s.wanted[j]
-		s.m.lp.SetBounds(j, c.lower, c.upper)
+		empty = empty || c.lower > c.upper+rounding
+		s.m.lp.SetBounds(j, c.lower, max(c.lower, c.upper))
 	}
 
-	s.spare = before
+	return !empty
 }
 
 // restrict adds a change to those of the node that is entered.

@@ -1,6 +1,12 @@
 package problem
 
-import "math"
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
 
 // oracle is a mixed-integer programme written down in full, with a binary for everything
 // that is on or off and for every direction, and solved by a textbook simplex tableau and
@@ -20,7 +26,7 @@ type oracleRow struct {
 
 // v is the variable of a name and slot, from 0 to upper.
 func (o *oracle) v(name string, t int, upper float64, binary bool) int {
-	key := name + string(rune('A'+t))
+	key := fmt.Sprintf("%s_%d", name, t)
 	if j, ok := o.names[key]; ok {
 		return j
 	}
@@ -193,6 +199,22 @@ func turn(tab [][]float64, out, in int) {
 
 // oracleHome is what a small home comes to at best.
 func oracleHome(l *homeLine) (shortfall, peak, cost float64) {
+	o, g := newOracle(l)
+	shortfall = o.least(g.shorts, map[int]float64{}, math.Inf(1))
+	o.rows = append(o.rows, oracleRow{g.shorts, true, shortfall + 1e-7})
+	peak = o.least(g.peaks, map[int]float64{}, math.Inf(1))
+	o.rows = append(o.rows, oracleRow{g.peaks, true, peak + 1e-7})
+	return shortfall, peak, o.least(g.price, map[int]float64{}, math.Inf(1)) + g.constant
+}
+
+// oracleGoals are what is made least, one after the other.
+type oracleGoals struct {
+	shorts, peaks, price map[int]float64
+	constant             float64 // of the price
+}
+
+// newOracle writes a home down.
+func newOracle(l *homeLine) (*oracle, oracleGoals) {
 	o := &oracle{names: map[string]int{}}
 	n, h := len(l.Load), l.SlotHours
 	price, shorts, peaks := map[int]float64{}, map[int]float64{}, map[int]float64{}
@@ -337,11 +359,7 @@ func oracleHome(l *homeLine) (shortfall, peak, cost float64) {
 		}
 	}
 
-	shortfall = o.least(shorts, map[int]float64{}, math.Inf(1))
-	o.rows = append(o.rows, oracleRow{shorts, true, shortfall + 1e-7})
-	peak = o.least(peaks, map[int]float64{}, math.Inf(1))
-	o.rows = append(o.rows, oracleRow{peaks, true, peak + 1e-7})
-	return shortfall, peak, o.least(price, map[int]float64{}, math.Inf(1)) + constant
+	return o, oracleGoals{shorts, peaks, price, constant}
 }
 
 // start counts the starts of z.
@@ -356,4 +374,43 @@ func (o *oracle) start(id string, t, z int, cost float64, price map[int]float64)
 		return
 	}
 	o.row(true, 0, 1.0, z, -1.0, o.v(id+"z", t-1, 0, true), -1.0, s)
+}
+
+// program is the programme with a cost in the format of CPLEX, which other solvers read.
+func (o *oracle) program(cost map[int]float64) string {
+	var b strings.Builder
+	sum := func(terms map[int]float64) {
+		for i, j := range slices.Sorted(maps.Keys(terms)) {
+			if i%20 == 19 {
+				b.WriteString("\n")
+			}
+			fmt.Fprintf(&b, " %+.12g x%d", terms[j], j)
+		}
+	}
+
+	b.WriteString("Minimize\n obj:")
+	sum(cost)
+	b.WriteString("\nSubject To\n")
+	for i, r := range o.rows {
+		fmt.Fprintf(&b, " r%d:", i)
+		sum(r.terms)
+		relation := "="
+		if r.less {
+			relation = "<="
+		}
+		fmt.Fprintf(&b, " %s %.12g\n", relation, r.right)
+	}
+
+	b.WriteString("Bounds\n")
+	for j, u := range o.upper {
+		fmt.Fprintf(&b, " 0 <= x%d <= %.12g\n", j, u)
+	}
+	b.WriteString("Binary\n")
+	for j, is := range o.binary {
+		if is {
+			fmt.Fprintf(&b, " x%d\n", j)
+		}
+	}
+	b.WriteString("End\n")
+	return b.String()
 }

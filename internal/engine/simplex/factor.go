@@ -1,0 +1,141 @@
+package simplex
+
+// factor is the basis as a product of a lower and an upper triangular matrix, and of what
+// has changed since (product form). Everything is by the rows of the programme: the
+// variable of a row is the one whose pivot lies there.
+type factor struct {
+	order []int32   // row of each pivot, first to last
+	pivot []float64 // of each row
+
+	lower  pile // columns below the pivots, of the rows in lowerOf
+	upper  pile // columns above the pivots, in order
+	turned pile // the same by rows
+
+	lowerOf []int32
+	etaOf   []int32
+	eta     pile // columns that entered since
+	etaSize []float64
+
+	// What factorising needs.
+	rowCount []int32
+	colCount []int32
+	byRow    pile // basis places of each row's entries
+	work     []float64
+	hit      []int32 // rows of work that may not be 0
+	marked   []bool
+	columns  []int32 // places whose column has one row left
+	rows     []int32 // rows with one column left
+	taken    []bool  // rows that have a pivot
+	done     []bool  // places of the basis that have one
+	rest     []int32
+	next     []int32
+	was      []int32 // the variables before, by place
+}
+
+// pile are sparse vectors one after the other: vector k has the entries start[k] to
+// start[k+1].
+type pile struct {
+	start []int32
+	at    []int32
+	value []float64
+}
+
+func (p *pile) reset() {
+	p.start = append(p.start[:0], 0)
+	p.at, p.value = p.at[:0], p.value[:0]
+}
+
+func (p *pile) add(at int32, value float64) {
+	p.at, p.value = append(p.at, at), append(p.value, value)
+}
+
+func (p *pile) end() { p.start = append(p.start, int32(len(p.at))) }
+
+// ftran solves B x = v in place.
+func (f *factor) ftran(v []float64) {
+	for k, r := range f.lowerOf {
+		x := v[r]
+		if x == 0 {
+			continue
+		}
+		for e := f.lower.start[k]; e < f.lower.start[k+1]; e++ {
+			v[f.lower.at[e]] -= x * f.lower.value[e]
+		}
+	}
+
+	for k := len(f.order) - 1; k >= 0; k-- {
+		r := f.order[k]
+		if v[r] == 0 {
+			continue
+		}
+
+		x := v[r] / f.pivot[r]
+		v[r] = x
+		for e := f.upper.start[k]; e < f.upper.start[k+1]; e++ {
+			v[f.upper.at[e]] -= x * f.upper.value[e]
+		}
+	}
+
+	for k, r := range f.etaOf {
+		if v[r] == 0 {
+			continue
+		}
+
+		x := v[r] / f.etaSize[k]
+		for e := f.eta.start[k]; e < f.eta.start[k+1]; e++ {
+			v[f.eta.at[e]] -= x * f.eta.value[e]
+		}
+		v[r] = x
+	}
+}
+
+// btran solves x B = v in place.
+func (f *factor) btran(v []float64) {
+	for k := len(f.etaOf) - 1; k >= 0; k-- {
+		r := f.etaOf[k]
+		x := v[r]
+		for e := f.eta.start[k]; e < f.eta.start[k+1]; e++ {
+			x -= v[f.eta.at[e]] * f.eta.value[e]
+		}
+		v[r] = x / f.etaSize[k]
+	}
+
+	for _, r := range f.order {
+		if v[r] == 0 {
+			continue
+		}
+
+		x := v[r] / f.pivot[r]
+		v[r] = x
+		for e := f.turned.start[r]; e < f.turned.start[r+1]; e++ {
+			v[f.turned.at[e]] -= x * f.turned.value[e]
+		}
+	}
+
+	for k := len(f.lowerOf) - 1; k >= 0; k-- {
+		r := f.lowerOf[k]
+		x := v[r]
+		for e := f.lower.start[k]; e < f.lower.start[k+1]; e++ {
+			x -= v[f.lower.at[e]] * f.lower.value[e]
+		}
+		v[r] = x
+	}
+}
+
+// update has a column, as ftran solved it, enter the basis at row r. list are its nonzeros.
+func (f *factor) update(r int, column []float64, list []int32) {
+	for _, i := range list {
+		if int(i) != r {
+			f.eta.add(i, column[i])
+		}
+	}
+
+	f.eta.end()
+	f.etaOf = append(f.etaOf, int32(r))
+	f.etaSize = append(f.etaSize, column[r])
+}
+
+// heavy reports whether making the factors anew takes less than going on with the changes.
+func (f *factor) heavy() bool {
+	return len(f.eta.at) > 2*len(f.order)+len(f.upper.at)+len(f.lower.at)
+}

@@ -1,0 +1,133 @@
+package problem
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+var (
+	figureHomes = flag.Int("figures", 0, "how many homes TestHome_Figures draws")
+	figureFiles = flag.String("programs", "", "the folder to which TestHome_Figures writes each home as a programme for other solvers")
+	figureOne   = flag.Int("figure", -1, "the one home that TestHome_Figures plans")
+)
+
+// processorTime is what this thread has used of a core: it does not grow while others run.
+func processorTime() time.Duration {
+	const thread = 3 // CLOCK_THREAD_CPUTIME_ID
+	var at syscall.Timespec
+	_, _, _ = syscall.Syscall(syscall.SYS_CLOCK_GETTIME, thread, uintptr(unsafe.Pointer(&at)), 0)
+	return time.Duration(at.Nano())
+}
+
+// homeFigures are what the plans of one sub-family came to.
+type homeFigures struct {
+	millis, gaps, nodes, pivots []float64
+	closed, near                int
+}
+
+func (f *homeFigures) add(millis, gap float64, h *homeProblem) {
+	f.millis, f.gaps = append(f.millis, millis), append(f.gaps, gap)
+	f.nodes, f.pivots = append(f.nodes, float64(h.result.Nodes)), append(f.pivots, float64(h.result.Pivots))
+	if gap <= 1e-6 {
+		f.closed++
+	}
+	if gap <= 1e-3 {
+		f.near++
+	}
+}
+
+func median(v []float64) float64 { return slices.Sorted(slices.Values(v))[len(v)/2] }
+
+// TestHome_Figures draws homes of 48 and 96 half-hours and logs what docs/engine-home.md says
+// of them. It judges nothing but the check of each plan.
+func TestHome_Figures(t *testing.T) {
+	if *figureHomes == 0 {
+		t.Skip("-figures N draws N homes")
+	}
+	runtime.LockOSThread()
+	d := newHomeDraw(t, 21)
+	var w Scratch
+	of := map[string]*homeFigures{}
+	for i := range *figureHomes {
+		family := homeFamilies[i%len(homeFamilies)]
+		l := d.home(family, 48+48*(i/len(homeFamilies)%2))
+		line := l.line(t, fmt.Sprintf("%s-%d", family, i))
+		if *figureOne >= 0 && i != *figureOne {
+			continue
+		}
+		p, err := Decode(line)
+		if err != nil {
+			continue // more load than the fuse carries
+		}
+
+		millis := 1e6
+		for range 2 { // the first fills caches and grows memory
+			began := processorTime()
+			p.Plan(&w)
+			millis = min(millis, float64(processorTime()-began)/1e6)
+			if millis > 50 {
+				break
+			}
+		}
+		if err := p.Check(&w); err != nil {
+			t.Errorf("%s-%d: %v", family, i, err)
+			continue
+		}
+
+		h := p.solver.(*homeProblem)
+		r := h.result
+		gap := (r.Cost - r.Bound) / max(1, r.Gross)
+		if *figureFiles != "" {
+			writePrograms(t, *figureFiles, fmt.Sprintf("%s-%d", family, i), &l, h)
+		}
+		for _, name := range []string{family, "every one"} {
+			if of[name] == nil {
+				of[name] = &homeFigures{}
+			}
+			of[name].add(millis, gap, h)
+		}
+		if gap > 1e-3 || millis > 100 {
+			t.Logf("%s-%d: %d slots, gap %.3f %%, %.1f ms, %d nodes, %d pivots, cost %.3f", family, i, len(l.Load), 100*gap, millis, r.Nodes, r.Pivots, r.Cost)
+		}
+	}
+
+	for _, name := range append(slices.Clone(homeFamilies), "every one") {
+		f := of[name]
+		if f == nil || len(f.gaps) == 0 {
+			continue
+		}
+		t.Logf("%-10s %3d homes, closed %3d, <= 0.1 %% %3d, worst gap %.3f %%, ms median %.2f worst %.1f, nodes %.0f/%.0f, pivots %.0f/%.0f", name, len(f.gaps),
+			f.closed, f.near, 100*slices.Max(f.gaps), median(f.millis), slices.Max(f.millis),
+			median(f.nodes), slices.Max(f.nodes), median(f.pivots), slices.Max(f.pivots))
+	}
+}
+
+// writePrograms writes a home as three programmes, each with the best of those before, and the
+// figures of its plan.
+func writePrograms(t *testing.T, folder, name string, l *homeLine, h *homeProblem) {
+	t.Helper()
+	o, g := newOracle(l)
+	programs := []string{o.program(g.shorts)}
+	o.rows = append(o.rows, oracleRow{g.shorts, true, h.result.Shortfall + 1e-6})
+	programs = append(programs, o.program(g.peaks))
+	o.rows = append(o.rows, oracleRow{g.peaks, true, h.result.Peak + 1e-6})
+	programs = append(programs, o.program(g.price))
+	for i, program := range programs {
+		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%s.%d.lp", name, i)), []byte(program), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := h.result
+	figures := fmt.Sprintf("{\"cost\": %v, \"bound\": %v, \"constant\": %v, \"gross\": %v}", r.Cost, r.Bound, g.constant, r.Gross)
+	if err := os.WriteFile(filepath.Join(folder, name+".json"), []byte(figures), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
