@@ -2,7 +2,7 @@
 
 package client
 
-// AssetProperties are an asset's rated power, its capacity, its phases and its firmware.
+// AssetProperties are an asset's rated power, its capacity, its phases, its firmware and the heat that it keeps.
 type AssetProperties struct {
 	PowerKW     *float64 `json:"power_kw,omitzero"`
 	CapacityKWh *float64 `json:"capacity_kwh,omitzero"`
@@ -11,6 +11,28 @@ type AssetProperties struct {
 	Phases *int `json:"phases,omitzero"`
 	// The version of the firmware that it runs, by which operators find and halt assets. Empty takes it away.
 	Firmware *string `json:"firmware,omitzero"`
+	// The heat that a heat pump or a tank keeps. What is given takes the place of all that was given before; null
+	// or {} takes it away.
+	Heat *HeatProperties `json:"heat,omitzero"`
+}
+
+// HeatProperties are the comfort band of a heat pump's rooms or of a hot water tank, and how it is steered. A band
+// is given by both of its ends. What is not given is assumed, and the explanation of a schedule says so.
+type HeatProperties struct {
+	// The bottom of the comfort band in degrees Celsius: 5 to 30 of a room, 30 to 75 of a tank.
+	ComfortLowC *float64 `json:"comfort_low_c,omitzero"`
+	// Its top: at least 0.5 degrees more of a room, 5 of a tank.
+	ComfortHighC *float64 `json:"comfort_high_c,omitzero"`
+	// The band of a room by night, from 22:00 to 06:00 in London; the one by day if it was not given.
+	NightLowC  *float64 `json:"night_low_c,omitzero"`
+	NightHighC *float64 `json:"night_high_c,omitzero"`
+	// What a heat pump keeps a room at by itself; the middle of the band if it was not given.
+	SetpointC *float64 `json:"setpoint_c,omitzero"`
+	// Litres of a tank, by which it is known how much heat it holds where capacity_kwh was not given.
+	VolumeL *float64 `json:"volume_l,omitzero"`
+	// On and off windows if it was not given, and for a tank; the states of SG Ready and offsets of the setpoint
+	// are sent beside them in heat.
+	Steering string `json:"steering,omitzero"`
 }
 
 // AssetRequest is the body of POST /entities/asset.

@@ -22,16 +22,18 @@ type AssetView struct {
 	// Null if it was never given.
 	CapacityKWh *float64 `json:"capacity_kwh"`
 	// That it is planned on: as given, else by its power.
-	Phases         int    `json:"phases"`
-	Model          string `json:"model"`
-	Firmware       string `json:"firmware"`
-	SerialNumber   string `json:"serial_number"`
-	CreatedAt      Time   `json:"created_at"`
-	OrganisationID OrgID  `json:"organisation_id"`
-	Organisation   string `json:"organisation"`
-	SiteID         SiteID `json:"site_id"`
-	Address        string `json:"address"`
-	Postcode       string `json:"postcode"`
+	Phases int `json:"phases"`
+	// The heat that a heat pump or a tank keeps, as it was given. Absent if it was not.
+	Heat           *HeatProperties `json:"heat,omitzero"`
+	Model          string          `json:"model"`
+	Firmware       string          `json:"firmware"`
+	SerialNumber   string          `json:"serial_number"`
+	CreatedAt      Time            `json:"created_at"`
+	OrganisationID OrgID           `json:"organisation_id"`
+	Organisation   string          `json:"organisation"`
+	SiteID         SiteID          `json:"site_id"`
+	Address        string          `json:"address"`
+	Postcode       string          `json:"postcode"`
 	// Its site has consented to full schedule control.
 	Controlled bool `json:"controlled"`
 	PluggedIn  bool `json:"plugged_in"`

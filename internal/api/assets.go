@@ -1,6 +1,7 @@
 package api
 
 import (
+	"flexd/internal/contract"
 	"flexd/internal/flex"
 	"flexd/internal/registry"
 	"flexd/internal/wire"
@@ -88,6 +89,7 @@ func (s *Server) updateAsset(r *request) (answer, error) {
 	c.Power, c.Capacity = quantities(b.Properties)
 	if b.Properties != nil {
 		c.Phases, c.Firmware = b.Properties.Phases, b.Properties.Firmware
+		c.Heat = contract.HeatNoun(b.Properties.Heat)
 	}
 
 	if b.InstallationDate != nil {
@@ -124,6 +126,7 @@ func assetInput(b wire.OnboardingAssetRequest) registry.AssetInput {
 	in.Power, in.Capacity = quantities(b.Properties)
 	if b.Properties != nil {
 		in.Phases, in.Firmware = b.Properties.Phases, b.Properties.Firmware
+		in.Heat = contract.HeatNoun(b.Properties.Heat)
 	}
 
 	if b.InstallationDate != nil {
@@ -158,7 +161,7 @@ func assetResponse(a flex.Asset) wire.AssetResponse {
 		SiteID:     a.SiteID,
 	}
 
-	known := a.Power != nil || a.Capacity != nil
+	known := a.Power != nil || a.Capacity != nil || a.Heat != flex.Heat{}
 	if known || a.Phases > 0 || a.Firmware != "" {
 		v.Properties = &wire.AssetProperties{}
 	}
@@ -177,6 +180,10 @@ func assetResponse(a flex.Asset) wire.AssetResponse {
 
 	if a.Firmware != "" {
 		v.Properties.Firmware = new(a.Firmware)
+	}
+
+	if known {
+		v.Properties.Heat = contract.Heat(a.Heat)
 	}
 
 	return v

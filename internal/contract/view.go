@@ -56,6 +56,7 @@ func assetRecord(p *control.Past) (v assetView) {
 		PowerKW:        kilowatts(a.Power),
 		CapacityKWh:    kilowattHours(a.Capacity),
 		Phases:         flex.PhasesOf(a.Phases, a.Power),
+		Heat:           Heat(a.Heat),
 		Model:          a.Model,
 		Firmware:       a.Firmware,
 		SerialNumber:   a.SerialNumber,

@@ -63,25 +63,15 @@ func readCharge(
 	b *store.Battery,
 	home home.Battery,
 ) (level flex.WattHours, at time.Time, known bool, err error) {
-	today := flex.DayAt(tx.Now())
-	rs, err := tx.Readings(
+	latest, _, err := latestReading(
 		ctx,
-		store.ReadingQuery{
-			Assets: []flex.AssetID{b.Asset.ID},
-			Labels: []flex.Label{flex.BatteryStateOfCharge, flex.BatteryStoredEnergy},
-			Days:   []flex.Day{today.Add(-1), today},
-		},
+		tx,
+		b.Asset.ID,
+		flex.BatteryStateOfCharge,
+		flex.BatteryStoredEnergy,
 	)
 	if err != nil {
 		return 0, at, false, fmt.Errorf("read the state of charge: %w", err)
-	}
-
-	var latest flex.Reading
-	for _, r := range rs {
-		if !r.To.After(tx.Now()) && r.To.After(tx.Now().Add(-ChargeFresh)) &&
-			r.To.After(latest.To) {
-			latest = r
-		}
 	}
 
 	switch latest.Label {
@@ -92,6 +82,36 @@ func readCharge(
 	}
 
 	return level, latest.To, known, nil
+}
+
+// latestReading is the newest reading of an asset with one of some labels, if that was lately.
+func latestReading(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+	labels ...flex.Label,
+) (latest flex.Reading, found bool, err error) {
+	today := flex.DayAt(tx.Now())
+	rs, err := tx.Readings(
+		ctx,
+		store.ReadingQuery{
+			Assets: []flex.AssetID{asset},
+			Labels: labels,
+			Days:   []flex.Day{today.Add(-1), today},
+		},
+	)
+	if err != nil {
+		return latest, false, err
+	}
+
+	for _, r := range rs {
+		if !r.To.After(tx.Now()) && r.To.After(tx.Now().Add(-ChargeFresh)) &&
+			r.To.After(latest.To) {
+			latest, found = r, true
+		}
+	}
+
+	return latest, found, nil
 }
 
 // expectedLevel is what a battery holds at an instant if all has gone by the plan; false if the

@@ -13,12 +13,12 @@ import (
 	"flexd/internal/worker"
 )
 
-// What a hot-water tank is taken to be, as the interface has no fields for it.
+// What a hot-water tank is taken to be where nothing was set of it.
 const (
 	// TankLow and TankHigh are its comfort band in degrees Celsius, TankCold what comes in from the mains.
 	TankLow, TankHigh, TankCold = 45.0, 60.0, 10.0
-	// TankCapacity is the heat between the band's ends where no capacity was given: 200 litres.
-	TankCapacity flex.WattHours = 3490
+	// TankVolume is in litres: with the band it is the heat between its ends.
+	TankVolume = 200.0
 	// TankDraw is what a household draws in a day: 5.845 kWh, tapping cycle M of EU regulation 814/2013.
 	TankDraw flex.WattHours = 5845
 	// TankLoss is what the tank loses in a day.
@@ -47,6 +47,8 @@ type heatedTank struct {
 	plan     store.TankPlan // in force
 	power    flex.Watts
 	capacity flex.WattHours
+	low      float64 // the comfort band, in degrees
+	high     float64
 	from     time.Time
 
 	stored flex.WattHours // now, above the bottom of the band
@@ -161,13 +163,17 @@ func tankOf(
 	t := &heatedTank{
 		asset:    asset,
 		charging: c,
-		capacity: TankCapacity,
+		low:      float64(asset.Heat.Low.Or(TankLow)),
+		high:     float64(asset.Heat.High.Or(TankHigh)),
 		from:     tx.Now().Truncate(time.Second),
 	}
 
 	if asset.Power != nil {
 		t.power = *asset.Power
 	}
+
+	litres := asset.Heat.Volume.Or(TankVolume)
+	t.capacity = flex.WattHours(tank.HeatOf(litres, t.high-t.low))
 	if asset.Capacity != nil && *asset.Capacity > 0 {
 		t.capacity = *asset.Capacity
 	}
@@ -193,7 +199,7 @@ func (t *heatedTank) why() string {
 
 // floor is the level at which all of its water is cold.
 func (t *heatedTank) floor() int {
-	const below = (TankLow - TankCold) / (TankHigh - TankLow)
+	below := (t.low - TankCold) / (t.high - t.low)
 	return -int(below * float64(t.capacity))
 }
 
@@ -209,9 +215,7 @@ func usedIn(s flex.Span) int {
 // moved it since then; else as its plan comes to; else nothing above the bottom of its band. A reading of
 // before the plan in force is in that plan already, or came too late for it.
 func (t *heatedTank) readStored(ctx context.Context, tx *store.Tx) error {
-	b := &store.Battery{Asset: t.asset}
-	device := home.Battery{Power: t.power, Capacity: t.capacity}
-	read, at, known, err := readCharge(ctx, tx, b, device)
+	read, at, known, err := t.readHeat(ctx, tx)
 	if err != nil {
 		return err
 	}
@@ -234,6 +238,29 @@ func (t *heatedTank) readStored(ctx context.Context, tx *store.Tx) error {
 	}
 
 	return nil
+}
+
+// readHeat is what the tank was last read to hold, and when, if that was lately: as its temperature, or as a
+// battery's charge.
+func (t *heatedTank) readHeat(
+	ctx context.Context,
+	tx *store.Tx,
+) (level flex.WattHours, at time.Time, known bool, err error) {
+	b := &store.Battery{Asset: t.asset}
+	device := home.Battery{Power: t.power, Capacity: t.capacity}
+	level, at, known, err = readCharge(ctx, tx, b, device)
+	if err != nil {
+		return 0, at, false, err
+	}
+
+	read, found, err := latestReading(ctx, tx, t.asset.ID, flex.TankTemperature)
+	if err != nil || !found || read.To.Before(at) {
+		return level, at, known, err
+	}
+
+	share := (float64(read.Value)/1e6 - t.low) / (t.high - t.low)
+
+	return flex.WattHours(share * float64(t.capacity)), read.To, true, nil
 }
 
 // moved is what the tank holds now that held some at an instant, if it did what it was sent.

@@ -264,18 +264,22 @@ func (t *heatedTank) summary() string {
 		windows,
 		clock(t.plan.StoredAt),
 		t.plan.Stored.KWh(),
-		TankLow,
+		t.low,
 		basisText[t.plan.Basis],
-		TankHigh,
+		t.high,
 		t.capacity.KWh(),
 	)
+
+	if !t.asset.Heat.Low.Given {
+		text += " The band is assumed, as none was set."
+	}
 
 	if t.plan.Lack > 0 {
 		text += fmt.Sprintf(
 			" It cannot be kept in its band: at %s it is expected to lack %.1f kWh, some %.0f degrees.",
 			clock(t.plan.LackAt),
 			t.plan.Lack.KWh(),
-			t.plan.Lack.KWh()/t.capacity.KWh()*(TankHigh-TankLow),
+			t.plan.Lack.KWh()/t.capacity.KWh()*(t.high-t.low),
 		)
 	}
 

@@ -246,6 +246,35 @@ func (h *fixture) keepsFuse(fuse flex.Watts, battery flex.AssetID, tanks ...flex
 	}
 }
 
+// TestTank_Band has two tanks of one temperature: the one whose band was set higher heats at once.
+func TestTank_Band(t *testing.T) {
+	each(t, "2026-01-13T13:00:00Z", func(h *fixture) {
+		warm, set := h.tank(), h.tank()
+		h.Exec(`UPDATE asset SET heat = '{"low_mc":55000,"high_mc":70000,"volume_ml":180000}' WHERE id = $1`, set.Bytes())
+		const now = "2026-01-13T12:55:00Z"
+		for _, id := range []flex.AssetID{warm, set} {
+			h.read(id, flex.TankTemperature, now, now, 57)
+		}
+
+		h.tankRound()
+		if p := h.tankPlan(warm); p.Basis != store.TankRead || p.Stored < 2700 || p.Stored > 2800 {
+			t.Errorf("read to be at 57 degrees: %+v", p)
+		}
+		if p := h.tankPlan(set); p.Basis != store.TankRead || p.Stored < 380 || p.Stored > 420 {
+			t.Errorf("read to be 2 degrees above its band: %+v", p)
+		}
+
+		said := h.tankSays(set)
+		if !strings.Contains(said, "than at 55 °C") || !strings.Contains(said, "70 °C, is 3.1 kWh") || strings.Contains(said, "assumed") {
+			t.Error(said)
+		}
+		if said := h.tankSays(warm); !strings.Contains(said, "The band is assumed") {
+			t.Error(said)
+		}
+		h.clean()
+	})
+}
+
 // TestTank_ClockChanges has a tank planned over both changes of the clock.
 func TestTank_ClockChanges(t *testing.T) {
 	for _, start := range []string{"2026-03-28T18:00:00Z", "2026-10-24T18:00:00Z"} {

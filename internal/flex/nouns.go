@@ -211,6 +211,7 @@ type Asset struct {
 	Phases       int        // 1 or 3; 0 if never told: PhasesOf says what its power implies
 	Model        string
 	Firmware     string // its version; empty if never told
+	Heat         Heat   // of a heat pump or a tank; zero if never told
 	InstalledOn  string // YYYY-MM-DD, or empty
 	SerialNumber string
 	CreatedAt    time.Time
@@ -419,6 +420,21 @@ const (
 	BatteryStateOfCharge   Label = "battery_state_of_charge_pct"
 	BatteryStoredEnergy    Label = "battery_stored_energy_kwh"
 )
+
+// The reading labels that are ours: of heat pumps and tanks.
+const (
+	RoomTemperature    Label = "room_temperature_c"
+	TankTemperature    Label = "tank_temperature_c"
+	OutdoorTemperature Label = "outdoor_temperature_c"
+	HeatPower          Label = "heat_power_kw" // the electricity that a heat pump or a tank takes
+)
+
+// HeatLabels are those that a heat pump or a tank is planned anew by.
+var HeatLabels = []Label{
+	RoomTemperature,
+	TankTemperature,
+	OutdoorTemperature,
+}
 
 // Register reports whether the label is a register, which is kept by the instant of its
 // reading's end.

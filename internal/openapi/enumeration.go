@@ -37,7 +37,7 @@ var enumerations = []enumeration{
 	{
 		"ReadingLabel",
 		"ReadingDataPointLabel",
-		"What is measured, in the unit that the label ends in. The two import powers may be negative (export, discharge); the state of charge runs from 0 to 100; all else is 0 or more, and the lifetime registers never fall.",
+		"What is measured, in the unit that the label ends in. The two import powers may be negative (export, discharge), and the temperatures of rooms and outdoors; the state of charge runs from 0 to 100; all else is 0 or more, and the lifetime registers never fall. Temperatures and heat_power_kw, of heat pumps and tanks, are an addition.",
 		false,
 	},
 	{"TransactionType", "UserTransactionType", "", false},

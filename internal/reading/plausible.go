@@ -72,7 +72,7 @@ func boundOf(l flex.Label, r store.Rating) (bound, bool) {
 			"export_capacity_kw of the site" + sourceOf(r.Supply),
 		}, true
 
-	case flex.ChargerEnergy, flex.ChargerRegister, flex.BatteryInverterPower:
+	case flex.ChargerEnergy, flex.ChargerRegister, flex.BatteryInverterPower, flex.HeatPower:
 		if r.Power > 0 {
 			return bound{
 				r.Power,

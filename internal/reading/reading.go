@@ -129,8 +129,10 @@ func (in *intake) notify(ctx context.Context, rs []flex.Reading) error {
 		telling(
 			rs,
 			now.Add(-freshCharge),
-			flex.BatteryStateOfCharge,
-			flex.BatteryStoredEnergy,
+			append(
+				[]flex.Label{flex.BatteryStateOfCharge, flex.BatteryStoredEnergy},
+				flex.HeatLabels...,
+			)...,
 		)...,
 	)
 }

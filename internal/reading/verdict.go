@@ -76,6 +76,10 @@ var rules = map[flex.Label]rule{
 	flex.SolarPower:             {level, "kW", 0, maxPower},
 	flex.BatteryStateOfCharge:   {level, "%", 0, 100},
 	flex.BatteryStoredEnergy:    {level, "kWh", 0, maxEnergy},
+	flex.RoomTemperature:        {level, "°C", -20, 60},
+	flex.TankTemperature:        {level, "°C", 0, 100},
+	flex.OutdoorTemperature:     {level, "°C", -50, 60},
+	flex.HeatPower:              {level, "kW", 0, maxPower},
 }
 
 // Register reports whether the label is a register.

@@ -157,6 +157,7 @@ func TestJudge_Laws(t *testing.T) {
 	labels := []flex.Label{
 		flex.BoundaryImportPower, flex.BatteryInverterPower, flex.ChargerEnergy, flex.ChargerRegister, flex.BoundaryImportRegister,
 		flex.BoundaryExportRegister, flex.ProvisionalConsumption, flex.SolarPower, flex.BatteryStateOfCharge, flex.BatteryStoredEnergy,
+		flex.RoomTemperature, flex.TankTemperature, flex.OutdoorTemperature, flex.HeatPower,
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		from := now.Add(time.Duration(rapid.Int64Range(-450*86400, 86400).Draw(t, "from")) * time.Second)

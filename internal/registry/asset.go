@@ -64,6 +64,10 @@ func newAsset(
 		return a, err
 	}
 
+	if err := setHeat(&a, in.Heat); err != nil {
+		return a, err
+	}
+
 	if err := setModel(ctx, tx, &a, in.Model); err != nil {
 		return a, err
 	}
@@ -89,6 +93,26 @@ func setPhases(a *flex.Asset, phases *int) error {
 	}
 
 	a.Phases = *phases
+
+	return nil
+}
+
+// setHeat gives the asset what was sent of its heat, in the place of all that it had. What no such asset has is a fault.
+func setHeat(a *flex.Asset, heat *flex.Heat) error {
+	if heat == nil {
+		return nil
+	}
+
+	member, why := heat.Check(a.Type)
+	if why != "" {
+		loc, field := []string{"properties", "heat"}, member
+		if member == "" {
+			loc, field = []string{"properties"}, "heat"
+		}
+		return invalid([]flex.Fault{faultAt("value_error", why, loc, field)})
+	}
+
+	a.Heat = *heat
 
 	return nil
 }
@@ -197,6 +221,7 @@ type AssetChange struct {
 	Capacity    *flex.WattHours
 	Phases      *int    // 1 or 3; 0 takes them away
 	Firmware    *string // empty takes it away
+	Heat        *flex.Heat
 	Model       *string // empty takes the model away
 	InstalledOn *string
 	PowerFrom   Dating
@@ -215,6 +240,10 @@ func (c *AssetChange) record(a *flex.Asset) error {
 
 	if c.Firmware != nil {
 		a.Firmware = *c.Firmware
+	}
+
+	if err := setHeat(a, c.Heat); err != nil {
+		return err
 	}
 
 	return setPhases(a, c.Phases)

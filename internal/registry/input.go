@@ -29,6 +29,7 @@ type AssetInput struct {
 	Capacity     *flex.WattHours
 	Phases       *int // 1 or 3; 0 takes them away
 	Firmware     *string
+	Heat         *flex.Heat
 	Model        string
 	InstalledOn  string // YYYY-MM-DD
 	SerialNumber string

@@ -325,9 +325,13 @@ func setProperties(
 		changes(a.Capacity, in.Capacity)
 	changed = changed || changes(&a.Phases, in.Phases)
 	changed = changed || changes(&a.Firmware, in.Firmware)
+	changed = changed || changes(&a.Heat, in.Heat)
 	a.Power = or(in.Power, a.Power)
 	a.Capacity = or(in.Capacity, a.Capacity)
 	a.Firmware = *or(in.Firmware, &a.Firmware)
+	if err := setHeat(a, in.Heat); err != nil {
+		return changed, err
+	}
 
 	return changed, setPhases(a, in.Phases)
 }

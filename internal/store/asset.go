@@ -12,12 +12,13 @@ import (
 // AssetMissing is what is said of an asset that is absent or another organisation's.
 const AssetMissing = "asset not found or not authorized"
 
-const assetColumns = `id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at, phases, firmware`
+const assetColumns = `id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at, phases, firmware, heat`
 
 func scanAsset(s scanner) (a flex.Asset, err error) {
 	// scanned as such: a page of assets reads a thousand columns, and this is the fast way
 	var kind string
 	var power, capacity sql.Null[int64]
+	var heat sql.Null[string]
 	err = s.Scan(
 		&a.ID,
 		&a.SiteID,
@@ -31,10 +32,14 @@ func scanAsset(s scanner) (a flex.Asset, err error) {
 		instant{&a.CreatedAt},
 		&a.Phases,
 		&a.Firmware,
+		&heat,
 	)
 
 	a.Type = flex.AssetType(kind)
 	a.Power, a.Capacity = quantity[flex.Watts](power), quantity[flex.WattHours](capacity)
+	if err == nil && heat.Valid {
+		a.Heat, err = readHeat(heat.V)
+	}
 
 	return a, err
 }
@@ -45,8 +50,8 @@ func (tx *Tx) AddAsset(ctx context.Context, a *flex.Asset) error {
 	_, err := tx.exec(
 		ctx,
 		`
-		INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at, phases, firmware)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at, phases, firmware, heat)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 		a.ID.Bytes(),
 		tx.org.Bytes(),
 		a.SiteID.Bytes(),
@@ -60,6 +65,7 @@ func (tx *Tx) AddAsset(ctx context.Context, a *flex.Asset) error {
 		micros(a.CreatedAt),
 		a.Phases,
 		a.Firmware,
+		writeHeat(a.Heat),
 	)
 
 	if err != nil {
@@ -78,7 +84,7 @@ func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
 
 	_, err := tx.exec(
 		ctx,
-		`UPDATE asset SET power_w = $3, capacity_wh = $4, model = $5, installed_on = $6, serial_number = $7, phases = $8, firmware = $9 WHERE org_id = $1 AND id = $2`,
+		`UPDATE asset SET power_w = $3, capacity_wh = $4, model = $5, installed_on = $6, serial_number = $7, phases = $8, firmware = $9, heat = $10 WHERE org_id = $1 AND id = $2`,
 		tx.org.Bytes(),
 		a.ID.Bytes(),
 		number(a.Power),
@@ -88,6 +94,7 @@ func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
 		a.SerialNumber,
 		a.Phases,
 		a.Firmware,
+		writeHeat(a.Heat),
 	)
 
 	if err != nil {
@@ -96,6 +103,10 @@ func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
 
 	err = tx.touchRegister(ctx)
 	if err != nil { // what its readings are held against may be another
+		return err
+	}
+
+	if err := tx.markTanks(ctx, []flex.AssetID{a.ID}); err != nil {
 		return err
 	}
 

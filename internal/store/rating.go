@@ -76,6 +76,10 @@ func (tx *Tx) SetPower(
 		return err
 	}
 
+	if err := tx.markTanks(ctx, []flex.AssetID{asset}); err != nil {
+		return err
+	}
+
 	return tx.MarkDue(ctx, asset)
 }
 

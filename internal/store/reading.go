@@ -25,6 +25,10 @@ var labelNumbers = map[flex.Label]int16{
 	flex.SolarPower:             15,
 	flex.BatteryStateOfCharge:   16,
 	flex.BatteryStoredEnergy:    17,
+	flex.RoomTemperature:        18,
+	flex.TankTemperature:        19,
+	flex.OutdoorTemperature:     20,
+	flex.HeatPower:              21,
 }
 
 var labels = func() map[int16]flex.Label {

@@ -162,7 +162,10 @@ func (d *decoder) value(s *shape, v reflect.Value, r *rule) error {
 			d.fault(faultNull)
 		}
 
-		if r.null != "" {
+		switch {
+		case r.null != "" && s.kind == object:
+			s.reach(v)
+		case r.null != "":
 			s.set(v, []byte(r.null), r)
 		}
 

@@ -88,6 +88,7 @@ var enums = map[string][]string{
 		"FR SC Signup Bonus",
 	},
 	"ReadingLabel":       labels(),
+	"HeatSteering":       {"windows", "sg_ready", "temperature_offset"},
 	"CapBound":           {"power", "starts_per_minute"},
 	"DeliveryKind":       {"schedule", "dispatch", "test"},
 	"CapacitySource":     {"set", "default"},
@@ -148,11 +149,12 @@ var enums = map[string][]string{
 	"ExceptionLevel": {"critical", "warning"},
 }
 
-// ReadingLabels are the labels of a reading, in the interface's order.
+// ReadingLabels are the labels of a reading, in the interface's order, and ours after them.
 var ReadingLabels = []flex.Label{
 	flex.BoundaryImportPower, flex.BatteryInverterPower, flex.ChargerEnergy, flex.ChargerRegister,
 	flex.BoundaryImportRegister, flex.BoundaryExportRegister, flex.ProvisionalConsumption,
 	flex.SolarPower, flex.BatteryStateOfCharge, flex.BatteryStoredEnergy,
+	flex.RoomTemperature, flex.TankTemperature, flex.OutdoorTemperature, flex.HeatPower,
 }
 
 func labels() (s []string) {

@@ -7,6 +7,7 @@ import "reflect"
 // structs are the Go types of the document's object schemas, by the schema's name.
 var structs = map[string]reflect.Type{
 	"AssetProperties":               reflect.TypeFor[AssetProperties](),
+	"HeatProperties":                reflect.TypeFor[HeatProperties](),
 	"AssetRequest":                  reflect.TypeFor[AssetRequest](),
 	"OnboardingAssetRequest":        reflect.TypeFor[OnboardingAssetRequest](),
 	"AssetUpdateRequest":            reflect.TypeFor[AssetUpdateRequest](),

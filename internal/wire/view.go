@@ -33,11 +33,13 @@ type AssetView struct {
 	// Null if it was never given.
 	CapacityKWh *float64 `json:"capacity_kwh"`
 	// That it is planned on: as given, else by its power.
-	Phases       int    `json:"phases" wire:"min=1,max=3"`
-	Model        string `json:"model"`
-	Firmware     string `json:"firmware"`
-	SerialNumber string `json:"serial_number"`
-	CreatedAt    Time   `json:"created_at"`
+	Phases int `json:"phases" wire:"min=1,max=3"`
+	// The heat that a heat pump or a tank keeps, as it was given. Absent if it was not.
+	Heat         *HeatProperties `json:"heat,omitzero"`
+	Model        string          `json:"model"`
+	Firmware     string          `json:"firmware"`
+	SerialNumber string          `json:"serial_number"`
+	CreatedAt    Time            `json:"created_at"`
 
 	OrganisationID flex.OrgID  `json:"organisation_id"`
 	Organisation   string      `json:"organisation"`
