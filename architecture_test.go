@@ -27,9 +27,9 @@ var layers = map[string]int{
 	"engine/buffer": 0, "engine/random": 0, "engine/bitselect": 0, "engine/piecewise": 1, "engine/simplex": 1,
 	// pure packages: arguments in, values out
 	"tariff": 2, "ocpp": 2, "settle": 2, "ledger": 3, "forecast": 2, "pricing": 2, "bankfile": 2,
-	"engine/charge": 2, "engine/rate": 2, "engine/pause": 2, "engine/battery": 2, "engine/fleet": 2, "engine/site": 2, "engine/envelope": 2, "engine/tank": 2,
+	"engine/charge": 2, "engine/rate": 2, "engine/pause": 2, "engine/battery": 2, "engine/fleet": 2, "engine/envelope": 2, "engine/tank": 2,
 	"signin":          2,
-	"engine/headroom": 3, "engine/home": 3, "engine/check": 3, "engine/instruct": 3, "engine/ramp": 3, "backtest": 4,
+	"engine/headroom": 3, "engine/home": 3, "engine/site": 3, "engine/check": 4, "engine/instruct": 3, "engine/ramp": 3, "backtest": 4,
 	// the database, and what is looked up
 	"store": 4, "directory": 5,
 	// services

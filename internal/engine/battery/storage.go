@@ -19,7 +19,8 @@ type Storage struct {
 	// tighter bounds after each slot; nil: none
 	MinAt             []float64
 	MaxAt             []float64
-	Charge, Discharge float64 // most, on the grid's side
+	Charge, Discharge float64   // most, on the grid's side
+	Share             []float64 // of Charge and Discharge that each slot has, if the cost of all is convex; nil: all
 	ChargeEff         float64
 	DischargeEff      float64
 	Wear              float64 // per kWh discharged, on the grid's side
@@ -71,7 +72,9 @@ const maxPieces = 12
 // storageSolver is the working memory of SolveStorage.
 type storageSolver struct {
 	p        *Storage
-	up, down float64 // most stored energy that a slot takes in and gives off
+	up, down float64 // most stored energy that the slot takes in and gives off
+	// the same on the grid's side
+	charge, discharge float64
 	// grid's side of a stored kWh taken in; stored energy of one given out
 	in   float64
 	out  float64
@@ -121,10 +124,10 @@ func (q *storageSolver) load(p *Storage) {
 	q.hi = buffer.Resize(q.hi, n+1)
 	q.z = buffer.Resize(q.z, n)
 	q.in, q.out = 1/p.ChargeEff, 1/p.DischargeEff
-	q.up, q.down = p.Charge*p.ChargeEff, p.Discharge*q.out
+	q.power(1)
 	q.lo[0], q.hi[0] = 0, 0
 
-	constant := p.MinAt == nil && p.MaxAt == nil
+	constant := p.MinAt == nil && p.MaxAt == nil && p.Share == nil
 	if !constant || p.Init < p.Min || p.Init > p.Max {
 		q.reachable()
 		return
@@ -135,6 +138,12 @@ func (q *storageSolver) load(p *Storage) {
 	}
 }
 
+// power sets what a slot takes in and gives off at most.
+func (q *storageSolver) power(share float64) {
+	q.charge, q.discharge = q.p.Charge*share, q.p.Discharge*share
+	q.up, q.down = q.charge*q.p.ChargeEff, q.discharge*q.out
+}
+
 // reachable sets the bounds of the stored energy where they can be kept, and else as near to
 // them as the battery comes.
 func (q *storageSolver) reachable() {
@@ -143,6 +152,10 @@ func (q *storageSolver) reachable() {
 	for t := 1; t <= len(p.Import); t++ {
 		lo, hi := p.bounds(t)
 		lo, hi = lo-p.Init, hi-p.Init
+		if p.Share != nil {
+			q.power(p.Share[t-1])
+		}
+
 		q.lo[t] = min(lo, most+q.up)
 		q.hi[t] = max(hi, least-q.down)
 		least, most = max(least-q.down, q.lo[t]), min(most+q.up, q.hi[t])
@@ -221,8 +234,12 @@ func (q *storageSolver) simple(t int) bool {
 // discharging fully, by what the last kWh on the grid's side costs.
 func (q *storageSolver) stage(t int, room *[maxPieces]seg) stage {
 	p := q.p
+	if p.Share != nil {
+		q.power(p.Share[t])
+	}
+
 	net := p.Load[t] - p.PV[t]
-	if p.Charge > p.ImportLimit-net || p.Discharge > p.ExportLimit+net {
+	if q.charge > p.ImportLimit-net || q.discharge > p.ExportLimit+net {
 		return q.limited(t, room)
 	}
 
@@ -243,10 +260,10 @@ func (q *storageSolver) demand(t int, net float64, room *[maxPieces]seg) stage {
 	room[0] = seg{-buy * q.in, q.up, own}
 	room[1] = seg{(p.Wear - buy) * p.DischargeEff, min(net*q.out, q.down), own}
 	k := 2
-	if net < p.Discharge {
+	if net < q.discharge {
 		room[2] = seg{
 			(p.Wear - sell) * p.DischargeEff,
-			(p.Discharge - net) * q.out,
+			(q.discharge - net) * q.out,
 			own,
 		}
 
@@ -254,7 +271,7 @@ func (q *storageSolver) demand(t int, net float64, room *[maxPieces]seg) stage {
 	}
 
 	return stage{
-		full:   (net + p.Charge) * buy,
+		full:   (net + q.charge) * buy,
 		up:     q.up,
 		down:   q.down,
 		pieces: room[:k],
@@ -273,7 +290,7 @@ func (q *storageSolver) surplus(
 	own := int32(t)
 
 	k := 0
-	if missing := p.Charge - over; missing > 0 {
+	if missing := q.charge - over; missing > 0 {
 		room[0] = seg{-buy * q.in, missing * p.ChargeEff, own}
 		k = 1
 	}
@@ -282,7 +299,7 @@ func (q *storageSolver) surplus(
 	room[k+1] = seg{(p.Wear - sell) * p.DischargeEff, q.down, own}
 
 	return stage{
-		full:   q.pay(t, p.Charge-over),
+		full:   q.pay(t, q.charge-over),
 		up:     q.up,
 		down:   q.down,
 		pieces: room[:k+2],
@@ -293,16 +310,16 @@ func (q *storageSolver) surplus(
 func (q *storageSolver) limited(t int, room *[maxPieces]seg) stage {
 	p := q.p
 	s := stage{
-		full: q.cost(t, p.Charge),
+		full: q.cost(t, q.charge),
 		up:   q.up,
 		down: q.down,
 	}
 
 	net := p.Load[t] - p.PV[t]
-	k, at := 0, p.Charge
+	k, at := 0, q.charge
 
 	add := func(price, to float64) {
-		to = max(to, -p.Discharge)
+		to = max(to, -q.discharge)
 		if end := max(to, 0); at > end {
 			room[k] = seg{-price * q.in, (at - end) * p.ChargeEff, int32(t)}
 			at = end
@@ -328,7 +345,7 @@ func (q *storageSolver) limited(t int, room *[maxPieces]seg) stage {
 		add(0, -p.ExportLimit-net-p.PV[t])
 	}
 
-	add(-Breach, -p.Discharge)
+	add(-Breach, -q.discharge)
 	s.pieces = room[:k]
 
 	return s

@@ -18,8 +18,9 @@ type Result struct {
 
 // Solver plans sites. It keeps its memory; its zero value is ready.
 type Solver struct {
-	model model
-	Limit int // pivots that a plan may take, 0 for DefaultLimit
+	model  model
+	slopes slopes
+	Limit  int // pivots that a plan may take, 0 for DefaultLimit
 }
 
 // DefaultLimit bounds the work of one plan, in pivots of the simplex method.
@@ -34,6 +35,10 @@ const softShare = 3
 
 // Solve plans a site.
 func (s *Solver) Solve(p *Problem, to *Plan) Result {
+	if r, ok := s.slopeCar(p, to); ok {
+		return r
+	}
+
 	limit := s.Limit
 	if limit == 0 {
 		limit = DefaultLimit
@@ -68,17 +73,23 @@ func (s *Solver) Solve(p *Problem, to *Plan) Result {
 
 // result is what the best plan of a search comes to.
 func (s *search) result() Result {
-	best := s.best
+	r := resultOf(s.best, s.bound)
+	r.FuseValue = s.fuse
+	r.Nodes = s.nodes
+
+	return r
+}
+
+// resultOf is what a plan comes to, whose cost has a lower bound.
+func resultOf(is totals, bound float64) Result {
 	return Result{
-		Cost:      best.cost,
-		Bound:     min(s.bound, best.cost),
-		Gross:     best.gross,
-		Shortfall: best.shortfall,
-		Peak:      best.peak,
-		FuseValue: s.fuse,
-		Nodes:     s.nodes,
-		Met:       best.shortfall < 10*on,
-		Optimal:   best.cost-s.bound <= 1e-6*max(1, best.gross),
+		Cost:      is.cost,
+		Bound:     min(bound, is.cost),
+		Gross:     is.gross,
+		Shortfall: is.shortfall,
+		Peak:      is.peak,
+		Met:       is.shortfall < 10*on,
+		Optimal:   is.cost-bound <= 1e-6*max(1, is.gross),
 	}
 }
 
@@ -165,6 +176,15 @@ func (s *search) idle() {
 		s.best, s.has = is, true
 		s.plan, s.trial = s.trial, s.plan
 	}
+}
+
+// renew empties a plan, in its old memory if it is of this site's size.
+func (p *Problem) renew(a *Plan) {
+	n := p.Slots()
+	if len(a.Battery) > 0 || len(a.Car) != 1 || len(a.Car[0]) != n {
+		*a = p.newPlan()
+	}
+	a.Tank, a.Heat = nil, nil
 }
 
 // newPlan is a plan in which nothing is done.

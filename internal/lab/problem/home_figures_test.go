@@ -3,6 +3,7 @@ package problem
 import (
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -53,6 +54,7 @@ func TestHome_Figures(t *testing.T) {
 		t.Skip("-figures N draws N homes")
 	}
 	runtime.LockOSThread()
+	carAloneFigures(t)
 	d := newHomeDraw(t, 21)
 	var w Scratch
 	of := map[string]*homeFigures{}
@@ -130,4 +132,27 @@ func writePrograms(t *testing.T, folder, name string, l *homeLine, h *homeProble
 	if err := os.WriteFile(filepath.Join(folder, name+".json"), []byte(figures), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// carAloneFigures logs what the plan of a car that discharges takes, by itself, over 96 half-hours.
+func carAloneFigures(t *testing.T) {
+	d := newHomeDraw(t, 31)
+	var w Scratch
+	var micros []float64
+	for range 60 {
+		p, err := Decode(aloneDraw(d, 96).line(t, "alone"))
+		if err != nil {
+			continue
+		}
+		least := math.Inf(1)
+		for range 20 {
+			began := processorTime()
+			p.Plan(&w)
+			least = min(least, float64(processorTime()-began)/1e3)
+		}
+		if p.solver.(*homeProblem).result.Pivots == 0 {
+			micros = append(micros, least)
+		}
+	}
+	t.Logf("a car that discharges by itself, %d of 60 by its slopes: median %.1f us, worst %.1f", len(micros), median(micros), slices.Max(micros))
 }

@@ -1,0 +1,73 @@
+package problem
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// aloneDraw draws a car that discharges, by itself, with no least power and no start cost.
+func aloneDraw(d *homeDraw, n int) homeLine {
+	for {
+		l := d.home("v2g", n)
+		c := l.Cars[0]
+		if c.V2G == nil || l.GridImportKW < 11 {
+			continue
+		}
+
+		c.MinKW, c.StartCost, c.V2G.MinDischargeKW = 0, 0, 0
+		c.V2G.SoCArrival = max(c.V2G.SoCArrival, c.V2G.Reserve)
+		l.Batteries, l.Cars, l.NoBatteryToCar = nil, l.Cars[:1], false
+		l.Cars[0] = c
+		return l
+	}
+}
+
+// TestHome_CarAlone: a car that discharges, by itself, costs as much by its slopes as by the
+// search, which a second car that may take nothing calls for.
+func TestHome_CarAlone(t *testing.T) {
+	d := newHomeDraw(t, 31)
+	var w Scratch
+	short := 0
+	for i := range 60 {
+		l := aloneDraw(d, 8+40*(i%3))
+		fast := planHome(t, l.line(t, fmt.Sprint(i)), &w)
+		if fast.result.Nodes != 1 || fast.result.Pivots != 0 {
+			t.Logf("%d took %d pivots", i, fast.result.Pivots)
+		} else {
+			short++
+		}
+
+		idle := homeCar{AvailHours: make([]float64, len(l.Load))}
+		both := l
+		both.Cars = append(both.Cars, idle)
+		slow := planHome(t, both.line(t, fmt.Sprint(i)), &w)
+		a, b := fast.result, slow.result
+		if math.Abs(a.Cost-b.Cost) > 1e-5*max(1, b.Gross) || math.Abs(a.Shortfall-b.Shortfall) > 1e-5 || a.Bound > b.Cost+1e-5*max(1, b.Gross) {
+			t.Errorf("%d: cost %v of bound %v, shortfall %v; by the search %v and %v", i, a.Cost, a.Bound, a.Shortfall, b.Cost, b.Shortfall)
+		}
+	}
+	if short < 30 {
+		t.Errorf("only %d of 60 cars were planned by their slopes", short)
+	}
+}
+
+func BenchmarkHome_CarAlone(b *testing.B) {
+	d := newHomeDraw(b, 31)
+	var w Scratch
+	var ps []*Problem
+	for i := range 40 {
+		l := aloneDraw(d, 96)
+		p, err := Decode(l.line(b, fmt.Sprint(i)))
+		if err != nil {
+			continue
+		}
+		p.Plan(&w)
+		if p.solver.(*homeProblem).result.Pivots == 0 {
+			ps = append(ps, p)
+		}
+	}
+	for i := 0; b.Loop(); i++ {
+		ps[i%len(ps)].Plan(&w)
+	}
+}
