@@ -40,6 +40,28 @@ func TestRandomStreets_Instruction(t *testing.T) {
 	}
 }
 
+// A car that comes while others are asked to draw less is called, and turns out to need a part of that time: what is
+// reported as expected of it is what it was sent last. So is it of one that is charged at once, or needs more.
+func TestRandomStreets_CalledAnew(t *testing.T) {
+	came := gridEvening.Add(80 * time.Minute)
+	ask := Happening{Kind: Instruct, KW: 2, From: gridEvening.Add(30 * time.Minute), To: gridEvening.Add(150 * time.Minute)}
+	stay := Happening{Kind: Stay, Home: "car0", KW: 3.7, Need: 34, From: came, To: gridMorning}
+	later := came.Add(25 * time.Minute)
+	for name, more := range map[string]Happening{
+		"nothing": ask,
+		"change":  {Kind: Change, Home: "car0", KW: 3.7, Need: 40, From: later, To: later},
+		"boost":   {Kind: Boost, Home: "car0", KW: 3.7, From: later, To: later.Add(20 * time.Minute)},
+	} {
+		history := []Happening{stay, ask}
+		if name != "nothing" {
+			history = append(history, more)
+		}
+		for _, b := range play(t, history).Broken {
+			t.Errorf("%s: %s", name, b)
+		}
+	}
+}
+
 // An older push that comes after a newer one is found; a car that needs something else gets them in order.
 func TestRandomStreets_Order(t *testing.T) {
 	history := []Happening{

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -86,7 +87,7 @@ func (w *whole) partBroken(
 	called := !part.CalledAt.After(from.Add(-soon)) &&
 		(part.ReleasedAt.IsZero() || part.ReleasedAt.After(to))
 	whole := to.Sub(from) == flex.HalfHour && !to.After(i.To)
-	if !called || !whole || w.unreached(part, from, to) {
+	if !called || !whole || w.unreached(from, to) {
 		return nil
 	}
 
@@ -107,24 +108,12 @@ func (w *whole) partBroken(
 	return broken
 }
 
-// unreached reports whether the endpoint was out of reach, flexd not there or a car free to draw in a span or
-// in the hour before it, or the user of the car asked for something else since it was called.
-func (w *whole) unreached(
-	part client.InstructionReportPart,
-	from, to time.Time,
-) bool {
-	for _, h := range w.unsteady {
-		since := h.To.Add(time.Hour).After(from)
-		if h.Kind == Change {
-			since = h.From.After(part.CalledAt.Time) &&
-				strings.HasPrefix(w.named(part.AssetID), h.Home+"-")
-		}
-		if since && h.From.Before(to) {
-			return true
-		}
-	}
-
-	return false
+// unreached reports whether the endpoint was out of reach, or flexd not there, in a span or in the hour
+// before it.
+func (w *whole) unreached(from, to time.Time) bool {
+	return slices.ContainsFunc(w.unsteady, func(h Happening) bool {
+		return h.To.Add(time.Hour).After(from) && h.From.Before(to)
+	})
 }
 
 // named is the charger of an asset.

@@ -99,7 +99,7 @@ func (w *whole) register(ctx context.Context, history []Happening) error {
 		if h.Kind == Cap {
 			w.caps = append(w.caps, flex.Span{From: h.From, To: h.To})
 		}
-		if slices.Contains([]Kind{Outage, Restart, Kill, Boost, Change}, h.Kind) {
+		if slices.Contains([]Kind{Outage, Restart, Kill}, h.Kind) {
 			w.unsteady = append(w.unsteady, h)
 		}
 	}

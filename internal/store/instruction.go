@@ -205,7 +205,8 @@ type Called struct {
 	Power      flex.Watts
 	Cost       flex.MicroPounds
 	Baseline   []flex.Step // that stood when it was called
-	Expected   []flex.Step // that were sent; both begin at one instant
+	// that were sent, since it was called too; both begin at one instant
+	Expected []flex.Step
 }
 
 // AddCalled keeps who is called. An asset that was called by the instruction before stays as it is.
@@ -214,30 +215,41 @@ func (tx *Tx) AddCalled(
 	id flex.InstructionID,
 	all []Called,
 ) error {
-	const columns = 10
-	args := make([]any, 0, columns*len(all))
+	var args []any
 	for _, c := range all {
-		args = append(
-			args,
-			id.Bytes(),
-			c.AssetID.Bytes(),
-			c.SiteID.Bytes(),
-			tx.org.Bytes(),
-			micros(tx.now),
-			int64(c.Power),
-			int64(c.Cost),
-			micros(c.Expected[0].From),
-			writeSteps(c.Baseline),
-			writeSteps(c.Expected),
-		)
+		c.CalledAt = tx.now
+		args = c.args(tx.org, id, args)
 	}
 
 	return tx.bulk(
 		ctx,
-		`INSERT INTO called_asset (instruction_id, asset_id, site_id, org_id, called_at, power_w, cost, from_at, baseline, expected)`,
+		`INSERT INTO called_asset (`+strings.Join(calledFields, ", ")+`)`,
 		` ON CONFLICT (instruction_id, asset_id) DO NOTHING`,
-		columns,
+		len(calledFields),
 		args,
+	)
+}
+
+var calledFields = strings.Fields(`instruction_id asset_id site_id org_id called_at power_w cost from_at baseline expected`)
+
+// args appends the values of calledFields.
+func (c *Called) args(
+	org flex.OrgID,
+	id flex.InstructionID,
+	args []any,
+) []any {
+	return append(
+		args,
+		id.Bytes(),
+		c.AssetID.Bytes(),
+		c.SiteID.Bytes(),
+		org.Bytes(),
+		micros(c.CalledAt),
+		int64(c.Power),
+		int64(c.Cost),
+		micros(c.Expected[0].From),
+		writeSteps(c.Baseline),
+		writeSteps(c.Expected),
 	)
 }
 
@@ -271,39 +283,43 @@ func (tx *Tx) CalledBy(
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (c Called, err error) {
-			var from time.Time
-			var baseline, expected string
-			err = s.Scan(
-				&c.AssetID,
-				&c.SiteID,
-				instant{&c.CalledAt},
-				instant{&c.ReleasedAt},
-				&c.Power,
-				&c.Cost,
-				instant{&from},
-				&baseline,
-				&expected,
-			)
-
-			if err != nil {
-				return c, err
-			}
-
-			c.Baseline, err = readSteps(from, baseline)
-			if err != nil {
-				return c, err
-			}
-
-			c.Expected, err = readSteps(from, expected)
-
-			return c, err
-		},
-		`SELECT asset_id, site_id, called_at, released_at, power_w, cost, from_at, baseline, expected FROM called_asset
-		WHERE org_id = $1 AND instruction_id = $2 ORDER BY called_at DESC, asset_id`,
+		func(s scanner) (Called, error) { return scanCalled(s) },
+		`SELECT `+calledColumns+` FROM called_asset c
+		WHERE c.org_id = $1 AND c.instruction_id = $2 ORDER BY c.called_at DESC, c.asset_id`,
 		tx.org.Bytes(),
 		id.Bytes(),
 	)
+}
+
+const calledColumns = `c.asset_id, c.site_id, c.called_at, c.released_at, c.power_w, c.cost, c.from_at, c.baseline, c.expected`
+
+// scanCalled reads calledColumns, and into dest what is selected beside them.
+func scanCalled(s scanner, dest ...any) (c Called, err error) {
+	var from time.Time
+	var baseline, expected string
+	err = s.Scan(append([]any{
+		&c.AssetID,
+		&c.SiteID,
+		instant{&c.CalledAt},
+		instant{&c.ReleasedAt},
+		&c.Power,
+		&c.Cost,
+		instant{&from},
+		&baseline,
+		&expected,
+	}, dest...)...)
+	if err != nil {
+		return c, err
+	}
+
+	c.Baseline, err = readSteps(from, baseline)
+	if err != nil {
+		return c, err
+	}
+
+	c.Expected, err = readSteps(from, expected)
+
+	return c, err
 }
 
 // ReleaseCalled lets assets go that an instruction calls.

@@ -291,7 +291,7 @@ func (tx *Tx) AddSchedule(
 		return err
 	}
 
-	return tx.later(
+	err = tx.later(
 		ctx,
 		`UPDATE session SET ready_by = $3, generation = $4, event_id = $5, market_at = $6, due_at = NULL, due_for = NULL
 		WHERE org_id = $1 AND id = $2`,
@@ -302,6 +302,11 @@ func (tx *Tx) AddSchedule(
 		session.EventID.Bytes(),
 		micros(session.MarketAt),
 	)
+	if err != nil {
+		return err
+	}
+
+	return tx.keepSent(ctx, s)
 }
 
 // AddCurve keeps the prices that a plan is made on and returns their name. Prices follow

@@ -403,9 +403,10 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 	first := flex.EventID(tx.newIDs(len(rs)))
 	last := flex.EventID(following(first, len(rs)-1))
 	args := make([]any, 0, len(scheduleFields)*len(rs))
+	sent := make([]*Schedule, len(rs))
 	for i := range rs {
-		next := rs[i].number(flex.EventID(following(first, i)), tx.now)
-		args = next.args(tx.org, args)
+		sent[i] = rs[i].number(flex.EventID(following(first, i)), tx.now)
+		args = sent[i].args(tx.org, args)
 	}
 
 	if err := tx.db.d.addRows(
@@ -447,7 +448,7 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 		return 0, fmt.Errorf("enqueue schedules: %w", err)
 	}
 
-	return int(n), nil
+	return int(n), tx.keepSent(ctx, sent...)
 }
 
 // dropLate deletes those of the schedules that came too late to be put in force. The event that

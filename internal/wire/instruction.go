@@ -203,7 +203,7 @@ type InstructionReportHalf struct {
 	AskedKWh float64 `json:"asked_kwh"`
 	// By the schedules that stood.
 	BaselineKWh float64 `json:"baseline_kwh"`
-	// By the schedules that were sent.
+	// By the schedules that were sent, each minute by the newest.
 	ExpectedKWh float64 `json:"expected_kwh"`
 	// Assets whose meter has the whole half-hour.
 	NumMetered int `json:"num_metered"`

@@ -1,0 +1,71 @@
+package control_test
+
+import (
+	"testing"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+)
+
+// inForce adds up, minute by minute, what assets draw by the schedule that is in force in it.
+type inForce map[flex.AssetID]map[flex.Period]flex.WattHours
+
+// pass lets time pass to the instant, by minutes.
+func (h *fixture) pass(s inForce, to string) {
+	h.Helper()
+	for now := time.UnixMicro(h.micro.Load()); now.Before(at(to)); now = now.Add(time.Minute) {
+		for asset := range s {
+			c := h.at(asset).look()
+			for _, step := range c.Standing.Steps {
+				if step.Contains(now) {
+					s[asset][flex.PeriodAt(now)] += min(step.Limit, c.Standing.From.Power).For(time.Minute)
+				}
+			}
+		}
+		h.wait(time.Minute)
+	}
+}
+
+// TestInstruction_SentLater has called cars planned anew, as one needs all the time that is left, one charges at once
+// and prices change: the report expects what was sent last, each minute.
+func TestInstruction_SentLater(t *testing.T) {
+	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
+		s := inForce{}
+		assets := h.evening(3, 22.2)
+		for _, a := range assets {
+			s[a] = map[flex.Period]flex.WattHours{}
+		}
+
+		sent := h.send(peak(-22_200))
+		h.pass(s, "2026-01-15T17:40:00Z")
+		h.at(assets[0]).event(control.Event{Kind: control.IntentUpdate, Intent: need(13*7.4, flex.Minimise)})
+		h.pass(s, "2026-01-15T17:50:00Z")
+		h.at(assets[1]).event(control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-15T18:20:00Z")})
+		h.pass(s, "2026-01-15T18:10:00Z")
+		h.publish("2026-01-15T18:00:00Z", 90, 80, 70, 60, 50, 40, 30, 20, 10, 90, 90, 90, 90, 90, 90)
+		h.round()
+		h.pass(s, "2026-01-15T20:00:00Z")
+
+		report, err := h.service.ReportInstruction(h.Context(), h.Org, sent.ID)
+		if err != nil || len(report.Assets) != 3 {
+			h.Fatal(report, err)
+		}
+
+		anew := 0
+		for _, a := range report.Assets {
+			for n, slot := range report.Slots {
+				got, want := a.Expected[n], s[a.AssetID][flex.PeriodAt(slot.From)]
+				if got-want > 60 || want-got > 60 { // Wh are rounded each minute
+					h.Errorf("%v at %s: %v are expected, by what was sent it is %v", a.AssetID, slot.From, got, want)
+				}
+				if n < 3 && want > 0 {
+					anew++
+				}
+			}
+		}
+		if anew < 3 {
+			h.Errorf("only %d half-hours have what was not expected at first", anew)
+		}
+	})
+}
