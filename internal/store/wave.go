@@ -391,6 +391,18 @@ func (r *Replacement) number(id flex.EventID, now time.Time) *Schedule {
 	return n
 }
 
+// number makes next schedules of replacements. Their ids follow each other, so that a statement can name them
+// all at once.
+func (tx *Tx) number(rs []Replacement) []*Schedule {
+	first := flex.EventID(tx.newIDs(len(rs)))
+	next := make([]*Schedule, len(rs))
+	for i := range rs {
+		next[i] = rs[i].number(flex.EventID(following(first, i)), tx.now)
+	}
+
+	return next
+}
+
 // Replace commits each schedule in the place of the one that it was weighed against, with
 // its push, and returns how many. Where that one no longer stands, or the car has left,
 // nothing changes: an event came between, and planned the asset itself; it is looked at again.
@@ -399,14 +411,11 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 		return 0, nil
 	}
 
-	// The ids follow each other, so that the statements below can name them all at once.
-	first := flex.EventID(tx.newIDs(len(rs)))
-	last := flex.EventID(following(first, len(rs)-1))
+	sent := tx.number(rs)
+	first, last := sent[0].EventID, sent[len(sent)-1].EventID
 	args := make([]any, 0, len(scheduleFields)*len(rs))
-	sent := make([]*Schedule, len(rs))
-	for i := range rs {
-		sent[i] = rs[i].number(flex.EventID(following(first, i)), tx.now)
-		args = sent[i].args(tx.org, args)
+	for _, s := range sent {
+		args = s.args(tx.org, args)
 	}
 
 	if err := tx.db.d.addRows(
