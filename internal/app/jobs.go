@@ -117,6 +117,7 @@ func (h *App) addOpenADR() {
 
 // addUpkeep adds what deletes what is over, and what looks after others.
 func (h *App) addUpkeep(clouds bool) {
+	h.add("fleet's past", 5*time.Minute, "", h.Operations.CountPast, apart("it counts what is over, and nothing is decided by it"))
 	h.add("alerts", 15*time.Second, "", h.Operations.WatchAlerts, apart("operators are alarmed by the true clock"))
 	h.add("alert messages", 10*time.Second, store.WakeAlert, h.Operations.SendAlerts, apart("operators are alarmed by the true clock"))
 	h.addOpenADR()

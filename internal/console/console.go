@@ -107,6 +107,14 @@ var surface = []route{
 	{pattern: "GET /console/fleet.json", handle: (*Server).fleetNow},
 	{pattern: "GET /console/fleet/live", handle: (*Server).fleetLive},
 
+	// past.go
+	{pattern: "GET /console/past", handle: (*Server).past},
+	{pattern: "GET /console/past.csv", handle: (*Server).past},
+	{pattern: "GET /console/past.json", handle: (*Server).past},
+	{pattern: "GET /console/readings/fleet", handle: (*Server).readingsHeat},
+	{pattern: "GET /console/readings/fleet.csv", handle: (*Server).readingsHeat},
+	{pattern: "GET /console/readings/fleet.json", handle: (*Server).readingsHeat},
+
 	// alerts.go
 	{pattern: "GET /console/alerts", handle: (*Server).alerts},
 	{pattern: "GET /console/alerts.csv", handle: (*Server).alerts},

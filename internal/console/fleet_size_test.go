@@ -121,3 +121,33 @@ func BenchmarkExport(b *testing.B) {
 		b.ReportMetric(float64(w.heap)/(1<<20), "MiB")
 	}
 }
+
+// BenchmarkCountPast counts half a day of 100,000 cars' past, and shows it.
+func BenchmarkCountPast(b *testing.B) {
+	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		if engine == "postgres" && os.Getenv(storetest.Env) == "" {
+			continue
+		}
+		d := openConsole(b, url(b), "2026-01-14T21:40:00Z")
+		d.large(engine, 100_000)
+		d.Exec(`UPDATE asset SET created_at = $1`, at("2026-01-14T21:20:00Z").UnixMicro())
+		d.Exec(`UPDATE org SET name = 'Large' WHERE id = $1`, d.Org.Bytes())
+		d.login()
+		d.goTo("2026-01-15T08:10:00Z")
+		b.Run(engine+"/count", func(b *testing.B) {
+			for b.Loop() {
+				d.Exec(`DELETE FROM fleet_half_hour`)
+				if done, err := d.server.Operations.CountPast(b.Context()); err != nil || done.Did != 22 {
+					b.Fatal(done.Did, err)
+				}
+			}
+		})
+		for _, path := range []string{"past", "readings/fleet"} {
+			b.Run(engine+"/"+path, func(b *testing.B) {
+				for b.Loop() {
+					d.page("/console/" + path)
+				}
+			})
+		}
+	}
+}

@@ -47,6 +47,7 @@ type item struct{ Section, Name string }
 // menu is the order of the console's sections.
 var menu = []item{
 	{"fleet", "Fleet now"},
+	{"past", "Fleet's past"},
 	{"alerts", "Alerts"},
 	{"assets", "Assets"},
 	{"deliveries", "Deliveries"},
@@ -124,6 +125,10 @@ var functions = template.FuncMap{
 	"sub":      func(a, b int) int { return a - b },
 	"exactkwh": exactKWh,
 	"seepath":  seePath,
+
+	"averagekw": averageKW,
+	"attribute": attributeWord,
+	"groupname": groupName,
 }
 
 // dict makes the argument of a part out of names and values.

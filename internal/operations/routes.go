@@ -223,12 +223,12 @@ func (s *Service) deliver(ctx context.Context, m store.AlertMessage) error {
 	}
 
 	return s.DB.WriteAll(ctx, func(all *store.All) error {
-		return settle(ctx, all, m, problem)
+		return concluded(ctx, all, m, problem)
 	})
 }
 
-// settle notes what came of a message.
-func settle(
+// concluded notes what came of a message.
+func concluded(
 	ctx context.Context,
 	all *store.All,
 	m store.AlertMessage,

@@ -77,6 +77,7 @@ var carried = []carriedTable{
 	{name: "enrolment"},
 	{name: "enrolment_change"},
 	{name: "event_credit"},
+	{name: "fleet_half_hour"},
 	{name: "flex_event"},
 	{name: "former_email"},
 	{name: "held_reading"},

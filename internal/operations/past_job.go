@@ -1,0 +1,277 @@
+package operations
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/pricing"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// countAgain is after which time since its end a half-hour of the fleet's past is counted, and counted
+// again for what came late: readings, settlement.
+var countAgain = []time.Duration{
+	0,
+	time.Hour,
+	6 * time.Hour,
+	26 * time.Hour,
+	8 * 24 * time.Hour,
+}
+
+// Bounds of the fleet's past.
+const (
+	// how far back half-hours are looked for that were not counted
+	countBack = 9 * 24 * time.Hour
+	// PastKept is how long half-hours are kept.
+	PastKept = 62 * 24 * time.Hour
+	// assets whose readings are in memory at once
+	countPart = 500
+)
+
+// CountPast counts what the fleets of organisations did in half-hours that are over. Who else does so at
+// the same time writes the same.
+func (s *Service) CountPast(ctx context.Context) (done worker.Report, err error) {
+	var orgs []flex.Org
+	err = s.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		orgs, err = all.Orgs(ctx)
+		return err
+	})
+	if err != nil {
+		return done, fmt.Errorf("list organisations: %w", err)
+	}
+
+	for _, org := range orgs {
+		for more := true; more; {
+			var n int
+			n, more, err = s.countNext(ctx, org.ID)
+			if err != nil {
+				return done, fmt.Errorf("count the past of %s: %w", org.Name, err)
+			}
+			done.Did += n
+		}
+	}
+
+	return done, nil
+}
+
+// countNext counts the half-hours of an organisation that are due and follow each other, and says whether
+// others are.
+func (s *Service) countNext(
+	ctx context.Context,
+	org flex.OrgID,
+) (n int, more bool, err error) {
+	var due []flex.Period
+	var fleetCap *flex.Watts
+	var now time.Time
+
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		now = tx.Now()
+		due, err = dueToCount(ctx, tx)
+		if err != nil || len(due) == 0 {
+			return err
+		}
+
+		caps, _, err := tx.Caps(ctx)
+		fleetCap = caps.Fleet.Power
+		return err
+	})
+	if err != nil || len(due) == 0 {
+		return 0, false, err
+	}
+
+	n = together(due)
+	span := flex.Span{From: due[0].Start(), To: due[n-1].End()}
+	t := newTally(span, fleetCap)
+	if err := s.gatherPast(ctx, org, t); err != nil {
+		return 0, false, err
+	}
+
+	return n, n < len(due), s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		err := tx.DropFleetHalfHours(ctx, now.Add(-PastKept))
+		if err != nil {
+			return err
+		}
+
+		return tx.PutFleetHalfHours(ctx, span, t.halfHours())
+	})
+}
+
+// together is how many of the half-hours follow each other on one London day.
+func together(due []flex.Period) (n int) {
+	day, _ := due[0].SettlementPeriod()
+	for n = 1; n < len(due); n++ {
+		on, _ := due[n].SettlementPeriod()
+		if due[n].Sub(due[n-1]) != 1 || on != day {
+			break
+		}
+	}
+
+	return n
+}
+
+// dueToCount lists the half-hours that are to be counted, the first first.
+func dueToCount(ctx context.Context, tx *store.Tx) ([]flex.Period, error) {
+	now := tx.Now()
+	back := flex.Span{From: now.Add(-countBack), To: now}
+	counted, err := tx.FleetHalfHours(ctx, "", back)
+	if err != nil {
+		return nil, err
+	}
+
+	var first time.Time
+	if len(counted) > 0 {
+		first = counted[0].At
+	} else {
+		first, err = tx.FirstAsset(ctx)
+		if err != nil || first.IsZero() {
+			return nil, err
+		}
+	}
+
+	at := map[flex.Period]time.Time{}
+	for _, h := range counted {
+		at[flex.PeriodAt(h.At)] = h.CountedAt
+	}
+
+	return dueAmong(slices.MaxFunc([]time.Time{first, back.From}, time.Time.Compare), now, at), nil
+}
+
+// dueAmong lists the half-hours from an instant on that are over and were not counted since the last time
+// that they were to be.
+func dueAmong(
+	from, now time.Time,
+	counted map[flex.Period]time.Time,
+) (due []flex.Period) {
+	for p := flex.PeriodAt(from); !p.End().After(now); p = p.Add(1) {
+		at, known := counted[p]
+		var last time.Time
+		for _, after := range countAgain {
+			if m := p.End().Add(after); !m.After(now) {
+				last = m
+			}
+		}
+
+		if !known || at.Before(last) {
+			due = append(due, p)
+		}
+	}
+
+	return due
+}
+
+// gatherPast reads what a tally counts.
+func (s *Service) gatherPast(ctx context.Context, org flex.OrgID, t *tally) error {
+	if err := s.gatherAssets(ctx, org, t); err != nil {
+		return err
+	}
+
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		t.begin() // a read may be run again
+		if err := t.readPrices(ctx, tx); err != nil {
+			return err
+		}
+
+		if err := tx.EachSessionPlan(ctx, t.span, t.plan); err != nil {
+			return err
+		}
+		t.endSession()
+
+		orders, err := tx.BatteryOrders(ctx, t.span)
+		if err != nil {
+			return err
+		}
+		for i := range orders {
+			t.order(&orders[i])
+		}
+
+		earnings, err := tx.Earnings(ctx, t.span)
+		for i := range earnings {
+			t.earning(&earnings[i])
+		}
+
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	if err := s.gatherReadings(ctx, org, t, t.chargers, false); err != nil {
+		return err
+	}
+
+	return s.gatherReadings(ctx, org, t, t.batteries, true)
+}
+
+// pricedAfter is how long after its plug-in a session's energy is priced.
+const pricedAfter = 72 * time.Hour
+
+// readPrices reads the prices that plans were made on, as they are known now.
+func (t *tally) readPrices(ctx context.Context, tx *store.Tx) error {
+	found, err := tx.Quotes(ctx, pricing.Planning, flex.Span{
+		From: t.span.From,
+		To:   t.span.To.Add(pricedAfter),
+	})
+
+	t.prices = map[flex.Period]flex.Price{}
+	for _, q := range found {
+		if q.Known {
+			t.prices[q.Period] = q.Price
+		}
+	}
+
+	return err
+}
+
+// gatherAssets reads which groups the assets are in.
+func (s *Service) gatherAssets(ctx context.Context, org flex.OrgID, t *tally) error {
+	var after flex.AssetID
+	for {
+		var part []store.GroupedAsset
+		err := s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+			part, err = tx.GroupedAssets(ctx, after, 10*countPart)
+			return err
+		})
+		if err != nil || len(part) == 0 {
+			return err
+		}
+
+		for i := range part {
+			t.asset(&part[i])
+		}
+		after = part[len(part)-1].ID
+	}
+}
+
+// gatherReadings reads what the meters of assets told, some at a time.
+func (s *Service) gatherReadings(
+	ctx context.Context,
+	org flex.OrgID,
+	t *tally,
+	assets []flex.AssetID,
+	battery bool,
+) error {
+	for ids := range slices.Chunk(assets, countPart) {
+		var rs []flex.Reading
+		err := s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+			rs, err = tx.Readings(ctx, store.ReadingQuery{
+				Assets: ids,
+				Labels: settle.Labels(settle.Asset),
+				Days:   []flex.Day{flex.DayAt(t.span.From)},
+				Within: t.span,
+			})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+
+		t.readings(rs, battery)
+	}
+
+	return nil
+}

@@ -1,0 +1,372 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// FleetGroup is a part of a fleet: the assets whose attribute has a value. The zero group is all.
+type FleetGroup struct {
+	Attribute string // one of FleetAttributes
+	Name      string // "" for assets of which none is known
+}
+
+// FleetAttributes are what a fleet is counted by, beside as a whole.
+var FleetAttributes = []string{"gsp_group", "model", "firmware"}
+
+// FleetHalfHour is what a group of a fleet was planned to draw and drew in a half-hour that is over.
+type FleetHalfHour struct {
+	FleetGroup
+	At        time.Time
+	CountedAt time.Time
+
+	Plugged int // sessions that touch it
+	Planned flex.WattHours
+	// the same energy, had each car begun at full power when it was plugged in
+	Unmoved flex.WattHours
+	Metered flex.WattHours // by chargers
+	Wanted  int            // chargers with a car throughout
+	Known   int            // of them, those that were metered
+
+	BatteryPlanned flex.WattHours // by dispatches; more import is positive
+	BatteryMetered flex.WattHours
+
+	Earned flex.MicroPounds // by flex events that began in it, before shares
+	// by the schedules of sessions that began in it, at market prices
+	Saved    flex.MicroPounds
+	Unpriced int         // of these sessions, those that a price is missing for
+	Cap      *flex.Watts // of the fleet, when it was first counted
+}
+
+// fleetHalfHourColumns are as PutFleetHalfHours writes them after org_id.
+var fleetHalfHourColumns = []string{
+	"org_id", "at", "attribute", "name", "counted_at",
+	"plugged", "planned_wh", "unmoved_wh", "metered_wh", "wanted", "known",
+	"battery_planned_wh", "battery_metered_wh",
+	"earned", "saved", "unpriced", "cap_w",
+}
+
+// PutFleetHalfHours keeps the half-hours of a span in place of how they were counted before. The fleet's
+// cap stays as it was first.
+func (tx *Tx) PutFleetHalfHours(
+	ctx context.Context,
+	span flex.Span,
+	hs []FleetHalfHour,
+) error {
+	before, err := tx.fleetCaps(ctx, span)
+	if err != nil {
+		return err
+	}
+
+	_, err = tx.exec(
+		ctx,
+		`DELETE FROM fleet_half_hour WHERE org_id = $1 AND at >= $2 AND at < $3`,
+		tx.org.Bytes(),
+		micros(span.From),
+		micros(span.To),
+	)
+	if err != nil {
+		return err
+	}
+
+	var args []any
+	for i := range hs {
+		h := &hs[i]
+		kept, again := before[h.At]
+		if !again {
+			kept = h.Cap
+		}
+
+		args = append(
+			args,
+			tx.org.Bytes(), micros(h.At), h.Attribute, h.Name, micros(tx.now),
+			h.Plugged, int64(h.Planned), int64(h.Unmoved), int64(h.Metered), h.Wanted, h.Known,
+			int64(h.BatteryPlanned), int64(h.BatteryMetered),
+			int64(h.Earned), int64(h.Saved), h.Unpriced, wattsOrNull(kept),
+		)
+	}
+
+	return tx.addValues(ctx, "fleet_half_hour", fleetHalfHourColumns, args)
+}
+
+// fleetCaps are the caps that the half-hours of a span were first counted with.
+func (tx *Tx) fleetCaps(
+	ctx context.Context,
+	span flex.Span,
+) (map[time.Time]*flex.Watts, error) {
+	caps := map[time.Time]*flex.Watts{}
+	_, err := rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (at time.Time, err error) {
+			var w sql.NullInt64
+			err = s.Scan(instant{&at}, &w)
+			caps[at] = wattsOf(w)
+			return at, err
+		},
+		`SELECT at, cap_w FROM fleet_half_hour
+		WHERE org_id = $1 AND at >= $2 AND at < $3 AND attribute = '' AND name = ''`,
+		tx.org.Bytes(),
+		micros(span.From),
+		micros(span.To),
+	)
+
+	return caps, err
+}
+
+// FleetHalfHours returns a span's half-hours of the groups by an attribute, or of the fleet as a whole for
+// "", by time and name.
+func (tx *Tx) FleetHalfHours(
+	ctx context.Context,
+	attribute string,
+	span flex.Span,
+) ([]FleetHalfHour, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanFleetHalfHour,
+		`SELECT at, attribute, name, counted_at, plugged, planned_wh, unmoved_wh, metered_wh, wanted, known,
+			battery_planned_wh, battery_metered_wh, earned, saved, unpriced, cap_w
+		FROM fleet_half_hour WHERE org_id = $1 AND at >= $2 AND at < $3 AND attribute = $4 ORDER BY at, name`,
+		tx.org.Bytes(),
+		micros(span.From),
+		micros(span.To),
+		attribute,
+	)
+}
+
+// FleetNames lists the groups by an attribute that were counted in a span.
+func (tx *Tx) FleetNames(
+	ctx context.Context,
+	attribute string,
+	span flex.Span,
+) ([]string, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scalar[string],
+		`SELECT DISTINCT name FROM fleet_half_hour WHERE org_id = $1 AND at >= $2 AND at < $3 AND attribute = $4 ORDER BY name`,
+		tx.org.Bytes(),
+		micros(span.From),
+		micros(span.To),
+		attribute,
+	)
+}
+
+func scanFleetHalfHour(s scanner) (h FleetHalfHour, err error) {
+	var kept sql.NullInt64
+	err = s.Scan(
+		instant{&h.At},
+		&h.Attribute,
+		&h.Name,
+		instant{&h.CountedAt},
+		&h.Plugged,
+		&h.Planned,
+		&h.Unmoved,
+		&h.Metered,
+		&h.Wanted,
+		&h.Known,
+		&h.BatteryPlanned,
+		&h.BatteryMetered,
+		&h.Earned,
+		&h.Saved,
+		&h.Unpriced,
+		&kept,
+	)
+
+	h.Cap = wattsOf(kept)
+
+	return h, err
+}
+
+// DropFleetHalfHours forgets the organisation's half-hours from before an instant.
+func (tx *Tx) DropFleetHalfHours(ctx context.Context, before time.Time) error {
+	_, err := tx.exec(
+		ctx,
+		`DELETE FROM fleet_half_hour WHERE org_id = $1 AND at < $2`,
+		tx.org.Bytes(),
+		micros(before),
+	)
+
+	return err
+}
+
+// FirstAsset is when the organisation registered its first asset; zero if it has none.
+func (tx *Tx) FirstAsset(ctx context.Context) (at time.Time, err error) {
+	err = tx.row(
+		ctx,
+		`SELECT MIN(created_at) FROM asset WHERE org_id = $1`,
+		tx.org.Bytes(),
+	).Scan(instant{&at})
+
+	return at, err
+}
+
+// GroupedAsset is an asset with the values of the attributes that a fleet is counted by.
+type GroupedAsset struct {
+	ID     flex.AssetID
+	Type   flex.AssetType
+	Values [3]string // by FleetAttributes
+}
+
+// GroupedAssets returns the organisation's assets by their ids after one, so many at most.
+func (tx *Tx) GroupedAssets(
+	ctx context.Context,
+	after flex.AssetID,
+	limit int,
+) ([]GroupedAsset, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (a GroupedAsset, err error) {
+			err = s.Scan(&a.ID, &a.Type, &a.Values[0], &a.Values[1], &a.Values[2])
+			return a, err
+		},
+		`SELECT a.id, a.type, COALESCE(m.gsp_group, ''), a.model, a.firmware
+		FROM asset a JOIN site s ON s.id = a.site_id LEFT JOIN meter m ON m.mpan = s.mpan
+		WHERE a.org_id = $1 AND a.id > $2 ORDER BY a.id LIMIT $3`,
+		tx.org.Bytes(),
+		after.Bytes(),
+		limit,
+	)
+}
+
+// SessionPlan is a schedule of a session, or a session without one.
+type SessionPlan struct {
+	Asset   flex.AssetID
+	Session flex.SessionID
+	flex.Span
+	Power flex.Watts
+	Steps []flex.Step // none without a schedule; good until the next is read
+}
+
+// sessionReach is how long before a span a session may have begun that ended and is counted in it.
+const sessionReach = 14 * 24 * time.Hour
+
+// EachSessionPlan calls fn with every schedule of the sessions that touch a span, by asset, session and
+// generation. The end of an open session is zero. A session that ended is left out if it began long
+// before the span.
+func (tx *Tx) EachSessionPlan(
+	ctx context.Context,
+	span flex.Span,
+	fn func(*SessionPlan),
+) error {
+	rs, err := tx.query(
+		ctx,
+		`WITH RECURSIVE near AS (
+			SELECT id, asset_id, number, plugged_in_at, plugged_out_at, event_id FROM session
+				WHERE org_id = $1 AND plugged_out_at IS NULL AND plugged_in_at < $3
+			UNION ALL SELECT id, asset_id, number, plugged_in_at, plugged_out_at, event_id FROM session
+				WHERE org_id = $1 AND plugged_in_at >= $4 AND plugged_in_at > 0 AND plugged_in_at < $3 AND plugged_out_at > $2),
+		chain (session_id, event_id) AS (
+			SELECT id, event_id FROM near WHERE event_id IS NOT NULL
+			UNION ALL SELECT chain.session_id, c.before_id FROM chain JOIN schedule c ON c.event_id = chain.event_id
+				WHERE c.before_id IS NOT NULL)
+		SELECT n.asset_id, n.id, n.plugged_in_at, COALESCE(n.plugged_out_at, 0), COALESCE(c.from_at, 0), COALESCE(c.power_w, 0), COALESCE(c.steps, '')
+		FROM near n LEFT JOIN chain h ON h.session_id = n.id LEFT JOIN schedule c ON c.event_id = h.event_id
+		ORDER BY n.asset_id, n.number, c.generation`,
+		tx.org.Bytes(),
+		micros(span.From),
+		micros(span.To),
+		micros(span.From.Add(-sessionReach)),
+	)
+	if err != nil {
+		return err
+	}
+
+	defer rs.Close()
+	var p SessionPlan
+
+	for rs.Next() {
+		if err := p.scan(rs); err != nil {
+			return err
+		}
+		fn(&p)
+	}
+
+	return rs.Err()
+}
+
+// scan reads the next plan into the room of the last.
+func (p *SessionPlan) scan(s scanner) error {
+	var in, out, from int64
+	var steps string
+	err := s.Scan(&p.Asset, &p.Session, &in, &out, &from, &p.Power, &steps)
+	if err != nil {
+		return err
+	}
+
+	p.Span = flex.Span{From: time.UnixMicro(in).UTC()}
+	if out != 0 {
+		p.To = time.UnixMicro(out).UTC()
+	}
+
+	p.Steps, err = appendSteps(
+		p.Steps[:0],
+		time.UnixMicro(from).UTC(),
+		steps,
+	)
+
+	return err
+}
+
+// BatteryOrder is the power that a dispatch asked an asset for.
+type BatteryOrder struct {
+	Asset flex.AssetID
+	flex.Span
+	Power flex.Watts // positive draws from the grid
+}
+
+// orderReach is how long before a span a dispatch may have begun that is counted in it.
+const orderReach = 48 * time.Hour
+
+// BatteryOrders returns what dispatches asked for in a span.
+func (tx *Tx) BatteryOrders(
+	ctx context.Context,
+	span flex.Span,
+) ([]BatteryOrder, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (o BatteryOrder, err error) {
+			err = s.Scan(&o.Asset, instant{&o.From}, instant{&o.To}, &o.Power)
+			return o, err
+		},
+		`SELECT a.asset_id, d.from_at, d.to_at, a.power_w FROM dispatch d JOIN dispatch_asset a ON a.event_id = d.event_id
+		WHERE d.org_id = $1 AND d.from_at >= $4 AND d.from_at < $3 AND d.to_at > $2`,
+		tx.org.Bytes(),
+		micros(span.From),
+		micros(span.To),
+		micros(span.From.Add(-orderReach)),
+	)
+}
+
+// Earning is what flex events of an asset that began at an instant brought in, before shares.
+type Earning struct {
+	Asset  flex.AssetID
+	At     time.Time
+	Amount flex.MicroPounds
+}
+
+// Earnings returns what flex events that began in a span brought in: the final amount, or what is
+// estimated until it is known.
+func (tx *Tx) Earnings(
+	ctx context.Context,
+	span flex.Span,
+) ([]Earning, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (e Earning, err error) {
+			err = s.Scan(&e.Asset, instant{&e.At}, &e.Amount)
+			return e, err
+		},
+		`SELECT asset_id, from_at, COALESCE(final, estimated) FROM flex_event WHERE org_id = $1 AND from_at >= $2 AND from_at < $3`,
+		tx.org.Bytes(),
+		micros(span.From),
+		micros(span.To),
+	)
+}
