@@ -81,7 +81,7 @@ func (p *player) actBattery() bool {
 	case "reports":
 		p.must(p.client.Callback(ctx, p.assets[a[0]], p.batteries.last[a[0]], client.EventResponse{Timestamp: client.At(p.now), Status: flex.CallbackStatus(a[1])}))
 	case "dispatches":
-		e, _, err := p.app.Push.SetEndpoint(ctx, p.org, store.DispatchEndpoint, delivery.Settings{URL: "http://post/" + dispatches})
+		e, _, err := p.app.Push.SetEndpoint(ctx, p.org, flex.DispatchEndpoint, delivery.Settings{URL: "http://post/" + dispatches})
 		p.must(err)
 		p.batteries.secret = e.Secret.Reveal()
 	case "environment":

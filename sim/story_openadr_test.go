@@ -28,12 +28,12 @@ func (p *player) actOpenADR() bool {
 		_, err := p.app.ADR.Delete(p.Context(), p.business(), store.ADREvent, p.openADR.event)
 		p.must(err)
 	case "limit":
-		l := store.CapLimit{Group: "feeder", Span: flex.Span{From: p.clock(a[1]), To: p.clock(a[2])}, Power: flex.FromKW(p.number(a[0]))}
-		p.must(p.app.Control.ImportLimits(p.Context(), p.org, []store.CapLimit{l}))
+		l := flex.CapLimit{Group: "feeder", Span: flex.Span{From: p.clock(a[1]), To: p.clock(a[2])}, Power: flex.FromKW(p.number(a[0]))}
+		p.must(p.app.Control.ImportLimits(p.Context(), p.org, []flex.CapLimit{l}))
 	case "fallback":
 		after, err := time.ParseDuration(a[1])
 		p.must(err)
-		p.must(p.app.Control.SetLink(p.Context(), p.org, store.CapLink{Group: "feeder", Fallback: new(flex.FromKW(p.number(a[0]))), Silence: after}))
+		p.must(p.app.Control.SetLink(p.Context(), p.org, flex.CapLink{Group: "feeder", Fallback: new(flex.FromKW(p.number(a[0]))), Silence: after}))
 	case "feeder heard":
 		p.must(p.app.Control.HearLink(p.Context(), p.org, "feeder"))
 	default:

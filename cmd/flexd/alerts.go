@@ -42,7 +42,7 @@ type alertRow struct {
 	Note           string     `json:"note,omitempty"`
 }
 
-func alertRowOf(a records.Alert) alertRow {
+func alertRowOf(a flex.Alert) alertRow {
 	r := alertRow{
 		ID:             a.ID.String(),
 		Kind:           a.Kind,
@@ -184,7 +184,7 @@ func (s store) onAlert(
 	return s.onAlerts(
 		ctx,
 		c,
-		records.Act{
+		flex.AuditEntry{
 			Act:     act,
 			Subject: text,
 			Detail:  note,
@@ -200,7 +200,7 @@ func (s store) onAlert(
 func (s store) onAlerts(
 	ctx context.Context,
 	c console,
-	act records.Act,
+	act flex.AuditEntry,
 	done string,
 	do func(*app.App) error,
 ) error {
@@ -288,7 +288,7 @@ type alertsRule struct {
 
 // Run sets a rule.
 func (o *alertsRule) Run(ctx context.Context, c console) error {
-	act := records.Act{Act: "set alert rule", Subject: o.Kind}
+	act := flex.AuditEntry{Act: "set alert rule", Subject: o.Kind}
 	return o.onAlerts(
 		ctx,
 		c,
@@ -364,7 +364,7 @@ func (o *alertsRouteAdd) Run(ctx context.Context, c console) error {
 		Heartbeat: o.Heartbeat,
 	}
 
-	act := records.Act{
+	act := flex.AuditEntry{
 		Act:     "add alert route",
 		Subject: o.Name,
 		Detail:  o.Kind,
@@ -467,7 +467,7 @@ func (o *alertsRouteRemove) Run(ctx context.Context, c console) error {
 	return o.onAlerts(
 		ctx,
 		c,
-		records.Act{Act: "remove alert route", Subject: o.Name},
+		flex.AuditEntry{Act: "remove alert route", Subject: o.Name},
 		"Nothing is sent there any more.",
 		func(h *app.App) error {
 			return h.Operations.DropRoute(ctx, o.Name)
@@ -486,7 +486,7 @@ func (o *alertsRouteTest) Run(ctx context.Context, c console) error {
 	return o.onAlerts(
 		ctx,
 		c,
-		records.Act{Act: "test alert route", Subject: o.Name},
+		flex.AuditEntry{Act: "test alert route", Subject: o.Name},
 		done,
 		func(h *app.App) error {
 			return h.Operations.TestRoute(ctx, o.Name)

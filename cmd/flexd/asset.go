@@ -9,7 +9,6 @@ import (
 	"flexd/internal/app"
 	"flexd/internal/flex"
 	"flexd/internal/selection"
-	records "flexd/internal/store"
 )
 
 // assetCommand is `flexd asset`.
@@ -111,7 +110,7 @@ func (o *ofAssets) do(
 	ids []flex.AssetID,
 	confirmed string,
 ) (r selection.Result, err error) {
-	act := records.Act{
+	act := flex.AuditEntry{
 		Who:     commandLine,
 		Org:     org,
 		Act:     string(a.Kind) + " assets",

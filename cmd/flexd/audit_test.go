@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"flexd/internal/access"
-	records "flexd/internal/store"
+	"flexd/internal/flex"
 )
 
 // TestAudit signs the audit log, lets it grow, and then changes it behind its back.
@@ -90,7 +90,7 @@ func rewrite(t *testing.T, s store) {
 	}
 
 	defer h.Close()
-	if err := h.Access.Act(t.Context(), records.Act{Who: "mallory", Act: "nothing"}, func() error { return nil }); err != nil {
+	if err := h.Access.Act(t.Context(), flex.AuditEntry{Who: "mallory", Act: "nothing"}, func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 }

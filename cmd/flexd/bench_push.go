@@ -21,7 +21,6 @@ import (
 	"flexd/internal/directory"
 	"flexd/internal/flex"
 	"flexd/internal/lab/bench"
-	records "flexd/internal/store"
 )
 
 // benchPushCommand times the way from a plug-in to the client's endpoint, and how many
@@ -129,7 +128,7 @@ func (r *pushBench) measure(
 		Concurrency: 256,
 	}
 
-	_, _, err = r.app.Push.SetEndpoint(ctx, org, records.ScheduleEndpoint, set)
+	_, _, err = r.app.Push.SetEndpoint(ctx, org, flex.ScheduleEndpoint, set)
 	if err != nil {
 		return nil, err
 	}
@@ -387,7 +386,7 @@ func (r *pushBench) drain(
 	if _, _, err := r.app.Push.SetEndpoint(
 		ctx,
 		org,
-		records.ScheduleEndpoint,
+		flex.ScheduleEndpoint,
 		set,
 	); err != nil {
 		return 0, err
@@ -423,7 +422,7 @@ func (r *pushBench) drain(
 	if _, _, err := r.app.Push.SetEndpoint(
 		ctx,
 		org,
-		records.ScheduleEndpoint,
+		flex.ScheduleEndpoint,
 		set,
 	); err != nil {
 		return 0, err

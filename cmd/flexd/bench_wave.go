@@ -397,7 +397,7 @@ func (w *waveBench) wave(
 	if _, _, err := w.Push.SetEndpoint(
 		ctx,
 		w.org,
-		records.ScheduleEndpoint,
+		flex.ScheduleEndpoint,
 		set,
 	); err != nil {
 		return v, err

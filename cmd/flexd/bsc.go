@@ -173,7 +173,7 @@ func (o *bscImport) Run(ctx context.Context, c console) error {
 	var rows int
 	err = h.Access.Act(
 		ctx,
-		records.Act{
+		flex.AuditEntry{
 			Who:     commandLine,
 			Act:     "import settlement report",
 			Subject: o.Org,

@@ -9,7 +9,6 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/market"
-	records "flexd/internal/store"
 )
 
 type bscRegister struct{ ofMonth }
@@ -202,7 +201,7 @@ func (o *bscPairs) Run(ctx context.Context, c console) error {
 	var n int
 	err = h.Access.Act(
 		ctx,
-		records.Act{
+		flex.AuditEntry{
 			Who:     commandLine,
 			Act:     "import pairs of metering points",
 			Subject: o.Org,

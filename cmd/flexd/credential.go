@@ -211,7 +211,7 @@ func (o *credentialAdd) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	act := records.Act{
+	act := flex.AuditEntry{
 		Act:     "add credential",
 		Org:     org.ID,
 		Subject: o.Username,
@@ -234,7 +234,7 @@ func givePassword(
 	ctx context.Context,
 	h *app.App,
 	c console,
-	act records.Act,
+	act flex.AuditEntry,
 	asJSON bool,
 	do func() (flex.Secret, error),
 ) error {
@@ -289,7 +289,7 @@ func (o *credentialRoll) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	act := records.Act{
+	act := flex.AuditEntry{
 		Act:     "roll credential",
 		Subject: o.Username,
 		Detail:  fmt.Sprintf("the password before is taken for %s more", o.Grace),
@@ -324,7 +324,7 @@ func (o *credentialLimit) Run(ctx context.Context) error {
 	}
 
 	defer h.Close()
-	a := records.Act{
+	a := flex.AuditEntry{
 		Who:     commandLine,
 		Act:     "limit credential",
 		Subject: o.Username,
@@ -349,7 +349,7 @@ func (o *credentialRevoke) Run(ctx context.Context) error {
 	}
 
 	defer h.Close()
-	a := records.Act{
+	a := flex.AuditEntry{
 		Who:     commandLine,
 		Act:     "revoke credential",
 		Subject: o.Username,

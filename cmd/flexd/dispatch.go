@@ -80,10 +80,10 @@ func warnWithoutEndpoint(
 	h *app.App,
 	org flex.OrgID,
 ) error {
-	var e records.Endpoint
+	var e flex.Endpoint
 
 	err := h.DB.Read(ctx, org, func(tx *records.Tx) (err error) {
-		e, err = tx.Endpoint(ctx, records.DispatchEndpoint)
+		e, err = tx.Endpoint(ctx, flex.DispatchEndpoint)
 		return err
 	})
 	if flex.KindOf(err) == flex.NotFound || err == nil && !e.Enabled {

@@ -299,7 +299,7 @@ func (r *replay) Run(ctx context.Context, c console) error {
 	defer h.Close()
 	err = h.Access.Act(
 		ctx,
-		records.Act{
+		flex.AuditEntry{
 			Who:    commandLine,
 			Org:    org.ID,
 			Act:    "replay delivery",

@@ -157,7 +157,7 @@ func (s *street) plant(h *app.App) {
 	}
 
 	// Its schedules have nowhere to go, and its dispatch events an endpoint that is off.
-	_, _, err := h.Push.SetEndpoint(ctx, s.Org, records.DispatchEndpoint, delivery.Settings{URL: "http://127.0.0.1:9/"})
+	_, _, err := h.Push.SetEndpoint(ctx, s.Org, flex.DispatchEndpoint, delivery.Settings{URL: "http://127.0.0.1:9/"})
 	check(err)
 	s.Exec(`UPDATE endpoint SET enabled = FALSE, reason = 'it answered 410'`)
 

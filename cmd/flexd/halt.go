@@ -144,7 +144,7 @@ func (o *halt) stop(
 	h *app.App,
 	scope delivery.HaltScope,
 ) error {
-	act := records.Act{
+	act := flex.AuditEntry{
 		Who:     commandLine,
 		Act:     "halt pushes",
 		Org:     scope.Org,
@@ -239,7 +239,7 @@ func (o *resume) Run(ctx context.Context, c console) error {
 	}
 
 	ended := true
-	act := records.Act{
+	act := flex.AuditEntry{
 		Who:     commandLine,
 		Act:     "resume pushes",
 		Org:     scope.Org,

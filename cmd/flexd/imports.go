@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	records "flexd/internal/store"
+	"flexd/internal/flex"
 )
 
 // prices is `flexd prices`.
@@ -110,7 +110,7 @@ func (s store) load(
 	n := 0
 	err = h.Access.Act(
 		ctx,
-		records.Act{
+		flex.AuditEntry{
 			Who:     commandLine,
 			Act:     "import " + what,
 			Subject: file,

@@ -10,7 +10,6 @@ import (
 	"flexd/internal/contract"
 	"flexd/internal/control"
 	"flexd/internal/flex"
-	records "flexd/internal/store"
 	"flexd/internal/wire"
 )
 
@@ -95,7 +94,7 @@ type instructSend struct{ instructTarget }
 // Run sends an instruction; a running `flexd serve` pushes the schedules.
 func (o *instructSend) Run(ctx context.Context, c console) error {
 	return o.run(ctx, c, func(h *app.App, org flex.Org) (p *control.Preview, err error) {
-		act := records.Act{
+		act := flex.AuditEntry{
 			Who:    commandLine,
 			Act:    "send instruction",
 			Org:    org.ID,
@@ -198,7 +197,7 @@ func (o *instructStop) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	act := records.Act{
+	act := flex.AuditEntry{
 		Who: commandLine,
 		Act: "stop instructions",
 		Org: org.ID,
@@ -233,7 +232,7 @@ func (o *instructStop) stopOne(
 	h *app.App,
 	org flex.Org,
 ) (err error) {
-	act := records.Act{
+	act := flex.AuditEntry{
 		Who:     commandLine,
 		Act:     "stop instruction",
 		Org:     org.ID,

@@ -101,7 +101,7 @@ func (k *keyReseal) Run(ctx context.Context, c console) error {
 	var n int
 	err = h.Access.Act(
 		ctx,
-		records.Act{Who: commandLine, Act: "reseal secrets"},
+		flex.AuditEntry{Who: commandLine, Act: "reseal secrets"},
 		func() error {
 			n, err = h.DB.Reseal(ctx)
 			return err

@@ -9,7 +9,6 @@ import (
 	"flexd/internal/app"
 	"flexd/internal/control"
 	"flexd/internal/flex"
-	records "flexd/internal/store"
 )
 
 // limitsCommand is `flexd limits`.
@@ -48,7 +47,7 @@ func (o *limitsImport) Run(ctx context.Context, c console) error {
 }
 
 // readLimits reads limits from a CSV file.
-func readLimits(file string) (limits []records.CapLimit, err error) {
+func readLimits(file string) (limits []flex.CapLimit, err error) {
 	f := os.Stdin
 	if file != "-" {
 		f, err = os.Open(file)
@@ -136,7 +135,7 @@ func (o *limitsList) Run(ctx context.Context, c console) error {
 }
 
 // fallbackRows are the fallbacks of a link.
-func fallbackRows(l *records.CapLink) (rows []limitRow) {
+func fallbackRows(l *flex.CapLink) (rows []limitRow) {
 	for _, direction := range []flex.Direction{flex.Import, flex.Export} {
 		power := l.Of(direction)
 		if power == nil {
@@ -168,7 +167,7 @@ type limitsLink struct {
 // Run sets the link.
 func (o *limitsLink) Run(ctx context.Context) error {
 	return o.actOn(ctx, "set limit link", o.Group, func(h *app.App, org flex.Org) error {
-		l := records.CapLink{Group: o.Group, Silence: o.After}
+		l := flex.CapLink{Group: o.Group, Silence: o.After}
 		if o.FallbackKW != nil {
 			l.Fallback = new(flex.FromKW(*o.FallbackKW))
 		}

@@ -156,7 +156,7 @@ func actOf(
 	who access.Principal,
 ) func(ctx context.Context, tool, arguments string, do func() error) error {
 	return func(ctx context.Context, tool, arguments string, do func() error) error {
-		call := records.Act{
+		call := flex.AuditEntry{
 			Who:    "agent of credential " + who.Username,
 			Act:    "call tool " + tool,
 			Org:    who.Org,

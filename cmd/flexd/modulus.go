@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"flexd/internal/app"
-	records "flexd/internal/store"
+	"flexd/internal/flex"
 )
 
 // payoutsModulus is `flexd payouts modulus`.
@@ -46,7 +46,7 @@ func (m *modulusImport) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 
-	act := records.Act{
+	act := flex.AuditEntry{
 		Who:     commandLine,
 		Act:     "import modulus tables",
 		Subject: strings.Join(m.Files, " "),

@@ -142,7 +142,7 @@ func (m *mpanMove) Run(ctx context.Context, c console) error {
 	}
 
 	had := false
-	act := records.Act{
+	act := flex.AuditEntry{
 		Who:     commandLine,
 		Org:     org.ID,
 		Act:     "move metering point",

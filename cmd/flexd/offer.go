@@ -9,7 +9,6 @@ import (
 	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/grid"
-	records "flexd/internal/store"
 	"flexd/internal/wire"
 )
 
@@ -129,7 +128,7 @@ func (o *offerMake) Run(ctx context.Context, c console) error {
 	var k *grid.Stack
 	err = h.Access.Act(
 		ctx,
-		records.Act{
+		flex.AuditEntry{
 			Who:    commandLine,
 			Act:    "make offer",
 			Org:    org.ID,
@@ -255,7 +254,7 @@ func (o *offerAccept) Run(ctx context.Context, c console) error {
 	} else {
 		err = h.Access.Act(
 			ctx,
-			records.Act{
+			flex.AuditEntry{
 				Who:     commandLine,
 				Act:     "accept offer",
 				Org:     org.ID,

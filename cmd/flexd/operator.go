@@ -10,7 +10,6 @@ import (
 	"flexd/internal/access"
 	"flexd/internal/app"
 	"flexd/internal/flex"
-	records "flexd/internal/store"
 )
 
 // operator is `flexd operator`.
@@ -308,7 +307,7 @@ func act(
 
 	return h.Access.Act(
 		ctx,
-		records.Act{
+		flex.AuditEntry{
 			Who:     commandLine,
 			Act:     act,
 			Subject: name,

@@ -41,7 +41,7 @@ func (o *orgAdd) Run(ctx context.Context, c console) error {
 	var password flex.Secret
 	err = h.Access.Act(
 		ctx,
-		records.Act{
+		flex.AuditEntry{
 			Who:     commandLine,
 			Act:     "add organisation",
 			Subject: o.Name,

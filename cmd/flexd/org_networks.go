@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	records "flexd/internal/store"
+	"flexd/internal/flex"
 )
 
 // orgNetworks is `flexd org networks`.
@@ -30,7 +30,7 @@ func (o *orgNetworks) Run(ctx context.Context, c console) error {
 	}
 
 	if o.Everywhere || len(o.Network) > 0 {
-		act := records.Act{
+		act := flex.AuditEntry{
 			Who:    commandLine,
 			Act:    "set organisation's networks",
 			Org:    org.ID,

@@ -28,7 +28,7 @@ func (e *export) organisation(ctx context.Context, c console) error {
 
 	return h.Access.Act(
 		ctx,
-		records.Act{
+		flex.AuditEntry{
 			Who:     commandLine,
 			Org:     org.ID,
 			Act:     "export organisation",
@@ -85,7 +85,7 @@ func (i *importCommand) Run(ctx context.Context, c console) error {
 	} else {
 		err = h.Access.Act(
 			ctx,
-			records.Act{
+			flex.AuditEntry{
 				Who:    commandLine,
 				Act:    "import organisation",
 				Detail: i.File,

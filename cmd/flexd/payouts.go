@@ -89,7 +89,7 @@ func (o ofOrg) actOn(
 
 	return h.Access.Act(
 		ctx,
-		records.Act{
+		flex.AuditEntry{
 			Who:     commandLine,
 			Org:     org.ID,
 			Act:     act,
@@ -349,7 +349,7 @@ func (p *payoutsExport) export(
 
 	defer h.Close()
 
-	act := records.Act{
+	act := flex.AuditEntry{
 		Who:     commandLine,
 		Org:     org.ID,
 		Act:     "export payments",

@@ -19,7 +19,6 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
 	"flexd/internal/reward"
-	records "flexd/internal/store"
 )
 
 type payoutsImport struct {
@@ -69,7 +68,7 @@ func (p *payoutsImport) Run(ctx context.Context, c console) error {
 
 	return h.Access.ActWithDetail(
 		ctx,
-		records.Act{
+		flex.AuditEntry{
 			Who:     commandLine,
 			Org:     org.ID,
 			Act:     "import payment results",

@@ -47,7 +47,7 @@ func (e *export) Run(ctx context.Context, c console) error {
 	var held map[string][]map[string]any
 	err = h.Access.Act(
 		ctx,
-		records.Act{
+		flex.AuditEntry{
 			Who:    commandLine,
 			Act:    "export site",
 			Detail: e.Site,
@@ -101,7 +101,7 @@ func (e *erase) Run(ctx context.Context, c console) error {
 	var rows int64
 	err = h.Access.Act(
 		ctx,
-		records.Act{
+		flex.AuditEntry{
 			Who:    commandLine,
 			Act:    "erase site",
 			Detail: e.Site,

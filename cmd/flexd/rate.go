@@ -246,7 +246,7 @@ func (s *store) changeRate(
 
 	err = h.Access.Act(
 		ctx,
-		records.Act{
+		flex.AuditEntry{
 			Who:     commandLine,
 			Org:     org,
 			Act:     act,

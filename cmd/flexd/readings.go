@@ -217,7 +217,7 @@ func (s *store) decide(ctx context.Context, c console, text, act string, asJSON 
 	var decided records.HeldReading
 	err = h.Access.Act(
 		ctx,
-		records.Act{
+		flex.AuditEntry{
 			Who:     commandLine,
 			Act:     act,
 			Subject: text,

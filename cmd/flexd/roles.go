@@ -10,7 +10,6 @@ import (
 	"flexd/internal/app"
 	"flexd/internal/flex"
 	"flexd/internal/pricing"
-	records "flexd/internal/store"
 )
 
 // pricesRoles is `flexd prices roles`.
@@ -56,7 +55,7 @@ func (p *pricesRoles) choose(
 			)
 		}
 
-		act := records.Act{
+		act := flex.AuditEntry{
 			Who:     commandLine,
 			Org:     org,
 			Act:     "choose price source",

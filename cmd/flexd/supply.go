@@ -298,7 +298,7 @@ func (o *supplySet) Run(ctx context.Context, c console) error {
 
 	err = h.Access.Act(
 		ctx,
-		records.Act{
+		flex.AuditEntry{
 			Who:     commandLine,
 			Org:     org,
 			Act:     "set supply capacity",
@@ -368,7 +368,7 @@ func (o *supplyPower) Run(ctx context.Context, c console) error {
 	var after flex.Asset
 	err = h.Access.Act(
 		ctx,
-		records.Act{
+		flex.AuditEntry{
 			Who:     commandLine,
 			Org:     org,
 			Act:     "set rated power",

@@ -157,16 +157,16 @@ func (e *endpointSet) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	name := records.ScheduleEndpoint
+	name := flex.ScheduleEndpoint
 	if e.Dispatch {
-		name = records.DispatchEndpoint
+		name = flex.DispatchEndpoint
 	}
 
-	var set records.Endpoint
+	var set flex.Endpoint
 	var made bool
 	err = h.Access.Act(
 		ctx,
-		records.Act{
+		flex.AuditEntry{
 			Who:     commandLine,
 			Org:     org.ID,
 			Act:     "set endpoint",

@@ -167,7 +167,7 @@ func (d *Service) openSession(
 ) (Issued, error) {
 	token := newSessionToken()
 	expires := d.DB.Now().Add(OperatorSessionLife)
-	err := d.Act(ctx, store.Act{
+	err := d.Act(ctx, flex.AuditEntry{
 		Who:    name,
 		Source: from,
 		Act:    "log in",
@@ -228,7 +228,7 @@ func (d *Service) checkOperator(
 			who = name
 		}
 
-		attempt := store.Act{
+		attempt := flex.AuditEntry{
 			Who:    who,
 			Source: from,
 			Act:    "log in",
@@ -397,14 +397,14 @@ func (d *Service) LogoutOperator(ctx context.Context, token flex.Secret) error {
 
 // Act does something in a person's name. It is written in the audit log before it is done,
 // and how it ended afterwards, so that nothing is done unseen.
-func (d *Service) Act(ctx context.Context, a store.Act, do func() error) error {
+func (d *Service) Act(ctx context.Context, a flex.AuditEntry, do func() error) error {
 	return d.ActWithDetail(ctx, a, func() (string, error) { return "", do() })
 }
 
 // ActWithDetail is Act for what can say only afterwards what it did, in words.
 func (d *Service) ActWithDetail(
 	ctx context.Context,
-	a store.Act,
+	a flex.AuditEntry,
 	do func() (detail string, err error),
 ) error {
 	err := d.DB.WriteAll(ctx, func(all *store.All) error {
@@ -415,7 +415,7 @@ func (d *Service) ActWithDetail(
 	}
 
 	detail, err := do()
-	outcome := store.Done
+	outcome := flex.ActDone
 
 	shown, ok := errors.AsType[*flex.Error](err)
 	if ok && shown.Kind != flex.Internal {

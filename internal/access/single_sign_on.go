@@ -117,7 +117,7 @@ func (d *Service) SignInOperator(
 
 	err = d.ActWithDetail(
 		ctx,
-		store.Act{
+		flex.AuditEntry{
 			Who:    person.Name,
 			Source: from,
 			Act:    "log in",
@@ -168,7 +168,7 @@ func (d *Service) person(
 	if err != nil {
 		return person, d.Act(
 			ctx,
-			store.Act{
+			flex.AuditEntry{
 				Who:    UnknownOperator,
 				Source: from,
 				Act:    "log in",

@@ -98,7 +98,7 @@ func (d *Service) LoginOperatorCode(
 	if errors.Is(err, errCode) {
 		return Issued{}, d.Act(
 			ctx,
-			store.Act{
+			flex.AuditEntry{
 				Who:    s.Name,
 				Source: from,
 				Act:    "log in",

@@ -19,8 +19,8 @@ type Action struct {
 }
 
 // By is the entry of the audit log for the action of somebody, from an address.
-func (a Action) By(who, source string) store.Act {
-	return store.Act{
+func (a Action) By(who, source string) flex.AuditEntry {
+	return flex.AuditEntry{
 		Who:     who,
 		Source:  source,
 		Act:     a.Act,
@@ -58,7 +58,7 @@ type AuditLine struct {
 	EndedAt time.Time
 }
 
-func auditLine(a *store.Act, org string) AuditLine {
+func auditLine(a *flex.AuditEntry, org string) AuditLine {
 	return AuditLine{
 		ID:      a.ID.String(),
 		At:      a.At,

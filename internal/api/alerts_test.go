@@ -14,7 +14,7 @@ import (
 func (h *fixture) fire(db *store.DB, org flex.OrgID, kind string) (id string) {
 	h.Helper()
 	err := db.WriteAll(h.Context(), func(all *store.All) error {
-		a, err := all.NoteAlert(h.Context(), store.Alert{Kind: kind, Org: org, Level: "critical", Count: 1, Title: "1 asset"})
+		a, err := all.NoteAlert(h.Context(), flex.Alert{Kind: kind, Org: org, Level: "critical", Count: 1, Title: "1 asset"})
 		if err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func TestAlerts_Answered(t *testing.T) {
 			h.want("POST", at+id+"/snooze", `{"minutes":1,"note":"x"}`, 404, "")
 		}
 
-		var acts []store.Act
+		var acts []flex.AuditEntry
 		err := db.ReadAll(t.Context(), func(all *store.All) error {
 			alerts, err := all.Alerts(t.Context(), store.AlertFilter{Limit: 10})
 			for _, a := range alerts {

@@ -5,7 +5,6 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
@@ -72,7 +71,7 @@ func (s *Server) ownSite(r *request) error {
 	if text := r.param("site_id"); text != "" {
 		site, err := flex.ParseID[flex.SiteID](text)
 		if err == nil && flex.SiteID(site) != r.who.Site {
-			return flex.Fail(flex.NotFound, store.SiteMissing)
+			return flex.Fail(flex.NotFound, flex.SiteMissing)
 		}
 		return nil // the handler says what is wrong with an id that is none
 	}
@@ -96,7 +95,7 @@ func (s *Server) ownSite(r *request) error {
 		return err
 	}
 	if a.SiteID != r.who.Site {
-		return flex.Fail(flex.NotFound, store.AssetMissing)
+		return flex.Fail(flex.NotFound, flex.AssetMissing)
 	}
 
 	return nil

@@ -6,13 +6,12 @@ import (
 
 	"flexd/internal/delivery"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
 // named reads the name of an endpoint from the path.
-func named(r *request) store.EndpointName {
-	return store.EndpointName(path[wire.EndpointPath](r).Name)
+func named(r *request) flex.EndpointName {
+	return flex.EndpointName(path[wire.EndpointPath](r).Name)
 }
 
 // endpoint answers GET /endpoints/{name}.
@@ -109,12 +108,12 @@ func (s *Server) testEndpoint(r *request) (answer, error) {
 	d, err := s.Push.Await(r.Context(), r.who.Org, id, testWait)
 
 	return ok(wire.EndpointTestResponse{
-		Accepted: d.State == store.Delivered,
+		Accepted: d.State == string(flex.DeliveryAccepted),
 		Delivery: deliveryDetail(d),
 	}), err
 }
 
-func endpointResponse(e store.Endpoint) wire.EndpointResponse {
+func endpointResponse(e flex.Endpoint) wire.EndpointResponse {
 	out := wire.EndpointResponse{
 		ID:             e.ID,
 		Name:           string(e.Name),
@@ -146,11 +145,12 @@ func (s *Server) deliveries(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	ds, err := s.Push.Deliveries(r.Context(), r.who.Org, store.DeliveryQuery{
-		AssetID:  q.AssetID,
-		Kind:     store.PushKind(q.Kind),
-		State:    store.DeliveryState(q.Status),
-		Endpoint: store.EndpointName(q.Endpoint),
+	ds, err := s.Push.Deliveries(r.Context(), delivery.Filter{
+		Org:      r.who.Org,
+		Asset:    q.AssetID,
+		Kind:     string(q.Kind),
+		State:    string(q.Status),
+		Endpoint: string(q.Endpoint),
 		Since:    q.Since.Time,
 		Before:   q.Before,
 		Limit:    q.Limit + 1,
@@ -160,8 +160,8 @@ func (s *Server) deliveries(r *request) (answer, error) {
 	}
 
 	page := wire.DeliveryResponsePage{Deliveries: []wire.DeliveryResponse{}}
-	for _, d := range ds[:min(len(ds), q.Limit)] {
-		page.Deliveries = append(page.Deliveries, deliveryResponse(d))
+	for i := range ds[:min(len(ds), q.Limit)] {
+		page.Deliveries = append(page.Deliveries, deliveryResponse(&ds[i]))
 	}
 
 	if len(ds) > q.Limit {
@@ -195,17 +195,17 @@ func (s *Server) replay(r *request) (answer, error) {
 
 	d, err := s.Push.Delivery(r.Context(), r.who.Org, p.ID)
 
-	return ok(deliveryResponse(d.Delivery)), err
+	return ok(deliveryResponse(&d.Line)), err
 }
 
-func deliveryResponse(d store.Delivery) wire.DeliveryResponse {
+func deliveryResponse(d *delivery.Line) wire.DeliveryResponse {
 	out := wire.DeliveryResponse{
 		ID:             d.ID,
-		Kind:           string(d.Kind),
+		Kind:           d.Kind,
 		AssetID:        d.AssetID,
-		Endpoint:       string(d.Endpoint),
+		Endpoint:       d.Endpoint,
 		Generation:     d.Generation,
-		Status:         string(d.State),
+		Status:         d.State,
 		CallbackStatus: d.Callback,
 		NumAttempts:    d.Tries,
 		CreatedAt:      wire.At(d.QueuedAt),
@@ -218,7 +218,7 @@ func deliveryResponse(d store.Delivery) wire.DeliveryResponse {
 		))
 	}
 
-	if d.State != store.Pending && d.Tries > 0 {
+	if d.State != string(flex.DeliveryPending) && d.Tries > 0 {
 		out.FinishedAt = wire.At(d.Last.At.Add(d.Last.Took))
 	}
 
@@ -227,7 +227,7 @@ func deliveryResponse(d store.Delivery) wire.DeliveryResponse {
 
 func deliveryDetail(d delivery.Detail) wire.DeliveryDetail {
 	out := wire.DeliveryDetail{
-		DeliveryResponse: deliveryResponse(d.Delivery),
+		DeliveryResponse: deliveryResponse(&d.Line),
 		URL:              d.URL,
 		Payload:          d.Body,
 		Attempts:         []wire.DeliveryAttempt{},

@@ -103,7 +103,7 @@ func TestFeederLimits(t *testing.T) {
 		h.token = own
 		kept("mine stays", "", "other import 7 import true 0")
 
-		var acts []store.Act
+		var acts []flex.AuditEntry
 		err := db.ReadAll(t.Context(), func(all *store.All) (err error) {
 			acts, err = all.Acts(t.Context(), store.ActFilter{Limit: 100})
 			return err
@@ -112,7 +112,7 @@ func TestFeederLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, want := range []string{"import limits", "clear limits", "set limit link", "end limit link"} {
-			if !slices.ContainsFunc(acts, func(a store.Act) bool { return a.Act == want && a.Who == "credential acme" && a.Org == h.org.ID }) {
+			if !slices.ContainsFunc(acts, func(a flex.AuditEntry) bool { return a.Act == want && a.Who == "credential acme" && a.Org == h.org.ID }) {
 				t.Errorf("%q is not in the audit log", want)
 			}
 		}

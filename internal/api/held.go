@@ -1,6 +1,7 @@
 package api
 
 import (
+	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/wire"
 )
@@ -56,7 +57,7 @@ func (s *Server) releaseHeld(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	act := store.Act{
+	act := flex.AuditEntry{
 		Who:     "credential " + r.who.Username,
 		Source:  r.from,
 		Act:     "release reading",

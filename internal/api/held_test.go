@@ -84,7 +84,7 @@ func TestHeldReadings(t *testing.T) {
 			acts, err := all.Acts(t.Context(), store.ActFilter{Act: "release reading", Limit: 10})
 			done := 0
 			for _, a := range acts {
-				if a.Outcome == store.Done {
+				if a.Outcome == flex.ActDone {
 					done++
 					if a.Who != "credential acme" || a.Detail != "read on the spot" || a.Subject != id {
 						t.Errorf("audit: %+v", a)

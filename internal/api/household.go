@@ -2,7 +2,6 @@ package api
 
 import (
 	"flexd/internal/flex"
-	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
@@ -64,7 +63,7 @@ func (r *request) householdSite(named flex.SiteID) (flex.SiteID, error) {
 	}
 
 	if !named.IsZero() && named != r.who.Site {
-		return named, flex.Fail(flex.NotFound, store.SiteMissing)
+		return named, flex.Fail(flex.NotFound, flex.SiteMissing)
 	}
 
 	return r.who.Site, nil

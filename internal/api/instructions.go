@@ -6,7 +6,6 @@ import (
 	"flexd/internal/contract"
 	"flexd/internal/control"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
@@ -46,8 +45,8 @@ func (s *Server) instruct(r *request) (answer, error) {
 func (s *Server) instructing(
 	r *request,
 	act, subject, detail string,
-) store.Act {
-	return store.Act{
+) flex.AuditEntry {
+	return flex.AuditEntry{
 		Who:     "credential " + r.who.Username,
 		Source:  r.from,
 		Act:     act,

@@ -7,7 +7,6 @@ import (
 	"flexd/internal/contract"
 	"flexd/internal/control"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
@@ -58,7 +57,7 @@ func (s *Server) setFeederLimits(r *request) (answer, error) {
 }
 
 // limitsOf are the limits of a request.
-func limitsOf(in *wire.FeederLimitsRequest) ([]store.CapLimit, error) {
+func limitsOf(in *wire.FeederLimitsRequest) ([]flex.CapLimit, error) {
 	if in.CSV != "" && len(in.Limits) > 0 {
 		return nil, flex.Fail(
 			flex.Malformed,
@@ -73,9 +72,9 @@ func limitsOf(in *wire.FeederLimitsRequest) ([]store.CapLimit, error) {
 		return limits, err
 	}
 
-	var limits []store.CapLimit
+	var limits []flex.CapLimit
 	for _, l := range in.Limits {
-		limits = append(limits, store.CapLimit{
+		limits = append(limits, flex.CapLimit{
 			Group:     l.Group,
 			Direction: flex.Direction(l.Direction),
 			Span: flex.Span{
@@ -110,7 +109,7 @@ func (s *Server) setLimitLink(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	l := store.CapLink{
+	l := flex.CapLink{
 		Group:    in.Group,
 		Fallback: capNoun(in.FallbackKW, 0).Power,
 		Export:   capNoun(in.ExportFallbackKW, 0).Power,

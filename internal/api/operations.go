@@ -5,7 +5,6 @@ import (
 	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/operations"
-	"flexd/internal/store"
 	"flexd/internal/wire"
 	"time"
 )
@@ -53,7 +52,7 @@ func (s *Server) alerts(r *request) (answer, error) {
 	return ok(out), nil
 }
 
-func alertOf(a *store.Alert) wire.Alert {
+func alertOf(a *flex.Alert) wire.Alert {
 	return wire.Alert{
 		ID:             a.ID,
 		Kind:           a.Kind,
@@ -76,7 +75,7 @@ func (s *Server) acknowledgeAlert(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	return s.answerAlert(r, "acknowledge alert", at.ID, b.Note, func(n operations.AlertNote) (store.Alert, error) {
+	return s.answerAlert(r, "acknowledge alert", at.ID, b.Note, func(n operations.AlertNote) (flex.Alert, error) {
 		return s.Operations.Acknowledge(r.Context(), n)
 	})
 }
@@ -90,7 +89,7 @@ func (s *Server) snoozeAlert(r *request) (answer, error) {
 
 	rest := time.Duration(b.Minutes) * time.Minute
 
-	return s.answerAlert(r, "snooze alert", at.ID, b.Note, func(n operations.AlertNote) (store.Alert, error) {
+	return s.answerAlert(r, "snooze alert", at.ID, b.Note, func(n operations.AlertNote) (flex.Alert, error) {
 		return s.Operations.Snooze(r.Context(), n, rest)
 	})
 }
@@ -101,10 +100,10 @@ func (s *Server) answerAlert(
 	what string,
 	id flex.AlertID,
 	note string,
-	keep func(operations.AlertNote) (store.Alert, error),
+	keep func(operations.AlertNote) (flex.Alert, error),
 ) (answer, error) {
 	act := s.instructing(r, what, id.String(), note)
-	var a store.Alert
+	var a flex.Alert
 	err := s.Access.Act(r.Context(), act, func() (err error) {
 		a, err = keep(operations.AlertNote{
 			Alert: id,

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"flexd/internal/flex"
 	"flexd/internal/operations"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
@@ -36,7 +37,7 @@ func TestAlerts(t *testing.T) {
 		h := open(t, db)
 		other, _ := h.newOrg("Other", "other")
 		err := db.WriteAll(t.Context(), func(all *store.All) error {
-			for _, a := range []store.Alert{
+			for _, a := range []flex.Alert{
 				{Kind: "refused", Org: h.org.ID, Level: "critical", Count: 1, Title: "first"},
 				{Kind: "waiting", Org: h.org.ID, Level: "warning", Count: 2, Title: "second"},
 				{Kind: "refused", Org: other.ID, Level: "critical", Count: 3, Title: "another's"},

@@ -167,7 +167,7 @@ func (h *homestead) place() map[string]string {
 func (h *homestead) alert() string {
 	var id flex.AlertID
 	err := h.whole.DB.WriteAll(context.WithoutCancel(h.Context()), func(all *store.All) error {
-		a, err := all.NoteAlert(h.Context(), store.Alert{Kind: "refused", Org: h.org.ID, Level: "critical", Count: 1, Title: "1 asset"})
+		a, err := all.NoteAlert(h.Context(), flex.Alert{Kind: "refused", Org: h.org.ID, Level: "critical", Count: 1, Title: "1 asset"})
 		if err != nil {
 			return err
 		}

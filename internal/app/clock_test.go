@@ -83,7 +83,7 @@ func openStreet(t *testing.T, url string, start time.Time, endpoint string) *str
 	})
 
 	if endpoint != "" {
-		s.must(h.Push.SetEndpoint(t.Context(), s.Org, store.ScheduleEndpoint, delivery.Settings{URL: endpoint, Rate: delivery.RateMax}))
+		s.must(h.Push.SetEndpoint(t.Context(), s.Org, flex.ScheduleEndpoint, delivery.Settings{URL: endpoint, Rate: delivery.RateMax}))
 	}
 
 	return s

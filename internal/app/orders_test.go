@@ -179,7 +179,7 @@ func TestOrders_Limits(t *testing.T) {
 		if err := d.control.SetCaps(t.Context(), d.org, flex.Caps{Groups: []flex.CapGroup{{Name: "feeder"}}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.control.SetLink(t.Context(), d.org, store.CapLink{Group: "feeder", Fallback: new(flex.Watts(1000)), Silence: 15 * time.Minute}); err != nil {
+		if err := d.control.SetLink(t.Context(), d.org, flex.CapLink{Group: "feeder", Fallback: new(flex.Watts(1000)), Silence: 15 * time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 

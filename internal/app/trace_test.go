@@ -19,7 +19,6 @@ import (
 	"flexd/internal/app"
 	"flexd/internal/delivery"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 	"flexd/internal/trace"
 	"flexd/internal/web"
@@ -121,7 +120,7 @@ func plugInTraced(t *testing.T, h *app.App, database string) (pushed int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := h.Push.SetEndpoint(t.Context(), org.ID, store.ScheduleEndpoint, delivery.Settings{URL: endpoint.URL}); err != nil {
+	if _, _, err := h.Push.SetEndpoint(t.Context(), org.ID, flex.ScheduleEndpoint, delivery.Settings{URL: endpoint.URL}); err != nil {
 		t.Fatal(err)
 	}
 

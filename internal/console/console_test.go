@@ -349,7 +349,7 @@ func TestAudit(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		d.login()
 		for i := range 60 {
-			act := store.Act{Who: operator, Act: "test", Subject: "=1+1", Detail: strings.Repeat("i", i)}
+			act := flex.AuditEntry{Who: operator, Act: "test", Subject: "=1+1", Detail: strings.Repeat("i", i)}
 			err := d.access.Act(d.Context(), act, func() error {
 				if i == 59 {
 					return flex.Fail(flex.Conflict, "it was done already")

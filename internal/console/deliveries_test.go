@@ -16,6 +16,7 @@ import (
 	"flexd/internal/access"
 	"flexd/internal/control"
 	"flexd/internal/delivery"
+	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/worker"
 )
@@ -53,7 +54,7 @@ func (s *scene) serve() *client {
 	c := &client{dislikes: "CP-2058"}
 	server := httptest.NewServer(c)
 	s.Cleanup(server.Close)
-	if _, _, err := s.push.SetEndpoint(s.Context(), s.Org, store.ScheduleEndpoint, delivery.Settings{URL: server.URL + "/chargers/{external_id}"}); err != nil {
+	if _, _, err := s.push.SetEndpoint(s.Context(), s.Org, flex.ScheduleEndpoint, delivery.Settings{URL: server.URL + "/chargers/{external_id}"}); err != nil {
 		s.Fatal(err)
 	}
 	s.send()

@@ -467,7 +467,7 @@ func (s *Server) setEndpoint(r *request) (view, error) {
 			e, isNew, err := s.Push.SetEndpoint(
 				r.Context(),
 				org,
-				delivery.ScheduleEndpoint,
+				flex.ScheduleEndpoint,
 				settings,
 			)
 

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"flexd/internal/contract"
-	"flexd/internal/delivery"
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
 	"flexd/internal/operations"
@@ -75,7 +74,7 @@ var seePaths = map[operations.Kind]string{
 	operations.TankCold:         causePath(operations.TankCold),
 	operations.PlanRefused:      causePath(operations.PlanRefused),
 	operations.SiteCutShort:     causePath(operations.SiteCutShort),
-	operations.Waiting:          "/console/deliveries?state=" + string(delivery.Pending),
+	operations.Waiting:          "/console/deliveries?state=" + string(flex.DeliveryPending),
 	operations.EndpointDisabled: "/console/deliveries",
 	operations.EndpointMissing:  "/console/developer",
 	operations.NotReleased:      causePath(operations.NotReleased),

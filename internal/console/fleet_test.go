@@ -12,7 +12,6 @@ import (
 	"flexd/internal/delivery"
 	"flexd/internal/flex"
 	"flexd/internal/operations"
-	"flexd/internal/store"
 )
 
 type fleetAnswer struct {
@@ -165,7 +164,7 @@ func TestFleet_Refused(t *testing.T) {
 		}
 
 		c.dislike("")
-		if _, _, err := s.push.SetEndpoint(s.Context(), s.Org, store.ScheduleEndpoint, delivery.Settings{URL: s.endpointURL()}); err != nil {
+		if _, _, err := s.push.SetEndpoint(s.Context(), s.Org, flex.ScheduleEndpoint, delivery.Settings{URL: s.endpointURL()}); err != nil {
 			t.Fatal(err)
 		}
 		s.send()
@@ -213,7 +212,7 @@ func (d *service) exceptionGauge(kind string) float64 {
 
 // endpointURL is where the organisation's schedules go.
 func (s *scene) endpointURL() string {
-	e, err := s.push.Endpoint(s.Context(), s.Org, store.ScheduleEndpoint)
+	e, err := s.push.Endpoint(s.Context(), s.Org, flex.ScheduleEndpoint)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -140,7 +140,7 @@ func TestJSON_PlantedFaults(t *testing.T) {
 func (s *scene) withEndpoint() {
 	s.Helper()
 	err := s.db.Write(s.Context(), s.Org, func(tx *store.Tx) error {
-		e := store.Endpoint{Name: store.ScheduleEndpoint, URL: "https://client.example/schedules", Secret: endpointSecret, Enabled: true,
+		e := flex.Endpoint{Name: flex.ScheduleEndpoint, URL: "https://client.example/schedules", Secret: endpointSecret, Enabled: true,
 			Headers: []flex.EndpointHeader{{Name: "X-Key", Value: endpointKey}}, Rate: 10, Concurrency: 2}
 		_, err := tx.PutEndpoint(s.Context(), e)
 		return err

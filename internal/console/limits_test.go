@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"flexd/internal/flex"
-	"flexd/internal/store"
 )
 
 // TestLimits shows what limits feeders, from whom and until when, and the fallback of a link that is lost.
@@ -23,11 +22,11 @@ func TestLimits(t *testing.T) {
 		now := at(sceneNow)
 		steps := []error{
 			s.control.SetCaps(ctx, s.Org, flex.Caps{Groups: []flex.CapGroup{{Name: "feeder"}, {Name: "other"}}}),
-			s.control.ImportLimits(ctx, s.Org, []store.CapLimit{
+			s.control.ImportLimits(ctx, s.Org, []flex.CapLimit{
 				{Group: "other", Span: flex.Span{From: now.Add(-time.Hour), To: now.Add(time.Hour)}, Power: 15_000},
 				{Group: "other", Span: flex.Span{From: now.Add(time.Hour), To: now.Add(2 * time.Hour)}, Power: 9_000},
 			}),
-			s.control.SetLink(ctx, s.Org, store.CapLink{Group: "feeder", Fallback: new(flex.Watts(4_000)), Silence: time.Minute}),
+			s.control.SetLink(ctx, s.Org, flex.CapLink{Group: "feeder", Fallback: new(flex.Watts(4_000)), Silence: time.Minute}),
 		}
 		for _, err := range steps {
 			if err != nil {

@@ -69,7 +69,7 @@ func (s *scene) alerted(org flex.OrgID, title, duty string) {
 	s.Helper()
 	ctx := s.Context()
 	err := s.db.WriteAll(ctx, func(all *store.All) error {
-		a, err := all.NoteAlert(ctx, store.Alert{Kind: "refused", Org: org, Level: "critical", Count: 1, Title: title})
+		a, err := all.NoteAlert(ctx, flex.Alert{Kind: "refused", Org: org, Level: "critical", Count: 1, Title: title})
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (s *scene) alerted(org flex.OrgID, title, duty string) {
 			return err
 		}
 
-		return all.BeginAct(ctx, &store.Act{Who: operator, Act: "set caps", Org: org, Subject: title})
+		return all.BeginAct(ctx, &flex.AuditEntry{Who: operator, Act: "set caps", Org: org, Subject: title})
 	})
 	if err != nil {
 		s.Fatal(err)

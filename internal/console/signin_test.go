@@ -390,7 +390,7 @@ func TestSignIn_Refused(t *testing.T) {
 
 		acts, err := all.Acts(t.Context(), store.ActFilter{Act: "log in", Limit: 100})
 		for _, a := range acts {
-			if a.Outcome != store.Done {
+			if a.Outcome != flex.ActDone {
 				failed = append(failed, a.Who)
 			}
 		}

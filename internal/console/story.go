@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"flexd/internal/control"
-	"flexd/internal/delivery"
 	"flexd/internal/flex"
 )
 
@@ -174,7 +173,7 @@ func pushLine(s *control.PastSchedule) storyLine {
 func pushText(s *control.PastSchedule, late time.Duration) string {
 	d := s.Push
 	switch {
-	case d.State == delivery.Delivered && d.Tries > 1:
+	case d.State == flex.DeliveryAccepted && d.Tries > 1:
 		return fmt.Sprintf(
 			"The client took schedule %d, %s after it was made, at attempt %d",
 			s.Generation,
@@ -182,14 +181,14 @@ func pushText(s *control.PastSchedule, late time.Duration) string {
 			d.Tries,
 		)
 
-	case d.State == delivery.Delivered:
+	case d.State == flex.DeliveryAccepted:
 		return fmt.Sprintf(
 			"The client took schedule %d, %s after it was made",
 			s.Generation,
 			duration(late),
 		)
 
-	case d.State == delivery.Pending && d.Tries > 0:
+	case d.State == flex.DeliveryPending && d.Tries > 0:
 		return fmt.Sprintf(
 			"The client has not taken schedule %d after %s: %s",
 			s.Generation,
@@ -197,29 +196,29 @@ func pushText(s *control.PastSchedule, late time.Duration) string {
 			answerText(s),
 		)
 
-	case d.State == delivery.Pending:
+	case d.State == flex.DeliveryPending:
 		return fmt.Sprintf("Schedule %d waits to be sent", s.Generation)
 
-	case d.State == delivery.Refused:
+	case d.State == flex.DeliveryRejected:
 		return fmt.Sprintf(
 			"The client refused schedule %d: %s",
 			s.Generation,
 			answerText(s),
 		)
 
-	case d.State == delivery.Superseded:
+	case d.State == flex.DeliverySuperseded:
 		return fmt.Sprintf(
 			"Schedule %d was not taken before a newer one took its place",
 			s.Generation,
 		)
 
-	case d.State == delivery.Lapsed:
+	case d.State == flex.DeliveryExpired:
 		return fmt.Sprintf(
 			"Schedule %d was over before the client took it",
 			s.Generation,
 		)
 
-	case d.State == delivery.Retracted:
+	case d.State == flex.DeliveryRetracted:
 		return fmt.Sprintf(
 			"Schedule %d was taken back before the client took it",
 			s.Generation,

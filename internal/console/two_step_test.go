@@ -12,6 +12,7 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"flexd/internal/access"
+	"flexd/internal/flex"
 	"flexd/internal/store"
 )
 
@@ -193,7 +194,7 @@ func TestTwoStep_Guesses(t *testing.T) {
 		err := d.db.ReadAll(d.Context(), func(all *store.All) error {
 			acts, err := all.Acts(d.Context(), store.ActFilter{Who: operator, Act: "log in", Limit: 100})
 			for _, a := range acts {
-				if a.Outcome != store.Done {
+				if a.Outcome != flex.ActDone {
 					failed++
 				}
 			}

@@ -413,7 +413,7 @@ func (d *Service) sendDispatches(
 	modes []battery.Mode,
 	powers []flex.Watts,
 ) error {
-	e, err := tx.Endpoint(ctx, store.DispatchEndpoint)
+	e, err := tx.Endpoint(ctx, flex.DispatchEndpoint)
 	if flex.KindOf(err) == flex.NotFound {
 		return nil
 	}

@@ -734,7 +734,7 @@ func TestWhatWasToldStands(t *testing.T) {
 func (h *fixture) listen() {
 	h.Helper()
 	err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error {
-		_, err := tx.PutEndpoint(h.Context(), store.Endpoint{Name: store.DispatchEndpoint, URL: "https://client.example/dispatch", Enabled: true})
+		_, err := tx.PutEndpoint(h.Context(), flex.Endpoint{Name: flex.DispatchEndpoint, URL: "https://client.example/dispatch", Enabled: true})
 		return err
 	})
 	if err != nil {

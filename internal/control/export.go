@@ -16,7 +16,7 @@ import (
 // A battery gives its full power in each half-hour in which it is to discharge, whatever its home is
 // expected to draw: that is a guess. A limit binds each half-hour that it touches.
 type feederExport struct {
-	limits    []store.CapLimit
+	limits    []flex.CapLimit
 	batteries []store.Discharger
 }
 
@@ -195,7 +195,7 @@ func tellNothing(
 	battery flex.AssetID,
 	span flex.Span,
 ) error {
-	e, err := tx.Endpoint(ctx, store.DispatchEndpoint)
+	e, err := tx.Endpoint(ctx, flex.DispatchEndpoint)
 	if flex.KindOf(err) == flex.NotFound {
 		return nil
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"flexd/internal/flex"
-	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
 
@@ -26,7 +25,7 @@ func BenchmarkExportLimit(b *testing.B) {
 			h.batteryRound()
 			if limited {
 				limit := exportLimit("north", 90_000, "2026-01-14T18:00:00Z", "2026-01-16T18:00:00Z")
-				if err := h.service.ImportLimits(b.Context(), h.Org, []store.CapLimit{limit}); err != nil {
+				if err := h.service.ImportLimits(b.Context(), h.Org, []flex.CapLimit{limit}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -55,8 +55,8 @@ func (h *fixture) giving(when string, ids ...flex.AssetID) (n int) {
 	return n
 }
 
-func exportLimit(group string, power flex.Watts, from, to string) store.CapLimit {
-	return store.CapLimit{Group: group, Direction: flex.Export, Power: power, Span: flex.Span{From: at(from), To: at(to)}}
+func exportLimit(group string, power flex.Watts, from, to string) flex.CapLimit {
+	return flex.CapLimit{Group: group, Direction: flex.Export, Power: power, Span: flex.Span{From: at(from), To: at(to)}}
 }
 
 // TestExportLimits has a network operator limit what the batteries of one feeder of two give, say no more, and come
@@ -72,7 +72,7 @@ func TestExportLimits(t *testing.T) {
 				h.Errorf("%s: %v give, want %v", step, got, want)
 			}
 		}
-		imports := func(limits ...store.CapLimit) {
+		imports := func(limits ...flex.CapLimit) {
 			h.Helper()
 			if err := h.service.ImportLimits(h.Context(), h.Org, limits); err != nil {
 				h.Fatal(err)
@@ -103,11 +103,11 @@ func TestExportLimits(t *testing.T) {
 		}
 		gives("one feeder's are cleared", 0, 2, 2)
 
-		err = h.service.SetLink(h.Context(), h.Org, store.CapLink{Group: "south", Silence: time.Minute})
+		err = h.service.SetLink(h.Context(), h.Org, flex.CapLink{Group: "south", Silence: time.Minute})
 		if flex.KindOf(err) != flex.Malformed {
 			t.Errorf("a link without a fallback: %v", err)
 		}
-		if err := h.service.SetLink(h.Context(), h.Org, store.CapLink{Group: "south", Export: new(flex.Watts), Silence: 15 * time.Minute}); err != nil {
+		if err := h.service.SetLink(h.Context(), h.Org, flex.CapLink{Group: "south", Export: new(flex.Watts), Silence: 15 * time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 		gives("a link that is heard", 0, 2, 2)
@@ -138,7 +138,7 @@ func TestExportLimits_Dispatched(t *testing.T) {
 		}
 
 		limit := exportLimit("north", 4000, "2026-01-14T20:00:00Z", "2026-01-14T21:00:00Z")
-		if err := h.service.ImportLimits(h.Context(), h.Org, []store.CapLimit{limit}); err != nil {
+		if err := h.service.ImportLimits(h.Context(), h.Org, []flex.CapLimit{limit}); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {

@@ -24,7 +24,7 @@ const (
 func (d *Service) ImportLimits(
 	ctx context.Context,
 	org flex.OrgID,
-	limits []store.CapLimit,
+	limits []flex.CapLimit,
 ) error {
 	if len(limits) == 0 || len(limits) > LimitsMax {
 		return flex.Fail(
@@ -77,7 +77,7 @@ func (d *Service) ImportLimits(
 func replaceLimits(
 	ctx context.Context,
 	tx *store.Tx,
-	l *store.CapLimit,
+	l *flex.CapLimit,
 ) error {
 	if err := hear(ctx, tx, l.Group); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (d *Service) ClearLimits(
 }
 
 // checkLimit refuses a limit that cannot be kept.
-func checkLimit(l *store.CapLimit) error {
+func checkLimit(l *flex.CapLimit) error {
 	switch {
 	case l.Group == "":
 		return flex.Fail(
@@ -190,7 +190,7 @@ func (d *Service) HearLink(
 func (d *Service) SetLink(
 	ctx context.Context,
 	org flex.OrgID,
-	l store.CapLink,
+	l flex.CapLink,
 ) error {
 	switch {
 	case l.Group == "":
@@ -272,7 +272,7 @@ func (d *Service) ClearLink(
 func (d *Service) Limits(
 	ctx context.Context,
 	org flex.OrgID,
-) (limits []store.CapLimit, links []store.CapLink, err error) {
+) (limits []flex.CapLimit, links []flex.CapLink, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		limits, err = tx.CapLimits(ctx)
 		if err == nil {

@@ -8,12 +8,11 @@ import (
 
 	"flexd/internal/csvfile"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 )
 
 // ReadLimits reads limits of feeders from CSV with the columns group, start_timestamp, end_timestamp, limit_kw and, if
 // not all are of what is drawn, direction. A file that cannot be read is flex.Invalid.
-func ReadLimits(f io.Reader) (limits []store.CapLimit, err error) {
+func ReadLimits(f io.Reader) (limits []flex.CapLimit, err error) {
 	for row, err := range csvfile.Read(
 		f,
 		"group",
@@ -25,7 +24,7 @@ func ReadLimits(f io.Reader) (limits []store.CapLimit, err error) {
 			return nil, err
 		}
 
-		l := store.CapLimit{
+		l := flex.CapLimit{
 			Group:     row.Get("group"),
 			Direction: flex.Direction(row.Get("direction")),
 		}

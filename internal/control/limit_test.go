@@ -7,7 +7,6 @@ import (
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 )
 
 // most is how many of the assets' schedules in force draw at once at most, of the minutes of a time.
@@ -36,10 +35,10 @@ func TestLimits_GroupStays(t *testing.T) {
 	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
 		ctx := h.Context()
 		h.setCaps(flex.Caps{Groups: []flex.CapGroup{{Name: "feeder"}, {Name: "other"}}})
-		limit := store.CapLimit{Group: "feeder", Span: flex.Span{From: at("2026-01-15T18:00:00Z"), To: at("2026-01-15T19:00:00Z")}, Power: 15_000}
+		limit := flex.CapLimit{Group: "feeder", Span: flex.Span{From: at("2026-01-15T18:00:00Z"), To: at("2026-01-15T19:00:00Z")}, Power: 15_000}
 		other := limit
 		other.Group = "other"
-		if err := h.service.ImportLimits(ctx, h.Org, []store.CapLimit{limit, other}); err != nil {
+		if err := h.service.ImportLimits(ctx, h.Org, []flex.CapLimit{limit, other}); err != nil {
 			t.Fatal(err)
 		}
 
@@ -60,7 +59,7 @@ func TestLimits_GroupStays(t *testing.T) {
 		if err := h.service.ClearLimits(ctx, h.Org, "feeder"); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.service.SetLink(ctx, h.Org, store.CapLink{Group: "feeder", Fallback: new(flex.Watts), Silence: time.Minute}); err != nil {
+		if err := h.service.SetLink(ctx, h.Org, flex.CapLink{Group: "feeder", Fallback: new(flex.Watts), Silence: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 		stays("a link", `"feeder" cannot be taken away: it has a fallback`)
@@ -106,17 +105,17 @@ func TestLimits(t *testing.T) {
 		}
 
 		ctx := h.Context()
-		link := store.CapLink{Group: "feeder", Fallback: new(flex.Watts(7500)), Silence: 15 * time.Minute}
+		link := flex.CapLink{Group: "feeder", Fallback: new(flex.Watts(7500)), Silence: 15 * time.Minute}
 		if err := h.service.SetLink(ctx, h.Org, link); err != nil {
 			t.Fatal(err)
 		}
-		limit := store.CapLimit{Group: "feeder", Span: flex.Span{From: at("2026-01-15T18:00:00Z"), To: at("2026-01-15T19:00:00Z")}, Power: 15_000}
-		if err := h.service.ImportLimits(ctx, h.Org, []store.CapLimit{limit}); err != nil {
+		limit := flex.CapLimit{Group: "feeder", Span: flex.Span{From: at("2026-01-15T18:00:00Z"), To: at("2026-01-15T19:00:00Z")}, Power: 15_000}
+		if err := h.service.ImportLimits(ctx, h.Org, []flex.CapLimit{limit}); err != nil {
 			t.Fatal(err)
 		}
 		elsewhere := limit
 		elsewhere.Group = "nowhere"
-		if err := h.service.ImportLimits(ctx, h.Org, []store.CapLimit{elsewhere}); flex.KindOf(err) != flex.NotFound {
+		if err := h.service.ImportLimits(ctx, h.Org, []flex.CapLimit{elsewhere}); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("a limit of a group that there is not: %v", err)
 		}
 

@@ -195,7 +195,7 @@ func (d *Service) limitBy(
 		)
 	}
 
-	l := store.CapLimit{
+	l := flex.CapLimit{
 		Group:     b.Scope.Group,
 		Span:      o.Span,
 		Direction: o.Direction,
@@ -214,7 +214,7 @@ func (d *Service) limitBy(
 	if err := hear(ctx, tx, l.Group); err != nil {
 		return err
 	}
-	if err := tx.AddCapLimits(ctx, []store.CapLimit{l}); err != nil {
+	if err := tx.AddCapLimits(ctx, []flex.CapLimit{l}); err != nil {
 		return err
 	}
 

@@ -174,7 +174,7 @@ func (v *LimitsView) markLowest() {
 }
 
 // addFallbacks adds what binds as a link is lost.
-func (v *LimitsView) addFallbacks(l *store.CapLink) {
+func (v *LimitsView) addFallbacks(l *flex.CapLink) {
 	for _, direction := range []flex.Direction{flex.Import, flex.Export} {
 		power := l.Of(direction)
 		if l.LostAt.IsZero() || power == nil {

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"flexd/internal/delivery"
+	"flexd/internal/flex"
 	"flexd/internal/store"
 )
 
 // set sets the schedule endpoint.
 func (h *fixture) set(s delivery.Settings) {
 	h.Helper()
-	if _, _, err := h.service.SetEndpoint(context.Background(), h.Org, store.ScheduleEndpoint, s); err != nil {
+	if _, _, err := h.service.SetEndpoint(context.Background(), h.Org, flex.ScheduleEndpoint, s); err != nil {
 		h.Fatal(err)
 	}
 }
@@ -38,11 +39,11 @@ func TestSetEndpoint_UnderWay(t *testing.T) {
 				h.set(delivery.Settings{URL: "http://client.example/new"})
 				time.Sleep(5 * time.Second)
 				got := e.all()
-				if len(got) != 2 || got[1].path != "/new" || got[1].after.Round(time.Millisecond) != 5*time.Second || h.state(id) != store.Delivered {
+				if len(got) != 2 || got[1].path != "/new" || got[1].after.Round(time.Millisecond) != 5*time.Second || h.state(id) != flex.DeliveryAccepted {
 					h.Errorf("%d attempts, %s", len(got), h.state(id))
 				}
 
-				if set, err := h.service.Endpoint(context.Background(), h.Org, store.ScheduleEndpoint); err != nil || !set.Enabled {
+				if set, err := h.service.Endpoint(context.Background(), h.Org, flex.ScheduleEndpoint); err != nil || !set.Enabled {
 					h.Errorf("the endpoint is not enabled: %s, %v", set.Reason, err)
 				}
 			})
@@ -80,7 +81,7 @@ func TestPush_StoppedWhileUnderWay(t *testing.T) {
 	for name, stop := range map[string]func(h *fixture) error{
 		"halted":   func(h *fixture) error { return h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a fault"}) },
 		"disabled": func(h *fixture) error { h.set(delivery.Settings{URL: url, Enabled: &off}); return nil },
-		"deleted":  func(h *fixture) error { return h.service.DeleteEndpoint(ctx, h.Org, store.ScheduleEndpoint) },
+		"deleted":  func(h *fixture) error { return h.service.DeleteEndpoint(ctx, h.Org, flex.ScheduleEndpoint) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(h *fixture) {
@@ -113,7 +114,7 @@ func TestPush_StoppedWhileUnderWay(t *testing.T) {
 				}
 
 				time.Sleep(time.Second)
-				if got := e.all(); len(got) != 3 || got[2].after.Round(time.Millisecond) != 6*time.Second || h.state(other) != store.Delivered {
+				if got := e.all(); len(got) != 3 || got[2].after.Round(time.Millisecond) != 6*time.Second || h.state(other) != flex.DeliveryAccepted {
 					h.Errorf("%d attempts one second after they could go on, %s", len(got), h.state(other))
 				}
 			})
@@ -128,7 +129,7 @@ func TestPush_LostClaimHalted(t *testing.T) {
 		h.plan(time.Hour, h.chargers(1)...)
 		ctx := context.Background()
 		claim := func(lost bool) int {
-			c, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: store.ScheduleEndpoint, Holder: 7, Most: 10, Lease: 30 * time.Second, Lost: lost})
+			c, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: flex.ScheduleEndpoint, Holder: 7, Most: 10, Lease: 30 * time.Second, Lost: lost})
 			if err != nil {
 				h.Fatal(err)
 			}
@@ -165,7 +166,7 @@ func TestSettle_DeadProcessHalted(t *testing.T) {
 		h.plan(time.Hour, h.chargers(1)...)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if _, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: store.ScheduleEndpoint, Holder: 99, Most: 10, Lease: 30 * time.Second}); err != nil {
+		if _, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: flex.ScheduleEndpoint, Holder: 99, Most: 10, Lease: 30 * time.Second}); err != nil {
 			h.Fatal(err)
 		}
 

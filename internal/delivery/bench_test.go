@@ -39,7 +39,7 @@ func openYard(b *testing.B, url string, receive http.HandlerFunc) *yard {
 	y.service = &delivery.Service{DB: y.db, Out: out, PlainHTTP: true, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	l := httptest.NewServer(receive)
 	s := delivery.Settings{URL: l.URL + "/chargers/{external_id}", Rate: delivery.RateMax, Concurrency: 256}
-	if _, _, err := y.service.SetEndpoint(b.Context(), y.Org, store.ScheduleEndpoint, s); err != nil {
+	if _, _, err := y.service.SetEndpoint(b.Context(), y.Org, flex.ScheduleEndpoint, s); err != nil {
 		b.Fatal(err)
 	}
 

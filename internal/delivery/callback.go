@@ -85,14 +85,14 @@ func assetOf(
 	if !c.External {
 		id, err := flex.ParseID[struct{}](c.Asset)
 		if err != nil {
-			return flex.AssetID{}, flex.Fail(flex.NotFound, store.AssetMissing)
+			return flex.AssetID{}, flex.Fail(flex.NotFound, flex.AssetMissing)
 		}
 		return flex.AssetID(id), nil
 	}
 
 	a, err := tx.AssetByExternalID(ctx, c.Asset)
 	if err == nil && a == nil {
-		err = flex.Fail(flex.NotFound, store.AssetMissing)
+		err = flex.Fail(flex.NotFound, flex.AssetMissing)
 	}
 
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"flexd/internal/delivery"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 	_ "flexd/test/seed"
 )
 
@@ -84,7 +83,7 @@ func TestCallback_Unknown(t *testing.T) {
 		}
 
 		d, err := h.service.Delivery(ctx, h.Org, id)
-		if err != nil || d.Callback != flex.Rejected || d.State != store.Superseded {
+		if err != nil || d.Callback != flex.Rejected || d.State != string(flex.DeliverySuperseded) {
 			h.Errorf("%+v, %v", d, err)
 		}
 	})
@@ -128,7 +127,7 @@ func TestForget(t *testing.T) {
 			}
 		}
 
-		if s := h.state(young); s != store.Delivered {
+		if s := h.state(young); s != flex.DeliveryAccepted {
 			h.Errorf("the young one is %s", s)
 		}
 	})

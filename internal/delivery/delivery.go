@@ -11,27 +11,35 @@ import (
 	"flexd/internal/worker"
 )
 
-// Deliveries returns the organisation's deliveries, the newest first.
+// Deliveries returns the deliveries of the filter's organisation, the newest first.
 func (d *Service) Deliveries(
 	ctx context.Context,
-	org flex.OrgID,
-	q store.DeliveryQuery,
-) (ds []store.Delivery, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		ds, err = tx.Deliveries(ctx, q)
-		return err
+	f Filter,
+) (lines []Line, err error) {
+	err = d.DB.Read(ctx, f.Org, func(tx *store.Tx) error {
+		found, err := tx.Deliveries(ctx, f.query())
+		if err != nil {
+			return err
+		}
+
+		lines = make([]Line, len(found))
+		for i := range found {
+			lines[i] = lineOf(&found[i], "")
+		}
+
+		return nil
 	})
 
-	return ds, err
+	return lines, err
 }
 
 // Detail is all that is known of a delivery.
 type Detail struct {
-	store.Delivery
+	Line // without names
 	// as it is, or would be, called now; empty without an endpoint
 	URL       string
 	Body      []byte // as it was, or would be, sent; nil if its record is gone
-	Attempts  []store.Attempt
+	Attempts  []AttemptView
 	Callbacks []flex.Callback
 }
 
@@ -55,9 +63,15 @@ func (d *Service) detail(
 	tx *store.Tx,
 	id flex.EventID,
 ) (v Detail, err error) {
-	v.Delivery, v.Attempts, err = tx.Delivery(ctx, id)
+	found, attempts, err := tx.Delivery(ctx, id)
 	if err != nil {
 		return v, err
+	}
+
+	v.Line = lineOf(&found, "")
+	v.Attempts = make([]AttemptView, len(attempts))
+	for i := range attempts {
+		v.Attempts[i] = attemptView(&attempts[i])
 	}
 
 	v.Callbacks, err = tx.Callbacks(ctx, id)
@@ -65,12 +79,12 @@ func (d *Service) detail(
 		return v, err
 	}
 
-	e, err := tx.Endpoint(ctx, v.Endpoint)
+	e, err := tx.Endpoint(ctx, found.Endpoint)
 	if err != nil && flex.KindOf(err) != flex.NotFound {
 		return v, err
 	}
 
-	l, err := tx.PushOf(ctx, v.Delivery)
+	l, err := tx.PushOf(ctx, found)
 	if err != nil {
 		return v, err
 	}
@@ -141,7 +155,7 @@ const testLife = time.Minute
 func (d *Service) Test(
 	ctx context.Context,
 	org flex.OrgID,
-	name store.EndpointName,
+	name flex.EndpointName,
 ) (id flex.EventID, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		e, err := tx.Endpoint(ctx, name)

@@ -47,7 +47,7 @@ func (d *Service) Dispatch(
 			}
 		}
 
-		e, err := tx.Endpoint(ctx, store.DispatchEndpoint)
+		e, err := tx.Endpoint(ctx, flex.DispatchEndpoint)
 		if err != nil && flex.KindOf(err) != flex.NotFound {
 			return err
 		}
@@ -132,7 +132,7 @@ func canAll(
 	for _, a := range assets {
 		rating, ours := own[a.ID]
 		if !ours {
-			return flex.Fail(flex.NotFound, store.AssetMissing)
+			return flex.Fail(flex.NotFound, flex.AssetMissing)
 		}
 
 		if a.Power == 0 {

@@ -18,7 +18,7 @@ import (
 // dispatchEndpoint sets the endpoint for dispatch events.
 func (h *fixture) dispatchEndpoint(batch bool) *endpoint {
 	h.Helper()
-	set, _, err := h.service.SetEndpoint(context.Background(), h.Org, store.DispatchEndpoint, delivery.Settings{URL: "http://grid.example/events", Batch: batch})
+	set, _, err := h.service.SetEndpoint(context.Background(), h.Org, flex.DispatchEndpoint, delivery.Settings{URL: "http://grid.example/events", Batch: batch})
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestDispatch_Vector(t *testing.T) {
 			h.Errorf("got %v\nwant %v", got, want)
 		}
 
-		if s := h.state(ds[0].ID); s != store.Delivered {
+		if s := h.state(ds[0].ID); s != flex.DeliveryAccepted {
 			h.Errorf("state %s", s)
 		}
 
@@ -139,7 +139,7 @@ func TestDispatch_Events(t *testing.T) {
 		time.Sleep(15 * time.Minute)
 		e.say(nil)
 		time.Sleep(10 * time.Minute)
-		if h.state(ids[0]) != store.Lapsed || h.state(ids[1]) != store.Delivered {
+		if h.state(ids[0]) != flex.DeliveryExpired || h.state(ids[1]) != flex.DeliveryAccepted {
 			t.Errorf("%s and %s", h.state(ids[0]), h.state(ids[1]))
 		}
 	})
@@ -195,7 +195,7 @@ func TestDispatch_HandBack(t *testing.T) {
 		look := func(want ...delivery.Release) {
 			h.Helper()
 			out, err := h.service.Dispatches(ctx, h.Org, 10)
-			if err != nil || len(out) != 1 || out[0].ID != ds[0].ID || len(out[0].Assets) != 4 || out[0].State != string(store.Pending) {
+			if err != nil || len(out) != 1 || out[0].ID != ds[0].ID || len(out[0].Assets) != 4 || out[0].State != string(flex.DeliveryPending) {
 				h.Fatalf("%+v, %v", out, err)
 			}
 

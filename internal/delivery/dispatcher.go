@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"flexd/internal/flex"
-	"flexd/internal/store"
 )
 
 const (
@@ -20,7 +19,7 @@ const (
 type dispatcher struct {
 	service *Service
 	org     flex.OrgID
-	name    store.EndpointName
+	name    flex.EndpointName
 
 	// Other goroutines use these alone.
 	events  chan event
@@ -29,7 +28,7 @@ type dispatcher struct {
 	resting atomic.Bool  // whether the breaker is open
 
 	// All that follows belongs to the goroutine of run.
-	endpoint store.Endpoint
+	endpoint flex.Endpoint
 	disabled bool // the endpoint, now or at the latest claim
 	gone     bool // the endpoint said so, which is not recorded yet
 	sending  int  // attempts under way
@@ -50,7 +49,7 @@ type dispatcher struct {
 // event is what another goroutine reports to the dispatcher's.
 type event interface{ apply(*dispatcher) }
 
-func newDispatcher(s *Service, e store.Endpoint) *dispatcher {
+func newDispatcher(s *Service, e flex.Endpoint) *dispatcher {
 	return &dispatcher{
 		service:  s,
 		org:      e.Org,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"flexd/internal/egress"
+	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -15,7 +16,7 @@ func TestDispatcher_CrossedAnswers(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t), store.Options{})
 	d := &Service{DB: db}
 	d.begin()
-	e := store.Endpoint{Name: store.ScheduleEndpoint, Enabled: true, Secret: egress.NewSecret(make([]byte, egress.SecretMade)), Concurrency: 1}
+	e := flex.Endpoint{Name: flex.ScheduleEndpoint, Enabled: true, Secret: egress.NewSecret(make([]byte, egress.SecretMade)), Concurrency: 1}
 	now := db.Now()
 	for name, at := range map[string]time.Time{"now": now, "soon": now.Add(time.Hour)} {
 		l := newDispatcher(d, e)

@@ -51,9 +51,9 @@ type Settings struct {
 func (d *Service) SetEndpoint(
 	ctx context.Context,
 	org flex.OrgID,
-	name store.EndpointName,
+	name flex.EndpointName,
 	s Settings,
-) (e store.Endpoint, made bool, err error) {
+) (e flex.Endpoint, made bool, err error) {
 	if err := d.check(s); err != nil {
 		return e, false, err
 	}
@@ -86,9 +86,9 @@ func (d *Service) SetEndpoint(
 
 // over is an endpoint as the settings change it, its secret apart.
 func (s *Settings) over(
-	before store.Endpoint,
-	name store.EndpointName,
-) store.Endpoint {
+	before flex.Endpoint,
+	name flex.EndpointName,
+) flex.Endpoint {
 	e := before
 	e.Name, e.URL = name, s.URL
 	e.Bare, e.Nulls = s.Bare, s.Nulls
@@ -118,8 +118,8 @@ func (s *Settings) over(
 func (d *Service) Rotate(
 	ctx context.Context,
 	org flex.OrgID,
-	name store.EndpointName,
-) (e store.Endpoint, err error) {
+	name flex.EndpointName,
+) (e flex.Endpoint, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		e, err = tx.LockEndpoint(ctx, name)
 		if err != nil {
@@ -143,8 +143,8 @@ func (d *Service) Rotate(
 func (d *Service) put(
 	ctx context.Context,
 	tx *store.Tx,
-	e store.Endpoint,
-) (store.Endpoint, error) {
+	e flex.Endpoint,
+) (flex.Endpoint, error) {
 	e, err := tx.PutEndpoint(ctx, e)
 	if err == nil && e.Enabled {
 		_, err = tx.SpreadLate(ctx, e.Name, d.Ramp)
@@ -153,7 +153,7 @@ func (d *Service) put(
 	return e, err
 }
 
-func takeOver(e *store.Endpoint, secret flex.Secret, now time.Time) {
+func takeOver(e *flex.Endpoint, secret flex.Secret, now time.Time) {
 	if e.Secret != "" {
 		e.OldSecret, e.OldUntil = e.Secret, now.Add(RotationTime)
 	}
@@ -179,8 +179,8 @@ func firstOf(ns ...int) int {
 func (d *Service) Endpoint(
 	ctx context.Context,
 	org flex.OrgID,
-	name store.EndpointName,
-) (e store.Endpoint, err error) {
+	name flex.EndpointName,
+) (e flex.Endpoint, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		e, err = tx.Endpoint(ctx, name)
 		return err
@@ -193,7 +193,7 @@ func (d *Service) Endpoint(
 func (d *Service) Endpoints(
 	ctx context.Context,
 	org flex.OrgID,
-) (es []store.Endpoint, err error) {
+) (es []flex.Endpoint, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		es, err = tx.Endpoints(ctx)
 		return err
@@ -206,7 +206,7 @@ func (d *Service) Endpoints(
 func (d *Service) DeleteEndpoint(
 	ctx context.Context,
 	org flex.OrgID,
-	name store.EndpointName,
+	name flex.EndpointName,
 ) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		return tx.DeleteEndpoint(ctx, name)

@@ -11,7 +11,6 @@ import (
 	"flexd/internal/delivery"
 	"flexd/internal/egress"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 )
 
 // Each limit at its edge: the last that is taken and the first that is not.
@@ -63,7 +62,7 @@ func TestSetEndpoint_Limits(t *testing.T) {
 			"no host":                 {delivery.Settings{URL: "https:///x"}, false},
 			"nothing":                 {delivery.Settings{}, false},
 		} {
-			_, _, err := h.service.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, c.set)
+			_, _, err := h.service.SetEndpoint(ctx, h.Org, flex.ScheduleEndpoint, c.set)
 			if (err == nil) != c.good || err != nil && flex.KindOf(err) != flex.Invalid {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -74,7 +73,7 @@ func TestSetEndpoint_Limits(t *testing.T) {
 // All faults of one request come at once, each with its place.
 func TestSetEndpoint_AllFaults(t *testing.T) {
 	one(t, func(h *fixture) {
-		_, _, err := h.service.SetEndpoint(context.Background(), h.Org, store.ScheduleEndpoint, delivery.Settings{
+		_, _, err := h.service.SetEndpoint(context.Background(), h.Org, flex.ScheduleEndpoint, delivery.Settings{
 			URL: "ftp://x", Secret: "x", Rate: -1, Concurrency: -1, Headers: []flex.EndpointHeader{{Name: "ok"}, {Name: "not ok"}},
 		})
 
@@ -98,7 +97,7 @@ func TestSetEndpoint_AllFaults(t *testing.T) {
 func TestSetEndpoint_Keeps(t *testing.T) {
 	each(t, func(h *fixture) {
 		ctx := context.Background()
-		first, made, err := h.service.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, delivery.Settings{
+		first, made, err := h.service.SetEndpoint(ctx, h.Org, flex.ScheduleEndpoint, delivery.Settings{
 			URL: "http://a.example/", Headers: []flex.EndpointHeader{{Name: "K", Value: "v"}}, Rate: 7, Concurrency: 3,
 		})
 
@@ -106,13 +105,13 @@ func TestSetEndpoint_Keeps(t *testing.T) {
 			h.Fatalf("%+v, %v", first, err)
 		}
 
-		second, made, err := h.service.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, delivery.Settings{URL: "http://b.example/"})
+		second, made, err := h.service.SetEndpoint(ctx, h.Org, flex.ScheduleEndpoint, delivery.Settings{URL: "http://b.example/"})
 		if err != nil || made || second.ID != first.ID || second.Secret != first.Secret || second.Rate != 7 || second.Concurrency != 3 ||
 			len(second.Headers) != 1 || second.Headers[0].Value != "v" || !second.OldUntil.IsZero() {
 			h.Errorf("%+v, %v", second, err)
 		}
 
-		third, made, err := h.service.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, delivery.Settings{
+		third, made, err := h.service.SetEndpoint(ctx, h.Org, flex.ScheduleEndpoint, delivery.Settings{
 			URL: "http://b.example/", Headers: []flex.EndpointHeader{}, Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", Enabled: new(bool),
 		})
 
@@ -127,7 +126,7 @@ func TestSetEndpoint_Keeps(t *testing.T) {
 			}
 		}
 
-		if _, err := h.service.Endpoint(ctx, h.tenant("other").Org, store.ScheduleEndpoint); flex.KindOf(err) != flex.NotFound {
+		if _, err := h.service.Endpoint(ctx, h.tenant("other").Org, flex.ScheduleEndpoint); flex.KindOf(err) != flex.NotFound {
 			h.Errorf("another organisation's endpoint: %v", err)
 		}
 	})

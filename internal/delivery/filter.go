@@ -1,6 +1,8 @@
 package delivery
 
 import (
+	"time"
+
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -8,9 +10,11 @@ import (
 // Filter says which deliveries are looked for; what is empty takes all.
 type Filter struct {
 	Org      flex.OrgID
+	Kind     string
 	State    string
 	Endpoint string
 	Asset    flex.AssetID
+	Since    time.Time
 	Before   flex.EventID // those older than this one
 	Limit    int
 	Figures  bool // whether the endpoints' figures and the failures are wanted, too
@@ -23,9 +27,11 @@ type Filter struct {
 
 func (f Filter) query() store.DeliveryQuery {
 	return store.DeliveryQuery{
-		State:    store.DeliveryState(f.State),
-		Endpoint: store.EndpointName(f.Endpoint),
+		Kind:     store.PushKind(f.Kind),
+		State:    flex.DeliveryState(f.State),
+		Endpoint: flex.EndpointName(f.Endpoint),
 		AssetID:  f.Asset,
+		Since:    f.Since,
 		Before:   f.Before,
 		Limit:    f.Limit,
 		Model:    f.Model,

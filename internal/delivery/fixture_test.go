@@ -214,7 +214,7 @@ func (h *fixture) unplug(asset flex.AssetID) {
 }
 
 // state returns what has become of a push.
-func (h *fixture) state(id flex.EventID) store.DeliveryState {
+func (h *fixture) state(id flex.EventID) flex.DeliveryState {
 	h.Helper()
 	d, err := h.service.Delivery(context.Background(), h.Org, id)
 	if err != nil {
@@ -235,7 +235,7 @@ func (h *fixture) endpointOf(org flex.OrgID, host string, s delivery.Settings, a
 	if s.URL == "" {
 		s.URL = "http://" + host + ".example/chargers/{external_id}?id={asset_id}"
 	}
-	e, _, err := h.service.SetEndpoint(context.Background(), org, store.ScheduleEndpoint, s)
+	e, _, err := h.service.SetEndpoint(context.Background(), org, flex.ScheduleEndpoint, s)
 	if err != nil {
 		h.Fatal(err)
 	}

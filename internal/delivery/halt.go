@@ -113,7 +113,7 @@ func checkEndpoint(ctx context.Context, all *store.All, scope HaltScope) error {
 		return err
 	}
 
-	is := func(e store.Endpoint) bool {
+	is := func(e flex.Endpoint) bool {
 		return e.Org == scope.Org && string(e.Name) == scope.Name
 	}
 	if !slices.ContainsFunc(endpoints, is) {

@@ -54,7 +54,7 @@ func TestHalt(t *testing.T) {
 			t.Errorf("%d pushes arrived, the newest of two cars and nothing else after the halt", n)
 		}
 
-		for id, want := range map[flex.EventID]store.DeliveryState{held[0]: store.Delivered, old[1]: store.Superseded, short[0]: store.Lapsed} {
+		for id, want := range map[flex.EventID]flex.DeliveryState{held[0]: flex.DeliveryAccepted, old[1]: flex.DeliverySuperseded, short[0]: flex.DeliveryExpired} {
 			if got := h.state(id); got != want {
 				t.Errorf("a push is %s, want %s", got, want)
 			}
@@ -183,7 +183,7 @@ func TestHalt_Parts(t *testing.T) {
 			before := len(mine.all()) + len(its.all())
 			for i, want := range []bool{step.first, step.second, step.theirs} {
 				of := []*fixture{h, h, other}[i]
-				if got := of.state(plans[i]) == store.Delivered; got != want {
+				if got := of.state(plans[i]) == flex.DeliveryAccepted; got != want {
 					t.Errorf("%s halted, %s resumed: asset %d has its plan: %t", step.halt, step.resume, i, got)
 				}
 			}
@@ -225,7 +225,7 @@ func TestHalt_PartEnds(t *testing.T) {
 		}
 
 		time.Sleep(time.Second)
-		if n := len(e.all()); n != 2 || h.state(newest[0]) != store.Delivered {
+		if n := len(e.all()); n != 2 || h.state(newest[0]) != flex.DeliveryAccepted {
 			t.Errorf("%d pushes arrived, and of two chargers the newest should", n)
 		}
 	})

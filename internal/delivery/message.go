@@ -29,7 +29,7 @@ const instant = time.RFC3339
 // render writes the body of a push. It depends on nothing but its arguments, so that a
 // retry has the same bytes.
 func render(
-	e *store.Endpoint,
+	e *flex.Endpoint,
 	p *store.ClaimedPush,
 	base string,
 ) ([]byte, error) {
@@ -40,7 +40,7 @@ func render(
 	case p.Kind == store.DispatchPush && p.Dispatch != nil:
 		return dispatched(p.Dispatch, base)
 
-	case p.Kind == store.TestPush && p.To == store.DispatchEndpoint:
+	case p.Kind == store.TestPush && p.To == flex.DispatchEndpoint:
 		d := store.Dispatch{
 			ID:       p.EventID,
 			Market:   "test",
@@ -69,7 +69,7 @@ func render(
 }
 
 func profile(
-	e *store.Endpoint,
+	e *flex.Endpoint,
 	asset flex.AssetID,
 	steps []flex.Step,
 ) ([]byte, error) {
@@ -189,7 +189,7 @@ func escapePath(s string) string {
 // header returns the header fields of an attempt at the instant. The endpoint's own fields
 // cannot be among those of the scheme.
 func header(
-	e *store.Endpoint,
+	e *flex.Endpoint,
 	keys [][]byte,
 	p *store.ClaimedPush,
 	body []byte,
@@ -216,7 +216,7 @@ func header(
 }
 
 // keysOf returns the keys that sign for the endpoint at the instant.
-func keysOf(e *store.Endpoint, at time.Time) (keys [][]byte, err error) {
+func keysOf(e *flex.Endpoint, at time.Time) (keys [][]byte, err error) {
 	secrets := []flex.Secret{e.Secret}
 	if at.Before(e.OldUntil) {
 		secrets = append(secrets, e.OldSecret)

@@ -48,16 +48,16 @@ func TestRender_IsWhatTheDocumentSays(t *testing.T) {
 
 	for name, c := range map[string]struct {
 		push     store.ClaimedPush
-		endpoint store.Endpoint
+		endpoint flex.Endpoint
 		webhook  string
 	}{
-		"schedule":      {schedule, store.Endpoint{}, "schedule"},
-		"schedule bare": {schedule, store.Endpoint{Bare: true}, "scheduleBare"},
-		"test":          {store.ClaimedPush{Push: store.Push{Kind: store.TestPush, To: store.ScheduleEndpoint}, QueuedAt: from}, store.Endpoint{}, "schedule"},
-		"dispatch":      {dispatch, store.Endpoint{}, "dispatch"},
-		"batch":         {batch, store.Endpoint{Batch: true}, "dispatchBatch"},
-		"dispatch test": {store.ClaimedPush{Push: store.Push{Kind: store.TestPush, To: store.DispatchEndpoint}, QueuedAt: from}, store.Endpoint{}, "dispatch"},
-		"batch test":    {store.ClaimedPush{Push: store.Push{Kind: store.TestPush, To: store.DispatchEndpoint}, QueuedAt: from}, store.Endpoint{Batch: true}, "dispatchBatch"},
+		"schedule":      {schedule, flex.Endpoint{}, "schedule"},
+		"schedule bare": {schedule, flex.Endpoint{Bare: true}, "scheduleBare"},
+		"test":          {store.ClaimedPush{Push: store.Push{Kind: store.TestPush, To: flex.ScheduleEndpoint}, QueuedAt: from}, flex.Endpoint{}, "schedule"},
+		"dispatch":      {dispatch, flex.Endpoint{}, "dispatch"},
+		"batch":         {batch, flex.Endpoint{Batch: true}, "dispatchBatch"},
+		"dispatch test": {store.ClaimedPush{Push: store.Push{Kind: store.TestPush, To: flex.DispatchEndpoint}, QueuedAt: from}, flex.Endpoint{}, "dispatch"},
+		"batch test":    {store.ClaimedPush{Push: store.Push{Kind: store.TestPush, To: flex.DispatchEndpoint}, QueuedAt: from}, flex.Endpoint{Batch: true}, "dispatchBatch"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			body, err := render(&c.endpoint, &c.push, "https://flexd.example")
@@ -86,7 +86,7 @@ func TestRender_IsWhatTheDocumentSays(t *testing.T) {
 	}
 
 	t.Run("with nulls it is what strict libraries refuse", func(t *testing.T) {
-		body, err := render(&store.Endpoint{Nulls: true}, &schedule, "")
+		body, err := render(&flex.Endpoint{Nulls: true}, &schedule, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -97,7 +97,7 @@ func (h *fixture) play(script []step, processes int, assets []flex.AssetID) (fau
 			e.say(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 
 		case "dead":
-			if _, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: store.ScheduleEndpoint, Holder: 99, Most: 2, Lease: 30 * time.Second}); err != nil {
+			if _, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: flex.ScheduleEndpoint, Holder: 99, Most: 2, Lease: 30 * time.Second}); err != nil {
 				fault("claim: %v", err)
 			}
 		}
@@ -136,7 +136,7 @@ func (h *fixture) play(script []step, processes int, assets []flex.AssetID) (fau
 	}
 
 	for a, id := range newest {
-		if s := h.state(id); s != store.Delivered && s != store.Refused {
+		if s := h.state(id); s != flex.DeliveryAccepted && s != flex.DeliveryRejected {
 			fault("%s: the newest schedule is %s", a, s)
 		}
 	}

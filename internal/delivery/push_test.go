@@ -44,7 +44,7 @@ func TestPush_Arrives(t *testing.T) {
 		}
 
 		d, err := h.service.Delivery(context.Background(), h.Org, id)
-		if err != nil || d.State != store.Delivered || string(d.Body) != g.body || len(d.Attempts) != 1 || d.Attempts[0].Status != 200 {
+		if err != nil || d.State != flex.DeliveryAccepted || string(d.Body) != g.body || len(d.Attempts) != 1 || d.Attempts[0].Status != 200 {
 			h.Errorf("delivery %+v, %v", d, err)
 		}
 	})
@@ -77,7 +77,7 @@ func TestPush_Retries(t *testing.T) {
 				}
 
 				d, err := h.service.Delivery(context.Background(), h.Org, id)
-				if err != nil || d.State != store.Lapsed || len(d.Attempts) != 9 || d.Tries != 9 || !strings.Contains(d.Last.Error, name) {
+				if err != nil || d.State != flex.DeliveryExpired || len(d.Attempts) != 9 || d.Tries != 9 || !strings.Contains(d.Last.Error, name) {
 					t.Errorf("delivery %+v, %v", d, err)
 				}
 			})
@@ -125,7 +125,7 @@ func TestPush_Silence(t *testing.T) {
 				id := h.plan(time.Hour, h.chargers(1)...)[0]
 				time.Sleep(30 * time.Second)
 				d, err := h.service.Delivery(context.Background(), h.Org, id)
-				if err != nil || d.Tries != 1 || d.Last.Took != 15*time.Second || d.State != store.Pending ||
+				if err != nil || d.Tries != 1 || d.Last.Took != 15*time.Second || d.State != flex.DeliveryPending ||
 					!strings.Contains(d.Last.Error, "did not answer within 15s") {
 					t.Errorf("delivery %+v, %v", d, err)
 				}
@@ -150,7 +150,7 @@ func TestPush_EndlessAnswer(t *testing.T) {
 		id := h.plan(time.Hour, h.chargers(1)...)[0]
 		time.Sleep(time.Minute)
 		d, err := h.service.Delivery(context.Background(), h.Org, id)
-		if err != nil || d.State != store.Delivered || len(d.Last.Answer) > 1000 || len(e.all()) != 1 {
+		if err != nil || d.State != flex.DeliveryAccepted || len(d.Last.Answer) > 1000 || len(e.all()) != 1 {
 			t.Errorf("delivery %+v, %v", d, err)
 		}
 	})
@@ -163,25 +163,25 @@ func TestPush_Refused(t *testing.T) {
 		a := h.chargers(1)[0]
 		id := h.plan(24*time.Hour, a)[0]
 		time.Sleep(time.Hour)
-		if n := len(e.all()); n != 1 || h.state(id) != store.Refused {
+		if n := len(e.all()); n != 1 || h.state(id) != flex.DeliveryRejected {
 			h.Errorf("%d attempts, %s", n, h.state(id))
 		}
 
 		// A newer generation is tried again.
 		second := h.plan(24*time.Hour, a)[0]
 		time.Sleep(time.Hour)
-		if n := len(e.all()); n != 2 || h.state(second) != store.Refused || h.state(id) != store.Refused {
+		if n := len(e.all()); n != 2 || h.state(second) != flex.DeliveryRejected || h.state(id) != flex.DeliveryRejected {
 			h.Errorf("%d attempts, %s", n, h.state(second))
 		}
 
 		// Once the endpoint is set anew it is offered again what still matters.
 		e.say(nil)
-		if _, _, err := h.service.SetEndpoint(context.Background(), h.Org, store.ScheduleEndpoint, delivery.Settings{URL: "http://client.example/new"}); err != nil {
+		if _, _, err := h.service.SetEndpoint(context.Background(), h.Org, flex.ScheduleEndpoint, delivery.Settings{URL: "http://client.example/new"}); err != nil {
 			h.Fatal(err)
 		}
 
 		h.settle()
-		if got := e.all(); len(got) != 3 || got[2].id != second.String() || got[2].path != "/new" || h.state(second) != store.Delivered {
+		if got := e.all(); len(got) != 3 || got[2].id != second.String() || got[2].path != "/new" || h.state(second) != flex.DeliveryAccepted {
 			h.Errorf("%d attempts, %s", len(got), h.state(second))
 		}
 
@@ -199,22 +199,22 @@ func TestPush_Gone(t *testing.T) {
 		h.settle()
 		h.plan(24*time.Hour, as[1:]...)
 		time.Sleep(time.Hour)
-		set, err := h.service.Endpoint(ctx, h.Org, store.ScheduleEndpoint)
-		if err != nil || set.Enabled || !strings.Contains(set.Reason, "410") || len(e.all()) != 1 || h.state(id) != store.Pending {
+		set, err := h.service.Endpoint(ctx, h.Org, flex.ScheduleEndpoint)
+		if err != nil || set.Enabled || !strings.Contains(set.Reason, "410") || len(e.all()) != 1 || h.state(id) != flex.DeliveryPending {
 			h.Errorf("%d attempts, %s, endpoint %+v, %v", len(e.all()), h.state(id), set, err)
 		}
 
-		if _, err := h.service.Test(ctx, h.Org, store.ScheduleEndpoint); flex.KindOf(err) != flex.Conflict {
+		if _, err := h.service.Test(ctx, h.Org, flex.ScheduleEndpoint); flex.KindOf(err) != flex.Conflict {
 			h.Errorf("a test of a disabled endpoint: %v", err)
 		}
 
 		e.say(nil)
-		if _, _, err := h.service.SetEndpoint(ctx, h.Org, store.ScheduleEndpoint, delivery.Settings{URL: set.URL}); err != nil {
+		if _, _, err := h.service.SetEndpoint(ctx, h.Org, flex.ScheduleEndpoint, delivery.Settings{URL: set.URL}); err != nil {
 			h.Fatal(err)
 		}
 
 		h.settle()
-		if len(e.all()) != 4 || h.state(id) != store.Delivered {
+		if len(e.all()) != 4 || h.state(id) != flex.DeliveryAccepted {
 			h.Errorf("%d attempts, %s", len(e.all()), h.state(id))
 		}
 	})
@@ -224,8 +224,8 @@ func TestPush_Gone(t *testing.T) {
 func TestPush_Supersedes(t *testing.T) {
 	for name, c := range map[string]struct {
 		code  int
-		older store.DeliveryState
-	}{"taken": {200, store.Delivered}, "failed": {500, store.Superseded}, "refused": {400, store.Refused}} {
+		older flex.DeliveryState
+	}{"taken": {200, flex.DeliveryAccepted}, "failed": {500, flex.DeliverySuperseded}, "refused": {400, flex.DeliveryRejected}} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(h *fixture) {
 				defer h.work(h.service)()
@@ -248,7 +248,7 @@ func TestPush_Supersedes(t *testing.T) {
 					h.Fatalf("got %+v", got)
 				}
 
-				if h.state(first) != c.older || h.state(third) != store.Delivered {
+				if h.state(first) != c.older || h.state(third) != flex.DeliveryAccepted {
 					h.Errorf("states %s and %s", h.state(first), h.state(third))
 				}
 			})
@@ -272,7 +272,7 @@ func TestPush_Retracted(t *testing.T) {
 			sent[g.asset]++
 		}
 
-		if sent[as[0].String()] != 2 || sent[as[1].String()] != 3 || h.state(ids[0]) != store.Retracted || h.state(ids[1]) != store.Delivered {
+		if sent[as[0].String()] != 2 || sent[as[1].String()] != 3 || h.state(ids[0]) != flex.DeliveryRetracted || h.state(ids[1]) != flex.DeliveryAccepted {
 			h.Errorf("%v, %s and %s", sent, h.state(ids[0]), h.state(ids[1]))
 		}
 
@@ -449,7 +449,7 @@ func TestPush_DeadProcess(t *testing.T) {
 	each(t, func(h *fixture) {
 		e := h.endpoint(nil)
 		id := h.plan(time.Hour, h.chargers(1)...)[0]
-		c, err := h.db.ClaimPushes(context.Background(), h.Org, store.ClaimOrder{Name: store.ScheduleEndpoint, Holder: 99, Most: 10, Lease: 30 * time.Second})
+		c, err := h.db.ClaimPushes(context.Background(), h.Org, store.ClaimOrder{Name: flex.ScheduleEndpoint, Holder: 99, Most: 10, Lease: 30 * time.Second})
 		if err != nil || len(c.Pushes) != 1 {
 			h.Fatalf("claimed %d, %v", len(c.Pushes), err)
 		}
@@ -465,7 +465,7 @@ func TestPush_DeadProcess(t *testing.T) {
 		}
 
 		h.settle()
-		if got := e.all(); len(got) != 1 || got[0].after < 30*time.Second || h.state(id) != store.Delivered {
+		if got := e.all(); len(got) != 1 || got[0].after < 30*time.Second || h.state(id) != flex.DeliveryAccepted {
 			h.Errorf("got %+v, %s", got, h.state(id))
 		}
 	})
@@ -479,7 +479,7 @@ func TestPush_LateRecord(t *testing.T) {
 		car := h.chargers(1)[0]
 		ctx := context.Background()
 		claim := func(holder int64) store.ClaimedPush {
-			c, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: store.ScheduleEndpoint, Holder: holder, Most: 10, Lease: 30 * time.Second})
+			c, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: flex.ScheduleEndpoint, Holder: holder, Most: 10, Lease: 30 * time.Second})
 			if err != nil || len(c.Pushes) != 1 {
 				h.Fatalf("claimed %d, %v", len(c.Pushes), err)
 			}
@@ -502,7 +502,7 @@ func TestPush_LateRecord(t *testing.T) {
 		}
 
 		accept(older)
-		if s := h.state(newer); s == store.Delivered {
+		if s := h.state(newer); s == flex.DeliveryAccepted {
 			h.Errorf("the newer schedule is %s after the older was accepted", s)
 		}
 
@@ -516,7 +516,7 @@ func TestPush_LateRecord(t *testing.T) {
 
 		time.Sleep(31 * time.Second)
 		accept(claim(3)) // it is due again, as its own outcome never came
-		if s := h.state(newer); s != store.Delivered {
+		if s := h.state(newer); s != flex.DeliveryAccepted {
 			h.Errorf("the newer schedule is %s after it was accepted", s)
 		}
 	})
@@ -532,7 +532,7 @@ func TestPush_StoppedProcess(t *testing.T) {
 				id := h.plan(time.Hour, h.chargers(1)...)[0]
 				ctx := context.Background()
 				claim := func(holder int64) store.ClaimedPush {
-					c, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: store.ScheduleEndpoint, Holder: holder, Most: 10, Lease: 30 * time.Second})
+					c, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: flex.ScheduleEndpoint, Holder: holder, Most: 10, Lease: 30 * time.Second})
 					if err != nil || len(c.Pushes) != 1 {
 						h.Fatalf("claimed %d, %v", len(c.Pushes), err)
 					}
@@ -564,7 +564,7 @@ func TestPush_StoppedProcess(t *testing.T) {
 				finish(theirs, store.PushAccepted)
 				done := h.Strings(notes)
 				finish(mine, failed)
-				if got := h.Strings(notes); !slices.Equal(got, done) || h.state(id) != store.Delivered {
+				if got := h.Strings(notes); !slices.Equal(got, done) || h.state(id) != flex.DeliveryAccepted {
 					h.Errorf("after another sent it the late one made of %q: %q", done, got)
 				}
 			})
@@ -579,7 +579,7 @@ func TestPush_LostClaim(t *testing.T) {
 		h.endpoint(nil)
 		h.plan(time.Hour, h.chargers(3)...)
 		claim := func(o store.ClaimOrder) (subjects []flex.EventID) {
-			o.Name, o.Lease = store.ScheduleEndpoint, 30*time.Second
+			o.Name, o.Lease = flex.ScheduleEndpoint, 30*time.Second
 			c, err := h.db.ClaimPushes(context.Background(), h.Org, o)
 			if err != nil {
 				h.Fatal(err)
@@ -664,7 +664,7 @@ func TestPush_Close(t *testing.T) {
 		sent := len(e.all())
 		delivered := 0
 		for _, id := range ids {
-			if h.state(id) == store.Delivered {
+			if h.state(id) == flex.DeliveryAccepted {
 				delivered++
 			}
 		}
@@ -689,7 +689,7 @@ func TestPush_Rotation(t *testing.T) {
 		ctx := context.Background()
 		e := h.endpoint(nil) // it goes on verifying with the old secret
 		a := h.chargers(1)[0]
-		set, err := h.service.Rotate(ctx, h.Org, store.ScheduleEndpoint)
+		set, err := h.service.Rotate(ctx, h.Org, flex.ScheduleEndpoint)
 		if err != nil || set.Secret == e.secret {
 			t.Fatalf("rotated to the same: %v", err)
 		}
@@ -770,7 +770,7 @@ func TestPush_SandboxClock(t *testing.T) {
 		h.write(func(ctx context.Context, tx *store.Tx) error { return tx.SetClock(ctx, 2*time.Hour) })
 		time.Sleep(time.Hour)
 		d, err := h.service.Delivery(context.Background(), h.Org, id)
-		if n := len(e.all()); err != nil || n != 3 || d.State != store.Lapsed || len(d.Attempts) != 3 || d.Last.Status != 500 {
+		if n := len(e.all()); err != nil || n != 3 || d.State != flex.DeliveryExpired || len(d.Attempts) != 3 || d.Last.Status != 500 {
 			h.Errorf("%d attempts, %+v, %v", n, d, err)
 		}
 	})
@@ -804,18 +804,18 @@ func TestPush_Test(t *testing.T) {
 	each(t, func(h *fixture) {
 		defer h.work(h.service)()
 		ctx := context.Background()
-		if _, err := h.service.Test(ctx, h.Org, store.ScheduleEndpoint); flex.KindOf(err) != flex.NotFound {
+		if _, err := h.service.Test(ctx, h.Org, flex.ScheduleEndpoint); flex.KindOf(err) != flex.NotFound {
 			h.Errorf("without an endpoint: %v", err)
 		}
 
 		e := h.endpoint(nil)
-		id, err := h.service.Test(ctx, h.Org, store.ScheduleEndpoint)
+		id, err := h.service.Test(ctx, h.Org, flex.ScheduleEndpoint)
 		if err != nil {
 			h.Fatal(err)
 		}
 
 		d, err := h.service.Await(ctx, h.Org, id, 20*time.Second)
-		if err != nil || d.State != store.Delivered || d.Kind != store.TestPush {
+		if err != nil || d.State != flex.DeliveryAccepted || d.Kind != store.TestPush {
 			h.Errorf("test %+v, %v", d, err)
 		}
 

@@ -105,7 +105,7 @@ func (d *dispatcher) write(outcomes []store.Outcome) error {
 }
 
 // offerAgain has what another version of the endpoint refused or failed at tried again at once.
-func offerAgain(outcomes []store.Outcome, e store.Endpoint, now time.Time) {
+func offerAgain(outcomes []store.Outcome, e flex.Endpoint, now time.Time) {
 	for i := range outcomes {
 		o := &outcomes[i]
 		if o.Version == e.Version || !failed(*o) {

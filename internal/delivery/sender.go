@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flexd/internal/egress"
+	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/trace"
 )
@@ -13,7 +14,7 @@ import (
 // sender makes attempts at the pushes of one claim.
 type sender struct {
 	service   *Service
-	endpoint  store.Endpoint
+	endpoint  flex.Endpoint
 	keys      [][]byte
 	leaseEnds time.Time
 }

@@ -46,7 +46,7 @@ type Service struct {
 
 type dispatcherKey struct {
 	org  flex.OrgID
-	name store.EndpointName
+	name flex.EndpointName
 }
 
 func (d *Service) begin() {
@@ -104,7 +104,7 @@ func (d *Service) spreadLate(ctx context.Context, all *store.All) error {
 }
 
 // run notifies the endpoint's dispatcher, and starts it if it is not running.
-func (d *Service) run(e store.Endpoint) {
+func (d *Service) run(e flex.Endpoint) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 

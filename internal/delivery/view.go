@@ -17,27 +17,19 @@ const (
 	figuresMax  = 10_000
 )
 
-// ScheduleEndpoint is the name of the endpoint that schedules go to.
-const ScheduleEndpoint = store.ScheduleEndpoint
-
 // EndpointNamed is the name of an endpoint, of its text. One that there is not is found nowhere.
-func EndpointNamed(text string) store.EndpointName {
-	return store.EndpointName(text)
+func EndpointNamed(text string) flex.EndpointName {
+	return flex.EndpointName(text)
 }
-
-// What became of a delivery.
-const (
-	Pending    = store.Pending
-	Delivered  = store.Delivered
-	Refused    = store.Refused
-	Superseded = store.Superseded
-	Lapsed     = store.Lapsed
-	Retracted  = store.Retracted
-)
 
 // States are the states of a delivery, in the order of a list.
 var States = []string{
-	string(store.Pending), string(store.Delivered), string(store.Refused), string(store.Superseded), string(store.Lapsed), string(store.Retracted),
+	string(flex.DeliveryPending),
+	string(flex.DeliveryAccepted),
+	string(flex.DeliveryRejected),
+	string(flex.DeliverySuperseded),
+	string(flex.DeliveryExpired),
+	string(flex.DeliveryRetracted),
 }
 
 // Overview is what is sent to clients, the newest first, and how their endpoints do.
@@ -65,6 +57,7 @@ type Line struct {
 	QueuedAt   time.Time
 	Tries      int
 	Last       AttemptView         // zero before the first
+	NextAt     time.Time           // while it is pending: not before
 	Callback   flex.CallbackStatus // the furthest that was reported, "" if none
 }
 
@@ -80,6 +73,7 @@ func lineOf(d *store.Delivery, org string) Line {
 		QueuedAt:   d.QueuedAt,
 		Tries:      d.Tries,
 		Last:       attemptView(&d.Last),
+		NextAt:     d.NextAt,
 		Callback:   d.Callback,
 	}
 }
@@ -213,7 +207,7 @@ type EndpointView struct {
 
 // figuresOf counts what became of an endpoint's pushes.
 func figuresOf(
-	e *store.Endpoint,
+	e *flex.Endpoint,
 	org string,
 	tried []store.Tried,
 ) EndpointView {
@@ -240,9 +234,9 @@ func figuresOf(
 		took = append(took, t.Took)
 
 		switch t.State {
-		case store.Delivered:
+		case flex.DeliveryAccepted:
 			l.Taken++
-		case store.Refused, store.Lapsed:
+		case flex.DeliveryRejected, flex.DeliveryExpired:
 			l.Dead++
 		}
 
@@ -356,29 +350,29 @@ func (d *Service) DeliveryView(
 func (d *Detail) view() DeliveryView {
 	v := DeliveryView{
 		ID:         d.ID,
-		Endpoint:   string(d.Endpoint),
-		Kind:       string(d.Kind),
+		Endpoint:   d.Endpoint,
+		Kind:       d.Kind,
 		AssetID:    d.AssetID,
 		Generation: d.Generation,
-		State:      string(d.State),
+		State:      d.State,
 		QueuedAt:   d.QueuedAt,
 		NextAt:     d.NextAt,
 		URL:        d.URL,
-		Attempts:   []AttemptView{},
+		Attempts:   d.Attempts,
 		Callbacks:  []CallbackView{},
 	}
 
 	v.MayReplay = slices.Contains(
-		[]store.DeliveryState{store.Pending, store.Delivered, store.Refused},
+		[]string{
+			string(flex.DeliveryPending),
+			string(flex.DeliveryAccepted),
+			string(flex.DeliveryRejected),
+		},
 		d.State,
 	)
 
 	if json.Valid(d.Body) {
 		v.Body = d.Body
-	}
-
-	for _, a := range d.Attempts {
-		v.Attempts = append(v.Attempts, attemptView(&a))
 	}
 
 	for _, c := range d.Callbacks {

@@ -81,3 +81,9 @@ func KindOf(err error) Kind {
 	}
 	return Internal
 }
+
+// AssetMissing is what is said of an asset that is absent or another organisation's.
+const AssetMissing = "asset not found or not authorized"
+
+// SiteMissing is what is said of a site that is absent or another organisation's.
+const SiteMissing = "site not found or not authorized"

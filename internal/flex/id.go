@@ -30,7 +30,9 @@ type (
 	InstructionID = ID[instructionKind] // of the grid
 	OfferID       = ID[offerKind]       // to the grid
 	AlertID       = ID[alertKind]
-	UserID        = ID[userKind] // an end user, as a component token names one
+	AuditID       = ID[auditKind]    // of an entry of the audit log
+	ADROrderID    = ID[adrOrderKind] // what an interval of an OpenADR event asks of the fleet
+	UserID        = ID[userKind]     // an end user, as a component token names one
 )
 
 type (
@@ -45,6 +47,8 @@ type (
 	instructionKind struct{}
 	offerKind       struct{}
 	alertKind       struct{}
+	auditKind       struct{}
+	adrOrderKind    struct{}
 	flexEventKind   struct{}
 	transactionKind struct{}
 	runKind         struct{}

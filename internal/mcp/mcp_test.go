@@ -20,7 +20,6 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/mcp"
 	"flexd/internal/selection"
-	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
 
@@ -87,7 +86,7 @@ func (w *world) connect(write bool) *sdk.ClientSession {
 			return halt.Reason, nil
 		},
 		Act: func(ctx context.Context, tool, arguments string, do func() error) error {
-			return w.app.Access.Act(ctx, store.Act{Who: "agent", Act: "call tool " + tool, Org: w.orgs[0].ID, Detail: arguments}, do)
+			return w.app.Access.Act(ctx, flex.AuditEntry{Who: "agent", Act: "call tool " + tool, Org: w.orgs[0].ID, Detail: arguments}, do)
 		},
 		Now: func() time.Time { return w.now },
 	})

@@ -193,7 +193,7 @@ func (s *Server) acting(
 			store.ADREvent:   " event",
 		}[kind]
 
-		err = s.Access.ActWithDetail(r.Context(), store.Act{
+		err = s.Access.ActWithDetail(r.Context(), flex.AuditEntry{
 			Who:     "openadr client " + r.adr.ID,
 			Source:  r.from,
 			Act:     "openadr " + verb + what,

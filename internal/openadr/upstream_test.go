@@ -58,7 +58,7 @@ func newUtility(t *testing.T, url string) *utility {
 	if err := u.control.SetCaps(t.Context(), u.mine, flex.Caps{Groups: []flex.CapGroup{{Name: "feeder"}}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := u.control.SetLink(t.Context(), u.mine, store.CapLink{Group: "feeder", Fallback: new(flex.Watts(1000)), Silence: 2 * time.Minute}); err != nil {
+	if err := u.control.SetLink(t.Context(), u.mine, flex.CapLink{Group: "feeder", Fallback: new(flex.Watts(1000)), Silence: 2 * time.Minute}); err != nil {
 		t.Fatal(err)
 	}
 

@@ -75,7 +75,7 @@ func (s *Service) WatchAlerts(ctx context.Context) (worker.Report, error) {
 
 // holdAgainstRules returns what is wrong beyond a rule's threshold, each with its rule, and
 // whether there is nothing to do.
-func (s *Service) holdAgainstRules(ctx context.Context) (wrong []store.Alert, of []AlertRule, idle bool, err error) {
+func (s *Service) holdAgainstRules(ctx context.Context) (wrong []flex.Alert, of []AlertRule, idle bool, err error) {
 	var rules []AlertRule
 	open := 0
 
@@ -115,8 +115,8 @@ func (s *Service) holdAgainstRules(ctx context.Context) (wrong []store.Alert, of
 }
 
 // sumOf is the exceptions of the rule's kind as one alert.
-func sumOf(exceptions []Exception, r AlertRule) store.Alert {
-	a := store.Alert{Kind: string(r.Kind), Org: r.Org}
+func sumOf(exceptions []Exception, r AlertRule) flex.Alert {
+	a := flex.Alert{Kind: string(r.Kind), Org: r.Org}
 	more := 0
 
 	for _, e := range exceptions {
@@ -145,7 +145,7 @@ func sumOf(exceptions []Exception, r AlertRule) store.Alert {
 func fire(
 	ctx context.Context,
 	all *store.All,
-	wrong store.Alert,
+	wrong flex.Alert,
 	rule AlertRule,
 	routes []store.AlertRoute,
 ) (sent int, err error) {
@@ -175,7 +175,7 @@ func fire(
 }
 
 // isTime reports whether the alert is to be sent: for the first time, or after a rest.
-func isTime(a store.Alert, rule AlertRule, now time.Time) bool {
+func isTime(a flex.Alert, rule AlertRule, now time.Time) bool {
 	if a.FiredAt.IsZero() {
 		return now.Sub(a.SinceAt) >= rule.For
 	}
@@ -184,7 +184,7 @@ func isTime(a store.Alert, rule AlertRule, now time.Time) bool {
 
 // reaches reports whether a route is sent the alert. A route of one organisation gets what
 // rules of that organisation find.
-func reaches(r store.AlertRoute, a store.Alert) bool {
+func reaches(r store.AlertRoute, a flex.Alert) bool {
 	if r.Level == string(Critical) && a.Level != string(Critical) {
 		return false
 	}
@@ -195,7 +195,7 @@ func reaches(r store.AlertRoute, a store.Alert) bool {
 func sayEnded(
 	ctx context.Context,
 	all *store.All,
-	a store.Alert,
+	a flex.Alert,
 ) (sent int, err error) {
 	routes, err := all.AlertedRoutes(ctx, a.ID)
 	if err != nil {
@@ -218,7 +218,7 @@ func beat(ctx context.Context, all *store.All) (sent int, err error) {
 	for _, r := range due {
 		if err := all.QueueAlertMessage(
 			ctx,
-			store.Alert{},
+			flex.Alert{},
 			r.ID,
 			sayHeartbeat,
 		); err != nil {
@@ -250,7 +250,7 @@ func (s *Service) TestRoute(ctx context.Context, name string) error {
 
 		for _, r := range routes {
 			if r.Name == name {
-				return all.QueueAlertMessage(ctx, store.Alert{}, r.ID, sayTest)
+				return all.QueueAlertMessage(ctx, flex.Alert{}, r.ID, sayTest)
 			}
 		}
 
@@ -260,7 +260,7 @@ func (s *Service) TestRoute(ctx context.Context, name string) error {
 
 // AlertPage is what is known of alerts.
 type AlertPage struct {
-	Alerts []store.Alert // that fired, the newest first
+	Alerts []flex.Alert // that fired, the newest first
 	Rules  []AlertRule
 	Routes []store.AlertRoute // without their secrets
 	Sent   []store.SentAlert  // the latest messages
@@ -322,7 +322,7 @@ func (s *Service) AlertsOf(
 	firing bool,
 	before flex.AlertID,
 	limit int,
-) (found []store.Alert, next flex.AlertID, err error) {
+) (found []flex.Alert, next flex.AlertID, err error) {
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		found, err = all.Alerts(ctx, store.AlertFilter{
 			Firing: firing,
@@ -370,7 +370,7 @@ type AlertNote struct {
 }
 
 // Acknowledge notes who looks after a firing alert, and returns it as it is then.
-func (s *Service) Acknowledge(ctx context.Context, n AlertNote) (store.Alert, error) {
+func (s *Service) Acknowledge(ctx context.Context, n AlertNote) (flex.Alert, error) {
 	return s.noteAlert(ctx, n, 0)
 }
 
@@ -380,13 +380,13 @@ func (s *Service) Snooze(
 	ctx context.Context,
 	n AlertNote,
 	by time.Duration,
-) (store.Alert, error) {
+) (flex.Alert, error) {
 	if strings.TrimSpace(n.Text) == "" {
-		return store.Alert{}, flex.Fail(flex.Malformed, "say why the alert may rest")
+		return flex.Alert{}, flex.Fail(flex.Malformed, "say why the alert may rest")
 	}
 
 	if by < time.Minute || by > SnoozeMax {
-		return store.Alert{}, flex.Fail(
+		return flex.Alert{}, flex.Fail(
 			flex.Malformed,
 			"an alert may rest for a minute to %d days",
 			int(SnoozeMax.Hours()/24),
@@ -401,7 +401,7 @@ func (s *Service) noteAlert(
 	ctx context.Context,
 	n AlertNote,
 	rest time.Duration,
-) (a store.Alert, err error) {
+) (a flex.Alert, err error) {
 	text, err := alertNote(n.Text)
 	if err != nil {
 		return a, err

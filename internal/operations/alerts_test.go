@@ -152,7 +152,7 @@ func (w *watch) addRoutes() {
 	}
 }
 
-func (w *watch) alert() store.Alert {
+func (w *watch) alert() flex.Alert {
 	w.Helper()
 	p, err := w.services[1].AlertList(w.Context(), true)
 	w.check(err)

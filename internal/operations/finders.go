@@ -159,7 +159,7 @@ func findEndpoints(
 				continue
 			}
 
-			has = has || e.Name == store.ScheduleEndpoint
+			has = has || e.Name == flex.ScheduleEndpoint
 			if !e.Enabled {
 				found = append(found, Exception{
 					Kind:  EndpointDisabled,

@@ -7,7 +7,6 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
-	"flexd/internal/store"
 )
 
 // HouseholdName is how the audit log names whoever has a link to a home's page.
@@ -82,7 +81,7 @@ func (s *Server) setConsent(r *request) error {
 		)
 	}
 
-	act := store.Act{
+	act := flex.AuditEntry{
 		Who:     HouseholdName,
 		Act:     "withdraw consent",
 		Org:     r.visit.OrgID,

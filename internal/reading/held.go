@@ -163,7 +163,7 @@ func release(
 		return err
 	}
 	if _, ours := own[r.AssetID]; !ours {
-		return flex.Fail(flex.NotFound, store.AssetMissing)
+		return flex.Fail(flex.NotFound, flex.AssetMissing)
 	}
 
 	follow := []flex.Reading{}

@@ -190,7 +190,7 @@ func (d *Service) AssetByExternalID(
 			return flex.Asset{}, err
 		}
 		if a == nil {
-			return flex.Asset{}, flex.Fail(flex.NotFound, store.AssetMissing)
+			return flex.Asset{}, flex.Fail(flex.NotFound, flex.AssetMissing)
 		}
 
 		return *a, nil

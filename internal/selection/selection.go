@@ -69,8 +69,8 @@ type Action struct {
 }
 
 // Act is the action as the audit log keeps it, before anything is done. Who does it is for the caller to add.
-func (a Action) Act(assets []flex.AssetID) store.Act {
-	act := store.Act{
+func (a Action) Act(assets []flex.AssetID) flex.AuditEntry {
+	act := flex.AuditEntry{
 		Act:     string(a.Kind) + " assets",
 		Subject: fmt.Sprintf("%d assets", len(assets)),
 	}

@@ -150,7 +150,7 @@ const (
 
 // ADROrder is what an interval of an event asks of the fleet.
 type ADROrder struct {
-	ID       flex.ID[ADROrder]
+	ID       flex.ADROrderID
 	Program  ADRObjectID
 	Event    ADRObjectID
 	Interval int
@@ -192,7 +192,7 @@ func scanADROrder(s scanner) (o ADROrder, err error) {
 
 // AddADROrder keeps an order. One that waits is sent, and any other reported, as soon as may be.
 func (tx *Tx) AddADROrder(ctx context.Context, o *ADROrder) error {
-	o.ID, o.MadeAt = flex.ID[ADROrder](tx.newID()), tx.now
+	o.ID, o.MadeAt = flex.ADROrderID(tx.newID()), tx.now
 	o.Direction = cmp.Or(o.Direction, flex.Import)
 	var work, report any = nil, micros(tx.now)
 	if o.State == ADRWaiting {
@@ -228,7 +228,7 @@ func (tx *Tx) AddADROrder(ctx context.Context, o *ADROrder) error {
 // as soon as may be.
 func (tx *Tx) WithdrawADROrder(
 	ctx context.Context,
-	id flex.ID[ADROrder],
+	id flex.ADROrderID,
 ) error {
 	_, err := tx.exec(
 		ctx,
@@ -311,7 +311,7 @@ func (tx *Tx) DueADROrders(ctx context.Context) ([]ADROrder, error) {
 // ADROrderAgain has an order looked at again at an instant; zero is never.
 func (tx *Tx) ADROrderAgain(
 	ctx context.Context,
-	id flex.ID[ADROrder],
+	id flex.ADROrderID,
 	at time.Time,
 ) error {
 	_, err := tx.exec(

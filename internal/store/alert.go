@@ -183,31 +183,10 @@ func (all *All) BeatAlertRoutes(ctx context.Context) ([]AlertRoute, error) {
 	)
 }
 
-// Alert is one time that a rule's condition held.
-type Alert struct {
-	ID       AlertID
-	Kind     string     // of exception
-	Org      flex.OrgID // zero for all
-	Level    string
-	Count    int
-	Title    string
-	Text     string
-	SinceAt  time.Time
-	LatestAt time.Time
-	// zero until it has lasted as long as its rule asks
-	FiredAt        time.Time
-	Round          int
-	ResolvedAt     time.Time
-	AcknowledgedAt time.Time
-	AcknowledgedBy string
-	SnoozedTo      time.Time
-	Note           string
-}
-
 const alertColumns = `id, kind, org_id, level, count, title, text, since_at, latest_at, fired_at, round, resolved_at,
 	acknowledged_at, acknowledged_by, snoozed_to, note`
 
-func scanAlert(s scanner) (a Alert, err error) {
+func scanAlert(s scanner) (a flex.Alert, err error) {
 	err = s.Scan(
 		&a.ID,
 		&a.Kind,
@@ -231,7 +210,7 @@ func scanAlert(s scanner) (a Alert, err error) {
 }
 
 // NoteAlert notes that a rule's condition holds now, and returns the alert that is open of it.
-func (all *All) NoteAlert(ctx context.Context, a Alert) (Alert, error) {
+func (all *All) NoteAlert(ctx context.Context, a flex.Alert) (flex.Alert, error) {
 	id := all.newID()
 	return scanAlert(all.row(
 		ctx,
@@ -252,7 +231,7 @@ func (all *All) NoteAlert(ctx context.Context, a Alert) (Alert, error) {
 }
 
 // FireAlert begins the alert's next round, and reports whether it was this one who did.
-func (all *All) FireAlert(ctx context.Context, a Alert) (bool, error) {
+func (all *All) FireAlert(ctx context.Context, a flex.Alert) (bool, error) {
 	n, err := all.exec(
 		ctx,
 		`UPDATE alert SET fired_at = COALESCE(fired_at, $2), round = round + 1, snoozed_to = NULL
@@ -270,7 +249,7 @@ func (all *All) FireAlert(ctx context.Context, a Alert) (bool, error) {
 func (all *All) EndAlerts(
 	ctx context.Context,
 	before time.Time,
-) ([]Alert, error) {
+) ([]flex.Alert, error) {
 	_, err := all.exec(
 		ctx,
 		`DELETE FROM alert WHERE resolved_at IS NULL AND fired_at IS NULL AND latest_at < $1`,
@@ -316,7 +295,7 @@ type AlertFilter struct {
 
 // Alerts returns alerts that fired, the newest first; in a context of some organisations, theirs
 // alone.
-func (all *All) Alerts(ctx context.Context, f AlertFilter) ([]Alert, error) {
+func (all *All) Alerts(ctx context.Context, f AlertFilter) ([]flex.Alert, error) {
 	w := &condition{}
 	w.text.WriteString("fired_at IS NOT NULL")
 
@@ -357,7 +336,7 @@ type AlertAnswer struct {
 
 // AnswerAlert notes who looks after a firing alert and, if that is asked for, until when it is not sent again. It
 // returns the alert as it is then.
-func (all *All) AnswerAlert(ctx context.Context, n AlertAnswer) (Alert, error) {
+func (all *All) AnswerAlert(ctx context.Context, n AlertAnswer) (flex.Alert, error) {
 	w := &condition{args: []any{
 		n.Alert.Bytes(),
 		micros(all.now),

@@ -10,8 +10,8 @@ import (
 // AlertMessage is what is to be said of an alert by a route.
 type AlertMessage struct {
 	ID       AlertMessageID
-	What     string // firing, resolved, test, heartbeat
-	Alert    Alert  // zero for a test or a heartbeat
+	What     string     // firing, resolved, test, heartbeat
+	Alert    flex.Alert // zero for a test or a heartbeat
 	Route    AlertRoute
 	QueuedAt time.Time
 	Tries    int  // with this one
@@ -24,7 +24,7 @@ type AlertMessage struct {
 // before of the same round of an alert is not queued again.
 func (all *All) QueueAlertMessage(
 	ctx context.Context,
-	a Alert,
+	a flex.Alert,
 	route AlertRouteID,
 	what string,
 ) error {

@@ -9,9 +9,6 @@ import (
 	"flexd/internal/flex"
 )
 
-// AssetMissing is what is said of an asset that is absent or another organisation's.
-const AssetMissing = "asset not found or not authorized"
-
 const assetColumns = `id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at, phases, firmware, heat`
 
 func scanAsset(s scanner) (a flex.Asset, err error) {
@@ -118,7 +115,7 @@ func (tx *Tx) Asset(ctx context.Context, id flex.AssetID) (flex.Asset, error) {
 	return one(
 		ctx,
 		tx.conn,
-		AssetMissing,
+		flex.AssetMissing,
 		scanAsset,
 		`SELECT `+assetColumns+` FROM asset WHERE org_id = $1 AND id = $2`,
 		tx.org.Bytes(),
@@ -135,7 +132,7 @@ func (tx *Tx) HoldAsset(
 	return one(
 		ctx,
 		tx.conn,
-		AssetMissing,
+		flex.AssetMissing,
 		scanAsset,
 		`SELECT `+assetColumns+` FROM asset WHERE org_id = $1 AND id = $2`+
 			tx.db.d.forUpdate,

@@ -2,32 +2,9 @@ package store
 
 import (
 	"context"
-	"time"
 
 	"flexd/internal/flex"
 )
-
-// AuditID names an entry of the audit log.
-type AuditID = flex.ID[auditKind]
-
-type auditKind struct{}
-
-// Act is something that a person did to flexd.
-type Act struct {
-	ID      AuditID
-	At      time.Time  // by the true clock
-	Who     string     // an operator's name
-	Source  string     // the address that it came from, if any
-	Act     string     // what was done, as "halt pushes"
-	Org     flex.OrgID // zero if it concerned none, or all
-	Subject string     // what it was done to
-	Detail  string     // in words
-	Outcome string     // Done, or why not; empty while it has not ended
-	EndedAt time.Time
-}
-
-// Done is the outcome of an act that succeeded.
-const Done = "done"
 
 var _ = law(
 	"an act ends after it begins, and says how",
@@ -36,8 +13,8 @@ var _ = law(
 )
 
 // BeginAct writes an act down before it is done; its id and instant are set here.
-func (all *All) BeginAct(ctx context.Context, a *Act) error {
-	a.ID, a.At = AuditID(all.newID()), all.now
+func (all *All) BeginAct(ctx context.Context, a *flex.AuditEntry) error {
+	a.ID, a.At = flex.AuditID(all.newID()), all.now
 	_, err := all.exec(
 		ctx,
 		`INSERT INTO audit (id, at, who, source, act, org_id, subject, detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
@@ -69,7 +46,7 @@ func nullOrg(id flex.OrgID) any {
 // blank. What was written down once stays.
 func (all *All) EndAct(
 	ctx context.Context,
-	id AuditID,
+	id flex.AuditID,
 	outcome, detail string,
 ) error {
 	n, err := all.exec(
@@ -103,13 +80,13 @@ type ActFilter struct {
 	Who    string
 	Act    string
 	Org    flex.OrgID
-	Before AuditID // those older than this one: the next page
+	Before flex.AuditID // those older than this one: the next page
 	Limit  int
 }
 
 // Acts returns the acts of the filter, newest first; in a context of some organisations, those on
 // them alone.
-func (all *All) Acts(ctx context.Context, f ActFilter) ([]Act, error) {
+func (all *All) Acts(ctx context.Context, f ActFilter) ([]flex.AuditEntry, error) {
 	w := &condition{}
 	w.text.WriteString("1 = 1")
 
@@ -131,7 +108,7 @@ func (all *All) Acts(ctx context.Context, f ActFilter) ([]Act, error) {
 
 	w.within(ctx, "org_id")
 	limit := w.param(f.Limit)
-	scan := func(s scanner) (a Act, err error) {
+	scan := func(s scanner) (a flex.AuditEntry, err error) {
 		err = s.Scan(
 			&a.ID,
 			instant{&a.At},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"flexd/internal/flex"
 	"flexd/internal/keyring"
 )
 
@@ -54,7 +55,7 @@ type Head struct {
 const linkInstant = "2006-01-02T15:04:05.000000Z"
 
 // begunText is the link of an act's beginning, but for its number.
-func begunText(a Act) linkText {
+func begunText(a flex.AuditEntry) linkText {
 	t := linkText{
 		Step:    stepBegun,
 		Act:     a.ID.String(),
@@ -74,7 +75,7 @@ func begunText(a Act) linkText {
 }
 
 // endedText is the link of an act's end, but for its number.
-func endedText(id AuditID, at time.Time, outcome, detail string) linkText {
+func endedText(id flex.AuditID, at time.Time, outcome, detail string) linkText {
 	return linkText{
 		Step:    stepEnded,
 		Act:     id.String(),
@@ -92,7 +93,7 @@ func chainHash(before, text string) string {
 
 // link appends to the chain. The update of the head has other transactions wait, so that no
 // two links follow the same one.
-func (all *All) link(ctx context.Context, id AuditID, t linkText) error {
+func (all *All) link(ctx context.Context, id flex.AuditID, t linkText) error {
 	if _, err := all.exec(
 		ctx,
 		`UPDATE audit_head SET sequence = sequence + 1 WHERE id = 1`,
@@ -174,7 +175,7 @@ func (all *All) UnlinkedActs(ctx context.Context) (n int64, err error) {
 type chainRow struct {
 	link  Link
 	step  string
-	act   Act
+	act   flex.AuditEntry
 	there bool // whether the act is
 }
 

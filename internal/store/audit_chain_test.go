@@ -16,8 +16,8 @@ import (
 // that was cut short.
 func acts(t *testing.T, db *store.DB) {
 	t.Helper()
-	for i, end := range []struct{ outcome, detail string }{{store.Done, ""}, {"refused", "3 payments"}, {"", ""}} {
-		a := store.Act{Who: "ada", Source: "192.0.2.1", Act: fmt.Sprintf("act %d", i), Subject: "a <site> & more", Detail: "planned"}
+	for i, end := range []struct{ outcome, detail string }{{flex.ActDone, ""}, {"refused", "3 payments"}, {"", ""}} {
+		a := flex.AuditEntry{Who: "ada", Source: "192.0.2.1", Act: fmt.Sprintf("act %d", i), Subject: "a <site> & more", Detail: "planned"}
 		if i == 1 {
 			a.Org = flex.OrgID{7}
 		}

@@ -96,7 +96,7 @@ func (tx *Tx) Battery(
 	}
 
 	if b.Asset.Type != flex.Battery {
-		return b, flex.Fail(flex.NotFound, AssetMissing)
+		return b, flex.Fail(flex.NotFound, flex.AssetMissing)
 	}
 
 	var r inputsRow

@@ -74,7 +74,7 @@ func (tx *Tx) ExportLimited(
 func (tx *Tx) ExportLimits(
 	ctx context.Context,
 	group string,
-) (limits []CapLimit, err error) {
+) (limits []flex.CapLimit, err error) {
 	all, err := tx.bindingLimits(ctx, flex.Export)
 	for _, l := range all {
 		if l.Group == group {

@@ -17,18 +17,8 @@ var _ = law("a limit of a feeder ends after it begins and is not negative",
 // limitHorizon is how far ahead a fallback is kept: as far as plans reach, and more.
 const limitHorizon = 14 * 24 * time.Hour
 
-// CapLimit is the most that a constraint group may draw for a time, beside its cap, or give to the grid.
-type CapLimit struct {
-	Group string
-	flex.Span
-	Direction flex.Direction
-	Power     flex.Watts
-	Source    string            // import, openadr, or fallback
-	Order     flex.ID[ADROrder] // of an OpenADR event; zero if it came otherwise
-}
-
 // AddCapLimits keeps limits. The fleet must then be planned: see CapsChanged.
-func (tx *Tx) AddCapLimits(ctx context.Context, limits []CapLimit) error {
+func (tx *Tx) AddCapLimits(ctx context.Context, limits []flex.CapLimit) error {
 	const columns = 10
 	args := make([]any, 0, columns*len(limits))
 	exports := map[string]bool{}
@@ -100,7 +90,7 @@ func (tx *Tx) DropCapLimits(
 // DropOrderLimits forgets the limits of an OpenADR order.
 func (tx *Tx) DropOrderLimits(
 	ctx context.Context,
-	order flex.ID[ADROrder],
+	order flex.ADROrderID,
 ) error {
 	groups, err := rows(
 		ctx,
@@ -129,8 +119,8 @@ func (tx *Tx) DropOrderLimits(
 }
 
 // CapLimits returns the limits that are not over, by their group and time.
-func (tx *Tx) CapLimits(ctx context.Context) ([]CapLimit, error) {
-	return rows(ctx, tx.conn, func(s scanner) (l CapLimit, err error) {
+func (tx *Tx) CapLimits(ctx context.Context) ([]flex.CapLimit, error) {
+	return rows(ctx, tx.conn, func(s scanner) (l flex.CapLimit, err error) {
 		err = s.Scan(
 			&l.Group,
 			instant{&l.From},
@@ -150,13 +140,13 @@ func (tx *Tx) CapLimits(ctx context.Context) ([]CapLimit, error) {
 func (tx *Tx) bindingLimits(
 	ctx context.Context,
 	direction flex.Direction,
-) ([]CapLimit, error) {
+) ([]flex.CapLimit, error) {
 	limits, err := tx.CapLimits(ctx)
 	if err != nil {
 		return nil, err
 	}
 
-	limits = slices.DeleteFunc(limits, func(l CapLimit) bool {
+	limits = slices.DeleteFunc(limits, func(l flex.CapLimit) bool {
 		return l.Direction != direction
 	})
 
@@ -168,7 +158,7 @@ func (tx *Tx) bindingLimits(
 			continue
 		}
 
-		limits = append(limits, CapLimit{
+		limits = append(limits, flex.CapLimit{
 			Group: l.Group,
 			Span: flex.Span{
 				From: l.LostAt,
@@ -197,34 +187,15 @@ func (tx *Tx) CapsChanged(ctx context.Context) error {
 	return err
 }
 
-// CapLink is the link on which a group's limits come.
-type CapLink struct {
-	Group string
-	// what binds when the link is lost: the most that is drawn, and that is given; nil for no bound
-	Fallback *flex.Watts
-	Export   *flex.Watts
-	Silence  time.Duration // how long nothing may be heard
-	HeardAt  time.Time
-	LostAt   time.Time // since when the fallback binds; zero: it does not
-}
-
-// Of is the fallback of a direction, nil for none.
-func (l *CapLink) Of(direction flex.Direction) *flex.Watts {
-	if direction == flex.Export {
-		return l.Export
-	}
-	return l.Fallback
-}
-
 // noFallback is how a link without a fallback of its import is kept: it binds nothing.
 const noFallback = flex.CapMax
 
 // CapLinks returns the organisation's links, by their group.
-func (tx *Tx) CapLinks(ctx context.Context) ([]CapLink, error) {
+func (tx *Tx) CapLinks(ctx context.Context) ([]flex.CapLink, error) {
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (l CapLink, err error) {
+		func(s scanner) (l flex.CapLink, err error) {
 			var seconds int64
 			var drawn, given sql.NullInt64
 			err = s.Scan(
@@ -254,7 +225,7 @@ func fallbackOf(kept sql.NullInt64) *flex.Watts {
 }
 
 // SetCapLink keeps a link, which is heard now.
-func (tx *Tx) SetCapLink(ctx context.Context, l CapLink) error {
+func (tx *Tx) SetCapLink(ctx context.Context, l flex.CapLink) error {
 	drawn := noFallback
 	if l.Fallback != nil {
 		drawn = *l.Fallback

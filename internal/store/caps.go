@@ -28,7 +28,7 @@ type CapsInForce struct {
 	Shadow    Shadow    // of that
 
 	// of what is drawn, that bind for a time, now or later; the lowest binds
-	Limits []CapLimit
+	Limits []flex.CapLimit
 }
 
 // Shadow is what room under each cap was worth, half-hour by half-hour.
@@ -304,7 +304,7 @@ func (tx *Tx) ownSites(ctx context.Context, ids []flex.SiteID) error {
 
 		for _, id := range chunk {
 			if !own[id] {
-				return flex.Fail(flex.NotFound, "site %v: %s", id, SiteMissing)
+				return flex.Fail(flex.NotFound, "site %v: %s", id, flex.SiteMissing)
 			}
 		}
 	}

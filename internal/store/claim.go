@@ -13,7 +13,7 @@ import (
 
 // Claim is a share of an endpoint's due pushes, leased to one holder.
 type Claim struct {
-	Endpoint Endpoint // as it is now; the zero value if there is none
+	Endpoint flex.Endpoint // as it is now; the zero value if there is none
 	Pushes   []ClaimedPush
 	More     bool      // as many as were asked for: there may be more
 	Allowed  time.Time // set if the rate was used up: when it allows the next
@@ -38,7 +38,7 @@ type ClaimedPush struct {
 
 // ClaimOrder says what to claim.
 type ClaimOrder struct {
-	Name EndpointName
+	Name flex.EndpointName
 	// Holder names the leases, not 0 and new for each claim: an outcome moves a push only
 	// while the lease under which it was tried still stands.
 	Holder int64
@@ -351,7 +351,7 @@ func (all *All) DropLeases(ctx context.Context) error {
 func (db *DB) NextTurn(
 	ctx context.Context,
 	org flex.OrgID,
-	name EndpointName,
+	name flex.EndpointName,
 ) (at time.Time, err error) {
 	err = db.glance(ctx, func(c conn) error {
 		return c.row(
@@ -367,7 +367,7 @@ func (db *DB) NextTurn(
 
 // BusyEndpoints returns the organisation's enabled endpoints that have something under way,
 // or due and not halted. What a process that died had under way is not, once its lease is over.
-func (tx *Tx) BusyEndpoints(ctx context.Context) (busy []EndpointName, err error) {
+func (tx *Tx) BusyEndpoints(ctx context.Context) (busy []flex.EndpointName, err error) {
 	halts, err := tx.halts(ctx)
 	if err != nil {
 		return nil, err
@@ -377,7 +377,7 @@ func (tx *Tx) BusyEndpoints(ctx context.Context) (busy []EndpointName, err error
 		ctx,
 		tx.conn,
 		func(s scanner) (struct{}, error) {
-			var name EndpointName
+			var name flex.EndpointName
 			var due, sending bool
 
 			err := s.Scan(&name, &due, &sending)

@@ -10,28 +10,14 @@ import (
 	"flexd/internal/flex"
 )
 
-// DeliveryState is what has become of a push.
-type DeliveryState string
-
-// The states of a delivery.
-const (
-	Pending   DeliveryState = "pending"  // to be tried, or tried again
-	Delivered DeliveryState = "accepted" // the client has taken it
-	Refused   DeliveryState = "rejected" // the client refused it for good
-	// a newer schedule took its place first
-	Superseded DeliveryState = "superseded"
-	Lapsed     DeliveryState = "expired"   // its time was over first
-	Retracted  DeliveryState = "retracted" // it was taken back first
-)
-
 // Delivery is a push and what has become of it. Instants are by the true clock.
 type Delivery struct {
 	ID         flex.EventID
-	Endpoint   EndpointName
+	Endpoint   flex.EndpointName
 	Kind       PushKind
 	AssetID    flex.AssetID // zero for what concerns no single asset
 	Generation int64
-	State      DeliveryState
+	State      flex.DeliveryState
 	QueuedAt   time.Time
 	Tries      int
 	Last       Attempt             // zero before the first
@@ -43,8 +29,8 @@ type Delivery struct {
 type DeliveryQuery struct {
 	AssetID  flex.AssetID
 	Kind     PushKind
-	State    DeliveryState
-	Endpoint EndpointName
+	State    flex.DeliveryState
+	Endpoint flex.EndpointName
 	Since    time.Time
 	Before   flex.EventID // those older than this one: the next page
 	Limit    int
@@ -56,7 +42,7 @@ type DeliveryQuery struct {
 
 // untried reports whether the query may have what was not tried yet, which has no status.
 func (q DeliveryQuery) untried() bool {
-	return (q.State == "" || q.State == Pending) && q.Status == nil
+	return (q.State == "" || q.State == flex.DeliveryPending) && q.Status == nil
 }
 
 // where gathers a WHERE clause and its arguments.
@@ -160,7 +146,7 @@ const untried = `SELECT o.event_id, o.endpoint, o.kind, o.asset_id, o.generation
 		AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.org_id = o.org_id AND d.event_id = o.event_id)`
 
 func scanUntried(s scanner) (d Delivery, err error) {
-	d.State = Pending
+	d.State = flex.DeliveryPending
 	err = s.Scan(
 		&d.ID,
 		&d.Endpoint,
@@ -346,13 +332,13 @@ func (tx *Tx) Delivery(
 // taken back.
 func scanUnsent(s scanner) (d Delivery, err error) {
 	var newest int64
-	d.Endpoint = ScheduleEndpoint
+	d.Endpoint = flex.ScheduleEndpoint
 	d.Kind = SchedulePush
-	d.State = Retracted
+	d.State = flex.DeliveryRetracted
 	err = s.Scan(&d.ID, &d.AssetID, &d.Generation, &newest)
 
 	if newest > d.Generation {
-		d.State = Superseded
+		d.State = flex.DeliverySuperseded
 	}
 
 	return d, err
@@ -485,8 +471,8 @@ var (
 
 // Tried is what a delivery took, for figures over many.
 type Tried struct {
-	Endpoint EndpointName
-	State    DeliveryState
+	Endpoint flex.EndpointName
+	State    flex.DeliveryState
 	Tries    int
 	Took     time.Duration // of the latest attempt
 }
@@ -510,7 +496,7 @@ func (tx *Tx) TriedSince(
 
 // FailedPushes are pushes whose latest attempt failed, of one kind.
 type FailedPushes struct {
-	Endpoint EndpointName
+	Endpoint flex.EndpointName
 	Status   int    // of HTTP; 0: no answer came
 	Model    string // of the asset, in small letters; empty: none is known, or it is of no single asset
 	Firmware string // likewise

@@ -5,46 +5,14 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"flexd/internal/flex"
 )
 
-// EndpointName says which of an organisation's endpoints a push goes to.
-type EndpointName string
-
-// The endpoints that an organisation may have.
-const (
-	ScheduleEndpoint EndpointName = "schedule"
-	DispatchEndpoint EndpointName = "dispatch"
-)
-
-// Endpoint is where an organisation's pushes go.
-type Endpoint struct {
-	ID      flex.EndpointID
-	Org     flex.OrgID
-	Name    EndpointName
-	URL     string // may hold {asset_id}, {external_id} and {site_id}
-	Headers []flex.EndpointHeader
-	Secret  flex.Secret // "whsec_" and base64
-	// the one before it, which signs as well until OldUntil
-	OldSecret   flex.Secret
-	OldUntil    time.Time
-	Bare        bool // a schedule is sent as the profile alone
-	Nulls       bool // members of a profile without a value are sent as null
-	Batch       bool // a dispatch is sent as one message for all its assets
-	Enabled     bool
-	Reason      string // why it is not enabled
-	Rate        int    // pushes a second at most
-	Concurrency int    // pushes under way at once at most
-	CreatedAt   time.Time
-	Version     int64 // greater each time it is set
-}
-
 const endpointColumns = `e.org_id, e.name, e.id, e.url, e.sealed, e.old_until, e.bare, e.nulls, e.batch, e.enabled, e.reason,
 	e.rate, e.concurrency, e.created_at, e.version`
 
-func (c conn) scanEndpoint(s scanner) (e Endpoint, err error) {
+func (c conn) scanEndpoint(s scanner) (e flex.Endpoint, err error) {
 	var sealed []byte
 	err = s.Scan(
 		&e.Org,
@@ -91,7 +59,7 @@ func (c conn) scanEndpoint(s scanner) (e Endpoint, err error) {
 }
 
 // sealEndpoint returns what is secret of an endpoint, sealed.
-func (tx *Tx) sealEndpoint(e Endpoint) ([]byte, error) {
+func (tx *Tx) sealEndpoint(e flex.Endpoint) ([]byte, error) {
 	kept := endpointRecord{
 		Secret:    e.Secret.Reveal(),
 		OldSecret: e.OldSecret.Reveal(),
@@ -112,8 +80,8 @@ func (tx *Tx) sealEndpoint(e Endpoint) ([]byte, error) {
 // Endpoint returns the organisation's endpoint of that name, or a NotFound failure.
 func (tx *Tx) Endpoint(
 	ctx context.Context,
-	name EndpointName,
-) (Endpoint, error) {
+	name flex.EndpointName,
+) (flex.Endpoint, error) {
 	return one(
 		ctx,
 		tx.conn,
@@ -133,8 +101,8 @@ func (tx *Tx) Endpoint(
 // LockEndpoint is Endpoint, and keeps others from changing it until the transaction ends.
 func (tx *Tx) LockEndpoint(
 	ctx context.Context,
-	name EndpointName,
-) (Endpoint, error) {
+	name flex.EndpointName,
+) (flex.Endpoint, error) {
 	return one(
 		ctx,
 		tx.conn,
@@ -153,7 +121,7 @@ func (tx *Tx) LockEndpoint(
 }
 
 // Endpoints returns the organisation's endpoints.
-func (tx *Tx) Endpoints(ctx context.Context) ([]Endpoint, error) {
+func (tx *Tx) Endpoints(ctx context.Context) ([]flex.Endpoint, error) {
 	return rows(
 		ctx,
 		tx.conn,
@@ -166,7 +134,7 @@ func (tx *Tx) Endpoints(ctx context.Context) ([]Endpoint, error) {
 
 // DueEndpoints returns the enabled endpoints that have something to send by now; none while
 // pushes are halted.
-func (db *DB) DueEndpoints(ctx context.Context) ([]Endpoint, error) {
+func (db *DB) DueEndpoints(ctx context.Context) ([]flex.Endpoint, error) {
 	return db.dueEndpoints(ctx, ``)
 }
 
@@ -174,7 +142,7 @@ func (db *DB) DueEndpoints(ctx context.Context) ([]Endpoint, error) {
 func (db *DB) DueEndpointsOf(
 	ctx context.Context,
 	org flex.OrgID,
-) ([]Endpoint, error) {
+) ([]flex.Endpoint, error) {
 	return db.dueEndpoints(ctx, ` AND e.org_id = $2`, org.Bytes())
 }
 
@@ -182,7 +150,7 @@ func (db *DB) dueEndpoints(
 	ctx context.Context,
 	which string,
 	args ...any,
-) (due []Endpoint, err error) {
+) (due []flex.Endpoint, err error) {
 	err = db.glance(ctx, func(c conn) error {
 		due, err = rows(
 			ctx,
@@ -199,7 +167,7 @@ func (db *DB) dueEndpoints(
 		}
 
 		halts, err := c.halts(ctx)
-		due = slices.DeleteFunc(due, func(e Endpoint) bool {
+		due = slices.DeleteFunc(due, func(e flex.Endpoint) bool {
 			return halts.stopEndpoint(e.Org, e.Name)
 		})
 
@@ -212,7 +180,7 @@ func (db *DB) dueEndpoints(
 // PutEndpoint makes or changes the organisation's endpoint of that name and returns it as
 // it is then. What waits for another try is due at once, and what the endpoint refused before
 // is offered to it again, if it is an asset's newest schedule; both as long as they live.
-func (tx *Tx) PutEndpoint(ctx context.Context, e Endpoint) (Endpoint, error) {
+func (tx *Tx) PutEndpoint(ctx context.Context, e flex.Endpoint) (flex.Endpoint, error) {
 	sealed, err := tx.sealEndpoint(e)
 	if err != nil {
 		return e, err
@@ -274,7 +242,7 @@ func (tx *Tx) PutEndpoint(ctx context.Context, e Endpoint) (Endpoint, error) {
 // What is due waits.
 func (tx *Tx) DisableEndpoint(
 	ctx context.Context,
-	name EndpointName,
+	name flex.EndpointName,
 	version int64,
 	reason string,
 ) error {
@@ -292,7 +260,7 @@ func (tx *Tx) DisableEndpoint(
 }
 
 // DeleteEndpoint forgets the endpoint. What is due waits for another.
-func (tx *Tx) DeleteEndpoint(ctx context.Context, name EndpointName) error {
+func (tx *Tx) DeleteEndpoint(ctx context.Context, name flex.EndpointName) error {
 	n, err := tx.exec(
 		ctx,
 		`DELETE FROM endpoint WHERE org_id = $1 AND name = $2`,

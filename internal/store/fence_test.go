@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"flexd/internal/flex"
 	"flexd/internal/store"
 )
 
@@ -81,7 +82,7 @@ func (q *queue) queueEach() {
 			return err
 		}
 
-		return all.QueueAlertMessage(q.Context(), store.Alert{}, r.ID, "test")
+		return all.QueueAlertMessage(q.Context(), flex.Alert{}, r.ID, "test")
 	})
 
 	err := q.db.Write(q.Context(), q.Org, func(tx *store.Tx) error {

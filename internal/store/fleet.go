@@ -329,7 +329,7 @@ func (all *All) WaitingSince(
 }
 
 // AllEndpoints returns the endpoints of every organisation.
-func (all *All) AllEndpoints(ctx context.Context) ([]Endpoint, error) {
+func (all *All) AllEndpoints(ctx context.Context) ([]flex.Endpoint, error) {
 	return rows(
 		ctx,
 		all.conn,

@@ -114,7 +114,7 @@ func (hs Halts) all() bool {
 }
 
 // stopEndpoint reports whether nothing is sent to an endpoint.
-func (hs Halts) stopEndpoint(org flex.OrgID, name EndpointName) bool {
+func (hs Halts) stopEndpoint(org flex.OrgID, name flex.EndpointName) bool {
 	return hs.all() || slices.ContainsFunc(hs, func(h Halt) bool {
 		ofOrg := h.Scope.Kind == HaltOrg
 		ofEndpoint := h.Scope.Kind == HaltEndpoint &&

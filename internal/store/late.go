@@ -28,7 +28,7 @@ func (all *All) SpreadLate(ctx context.Context, most flex.Watts) (int, error) {
 // SpreadLate is All.SpreadLate for the schedules of one endpoint.
 func (tx *Tx) SpreadLate(
 	ctx context.Context,
-	name EndpointName,
+	name flex.EndpointName,
 	most flex.Watts,
 ) (int, error) {
 	return tx.conn.spreadLate(

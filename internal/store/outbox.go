@@ -27,7 +27,7 @@ type Push struct {
 	AssetID flex.AssetID // zero if it concerns no single asset
 	EventID flex.EventID // the webhook's id, and what the callback names
 	Kind    PushKind
-	To      EndpointName // empty: the endpoint of its kind
+	To      flex.EndpointName // empty: the endpoint of its kind
 	// of the asset's schedule; 1 for what is no schedule
 	Generation int64
 	// the saving; what saves more goes first. Urgent goes before all
@@ -54,15 +54,15 @@ func (p Push) subject() []byte {
 	return p.EventID.Bytes()
 }
 
-func (p Push) to() EndpointName {
+func (p Push) to() flex.EndpointName {
 	switch {
 	case p.To != "":
 		return p.To
 	case p.Kind == DispatchPush:
-		return DispatchEndpoint
+		return flex.DispatchEndpoint
 	}
 
-	return ScheduleEndpoint
+	return flex.ScheduleEndpoint
 }
 
 const (

@@ -38,8 +38,8 @@ func keepSecrets(t *testing.T, db *store.DB, org flex.OrgID) (site flex.Site) {
 		if err := tx.AddSite(ctx, &site, ""); err != nil {
 			return err
 		}
-		_, err := tx.PutEndpoint(ctx, store.Endpoint{
-			Name: store.ScheduleEndpoint, URL: "https://client.example/", Secret: flex.Secret(secrets[0]), OldSecret: flex.Secret(secrets[1]),
+		_, err := tx.PutEndpoint(ctx, flex.Endpoint{
+			Name: flex.ScheduleEndpoint, URL: "https://client.example/", Secret: flex.Secret(secrets[0]), OldSecret: flex.Secret(secrets[1]),
 			Headers: []flex.EndpointHeader{{Name: "Authorization", Value: flex.Secret(secrets[2])}}, Enabled: true, Rate: 1, Concurrency: 1,
 		})
 		if err != nil {
@@ -69,7 +69,7 @@ func wantSecrets(t *testing.T, db *store.DB, org flex.OrgID, site flex.Site) {
 	ctx := t.Context()
 	var got []string
 	err := db.Read(ctx, org, func(tx *store.Tx) error {
-		e, err := tx.Endpoint(ctx, store.ScheduleEndpoint)
+		e, err := tx.Endpoint(ctx, flex.ScheduleEndpoint)
 		if err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func TestReseal(t *testing.T) {
 		open("does not hold", 1)
 		none := open("")
 		err = none.Read(t.Context(), org.ID, func(tx *store.Tx) error {
-			_, err := tx.Endpoint(t.Context(), store.ScheduleEndpoint)
+			_, err := tx.Endpoint(t.Context(), flex.ScheduleEndpoint)
 			return err
 		})
 		if flex.KindOf(err) != flex.Unavailable || !strings.Contains(err.Error(), "--key-file") {

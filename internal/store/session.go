@@ -105,7 +105,7 @@ func (tx *Tx) LockAsset(ctx context.Context, id flex.AssetID) error {
 		_, err := one(
 			ctx,
 			tx.conn,
-			AssetMissing,
+			flex.AssetMissing,
 			scan,
 			asset,
 			tx.org.Bytes(),
@@ -125,7 +125,7 @@ func (tx *Tx) LockAsset(ctx context.Context, id flex.AssetID) error {
 		id.Bytes(),
 	)
 	if err == nil && found[0] == 0 {
-		return flex.Fail(flex.NotFound, AssetMissing)
+		return flex.Fail(flex.NotFound, flex.AssetMissing)
 	}
 
 	return err
@@ -158,7 +158,7 @@ func (tx *Tx) Charging(
 		&c.Asset.SiteID, &c.Asset.ExternalID, &c.Asset.Type, &power, &c.Asset.Phases, &pin, instant{&c.RateSince}, &typ, &cheapStart, &cheapEnd, &c.Fuse, &c.Battery, &c.Controlled, instant{&c.Excluded}}, r.dest()...)...)
 
 	if errors.Is(err, sql.ErrNoRows) {
-		return c, flex.Fail(flex.NotFound, AssetMissing)
+		return c, flex.Fail(flex.NotFound, flex.AssetMissing)
 	}
 
 	if err != nil {

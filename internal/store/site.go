@@ -14,9 +14,6 @@ import (
 	"flexd/internal/flex"
 )
 
-// SiteMissing is what is said of a site that is absent or another organisation's.
-const SiteMissing = "site not found or not authorized"
-
 const siteColumns = `s.id, s.mpan, s.postcode, s.address, s.email, s.consent_at, s.tariff_type, s.cheap_start, s.cheap_end, s.external_user_id, s.created_at, s.import_w, s.export_w, s.supply_set, s.fuse_ma, s.fuse_phases`
 
 func scanSite(s scanner) (v flex.Site, err error) {
@@ -226,7 +223,7 @@ func (tx *Tx) Site(ctx context.Context, id flex.SiteID) (flex.Site, error) {
 	return one(
 		ctx,
 		tx.conn,
-		SiteMissing,
+		flex.SiteMissing,
 		scanSite,
 		`SELECT `+siteColumns+` FROM site s WHERE s.org_id = $1 AND s.id = $2`,
 		tx.org.Bytes(),
@@ -257,7 +254,7 @@ func (tx *Tx) HoldSite(ctx context.Context, id flex.SiteID) (flex.Site, error) {
 	return one(
 		ctx,
 		tx.conn,
-		SiteMissing,
+		flex.SiteMissing,
 		scanSite,
 		`SELECT `+siteColumns+
 			` FROM site s WHERE s.org_id = $1 AND s.id = $2`+
@@ -568,7 +565,7 @@ func (tx *Tx) SiteRecord(
 	return one(
 		ctx,
 		tx.conn,
-		SiteMissing,
+		flex.SiteMissing,
 		scanRecord,
 		tx.recordQuery(`site`, `WHERE s.org_id = $1 AND s.id = $2`),
 		tx.org.Bytes(),
