@@ -70,12 +70,8 @@ var restricted = map[string][]string{
 }
 
 // transports answer people and programs, and contract puts the answers into the interface's form: what they show
-// comes from services, and they know nothing of each other, which their common layer says. Those named here as readers of the
-// database are the ones that still pass its records on.
-var (
-	transports      = []string{"api", "console", "portal", "ocppserver", "homeassistant", "contract"}
-	databaseReaders = []string{"api", "portal"}
-)
+// comes from services, and none of them knows the database.
+var transports = []string{"api", "console", "portal", "ocppserver", "homeassistant", "openadr", "mcp", "contract"}
 
 // restrictedPrefixes are the packages that count as a restricted one by their path's beginning.
 var restrictedPrefixes = map[string]string{"github.com/jackc/": "database/sql", "modernc.org/": "database/sql"}
@@ -164,7 +160,7 @@ func (r goPackage) faults() (found []string) {
 	if r.Doc == "" {
 		fault("%s has no package comment", name)
 	}
-	if slices.Contains(r.Imports, "flexd/internal/store") && slices.Contains(transports, name) && !slices.Contains(databaseReaders, name) {
+	if slices.Contains(r.Imports, "flexd/internal/store") && slices.Contains(transports, name) {
 		fault("%s imports store: a transport draws what a service's view says", name)
 	}
 	for _, imp := range r.Imports {
@@ -270,15 +266,15 @@ func checkView(t *ast.TypeSpec, name, file string, fault func(ast.Node, string, 
 // recordHolders are the types of services that still have a record of the database in them: what the
 // record gets, they show. None may come, and one that is mended goes from here.
 var recordHolders = []string{
-	"adr.BoundProgram", "adr.Object", "adr.Order", "control.InForce",
+	"control.InForce",
 	"control.Past", "control.PastEvent", "control.PastSchedule",
-	"delivery.Detail",
-	"market.DayCurve", "operations.AlertPage", "operations.Fleet",
+	"operations.AlertPage", "operations.Fleet",
 	"reward.Visit",
 }
 
-// holdsRecord returns the record of the database that an exported type has in it, as a part or as a
-// field, however deep in lists, maps and type arguments, or "".
+// holdsRecord returns the record of the database that an exported type has in it, as a part or as an
+// exported field, however deep in lists, maps and type arguments, or "". A field that is not
+// exported is seen by no other package.
 func holdsRecord(t *ast.TypeSpec) (record string) {
 	structure, isStruct := t.Type.(*ast.StructType)
 	if !isStruct || !t.Name.IsExported() {
@@ -287,6 +283,9 @@ func holdsRecord(t *ast.TypeSpec) (record string) {
 
 	ast.Inspect(structure, func(n ast.Node) bool {
 		if _, isFunc := n.(*ast.FuncType); isFunc {
+			return false
+		}
+		if field, isField := n.(*ast.Field); isField && hidden(field) {
 			return false
 		}
 
@@ -300,6 +299,11 @@ func holdsRecord(t *ast.TypeSpec) (record string) {
 		return true
 	})
 	return record
+}
+
+// hidden reports whether none of a field's names is exported.
+func hidden(field *ast.Field) bool {
+	return len(field.Names) > 0 && !slices.ContainsFunc(field.Names, (*ast.Ident).IsExported)
 }
 
 // checkRecords refuses a record of the database within what a service gives away: whoever adds a

@@ -9,12 +9,11 @@ import (
 
 	"flexd/internal/adr"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 )
 
 // dispatcher is a grid operator's business logic, of a program that is bound to the street.
 type dispatcher struct {
-	program, event store.ADRObjectID // zero until there is one
+	program, event flex.ADRObjectID // zero until there is one
 }
 
 // actOpenADR plays a line of a dispatcher; false if it is none.
@@ -25,7 +24,7 @@ func (p *player) actOpenADR() bool {
 	case "event":
 		p.dispatch(a[0], p.number(a[1]), p.clock(a[2]), p.clock(a[3]))
 	case "event gone":
-		_, err := p.app.ADR.Delete(p.Context(), p.business(), store.ADREvent, p.openADR.event)
+		_, err := p.app.ADR.Delete(p.Context(), p.business(), flex.ADREvent, p.openADR.event)
 		p.must(err)
 	case "limit":
 		l := flex.CapLimit{Group: "feeder", Span: flex.Span{From: p.clock(a[1]), To: p.clock(a[2])}, Power: flex.FromKW(p.number(a[0]))}
@@ -47,7 +46,7 @@ func (p *player) business() adr.Client {
 }
 
 // write keeps an OpenADR object as a dispatcher does.
-func (p *player) write(kind store.ADRKind, document string) store.ADRObjectID {
+func (p *player) write(kind flex.ADRKind, document string) flex.ADRObjectID {
 	p.Helper()
 	var read any
 	p.must(json.Unmarshal([]byte(document), &read))
@@ -60,8 +59,8 @@ func (p *player) write(kind store.ADRKind, document string) store.ADRObjectID {
 func (p *player) dispatch(how string, kw float64, from, to time.Time) {
 	p.Helper()
 	if p.openADR.program.IsZero() {
-		p.openADR.program = p.write(store.ADRProgram, `{"programName":"street"}`)
-		p.must(p.app.ADR.Bind(p.Context(), p.org, &store.ADRBinding{Program: p.openADR.program, Service: "dno", Who: "story"}))
+		p.openADR.program = p.write(flex.ADRProgram, `{"programName":"street"}`)
+		p.must(p.app.ADR.Bind(p.Context(), p.org, &flex.ADRBinding{Program: p.openADR.program, Service: "dno", Who: "story"}))
 	}
 
 	of := "DISPATCH_SETPOINT_RELATIVE"
@@ -72,7 +71,7 @@ func (p *player) dispatch(how string, kw float64, from, to time.Time) {
 		of = "IMPORT_CAPACITY_LIMIT"
 	}
 
-	p.openADR.event = p.write(store.ADREvent, fmt.Sprintf(
+	p.openADR.event = p.write(flex.ADREvent, fmt.Sprintf(
 		`{"programID":%q,"intervalPeriod":{"start":%q,"duration":"PT%dM"},"intervals":[{"id":0,"payloads":[{"type":%q,"values":[%g]}]}]}`,
 		p.openADR.program, adr.Instant(from), int(to.Sub(from).Minutes()), of, kw))
 }
@@ -85,7 +84,7 @@ func (p *player) expectOpenADR() {
 		return
 	}
 
-	found, err := p.app.ADR.Search(p.Context(), p.business(), store.ADRSearch{Kind: store.ADRReport, Event: p.openADR.event})
+	found, err := p.app.ADR.Search(p.Context(), p.business(), flex.ADRSearch{Kind: flex.ADRReport, Event: p.openADR.event})
 	p.must(err)
 	if len(found) != 1 {
 		p.wrong("there are %d reports", len(found))

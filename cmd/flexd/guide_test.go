@@ -135,8 +135,8 @@ func TestEveryHour_TooLate(t *testing.T) {
 	}
 }
 
-// reading is a page being followed.
-type reading struct {
+// walkthrough is a page being followed.
+type walkthrough struct {
 	t         *testing.T
 	dir       string
 	ahead     time.Duration // of the true clock
@@ -157,7 +157,7 @@ type shown struct {
 // read follows a page in a folder, by clocks that are ahead, and returns where it is wrong.
 func read(t *testing.T, p guide.Page, dir string, ahead time.Duration) []string {
 	t.Helper()
-	r := &reading{t: t, dir: dir, ahead: ahead, terminals: map[string]string{}}
+	r := &walkthrough{t: t, dir: dir, ahead: ahead, terminals: map[string]string{}}
 	flexd, own := freePort(t), freePort(t)
 	r.ports = strings.NewReplacer("127.0.0.1:8080", port.Address(flexd), "127.0.0.1:9000", port.Address(own), `("127.0.0.1", 9000)`, fmt.Sprintf(`("127.0.0.1", %d)`, own))
 	r.prepare()
@@ -184,9 +184,9 @@ func read(t *testing.T, p guide.Page, dir string, ahead time.Duration) []string 
 	return r.faults
 }
 
-func (r *reading) file(name string) string { return filepath.Join(r.dir, name) }
+func (r *walkthrough) file(name string) string { return filepath.Join(r.dir, name) }
 
-func (r *reading) fault(format string, args ...any) {
+func (r *walkthrough) fault(format string, args ...any) {
 	r.faults = append(r.faults, fmt.Sprintf(format, args...))
 }
 
@@ -212,7 +212,7 @@ await() { # terminal, pid, pattern
 `
 
 // prepare puts a program and a go command that makes it into the folder's path.
-func (r *reading) prepare() {
+func (r *walkthrough) prepare() {
 	self, err := os.Executable()
 	if err != nil {
 		r.t.Fatal(err)
@@ -235,7 +235,7 @@ func (r *reading) prepare() {
 }
 
 // take adds an example to the script, or to what is to be compared.
-func (r *reading) take(name string, b guide.Block) {
+func (r *walkthrough) take(name string, b guide.Block) {
 	words := append(strings.Fields(b.Info), "", "")
 	switch kind, of := words[0], words[1]; {
 	case kind == "sh" && of == "terminal":
@@ -264,7 +264,7 @@ func (r *reading) take(name string, b guide.Block) {
 	}
 }
 
-func (r *reading) write(name, text string) {
+func (r *walkthrough) write(name, text string) {
 	if err := os.WriteFile(r.file(name), []byte(r.ports.Replace(text)), 0o644); err != nil {
 		r.t.Fatal(err)
 	}
@@ -276,7 +276,7 @@ func pattern(line string) string {
 }
 
 // compare holds what an example printed against what the page says.
-func (r *reading) compare(s shown) {
+func (r *walkthrough) compare(s shown) {
 	b, err := os.ReadFile(r.file(s.file))
 	if err != nil {
 		r.t.Fatal(err)

@@ -107,23 +107,23 @@ func scopeText(s flex.Scope) string {
 
 type openADRBind struct {
 	ofOrg
-	Program  flex.ID[records.ADRObject] `arg:"" help:"The program's id."`
-	Group    string                     `help:"A constraint group's sites alone." placeholder:"NAME"`
-	GSPGroup string                     `name:"gsp-group" help:"Sites of a GSP group alone, such as _C." placeholder:"GROUP"`
-	Kind     string                     `help:"What its events become: an instruction; limit, a limit of what the group draws or gives; import_limit, one of what it draws alone." enum:"instruction,limit,import_limit" default:"instruction"`
-	Service  string                     `help:"What its instructions are for: ${enum}." enum:"wholesale,cm,dno,dfs,lcm,sffr,other" default:"other"`
-	Price    float64                    `help:"What its instructions pay, in £/MWh of what they ask for." placeholder:"GBP"`
-	SimpleKW []float64                  `name:"simple-kw" help:"The change in kW at the levels 1, 2 and so on of SIMPLE; negative to draw less." placeholder:"KW"`
+	Program  flex.ADRObjectID `arg:"" help:"The program's id."`
+	Group    string           `help:"A constraint group's sites alone." placeholder:"NAME"`
+	GSPGroup string           `name:"gsp-group" help:"Sites of a GSP group alone, such as _C." placeholder:"GROUP"`
+	Kind     string           `help:"What its events become: an instruction; limit, a limit of what the group draws or gives; import_limit, one of what it draws alone." enum:"instruction,limit,import_limit" default:"instruction"`
+	Service  string           `help:"What its instructions are for: ${enum}." enum:"wholesale,cm,dno,dfs,lcm,sffr,other" default:"other"`
+	Price    float64          `help:"What its instructions pay, in £/MWh of what they ask for." placeholder:"GBP"`
+	SimpleKW []float64        `name:"simple-kw" help:"The change in kW at the levels 1, 2 and so on of SIMPLE; negative to draw less." placeholder:"KW"`
 }
 
 // Run binds the program.
 func (o *openADRBind) Run(ctx context.Context, c console) error {
-	b := records.ADRBinding{
+	b := flex.ADRBinding{
 		Program: o.Program,
 		Scope:   flex.Scope{Group: o.Group, GSPGroup: o.GSPGroup},
 		Service: o.Service,
 		Price:   flex.FromGBPPerMWh(o.Price),
-		Kind:    records.ADRBindingKind(o.Kind),
+		Kind:    flex.ADRBindingKind(o.Kind),
 		Who:     commandLine,
 	}
 
@@ -155,7 +155,7 @@ func (o *openADRBind) Run(ctx context.Context, c console) error {
 
 type openADRUnbind struct {
 	ofOrg
-	Program flex.ID[records.ADRObject] `arg:"" help:"The program's id."`
+	Program flex.ADRObjectID `arg:"" help:"The program's id."`
 }
 
 // Run ends the binding.

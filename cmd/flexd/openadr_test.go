@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"flexd/internal/flex"
-	records "flexd/internal/store"
 )
 
 // TestOpenADR switches OpenADR on, makes clients and lists them.
@@ -25,7 +24,7 @@ func TestOpenADR(t *testing.T) {
 	of := ofOrg{store: s, Org: "Acme"}
 	run((&openADRList{ofOrg: of}).Run, "PROGRAM")
 	run((&openADROrders{ofOrg: of, Limit: 5, JSON: true}).Run, "[]")
-	run((&openADRBind{ofOrg: of, Program: flex.ID[records.ADRObject]{1}, Service: "dno"}).Run, "no such object")
-	run((&openADRUnbind{ofOrg: of, Program: flex.ID[records.ADRObject]{1}}).Run, "is not bound")
+	run((&openADRBind{ofOrg: of, Program: flex.ADRObjectID{1}, Service: "dno"}).Run, "no such object")
+	run((&openADRUnbind{ofOrg: of, Program: flex.ADRObjectID{1}}).Run, "is not bound")
 	run((&auditList{store: s, Limit: 20}).Run, "add openadr client")
 }

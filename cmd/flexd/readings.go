@@ -7,6 +7,7 @@ import (
 
 	"flexd/internal/app"
 	"flexd/internal/flex"
+	"flexd/internal/reading"
 	records "flexd/internal/store"
 )
 
@@ -41,7 +42,7 @@ type heldRow struct {
 	Decision string       `json:"decision,omitempty"`
 }
 
-func heldRowOf(h records.HeldReading) heldRow {
+func heldRowOf(h flex.HeldReading) heldRow {
 	return heldRow{
 		h.ID,
 		h.AssetID,
@@ -65,14 +66,14 @@ func (o *readingsHeld) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 
-	f := records.HeldFilter{
-		State:  records.HeldWaiting,
+	q := reading.HeldQuery{
+		State:  flex.HeldWaiting,
 		Limit:  o.Limit,
 		Offset: o.Offset,
 	}
 
 	if o.Decided {
-		f.State = records.HeldDecided
+		q.State = flex.HeldDecided
 	}
 
 	if o.Limit < 1 || o.Offset < 0 {
@@ -83,22 +84,22 @@ func (o *readingsHeld) Run(ctx context.Context, c console) error {
 	}
 
 	if o.Site != "" {
-		f.Site, err = siteID(o.Site)
+		q.Site, err = siteID(o.Site)
 	}
 
 	if err != nil {
 		return err
 	}
 
-	return o.show(ctx, c, h, f)
+	return o.show(ctx, c, h, q)
 }
 
-// show prints the readings that the filter chooses.
+// show prints the readings that are asked for.
 func (o *readingsHeld) show(
 	ctx context.Context,
 	c console,
 	h *app.App,
-	f records.HeldFilter,
+	q reading.HeldQuery,
 ) error {
 	var org flex.Org
 	err := h.DB.ReadAll(ctx, func(all *records.All) (err error) {
@@ -109,7 +110,8 @@ func (o *readingsHeld) show(
 		return err
 	}
 
-	page, total, err := h.Reading.Held(ctx, org.ID, f)
+	q.Org = org.ID
+	page, total, err := h.Reading.Held(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -168,7 +170,7 @@ func (o *readingsRelease) Run(ctx context.Context, c console) error {
 		o.ID,
 		"release reading",
 		o.JSON,
-		func(h *app.App, org flex.OrgID, id flex.HeldID) (records.HeldReading, error) {
+		func(h *app.App, org flex.OrgID, id flex.HeldID) (flex.HeldReading, error) {
 			return h.Reading.Release(ctx, org, id, o.MeterReplaced)
 		},
 	)
@@ -188,7 +190,7 @@ func (o *readingsDiscard) Run(ctx context.Context, c console) error {
 		o.ID,
 		"discard reading",
 		o.JSON,
-		func(h *app.App, org flex.OrgID, id flex.HeldID) (records.HeldReading, error) {
+		func(h *app.App, org flex.OrgID, id flex.HeldID) (flex.HeldReading, error) {
 			return h.Reading.Discard(ctx, org, id)
 		},
 	)
@@ -196,7 +198,7 @@ func (o *readingsDiscard) Run(ctx context.Context, c console) error {
 
 // decide finds whose the reading is, and writes the decision on it and its audit entry.
 func (s *store) decide(ctx context.Context, c console, text, act string, asJSON bool,
-	do func(*app.App, flex.OrgID, flex.HeldID) (records.HeldReading, error),
+	do func(*app.App, flex.OrgID, flex.HeldID) (flex.HeldReading, error),
 ) error {
 	var id flex.HeldID
 	if err := id.UnmarshalText([]byte(text)); err != nil {
@@ -214,7 +216,7 @@ func (s *store) decide(ctx context.Context, c console, text, act string, asJSON 
 
 	defer h.Close()
 
-	var decided records.HeldReading
+	var decided flex.HeldReading
 	err = h.Access.Act(
 		ctx,
 		flex.AuditEntry{
@@ -253,7 +255,7 @@ func heldOrg(
 	return org, err
 }
 
-func (c console) decided(decided records.HeldReading, asJSON bool) error {
+func (c console) decided(decided flex.HeldReading, asJSON bool) error {
 	if asJSON {
 		return c.json(heldRowOf(decided))
 	}

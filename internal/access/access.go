@@ -71,6 +71,17 @@ func (p Principal) May(role flex.Role) bool {
 // Component reports whether it is a component token's, which reaches one site alone.
 func (p Principal) Component() bool { return !p.Site.IsZero() }
 
+// Within returns a context in which flexd has no other organisation than the principal's.
+func (p Principal) Within(ctx context.Context) context.Context {
+	return store.Within(ctx, []flex.OrgID{p.Org})
+}
+
+// Now is the instant by the true clock, which tokens end by.
+func (d *Service) Now() time.Time { return d.DB.Now() }
+
+// Ready reports whether the database answers, without which nobody is identified.
+func (d *Service) Ready(ctx context.Context) error { return d.DB.Ping(ctx) }
+
 // Issued is a token as it is handed out, once.
 type Issued struct {
 	Token     flex.Secret

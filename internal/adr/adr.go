@@ -50,7 +50,7 @@ type Client struct {
 }
 
 // scope narrows a search to what the client may read.
-func (c Client) scope(q store.ADRSearch) store.ADRSearch {
+func (c Client) scope(q flex.ADRSearch) flex.ADRSearch {
 	if !c.Business {
 		q.VisibleTo = c.ID
 	}
@@ -59,28 +59,28 @@ func (c Client) scope(q store.ADRSearch) store.ADRSearch {
 
 // Object is an OpenADR object.
 type Object struct {
-	store.ADRObject
+	flex.ADRObject
 	Fields map[string]any // of its document
 }
 
 // mayWrite says which kinds each of the two clients may write.
-var mayWrite = map[bool]map[store.ADRKind]bool{
+var mayWrite = map[bool]map[flex.ADRKind]bool{
 	true: {
-		store.ADRProgram:      true,
-		store.ADREvent:        true,
-		store.ADRSubscription: true,
-		store.ADRVEN:          true,
-		store.ADRResource:     true,
+		flex.ADRProgram:      true,
+		flex.ADREvent:        true,
+		flex.ADRSubscription: true,
+		flex.ADRVEN:          true,
+		flex.ADRResource:     true,
 	},
-	false: {store.ADRReport: true, store.ADRSubscription: true, store.ADRVEN: true, store.ADRResource: true},
+	false: {flex.ADRReport: true, flex.ADRSubscription: true, flex.ADRVEN: true, flex.ADRResource: true},
 }
 
 // CheckWrite fails with Forbidden if the client may not write objects of a kind at all.
-func (c Client) CheckWrite(kind store.ADRKind) error {
+func (c Client) CheckWrite(kind flex.ADRKind) error {
 	if mayWrite[c.Business][kind] {
 		return nil
 	}
-	if kind == store.ADRReport {
+	if kind == flex.ADRReport {
 		return flex.Fail(flex.Forbidden, "only a VEN writes reports")
 	}
 
@@ -93,24 +93,24 @@ func (c Client) CheckWrite(kind store.ADRKind) error {
 
 // ParseID reads an object's id. One that is not of the specification's form is Malformed, one that
 // none of flexd's objects could have is NotFound.
-func ParseID(s string) (store.ADRObjectID, error) {
+func ParseID(s string) (flex.ADRObjectID, error) {
 	if _, err := id.take("the id", s); err != nil {
-		return store.ADRObjectID{}, err
+		return flex.ADRObjectID{}, err
 	}
 
-	parsed, err := flex.ParseID[store.ADRObject](s)
+	parsed, err := flex.ParseID[struct{}](s)
 	if err != nil {
-		return parsed, flex.Fail(flex.NotFound, "no such object")
+		return flex.ADRObjectID{}, flex.Fail(flex.NotFound, "no such object")
 	}
 
-	return parsed, nil
+	return flex.ADRObjectID(parsed), nil
 }
 
 // Search returns the objects that are looked for and that the client may read.
 func (s *Service) Search(
 	ctx context.Context,
 	c Client,
-	q store.ADRSearch,
+	q flex.ADRSearch,
 ) (found []Object, err error) {
 	err = s.DB.Read(ctx, c.Org, func(tx *store.Tx) error {
 		kept, err := tx.ADRObjects(ctx, c.scope(q))
@@ -135,13 +135,13 @@ func (s *Service) Search(
 func (s *Service) Read(
 	ctx context.Context,
 	c Client,
-	kind store.ADRKind,
-	id store.ADRObjectID,
+	kind flex.ADRKind,
+	id flex.ADRObjectID,
 ) (o Object, err error) {
 	err = s.DB.Read(ctx, c.Org, func(tx *store.Tx) error {
 		kept, err := tx.ADRObject(
 			ctx,
-			c.scope(store.ADRSearch{Kind: kind, ID: id}),
+			c.scope(flex.ADRSearch{Kind: kind, ID: id}),
 		)
 		if err != nil {
 			return err
@@ -155,7 +155,7 @@ func (s *Service) Read(
 }
 
 // objectOf reads an object's document.
-func objectOf(kept *store.ADRObject) (o Object, err error) {
+func objectOf(kept *flex.ADRObject) (o Object, err error) {
 	o.ADRObject = *kept
 	if err := json.Unmarshal([]byte(kept.Document), &o.Fields); err != nil {
 		return o, fmt.Errorf("stored OpenADR object %s: %w", kept.ID, err)
@@ -169,7 +169,7 @@ func objectOf(kept *store.ADRObject) (o Object, err error) {
 func (s *Service) Create(
 	ctx context.Context,
 	c Client,
-	kind store.ADRKind,
+	kind flex.ADRKind,
 	document any,
 ) (Object, error) {
 	return s.write(
@@ -177,7 +177,7 @@ func (s *Service) Create(
 		c,
 		kind,
 		document,
-		func(context.Context, *store.Tx) (*store.ADRObject, error) {
+		func(context.Context, *store.Tx) (*flex.ADRObject, error) {
 			return nil, nil
 		},
 	)
@@ -187,8 +187,8 @@ func (s *Service) Create(
 func (s *Service) Replace(
 	ctx context.Context,
 	c Client,
-	kind store.ADRKind,
-	id store.ADRObjectID,
+	kind flex.ADRKind,
+	id flex.ADRObjectID,
 	document any,
 ) (Object, error) {
 	return s.write(
@@ -196,10 +196,10 @@ func (s *Service) Replace(
 		c,
 		kind,
 		document,
-		func(ctx context.Context, tx *store.Tx) (*store.ADRObject, error) {
+		func(ctx context.Context, tx *store.Tx) (*flex.ADRObject, error) {
 			was, err := tx.ADRObject(
 				ctx,
-				c.scope(store.ADRSearch{Kind: kind, ID: id}),
+				c.scope(flex.ADRSearch{Kind: kind, ID: id}),
 			)
 
 			return &was, err
@@ -211,9 +211,9 @@ func (s *Service) Replace(
 func (s *Service) write(
 	ctx context.Context,
 	c Client,
-	kind store.ADRKind,
+	kind flex.ADRKind,
 	document any,
-	find func(context.Context, *store.Tx) (*store.ADRObject, error),
+	find func(context.Context, *store.Tx) (*flex.ADRObject, error),
 ) (o Object, err error) {
 	if err := c.CheckWrite(kind); err != nil {
 		return o, err
@@ -251,7 +251,7 @@ func (s *Service) write(
 }
 
 // operationOf is what is done to an object by writing it in the place of the one that was, if any.
-func operationOf(was *store.ADRObject) string {
+func operationOf(was *flex.ADRObject) string {
 	if was == nil {
 		return opCreate
 	}
@@ -263,8 +263,8 @@ func (s *Service) keep(
 	ctx context.Context,
 	tx *store.Tx,
 	c Client,
-	was *store.ADRObject,
-	kind store.ADRKind,
+	was *flex.ADRObject,
+	kind flex.ADRKind,
 	document any,
 ) (Object, error) {
 	kept, err := rules[kind].take("body", document) // a copy, which is changed
@@ -290,8 +290,8 @@ func (s *Service) keepOwn(
 	ctx context.Context,
 	tx *store.Tx,
 	c Client,
-	was *store.ADRObject,
-	kind store.ADRKind,
+	was *flex.ADRObject,
+	kind flex.ADRKind,
 	document any,
 ) (o Object, err error) {
 	if was != nil {
@@ -309,11 +309,11 @@ func (s *Service) keepOwn(
 }
 
 // checkForm holds a VEN or a resource against the form that the client writes it in.
-func (c Client) checkForm(kind store.ADRKind, document any) error {
+func (c Client) checkForm(kind flex.ADRKind, document any) error {
 	form, _ := document.(map[string]any)["objectType"].(string)
 	byBusiness := form == "BL_VEN_REQUEST" || form == "BL_RESOURCE_REQUEST"
 	switch {
-	case kind != store.ADRVEN && kind != store.ADRResource, byBusiness == c.Business:
+	case kind != flex.ADRVEN && kind != flex.ADRResource, byBusiness == c.Business:
 		return nil
 	case c.Business:
 		return flex.Fail(
@@ -333,8 +333,8 @@ func (c Client) checkForm(kind store.ADRKind, document any) error {
 func (s *Service) Delete(
 	ctx context.Context,
 	c Client,
-	kind store.ADRKind,
-	id store.ADRObjectID,
+	kind flex.ADRKind,
+	id flex.ADRObjectID,
 ) (o Object, err error) {
 	if err := c.CheckWrite(kind); err != nil {
 		return o, err
@@ -347,7 +347,7 @@ func (s *Service) Delete(
 
 		kept, err := tx.ADRObject(
 			ctx,
-			c.scope(store.ADRSearch{Kind: kind, ID: id}),
+			c.scope(flex.ADRSearch{Kind: kind, ID: id}),
 		)
 		if err != nil {
 			return err
@@ -374,11 +374,11 @@ func (s *Service) Delete(
 }
 
 // drop forgets an object, and has what it asked of the fleet withdrawn.
-func drop(ctx context.Context, tx *store.Tx, o *store.ADRObject) error {
+func drop(ctx context.Context, tx *store.Tx, o *flex.ADRObject) error {
 	if err := tx.DropADRObject(ctx, o.ID); err != nil {
 		return err
 	}
-	if o.Kind == store.ADRProgram {
+	if o.Kind == flex.ADRProgram {
 		if _, err := tx.UnbindADRProgram(ctx, o.ID); err != nil {
 			return err
 		}
@@ -388,12 +388,12 @@ func drop(ctx context.Context, tx *store.Tx, o *store.ADRObject) error {
 }
 
 // checkUnused says whether others still need an object. Subscriptions to a program end with it.
-func checkUnused(ctx context.Context, tx *store.Tx, o *store.ADRObject) error {
-	q, what := store.ADRSearch{Kind: store.ADREvent, Program: o.ID}, "events"
+func checkUnused(ctx context.Context, tx *store.Tx, o *flex.ADRObject) error {
+	q, what := flex.ADRSearch{Kind: flex.ADREvent, Program: o.ID}, "events"
 	switch o.Kind {
-	case store.ADRProgram:
-	case store.ADRVEN:
-		q, what = store.ADRSearch{Kind: store.ADRResource, VEN: o.ID}, "resources"
+	case flex.ADRProgram:
+	case flex.ADRVEN:
+		q, what = flex.ADRSearch{Kind: flex.ADRResource, VEN: o.ID}, "resources"
 	default:
 		return nil
 	}
@@ -411,12 +411,12 @@ func checkUnused(ctx context.Context, tx *store.Tx, o *store.ADRObject) error {
 		)
 	}
 
-	if o.Kind == store.ADRVEN {
+	if o.Kind == flex.ADRVEN {
 		return nil
 	}
 
-	ended, err := tx.ADRObjects(ctx, store.ADRSearch{
-		Kind:    store.ADRSubscription,
+	ended, err := tx.ADRObjects(ctx, flex.ADRSearch{
+		Kind:    flex.ADRSubscription,
 		Program: o.ID,
 	})
 

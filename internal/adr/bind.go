@@ -18,10 +18,10 @@ import (
 func (s *Service) Bind(
 	ctx context.Context,
 	org flex.OrgID,
-	b *store.ADRBinding,
+	b *flex.ADRBinding,
 ) error {
 	if b.Kind == "" {
-		b.Kind = store.ADRInstruction
+		b.Kind = flex.ADRInstruction
 	}
 
 	if b.Kind.Limits() &&
@@ -46,8 +46,8 @@ func (s *Service) Bind(
 			return err
 		}
 
-		_, err := tx.ADRObject(ctx, store.ADRSearch{
-			Kind: store.ADRProgram,
+		_, err := tx.ADRObject(ctx, flex.ADRSearch{
+			Kind: flex.ADRProgram,
 			ID:   b.Program,
 		})
 
@@ -67,13 +67,13 @@ func (s *Service) Bind(
 			return err
 		}
 
-		return order(ctx, tx, b.Program, store.ADRObjectID{})
+		return order(ctx, tx, b.Program, flex.ADRObjectID{})
 	})
 }
 
 // letGo ends the binding that another takes the place of, if it is not the same: what was asked for by it
 // is withdrawn.
-func letGo(ctx context.Context, tx *store.Tx, b *store.ADRBinding) error {
+func letGo(ctx context.Context, tx *store.Tx, b *flex.ADRBinding) error {
 	before, err := tx.ADRBindings(ctx, b.Program)
 	if err != nil || len(before) == 0 {
 		return err
@@ -90,7 +90,7 @@ func letGo(ctx context.Context, tx *store.Tx, b *store.ADRBinding) error {
 		return err
 	}
 
-	return order(ctx, tx, b.Program, store.ADRObjectID{})
+	return order(ctx, tx, b.Program, flex.ADRObjectID{})
 }
 
 // Unbind ends the binding of a program: what its events asked for is withdrawn. It is NotFound if there
@@ -98,7 +98,7 @@ func letGo(ctx context.Context, tx *store.Tx, b *store.ADRBinding) error {
 func (s *Service) Unbind(
 	ctx context.Context,
 	org flex.OrgID,
-	program store.ADRObjectID,
+	program flex.ADRObjectID,
 ) error {
 	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
@@ -118,14 +118,14 @@ func (s *Service) Unbind(
 			return err
 		}
 
-		return order(ctx, tx, program, store.ADRObjectID{})
+		return order(ctx, tx, program, flex.ADRObjectID{})
 	})
 }
 
 // BoundProgram is a program and how it is bound, if it is.
 type BoundProgram struct {
 	Object
-	Binding *store.ADRBinding
+	Binding *flex.ADRBinding
 }
 
 // Programs returns the organisation's programs and how each is bound.
@@ -134,12 +134,12 @@ func (s *Service) Programs(
 	org flex.OrgID,
 ) (found []BoundProgram, err error) {
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		kept, err := tx.ADRObjects(ctx, store.ADRSearch{Kind: store.ADRProgram})
+		kept, err := tx.ADRObjects(ctx, flex.ADRSearch{Kind: flex.ADRProgram})
 		if err != nil {
 			return err
 		}
 
-		bindings, err := tx.ADRBindings(ctx, store.ADRObjectID{})
+		bindings, err := tx.ADRBindings(ctx, flex.ADRObjectID{})
 		if err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (s *Service) Programs(
 				return err
 			}
 
-			at := slices.IndexFunc(bindings, func(b store.ADRBinding) bool {
+			at := slices.IndexFunc(bindings, func(b flex.ADRBinding) bool {
 				return b.Program == p.ID
 			})
 			if at >= 0 {
@@ -181,29 +181,29 @@ func (s *Service) Orders(
 
 // reorder has what a program or an event that was just written, in the place of the one that was, if any,
 // or that is being deleted asks for be what is carried out.
-func reorder(ctx context.Context, tx *store.Tx, was, o *store.ADRObject) error {
+func reorder(ctx context.Context, tx *store.Tx, was, o *flex.ADRObject) error {
 	if was != nil && was.Program != o.Program { // it was another program's event
-		err := order(ctx, tx, was.Program, store.ADRObjectID{})
+		err := order(ctx, tx, was.Program, flex.ADRObjectID{})
 		if err != nil {
 			return err
 		}
 	}
 
 	switch o.Kind {
-	case store.ADREvent:
+	case flex.ADREvent:
 		if err := hear(ctx, tx, o.Program); err != nil {
 			return err
 		}
 		return order(ctx, tx, o.Program, o.ID)
-	case store.ADRProgram:
-		return order(ctx, tx, o.ID, store.ADRObjectID{})
+	case flex.ADRProgram:
+		return order(ctx, tx, o.ID, flex.ADRObjectID{})
 	}
 
 	return nil
 }
 
 // hear says that whoever limits a constraint group by a program's events was heard.
-func hear(ctx context.Context, tx *store.Tx, program store.ADRObjectID) error {
+func hear(ctx context.Context, tx *store.Tx, program flex.ADRObjectID) error {
 	bindings, err := tx.ADRBindings(ctx, program)
 	if err != nil || len(bindings) == 0 || !bindings[0].Kind.Limits() {
 		return err
@@ -223,7 +223,7 @@ func hear(ctx context.Context, tx *store.Tx, program store.ADRObjectID) error {
 func order(
 	ctx context.Context,
 	tx *store.Tx,
-	program, event store.ADRObjectID,
+	program, event flex.ADRObjectID,
 ) error {
 	stands, err := tx.StandingADROrders(ctx, program, event)
 	if err != nil {
@@ -294,7 +294,7 @@ func keyOf(o *store.ADROrder) string {
 }
 
 // record is the order as it is kept.
-func (o *Order) record(program store.ADRObjectID) store.ADROrder {
+func (o *Order) record(program flex.ADRObjectID) store.ADROrder {
 	r := store.ADROrder{
 		Program:  program,
 		Event:    o.Event.ID,
@@ -321,15 +321,15 @@ func (o *Order) record(program store.ADRObjectID) store.ADROrder {
 func wantedOf(
 	ctx context.Context,
 	tx *store.Tx,
-	program, event store.ADRObjectID,
+	program, event flex.ADRObjectID,
 ) (wanted []Order, err error) {
 	bindings, err := tx.ADRBindings(ctx, program)
 	if err != nil || len(bindings) == 0 {
 		return nil, err
 	}
 
-	events, err := tx.ADRObjects(ctx, store.ADRSearch{
-		Kind:    store.ADREvent,
+	events, err := tx.ADRObjects(ctx, flex.ADRSearch{
+		Kind:    flex.ADREvent,
 		Program: program,
 		Active:  true,
 	})
@@ -339,11 +339,11 @@ func wantedOf(
 	}
 
 	if !event.IsZero() &&
-		!slices.ContainsFunc(events, func(e store.ADRObject) bool {
+		!slices.ContainsFunc(events, func(e flex.ADRObject) bool {
 			return e.ID == event
 		}) {
-		over, err := tx.ADRObjects(ctx, store.ADRSearch{
-			Kind:    store.ADREvent,
+		over, err := tx.ADRObjects(ctx, flex.ADRSearch{
+			Kind:    flex.ADREvent,
 			Program: program,
 			ID:      event,
 		})

@@ -91,7 +91,7 @@ func notifyOne(
 	c := Client{ID: sub.Client, Business: sub.Business}
 	_, err := tx.ADRObject(
 		ctx,
-		c.scope(store.ADRSearch{Kind: o.Kind, ID: o.ID}),
+		c.scope(flex.ADRSearch{Kind: o.Kind, ID: o.ID}),
 	)
 
 	if flex.KindOf(err) == flex.NotFound {
@@ -127,9 +127,9 @@ func notifyOne(
 }
 
 // concerns reports whether a subscription's program and targets let an object through.
-func concerns(sub *store.ADRObject, o *Object) bool {
+func concerns(sub *flex.ADRObject, o *Object) bool {
 	program := o.Program
-	if o.Kind == store.ADRProgram {
+	if o.Kind == flex.ADRProgram {
 		program = o.ID
 	}
 

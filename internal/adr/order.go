@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"flexd/internal/flex"
-	"flexd/internal/store"
 )
 
 // Order is what a payload of an event's interval asks of a fleet: a change against the plan, negative
 // for less, or a limit. One that cannot be carried out says why, and has neither.
 type Order struct {
 	flex.Span
-	Event    *store.ADRObject
+	Event    *flex.ADRObject
 	Priority int64 // 0 is the highest
 	Interval int   // its place in the event
 	Change   flex.Watts
@@ -76,7 +75,7 @@ var notOrdered = map[string]bool{
 // ordersOf are what an event of a bound program asks of the fleet, interval by interval, in whole
 // minutes. A payload that asks nothing of a fleet, as a price, is left out. What is asked for and cannot
 // be has a problem: an end that is not given, a unit that is no power, a level without its change.
-func ordersOf(b *store.ADRBinding, event *store.ADRObject) ([]Order, error) {
+func ordersOf(b *flex.ADRBinding, event *flex.ADRObject) ([]Order, error) {
 	var d eventDocument
 	if err := json.Unmarshal([]byte(event.Document), &d); err != nil {
 		return nil, err
@@ -154,7 +153,7 @@ func directionOf(payload string) flex.Direction {
 
 // orderOf is what a payload asks for; false if it asks nothing of a fleet.
 func orderOf(
-	b *store.ADRBinding,
+	b *flex.ADRBinding,
 	d *eventDocument,
 	p valuesOf,
 ) (o Order, asks bool, err error) {
@@ -232,7 +231,7 @@ const mostKW = 1e8
 
 // simpleOrder is what a level of SIMPLE asks for: 0 asks for nothing.
 func simpleOrder(
-	b *store.ADRBinding,
+	b *flex.ADRBinding,
 	p valuesOf,
 ) (o Order, asks bool, err error) {
 	n, err := oneNumber(p)
@@ -268,7 +267,7 @@ func (e *eventDocument) units(payload string) string {
 // offset is by how much an interval begins later, for a start that is to be at random within a length of
 // time: always the same for the same interval.
 func offset(
-	event store.ADRObjectID,
+	event flex.ADRObjectID,
 	interval int,
 	within lengthOf,
 ) time.Duration {

@@ -16,8 +16,8 @@ import (
 var noon = time.Date(2026, 1, 15, 12, 0, 30, 0, time.UTC)
 
 // eventWith is an event with a document.
-func eventWith(document string) *store.ADRObject {
-	return &store.ADRObject{Document: document, CreatedAt: noon, ModifiedAt: noon}
+func eventWith(document string) *flex.ADRObject {
+	return &flex.ADRObject{Document: document, CreatedAt: noon, ModifiedAt: noon}
 }
 
 // text says what an order asks for, in a few words.
@@ -38,7 +38,7 @@ func (o *Order) text() string {
 
 // TestOrders reads what events ask of a fleet.
 func TestOrders(t *testing.T) {
-	b := &store.ADRBinding{Simple: []flex.Watts{-100_000, -200_500}}
+	b := &flex.ADRBinding{Simple: []flex.Watts{-100_000, -200_500}}
 	const evening = `"intervalPeriod":{"start":"2026-01-15T17:00:00Z","duration":"PT1H"},`
 	for _, at := range []struct{ event, want string }{
 		{`"intervalPeriod":{"start":"2026-01-15T17:00:00Z","duration":"PT30M"},"intervals":[{"id":0,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[50]}]},{"id":1,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[20.5]}]}]`,
@@ -94,14 +94,14 @@ func TestOffset(t *testing.T) {
 
 	known := map[time.Duration]bool{}
 	for i := range 100 {
-		id := store.ADRObjectID{8: 0x81, 15: byte(i)}
+		id := flex.ADRObjectID{8: 0x81, 15: byte(i)}
 		d := offset(id, i, within)
 		known[d] = true
 		if d < 0 || d >= 10*time.Minute || d != offset(id, i, within) || offset(id, i, back) > 0 {
 			t.Errorf("offset %s, %s", d, offset(id, i, back))
 		}
 	}
-	if len(known) < 50 || offset(store.ADRObjectID{1}, 1, lengthOf{}) != 0 {
+	if len(known) < 50 || offset(flex.ADRObjectID{1}, 1, lengthOf{}) != 0 {
 		t.Errorf("%d offsets", len(known))
 	}
 }
@@ -113,9 +113,9 @@ func TestRank(t *testing.T) {
 	minute := func(n int) time.Time { return noon.Truncate(time.Hour).Add(time.Duration(n) * time.Minute) }
 	for range 2000 {
 		var orders []Order
-		events := make([]*store.ADRObject, 1+draw.IntN(5))
+		events := make([]*flex.ADRObject, 1+draw.IntN(5))
 		for i := range events {
-			events[i] = &store.ADRObject{ID: store.ADRObjectID{15: byte(i + 1)}, CreatedAt: minute(i)}
+			events[i] = &flex.ADRObject{ID: flex.ADRObjectID{15: byte(i + 1)}, CreatedAt: minute(i)}
 			from := draw.IntN(50)
 			way := []flex.Direction{flex.Import, flex.Export}[draw.IntN(2)]
 			orders = append(orders, Order{Direction: way, Event: events[i], Priority: int64(draw.IntN(3)), Change: flex.Watts(i + 1), Span: flex.Span{From: minute(from), To: minute(from + 1 + draw.IntN(20))}})
@@ -170,7 +170,7 @@ func TestReport(t *testing.T) {
 		t.Error(next)
 	}
 
-	written, err := json.Marshal(reportDocument(store.ADRObjectID{1}, orders, outcomes))
+	written, err := json.Marshal(reportDocument(flex.ADRObjectID{1}, orders, outcomes))
 	if err != nil {
 		t.Fatal(err)
 	}

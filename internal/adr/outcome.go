@@ -64,7 +64,7 @@ func (s *Service) ReportOrdersOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (r worker.Report, err error) {
-	var due []store.ADRObjectID
+	var due []flex.ADRObjectID
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		due, err = tx.DueADRReports(ctx)
 		return err
@@ -82,7 +82,7 @@ func (s *Service) ReportOrdersOf(
 func (s *Service) reportEvent(
 	ctx context.Context,
 	org flex.OrgID,
-	event store.ADRObjectID,
+	event flex.ADRObjectID,
 ) error {
 	var orders []store.ADROrder
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
@@ -224,12 +224,12 @@ func (s *Service) keepReport(
 	ctx context.Context,
 	tx *store.Tx,
 	org flex.OrgID,
-	event store.ADRObjectID,
+	event flex.ADRObjectID,
 	orders []store.ADROrder,
 	outcomes []*Outcome,
 ) error {
-	_, err := tx.ADRObject(ctx, store.ADRSearch{
-		Kind: store.ADREvent,
+	_, err := tx.ADRObject(ctx, flex.ADRSearch{
+		Kind: flex.ADREvent,
 		ID:   event,
 	})
 	if flex.KindOf(err) == flex.NotFound {
@@ -239,8 +239,8 @@ func (s *Service) keepReport(
 		return err
 	}
 
-	before, err := tx.ADRObjects(ctx, store.ADRSearch{
-		Kind:   store.ADRReport,
+	before, err := tx.ADRObjects(ctx, flex.ADRSearch{
+		Kind:   flex.ADRReport,
 		Event:  event,
 		Client: Reporter,
 		Limit:  1,
@@ -249,7 +249,7 @@ func (s *Service) keepReport(
 		return err
 	}
 
-	var was *store.ADRObject
+	var was *flex.ADRObject
 	if len(before) > 0 {
 		was = &before[0]
 	}
@@ -263,7 +263,7 @@ func (s *Service) keepReport(
 			Business: true,
 		},
 		was,
-		store.ADRReport,
+		flex.ADRReport,
 		reportDocument(event, orders, outcomes),
 	)
 
@@ -279,7 +279,7 @@ func (s *Service) keepReport(
 
 // reportDocument is the report of what became of an event: an interval for each order.
 func reportDocument(
-	event store.ADRObjectID,
+	event flex.ADRObjectID,
 	orders []store.ADROrder,
 	outcomes []*Outcome,
 ) map[string]any {

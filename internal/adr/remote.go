@@ -243,15 +243,15 @@ func (r *remote) register(ctx context.Context) error {
 // report sends what became of the server's events, as far as that changed.
 func (r *remote) report(ctx context.Context) error {
 	var mirrors []store.ADRMirror
-	reports := map[store.ADRObjectID]Object{}
+	reports := map[flex.ADRObjectID]Object{}
 	err := r.DB.Read(ctx, r.of.Org, func(tx *store.Tx) (err error) {
 		mirrors, err = tx.ADRMirrors(ctx, r.of.Program)
 		if err != nil {
 			return err
 		}
 
-		kept, err := tx.ADRObjects(ctx, store.ADRSearch{
-			Kind:    store.ADRReport,
+		kept, err := tx.ADRObjects(ctx, flex.ADRSearch{
+			Kind:    flex.ADRReport,
 			Program: r.of.Program,
 			Client:  Reporter,
 		})

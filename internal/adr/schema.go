@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"flexd/internal/flex"
-	"flexd/internal/store"
 )
 
 // rule says what a value of a document may be.
@@ -430,11 +429,11 @@ var resourceRule = chosen{
 }
 
 // rules are what the documents of each kind may be.
-var rules = map[store.ADRKind]rule{
-	store.ADRProgram:      programRule,
-	store.ADREvent:        eventRule,
-	store.ADRReport:       reportRule,
-	store.ADRSubscription: subscriptionRule,
-	store.ADRVEN:          venRule,
-	store.ADRResource:     resourceRule,
+var rules = map[flex.ADRKind]rule{
+	flex.ADRProgram:      programRule,
+	flex.ADREvent:        eventRule,
+	flex.ADRReport:       reportRule,
+	flex.ADRSubscription: subscriptionRule,
+	flex.ADRVEN:          venRule,
+	flex.ADRResource:     resourceRule,
 }

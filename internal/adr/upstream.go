@@ -42,7 +42,7 @@ func (s *Service) AddUpstream(
 	}
 
 	document := map[string]any{"programName": u.Name}
-	_, err := rules[store.ADRProgram].take("body", document)
+	_, err := rules[flex.ADRProgram].take("body", document)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (s *Service) AddUpstream(
 			return err
 		}
 
-		o, err := s.keep(ctx, tx, flexdOf(org), nil, store.ADRProgram, document)
+		o, err := s.keep(ctx, tx, flexdOf(org), nil, flex.ADRProgram, document)
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (s *Service) Upstreams(
 	org flex.OrgID,
 ) (found []store.ADRUpstream, err error) {
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		found, err = tx.ADRUpstreams(ctx, store.ADRObjectID{})
+		found, err = tx.ADRUpstreams(ctx, flex.ADRObjectID{})
 		return err
 	})
 
@@ -166,7 +166,7 @@ func (s *Service) Upstreams(
 func (s *Service) RemoveUpstream(
 	ctx context.Context,
 	org flex.OrgID,
-	program store.ADRObjectID,
+	program flex.ADRObjectID,
 ) error {
 	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
@@ -196,10 +196,10 @@ func (s *Service) RemoveUpstream(
 func (s *Service) dropProgram(
 	ctx context.Context,
 	tx *store.Tx,
-	program store.ADRObjectID,
+	program flex.ADRObjectID,
 ) error {
-	events, err := tx.ADRObjects(ctx, store.ADRSearch{
-		Kind:    store.ADREvent,
+	events, err := tx.ADRObjects(ctx, flex.ADRSearch{
+		Kind:    flex.ADREvent,
 		Program: program,
 	})
 	if err != nil {
@@ -212,8 +212,8 @@ func (s *Service) dropProgram(
 		}
 	}
 
-	kept, err := tx.ADRObject(ctx, store.ADRSearch{
-		Kind: store.ADRProgram,
+	kept, err := tx.ADRObject(ctx, flex.ADRSearch{
+		Kind: flex.ADRProgram,
 		ID:   program,
 	})
 	if err != nil {
@@ -229,7 +229,7 @@ func (s *Service) dropProgram(
 func (s *Service) dropAndNotify(
 	ctx context.Context,
 	tx *store.Tx,
-	kept *store.ADRObject,
+	kept *flex.ADRObject,
 ) error {
 	o, err := objectOf(kept)
 	if err != nil {
@@ -243,12 +243,12 @@ func (s *Service) dropAndNotify(
 }
 
 // checkOwn refuses to change what is kept of another party's server, which would say otherwise again.
-func checkOwn(ctx context.Context, tx *store.Tx, o *store.ADRObject) error {
+func checkOwn(ctx context.Context, tx *store.Tx, o *flex.ADRObject) error {
 	program := o.Program
 	switch o.Kind {
-	case store.ADRProgram:
+	case flex.ADRProgram:
 		program = o.ID
-	case store.ADREvent:
+	case flex.ADREvent:
 	default:
 		return nil
 	}
@@ -386,7 +386,7 @@ func (s *Service) mirror(
 			Service: s,
 			tx:      tx,
 			of:      u,
-			events:  map[store.ADRObjectID]*store.ADRObject{},
+			events:  map[flex.ADRObjectID]*flex.ADRObject{},
 		}
 
 		if err := m.read(ctx); err != nil {
@@ -426,12 +426,12 @@ type mirroring struct {
 	tx      *store.Tx
 	of      *store.ADRUpstream
 	mirrors map[string]store.ADRMirror // by the event's id there
-	events  map[store.ADRObjectID]*store.ADRObject
+	events  map[flex.ADRObjectID]*flex.ADRObject
 }
 
 func (m *mirroring) read(ctx context.Context) error {
-	events, err := m.tx.ADRObjects(ctx, store.ADRSearch{
-		Kind:    store.ADREvent,
+	events, err := m.tx.ADRObjects(ctx, flex.ADRSearch{
+		Kind:    flex.ADREvent,
 		Program: m.of.Program,
 	})
 	if err != nil {
@@ -488,7 +488,7 @@ func (m *mirroring) keepEvent(
 		m.tx,
 		flexdOf(m.of.Org),
 		was,
-		store.ADREvent,
+		flex.ADREvent,
 		document,
 	)
 

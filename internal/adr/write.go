@@ -17,7 +17,7 @@ type writing struct {
 	Object
 	tx     *store.Tx
 	client Client
-	was    *store.ADRObject // nil for a new one
+	was    *flex.ADRObject // nil for a new one
 }
 
 // keep fills in what the store looks for, holds the object against the others, and keeps it.
@@ -28,13 +28,13 @@ func (w *writing) keep(ctx context.Context) error {
 	}
 
 	w.Targets = texts(w.Fields["targets"])
-	fill := map[store.ADRKind]func(context.Context) error{
-		store.ADRProgram:      w.program,
-		store.ADREvent:        w.event,
-		store.ADRReport:       w.report,
-		store.ADRSubscription: w.subscription,
-		store.ADRVEN:          w.ven,
-		store.ADRResource:     w.resource,
+	fill := map[flex.ADRKind]func(context.Context) error{
+		flex.ADRProgram:      w.program,
+		flex.ADREvent:        w.event,
+		flex.ADRReport:       w.report,
+		flex.ADRSubscription: w.subscription,
+		flex.ADRVEN:          w.ven,
+		flex.ADRResource:     w.resource,
 	}
 
 	if err := fill[w.Kind](ctx); err != nil {
@@ -60,11 +60,11 @@ func (w *writing) keep(ctx context.Context) error {
 // checkRoom fails with Conflict if the organisation has as many objects of the kind as it may.
 func (w *writing) checkRoom(ctx context.Context) error {
 	most := ObjectsMax
-	if w.Kind == store.ADRSubscription {
+	if w.Kind == flex.ADRSubscription {
 		most = SubscriptionsMax
 	}
 
-	n, err := w.tx.CountADRObjects(ctx, store.ADRSearch{Kind: w.Kind})
+	n, err := w.tx.CountADRObjects(ctx, flex.ADRSearch{Kind: w.Kind})
 	if err == nil && n >= most {
 		err = flex.Fail(
 			flex.Conflict,
@@ -93,8 +93,8 @@ func texts(v any) (found []string) {
 func (w *writing) other(
 	ctx context.Context,
 	field string,
-	kind store.ADRKind,
-) (store.ADRObject, error) {
+	kind flex.ADRKind,
+) (flex.ADRObject, error) {
 	named := w.Fields[field].(string)
 	missing := flex.Fail(
 		flex.Malformed,
@@ -105,12 +105,12 @@ func (w *writing) other(
 
 	id, err := ParseID(named)
 	if err != nil {
-		return store.ADRObject{}, missing
+		return flex.ADRObject{}, missing
 	}
 
 	o, err := w.tx.ADRObject(
 		ctx,
-		w.client.scope(store.ADRSearch{Kind: kind, ID: id}),
+		w.client.scope(flex.ADRSearch{Kind: kind, ID: id}),
 	)
 	if flex.KindOf(err) == flex.NotFound {
 		err = missing
@@ -123,7 +123,7 @@ func (w *writing) other(
 func (w *writing) free(
 	ctx context.Context,
 	what string,
-	q store.ADRSearch,
+	q flex.ADRSearch,
 ) error {
 	q.Kind = w.Kind
 	found, err := w.tx.ADRObjects(ctx, q)
@@ -142,11 +142,11 @@ func (w *writing) free(
 
 func (w *writing) program(ctx context.Context) error {
 	w.Name = w.Fields["programName"].(string)
-	return w.free(ctx, "this programName", store.ADRSearch{Name: w.Name})
+	return w.free(ctx, "this programName", flex.ADRSearch{Name: w.Name})
 }
 
 func (w *writing) event(ctx context.Context) error {
-	of, err := w.other(ctx, "programID", store.ADRProgram)
+	of, err := w.other(ctx, "programID", flex.ADRProgram)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func readEvent(fields map[string]any) (e eventDocument, err error) {
 }
 
 func (w *writing) report(ctx context.Context) error {
-	of, err := w.other(ctx, "eventID", store.ADREvent)
+	of, err := w.other(ctx, "eventID", flex.ADREvent)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (w *writing) subscription(ctx context.Context) error {
 
 	w.ClientName = w.Fields["clientName"].(string)
 	if w.Fields["programID"] != nil {
-		of, err := w.other(ctx, "programID", store.ADRProgram)
+		of, err := w.other(ctx, "programID", flex.ADRProgram)
 		if err != nil {
 			return err
 		}
@@ -292,7 +292,7 @@ func (s *Service) checkCallback(to string) error {
 func (w *writing) ven(ctx context.Context) error {
 	w.Name = w.Fields["venName"].(string)
 	w.owner()
-	err := w.free(ctx, "this venName", store.ADRSearch{Name: w.Name})
+	err := w.free(ctx, "this venName", flex.ADRSearch{Name: w.Name})
 	if err != nil {
 		return err
 	}
@@ -300,14 +300,14 @@ func (w *writing) ven(ctx context.Context) error {
 	return w.free(
 		ctx,
 		"this clientID: a client is one VEN",
-		store.ADRSearch{Client: w.Client},
+		flex.ADRSearch{Client: w.Client},
 	)
 }
 
 func (w *writing) resource(ctx context.Context) error {
 	w.Name = w.Fields["resourceName"].(string)
 	w.owner()
-	of, err := w.other(ctx, "venID", store.ADRVEN)
+	of, err := w.other(ctx, "venID", flex.ADRVEN)
 	if err != nil {
 		return err
 	}
@@ -320,7 +320,7 @@ func (w *writing) resource(ctx context.Context) error {
 
 	w.VEN = of.ID
 
-	return w.free(ctx, "this resourceName", store.ADRSearch{
+	return w.free(ctx, "this resourceName", flex.ADRSearch{
 		VEN:  w.VEN,
 		Name: w.Name,
 	})

@@ -24,13 +24,11 @@ import (
 	"flexd/internal/registry"
 	"flexd/internal/reward"
 	"flexd/internal/selection"
-	"flexd/internal/store"
 	"flexd/internal/web"
 )
 
 // Server answers the interface. Set its fields before Handler is called.
 type Server struct {
-	DB       *store.DB
 	Access   *access.Service
 	Registry *registry.Service
 	Control  *control.Service
@@ -55,7 +53,7 @@ type Server struct {
 	PublicURL string
 	// Done ends the streams when the server is to stop; nil for never.
 	Done <-chan struct{}
-	// Ready, if set, is asked by /readyz beside the store.
+	// Ready, if set, is asked by /readyz beside the database.
 	Ready func(context.Context) error
 	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
 	TrustedProxies web.Proxies

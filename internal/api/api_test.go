@@ -43,7 +43,7 @@ type fixture struct {
 func open(t *testing.T, db *store.DB) *fixture {
 	t.Helper()
 	s := &api.Server{
-		DB: db, Access: &access.Service{DB: db}, Registry: &registry.Service{DB: db}, Control: &control.Service{DB: db},
+		Access: &access.Service{DB: db}, Registry: &registry.Service{DB: db}, Control: &control.Service{DB: db},
 		Push: &delivery.Service{DB: db}, Reading: &reading.Service{DB: db}, Reward: &reward.Service{DB: db}, Market: &market.Service{DB: db},
 		Operations:  &operations.Service{DB: db},
 		Grid:        &grid.Service{DB: db},

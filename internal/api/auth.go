@@ -41,7 +41,7 @@ func (s *Server) login(r *request) (answer, error) {
 func (s *Server) issued(t access.Issued) answer {
 	a := ok(wire.Token{
 		AccessToken: t.Token.Reveal(), TokenType: "bearer",
-		ExpiresIn: int(t.ExpiresAt.Sub(s.DB.Now()).Round(time.Second) / time.Second),
+		ExpiresIn: int(t.ExpiresAt.Sub(s.Access.Now()).Round(time.Second) / time.Second),
 	})
 
 	a.set("Cache-Control", "no-store")

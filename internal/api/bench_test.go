@@ -36,7 +36,7 @@ type fleet struct {
 func newFleet(b *testing.B, sites int) *fleet {
 	b.Helper()
 	db := storetest.Open(b, storetest.SQLite(b), store.Options{Environment: flex.Production})
-	s := &api.Server{DB: db, Access: &access.Service{DB: db}, Registry: &registry.Service{DB: db}, Log: quiet, RequestsPerSecond: 1e6}
+	s := &api.Server{Access: &access.Service{DB: db}, Registry: &registry.Service{DB: db}, Log: quiet, RequestsPerSecond: 1e6}
 	o, secret, err := s.Access.AddOrg(b.Context(), "Acme", "acme", "")
 	if err != nil {
 		b.Fatal(err)

@@ -108,7 +108,7 @@ func (s *Server) testEndpoint(r *request) (answer, error) {
 	d, err := s.Push.Await(r.Context(), r.who.Org, id, testWait)
 
 	return ok(wire.EndpointTestResponse{
-		Accepted: d.State == string(flex.DeliveryAccepted),
+		Accepted: d.State == flex.DeliveryAccepted,
 		Delivery: deliveryDetail(d),
 	}), err
 }
@@ -205,7 +205,7 @@ func deliveryResponse(d *delivery.Line) wire.DeliveryResponse {
 		AssetID:        d.AssetID,
 		Endpoint:       d.Endpoint,
 		Generation:     d.Generation,
-		Status:         d.State,
+		Status:         string(d.State),
 		CallbackStatus: d.Callback,
 		NumAttempts:    d.Tries,
 		CreatedAt:      wire.At(d.QueuedAt),
@@ -218,7 +218,7 @@ func deliveryResponse(d *delivery.Line) wire.DeliveryResponse {
 		))
 	}
 
-	if d.State != string(flex.DeliveryPending) && d.Tries > 0 {
+	if d.State != flex.DeliveryPending && d.Tries > 0 {
 		out.FinishedAt = wire.At(d.Last.At.Add(d.Last.Took))
 	}
 

@@ -24,7 +24,7 @@ const (
 // stock gives flexd's store meters and models for every case.
 func (h *fixture) stock() {
 	h.Helper()
-	err := h.server.DB.WriteAll(h.Context(), func(all *store.All) error {
+	err := h.server.Access.DB.WriteAll(h.Context(), func(all *store.All) error {
 		m := flex.Meter{Import: true, Address: "10 DOWNING STREET, LONDON", Postcode: "SW1A 2AA", Energised: true, Domestic: true}
 		hh, flat, shop := m, m, m
 		hh.MPAN, hh.HalfHourly = halfHourly, true

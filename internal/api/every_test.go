@@ -156,13 +156,13 @@ func TestEveryOperation_Broken(t *testing.T) {
 		return l.URL
 	}
 	sound := h.server
-	broken := serve(&api.Server{DB: sound.DB, Access: sound.Access, Log: quiet, Environment: flex.Sandbox})
-	hollow := serve(&api.Server{DB: sound.DB, Log: quiet})
+	broken := serve(&api.Server{Access: sound.Access, Log: quiet, Environment: flex.Sandbox})
+	hollow := serve(&api.Server{Log: quiet})
 	unsure := func(kind flex.Kind) string {
 		d := failingMeters{flex.Fail(kind, "the meter directory failed")}
 		return serve(&api.Server{
-			DB: sound.DB, Access: sound.Access, Log: quiet, Registry: &registry.Service{DB: sound.DB, Meters: d},
-			Directory: directory.New(d, directory.NewRefs(storetest.Keys(t), rand.Reader), sound.DB.Now),
+			Access: sound.Access, Log: quiet, Registry: &registry.Service{DB: sound.Access.DB, Meters: d},
+			Directory: directory.New(d, directory.NewRefs(storetest.Keys(t), rand.Reader), sound.Access.DB.Now),
 		})
 	}
 	down, late := unsure(flex.Unavailable), unsure(flex.TimedOut)
@@ -246,7 +246,7 @@ func TestFurtherStatuses(t *testing.T) {
 	if err := id.UnmarshalText([]byte(there["SITE"])); err != nil {
 		t.Fatal(err)
 	}
-	err := h.server.DB.Write(t.Context(), h.org.ID, func(tx *store.Tx) error {
+	err := h.server.Access.DB.Write(t.Context(), h.org.ID, func(tx *store.Tx) error {
 		_, err := tx.Withdraw(t.Context(), id, 1, "test")
 		return err
 	})
@@ -254,7 +254,7 @@ func TestFurtherStatuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.want("POST", "/entities/site/"+there["SITE"]+"/offboard-site-and-assets", "", 400, "")
-	l := httptest.NewServer((&api.Server{DB: h.server.DB, Access: h.server.Access, Log: quiet, Environment: flex.Production}).Handler())
+	l := httptest.NewServer((&api.Server{Access: h.server.Access, Log: quiet, Environment: flex.Production}).Handler())
 	defer l.Close()
 	h.url = l.URL
 	h.want("GET", "/sandbox/clock", "", 404, `{"detail":"Not Found"}`)
@@ -308,8 +308,8 @@ func TestEveryOperation_Refusals(t *testing.T) {
 		return l.URL
 	}
 	sound := h.url
-	broken := serve(&api.Server{DB: h.server.DB, Access: h.server.Access, Log: quiet})
-	drained := serve(&api.Server{DB: h.server.DB, Access: h.server.Access, Log: h.server.Log, RequestsPerSecond: 1})
+	broken := serve(&api.Server{Access: h.server.Access, Log: quiet})
+	drained := serve(&api.Server{Access: h.server.Access, Log: h.server.Log, RequestsPerSecond: 1})
 	for i, rt := range api.Routes() {
 		at := nobodysPath(rt)
 		if rt.Role == api.Public {

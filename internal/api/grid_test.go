@@ -84,7 +84,7 @@ func TestAcceptOffer(t *testing.T) {
 	h := onSQLite(t)
 	from := flex.PeriodAt(time.Now().Add(2 * time.Hour)).Start()
 	o := flex.Offer{Span: flex.Span{From: from, To: from.Add(time.Hour)}, Service: "dfs", Power: 50_000, Confidence: 90, Who: "test"}
-	if err := h.server.DB.Write(t.Context(), h.org.ID, func(tx *store.Tx) error { return tx.AddOffer(t.Context(), &o) }); err != nil {
+	if err := h.server.Access.DB.Write(t.Context(), h.org.ID, func(tx *store.Tx) error { return tx.AddOffer(t.Context(), &o) }); err != nil {
 		t.Fatal(err)
 	}
 

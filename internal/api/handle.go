@@ -213,7 +213,7 @@ func (s *Server) remember(
 	}
 
 	seen := access.LoggedRequest{
-		At:     s.DB.Now(),
+		At:     s.Access.Now(),
 		ID:     r.id,
 		User:   r.who.Username,
 		Method: r.Method,

@@ -2,7 +2,7 @@ package api
 
 import (
 	"flexd/internal/flex"
-	"flexd/internal/store"
+	"flexd/internal/reading"
 	"flexd/internal/wire"
 )
 
@@ -16,11 +16,11 @@ func (s *Server) heldReadings(r *request) (answer, error) {
 
 	found, total, err := s.Reading.Held(
 		r.Context(),
-		r.who.Org,
-		store.HeldFilter{
+		reading.HeldQuery{
+			Org:    r.who.Org,
 			Asset:  q.AssetID,
 			Label:  q.Label,
-			State:  store.HeldState(q.State),
+			State:  flex.HeldState(q.State),
 			From:   q.From.Time,
 			To:     q.To.Time,
 			Before: q.Before,
@@ -57,16 +57,9 @@ func (s *Server) releaseHeld(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	act := flex.AuditEntry{
-		Who:     "credential " + r.who.Username,
-		Source:  r.from,
-		Act:     "release reading",
-		Org:     r.who.Org,
-		Subject: p.ID.String(),
-		Detail:  in.Reason,
-	}
+	act := r.auditEntry("release reading", p.ID.String(), in.Reason)
 
-	var released store.HeldReading
+	var released flex.HeldReading
 	err := s.Access.Act(r.Context(), act, func() (err error) {
 		released, err = s.Reading.Release(
 			r.Context(),
@@ -81,7 +74,7 @@ func (s *Server) releaseHeld(r *request) (answer, error) {
 	return ok(heldReading(released)), err
 }
 
-func heldReading(h store.HeldReading) wire.HeldReading {
+func heldReading(h flex.HeldReading) wire.HeldReading {
 	return wire.HeldReading{
 		ID:             h.ID,
 		AssetID:        h.AssetID,

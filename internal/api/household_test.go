@@ -68,7 +68,7 @@ func TestHouseholdEvent(t *testing.T) {
 	h.want("GET", at, "", 200, "", own)
 
 	h.want("POST", "/entities/asset/"+there["ASSET"]+"/event/plug-out", "", 200, "null")
-	err = h.server.DB.Write(t.Context(), h.org.ID, func(tx *store.Tx) error {
+	err = h.server.Access.DB.Write(t.Context(), h.org.ID, func(tx *store.Tx) error {
 		b, err := tx.Battery(t.Context(), battery)
 		b.Plan.Modes = ""
 		if err == nil {

@@ -11,8 +11,8 @@ import (
 	"net/http"
 	"strings"
 
+	"flexd/internal/access"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 )
 
 // keyMax is the longest idempotency key in bytes.
@@ -40,13 +40,13 @@ func (s *Server) runOnce(r *request) (answer, error) {
 
 	defer drop()
 
-	kept, claim, err := s.DB.ClaimKey(r.Context(), r.who.Org, key, hash)
+	claim, err := s.Access.ClaimKey(r.Context(), r.who.Org, key, hash)
 	if err != nil {
 		return answer{}, err
 	}
 
-	if kept != nil {
-		return s.answerAgain(r, kept)
+	if claim.Answered != nil {
+		return s.answerAgain(r, claim)
 	}
 
 	return s.runFirst(r, claim)
@@ -73,13 +73,14 @@ func oneKey(keys []string) (string, error) {
 
 // answerAgain answers a request that was answered before. If that answer was not kept, the handler
 // finds it again, and what it does is undone if it was done before.
-func (s *Server) answerAgain(r *request, kept *store.Kept) (answer, error) {
+func (s *Server) answerAgain(r *request, claim *access.KeyClaim) (answer, error) {
 	r.note = append(r.note, "replayed", true)
+	kept := claim.Answered
 	done := kept.Status < http.StatusMultipleChoices
 
 	switch {
 	case r.route.Repeatable && done && !r.route.Anew:
-		r.Request = r.WithContext(store.Undoing(r.Context()))
+		r.Request = r.WithContext(claim.Within(r.Context()))
 		return r.route.handle(s, r)
 	case r.route.Repeatable:
 		return r.route.handle(s, r)
@@ -101,18 +102,18 @@ func (s *Server) answerAgain(r *request, kept *store.Kept) (answer, error) {
 // the key.
 func (s *Server) runFirst(
 	r *request,
-	claim *store.KeyClaim,
+	claim *access.KeyClaim,
 ) (a answer, err error) {
 	// what was done is kept also if the client has gone
 	ctx := context.WithoutCancel(r.Context())
 	if !r.route.InParts {
-		r.Request = r.WithContext(claim.Context(r.Context()))
+		r.Request = r.WithContext(claim.Within(r.Context()))
 	}
 
 	done := false
 	defer func() {
 		if !done { // also after a panic
-			freed := s.DB.FreeKey(ctx, claim)
+			freed := claim.Free(ctx)
 			if freed != nil {
 				r.note = append(r.note, "free_key", freed)
 			}
@@ -134,7 +135,7 @@ func (s *Server) runFirst(
 		return a, bad
 	}
 
-	if bad := s.DB.KeepAnswer(ctx, claim, k); bad != nil {
+	if bad := claim.Keep(ctx, k); bad != nil {
 		return a, fmt.Errorf("keep an answer: %w", bad)
 	}
 
@@ -144,8 +145,8 @@ func (s *Server) runFirst(
 }
 
 // kept is what is kept of an answer. The answer is then the bytes that are kept.
-func (r *request) kept(a *answer) (store.Kept, error) {
-	k := store.Kept{Status: max(a.status, http.StatusOK)}
+func (r *request) kept(a *answer) (flex.KeptAnswer, error) {
+	k := flex.KeptAnswer{Status: max(a.status, http.StatusOK)}
 	if !r.keepsAnswer(k.Status) {
 		return k, nil
 	}

@@ -28,7 +28,7 @@ func (s *Server) instruct(r *request) (answer, error) {
 	var p *control.Preview
 	err := s.Access.Act(
 		r.Context(),
-		s.instructing(r, "send instruction", "", in.Reason),
+		r.auditEntry("send instruction", "", in.Reason),
 		func() (err error) {
 			p, err = s.Control.SendInstruction(r.Context(), r.who.Org, asked)
 			return err
@@ -41,11 +41,8 @@ func (s *Server) instruct(r *request) (answer, error) {
 	return ok(contract.InstructionPreview(p)), nil
 }
 
-// instructing is an act on instructions as the audit log keeps it.
-func (s *Server) instructing(
-	r *request,
-	act, subject, detail string,
-) flex.AuditEntry {
+// auditEntry is what the caller does, as the audit log keeps it.
+func (r *request) auditEntry(act, subject, detail string) flex.AuditEntry {
 	return flex.AuditEntry{
 		Who:     "credential " + r.who.Username,
 		Source:  r.from,
@@ -105,7 +102,7 @@ func (s *Server) stopInstruction(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	act := s.instructing(r, "stop instruction", p.ID.String(), "")
+	act := r.auditEntry("stop instruction", p.ID.String(), "")
 	var in flex.Instruction
 	err := s.Access.Act(r.Context(), act, func() (err error) {
 		in, err = s.Control.StopInstruction(
@@ -130,7 +127,7 @@ func (s *Server) stopInstructions(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	act := s.instructing(r, "stop instructions", "", "")
+	act := r.auditEntry("stop instructions", "", "")
 	stopped := wire.InstructionsStopped{}
 	err := s.Access.Act(r.Context(), act, func() (err error) {
 		stopped.NumStopped, err = s.Control.StopInstructions(

@@ -45,7 +45,7 @@ func (s *Server) setFeederLimits(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	act := s.instructing(r, "import limits", "", "")
+	act := r.auditEntry("import limits", "", "")
 	err = s.Access.Act(r.Context(), act, func() error {
 		return s.Control.ImportLimits(r.Context(), r.who.Org, limits)
 	})
@@ -95,7 +95,7 @@ func (s *Server) clearFeederLimits(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	act := s.instructing(r, "clear limits", q.Group, "")
+	act := r.auditEntry("clear limits", q.Group, "")
 
 	return none(), s.Access.Act(r.Context(), act, func() error {
 		return s.Control.ClearLimits(r.Context(), r.who.Org, q.Group)
@@ -116,7 +116,7 @@ func (s *Server) setLimitLink(r *request) (answer, error) {
 		Silence:  time.Duration(in.SilenceSeconds) * time.Second,
 	}
 
-	act := s.instructing(r, "set limit link", in.Group, "")
+	act := r.auditEntry("set limit link", in.Group, "")
 	err := s.Access.Act(r.Context(), act, func() error {
 		return s.Control.SetLink(r.Context(), r.who.Org, l)
 	})
@@ -134,7 +134,7 @@ func (s *Server) clearLimitLink(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	act := s.instructing(r, "end limit link", q.Group, "")
+	act := r.auditEntry("end limit link", q.Group, "")
 
 	return none(), s.Access.Act(r.Context(), act, func() error {
 		return s.Control.ClearLink(r.Context(), r.who.Org, q.Group)

@@ -102,7 +102,7 @@ func TestEveryAnswer(t *testing.T) {
 
 func TestRateLimit(t *testing.T) {
 	h := onSQLite(t)
-	limited := &api.Server{DB: h.server.DB, Access: h.server.Access, Registry: h.server.Registry, Log: h.server.Log, RequestsPerSecond: 1}
+	limited := &api.Server{Access: h.server.Access, Registry: h.server.Registry, Log: h.server.Log, RequestsPerSecond: 1}
 	l := httptest.NewServer(limited.Handler())
 	defer l.Close()
 	plain := h.url
@@ -141,7 +141,7 @@ func (l *logs) Write(b []byte) (int, error) {
 func TestLog(t *testing.T) {
 	h := onSQLite(t)
 	log := &logs{}
-	s := &api.Server{DB: h.server.DB, Access: h.server.Access, Registry: h.server.Registry, Log: slog.New(slog.NewTextHandler(log, nil)), Ready: func(context.Context) error { return errors.New("the rounds stand still") }}
+	s := &api.Server{Access: h.server.Access, Registry: h.server.Registry, Log: slog.New(slog.NewTextHandler(log, nil)), Ready: func(context.Context) error { return errors.New("the rounds stand still") }}
 	l := httptest.NewServer(s.Handler())
 	defer l.Close()
 	h.url = l.URL
@@ -171,7 +171,7 @@ func TestLog_ClientGone(t *testing.T) {
 	log := &logs{}
 	ctx, hangUp := context.WithCancel(t.Context())
 	defer hangUp()
-	s := &api.Server{DB: h.server.DB, Log: slog.New(slog.NewTextHandler(log, nil)), Ready: func(ctx context.Context) error {
+	s := &api.Server{Access: h.server.Access, Log: slog.New(slog.NewTextHandler(log, nil)), Ready: func(ctx context.Context) error {
 		hangUp()
 		return ctx.Err()
 	}}
@@ -200,7 +200,7 @@ func TestMetrics(t *testing.T) {
 		readers []netip.Prefix
 		status  int
 	}{{nil, 404}, {[]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, 200}} {
-		behind := &api.Server{DB: h.server.DB, Access: h.server.Access, Log: h.server.Log, MetricsFrom: c.readers,
+		behind := &api.Server{Access: h.server.Access, Log: h.server.Log, MetricsFrom: c.readers,
 			TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
 		r, w := httptest.NewRequest("GET", "/metrics", nil), httptest.NewRecorder()
 		r.RemoteAddr = "127.0.0.1:5000"

@@ -43,7 +43,7 @@ func (s *Server) siteToken(r *request) (answer, error) {
 	}
 
 	if t.ExpiresAt.IsZero() && b.ExpiresIn != nil {
-		t.ExpiresAt = s.DB.Now().Add(time.Duration(*b.ExpiresIn) * time.Second)
+		t.ExpiresAt = s.Access.Now().Add(time.Duration(*b.ExpiresIn) * time.Second)
 	}
 
 	return answer{}, s.Registry.PutToken(r.Context(), r.who.Org, p.SiteID, t)

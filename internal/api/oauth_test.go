@@ -215,7 +215,7 @@ func TestOAuth_LateRefresh(t *testing.T) {
 func (h *fixture) login(username string) string {
 	h.Helper()
 	var c store.Credential
-	err := h.server.DB.ReadAll(h.Context(), func(all *store.All) (err error) {
+	err := h.server.Access.DB.ReadAll(h.Context(), func(all *store.All) (err error) {
 		c, err = all.CredentialNamed(h.Context(), username)
 		return err
 	})

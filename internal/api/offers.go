@@ -29,7 +29,7 @@ func (s *Server) offer(r *request) (answer, error) {
 	var k *grid.Stack
 	err := s.Access.Act(
 		r.Context(),
-		s.instructing(r, "make offer", "", asked.Service),
+		r.auditEntry("make offer", "", asked.Service),
 		func() (err error) {
 			k, err = s.Grid.MakeOffer(r.Context(), r.who.Org, asked)
 			return err
@@ -95,7 +95,7 @@ func (s *Server) acceptOffer(r *request) (answer, error) {
 	} else {
 		err = s.Access.Act(
 			r.Context(),
-			s.instructing(r, "accept offer", at.ID.String(), in.Reason),
+			r.auditEntry("accept offer", at.ID.String(), in.Reason),
 			func() (err error) {
 				p, err = s.Control.SendInstruction(
 					r.Context(),

@@ -102,7 +102,7 @@ func (s *Server) answerAlert(
 	note string,
 	keep func(operations.AlertNote) (flex.Alert, error),
 ) (answer, error) {
-	act := s.instructing(r, what, id.String(), note)
+	act := r.auditEntry(what, id.String(), note)
 	var a flex.Alert
 	err := s.Access.Act(r.Context(), act, func() (err error) {
 		a, err = keep(operations.AlertNote{

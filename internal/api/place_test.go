@@ -122,7 +122,7 @@ func (h *homestead) place() map[string]string {
 		"SOON": time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "HALF": now.Add(4 * flex.HalfHour).Format(time.RFC3339),
 		"HALF_END": now.Add(5 * flex.HalfHour).Format(time.RFC3339), "PERIOD": now.Add(-flex.HalfHour).Format(time.RFC3339), "PERIOD_END": now.Format(time.RFC3339),
 	}
-	err := h.server.DB.WriteAll(h.Context(), func(all *store.All) error {
+	err := h.server.Access.DB.WriteAll(h.Context(), func(all *store.All) error {
 		if err := all.PutModels(h.Context(), []flex.Model{{Name: "pack", Type: flex.Battery, CoP11: true}}); err != nil {
 			return err
 		}

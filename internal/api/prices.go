@@ -3,7 +3,6 @@ package api
 import (
 	"flexd/internal/flex"
 	"flexd/internal/market"
-	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
@@ -95,7 +94,7 @@ func curvePrices(c market.DayCurve) []wire.CurvePrice {
 	return shown
 }
 
-func publications(all []store.PublicationRecord) []wire.Publication {
+func publications(all []market.Version) []wire.Publication {
 	shown := make([]wire.Publication, len(all))
 	for i, p := range all {
 		shown[i] = wire.Publication{

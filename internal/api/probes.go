@@ -11,9 +11,9 @@ func (s *Server) healthz(*request) (answer, error) {
 	return ok(map[string]string{"status": "ok"}), nil
 }
 
-// readyz says whether requests can be served: the store answers, and what Ready asks.
+// readyz says whether requests can be served: the database answers, and what Ready asks.
 func (s *Server) readyz(r *request) (answer, error) {
-	if err := s.DB.Ping(r.Context()); err != nil {
+	if err := s.Access.Ready(r.Context()); err != nil {
 		return answer{}, notReady(err)
 	}
 

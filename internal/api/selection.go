@@ -5,7 +5,6 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/selection"
-	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
@@ -71,7 +70,7 @@ func (s *Server) act(
 	dry bool,
 	typed string,
 ) (answer, error) {
-	ctx := store.Within(r.Context(), []flex.OrgID{r.who.Org})
+	ctx := r.who.Within(r.Context())
 	if dry {
 		done, err := s.Selection.Preview(ctx, a, assets)
 		if err != nil {
@@ -83,7 +82,7 @@ func (s *Server) act(
 
 	var done selection.Result
 	act := a.Act(assets)
-	act = s.instructing(r, act.Act, act.Subject, act.Detail)
+	act = r.auditEntry(act.Act, act.Subject, act.Detail)
 	err := s.Access.ActWithDetail(r.Context(), act, func() (_ string, err error) {
 		done, err = s.Selection.Do(ctx, a, assets, typed)
 		if len(done.Lines) == 0 {

@@ -4,7 +4,6 @@ import (
 	"flexd/internal/directory"
 	"flexd/internal/flex"
 	"flexd/internal/registry"
-	"flexd/internal/store"
 	"flexd/internal/wire"
 )
 
@@ -16,7 +15,7 @@ func (s *Server) listSites(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	p, err := s.Registry.Sites(r.Context(), r.who.Org, store.SiteFilter{
+	p, err := s.Registry.Sites(r.Context(), r.who.Org, registry.SiteQuery{
 		MPAN:     q.MPAN,
 		Postcode: q.Postcode,
 		Limit:    q.Limit,
@@ -138,7 +137,7 @@ func supplyChange(
 }
 
 // siteResponse shows a site.
-func siteResponse(r store.SiteRecord) wire.SiteResponse {
+func siteResponse(r flex.SiteRecord) wire.SiteResponse {
 	v := wire.SiteResponse{
 		ID:                         r.ID,
 		MPAN:                       r.MPAN.Reveal(),

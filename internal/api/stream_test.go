@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"flexd/internal/access"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -19,7 +20,7 @@ import (
 // A streamed answer that breaks off is logged and counted, and the client sees it break.
 func TestStream_BreaksOff(t *testing.T) {
 	var log lockedBuffer
-	s := &Server{DB: storetest.Open(t, storetest.SQLite(t), store.Options{}), Log: slog.New(slog.NewTextHandler(&log, nil))}
+	s := &Server{Access: &access.Service{DB: storetest.Open(t, storetest.SQLite(t), store.Options{})}, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	s.Handler()
 	recorded := make(chan struct{})
 	failing := s.handle(Route{Method: http.MethodGet, Pattern: "/failing", Role: Public, handle: func(*Server, *request) (answer, error) {

@@ -283,7 +283,6 @@ func (h *App) openTransports(s Settings) {
 
 func (h *App) newAPI(s Settings) *api.Server {
 	return &api.Server{
-		DB:    h.DB,
 		Clock: h,
 		Log:   s.Log,
 

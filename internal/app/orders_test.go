@@ -39,7 +39,7 @@ func newDispatcher(t *testing.T, url string) *dispatcher {
 }
 
 // put writes an object, in the place of one if its id is given, and returns its id.
-func (d *dispatcher) put(kind store.ADRKind, id store.ADRObjectID, document string) store.ADRObjectID {
+func (d *dispatcher) put(kind flex.ADRKind, id flex.ADRObjectID, document string) flex.ADRObjectID {
 	d.Helper()
 	var read any
 	if err := json.Unmarshal([]byte(document), &read); err != nil {
@@ -60,7 +60,7 @@ func (d *dispatcher) put(kind store.ADRKind, id store.ADRObjectID, document stri
 	return o.ID
 }
 
-func (d *dispatcher) remove(kind store.ADRKind, id store.ADRObjectID) {
+func (d *dispatcher) remove(kind flex.ADRKind, id flex.ADRObjectID) {
 	d.Helper()
 	if _, err := d.adr.Delete(d.Context(), adr.Client{Org: d.org, ID: "bl", Business: true}, kind, id); err != nil {
 		d.Fatal(err)
@@ -68,7 +68,7 @@ func (d *dispatcher) remove(kind store.ADRKind, id store.ADRObjectID) {
 }
 
 // event is an event's document: what is asked for from an instant of the day on, for an hour.
-func event(program store.ADRObjectID, start string, priority int, payload string) string {
+func event(program flex.ADRObjectID, start string, priority int, payload string) string {
 	return fmt.Sprintf(`{"programID":%q,"priority":%d,"intervalPeriod":{"start":"2026-01-15T%s:00Z","duration":"PT1H"},"intervals":[{"id":0,"payloads":[%s]}]}`,
 		program, priority, start, payload)
 }
@@ -130,39 +130,39 @@ func (d *dispatcher) stands(step string, want ...string) {
 func TestOrders(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		d := newDispatcher(t, url)
-		none := store.ADRObjectID{}
-		program := d.put(store.ADRProgram, none, `{"programName":"peak"}`)
-		one := d.put(store.ADREvent, none, event(program, "18:00", 5, less5))
+		none := flex.ADRObjectID{}
+		program := d.put(flex.ADRProgram, none, `{"programName":"peak"}`)
+		one := d.put(flex.ADREvent, none, event(program, "18:00", 5, less5))
 		d.stands("not bound")
 
-		bind := func(b store.ADRBinding) error { return d.adr.Bind(d.Context(), d.org, &b) }
-		if err := bind(store.ADRBinding{Program: program, Service: "dno", Scope: flex.Scope{Group: "nowhere"}}); flex.KindOf(err) != flex.NotFound {
+		bind := func(b flex.ADRBinding) error { return d.adr.Bind(d.Context(), d.org, &b) }
+		if err := bind(flex.ADRBinding{Program: program, Service: "dno", Scope: flex.Scope{Group: "nowhere"}}); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("bound to a group that there is not: %v", err)
 		}
-		if err := bind(store.ADRBinding{Program: program, Service: "dno"}); err != nil {
+		if err := bind(flex.ADRBinding{Program: program, Service: "dno"}); err != nil {
 			t.Fatal(err)
 		}
 
 		d.stands("bound", "18:00-19:00 -5 sent")
-		d.put(store.ADREvent, one, event(program, "18:00", 5, less5))
+		d.put(flex.ADREvent, one, event(program, "18:00", 5, less5))
 		d.stands("twice", "18:00-19:00 -5 sent")
 
-		d.put(store.ADREvent, one, event(program, "18:00", 5, less7))
+		d.put(flex.ADREvent, one, event(program, "18:00", 5, less7))
 		d.stands("changed", "18:00-19:00 -5 withdrawn", "18:00-19:00 -7 sent")
 
-		urgent := d.put(store.ADREvent, none, event(program, "18:30", 1, most9))
+		urgent := d.put(flex.ADREvent, none, event(program, "18:30", 1, most9))
 		d.stands("outranked in part", "18:00-18:30 -7 sent", "18:00-19:00 -5 withdrawn", "18:00-19:00 -7 withdrawn", "18:30-19:30 at most 9 sent")
 
-		d.remove(store.ADREvent, urgent)
+		d.remove(flex.ADREvent, urgent)
 		stood := []string{"18:00-18:30 -7 withdrawn", "18:00-19:00 -5 withdrawn", "18:00-19:00 -7 sent", "18:00-19:00 -7 withdrawn", "18:30-19:30 at most 9 withdrawn"}
 		d.stands("the urgent one is cancelled", stood...)
 
-		d.put(store.ADREvent, none, event(program, "15:00", 0, less5))
+		d.put(flex.ADREvent, none, event(program, "15:00", 0, less5))
 		d.stands("too late", append([]string{"15:00-16:00 0 refused"}, stood...)...)
 		d.unmet(1)
 		d.short(one)
 
-		d.remove(store.ADREvent, one)
+		d.remove(flex.ADREvent, one)
 		if err := d.adr.Unbind(d.Context(), d.org, program); err != nil {
 			t.Error(err)
 		}
@@ -183,9 +183,9 @@ func TestOrders_Limits(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		none := store.ADRObjectID{}
-		program := d.put(store.ADRProgram, none, `{"programName":"feeder"}`)
-		b := store.ADRBinding{Program: program, Kind: store.ADRImportLimit, Service: "dno"}
+		none := flex.ADRObjectID{}
+		program := d.put(flex.ADRProgram, none, `{"programName":"feeder"}`)
+		b := flex.ADRBinding{Program: program, Kind: flex.ADRImportLimit, Service: "dno"}
 		if err := d.adr.Bind(t.Context(), d.org, &b); flex.KindOf(err) != flex.Malformed {
 			t.Errorf("a limit without a group: %v", err)
 		}
@@ -205,19 +205,19 @@ func TestOrders_Limits(t *testing.T) {
 			}
 		}
 
-		one := d.put(store.ADREvent, none, event(program, "18:00", 5, most9))
+		one := d.put(flex.ADREvent, none, event(program, "18:00", 5, most9))
 		d.stands("a limit", "18:00-19:00 at most 9 limited")
 		limits("a limit", 1, false)
 		d.now = d.now.Add(14 * time.Minute)
-		d.put(store.ADREvent, one, event(program, "18:00", 5, most9)) // the same again: a sign of life
+		d.put(flex.ADREvent, one, event(program, "18:00", 5, most9)) // the same again: a sign of life
 		d.now = d.now.Add(14 * time.Minute)
 		limits("heard", 1, false)
 		d.now = d.now.Add(time.Minute)
 		limits("silence", 1, true)
-		d.put(store.ADREvent, none, event(program, "19:00", 5, less5))
+		d.put(flex.ADREvent, none, event(program, "19:00", 5, less5))
 		d.stands("a change is no limit", "18:00-19:00 at most 9 limited", "19:00-20:00 -5 refused")
 		limits("heard again", 1, false)
-		d.remove(store.ADREvent, one)
+		d.remove(flex.ADREvent, one)
 		d.stands("cancelled", "18:00-19:00 at most 9 withdrawn", "19:00-20:00 -5 refused")
 		limits("cancelled", 0, false)
 
@@ -238,18 +238,18 @@ func TestOrders_ExportLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		none := store.ADRObjectID{}
-		program := d.put(store.ADRProgram, none, `{"programName":"feeder"}`)
+		none := flex.ADRObjectID{}
+		program := d.put(flex.ADRProgram, none, `{"programName":"feeder"}`)
 		const gives4 = `{"type":"EXPORT_CAPACITY_LIMIT","values":[4]}`
 		for _, c := range []struct {
-			kind store.ADRBindingKind
+			kind flex.ADRBindingKind
 			want string
-		}{{store.ADRInstruction, "bind its program with the kind limit"}, {store.ADRImportLimit, "not of export"}} {
-			b := store.ADRBinding{Program: program, Kind: c.kind, Service: "dno", Scope: flex.Scope{Group: "feeder"}}
+		}{{flex.ADRInstruction, "bind its program with the kind limit"}, {flex.ADRImportLimit, "not of export"}} {
+			b := flex.ADRBinding{Program: program, Kind: c.kind, Service: "dno", Scope: flex.Scope{Group: "feeder"}}
 			if err := d.adr.Bind(t.Context(), d.org, &b); err != nil {
 				t.Fatal(err)
 			}
-			id := d.put(store.ADREvent, none, event(program, "20:00", 5, gives4))
+			id := d.put(flex.ADREvent, none, event(program, "20:00", 5, gives4))
 			if _, err := d.control.SendOrders(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -257,23 +257,23 @@ func TestOrders_ExportLimits(t *testing.T) {
 			if err != nil || orders[0].State != store.ADRRefused || !strings.Contains(orders[0].Problem, c.want) {
 				t.Errorf("%s: %+v: %v", c.kind, orders, err)
 			}
-			d.remove(store.ADREvent, id)
+			d.remove(flex.ADREvent, id)
 			if err := d.adr.Unbind(t.Context(), d.org, program); err != nil {
 				t.Fatal(err)
 			}
 		}
 
-		b := store.ADRBinding{Program: program, Kind: store.ADRLimit, Service: "dno", Scope: flex.Scope{Group: "feeder"}}
+		b := flex.ADRBinding{Program: program, Kind: flex.ADRLimit, Service: "dno", Scope: flex.Scope{Group: "feeder"}}
 		if err := d.adr.Bind(t.Context(), d.org, &b); err != nil {
 			t.Fatal(err)
 		}
-		one := d.put(store.ADREvent, none, event(program, "18:00", 5, gives4))
-		d.put(store.ADREvent, none, event(program, "18:00", 0, most9))
+		one := d.put(flex.ADREvent, none, event(program, "18:00", 5, gives4))
+		d.put(flex.ADREvent, none, event(program, "18:00", 0, most9))
 		before := []string{"20:00-21:00 at most 4 withdrawn", "20:00-21:00 at most 4 withdrawn"}
 		d.stands("both directions", append([]string{"18:00-19:00 at most 4 limited", "18:00-19:00 at most 9 limited"}, before...)...)
-		d.put(store.ADREvent, none, event(program, "18:30", 0, `{"type":"EXPORT_CAPACITY_LIMIT","values":[2]}`))
+		d.put(flex.ADREvent, none, event(program, "18:30", 0, `{"type":"EXPORT_CAPACITY_LIMIT","values":[2]}`))
 		d.stands("a higher priority", append([]string{"18:00-18:30 at most 4 limited", "18:00-19:00 at most 4 withdrawn", "18:00-19:00 at most 9 limited", "18:30-19:30 at most 2 limited"}, before...)...)
-		d.remove(store.ADREvent, one)
+		d.remove(flex.ADREvent, one)
 		found, _, err := d.control.Limits(t.Context(), d.org)
 		if err != nil || len(found) != 3 {
 			t.Errorf("%+v: %v", found, err)
@@ -323,7 +323,7 @@ func (d *dispatcher) unmet(want int) {
 }
 
 // short lets the evening pass: nothing was brought, which the dispatcher and an operator are shown.
-func (d *dispatcher) short(event store.ADRObjectID) {
+func (d *dispatcher) short(event flex.ADRObjectID) {
 	d.Helper()
 	d.now = time.Date(2026, 1, 15, 19, 0, 0, 0, time.UTC)
 	if _, err := d.adr.ReportOrders(d.Context()); err != nil {
@@ -331,7 +331,7 @@ func (d *dispatcher) short(event store.ADRObjectID) {
 	}
 	d.unmet(2)
 
-	found, err := d.adr.Search(d.Context(), adr.Client{Org: d.org, Business: true}, store.ADRSearch{Kind: store.ADRReport, Event: event})
+	found, err := d.adr.Search(d.Context(), adr.Client{Org: d.org, Business: true}, flex.ADRSearch{Kind: flex.ADRReport, Event: event})
 	if err != nil || len(found) != 1 {
 		d.Fatalf("%d reports: %v", len(found), err)
 	}

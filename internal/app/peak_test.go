@@ -33,15 +33,15 @@ func TestPeak_FromEventToMoney(t *testing.T) {
 		s.Consent(time.UnixMicro(2))
 		s.meterEvenings(pair, 20)
 
-		program := s.dispatch(store.ADRProgram, `{"programName":"peak"}`)
-		s.must(nil, nil, s.app.ADR.Bind(t.Context(), s.Org, &store.ADRBinding{Program: program, Service: "dfs", Price: flex.FromGBPPerMWh(3000)}))
+		program := s.dispatch(flex.ADRProgram, `{"programName":"peak"}`)
+		s.must(nil, nil, s.app.ADR.Bind(t.Context(), s.Org, &flex.ADRBinding{Program: program, Service: "dfs", Price: flex.FromGBPPerMWh(3000)}))
 		for _, car := range pair {
 			err := s.app.Control.Event(t.Context(), s.Org, car, control.Event{Kind: control.PlugIn,
 				Intent: &flex.Intent{Need: 29_600, ReadyBy: s.at.Add(6 * time.Hour), Mode: flex.Minimise}})
 			s.must(nil, nil, err)
 		}
 		s.turn(s.at.Add(10*time.Minute), time.Hour)
-		s.dispatch(store.ADREvent, fmt.Sprintf(`{"programID":%q,"intervalPeriod":{"start":"2026-01-15T20:00:00Z","duration":"PT1H"},
+		s.dispatch(flex.ADREvent, fmt.Sprintf(`{"programID":%q,"intervalPeriod":{"start":"2026-01-15T20:00:00Z","duration":"PT1H"},
 			"intervals":[{"id":0,"payloads":[{"type":"DISPATCH_SETPOINT_RELATIVE","values":[-14.8]}]}]}`, program))
 		s.turn(s.at.Add(10*time.Minute), time.Hour)
 
@@ -103,7 +103,7 @@ func (s *street) meter(charger flex.AssetID, day flex.Day, first, last int, valu
 }
 
 // dispatch writes an object as the dispatcher's business logic does.
-func (s *street) dispatch(kind store.ADRKind, document string) store.ADRObjectID {
+func (s *street) dispatch(kind flex.ADRKind, document string) flex.ADRObjectID {
 	s.Helper()
 	var read any
 	if err := json.Unmarshal([]byte(document), &read); err != nil {

@@ -191,7 +191,7 @@ func (p *deliveriesPage) table() *table {
 			asset,
 			d.AssetName,
 			d.Generation,
-			d.State,
+			string(d.State),
 			d.QueuedAt,
 			d.Tries,
 			d.Last.At,

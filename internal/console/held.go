@@ -99,7 +99,7 @@ var readingsCrumbs = []crumb{{"Readings", "/console/readings"}}
 func (p *heldPage) filter(r *request) (f reading.HeldQuery, err error) {
 	f = reading.HeldQuery{
 		Label: p.Label,
-		State: p.State,
+		State: flex.HeldState(p.State),
 		Limit: r.limit() + 1,
 	}
 

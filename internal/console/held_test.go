@@ -46,7 +46,7 @@ func TestHeldReadings(t *testing.T) {
 		}
 
 		held := func(label flex.Label) string {
-			found, _, err := (&reading.Service{DB: s.db}).Held(s.Context(), s.Org, store.HeldFilter{Label: label, Limit: 1})
+			found, _, err := (&reading.Service{DB: s.db}).Held(s.Context(), reading.HeldQuery{Org: s.Org, Label: label, Limit: 1})
 			if err != nil || len(found) != 1 {
 				t.Fatalf("%d of %s, %v", len(found), label, err)
 			}

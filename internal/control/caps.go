@@ -126,7 +126,7 @@ func keepLimited(
 		return err
 	}
 
-	bindings, err := tx.ADRBindings(ctx, store.ADRObjectID{})
+	bindings, err := tx.ADRBindings(ctx, flex.ADRObjectID{})
 	if err != nil {
 		return err
 	}

@@ -141,7 +141,7 @@ func (d *Service) sendOrder(
 func (d *Service) instructBy(
 	ctx context.Context,
 	tx *store.Tx,
-	b *store.ADRBinding,
+	b *flex.ADRBinding,
 	o *store.ADROrder,
 ) (later bool, err error) {
 	if o.Direction == flex.Export {
@@ -178,7 +178,7 @@ func (d *Service) instructBy(
 func (d *Service) limitBy(
 	ctx context.Context,
 	tx *store.Tx,
-	b *store.ADRBinding,
+	b *flex.ADRBinding,
 	o *store.ADROrder,
 ) error {
 	if o.Limit == nil {
@@ -188,7 +188,7 @@ func (d *Service) limitBy(
 		)
 	}
 
-	if o.Direction == flex.Export && b.Kind == store.ADRImportLimit {
+	if o.Direction == flex.Export && b.Kind == flex.ADRImportLimit {
 		return flex.Fail(
 			flex.Malformed,
 			"its program is bound for limits of what is drawn, not of export: bind it with the kind limit",

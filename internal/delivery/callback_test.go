@@ -83,7 +83,7 @@ func TestCallback_Unknown(t *testing.T) {
 		}
 
 		d, err := h.service.Delivery(ctx, h.Org, id)
-		if err != nil || d.Callback != flex.Rejected || d.State != string(flex.DeliverySuperseded) {
+		if err != nil || d.Callback != flex.Rejected || d.State != flex.DeliverySuperseded {
 			h.Errorf("%+v, %v", d, err)
 		}
 	})

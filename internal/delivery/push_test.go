@@ -815,7 +815,7 @@ func TestPush_Test(t *testing.T) {
 		}
 
 		d, err := h.service.Await(ctx, h.Org, id, 20*time.Second)
-		if err != nil || d.State != flex.DeliveryAccepted || d.Kind != store.TestPush {
+		if err != nil || d.State != flex.DeliveryAccepted || d.Kind != string(store.TestPush) {
 			h.Errorf("test %+v, %v", d, err)
 		}
 

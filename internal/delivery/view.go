@@ -53,7 +53,7 @@ type Line struct {
 	AssetID    flex.AssetID // zero for what concerns no single asset
 	AssetName  string
 	Generation int64
-	State      string
+	State      flex.DeliveryState
 	QueuedAt   time.Time
 	Tries      int
 	Last       AttemptView         // zero before the first
@@ -69,7 +69,7 @@ func lineOf(d *store.Delivery, org string) Line {
 		Kind:       string(d.Kind),
 		AssetID:    d.AssetID,
 		Generation: d.Generation,
-		State:      string(d.State),
+		State:      d.State,
 		QueuedAt:   d.QueuedAt,
 		Tries:      d.Tries,
 		Last:       attemptView(&d.Last),
@@ -354,7 +354,7 @@ func (d *Detail) view() DeliveryView {
 		Kind:       d.Kind,
 		AssetID:    d.AssetID,
 		Generation: d.Generation,
-		State:      d.State,
+		State:      string(d.State),
 		QueuedAt:   d.QueuedAt,
 		NextAt:     d.NextAt,
 		URL:        d.URL,
@@ -363,10 +363,10 @@ func (d *Detail) view() DeliveryView {
 	}
 
 	v.MayReplay = slices.Contains(
-		[]string{
-			string(flex.DeliveryPending),
-			string(flex.DeliveryAccepted),
-			string(flex.DeliveryRejected),
+		[]flex.DeliveryState{
+			flex.DeliveryPending,
+			flex.DeliveryAccepted,
+			flex.DeliveryRejected,
 		},
 		d.State,
 	)

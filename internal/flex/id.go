@@ -30,7 +30,8 @@ type (
 	InstructionID = ID[instructionKind] // of the grid
 	OfferID       = ID[offerKind]       // to the grid
 	AlertID       = ID[alertKind]
-	AuditID       = ID[auditKind]    // of an entry of the audit log
+	AuditID       = ID[auditKind] // of an entry of the audit log
+	ADRObjectID   = ID[adrObjectKind]
 	ADROrderID    = ID[adrOrderKind] // what an interval of an OpenADR event asks of the fleet
 	UserID        = ID[userKind]     // an end user, as a component token names one
 )
@@ -48,6 +49,7 @@ type (
 	offerKind       struct{}
 	alertKind       struct{}
 	auditKind       struct{}
+	adrObjectKind   struct{}
 	adrOrderKind    struct{}
 	flexEventKind   struct{}
 	transactionKind struct{}

@@ -193,6 +193,16 @@ type Site struct {
 	CreatedAt      time.Time
 }
 
+// SiteRecord is a site with what belongs to it, as it is shown: without its email, end user
+// and instant of making.
+type SiteRecord struct {
+	Site
+	Assets  []AssetID
+	Methods []DispatchMethod
+	// what its markets rest on; nil if its MPAN is on no list
+	Meter *Meter
+}
+
 // SiteTariff is the tariff as the site record keeps it, apart from the assets' own.
 type SiteTariff struct {
 	Type       TariffType
@@ -402,6 +412,15 @@ type PricedPeriod struct {
 	Price   Price
 	Known   bool
 	Derived bool // from the price of a longer time, such as an hour
+}
+
+// Quote is the price of a settlement period with the publication and the source that it is
+// from, which are zero if none covers the period.
+type Quote struct {
+	PricedPeriod
+	From        PublicationID
+	Source      string
+	Preliminary bool
 }
 
 // Label says what a reading measures, in the interface's words.

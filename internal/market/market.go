@@ -131,9 +131,9 @@ func (d *Service) AssetCurve(
 // DayCurve is a London day's curve with all that it was made from.
 type DayCurve struct {
 	Day          flex.Day
-	Quotes       []store.Quote
+	Quotes       []flex.Quote
 	Carbon       map[flex.Period]flex.Carbon
-	Publications []store.PublicationRecord
+	Publications []Version // without their prices
 }
 
 // Day returns a day's curve as the organisation knows it now, today's if the day is zero: the
@@ -180,7 +180,10 @@ func curveOf(
 		return c, err
 	}
 
-	c.Publications, err = tx.Publications(ctx, day.Span(), source)
+	published, err := tx.Publications(ctx, day.Span(), source)
+	for i := range published {
+		c.Publications = append(c.Publications, versionOf(&published[i]))
+	}
 
 	return c, err
 }

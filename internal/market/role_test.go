@@ -42,7 +42,7 @@ func priced(t *testing.T, d *Service, org flex.OrgID, at time.Time) string {
 		if err != nil {
 			return err
 		}
-		for _, q := range []store.Quote{plan[0], settled[0]} {
+		for _, q := range []flex.Quote{plan[0], settled[0]} {
 			text := "none"
 			if q.Known {
 				text = fmt.Sprintf("%s %.0f", q.Source, q.Price.GBPPerMWh())

@@ -119,22 +119,12 @@ func (d *Service) DayView(
 func (v *DayView) addVersions(
 	ctx context.Context,
 	all *store.All,
-	records []store.PublicationRecord,
+	published []Version,
 ) error {
-	for _, record := range records[:min(len(records), versionsMax)] {
-		prices, err := all.PricesOf(ctx, record.ID, v.Day.Span())
+	for _, one := range published[:min(len(published), versionsMax)] {
+		prices, err := all.PricesOf(ctx, one.ID, v.Day.Span())
 		if err != nil {
 			return err
-		}
-
-		one := Version{
-			ID:          record.ID,
-			Source:      record.Source,
-			PublishedAt: record.PublishedAt,
-			FetchedAt:   record.FetchedAt,
-			Span:        record.Span,
-			Preliminary: record.Preliminary,
-			Missing:     record.Missing,
 		}
 
 		for _, q := range prices {
@@ -147,6 +137,19 @@ func (v *DayView) addVersions(
 	v.compare()
 
 	return nil
+}
+
+// versionOf is a publication without its prices.
+func versionOf(p *store.PublicationRecord) Version {
+	return Version{
+		ID:          p.ID,
+		Source:      p.Source,
+		PublishedAt: p.PublishedAt,
+		FetchedAt:   p.FetchedAt,
+		Span:        p.Span,
+		Preliminary: p.Preliminary,
+		Missing:     p.Missing,
+	}
 }
 
 func poundsOf(p flex.PricedPeriod) *float64 {

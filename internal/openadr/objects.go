@@ -15,7 +15,6 @@ import (
 
 	"flexd/internal/adr"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 )
 
 // document reads the JSON body.
@@ -57,12 +56,12 @@ func (r *request) bytes(most int64) ([]byte, error) {
 }
 
 // id reads the id of the path.
-func (r *request) id() (store.ADRObjectID, error) {
+func (r *request) id() (flex.ADRObjectID, error) {
 	given := chi.URLParam(r.Request, "id")
 	if r.URL.RawPath != "" {
 		plain, err := url.PathUnescape(given)
 		if err != nil {
-			return store.ADRObjectID{}, flex.Fail(
+			return flex.ADRObjectID{}, flex.Fail(
 				flex.Malformed,
 				"the path is not well formed",
 			)
@@ -74,7 +73,7 @@ func (r *request) id() (store.ADRObjectID, error) {
 }
 
 // search answers GET of a collection.
-func (s *Server) search(r *request, kind store.ADRKind) (answer, error) {
+func (s *Server) search(r *request, kind flex.ADRKind) (answer, error) {
 	q, none, err := readQuery(r, kind)
 	if err != nil {
 		return answer{}, err
@@ -94,10 +93,10 @@ func (s *Server) search(r *request, kind store.ADRKind) (answer, error) {
 }
 
 // create answers POST of a collection.
-func (s *Server) create(r *request, kind store.ADRKind) (answer, error) {
+func (s *Server) create(r *request, kind flex.ADRKind) (answer, error) {
 	return s.write(r, kind, "create", "", http.StatusCreated, func(ctx context.Context, document any) (adr.Object, error) {
 		o, err := s.ADR.Create(ctx, r.adr, kind, document)
-		if kind == store.ADRVEN && flex.KindOf(err) == flex.Conflict { // for which the specification has no 409
+		if kind == flex.ADRVEN && flex.KindOf(err) == flex.Conflict { // for which the specification has no 409
 			err = flex.Fail(flex.Malformed, "%v", err)
 		}
 		return o, err
@@ -105,7 +104,7 @@ func (s *Server) create(r *request, kind store.ADRKind) (answer, error) {
 }
 
 // replace answers PUT of an object.
-func (s *Server) replace(r *request, kind store.ADRKind) (answer, error) {
+func (s *Server) replace(r *request, kind flex.ADRKind) (answer, error) {
 	if err := r.adr.CheckWrite(kind); err != nil {
 		return answer{}, err
 	}
@@ -130,7 +129,7 @@ func (s *Server) replace(r *request, kind store.ADRKind) (answer, error) {
 // write reads a document and has it kept.
 func (s *Server) write(
 	r *request,
-	kind store.ADRKind,
+	kind flex.ADRKind,
 	verb, subject string,
 	status int,
 	do func(context.Context, any) (adr.Object, error),
@@ -150,7 +149,7 @@ func (s *Server) write(
 }
 
 // remove answers DELETE of an object.
-func (s *Server) remove(r *request, kind store.ADRKind) (answer, error) {
+func (s *Server) remove(r *request, kind flex.ADRKind) (answer, error) {
 	if err := r.adr.CheckWrite(kind); err != nil {
 		return answer{}, err
 	}
@@ -175,7 +174,7 @@ func (s *Server) remove(r *request, kind store.ADRKind) (answer, error) {
 // acting does what changes an object. What steers the fleet, programs and events, is in the audit log.
 func (s *Server) acting(
 	r *request,
-	kind store.ADRKind,
+	kind flex.ADRKind,
 	verb, subject string,
 	status int,
 	do func() (adr.Object, error),
@@ -187,10 +186,10 @@ func (s *Server) acting(
 	}
 
 	switch kind {
-	case store.ADRProgram, store.ADREvent:
-		what := map[store.ADRKind]string{
-			store.ADRProgram: " program",
-			store.ADREvent:   " event",
+	case flex.ADRProgram, flex.ADREvent:
+		what := map[flex.ADRKind]string{
+			flex.ADRProgram: " program",
+			flex.ADREvent:   " event",
 		}[kind]
 
 		err = s.Access.ActWithDetail(r.Context(), flex.AuditEntry{
@@ -212,7 +211,7 @@ func (s *Server) acting(
 }
 
 // read answers GET of an object.
-func (s *Server) read(r *request, kind store.ADRKind) (answer, error) {
+func (s *Server) read(r *request, kind flex.ADRKind) (answer, error) {
 	id, err := r.id()
 	if err != nil {
 		return answer{}, err
@@ -314,10 +313,10 @@ func (q *query) truth(name string) bool {
 }
 
 // id reads a parameter that is an object's id; none if no object can have it.
-func (q *query) id(name string, none *bool) store.ADRObjectID {
+func (q *query) id(name string, none *bool) flex.ADRObjectID {
 	text, given := q.one(name)
 	if !given {
-		return store.ADRObjectID{}
+		return flex.ADRObjectID{}
 	}
 
 	id, err := adr.ParseID(text)
@@ -334,8 +333,8 @@ func (q *query) id(name string, none *bool) store.ADRObjectID {
 // readQuery reads what is looked for in a collection; none if nothing can be found.
 func readQuery(
 	r *request,
-	kind store.ADRKind,
-) (s store.ADRSearch, none bool, err error) {
+	kind flex.ADRKind,
+) (s flex.ADRSearch, none bool, err error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return s, false, flex.Fail(
@@ -345,7 +344,7 @@ func readQuery(
 	}
 
 	q := &query{values: values}
-	s = store.ADRSearch{
+	s = flex.ADRSearch{
 		Kind:  kind,
 		Skip:  q.whole("skip", math.MaxInt32, 0),
 		Limit: q.whole("limit", adr.PageMax, adr.PageMax),
@@ -359,27 +358,27 @@ func readQuery(
 }
 
 // narrow reads what narrows the search for a kind of object.
-func (q *query) narrow(s *store.ADRSearch, none *bool) {
+func (q *query) narrow(s *flex.ADRSearch, none *bool) {
 	switch s.Kind {
-	case store.ADRProgram:
+	case flex.ADRProgram:
 		s.Targets = q.names("targets")
 
-	case store.ADREvent:
+	case flex.ADREvent:
 		s.Program = q.id("programID", none)
 		s.Targets, s.Active = q.names("targets"), q.truth("active")
 
-	case store.ADRReport:
+	case flex.ADRReport:
 		s.Program, s.Event = q.id("programID", none), q.id("eventID", none)
 		s.ClientName = q.name("clientName")
 
-	case store.ADRSubscription:
+	case flex.ADRSubscription:
 		s.Program = q.id("programID", none)
 		s.ClientName, s.Objects = q.name("clientName"), q.kinds("objects")
 
-	case store.ADRVEN:
+	case flex.ADRVEN:
 		s.Name, s.Targets = q.name("venName"), q.names("targets")
 
-	case store.ADRResource:
+	case flex.ADRResource:
 		s.VEN = q.id("venID", none)
 		s.Name, s.Targets = q.name("resourceName"), q.names("targets")
 	}

@@ -27,7 +27,6 @@ import (
 	"flexd/internal/access"
 	"flexd/internal/adr"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 	"flexd/internal/web"
 )
 
@@ -89,9 +88,9 @@ type route struct {
 }
 
 // collections are the paths of the kinds of object.
-var collections = map[string]store.ADRKind{
-	"/programs": store.ADRProgram, "/events": store.ADREvent, "/reports": store.ADRReport,
-	"/subscriptions": store.ADRSubscription, "/vens": store.ADRVEN, "/resources": store.ADRResource,
+var collections = map[string]flex.ADRKind{
+	"/programs": flex.ADRProgram, "/events": flex.ADREvent, "/reports": flex.ADRReport,
+	"/subscriptions": flex.ADRSubscription, "/vens": flex.ADRVEN, "/resources": flex.ADRResource,
 }
 
 // topics are the paths under which an MQTT notifier would name its topics.

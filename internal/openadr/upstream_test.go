@@ -68,7 +68,7 @@ func newUtility(t *testing.T, url string) *utility {
 	if err := u.adr.AddUpstream(t.Context(), u.mine, &u.up); err != nil {
 		t.Fatal(err)
 	}
-	b := store.ADRBinding{Program: u.up.Program, Kind: store.ADRImportLimit, Service: "dno", Scope: flex.Scope{Group: "feeder"}}
+	b := flex.ADRBinding{Program: u.up.Program, Kind: flex.ADRImportLimit, Service: "dno", Scope: flex.Scope{Group: "feeder"}}
 	if err := u.adr.Bind(t.Context(), u.mine, &b); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestUpstream(t *testing.T) {
 		}
 
 		c := adr.Client{Org: u.mine, ID: "bl", Business: true}
-		if _, err := u.adr.Delete(t.Context(), c, store.ADRProgram, u.up.Program); flex.KindOf(err) != flex.Forbidden {
+		if _, err := u.adr.Delete(t.Context(), c, flex.ADRProgram, u.up.Program); flex.KindOf(err) != flex.Forbidden {
 			t.Errorf("its program is deleted by another: %v", err)
 		}
 

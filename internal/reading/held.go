@@ -34,7 +34,7 @@ func (in *intake) hold(ctx context.Context, at int, s suspicion) error {
 	}
 
 	in.verdicts[at] = s.verdict()
-	in.held = append(in.held, store.HeldReading{
+	in.held = append(in.held, flex.HeldReading{
 		Reading: in.kept[at],
 		Reason:  s.reason,
 		Detail:  cut(s.detail, exampleMax),
@@ -57,14 +57,13 @@ func (in *intake) plausible(ctx context.Context) error {
 	return nil
 }
 
-// Held returns a page of the readings that are held back, and how many there are in all.
+// Held returns a page of the readings of an organisation that are held back, and how many there are in all.
 func (d *Service) Held(
 	ctx context.Context,
-	org flex.OrgID,
-	f store.HeldFilter,
-) (page []store.HeldReading, total int, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
-		page, total, err = tx.HeldReadings(ctx, f)
+	q HeldQuery,
+) (page []flex.HeldReading, total int, err error) {
+	err = d.DB.Read(ctx, q.Org, func(tx *store.Tx) (err error) {
+		page, total, err = tx.HeldReadings(ctx, q.filter())
 		return err
 	})
 
@@ -76,8 +75,8 @@ func (d *Service) Discard(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.HeldID,
-) (store.HeldReading, error) {
-	return d.decide(ctx, org, id, store.HeldDiscarded, nil)
+) (flex.HeldReading, error) {
+	return d.decide(ctx, org, id, flex.HeldDiscarded, nil)
 }
 
 // Release decides that a reading that is held back counts, as a correction where there is
@@ -88,10 +87,10 @@ func (d *Service) Release(
 	org flex.OrgID,
 	id flex.HeldID,
 	meterReplaced bool,
-) (store.HeldReading, error) {
-	decision := store.HeldReleased
+) (flex.HeldReading, error) {
+	decision := flex.HeldReleased
 	if meterReplaced {
-		decision = store.HeldMeterReplaced
+		decision = flex.HeldMeterReplaced
 	}
 
 	return d.decide(
@@ -99,7 +98,7 @@ func (d *Service) Release(
 		org,
 		id,
 		decision,
-		func(tx *store.Tx, h store.HeldReading) error {
+		func(tx *store.Tx, h flex.HeldReading) error {
 			if meterReplaced && !h.Label.Register() {
 				return flex.Fail(
 					flex.Malformed,
@@ -118,8 +117,8 @@ func (d *Service) decide(
 	org flex.OrgID,
 	id flex.HeldID,
 	decision string,
-	do func(*store.Tx, store.HeldReading) error,
-) (h store.HeldReading, err error) {
+	do func(*store.Tx, flex.HeldReading) error,
+) (h flex.HeldReading, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		h, err = tx.HeldReading(ctx, id)
 		if err != nil {
@@ -245,7 +244,7 @@ func releaseFollowing(
 		rating,
 		resets[k],
 	) {
-		_, err := tx.DecideHeld(ctx, h.ID, store.HeldReleased)
+		_, err := tx.DecideHeld(ctx, h.ID, flex.HeldReleased)
 		if err != nil {
 			return nil, err
 		}
@@ -260,12 +259,12 @@ func releaseFollowing(
 // and the next reset, which could not have been held back had it counted: after a new meter that is
 // everything that came until somebody looked.
 func following(
-	waiting []store.HeldReading,
+	waiting []flex.HeldReading,
 	last Mark,
 	until *store.Mark,
 	rating store.Rating,
 	resets []time.Time,
-) (follow []store.HeldReading) {
+) (follow []flex.HeldReading) {
 	for _, h := range waiting {
 		before, _ := sameMeter(h.To, &last, nil, resets)
 		if before == nil || comesAfter(h, until) {
@@ -286,6 +285,6 @@ func following(
 }
 
 // comesAfter reports whether a reading is no earlier than a mark, if there is one.
-func comesAfter(h store.HeldReading, m *store.Mark) bool {
+func comesAfter(h flex.HeldReading, m *store.Mark) bool {
 	return m != nil && !h.To.Before(m.At)
 }

@@ -7,7 +7,6 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/reading"
-	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
 
@@ -48,7 +47,7 @@ func TestTake_HeldBack(t *testing.T) {
 				}
 			})
 		}
-		if _, total, err := h.service.Held(t.Context(), h.org, store.HeldFilter{State: store.HeldWaiting, Limit: 100}); err != nil || total != 5 {
+		if _, total, err := h.service.Held(t.Context(), reading.HeldQuery{Org: h.org, State: flex.HeldWaiting, Limit: 100}); err != nil || total != 5 {
 			t.Errorf("%d are held back, %v; want 5, as two of a label and time are one", total, err)
 		}
 	})
@@ -88,9 +87,9 @@ func TestHeld_Decided(t *testing.T) {
 		h.exec(t, `UPDATE asset SET power_w = 7400`)
 		h.take(t, half(a, "10:00", 3), half(a, "10:30", 5))
 		h.take(t, half(a, "10:00", 6))
-		held := func() []store.HeldReading {
+		held := func() []flex.HeldReading {
 			t.Helper()
-			page, _, err := h.service.Held(t.Context(), h.org, store.HeldFilter{Asset: a, State: store.HeldWaiting, Limit: 10})
+			page, _, err := h.service.Held(t.Context(), reading.HeldQuery{Org: h.org, Asset: a, State: flex.HeldWaiting, Limit: 10})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +110,7 @@ func TestHeld_Decided(t *testing.T) {
 		if _, err := h.service.Release(t.Context(), h.org, page[0].ID, true); flex.KindOf(err) != flex.Malformed {
 			t.Errorf("an energy as a new meter: %v", err)
 		}
-		if r, err := h.service.Release(t.Context(), h.org, page[0].ID, false); err != nil || r.Decision != store.HeldReleased {
+		if r, err := h.service.Release(t.Context(), h.org, page[0].ID, false); err != nil || r.Decision != flex.HeldReleased {
 			t.Errorf("%+v, %v", r, err)
 		}
 		if _, err := h.service.Discard(t.Context(), h.org, page[0].ID); flex.KindOf(err) != flex.Conflict {
@@ -142,11 +141,11 @@ func TestHeld_MeterReplaced(t *testing.T) {
 		if v := h.take(t, read("10:30", 1))[0]; v.Accepted() {
 			t.Fatal("a fall was taken")
 		}
-		page, _, err := h.service.Held(t.Context(), h.org, store.HeldFilter{State: store.HeldWaiting, Limit: 10})
+		page, _, err := h.service.Held(t.Context(), reading.HeldQuery{Org: h.org, State: flex.HeldWaiting, Limit: 10})
 		if err != nil || len(page) != 1 || page[0].Reason != reading.RegisterFall {
 			t.Fatalf("%+v, %v", page, err)
 		}
-		if r, err := h.service.Release(t.Context(), h.org, page[0].ID, true); err != nil || r.Decision != store.HeldMeterReplaced {
+		if r, err := h.service.Release(t.Context(), h.org, page[0].ID, true); err != nil || r.Decision != flex.HeldMeterReplaced {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		for i, v := range h.take(t, read("11:00", 3), read("09:30", 52001), read("11:30", 2), read("09:45", 52000)) {
@@ -180,9 +179,9 @@ func TestHeld_FollowersAreReleased(t *testing.T) {
 				t.Errorf("reading %d: %q", i, v)
 			}
 		}
-		waiting := func() []store.HeldReading {
+		waiting := func() []flex.HeldReading {
 			t.Helper()
-			page, _, err := h.service.Held(t.Context(), h.org, store.HeldFilter{Asset: a, State: store.HeldWaiting, Limit: 10})
+			page, _, err := h.service.Held(t.Context(), reading.HeldQuery{Org: h.org, Asset: a, State: flex.HeldWaiting, Limit: 10})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -62,7 +62,7 @@ type intake struct {
 	kept     []flex.Reading // judged by itself, by position in the batch
 	stand    []int          // positions in the batch that may still stand
 	ratings  map[flex.AssetID]store.Rating
-	held     []store.HeldReading // what is held back
+	held     []flex.HeldReading // what is held back
 	// how many were held back before; nil until it was asked
 	waiting *int
 }

@@ -13,10 +13,10 @@ import (
 
 // HeldStates are the states of a reading that was held back, in the order of a list.
 var HeldStates = []string{
-	string(store.HeldWaiting),
-	store.HeldReleased,
-	store.HeldMeterReplaced,
-	store.HeldDiscarded,
+	string(flex.HeldWaiting),
+	flex.HeldReleased,
+	flex.HeldMeterReplaced,
+	flex.HeldDiscarded,
 }
 
 // HeldQuery says which held readings are looked for; what is empty takes all, the state too.
@@ -24,12 +24,14 @@ type HeldQuery struct {
 	Org   flex.OrgID
 	Asset flex.AssetID
 	Label flex.Label
-	State string
+	Site  flex.SiteID
+	State flex.HeldState
 	// those that tell of any time from From on, and begin before To
 	From   time.Time
 	To     time.Time
 	Before flex.HeldID // those older than this one
 	Limit  int
+	Offset int
 }
 
 // HeldView is what is held back, the newest first, and how much there is in all.
@@ -58,7 +60,7 @@ type HeldLine struct {
 	DecidedAt time.Time `json:"decided_at,omitzero"`
 }
 
-func heldLine(h *store.HeldReading, org flex.OrgID) HeldLine {
+func heldLine(h *flex.HeldReading, org flex.OrgID) HeldLine {
 	return HeldLine{
 		ID:        h.ID,
 		Org:       org,
@@ -79,18 +81,20 @@ func heldLine(h *store.HeldReading, org flex.OrgID) HeldLine {
 func (l HeldLine) Register() bool { return Register(l.Label) }
 
 // Waits reports whether it can still be decided on.
-func (l HeldLine) Waits() bool { return l.State == string(store.HeldWaiting) }
+func (l HeldLine) Waits() bool { return l.State == string(flex.HeldWaiting) }
 
 // filter is the query as the database takes it.
 func (q *HeldQuery) filter() store.HeldFilter {
 	return store.HeldFilter{
 		Asset:  q.Asset,
+		Site:   q.Site,
 		Label:  q.Label,
-		State:  store.HeldState(q.State),
+		State:  q.State,
 		From:   q.From,
 		To:     q.To,
 		Before: q.Before,
 		Limit:  q.Limit,
+		Offset: q.Offset,
 	}
 }
 

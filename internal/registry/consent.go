@@ -102,16 +102,16 @@ func (d *Service) GiveMeterConsent(
 	org flex.OrgID,
 	id flex.SiteID,
 	at time.Time,
-) (store.SiteRecord, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (store.SiteRecord, error) {
+) (flex.SiteRecord, error) {
+	return write(ctx, d, org, func(tx *store.Tx) (flex.SiteRecord, error) {
 		s, err := tx.HoldSite(ctx, id)
 		if err != nil {
-			return store.SiteRecord{}, err
+			return flex.SiteRecord{}, err
 		}
 
 		_, err = giveConsent(ctx, tx, &s, at, flex.Malformed)
 		if err != nil {
-			return store.SiteRecord{}, err
+			return flex.SiteRecord{}, err
 		}
 		err = tx.UpdateSite(
 			ctx,
@@ -119,7 +119,7 @@ func (d *Service) GiveMeterConsent(
 			addressKey(s.Address.Reveal(), s.Postcode.Reveal()),
 		)
 		if err != nil {
-			return store.SiteRecord{}, err
+			return flex.SiteRecord{}, err
 		}
 
 		return tx.SiteRecord(ctx, id)
@@ -133,11 +133,11 @@ func (d *Service) WithdrawMeterConsent(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
-) (store.SiteRecord, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (store.SiteRecord, error) {
+) (flex.SiteRecord, error) {
+	return write(ctx, d, org, func(tx *store.Tx) (flex.SiteRecord, error) {
 		s, err := tx.HoldSite(ctx, id)
 		if err != nil {
-			return store.SiteRecord{}, err
+			return flex.SiteRecord{}, err
 		}
 
 		s.ConsentAt = time.Time{}
@@ -147,7 +147,7 @@ func (d *Service) WithdrawMeterConsent(
 			addressKey(s.Address.Reveal(), s.Postcode.Reveal()),
 		)
 		if err != nil {
-			return store.SiteRecord{}, err
+			return flex.SiteRecord{}, err
 		}
 
 		return tx.SiteRecord(ctx, id)

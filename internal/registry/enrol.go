@@ -241,8 +241,8 @@ func (d *Service) GiveDispatchConsent(
 	org flex.OrgID,
 	id flex.SiteID,
 	methods []flex.DispatchMethod,
-) (store.SiteRecord, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (r store.SiteRecord, err error) {
+) (flex.SiteRecord, error) {
+	return write(ctx, d, org, func(tx *store.Tx) (r flex.SiteRecord, err error) {
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return r, err
 		}
@@ -264,8 +264,8 @@ func (d *Service) TakeDispatchConsent(
 	org flex.OrgID,
 	id flex.SiteID,
 	methods []flex.DispatchMethod,
-) (store.SiteRecord, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (r store.SiteRecord, err error) {
+) (flex.SiteRecord, error) {
+	return write(ctx, d, org, func(tx *store.Tx) (r flex.SiteRecord, err error) {
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return r, err
 		}

@@ -394,7 +394,7 @@ func (d *Service) OnboardNew(
 	site SiteInput,
 	asset AssetInput,
 	methods []flex.DispatchMethod,
-) (r store.SiteRecord, a flex.Asset, err error) {
+) (r flex.SiteRecord, a flex.Asset, err error) {
 	n, err := d.readInput(ctx, org, site, []AssetInput{asset})
 	if err != nil {
 		return r, a, err
@@ -488,7 +488,7 @@ func (d *Service) Offboard(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
-) (r store.SiteRecord, assets []flex.Asset, err error) {
+) (r flex.SiteRecord, assets []flex.Asset, err error) {
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return err

@@ -14,22 +14,22 @@ func (d *Service) CreateSite(
 	ctx context.Context,
 	org flex.OrgID,
 	in SiteInput,
-) (store.SiteRecord, error) {
+) (flex.SiteRecord, error) {
 	lacking, err := d.mayLackMPAN(ctx, org, in)
 	if err != nil {
-		return store.SiteRecord{}, err
+		return flex.SiteRecord{}, err
 	}
 
 	n, faults := in.newSite(lacking)
 	if err := invalid(faults); err != nil {
-		return store.SiteRecord{}, err
+		return flex.SiteRecord{}, err
 	}
 
 	if in.Email != "" && !isEmail(in.Email) {
-		return store.SiteRecord{}, flex.Fail(flex.Malformed, emailForm)
+		return flex.SiteRecord{}, flex.Fail(flex.Malformed, emailForm)
 	}
 
-	return write(ctx, d, org, func(tx *store.Tx) (r store.SiteRecord, err error) {
+	return write(ctx, d, org, func(tx *store.Tx) (r flex.SiteRecord, err error) {
 		if err := tx.LockOrg(ctx); err != nil {
 			return r, err
 		}
@@ -113,23 +113,45 @@ func (d *Service) Site(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
-) (store.SiteRecord, error) {
-	return read(ctx, d, org, func(tx *store.Tx) (store.SiteRecord, error) {
+) (flex.SiteRecord, error) {
+	return read(ctx, d, org, func(tx *store.Tx) (flex.SiteRecord, error) {
 		return tx.SiteRecord(ctx, id)
 	})
 }
 
-// Sites returns a page of the sites that the filter chooses, oldest first. An MPAN or a
+// SiteQuery chooses sites; what is empty takes all. Limit must be set.
+type SiteQuery struct {
+	MPAN     string
+	Postcode string
+	Limit    int
+	Offset   int
+}
+
+// SitePage is a page of sites, which may be shared and is not to be changed, and how many there are
+// in all.
+type SitePage struct {
+	Sites []flex.SiteRecord
+	Total int
+}
+
+// Sites returns a page of the sites that are asked for, oldest first. An MPAN or a
 // postcode that is none chooses no site.
 func (d *Service) Sites(
 	ctx context.Context,
 	org flex.OrgID,
-	f store.SiteFilter,
-) (store.SitePage, error) {
+	q SiteQuery,
+) (page SitePage, err error) {
+	f := store.SiteFilter{
+		MPAN:     q.MPAN,
+		Postcode: q.Postcode,
+		Limit:    q.Limit,
+		Offset:   q.Offset,
+	}
+
 	if f.MPAN != "" {
 		mpan, _ := normalMPAN(f.MPAN)
 		if mpan == "" {
-			return store.SitePage{}, nil
+			return page, nil
 		}
 		f.MPAN = mpan
 	}
@@ -137,13 +159,14 @@ func (d *Service) Sites(
 	if f.Postcode != "" {
 		p, err := directory.FindPostcode(f.Postcode)
 		if err != nil {
-			return store.SitePage{}, nil
+			return page, nil
 		}
 		f.Postcode = string(p)
 	}
 
-	return read(ctx, d, org, func(tx *store.Tx) (store.SitePage, error) {
-		return tx.SiteRecords(ctx, f)
+	return read(ctx, d, org, func(tx *store.Tx) (SitePage, error) {
+		found, err := tx.SiteRecords(ctx, f)
+		return SitePage{Sites: found.Sites, Total: found.Total}, err
 	})
 }
 
@@ -165,8 +188,8 @@ func (d *Service) ChangeSite(
 	org flex.OrgID,
 	id flex.SiteID,
 	c SiteChange,
-) (store.SiteRecord, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (r store.SiteRecord, err error) {
+) (flex.SiteRecord, error) {
+	return write(ctx, d, org, func(tx *store.Tx) (r flex.SiteRecord, err error) {
 		if err := tx.LockOrg(ctx); err != nil {
 			return r, err
 		}

@@ -17,7 +17,7 @@ type basis struct {
 	terms   history
 	knownAt time.Time // as it was known then; zero: as it is known now
 	asOf    time.Time // the same, or now
-	prices  map[flex.Period]store.Quote
+	prices  map[flex.Period]flex.Quote
 }
 
 // basisOf reads the organisation's terms and the prices of some times.
@@ -36,7 +36,7 @@ func basisOf(
 		terms:   terms,
 		knownAt: knownAt,
 		asOf:    knownAt,
-		prices:  map[flex.Period]store.Quote{},
+		prices:  map[flex.Period]flex.Quote{},
 	}
 
 	if knownAt.IsZero() {

@@ -27,46 +27,9 @@ var (
 			HAVING count(*) > (SELECT count(*) FROM job j WHERE j.kind = 'openadr' AND j.org_id = n.org_id)`)
 )
 
-// ADRKind is a kind of OpenADR object, as OpenADR writes it.
-type ADRKind string
-
-// The kinds of OpenADR object.
-const (
-	ADRProgram      ADRKind = "PROGRAM"
-	ADREvent        ADRKind = "EVENT"
-	ADRReport       ADRKind = "REPORT"
-	ADRSubscription ADRKind = "SUBSCRIPTION"
-	ADRVEN          ADRKind = "VEN"
-	ADRResource     ADRKind = "RESOURCE"
-)
-
-// ADRObject is an OpenADR object. What the store does not look for is in its document alone.
-type ADRObject struct {
-	ID         ADRObjectID
-	Kind       ADRKind
-	Name       string
-	Client     string
-	ClientName string
-	Program    ADRObjectID
-	Event      ADRObjectID
-	VEN        ADRObjectID
-	Objects    []string // that a subscription is for
-	Targets    []string
-	// of an event; zero if it is not known, or never
-	EndsAt   time.Time
-	Document string // JSON
-	// of a subscription, by the webhook's URL
-	Tokens     map[string]flex.Secret
-	CreatedAt  time.Time
-	ModifiedAt time.Time
-}
-
-// ADRObjectID is the identifier of an OpenADR object.
-type ADRObjectID = flex.ID[ADRObject]
-
 const adrColumns = `o.id, o.kind, o.name, o.client_id, o.client_name, o.program_id, o.event_id, o.ven_id, o.objects, o.ends_at, o.document, o.created_at, o.modified_at`
 
-func scanADRObject(s scanner) (o ADRObject, err error) {
+func scanADRObject(s scanner) (o flex.ADRObject, err error) {
 	var objects string
 	err = s.Scan(
 		&o.ID,
@@ -90,7 +53,7 @@ func scanADRObject(s scanner) (o ADRObject, err error) {
 }
 
 // adrID writes an id, or null if there is none.
-func adrID(id ADRObjectID) any {
+func adrID(id flex.ADRObjectID) any {
 	if id.IsZero() {
 		return nil
 	}
@@ -98,13 +61,13 @@ func adrID(id ADRObjectID) any {
 }
 
 // AddADRObject keeps an object. Its id and instants are set here.
-func (tx *Tx) AddADRObject(ctx context.Context, o *ADRObject) error {
-	o.ID, o.CreatedAt = ADRObjectID(tx.newID()), tx.now
+func (tx *Tx) AddADRObject(ctx context.Context, o *flex.ADRObject) error {
+	o.ID, o.CreatedAt = flex.ADRObjectID(tx.newID()), tx.now
 	return tx.SetADRObject(ctx, o)
 }
 
 // SetADRObject replaces an object by its id. The instant of its change is set here.
-func (tx *Tx) SetADRObject(ctx context.Context, o *ADRObject) error {
+func (tx *Tx) SetADRObject(ctx context.Context, o *flex.ADRObject) error {
 	o.ModifiedAt = tx.now
 	sealed, err := tx.sealADRTokens(o)
 	if err != nil {
@@ -170,7 +133,7 @@ func (tx *Tx) SetADRObject(ctx context.Context, o *ADRObject) error {
 }
 
 // sealADRTokens returns the bearer tokens of a subscription's webhooks, sealed; nil for none.
-func (tx *Tx) sealADRTokens(o *ADRObject) ([]byte, error) {
+func (tx *Tx) sealADRTokens(o *flex.ADRObject) ([]byte, error) {
 	if len(o.Tokens) == 0 {
 		return nil, nil
 	}
@@ -192,7 +155,7 @@ func (tx *Tx) sealADRTokens(o *ADRObject) ([]byte, error) {
 func (c conn) adrTokens(
 	ctx context.Context,
 	org flex.OrgID,
-	id ADRObjectID,
+	id flex.ADRObjectID,
 ) (map[string]flex.Secret, error) {
 	sealed, err := one(
 		ctx,
@@ -230,13 +193,13 @@ func (c conn) adrTokens(
 // ADRTokens returns the bearer tokens of a subscription's webhooks, by their URL.
 func (tx *Tx) ADRTokens(
 	ctx context.Context,
-	id ADRObjectID,
+	id flex.ADRObjectID,
 ) (map[string]flex.Secret, error) {
 	return tx.adrTokens(ctx, tx.org, id)
 }
 
 // DropADRObject forgets an object.
-func (tx *Tx) DropADRObject(ctx context.Context, id ADRObjectID) error {
+func (tx *Tx) DropADRObject(ctx context.Context, id flex.ADRObjectID) error {
 	if _, err := tx.exec(
 		ctx,
 		`DELETE FROM adr_target WHERE object_id = $1`,
@@ -262,7 +225,7 @@ const errNoADRObject = "no such object"
 type ADRNotice struct {
 	ID           flex.ID[ADRNotice]
 	Org          flex.OrgID
-	Subscription ADRObjectID
+	Subscription flex.ADRObjectID
 	URL          string
 	Token        flex.Secret // empty if the subscriber gave none
 	Body         string
@@ -422,7 +385,7 @@ func (all *All) ADRNoticeAgain(
 
 // SentADRNotice is a notice as it stands.
 type SentADRNotice struct {
-	Subscription ADRObjectID
+	Subscription flex.ADRObjectID
 	URL          string
 	QueuedAt     time.Time
 	SentAt       time.Time // zero until it is

@@ -21,37 +21,8 @@ var (
 	)
 )
 
-// ADRBinding says that the events of a program are for the organisation's own fleet.
-type ADRBinding struct {
-	Program ADRObjectID
-	Scope   flex.Scope
-	Service string
-	Price   flex.Price // that its instructions pay; zero if it was not said
-	Kind    ADRBindingKind
-	Simple  []flex.Watts // the change at each level of SIMPLE from 1 on
-	Who     string
-	MadeAt  time.Time
-}
-
-// ADRBindingKind says what the events of a bound program become.
-type ADRBindingKind string
-
-// The kinds of binding.
-const (
-	ADRInstruction ADRBindingKind = "instruction"
-	// a limit of what a constraint group draws, which its cap keeps
-	ADRImportLimit ADRBindingKind = "import_limit"
-	// a limit of what a constraint group draws, or gives to the grid
-	ADRLimit ADRBindingKind = "limit"
-)
-
-// Limits reports whether events become limits of a constraint group.
-func (k ADRBindingKind) Limits() bool {
-	return k == ADRImportLimit || k == ADRLimit
-}
-
 // BindADRProgram binds a program, in the place of how it was bound before.
-func (tx *Tx) BindADRProgram(ctx context.Context, b *ADRBinding) error {
+func (tx *Tx) BindADRProgram(ctx context.Context, b *flex.ADRBinding) error {
 	b.MadeAt = tx.now
 	simple := make([]int64, len(b.Simple))
 	for i, w := range b.Simple {
@@ -81,7 +52,7 @@ func (tx *Tx) BindADRProgram(ctx context.Context, b *ADRBinding) error {
 // UnbindADRProgram ends the binding of a program, and reports whether there was one.
 func (tx *Tx) UnbindADRProgram(
 	ctx context.Context,
-	program ADRObjectID,
+	program flex.ADRObjectID,
 ) (bool, error) {
 	n, err := tx.exec(
 		ctx,
@@ -96,14 +67,14 @@ func (tx *Tx) UnbindADRProgram(
 // ADRBindings returns how the organisation's programs are bound: one, or all if it is zero.
 func (tx *Tx) ADRBindings(
 	ctx context.Context,
-	program ADRObjectID,
-) ([]ADRBinding, error) {
+	program flex.ADRObjectID,
+) ([]flex.ADRBinding, error) {
 	query, args := `SELECT program_id, group_name, gsp_group, service, kind, simple, who, made_at, price FROM adr_binding WHERE org_id = $1`, []any{tx.org.Bytes()}
 	if !program.IsZero() {
 		query, args = query+` AND program_id = $2`, append(args, program.Bytes())
 	}
 
-	return rows(ctx, tx.conn, func(s scanner) (b ADRBinding, err error) {
+	return rows(ctx, tx.conn, func(s scanner) (b flex.ADRBinding, err error) {
 		var simple string
 		err = s.Scan(
 			&b.Program,
@@ -151,8 +122,8 @@ const (
 // ADROrder is what an interval of an event asks of the fleet.
 type ADROrder struct {
 	ID       flex.ADROrderID
-	Program  ADRObjectID
-	Event    ADRObjectID
+	Program  flex.ADRObjectID
+	Event    flex.ADRObjectID
 	Interval int
 	flex.Span
 	// against the plan, negative for less; zero with a limit, and where it could not be read
@@ -248,7 +219,7 @@ func (tx *Tx) WithdrawADROrder(
 // not over, and of one event more.
 func (tx *Tx) StandingADROrders(
 	ctx context.Context,
-	program, event ADRObjectID,
+	program, event flex.ADRObjectID,
 ) ([]ADROrder, error) {
 	return rows(
 		ctx,
@@ -268,7 +239,7 @@ func (tx *Tx) StandingADROrders(
 // ADROrdersOf returns all that an event asked for, in the order of its intervals.
 func (tx *Tx) ADROrdersOf(
 	ctx context.Context,
-	event ADRObjectID,
+	event flex.ADRObjectID,
 ) ([]ADROrder, error) {
 	return rows(
 		ctx,
@@ -350,11 +321,11 @@ func (tx *Tx) ADROrderDone(
 }
 
 // DueADRReports returns the events of which it is to be reported by now what became of what they asked for.
-func (tx *Tx) DueADRReports(ctx context.Context) ([]ADRObjectID, error) {
+func (tx *Tx) DueADRReports(ctx context.Context) ([]flex.ADRObjectID, error) {
 	return rows(
 		ctx,
 		tx.conn,
-		scalar[ADRObjectID],
+		scalar[flex.ADRObjectID],
 		`SELECT DISTINCT event_id FROM adr_order WHERE org_id = $1 AND report_at <= $2 ORDER BY event_id`,
 		tx.org.Bytes(),
 		micros(tx.now),

@@ -9,35 +9,15 @@ import (
 	"flexd/internal/flex"
 )
 
-// ADRSearch says which objects are looked for. What is left out does not narrow the search.
-type ADRSearch struct {
-	Kind      ADRKind
-	VisibleTo string // a VEN's client: what it may read alone
-	ID        ADRObjectID
-	Program   ADRObjectID
-	Event     ADRObjectID
-	VEN       ADRObjectID
-
-	Name       string
-	Client     string
-	ClientName string
-
-	Targets []string // objects with one of them at least
-	Objects []string // subscriptions for one of them at least
-	Active  bool     // events that are not over
-	Skip    int
-	Limit   int // 0: all
-}
-
 // ADRObject returns the one object that is looked for, or a NotFound failure.
-func (tx *Tx) ADRObject(ctx context.Context, q ADRSearch) (ADRObject, error) {
+func (tx *Tx) ADRObject(ctx context.Context, q flex.ADRSearch) (flex.ADRObject, error) {
 	q.Limit = 1
 	found, err := tx.ADRObjects(ctx, q)
 	if err == nil && len(found) == 0 {
 		err = flex.Fail(flex.NotFound, errNoADRObject)
 	}
 	if err != nil {
-		return ADRObject{}, err
+		return flex.ADRObject{}, err
 	}
 
 	return found[0], nil
@@ -46,9 +26,9 @@ func (tx *Tx) ADRObject(ctx context.Context, q ADRSearch) (ADRObject, error) {
 // ADRObjects returns the objects that are looked for, in the order in which they were made.
 func (tx *Tx) ADRObjects(
 	ctx context.Context,
-	q ADRSearch,
-) ([]ADRObject, error) {
-	w := q.where(tx)
+	q flex.ADRSearch,
+) ([]flex.ADRObject, error) {
+	w := adrSearch{q}.where(tx)
 	w.text.WriteString(" ORDER BY o.id")
 	if q.Limit > 0 {
 		w.text.WriteString(" LIMIT " + w.param(q.Limit) + " OFFSET " +
@@ -72,9 +52,9 @@ func (tx *Tx) ADRObjects(
 // CountADRObjects returns how many objects there are.
 func (tx *Tx) CountADRObjects(
 	ctx context.Context,
-	q ADRSearch,
+	q flex.ADRSearch,
 ) (n int, err error) {
-	w := q.where(tx)
+	w := adrSearch{q}.where(tx)
 	err = tx.row(
 		ctx,
 		`SELECT count(*) FROM adr_object o WHERE `+w.text.String(),
@@ -84,9 +64,9 @@ func (tx *Tx) CountADRObjects(
 	return n, err
 }
 
-func (tx *Tx) readADRTargets(ctx context.Context, objects []ADRObject) error {
-	at := map[ADRObjectID]*ADRObject{}
-	ids := make([]ADRObjectID, len(objects))
+func (tx *Tx) readADRTargets(ctx context.Context, objects []flex.ADRObject) error {
+	at := map[flex.ADRObjectID]*flex.ADRObject{}
+	ids := make([]flex.ADRObjectID, len(objects))
 	for i := range objects {
 		ids[i] = objects[i].ID
 		at[ids[i]] = &objects[i]
@@ -97,7 +77,7 @@ func (tx *Tx) readADRTargets(ctx context.Context, objects []ADRObject) error {
 		_, err := rows(
 			ctx,
 			tx.conn,
-			func(s scanner) (id ADRObjectID, err error) {
+			func(s scanner) (id flex.ADRObjectID, err error) {
 				var target string
 				err = s.Scan(&id, &target)
 				if o := at[id]; o != nil {
@@ -119,14 +99,82 @@ func (tx *Tx) readADRTargets(ctx context.Context, objects []ADRObject) error {
 	return nil
 }
 
+// ADRSubscriber is a subscription whose client still has access.
+type ADRSubscriber struct {
+	flex.ADRObject
+	Business bool // its client runs programs, and reads everything
+}
+
+// ADRSubscribers returns the organisation's subscriptions for a kind of object, of clients that still
+// have access.
+func (tx *Tx) ADRSubscribers(
+	ctx context.Context,
+	kind flex.ADRKind,
+) ([]ADRSubscriber, error) {
+	found, err := rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (v ADRSubscriber, err error) {
+			var roles string
+			v.ADRObject, err = scanADRObject(trailing{s, &roles})
+			v.Business = slices.Contains(
+				splitRoles(roles),
+				flex.OpenADRBusiness,
+			)
+
+			return v, err
+		},
+		`SELECT `+adrColumns+
+			`, c.roles FROM adr_object o JOIN credential c ON c.username = o.client_id AND c.org_id = o.org_id
+		WHERE o.org_id = $1 AND o.kind = $2 AND o.objects LIKE $3 AND c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > $4) ORDER BY o.id`,
+		tx.org.Bytes(),
+		string(flex.ADRSubscription),
+		"% "+string(kind)+" %",
+		micros(tx.db.Now()),
+	)
+
+	if err != nil {
+		return nil, err
+	}
+
+	objects := make([]flex.ADRObject, len(found))
+	for i := range found {
+		objects[i] = found[i].ADRObject
+	}
+
+	if err := tx.readADRTargets(ctx, objects); err != nil {
+		return nil, err
+	}
+
+	for i := range found {
+		found[i].ADRObject = objects[i]
+	}
+
+	return found, nil
+}
+
+// trailing is a row with one more column than its reader knows.
+type trailing struct {
+	scanner
+	last any
+}
+
+// Scan reads the columns.
+func (t trailing) Scan(dest ...any) error {
+	return t.scanner.Scan(append(dest, t.last)...)
+}
+
+// adrSearch is a search as SQL.
+type adrSearch struct{ flex.ADRSearch }
+
 // where is the condition that an object, named o, is looked for.
-func (q ADRSearch) where(tx *Tx) *condition {
+func (q adrSearch) where(tx *Tx) *condition {
 	w := &condition{}
 	w.text.WriteString("o.org_id = " + w.param(tx.org.Bytes()) +
 		" AND o.kind = " + w.param(string(q.Kind)))
 	for _, by := range []struct {
 		column string
-		id     ADRObjectID
+		id     flex.ADRObjectID
 	}{{"id", q.ID}, {"program_id", q.Program}, {"event_id", q.Event}, {"ven_id", q.VEN}} {
 		if !by.id.IsZero() {
 			w.text.WriteString(" AND o." + by.column + " = " +
@@ -157,7 +205,7 @@ func (q ADRSearch) where(tx *Tx) *condition {
 }
 
 // aimed adds that an object has one of the targets, and a subscription one of the kinds of object.
-func (q ADRSearch) aimed(w *condition) {
+func (q adrSearch) aimed(w *condition) {
 	if len(q.Targets) > 0 {
 		w.text.WriteString(" AND EXISTS (SELECT 1 FROM adr_target t WHERE t.object_id = o.id")
 		targets := make([]any, len(q.Targets))
@@ -179,7 +227,7 @@ func (q ADRSearch) aimed(w *condition) {
 
 // visible adds that a VEN may read an object: its own, and programs and events that are for everybody
 // or for a target that is its own or its resources'. An event is read by who reads its program.
-func (q ADRSearch) visible(w *condition) {
+func (q adrSearch) visible(w *condition) {
 	client := w.param(q.VisibleTo)
 	aimed := func(object string) {
 		fmt.Fprintf(
@@ -193,77 +241,12 @@ func (q ADRSearch) visible(w *condition) {
 	}
 
 	switch q.Kind {
-	case ADREvent:
+	case flex.ADREvent:
 		aimed("o.id")
 		aimed("o.program_id")
-	case ADRProgram:
+	case flex.ADRProgram:
 		aimed("o.id")
 	default:
 		w.text.WriteString(" AND o.client_id = " + client)
 	}
-}
-
-// ADRSubscriber is a subscription whose client still has access.
-type ADRSubscriber struct {
-	ADRObject
-	Business bool // its client runs programs, and reads everything
-}
-
-// ADRSubscribers returns the organisation's subscriptions for a kind of object, of clients that still
-// have access.
-func (tx *Tx) ADRSubscribers(
-	ctx context.Context,
-	kind ADRKind,
-) ([]ADRSubscriber, error) {
-	found, err := rows(
-		ctx,
-		tx.conn,
-		func(s scanner) (v ADRSubscriber, err error) {
-			var roles string
-			v.ADRObject, err = scanADRObject(trailing{s, &roles})
-			v.Business = slices.Contains(
-				splitRoles(roles),
-				flex.OpenADRBusiness,
-			)
-
-			return v, err
-		},
-		`SELECT `+adrColumns+
-			`, c.roles FROM adr_object o JOIN credential c ON c.username = o.client_id AND c.org_id = o.org_id
-		WHERE o.org_id = $1 AND o.kind = $2 AND o.objects LIKE $3 AND c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > $4) ORDER BY o.id`,
-		tx.org.Bytes(),
-		string(ADRSubscription),
-		"% "+string(kind)+" %",
-		micros(tx.db.Now()),
-	)
-
-	if err != nil {
-		return nil, err
-	}
-
-	objects := make([]ADRObject, len(found))
-	for i := range found {
-		objects[i] = found[i].ADRObject
-	}
-
-	if err := tx.readADRTargets(ctx, objects); err != nil {
-		return nil, err
-	}
-
-	for i := range found {
-		found[i].ADRObject = objects[i]
-	}
-
-	return found, nil
-}
-
-// trailing is a row with one more column than its reader knows.
-type trailing struct {
-	scanner
-	last any
-}
-
-// Scan reads the columns.
-func (t trailing) Scan(dest ...any) error {
-	return t.scanner.Scan(append(dest, t.last)...)
 }

@@ -25,7 +25,7 @@ var (
 
 // ADRUpstream is a program of another party's OpenADR server, of which the organisation is a VEN.
 type ADRUpstream struct {
-	Program  ADRObjectID // under which its events are kept here
+	Program  flex.ADRObjectID // under which its events are kept here
 	Org      flex.OrgID
 	Name     string // of the program here, and of the VEN there
 	URL      string
@@ -116,7 +116,7 @@ func (tx *Tx) AddADRUpstream(ctx context.Context, u *ADRUpstream) error {
 // ADRUpstreams returns the servers that the organisation asks, by name; of one program alone if it is given.
 func (tx *Tx) ADRUpstreams(
 	ctx context.Context,
-	program ADRObjectID,
+	program flex.ADRObjectID,
 ) ([]ADRUpstream, error) {
 	where, args := `WHERE org_id = $1`, []any{tx.org.Bytes()}
 	if !program.IsZero() {
@@ -133,7 +133,7 @@ func (tx *Tx) ADRUpstreams(
 }
 
 // DropADRUpstream has a server asked no more.
-func (tx *Tx) DropADRUpstream(ctx context.Context, program ADRObjectID) error {
+func (tx *Tx) DropADRUpstream(ctx context.Context, program flex.ADRObjectID) error {
 	for _, table := range []string{"adr_mirror", "adr_upstream"} {
 		_, err := tx.exec(
 			ctx,
@@ -245,9 +245,9 @@ func (all *All) SilentADRUpstreams(
 
 // ADRMirror is an event of a server that is asked, and the one that is kept of it.
 type ADRMirror struct {
-	Program  ADRObjectID
+	Program  flex.ADRObjectID
 	Remote   string
-	Event    ADRObjectID
+	Event    flex.ADRObjectID
 	Modified string
 	Report   string // the report's id there; empty until it is sent
 	// when the report that was sent was written; zero until it is
@@ -257,7 +257,7 @@ type ADRMirror struct {
 // ADRMirrors returns the events that are kept of a server.
 func (tx *Tx) ADRMirrors(
 	ctx context.Context,
-	program ADRObjectID,
+	program flex.ADRObjectID,
 ) ([]ADRMirror, error) {
 	return rows(ctx, tx.conn, func(s scanner) (m ADRMirror, err error) {
 		err = s.Scan(

@@ -86,7 +86,7 @@ func (q *queue) queueEach() {
 	})
 
 	err := q.db.Write(q.Context(), q.Org, func(tx *store.Tx) error {
-		o := store.ADRObject{Kind: store.ADRSubscription, Document: "{}"}
+		o := flex.ADRObject{Kind: flex.ADRSubscription, Document: "{}"}
 		if err := tx.AddADRObject(q.Context(), &o); err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func TestTakeADRNotices_Gone(t *testing.T) {
 // What an OpenADR server answered to who asked it a turn ago is not noted over what the next heard.
 func TestADRUpstream_StoppedProcess(t *testing.T) {
 	eachQueue(t, func(q *queue) {
-		o := store.ADRObject{Kind: store.ADRProgram, Name: "grid", Document: "{}"}
+		o := flex.ADRObject{Kind: flex.ADRProgram, Name: "grid", Document: "{}"}
 		err := q.db.Write(q.Context(), q.Org, func(tx *store.Tx) error {
 			if err := tx.AddADRObject(q.Context(), &o); err != nil {
 				return err

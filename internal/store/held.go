@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,28 +9,9 @@ import (
 	"flexd/internal/flex"
 )
 
-// HeldReading is a reading that is held back, as no device or connection can have measured it.
-type HeldReading struct {
-	ID flex.HeldID
-	flex.Reading
-	Reason    string // one word
-	Detail    string // as the client was told
-	HeldAt    time.Time
-	Decision  string // empty as long as nobody has decided
-	DecidedAt time.Time
-}
-
-// The decisions on a reading that is held back.
-const (
-	HeldReleased = "released"
-	// released, and the register began anew with it
-	HeldMeterReplaced = "meter_replaced"
-	HeldDiscarded     = "discarded"
-)
-
 const heldColumns = `h.id, h.asset_id, h.label, h.from_at, h.to_at, h.value, h.reason, h.detail, h.held_at, h.decision, h.decided_at`
 
-func scanHeld(s scanner) (h HeldReading, err error) {
+func scanHeld(s scanner) (h flex.HeldReading, err error) {
 	var label int16
 	err = s.Scan(
 		&h.ID,
@@ -54,7 +34,7 @@ func scanHeld(s scanner) (h HeldReading, err error) {
 
 // HoldReadings keeps readings that are held back. One that is held already for the same time
 // takes the newest value, and waits for a decision again if the value is another.
-func (tx *Tx) HoldReadings(ctx context.Context, hs []HeldReading) error {
+func (tx *Tx) HoldReadings(ctx context.Context, hs []flex.HeldReading) error {
 	for _, h := range hs {
 		id := tx.newID()
 
@@ -85,26 +65,12 @@ func (tx *Tx) HoldReadings(ctx context.Context, hs []HeldReading) error {
 	return nil
 }
 
-// HeldState is where a reading that was held back stands: it waits, or what was decided.
-type HeldState string
-
-// The states of a reading that was held back, and all decisions together.
-const (
-	HeldWaiting HeldState = "waiting"
-	HeldDecided HeldState = "decided"
-)
-
-// State is where the reading stands.
-func (h HeldReading) State() HeldState {
-	return HeldState(cmp.Or(h.Decision, string(HeldWaiting)))
-}
-
 // HeldFilter chooses readings that are held back; what is empty takes all. Limit must be set.
 type HeldFilter struct {
 	Asset flex.AssetID
 	Site  flex.SiteID
 	Label flex.Label
-	State HeldState
+	State flex.HeldState
 	// those that tell of any time from From on, and begin before To
 	From   time.Time
 	To     time.Time
@@ -123,9 +89,9 @@ func (f HeldFilter) where(org flex.OrgID) (where string, args []any) {
 
 	switch f.State {
 	case "":
-	case HeldDecided:
+	case flex.HeldDecided:
 		where += ` AND h.decision <> ''`
-	case HeldWaiting:
+	case flex.HeldWaiting:
 		where += ` AND h.decision = ''`
 	default:
 		add(`h.decision = $%d`, string(f.State))
@@ -162,7 +128,7 @@ func (f HeldFilter) where(org flex.OrgID) (where string, args []any) {
 func (tx *Tx) HeldReadings(
 	ctx context.Context,
 	f HeldFilter,
-) (page []HeldReading, total int, err error) {
+) (page []flex.HeldReading, total int, err error) {
 	where, args := f.where(tx.org)
 	if err := tx.row(
 		ctx,
@@ -197,7 +163,7 @@ func (tx *Tx) HeldReadings(
 func (tx *Tx) HeldReading(
 	ctx context.Context,
 	id flex.HeldID,
-) (HeldReading, error) {
+) (flex.HeldReading, error) {
 	return one(
 		ctx,
 		tx.conn,
@@ -248,7 +214,7 @@ func (tx *Tx) WaitingAfter(
 	ctx context.Context,
 	k Register,
 	after time.Time,
-) ([]HeldReading, error) {
+) ([]flex.HeldReading, error) {
 	return rows(
 		ctx,
 		tx.conn,

@@ -12,15 +12,6 @@ import (
 	"flexd/internal/flex"
 )
 
-// Kept is the answer to a request that carried an idempotency key.
-type Kept struct {
-	Status int // 0 while the request is under way
-	// as the transport wrote it; nil if it is not to be kept
-	Answer []byte
-	// ids of sites or assets that the answer may be about, likeliest first
-	About []flex.SiteID
-}
-
 // The lives of idempotency keys, by the true clock. A key whose request never came to an end is
 // free again after IdempotencyLease, and as soon as its process is known to be gone.
 const (
@@ -36,7 +27,7 @@ func (db *DB) ClaimKey(
 	org flex.OrgID,
 	key string,
 	request [32]byte,
-) (k *Kept, cl *KeyClaim, err error) {
+) (k *flex.KeptAnswer, cl *KeyClaim, err error) {
 	id := inFlight{org, key}
 	first := db.inFlight.begin(id)
 	err = db.single(ctx, func(all *All) error {
@@ -99,7 +90,7 @@ func (all *All) claimKey(
 	ctx context.Context,
 	cl *KeyClaim,
 	first bool,
-) (*Kept, error) {
+) (*flex.KeptAnswer, error) {
 	n, err := all.exec(
 		ctx,
 		`
@@ -120,7 +111,7 @@ func (all *All) claimKey(
 		return nil, err
 	}
 
-	var k Kept
+	var k flex.KeptAnswer
 
 	var before, sealed []byte
 	err = all.row(ctx, `SELECT request, status, answer, sealed FROM idempotency WHERE org_id = $1 AND key = $2`, cl.org.Bytes(), cl.key).
@@ -258,7 +249,7 @@ func (db *DB) FreeKeysInFlight(ctx context.Context) error {
 func (db *DB) KeepAnswer(
 	ctx context.Context,
 	cl *KeyClaim,
-	k Kept,
+	k flex.KeptAnswer,
 ) error {
 	err := db.single(ctx, func(all *All) error {
 		site, err := all.siteAmong(ctx, k.About)

@@ -26,7 +26,7 @@ func TestIdempotency_Sealed(t *testing.T) {
 		if k != nil || err != nil {
 			t.Fatal(k, err)
 		}
-		if err := db.KeepAnswer(t.Context(), claim, store.Kept{Status: 201, Answer: []byte(canary)}); err != nil {
+		if err := db.KeepAnswer(t.Context(), claim, flex.KeptAnswer{Status: 201, Answer: []byte(canary)}); err != nil {
 			t.Fatal(err)
 		}
 		k, _, err = db.ClaimKey(t.Context(), org.ID, "k", request)

@@ -46,7 +46,7 @@ func TestErase_LeavesNoByte(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.KeepAnswer(ctx, claim, store.Kept{Status: 200, Answer: []byte(canary), About: []flex.SiteID{flex.SiteID(asset)}}); err != nil {
+		if err := db.KeepAnswer(ctx, claim, flex.KeptAnswer{Status: 200, Answer: []byte(canary), About: []flex.SiteID{flex.SiteID(asset)}}); err != nil {
 			t.Fatal(err)
 		}
 		all := func(fn func(*store.All) error) {

@@ -141,15 +141,6 @@ func (tx *Tx) PublicationsByID(
 	return found, nil
 }
 
-// Quote is the price of a settlement period with the publication and the source that it is
-// from, which are zero if none covers the period.
-type Quote struct {
-	flex.PricedPeriod
-	From        flex.PublicationID
-	Source      string
-	Preliminary bool
-}
-
 // Prices returns the planning prices of the periods of the span as they are known at this
 // transaction's instant: of each period, the price of the latest publication that is out
 // and covers it, of the sources that the organisation plans on. Periods that none covers
@@ -166,7 +157,7 @@ func (tx *Tx) Quotes(
 	ctx context.Context,
 	role pricing.Role,
 	span flex.Span,
-) ([]Quote, error) {
+) ([]flex.Quote, error) {
 	return tx.aside().roleQuotes(
 		ctx,
 		tx.org,
@@ -193,7 +184,7 @@ func (tx *Tx) SettlementQuotes(
 	ctx context.Context,
 	span flex.Span,
 	at time.Time,
-) ([]Quote, error) {
+) ([]flex.Quote, error) {
 	return tx.roleQuotes(
 		ctx,
 		tx.org,
@@ -209,7 +200,7 @@ func (tx *Tx) QuotesFrom(
 	ctx context.Context,
 	source string,
 	span flex.Span,
-) ([]Quote, error) {
+) ([]flex.Quote, error) {
 	return tx.quotes(
 		ctx,
 		span,
@@ -251,7 +242,7 @@ func (all *All) QuotesFrom(
 	ctx context.Context,
 	source string,
 	span flex.Span,
-) ([]Quote, error) {
+) ([]flex.Quote, error) {
 	return all.quotes(ctx, span, []string{source}, `TRUE`)
 }
 
@@ -263,7 +254,7 @@ func (c conn) roleQuotes(
 	span flex.Span,
 	condition string,
 	args ...any,
-) ([]Quote, error) {
+) ([]flex.Quote, error) {
 	if span.Empty() {
 		return nil, nil
 	}
@@ -301,7 +292,7 @@ func (c conn) roleQuotes(
 	return out, nil
 }
 
-func withoutOrigin(qs []Quote, err error) ([]flex.PricedPeriod, error) {
+func withoutOrigin(qs []flex.Quote, err error) ([]flex.PricedPeriod, error) {
 	if err != nil || qs == nil {
 		return nil, err
 	}
@@ -315,9 +306,9 @@ func withoutOrigin(qs []Quote, err error) ([]flex.PricedPeriod, error) {
 }
 
 // unquoted are the periods of a span, without prices.
-func unquoted(span flex.Span) []Quote {
+func unquoted(span flex.Span) []flex.Quote {
 	first := flex.PeriodAt(span.From)
-	out := make([]Quote, flex.PeriodAt(span.To.Add(-1)).Sub(first)+1)
+	out := make([]flex.Quote, flex.PeriodAt(span.To.Add(-1)).Sub(first)+1)
 	for i := range out {
 		out[i].Period = first.Add(i)
 	}
@@ -334,7 +325,7 @@ func (c conn) quotes(
 	sources []string,
 	condition string,
 	args ...any,
-) ([]Quote, error) {
+) ([]flex.Quote, error) {
 	if span.Empty() {
 		return nil, nil
 	}
@@ -384,7 +375,7 @@ func (c conn) quotes(
 	return out, rs.Err()
 }
 
-func scanQuote(s scanner) (q Quote, err error) {
+func scanQuote(s scanner) (q flex.Quote, err error) {
 	var start int64
 	var price *int64
 	err = s.Scan(&start, &price, &q.Derived, &q.From, &q.Source, &q.Preliminary)

@@ -187,7 +187,7 @@ var sealedTables = []sealedTable{
 		`org_id, id`,
 		`org_id = $2 AND id = $3`,
 		func(s scanner) (r sealedRow, err error) {
-			var id ADRObjectID
+			var id flex.ADRObjectID
 			err = s.Scan(&r.sealed, &r.org, &id)
 			r.row, r.args = id.Bytes(), []any{r.org.Bytes(), id.Bytes()}
 			return r, err
@@ -199,7 +199,7 @@ var sealedTables = []sealedTable{
 		`org_id, program_id`,
 		`org_id = $2 AND program_id = $3`,
 		func(s scanner) (r sealedRow, err error) {
-			var program ADRObjectID
+			var program flex.ADRObjectID
 			err = s.Scan(&r.sealed, &r.org, &program)
 			r.row, r.args = program.Bytes(), []any{r.org.Bytes(), program.Bytes()}
 			return r, err

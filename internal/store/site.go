@@ -359,16 +359,6 @@ func (tx *Tx) DropSite(ctx context.Context, id flex.SiteID) error {
 	return err
 }
 
-// SiteRecord is a site with what belongs to it, as it is shown: without its email, end user
-// and instant of making.
-type SiteRecord struct {
-	flex.Site
-	Assets  []flex.AssetID
-	Methods []flex.DispatchMethod
-	// what its markets rest on; nil if its MPAN is on no list
-	Meter *flex.Meter
-}
-
 // recordQuery reads sites that a table s holds as records. All of a record comes in one row
 // and few columns, lists and small texts joined by commas: on SQLite it is rows and columns
 // that a page of a hundred costs.
@@ -412,7 +402,7 @@ func readMethods(text string) (methods []flex.DispatchMethod) {
 }
 
 // scanRecord reads a row of recordQuery.
-func scanRecord(s scanner) (r SiteRecord, err error) {
+func scanRecord(s scanner) (r flex.SiteRecord, err error) {
 	var mpan, supply, tariff, meter, assets, methods sql.NullString
 	var postcode, address string
 	err = s.Scan(
@@ -495,7 +485,7 @@ type SiteFilter struct {
 
 // SitePage is a page of sites, and how many there are in all.
 type SitePage struct {
-	Sites []SiteRecord
+	Sites []flex.SiteRecord
 	Total int
 }
 
@@ -561,7 +551,7 @@ func (tx *Tx) readSites(
 func (tx *Tx) SiteRecord(
 	ctx context.Context,
 	id flex.SiteID,
-) (SiteRecord, error) {
+) (flex.SiteRecord, error) {
 	return one(
 		ctx,
 		tx.conn,

@@ -1,0 +1,53 @@
+package access
+
+import (
+	"context"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// KeyClaim is a request's claim of an idempotency key.
+type KeyClaim struct {
+	// what was answered when the request came before; nil if it is answered for the first time
+	Answered *flex.KeptAnswer
+
+	db    *store.DB
+	claim *store.KeyClaim
+}
+
+// ClaimKey claims an idempotency key for a request, given by its hash. A key that another request
+// was sent under, or one that is being answered, is a Conflict.
+func (d *Service) ClaimKey(
+	ctx context.Context,
+	org flex.OrgID,
+	key string,
+	request [32]byte,
+) (*KeyClaim, error) {
+	answered, claim, err := d.DB.ClaimKey(ctx, org, key, request)
+	if err != nil {
+		return nil, err
+	}
+
+	return &KeyClaim{Answered: answered, db: d.DB, claim: claim}, nil
+}
+
+// Within returns the context for the request's handler. What is written under it counts on the key, so
+// that nothing is done twice if the process ends before the answer is kept. If the request was
+// answered before, what is done under it is undone.
+func (c *KeyClaim) Within(ctx context.Context) context.Context {
+	if c.Answered != nil {
+		return store.Undoing(ctx)
+	}
+	return c.claim.Context(ctx)
+}
+
+// Keep keeps the answer for who repeats the request.
+func (c *KeyClaim) Keep(ctx context.Context, a flex.KeptAnswer) error {
+	return c.db.KeepAnswer(ctx, c.claim, a)
+}
+
+// Free gives up the key, so that the request can be tried again under it.
+func (c *KeyClaim) Free(ctx context.Context) error {
+	return c.db.FreeKey(ctx, c.claim)
+}
