@@ -52,7 +52,7 @@ var layers = map[string]int{
 	"sim": 10, "cmd/flexd": 15,
 	// research planners, above the service so that nothing of it can import them
 	"lab/slots": 10, "lab/wave": 10, "lab/sample": 10, "lab/certificate": 11, "lab/verify": 12, "lab/problem": 13, "lab/bench": 14,
-	"store/storetest": 11, "test/port": 10, "test/postgres": 11, "test/seed": 11, "test/draws": 11, "test/withpg": 12, "test/figures": 12, "test/fuzz": 12, "test/crash": 12, "test/probe": 12, "test/load": 12, "test/sums": 12,
+	"store/storetest": 11, "test/port": 10, "test/axe": 10, "test/postgres": 11, "test/seed": 11, "test/draws": 11, "test/withpg": 12, "test/figures": 12, "test/fuzz": 12, "test/crash": 12, "test/probe": 12, "test/load": 12, "test/sums": 12,
 }
 
 // required names the packages that the plan has from the first day; others may come.
@@ -85,7 +85,7 @@ var purePackages = []string{"flex", "wire", "tariff", "ocpp", "settle", "ledger"
 var pureBans = []string{"time.Now", "time.Since", "time.Until", "time.After", "time.Sleep", "time.NewTicker", "time.NewTimer", "rand.", "os.", "uuid.New", "uuid.NewV7", "uuid.NewRandom"}
 
 // environmentReaders may read the environment.
-var environmentReaders = []string{"cmd/flexd", "store/storetest", "test/postgres", "test/seed", "test/withpg", "test/crash", "test/load", "test/probe"}
+var environmentReaders = []string{"cmd/flexd", "store/storetest", "test/postgres", "test/seed", "test/withpg", "test/crash", "test/load", "test/probe", "test/axe"}
 
 var environmentBans = []string{"os.Getenv", "os.LookupEnv", "os.Environ"}
 

@@ -2,12 +2,9 @@ package api
 
 import (
 	"bytes"
-	"embed"
+	_ "embed"
 	"encoding/json"
 	"fmt"
-	"io/fs"
-	"mime"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -19,12 +16,6 @@ import (
 
 //go:embed openapi.yaml
 var openAPISource []byte
-
-// swagger holds Swagger UI (Apache-2.0, see its LICENSE and NOTICE), so that the
-// documentation works without any other host.
-//
-//go:embed swagger
-var swagger embed.FS
 
 // documentJSON is the document as JSON, in its own order.
 var documentJSON = sync.OnceValues(func() ([]byte, error) {
@@ -100,15 +91,20 @@ var collection = sync.OnceValues(func() ([]byte, error) {
 	return guide.Postman(b)
 })
 
-// What pages of the documentation may load: the guides a style sheet, the reference what it
-// needs to try operations. Both from here alone.
-const (
-	guidePolicy     = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-	referencePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'"
-)
+// reference is the page of all operations.
+var reference = sync.OnceValues(func() ([]byte, error) {
+	b, err := documentJSON()
+	if err != nil {
+		return nil, err
+	}
+	return guide.Reference(b)
+})
+
+// guidePolicy is what pages of the documentation may load: from here alone.
+const guidePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // docs answers GET /docs and what is below it: the guides as pages and as Markdown, the
-// collection, and the document as a page on which its operations can be tried.
+// collection, and the document as a page.
 func (s *Server) docs(r *request) (answer, error) {
 	name := r.param("file")
 
@@ -129,8 +125,12 @@ func (s *Server) docs(r *request) (answer, error) {
 	case "postman.json":
 		return s.postman(r)
 
+	case "favicon-32x32.png":
+		return s.page(name, "image/png", guide.Icon), nil
+
 	case "reference":
-		name = "index.html"
+		b, err := reference()
+		return s.page(name, "text/html; charset=utf-8", b), err
 	}
 
 	if p, ok := guide.Find(name); ok {
@@ -145,15 +145,7 @@ func (s *Server) docs(r *request) (answer, error) {
 		), nil
 	}
 
-	b, err := fs.ReadFile(swagger, "swagger/"+name)
-	if err != nil {
-		return answer{}, flex.Fail(flex.NotFound, "Not Found")
-	}
-
-	a := s.page(name, contentType(name), b)
-	a.set("Content-Security-Policy", referencePolicy)
-
-	return a, nil
+	return answer{}, flex.Fail(flex.NotFound, "Not Found")
 }
 
 // postman answers GET /docs/postman.json: the collection, with the address that it was asked at.
@@ -202,11 +194,4 @@ func (s *Server) llms(r *request) (answer, error) {
 	a.set("Content-Security-Policy", guidePolicy)
 
 	return a, nil
-}
-
-func contentType(name string) string {
-	if t := mime.TypeByExtension(filepath.Ext(name)); t != "" {
-		return t
-	}
-	return "text/plain; charset=utf-8"
 }

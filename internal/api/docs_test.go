@@ -36,13 +36,31 @@ func TestDocs(t *testing.T) {
 	if len(links) < 4 {
 		t.Errorf("links: %v", links)
 	}
+	if n := strings.Count(r.body, " /"); n < 100 || !strings.Contains(r.body, "<h3 id=\"post-entitiessiteonboard\"><code>POST /entities/site/onboard</code></h3>") {
+		t.Errorf("the reference has few operations: %d", n)
+	}
+	anchors := map[string]bool{}
+	for _, m := range regexp.MustCompile(`<h[1-3] id="([^"]*)"`).FindAllStringSubmatch(r.body, -1) {
+		if anchors[m[1]] {
+			t.Errorf("two headings are %s", m[1])
+		}
+		anchors[m[1]] = true
+	}
 	for _, l := range links {
-		if !strings.HasPrefix(l[1], "/docs") {
+		if to, within := strings.CutPrefix(l[1], "#"); within {
+			if to != "page" && !anchors[to] {
+				t.Errorf("the reference has no %s", l[1])
+			}
+			continue
+		}
+		if strings.HasPrefix(l[1], "/console") {
+			continue
+		}
+		if !strings.HasPrefix(l[1], "/docs") && l[1] != "/openapi.json" {
 			t.Errorf("the page needs another host: %s", l[1])
 		}
 		h.want("GET", l[1], "", 200, "", "Authorization:")
 	}
-	h.want("GET", "/docs/LICENSE", "", 200, "", "Authorization:")
 	h.want("GET", "/docs/nothing", "", 404, `{"detail":"Not Found"}`)
 	h.want("GET", "/docs/..%2Fopenapi.yaml", "", 404, `{"detail":"Not Found"}`)
 	h.want("GET", "/docs/%2E%2E", "", 404, `{"detail":"Not Found"}`)

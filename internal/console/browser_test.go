@@ -27,6 +27,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"flexd/test/axe"
 )
 
 // shots says where the screenshots of the screens go: go test ./internal/console -run
@@ -241,6 +243,13 @@ func (b *browser) screen(name, path string) {
 		b.fit(v.width, v.scheme)
 		b.sound(name + v.name)
 		b.contrast(name + v.name)
+		if axe.Wanted() {
+			found, err := axe.Violations(b.ctx)
+			b.must(err)
+			for _, f := range found {
+				b.Errorf("%s: axe: %s", name+v.name, f)
+			}
+		}
 		if *shots != "" {
 			b.shoot(name + v.name)
 		}

@@ -28,6 +28,11 @@ var Style []byte
 //go:embed copy.js
 var CopyScript []byte
 
+// Icon is the pages' icon.
+//
+//go:embed favicon-32x32.png
+var Icon []byte
+
 //go:embed frame.html
 var frameText string
 

@@ -18,8 +18,8 @@ func TestRender(t *testing.T) {
 		"- one\n  more\n- two\n\nafter":   "<ul>\n<li>one\nmore</li>\n<li>two</li>\n</ul>\n<p>after</p>\n",
 		"1. one\n2. two":                  "<ol>\n<li>one</li>\n<li>two</li>\n</ol>\n",
 		"a ` mark alone":                  "<p>a ` mark alone</p>\n",
-		"```sh\n# no heading\n\n- a\n```": "<pre class=\"sh\" tabindex=\"0\" role=\"region\" aria-label=\"Shell\"><code># no heading\n\n- a\n</code></pre>\n",
-		"| a | |\n| --- | --- |\n| 1 | `2` |": "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table>\n<thead><tr><th scope=\"col\">a</th>" +
+		"```sh\n# no heading\n\n- a\n```": "<pre class=\"sh\" tabindex=\"0\" role=\"region\" aria-label=\"Shell, example 1\"><code># no heading\n\n- a\n</code></pre>\n",
+		"| a | |\n| --- | --- |\n| 1 | `2` |": "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table 1\"><table>\n<thead><tr><th scope=\"col\">a</th>" +
 			"<th scope=\"col\"><span class=\"unseen\">meaning</span></th></tr></thead>\n<tbody>\n<tr><td>1</td><td><code>2</code></td></tr>\n</tbody></table></div>\n",
 	} {
 		if got := render(source); got != want {

@@ -92,13 +92,8 @@ type accessible struct{}
 
 func (accessible) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindFencedCodeBlock, example)
-	r.Register(
-		table.KindTable,
-		around(
-			`<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>`+"\n",
-			"</tbody></table></div>\n",
-		),
-	)
+	r.Register(ast.KindCodeBlock, example)
+	r.Register(table.KindTable, scrolled)
 
 	r.Register(
 		table.KindTableHeader,
@@ -107,6 +102,40 @@ func (accessible) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 
 	r.Register(table.KindTableRow, around("<tr>", "</tr>\n"))
 	r.Register(table.KindTableCell, cell)
+}
+
+// place is where a block stands among those of its kind, from 1, so that each has a name of its own.
+func place(n ast.Node) int {
+	nth := 0
+	count := func(at ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering && at.Kind() == n.Kind() {
+			nth++
+		}
+		if at == n {
+			return ast.WalkStop, nil
+		}
+
+		return ast.WalkContinue, nil
+	}
+
+	// walking fails where count does
+	_ = ast.Walk(n.OwnerDocument(), count)
+
+	return nth
+}
+
+func scrolled(
+	w util.BufWriter,
+	source []byte,
+	n ast.Node,
+	entering bool,
+) (ast.WalkStatus, error) {
+	before := fmt.Sprintf(
+		`<div class="scroll" tabindex="0" role="region" aria-label="Table %d"><table>`+"\n",
+		place(n),
+	)
+
+	return around(before, "</tbody></table></div>\n")(w, source, n, entering)
 }
 
 func around(before, after string) renderer.NodeRendererFunc {
@@ -156,23 +185,30 @@ func example(
 		return ast.WalkContinue, nil
 	}
 
-	block := n.(*ast.FencedCodeBlock)
-	language := string(block.Language(source))
+	language := ""
+	if block, fenced := n.(*ast.FencedCodeBlock); fenced {
+		language = string(block.Language(source))
+	}
+
 	what := map[string]string{
 		"output": "What it says",
 		"json":   "JSON",
 		"sh":     "Shell",
 		"python": "Python",
 	}[language]
+	if what == "" {
+		what = "Code"
+	}
 
 	fmt.Fprintf(
 		w,
-		`<pre class="%s" tabindex="0" role="region" aria-label="%s"><code>`,
+		`<pre class="%s" tabindex="0" role="region" aria-label="%s, example %d"><code>`,
 		html.EscapeString(language),
 		what,
+		place(n),
 	)
 
-	w.WriteString(html.EscapeString(string(block.Lines().Value(source))))
+	w.WriteString(html.EscapeString(string(n.Lines().Value(source))))
 	w.WriteString("</code></pre>\n")
 
 	return ast.WalkContinue, nil

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"flexd/test/axe"
 
 	"flexd/internal/reward"
 )
@@ -81,6 +84,13 @@ func broken(t *testing.T, ctx context.Context, address string) (found []string) 
 		if !holds {
 			found = append(found, rule)
 		}
+	}
+	if axe.Wanted() && !strings.HasPrefix(address, "data:") {
+		violations, err := axe.Violations(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, violations...)
 	}
 	return found
 }

@@ -1,1 +1,0 @@
-SwaggerUIBundle({ url: "/openapi.json", dom_id: "#swagger-ui", deepLinking: true, persistAuthorization: false, tryItOutEnabled: true });
