@@ -2,7 +2,7 @@
 
 package client
 
-// AssetProperties are an asset's rated power, its capacity, its phases, its firmware and the heat that it keeps.
+// AssetProperties are an asset's power, capacity, phases and firmware, the heat that it keeps, and how a car is discharged.
 type AssetProperties struct {
 	PowerKW     *float64 `json:"power_kw,omitzero"`
 	CapacityKWh *float64 `json:"capacity_kwh,omitzero"`
@@ -11,6 +11,16 @@ type AssetProperties struct {
 	Phases *int `json:"phases,omitzero"`
 	// The version of the firmware that it runs, by which operators find and halt assets. Empty takes it away.
 	Firmware *string `json:"firmware,omitzero"`
+	// The most that a car gives back at this charger, on the grid's side. 0 takes it away: it is charged alone.
+	// capacity_kwh is its battery then. It is kept: no plan of this version discharges a car.
+	DischargePowerKW *float64 `json:"discharge_power_kw,omitzero"`
+	// What is to stay in the battery of a car that is discharged, in percent of capacity_kwh; 30 if neither this nor
+	// reserve_kwh was given. The later one given counts.
+	ReservePct *float64 `json:"reserve_pct,omitzero"`
+	// The same as an energy.
+	ReserveKWh *float64 `json:"reserve_kwh,omitzero"`
+	// What a kWh that the car gives counts as wear of its battery, in pence; 5 if it was not given.
+	WearPPerKWh *float64 `json:"wear_p_per_kwh,omitzero"`
 	// The heat that a heat pump or a tank keeps. What is given takes the place of all that was given before; null
 	// or {} takes it away.
 	Heat *HeatProperties `json:"heat,omitzero"`

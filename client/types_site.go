@@ -68,6 +68,8 @@ type SiteResponse struct {
 	DispatchMethods            []DispatchMethod `json:"dispatch_methods"`
 	Tariff                     *TariffResponse  `json:"tariff,omitzero"`
 	GaveBoundaryMeterConsentAt Time             `json:"gave_boundary_meter_consent_at,omitzero"`
+	// Since when the user has consented to the site's cars being discharged. Absent without that consent.
+	GaveDischargeConsentAt Time `json:"gave_discharge_consent_at,omitzero"`
 	// What the connection can carry from the grid.
 	ImportCapacityKW float64 `json:"import_capacity_kw"`
 	// What it can carry to the grid.
@@ -144,6 +146,28 @@ type AssetEligibilityDetail struct {
 type SiteMeterConsentRequest struct {
 	// With an offset.
 	GaveBoundaryMeterConsentAt Time `json:"gave_boundary_meter_consent_at"`
+}
+
+// SiteDischargeConsentRequest is the body of POST /entities/site/{site_id}/discharge-consent.
+type SiteDischargeConsentRequest struct {
+	// With an offset.
+	GaveDischargeConsentAt Time `json:"gave_discharge_consent_at"`
+}
+
+// DischargeConsentResponse answers GET /entities/site/{site_id}/discharge-consent.
+type DischargeConsentResponse struct {
+	// Since when the consent holds; absent if it does not.
+	GaveDischargeConsentAt Time `json:"gave_discharge_consent_at,omitzero"`
+	// All that was ever given and withdrawn, the first first.
+	History []DischargeConsentStep `json:"history"`
+}
+
+// DischargeConsentStep is one step of its history.
+type DischargeConsentStep struct {
+	Given bool `json:"given"`
+	// When the user gave it; absent where it was withdrawn.
+	GivenAt    Time `json:"given_at,omitzero"`
+	RecordedAt Time `json:"recorded_at"`
 }
 
 // SiteDispatchConsentRequest is the body of dispatch-consent and dispatch-deconsent.

@@ -94,15 +94,16 @@ type endpoint struct {
 
 type endpointSet struct {
 	store
-	Name     string   `arg:"" help:"Name of the organisation."`
-	URL      string   `name:"url" help:"URL, which may hold {asset_id}, {external_id} and {site_id}." required:"" placeholder:"URL"`
-	Secret   string   `help:"Signing secret, whsec_ and base64; made and printed once if there is none." placeholder:"S"`
-	Header   []string `help:"Header field of every push, Name:Value; may be repeated." placeholder:"K:V" sep:"none"`
-	Bare     bool     `help:"Send the charging profile alone, without connectorId around it."`
-	Nulls    bool     `help:"Write members of a profile that have no value as null; strict OCPP 1.6 libraries refuse them."`
-	Batch    bool     `help:"Send a dispatch as one message for all its assets."`
-	Rate     int      `help:"Pushes a second at most; what stands, or 1000, if not given." placeholder:"N"`
-	Dispatch bool     `help:"Set the endpoint of battery dispatches in place of that of charging profiles."`
+	Name      string   `arg:"" help:"Name of the organisation."`
+	URL       string   `name:"url" help:"URL, which may hold {asset_id}, {external_id} and {site_id}." required:"" placeholder:"URL"`
+	Secret    string   `help:"Signing secret, whsec_ and base64; made and printed once if there is none." placeholder:"S"`
+	Header    []string `help:"Header field of every push, Name:Value; may be repeated." placeholder:"K:V" sep:"none"`
+	Bare      bool     `help:"Send the charging profile alone, without connectorId around it."`
+	Nulls     bool     `help:"Write members of a profile that have no value as null; strict OCPP 1.6 libraries refuse them."`
+	Batch     bool     `help:"Send a dispatch as one message for all its assets."`
+	Discharge bool     `help:"It takes schedules by which a car discharges: periods with limits below zero, which OCPP 1.6 does not know."`
+	Rate      int      `help:"Pushes a second at most; what stands, or 1000, if not given." placeholder:"N"`
+	Dispatch  bool     `help:"Set the endpoint of battery dispatches in place of that of charging profiles."`
 
 	AllowPrivateEndpoints reach `help:"Let the URL be http:// and of a private network; a list as of flexd serve, or all without one." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS" placeholder:"LIST"`
 }
@@ -116,6 +117,11 @@ func (e *endpointSet) wanted() (delivery.Settings, error) {
 		Nulls:  e.Nulls,
 		Batch:  e.Batch,
 		Rate:   e.Rate,
+	}
+
+	s.Discharge = new(flex.NoDischarge)
+	if e.Discharge {
+		*s.Discharge = flex.NegativeLimits
 	}
 
 	for _, line := range e.Header {

@@ -90,6 +90,7 @@ func (s *Server) updateAsset(r *request) (answer, error) {
 	if b.Properties != nil {
 		c.Phases, c.Firmware = b.Properties.Phases, b.Properties.Firmware
 		c.Heat = contract.HeatNoun(b.Properties.Heat)
+		c.Discharge = dischargeOf(b.Properties)
 	}
 
 	if b.InstallationDate != nil {
@@ -127,6 +128,7 @@ func assetInput(b wire.OnboardingAssetRequest) registry.AssetInput {
 	if b.Properties != nil {
 		in.Phases, in.Firmware = b.Properties.Phases, b.Properties.Firmware
 		in.Heat = contract.HeatNoun(b.Properties.Heat)
+		in.Discharge = dischargeOf(b.Properties)
 	}
 
 	if b.InstallationDate != nil {
@@ -162,6 +164,7 @@ func assetResponse(a flex.Asset) wire.AssetResponse {
 	}
 
 	known := a.Power != nil || a.Capacity != nil || a.Heat != flex.Heat{}
+	known = known || a.Discharge.Known()
 	if known || a.Phases > 0 || a.Firmware != "" {
 		v.Properties = &wire.AssetProperties{}
 	}
@@ -184,7 +187,36 @@ func assetResponse(a flex.Asset) wire.AssetResponse {
 
 	if known {
 		v.Properties.Heat = contract.Heat(a.Heat)
+		showDischarge(v.Properties, &a.Discharge)
 	}
 
 	return v
+}
+
+// dischargeOf is what was sent of how a car may be discharged; what is nil was not.
+func dischargeOf(p *wire.AssetProperties) (c registry.DischargeChange) {
+	if p.DischargePowerKW != nil {
+		c.Power = new(flex.FromKW(*p.DischargePowerKW))
+	}
+
+	if p.ReserveKWh != nil {
+		c.Reserve = new(flex.FromKWh(*p.ReserveKWh))
+	}
+
+	c.ReservePercent, c.Wear = p.ReservePct, p.WearPPerKWh
+
+	return c
+}
+
+// showDischarge shows what was told of how a car may be discharged.
+func showDischarge(p *wire.AssetProperties, d *flex.Discharge) {
+	if d.Power > 0 {
+		p.DischargePowerKW = new(d.Power.KW())
+	}
+
+	if d.Reserve != nil {
+		p.ReserveKWh = new(d.Reserve.KWh())
+	}
+
+	p.ReservePct, p.WearPPerKWh = d.ReservePercent, d.Wear
 }

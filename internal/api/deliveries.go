@@ -39,6 +39,7 @@ func (s *Server) setEndpoint(r *request) (answer, error) {
 		Bare:        in.Bare,
 		Nulls:       in.Nulls,
 		Batch:       in.Batch,
+		Discharge:   new(dischargeForm(in.Discharge)),
 		Enabled:     in.Enabled,
 		Rate:        in.Rate,
 		Concurrency: in.Concurrency,
@@ -113,6 +114,14 @@ func (s *Server) testEndpoint(r *request) (answer, error) {
 	}), err
 }
 
+// dischargeForm is how an endpoint takes schedules by which a car discharges, as it was sent.
+func dischargeForm(sent string) flex.DischargeForm {
+	if sent == "none" {
+		return flex.NoDischarge
+	}
+	return flex.DischargeForm(sent)
+}
+
 func endpointResponse(e flex.Endpoint) wire.EndpointResponse {
 	out := wire.EndpointResponse{
 		ID:             e.ID,
@@ -122,6 +131,7 @@ func endpointResponse(e flex.Endpoint) wire.EndpointResponse {
 		Bare:           e.Bare,
 		Nulls:          e.Nulls,
 		Batch:          e.Batch,
+		Discharge:      string(e.Discharge),
 		Enabled:        e.Enabled,
 		DisabledReason: e.Reason,
 		Rate:           e.Rate,

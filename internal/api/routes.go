@@ -68,6 +68,7 @@ var surface = slices.Concat(
 	rewardsRoutes,
 	examplesRoutes,
 	deliveriesRoutes,
+	dischargeRoutes,
 	capsRoutes,
 	gridRoutes,
 	instructionsRoutes,

@@ -147,6 +147,7 @@ func siteResponse(r flex.SiteRecord) wire.SiteResponse {
 		Markets:                    []string{},
 		DispatchMethods:            r.Methods,
 		GaveBoundaryMeterConsentAt: wire.At(r.ConsentAt),
+		GaveDischargeConsentAt:     wire.At(r.DischargeConsentAt),
 		ImportCapacityKW:           r.Supply.Import.KW(),
 		ExportCapacityKW:           r.Supply.Export.KW(),
 		CapacitySource:             r.Supply.Source(),

@@ -39,7 +39,9 @@ type Settings struct {
 	// members of a profile without a value are sent as null
 	Nulls bool
 	// a dispatch is sent as one message for all its assets
-	Batch       bool
+	Batch bool
+	// how schedules by which a car discharges are sent; nil keeps what stands
+	Discharge   *flex.DischargeForm
 	Enabled     *bool // true unless it says otherwise
 	Rate        int
 	Concurrency int
@@ -93,6 +95,9 @@ func (s *Settings) over(
 	e.Name, e.URL = name, s.URL
 	e.Bare, e.Nulls = s.Bare, s.Nulls
 	e.Batch = s.Batch
+	if s.Discharge != nil {
+		e.Discharge = *s.Discharge
+	}
 
 	if s.Headers != nil {
 		e.Headers = s.Headers

@@ -39,6 +39,7 @@ type Endpoint struct {
 	Bare        bool // a schedule is sent as the profile alone
 	Nulls       bool // members of a profile without a value are sent as null
 	Batch       bool // a dispatch is sent as one message for all its assets
+	Discharge   DischargeForm
 	Enabled     bool
 	Reason      string // why it is not enabled
 	Rate        int    // pushes a second at most

@@ -186,6 +186,8 @@ type Site struct {
 	Address   Personal
 	Email     Personal
 	ConsentAt time.Time // of the boundary meter; zero if never given
+	// since when its user has consented to its cars being discharged; zero if they have not
+	DischargeConsentAt time.Time
 	// what the connection can carry; the default if it was never told
 	Supply         Supply
 	Tariff         SiteTariff
@@ -222,6 +224,7 @@ type Asset struct {
 	Model        string
 	Firmware     string // its version; empty if never told
 	Heat         Heat   // of a heat pump or a tank; zero if never told
+	Discharge    Discharge
 	InstalledOn  string // YYYY-MM-DD, or empty
 	SerialNumber string
 	CreatedAt    time.Time

@@ -24,6 +24,10 @@ var consentTexts = map[string]consentWords{
 		"Planning when your car charges",
 		"Your car then charges as soon as it is plugged in, and earns nothing by that. A plan that is under way ends at once.",
 	},
+	registry.CarDischarge: {
+		"Using the battery of your car for your home and the grid",
+		"Your car is then charged alone, and gives nothing back. A plan by which it does ends as soon as your charger has the next one.",
+	},
 	string(flex.LimitedPauseMethod): {
 		"Pausing your charging for a short time",
 		"Pauses that have not begun are cancelled, and no other is made.",

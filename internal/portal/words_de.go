@@ -83,10 +83,12 @@ var german = map[string]string{
 	"What is read from now on is used no more, so that nothing is earned that needs it. What was read before may be used still.": "Was ab jetzt gemessen wird, wird nicht mehr verwendet; was darauf beruht, bringt nichts mehr ein. Was vorher gemessen wurde, darf weiter verwendet werden.",
 	"Planning when your car charges": "Planung, wann Ihr Auto lädt",
 	"Your car then charges as soon as it is plugged in, and earns nothing by that. A plan that is under way ends at once.": "Ihr Auto lädt dann, sobald es angesteckt ist, und das bringt nichts ein. Ein laufender Plan endet sofort.",
-	"Pausing your charging for a short time":                                              "Kurze Unterbrechungen des Ladens",
-	"Pauses that have not begun are cancelled, and no other is made.":                     "Unterbrechungen, die noch nicht begonnen haben, entfallen, und es kommen keine neuen hinzu.",
-	"please tick that you are sure":                                                       "bitte bestätigen Sie, dass Sie sicher sind",
-	"this cannot be given here, as something else is missing; please give it in your app": "das kann hier nicht erteilt werden, weil noch etwas fehlt; bitte erteilen Sie es in Ihrer App",
+	"Pausing your charging for a short time":                                                                                         "Kurze Unterbrechungen des Ladens",
+	"Pauses that have not begun are cancelled, and no other is made.":                                                                "Unterbrechungen, die noch nicht begonnen haben, entfallen, und es kommen keine neuen hinzu.",
+	"Using the battery of your car for your home and the grid":                                                                       "Nutzung der Batterie Ihres Autos für Ihr Haus und das Netz",
+	"Your car is then charged alone, and gives nothing back. A plan by which it does ends as soon as your charger has the next one.": "Ihr Auto wird dann nur geladen und gibt nichts ab. Ein Plan, nach dem es das tut, endet, sobald Ihre Ladestation den nächsten hat.",
+	"please tick that you are sure":                                                                                                  "bitte bestätigen Sie, dass Sie sicher sind",
+	"this cannot be given here, as something else is missing; please give it in your app":                                            "das kann hier nicht erteilt werden, weil noch etwas fehlt; bitte erteilen Sie es in Ihrer App",
 
 	// what went wrong
 	"Not possible":      "Nicht möglich",

@@ -68,6 +68,10 @@ func newAsset(
 		return a, err
 	}
 
+	if err := in.Discharge.apply(&a); err != nil {
+		return a, err
+	}
+
 	if err := setModel(ctx, tx, &a, in.Model); err != nil {
 		return a, err
 	}
@@ -222,6 +226,7 @@ type AssetChange struct {
 	Phases      *int    // 1 or 3; 0 takes them away
 	Firmware    *string // empty takes it away
 	Heat        *flex.Heat
+	Discharge   DischargeChange
 	Model       *string // empty takes the model away
 	InstalledOn *string
 	PowerFrom   Dating
@@ -246,7 +251,11 @@ func (c *AssetChange) record(a *flex.Asset) error {
 		return err
 	}
 
-	return setPhases(a, c.Phases)
+	if err := setPhases(a, c.Phases); err != nil {
+		return err
+	}
+
+	return c.Discharge.apply(a)
 }
 
 // ChangeAsset changes an asset. Its type, site and external id never change. A power's day that

@@ -57,6 +57,7 @@ func consentsOf(
 		BoundaryMeter,
 		string(flex.FullScheduleMethod),
 		string(flex.LimitedPauseMethod),
+		CarDischarge,
 	} {
 		stand := ConsentStand{
 			Kind:  kind,
@@ -65,6 +66,9 @@ func consentsOf(
 
 		if kind == BoundaryMeter {
 			stand.Given = !s.ConsentAt.IsZero()
+		}
+		if kind == CarDischarge {
+			stand.Given = !s.DischargeConsentAt.IsZero()
 		}
 
 		for _, c := range history {
@@ -102,6 +106,10 @@ func (d *Service) SetConsent(
 	now, withdrawn, err := d.consentNow(ctx, org, site, kind)
 	if err != nil {
 		return err
+	}
+
+	if kind == CarDischarge {
+		return d.setDischargeConsent(ctx, org, site, now, give)
 	}
 
 	if kind == BoundaryMeter && give {

@@ -30,6 +30,7 @@ type AssetInput struct {
 	Phases       *int // 1 or 3; 0 takes them away
 	Firmware     *string
 	Heat         *flex.Heat
+	Discharge    DischargeChange
 	Model        string
 	InstalledOn  string // YYYY-MM-DD
 	SerialNumber string

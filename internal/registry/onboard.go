@@ -326,6 +326,7 @@ func setProperties(
 	changed = changed || changes(&a.Phases, in.Phases)
 	changed = changed || changes(&a.Firmware, in.Firmware)
 	changed = changed || changes(&a.Heat, in.Heat)
+	changed = changed || in.Discharge.changes(&a.Discharge)
 	a.Power = or(in.Power, a.Power)
 	a.Capacity = or(in.Capacity, a.Capacity)
 	a.Firmware = *or(in.Firmware, &a.Firmware)
@@ -333,7 +334,11 @@ func setProperties(
 		return changed, err
 	}
 
-	return changed, setPhases(a, in.Phases)
+	if err := setPhases(a, in.Phases); err != nil {
+		return changed, err
+	}
+
+	return changed, in.Discharge.apply(a)
 }
 
 // updateAsset lets what was sent replace what is kept of the asset, and has its plan made anew.

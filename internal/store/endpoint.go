@@ -9,7 +9,7 @@ import (
 	"flexd/internal/flex"
 )
 
-const endpointColumns = `e.org_id, e.name, e.id, e.url, e.sealed, e.old_until, e.bare, e.nulls, e.batch, e.enabled, e.reason,
+const endpointColumns = `e.org_id, e.name, e.id, e.url, e.sealed, e.old_until, e.bare, e.nulls, e.batch, e.discharge, e.enabled, e.reason,
 	e.rate, e.concurrency, e.created_at, e.version`
 
 func (c conn) scanEndpoint(s scanner) (e flex.Endpoint, err error) {
@@ -24,6 +24,7 @@ func (c conn) scanEndpoint(s scanner) (e flex.Endpoint, err error) {
 		&e.Bare,
 		&e.Nulls,
 		&e.Batch,
+		&e.Discharge,
 		&e.Enabled,
 		&e.Reason,
 		&e.Rate,
@@ -189,9 +190,9 @@ func (tx *Tx) PutEndpoint(ctx context.Context, e flex.Endpoint) (flex.Endpoint, 
 	id := tx.newID()
 	_, err = tx.exec(
 		ctx,
-		`INSERT INTO endpoint (org_id, name, id, url, sealed, old_until, bare, nulls, batch, enabled, reason, rate, concurrency, created_at, version)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14)
-		ON CONFLICT (org_id, name) DO UPDATE SET url = excluded.url, sealed = excluded.sealed, old_until = excluded.old_until, bare = excluded.bare, nulls = excluded.nulls, batch = excluded.batch,
+		`INSERT INTO endpoint (org_id, name, id, url, sealed, old_until, bare, nulls, batch, enabled, reason, rate, concurrency, created_at, version, discharge)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15)
+		ON CONFLICT (org_id, name) DO UPDATE SET url = excluded.url, sealed = excluded.sealed, old_until = excluded.old_until, bare = excluded.bare, nulls = excluded.nulls, batch = excluded.batch, discharge = excluded.discharge,
 			enabled = excluded.enabled, reason = excluded.reason, rate = excluded.rate, concurrency = excluded.concurrency, free_at = 0,
 			version = CASE WHEN excluded.version > endpoint.version THEN excluded.version ELSE endpoint.version + 1 END`,
 		tx.org.Bytes(),
@@ -208,6 +209,7 @@ func (tx *Tx) PutEndpoint(ctx context.Context, e flex.Endpoint) (flex.Endpoint, 
 		e.Rate,
 		e.Concurrency,
 		micros(tx.db.Now()),
+		string(e.Discharge),
 	)
 
 	if err != nil {

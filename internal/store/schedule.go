@@ -92,6 +92,8 @@ type Effective struct {
 	Closed []flex.Span
 	// nil if it begins and ends when the market and the tariff say
 	Ramp *Ramp
+	// nil if the asset was never told that it may discharge, or may not
+	Discharge *Discharge
 }
 
 // Words of the origins of a schedule that are listed among the exceptions.
@@ -103,7 +105,7 @@ const (
 )
 
 const scheduleColumns = `event_id, asset_id, session_id, generation, cause, made_at, from_at, steps, curve_id,
-	ready_by, need_wh, delivered_wh, count_from, power_w, running, may_charge_peak, mode, charge_now_from, charge_now_to, off_peak, zone, tariff_type, origins, before_id, value, learned, closed, ramp`
+	ready_by, need_wh, delivered_wh, count_from, power_w, running, may_charge_peak, mode, charge_now_from, charge_now_to, off_peak, zone, tariff_type, origins, before_id, value, learned, closed, ramp, discharge`
 
 func scanSchedule(s scanner) (v Schedule, err error) {
 	var from time.Time
@@ -137,6 +139,7 @@ func scanSchedule(s scanner) (v Schedule, err error) {
 		learnedText{&v.From.Learned},
 		closedTime{&v.From.Closed},
 		rampText{&v.From.Ramp},
+		givesText{&v.From.Discharge},
 	)
 
 	if err != nil {
@@ -204,7 +207,7 @@ func (tx *Tx) Schedule(ctx context.Context, id flex.EventID) (Schedule, error) {
 }
 
 var scheduleFields = strings.Fields(`event_id org_id asset_id session_id generation cause made_at from_at to_at steps curve_id
-	ready_by need_wh delivered_wh count_from power_w running may_charge_peak mode charge_now_from charge_now_to off_peak zone tariff_type origins before_id value learned closed ramp`)
+	ready_by need_wh delivered_wh count_from power_w running may_charge_peak mode charge_now_from charge_now_to off_peak zone tariff_type origins before_id value learned closed ramp discharge`)
 
 // args appends the values of scheduleFields.
 func (s *Schedule) args(org flex.OrgID, args []any) []any {
@@ -251,6 +254,7 @@ func (s *Schedule) args(org flex.OrgID, args []any) []any {
 		encodeLearned(e.Learned),
 		writeClosed(e.Closed),
 		encodeRamp(e.Ramp),
+		encodeGives(e.Discharge),
 	)
 }
 

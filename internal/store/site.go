@@ -14,7 +14,7 @@ import (
 	"flexd/internal/flex"
 )
 
-const siteColumns = `s.id, s.mpan, s.postcode, s.address, s.email, s.consent_at, s.tariff_type, s.cheap_start, s.cheap_end, s.external_user_id, s.created_at, s.import_w, s.export_w, s.supply_set, s.fuse_ma, s.fuse_phases`
+const siteColumns = `s.id, s.mpan, s.postcode, s.address, s.email, s.consent_at, s.tariff_type, s.cheap_start, s.cheap_end, s.external_user_id, s.created_at, s.import_w, s.export_w, s.supply_set, s.fuse_ma, s.fuse_phases, s.discharge_consent_at`
 
 func scanSite(s scanner) (v flex.Site, err error) {
 	var mpan, user *string
@@ -37,6 +37,7 @@ func scanSite(s scanner) (v flex.Site, err error) {
 		&v.Supply.Set,
 		&fuse,
 		&v.Supply.Fuse.Phases,
+		instant{&v.DischargeConsentAt},
 	)
 
 	if err != nil {
@@ -363,7 +364,7 @@ func (tx *Tx) DropSite(ctx context.Context, id flex.SiteID) error {
 // and few columns, lists and small texts joined by commas: on SQLite it is rows and columns
 // that a page of a hundred costs.
 func (c conn) recordQuery(table, rest string) string {
-	return `SELECT s.id, s.mpan, s.postcode, s.address, s.consent_at,
+	return `SELECT s.id, s.mpan, s.postcode, s.address, s.consent_at, s.discharge_consent_at,
 		` + supplyColumn + `,
 		CASE WHEN s.tariff_type <> '' THEN s.tariff_type || ',' || s.cheap_start || ',' || s.cheap_end END,
 		(CAST(m.import AS INTEGER) + 2 * CAST(m.energised AS INTEGER) + 4 * CAST(m.half_hourly AS INTEGER) + 8 * CAST(m.domestic AS INTEGER)) || ',' || m.postcode,
@@ -411,6 +412,7 @@ func scanRecord(s scanner) (r flex.SiteRecord, err error) {
 		&postcode,
 		&address,
 		instant{&r.ConsentAt},
+		instant{&r.DischargeConsentAt},
 		&supply,
 		&tariff,
 		&meter,

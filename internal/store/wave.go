@@ -33,7 +33,7 @@ type Planned struct {
 
 const plannedColumns = `s.id, s.asset_id, s.market_at, c.event_id, c.generation, c.from_at, c.steps,
 	c.ready_by, c.need_wh, c.delivered_wh, c.count_from, c.power_w, c.may_charge_peak, c.mode, c.charge_now_from, c.charge_now_to,
-	c.off_peak, c.zone, c.tariff_type, c.origins, c.learned, c.closed, c.ramp, a.phases, a.power_w,
+	c.off_peak, c.zone, c.tariff_type, c.origins, c.learned, c.closed, c.ramp, c.discharge, a.phases, a.power_w,
 	COALESCE(o.accepted, 0) >= c.generation AND NOT EXISTS (SELECT 1 FROM callback b
 		WHERE b.org_id = s.org_id AND b.event_id = s.event_id AND b.status IN ('REJECTED', 'FAILED'))`
 
@@ -70,6 +70,7 @@ func (v *Planned) scan(s scanner) (err error) {
 		learnedText{&e.Learned},
 		closedTime{&e.Closed},
 		rampText{&e.Ramp},
+		givesText{&e.Discharge},
 		&e.Phases,
 		&power,
 		&v.Taken,
@@ -80,8 +81,13 @@ func (v *Planned) scan(s scanner) (err error) {
 	}
 
 	e.Phases = flex.PhasesOf(e.Phases, quantity[flex.Watts](power))
-	c.SessionID = v.Session
-	c.Steps, err = readSteps(from, steps)
+	return v.setSteps(from, steps)
+}
+
+// setSteps reads the steps of the schedule, which is of the session.
+func (v *Planned) setSteps(from time.Time, steps string) (err error) {
+	v.Standing.SessionID = v.Session
+	v.Standing.Steps, err = readSteps(from, steps)
 
 	return err
 }

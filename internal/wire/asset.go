@@ -2,7 +2,7 @@ package wire
 
 import "flexd/internal/flex"
 
-// AssetProperties are an asset's rated power, its capacity, its phases, its firmware and the heat that it keeps.
+// AssetProperties are an asset's power, capacity, phases and firmware, the heat that it keeps, and how a car is discharged.
 type AssetProperties struct {
 	PowerKW     *float64 `json:"power_kw,omitzero" wire:"min=0,max=1000000"`
 	CapacityKWh *float64 `json:"capacity_kwh,omitzero" wire:"min=0,max=1000000"`
@@ -16,6 +16,24 @@ type AssetProperties struct {
 	//
 	//openapi:addition
 	Firmware *string `json:"firmware,omitzero" wire:"text=256"`
+	// The most that a car gives back at this charger, on the grid's side. 0 takes it away: it is charged alone.
+	// capacity_kwh is its battery then. It is kept: no plan of this version discharges a car.
+	//
+	//openapi:addition
+	DischargePowerKW *float64 `json:"discharge_power_kw,omitzero" wire:"min=0,max=1000"`
+	// What is to stay in the battery of a car that is discharged, in percent of capacity_kwh; 30 if neither this nor
+	// reserve_kwh was given. The later one given counts.
+	//
+	//openapi:addition
+	ReservePct *float64 `json:"reserve_pct,omitzero" wire:"min=0,max=100"`
+	// The same as an energy.
+	//
+	//openapi:addition
+	ReserveKWh *float64 `json:"reserve_kwh,omitzero" wire:"min=0,max=1000000"`
+	// What a kWh that the car gives counts as wear of its battery, in pence; 5 if it was not given.
+	//
+	//openapi:addition
+	WearPPerKWh *float64 `json:"wear_p_per_kwh,omitzero" wire:"min=0,max=1000"`
 	// The heat that a heat pump or a tank keeps. What is given takes the place of all that was given before; null
 	// or {} takes it away.
 	//

@@ -133,8 +133,13 @@ type EndpointRequest struct {
 	// Whether a dispatch is one message for all its assets.
 	//
 	//openapi:merge {"default": false}
-	Batch   bool  `json:"batch"`
-	Enabled *bool `json:"enabled,omitzero"`
+	Batch bool `json:"batch"`
+	// How it takes schedules by which a car discharges: none, or periods with limits below zero. OCPP 1.6 knows
+	// none: say negative_limits only of what understands them. No schedule of this version has such a period.
+	//
+	//openapi:merge {"default": "none"}
+	Discharge string `json:"discharge,omitzero" wire:"enum=DischargeForm"`
+	Enabled   *bool  `json:"enabled,omitzero"`
 	// Pushes a second at most; 1000 if never said.
 	Rate int `json:"rate,omitzero" wire:"min=1,max=100000"`
 	// Pushes under way at once at most; 64 if never said.
@@ -161,10 +166,12 @@ type EndpointResponse struct {
 	// Shown once, when it was made.
 	Secret string `json:"secret,omitzero"`
 	// The secret before signs as well until then.
-	OldSecretUntil Time   `json:"old_secret_until,omitzero"`
-	Bare           bool   `json:"bare"`
-	Nulls          bool   `json:"nulls"`
-	Batch          bool   `json:"batch"`
+	OldSecretUntil Time `json:"old_secret_until,omitzero"`
+	Bare           bool `json:"bare"`
+	Nulls          bool `json:"nulls"`
+	Batch          bool `json:"batch"`
+	// Absent where it takes none.
+	Discharge      string `json:"discharge,omitzero" wire:"enum=DischargeForm"`
 	Enabled        bool   `json:"enabled"`
 	DisabledReason string `json:"disabled_reason,omitzero"`
 	Rate           int    `json:"rate"`

@@ -43,6 +43,7 @@ var enums = map[string][]string{
 	"UnenrolStatus":    {"unenrolled", "already_unenrolled"},
 	"BatteryAction":    {"charge_max", "discharge_max", "avoid_export", "avoid_import"},
 	"SolarOrigin":      {"given", "metered", "none"},
+	"DischargeForm":    {"none", "negative_limits"},
 	"DispatchAction":   {"CHARGE", "DISCHARGE", "LOCK", "FEED_IN", "SELF_USE"},
 	"ChargingRateUnit": {"W", "A"},
 	"ProfilePurpose":   {"ChargePointMaxProfile", "TxDefaultProfile", "TxProfile"},

@@ -88,6 +88,10 @@ type SiteResponse struct {
 	DispatchMethods            []flex.DispatchMethod `json:"dispatch_methods" wire:"enum=DispatchMethod"`
 	Tariff                     *TariffResponse       `json:"tariff,omitzero"`
 	GaveBoundaryMeterConsentAt Time                  `json:"gave_boundary_meter_consent_at,omitzero"`
+	// Since when the user has consented to the site's cars being discharged. Absent without that consent.
+	//
+	//openapi:addition
+	GaveDischargeConsentAt Time `json:"gave_discharge_consent_at,omitzero"`
 	// What the connection can carry from the grid.
 	//
 	//openapi:addition
@@ -218,6 +222,34 @@ type AssetEligibilityDetail struct {
 type SiteMeterConsentRequest struct {
 	// With an offset.
 	GaveBoundaryMeterConsentAt Time `json:"gave_boundary_meter_consent_at" wire:"required,zoned"`
+}
+
+// SiteDischargeConsentRequest is the body of POST /entities/site/{site_id}/discharge-consent.
+//
+//openapi:addition
+type SiteDischargeConsentRequest struct {
+	// With an offset.
+	GaveDischargeConsentAt Time `json:"gave_discharge_consent_at" wire:"required,zoned"`
+}
+
+// DischargeConsentResponse answers GET /entities/site/{site_id}/discharge-consent.
+//
+//openapi:addition
+type DischargeConsentResponse struct {
+	// Since when the consent holds; absent if it does not.
+	GaveDischargeConsentAt Time `json:"gave_discharge_consent_at,omitzero"`
+	// All that was ever given and withdrawn, the first first.
+	History []DischargeConsentStep `json:"history"`
+}
+
+// DischargeConsentStep is one step of its history.
+//
+//openapi:addition
+type DischargeConsentStep struct {
+	Given bool `json:"given"`
+	// When the user gave it; absent where it was withdrawn.
+	GivenAt    Time `json:"given_at,omitzero"`
+	RecordedAt Time `json:"recorded_at"`
 }
 
 // SiteDispatchConsentRequest is the body of dispatch-consent and dispatch-deconsent.

@@ -1,0 +1,228 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// CarDischarge is the kind of consent to discharge a site's cars.
+const CarDischarge = store.CarDischarge
+
+// DischargeChange is what is sent of how a car may be discharged; what is nil stays.
+type DischargeChange struct {
+	Power          *flex.Watts // 0 takes it away
+	Reserve        *flex.WattHours
+	ReservePercent *float64
+	Wear           *float64
+}
+
+// over is what was known as the change leaves it. A reserve takes the place of one in the other unit.
+func (c *DischargeChange) over(d flex.Discharge) flex.Discharge {
+	if c.Power != nil {
+		d.Power = *c.Power
+	}
+	if c.Reserve != nil {
+		d.Reserve, d.ReservePercent = c.Reserve, nil
+	}
+	if c.ReservePercent != nil {
+		d.Reserve, d.ReservePercent = nil, c.ReservePercent
+	}
+
+	d.Wear = or(c.Wear, d.Wear)
+
+	return d
+}
+
+// changes reports whether the change makes another of what was known.
+func (c *DischargeChange) changes(d *flex.Discharge) bool {
+	next := c.over(*d)
+	return next.Power != d.Power || differ(next.Reserve, d.Reserve) ||
+		differ(next.ReservePercent, d.ReservePercent) ||
+		differ(next.Wear, d.Wear)
+}
+
+// differ reports whether two values are not the same, or one of them is not known.
+func differ[T comparable](a, b *T) bool {
+	if a == nil || b == nil {
+		return a != b
+	}
+	return *a != *b
+}
+
+// apply changes an asset. Of one that no car is charged by, and of two reserves at once, it is a fault.
+func (c *DischargeChange) apply(a *flex.Asset) error {
+	if *c == (DischargeChange{}) {
+		return nil
+	}
+
+	if c.Reserve != nil && c.ReservePercent != nil {
+		return dischargeFault(
+			"two reserves: give reserve_pct or reserve_kwh",
+			"reserve_kwh",
+		)
+	}
+
+	next := c.over(a.Discharge)
+	if next.Known() && !a.Type.Charges() {
+		return dischargeFault(
+			fmt.Sprintf(
+				"it is a %s: only chargers and cars are said to discharge so",
+				a.Type,
+			),
+			"discharge_power_kw",
+		)
+	}
+
+	a.Discharge = next
+
+	return nil
+}
+
+func dischargeFault(why, field string) error {
+	return invalid([]flex.Fault{faultAt(
+		"value_error",
+		why,
+		[]string{"properties"},
+		field,
+	)})
+}
+
+// DischargeConsent is the consent to discharge a site's cars, with its history, the first first.
+type DischargeConsent struct {
+	GivenAt time.Time // zero if it does not hold
+	History []ConsentStep
+}
+
+// ConsentStep is one time that a consent was given or withdrawn.
+type ConsentStep struct {
+	GivenAt    time.Time // zero when it was withdrawn
+	RecordedAt time.Time
+}
+
+// DischargeConsent returns the consent to discharge a site's cars.
+func (d *Service) DischargeConsent(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.SiteID,
+) (DischargeConsent, error) {
+	return read(ctx, d, org, func(tx *store.Tx) (c DischargeConsent, err error) {
+		s, err := tx.Site(ctx, id)
+		if err != nil {
+			return c, err
+		}
+
+		c.GivenAt = s.DischargeConsentAt
+
+		all, err := tx.Consents(ctx, id)
+		for _, of := range all {
+			if of.Kind == CarDischarge {
+				c.History = append(c.History, ConsentStep{of.GivenAt, of.RecordedAt})
+			}
+		}
+
+		return c, err
+	})
+}
+
+// GiveDischargeConsent records when the user consented to the site's cars being discharged. An instant in the
+// future is Malformed, and so is one from before the last withdrawal: it is the consent that was withdrawn.
+func (d *Service) GiveDischargeConsent(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.SiteID,
+	at time.Time,
+) (flex.SiteRecord, error) {
+	return write(ctx, d, org, func(tx *store.Tx) (r flex.SiteRecord, err error) {
+		s, err := tx.HoldSite(ctx, id)
+		if err != nil {
+			return r, err
+		}
+
+		if at.After(tx.Now().Add(clockSlack)) {
+			return r, flex.Fail(
+				flex.Malformed,
+				"gave_discharge_consent_at lies in the future: give the instant at which the user consented",
+			)
+		}
+
+		withdrawn, err := dischargeWithdrawn(ctx, tx, id)
+		if err != nil {
+			return r, err
+		}
+		if !at.After(withdrawn) {
+			return r, flex.Fail(
+				flex.Malformed,
+				"the user withdrew the consent to discharge at %s: gave_discharge_consent_at must be later, of a new consent",
+				withdrawn.UTC().Format(time.RFC3339),
+			)
+		}
+
+		if !at.Equal(s.DischargeConsentAt) {
+			if err := tx.SetDischargeConsent(ctx, id, at); err != nil {
+				return r, err
+			}
+		}
+
+		return tx.SiteRecord(ctx, id)
+	})
+}
+
+// dischargeWithdrawn is when the consent to discharge a site's cars was last withdrawn; zero if it never was.
+func dischargeWithdrawn(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.SiteID,
+) (at time.Time, err error) {
+	all, err := tx.Consents(ctx, id)
+	for _, c := range all {
+		if c.Kind == CarDischarge && c.GivenAt.IsZero() {
+			at = c.RecordedAt
+		}
+	}
+
+	return at, err
+}
+
+// WithdrawDischargeConsent records that the user withdrew the consent to discharge the site's cars. A site without the consent stays as it is.
+func (d *Service) WithdrawDischargeConsent(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.SiteID,
+) (flex.SiteRecord, error) {
+	return write(ctx, d, org, func(tx *store.Tx) (r flex.SiteRecord, err error) {
+		s, err := tx.HoldSite(ctx, id)
+		if err != nil {
+			return r, err
+		}
+
+		if !s.DischargeConsentAt.IsZero() {
+			err := tx.SetDischargeConsent(ctx, id, time.Time{})
+			if err != nil {
+				return r, err
+			}
+		}
+
+		return tx.SiteRecord(ctx, id)
+	})
+}
+
+// setDischargeConsent gives or withdraws the consent to discharge at the word of a site's user.
+func (d *Service) setDischargeConsent(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.SiteID,
+	now time.Time,
+	give bool,
+) (err error) {
+	if give {
+		_, err = d.GiveDischargeConsent(ctx, org, id, now)
+	} else {
+		_, err = d.WithdrawDischargeConsent(ctx, org, id)
+	}
+
+	return err
+}

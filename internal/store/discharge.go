@@ -1,0 +1,257 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// CarDischarge is the kind of consent to discharge a site's cars.
+const CarDischarge = "car discharge"
+
+// Discharge is what a schedule was made from of a car that may discharge, and when it does.
+type Discharge struct {
+	Power    flex.Watts
+	Capacity flex.WattHours
+	Reserve  flex.WattHours
+	Wear     float64 // pence for each kWh given
+	// what its battery held when the plan was made, and what it is to hold by ready-by
+	Stored flex.WattHours
+	Target flex.WattHours
+	ReadAt time.Time // when that was read
+	// why it does not discharge; empty if it may
+	Why string
+	// the power that it gives, in the time that the schedule leaves it without charge
+	Gives []flex.Step
+	// what that is worth to the household, in pence, and why each part of it is done
+	Saves float64
+	Parts []GivenPart
+}
+
+// GivenPart is what a car gives in one half-hour: at which price, and at which it is bought back.
+type GivenPart struct {
+	From   time.Time
+	Energy flex.WattHours
+	Price  float64 // pence a kWh
+	Back   float64
+}
+
+// dischargeRecord is asset.discharge.
+type dischargeRecord struct {
+	Power   int64    `json:"power_w,omitempty"`
+	Reserve *int64   `json:"reserve_wh,omitempty"`
+	Percent *float64 `json:"reserve_pct,omitempty"`
+	Wear    *float64 `json:"wear_p,omitempty"`
+}
+
+// encodeDischarge writes what was told of how a car may discharge; nothing is null.
+func encodeDischarge(d *flex.Discharge) any {
+	if !d.Known() {
+		return nil
+	}
+
+	r := dischargeRecord{
+		Power:   int64(d.Power),
+		Percent: d.ReservePercent,
+		Wear:    d.Wear,
+	}
+	if d.Reserve != nil {
+		r.Reserve = new(int64(*d.Reserve))
+	}
+
+	text, err := encode(r)
+	if err != nil { // a struct of numbers
+		panic(err)
+	}
+
+	return text
+}
+
+// dischargeText reads what encodeDischarge wrote.
+type dischargeText struct{ to *flex.Discharge }
+
+// Scan reads a column.
+func (t dischargeText) Scan(column any) error {
+	var text sql.NullString
+	if err := text.Scan(column); err != nil || !text.Valid {
+		return err
+	}
+
+	var r dischargeRecord
+	if err := decode("discharge of a car", text.String, &r); err != nil {
+		return err
+	}
+
+	*t.to = flex.Discharge{
+		Power:          flex.Watts(r.Power),
+		ReservePercent: r.Percent,
+		Wear:           r.Wear,
+	}
+	if r.Reserve != nil {
+		t.to.Reserve = new(flex.WattHours(*r.Reserve))
+	}
+
+	return nil
+}
+
+// givesRecord is schedule.discharge.
+type givesRecord struct {
+	Power    int64        `json:"power_w"`
+	Capacity int64        `json:"capacity_wh"`
+	Reserve  int64        `json:"reserve_wh"`
+	Wear     float64      `json:"wear_p"`
+	Stored   int64        `json:"stored_wh"`
+	Target   int64        `json:"target_wh"`
+	ReadAt   int64        `json:"read_at,omitempty"` // in seconds
+	Why      string       `json:"why,omitempty"`
+	Gives    [][3]int64   `json:"gives,omitempty"` // from and to in seconds, watts
+	Saves    float64      `json:"saves_p,omitempty"`
+	Parts    []partRecord `json:"parts,omitempty"`
+}
+
+type partRecord struct {
+	From   int64   `json:"from"` // in seconds
+	Energy int64   `json:"energy_wh"`
+	Price  float64 `json:"price_p"`
+	Back   float64 `json:"back_p"`
+}
+
+// encodeGives writes what a schedule was made from of a car that may discharge; nothing is null.
+func encodeGives(d *Discharge) any {
+	if d == nil {
+		return nil
+	}
+
+	r := givesRecord{
+		Power:    int64(d.Power),
+		Capacity: int64(d.Capacity),
+		Reserve:  int64(d.Reserve),
+		Wear:     d.Wear,
+		Stored:   int64(d.Stored),
+		Target:   int64(d.Target),
+		Why:      d.Why,
+		Saves:    d.Saves,
+	}
+	if !d.ReadAt.IsZero() {
+		r.ReadAt = d.ReadAt.Unix()
+	}
+
+	for _, s := range d.Gives {
+		r.Gives = append(r.Gives, [3]int64{
+			s.From.Unix(),
+			s.To.Unix(),
+			int64(s.Limit),
+		})
+	}
+
+	for _, p := range d.Parts {
+		r.Parts = append(r.Parts, partRecord{
+			From:   p.From.Unix(),
+			Energy: int64(p.Energy),
+			Price:  p.Price,
+			Back:   p.Back,
+		})
+	}
+
+	text, err := encode(r)
+	if err != nil { // a struct of numbers
+		panic(err)
+	}
+
+	return text
+}
+
+// givesText reads what encodeGives wrote.
+type givesText struct{ to **Discharge }
+
+// Scan reads a column.
+func (t givesText) Scan(column any) error {
+	var text sql.NullString
+	if err := text.Scan(column); err != nil || !text.Valid {
+		return err
+	}
+
+	var r givesRecord
+	if err := decode("discharge of a schedule", text.String, &r); err != nil {
+		return err
+	}
+
+	*t.to = r.discharge()
+
+	return nil
+}
+
+// discharge is what the record says.
+func (r *givesRecord) discharge() *Discharge {
+	d := &Discharge{
+		Power:    flex.Watts(r.Power),
+		Capacity: flex.WattHours(r.Capacity),
+		Reserve:  flex.WattHours(r.Reserve),
+		Wear:     r.Wear,
+		Stored:   flex.WattHours(r.Stored),
+		Target:   flex.WattHours(r.Target),
+		Why:      r.Why,
+		Saves:    r.Saves,
+	}
+	if r.ReadAt != 0 {
+		d.ReadAt = secondsAt(r.ReadAt)
+	}
+
+	for _, g := range r.Gives {
+		d.Gives = append(d.Gives, flex.Step{
+			Span:  flex.Span{From: secondsAt(g[0]), To: secondsAt(g[1])},
+			Limit: flex.Watts(g[2]),
+		})
+	}
+
+	for _, p := range r.Parts {
+		d.Parts = append(d.Parts, GivenPart{
+			From:   secondsAt(p.From),
+			Energy: flex.WattHours(p.Energy),
+			Price:  p.Price,
+			Back:   p.Back,
+		})
+	}
+
+	return d
+}
+
+// secondsAt is the instant so many seconds after the beginning of 1970.
+func secondsAt(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
+
+// SetDischargeConsent records that the consent to discharge a site's cars was given, at an instant, or
+// withdrawn: the zero time. What is plugged in there is planned anew.
+func (tx *Tx) SetDischargeConsent(
+	ctx context.Context,
+	site flex.SiteID,
+	at time.Time,
+) error {
+	_, err := tx.exec(
+		ctx,
+		`UPDATE site SET discharge_consent_at = $3 WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		site.Bytes(),
+		micros(at),
+	)
+	if err != nil {
+		return err
+	}
+
+	if err := tx.addConsent(ctx, site, CarDischarge, at); err != nil {
+		return err
+	}
+
+	assets, err := tx.AssetsOf(ctx, site)
+	if err != nil {
+		return err
+	}
+
+	ids := make([]flex.AssetID, len(assets))
+	for i := range assets {
+		ids[i] = assets[i].ID
+	}
+
+	return tx.MarkDue(ctx, ids...)
+}
