@@ -91,6 +91,8 @@ var story = []chapter{
 		{operation: "GET /entities/site/{site_id}/eligibility"},
 		{operation: "POST /entities/site/{site_id}/enrol"},
 		{operation: "POST /entities/site/{site_id}/meter-consent"},
+		{operation: "POST /entities/site/{site_id}/discharge-consent"},
+		{operation: "GET /entities/site/{site_id}/discharge-consent"},
 		{
 			operation: "POST /entities/site/{site_id}/dispatch-consent",
 			set:       map[string]string{"site_id": "{{pause_site_id}}"},
@@ -304,6 +306,7 @@ var story = []chapter{
 			set:       map[string]string{"site_id": "{{pause_site_id}}"},
 		},
 		{operation: "POST /entities/site/{site_id}/unenrol"},
+		{operation: "DELETE /entities/site/{site_id}/discharge-consent"},
 		{operation: "DELETE /entities/site/{site_id}/meter-consent"},
 		{operation: "DELETE /caps"},
 		{operation: "DELETE /endpoints/{name}"},
