@@ -25,6 +25,7 @@ type (
 	HeldID        = flex.HeldID
 	InstructionID = flex.InstructionID
 	OfferID       = flex.OfferID
+	ProductID     = flex.ProductID
 	AlertID       = flex.AlertID
 	OrgID         = flex.OrgID
 	EndpointID    = flex.EndpointID

@@ -90,6 +90,11 @@ offer stack --from 2027-01-20T17:00:00Z --to 2027-01-20T18:00:00Z
 offer make --from 2027-01-20T17:00:00Z --to 2027-01-20T18:00:00Z
 offer list
 offer accept 01a1f96c-5192-7f77-aad8-57b48aa19966
+product import products.csv --dry-run
+product list --state open
+product show 01a1f96c-5192-7f77-aad8-57b48aa19966
+product answer 01a1f96c-5192-7f77-aad8-57b48aa19966 01a1f96c-5192-7f77-aad8-57b48aa19966 --out
+product withdraw 01a1f96c-5192-7f77-aad8-57b48aa19966
 mcp --org Acme
 openadr client add Acme acme-dispatch --role BL
 openadr client list Acme

@@ -59,6 +59,7 @@ type commands struct {
 	Fleet    fleetCommand    `cmd:"" group:"fleet" help:"What the fleet can do now."`
 	Instruct instructCommand `cmd:"" group:"fleet" help:"Have a part of the fleet draw less or more for a time: preview, send, stop, report."`
 	Offer    offerCommand    `cmd:"" group:"fleet" help:"Offer what the fleet can leave out or draw more in a window: what can be offered, make, list, accept."`
+	Product  productCommand  `cmd:"" group:"fleet" help:"Products of DFS and of distribution operators: import, invite, answers, what they earned."`
 	Limits   limitsCommand   `cmd:"" group:"fleet" help:"Limits of feeders that a distribution operator sets for a time, and the fallback when nothing is heard."`
 	OpenADR  openADR         `cmd:"" group:"fleet" name:"openadr" help:"The OpenADR server of an organisation: its clients, and what subscribers were notified of."`
 	Evidence evidenceCommand `cmd:"" group:"watch" help:"What the records say of how a fleet was steered: energy, steps, needs, halts, offers, access; as JSON or a page to print."`

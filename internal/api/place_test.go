@@ -155,6 +155,9 @@ func (h *homestead) place() map[string]string {
 	r = h.want("POST", "/grid/instructions", fmt.Sprintf(`{"change_kw":-1,"gsp_group":"_Z","start_timestamp":%q,"end_timestamp":%q,"service":"dno","reason":"evening peak"}`, there["HALF"], there["HALF_END"]), 200, "")
 	there["INSTRUCTION"] = text(h.T, r.body, "instruction", "id")
 	there["OFFER"] = h.offer()
+	r = h.want("POST", "/grid/products", fmt.Sprintf(`{"products":[{"reference":"DFS-%d","service":"dfs","start_timestamp":%q,"end_timestamp":%q,"volume_kw":1,"price_gbp_per_mwh":250}]}`,
+		h.made, there["HALF"], there["HALF_END"]), 200, "")
+	there["PRODUCT"] = text(h.T, r.body, "products", 0, "id")
 	there["ALERT"] = h.alert()
 	r = h.want("GET", "/meter/search?postcode=SW1A2AA", "", 200, "")
 	there["REF"] = text(h.T, r.body, 0, "ref")

@@ -74,6 +74,7 @@ var surface = slices.Concat(
 	instructionsRoutes,
 	offersRoutes,
 	limitsRoutes,
+	productsRoutes,
 	operationsRoutes,
 	selectionRoutes,
 	clockRoutes,

@@ -304,6 +304,15 @@ var surface = []route{
 	{pattern: "GET /console/instructions/{id}/report.json", handle: (*Server).instruction},
 	{pattern: "POST /console/instructions/{id}/stop", needs: access.Operate, handle: (*Server).stopInstruction},
 
+	// products.go
+	{pattern: "GET /console/products", handle: (*Server).products},
+	{pattern: "GET /console/products.csv", handle: (*Server).products},
+	{pattern: "GET /console/products.json", handle: (*Server).products},
+	{pattern: "POST /console/products/preview", needs: access.See, handle: (*Server).previewProducts},
+	{pattern: "POST /console/products/import", needs: access.Operate, handle: (*Server).importProducts},
+	{pattern: "GET /console/products/{id}", handle: (*Server).product},
+	{pattern: "POST /console/products/{id}/withdraw", needs: access.Operate, handle: (*Server).withdrawProduct},
+
 	// search.go
 	{pattern: "GET /console/search", handle: (*Server).search},
 

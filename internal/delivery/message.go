@@ -40,7 +40,27 @@ func render(
 	case p.Kind == store.DispatchPush && p.Dispatch != nil:
 		return dispatched(p.Dispatch, base)
 
-	case p.Kind == store.TestPush && p.To == flex.DispatchEndpoint:
+	case p.Kind == store.InvitationPush && p.Invitation != nil:
+		return invited(p.Invitation)
+
+	case p.Kind == store.TestPush:
+		return renderTest(e, p, base)
+	}
+
+	return nil, errGone
+}
+
+// renderTest writes the body of a test message, in the form of what its endpoint is sent.
+func renderTest(
+	e *flex.Endpoint,
+	p *store.ClaimedPush,
+	base string,
+) ([]byte, error) {
+	switch p.To {
+	case flex.InvitationEndpoint:
+		return invited(testInvitation(p))
+
+	case flex.DispatchEndpoint:
 		d := store.Dispatch{
 			ID:       p.EventID,
 			Market:   "test",
@@ -53,19 +73,17 @@ func render(
 		d.To = d.From.Add(flex.HalfHour)
 
 		return dispatched(&d, base)
-
-	case p.Kind == store.TestPush:
-		from := p.QueuedAt.Truncate(time.Second)
-		return profile(
-			e,
-			flex.AssetID{},
-			[]flex.Step{
-				{Span: flex.Span{From: from, To: from.Add(testTime)}, Limit: flex.NoLimit},
-			},
-		)
 	}
 
-	return nil, errGone
+	from := p.QueuedAt.Truncate(time.Second)
+
+	return profile(
+		e,
+		flex.AssetID{},
+		[]flex.Step{
+			{Span: flex.Span{From: from, To: from.Add(testTime)}, Limit: flex.NoLimit},
+		},
+	)
 }
 
 func profile(

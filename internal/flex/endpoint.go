@@ -23,6 +23,8 @@ type EndpointName string
 const (
 	ScheduleEndpoint EndpointName = "schedule"
 	DispatchEndpoint EndpointName = "dispatch"
+	// of what households are invited to
+	InvitationEndpoint EndpointName = "invitation"
 )
 
 // Endpoint is where an organisation's pushes go.

@@ -29,6 +29,7 @@ type (
 	HeldID        = ID[heldKind]
 	InstructionID = ID[instructionKind] // of the grid
 	OfferID       = ID[offerKind]       // to the grid
+	ProductID     = ID[productKind]     // of the grid
 	AlertID       = ID[alertKind]
 	AuditID       = ID[auditKind] // of an entry of the audit log
 	ADRObjectID   = ID[adrObjectKind]
@@ -47,6 +48,7 @@ type (
 	publicationKind struct{}
 	instructionKind struct{}
 	offerKind       struct{}
+	productKind     struct{}
 	alertKind       struct{}
 	auditKind       struct{}
 	adrObjectKind   struct{}

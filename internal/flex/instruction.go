@@ -10,6 +10,8 @@ import (
 type Scope struct {
 	Group    string // constraint group; empty for any
 	GSPGroup string // such as _C; empty for any
+	// whose invitation to take part is accepted; zero for any
+	Product ProductID
 }
 
 // Instruction asks a part of a fleet for another draw than planned.

@@ -419,6 +419,7 @@ func instructed(
 				Price:       c.Price,
 				Down:        c.Down,
 				Instruction: c.Instruction,
+				Baseline:    c.Baseline,
 			})
 		}
 	}

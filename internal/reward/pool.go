@@ -196,8 +196,12 @@ func settleEvents(
 			meter:     meterKey{e.SiteID, e.AssetID},
 		})
 
-		s.need(s.claims[i].Case)
 		sites = append(sites, e.SiteID)
+	}
+
+	s.takeProductBaselines()
+	for _, c := range s.claims {
+		s.need(c.Case)
 	}
 
 	if err := s.ratings(ctx, tx, sites); err != nil {
@@ -225,6 +229,25 @@ func settleEvents(
 	}
 
 	return s.outcomes(known)
+}
+
+// takeProductBaselines has the events of a site's day settled by the baseline of the product that an
+// instruction carried out in it, in place of the terms'.
+func (s *settling) takeProductBaselines() {
+	parts := map[siteDay][]settle.Instructed{}
+	for _, c := range s.claims {
+		if len(c.Case.Instructed) > 0 {
+			of := siteDay{c.SiteID, c.Case.Day}
+			parts[of] = append(parts[of], c.Case.Instructed...)
+		}
+	}
+
+	for _, c := range s.claims {
+		method := settle.BaselineOf(parts[siteDay{c.SiteID, c.Case.Day}])
+		if method != "" {
+			c.Rule.Method = method
+		}
+	}
 }
 
 // outcomes works out the cases in their order.

@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"bytes"
 	"math/big"
 
 	"flexd/internal/flex"
@@ -14,6 +15,34 @@ type Instructed struct {
 	Price       flex.Price // per MWh of what was asked for, above 0
 	Down        bool       // less use was asked for
 	Instruction flex.InstructionID
+	// by which what it asks for is settled, all day at its site; empty: the terms'
+	Baseline Method
+}
+
+// BaselineOf is the method by which a site's events of a day are settled that instructions pay for: that
+// of the first half-hour in which one says it, of the earliest instruction; empty if none does. A site has
+// one deviation, and so one baseline.
+func BaselineOf(parts []Instructed) Method {
+	var first *Instructed
+	for i := range parts {
+		p := &parts[i]
+		if p.Baseline != "" && (first == nil || p.before(first)) {
+			first = p
+		}
+	}
+
+	if first == nil {
+		return ""
+	}
+
+	return first.Baseline
+}
+
+func (p *Instructed) before(o *Instructed) bool {
+	if p.Period != o.Period {
+		return p.Period < o.Period
+	}
+	return bytes.Compare(p.Instruction[:], o.Instruction[:]) < 0
 }
 
 // InstructedSource is the source of a price that instructions alone make.

@@ -19,8 +19,8 @@ type Claim struct {
 	Allowed  time.Time // set if the rate was used up: when it allows the next
 }
 
-// ClaimedPush is a push under a lease with what its body is made of. Schedule or Dispatch is set by
-// its kind; with neither, the record is gone and there is nothing to send.
+// ClaimedPush is a push under a lease with what its body is made of. Schedule, Dispatch or Invitation is
+// set by its kind; with none, the record is gone and there is nothing to send.
 type ClaimedPush struct {
 	Push
 	Subject    [16]byte
@@ -34,6 +34,7 @@ type ClaimedPush struct {
 	SiteID     flex.SiteID
 	Schedule   *flex.Schedule
 	Dispatch   *Dispatch
+	Invitation *flex.Invitation
 }
 
 // ClaimOrder says what to claim.
@@ -480,6 +481,15 @@ func (tx *Tx) fill(ctx context.Context, pushes []ClaimedPush) error {
 		}
 	}
 
+	if err := tx.fillInvitations(ctx, at); err != nil {
+		return fmt.Errorf("read the invitations to push: %w", err)
+	}
+
+	return tx.fillDispatches(ctx, pushes)
+}
+
+// fillDispatches reads the dispatches among the pushes.
+func (tx *Tx) fillDispatches(ctx context.Context, pushes []ClaimedPush) error {
 	for i := range pushes {
 		if pushes[i].Kind != DispatchPush {
 			continue

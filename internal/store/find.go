@@ -325,6 +325,20 @@ func orgOf(
 	return org, err
 }
 
+// ProductOrg returns whose a product is.
+func (all *All) ProductOrg(
+	ctx context.Context,
+	id flex.ProductID,
+) (flex.OrgID, error) {
+	return orgOf(
+		ctx,
+		all,
+		"there is no product of that id",
+		`SELECT org_id FROM grid_product WHERE id = $1`,
+		id.Bytes(),
+	)
+}
+
 // InstructionOrg returns whose instruction it is, or a NotFound failure.
 func (all *All) InstructionOrg(
 	ctx context.Context,

@@ -15,6 +15,8 @@ type PaidCall struct {
 	Instruction flex.InstructionID
 	Price       flex.Price
 	Down        bool // less was asked for
+	// of the product that it carries out; empty: the terms'
+	Baseline settle.Method
 }
 
 // PaidCalls returns the times within a span in which instructions that say what they pay called an
@@ -27,32 +29,9 @@ func (tx *Tx) PaidCalls(
 	found, err := rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (c PaidCall, err error) {
-			var called, released, stopped time.Time
-			var change int64
-			err = s.Scan(
-				&c.Instruction,
-				instant{&called},
-				instant{&released},
-				instant{&c.From},
-				instant{&c.To},
-				instant{&stopped},
-				&c.Price,
-				&change,
-			)
-
-			c.Down = change <= 0
-			c.Span = c.Meet(flex.Span{From: called, To: within.To}).Meet(within)
-			for _, end := range []time.Time{released, stopped} {
-				if !end.IsZero() && end.Before(c.To) {
-					c.To = end
-				}
-			}
-
-			return c, err
-		},
-		`SELECT i.id, c.called_at, c.released_at, i.from_at, i.to_at, i.stopped_at, i.price, i.change_w
-		FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
+		func(s scanner) (PaidCall, error) { return scanPaidCall(s, within) },
+		`SELECT i.id, c.called_at, c.released_at, i.from_at, i.to_at, i.stopped_at, i.price, i.change_w, COALESCE(p.baseline, '')
+		FROM called_asset c JOIN instruction i ON i.id = c.instruction_id LEFT JOIN grid_product p ON p.id = i.product_id
 		WHERE c.asset_id = $1 AND c.org_id = $2 AND i.price > 0 AND i.price <= $5 AND i.from_at < $3 AND i.to_at > $4 AND c.called_at < $3
 		ORDER BY i.from_at, i.id`,
 		asset.Bytes(),
@@ -73,6 +52,33 @@ func (tx *Tx) PaidCalls(
 	}
 
 	return kept, nil
+}
+
+// scanPaidCall reads a call, as far as it is within a span.
+func scanPaidCall(s scanner, within flex.Span) (c PaidCall, err error) {
+	var called, released, stopped time.Time
+	var change int64
+	err = s.Scan(
+		&c.Instruction,
+		instant{&called},
+		instant{&released},
+		instant{&c.From},
+		instant{&c.To},
+		instant{&stopped},
+		&c.Price,
+		&change,
+		&c.Baseline,
+	)
+
+	c.Down = change <= 0
+	c.Span = c.Meet(flex.Span{From: called, To: within.To}).Meet(within)
+	for _, end := range []time.Time{released, stopped} {
+		if !end.IsZero() && end.Before(c.To) {
+			c.To = end
+		}
+	}
+
+	return c, err
 }
 
 // InstructedEvents returns what became of the events that an instruction pays for. Of a half-hour

@@ -22,7 +22,7 @@ var (
 		`SELECT c.asset_id AS what FROM called_asset c LEFT JOIN instruction i ON i.id = c.instruction_id WHERE i.id IS NULL OR i.org_id <> c.org_id`)
 )
 
-const instructionColumns = `id, change_w, limit_w, group_name, gsp_group, from_at, to_at, service, price, reason, unfair, who, made_at, looked_at, stopped_at, stopped_by, target`
+const instructionColumns = `id, change_w, limit_w, group_name, gsp_group, from_at, to_at, service, price, reason, unfair, who, made_at, looked_at, stopped_at, stopped_by, target, product_id`
 
 func scanInstruction(s scanner) (i flex.Instruction, err error) {
 	var limit sql.NullInt64
@@ -46,6 +46,7 @@ func scanInstruction(s scanner) (i flex.Instruction, err error) {
 		instant{&i.StoppedAt},
 		&by,
 		&target,
+		&i.Scope.Product,
 	)
 
 	if err != nil {
@@ -66,15 +67,18 @@ func scanInstruction(s scanner) (i flex.Instruction, err error) {
 func (tx *Tx) AddInstruction(ctx context.Context, i *flex.Instruction) error {
 	i.ID = flex.InstructionID(tx.newID())
 	i.MadeAt, i.LookedAt = tx.now, tx.now
-	var limit any
+	var limit, product any
 	if i.Limit != nil {
 		limit = int64(*i.Limit)
+	}
+	if !i.Scope.Product.IsZero() {
+		product = i.Scope.Product.Bytes()
 	}
 
 	_, err := tx.exec(
 		ctx,
-		`INSERT INTO instruction (org_id, id, change_w, limit_w, group_name, gsp_group, from_at, to_at, service, price, reason, unfair, who, made_at, looked_at, target)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15)`,
+		`INSERT INTO instruction (org_id, id, change_w, limit_w, group_name, gsp_group, from_at, to_at, service, price, reason, unfair, who, made_at, looked_at, target, product_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15, $16)`,
 		tx.org.Bytes(),
 		i.ID.Bytes(),
 		int64(i.Change),
@@ -90,6 +94,7 @@ func (tx *Tx) AddInstruction(ctx context.Context, i *flex.Instruction) error {
 		i.Who,
 		micros(tx.now),
 		writeNumbers(i.Target),
+		product,
 	)
 
 	return err
@@ -446,6 +451,14 @@ func scopeWhere(scope flex.Scope, args []any) (string, []any) {
 		args = append(args, scope.GSPGroup)
 		query += fmt.Sprintf(` AND EXISTS (SELECT 1 FROM site t JOIN meter m ON m.mpan = t.mpan
 			WHERE t.org_id = s.org_id AND t.id = s.site_id AND m.gsp_group = $%d)`, len(args))
+	}
+
+	if !scope.Product.IsZero() {
+		args = append(args, scope.Product.Bytes())
+		query += fmt.Sprintf(
+			` AND EXISTS (SELECT 1 FROM product_site p WHERE p.org_id = s.org_id AND p.site_id = s.site_id AND p.product_id = $%d AND p.takes_part)`,
+			len(args),
+		)
 	}
 
 	return query, args

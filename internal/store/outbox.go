@@ -18,7 +18,9 @@ const (
 	// an asset's charging profile; a newer one replaces it
 	SchedulePush PushKind = "schedule"
 	DispatchPush PushKind = "dispatch" // a dispatch event, sent for itself
-	TestPush     PushKind = "test"     // a message that changes nothing
+	// a site's invitation to a product, or what became of it
+	InvitationPush PushKind = "invitation"
+	TestPush       PushKind = "test" // a message that changes nothing
 )
 
 // Push is something to be sent to the organisation's client. Its body is not kept: it is
@@ -60,6 +62,8 @@ func (p Push) to() flex.EndpointName {
 		return p.To
 	case p.Kind == DispatchPush:
 		return flex.DispatchEndpoint
+	case p.Kind == InvitationPush:
+		return flex.InvitationEndpoint
 	}
 
 	return flex.ScheduleEndpoint

@@ -15,6 +15,7 @@ type instructedRecord struct {
 	Price       int64              `json:"price"`
 	Down        bool               `json:"down,omitempty"`
 	Instruction flex.InstructionID `json:"instruction"`
+	Baseline    string             `json:"baseline,omitempty"`
 }
 
 func writeInstructed(parts []settle.Instructed) (any, error) {
@@ -29,6 +30,7 @@ func writeInstructed(parts []settle.Instructed) (any, error) {
 			Price:       int64(p.Price),
 			Down:        p.Down,
 			Instruction: p.Instruction,
+			Baseline:    string(p.Baseline),
 		}
 	}))
 }
@@ -50,6 +52,7 @@ func readInstructed(text sql.NullString) ([]settle.Instructed, error) {
 			Price:       flex.Price(r.Price),
 			Down:        r.Down,
 			Instruction: r.Instruction,
+			Baseline:    settle.Method(r.Baseline),
 		}
 	}), nil
 }

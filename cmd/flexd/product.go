@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"flexd/internal/app"
+	"flexd/internal/contract"
+	"flexd/internal/control"
+	"flexd/internal/flex"
+)
+
+// productCommand is `flexd product`.
+type productCommand struct {
+	Import   productImport   `cmd:"" help:"Take in products of DFS or of a distribution operator, and invite the households of their scope: CSV with the columns reference, service, start_timestamp, end_timestamp, volume_kw and price_gbp_per_mwh and, if they are needed, direction (down, up), availability_gbp_per_mw_per_hour, baseline (mean, mid_8_of_10, nominated), participation (opt_in, opt_out), answer_by, group and gsp_group."`
+	List     productList     `cmd:"" help:"Products, the newest first."`
+	Show     productShow     `cmd:"" help:"A product, who takes part, and what it earned."`
+	Answer   productAnswer   `cmd:"" help:"Say for a site whether it takes part, as its household told you."`
+	Withdraw productWithdraw `cmd:"" help:"Have nothing be asked for by a product any more. Who was invited is told."`
+}
+
+type productImport struct {
+	ofOrg
+	File   string `arg:"" help:"The CSV file; - for standard input." placeholder:"FILE"`
+	DryRun bool   `help:"Only say what it would do." name:"dry-run"`
+}
+
+// Run imports products.
+func (o *productImport) Run(ctx context.Context, c console) error {
+	products, err := readProducts(o.File)
+	if err != nil {
+		return err
+	}
+
+	if o.DryRun {
+		h, org, err := o.openOrg(ctx)
+		if err != nil {
+			return err
+		}
+
+		defer h.Close()
+		done, err := h.Control.PreviewProducts(ctx, org.ID, products)
+		if err != nil {
+			return err
+		}
+
+		return printImported(c, done)
+	}
+
+	return o.actOn(ctx, "import products", "", func(h *app.App, org flex.Org) error {
+		done, err := h.Control.ImportProducts(ctx, org.ID, products)
+		if err != nil {
+			return err
+		}
+
+		return printImported(c, done)
+	})
+}
+
+func printImported(c console, done []control.Imported) error {
+	return table(
+		c,
+		done,
+		"REFERENCE\tIT IS\tINVITED\tANSWERS UNTIL",
+		func(p control.Imported) []any {
+			return []any{p.Reference, p.Act, p.Invited, p.AnswerBy}
+		},
+	)
+}
+
+// readProducts reads products from a CSV file.
+func readProducts(file string) (products []flex.Product, err error) {
+	in := io.Reader(os.Stdin)
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+
+		defer f.Close()
+		in = f
+	}
+
+	products, err = control.ReadProducts(in, commandLine)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+
+	return products, err
+}
+
+type productList struct {
+	ofOrg
+	Service string `help:"Of one service: wholesale, cm, dno, dfs, lcm, sffr or other."`
+	State   string `help:"In one state." enum:",open,sent,over,failed,withdrawn" default:""`
+	Limit   int    `help:"How many at most." default:"20"`
+	JSON    bool   `help:"Print as JSON." name:"json"`
+}
+
+// Run lists products.
+func (o *productList) Run(ctx context.Context, c console) error {
+	h, org, err := o.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	p, err := h.Control.Products(ctx, org.ID, flex.ProductSearch{
+		Service: o.Service,
+		State:   flex.ProductState(o.State),
+		Limit:   o.Limit,
+	})
+	if err != nil {
+		return err
+	}
+	if o.JSON {
+		return c.json(contract.ProductPage(&p))
+	}
+
+	fmt.Fprintf(c.out, "%d of %d products\n", len(p.Products), p.Total)
+
+	return table(
+		c,
+		p.Products,
+		"ID\tREFERENCE\tSTATE\tFROM\tTO\tSERVICE\tKW\tGBP/MWH\tINVITED\tTAKE PART",
+		func(l control.ProductLine) []any {
+			return []any{
+				l.ID,
+				l.Reference,
+				l.State,
+				l.From,
+				l.To,
+				l.Service,
+				l.Change.KW(),
+				l.Price.GBPPerMWh(),
+				l.Answers.Invited,
+				l.Answers.TakesPart,
+			}
+		},
+	)
+}
+
+// productNamed is a product that a command names.
+type productNamed struct {
+	ofOrg
+	ID string `arg:"" help:"The product's id." placeholder:"ID"`
+}
+
+// id reads the id.
+func (o *productNamed) id() (id flex.ProductID, err error) {
+	err = id.UnmarshalText([]byte(o.ID))
+	return id, err
+}
+
+type productShow struct{ productNamed }
+
+// Run prints a product's report as JSON.
+func (o *productShow) Run(ctx context.Context, c console) error {
+	id, err := o.id()
+	if err != nil {
+		return err
+	}
+
+	h, org, err := o.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+	r, err := h.Control.ReportProduct(
+		ctx,
+		org.ID,
+		id,
+		flex.SiteID{},
+		1000,
+	)
+	if err != nil {
+		return err
+	}
+
+	return c.json(contract.ProductReport(&r))
+}
+
+type productAnswer struct {
+	productNamed
+	Site string `arg:"" help:"The site's id." placeholder:"SITE"`
+	Out  bool   `help:"It does not take part."`
+}
+
+// Run notes an answer.
+func (o *productAnswer) Run(ctx context.Context) error {
+	id, err := o.id()
+	if err != nil {
+		return err
+	}
+
+	var site flex.SiteID
+	if err := site.UnmarshalText([]byte(o.Site)); err != nil {
+		return err
+	}
+
+	return o.actOn(ctx, "answer product", o.ID, func(h *app.App, org flex.Org) error {
+		_, _, err := h.Control.AnswerProduct(
+			ctx,
+			org.ID,
+			id,
+			site,
+			!o.Out,
+			commandLine,
+		)
+		return err
+	})
+}
+
+type productWithdraw struct{ productNamed }
+
+// Run withdraws a product.
+func (o *productWithdraw) Run(ctx context.Context) error {
+	id, err := o.id()
+	if err != nil {
+		return err
+	}
+
+	return o.actOn(ctx, "withdraw product", o.ID, func(h *app.App, org flex.Org) error {
+		_, err := h.Control.WithdrawProduct(ctx, org.ID, id, commandLine)
+		return err
+	})
+}

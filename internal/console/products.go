@@ -1,0 +1,260 @@
+package console
+
+import (
+	"slices"
+	"strings"
+
+	"flexd/internal/access"
+	"flexd/internal/contract"
+	"flexd/internal/control"
+	"flexd/internal/flex"
+)
+
+const productsPath = "/console/products"
+
+// productsPage lists an organisation's products, with a form to import others.
+type productsPage struct {
+	control.ProductsView
+	Service  string
+	State    string
+	Services []string
+	States   []flex.ProductState
+	Older    string // the page that follows, if there is one
+	Export   Export
+}
+
+var productStates = []flex.ProductState{
+	flex.ProductOpen,
+	flex.ProductSent,
+	flex.ProductOver,
+	flex.ProductFailed,
+	flex.ProductWithdrawn,
+}
+
+func (s *Server) products(r *request) (view, error) {
+	if err := r.knows("org", "service", "state"); err != nil {
+		return view{}, err
+	}
+
+	q := r.URL.Query()
+	p := &productsPage{
+		Service:  q.Get("service"),
+		State:    q.Get("state"),
+		Services: control.InstructionServices,
+		States:   productStates,
+		Export:   r.exports(),
+	}
+
+	var org flex.OrgID
+	if err := readFilter(&org, q.Get("org"), "organisation"); err != nil {
+		return view{}, err
+	}
+
+	search := flex.ProductSearch{
+		Service: p.Service,
+		State:   flex.ProductState(p.State),
+		Limit:   r.limit(),
+	}
+
+	err := readFilter(&search.Before, q.Get("before"), "product")
+	if err == nil {
+		err = p.known()
+	}
+	if err != nil {
+		return view{}, err
+	}
+
+	p.ProductsView, err = s.Control.ProductsOf(r.Context(), org, search)
+	if !p.Next.IsZero() {
+		p.Older = r.with("before", p.Next.String())
+	}
+
+	return view{
+		page:   "products",
+		title:  "Products",
+		crumbs: []crumb{{"Instructions", instructionsPath}},
+		data:   p,
+		table:  p.table(),
+		next:   p.Older,
+	}, err
+}
+
+// known refuses filters by what there is not.
+func (p *productsPage) known() error {
+	if p.Service != "" && !slices.Contains(p.Services, p.Service) {
+		return flex.Fail(flex.Invalid, "service is one of %v", p.Services)
+	}
+	if p.State != "" &&
+		!slices.Contains(p.States, flex.ProductState(p.State)) {
+		return flex.Fail(flex.Invalid, "state is one of %v", p.States)
+	}
+
+	return nil
+}
+
+func (p *productsPage) table() *table {
+	t := &table{
+		Name: "products",
+		Columns: []string{
+			"id",
+			"reference",
+			"state",
+			"service",
+			"start",
+			"end",
+			"change_kw",
+			"price_gbp_per_mwh",
+			"availability_gbp_per_mw_per_hour",
+			"baseline",
+			"num_invited",
+			"num_take_part",
+		},
+	}
+
+	for i := range p.Products {
+		l := &p.Products[i]
+		t.add(
+			l.ID.String(),
+			l.Reference,
+			string(l.State),
+			l.Service,
+			l.From,
+			l.To,
+			l.Change.KW(),
+			l.Price.GBPPerMWh(),
+			l.Availability.GBPPerMWh(),
+			l.Baseline,
+			l.Answers.Invited,
+			l.Answers.TakesPart,
+		)
+	}
+
+	return t
+}
+
+// readProducts reads the form.
+func readProducts(r *request) (p productPreview, products []flex.Product, err error) {
+	p.CSV = r.PostFormValue("csv")
+	if err := readID(&p.Org, r.PostFormValue("org"), "organisation"); err != nil {
+		return p, nil, err
+	}
+
+	products, err = control.ReadProducts(strings.NewReader(p.CSV), r.who.Name)
+
+	return p, products, err
+}
+
+// productPreview is what the import of products would do.
+type productPreview struct {
+	Org   flex.OrgID
+	CSV   string
+	Lines []control.Imported
+}
+
+// previewProducts shows what an import would do. Nothing is changed by it.
+func (s *Server) previewProducts(r *request) (view, error) {
+	p, products, err := readProducts(r)
+	if err != nil {
+		return view{}, err
+	}
+
+	p.Lines, err = s.Control.PreviewProducts(r.Context(), p.Org, products)
+
+	return view{
+		page:   "productpreview",
+		title:  "Preview",
+		crumbs: []crumb{{"Products", productsPath}},
+		data:   p,
+	}, err
+}
+
+// importProducts imports products, if that was typed.
+func (s *Server) importProducts(r *request) (view, error) {
+	if err := typed(r, "invite"); err != nil {
+		return view{}, err
+	}
+
+	p, products, err := readProducts(r)
+	if err != nil {
+		return view{}, err
+	}
+
+	act := access.Action{Act: "import products", Org: p.Org}
+	err = s.act(r, act, func() error {
+		_, err := s.Control.ImportProducts(r.Context(), p.Org, products)
+		return err
+	})
+
+	return view{to: productsPath + "?org=" + p.Org.String() +
+		"&done=imported"}, err
+}
+
+// productPage is a product with what came of it.
+type productPage struct {
+	control.ProductReport
+}
+
+// Binds reports whether it can be withdrawn.
+func (p productPage) Binds() bool {
+	return p.State == flex.ProductOpen || p.State == flex.ProductSent ||
+		p.State == flex.ProductFailed
+}
+
+// Percent is how much of what was asked for was delivered.
+func (p productPage) Percent() float64 { return 100 * p.Delivered() }
+
+func (s *Server) product(r *request) (view, error) {
+	id, org, err := owned(r, "product", s.Control.ProductOrg)
+	if err != nil {
+		return view{}, err
+	}
+
+	var after flex.SiteID
+	err = readFilter(&after, r.URL.Query().Get("after"), "site")
+	if err != nil {
+		return view{}, err
+	}
+
+	report, err := s.Control.ReportProduct(
+		r.Context(),
+		org,
+		id,
+		after,
+		pageMax,
+	)
+	if err != nil {
+		return view{}, err
+	}
+
+	return view{
+		page:   "product",
+		title:  "Product",
+		crumbs: []crumb{{"Products", productsPath}},
+		data:   productPage{report},
+		record: contract.ProductReport(&report),
+	}, nil
+}
+
+// withdrawProduct withdraws one, if that was typed.
+func (s *Server) withdrawProduct(r *request) (view, error) {
+	if err := typed(r, "withdraw"); err != nil {
+		return view{}, err
+	}
+
+	id, org, err := owned(r, "product", s.Control.ProductOrg)
+	if err != nil {
+		return view{}, err
+	}
+
+	act := access.Action{
+		Act:     "withdraw product",
+		Org:     org,
+		Subject: id.String(),
+	}
+	err = s.act(r, act, func() error {
+		_, err := s.Control.WithdrawProduct(r.Context(), org, id, r.who.Name)
+		return err
+	})
+
+	return view{to: productsPath + "/" + id.String() + "?done=unasked"}, err
+}

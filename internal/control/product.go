@@ -1,0 +1,488 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// Limits of products.
+const (
+	// ProductsMax is how many are imported at once.
+	ProductsMax = 1000
+	// ProductAhead is how far ahead a product may begin.
+	ProductAhead = 400 * 24 * time.Hour
+	// AnswerUsual is how long before its window answers to a product end, if it does not say.
+	AnswerUsual = 30 * time.Minute
+)
+
+// ProductBaselines are the baselines that a product may be settled by; empty: that of the terms.
+var ProductBaselines = []string{
+	"",
+	string(settle.Mean),
+	string(settle.MiddleEight),
+	string(settle.Nominated),
+}
+
+// Imported is what the import of a product does, or would do.
+type Imported struct {
+	flex.Product // without an id if it is new and nothing was changed
+	// new, changed or unchanged
+	Act     string
+	Invited int
+}
+
+// What the import of a product does.
+const (
+	ProductNew       = "new"
+	ProductChanged   = "changed"
+	ProductUnchanged = "unchanged"
+)
+
+// PreviewProducts says what the import of products would do; nothing is changed by it.
+func (d *Service) PreviewProducts(
+	ctx context.Context,
+	org flex.OrgID,
+	products []flex.Product,
+) (done []Imported, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		done, err = importProducts(ctx, tx, products, false)
+		return err
+	})
+
+	return done, err
+}
+
+// ImportProducts takes products in, all or none, and has the sites that they are for invited. The same
+// reference again with the same terms changes nothing; with others it takes the place of what was not
+// sent yet, and everybody is asked anew.
+func (d *Service) ImportProducts(
+	ctx context.Context,
+	org flex.OrgID,
+	products []flex.Product,
+) (done []Imported, err error) {
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := tx.LockOrg(ctx); err != nil {
+			return err
+		}
+
+		done, err = importProducts(ctx, tx, products, true)
+		return err
+	})
+
+	return done, err
+}
+
+// importProducts looks at products, and keeps them if that is to be.
+func importProducts(
+	ctx context.Context,
+	tx *store.Tx,
+	products []flex.Product,
+	keep bool,
+) (done []Imported, err error) {
+	if len(products) == 0 || len(products) > ProductsMax {
+		return nil, flex.Fail(
+			flex.Malformed,
+			"an import has 1 to %d products, not %d",
+			ProductsMax,
+			len(products),
+		)
+	}
+
+	named := map[string]bool{}
+	for i := range products {
+		p := products[i]
+		if named[p.Reference] {
+			return nil, flex.Fail(
+				flex.Malformed,
+				"product %q is given twice",
+				p.Reference,
+			)
+		}
+
+		named[p.Reference] = true
+		one, err := importProduct(ctx, tx, p, keep)
+		if err != nil {
+			return nil, err
+		}
+
+		done = append(done, one)
+	}
+
+	return done, nil
+}
+
+// importProduct looks at one product, and keeps it if that is to be.
+func importProduct(
+	ctx context.Context,
+	tx *store.Tx,
+	p flex.Product,
+	keep bool,
+) (done Imported, err error) {
+	before, err := tx.ProductBy(ctx, p.Reference)
+	isNew := flex.KindOf(err) == flex.NotFound
+	if err != nil && !isNew {
+		return done, err
+	}
+
+	completeProduct(&p, &before, tx.Now())
+	if !isNew && before.SameTerms(&p) {
+		n, err := tx.ProductAnswers(ctx, before.ID)
+		return Imported{before, ProductUnchanged, n.Invited}, err
+	}
+
+	if !isNew && before.SendAt.IsZero() {
+		return done, flex.Fail(
+			flex.Conflict,
+			"product %q was sent or withdrawn before, and cannot change: give another reference",
+			p.Reference,
+		)
+	}
+
+	done = Imported{p, ProductNew, 0}
+	if !isNew {
+		done.ID, done.Act = before.ID, ProductChanged
+	}
+
+	err = done.invite(ctx, tx, keep)
+
+	return done, err
+}
+
+// invite refuses a product that cannot be, finds whose sites are invited to it, and invites them if that
+// is to be.
+func (o *Imported) invite(ctx context.Context, tx *store.Tx, keep bool) error {
+	if err := checkProduct(&o.Product, tx.Now()); err != nil {
+		return err
+	}
+	if err := tx.CheckScope(ctx, o.Scope); err != nil {
+		return err
+	}
+
+	sites, err := tx.Invitable(ctx, o.Scope)
+	o.Invited = len(sites)
+	if err != nil || !keep {
+		return err
+	}
+
+	if err := tx.PutProduct(ctx, &o.Product); err != nil {
+		return err
+	}
+
+	return tx.Invite(ctx, &o.Product, sites)
+}
+
+// completeProduct fills in what a product does not say, and when it is sent.
+func completeProduct(p, before *flex.Product, now time.Time) {
+	p.From, p.To = p.From.UTC(), p.To.UTC()
+	switch {
+	case !p.AnswerBy.IsZero():
+		p.AnswerBy = p.AnswerBy.UTC()
+	case before.From.Equal(p.From): // it was filled in then
+		p.AnswerBy = before.AnswerBy
+	default:
+		p.AnswerBy = later(p.From.Add(-AnswerUsual), now.Truncate(time.Minute))
+	}
+
+	p.SendAt = later(p.AnswerBy, p.To.Add(-InstructionAhead))
+}
+
+// checkProduct refuses a product that cannot be.
+func checkProduct(p *flex.Product, now time.Time) error {
+	fail := func(why string) error {
+		return flex.Fail(flex.Malformed, "product %q: %s", p.Reference, why)
+	}
+
+	priced := p.Price > 0 && p.Price <= settle.MaxPrice &&
+		p.Availability >= 0 && p.Availability <= settle.MaxPrice
+	switch {
+	case p.Reference == "" || len(p.Reference) > 128:
+		return fail("the buyer's reference has 1 to 128 characters")
+	case !slices.Contains(InstructionServices, p.Service):
+		return flex.Fail(
+			flex.Malformed,
+			"product %q: service is one of %v",
+			p.Reference,
+			InstructionServices,
+		)
+
+	case p.Change == 0 || p.Volume() > flex.CapMax:
+		return fail("the volume is a power above 0, up to 1,000,000 kW")
+	case !priced:
+		return fail("the utilisation price is above 0 and the availability price not below, both up to £6,000")
+	case !slices.Contains(ProductBaselines, p.Baseline):
+		return fail("the baseline is mean, mid_8_of_10 or nominated, or is left out: that of the terms")
+	}
+
+	return checkProductTimes(p, now, fail)
+}
+
+func checkProductTimes(
+	p *flex.Product,
+	now time.Time,
+	fail func(string) error,
+) error {
+	whole := p.From.Equal(p.From.Truncate(time.Minute)) &&
+		p.To.Equal(p.To.Truncate(time.Minute))
+	switch {
+	case !whole:
+		return fail("its window begins and ends at whole minutes")
+	case !p.From.Before(p.To) || p.Len() > InstructionLongest:
+		return fail("its window ends after it begins, 24 hours later at most")
+	case !p.From.After(now) || p.From.Sub(now) > ProductAhead:
+		return fail("its window begins later than now, 400 days ahead at most")
+	case p.AnswerBy.After(p.From):
+		return fail("answers end before its window begins")
+	}
+
+	return nil
+}
+
+// WithdrawProduct has nothing be asked for by a product any more: it is not sent, or its instruction is
+// stopped. Everybody who was invited is told. A second time it changes nothing; one that is over stays.
+func (d *Service) WithdrawProduct(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.ProductID,
+	who string,
+) (p flex.Product, err error) {
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := lockInstructions(ctx, tx); err != nil {
+			return err
+		}
+
+		p, err = tx.Product(ctx, id)
+		if err != nil || !p.WithdrawnAt.IsZero() {
+			return err
+		}
+		if !tx.Now().Before(p.To) {
+			return flex.Fail(flex.Conflict, "the product's window is over")
+		}
+
+		if _, err := tx.WithdrawProduct(ctx, id, who); err != nil {
+			return err
+		}
+		if !p.Instruction.IsZero() {
+			if err := d.stop(ctx, tx, p.Instruction, who); err != nil {
+				return err
+			}
+		}
+
+		p, err = tx.Product(ctx, id)
+		if err != nil {
+			return err
+		}
+
+		return tx.TellInvited(ctx, &p)
+	})
+
+	return p, err
+}
+
+// SiteInvitations returns what a site was invited to that is not over, by when it begins.
+func (d *Service) SiteInvitations(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+) (found []flex.Invitation, now time.Time, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		if _, err := tx.Site(ctx, site); err != nil {
+			return err
+		}
+
+		now = tx.Now()
+		found, err = tx.Invitations(ctx, site, now)
+		return err
+	})
+
+	return found, now, err
+}
+
+// AnswerProduct says whether a site takes part in a product. It may accept until answers end, and refuse
+// until the window does: its cars are let go then.
+func (d *Service) AnswerProduct(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.ProductID,
+	site flex.SiteID,
+	takesPart bool,
+	who string,
+) (v flex.Invitation, now time.Time, err error) {
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := lockInstructions(ctx, tx); err != nil {
+			return err
+		}
+
+		now = tx.Now()
+		v, err = tx.Invitation(ctx, id, site)
+		if err != nil {
+			return err
+		}
+		if err := answerable(&v, takesPart, now); err != nil {
+			return err
+		}
+
+		err = tx.AnswerProduct(ctx, id, site, takesPart, who)
+		if err == nil && !takesPart && !v.Instruction.IsZero() {
+			err = d.letSiteGo(ctx, tx, v.Instruction, site)
+		}
+		if err != nil {
+			return err
+		}
+
+		v, err = tx.Invitation(ctx, id, site)
+		return err
+	})
+
+	return v, now, err
+}
+
+// answerable refuses an answer that comes too late.
+func answerable(v *flex.Invitation, takesPart bool, now time.Time) error {
+	switch state := v.State(now); {
+	case state != flex.ProductOpen && state != flex.ProductSent:
+		return flex.Fail(flex.Conflict, "the product is %s", state)
+	case takesPart && !v.TakesPart && !now.Before(v.AnswerBy):
+		return flex.Fail(
+			flex.Conflict,
+			"answers ended at %s: one can only refuse now",
+			v.AnswerBy.Format(time.RFC3339),
+		)
+	}
+
+	return nil
+}
+
+// letSiteGo has an instruction call the assets of a site no more.
+func (d *Service) letSiteGo(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.InstructionID,
+	site flex.SiteID,
+) error {
+	called, err := tx.CalledBy(ctx, id)
+	if err != nil {
+		return err
+	}
+
+	var assets []flex.AssetID
+	for _, c := range called {
+		if c.SiteID == site && c.ReleasedAt.IsZero() {
+			assets = append(assets, c.AssetID)
+		}
+	}
+
+	if len(assets) == 0 {
+		return nil
+	}
+	if err := tx.ReleaseCalled(ctx, id, assets); err != nil {
+		return err
+	}
+
+	return d.release(ctx, tx, assets)
+}
+
+// ProductDispatcher is who sent an instruction that a product became.
+const ProductDispatcher = "product"
+
+// SendProducts makes instructions of the products to which answers have ended. It is safe to run twice and
+// on several machines at once.
+func (d *Service) SendProducts(ctx context.Context) (worker.Report, error) {
+	var orgs []flex.OrgID
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		orgs, err = all.OrgsWithProducts(ctx)
+		return err
+	})
+
+	var r worker.Report
+	for i := 0; i < len(orgs) && err == nil; i++ {
+		var of worker.Report
+		of, err = d.SendProductsOf(ctx, orgs[i])
+		r.Did += of.Did
+	}
+
+	return r, err
+}
+
+// SendProductsOf is SendProducts for one organisation.
+func (d *Service) SendProductsOf(
+	ctx context.Context,
+	org flex.OrgID,
+) (r worker.Report, err error) {
+	var due []flex.Product
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		due, err = tx.DueProducts(ctx)
+		return err
+	})
+
+	for i := 0; i < len(due) && err == nil; i++ {
+		err = d.sendProduct(ctx, org, due[i].ID)
+		r.Did++
+	}
+
+	return r, err
+}
+
+// errProductGone ends a transaction that would send what is not asked for any more.
+var errProductGone = errors.New("the product does not wait any more")
+
+// sendProduct makes an instruction of a product, or notes why it cannot be.
+func (d *Service) sendProduct(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.ProductID,
+) error {
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		p, err := tx.Product(ctx, id)
+		if err != nil || p.SendAt.IsZero() {
+			return err
+		}
+
+		in := instructionOf(&p)
+		sent, err := d.sendInstruction(ctx, tx, in)
+		if err != nil {
+			return err
+		}
+
+		mine, err := tx.ProductDone(ctx, id, sent.ID, "")
+		if err == nil && !mine {
+			err = errProductGone
+		}
+		return err
+	})
+
+	why, isRefused := errors.AsType[*flex.Error](err)
+	switch {
+	case errors.Is(err, errProductGone):
+		return nil
+	case !isRefused:
+		return err
+	}
+
+	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		_, err := tx.ProductDone(ctx, id, flex.InstructionID{}, why.Error())
+		return err
+	})
+}
+
+// instructionOf is the instruction that a product becomes, to those who take part.
+func instructionOf(p *flex.Product) flex.Instruction {
+	scope := p.Scope
+	scope.Product = p.ID
+
+	return flex.Instruction{
+		Span:    p.Span,
+		Change:  p.Change,
+		Scope:   scope,
+		Service: p.Service,
+		Price:   p.Price,
+		Who:     ProductDispatcher,
+		Reason:  "product " + p.Reference,
+	}
+}

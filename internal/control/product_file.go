@@ -1,0 +1,139 @@
+package control
+
+import (
+	"cmp"
+	"io"
+	"math"
+	"strconv"
+
+	"flexd/internal/csvfile"
+	"flexd/internal/flex"
+)
+
+// ProductColumns are the columns that a file of products has; the others are optional.
+var ProductColumns = []string{
+	"reference",
+	"service",
+	"start_timestamp",
+	"end_timestamp",
+	"volume_kw",
+	"price_gbp_per_mwh",
+}
+
+// ReadProducts reads products from CSV with ProductColumns and, if they are given, direction (down, up),
+// availability_gbp_per_mw_per_hour, baseline, participation (opt_in, opt_out), answer_by, group and
+// gsp_group. A file that cannot be read is flex.Invalid.
+func ReadProducts(f io.Reader, who string) (products []flex.Product, err error) {
+	for row, err := range csvfile.Read(f, ProductColumns...) {
+		if err != nil {
+			return nil, err
+		}
+
+		p, err := productOf(row)
+		if err != nil {
+			return nil, err
+		}
+
+		p.Who = who
+		products = append(products, p)
+		if len(products) > ProductsMax {
+			return nil, row.Fault("there are more than %d products", ProductsMax)
+		}
+	}
+
+	return products, nil
+}
+
+// productOf reads a row.
+func productOf(row csvfile.Row) (p flex.Product, err error) {
+	p = flex.Product{
+		Reference: row.Get("reference"),
+		Service:   row.Get("service"),
+		Baseline:  row.Get("baseline"),
+		Scope: flex.Scope{
+			Group:    row.Get("group"),
+			GSPGroup: row.Get("gsp_group"),
+		},
+	}
+
+	p.From, err = instantOf(row, "start_timestamp")
+	if err == nil {
+		p.To, err = instantOf(row, "end_timestamp")
+	}
+	if err == nil && row.Get("answer_by") != "" {
+		p.AnswerBy, err = instantOf(row, "answer_by")
+	}
+	if err != nil {
+		return p, err
+	}
+
+	if err := readWays(row, &p); err != nil {
+		return p, err
+	}
+
+	err = readAmounts(row, &p)
+
+	return p, err
+}
+
+// readWays reads what a row has words for.
+func readWays(row csvfile.Row, p *flex.Product) error {
+	switch word := cmp.Or(row.Get("participation"), "opt_in"); word {
+	case "opt_in":
+	case "opt_out":
+		p.OptOut = true
+	default:
+		return row.Fault("participation is %q: it should be opt_in or opt_out", word)
+	}
+
+	switch word := cmp.Or(row.Get("direction"), "down"); word {
+	case "down":
+		p.Change = -1
+	case "up":
+		p.Change = 1
+	default:
+		return row.Fault("direction is %q: it should be down or up", word)
+	}
+
+	return nil
+}
+
+// readAmounts reads a row's numbers. The product has its direction.
+func readAmounts(row csvfile.Row, p *flex.Product) error {
+	amount := func(column string, most float64) (v float64, err error) {
+		v, err = strconv.ParseFloat(cmp.Or(row.Get(column), "0"), 64)
+		if err != nil || !(math.Abs(v) <= most) {
+			return 0, row.Fault(
+				"%s is %q: it should be a number",
+				column,
+				row.Get(column),
+			)
+		}
+		return v, nil
+	}
+
+	kw, err := amount("volume_kw", flex.CapMax.KW())
+	if err != nil {
+		return err
+	}
+
+	price, err := amount("price_gbp_per_mwh", 1e6)
+	if err != nil {
+		return err
+	}
+
+	availability, err := amount("availability_gbp_per_mw_per_hour", 1e6)
+	if err != nil {
+		return err
+	}
+
+	if kw < 0 {
+		return row.Fault("volume_kw is %q: it should be above 0, with a direction", row.Get("volume_kw"))
+	}
+
+	p.Change *= flex.FromKW(kw)
+	p.Price = flex.FromGBPPerMWh(price)
+	p.Availability = flex.FromGBPPerMWh(availability)
+
+	return nil
+}

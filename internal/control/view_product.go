@@ -1,0 +1,193 @@
+package control
+
+import (
+	"context"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// ProductLine is a product with who was invited to it.
+type ProductLine struct {
+	flex.Product
+	State   flex.ProductState
+	Answers flex.ProductAnswers
+}
+
+// ProductPage is a page of products, the newest first.
+type ProductPage struct {
+	Products []ProductLine
+	Total    int
+	Next     flex.ProductID // zero on the last page
+}
+
+// Products returns the organisation's products that are asked for, a page of them.
+func (d *Service) Products(
+	ctx context.Context,
+	org flex.OrgID,
+	search flex.ProductSearch,
+) (p ProductPage, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		p, err = productPage(ctx, tx, search)
+		return err
+	})
+
+	return p, err
+}
+
+func productPage(
+	ctx context.Context,
+	tx *store.Tx,
+	search flex.ProductSearch,
+) (p ProductPage, err error) {
+	limit := search.Limit
+	search.Limit++
+	found, total, err := tx.Products(ctx, search)
+	if err != nil {
+		return p, err
+	}
+
+	p.Total = total
+	if len(found) > limit {
+		found = found[:limit]
+		p.Next = found[limit-1].ID
+	}
+
+	for _, one := range found {
+		answers, err := tx.ProductAnswers(ctx, one.ID)
+		if err != nil {
+			return p, err
+		}
+		p.Products = append(p.Products, ProductLine{
+			one,
+			one.State(tx.Now()),
+			answers,
+		})
+	}
+
+	return p, nil
+}
+
+// ProductsView is the products of an organisation, for the console.
+type ProductsView struct {
+	Orgs []flex.Org
+	Org  flex.OrgID
+	ProductPage
+}
+
+// ProductsOf returns the products of an organisation, of the first if none is chosen.
+func (d *Service) ProductsOf(
+	ctx context.Context,
+	chosen flex.OrgID,
+	search flex.ProductSearch,
+) (v ProductsView, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		orgs, tx, err := all.Choose(ctx, chosen)
+		v = ProductsView{Orgs: orgs}
+		if tx == nil || err != nil {
+			return err
+		}
+
+		v.Org = tx.Org()
+		v.ProductPage, err = productPage(ctx, tx, search)
+		return err
+	})
+
+	return v, err
+}
+
+// ProductReport is a product with what came of it.
+type ProductReport struct {
+	ProductLine
+	At      time.Time
+	Asked   flex.WattHours // the volume over the window, without a sign
+	Settled flex.InstructedEvents
+	// what it earned: for what was delivered, before loss factors and the household's share, and for being
+	// available, of which a part as large as that of the volume that was delivered
+	Utilisation  flex.MicroPounds
+	Availability flex.MicroPounds
+	Sites        []flex.Participation // a page of those who were invited, by their ids
+	Next         flex.SiteID          // zero on the last page
+}
+
+// Delivered is what was delivered of what was asked for, 0 to 1, by what is settled.
+func (r *ProductReport) Delivered() float64 {
+	given := r.Settled.Flex
+	if r.Change < 0 {
+		given = -given
+	}
+	if given <= 0 || r.Asked <= 0 {
+		return 0
+	}
+
+	return min(1, float64(given)/float64(r.Asked))
+}
+
+// ReportProduct says what a product asked for, who takes part and what it earned, with a page of those who
+// were invited: those after a site, if it is given.
+func (d *Service) ReportProduct(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.ProductID,
+	after flex.SiteID,
+	limit int,
+) (r ProductReport, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		r = ProductReport{At: tx.Now()}
+		r.Product, err = tx.Product(ctx, id)
+		if err != nil {
+			return err
+		}
+
+		r.State = r.Product.State(r.At)
+		r.Answers, err = tx.ProductAnswers(ctx, id)
+		if err != nil {
+			return err
+		}
+
+		r.Sites, err = tx.Participations(ctx, id, after, limit+1)
+		if err != nil {
+			return err
+		}
+		if len(r.Sites) > limit {
+			r.Sites = r.Sites[:limit]
+			r.Next = r.Sites[limit-1].Site
+		}
+
+		return r.read(ctx, tx)
+	})
+
+	return r, err
+}
+
+// read reads what came of a product.
+func (r *ProductReport) read(ctx context.Context, tx *store.Tx) (err error) {
+	seconds := int64(r.Len() / time.Second)
+	r.Asked = flex.WattHours(int64(r.Volume()) * seconds / 3600)
+	if r.Instruction.IsZero() {
+		return nil
+	}
+
+	r.Settled, err = tx.InstructedEvents(ctx, r.Instruction)
+	r.Utilisation = r.Settled.Revenue
+	megawattHours := float64(r.Asked) / 1e6
+	r.Availability = flex.MicroPounds(
+		float64(r.Product.Availability)*megawattHours*r.Delivered() + 0.5,
+	)
+
+	return err
+}
+
+// ProductOrg returns whose a product is.
+func (d *Service) ProductOrg(
+	ctx context.Context,
+	id flex.ProductID,
+) (org flex.OrgID, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		org, err = all.ProductOrg(ctx, id)
+		return err
+	})
+
+	return org, err
+}
