@@ -137,7 +137,7 @@ func (tx *Tx) Products(
 	ctx context.Context,
 	search flex.ProductSearch,
 ) (found []flex.Product, total int, err error) {
-	where := `p.org_id = $1 AND $2 = $2 AND (p.service = $3 OR $3 = '')`
+	where := `p.org_id = $1 AND p.made_at <= $2 AND (p.service = $3 OR $3 = '')`
 	if state := productStates[search.State]; state != "" {
 		where += ` AND ` + state
 	}
