@@ -25,7 +25,7 @@ func (s *Server) importProducts(r *request) (answer, error) {
 	if q.DryRun {
 		done, err = s.Control.PreviewProducts(r.Context(), r.who.Org, products)
 	} else {
-		act := s.instructing(r, "import products", "", "")
+		act := r.auditEntry("import products", "", "")
 		err = s.Access.Act(r.Context(), act, func() (err error) {
 			done, err = s.Control.ImportProducts(
 				r.Context(),
@@ -127,7 +127,7 @@ func (s *Server) withdrawProduct(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	act := s.instructing(r, "withdraw product", p.ID.String(), in.Reason)
+	act := r.auditEntry("withdraw product", p.ID.String(), in.Reason)
 	err := s.Access.Act(r.Context(), act, func() error {
 		_, err := s.Control.WithdrawProduct(
 			r.Context(),

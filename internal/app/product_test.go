@@ -13,7 +13,6 @@ import (
 	"flexd/internal/control"
 	"flexd/internal/delivery"
 	"flexd/internal/flex"
-	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
 
