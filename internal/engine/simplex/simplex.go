@@ -1,5 +1,7 @@
 package simplex
 
+import "slices"
+
 // Status is how a solution ended.
 type Status int
 
@@ -45,6 +47,7 @@ type Solver struct {
 	value   []float64
 	reduced []float64
 	weight  []float64
+	first   []int32   // what rows began with
 	kept    []float64 // weight of each variable, while the basis is rearranged
 	factor  factor
 	shift   []float64 // what bounds moved since, per row of the right side
@@ -158,6 +161,41 @@ func (s *Solver) Start(crash []int) {
 		}
 	}
 
+	s.first = append(s.first[:0], s.basis...)
+
+	s.rebuild()
+}
+
+// Basis appends the variables of the basis below a number.
+func (s *Solver) Basis(to []int32, below int) []int32 {
+	for _, j := range s.basis {
+		if int(j) < below {
+			to = append(to, j)
+		}
+	}
+
+	return to
+}
+
+// Restart begins from a basis that has the given variables and, where it has room, those
+// that rows began with from the last row up.
+func (s *Solver) Restart(with []int32) {
+	for i, j := range s.basis {
+		s.place[j] = -1
+		s.weight[i] = 1
+	}
+
+	room := s.rows - len(with)
+	next := append([]int32(nil), with...)
+
+	for i := s.rows - 1; i >= 0 && room > 0; i-- {
+		if j := s.first[i]; !slices.Contains(next, j) {
+			next = append(next, j)
+			room--
+		}
+	}
+
+	copy(s.basis, next)
 	s.rebuild()
 }
 

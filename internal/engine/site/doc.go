@@ -34,6 +34,11 @@
 //   - The tank counts the slots in which it was on so far. These counts are integers, their
 //     bounds are rounded (counts), and without losses the matrix of differences is totally
 //     unimodular. That closes nearly all of the tank's gap before any branching.
+//   - What one slot can do is a union of polytopes: of each device one mode (off, charging,
+//     discharging, importing, ...), and energies that balance. At the root the point nearest
+//     to the solution in the convex hull of each slot's set gives a cut between the two
+//     (slotSet, nearest, cuts), round by round until there are none. Only what goes from slot
+//     to slot, starts and counts, is left to branching.
 //   - Branching by pseudo-costs, diving into the more promising half, otherwise the lowest
 //     bound first. Reduced costs at the root take from columns what cannot be better than
 //     the best plan.
@@ -48,12 +53,13 @@
 // # Limits
 //
 // Work is counted in pivots (Solver.Limit), so that the same site gets the same plan on any
-// machine. After a third of the limit a plan within 0.08 % of the turnover of its bound is
-// good enough; at the limit the best plan comes back with its bound.
+// machine. After a tenth of the limit, and 1,000 pivots, a plan within 0.08 % of the turnover
+// of its bound is good enough; at the limit the best plan comes back with its bound.
 //
 // # Sources
 //
 // A. Land and A. Doig, An Automatic Method of Solving Discrete Programming Problems,
 // Econometrica 28 (1960). T. Achterberg, T. Koch and A. Martin, Branching rules revisited,
-// Operations Research Letters 33 (2005). docs/engine-home.md.
+// Operations Research Letters 33 (2005). P. Wolfe, Finding the nearest point in a polytope,
+// Mathematical Programming 11 (1976). docs/engine-home.md.
 package site

@@ -49,6 +49,11 @@ type model struct {
 	constant float64 // of the cost
 
 	lower, upper []float64 // bounds of all columns at the root
+
+	cuts    []cut
+	cutOver []int // column of each cut's slack
+	plain   int   // columns without those
+	warm    []int32
 }
 
 // gap is a column that must not lie between 0 and least.
@@ -101,6 +106,8 @@ func (m *model) build(p *Problem, l limits, g goal) {
 		p:     p,
 		lp:    m.lp,
 		crash: m.crash[:0],
+		cuts:  m.cuts,
+		warm:  m.warm,
 	}
 
 	m.lp.Reset()
@@ -128,7 +135,7 @@ func (m *model) build(p *Problem, l limits, g goal) {
 
 	m.batteryRules()
 	m.hulls()
-	m.lp.Start(m.crash)
+	m.begin()
 
 	if g != leastCost {
 		m.aim(g)
@@ -137,6 +144,17 @@ func (m *model) build(p *Problem, l limits, g goal) {
 	for j := range m.lp.Columns() {
 		m.lower = append(m.lower, m.lp.Lower(j))
 		m.upper = append(m.upper, m.lp.Upper(j))
+	}
+}
+
+// begin adds the cuts, and completes the programme.
+func (m *model) begin() {
+	m.plain = m.lp.Columns()
+	m.addCuts()
+	m.lp.Start(m.crash)
+
+	if len(m.warm) > 0 {
+		m.lp.Restart(m.warm)
 	}
 }
 

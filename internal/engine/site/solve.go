@@ -26,12 +26,15 @@ type Solver struct {
 // DefaultLimit bounds the work of one plan, in pivots of the simplex method.
 const DefaultLimit = 20_000
 
-// mostWork bounds the rows squared times the pivots: what a pivot takes grows with the rows.
-const mostWork = 2_400_000_000
+// mostWork bounds the rows times the pivots: what a pivot takes grows with the rows.
+const mostWork = 8_000_000
 
-// softShare is the share of the limit after which a plan within softGap of its bound is
+// After this share of the limit, and so many pivots, a plan within softGap of its bound is
 // good enough.
-const softShare = 3
+const (
+	softShare  = 10
+	softPivots = 1000
+)
 
 // Solve plans a site.
 func (s *Solver) Solve(p *Problem, to *Plan) Result {
@@ -109,12 +112,12 @@ func (s *Solver) first(p *Problem, l *limits, limit int) (short, last *search) {
 		peakSum:  all,
 	}
 
-	short = s.search(p, *l, leastShortfall, limit, nil)
+	short = s.search(p, *l, leastShortfall, limit/2, nil)
 	last = short
 	l.shortSum = short.best.shortfall + rounding
 
 	if s.model.peaks() {
-		last = s.search(p, *l, leastPeak, limit, last)
+		last = s.search(p, *l, leastPeak, limit/4, last)
 		l.peakSum = last.best.peak + rounding
 	}
 
@@ -137,14 +140,20 @@ func (s *Solver) search(
 	limit int,
 	before *search,
 ) *search {
+	s.model.cuts, s.model.warm = nil, nil
 	s.model.build(p, l, g)
+
+	if g == leastCost {
+		s.model.tightenRoot(l, cutWork*limit)
+	}
+
 	rows := s.model.lp.Rows()
-	limit = min(limit, max(4000, mostWork/(rows*rows)))
+	limit = min(limit, max(4000, mostWork/rows))
 	found := &search{
 		m:     &s.model,
 		goal:  g,
 		limit: limit,
-		soft:  limit / softShare,
+		soft:  max(softPivots, limit/softShare),
 		net:   make([]float64, p.Slots()),
 	}
 
