@@ -159,7 +159,7 @@ func (s *Server) deliveries(r *request) (answer, error) {
 		Org:      r.who.Org,
 		Asset:    q.AssetID,
 		Kind:     string(q.Kind),
-		State:    string(q.Status),
+		State:    q.Status,
 		Endpoint: string(q.Endpoint),
 		Since:    q.Since.Time,
 		Before:   q.Before,

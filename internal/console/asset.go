@@ -37,7 +37,9 @@ func asked(r *request) (a control.PastQuery, err error) {
 		return a, err
 	}
 
-	return a, a.Between(from, to)
+	err = a.Between(from, to)
+
+	return a, err
 }
 
 // readDay reads a day of a filter, nil if it is empty.
