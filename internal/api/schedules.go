@@ -44,7 +44,7 @@ func (s *Server) schedule(r *request) (answer, error) {
 		AcceptedGeneration: contract.Accepted(v.Accepted),
 		MadeAt:             wire.At(v.MadeAt),
 		ReadyBy:            wire.At(v.From.ReadyBy),
-		Periods:            contract.SchedulePeriods(v.Steps),
+		Periods:            contract.HeatSchedulePeriods(v.Steps, v.Heat),
 	}), nil
 }
 

@@ -29,6 +29,44 @@ func SchedulePeriods(steps []flex.Step) []wire.SchedulePeriod {
 	return out
 }
 
+// HeatSchedulePeriods are the steps of a schedule, with what steers a heat pump in each.
+func HeatSchedulePeriods(steps []flex.Step, h *flex.HeatSignals) []wire.SchedulePeriod {
+	out := SchedulePeriods(steps)
+	if h == nil {
+		return out
+	}
+
+	for i := range min(len(out), len(h.Signals)) {
+		signal := new(h.Signals[i])
+		if h.Steering == flex.SteerSGReady {
+			out[i].SGReadyState = signal
+		} else {
+			out[i].OffsetK = signal
+		}
+	}
+
+	return out
+}
+
+// heatPeriods are what was decided in the half-hours of a heat pump's plan.
+func heatPeriods(periods []control.HeatPeriod) []wire.ExplainedPeriod {
+	out := make([]wire.ExplainedPeriod, len(periods))
+	for i := range periods {
+		p := &periods[i]
+		out[i] = wire.ExplainedPeriod{
+			StartTimestamp: wire.At(p.From),
+			EndTimestamp:   wire.At(p.Span.To),
+			EnergyKWh:      p.Energy / 1000,
+			PriceGBPPerMWh: new(p.Price * 10),
+			Reason:         p.Reason,
+			RoomC:          new(p.Temp),
+			OutdoorC:       new(p.Outdoor),
+		}
+	}
+
+	return out
+}
+
 // Explanation is why a schedule is as it is.
 func Explanation(x *control.Explanation) wire.ScheduleExplanation {
 	out := wire.ScheduleExplanation{
@@ -42,6 +80,10 @@ func Explanation(x *control.Explanation) wire.ScheduleExplanation {
 		Inputs:             make([]wire.EffectiveInput, len(x.Inputs)),
 		BindingLimits:      SchedulePeriods(x.Limits),
 		BindingCaps:        bindingCaps(x.Caps),
+	}
+
+	if len(x.Heat) > 0 {
+		out.Periods = heatPeriods(x.Heat)
 	}
 
 	if x.Plan.HasThreshold {

@@ -39,7 +39,8 @@ type Explanation struct {
 	// the caps that held the plan back, with the price of room under them
 	Caps    []BindingCap
 	Summary string
-	Exact   bool // the plan worked out anew is the schedule, to the second
+	Heat    []HeatPeriod // of a heat pump, in the place of the plan's periods
+	Exact   bool         // the plan worked out anew is the schedule, to the second
 
 	// of what is missing, that one kW more of main fuse would bring
 	more flex.WattHours
@@ -90,7 +91,7 @@ func inForce(
 	case err != nil:
 		return s, err
 
-	case c.Asset.Type == flex.HotWaterTank:
+	case c.Asset.Type.Heats():
 		x, err := tankInForce(ctx, tx, c)
 		return x.InForce, err
 
@@ -170,7 +171,7 @@ func (d *Service) Explanation(
 ) (x Explanation, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c, err := tx.Charging(ctx, asset)
-		if err == nil && c.Asset.Type == flex.HotWaterTank {
+		if err == nil && c.Asset.Type.Heats() {
 			x, err = tankInForce(ctx, tx, c)
 			return err
 		}

@@ -228,6 +228,19 @@ func (x *Explanation) Prose() string {
 		at += len(run)
 	}
 
+	for i := range x.Heat {
+		p := &x.Heat[i]
+		fmt.Fprintf(
+			&b,
+			"%s to %s  %.2f kWh, then %.1f °C: %s\n",
+			clock(p.From),
+			clock(p.Span.To),
+			p.Energy/1000,
+			p.Temp,
+			p.Reason,
+		)
+	}
+
 	b.WriteByte('\n')
 
 	for _, in := range x.Inputs {

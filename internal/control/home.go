@@ -290,7 +290,7 @@ func (d *Service) meterBeside(
 		return nil, err
 	}
 
-	beside := len(m.may) > 0 || asset.Type == flex.HotWaterTank
+	beside := len(m.may) > 0 || asset.Type.Heats()
 	for i := range all {
 		a := &all[i]
 		other := a.Type == flex.Battery && a.ID != asset.ID

@@ -376,7 +376,7 @@ func (d *Service) reason(
 	switch {
 	case p.Asset.Type == flex.Battery:
 		return d.reasonBattery(ctx, tx, p, q.Battery)
-	case p.Asset.Type == flex.HotWaterTank:
+	case p.Asset.Type.Heats():
 		return p.reasonTank(ctx, tx)
 	case !p.Asset.Type.Charges():
 		return nil

@@ -40,7 +40,7 @@ const (
 // and in the evening.
 var tankDraws = [24]int{7: 25, 8: 15, 11: 5, 12: 5, 17: 5, 18: 10, 19: 10, 20: 15, 21: 10}
 
-// heatedTank is a tank with what its plan depends on.
+// heatedTank is a tank, or what a heat pump has in common with one, with what its plan depends on.
 type heatedTank struct {
 	asset    flex.Asset
 	charging store.Charging // its tariff, and whether it is under control
@@ -59,7 +59,7 @@ type heatedTank struct {
 	closed []bool      // the main fuse leaves the element no room
 }
 
-// PlanTanks works out anew the plan of every hot-water tank under control that is due: once in each
+// PlanTanks works out anew the plan of every hot-water tank and heat pump under control that is due: once in each
 // half-hour, and when prices, its tariff, a reading or its site's capacity came in. It is safe to run twice
 // and on several machines at once.
 func (d *Service) PlanTanks(ctx context.Context) (r worker.Report, err error) {
@@ -91,7 +91,7 @@ func (d *Service) PlanTanksOf(
 	return r, nil
 }
 
-// planTank plans one tank to the end of tomorrow, and sends what changed.
+// planTank plans one tank or heat pump to the end of tomorrow, and sends what changed.
 func (d *Service) planTank(
 	ctx context.Context,
 	tx *store.Tx,
@@ -107,6 +107,10 @@ func (d *Service) planTank(
 
 	if err := tx.LockSite(ctx, t.asset.SiteID); err != nil {
 		return fmt.Errorf("lock the site: %w", err)
+	}
+
+	if t.asset.Type == flex.HeatPump {
+		return d.planHeatPump(ctx, tx, t)
 	}
 
 	if err := t.readStored(ctx, tx); err != nil {
@@ -191,7 +195,7 @@ func (t *heatedTank) why() string {
 	case !t.charging.Controlled:
 		return "its site is not enrolled in " + string(flex.FullAssetSchedule)
 	case t.power <= 0:
-		return "the power of its element, power_kw, was never given"
+		return "its power, power_kw, was never given"
 	}
 
 	return ""

@@ -226,7 +226,12 @@ func tankInForce(
 	x.Generation, x.MadeAt = t.plan.Generation, t.plan.MadeAt
 	x.Steps = t.plan.Steps
 	x.Exact, x.Cause = true, store.CauseInputs
-	x.Summary = t.summary()
+	if t.asset.Type == flex.HeatPump {
+		explainPump(t, &x)
+	} else {
+		x.Summary = t.summary()
+	}
+
 	x.Accepted, err = tx.Accepted(ctx, c.Asset.ID)
 
 	return x, err

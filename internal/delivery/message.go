@@ -35,7 +35,7 @@ func render(
 ) ([]byte, error) {
 	switch {
 	case p.Kind == store.SchedulePush && p.Schedule != nil:
-		return profile(e, p.AssetID, p.Schedule.Steps)
+		return profile(e, p.AssetID, p.Schedule.Steps, p.Schedule.Heat)
 
 	case p.Kind == store.DispatchPush && p.Dispatch != nil:
 		return dispatched(p.Dispatch, base)
@@ -83,6 +83,7 @@ func renderTest(
 		[]flex.Step{
 			{Span: flex.Span{From: from, To: from.Add(testTime)}, Limit: flex.NoLimit},
 		},
+		nil,
 	)
 }
 
@@ -90,13 +91,16 @@ func profile(
 	e *flex.Endpoint,
 	asset flex.AssetID,
 	steps []flex.Step,
+	heat *flex.HeatSignals,
 ) ([]byte, error) {
 	p, err := ocpp.New(asset, steps)
 	if err != nil {
 		return nil, err
 	}
 
-	return p.Message(connector, ocpp.Form{Bare: e.Bare, Nulls: e.Nulls}), nil
+	form := ocpp.Form{Bare: e.Bare, Nulls: e.Nulls, Heat: heat}
+
+	return p.Message(connector, form), nil
 }
 
 // dispatchEvent is the interface's DispatchEvent.

@@ -133,3 +133,10 @@ func checkBand(
 
 	return "", ""
 }
+
+// HeatSignals are what steers a heat pump in each step of its schedule: a state of SG Ready, or by how many kelvins
+// its setpoint is moved.
+type HeatSignals struct {
+	Steering Steering
+	Signals  []int
+}

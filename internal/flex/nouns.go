@@ -370,6 +370,7 @@ type Schedule struct {
 	Generation int64
 	Steps      []Step
 	MadeAt     time.Time
+	Heat       *HeatSignals // of a heat pump that windows do not steer
 }
 
 // CallbackStatus is what a client reports of an event.

@@ -125,18 +125,49 @@ type Form struct {
 	Bare bool // the profile alone, without connectorId around it
 	// as the interface's worked payload: null for members without a value, +00:00 for Z
 	Nulls bool
+	// what steers a heat pump in each step, beside the profile; nil for all else
+	Heat *flex.HeatSignals
 }
 
 // Message writes the profile as a SetChargingProfile request of OCPP 1.6 for the connector
 // (0 is the whole charge point), or as the form asks for it.
 func (p Profile) Message(connector int, form Form) []byte {
 	if form.Bare {
-		return p.appendProfile(nil, form.Nulls)
+		return p.appendHeat(p.appendProfile(nil, form.Nulls), form.Heat)
 	}
 
 	b := fmt.Appendf(nil, `{"connectorId":%d,"csChargingProfiles":`, connector)
+	b = append(p.appendProfile(b, form.Nulls), '}')
 
-	return append(p.appendProfile(b, form.Nulls), '}')
+	return p.appendHeat(b, form.Heat)
+}
+
+// appendHeat adds to a message what steers a heat pump, as its last member. A charger's message has none.
+func (p Profile) appendHeat(b []byte, h *flex.HeatSignals) []byte {
+	if h == nil {
+		return b
+	}
+
+	name := "offset_k"
+	if h.Steering == flex.SteerSGReady {
+		name = "sg_ready_state"
+	}
+
+	b = fmt.Appendf(b[:len(b)-1], `,"heat":{"steering":%q,"periods":[`, h.Steering)
+	from := p.Span().From
+	for i, s := range p.Steps {
+		if i >= len(h.Signals) {
+			break
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+
+		start := int64(s.From.Sub(from) / time.Second)
+		b = fmt.Appendf(b, `{"startPeriod":%d,%q:%d}`, start, name, h.Signals[i])
+	}
+
+	return append(b, `]}}`...)
 }
 
 // appendProfile writes the members in the order of the interface's worked payload. Those

@@ -272,3 +272,30 @@ func BenchmarkMessage(b *testing.B) {
 		p.Message(1, Form{})
 	}
 }
+
+// TestMessage_Heat has what steers a heat pump beside its profile, wrapped and bare.
+func TestMessage_Heat(t *testing.T) {
+	from := time.Date(2026, 1, 13, 17, 0, 0, 0, time.UTC)
+	steps := []flex.Step{
+		{Span: flex.Span{From: from, To: from.Add(time.Hour)}, Limit: 3000},
+		{Span: flex.Span{From: from.Add(time.Hour), To: from.Add(2 * time.Hour)}},
+	}
+	p, err := New(flex.AssetID{}, steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for name, h := range map[string]*flex.HeatSignals{
+		"sg_ready_state": {Steering: flex.SteerSGReady, Signals: []int{3, 1}},
+		"offset_k":       {Steering: flex.SteerOffset, Signals: []int{3, 1}},
+	} {
+		want := `,"heat":{"steering":"` + string(h.Steering) + `","periods":[{"startPeriod":0,"` + name + `":3},{"startPeriod":3600,"` + name + `":1}]}}`
+		for _, bare := range []bool{true, false} {
+			plain := string(p.Message(1, Form{Bare: bare}))
+			got := string(p.Message(1, Form{Bare: bare, Heat: h}))
+			if got != plain[:len(plain)-1]+want {
+				t.Error(got)
+			}
+		}
+	}
+}

@@ -465,7 +465,7 @@ func (tx *Tx) fill(ctx context.Context, pushes []ClaimedPush) error {
 			},
 			`
 			SELECT s.event_id, s.asset_id, s.session_id, s.generation, s.made_at, s.from_at, s.steps,
-				COALESCE(a.external_id, o.external_id, ''), p.site_id
+				COALESCE(a.external_id, o.external_id, ''), p.site_id, NULL
 			FROM schedule s JOIN session p ON p.id = s.session_id JOIN outbox o ON o.subject = s.asset_id
 				LEFT JOIN asset a ON a.id = s.asset_id
 			WHERE s.org_id = $1 AND s.event_id IN `+list,
@@ -524,7 +524,7 @@ func (tx *Tx) fillTanks(
 		},
 		`
 		SELECT p.event_id, p.asset_id, NULL, p.generation, p.made_at, p.from_at, p.steps,
-			COALESCE(a.external_id, o.external_id, ''), p.site_id
+			COALESCE(a.external_id, o.external_id, ''), p.site_id, p.heat
 		FROM tank_plan p JOIN outbox o ON o.subject = p.asset_id LEFT JOIN asset a ON a.id = p.asset_id
 		WHERE p.org_id = $1 AND p.event_id IN `+list,
 		args...,
@@ -538,6 +538,7 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 	var from time.Time
 	var steps, external string
 	var site flex.SiteID
+	var room sql.Null[string]
 	err := s.Scan(
 		&v.EventID,
 		&v.AssetID,
@@ -548,12 +549,19 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 		&steps,
 		&external,
 		&site,
+		&room,
 	)
 
 	if err != nil {
 		return err
 	}
 
+	p, err := readRoom(room)
+	if err != nil {
+		return err
+	}
+
+	v.Heat = p.signals()
 	v.Steps, err = readSteps(from, steps)
 	l := at[v.EventID]
 	l.Schedule = &v

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"database/sql"
 	"encoding/json"
+	"time"
 
 	"flexd/internal/flex"
 )
@@ -72,4 +74,75 @@ func milli[V ~float64](o flex.Optional[V]) *int64 {
 	}
 
 	return new(int64(thousandths + 0.5))
+}
+
+// RoomPlan is what a heat pump is sent beside its steps, and what its rooms are expected to have.
+type RoomPlan struct {
+	Steering flex.Steering `json:"steering"`
+	Signals  []int         `json:"signals"` // of each step: a state of SG Ready, or kelvins
+	Temp     float64       `json:"temp_c"`  // at the instant at which it was planned
+	Lack     int64         `json:"lack_mk,omitempty"`
+	House    HouseRecord   `json:"house"`
+	Outdoor  string        `json:"outdoor"` // how the temperature outdoors is known
+	Cost     float64       `json:"cost_p"`
+	Course   []RoomCourse  `json:"course"`
+}
+
+// HouseRecord is the house as it was planned.
+type HouseRecord struct {
+	Loss     float64 `json:"loss_w_per_k"`
+	Capacity float64 `json:"capacity_wh_per_k"`
+	Gain     float64 `json:"gain_w"`
+	Days     int     `json:"days,omitempty"`  // of readings that it was learned from; 0 if it is assumed
+	Error    float64 `json:"error,omitempty"` // of the loss, as a part of it
+}
+
+// RoomCourse is a half-hour of a heat pump's plan.
+type RoomCourse struct {
+	To      int64   `json:"to"` // Unix seconds
+	Signal  int     `json:"signal"`
+	Off     bool    `json:"off,omitempty"`
+	Energy  float64 `json:"energy_wh"`
+	Temp    float64 `json:"temp_c"` // at its end
+	Outdoor float64 `json:"outdoor_c"`
+	Price   float64 `json:"price_p"`
+	Reason  string  `json:"reason"`
+}
+
+// End returns when the half-hour ends.
+func (c *RoomCourse) End() time.Time { return time.Unix(c.To, 0).UTC() }
+
+// lack is what a plan without rooms lacks too: nothing.
+func (p *RoomPlan) lack() int64 {
+	if p == nil {
+		return 0
+	}
+	return p.Lack
+}
+
+// signals are what a push says beside its steps.
+func (p *RoomPlan) signals() *flex.HeatSignals {
+	if p == nil || p.Steering == flex.SteerWindows {
+		return nil
+	}
+	return &flex.HeatSignals{Steering: p.Steering, Signals: p.Signals}
+}
+
+func readRoom(text sql.Null[string]) (*RoomPlan, error) {
+	if !text.Valid {
+		return nil, nil
+	}
+
+	p := &RoomPlan{}
+
+	return p, json.Unmarshal([]byte(text.V), p)
+}
+
+func writeRoom(p *RoomPlan) any {
+	if p == nil {
+		return nil
+	}
+	text, _ := json.Marshal(p) // numbers and words
+
+	return string(text)
 }

@@ -11,9 +11,9 @@ import (
 )
 
 var (
-	_ = law("a tank plan belongs to a hot-water tank of the same organisation and site, as long as there is one",
+	_ = law("a tank plan belongs to a hot-water tank or a heat pump of the same organisation and site, as long as there is one",
 		`SELECT p.asset_id AS what FROM tank_plan p JOIN asset a ON a.id = p.asset_id
-		 WHERE a.org_id <> p.org_id OR a.site_id <> p.site_id OR a.type <> 'hot water tank'`)
+		 WHERE a.org_id <> p.org_id OR a.site_id <> p.site_id OR a.type NOT IN (`+heatTypes+`)`)
 	// What the outbox is done with is forgotten before the plan of a tank that nobody plans any more.
 	_ = law("what was queued of a tank is its newest plan",
 		`SELECT p.event_id AS what FROM tank_plan p JOIN outbox o ON o.subject = p.asset_id
@@ -22,7 +22,10 @@ var (
 		`SELECT event_id AS what FROM tank_plan WHERE to_at <= from_at OR from_at % 1000000 <> 0 OR to_at % 1000000 <> 0`)
 )
 
-// TankBasis says how the heat in a tank is known.
+// heatTypes are the types of assets that are planned by their heat.
+const heatTypes = `'hot water tank', 'heat pump'`
+
+// TankBasis says how the heat in a tank, or a room's temperature, is known.
 type TankBasis string
 
 // The ways, the best first.
@@ -32,7 +35,7 @@ const (
 	TankAssumed  TankBasis = "assumed"  // nobody said anything: at the bottom of its band
 )
 
-// TankPlan is when a tank's element is on and off, and what that was worked out from. Its
+// TankPlan is when a tank's element or a heat pump is on and off, and what that was worked out from. Its
 // Generation is 0 if there never was one.
 type TankPlan struct {
 	AssetID    flex.AssetID
@@ -50,17 +53,20 @@ type TankPlan struct {
 	Basis      TankBasis
 	Lack       flex.WattHours // the most that it is expected to lack; 0 for nothing
 	LackAt     time.Time
+	Room       *RoomPlan // of a heat pump, in the place of Stored and Lack
 }
 
 // End returns the instant after which the plan leaves the tank free.
 func (p *TankPlan) End() time.Time { return p.Steps[len(p.Steps)-1].To }
 
 const tankColumns = `asset_id, site_id, event_id, generation, made_at, power_w, from_at, steps, may_from_at, may, freed, planned_at, stored_at,
-	stored_wh, basis, lack_wh, lack_at`
+	stored_wh, basis, lack_wh, lack_at, heat, lack_mk`
 
 func scanTank(s scanner) (p TankPlan, err error) {
 	var from, mayFrom time.Time
 	var steps, may string
+	var room sql.Null[string]
+	var lack int64
 	err = s.Scan(
 		&p.AssetID,
 		&p.SiteID,
@@ -79,8 +85,15 @@ func scanTank(s scanner) (p TankPlan, err error) {
 		&p.Basis,
 		&p.Lack,
 		instant{&p.LackAt},
+		&room,
+		&lack,
 	)
 
+	if err != nil {
+		return p, err
+	}
+
+	p.Room, err = readRoom(room)
 	if err != nil {
 		return p, err
 	}
@@ -156,12 +169,12 @@ func (tx *Tx) PutTankPlan(ctx context.Context, p *TankPlan) error {
 	_, err := tx.exec(
 		ctx,
 		`INSERT INTO tank_plan (org_id, to_at, seen_at, `+tankColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
 		ON CONFLICT (asset_id) DO UPDATE SET org_id = excluded.org_id, to_at = excluded.to_at, seen_at = excluded.seen_at,
 			site_id = excluded.site_id, event_id = excluded.event_id, generation = excluded.generation, made_at = excluded.made_at,
 			power_w = excluded.power_w, from_at = excluded.from_at, steps = excluded.steps, may_from_at = excluded.may_from_at, may = excluded.may,
 			freed = excluded.freed, planned_at = excluded.planned_at, stored_at = excluded.stored_at, stored_wh = excluded.stored_wh,
-			basis = excluded.basis, lack_wh = excluded.lack_wh, lack_at = excluded.lack_at
+			basis = excluded.basis, lack_wh = excluded.lack_wh, lack_at = excluded.lack_at, heat = excluded.heat, lack_mk = excluded.lack_mk
 		WHERE tank_plan.org_id = excluded.org_id`,
 		tx.org.Bytes(),
 		micros(p.End()),
@@ -183,12 +196,14 @@ func (tx *Tx) PutTankPlan(ctx context.Context, p *TankPlan) error {
 		string(p.Basis),
 		int64(p.Lack),
 		micros(p.LackAt),
+		writeRoom(p.Room),
+		p.Room.lack(),
 	)
 
 	return err
 }
 
-// TanksDue returns tanks under control whose power is known and whose plan is to be worked out anew:
+// TanksDue returns tanks and heat pumps under control whose power is known and whose plan is to be worked out anew:
 // there is none, the last is of an earlier half-hour, or prices, the tariff, a reading or the
 // site's capacity have come in since.
 func (tx *Tx) TanksDue(
@@ -202,7 +217,7 @@ func (tx *Tx) TanksDue(
 		scalar[flex.AssetID],
 		`
 		SELECT a.id FROM asset a LEFT JOIN tank_plan p ON p.asset_id = a.id LEFT JOIN inputs i ON i.asset_id = a.id
-		WHERE a.org_id = $1 AND a.type = 'hot water tank' AND `+controlled+`
+		WHERE a.org_id = $1 AND a.type IN (`+heatTypes+`) AND `+controlled+`
 			AND a.power_w > 0
 			AND (p.asset_id IS NULL OR p.freed OR p.planned_at < $2 OR i.tariff_at > p.planned_at
 				OR p.planned_at < (SELECT max(published_at)`+out+` OR p.seen_at < (SELECT max(fetched_at)`+out+`)
@@ -228,7 +243,7 @@ func (tx *Tx) NextTank(
 
 	return tx.earliest(
 		ctx,
-		`SELECT CASE WHEN EXISTS (SELECT 1 FROM asset a WHERE a.org_id = $1 AND a.type = 'hot water tank' AND `+
+		`SELECT CASE WHEN EXISTS (SELECT 1 FROM asset a WHERE a.org_id = $1 AND a.type IN (`+heatTypes+`) AND `+
 			controlled+
 			` AND a.power_w > 0) THEN
 			(SELECT min(at) FROM (
@@ -296,7 +311,7 @@ func (tx *Tx) freeTank(ctx context.Context, id flex.AssetID) error {
 		Limit: flex.NoLimit,
 	}}
 	p.May = p.Steps
-	p.Lack, p.LackAt = 0, time.Time{}
+	p.Lack, p.LackAt, p.Room = 0, time.Time{}, nil
 
 	return tx.SendTankPlan(ctx, &p)
 }
@@ -326,8 +341,31 @@ func (all *All) ColdTanks(
 	lack flex.WattHours,
 ) ([]flex.AssetID, error) {
 	text := `SELECT a.id FROM tank_plan p JOIN asset a ON a.id = p.asset_id
-		WHERE p.lack_wh >= $1 AND NOT p.freed AND ` + controlled
+		WHERE a.type = 'hot water tank' AND p.lack_wh >= $1 AND NOT p.freed AND ` + controlled
 	args := []any{int64(lack)}
+	if !org.IsZero() {
+		text, args = text+` AND p.org_id = $2`, append(args, org.Bytes())
+	}
+
+	return rows(
+		ctx,
+		all.conn,
+		scalar[flex.AssetID],
+		text+` ORDER BY a.id`,
+		args...,
+	)
+}
+
+// ColdRooms returns the heat pumps under control, of one organisation or of all, whose plans leave the rooms so many
+// thousandths of a degree below their comfort band, or more, at some time.
+func (all *All) ColdRooms(
+	ctx context.Context,
+	org flex.OrgID,
+	lack int64,
+) ([]flex.AssetID, error) {
+	text := `SELECT a.id FROM tank_plan p JOIN asset a ON a.id = p.asset_id
+		WHERE a.type = 'heat pump' AND p.lack_mk >= $1 AND NOT p.freed AND ` + controlled
+	args := []any{lack}
 	if !org.IsZero() {
 		text, args = text+` AND p.org_id = $2`, append(args, org.Bytes())
 	}

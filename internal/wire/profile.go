@@ -10,6 +10,32 @@ type SetChargingProfileRequest struct {
 	ConnectorID int `json:"connectorId"`
 	//openapi:required
 	CSChargingProfiles ChargingProfile `json:"csChargingProfiles"`
+	// Of a heat pump that is steered by SG Ready or offsets alone. Where a schedule of one has none, it is free:
+	// state 2, or an offset of 0.
+	//
+	//openapi:addition
+	Heat *HeatSteering `json:"heat,omitzero"`
+}
+
+// HeatSteering is what steers a heat pump in each period of the profile beside it. After the profile's duration
+// it is free.
+//
+//openapi:addition
+type HeatSteering struct {
+	Steering string              `json:"steering" wire:"enum=HeatSteering"`
+	Periods  []HeatSteeredPeriod `json:"periods"`
+}
+
+// HeatSteeredPeriod is a state of SG Ready or an offset from StartPeriod on, until the next one.
+//
+//openapi:addition
+type HeatSteeredPeriod struct {
+	// Seconds after the schedule's start.
+	StartPeriod int `json:"startPeriod"`
+	// 1 is off, 2 is as it likes, 3 recommends that it runs, 4 tells it to.
+	SGReadyState *int `json:"sg_ready_state,omitzero" wire:"min=1,max=4"`
+	// By how many kelvins its setpoint is moved.
+	OffsetK *int `json:"offset_k,omitzero" wire:"min=-3,max=3"`
 }
 
 // ChargingProfile is an OCPP 1.6 charging profile.

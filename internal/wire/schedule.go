@@ -30,6 +30,15 @@ type SchedulePeriod struct {
 	EndTimestamp   Time `json:"end_timestamp"`
 	// 99999 leaves the asset to its rated power.
 	LimitW float64 `json:"limit_w"`
+	// The state of SG Ready of a heat pump that is steered so: 1 is off, 2 is as it likes, 3 recommends that it
+	// runs, 4 tells it to.
+	//
+	//openapi:addition
+	SGReadyState *int `json:"sg_ready_state,omitzero" wire:"min=1,max=4"`
+	// By how many kelvins the setpoint of a heat pump is moved that is steered so.
+	//
+	//openapi:addition
+	OffsetK *int `json:"offset_k,omitzero" wire:"min=-3,max=3"`
 }
 
 // ScheduleQuery says as of when a schedule is asked for; now if it is zero.
@@ -100,6 +109,10 @@ type ExplainedPeriod struct {
 	PriceGBPPerMWh *float64 `json:"price_gbp_per_mwh"`
 	OffPeak        bool     `json:"off_peak"`
 	Reason         string   `json:"reason"`
+	// Of a heat pump: what its rooms are expected to have at the end.
+	RoomC *float64 `json:"room_c,omitzero"`
+	// Of a heat pump: what is expected outdoors.
+	OutdoorC *float64 `json:"outdoor_c,omitzero"`
 }
 
 // EffectiveInput is one input of a plan as it was used: where it comes from is named by

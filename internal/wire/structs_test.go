@@ -147,6 +147,8 @@ var structs = map[string]reflect.Type{
 	"Invitations":                  reflect.TypeFor[Invitations](),
 	"Invitation":                   reflect.TypeFor[Invitation](),
 	"SetChargingProfileRequest":    reflect.TypeFor[SetChargingProfileRequest](),
+	"HeatSteering":                 reflect.TypeFor[HeatSteering](),
+	"HeatSteeredPeriod":            reflect.TypeFor[HeatSteeredPeriod](),
 	"ChargingProfile":              reflect.TypeFor[ChargingProfile](),
 	"ChargingSchedule":             reflect.TypeFor[ChargingSchedule](),
 	"ChargingSchedulePeriod":       reflect.TypeFor[ChargingSchedulePeriod](),

@@ -1,0 +1,430 @@
+package control
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"flexd/internal/engine/heat"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// What a heat pump is taken to be where nothing was set or learned of it.
+const (
+	// RoomLow and RoomHigh are the comfort band of its rooms in degrees, by day and by night.
+	RoomLow, RoomHigh = 19.0, 22.0
+	// NightFrom and NightTo are the hours of London between which it is night.
+	NightFrom, NightTo = 22, 6
+	// designOutdoor is how cold it is where so much of its power keeps its rooms at designRoom.
+	designOutdoor, designRoom, designPart = -3.0, 20.0, 0.8
+	// HouseTime is how long a house takes to lose 63 % of its difference to the outdoors.
+	HouseTime = 40.0 // hours
+
+	// lockMost is for how many half-hours in a row the first state of SG Ready may last: two hours.
+	lockMost = 4
+	// offsetMost is by how many kelvins a setpoint is moved at most.
+	offsetMost = 3
+	// pumpStart is what a start counts, in pence, and pumpHold an open window or a kelvin of offset.
+	pumpStart, pumpHold = 1.0, 0.02
+	// pumpWarmer is what a new plan must lack less, in steps of the grid added up, to take the place of one that
+	// was sent.
+	pumpWarmer = 25
+	// outdoorHold is how long a difference between what was read outdoors and what is usual lasts: it
+	// falls to 37 % in that time.
+	outdoorHold = 24 * time.Hour
+)
+
+// heatPump is a heat pump with what its plan depends on.
+type heatPump struct {
+	*heatedTank
+	steering flex.Steering
+	house    store.HouseRecord
+	temp     float64 // of its rooms now
+	outdoor  outdoors
+	signals  [][]int // of each slot's choices
+}
+
+// planHeatPump plans one heat pump to the end of tomorrow, and sends what changed. Its site is locked.
+func (d *Service) planHeatPump(
+	ctx context.Context,
+	tx *store.Tx,
+	t *heatedTank,
+) error {
+	h, err := readHeatPump(ctx, tx, t)
+	if err != nil {
+		return err
+	}
+
+	if err := d.readAround(ctx, tx, t); err != nil {
+		return err
+	}
+
+	p := h.problem(t.slots, t.buy, t.closed)
+	p.Init, p.Worth = h.temp, t.spare
+	h.goesOn(p)
+	plan := heat.Solve(p)
+
+	if kept, ok := h.keeps(p, &plan); ok {
+		h.note(p, &kept, t.plan.Room.Signals)
+		return tx.PutTankPlan(ctx, &t.plan)
+	}
+
+	accepted, err := tx.Accepted(ctx, t.asset.ID)
+	if err != nil {
+		return err
+	}
+
+	steps, signals := h.steps(&plan)
+	t.replace(steps, accepted)
+	h.note(p, &plan, signals)
+
+	return tx.SendTankPlan(ctx, &t.plan)
+}
+
+// readHeatPump reads what a heat pump's plan depends on, but for what is around it.
+func readHeatPump(
+	ctx context.Context,
+	tx *store.Tx,
+	t *heatedTank,
+) (h *heatPump, err error) {
+	h = &heatPump{heatedTank: t, steering: t.asset.Heat.Steering}
+	if h.steering == "" {
+		h.steering = flex.SteerWindows
+	}
+
+	h.house = assumedHouse(t.power)
+	h.outdoor, err = readOutdoors(ctx, tx, t.asset.ID)
+	if err != nil {
+		return nil, err
+	}
+
+	return h, h.readTemp(ctx, tx)
+}
+
+// assumedHouse is a house that so much of the heat pump's power keeps warm on the design day.
+func assumedHouse(power flex.Watts) store.HouseRecord {
+	loss := designPart * float64(power) * copAt(designOutdoor) / (designRoom - designOutdoor)
+	return store.HouseRecord{Loss: loss, Capacity: loss * HouseTime}
+}
+
+// copAt is the heat that a heat pump gives for a unit of electricity at a temperature outdoors.
+func copAt(outdoor float64) float64 {
+	return max(1.5, min(5, 3.2+0.07*(outdoor-7)))
+}
+
+// night reports whether an instant is by night.
+func night(at time.Time) bool {
+	hour := at.In(flex.London).Hour()
+	return hour >= NightFrom || hour < NightTo
+}
+
+// band is the comfort band of the rooms at an instant.
+func (h *heatPump) band(at time.Time) (low, high float64) {
+	set := &h.asset.Heat
+	if set.NightLow.Given && night(at) {
+		return float64(set.NightLow.Value), float64(set.NightHigh.Value)
+	}
+	return float64(set.Low.Or(RoomLow)), float64(set.High.Or(RoomHigh))
+}
+
+// setpoint is what the heat pump keeps by itself at an instant: no more than the top of the band.
+func (h *heatPump) setpoint(at time.Time) float64 {
+	low, high := h.band(at)
+	return min(high, float64(h.asset.Heat.Setpoint.Or(flex.Celsius((low+high)/2))))
+}
+
+// choices are what the heat pump may be asked to do in a slot, with the signal of each. In one that is
+// closed it is off, as far as it can be told to.
+func (h *heatPump) choices(
+	span flex.Span,
+	price float64,
+	closed bool,
+) (list []heat.Choice, signals []int) {
+	set := h.setpoint(span.To)
+	_, high := h.band(span.To)
+	add := func(signal int, c heat.Choice) {
+		if !closed || c.Off {
+			list, signals = append(list, c), append(signals, signal)
+		}
+	}
+
+	switch h.steering {
+	case flex.SteerSGReady:
+		more := flex.SGMore
+		if price < 0 {
+			more = flex.SGForced
+		}
+
+		add(flex.SGNormal, heat.Choice{Target: set})
+		add(flex.SGOff, heat.Choice{Off: true, Lock: true})
+		add(more, heat.Choice{Target: high})
+
+	case flex.SteerOffset:
+		closed = false // an offset cannot keep it off
+		for k := range offsetMost + 1 {
+			hold := pumpHold * float64(k)
+			add(-k, heat.Choice{Target: set - float64(k), Hold: hold})
+			if k > 0 && set+float64(k) <= high {
+				add(k, heat.Choice{Target: set + float64(k), Hold: hold})
+			}
+		}
+
+	default:
+		add(0, heat.Choice{Off: true})
+		add(1, heat.Choice{Target: set, Hold: pumpHold})
+	}
+
+	return list, signals
+}
+
+// problem is what is to be planned of some slots, without where it begins.
+func (h *heatPump) problem(
+	slots []flex.Span,
+	prices []float64,
+	closed []bool,
+) *heat.Problem {
+	p := &heat.Problem{
+		House: heat.House{
+			Loss:     h.house.Loss,
+			Capacity: h.house.Capacity,
+			Gain:     h.house.Gain,
+			Power:    float64(h.power),
+		},
+		Start: pumpStart,
+	}
+
+	if h.steering == flex.SteerSGReady {
+		p.Locks = lockMost
+	}
+
+	h.signals = nil
+	for i, span := range slots {
+		outdoor := h.outdoor.at(span.From.Add(span.Len() / 2))
+		slot := heat.Slot{
+			Hours:   span.Len().Hours(),
+			Outdoor: outdoor,
+			COP:     copAt(outdoor),
+			Price:   prices[i],
+		}
+
+		slot.Low, slot.High = h.band(span.To)
+		choices, signals := h.choices(span, prices[i], closed[i])
+		slot.Choices = choices
+		p.Slots = append(p.Slots, slot)
+		h.signals = append(h.signals, signals)
+	}
+
+	return p
+}
+
+// goesOn says how the heat pump runs now, by the plan in force.
+func (h *heatPump) goesOn(p *heat.Problem) {
+	if !h.follows() {
+		return
+	}
+
+	signal, off := h.signalAt(h.from)
+	p.Runs = !off
+	if h.steering != flex.SteerSGReady || signal != flex.SGOff {
+		return
+	}
+
+	for at := h.from; off && p.Locked < lockMost; at = at.Add(-flex.HalfHour) {
+		p.Locked++
+		_, off = h.signalAt(at.Add(-flex.HalfHour))
+	}
+}
+
+// follows reports whether there is a plan in force that says how it is steered.
+func (h *heatPump) follows() bool {
+	plan := &h.plan
+	return plan.Generation > 0 && !plan.Freed && plan.Room != nil &&
+		plan.Room.Steering == h.steering
+}
+
+// signalAt is the signal of the plan in force at an instant, and whether it has the heat pump off.
+func (h *heatPump) signalAt(at time.Time) (signal int, off bool) {
+	for i, s := range h.plan.Steps {
+		if s.Contains(at) && i < len(h.plan.Room.Signals) {
+			return h.plan.Room.Signals[i], s.Limit == 0
+		}
+	}
+
+	return freeSignal(h.steering), false
+}
+
+// freeSignal is the signal of a heat pump that is left to itself.
+func freeSignal(s flex.Steering) int {
+	switch s {
+	case flex.SteerSGReady:
+		return flex.SGNormal
+	case flex.SteerOffset:
+		return 0
+	}
+
+	return 1
+}
+
+// readTemp finds out how warm the rooms are now: as it was read in the last two hours and as the plan in force
+// moved it since then; else as that plan comes to; else what the heat pump keeps by itself.
+func (h *heatPump) readTemp(ctx context.Context, tx *store.Tx) error {
+	read, found, err := latestReading(ctx, tx, h.asset.ID, flex.RoomTemperature)
+	switch {
+	case err != nil:
+		return err
+
+	case found:
+		h.basis = store.TankRead
+		h.temp = h.moved(float64(read.Value)/1e6, read.To)
+
+	case h.follows():
+		h.basis = store.TankExpected
+		if h.plan.Basis == store.TankAssumed {
+			h.basis = store.TankAssumed
+		}
+		h.temp = h.moved(h.plan.Room.Temp, h.plan.StoredAt)
+
+	default:
+		h.basis = store.TankAssumed
+		h.temp = h.setpoint(h.from)
+	}
+
+	return nil
+}
+
+// moved is how warm the rooms are now that had a temperature at an instant, if the heat pump did what it was sent.
+func (h *heatPump) moved(temp float64, at time.Time) float64 {
+	spans := spansTo(at.Truncate(time.Second), h.from)
+	if len(spans) == 0 || len(spans) > projectedMax {
+		return temp
+	}
+
+	p := h.problem(spans, make([]float64, len(spans)), make([]bool, len(spans)))
+	p.Init = temp
+	choices := make([]int, len(spans))
+	for i, s := range spans {
+		signal := freeSignal(h.steering)
+		if h.follows() {
+			signal, _ = h.signalAt(s.From)
+		}
+		choices[i] = max(0, h.choiceOf(i, signal))
+	}
+
+	temps := heat.Run(p, choices).Temp
+
+	return temps[len(temps)-1]
+}
+
+// choiceOf is the choice of a slot that has a signal, -1 if none has.
+func (h *heatPump) choiceOf(slot, signal int) int {
+	for i, s := range h.signals[slot] {
+		forced := min(s, signal) == flex.SGMore && h.steering == flex.SteerSGReady
+		if s == signal || forced {
+			return i
+		}
+	}
+
+	return -1
+}
+
+// keeps reports whether the plan in force stays so, and what it comes to with the new one after its end.
+func (h *heatPump) keeps(
+	p *heat.Problem,
+	plan *heat.Plan,
+) (kept heat.Plan, ok bool) {
+	end := h.from.Add(tankLeast)
+	if !h.follows() || h.plan.Power != h.power || h.plan.End().Before(end) {
+		return kept, false
+	}
+
+	choices := make([]int, len(h.slots))
+	for i, s := range h.slots {
+		choices[i] = plan.Choice[i]
+		if s.From.Before(h.plan.End()) {
+			signal, _ := h.signalAt(s.From)
+			choices[i] = h.choiceOf(i, signal)
+		}
+
+		if choices[i] < 0 { // the fuse has no room for it any more
+			return kept, false
+		}
+	}
+
+	kept = heat.Run(p, choices)
+	worse := kept.Short > plan.Short+pumpWarmer ||
+		kept.Short >= plan.Short && kept.Cost > plan.Cost+tankWorth
+
+	return kept, !worse
+}
+
+// steps are the windows of a plan, its power where the heat pump may draw it and 0 where it is off, with the
+// signal of each.
+func (h *heatPump) steps(plan *heat.Plan) (steps []flex.Step, signals []int) {
+	for i, s := range h.slots {
+		signal := h.signals[i][plan.Choice[i]]
+		limit := h.power
+		if h.off(signal) {
+			limit = 0
+		}
+
+		n := len(steps)
+		if n > 0 && steps[n-1].Limit == limit && signals[n-1] == signal {
+			steps[n-1].To = s.To
+			continue
+		}
+
+		steps = append(steps, flex.Step{Span: s, Limit: limit})
+		signals = append(signals, signal)
+	}
+
+	return steps, signals
+}
+
+// off reports whether a signal has the heat pump draw nothing.
+func (h *heatPump) off(signal int) bool {
+	switch h.steering {
+	case flex.SteerSGReady:
+		return signal == flex.SGOff
+	case flex.SteerOffset:
+		return false
+	}
+
+	return signal == 0
+}
+
+// note keeps with the plan what it was worked out from, and what the rooms are expected to have.
+func (h *heatPump) note(p *heat.Problem, plan *heat.Plan, signals []int) {
+	room := &store.RoomPlan{
+		Steering: h.steering,
+		Signals:  signals,
+		Temp:     h.temp,
+		House:    h.house,
+		Outdoor:  h.outdoor.origin,
+	}
+
+	h.plan.StoredAt, h.plan.Basis = h.from, h.basis
+	h.plan.LackAt = time.Time{}
+	if lack, slot := plan.Lowest(p.Slots); slot >= 0 {
+		room.Lack = int64(math.Round(lack * 1000))
+		h.plan.LackAt = h.slots[slot].To
+	}
+
+	for i, span := range h.slots {
+		slot := &p.Slots[i]
+		signal := h.signals[i][plan.Choice[i]]
+		room.Cost += slot.Price * plan.Energy[i] / 1000
+		room.Course = append(room.Course, store.RoomCourse{
+			To:      span.To.Unix(),
+			Signal:  signal,
+			Off:     h.off(signal),
+			Energy:  math.Round(plan.Energy[i]),
+			Temp:    plan.Temp[i],
+			Outdoor: math.Round(slot.Outdoor*10) / 10,
+			Price:   slot.Price,
+			Reason:  h.reason(p, plan, i),
+		})
+	}
+
+	h.plan.Room = room
+}

@@ -1,0 +1,183 @@
+package control
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"flexd/internal/engine/heat"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// HeatPeriod is a half-hour of a heat pump's plan, as it is explained.
+type HeatPeriod struct {
+	flex.Span
+	store.RoomCourse
+}
+
+// heatAhead is by how many degrees the rooms are above the band's bottom where heat is kept for later.
+const heatAhead = 0.3
+
+// reason says why the heat pump is asked to do what it does in a slot.
+func (h *heatPump) reason(p *heat.Problem, plan *heat.Plan, i int) string {
+	slot := &p.Slots[i]
+	temp := plan.Temp[i]
+	used := plan.Energy[i] > 0
+
+	switch {
+	case temp < slot.Low-heat.Grid && h.closed[i]:
+		return "off, as the main fuse has no room for it, though the rooms are below their band"
+	case temp < slot.Low-heat.Grid && used:
+		return "heats, and the rooms are below their band"
+	case temp < slot.Low-heat.Grid:
+		return "waits, and the rooms are below their band: they are warm sooner so than in any other way"
+	case h.closed[i]:
+		return "off, as the main fuse has no room for it"
+	case used && temp > slot.Low+heatAhead:
+		return "heats ahead of hours that are dearer or colder"
+	case used:
+		return "heats to stay in the band"
+	}
+
+	return "waits: the rooms stay in their band, and heat is cheaper at other times"
+}
+
+// explainPump says what a heat pump's plan does and was worked out from.
+func explainPump(t *heatedTank, x *Explanation) {
+	room := t.plan.Room
+	if room == nil {
+		return
+	}
+
+	h := &heatPump{heatedTank: t, steering: room.Steering, house: room.House}
+	x.Heat = h.periods()
+	x.Summary = h.says()
+	x.Inputs = h.inputs()
+
+	energy := 0.0
+	for i := range x.Heat {
+		energy += x.Heat[i].Energy
+	}
+
+	x.Plan.Energy = flex.WattHours(energy)
+	x.Plan.Cost = flex.MicroPounds(math.Round(room.Cost * 1e4))
+	x.Plan.LowerBound = x.Plan.Cost
+
+	if room.Steering != flex.SteerWindows {
+		x.Schedule.Heat = &flex.HeatSignals{
+			Steering: room.Steering,
+			Signals:  room.Signals,
+		}
+	}
+}
+
+// periods are the half-hours of the plan.
+func (h *heatPump) periods() (list []HeatPeriod) {
+	from := h.plan.StoredAt
+	for _, c := range h.plan.Room.Course {
+		list = append(list, HeatPeriod{flex.Span{From: from, To: c.End()}, c})
+		from = c.End()
+	}
+	return list
+}
+
+// says is the plan in words.
+func (h *heatPump) says() string {
+	clock := func(at time.Time) string {
+		return flex.Clock(at, flex.London, "Mon 15:04")
+	}
+
+	var parts []string
+	for i, s := range h.plan.Steps {
+		if s.To.After(h.from) && i < len(h.plan.Room.Signals) {
+			parts = append(parts, clock(s.From)+" "+h.signalText(h.plan.Room.Signals[i]))
+		}
+	}
+
+	low, high := h.band(h.plan.StoredAt)
+	text := fmt.Sprintf(
+		"The heat pump, %g kW: from %s. At %s the rooms had %.1f °C, %s; their band was %g to %g °C.",
+		h.power.KW(),
+		strings.Join(parts, ", from "),
+		clock(h.plan.StoredAt),
+		h.plan.Room.Temp,
+		roomBasisText[h.plan.Basis],
+		low,
+		high,
+	)
+
+	if !h.asset.Heat.Low.Given {
+		text += " The band is assumed, as none was set."
+	}
+
+	if h.plan.Room.Lack > 0 {
+		text += fmt.Sprintf(
+			" They cannot be kept in their band: at %s they are expected to be %.1f degrees below it.",
+			clock(h.plan.LackAt),
+			float64(h.plan.Room.Lack)/1000,
+		)
+	}
+
+	return text
+}
+
+// roomBasisText says how the temperature of rooms is known.
+var roomBasisText = map[store.TankBasis]string{
+	store.TankRead:     "as was read lately",
+	store.TankExpected: "by what was planned since it was last read",
+	store.TankAssumed:  "as nothing was ever read of them: they are assumed to have what the heat pump keeps by itself",
+}
+
+// signalText says what a signal asks for.
+func (h *heatPump) signalText(signal int) string {
+	switch h.steering {
+	case flex.SteerSGReady:
+		return fmt.Sprintf("in state %d of SG Ready", signal)
+	case flex.SteerOffset:
+		return fmt.Sprintf("with its setpoint moved by %+d K", signal)
+	}
+
+	if signal == 0 {
+		return "off"
+	}
+
+	return "on"
+}
+
+// inputs are what the plan was worked out from, and how each is known.
+func (h *heatPump) inputs() []Input {
+	set := &h.asset.Heat
+	origin := func(given bool) string {
+		if given {
+			return "asset"
+		}
+		return "default"
+	}
+
+	low, high := set.Low.Or(RoomLow), set.High.Or(RoomHigh)
+	nightLow, nightHigh := set.NightLow.Or(low), set.NightHigh.Or(high)
+	house := h.plan.Room.House
+	from, how := "default", "assumed from its power: four fifths of it keep 20 °C at -3 °C outdoors, and the house takes 40 hours to lose 63 % of the difference"
+	if house.Days > 0 {
+		from, how = "readings", fmt.Sprintf("learned from %d days of readings, the loss to within %.0f %%", house.Days, house.Error*100)
+	}
+
+	return []Input{
+		{Name: "comfort_band", Value: fmt.Sprintf("%g to %g °C", low, high), Origin: origin(set.Low.Given)},
+		{Name: "comfort_band_by_night", Value: fmt.Sprintf("%g to %g °C", nightLow, nightHigh), Origin: origin(set.NightLow.Given)},
+		{Name: "steering", Value: string(h.plan.Room.Steering), Origin: origin(set.Steering != "")},
+		{Name: "house", Value: fmt.Sprintf("loses %.0f W and keeps %.1f kWh for each degree", house.Loss, house.Capacity/1000), Origin: from, Detail: how},
+		{Name: "outdoor_temperature", Value: h.plan.Room.Outdoor, Origin: outdoorOrigin(h.plan.Room.Outdoor)},
+		{Name: "cop", Value: fmt.Sprintf("%.1f at 7 °C, %.1f at -3 °C", copAt(7), copAt(-3)), Origin: "default"},
+	}
+}
+
+// outdoorOrigin says where the temperature outdoors is from.
+func outdoorOrigin(text string) string {
+	if strings.HasPrefix(text, "what is usual") {
+		return "default"
+	}
+	return "readings"
+}
