@@ -18,8 +18,8 @@ const (
 	NightFrom, NightTo = 22, 6
 	// designOutdoor is how cold it is where so much of its power keeps its rooms at designRoom.
 	designOutdoor, designRoom, designPart = -3.0, 20.0, 0.8
-	// HouseTime is how long a house takes to lose 63 % of its difference to the outdoors.
-	HouseTime = 40.0 // hours
+	// BuildingTime is how long a house takes to lose 63 % of its difference to the outdoors.
+	BuildingTime = 40.0 // hours
 
 	// lockMost is for how many half-hours in a row the first state of SG Ready may last: two hours.
 	lockMost = 4
@@ -39,7 +39,7 @@ const (
 type heatPump struct {
 	*heatedTank
 	steering flex.Steering
-	house    store.HouseRecord
+	building store.BuildingRecord
 	temp     float64 // of its rooms now
 	outdoor  outdoors
 	signals  [][]int // of each slot's choices
@@ -93,7 +93,7 @@ func readHeatPump(
 		h.steering = flex.SteerWindows
 	}
 
-	h.house = assumedHouse(t.power)
+	h.building = assumedBuilding(t.power)
 	h.outdoor, err = readOutdoors(ctx, tx, t.asset.ID)
 	if err != nil {
 		return nil, err
@@ -102,10 +102,10 @@ func readHeatPump(
 	return h, h.readTemp(ctx, tx)
 }
 
-// assumedHouse is a house that so much of the heat pump's power keeps warm on the design day.
-func assumedHouse(power flex.Watts) store.HouseRecord {
+// assumedBuilding is a house that so much of the heat pump's power keeps warm on the design day.
+func assumedBuilding(power flex.Watts) store.BuildingRecord {
 	loss := designPart * float64(power) * copAt(designOutdoor) / (designRoom - designOutdoor)
-	return store.HouseRecord{Loss: loss, Capacity: loss * HouseTime}
+	return store.BuildingRecord{Loss: loss, Capacity: loss * BuildingTime}
 }
 
 // copAt is the heat that a heat pump gives for a unit of electricity at a temperature outdoors.
@@ -150,6 +150,9 @@ func (h *heatPump) choices(
 	}
 
 	switch h.steering {
+	case flex.SteerOffset: // it cannot keep it off, closed or not
+		return offsets(set, high)
+
 	case flex.SteerSGReady:
 		more := flex.SGMore
 		if price < 0 {
@@ -160,19 +163,26 @@ func (h *heatPump) choices(
 		add(flex.SGOff, heat.Choice{Off: true, Lock: true})
 		add(more, heat.Choice{Target: high})
 
-	case flex.SteerOffset:
-		closed = false // an offset cannot keep it off
-		for k := range offsetMost + 1 {
-			hold := pumpHold * float64(k)
-			add(-k, heat.Choice{Target: set - float64(k), Hold: hold})
-			if k > 0 && set+float64(k) <= high {
-				add(k, heat.Choice{Target: set + float64(k), Hold: hold})
-			}
-		}
-
 	default:
 		add(0, heat.Choice{Off: true})
 		add(1, heat.Choice{Target: set, Hold: pumpHold})
+	}
+
+	return list, signals
+}
+
+// offsets are by what a setpoint may be moved, up to the top of the band.
+func offsets(set, high float64) (list []heat.Choice, signals []int) {
+	for k := range offsetMost + 1 {
+		by := float64(k)
+		hold := pumpHold * by
+		list = append(list, heat.Choice{Target: set - by, Hold: hold})
+		signals = append(signals, -k)
+
+		if k > 0 && set+by <= high {
+			list = append(list, heat.Choice{Target: set + by, Hold: hold})
+			signals = append(signals, k)
+		}
 	}
 
 	return list, signals
@@ -185,10 +195,10 @@ func (h *heatPump) problem(
 	closed []bool,
 ) *heat.Problem {
 	p := &heat.Problem{
-		House: heat.House{
-			Loss:     h.house.Loss,
-			Capacity: h.house.Capacity,
-			Gain:     h.house.Gain,
+		Building: heat.Building{
+			Loss:     h.building.Loss,
+			Capacity: h.building.Capacity,
+			Gain:     h.building.Gain,
 			Power:    float64(h.power),
 		},
 		Start: pumpStart,
@@ -399,7 +409,7 @@ func (h *heatPump) note(p *heat.Problem, plan *heat.Plan, signals []int) {
 		Steering: h.steering,
 		Signals:  signals,
 		Temp:     h.temp,
-		House:    h.house,
+		Building: h.building,
 		Outdoor:  h.outdoor.origin,
 	}
 
@@ -410,21 +420,31 @@ func (h *heatPump) note(p *heat.Problem, plan *heat.Plan, signals []int) {
 		h.plan.LackAt = h.slots[slot].To
 	}
 
-	for i, span := range h.slots {
-		slot := &p.Slots[i]
-		signal := h.signals[i][plan.Choice[i]]
-		room.Cost += slot.Price * plan.Energy[i] / 1000
-		room.Course = append(room.Course, store.RoomCourse{
-			To:      span.To.Unix(),
-			Signal:  signal,
-			Off:     h.off(signal),
-			Energy:  math.Round(plan.Energy[i]),
-			Temp:    plan.Temp[i],
-			Outdoor: math.Round(slot.Outdoor*10) / 10,
-			Price:   slot.Price,
-			Reason:  h.reason(p, plan, i),
-		})
+	for i := range h.slots {
+		room.Cost += p.Slots[i].Price * plan.Energy[i] / 1000
+		room.Course = append(room.Course, h.courseOf(p, plan, i))
 	}
 
 	h.plan.Room = room
+}
+
+// courseOf is a slot of a plan as it is kept.
+func (h *heatPump) courseOf(
+	p *heat.Problem,
+	plan *heat.Plan,
+	i int,
+) store.RoomCourse {
+	slot := &p.Slots[i]
+	signal := h.signals[i][plan.Choice[i]]
+
+	return store.RoomCourse{
+		To:      h.slots[i].To.Unix(),
+		Signal:  signal,
+		Off:     h.off(signal),
+		Energy:  math.Round(plan.Energy[i]),
+		Temp:    plan.Temp[i],
+		Outdoor: math.Round(slot.Outdoor*10) / 10,
+		Price:   slot.Price,
+		Reason:  h.reason(p, plan, i),
+	}
 }

@@ -14,7 +14,11 @@ import (
 // HeatPeriod is a half-hour of a heat pump's plan, as it is explained.
 type HeatPeriod struct {
 	flex.Span
-	store.RoomCourse
+	Energy  float64 // Wh of electricity
+	Temp    float64 // of the rooms at its end
+	Outdoor float64
+	Price   float64 // of a kWh, in pence
+	Reason  string
 }
 
 // heatAhead is by how many degrees the rooms are above the band's bottom where heat is kept for later.
@@ -33,6 +37,7 @@ func (h *heatPump) reason(p *heat.Problem, plan *heat.Plan, i int) string {
 		return "heats, and the rooms are below their band"
 	case temp < slot.Low-heat.Grid:
 		return "waits, and the rooms are below their band: they are warm sooner so than in any other way"
+
 	case h.closed[i]:
 		return "off, as the main fuse has no room for it"
 	case used && temp > slot.Low+heatAhead:
@@ -51,7 +56,7 @@ func explainPump(t *heatedTank, x *Explanation) {
 		return
 	}
 
-	h := &heatPump{heatedTank: t, steering: room.Steering, house: room.House}
+	h := &heatPump{heatedTank: t, steering: room.Steering, building: room.Building}
 	x.Heat = h.periods()
 	x.Summary = h.says()
 	x.Inputs = h.inputs()
@@ -77,7 +82,14 @@ func explainPump(t *heatedTank, x *Explanation) {
 func (h *heatPump) periods() (list []HeatPeriod) {
 	from := h.plan.StoredAt
 	for _, c := range h.plan.Room.Course {
-		list = append(list, HeatPeriod{flex.Span{From: from, To: c.End()}, c})
+		list = append(list, HeatPeriod{
+			Span:    flex.Span{From: from, To: c.End()},
+			Energy:  c.Energy,
+			Temp:    c.Temp,
+			Outdoor: c.Outdoor,
+			Price:   c.Price,
+			Reason:  c.Reason,
+		})
 		from = c.End()
 	}
 	return list
@@ -158,17 +170,17 @@ func (h *heatPump) inputs() []Input {
 
 	low, high := set.Low.Or(RoomLow), set.High.Or(RoomHigh)
 	nightLow, nightHigh := set.NightLow.Or(low), set.NightHigh.Or(high)
-	house := h.plan.Room.House
+	building := h.plan.Room.Building
 	from, how := "default", "assumed from its power: four fifths of it keep 20 °C at -3 °C outdoors, and the house takes 40 hours to lose 63 % of the difference"
-	if house.Days > 0 {
-		from, how = "readings", fmt.Sprintf("learned from %d days of readings, the loss to within %.0f %%", house.Days, house.Error*100)
+	if building.Days > 0 {
+		from, how = "readings", fmt.Sprintf("learned from %d days of readings, the loss to within %.0f %%", building.Days, building.Error*100)
 	}
 
 	return []Input{
 		{Name: "comfort_band", Value: fmt.Sprintf("%g to %g °C", low, high), Origin: origin(set.Low.Given)},
 		{Name: "comfort_band_by_night", Value: fmt.Sprintf("%g to %g °C", nightLow, nightHigh), Origin: origin(set.NightLow.Given)},
 		{Name: "steering", Value: string(h.plan.Room.Steering), Origin: origin(set.Steering != "")},
-		{Name: "house", Value: fmt.Sprintf("loses %.0f W and keeps %.1f kWh for each degree", house.Loss, house.Capacity/1000), Origin: from, Detail: how},
+		{Name: "house", Value: fmt.Sprintf("loses %.0f W and keeps %.1f kWh for each degree", building.Loss, building.Capacity/1000), Origin: from, Detail: how},
 		{Name: "outdoor_temperature", Value: h.plan.Room.Outdoor, Origin: outdoorOrigin(h.plan.Room.Outdoor)},
 		{Name: "cop", Value: fmt.Sprintf("%.1f at 7 °C, %.1f at -3 °C", copAt(7), copAt(-3)), Origin: "default"},
 	}

@@ -78,18 +78,18 @@ func milli[V ~float64](o flex.Optional[V]) *int64 {
 
 // RoomPlan is what a heat pump is sent beside its steps, and what its rooms are expected to have.
 type RoomPlan struct {
-	Steering flex.Steering `json:"steering"`
-	Signals  []int         `json:"signals"` // of each step: a state of SG Ready, or kelvins
-	Temp     float64       `json:"temp_c"`  // at the instant at which it was planned
-	Lack     int64         `json:"lack_mk,omitempty"`
-	House    HouseRecord   `json:"house"`
-	Outdoor  string        `json:"outdoor"` // how the temperature outdoors is known
-	Cost     float64       `json:"cost_p"`
-	Course   []RoomCourse  `json:"course"`
+	Steering flex.Steering  `json:"steering"`
+	Signals  []int          `json:"signals"` // of each step: a state of SG Ready, or kelvins
+	Temp     float64        `json:"temp_c"`  // at the instant at which it was planned
+	Lack     int64          `json:"lack_mk,omitempty"`
+	Building BuildingRecord `json:"building"`
+	Outdoor  string         `json:"outdoor"` // how the temperature outdoors is known
+	Cost     float64        `json:"cost_p"`
+	Course   []RoomCourse   `json:"course"`
 }
 
-// HouseRecord is the house as it was planned.
-type HouseRecord struct {
+// BuildingRecord is the house as it was planned.
+type BuildingRecord struct {
 	Loss     float64 `json:"loss_w_per_k"`
 	Capacity float64 `json:"capacity_wh_per_k"`
 	Gain     float64 `json:"gain_w"`

@@ -311,7 +311,8 @@ func (tx *Tx) freeTank(ctx context.Context, id flex.AssetID) error {
 		Limit: flex.NoLimit,
 	}}
 	p.May = p.Steps
-	p.Lack, p.LackAt, p.Room = 0, time.Time{}, nil
+	p.Lack, p.LackAt = 0, time.Time{}
+	p.Room = nil
 
 	return tx.SendTankPlan(ctx, &p)
 }

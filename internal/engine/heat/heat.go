@@ -19,8 +19,8 @@ import "math"
 // Grid is the step of the grid in degrees.
 const Grid = 0.02
 
-// House is what is known of a house and its heat pump.
-type House struct {
+// Building is what is known of a house and its heat pump.
+type Building struct {
 	Loss     float64 // W per kelvin
 	Capacity float64 // Wh per kelvin
 	Gain     float64 // W that people and the sun give
@@ -48,7 +48,7 @@ type Slot struct {
 
 // Problem is one house.
 type Problem struct {
-	House
+	Building
 	Slots  []Slot
 	Init   float64 // degrees at first
 	Runs   bool    // the heat pump runs before the first slot
@@ -310,6 +310,7 @@ func (p *Problem) trace(layers []layer) Plan {
 		l := &layers[t]
 		picks[t] = int(l.picks[(cell-l.from)*p.modes()+mode])
 		choice := &p.Slots[t].Choices[picks[t]]
+
 		goes := p.courseOf(&p.Slots[t])
 		m := goes.move(cell, choice)
 		next, ok := p.after(mode, choice, &m)

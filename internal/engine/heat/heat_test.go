@@ -11,11 +11,11 @@ import (
 // randomHouse is a house of a few slots with two or three choices each.
 func randomHouse(r *rand.Rand, slots int) *heat.Problem {
 	p := &heat.Problem{
-		House: heat.House{Loss: 50 + 400*r.Float64(), Capacity: 2000 + 20000*r.Float64(), Gain: 300 * r.Float64(), Power: 500 + 4000*r.Float64()},
-		Init:  15 + 8*r.Float64(),
-		Runs:  r.IntN(2) == 0,
-		Start: 2 * r.Float64(),
-		Worth: 10 * r.Float64(),
+		Building: heat.Building{Loss: 50 + 400*r.Float64(), Capacity: 2000 + 20000*r.Float64(), Gain: 300 * r.Float64(), Power: 500 + 4000*r.Float64()},
+		Init:     15 + 8*r.Float64(),
+		Runs:     r.IntN(2) == 0,
+		Start:    2 * r.Float64(),
+		Worth:    10 * r.Float64(),
 	}
 	if r.IntN(2) == 0 {
 		p.Locks = 1 + r.IntN(3)
@@ -129,7 +129,7 @@ func TestSolve_PlantedFaults(t *testing.T) {
 
 // day is a day of half-hours at one temperature outdoors, with dear hours.
 func day(outdoor float64) *heat.Problem {
-	p := &heat.Problem{House: heat.House{Loss: 200, Capacity: 8000, Power: 3000}, Init: 20, Start: 1}
+	p := &heat.Problem{Building: heat.Building{Loss: 200, Capacity: 8000, Power: 3000}, Init: 20, Start: 1}
 	for t := range 48 {
 		s := heat.Slot{Hours: 0.5, Outdoor: outdoor, COP: 3, Price: 15, Low: 19, High: 22}
 		if t >= 32 && t < 38 {
