@@ -18,7 +18,7 @@ const (
 	// homeSlots and homeCars are the most half-hours and cars of a site that is planned as one.
 	homeSlots = 96
 	homeCars  = 3
-	// homePivots bounds the work of a site's plan: some 25 ms, nodes count too.
+	// homePivots bounds the work of a site's plan: some 12 ms, nodes count too.
 	homePivots = 1000
 	// homeWorth is what a site must save by its plan as one, in pence, for its cars to leave the
 	// times that they would choose by themselves.
