@@ -231,6 +231,20 @@ var story = []chapter{
 			why:       "there is no offer",
 		},
 		{
+			operation: "POST /grid/products",
+			body:      `{"products": [{"reference": "DNO-A", "service": "dno", "start_timestamp": "{{date}}T22:00:00Z", "end_timestamp": "{{date}}T23:00:00Z", "volume_kw": 1, "price_gbp_per_mwh": 250}]}`,
+			keep:      map[string]string{"product_id": "products[0].id"},
+		},
+		{operation: "GET /grid/products"},
+		{operation: "GET /grid/products/{id}", set: map[string]string{"id": "{{product_id}}"}},
+		{operation: "GET /entities/site/{site_id}/products"},
+		{
+			operation: "PUT /entities/site/{site_id}/products/{id}",
+			body:      `{"takes_part": true}`,
+			set:       map[string]string{"id": "{{product_id}}"},
+		},
+		{operation: "POST /grid/products/{id}/withdraw", set: map[string]string{"id": "{{product_id}}"}},
+		{
 			operation: "PUT /caps",
 			body:      `{"fleet": {"cap_kw": 1000, "starts_per_minute": 60}, "groups": [{"name": "feeder 7", "cap_kw": 500, "site_ids": ["{{site_id}}"]}]}`,
 		},
