@@ -38,7 +38,7 @@ func (s *scene) subjects() map[string]string {
 }
 
 // forms are the pages that show nothing but a form, and those of things that the scene has none of.
-var forms = []string{"GET /console/flex-events/{id}", "GET /console/instructions/{id}", "GET /console/readings/held/{id}", "GET /console/settlement/compare"}
+var forms = []string{"GET /console/flex-events/{id}", "GET /console/instructions/{id}", "GET /console/products/{id}", "GET /console/readings/held/{id}", "GET /console/settlement/compare"}
 
 // Each page answers what it shows as JSON, to each role, and no secret; what is refused is refused
 // in the same form.

@@ -173,6 +173,8 @@ func (w *walker) form(pattern string) url.Values {
 		typed = "stop all"
 	case strings.HasSuffix(pattern, "/stop"):
 		typed = "stop"
+	case strings.HasSuffix(pattern, "products/{id}/withdraw"):
+		typed = "withdraw"
 	}
 
 	return w.peakForm(url.Values{
