@@ -175,11 +175,14 @@ func (w *walker) form(pattern string) url.Values {
 		typed = "stop"
 	case strings.HasSuffix(pattern, "products/{id}/withdraw"):
 		typed = "withdraw"
+	case strings.HasSuffix(pattern, "products/import"):
+		typed = "invite"
 	}
 
 	return w.peakForm(url.Values{
 		"typed": {typed}, "sure": {"on"}, "name": {"acme"}, "username": {"acme"}, "url": {"https://else.example/push"}, "kw": {"5"}, "starts": {"1"},
 		"asset": {w.assets[plain].String()}, "role": {"viewer"}, "minutes": {"5"}, "from": {"2026-01-15T00:00"}, "to": {"2026-01-15T06:00"},
+		"csv":  {"reference,service,start_timestamp,end_timestamp,volume_kw,price_gbp_per_mwh\nA,dfs,2026-01-15T20:00:00Z,2026-01-15T21:00:00Z,1,250\n"},
 		"amps": {"60"}, "power": {"3"}, "mode": {"minimise"}, "confirm_password": {beasPassword},
 	})
 }
