@@ -83,6 +83,24 @@ func TestRandomStreets_PlantedFault(t *testing.T) {
 	}
 }
 
+// One seed has one outcome, of six homes too: with a cap, by which cars of one need come in the order of their
+// ids, with an endpoint that is out of reach for an hour, and with a kill.
+func TestRandomStreets_OneOutcome(t *testing.T) {
+	history := DrawHistory(3, streetDay, 6, 1)
+	for _, kind := range []Kind{Cap, Outage, Kill} {
+		if !slices.ContainsFunc(history, func(h Happening) bool { return h.Kind == kind }) {
+			t.Fatalf("the history has no %s", kind)
+		}
+	}
+
+	first := play(t, history)
+	for range 2 {
+		if again := play(t, history); again.Hash != first.Hash {
+			t.Errorf("played again: %v and %v", first, again)
+		}
+	}
+}
+
 // A home whose main fuse carries half of what flexd is given is found, and one whose fuse is what flexd is
 // given is not: with two cars and a battery, a car that wants more and one that is charged at once.
 func TestRandomStreets_Fuse(t *testing.T) {

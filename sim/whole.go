@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -180,6 +181,7 @@ func newWhole(dir string, history []Happening) (*whole, error) {
 		Environment:           flex.Sandbox,
 		AllowPrivateEndpoints: true,
 		Now:                   w.time,
+		Random:                rand.NewChaCha8([32]byte{}),
 		Log:                   slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 
@@ -289,7 +291,10 @@ func (w *whole) prepare(
 	w.org, w.client = org.ID, client.New(door, "street", password.Reveal())
 	made, err := w.client.SetEndpoint(
 		ctx,
-		client.EndpointRequest{URL: post + "/{external_id}"},
+		client.EndpointRequest{
+			URL:         post + "/{external_id}",
+			Concurrency: 1, // how often each was tried when it was out of reach is what it waits
+		},
 	)
 	if err != nil {
 		return err

@@ -26,6 +26,7 @@ type dispatcher struct {
 	wakeups chan struct{}
 	version atomic.Int64 // of the endpoint at the latest wake-up
 	resting atomic.Bool  // whether the breaker is open
+	rested  atomic.Int64 // until when, in microseconds: one may be tried then
 
 	// All that follows belongs to the goroutine of run.
 	endpoint flex.Endpoint

@@ -197,9 +197,15 @@ func (d *Service) Flush(
 	}
 }
 
+// resting reports whether nothing may be tried now. When the rest is over one push may be, though the
+// breaker is open until it is taken.
 func (d *Service) resting(key dispatcherKey) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := d.dispatchers[key]
-	return l != nil && l.resting.Load()
+	if l == nil || !l.resting.Load() {
+		return false
+	}
+
+	return d.DB.Now().UnixMicro() < l.rested.Load()
 }
