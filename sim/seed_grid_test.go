@@ -79,7 +79,7 @@ func TestRandomStreets_Order(t *testing.T) {
 	}
 }
 
-// A battery that is emptied more than twice in a day is found; one that follows its schedule is not.
+// A battery that is emptied more than three times in a day is found; one that follows its schedule is not.
 func TestRandomStreets_Wear(t *testing.T) {
 	history := []Happening{
 		{Kind: Fuse, Home: "home", KW: 10, From: streetDay.Start(), To: streetDay.Start()},

@@ -214,9 +214,9 @@ func (w *whole) receive(out http.ResponseWriter, in *http.Request) {
 	}
 }
 
-// cyclesMax is how often a battery may be emptied from noon to noon. Its tariff has one cheap span a day, so that
-// more than one cycle is for cars that a main fuse does not carry otherwise.
-const cyclesMax = 2
+// cyclesMax is how often a battery may be emptied from noon to noon. Export earns more than a cheap hour costs, so that
+// it pays to empty a battery before the cheap span and within it: twice and a little more in the night with an hour more.
+const cyclesMax = 3
 
 // checkWear holds, at noon, the law of wear: how much each battery gave since the noon before.
 func (w *whole) checkWear() {
