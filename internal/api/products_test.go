@@ -60,6 +60,10 @@ func TestProducts(t *testing.T) {
 	} {
 		h.want("POST", "/grid/products", body, status, "")
 	}
+	h.want("POST", "/grid/products", strings.Repeat(" ", 2<<20+1), 413, "", "Content-Type: application/json")
+	h.want("GET", "/grid/products?limit=0", "", 422, "")
+	h.want("GET", "/grid/products?state=perhaps", "", 422, "")
+	h.want("GET", "/grid/products/no-id", "", 422, "")
 
 	site := "/entities/site/" + there["SITE"] + "/products"
 	if r := h.want("GET", site, "", 200, ""); strings.Count(r.body, `"takes_part":true`) != 1 {
