@@ -156,6 +156,15 @@ func (s *street) plant(h *app.App) {
 			tank.Bytes(), from, from+3_600_000_000, lack)
 	}
 
+	for _, lack := range []int{499, 500} {
+		pump := s.Asset(s.Site(flex.FullScheduleMethod), flex.HeatPump, 3000)
+		from := flex.PeriodAt(s.now).Start().UnixMicro()
+		s.Exec(`INSERT INTO tank_plan (asset_id, org_id, site_id, event_id, generation, made_at, power_w, from_at, to_at, steps, may_from_at, may, freed,
+				planned_at, seen_at, stored_at, stored_wh, basis, lack_wh, lack_mk, lack_at)
+			SELECT id, org_id, site_id, id, 1, $2, 3000, $2, $3, '3600x3000', $2, '3600x3000', FALSE, $3, $3, $2, 0, 'assumed', 0, $4, $3 FROM asset WHERE id = $1`,
+			pump.Bytes(), from, from+3_600_000_000, lack)
+	}
+
 	// Its schedules have nowhere to go, and its dispatch events an endpoint that is off.
 	_, _, err := h.Push.SetEndpoint(ctx, s.Org, flex.DispatchEndpoint, delivery.Settings{URL: "http://127.0.0.1:9/"})
 	check(err)

@@ -72,6 +72,7 @@ var seePaths = map[operations.Kind]string{
 	operations.ShortHeadroom:    causePath(operations.ShortHeadroom),
 	operations.Excluded:         causePath(operations.Excluded),
 	operations.TankCold:         causePath(operations.TankCold),
+	operations.RoomCold:         causePath(operations.RoomCold),
 	operations.PlanRefused:      causePath(operations.PlanRefused),
 	operations.SiteCutShort:     causePath(operations.SiteCutShort),
 	operations.Waiting:          "/console/deliveries?state=" + string(flex.DeliveryPending),

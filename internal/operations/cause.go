@@ -27,6 +27,7 @@ var Causes = []Kind{
 	Unplanned,
 	Excluded,
 	TankCold,
+	RoomCold,
 	SiteCutShort,
 	ReadingsMissing,
 }
@@ -139,6 +140,9 @@ var storedCauses = map[Kind]func(context.Context, *store.All, flex.OrgID) ([]fle
 	},
 	TankCold: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
 		return all.ColdTanks(ctx, org, TankLackMin)
+	},
+	RoomCold: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
+		return all.ColdRooms(ctx, org, RoomLackMin)
 	},
 	NotReleased: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
 		ids, _, err := all.NotReleased(ctx, org, math.MaxInt32)

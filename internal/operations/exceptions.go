@@ -51,6 +51,8 @@ const (
 	Excluded Kind = "excluded"
 	// hot-water tanks whose plan cannot keep them in their comfort band
 	TankCold Kind = "tank_cold"
+	// heat pumps whose plan cannot keep the rooms in their comfort band
+	RoomCold Kind = "room_cold"
 	// plugged in, and the client does not get through to the charger
 	Offline         Kind = "offline"
 	ReadingsMissing Kind = "readings_missing" // assets whose readings stopped
@@ -81,6 +83,7 @@ var Kinds = []Kind{
 	Unplanned,
 	Excluded,
 	TankCold,
+	RoomCold,
 	SiteCutShort,
 	ReadingsMissing,
 	ReadingsHeld,

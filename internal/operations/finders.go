@@ -12,7 +12,7 @@ import (
 
 // finders find what is an organisation's, or everybody's.
 var finders = []func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, error){
-	findRefused, findWaiting, findEndpoints, findShort, findOffline, findNotReleased, findOrders, findLinks, findUpstreams, findUnplanned, findExcluded, findPlanRefused, findColdTanks, findCutShort, findSilent, findHeld, findPayouts,
+	findRefused, findWaiting, findEndpoints, findShort, findOffline, findNotReleased, findOrders, findLinks, findUpstreams, findUnplanned, findExcluded, findPlanRefused, findColdTanks, findColdRooms, findCutShort, findSilent, findHeld, findPayouts,
 }
 
 // lookedAt are the organisations that are asked about one by one: zero asks about all at once.
@@ -289,6 +289,33 @@ func findColdTanks(
 		Assets: assets,
 		Title:  count(len(ids), "hot-water tank") + " whose plan cannot keep the water in its comfort band",
 		Text:   "They are heated as well as can be. What leaves them too little is the element's power, the main fuse beside cars, or a draw that nobody expected: the page of the asset says how much is lacking and when.",
+	}}, err
+}
+
+// RoomLackMin is how many thousandths of a degree a heat pump's rooms must be expected to lack to be an exception:
+// less is hardly felt, and no thermometer of a home is better.
+const RoomLackMin = 500
+
+func findColdRooms(
+	ctx context.Context,
+	all *store.All,
+	_ *Fleet,
+	org flex.OrgID,
+) ([]Exception, error) {
+	ids, err := all.ColdRooms(ctx, org, RoomLackMin)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+
+	assets, err := named(ctx, all, ids)
+
+	return []Exception{{
+		Kind:   RoomCold,
+		Level:  Warning,
+		Count:  len(ids),
+		Assets: assets,
+		Title:  count(len(ids), "heat pump") + " whose plan cannot keep the rooms in their comfort band",
+		Text:   "They heat as well as can be. What leaves the rooms too cold is the heat pump's power, the main fuse beside cars, or colder weather than is usual: the page of the asset says how much is lacking and when.",
 	}}, err
 }
 

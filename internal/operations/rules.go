@@ -43,6 +43,7 @@ var defaultRules = map[Kind]AlertRule{
 	Unplanned:        {For: time.Hour},
 	Excluded:         {For: time.Hour},
 	TankCold:         {For: time.Hour},
+	RoomCold:         {For: time.Hour},
 	Offline:          {For: 15 * time.Minute},
 	ReadingsMissing:  {Enabled: true, For: time.Hour},
 	ReadingsHeld:     {Enabled: true, For: time.Hour},

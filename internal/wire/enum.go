@@ -147,6 +147,7 @@ var enums = map[string][]string{
 		"unplanned",
 		"excluded",
 		"tank_cold",
+		"room_cold",
 		"site_cut_short",
 		"readings_missing",
 		"readings_held",
