@@ -29,7 +29,7 @@ var layers = map[string]int{
 	"tariff": 2, "ocpp": 2, "settle": 2, "ledger": 3, "forecast": 2, "pricing": 2, "bankfile": 2,
 	"engine/charge": 2, "engine/rate": 2, "engine/pause": 2, "engine/battery": 2, "engine/fleet": 2, "engine/envelope": 2, "engine/tank": 2, "engine/heat": 2,
 	"signin":          2,
-	"engine/headroom": 3, "engine/home": 3, "engine/site": 3, "engine/check": 4, "engine/instruct": 3, "engine/ramp": 3, "backtest": 4,
+	"engine/headroom": 3, "engine/home": 3, "engine/site": 3, "engine/check": 4, "engine/discharge": 4, "engine/instruct": 3, "engine/ramp": 3, "backtest": 4,
 	// the database, and what is looked up
 	"store": 4, "directory": 5,
 	// services
@@ -79,7 +79,7 @@ var restrictedPrefixes = map[string]string{"github.com/jackc/": "database/sql", 
 // purePackages read no clock, draw no random numbers and look at no environment.
 var purePackages = []string{"flex", "wire", "tariff", "ocpp", "settle", "ledger", "forecast", "pricing", "bankfile", "backtest",
 	"engine/buffer", "engine/random", "engine/bitselect", "engine/piecewise", "engine/charge", "engine/rate", "engine/pause", "engine/battery", "engine/home",
-	"engine/headroom", "engine/fleet", "engine/check", "engine/simplex", "engine/site", "engine/tank", "engine/heat", "engine/envelope", "engine/instruct", "engine/ramp",
+	"engine/headroom", "engine/fleet", "engine/check", "engine/simplex", "engine/site", "engine/tank", "engine/heat", "engine/envelope", "engine/instruct", "engine/ramp", "engine/discharge",
 	"lab/slots", "lab/wave", "lab/sample", "lab/certificate", "lab/verify", "lab/problem"}
 
 var pureBans = []string{"time.Now", "time.Since", "time.Until", "time.After", "time.Sleep", "time.NewTicker", "time.NewTimer", "rand.", "os.", "uuid.New", "uuid.NewV7", "uuid.NewRandom"}

@@ -1,0 +1,145 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// Discharging is what a car is about to be sent that may give energy back, and what it must keep.
+type Discharging struct {
+	From    time.Time
+	ReadyBy time.Time
+	Steps   []flex.Step // what it may take: without a gap from From to ReadyBy, or later
+	Gives   []flex.Step // what it gives, in order
+	Charge  flex.Watts  // the most that it takes
+	Most    flex.Watts  // the most that it gives
+	// watt-hours in its battery: now, when it is full, what stays in it, and what it needs by ready-by
+	Stored   float64
+	Capacity float64
+	Reserve  float64
+	Target   float64
+	// parts of what is taken that are stored, and of what is stored that are given
+	In, Out float64
+	// the times in which it may take energy; nil for all
+	Open []flex.Span
+	// what may be exported beside its own in each time; where nothing is said, nothing may
+	Export []flex.Step
+	// how far, in watt-hours, reserve and target may be missed
+	Slack float64
+}
+
+// Discharge holds what a car is about to be sent that may give energy back against its reserve, its need and the
+// export limit, second by second as it changes, by what the car stores if it hears nothing more. It shares no code with
+// the planner. An error says which law is broken.
+func Discharge(p Discharging) error {
+	stored := p.Stored
+	cuts := dischargeCuts(&p)
+	for i := 1; i < len(cuts); i++ {
+		at := cuts[i-1]
+		hours := cuts[i].Sub(at).Hours()
+		takes, gives := limitOf(p.Steps, at), limitOf(p.Gives, at)
+		if takes > 0 && gives > 0 {
+			return fmt.Errorf("it takes and gives at %v", at)
+		}
+
+		if err := p.mayGive(at, gives, stored, hours); err != nil {
+			return err
+		}
+
+		if takes > 0 && p.Open != nil && !slices.ContainsFunc(p.Open, func(s flex.Span) bool {
+			return s.Contains(at)
+		}) {
+			return fmt.Errorf("it takes %d W at %v, which is not permitted", takes, at)
+		}
+
+		stored += float64(min(takes, p.Charge)) * hours * p.In
+		stored = min(stored, max(p.Capacity, p.Stored))
+		stored -= float64(gives) * hours / p.Out
+	}
+
+	if stored < p.Target-p.Slack {
+		return fmt.Errorf(
+			"it holds %.0f Wh at %v, not %.0f",
+			stored,
+			p.ReadyBy,
+			p.Target,
+		)
+	}
+
+	return nil
+}
+
+// mayGive holds what is given for some hours against what the car can and the export limit, and what is left against
+// the reserve.
+func (p *Discharging) mayGive(
+	at time.Time,
+	gives flex.Watts,
+	stored, hours float64,
+) error {
+	left := stored - float64(gives)*hours/p.Out
+	switch {
+	case gives == 0:
+		return nil
+
+	case gives < 0 || gives > p.Most:
+		return fmt.Errorf("it gives %d W at %v, of %d W", gives, at, p.Most)
+
+	case gives > limitOf(p.Export, at):
+		return fmt.Errorf(
+			"it gives %d W at %v, where %d W may be exported",
+			gives,
+			at,
+			limitOf(p.Export, at),
+		)
+
+	case left < p.Reserve-p.Slack:
+		return fmt.Errorf(
+			"it holds %.0f Wh after giving at %v, and %.0f Wh stay in it",
+			left,
+			at,
+			p.Reserve,
+		)
+	}
+
+	return nil
+}
+
+// limitOf is what steps say of an instant; nothing where they say none.
+func limitOf(steps []flex.Step, at time.Time) flex.Watts {
+	for _, s := range steps {
+		if s.Contains(at) {
+			return s.Limit
+		}
+	}
+
+	return 0
+}
+
+// dischargeCuts are the instants from the beginning to ready-by at which anything changes.
+func dischargeCuts(p *Discharging) []time.Time {
+	cuts := []time.Time{p.From, p.ReadyBy}
+	add := func(span flex.Span) {
+		for _, at := range []time.Time{span.From, span.To} {
+			if at.After(p.From) && at.Before(p.ReadyBy) {
+				cuts = append(cuts, at)
+			}
+		}
+	}
+
+	for _, list := range [][]flex.Step{p.Steps, p.Gives, p.Export} {
+		for _, s := range list {
+			add(s.Span)
+		}
+	}
+
+	for _, span := range p.Open {
+		add(span)
+	}
+
+	slices.SortFunc(cuts, time.Time.Compare)
+
+	return slices.CompactFunc(cuts, time.Time.Equal)
+}

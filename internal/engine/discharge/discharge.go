@@ -1,0 +1,297 @@
+// Package discharge plans one car that may give energy back: when it gives, and when it buys that back.
+//
+// # Model
+//
+// The car's stay is cut into slots at half-hours and wherever it begins or ceases to be permitted to charge. In each slot it
+// charges, gives, or rests. Of what it takes, the part Efficiency is stored, and of what it lets go that part
+// arrives. What is stored stays within the battery; while it gives, not less than the reserve is left.
+//
+// The plan begins from a schedule that charges alone, which has the need in it. By ready-by the car holds as
+// much as by that schedule: so it never lacks more, and where the time does not suffice it gives nothing. Of all such
+// plans it takes the one that costs the household least: what is bought at the price of buying, less what is given at the
+// price of selling, plus the wear. What the home draws itself is not looked at, so what is given is sold.
+//
+// # Method
+//
+// Package site plans it (a car by itself: see there), with a bound. Its energies become times of full power when
+// it charges, rounded up to the minute, and constant powers when it gives, rounded down to 10 W: so the car holds what
+// the plan says or more. Both schedules are then played step by step, and what the plan saves is the difference.
+package discharge
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"flexd/internal/engine/site"
+	"flexd/internal/flex"
+)
+
+const (
+	// Efficiency is the part of what a car takes that is stored, and the part of what it lets go that arrives: less
+	// than chargers lose, so that a car holds what its plan says or more.
+	Efficiency = 0.9
+	// Least is the least power that a car is asked to give.
+	Least flex.Watts = 500
+	// pivots bounds the work of a plan.
+	pivots = 1000
+	// early is what a later slot costs more, in pence: of slots that cost the same the first is taken.
+	early = 1e-4
+)
+
+// Rate is what a kWh costs and earns in a half-hour, in pence.
+type Rate struct {
+	flex.Period
+	Buy, Sell float64
+	// what orders half-hours of one price, in pence and little beside any price: of what is left alike, the first is taken
+	Order float64
+}
+
+// Problem is one stay of one car.
+type Problem struct {
+	From    time.Time
+	ReadyBy time.Time
+	// the schedule that charges alone: without a gap from From to ReadyBy or later
+	Alone []flex.Step
+	// Alone is kept where it charges: the car gives only where that has it rest
+	Kept bool
+	Open []flex.Span // where it may charge: sorted and disjoint
+	// the most that it takes and gives, and the limit that lets it charge
+	Charge, Most, Limit flex.Watts
+	// watt-hours in its battery: now, when it is full, and what stays in it
+	Stored, Capacity, Reserve float64
+	Rates                     []Rate // of each half-hour, in order and without a gap
+	Wear                      float64
+}
+
+// Plan is what the car does.
+type Plan struct {
+	Steps []flex.Step // what it may take, as long as Alone
+	Gives []flex.Step // what it gives, within the time that the steps leave closed
+	Saves float64     // pence, beside Alone
+	// pence: what the plan costs, and what no plan costs less than
+	Cost, Bound float64
+}
+
+// slot is a part of a half-hour in which all is alike.
+type slot struct {
+	flex.Span
+	rate Rate
+	open bool
+}
+
+// Solve plans a car. Without gives, Alone is the best that is known.
+func Solve(p *Problem) Plan {
+	slots := p.slots()
+	alone := p.Play(p.Alone, nil)
+	none := Plan{Steps: p.Alone, Cost: alone.Cost, Bound: alone.Cost}
+	if len(slots) == 0 {
+		return none
+	}
+
+	var found site.Plan
+	solver := site.Solver{Limit: pivots}
+	problem := p.siteOf(slots, alone.End)
+	result := solver.Solve(problem, &found)
+	if len(found.Car) == 0 {
+		return none
+	}
+
+	none.Bound = min(alone.Cost, result.Bound-p.ordered(slots))
+	plan := Plan{
+		Gives: p.gives(slots, found.Car[0]),
+		Steps: p.Alone,
+		Bound: none.Bound,
+	}
+
+	if !p.Kept {
+		plan.Steps = p.steps(slots, found.Car[0])
+	}
+
+	if len(plan.Gives) == 0 {
+		return none
+	}
+
+	played := p.Play(plan.Steps, plan.Gives)
+	plan.Cost, plan.Saves = played.Cost, alone.Cost-played.Cost
+	if played.End < alone.End-1 || played.broken {
+		return none
+	}
+
+	return plan
+}
+
+// slots cuts the stay, as far as rates are known.
+func (p *Problem) slots() (slots []slot) {
+	for _, r := range p.Rates {
+		in := r.Span().Meet(flex.Span{From: p.From, To: p.ReadyBy})
+		if in.Empty() {
+			continue
+		}
+
+		cuts := []time.Time{in.From, in.To}
+		for _, s := range p.Open {
+			for _, at := range []time.Time{s.From, s.To} {
+				if at.After(in.From) && at.Before(in.To) {
+					cuts = append(cuts, at)
+				}
+			}
+		}
+
+		slices.SortFunc(cuts, time.Time.Compare)
+		cuts = slices.CompactFunc(cuts, time.Time.Equal)
+		for i := 1; i < len(cuts); i++ {
+			slots = append(slots, slot{
+				Span: flex.Span{From: cuts[i-1], To: cuts[i]},
+				rate: r,
+				open: p.openAt(cuts[i-1]),
+			})
+		}
+	}
+
+	return slots
+}
+
+// openAt reports whether the car may charge at an instant.
+func (p *Problem) openAt(at time.Time) bool {
+	return slices.ContainsFunc(p.Open, func(s flex.Span) bool {
+		return s.Contains(at)
+	})
+}
+
+// siteOf is a site of the car alone, which is to store so much in the end.
+func (p *Problem) siteOf(slots []slot, end float64) *site.Problem {
+	const enough = 1000 // kW, of a meter that limits nothing
+	n := len(slots)
+	car := site.Car{
+		Available: make([]float64, n),
+		Max:       p.Charge.KW(),
+		V2G: &site.V2G{
+			Arrival:   p.Stored / 1000,
+			Max:       max(p.Capacity, p.Stored) / 1000,
+			Reserve:   p.Reserve / 1000,
+			Target:    end / 1000,
+			Discharge: p.Most.KW(),
+			ChargeEff: Efficiency,
+			Efficient: Efficiency,
+			Wear:      p.Wear,
+		},
+	}
+
+	q := &site.Problem{
+		Hours:       flex.HalfHour.Hours(),
+		Import:      make([]float64, n),
+		Export:      make([]float64, n),
+		Load:        make([]float64, n),
+		PV:          make([]float64, n),
+		Curtailable: true,
+		GridImport:  enough,
+		GridExport:  enough,
+	}
+
+	closed := slices.ContainsFunc(slots, func(s slot) bool { return !s.open })
+	if closed {
+		car.OffPeak = make([]bool, n)
+	}
+
+	for t, s := range slots {
+		car.Available[t] = s.Len().Hours()
+		q.Import[t] = s.rate.Buy + s.rate.Order + early*float64(t)/float64(n)
+		q.Export[t] = s.rate.Sell
+		if closed {
+			car.OffPeak[t] = s.open
+		}
+	}
+
+	q.Cars = []site.Car{car}
+
+	return q
+}
+
+// ordered is the most that the order of half-hours of one price can add to what a plan costs.
+func (p *Problem) ordered(slots []slot) (sum float64) {
+	for _, s := range slots {
+		sum += (early + max(0, s.rate.Order)) * p.Charge.KW() * s.Len().Hours()
+	}
+
+	return sum
+}
+
+// gives are the times in which the car gives, by its energies in kWh.
+func (p *Problem) gives(slots []slot, energies []float64) (gives []flex.Step) {
+	for t, s := range slots {
+		power := flex.Watts(-energies[t]/s.Len().Hours()*100) * 10
+		power = min(power, p.Most)
+		if power < Least || p.Kept && p.chargesIn(s.Span) {
+			continue
+		}
+
+		n := len(gives)
+		if n > 0 && gives[n-1].Limit == power && gives[n-1].To.Equal(s.From) {
+			gives[n-1].To = s.To
+			continue
+		}
+
+		gives = append(gives, flex.Step{Span: s.Span, Limit: power})
+	}
+
+	return gives
+}
+
+// chargesIn reports whether the schedule that charges alone does so in a time.
+func (p *Problem) chargesIn(in flex.Span) bool {
+	return slices.ContainsFunc(p.Alone, func(s flex.Step) bool {
+		return s.Limit > 0 && !s.Meet(in).Empty()
+	})
+}
+
+// steps are the times in which the car may charge, by its energies in kWh: each at full power for as many minutes as
+// it takes, next to a slot in which it charges too where there is one.
+func (p *Problem) steps(slots []slot, energies []float64) (steps []flex.Step) {
+	const least = 1e-6
+	for t, s := range slots {
+		hours := max(0, energies[t]) / p.Charge.KW()
+		length := time.Duration(math.Ceil(hours*60-least)) * time.Minute
+		length = min(length, s.Len())
+		on := flex.Span{From: s.From, To: s.From.Add(length)}
+
+		before := t > 0 && energies[t-1] > least
+		after := t+1 < len(slots) && energies[t+1] > least
+		if after && !before {
+			on = flex.Span{From: s.To.Add(-length), To: s.To}
+		}
+
+		steps = p.add(steps, flex.Span{From: s.From, To: on.From}, 0)
+		steps = p.add(steps, on, p.Limit)
+		steps = p.add(steps, flex.Span{From: on.To, To: s.To}, 0)
+	}
+
+	end := p.Alone[len(p.Alone)-1].To
+	last := steps[len(steps)-1].To
+	if last.Before(end) { // past the known rates and ready-by
+		for _, s := range p.Alone {
+			rest := s.Meet(flex.Span{From: last, To: end})
+			steps = p.add(steps, rest, s.Limit)
+		}
+	}
+
+	return steps
+}
+
+// add appends a step, and joins it with the one before if that is alike.
+func (p *Problem) add(
+	steps []flex.Step,
+	in flex.Span,
+	limit flex.Watts,
+) []flex.Step {
+	n := len(steps)
+	switch {
+	case in.Empty():
+		return steps
+	case n > 0 && steps[n-1].Limit == limit:
+		steps[n-1].To = in.To
+		return steps
+	}
+
+	return append(steps, flex.Step{Span: in, Limit: limit})
+}

@@ -1,0 +1,100 @@
+package discharge
+
+import (
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// Course is what a schedule comes to.
+type Course struct {
+	End  float64 // watt-hours stored by ready-by
+	Cost float64 // pence
+	// what it gives in each half-hour, in order
+	Parts []Part
+
+	broken bool // it takes while it gives, or gives what is to stay
+}
+
+// Part is what a car gives in one half-hour.
+type Part struct {
+	Rate
+	Energy float64 // watt-hours, on the grid's side
+}
+
+// Play follows a schedule until ready-by. A car that is full takes nothing more.
+func (p *Problem) Play(steps, gives []flex.Step) (c Course) {
+	c.End = p.Stored
+	for _, r := range p.Rates {
+		in := r.Span().Meet(flex.Span{From: p.From, To: p.ReadyBy})
+		for in.From.Before(in.To) {
+			to := nextChange(steps, gives, in)
+			c.play(
+				p,
+				r,
+				limitAt(steps, in.From),
+				limitAt(gives, in.From),
+				to.Sub(in.From).Hours(),
+			)
+			in.From = to
+		}
+	}
+
+	return c
+}
+
+// play follows a time in which nothing changes.
+func (c *Course) play(
+	p *Problem,
+	r Rate,
+	takes, gives flex.Watts,
+	hours float64,
+) {
+	full := max(p.Capacity, p.Stored)
+	taken := float64(min(takes, p.Charge)) * hours
+	taken = min(taken, max(0, full-c.End)/Efficiency)
+	given := float64(gives) * hours
+
+	c.End += taken*Efficiency - given/Efficiency
+	c.Cost += taken / 1000 * r.Buy
+	c.Cost += given / 1000 * (p.Wear - r.Sell)
+
+	if given == 0 {
+		return
+	}
+
+	c.broken = c.broken || takes > 0 || c.End < p.Reserve-1
+	if n := len(c.Parts); n > 0 && c.Parts[n-1].Period == r.Period {
+		c.Parts[n-1].Energy += given
+		return
+	}
+
+	c.Parts = append(c.Parts, Part{Rate: r, Energy: given})
+}
+
+// nextChange is the first instant in a time, after its beginning, at which anything changes.
+func nextChange(steps, gives []flex.Step, in flex.Span) time.Time {
+	next := in.To
+	for _, list := range [][]flex.Step{steps, gives} {
+		for _, s := range list {
+			for _, at := range []time.Time{s.From, s.To} {
+				if at.After(in.From) && at.Before(next) {
+					next = at
+				}
+			}
+		}
+	}
+
+	return next
+}
+
+// limitAt is what steps say of an instant; nothing where they say none.
+func limitAt(steps []flex.Step, at time.Time) flex.Watts {
+	for _, s := range steps {
+		if s.Contains(at) {
+			return s.Limit
+		}
+	}
+
+	return 0
+}
