@@ -163,9 +163,36 @@ func (p *Problem) openAt(at time.Time) bool {
 func (p *Problem) siteOf(slots []slot, end float64) *site.Problem {
 	const enough = 1000 // kW, of a meter that limits nothing
 	n := len(slots)
-	car := site.Car{
-		Available: make([]float64, n),
-		Max:       p.Charge.KW(),
+	q := &site.Problem{
+		Hours:       flex.HalfHour.Hours(),
+		Import:      make([]float64, n),
+		Export:      make([]float64, n),
+		Load:        make([]float64, n),
+		PV:          make([]float64, n),
+		Curtailable: true,
+		GridImport:  enough,
+		GridExport:  enough,
+	}
+
+	for t, s := range slots {
+		later := early * float64(t) / float64(n)
+		q.Import[t] = s.rate.Buy + s.rate.Order + later
+		q.Export[t] = s.rate.Sell
+	}
+
+	q.Cars = []site.Car{p.car(slots, end)}
+
+	return q
+}
+
+// car is the car as the site knows it.
+func (p *Problem) car(slots []slot, end float64) site.Car {
+	closed := slices.ContainsFunc(slots, func(s slot) bool {
+		return !s.open
+	})
+
+	c := site.Car{
+		Max: p.Charge.KW(),
 		V2G: &site.V2G{
 			Arrival:   p.Stored / 1000,
 			Max:       max(p.Capacity, p.Stored) / 1000,
@@ -178,34 +205,14 @@ func (p *Problem) siteOf(slots []slot, end float64) *site.Problem {
 		},
 	}
 
-	q := &site.Problem{
-		Hours:       flex.HalfHour.Hours(),
-		Import:      make([]float64, n),
-		Export:      make([]float64, n),
-		Load:        make([]float64, n),
-		PV:          make([]float64, n),
-		Curtailable: true,
-		GridImport:  enough,
-		GridExport:  enough,
-	}
-
-	closed := slices.ContainsFunc(slots, func(s slot) bool { return !s.open })
-	if closed {
-		car.OffPeak = make([]bool, n)
-	}
-
-	for t, s := range slots {
-		car.Available[t] = s.Len().Hours()
-		q.Import[t] = s.rate.Buy + s.rate.Order + early*float64(t)/float64(n)
-		q.Export[t] = s.rate.Sell
+	for _, s := range slots {
+		c.Available = append(c.Available, s.Len().Hours())
 		if closed {
-			car.OffPeak[t] = s.open
+			c.OffPeak = append(c.OffPeak, s.open)
 		}
 	}
 
-	q.Cars = []site.Car{car}
-
-	return q
+	return c
 }
 
 // ordered is the most that the order of half-hours of one price can add to what a plan costs.
@@ -246,44 +253,42 @@ func (p *Problem) chargesIn(in flex.Span) bool {
 }
 
 // steps are the times in which the car may charge, by its energies in kWh: each at full power for as many minutes as
-// it takes, next to a slot in which it charges too where there is one.
+// it takes, next to a slot in which it charges too where there is one. What is past the known rates is as alone.
 func (p *Problem) steps(slots []slot, energies []float64) (steps []flex.Step) {
-	const least = 1e-6
 	for t, s := range slots {
-		hours := max(0, energies[t]) / p.Charge.KW()
-		length := time.Duration(math.Ceil(hours*60-least)) * time.Minute
-		length = min(length, s.Len())
-		on := flex.Span{From: s.From, To: s.From.Add(length)}
-
-		before := t > 0 && energies[t-1] > least
-		after := t+1 < len(slots) && energies[t+1] > least
-		if after && !before {
-			on = flex.Span{From: s.To.Add(-length), To: s.To}
-		}
-
-		steps = p.add(steps, flex.Span{From: s.From, To: on.From}, 0)
-		steps = p.add(steps, on, p.Limit)
-		steps = p.add(steps, flex.Span{From: on.To, To: s.To}, 0)
+		on := p.within(t, slots, energies)
+		steps = add(steps, flex.Span{From: s.From, To: on.From}, 0)
+		steps = add(steps, on, p.Limit)
+		steps = add(steps, flex.Span{From: on.To, To: s.To}, 0)
 	}
 
-	end := p.Alone[len(p.Alone)-1].To
 	last := steps[len(steps)-1].To
-	if last.Before(end) { // past the known rates and ready-by
-		for _, s := range p.Alone {
-			rest := s.Meet(flex.Span{From: last, To: end})
-			steps = p.add(steps, rest, s.Limit)
-		}
+	for _, s := range p.Alone {
+		rest := s.Meet(flex.Span{From: last, To: s.To})
+		steps = add(steps, rest, s.Limit)
 	}
 
 	return steps
 }
 
+// within is the time of a slot in which the car charges.
+func (p *Problem) within(t int, slots []slot, energies []float64) flex.Span {
+	const least = 1e-6
+	s := slots[t].Span
+	minutes := math.Ceil(max(0, energies[t])/p.Charge.KW()*60 - least)
+	length := min(time.Duration(minutes)*time.Minute, s.Len())
+
+	before := t > 0 && energies[t-1] > least
+	after := t+1 < len(slots) && energies[t+1] > least
+	if after && !before {
+		return flex.Span{From: s.To.Add(-length), To: s.To}
+	}
+
+	return flex.Span{From: s.From, To: s.From.Add(length)}
+}
+
 // add appends a step, and joins it with the one before if that is alike.
-func (p *Problem) add(
-	steps []flex.Step,
-	in flex.Span,
-	limit flex.Watts,
-) []flex.Step {
+func add(steps []flex.Step, in flex.Span, limit flex.Watts) []flex.Step {
 	n := len(steps)
 	switch {
 	case in.Empty():

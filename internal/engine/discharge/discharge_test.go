@@ -142,7 +142,7 @@ func checked(p *discharge.Problem, plan *discharge.Plan, end float64) error {
 func TestSolve_Random(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 14))
 	given, saved := 0, 0.0
-	for i := range 600 {
+	for i := range 1500 {
 		p, _ := randomCar(r, 2+r.IntN(5))
 		plan := discharge.Solve(p)
 		end := p.Play(p.Alone, nil).End
