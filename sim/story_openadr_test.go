@@ -34,7 +34,7 @@ func (p *player) actOpenADR() bool {
 		p.must(err)
 		p.must(p.app.Control.SetLink(p.Context(), p.org, flex.CapLink{Group: "feeder", Fallback: new(flex.FromKW(p.number(a[0]))), Silence: after}))
 	case "feeder heard":
-		p.must(p.app.Control.HearLink(p.Context(), p.org, "feeder"))
+		p.must(p.app.Control.LinkAlive(p.Context(), p.org, "feeder"))
 	default:
 		return false
 	}

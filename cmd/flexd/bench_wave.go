@@ -364,7 +364,7 @@ func (w *waveBench) publish(
 // rest lets the organisation's time pass that must lie between two waves of an asset.
 func (w *waveBench) rest(ctx context.Context) error {
 	return w.DB.Write(ctx, w.org, func(tx *records.Tx) error {
-		return tx.SetClock(ctx, control.MarketRest+time.Minute)
+		return tx.SetClock(ctx, control.MarketInterval+time.Minute)
 	})
 }
 

@@ -187,7 +187,7 @@ type limitsHeard struct {
 // Run notes that something was heard.
 func (o *limitsHeard) Run(ctx context.Context) error {
 	return o.actOn(ctx, "hear limit link", o.Group, func(h *app.App, org flex.Org) error {
-		return h.Control.HearLink(ctx, org.ID, o.Group)
+		return h.Control.LinkAlive(ctx, org.ID, o.Group)
 	})
 }
 

@@ -209,7 +209,7 @@ func hear(ctx context.Context, tx *store.Tx, program flex.ADRObjectID) error {
 		return err
 	}
 
-	back, err := tx.HearCapLink(ctx, bindings[0].Scope.Group)
+	back, err := tx.CapLinkAlive(ctx, bindings[0].Scope.Group)
 	if err == nil && back {
 		err = tx.CapsChanged(ctx)
 	}

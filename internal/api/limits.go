@@ -148,5 +148,5 @@ func (s *Server) hearLimitLink(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	return none(), s.Control.HearLink(r.Context(), r.who.Org, in.Group)
+	return none(), s.Control.LinkAlive(r.Context(), r.who.Org, in.Group)
 }

@@ -138,7 +138,7 @@ func (h *App) addUpkeep(clouds bool) {
 }
 
 func nextBattery(tx *store.Tx, ctx context.Context, after time.Time) (time.Time, error) {
-	return tx.NextBattery(ctx, after, control.ChargeRest)
+	return tx.NextBattery(ctx, after, control.ChargeInterval)
 }
 
 // waveWaits reports whether prices are known that were not planned on, though nobody is plugged in, or

@@ -164,7 +164,7 @@ func (s *scene) report(asset int, statuses ...flex.CallbackStatus) {
 	var event flex.EventID
 	err := s.db.Read(s.Context(), s.Org, func(tx *store.Tx) error {
 		c, err := tx.Charging(s.Context(), s.assets[asset])
-		event = c.Standing.EventID
+		event = c.Current.EventID
 		return err
 	})
 	for _, status := range statuses {

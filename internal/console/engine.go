@@ -46,7 +46,7 @@ func (s *Server) engine(r *request) (view, error) {
 	}
 
 	p.addBuckets()
-	p.Saved = p.Looked - p.Changed
+	p.Saved = p.Planned - p.Changed
 
 	if s.Jobs != nil {
 		for _, w := range s.Jobs() {

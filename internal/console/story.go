@@ -270,7 +270,7 @@ func sentencesOf(p *control.Past) (said []string) {
 
 		return append(said, tookText(p)...)
 
-	case c.Standing.Generation == 0:
+	case c.Current.Generation == 0:
 		say("A car has been plugged in since %s.", whenText(s.PluggedInAt))
 		if !c.Excluded.IsZero() {
 			say("It is excluded from control since %s.", whenText(c.Excluded))
@@ -281,7 +281,7 @@ func sentencesOf(p *control.Past) (said []string) {
 		return said
 	}
 
-	e := &c.Standing.From
+	e := &c.Current.From
 	say(
 		"A car has been plugged in since %s and needs %s by %s.",
 		whenText(c.Session.PluggedInAt),
@@ -291,7 +291,7 @@ func sentencesOf(p *control.Past) (said []string) {
 
 	said = append(said, aheadText(p))
 
-	if p.Accepted < c.Standing.Generation {
+	if p.Accepted < c.Current.Generation {
 		say("The client has not taken this schedule yet.")
 	}
 
@@ -313,7 +313,7 @@ func plannedByClient(p *control.Past) *control.PastEvent {
 func aheadText(p *control.Past) string {
 	ahead := p.Ahead()
 	switch charging := len(ahead) > 0 && ahead[0].KW > 0; {
-	case !p.Charging.Standing.From.ReadyBy.After(p.Now) && len(ahead) == 0:
+	case !p.Charging.Current.From.ReadyBy.After(p.Now) && len(ahead) == 0:
 		return "Ready-by has passed; the charger is free."
 
 	case charging:

@@ -234,7 +234,7 @@ func carAsked(q url.Values) (*control.Question, error) {
 
 // supposed fills in the form of the question, and the answer if it was asked.
 func supposed(q url.Values, p *control.Past) *whatIf {
-	e := &p.Charging.Standing.From
+	e := &p.Charging.Current.From
 	w := &whatIf{
 		Need:    e.Need,
 		ReadyBy: "07:00",

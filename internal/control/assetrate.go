@@ -104,8 +104,8 @@ func rateOf(
 	var g progress
 	now := tx.Now().Truncate(time.Second)
 
-	if c.Open() && c.Standing.Generation > 0 {
-		g, err = progressOf(ctx, tx, &c.Standing, sessionSpan(c, now))
+	if c.Open() && c.Current.Generation > 0 {
+		g, err = progressOf(ctx, tx, &c.Current, sessionSpan(c, now))
 		if err != nil {
 			return r, err
 		}

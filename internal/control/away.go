@@ -208,15 +208,15 @@ func (d *Service) takeAway(
 		return nil
 	}
 
-	return d.replan(ctx, tx, &c, askedAnew)
+	return d.replan(ctx, tx, &c, newWish)
 }
 
-// askedAnew is that a household asks for something else.
-var askedAnew = change{
-	cause:  store.CauseIntent,
-	must:   true,
-	intent: true,
-	ground: ByEvent,
+// newWish is that a household asks for something else.
+var newWish = change{
+	cause:   store.CauseIntent,
+	must:    true,
+	intent:  true,
+	trigger: ByEvent,
 }
 
 // FollowAways plans the cars anew whose household leaves or is back.

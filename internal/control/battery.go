@@ -15,7 +15,7 @@ import (
 	"flexd/internal/worker"
 )
 
-// What home batteries are planned on where nothing was told, in pence per kWh.
+// What home batteries are planned on where nothing was given, in pence per kWh.
 const (
 	DefaultPeakRate    = 28.0
 	DefaultOffPeakRate = 9.0
@@ -79,7 +79,7 @@ func (d *Service) PlanBatteriesOf(
 	org flex.OrgID,
 ) (r worker.Report, err error) {
 	read := func(tx *store.Tx, ctx context.Context, limit int) ([]flex.AssetID, error) {
-		return tx.BatteriesRead(ctx, ChargeRest, limit)
+		return tx.BatteriesRead(ctx, ChargeInterval, limit)
 	}
 
 	err = d.batteries(ctx, org, &r, (*store.Tx).BatteriesDue, d.planBattery)

@@ -9,8 +9,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// BenchmarkBatteryRound plans batteries that have been planned before, half an hour later.
-func BenchmarkBatteryRound(b *testing.B) {
+// BenchmarkBatteries plans batteries that have been planned before, half an hour later.
+func BenchmarkBatteries(b *testing.B) {
 	h := open(b, storetest.SQLite(b), "2026-01-14T18:10:00Z")
 
 	const fleet = 200
@@ -22,12 +22,12 @@ func BenchmarkBatteryRound(b *testing.B) {
 		}
 	}
 
-	h.batteryRound()
+	h.runBatteries()
 	b.ResetTimer()
 
 	for range b.N {
 		h.wait(30 * time.Minute)
-		if n := h.batteryRound(); n != fleet {
+		if n := h.runBatteries(); n != fleet {
 			b.Fatalf("%d plans", n)
 		}
 	}

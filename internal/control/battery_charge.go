@@ -19,7 +19,7 @@ const (
 	// the capacity. A battery that is farther off is planned anew at once.
 	ChargeOff = 0.1
 	// ChargeRest is the least time between two plans of a battery that were made for that.
-	ChargeRest = MarketRest
+	ChargeInterval = MarketInterval
 	// projectedMax is the number of half-hours over which a plan is projected.
 	projectedMax = 96
 )

@@ -114,7 +114,7 @@ func accountOf(
 	return drawnBy(net, taken, roof), roof, read
 }
 
-// boundaryOf returns what the meter at the boundary counted. It is one, whichever asset tells of
+// boundaryOf returns what the meter at the boundary counted. It is one, whichever asset reports
 // it: the fullest account.
 func boundaryOf(
 	by map[flex.AssetID][]flex.Reading,
@@ -137,7 +137,7 @@ func boundaryOf(
 }
 
 // drawnBy is what the home itself drew: the boundary's import less what batteries took, and with
-// what the roof gave. Where there are batteries, a half-hour of which they tell nothing is left out.
+// what the roof gave. Where there are batteries, a half-hour for which they report nothing is left out.
 func drawnBy(net, taken, roof forecast.Series) forecast.Series {
 	load := forecast.Series{}
 	for p, e := range net {

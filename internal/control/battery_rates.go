@@ -17,15 +17,15 @@ import (
 // ratings is what a kWh costs and earns in each period, in pence, and what one is worth that
 // is left at the end.
 type ratings struct {
-	buy    []float64
-	sell   []float64
-	spare  float64
-	market bool // they are the market's prices
+	buy      []float64
+	sell     []float64
+	residual float64
+	market   bool // they are the market's prices
 }
 
 // rates prices the periods: by the market under a dynamic tariff, as far as its prices are
 // known; else by the rates of the cheap and the dear hours, and the dear rate throughout
-// if no cheap hours were told.
+// if no cheap hours were given.
 func rates(
 	ctx context.Context,
 	tx *store.Tx,
@@ -90,7 +90,7 @@ func fixedRates(
 	}
 
 	// the periods reach to the end of tomorrow
-	r.spare = home.SalvageValue(r.buy)
+	r.residual = home.SalvageValue(r.buy)
 
 	return r
 }

@@ -49,7 +49,7 @@ func (h *fixture) read(id flex.AssetID, label flex.Label, from, to string, value
 }
 
 // batteryRound runs the job and says how many plans it worked out.
-func (h *fixture) batteryRound() int {
+func (h *fixture) runBatteries() int {
 	h.Helper()
 	r, err := h.service.PlanBatteries(h.Context())
 	if err != nil {
@@ -58,8 +58,8 @@ func (h *fixture) batteryRound() int {
 	return r.Did
 }
 
-// told writes what the battery is told from now on, as hours of London.
-func (h *fixture) told(id flex.AssetID) string {
+// sentTo writes what the battery is sent from now on, as hours of London.
+func (h *fixture) sentTo(id flex.AssetID) string {
 	h.Helper()
 	steps, _, err := h.service.BatterySchedule(h.Context(), h.Org, id)
 	if err != nil {
@@ -90,11 +90,11 @@ func TestBatteryChargesByNight(t *testing.T) {
 		id := h.battery()
 		h.read(id, flex.BatteryStateOfCharge, "2026-01-14T18:05:00Z", "2026-01-14T18:05:00Z", 50)
 
-		if n := h.batteryRound(); n != 1 {
+		if n := h.runBatteries(); n != 1 {
 			t.Fatalf("%d plans", n)
 		}
 
-		if n := h.batteryRound(); n != 0 {
+		if n := h.runBatteries(); n != 0 {
 			t.Errorf("%d plans a moment later", n)
 		}
 
@@ -133,7 +133,7 @@ func TestBatteryChargesByNight(t *testing.T) {
 	})
 }
 
-// Why a battery does what it does is about the plan that it is told, which saves something; a
+// Why a battery does what it does is about the plan that it is sent, which saves something; a
 // larger battery saves more, and the question changes nothing.
 func TestWhyBattery(t *testing.T) {
 	one(t, "2026-01-14T18:10:00Z", func(h *fixture) {
@@ -146,8 +146,8 @@ func TestWhyBattery(t *testing.T) {
 		}
 
 		h.read(id, flex.BatteryStateOfCharge, "2026-01-14T18:05:00Z", "2026-01-14T18:05:00Z", 50)
-		h.batteryRound()
-		told := h.told(id)
+		h.runBatteries()
+		told := h.sentTo(id)
 
 		steps, _, err := h.service.BatterySchedule(h.Context(), h.Org, id)
 		if err != nil {
@@ -173,7 +173,7 @@ func TestWhyBattery(t *testing.T) {
 			t.Errorf("a larger battery saves %v p, this one %v", would.Idle-would.Pence, is.Idle-is.Pence)
 		}
 
-		if again := h.told(id); again != told {
+		if again := h.sentTo(id); again != told {
 			t.Errorf("asking made %s of %s", again, told)
 		}
 
@@ -188,17 +188,17 @@ func TestWhyBattery(t *testing.T) {
 func TestBatteryIsPlannedAnew(t *testing.T) {
 	one(t, "2026-01-14T18:10:00Z", func(h *fixture) {
 		id := h.battery()
-		h.batteryRound()
-		before := h.told(id)
+		h.runBatteries()
+		before := h.sentTo(id)
 		h.goTo("2026-01-14T18:29:00Z")
 
-		if n := h.batteryRound(); n != 0 {
+		if n := h.runBatteries(); n != 0 {
 			t.Errorf("%d plans within the half-hour", n)
 		}
 
 		h.goTo("2026-01-14T18:30:00Z")
 
-		if n := h.batteryRound(); n != 1 {
+		if n := h.runBatteries(); n != 1 {
 			t.Errorf("%d plans in the next", n)
 		}
 
@@ -210,7 +210,7 @@ func TestBatteryIsPlannedAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if n := h.batteryRound(); n != 1 {
+		if n := h.runBatteries(); n != 1 {
 			t.Errorf("%d plans after the tariff changed", n)
 		}
 
@@ -236,7 +236,7 @@ func TestBatteryIsPlannedAnew(t *testing.T) {
 
 		prices[3], prices[4] = -50, -50
 		h.publish("2026-01-14T18:30:00Z", prices...)
-		h.batteryRound()
+		h.runBatteries()
 
 		steps, _, err = h.service.BatterySchedule(h.Context(), h.Org, id)
 		if err != nil || modeAt(steps, "2026-01-14T20:00:00Z") != battery.ModeCharge || modeAt(steps, "2026-01-14T20:30:00Z") != battery.ModeCharge {
@@ -249,14 +249,14 @@ func TestBatteryIsPlannedAnew(t *testing.T) {
 
 		h.wait(time.Second)
 
-		if n := h.batteryRound(); n != 0 {
+		if n := h.runBatteries(); n != 0 {
 			t.Errorf("%d plans for nothing new", n)
 		}
 
 		h.wait(time.Second)
 		h.publish("2026-01-14T18:30:00Z", prices...)
 
-		if n := h.batteryRound(); n != 1 {
+		if n := h.runBatteries(); n != 1 {
 			t.Errorf("%d plans after new prices", n)
 		}
 	})
@@ -281,14 +281,14 @@ func TestBatteryReckonsOnItsCharge(t *testing.T) {
 			return s
 		}
 
-		h.batteryRound()
+		h.runBatteries()
 
 		if s := stored(); s != 5000 {
 			t.Errorf("a battery of which nothing is known holds %d, want half", s)
 		}
 
 		h.goTo("2026-01-14T18:30:00Z")
-		h.batteryRound()
+		h.runBatteries()
 
 		if s := stored(); s >= 5000 || s < 4700 { // it covered the load of a typical home
 			t.Errorf("after half an hour it holds %d", s)
@@ -296,14 +296,14 @@ func TestBatteryReckonsOnItsCharge(t *testing.T) {
 
 		h.read(id, flex.BatteryStoredEnergy, "2026-01-14T18:35:00Z", "2026-01-14T18:35:00Z", 9.5)
 		h.goTo("2026-01-14T19:00:00Z")
-		h.batteryRound()
+		h.runBatteries()
 
 		if s := stored(); s >= 9500 || s < 9300 { // it has covered the load since
 			t.Errorf("it was read to hold 9.5 kWh, and 25 minutes later holds %d", s)
 		}
 
 		h.goTo("2026-01-14T22:00:00Z") // the reading is too old now
-		h.batteryRound()
+		h.runBatteries()
 
 		if s := stored(); s >= 9500 || s < 7000 {
 			t.Errorf("hours later it holds %d", s)
@@ -328,16 +328,16 @@ func TestBatteryFarOffPlan(t *testing.T) {
 			}
 
 			before := h.Strings(`SELECT '' || planned_at FROM battery_plan`)
-			h.batteryRound()
+			h.runBatteries()
 
-			if again := h.batteryRound(); again != 0 {
+			if again := h.runBatteries(); again != 0 {
 				t.Errorf("at %s it is looked at again", clock)
 			}
 
 			return !slices.Equal(before, h.Strings(`SELECT '' || planned_at FROM battery_plan`))
 		}
 
-		h.batteryRound() // half full, for all that is known; it draws the load of a typical home
+		h.runBatteries() // half full, for all that is known; it draws the load of a typical home
 		charging := func() (n int) {
 			h.Helper()
 
@@ -382,11 +382,11 @@ func TestBatteryFarOffPlan(t *testing.T) {
 func TestBatteryWithoutData(t *testing.T) {
 	each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
 		id := h.Asset(h.site, flex.Battery, 0)
-		if n := h.batteryRound(); n != 1 || h.told(id) != "" {
-			t.Errorf("%d plans: %s", n, h.told(id))
+		if n := h.runBatteries(); n != 1 || h.sentTo(id) != "" {
+			t.Errorf("%d plans: %s", n, h.sentTo(id))
 		}
 
-		if n := h.batteryRound(); n != 0 {
+		if n := h.runBatteries(); n != 0 {
 			t.Errorf("%d plans for a battery of which nothing is known", n)
 		}
 
@@ -394,8 +394,8 @@ func TestBatteryWithoutData(t *testing.T) {
 		h.Exec(`UPDATE asset SET model = 'BOX 10' WHERE id = $1`, id.Bytes())
 		h.goTo("2026-01-14T18:30:00Z")
 
-		if h.batteryRound(); h.told(id) != "18:30 SELF_USE" { // without cheap hours there is nothing to shift
-			t.Errorf("with its model's power and capacity: %s", h.told(id))
+		if h.runBatteries(); h.sentTo(id) != "18:30 SELF_USE" { // without cheap hours there is nothing to shift
+			t.Errorf("with its model's power and capacity: %s", h.sentTo(id))
 		}
 	})
 }
@@ -403,7 +403,7 @@ func TestBatteryWithoutData(t *testing.T) {
 func TestBatteryRefusals(t *testing.T) {
 	one(t, "2026-01-14T18:10:00Z", func(h *fixture) {
 		free := h.Asset(h.Site(), flex.Battery, 3000)
-		h.batteryRound()
+		h.runBatteries()
 
 		for id, kind := range map[flex.AssetID]flex.Kind{h.asset: flex.NotFound, {1}: flex.NotFound, free: flex.Forbidden} {
 			if _, _, err := h.service.BatterySchedule(h.Context(), h.Org, id); flex.KindOf(err) != kind {
@@ -453,7 +453,7 @@ func TestDispatchPlan(t *testing.T) {
 			return written(got)
 		}
 
-		h.batteryRound()
+		h.runBatteries()
 		h.Consent(time.UnixMicro(1))
 
 		if got := plan(); got != "" {
@@ -479,9 +479,9 @@ func TestDispatchPlan(t *testing.T) {
 			t.Errorf("with an asset meter that qualifies: %s", got)
 		}
 
-		// The past of the day stays as it was told.
+		// The past of the day stays as it was sent.
 		h.goTo("2026-03-29T12:00:00Z")
-		h.batteryRound()
+		h.runBatteries()
 
 		if got := plan(); !strings.HasPrefix(got, strings.Split(full, ",")[0]) {
 			t.Errorf("at noon: %s\nat midnight: %s", got, full)
@@ -544,7 +544,7 @@ func TestBatteryPlan_ConsentSpans(t *testing.T) {
 				}
 				c.set(h)
 
-				h.batteryRound()
+				h.runBatteries()
 				err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
 					b, err := tx.Battery(h.Context(), id)
 					words := strings.Fields(b.Plan.Guess)
@@ -594,7 +594,7 @@ func TestBatteryLearnsItsHome(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		h.batteryRound()
+		h.runBatteries()
 		err = h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
 			b, err := tx.Battery(h.Context(), id)
 			words := strings.Fields(b.Plan.Guess)
@@ -621,7 +621,7 @@ func TestBatteryIsHandedOver(t *testing.T) {
 			return h.Strings(`SELECT d.from_at || ' ' || a.power_w || ' ' || d.market FROM dispatch d JOIN dispatch_asset a ON a.event_id = d.event_id ORDER BY 1`)
 		}
 
-		h.batteryRound()
+		h.runBatteries()
 
 		if ds := count(); len(ds) != 0 {
 			t.Errorf("nobody listens, and yet %v", ds)
@@ -629,14 +629,14 @@ func TestBatteryIsHandedOver(t *testing.T) {
 
 		h.listen()
 		h.goTo("2026-01-14T23:00:00Z")
-		h.batteryRound()
+		h.runBatteries()
 
 		// From 23:30 on it is cheap; all night there is time, and the modes for the half-hours
-		// that were told stay as they were.
+		// that were sent stay as they were.
 		var told []string
 
 		for range 12 {
-			h.batteryRound()
+			h.runBatteries()
 			h.wait(30 * time.Minute)
 		}
 
@@ -681,7 +681,7 @@ func TestBatteryIsHandedOver_WithoutMarket(t *testing.T) {
 		h.listen()
 
 		for range 10 {
-			h.batteryRound()
+			h.runBatteries()
 			h.wait(30 * time.Minute)
 		}
 
@@ -706,13 +706,13 @@ func TestBatteryIsHandedOver_WithoutMarket(t *testing.T) {
 }
 
 // TestWhatWasToldStands: a half-hour that was handed over is not planned otherwise.
-func TestWhatWasToldStands(t *testing.T) {
+func TestBattery_SentIsKept(t *testing.T) {
 	one(t, "2026-01-14T23:00:00Z", func(h *fixture) {
 		id := h.battery()
 		h.read(id, flex.BatteryStateOfCharge, "2026-01-14T22:55:00Z", "2026-01-14T22:55:00Z", 10)
 		h.listen()
 		h.tariff(id, flex.Tariff{OffPeak: "23:30-24:00", Zone: "Europe/London", Type: flex.DualRate})
-		h.batteryRound()
+		h.runBatteries()
 
 		steps, _, err := h.service.BatterySchedule(h.Context(), h.Org, id)
 		if err != nil || modeAt(steps, "2026-01-14T23:30:00Z") != battery.ModeCharge {
@@ -721,7 +721,7 @@ func TestWhatWasToldStands(t *testing.T) {
 
 		h.wait(time.Second)
 		h.tariff(id, flex.Tariff{OffPeak: "12:00-16:00", Zone: "Europe/London", Type: flex.DualRate})
-		h.batteryRound()
+		h.runBatteries()
 
 		steps, _, err = h.service.BatterySchedule(h.Context(), h.Org, id)
 		if err != nil || modeAt(steps, "2026-01-14T23:30:00Z") != battery.ModeCharge || modeAt(steps, "2026-01-15T15:30:00Z") != battery.ModeCharge {

@@ -9,7 +9,7 @@ import (
 	"flexd/internal/store"
 )
 
-// TestBatteryPlan_Verified: what a plan read is held against the consent as it is, against the site's
+// TestBatteryPlan_Verified: what a plan read is checked against the consent as it is, against the site's
 // devices and the boundary's labels. Each planted fault is found, and named.
 func TestBatteryPlan_Verified(t *testing.T) {
 	const now = "2026-01-14T00:05:00Z"
@@ -27,7 +27,7 @@ func TestBatteryPlan_Verified(t *testing.T) {
 		if err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.PutReadings(h.Context(), rs) }); err != nil {
 			t.Fatal(err)
 		}
-		h.batteryRound()
+		h.runBatteries()
 
 		finds := func(want string) {
 			t.Helper()

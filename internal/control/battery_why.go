@@ -41,7 +41,7 @@ type BatteryPeriod struct {
 	Until time.Time
 }
 
-// WaitsForOther reports whether a battery is told to do nothing where something else of its site does.
+// WaitsForOther reports whether a battery is to do nothing where something else of its site does.
 func (p *BatteryPeriod) WaitsForOther() bool {
 	other := p.Waits == WaitsForCar || p.Waits == WaitsForFuse
 	return p.Mode == battery.ModeLock && other && !p.Until.IsZero()
@@ -301,7 +301,7 @@ func (s *homeAhead) problem(
 		s.roof,
 		stored,
 		before,
-		s.rates.spare,
+		s.rates.residual,
 	)
 
 	p.Allowed = s.allowed
@@ -326,7 +326,7 @@ func (s homeAhead) why(home home.Battery, modes []battery.Mode) BatteryWhy {
 		for _, c := range each {
 			pence += c
 		}
-		return levels, pence - s.rates.spare*float64(levels[len(levels)-1])/1000
+		return levels, pence - s.rates.residual*float64(levels[len(levels)-1])/1000
 	}
 
 	var levels []int

@@ -18,7 +18,7 @@ func (d *Service) Caps(
 	org flex.OrgID,
 ) (c flex.Caps, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		stands, ok, err := capsWithSites(ctx, tx)
+		inForce, ok, err := capsWithSites(ctx, tx)
 		if err == nil && !ok {
 			err = flex.Fail(
 				flex.NotFound,
@@ -26,14 +26,14 @@ func (d *Service) Caps(
 			)
 		}
 
-		c = stands
+		c = inForce
 		return err
 	})
 
 	return c, err
 }
 
-// SetCaps puts caps in the place of those that stand, and has the fleet planned under them.
+// SetCaps puts caps in the place of those in force, and has the fleet planned under them.
 // Caps that cannot be kept are Malformed, a site of another organisation is NotFound, and a group that
 // is limited and no longer among them is Conflict.
 func (d *Service) SetCaps(
@@ -41,13 +41,13 @@ func (d *Service) SetCaps(
 	org flex.OrgID,
 	c flex.Caps,
 ) error {
-	return d.ChangeCaps(ctx, org, func(stands *flex.Caps) error {
-		*stands = c
+	return d.ChangeCaps(ctx, org, func(inForce *flex.Caps) error {
+		*inForce = c
 		return nil
 	})
 }
 
-// ChangeCaps lets a function change the caps that stand, which are none at first. It fails as
+// ChangeCaps lets a function change the caps in force, which are none at first. It fails as
 // SetCaps does.
 func (d *Service) ChangeCaps(
 	ctx context.Context,

@@ -55,9 +55,9 @@ func (h *fixture) drawn(assets ...flex.AssetID) (most flex.Watts) {
 			continue
 		}
 
-		all, powers = append(all, c.Standing.Steps), append(powers, c.Standing.From.Power)
+		all, powers = append(all, c.Current.Steps), append(powers, c.Current.From.Power)
 
-		for _, s := range c.Standing.Steps {
+		for _, s := range c.Current.Steps {
 			if s.From.After(now) {
 				instants = append(instants, s.From)
 			}
@@ -93,13 +93,13 @@ func (h *fixture) clean() {
 
 // TestCaps_TwoCarsOneCap has a cap of one car's power. The second takes what the first
 // leaves; the third needs the hours that the first has, which moves; and a fourth that finds
-// no room is told so.
+// no headroom is sent so.
 func TestCaps_TwoCarsOneCap(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		cars, _ := h.street(3)
 		h.setCaps(flex.Caps{Fleet: kw(7.4)})
 		h.publish("2026-01-10T18:00:00Z", night(12, 13, 14, 15)...) // 00:00 to 02:00
-		h.round()
+		h.replan()
 		two := need(7.4*2, flex.Minimise)
 		h.at(cars[0]).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: two})
 		h.chargesAt("the first", "11T00:00 11T02:00")
@@ -123,9 +123,9 @@ func TestCaps_TwoCarsOneCap(t *testing.T) {
 			t.Errorf("the third found room that there was not: %s", x.Summary)
 		}
 
-		h.wait(control.MarketRest)
+		h.wait(control.MarketInterval)
 
-		if h.round() == 0 {
+		if h.replan() == 0 {
 			t.Fatal("the fleet was not planned together")
 		}
 
@@ -155,7 +155,7 @@ func TestCaps_TwoCarsOneCap(t *testing.T) {
 			t.Errorf("three cars draw %d W under a cap of 7400", most)
 		}
 
-		if n := h.round(); n != 0 {
+		if n := h.replan(); n != 0 {
 			t.Errorf("%d schedules changed without a reason", n)
 		}
 
@@ -176,7 +176,7 @@ func TestCaps_ChargeNow(t *testing.T) {
 		free := h.Asset(h.Site(), flex.Charger, 3700)
 		h.setCaps(flex.Caps{Fleet: kw(12)})
 		h.publish("2026-01-10T22:00:00Z", night()[:18]...)
-		h.round()
+		h.replan()
 
 		for _, car := range cars {
 			h.at(car).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
@@ -192,15 +192,15 @@ func TestCaps_ChargeNow(t *testing.T) {
 			t.Error("charge-now waits")
 		}
 
-		h.wait(control.MarketRest)
-		h.round()
+		h.wait(control.MarketInterval)
+		h.replan()
 
 		if most := h.drawn(cars...); most > 12_000 {
 			t.Errorf("%d W beside charge-now, under a cap of 12 kW", most)
 		}
 
 		h.at(free).event(control.Event{Kind: control.PlugIn})
-		h.round()
+		h.replan()
 
 		if most := h.drawn(cars...); most > 12_000-3700 {
 			t.Errorf("%d W beside 3.7 kW that nobody plans, under a cap of 12 kW", most)
@@ -221,7 +221,7 @@ func TestCaps_Set(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		cars, sites := h.street(3)
 		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
-		h.round()
+		h.replan()
 
 		for _, car := range cars {
 			h.at(car).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
@@ -233,7 +233,7 @@ func TestCaps_Set(t *testing.T) {
 
 		h.setCaps(flex.Caps{Fleet: kw(15), Groups: []flex.CapGroup{{Name: "feeder 7", Cap: kw(7.4), Sites: sites[:2]}}})
 
-		if h.round() == 0 {
+		if h.replan() == 0 {
 			t.Error("no schedule gave way to the caps")
 		}
 
@@ -256,8 +256,8 @@ func TestCaps_Set(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		h.wait(control.MarketRest)
-		h.round()
+		h.wait(control.MarketInterval)
+		h.replan()
 
 		if most := h.drawn(cars...); most != 4*7400 {
 			t.Errorf("with the caps gone %d W", most)
@@ -354,7 +354,7 @@ func TestCaps_Any(t *testing.T) {
 				}
 
 				h.wait(time.Duration(rapid.IntRange(0, 40).Draw(rt, "minutes")) * time.Minute)
-				h.round()
+				h.replan()
 
 				if most := h.drawn(all...); most > *fleet.Power {
 					rt.Fatalf("%d W under a cap of %d", most, *fleet.Power)
@@ -365,7 +365,7 @@ func TestCaps_Any(t *testing.T) {
 				}
 
 				for _, car := range all {
-					if c := h.at(car).look(); !c.Open() || c.Standing.Generation == 0 || c.Session.Generation == 0 {
+					if c := h.at(car).look(); !c.Open() || c.Current.Generation == 0 || c.Session.Generation == 0 {
 						continue
 					}
 
@@ -381,7 +381,7 @@ func TestCaps_Any(t *testing.T) {
 }
 
 // TestCaps_AtOnce plugs cars in at the same moment, while the fleet is planned: none takes the
-// room that another has just taken.
+// headroom that another has just taken.
 func TestCaps_AtOnce(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		cars, _ := h.street(11)
@@ -410,8 +410,8 @@ func TestCaps_AtOnce(t *testing.T) {
 			t.Errorf("%d W under a cap of 20 kW", most)
 		}
 
-		h.wait(control.MarketRest)
-		h.round()
+		h.wait(control.MarketInterval)
+		h.replan()
 
 		if most := h.drawn(cars...); most > 20_000 {
 			t.Errorf("%d W under a cap of 20 kW, once planned together", most)
@@ -433,14 +433,14 @@ func TestCaps_Position(t *testing.T) {
 			{Period: first.Add(1), Energy: 7400, Buy: flex.FromGBPPerMWh(200), Sell: flex.FromGBPPerMWh(5)},
 		}})
 
-		h.round()
+		h.replan()
 
 		for _, car := range cars {
 			h.at(car).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
 		}
 
-		h.wait(control.MarketRest)
-		h.round()
+		h.wait(control.MarketInterval)
+		h.replan()
 		var there flex.WattHours
 
 		for _, car := range cars {
@@ -470,7 +470,7 @@ func TestCaps_Pace(t *testing.T) {
 		cars, _ := h.street(3)
 		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
 		h.setCaps(flex.Caps{Fleet: flex.Cap{StartsPerMinute: 1}})
-		h.round()
+		h.replan()
 
 		for _, car := range cars {
 			h.at(car).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4*0.75, flex.Minimise)})
@@ -494,8 +494,8 @@ func TestCaps_Pace(t *testing.T) {
 				}
 			}
 
-			h.wait(control.MarketRest)
-			h.round()
+			h.wait(control.MarketInterval)
+			h.replan()
 		}
 
 		h.clean()

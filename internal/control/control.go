@@ -15,7 +15,7 @@
 //
 // A schedule meets the need with no further message, ends at ready-by (or with charge-now,
 // if that is later), and leaves the charger free from then on. A plan that breaks a law of
-// plan.Check is never sent: the last good one stands, and an alarm is logged.
+// plan.Check is never sent: the last good one stays in force, and an alarm is logged.
 //
 // Cars that share a main fuse which was set are planned as one (fuse.go): what was sent keeps the
 // fuse by itself, whichever of it was accepted, and for TailTime after the last ready-by.
@@ -49,9 +49,9 @@ type Service struct {
 	Ramp flex.Watts
 
 	// that starts are spread over, in nanoseconds: FollowFleet
-	spread          atomic.Int64
-	looked, changed atomic.Int64 // by background jobs, since the process began
-	refused         atomic.Int64 // plans of sites, by guarded, since the process began
+	spread           atomic.Int64
+	planned, changed atomic.Int64 // by background jobs, since the process began
+	refused          atomic.Int64 // plans of sites, by guarded, since the process began
 
 	followers followers
 }
@@ -86,8 +86,8 @@ type change struct {
 	cause store.Cause
 	must  bool // a schedule must be sent, even one that differs in nothing
 	// the user asks for something else: what was delivered does not count for it
-	intent bool
-	ground Ground
+	intent  bool
+	trigger Trigger
 }
 
 // replan plans an asset that is plugged in anew and commits the schedule, if there is to be
@@ -98,7 +98,7 @@ func (d *Service) replan(
 	c *store.Charging,
 	why change,
 ) error {
-	stands, ok, err := tx.LockCaps(ctx)
+	inForce, ok, err := tx.LockCaps(ctx)
 	if err != nil {
 		return fmt.Errorf("lock the caps: %w", err)
 	}
@@ -111,7 +111,7 @@ func (d *Service) replan(
 
 	under := &underCaps{}
 	if ok {
-		under, err = underBoth(ctx, tx, stands, c)
+		under, err = underBoth(ctx, tx, inForce, c)
 	}
 	if err != nil {
 		return err
@@ -129,15 +129,15 @@ func (d *Service) replan(
 	return d.planAround(ctx, tx, c)
 }
 
-// underBoth is what binds an asset that is planned by itself: the room under caps, and its site's main fuse.
+// underBoth is what binds an asset that is planned by itself: the headroom under caps, and its site's main fuse.
 func underBoth(
 	ctx context.Context,
 	tx *store.Tx,
-	stands store.CapsInForce,
+	inForce store.CapsInForce,
 	c *store.Charging,
 ) (u *underCaps, err error) {
 	u = &underCaps{}
-	u.room, err = room(ctx, tx, stands, c, tx.Now().Truncate(time.Second))
+	u.headroom, err = headroomFor(ctx, tx, inForce, c, tx.Now().Truncate(time.Second))
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func underBoth(
 	return u, err
 }
 
-// putGuarded is putInForce for a schedule that was made asset by asset: it is held against the main fuse first.
+// putGuarded is putInForce for a schedule that was made asset by asset: it is checked against the main fuse first.
 func (d *Service) putGuarded(
 	ctx context.Context,
 	tx *store.Tx,
@@ -166,7 +166,7 @@ func (d *Service) putGuarded(
 		return err
 	}
 
-	return tx.MarkAt(ctx, tx.Now().Add(MarketRest), refused...)
+	return tx.MarkAt(ctx, tx.Now().Add(MarketInterval), refused...)
 }
 
 // putInForce commits a schedule of an asset that is plugged in, what it was made from, and its push.
@@ -186,7 +186,7 @@ func putInForce(
 		return fmt.Errorf("keep schedule: %w", err)
 	}
 
-	c.Standing = *s
+	c.Current = *s
 
 	if err := under.keep(ctx, tx, s); err != nil {
 		return fmt.Errorf("keep what caps did: %w", err)
@@ -198,7 +198,7 @@ func putInForce(
 	})
 }
 
-// draft plans an asset that is plugged in, in the room that there is for it under caps and behind its site's main
+// draft plans an asset that is plugged in, in the headroom that there is for it under caps and behind its site's main
 // fuse, and notes what they did. It returns the schedule that is to replace the one in force, with the prices it was
 // made on, or nil if that one is kept.
 func (d *Service) draft(
@@ -237,7 +237,7 @@ func (u *underCaps) solve(
 	e store.Effective,
 ) (plan charge.Plan, car *siteCar) {
 	p.Exact = p.Exact || u.site != nil
-	*p, plan, u.binding = u.room.charge(*p)
+	*p, plan, u.binding = u.headroom.charge(*p)
 	car = u.site.joined(c, e)
 	u.binding = u.site.hold(car, p, &plan, u.binding)
 
@@ -252,8 +252,8 @@ func (why change) candidate(
 	plan *charge.Plan,
 ) Candidate {
 	return Candidate{
-		Ground: why.ground, Required: why.must || c.Standing.Generation == 0,
-		Measured: e.Learned != nil, Current: untilDone(&c.Standing),
+		Trigger: why.trigger, Required: why.must || c.Current.Generation == 0,
+		Measured: e.Learned != nil, Current: untilDone(&c.Current),
 		Problem: p, Plan: plan,
 	}
 }
@@ -273,7 +273,7 @@ func situation(
 	}
 
 	e = effective(c, org.Settings, from)
-	s := &c.Standing
+	s := &c.Current
 	planned := c.Open() && s.Generation > 0
 	var g progress
 

@@ -13,15 +13,15 @@ import (
 
 // What a new schedule must bring to be sent.
 const (
-	// MarketRest is the least time between two market-driven schedules of an asset.
-	MarketRest = 5 * time.Minute
-	// WorthSaving and WorthPercent are what a market-driven schedule must save, either of
+	// MarketInterval is the least time between two market-driven schedules of an asset.
+	MarketInterval = 5 * time.Minute
+	// MinSaving and MinSavingPercent are what a market-driven schedule must save, either of
 	// them, for it to be sent. The percentage is of what the schedule in force costs.
-	WorthSaving  flex.MicroPounds = 20_000 // 2 p
-	WorthPercent int64            = 2
-	// WorthRunning is what it must save to touch the running half-hour. A change that saves
+	MinSaving        flex.MicroPounds = 20_000 // 2 p
+	MinSavingPercent int64            = 2
+	// MinSavingRunning is what it must save to touch the running half-hour. A change that saves
 	// less waits until that is over.
-	WorthRunning flex.MicroPounds = 50_000 // 5 p
+	MinSavingRunning flex.MicroPounds = 50_000 // 5 p
 	// Slack and SlackPercent are how far a schedule may fall short of the need before it
 	// counts as wrong: charging time, as schedules are cut to whole minutes, and a share of
 	// the need, as no meter is exact.
@@ -29,13 +29,13 @@ const (
 	SlackPercent int64 = 1
 )
 
-// Ground is why an asset is planned anew. It says how much a new schedule must bring.
-type Ground int
+// Trigger is why an asset is planned anew. It says how much a new schedule must bring.
+type Trigger int
 
-// The grounds.
+// The triggers of a plan.
 const (
 	// somebody asked for something else: any difference is sent
-	ByEvent Ground = iota
+	ByEvent Trigger = iota
 	// readings or records changed, and nobody waits for an answer
 	ByInputs
 	ByMarket // prices changed
@@ -44,13 +44,13 @@ const (
 
 // Candidate is a new plan of an asset beside the schedule in force.
 type Candidate struct {
-	Ground Ground
+	Trigger Trigger
 	// a schedule is to be sent even if it differs in nothing, or there is none
 	Required bool
 	Exceeds  bool // the schedule in force does not fit under the caps
 	// the plan's need has an allowance for what the asset was measured to draw
 	Measured bool
-	// what it saves is the whole fleet's, which is weighed as one
+	// what it saves is the whole fleet's, which is compared as one
 	Pooled bool
 	Now    time.Time // the instant
 	// when the market last changed the schedule in force; zero if never
@@ -79,7 +79,7 @@ type Decision struct {
 //   - A plan that limits alike from now on replaces nothing.
 //   - After an event any difference is sent.
 //   - Without one, a schedule that has become wrong is replaced, and one that costs too much,
-//     by the thresholds above. A market-driven one rests for MarketRest; under caps, a wrong
+//     by the thresholds above. A market-driven one stays for MarketInterval; under caps, a wrong
 //     one does not.
 //   - A plan that breaks a law of engine/check is never sent.
 func Decide(c *Candidate) Decision {
@@ -102,34 +102,34 @@ func (c *Candidate) decision() Decision {
 	if sameAhead(c.Current, c.Plan.Steps, c.Problem.From) {
 		return Decision{}
 	}
-	if c.Ground == ByEvent {
+	if c.Trigger == ByEvent {
 		return urgent
 	}
 
-	rest := c.MarketAt.Add(MarketRest)
+	rest := c.MarketAt.Add(MarketInterval)
 	resting := c.Now.Before(rest)
-	if c.Ground == ByMarket && resting {
+	if c.Trigger == ByMarket && resting {
 		return Decision{Again: rest}
 	}
 
-	d := c.worth()
+	d := c.benefit()
 	if c.Pooled {
 		d.Replace, d.Again = true, time.Time{}
 	}
 
 	saves := d.Replace && d.Value < store.Urgent
-	if c.Ground == ByCaps && saves && resting {
+	if c.Trigger == ByCaps && saves && resting {
 		return Decision{Again: rest}
 	}
 
 	return d
 }
 
-// worth weighs what the plan does against what the schedule in force would do.
-func (c *Candidate) worth() Decision {
+// benefit compares what the plan does with what the schedule in force would do.
+func (c *Candidate) benefit() Decision {
 	p := c.Problem
 	assumed := charge.AssumedPrice(p.Prices)
-	old, next := weighSteps(p, assumed, c.Current), weighSteps(p, assumed, c.Plan.Steps)
+	old, next := effectOf(p, assumed, c.Current), effectOf(p, assumed, c.Plan.Steps)
 
 	slack := int64(p.Power)*int64(Slack/time.Second) +
 		int64(p.Need)*3600*SlackPercent/100
@@ -138,7 +138,7 @@ func (c *Candidate) worth() Decision {
 	}
 
 	saving := old.cost - next.cost
-	if c.Ground == ByInputs && c.Measured && saving < WorthSaving { // the allowance shrinks with the need
+	if c.Trigger == ByInputs && c.Measured && saving < MinSaving { // the allowance shrinks with the need
 		return Decision{}
 	}
 	if !pays(saving, old.cost, 1) {
@@ -149,7 +149,7 @@ func (c *Candidate) worth() Decision {
 		From: p.From,
 		To:   flex.PeriodAt(p.From).End(),
 	}
-	if saving < WorthRunning &&
+	if saving < MinSavingRunning &&
 		!slices.Equal(
 			within(c.Current, running),
 			within(c.Plan.Steps, running),
@@ -166,11 +166,11 @@ func pays(saving, cost flex.MicroPounds, schedules int) bool {
 	if saving <= 0 {
 		return false
 	}
-	if saving >= flex.MicroPounds(schedules)*WorthSaving {
+	if saving >= flex.MicroPounds(schedules)*MinSaving {
 		return true
 	}
 
-	return cost > 0 && saving*100 >= cost*flex.MicroPounds(WorthPercent)
+	return cost > 0 && saving*100 >= cost*flex.MicroPounds(MinSavingPercent)
 }
 
 // decide is Decide, with an alarm for a plan that breaks a law.
@@ -212,7 +212,7 @@ func sameAhead(a, b []flex.Step, from time.Time) bool {
 	return true
 }
 
-// stepsUsual is the number of steps of a schedule that room on the stack is kept for.
+// stepsUsual is the number of steps of a schedule that space on the stack is kept for.
 const stepsUsual = 16
 
 // ahead appends to none the steps from the instant on, with equal neighbours joined and

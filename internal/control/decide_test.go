@@ -57,7 +57,7 @@ func TestDecide(t *testing.T) {
 
 	for _, c := range []struct {
 		name     string
-		ground   control.Ground
+		ground   control.Trigger
 		cheapest float64 // £/MWh in the half-hour of the plan
 		current  []flex.Step
 		set      func(*control.Candidate)
@@ -84,13 +84,13 @@ func TestDecide(t *testing.T) {
 		{"the running half-hour, for 5 p", control.ByMarket, 575, running, nil, saves(50_000)},
 
 		{"prices, while it rests", control.ByMarket, 500, elsewhere,
-			func(c *control.Candidate) { c.MarketAt = decideNow.Add(moment - control.MarketRest) }, again(decideNow.Add(moment))},
+			func(c *control.Candidate) { c.MarketAt = decideNow.Add(moment - control.MarketInterval) }, again(decideNow.Add(moment))},
 		{"prices, at the end of its rest", control.ByMarket, 500, elsewhere,
-			func(c *control.Candidate) { c.MarketAt = decideNow.Add(-control.MarketRest) }, saves(200_000)},
+			func(c *control.Candidate) { c.MarketAt = decideNow.Add(-control.MarketInterval) }, saves(200_000)},
 		{"prices, wrong while it rests", control.ByMarket, 500, charging(0, 0),
-			func(c *control.Candidate) { c.MarketAt = decideNow }, again(decideNow.Add(control.MarketRest))},
+			func(c *control.Candidate) { c.MarketAt = decideNow }, again(decideNow.Add(control.MarketInterval))},
 		{"caps, while it rests", control.ByCaps, 500, elsewhere,
-			func(c *control.Candidate) { c.MarketAt = decideNow }, again(decideNow.Add(control.MarketRest))},
+			func(c *control.Candidate) { c.MarketAt = decideNow }, again(decideNow.Add(control.MarketInterval))},
 		{"caps, wrong while it rests", control.ByCaps, 500, charging(0, 0),
 			func(c *control.Candidate) { c.MarketAt = decideNow }, urgent},
 		{"inputs do not rest", control.ByInputs, 500, elsewhere,
@@ -106,7 +106,7 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			problem := oneHalfHour(c.cheapest)
-			candidate := control.Candidate{Ground: c.ground, Now: decideNow, Current: c.current, Problem: &problem}
+			candidate := control.Candidate{Trigger: c.ground, Now: decideNow, Current: c.current, Problem: &problem}
 
 			if c.set != nil {
 				c.set(&candidate)
@@ -126,7 +126,7 @@ func TestDecide_BrokenPlan(t *testing.T) {
 	problem := oneHalfHour(500)
 	plan := charge.Solve(problem)
 	plan.Steps = charging(0, 0)
-	d := control.Decide(&control.Candidate{Ground: control.ByEvent, Required: true, Now: decideNow, Problem: &problem, Plan: &plan})
+	d := control.Decide(&control.Candidate{Trigger: control.ByEvent, Required: true, Now: decideNow, Problem: &problem, Plan: &plan})
 	if d.Replace || d.Broken == nil {
 		t.Errorf("decided %+v", d)
 	}

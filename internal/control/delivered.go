@@ -37,7 +37,7 @@ func progressOf(
 
 // delivered is the energy that an asset has taken in a span: as metered in the half-hours that
 // a reading covers, and in the others as planned by the schedules that its client accepted,
-// each from then on. Nothing counts where neither is known, so that a charger that never heard
+// each from then on. Nothing counts where neither is known, so that a charger that never received
 // of a schedule is never thought to have followed it. A reading that comes in late takes the
 // plan's place.
 func (g *progress) delivered(since flex.Span) flex.WattHours {

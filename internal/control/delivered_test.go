@@ -42,34 +42,34 @@ func TestReadings_TakeThePlansPlace(t *testing.T) {
 		h.goTo("2026-01-11T00:30:00Z")
 		h.metered("2026-01-11T00:00:00Z", 3.69) // as planned, as near as meters are
 
-		if n := h.round(); n != 0 {
+		if n := h.replan(); n != 0 {
 			t.Errorf("%d changed by a reading that says what was planned", n)
 		}
 
 		h.goTo("2026-01-11T01:00:00Z")
 		h.metered("2026-01-11T00:30:00Z", 1.85) // half of what was planned
 
-		if n := h.round(); n != 1 {
+		if n := h.replan(); n != 1 {
 			t.Fatalf("%d changed, want 1", n)
 		}
 
 		h.chargesAt("what is missing", "11T03:23 11T04:30") // 1.86 kWh at half of what was read, as it may fall on
 
-		if s := h.look().Standing; s.Cause != store.CauseInputs || s.From.Delivered != 5540 {
+		if s := h.look().Current; s.Cause != store.CauseInputs || s.From.Delivered != 5540 {
 			t.Errorf("%+v", s)
 		}
 
 		h.metered("2026-01-11T00:30:00Z", 3.7) // a correction: it was all right after all
 
-		if n := h.round(); n != 1 {
+		if n := h.replan(); n != 1 {
 			t.Fatalf("%d changed, want 1", n)
 		}
 
 		h.chargesAt("nothing is missing but a watt-hour's minute", "11T04:00 11T04:01")
 		h.metered("2026-01-11T00:00:00Z", 3.7)
-		h.round()
+		h.replan()
 
-		if e := h.look().Standing.From; e.Delivered > 7400 {
+		if e := h.look().Current.From; e.Delivered > 7400 {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -83,9 +83,9 @@ func TestReadings_SincePlugIn(t *testing.T) {
 		h.accept()
 		h.goTo("2026-01-11T00:30:00Z")
 		h.metered("2026-01-10T23:00:00Z", 2, 1, 1.6)
-		h.round()
+		h.replan()
 
-		if e := h.look().Standing.From; e.Delivered != 2100 { // half of 1, and 1.6
+		if e := h.look().Current.From; e.Delivered != 2100 { // half of 1, and 1.6
 			t.Errorf("%+v", e)
 		}
 	})

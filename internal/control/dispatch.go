@@ -9,13 +9,13 @@ import (
 	"flexd/internal/store"
 )
 
-// ModeSpan is a time in which a battery is told to do one thing.
+// ModeSpan is a time in which a battery is to do one thing.
 type ModeSpan struct {
 	flex.Span
 	Mode battery.Mode
 }
 
-// BatterySchedule returns what a battery is told to do from the running half-hour on, and
+// BatterySchedule returns what a battery is to do from the running half-hour on, and
 // when that last changed. Any other asset is flex.NotFound, and a battery whose site has
 // not consented to full schedule control flex.Forbidden. Without a plan yet there are no
 // steps.
@@ -71,9 +71,9 @@ func changedAt(tx *store.Tx, p *store.BatteryPlan) time.Time {
 	return p.ChangedAt
 }
 
-// BatterySteps returns the same in the words of a battery schedule, which tell what a battery
+// BatterySteps returns the same in the words of a battery schedule, which say what a battery
 // avoids: whether a home is expected to draw or to have a surplus in a half-hour decides how
-// it is told to wait.
+// it is to wait.
 func (d *Service) BatterySteps(
 	ctx context.Context,
 	org flex.OrgID,
@@ -117,7 +117,7 @@ func batterySteps(
 	return steps
 }
 
-// DispatchPlan returns what a battery is told to do today in London, and was. Any other
+// DispatchPlan returns what a battery is to do today in London, and was. Any other
 // asset is flex.NotFound. It is empty outside production, for a battery without an asset
 // model, for one whose site has not consented to full schedule control or to the wholesale
 // market, and before the first plan: the interface tells these apart by nothing.

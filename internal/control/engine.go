@@ -10,11 +10,11 @@ import (
 	"flexd/internal/store"
 )
 
-// Weighed says what the background jobs have done since this process began: assets that were planned
+// Planned says what the background jobs have done since this process began: assets that were planned
 // anew without an event, and schedules that took the place of one. The others were saved a
 // push: their plan was the same, or better by less than the threshold.
-func (d *Service) Weighed() (looked, changed int64) {
-	return d.looked.Load(), d.changed.Load()
+func (d *Service) Planned() (planned, changed int64) {
+	return d.planned.Load(), d.changed.Load()
 }
 
 // Sampled is a plan that was made anew to see how the engine does.
@@ -63,7 +63,7 @@ func sample(
 	}
 
 	for i := range found {
-		s := &found[i].Standing
+		s := &found[i].Current
 		if !s.From.ReadyBy.After(from) {
 			continue
 		}
@@ -86,7 +86,7 @@ func sample(
 
 // Foreseen is what prices would do to an organisation's fleet.
 type Foreseen struct {
-	Looked  int              // assets that are plugged in and planned
+	Planned int              // assets that are plugged in and planned
 	Changed int              // schedules that would be made and pushed
 	Saving  flex.MicroPounds // of those that are no matter of need
 }
@@ -110,9 +110,9 @@ func (d *Service) Foresee(
 
 		m.prices = supposing(m.prices, supposed, m.now)
 		for i := range found {
-			found[i].MarketAt = time.Time{} // it would be weighed in the end
+			found[i].MarketAt = time.Time{} // it would be compared in the end
 			v := d.foresee(ctx, &found[i], m, &s)
-			if f.Looked++; v.next.Planned == nil {
+			if f.Planned++; v.next.Planned == nil {
 				continue
 			}
 
@@ -123,27 +123,27 @@ func (d *Service) Foresee(
 
 		more = len(found) == foreseenChunk
 		if more {
-			after = found[len(found)-1].Standing.AssetID
+			after = found[len(found)-1].Current.AssetID
 		}
 	}
 
 	return f, nil
 }
 
-// foresee is weigh for an asset wherever it is: behind a main fuse in the room that the others leave it, which do
-// what was foreseen of them.
+// foresee is compareOne for an asset wherever it is: behind a main fuse in the headroom that the others leave
+// it, which do what was foreseen of them.
 func (d *Service) foresee(
 	ctx context.Context,
 	p *store.Planned,
 	m market,
 	s *charge.Solver,
 ) verdict {
-	site := m.sites[p.Standing.AssetID]
+	site := m.sites[p.Current.AssetID]
 	if site == nil {
-		return d.weigh(ctx, p, m, s)
+		return d.compareOne(ctx, p, m, s)
 	}
 
-	car := site.carNamed(p.Standing.AssetID)
+	car := site.carNamed(p.Current.AssetID)
 	if car.done {
 		return verdict{}
 	}
@@ -157,10 +157,10 @@ func (d *Service) foresee(
 	plan := charge.Solve(problem)
 	site.hold(car, &problem, &plan, nil)
 
-	decision := d.decide(ctx, p.Standing.AssetID, &Candidate{
-		Ground:  ByMarket,
+	decision := d.decide(ctx, p.Current.AssetID, &Candidate{
+		Trigger: ByMarket,
 		Now:     m.now,
-		Current: untilDone(&p.Standing),
+		Current: untilDone(&p.Current),
 		Problem: &problem,
 		Plan:    &plan,
 	})

@@ -36,7 +36,7 @@ func TestForesee(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			if f.Looked != 1 || f.Changed != c.changed || (f.Saving > 0) != (c.changed > 0) {
+			if f.Planned != 1 || f.Changed != c.changed || (f.Saving > 0) != (c.changed > 0) {
 				t.Errorf("%s: %+v", name, f)
 			}
 		}
@@ -47,14 +47,14 @@ func TestForesee(t *testing.T) {
 
 		// What was foreseen is what happens.
 		h.publish("2026-01-10T23:00:00Z", append(append(slices.Repeat([]float64{50}, 12), -200), 50)...)
-		h.round()
+		h.replan()
 
 		if got := h.look().Session.Generation; got != before+1 {
 			t.Errorf("generation %d after the prices came, %d before", got, before)
 		}
 
-		if looked, changed := h.service.Weighed(); looked < 1 || changed != 1 {
-			t.Errorf("weighed %d, changed %d", looked, changed)
+		if planned, changed := h.service.Planned(); planned < 1 || changed != 1 {
+			t.Errorf("weighed %d, changed %d", planned, changed)
 		}
 	})
 }

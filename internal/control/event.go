@@ -37,7 +37,7 @@ type Event struct {
 	Kind        Kind
 	Intent      *flex.Intent // with PlugIn and IntentUpdate
 	Tariff      *flex.Tariff // with PlugIn, IntentUpdate and TariffUpdate
-	VehicleRate flex.Watts   // with PlugIn and IntentUpdate; zero if not told
+	VehicleRate flex.Watts   // with PlugIn and IntentUpdate; zero if not given
 	EndAt       time.Time    // with ChargeNow
 }
 
@@ -101,7 +101,7 @@ func (ev Event) check() error {
 
 // Event takes an event in, and plans the asset anew if it changed what its schedule depends
 // on. An asset of another organisation is NotFound; one that does not charge, a tariff that
-// cannot be read and an end that is past are Malformed. Of a battery the tariff is heard.
+// cannot be read and an end that is past are Malformed. Of a battery the tariff is kept.
 func (d *Service) Event(
 	ctx context.Context,
 	org flex.OrgID,
@@ -152,7 +152,7 @@ func (d *Service) event(
 	}
 
 	h := eventHandler{ctx, tx, &c, ev, &outcome{}}
-	if err := h.take(); err != nil {
+	if err := h.handle(); err != nil {
 		return err
 	}
 
@@ -178,7 +178,7 @@ func (d *Service) planAfter(
 	}
 
 	// What was never planned, or is past its ready-by, is planned at the next event.
-	due := c.Standing.Generation == 0 || !c.Session.ReadyBy.After(tx.Now())
+	due := c.Current.Generation == 0 || !c.Session.ReadyBy.After(tx.Now())
 	plannable := c.Open() && c.Controlled
 	if !plannable || !h.changed && !due {
 		return nil
@@ -216,8 +216,8 @@ type outcome struct {
 	change
 }
 
-// take acts on the event.
-func (h eventHandler) take() error {
+// handle acts on the event.
+func (h eventHandler) handle() error {
 	switch h.ev.Kind {
 	case PlugOut:
 		return h.plugOut()
@@ -235,7 +235,7 @@ func (h eventHandler) take() error {
 		TariffUpdate: store.CauseTariff,
 	}[h.ev.Kind]
 
-	if err := h.hear(); err != nil {
+	if err := h.apply(); err != nil {
 		return err
 	}
 	if h.ev.Kind == PlugIn {
@@ -245,9 +245,9 @@ func (h eventHandler) take() error {
 	return h.learnVehicle()
 }
 
-// hear keeps the intent and the tariff that came with the event. A change of either is sent
+// apply keeps the intent and the tariff that came with the event. A change of either is sent
 // to a car that is plugged in, as the interface says, even if its schedule stays the same.
-func (h eventHandler) hear() error {
+func (h eventHandler) apply() error {
 	if in := h.ev.Intent; in != nil {
 		if h.c.Intent == nil || !sameIntent(*h.c.Intent, *in) {
 			h.changed = true
@@ -295,7 +295,7 @@ func (h eventHandler) plugIn() error {
 	h.changed, h.must = true, true
 	flickered := same && !h.c.Open() && now.Sub(s.PluggedOutAt) <= FlickerMax
 	// control of it ended
-	freed := !h.c.Controlled && h.c.Standing.Generation > 0
+	freed := !h.c.Controlled && h.c.Current.Generation > 0
 	if flickered && !freed {
 		if err := h.tx.ReopenSession(h.ctx, s); err != nil {
 			return err
@@ -329,7 +329,7 @@ func (h eventHandler) endChargeNow(s *store.Session) error {
 	return h.tx.PutChargeNow(h.ctx, h.c.Asset.ID, flex.Span{})
 }
 
-// learnVehicle keeps a car's rate that was told late, or anew.
+// learnVehicle keeps a car's rate that was given late, or anew.
 func (h eventHandler) learnVehicle() error {
 	rate := h.ev.VehicleRate
 	if rate == 0 || !h.c.Open() || rate == h.c.Session.VehicleRate {
@@ -351,8 +351,8 @@ func (h eventHandler) plugOut() error {
 
 	h.tx.Wake(store.WakeSettle)
 
-	err := h.tx.CapsUsed(h.ctx, h.tx.Now().Add(MarketRest))
-	if err != nil { // others may take its room
+	err := h.tx.CapsUsed(h.ctx, h.tx.Now().Add(MarketInterval))
+	if err != nil { // others may take its headroom
 		return err
 	}
 
@@ -371,11 +371,11 @@ func (h eventHandler) leaveFuse() error {
 
 	found, err := h.tx.PlannedAt(h.ctx, h.c.Asset.SiteID)
 	for i := 0; i < len(found) && err == nil; i++ {
-		if hasTail(&found[i].Standing) {
+		if hasTail(&found[i].Current) {
 			err = h.tx.MarkAt(
 				h.ctx,
 				h.tx.Now().Add(FlickerMax),
-				found[i].Standing.AssetID,
+				found[i].Current.AssetID,
 			) // it may come back by then
 		}
 	}

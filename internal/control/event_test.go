@@ -47,7 +47,7 @@ func TestEvent_Defaults(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.event(control.Event{Kind: control.PlugIn})
 
-		e := h.look().Standing.From
+		e := h.look().Current.From
 		if e.Need != 29_600 || e.Power != 7400 || !e.ReadyBy.Equal(at("2026-01-11T07:00:00Z")) || e.Mode != flex.Maximise || e.Origins != "default asset default" {
 			t.Errorf("nothing told: %+v", e)
 		}
@@ -55,14 +55,14 @@ func TestEvent_Defaults(t *testing.T) {
 		h.asset = h.Asset(h.site, flex.ElectricVehicle, 0)
 		h.event(control.Event{Kind: control.PlugIn})
 
-		if e := h.look().Standing.From; e.Power != flex.DefaultPower || e.Need != 29_600 || e.Origins != "default default default" {
+		if e := h.look().Current.From; e.Power != flex.DefaultPower || e.Need != 29_600 || e.Origins != "default default default" {
 			t.Errorf("not even a power: %+v", e)
 		}
 
 		h.asset = h.Asset(h.site, flex.Charger, 7400)
 		h.event(control.Event{Kind: control.PlugIn, VehicleRate: 3600})
 
-		if e := h.look().Standing.From; e.Power != 3600 || e.Need != 14_400 || e.Origins != "default event default" {
+		if e := h.look().Current.From; e.Power != 3600 || e.Need != 14_400 || e.Origins != "default event default" {
 			t.Errorf("the car's rate: %+v", e)
 		}
 	})
@@ -73,7 +73,7 @@ func TestEvent_SiteTariff(t *testing.T) {
 		h.Exec(`UPDATE site SET tariff_type = 'dual_rate', cheap_start = '00:30:00', cheap_end = '04:30:00'`)
 		h.event(control.Event{Kind: control.PlugIn})
 
-		s := h.look().Standing
+		s := h.look().Current
 		if s.From.Tariff.OffPeak != "00:30-04:30" || s.From.Origins != "default asset site" || !s.Steps[1].From.Equal(at("2026-07-10T23:30:00Z")) {
 			t.Errorf("%+v", s)
 		}
@@ -103,7 +103,7 @@ func TestEvent_ReadyBy(t *testing.T) {
 				c.intent.Need, c.intent.Mode = 10_000, flex.Minimise
 				h.event(control.Event{Kind: control.PlugIn, Intent: &c.intent, Tariff: nightTariff(c.zone)})
 
-				s := h.look().Standing
+				s := h.look().Current
 				if !s.From.ReadyBy.Equal(at(c.want)) || !s.End().Equal(at(c.want)) {
 					t.Errorf("ready by %v, ends %v, want %s", s.From.ReadyBy, s.End(), c.want)
 				}
@@ -148,15 +148,15 @@ func TestEvent_WhenAnewIsSent(t *testing.T) {
 		step("charge-now, unplugged", 0, control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-10T23:00:00Z")})
 		step("plug-in with it", 1, control.Event{Kind: control.PlugIn})
 
-		if c := h.look(); c.Standing.Steps[0].Limit != flex.NoLimit || !c.Standing.Steps[0].To.Equal(at("2026-01-10T23:00:00Z")) {
-			t.Errorf("charge-now asked for just before plug-in: %v", c.Standing.Steps)
+		if c := h.look(); c.Current.Steps[0].Limit != flex.NoLimit || !c.Current.Steps[0].To.Equal(at("2026-01-10T23:00:00Z")) {
+			t.Errorf("charge-now asked for just before plug-in: %v", c.Current.Steps)
 		}
 
 		step("plug-out", 0, control.Event{Kind: control.PlugOut})
 		step("another car: charge-now was not for it", 1, control.Event{Kind: control.PlugIn})
 
-		if c := h.look(); c.Standing.Steps[0].Limit != 0 {
-			t.Errorf("charge-now of the car before: %v", c.Standing.Steps)
+		if c := h.look(); c.Current.Steps[0].Limit != 0 {
+			t.Errorf("charge-now of the car before: %v", c.Current.Steps)
 		}
 	})
 }
@@ -188,7 +188,7 @@ func TestEvent_Flicker(t *testing.T) {
 					t.Errorf("%d sessions, want %d; generation %d", n, c.sessions, now.Session.Generation)
 				}
 
-				if charging := now.Standing.Steps[0].Limit == flex.NoLimit; charging != (c.sessions == 1) {
+				if charging := now.Current.Steps[0].Limit == flex.NoLimit; charging != (c.sessions == 1) {
 					t.Errorf("charge-now holds: %v", charging)
 				}
 			})
@@ -310,11 +310,11 @@ func TestStopScheduling(t *testing.T) {
 		stop()
 
 		c := h.look()
-		if c.Open() || c.Standing.Cause != store.CauseFreed || c.Standing.Generation != 2 {
+		if c.Open() || c.Current.Cause != store.CauseFreed || c.Current.Generation != 2 {
 			t.Fatalf("%+v", c)
 		}
 
-		if s := c.Standing.Steps; len(s) != 1 || s[0].Limit != flex.NoLimit || !s[0].From.Equal(at("2026-01-10T19:00:00Z")) || !s[0].To.Equal(at("2026-01-11T07:00:00Z")) {
+		if s := c.Current.Steps; len(s) != 1 || s[0].Limit != flex.NoLimit || !s[0].From.Equal(at("2026-01-10T19:00:00Z")) || !s[0].To.Equal(at("2026-01-11T07:00:00Z")) {
 			t.Errorf("freed by %v", s)
 		}
 

@@ -34,9 +34,9 @@ type Explanation struct {
 	InForce
 	Plan   charge.Plan
 	Inputs []Input
-	// the room that caps left; none if they left all that it could use
+	// the headroom that caps left; none if they left all that it could use
 	Limits []flex.Step
-	// the caps that held the plan back, with the price of room under them
+	// the caps that held the plan back, with the price of headroom under them
 	Caps    []BindingCap
 	Summary string
 	Heat    []HeatPeriod // of a heat pump, in the place of the plan's periods
@@ -51,7 +51,7 @@ type BindingCap struct {
 	flex.Span
 	Group  string     // empty for the fleet's cap
 	Power  flex.Watts // the cap
-	Price  flex.Price // of room under it; zero if it is not known
+	Price  flex.Price // of headroom under it; zero if it is not known
 	Starts bool       // it was the starts per minute, not the power
 	// of a main fuse, the most that is kept for the home's own load; zero if that is not known
 	Home flex.Watts
@@ -106,14 +106,14 @@ func inForce(
 	case !c.Open():
 		return s, withoutSession(ctx, tx, asset)
 
-	case c.Standing.Generation == 0 && c.Controlled:
+	case c.Current.Generation == 0 && c.Controlled:
 		return s, flex.Fail(
 			flex.NotFound,
 			"asset %v has no schedule yet: what was plugged in before its site was enrolled is planned at its next event",
 			asset,
 		)
 
-	case c.Standing.Generation == 0:
+	case c.Current.Generation == 0:
 		return s, flex.Fail(
 			flex.NotFound,
 			"asset %v has no schedule: its site is not enrolled in %s",
@@ -122,7 +122,7 @@ func inForce(
 		)
 	}
 
-	s.Schedule = c.Standing
+	s.Schedule = c.Current
 	s.Accepted, err = tx.Accepted(ctx, asset)
 
 	return s, err

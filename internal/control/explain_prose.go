@@ -110,7 +110,7 @@ func onDay(at time.Time, zone *time.Location) string {
 	return flex.Clock(at, zone, "15:04 on Monday")
 }
 
-// HeldBack says in sentences which caps held the schedule back, when, and what more room
+// HeldBack says in sentences which caps held the schedule back, when, and what more headroom
 // would have been worth.
 func (x *Explanation) HeldBack() (lines []string) {
 	zone := zoneOf(x.From.Tariff)
@@ -156,7 +156,7 @@ func (x *Explanation) HeldBack() (lines []string) {
 	return lines
 }
 
-// leastLine says that an asset waits where there is room, but less than it can charge with; nothing for one
+// leastLine says that an asset waits where there is headroom, but less than it can charge with; nothing for one
 // on a single phase, whose least no charger goes below.
 func (x *Explanation) leastLine() string {
 	least := flex.LeastPower(x.From.Phases)

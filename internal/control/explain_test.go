@@ -214,12 +214,12 @@ func TestWhatIf_IsTheLivePlan(t *testing.T) {
 			t.Fatalf("explained %v, stands %v", x.Plan.Steps, x.Steps)
 		}
 
-		s := h.look().Standing
+		s := h.look().Current
 		h.accept()
 		h.wait(time.Duration(rapid.IntRange(0, int(s.From.ReadyBy.Sub(s.MadeAt)/time.Second)-1).Draw(t, "asked after")) * time.Second)
 		now := time.UnixMicro(h.micro.Load()).Truncate(time.Second)
 		a, power := h.whatIf(control.Question{}), float64(s.From.Power)
-		energy, cost := worth(s.Steps, now, s.From, prices, day)
+		energy, cost := benefit(s.Steps, now, s.From, prices, day)
 
 		minute := power / 60 // Wh: a plan is cut to the minute, and its last may be over already
 		if dE, dC := math.Abs(energy-float64(a.Current.Energy)), math.Abs(cost-a.Current.Cost.GBP()); dE > minute+1 || dC > (minute+1)*450e-6 {
@@ -233,9 +233,9 @@ func TestWhatIf_IsTheLivePlan(t *testing.T) {
 	})
 }
 
-// worth adds up the energy in Wh and the market's price in pounds of what steps do from an
+// benefit adds up the energy in Wh and the market's price in pounds of what steps do from an
 // instant on to ready-by.
-func worth(steps []flex.Step, from time.Time, e store.Effective, prices []float64, first time.Time) (energy, cost float64) {
+func benefit(steps []flex.Step, from time.Time, e store.Effective, prices []float64, first time.Time) (energy, cost float64) {
 	for _, s := range steps {
 		s.Span = s.Meet(flex.Span{From: from, To: e.ReadyBy})
 		for p := flex.PeriodAt(s.From); p.Start().Before(s.To) && s.Limit > 0; p = p.Add(1) {

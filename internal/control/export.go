@@ -113,8 +113,8 @@ func gives(b *store.Discharger, p flex.Period) flex.Watts {
 	return most
 }
 
-// room is what the others leave to one battery in a half-hour; false if nothing limits it.
-func (e *feederExport) room(
+// headroom is what the others leave to one battery in a half-hour; false if nothing limits it.
+func (e *feederExport) headroom(
 	asset flex.AssetID,
 	p flex.Period,
 ) (left flex.Watts, bounded bool) {
@@ -129,7 +129,7 @@ func (e *feederExport) room(
 }
 
 // under has a battery give nothing to the grid in the half-hours in which the others of its feeder leave it no
-// room.
+// headroom.
 func (s *homeAhead) under(
 	e *feederExport,
 	asset flex.AssetID,
@@ -145,7 +145,7 @@ func (s *homeAhead) under(
 	}
 
 	for i, p := range s.periods {
-		if left, bounded := e.room(asset, p); bounded && left < power {
+		if left, bounded := e.headroom(asset, p); bounded && left < power {
 			s.allowed[i] &^= battery.Modes(battery.ModeDischarge)
 			if s.waits[i] == WaitsNot {
 				s.waits[i] = WaitsForFeeder
@@ -154,8 +154,8 @@ func (s *homeAhead) under(
 	}
 }
 
-// takeBack has a battery do nothing in half-hours that were dispatched, where the feeder's limit leaves it no room
-// any more: a dispatch of no power takes the place of what it was told.
+// takeBack has a battery do nothing in half-hours that were dispatched, where the feeder's limit leaves it no
+// headroom any more: a dispatch of no power takes the place of what it was sent.
 func (d *Service) takeBack(
 	ctx context.Context,
 	tx *store.Tx,
@@ -168,7 +168,7 @@ func (d *Service) takeBack(
 
 	own := s.feeder.battery(b.Asset.ID)
 	for _, p := range s.periods {
-		left, bounded := s.feeder.room(b.Asset.ID, p)
+		left, bounded := s.feeder.headroom(b.Asset.ID, p)
 		if !bounded || gives(own, p) <= left {
 			continue
 		}
@@ -213,7 +213,7 @@ func tellNothing(
 	return err
 }
 
-// battery is one of the group's; one that is not there is told nothing.
+// battery is one of the group's; one that is not there is sent nothing.
 func (e *feederExport) battery(id flex.AssetID) *store.Discharger {
 	for i := range e.batteries {
 		if e.batteries[i].ID == id {
@@ -236,8 +236,8 @@ func lockMode(p *store.BatteryPlan, at flex.Period) {
 	p.Modes = string(modes)
 }
 
-// CheckExport refuses a dispatch that has batteries give more than what limits their feeder's export leaves beside the
-// group's other batteries: that is a Conflict. It is made in the transaction of the dispatch.
+// CheckExport refuses a dispatch that has batteries give more than what limits their feeder's export leaves
+// beside the group's other batteries: that is a Conflict. It is made in the transaction of the dispatch.
 func CheckExport(
 	ctx context.Context,
 	tx *store.Tx,

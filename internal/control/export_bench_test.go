@@ -22,7 +22,7 @@ func BenchmarkExportLimit(b *testing.B) {
 				h.tariff(h.battery(), flex.Tariff{Type: flex.DynamicTariff})
 			}
 			h.setCaps(flex.Caps{Groups: []flex.CapGroup{g}})
-			h.batteryRound()
+			h.runBatteries()
 			if limited {
 				limit := exportLimit("north", 90_000, "2026-01-14T18:00:00Z", "2026-01-16T18:00:00Z")
 				if err := h.service.ImportLimits(b.Context(), h.Org, []flex.CapLimit{limit}); err != nil {
@@ -32,7 +32,7 @@ func BenchmarkExportLimit(b *testing.B) {
 
 			for b.Loop() {
 				h.Exec(`UPDATE battery_plan SET again = TRUE`)
-				if n := h.batteryRound(); n < batteries {
+				if n := h.runBatteries(); n < batteries {
 					b.Fatalf("%d plans", n)
 				}
 			}

@@ -39,7 +39,7 @@ func (h *fixture) feeders() (north, south []flex.AssetID) {
 	}
 
 	h.setCaps(flex.Caps{Groups: groups})
-	h.batteryRound()
+	h.runBatteries()
 
 	return north, south
 }
@@ -66,7 +66,7 @@ func TestExportLimits(t *testing.T) {
 		north, south := h.feeders()
 		gives := func(step string, n, later, s int) {
 			h.Helper()
-			h.batteryRound()
+			h.runBatteries()
 			got := []int{h.giving("2026-01-14T20:00:00Z", north...), h.giving("2026-01-14T20:30:00Z", north...), h.giving("2026-01-14T20:00:00Z", south...)}
 			if want := []int{n, later, s}; !slices.Equal(got, want) {
 				h.Errorf("%s: %v give, want %v", step, got, want)
@@ -116,7 +116,7 @@ func TestExportLimits(t *testing.T) {
 			t.Fatal(r, err)
 		}
 		gives("a lost link", 0, 2, 0)
-		if err := h.service.HearLink(h.Context(), h.Org, "south"); err != nil {
+		if err := h.service.LinkAlive(h.Context(), h.Org, "south"); err != nil {
 			t.Fatal(err)
 		}
 		gives("heard again", 0, 2, 2)
@@ -124,13 +124,13 @@ func TestExportLimits(t *testing.T) {
 }
 
 // TestExportLimits_Dispatched has what was dispatched be taken back once, where a limit that came since leaves it no
-// room, and refuses a dispatch that there is no room for.
+// headroom, and refuses a dispatch that there is no headroom for.
 func TestExportLimits_Dispatched(t *testing.T) {
 	each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
 		h.listen()
 		north, south := h.feeders()
 		h.goTo("2026-01-14T19:10:00Z")
-		h.batteryRound()
+		h.runBatteries()
 		const nothing = `SELECT count(*) FROM dispatch_asset WHERE power_w = 0`
 		if n := h.Count(`SELECT count(*) FROM dispatch d JOIN dispatch_asset a ON a.event_id = d.event_id WHERE power_w < 0 AND from_at = $1`,
 			at("2026-01-14T20:00:00Z").UnixMicro()); n != 4 {
@@ -142,7 +142,7 @@ func TestExportLimits_Dispatched(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			h.batteryRound()
+			h.runBatteries()
 			if n := h.Count(nothing); n != 1 {
 				t.Errorf("%d dispatches were taken back, not 1", n)
 			}
@@ -183,7 +183,7 @@ func TestExportLimits_Dispatched(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.goTo("2026-01-14T19:30:00Z")
-		h.batteryRound()
+		h.runBatteries()
 		told := 0
 		for _, id := range north {
 			if id != idle {

@@ -87,7 +87,7 @@ func (h *fixture) look() (c store.Charging) {
 // accept has the client take the asset's schedule that stands.
 func (h *fixture) accept() {
 	h.Helper()
-	s := h.look().Standing
+	s := h.look().Current
 	h.Exec(`UPDATE outbox SET accepted = generation, turn_at = NULL WHERE subject = $1`, h.asset.Bytes())
 	h.Exec(`INSERT INTO delivery (org_id, event_id, endpoint, kind, asset_id, generation, queued_at, state, tries, at, took, status, error, answer)
 		VALUES ($1, $2, 'schedule', 'schedule', $3, $4, $5, 'accepted', 1, $5, 0, 200, '', '')`,

@@ -87,8 +87,8 @@ func TestForget(t *testing.T) {
 		}
 
 		h.asset = ended
-		if c := h.look(); c.Standing.EventID != last.EventID || !c.Standing.Before.IsZero() {
-			t.Errorf("the ended session's schedule is %+v", c.Standing)
+		if c := h.look(); c.Current.EventID != last.EventID || !c.Current.Before.IsZero() {
+			t.Errorf("the ended session's schedule is %+v", c.Current)
 		}
 
 		if did := forget(); did != 0 {

@@ -17,14 +17,14 @@ const (
 	// TailTime is how long after the last ready-by of a site what was pushed keeps its main fuse
 	// by itself, with an equal share for each car.
 	TailTime = 7 * 24 * time.Hour
-	// FuseRest is when a site is looked at again of which a car waits until another has accepted
+	// FuseInterval is when a site is planned again of which a car waits until another has accepted
 	// that it gives way.
-	FuseRest = 30 * time.Second
+	FuseInterval = 30 * time.Second
 )
 
 // behindFuse is what is plugged in at a site whose import capacity was set, planned as one.
 type behindFuse struct {
-	*roomFor
+	*assetHeadroom
 	fuse   flex.Watts
 	from   time.Time
 	now    time.Time
@@ -167,7 +167,7 @@ func (f *behindFuse) read(
 	beside := *c
 	beside.Battery = c.Battery || len(f.tanks) > 0
 	loads, f.tight, err = tightLoads(ctx, tx, &beside, extra)
-	alone := len(loads) < 2 && !hasTail(&c.Standing) && f.home == nil
+	alone := len(loads) < 2 && !hasTail(&c.Current) && f.home == nil
 	if err != nil || alone && !f.tight {
 		return nil, nil, err
 	}
@@ -178,7 +178,7 @@ func (f *behindFuse) read(
 	}
 
 	made := slices.ContainsFunc(found, func(p store.Planned) bool {
-		return hasTail(&p.Standing)
+		return hasTail(&p.Current)
 	})
 	if !f.tight && !made && f.home == nil {
 		return nil, nil, nil
@@ -293,23 +293,23 @@ func (f *behindFuse) gather(
 	own := &store.Planned{
 		Session:  c.Session.ID,
 		MarketAt: c.Session.MarketAt,
-		Standing: c.Standing,
+		Current:  c.Current,
 	}
 
-	own.Standing.AssetID = c.Asset.ID
+	own.Current.AssetID = c.Asset.ID
 	f.cars = []*siteCar{
 		{member: member{Planned: own, from: e}, charging: c, why: why},
 	}
 
 	for i := range found {
 		p := &found[i]
-		if p.Standing.AssetID == c.Asset.ID {
+		if p.Current.AssetID == c.Asset.ID {
 			own.Taken = p.Taken
 			continue
 		}
 
 		if car := f.carOf(p); car != nil {
-			planned[p.Standing.AssetID] = true
+			planned[p.Current.AssetID] = true
 			f.cars = append(f.cars, car)
 		}
 	}
@@ -317,7 +317,7 @@ func (f *behindFuse) gather(
 	f.drawBeside(loads, planned)
 
 	slices.SortFunc(f.cars, func(a, b *siteCar) int {
-		return bytes.Compare(a.Standing.AssetID[:], b.Standing.AssetID[:])
+		return bytes.Compare(a.Current.AssetID[:], b.Current.AssetID[:])
 	})
 	f.pose()
 }
@@ -360,11 +360,11 @@ func (f *behindFuse) drawOthers(
 // carOf is a car that is planned beside the one with a cause, or nil if it stays as it is until its
 // next event.
 func (f *behindFuse) carOf(p *store.Planned) *siteCar {
-	car := &siteCar{member: member{Planned: p, from: p.Standing.From}}
+	car := &siteCar{member: member{Planned: p, from: p.Current.From}}
 	car.done = !car.end(f.from).After(f.from)
 	if !car.done {
 		car.from = inputsAt(p, f.from)
-		car.from.Ramp = nil // the room of the fuse is shared to the second
+		car.from.Ramp = nil // the fuse is shared to the second
 		return car
 	}
 
@@ -375,9 +375,9 @@ func (f *behindFuse) carOf(p *store.Planned) *siteCar {
 	return nil
 }
 
-// pose writes each car's problem, and the room that is there before any of them is planned.
+// pose writes each car's problem, and the headroom that is there before any of them is planned.
 func (f *behindFuse) pose() {
-	f.roomFor = newFuseRoom(f.limit(), f.from)
+	f.assetHeadroom = fuseHeadroom(f.limit(), f.from)
 
 	for _, o := range f.others {
 		f.Add(0, o.lists[0], o.power, true)
@@ -419,21 +419,21 @@ func (f *behindFuse) limit() flex.Watts {
 // readSent reads what a car's charger may be doing: what was accepted last, and what was sent
 // since, of which nobody knows whether it arrived.
 func (c *siteCar) readSent(ctx context.Context, tx *store.Tx) error {
-	if c.Standing.Generation == 0 {
+	if c.Current.Generation == 0 {
 		return nil
 	}
 
-	c.sent = append(c.sent, c.Standing.Steps)
+	c.sent = append(c.sent, c.Current.Steps)
 	if c.Taken {
 		return nil
 	}
 
-	accepted, err := tx.Accepted(ctx, c.Standing.AssetID)
+	accepted, err := tx.Accepted(ctx, c.Current.AssetID)
 	if err != nil {
 		return err
 	}
 
-	s, err := tx.Schedule(ctx, c.Standing.EventID)
+	s, err := tx.Schedule(ctx, c.Current.EventID)
 	for err == nil && s.Generation > accepted && !s.Before.IsZero() {
 		s, err = tx.Schedule(ctx, s.Before)
 		c.sent = append(c.sent, s.Steps)
@@ -462,7 +462,7 @@ func (f *behindFuse) solve(ctx context.Context, d *Service) error {
 		f.Add(0, car.want, car.problem.Power, car.problem.Running)
 	}
 
-	if f.standing() && !f.better() {
+	if f.keeps() && !f.better() {
 		for _, car := range order {
 			car.keep(f.from)
 		}

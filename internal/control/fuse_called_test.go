@@ -16,9 +16,9 @@ func turnUp(watts flex.Watts) flex.Instruction {
 	return in
 }
 
-// TestFuse_Called has two cars at a site whose fuse is set after they were planned for 22:00: what a turn-up sends them
-// keeps it from then on, whoever of them accepts, and so does what its end sends them. What is expected of them is no
-// more, and both explanations are exact.
+// TestFuse_Called has two cars at a site whose fuse is set after they were planned for 22:00: what a turn-up
+// sends them keeps it from then on, whoever of them accepts, and so does what its end sends them. What is
+// expected of them is no more, and both explanations are exact.
 func TestFuse_Called(t *testing.T) {
 	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
 		prices := make([]float64, 40)
@@ -27,7 +27,7 @@ func TestFuse_Called(t *testing.T) {
 		}
 
 		h.publish("2026-01-15T17:00:00Z", prices...)
-		h.round()
+		h.replan()
 
 		cars := []flex.AssetID{h.asset, h.Asset(h.site, flex.Charger, 7400)}
 		for _, car := range cars {
@@ -56,8 +56,8 @@ func TestFuse_Called(t *testing.T) {
 		})
 
 		for _, c := range called {
-			standing := h.at(c.AssetID).look().Standing
-			if got, want := kilowattHours(c.Expected, c.Power), kilowattHours(until(standing.Steps, standing.From.ReadyBy), c.Power); got != want {
+			planned := h.at(c.AssetID).look().Current
+			if got, want := kilowattHours(c.Expected, c.Power), kilowattHours(until(planned.Steps, planned.From.ReadyBy), c.Power); got != want {
 				t.Errorf("%v kWh are expected of a car that is sent %v", got, want)
 			}
 		}
@@ -68,8 +68,8 @@ func TestFuse_Called(t *testing.T) {
 		}
 
 		h.holds(cars, "stopped")
-		h.wait(control.FuseRest + time.Second)
-		h.round()
+		h.wait(control.FuseInterval + time.Second)
+		h.replan()
 		h.holds(cars, "planned again")
 		h.clean()
 	})

@@ -32,7 +32,7 @@ func (h *fixture) underCap(start string) {
 	h.setCaps(flex.Caps{Fleet: kw(50)})
 	cars := h.fuse(9.2, 7400)
 	h.publish(start, night(12, 13, 14, 15)...)
-	h.round()
+	h.replan()
 	cs := chargers{}
 	plug := control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(18, flex.Minimise)}
 	for _, car := range cars {
@@ -46,7 +46,7 @@ func (h *fixture) underCap(start string) {
 	cs.settle(h, cars)
 	for range 3 { // the fleet is planned together, and again when all have accepted
 		h.wait(flex.HalfHour)
-		h.round()
+		h.replan()
 		cs.settle(h, cars)
 	}
 
@@ -71,7 +71,7 @@ func (h *fixture) underCap(start string) {
 	before := []int64{h.at(cars[0]).look().Session.Generation, h.at(cars[1]).look().Session.Generation}
 	h.wait(time.Hour)
 	h.publish(start, night(12, 13, 14, 15)...)
-	h.round()
+	h.replan()
 	for i, car := range cars {
 		if g := h.at(car).look().Session.Generation; g != before[i] {
 			t.Errorf("car %d is sent a schedule without a cause", i)
@@ -83,7 +83,7 @@ func (h *fixture) underCap(start string) {
 }
 
 // TestFuse_CapsBattery has two cars and a battery behind a fuse under a cap, one car out of reach and then the other
-// replaced by one that needs more: at no instant do the schedules in force, and what the battery is told to charge
+// replaced by one that needs more: at no instant do the schedules in force, and what the battery is sent to charge
 // with, pass the fuse together.
 func TestFuse_CapsBattery(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
@@ -91,7 +91,7 @@ func TestFuse_CapsBattery(t *testing.T) {
 		cars := h.fuse(12, 7400)
 		battery := h.homeSite()
 		h.publish("2026-01-10T18:00:00Z", night(12, 13, 14, 15)...)
-		h.round()
+		h.replan()
 		plug := control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(18, flex.Minimise)}
 		check := func(when string) {
 			h.Helper()
@@ -105,8 +105,8 @@ func TestFuse_CapsBattery(t *testing.T) {
 		h.at(cars[1]).event(plug) // which never accepts anything
 		check("plugged in")
 		for range 3 {
-			h.wait(control.MarketRest)
-			h.round()
+			h.wait(control.MarketInterval)
+			h.replan()
 			h.at(cars[0])
 			check("planned together")
 		}
@@ -116,21 +116,21 @@ func TestFuse_CapsBattery(t *testing.T) {
 		plug.Intent = need(30, flex.Minimise)
 		h.event(plug)
 		check("another car")
-		h.wait(control.MarketRest)
-		h.round()
+		h.wait(control.MarketInterval)
+		h.replan()
 		check("planned with the other car")
 		h.clean()
 	})
 }
 
-// drawnBeside is the most that the schedules in force of cars let them draw together with what a battery is told to
+// drawnBeside is the most that the schedules in force of cars let them draw together with what a battery is sent to
 // charge with.
 func (h *fixture) drawnBeside(battery flex.AssetID, cars ...flex.AssetID) (most flex.Watts) {
 	h.Helper()
 	most = h.drawn(cars...)
 	var all []store.Schedule
 	for _, car := range cars {
-		all = append(all, h.at(car).look().Standing)
+		all = append(all, h.at(car).look().Current)
 	}
 
 	for _, m := range h.modes(battery) {
@@ -158,8 +158,8 @@ func (h *fixture) drawnBeside(battery flex.AssetID, cars ...flex.AssetID) (most 
 func (h *fixture) foreseesNothing() {
 	h.Helper()
 	f, err := h.service.Foresee(h.Context(), h.Org, nil)
-	if err != nil || f.Looked == 0 || f.Changed > 0 {
-		h.Errorf("of %d that are looked at %d would change for nothing: %v", f.Looked, f.Changed, err)
+	if err != nil || f.Planned == 0 || f.Changed > 0 {
+		h.Errorf("of %d that are looked at %d would change for nothing: %v", f.Planned, f.Changed, err)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestFuse_CapsRandom(t *testing.T) {
 		for seed := range uint64(12) {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				h.TB = t
-				h.randomSite(rand.New(rand.NewPCG(seed, 1)), 1, control.MarketRest)
+				h.randomSite(rand.New(rand.NewPCG(seed, 1)), 1, control.MarketInterval)
 			})
 		}
 		h.TB = t

@@ -31,7 +31,7 @@ func (f *behindFuse) order() (order []*siteCar) {
 	return order
 }
 
-// choose plans a car in the room that is there for it, and decides whether the plan takes the place
+// choose plans a car in the headroom that is there for it, and decides whether the plan takes the place
 // of the schedule in force.
 func (f *behindFuse) choose(ctx context.Context, d *Service, car *siteCar) {
 	var plan charge.Plan
@@ -39,13 +39,13 @@ func (f *behindFuse) choose(ctx context.Context, d *Service, car *siteCar) {
 
 	car.keep(f.from)
 	candidate := f.candidate(car, &plan)
-	decision := d.decide(ctx, car.Standing.AssetID, &candidate)
+	decision := d.decide(ctx, car.Current.AssetID, &candidate)
 	car.renewed = decision.Replace
 	car.plan = plan
 	if !decision.Again.IsZero() {
 		f.again[decision.Again] = append(
 			f.again[decision.Again],
-			car.Standing.AssetID,
+			car.Current.AssetID,
 		)
 	}
 
@@ -57,9 +57,9 @@ func (f *behindFuse) choose(ctx context.Context, d *Service, car *siteCar) {
 // candidate is a plan of a car beside its schedule in force.
 func (f *behindFuse) candidate(car *siteCar, plan *charge.Plan) Candidate {
 	exceeds := !f.Fits(&car.problem, 0, car.want) ||
-		f.tight != hasTail(&car.Standing)
+		f.tight != hasTail(&car.Current)
 	c := Candidate{
-		Ground:   ByCaps,
+		Trigger:  ByCaps,
 		Exceeds:  exceeds,
 		Now:      f.now,
 		MarketAt: car.MarketAt,
@@ -69,20 +69,20 @@ func (f *behindFuse) candidate(car *siteCar, plan *charge.Plan) Candidate {
 	}
 
 	if car.charging != nil {
-		c.Ground, c.Measured = car.why.ground, car.from.Learned != nil
-		c.Required = car.why.must || car.Standing.Generation == 0
+		c.Trigger, c.Measured = car.why.trigger, car.from.Learned != nil
+		c.Required = car.why.must || car.Current.Generation == 0
 	}
 
 	return c
 }
 
-// standing reports whether the schedules in force keep the fuse together, and nobody asked for
+// keeps reports whether the schedules in force keep the fuse together, and nobody asked for
 // another one.
-func (f *behindFuse) standing() bool {
+func (f *behindFuse) keeps() bool {
 	for _, car := range f.cars {
-		asked := car.charging != nil && car.why.ground == ByEvent
-		if asked || car.Standing.Generation == 0 ||
-			f.tight != hasTail(&car.Standing) {
+		asked := car.charging != nil && car.why.trigger == ByEvent
+		if asked || car.Current.Generation == 0 ||
+			f.tight != hasTail(&car.Current) {
 			return false
 		}
 	}
@@ -95,7 +95,7 @@ func (f *behindFuse) standing() bool {
 
 		for _, car := range f.cars {
 			d := draws{
-				lists: [][]flex.Step{car.Standing.Steps},
+				lists: [][]flex.Step{car.Current.Steps},
 				power: car.from.Power,
 			}
 
@@ -127,17 +127,17 @@ func (f *behindFuse) better() bool {
 		lost, won = lost+less, won+more
 
 		changed := Candidate{
-			Current: car.Standing.Steps,
+			Current: car.Current.Steps,
 			Problem: &car.problem,
 			Plan:    &car.plan,
 		}
 
-		urgent = urgent || changed.worth().Value == store.Urgent
+		urgent = urgent || changed.benefit().Value == store.Urgent
 
 		assumed := charge.AssumedPrice(f.prices)
-		old := weighSteps(&car.problem, assumed, car.Standing.Steps)
+		old := effectOf(&car.problem, assumed, car.Current.Steps)
 		saved += old.cost -
-			weighSteps(&car.problem, assumed, car.plan.Steps).cost
+			effectOf(&car.problem, assumed, car.plan.Steps).cost
 		cost += old.cost
 		n++
 	}
@@ -148,7 +148,7 @@ func (f *behindFuse) better() bool {
 // keep has a car do what its schedule in force says.
 func (c *siteCar) keep(from time.Time) {
 	c.renewed = false
-	c.want = within(c.Standing.Steps, flex.Span{From: from, To: c.end(from)})
+	c.want = within(c.Current.Steps, flex.Span{From: from, To: c.end(from)})
 }
 
 // fence holds a car that is planned anew to what the others leave whether or not they have
@@ -160,17 +160,17 @@ func (f *behindFuse) fence(car *siteCar) {
 	}
 
 	span := flex.Span{From: f.from, To: car.end(f.from)}
-	room := f.left(car, span)
-	if fits(car.core, car.problem.Power, room) {
+	limits := f.left(car, span)
+	if fits(car.core, car.problem.Power, limits) {
 		return
 	}
 
-	car.problem.Limits = lower(car.problem.Limits, room, span)
+	car.problem.Limits = lower(car.problem.Limits, limits, span)
 	car.plan = charge.Solve(car.problem)
 	car.core = car.plan.Steps
 }
 
-// commitSite puts what changed in force, and has the site looked at again if a car waits for
+// commitSite puts what changed in force, and has the site planned again if a car waits for
 // another to accept that it gives way.
 func (d *Service) commitSite(
 	ctx context.Context,
@@ -203,13 +203,13 @@ func (d *Service) commitSite(
 		return err
 	}
 
-	return f.lookAgain(ctx, tx)
+	return f.replanAt(ctx, tx)
 }
 
 // scheduleOf is a car's next schedule; false if it is the one in force.
 func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 	steps := slices.Concat(car.core, car.tail)
-	same := !car.renewed && sameAhead(car.Standing.Steps, steps, f.from)
+	same := !car.renewed && sameAhead(car.Current.Steps, steps, f.from)
 	if same || len(steps) == 0 {
 		return s, false
 	}
@@ -232,23 +232,23 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 	return s, true
 }
 
-// lookAgain has cars planned again whose schedule rests, or that are to have more once others have
+// replanAt has cars planned again whose schedule may not change yet, or that are to have more once others have
 // accepted theirs.
-func (f *behindFuse) lookAgain(ctx context.Context, tx *store.Tx) error {
+func (f *behindFuse) replanAt(ctx context.Context, tx *store.Tx) error {
 	for at, who := range f.again {
 		if err := tx.MarkAt(ctx, at, who...); err != nil {
 			return err
 		}
 	}
 
-	return tx.MarkAt(ctx, f.now.Add(FuseRest), f.waiting()...)
+	return tx.MarkAt(ctx, f.now.Add(FuseInterval), f.waiting()...)
 }
 
 // waiting lists the cars that are to have more once others have accepted their schedules.
 func (f *behindFuse) waiting() (ids []flex.AssetID) {
 	for _, car := range f.cars {
 		if !sameAhead(car.core, car.want, f.from) {
-			ids = append(ids, car.Standing.AssetID)
+			ids = append(ids, car.Current.AssetID)
 		}
 	}
 

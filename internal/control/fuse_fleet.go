@@ -41,7 +41,7 @@ func (f *fleet) readSites(
 		f.fused = append(f.fused, site)
 		site.prices = f.market
 		for _, car := range site.cars {
-			by[car.Standing.AssetID] = site
+			by[car.Current.AssetID] = site
 		}
 	}
 
@@ -74,7 +74,7 @@ func bySite(
 	}
 
 	for i := range found {
-		id := siteOf[found[i].Standing.AssetID]
+		id := siteOf[found[i].Current.AssetID]
 		at := all[id]
 		at.planned = append(at.planned, found[i])
 		all[id] = at
@@ -85,12 +85,12 @@ func bySite(
 
 // join makes a member one of the cars of its site, if that is among those whose main fuse can bind.
 func (m *member) join(by map[flex.AssetID]*behindFuse) {
-	m.site, m.broken = by[m.Standing.AssetID], hasTail(&m.Standing)
+	m.site, m.broken = by[m.Current.AssetID], hasTail(&m.Current)
 	if m.site == nil {
 		return
 	}
 
-	m.at = m.site.carNamed(m.Standing.AssetID)
+	m.at = m.site.carNamed(m.Current.AssetID)
 	nameable(&m.from)
 	m.at.from = m.from
 	m.Car.Problem.Power = m.from.Power
@@ -129,9 +129,9 @@ func (m *member) unshared() bool {
 	return m.at != nil && len(m.at.share) > 0 && m.at.unserved()
 }
 
-// behind has a member's plan keep the room that the others behind its main fuse leave once they have accepted theirs,
-// and adds to a binding what that did.
-func (m *member) behind(
+// underFuse has a member's plan keep the headroom that the others behind its main fuse leave once they have
+// accepted theirs, and adds to a binding what that did.
+func (m *member) underFuse(
 	p *charge.Problem,
 	plan *charge.Plan,
 	b *store.Binding,
@@ -141,24 +141,24 @@ func (m *member) behind(
 	}
 
 	span := flex.Span{From: m.site.from, To: m.at.end(m.site.from)}
-	room := m.site.stepped(span, m.at.least(), func(t time.Time) flex.Watts {
+	limits := m.site.stepped(span, m.at.least(), func(t time.Time) flex.Watts {
 		return m.site.openAt(m.at, t)
 	})
-	m.yields = !fits(m.stood(), p.Power, room)
+	m.yields = !fits(m.current(), p.Power, limits)
 
-	return m.stay(p, plan, b, room)
+	return m.stay(p, plan, b, limits)
 }
 
-// stay has a member's plan stay in some room under its main fuse, and adds to a binding what that did.
+// stay has a member's plan keep some limits under its main fuse, and adds to a binding what that did.
 func (m *member) stay(
 	p *charge.Problem,
 	plan *charge.Plan,
 	b *store.Binding,
-	room []flex.Step,
+	limits []flex.Step,
 ) *store.Binding {
 	span := flex.Span{From: m.site.from, To: m.at.end(m.site.from)}
 	free := plan.Steps
-	_, held := m.site.stay(p, plan, span, room)
+	_, held := m.site.stay(p, plan, span, limits)
 	if b == nil {
 		b = &store.Binding{}
 	}
@@ -171,8 +171,8 @@ func (m *member) stay(
 	return b
 }
 
-// settle notes what a member does among the cars of its site.
-func (m *member) settle() {
+// note records what a member does among the cars of its site.
+func (m *member) note() {
 	if m.at == nil {
 		return
 	}
@@ -192,15 +192,15 @@ func (f *fleet) fence() {
 		}
 
 		span := flex.Span{From: m.site.from, To: m.at.end(m.site.from)}
-		room := m.site.left(m.at, span)
-		if fits(m.next.Steps, m.Power, room) {
+		limits := m.site.left(m.at, span)
+		if fits(m.next.Steps, m.Power, limits) {
 			continue
 		}
 
 		f.Remove(m.Cap, m.steps(), m.Power, m.Running)
 		f.cap = m.Cap
 		p, plan, b := f.charge(*m.Car.Problem)
-		m.binding = m.stay(&p, &plan, b, room)
+		m.binding = m.stay(&p, &plan, b, limits)
 		m.next = &plan
 		m.at.core = plan.Steps
 		f.Add(m.Cap, m.steps(), m.Power, m.Running)
@@ -227,7 +227,7 @@ func (m *member) sends() (
 	}
 
 	steps = slices.Concat(m.at.core, m.at.tail)
-	if sameAhead(m.Standing.Steps, steps, m.site.from) {
+	if sameAhead(m.Current.Steps, steps, m.site.from) {
 		return nil, nil, false
 	}
 
@@ -247,7 +247,7 @@ func (m *member) sends() (
 func (f *fleet) freed(curve store.CurveID) {
 	for _, site := range f.fused {
 		for _, car := range site.cars {
-			same := sameAhead(car.Standing.Steps, car.tail, site.from)
+			same := sameAhead(car.Current.Steps, car.tail, site.from)
 			if !car.done || same || len(car.tail) == 0 {
 				continue
 			}

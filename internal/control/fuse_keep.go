@@ -11,27 +11,27 @@ import (
 	"flexd/internal/store"
 )
 
-// fuseKept is what holding schedules against main fuses came to.
+// fuseKept is what checking schedules against main fuses came to.
 type fuseKept struct {
-	did       []*store.Binding // what the fuse did to each, nil for nothing
+	bindings  []*store.Binding // what the fuse did to each, nil for nothing
 	refused   []flex.AssetID   // whose schedule the check refused
 	batteries []flex.SiteID    // the sites with batteries
 }
 
 // keepFuses holds schedules that are about to take the place of others against the main fuses of their sites,
-// whoever made them: each is made anew in the room that the others of its site leave where it does not fit, and says
-// what the car has once it is done. Then check.Fuse looks at all of a site.
+// whoever made them: each is made anew in the headroom that the others of its site leave where it does not fit,
+// and says what the car has once it is done. Then check.Fuse looks at all of a site.
 func (d *Service) keepFuses(
 	ctx context.Context,
 	tx *store.Tx,
 	ps []flex.PricedPeriod,
 	next []store.Replacement,
 ) (k fuseKept, err error) {
-	k.did = make([]*store.Binding, len(next))
+	k.bindings = make([]*store.Binding, len(next))
 	at := make(map[flex.AssetID]int, len(next))
 	ids := make([]flex.AssetID, len(next))
 	for i := range next {
-		ids[i] = next[i].Standing.AssetID
+		ids[i] = next[i].Current.AssetID
 		at[ids[i]] = i
 	}
 
@@ -44,7 +44,7 @@ func (d *Service) keepFuses(
 		}
 
 		f.prices = ps
-		sent := f.keepAll(next, k.did, at)
+		sent := f.keepAll(next, k.bindings, at)
 		k.refused = append(k.refused, d.guardNext(ctx, f, sent)...)
 		if len(sites[i].Batteries) > 0 {
 			k.batteries = append(k.batteries, sites[i].ID)
@@ -54,10 +54,10 @@ func (d *Service) keepFuses(
 	return k, err
 }
 
-// follow has what was refused looked at again after a rest, and the batteries of the sites planned around what their cars
-// do now. What was kept is committed by then.
+// follow has what was refused planned again after a while, and the batteries of the sites planned around what
+// their cars do now. What was kept is committed by then.
 func (k *fuseKept) follow(ctx context.Context, tx *store.Tx, d *Service) error {
-	err := tx.MarkAt(ctx, tx.Now().Add(MarketRest), k.refused...)
+	err := tx.MarkAt(ctx, tx.Now().Add(MarketInterval), k.refused...)
 	for i := 0; i < len(k.batteries) && err == nil; i++ {
 		err = d.replanBatteries(ctx, tx, k.batteries[i])
 	}
@@ -73,9 +73,9 @@ func (f *behindFuse) keepAll(
 ) map[flex.AssetID]*store.Schedule {
 	sent := map[flex.AssetID]*store.Schedule{}
 	for _, car := range f.cars {
-		if i, ok := at[car.Standing.AssetID]; ok {
+		if i, ok := at[car.Current.AssetID]; ok {
 			did[i] = f.keepNext(car, &next[i].Next)
-			sent[car.Standing.AssetID] = &next[i].Next
+			sent[car.Current.AssetID] = &next[i].Next
 		}
 	}
 
@@ -94,8 +94,8 @@ func lockFused(
 	return readFused(ctx, tx, s)
 }
 
-// keepNext has what a car is about to be sent keep the room that the others leave it, and says what it has once it
-// is done. It returns what the fuse did, nil for nothing.
+// keepNext has what a car is about to be sent keep the headroom that the others leave it, and says what it has
+// once it is done. It returns what the fuse did, nil for nothing.
 func (f *behindFuse) keepNext(
 	car *siteCar,
 	s *store.Schedule,
@@ -123,19 +123,19 @@ func (f *behindFuse) keepNext(
 	return b
 }
 
-// fenceNext makes what a car is about to be sent anew in the room that the others leave it, where it does not fit. It
-// returns what the fuse did, nil for nothing.
+// fenceNext makes what a car is about to be sent anew in the headroom that the others leave it, where it does
+// not fit. It returns what the fuse did, nil for nothing.
 func (f *behindFuse) fenceNext(car *siteCar) *store.Binding {
 	span := flex.Span{From: f.from, To: car.end(f.from)}
-	room := f.left(car, span)
-	fit := car.exact() && fits(car.core, car.from.Power, room)
+	limits := f.left(car, span)
+	fit := car.exact() && fits(car.core, car.from.Power, limits)
 	if car.done || fit {
 		return nil
 	}
 
 	p := problemOf(car.from, f.from, f.prices)
 	p.Exact = true
-	p.Limits = lower(p.Limits, room, span)
+	p.Limits = lower(p.Limits, limits, span)
 	plan := charge.Solve(p)
 	free := car.core
 	car.core = plan.Steps
@@ -153,8 +153,9 @@ func (c *siteCar) exact() bool {
 	})
 }
 
-// guardNext holds what the cars of a site are about to be sent against its main fuse by check.Fuse. What breaks it
-// is cut down to what the fuse leaves, is said to be so, and is to be planned again after a rest: those cars are returned.
+// guardNext holds what the cars of a site are about to be sent against its main fuse by check.Fuse. What breaks
+// it is cut down to what the fuse leaves, is said to be so, and is to be planned again after a while: those cars
+// are returned.
 func (d *Service) guardNext(
 	ctx context.Context,
 	f *behindFuse,
@@ -162,7 +163,7 @@ func (d *Service) guardNext(
 ) (refused []flex.AssetID) {
 	devices := f.devices()
 	for i, car := range f.cars {
-		if s := sent[car.Standing.AssetID]; s != nil {
+		if s := sent[car.Current.AssetID]; s != nil {
 			devices[i].Next = s.Steps
 		}
 	}
@@ -174,10 +175,10 @@ func (d *Service) guardNext(
 
 	check.ClipToFuse(devices, f.fuse)
 	for i, car := range f.cars {
-		if s := sent[car.Standing.AssetID]; s != nil {
+		if s := sent[car.Current.AssetID]; s != nil {
 			s.Steps = devices[i].Next
 			s.From.Origins = passed(s.From.Origins) + " " + store.PlanRefused
-			refused = append(refused, car.Standing.AssetID)
+			refused = append(refused, car.Current.AssetID)
 		}
 	}
 

@@ -37,8 +37,8 @@ func fusedAround(
 	})
 }
 
-// readFused reads a site with a main fuse as its schedules in force have it, and as if what is named were plugged in too.
-// It is nil where the fuse cannot bind.
+// readFused reads a site with a main fuse as its schedules in force have it, and as if what is named were
+// plugged in too. It is nil where the fuse cannot bind.
 func readFused(
 	ctx context.Context,
 	tx *store.Tx,
@@ -78,7 +78,7 @@ func fusedOf(
 
 	ids := make([]flex.AssetID, len(found))
 	for i := range found {
-		ids[i] = found[i].Standing.AssetID
+		ids[i] = found[i].Current.AssetID
 	}
 
 	by = map[flex.AssetID]*behindFuse{}
@@ -91,7 +91,7 @@ func fusedOf(
 		}
 
 		for _, car := range f.cars {
-			by[car.Standing.AssetID] = f
+			by[car.Current.AssetID] = f
 		}
 	}
 
@@ -180,8 +180,8 @@ func (f *behindFuse) busyAt(
 	return d, nil
 }
 
-// binds reports whether what is plugged in can together draw more than the fuse, beside tanks, and batteries of some power.
-// One car binds it at a site of several, for others may come.
+// binds reports whether what is plugged in can together draw more than the fuse, beside tanks, and batteries of
+// some power. One car binds it at a site of several, for others may come.
 func (f *behindFuse) binds(
 	s store.FusedSite,
 	loads []store.Load,
@@ -202,10 +202,10 @@ func (f *behindFuse) binds(
 func (f *behindFuse) stand(loads []store.Load, found []store.Planned) {
 	planned := map[flex.AssetID]bool{}
 	for i := range found {
-		planned[found[i].Standing.AssetID] = true
+		planned[found[i].Current.AssetID] = true
 		car := &siteCar{member: member{
 			Planned: &found[i],
-			from:    found[i].Standing.From,
+			from:    found[i].Current.From,
 		}}
 
 		car.done = !car.end(f.from).After(f.from)
@@ -216,14 +216,14 @@ func (f *behindFuse) stand(loads []store.Load, found []store.Planned) {
 
 	f.drawBeside(loads, planned)
 	slices.SortFunc(f.cars, func(a, b *siteCar) int {
-		return bytes.Compare(a.Standing.AssetID[:], b.Standing.AssetID[:])
+		return bytes.Compare(a.Current.AssetID[:], b.Current.AssetID[:])
 	})
 }
 
 // carNamed is a car of the site; nil if it has no schedule.
 func (f *behindFuse) carNamed(id flex.AssetID) *siteCar {
 	i := slices.IndexFunc(f.cars, func(car *siteCar) bool {
-		return car.Standing.AssetID == id
+		return car.Current.AssetID == id
 	})
 	if i < 0 {
 		return nil
@@ -242,7 +242,7 @@ func (f *behindFuse) joined(c *store.Charging, e store.Effective) *siteCar {
 	car := f.carNamed(c.Asset.ID)
 	if car == nil {
 		p := &store.Planned{Session: c.Session.ID}
-		p.Standing.AssetID = c.Asset.ID
+		p.Current.AssetID = c.Asset.ID
 		car = &siteCar{member: member{Planned: p}}
 		f.cars = append(f.cars, car)
 		f.others = slices.DeleteFunc(f.others, func(o draws) bool {
@@ -260,17 +260,17 @@ func (f *behindFuse) joined(c *store.Charging, e store.Effective) *siteCar {
 // breaks reports whether a car's schedule in force does not keep what the others leave it, or was made as if
 // it shared no fuse.
 func (f *behindFuse) breaks(car *siteCar) bool {
-	if car.Standing.Generation == 0 {
+	if car.Current.Generation == 0 {
 		return false
 	}
-	if !hasTail(&car.Standing) {
+	if !hasTail(&car.Current) {
 		return true
 	}
 
-	span := flex.Span{From: f.from, To: car.Standing.End()}
+	span := flex.Span{From: f.from, To: car.Current.End()}
 
 	return !fits(
-		within(car.Standing.Steps, span),
+		within(car.Current.Steps, span),
 		car.from.Power,
 		f.left(car, span),
 	)
@@ -280,7 +280,7 @@ func (f *behindFuse) breaks(car *siteCar) bool {
 // fuse, or was made for one that binds no more.
 func (f *behindFuse) replaces(car *siteCar, c *store.Charging) bool {
 	if f == nil {
-		return hasTail(&c.Standing)
+		return hasTail(&c.Current)
 	}
 	return f.breaks(car)
 }
@@ -318,16 +318,16 @@ func (f *behindFuse) hold(
 	return b
 }
 
-// stay has a plan stay in some room, and reports whether it had to be made anew for that.
+// stay has a plan keep some limits, and reports whether it had to be made anew for that.
 func (f *behindFuse) stay(
 	p *charge.Problem,
 	plan *charge.Plan,
 	span flex.Span,
-	room []flex.Step,
+	limits []flex.Step,
 ) (steps []flex.Step, anew bool) {
-	anew = !fits(plan.Steps, p.Power, room)
+	anew = !fits(plan.Steps, p.Power, limits)
 	if anew {
-		p.Limits = lower(p.Limits, room, span)
+		p.Limits = lower(p.Limits, limits, span)
 		*plan = charge.Solve(*p)
 	}
 
@@ -413,7 +413,7 @@ func (f *behindFuse) due(id flex.AssetID, b *store.Binding) time.Time {
 	}
 
 	for _, car := range f.cars {
-		if car.Standing.AssetID != id && !hasTail(&car.Standing) {
+		if car.Current.AssetID != id && !hasTail(&car.Current) {
 			return f.now
 		}
 	}
@@ -422,7 +422,7 @@ func (f *behindFuse) due(id flex.AssetID, b *store.Binding) time.Time {
 		return c.Site
 	})
 	if held {
-		return f.now.Add(MarketRest)
+		return f.now.Add(MarketInterval)
 	}
 
 	return time.Time{}

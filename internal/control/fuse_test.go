@@ -42,13 +42,13 @@ type chargers map[flex.AssetID]obeyed
 // accept has an asset's charger take the schedule that stands.
 func (cs chargers) accept(h *fixture, asset flex.AssetID) {
 	c := h.at(asset).look()
-	if !c.Open() || c.Standing.Generation == 0 {
+	if !c.Open() || c.Current.Generation == 0 {
 		return
 	}
-	if _, had := cs[asset]; !had || cs[asset].session != c.Session.ID || !slices.Equal(cs[asset].steps, c.Standing.Steps) {
+	if _, had := cs[asset]; !had || cs[asset].session != c.Session.ID || !slices.Equal(cs[asset].steps, c.Current.Steps) {
 		h.accept()
 	}
-	cs[asset] = obeyed{c.Standing.Steps, c.Standing.From.Power, c.Session.ID}
+	cs[asset] = obeyed{c.Current.Steps, c.Current.From.Power, c.Session.ID}
 }
 
 // most is the most that the chargers draw together from an instant on, and when, if nothing is
@@ -101,8 +101,8 @@ func (cs chargers) settle(h *fixture, assets []flex.AssetID) {
 		for _, a := range assets {
 			cs.accept(h, a)
 		}
-		h.wait(control.FuseRest + time.Second)
-		h.round()
+		h.wait(control.FuseInterval + time.Second)
+		h.replan()
 	}
 	for _, a := range assets {
 		cs.accept(h, a)
@@ -115,12 +115,12 @@ func TestFuse_TwoCars(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		cars := h.fuse(10, 7400)
 		h.publish("2026-01-10T18:00:00Z", night(12, 13, 14, 15)...)
-		h.round()
+		h.replan()
 		cs := chargers{}
 		plug := control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(22, flex.Minimise)}
 		h.at(cars[0]).event(plug)
 		cs.accept(h, cars[0])
-		alone := h.look().Standing
+		alone := h.look().Current
 		if alone.Steps[len(alone.Steps)-1].To != alone.From.ReadyBy {
 			t.Error("one car alone has a tail")
 		}
@@ -156,7 +156,7 @@ func TestFuse_TwoCars(t *testing.T) {
 		before := []int64{h.at(cars[0]).look().Session.Generation, h.at(cars[1]).look().Session.Generation}
 		h.wait(time.Hour)
 		h.publish("2026-01-10T18:00:00Z", night(12, 13, 14, 15)...)
-		h.round()
+		h.replan()
 		for i, car := range cars {
 			if g := h.at(car).look().Session.Generation; g != before[i] {
 				t.Errorf("car %d is sent a schedule without a cause", i)
@@ -165,8 +165,8 @@ func TestFuse_TwoCars(t *testing.T) {
 
 		h.at(cars[1]).event(control.Event{Kind: control.PlugOut})
 		h.wait(2 * time.Minute)
-		h.round()
-		if s := h.at(cars[0]).look().Standing; s.End() != s.From.ReadyBy {
+		h.replan()
+		if s := h.at(cars[0]).look().Current; s.End() != s.From.ReadyBy {
 			t.Error("the one that is left still gives way to nobody")
 		}
 
@@ -220,12 +220,12 @@ func TestFuse_OneAsset(t *testing.T) {
 	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		plug := control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(22, flex.Minimise)}
 		h.event(plug)
-		without := h.look().Standing.Steps
+		without := h.look().Current.Steps
 		h.event(control.Event{Kind: control.PlugOut})
 		h.fuse(5)
 		h.wait(2 * time.Minute)
 		h.event(plug)
-		with := h.look().Standing.Steps
+		with := h.look().Current.Steps
 		if fmt.Sprint(without[1:]) != fmt.Sprint(with[1:]) {
 			t.Errorf("%v, without a fuse %v", with, without)
 		}
@@ -249,8 +249,9 @@ func TestFuse_Random(t *testing.T) {
 	})
 }
 
-// randomSite plays one site of random cars on so many phases; 0 is what their power implies. What could be met of
-// their needs is worked out for cars that take any power, so it is asked for of cars on one phase alone. Before that some time passes.
+// randomSite plays one site of random cars on so many phases; 0 is what their power implies. What could be met
+// of their needs is worked out for cars that take any power, so it is asked for of cars on one phase alone.
+// Before that some time passes.
 func (h *fixture) randomSite(r *rand.Rand, phases int, rest time.Duration) {
 	evening := time.UnixMicro(h.micro.Load()).UTC().Truncate(24 * time.Hour).Add(42 * time.Hour)
 	h.micro.Store(evening.UnixMicro())
@@ -293,7 +294,7 @@ func (h *fixture) randomSite(r *rand.Rand, phases int, rest time.Duration) {
 	cs.settle(h, cars)
 	for rested := time.Duration(0); rested < 3*rest; rested += rest {
 		h.wait(rest)
-		h.round()
+		h.replan()
 		cs.settle(h, cars)
 	}
 	check("all")
@@ -307,7 +308,7 @@ func (h *fixture) randomSite(r *rand.Rand, phases int, rest time.Duration) {
 		what := h.happens(r, car, cs)
 		check(what)
 		if r.IntN(3) > 0 {
-			h.round()
+			h.replan()
 		}
 
 		for range r.IntN(3) {
@@ -383,7 +384,7 @@ func (h *fixture) met(cars []flex.AssetID, wishes []wanted, fuse flex.Watts) {
 
 	needs, most, given, slack := make([]float64, len(cars)), make([]float64, len(cars)), 0.0, 0.0
 	for i, car := range cars {
-		s := h.at(car).look().Standing
+		s := h.at(car).look().Current
 		needs[i], most[i] = wishes[i].kwh, s.From.Power.KW()/2
 		got := 0.0
 		for _, p := range s.Steps {
@@ -422,7 +423,7 @@ func flow(needs, most, slots []float64, may func(car, slot int) bool) (sum float
 	return sum
 }
 
-// push gives a car up to so much more, from a slot with room or from one of which another car
+// push gives a car up to so much more, from a slot with headroom or from one of which another car
 // can be moved.
 func push(car int, want float64, given [][]float64, most, slots []float64, may func(car, slot int) bool, seen []bool) float64 {
 	seen[car] = true

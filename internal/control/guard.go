@@ -44,9 +44,9 @@ type siteNext struct {
 	next store.Schedule
 }
 
-// guarded lists what the cars of a site are about to be sent. It is held against the main fuse by
+// guarded lists what the cars of a site are about to be sent. It is checked against the main fuse by
 // check.Fuse, which shares nothing with what planned it. What breaks it is cut down to what the fuse leaves, is
-// said to be so, and is planned again after a rest.
+// said to be so, and is planned again after a while.
 func (d *Service) guarded(
 	ctx context.Context,
 	f *behindFuse,
@@ -70,14 +70,14 @@ func (d *Service) guarded(
 		return all
 	}
 
-	d.refuse(ctx, all[0].Standing.AssetID, law)
+	d.refuse(ctx, all[0].Current.AssetID, law)
 	check.ClipToFuse(devices, f.fuse)
 	for k := range all {
 		s := &all[k].next
 		s.Steps = devices[of[k]].Next
 		s.From.Origins += " " + store.PlanRefused
-		again := f.now.Add(MarketRest)
-		f.again[again] = append(f.again[again], all[k].Standing.AssetID)
+		again := f.now.Add(MarketInterval)
+		f.again[again] = append(f.again[again], all[k].Current.AssetID)
 	}
 
 	return all
@@ -126,7 +126,7 @@ func (f *behindFuse) devices() (all []check.Device) {
 	return all
 }
 
-// guardBattery holds what a battery is told against its site's fuse, export limit and cars, by
+// guardBattery checks what a battery is sent against its site's fuse, export limit and cars, by
 // check.AtMeter. A half-hour that breaks one is locked: nothing is charged or given. It reports whether any was.
 func (d *Service) guardBattery(
 	ctx context.Context,
@@ -147,7 +147,7 @@ func (d *Service) guardBattery(
 		m.Moves = powers[i]
 		m.Net = s.load[i] - s.roof[i]
 		if s.feeder != nil {
-			if left, bounded := s.feeder.room(b.Asset.ID, p); bounded {
+			if left, bounded := s.feeder.headroom(b.Asset.ID, p); bounded {
 				m.Feeder = &left
 			}
 		}

@@ -30,7 +30,7 @@ func TestGuard_Fuse(t *testing.T) {
 		for i, steps := range [][]flex.Step{hourly(now, 7400, 7400, 0), hourly(now, second...)} {
 			id := flex.AssetID{byte(i + 1)}
 			from := store.Effective{Power: 7400, ReadyBy: now.Add(3 * time.Hour), Origins: "event asset site " + store.PlanRefused}
-			p := &store.Planned{Standing: store.Schedule{Schedule: flex.Schedule{AssetID: id}, From: from}}
+			p := &store.Planned{Current: store.Schedule{Schedule: flex.Schedule{AssetID: id}, From: from}}
 			f.cars = append(f.cars, &siteCar{member: member{Planned: p, from: from}, renewed: true, core: steps})
 		}
 		return f
@@ -49,7 +49,7 @@ func TestGuard_Fuse(t *testing.T) {
 
 	bad := plan(2600, 7400, 7400) // 14.8 kW in the second hour
 	all := d.guarded(ctx, bad)
-	if d.Refused() != 1 || len(bad.again[now.Add(MarketRest)]) != 2 {
+	if d.Refused() != 1 || len(bad.again[now.Add(MarketInterval)]) != 2 {
 		t.Errorf("%d refused, %v again", d.Refused(), bad.again)
 	}
 	for _, n := range all {

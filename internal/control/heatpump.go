@@ -61,7 +61,7 @@ func (d *Service) planHeatPump(
 	}
 
 	p := h.problem(t.slots, t.buy, t.closed)
-	p.Init, p.Worth = h.temp, t.spare
+	p.Init, p.Worth = h.temp, t.residual
 	h.goesOn(p)
 	plan := heat.Solve(p)
 
@@ -135,7 +135,7 @@ func (h *heatPump) setpoint(at time.Time) float64 {
 }
 
 // choices are what the heat pump may be asked to do in a slot, with the signal of each. In one that is
-// closed it is off, as far as it can be told to.
+// closed it is off, as far as it can be made to.
 func (h *heatPump) choices(
 	span flex.Span,
 	price float64,
@@ -356,14 +356,14 @@ func (h *heatPump) keeps(
 			choices[i] = h.choiceOf(i, signal)
 		}
 
-		if choices[i] < 0 { // the fuse has no room for it any more
+		if choices[i] < 0 { // the fuse has no headroom for it any more
 			return kept, false
 		}
 	}
 
 	kept = heat.Run(p, choices)
 	worse := kept.Short > plan.Short+pumpWarmer ||
-		kept.Short >= plan.Short && kept.Cost > plan.Cost+tankWorth
+		kept.Short >= plan.Short && kept.Cost > plan.Cost+tankMinSaving
 
 	return kept, !worse
 }
@@ -405,7 +405,7 @@ func (h *heatPump) off(signal int) bool {
 
 // note keeps with the plan what it was worked out from, and what the rooms are expected to have.
 func (h *heatPump) note(p *heat.Problem, plan *heat.Plan, signals []int) {
-	room := &store.RoomPlan{
+	limits := &store.RoomPlan{
 		Steering: h.steering,
 		Signals:  signals,
 		Temp:     h.temp,
@@ -416,16 +416,16 @@ func (h *heatPump) note(p *heat.Problem, plan *heat.Plan, signals []int) {
 	h.plan.StoredAt, h.plan.Basis = h.from, h.basis
 	h.plan.LackAt = time.Time{}
 	if lack, slot := plan.Lowest(p.Slots); slot >= 0 {
-		room.Lack = int64(math.Round(lack * 1000))
+		limits.Lack = int64(math.Round(lack * 1000))
 		h.plan.LackAt = h.slots[slot].To
 	}
 
 	for i := range h.slots {
-		room.Cost += p.Slots[i].Price * plan.Energy[i] / 1000
-		room.Course = append(room.Course, h.courseOf(p, plan, i))
+		limits.Cost += p.Slots[i].Price * plan.Energy[i] / 1000
+		limits.Course = append(limits.Course, h.courseOf(p, plan, i))
 	}
 
-	h.plan.Room = room
+	h.plan.Room = limits
 }
 
 // courseOf is a slot of a plan as it is kept.

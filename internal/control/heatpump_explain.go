@@ -51,12 +51,12 @@ func (h *heatPump) reason(p *heat.Problem, plan *heat.Plan, i int) string {
 
 // explainPump says what a heat pump's plan does and was worked out from.
 func explainPump(t *heatedTank, x *Explanation) {
-	room := t.plan.Room
-	if room == nil {
+	limits := t.plan.Room
+	if limits == nil {
 		return
 	}
 
-	h := &heatPump{heatedTank: t, steering: room.Steering, building: room.Building}
+	h := &heatPump{heatedTank: t, steering: limits.Steering, building: limits.Building}
 	x.Heat = h.periods()
 	x.Summary = h.says()
 	x.Inputs = h.inputs()
@@ -67,13 +67,13 @@ func explainPump(t *heatedTank, x *Explanation) {
 	}
 
 	x.Plan.Energy = flex.WattHours(energy)
-	x.Plan.Cost = flex.MicroPounds(math.Round(room.Cost * 1e4))
+	x.Plan.Cost = flex.MicroPounds(math.Round(limits.Cost * 1e4))
 	x.Plan.LowerBound = x.Plan.Cost
 
-	if room.Steering != flex.SteerWindows {
+	if limits.Steering != flex.SteerWindows {
 		x.Schedule.Heat = &flex.HeatSignals{
-			Steering: room.Steering,
-			Signals:  room.Signals,
+			Steering: limits.Steering,
+			Signals:  limits.Signals,
 		}
 	}
 }

@@ -44,12 +44,13 @@ func drawn(p store.TankPlan, from, to string) (sum float64) {
 	return sum
 }
 
-// TestHeatPump_Night has a heat pump of which nothing was set or read: it heats in the cheap hours of the night, ahead
-// of the day, and keeps the rooms in their band. What stays the same is not sent again; one that is excluded is free.
+// TestHeatPump_Night has a heat pump of which nothing was set or read: it heats in the cheap hours of the night,
+// ahead of the day, and keeps the rooms in their band. What stays the same is not sent again; one that is
+// excluded is free.
 func TestHeatPump_Night(t *testing.T) {
 	each(t, "2026-01-13T17:00:00Z", func(h *fixture) {
 		id := h.pump("")
-		if n := h.tankRound(); n != 1 {
+		if n := h.runTanks(); n != 1 {
 			t.Fatalf("%d were planned", n)
 		}
 
@@ -74,7 +75,7 @@ func TestHeatPump_Night(t *testing.T) {
 		}
 
 		h.wait(time.Hour)
-		if n, p := h.tankRound(), h.tankPlan(id); n != 1 || p.Generation != 1 {
+		if n, p := h.runTanks(), h.tankPlan(id); n != 1 || p.Generation != 1 {
 			t.Errorf("an hour later %d were planned: generation %d", n, p.Generation)
 		}
 		h.pumpFreed(id)
@@ -93,13 +94,13 @@ func (h *fixture) pumpFreed(id flex.AssetID) {
 		h.Errorf("excluded: %v, %+v", err, p)
 	}
 	h.pushed(id, h.tankPlan(id))
-	if n := h.tankRound(); n != 0 {
+	if n := h.runTanks(); n != 0 {
 		h.Errorf("%d planned", n)
 	}
 }
 
-// TestHeatPump_Read has what was read indoors and outdoors count: cold rooms are warmed at once, and before a cold night
-// more is drawn than before a mild one.
+// TestHeatPump_Read has what was read indoors and outdoors count: cold rooms are warmed at once, and before a
+// cold night more is drawn than before a mild one.
 func TestHeatPump_Read(t *testing.T) {
 	each(t, "2026-01-13T17:00:00Z", func(h *fixture) {
 		cold, mild := h.pump(`{"low_mc":20000,"high_mc":22000}`), h.pump(`{"low_mc":20000,"high_mc":22000}`)
@@ -108,7 +109,7 @@ func TestHeatPump_Read(t *testing.T) {
 		h.read(mild, flex.RoomTemperature, now, now, 20.5)
 		h.read(cold, flex.OutdoorTemperature, now, now, -6)
 		h.read(mild, flex.OutdoorTemperature, now, now, 9)
-		h.tankRound()
+		h.runTanks()
 
 		c, m := h.tankPlan(cold), h.tankPlan(mild)
 		const until = "2026-01-14T05:30:00Z"
@@ -120,7 +121,7 @@ func TestHeatPump_Read(t *testing.T) {
 
 		chilled := h.pump(`{"low_mc":20000,"high_mc":22000}`)
 		h.read(chilled, flex.RoomTemperature, now, now, 17)
-		h.tankRound()
+		h.runTanks()
 		p := h.tankPlan(chilled)
 		if p.Room.Lack < 1000 || p.Steps[0].Limit == 0 || !strings.Contains(h.tankSays(chilled), "cannot be kept in their band") {
 			t.Errorf("rooms of 17 degrees: lacks %d: %v", p.Room.Lack, p.Steps[0])
@@ -129,14 +130,14 @@ func TestHeatPump_Read(t *testing.T) {
 	})
 }
 
-// TestHeatPump_SGReady has a heat pump steered by states: locked for two hours at most, told to heat more ahead of dear
-// hours, with the states in what is sent.
+// TestHeatPump_SGReady has a heat pump steered by states: locked for two hours at most, told to heat more ahead
+// of dear hours, with the states in what is sent.
 func TestHeatPump_SGReady(t *testing.T) {
 	each(t, "2026-01-13T20:00:00Z", func(h *fixture) {
 		id := h.pump(`{"low_mc":19000,"high_mc":22000,"night_low_mc":17000,"night_high_mc":21500,"setpoint_mc":20000,"steering":"sg_ready"}`)
 		states := map[int]int{}
 		for range 12 {
-			h.tankRound()
+			h.runTanks()
 			p := h.tankPlan(id)
 			if len(p.Room.Signals) != len(p.Steps) {
 				t.Fatalf("%d states of %d steps", len(p.Room.Signals), len(p.Steps))
@@ -174,7 +175,7 @@ func TestHeatPump_SGReady(t *testing.T) {
 func TestHeatPump_Offset(t *testing.T) {
 	each(t, "2026-01-13T20:00:00Z", func(h *fixture) {
 		id := h.pump(`{"low_mc":19000,"high_mc":22000,"setpoint_mc":20000,"steering":"temperature_offset"}`)
-		h.tankRound()
+		h.runTanks()
 		p := h.tankPlan(id)
 		h.comfortable(p, 19, 22)
 		least, most := 0, 0
@@ -191,22 +192,22 @@ func TestHeatPump_Offset(t *testing.T) {
 	})
 }
 
-// TestHeatPump_Fuse has a car, a battery, a tank and a heat pump behind a main fuse that carries two of them. What was
-// sent keeps the fuse, whoever was planned first, and the car has what it needs.
+// TestHeatPump_Fuse has a car, a battery, a tank and a heat pump behind a main fuse that carries two of them.
+// What was sent keeps the fuse, whoever was planned first, and the car has what it needs.
 func TestHeatPump_Fuse(t *testing.T) {
 	each(t, "2026-01-13T21:00:00Z", func(h *fixture) {
 		battery := h.homeSite()
 		h.setFuse(9)
 		pump, tank := h.pump(""), h.tank()
-		h.tankRound()
+		h.runTanks()
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(30, flex.Minimise)})
 
 		accepted := int64(0)
 		for range 20 {
-			h.batteryRound()
-			h.tankRound()
-			h.round()
-			if g := h.look().Standing.Generation; g > accepted {
+			h.runBatteries()
+			h.runTanks()
+			h.replan()
+			if g := h.look().Current.Generation; g > accepted {
 				h.accept()
 				accepted = g
 			}
@@ -227,7 +228,7 @@ func TestHeatPump_ClockChanges(t *testing.T) {
 		one(t, start, func(h *fixture) {
 			id := h.pump(`{"low_mc":19000,"high_mc":22000,"night_low_mc":17000,"night_high_mc":21000}`)
 			for range 15 {
-				h.tankRound()
+				h.runTanks()
 				h.comfortable(h.tankPlan(id), 17, 22)
 				h.wait(2 * time.Hour)
 			}

@@ -23,9 +23,10 @@ var herdPrices = [2][]float64{
 	{49.5, 93, 99, 99, 98, 76.5, 49.6, 49.15, 49.11, 49.1, 76, 46.05, 45.67, 49.11, 74, 49.11, 70.01, 49.2, 49.1, 49.1, 49.11, 48.51, 7.9, 46.15, 49.11, 49.1},
 }
 
-// BenchmarkHerd plans a fleet of one tariff twice, for the night and again in the midst of it at other prices, and
-// measures from the profiles that are sent, and nothing else, by how much the planned power moves in a minute: of the whole
-// fleet and of the one of 14 regions that moves most. It does so with the ramp, of 50 MW for 100,000 cars, and without.
+// BenchmarkHerd plans a fleet of one tariff twice, for the night and again in the midst of it at other prices,
+// and measures from the profiles that are sent, and nothing else, by how much the planned power moves in a
+// minute: of the whole fleet and of the one of 14 regions that moves most. It does so with the ramp, of 50 MW
+// for 100,000 cars, and without.
 func BenchmarkHerd(b *testing.B) {
 	n := *waveSize
 	most := control.DefaultRamp * flex.Watts(n) / 100_000
@@ -35,7 +36,7 @@ func BenchmarkHerd(b *testing.B) {
 				h := open(b, storetest.SQLite(b), "2026-01-10T18:00:00Z")
 				h.plugHerd(n, limit)
 				h.publish("2026-01-10T18:00:00Z", herdPrices[0]...)
-				if got := h.round(); got != n {
+				if got := h.replan(); got != n {
 					b.Fatalf("%d of %d planned", got, n)
 				}
 
@@ -45,7 +46,7 @@ func BenchmarkHerd(b *testing.B) {
 				h.Exec(`UPDATE outbox SET accepted = generation, turn_at = NULL`)
 				h.goTo("2026-01-11T01:10:00Z")
 				h.publish("2026-01-10T18:00:00Z", herdPrices[1]...)
-				b.ReportMetric(float64(h.round()), "changed")
+				b.ReportMetric(float64(h.replan()), "changed")
 				sent = append(sent, h.profiles(3)...)
 
 				all := check.LargestChange(sent)

@@ -154,7 +154,7 @@ const (
 	WaitsNot Waits = ""
 	// a car charges: a battery does not discharge into it
 	WaitsForCar Waits = "car"
-	// what else is drawn leaves it no room under the main fuse
+	// what else is drawn leaves it no headroom under the main fuse
 	WaitsForFuse Waits = "fuse"
 	// at full power it would pass the export limit
 	WaitsForExport Waits = "export"
@@ -165,7 +165,7 @@ const (
 // meter is what passes a site's meter beside one of its batteries.
 type meter struct {
 	supply flex.Supply // it limits nothing where it was never set
-	// what may be drawn, by the last thing that each heard of
+	// what may be drawn, by the last thing that each received
 	may  []draws
 	will []draws // what cars are planned to draw until they are done
 	base baseLoad
@@ -221,8 +221,8 @@ func (m *meter) until(p flex.Period) time.Time {
 	return to
 }
 
-// allowed is what a battery of some power may be told in a half-hour in which the home is expected to
-// draw net, and why it may not be told all.
+// allowed is what a battery of some power may be sent in a half-hour in which the home is expected to
+// draw net, and why it may not be sent all.
 //
 //   - While a car charges, no mode that may discharge: in each of them a battery covers whatever is
 //     drawn, the car's too.
@@ -373,10 +373,10 @@ func (m *meter) addCars(
 	for i := range found {
 		car := &siteCar{member: member{
 			Planned: &found[i],
-			from:    found[i].Standing.From,
+			from:    found[i].Current.From,
 		}}
 
-		planned[found[i].Standing.AssetID] = true
+		planned[found[i].Current.AssetID] = true
 		if err := car.readSent(ctx, tx); err != nil {
 			return err
 		}

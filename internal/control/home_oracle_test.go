@@ -95,7 +95,7 @@ func (s *smallHome) site(from time.Time) (*behindFuse, func(*behindFuse)) {
 	n := len(s.buy)
 	h := &siteHome{supply: flex.Supply{Import: flex.FromKW(s.fuse), Export: 23_000, Set: s.fuse > 0}, device: home.Battery{Power: 3000, Capacity: 6000}}
 	h.ahead = homeAhead{periods: periodsTo(flex.PeriodAt(from), flex.PeriodAt(from).Add(n).Start()), stored: flex.FromKWh(s.stored),
-		rates: ratings{buy: s.buy, sell: slices.Repeat([]float64{s.sell}, n), spare: s.spare}, roof: make([]flex.WattHours, n)}
+		rates: ratings{buy: s.buy, sell: slices.Repeat([]float64{s.sell}, n), residual: s.spare}, roof: make([]flex.WattHours, n)}
 	f := &behindFuse{fuse: h.supply.Import, from: from, now: from, home: h, tight: s.fuse > 0 && s.fuse < 9, again: map[time.Time][]flex.AssetID{}}
 	for i, p := range h.ahead.periods {
 		h.ahead.load = append(h.ahead.load, flex.FromKWh(s.load[i]))
@@ -105,8 +105,8 @@ func (s *smallHome) site(from time.Time) (*behindFuse, func(*behindFuse)) {
 	e := store.Effective{ReadyBy: h.ahead.periods[n-1].End(), Need: flex.WattHours(3000 * s.halves), CountFrom: from, Power: 6000, Mode: flex.Minimise}
 	return f, func(f *behindFuse) {
 		own := &store.Planned{}
-		own.Standing.AssetID = flex.AssetID{1}
-		why := change{ground: ByEvent, must: true}
+		own.Current.AssetID = flex.AssetID{1}
+		why := change{trigger: ByEvent, must: true}
 		f.cars = []*siteCar{{member: member{Planned: own, from: e}, charging: &store.Charging{}, why: why}}
 		f.drawBeside(nil, nil)
 		f.pose()

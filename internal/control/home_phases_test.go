@@ -9,8 +9,8 @@ import (
 	"flexd/internal/store"
 )
 
-// TestDrawBatteries_Phases: after the cars' last ready-by the batteries keep their power of the fuse only where each car
-// could charge with what is over, by its own least power: 1.38 kW on one phase, 4.14 kW on three.
+// TestDrawBatteries_Phases: after the cars' last ready-by the batteries keep their power of the fuse only where
+// each car could charge with what is over, by its own least power: 1.38 kW on one phase, 4.14 kW on three.
 func TestDrawBatteries_Phases(t *testing.T) {
 	now := time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC)
 	for _, c := range []struct {

@@ -22,7 +22,7 @@ const (
 	homePivots = 1000
 	// homeWorth is what a site must save by its plan as one, in pence, for its cars to leave the
 	// times that they would choose by themselves.
-	homeWorth = 0.5
+	homeMinSaving = 0.5
 	// marketWeight is the part of a market price that counts beside a household's rate: it orders
 	// hours of the same rate.
 	marketWeight = 0.01
@@ -48,7 +48,7 @@ func (f *behindFuse) solveHome(
 			ctx,
 			"a site is not planned as one: its batteries go by what its cars leave",
 			"asset",
-			f.cars[0].Standing.AssetID,
+			f.cars[0].Current.AssetID,
 			"reason",
 			why,
 		)
@@ -149,7 +149,7 @@ func (h *siteHome) battery() site.Battery {
 		Discharge: power,
 		ChargeEff: home.Efficiency,
 		Efficient: home.Efficiency,
-		Terminal:  h.ahead.rates.spare,
+		Terminal:  h.ahead.rates.residual,
 	}
 }
 
@@ -313,7 +313,7 @@ func (f *behindFuse) outcome() (o homeOutcome) {
 			continue
 		}
 
-		w := weighSteps(&car.problem, assumed, car.core)
+		w := effectOf(&car.problem, assumed, car.core)
 		o.lacks += max(0, int64(car.problem.Need)*3600-w.energy)
 		o.peak += w.peak
 		o.pence += marketWeight * float64(w.cost) / 1e4
@@ -342,11 +342,11 @@ func (o homeOutcome) better(than homeOutcome) bool {
 		return true
 	}
 
-	return o.pence < than.pence-homeWorth
+	return o.pence < than.pence-homeMinSaving
 }
 
 // drawBatteries counts what batteries draw: what is certain, what the site's plan reserves for them,
-// and past the end of the cars all they can, so that what a car has by itself then leaves them room.
+// and past the end of the cars all they can, so that what a car has by itself then leaves them headroom.
 func (f *behindFuse) drawBatteries() {
 	if f.home == nil {
 		return

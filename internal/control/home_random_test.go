@@ -115,16 +115,16 @@ func (h *fixture) randomHome(r *rand.Rand) {
 	}
 
 	h.exports(float64(r.IntN(2) * 5))
-	h.batteryRound()
+	h.runBatteries()
 	cs := chargers{}
 	check := func(what string) {
 		h.Helper()
 		var planned []obeyed
 		for _, car := range cars {
-			if c := h.at(car).look(); c.Open() && c.Standing.Generation > 0 {
-				own := obeyed{power: c.Standing.From.Power}
-				for _, s := range c.Standing.Steps {
-					if s.From.Before(maxTime(c.Standing.From.ReadyBy, c.Standing.From.ChargeNow.To)) {
+			if c := h.at(car).look(); c.Open() && c.Current.Generation > 0 {
+				own := obeyed{power: c.Current.From.Power}
+				for _, s := range c.Current.Steps {
+					if s.From.Before(maxTime(c.Current.From.ReadyBy, c.Current.From.ChargeNow.To)) {
 						own.steps = append(own.steps, s)
 					}
 				}
@@ -161,8 +161,8 @@ func (h *fixture) randomHome(r *rand.Rand) {
 		h.wait(time.Duration(r.IntN(5400)) * time.Second)
 		what := h.happens(r, cars[r.IntN(len(cars))], cs)
 		check(what)
-		h.round()
-		h.batteryRound()
+		h.replan()
+		h.runBatteries()
 		check(what + " and a round")
 		for range r.IntN(3) {
 			cs.accept(h, cars[r.IntN(len(cars))])

@@ -22,7 +22,7 @@ func (h *fixture) homeSite() flex.AssetID {
 	return id
 }
 
-// modes is what a battery is told from now on.
+// modes is what a battery is sent from now on.
 func (h *fixture) modes(id flex.AssetID) []control.ModeSpan {
 	h.Helper()
 	steps, _, err := h.service.BatterySchedule(h.Context(), h.Org, id)
@@ -32,11 +32,11 @@ func (h *fixture) modes(id flex.AssetID) []control.ModeSpan {
 	return steps
 }
 
-// checkHome holds what a battery is told against what the fixture's car does until it is done: the
+// checkHome holds what a battery is sent against what the fixture's car does until it is done: the
 // battery never discharges while the car charges, and both keep the fuse.
 func (h *fixture) checkHome(id flex.AssetID, fuse flex.Watts) {
 	h.Helper()
-	s := h.look().Standing
+	s := h.look().Current
 	for _, m := range h.modes(id) {
 		for _, step := range s.Steps {
 			draws := min(step.Limit, s.From.Power)
@@ -67,15 +67,15 @@ func TestHome_CarAndBattery(t *testing.T) {
 				h.setFuse(fuse)
 			}
 
-			h.batteryRound()
-			alone := h.told(id)
+			h.runBatteries()
+			alone := h.sentTo(id)
 
 			h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(22, flex.Minimise)})
 			h.checkHome(id, flex.FromKW(fuse))
 			h.accept()
 			h.wait(time.Hour)
-			h.round()
-			h.batteryRound()
+			h.replan()
+			h.runBatteries()
 			h.checkHome(id, flex.FromKW(fuse))
 
 			x := h.explanation()
@@ -83,10 +83,10 @@ func TestHome_CarAndBattery(t *testing.T) {
 				h.Errorf("exact is %v, and %d Wh are missing: %s", x.Exact, x.Plan.Shortfall, x.Prose())
 			}
 
-			t.Log(alone, "|", h.told(id), "|", h.look().Standing.Steps)
-			waits := fuse == 0 || strings.Contains(h.told(id), "LOCK")
-			if !strings.Contains(h.told(id), "CHARGE") || !waits {
-				t.Errorf("the battery does %s, alone %s", h.told(id), alone)
+			t.Log(alone, "|", h.sentTo(id), "|", h.look().Current.Steps)
+			waits := fuse == 0 || strings.Contains(h.sentTo(id), "LOCK")
+			if !strings.Contains(h.sentTo(id), "CHARGE") || !waits {
+				t.Errorf("the battery does %s, alone %s", h.sentTo(id), alone)
 			}
 
 			if !strings.Contains(x.Prose(), "as one with the battery") {
@@ -96,7 +96,7 @@ func TestHome_CarAndBattery(t *testing.T) {
 			h.waits(id, fuse > 0)
 			h.ahead(fuse)
 			h.event(control.Event{Kind: control.PlugOut})
-			if after := h.told(id); strings.Contains(after, "LOCK") {
+			if after := h.sentTo(id); strings.Contains(after, "LOCK") {
 				t.Errorf("the battery waits for a car that is gone: %s", after)
 			}
 			h.clean()
@@ -111,7 +111,7 @@ func TestHome_FallsShort(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.homeSite()
 		h.setFuse(4)
-		h.batteryRound()
+		h.runBatteries()
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(30, flex.Minimise)})
 
 		x := h.explanation()
@@ -144,7 +144,7 @@ func (h *fixture) waits(id flex.AssetID, fused bool) {
 		h.Fatal(err)
 	}
 
-	s := h.look().Standing
+	s := h.look().Current
 	for _, p := range w.Periods {
 		if !chargesIn(s.Steps, p.Span(), s.From.ReadyBy) {
 			continue
@@ -283,7 +283,7 @@ func TestHome_Export(t *testing.T) {
 		}
 
 		h.publish("2026-01-14T18:00:00Z", prices...)
-		h.batteryRound()
+		h.runBatteries()
 		if m := modeAt(h.modes(id), "2026-01-14T19:30:00Z"); m != battery.ModeDischarge {
 			t.Fatalf("alone it is told %v at the dearest time", m)
 		}

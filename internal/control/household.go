@@ -235,7 +235,7 @@ func (d *Service) Wish(
 	return d.Event(ctx, org, asset, ev)
 }
 
-// eventOf is the event that a wish stands for.
+// eventOf is the event that a wish means.
 func (d *Service) eventOf(
 	ctx context.Context,
 	org flex.OrgID,

@@ -12,9 +12,9 @@ import (
 	"flexd/internal/tariff"
 )
 
-// What is assumed where nothing was told.
+// What is assumed where nothing was given.
 const (
-	// DefaultDuration at full power is what a car needs whose user never told, unless the
+	// DefaultDuration at full power is what a car needs whose user never said, unless the
 	// organisation has set an energy.
 	DefaultDuration = 4 * time.Hour
 	// DefaultReadyBy is when it is needed.
@@ -62,8 +62,8 @@ func originsOf(s string) (o origins) {
 	return origins{f[0], f[1], f[2]}
 }
 
-// effective works out what a plan made at an instant is made from: what was told where it
-// was told, else what is known of site and organisation, else a default. Ready-by is the
+// effective works out what a plan made at an instant is made from: what was given where it
+// was given, else what is known of site and organisation, else a default. Ready-by is the
 // first time after the instant at which the clocks of the tariff's zone show it.
 func effective(
 	c *store.Charging,
@@ -95,7 +95,7 @@ func effective(
 	}
 
 	if c.Open() {
-		e.Closed = closedAhead(c.Standing.From.Closed, from)
+		e.Closed = closedAhead(c.Current.From.Closed, from)
 	}
 
 	e.Origins = o.String()
@@ -135,7 +135,7 @@ func wallAsked(asked *flex.Intent, zone *time.Location) flex.WallTime {
 	return wallOf(*asked, zone)
 }
 
-// wallOf is the wall time of an intent's deadline, in whole seconds: as told, or else the
+// wallOf is the wall time of an intent's deadline, in whole seconds: as given, or else the
 // time that ready_by shows in the zone, whatever its date.
 func wallOf(in flex.Intent, zone *time.Location) flex.WallTime {
 	if in.ReadyByLocal != nil {

@@ -272,8 +272,8 @@ func (s *scoped) drawn(slots []flex.Span) []charge.Joules {
 	for i := range s.planned {
 		for t, slot := range slots {
 			sums[t] += instruct.Drawn(
-				s.planned[i].Standing.Steps,
-				s.planned[i].Standing.From.Power,
+				s.planned[i].Current.Steps,
+				s.planned[i].Current.From.Power,
 				slot,
 			)
 		}
@@ -377,10 +377,10 @@ func (p *Preview) offer(
 	at *store.Planned,
 	order instruct.Order,
 ) (c called, ok bool) {
-	known := s.callables[at.Standing.AssetID]
+	known := s.callables[at.Current.AssetID]
 	from := s.now.Truncate(time.Second)
-	if known == nil || !at.Standing.From.ReadyBy.After(from) ||
-		hasTail(&at.Standing) { // what shares a fuse is planned as one
+	if known == nil || !at.Current.From.ReadyBy.After(from) ||
+		hasTail(&at.Current) { // what shares a fuse is planned as one
 		p.NumIdle++
 		return c, false
 	}
@@ -399,7 +399,7 @@ func (p *Preview) offer(
 	c.offer = instruct.Call(
 		order,
 		problemOf(c.from, from, s.prices),
-		at.Standing.Steps,
+		at.Current.Steps,
 	)
 
 	c.from.Closed = c.offer.Closed
@@ -414,7 +414,7 @@ func (p *Preview) brings(c *called, order instruct.Order) bool {
 	given, draws := charge.Joules(0), charge.Joules(0)
 	for t, slot := range instruct.Slots(order.Window) {
 		given += c.offer.Change[t]
-		draws += instruct.Drawn(c.Standing.Steps, c.from.Power, slot)
+		draws += instruct.Drawn(c.Current.Steps, c.from.Power, slot)
 	}
 
 	idle := draws == 0
@@ -434,7 +434,7 @@ func (p *Preview) brings(c *called, order instruct.Order) bool {
 // add counts an asset that is called in.
 func (p *Preview) add(c *called) {
 	a := InstructedAsset{
-		AssetID: c.Standing.AssetID,
+		AssetID: c.Current.AssetID,
 		SiteID:  c.SiteID,
 		Quality: c.quality,
 		Calls:   c.Calls,
@@ -497,7 +497,7 @@ func rebound(calls []called, end time.Time) (hour, later flex.Watts) {
 	for i := range calls {
 		c := &calls[i]
 		add(c.offer.Plan.Steps, c.from.Power, 1)
-		add(c.Standing.Steps, c.from.Power, -1)
+		add(c.Current.Steps, c.from.Power, -1)
 	}
 
 	sum := int64(0)

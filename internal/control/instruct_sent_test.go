@@ -17,9 +17,9 @@ func (h *fixture) pass(s inForce, to string) {
 	for now := time.UnixMicro(h.micro.Load()); now.Before(at(to)); now = now.Add(time.Minute) {
 		for asset := range s {
 			c := h.at(asset).look()
-			for _, step := range c.Standing.Steps {
+			for _, step := range c.Current.Steps {
 				if step.Contains(now) {
-					s[asset][flex.PeriodAt(now)] += min(step.Limit, c.Standing.From.Power).For(time.Minute)
+					s[asset][flex.PeriodAt(now)] += min(step.Limit, c.Current.From.Power).For(time.Minute)
 				}
 			}
 		}
@@ -44,7 +44,7 @@ func TestInstruction_SentLater(t *testing.T) {
 		h.at(assets[1]).event(control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-15T18:20:00Z")})
 		h.pass(s, "2026-01-15T18:10:00Z")
 		h.publish("2026-01-15T18:00:00Z", 90, 80, 70, 60, 50, 40, 30, 20, 10, 90, 90, 90, 90, 90, 90)
-		h.round()
+		h.replan()
 		h.pass(s, "2026-01-15T20:00:00Z")
 
 		report, err := h.service.ReportInstruction(h.Context(), h.Org, sent.ID)

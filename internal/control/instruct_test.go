@@ -35,7 +35,7 @@ func (h *fixture) evening(cars int, kwh float64) (assets []flex.AssetID) {
 func (h *fixture) drawing(assets []flex.AssetID, instant string) (n int) {
 	h.Helper()
 	for _, h.asset = range assets {
-		for _, s := range h.look().Standing.Steps {
+		for _, s := range h.look().Current.Steps {
 			if s.Contains(at(instant)) && s.Limit > 0 {
 				n++
 			}
@@ -49,7 +49,7 @@ func (h *fixture) short(assets []flex.AssetID, kwh float64) (n int) {
 	h.Helper()
 	for _, h.asset = range assets {
 		sum := 0.0
-		for _, s := range h.look().Standing.Steps {
+		for _, s := range h.look().Current.Steps {
 			sum += float64(min(s.Limit, 7400)) * s.Len().Hours() / 1000
 		}
 		if sum < kwh-0.001 {

@@ -49,7 +49,7 @@ func (d *Service) call(
 			&c.offer.Plan,
 		)
 
-		if !ok || busy[c.Standing.AssetID] {
+		if !ok || busy[c.Current.AssetID] {
 			continue
 		}
 
@@ -74,16 +74,16 @@ func (d *Service) call(
 	return nil
 }
 
-// record is an asset that is called, with what stood before and what is sent.
+// record is an asset that is called, with what was in force before and what is sent.
 func (c *called) record(sent []flex.Step) store.Called {
 	return store.Called{
-		AssetID: c.Standing.AssetID,
+		AssetID: c.Current.AssetID,
 		SiteID:  c.SiteID,
 		Power:   c.from.Power,
 		Cost:    c.offer.Cost,
-		Baseline: within(c.Standing.Steps, flex.Span{
+		Baseline: within(c.Current.Steps, flex.Span{
 			From: c.offer.Problem.From,
-			To:   c.Standing.End(),
+			To:   c.Current.End(),
 		}),
 		Expected: sent,
 	}
@@ -99,11 +99,11 @@ func (d *Service) replacement(
 	p *charge.Problem,
 	plan *charge.Plan,
 ) (r store.Replacement, ok bool) {
-	decision := d.decide(ctx, at.Standing.AssetID, &Candidate{
-		Ground:   ByEvent,
+	decision := d.decide(ctx, at.Current.AssetID, &Candidate{
+		Trigger:  ByEvent,
 		Required: true,
 		Now:      now,
-		Current:  at.Standing.Steps,
+		Current:  at.Current.Steps,
 		Problem:  p,
 		Plan:     plan,
 	})
@@ -240,7 +240,7 @@ func (d *Service) release(
 	var next []store.Replacement
 	for i := range found {
 		p := &found[i]
-		if !p.Standing.From.ReadyBy.After(from) {
+		if !p.Current.From.ReadyBy.After(from) {
 			continue
 		}
 
@@ -259,7 +259,7 @@ func (d *Service) release(
 }
 
 // FollowInstructions compares what every instruction that binds is brought with its target: what
-// falls short is made up for by others, and where there is more than enough some are let go. It
+// falls short is made up for by others, and where there is more than enough some are released. It
 // is safe to run twice and on several machines at once.
 func (d *Service) FollowInstructions(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.OrgID
@@ -301,13 +301,13 @@ func (d *Service) FollowInstructionsOf(
 // How often what an instruction is brought is looked at.
 const (
 	// InstructionRest is the least time from one change of who is called to the next look.
-	InstructionRest = 4 * time.Second
+	InstructionInterval = 4 * time.Second
 	// InstructionTired is the same after a look that found something missing and nobody to call.
 	InstructionTired = 30 * time.Second
 )
 
 // follow compares an instruction with what it is brought on a snapshot of the store, and changes
-// who is called if that is to be. It returns how many assets were called or let go.
+// who is called if that is to be. It returns how many assets were called or released.
 func (d *Service) follow(
 	ctx context.Context,
 	org flex.OrgID,
@@ -315,7 +315,7 @@ func (d *Service) follow(
 ) (changed int, err error) {
 	var c *correction
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		if tx.Now().Before(in.LookedAt.Add(InstructionRest)) {
+		if tx.Now().Before(in.LookedAt.Add(InstructionInterval)) {
 			return nil
 		}
 
@@ -345,13 +345,13 @@ func (d *Service) apply(
 		return 0, err
 	}
 
-	looked := tx.Now()
+	planned := tx.Now()
 	changed = len(c.call) + len(c.release)
 	if changed == 0 {
-		looked = looked.Add(InstructionTired - InstructionRest)
+		planned = planned.Add(InstructionTired - InstructionInterval)
 	}
 
-	mine, err := tx.LookAtInstruction(ctx, in, looked)
+	mine, err := tx.LookAtInstruction(ctx, in, planned)
 	if err != nil || !mine {
 		return 0, err
 	}

@@ -11,20 +11,20 @@ import (
 	"flexd/internal/store"
 )
 
-// correction is who is to be called beside, or let go.
+// correction is who is to be called beside, or released.
 type correction struct {
 	call    []called
 	release []flex.AssetID
 }
 
-// looked is an instruction from now on, beside what it is brought.
-type looked struct {
+// remainder is an instruction from now on, beside what it is brought.
+type remainder struct {
 	*Preview // of the rest of its window, for who may be called beside
 	scope    *scoped
 	target   []charge.Joules
 	assets   []flex.AssetID // who is called
 	brings   []instruct.Candidate
-	before   map[flex.AssetID]bool // who is called, or was let go
+	before   map[flex.AssetID]bool // who is called, or was released
 }
 
 // readCalled reads an instruction's scope and who it calls, or called.
@@ -42,11 +42,11 @@ func readCalled(
 }
 
 // look works out what each called asset brings from now on, and what is asked for.
-func look(
+func remainderOf(
 	ctx context.Context,
 	tx *store.Tx,
 	in *flex.Instruction,
-) (*looked, error) {
+) (*remainder, error) {
 	s, was, err := readCalled(ctx, tx, in)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func look(
 
 	rest := *in
 	rest.Span = orderOf(in, s.now.Truncate(time.Minute)).Window
-	l := &looked{
+	l := &remainder{
 		Preview: &Preview{Instruction: rest, At: s.now},
 		scope:   &s,
 		before:  map[flex.AssetID]bool{},
@@ -92,7 +92,7 @@ func look(
 func (s *scoped) byAsset() map[flex.AssetID]*store.Planned {
 	standing := make(map[flex.AssetID]*store.Planned, len(s.planned))
 	for i := range s.planned {
-		standing[s.planned[i].Standing.AssetID] = &s.planned[i]
+		standing[s.planned[i].Current.AssetID] = &s.planned[i]
 	}
 
 	return standing
@@ -100,7 +100,7 @@ func (s *scoped) byAsset() map[flex.AssetID]*store.Planned {
 
 // add counts a called asset. One that is no more plugged in draws nothing; of another counts what
 // it is known to follow.
-func (l *looked) add(
+func (l *remainder) add(
 	c *store.Called,
 	at *store.Planned,
 	change []charge.Joules,
@@ -132,7 +132,7 @@ func (l *looked) add(
 }
 
 // changeOf is what a called asset draws less in each slot by its schedule in force than by the
-// one that stood before; without a schedule it draws nothing.
+// one in force before; without a schedule it draws nothing.
 func changeOf(
 	c *store.Called,
 	at *store.Planned,
@@ -143,8 +143,8 @@ func changeOf(
 		change[t] = instruct.Drawn(c.Baseline, c.Power, slot)
 		if at != nil {
 			change[t] -= instruct.Drawn(
-				at.Standing.Steps,
-				at.Standing.From.Power,
+				at.Current.Steps,
+				at.Current.From.Power,
 				slot,
 			)
 		}
@@ -153,21 +153,21 @@ func changeOf(
 	return change
 }
 
-// correct says who is to be called beside where something is missing, or let go. It is nil where
+// correct says who is to be called beside where something is missing, or released. It is nil where
 // nothing is to be changed; without anybody, something is missing that nobody can bring.
 func correct(
 	ctx context.Context,
 	tx *store.Tx,
 	in *flex.Instruction,
 ) (*correction, error) {
-	l, err := look(ctx, tx, in)
+	l, err := remainderOf(ctx, tx, in)
 	if err != nil {
 		return nil, err
 	}
 
 	missing, short := instruct.Missing(l.target, l.brings)
 	if !short {
-		return l.spare(in), nil
+		return l.release(in), nil
 	}
 	if err := l.scope.readCallables(ctx, tx, in.Scope); err != nil {
 		return nil, err
@@ -179,15 +179,15 @@ func correct(
 	}
 
 	l.scope.planned = slices.DeleteFunc(l.scope.planned, func(p store.Planned) bool {
-		return l.before[p.Standing.AssetID]
+		return l.before[p.Current.AssetID]
 	})
 	l.choose(l.scope, missing)
 
 	return &correction{call: l.calls}, nil
 }
 
-// spare says who can be let go; nil for nobody.
-func (l *looked) spare(in *flex.Instruction) *correction {
+// release says who can be released; nil for nobody.
+func (l *remainder) release(in *flex.Instruction) *correction {
 	c := &correction{}
 	_, release := instruct.Correct(l.target, l.brings, nil, !in.Unfair)
 	for _, i := range release {

@@ -100,7 +100,7 @@ type ReportSlot struct {
 	flex.Span
 	// the change against the baseline, negative for less
 	Asked    flex.WattHours
-	Baseline flex.WattHours // by the schedules that stood
+	Baseline flex.WattHours // by the schedules that were in force
 	Expected flex.WattHours // by those that were sent
 
 	// of the assets whose meter has the whole half-hour
@@ -122,7 +122,7 @@ type ReportAsset struct {
 }
 
 // ReportInstruction says what an instruction asked for and what came of it, in all and of each
-// asset: in half-hours, as meters give no more. What was called is in it, and what was let go.
+// asset: in half-hours, as meters give no more. What was called is in it, and what was released.
 func (d *Service) ReportInstruction(
 	ctx context.Context,
 	org flex.OrgID,

@@ -19,7 +19,7 @@ const (
 
 // ImportLimits puts what a distribution operator limits its feeders to in the place of what it said
 // before of the groups that are named, in the direction that is given, from now on, and has the fleet planned under
-// that at once. It is heard on their links. A limit that cannot be is Malformed, a group that there is not is
+// that at once. Their links count as alive. A limit that cannot be is Malformed, a group that there is not is
 // NotFound. A limit that says no direction is of what is drawn.
 func (d *Service) ImportLimits(
 	ctx context.Context,
@@ -79,15 +79,15 @@ func replaceLimits(
 	tx *store.Tx,
 	l *flex.CapLimit,
 ) error {
-	if err := hear(ctx, tx, l.Group); err != nil {
+	if err := linkAlive(ctx, tx, l.Group); err != nil {
 		return err
 	}
 
 	return tx.DropCapLimits(ctx, l.Group, l.Source, l.Direction, tx.Now())
 }
 
-// ClearLimits takes away what files limit a group to, in both directions, from now on, and has the fleet planned without it at
-// once. A group that there is not is NotFound.
+// ClearLimits takes away what files limit a group to, in both directions, from now on, and has the fleet planned
+// without it at once. A group that there is not is NotFound.
 func (d *Service) ClearLimits(
 	ctx context.Context,
 	org flex.OrgID,
@@ -98,7 +98,7 @@ func (d *Service) ClearLimits(
 			return err
 		}
 
-		if err := hear(ctx, tx, group); err != nil {
+		if err := linkAlive(ctx, tx, group); err != nil {
 			return err
 		}
 
@@ -156,13 +156,13 @@ func checkLimit(l *flex.CapLimit) error {
 	return nil
 }
 
-// hear says that a group's link was heard. A group that there is not is NotFound.
-func hear(ctx context.Context, tx *store.Tx, group string) error {
+// linkAlive says that a group's link is alive. A group that there is not is NotFound.
+func linkAlive(ctx context.Context, tx *store.Tx, group string) error {
 	if err := tx.CheckScope(ctx, flex.Scope{Group: group}); err != nil {
 		return err
 	}
 
-	back, err := tx.HearCapLink(ctx, group)
+	back, err := tx.CapLinkAlive(ctx, group)
 	if err == nil && back {
 		err = tx.CapsChanged(ctx)
 	}
@@ -170,9 +170,9 @@ func hear(ctx context.Context, tx *store.Tx, group string) error {
 	return err
 }
 
-// HearLink says that whoever limits a group was heard, although nothing changed: the fallback of its link
+// LinkAlive says that whoever limits a group is alive, although nothing changed: the fallback of its link
 // binds no more. A group that there is not is NotFound.
-func (d *Service) HearLink(
+func (d *Service) LinkAlive(
 	ctx context.Context,
 	org flex.OrgID,
 	group string,
@@ -181,12 +181,12 @@ func (d *Service) HearLink(
 		if err := lockInstructions(ctx, tx); err != nil {
 			return err
 		}
-		return hear(ctx, tx, group)
+		return linkAlive(ctx, tx, group)
 	})
 }
 
-// SetLink has a fallback bind a group whenever nothing was heard for a time of whoever limits it. It
-// counts as heard now.
+// SetLink has a fallback bind a group whenever nothing was received for a time from whoever limits it. It
+// counts as alive now.
 func (d *Service) SetLink(
 	ctx context.Context,
 	org flex.OrgID,
@@ -232,7 +232,7 @@ func (d *Service) SetLink(
 			return err
 		}
 
-		if err := hear(ctx, tx, l.Group); err != nil {
+		if err := linkAlive(ctx, tx, l.Group); err != nil {
 			return err
 		}
 
@@ -284,7 +284,7 @@ func (d *Service) Limits(
 	return limits, links, err
 }
 
-// WatchLinks has the fallback bind where nothing was heard for too long, and the fleet planned under it
+// WatchLinks has the fallback bind where nothing was received for too long, and the fleet planned under it
 // at once. It is safe to run twice and on several machines.
 func (d *Service) WatchLinks(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.OrgID

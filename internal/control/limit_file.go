@@ -10,8 +10,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// ReadLimits reads limits of feeders from CSV with the columns group, start_timestamp, end_timestamp, limit_kw and, if
-// not all are of what is drawn, direction. A file that cannot be read is flex.Invalid.
+// ReadLimits reads limits of feeders from CSV with the columns group, start_timestamp, end_timestamp, limit_kw
+// and, if not all are of what is drawn, direction. A file that cannot be read is flex.Invalid.
 func ReadLimits(f io.Reader) (limits []flex.CapLimit, err error) {
 	for row, err := range csvfile.Read(
 		f,

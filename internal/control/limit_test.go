@@ -148,7 +148,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%d draw under the fallback, not 1", n)
 		}
 
-		if err := h.service.HearLink(ctx, h.Org, "feeder"); err != nil {
+		if err := h.service.LinkAlive(ctx, h.Org, "feeder"); err != nil {
 			t.Fatal(err)
 		}
 		h.planned()

@@ -186,11 +186,11 @@ func (c *machine) Wait(t *rapid.T) {
 	c.h.wait(rapid.SampledFrom(modelWaits).Draw(t, "wait"))
 }
 
-func (c *machine) Round(*rapid.T) { c.h.round() }
+func (c *machine) Run(*rapid.T) { c.h.replan() }
 
 func (c *machine) Prices(*rapid.T) {
 	c.h.publish(c.now().Format(time.RFC3339), slices.Repeat([]float64{50}, 60)...)
-	c.h.round()
+	c.h.replan()
 }
 
 func (c *machine) Enrol(*rapid.T) {
@@ -251,22 +251,22 @@ func (c *machine) Check(t *rapid.T) {
 	}
 
 	if !m.open || !m.planned || !m.enrolled {
-		if m.open && !m.planned && got.Standing.Generation != 0 {
-			t.Fatalf("a schedule %v, and there should be none", got.Standing.Steps)
+		if m.open && !m.planned && got.Current.Generation != 0 {
+			t.Fatalf("a schedule %v, and there should be none", got.Current.Steps)
 		}
 		return
 	}
 
 	for at := now.Truncate(time.Minute).Add(time.Minute); at.Before(now.Add(36 * time.Hour)); at = at.Add(15 * time.Minute) {
 		open := true
-		for _, s := range got.Standing.Steps {
+		for _, s := range got.Current.Steps {
 			if s.Contains(at) {
 				open = s.Limit > 0
 			}
 		}
 
 		if open != m.openAt(at) {
-			t.Fatalf("at %v open is %v; ready by %v, steps %v", at, open, m.readyBy, got.Standing.Steps)
+			t.Fatalf("at %v open is %v; ready by %v, steps %v", at, open, m.readyBy, got.Current.Steps)
 		}
 	}
 }

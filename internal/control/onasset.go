@@ -47,9 +47,9 @@ func steered(
 
 // byOperator is that an operator wants a plan anew, whatever it comes to.
 var byOperator = change{
-	cause:  store.CauseInputs,
-	must:   true,
-	ground: ByEvent,
+	cause:   store.CauseInputs,
+	must:    true,
+	trigger: ByEvent,
 }
 
 // ReplanAsset plans an asset anew from what is known now, and has the schedule sent even if it differs in
@@ -233,7 +233,7 @@ func plannedText(
 		return "", err
 	}
 
-	s := &c.Standing
+	s := &c.Current
 	if !c.Open() || s.Generation == 0 {
 		return "holds from the next plug-in on", nil
 	}

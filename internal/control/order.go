@@ -211,7 +211,7 @@ func (d *Service) limitBy(
 		return err
 	}
 
-	if err := hear(ctx, tx, l.Group); err != nil {
+	if err := linkAlive(ctx, tx, l.Group); err != nil {
 		return err
 	}
 	if err := tx.AddCapLimits(ctx, []flex.CapLimit{l}); err != nil {

@@ -11,7 +11,7 @@ import (
 	"flexd/internal/store"
 )
 
-// OutturnDays is how many days back a forecast is held against what came.
+// OutturnDays is how many days back a forecast is checked against what came.
 const OutturnDays = 60
 
 // OutturnHalfHour is what was expected of a home in a half-hour, and what was metered.

@@ -341,7 +341,7 @@ func (p *Past) readReadings(ctx context.Context, tx *store.Tx) (err error) {
 
 // offPeak is the off-peak time of the span.
 func (p *Past) offPeak() []flex.Span {
-	t := p.Charging.Standing.From.Tariff
+	t := p.Charging.Current.From.Tariff
 	if p.Charging.Tariff != nil {
 		t = *p.Charging.Tariff
 	}
@@ -531,7 +531,7 @@ func DrawsOf(
 
 // Ahead returns what the schedule in force allows from now on.
 func (p *Past) Ahead() []Draw {
-	s := PastSchedule{Schedule: p.Charging.Standing}
+	s := PastSchedule{Schedule: p.Charging.Current}
 	return s.Draws(flex.Span{From: p.Now, To: s.End()})
 }
 

@@ -17,10 +17,10 @@ const (
 	// BlocksMax is the number of blocks that a client's schedule may have.
 	BlocksMax = 96
 	// PauseWorth is what a pause must save at market prices: 2 p.
-	PauseWorth flex.MicroPounds = 20_000
-	// PauseRest is the least time from the start of one pause of an asset to the next, so
+	PauseMinSaving flex.MicroPounds = 20_000
+	// PauseInterval is the least time from the start of one pause of an asset to the next, so
 	// that a plug-in has no second one when the client asks again.
-	PauseRest = 12 * time.Hour
+	PauseInterval = 12 * time.Hour
 )
 
 // Block is one time of charging in a client's own schedule.
@@ -41,7 +41,7 @@ type Part struct {
 // within one block and has not begun yet, where the market's known prices are highest. A pause
 // never takes all of a charge: without more than half an hour of charging ahead there is none,
 // nor where the rest would not hold the energy that the asset's intent asks for. The schedule
-// also comes back as it was if no pause is worth it, or if there was one within PauseRest.
+// also comes back as it was if no pause is worth it, or if there was one within PauseInterval.
 // Blocks may come in any order, and their parts keep it; they may touch, but not overlap.
 //
 // An asset that is no charger is NotFound, like one of another organisation; a site without
@@ -134,8 +134,8 @@ func (d *Service) pause(
 	a store.Pausable,
 	spans []flex.Span,
 ) (store.PauseAnswer, error) {
-	if !a.Last.IsZero() && tx.Now().Sub(a.Last) < PauseRest {
-		return store.PauseAnswer{Why: store.PauseRests}, nil
+	if !a.Last.IsZero() && tx.Now().Sub(a.Last) < PauseInterval {
+		return store.PauseAnswer{Why: store.PauseTooSoon}, nil
 	}
 
 	now := tx.Now().Add(time.Second - 1).Truncate(time.Second)
@@ -154,7 +154,7 @@ func (d *Service) pause(
 		Blocks:    wholePeriods(sorted),
 		Prices:    ps,
 		Power:     power,
-		Worth:     PauseWorth,
+		Worth:     PauseMinSaving,
 		NotBefore: nextPeriod(now),
 	}
 
@@ -178,11 +178,11 @@ func (d *Service) worthwhile(
 			err,
 		)
 
-		return store.PauseAnswer{Why: store.PauseNotWorth}
+		return store.PauseAnswer{Why: store.PauseSavesTooLittle}
 	}
 
 	if made.Pause.Empty() {
-		return store.PauseAnswer{Why: store.PauseNotWorth}
+		return store.PauseAnswer{Why: store.PauseSavesTooLittle}
 	}
 
 	return store.PauseAnswer{
@@ -359,19 +359,19 @@ func (e *PastEvent) PauseText() string {
 	}
 
 	switch p.Why {
-	case store.PauseRests:
+	case store.PauseTooSoon:
 		return fmt.Sprintf(
 			"; nothing is paused, as the pause before began less than %d hours ago",
-			PauseRest/time.Hour,
+			PauseInterval/time.Hour,
 		)
 
 	case store.PauseNeeded:
 		return "; nothing is paused, as all of it is needed"
 
-	case store.PauseNotWorth:
+	case store.PauseSavesTooLittle:
 		return fmt.Sprintf(
 			"; nothing is paused, as no half-hour in it saves %d p",
-			PauseWorth.Pence(),
+			PauseMinSaving.Pence(),
 		)
 	}
 

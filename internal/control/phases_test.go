@@ -18,11 +18,11 @@ func (h *fixture) allTakePower(assets ...flex.AssetID) {
 	h.Helper()
 	for _, a := range assets {
 		c := h.at(a).look()
-		if !c.Open() || c.Standing.Generation == 0 {
+		if !c.Open() || c.Current.Generation == 0 {
 			continue
 		}
 
-		sent, err := ocpp.New(a, c.Standing.Steps)
+		sent, err := ocpp.New(a, c.Current.Steps)
 		if err != nil {
 			h.Fatal(err)
 		}
@@ -59,13 +59,13 @@ func TestPhases_Alone(t *testing.T) {
 		}
 
 		h.setCaps(flex.Caps{Fleet: kw(5)})
-		h.round()
+		h.replan()
 		if x := h.explanation(); len(h.charges()) == 0 || x.Plan.Shortfall > 0 || h.drawn(h.asset) != 5000 {
 			t.Errorf("under 5 kW %d W: %s", h.drawn(h.asset), x.Summary)
 		}
 
 		h.setCaps(flex.Caps{Fleet: kw(3)})
-		h.round()
+		h.replan()
 		h.given(1)
 		if x := h.explanation(); h.drawn(h.asset) != 3000 || x.Plan.Shortfall > 0 || strings.Contains(x.Summary, "phases") {
 			t.Errorf("on one phase %d W: %s", h.drawn(h.asset), x.Summary)
@@ -85,14 +85,14 @@ func TestPhases_Alone(t *testing.T) {
 func (h *fixture) given(phases int) {
 	h.Helper()
 	h.Exec(`UPDATE asset SET phases = $1 WHERE id = $2`, phases, h.asset.Bytes())
-	h.wait(control.MarketRest)
+	h.wait(control.MarketInterval)
 	if err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.MarkDue(h.Context(), h.asset) }); err != nil {
 		h.Fatal(err)
 	}
 
-	h.round()
+	h.replan()
 	h.wait(flex.HalfHour)
-	h.round()
+	h.replan()
 }
 
 // TestPhases_InTurn: two cars on three phases under a cap that is enough for one charge one after the other, and both
@@ -113,8 +113,8 @@ func TestPhases_InTurn(t *testing.T) {
 				t.Errorf("%d W under a cap of 5000", most)
 			}
 
-			h.wait(control.MarketRest)
-			h.round()
+			h.wait(control.MarketInterval)
+			h.replan()
 		}
 
 		for _, car := range cars {
@@ -127,7 +127,7 @@ func TestPhases_InTurn(t *testing.T) {
 }
 
 // TestPhases_SmallCar: a car that draws on one phase of three, less than the charger can be limited to, is let charge
-// behind a fuse that it shares, and room for the least limit is kept.
+// behind a fuse that it shares, and headroom for the least limit is kept.
 func TestPhases_SmallCar(t *testing.T) {
 	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
@@ -148,7 +148,7 @@ func TestPhases_SmallCar(t *testing.T) {
 		h.accept()
 		for range 2 {
 			h.wait(flex.HalfHour)
-			h.round()
+			h.replan()
 			h.at(cars[1]).event(small)
 			h.allTakePower(cars...)
 		}
@@ -156,8 +156,8 @@ func TestPhases_SmallCar(t *testing.T) {
 	})
 }
 
-// TestPhases_FuseGiven: a car that has what another leaves of a fuse on one phase, and is said to have three, is no longer
-// sent what is too little for them.
+// TestPhases_FuseGiven: a car that has what another leaves of a fuse on one phase, and is said to have three, is
+// no longer sent what is too little for them.
 func TestPhases_FuseGiven(t *testing.T) {
 	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
@@ -169,7 +169,7 @@ func TestPhases_FuseGiven(t *testing.T) {
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(60, flex.Minimise)})
 		h.accept()
 		h.given(1)
-		if s := fmt.Sprint(h.look().Standing.Steps); !strings.Contains(s, " 2600}") {
+		if s := fmt.Sprint(h.look().Current.Steps); !strings.Contains(s, " 2600}") {
 			t.Fatalf("it has nothing of what is left: %v", s)
 		}
 

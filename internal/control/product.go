@@ -245,7 +245,7 @@ func checkProductTimes(
 }
 
 // WithdrawProduct has nothing be asked for by a product any more: it is not sent, or its instruction is
-// stopped. Everybody who was invited is told. A second time it changes nothing; one that is over stays.
+// stopped. Everybody who was invited is informed. A second time it changes nothing; one that is over stays.
 func (d *Service) WithdrawProduct(
 	ctx context.Context,
 	org flex.OrgID,
@@ -305,7 +305,7 @@ func (d *Service) SiteInvitations(
 }
 
 // AnswerProduct says whether a site takes part in a product. It may accept until answers end, and refuse
-// until the window does: its cars are let go then.
+// until the window does: its cars are released then.
 func (d *Service) AnswerProduct(
 	ctx context.Context,
 	org flex.OrgID,
@@ -330,7 +330,7 @@ func (d *Service) AnswerProduct(
 
 		err = tx.AnswerProduct(ctx, id, site, takesPart, who)
 		if err == nil && !takesPart && !v.Instruction.IsZero() {
-			err = d.letSiteGo(ctx, tx, v.Instruction, site)
+			err = d.releaseSite(ctx, tx, v.Instruction, site)
 		}
 		if err != nil {
 			return err
@@ -359,8 +359,8 @@ func answerable(v *flex.Invitation, takesPart bool, now time.Time) error {
 	return nil
 }
 
-// letSiteGo has an instruction call the assets of a site no more.
-func (d *Service) letSiteGo(
+// releaseSite has an instruction call the assets of a site no more.
+func (d *Service) releaseSite(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.InstructionID,

@@ -61,9 +61,9 @@ func (d *Service) FollowFleet(ctx context.Context) (worker.Report, error) {
 
 // rampOf is how an asset's plan is spread: as its session began, so that no plan of it changes because the fleet
 // grew. What changes without an event of its own changes at its own half-hour.
-func (d *Service) rampOf(c *store.Charging, ground Ground) *store.Ramp {
-	if c.Open() && c.Standing.Generation > 0 {
-		return kept(c.Standing.From.Ramp, ground != ByEvent)
+func (d *Service) rampOf(c *store.Charging, trigger Trigger) *store.Ramp {
+	if c.Open() && c.Current.Generation > 0 {
+		return kept(c.Current.From.Ramp, trigger != ByEvent)
 	}
 
 	spread := time.Duration(d.spread.Load())
@@ -77,21 +77,21 @@ func (d *Service) rampOf(c *store.Charging, ground Ground) *store.Ramp {
 	}
 }
 
-// shape sets what power a plan is limited to, and how it is spread if the asset is alone: what shares room gives way
-// to others in its own way.
+// shape sets what power a plan is limited to, and how it is spread if the asset is alone: what shares headroom
+// gives way to others in its own way.
 func (d *Service) shape(
 	e *store.Effective,
 	c *store.Charging,
 	why change,
 	u *underCaps,
 ) {
-	limited := u.room != nil || u.site != nil
+	limited := u.headroom != nil || u.site != nil
 	limitByRate(e, limited)
 	if u.site != nil {
 		nameable(e)
 	}
 	if !limited {
-		e.Ramp = d.rampOf(c, why.ground)
+		e.Ramp = d.rampOf(c, why.trigger)
 	}
 }
 

@@ -25,7 +25,7 @@ func (h *fixture) herd(cars int) (sent []check.Sent) {
 
 	taken := func() {
 		for _, h.asset = range assets {
-			s := h.look().Standing
+			s := h.look().Current
 			sent = append(sent, check.Sent{Asset: h.asset, At: time.UnixMicro(h.micro.Load()), Power: 7400, Steps: s.Steps})
 		}
 	}
@@ -40,27 +40,27 @@ func (h *fixture) herd(cars int) (sent []check.Sent) {
 
 	h.goTo("2026-01-11T01:10:00Z")
 	h.publish("2026-01-10T18:00:00Z", night(20, 21, 22)...) // 04:00 to 05:30
-	if n := h.round(); n < cars/2 {
+	if n := h.replan(); n < cars/2 {
 		h.Fatalf("%d of %d schedules changed", n, cars)
 	}
 
 	taken()
-	if n := h.round(); n != 0 {
+	if n := h.replan(); n != 0 {
 		h.Errorf("%d changed twice by the same prices", n)
 	}
 
 	return sent
 }
 
-// TestRamp has 30 cars of one tariff, 222 kW, move by at most 100 kW a minute, at plug-in, at a mass re-plan in the midst
-// of their charge and at the end. Without the setting they move at once: the checker sees a herd.
+// TestRamp has 30 cars of one tariff, 222 kW, move by at most 100 kW a minute, at plug-in, at a mass re-plan in
+// the midst of their charge and at the end. Without the setting they move at once: the checker sees a herd.
 func TestRamp(t *testing.T) {
 	const cars, most = 30, flex.Watts(100_000)
 	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		if got := check.LargestChange(h.herd(cars)); got.Power != cars*7400 {
 			t.Errorf("without a ramp all move by %d W in the minute to %v", got.Power, got.At)
 		}
-		if h.look().Standing.From.Ramp != nil {
+		if h.look().Current.From.Ramp != nil {
 			t.Error("spread without the setting")
 		}
 	})
@@ -110,7 +110,7 @@ func TestRamp_TurnsStay(t *testing.T) {
 
 		h.wait(time.Hour)
 		h.publish("2026-01-10T18:00:00Z", night(16)...)
-		if n := h.round(); n != 1 || waits(2) != 1 {
+		if n := h.replan(); n != 1 || waits(2) != 1 {
 			t.Errorf("%d changed by prices, %d wait", n, waits(2))
 		}
 
@@ -132,7 +132,7 @@ func TestRamp_NeedFirst(t *testing.T) {
 
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4*6, flex.Minimise)})
 		h.chargesAt("all of it", "10T23:30 11T05:30")
-		if r := h.look().Standing.From.Ramp; r == nil || r.Spread != 30*time.Minute {
+		if r := h.look().Current.From.Ramp; r == nil || r.Spread != 30*time.Minute {
 			t.Errorf("%+v", r)
 		}
 

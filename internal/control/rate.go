@@ -29,7 +29,7 @@ const (
 // sessionSpan is the time of an open session that its progress is read for.
 func sessionSpan(c *store.Charging, now time.Time) flex.Span {
 	from := later(c.Session.PluggedInAt, now.Add(-rateBack))
-	if count := c.Standing.From.CountFrom; count.Before(from) {
+	if count := c.Current.From.CountFrom; count.Before(from) {
 		from = count
 	}
 
@@ -102,8 +102,8 @@ func steadyPower(
 	nominal flex.Watts,
 ) flex.Watts {
 	power, less := known.Planned(nominal)
-	inForce := &c.Standing.From
-	planned := c.Open() && c.Standing.Generation > 0
+	inForce := &c.Current.From
+	planned := c.Open() && c.Current.Generation > 0
 	if !planned || !less && inForce.Learned == nil {
 		return power
 	}
@@ -237,7 +237,7 @@ func limitByRate(e *store.Effective, capped bool) {
 }
 
 // nameable has a power that a schedule names as its limit be one that the charger can give: less than its least on
-// all of its phases it would take for a pause, though a car on one of them draws less. Others leave room for it.
+// all of its phases it would take for a pause, though a car on one of them draws less. Others leave headroom for it.
 func nameable(e *store.Effective) {
 	if e.Phases > 1 {
 		e.Power = max(e.Power, flex.LeastPower(e.Phases))
@@ -249,7 +249,7 @@ func unlimited(e *store.Effective) bool {
 	return e.Learned != nil && !e.Learned.Limited && e.Power < e.Learned.Nominal
 }
 
-// allowance is the energy that a plan is to allow beyond the need, as the asset was seen to
+// allowance is the energy that a plan is to allow beyond the need, as the asset was measured to
 // start late or to slow down, and as no meter is exact. Peak time is never used for it.
 func allowance(e *store.Effective, p *charge.Problem) flex.WattHours {
 	l := e.Learned
@@ -320,7 +320,7 @@ func rateInputs(e store.Effective, o origins, power Input) []Input {
 	return list
 }
 
-// LearnedFrom says in words what a rate rests on.
+// LearnedFrom says in words what a rate is known from.
 func LearnedFrom(halfHours int, since time.Time, certainty string) string {
 	noun := "half-hours"
 	if halfHours == 1 {

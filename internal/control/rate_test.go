@@ -22,7 +22,7 @@ func (h *fixture) slowNight(day string, kwh float64, drawn ...float64) {
 		from := next.Add(time.Duration(i) * flex.HalfHour)
 		h.micro.Store(from.Add(flex.HalfHour).UnixMicro())
 		h.metered(from.Format(time.RFC3339), v)
-		if h.round() > 0 {
+		if h.replan() > 0 {
 			h.accept()
 		}
 	}
@@ -60,7 +60,7 @@ func TestRate_AcrossSessions(t *testing.T) {
 
 		h.micro.Store(at("2026-01-11T18:00:00Z").UnixMicro())
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(9, flex.Minimise)})
-		e := h.look().Standing.From
+		e := h.look().Current.From
 		if e.Power != 3600 || e.Learned == nil || e.Learned.Nominal != 7400 {
 			t.Errorf("the next plan is made from %+v", e)
 		}
@@ -74,7 +74,7 @@ func TestRate_AcrossSessions(t *testing.T) {
 		if err := h.service.PinRate(h.Context(), h.Org, h.asset, 5000); err != nil {
 			t.Fatal(err)
 		}
-		h.round()
+		h.replan()
 		if r := h.rate(); r.Planned != 5000 || r.Origin != "operator" {
 			t.Errorf("pinned %+v", r)
 		}
@@ -116,7 +116,7 @@ func TestRate_UnderCaps(t *testing.T) {
 		}
 		h.micro.Store(at("2026-01-11T18:00:00Z").UnixMicro())
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(9, flex.Minimise)})
-		for _, s := range h.look().Standing.Steps {
+		for _, s := range h.look().Current.Steps {
 			if s.Limit != 0 && s.Limit != 3600 {
 				t.Errorf("%v to %v: %d W", s.From, s.To, s.Limit)
 			}

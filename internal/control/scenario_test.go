@@ -63,7 +63,7 @@ func TestScenario_Profiles(t *testing.T) {
 			each(t, "2026-04-14T22:00:00Z", func(h *fixture) {
 				v := h.run(name)
 
-				profile, err := ocpp.New(h.asset, h.look().Standing.Steps)
+				profile, err := ocpp.New(h.asset, h.look().Current.Steps)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -86,7 +86,7 @@ func TestScenario_Profiles(t *testing.T) {
 func TestScenario_MatchIntent(t *testing.T) {
 	each(t, "2026-04-14T22:00:00Z", func(h *fixture) {
 		h.run("scenario-2b-match-intent")
-		s := h.look().Standing
+		s := h.look().Current
 		var open time.Duration
 
 		for _, p := range s.Steps {
@@ -114,7 +114,7 @@ func TestScenario_PeakAllowed(t *testing.T) {
 		var off, peak time.Duration
 		window := flex.Span{From: at("2026-04-14T23:30:00Z"), To: at("2026-04-15T05:30:00Z")}
 
-		for _, p := range h.look().Standing.Steps {
+		for _, p := range h.look().Current.Steps {
 			if p.Limit > 0 {
 				off += p.Meet(window).Len()
 				peak += p.Len() - p.Meet(window).Len()
@@ -130,12 +130,12 @@ func TestScenario_PeakAllowed(t *testing.T) {
 func TestScenario_ChargeNow(t *testing.T) {
 	each(t, "2026-04-14T22:00:00Z", func(h *fixture) {
 		v := h.run("charge-now")
-		planned := h.look().Standing
+		planned := h.look().Current
 		ev := v.Input.Events[0]
 		h.micro.Store(ev.At.UnixMicro())
 		h.event(control.Event{Kind: control.ChargeNow, EndAt: ev.EndAt})
 
-		forced := h.look().Standing
+		forced := h.look().Current
 		for _, p := range forced.Steps {
 			want := flex.Watts(0)
 			if p.From.Before(ev.EndAt) || p.From.Equal(at("2026-04-14T23:30:00Z")) {
@@ -150,7 +150,7 @@ func TestScenario_ChargeNow(t *testing.T) {
 		h.wait(5 * time.Minute)
 		h.event(control.Event{Kind: control.ChargeNowDeleted})
 
-		again := h.look().Standing
+		again := h.look().Current
 		if again.Generation != 3 || forced.Generation != 2 || planned.Generation != 1 {
 			t.Errorf("generations %d, %d, %d", planned.Generation, forced.Generation, again.Generation)
 		}

@@ -160,7 +160,7 @@ func (a *SiteAhead) addCars(
 	}
 
 	for i := range found {
-		s := &found[i].Standing
+		s := &found[i].Current
 		m := meter{will: []draws{{
 			lists: [][]flex.Step{within(s.Steps, flex.Span{
 				From: tx.Now(),
@@ -281,7 +281,7 @@ func WaitText(w Waits, until time.Time) string {
 		" and it does not discharge into a car"
 }
 
-// waitsOf joins the half-hours in which a battery is told to do nothing for the sake of a car.
+// waitsOf joins the half-hours in which a battery is to do nothing for the sake of a car.
 func waitsOf(periods []BatteryPeriod) (waits []wait) {
 	for i := range periods {
 		p := &periods[i]

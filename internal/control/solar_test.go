@@ -20,7 +20,7 @@ func TestSolarForecast(t *testing.T) {
 		h := open(t, url, "2026-06-15T06:10:00Z")
 		id := h.battery()
 		h.read(id, flex.BatteryStateOfCharge, "2026-06-15T06:05:00Z", "2026-06-15T06:05:00Z", 20)
-		h.batteryRound()
+		h.runBatteries()
 		said := func(kwh float64) (all []flex.Solar) {
 			for n := range 10 { // 11:00 to 16:00 in London
 				all = append(all, flex.Solar{Period: flex.PeriodAt(at("2026-06-15T10:00:00Z")).Add(n), Energy: flex.FromKWh(kwh)})
@@ -72,7 +72,7 @@ func TestSolarForecast(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			if n := h.batteryRound(); n != 1 {
+			if n := h.runBatteries(); n != 1 {
 				t.Errorf("%d plans after %s spoke", n, source)
 			}
 		}
@@ -117,7 +117,7 @@ func TestSolarForecast(t *testing.T) {
 
 		set("the weatherman", tomorrow)
 		h.goTo("2026-06-15T23:10:00Z")
-		h.batteryRound()
+		h.runBatteries()
 
 		if got := outlook(21, 23); got != "the weatherman 96 0metered 3000given" {
 			t.Errorf("the day after: %s", got)

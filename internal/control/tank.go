@@ -30,8 +30,8 @@ const (
 	tankHold = 0.05
 	// tankWorth is what a new plan must save, in pence, and tankWarmer what it must lack less, in Wh added up
 	// over the half-hours, to take the place of one that was sent.
-	tankWorth  = 1.0
-	tankWarmer = 100
+	tankMinSaving = 1.0
+	tankWarmer    = 100
 	// tankLeast is how far ahead a plan that was sent must reach to stay in force.
 	tankLeast = 12 * time.Hour
 )
@@ -51,12 +51,12 @@ type heatedTank struct {
 	high     float64
 	from     time.Time
 
-	stored flex.WattHours // now, above the bottom of the band
-	basis  store.TankBasis
-	slots  []flex.Span // to be planned: the rest of this half-hour, and those after it
-	spare  float64     // pence of a kWh that is left at their end
-	buy    []float64   // pence of a kWh in each
-	closed []bool      // the main fuse leaves the element no room
+	stored   flex.WattHours // now, above the bottom of the band
+	basis    store.TankBasis
+	slots    []flex.Span // to be planned: the rest of this half-hour, and those after it
+	residual float64     // pence of a kWh that is left at their end
+	buy      []float64   // pence of a kWh in each
+	closed   []bool      // the main fuse leaves the element no headroom
 }
 
 // PlanTanks works out anew the plan of every hot-water tank and heat pump under control that is due: once in each
@@ -338,7 +338,7 @@ func (d *Service) readAround(
 		return err
 	}
 
-	t.spare = r.spare
+	t.residual = r.residual
 	periods = periods[:min(len(periods), len(r.buy))]
 	for i, p := range periods {
 		span := p.Span().Meet(flex.Span{From: t.from, To: p.End()})

@@ -20,7 +20,7 @@ func (t *heatedTank) problem() *tank.Problem {
 		Start: tankStart,
 		Hold:  tankHold,
 		On:    onAt(t.plan.Steps, t.from),
-		Worth: t.spare,
+		Worth: t.residual,
 	}
 
 	for i, span := range t.slots {
@@ -33,7 +33,7 @@ func (t *heatedTank) problem() *tank.Problem {
 }
 
 // keeps reports whether the plan in force stays so, and what it comes to with the new one after its end: it
-// reaches far enough, the main fuse still has room for it, and it is nearly as good as the new one.
+// reaches far enough, the main fuse still has headroom for it, and it is nearly as good as the new one.
 func (t *heatedTank) keeps(
 	p *tank.Problem,
 	plan *tank.Plan,
@@ -59,7 +59,7 @@ func (t *heatedTank) keeps(
 
 	kept = tank.Run(p, on)
 	worse := kept.Short > plan.Short+tankWarmer ||
-		kept.Short >= plan.Short && kept.Cost > plan.Cost+tankWorth
+		kept.Short >= plan.Short && kept.Cost > plan.Cost+tankMinSaving
 
 	return kept, !worse
 }

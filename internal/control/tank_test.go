@@ -19,7 +19,7 @@ func (h *fixture) tank() flex.AssetID {
 }
 
 // tankRound plans the tanks that are due, and says how many.
-func (h *fixture) tankRound() int {
+func (h *fixture) runTanks() int {
 	h.Helper()
 	r, err := h.service.PlanTanks(h.Context())
 	if err != nil {
@@ -67,7 +67,7 @@ func TestTank_Night(t *testing.T) {
 	each(t, "2026-01-13T17:00:00Z", func(h *fixture) {
 		id := h.tank()
 		h.Exec(`UPDATE asset SET capacity_wh = 10000 WHERE id = $1`, id.Bytes())
-		if n := h.tankRound(); n != 1 {
+		if n := h.runTanks(); n != 1 {
 			t.Fatalf("%d tanks were planned", n)
 		}
 
@@ -123,12 +123,12 @@ func (h *fixture) pushed(id flex.AssetID, p store.TankPlan) {
 // tankRuns goes on with a night's tank.
 func (h *fixture) tankRuns(id flex.AssetID) {
 	h.Helper()
-	if n := h.tankRound(); n != 0 {
+	if n := h.runTanks(); n != 0 {
 		h.Errorf("%d tanks were planned at once again", n)
 	}
 
 	h.wait(time.Hour)
-	if n, p := h.tankRound(), h.tankPlan(id); n != 1 || p.Generation != 1 || p.Basis != store.TankAssumed {
+	if n, p := h.runTanks(), h.tankPlan(id); n != 1 || p.Generation != 1 || p.Basis != store.TankAssumed {
 		h.Errorf("an hour later %d were planned: %+v", n, p)
 	}
 
@@ -141,7 +141,7 @@ func (h *fixture) tankRuns(id flex.AssetID) {
 		h.Fatal(err)
 	}
 
-	h.tankRound()
+	h.runTanks()
 	p := h.tankPlan(id)
 	if p.Basis != store.TankRead || p.Stored != 10000 || p.Generation != 2 {
 		h.Errorf("read to be hot: %+v", p)
@@ -159,7 +159,7 @@ func (h *fixture) tankRuns(id flex.AssetID) {
 	}
 
 	_, err = h.service.Schedule(h.Context(), h.Org, id)
-	if n := h.tankRound(); n != 0 || err == nil || !strings.Contains(err.Error(), "left alone, because an operator") {
+	if n := h.runTanks(); n != 0 || err == nil || !strings.Contains(err.Error(), "left alone, because an operator") {
 		h.Errorf("%d planned: %v", n, err)
 	}
 }
@@ -170,7 +170,7 @@ func TestTank_Cold(t *testing.T) {
 		id := h.Asset(h.site, flex.HotWaterTank, 500)
 		dumb := h.Asset(h.site, flex.HotWaterTank, 0)
 		h.Exec(`UPDATE asset SET power_w = NULL WHERE id = $1`, dumb.Bytes())
-		h.tankRound()
+		h.runTanks()
 
 		p := h.tankPlan(id)
 		if p.Lack == 0 || heated(p, "2026-01-13T07:00:00Z", "2026-01-13T12:00:00Z") < 5*time.Hour {
@@ -195,15 +195,15 @@ func TestTank_Fuse(t *testing.T) {
 		battery := h.homeSite()
 		h.setFuse(9)
 		first, second := h.tank(), h.tank()
-		h.tankRound()
+		h.runTanks()
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(32, flex.Minimise)})
 
 		accepted := int64(0)
 		for range 20 {
-			h.batteryRound()
-			h.tankRound()
-			h.round()
-			if g := h.look().Standing.Generation; g > accepted {
+			h.runBatteries()
+			h.runTanks()
+			h.replan()
+			if g := h.look().Current.Generation; g > accepted {
 				h.accept()
 				accepted = g
 			}
@@ -221,7 +221,7 @@ func TestTank_Fuse(t *testing.T) {
 // keepsFuse holds all that was sent against a main fuse, until the car's ready-by.
 func (h *fixture) keepsFuse(fuse flex.Watts, battery flex.AssetID, tanks ...flex.AssetID) {
 	h.Helper()
-	s := h.look().Standing
+	s := h.look().Current
 	h.checkHome(battery, fuse)
 	for now := time.UnixMicro(h.micro.Load()).UTC(); now.Before(s.From.ReadyBy); now = now.Add(10 * time.Minute) {
 		sum := flex.Watts(0)
@@ -256,7 +256,7 @@ func TestTank_Band(t *testing.T) {
 			h.read(id, flex.TankTemperature, now, now, 57)
 		}
 
-		h.tankRound()
+		h.runTanks()
 		if p := h.tankPlan(warm); p.Basis != store.TankRead || p.Stored < 2700 || p.Stored > 2800 {
 			t.Errorf("read to be at 57 degrees: %+v", p)
 		}
@@ -281,7 +281,7 @@ func TestTank_ClockChanges(t *testing.T) {
 		one(t, start, func(h *fixture) {
 			id := h.tank()
 			for range 30 {
-				h.tankRound()
+				h.runTanks()
 				if p := h.tankPlan(id); p.Lack > 100 {
 					t.Errorf("%s: lacks %d at %v", start, p.Lack, p.LackAt)
 				}
@@ -298,7 +298,7 @@ func TestTank_ClockChanges(t *testing.T) {
 func TestTank_Deleted(t *testing.T) {
 	each(t, "2026-01-13T17:00:00Z", func(h *fixture) {
 		gone, stays := h.tank(), h.tank()
-		h.tankRound()
+		h.runTanks()
 		err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error {
 			if err := tx.StopScheduling(h.Context(), gone); err != nil {
 				return err
@@ -321,7 +321,7 @@ func TestTank_Deleted(t *testing.T) {
 			t.Error("the wrong plan was forgotten")
 		}
 		h.clean()
-		h.tankRound()
+		h.runTanks()
 		if p := h.tankPlan(stays); p.Generation != 2 {
 			t.Errorf("planned anew: %+v", p)
 		}

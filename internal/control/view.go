@@ -57,7 +57,7 @@ type Performance struct {
 	GapMost flex.MicroPounds
 	Proven  int // plans whose cost is the proven least, to the penny
 	Causes  []CauseCount
-	Looked  int64
+	Planned int64
 	Changed int64
 }
 
@@ -105,7 +105,7 @@ func (d *Service) Performance(
 	})
 
 	p.sum()
-	p.Looked, p.Changed = d.Weighed()
+	p.Planned, p.Changed = d.Planned()
 
 	return p, err
 }

@@ -11,8 +11,8 @@ type AssetView struct {
 	ID           flex.AssetID
 	ExternalID   string
 	Type         flex.AssetType
-	Power        *flex.Watts     // rated; null if never told
-	Capacity     *flex.WattHours // null if never told
+	Power        *flex.Watts     // rated; null if never given
+	Capacity     *flex.WattHours // null if never given
 	Phases       int             // that it is planned on, given or by its power
 	PhasesGiven  bool
 	Model        string

@@ -23,7 +23,7 @@ type LimitLine struct {
 	Group     string
 	Direction flex.Direction
 	From      time.Time
-	To        time.Time // zero for a fallback, which binds until the link is heard
+	To        time.Time // zero for a fallback, which binds until the link is alive
 	Power     flex.Watts
 	Source    string // import, openadr or fallback
 	Binds     bool   // now
@@ -31,7 +31,7 @@ type LimitLine struct {
 	NumSites  int    // of the group
 }
 
-// LinkLine is a link with the fallback that binds when nothing is heard on it.
+// LinkLine is a link with the fallback that binds when it is silent.
 type LinkLine struct {
 	Group string
 	// the most that is drawn, and that is given; nil for no bound
@@ -39,7 +39,7 @@ type LinkLine struct {
 	Export   *flex.Watts
 	Silence  time.Duration // after which it counts as lost
 	HeardAt  time.Time
-	LostAt   time.Time // zero while it is heard
+	LostAt   time.Time // zero while it is alive
 }
 
 // LimitsOf returns what limits the feeders of an organisation, of the first if none is chosen.
@@ -61,8 +61,9 @@ func (d *Service) LimitsOf(
 	return v, err
 }
 
-// LimitsFor returns what limits the feeders of an organisation: of one group if its name is given, and of the group of
-// one site if its id is. A site that there is not is NotFound; one that is in no group is limited by nothing.
+// LimitsFor returns what limits the feeders of an organisation: of one group if its name is given, and of the
+// group of one site if its id is. A site that there is not is NotFound; one that is in no group is limited by
+// nothing.
 func (d *Service) LimitsFor(
 	ctx context.Context,
 	org flex.OrgID,

@@ -79,9 +79,9 @@ func BenchmarkWave(b *testing.B) {
 			h := open(b, url(b), "2026-01-10T18:00:00Z")
 			h.plugFleet(*waveSize)
 			b.Run("turned", func(b *testing.B) { h.waves(b, falling, rising) })
-			h.wait(control.MarketRest)
+			h.wait(control.MarketInterval)
 			h.publish("2026-01-10T18:00:00Z", falling...)
-			h.round()
+			h.replan()
 			b.Run("update", func(b *testing.B) { h.waves(b, updated, falling) })
 		})
 	}
@@ -92,11 +92,11 @@ func (h *fixture) waves(b *testing.B, prices ...[]float64) {
 	var changed int
 	for i := 0; b.Loop(); i++ {
 		b.StopTimer()
-		h.wait(control.MarketRest)
+		h.wait(control.MarketInterval)
 		h.publish("2026-01-10T18:00:00Z", prices[i%len(prices)]...)
 		runtime.GC()
 		b.StartTimer()
-		changed += h.round()
+		changed += h.replan()
 	}
 
 	b.StopTimer()
@@ -107,9 +107,9 @@ func (h *fixture) waves(b *testing.B, prices ...[]float64) {
 	b.ReportMetric(float64(*waveSize)*float64(b.N)/b.Elapsed().Seconds(), "assets/s")
 }
 
-// BenchmarkTogether measures the same under a cap of what 40 % of the fleet draws: every car is
+// BenchmarkFleet measures the same under a cap of what 40 % of the fleet draws: every car is
 // planned together with all others. Each plug-in in between reads what the others draw.
-func BenchmarkTogether(b *testing.B) {
+func BenchmarkFleet(b *testing.B) {
 	h := open(b, storetest.SQLite(b), "2026-01-10T18:00:00Z")
 	h.plugFleet(*waveSize)
 
@@ -122,7 +122,7 @@ func BenchmarkTogether(b *testing.B) {
 		falling[i], rising[i] = 100-3*float64(i), 20+3*float64(i)
 	}
 
-	h.round()
+	h.replan()
 	b.Run("wave", func(b *testing.B) { h.waves(b, falling, rising) })
 	b.Run("plug-in", func(b *testing.B) {
 		for b.Loop() {

@@ -106,7 +106,7 @@ func (d *Service) compare(
 		return a, err
 	}
 
-	err = w.without(ctx, tx, &c, func(r *roomFor) error {
+	err = w.without(ctx, tx, &c, func(r *assetHeadroom) error {
 		u, err := w.under(ctx, tx, &c, r)
 		if err != nil {
 			return err
@@ -133,15 +133,15 @@ func (d *Service) compareUnder(
 		return a, err
 	}
 
-	limitByRate(&is, u.room != nil || u.site != nil)
-	current := posed(is, from, known, u.room)
+	limitByRate(&is, u.headroom != nil || u.site != nil)
+	current := posed(is, from, known, u.headroom)
 	a.Current, _ = u.solve(&current, c, is)
 
 	would := q.suppose(is, from)
-	problem := posed(would, from, overlay(known, q.Prices), u.room)
+	problem := posed(would, from, overlay(known, q.Prices), u.headroom)
 	a.Proposed, _ = u.solve(&problem, c, would)
 
-	candidate := q.candidate(&would, &c.Standing, tx.Now())
+	candidate := q.candidate(&would, &c.Current, tx.Now())
 	candidate.Problem, candidate.Plan = &problem, &a.Proposed
 	a.Decision = d.decide(ctx, c.Asset.ID, candidate)
 
@@ -156,7 +156,7 @@ func (q *Question) candidate(
 	now time.Time,
 ) *Candidate {
 	return &Candidate{
-		Ground:   q.ground(),
+		Trigger:  q.trigger(),
 		Required: current.Generation == 0,
 		Measured: would.Learned != nil,
 		Now:      now,
@@ -177,7 +177,7 @@ func asItIs(
 		return is, nil, err
 	}
 
-	current := &c.Standing
+	current := &c.Current
 	if c.Open() {
 		is.Ramp = kept(current.From.Ramp, false)
 	}
@@ -189,12 +189,12 @@ func asItIs(
 	return is, known, nil
 }
 
-// posed is the problem that the inputs pose in a room. Behind a main fuse profiles name watts.
+// posed is the problem that the inputs pose under some headroom. Behind a main fuse profiles name watts.
 func posed(
 	e store.Effective,
 	from time.Time,
 	ps []flex.PricedPeriod,
-	r *roomFor,
+	r *assetHeadroom,
 ) charge.Problem {
 	fuse := r != nil && r.fuse
 	if fuse {
@@ -238,15 +238,15 @@ func asIfPluggedIn(
 	}
 
 	if !c.Open() {
-		c.Session, c.Standing = store.Session{}, store.Schedule{}
+		c.Session, c.Current = store.Session{}, store.Schedule{}
 	}
 
 	return c, nil
 }
 
-// ground is why the asset would be planned anew: other prices alone are the market's, and that
-// they rested for a while is supposed as well; all else is asked for.
-func (q *Question) ground() Ground {
+// trigger is why the asset would be planned anew: other prices alone are the market's, and that
+// they did not change for a while is supposed as well; all else is asked for.
+func (q *Question) trigger() Trigger {
 	intended := q.Need != nil || q.ReadyByLocal != nil || q.MayChargePeak != nil
 	given := q.Mode != "" || q.Tariff != nil || q.Power > 0
 	if len(q.Prices) == 0 || intended || given {

@@ -68,7 +68,7 @@ func (f *fixture) does(a selection.Action, possible int) selection.Line {
 	if err != nil || shown.Possible != possible {
 		f.Fatalf("preview of %s: %+v, %v", a.Kind, shown, err)
 	}
-	if after := f.look(); after.Standing.Generation != before.Standing.Generation || after.Open() != before.Open() {
+	if after := f.look(); after.Current.Generation != before.Current.Generation || after.Open() != before.Open() {
 		f.Fatalf("the preview of %s changed something", a.Kind)
 	}
 
@@ -107,13 +107,13 @@ func TestSelection(t *testing.T) {
 		}
 
 		f.does(selection.Action{Kind: selection.Release}, 1)
-		if c := f.look(); c.Open() || c.Standing.Cause != store.CauseFreed {
-			f.Errorf("released: open %v, by %s", c.Open(), c.Standing.Cause)
+		if c := f.look(); c.Open() || c.Current.Cause != store.CauseFreed {
+			f.Errorf("released: open %v, by %s", c.Open(), c.Current.Cause)
 		}
 
 		f.plugIn()
-		if c := f.look(); !c.Open() || c.Standing.Cause != store.CausePlugIn {
-			f.Errorf("plugged in after its release: open %v, by %s", c.Open(), c.Standing.Cause)
+		if c := f.look(); !c.Open() || c.Current.Cause != store.CausePlugIn {
+			f.Errorf("plugged in after its release: open %v, by %s", c.Open(), c.Current.Cause)
 		}
 	})
 }
@@ -122,13 +122,13 @@ func TestSelection(t *testing.T) {
 func TestSelection_Exclude(t *testing.T) {
 	each(t, func(f *fixture) {
 		f.does(selection.Action{Kind: selection.Exclude}, 3)
-		if c := f.look(); c.Open() || c.Controlled || c.Standing.Cause != store.CauseFreed {
-			f.Errorf("excluded: open %v, controlled %v, by %s", c.Open(), c.Controlled, c.Standing.Cause)
+		if c := f.look(); c.Open() || c.Controlled || c.Current.Cause != store.CauseFreed {
+			f.Errorf("excluded: open %v, controlled %v, by %s", c.Open(), c.Controlled, c.Current.Cause)
 		}
 
 		f.plugIn()
-		if c := f.look(); !c.Open() || c.Standing.Generation != 0 {
-			f.Errorf("plugged in while it is excluded: open %v, schedule %d", c.Open(), c.Standing.Generation)
+		if c := f.look(); !c.Open() || c.Current.Generation != 0 {
+			f.Errorf("plugged in while it is excluded: open %v, schedule %d", c.Open(), c.Current.Generation)
 		}
 
 		r, err := f.service.Preview(f.Context(), selection.Action{Kind: selection.Replan}, f.assets[:1])
@@ -137,8 +137,8 @@ func TestSelection_Exclude(t *testing.T) {
 		}
 
 		l := f.does(selection.Action{Kind: selection.Include}, 3)
-		if c := f.look(); !c.Controlled || c.Standing.Generation == 0 || !strings.Contains(l.Outcome, "may charge") {
-			f.Errorf("included: controlled %v, schedule %d, %q", c.Controlled, c.Standing.Generation, l.Outcome)
+		if c := f.look(); !c.Controlled || c.Current.Generation == 0 || !strings.Contains(l.Outcome, "may charge") {
+			f.Errorf("included: controlled %v, schedule %d, %q", c.Controlled, c.Current.Generation, l.Outcome)
 		}
 
 		f.does(selection.Action{Kind: selection.Exclude}, 3)

@@ -263,8 +263,8 @@ func (tx *Tx) DropCapLink(ctx context.Context, group string) (bool, error) {
 	return n > 0, err
 }
 
-// HearCapLink says that a group's link was heard now, if it has one; back if it was lost.
-func (tx *Tx) HearCapLink(
+// CapLinkAlive says that a group's link is alive now, if it has one; back if it was lost.
+func (tx *Tx) CapLinkAlive(
 	ctx context.Context,
 	group string,
 ) (back bool, err error) {

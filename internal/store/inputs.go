@@ -237,9 +237,9 @@ type PauseRefusal string
 // The reasons.
 const (
 	// the one before was too short a time ago
-	PauseRests    PauseRefusal = "rest"
-	PauseNeeded   PauseRefusal = "need"  // all of the time is needed
-	PauseNotWorth PauseRefusal = "worth" // none saves enough
+	PauseTooSoon        PauseRefusal = "rest"
+	PauseNeeded         PauseRefusal = "need"  // all of the time is needed
+	PauseSavesTooLittle PauseRefusal = "worth" // none saves enough
 )
 
 // Block is a time of a client's own schedule, as the client wrote it.

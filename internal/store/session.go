@@ -80,7 +80,7 @@ type Charging struct {
 	Inputs
 	Session Session // the latest; its Number is 0 if there never was one
 	// the newest of that session; its Generation is 0 if there is none
-	Standing Schedule
+	Current Schedule
 }
 
 // Open reports whether the asset is plugged in.
@@ -189,7 +189,7 @@ func (tx *Tx) lastSession(ctx context.Context, c *Charging) (err error) {
 	}
 
 	if err == nil && !c.Session.EventID.IsZero() {
-		c.Standing, err = tx.Schedule(ctx, c.Session.EventID)
+		c.Current, err = tx.Schedule(ctx, c.Session.EventID)
 	}
 
 	return err
@@ -227,7 +227,7 @@ func (tx *Tx) OpenSession(
 	s.VehicleRate = rate
 	s.PluggedInAt = tx.now
 
-	c.Session, c.Standing = s, Schedule{}
+	c.Session, c.Current = s, Schedule{}
 	if err := tx.expectReadings(ctx, s.AssetID); err != nil {
 		return err
 	}
@@ -458,7 +458,7 @@ func (tx *Tx) free(ctx context.Context, c *Charging) error {
 	from := tx.now.Truncate(time.Second)
 	held := false
 
-	for _, s := range c.Standing.Steps {
+	for _, s := range c.Current.Steps {
 		held = held || s.Limit < flex.NoLimit && s.To.After(from)
 	}
 
@@ -468,13 +468,13 @@ func (tx *Tx) free(ctx context.Context, c *Charging) error {
 
 	s := Schedule{
 		Cause: CauseFreed,
-		From:  c.Standing.From,
-		Curve: c.Standing.Curve,
+		From:  c.Current.From,
+		Curve: c.Current.Curve,
 		Value: Urgent,
 	}
 
 	s.Steps = []flex.Step{
-		{Span: flex.Span{From: from, To: c.Standing.End()}, Limit: flex.NoLimit},
+		{Span: flex.Span{From: from, To: c.Current.End()}, Limit: flex.NoLimit},
 	}
 	if err := tx.AddSchedule(ctx, &c.Session, &s); err != nil {
 		return err

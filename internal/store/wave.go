@@ -27,8 +27,8 @@ type Planned struct {
 	// when a market move last changed the schedule; zero if never
 	MarketAt time.Time
 	// its client has accepted the schedule, and reported no failure
-	Taken    bool
-	Standing Schedule
+	Taken   bool
+	Current Schedule
 }
 
 const plannedColumns = `s.id, s.asset_id, s.market_at, c.event_id, c.generation, c.from_at, c.steps,
@@ -45,7 +45,7 @@ func (v *Planned) scan(s scanner) (err error) {
 	var from time.Time
 	var steps string
 	var power sql.Null[int64]
-	c, e := &v.Standing, &v.Standing.From
+	c, e := &v.Current, &v.Current.From
 	err = s.Scan(
 		&v.Session,
 		&c.AssetID,
@@ -86,8 +86,8 @@ func (v *Planned) scan(s scanner) (err error) {
 
 // setSteps reads the steps of the schedule, which is of the session.
 func (v *Planned) setSteps(from time.Time, steps string) (err error) {
-	v.Standing.SessionID = v.Session
-	v.Standing.Steps, err = readSteps(from, steps)
+	v.Current.SessionID = v.Session
+	v.Current.Steps, err = readSteps(from, steps)
 
 	return err
 }
@@ -388,11 +388,11 @@ type Replacement struct {
 func (r *Replacement) number(id flex.EventID, now time.Time) *Schedule {
 	n := &r.Next
 	n.EventID = id
-	n.AssetID = r.Standing.AssetID
+	n.AssetID = r.Current.AssetID
 	n.SessionID = r.Session
-	n.Generation = r.Standing.Generation + 1
+	n.Generation = r.Current.Generation + 1
 	n.MadeAt = now
-	n.Before = r.Standing.EventID
+	n.Before = r.Current.EventID
 
 	return n
 }

@@ -11,13 +11,13 @@ import (
 	"flexd/internal/store"
 )
 
-// besideOthers is the room that the others behind a site's main fuse, its batteries and the home itself leave to one
-// asset by their schedules in force. It is nil where no fuse can bind.
+// besideOthers is the headroom that the others behind a site's main fuse, its batteries and the home itself
+// leave to one asset by their schedules in force. It is nil where no fuse can bind.
 func besideOthers(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
-) (*roomFor, error) {
+) (*assetHeadroom, error) {
 	f, err := fusedAround(ctx, tx, c)
 	if err != nil || f == nil {
 		return nil, err
@@ -28,7 +28,7 @@ func besideOthers(
 		return nil, fmt.Errorf("read what is plugged in at the site: %w", err)
 	}
 
-	r := newFuseRoom(c.Fuse, f.from)
+	r := fuseHeadroom(c.Fuse, f.from)
 	for i := range loads {
 		if loads[i].AssetID != c.Asset.ID {
 			steps, power, running := drawsFrom(&loads[i], f.from)
@@ -45,12 +45,12 @@ func besideOthers(
 	return r, nil
 }
 
-// newFuseRoom is the room under a main fuse from an instant on.
-func newFuseRoom(fuse flex.Watts, from time.Time) *roomFor {
+// fuseHeadroom is the headroom under a main fuse from an instant on.
+func fuseHeadroom(fuse flex.Watts, from time.Time) *assetHeadroom {
 	k := placed(store.CapsInForce{Caps: flex.Caps{Fleet: flex.Cap{
 		Power: &fuse,
 	}}})
-	r := &roomFor{
+	r := &assetHeadroom{
 		Profile: headroom.New(from, k.caps),
 		capped:  k,
 		fuse:    true,

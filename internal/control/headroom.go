@@ -15,7 +15,7 @@ import (
 // was plugged in or its schedule ended, before its battery is full: more than most hold.
 const FullBattery flex.WattHours = 100_000
 
-// capped are the caps of an organisation as a room knows them, by their place.
+// capped are the caps of an organisation as assetHeadroom has them, by their place.
 type capped struct {
 	store.CapsInForce
 	caps  []flex.Cap     // the fleet's, then the groups'
@@ -37,7 +37,7 @@ func placed(c store.CapsInForce) *capped {
 	return k
 }
 
-// profile is the room under the caps from an instant on, with the limits that bind for a time.
+// profile is the headroom under the caps from an instant on, with the limits that bind for a time.
 func (k *capped) profile(from time.Time) *headroom.Profile {
 	p := headroom.New(from, k.caps)
 	for _, l := range k.Limits {
@@ -57,30 +57,30 @@ func (k *capped) name(cap int) string {
 	return k.Groups[cap-1].Name
 }
 
-// roomFor is the room that others leave to one asset.
-type roomFor struct {
+// assetHeadroom is the headroom that others leave to one asset.
+type assetHeadroom struct {
 	*headroom.Profile
 	*capped
 	cap  int  // of the asset's group
 	fuse bool // it is what a site's main fuse leaves
 }
 
-// room works out what the standing schedules of the others leave to an asset, and what is
+// headroomFor works out what the schedules in force of the others leave to an asset, and what is
 // plugged in and free. It is nil if nothing binds the asset.
-func room(
+func headroomFor(
 	ctx context.Context,
 	tx *store.Tx,
-	stands store.CapsInForce,
+	inForce store.CapsInForce,
 	c *store.Charging,
 	from time.Time,
-) (*roomFor, error) {
+) (*assetHeadroom, error) {
 	group, err := tx.CapGroup(ctx, c.Asset.SiteID)
 	if err != nil {
 		return nil, err
 	}
 
-	k := placed(stands)
-	r := &roomFor{
+	k := placed(inForce)
+	r := &assetHeadroom{
 		Profile: k.profile(from),
 		capped:  k,
 		cap:     k.place[group],
@@ -114,13 +114,13 @@ func room(
 
 // pluggedIn is what is plugged in, read once for many assets that are looked at one by one.
 type pluggedIn struct {
-	*roomFor // nil without caps
-	from     time.Time
-	loads    map[flex.AssetID]store.Load
+	*assetHeadroom // nil without caps
+	from           time.Time
+	loads          map[flex.AssetID]store.Load
 }
 
 func readPluggedIn(ctx context.Context, tx *store.Tx) (*pluggedIn, error) {
-	stands, ok, err := tx.Caps(ctx)
+	inForce, ok, err := tx.Caps(ctx)
 	if err != nil || !ok {
 		return &pluggedIn{}, err
 	}
@@ -130,9 +130,9 @@ func readPluggedIn(ctx context.Context, tx *store.Tx) (*pluggedIn, error) {
 		return nil, fmt.Errorf("read what is plugged in: %w", err)
 	}
 
-	k := placed(stands)
+	k := placed(inForce)
 	w := &pluggedIn{
-		&roomFor{
+		&assetHeadroom{
 			Profile: k.profile(tx.Now().Truncate(time.Second)),
 			capped:  k,
 		},
@@ -148,14 +148,14 @@ func readPluggedIn(ctx context.Context, tx *store.Tx) (*pluggedIn, error) {
 	return w, nil
 }
 
-// without calls fn with the room that all others leave to an asset.
+// without calls fn with the headroom that all others leave to an asset.
 func (w *pluggedIn) without(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
-	fn func(*roomFor) error,
+	fn func(*assetHeadroom) error,
 ) error {
-	if w.roomFor == nil {
+	if w.assetHeadroom == nil {
 		r, err := besideOthers(ctx, tx, c)
 		if err != nil {
 			return err
@@ -171,7 +171,7 @@ func (w *pluggedIn) without(
 		}
 
 		w.cap = w.place[group]
-		return fn(w.roomFor)
+		return fn(w.assetHeadroom)
 	}
 
 	steps, power, running := needsFrom(&l, w.from)
@@ -179,27 +179,27 @@ func (w *pluggedIn) without(
 	w.Remove(w.cap, steps, power, running)
 	defer w.Add(w.cap, steps, power, running)
 
-	return fn(w.roomFor)
+	return fn(w.assetHeadroom)
 }
 
-// under is what binds an asset that is looked at by itself in a room: its site's main fuse too, where that is not the
-// room.
+// under is what binds an asset that is planned by itself under some headroom: its site's main fuse too, where
+// that is not the headroom.
 func (w *pluggedIn) under(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
-	r *roomFor,
+	r *assetHeadroom,
 ) (u *underCaps, err error) {
-	u = &underCaps{room: r}
-	if w.roomFor != nil {
+	u = &underCaps{headroom: r}
+	if w.assetHeadroom != nil {
 		u.site, err = fusedAround(ctx, tx, c)
 	}
 
 	return u, err
 }
 
-// draw puts what an asset draws from an instant on into the room.
-func (r *roomFor) draw(l *store.Load, from time.Time) {
+// draw puts what an asset draws from an instant on into the headroom.
+func (r *assetHeadroom) draw(l *store.Load, from time.Time) {
 	steps, power, running := needsFrom(l, from)
 	r.Add(r.place[l.Group], steps, power, running)
 }
@@ -249,12 +249,12 @@ func drawsFrom(
 	}, power, true
 }
 
-// underCaps is the room that a schedule was made in, and what that did to it.
+// underCaps is the headroom that a schedule was made in, and what that did to it.
 type underCaps struct {
-	room    *roomFor // nil if nothing binds
-	binding *store.Binding
-	fuse    *store.Binding // what the site's main fuse did; nil for nothing
-	site    *behindFuse    // that the asset shares a main fuse at, beside the caps; nil for none
+	headroom *assetHeadroom // nil if nothing binds
+	binding  *store.Binding
+	fuse     *store.Binding // what the site's main fuse did; nil for nothing
+	site     *behindFuse    // that the asset shares a main fuse at, beside the caps; nil for none
 }
 
 // keep keeps what caps did to a schedule that was just committed, and has the fleet planned
@@ -268,7 +268,7 @@ func (u *underCaps) keep(
 		b.EventID, b.AssetID = s.EventID, s.AssetID
 		return tx.PutBindings(ctx, *b)
 	}
-	if u.room == nil && u.site == nil {
+	if u.headroom == nil && u.site == nil {
 		return nil
 	}
 
@@ -280,8 +280,8 @@ func (u *underCaps) keep(
 	}
 
 	due := u.site.due(s.AssetID, u.binding)
-	if u.room != nil {
-		due = sooner(due, u.room.due(s, u.binding, tx.Now()))
+	if u.headroom != nil {
+		due = sooner(due, u.headroom.due(s, u.binding, tx.Now()))
 	}
 
 	return tx.CapsUsed(ctx, due)
@@ -295,9 +295,9 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
-// charge plans an asset in the room, and says which caps hold it back. No room at all has
-// room for everything.
-func (r *roomFor) charge(p charge.Problem) (charge.Problem, charge.Plan, *store.Binding) {
+// charge plans an asset in the headroom, and says which caps hold it back. Nil has
+// headroom for everything.
+func (r *assetHeadroom) charge(p charge.Problem) (charge.Problem, charge.Plan, *store.Binding) {
 	if r == nil {
 		return p, charge.Solve(p), nil
 	}
@@ -313,7 +313,7 @@ func (r *roomFor) charge(p charge.Problem) (charge.Problem, charge.Plan, *store.
 }
 
 // binding is what caps do to a plan.
-func (r *roomFor) binding(p *charge.Problem, a *charge.Plan) *store.Binding {
+func (r *assetHeadroom) binding(p *charge.Problem, a *charge.Plan) *store.Binding {
 	b := &store.Binding{Limits: p.Limits}
 	for _, h := range r.Bindings(p, a, r.cap) {
 		c := store.BindingCap{
@@ -338,8 +338,8 @@ func (r *roomFor) binding(p *charge.Problem, a *charge.Plan) *store.Binding {
 
 // due is when the fleet is to be planned together because of a schedule that was made by
 // itself: at once if a cap is exceeded, by the market's pace if a cap held the asset back, so
-// that others may make room.
-func (r *roomFor) due(
+// that others may give way.
+func (r *assetHeadroom) due(
 	s *store.Schedule,
 	b *store.Binding,
 	now time.Time,
@@ -350,7 +350,7 @@ func (r *roomFor) due(
 	case over:
 		return now
 	case b != nil && len(b.Caps) > 0, len(r.Position) > 0:
-		return later(now, r.PlannedAt.Add(MarketRest))
+		return later(now, r.PlannedAt.Add(MarketInterval))
 	}
 
 	return time.Time{}

@@ -80,8 +80,8 @@ func (d *Service) commit(
 	f *fleet,
 	t *tally,
 ) (done bool, err error) {
-	if stands, ok, err := tx.LockCaps(ctx); err != nil || !ok ||
-		stands.Version != f.Version {
+	if inForce, ok, err := tx.LockCaps(ctx); err != nil || !ok ||
+		inForce.Version != f.Version {
 		return !ok, err
 	}
 
@@ -99,13 +99,13 @@ func (d *Service) commit(
 
 	next := flex.PeriodAt(f.now).End()
 	if f.waits() {
-		next = sooner(next, f.now.Add(MarketRest))
+		next = sooner(next, f.now.Add(MarketInterval))
 	}
 	if !f.again.IsZero() && f.again.Before(next) {
-		next = sooner(next, later(f.again, f.now.Add(MarketRest)))
+		next = sooner(next, later(f.again, f.now.Add(MarketInterval)))
 	}
 
-	t.looked, t.changed = t.looked+len(f.members), t.changed+changed
+	t.planned, t.changed = t.planned+len(f.members), t.changed+changed
 
 	return true, tx.CapsPlanned(ctx, f.shadow, next)
 }

@@ -9,9 +9,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestTogether_EventBetween plugs a car in between the planning of the fleet and its commit: the
+// TestFleet_EventBetween plugs a car in between the planning of the fleet and its commit: the
 // plan, which knows nothing of it, is not put in force.
-func TestTogether_EventBetween(t *testing.T) {
+func TestFleet_EventBetween(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		now := time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC)
 		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return now }})
@@ -33,7 +33,7 @@ func TestTogether_EventBetween(t *testing.T) {
 		look := func() (f *fleet) {
 			t.Helper()
 			err := db.Read(t.Context(), seed.Org, func(tx *store.Tx) (err error) {
-				f, err = d.planTogether(t.Context(), tx)
+				f, err = d.draftFleet(t.Context(), tx)
 				return err
 			})
 			if err != nil {

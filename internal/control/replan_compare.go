@@ -13,12 +13,12 @@ import (
 
 // verdict is what is to become of an asset's schedule.
 type verdict struct {
-	next store.Replacement // of nothing if the one that stands may stand
+	next store.Replacement // of nothing if the one in force is kept
 	// when to look again; zero for not before the next cause
 	again time.Time
 }
 
-// market is what assets are weighed by: the instant, and the prices known then.
+// market is what assets are compared by: the instant, and the prices known then.
 type market struct {
 	now    time.Time
 	prices []flex.PricedPeriod
@@ -26,9 +26,9 @@ type market struct {
 	sites map[flex.AssetID]*behindFuse
 }
 
-// look reads assets on a snapshot of the store, and the market that they are to be weighed by if there
+// snapshot reads assets on a snapshot of the store, and the market that they are to be compared by if there
 // are any.
-func (d *Service) look(
+func (d *Service) snapshot(
 	ctx context.Context,
 	org flex.OrgID,
 	read func(*store.Tx) (any bool, err error),
@@ -51,7 +51,7 @@ func (d *Service) look(
 // isShared reports whether a schedule was made with the others of its site: for its main fuse, or for
 // its batteries.
 func isShared(p *store.Planned) bool {
-	return hasTail(&p.Standing) || plannedAsOne(&p.Standing.From)
+	return hasTail(&p.Current) || plannedAsOne(&p.Current.From)
 }
 
 // replanFused plans anew those of the assets whose site is planned as one, for its main fuse or its
@@ -77,7 +77,7 @@ func (d *Service) replanFused(
 		if err := d.refresh(
 			ctx,
 			org,
-			found[i].Standing.AssetID,
+			found[i].Current.AssetID,
 			byMarket,
 			t,
 		); err != nil {
@@ -110,7 +110,7 @@ func (d *Service) replaceAll(
 		return 0, err
 	}
 
-	if err := tx.PutBindings(ctx, bindingsOf(next, kept.did)...); err != nil {
+	if err := tx.PutBindings(ctx, bindingsOf(next, kept.bindings)...); err != nil {
 		return 0, err
 	}
 
@@ -156,7 +156,7 @@ func (d *Service) replanAll(
 		return err
 	}
 
-	next, later := d.weighAll(ctx, found, m, part != nil)
+	next, later := d.compareAll(ctx, found, m, part != nil)
 	changed := 0
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		changed = 0
@@ -178,17 +178,17 @@ func (d *Service) replanAll(
 			return err
 		}
 
-		return lookAgain(ctx, tx, later)
+		return replanAt(ctx, tx, later)
 	})
 
-	t.looked, t.changed = t.looked+len(found), t.changed+changed
+	t.planned, t.changed = t.planned+len(found), t.changed+changed
 
 	return err
 }
 
-// weighAll plans assets anew. It returns what is to be changed, and of the others when they are to
-// be looked at again. Those of a wave for which that is not known are left out.
-func (d *Service) weighAll(
+// compareAll plans assets anew. It returns what is to be changed, and of the others when they are to
+// be planned again. Those of a wave for which that is not known are left out.
+func (d *Service) compareAll(
 	ctx context.Context,
 	found []store.Planned,
 	m market,
@@ -199,7 +199,7 @@ func (d *Service) weighAll(
 	later = map[time.Time][]flex.SessionID{}
 
 	for i := range found {
-		v := d.weigh(ctx, &found[i], m, &s)
+		v := d.compareOne(ctx, &found[i], m, &s)
 		if v.next.Planned != nil {
 			next = append(next, v.next)
 		} else if !v.again.IsZero() || !wave {
@@ -210,8 +210,8 @@ func (d *Service) weighAll(
 	return next, later
 }
 
-// lookAgain has sessions looked at again, at an instant each.
-func lookAgain(
+// replanAt has sessions planned again, at an instant each.
+func replanAt(
 	ctx context.Context,
 	tx *store.Tx,
 	later map[time.Time][]flex.SessionID,
@@ -225,16 +225,16 @@ func lookAgain(
 	return nil
 }
 
-// weigh plans one asset anew and says whether the new schedule takes the place of the one in
+// compareOne plans one asset anew and says whether the new schedule takes the place of the one in
 // force.
-func (d *Service) weigh(
+func (d *Service) compareOne(
 	ctx context.Context,
 	p *store.Planned,
 	m market,
 	s *charge.Solver,
 ) (v verdict) {
 	from := m.now.Truncate(time.Second)
-	if !p.Standing.From.ReadyBy.After(from) {
+	if !p.Current.From.ReadyBy.After(from) {
 		return v // past its end, the asset is free
 	}
 
@@ -243,11 +243,11 @@ func (d *Service) weigh(
 	problem := problemOf(e, from, m.prices)
 	answer := s.Solve(&problem)
 
-	decision := d.decide(ctx, p.Standing.AssetID, &Candidate{
-		Ground:   ByMarket,
+	decision := d.decide(ctx, p.Current.AssetID, &Candidate{
+		Trigger:  ByMarket,
 		Now:      m.now,
 		MarketAt: p.MarketAt,
-		Current:  p.Standing.Steps,
+		Current:  p.Current.Steps,
 		Problem:  &problem,
 		Plan:     &answer,
 	})
@@ -271,10 +271,10 @@ func (d *Service) weigh(
 
 // inputsAt is what an asset's schedule was made from, as it is at an instant.
 func inputsAt(p *store.Planned, from time.Time) store.Effective {
-	e := p.Standing.From
+	e := p.Current.From
 	if p.Taken {
-		e.Delivered += planned(&p.Standing, from)
-		e.Running = chargesAt(p.Standing.Steps, from)
+		e.Delivered += planned(&p.Current, from)
+		e.Running = chargesAt(p.Current.Steps, from)
 	}
 
 	if !e.ChargeNow.To.After(from) {

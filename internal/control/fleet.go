@@ -12,9 +12,9 @@ import (
 	"flexd/internal/store"
 )
 
-// togetherTries is how often a fleet is planned on a snapshot before it is planned within the
+// fleetTries is how often a fleet is planned on a snapshot before it is planned within the
 // transaction that commits it, while events wait.
-const togetherTries = 3
+const fleetTries = 3
 
 // TurnSlack is how much charging time a car may lose to others: where hours are full to the last
 // minute, turns are rounded to minutes.
@@ -23,9 +23,9 @@ const TurnSlack = 3 * time.Minute
 // replaceMax is the number of schedules that one statement of a fleet puts in force.
 const replaceMax = 1000
 
-// together plans an organisation's plugged-in assets under its caps, if that is due: all of
-// them at once, so that one gives way where another needs the room more.
-func (d *Service) together(ctx context.Context, org flex.Org, t *tally) error {
+// planFleet plans an organisation's plugged-in assets under its caps, if that is due: all of
+// them at once, so that one gives way where another needs the headroom more.
+func (d *Service) planFleet(ctx context.Context, org flex.Org, t *tally) error {
 	mine := false
 	err := d.DB.Write(ctx, org.ID, func(tx *store.Tx) (err error) {
 		mine, err = tx.TakeCaps(ctx)
@@ -35,7 +35,7 @@ func (d *Service) together(ctx context.Context, org flex.Org, t *tally) error {
 		return err
 	}
 
-	for range togetherTries {
+	for range fleetTries {
 		done, err := d.planOnSnapshot(ctx, org.ID, t)
 		if err != nil || done {
 			return err
@@ -54,7 +54,7 @@ func (d *Service) planOnSnapshot(
 ) (done bool, err error) {
 	var f *fleet
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
-		f, err = d.planTogether(ctx, tx)
+		f, err = d.draftFleet(ctx, tx)
 		return err
 	})
 	if err != nil {
@@ -83,7 +83,7 @@ func (d *Service) planUnderLock(
 			return err
 		}
 
-		f, err := d.planTogether(ctx, tx)
+		f, err := d.draftFleet(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -95,10 +95,10 @@ func (d *Service) planUnderLock(
 
 // fleet is an organisation's plugged-in assets, planned together.
 type fleet struct {
-	roomFor
-	stands roomFor // filled by the schedules that stand
-	now    time.Time
-	market []flex.PricedPeriod
+	assetHeadroom
+	current assetHeadroom // filled by the schedules in force
+	now     time.Time
+	market  []flex.PricedPeriod
 	// that the plans were made on: the market's, but for what was traded
 	prices  []flex.PricedPeriod
 	others  []store.Load // what is not planned here
@@ -118,12 +118,12 @@ type member struct {
 	headroom.Car
 	from  store.Effective
 	share []flex.Step
-	now   []flex.Step // charge-now, for which room is kept
+	now   []flex.Step // charge-now, for which headroom is kept
 
-	next    *charge.Plan // nil if the schedule that stands may stand
+	next    *charge.Plan // nil if the schedule in force is kept
 	binding *store.Binding
 	value   flex.MicroPounds
-	must    bool // the one that stands does not fit
+	must    bool // the one in force does not fit
 
 	site *behindFuse // whose main fuse it shares; nil for none
 	at   *siteCar    // it, there
@@ -132,18 +132,18 @@ type member struct {
 	yields bool // it takes what others have a share in
 }
 
-// planTogether plans the fleet as it stands in a transaction. It is nil if there are no caps.
-func (d *Service) planTogether(
+// draftFleet plans the fleet as it is in a transaction. It is nil if there are no caps.
+func (d *Service) draftFleet(
 	ctx context.Context,
 	tx *store.Tx,
 ) (*fleet, error) {
-	stands, ok, err := tx.Caps(ctx)
+	inForce, ok, err := tx.Caps(ctx)
 	if err != nil || !ok {
 		return nil, err
 	}
 
 	from := tx.Now().Truncate(time.Second)
-	f := newFleet(placed(stands), tx.Now())
+	f := newFleet(placed(inForce), tx.Now())
 	if err := f.read(ctx, tx, from); err != nil {
 		return nil, err
 	}
@@ -155,8 +155,8 @@ func (d *Service) planTogether(
 	f.place(ctx, d)
 
 	// A change that only saves money must be worth its pushes. One that keeps a cap is made.
-	if _, _, over := f.stands.Exceeded(); !over && !f.breaksFuse() {
-		f.spare(from)
+	if _, _, over := f.current.Exceeded(); !over && !f.breaksFuse() {
+		f.keepUnlessBetter(from)
 	}
 
 	f.fence()
@@ -168,9 +168,9 @@ func (d *Service) planTogether(
 func newFleet(k *capped, now time.Time) *fleet {
 	from := now.Truncate(time.Second)
 	return &fleet{
-		roomFor: roomFor{Profile: k.profile(from), capped: k},
-		stands:  roomFor{Profile: k.profile(from), capped: k},
-		now:     now,
+		assetHeadroom: assetHeadroom{Profile: k.profile(from), capped: k},
+		current:       assetHeadroom{Profile: k.profile(from), capped: k},
+		now:           now,
 	}
 }
 
@@ -201,7 +201,7 @@ func (f *fleet) read(ctx context.Context, tx *store.Tx, from time.Time) error {
 }
 
 // gather makes members of the assets that are planned, and puts all else that is plugged in
-// into the room.
+// into the headroom.
 func (f *fleet) gather(
 	found []store.Planned,
 	loads []store.Load,
@@ -209,7 +209,7 @@ func (f *fleet) gather(
 ) {
 	planned := make(map[flex.AssetID]bool, len(found))
 	for i := range found {
-		s := &found[i].Standing
+		s := &found[i].Current
 		planned[s.AssetID] = s.From.ReadyBy.After(from)
 	}
 
@@ -221,20 +221,20 @@ func (f *fleet) gather(
 		if !planned[load.AssetID] {
 			f.others = append(f.others, *load)
 			f.draw(load, from)
-			f.stands.draw(load, from)
+			f.current.draw(load, from)
 		}
 	}
 
 	for i := range found {
-		id := found[i].Standing.AssetID
+		id := found[i].Current.AssetID
 		if planned[id] {
 			f.join(&found[i], capOf[id], from)
 		}
 	}
 }
 
-// join makes an asset a member under a cap. Room is kept for what it charges at once; what its
-// schedule in force draws is in the other room.
+// join makes an asset a member under a cap. Headroom is kept for what it charges at once; what its
+// schedule in force draws is in the other headroom.
 func (f *fleet) join(p *store.Planned, cap int, from time.Time) {
 	m := member{Planned: p, from: inputsAt(p, from)}
 	m.from.Ramp = nil // caps have starts per minute
@@ -248,11 +248,11 @@ func (f *fleet) join(p *store.Planned, cap int, from time.Time) {
 		f.Reserve(cap, m.now)
 	}
 
-	f.stands.Add(cap, m.steps(), problem.Power, problem.Running)
+	f.current.Add(cap, m.steps(), problem.Power, problem.Running)
 	f.members = append(f.members, m)
 }
 
-// share divides the room and keeps each member's share for it.
+// share divides the headroom and keeps each member's share for it.
 func (f *fleet) share() error {
 	if err := f.shareFuses(); err != nil {
 		return err
@@ -316,7 +316,7 @@ func (f *fleet) place(ctx context.Context, d *Service) {
 		f.Release(m.Cap, m.now)
 		f.cap = m.Cap
 		f.decide(ctx, d, m)
-		m.settle()
+		m.note()
 		f.Add(m.Cap, m.steps(), m.Power, m.Running)
 	}
 
@@ -347,30 +347,30 @@ func (m *member) steps() []flex.Step {
 	if m.next != nil {
 		return m.next.Steps
 	}
-	return within(m.stood(), flex.Span{
+	return within(m.current(), flex.Span{
 		From: m.From,
-		To:   m.Standing.End(),
+		To:   m.Current.End(),
 	})
 }
 
-// stood is what the schedule in force has the member do until it is done.
-func (m *member) stood() []flex.Step { return untilDone(&m.Standing) }
+// current is what the schedule in force has the member do until it is done.
+func (m *member) current() []flex.Step { return untilDone(&m.Current) }
 
-// decide plans a member in the room that is there for it, and keeps the plan if it replaces the
+// decide plans a member in the headroom that is there for it, and keeps the plan if it replaces the
 // schedule in force.
 func (f *fleet) decide(ctx context.Context, d *Service, m *member) {
 	problem, answer, binding := f.charge(*m.Car.Problem)
-	binding = m.behind(&problem, &answer, binding)
-	exceeds := !f.Fits(m.Car.Problem, m.Cap, m.stood()) ||
-		unlimited(&m.Standing.From) || m.broken || m.yields
+	binding = m.underFuse(&problem, &answer, binding)
+	exceeds := !f.Fits(m.Car.Problem, m.Cap, m.current()) ||
+		unlimited(&m.Current.From) || m.broken || m.yields
 
-	decision := d.decide(ctx, m.Standing.AssetID, &Candidate{
-		Ground:   ByCaps,
+	decision := d.decide(ctx, m.Current.AssetID, &Candidate{
+		Trigger:  ByCaps,
 		Exceeds:  exceeds,
 		Pooled:   len(f.Position) > 0,
 		Now:      f.now,
 		MarketAt: m.MarketAt,
-		Current:  m.stood(),
+		Current:  m.current(),
 		Problem:  &problem,
 		Plan:     &answer,
 	})
@@ -389,10 +389,10 @@ func (f *fleet) decide(ctx context.Context, d *Service, m *member) {
 	}
 }
 
-// spare leaves a fleet alone whose schedules keep the caps together, if the change would meet
+// keepUnlessBetter leaves a fleet alone whose schedules keep the caps together, if the change would meet
 // less of its needs, or is worth less than its parts would have to be one by one: shares of
 // equal worth fall otherwise each time.
-func (f *fleet) spare(from time.Time) {
+func (f *fleet) keepUnlessBetter(from time.Time) {
 	n := 0
 	var lost, won int64 // watt-seconds of needs, beyond a member's slack
 	urgent := false
@@ -409,16 +409,16 @@ func (f *fleet) spare(from time.Time) {
 		won += more
 
 		changed := Candidate{
-			Current: m.stood(),
+			Current: m.current(),
 			Problem: m.Car.Problem,
 			Plan:    m.next,
 		}
 
-		urgent = urgent || changed.worth().Value == store.Urgent
+		urgent = urgent || changed.benefit().Value == store.Urgent
 	}
 
 	cost := f.bill(from, func(m *member) []flex.Step {
-		return m.stood()
+		return m.current()
 	})
 	saved := cost - f.bill(from, (*member).steps)
 	better := urgent || pays(saved, cost, n)
@@ -428,7 +428,7 @@ func (f *fleet) spare(from time.Time) {
 
 	for i := range f.members {
 		f.members[i].next = nil
-		f.members[i].settle()
+		f.members[i].note()
 	}
 }
 
@@ -436,8 +436,8 @@ func (f *fleet) spare(from time.Time) {
 // in force, in watt-seconds. Less counts beyond a slack.
 func (m *member) met() (less, more int64) {
 	assumed := charge.AssumedPrice(m.Prices)
-	old := weighSteps(m.Car.Problem, assumed, m.stood())
-	next := weighSteps(m.Car.Problem, assumed, m.next.Steps)
+	old := effectOf(m.Car.Problem, assumed, m.current())
+	next := effectOf(m.Car.Problem, assumed, m.next.Steps)
 
 	need := int64(m.Need) * 3600
 	lacks, would := max(0, need-old.energy), max(0, need-next.energy)
@@ -464,7 +464,7 @@ func (d *Service) replace(
 			return 0, err
 		}
 
-		for i, b := range kept.did {
+		for i, b := range kept.bindings {
 			if b != nil {
 				f.bindings[at+i] = b
 			}

@@ -10,7 +10,7 @@ import (
 	"flexd/internal/store"
 )
 
-func (h *fixture) round() (did int) {
+func (h *fixture) replan() (did int) {
 	h.Helper()
 	r, err := h.service.PlanDue(h.Context())
 	if err != nil {
@@ -30,7 +30,7 @@ func night(cheap ...int) []float64 {
 
 // charges returns when the standing schedule charges.
 func (h *fixture) charges() (spans []flex.Span) {
-	for _, s := range h.look().Standing.Steps {
+	for _, s := range h.look().Current.Steps {
 		if s.Limit > 0 {
 			spans = append(spans, s.Span)
 		}
@@ -53,14 +53,14 @@ func (h *fixture) chargesAt(what string, spans ...string) {
 	}
 }
 
-func TestRound_NewPrices(t *testing.T) {
+func TestReplan_NewPrices(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)                                                                          // 00:00
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4*0.5, flex.Minimise)}) // half an hour
 		h.chargesAt("at first", "11T00:00 11T00:30")
 
 		for range 2 {
-			if h.round() != 0 {
+			if h.replan() != 0 {
 				t.Error("a schedule changed without a reason")
 			}
 		}
@@ -68,24 +68,24 @@ func TestRound_NewPrices(t *testing.T) {
 		h.wait(time.Hour)
 		h.publish("2026-01-10T18:00:00Z", night(16)...) // 02:00
 
-		if n := h.round(); n != 1 {
+		if n := h.replan(); n != 1 {
 			t.Fatalf("%d schedules changed, want 1", n)
 		}
 
 		h.chargesAt("at new prices", "11T02:00 11T02:30")
 
 		c := h.look()
-		if s := c.Standing; s.Cause != store.CauseMarket || s.Generation != 2 || !s.Steps[0].From.Equal(at("2026-01-10T19:00:00Z")) || !s.End().Equal(at("2026-01-11T07:00:00Z")) {
+		if s := c.Current; s.Cause != store.CauseMarket || s.Generation != 2 || !s.Steps[0].From.Equal(at("2026-01-10T19:00:00Z")) || !s.End().Equal(at("2026-01-11T07:00:00Z")) {
 			t.Errorf("%+v", s)
 		}
 
-		if h.round() != 0 {
+		if h.replan() != 0 {
 			t.Error("changed twice by the same prices")
 		}
 	})
 }
 
-func TestRound_KnownOnlyWhenPublished(t *testing.T) {
+func TestReplan_KnownOnlyWhenPublished(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
@@ -105,11 +105,11 @@ func TestRound_KnownOnlyWhenPublished(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if h.goTo("2026-01-10T19:59:59Z"); h.round() != 0 {
+		if h.goTo("2026-01-10T19:59:59Z"); h.replan() != 0 {
 			t.Error("planned on prices that were not known")
 		}
 
-		if h.goTo("2026-01-10T20:00:00Z"); h.round() != 1 {
+		if h.goTo("2026-01-10T20:00:00Z"); h.replan() != 1 {
 			t.Error("not planned on prices that are known")
 		}
 
@@ -119,7 +119,7 @@ func TestRound_KnownOnlyWhenPublished(t *testing.T) {
 
 // What is not worth it is not sent, and what touches the running half-hour for little waits
 // until that is over.
-func TestRound_Worth(t *testing.T) {
+func TestReplan_MinSaving(t *testing.T) {
 	cheap := func(slot int, by float64) []float64 { ps := night(); ps[slot] -= by; return ps }
 	for _, c := range []struct {
 		name    string
@@ -142,13 +142,13 @@ func TestRound_Worth(t *testing.T) {
 				h.goTo(c.now)
 				h.publish("2026-01-10T18:00:00Z", cheap(16, c.by)...)
 
-				if n := h.round(); n != c.changed {
+				if n := h.replan(); n != c.changed {
 					t.Errorf("%d changed, want %d", n, c.changed)
 				}
 
 				h.wait(20 * time.Minute) // the half-hour is over, and with it the need
 
-				if n := h.round(); n != 0 {
+				if n := h.replan(); n != 0 {
 					t.Errorf("%d changed later", n)
 				}
 			})
@@ -156,14 +156,14 @@ func TestRound_Worth(t *testing.T) {
 	}
 }
 
-func TestRound_FiveMinutes(t *testing.T) {
+func TestReplan_FiveMinutes(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
 		change := func(slot, want int) {
 			t.Helper()
 			h.publish("2026-01-10T18:00:00Z", night(slot)...)
-			if n := h.round(); n != want {
+			if n := h.replan(); n != want {
 				t.Fatalf("%d changed, want %d", n, want)
 			}
 		}
@@ -175,13 +175,13 @@ func TestRound_FiveMinutes(t *testing.T) {
 		change(15, 0)
 		h.wait(3*time.Minute - time.Microsecond)
 
-		if h.round() != 0 {
+		if h.replan() != 0 {
 			t.Error("a second market move within five minutes")
 		}
 
 		h.wait(time.Microsecond)
 
-		if h.round() != 1 {
+		if h.replan() != 1 {
 			t.Error("not looked at again after five minutes")
 		}
 
@@ -197,7 +197,7 @@ func TestRound_FiveMinutes(t *testing.T) {
 }
 
 // What was charged as planned counts as delivered when the market moves.
-func TestRound_DeliveredCounts(t *testing.T) {
+func TestReplan_DeliveredCounts(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
@@ -206,34 +206,34 @@ func TestRound_DeliveredCounts(t *testing.T) {
 		h.goTo("2026-01-11T00:30:00Z")
 		h.publish("2026-01-10T18:00:00Z", night(16, 17, 18)...)
 
-		if h.round() != 1 {
+		if h.replan() != 1 {
 			t.Fatal("not planned anew")
 		}
 
 		h.chargesAt("half is there", "11T02:00 11T02:30")
 		h.accept()
 
-		if e := h.look().Standing.From; e.Delivered != 3700 || e.Need != 7400 {
+		if e := h.look().Current.From; e.Delivered != 3700 || e.Need != 7400 {
 			t.Errorf("%+v", e)
 		}
 
 		h.goTo("2026-01-11T02:15:00Z")
 		h.event(control.Event{Kind: control.TariffUpdate, Tariff: &flex.Tariff{OffPeak: "00:00-06:00", Zone: "Europe/London"}})
 
-		if e := h.look().Standing.From; e.Delivered != 5550 {
+		if e := h.look().Current.From; e.Delivered != 5550 {
 			t.Errorf("after an event: %+v", e)
 		}
 
 		h.event(control.Event{Kind: control.IntentUpdate, Intent: need(5, flex.Minimise)})
 
-		if e := h.look().Standing.From; e.Delivered != 0 || e.Need != 5000 {
+		if e := h.look().Current.From; e.Delivered != 0 || e.Need != 5000 {
 			t.Errorf("a new intent asks for so much from now on: %+v", e)
 		}
 	})
 }
 
 // A schedule that the client never accepted, or said it could not follow, delivers nothing.
-func TestRound_UndeliveredDoesNotCount(t *testing.T) {
+func TestReplan_UndeliveredDoesNotCount(t *testing.T) {
 	for _, failed := range []bool{false, true} {
 		each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 			h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
@@ -242,27 +242,27 @@ func TestRound_UndeliveredDoesNotCount(t *testing.T) {
 			if failed {
 				h.accept()
 				h.Exec(`INSERT INTO callback (org_id, event_id, asset_id, status, reported_at, received_at) VALUES ($1, $2, $3, 'FAILED', 0, 0)`,
-					h.Org.Bytes(), h.look().Standing.EventID.Bytes(), h.asset.Bytes())
+					h.Org.Bytes(), h.look().Current.EventID.Bytes(), h.asset.Bytes())
 			}
 
 			h.goTo("2026-01-11T00:30:00Z")
 			h.publish("2026-01-10T18:00:00Z", night(16, 17, 18)...)
 
-			if h.round() != 1 {
+			if h.replan() != 1 {
 				t.Fatal("not planned anew")
 			}
 
 			h.chargesAt("nothing is there", "11T02:00 11T03:00")
 			h.event(control.Event{Kind: control.TariffUpdate, Tariff: &flex.Tariff{OffPeak: "00:00-06:00", Zone: "Europe/London"}})
 
-			if e := h.look().Standing.From; e.Delivered != 0 {
+			if e := h.look().Current.From; e.Delivered != 0 {
 				t.Errorf("after an event: %+v", e)
 			}
 		})
 	}
 }
 
-func TestRound_LeavesOthersAlone(t *testing.T) {
+func TestReplan_LeavesOthersAlone(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
 		plug := control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)}
@@ -275,7 +275,7 @@ func TestRound_LeavesOthersAlone(t *testing.T) {
 		h.event(plug)
 		h.publish("2026-01-10T18:00:00Z", night(16)...)
 
-		if n := h.round(); n != 1 {
+		if n := h.replan(); n != 1 {
 			t.Errorf("%d changed, want 1", n)
 		}
 
@@ -287,14 +287,14 @@ func TestRound_LeavesOthersAlone(t *testing.T) {
 		h.goTo("2026-01-11T07:00:00Z") // after ready-by all are free
 		h.publish("2026-01-11T07:00:00Z", night(3)...)
 
-		if n := h.round(); n != 0 {
+		if n := h.replan(); n != 0 {
 			t.Errorf("%d changed after ready-by", n)
 		}
 	})
 }
 
 // An asset whose power is changed is planned anew without an event.
-func TestRound_AssetChanged(t *testing.T) {
+func TestReplan_AssetChanged(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
@@ -311,20 +311,20 @@ func TestRound_AssetChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if h.round() != 1 || h.round() != 0 {
+		if h.replan() != 1 || h.replan() != 0 {
 			t.Error("not planned anew once")
 		}
 
 		h.chargesAt("at half the power", "11T00:00 11T01:00")
 
-		if s := h.look().Standing; s.Cause != store.CauseInputs || s.From.Power != 3700 {
+		if s := h.look().Current; s.Cause != store.CauseInputs || s.From.Power != 3700 {
 			t.Errorf("%+v", s)
 		}
 	})
 }
 
 // Many sessions are several parts, and two services at once share them.
-func TestRound_Many(t *testing.T) {
+func TestReplan_Many(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		const many = 300
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
@@ -372,10 +372,10 @@ func TestHelp(t *testing.T) {
 		}
 
 		h.publish("2026-01-10T18:00:00Z", night(16)...)
-		h.round()
+		h.replan()
 		before := h.look().Session.Generation
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
-		h.wait(control.MarketRest)
+		h.wait(control.MarketInterval)
 
 		err := h.db.Write(t.Context(), h.Org, func(tx *store.Tx) error { return tx.BeginWave(t.Context()) })
 		if err != nil {
@@ -431,7 +431,7 @@ func TestHelp_NewerWave(t *testing.T) {
 
 // A car whose schedule an event changes while a wave plans it is weighed again: the event may
 // have seen the older prices.
-func TestRound_EventBetween(t *testing.T) {
+func TestReplan_EventBetween(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
@@ -445,8 +445,8 @@ func TestRound_EventBetween(t *testing.T) {
 		}
 
 		err := h.db.Write(t.Context(), h.Org, func(tx *store.Tx) error {
-			next := seen.Standing
-			n, err := tx.Replace(t.Context(), []store.Replacement{{Planned: &store.Planned{Session: seen.Session.ID, Standing: seen.Standing}, Next: next}})
+			next := seen.Current
+			n, err := tx.Replace(t.Context(), []store.Replacement{{Planned: &store.Planned{Session: seen.Session.ID, Current: seen.Current}, Next: next}})
 			if n != 0 {
 				t.Errorf("%d schedules took the place of one that no longer stood", n)
 			}
@@ -457,8 +457,8 @@ func TestRound_EventBetween(t *testing.T) {
 			t.Errorf("%d cars are marked, want 1; %v", due(), err)
 		}
 
-		if h.round(); due() != 0 || h.look().Standing.From.Need != flex.FromKWh(7.4) {
-			t.Errorf("%d cars are marked after a round, and the schedule is %+v", due(), h.look().Standing)
+		if h.replan(); due() != 0 || h.look().Current.From.Need != flex.FromKWh(7.4) {
+			t.Errorf("%d cars are marked after a round, and the schedule is %+v", due(), h.look().Current)
 		}
 	})
 }

@@ -19,21 +19,21 @@ func within(steps []flex.Step, span flex.Span) (out []flex.Step) {
 	return out
 }
 
-// weight is what steps do by ready-by from an instant on: energy in watt-seconds, and what
+// effect is what steps do by ready-by from an instant on: energy in watt-seconds, and what
 // the market asks for it.
-type weight struct {
+type effect struct {
 	// peak: of the energy, outside off-peak time and charge-now
 	energy int64
 	peak   int64
 	cost   flex.MicroPounds
 }
 
-// weighSteps adds up what the steps do in the problem's time at its prices.
-func weighSteps(
+// effectOf adds up what the steps do in the problem's time at its prices.
+func effectOf(
 	p *charge.Problem,
 	assumed flex.Price,
 	steps []flex.Step,
-) (w weight) {
+) (w effect) {
 	var cost float64
 	for _, s := range steps {
 		power := int64(min(s.Limit, p.Power))

@@ -17,7 +17,7 @@ const (
 	dueMax   = 2000 // marked sessions that are looked at in one transaction
 	partsMax = 4    // parts of a wave that are leased at a time
 
-	waveHands = 3 // take parts at once: on two cores one commits while two plan
+	waveWorkers = 3 // take parts at once: on two cores one commits while two plan
 )
 
 // PlanDue plans anew, without an event, what has to be: every plugged-in asset when prices
@@ -36,7 +36,7 @@ func (d *Service) PlanDue(ctx context.Context) (worker.Report, error) {
 	var sum tally
 	for _, org := range orgs {
 		t, err := d.planOf(ctx, org)
-		sum.looked += t.looked
+		sum.planned += t.planned
 		sum.changed += t.changed
 
 		if err != nil {
@@ -68,8 +68,8 @@ func (d *Service) PlanDueOf(
 
 // planOf plans one organisation's assets anew, and counts them.
 func (d *Service) planOf(ctx context.Context, org flex.Org) (tally, error) {
-	t, err := d.roundOf(ctx, org)
-	d.looked.Add(int64(t.looked))
+	t, err := d.planOrg(ctx, org)
+	d.planned.Add(int64(t.planned))
 	d.changed.Add(int64(t.changed))
 
 	if err != nil {
@@ -80,7 +80,7 @@ func (d *Service) planOf(ctx context.Context, org flex.Org) (tally, error) {
 }
 
 // JoinWaves takes a share in waves that another process has begun: a wake-up
-// reaches only the process that prices were told to.
+// reaches only the process that prices were given to.
 func (d *Service) JoinWaves(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.OrgID
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
@@ -93,21 +93,21 @@ func (d *Service) JoinWaves(ctx context.Context) (worker.Report, error) {
 		err = d.parts(ctx, orgs[i], nil, &t)
 	}
 
-	d.looked.Add(int64(t.looked))
+	d.planned.Add(int64(t.planned))
 	d.changed.Add(int64(t.changed))
 
 	return worker.Report{Did: t.changed}, err
 }
 
 // tally counts what a job did.
-type tally struct{ looked, changed int }
+type tally struct{ planned, changed int }
 
 func (t tally) report() worker.Report {
 	r := worker.Report{Did: t.changed}
-	if t.looked > 0 {
+	if t.planned > 0 {
 		r.Note = fmt.Sprintf(
 			"%d assets planned, %d schedules changed",
-			t.looked,
+			t.planned,
 			t.changed,
 		)
 	}
@@ -115,8 +115,8 @@ func (t tally) report() worker.Report {
 	return r
 }
 
-// roundOf is the job of one organisation.
-func (d *Service) roundOf(
+// planOrg is the job of one organisation.
+func (d *Service) planOrg(
 	ctx context.Context,
 	org flex.Org,
 ) (t tally, err error) {
@@ -141,7 +141,7 @@ func (d *Service) roundOf(
 	}
 
 	if capped {
-		if err := d.together(ctx, org, &t); err != nil {
+		if err := d.planFleet(ctx, org, &t); err != nil {
 			return t, fmt.Errorf("plan the fleet together: %w", err)
 		}
 		err = d.inputs(ctx, org, &t)
@@ -176,7 +176,7 @@ func (d *Service) beginWave(
 }
 
 // parts works on the parts of a wave until none is left to take, beginning with those that were taken already.
-// Several hands do so at once: while one commits, the others read and plan. A wave that was begun with fewer
+// Several workers do so at once: while one commits, the others read and plan. A wave that was begun with fewer
 // parts than one takes has no others.
 func (d *Service) parts(
 	ctx context.Context,
@@ -189,8 +189,8 @@ func (d *Service) parts(
 	}
 
 	var wg sync.WaitGroup
-	var tallies [waveHands]tally
-	var errs [waveHands]error
+	var tallies [waveWorkers]tally
+	var errs [waveWorkers]error
 
 	for i := range tallies {
 		wg.Go(func() {
@@ -216,7 +216,7 @@ func (d *Service) parts(
 	wg.Wait()
 
 	for _, done := range tallies {
-		t.looked, t.changed = t.looked+done.looked, t.changed+done.changed
+		t.planned, t.changed = t.planned+done.planned, t.changed+done.changed
 	}
 
 	return errors.Join(errs[:]...)
@@ -243,7 +243,7 @@ func (d *Service) replanParts(
 	t *tally,
 ) error {
 	found := make([][]store.Planned, len(parts))
-	m, err := d.look(ctx, org, func(tx *store.Tx) (any bool, err error) {
+	m, err := d.snapshot(ctx, org, func(tx *store.Tx) (any bool, err error) {
 		for i := 0; i < len(parts) && err == nil; i++ {
 			found[i], err = tx.WavePart(ctx, parts[i])
 			any = any || len(found[i]) > 0
@@ -262,7 +262,7 @@ func (d *Service) replanParts(
 func (d *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 	for more := true; more; {
 		var found []store.Planned
-		m, err := d.look(ctx, org.ID, func(tx *store.Tx) (any bool, err error) {
+		m, err := d.snapshot(ctx, org.ID, func(tx *store.Tx) (any bool, err error) {
 			found, err = tx.Due(ctx, store.CauseMarket, dueMax)
 			return len(found) > 0, err
 		})
@@ -318,7 +318,7 @@ func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 			}
 		}
 
-		t.looked += len(same)
+		t.planned += len(same)
 
 		if len(same)+len(changed) < dueMax {
 			return nil
@@ -338,13 +338,13 @@ func (d *Service) whichDiffer(
 	}
 
 	for i := range found {
-		differs, err := d.differs(ctx, tx, w, found[i].Standing.AssetID)
+		differs, err := d.differs(ctx, tx, w, found[i].Current.AssetID)
 		if err != nil {
 			return nil, nil, err
 		}
 
 		if differs {
-			changed = append(changed, found[i].Standing.AssetID)
+			changed = append(changed, found[i].Current.AssetID)
 		} else {
 			same = append(same, found[i].Session)
 		}
@@ -364,11 +364,11 @@ func (d *Service) differs(
 	if err != nil || !refreshable(&c, tx.Now()) {
 		return false, err
 	}
-	if c.Battery && w.roomFor == nil {
+	if c.Battery && w.assetHeadroom == nil {
 		return true, nil
 	}
 
-	if c.Fuse > 0 && w.roomFor == nil { // its site may be planned as one, under a lock
+	if c.Fuse > 0 && w.assetHeadroom == nil { // its site may be planned as one, under a lock
 		loads, err := tx.SiteLoads(ctx, c.Asset.SiteID)
 		if err != nil || len(loads) > 1 {
 			return true, err
@@ -376,7 +376,7 @@ func (d *Service) differs(
 	}
 
 	var next *store.Schedule
-	err = w.without(ctx, tx, &c, func(r *roomFor) (err error) {
+	err = w.without(ctx, tx, &c, func(r *assetHeadroom) (err error) {
 		under, err := w.under(ctx, tx, &c, r)
 		if err != nil {
 			return err
@@ -390,8 +390,8 @@ func (d *Service) differs(
 }
 
 var (
-	byInputs = change{cause: store.CauseInputs, ground: ByInputs}
-	byMarket = change{cause: store.CauseMarket, ground: ByMarket}
+	byInputs = change{cause: store.CauseInputs, trigger: ByInputs}
+	byMarket = change{cause: store.CauseMarket, trigger: ByMarket}
 )
 
 func refreshable(c *store.Charging, now time.Time) bool {
@@ -406,9 +406,9 @@ func (d *Service) refresh(
 	why change,
 	t *tally,
 ) error {
-	var looked, changed int
+	var planned, changed int
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		looked, changed = 0, 0
+		planned, changed = 0, 0
 
 		if err := tx.LockAsset(ctx, asset); err != nil {
 			if flex.KindOf(err) == flex.NotFound {
@@ -427,13 +427,13 @@ func (d *Service) refresh(
 			if err := d.replan(ctx, tx, &c, why); err != nil {
 				return err
 			}
-			looked, changed = 1, int(c.Session.Generation-before)
+			planned, changed = 1, int(c.Session.Generation-before)
 		}
 
 		return tx.Done(ctx, tx.Now(), c.Session.ID)
 	})
 
-	t.looked, t.changed = t.looked+looked, t.changed+changed
+	t.planned, t.changed = t.planned+planned, t.changed+changed
 
 	return err
 }
