@@ -89,7 +89,9 @@
 // so that the reading of a connection waits for nobody; everything goes up in one queue, in the
 // charger's order. A message that comes while the connection is being made waits for it, and for
 // nothing once a try has failed. Calls have ids of their own on each connection. A transaction that began
-// while the platform was down has two numbers, which are exchanged on the way.
+// while the platform was down has two numbers, which are exchanged on the way; in 2.0.1 its text is
+// the charger's own. Each message is sent in the version that it came in: what waits in the other one
+// has a connection of its own.
 //
 // # Who speaks
 //

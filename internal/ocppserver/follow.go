@@ -103,6 +103,12 @@ func (u *upstream) forget() {
 	u.c.b.Log.Info("a charger has no platform any more", "charger", u.c.id)
 }
 
+// introduction is a message by which a platform meets a charger.
+type introduction struct {
+	action  string
+	payload any
+}
+
 // introduce tells a platform that has not met the charger what it is and how its connectors are,
 // before anything else: the charger itself will not boot for it. A charger that has said nothing
 // yet is left to introduce itself.
@@ -111,23 +117,29 @@ func (u *upstream) introduce() {
 		return
 	}
 
-	type message struct {
-		action  string
-		payload any
+	first := []introduction{{"BootNotification", u.c.model}}
+	if u.station {
+		first[0].payload = u.c.model.station()
 	}
-	first := []message{{"BootNotification", u.c.model}}
+
 	for _, number := range u.c.numbers() {
 		n := u.c.connectors[number]
 		if n.status == "" {
 			continue
 		}
 
-		first = append(first, message{"StatusNotification", statusNotification{
+		said := statusNotification{
 			Connector: integer(number),
 			Error:     "NoError",
 			Status:    n.status,
 			At:        stamp{n.heard},
-		}})
+		}
+
+		next := introduction{"StatusNotification", said}
+		if u.station {
+			next.payload = said.station()
+		}
+		first = append(first, next)
 	}
 
 	for i, m := range first {
@@ -144,6 +156,7 @@ func (u *upstream) introduce() {
 		}
 
 		e := newErrand(m.action, payload)
+		e.Station = u.station
 		e.settle() // nobody waits for the answer
 		u.errands = slices.Insert(u.errands, i, e)
 	}

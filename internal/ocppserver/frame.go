@@ -47,7 +47,8 @@ var errLinkLost = errors.New("the connection to the charger was lost")
 // link is one connection to a charger: calls of both sides and their answers. One call of
 // ours is under way at a time, as OCPP-J asks.
 type link struct {
-	conn *websocket.Conn
+	conn    *websocket.Conn
+	version string // the subprotocol
 	// must not block
 	take func(action string, payload json.RawMessage) (any, error)
 	// when a call was answered
@@ -77,6 +78,7 @@ func newLink(conn *websocket.Conn, callTime time.Duration) *link {
 	conn.SetReadLimit(frameMax + 1)
 	return &link{
 		conn:     conn,
+		version:  conn.Subprotocol(),
 		callTime: callTime,
 		turn:     make(chan struct{}, 1),
 		gone:     make(chan struct{}),
@@ -255,7 +257,7 @@ func (l *link) reply(
 		}
 
 		errors.As(err, &e)
-		if l.station != nil && e.Code == codeFormation {
+		if l.version == subprotocol201 && e.Code == codeFormation {
 			e = &callError{codeFormat, e.Description}
 		}
 

@@ -138,8 +138,28 @@ func (u *upstream) planAgain() {
 	u.c.wake()
 }
 
-// clearProfile passes on that profiles are to be cleared, and sends flexd's again, for they may
-// have been among them.
+// profileFilter is which profiles a platform speaks of; what is nil or empty is any.
+type profileFilter struct {
+	ID        *int
+	Connector *int
+	Purpose   string
+	Level     *int
+}
+
+// names reports whether a profile is among them. An id stands alone.
+func (f profileFilter) names(p platformProfile) bool {
+	if f.ID != nil {
+		return p.Profile.ID == *f.ID
+	}
+
+	elsewhere := f.Connector != nil && *f.Connector != p.Connector
+	other := f.Purpose != "" && f.Purpose != p.Profile.Purpose
+	higher := f.Level != nil && *f.Level != p.Profile.StackLevel
+
+	return !elsewhere && !other && !higher
+}
+
+// clearProfile passes on that profiles are to be cleared.
 func (u *upstream) clearProfile(
 	ctx context.Context,
 	payload json.RawMessage,
@@ -155,20 +175,22 @@ func (u *upstream) clearProfile(
 		return nil, &callError{codeFormation, err.Error()}
 	}
 
+	return u.clear(ctx, payload, profileFilter(m))
+}
+
+// clear passes a ClearChargingProfile on, and sends flexd's profiles again, for they may have been
+// among those that it names.
+func (u *upstream) clear(
+	ctx context.Context,
+	payload json.RawMessage,
+	f profileFilter,
+) (any, error) {
 	out, err := u.pass(ctx, "ClearChargingProfile", payload)
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
 
 	before := len(u.limits)
-	u.limits = slices.DeleteFunc(u.limits, func(o platformProfile) bool {
-		if m.ID != nil {
-			return o.Profile.ID == *m.ID
-		}
-		other := m.Connector != nil && *m.Connector != o.Connector ||
-			m.Purpose != "" && m.Purpose != o.Profile.Purpose
-		return !other && (m.Level == nil || *m.Level == o.Profile.StackLevel)
-	})
-
+	u.limits = slices.DeleteFunc(u.limits, f.names)
 	u.planAgain()
 
 	if err == nil && len(u.limits) < before {

@@ -15,6 +15,9 @@ import (
 // subprotocol is OCPP 1.6 in JSON.
 const subprotocol = "ocpp1.6"
 
+// subprotocols are what a charger may speak, the one that is taken first if it offers both.
+var subprotocols = []string{subprotocol, subprotocol201}
+
 // chargerID is what a charger may call itself: OCPP's identity, and room for a serial number.
 var chargerID = regexp.MustCompile(`^[A-Za-z0-9*._:=@|-]{1,48}$`)
 
@@ -51,7 +54,7 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 	conn, err := websocket.Accept(
 		w,
 		r,
-		&websocket.AcceptOptions{Subprotocols: b.subprotocols(id)},
+		&websocket.AcceptOptions{Subprotocols: subprotocols},
 	)
 	if err != nil { // it has been answered
 		b.leave(c)
@@ -61,7 +64,7 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 	defer conn.CloseNow()
 
 	if conn.Subprotocol() == "" {
-		offered := strings.Join(b.subprotocols(id), " or ")
+		offered := strings.Join(subprotocols, " or ")
 		b.Log.Warn(
 			"a charger does not offer the subprotocol "+offered,
 			"charger",
@@ -79,16 +82,6 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 
 	c.hold(b.ctx, conn)
 	b.leave(c)
-}
-
-// subprotocols are what a charger may speak, the one that is taken first if it offers both. A
-// platform above speaks 1.6, and so must its chargers.
-func (b *Bridge) subprotocols(id string) []string {
-	if b.optionsOf(id).upstream != "" {
-		return []string{subprotocol}
-	}
-
-	return []string{subprotocol, subprotocol201}
 }
 
 // admit decides whether a charger may connect, and answers it if it may not. Without a
@@ -270,6 +263,7 @@ func (c *charger) connected(l *link) {
 	c.mu.Lock()
 	before := c.link
 	c.link = l
+	c.up.station = l.station != nil
 	c.greeted = false
 	c.greetAt = c.b.Now().Add(c.b.Timing.Greet)
 	c.mu.Unlock()
@@ -293,7 +287,7 @@ func (c *charger) hold(ctx context.Context, conn *websocket.Conn) {
 	}
 
 	if conn.Subprotocol() == subprotocol201 {
-		l.take, l.later = c.takeStation, nil
+		l.take = c.takeStation
 		l.station = &station{c, l.ask}
 	}
 

@@ -200,6 +200,9 @@ const (
 	statusSuspendedEVSE = "SuspendedEVSE"
 	statusFinishing     = "Finishing"
 	statusReserved      = "Reserved"
+	statusUnavailable   = "Unavailable"
+	statusFaulted       = "Faulted"
+	statusOccupied      = "Occupied" // of OCPP 2.0.1
 
 	reasonDisconnected = "EVDisconnected"
 

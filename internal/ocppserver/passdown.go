@@ -9,11 +9,17 @@ import (
 	"strings"
 )
 
-// onlyRead are the platform's calls that change nothing on a charger.
+// onlyRead are the platform's calls that change nothing on a charger, of OCPP 1.6 and of 2.0.1.
 var onlyRead = []string{
-	"GetConfiguration",
+	"GetBaseReport",
+	"GetChargingProfiles",
 	"GetCompositeSchedule",
+	"GetConfiguration",
+	"GetInstalledCertificateIds",
 	"GetLocalListVersion",
+	"GetReport",
+	"GetTransactionStatus",
+	"GetVariables",
 	"TriggerMessage",
 }
 
@@ -37,7 +43,12 @@ func (u *upstream) serve(
 	action string,
 	payload json.RawMessage,
 ) {
-	result, err := u.perform(u.c.b.ctx, action, payload)
+	perform := u.perform
+	if l.version == subprotocol201 {
+		perform = u.performStation
+	}
+
+	result, err := perform(u.c.b.ctx, action, payload)
 	refused := (*callError)(nil)
 	if err != nil && !errors.As(err, &refused) {
 		err = &callError{codeInternal, err.Error()}
@@ -60,15 +71,8 @@ func (u *upstream) perform(
 	action string,
 	payload json.RawMessage,
 ) (any, error) {
-	u.c.mu.Lock()
-	readOnly := u.readOnly
-	u.c.mu.Unlock()
-
-	if readOnly && !slices.Contains(onlyRead, action) {
-		return nil, &callError{
-			codeSecurity,
-			"this charger takes no commands of the platform",
-		}
+	if err := u.may(action, false); err != nil {
+		return nil, err
 	}
 
 	u.c.mu.Lock()
@@ -87,6 +91,24 @@ func (u *upstream) perform(
 	}
 
 	return u.pass(ctx, action, payload)
+}
+
+// may returns why the platform may not ask something of the charger in the version that it speaks.
+func (u *upstream) may(action string, station bool) error {
+	u.c.mu.Lock()
+	defer u.c.mu.Unlock()
+
+	if u.readOnly && !slices.Contains(onlyRead, action) {
+		return &callError{
+			codeSecurity,
+			"this charger takes no commands of the platform",
+		}
+	}
+	if u.station != station {
+		return &callError{codeInternal, "the charger speaks another version by now"}
+	}
+
+	return nil
 }
 
 // pass asks the charger what the platform asks.

@@ -48,7 +48,8 @@ func (c *charger) passUp(
 func (u *upstream) repeated(action string, payload json.RawMessage) *errand {
 	for _, e := range u.errands {
 		same := e.Action == action && bytes.Equal(e.Payload, payload)
-		if same && e.closed && e.paid() {
+		said := e.paid() || e.Action == "TransactionEvent"
+		if same && e.closed && said {
 			return e
 		}
 	}
@@ -102,8 +103,7 @@ func (c *charger) withdraw(l *link, e *errand, number int) {
 		e.Local = number
 	}
 
-	passing := e.Action == "Authorize" || e.Action == "DataTransfer"
-	if passing || gone {
+	if !e.stays() || gone {
 		c.up.errands = slices.DeleteFunc(c.up.errands, func(o *errand) bool {
 			return o == e
 		})
@@ -112,8 +112,17 @@ func (c *charger) withdraw(l *link, e *errand, number int) {
 
 // answerHere answers a message by itself.
 func (c *charger) answerHere(l *link, id json.RawMessage, e *errand) {
-	answer, err := c.takeAs(e.Action, e.Payload, e.Local)
+	answer, err := c.takeErrand(e, e.Local)
 	c.answered(l, id, answer, err)
+}
+
+// takeErrand takes note of a message in the version that it came in.
+func (c *charger) takeErrand(e *errand, number int) (any, error) {
+	if e.Station {
+		return c.takeStation(e.Action, e.Payload)
+	}
+
+	return c.takeAs(e.Action, e.Payload, number)
 }
 
 // answerWith answers a message with what the platform said, and takes note of it. A number that
@@ -143,7 +152,7 @@ func (c *charger) answerWith(
 		c.mu.Unlock()
 	}
 
-	_, err := c.takeAs(e.Action, e.Payload, start.Transaction)
+	_, err := c.takeErrand(e, start.Transaction)
 	if err != nil {
 		c.b.Log.Warn(
 			"a charger's platform took a message that says nothing here",

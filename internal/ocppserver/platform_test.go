@@ -36,6 +36,7 @@ type platform struct {
 	last     int
 	answers  map[string]chan []json.RawMessage
 	logins   []string
+	spoke    []string // the subprotocols of its connections
 	accepted map[string]bool
 }
 
@@ -78,13 +79,14 @@ func (p *platform) serve(w http.ResponseWriter, r *http.Request) {
 	}
 
 	<-p.opened
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"ocpp1.6"}})
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"ocpp1.6", "ocpp2.0.1"}})
 	if err != nil {
 		return
 	}
 
 	defer conn.CloseNow()
 	p.mu.Lock()
+	p.spoke = append(p.spoke, conn.Subprotocol())
 	p.conns[conn] = true
 	p.mu.Unlock()
 	defer func() { p.mu.Lock(); delete(p.conns, conn); p.mu.Unlock() }()
@@ -120,11 +122,18 @@ func (p *platform) answer(action string, payload json.RawMessage) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var m struct {
-		Tag  string `json:"idTag"`
-		Data string `json:"data"`
+		Tag   string `json:"idTag"`
+		Data  string `json:"data"`
+		Token *struct {
+			ID string `json:"idToken"`
+		} `json:"idToken"` // of OCPP 2.0.1
 	}
 
 	_ = json.Unmarshal(payload, &m)
+	info := "idTagInfo"
+	if m.Token != nil {
+		m.Tag, info = m.Token.ID, "idTokenInfo"
+	}
 	status := "Invalid"
 	if p.accepted[m.Tag] {
 		status = "Accepted"
@@ -139,7 +148,7 @@ func (p *platform) answer(action string, payload json.RawMessage) string {
 		return `{"currentTime":"2026-04-14T22:00:00Z"}`
 
 	case "Authorize":
-		return fmt.Sprintf(`{"idTagInfo":{"status":%q}}`, status)
+		return fmt.Sprintf(`{%q:{"status":%q}}`, info, status)
 
 	case "DataTransfer":
 		return fmt.Sprintf(`{"status":"Accepted","data":%q}`, "above "+m.Data)
@@ -156,6 +165,12 @@ func (p *platform) answer(action string, payload json.RawMessage) string {
 
 	case "StopTransaction", "MeterValues":
 		p.record(action, payload)
+
+	case "TransactionEvent":
+		p.record(action, payload)
+		if m.Token != nil {
+			return fmt.Sprintf(`{%q:{"status":%q}}`, info, status)
+		}
 	}
 
 	return `{}`

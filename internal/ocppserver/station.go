@@ -98,7 +98,7 @@ func (c *charger) stationStatus(m stationStatus, now time.Time) {
 	}
 
 	word := m.Status
-	if word == "Occupied" {
+	if word == statusOccupied {
 		word = statusPreparing
 		if n.plugged && n.status != "" {
 			word = n.status

@@ -32,9 +32,11 @@ type station struct {
 	mu       sync.Mutex
 	profiles map[types.ChargingProfilePurposeType]*types.ChargingProfile
 	sets     int
-	ofEVSE   map[int]int // sets by EVSE; it has two
-	settings []string    // that were written
+	ofEVSE   map[int]int       // sets by EVSE; it has two
+	values   map[string]string // of its variables
+	settings []string          // that were written
 	wh       float64
+	top      int // the stack level of a platform's profile
 	tx       string
 	seq      int
 	leave    func() // ends its connection for good
@@ -48,6 +50,7 @@ func newStation(s *street, tx string) *station {
 		ChargingStation: ocpp2.NewChargingStation("CP1", nil, socket),
 		profiles:        map[types.ChargingProfilePurposeType]*types.ChargingProfile{},
 		ofEVSE:          map[int]int{},
+		values:          map[string]string{"RateUnit": "A", "ProfileStackLevel": "3", "PeriodsPerSchedule": "6", "Interval": "0"},
 		wh:              100_000,
 		tx:              tx,
 	}
@@ -73,6 +76,10 @@ func (f *station) OnSetChargingProfile(r *smartcharging.SetChargingProfileReques
 	}
 	if r.EvseID != 1 || stale {
 		return smartcharging.NewSetChargingProfileResponse(smartcharging.ChargingProfileStatusRejected), nil
+	}
+	if p.ID == 7 { // a platform's: it has a level of its own
+		f.top = p.StackLevel
+		return smartcharging.NewSetChargingProfileResponse(smartcharging.ChargingProfileStatusAccepted), nil
 	}
 	f.profiles[p.ChargingProfilePurpose] = p
 	f.sets++
@@ -111,10 +118,11 @@ func (f *station) OnGetCompositeSchedule(r *smartcharging.GetCompositeScheduleRe
 }
 
 func (f *station) OnGetVariables(r *provisioning.GetVariablesRequest) (*provisioning.GetVariablesResponse, error) {
-	values := map[string]string{"RateUnit": "A", "ProfileStackLevel": "3", "PeriodsPerSchedule": "6", "Interval": "0"}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	var all []provisioning.GetVariableResult
 	for _, d := range r.GetVariableData {
-		value, known := values[d.Variable.Name]
+		value, known := f.values[d.Variable.Name]
 		status := provisioning.GetVariableStatusAccepted
 		if !known {
 			status = provisioning.GetVariableStatusUnknownVariable
@@ -130,6 +138,7 @@ func (f *station) OnSetVariables(r *provisioning.SetVariablesRequest) (*provisio
 	defer f.mu.Unlock()
 	var all []provisioning.SetVariableResult
 	for _, d := range r.SetVariableData {
+		f.values[d.Variable.Name] = d.AttributeValue
 		f.settings = append(f.settings, d.Component.Name+"."+d.Variable.Name+"="+d.AttributeValue)
 		all = append(all, provisioning.SetVariableResult{AttributeStatus: provisioning.SetVariableStatusAccepted, Component: d.Component, Variable: d.Variable})
 	}

@@ -1,10 +1,14 @@
 package ocppserver
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // What a station says in OCPP 2.0.1, as far as it matters here.
 type (
 	stationBoot struct {
+		Reason  string       `json:"reason,omitempty"`
 		Station stationModel `json:"chargingStation"`
 	}
 	stationModel struct {
@@ -19,9 +23,10 @@ type (
 		Token token `json:"idToken"`
 	}
 	stationStatus struct {
-		EVSE   integer `json:"evseId"`
-		Status string  `json:"connectorStatus"`
-		At     stamp   `json:"timestamp"`
+		EVSE      integer `json:"evseId"`
+		Connector integer `json:"connectorId,omitempty"`
+		Status    string  `json:"connectorStatus"`
+		At        stamp   `json:"timestamp"`
 	}
 	evse struct {
 		ID        integer `json:"id"`
@@ -132,6 +137,27 @@ type (
 // plain is the message in the form of OCPP 1.6.
 func (m stationModel) plain() bootNotification {
 	return bootNotification(m)
+}
+
+// station is the message in the form of OCPP 2.0.1.
+func (m bootNotification) station() stationBoot {
+	return stationBoot{Reason: "Unknown", Station: stationModel(m)}
+}
+
+// station is the message in the form of OCPP 2.0.1, which knows no more of a car than that it is there.
+func (m statusNotification) station() stationStatus {
+	word := m.Status
+	known := []string{statusAvailable, statusReserved, statusUnavailable, statusFaulted}
+	if !slices.Contains(known, word) {
+		word = statusOccupied
+	}
+
+	return stationStatus{
+		EVSE:      m.Connector,
+		Connector: 1,
+		Status:    word,
+		At:        m.At,
+	}
 }
 
 // plainValues are meter values in the form of OCPP 1.6.

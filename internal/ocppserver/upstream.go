@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -33,6 +34,7 @@ type upstream struct {
 	password string
 	login    string // what the charger logs in with
 	readOnly bool
+	station  bool   // the charger speaks OCPP 2.0.1, and so does the bridge above
 	turn     int    // it counts the platforms that were named
 	start    func() // has run run, once
 	signal   chan struct{}
@@ -51,6 +53,8 @@ type upstream struct {
 type errand struct {
 	Action  string          `json:"action"`
 	Payload json.RawMessage `json:"payload"`
+	// it is of OCPP 2.0.1
+	Station bool `json:"station,omitempty"`
 	// the transaction's number, if the bridge gave it
 	Local int `json:"local,omitempty"`
 
@@ -68,13 +72,18 @@ type renumbered struct {
 	Above int `json:"above"`
 }
 
-// answeredAbove are the messages whose answer is the platform's.
+// answeredAbove are the messages whose answer is the platform's, of OCPP 1.6 and of 2.0.1.
 var answeredAbove = []string{
 	"Authorize",
 	"BootNotification",
 	"DataTransfer",
+	"Get15118EVCertificate",
+	"GetCertificateStatus",
+	"NotifyEVChargingNeeds",
+	"SignCertificate",
 	"StartTransaction",
 	"StopTransaction",
+	"TransactionEvent",
 }
 
 // wake has the worker look at what there is to do.
@@ -127,8 +136,9 @@ func (u *upstream) needed() bool {
 
 // session is one connection to the platform.
 func (u *upstream) session(ctx context.Context) error {
-	address, login, turn := u.door()
-	l, err := u.dial(ctx, address, login)
+	d := u.door()
+	turn := d.turn
+	l, err := u.dial(ctx, d)
 	if err != nil {
 		return u.lost(turn, err)
 	}
@@ -151,13 +161,16 @@ func (u *upstream) session(ctx context.Context) error {
 	return nil
 }
 
-// sendAll sends on what waits until the charger is gone and nothing is left. An error means that the
-// platform is down.
+// sendAll sends on what waits until the charger is gone and nothing is left, or what comes next is of
+// the other version. An error means that the platform is down.
 func (u *upstream) sendAll(ctx context.Context, l *link) error {
 	for {
 		e := u.next()
 		if e == nil && !u.needed() {
 			return nil // the charger has gone
+		}
+		if u.version() != l.version {
+			return nil
 		}
 		if e != nil {
 			if err := u.send(ctx, l, e); err != nil {
@@ -176,8 +189,16 @@ func (u *upstream) sendAll(ctx context.Context, l *link) error {
 	}
 }
 
-// door is where the platform is, how the bridge logs in there, and which one it is.
-func (u *upstream) door() (address, login string, turn int) {
+// door is where a platform is and how the bridge comes in.
+type door struct {
+	address  string
+	login    string
+	protocol string // the version of OCPP that is spoken
+	turn     int    // which platform it is
+}
+
+func (u *upstream) door() door {
+	protocol := u.version()
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
 
@@ -185,27 +206,52 @@ func (u *upstream) door() (address, login string, turn int) {
 	if password == "" {
 		password = u.login
 	}
-	login = base64.StdEncoding.EncodeToString([]byte(u.c.id + ":" + password))
+	login := u.c.id + ":" + password
 
-	return u.url, login, u.turn
+	return door{
+		address:  u.url,
+		login:    base64.StdEncoding.EncodeToString([]byte(login)),
+		protocol: protocol,
+		turn:     u.turn,
+	}
 }
 
-func (u *upstream) dial(
-	ctx context.Context,
-	address, login string,
-) (*link, error) {
+// version is the subprotocol that the platform is spoken to in: that of the message that waits
+// longest, else the charger's.
+func (u *upstream) version() string {
+	u.c.mu.Lock()
+	defer u.c.mu.Unlock()
+
+	station := u.station
+	if len(u.errands) > 0 {
+		station = u.errands[0].Station
+	}
+	if station {
+		return subprotocol201
+	}
+
+	return subprotocol
+}
+
+func (u *upstream) dial(ctx context.Context, d door) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, u.c.b.Timing.Call)
 	defer cancel()
 
-	conn, _, err := websocket.Dial(ctx, address, &websocket.DialOptions{
-		Subprotocols: []string{subprotocol},
-		HTTPHeader:   http.Header{"Authorization": {"Basic " + login}},
+	conn, _, err := websocket.Dial(ctx, d.address, &websocket.DialOptions{
+		Subprotocols: []string{d.protocol},
+		HTTPHeader:   http.Header{"Authorization": {"Basic " + d.login}},
 	})
 	if err != nil {
 		return nil, err
 	}
+	// a platform of 1.6 may leave its name out
+	if d.protocol != subprotocol && conn.Subprotocol() != d.protocol {
+		_ = conn.Close(websocket.StatusProtocolError, "") // it is of no use either way
+		return nil, fmt.Errorf("the platform does not take the subprotocol %s", d.protocol)
+	}
 
 	l := newLink(conn, u.c.b.Timing.Above)
+	l.version = d.protocol
 	l.later = func(id json.RawMessage, action string, payload json.RawMessage) bool {
 		u.c.b.work.Go(func() { u.serve(l, id, action, payload) })
 		return true
@@ -268,6 +314,7 @@ func (u *upstream) next() *errand {
 // for; a connection that is only being made is waited for. The caller holds the charger's mu.
 func (u *upstream) add(action string, payload json.RawMessage) *errand {
 	e := newErrand(action, payload)
+	e.Station = u.station
 	if u.down {
 		e.settle()
 	}
@@ -306,7 +353,21 @@ func (u *upstream) dropOne() {
 
 // paid reports whether a message begins or ends a transaction.
 func (e *errand) paid() bool {
-	return e.Action == "StartTransaction" || e.Action == "StopTransaction"
+	var m transactionEvent
+	switch e.Action {
+	case "StartTransaction", "StopTransaction":
+		return true
+	case "TransactionEvent":
+		err := json.Unmarshal(e.Payload, &m)
+		return err != nil || m.Type == eventStarted || m.Type == eventEnded
+	}
+
+	return false
+}
+
+// stays reports whether a message is for the platform however late.
+func (e *errand) stays() bool {
+	return e.Action == "BootNotification" || e.Action == "TransactionEvent" || e.paid()
 }
 
 // settle ends the waiting for a result.
