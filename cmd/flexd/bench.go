@@ -7,10 +7,12 @@ import (
 
 // benchCommand measures flexd on the machine that it runs on.
 type benchCommand struct {
-	Plan   benchPlanCommand   `cmd:"" help:"Time the planners and hold them against their targets."`
-	Wave   benchWaveCommand   `cmd:"" help:"Time a wave: new prices, a whole fleet planned anew, and its pushes delivered."`
-	Worker benchWorkerCommand `cmd:"" hidden:"" help:"A further process of a wave, which bench wave starts."`
-	Push   benchPushCommand   `cmd:"" help:"Time a plug-in to its push, and deliveries, over real sockets."`
+	Plan     benchPlanCommand     `cmd:"" help:"Time the planners and hold them against their targets."`
+	Wave     benchWaveCommand     `cmd:"" help:"Time a wave: new prices, a whole fleet planned anew, and its pushes delivered."`
+	Worker   benchWorkerCommand   `cmd:"" hidden:"" help:"A further process of a wave, which bench wave starts."`
+	Chargers benchChargersCommand `cmd:"" help:"Have many chargers connect over TLS at once, be planned, and connect again."`
+	Sockets  benchSocketsCommand  `cmd:"" hidden:"" help:"The chargers of bench chargers, which starts it."`
+	Push     benchPushCommand     `cmd:"" help:"Time a plug-in to its push, and deliveries, over real sockets."`
 }
 
 // benchPlanCommand times the planners.

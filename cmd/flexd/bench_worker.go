@@ -147,30 +147,18 @@ type process struct {
 	out *json.Decoder
 }
 
-// startWorker starts a further process of this program and returns when it is ready. It is
-// killed when the context ends.
-func startWorker(
+// startProcess starts a further process of this program. It is killed when the context ends.
+func startProcess(
 	ctx context.Context,
-	database string,
-	org flex.OrgID,
 	c console,
+	args ...string,
 ) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 
-	p := &process{cmd: exec.CommandContext(
-		ctx,
-		self,
-		"bench",
-		"worker",
-		"--database",
-		database,
-		"--org",
-		org.String(),
-	)}
-
+	p := &process{cmd: exec.CommandContext(ctx, self, args...)}
 	p.cmd.Stderr = c.err
 	p.in, err = p.cmd.StdinPipe()
 	if err != nil {
@@ -186,6 +174,31 @@ func startWorker(
 	}
 
 	p.out = json.NewDecoder(out)
+
+	return p, nil
+}
+
+// startWorker starts a further process of a wave and returns when it is ready.
+func startWorker(
+	ctx context.Context,
+	database string,
+	org flex.OrgID,
+	c console,
+) (*process, error) {
+	p, err := startProcess(
+		ctx,
+		c,
+		"bench",
+		"worker",
+		"--database",
+		database,
+		"--org",
+		org.String(),
+	)
+	if err != nil {
+		return nil, err
+	}
+
 	if _, err := p.answer(); err != nil {
 		p.end()
 		return nil, fmt.Errorf("a further process did not come up: %w", err)

@@ -172,6 +172,7 @@ func (u *upstream) sendAll(ctx context.Context, l *link) error {
 		if u.version() != l.version {
 			return nil
 		}
+
 		if e != nil {
 			if err := u.send(ctx, l, e); err != nil {
 				return err

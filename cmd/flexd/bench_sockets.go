@@ -1,0 +1,365 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// benchSocketsCommand is the chargers of a benchmark, which starts it.
+type benchSocketsCommand struct {
+	Address   string `required:"" placeholder:"URL"`
+	Authority string `required:"" placeholder:"FILE"`
+	Chargers  int    `required:""`
+}
+
+// What the chargers are told to do.
+const (
+	orderBegin = "begin"
+	orderAgain = "again"
+)
+
+// benchServedLimit is how long chargers are waited for.
+const benchServedLimit = 5 * time.Minute
+
+// Run answers each order with what the chargers saw, until its input ends.
+func (b *benchSocketsCommand) Run(ctx context.Context, c console) error {
+	text, err := os.ReadFile(b.Authority)
+	if err != nil {
+		return err
+	}
+
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(text)
+	door := &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots},
+	}}
+
+	all := make([]*socket, b.Chargers)
+	for i := range all {
+		all[i] = &socket{
+			address: fmt.Sprintf("%s/car-%d", b.Address, i),
+			login:   fmt.Sprintf("car-%d:%s", i, benchPassword),
+			door:    door,
+			answers: make(chan json.RawMessage, 1),
+			planned: make(chan struct{}, 1),
+		}
+	}
+
+	answers := json.NewEncoder(c.out)
+	orders := bufio.NewScanner(c.in)
+	for orders.Scan() {
+		share := serveSockets(ctx, all, orders.Text())
+		if err := answers.Encode(share); err != nil {
+			return err
+		}
+	}
+
+	return orders.Err()
+}
+
+// serveSockets has all chargers do the same at once, and waits until each is served.
+func serveSockets(
+	ctx context.Context,
+	all []*socket,
+	order string,
+) (share chargersShare) {
+	ctx, cancel := context.WithTimeout(ctx, benchServedLimit)
+	defer cancel()
+
+	if order == orderAgain {
+		for _, s := range all {
+			s.conn.CloseNow()
+		}
+	}
+
+	start := time.Now()
+	took := make([]time.Duration, len(all))
+	failed := make([]error, len(all))
+	var dials, unanswered atomic.Int64
+
+	var wait sync.WaitGroup
+	for i, s := range all {
+		wait.Go(func() {
+			failed[i] = s.serve(ctx, order)
+			took[i] = time.Since(start)
+			dials.Add(int64(s.dials))
+			unanswered.Add(int64(s.unanswered))
+		})
+	}
+	wait.Wait()
+
+	for _, err := range failed {
+		if err == nil {
+			share.Served++
+		} else {
+			share.Error = err.Error()
+		}
+	}
+
+	slices.Sort(took)
+	share.Dials = int(dials.Load())
+	share.Unanswered = int(unanswered.Load())
+	share.Millis = took[len(took)-1].Milliseconds()
+	share.Middle = took[len(took)/2].Milliseconds()
+
+	return share
+}
+
+// socket is a charger with one connector, as little as it takes to be planned.
+type socket struct {
+	address string
+	login   string
+	door    *http.Client
+
+	conn    *websocket.Conn
+	answers chan json.RawMessage
+	planned chan struct{} // a profile of the transaction came
+	tx      atomic.Int64
+	sent    int // messages, ever
+
+	dials      int
+	unanswered int
+}
+
+// serve connects, says what a charger says then, and waits for a profile.
+func (s *socket) serve(ctx context.Context, order string) error {
+	s.dials = 0
+	s.unanswered = 0
+	s.forget()
+	if err := s.dial(ctx); err != nil {
+		return err
+	}
+
+	if order == orderBegin {
+		if err := s.plugIn(ctx); err != nil {
+			return err
+		}
+	}
+
+	if err := s.report(ctx); err != nil {
+		return err
+	}
+
+	select {
+	case <-s.planned:
+		return nil
+	case <-ctx.Done():
+		return errors.New("no profile came")
+	}
+}
+
+// forget drops that a profile came before.
+func (s *socket) forget() {
+	select {
+	case <-s.planned:
+	default:
+	}
+}
+
+// dial connects, trying again each second.
+func (s *socket) dial(ctx context.Context) error {
+	login := base64.StdEncoding.EncodeToString([]byte(s.login))
+	for {
+		s.dials++
+		conn, _, err := websocket.Dial(ctx, s.address, &websocket.DialOptions{
+			HTTPClient:   s.door,
+			Subprotocols: []string{"ocpp1.6"},
+			HTTPHeader:   http.Header{"Authorization": {"Basic " + login}},
+		})
+		if err == nil {
+			s.conn = conn
+			go s.read(ctx, conn)
+
+			return nil
+		}
+
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// plugIn boots and starts a transaction.
+func (s *socket) plugIn(ctx context.Context) error {
+	if _, err := s.call(ctx, "BootNotification", map[string]any{
+		"chargePointVendor": "Bench",
+		"chargePointModel":  "Socket",
+	}); err != nil {
+		return err
+	}
+
+	if err := s.say(ctx, "Preparing"); err != nil {
+		return err
+	}
+
+	b, err := s.call(ctx, "StartTransaction", map[string]any{
+		"connectorId": 1,
+		"idTag":       "tag",
+		"meterStart":  1000,
+		"timestamp":   time.Now().UTC(),
+	})
+	if err != nil {
+		return err
+	}
+
+	var answer struct {
+		Transaction int64 `json:"transactionId"`
+	}
+	if err := json.Unmarshal(b, &answer); err != nil {
+		return err
+	}
+
+	s.tx.Store(answer.Transaction)
+
+	return nil
+}
+
+// report says that the car charges, and what the meter shows.
+func (s *socket) report(ctx context.Context) error {
+	if err := s.say(ctx, "Charging"); err != nil {
+		return err
+	}
+
+	value := map[string]any{"value": fmt.Sprint(1000 + s.sent)}
+	_, err := s.call(ctx, "MeterValues", map[string]any{
+		"connectorId":   1,
+		"transactionId": s.tx.Load(),
+		"meterValue": []any{map[string]any{
+			"timestamp":    time.Now().UTC(),
+			"sampledValue": []any{value},
+		}},
+	})
+
+	return err
+}
+
+func (s *socket) say(ctx context.Context, status string) error {
+	_, err := s.call(ctx, "StatusNotification", map[string]any{
+		"connectorId": 1,
+		"errorCode":   "NoError",
+		"status":      status,
+		"timestamp":   time.Now().UTC(),
+	})
+
+	return err
+}
+
+// call says something and waits for its answer.
+func (s *socket) call(
+	ctx context.Context,
+	action string,
+	body any,
+) (json.RawMessage, error) {
+	s.sent++
+	s.unanswered++
+	frame := []any{2, fmt.Sprint(s.sent), action, body}
+	if err := writeFrame(ctx, s.conn, frame); err != nil {
+		return nil, err
+	}
+
+	select {
+	case b := <-s.answers:
+		s.unanswered--
+		return b, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%s was not answered", action)
+	}
+}
+
+func writeFrame(ctx context.Context, conn *websocket.Conn, frame []any) error {
+	b, err := json.Marshal(frame)
+	if err != nil {
+		return err
+	}
+
+	return conn.Write(ctx, websocket.MessageText, b)
+}
+
+// read takes answers, and answers the bridge, until the connection ends.
+func (s *socket) read(ctx context.Context, conn *websocket.Conn) {
+	for {
+		_, b, err := conn.Read(ctx)
+		if err != nil {
+			return
+		}
+
+		var frame []json.RawMessage
+		if json.Unmarshal(b, &frame) != nil || len(frame) < 3 {
+			continue
+		}
+
+		switch string(frame[0]) {
+		case "2":
+			var action string
+			_ = json.Unmarshal(frame[2], &action) // it is a text, or unknown
+			answer := []any{3, frame[1], s.answer(action, frame[3])}
+			_ = writeFrame(ctx, conn, answer) // one that is lost shows as a charger without a plan
+		case "3":
+			s.answers <- frame[2]
+		}
+	}
+}
+
+// answer is what the charger says to the bridge.
+func (s *socket) answer(action string, payload json.RawMessage) any {
+	switch action {
+	case "GetConfiguration":
+		return socketConfiguration
+
+	case "SetChargingProfile":
+		var m struct {
+			Profile struct {
+				Transaction int64 `json:"transactionId"`
+			} `json:"csChargingProfiles"`
+		}
+
+		_ = json.Unmarshal(payload, &m) // without a number it is another profile
+		if m.Profile.Transaction != 0 && m.Profile.Transaction == s.tx.Load() {
+			select {
+			case s.planned <- struct{}{}:
+			default:
+			}
+		}
+
+	case "GetCompositeSchedule":
+		return map[string]any{"status": "Rejected"} // many cannot say
+	}
+
+	return map[string]any{"status": "Accepted"}
+}
+
+// socketConfiguration is such that the bridge has nothing to change.
+var socketConfiguration = map[string]any{"configurationKey": []map[string]any{
+	{"key": "ChargeProfileMaxStackLevel", "value": "8", "readonly": true},
+	{"key": "ChargingScheduleAllowedChargingRateUnit", "value": "Power", "readonly": true},
+	{"key": "ChargingScheduleMaxPeriods", "value": "24", "readonly": true},
+	{"key": "ClockAlignedDataInterval", "value": "900", "readonly": false},
+	{"key": "MeterValuesAlignedData", "value": "Energy.Active.Import.Register", "readonly": false},
+}}
+
+// chargers has the chargers' process carry an order out.
+func (p *process) chargers(order string) (s chargersShare, err error) {
+	if _, err := fmt.Fprintln(p.in, order); err != nil {
+		return s, err
+	}
+
+	err = p.out.Decode(&s)
+
+	return s, err
+}
