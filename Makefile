@@ -64,7 +64,7 @@ foreign: build
 	cd test/foreign && npm ci --ignore-scripts --no-audit --no-fund
 	cd test/foreign && FLEXD=$(CURDIR)/bin/flexd npm test
 	cd test/foreign/go && go generate ./... && FLEXD=$(CURDIR)/bin/flexd go test -count=1 ./...
-	FLEXD_TEST_STRICT=1 FLEXD_AXE=$(CURDIR)/test/foreign/node_modules/axe-core/axe.min.js go test -count=1 -run 'Browser|Phone' ./internal/console ./internal/portal
+	FLEXD_TEST_STRICT=1 FLEXD_AXE=$(CURDIR)/test/foreign/node_modules/axe-core/axe.min.js go run ./test/withpg go test -count=1 -run 'Browser|Phone' ./internal/console ./internal/portal
 	cd test/foreign && npm run lint:redocly && npm run lint:spectral
 
 fmt:
