@@ -213,7 +213,7 @@ func (s store) onAlerts(
 	act.Who = commandLine
 
 	err = h.Access.Act(ctx, act, func() error { return do(h) })
-	if err == nil {
+	if err == nil && done != "" {
 		fmt.Fprintln(c.out, done)
 	}
 
@@ -342,6 +342,7 @@ type alertsRoute struct {
 
 type alertsRouteAdd struct {
 	store
+	form
 	Name      string        `arg:"" help:"A name for the route."`
 	Kind      string        `help:"email, webhook (signed), pagerduty (Events v2) or alertmanager (v2)." enum:"email,webhook,pagerduty,alertmanager" required:""`
 	To        string        `help:"URL, or e-mail address; PagerDuty's own if not given." placeholder:"URL"`
@@ -370,11 +371,16 @@ func (o *alertsRouteAdd) Run(ctx context.Context, c console) error {
 		Detail:  o.Kind,
 	}
 
+	said := "Alerts go there from now on; flexd alerts route test sends one."
+	if o.JSON {
+		said = ""
+	}
+
 	err := o.onAlerts(
 		ctx,
 		c,
 		act,
-		"Alerts go there from now on; flexd alerts route test sends one.",
+		said,
 		func(h *app.App) error {
 			org, err := orgIfNamed(ctx, h, o.Org)
 			if err != nil {
@@ -386,15 +392,30 @@ func (o *alertsRouteAdd) Run(ctx context.Context, c console) error {
 			return h.Operations.AddRoute(ctx, &r)
 		},
 	)
-	if err == nil && o.Secret == "" && r.Secret != "" {
-		fmt.Fprintf(
-			c.out,
-			"secret  %s\n\nIt is shown this once. It signs each message as it does pushes.\n",
-			r.Secret.Reveal(),
-		)
+	if err != nil {
+		return err
 	}
 
-	return err
+	return o.printRoute(c, &r)
+}
+
+// printRoute prints the secret that was made for a route.
+func (o *alertsRouteAdd) printRoute(c console, r *records.AlertRoute) error {
+	made := ""
+	if o.Secret == "" {
+		made = r.Secret.Reveal()
+	}
+
+	if made == "" && !o.JSON {
+		return nil
+	}
+
+	return o.print(
+		c,
+		fields{"name": r.Name, "kind": r.Kind, "secret": made},
+		"secret  %s\n\nIt is shown this once. It signs each message as it does pushes.\n",
+		made,
+	)
 }
 
 type alertsRouteList struct {

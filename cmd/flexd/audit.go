@@ -92,6 +92,7 @@ func (a *auditList) Run(ctx context.Context, c console) error {
 
 type auditExport struct {
 	store
+	always
 	After int64 `help:"Links after this number alone." placeholder:"N"`
 }
 
@@ -142,7 +143,10 @@ func (a *auditExport) Run(ctx context.Context, c console) error {
 	}
 }
 
-type auditCheckpoint struct{ store }
+type auditCheckpoint struct {
+	store
+	always
+}
 
 // Run prints the checkpoint.
 func (a *auditCheckpoint) Run(ctx context.Context, c console) error {
@@ -162,6 +166,7 @@ func (a *auditCheckpoint) Run(ctx context.Context, c console) error {
 
 type auditVerify struct {
 	store
+	form
 	Checkpoint string `help:"File that flexd audit checkpoint printed." type:"existingfile" placeholder:"FILE"`
 	PublicKey  string `help:"Public key that must have signed it, in base64; without it, the one that the checkpoint names." placeholder:"KEY"`
 }
@@ -179,11 +184,17 @@ func (a *auditVerify) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	for _, finding := range broken {
-		fmt.Fprintln(c.out, finding)
-	}
-
 	if len(broken) > 0 {
+		err := a.print(
+			c,
+			fields{"findings": broken},
+			"%s\n",
+			strings.Join(broken, "\n"),
+		)
+		if err != nil {
+			return err
+		}
+
 		return fmt.Errorf("the audit log was changed: %d findings", len(broken))
 	}
 
@@ -210,22 +221,30 @@ func (a *auditVerify) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	fmt.Fprintf(
-		c.out,
+	said := fmt.Sprintf(
 		"%d links hold; the newest hash is %s\n",
 		head.Sequence,
 		head.Hash,
 	)
 
 	if unlinked > 0 {
-		fmt.Fprintf(
-			c.out,
+		said += fmt.Sprintf(
 			"%d acts are in no link: they were written before the chain began, or by a flexd of before\n",
 			unlinked,
 		)
 	}
 
-	return nil
+	return a.print(
+		c,
+		fields{
+			"findings": []string{},
+			"links":    head.Sequence,
+			"hash":     head.Hash,
+			"unlinked": unlinked,
+		},
+		"%s",
+		said,
+	)
 }
 
 // check holds the chain against the checkpoint's file.

@@ -23,7 +23,7 @@ func TestAudit(t *testing.T) {
 
 	add := operatorAdd{store: s, newPassword: newPassword{Name: "ada"}, Role: "finance"}
 	run(add.Run, "operator  ada")
-	run((&auditCheckpoint{s}).Run, `"sequence": 2`)
+	run((&auditCheckpoint{store: s}).Run, `"sequence": 2`)
 	kept := filepath.Join(dir, "checkpoint.json")
 	if err := os.WriteFile(kept, out.Bytes(), 0o600); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 // backtestCommand is `flexd backtest`.
 type backtestCommand struct {
 	store
+	form
 	From     string  `required:"" help:"First day in London." placeholder:"DAY"`
 	To       string  `required:"" help:"Last day in London, included." placeholder:"DAY"`
 	Readings string  `required:"" help:"CSV of a home's half-hours: start (RFC 3339), load_kwh and, if it has a roof, roof_kwh." placeholder:"FILE"`
@@ -62,7 +63,47 @@ func (b *backtestCommand) Run(ctx context.Context, c console) error {
 		}
 	}
 
+	if b.JSON {
+		return c.json(backtestJSON(&result))
+	}
+
 	return result.Table(c.out)
+}
+
+// billsRow are the bills of a time, in pence.
+type billsRow struct {
+	Day       string  `json:"day,omitempty"`
+	None      float64 `json:"no_battery_pence"`
+	SelfUse   float64 `json:"self_use_pence"`
+	Plan      float64 `json:"planned_pence"`
+	Foresight float64 `json:"rolling_plan_pence"`
+}
+
+func billsRowOf(day string, b backtest.Bills) billsRow {
+	return billsRow{
+		Day:       day,
+		None:      b.None,
+		SelfUse:   b.SelfUse,
+		Plan:      b.Plan,
+		Foresight: b.Foresight,
+	}
+}
+
+// backtestJSON is a result as a program reads it.
+func backtestJSON(r *backtest.Result) fields {
+	days := []billsRow{}
+	for _, b := range r.Bills {
+		days = append(days, billsRowOf(b.Day.String(), b.Bills))
+	}
+
+	return fields{
+		"days":                days,
+		"total":               billsRowOf("", r.Total),
+		"optimum_pence":       r.Optimum,
+		"home_kwh":            r.Drawn.KWh(),
+		"load_mean_error_kwh": r.MissedBy.KWh(),
+		"num_days_skipped":    r.Skipped,
+	}
 }
 
 // read makes the case of the flags.

@@ -39,6 +39,7 @@ func (p *poundsFlag) UnmarshalText(text []byte) error {
 
 type booksReceive struct {
 	booksOrg
+	form
 	Counterparty string     `help:"Who paid." required:"" placeholder:"NAME"`
 	Month        string     `help:"The month that it is for." required:"" placeholder:"YYYY-MM"`
 	Amount       poundsFlag `help:"How much, in pounds and pence." required:"" placeholder:"123.45"`
@@ -89,19 +90,24 @@ func (b *booksReceive) Run(ctx context.Context, c console) error {
 				return err
 			}
 
-			return printPosted(c, posted, r.Amount)
+			return b.printPosted(c, posted, r.Amount)
 		},
 	)
 }
 
-func printPosted(c console, posted bool, amount flex.Pence) error {
+func (f form) printPosted(c console, posted bool, amount flex.Pence) error {
 	word := "booked"
 	if !posted {
 		word = "booked before, nothing changed"
 	}
-	_, err := fmt.Fprintf(c.out, "%s  %s\n", amount, word)
 
-	return err
+	return f.print(
+		c,
+		fields{"amount_pence": amount, "booked": posted},
+		"%s  %s\n",
+		amount,
+		word,
+	)
 }
 
 type booksMarket struct {
@@ -287,6 +293,7 @@ func (b *booksUnclaimed) print(c console, us []books.Unclaimed) error {
 
 // giftFlags are what every decision about money needs.
 type giftFlags struct {
+	form
 	Amount    poundsFlag `help:"How much, in pounds and pence; at most the setting gift_limit_pence." required:"" placeholder:"5.00"`
 	Reason    string     `help:"Why, as the user reads it." required:"" placeholder:"TEXT"`
 	Reference string     `help:"With site and kind it counts once; without, each time." placeholder:"R"`
@@ -301,7 +308,7 @@ type booksGoodwill struct {
 
 // Run gives goodwill.
 func (b *booksGoodwill) Run(ctx context.Context, c console) error {
-	return giveGift(
+	return b.giveGift(
 		ctx,
 		c,
 		ofOrg{store: b.store, Org: b.Name},
@@ -320,23 +327,40 @@ func (f giftFlags) gift(site flex.SiteID, kind ledger.Kind) books.Gift {
 	}
 }
 
-func giveGift(ctx context.Context, c console, of ofOrg, g books.Gift) error {
+func (f form) giveGift(
+	ctx context.Context,
+	c console,
+	of ofOrg,
+	g books.Gift,
+) error {
 	return of.actOn(
 		ctx,
 		string(g.Kind),
 		fmt.Sprintf("%s %s: %s", g.SiteID, g.Amount, g.Reason),
 		func(h *app.App, org flex.Org) error {
 			t, err := h.Books.Give(ctx, org.ID, g)
-			return printTransaction(c, t, err)
+			return f.printTransaction(c, t, err)
 		},
 	)
 }
 
-func printTransaction(c console, t ledger.Booked, err error) error {
-	if err == nil {
-		fmt.Fprintf(c.out, "%s  %s  %s\n", t.ID, t.Credit(), t.Kind)
+func (f form) printTransaction(c console, t ledger.Booked, err error) error {
+	if err != nil {
+		return err
 	}
-	return err
+
+	return f.print(
+		c,
+		fields{
+			"transaction_id": t.ID,
+			"amount_pence":   t.Credit(),
+			"kind":           t.Kind,
+		},
+		"%s  %s  %s\n",
+		t.ID,
+		t.Credit(),
+		t.Kind,
+	)
 }
 
 type booksBonus struct {
@@ -356,7 +380,7 @@ var bonuses = map[string]ledger.Kind{
 
 // Run gives a bonus.
 func (b *booksBonus) Run(ctx context.Context, c console) error {
-	return giveGift(
+	return b.giveGift(
 		ctx,
 		c,
 		ofOrg{store: b.store, Org: b.Name},
@@ -388,7 +412,7 @@ func (b *booksWriteOff) Run(ctx context.Context, c console) error {
 					b.gift(*b.Site, ledger.Correction),
 				)
 
-				return printTransaction(c, t, err)
+				return b.printTransaction(c, t, err)
 			},
 		)
 	}
@@ -431,7 +455,7 @@ func (b *booksWriteOff) receivable(
 				return err
 			}
 
-			return printPosted(c, posted, r.Amount)
+			return b.printPosted(c, posted, r.Amount)
 		},
 	)
 }

@@ -151,6 +151,7 @@ type volumeRow struct {
 
 type bscImport struct {
 	store
+	form
 	Org   string `arg:"" help:"The organisation's name."`
 	File  string `arg:"" help:"The report, CSV."`
 	Named string `help:"The run: II, SF, R1, R2, R3, RF or DF." name:"run" required:"" enum:"II,SF,R1,R2,R3,RF,DF"`
@@ -197,9 +198,13 @@ func (o *bscImport) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	_, err = fmt.Fprintf(c.out, "%d half-hours of run %s\n", rows, o.Named)
-
-	return err
+	return o.print(
+		c,
+		fields{"imported": rows, "run": o.Named},
+		"%d half-hours of run %s\n",
+		rows,
+		o.Named,
+	)
 }
 
 type bscCompare struct {

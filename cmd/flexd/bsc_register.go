@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -173,6 +172,7 @@ func (r *pointRow) reasons() []string {
 
 type bscPairs struct {
 	store
+	form
 	Org  string `arg:"" help:"The organisation's name."`
 	File string `arg:"" help:"The list, CSV. It takes the place of the one before."`
 }
@@ -216,7 +216,5 @@ func (o *bscPairs) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	_, err = fmt.Fprintf(c.out, "%d pairs of metering points\n", n)
-
-	return err
+	return o.print(c, fields{"imported": n}, "%d pairs of metering points\n", n)
 }

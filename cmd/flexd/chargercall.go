@@ -13,6 +13,7 @@ import (
 
 // chargerCall is `flexd charger-call`.
 type chargerCall struct {
+	always
 	ID      string `arg:"" help:"The charger's id."`
 	Action  string `arg:"" help:"The call's name in the charger's OCPP, as in Reset; or transactions, to list the charger's; or reports, what it reported when asked to; or state, whether it and its platform are there."`
 	Payload string `arg:"" optional:"" help:"The call's payload in JSON, as in '{\"type\":\"Soft\"}'; empty if not given." default:"{}"`

@@ -21,6 +21,7 @@ type dispatch struct {
 // dispatchSend is `flexd dispatch send`.
 type dispatchSend struct {
 	store
+	form
 	Name   string        `arg:"" help:"Name of the organisation."`
 	Assets []string      `arg:"" name:"asset" help:"Ids of its batteries."`
 	KW     float64       `name:"kw" help:"Power of each in kW: positive charges, negative discharges." required:"" placeholder:"KW"`
@@ -61,16 +62,32 @@ func (o *dispatchSend) Run(ctx context.Context, c console) error {
 		return err
 	}
 
+	if err := o.printQueued(c, queued); err != nil {
+		return err
+	}
+
+	return warnWithoutEndpoint(ctx, c, h, org.ID)
+}
+
+// printQueued prints the dispatches that wait to be sent.
+func (o *dispatchSend) printQueued(c console, queued []records.Dispatch) error {
+	events, said := []fields{}, ""
+
 	for _, d := range queued {
-		fmt.Fprintf(
-			c.out,
+		assets := []flex.AssetID{}
+		for _, a := range d.Assets {
+			assets = append(assets, a.ID)
+		}
+
+		events = append(events, fields{"event_id": d.ID, "asset_ids": assets})
+		said += fmt.Sprintf(
 			"event %s for %s is queued\n",
 			d.ID,
 			countOf(len(d.Assets), "asset"),
 		)
 	}
 
-	return warnWithoutEndpoint(ctx, c, h, org.ID)
+	return o.print(c, events, "%s", said)
 }
 
 // warnWithoutEndpoint says that what is queued goes nowhere yet.

@@ -280,6 +280,7 @@ const doctorExamples = 5
 // replay is `flexd replay`.
 type replay struct {
 	store
+	form
 	Name  string `arg:"" help:"Name of the organisation."`
 	Event string `arg:"" help:"Id of the delivery, the webhook-id of its push."`
 }
@@ -310,14 +311,15 @@ func (r *replay) Run(ctx context.Context, c console) error {
 		},
 	)
 
-	if err == nil {
-		fmt.Fprintln(
-			c.out,
-			"The delivery is due again; the flexd that serves sends it within seconds.",
-		)
+	if err != nil {
+		return err
 	}
 
-	return err
+	return r.print(
+		c,
+		fields{"event_id": id},
+		"The delivery is due again; the flexd that serves sends it within seconds.\n",
+	)
 }
 
 // Bounds of what the doctor calls well in the work queue.

@@ -58,7 +58,7 @@ func (s *street) keys() *keyring.Ring {
 	s.Helper()
 	if s.file == "" {
 		s.file = filepath.Join(s.TempDir(), "keys")
-		if err := (&keyNew{s.file}).Run(s.Context(), console{out: io.Discard}); err != nil {
+		if err := (&keyNew{File: s.file}).Run(s.Context(), console{out: io.Discard}); err != nil {
 			s.Fatal(err)
 		}
 	}

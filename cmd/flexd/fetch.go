@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/market"
 )
 
 type pricesFetch struct {
 	store
+	form
 	Source string `arg:"" help:"elexon-mid, elexon-mid-stream (for years of history), elexon-system-price, octopus:REGION or octopus:REGION:PRODUCT with a region from A to P, or nordpool-n2ex (its terms allow your own use alone)."`
 	From   string `help:"First day in London, YYYY-MM-DD; today if not given." placeholder:"DAY"`
 	To     string `help:"Last day in London, YYYY-MM-DD, included; tomorrow if not given." placeholder:"DAY"`
@@ -47,18 +50,27 @@ func (p *pricesFetch) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	fmt.Fprintf(
-		c.out,
-		"fetched %d half-hours, made %d publications",
+	return errors.Join(err, p.printFetched(c, r))
+}
+
+// printFetched prints what came of a fetch, and what of it was kept out.
+func (p *pricesFetch) printFetched(c console, r market.Report) error {
+	said := fmt.Sprintf(
+		"fetched %d half-hours, made %d publications\n",
 		r.Prices,
 		r.Published,
 	)
 
-	fmt.Fprintln(c.out)
+	out := []fields{}
 
 	for _, k := range r.KeptOut {
-		fmt.Fprintf(
-			c.out,
+		out = append(out, fields{
+			"rows":   k.Rows,
+			"first":  k.First,
+			"reason": k.Reason,
+		})
+
+		said += fmt.Sprintf(
 			"kept out %d rows, the first of %s: %s\n",
 			k.Rows,
 			k.First.Format(time.RFC3339),
@@ -66,7 +78,16 @@ func (p *pricesFetch) Run(ctx context.Context, c console) error {
 		)
 	}
 
-	return err
+	return p.print(
+		c,
+		fields{
+			"num_prices":       r.Prices,
+			"num_publications": r.Published,
+			"kept_out":         out,
+		},
+		"%s",
+		said,
+	)
 }
 
 // span is the trading days of the flags.

@@ -221,6 +221,7 @@ func (o *halt) list(ctx context.Context, c console, h *app.App) error {
 // resume is `flexd resume`.
 type resume struct {
 	store
+	form
 	haltPart
 	Alone bool `help:"End a halt that two people end without the second. The audit log says so."`
 }
@@ -263,9 +264,12 @@ func (o *resume) Run(ctx context.Context, c console) error {
 		said = "The end of the halt is asked for. Somebody else ends it, within an hour: in the console, or as another user here."
 	}
 
-	_, err = fmt.Fprintln(c.out, said)
-
-	return err
+	return o.print(
+		c,
+		fields{"scope": subjectOf(scope), "ended": ended},
+		"%s\n",
+		said,
+	)
 }
 
 // hint says which halts there are to whoever ends one that is none.

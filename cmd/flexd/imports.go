@@ -19,6 +19,7 @@ type prices struct {
 
 type pricesImport struct {
 	store
+	form
 	File      string    `arg:"" help:"CSV with the columns start (RFC 3339, a half-hour) and price_gbp_per_mwh (empty is missing); - reads standard input."`
 	Source    string    `help:"What the publication is called; ${default} if not given. A name that begins with retail: is a household's rate, which settles nothing; one with imbalance: is known after the half-hour." default:"file" placeholder:"NAME"`
 	PublishAt time.Time `help:"From when the prices count as known, RFC 3339; at once if not given." placeholder:"TIME"`
@@ -29,6 +30,7 @@ func (p *pricesImport) Run(ctx context.Context, c console) error {
 	return p.load(
 		ctx,
 		c,
+		p.form,
 		p.File,
 		"half-hours",
 		func(h importer, r io.Reader) (int, error) {
@@ -44,12 +46,13 @@ type meters struct {
 
 type metersImport struct {
 	store
+	form
 	File string `arg:"" help:"CSV with the columns mpan, direction (import|export), address, postcode, uprn, energised, half_hourly_settled, domestic (true|false), supplier_mpid, supplier_name, gsp_group; - reads standard input."`
 }
 
 // Run imports the meters.
 func (m *metersImport) Run(ctx context.Context, c console) error {
-	return m.load(ctx, c, m.File, "meters", func(h importer, r io.Reader) (int, error) {
+	return m.load(ctx, c, m.form, m.File, "meters", func(h importer, r io.Reader) (int, error) {
 		return h.ImportMeters(ctx, r, func(n int) {
 			if n%100_000 == 0 && n > 0 {
 				fmt.Fprintf(c.err, "%d meters read\n", n)
@@ -65,12 +68,13 @@ type models struct {
 
 type modelsImport struct {
 	store
+	form
 	File string `arg:"" help:"CSV with the columns name, type, cop11_qualified (true|false), power_kw, capacity_kwh and, to overrule eligibility, enrol (allow|deny); - reads standard input."`
 }
 
 // Run imports the models.
 func (m *modelsImport) Run(ctx context.Context, c console) error {
-	return m.load(ctx, c, m.File, "models", func(h importer, r io.Reader) (int, error) {
+	return m.load(ctx, c, m.form, m.File, "models", func(h importer, r io.Reader) (int, error) {
 		return h.ImportModels(ctx, r)
 	})
 }
@@ -86,18 +90,19 @@ type importer interface {
 func (s store) load(
 	ctx context.Context,
 	c console,
+	f form,
 	file, what string,
 	into func(importer, io.Reader) (int, error),
 ) error {
 	r := c.in
 	if file != "-" {
-		f, err := os.Open(file)
+		opened, err := os.Open(file)
 		if err != nil {
 			return err
 		}
 
-		defer f.Close()
-		r = f
+		defer opened.Close()
+		r = opened
 	}
 
 	h, err := s.openAnew(ctx)
@@ -125,7 +130,5 @@ func (s store) load(
 		return fmt.Errorf("%s: %w; nothing was imported", file, err)
 	}
 
-	fmt.Fprintf(c.out, "imported %d %s\n", n, what)
-
-	return nil
+	return f.print(c, fields{"imported": n}, "imported %d %s\n", n, what)
 }

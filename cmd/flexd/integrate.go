@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -60,6 +61,7 @@ func (r remote) explain(err error) error {
 // listen is `flexd listen`.
 type listen struct {
 	remote
+	JSON      bool          `help:"Print each push as a line of JSON." name:"json"`
 	ForwardTo string        `help:"URL that each push is posted to as well, for example of a program on this machine." placeholder:"URL"`
 	Secret    string        `help:"Secret to sign what is forwarded with; without it nothing is signed." placeholder:"S"`
 	Every     time.Duration `help:"How often to look." default:"1s"`
@@ -165,6 +167,20 @@ func (l *listen) show(
 		return err
 	}
 
+	status, took, failed := 0, time.Duration(0), error(nil)
+	if l.ForwardTo != "" {
+		h, err := l.headers(&d, id)
+		if err != nil {
+			return err
+		}
+
+		status, took, failed = post(ctx, l.ForwardTo, h, d.Payload)
+	}
+
+	if l.JSON {
+		return l.printLine(c, &d, status, failed)
+	}
+
 	words := d.Kind
 	if p, err := ocpp.Parse(d.Payload); err == nil {
 		words = sim.InWords(p)
@@ -180,37 +196,62 @@ func (l *listen) show(
 		d.Payload,
 	)
 
-	if l.ForwardTo == "" {
-		return nil
+	switch {
+	case l.ForwardTo == "":
+	case failed != nil:
+		fmt.Fprintf(c.out, "  forwarded: %v\n", failed)
+	default:
+		fmt.Fprintf(
+			c.out,
+			"  forwarded: %d in %v\n",
+			status,
+			took.Round(time.Millisecond),
+		)
 	}
-
-	h := http.Header{
-		"Content-Type": {"application/json"},
-		"Webhook-Id":   {id.String()},
-	}
-
-	if l.Secret != "" {
-		var err error
-		h, err = client.SignWebhook(l.Secret, id.String(), clock(), d.Payload)
-		if err != nil {
-			return err
-		}
-	}
-
-	status, took, err := post(ctx, l.ForwardTo, h, d.Payload)
-	if err != nil {
-		fmt.Fprintf(c.out, "  forwarded: %v\n", err)
-		return nil
-	}
-
-	fmt.Fprintf(
-		c.out,
-		"  forwarded: %d in %v\n",
-		status,
-		took.Round(time.Millisecond),
-	)
 
 	return nil
+}
+
+// printLine prints a push as a line of JSON, with what came of forwarding it.
+func (l *listen) printLine(
+	c console,
+	d *wire.DeliveryDetail,
+	status int,
+	failed error,
+) error {
+	line := fields{
+		"event_id":   d.ID,
+		"created_at": d.CreatedAt,
+		"asset_id":   d.AssetID,
+		"generation": d.Generation,
+		"kind":       d.Kind,
+		"payload":    json.RawMessage(d.Payload),
+	}
+
+	if l.ForwardTo != "" {
+		line["forwarded_status"] = status
+	}
+
+	if failed != nil {
+		line["forwarded_error"] = failed.Error()
+	}
+
+	return json.NewEncoder(c.out).Encode(line)
+}
+
+// headers are those with which a push is forwarded.
+func (l *listen) headers(
+	d *wire.DeliveryDetail,
+	id client.EventID,
+) (http.Header, error) {
+	if l.Secret == "" {
+		return http.Header{
+			"Content-Type": {"application/json"},
+			"Webhook-Id":   {id.String()},
+		}, nil
+	}
+
+	return client.SignWebhook(l.Secret, id.String(), clock(), d.Payload)
 }
 
 // pushes is a client as flexd's own pushes have it, which follows no redirect and waits no
@@ -242,6 +283,7 @@ func post(
 // trigger is `flexd trigger`.
 type trigger struct {
 	remote
+	form
 	Event   string        `arg:"" help:"plug_in, plug_out, intent_update, charge_now, charge_now_deleted or tariff_update." enum:"plug_in,plug_out,intent_update,charge_now,charge_now_deleted,tariff_update"`
 	Asset   string        `arg:"" help:"External id of the asset."`
 	KWh     float64       `name:"kwh" help:"Energy wanted, with plug_in and intent_update." default:"20"`
@@ -288,9 +330,18 @@ func (t *trigger) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	fmt.Fprintf(c.out, "%s sent for %s (%s)\n", t.Event, t.Asset, asset.ID)
-
-	return nil
+	return t.print(
+		c,
+		fields{
+			"event_type":  t.Event,
+			"asset_id":    asset.ID,
+			"external_id": t.Asset,
+		},
+		"%s sent for %s (%s)\n",
+		t.Event,
+		t.Asset,
+		asset.ID,
+	)
 }
 
 // unknown says that there is no such asset, and which there are.

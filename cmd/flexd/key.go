@@ -23,6 +23,7 @@ type keyCommand struct {
 }
 
 type keyNew struct {
+	form
 	File string `arg:"" help:"File to write; it must not exist yet."`
 }
 
@@ -39,16 +40,16 @@ func (k *keyNew) Run(_ context.Context, c console) error {
 		return err
 	}
 
-	fmt.Fprintf(
-		c.out,
+	return k.print(
+		c,
+		fields{"file": k.File},
 		"%s holds a new key. Name it with --key-file, and keep a copy apart from the database's.\n",
 		k.File,
 	)
-
-	return nil
 }
 
 type keyRotate struct {
+	form
 	File string `arg:"" help:"The key file." type:"existingfile"`
 }
 
@@ -78,17 +79,19 @@ func (k *keyRotate) Run(_ context.Context, c console) error {
 		return errors.Join(err, os.Remove(temp))
 	}
 
-	fmt.Fprintf(
-		c.out,
+	return k.print(
+		c,
+		fields{"file": k.File, "key_id": ring.IDs()[0]},
 		"%s seals with %v from the next start on. Restart every flexd, then run flexd key reseal.\n",
 		k.File,
 		ring.IDs()[0],
 	)
-
-	return nil
 }
 
-type keyReseal struct{ store }
+type keyReseal struct {
+	store
+	form
+}
 
 // Run seals anew what is under older keys.
 func (k *keyReseal) Run(ctx context.Context, c console) error {
@@ -112,13 +115,12 @@ func (k *keyReseal) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	fmt.Fprintf(
-		c.out,
+	return k.print(
+		c,
+		fields{"num_sealed": n},
 		"%d secrets were sealed anew; only the first key of the file is needed now\n",
 		n,
 	)
-
-	return nil
 }
 
 // keys reads the key file: the one that was named or, on SQLite, the one beside the

@@ -54,14 +54,14 @@ func TestKeys(t *testing.T) {
 	}
 	set := endpointSet{store: s, Name: "Acme", URL: "http://127.0.0.1:9/", AllowPrivateEndpoints: reach{egress.Reach{Prefixes: egress.Private}}}
 	run("endpoint set", set.Run, "whsec_")
-	run("new", (&keyNew{file}).Run, "exists already")
-	run("rotate", (&keyRotate{file}).Run, "seals with")
+	run("new", (&keyNew{File: file}).Run, "exists already")
+	run("rotate", (&keyRotate{File: file}).Run, "seals with")
 	after, err := os.ReadFile(file)
 	if err != nil || !bytes.HasSuffix(after, first) || len(after) != len(first)+45 {
 		t.Errorf("rotated, the file holds\n%s%v", after, err)
 	}
 	run("doctor", (&doctor{store: s}).Run, "1 of 1 are sealed under older keys")
-	run("reseal", (&keyReseal{s}).Run, "1 secrets were sealed anew")
+	run("reseal", (&keyReseal{store: s}).Run, "1 secrets were sealed anew")
 	run("doctor", (&doctor{store: s}).Run, "1 sealed, all under the newest key")
 
 	if err := os.WriteFile(file, first, 0o600); err != nil {

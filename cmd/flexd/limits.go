@@ -23,6 +23,7 @@ type limitsCommand struct {
 
 type limitsImport struct {
 	ofOrg
+	form
 	File string `arg:"" help:"The CSV file; - for standard input." placeholder:"FILE"`
 }
 
@@ -36,8 +37,9 @@ func (o *limitsImport) Run(ctx context.Context, c console) error {
 	return o.actOn(ctx, "import limits", "", func(h *app.App, org flex.Org) error {
 		err := h.Control.ImportLimits(ctx, org.ID, limits)
 		if err == nil {
-			fmt.Fprintf(
-				c.out,
+			err = o.print(
+				c,
+				fields{"num_limits": len(limits)},
 				"%d limits bind; the fleet is planned under them at once, by whatever process serves it.\n",
 				len(limits),
 			)

@@ -167,7 +167,7 @@ func run(ctx context.Context, args []string, c console) (code int) {
 		return exitFailed
 	}
 
-	parsed, err := parser.Parse(args)
+	parsed, err := parser.Parse(joinNegatives(args))
 	if err != nil {
 		fmt.Fprintf(c.err, "flexd: %v (try %s --help)\n", err, commandOf(err))
 		return exitUsage
@@ -203,6 +203,7 @@ func newParser(
 		),
 		kong.UsageOnError(),
 		kong.ExplicitGroups(groups),
+		readers(),
 		kong.Help(helpWithExample(c.out)),
 		kong.Vars{"version": version()},
 		kong.Writers(c.out, c.err),

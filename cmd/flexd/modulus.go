@@ -18,6 +18,7 @@ type payoutsModulus struct {
 
 type modulusImport struct {
 	store
+	form
 	Files []string `arg:"" type:"existingfile" help:"The table of weights and that of substitutions. Example: flexd payouts modulus import valacdos.txt scsubtab.txt"`
 }
 
@@ -54,10 +55,11 @@ func (m *modulusImport) Run(ctx context.Context, c console) error {
 
 	return h.Access.Act(ctx, act, func() error {
 		state, err := h.Reward.ImportModulus(ctx, files)
-		if err == nil {
-			fmt.Fprintln(c.out, state)
+		if err != nil {
+			return err
 		}
-		return err
+
+		return m.print(c, fields{"tables": fmt.Sprint(state)}, "%s\n", state)
 	})
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -112,6 +111,7 @@ func parties(ctx context.Context, h *app.App, mpan string) ([]partyRow, error) {
 
 type mpanMove struct {
 	store
+	form
 	MPAN string `arg:"" name:"mpan" help:"MPAN, 13 digits."`
 	To   string `help:"Name of the organisation that is to have it." required:"" placeholder:"NAME"`
 	From string `help:"First day in London, today or later; at once if not given." placeholder:"DAY"`
@@ -163,15 +163,14 @@ func (m *mpanMove) Run(ctx context.Context, c console) error {
 		what = "The party that has the point is withdrawn then"
 	}
 
-	fmt.Fprintf(
-		c.out,
+	return m.print(
+		c,
+		fields{"organisation": m.To, "from": at, "withdraws_other": had},
 		"%s; %s may enrol it from %s on.\n",
 		what,
 		m.To,
 		at.Format(time.RFC3339),
 	)
-
-	return nil
 }
 
 // corePoint reads an MPAN of the command line. A wrong check digit is let through: the register

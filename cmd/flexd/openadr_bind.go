@@ -107,6 +107,7 @@ func scopeText(s flex.Scope) string {
 
 type openADRBind struct {
 	ofOrg
+	form
 	Program  flex.ADRObjectID `arg:"" help:"The program's id."`
 	Group    string           `help:"A constraint group's sites alone." placeholder:"NAME"`
 	GSPGroup string           `name:"gsp-group" help:"Sites of a GSP group alone, such as _C." placeholder:"GROUP"`
@@ -143,14 +144,13 @@ func (o *openADRBind) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	fmt.Fprintf(
-		c.out,
+	return o.print(
+		c,
+		fields{"program_id": o.Program, "scope": scopeText(b.Scope)},
 		"the events of %s are for: %s\n",
 		o.Program,
 		scopeText(b.Scope),
 	)
-
-	return nil
 }
 
 type openADRUnbind struct {

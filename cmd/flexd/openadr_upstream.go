@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"flexd/internal/adr"
@@ -20,6 +19,7 @@ type openADRUpstream struct {
 
 type openADRUpstreamAdd struct {
 	ofOrg
+	form
 	Name     string        `arg:"" help:"What the program is named here, and the VEN there."`
 	URL      string        `name:"url" help:"The server's address, up to the version." required:"" placeholder:"URL"`
 	TokenURL string        `name:"token-url" help:"Where it gives tokens (OAuth 2 client credentials); auth/token below the address if not given." placeholder:"URL"`
@@ -50,8 +50,9 @@ func (o *openADRUpstreamAdd) Run(ctx context.Context, c console) error {
 
 			err := h.ADR.AddUpstream(ctx, org.ID, &u)
 			if err == nil {
-				fmt.Fprintf(
-					c.out,
+				err = o.print(
+					c,
+					fields{"program_id": u.Program},
 					"%s is its program here: flexd openadr bind %s has its events carried out.\n",
 					u.Program,
 					u.Program,

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os/user"
 	"time"
 
@@ -34,6 +33,7 @@ type newPassword struct {
 
 type operatorAdd struct {
 	store
+	form
 	newPassword
 	Role string `help:"viewer (sees everything, changes nothing), operator (runs the fleet), finance (settles and pays) or admin (everything)." enum:"viewer,operator,finance,admin" default:"admin"`
 }
@@ -50,12 +50,13 @@ func (o *operatorAdd) Run(ctx context.Context, c console) error {
 		if err != nil {
 			return err
 		}
-		return printOperator(c, o.Name, password)
+		return o.printOperator(c, o.Name, password)
 	})
 }
 
 type operatorPassword struct {
 	store
+	form
 	newPassword
 }
 
@@ -77,7 +78,7 @@ func (o *operatorPassword) Run(ctx context.Context, c console) error {
 				return err
 			}
 
-			return printOperator(c, o.Name, password)
+			return o.printOperator(c, o.Name, password)
 		},
 	)
 }
@@ -329,13 +330,12 @@ var commandLine = func() string {
 	return by + " (" + u.Username + ")"
 }()
 
-func printOperator(c console, name string, password flex.Secret) error {
-	_, err := fmt.Fprintf(
-		c.out,
+func (f form) printOperator(c console, name string, password flex.Secret) error {
+	return f.print(
+		c,
+		fields{"operator": name, "password": password.Reveal()},
 		"operator  %s\npassword  %s\n\nThe password is shown this once. The console is at /console on the address that flexd serve prints.\n",
 		name,
 		password.Reveal(),
 	)
-
-	return err
 }

@@ -11,6 +11,7 @@ import (
 // orgNetworks is `flexd org networks`.
 type orgNetworks struct {
 	store
+	form
 	Name       string         `arg:"" help:"Name of the organisation."`
 	Network    []netip.Prefix `arg:"" optional:"" help:"Networks that its credentials may be used from, as 192.0.2.0/24 or 2001:db8::/48; a credential's own hold beside them."`
 	Everywhere bool           `help:"Let them be used from everywhere again."`
@@ -48,6 +49,14 @@ func (o *orgNetworks) Run(ctx context.Context, c console) error {
 	networks, err := h.Access.OrgNetworks(ctx, org.ID)
 	if err != nil {
 		return err
+	}
+
+	if o.JSON {
+		if networks == nil {
+			networks = []netip.Prefix{} // everywhere
+		}
+
+		return c.json(fields{"networks": networks})
 	}
 
 	if len(networks) == 0 {

@@ -204,6 +204,7 @@ func (p *payoutsList) Run(ctx context.Context, c console) error {
 
 type payoutsApprove struct {
 	ofOrg
+	form
 	IDs  []flex.TransactionID `arg:"" name:"withdrawal" help:"Withdrawals, by their id."`
 	Note string               `help:"Kept with the decision." placeholder:"TEXT"`
 }
@@ -226,6 +227,8 @@ func (p *payoutsApprove) decide(
 	to ledger.PaymentStatus,
 ) error {
 	var all error
+	decided, said := []fields{}, ""
+
 	for _, id := range p.IDs {
 		err := p.actOn(
 			ctx,
@@ -240,26 +243,32 @@ func (p *payoutsApprove) decide(
 					commandLine,
 					p.Note,
 				)
-
-				if err == nil {
-					fmt.Fprintf(
-						c.out,
-						"%s  %s  %s%s\n",
-						w.ID,
-						w.Amount,
-						w.Status,
-						waitsForSecond(to, w.Status),
-					)
+				if err != nil {
+					return err
 				}
 
-				return err
+				decided = append(decided, fields{
+					"transaction_id": w.ID,
+					"amount_pence":   w.Amount,
+					"status":         w.Status,
+				})
+
+				said += fmt.Sprintf(
+					"%s  %s  %s%s\n",
+					w.ID,
+					w.Amount,
+					w.Status,
+					waitsForSecond(to, w.Status),
+				)
+
+				return nil
 			},
 		)
 
 		all = errors.Join(all, err)
 	}
 
-	return all
+	return errors.Join(all, p.print(c, decided, "%s", said))
 }
 
 // waitsForSecond says that an approval was not enough.

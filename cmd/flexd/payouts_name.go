@@ -52,6 +52,7 @@ func (p *payoutsHook) Run(ctx context.Context, c console) error {
 
 type payoutsCheck struct {
 	ofOrg
+	form
 	IDs []flex.TransactionID `arg:"" optional:"" name:"withdrawal" help:"Withdrawals, by their id."`
 }
 
@@ -68,6 +69,7 @@ func (p *payoutsCheck) Run(ctx context.Context, c console) error {
 			}
 
 			var all error
+			verdicts, said := []fields{}, ""
 
 			for _, id := range ids[:min(len(ids), reward.NameChecksAtOnce)] {
 				check, err := h.Reward.CheckName(ctx, org.ID, id)
@@ -78,10 +80,15 @@ func (p *payoutsCheck) Run(ctx context.Context, c console) error {
 					verdict = check.Verdict
 				}
 
-				fmt.Fprintf(c.out, "%s  %s\n", id, verdict)
+				verdicts = append(verdicts, fields{
+					"transaction_id": id,
+					"verdict":        verdict,
+				})
+
+				said += fmt.Sprintf("%s  %s\n", id, verdict)
 			}
 
-			return all
+			return errors.Join(all, p.print(c, verdicts, "%s", said))
 		},
 	)
 }

@@ -15,6 +15,7 @@ import (
 // export is `flexd export`.
 type export struct {
 	store
+	always
 	Site   string `arg:"" optional:"" help:"Id of the site."`
 	Format string `help:"machine is the records as they are kept; json and html are for the person whom they are about: instants as RFC 3339, units, names; html can be printed." enum:"machine,json,html" default:"machine"`
 
@@ -76,6 +77,7 @@ func (e *export) Run(ctx context.Context, c console) error {
 // erase is `flexd erase`.
 type erase struct {
 	store
+	form
 	Site string `arg:"" help:"Id of the site."`
 	Yes  bool   `help:"Do it; without this the command says what it would do."`
 }
@@ -116,14 +118,13 @@ func (e *erase) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	fmt.Fprintf(
-		c.out,
+	return e.print(
+		c,
+		fields{"site_id": site, "rows": rows},
 		"erased %d rows of site %s; its money is kept under that id alone. Backups made before now still hold it until they age out.\n",
 		rows,
 		site,
 	)
-
-	return nil
 }
 
 // eraseSite offboards a site if need be, erases it, and returns of how many rows.

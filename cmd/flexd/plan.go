@@ -16,6 +16,7 @@ import (
 
 // planCommand is the engine alone.
 type planCommand struct {
+	always
 	Certificate bool `help:"Add to each answer what proves its lower bound, as docs/engine.md says." env:"FLEXD_CERTIFICATE"`
 
 	Repeat int `help:"Plan each problem this many times, and report the mean time of one." default:"1" env:"FLEXD_REPEAT" placeholder:"N"`

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"flexd/internal/app"
 	"flexd/internal/contract"
@@ -23,6 +24,7 @@ type productCommand struct {
 
 type productImport struct {
 	ofOrg
+	form
 	File   string `arg:"" help:"The CSV file; - for standard input." placeholder:"FILE"`
 	DryRun bool   `help:"Only say what it would do." name:"dry-run"`
 }
@@ -46,7 +48,7 @@ func (o *productImport) Run(ctx context.Context, c console) error {
 			return err
 		}
 
-		return printImported(c, done)
+		return o.printImported(c, done)
 	}
 
 	return o.actOn(ctx, "import products", "", func(h *app.App, org flex.Org) error {
@@ -55,16 +57,37 @@ func (o *productImport) Run(ctx context.Context, c console) error {
 			return err
 		}
 
-		return printImported(c, done)
+		return o.printImported(c, done)
 	})
 }
 
-func printImported(c console, done []control.Imported) error {
-	return table(
+// importedRow is what an import does with a product.
+type importedRow struct {
+	ID        string    `json:"product_id"`
+	Reference string    `json:"reference"`
+	Act       string    `json:"act"`
+	Invited   int       `json:"num_invited"`
+	AnswerBy  time.Time `json:"answer_by"`
+}
+
+func (f form) printImported(c console, done []control.Imported) error {
+	rows := []importedRow{}
+	for _, p := range done {
+		rows = append(rows, importedRow{
+			ID:        p.ID.String(),
+			Reference: p.Reference,
+			Act:       p.Act,
+			Invited:   p.Invited,
+			AnswerBy:  p.AnswerBy,
+		})
+	}
+
+	return list(
 		c,
-		done,
+		f.JSON,
+		rows,
 		"REFERENCE\tIT IS\tINVITED\tANSWERS UNTIL",
-		func(p control.Imported) []any {
+		func(p importedRow) []any {
 			return []any{p.Reference, p.Act, p.Invited, p.AnswerBy}
 		},
 	)
@@ -154,7 +177,10 @@ func (o *productNamed) id() (id flex.ProductID, err error) {
 	return id, err
 }
 
-type productShow struct{ productNamed }
+type productShow struct {
+	productNamed
+	always
+}
 
 // Run prints a product's report as JSON.
 func (o *productShow) Run(ctx context.Context, c console) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -76,6 +77,7 @@ func (s *settleRuns) Run(ctx context.Context, c console) error {
 
 type settleAgain struct {
 	ofOrg
+	form
 	From    string    `help:"First London day, YYYY-MM-DD." required:"" placeholder:"DAY"`
 	To      string    `help:"Last London day, YYYY-MM-DD." required:"" placeholder:"DAY"`
 	Site    string    `help:"One site alone." placeholder:"ID"`
@@ -120,8 +122,7 @@ func (s *settleAgain) Run(ctx context.Context, c console) error {
 
 	if s.Post {
 		r, err := h.Reward.Repair(ctx, org.ID, again)
-		printRepaired(c, r)
-		return err
+		return errors.Join(err, s.printRepaired(c, r))
 	}
 
 	run, err := h.Reward.SettleAgain(ctx, org.ID, again)
@@ -129,21 +130,30 @@ func (s *settleAgain) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	fmt.Fprintf(
-		c.out,
+	return s.print(
+		c,
+		fields{
+			"run_id":        run.ID,
+			"events":        run.Events,
+			"inputs_sha256": run.Hash.String(),
+		},
 		"run     %s\nevents  %d\ninputs  %s\n",
 		run.ID,
 		run.Events,
 		run.Hash,
 	)
-
-	return nil
 }
 
 // printRepaired prints what a repair looked at and posted.
-func printRepaired(c console, r reward.Repaired) {
-	fmt.Fprintf(
-		c.out,
+func (f form) printRepaired(c console, r reward.Repaired) error {
+	return f.print(
+		c,
+		fields{
+			"events":         r.Events,
+			"sessions":       r.Sessions,
+			"transactions":   r.Transactions,
+			"credited_pence": r.Credited,
+		},
 		"events        %d\nsessions      %d\ntransactions  %d\ncredited      %s\n",
 		r.Events,
 		r.Sessions,

@@ -59,6 +59,7 @@ func (v *verify) Run(ctx context.Context, c console) error {
 // backup is `flexd backup`.
 type backup struct {
 	store
+	form
 	File string `arg:"" help:"File to write; it must not exist yet."`
 }
 
@@ -75,15 +76,14 @@ func (b *backup) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	fmt.Fprintf(
-		c.out,
+	return b.print(
+		c,
+		fields{"file": b.File},
 		"%s holds a consistent copy; `flexd serve --database sqlite:%s --key-file KEYS` runs on it.\n"+
 			"Its secrets are sealed: keep the key file too, and apart from the copy.\n",
 		b.File,
 		b.File,
 	)
-
-	return nil
 }
 
 // endpoint is `flexd endpoint`.
@@ -94,6 +94,7 @@ type endpoint struct {
 
 type endpointSet struct {
 	store
+	form
 	Name      string   `arg:"" help:"Name of the organisation."`
 	URL       string   `name:"url" help:"URL, which may hold {asset_id}, {external_id} and {site_id}." required:"" placeholder:"URL"`
 	Secret    string   `help:"Signing secret, whsec_ and base64; made and printed once if there is none." placeholder:"S"`
@@ -188,17 +189,29 @@ func (e *endpointSet) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	fmt.Fprintf(c.out, "%s pushes of %s go to %s\n", name, e.Name, set.URL)
+	return e.printEndpoint(c, set, made)
+}
 
+// printEndpoint prints where pushes go, and the secret if one was made.
+func (e *endpointSet) printEndpoint(c console, set flex.Endpoint, made bool) error {
+	secret, said := "", ""
 	if made {
-		fmt.Fprintf(
-			c.out,
+		secret = set.Secret.Reveal()
+		said = fmt.Sprintf(
 			"secret  %s\n\nThe secret is shown this once. Receivers verify each push with it.\n",
-			set.Secret.Reveal(),
+			secret,
 		)
 	}
 
-	return nil
+	return e.print(
+		c,
+		fields{"name": set.Name, "url": set.URL, "secret": secret},
+		"%s pushes of %s go to %s\n%s",
+		set.Name,
+		e.Name,
+		set.URL,
+		said,
+	)
 }
 
 type endpointList struct {

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// form is the flag of a command whose outcome can be had as JSON.
+type form struct {
+	JSON bool `help:"Print as JSON." name:"json"`
+}
+
+// print prints an outcome: as one JSON document, or as the text.
+func (f form) print(c console, outcome any, format string, parts ...any) error {
+	if f.JSON {
+		return c.json(outcome)
+	}
+
+	_, err := fmt.Fprintf(c.out, format, parts...)
+
+	return err
+}
+
+// always is that flag where there is no other form, so that a script need not know which
+// commands have one.
+type always struct {
+	JSON bool `help:"It is JSON without this too." name:"json"`
+}
+
+// fields are an outcome's fields.
+type fields = map[string]any
+
+// reader reads the text of a flag of one type.
+type reader struct {
+	what string // what would be right, as in "a number such as 7.4"
+	read func(into reflect.Value, text string) error
+}
+
+// Decode reads the value, or says what was wrong with it and what would be right; kong puts the
+// flag's name before.
+func (r reader) Decode(ctx *kong.DecodeContext, into reflect.Value) error {
+	var text string
+	if ctx.Scan.PopValueInto("value", &text) != nil {
+		return fmt.Errorf("give %s", r.what)
+	}
+
+	if r.read(into, text) != nil {
+		return fmt.Errorf("%q is not %s", text, r.what)
+	}
+
+	return nil
+}
+
+// readers are how flags of the types that Go knows are read.
+func readers() kong.Option {
+	whole := reader{"a whole number such as 20", readWhole}
+
+	return kong.OptionFunc(func(k *kong.Kong) error {
+		return errors.Join(
+			kong.KindMapper(reflect.Float64, reader{"a number such as 7.4", readNumber}).Apply(k),
+			kong.KindMapper(reflect.Int, whole).Apply(k),
+			kong.KindMapper(reflect.Int64, whole).Apply(k),
+			kong.KindMapper(reflect.Uint64, reader{
+				"a whole number such as 20, and not below 0",
+				readUnsigned,
+			}).Apply(k),
+			kong.TypeMapper(reflect.TypeFor[time.Duration](), reader{
+				"a time with its unit, such as 30s, 15m, 1h30m or 24h",
+				readDuration,
+			}).Apply(k),
+			kong.TypeMapper(reflect.TypeFor[time.Time](), reader{
+				"an instant such as 2026-01-15T17:00:00Z",
+				readInstant,
+			}).Apply(k),
+			kong.TypeMapper(reflect.TypeFor[netip.Prefix](), reader{
+				"a network such as 192.0.2.0/24 or 2001:db8::/48",
+				readNetwork,
+			}).Apply(k),
+		)
+	})
+}
+
+func readNumber(into reflect.Value, text string) error {
+	v, err := strconv.ParseFloat(text, 64)
+	into.SetFloat(v)
+	if v-v != 0 {
+		err = strconv.ErrRange // infinite, or no number
+	}
+
+	return err
+}
+
+func readWhole(into reflect.Value, text string) error {
+	v, err := strconv.ParseInt(text, 10, 64)
+	into.SetInt(v)
+	return err
+}
+
+func readUnsigned(into reflect.Value, text string) error {
+	v, err := strconv.ParseUint(text, 10, 64)
+	into.SetUint(v)
+	return err
+}
+
+func readDuration(into reflect.Value, text string) error {
+	v, err := time.ParseDuration(text)
+	into.SetInt(int64(v))
+	return err
+}
+
+func readInstant(into reflect.Value, text string) error {
+	v, err := time.Parse(time.RFC3339, text)
+	into.Set(reflect.ValueOf(v))
+	return err
+}
+
+func readNetwork(into reflect.Value, text string) error {
+	v, err := netip.ParsePrefix(text)
+	into.Set(reflect.ValueOf(v))
+	return err
+}
+
+// negative is a number below zero, as in --kw -5.
+var negative = regexp.MustCompile(`^-[0-9.]`)
+
+// joinNegatives writes a flag with a number below zero as one word, as the reader of the line
+// would take the number for a flag. No command takes such a number but as a flag's value.
+func joinNegatives(args []string) (joined []string) {
+	for i, word := range args {
+		if word == "--" {
+			return append(joined, args[i:]...)
+		}
+
+		last := len(joined) - 1
+		if negative.MatchString(word) && last >= 0 && isBareFlag(joined[last]) {
+			joined[last] += "=" + word
+			continue
+		}
+
+		joined = append(joined, word)
+	}
+
+	return joined
+}
+
+// isBareFlag reports whether a word is a flag without a value.
+func isBareFlag(word string) bool {
+	return strings.HasPrefix(word, "--") && !strings.Contains(word, "=")
+}
