@@ -33,7 +33,7 @@ func (s *Server) assets(r *request) (view, error) {
 		Export:      r.exports(),
 		Types:       assetTypes,
 		States:      registry.AssetStates,
-		Orders:      assetOrders(),
+		Orders:      orders(registry.AssetOrders),
 	}
 
 	p.AssetList, err = s.Registry.AssetList(r.Context(), f)
@@ -123,18 +123,19 @@ func (s *Server) assetFilter(
 // order is a way to sort a list, to choose.
 type order struct{ Value, Label string }
 
-func assetOrders() []order {
-	orders := []order{{"", "newest first"}}
-	for _, by := range registry.AssetOrders {
+// orders are the ways to sort a list by columns.
+func orders(columns []string) []order {
+	all := []order{{"", "newest first"}}
+	for _, by := range columns {
 		label := strings.ReplaceAll(by, "_", " ")
-		orders = append(
-			orders,
+		all = append(
+			all,
 			order{by, label},
 			order{"-" + by, label + ", the last first"},
 		)
 	}
 
-	return orders
+	return all
 }
 
 // cursor is where a page of a sorted list ends: the id of its last row, and what the row is sorted by.

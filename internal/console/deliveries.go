@@ -25,6 +25,8 @@ type deliveriesPage struct {
 	Firmware   string
 	GSPGroup   string
 	Status     string
+	Sort       string
+	Orders     []order
 	Endpoints  []endpointLine
 	Failures   delivery.Failures
 	Failed     []failureTable
@@ -66,7 +68,9 @@ func (s *Server) deliveries(r *request) (view, error) {
 	p.Failures, p.Failed = found.Failures, failureTables(r, &found.Failures)
 	if len(p.Deliveries) > r.limit() {
 		p.Deliveries = p.Deliveries[:r.limit()]
-		p.Next = r.with("before", p.Deliveries[len(p.Deliveries)-1].ID.String())
+		last := p.Deliveries[len(p.Deliveries)-1]
+		key := strconv.FormatInt(last.Key, 10)
+		p.Next = r.with("before", cursor(last.ID.String(), key, ask.Sort))
 	}
 
 	t := p.table()
@@ -91,6 +95,8 @@ func newDeliveriesPage(r *request, ask *delivery.Filter) *deliveriesPage {
 		Firmware: ask.Firmware,
 		GSPGroup: ask.GSPGroup,
 		Status:   r.URL.Query().Get("status"),
+		Sort:     ask.Sort,
+		Orders:   orders(delivery.Orders),
 		Export:   r.exports(),
 		States:   delivery.States,
 	}
@@ -107,6 +113,7 @@ func deliveriesAsked(r *request) (f delivery.Filter, err error) {
 		"firmware",
 		"gsp_group",
 		"status",
+		"sort",
 	); err != nil {
 		return f, err
 	}
@@ -120,6 +127,7 @@ func deliveriesAsked(r *request) (f delivery.Filter, err error) {
 		Model:    q.Get("model"),
 		Firmware: q.Get("firmware"),
 		GSPGroup: q.Get("gsp_group"),
+		Sort:     q.Get("sort"),
 	}
 
 	if f.State != "" && !slices.Contains(delivery.States, f.State) {
@@ -146,13 +154,41 @@ func deliveriesAsked(r *request) (f delivery.Filter, err error) {
 	if err := readFilter(&f.Org, q.Get("org"), "organisation"); err != nil {
 		return f, err
 	}
-	if err := readFilter(&f.Before, q.Get("before"), "push"); err != nil {
+	if err := readDeliveryOrder(&f, q.Get("before")); err != nil {
 		return f, err
 	}
 
 	err = readFilter(&f.Asset, q.Get("asset"), "asset")
 
 	return f, err
+}
+
+// readDeliveryOrder reads where a page of the order begins.
+func readDeliveryOrder(f *delivery.Filter, cursor string) (err error) {
+	by := strings.TrimPrefix(f.Sort, "-")
+	if f.Sort != "" && !slices.Contains(delivery.Orders, by) {
+		return flex.Fail(
+			flex.Invalid,
+			"a list of pushes is not sorted by %q: it is by %s, or one of them with - before it",
+			by,
+			strings.Join(delivery.Orders, ", "),
+		)
+	}
+
+	before, key := cutCursor(cursor, f.Sort)
+	if key != "" {
+		f.Key, err = strconv.ParseInt(key, 10, 64)
+	}
+
+	if err != nil {
+		return flex.Fail(
+			flex.Invalid,
+			"before is the one that a page's next has, and goes with its sort; %q is no number",
+			key,
+		)
+	}
+
+	return readFilter(&f.Before, before, "push")
 }
 
 func (p *deliveriesPage) table() *table {

@@ -15,7 +15,7 @@ type Filter struct {
 	Endpoint string
 	Asset    flex.AssetID
 	Since    time.Time
-	Before   flex.EventID // those older than this one
+	Before   flex.EventID // those that come after this one
 	Limit    int
 	Figures  bool // whether the endpoints' figures and the failures are wanted, too
 
@@ -23,7 +23,12 @@ type Filter struct {
 	Firmware string // likewise
 	GSPGroup string // of its site
 	Status   *int   // of HTTP, of the latest attempt; 0: no answer came
+	Sort     string // one of Orders, "-" before it to turn it round; the newest first if it is empty
+	Key      int64  // of the delivery Before, as Line's Key has it
 }
+
+// Orders are the columns that a list can be sorted by.
+var Orders = store.DeliveryOrders
 
 func (f Filter) query() store.DeliveryQuery {
 	return store.DeliveryQuery{
@@ -38,6 +43,8 @@ func (f Filter) query() store.DeliveryQuery {
 		Firmware: f.Firmware,
 		GSPGroup: f.GSPGroup,
 		Status:   f.Status,
+		Sort:     store.DeliveryOrder(f.Sort),
+		Key:      f.Key,
 	}
 }
 

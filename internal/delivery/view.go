@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -59,6 +58,7 @@ type Line struct {
 	Last       AttemptView         // zero before the first
 	NextAt     time.Time           // while it is pending: not before
 	Callback   flex.CallbackStatus // the furthest that was reported, "" if none
+	Key        int64               // of the order that was asked for
 }
 
 func lineOf(d *store.Delivery, org string) Line {
@@ -106,7 +106,9 @@ func (d *Service) Overview(
 
 			found, err := tx.Deliveries(ctx, f.query())
 			for _, x := range found {
-				v.Deliveries = append(v.Deliveries, lineOf(&x, o.Name))
+				l := lineOf(&x, o.Name)
+				l.Key = store.DeliveryOrder(f.Sort).Key(&x)
+				v.Deliveries = append(v.Deliveries, l)
 			}
 
 			return err
@@ -116,18 +118,19 @@ func (d *Service) Overview(
 		}
 
 		v.Failures = failuresOf(failed)
-		v.sort(f.Limit)
+		v.sort(store.DeliveryOrder(f.Sort), f.Limit)
 		return v.name(ctx, all)
 	})
 
 	return v, err
 }
 
-// sort puts the newest first, and keeps so many.
-func (v *Overview) sort(most int) {
+// sort puts the deliveries of all organisations in order, and keeps so many.
+func (v *Overview) sort(order store.DeliveryOrder, most int) {
 	slices.SortFunc(v.Deliveries, func(a, b Line) int {
-		return bytes.Compare(b.ID[:], a.ID[:])
+		return order.CompareDeliveries(a.Key, b.Key, a.ID, b.ID)
 	})
+
 	v.Deliveries = v.Deliveries[:min(len(v.Deliveries), most)]
 }
 

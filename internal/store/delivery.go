@@ -32,12 +32,14 @@ type DeliveryQuery struct {
 	State    flex.DeliveryState
 	Endpoint flex.EndpointName
 	Since    time.Time
-	Before   flex.EventID // those older than this one: the next page
+	Before   flex.EventID // those that come after this one: the next page
 	Limit    int
 	Model    string // of the asset, in any case of its letters
 	Firmware string // likewise
 	GSPGroup string // of its site
 	Status   *int   // of HTTP, of the latest attempt; 0: no answer came
+	Sort     DeliveryOrder
+	Key      int64 // of the delivery Before, by Sort
 }
 
 // untried reports whether the query may have what was not tried yet, which has no status.
@@ -71,10 +73,6 @@ func (q DeliveryQuery) where(w *where, alias string) {
 
 	if !q.Since.IsZero() {
 		w.and(alias+".queued_at >= $%d", micros(q.Since))
-	}
-
-	if !q.Before.IsZero() {
-		w.and(alias+".event_id < $%d", q.Before.Bytes())
 	}
 
 	if q.Model != "" {
@@ -160,7 +158,7 @@ func scanUntried(s scanner) (d Delivery, err error) {
 	return d, err
 }
 
-// Deliveries returns the organisation's deliveries, the newest first.
+// Deliveries returns the organisation's deliveries in the order that is asked for.
 func (tx *Tx) Deliveries(
 	ctx context.Context,
 	q DeliveryQuery,
@@ -174,6 +172,7 @@ func (tx *Tx) Deliveries(
 
 	w := where{args: []any{tx.org.Bytes()}}
 	q.conditions(&w)
+	order := q.page(&w, "d")
 
 	w.args = append(w.args, q.Limit)
 	tried, err := rows(
@@ -181,7 +180,7 @@ func (tx *Tx) Deliveries(
 		tx.conn,
 		scanDelivery,
 		deliverySelect+w.text.String()+
-			fmt.Sprintf(" ORDER BY d.event_id DESC LIMIT $%d", len(w.args)),
+			fmt.Sprintf("%s LIMIT $%d", order, len(w.args)),
 		w.args...,
 	)
 	if err != nil {
@@ -189,9 +188,7 @@ func (tx *Tx) Deliveries(
 	}
 
 	out = append(out, tried...)
-	slices.SortFunc(out, func(a, b Delivery) int {
-		return strings.Compare(string(b.ID[:]), string(a.ID[:]))
-	})
+	slices.SortFunc(out, q.Sort.compare)
 	out = out[:min(len(out), q.Limit)]
 
 	return out, tx.reported(ctx, out)
@@ -204,15 +201,16 @@ func (tx *Tx) untried(
 ) ([]Delivery, error) {
 	w := where{args: []any{tx.org.Bytes()}}
 	q.where(&w, "o")
+	order := q.page(&w, "o")
 
 	w.args = append(w.args, q.Limit)
-	newest := fmt.Sprintf(" ORDER BY o.event_id DESC LIMIT $%d", len(w.args))
+	order += fmt.Sprintf(" LIMIT $%d", len(w.args))
 
 	return rows(
 		ctx,
 		tx.conn,
 		scanUntried,
-		untried+w.text.String()+newest,
+		untried+w.text.String()+order,
 		w.args...,
 	)
 }
