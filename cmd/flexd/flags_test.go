@@ -15,7 +15,7 @@ import (
 
 // without names the commands without --json, and why.
 var without = map[string]string{
-	"demo": "a show", "serve": "a service", "mcp": "a service", "ocpp": "a service", "mqtt": "a service", "bench worker": "a service",
+	"demo": "a show", "serve": "a service", "mcp": "a service", "ocpp": "a service", "mqtt": "a service", "bench worker": "a service", "bench sockets": "a service",
 	"completion": "a script", "charger-password": "a line of a file", "books export": "a file of its own form",
 	"payouts export": "a file of its own form", "payouts hook": "says that it is done",
 	"credential limit": "says nothing", "credential revoke": "says nothing", "operator role": "says nothing", "operator orgs": "says nothing",

@@ -167,7 +167,10 @@ func (l *listen) show(
 		return err
 	}
 
-	status, took, failed := 0, time.Duration(0), error(nil)
+	var status int
+	var took time.Duration
+	var failed error
+
 	if l.ForwardTo != "" {
 		h, err := l.headers(&d, id)
 		if err != nil {

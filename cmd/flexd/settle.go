@@ -85,21 +85,20 @@ type settleAgain struct {
 	KnownAt time.Time `help:"Use what was known at this instant, RFC 3339; now if not given." placeholder:"TIME"`
 }
 
-// Run settles again.
-func (s *settleAgain) Run(ctx context.Context, c console) error {
-	again := reward.Again{KnownAt: s.KnownAt}
-	var err error
+// read reads the flags.
+func (s *settleAgain) read() (again reward.Again, err error) {
+	again.KnownAt = s.KnownAt
 	again.From, err = readDay("--from", s.From)
 	if err != nil {
-		return err
+		return again, err
 	}
 
 	again.To, err = readDay("--to", s.To)
 	if err != nil {
-		return err
+		return again, err
 	}
 	if again.To.Start().Before(again.From.Start()) {
-		return flex.Fail(
+		return again, flex.Fail(
 			flex.Invalid,
 			"--to %s is before --from %s",
 			again.To,
@@ -109,8 +108,18 @@ func (s *settleAgain) Run(ctx context.Context, c console) error {
 
 	if s.Site != "" {
 		if err := again.Site.UnmarshalText([]byte(s.Site)); err != nil {
-			return flex.Fail(flex.Invalid, "--site: %v", err)
+			return again, flex.Fail(flex.Invalid, "--site: %v", err)
 		}
+	}
+
+	return again, nil
+}
+
+// Run settles again.
+func (s *settleAgain) Run(ctx context.Context, c console) error {
+	again, err := s.read()
+	if err != nil {
+		return err
 	}
 
 	h, org, err := s.openOrg(ctx)

@@ -105,11 +105,7 @@ func (d *Service) Overview(
 			}
 
 			found, err := tx.Deliveries(ctx, f.query())
-			for _, x := range found {
-				l := lineOf(&x, o.Name)
-				l.Key = store.DeliveryOrder(f.Sort).Key(&x)
-				v.Deliveries = append(v.Deliveries, l)
-			}
+			v.add(found, o.Name, f.Sort)
 
 			return err
 		})
@@ -123,6 +119,20 @@ func (d *Service) Overview(
 	})
 
 	return v, err
+}
+
+// add adds an organisation's deliveries.
+func (v *Overview) add(
+	found []store.Delivery,
+	org string,
+	sort string,
+) {
+	order := store.DeliveryOrder(sort)
+	for _, x := range found {
+		l := lineOf(&x, org)
+		l.Key = order.Key(&x)
+		v.Deliveries = append(v.Deliveries, l)
+	}
 }
 
 // sort puts the deliveries of all organisations in order, and keeps so many.
