@@ -6,7 +6,7 @@
 # make release-check  builds them twice, compares the bytes and tries them
 # make check  linters, and known vulnerabilities of what is linked
 # make clients the TypeScript client: generated, built, tested against a sandbox, packed; needs Node and its registry
-# make foreign what others wrote against flexd: two linters of the document, a proxy and contract tests that check answers, the Postman collection, a generated Go client, OAuth 2.0 clients, verifiers of webhooks, axe-core on every screen
+# make foreign what others wrote against flexd: two linters of the document, a proxy and contract tests that check answers, the Postman collection, a generated Go client, OAuth 2.0 clients, verifiers of webhooks, charge points and a platform through the OCPP bridge, axe-core on every screen
 # make bench  the README's table of figures, measured here: an hour and a half
 
 # The race detector watches our code and its libraries but for SQLite's, C made into Go: its
@@ -63,6 +63,7 @@ clients: build
 foreign: build
 	cd test/foreign && npm ci --ignore-scripts --no-audit --no-fund
 	cd test/foreign && FLEXD=$(CURDIR)/bin/flexd npm test
+	FLEXD_FOREIGN=$(CURDIR)/test/foreign go test -count=1 -run TestForeign ./internal/ocppserver
 	cd test/foreign/go && go generate ./... && FLEXD=$(CURDIR)/bin/flexd go test -count=1 ./...
 	FLEXD_TEST_STRICT=1 FLEXD_AXE=$(CURDIR)/test/foreign/node_modules/axe-core/axe.min.js go run ./test/withpg go test -count=1 -run 'Browser|Phone' ./internal/console ./internal/portal
 	cd test/foreign && npm run lint:redocly && npm run lint:spectral

@@ -198,39 +198,64 @@ func (f *foreign) speakStart() {
 	f.tx = a.TransactionId
 }
 
-// night draws what the profiles allow from a quarter hour to the next until seven, and returns what
-// it drew in each half-hour, in kWh.
-func (f *foreign) night() (halves []float64) {
-	began := f.wh
-	status := f.follow(core.ChargePointStatusCharging)
+func (f *foreign) draw(wh float64) { f.wh += wh }
+
+// charging is a charge point that a night can be lived through with.
+type charging interface {
+	allows(at time.Time) float64 // in W
+	draw(wh float64)
+	meter(at time.Time)
+	say(status core.ChargePointStatus)
+}
+
+// night has a charge point draw what its profiles allow from a quarter hour to the next until seven, and
+// returns what it drew in each half-hour, in kWh.
+func (s *street) night(f charging) (halves []float64) {
+	half, last := 0.0, core.ChargePointStatusCharging
 	f.meter(evening)
 	for step := 1; step <= 36; step++ {
 		at := evening.Add(time.Duration(step) * 15 * time.Minute)
-		f.wh += f.allows(at.Add(-7*time.Minute)) / 4
-		f.tick(at.Sub(f.now()))
+		wh := f.allows(at.Add(-7*time.Minute)) / 4
+		f.draw(wh)
+		half += wh / 1000
+		s.tick(at.Sub(s.now()))
 		f.meter(at)
-		status = f.follow(status)
+
+		status := core.ChargePointStatusCharging
+		if f.allows(s.now()) == 0 {
+			status = core.ChargePointStatusSuspendedEVSE
+		}
+		if status != last { // it says what it does now
+			f.say(status)
+			last = status
+		}
 
 		if step%2 == 0 {
-			halves = append(halves, (f.wh-began)/1000)
-			began = f.wh
+			halves = append(halves, half)
+			half = 0
 		}
 	}
 
 	return halves
 }
 
-// follow says what it does now, if that is another thing than it said last.
-func (f *foreign) follow(last core.ChargePointStatus) core.ChargePointStatus {
-	now := core.ChargePointStatusCharging
-	if f.allows(f.now()) == 0 {
-		now = core.ChargePointStatusSuspendedEVSE
+// dear is how much of a night was drawn outside of the cheap hours, 23:30 to 05:30.
+func dear(halves []float64) (kwh float64) {
+	for i, x := range halves {
+		if i < 3 || i >= 15 {
+			kwh += x
+		}
 	}
-	if now != last {
-		f.say(now)
-	}
+	return kwh
+}
 
-	return now
+// holds reports whether flexd has what was drawn in each half-hour.
+func (s *street) holds(halves []float64) {
+	s.Helper()
+	s.eventually("flexd has every half-hour", func() bool { return len(s.readings(flex.ChargerEnergy)) >= len(halves) })
+	if got := s.readings(flex.ChargerEnergy); !slices.EqualFunc(got, halves, func(a, b float64) bool { return math.Abs(a-b) < 0.002 }) {
+		s.Errorf("flexd has\n%.3f, and it drew\n%.3f", got, halves)
+	}
 }
 
 // TestForeign_Night: a charge point by another library takes the plan in amperes, in parts of six
@@ -243,26 +268,15 @@ func TestForeign_Night(t *testing.T) {
 			f := newForeign(s)
 			f.deaf = deaf
 			f.begin()
-			halves := f.night()
-
-			dear := 0.0
-			for i, kwh := range halves {
-				if i < 3 || i >= 15 { // 23:30 to 05:30 is cheap
-					dear += kwh
-				}
-			}
-
-			if deaf != (dear > 1) {
-				t.Errorf("%.2f kWh were drawn in dear hours: %.2f", dear, halves)
+			halves := s.night(f)
+			if kwh := dear(halves); deaf != (kwh > 1) {
+				t.Errorf("%.2f kWh were drawn in dear hours: %.2f", kwh, halves)
 			}
 			if total := sum(halves); !deaf && math.Abs(total-44.4) > 0.45 {
 				t.Errorf("%.2f kWh of 44.4 were drawn: %.2f", total, halves)
 			}
 
-			s.eventually("flexd has every half-hour", func() bool { return len(s.readings(flex.ChargerEnergy)) >= len(halves) })
-			if got := s.readings(flex.ChargerEnergy); !slices.EqualFunc(got, halves, func(a, b float64) bool { return math.Abs(a-b) < 0.002 }) {
-				t.Errorf("flexd has\n%.3f, and it drew\n%.3f", got, halves)
-			}
+			s.holds(halves)
 			if len(f.settings) == 0 {
 				t.Error("its settings were left as they were")
 			}
