@@ -19,7 +19,7 @@ func TestBSC(t *testing.T) {
 	}
 	seed := storetest.At(t, h.DB, b.url)
 	name := seed.Strings(`SELECT name FROM org`)[0]
-	seed.Exec(`INSERT INTO registration (id, mpan, point, org_id, site_id, from_at) SELECT $1, '1200023305967', '1200023305967', org_id, id, 1 FROM site WHERE id = $1`, b.site.Bytes())
+	seed.Exec(`INSERT INTO registration (id, mpan, point, org_id, site_id, from_at) SELECT $1, CAST($2 AS text), CAST($2 AS text), org_id, id, 1 FROM site WHERE id = $1`, b.site.Bytes(), seed.Kept("registration", "mpan", "1200023305967"))
 	h.Close()
 
 	file := filepath.Join(t.TempDir(), "volumes.csv")

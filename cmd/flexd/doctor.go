@@ -39,7 +39,7 @@ func (d *doctor) Run(ctx context.Context, c console) error {
 	var found []symptom
 
 	looks := []func(context.Context, *app.App) ([]symptom, error){
-		lookAtStore, lookAtSecrets, lookAtPrices, lookAtRoles, lookAtExceptions, lookAtModulus, lookAtJobs,
+		lookAtStore, lookAtSecrets, lookAtPersons, lookAtPrices, lookAtRoles, lookAtExceptions, lookAtModulus, lookAtJobs,
 	}
 	for _, look := range looks {
 		s, err := look(ctx, h)

@@ -125,6 +125,7 @@ import acme.jsonl
 migrate
 backup flexd-monday.db
 key new flexd.key
+key persons --database sqlite:flexd.db --key-file flexd.db.key
 key rotate flexd.key
 key reseal
 prices import prices.csv

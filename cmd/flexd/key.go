@@ -20,6 +20,8 @@ type keyCommand struct {
 	New    keyNew    `cmd:"" help:"Make a key file."`
 	Rotate keyRotate `cmd:"" help:"Put a new key before those of a key file; the old ones still open what they sealed."`
 	Reseal keyReseal `cmd:"" help:"Seal anew what is under older keys, so that these can be taken out of the file."`
+
+	Persons keyPersons `cmd:"" help:"Seal what a database holds of persons in plain text, so that a copy of it shows nobody."`
 }
 
 type keyNew struct {

@@ -60,9 +60,9 @@ func TestKeys(t *testing.T) {
 	if err != nil || !bytes.HasSuffix(after, first) || len(after) != len(first)+45 {
 		t.Errorf("rotated, the file holds\n%s%v", after, err)
 	}
-	run("doctor", (&doctor{store: s}).Run, "1 of 1 are sealed under older keys")
-	run("reseal", (&keyReseal{store: s}).Run, "1 secrets were sealed anew")
-	run("doctor", (&doctor{store: s}).Run, "1 sealed, all under the newest key")
+	run("doctor", (&doctor{store: s}).Run, "2 of 2 are sealed under older keys")
+	run("reseal", (&keyReseal{store: s}).Run, "2 secrets were sealed anew")
+	run("doctor", (&doctor{store: s}).Run, "2 sealed, all under the newest key")
 
 	if err := os.WriteFile(file, first, 0o600); err != nil {
 		t.Fatal(err)
@@ -75,12 +75,13 @@ func TestKeys(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
+	run("seal persons without", (&keyPersons{store: s}).Run, "--key-file")
 	run("without", (&endpointList{store: s, Name: "Acme"}).Run, "--key-file")
 	if _, err := os.Stat(file); err == nil {
 		t.Error("a key was made for a database that has another")
 	}
 	serving := serve{store: s, Listen: "127.0.0.1:0"}
-	run("serve without", serving.Run, "there is no key")
+	run("serve without", serving.Run, "--key-file")
 	s.KeyFile = filepath.Join(dir, "nowhere")
 	run("a file that is not there", (&endpointList{store: s, Name: "Acme"}).Run, "read the key file")
 	if err := os.WriteFile(s.KeyFile, []byte("short"), 0o600); err != nil {

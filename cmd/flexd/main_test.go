@@ -49,7 +49,7 @@ func TestRun_NoStore(t *testing.T) {
 	for _, line := range []string{
 		"halt why", "resume", "verify", "doctor", "backup " + file + ".copy", "org list", "org set Acme", "operator list", "operator remove ann",
 		"operator password ann", "endpoint list Acme", "endpoint set Acme --url https://example.com/", "dispatch list Acme", "caps show",
-		"caps set --kw 1", "payouts list", "settle runs", "replay Acme " + id, "export " + id, "erase --yes " + id, "key reseal",
+		"caps set --kw 1", "payouts list", "settle runs", "replay Acme " + id, "export " + id, "erase --yes " + id, "key reseal", "key persons",
 	} {
 		if code, said := run(line); code != exitFailed || !strings.Contains(said, "there is no database at "+file) {
 			t.Errorf("flexd %s: %d %s", line, code, said)

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"flexd/internal/flex"
+	"flexd/internal/keyring"
 	records "flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -19,10 +23,17 @@ func TestExport_Readable(t *testing.T) {
 	site := seed.Site(flex.FullScheduleMethod)
 	seed.Asset(site, flex.Charger, 7400)
 
+	// The store's texts are sealed under the keys of tests.
+	keyFile := filepath.Join(t.TempDir(), "flexd.key")
+	line := base64.StdEncoding.EncodeToString(append([]byte{1}, make([]byte, keyring.KeySize-1)...))
+	if err := os.WriteFile(keyFile, []byte(line+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
 	export := func(format string) string {
 		t.Helper()
 		var out, wrong strings.Builder
-		args := []string{"export", site.String(), "--format", format, "--database", url, "--environment", "sandbox"}
+		args := []string{"export", site.String(), "--format", format, "--database", url, "--environment", "sandbox", "--key-file", keyFile}
 		if code := run(t.Context(), args, console{out: &out, err: &wrong}); code != exitDone {
 			t.Fatalf("%s: %s", format, wrong.String())
 		}

@@ -318,23 +318,30 @@ func TestSearch(t *testing.T) {
 		site, other := d.Site(), d.Site()
 		asset := d.Asset(site, flex.Charger, 7400)
 		beside := d.Asset(other, flex.Charger, 7400)
-		empty := d.Site()
-		d.Exec(`UPDATE site SET mpan = '1200010000000', email = 'Jo_hn@home.example', postcode = 'LE3 5AB', address = '4 Elm Row', external_user_id = 'User-7' WHERE id = $1`, site.Bytes())
-		d.Exec(`UPDATE site SET address = '5 Elm Row' WHERE id = $1`, other.Bytes())
-		d.Exec(`UPDATE site SET address = 'Far Field' WHERE id = $1`, empty.Bytes())
+		empty, next := d.Site(), d.Site()
+		for id, columns := range map[flex.SiteID][][2]string{
+			site:  {{"mpan", "1200010000000"}, {"email", "Jo_hn@home.example"}, {"postcode", "LE3 5AB"}, {"address", "4 Elm Row"}, {"external_user_id", "User-7"}},
+			other: {{"address", "5 Elm Row"}, {"postcode", "LE3 5AC"}},
+			next:  {{"address", "6 Elm Row"}, {"postcode", "le35ac"}},
+			empty: {{"address", "Far  Field, Leicester"}},
+		} {
+			for _, c := range columns {
+				d.Exec(`UPDATE site SET `+c[0]+` = $1 WHERE id = $2`, d.Kept("site", c[0], c[1]), id.Bytes())
+			}
+		}
 		d.Exec(`UPDATE asset SET external_id = 'CP-100%a' WHERE id = $1`, asset.Bytes())
 		d.Exec(`UPDATE asset SET external_id = 'CP-1000a' WHERE id = $1`, beside.Bytes())
-		for _, q := range []string{"1200010000000", "12 000 1000 0000", "jo_hn@home", "le35ab", "LE3 5AB", "user-7", "cp-100%", "100%A", asset.String(), strings.ToUpper(site.String())} {
+		for _, q := range []string{"1200010000000", "12 000 1000 0000", "jo_hn@HOME.example", "le35ab", "LE3 5AB", "user-7", "cp-100%", "100%A", asset.String(), strings.ToUpper(site.String())} {
 			if a := d.get("/console/search?q=" + url.QueryEscape(q)); a.header.Get("Location") != "/console/assets/"+asset.String() {
 				d.Errorf("%q leads to %d %s", q, a.status, a.header.Get("Location"))
 			}
 		}
-		for _, q := range []string{"1200010000001", "joxhn@home", "cp-100_", flex.SiteID{1}.String(), "nothing such"} {
+		for _, q := range []string{"1200010000001", "joxhn@home.example", "jo_hn@home", "elm row", "cp-100_", flex.SiteID{1}.String(), "nothing such"} {
 			d.wants(d.page("/console/search?q="+url.QueryEscape(q)), "No results.")
 		}
-		d.wants(d.page("/console/search?q=elm+row"), "4 Elm Row", "5 Elm Row")
+		d.wants(d.page("/console/search?q=le35+ac"), "5 Elm Row", "6 Elm Row")
 		d.wants(d.page("/console/search?q=cp-100"), ">CP-100%a</a>", ">CP-1000a</a>", "7.4 kW", "seeded")
-		if a := d.get("/console/search?q=far+field"); a.header.Get("Location") != "/console/sites/"+empty.String() {
+		if a := d.get("/console/search?q=far+field+leicester"); a.header.Get("Location") != "/console/sites/"+empty.String() {
 			d.Errorf("a site alone leads to %d %s", a.status, a.header.Get("Location"))
 		}
 		d.wants(d.page("/console/search"), "One box for everything.")

@@ -166,7 +166,8 @@ func newScene(d *service) *scene {
 		power := []flex.Watts{7400, 7400, 7400, 11000, 3600, 7400, 22000}[i%7]
 		asset := d.Asset(site, flex.Charger, power)
 		d.Exec(`UPDATE site SET mpan = $2, postcode = $3, address = $4, email = $5, created_at = $6 WHERE id = $1`, site.Bytes(),
-			fmt.Sprintf("20000000%05d", 10007+i*131), fmt.Sprintf("S%d %dGL", 11-i%4, 1+i%9), street, fmt.Sprintf("driver%d@post.example", i+1),
+			d.Kept("site", "mpan", fmt.Sprintf("20000000%05d", 10007+i*131)), d.Kept("site", "postcode", fmt.Sprintf("S%d %dGL", 11-i%4, 1+i%9)),
+			d.Kept("site", "address", street), d.Kept("site", "email", fmt.Sprintf("driver%d@post.example", i+1)),
 			at("2025-11-03T09:00:00Z").UnixMicro())
 		d.Exec(`UPDATE asset SET external_id = $2, model = 'Zappi 2.1', created_at = $3 WHERE id = $1`, asset.Bytes(), fmt.Sprintf("CP-%04d", 2041+i*17), at("2025-11-03T09:00:00Z").UnixMicro())
 		s.sites, s.assets = append(s.sites, site), append(s.assets, asset)

@@ -10,13 +10,29 @@ import (
 	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/registry"
+	"flexd/internal/store"
 )
 
 // meterPoint puts the site's meter on the list, settled half-hourly.
 func (s *scene) meterPoint(site int) {
 	s.Helper()
-	s.Exec(`INSERT INTO meter (mpan, import, address, postcode, energised, half_hourly, domestic, supplier_mpid, supplier_name, gsp_group)
-		SELECT mpan, TRUE, address, postcode, TRUE, TRUE, TRUE, 'MOOR', 'Moorland Supply', '_M' FROM site WHERE id = $1`, s.sites[site].Bytes())
+	err := s.db.WriteAll(s.Context(), func(all *store.All) error {
+		tx, err := all.For(s.Context(), s.Org)
+		if err != nil {
+			return err
+		}
+		at, err := tx.Site(s.Context(), s.sites[site])
+		if err != nil {
+			return err
+		}
+		return all.PutMeters(s.Context(), []flex.Meter{{
+			MPAN: at.MPAN.Reveal(), Address: at.Address.Reveal(), Postcode: at.Postcode.Reveal(), Import: true, Energised: true, HalfHourly: true, Domestic: true,
+			SupplierMPID: "MOOR", SupplierName: "Moorland Supply", GSPGroup: "_M",
+		}})
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
 }
 
 // earn has the car at the asset finish its night, its half-hours metered and credited.

@@ -49,9 +49,9 @@ func newVolumes(t *testing.T, url string, points int) *volumes {
 	for i := range points {
 		site, mpan := flex.SiteID{1, byte(i >> 8), byte(i)}, fmt.Sprintf("12%011d", i)
 		v.sites, v.mpans = append(v.sites, site), append(v.mpans, mpan)
-		seed.Exec(`INSERT INTO site (id, org_id, mpan, created_at) VALUES ($1, $2, $3, 0)`, site.Bytes(), v.org.Bytes(), mpan)
+		seed.Exec(`INSERT INTO site (id, org_id, mpan, created_at) VALUES ($1, $2, $3, 0)`, site.Bytes(), v.org.Bytes(), seed.Kept("site", "mpan", mpan))
 		seed.Exec(`INSERT INTO registration (id, mpan, point, org_id, site_id, from_at) VALUES ($1, $2, $2, $3, $1, $4)`,
-			site.Bytes(), mpan, v.org.Bytes(), span.From.UnixMicro())
+			site.Bytes(), seed.Kept("registration", "mpan", mpan), v.org.Bytes(), span.From.UnixMicro())
 		if i%10 != 9 {
 			meters = append(meters, flex.Meter{MPAN: mpan, Import: true, Energised: true, HalfHourly: true, Domestic: true, SupplierMPID: "SUP" + string(rune('A'+i%3)), GSPGroup: "_" + string(rune('A'+i%5))})
 		}

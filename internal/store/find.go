@@ -31,7 +31,8 @@ type SiteLine struct {
 // Find says what is looked for across organisations; what is empty takes all. Limit must be
 // set.
 type Find struct {
-	// an id, an MPAN, a UPRN, an e-mail address, a postcode or part of an external id
+	// an id, an MPAN, a UPRN, an e-mail address, a postcode, or part of an external id or a serial
+	// number; of sites an address too, whole and as it was given where it is sealed
 	Text    string
 	Org     flex.OrgID
 	Type    flex.AssetType
@@ -80,56 +81,63 @@ const (
 
 // text adds the condition that asset a or its site s is what the text names; of sites alone
 // when there is no asset.
-func (f Find) text(w *condition, assets bool) {
+func (f Find) text(c conn, w *condition, assets bool) {
 	text := strings.TrimSpace(f.Text)
 	plain := strings.ReplaceAll(text, " ", "")
 
 	switch {
 	case text == "":
 	case len(plain) == digitsOfMPAN && strings.Trim(plain, "0123456789") == "":
-		w.text.WriteString(" AND s.mpan = " + w.param(plain))
+		w.text.WriteString(" AND s.mpan = " + w.param(c.hide(personMPAN, plain)))
 
 	case len(text) == lengthOfUUID && isUUID(text):
-		f.ids(w, text, assets)
+		f.ids(c, w, text, assets)
 
 	case strings.Contains(text, "@"):
-		w.text.WriteString(" AND LOWER(s.email) LIKE " +
-			w.param(likeText(text)+"%") + ` ESCAPE '\'`)
+		w.text.WriteString(" AND " + c.alike("s.email", personEmail, text, w.param))
 
 	default:
-		like := w.param("%" + likeText(text) + "%")
-		w.text.WriteString(" AND (LOWER(s.external_user_id) = " + w.param(strings.ToLower(text)) +
-			" OR REPLACE(UPPER(s.postcode), ' ', '') = " + w.param(strings.ToUpper(plain)))
+		w.text.WriteString(" AND (" + c.alike("s.external_user_id", personUser, text, w.param) +
+			" OR " + c.alike("s.postcode", personPostcode, plain, w.param))
 
 		uprn := strings.TrimLeft(plain, "0")
 		if uprn != "" && len(plain) <= digitsOfUPRN &&
 			strings.Trim(plain, "0123456789") == "" {
-			w.text.WriteString(" OR s.mpan IN (SELECT mpan FROM meter WHERE LTRIM(uprn, '0') = " +
-				w.param(uprn) + ")")
+			w.text.WriteString(" OR s.mpan IN (SELECT mpan FROM meter WHERE " +
+				c.alike("uprn", personUPRN, uprn, w.param) + ")")
 		}
 
 		if assets {
+			like := w.param("%" + likeText(text) + "%")
 			w.text.WriteString(" OR LOWER(a.external_id) LIKE " + like +
 				` ESCAPE '\' OR LOWER(a.serial_number) LIKE ` + like +
 				` ESCAPE '\'`)
 		} else {
-			w.text.WriteString(" OR LOWER(s.address) LIKE " + like +
-				` ESCAPE '\'`)
+			w.text.WriteString(" OR " + c.ofAddress(text, w))
 		}
 
 		w.text.WriteString(")")
 	}
 }
 
+// ofAddress returns the condition that a site's address has the text in it; where addresses are
+// sealed, that it is the text.
+func (c conn) ofAddress(text string, w *condition) string {
+	if c.db.persons == nil {
+		return "LOWER(s.address) LIKE " + w.param("%"+likeText(text)+"%") + ` ESCAPE '\'`
+	}
+
+	return c.alike("s.address", personAddress, text, w.param)
+}
+
 // ids adds the condition that one of the things at a site has the id.
-func (f Find) ids(w *condition, text string, assets bool) {
+func (f Find) ids(c conn, w *condition, text string, assets bool) {
 	id, _ := flex.ParseID[struct{}](text)
 	p := w.param(id.Bytes())
 
 	if !assets {
 		w.text.WriteString(" AND (s.id = " + p +
-			" OR LOWER(s.external_user_id) = " +
-			w.param(strings.ToLower(text)) + ")")
+			" OR " + c.alike("s.external_user_id", personUser, text, w.param) + ")")
 		return
 	}
 
@@ -151,7 +159,7 @@ func likeText(text string) string {
 // FindAssets returns assets across organisations in the order that is asked for.
 func (all *All) FindAssets(ctx context.Context, f Find) ([]AssetLine, error) {
 	w := &condition{}
-	f.text(w, true)
+	f.text(all.conn, w, true)
 	w.within(ctx, "a.org_id")
 
 	f.assets(w, all.Now())
@@ -165,7 +173,7 @@ func (all *All) FindAssets(ctx context.Context, f Find) ([]AssetLine, error) {
 	scan := func(s scanner) (v AssetLine, err error) {
 		v.Asset, err = scanAsset(extra{
 			s,
-			[]any{&v.Org, &v.OrgName, &v.Postcode, instant{&v.PluggedIn}, instant{&v.ReadyBy}, instant{&v.Excluded}, &v.Key},
+			[]any{&v.Org, &v.OrgName, opened(all.conn, personPostcode, &v.Postcode), instant{&v.PluggedIn}, instant{&v.ReadyBy}, instant{&v.Excluded}, &v.Key},
 		})
 
 		return v, err
@@ -189,7 +197,7 @@ const foundAssets = `asset a JOIN org o ON o.id = a.org_id JOIN site s ON s.id =
 // CountAssets returns how many assets FindAssets finds on all pages.
 func (all *All) CountAssets(ctx context.Context, f Find) (n int, err error) {
 	w := &condition{}
-	f.text(w, true)
+	f.text(all.conn, w, true)
 	w.within(ctx, "a.org_id")
 	f.assets(w, all.Now())
 	f.only(w, all.db.d)
@@ -251,7 +259,7 @@ func (f Find) assets(w *condition, now time.Time) {
 // FindSites returns sites across organisations, newest first. Its filter is Text and Org.
 func (all *All) FindSites(ctx context.Context, f Find) ([]SiteLine, error) {
 	w := &condition{}
-	f.text(w, false)
+	f.text(all.conn, w, false)
 	w.within(ctx, "s.org_id")
 
 	if !f.Org.IsZero() {
@@ -260,7 +268,7 @@ func (all *All) FindSites(ctx context.Context, f Find) ([]SiteLine, error) {
 
 	limit := w.param(f.Limit)
 	scan := func(s scanner) (v SiteLine, err error) {
-		v.Site, err = scanSite(extra{s, []any{&v.Org, &v.OrgName, &v.Assets}})
+		v.Site, err = all.scanSite(extra{s, []any{&v.Org, &v.OrgName, &v.Assets}})
 		return v, err
 	}
 

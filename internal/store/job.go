@@ -203,7 +203,7 @@ func (c conn) retryJob(
 		j.Subject,
 		j.lease,
 		micros(at),
-		problem,
+		c.hide(personMail, problem),
 		now.UnixMicro(),
 	)
 
@@ -269,7 +269,7 @@ func (all *All) JobStates(ctx context.Context) ([]JobState, error) {
 				`SELECT error FROM job WHERE kind = $1 AND due_at IS NULL AND failed_at = $2 ORDER BY subject LIMIT 1`,
 				string(kind),
 				micros(s.FailedAt),
-			).Scan(&s.Error)
+			).Scan(opened(all.conn, personMail, &s.Error))
 
 			if err != nil {
 				return nil, err

@@ -32,9 +32,9 @@ func (tx *Tx) AddMail(ctx context.Context, m Mail) error {
 		id[:],
 		tx.org.Bytes(),
 		m.SiteID.Bytes(),
-		m.To.Reveal(),
-		m.Subject,
-		m.Text,
+		tx.hide(personMail, m.To.Reveal()),
+		tx.hide(personMail, m.Subject),
+		tx.hide(personMail, m.Text),
 		micros(now),
 	)
 
@@ -120,9 +120,12 @@ func (all *All) TakeMail(
 // mailOf returns a job's mail, without a recipient if there is none to send.
 func (all *All) mailOf(ctx context.Context, j Job) (Mail, error) {
 	scan := func(s scanner) (m Mail, err error) {
-		var to string
-		err = s.Scan(&m.SiteID, &to, &m.Subject, &m.Text)
-		m.To = flex.Personal(to)
+		err = s.Scan(
+			&m.SiteID,
+			opened(all.conn, personMail, &m.To),
+			opened(all.conn, personMail, &m.Subject),
+			opened(all.conn, personMail, &m.Text),
+		)
 
 		return m, err
 	}
@@ -165,7 +168,7 @@ func (all *All) forgetMail(ctx context.Context, j Job, problem string) error {
 		`UPDATE mail SET text = '', recipient = '', error = $3 WHERE org_id = $1 AND id = $2`,
 		j.Org.Bytes(),
 		j.Subject,
-		problem,
+		all.hide(personMail, problem),
 	)
 
 	return err

@@ -1,22 +1,24 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 
 	"flexd/internal/flex"
 )
 
 const meterColumns = `m.mpan, m.import, m.address, m.postcode, m.uprn, m.energised, m.half_hourly, m.domestic, m.supplier_mpid, m.supplier_name, m.gsp_group`
 
-func scanMeter(s scanner) (m flex.Meter, err error) {
+func (c conn) scanMeter(s scanner) (m flex.Meter, err error) {
 	err = s.Scan(
-		&m.MPAN,
+		opened(c, personMPAN, &m.MPAN),
 		&m.Import,
-		&m.Address,
-		&m.Postcode,
-		&m.UPRN,
+		opened(c, personAddress, &m.Address),
+		opened(c, personPostcode, &m.Postcode),
+		opened(c, personUPRN, &m.UPRN),
 		&m.Energised,
 		&m.HalfHourly,
 		&m.Domestic,
@@ -36,11 +38,11 @@ func (all *All) PutMeters(ctx context.Context, meters []flex.Meter) error {
 	for _, m := range meters {
 		args = append(
 			args,
-			m.MPAN,
+			all.hide(personMPAN, m.MPAN),
 			m.Import,
-			m.Address,
-			m.Postcode,
-			m.UPRN,
+			all.hide(personAddress, m.Address),
+			all.hide(personPostcode, m.Postcode),
+			all.hide(personUPRN, m.UPRN),
 			m.Energised,
 			m.HalfHourly,
 			m.Domestic,
@@ -76,9 +78,9 @@ func (db *DB) MeterByMPAN(
 			ctx,
 			all.conn,
 			"no meter with this MPAN is known",
-			scanMeter,
+			all.scanMeter,
 			`SELECT `+meterColumns+` FROM meter m WHERE m.mpan = $1`,
-			mpan,
+			all.hide(personMPAN, mpan),
 		)
 
 		return err
@@ -96,13 +98,17 @@ func (db *DB) MetersByPostcode(
 		ms, err = rows(
 			ctx,
 			all.conn,
-			scanMeter,
+			all.scanMeter,
 			`SELECT `+meterColumns+
-				` FROM meter m WHERE m.postcode = $1 ORDER BY m.mpan`,
-			postcode,
+				` FROM meter m WHERE m.postcode = $1`,
+			all.hide(personPostcode, postcode),
 		)
 
 		return err
+	})
+
+	slices.SortFunc(ms, func(a, b flex.Meter) int {
+		return cmp.Compare(a.MPAN, b.MPAN)
 	})
 
 	return ms, err
@@ -110,10 +116,10 @@ func (db *DB) MetersByPostcode(
 
 // Meter returns the metering point with the thirteen digits, or nil if it is on no list.
 func (tx *Tx) Meter(ctx context.Context, mpan string) (*flex.Meter, error) {
-	m, err := scanMeter(tx.row(
+	m, err := tx.scanMeter(tx.row(
 		ctx,
 		`SELECT `+meterColumns+` FROM meter m WHERE m.mpan = $1`,
-		mpan,
+		tx.hide(personMPAN, mpan),
 	))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil

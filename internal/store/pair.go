@@ -1,19 +1,21 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"slices"
 
 	"flexd/internal/flex"
 )
 
 const pairColumns = `import_mpan, export_mpan, bm_unit, gsp_group, supplier_mpid, from_at, to_at, largest_export_wh`
 
-func scanPair(s scanner) (p flex.MeterPair, err error) {
+func (c conn) scanPair(s scanner) (p flex.MeterPair, err error) {
 	var largest sql.NullInt64
 	err = s.Scan(
-		&p.Import,
-		&p.Export,
+		opened(c, personMPAN, &p.Import),
+		opened(c, personMPAN, &p.Export),
 		&p.BMUnit,
 		&p.GSPGroup,
 		&p.SupplierMPID,
@@ -53,8 +55,8 @@ func (tx *Tx) PutPairs(ctx context.Context, pairs []flex.MeterPair) error {
 		args = append(
 			args,
 			tx.org.Bytes(),
-			p.Import,
-			p.Export,
+			tx.hide(personMPAN, p.Import),
+			tx.hide(personMPAN, p.Export),
 			p.BMUnit,
 			p.GSPGroup,
 			p.SupplierMPID,
@@ -75,9 +77,15 @@ func (tx *Tx) PutPairs(ctx context.Context, pairs []flex.MeterPair) error {
 
 // Pairs returns the organisation's pairs of a time, by import and then by time.
 func (tx *Tx) Pairs(ctx context.Context, span flex.Span) ([]flex.MeterPair, error) {
-	return rows(ctx, tx.conn, scanPair, `SELECT `+pairColumns+` FROM msid_pair
-		WHERE org_id = $1 AND from_at < $2 AND (to_at IS NULL OR to_at > $3) ORDER BY import_mpan, from_at`,
+	found, err := rows(ctx, tx.conn, tx.scanPair, `SELECT `+pairColumns+` FROM msid_pair
+		WHERE org_id = $1 AND from_at < $2 AND (to_at IS NULL OR to_at > $3) ORDER BY from_at`,
 		tx.org.Bytes(), micros(span.To), micros(span.From))
+
+	slices.SortStableFunc(found, func(a, b flex.MeterPair) int {
+		return cmp.Compare(a.Import, b.Import)
+	})
+
+	return found, err
 }
 
 // LargestExport returns what the organisation was told of the largest half-hourly export of the
@@ -89,11 +97,11 @@ func (tx *Tx) LargestExport(
 	pairs, err := rows(
 		ctx,
 		tx.conn,
-		scanPair,
+		tx.scanPair,
 		`SELECT `+pairColumns+` FROM msid_pair
 		WHERE org_id = $1 AND import_mpan = $2 AND from_at <= $3 AND (to_at IS NULL OR to_at > $3)`,
 		tx.org.Bytes(),
-		mpan,
+		tx.hide(personMPAN, mpan),
 		micros(tx.now),
 	)
 

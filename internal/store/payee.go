@@ -506,7 +506,7 @@ func (tx *Tx) noteEmail(ctx context.Context, s flex.Site, before string) error {
 		`INSERT INTO former_email (site_id, org_id, email, changed_at) VALUES ($1, $2, $3, $4) ON CONFLICT (site_id, changed_at) DO NOTHING`,
 		s.ID.Bytes(),
 		tx.org.Bytes(),
-		before,
+		tx.hide(personEmail, before),
 		micros(tx.now),
 	)
 
@@ -527,9 +527,7 @@ func (tx *Tx) FormerEmails(
 	after time.Time,
 ) ([]FormerEmail, error) {
 	scan := func(s scanner) (f FormerEmail, err error) {
-		var email string
-		err = s.Scan(&email, instant{&f.ChangedAt})
-		f.Email = flex.Personal(email)
+		err = s.Scan(opened(tx.conn, personEmail, &f.Email), instant{&f.ChangedAt})
 		return f, err
 	}
 

@@ -87,7 +87,7 @@ var personal = map[string]held{
 // lists, or names its site or asset in a column; a test says so.
 var impersonal = []string{
 	"org", "credential", "model", "meter", "publication", "price", "price_source", "price_role", "price_kept_out", "carbon", "curve", "wave", "wave_part", "endpoint", "dispatch", "instruction", "offer", "grid_product",
-	"settlement_run", "term", "books_month", "payment_file", "modulus_table", "seal_key", "account_key", "payee_hook", "meter_version", "operator", "operator_session", "operator_totp", "operator_recovery", "operator_sign_in", "operator_org", "audit", "audit_link", "audit_head", "halt", "alert", "alert_rule", "alert_route", "alert_message", "adr_object", "adr_target", "adr_notice", "adr_binding", "adr_order", "adr_upstream", "adr_mirror", "fleet_half_hour", "caps", "cap_group", "cap_limit", "cap_link", "goose_db_version", "goose_lock",
+	"settlement_run", "term", "books_month", "payment_file", "modulus_table", "seal_key", "person_key", "account_key", "payee_hook", "meter_version", "operator", "operator_session", "operator_totp", "operator_recovery", "operator_sign_in", "operator_org", "audit", "audit_link", "audit_head", "halt", "alert", "alert_rule", "alert_route", "alert_message", "adr_object", "adr_target", "adr_notice", "adr_binding", "adr_order", "adr_upstream", "adr_mirror", "fleet_half_hour", "caps", "cap_group", "cap_limit", "cap_link", "goose_db_version", "goose_lock",
 }
 
 // secretColumns are left out of an export: they are flexd's, not the person's.
@@ -305,7 +305,11 @@ func (c conn) plain(
 
 		row := map[string]any{}
 		for i, name := range columns {
-			row[name] = readable(*values[i].(*any))
+			v, err := c.revealed(table, name, *values[i].(*any))
+			if err != nil {
+				return nil, err
+			}
+			row[name] = readable(v)
 		}
 
 		return row, nil
@@ -318,6 +322,30 @@ func (c conn) plain(
 		`SELECT `+strings.Join(columns, ", ")+` FROM `+table+` WHERE `+where,
 		id,
 	)
+}
+
+// revealed opens a value of a column with texts about persons.
+func (c conn) revealed(table, column string, v any) (any, error) {
+	text, ok := personTextOf(table, column)
+	if !ok || v == nil {
+		return v, nil
+	}
+
+	var plain string
+	err := opened(c, text, &plain).Scan(v)
+
+	return plain, err
+}
+
+// hidden returns a value for a column as it is kept there.
+func (c conn) hidden(table, column string, v any) any {
+	text, about := personTextOf(table, column)
+	plain, ok := v.(string)
+	if !about || !ok {
+		return v
+	}
+
+	return c.hide(text, plain)
 }
 
 // readable turns bytes into an id or hexadecimal digits.

@@ -173,6 +173,7 @@ var stays = map[string]string{
 	"goose_db_version": staysMechanics,
 	"goose_lock":       staysMechanics,
 	"seal_key":         staysMechanics,
+	"person_key":       "the key under which this database seals texts about persons; the file has them open",
 }
 
 // Unported returns the tables of which nobody has said whether they go with an organisation,
@@ -222,7 +223,8 @@ type portableColumn struct {
 	name string
 	kind columnKind
 	// its place in the primary key from 0, or less if it has none
-	key int
+	key      int
+	ofPerson bool // a text about a person, which may be sealed
 }
 
 // portableTable is a carried table with its columns by name.
@@ -271,6 +273,7 @@ func (c conn) catalogue(
 		var column portableColumn
 		err = s.Scan(&table, &column.name, &typ, &column.key)
 		column.kind = columnKinds[strings.ToLower(typ)]
+		_, column.ofPerson = personTextOf(table, column.name)
 		by[table] = append(by[table], column)
 
 		return none, err

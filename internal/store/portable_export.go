@@ -3,13 +3,16 @@ package store
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 	"strings"
 
 	"flexd/internal/flex"
@@ -147,33 +150,115 @@ func (all *All) writeTable(
 	defer found.Close()
 	w.digest.Reset()
 
-	for found.Next() {
-		row, err := t.scan(found)
-		if err != nil {
-			return sum, err
-		}
-
-		if err := all.openValue(t, org, row); err != nil {
-			return sum, err
-		}
-
+	put := func(row []any) error {
 		if err := w.put(t.plain(row)); err != nil {
-			return sum, err
+			return err
 		}
 
 		w.digest.Write(w.line.Bytes())
 		sum.Rows++
+
+		return nil
+	}
+
+	group := rowGroup{table: t, put: put}
+
+	for found.Next() {
+		if err := all.openRow(t, org, found, group.add); err != nil {
+			return sum, err
+		}
+	}
+
+	if err := errors.Join(found.Err(), group.end()); err != nil {
+		return sum, err
 	}
 
 	sum.SHA256 = hex.EncodeToString(w.digest.Sum(nil))
 
-	return sum, found.Err()
+	return sum, nil
+}
+
+// openRow reads a row with what is sealed in it opened.
+func (all *All) openRow(
+	t portableTable,
+	org flex.OrgID,
+	found scanner,
+	add func([]any) error,
+) error {
+	row, err := t.scan(found)
+	if err != nil {
+		return err
+	}
+
+	if err := all.openValue(t, org, row); err != nil {
+		return err
+	}
+
+	return add(row)
+}
+
+// rowGroup puts rows in an order that two databases share: that of their plain key, though both
+// sort what they seal differently. Rows come sorted by the part of the key that is not sealed;
+// those that are alike in it are held back until the last of them.
+type rowGroup struct {
+	table portableTable
+	put   func([]any) error
+	held  [][]any
+}
+
+func (g *rowGroup) add(row []any) error {
+	if len(g.held) > 0 && g.compare(g.held[0], row, false) != 0 {
+		if err := g.end(); err != nil {
+			return err
+		}
+	}
+
+	g.held = append(g.held, row)
+
+	return nil
+}
+
+func (g *rowGroup) end() error {
+	slices.SortFunc(g.held, func(a, b []any) int {
+		return g.compare(a, b, true)
+	})
+
+	for _, row := range g.held {
+		if err := g.put(row); err != nil {
+			return err
+		}
+	}
+
+	g.held = nil
+
+	return nil
+}
+
+// compare compares two rows by the sealed part of their key, or says whether the other part
+// differs.
+func (g *rowGroup) compare(a, b []any, sealed bool) int {
+	for _, c := range g.table.key() {
+		if c.ofPerson != sealed {
+			continue
+		}
+
+		at := g.table.place(c.name)
+		if by := cmp.Compare(fmt.Sprint(a[at]), fmt.Sprint(b[at])); by != 0 {
+			return by
+		}
+	}
+
+	return 0
 }
 
 // query finds an organisation's rows in the order of the file.
 func (t portableTable) query(d dialect) string {
 	order := make([]string, 0, len(t.columns))
 	for _, c := range t.key() {
+		if c.ofPerson {
+			continue
+		}
+
 		by := c.name
 		if c.kind == ofText {
 			by += d.byBytes
@@ -256,6 +341,14 @@ func (t portableTable) plain(row []any) []any {
 
 // openValue replaces a sealed value of a row by what is in it.
 func (c conn) openValue(t portableTable, org flex.OrgID, row []any) error {
+	for i, column := range t.columns {
+		v, err := c.revealed(t.name, column.name, row[i])
+		if err != nil {
+			return err
+		}
+		row[i] = v
+	}
+
 	at, about, err := t.about(row)
 	if err != nil || at < 0 {
 		return err
@@ -268,6 +361,10 @@ func (c conn) openValue(t portableTable, org flex.OrgID, row []any) error {
 
 // sealValue seals a value again that openValue has opened.
 func (c conn) sealValue(t portableTable, org flex.OrgID, row []any) error {
+	for i, column := range t.columns {
+		row[i] = c.hidden(t.name, column.name, row[i])
+	}
+
 	at, about, err := t.about(row)
 	if err != nil || at < 0 {
 		return err

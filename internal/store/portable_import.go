@@ -154,7 +154,7 @@ func (all *All) heldPoints(
 	for _, row := range batch {
 		point := row[t.place("point")]
 		if point != nil && row[t.place("to_at")] == nil {
-			points = append(points, point)
+			points = append(points, all.hidden(t.name, "point", point))
 		}
 	}
 
@@ -165,10 +165,15 @@ func (all *All) heldPoints(
 	var w condition
 	w.in("point", points)
 
+	scan := func(s scanner) (mpan string, err error) {
+		err = s.Scan(opened(all.conn, personMPAN, &mpan))
+		return mpan, err
+	}
+
 	return rows(
 		ctx,
 		all.conn,
-		scalar[string],
+		scan,
 		`SELECT mpan FROM registration WHERE to_at IS NULL`+w.text.String(),
 		w.args...,
 	)

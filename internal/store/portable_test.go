@@ -263,7 +263,7 @@ func TestImportOrg_Laws(t *testing.T) {
 			seed.Readings(day.Period(1), 50*7)
 			register := func(seed *storetest.Seed, id byte, mpan string) {
 				seed.Exec(`INSERT INTO registration (id, mpan, point, org_id, from_at) VALUES ($1, $2, $2, $3, 1)`,
-					flex.SiteID{id}.Bytes(), mpan, seed.Org.Bytes())
+					flex.SiteID{id}.Bytes(), seed.Kept("registration", "mpan", mpan), seed.Org.Bytes())
 			}
 			register(seed, 1, "1012345678901")
 			register(seed, 2, "1012345678912")

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,10 +18,12 @@ const sharedPoints = "10990000"
 
 var _ = law(
 	"a metering point is enrolled by one organisation",
-	`SELECT 'the point ending in ' || SUBSTR(s.mpan, 10) AS what FROM site s
-	WHERE s.mpan IS NOT NULL AND s.mpan NOT LIKE '`+sharedPoints+`%'
-		AND EXISTS (SELECT 1 FROM enrolment e WHERE e.site_id = s.id AND e.state = 'enrolled')
-	GROUP BY s.mpan HAVING count(*) > 1`,
+	// A shared point is known by its registrations, for an MPAN may be sealed.
+	`SELECT t.id AS what FROM site t WHERE t.mpan IN (SELECT s.mpan FROM site s
+		WHERE s.mpan IS NOT NULL
+			AND EXISTS (SELECT 1 FROM enrolment e WHERE e.site_id = s.id AND e.state = 'enrolled')
+			AND NOT EXISTS (SELECT 1 FROM registration r WHERE r.mpan = s.mpan AND r.point IS NULL)
+		GROUP BY s.mpan HAVING count(*) > 1)`,
 )
 
 // Registration is a party's time with a metering point.
@@ -35,9 +39,9 @@ type Registration struct {
 
 const registrationColumns = `r.mpan, r.org_id, r.site_id, r.from_at, r.to_at, r.next_org, r.next_at`
 
-func scanRegistration(s scanner) (r Registration, err error) {
+func (c conn) scanRegistration(s scanner) (r Registration, err error) {
 	err = s.Scan(
-		&r.MPAN,
+		opened(c, personMPAN, &r.MPAN),
 		&r.Org,
 		&r.Site,
 		instant{&r.From},
@@ -66,7 +70,7 @@ func (c conn) pointOf(mpan string) any {
 		return nil
 	}
 
-	return mpan
+	return c.hide(personMPAN, mpan)
 }
 
 // register has the organisation be the party of a site's metering point. If another one is, it
@@ -81,7 +85,7 @@ func (tx *Tx) register(ctx context.Context, site flex.SiteID) error {
 		ctx,
 		`UPDATE registration SET site_id = $3 WHERE org_id = $1 AND mpan = $2 AND to_at IS NULL`,
 		tx.org.Bytes(),
-		mpan,
+		tx.hide(personMPAN, mpan),
 		site.Bytes(),
 	)
 
@@ -94,7 +98,7 @@ func (tx *Tx) register(ctx context.Context, site flex.SiteID) error {
 		ctx,
 		`INSERT INTO registration (id, mpan, point, org_id, site_id, from_at) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
 		id[:],
-		mpan,
+		tx.hide(personMPAN, mpan),
 		tx.pointOf(mpan),
 		tx.org.Bytes(),
 		site.Bytes(),
@@ -152,18 +156,18 @@ func (tx *Tx) follow(ctx context.Context, site flex.SiteID) error {
 }
 
 func (tx *Tx) mpanOf(ctx context.Context, site flex.SiteID) (string, error) {
-	var mpan sql.NullString
+	var mpan string
 	err := tx.row(
 		ctx,
 		`SELECT mpan FROM site WHERE org_id = $1 AND id = $2`,
 		tx.org.Bytes(),
 		site.Bytes(),
-	).Scan(&mpan)
+	).Scan(opened(tx.conn, personMPAN, &mpan))
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
 
-	return mpan.String, err
+	return mpan, err
 }
 
 // Registrations returns whose a metering point was and is, oldest first.
@@ -174,10 +178,10 @@ func (all *All) Registrations(
 	return rows(
 		ctx,
 		all.conn,
-		scanRegistration,
+		all.scanRegistration,
 		`SELECT `+registrationColumns+
 			` FROM registration r WHERE r.mpan = $1 ORDER BY r.from_at, r.id`,
-		mpan,
+		all.hide(personMPAN, mpan),
 	)
 }
 
@@ -186,17 +190,23 @@ func (tx *Tx) RegistrationsWithin(
 	ctx context.Context,
 	span flex.Span,
 ) ([]Registration, error) {
-	return rows(
+	found, err := rows(
 		ctx,
 		tx.conn,
-		scanRegistration,
+		tx.scanRegistration,
 		`SELECT `+registrationColumns+` FROM registration r
 		WHERE r.org_id = $1 AND r.from_at < $3 AND (r.to_at IS NULL OR r.to_at > $2) AND (r.to_at IS NULL OR r.to_at > r.from_at)
-		ORDER BY r.mpan, r.from_at, r.id`,
+		ORDER BY r.from_at, r.id`,
 		tx.org.Bytes(),
 		micros(span.From),
 		micros(span.To),
 	)
+
+	slices.SortStableFunc(found, func(a, b Registration) int {
+		return cmp.Compare(a.MPAN, b.MPAN)
+	})
+
+	return found, err
 }
 
 // DecideMove notes that a metering point changes its party at an instant. It reports whether
@@ -210,7 +220,7 @@ func (all *All) DecideMove(
 	n, err := all.exec(
 		ctx,
 		`UPDATE registration SET next_org = $2, next_at = $3 WHERE point = $1 AND to_at IS NULL AND org_id <> $2`,
-		mpan,
+		all.hide(personMPAN, mpan),
 		to.Bytes(),
 		micros(at),
 	)
@@ -233,7 +243,7 @@ func (all *All) reserve(
 		ctx,
 		`INSERT INTO registration (id, mpan, point, org_id, from_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
 		id[:],
-		mpan,
+		all.hide(personMPAN, mpan),
 		all.pointOf(mpan),
 		to.Bytes(),
 		micros(from),
@@ -247,7 +257,7 @@ func (all *All) DueMoves(ctx context.Context) ([]Registration, error) {
 	return rows(
 		ctx,
 		all.conn,
-		scanRegistration,
+		all.scanRegistration,
 		`SELECT `+registrationColumns+` FROM registration r
 		WHERE r.next_at <= $1 AND r.to_at IS NULL ORDER BY r.next_at, r.id`,
 		micros(all.now),
@@ -260,7 +270,7 @@ func (all *All) CompleteMove(ctx context.Context, r Registration) error {
 	_, err := all.exec(
 		ctx,
 		`UPDATE registration SET to_at = $3, next_at = NULL WHERE mpan = $1 AND org_id = $2 AND next_at IS NOT NULL`,
-		r.MPAN,
+		all.hide(personMPAN, r.MPAN),
 		r.Org.Bytes(),
 		micros(r.NextAt),
 	)

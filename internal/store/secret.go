@@ -25,6 +25,7 @@ const (
 	sealedTwoStep   = "operator's second step"
 	sealedBearer    = "bearer tokens of a subscription"
 	sealedUpstream  = "secret of an OpenADR server's client"
+	sealedPersons   = "key of persons' texts"
 )
 
 // errNoKey is what a store that was opened without keys says when it needs one.
@@ -149,6 +150,12 @@ var sealedTables = []sealedTable{
 	{"account_key", sealedAccounts, `org_id`, `org_id = $2`, func(s scanner) (r sealedRow, err error) {
 		err = s.Scan(&r.sealed, &r.org)
 		r.row, r.args = accountKeyRow, []any{r.org.Bytes()}
+		return r, err
+	}},
+	{"person_key", sealedPersons, `id`, `id = $2`, func(s scanner) (r sealedRow, err error) {
+		var id int
+		err = s.Scan(&r.sealed, &id)
+		r.row, r.args = personKeyRow, []any{id}
 		return r, err
 	}},
 	{

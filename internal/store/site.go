@@ -16,21 +16,20 @@ import (
 
 const siteColumns = `s.id, s.mpan, s.postcode, s.address, s.email, s.consent_at, s.tariff_type, s.cheap_start, s.cheap_end, s.external_user_id, s.created_at, s.import_w, s.export_w, s.supply_set, s.fuse_ma, s.fuse_phases, s.discharge_consent_at`
 
-func scanSite(s scanner) (v flex.Site, err error) {
-	var mpan, user *string
-	var postcode, address, email, tariff, start, end string
+func (c conn) scanSite(s scanner) (v flex.Site, err error) {
+	var tariff, start, end string
 	var fuse int64
 	err = s.Scan(
 		&v.ID,
-		&mpan,
-		&postcode,
-		&address,
-		&email,
+		opened(c, personMPAN, &v.MPAN),
+		opened(c, personPostcode, &v.Postcode),
+		opened(c, personAddress, &v.Address),
+		opened(c, personEmail, &v.Email),
 		instant{&v.ConsentAt},
 		&tariff,
 		&start,
 		&end,
-		&user,
+		opened(c, personUser, &v.ExternalUserID),
 		instant{&v.CreatedAt},
 		&v.Supply.Import,
 		&v.Supply.Export,
@@ -44,18 +43,7 @@ func scanSite(s scanner) (v flex.Site, err error) {
 		return v, err
 	}
 
-	if mpan != nil {
-		v.MPAN = flex.Personal(*mpan)
-	}
-
-	if user != nil {
-		v.ExternalUserID = *user
-	}
-
 	v.Supply.Fuse.Amperes = float64(fuse) / 1000
-	v.Postcode = flex.Personal(postcode)
-	v.Address = flex.Personal(address)
-	v.Email = flex.Personal(email)
 	v.Tariff = flex.SiteTariff{
 		Type:       flex.TariffType(tariff),
 		CheapStart: wallTime(start),
@@ -118,21 +106,14 @@ func (tx *Tx) AddSite(
 		INSERT INTO site (id, org_id, mpan, postcode, address, address_key, email, consent_at, tariff_type, cheap_start, cheap_end, external_user_id, created_at,
 			import_w, export_w, supply_set, fuse_ma, fuse_phases)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
-		append([]any{
-			s.ID.Bytes(),
-			tx.org.Bytes(),
-			nullable(s.MPAN.Reveal()),
-			s.Postcode.Reveal(),
-			s.Address.Reveal(),
-			nullable(addressKey),
-			s.Email.Reveal(),
+		slices.Concat([]any{s.ID.Bytes(), tx.org.Bytes()}, tx.personValues(*s, addressKey), []any{
 			micros(s.ConsentAt),
 			string(s.Tariff.Type),
 			wallText(s.Tariff.CheapStart),
 			wallText(s.Tariff.CheapEnd),
-			nullable(s.ExternalUserID),
+			nullable(tx.hide(personUser, s.ExternalUserID)),
 			micros(s.CreatedAt),
-		}, supplyValues(s.Supply)...)...,
+		}, supplyValues(s.Supply))...,
 	)
 
 	if err == nil && !s.ConsentAt.IsZero() {
@@ -148,6 +129,17 @@ func (tx *Tx) AddSite(
 	}
 
 	return tx.touchRegister(ctx)
+}
+
+// personValues are a site's MPAN, postcode, address, address key and e-mail address as they are kept.
+func (c conn) personValues(s flex.Site, addressKey string) []any {
+	return []any{
+		nullable(c.hide(personMPAN, s.MPAN.Reveal())),
+		c.hide(personPostcode, s.Postcode.Reveal()),
+		c.hide(personAddress, s.Address.Reveal()),
+		nullable(c.hide(personAddress, addressKey)),
+		c.hide(personEmail, s.Email.Reveal()),
+	}
 }
 
 // UpdateSite replaces what may change of a site: all but its id and the end user it is for.
@@ -172,19 +164,12 @@ func (tx *Tx) UpdateSite(
 		UPDATE site SET mpan = $3, postcode = $4, address = $5, address_key = $6, email = $7, consent_at = $8, tariff_type = $9, cheap_start = $10, cheap_end = $11,
 			import_w = $12, export_w = $13, supply_set = $14, fuse_ma = $15, fuse_phases = $16
 		WHERE org_id = $1 AND id = $2`,
-		append([]any{
-			tx.org.Bytes(),
-			s.ID.Bytes(),
-			nullable(s.MPAN.Reveal()),
-			s.Postcode.Reveal(),
-			s.Address.Reveal(),
-			nullable(addressKey),
-			s.Email.Reveal(),
+		slices.Concat([]any{tx.org.Bytes(), s.ID.Bytes()}, tx.personValues(s, addressKey), []any{
 			micros(s.ConsentAt),
 			string(s.Tariff.Type),
 			wallText(s.Tariff.CheapStart),
 			wallText(s.Tariff.CheapEnd),
-		}, supplyValues(s.Supply)...)...,
+		}, supplyValues(s.Supply))...,
 	)
 
 	if err != nil {
@@ -225,7 +210,7 @@ func (tx *Tx) Site(ctx context.Context, id flex.SiteID) (flex.Site, error) {
 		ctx,
 		tx.conn,
 		flex.SiteMissing,
-		scanSite,
+		tx.scanSite,
 		`SELECT `+siteColumns+` FROM site s WHERE s.org_id = $1 AND s.id = $2`,
 		tx.org.Bytes(),
 		id.Bytes(),
@@ -256,7 +241,7 @@ func (tx *Tx) HoldSite(ctx context.Context, id flex.SiteID) (flex.Site, error) {
 		ctx,
 		tx.conn,
 		flex.SiteMissing,
-		scanSite,
+		tx.scanSite,
 		`SELECT `+siteColumns+
 			` FROM site s WHERE s.org_id = $1 AND s.id = $2`+
 			tx.db.d.forNoKeyUpdate,
@@ -267,7 +252,7 @@ func (tx *Tx) HoldSite(ctx context.Context, id flex.SiteID) (flex.Site, error) {
 
 // SiteByMPAN returns the organisation's site with the MPAN, or nil if there is none.
 func (tx *Tx) SiteByMPAN(ctx context.Context, mpan string) (*flex.Site, error) {
-	return tx.siteBy(ctx, `s.mpan = $2`, mpan)
+	return tx.siteBy(ctx, `s.mpan = $2`, tx.hide(personMPAN, mpan))
 }
 
 // SiteByAddress returns the organisation's oldest site with the address key, or nil.
@@ -275,22 +260,28 @@ func (tx *Tx) SiteByAddress(
 	ctx context.Context,
 	key string,
 ) (*flex.Site, error) {
-	return tx.siteBy(ctx, `s.address_key = $2`, key)
+	return tx.siteBy(ctx, `s.address_key = $2`, tx.hide(personAddress, key))
 }
 
 // SiteByUser returns the organisation's site of an end user, by the client's own id for
 // them, or nil.
 func (tx *Tx) SiteByUser(ctx context.Context, user string) (*flex.Site, error) {
-	return tx.siteBy(ctx, `s.external_user_id = $2`, user)
+	return tx.siteBy(ctx, `s.external_user_id = $2`, tx.hide(personUser, user))
 }
 
 // SiteByUPRN returns the organisation's oldest site whose metering point has the property
 // number, given without leading zeros, or nil.
 func (tx *Tx) SiteByUPRN(ctx context.Context, uprn string) (*flex.Site, error) {
+	var value string
+	condition := tx.alike("m.uprn", personUPRN, uprn, func(v any) string {
+		value = v.(string)
+		return "$2"
+	})
+
 	return tx.siteBy(
 		ctx,
-		`s.mpan IN (SELECT m.mpan FROM meter m WHERE LTRIM(m.uprn, '0') = $2)`,
-		uprn,
+		`s.mpan IN (SELECT m.mpan FROM meter m WHERE `+condition+`)`,
+		value,
 	)
 }
 
@@ -298,7 +289,7 @@ func (tx *Tx) siteBy(
 	ctx context.Context,
 	condition, value string,
 ) (*flex.Site, error) {
-	s, err := scanSite(tx.row(
+	s, err := tx.scanSite(tx.row(
 		ctx,
 		`SELECT `+siteColumns+` FROM site s WHERE s.org_id = $1 AND `+
 			condition+` ORDER BY s.id LIMIT 1`,
@@ -375,12 +366,14 @@ func (c conn) recordQuery(table, rest string) string {
 
 // readRecordMeter reads what the directory says of a site's meter: four flags as the bits of a
 // number, and the postcode.
-func readRecordMeter(mpan, text string) (*flex.Meter, error) {
+func (c conn) readRecordMeter(mpan, text string) (*flex.Meter, error) {
 	number, postcode, _ := strings.Cut(text, ",")
 	bits, err := strconv.Atoi(number)
 	if err != nil {
 		return nil, err
 	}
+
+	postcode, err = c.reveal(personPostcode, postcode)
 
 	return &flex.Meter{
 		MPAN:       mpan,
@@ -389,7 +382,7 @@ func readRecordMeter(mpan, text string) (*flex.Meter, error) {
 		Energised:  bits&2 != 0,
 		HalfHourly: bits&4 != 0,
 		Domestic:   bits&8 != 0,
-	}, nil
+	}, err
 }
 
 // readMethods reads methods that are joined by commas, in no order.
@@ -403,14 +396,13 @@ func readMethods(text string) (methods []flex.DispatchMethod) {
 }
 
 // scanRecord reads a row of recordQuery.
-func scanRecord(s scanner) (r flex.SiteRecord, err error) {
-	var mpan, supply, tariff, meter, assets, methods sql.NullString
-	var postcode, address string
+func (c conn) scanRecord(s scanner) (r flex.SiteRecord, err error) {
+	var supply, tariff, meter, assets, methods sql.NullString
 	err = s.Scan(
 		&r.ID,
-		&mpan,
-		&postcode,
-		&address,
+		opened(c, personMPAN, &r.MPAN),
+		opened(c, personPostcode, &r.Postcode),
+		opened(c, personAddress, &r.Address),
 		instant{&r.ConsentAt},
 		instant{&r.DischargeConsentAt},
 		&supply,
@@ -429,10 +421,6 @@ func scanRecord(s scanner) (r flex.SiteRecord, err error) {
 		return r, err
 	}
 
-	r.MPAN = flex.Personal(mpan.String)
-	r.Postcode = flex.Personal(postcode)
-	r.Address = flex.Personal(address)
-
 	if tariff.Valid {
 		parts := strings.SplitN(tariff.String, ",", 3)
 		r.Tariff = flex.SiteTariff{
@@ -443,7 +431,7 @@ func scanRecord(s scanner) (r flex.SiteRecord, err error) {
 	}
 
 	if meter.Valid {
-		r.Meter, err = readRecordMeter(mpan.String, meter.String)
+		r.Meter, err = c.readRecordMeter(r.MPAN.Reveal(), meter.String)
 		if err != nil {
 			return r, err
 		}
@@ -513,11 +501,11 @@ func (tx *Tx) readSites(
 	chosen, args := all, []any{tx.org.Bytes()}
 
 	if f.MPAN != "" {
-		chosen, args = chosen+` AND s.mpan = $2`, append(args, f.MPAN)
+		chosen, args = chosen+` AND s.mpan = $2`, append(args, tx.hide(personMPAN, f.MPAN))
 	}
 
 	if f.Postcode != "" {
-		chosen, args = chosen+fmt.Sprintf(` AND s.postcode = $%d`, len(args)+1), append(args, f.Postcode)
+		chosen, args = chosen+fmt.Sprintf(` AND s.postcode = $%d`, len(args)+1), append(args, tx.hide(personPostcode, f.Postcode))
 	}
 
 	if chosen == all {
@@ -534,7 +522,7 @@ func (tx *Tx) readSites(
 		return p, err
 	}
 
-	p.Sites, err = rows(ctx, tx.conn, scanRecord,
+	p.Sites, err = rows(ctx, tx.conn, tx.scanRecord,
 		tx.recordQuery(
 			fmt.Sprintf(
 				`(SELECT * FROM site s %s ORDER BY s.id LIMIT $%d OFFSET $%d)`,
@@ -558,7 +546,7 @@ func (tx *Tx) SiteRecord(
 		ctx,
 		tx.conn,
 		flex.SiteMissing,
-		scanRecord,
+		tx.scanRecord,
 		tx.recordQuery(`site`, `WHERE s.org_id = $1 AND s.id = $2`),
 		tx.org.Bytes(),
 		id.Bytes(),

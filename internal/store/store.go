@@ -24,13 +24,14 @@ type DB struct {
 	// Environment says which of the service's two environments the store serves.
 	Environment flex.Environment
 
-	keys   *keyring.Ring // nil: nothing can be sealed or opened
-	slow   *slowLog      // nil: slow statements are not logged
-	log    *slog.Logger
-	now    func() time.Time // the process's own clock
-	random io.Reader
-	mu     sync.Mutex // guards random and lastID
-	lastID [16]byte
+	keys    *keyring.Ring  // nil: nothing can be sealed or opened
+	persons *keyring.Texts // nil: what is held of persons is in plain text
+	slow    *slowLog       // nil: slow statements are not logged
+	log     *slog.Logger
+	now     func() time.Time // the process's own clock
+	random  io.Reader
+	mu      sync.Mutex // guards random and lastID
+	lastID  [16]byte
 
 	d      dialect
 	sql    *sql.DB
@@ -66,6 +67,8 @@ type Options struct {
 	// statements that take longer are logged, with their plan; never if 0
 	SlowAfter time.Duration
 	Log       *slog.Logger // nil means the default logger
+
+	halfSealed bool // open a store in which the sealing of persons' texts was begun
 }
 
 // CheckURL says what is wrong with the url of a store, by its scheme alone: the rest may hold
@@ -160,6 +163,11 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	}
 
 	if err := db.haveKeys(ctx); err != nil {
+		db.Close()
+		return nil, err
+	}
+
+	if err := db.havePersons(ctx, o.halfSealed); err != nil {
 		db.Close()
 		return nil, err
 	}

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,32 +15,39 @@ import (
 // Points returns the organisation's metering points whose time with it meets the span, by MPAN
 // and then by time.
 func (tx *Tx) Points(ctx context.Context, span flex.Span) ([]flex.MeteringPoint, error) {
-	return rows(
+	points, err := rows(
 		ctx,
 		tx.conn,
-		scanPoint,
+		tx.scanPoint,
 		`SELECT r.mpan, r.site_id, r.from_at, r.to_at,
 			EXISTS (SELECT 1 FROM enrolment e WHERE e.site_id = r.site_id AND e.state = 'enrolled'),
 			m.mpan, m.import, m.energised, m.half_hourly, m.domestic, m.supplier_mpid, m.supplier_name, m.gsp_group
 		FROM registration r LEFT JOIN meter m ON m.mpan = r.mpan
-		WHERE r.org_id = $1 AND r.from_at < $2 AND (r.to_at IS NULL OR r.to_at > $3) ORDER BY r.mpan, r.from_at`,
+		WHERE r.org_id = $1 AND r.from_at < $2 AND (r.to_at IS NULL OR r.to_at > $3) ORDER BY r.from_at`,
 		tx.org.Bytes(),
 		micros(span.To),
 		micros(span.From),
 	)
+
+	slices.SortStableFunc(points, func(a, b flex.MeteringPoint) int {
+		return cmp.Compare(a.MPAN, b.MPAN)
+	})
+
+	return points, err
 }
 
-func scanPoint(s scanner) (p flex.MeteringPoint, err error) {
-	var listed, mpid, name, gsp sql.NullString
+func (c conn) scanPoint(s scanner) (p flex.MeteringPoint, err error) {
+	var listed string
+	var mpid, name, gsp sql.NullString
 	var imports, energised, halfHourly, domestic sql.NullBool
 
 	err = s.Scan(
-		&p.MPAN,
+		opened(c, personMPAN, &p.MPAN),
 		&p.Site,
 		instant{&p.From},
 		instant{&p.To},
 		&p.Enrolled,
-		&listed,
+		opened(c, personMPAN, &listed),
 		&imports,
 		&energised,
 		&halfHourly,
@@ -48,9 +57,9 @@ func scanPoint(s scanner) (p flex.MeteringPoint, err error) {
 		&gsp,
 	)
 
-	if listed.Valid {
+	if listed != "" {
 		p.Meter = &flex.Meter{
-			MPAN:         listed.String,
+			MPAN:         listed,
 			Import:       imports.Bool,
 			Energised:    energised.Bool,
 			HalfHourly:   halfHourly.Bool,
@@ -158,7 +167,7 @@ func (tx *Tx) PutSettledVolumes(ctx context.Context, vs []SettledVolume) error {
 		args = append(
 			args,
 			tx.org.Bytes(),
-			v.MPAN,
+			tx.hide(personMPAN, v.MPAN),
 			micros(v.At),
 			v.Run,
 			v.Site.Bytes(),
@@ -183,7 +192,7 @@ func (tx *Tx) SettledVolumes(
 	mpans []string,
 	span flex.Span,
 	run int,
-) (latest []SettledVolume, err error) {
+) ([]SettledVolume, error) {
 	if len(mpans) == 0 {
 		return nil, nil
 	}
@@ -192,12 +201,12 @@ func (tx *Tx) SettledVolumes(
 	marks := make([]string, len(mpans))
 
 	for i, mpan := range mpans {
-		args = append(args, mpan)
+		args = append(args, tx.hide(personMPAN, mpan))
 		marks[i] = fmt.Sprintf("$%d", len(args))
 	}
 
 	scan := func(s scanner) (v SettledVolume, err error) {
-		err = s.Scan(&v.MPAN, &v.Site, instant{&v.At}, &v.Run, &v.Delivered)
+		err = s.Scan(opened(tx.conn, personMPAN, &v.MPAN), &v.Site, instant{&v.At}, &v.Run, &v.Delivered)
 		return v, err
 	}
 
@@ -206,9 +215,19 @@ func (tx *Tx) SettledVolumes(
 		tx.conn,
 		scan,
 		`SELECT mpan, site_id, at, run, delivered_wh FROM settled_volume
-		WHERE org_id = $1 AND at >= $2 AND at < $3 AND run <= $4 AND mpan IN (`+strings.Join(marks, ", ")+`) ORDER BY mpan, at, run`,
+		WHERE org_id = $1 AND at >= $2 AND at < $3 AND run <= $4 AND mpan IN (`+strings.Join(marks, ", ")+`) ORDER BY at, run`,
 		args...,
 	)
+
+	return latestRuns(all), err
+}
+
+// latestRuns returns the volumes by point and then by time, of each half-hour the latest run's. They
+// are given by time and then by run.
+func latestRuns(all []SettledVolume) (latest []SettledVolume) {
+	slices.SortStableFunc(all, func(a, b SettledVolume) int {
+		return cmp.Compare(a.MPAN, b.MPAN)
+	})
 
 	for _, v := range all {
 		n := len(latest)
@@ -219,5 +238,5 @@ func (tx *Tx) SettledVolumes(
 		latest = append(latest, v)
 	}
 
-	return latest, err
+	return latest
 }

@@ -79,6 +79,11 @@ func (s *Seed) Exec(query string, args ...any) {
 	}
 }
 
+// Kept returns a text about a person as the store keeps it in a column, for what is found by it.
+func (s *Seed) Kept(table, column, text string) string {
+	return s.db.Kept(table, column, text)
+}
+
 // seedChunk is the number of rows in one statement of Rows.
 const seedChunk = 500
 

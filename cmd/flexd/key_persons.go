@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"flexd/internal/app"
+	"flexd/internal/flex"
+	records "flexd/internal/store"
+)
+
+type keyPersons struct{ store }
+
+// Help is printed below the command's own line.
+func (k *keyPersons) Help() string {
+	return "A database that was made with a key file is sealed from the first. Others are in plain text until this is run, " +
+		"once, while no flexd uses the database. If it is cut off, run it again. Example:\n\n" +
+		"  flexd key persons --database sqlite:flexd.db --key-file flexd.db.key"
+}
+
+// Run seals what the database holds of persons.
+func (k *keyPersons) Run(ctx context.Context, c console) error {
+	settings, err := k.settings()
+	if err != nil {
+		return err
+	}
+
+	if path, embedded := k.path(); embedded {
+		release, err := serveAlone(path)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = release() }()
+	}
+
+	n, err := records.SealPersons(ctx, settings.Database, records.Options{
+		Environment: settings.Environment,
+		Schema:      settings.Schema,
+		Keys:        settings.Keys,
+		Now:         settings.Now,
+
+		DatabaseClock: settings.DatabaseClock,
+	})
+	if err != nil {
+		return err
+	}
+
+	if err := k.note(ctx, n); err != nil {
+		return err
+	}
+
+	fmt.Fprintf(
+		c.out,
+		"%d rows with texts about persons were sealed. Copies made before, and PostgreSQL's archived logs, still have them in plain text.\n",
+		n,
+	)
+
+	return nil
+}
+
+// note writes into the audit log what was done: before it was done no program could open the
+// database but this.
+func (k *keyPersons) note(ctx context.Context, n int) error {
+	h, err := k.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+
+	return h.Access.Act(
+		ctx,
+		flex.AuditEntry{
+			Who:    commandLine,
+			Act:    "seal texts about persons",
+			Detail: fmt.Sprintf("%d rows", n),
+		},
+		func() error { return nil },
+	)
+}
+
+// lookAtPersons says whether what is held of persons is sealed.
+func lookAtPersons(_ context.Context, h *app.App) ([]symptom, error) {
+	if h.DB.PersonsSealed() {
+		return []symptom{{
+			Part:   "persons",
+			Well:   true,
+			Detail: "addresses, e-mail addresses and metering points are sealed",
+		}}, nil
+	}
+
+	return []symptom{{
+		Part:   "persons",
+		Detail: "addresses, e-mail addresses and metering points lie in plain text",
+		Do:     "stop every flexd and run flexd key persons, with --key-file",
+	}}, nil
+}

@@ -1,0 +1,299 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"flexd/internal/flex"
+	"flexd/internal/keyring"
+)
+
+// personText is a kind of text about a person, and how it lies in the database.
+type personText struct {
+	kind string
+	// normal returns what two spellings by which one text is found have in common; nil where it is
+	// found as it was written
+	normal func(string) string
+	// plainNormal is the same of a column in plain text, in SQL
+	plainNormal string
+}
+
+var (
+	personMPAN     = personText{kind: "mpan"}
+	personAddress  = personText{"address", oneCase, "LOWER(%s)"}
+	personMail     = personText{kind: "mail"}
+	personEmail    = personText{"e-mail", strings.ToLower, "LOWER(%s)"}
+	personUser     = personText{"user", strings.ToLower, "LOWER(%s)"}
+	personPostcode = personText{"postcode", closedUp, "REPLACE(UPPER(%s), ' ', '')"}
+	personUPRN     = personText{"uprn", withoutZeros, "LTRIM(%s, '0')"}
+)
+
+// oneCase is an address in lower case, without commas and with one blank between words.
+func oneCase(address string) string {
+	words := strings.FieldsFunc(strings.ToLower(address), func(r rune) bool {
+		return r == ',' || unicode.IsSpace(r)
+	})
+
+	return strings.Join(words, " ")
+}
+
+func closedUp(postcode string) string {
+	return strings.ToUpper(strings.ReplaceAll(postcode, " ", ""))
+}
+
+func withoutZeros(uprn string) string { return strings.TrimLeft(uprn, "0") }
+
+// personColumn is a column that holds such texts.
+type personColumn struct {
+	table, column string
+	text          personText
+}
+
+// personColumns are all of them. What is written to one goes through hide, what is read from it
+// through opened.
+var personColumns = []personColumn{
+	{"meter", "mpan", personMPAN},
+	{"meter", "address", personAddress},
+	{"meter", "postcode", personPostcode},
+	{"meter", "uprn", personUPRN},
+	{"site", "mpan", personMPAN},
+	{"site", "postcode", personPostcode},
+	{"site", "address", personAddress},
+	{"site", "address_key", personAddress},
+	{"site", "email", personEmail},
+	{"site", "external_user_id", personUser},
+	{"registration", "mpan", personMPAN},
+	{"registration", "point", personMPAN},
+	{"settled_volume", "mpan", personMPAN},
+	{"msid_pair", "import_mpan", personMPAN},
+	{"msid_pair", "export_mpan", personMPAN},
+	{"former_email", "email", personEmail},
+	{"mail", "recipient", personMail},
+	{"mail", "subject", personMail},
+	{"mail", "text", personMail},
+	{"mail", "error", personMail},
+	{"job", "error", personMail}, // what a mail relay said of an address
+}
+
+// personTextOf returns the kind of text of a column, and false if it is not about a person.
+func personTextOf(table, column string) (personText, bool) {
+	for _, c := range personColumns {
+		if c.table == table && c.column == column {
+			return c.text, true
+		}
+	}
+
+	return personText{}, false
+}
+
+// personKeyRow is what the key of persons' texts is bound to.
+var personKeyRow = []byte("persons")
+
+// hide returns a text about a person as it is kept: sealed, or plain in a database whose texts are
+// plain. Nothing stays nothing.
+func (c conn) hide(p personText, text string) string {
+	if c.db.persons == nil || text == "" {
+		return text
+	}
+
+	if p.normal == nil {
+		return c.db.persons.Seal(p.kind, text)
+	}
+
+	return c.db.persons.SealIndexed(p.kind, text, p.normal(text))
+}
+
+// reveal reads what hide returned. A text that is not sealed is as it is.
+func (c conn) reveal(p personText, kept string) (string, error) {
+	if c.db.persons == nil || !keyring.SealedText(kept) {
+		return kept, nil
+	}
+
+	return c.db.persons.Open(p.kind, kept, p.normal != nil)
+}
+
+// alike returns the condition that a column holds a text, in any spelling that has its normal
+// form. Its value goes through param.
+func (c conn) alike(
+	column string,
+	p personText,
+	text string,
+	param func(any) string,
+) string {
+	if c.db.persons == nil {
+		return fmt.Sprintf(p.plainNormal, column) + " = " + param(p.normal(text))
+	}
+
+	return fmt.Sprintf("substr(%s, 1, %d) = ", column, keyring.IndexLength) +
+		param(c.db.persons.Index(p.kind, p.normal(text)))
+}
+
+// opened scans a text about a person into to; null is nothing.
+func opened[T ~string](c conn, p personText, to *T) sql.Scanner {
+	return openedText[T]{c, p, to}
+}
+
+type openedText[T ~string] struct {
+	conn conn
+	text personText
+	to   *T
+}
+
+// Scan reads the kept text.
+func (o openedText[T]) Scan(src any) error {
+	var kept sql.NullString
+	if err := kept.Scan(src); err != nil {
+		return err
+	}
+
+	plain, err := o.conn.reveal(o.text, kept.String)
+	*o.to = T(plain)
+
+	return err
+}
+
+// errPersonKey is what a store says whose persons' texts are sealed, opened without the key file.
+var errPersonKey = flex.Fail(
+	flex.Unavailable,
+	"what this database holds of persons is sealed: name the key file with --key-file",
+)
+
+// errPersonsHalf is what a store says in which the sealing of persons' texts was begun.
+var errPersonsHalf = flex.Fail(
+	flex.Conflict,
+	"the sealing of what this database holds of persons was begun and not ended: run flexd key persons again",
+)
+
+// havePersons reads the key under which persons' texts are sealed. A database that is not in use yet
+// gets one, if the store has keys.
+func (db *DB) havePersons(ctx context.Context, half bool) error {
+	key, err := db.personKey(ctx)
+	if err != nil {
+		return err
+	}
+
+	if key == nil && db.keys != nil {
+		err := db.WriteAll(ctx, func(all *All) error {
+			some, err := all.somePersons(ctx)
+			if err != nil || some {
+				return err
+			}
+			return all.makePersonKey(ctx, true)
+		})
+		if err != nil {
+			return err
+		}
+
+		key, err = db.personKey(ctx)
+		if err != nil {
+			return err
+		}
+	}
+
+	switch {
+	case key == nil:
+		return nil
+	case db.keys == nil:
+		return errPersonKey
+	case !key.whole && !half:
+		return errPersonsHalf
+	}
+
+	return db.usePersonKey(ctx, key)
+}
+
+type personKey struct {
+	sealed []byte
+	whole  bool
+}
+
+// personKey reads the key as it is kept; nil if there is none.
+func (db *DB) personKey(ctx context.Context) (key *personKey, err error) {
+	err = db.ReadAll(ctx, func(all *All) error {
+		var k personKey
+		err := all.row(ctx, `SELECT sealed, whole FROM person_key`).Scan(&k.sealed, &k.whole)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+
+		key = &k
+
+		return err
+	})
+
+	if err != nil {
+		return nil, fmt.Errorf("read the key of persons' texts: %w", err)
+	}
+
+	return key, nil
+}
+
+func (db *DB) usePersonKey(ctx context.Context, key *personKey) error {
+	return db.ReadAll(ctx, func(all *All) error {
+		plain, err := all.unseal(sealedPersons, flex.OrgID{}, personKeyRow, key.sealed)
+		if err != nil {
+			return err
+		}
+		if len(plain) != keyring.KeySize {
+			return fmt.Errorf("the key of persons' texts has %d bytes", len(plain))
+		}
+
+		db.persons = keyring.NewTexts([keyring.KeySize]byte(plain))
+
+		return nil
+	})
+}
+
+// makePersonKey keeps a new key, unless there is one.
+func (all *All) makePersonKey(ctx context.Context, whole bool) error {
+	var secret [keyring.KeySize]byte
+	if _, err := all.db.Random().Read(secret[:]); err != nil {
+		return err
+	}
+
+	sealed, err := all.seal(sealedPersons, flex.OrgID{}, personKeyRow, secret[:])
+	if err != nil {
+		return err
+	}
+
+	_, err = all.exec(
+		ctx,
+		`INSERT INTO person_key (id, sealed, whole, made_at) VALUES (1, $1, $2, $3) ON CONFLICT (id) DO NOTHING`,
+		sealed,
+		whole,
+		micros(all.now),
+	)
+
+	return err
+}
+
+// somePersons reports whether the database is in use: it has an organisation or a text about a person.
+// A process of a release that does not seal may run beside this one then.
+func (all *All) somePersons(ctx context.Context) (some bool, err error) {
+	asked := []string{`SELECT EXISTS (SELECT 1 FROM org)`}
+	for _, c := range personColumns {
+		asked = append(asked, `SELECT EXISTS (SELECT 1 FROM `+c.table+` WHERE `+c.column+` <> '')`)
+	}
+
+	for _, query := range asked {
+		if err := all.row(ctx, query).Scan(&some); err != nil || some {
+			return some, err
+		}
+	}
+
+	return false, nil
+}
+
+// Kept returns a text about a person as it is kept in a column: what a test or a tool that reads the
+// tables by itself looks for.
+func (db *DB) Kept(table, column, text string) string {
+	kept, _ := conn{db: db}.hidden(table, column, text).(string)
+	return kept
+}
+
+// PersonsSealed reports whether what the store holds of persons is sealed.
+func (db *DB) PersonsSealed() bool { return db.persons != nil }
