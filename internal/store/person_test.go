@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -321,4 +322,88 @@ func addSites(t *testing.T, db *store.DB, org flex.OrgID, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// During a rolling upgrade a process that has no keys for texts about persons, as one of the release
+// before, writes beside one that has: each finds what the other wrote, and nothing is sealed
+// while one of them serves.
+func TestPersons_RollingUpgrade(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		open := func(o store.Options) *store.DB {
+			t.Helper()
+			db, err := store.Open(t.Context(), url, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { db.Close() })
+			return db
+		}
+
+		before := open(store.Options{})
+		org, err := before.AddOrg(t.Context(), "Acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		o := store.Options{Keys: storetest.Keys(t)}
+		after := open(o)
+
+		for i, pair := range [][2]*store.DB{{before, after}, {after, before}, {before, open(o)}} {
+			wantFound(t, pair[0], pair[1], org.ID, fmt.Sprintf("10123456789%02d", i))
+		}
+
+		if strings.HasPrefix(url, "postgres") {
+			refuseWhileServing(t, after, url, o)
+		}
+
+		before.Close()
+		after.Close()
+		if _, err := store.SealPersons(t.Context(), url, o); err != nil {
+			t.Fatal(err)
+		}
+		wantFound(t, open(o), open(o), org.ID, "1012345678999")
+	})
+}
+
+// wantFound adds a site by one process, and finds it by its MPAN in the other.
+func wantFound(t *testing.T, writer, reader *store.DB, org flex.OrgID, mpan string) {
+	t.Helper()
+	ctx := t.Context()
+
+	site := flex.Site{MPAN: flex.Personal(mpan), Postcode: "AB1 2CD"}
+	err := writer.Write(ctx, org, func(tx *store.Tx) error { return tx.AddSite(ctx, &site, "") })
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	err = reader.Read(ctx, org, func(tx *store.Tx) error {
+		found, err := tx.SiteByMPAN(ctx, mpan)
+		if err == nil && (found == nil || found.ID != site.ID) {
+			t.Errorf("%s is not found by the other process: %v", mpan, found)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refuseWhileServing has a process hold the lock that each flexd serve holds on PostgreSQL.
+func refuseWhileServing(t *testing.T, db *store.DB, url string, o store.Options) {
+	t.Helper()
+
+	ctx, stop := context.WithCancel(t.Context())
+	ended, began := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		db.Watch(ctx, func() { close(began) }, func(error) {})
+	}()
+	<-began
+
+	if _, err := store.SealPersons(t.Context(), url, o); flex.KindOf(err) != flex.Conflict {
+		t.Errorf("sealed while a process serves: %v", err)
+	}
+
+	stop()
+	<-ended
 }
