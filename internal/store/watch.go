@@ -165,9 +165,11 @@ func (db *DB) Watch(ctx context.Context, began func(), changed func(error)) {
 	defer first()
 
 	var own *pgx.Conn
+	var freeing sync.WaitGroup
 	defer func() {
 		w.unlock()
 		discard(own)
+		freeing.Wait()
 	}()
 
 	for tick := time.NewTicker(watchEvery); ; {
@@ -186,8 +188,9 @@ func (db *DB) Watch(ctx context.Context, began func(), changed func(error)) {
 			changed(err)
 		}
 
-		if err == nil {
-			db.freeRemembered(ctx)
+		// Beside the asking: what it writes may hang as all else, and only the asking notices.
+		if keys := w.takeUnfreed(err); len(keys) > 0 {
+			freeing.Go(func() { db.freeKeys(ctx, keys) })
 		}
 
 		select {
@@ -288,15 +291,23 @@ func (w *watch) remember(k *KeyClaim) {
 	}
 }
 
-// freeRemembered gives up the keys that could not be given up while the database did not answer.
-func (db *DB) freeRemembered(ctx context.Context) {
-	db.watch.mu.Lock()
-	keys := db.watch.unfreed
-	db.watch.unfreed = nil
-	db.watch.mu.Unlock()
+// takeUnfreed returns the keys that could not be given up, once the database answers without an
+// error.
+func (w *watch) takeUnfreed(err error) (keys []*KeyClaim) {
+	if err != nil {
+		return nil
+	}
 
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	keys, w.unfreed = w.unfreed, nil
+
+	return keys
+}
+
+// freeKeys gives up keys. One that cannot be given up is remembered again.
+func (db *DB) freeKeys(ctx context.Context, keys []*KeyClaim) {
 	for _, k := range keys {
-		// remembered again if it fails
 		_ = db.FreeKey(ctx, k)
 	}
 }
