@@ -4,7 +4,7 @@
 # make build  the program, static
 # make release        programs for each system, image, packages, checksums: into dist/
 # make release-check  builds them twice, compares the bytes and tries them
-# make check  linters, and known vulnerabilities of what is linked
+# make check  linters, secrets in any commit, and known vulnerabilities of what is linked
 # make clients the TypeScript client: generated, built, tested against a sandbox, packed; needs Node and its registry
 # make foreign what others wrote against flexd: two linters of the document, a proxy and contract tests that check answers, the Postman collection, a generated Go client, OAuth 2.0 clients, verifiers of webhooks, charge points and a platform through the OCPP bridge, axe-core on every screen
 # make bench  the README's table of figures, measured here: an hour and a half
@@ -24,10 +24,11 @@ test:
 	go test ./internal/engine/... ./internal/lab/... # 20,000 and 2,000 draws each, and large fleets: too much for the race detector
 
 # The tools are pinned. .golangci.yml says what is looked for, staticcheck among it; govulncheck
-# asks the public list of vulnerabilities.
+# asks the public list of vulnerabilities, last: where that list cannot be reached, all else was done.
 check:
 	go vet ./...
 	go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.2 run ./...
+	test/secrets.sh
 	go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...
 
 # The long campaigns: 100 kills and restarts, 1,000 power cuts, a simulated year, the
