@@ -99,7 +99,10 @@ func lookAtStore(ctx context.Context, h *app.App) ([]symptom, error) {
 		Detail: fmt.Sprintf("%d laws hold", len(records.Laws())),
 	}
 	if !laws.Well {
-		laws.Detail, laws.Do = fmt.Sprintf("%d findings", len(findings)), "see flexd verify; take a backup before anything else"
+		laws.Detail, laws.Do = fmt.Sprintf(
+			"%d findings",
+			len(findings),
+		), "see flexd verify; take a backup before anything else"
 	}
 
 	weak, err := h.DB.Weakness(ctx)
@@ -130,7 +133,10 @@ func lookAtClock(db *records.DB) symptom {
 	}
 
 	if !clock.Well {
-		clock.Detail = fmt.Sprintf("%.1f s ahead of the database's", ahead.Seconds())
+		clock.Detail = fmt.Sprintf(
+			"%.1f s ahead of the database's",
+			ahead.Seconds(),
+		)
 		clock.Do = "set both machines by NTP; meanwhile leases and due times go by the database's"
 	}
 
@@ -146,9 +152,13 @@ func lookAtPrices(ctx context.Context, h *app.App) ([]symptom, error) {
 	var out []symptom
 	for _, s := range sources {
 		x := symptom{
-			Part:   "prices of " + s.Source,
-			Well:   s.Stale == "",
-			Detail: "through " + flex.Clock(s.Through, flex.London, "2006-01-02 15:04"),
+			Part: "prices of " + s.Source,
+			Well: s.Stale == "",
+			Detail: "through " + flex.Clock(
+				s.Through,
+				flex.London,
+				"2006-01-02 15:04",
+			),
 		}
 
 		if s.Stale != "" {

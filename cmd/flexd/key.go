@@ -221,9 +221,13 @@ func lookAtSecrets(ctx context.Context, h *app.App) ([]symptom, error) {
 	}
 
 	x := symptom{
-		Part:   "secrets",
-		Well:   true,
-		Detail: fmt.Sprintf("%d sealed, all under the newest key %v", total, s.Newest),
+		Part: "secrets",
+		Well: true,
+		Detail: fmt.Sprintf(
+			"%d sealed, all under the newest key %v",
+			total,
+			s.Newest,
+		),
 	}
 
 	switch old := s.Old(); {
@@ -236,9 +240,14 @@ func lookAtSecrets(ctx context.Context, h *app.App) ([]symptom, error) {
 
 	case old > 0:
 		x = symptom{
-			Part:   x.Part,
-			Detail: fmt.Sprintf("%d of %d are sealed under older keys than %v", old, total, s.Newest),
-			Do:     "flexd key reseal, once every flexd has been restarted with the new key",
+			Part: x.Part,
+			Detail: fmt.Sprintf(
+				"%d of %d are sealed under older keys than %v",
+				old,
+				total,
+				s.Newest,
+			),
+			Do: "flexd key reseal, once every flexd has been restarted with the new key",
 		}
 	}
 

@@ -117,7 +117,10 @@ func (b *brake) attempt(
 func tooMany(wait time.Duration) error {
 	return &Wait{
 		After: wait,
-		Err:   flex.Fail(flex.TooMany, "too many failed attempts to log in: wait and try again"),
+		Err: flex.Fail(
+			flex.TooMany,
+			"too many failed attempts to log in: wait and try again",
+		),
 	}
 }
 

@@ -10,7 +10,13 @@ import (
 // alone.
 func TestTexts(t *testing.T) {
 	one, other := NewTexts([KeySize]byte{1}), NewTexts([KeySize]byte{2})
-	texts := []string{"1200023305967", "1200023305968", "", "1", strings.Repeat("é", 300)}
+	texts := []string{
+		"1200023305967",
+		"1200023305968",
+		"",
+		"1",
+		strings.Repeat("é", 300),
+	}
 	seen := map[string]string{}
 
 	for _, kind := range []string{"mpan", "address"} {
@@ -18,14 +24,24 @@ func TestTexts(t *testing.T) {
 			for _, indexed := range []bool{false, true} {
 				seal := func() string { return one.Seal(kind, text) }
 				if indexed {
-					seal = func() string { return one.SealIndexed(kind, text, strings.ToUpper(text)) }
+					seal = func() string {
+						return one.SealIndexed(
+							kind,
+							text,
+							strings.ToUpper(text),
+						)
+					}
 				}
 				sealed := seal()
 				if sealed != seal() {
 					t.Errorf("%q is not sealed alike twice", text)
 				}
 				if !SealedText(sealed) || SealedText(text) {
-					t.Errorf("%q and %q cannot be told apart", sealed, text)
+					t.Errorf(
+						"%q and %q cannot be told apart",
+						sealed,
+						text,
+					)
 				}
 				if len(text) > 1 && strings.Contains(sealed, text) {
 					t.Errorf("%q can be read in %q", text, sealed)
@@ -44,7 +60,11 @@ func TestTexts(t *testing.T) {
 					t.Errorf("%s opens as another kind: %q", name, got)
 				}
 				if got, err := other.Open(kind, sealed, indexed); err == nil {
-					t.Errorf("%s opens under another key: %q", name, got)
+					t.Errorf(
+						"%s opens under another key: %q",
+						name,
+						got,
+					)
 				}
 			}
 		}
@@ -90,19 +110,31 @@ func FuzzTexts(f *testing.F) {
 		}
 		sealed[at%len(sealed)] ^= 1
 		if got, err := s.Open("mpan", string(sealed), false); err == nil {
-			t.Errorf("changed at %d it opens as %q", at%len(sealed), got)
+			t.Errorf(
+				"changed at %d it opens as %q",
+				at%len(sealed),
+				got,
+			)
 		}
 	})
 }
 
 func BenchmarkTexts(b *testing.B) {
 	s := NewTexts([KeySize]byte{1})
-	sealed := s.SealIndexed("address", "12 High Street, Newtown", "12 high street newtown")
+	sealed := s.SealIndexed(
+		"address",
+		"12 High Street, Newtown",
+		"12 high street newtown",
+	)
 
 	b.Run("seal", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			s.SealIndexed("address", "12 High Street, Newtown", "12 high street newtown")
+			s.SealIndexed(
+				"address",
+				"12 High Street, Newtown",
+				"12 high street newtown",
+			)
 		}
 	})
 	b.Run("open", func(b *testing.B) {

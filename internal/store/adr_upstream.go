@@ -225,7 +225,11 @@ func (all *All) SilentADRUpstreams(
 
 	var heard time.Time
 	var problem string
-	err = all.row(ctx, `SELECT name, error, heard_at `+where+` ORDER BY heard_at, name LIMIT 1`, args...).Scan(
+	err = all.row(
+		ctx,
+		`SELECT name, error, heard_at `+where+` ORDER BY heard_at, name LIMIT 1`,
+		args...,
+	).Scan(
 		&first,
 		&problem,
 		instant{&heard},

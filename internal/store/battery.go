@@ -120,7 +120,11 @@ func (tx *Tx) Battery(
 		return b, err
 	}
 
-	b.SiteTariff, b.Tariff = siteTariff(typ, cheapStart, cheapEnd), r.inputs().Tariff
+	b.SiteTariff, b.Tariff = siteTariff(
+		typ,
+		cheapStart,
+		cheapEnd,
+	), r.inputs().Tariff
 	if b.Asset.Model != "" {
 		b.Model, err = tx.Model(ctx, b.Asset.Model)
 		if err != nil {

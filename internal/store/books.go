@@ -36,7 +36,11 @@ func (tx *Tx) openBooks(ctx context.Context) (*openBooks, error) {
 
 	b := openBooks{counterparty: ledger.DefaultCounterparty}
 	var text string
-	err := tx.row(ctx, `SELECT books_closed, settings FROM org WHERE id = $1`+tx.db.d.forKeyShare, tx.org.Bytes()).
+	err := tx.row(
+		ctx,
+		`SELECT books_closed, settings FROM org WHERE id = $1`+tx.db.d.forKeyShare,
+		tx.org.Bytes(),
+	).
 		Scan(
 			monthText{&b.closed},
 			&text,

@@ -359,7 +359,11 @@ func (all *All) LostCapLinks(
 
 	var lost time.Time
 	var drawn, given sql.NullInt64
-	err = all.row(ctx, `SELECT group_name, fallback_w, export_fallback_w, lost_at `+where+` ORDER BY lost_at, group_name LIMIT 1`, args...).Scan(
+	err = all.row(
+		ctx,
+		`SELECT group_name, fallback_w, export_fallback_w, lost_at `+where+` ORDER BY lost_at, group_name LIMIT 1`,
+		args...,
+	).Scan(
 		&first,
 		&drawn,
 		&given,

@@ -64,7 +64,11 @@ func (tx *Tx) caps(
 ) (c CapsInForce, ok bool, err error) {
 	var fleet sql.NullInt64
 	var traded, shadow string
-	err = tx.aside().row(ctx, `SELECT fleet_w, fleet_starts, traded, version, due_at, planned_at, shadow FROM caps WHERE org_id = $1`+lock, tx.org.Bytes()).
+	err = tx.aside().row(
+		ctx,
+		`SELECT fleet_w, fleet_starts, traded, version, due_at, planned_at, shadow FROM caps WHERE org_id = $1`+lock,
+		tx.org.Bytes(),
+	).
 		Scan(
 			&fleet,
 			&c.Fleet.StartsPerMinute,
@@ -250,7 +254,12 @@ func (tx *Tx) addGroups(ctx context.Context, list []flex.CapGroup) error {
 		)
 
 		for _, id := range g.Sites {
-			sites, ids = append(sites, id.Bytes(), tx.org.Bytes(), g.Name), append(ids, id)
+			sites, ids = append(
+				sites,
+				id.Bytes(),
+				tx.org.Bytes(),
+				g.Name,
+			), append(ids, id)
 		}
 	}
 

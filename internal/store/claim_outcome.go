@@ -140,7 +140,10 @@ func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
 		set      string
 		subjects []flex.EventID
 	}{
-		{set + `, accepted = CASE WHEN sending > accepted THEN sending ELSE accepted END`, accepted},
+		{
+			set + `, accepted = CASE WHEN sending > accepted THEN sending ELSE accepted END`,
+			accepted,
+		},
 		{set, over},
 	} {
 		if len(group.subjects) == 0 {

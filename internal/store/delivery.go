@@ -514,7 +514,14 @@ func (tx *Tx) FailedSince(
 		ctx,
 		tx.conn,
 		func(s scanner) (f FailedPushes, err error) {
-			err = s.Scan(&f.Endpoint, &f.Status, &f.Model, &f.Firmware, &f.GSPGroup, &f.Pushes)
+			err = s.Scan(
+				&f.Endpoint,
+				&f.Status,
+				&f.Model,
+				&f.Firmware,
+				&f.GSPGroup,
+				&f.Pushes,
+			)
 			return f, err
 		},
 		`SELECT d.endpoint, d.status, COALESCE(lower(a.model), ''), COALESCE(lower(a.firmware), ''), COALESCE(m.gsp_group, ''), count(*)

@@ -41,9 +41,20 @@ type dialect struct {
 	unique func(error) bool
 	// the engine cannot be reached or is not ready
 	down        func(error) bool
-	putReadings func(ctx context.Context, c conn, rs []flex.Reading, known int64) error
+	putReadings func(
+		ctx context.Context,
+		c conn,
+		rs []flex.Reading,
+		known int64,
+	) error
 	// addRows adds new rows to a table, their values in one run.
-	addRows func(ctx context.Context, c conn, table string, columns []string, args []any) error
+	addRows func(
+		ctx context.Context,
+		c conn,
+		table string,
+		columns []string,
+		args []any,
+	) error
 }
 
 // unavailable marks errors that say the engine is gone, so that the door answers 503.

@@ -327,7 +327,10 @@ func (tx *Tx) DueDispatches(
 		}
 
 		if after.Valid {
-			d.TakenAt = d.IssuedAt.Add(time.Duration(max(after.Int64, 0)) * time.Microsecond)
+			d.TakenAt = d.IssuedAt.Add(time.Duration(max(
+				after.Int64,
+				0,
+			)) * time.Microsecond)
 		}
 
 		d.Without, err = readWatts(without)

@@ -53,7 +53,10 @@ func (c conn) scanEndpoint(s scanner) (e flex.Endpoint, err error) {
 
 	e.Secret, e.OldSecret = flex.Secret(kept.Secret), flex.Secret(kept.OldSecret)
 	for _, p := range kept.Headers {
-		e.Headers = append(e.Headers, flex.EndpointHeader{Name: p[0], Value: flex.Secret(p[1])})
+		e.Headers = append(
+			e.Headers,
+			flex.EndpointHeader{Name: p[0], Value: flex.Secret(p[1])},
+		)
 	}
 
 	return e, nil

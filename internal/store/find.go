@@ -97,7 +97,12 @@ func (f Find) text(c conn, w *condition, assets bool) {
 		w.text.WriteString(" AND " + c.alike("s.email", personEmail, text, w.param))
 
 	default:
-		w.text.WriteString(" AND (" + c.alike("s.external_user_id", personUser, text, w.param) +
+		w.text.WriteString(" AND (" + c.alike(
+			"s.external_user_id",
+			personUser,
+			text,
+			w.param,
+		) +
 			" OR " + c.alike("s.postcode", personPostcode, plain, w.param))
 
 		uprn := strings.TrimLeft(plain, "0")
@@ -153,7 +158,14 @@ func isUUID(text string) bool {
 
 // likeText is the text in lower case, with what LIKE would take for a pattern escaped.
 func likeText(text string) string {
-	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(text))
+	return strings.NewReplacer(
+		`\`,
+		`\\`,
+		`%`,
+		`\%`,
+		`_`,
+		`\_`,
+	).Replace(strings.ToLower(text))
 }
 
 // FindAssets returns assets across organisations in the order that is asked for.
@@ -173,7 +185,15 @@ func (all *All) FindAssets(ctx context.Context, f Find) ([]AssetLine, error) {
 	scan := func(s scanner) (v AssetLine, err error) {
 		v.Asset, err = scanAsset(extra{
 			s,
-			[]any{&v.Org, &v.OrgName, opened(all.conn, personPostcode, &v.Postcode), instant{&v.PluggedIn}, instant{&v.ReadyBy}, instant{&v.Excluded}, &v.Key},
+			[]any{
+				&v.Org,
+				&v.OrgName,
+				opened(all.conn, personPostcode, &v.Postcode),
+				instant{&v.PluggedIn},
+				instant{&v.ReadyBy},
+				instant{&v.Excluded},
+				&v.Key,
+			},
 		})
 
 		return v, err

@@ -92,9 +92,16 @@ func (all *All) EachPlugged(
 	part PluggedPart,
 	fn func(*Plugged),
 ) error {
-	query, args := pluggedQuery+` AND (s.org_id, s.asset_id) >= ($1, $2)`, []any{part.from.org.Bytes(), part.from.asset.Bytes()}
+	query, args := pluggedQuery+` AND (s.org_id, s.asset_id) >= ($1, $2)`, []any{
+		part.from.org.Bytes(),
+		part.from.asset.Bytes(),
+	}
 	if part.to != (pluggedAt{}) {
-		query, args = query+` AND (s.org_id, s.asset_id) < ($3, $4)`, append(args, part.to.org.Bytes(), part.to.asset.Bytes())
+		query, args = query+` AND (s.org_id, s.asset_id) < ($3, $4)`, append(
+			args,
+			part.to.org.Bytes(),
+			part.to.asset.Bytes(),
+		)
 	}
 
 	return all.eachPlugged(ctx, fn, query, args...)

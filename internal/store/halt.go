@@ -327,7 +327,10 @@ func (all *All) ReachOfHalt(
 	case HaltOrg:
 		waiting = ` AND o.org_id = $1`
 	case HaltEndpoint:
-		waiting, args = ` AND o.org_id = $1 AND o.endpoint = $2`, append(args, scope.Name)
+		waiting, args = ` AND o.org_id = $1 AND o.endpoint = $2`, append(
+			args,
+			scope.Name,
+		)
 	case HaltModel, HaltFirmware, HaltRegion: // what waits is of an asset, or is a dispatch of several
 		assets := `(SELECT a.id` + placed + ` WHERE ` + where + `)`
 		waiting = ` AND (o.asset_id IN ` + assets + `

@@ -114,7 +114,12 @@ func (all *All) claimKey(
 	var k flex.KeptAnswer
 
 	var before, sealed []byte
-	err = all.row(ctx, `SELECT request, status, answer, sealed FROM idempotency WHERE org_id = $1 AND key = $2`, cl.org.Bytes(), cl.key).
+	err = all.row(
+		ctx,
+		`SELECT request, status, answer, sealed FROM idempotency WHERE org_id = $1 AND key = $2`,
+		cl.org.Bytes(),
+		cl.key,
+	).
 		Scan(
 			&before,
 			&k.Status,

@@ -25,7 +25,11 @@ func (all *All) TwoStepOf(
 
 	var sealed []byte
 
-	err := all.row(ctx, `SELECT sealed, confirmed_at FROM operator_totp WHERE operator_id = $1`, id.Bytes()).Scan(
+	err := all.row(
+		ctx,
+		`SELECT sealed, confirmed_at FROM operator_totp WHERE operator_id = $1`,
+		id.Bytes(),
+	).Scan(
 		&sealed,
 		instant{&t.ConfirmedAt},
 	)
@@ -173,7 +177,12 @@ func (all *All) RecoveryLeft(
 
 // TwoStepOperators returns the ids of those whose logins ask for a code.
 func (all *All) TwoStepOperators(ctx context.Context) ([]flex.OperatorID, error) {
-	return rows(ctx, all.conn, scalar[flex.OperatorID], `SELECT operator_id FROM operator_totp WHERE confirmed_at IS NOT NULL ORDER BY operator_id`)
+	return rows(
+		ctx,
+		all.conn,
+		scalar[flex.OperatorID],
+		`SELECT operator_id FROM operator_totp WHERE confirmed_at IS NOT NULL ORDER BY operator_id`,
+	)
 }
 
 // CountCode counts a code that is tried, and reports whether it may be: no more than max are

@@ -50,7 +50,14 @@ func (tx *Tx) Pausable(
 		id.Bytes(),
 		micros(tx.now),
 	).
-		Scan(&p.Asset.SiteID, &p.Asset.Type, &power, &p.Consented, instant{&p.Last}, &p.Need)
+		Scan(
+			&p.Asset.SiteID,
+			&p.Asset.Type,
+			&power,
+			&p.Consented,
+			instant{&p.Last},
+			&p.Need,
+		)
 
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, flex.Fail(

@@ -28,7 +28,12 @@ type Payee struct {
 // Payee returns the bank account of the site's user, or nil if there is none.
 func (tx *Tx) Payee(ctx context.Context, site flex.SiteID) (*Payee, error) {
 	p := Payee{SiteID: site}
-	err := tx.row(ctx, `SELECT sealed, account, ending, changed_at FROM payee WHERE org_id = $1 AND site_id = $2`, tx.org.Bytes(), site.Bytes()).
+	err := tx.row(
+		ctx,
+		`SELECT sealed, account, ending, changed_at FROM payee WHERE org_id = $1 AND site_id = $2`,
+		tx.org.Bytes(),
+		site.Bytes(),
+	).
 		Scan(
 			&p.sealed,
 			&p.Account,

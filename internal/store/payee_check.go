@@ -24,7 +24,11 @@ func (tx *Tx) PayeeHook(ctx context.Context) (*PayeeHook, error) {
 	var h PayeeHook
 	var sealed []byte
 
-	err := tx.row(ctx, `SELECT url, sealed, set_at FROM payee_hook WHERE org_id = $1`, tx.org.Bytes()).Scan(
+	err := tx.row(
+		ctx,
+		`SELECT url, sealed, set_at FROM payee_hook WHERE org_id = $1`,
+		tx.org.Bytes(),
+	).Scan(
 		&h.URL,
 		&sealed,
 		instant{&h.SetAt},

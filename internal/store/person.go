@@ -215,7 +215,10 @@ type personKey struct {
 func (db *DB) personKey(ctx context.Context) (key *personKey, err error) {
 	err = db.ReadAll(ctx, func(all *All) error {
 		var k personKey
-		err := all.row(ctx, `SELECT sealed, whole FROM person_key`).Scan(&k.sealed, &k.whole)
+		err := all.row(
+			ctx,
+			`SELECT sealed, whole FROM person_key`,
+		).Scan(&k.sealed, &k.whole)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -234,7 +237,12 @@ func (db *DB) personKey(ctx context.Context) (key *personKey, err error) {
 
 func (db *DB) usePersonKey(ctx context.Context, key *personKey) error {
 	return db.ReadAll(ctx, func(all *All) error {
-		plain, err := all.unseal(sealedPersons, flex.OrgID{}, personKeyRow, key.sealed)
+		plain, err := all.unseal(
+			sealedPersons,
+			flex.OrgID{},
+			personKeyRow,
+			key.sealed,
+		)
 		if err != nil {
 			return err
 		}
@@ -276,7 +284,10 @@ func (all *All) makePersonKey(ctx context.Context, whole bool) error {
 func (all *All) somePersons(ctx context.Context) (some bool, err error) {
 	asked := []string{`SELECT EXISTS (SELECT 1 FROM org)`}
 	for _, c := range personColumns {
-		asked = append(asked, `SELECT EXISTS (SELECT 1 FROM `+c.table+` WHERE `+c.column+` <> '')`)
+		asked = append(
+			asked,
+			`SELECT EXISTS (SELECT 1 FROM `+c.table+` WHERE `+c.column+` <> '')`,
+		)
 	}
 
 	for _, query := range asked {

@@ -41,8 +41,14 @@ func benchPersons(b *testing.B, db *store.DB, org flex.OrgID, kept string) {
 	add := func() (s flex.Site) {
 		n++
 		s = flex.Site{
-			MPAN: flex.Personal(fmt.Sprintf("12%011d", n)), Address: flex.Personal(fmt.Sprint(n, " High Street, Newtown")),
-			Postcode: "AB1 2CD", Email: flex.Personal(fmt.Sprintf("user%d@home.example", n)), ExternalUserID: fmt.Sprint("user", n),
+			MPAN: flex.Personal(fmt.Sprintf("12%011d", n)), Address: flex.Personal(fmt.Sprint(
+				n,
+				" High Street, Newtown",
+			)),
+			Postcode: "AB1 2CD", Email: flex.Personal(fmt.Sprintf("user%d@home.example", n)), ExternalUserID: fmt.Sprint(
+				"user",
+				n,
+			),
 		}
 		err := db.Write(ctx, org, func(tx *store.Tx) error {
 			there, err := tx.SiteByMPAN(ctx, s.MPAN.Reveal())
@@ -86,7 +92,10 @@ func benchPersons(b *testing.B, db *store.DB, org flex.OrgID, kept string) {
 	b.Run(kept+"/list100", func(b *testing.B) {
 		for b.Loop() {
 			read(func(tx *store.Tx) error {
-				_, err := tx.SiteRecords(ctx, store.SiteFilter{Postcode: "AB1 2CD", Limit: 100})
+				_, err := tx.SiteRecords(
+					ctx,
+					store.SiteFilter{Postcode: "AB1 2CD", Limit: 100},
+				)
 				return err
 			})
 		}

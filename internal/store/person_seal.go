@@ -174,7 +174,13 @@ func (all *All) sealRows(
 		return row, s.Scan(into...)
 	}
 
-	found, err := rows(ctx, all.conn, scan, t.query(len(after) > 0), append(after, sealBatch)...)
+	found, err := rows(
+		ctx,
+		all.conn,
+		scan,
+		t.query(len(after) > 0),
+		append(after, sealBatch)...,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +229,10 @@ func (t personTable) query(after bool) string {
 		where += " AND (" + key + ") > (" + places(1, n) + ")"
 	}
 
-	return `SELECT ` + strings.Join(slices.Concat(t.key, t.columns), ", ") + ` FROM ` + t.name +
+	return `SELECT ` + strings.Join(
+		slices.Concat(t.key, t.columns),
+		", ",
+	) + ` FROM ` + t.name +
 		` WHERE ` + where + ` ORDER BY ` + key + ` LIMIT ` + places(n+1, 1)
 }
 

@@ -34,8 +34,20 @@ func keepPersons(t *testing.T, db *store.DB, org flex.OrgID) (site flex.Site) {
 
 	err := db.WriteAll(ctx, func(all *store.All) error {
 		err := all.PutMeters(ctx, []flex.Meter{
-			{MPAN: persons[0], Address: persons[4], Postcode: persons[6], UPRN: "00" + persons[7], Import: true, GSPGroup: "_A"},
-			{MPAN: persons[2], Address: persons[4], Postcode: persons[6], GSPGroup: "_A"},
+			{
+				MPAN:     persons[0],
+				Address:  persons[4],
+				Postcode: persons[6],
+				UPRN:     "00" + persons[7],
+				Import:   true,
+				GSPGroup: "_A",
+			},
+			{
+				MPAN:     persons[2],
+				Address:  persons[4],
+				Postcode: persons[6],
+				GSPGroup: "_A",
+			},
 		})
 		if err != nil {
 			return err
@@ -61,12 +73,26 @@ func keepPersons(t *testing.T, db *store.DB, org flex.OrgID) (site flex.Site) {
 			return err
 		}
 
-		volumes := []store.SettledVolume{{MPAN: persons[0], Site: site.ID, At: time.Unix(1800, 0), Run: 1, Delivered: 5}}
+		volumes := []store.SettledVolume{{
+			MPAN:      persons[0],
+			Site:      site.ID,
+			At:        time.Unix(1800, 0),
+			Run:       1,
+			Delivered: 5,
+		}}
 		if err := tx.PutSettledVolumes(ctx, volumes); err != nil {
 			return err
 		}
 
-		return tx.AddMail(ctx, store.Mail{SiteID: site.ID, To: site.Email, Subject: persons[11], Text: persons[12]})
+		return tx.AddMail(
+			ctx,
+			store.Mail{
+				SiteID:  site.ID,
+				To:      site.Email,
+				Subject: persons[11],
+				Text:    persons[12],
+			},
+		)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -82,10 +108,30 @@ func wantPersons(t *testing.T, db *store.DB, org flex.OrgID, site flex.Site) {
 
 	err := db.Read(ctx, org, func(tx *store.Tx) error {
 		for name, find := range map[string]func() (*flex.Site, error){
-			"MPAN":    func() (*flex.Site, error) { return tx.SiteByMPAN(ctx, persons[0]) },
-			"address": func() (*flex.Site, error) { return tx.SiteByAddress(ctx, "7 planted lane|qq87zz") },
-			"user":    func() (*flex.Site, error) { return tx.SiteByUser(ctx, persons[10]) },
-			"UPRN":    func() (*flex.Site, error) { return tx.SiteByUPRN(ctx, persons[7]) },
+			"MPAN": func() (
+				*flex.Site,
+				error,
+			) {
+				return tx.SiteByMPAN(ctx, persons[0])
+			},
+			"address": func() (
+				*flex.Site,
+				error,
+			) {
+				return tx.SiteByAddress(ctx, "7 planted lane|qq87zz")
+			},
+			"user": func() (
+				*flex.Site,
+				error,
+			) {
+				return tx.SiteByUser(ctx, persons[10])
+			},
+			"UPRN": func() (
+				*flex.Site,
+				error,
+			) {
+				return tx.SiteByUPRN(ctx, persons[7])
+			},
 		} {
 			found, err := find()
 			if err != nil || found == nil || *found != site {
@@ -111,12 +157,23 @@ func wantPersons(t *testing.T, db *store.DB, org flex.OrgID, site flex.Site) {
 			t.Errorf("the meter: %v %v", meter, err)
 		}
 
-		pairs, err := tx.Pairs(ctx, flex.Span{From: tx.Now().Add(-time.Hour), To: tx.Now().Add(time.Hour)})
+		pairs, err := tx.Pairs(
+			ctx,
+			flex.Span{
+				From: tx.Now().Add(-time.Hour),
+				To:   tx.Now().Add(time.Hour),
+			},
+		)
 		if err != nil || len(pairs) != 1 || pairs[0].Import != persons[0] || pairs[0].Export != persons[2] {
 			t.Errorf("pairs: %v %v", pairs, err)
 		}
 
-		vs, err := tx.SettledVolumes(ctx, []string{persons[0], persons[1]}, flex.Span{From: time.Unix(0, 0), To: time.Unix(3600, 0)}, 7)
+		vs, err := tx.SettledVolumes(
+			ctx,
+			[]string{persons[0], persons[1]},
+			flex.Span{From: time.Unix(0, 0), To: time.Unix(3600, 0)},
+			7,
+		)
 		if err != nil || len(vs) != 1 || vs[0].MPAN != persons[0] {
 			t.Errorf("volumes: %v %v", vs, err)
 		}
@@ -129,13 +186,19 @@ func wantPersons(t *testing.T, db *store.DB, org flex.OrgID, site flex.Site) {
 
 	err = db.ReadAll(ctx, func(all *store.All) error {
 		for _, text := range []string{persons[0], "ANN.Planted@home.example", "qq97zz", "QQ9 7ZZ", "Planted-User-77", persons[7], "planted cottage"} {
-			found, err := all.FindSites(ctx, store.Find{Text: text, Limit: 5})
+			found, err := all.FindSites(
+				ctx,
+				store.Find{Text: text, Limit: 5},
+			)
 			if err != nil || len(found) != 1 || found[0].Site != site {
 				t.Errorf("%q finds %v: %v", text, found, err)
 			}
 		}
 
-		none, err := all.FindSites(ctx, store.Find{Text: "annx@home.example", Limit: 5})
+		none, err := all.FindSites(
+			ctx,
+			store.Find{Text: "annx@home.example", Limit: 5},
+		)
 		if err != nil || len(none) != 0 {
 			t.Errorf("a stranger's address finds %v: %v", none, err)
 		}
@@ -232,7 +295,12 @@ func failMail(t *testing.T, db *store.DB) {
 			t.Errorf("mails: %v %v", mails, err)
 			return err
 		}
-		return all.MailAgain(ctx, mails[0], all.Now().Add(time.Minute), persons[13])
+		return all.MailAgain(
+			ctx,
+			mails[0],
+			all.Now().Add(time.Minute),
+			persons[13],
+		)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -262,7 +330,10 @@ func TestSealPersons(t *testing.T) {
 		const more = 1203 // over two batches, and a part of one
 		addSites(t, plain, seed.Org, more)
 		if found := leaked(t, plain, seed, url); len(found) != len(persons)-2 { // not the MPAN of before, and no mail has failed
-			t.Fatalf("of what lies in plain text the search finds %q", found)
+			t.Fatalf(
+				"of what lies in plain text the search finds %q",
+				found,
+			)
 		}
 
 		// With a key it goes on in plain text, until it is sealed.
@@ -286,7 +357,12 @@ func TestSealPersons(t *testing.T) {
 
 		// As if it had been cut off before the last row.
 		seed.Exec(`UPDATE person_key SET whole = FALSE`)
-		seed.Exec(`UPDATE site SET address = $1, email = $2 WHERE id = $3`, persons[3], persons[8], site.ID.Bytes())
+		seed.Exec(
+			`UPDATE site SET address = $1, email = $2 WHERE id = $3`,
+			persons[3],
+			persons[8],
+			site.ID.Bytes(),
+		)
 		if _, err := store.Open(ctx, url, o); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("a half sealed database opens: %v", err)
 		}
@@ -312,7 +388,10 @@ func addSites(t *testing.T, db *store.DB, org flex.OrgID, n int) {
 	t.Helper()
 	err := db.Write(t.Context(), org, func(tx *store.Tx) error {
 		for i := range n {
-			s := flex.Site{Address: flex.Personal(fmt.Sprint(i, " High Street")), Postcode: "AB1 2CD"}
+			s := flex.Site{
+				Address:  flex.Personal(fmt.Sprint(i, " High Street")),
+				Postcode: "AB1 2CD",
+			}
 			if err := tx.AddSite(t.Context(), &s, ""); err != nil {
 				return err
 			}
@@ -349,7 +428,13 @@ func TestPersons_RollingUpgrade(t *testing.T) {
 		after := open(o)
 
 		for i, pair := range [][2]*store.DB{{before, after}, {after, before}, {before, open(o)}} {
-			wantFound(t, pair[0], pair[1], org.ID, fmt.Sprintf("10123456789%02d", i))
+			wantFound(
+				t,
+				pair[0],
+				pair[1],
+				org.ID,
+				fmt.Sprintf("10123456789%02d", i),
+			)
 		}
 
 		if strings.HasPrefix(url, "postgres") {
@@ -371,7 +456,11 @@ func wantFound(t *testing.T, writer, reader *store.DB, org flex.OrgID, mpan stri
 	ctx := t.Context()
 
 	site := flex.Site{MPAN: flex.Personal(mpan), Postcode: "AB1 2CD"}
-	err := writer.Write(ctx, org, func(tx *store.Tx) error { return tx.AddSite(ctx, &site, "") })
+	err := writer.Write(
+		ctx,
+		org,
+		func(tx *store.Tx) error { return tx.AddSite(ctx, &site, "") },
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +468,11 @@ func wantFound(t *testing.T, writer, reader *store.DB, org flex.OrgID, mpan stri
 	err = reader.Read(ctx, org, func(tx *store.Tx) error {
 		found, err := tx.SiteByMPAN(ctx, mpan)
 		if err == nil && (found == nil || found.ID != site.ID) {
-			t.Errorf("%s is not found by the other process: %v", mpan, found)
+			t.Errorf(
+				"%s is not found by the other process: %v",
+				mpan,
+				found,
+			)
 		}
 		return err
 	})

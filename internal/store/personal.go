@@ -24,9 +24,12 @@ type held struct {
 // personal is where the records of a site are beside the tables that say so themselves, by
 // a column site_id or asset_id.
 var personal = map[string]held{
-	"site":         {bySite: `id = $1`},
-	"attempt":      {byAsset: `event_id IN (SELECT event_id FROM delivery WHERE asset_id = $1)`},
-	"registration": {bySite: `site_id = $1`, kept: "whose a metering point was is kept as settlement asks"},
+	"site":    {bySite: `id = $1`},
+	"attempt": {byAsset: `event_id IN (SELECT event_id FROM delivery WHERE asset_id = $1)`},
+	"registration": {
+		bySite: `site_id = $1`,
+		kept:   "whose a metering point was is kept as settlement asks",
+	},
 	"msid_pair": {
 		bySite: `EXISTS (SELECT 1 FROM registration r WHERE r.site_id = $1 AND r.org_id = msid_pair.org_id AND r.mpan = msid_pair.import_mpan)`,
 		kept:   "whose a metering point was is kept as settlement asks",
@@ -79,8 +82,14 @@ var personal = map[string]held{
 		bySite: `withdrawal_id IN (SELECT id FROM withdrawal WHERE site_id = $1)`,
 		kept:   "money is kept as the law asks, under the site's id alone",
 	},
-	"flex_event": {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
-	"reckoning":  {bySite: `site_id = $1`, kept: "money is kept as the law asks, under the site's id alone"},
+	"flex_event": {
+		bySite: `site_id = $1`,
+		kept:   "money is kept as the law asks, under the site's id alone",
+	},
+	"reckoning": {
+		bySite: `site_id = $1`,
+		kept:   "money is kept as the law asks, under the site's id alone",
+	},
 }
 
 // impersonal are the tables that hold nothing of a site. A new table is in one of the two

@@ -48,7 +48,10 @@ var carried = []carriedTable{
 	{name: "settlement_run"},
 
 	{name: "adr_object", where: `org_id = $1 AND kind <> 'SUBSCRIPTION'`},
-	{name: "adr_target", where: `object_id IN (SELECT id FROM adr_object WHERE org_id = $1 AND kind <> 'SUBSCRIPTION')`},
+	{
+		name:  "adr_target",
+		where: `object_id IN (SELECT id FROM adr_object WHERE org_id = $1 AND kind <> 'SUBSCRIPTION')`,
+	},
 	{name: "adr_binding"},
 	{name: "adr_order"},
 	{name: "alert_rule"},
@@ -68,7 +71,10 @@ var carried = []carriedTable{
 	{name: "caps"},
 	{name: "consent"},
 	{name: "consent_span"},
-	{name: "curve", where: `id IN (SELECT curve_id FROM schedule WHERE org_id = $1)`},
+	{
+		name:  "curve",
+		where: `id IN (SELECT curve_id FROM schedule WHERE org_id = $1)`,
+	},
 	{name: "delivery"},
 	{name: "deviation"},
 	{name: "deviation_part"},

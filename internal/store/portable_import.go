@@ -135,9 +135,17 @@ func (all *All) notHere(ctx context.Context, head PortableHead) error {
 	case err != nil:
 		return err
 	case id > 0:
-		return flex.Fail(flex.Conflict, "the organisation %s is here already", head.Organisation)
+		return flex.Fail(
+			flex.Conflict,
+			"the organisation %s is here already",
+			head.Organisation,
+		)
 	case name > 0:
-		return flex.Fail(flex.Conflict, "another organisation is called %q here", head.Name)
+		return flex.Fail(
+			flex.Conflict,
+			"another organisation is called %q here",
+			head.Name,
+		)
 	}
 
 	return nil
@@ -274,7 +282,10 @@ func (all *All) takeCurves(
 
 		whole := isNumber && isText && isBytes
 		if !whole || !bytes.Equal(name.Bytes(), given) {
-			return flex.Fail(flex.Invalid, "prices in the table curve do not have their own name")
+			return flex.Fail(
+				flex.Invalid,
+				"prices in the table curve do not have their own name",
+			)
 		}
 	}
 

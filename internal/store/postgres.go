@@ -19,8 +19,15 @@ import (
 )
 
 var postgresDialect = dialect{
-	name:         "postgres",
-	types:        strings.NewReplacer(" UUID", " uuid", " BYTES", " bytea", " CLUSTERED", ""),
+	name: "postgres",
+	types: strings.NewReplacer(
+		" UUID",
+		" uuid",
+		" BYTES",
+		" bytea",
+		" CLUSTERED",
+		"",
+	),
 	versionTable: `SELECT to_regclass('goose_db_version') IS NOT NULL`,
 	catalogue: `SELECT c.relname, a.attname, format_type(a.atttypid, NULL), COALESCE(array_position(CAST(i.indkey AS int2[]), a.attnum), -1)
 		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
@@ -48,7 +55,10 @@ var postgresDialect = dialect{
 	addRows:     copyRows,
 	down: func(err error) bool {
 		switch c := postgresCode(err); {
-		case strings.HasPrefix(c, "08"), strings.HasPrefix(c, "57P"), c == "53300", c == "25006":
+		case strings.HasPrefix(c, "08"), strings.HasPrefix(
+			c,
+			"57P",
+		), c == "53300", c == "25006":
 			// connection, shutdown or start, too many connections, read only
 			return true
 		}

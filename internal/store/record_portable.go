@@ -136,7 +136,10 @@ func (r *portableReader) cut() error {
 	if err := r.lines.Err(); err != nil {
 		return flex.Fail(flex.Invalid, "the file cannot be read: %v", err)
 	}
-	return flex.Fail(flex.Invalid, "the file is cut: its last line is missing; nothing of it was taken in")
+	return flex.Fail(
+		flex.Invalid,
+		"the file is cut: its last line is missing; nothing of it was taken in",
+	)
 }
 
 // read gives the rows of each table out, some at a time, and holds them against the file's end.
@@ -170,7 +173,10 @@ func (r *portableReader) read(
 	}
 
 	if r.lines.Scan() || !slices.Equal(end.End, r.file.Tables) {
-		return r.file, flex.Fail(flex.Invalid, "the file was changed: its rows are not those that its last line sums up")
+		return r.file, flex.Fail(
+			flex.Invalid,
+			"the file was changed: its rows are not those that its last line sums up",
+		)
 	}
 
 	return r.file, nil

@@ -125,7 +125,11 @@ var sealedTables = []sealedTable{
 			var id flex.TransactionID
 			var attempt int
 			err = s.Scan(&r.sealed, &r.org, &id, &attempt)
-			r.row, r.args = pinnedRow(id, attempt), []any{r.org.Bytes(), id.Bytes(), attempt}
+			r.row, r.args = pinnedRow(id, attempt), []any{
+				r.org.Bytes(),
+				id.Bytes(),
+				attempt,
+			}
 			return r, err
 		},
 	},
@@ -138,7 +142,11 @@ var sealedTables = []sealedTable{
 			var id flex.TransactionID
 			var attempt int
 			err = s.Scan(&r.sealed, &r.org, &id, &attempt)
-			r.row, r.args = pinnedRow(id, attempt), []any{r.org.Bytes(), id.Bytes(), attempt}
+			r.row, r.args = pinnedRow(id, attempt), []any{
+				r.org.Bytes(),
+				id.Bytes(),
+				attempt,
+			}
 			return r, err
 		},
 	},
@@ -232,7 +240,11 @@ var sealedTables = []sealedTable{
 			var t CloudToken
 			err = s.Scan(&r.sealed, &t.Org, &t.Site, &t.Provider)
 			r.org = t.Org
-			r.row, r.args = t.row(), []any{t.Org.Bytes(), t.Site.Bytes(), t.Provider}
+			r.row, r.args = t.row(), []any{
+				t.Org.Bytes(),
+				t.Site.Bytes(),
+				t.Provider,
+			}
 			return r, err
 		},
 	},

@@ -501,11 +501,13 @@ func (tx *Tx) readSites(
 	chosen, args := all, []any{tx.org.Bytes()}
 
 	if f.MPAN != "" {
-		chosen, args = chosen+` AND s.mpan = $2`, append(args, tx.hide(personMPAN, f.MPAN))
+		chosen += ` AND s.mpan = $2`
+		args = append(args, tx.hide(personMPAN, f.MPAN))
 	}
 
 	if f.Postcode != "" {
-		chosen, args = chosen+fmt.Sprintf(` AND s.postcode = $%d`, len(args)+1), append(args, tx.hide(personPostcode, f.Postcode))
+		args = append(args, tx.hide(personPostcode, f.Postcode))
+		chosen += fmt.Sprintf(` AND s.postcode = $%d`, len(args))
 	}
 
 	if chosen == all {

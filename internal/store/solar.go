@@ -34,7 +34,12 @@ func (tx *Tx) Solar(
 ) (s Solar, err error) {
 	var from time.Time
 	var energies string
-	err = tx.row(ctx, `SELECT source, given_at, from_at, energies FROM solar WHERE org_id = $1 AND site_id = $2`, tx.org.Bytes(), site.Bytes()).
+	err = tx.row(
+		ctx,
+		`SELECT source, given_at, from_at, energies FROM solar WHERE org_id = $1 AND site_id = $2`,
+		tx.org.Bytes(),
+		site.Bytes(),
+	).
 		Scan(
 			&s.Source,
 			instant{&s.GivenAt},

@@ -19,8 +19,15 @@ import (
 )
 
 var sqliteDialect = dialect{
-	name:        "sqlite",
-	types:       strings.NewReplacer(" UUID", " BLOB", " BYTES", " BLOB", " CLUSTERED", " WITHOUT ROWID"),
+	name: "sqlite",
+	types: strings.NewReplacer(
+		" UUID",
+		" BLOB",
+		" BYTES",
+		" BLOB",
+		" CLUSTERED",
+		" WITHOUT ROWID",
+	),
 	groupCommit: true,
 
 	versionTable: `SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version')`,

@@ -76,7 +76,10 @@ type Options struct {
 func CheckURL(url string) error {
 	scheme, _, marked := strings.Cut(url, ":")
 	switch {
-	case marked && slices.Contains([]string{"sqlite", "postgres", "postgresql"}, scheme):
+	case marked && slices.Contains(
+		[]string{"sqlite", "postgres", "postgresql"},
+		scheme,
+	):
 		return nil
 	case marked:
 		scheme += ":…"

@@ -206,7 +206,13 @@ func (tx *Tx) SettledVolumes(
 	}
 
 	scan := func(s scanner) (v SettledVolume, err error) {
-		err = s.Scan(opened(tx.conn, personMPAN, &v.MPAN), &v.Site, instant{&v.At}, &v.Run, &v.Delivered)
+		err = s.Scan(
+			opened(tx.conn, personMPAN, &v.MPAN),
+			&v.Site,
+			instant{&v.At},
+			&v.Run,
+			&v.Delivered,
+		)
 		return v, err
 	}
 

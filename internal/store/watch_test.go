@@ -48,7 +48,11 @@ func TestWatch_HangsWhileKeysAreFreed(t *testing.T) {
 		<-ended
 	}()
 	await(t, "a key is given up", func() bool {
-		return count(t, server.URL, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'`) > 0
+		return count(
+			t,
+			server.URL,
+			`SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'`,
+		) > 0
 	})
 
 	confirmBy(t, server.URL, "nobody")
@@ -62,7 +66,11 @@ func TestWatch_HangsWhileKeysAreFreed(t *testing.T) {
 	}
 	unlock()
 	await(t, "the key is free", func() bool {
-		return count(t, server.URL, `SELECT count(*) FROM idempotency`) == 0
+		return count(
+			t,
+			server.URL,
+			`SELECT count(*) FROM idempotency`,
+		) == 0
 	})
 }
 

@@ -58,7 +58,11 @@ func connect(t testing.TB, db *store.DB, url string) *sql.DB {
 	driver, dsn := "pgx", url
 
 	if db.Engine() == "sqlite" {
-		driver, dsn = "sqlite", "file:"+strings.ReplaceAll(url[len("sqlite:"):], "#", "%23")+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)"
+		driver, dsn = "sqlite", "file:"+strings.ReplaceAll(
+			url[len("sqlite:"):],
+			"#",
+			"%23",
+		)+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)"
 	}
 
 	conn, err := sql.Open(driver, dsn)
