@@ -9,7 +9,10 @@ import (
 	records "flexd/internal/store"
 )
 
-type keyPersons struct{ store }
+type keyPersons struct {
+	store
+	form
+}
 
 // Help is printed below the command's own line.
 func (k *keyPersons) Help() string {
@@ -49,13 +52,12 @@ func (k *keyPersons) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	fmt.Fprintf(
-		c.out,
+	return k.print(
+		c,
+		fields{"num_sealed": n},
 		"%d rows with texts about persons were sealed. Copies made before, and PostgreSQL's archived logs, still have them in plain text.\n",
 		n,
 	)
-
-	return nil
 }
 
 // note writes into the audit log what was done: before it was done no program could open the
