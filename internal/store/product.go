@@ -179,6 +179,18 @@ func (tx *Tx) DueProducts(ctx context.Context) ([]flex.Product, error) {
 	)
 }
 
+// AskedProducts returns the organisation's products that households may still accept, in their order.
+func (tx *Tx) AskedProducts(ctx context.Context) ([]flex.Product, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanProduct,
+		`SELECT `+productColumns+` FROM grid_product p WHERE p.org_id = $1 AND p.send_at IS NOT NULL AND p.answer_by > $2 ORDER BY p.id`,
+		tx.org.Bytes(),
+		micros(tx.now),
+	)
+}
+
 // ProductDone notes what became of a product that was to be sent, and reports whether nobody did before.
 func (tx *Tx) ProductDone(
 	ctx context.Context,

@@ -12,19 +12,42 @@ func (tx *Tx) Invitable(
 	ctx context.Context,
 	scope flex.Scope,
 ) ([]flex.SiteID, error) {
-	where, args := scopeWhere(scope, []any{tx.org.Bytes()})
+	return tx.invitable(ctx, scope, ``)
+}
+
+// Uninvited returns the sites that a product is for and that were not invited to it, by their ids.
+func (tx *Tx) Uninvited(
+	ctx context.Context,
+	p *flex.Product,
+) ([]flex.SiteID, error) {
+	return tx.invitable(
+		ctx,
+		p.Scope,
+		` AND NOT EXISTS (SELECT 1 FROM product_site i WHERE i.product_id = $2 AND i.site_id = s.site_id)`,
+		p.ID.Bytes(),
+	)
+}
+
+// invitable returns the sites of a scope for which a condition holds besides, whose arguments begin with $2.
+func (tx *Tx) invitable(
+	ctx context.Context,
+	scope flex.Scope,
+	also string,
+	more ...any,
+) ([]flex.SiteID, error) {
+	where, args := scopeWhere(scope, append([]any{tx.org.Bytes()}, more...))
 
 	return rows(
 		ctx,
 		tx.conn,
 		scalar[flex.SiteID],
 		`SELECT s.site_id FROM (SELECT DISTINCT a.org_id, a.site_id FROM asset a
-			WHERE a.org_id = $1 AND a.type IN ('charger', 'electric_vehicle') AND `+controlled+`) s WHERE TRUE`+where+` ORDER BY s.site_id`,
+			WHERE a.org_id = $1 AND a.type IN ('charger', 'electric_vehicle') AND `+controlled+`) s WHERE TRUE`+also+where+` ORDER BY s.site_id`,
 		args...,
 	)
 }
 
-// Invite has sites that were not invited before be told of a product, and asks all of them anew.
+// Invite has sites be informed of a product, and asks all of them anew.
 func (tx *Tx) Invite(
 	ctx context.Context,
 	p *flex.Product,
@@ -40,6 +63,15 @@ func (tx *Tx) Invite(
 		return err
 	}
 
+	return tx.InviteMore(ctx, p, sites)
+}
+
+// InviteMore invites sites that were not invited to a product before; what others answered stands.
+func (tx *Tx) InviteMore(
+	ctx context.Context,
+	p *flex.Product,
+	sites []flex.SiteID,
+) error {
 	const columns = 6
 	args := make([]any, 0, columns*len(sites))
 	pushes := make([]Push, len(sites))
@@ -57,7 +89,7 @@ func (tx *Tx) Invite(
 		)
 	}
 
-	err = tx.bulk(
+	err := tx.bulk(
 		ctx,
 		`INSERT INTO product_site (product_id, site_id, org_id, event_id, invited_at, takes_part)`,
 		``,

@@ -1,0 +1,95 @@
+package control
+
+import (
+	"context"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/worker"
+)
+
+// InviteLate invites sites to the products that are for them and were imported before they were there. It
+// is safe to run twice and on several machines at once.
+func (d *Service) InviteLate(ctx context.Context) (worker.Report, error) {
+	var orgs []flex.OrgID
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		orgs, err = all.OrgsWithProducts(ctx)
+		return err
+	})
+
+	var r worker.Report
+	for i := 0; i < len(orgs) && err == nil; i++ {
+		var of worker.Report
+		of, err = d.InviteLateOf(ctx, orgs[i])
+		r.Did += of.Did
+	}
+
+	return r, err
+}
+
+// InviteLateOf is InviteLate for one organisation.
+func (d *Service) InviteLateOf(
+	ctx context.Context,
+	org flex.OrgID,
+) (r worker.Report, err error) {
+	late := false
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		late, err = InvitesWait(tx, ctx)
+		return err
+	})
+	if err != nil || !late {
+		return r, err
+	}
+
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := tx.LockOrg(ctx); err != nil {
+			return err
+		}
+
+		r.Did, err = inviteLate(ctx, tx)
+		return err
+	})
+
+	return r, err
+}
+
+// inviteLate invites whom InvitesWait finds, and counts them.
+func inviteLate(ctx context.Context, tx *store.Tx) (n int, err error) {
+	open, err := tx.AskedProducts(ctx)
+	if err != nil {
+		return 0, err
+	}
+
+	for i := range open {
+		sites, err := tx.Uninvited(ctx, &open[i])
+		if err != nil {
+			return n, err
+		}
+		if err := tx.InviteMore(ctx, &open[i], sites); err != nil {
+			return n, err
+		}
+		n += len(sites)
+	}
+
+	return n, nil
+}
+
+// InvitesWait reports whether a product that is still asked of households was not offered to all whom it is for.
+func InvitesWait(tx *store.Tx, ctx context.Context) (bool, error) {
+	open, err := tx.AskedProducts(ctx)
+	for i := 0; i < len(open) && err == nil; i++ {
+		var sites []flex.SiteID
+		sites, err = tx.Uninvited(ctx, &open[i])
+		if len(sites) > 0 {
+			return true, err
+		}
+	}
+
+	return false, err
+}
+
+// NextInvite names no instant: what has a site be invited late is a change of the site, and no time.
+func NextInvite(*store.Tx, context.Context, time.Time) (time.Time, error) {
+	return time.Time{}, nil
+}
