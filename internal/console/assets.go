@@ -37,6 +37,11 @@ func (s *Server) assets(r *request) (view, error) {
 	}
 
 	p.AssetList, err = s.Registry.AssetList(r.Context(), f)
+	if err != nil {
+		return view{}, err
+	}
+
+	p.Saved, err = s.viewsOf(r.Context(), r, p.Orgs)
 	if len(p.Assets) > r.limit() {
 		p.Assets = p.Assets[:r.limit()]
 		last := p.Assets[len(p.Assets)-1]
@@ -213,5 +218,6 @@ type assetsPage struct {
 	Types  []flex.AssetType
 	States []string
 	Next   string
+	Saved  savedViews
 	Export Export
 }

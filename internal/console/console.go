@@ -313,6 +313,10 @@ var surface = []route{
 	{pattern: "GET /console/products/{id}", handle: (*Server).product},
 	{pattern: "POST /console/products/{id}/withdraw", needs: access.Operate, handle: (*Server).withdrawProduct},
 
+	// views.go
+	{pattern: "POST /console/views", needs: access.See, handle: (*Server).saveView},
+	{pattern: "POST /console/views/{id}/delete", needs: access.See, handle: (*Server).dropView},
+
 	// search.go
 	{pattern: "GET /console/search", handle: (*Server).search},
 

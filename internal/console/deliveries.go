@@ -34,6 +34,7 @@ type deliveriesPage struct {
 	Deliveries []delivery.Line
 	Total      string // on all pages, in words
 	Next       string
+	Saved      savedViews
 	Export     Export
 }
 
@@ -65,6 +66,11 @@ func (s *Server) deliveries(r *request) (view, error) {
 	}
 
 	p.take(found)
+	p.Saved, err = s.viewsOf(r.Context(), r, p.Orgs)
+	if err != nil {
+		return view{}, err
+	}
+
 	p.Failures, p.Failed = found.Failures, failureTables(r, &found.Failures)
 	if len(p.Deliveries) > r.limit() {
 		p.Deliveries = p.Deliveries[:r.limit()]

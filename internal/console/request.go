@@ -312,6 +312,8 @@ var doneText = map[string]string{
 	"noted":       "It is noted. Everybody who looks sees it.",
 	"alert-test":  "The test is sent within seconds; what came of it stands under Sent.",
 	"rated":       "The change holds: a schedule under way is planned anew.",
+	"viewsaved":   "The view is saved.",
+	"viewdropped": "The view is deleted.",
 	"replayed":    "It is sent once more.",
 	"turned":      "The clock is turned, and all that was due on the way is done.",
 	"plugged":     "A car is plugged in.",

@@ -27,6 +27,7 @@ type (
 	TransactionID = ID[transactionKind]
 	RunID         = ID[runKind]
 	HeldID        = ID[heldKind]
+	SavedViewID   = ID[savedViewKind]
 	InstructionID = ID[instructionKind] // of the grid
 	OfferID       = ID[offerKind]       // to the grid
 	ProductID     = ID[productKind]     // of the grid
@@ -58,6 +59,7 @@ type (
 	runKind         struct{}
 	heldKind        struct{}
 	userKind        struct{}
+	savedViewKind   struct{}
 )
 
 // MakeID returns the version 7 id of the instant at and ten random bytes.

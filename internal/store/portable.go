@@ -151,6 +151,7 @@ var stays = map[string]string{
 	"operator_session":  staysPeople,
 	"operator_sign_in":  staysPeople,
 	"operator_totp":     staysPeople,
+	"saved_view":        staysPeople,
 	"audit":             staysPeople,
 	"audit_link":        staysPeople,
 	"audit_head":        staysPeople,

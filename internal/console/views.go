@@ -1,0 +1,127 @@
+package console
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"flexd/internal/access"
+	"flexd/internal/flex"
+)
+
+// viewPages are the lists of which views are saved.
+var viewPages = []string{Root + "/assets", Root + "/deliveries"}
+
+// savedViews are the views of a list, and what another one would be.
+type savedViews struct {
+	Views []access.SavedView
+	Here  string // the list's own address, with its filters
+	Orgs  []flex.Org
+}
+
+// viewsOf are the saved views of the list that is shown.
+func (s *Server) viewsOf(
+	ctx context.Context,
+	r *request,
+	orgs []flex.Org,
+) (p savedViews, err error) {
+	if r.plain() {
+		return p, nil
+	}
+
+	p.Here, p.Orgs = addressOf(r.URL), orgs
+
+	found, err := s.Access.SavedViews(ctx, r.who)
+	for _, v := range found {
+		page, _, _ := strings.Cut(v.Path, "?")
+		if page == r.URL.Path {
+			p.Views = append(p.Views, v)
+		}
+	}
+
+	return p, err
+}
+
+// addressOf is a list's address with its filters, from its first page on.
+func addressOf(u *url.URL) string {
+	q := u.Query()
+	for _, name := range paging {
+		q.Del(name)
+	}
+
+	for name, values := range q {
+		if values[0] == "" {
+			q.Del(name)
+		}
+	}
+
+	if len(q) == 0 {
+		return u.Path
+	}
+
+	return u.Path + "?" + q.Encode()
+}
+
+// saveView keeps the list that was shown under a name.
+func (s *Server) saveView(r *request) (view, error) {
+	v := access.SavedView{Name: r.PostFormValue("view_name")}
+	here, err := url.Parse(r.PostFormValue("view"))
+
+	isList := err == nil && here.Host == "" && slices.Contains(viewPages, here.Path)
+	if !isList {
+		return view{}, flex.Fail(
+			flex.Invalid,
+			"a view is the address of a list, such as %s?state=refused, not %q",
+			viewPages[0],
+			r.PostFormValue("view"),
+		)
+	}
+
+	v.Path = addressOf(here)
+
+	err = readFilter(&v.Org, r.PostFormValue("view_org"), "organisation")
+	if err != nil {
+		return view{}, err
+	}
+
+	act := access.Action{
+		Act:     "save view",
+		Org:     v.Org,
+		Subject: v.Name,
+		Detail:  v.Path,
+	}
+
+	err = s.act(r, act, func() error {
+		return s.Access.SaveView(r.Context(), r.who, v)
+	})
+
+	return view{to: withDone(v.Path, "viewsaved")}, err
+}
+
+// dropView deletes a view.
+func (s *Server) dropView(r *request) (view, error) {
+	var id flex.SavedViewID
+	if err := readID(&id, r.PathValue("id"), "saved view"); err != nil {
+		return view{}, err
+	}
+
+	var path string
+	act := access.Action{Act: "delete view", Subject: id.String()}
+	err := s.act(r, act, func() (err error) {
+		path, err = s.Access.DropView(r.Context(), r.who, id)
+		return err
+	})
+
+	path, _, _ = strings.Cut(path, "?")
+
+	return view{to: withDone(path, "viewdropped")}, err
+}
+
+// withDone is an address that says what was done.
+func withDone(path, done string) string {
+	if strings.Contains(path, "?") {
+		return path + "&done=" + done
+	}
+	return path + "?done=" + done
+}
