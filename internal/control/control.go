@@ -109,6 +109,12 @@ func (d *Service) replan(
 		}
 	}
 
+	if dischargeable(c) { // cars of a site share what may be exported
+		if err := tx.LockSite(ctx, c.Asset.SiteID); err != nil {
+			return fmt.Errorf("lock the site: %w", err)
+		}
+	}
+
 	under := &underCaps{}
 	if ok {
 		under, err = underBoth(ctx, tx, inForce, c)
@@ -118,8 +124,14 @@ func (d *Service) replan(
 	}
 
 	s, ps, err := d.draft(ctx, tx, c, why, under)
-	if err != nil || s == nil {
+	if err != nil {
 		return err
+	}
+	if s == nil {
+		if under.again.IsZero() {
+			return nil
+		}
+		return tx.MarkAt(ctx, under.again, c.Asset.ID)
 	}
 
 	if err := d.putGuarded(ctx, tx, c, s, ps, under); err != nil {
@@ -220,14 +232,37 @@ func (d *Service) draft(
 
 	candidate := why.candidate(c, &e, &problem, &answer)
 	candidate.Now, candidate.Exceeds = tx.Now(), u.site.replaces(car, c)
-	if !d.decide(ctx, c.Asset.ID, &candidate).Replace {
-		return nil, nil, nil
+	replaces, err := d.replaces(ctx, tx, c, &e, u, &candidate)
+	if err != nil || !replaces {
+		return nil, nil, err
 	}
 
 	s := &store.Schedule{Cause: why.cause, From: e, Value: store.Urgent}
-	s.Steps = u.site.ended(car, answer.Steps, u.binding)
+	s.Steps = u.site.ended(car, candidate.next(), u.binding)
 
 	return s, ps, nil
+}
+
+// replaces reports whether a plan of an asset replaces its schedule in force, with what its car gives, and notes when to
+// look again if not.
+func (d *Service) replaces(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	e *store.Effective,
+	u *underCaps,
+	candidate *Candidate,
+) (bool, error) {
+	giving, err := d.planDischarge(ctx, tx, c, e, candidate, u)
+	if err != nil {
+		return false, err
+	}
+
+	candidate.Giving = giving
+	decision := d.decide(ctx, c.Asset.ID, candidate)
+	u.again = decision.Again
+
+	return decision.Replace, nil
 }
 
 // solve plans an asset under the caps and its site's main fuse, where it is a car from then on.
@@ -252,9 +287,14 @@ func (why change) candidate(
 	plan *charge.Plan,
 ) Candidate {
 	return Candidate{
-		Trigger: why.trigger, Required: why.must || c.Current.Generation == 0,
-		Measured: e.Learned != nil, Current: untilDone(&c.Current),
-		Problem: p, Plan: plan,
+		Trigger:  why.trigger,
+		Required: why.must || c.Current.Generation == 0,
+		Measured: e.Learned != nil,
+		MarketAt: c.Session.MarketAt,
+		Current:  untilDone(&c.Current),
+		Given:    givesAhead(&c.Current, p.From),
+		Problem:  p,
+		Plan:     plan,
 	}
 }
 
@@ -267,9 +307,30 @@ func situation(
 	from time.Time,
 	intent bool,
 ) (e store.Effective, ps []flex.PricedPeriod, err error) {
-	org, err := tx.OrgRecord(ctx)
+	e, err = needed(ctx, tx, c, from, intent)
 	if err != nil {
 		return e, nil, err
+	}
+
+	ps, err = prices(ctx, tx, from)
+	if err != nil {
+		return e, nil, fmt.Errorf("read prices: %w", err)
+	}
+
+	return e, ps, nil
+}
+
+// needed is situation without the prices.
+func needed(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	from time.Time,
+	intent bool,
+) (e store.Effective, err error) {
+	org, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return e, err
 	}
 
 	e = effective(c, org.Settings, from)
@@ -280,7 +341,7 @@ func situation(
 	if planned {
 		g, err = progressOf(ctx, tx, s, sessionSpan(c, from))
 		if err != nil {
-			return e, nil, fmt.Errorf("read how the session went: %w", err)
+			return e, fmt.Errorf("read how the session went: %w", err)
 		}
 	}
 
@@ -290,15 +351,12 @@ func situation(
 	}
 
 	if err := learn(ctx, tx, c, &e, &g, from); err != nil {
-		return e, nil, fmt.Errorf("read what the asset really draws: %w", err)
+		return e, fmt.Errorf("read what the asset really draws: %w", err)
 	}
 
-	ps, err = prices(ctx, tx, from)
-	if err != nil {
-		return e, nil, fmt.Errorf("read prices: %w", err)
-	}
+	err = readDischarge(ctx, tx, c, &e, &g, from, sameDeadline && planned)
 
-	return e, ps, nil
+	return e, err
 }
 
 // countDelivered has what was charged under a schedule count towards the same deadline.

@@ -57,6 +57,9 @@ type Candidate struct {
 	MarketAt time.Time
 
 	Current []flex.Step // what the schedule in force says
+	Given   []flex.Step // what it has its car give from now on
+	// what the new one gives, and how that compares; nil where a car gives nothing, or may not
+	Giving  *Giving
 	Problem *charge.Problem
 	Plan    *charge.Plan
 }
@@ -81,6 +84,8 @@ type Decision struct {
 //   - Without one, a schedule that has become wrong is replaced, and one that costs too much,
 //     by the thresholds above. A market-driven one stays for MarketInterval; under caps, a wrong
 //     one does not.
+//   - What a car gives is replaced if it would come out short by it, may not give it any more, or if another way
+//     saves its household DischargeMinSaving.
 //   - A plan that breaks a law of engine/check is never sent.
 func Decide(c *Candidate) Decision {
 	d := c.decision()
@@ -99,7 +104,8 @@ func (c *Candidate) decision() Decision {
 	if c.Required || c.Exceeds {
 		return urgent
 	}
-	if sameAhead(c.Current, c.Plan.Steps, c.Problem.From) {
+	same := sameAhead(c.Current, c.next(), c.Problem.From)
+	if same && sameGives(c.Given, c.gives()) {
 		return Decision{}
 	}
 	if c.Trigger == ByEvent {
@@ -112,7 +118,7 @@ func (c *Candidate) decision() Decision {
 		return Decision{Again: rest}
 	}
 
-	d := c.benefit()
+	d := c.compared()
 	if c.Pooled {
 		d.Replace, d.Again = true, time.Time{}
 	}
@@ -123,6 +129,44 @@ func (c *Candidate) decision() Decision {
 	}
 
 	return d
+}
+
+// next is what is to be sent in the place of the schedule in force.
+func (c *Candidate) next() []flex.Step {
+	if len(c.gives()) > 0 {
+		return c.Giving.Steps
+	}
+	return c.Plan.Steps
+}
+
+// gives is what the car is to give by it.
+func (c *Candidate) gives() []flex.Step {
+	if c.Giving == nil {
+		return nil
+	}
+	return c.Giving.Gives
+}
+
+// sameGives reports whether a car is to give alike.
+func sameGives(a, b []flex.Step) bool {
+	return slices.EqualFunc(a, b, func(s, t flex.Step) bool {
+		return s.Limit == t.Limit && s.From.Equal(t.From) && s.To.Equal(t.To)
+	})
+}
+
+// compared is benefit, and where a car gives or is to give anything what that changes. What it may not give any more is
+// replaced.
+func (c *Candidate) compared() Decision {
+	switch {
+	case len(c.Given)+len(c.gives()) == 0:
+		return c.benefit()
+	case c.Giving == nil || c.Giving.Wrong:
+		return Decision{Replace: true, Value: store.Urgent}
+	case c.Giving.Saving < DischargeMinSaving*10_000:
+		return Decision{}
+	}
+
+	return Decision{Replace: true, Value: c.Giving.Saving}
 }
 
 // benefit compares what the plan does with what the schedule in force would do.

@@ -111,8 +111,12 @@ func (d *Service) Foresee(
 		m.prices = supposing(m.prices, supposed, m.now)
 		for i := range found {
 			found[i].MarketAt = time.Time{} // it would be compared in the end
+			if f.Planned++; found[i].Current.From.Discharge != nil {
+				continue // what it holds is not looked at here
+			}
+
 			v := d.foresee(ctx, &found[i], m, &s)
-			if f.Planned++; v.next.Planned == nil {
+			if v.next.Planned == nil {
 				continue
 			}
 

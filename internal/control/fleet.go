@@ -371,6 +371,7 @@ func (f *fleet) decide(ctx context.Context, d *Service, m *member) {
 		Now:      f.now,
 		MarketAt: m.MarketAt,
 		Current:  m.current(),
+		Given:    givesAhead(&m.Current, f.now),
 		Problem:  &problem,
 		Plan:     &answer,
 	})
@@ -404,6 +405,10 @@ func (f *fleet) keepUnlessBetter(from time.Time) {
 		}
 
 		n++
+		if len(givesAhead(&m.Current, from)) > 0 { // it may not go on
+			return
+		}
+
 		less, more := m.met()
 		lost += less
 		won += more

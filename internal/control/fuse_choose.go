@@ -64,6 +64,7 @@ func (f *behindFuse) candidate(car *siteCar, plan *charge.Plan) Candidate {
 		Now:      f.now,
 		MarketAt: car.MarketAt,
 		Current:  car.want,
+		Given:    givesAhead(&car.Current, f.from),
 		Problem:  &car.problem,
 		Plan:     plan,
 	}
@@ -83,6 +84,9 @@ func (f *behindFuse) keeps() bool {
 		asked := car.charging != nil && car.why.trigger == ByEvent
 		if asked || car.Current.Generation == 0 ||
 			f.tight != hasTail(&car.Current) {
+			return false
+		}
+		if len(givesAhead(&car.Current, f.from)) > 0 {
 			return false
 		}
 	}
@@ -123,6 +127,10 @@ func (f *behindFuse) better() bool {
 		}
 
 		car.next = &car.plan
+		if len(givesAhead(&car.Current, f.from)) > 0 { // it may not go on
+			return true
+		}
+
 		less, more := car.met()
 		lost, won = lost+less, won+more
 
@@ -209,7 +217,8 @@ func (d *Service) commitSite(
 // scheduleOf is a car's next schedule; false if it is the one in force.
 func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 	steps := slices.Concat(car.core, car.tail)
-	same := !car.renewed && sameAhead(car.Current.Steps, steps, f.from)
+	same := !car.renewed && sameAhead(car.Current.Steps, steps, f.from) &&
+		len(givesAhead(&car.Current, f.from)) == 0
 	if same || len(steps) == 0 {
 		return s, false
 	}

@@ -255,6 +255,7 @@ type underCaps struct {
 	binding  *store.Binding
 	fuse     *store.Binding // what the site's main fuse did; nil for nothing
 	site     *behindFuse    // that the asset shares a main fuse at, beside the caps; nil for none
+	again    time.Time      // when a schedule that was kept is to be looked at again; zero for not before the next cause
 }
 
 // keep keeps what caps did to a schedule that was just committed, and has the fleet planned

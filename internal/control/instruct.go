@@ -371,6 +371,12 @@ func (p *Preview) choose(s *scoped, target []charge.Joules) {
 	p.Rebound, p.ReboundLater = rebound(p.calls, p.To)
 }
 
+// bound reports whether an asset is called by nothing: what shares a fuse is planned as one, and a car that gives
+// would have to cease.
+func bound(at *store.Planned, from time.Time) bool {
+	return hasTail(&at.Current) || len(givesAhead(&at.Current, from)) > 0
+}
+
 // offer works out what an asset would do; false if it can bring nothing.
 func (p *Preview) offer(
 	s *scoped,
@@ -379,8 +385,7 @@ func (p *Preview) offer(
 ) (c called, ok bool) {
 	known := s.callables[at.Current.AssetID]
 	from := s.now.Truncate(time.Second)
-	if known == nil || !at.Current.From.ReadyBy.After(from) ||
-		hasTail(&at.Current) { // what shares a fuse is planned as one
+	if known == nil || !at.Current.From.ReadyBy.After(from) || bound(at, from) {
 		p.NumIdle++
 		return c, false
 	}

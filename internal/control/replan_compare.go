@@ -48,10 +48,11 @@ func (d *Service) snapshot(
 	return m, err
 }
 
-// isShared reports whether a schedule was made with the others of its site: for its main fuse, or for
-// its batteries.
+// isShared reports whether a schedule was made with the others of its site, for its main fuse or its batteries, or for a car
+// that may discharge: it takes more to plan it than its schedule says.
 func isShared(p *store.Planned) bool {
-	return hasTail(&p.Current) || plannedAsOne(&p.Current.From)
+	return hasTail(&p.Current) || plannedAsOne(&p.Current.From) ||
+		p.Current.From.Discharge != nil
 }
 
 // replanFused plans anew those of the assets whose site is planned as one, for its main fuse or its
@@ -281,6 +282,7 @@ func inputsAt(p *store.Planned, from time.Time) store.Effective {
 		e.ChargeNow = flex.Span{}
 	}
 
+	chargeAlone(&e, p, from)
 	e.Closed = closedAhead(e.Closed, from)
 	e.Origins = passed(e.Origins)
 	e.Ramp = kept(e.Ramp, false)

@@ -35,7 +35,7 @@ func render(
 ) ([]byte, error) {
 	switch {
 	case p.Kind == store.SchedulePush && p.Schedule != nil:
-		return profile(e, p.AssetID, p.Schedule.Steps, p.Schedule.Heat)
+		return scheduled(e, p.AssetID, p.Schedule)
 
 	case p.Kind == store.DispatchPush && p.Dispatch != nil:
 		return dispatched(p.Dispatch, base)
@@ -77,28 +77,36 @@ func renderTest(
 
 	from := p.QueuedAt.Truncate(time.Second)
 
-	return profile(
+	return scheduled(
 		e,
 		flex.AssetID{},
-		[]flex.Step{
+		&flex.Schedule{Steps: []flex.Step{
 			{Span: flex.Span{From: from, To: from.Add(testTime)}, Limit: flex.NoLimit},
-		},
-		nil,
+		}},
 	)
 }
 
-func profile(
+// scheduled writes a schedule. What a car is to give is left out for an endpoint that does not take it: the
+// car then ends with more than was planned.
+func scheduled(
 	e *flex.Endpoint,
 	asset flex.AssetID,
-	steps []flex.Step,
-	heat *flex.HeatSignals,
+	s *flex.Schedule,
 ) ([]byte, error) {
-	p, err := ocpp.New(asset, steps)
+	gives := s.Gives
+	if e.Discharge != flex.NegativeLimits {
+		gives = nil
+	}
+
+	p, err := ocpp.New(asset, s.Steps)
+	if err == nil && len(gives) > 0 {
+		p, err = ocpp.NewDischarging(asset, s.Steps, gives)
+	}
 	if err != nil {
 		return nil, err
 	}
 
-	form := ocpp.Form{Bare: e.Bare, Nulls: e.Nulls, Heat: heat}
+	form := ocpp.Form{Bare: e.Bare, Nulls: e.Nulls, Heat: s.Heat}
 
 	return p.Message(connector, form), nil
 }

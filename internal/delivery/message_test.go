@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +37,9 @@ func TestRender_IsWhatTheDocumentSays(t *testing.T) {
 	}
 
 	schedule := store.ClaimedPush{Push: store.Push{Kind: store.SchedulePush, AssetID: asset}, Schedule: &flex.Schedule{Steps: night}}
+	giving := store.ClaimedPush{Push: schedule.Push, Schedule: &flex.Schedule{Steps: night, Gives: []flex.Step{
+		{Span: flex.Span{From: from.Add(flex.HalfHour), To: from.Add(time.Hour)}, Limit: 5000},
+	}}}
 	dispatch := store.ClaimedPush{Push: store.Push{Kind: store.DispatchPush}, Dispatch: &store.Dispatch{
 		ID: flex.EventID(uuid.New()), Market: "dno", IssuedAt: from, Span: flex.Span{From: from, To: from.Add(flex.HalfHour)},
 		Assets: []store.DispatchedAsset{{ID: asset, Power: -2000}},
@@ -52,6 +56,7 @@ func TestRender_IsWhatTheDocumentSays(t *testing.T) {
 		webhook  string
 	}{
 		"schedule":      {schedule, flex.Endpoint{}, "schedule"},
+		"giving":        {giving, flex.Endpoint{Discharge: flex.NegativeLimits}, "schedule"},
 		"schedule bare": {schedule, flex.Endpoint{Bare: true}, "scheduleBare"},
 		"test":          {store.ClaimedPush{Push: store.Push{Kind: store.TestPush, To: flex.ScheduleEndpoint}, QueuedAt: from}, flex.Endpoint{}, "schedule"},
 		"dispatch":      {dispatch, flex.Endpoint{}, "dispatch"},
@@ -100,4 +105,24 @@ func TestRender_IsWhatTheDocumentSays(t *testing.T) {
 			t.Errorf("the published schema takes %s", body)
 		}
 	})
+}
+
+// TestRender_Giving has an endpoint that says so get what a car gives as limits below zero, and any other the schedule that
+// charges alone.
+func TestRender_Giving(t *testing.T) {
+	from := time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC) // the clocks go back an hour later
+	p := store.ClaimedPush{Push: store.Push{Kind: store.SchedulePush}, Schedule: &flex.Schedule{
+		Steps: []flex.Step{{Span: flex.Span{From: from, To: from.Add(4 * time.Hour)}}, {Span: flex.Span{From: from.Add(4 * time.Hour), To: from.Add(6 * time.Hour)}, Limit: flex.NoLimit}},
+		Gives: []flex.Step{{Span: flex.Span{From: from, To: from.Add(2 * time.Hour)}, Limit: 5000}},
+	}}
+
+	for form, want := range map[flex.DischargeForm]string{
+		flex.NegativeLimits: `[{"startPeriod":0,"limit":-5000.0,"numberPhases":1},{"startPeriod":7200,"limit":0.0,"numberPhases":1},{"startPeriod":14400,"limit":99999.0,"numberPhases":1}]`,
+		flex.NoDischarge:    `[{"startPeriod":0,"limit":0.0,"numberPhases":1},{"startPeriod":14400,"limit":99999.0,"numberPhases":1}]`,
+	} {
+		body, err := render(&flex.Endpoint{Discharge: form}, &p, "")
+		if err != nil || !strings.Contains(string(body), want) {
+			t.Errorf("%q: %v\n%s\nlacks %s", form, err, body, want)
+		}
+	}
 }

@@ -369,8 +369,10 @@ type Schedule struct {
 	EventID    EventID // of its push
 	Generation int64
 	Steps      []Step
-	MadeAt     time.Time
-	Heat       *HeatSignals // of a heat pump that windows do not steer
+	// what a car gives within the time that the steps leave closed
+	Gives  []Step
+	MadeAt time.Time
+	Heat   *HeatSignals // of a heat pump that windows do not steer
 }
 
 // CallbackStatus is what a client reports of an event.

@@ -32,7 +32,7 @@ const workedInstant = "2006-01-02T15:04:05-07:00"
 // watts.
 type Profile struct {
 	ID int32 // the same for all profiles of an asset, from 1
-	// without a gap, whole seconds, no two neighbours with the same limit
+	// without a gap, whole seconds, no two neighbours with the same limit; a limit below zero has the car discharge
 	Steps []flex.Step
 }
 
@@ -47,6 +47,58 @@ func ProfileID(asset flex.AssetID) int32 {
 // New returns the profile of an asset's schedule. Steps must follow each other without
 // a gap and start and end on whole seconds; neighbours with the same limit become one.
 func New(asset flex.AssetID, steps []flex.Step) (Profile, error) {
+	for i, s := range steps {
+		if s.Limit < 0 {
+			return Profile{}, fmt.Errorf(
+				"step %d has the negative limit %d W",
+				i,
+				s.Limit,
+			)
+		}
+	}
+
+	return profileOf(asset, steps)
+}
+
+// NewDischarging returns the profile of a schedule by which a car gives energy back. What it gives lies within the
+// time that the steps leave closed; there the limit is below zero. OCPP 1.6 has no such limits: it is for what says
+// that it takes them.
+func NewDischarging(
+	asset flex.AssetID,
+	steps, gives []flex.Step,
+) (Profile, error) {
+	var all []flex.Step
+	for _, s := range steps {
+		for _, g := range gives {
+			in := g.Meet(s.Span)
+			if in.Empty() {
+				continue
+			}
+			if s.Limit > 0 || g.Limit < 0 {
+				return Profile{}, fmt.Errorf(
+					"at %v it would take and give",
+					in.From,
+				)
+			}
+
+			before := flex.Span{From: s.From, To: in.From}
+			if !before.Empty() {
+				all = append(all, flex.Step{Span: before, Limit: s.Limit})
+			}
+
+			all = append(all, flex.Step{Span: in, Limit: -g.Limit})
+			s.From = in.To
+		}
+
+		if !s.Empty() {
+			all = append(all, s)
+		}
+	}
+
+	return profileOf(asset, all)
+}
+
+func profileOf(asset flex.AssetID, steps []flex.Step) (Profile, error) {
 	p := Profile{ID: ProfileID(asset)}
 
 	if len(steps) == 0 {
@@ -67,12 +119,6 @@ func New(asset flex.AssetID, steps []flex.Step) (Profile, error) {
 				i,
 			)
 
-		case s.Limit < 0:
-			return Profile{}, fmt.Errorf(
-				"step %d has the negative limit %d W",
-				i,
-				s.Limit,
-			)
 		}
 
 		s.From = s.From.UTC()

@@ -41,6 +41,26 @@ type period struct {
 // whole number of watts is rounded down; a missing id is 0. A profile without an end,
 // in amperes or relative to something is refused.
 func Parse(b []byte) (Profile, error) {
+	p, err := ParseDischarging(b)
+	if err != nil {
+		return Profile{}, err
+	}
+
+	for i, s := range p.Steps {
+		if s.Limit < 0 {
+			return Profile{}, fmt.Errorf(
+				"period %d has the limit %d W",
+				i,
+				s.Limit,
+			)
+		}
+	}
+
+	return p, nil
+}
+
+// ParseDischarging is Parse for what takes limits below zero, by which a car discharges.
+func ParseDischarging(b []byte) (Profile, error) {
 	var r request
 	if err := json.Unmarshal(b, &r); err != nil {
 		return Profile{}, fmt.Errorf("reading a charging profile: %w", err)
@@ -66,7 +86,7 @@ func Parse(b []byte) (Profile, error) {
 		return Profile{}, err
 	}
 
-	out, err := New(flex.AssetID{}, steps)
+	out, err := profileOf(flex.AssetID{}, steps)
 	if err != nil {
 		return Profile{}, err
 	}
@@ -163,7 +183,7 @@ func (p *period) check(i int, last, duration int64) error {
 			*p.Start,
 		)
 
-	case *p.Limit < 0 || *p.Limit > 1e9:
+	case *p.Limit < -1e9 || *p.Limit > 1e9:
 		return fmt.Errorf("period %d has the limit %v W", i, *p.Limit)
 	}
 

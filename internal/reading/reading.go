@@ -124,15 +124,21 @@ func (in *intake) notify(ctx context.Context, rs []flex.Reading) error {
 		return err
 	}
 
+	charge := []flex.Label{flex.BatteryStateOfCharge, flex.BatteryStoredEnergy}
+	err = in.tx.MarkDischarging(
+		ctx,
+		telling(rs, now.Add(-freshCharge), charge...)...,
+	)
+	if err != nil {
+		return err
+	}
+
 	return in.tx.MarkRead(
 		ctx,
 		telling(
 			rs,
 			now.Add(-freshCharge),
-			append(
-				[]flex.Label{flex.BatteryStateOfCharge, flex.BatteryStoredEnergy},
-				flex.HeatLabels...,
-			)...,
+			append(charge, flex.HeatLabels...)...,
 		)...,
 	)
 }

@@ -465,7 +465,7 @@ func (tx *Tx) fill(ctx context.Context, pushes []ClaimedPush) error {
 			},
 			`
 			SELECT s.event_id, s.asset_id, s.session_id, s.generation, s.made_at, s.from_at, s.steps,
-				COALESCE(a.external_id, o.external_id, ''), p.site_id, NULL
+				COALESCE(a.external_id, o.external_id, ''), p.site_id, NULL, s.discharge
 			FROM schedule s JOIN session p ON p.id = s.session_id JOIN outbox o ON o.subject = s.asset_id
 				LEFT JOIN asset a ON a.id = s.asset_id
 			WHERE s.org_id = $1 AND s.event_id IN `+list,
@@ -524,7 +524,7 @@ func (tx *Tx) fillTanks(
 		},
 		`
 		SELECT p.event_id, p.asset_id, NULL, p.generation, p.made_at, p.from_at, p.steps,
-			COALESCE(a.external_id, o.external_id, ''), p.site_id, p.heat
+			COALESCE(a.external_id, o.external_id, ''), p.site_id, p.heat, NULL
 		FROM tank_plan p JOIN outbox o ON o.subject = p.asset_id LEFT JOIN asset a ON a.id = p.asset_id
 		WHERE p.org_id = $1 AND p.event_id IN `+list,
 		args...,
@@ -539,6 +539,7 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 	var steps, external string
 	var site flex.SiteID
 	var room sql.Null[string]
+	var gives *Discharge
 	err := s.Scan(
 		&v.EventID,
 		&v.AssetID,
@@ -550,6 +551,7 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 		&external,
 		&site,
 		&room,
+		givesText{&gives},
 	)
 
 	if err != nil {
@@ -562,6 +564,10 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 	}
 
 	v.Heat = p.signals()
+	if gives != nil {
+		v.Gives = gives.Gives
+	}
+
 	v.Steps, err = readSteps(from, steps)
 	l := at[v.EventID]
 	l.Schedule = &v

@@ -255,3 +255,32 @@ func (tx *Tx) SetDischargeConsent(
 
 	return tx.MarkDue(ctx, ids...)
 }
+
+// MarkDischarging is MarkDue for those of some assets whose cars were said to be discharged.
+func (tx *Tx) MarkDischarging(
+	ctx context.Context,
+	assets ...flex.AssetID,
+) error {
+	for len(assets) > 0 {
+		chunk := assets[:min(len(assets), outboxChunk)]
+		assets = assets[len(chunk):]
+
+		ids, args := in([]any{tx.org.Bytes()}, chunk)
+		found, err := rows(
+			ctx,
+			tx.conn,
+			scalar[flex.AssetID],
+			`SELECT id FROM asset WHERE org_id = $1 AND discharge IS NOT NULL AND id IN `+ids,
+			args...,
+		)
+		if err != nil {
+			return err
+		}
+
+		if err := tx.MarkDue(ctx, found...); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}

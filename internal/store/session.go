@@ -66,11 +66,14 @@ func scanSession(s scanner) (v Session, err error) {
 
 // Charging is all that planning an asset depends on, prices and readings apart.
 type Charging struct {
-	Asset      flex.Asset // its id, site, external id, type and power
+	Asset      flex.Asset // its id, site, external id, type, power, capacity and discharge
 	SiteTariff flex.SiteTariff
 	// import capacity of its site; zero if that was never set
 	Fuse    flex.Watts
 	Battery bool // there is a home battery at its site
+	// its site's user has consented to its car being discharged, and the schedule endpoint takes it
+	MayDischarge bool
+	Export       flex.Watts // that its site's connection takes at most
 	// its site has consented to full schedule control and is not withdrawn from it, and it is not excluded
 	Controlled bool
 	// since when an operator has it excluded; zero if it is not
@@ -134,28 +137,64 @@ func (tx *Tx) LockAsset(ctx context.Context, id flex.AssetID) error {
 // batteryBeside is whether there is a battery beside asset a at its site.
 const batteryBeside = `EXISTS (SELECT 1 FROM asset b WHERE b.org_id = a.org_id AND b.site_id = a.site_id AND b.type = 'battery' AND b.id <> a.id)`
 
+// mayDischarge is whether the car of asset a at site t may be discharged.
+const mayDischarge = `(t.discharge_consent_at IS NOT NULL AND EXISTS (SELECT 1 FROM endpoint e WHERE e.org_id = a.org_id AND e.name = 'schedule' AND e.discharge <> ''))`
+
+var chargingQuery = `SELECT a.site_id, a.external_id, a.type, a.power_w, a.phases, a.rate_pin_w, a.rate_reset_at, t.tariff_type, t.cheap_start, t.cheap_end,
+		CASE WHEN t.supply_set THEN t.import_w ELSE 0 END, ` + batteryBeside + `, ` + mayDischarge + `, t.export_w, a.capacity_wh, a.discharge, ` + controlled + `, a.excluded_at, ` + inputsColumns + `
+	FROM asset a JOIN site t ON t.id = a.site_id LEFT JOIN inputs i ON i.asset_id = a.id
+	WHERE a.org_id = $1 AND a.id = $2`
+
+// chargingRow is a row of chargingQuery.
+type chargingRow struct {
+	inputsRow
+
+	power    sql.Null[int64]
+	pin      sql.Null[int64]
+	capacity sql.Null[int64]
+
+	typ        string
+	cheapStart string
+	cheapEnd   string
+}
+
+// dest is where the columns go.
+func (r *chargingRow) dest(c *Charging) []any {
+	a := &c.Asset
+	return append(
+		[]any{
+			&a.SiteID,
+			&a.ExternalID,
+			&a.Type,
+			&r.power,
+			&a.Phases,
+			&r.pin,
+			instant{&c.RateSince},
+			&r.typ,
+			&r.cheapStart,
+			&r.cheapEnd,
+			&c.Fuse,
+			&c.Battery,
+			&c.MayDischarge,
+			&c.Export,
+			&r.capacity,
+			dischargeText{&a.Discharge},
+			&c.Controlled,
+			instant{&c.Excluded},
+		},
+		r.inputsRow.dest()...,
+	)
+}
+
 // Charging returns what planning the asset depends on.
 func (tx *Tx) Charging(
 	ctx context.Context,
 	id flex.AssetID,
 ) (c Charging, err error) {
-	var (
-		r                         inputsRow
-		power, pin                sql.Null[int64]
-		typ, cheapStart, cheapEnd string
-	)
-
+	var r chargingRow
 	c.Asset.ID = id
-	err = tx.row(
-		ctx,
-		`SELECT a.site_id, a.external_id, a.type, a.power_w, a.phases, a.rate_pin_w, a.rate_reset_at, t.tariff_type, t.cheap_start, t.cheap_end,
-			CASE WHEN t.supply_set THEN t.import_w ELSE 0 END, `+batteryBeside+`, `+controlled+`, a.excluded_at, `+inputsColumns+`
-		FROM asset a JOIN site t ON t.id = a.site_id LEFT JOIN inputs i ON i.asset_id = a.id
-		WHERE a.org_id = $1 AND a.id = $2`,
-		tx.org.Bytes(),
-		id.Bytes(),
-	).Scan(append([]any{
-		&c.Asset.SiteID, &c.Asset.ExternalID, &c.Asset.Type, &power, &c.Asset.Phases, &pin, instant{&c.RateSince}, &typ, &cheapStart, &cheapEnd, &c.Fuse, &c.Battery, &c.Controlled, instant{&c.Excluded}}, r.dest()...)...)
+	err = tx.row(ctx, chargingQuery, tx.org.Bytes(), id.Bytes()).
+		Scan(r.dest(&c)...)
 
 	if errors.Is(err, sql.ErrNoRows) {
 		return c, flex.Fail(flex.NotFound, flex.AssetMissing)
@@ -166,10 +205,11 @@ func (tx *Tx) Charging(
 	}
 
 	c.Inputs = r.inputs()
-	c.RatePin = flex.Watts(pin.V)
-	c.Asset.Power = quantity[flex.Watts](power)
+	c.RatePin = flex.Watts(r.pin.V)
+	c.Asset.Power = quantity[flex.Watts](r.power)
+	c.Asset.Capacity = quantity[flex.WattHours](r.capacity)
 
-	c.SiteTariff = siteTariff(typ, cheapStart, cheapEnd)
+	c.SiteTariff = siteTariff(r.typ, r.cheapStart, r.cheapEnd)
 	err = tx.lastSession(ctx, &c)
 
 	return c, err

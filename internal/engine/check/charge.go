@@ -22,7 +22,9 @@ func Charge(p charge.Problem, plan charge.Plan) error {
 	if err := checkShape(&p, &plan); err != nil {
 		return err
 	}
+
 	atoms := atomsOf(make([]atom, 0, atomsUsual), &p, &plan)
+
 	if p.Unbroken && p.Mode == flex.Minimise {
 		return cmp.Or(
 			checkLimits(&p, atoms),
@@ -83,6 +85,7 @@ func (a *atom) bought(peak bool) bool {
 // a gap on whole seconds, and end.
 func checkShape(p *charge.Problem, plan *charge.Plan) error {
 	end := p.ReadyBy
+
 	if p.ChargeNow.Len() > 0 && p.ChargeNow.To.After(end) {
 		end = p.ChargeNow.To
 	}
@@ -96,6 +99,7 @@ func checkShape(p *charge.Problem, plan *charge.Plan) error {
 	}
 
 	at, before := p.From, flex.Watts(-1)
+
 	for i, s := range plan.Steps {
 		switch {
 		case !s.From.Equal(at):
@@ -138,10 +142,12 @@ func atomsOf(atoms []atom, p *charge.Problem, plan *charge.Plan) []atom {
 	cuts := cutsOf(p, plan)
 	missing := checkMedian(p.Prices)
 	steps := plan.Steps
+
 	for i := 1; i < len(cuts); i++ {
 		if cuts[i-1] >= steps[0].To.Unix() {
 			steps = steps[1:]
 		}
+
 		atoms = append(
 			atoms,
 			lookAt(p, steps[0].Limit, cuts[i-1], cuts[i], missing),
@@ -156,6 +162,7 @@ func atomsOf(atoms []atom, p *charge.Problem, plan *charge.Plan) []atom {
 func cutsOf(p *charge.Problem, plan *charge.Plan) []int64 {
 	first, last := p.From.Unix(), plan.Steps[len(plan.Steps)-1].To.Unix()
 	cuts := append(make([]int64, 0, 2*atomsUsual), first)
+
 	for t := first / 1800 * 1800; t < last; t += 1800 {
 		if t > first {
 			cuts = append(cuts, t)
@@ -166,6 +173,7 @@ func cutsOf(p *charge.Problem, plan *charge.Plan) []int64 {
 	cut := func(at time.Time) { // most are there already
 		t := at.Unix()
 		i, found := slices.BinarySearch(cuts, t)
+
 		if !found && first < t && t < last {
 			cuts = slices.Insert(cuts, i, t)
 		}
@@ -200,6 +208,7 @@ func cutsOf(p *charge.Problem, plan *charge.Plan) []int64 {
 // mostAt is the most power, in watts, that the limits allow at an instant.
 func mostAt(p *charge.Problem, t time.Time) float64 {
 	most := float64(p.Power)
+
 	for _, l := range p.Limits {
 		if l.Contains(t) {
 			most = min(most, max(0, float64(l.Limit)))
@@ -231,6 +240,7 @@ func lookAt(
 	}
 
 	price, known := checkPrice(p.Prices, flex.PeriodAt(t))
+
 	if !known {
 		price = missing
 	}
@@ -259,6 +269,7 @@ func checkPrice(
 ) (price flex.Price, known bool) {
 	if len(prices) > 0 {
 		i := period.Sub(prices[0].Period)
+
 		if i >= 0 && i < len(prices) && prices[i].Period == period {
 			return prices[i].Price, prices[i].Known
 		}
@@ -276,6 +287,7 @@ func checkPrice(
 // checkMedian is the price that the law puts in the place of a missing one.
 func checkMedian(prices []flex.PricedPeriod) flex.Price {
 	known := make([]flex.Price, 0, 2*atomsUsual)
+
 	for _, q := range prices {
 		if q.Known {
 			known = append(known, q.Price)
@@ -285,6 +297,7 @@ func checkMedian(prices []flex.PricedPeriod) flex.Price {
 	if len(known) == 0 {
 		return 0
 	}
+
 	slices.Sort(known)
 
 	return known[(len(known)-1)/2]
@@ -296,6 +309,7 @@ func checkLimits(p *charge.Problem, atoms []atom) error {
 	for i := range atoms {
 		a := &atoms[i]
 		free := a.limit == flex.NoLimit && a.most == float64(p.Power)
+
 		switch {
 		case a.limit < 0 || float64(a.limit) > a.most && !free:
 			return fmt.Errorf(
@@ -326,13 +340,16 @@ func checkLimits(p *charge.Problem, atoms []atom) error {
 // checkNeed holds laws S3 and S4: the need is met, or everything permitted is used.
 func checkNeed(p *charge.Problem, atoms []atom) error {
 	got, could := 0.0, 0.0
+
 	for i := range atoms {
 		a := &atoms[i]
+
 		if a.late {
 			continue
 		}
 
 		got += a.energy()
+
 		if a.now || a.off || p.MayChargePeak {
 			could += a.most * a.seconds
 		}

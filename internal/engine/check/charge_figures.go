@@ -18,6 +18,7 @@ func checkPeak(p *charge.Problem, atoms []atom) error {
 
 	for i := range atoms {
 		a := &atoms[i]
+
 		switch {
 		case a.late:
 		case a.off || a.now:
@@ -57,10 +58,12 @@ func checkPeak(p *charge.Problem, atoms []atom) error {
 // bought energy could be had cheaper.
 func checkMode(p *charge.Problem, atoms []atom) error {
 	need, got := float64(p.Need)*3600, 0.0
+
 	for i := range atoms {
 		a := &atoms[i]
 		mustOpen := p.Mode != flex.Minimise && !a.late && !a.given
 		closed := a.off && !a.now
+
 		if mustOpen && closed && a.spare() > 0 {
 			return fmt.Errorf(
 				"S7: off-peak time at %v is not open",
@@ -85,11 +88,14 @@ func checkMode(p *charge.Problem, atoms []atom) error {
 
 	for _, peak := range []bool{false, true} {
 		dearest, cheapest := math.Inf(-1), math.Inf(1)
+
 		for i := range atoms {
 			a := &atoms[i]
+
 			if a.bought(peak) && a.energy() > 0 {
 				dearest = max(dearest, a.price)
 			}
+
 			if a.bought(peak) && a.spare() > 0 {
 				cheapest = min(cheapest, a.price)
 			}
@@ -116,6 +122,7 @@ func boundOf(plan *charge.Plan, atoms []atom) (bound float64) {
 	for i := range atoms {
 		a := &atoms[i]
 		split := a.boughtOff && splitOff || a.boughtPeak && splitPeak
+
 		if plan.HasThreshold && split {
 			bound += lambda*a.energy() + min(0, a.price-lambda)*a.most*a.seconds
 		} else {
@@ -132,10 +139,12 @@ func checkFigures(p *charge.Problem, plan *charge.Plan, atoms []atom) error {
 	energy := 0.0
 	inTime := 0.0
 	cost := 0.0
+
 	for i := range atoms {
 		a := &atoms[i]
 		energy += a.energy()
 		cost += a.price * a.energy()
+
 		if !a.late {
 			inTime += a.energy()
 		}
@@ -191,6 +200,7 @@ func checkFigures(p *charge.Problem, plan *charge.Plan, atoms []atom) error {
 // bought and a part was not, so that a price decided.
 func checkSplit(atoms []atom, peak bool) bool {
 	some, spare := false, false
+
 	for i := range atoms {
 		if a := &atoms[i]; a.bought(peak) {
 			some, spare = some || a.energy() > 0, spare || a.spare() > 0
@@ -203,14 +213,17 @@ func checkSplit(atoms []atom, peak bool) bool {
 // checkPeriods holds the explanation against the steps.
 func checkPeriods(plan *charge.Plan, atoms []atom) error {
 	sum, next := flex.WattHours(0), 0
+
 	for i, q := range plan.Periods {
 		sum += q.Energy
 		drawn := 0.0
+
 		for ; next < len(atoms) && atoms[next].to <= q.To.Unix(); next++ {
 			drawn += atoms[next].energy()
 		}
 
 		charges := q.Reason >= charge.Now && q.Reason <= charge.PeakNeeded
+
 		switch {
 		case i > 0 && !q.From.Equal(plan.Periods[i-1].To), q.Len() > flex.HalfHour:
 			return fmt.Errorf(

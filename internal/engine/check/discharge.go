@@ -16,18 +16,19 @@ type Discharging struct {
 	Gives   []flex.Step // what it gives, in order
 	Charge  flex.Watts  // the most that it takes
 	Most    flex.Watts  // the most that it gives
-	// watt-hours in its battery: now, when it is full, what stays in it, and what it needs by ready-by
+	// the schedule that charges alone: by ready-by the car must hold as much as by that
+	Alone []flex.Step
+	// watt-hours in its battery: now, when it is full, and what stays in it
 	Stored   float64
 	Capacity float64
 	Reserve  float64
-	Target   float64
 	// parts of what is taken that are stored, and of what is stored that are given
 	In, Out float64
 	// the times in which it may take energy; nil for all
 	Open []flex.Span
 	// what may be exported beside its own in each time; where nothing is said, nothing may
 	Export []flex.Step
-	// how far, in watt-hours, reserve and target may be missed
+	// how far, in watt-hours, what is to stay or to be held may be missed
 	Slack float64
 }
 
@@ -35,24 +36,54 @@ type Discharging struct {
 // export limit, second by second as it changes, by what the car stores if it hears nothing more. It shares no code with
 // the planner. An error says which law is broken.
 func Discharge(p Discharging) error {
-	stored := p.Stored
-	cuts := dischargeCuts(&p)
+	alone := p
+	alone.Steps = p.Alone
+	alone.Gives = nil
+	alone.Open = nil
+	least, err := alone.follow()
+	if err != nil {
+		return err
+	}
+
+	stored, err := p.follow()
+	if err != nil {
+		return err
+	}
+
+	if stored < least-p.Slack {
+		return fmt.Errorf(
+			"it holds %.0f Wh at %v, and %.0f Wh if it only charges",
+			stored,
+			p.ReadyBy,
+			least,
+		)
+	}
+
+	return nil
+}
+
+// follow is what the car stores by ready-by, unless it breaks a law before.
+func (p *Discharging) follow() (stored float64, err error) {
+	stored = p.Stored
+	cuts := dischargeCuts(p)
+
 	for i := 1; i < len(cuts); i++ {
 		at := cuts[i-1]
 		hours := cuts[i].Sub(at).Hours()
 		takes, gives := limitOf(p.Steps, at), limitOf(p.Gives, at)
+
 		if takes > 0 && gives > 0 {
-			return fmt.Errorf("it takes and gives at %v", at)
+			return 0, fmt.Errorf("it takes and gives at %v", at)
 		}
 
 		if err := p.mayGive(at, gives, stored, hours); err != nil {
-			return err
+			return 0, err
 		}
 
 		if takes > 0 && p.Open != nil && !slices.ContainsFunc(p.Open, func(s flex.Span) bool {
 			return s.Contains(at)
 		}) {
-			return fmt.Errorf("it takes %d W at %v, which is not permitted", takes, at)
+			return 0, fmt.Errorf("it takes %d W at %v, which is not permitted", takes, at)
 		}
 
 		stored += float64(min(takes, p.Charge)) * hours * p.In
@@ -60,16 +91,7 @@ func Discharge(p Discharging) error {
 		stored -= float64(gives) * hours / p.Out
 	}
 
-	if stored < p.Target-p.Slack {
-		return fmt.Errorf(
-			"it holds %.0f Wh at %v, not %.0f",
-			stored,
-			p.ReadyBy,
-			p.Target,
-		)
-	}
-
-	return nil
+	return stored, nil
 }
 
 // mayGive holds what is given for some hours against what the car can and the export limit, and what is left against
@@ -80,6 +102,7 @@ func (p *Discharging) mayGive(
 	stored, hours float64,
 ) error {
 	left := stored - float64(gives)*hours/p.Out
+
 	switch {
 	case gives == 0:
 		return nil

@@ -24,6 +24,7 @@ func (d *Device) may(at time.Time, next bool) (most flex.Watts) {
 	for _, list := range d.May {
 		most = max(most, d.by(list, at))
 	}
+
 	if next && len(d.Next) > 0 {
 		most = max(most, d.by(d.Next, at))
 	}
@@ -34,6 +35,7 @@ func (d *Device) may(at time.Time, next bool) (most flex.Watts) {
 // over reports whether what a device is about to be sent is over at an instant.
 func (d *Device) over(at time.Time) bool {
 	n := len(d.Next)
+
 	return n > 0 && !at.Before(d.Next[n-1].To)
 }
 
@@ -58,10 +60,12 @@ func (d *Device) by(list []flex.Step, at time.Time) flex.Watts {
 // drawn beside it. An error says which device, when and by how much.
 func Fuse(devices []Device, fuse flex.Watts) error {
 	instants := instantsOf(devices)
+
 	for i := range devices {
 		for _, at := range within(instants, devices[i].Next) {
 			own := devices[i].by(devices[i].Next, at)
 			left := leftTo(devices, i, at, fuse, len(devices))
+
 			if own > 0 && own > left {
 				return fmt.Errorf(
 					"device %d is let draw %d W at %v, where a main fuse of %d W leaves it %d W",
@@ -82,17 +86,21 @@ func Fuse(devices []Device, fuse flex.Watts) error {
 // least that a device can use is none.
 func ClipToFuse(devices []Device, fuse flex.Watts) {
 	instants := instantsOf(devices)
+
 	for i := range devices {
 		var cut []flex.Step
 		ends := within(instants, devices[i].Next)
+
 		for k, at := range ends {
 			own := devices[i].by(devices[i].Next, at)
 			left := min(own, leftTo(devices, i, at, fuse, i))
+
 			if left < devices[i].Least && left < own {
 				left = 0
 			}
 
 			to := devices[i].Next[len(devices[i].Next)-1].To
+
 			if k+1 < len(ends) {
 				to = ends[k+1]
 			}
@@ -116,6 +124,7 @@ func MostDrawn(devices []Device, spans []flex.Span) []flex.Watts {
 
 	for i, span := range spans {
 		most[i] = together(devices, span.From)
+
 		for next < len(instants) && instants[next].Before(span.From) {
 			next++
 		}
@@ -133,6 +142,7 @@ func together(devices []Device, at time.Time) (sum flex.Watts) {
 	for i := range devices {
 		sum += devices[i].may(at, true)
 	}
+
 	return sum
 }
 
@@ -146,6 +156,7 @@ func leftTo(
 	to int,
 ) flex.Watts {
 	left := fuse
+
 	for k := range devices {
 		if k != i {
 			left -= devices[k].may(at, k < to || devices[k].over(at))
@@ -165,6 +176,7 @@ func instantsOf(devices []Device) (instants []time.Time) {
 
 	for i := range devices {
 		add(devices[i].Next)
+
 		for _, list := range devices[i].May {
 			add(list)
 		}
@@ -179,6 +191,7 @@ func instantsOf(devices []Device) (instants []time.Time) {
 func within(instants []time.Time, list []flex.Step) (in []time.Time) {
 	for _, at := range instants {
 		before := len(list) == 0 || at.Before(list[0].From)
+
 		if !before && at.Before(list[len(list)-1].To) {
 			in = append(in, at)
 		}
@@ -205,6 +218,7 @@ type Meter struct {
 // need too.
 func AtMeter(m Meter) error {
 	gives := m.Mode != battery.ModeCharge && m.Mode != battery.ModeLock
+
 	switch {
 	case max(m.Moves, -m.Moves) > m.Power+1:
 		return fmt.Errorf("%d W are moved by a battery of %d W", m.Moves, m.Power)

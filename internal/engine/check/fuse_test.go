@@ -16,12 +16,14 @@ var dawn = time.Date(2026, 1, 10, 0, 0, 0, 0, time.UTC)
 // drawSteps draws a list of steps that follow each other on whole minutes.
 func drawSteps(r *rand.Rand) (list []flex.Step) {
 	at := dawn.Add(time.Duration(r.IntN(20)) * time.Minute)
+
 	for range 1 + r.IntN(4) {
 		to := at.Add(time.Duration(1+r.IntN(30)) * time.Minute)
 		limit := []flex.Watts{0, 2000, 7400, flex.NoLimit}[r.IntN(4)]
 		list = append(list, flex.Step{Span: flex.Span{From: at, To: to}, Limit: limit})
 		at = to
 	}
+
 	return list
 }
 
@@ -29,27 +31,33 @@ func drawSteps(r *rand.Rand) (list []flex.Step) {
 func passes(devices []check.Device, i int, at time.Time, fuse flex.Watts) bool {
 	by := func(d *check.Device, list []flex.Step) flex.Watts {
 		k := slices.IndexFunc(list, func(s flex.Step) bool { return s.Contains(at) })
+
 		switch {
 		case k >= 0:
 			return min(list[k].Limit, d.Own)
 		case d.Free && len(list) > 0 && !at.Before(list[len(list)-1].To):
 			return d.Own
 		}
+
 		return 0
 	}
 
 	own := by(&devices[i], devices[i].Next)
+
 	if n := len(devices[i].Next); n > 0 && !at.Before(devices[i].Next[n-1].To) {
 		own = 0 // what comes after is not sent
 	}
 
 	sum := own
+
 	for k := range devices {
 		if k != i {
 			most := by(&devices[k], devices[k].Next)
+
 			for _, list := range devices[k].May {
 				most = max(most, by(&devices[k], list))
 			}
+
 			sum += most
 		}
 	}
@@ -62,21 +70,27 @@ func passes(devices []check.Device, i int, at time.Time, fuse flex.Watts) bool {
 func TestFuse_Random(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	faults, clean := 0, 0
+
 	for range 3000 {
 		fuse := flex.Watts(4000 + r.IntN(16000))
 		devices := make([]check.Device, 1+r.IntN(4))
+
 		for i := range devices {
 			d := check.Device{Least: 1380, Own: flex.Watts(2000 + r.IntN(9000)), Free: r.IntN(2) == 0}
+
 			for range r.IntN(3) {
 				d.May = append(d.May, drawSteps(r))
 			}
+
 			if r.IntN(2) == 0 {
 				d.Next = drawSteps(r)
 			}
+
 			devices[i] = d
 		}
 
 		want := false
+
 		for i := range devices {
 			for m := range 200 {
 				want = want || passes(devices, i, dawn.Add(time.Duration(m)*time.Minute), fuse)
@@ -107,6 +121,7 @@ func TestFuse_Random(t *testing.T) {
 // TestAtMeter has each limit at its edge, and one watt past it.
 func TestAtMeter(t *testing.T) {
 	at := check.Meter{Import: 10000, Export: 3000, Power: 3000}
+
 	for name, c := range map[string]struct {
 		change func(*check.Meter)
 		fault  bool

@@ -21,11 +21,13 @@ func Modes(p *battery.ModeProblem, to []battery.Mode, f battery.Result) error {
 	for t, m := range to {
 		next, grid := checkDevice(p, t, s, m)
 		c := min(grid, 0)*p.Export[t] + max(grid, 0)*p.Import[t]
+
 		if next < s {
 			c += float64(s-next) * p.DischargeEff * p.Wear
 		}
 
 		cost += c / 1000
+
 		if m != before {
 			cost += p.SwitchCost
 		}
@@ -38,6 +40,7 @@ func Modes(p *battery.ModeProblem, to []battery.Mode, f battery.Result) error {
 	if err := near("cost", cost, f.Cost, size); err != nil {
 		return err
 	}
+
 	if f.Bound > f.Cost+slack*size {
 		return fmt.Errorf("the bound %v is above the cost %v", f.Bound, f.Cost)
 	}
@@ -55,6 +58,7 @@ func known(p *battery.ModeProblem, to []battery.Mode) error {
 		if m >= battery.ModeCount {
 			return fmt.Errorf("slot %d has mode %d", t, m)
 		}
+
 		if p.Allowed != nil && !p.Allowed[t].Has(m) {
 			return fmt.Errorf(
 				"slot %d has %v, which is not allowed there",
@@ -76,8 +80,10 @@ func checkDevice(
 ) (int, float64) {
 	grid := float64(p.Load[t] - p.PV[t])
 	y := ModeMove(p, t, m)
+
 	if y > 0 {
 		y = min(y, max(0, p.Max-s))
+
 		return s + y, grid + float64(y)/p.ChargeEff
 	}
 
@@ -90,11 +96,13 @@ func checkDevice(
 func ModeMove(p *battery.ModeProblem, t int, m battery.Mode) int {
 	net := float64(p.Load[t] - p.PV[t])
 	share := 1.0
+
 	if t == 0 && p.FirstShare > 0 {
 		share = p.FirstShare
 	}
 
 	up, down := int(float64(p.ChargeStep)*share), int(float64(p.DischargeStep)*share)
+
 	if p.ImportLimit > 0 {
 		up = min(
 			up,
@@ -141,5 +149,6 @@ func near(what string, got, said, size float64) error {
 	if math.Abs(got-said) <= slack*max(1, size) {
 		return nil
 	}
+
 	return fmt.Errorf("%s is %v, the plan says %v", what, got, said)
 }

@@ -18,6 +18,7 @@ func moved(p charge.Problem, plan charge.Plan) (charge.Problem, charge.Plan) {
 	p.ChargeNow = earlier(p.ChargeNow, late)
 
 	p.OffPeak = slices.Clone(p.OffPeak)
+
 	for i := range p.OffPeak {
 		p.OffPeak[i] = earlier(p.OffPeak[i], late)
 	}
@@ -27,6 +28,7 @@ func moved(p charge.Problem, plan charge.Plan) (charge.Problem, charge.Plan) {
 	plan.Steps = stepsEarlier(plan.Steps, late)
 
 	plan.Periods = slices.Clone(plan.Periods)
+
 	for i := range plan.Periods {
 		plan.Periods[i].Span = earlier(plan.Periods[i].Span, late)
 	}
@@ -39,6 +41,7 @@ func earlier(s flex.Span, by time.Duration) flex.Span {
 	if s.To.After(s.From) {
 		return flex.Span{From: s.From.Add(-by), To: s.To.Add(-by)}
 	}
+
 	return s
 }
 
@@ -46,6 +49,7 @@ func stepsEarlier(steps []flex.Step, by time.Duration) (out []flex.Step) {
 	for _, s := range steps {
 		out = append(out, flex.Step{Span: earlier(s.Span, by), Limit: s.Limit})
 	}
+
 	return out
 }
 
@@ -56,6 +60,7 @@ func pricesLater(
 	late time.Duration,
 ) (out []flex.PricedPeriod) {
 	known := map[flex.Period]flex.Price{}
+
 	for _, q := range prices {
 		if q.Known {
 			known[q.Period] = q.Price
@@ -76,6 +81,7 @@ func pricesLater(
 			q.Price = flex.Price((int64(q.Price)*(int64(flex.HalfHour.Seconds())-second) +
 				int64(next)*second) / int64(flex.HalfHour.Seconds()))
 		}
+
 		out = append(out, q)
 	}
 

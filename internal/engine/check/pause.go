@@ -18,6 +18,7 @@ func Pause(p pause.Problem, plan pause.Plan) error {
 	}
 
 	length := p.Pause
+
 	if length == 0 {
 		length = flex.HalfHour
 	}
@@ -34,6 +35,7 @@ func Pause(p pause.Problem, plan pause.Plan) error {
 	}
 
 	before, after := checkLength(p.Blocks), checkLength(plan.Blocks)
+
 	switch {
 	case plan.Pause.Len() != length || !inside(plan.Pause):
 		return fmt.Errorf(
@@ -78,12 +80,14 @@ func checkLength(spans []flex.Span) (sum time.Duration) {
 	for _, s := range spans {
 		sum += s.Len()
 	}
+
 	return sum
 }
 
 // checkUntouched holds a plan without a pause to the client's schedule.
 func checkUntouched(p *pause.Problem, plan *pause.Plan) error {
 	claims := len(plan.MadeUp) > 0 || plan.Saved != 0
+
 	if claims || !slices.Equal(plan.Blocks, p.Blocks) || !plan.Pause.Empty() {
 		return fmt.Errorf("S12: no pause was made, and the schedule is changed")
 	}
@@ -98,6 +102,7 @@ func checkMadeUp(
 ) (added time.Duration, _ error) {
 	for _, s := range plan.MadeUp {
 		added += s.Len()
+
 		for _, b := range p.Blocks {
 			if !s.Meet(b).Empty() {
 				return 0, fmt.Errorf(

@@ -36,17 +36,20 @@ func LargestChange(sent []Sent) Change {
 	for i := 0; i < len(turns); {
 		at := turns[i].at
 		before := loadAt{at: at - 1, power: now}
+
 		for ; i < len(turns) && turns[i].at == at; i++ {
 			now += turns[i].by
 		}
 
 		loads = append(loads, before, loadAt{at: at, power: now})
+
 		for loads[0].at < at-60 {
 			loads = loads[1:]
 		}
 
 		for _, l := range loads {
 			by := max(now-l.power, l.power-now)
+
 			if by > int64(most.Power) {
 				most = Change{
 					Power: flex.Watts(by),
@@ -77,6 +80,7 @@ func turnsOf(sent []Sent) (turns []turn) {
 
 	for i, s := range sent {
 		from, to := s.At.Unix(), int64(1)<<62
+
 		if i+1 < len(sent) && sent[i+1].Asset == s.Asset {
 			to = sent[i+1].At.Unix()
 		}
@@ -84,6 +88,7 @@ func turnsOf(sent []Sent) (turns []turn) {
 		for _, step := range s.Steps {
 			begin, end := max(from, step.From.Unix()), min(to, step.To.Unix())
 			power := int64(max(0, min(step.Limit, s.Power)))
+
 			if begin < end && power > 0 {
 				turns = append(turns, turn{begin, power}, turn{end, -power})
 			}

@@ -63,6 +63,7 @@ func Site(p *site.Problem, a *site.Plan, r site.Result) error {
 // devices goes through what every device does.
 func (b *siteBooks) devices(a *site.Plan) {
 	p := b.p
+
 	for t := range b.net {
 		b.own[t] = p.Load[t]
 		b.net[t] = p.Load[t] - p.PV[t]
@@ -143,6 +144,7 @@ func (b *siteBooks) car(k int, x []float64) {
 		hours := d.Available[t]
 
 		charges := q > siteLimit
+
 		if charges {
 			b.keep("the car's energy", t, q, d.Min*hours, d.Max*hours)
 			b.cars[t] = true
@@ -165,6 +167,7 @@ func (b *siteBooks) car(k int, x []float64) {
 
 	if d.V2G != nil {
 		b.discharge(d, x)
+
 		return
 	}
 
@@ -177,9 +180,11 @@ func (b *siteBooks) tier(d *site.Car, t int, q float64) {
 	if d.OffPeak == nil || d.OffPeak[t] {
 		return
 	}
+
 	if !d.PeakToo {
 		b.keep("the car's energy in peak time", t, q, 0, 0)
 	}
+
 	b.peak += q
 }
 
@@ -215,6 +220,7 @@ func (b *siteBooks) tank(x []bool) {
 
 	for t, on := range x {
 		heat := 0.0
+
 		if on {
 			heat = d.Element * b.p.Hours
 		}
@@ -240,6 +246,7 @@ func (b *siteBooks) heat(x []float64) {
 
 	for t, q := range x {
 		on := q > siteLimit
+
 		if on {
 			b.keep("the heat pump's energy", t, q, d.Min*hours, d.Max*hours)
 		}
@@ -264,8 +271,10 @@ func (b *siteBooks) heat(x []float64) {
 // meter looks at what goes through the main fuse, and prices it at the best curtailment.
 func (b *siteBooks) meter() {
 	p := b.p
+
 	for t, net := range b.net {
 		spare := 0.0
+
 		if p.Curtailable {
 			spare = p.PV[t]
 		}
@@ -284,6 +293,7 @@ func (b *siteBooks) meter() {
 		}
 
 		best := math.Inf(1)
+
 		for _, curtailed := range []float64{
 			0,
 			spare,
@@ -292,6 +302,7 @@ func (b *siteBooks) meter() {
 			max(0, min(spare, fuse-net)),
 		} {
 			grid := net + curtailed
+
 			if grid < -limit-siteLimit || grid > fuse+siteLimit {
 				continue
 			}
@@ -306,6 +317,7 @@ func (b *siteBooks) meter() {
 // compare holds what a result says against what was worked out.
 func (b *siteBooks) compare(r site.Result) error {
 	off := siteMoney * max(1, b.gross)
+
 	switch {
 	case !(math.Abs(r.Cost-b.cost) <= off):
 		return flex.Fail(

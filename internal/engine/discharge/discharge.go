@@ -69,6 +69,8 @@ type Plan struct {
 	Steps []flex.Step // what it may take, as long as Alone
 	Gives []flex.Step // what it gives, within the time that the steps leave closed
 	Saves float64     // pence, beside Alone
+	// pence that a kWh costs which it takes more than alone; zero where it takes no more
+	Back float64
 	// pence: what the plan costs, and what no plan costs less than
 	Cost, Bound float64
 }
@@ -85,6 +87,7 @@ func Solve(p *Problem) Plan {
 	slots := p.slots()
 	alone := p.Play(p.Alone, nil)
 	none := Plan{Steps: p.Alone, Cost: alone.Cost, Bound: alone.Cost}
+
 	if len(slots) == 0 {
 		return none
 	}
@@ -93,43 +96,59 @@ func Solve(p *Problem) Plan {
 	solver := site.Solver{Limit: pivots}
 	problem := p.siteOf(slots, alone.End)
 	result := solver.Solve(problem, &found)
+
 	if len(found.Car) == 0 {
 		return none
 	}
 
 	none.Bound = min(alone.Cost, result.Bound-p.ordered(slots))
-	plan := Plan{
-		Gives: p.gives(slots, found.Car[0]),
-		Steps: p.Alone,
-		Bound: none.Bound,
-	}
+	plan := p.planOf(slots, found.Car[0])
+	plan.Bound = none.Bound
 
-	if !p.Kept {
-		plan.Steps = p.steps(slots, found.Car[0])
-	}
-
-	if len(plan.Gives) == 0 {
-		return none
-	}
-
-	played := p.Play(plan.Steps, plan.Gives)
-	plan.Cost, plan.Saves = played.Cost, alone.Cost-played.Cost
-	if played.End < alone.End-1 || played.broken {
+	if len(plan.Gives) == 0 || !p.beside(&plan, &alone) {
 		return none
 	}
 
 	return plan
 }
 
+// planOf turns energies in kWh into a plan.
+func (p *Problem) planOf(slots []slot, energies []float64) Plan {
+	plan := Plan{
+		Gives: p.gives(slots, energies),
+		Steps: p.Alone,
+	}
+
+	if !p.Kept {
+		plan.Steps = p.steps(slots, energies)
+	}
+
+	return plan
+}
+
+// beside says what a plan comes to beside charging alone. It is false if the car would end with less, or its reserve is broken.
+func (p *Problem) beside(plan *Plan, alone *Course) bool {
+	played := p.Play(plan.Steps, plan.Gives)
+	plan.Cost, plan.Saves = played.Cost, alone.Cost-played.Cost
+
+	if more := played.taken - alone.taken; more > 0 {
+		plan.Back = (played.paid - alone.paid) / more
+	}
+
+	return played.End >= alone.End-1 && !played.broken
+}
+
 // slots cuts the stay, as far as rates are known.
 func (p *Problem) slots() (slots []slot) {
 	for _, r := range p.Rates {
 		in := r.Span().Meet(flex.Span{From: p.From, To: p.ReadyBy})
+
 		if in.Empty() {
 			continue
 		}
 
 		cuts := []time.Time{in.From, in.To}
+
 		for _, s := range p.Open {
 			for _, at := range []time.Time{s.From, s.To} {
 				if at.After(in.From) && at.Before(in.To) {
@@ -140,6 +159,7 @@ func (p *Problem) slots() (slots []slot) {
 
 		slices.SortFunc(cuts, time.Time.Compare)
 		cuts = slices.CompactFunc(cuts, time.Time.Equal)
+
 		for i := 1; i < len(cuts); i++ {
 			slots = append(slots, slot{
 				Span: flex.Span{From: cuts[i-1], To: cuts[i]},
@@ -207,6 +227,7 @@ func (p *Problem) car(slots []slot, end float64) site.Car {
 
 	for _, s := range slots {
 		c.Available = append(c.Available, s.Len().Hours())
+
 		if closed {
 			c.OffPeak = append(c.OffPeak, s.open)
 		}
@@ -229,11 +250,13 @@ func (p *Problem) gives(slots []slot, energies []float64) (gives []flex.Step) {
 	for t, s := range slots {
 		power := flex.Watts(-energies[t]/s.Len().Hours()*100) * 10
 		power = min(power, p.Most)
+
 		if power < Least || p.Kept && p.chargesIn(s.Span) {
 			continue
 		}
 
 		n := len(gives)
+
 		if n > 0 && gives[n-1].Limit == power && gives[n-1].To.Equal(s.From) {
 			gives[n-1].To = s.To
 			continue
@@ -263,6 +286,7 @@ func (p *Problem) steps(slots []slot, energies []float64) (steps []flex.Step) {
 	}
 
 	last := steps[len(steps)-1].To
+
 	for _, s := range p.Alone {
 		rest := s.Meet(flex.Span{From: last, To: s.To})
 		steps = add(steps, rest, s.Limit)
@@ -280,6 +304,7 @@ func (p *Problem) within(t int, slots []slot, energies []float64) flex.Span {
 
 	before := t > 0 && energies[t-1] > least
 	after := t+1 < len(slots) && energies[t+1] > least
+
 	if after && !before {
 		return flex.Span{From: s.To.Add(-length), To: s.To}
 	}
@@ -290,11 +315,13 @@ func (p *Problem) within(t int, slots []slot, energies []float64) flex.Span {
 // add appends a step, and joins it with the one before if that is alike.
 func add(steps []flex.Step, in flex.Span, limit flex.Watts) []flex.Step {
 	n := len(steps)
+
 	switch {
 	case in.Empty():
 		return steps
 	case n > 0 && steps[n-1].Limit == limit:
 		steps[n-1].To = in.To
+
 		return steps
 	}
 

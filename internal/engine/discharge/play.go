@@ -13,7 +13,9 @@ type Course struct {
 	// what it gives in each half-hour, in order
 	Parts []Part
 
-	broken bool // it takes while it gives, or gives what is to stay
+	taken  float64 // kWh
+	paid   float64 // pence, for that
+	broken bool    // it takes while it gives, or gives what is to stay
 }
 
 // Part is what a car gives in one half-hour.
@@ -25,8 +27,10 @@ type Part struct {
 // Play follows a schedule until ready-by. A car that is full takes nothing more.
 func (p *Problem) Play(steps, gives []flex.Step) (c Course) {
 	c.End = p.Stored
+
 	for _, r := range p.Rates {
 		in := r.Span().Meet(flex.Span{From: p.From, To: p.ReadyBy})
+
 		for in.From.Before(in.To) {
 			to := nextChange(steps, gives, in)
 			c.play(
@@ -56,6 +60,8 @@ func (c *Course) play(
 	given := float64(gives) * hours
 
 	c.End += taken*Efficiency - given/Efficiency
+	c.taken += taken / 1000
+	c.paid += taken / 1000 * r.Buy
 	c.Cost += taken / 1000 * r.Buy
 	c.Cost += given / 1000 * (p.Wear - r.Sell)
 
@@ -64,8 +70,10 @@ func (c *Course) play(
 	}
 
 	c.broken = c.broken || takes > 0 || c.End < p.Reserve-1
+
 	if n := len(c.Parts); n > 0 && c.Parts[n-1].Period == r.Period {
 		c.Parts[n-1].Energy += given
+
 		return
 	}
 
@@ -75,6 +83,7 @@ func (c *Course) play(
 // nextChange is the first instant in a time, after its beginning, at which anything changes.
 func nextChange(steps, gives []flex.Step, in flex.Span) time.Time {
 	next := in.To
+
 	for _, list := range [][]flex.Step{steps, gives} {
 		for _, s := range list {
 			for _, at := range []time.Time{s.From, s.To} {

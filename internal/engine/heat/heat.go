@@ -70,6 +70,7 @@ type Plan struct {
 // Lowest is how much the plan lacks most of the band's bottom at the end of a slot, and in which; none is slot -1.
 func (p *Plan) Lowest(slots []Slot) (lack float64, slot int) {
 	slot = -1
+
 	for t := range slots {
 		if l := slots[t].Low - p.Temp[t]; l > lack+Grid/2 {
 			lack, slot = l, t
@@ -104,6 +105,7 @@ type course struct {
 // courseOf works out a slot.
 func (p *Problem) courseOf(slot *Slot) course {
 	stays := math.Exp(-p.Loss * slot.Hours / p.Capacity)
+
 	return course{
 		stays: stays,
 		idle:  (1 - stays) * (slot.Outdoor + p.Gain/p.Loss),
@@ -119,6 +121,7 @@ func (p *Problem) courseOf(slot *Slot) course {
 func (s *course) move(cell int, c *Choice) move {
 	temp := s.stays*float64(cell)*Grid + s.idle
 	energy := 0.0
+
 	if !c.Off && c.Target > temp {
 		energy = min(s.most, (c.Target-temp)/s.perWh)
 		temp += energy * s.perWh
@@ -127,6 +130,7 @@ func (s *course) move(cell int, c *Choice) move {
 	m := move{cell: cellOf(temp), energy: energy}
 	m.cost = s.price*energy + c.Hold
 	m.short = max(0, s.low-m.cell)
+
 	if energy > 0 {
 		m.short += max(0, m.cell-s.high)
 	}
@@ -146,6 +150,7 @@ func (p *Problem) modes() int { return modeIdle + 1 + p.Locks }
 // after is the mode that follows, and false where the choice may not be made.
 func (p *Problem) after(mode int, c *Choice, m *move) (next int, ok bool) {
 	locked := max(0, mode-modeIdle)
+
 	switch {
 	case c.Lock && p.Locks > 0 && locked >= p.Locks:
 		return 0, false
@@ -163,6 +168,7 @@ func (p *Problem) first() int {
 	if p.Runs {
 		return modeRuns
 	}
+
 	return modeIdle + min(p.Locked, p.Locks)
 }
 
@@ -176,6 +182,7 @@ func (v value) better(w value) bool {
 	if v.short != w.short {
 		return v.short < w.short
 	}
+
 	return v.cost < w.cost-1e-9
 }
 
@@ -191,6 +198,7 @@ type layer struct {
 func Solve(p *Problem) Plan {
 	layers := p.reach()
 	last := &layers[len(p.Slots)]
+
 	for i := range last.cells {
 		for mode := range p.modes() {
 			last.values[i*p.modes()+mode].cost = -p.left(last.from + i)
@@ -199,6 +207,7 @@ func Solve(p *Problem) Plan {
 
 	for t := len(p.Slots) - 1; t >= 0; t-- {
 		goes := p.courseOf(&p.Slots[t])
+
 		for i := range layers[t].cells {
 			p.decide(&p.Slots[t], &goes, i, &layers[t], &layers[t+1])
 		}
@@ -212,6 +221,7 @@ func (p *Problem) left(cell int) float64 {
 	if len(p.Slots) == 0 {
 		return 0
 	}
+
 	slot := &p.Slots[len(p.Slots)-1]
 	above := float64(cell)*Grid - slot.Low
 
@@ -228,6 +238,7 @@ func (p *Problem) reach() []layer {
 		slot := &p.Slots[t]
 		goes := p.courseOf(slot)
 		coldest, warmest := math.MaxInt, math.MinInt
+
 		for i := range slot.Choices {
 			coldest = min(coldest, goes.move(low, &slot.Choices[i]).cell)
 			warmest = max(warmest, goes.move(high, &slot.Choices[i]).cell)
@@ -242,6 +253,7 @@ func (p *Problem) reach() []layer {
 
 func (p *Problem) layerOf(low, high int) layer {
 	n := high - low + 1
+
 	return layer{
 		from:   low,
 		cells:  n,
@@ -259,6 +271,7 @@ func (p *Problem) decide(
 ) {
 	modes := p.modes()
 	row := i * modes
+
 	for mode := range modes {
 		now.picks[row+mode] = -1
 	}
@@ -266,8 +279,10 @@ func (p *Problem) decide(
 	for c := range slot.Choices {
 		choice := &slot.Choices[c]
 		m := goes.move(now.from+i, choice)
+
 		for mode := range modes {
 			to, ok := p.after(mode, choice, &m)
+
 			if !ok {
 				continue
 			}
@@ -275,6 +290,7 @@ func (p *Problem) decide(
 			v := next.values[(m.cell-next.from)*modes+to]
 			v.short += m.short
 			v.cost += m.cost + p.startOf(mode, &m)
+
 			if now.picks[row+mode] < 0 || v.better(now.values[row+mode]) {
 				now.values[row+mode], now.picks[row+mode] = v, int8(c)
 			}
@@ -299,6 +315,7 @@ func (p *Problem) startOf(mode int, m *move) float64 {
 	if m.energy > 0 && mode != modeRuns {
 		return p.Start
 	}
+
 	return 0
 }
 
@@ -306,6 +323,7 @@ func (p *Problem) startOf(mode int, m *move) float64 {
 func (p *Problem) trace(layers []layer) Plan {
 	picks := make([]int, len(p.Slots))
 	cell, mode := cellOf(p.Init), p.first()
+
 	for t := range p.Slots {
 		l := &layers[t]
 		picks[t] = int(l.picks[(cell-l.from)*p.modes()+mode])
@@ -314,9 +332,11 @@ func (p *Problem) trace(layers []layer) Plan {
 		goes := p.courseOf(&p.Slots[t])
 		m := goes.move(cell, choice)
 		next, ok := p.after(mode, choice, &m)
+
 		if ok {
 			mode = next
 		}
+
 		cell = m.cell
 	}
 
@@ -327,6 +347,7 @@ func (p *Problem) trace(layers []layer) Plan {
 func Run(p *Problem, choices []int) Plan {
 	plan := Plan{Choice: choices}
 	cell, mode := cellOf(p.Init), p.first()
+
 	for t, c := range choices {
 		choice := &p.Slots[t].Choices[c]
 		goes := p.courseOf(&p.Slots[t])
@@ -337,6 +358,7 @@ func Run(p *Problem, choices []int) Plan {
 		plan.Energy = append(plan.Energy, m.energy)
 
 		cell, mode = m.cell, modeIdle
+
 		if m.energy > 0 {
 			mode = modeRuns
 		}

@@ -30,22 +30,26 @@ func (s *Solver) slopeCar(p *Problem, to *Plan) (Result, bool) {
 	q.pose(p, least)
 
 	found := q.solver.SolveStorage(&q.problem, q.net)
+
 	if !found.Met {
 		return Result{}, false
 	}
 
 	p.renew(to)
+
 	for t, e := range q.net {
 		to.Car[0][t] = snapped(e)
 	}
 
 	is := p.evaluate(to, q.net)
+
 	if is.worst > missed || is.shortfall > least+10*on || p.fuseBinds(q.net) {
 		return Result{}, false
 	}
 
 	r := resultOf(is, found.Bound)
 	r.Nodes = 1
+
 	if !r.Met {
 		r.Limits = p.limits(to)
 	}
@@ -104,25 +108,30 @@ func (p *Problem) slopes() bool {
 	if len(p.Cars) != 1 || len(p.Batteries) > 0 {
 		return false
 	}
+
 	if p.Tank != nil || p.Heat != nil {
 		return false
 	}
 
 	c := &p.Cars[0]
+
 	if c.V2G == nil || c.OffPeak != nil || c.StartCost > 0 {
 		return false
 	}
 
 	v := c.V2G
+
 	if c.Min > 0 || v.MinDischarge > 0 || v.Arrival < v.Reserve {
 		return false
 	}
 
 	for t := range p.Load {
 		over := p.PV[t] - p.Load[t] - p.GridExport*p.Hours
+
 		if p.Export[t] < 0 || p.Export[t] > p.Import[t] {
 			return false
 		}
+
 		if over > 0 && !p.Curtailable {
 			return false
 		}

@@ -75,16 +75,19 @@ func (s *search) violation() branching {
 func (s *search) between(j int, low, high float64, best *branching) {
 	m := s.m
 	part := (m.lp.Value(j) - low) / (high - low)
+
 	if part < whole || part > 1-whole {
 		return
 	}
 
 	score := s.history.score(j, part)
+
 	if score <= best.score {
 		return
 	}
 
 	down, up := []change{{j, m.lower[j], low}}, []change{{j, high, m.upper[j]}}
+
 	if part < 0.5 {
 		*best = branching{
 			[2][]change{down, up},
@@ -110,6 +113,7 @@ func (m *model) root(j int) change { return change{j, m.lower[j], m.upper[j]} }
 // broken looks at a slot in which batteries may give no more than the building uses.
 func (m *model) broken(r *rule, best *branching) {
 	margin := m.lp.Value(r.margin)
+
 	if margin > -apart {
 		return
 	}
@@ -137,6 +141,7 @@ func (m *model) broken(r *rule, best *branching) {
 
 	if charge < -margin {
 		best.keep(urgent+part, idle, kept)
+
 		return
 	}
 
@@ -160,6 +165,7 @@ func (m *model) below(r reserve, best *branching) {
 		}
 
 		var idle, kept []change
+
 		for i := range t + 1 {
 			if j := s.discharge[i].more; j >= 0 {
 				idle = append(idle, change{j, 0, 0})
@@ -171,6 +177,7 @@ func (m *model) below(r reserve, best *branching) {
 		}
 
 		best.keep(2*urgent, idle, kept)
+
 		return
 	}
 }
@@ -178,6 +185,7 @@ func (m *model) below(r reserve, best *branching) {
 // opposed finds two columns that must not both be in use.
 func (m *model) opposed() branching {
 	var best branching
+
 	for _, p := range m.pairs {
 		a, b := m.lp.Value(p.a), m.lp.Value(p.b)
 		score := min(a/max(m.upper[p.a], apart), b/max(m.upper[p.b], apart))
@@ -187,6 +195,7 @@ func (m *model) opposed() branching {
 		}
 
 		first, second := []change{{p.a, 0, 0}}, []change{{p.b, 0, 0}}
+
 		if a < b {
 			best.keep(score, first, second)
 		} else {
@@ -202,6 +211,7 @@ func (m *model) opposed() branching {
 func (m *model) extract(to *Plan) {
 	for k := range m.batteries {
 		b := &m.p.Batteries[k]
+
 		for t := range m.balance {
 			to.Battery[k][t] = netted(
 				m.value(m.batteries[k].charge[t]),
@@ -215,6 +225,7 @@ func (m *model) extract(to *Plan) {
 	for k := range m.cars {
 		for t := range m.balance {
 			q := snapped(m.decided(m.cars[k].charge[t]))
+
 			if v := m.p.Cars[k].V2G; v != nil {
 				q = netted(
 					q,
@@ -240,6 +251,7 @@ func (m *model) extract(to *Plan) {
 // decided is the value of a draw whose binary is taken for what it nearly is.
 func (m *model) decided(d draw) float64 {
 	sum := 0.0
+
 	if d.on >= 0 {
 		sum += d.least * math.Round(m.lp.Value(d.on))
 	}
@@ -256,6 +268,7 @@ func snapped(q float64) float64 {
 	if math.Abs(q) < apart {
 		return 0
 	}
+
 	return q
 }
 
@@ -264,11 +277,13 @@ func netted(charge, discharge, chargeEff, eff float64) float64 {
 	if charge <= 0 {
 		return -max(0, discharge)
 	}
+
 	if discharge <= 0 {
 		return charge
 	}
 
 	stored := charge*chargeEff - discharge/eff
+
 	if stored > 0 {
 		return stored / chargeEff
 	}

@@ -20,6 +20,7 @@ const (
 func (m *model) addCuts() {
 	for _, c := range m.cuts {
 		row := m.row(c.right)
+
 		for i, j := range c.columns {
 			m.lp.AddEntry(j, row, c.values[i])
 		}
@@ -48,6 +49,7 @@ func (m *model) tightenRoot(l limits, work int) {
 		}
 
 		m.rebuild(l)
+
 		if work <= 0 {
 			return
 		}
@@ -57,11 +59,13 @@ func (m *model) tightenRoot(l limits, work int) {
 // keepTight drops the cuts that the solution does not need.
 func (m *model) keepTight() {
 	kept := m.cuts[:0]
+
 	for i, c := range m.cuts {
 		if m.lp.Value(m.cutOver[i]) < 1e-7 {
 			kept = append(kept, c)
 		}
 	}
+
 	m.cuts = kept
 }
 
@@ -80,6 +84,7 @@ func (m *model) separate(work int) int {
 		if work <= 0 {
 			break
 		}
+
 		if !m.mixed(t) {
 			continue
 		}
@@ -95,6 +100,7 @@ func (m *model) separate(work int) int {
 // mixed reports whether the last solution does in a slot what only a mixture of modes can.
 func (m *model) mixed(t int) bool {
 	found := m.both(m.imported[t], m.exported[t])
+
 	if m.tank != nil {
 		found = found || m.between(m.tank[t], 1)
 	}
@@ -109,6 +115,7 @@ func (m *model) mixed(t int) bool {
 
 	for _, c := range m.cars {
 		found = found || m.partly(c.charge[t])
+
 		if c.discharge != nil {
 			found = found || m.partly(c.discharge[t])
 			found = found || m.both(c.charge[t].more, c.discharge[t].more)
@@ -123,12 +130,14 @@ func (m *model) both(a, b int) bool {
 	if a < 0 || b < 0 {
 		return false
 	}
+
 	return min(m.lp.Value(a), m.lp.Value(b)) > apart
 }
 
 // between reports whether a column is neither 0 nor as large as it can be, or must be.
 func (m *model) between(j int, most float64) bool {
 	x := m.lp.Value(j)
+
 	return x > apart && x < most-apart
 }
 
@@ -137,6 +146,7 @@ func (m *model) partly(d draw) bool {
 	if d.on >= 0 {
 		return m.between(d.on, 1)
 	}
+
 	return d.more >= 0 && m.between(d.more, d.least)
 }
 
@@ -146,6 +156,7 @@ func (m *model) ruleBroken(t int) bool {
 		if m.rules[i].slot == t {
 			var b branching
 			m.broken(&m.rules[i], &b)
+
 			return b.score > 0
 		}
 	}
@@ -170,12 +181,14 @@ func (m *model) cutOff(set *slotSet) {
 	}
 
 	low := n.search()
+
 	if math.IsInf(low, 1) || low < cutDepth {
 		return
 	}
 
 	c := cut{columns: set.columns}
 	size := 0.0
+
 	for _, x := range n.oracle {
 		size = max(size, math.Abs(x))
 	}

@@ -21,6 +21,7 @@ func (h *history) reset(columns int) {
 // it upward.
 func (h *history) learn(j int, part, gain float64) {
 	side := 0
+
 	if part < 0 {
 		side, part = 1, -part
 	}
@@ -37,6 +38,7 @@ func (h *history) rate(side, j int) float64 {
 	if n := h.count[side][j]; n > 0 {
 		return h.sum[side][j] / float64(n)
 	}
+
 	if h.cuts[side] > 0 {
 		return h.all[side] / float64(h.cuts[side])
 	}
@@ -47,5 +49,6 @@ func (h *history) rate(side, j int) float64 {
 // score is how promising it is to cut a column in two.
 func (h *history) score(j int, part float64) float64 {
 	const least = 1e-4
+
 	return max(least, h.rate(0, j)*part) * max(least, h.rate(1, j)*(1-part))
 }

@@ -4,6 +4,7 @@ package site
 // one of them: a / most of a + b / most of b <= 1.
 func (m *model) hulls() {
 	p := m.p
+
 	for t := range m.balance {
 		in, out := m.extremes(t)
 		in, out = min(in, p.GridImport*p.Hours), min(out, p.GridExport*p.Hours)
@@ -18,6 +19,7 @@ func (m *model) hulls() {
 func (m *model) opposites(t int, in, out float64) {
 	p := m.p
 	cycles := p.Export[t] > p.Import[t]
+
 	if cycles {
 		m.hull(m.imported[t], m.exported[t], in, out)
 		m.sources(t, out)
@@ -78,6 +80,7 @@ func (m *model) sources(t int, most float64) {
 // sinks adds where imported energy goes: the same for import.
 func (m *model) sinks(t int, most float64) {
 	rest := m.p.Load[t] - m.p.PV[t]
+
 	if m.p.Curtailable {
 		rest = m.p.Load[t]
 	}
@@ -120,6 +123,7 @@ func (m *model) extremes(t int) (in, out float64) {
 	}
 
 	in += m.building()
+
 	for _, s := range m.batteries {
 		in += s.charge[t].most
 		out += s.discharge[t].most
@@ -127,6 +131,7 @@ func (m *model) extremes(t int) (in, out float64) {
 
 	for k, s := range m.cars {
 		in += s.charge[t].most
+
 		if p.Cars[k].V2G != nil {
 			out += s.discharge[t].most
 		}
@@ -139,6 +144,7 @@ func (m *model) hull(a, b int, mostA, mostB float64) {
 	if mostA <= apart || mostB <= apart {
 		return
 	}
+
 	row := m.row(1)
 	m.slack(row, 0, 1)
 	m.lp.AddEntry(a, row, 1/mostA)

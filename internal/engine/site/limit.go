@@ -28,11 +28,13 @@ func (p *Problem) limits(a *Plan) (found []Limit) {
 	for k := range p.Cars {
 		c := &p.Cars[k]
 		short := c.short(a.Car[k])
+
 		if short < 10*on {
 			continue
 		}
 
 		own := min(short, c.alone().shortfall)
+
 		if own >= 10*on {
 			found = append(found, Limit{k, c.reason(), own})
 		}
@@ -49,12 +51,14 @@ func (p *Problem) limits(a *Plan) (found []Limit) {
 func (c *Car) short(x []float64) float64 {
 	var s totals
 	c.evaluate(&s, x, make([]float64, len(x)))
+
 	return s.shortfall
 }
 
 // reason is why a car by itself falls short.
 func (c *Car) reason() Reason {
 	allowed, window := 0.0, 0.0
+
 	for t, hours := range c.Available {
 		allowed += c.most(t)
 		window += c.Max * hours
@@ -76,8 +80,10 @@ func (c *Car) reason() Reason {
 // pence, or in kWh of shortfall when that is the goal.
 func (m *model) fuseValue() float64 {
 	value := 0.0
+
 	for _, j := range m.imported {
 		at := m.lp.Value(j) >= m.p.GridImport*m.p.Hours-apart
+
 		if d := m.lp.Reduced(j); at && d < -10*apart {
 			value -= d * m.p.Hours
 		}

@@ -79,6 +79,7 @@ type reserve struct{ car int }
 // row adds a row that begins with its logical variable in the basis.
 func (m *model) row(right float64) int {
 	m.crash = append(m.crash, none)
+
 	return m.lp.AddRow(right)
 }
 
@@ -87,6 +88,7 @@ func (m *model) slack(row int, lower, upper float64) int {
 	j := m.lp.AddColumn(0, lower, upper)
 	m.lp.AddEntry(j, row, 1)
 	m.crash[row] = j
+
 	return j
 }
 
@@ -162,6 +164,7 @@ func (m *model) begin() {
 // import - export - curtailed - what devices take = load - roof.
 func (m *model) grid() {
 	p := m.p
+
 	for t := range m.balance {
 		into := m.lp.AddColumn(p.Import[t], 0, p.GridImport*p.Hours)
 		m.lp.AddEntry(into, m.balance[t], 1)
@@ -222,6 +225,7 @@ func (m *model) battery(b *Battery) {
 		if t == 0 {
 			return b.Init
 		}
+
 		return 0
 	}
 
@@ -266,6 +270,7 @@ func (m *model) flow(
 ) int {
 	j := m.lp.AddColumn(cost, 0, most)
 	m.lp.AddEntry(j, m.balance[t], sign)
+
 	if row >= 0 {
 		m.lp.AddEntry(j, row, value)
 	}
@@ -288,8 +293,10 @@ type chain struct {
 // newChain adds the rows on - on before - start + slack = 0.
 func (m *model) newChain(start float64, slots func(t int) bool) chain {
 	c := chain{make([]int, len(m.balance)), start}
+
 	for t := range c.rows {
 		c.rows[t] = none
+
 		if slots(t) {
 			c.rows[t] = m.row(0)
 		}
@@ -309,6 +316,7 @@ func (m *model) newChain(start float64, slots func(t int) bool) chain {
 // enter adds the entries of the column on to the rows that count starts.
 func (c *chain) enter(m *model, on, t int) {
 	m.lp.AddEntry(on, c.rows[t], 1)
+
 	if t+1 < len(c.rows) && c.rows[t+1] >= 0 {
 		m.lp.AddEntry(on, c.rows[t+1], -1)
 	}
@@ -324,6 +332,7 @@ func (m *model) newDraw(
 	d := draw{none, none, least, most}
 	enter := func(column int, size float64) {
 		m.lp.AddEntry(column, m.balance[t], -size)
+
 		for _, s := range shares {
 			m.lp.AddEntry(column, s.row, s.value*size)
 		}
@@ -354,6 +363,7 @@ func (m *model) startDraw(
 ) {
 	// more - (most - least) on + slack = 0
 	link := none
+
 	if d.most > d.least {
 		link = m.row(0)
 		m.slack(link, 0, d.most-d.least)
@@ -379,6 +389,7 @@ func (m *model) startDraw(
 // value is what a draw is in the last solution.
 func (m *model) value(d draw) float64 {
 	sum := 0.0
+
 	if d.on >= 0 {
 		sum += d.least * m.lp.Value(d.on)
 	}
@@ -398,6 +409,7 @@ const tieBreak = 1e-6
 // aim replaces the costs by those of another goal.
 func (m *model) aim(g goal) {
 	cost := make([]float64, m.lp.Columns())
+
 	for j := range cost {
 		cost[j] = tieBreak * m.lp.Cost(j)
 	}
@@ -407,12 +419,14 @@ func (m *model) aim(g goal) {
 			cost[short]++
 			continue
 		}
+
 		for t, d := range m.cars[k].charge {
 			if m.p.Cars[k].peak(t) {
 				d.addCost(cost, 1)
 			}
 		}
 	}
+
 	m.lp.SetCosts(cost, 1e-2)
 }
 
@@ -421,6 +435,7 @@ func (d *draw) addCost(cost []float64, value float64) {
 	if d.on >= 0 {
 		cost[d.on] += value * d.least
 	}
+
 	if d.more >= 0 {
 		cost[d.more] += value
 	}
@@ -431,5 +446,6 @@ func (m *model) constantOf(g goal) float64 {
 	if g == leastCost {
 		return m.constant
 	}
+
 	return tieBreak * m.constant
 }

@@ -22,6 +22,7 @@ func (m *model) carsOf(l limits) {
 		}
 
 		least := 0.0
+
 		if !l.together && l.shortfall != nil {
 			least, most = l.shortfall[k], l.shortfall[k]
 		}
@@ -30,6 +31,7 @@ func (m *model) carsOf(l limits) {
 	}
 
 	m.shortSum, m.peak = none, none
+
 	if sum >= 0 {
 		m.shortSum = m.slack(sum, 0, l.shortSum+1)
 	}
@@ -53,6 +55,7 @@ func (m *model) peaks() bool {
 // car adds a car: its energy, or what it stores, and its shortfall.
 func (m *model) car(k int, c *Car, sum, peak int, least, most float64) {
 	var starts *chain
+
 	if c.StartCost > 0 {
 		chain := m.newChain(c.StartCost, func(t int) bool {
 			return c.most(t) > 0
@@ -70,6 +73,7 @@ func (m *model) car(k int, c *Car, sum, peak int, least, most float64) {
 	}
 
 	m.short = append(m.short, short)
+
 	if c.V2G == nil {
 		m.crash[target] = short
 	}
@@ -111,14 +115,17 @@ func (m *model) charging(
 	starts *chain,
 ) {
 	s.charge = make([]draw, len(m.balance))
+
 	for t := range m.balance {
 		s.charge[t] = draw{none, none, 0, 0}
 		most := c.most(t)
+
 		if most <= 0 || !m.carries(c, t) {
 			continue
 		}
 
 		to := share{target, 1}
+
 		if c.V2G != nil {
 			to = share{rows[t], -c.V2G.ChargeEff}
 		}
@@ -145,9 +152,11 @@ func (m *model) charging(
 func (m *model) carries(c *Car, t int) bool {
 	p := m.p
 	relief := 0.0
+
 	for _, b := range p.Batteries {
 		relief += b.Discharge * p.Hours
 	}
+
 	if p.NoBatteryToCar {
 		relief = min(relief, p.Load[t])
 	}
@@ -157,6 +166,7 @@ func (m *model) carries(c *Car, t int) bool {
 			relief += other.V2G.Discharge * other.Available[t]
 		}
 	}
+
 	least := p.Load[t] - p.PV[t] + c.Min*c.Available[t] - relief
 
 	return least <= p.GridImport*p.Hours+apart
@@ -169,6 +179,7 @@ func (m *model) carLevels(c *Car) (rows, stored []int) {
 		if t == 0 {
 			return v.Arrival
 		}
+
 		return 0
 	}
 
@@ -187,6 +198,7 @@ func (m *model) discharging(k int, c *Car, s *storage, rows []int) {
 	for t := range m.balance {
 		s.discharge[t] = draw{none, none, 0, 0}
 		most := v.Discharge * c.Available[t]
+
 		if most <= 0 {
 			continue
 		}
@@ -200,6 +212,7 @@ func (m *model) discharging(k int, c *Car, s *storage, rows []int) {
 		}
 
 		in := s.charge[t]
+
 		if in.on >= 0 {
 			m.pairs = append(m.pairs, pair{in.on, j})
 		} else if in.more >= 0 {
@@ -218,6 +231,7 @@ func (m *model) addTank(k *Tank) {
 		if t == 0 {
 			return kept*k.Init - k.Draw[0]
 		}
+
 		return -k.Draw[t]
 	}
 
@@ -234,6 +248,7 @@ func (m *model) addTank(k *Tank) {
 	size := k.Element * m.p.Hours
 
 	m.tank = make([]int, len(m.balance))
+
 	for t := range m.balance {
 		m.tank[t] = m.lp.AddColumn(0, 0, 1)
 		m.lp.AddEntry(m.tank[t], m.balance[t], -size)
@@ -281,15 +296,18 @@ func (m *model) addHeat(k *Heat) {
 	kept := 1 - step/k.Resistance
 	right := func(t int) float64 {
 		gain := k.gain(t, step)
+
 		if t == 0 {
 			gain += kept * k.Init
 		}
+
 		return gain
 	}
 
 	bounds := func(t int) (float64, float64) {
 		return k.Low[t], max(k.Low[t], k.High[t])
 	}
+
 	m.constant += k.Terminal * k.Reference
 
 	rows, _ := m.levels(kept, right, bounds, k.Terminal)
@@ -302,6 +320,7 @@ func (m *model) addHeat(k *Heat) {
 	}
 
 	m.heat = make([]draw, n)
+
 	for t := range n {
 		heats := step * k.COP[t] / p.Hours
 		m.heat[t] = m.newDraw(
@@ -322,6 +341,7 @@ func (m *model) batteryRules() {
 	}
 
 	power := 0.0
+
 	for _, b := range m.p.Batteries {
 		power += b.Discharge * m.p.Hours
 	}
@@ -332,6 +352,7 @@ func (m *model) batteryRules() {
 
 		for k := range m.cars {
 			d := m.cars[k].charge[t]
+
 			if d.most > 0 && (d.on >= 0 || d.more >= 0) {
 				r.cars = append(r.cars, k)
 			}
@@ -351,8 +372,10 @@ func (k *Heat) gain(t int, step float64) float64 {
 // discomfort adds what the temperature lies below and above the band.
 func (m *model) discomfort(k *Heat, rows []int, kept float64) {
 	const widest = 200 // kelvin outside the band that a building can come to
+
 	for t, row := range rows {
 		last := 0.0
+
 		if t == len(rows)-1 {
 			last = k.Terminal
 		}
@@ -360,6 +383,7 @@ func (m *model) discomfort(k *Heat, rows []int, kept float64) {
 		for _, sign := range [2]float64{-1, 1} {
 			outside := m.lp.AddColumn(k.Penalty*m.p.Hours-sign*last, 0, widest)
 			m.lp.AddEntry(outside, row, sign)
+
 			if t+1 < len(rows) {
 				m.lp.AddEntry(outside, rows[t+1], -sign*kept)
 			}
@@ -427,6 +451,7 @@ func (m *model) tighten(r *rule, spare float64) {
 // building is the most that tank and heat pump take in a slot.
 func (m *model) building() float64 {
 	most := 0.0
+
 	if m.p.Tank != nil {
 		most += m.p.Tank.Element * m.p.Hours
 	}
@@ -443,6 +468,7 @@ func (m *model) enterDraw(d draw, row int, value float64) {
 	if d.on >= 0 {
 		m.lp.AddEntry(d.on, row, value*d.least)
 	}
+
 	if d.more >= 0 {
 		m.lp.AddEntry(d.more, row, value)
 	}

@@ -24,6 +24,7 @@ const (
 // value of at over the set, less the given point.
 func (n *nearest) search() float64 {
 	n.points, n.weight = n.points[:0], n.weight[:0]
+
 	for i := range n.at {
 		n.at[i] = -n.from[i] / n.set.scale[i]
 	}
@@ -34,11 +35,13 @@ func (n *nearest) search() float64 {
 
 	for range nearSteps {
 		low = n.reach()
+
 		if low >= n.length()-near {
 			break
 		}
 
 		n.take()
+
 		if !n.project() {
 			break
 		}
@@ -52,12 +55,14 @@ func (n *nearest) length() (sum float64) {
 	for _, x := range n.at {
 		sum += x * x
 	}
+
 	return sum
 }
 
 // reach finds the point of the set that lies least in the direction of at.
 func (n *nearest) reach() float64 {
 	origin := 0.0
+
 	for i, x := range n.at {
 		n.oracle[i] = x / n.set.scale[i]
 		origin += n.oracle[i] * n.from[i]
@@ -69,12 +74,14 @@ func (n *nearest) reach() float64 {
 // take adds the point that was found.
 func (n *nearest) take() {
 	p := make([]float64, len(n.from))
+
 	for i, x := range n.found {
 		p[i] = (x - n.from[i]) / n.set.scale[i]
 	}
 
 	n.points = append(n.points, p)
 	n.weight = append(n.weight, 0)
+
 	if len(n.points) == 1 {
 		n.weight[0] = 1
 	}
@@ -85,11 +92,13 @@ func (n *nearest) take() {
 func (n *nearest) project() bool {
 	for range len(n.points) + 1 {
 		w := n.affine()
+
 		if w == nil {
 			return false
 		}
 
 		step := 1.0
+
 		for i, x := range w {
 			if x < near && n.weight[i]-x > 0 {
 				step = min(step, n.weight[i]/(n.weight[i]-x))
@@ -115,18 +124,22 @@ func (n *nearest) project() bool {
 // drop takes out the points of no weight.
 func (n *nearest) drop(done bool) {
 	kept := 0
+
 	for i, w := range n.weight {
 		if !done && w <= near {
 			continue
 		}
+
 		n.points[kept], n.weight[kept] = n.points[i], w
 		kept++
 	}
+
 	n.points, n.weight = n.points[:kept], n.weight[:kept]
 }
 
 func (n *nearest) combine() {
 	clear(n.at)
+
 	for k, p := range n.points {
 		for i, x := range p {
 			n.at[i] += n.weight[k] * x
@@ -156,6 +169,7 @@ func (n *nearest) affine() []float64 {
 	}
 
 	w := make([]float64, k)
+
 	for i := range w {
 		w[i] = rows[i][k+1]
 	}
@@ -167,6 +181,7 @@ func dot(a, b []float64) (sum float64) {
 	for i, x := range a {
 		sum += x * b[i]
 	}
+
 	return sum
 }
 
@@ -174,6 +189,7 @@ func dot(a, b []float64) (sum float64) {
 func eliminated(rows [][]float64) bool {
 	for c := range rows {
 		best := c
+
 		for r := c; r < len(rows); r++ {
 			if math.Abs(rows[r][c]) > math.Abs(rows[best][c]) {
 				best = r
@@ -185,12 +201,14 @@ func eliminated(rows [][]float64) bool {
 		}
 
 		rows[c], rows[best] = rows[best], rows[c]
+
 		for r := range rows {
 			if r == c {
 				continue
 			}
 
 			f := rows[r][c] / rows[c][c]
+
 			for j := c; f != 0 && j < len(rows[r]); j++ {
 				rows[r][j] -= f * rows[c][j]
 			}

@@ -98,6 +98,7 @@ func (c *Car) most(t int) float64 {
 	if c.OffPeak != nil && !c.OffPeak[t] && !c.PeakToo {
 		return 0
 	}
+
 	return c.Max * c.Available[t]
 }
 
@@ -109,6 +110,7 @@ func (c *Car) peak(t int) bool { return c.OffPeak != nil && !c.OffPeak[t] }
 func (k *Tank) counts(hours float64) (least, most []int) {
 	n := len(k.Draw)
 	low, high := make([]float64, n+2), make([]float64, n+2)
+
 	for i := range low {
 		low[i], high[i] = 1, 0 // nothing
 	}
@@ -119,8 +121,10 @@ func (k *Tank) counts(hours float64) (least, most []int) {
 
 	for t := range n {
 		least[t], most[t] = t+1, 0
+
 		for i := t + 1; i >= 0; i-- {
 			k.reach(t, i, hours, low, high)
+
 			if low[i] <= high[i] {
 				least[t], most[t] = min(least[t], i), max(most[t], i)
 			}
@@ -158,6 +162,7 @@ func (k *Tank) reach(t, count int, hours float64, low, high []float64) {
 	}
 
 	low[count], high[count] = max(from, k.Min-rounding), min(to, k.Max+rounding)
+
 	if from > to {
 		low[count], high[count] = 1, 0
 	}

@@ -18,6 +18,7 @@ func (c *Car) classes(peak bool) (found []class) {
 next:
 	for t := range c.Available {
 		most := c.most(t)
+
 		if most <= 0 || c.peak(t) != peak {
 			continue
 		}
@@ -41,8 +42,10 @@ type span struct{ least, most float64 }
 // spans are what the choices of so many slots of each class can take.
 func spans(classes []class) []span {
 	all := []span{{0, 0}}
+
 	for _, c := range classes {
 		var next []span
+
 		for _, s := range all {
 			for n := range c.slots + 1 {
 				next = append(next, span{
@@ -76,6 +79,7 @@ func (c *Car) alone() reach {
 
 			most := min(c.Energy, a.most+b.most)
 			is := reach{max(0, c.Energy-most), max(b.least, most-a.most)}
+
 			if is.better(best) {
 				best = is
 			}
@@ -90,11 +94,13 @@ func (r reach) better(than reach) bool {
 	if r.shortfall < than.shortfall-1e-9 {
 		return true
 	}
+
 	return r.shortfall <= than.shortfall+1e-9 && r.peak < than.peak-1e-12
 }
 
 func (c *Car) aloneV2G() reach {
 	stored := c.V2G.Arrival
+
 	for t := range c.Available {
 		stored += c.most(t) * c.V2G.ChargeEff
 	}

@@ -25,6 +25,7 @@ func (o open) Less(i, j int) bool {
 	if o[i].bound != o[j].bound {
 		return o[i].bound < o[j].bound
 	}
+
 	return o[i].number > o[j].number
 }
 func (o open) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
@@ -37,6 +38,7 @@ func (o *open) Pop() any {
 	old := *o
 	last := old[len(old)-1]
 	*o = old[:len(old)-1]
+
 	return last
 }
 
@@ -104,6 +106,7 @@ func (s *search) close() float64 {
 	if s.goal != leastCost {
 		return 4e-6
 	}
+
 	if s.m.lp.Pivots > s.soft {
 		return softGap * max(1, s.best.gross)
 	}
@@ -116,6 +119,7 @@ func (s *search) cutoff() float64 {
 	if !s.has {
 		return math.Inf(1)
 	}
+
 	return s.goal.of(s.best) - s.close() + s.slack()/2 - s.m.constantOf(s.goal)
 }
 
@@ -126,11 +130,14 @@ func (s *search) run() {
 	s.visited, s.wanted = make([]int, len(s.m.lower)), make([]change, len(s.m.lower))
 
 	current := &node{bound: math.Inf(-1), column: none}
+
 	for current != nil {
 		if s.spent() {
 			s.stop(current)
+
 			return
 		}
+
 		current = s.next(s.look(current))
 	}
 
@@ -145,6 +152,7 @@ func (s *search) spent() bool {
 	if s.nodes > s.limit {
 		return true
 	}
+
 	if s.has {
 		return s.m.lp.Pivots > s.limit
 	}
@@ -156,6 +164,7 @@ func (s *search) spent() bool {
 func (s *search) stop(current *node) {
 	s.cut = true
 	s.bound = min(s.bound, current.bound)
+
 	for _, n := range s.queue {
 		s.bound = min(s.bound, n.bound)
 	}
@@ -173,6 +182,7 @@ func (s *search) next(child *node) *node {
 
 	for len(s.queue) > 0 {
 		n := heap.Pop(&s.queue).(*node)
+
 		if !s.has || n.bound < s.goal.of(s.best)-s.close() {
 			return n
 		}
@@ -187,18 +197,22 @@ func (s *search) next(child *node) *node {
 // look solves one node. It returns the more promising half, or nil if nothing is left of it.
 func (s *search) look(n *node) *node {
 	status := s.solve(n)
+
 	if status == simplex.Infeasible {
 		return nil
 	}
 
 	if status == simplex.Cutoff {
 		s.bound = min(s.bound, s.goal.of(s.best)-s.close())
+
 		return nil
 	}
 
 	n.bound = max(n.bound, s.objective()-s.slack())
+
 	if status == simplex.Exhausted {
 		s.bound = min(s.bound, n.bound)
+
 		return nil
 	}
 
@@ -207,12 +221,14 @@ func (s *search) look(n *node) *node {
 	}
 
 	cut := s.violation()
+
 	if cut.score == 0 {
 		cut = s.leaf(n)
 	}
 
 	if cut.score == 0 {
 		s.bound = min(s.bound, n.bound)
+
 		return nil
 	}
 
@@ -227,6 +243,7 @@ func (s *search) solve(n *node) simplex.Status {
 	}
 
 	status := s.m.lp.Solve(s.cutoff(), max(2000, s.limit-s.m.lp.Pivots))
+
 	if n.column >= 0 && status != simplex.Infeasible {
 		s.history.learn(n.column, n.part, s.objective()-n.bound)
 	}
@@ -243,6 +260,7 @@ func (s *search) objective() float64 {
 // bound, the node is cut where it was netted.
 func (s *search) leaf(n *node) branching {
 	cost, ok := s.offer()
+
 	if ok && cost <= n.bound+s.close()/2+s.slack() {
 		return branching{}
 	}
@@ -255,11 +273,13 @@ func (s *search) offer() (value float64, ok bool) {
 	s.m.extract(&s.trial)
 
 	is := s.m.p.evaluate(&s.trial, s.net)
+
 	if is.worst > missed {
 		return 0, false
 	}
 
 	value = s.goal.of(is)
+
 	if !s.has || value < s.goal.of(s.best) {
 		s.has = true
 		s.best = is
@@ -300,6 +320,7 @@ func (s *search) split(n *node, cut branching) *node {
 func (s *search) rooted(bound float64) {
 	s.root = bound
 	s.reduced = make([]float64, len(s.m.lower))
+
 	for j := range s.reduced {
 		s.reduced[j] = s.m.lp.Reduced(j)
 	}
@@ -309,11 +330,13 @@ func (s *search) rooted(bound float64) {
 // costs of the root.
 func (s *search) tighten() {
 	spare := s.goal.of(s.best) - s.root
+
 	if s.reduced == nil || spare < 0 {
 		return
 	}
 
 	m := s.m
+
 	for _, j := range m.binaries {
 		s.narrow(j, spare)
 	}
@@ -324,6 +347,7 @@ func (s *search) tighten() {
 
 	for _, g := range m.gaps {
 		d := s.reduced[g.column]
+
 		if d > 0 && m.lower[g.column] == 0 && d*g.least > spare {
 			m.upper[g.column] = 0
 			s.m.lp.SetBounds(g.column, 0, 0)
@@ -336,6 +360,7 @@ func (s *search) narrow(j int, spare float64) {
 	m := s.m
 
 	steps := math.Floor(spare/math.Abs(s.reduced[j]) + 1e-6)
+
 	if s.reduced[j] == 0 || steps >= m.upper[j]-m.lower[j] {
 		return
 	}
@@ -384,6 +409,7 @@ func (s *search) enter(n *node) bool {
 // restrict adds a change to those of the node that is entered.
 func (s *search) restrict(c change) {
 	j := c.column
+
 	if s.visited[j] != s.visit {
 		s.visited[j] = s.visit
 		s.wanted[j] = s.m.root(j)

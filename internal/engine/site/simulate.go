@@ -60,6 +60,7 @@ func (p *Problem) evaluate(a *Plan, net []float64) totals {
 
 func (b *Battery) evaluate(s *totals, x, net []float64) {
 	stored := b.Init
+
 	for t, q := range x {
 		net[t] += q
 
@@ -84,6 +85,7 @@ func (c *Car) evaluate(s *totals, x, net []float64) {
 		net[t] += q
 
 		charges := q > on
+
 		if charges && !was {
 			s.add(c.StartCost)
 		}
@@ -104,6 +106,7 @@ func (c *Car) evaluate(s *totals, x, net []float64) {
 
 	if c.V2G != nil {
 		c.evaluateV2G(s, x)
+
 		return
 	}
 
@@ -137,11 +140,14 @@ func (c *Car) evaluateV2G(s *totals, x []float64) {
 
 func (k *Tank) evaluate(s *totals, x []bool, hours float64, net []float64) {
 	stored, was := k.Init, false
+
 	for t, on := range x {
 		stored = stored*(1-k.Loss) - k.Draw[t]
+
 		if on {
 			stored += k.Element * hours
 			net[t] += k.Element * hours
+
 			if !was {
 				s.add(k.StartCost)
 			}
@@ -157,15 +163,18 @@ func (k *Tank) evaluate(s *totals, x []bool, hours float64, net []float64) {
 // next is the temperature after a slot in which the pump takes q kWh.
 func (k *Heat) next(t int, hours, temperature, q float64) float64 {
 	flow := k.COP[t]*q/hours - (temperature-k.Outdoor[t])/k.Resistance + k.Gain[t]
+
 	return temperature + hours/k.Capacity*flow
 }
 
 func (k *Heat) evaluate(s *totals, x []float64, hours float64, net []float64) {
 	temperature, was := k.Init, false
+
 	for t, q := range x {
 		net[t] += q
 
 		runs := q > on
+
 		if runs && !was {
 			s.add(k.StartCost)
 		}
@@ -193,6 +202,7 @@ func (p *Problem) evaluateRule(s *totals, a *Plan) {
 
 	for t := range p.Load {
 		charges := false
+
 		for k := range p.Cars {
 			charges = charges || a.Car[k][t] > on
 		}
@@ -202,6 +212,7 @@ func (p *Problem) evaluateRule(s *totals, a *Plan) {
 		}
 
 		out := -p.serves(a, t)
+
 		for k := range p.Batteries {
 			out += max(0, -a.Battery[k][t])
 		}
@@ -213,6 +224,7 @@ func (p *Problem) evaluateRule(s *totals, a *Plan) {
 // serves is what the building itself uses in a slot.
 func (p *Problem) serves(a *Plan, t int) float64 {
 	use := p.Load[t]
+
 	if p.Tank != nil && a.Tank[t] {
 		use += p.Tank.Element * p.Hours
 	}
@@ -227,6 +239,7 @@ func (p *Problem) serves(a *Plan, t int) float64 {
 // evaluateGrid prices a slot's net at the cheapest curtailment.
 func (p *Problem) evaluateGrid(s *totals, t int, net float64) {
 	most := net
+
 	if p.Curtailable {
 		most += p.PV[t]
 	}
@@ -250,5 +263,6 @@ func (p *Problem) price(t int, grid float64) float64 {
 	if grid > 0 {
 		return grid * p.Import[t]
 	}
+
 	return grid * p.Export[t]
 }

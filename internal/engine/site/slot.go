@@ -94,6 +94,7 @@ func (m *model) addGridModes(s *slotSet, t int) {
 // addHeatModes adds what tank and heat pump may do.
 func (m *model) addHeatModes(s *slotSet, t int) {
 	idle := mode{energy: none, on: none}
+
 	if m.tank != nil {
 		size := m.p.Tank.Element * m.p.Hours
 		s.add(idle, mode{
@@ -122,6 +123,7 @@ func (m *model) addHeatModes(s *slotSet, t int) {
 // addCarModes adds what a car may do: nothing, charge, or discharge.
 func (m *model) addCarModes(s *slotSet, c *storage, t int) {
 	var modes []mode
+
 	if d := c.charge[t]; d.most > 0 {
 		charge := modeOf(d, false)
 		charge.charges = true
@@ -137,6 +139,7 @@ func (m *model) addCarModes(s *slotSet, c *storage, t int) {
 	}
 
 	idle := mode{energy: none, on: none}
+
 	if s.rule || modes[0].least > 0 || modes[0].on >= 0 {
 		modes = append(modes, idle)
 	} else if last := modes[len(modes)-1]; last.least > 0 {
@@ -183,6 +186,7 @@ func (s *slotSet) place(m *model) {
 			modes[i].energy, modes[i].on = at(modes[i].energy), at(modes[i].on)
 		}
 	}
+
 	s.choice = make([]int, len(s.devices))
 }
 
@@ -211,6 +215,7 @@ func (s *slotSet) advance() bool {
 		if s.choice[d] < len(modes) {
 			return true
 		}
+
 		s.choice[d] = 0
 	}
 
@@ -230,6 +235,7 @@ func (s *slotSet) fill(weight []float64) float64 {
 
 	for _, x := range s.items {
 		missing -= x.least
+
 		if x.ruled {
 			room -= x.least
 		}
@@ -264,6 +270,7 @@ func (s *slotSet) fill(weight []float64) float64 {
 // weigh at their least values, and whether a car charges.
 func (s *slotSet) enter(weight []float64) (value float64, charges bool) {
 	s.items = s.items[:0]
+
 	for d, modes := range s.devices {
 		x := &modes[s.choice[d]]
 		charges = charges || x.charges
@@ -275,6 +282,7 @@ func (s *slotSet) enter(weight []float64) (value float64, charges bool) {
 		}
 
 		slope := 0.0
+
 		if x.energy >= 0 {
 			slope = weight[x.energy]
 		}
@@ -301,6 +309,7 @@ func (s *slotSet) enter(weight []float64) (value float64, charges bool) {
 // insert keeps the items sorted.
 func (s *slotSet) insert(x slotItem) {
 	s.items = append(s.items, x)
+
 	for i := len(s.items) - 1; i > 0 && s.items[i-1].slope > x.slope; i-- {
 		s.items[i], s.items[i-1] = s.items[i-1], x
 	}
@@ -309,12 +318,15 @@ func (s *slotSet) insert(x slotItem) {
 // point writes the coordinates of what fill found.
 func (s *slotSet) point(to []float64) {
 	clear(to)
+
 	for _, item := range s.items {
 		x := &s.devices[item.device][s.choice[item.device]]
 		e := math.Abs(item.most) // where fill left it
+
 		if x.energy >= 0 {
 			to[x.energy] = e - x.from
 		}
+
 		if x.on >= 0 {
 			to[x.on] = 1
 		}

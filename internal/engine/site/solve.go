@@ -43,11 +43,13 @@ func (s *Solver) Solve(p *Problem, to *Plan) Result {
 	}
 
 	limit := s.Limit
+
 	if limit == 0 {
 		limit = DefaultLimit
 	}
 
 	l := limits{}
+
 	for k := range p.Cars {
 		is := p.Cars[k].alone()
 		l.shortfall = append(l.shortfall, is.shortfall)
@@ -129,6 +131,7 @@ func (c *Car) need() float64 {
 	if c.V2G != nil {
 		return c.V2G.Target
 	}
+
 	return c.Energy
 }
 
@@ -181,6 +184,7 @@ func (s *Solver) search(
 // idle takes the plan in which nothing is done, if it is one.
 func (s *search) idle() {
 	is := s.m.p.evaluate(&s.trial, s.net)
+
 	if is.worst <= missed {
 		s.best, s.has = is, true
 		s.plan, s.trial = s.trial, s.plan
@@ -190,9 +194,11 @@ func (s *search) idle() {
 // renew empties a plan, in its old memory if it is of this site's size.
 func (p *Problem) renew(a *Plan) {
 	n := p.Slots()
+
 	if len(a.Battery) > 0 || len(a.Car) != 1 || len(a.Car[0]) != n {
 		*a = p.newPlan()
 	}
+
 	a.Tank, a.Heat = nil, nil
 }
 

@@ -33,6 +33,7 @@ func (k *Tank) Breach(hours float64) (first Breach, found bool) {
 
 		for i := t + 1; i >= 0; i-- {
 			free.reach(t, i, hours, low, high)
+
 			if low[i] > high[i] {
 				continue
 			}

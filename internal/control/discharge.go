@@ -1,0 +1,350 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"flexd/internal/engine/discharge"
+	"flexd/internal/engine/home"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+const (
+	// DischargeMinSaving is what discharging must save, in pence, for a car to be discharged at all, or otherwise than
+	// before.
+	DischargeMinSaving = 2.0
+	// chargeReadBefore is how long before its plug-in a car's state of charge may have been read.
+	chargeReadBefore = 10 * time.Minute
+)
+
+// Why a car that may discharge is charged alone.
+const (
+	dischargeEnded    = "that it may be discharged is not agreed any more"
+	dischargeUnread   = "its state of charge was not read in the last two hours"
+	dischargeNow      = "it charges at once"
+	dischargeCalled   = "an instruction has called it"
+	dischargeCapped   = "its organisation has caps, under which cars are charged alone"
+	dischargeShared   = "it shares its site's main fuse or a home battery, beside which cars are charged alone"
+	dischargeTooFar   = "its ready-by is more than two days ahead"
+	dischargeNoExport = "its site may not export what it would give"
+	dischargeUnpriced = "no prices are known"
+	dischargeNoGain   = "giving and buying back would save less than 2 p"
+	dischargeRefused  = "the plan by which it would give was refused by the check before sending"
+)
+
+// dischargeable reports whether all was said and agreed that it takes for a car to be discharged.
+func dischargeable(c *store.Charging) bool {
+	known := c.Asset.Discharge.Power > 0 && c.Asset.Capacity != nil
+
+	return known && *c.Asset.Capacity > 0 && c.MayDischarge
+}
+
+// readDischarge works out what a car holds that may be discharged, and what it is to hold by ready-by. What it has given
+// since its need was said is needed again, also where it may not be discharged any more.
+func readDischarge(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	e *store.Effective,
+	g *progress,
+	from time.Time,
+	same bool, // the deadline of the schedule in force holds
+) error {
+	next := dischargeOf(c)
+
+	if next == nil {
+		return nil
+	}
+
+	last, err := lastCharge(ctx, tx, c, next.Capacity)
+	if err != nil {
+		return err
+	}
+
+	e.Discharge = next
+	unread := last.at.IsZero() || from.Sub(last.readAt) > ChargeFresh
+
+	if unread && next.Why == "" {
+		next.Why = dischargeUnread
+	}
+
+	if last.at.IsZero() {
+		return nil
+	}
+
+	since := flex.Span{From: last.at, To: from}
+	given := givenIn(c, g, since)
+	next.ReadAt = last.readAt
+	next.Stored = storedAfter(next, last.level, g.delivered(since), given)
+
+	next.Target = heldBy(e, c, same, storedSide(given))
+	missing := next.Target - next.Stored
+	e.Delivered = min(e.Delivered, e.Need-gridSide(missing))
+
+	return nil
+}
+
+// dischargeOf is what is known of how a car is discharged, or why it is not any more; nil for a car that never was to be.
+func dischargeOf(c *store.Charging) *store.Discharge {
+	if dischargeable(c) {
+		own, capacity := &c.Asset.Discharge, *c.Asset.Capacity
+
+		return &store.Discharge{
+			Power:    own.Power,
+			Capacity: capacity,
+			Reserve:  own.ReserveOf(capacity),
+			Wear:     own.WearCost(),
+		}
+	}
+
+	before := c.Current.From.Discharge
+
+	if !c.Open() || before == nil {
+		return nil
+	}
+
+	ended := chargedAlone(before)
+	ended.Why = dischargeEnded
+
+	return ended
+}
+
+// storedAfter is what a car stores after it took and gave so much, both on the grid's side.
+func storedAfter(
+	d *store.Discharge,
+	level, taken, given flex.WattHours,
+) flex.WattHours {
+	more := flex.WattHours(float64(taken) * discharge.Efficiency)
+
+	return max(0, min(d.Capacity, level+more-storedSide(given)))
+}
+
+// storedSide is what is let go for so much to be given.
+func storedSide(given flex.WattHours) flex.WattHours {
+	return flex.WattHours(float64(given) / discharge.Efficiency)
+}
+
+// gridSide is what must be taken for so much to be stored.
+func gridSide(stored flex.WattHours) flex.WattHours {
+	taken := float64(max(0, stored)) / discharge.Efficiency
+
+	return flex.WattHours(math.Ceil(taken))
+}
+
+// heldBy is what a car is to hold by ready-by: what it was to hold before, while the deadline is the same. Of a new
+// intent it is what is needed more than it holds; what it gave since its state of charge was read was its
+// user's, who could not know of it, and is needed too.
+func heldBy(
+	e *store.Effective,
+	c *store.Charging,
+	same bool,
+	given flex.WattHours,
+) flex.WattHours {
+	d := e.Discharge
+	before := c.Current.From.Discharge
+
+	if same && before != nil && before.Target > 0 {
+		return min(before.Target, d.Capacity)
+	}
+
+	needed := float64(max(0, e.Need-e.Delivered)) * discharge.Efficiency
+
+	return min(d.Capacity, d.Stored+given+flex.WattHours(needed))
+}
+
+// givenIn is what a car may have given in a time: by its schedule in force, accepted or not, and by those that it
+// followed before.
+func givenIn(
+	c *store.Charging,
+	g *progress,
+	since flex.Span,
+) flex.WattHours {
+	sum := flex.WattHours(0)
+
+	if c.Open() && c.Current.Generation > 0 {
+		made := flex.Span{From: c.Current.Steps[0].From, To: since.To}
+		sum += givenBy(&c.Current, since.Meet(made))
+	}
+
+	for _, f := range g.followed {
+		if f.schedule.EventID != c.Current.EventID {
+			sum += givenBy(f.schedule, since.Meet(f.Span))
+		}
+	}
+
+	return sum
+}
+
+// givenBy is what a schedule has its car give in a time.
+func givenBy(s *store.Schedule, in flex.Span) flex.WattHours {
+	sum := int64(0)
+
+	for _, step := range givesAhead(s, in.From) {
+		seconds := max(0, step.Meet(in).Len()) / time.Second
+		sum += int64(step.Limit) * int64(seconds)
+	}
+
+	return flex.WattHours(sum / 3600)
+}
+
+// carCharge is what a car's battery held, when, and when that was read last.
+type carCharge struct {
+	level  flex.WattHours
+	at     time.Time // zero if it is not known
+	readAt time.Time
+}
+
+// lastCharge is what a car's battery was last known to hold: as it was read in this stay since the schedule in force
+// was made, else as that was made from.
+func lastCharge(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	capacity flex.WattHours,
+) (carCharge, error) {
+	if !c.Open() {
+		return carCharge{}, nil
+	}
+
+	level, at, known, err := readCharge(
+		ctx,
+		tx,
+		&store.Battery{Asset: c.Asset},
+		home.Battery{Capacity: capacity},
+	)
+	if err != nil {
+		return carCharge{}, err
+	}
+
+	last := carCharge{}
+	before := c.Current.From.Discharge
+
+	if before != nil && !before.ReadAt.IsZero() {
+		last.level, last.readAt = before.Stored, before.ReadAt
+		last.at = c.Current.Steps[0].From
+	}
+
+	stay := c.Session.PluggedInAt.Add(-chargeReadBefore)
+
+	if known && !at.Before(stay) && at.After(last.readAt) {
+		last.level, last.readAt = min(level, capacity), at
+		last.at = at
+	}
+
+	return last, nil
+}
+
+// givesAhead is what a schedule has its car give from an instant on.
+func givesAhead(s *store.Schedule, from time.Time) (gives []flex.Step) {
+	if s.From.Discharge == nil {
+		return nil
+	}
+
+	for _, step := range s.From.Discharge.Gives {
+		step.Span = step.Meet(flex.Span{From: from, To: step.To})
+
+		if !step.Empty() {
+			gives = append(gives, step)
+		}
+	}
+
+	return gives
+}
+
+// chargesOnly is why a car is charged alone from now on; empty if it may give.
+func chargesOnly(
+	e *store.Effective,
+	c *store.Charging,
+	u *underCaps,
+	from time.Time,
+) string {
+	switch {
+	case e.Discharge.Why != "":
+		return e.Discharge.Why
+
+	case u.headroom != nil:
+		return dischargeCapped
+	case u.site != nil || c.Battery:
+		return dischargeShared
+
+	case !e.ChargeNow.Empty():
+		return dischargeNow
+	case len(e.Closed) > 0:
+		return dischargeCalled
+	case e.ReadyBy.Sub(from) > planHorizon:
+		return dischargeTooFar
+	}
+
+	return ""
+}
+
+// chargedAlone is what a schedule was made from, for one by which the car gives nothing.
+func chargedAlone(d *store.Discharge) *store.Discharge {
+	if d == nil {
+		return nil
+	}
+
+	alone := *d
+	alone.Gives = nil
+	alone.Parts = nil
+	alone.Saves = 0
+
+	return &alone
+}
+
+// chargeAlone has a schedule that is planned with a fleet give nothing from an instant on. What the one before has given
+// until then is needed again.
+func chargeAlone(e *store.Effective, p *store.Planned, from time.Time) {
+	before := &p.Current
+	d := chargedAlone(e.Discharge)
+
+	if d == nil {
+		return
+	}
+
+	since := flex.Span{From: before.Steps[0].From, To: from}
+	given := givenBy(before, since)
+	taken := flex.WattHours(0)
+
+	if p.Taken {
+		taken = planned(before, from)
+	}
+
+	d.Stored = storedAfter(d, d.Stored, taken, given)
+	d.Why = dischargeCapped
+	e.Discharge = d
+	e.Delivered -= gridSide(storedSide(given))
+}
+
+// exportLeft is what a car may give at most beside the other cars of its site, whichever of their schedules they follow.
+// Where it is planned to be sent something, the site is locked.
+func exportLeft(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+) (flex.Watts, error) {
+	found, err := tx.PlannedAt(ctx, c.Asset.SiteID)
+	if err != nil {
+		return 0, fmt.Errorf("read the site's schedules: %w", err)
+	}
+
+	left := c.Export
+
+	for i := range found {
+		s := &found[i].Current
+		other := s.From.Discharge
+
+		if s.AssetID == c.Asset.ID || other == nil {
+			continue
+		}
+
+		if len(other.Gives) > 0 || !found[i].Taken {
+			left -= other.Power
+		}
+	}
+
+	return max(0, left), nil
+}

@@ -1,0 +1,284 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/engine/check"
+	"flexd/internal/engine/discharge"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// orderWeight is the part of a market price that orders half-hours of one household's price.
+const orderWeight = 1e-4
+
+// dischargeSlack is how far, in watt-hours, what a car is to hold may be missed.
+const dischargeSlack = 10
+
+// Giving is what a car's new schedule gives beside what the one in force gives.
+type Giving struct {
+	Steps []flex.Step // what it may take, where it gives something
+	Gives []flex.Step
+	// what it saves beside the schedule in force
+	Saving flex.MicroPounds
+	// by the schedule in force the car would come out short, or give what it may not
+	Wrong bool
+}
+
+// planDischarge plans what a car that may discharge gives, from its plan that charges alone, and notes it in what the
+// schedule is made from. It is nil for a car that may not.
+func (d *Service) planDischarge(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	e *store.Effective,
+	alone *Candidate,
+	u *underCaps,
+) (*Giving, error) {
+	to := e.Discharge
+
+	if to == nil {
+		return nil, nil
+	}
+
+	to.Why = chargesOnly(e, c, u, alone.Problem.From)
+
+	if to.Why != "" {
+		return nil, nil
+	}
+
+	most, err := exportLeft(ctx, tx, c)
+	if err != nil {
+		return nil, err
+	}
+
+	q, err := dischargeProblem(ctx, tx, c, to, alone)
+	if err != nil {
+		return nil, err
+	}
+
+	q.Most = min(q.Most, most)
+
+	switch {
+	case q.Most < discharge.Least:
+		to.Why = dischargeNoExport
+
+		return nil, nil
+	case len(q.Rates) == 0:
+		to.Why = dischargeUnpriced
+
+		return nil, nil
+	}
+
+	return d.solveDischarge(ctx, c, to, q), nil
+}
+
+// solveDischarge plans a car that may give, and holds the plan against the laws of discharging. A plan that breaks one is not
+// sent.
+func (d *Service) solveDischarge(
+	ctx context.Context,
+	c *store.Charging,
+	to *store.Discharge,
+	q *discharge.Problem,
+) *Giving {
+	plan := discharge.Solve(q)
+
+	if law := checkDischarge(q, &plan); law != nil {
+		d.refuse(ctx, c.Asset.ID, law)
+		to.Why = dischargeRefused
+
+		return nil
+	}
+
+	if plan.Saves >= DischargeMinSaving {
+		note(to, q, &plan)
+
+		return givingBeside(q, &plan, &c.Current)
+	}
+
+	to.Why = dischargeNoGain
+	alone := discharge.Plan{
+		Steps: q.Alone,
+		Cost:  plan.Cost + plan.Saves,
+	}
+
+	return givingBeside(q, &alone, &c.Current)
+}
+
+// note keeps what a car gives in what its schedule is made from.
+func note(to *store.Discharge, q *discharge.Problem, plan *discharge.Plan) {
+	to.Gives = plan.Gives
+	to.Saves = plan.Saves
+	played := q.Play(plan.Steps, plan.Gives)
+
+	for i := range played.Parts {
+		part := &played.Parts[i]
+		to.Parts = append(to.Parts, store.GivenPart{
+			From:   part.Start(),
+			Energy: flex.WattHours(part.Energy),
+			Price:  part.Sell,
+			Back:   plan.Back,
+		})
+	}
+}
+
+// givingBeside holds a plan beside the schedule in force.
+func givingBeside(
+	q *discharge.Problem,
+	plan *discharge.Plan,
+	current *store.Schedule,
+) *Giving {
+	g := &Giving{Gives: plan.Gives}
+
+	if len(plan.Gives) > 0 {
+		g.Steps = plan.Steps
+	}
+
+	given := givesAhead(current, q.From)
+	old := *plan
+	old.Steps, old.Gives = untilDone(current), given
+	before := q.Play(old.Steps, old.Gives)
+	g.Saving = flex.MicroPounds((before.Cost - plan.Cost) * 10_000)
+	g.Wrong = len(given) > 0 && checkDischarge(q, &old) != nil
+
+	return g
+}
+
+// checkDischarge holds a plan against the laws of discharging.
+func checkDischarge(q *discharge.Problem, plan *discharge.Plan) error {
+	if len(plan.Gives) == 0 {
+		return nil
+	}
+
+	return check.Discharge(check.Discharging{
+		From:     q.From,
+		ReadyBy:  q.ReadyBy,
+		Steps:    plan.Steps,
+		Gives:    plan.Gives,
+		Charge:   q.Charge,
+		Most:     q.Most,
+		Alone:    q.Alone,
+		Stored:   q.Stored,
+		Capacity: q.Capacity,
+		Reserve:  q.Reserve,
+		In:       discharge.Efficiency,
+		Out:      discharge.Efficiency,
+		Open:     q.Open,
+		Export: []flex.Step{
+			{Span: flex.Span{From: q.From, To: q.ReadyBy}, Limit: q.Most},
+		},
+		Slack: dischargeSlack,
+	})
+}
+
+// dischargeProblem is the problem of a car that may discharge. It has no rates where no prices are known.
+func dischargeProblem(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	own *store.Discharge,
+	alone *Candidate,
+) (*discharge.Problem, error) {
+	p := alone.Problem
+	q := &discharge.Problem{
+		From:     p.From,
+		ReadyBy:  p.ReadyBy,
+		Alone:    alone.Plan.Steps,
+		Kept:     p.Mode == flex.Maximise,
+		Open:     p.OffPeak,
+		Charge:   p.Power,
+		Most:     own.Power,
+		Limit:    flex.NoLimit,
+		Stored:   float64(own.Stored),
+		Capacity: float64(own.Capacity),
+		Reserve:  float64(own.Reserve),
+		Wear:     own.Wear,
+	}
+
+	if p.Exact {
+		q.Limit = p.Power
+	}
+
+	if p.AllOffPeak {
+		q.Open = []flex.Span{{From: p.From, To: p.ReadyBy}}
+	}
+
+	return q, rateCar(ctx, tx, c, p, q)
+}
+
+// rateCar says what a kWh costs and earns the household of a car. Past the known rates it costs their mean, and
+// earns nothing.
+func rateCar(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	p *charge.Problem,
+	q *discharge.Problem,
+) error {
+	org, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return err
+	}
+
+	periods := periodsTo(flex.PeriodAt(p.From), p.ReadyBy)
+
+	if len(periods) == 0 {
+		return nil
+	}
+
+	b := &store.Battery{
+		SiteTariff: c.SiteTariff,
+		Tariff:     c.Tariff,
+	}
+
+	r, err := rates(ctx, tx, b, org.Settings, periods)
+	if err != nil {
+		return fmt.Errorf("read what a kWh costs: %w", err)
+	}
+
+	mean := 0.0
+
+	for _, buy := range r.buy {
+		mean += buy / float64(len(r.buy))
+	}
+
+	order := orders(p.Prices)
+
+	for i, at := range periods {
+		known := i < len(r.buy)
+		q.Rates = append(q.Rates, discharge.Rate{
+			Period: at,
+			Buy:    valueOr(known, r.buy, i, mean),
+			Sell:   valueOr(known, r.sell, i, 0),
+			Order:  order[at],
+		})
+	}
+
+	return nil
+}
+
+// orders is what orders half-hours of one price: little, and none below zero.
+func orders(ps []flex.PricedPeriod) map[flex.Period]float64 {
+	order := map[flex.Period]float64{}
+	known := slices.DeleteFunc(slices.Clone(ps), func(p flex.PricedPeriod) bool {
+		return !p.Known
+	})
+
+	if len(known) == 0 {
+		return order
+	}
+
+	least := slices.MinFunc(known, func(a, b flex.PricedPeriod) int {
+		return int(a.Price - b.Price)
+	})
+
+	for _, p := range known {
+		pence := (p.Price - least.Price).GBPPerMWh() / 10
+		order[p.Period] = orderWeight * pence
+	}
+
+	return order
+}

@@ -1,0 +1,472 @@
+package control_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// mayDischarge has the fixture's car have a battery of 60 kWh and give 5 kW, all that it takes being agreed. What is
+// given earns 30 p, what is charged at night costs 9.
+func (h *fixture) mayDischarge() {
+	h.Helper()
+	h.discharges(h.asset)
+	h.Exec(`UPDATE site SET discharge_consent_at = $2 WHERE id = $1`, h.site.Bytes(), at("2026-01-01T00:00:00Z").UnixMicro())
+	h.exports(30)
+	h.endpoint(flex.NegativeLimits)
+}
+
+// discharges has a charger's car give 5 kW of 60 kWh.
+func (h *fixture) discharges(id flex.AssetID) {
+	h.Exec(`UPDATE asset SET capacity_wh = 60000, discharge = '{"power_w":5000}' WHERE id = $1`, id.Bytes())
+}
+
+func (h *fixture) endpoint(form flex.DischargeForm) {
+	h.write(func(tx *store.Tx) error {
+		_, err := tx.PutEndpoint(h.Context(), flex.Endpoint{
+			Name:      flex.ScheduleEndpoint,
+			URL:       "https://client.example/schedule",
+			Enabled:   true,
+			Discharge: form,
+		})
+		return err
+	})
+}
+
+// soc reads the fixture's car's state of charge, in percent, as of now.
+func (h *fixture) soc(percent float64) {
+	now := time.UnixMicro(h.micro.Load()).UTC().Format(time.RFC3339)
+	h.read(h.asset, flex.BatteryStateOfCharge, now, now, percent)
+}
+
+// gave is what the schedule in force has the fixture's car give, in all.
+func (h *fixture) gives() (sum flex.WattHours) {
+	if d := h.look().Current.From.Discharge; d != nil {
+		for _, s := range d.Gives {
+			sum += flex.WattHours(float64(s.Limit) * s.Len().Hours())
+		}
+	}
+
+	return sum
+}
+
+// why is why the fixture's car is charged alone; empty if it gives or was never said to.
+func (h *fixture) why() string {
+	if d := h.look().Current.From.Discharge; d != nil {
+		return d.Why
+	}
+
+	return ""
+}
+
+// holds plays what was sent to the fixture's car from an instant on, from what it stores, and returns the least that it
+// held while it gave and what it holds by an instant. It loses what is assumed.
+func (h *fixture) plays(from, to string, stored float64) (least, end float64) {
+	s := h.look().Current
+	least = stored
+
+	for t := at(from); t.Before(at(to)); t = t.Add(time.Minute) {
+		takes, gives := limitAt(s.Steps, t), flex.Watts(0)
+
+		if s.From.Discharge != nil {
+			gives = limitAt(s.From.Discharge.Gives, t)
+		}
+
+		if takes > 0 && gives > 0 {
+			h.Errorf("it takes and gives at %v", t)
+		}
+
+		stored += float64(min(takes, s.From.Power)) / 60 * 0.9
+		stored = min(stored, 60000)
+
+		if gives > 0 {
+			stored -= float64(gives) / 60 / 0.9
+			least = min(least, stored)
+		}
+	}
+
+	return least, stored
+}
+
+func limitAt(steps []flex.Step, at time.Time) flex.Watts {
+	for _, s := range steps {
+		if s.Contains(at) {
+			return s.Limit
+		}
+	}
+
+	return 0
+}
+
+func (h *fixture) plugInAt(kwh float64, mode flex.ChargingMode) {
+	h.event(control.Event{
+		Kind:   control.PlugIn,
+		Tariff: nightTariff("Europe/London"),
+		Intent: need(kwh, mode),
+	})
+}
+
+// TestDischarge has a car give in the evening what it buys back at night, and end with what it needs and its reserve if nothing
+// more is heard; and get the schedule of today without any of what it takes.
+func TestDischarge(t *testing.T) {
+	each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		h.mayDischarge()
+		h.soc(60)
+		h.plugInAt(10, flex.Minimise)
+
+		if h.gives() < 12000 {
+			t.Fatalf("it gives %d Wh: %s", h.gives(), h.why())
+		}
+
+		least, end := h.plays("2026-01-14T17:00:00Z", "2026-01-15T07:00:00Z", 36000)
+
+		if least < 18000-10 || end < 36000+9000-10 {
+			t.Errorf("it holds %.0f Wh at least, and %.0f in the end", least, end)
+		}
+
+		d := h.look().Current.From.Discharge
+
+		if d.Saves < control.DischargeMinSaving || len(d.Parts) == 0 || d.Parts[0].Price != 30 || d.Parts[0].Back < 8.9 || d.Parts[0].Back > 9.1 {
+			t.Errorf("%+v", d)
+		}
+
+		before := h.look().Current.Generation
+		h.wait(5 * time.Minute)
+		h.refresh()
+
+		if h.look().Current.Generation != before {
+			t.Error("planned again, it is sent the same again")
+		}
+	})
+}
+
+// refresh has the fixture's car planned anew for its inputs.
+func (h *fixture) refresh() {
+	h.Helper()
+	h.write(func(tx *store.Tx) error { return tx.MarkDue(h.Context(), h.asset) })
+	if _, err := h.service.PlanDue(h.Context()); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// TestDischarge_Alone has cars charged alone that lack something of what it takes, each with its reason, and all of them by the
+// steps that a car gets which was never said to discharge.
+func TestDischarge_Alone(t *testing.T) {
+	plain := func(h *fixture) []flex.Step {
+		h.plugInAt(10, flex.Minimise)
+
+		return h.look().Current.Steps
+	}
+
+	for name, c := range map[string]struct {
+		lack func(*fixture)
+		why  string
+	}{
+		"no consent": {
+			func(h *fixture) {
+				h.Exec(`UPDATE site SET discharge_consent_at = NULL`)
+				h.soc(60)
+			},
+			"",
+		},
+		"an old endpoint": {
+			func(h *fixture) {
+				h.endpoint(flex.NoDischarge)
+				h.soc(60)
+			},
+			"",
+		},
+		"no power": {
+			func(h *fixture) {
+				h.Exec(`UPDATE asset SET discharge = NULL`)
+				h.soc(60)
+			},
+			"",
+		},
+		"no capacity": {
+			func(h *fixture) {
+				h.Exec(`UPDATE asset SET capacity_wh = NULL`)
+				h.soc(60)
+			},
+			"",
+		},
+		"nothing read": {func(h *fixture) {}, "not read in the last two hours"},
+		"read before": {
+			func(h *fixture) {
+				h.soc(60)
+				h.wait(11 * time.Minute)
+			},
+			"not read in the last two hours",
+		},
+		"no export": {
+			func(h *fixture) {
+				h.Exec(`UPDATE site SET export_w = 0, supply_set = TRUE`)
+				h.soc(60)
+			},
+			"may not export",
+		},
+		"no gain": {
+			func(h *fixture) {
+				h.exports(15)
+				h.soc(60)
+			},
+			"less than 2 p",
+		},
+		"a battery beside": {
+			func(h *fixture) {
+				h.Asset(h.site, flex.Battery, 5000)
+				h.soc(60)
+			},
+			"home battery",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+				h.mayDischarge()
+				c.lack(h)
+				steps := plain(h)
+
+				if h.gives() > 0 || !strings.Contains(h.why(), c.why) || c.why == "" && h.why() != "" {
+					t.Errorf("it gives %d Wh: %s", h.gives(), h.why())
+				}
+
+				other := h.at(h.Asset(h.Site(flex.FullScheduleMethod), flex.Charger, 7400))
+
+				if want := plain(other); !sameSteps(steps, want) {
+					t.Errorf("%v\nnot as a car that was never said to discharge:\n%v", steps, want)
+				}
+			})
+		})
+	}
+}
+
+func sameSteps(a, b []flex.Step) bool {
+	if len(a) != len(b) {
+		return false
+	}
+
+	for i := range a {
+		if !a[i].From.Equal(b[i].From) || !a[i].To.Equal(b[i].To) || a[i].Limit != b[i].Limit {
+			return false
+		}
+	}
+
+	return true
+}
+
+// TestDischarge_Changes has a car stop giving as soon as it may not any more, and end with what it needs by what was pushed
+// then, though it gave until then.
+func TestDischarge_Changes(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*fixture)
+		why    string
+	}{
+		"consent withdrawn": {func(h *fixture) {
+			h.write(func(tx *store.Tx) error { return tx.SetDischargeConsent(h.Context(), h.site, time.Time{}) })
+			h.refresh()
+		}, "not agreed any more"},
+		"charge now": {func(h *fixture) {
+			h.event(control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-14T19:00:00Z")})
+		}, "charges at once"},
+		"caps": {
+			func(h *fixture) {
+				h.setCaps(flex.Caps{Fleet: kw(7.4)})
+				h.refresh()
+			},
+			"caps",
+		},
+		"export is worth nothing": {
+			func(h *fixture) {
+				h.exports(1)
+				h.refresh()
+			},
+			"less than 2 p",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+				h.mayDischarge()
+				h.soc(60)
+				h.plugInAt(10, flex.Minimise)
+				h.accept()
+				h.goTo("2026-01-14T18:00:00Z")
+				c.change(h)
+
+				if h.gives() > 0 || !strings.Contains(h.why(), c.why) {
+					t.Fatalf("it gives %d Wh: %s", h.gives(), h.why())
+				}
+				// It gave 5 kW for an hour.
+				_, end := h.plays("2026-01-14T18:00:00Z", "2026-01-15T07:00:00Z", 36000-5000/0.9)
+
+				if end < 45000-10 && name != "caps" {
+					t.Errorf("it holds %.0f Wh in the end", end)
+				}
+			})
+		})
+	}
+}
+
+// TestDischarge_Sooner has the departure of a car brought forward while it gives, by a new intent: what it gave since its state of
+// charge was read is met first.
+func TestDischarge_Sooner(t *testing.T) {
+	each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		h.mayDischarge()
+		h.soc(60)
+		h.plugInAt(10, flex.Minimise)
+		h.accept()
+		h.goTo("2026-01-14T18:30:00Z")
+		intent := need(10, flex.Minimise)
+		wall := flex.WallTime(21*time.Hour + 30*time.Minute)
+		intent.ReadyByLocal, intent.MayChargePeak = &wall, true
+		h.event(control.Event{Kind: control.IntentUpdate, Intent: intent})
+		gave := 1.5 * 5000 / 0.9
+
+		if _, end := h.plays("2026-01-14T18:30:00Z", "2026-01-14T21:30:00Z", 36000-gave); end < 45000-10 || h.gives() > 0 {
+			t.Errorf("it holds %.0f Wh by 21:30, and gives %d", end, h.gives())
+		}
+	})
+}
+
+// TestDischarge_Maximise has a car that maximises give in peak time alone, and charge in every off-peak second.
+func TestDischarge_Maximise(t *testing.T) {
+	one(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		h.mayDischarge()
+		h.soc(60)
+		h.plugInAt(10, flex.Maximise)
+		s := h.look().Current
+
+		if h.gives() < 12000 {
+			t.Fatalf("it gives %d Wh: %s", h.gives(), h.why())
+		}
+
+		if limitAt(s.Steps, at("2026-01-14T23:30:00Z")) == 0 || limitAt(s.Steps, at("2026-01-15T05:29:00Z")) == 0 || limitAt(s.Steps, at("2026-01-14T18:00:00Z")) > 0 {
+			t.Errorf("%v", s.Steps)
+		}
+	})
+}
+
+// TestDischarge_TwoCars has two cars of a site give no more together than may be exported, whichever of their schedules they
+// follow.
+func TestDischarge_TwoCars(t *testing.T) {
+	each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		h.mayDischarge()
+		h.Exec(`UPDATE site SET export_w = 7000 WHERE id = $1`, h.site.Bytes())
+		first, second := h.asset, h.Asset(h.site, flex.Charger, 7400)
+		h.discharges(second)
+
+		for _, id := range []flex.AssetID{first, second} {
+			h.at(id).soc(60)
+			h.at(id).plugInAt(10, flex.Minimise)
+		}
+
+		most := func(id flex.AssetID) (most flex.Watts) {
+			if d := h.at(id).look().Current.From.Discharge; d != nil {
+				for _, s := range d.Gives {
+					most = max(most, s.Limit)
+				}
+			}
+
+			return most
+		}
+
+		if a, b := most(first), most(second); a != 5000 || b != 2000 {
+			t.Errorf("they give %d and %d W of 7000: %s, %s", a, b, h.at(first).why(), h.at(second).why())
+		}
+	})
+}
+
+// TestDischarge_Random plays random evenings: what was pushed last always brings the car to its need and keeps its reserve, whatever
+// of it was accepted, read or changed, by a model that shares no code with the planner.
+func TestDischarge_Random(t *testing.T) {
+	each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		h.mayDischarge()
+		r := rand.New(rand.NewPCG(14, 11))
+		gave := 0
+
+		for range 12 {
+			gave += h.randomEvening(r)
+		}
+
+		if gave < 4 {
+			t.Errorf("%d of 12 cars gave", gave)
+		}
+	})
+}
+
+// randomEvening plays one, and returns 1 if the car gave anything.
+func (h *fixture) randomEvening(r *rand.Rand) (gave int) {
+	h.goTo("2026-01-14T17:00:00Z")
+	h.site = h.Site(flex.FullScheduleMethod)
+	h.asset = h.Asset(h.site, flex.Charger, 7400)
+	h.mayDischarge()
+
+	stored, kwh := 60000*(0.2+0.7*r.Float64()), float64(2+r.IntN(12))
+	h.soc(stored / 600)
+	h.plugInAt(kwh, flex.Minimise)
+	h.accept()
+	follows := h.look().Current
+	needs := min(60000, stored+kwh*900)
+
+	for range 3 + r.IntN(4) {
+		if h.gives() > 0 {
+			gave = 1
+		}
+
+		for range 10 + r.IntN(110) { // the car does what its charger was told
+			t := time.UnixMicro(h.micro.Load()).UTC()
+			takes := min(limitAt(follows.Steps, t), 7400)
+			stored = min(60000, stored+float64(takes)/60*0.9)
+
+			if d := follows.From.Discharge; d != nil {
+				stored -= float64(limitAt(d.Gives, t)) / 60 / 0.9
+			}
+
+			h.wait(time.Minute)
+		}
+
+		now := time.UnixMicro(h.micro.Load()).UTC()
+		did := ""
+
+		switch r.IntN(6) {
+		case 0:
+			did = "read"
+			h.soc(stored / 600)
+			h.refresh()
+		case 1:
+			did = "intent"
+			kwh = float64(1 + r.IntN(10))
+			needs = min(60000, stored+kwh*900)
+			h.event(control.Event{Kind: control.IntentUpdate, Intent: need(kwh, flex.Minimise)})
+		case 2:
+			did = "prices"
+			h.exports(float64(5 + r.IntN(40)))
+			h.refresh()
+		case 3:
+			did = "withdrawn"
+			h.write(func(tx *store.Tx) error { return tx.SetDischargeConsent(h.Context(), h.site, time.Time{}) })
+			h.refresh()
+		case 4:
+			did = "charge now"
+			h.event(control.Event{Kind: control.ChargeNow, EndAt: now.Add(40 * time.Minute)})
+		case 5:
+			did = "planned again"
+			h.refresh()
+		}
+
+		if least, end := h.plays(now.Format(time.RFC3339), "2026-01-15T07:00:00Z", stored); end < needs-150 || least < min(18000, stored)-150 && h.gives() > 0 {
+			h.Fatalf("%s at %v: it holds %.0f Wh, of %.0f needed %.0f in the end, %.0f at least\n%+v", did, now, stored, needs, end, least, h.look().Current.From.Discharge)
+		}
+
+		if r.IntN(3) > 0 && h.look().Current.Generation > follows.Generation {
+			h.accept()
+			follows = h.look().Current
+		}
+	}
+
+	return gave
+}
