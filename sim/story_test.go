@@ -77,6 +77,7 @@ type player struct {
 	paused   *flex.Span
 
 	openADR    dispatcher
+	invited    invited
 	instructed wire.InstructionPreview // the last one that was sent
 
 	now  time.Time
@@ -142,6 +143,10 @@ func playWith(t *testing.T, lines []sim.Line, more func(*player)) {
 func (p *player) receive(w http.ResponseWriter, r *http.Request) {
 	if p.down.Load() {
 		http.Error(w, "down", http.StatusServiceUnavailable)
+		return
+	}
+	if r.Header.Get("Flexd-Kind") == "invitation" {
+		p.receiveInvitation(w, r)
 		return
 	}
 	if isDispatch(r) {
@@ -296,7 +301,7 @@ func (p *player) act() {
 			delete(p.assets, name)
 		}
 	default:
-		if !p.actBattery() && !p.actOpenADR() {
+		if !p.actBattery() && !p.actOpenADR() && !p.actProduct() {
 			p.expect()
 		}
 	}
@@ -522,7 +527,9 @@ func (p *player) expect() {
 	case "expect reward":
 		p.expectReward(a[0], a[1], a[2])
 	default:
-		p.expectOpenADR()
+		if !p.expectProduct() {
+			p.expectOpenADR()
+		}
 	}
 }
 
