@@ -91,6 +91,7 @@ func (s *Server) build() {
 		},
 	)
 
+	mux.HandleFunc("GET /balance/element.js", serveElement)
 	s.handler = mux
 }
 

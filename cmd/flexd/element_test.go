@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"flexd/internal/flex"
+	records "flexd/internal/store"
+	"flexd/internal/store/storetest"
+	"flexd/test/axe"
+)
+
+const chromium = "/usr/bin/chromium"
+
+// tab opens a tab of a browser of its own.
+func tab(t *testing.T) context.Context {
+	t.Helper()
+	if _, err := os.Stat(chromium); err != nil {
+		if os.Getenv("FLEXD_TEST_STRICT") != "" {
+			t.Fatalf("%s is missing, and FLEXD_TEST_STRICT forbids to skip", chromium)
+		}
+		t.Skipf("%s is missing: apt-get install chromium", chromium)
+	}
+
+	profile, err := os.MkdirTemp("", "flexd-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(profile) }) // the browser may write still
+
+	ctx, end := context.WithTimeout(t.Context(), 5*time.Minute)
+	t.Cleanup(end)
+	ctx, stop := chromedp.NewExecAllocator(ctx, chromedp.ExecPath(chromium), chromedp.UserDataDir(profile), chromedp.NoFirstRun,
+		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(time.Minute), chromedp.CombinedOutput(io.Discard))
+	t.Cleanup(stop)
+
+	ctx, leave := chromedp.NewContext(ctx)
+	t.Cleanup(leave)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("open a tab: %v", err)
+	}
+	return ctx
+}
+
+// caller asks an interface with a token.
+type caller struct {
+	*testing.T
+	base, token string
+}
+
+func (c caller) ask(method, path string, form url.Values, body string) (answer map[string]any) {
+	c.Helper()
+	kind := "application/json"
+	if form != nil {
+		kind, body = "application/x-www-form-urlencoded", form.Encode()
+	}
+	r, err := http.NewRequestWithContext(c.Context(), method, c.base+path, strings.NewReader(body))
+	if err != nil {
+		c.Fatal(err)
+	}
+	r.Header.Set("Content-Type", kind)
+	r.Header.Set("Authorization", "Bearer "+c.token)
+	a, err := http.DefaultClient.Do(r)
+	if err != nil {
+		c.Fatal(err)
+	}
+	defer a.Body.Close()
+	text, _ := io.ReadAll(a.Body)
+	if a.StatusCode/100 != 2 {
+		c.Fatalf("%s %s: %d %s", method, path, a.StatusCode, text)
+	}
+	_ = json.Unmarshal(text, &answer)
+	return answer
+}
+
+// The element shows a household's cars on another site's page, in two languages, with a component token:
+// two cars, one plugged in; charge now and back; and what it says when the token is none any more.
+func TestElement(t *testing.T) {
+	browser := tab(t)
+	s := &street{T: t, database: freshDatabase(t)}
+	h := s.serve()
+	defer h.Close()
+	s.Seed = storetest.NewSeed(t, h.DB, s.database)
+	service := httptest.NewServer(h.Handler())
+	defer service.Close()
+
+	var prices []flex.PricedPeriod
+	for i := range 96 {
+		prices = append(prices, flex.PricedPeriod{Period: flex.PeriodAt(time.Now()).Add(i), Known: true, Price: flex.FromGBPPerMWh(float64(40 + 10*(i%5)))})
+	}
+	if err := h.Publish(t.Context(), "elexon-mid", time.Now().Add(-time.Minute), prices); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Access.AddCredential(t.Context(), s.Org, "me", "a password of some length", flex.Roles, records.CredentialLimits{}); err != nil {
+		t.Fatal(err)
+	}
+	login, err := h.Access.Login(t.Context(), "me", "a password of some length", "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	markup := ""
+	embedding := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src "+service.URL+"; connect-src "+service.URL)
+		io.WriteString(w, markup)
+	}))
+	defer embedding.Close()
+
+	me := caller{t, service.URL, login.Token.Reveal()}
+	made := me.ask("POST", "/auth/component-token", url.Values{"external_user_id": {"user-7"}, "allowed_origin": {embedding.URL}, "gave_boundary_meter_consent_at": {"2026-01-15T10:30:00Z"}}, "")
+	site, token := made["id"].(string), made["access_token"].(string)
+	for _, name := range []string{"charger <7>", "charger-8"} {
+		asset := me.ask("POST", "/entities/asset", nil, fmt.Sprintf(`{"external_id": %q, "type": "charger", "properties": {"power_kw": 7.4}, "site_id": %q}`, name, site))
+		if name == "charger-8" {
+			continue
+		}
+		me.ask("POST", "/entities/site/"+site+"/dispatch-consent", nil, `{"dispatch_methods": ["full_asset_schedule_control"]}`)
+		me.ask("POST", "/entities/asset/"+asset["id"].(string)+"/event/plug-in", nil, `{"tariff": {"off_peak_times": "00:00-24:00", "timezone": "Europe/London"},
+			"intent": {"energy_required_kwh": 12, "ready_by": "2026-01-01T`+time.Now().In(flex.London).Add(8*time.Hour).Format("15:04")+`:00Z", "charging_mode": "minimise_charging_time"}}`)
+	}
+
+	look := func(language, token, until string) string {
+		t.Helper()
+		markup = fmt.Sprintf(`<!doctype html><html lang="en"><head><title>Mine</title><script type="module" src="%s/balance/element.js"></script></head>
+			<body><main><h1>Mine</h1><h2>Tonight</h2><flexd-household site=%q token=%q lang=%q></flexd-household></main></body></html>`, service.URL, site, token, language)
+		if err := chromedp.Do(browser, chromedp.Navigate(embedding.URL)); err != nil {
+			t.Fatal(err)
+		}
+		return shownUntil(t, browser, until)
+	}
+
+	for language, want := range map[string][]string{
+		"en": {"It charges ", " kWh by ", "At market prices that costs £", "No car is plugged in.", "Charge for an hour now", "charger <7>", "charger-8"},
+		"de": {"Es lädt ", " kWh bis ", "Zu Marktpreisen kostet das ", "Es ist kein Auto angesteckt.", "Jetzt eine Stunde laden"},
+	} {
+		text := look(language, token, want[0])
+		for _, w := range want {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s: %q lacks %q", language, text, w)
+			}
+		}
+		if n := strings.Count(text, "[on]"); n < 1 || !strings.Contains(text, "[off]") {
+			t.Errorf("%s: the picture has %d filled bars: %s", language, n, text)
+		}
+	}
+	if axe.Wanted() {
+		if violations, err := axe.Violations(browser); err != nil || len(violations) > 0 {
+			t.Error(violations, err)
+		}
+	}
+
+	look("en", token, "Charge for an hour now")
+	press(t, browser, "Charge for an hour now")
+	shownUntil(t, browser, "Back to the plan")
+	press(t, browser, "Back to the plan")
+	shownUntil(t, browser, "Charge for an hour now")
+	look("fr", "flexd_none", "This cannot be shown")
+}
+
+// shownUntil returns what the element shows once it has a text: its texts, and a word for each bar.
+func shownUntil(t *testing.T, browser context.Context, text string) (shown string) {
+	t.Helper()
+	const read = `(() => { const r = document.querySelector("flexd-household")?.shadowRoot; return r ? [...r.querySelectorAll("h3,p,button")].map((e) => e.textContent).concat([...r.querySelectorAll("rect")].map((e) => "[" + e.getAttribute("class") + "]")).join("\n") : "" })()`
+	for range 600 {
+		var err error
+		shown, err = chromedp.Run(browser, chromedp.Evaluate[string](read))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(shown, text) {
+			return shown
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Fatalf("after a minute it shows %q, and not %q", shown, text)
+	return ""
+}
+
+func press(t *testing.T, browser context.Context, button string) {
+	t.Helper()
+	done, err := chromedp.Run(browser, chromedp.Evaluate[bool](fmt.Sprintf(
+		`(() => { const b = [...document.querySelector("flexd-household").shadowRoot.querySelectorAll("button")].find((b) => b.textContent === %q); b?.click(); return Boolean(b) })()`, button)))
+	if err != nil || !done {
+		t.Fatalf("%s: %v, %v", button, done, err)
+	}
+}

@@ -1,0 +1,186 @@
+// <flexd-household> shows a household's cars as they are tonight, by a component token: what each does and until when,
+// the prices that its plan was made on, and buttons to charge at once and to go back to the plan.
+//
+//   <script type="module" src="https://flexd.example/balance/element.js"></script>
+//   <flexd-household site="…" token="…" lang="en"></flexd-household>
+//
+// It asks the flexd that it came from. Where the token is none any more it sends the event flexd-token; set
+// element.token to a new one. Colours: --flexd-accent, --flexd-ink, --flexd-paper.
+const words = {/* words */}
+const from = new URL(import.meta.url).origin
+const every = 60_000
+
+const sheet = new CSSStyleSheet()
+sheet.replaceSync(`
+  :host { display: block; font: 1rem/1.5 system-ui, sans-serif; color: var(--flexd-ink, CanvasText); background: var(--flexd-paper, transparent); }
+  section { margin: 0 0 1.5rem; }
+  h3 { font-size: 1.0625rem; margin: 0 0 .25rem; overflow-wrap: anywhere; }
+  p { margin: 0 0 .5rem; }
+  svg { display: block; width: 100%; height: 7rem; }
+  rect { fill: none; stroke: currentColor; stroke-width: 1; vector-effect: non-scaling-stroke; opacity: .6; }
+  rect.on { fill: var(--flexd-accent, #0b6e4f); stroke: var(--flexd-accent, #0b6e4f); opacity: 1; }
+  button { font: inherit; min-height: 2.75rem; padding: 0 1rem; }
+`)
+
+class FlexdHousehold extends HTMLElement {
+  static observedAttributes = ["site", "token", "lang"]
+
+  constructor() {
+    super()
+    this.attachShadow({mode: "open"}).adoptedStyleSheets = [sheet]
+  }
+
+  connectedCallback() {
+    this.timer = setInterval(() => this.refresh(), every)
+    this.refresh()
+  }
+
+  disconnectedCallback() { clearInterval(this.timer) }
+
+  attributeChangedCallback() { if (this.isConnected) this.refresh() }
+
+  get token() { return this.getAttribute("token") }
+
+  set token(token) { this.setAttribute("token", token) }
+
+  // language is the element's, else the browser's first that there is.
+  get language() {
+    const asked = [this.lang, ...navigator.languages].map((tag) => tag.toLowerCase().split("-")[0])
+    return asked.find((tag) => words[tag]) ?? "en"
+  }
+
+  say(name, ...parts) {
+    return parts.reduce((text, part, i) => text.replaceAll(`{${i + 1}}`, part), words[this.language][name])
+  }
+
+  // ask asks flexd. It returns undefined for what is not there.
+  async ask(path, body) {
+    const request = {headers: {Authorization: `Bearer ${this.token}`}}
+    if (body) {
+      request.method = "POST"
+      request.headers["Content-Type"] = "application/json"
+      request.body = JSON.stringify(body)
+    }
+
+    const answer = await fetch(from + path, request)
+    if (answer.status === 401) {
+      this.dispatchEvent(new CustomEvent("flexd-token", {bubbles: true, composed: true}))
+    }
+    if (answer.status === 404) return undefined
+    if (!answer.ok) throw new Error(`${path}: ${answer.status}`)
+    return answer.status === 204 ? null : answer.json()
+  }
+
+  async refresh() {
+    if (!this.getAttribute("site") || !this.token) return
+    const turn = this.turn = (this.turn ?? 0) + 1
+    try {
+      const site = await this.ask(`/entities/site/${encodeURIComponent(this.getAttribute("site"))}/live`)
+      const cars = (site?.assets ?? []).filter((a) => a.type === "charger" || a.type === "electric_vehicle")
+      const shown = await Promise.all(cars.map((a) => this.car(a, new Date(site.as_of))))
+      if (turn === this.turn) this.show(shown.length ? shown : [this.text("p", this.say("none"))])
+    } catch (wrong) {
+      if (turn === this.turn) this.show([this.text("p", this.say("broken"))])
+      console.warn("flexd-household:", wrong.message)
+    }
+  }
+
+  show(nodes) {
+    this.shadowRoot.replaceChildren(...nodes)
+    this.dispatchEvent(new CustomEvent("flexd-shown"))
+  }
+
+  text(tag, text) {
+    const node = document.createElement(tag)
+    node.textContent = text
+    return node
+  }
+
+  clock(at) {
+    return new Intl.DateTimeFormat(this.language, {hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: "Europe/London"}).format(new Date(at))
+  }
+
+  number(value) { return new Intl.NumberFormat(this.language, {maximumFractionDigits: 1}).format(value) }
+
+  // car is the part of the page about one asset.
+  async car(asset, now) {
+    const section = document.createElement("section")
+    section.append(this.text("h3", asset.external_id))
+    const plan = asset.plugged_in && asset.generation ? await this.ask(`/entities/asset/${asset.asset_id}/schedule/explanation`) : undefined
+    for (const line of this.sentences(asset, plan)) section.append(this.text("p", line))
+    if (plan) section.append(...this.picture(plan))
+
+    if (asset.plugged_in) {
+      const atOnce = asset.charge_now_until && new Date(asset.charge_now_until) > now
+      section.append(atOnce
+        ? this.button("back", asset, "charge-now-deleted", () => ({}))
+        : this.button("now", asset, "charge-now", () => ({end_at: new Date(now.getTime() + 3_600_000).toISOString()})))
+    }
+
+    return section
+  }
+
+  // sentences say what a car does.
+  sentences(asset, plan) {
+    if (!asset.plugged_in) return [this.say("none")]
+    if (!plan) return [this.say("unplanned")]
+
+    const by = asset.ready_by ? this.clock(asset.ready_by) : ""
+    const spans = []
+    for (const p of plan.periods.filter((p) => p.energy_kwh > 0)) {
+      const last = spans.at(-1)
+      if (last?.to === p.start_timestamp) last.to = p.end_timestamp
+      else spans.push({from: p.start_timestamp, to: p.end_timestamp})
+    }
+
+    if (!spans.length) return [this.say("nothing")]
+    const when = spans.map((s) => this.say("span", this.clock(s.from), this.clock(s.to))).join(", ")
+    const lines = [this.say("charges", when, this.number(plan.plan.energy_kwh), by)]
+    if (plan.plan.shortfall_kwh > 0) lines.push(this.say("short", this.number(plan.plan.shortfall_kwh), by))
+    const known = plan.periods.every((p) => !(p.energy_kwh > 0) || p.price_gbp_per_mwh !== null)
+    if (known) lines.push(this.say("cost", new Intl.NumberFormat(this.language, {style: "currency", currency: "GBP"}).format(plan.plan.cost_pence / 100)))
+    return lines
+  }
+
+  // picture is the prices of the plan, filled where the car charges.
+  picture(plan) {
+    const priced = plan.periods.filter((p) => p.price_gbp_per_mwh !== null)
+    if (!priced.length) return []
+    const start = Date.parse(priced[0].start_timestamp)
+    const length = Date.parse(priced.at(-1).end_timestamp) - start
+    const prices = priced.map((p) => p.price_gbp_per_mwh)
+    const [least, most] = [Math.min(0, ...prices), Math.max(1, ...prices)]
+    const y = (price) => 100 * (most - price) / (most - least)
+
+    const make = (tag, attributes) => {
+      const node = document.createElementNS("http://www.w3.org/2000/svg", tag)
+      for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value)
+      return node
+    }
+    const svg = make("svg", {viewBox: "0 0 1000 100", preserveAspectRatio: "none", role: "img", "aria-label": this.say("picture")})
+    for (const p of priced) {
+      const x = 1000 * (Date.parse(p.start_timestamp) - start) / length
+      const width = 1000 * (Date.parse(p.end_timestamp) - Date.parse(p.start_timestamp)) / length
+      const [top, foot] = [y(Math.max(0, p.price_gbp_per_mwh)), y(Math.min(0, p.price_gbp_per_mwh))]
+      svg.append(make("rect", {x, width, y: top, height: Math.max(1, foot - top), class: p.energy_kwh > 0 ? "on" : "off"}))
+    }
+    return [svg]
+  }
+
+  button(name, asset, event, body) {
+    const node = this.text("button", this.say(name))
+    node.type = "button"
+    node.addEventListener("click", async () => {
+      node.disabled = true
+      try {
+        await this.ask(`/entities/asset/${asset.asset_id}/event/${event}`, body())
+      } catch (wrong) {
+        console.warn("flexd-household:", wrong.message)
+      }
+      await this.refresh()
+    })
+    return node
+  }
+}
+
+customElements.define("flexd-household", FlexdHousehold)
