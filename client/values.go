@@ -7,8 +7,8 @@ import (
 	"flexd/internal/wire"
 )
 
-// The values that bodies are made of. Ids are 16 bytes, written as UUIDs; the others are texts
-// and numbers of their own kind.
+// Values of which bodies are made: ids are 16 bytes, written as UUIDs; the others are texts and
+// numbers of their own kind.
 type (
 	Time       = wire.Time       // an instant; make one with At
 	LondonTime = wire.LondonTime // an instant, written in London's time

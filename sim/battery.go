@@ -193,7 +193,7 @@ func (b *Battery) inWords() string {
 	return "waits"
 }
 
-// runTo lets time pass as the battery was told last.
+// runTo lets time pass as the battery was sent last.
 func (b *Battery) runTo(to time.Time, price func(flex.Period) flex.Price) {
 	for b.at.Before(to) {
 		p := flex.PeriodAt(b.at)

@@ -16,7 +16,7 @@ import (
 type Charger struct {
 	ExternalID string
 	Power      flex.Watts
-	Outage     flex.Span // in which it gives nothing, whatever it was told
+	Outage     flex.Span // in which it gives nothing, whatever it was sent
 
 	mu sync.Mutex
 	// the last rules from its start on; those before it until then

@@ -16,8 +16,8 @@ import (
 type Endpoint struct {
 	Secret string
 	Now    func() time.Time // nil means time.Now
-	// told of each new push; may be nil
-	Heard func(Heard)
+	// called with each new push; may be nil
+	Received func(Received)
 	// takes the pushes to all other chargers; without, they are refused
 	Others   func(externalID string, body []byte)
 	charger  map[string]*Charger
@@ -25,8 +25,8 @@ type Endpoint struct {
 	received map[string]bool
 }
 
-// Heard is a push that arrived.
-type Heard struct {
+// Received is a push that arrived.
+type Received struct {
 	Charger *Charger
 	EventID string
 	Body    []byte
@@ -96,8 +96,8 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	if e.Heard != nil {
-		e.Heard(Heard{c, id, body, now})
+	if e.Received != nil {
+		e.Received(Received{c, id, body, now})
 	}
 
 	w.WriteHeader(http.StatusNoContent)

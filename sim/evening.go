@@ -25,7 +25,7 @@ type Visit struct {
 	ChargeNow time.Duration
 	// the car's own schedule, in a home of limited_pause; empty for the other proposition
 	Own flex.Span
-	// in which the charger gives nothing, whatever it is told
+	// in which the charger gives nothing, whatever it is sent
 	Trips flex.Span
 	Case  string // what it is an example of, in two words
 	Why   string // what there is to see, for the reader
@@ -48,7 +48,7 @@ type Evening struct {
 	Visits    []*Visit
 	Batteries []*Battery
 	Price     func(flex.Period) flex.Price
-	Say       func(at time.Time, name, text string) // told what happens
+	Say       func(at time.Time, name, text string) // called with what happens
 }
 
 // consentedFor is how long before a home's first evening its user consented to the use of the

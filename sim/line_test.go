@@ -39,7 +39,7 @@ type line struct {
 	base     string
 	org      flex.Org
 	charger  *sim.Charger
-	heard    chan sim.Heard
+	heard    chan sim.Received
 	endpoint *sim.Endpoint
 	down     atomic.Bool // the endpoint answers 503
 	began    time.Time
@@ -67,7 +67,7 @@ func (l *line) until(at time.Time) {
 // start opens flexd on the store at the instant and serves it until the test ends.
 func start(t testing.TB, url string, at time.Time) *line {
 	t.Helper()
-	l := &line{TB: t, heard: make(chan sim.Heard, 100), charger: &sim.Charger{ExternalID: "leaf", Power: 7400}}
+	l := &line{TB: t, heard: make(chan sim.Received, 100), charger: &sim.Charger{ExternalID: "leaf", Power: 7400}}
 	l.began = time.Now()
 	l.ahead.Store(at.UnixMicro())
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -106,7 +106,7 @@ func (l *line) seed() {
 	l.org, l.client = org, client.New(l.base, "acme", password.Reveal())
 	l.endpoint = sim.NewEndpoint("", l.charger)
 	l.endpoint.Now = l.Now
-	l.endpoint.Heard = func(h sim.Heard) { l.heard <- h }
+	l.endpoint.Received = func(h sim.Received) { l.heard <- h }
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if l.down.Load() {
 			http.Error(w, "down", http.StatusServiceUnavailable)
@@ -168,7 +168,7 @@ const patience = 2 * time.Minute
 
 // pushed waits for the next push. A retry comes by the true clock, six seconds after the
 // first attempt at the latest.
-func (l *line) pushed() sim.Heard {
+func (l *line) pushed() sim.Received {
 	l.Helper()
 	select {
 	case h := <-l.heard:
@@ -353,7 +353,7 @@ func TestLine_ChangesWhilePluggedIn(t *testing.T) {
 }
 
 // charging returns the half-hours in which a pushed profile lets the car charge.
-func (l *line) charging(h sim.Heard) (at []time.Time) {
+func (l *line) charging(h sim.Received) (at []time.Time) {
 	l.Helper()
 	p, err := ocpp.Parse(h.Body)
 	l.must(err)

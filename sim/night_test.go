@@ -138,7 +138,7 @@ func sleep(t *testing.T, cars []*sleeper, day flex.Day) {
 	}
 	playWith(t, lines, func(p *player) {
 		p.step = 15 * time.Minute
-		p.endpoint.Heard = func(h sim.Heard) {
+		p.endpoint.Received = func(h sim.Received) {
 			_, profile := h.Charger.Received()
 			s := byName[h.Charger.ExternalID]
 			s.pushes = append(s.pushes, pushed{p.now, profile})

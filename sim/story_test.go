@@ -127,7 +127,7 @@ func playWith(t *testing.T, lines []sim.Line, more func(*player)) {
 	made, err := p.client.SetEndpoint(t.Context(), client.EndpointRequest{URL: "http://post/{external_id}"})
 	p.must(err)
 	p.endpoint = sim.NewEndpoint(made.Secret)
-	p.endpoint.Heard = func(h sim.Heard) {
+	p.endpoint.Received = func(h sim.Received) {
 		p.hearing.Lock()
 		defer p.hearing.Unlock()
 		p.heard[h.Charger.ExternalID]++

@@ -39,7 +39,7 @@ type whole struct {
 	now      atomic.Pointer[time.Time]
 	handler  atomic.Pointer[http.Handler]
 	down     atomic.Bool
-	deaf     atomic.Bool // chargers keep to what they were told
+	deaf     atomic.Bool // chargers keep to what they were sent
 	pushes   arrivals
 	kill     *kill // to come, or nil
 	since    int64 // bytes of the journal when the instant began
@@ -241,7 +241,7 @@ func (w *whole) listen(serve http.HandlerFunc) (*http.Server, error) {
 		ReadHeaderTimeout: time.Minute,
 	}
 
-	go s.Serve(l)
+	go func() { _ = s.Serve(l) }() // it ends when the server is closed
 
 	return s, nil
 }
@@ -302,7 +302,7 @@ func (w *whole) prepare(
 
 	w.endpoint = NewEndpoint(made.Secret)
 	w.endpoint.Now = w.time
-	w.endpoint.Heard = w.pushes.taken
+	w.endpoint.Received = w.pushes.taken
 
 	return w.register(ctx, history)
 }

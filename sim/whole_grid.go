@@ -76,7 +76,7 @@ func (w *whole) checkInstructions(ctx context.Context) error {
 }
 
 // partBroken holds the law of targets on what a car drew in a half-hour of an instruction. Nothing is said of
-// one in which it was called or let go, or in which it could not be reached.
+// one in which it was called or released, or in which it could not be reached.
 func (w *whole) partBroken(
 	i instructed,
 	n int,
@@ -174,7 +174,7 @@ func (a *arrivals) arrive(charger, id string) {
 }
 
 // taken notes that a charger took a push.
-func (a *arrivals) taken(h Heard) {
+func (a *arrivals) taken(h Received) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	name := h.Charger.ExternalID

@@ -19,7 +19,7 @@ type household struct {
 	battery  *Battery   // nil for none
 	fuse     flex.Watts // what it carries; zero for one that nobody knows
 	weak     bool
-	churns   bool // its battery does not do what it is told
+	churns   bool // its battery does not do what it is sent
 	late     int  // spans of late readings that it is in
 	kept     []client.ReadingDataPoint
 	stays    int       // plug-ins that were acknowledged
@@ -466,7 +466,7 @@ func (w *whole) change(
 	)
 }
 
-// reachable is when a car that is plugged in can next be told something: now, or when the endpoint is back.
+// reachable is when a car that is plugged in can next be sent something: now, or when the endpoint is back.
 func (w *whole) reachable() time.Time {
 	at := w.time()
 	for _, h := range w.unsteady {

@@ -328,7 +328,7 @@ func (p *play) endpoint(ctx context.Context) error {
 	}
 
 	e := sim.NewEndpoint("", chargers...)
-	e.Heard = p.heard
+	e.Received = p.heard
 	e.Others = p.heardOther // the reader's own first charger
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")

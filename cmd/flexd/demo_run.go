@@ -93,7 +93,7 @@ func (p *play) say(at time.Time, name, text string) {
 }
 
 // heard tells of a push in words.
-func (p *play) heard(h sim.Heard) {
+func (p *play) heard(h sim.Received) {
 	_, profile := h.Charger.Received()
 	p.say(
 		*p.now.Load(),

@@ -293,7 +293,7 @@ func (p *payoutsImport) notify(
 			c.err,
 			"%d mails wait to be sent by flexd serve, if it has --mail-relay, for %d hours\n",
 			done.Mails,
-			reward.LetterLinkLife/time.Hour,
+			reward.MailLinkLife/time.Hour,
 		)
 
 		return nil

@@ -78,7 +78,7 @@ func settings() []setting {
 		1_000_000,
 	)
 
-	add("default_need_wh", "4 h at the asset's power", "what a car needs whose user never told")(
+	add("default_need_wh", "4 h at the asset's power", "what a car needs whose user never said")(
 		show,
 		func(s *set, text string) error {
 			if err := need(s, text); err != nil || s.DefaultNeed == 0 {

@@ -15,10 +15,10 @@ const (
 // tokenCache remembers tokens that were looked up lately.
 type tokenCache struct {
 	mu   sync.RWMutex
-	held map[[32]byte]heldToken
+	held map[[32]byte]cachedToken
 }
 
-type heldToken struct {
+type cachedToken struct {
 	Principal
 	at time.Time
 }
@@ -38,9 +38,9 @@ func (c *tokenCache) put(hash [32]byte, p Principal, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.held == nil || len(c.held) >= cacheMax {
-		c.held = map[[32]byte]heldToken{}
+		c.held = map[[32]byte]cachedToken{}
 	}
-	c.held[hash] = heldToken{p, now}
+	c.held[hash] = cachedToken{p, now}
 }
 
 func (c *tokenCache) clear() {

@@ -13,12 +13,12 @@ import (
 
 // Limits of what is remembered of requests, in this process alone.
 const (
-	RequestsMax  = 100     // requests of an organisation
-	seenRate     = 20      // of a second; the others are not remembered
-	seenOrgs     = 1000    // organisations; when more ask, all is forgotten
-	seenBodyMax  = 4 << 10 // bytes of a body that is looked at
-	seenTextMax  = 300     // bytes of what was answered to a refusal
-	seenDepthMax = 16
+	RequestsMax    = 100     // requests of an organisation
+	loggedRate     = 20      // of a second; the others are not remembered
+	loggedOrgs     = 1000    // organisations; when more ask, all is forgotten
+	loggedBodyMax  = 4 << 10 // bytes of a body that is looked at
+	loggedTextMax  = 300     // bytes of what was answered to a refusal
+	loggedDepthMax = 16
 )
 
 // LoggedRequest is a request as its organisation's developers may look at it: without what its body
@@ -54,7 +54,7 @@ func (d *Service) RecordRequest(org flex.OrgID, s LoggedRequest, body []byte) {
 	l := &d.requests
 	l.mu.Lock()
 
-	if l.by == nil || len(l.by) > seenOrgs {
+	if l.by == nil || len(l.by) > loggedOrgs {
 		l.by = map[flex.OrgID]*requestRing{}
 	}
 
@@ -69,7 +69,7 @@ func (d *Service) RecordRequest(org flex.OrgID, s LoggedRequest, body []byte) {
 	}
 
 	r.count++
-	skip := r.count > seenRate
+	skip := r.count > loggedRate
 	l.mu.Unlock()
 
 	if skip {
@@ -77,8 +77,8 @@ func (d *Service) RecordRequest(org flex.OrgID, s LoggedRequest, body []byte) {
 	}
 
 	s.Body = Redact(body)
-	if len(s.Refusal) > seenTextMax {
-		s.Refusal = strings.ToValidUTF8(s.Refusal[:seenTextMax], "")
+	if len(s.Refusal) > loggedTextMax {
+		s.Refusal = strings.ToValidUTF8(s.Refusal[:loggedTextMax], "")
 	}
 
 	l.mu.Lock()
@@ -135,7 +135,7 @@ var shown = map[string]bool{
 // Redact returns a JSON body with its texts hidden, but for those that say nothing of a
 // person. What is too long or no JSON is left out.
 func Redact(body []byte) string {
-	if len(body) == 0 || len(body) > seenBodyMax {
+	if len(body) == 0 || len(body) > loggedBodyMax {
 		return ""
 	}
 
@@ -153,7 +153,7 @@ func Redact(body []byte) string {
 }
 
 func redacted(v any, name string, depth int) any {
-	if depth > seenDepthMax {
+	if depth > loggedDepthMax {
 		return "…"
 	}
 

@@ -76,11 +76,11 @@ func (t *turns) verify(
 
 	rest, chosen := bytes.CutPrefix(kept, []byte(chosenMark))
 	if !chosen || len(rest) != saltBytes+hashBytes {
-		_, err := t.stretch(ctx, s, make([]byte, saltBytes), from)
+		_, err := t.derive(ctx, s, make([]byte, saltBytes), from)
 		return false, err
 	}
 
-	given, err := t.stretch(ctx, s, rest[:saltBytes], from)
+	given, err := t.derive(ctx, s, rest[:saltBytes], from)
 
 	return err == nil &&
 		subtle.ConstantTimeCompare(given, rest[saltBytes:]) == 1, err

@@ -46,8 +46,8 @@ func newTurns() *turns {
 	}
 }
 
-// stretch is argon in turn. It fails if too many wait, or if who asked has gone.
-func (t *turns) stretch(
+// derive is argon in turn. It fails if too many wait, or if who asked has gone.
+func (t *turns) derive(
 	ctx context.Context,
 	s flex.Secret,
 	salt []byte,

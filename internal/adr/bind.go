@@ -191,7 +191,7 @@ func reorder(ctx context.Context, tx *store.Tx, was, o *flex.ADRObject) error {
 
 	switch o.Kind {
 	case flex.ADREvent:
-		if err := hear(ctx, tx, o.Program); err != nil {
+		if err := linkAlive(ctx, tx, o.Program); err != nil {
 			return err
 		}
 		return order(ctx, tx, o.Program, o.ID)
@@ -202,8 +202,8 @@ func reorder(ctx context.Context, tx *store.Tx, was, o *flex.ADRObject) error {
 	return nil
 }
 
-// hear says that whoever limits a constraint group by a program's events was heard.
-func hear(ctx context.Context, tx *store.Tx, program flex.ADRObjectID) error {
+// linkAlive says that whoever limits a constraint group by a program's events was heard.
+func linkAlive(ctx context.Context, tx *store.Tx, program flex.ADRObjectID) error {
 	bindings, err := tx.ADRBindings(ctx, program)
 	if err != nil || len(bindings) == 0 || !bindings[0].Kind.Limits() {
 		return err
@@ -225,7 +225,7 @@ func order(
 	tx *store.Tx,
 	program, event flex.ADRObjectID,
 ) error {
-	stands, err := tx.StandingADROrders(ctx, program, event)
+	stands, err := tx.CurrentADROrders(ctx, program, event)
 	if err != nil {
 		return err
 	}

@@ -414,7 +414,7 @@ func (s *Service) mirror(
 		if err := m.dropOthers(ctx, found); err != nil {
 			return err
 		}
-		return hear(ctx, tx, u.Program)
+		return linkAlive(ctx, tx, u.Program)
 	})
 
 	return unread, err

@@ -208,7 +208,7 @@ func dischargeOf(p *wire.AssetProperties) (c registry.DischargeChange) {
 	return c
 }
 
-// showDischarge shows what was told of how a car may be discharged.
+// showDischarge shows what was given of how a car may be discharged.
 func showDischarge(p *wire.AssetProperties, d *flex.Discharge) {
 	if d.Power > 0 {
 		p.DischargePowerKW = new(d.Power.KW())

@@ -70,7 +70,7 @@ func TestBatteries(t *testing.T) {
 		err := db.Write(t.Context(), h.org.ID, func(tx *store.Tx) error {
 			b, err := tx.Battery(t.Context(), battery)
 			b.Plan.From, b.Plan.Modes = from, "CDLLFFSSS"
-			b.Plan.GuessFrom, b.Plan.Guess = from, "200/0 200/0 200/0 200/500 200/0 200/500 200/0 200/500 200/200"
+			b.Plan.ForecastFrom, b.Plan.Forecast = from, "200/0 200/0 200/0 200/500 200/0 200/500 200/0 200/500 200/200"
 			return errors.Join(err, tx.PutBatteryPlan(t.Context(), battery, b.Plan))
 		})
 		if err != nil {

@@ -158,9 +158,9 @@ func (s *Server) deliveries(r *request) (answer, error) {
 	ds, err := s.Push.Deliveries(r.Context(), delivery.Filter{
 		Org:      r.who.Org,
 		Asset:    q.AssetID,
-		Kind:     string(q.Kind),
+		Kind:     q.Kind,
 		State:    q.Status,
-		Endpoint: string(q.Endpoint),
+		Endpoint: q.Endpoint,
 		Since:    q.Since.Time,
 		Before:   q.Before,
 		Limit:    q.Limit + 1,

@@ -52,8 +52,8 @@ func (s *Server) transactions(r *request) (answer, error) {
 		SiteID:                      p.SiteID,
 		Transactions:                make([]wire.TransactionDatumResponse, len(h.Transactions)),
 		TotalCount:                  h.Total,
-		IsBelowWithdrawalMinimum:    h.Standing.BelowMinimum,
-		DaysUntilMinimumWaitTimeMet: h.Standing.DaysLeft,
+		IsBelowWithdrawalMinimum:    h.Eligibility.BelowMinimum,
+		DaysUntilMinimumWaitTimeMet: h.Eligibility.DaysLeft,
 	}
 
 	for i, t := range h.Transactions {

@@ -150,7 +150,7 @@ var productsRoutes = []Route{
 		Operation: &Operation{
 			ID: "withdraw_product", Tag: "grid", Addition: true,
 			Summary: "Withdraw a product",
-			Text: "It is not sent, or its instruction is stopped, and who was invited is told. To withdraw again " +
+			Text: "It is not sent, or its instruction is stopped, and who was invited is informed. To withdraw again " +
 				"changes nothing.",
 			Body: sample[wire.ProductWithdrawRequest](`{"reason": "cancelled by the buyer"}`),
 			Answer: Answer{

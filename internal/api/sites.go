@@ -106,7 +106,7 @@ func (s *Server) deleteSite(r *request) (answer, error) {
 	return none(), s.Registry.DeleteSite(r.Context(), r.who.Org, p.SiteID)
 }
 
-// siteInput turns what was sent of a site into what was told.
+// siteInput turns what was sent of a site into what it means.
 func siteInput(b wire.SiteRequest) registry.SiteInput {
 	return registry.SiteInput{
 		MPAN:      b.MPAN,
@@ -118,7 +118,7 @@ func siteInput(b wire.SiteRequest) registry.SiteInput {
 	}
 }
 
-// supplyChange turns capacities in kilowatts, and a main fuse, into what was told of a supply.
+// supplyChange turns capacities in kilowatts, and a main fuse, into a change of the supply.
 func supplyChange(
 	importKW, exportKW *float64,
 	fuse *wire.MainFuse,

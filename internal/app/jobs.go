@@ -35,9 +35,9 @@ type nextFunc = func(tx *store.Tx, ctx context.Context, after time.Time) (time.T
 // apart is the part of a job that the turning of a clock has nothing to do with.
 func apart(why string) part { return part{apart: why} }
 
-// settleRest is how long the settlement jobs rest between two runs, however many readings
+// settleInterval is how long the settlement jobs rest between two runs, however many readings
 // come: a fleet that streams them would have them run without a pause.
-const settleRest = time.Second
+const settleInterval = time.Second
 
 // add adds a background job to flexd, in the order in which a turn of a clock runs them.
 func (h *App) add(name string, every time.Duration, wake store.Topic, run worker.Job, p part) *worker.Worker {
@@ -100,10 +100,10 @@ func (h *App) addOrders() {
 // addSettlement adds what turns readings into money, and tells of it.
 func (h *App) addSettlement() {
 	h.add("credits", 5*time.Second, store.WakeSettle, h.Reward.SettleSessions,
-		part{next: (*store.Tx).NextSessionSettlement, run: h.Reward.SettleSessionsOf, waits: waiting((*store.Tx).DueSessionSettlements)}).Rest = settleRest
+		part{next: (*store.Tx).NextSessionSettlement, run: h.Reward.SettleSessionsOf, waits: waiting((*store.Tx).DueSessionSettlements)}).Rest = settleInterval
 
 	h.add("settlement", 10*time.Second, store.WakeSettle, h.Reward.SettleEvents,
-		part{next: (*store.Tx).NextEventSettlement, run: h.Reward.SettleEventsOf, waits: waiting((*store.Tx).DueFlexEvents)}).Rest = settleRest
+		part{next: (*store.Tx).NextEventSettlement, run: h.Reward.SettleEventsOf, waits: waiting((*store.Tx).DueFlexEvents)}).Rest = settleInterval
 
 	h.add("mail", time.Minute, store.WakeMail, h.Reward.SendMail, apart("e-mails are due by the true clock"))
 	h.add("books", time.Hour, "", h.Books.CloseDue, part{next: books.NextClose, run: h.Books.CloseDueOf})

@@ -70,7 +70,7 @@ func TestAsset(t *testing.T) {
 		d.wants(page, "<h1>CP-2041</h1>",
 			"A car has been plugged in since Wed 14 Jan, 18:04 and needs 26 kWh by Thu 15 Jan, 07:00. It does not charge now, and charges from 01:",
 			"Why schedule 2", "because the user&#39;s wish changed", "Among the cheapest permitted periods that meet the need.", "Cheaper or earlier permitted periods meet the need.",
-			"Deciding price", "told by the client",
+			"Deciding price", "said by the client",
 			"A car was plugged in: 20 kWh by 07:00; off-peak 23:30-05:30.", "The user changed what they want: 26 kWh by 07:00.",
 			"Schedule 1 was made because a car was plugged in: it charges from", "The client took schedule 2,",
 			"The client reported that schedule 2 has reached it.", "The client reported that schedule 2 could not be carried out.",

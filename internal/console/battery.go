@@ -14,7 +14,7 @@ import (
 // batteryWhy is the reason of a battery's plan, laid out to be read.
 type batteryWhy struct {
 	control.BatteryWhy
-	Stretches []batteryStretch
+	Stretches []batteryRun
 	Asked     bool // whether the question below was asked
 	Kept      flex.WattHours
 	Form      control.BatteryQuestion
@@ -23,8 +23,8 @@ type batteryWhy struct {
 	Answer *batteryComparison
 }
 
-// batteryStretch is half-hours in a row in which a battery is told the same for one reason.
-type batteryStretch struct {
+// batteryRun is half-hours in a row in which a battery does the same for one reason.
+type batteryRun struct {
 	flex.Span
 	Mode   battery.Mode
 	Rate   string // what a kWh costs
@@ -129,7 +129,7 @@ func layOutBattery(w control.BatteryWhy) *batteryWhy {
 
 		b.Stretches = append(
 			b.Stretches,
-			stretchOf(w.Periods[i:i+same], later[i]),
+			batteryRunOf(w.Periods[i:i+same], later[i]),
 		)
 
 		i += same
@@ -158,10 +158,10 @@ func laterPrices(periods []control.BatteryPeriod) []bounds {
 	return later
 }
 
-// stretchOf is a line of half-hours that are alike.
-func stretchOf(periods []control.BatteryPeriod, later bounds) batteryStretch {
+// batteryRunOf is a line of half-hours that are alike.
+func batteryRunOf(periods []control.BatteryPeriod, later bounds) batteryRun {
 	first, last := periods[0], periods[len(periods)-1]
-	s := batteryStretch{
+	s := batteryRun{
 		Span:   first.Span(),
 		Mode:   first.Mode,
 		Reason: batteryReason(first, later),

@@ -314,7 +314,7 @@ func (p *deliveriesPage) take(found delivery.Overview) {
 
 // deliveryPage is one push with all that became of it.
 type deliveryPage struct {
-	delivery.DeliveryView
+	delivery.View
 	Text string // the body, laid out to be read
 }
 
@@ -326,7 +326,7 @@ func (s *Server) delivery(r *request) (view, error) {
 
 	var p deliveryPage
 	var err error
-	p.DeliveryView, err = s.Push.DeliveryView(r.Context(), id)
+	p.View, err = s.Push.DeliveryView(r.Context(), id)
 	if err != nil {
 		return view{}, err
 	}
@@ -350,7 +350,7 @@ func (s *Server) delivery(r *request) (view, error) {
 		title:  "Push " + short(id),
 		crumbs: crumbs,
 		data:   p,
-		record: p.DeliveryView,
+		record: p.View,
 	}, nil
 }
 

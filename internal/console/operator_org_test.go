@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -140,8 +139,6 @@ func newWalker(s *scene) *walker {
 	}
 	return w
 }
-
-var pathPart = regexp.MustCompile(`\{[^}]*\}`)
 
 // paths are the addresses by which a route can be asked for what is Moorland's.
 func (w *walker) paths(pattern string) (paths []string) {

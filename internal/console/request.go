@@ -307,7 +307,7 @@ var doneText = map[string]string{
 	"capped":      "The cap is set, and the fleet is planned under it.",
 	"instructed":  "The instruction is sent.",
 	"imported":    "The products are kept, and households are invited.",
-	"unasked":     "Nothing is asked for by it any more, and who was invited is told.",
+	"unasked":     "Nothing is asked for by it any more, and who was invited is informed.",
 	"stopped":     "Whoever was called returns to the plan without.",
 	"noted":       "It is noted. Everybody who looks sees it.",
 	"alert-test":  "The test is sent within seconds; what came of it stands under Sent.",

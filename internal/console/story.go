@@ -66,7 +66,7 @@ func storyOf(p *control.Past) (lines []storyLine) {
 	return lines
 }
 
-// eventText says what an event told.
+// eventText says what an event said.
 func eventText(t control.PastEvent) string {
 	told := t.What
 	var b strings.Builder

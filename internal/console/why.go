@@ -13,14 +13,14 @@ import (
 type why struct {
 	control.Explanation
 	CauseText string
-	Stretches []stretch
+	Stretches []planRun
 	Facts     []fact
 	Periods   []charge.Period
 	Saved     flex.MicroPounds
 }
 
-// stretch is periods in a row that have one reason.
-type stretch struct {
+// planRun is periods in a row that have one reason.
+type planRun struct {
 	flex.Span
 	Energy  flex.WattHours
 	Price   string
@@ -45,7 +45,7 @@ func whyOf(x control.Explanation) *why {
 			same++
 		}
 
-		w.Stretches = append(w.Stretches, planStretch(periods[:same]))
+		w.Stretches = append(w.Stretches, planRunOf(periods[:same]))
 		periods = periods[same:]
 	}
 
@@ -56,10 +56,10 @@ func whyOf(x control.Explanation) *why {
 	return w
 }
 
-// planStretch is a line of periods that were planned for the same reason.
-func planStretch(periods []charge.Period) stretch {
+// planRunOf is a line of periods that were planned for the same reason.
+func planRunOf(periods []charge.Period) planRun {
 	first := periods[0]
-	s := stretch{
+	s := planRun{
 		Span:    first.Span,
 		OffPeak: first.OffPeak,
 		Reason:  first.Reason.String(),
@@ -131,7 +131,7 @@ var inputValue = map[string]string{
 }
 
 var originText = map[string]string{
-	"event":        "told by the client",
+	"event":        "said by the client",
 	"asset":        "the asset's record",
 	"site":         "the site's record",
 	"organisation": "the organisation's default",

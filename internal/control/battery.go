@@ -31,15 +31,15 @@ const (
 
 // modeLetters write a plan: a letter for each half-hour, unplanned where there was none.
 const (
-	modeLetters = "CDLFS"
-	unplanned   = '.'
+	modeCodes = "CDLFS"
+	unplanned = '.'
 )
 
-func letter(m battery.Mode) byte { return modeLetters[m] }
+func modeCode(m battery.Mode) byte { return modeCodes[m] }
 
 // modeOf reads a letter, and is false where nothing was planned.
 func modeOf(l byte) (battery.Mode, bool) {
-	i := strings.IndexByte(modeLetters, l)
+	i := strings.IndexByte(modeCodes, l)
 	return battery.Mode(max(0, i)), i >= 0
 }
 
@@ -178,7 +178,7 @@ func (d *Service) planLocked(
 		return tx.PutBatteryPlan(ctx, b.Asset.ID, next)
 	}
 
-	if err := d.guess(ctx, tx, b, &next, lastPlanned(tx)); err != nil {
+	if err := d.forecast(ctx, tx, b, &next, lastPlanned(tx)); err != nil {
 		return err
 	}
 
@@ -270,7 +270,7 @@ func setModes(
 ) {
 	ahead := make([]byte, len(modes))
 	for i, m := range modes {
-		ahead[i] = letter(m)
+		ahead[i] = modeCode(m)
 	}
 
 	kept, before := next.Modes[:now.Sub(next.From)], next.Modes[now.Sub(next.From):]
@@ -290,7 +290,7 @@ func nextPlan(old *store.BatteryPlan, now flex.Period) store.BatteryPlan {
 	for p := next.From; p.Before(now) || p.Sub(old.From) < len(old.Modes); p = p.Add(1) {
 		l := byte(unplanned)
 		if m, ok := modeAt(old, p); ok {
-			l = letter(m)
+			l = modeCode(m)
 		}
 		modes = append(modes, l)
 	}
@@ -299,7 +299,7 @@ func nextPlan(old *store.BatteryPlan, now flex.Period) store.BatteryPlan {
 	if next.ChangedAt.IsZero() {
 		next.ChangedAt = now.Start()
 		next.StoredAt = now
-		next.GuessFrom = now
+		next.ForecastFrom = now
 	}
 
 	return next

@@ -18,7 +18,7 @@ const (
 	// ChargeOff is how far a state of charge may be from what the plan comes to, as a part of
 	// the capacity. A battery that is farther off is planned anew at once.
 	ChargeOff = 0.1
-	// ChargeRest is the least time between two plans of a battery that were made for that.
+	// ChargeInterval is the least time between two plans of a battery that were made for that.
 	ChargeInterval = MarketInterval
 	// projectedMax is the number of half-hours over which a plan is projected.
 	projectedMax = 96

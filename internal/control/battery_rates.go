@@ -123,9 +123,9 @@ func orDefault(v, otherwise float64) float64 {
 	return otherwise
 }
 
-// guess sees to it that the plan has a guess of load and roof that reaches the last period.
+// forecast sees to it that the plan has a guess of load and roof that reaches the last period.
 // It is made anew each day, at its first plan, and when somebody says what the roof will give.
-func (d *Service) guess(
+func (d *Service) forecast(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
@@ -137,9 +137,9 @@ func (d *Service) guess(
 		return err
 	}
 	// A forecast that reaches far enough holds until the roof's is given anew.
-	current := next.Guess != "" && !said.GivenAt.After(b.Plan.PlannedAt)
-	reaches := next.GuessFrom == next.From &&
-		last.Sub(next.GuessFrom) < strings.Count(next.Guess, " ")+1
+	current := next.Forecast != "" && !said.GivenAt.After(b.Plan.PlannedAt)
+	reaches := next.ForecastFrom == next.From &&
+		last.Sub(next.ForecastFrom) < strings.Count(next.Forecast, " ")+1
 	if current && reaches {
 		return nil
 	}
@@ -159,13 +159,13 @@ func (d *Service) guess(
 	periods := periodsTo(next.From, last.End())
 	draws, _ := forecast.Load(load, periods, settle.Working)
 	gives, _ := solar(said, roof, periods)
-	next.GuessFrom, next.Guess = next.From, guessText(draws, gives)
+	next.ForecastFrom, next.Forecast = next.From, forecastText(draws, gives)
 
 	return nil
 }
 
-// guessText writes a guess, as guessed reads it.
-func guessText(draws, gives []flex.WattHours) string {
+// forecastText writes a guess, as guessed reads it.
+func forecastText(draws, gives []flex.WattHours) string {
 	words := make([]string, len(draws))
 	for i := range draws {
 		words[i] = fmt.Sprintf("%d/%d", draws[i], gives[i])
@@ -181,11 +181,11 @@ func guessed(
 	periods []flex.Period,
 ) (load, roof []flex.WattHours) {
 	load, roof = make([]flex.WattHours, len(periods)), make([]flex.WattHours, len(periods))
-	words := strings.Fields(p.Guess)
+	words := strings.Fields(p.Forecast)
 
 	for i, at := range periods {
 		load[i] = forecast.Unknown
-		if n := at.Sub(p.GuessFrom); n >= 0 && n < len(words) {
+		if n := at.Sub(p.ForecastFrom); n >= 0 && n < len(words) {
 			a, b, _ := strings.Cut(words[n], "/")
 			draws, _ := strconv.ParseInt(a, 10, 64)
 			gives, _ := strconv.ParseInt(b, 10, 64)

@@ -547,7 +547,7 @@ func TestBatteryPlan_ConsentSpans(t *testing.T) {
 				h.runBatteries()
 				err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
 					b, err := tx.Battery(h.Context(), id)
-					words := strings.Fields(b.Plan.Guess)
+					words := strings.Fields(b.Plan.Forecast)
 					if got := b.Plan.Read; got.Device.IsZero() != (c.want == "154/0") || !got.Device.IsZero() && (got.Device != meter || len(got.Labels) != 1 || len(got.Spans) == 0) {
 						t.Errorf("it says that it read %+v", got)
 					}
@@ -597,7 +597,7 @@ func TestBatteryLearnsItsHome(t *testing.T) {
 		h.runBatteries()
 		err = h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
 			b, err := tx.Battery(h.Context(), id)
-			words := strings.Fields(b.Plan.Guess)
+			words := strings.Fields(b.Plan.Forecast)
 
 			// Import, and what the battery and the roof gave: 0.2 or 2 kW of load.
 			if len(words) != 96 || words[0] != "100/100" || words[36] != "1000/100" || words[48+36] != "1000/100" {

@@ -232,7 +232,7 @@ func lockMode(p *store.BatteryPlan, at flex.Period) {
 	}
 
 	modes := []byte(p.Modes)
-	modes[at.Sub(p.From)] = letter(battery.ModeLock)
+	modes[at.Sub(p.From)] = modeCode(battery.ModeLock)
 	p.Modes = string(modes)
 }
 

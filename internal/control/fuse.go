@@ -149,7 +149,11 @@ func (f *behindFuse) plan(
 		return f.solveHome(ctx, d, pose)
 	}
 
-	return f, f.solve(ctx, d)
+	if err := f.solve(ctx, d); err != nil {
+		return nil, err
+	}
+
+	return f, nil
 }
 
 // read reads what is plugged in at an asset's site, and what of it has a schedule. It is nil where the

@@ -135,10 +135,14 @@ func fusedAs(
 		return nil, nil
 	}
 
-	f.stand(loads, found)
+	f.keepCurrent(loads, found)
 	f.others = append(f.others, charging)
 
-	return f, f.readSent(ctx, tx)
+	if err := f.readSent(ctx, tx); err != nil {
+		return nil, err
+	}
+
+	return f, nil
 }
 
 // busyAt is what the batteries of a site charge with in the running half-hour or by a dispatch that was sent.
@@ -198,8 +202,8 @@ func (f *behindFuse) binds(
 	return several && sum > f.fuse
 }
 
-// stand has every car of a site do what its schedule in force says.
-func (f *behindFuse) stand(loads []store.Load, found []store.Planned) {
+// keepCurrent has every car of a site do what its schedule in force says.
+func (f *behindFuse) keepCurrent(loads []store.Load, found []store.Planned) {
 	planned := map[flex.AssetID]bool{}
 	for i := range found {
 		planned[found[i].Current.AssetID] = true

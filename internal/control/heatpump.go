@@ -99,7 +99,11 @@ func readHeatPump(
 		return nil, err
 	}
 
-	return h, h.readTemp(ctx, tx)
+	if err := h.readTemp(ctx, tx); err != nil {
+		return nil, err
+	}
+
+	return h, nil
 }
 
 // assumedBuilding is a house that so much of the heat pump's power keeps warm on the design day.

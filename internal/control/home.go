@@ -87,7 +87,7 @@ func (d *Service) join(
 ) error {
 	now := flex.PeriodAt(tx.Now())
 	next := nextPlan(&b.Plan, now)
-	if err := d.guess(ctx, tx, b, &next, lastPlanned(tx)); err != nil {
+	if err := d.forecast(ctx, tx, b, &next, lastPlanned(tx)); err != nil {
 		return err
 	}
 
@@ -291,8 +291,7 @@ func (d *Service) meterBeside(
 	}
 
 	beside := len(m.may) > 0 || asset.Type.Heats()
-	for i := range all {
-		a := &all[i]
+	for _, a := range all {
 		other := a.Type == flex.Battery && a.ID != asset.ID
 		beside = beside || other || a.Type.Charges()
 
@@ -316,7 +315,11 @@ func (d *Service) meterBeside(
 		return nil, err
 	}
 
-	return m, m.addCars(ctx, tx, asset.SiteID)
+	if err := m.addCars(ctx, tx, asset.SiteID); err != nil {
+		return nil, err
+	}
+
+	return m, nil
 }
 
 // readSite reads what a site's connection carries, and what the home itself draws under it.

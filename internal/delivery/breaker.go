@@ -2,11 +2,11 @@ package delivery
 
 import "time"
 
-// restAfter is how many failures in a row, none between them taken, open the breaker.
-const restAfter = 10
+// openAfter is how many failures in a row, none between them taken, open the breaker.
+const openAfter = 10
 
 // breaker keeps a failing endpoint from being tried at full pace. It is closed at first. It opens
-// after restAfter failures in a row, each time for longer. After that time it is half open: one
+// after openAfter failures in a row, each time for longer. After that time it is half open: one
 // attempt at a time is allowed. An attempt that is taken closes it.
 type breaker struct {
 	failures int // in a row
@@ -34,7 +34,7 @@ func (b *breaker) fail(now time.Time, draw func(trip int) float64) bool {
 	}
 
 	b.failures++
-	if b.failures < restAfter {
+	if b.failures < openAfter {
 		return false
 	}
 

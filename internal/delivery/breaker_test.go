@@ -10,14 +10,14 @@ func TestBreaker(t *testing.T) {
 	now := time.Date(2026, 1, 15, 10, 0, 0, 0, time.UTC)
 	var b breaker
 
-	for n := 1; n < restAfter; n++ {
+	for n := 1; n < openAfter; n++ {
 		if b.fail(now, middle) || b.halfOpen() {
 			t.Fatalf("it opened after %d failures", n)
 		}
 	}
 
 	if !b.fail(now, middle) || !b.open(now) {
-		t.Fatalf("it did not open after %d failures: %+v", restAfter, b)
+		t.Fatalf("it did not open after %d failures: %+v", openAfter, b)
 	}
 	if b.fail(now, middle) {
 		t.Error("an attempt that began before it opened opened it again")

@@ -45,7 +45,7 @@
 //	    endpoint's rate allows. The rate is kept in the database, as all processes share it.
 //	  - A sender makes one attempt.
 //	  - The recorder writes the outcomes of many attempts in one transaction.
-//	  - The breaker opens after [restAfter] failures in a row. While it is open nothing is claimed;
+//	  - The breaker opens after [openAfter] failures in a row. While it is open nothing is claimed;
 //	    afterwards one attempt at a time is made until one is taken.
 //
 // Claiming, sending and recording run in goroutines of their own and report to the dispatcher

@@ -12,7 +12,7 @@ import (
 // ReasonMax is the longest reason for halting, in bytes.
 const ReasonMax = 500
 
-// What a halt stops: see store.HaltScope. The zero value is everything.
+// HaltScope is what a halt stops. The zero value is everything.
 type HaltScope = store.HaltScope
 
 // ParseHaltScope reads a scope: all, organisation/ID, endpoint/ID/NAME, model/NAME or gsp-group/GROUP.

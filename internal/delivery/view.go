@@ -272,7 +272,7 @@ func figuresOf(
 }
 
 // DeliveryView is one delivery of any organisation, with all that became of it.
-type DeliveryView struct {
+type View struct {
 	ID       flex.EventID `json:"event_id"`
 	OrgID    flex.OrgID   `json:"organisation_id"`
 	OrgName  string       `json:"organisation"`
@@ -327,7 +327,7 @@ type CallbackView struct {
 func (d *Service) DeliveryView(
 	ctx context.Context,
 	id flex.EventID,
-) (v DeliveryView, err error) {
+) (v View, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		org, err := all.DeliveryOrg(ctx, id)
 		if err != nil {
@@ -360,8 +360,8 @@ func (d *Service) DeliveryView(
 }
 
 // view is the delivery as it is shown, without names.
-func (d *Detail) view() DeliveryView {
-	v := DeliveryView{
+func (d *Detail) view() View {
+	v := View{
 		ID:         d.ID,
 		Endpoint:   d.Endpoint,
 		Kind:       d.Kind,

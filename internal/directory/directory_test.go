@@ -431,7 +431,7 @@ func TestDistantRests(t *testing.T) {
 		if m.asked != MaxFailures {
 			t.Errorf("asked %d times, want %d", m.asked, MaxFailures)
 		}
-		time.Sleep(RestAfter - time.Second)
+		time.Sleep(PauseAfter - time.Second)
 		ask("1200023305967")
 		time.Sleep(time.Second)
 		ask("1200023305967") // the trial fails: another rest
@@ -440,7 +440,7 @@ func TestDistantRests(t *testing.T) {
 			t.Errorf("asked %d times after a rest, want one more", m.asked)
 		}
 		m.err = nil
-		time.Sleep(RestAfter)
+		time.Sleep(PauseAfter)
 		if ask("1200023305967") != fine || ask("1312345678907") != fine {
 			t.Error("a source that is back is asked again")
 		}

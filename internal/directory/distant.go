@@ -17,7 +17,7 @@ const (
 	SearchLife    = 5 * time.Minute // of a postcode's list
 	MaxRemembered = 10_000          // answers of each kind
 	MaxFailures   = 5               // in a row, after which nothing is asked
-	RestAfter     = 30 * time.Second
+	PauseAfter    = 30 * time.Second
 )
 
 // Distant is a source across a network. It remembers answers, never failures; turns a
@@ -96,7 +96,7 @@ func ask[T any](
 			flex.Unavailable,
 			"the meter directory has failed %d times in a row and is not asked for %v; try again later",
 			MaxFailures,
-			RestAfter,
+			PauseAfter,
 		)
 	}
 
@@ -192,7 +192,7 @@ func (b *breaker) allow(now time.Time) bool {
 	if b.failures < MaxFailures {
 		return true
 	}
-	if b.trying || now.Before(b.until) && !now.Before(b.until.Add(-RestAfter)) {
+	if b.trying || now.Before(b.until) && !now.Before(b.until.Add(-PauseAfter)) {
 		return false
 	}
 
@@ -213,7 +213,7 @@ func (b *breaker) note(ok bool, now time.Time) {
 	}
 
 	b.failures++
-	b.until = now.Add(RestAfter)
+	b.until = now.Add(PauseAfter)
 }
 
 // forget takes back a question that came to nothing.

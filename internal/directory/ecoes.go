@@ -270,7 +270,7 @@ func (f fields) meter() flex.Meter {
 		m.Postcode = string(p)
 	}
 
-	// Profile class 08 was that of export before the registry told the direction.
+	// Profile class 08 was that of export before the registry gave the direction.
 	m.Import = !strings.HasPrefix(strings.ToUpper(f["energy_direction"]), "E")
 
 	if f["energy_direction"] == "" {

@@ -2,7 +2,7 @@ package flex
 
 // Discharge is what is known of how a car may give energy back.
 type Discharge struct {
-	Power Watts // at most, on the grid's side; 0 if it was never told that it can
+	Power Watts // at most, on the grid's side; 0 if it is not known to discharge
 	// what stays in its battery, as an energy or in percent of its capacity; both nil: DefaultReserve
 	Reserve        *WattHours
 	ReservePercent *float64
@@ -10,7 +10,7 @@ type Discharge struct {
 	Wear *float64
 }
 
-// What is assumed of a car that may discharge where nothing was told.
+// What is assumed of a car that may discharge where nothing was given.
 const (
 	DefaultReserve = 30.0 // percent of its capacity
 	DefaultWear    = 5.0  // pence a kWh
@@ -40,7 +40,7 @@ func (d *Discharge) WearCost() float64 {
 	return *d.Wear
 }
 
-// Known reports whether anything was told.
+// Known reports whether anything was given.
 func (d *Discharge) Known() bool {
 	reserve := d.Reserve != nil || d.ReservePercent != nil
 	return d.Power > 0 || reserve || d.Wear != nil

@@ -14,13 +14,12 @@ type ID[Of any] [16]byte
 
 // The ids of flexd, one type each, so that one cannot stand for another.
 type (
-	OrgID      = ID[orgKind]
-	OperatorID = ID[operatorKind]
-	SiteID     = ID[siteKind]
-	AssetID    = ID[assetKind]
-	SessionID  = ID[sessionKind]
-	// a push or a dispatch, as the callback names it
-	EventID       = ID[eventKind]
+	OrgID         = ID[orgKind]
+	OperatorID    = ID[operatorKind]
+	SiteID        = ID[siteKind]
+	AssetID       = ID[assetKind]
+	SessionID     = ID[sessionKind]
+	EventID       = ID[eventKind] // a push or a dispatch, as the callback names it
 	EndpointID    = ID[endpointKind]
 	PublicationID = ID[publicationKind]
 	FlexEventID   = ID[flexEventKind]

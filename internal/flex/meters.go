@@ -12,7 +12,7 @@ type MeteringPoint struct {
 }
 
 // MeterPair is what a party tells of a site's metering points (MSIDs) for a time. What is empty is
-// not told.
+// not given.
 type MeterPair struct {
 	Import       string // MPAN
 	Export       string // MPAN; empty if the site has none

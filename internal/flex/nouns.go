@@ -175,7 +175,7 @@ type PayerSettings struct {
 }
 
 // BatteryRates are what home batteries are planned on under a tariff whose rates nobody
-// told, in pence per kilowatt-hour; their zero values stand for the printed defaults.
+// given, in pence per kilowatt-hour; their zero values stand for the printed defaults.
 type BatteryRates struct{ Peak, OffPeak, Export float64 }
 
 // Site is a premises with an electricity meter.
@@ -188,7 +188,7 @@ type Site struct {
 	ConsentAt time.Time // of the boundary meter; zero if never given
 	// since when its user has consented to its cars being discharged; zero if they have not
 	DischargeConsentAt time.Time
-	// what the connection can carry; the default if it was never told
+	// what the connection can carry; the default if it was never given
 	Supply         Supply
 	Tariff         SiteTariff
 	ExternalUserID string
@@ -218,12 +218,12 @@ type Asset struct {
 	SiteID       SiteID
 	ExternalID   string
 	Type         AssetType
-	Power        *Watts     // rated; nil if never told
-	Capacity     *WattHours // nil if never told
-	Phases       int        // 1 or 3; 0 if never told: PhasesOf says what its power implies
+	Power        *Watts     // rated; nil if never given
+	Capacity     *WattHours // nil if never given
+	Phases       int        // 1 or 3; 0 if never given: PhasesOf says what its power implies
 	Model        string
-	Firmware     string // its version; empty if never told
-	Heat         Heat   // of a heat pump or a tank; zero if never told
+	Firmware     string // its version; empty if never given
+	Heat         Heat   // of a heat pump or a tank; zero if never given
 	Discharge    Discharge
 	InstalledOn  string // YYYY-MM-DD, or empty
 	SerialNumber string
@@ -344,7 +344,7 @@ type Session struct {
 	ID           SessionID
 	AssetID      AssetID
 	SiteID       SiteID
-	VehicleRate  Watts // zero if never told
+	VehicleRate  Watts // zero if never given
 	PluggedInAt  time.Time
 	PluggedOutAt time.Time // zero while open
 	ReadyBy      time.Time

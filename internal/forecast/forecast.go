@@ -52,7 +52,7 @@ func Load(
 	periods []flex.Period,
 	working func(flex.Day) bool,
 ) ([]flex.WattHours, bool) {
-	return guess(past, periods, Unknown, wallSlot, func(day, past flex.Day) float64 {
+	return weightedMean(past, periods, Unknown, wallSlot, func(day, past flex.Day) float64 {
 		if working(day) == working(past) {
 			return 1
 		}
@@ -63,7 +63,7 @@ func Load(
 // Solar guesses what a roof gives in periods from what it gave before the first of them.
 // It is false if it never gave anything, and then the guess is nothing.
 func Solar(past Series, periods []flex.Period) ([]flex.WattHours, bool) {
-	return guess(past, periods, 0, sunSlot, func(_, _ flex.Day) float64 {
+	return weightedMean(past, periods, 0, sunSlot, func(_, _ flex.Day) float64 {
 		return 1
 	})
 }
@@ -87,8 +87,8 @@ func sunSlot(p flex.Period) (flex.Day, slot) {
 	}, slot(t.Hour()*2 + t.Minute()/30)
 }
 
-// guess is the weighted mean for each period.
-func guess(
+// weightedMean is the weighted mean for each period.
+func weightedMean(
 	past Series,
 	periods []flex.Period,
 	unknown flex.WattHours,

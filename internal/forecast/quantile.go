@@ -89,7 +89,7 @@ func (h *FleetHistory) Ahead(
 			continue
 		}
 
-		m.mean[i] = m.guess(i)
+		m.mean[i] = m.forecast(i)
 		kw := q.at(i)
 
 		switch {
@@ -161,8 +161,8 @@ func newMeans(came [][]float64, class func(int) int) *means {
 	return m
 }
 
-// guess is the mean of a day from those that are over when the day before it is not.
-func (m *means) guess(day int) []float64 {
+// forecast is the mean of a day from those that are over when the day before it is not.
+func (m *means) forecast(day int) []float64 {
 	last := min(day-Unended, len(m.came)) - 1
 	sum, weight := make([]float64, len(m.came[0])), make([]float64, len(m.came[0]))
 

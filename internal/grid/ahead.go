@@ -72,7 +72,7 @@ func (a *Ahead) learn(ctx context.Context, tx *store.Tx, again *replay) error {
 	l := &learning{
 		a:       a,
 		until:   a.until(),
-		offPeak: map[flex.Tariff][]stretch{},
+		offPeak: map[flex.Tariff][]secondSpan{},
 		replay:  again,
 	}
 
@@ -146,8 +146,8 @@ type learning struct {
 	a       *Ahead
 	until   flex.Day
 	history *forecast.FleetHistory
-	offPeak map[flex.Tariff][]stretch // from the history's first day on
-	begun   int64                     // seconds since 1970
+	offPeak map[flex.Tariff][]secondSpan // from the history's first day on
+	begun   int64                        // seconds since 1970
 	// what is worked out of each stay beside; nil for nothing
 	replay *replay
 }
@@ -194,11 +194,11 @@ func (l *learning) begin(at time.Time) {
 func (l *learning) stays(p *store.Plugged) (free, asked *forecast.Stay) {
 	free, asked = &forecast.Stay{Power: p.Power}, &forecast.Stay{Power: p.Power}
 	here := hereOf(p)
-	now := stretch{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
-	var drawn []stretch
+	now := secondSpan{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
+	var drawn []secondSpan
 
 	for _, d := range drawnBy(p) {
-		s := stretch{d.From.Unix(), d.To.Unix()}.meet(here)
+		s := secondSpan{d.From.Unix(), d.To.Unix()}.meet(here)
 		with := s.meet(now)
 		if with.length() == 0 {
 			drawn = append(drawn, draw(free, s, d.Limit)...)
@@ -210,7 +210,7 @@ func (l *learning) stays(p *store.Plugged) (free, asked *forecast.Stay) {
 		for _, rest := range [][2]int64{{s.from, with.from}, {with.to, s.to}} {
 			drawn = append(
 				drawn,
-				draw(free, stretch{rest[0], rest[1]}, d.Limit)...,
+				draw(free, secondSpan{rest[0], rest[1]}, d.Limit)...,
 			)
 		}
 	}
@@ -222,24 +222,24 @@ func (l *learning) stays(p *store.Plugged) (free, asked *forecast.Stay) {
 }
 
 // hereOf is when a session's asset was plugged in; up to its schedule's end, if it still is.
-func hereOf(p *store.Plugged) stretch {
+func hereOf(p *store.Plugged) secondSpan {
 	out := p.PluggedOutAt
 	if out.IsZero() {
 		out = p.Steps[len(p.Steps)-1].To
 	}
 
-	return stretch{p.PluggedInAt.Unix(), out.Unix()}
+	return secondSpan{p.PluggedInAt.Unix(), out.Unix()}
 }
 
 // draw has a stay draw for a time, and returns that time if there is any.
-func draw(of *forecast.Stay, s stretch, limit flex.Watts) []stretch {
+func draw(of *forecast.Stay, s secondSpan, limit flex.Watts) []secondSpan {
 	if s.length() == 0 {
 		return nil
 	}
 
 	of.Draws = append(of.Draws, flex.Step{Span: s.span(), Limit: limit})
 
-	return []stretch{s}
+	return []secondSpan{s}
 }
 
 // drawnBy is when a session drew: by its newest schedule, and before that at once what had been
@@ -269,12 +269,12 @@ func drawnBy(p *store.Plugged) (steps []flex.Step) {
 // open returns when a session might have drawn: in off-peak hours of its time, and where it drew.
 func (l *learning) open(
 	t flex.Tariff,
-	here stretch,
-	drawn []stretch,
+	here secondSpan,
+	drawn []secondSpan,
 ) (open []flex.Span) {
 	hours, known := l.offPeak[t]
 	if !known {
-		hours = offPeakHours(t, stretch{
+		hours = offPeakHours(t, secondSpan{
 			l.begun,
 			l.until.Start().Add(farthest).Unix(),
 		})
@@ -282,8 +282,8 @@ func (l *learning) open(
 		l.offPeak[t] = hours
 	}
 
-	var all []stretch
-	first, _ := slices.BinarySearchFunc(hours, here.from, func(s stretch, at int64) int {
+	var all []secondSpan
+	first, _ := slices.BinarySearchFunc(hours, here.from, func(s secondSpan, at int64) int {
 		return cmp.Compare(s.to, at)
 	})
 	for _, s := range hours[first:] {

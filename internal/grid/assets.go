@@ -16,8 +16,8 @@ const HalfHours = 48
 // farthest is how far ahead off-peak hours are looked up: further than any ready-by.
 const farthest = 72 * time.Hour
 
-// stretch is some time in whole seconds since 1970, half-open.
-type stretch struct{ from, to int64 }
+// secondSpan is some time in whole seconds since 1970, half-open.
+type secondSpan struct{ from, to int64 }
 
 // gathering turns assets that are plugged in into a fleet.
 type gathering struct {
@@ -33,14 +33,14 @@ type gathering struct {
 	uncontrolled int
 	short        int
 
-	offPeak map[flex.Tariff][]stretch
+	offPeak map[flex.Tariff][]secondSpan
 }
 
 func gather(now time.Time) *gathering {
 	g := &gathering{
 		start:   now.Unix(),
 		fleet:   envelope.New(HalfHours),
-		offPeak: map[flex.Tariff][]stretch{},
+		offPeak: map[flex.Tariff][]secondSpan{},
 	}
 
 	first := flex.PeriodAt(now)
@@ -101,19 +101,19 @@ type drawn struct {
 
 // draws adds up a schedule's steps, and puts them into the half-hours.
 func (g *gathering) draws(p *store.Plugged) (d drawn) {
-	asked := stretch{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
+	asked := secondSpan{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
 	for _, s := range p.Steps {
 		power := int64(min(s.Limit, p.Power))
-		step := stretch{s.From.Unix(), s.To.Unix()}
+		step := secondSpan{s.From.Unix(), s.To.Unix()}
 		if power == 0 {
 			continue
 		}
 
-		d.before += envelope.Joules(power * step.meet(stretch{step.from, g.start}).length())
-		ahead := step.meet(stretch{g.start, step.to})
+		d.before += envelope.Joules(power * step.meet(secondSpan{step.from, g.start}).length())
+		ahead := step.meet(secondSpan{g.start, step.to})
 		now := ahead.meet(asked)
 		d.ahead += envelope.Joules(power * (ahead.length() - now.length()))
-		d.now += envelope.Joules(power * now.meet(stretch{
+		d.now += envelope.Joules(power * now.meet(secondSpan{
 			now.from,
 			p.ReadyBy.Unix(),
 		}).length())
@@ -128,11 +128,11 @@ func (g *gathering) draws(p *store.Plugged) (d drawn) {
 // spread adds the energy of a power to the half-hours that a stretch touches.
 func (g *gathering) spread(
 	sum *[HalfHours]envelope.Joules,
-	s stretch,
+	s secondSpan,
 	power int64,
 ) {
 	for i := range sum {
-		sum[i] += envelope.Joules(power * s.meet(stretch{g.edges[i], g.edges[i+1]}).length())
+		sum[i] += envelope.Joules(power * s.meet(secondSpan{g.edges[i], g.edges[i+1]}).length())
 	}
 }
 
@@ -141,8 +141,8 @@ func (g *gathering) spread(
 func (g *gathering) permitted(p *store.Plugged) (seconds []int64, beyond int64) {
 	open := g.open(p)
 	seconds = make([]int64, HalfHours)
-	asked := stretch{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
-	within := func(w stretch) (sum int64) {
+	asked := secondSpan{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
+	within := func(w secondSpan) (sum int64) {
 		for _, s := range open {
 			s = s.meet(w)
 			sum += s.length() - s.meet(asked).length()
@@ -151,10 +151,10 @@ func (g *gathering) permitted(p *store.Plugged) (seconds []int64, beyond int64) 
 	}
 
 	for i := range seconds {
-		seconds[i] = within(stretch{g.edges[i], g.edges[i+1]})
+		seconds[i] = within(secondSpan{g.edges[i], g.edges[i+1]})
 	}
 
-	return seconds, within(stretch{
+	return seconds, within(secondSpan{
 		g.end(),
 		g.start + int64(farthest/time.Second),
 	})
@@ -162,9 +162,9 @@ func (g *gathering) permitted(p *store.Plugged) (seconds []int64, beyond int64) 
 
 // open returns when an asset may charge: in off-peak hours before ready-by, and where its
 // schedule draws. They are in order and apart.
-func (g *gathering) open(p *store.Plugged) []stretch {
-	var all []stretch
-	ahead := stretch{g.start, p.ReadyBy.Unix()}
+func (g *gathering) open(p *store.Plugged) []secondSpan {
+	var all []secondSpan
+	ahead := secondSpan{g.start, p.ReadyBy.Unix()}
 	for _, s := range g.offPeakHours(p.Tariff) {
 		left := s.meet(ahead)
 		if left.length() > 0 {
@@ -173,7 +173,7 @@ func (g *gathering) open(p *store.Plugged) []stretch {
 	}
 
 	for _, s := range p.Steps {
-		draws := stretch{max(g.start, s.From.Unix()), s.To.Unix()}
+		draws := secondSpan{max(g.start, s.From.Unix()), s.To.Unix()}
 		if s.Limit > 0 && draws.length() > 0 {
 			all = append(all, draws)
 		}
@@ -183,13 +183,13 @@ func (g *gathering) open(p *store.Plugged) []stretch {
 }
 
 // inOrder sorts stretches and makes one of those that overlap or touch, in place.
-func inOrder(all []stretch) []stretch {
-	slices.SortFunc(all, func(a, b stretch) int { return int(a.from - b.from) })
+func inOrder(all []secondSpan) []secondSpan {
+	slices.SortFunc(all, func(a, b secondSpan) int { return int(a.from - b.from) })
 	return joined(all)
 }
 
 // joined makes one of stretches that overlap or touch, in place. They come by their beginning.
-func joined(all []stretch) []stretch {
+func joined(all []secondSpan) []secondSpan {
 	n := 0
 	for _, s := range all {
 		if n > 0 && s.from <= all[n-1].to {
@@ -205,13 +205,13 @@ func joined(all []stretch) []stretch {
 }
 
 // offPeakHours returns the hours that a tariff permits charging in from now on.
-func (g *gathering) offPeakHours(t flex.Tariff) []stretch {
+func (g *gathering) offPeakHours(t flex.Tariff) []secondSpan {
 	known, ok := g.offPeak[t]
 	if ok {
 		return known
 	}
 
-	known = offPeakHours(t, stretch{
+	known = offPeakHours(t, secondSpan{
 		g.start,
 		g.start + int64(farthest/time.Second),
 	})
@@ -222,21 +222,21 @@ func (g *gathering) offPeakHours(t flex.Tariff) []stretch {
 }
 
 // offPeakHours returns the hours of a time that a tariff permits charging in, in order.
-func offPeakHours(t flex.Tariff, of stretch) (hours []stretch) {
+func offPeakHours(t flex.Tariff, of secondSpan) (hours []secondSpan) {
 	spans, stated := tariff.OffPeak(t, of.span())
 	if !stated { // no hour is dearer than another
 		spans = []flex.Span{of.span()}
 	}
 
 	for _, s := range spans {
-		hours = append(hours, stretch{s.From.Unix(), s.To.Unix()})
+		hours = append(hours, secondSpan{s.From.Unix(), s.To.Unix()})
 	}
 
 	return hours
 }
 
 // span is a stretch as instants.
-func (s stretch) span() flex.Span {
+func (s secondSpan) span() flex.Span {
 	return flex.Span{
 		From: time.Unix(s.from, 0).UTC(),
 		To:   time.Unix(s.to, 0).UTC(),
@@ -244,9 +244,9 @@ func (s stretch) span() flex.Span {
 }
 
 // meet returns the time that two stretches share; its length is 0 if there is none.
-func (s stretch) meet(o stretch) stretch {
-	return stretch{max(s.from, o.from), min(s.to, o.to)}
+func (s secondSpan) meet(o secondSpan) secondSpan {
+	return secondSpan{max(s.from, o.from), min(s.to, o.to)}
 }
 
 // length is how many seconds a stretch has.
-func (s stretch) length() int64 { return max(0, s.to-s.from) }
+func (s secondSpan) length() int64 { return max(0, s.to-s.from) }

@@ -350,7 +350,7 @@ func came(
 		a:       &Ahead{},
 		until:   day.Add(1),
 		begun:   first.Unix(),
-		offPeak: map[flex.Tariff][]stretch{},
+		offPeak: map[flex.Tariff][]secondSpan{},
 		history: forecast.NewFleetHistory(day, 1, length),
 	}
 

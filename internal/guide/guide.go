@@ -183,7 +183,7 @@ func forPrograms(base string) string {
 func LLMs(base string) []byte {
 	var b strings.Builder
 	b.WriteString(
-		"# flexd\n\n> Energy flexibility: sites and their chargers, cars and batteries are registered, planned against tariffs and market prices, and told by webhook what to do.\n\n## Guides\n\n",
+		"# flexd\n\n> Energy flexibility: sites and their chargers, cars and batteries are registered, planned against tariffs and market prices, and sent by webhook what to do.\n\n## Guides\n\n",
 	)
 
 	for _, p := range Pages {

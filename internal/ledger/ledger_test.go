@@ -137,7 +137,7 @@ func TestWithdrawalTerms(t *testing.T) {
 		{"long over", ledger.WithdrawalTerms{WaitDays: 30}, 5, first, day(31, 0).AddDate(1, 0, 0), false, days(0), true},
 		{"no reward yet", ledger.WithdrawalTerms{WaitDays: 30, Minimum: 10}, 0, time.Time{}, day(31, 0), true, days(30), false},
 	} {
-		s := tt.terms.Stand(tt.balance, tt.first, tt.now)
+		s := tt.terms.Eligibility(tt.balance, tt.first, tt.now)
 		if s.BelowMinimum != tt.below || s.CanWithdraw != tt.can || (s.DaysLeft == nil) != (tt.left == nil) || s.DaysLeft != nil && *s.DaysLeft != *tt.left {
 			t.Errorf("%s: %+v", tt.name, s)
 		}

@@ -17,8 +17,8 @@ type WithdrawalTerms struct {
 // DefaultWithdrawalTerms asks for ten pounds and no wait.
 var DefaultWithdrawalTerms = WithdrawalTerms{Minimum: 1000}
 
-// Standing is where a site stands towards a withdrawal.
-type Standing struct {
+// Eligibility is where a site stands towards a withdrawal.
+type Eligibility struct {
 	Balance      flex.Pence
 	BelowMinimum bool
 	// of the wait, zero when it is over; nil if no wait is configured
@@ -26,13 +26,13 @@ type Standing struct {
 	CanWithdraw bool
 }
 
-// Stand returns where a site stands at an instant. A site without a reward has its whole
+// Eligibility returns where a site stands at an instant. A site without a reward has its whole
 // wait before it.
-func (w WithdrawalTerms) Stand(
+func (w WithdrawalTerms) Eligibility(
 	balance flex.Pence,
 	firstReward, now time.Time,
-) Standing {
-	s := Standing{
+) Eligibility {
+	s := Eligibility{
 		Balance:      balance,
 		BelowMinimum: w.Minimum > 0 && balance < w.Minimum,
 	}
@@ -67,7 +67,7 @@ func (w WithdrawalTerms) Admit(
 	amount, balance flex.Pence,
 	firstReward, now time.Time,
 ) error {
-	s := w.Stand(balance, firstReward, now)
+	s := w.Eligibility(balance, firstReward, now)
 	switch {
 	case amount <= 0:
 		return flex.Fail(

@@ -15,11 +15,11 @@ const (
 
 // waiting is a change that waits for its second call.
 type waiting struct {
-	code   string
-	tool   string
-	asked  [sha256.Size]byte // of the arguments, but for the confirmation
-	stands [sha256.Size]byte // of what the dry run showed
-	until  time.Time
+	code  string
+	tool  string
+	asked [sha256.Size]byte // of the arguments, but for the confirmation
+	shown [sha256.Size]byte // of what the dry run showed
+	until time.Time
 }
 
 // confirmations are the changes that wait, the oldest first.

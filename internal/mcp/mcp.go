@@ -253,14 +253,14 @@ func (s *Server) preview(
 
 	until := s.Now().Add(ConfirmationLife)
 	code := s.waiting.add(waiting{
-		tool:   t.name,
-		asked:  digest(arguments),
-		stands: sha256.Sum256([]byte(shown)),
-		until:  until,
+		tool:  t.name,
+		asked: digest(arguments),
+		shown: sha256.Sum256([]byte(shown)),
+		until: until,
 	})
 
 	name := "would_do"
-	if t.dryRun.stands() {
+	if t.dryRun.showsCurrent() {
 		name = "stands_today"
 	}
 
@@ -328,13 +328,13 @@ func (s *Server) confirm(
 		)
 	}
 
-	if t.dryRun.stands() {
+	if t.dryRun.showsCurrent() {
 		today, err := s.show(ctx, t, arguments)
 		if err != nil {
 			return "", err
 		}
 
-		if sha256.Sum256([]byte(today)) != w.stands {
+		if sha256.Sum256([]byte(today)) != w.shown {
 			return "", flex.Fail(
 				flex.Conflict,
 				"what was shown has changed meanwhile: call without the confirmation to see it",

@@ -20,9 +20,9 @@ type dryRun struct {
 	query string
 }
 
-// stands reports whether the dry run shows what stands today, which must not have changed until
+// showsCurrent reports whether the dry run shows what stands today, which must not have changed until
 // the change is made.
-func (d *dryRun) stands() bool { return d.query == "" }
+func (d *dryRun) showsCurrent() bool { return d.query == "" }
 
 const (
 	get  = http.MethodGet

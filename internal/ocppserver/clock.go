@@ -65,7 +65,7 @@ func (c *charger) happen(e happening, at, arrived time.Time) {
 
 	switch e.What {
 	case saidStatus:
-		n.hear(e.Word, at, arrived)
+		n.takeStatus(e.Word, at, arrived)
 	case saidStart:
 		n.startedAt = at
 		n.sampled(e.Sample)
@@ -88,8 +88,8 @@ func (c *charger) happen(e happening, at, arrived time.Time) {
 	}
 }
 
-// hear takes a status, unless a newer one came before.
-func (n *connector) hear(status string, at, arrived time.Time) {
+// takeStatus takes a status, unless a newer one came before.
+func (n *connector) takeStatus(status string, at, arrived time.Time) {
 	if at.Before(n.heard) {
 		return
 	}

@@ -7,7 +7,7 @@
 //	charger ─── GetCompositeSchedule ────────► bridge ── callback ──────────► flexd
 //
 // What a charger says is answered at once and remembered as what is; a goroutine for each
-// charger compares it with what flexd and the charger were last told, and tells them what
+// charger compares it with what flexd and the charger were last sent, and sends them what
 // they miss. After a lost connection, a reboot on either side and in normal life that is the
 // same path. All that is kept in memory can be lost: chargers say again how their connectors
 // are, and flexd shows the schedule in force. What would be missed is kept in a file for each

@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// guessesMax is how many wrong passwords an address may send at once, and guessEvery how
+	// wrongMax is how many wrong passwords an address may send at once, and wrongEvery how
 	// soon it may send one more. Further ones are not judged.
-	guessesMax = 10
-	guessEvery = 10 * time.Second
+	wrongMax   = 10
+	wrongEvery = 10 * time.Second
 	// strangersMax is how many chargers of one address may be connected without a password.
 	strangersMax = 50
 	// addressesMax is how many addresses are remembered.
@@ -57,9 +57,9 @@ func (g *guard) of(addr string, now time.Time) *visits {
 		g.addresses[addr] = v
 	}
 
-	for v.wrong > 0 && !now.Before(v.since.Add(guessEvery)) {
+	for v.wrong > 0 && !now.Before(v.since.Add(wrongEvery)) {
 		v.wrong--
-		v.since = v.since.Add(guessEvery)
+		v.since = v.since.Add(wrongEvery)
 	}
 
 	return v
@@ -69,7 +69,7 @@ func (g *guard) of(addr string, now time.Time) *visits {
 // no connection.
 func (g *guard) forget(now time.Time) {
 	for addr, v := range g.addresses {
-		if v.open == 0 && now.After(v.since.Add(guessesMax*guessEvery)) {
+		if v.open == 0 && now.After(v.since.Add(wrongMax*wrongEvery)) {
 			delete(g.addresses, addr)
 		}
 	}
@@ -84,11 +84,11 @@ func (g *guard) forget(now time.Time) {
 	}
 }
 
-// mayGuess reports whether a password of that address is judged.
-func (g *guard) mayGuess(addr string, now time.Time) bool {
+// mayTry reports whether a password of that address is judged.
+func (g *guard) mayTry(addr string, now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.of(addr, now).wrong < guessesMax
+	return g.of(addr, now).wrong < wrongMax
 }
 
 // guessed counts a wrong password.

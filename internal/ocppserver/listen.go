@@ -92,7 +92,7 @@ func (b *Bridge) admit(
 	id string,
 ) (paid, ok bool) {
 	addr := address(r)
-	if !b.guard.mayGuess(addr, b.Now()) {
+	if !b.guard.mayTry(addr, b.Now()) {
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, "too many wrong passwords", http.StatusTooManyRequests)
 		return false, false
@@ -328,6 +328,6 @@ func (c *charger) run(ctx context.Context) {
 		case <-timer.C:
 		}
 
-		timer.Reset(c.round(ctx))
+		timer.Reset(c.synchronise(ctx))
 	}
 }

@@ -19,8 +19,8 @@ func TestPause_DueMeanwhile(t *testing.T) {
 		"an event, and the clock jumps":   {began, began, 3 * time.Hour, time.Millisecond},
 		"readings that become due":        {began.Add(time.Hour), began.Add(time.Second), 2 * time.Second, time.Millisecond},
 		"readings that are not due":       {began.Add(time.Hour), began.Add(9 * time.Second), 2 * time.Second, 7*time.Second + time.Millisecond},
-		"what was due before it is done":  {began.Add(-time.Hour), began.Add(-time.Second), time.Second, roundMax + time.Millisecond},
-		"nothing within the longest time": {began.Add(time.Hour), began.Add(time.Hour), time.Second, roundMax + time.Millisecond},
+		"what was due before it is done":  {began.Add(-time.Hour), began.Add(-time.Second), time.Second, synchroniseMax + time.Millisecond},
+		"nothing within the longest time": {began.Add(time.Hour), began.Add(time.Hour), time.Second, synchroniseMax + time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &Bridge{}

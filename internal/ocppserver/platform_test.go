@@ -33,7 +33,6 @@ type platform struct {
 	numbers  map[string]int // by StartTransaction, so that a repeated one has its number
 	records  []string       // what it bills by, in order
 	unsure   string         // the last of them when it went down: its answer may be lost, and it may come again
-	last     int
 	answers  map[string]chan []json.RawMessage
 	logins   []string
 	spoke    []string // the subprotocols of its connections

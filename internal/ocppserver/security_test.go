@@ -30,29 +30,29 @@ import (
 func TestGuard_Guesses(t *testing.T) {
 	var g guard
 	now := night
-	for i := range guessesMax {
-		if !g.mayGuess("a", now) {
+	for i := range wrongMax {
+		if !g.mayTry("a", now) {
 			t.Fatalf("guess %d is not judged", i)
 		}
 
 		g.guessed("a", now)
 	}
 
-	if g.mayGuess("a", now) || g.mayGuess("a", now.Add(guessEvery-1)) {
+	if g.mayTry("a", now) || g.mayTry("a", now.Add(wrongEvery-1)) {
 		t.Error("one more is judged")
 	}
 
-	if !g.mayGuess("b", now) {
+	if !g.mayTry("b", now) {
 		t.Error("another address is not judged")
 	}
 
-	now = now.Add(guessEvery)
-	if !g.mayGuess("a", now) {
+	now = now.Add(wrongEvery)
+	if !g.mayTry("a", now) {
 		t.Error("later, one is not judged")
 	}
 
 	g.guessed("a", now)
-	if g.mayGuess("a", now) {
+	if g.mayTry("a", now) {
 		t.Error("two are")
 	}
 }

@@ -242,9 +242,9 @@ func registerOf(values list[meterValue]) decimal {
 }
 
 // isRegister reports whether a value is the total energy at the outlet.
-func (s sampled) isRegister() bool {
-	outlet := s.Location == "" || s.Location == "Outlet"
-	energy := s.Measurand == "" || s.Measurand == measurand
+func (v sampled) isRegister() bool {
+	outlet := v.Location == "" || v.Location == "Outlet"
+	energy := v.Measurand == "" || v.Measurand == measurand
 
-	return outlet && energy && s.Phase == ""
+	return outlet && energy && v.Phase == ""
 }

@@ -136,7 +136,7 @@ func (u *upstream) needed() bool {
 
 // session is one connection to the platform.
 func (u *upstream) session(ctx context.Context) error {
-	d := u.door()
+	d := u.platform()
 	turn := d.turn
 	l, err := u.dial(ctx, d)
 	if err != nil {
@@ -190,15 +190,15 @@ func (u *upstream) sendAll(ctx context.Context, l *link) error {
 	}
 }
 
-// door is where a platform is and how the bridge comes in.
-type door struct {
+// platformAddress is where a platform is and how the bridge comes in.
+type platformAddress struct {
 	address  string
 	login    string
 	protocol string // the version of OCPP that is spoken
 	turn     int    // which platform it is
 }
 
-func (u *upstream) door() door {
+func (u *upstream) platform() platformAddress {
 	protocol := u.version()
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
@@ -209,7 +209,7 @@ func (u *upstream) door() door {
 	}
 	login := u.c.id + ":" + password
 
-	return door{
+	return platformAddress{
 		address:  u.url,
 		login:    base64.StdEncoding.EncodeToString([]byte(login)),
 		protocol: protocol,
@@ -234,11 +234,11 @@ func (u *upstream) version() string {
 	return subprotocol
 }
 
-func (u *upstream) dial(ctx context.Context, d door) (*link, error) {
+func (u *upstream) dial(ctx context.Context, d platformAddress) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, u.c.b.Timing.Call)
 	defer cancel()
 
-	conn, _, err := websocket.Dial(ctx, d.address, &websocket.DialOptions{
+	conn, _, err := websocket.Dial(ctx, d.address, &websocket.DialOptions{ //nolint:bodyclose // the library closes it
 		Subprotocols: []string{d.protocol},
 		HTTPHeader:   http.Header{"Authorization": {"Basic " + d.login}},
 	})

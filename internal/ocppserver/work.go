@@ -15,8 +15,8 @@ import (
 const (
 	// lookEvery is how often flexd is asked for an asset that it does not have.
 	lookEvery = time.Minute
-	// roundMax is the longest that a charger is left alone.
-	roundMax = time.Minute
+	// synchroniseMax is the longest that a charger is left alone.
+	synchroniseMax = time.Minute
 	// triesMax is how often a profile is sent to a charger that does not answer.
 	triesMax = 3
 	// reportsMax and callbacksMax bound what is kept for flexd while it cannot be reached; the
@@ -46,9 +46,9 @@ type callback struct {
 // errAgain asks for another round soon: something failed for a passing reason.
 var errAgain = errors.New("try again")
 
-// round compares what is with what flexd and the charger were told, and tells them what
+// synchronise compares what is with what flexd and the charger were sent, and sends them what
 // they miss. It returns how long nothing will be due by itself.
-func (c *charger) round(ctx context.Context) time.Duration {
+func (c *charger) synchronise(ctx context.Context) time.Duration {
 	began := c.b.Now()
 	c.followPlatform()
 	again := c.greet(ctx)
@@ -100,7 +100,7 @@ func (c *charger) pause(began time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.b.Now()
-	next := now.Add(roundMax)
+	next := now.Add(synchroniseMax)
 	soonest := func(at time.Time) {
 		if at.After(began) && at.Before(next) {
 			next = at
@@ -462,7 +462,7 @@ func (c *charger) refresh(ctx context.Context, n *connector) error {
 	known := n.want != nil
 	c.mu.Unlock()
 
-	if p, err := standing(s); err == nil && !known && !s.EventID.IsZero() {
+	if p, err := shownProfile(s); err == nil && !known && !s.EventID.IsZero() {
 		_ = c.want(n.number, &wanted{
 			event:   s.EventID,
 			profile: p,
@@ -473,7 +473,7 @@ func (c *charger) refresh(ctx context.Context, n *connector) error {
 }
 
 // standing reads a schedule as flexd shows it.
-func standing(s client.ScheduleResponse) (ocpp.Profile, error) {
+func shownProfile(s client.ScheduleResponse) (ocpp.Profile, error) {
 	steps := make([]flex.Step, len(s.Periods))
 	for i, p := range s.Periods {
 		steps[i] = flex.Step{

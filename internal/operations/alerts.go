@@ -13,9 +13,9 @@ import (
 	"flexd/internal/worker"
 )
 
-// alertRest is how long an exception must be gone before its alert ends. Several processes look,
+// alertInterval is how long an exception must be gone before its alert ends. Several processes look,
 // and what only one of them can see, such as a failed job, must not go out with another's look.
-const alertRest = time.Minute
+const alertInterval = time.Minute
 
 // AlertsKeptFor is how long alerts that ended, and what was sent, are kept if nothing else is set.
 const AlertsKeptFor = 90 * 24 * time.Hour
@@ -52,7 +52,7 @@ func (s *Service) WatchAlerts(ctx context.Context) (worker.Report, error) {
 			sent += n
 		}
 
-		ended, err := all.EndAlerts(ctx, all.Now().Add(-alertRest))
+		ended, err := all.EndAlerts(ctx, all.Now().Add(-alertInterval))
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ type DeveloperView struct {
 type PlayedAsset struct {
 	ID         flex.AssetID
 	ExternalID string
-	Power      *flex.Watts // nil if never told
+	Power      *flex.Watts // nil if never given
 }
 
 // CredentialLine is a credential without its secret.

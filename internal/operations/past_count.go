@@ -339,7 +339,7 @@ func (t *tally) worth(energy map[flex.Period]int64) (worth flex.MicroPounds, unp
 	return flex.MicroPounds(sum / megawatt), false
 }
 
-// readings counts what the meters of assets told, of chargers or of batteries.
+// readings counts what the meters of assets counted, of chargers or of batteries.
 func (t *tally) readings(rs []flex.Reading, battery bool) {
 	by := map[flex.AssetID][]flex.Reading{}
 	for _, r := range rs {

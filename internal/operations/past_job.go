@@ -247,7 +247,7 @@ func (s *Service) gatherAssets(ctx context.Context, org flex.OrgID, t *tally) er
 	}
 }
 
-// gatherReadings reads what the meters of assets told, some at a time.
+// gatherReadings reads what the meters of assets counted, some at a time.
 func (s *Service) gatherReadings(
 	ctx context.Context,
 	org flex.OrgID,

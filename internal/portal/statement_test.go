@@ -36,7 +36,7 @@ func doubtful(ctx context.Context, tx *store.Tx, site flex.SiteID, day flex.Day)
 		Periods: []settle.Settled{{Period: 36, Baseline: 1000, Error: 1415, Metered: 200, Flex: -800, Price: 199_900_000, Revenue: 159_920_000_000, Read: true, Known: true, Compared: true}},
 	}
 
-	run := store.Run{ID: tx.NewRunID(), Kind: store.RoundRun, KnownAt: tx.Now(), StartedAt: tx.Now(), Events: 1}
+	run := store.Run{ID: tx.NewRunID(), Kind: store.PostingRun, KnownAt: tx.Now(), StartedAt: tx.Now(), Events: 1}
 	if err := tx.AddRun(ctx, run); err != nil {
 		return err
 	}

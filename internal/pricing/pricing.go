@@ -208,15 +208,15 @@ func (s *Selection) invented() (names []string) {
 	return s.named([]Kind{Invented}, time.Time{}, false)
 }
 
-// Stretch is a time through which the same sources count.
-type Stretch struct {
+// SourceSpan is a time through which the same sources count.
+type SourceSpan struct {
 	flex.Span
 	Sources []string
 }
 
 // Stretches cuts a span where the sources of a role change. No stretch has the same sources as
 // the one before it.
-func (s *Selection) Stretches(role Role, span flex.Span) []Stretch {
+func (s *Selection) Stretches(role Role, span flex.Span) []SourceSpan {
 	cuts := []time.Time{span.From}
 	for _, c := range s.Choices {
 		cuts = append(cuts, c.From)
@@ -231,7 +231,7 @@ func (s *Selection) Stretches(role Role, span flex.Span) []Stretch {
 	})
 	slices.SortFunc(cuts, time.Time.Compare)
 
-	var out []Stretch
+	var out []SourceSpan
 
 	for _, at := range cuts {
 		sources := s.SourcesAt(role, at)
@@ -245,7 +245,7 @@ func (s *Selection) Stretches(role Role, span flex.Span) []Stretch {
 			out[last].To = at
 		}
 
-		out = append(out, Stretch{flex.Span{From: at, To: span.To}, sources})
+		out = append(out, SourceSpan{flex.Span{From: at, To: span.To}, sources})
 	}
 
 	return out

@@ -45,7 +45,7 @@ const (
 // Gaps reports what is missing of a site's readings from one London day to another, both
 // included; the zero days stand for the week before the last one, and today. It looks at every asset that
 // charges, for its own consumption, which settlement needs; at other assets, and the site's
-// boundary, for what they have told before in these days. Readings that give a half-hour
+// boundary, for what they have counted before in these days. Readings that give a half-hour
 // only together, such as registers, count under their label.
 func (d *Service) Gaps(
 	ctx context.Context,

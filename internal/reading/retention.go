@@ -31,7 +31,7 @@ func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
 			return err
 		}
 
-		if err := all.MakeRoom(ctx, flex.Span{
+		if err := all.MakePartitions(ctx, flex.Span{
 			From: all.Now(),
 			To:   all.Now().Add(aheadFor),
 		}); err != nil {

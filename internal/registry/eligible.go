@@ -85,8 +85,8 @@ func (f facts) judge() (eligible bool, issues []string) {
 	return len(issues) == 0, issues
 }
 
-// exportAboveLimit reports whether what the party was told of a metering point's largest
-// half-hourly export is above its limit. What is not told, or not limited, stands in nobody's way.
+// exportAboveLimit reports whether what the party was given of a metering point's largest
+// half-hourly export is above its limit. What is not given, or not limited, stands in nobody's way.
 func exportAboveLimit(
 	ctx context.Context,
 	tx *store.Tx,

@@ -73,7 +73,7 @@ func consentsOf(
 
 		for _, c := range history {
 			if c.Kind == kind {
-				stand.At = stoodFrom(c, stand.Given)
+				stand.At = validFrom(c, stand.Given)
 			}
 		}
 
@@ -85,8 +85,8 @@ func consentsOf(
 	return found, nil
 }
 
-// stoodFrom is from when a consent stands as it does: as it was given, else as its end was recorded.
-func stoodFrom(c store.Consent, given bool) time.Time {
+// validFrom is from when a consent stands as it does: as it was given, else as its end was recorded.
+func validFrom(c store.Consent, given bool) time.Time {
 	if given && !c.GivenAt.IsZero() {
 		return c.GivenAt
 	}

@@ -61,7 +61,7 @@ type AssetLine struct {
 	ID         flex.AssetID   `json:"asset_id"`
 	ExternalID string         `json:"external_id"`
 	Type       flex.AssetType `json:"type"`
-	// rated, in watts; null if never told
+	// rated, in watts; null if never given
 	Power    *flex.Watts `json:"power_w"`
 	Phases   int         `json:"phases"` // that it is planned on, given or by its power
 	Model    string      `json:"model"`

@@ -35,8 +35,8 @@ type SiteView struct {
 
 // TariffView is the tariff that the site's record has.
 type TariffView struct {
-	Type       flex.TariffType // "" if never told
-	CheapStart string          // HH:MM:SS by London's clock, "" if never told
+	Type       flex.TariffType // "" if never given
+	CheapStart string          // HH:MM:SS by London's clock, "" if never given
 	CheapEnd   string
 }
 

@@ -109,7 +109,7 @@ func TestAddDispatch_TakesThePlan(t *testing.T) {
 		var due []store.EndedDispatch
 		y.write(t, func(ctx context.Context, tx *store.Tx) error {
 			at := flex.PeriodAt(y.now)
-			err := tx.PutBatteryPlan(ctx, id, store.BatteryPlan{From: at, StoredAt: at, GuessFrom: at, ChangedAt: y.now, Without: []flex.Watts{100, -200, 300}})
+			err := tx.PutBatteryPlan(ctx, id, store.BatteryPlan{From: at, StoredAt: at, ForecastFrom: at, ChangedAt: y.now, Without: []flex.Watts{100, -200, 300}})
 			if err != nil {
 				return err
 			}

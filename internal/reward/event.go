@@ -225,7 +225,7 @@ func withoutMarket(
 		},
 	)
 
-	problem := blind(made, charged)
+	problem := withoutPrices(made, charged)
 	spread := problem
 	r := made.From.Ramp
 	if r != nil { // it would have begun as much later without the market
@@ -245,9 +245,9 @@ func withoutMarket(
 	return without, nominated
 }
 
-// blind is the planning problem of a schedule without the market's prices, when so much had
+// withoutPrices is the planning problem of a schedule without the market's prices, when so much had
 // been charged.
-func blind(s *store.Schedule, charged flex.WattHours) charge.Problem {
+func withoutPrices(s *store.Schedule, charged flex.WattHours) charge.Problem {
 	e := &s.From
 	p := charge.Problem{
 		From:          s.Steps[0].From,

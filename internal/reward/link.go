@@ -19,8 +19,8 @@ import (
 const (
 	// LinkLife is how long a link to the balance page lives. It may be used again meanwhile.
 	LinkLife = time.Hour
-	// LetterLinkLife is how long a link in a letter lives.
-	LetterLinkLife = 48 * time.Hour
+	// MailLinkLife is how long a link in a letter lives.
+	MailLinkLife = 48 * time.Hour
 	// CodeLife is how long an e-mailed code can be entered.
 	CodeLife = 10 * time.Minute
 	// CodeTries is how often a code can be entered wrongly.
@@ -316,7 +316,7 @@ func (p *BalancePage) addMoney(
 	site flex.SiteID,
 	settings flex.PayoutSettings,
 ) (err error) {
-	p.Info, err = standing(ctx, tx, site)
+	p.Info, err = withdrawalInfo(ctx, tx, site)
 	if err != nil {
 		return err
 	}

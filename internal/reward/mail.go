@@ -90,7 +90,7 @@ func (d *Service) dropMails(ctx context.Context) (worker.Report, error) {
 	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
 		n, err = all.DropMails(
 			ctx,
-			all.Now().Add(-LetterLinkLife),
+			all.Now().Add(-MailLinkLife),
 			"no process with a mail relay ran while it waited",
 		)
 
@@ -172,7 +172,7 @@ func (d *Service) linkIn(
 	l := store.BalanceLink{
 		Hash:      hashOf(token),
 		SiteID:    site,
-		ExpiresAt: tx.Now().Add(LetterLinkLife),
+		ExpiresAt: tx.Now().Add(MailLinkLife),
 		Setup:     true,
 		TwoFactor: true,
 	}

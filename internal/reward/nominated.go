@@ -91,7 +91,7 @@ func (s *settling) showAll(
 
 		c.show(own, of[c.AssetID], capacity, s.basis.asOf)
 		// as long as it is settled with no other
-		s.nominateTogether([]*claim{c})
+		s.nominateGroup([]*claim{c})
 
 		if !c.nomination.own {
 			left = append(left, c)
@@ -280,9 +280,9 @@ func (s *settling) usedBy(
 	return settle.Used(own, stays, days), err
 }
 
-// nominateTogether gives the events of a group, which are settled together, what is shown of
+// nominateGroup gives the events of a group, which are settled together, what is shown of
 // the plans of all of their assets, and at a boundary what these used on the days before.
-func (s *settling) nominateTogether(group []*claim) {
+func (s *settling) nominateGroup(group []*claim) {
 	if group[0].nomination == nil {
 		return
 	}
@@ -321,7 +321,7 @@ func (s *settling) leaveAlone(group []*claim) {
 			c.EventDays = nil
 		}
 
-		s.nominateTogether([]*claim{c})
+		s.nominateGroup([]*claim{c})
 	}
 }
 

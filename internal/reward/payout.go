@@ -390,7 +390,7 @@ func (d *Service) tellFailed(
 	t.mails, err = notify(ctx, tx, site, notice{
 		subject: "Your withdrawal could not be paid",
 		text: fmt.Sprintf("Your withdrawal of %s could not be paid, and is back in your balance.\n\nPlease check your bank account here, within %d hours:\n%s\n",
-			w.Amount, LetterLinkLife/time.Hour, link),
+			w.Amount, MailLinkLife/time.Hour, link),
 	})
 
 	if t.mails == 0 {

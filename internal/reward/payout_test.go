@@ -319,7 +319,7 @@ func TestMailRound_WaitsForARelay(t *testing.T) {
 	}
 	y.service.Mail = nil
 	fail()
-	y.now = y.now.Add(reward.LetterLinkLife + time.Second)
+	y.now = y.now.Add(reward.MailLinkLife + time.Second)
 	if r, err := y.service.SendMail(t.Context()); err != nil || r.Did != 2 {
 		t.Errorf("given up: %+v %v", r, err)
 	}

@@ -168,7 +168,7 @@ func (m *meters) give(
 
 	for _, group := range groupsOf(claims) {
 		beside(group)
-		m.nominateTogether(group)
+		m.nominateGroup(group)
 
 		if key.asset.IsZero() && group[0].nomination != nil {
 			m.atHome(group)

@@ -14,7 +14,7 @@ import (
 type PaymentResult struct {
 	ID     flex.TransactionID
 	Status ledger.PaymentStatus
-	// as in the payment file; 0 if it is not told, which means the latest
+	// as in the payment file; 0 if it is not given, which means the latest
 	Attempt int
 	Note    string
 }
@@ -32,7 +32,7 @@ type Imported struct {
 	Results int
 	Moved   int // withdrawals that are elsewhere now
 	Mails   int // queued to users whose payment came back
-	Without int // users of those that have no e-mail address, and were not told
+	Without int // users of those that have no e-mail address, and were not informed
 }
 
 // Import takes what became of payments. One that says again what is known changes nothing.

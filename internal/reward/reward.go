@@ -25,7 +25,7 @@ type Service struct {
 
 // Info is where a site's money stands.
 type Info struct {
-	ledger.Standing
+	ledger.Eligibility
 	Earned flex.Pence // all that was ever earned, withdrawn or not
 	Terms  ledger.WithdrawalTerms
 }
@@ -40,14 +40,14 @@ func (d *Service) Info(
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}
-		info, err = standing(ctx, tx, site)
+		info, err = withdrawalInfo(ctx, tx, site)
 		return err
 	})
 
 	return info, err
 }
 
-func standing(
+func withdrawalInfo(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
@@ -68,7 +68,7 @@ func standing(
 	}
 
 	info.Terms, info.Earned = terms.on(flex.DayAt(tx.Now())).withdrawal, earned
-	info.Standing = info.Terms.Stand(balance, first, tx.Now())
+	info.Eligibility = info.Terms.Eligibility(balance, first, tx.Now())
 
 	return info, nil
 }
@@ -77,7 +77,7 @@ func standing(
 type History struct {
 	Transactions []ledger.Booked
 	Total        int // of the site, on whatever page
-	Standing     ledger.Standing
+	Eligibility  ledger.Eligibility
 }
 
 // Transactions returns a page of the site's transactions.
@@ -97,8 +97,8 @@ func (d *Service) Transactions(
 			return err
 		}
 
-		info, err := standing(ctx, tx, site)
-		h.Standing = info.Standing
+		info, err := withdrawalInfo(ctx, tx, site)
+		h.Eligibility = info.Eligibility
 		return err
 	})
 

@@ -42,10 +42,10 @@ func settleFlexEvents(
 		return 0, err
 	}
 
-	run := &roundRun{
+	run := &postingRun{
 		run: store.Run{
 			ID:        tx.NewRunID(),
-			Kind:      store.RoundRun,
+			Kind:      store.PostingRun,
 			KnownAt:   tx.Now(),
 			StartedAt: tx.Now(),
 		},
@@ -96,8 +96,8 @@ func settleConsented(
 	return outcomes, nil
 }
 
-// roundRun is a run under way that posts what it changes.
-type roundRun struct {
+// postingRun is a run under way that posts what it changes.
+type postingRun struct {
 	run         store.Run
 	terms       history
 	settlements []store.Settlement
@@ -106,7 +106,7 @@ type roundRun struct {
 }
 
 // settle takes an event on to what it comes to now, and reports whether that moved it on.
-func (p *roundRun) settle(
+func (p *postingRun) settle(
 	ctx context.Context,
 	tx *store.Tx,
 	e store.FlexEvent,
@@ -144,7 +144,7 @@ func (p *roundRun) settle(
 
 // revise gives an event its next settlement, and what that is worth more or less, if anything
 // that it depends on has changed.
-func (p *roundRun) revise(
+func (p *postingRun) revise(
 	ctx context.Context,
 	tx *store.Tx,
 	e *store.FlexEvent,
@@ -177,7 +177,7 @@ func (p *roundRun) revise(
 }
 
 // finish keeps the run, how the half-hours were settled, and the transactions.
-func (p *roundRun) finish(
+func (p *postingRun) finish(
 	ctx context.Context,
 	tx *store.Tx,
 	events []store.FlexEvent,

@@ -215,9 +215,9 @@ func (tx *Tx) WithdrawADROrder(
 	return err
 }
 
-// StandingADROrders returns what a program's events asked for and was not withdrawn: of events that are
+// CurrentADROrders returns what a program's events asked for and was not withdrawn: of events that are
 // not over, and of one event more.
-func (tx *Tx) StandingADROrders(
+func (tx *Tx) CurrentADROrders(
 	ctx context.Context,
 	program, event flex.ADRObjectID,
 ) ([]ADROrder, error) {

@@ -21,7 +21,7 @@ var (
 	)
 )
 
-// The ids of alerts.
+// Ids of alerts.
 type (
 	AlertID        = flex.AlertID
 	AlertRouteID   = flex.ID[AlertRoute]

@@ -20,7 +20,7 @@ var (
 	)
 )
 
-// BatteryPlan is what a battery is told to do, and what that was worked out from. Its
+// BatteryPlan is what a battery is to do, and what that was worked out from. Its
 // FromAt is zero if there never was one.
 type BatteryPlan struct {
 	From      flex.Period
@@ -31,8 +31,8 @@ type BatteryPlan struct {
 	DispatchedTo time.Time
 	StoredAt     flex.Period
 	Stored       flex.WattHours // at the start of StoredAt
-	GuessFrom    flex.Period
-	Guess        string // the guessed load and roof, as control writes it
+	ForecastFrom flex.Period
+	Forecast     string // the guessed load and roof, as control writes it
 	Read         PlanRead
 	// Without is the power in each half-hour from StoredAt on, as planned without market
 	// prices.
@@ -159,7 +159,7 @@ func (tx *Tx) batteryPlan(
 			instant{&stored},
 			&p.Stored,
 			instant{&guess},
-			&p.Guess,
+			&p.Forecast,
 			&read,
 			&without,
 			&p.Refused,
@@ -181,7 +181,7 @@ func (tx *Tx) batteryPlan(
 	p.Without, err = readWatts(without)
 	p.From = flex.PeriodAt(from)
 	p.StoredAt = flex.PeriodAt(stored)
-	p.GuessFrom = flex.PeriodAt(guess)
+	p.ForecastFrom = flex.PeriodAt(guess)
 
 	return p, err
 }
@@ -218,8 +218,8 @@ func (tx *Tx) PutBatteryPlan(
 		micros(p.DispatchedTo),
 		micros(p.StoredAt.Start()),
 		int64(p.Stored),
-		micros(p.GuessFrom.Start()),
-		p.Guess,
+		micros(p.ForecastFrom.Start()),
+		p.Forecast,
 		micros(tx.db.Now()),
 		writeWatts(p.Without),
 		read,

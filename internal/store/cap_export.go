@@ -85,7 +85,7 @@ func (tx *Tx) ExportLimits(
 	return limits, err
 }
 
-// Discharger is a battery of a constraint group, with what it is told that may have it give power.
+// Discharger is a battery of a constraint group, with what it is sent that may have it give power.
 type Discharger struct {
 	ID    flex.AssetID
 	Power flex.Watts // zero where it is not known

@@ -64,7 +64,7 @@ func (tx *Tx) caps(
 ) (c CapsInForce, ok bool, err error) {
 	var fleet sql.NullInt64
 	var traded, shadow string
-	err = tx.aside().row(
+	err = tx.unqueued().row(
 		ctx,
 		`SELECT fleet_w, fleet_starts, traded, version, due_at, planned_at, shadow FROM caps WHERE org_id = $1`+lock,
 		tx.org.Bytes(),

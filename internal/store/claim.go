@@ -73,7 +73,7 @@ func (db *DB) ClaimPushes(
 		return c, err
 	}
 
-	return c, db.glance(ctx, func(k conn) error {
+	return c, db.readSingle(ctx, func(k conn) error {
 		return (&Tx{conn: k, org: org}).fill(ctx, c.Pushes)
 	})
 }
@@ -182,7 +182,7 @@ func (tx *Tx) claimPushes(
 		micros(free),
 	)
 	if err == nil && halts.byAsset() {
-		c.Pushes, err = tx.setHaltedAside(ctx, c.Pushes, halts, now)
+		c.Pushes, err = tx.releaseHalted(ctx, c.Pushes, halts, now)
 	}
 
 	return err
@@ -230,9 +230,9 @@ const (
 	haltLook = time.Minute
 )
 
-// setHaltedAside gives back what was claimed of assets whose pushes are halted, and returns the rest.
+// releaseHalted gives back what was claimed of assets whose pushes are halted, and returns the rest.
 // It waits for the end of the halt, or for haltLook, so that it does not stand before what may be sent.
-func (tx *Tx) setHaltedAside(
+func (tx *Tx) releaseHalted(
 	ctx context.Context,
 	claimed []ClaimedPush,
 	halts Halts,
@@ -354,7 +354,7 @@ func (db *DB) NextTurn(
 	org flex.OrgID,
 	name flex.EndpointName,
 ) (at time.Time, err error) {
-	err = db.glance(ctx, func(c conn) error {
+	err = db.readSingle(ctx, func(c conn) error {
 		return c.row(
 			ctx,
 			`SELECT min(turn_at) FROM outbox WHERE org_id = $1 AND endpoint = $2 AND turn_at IS NOT NULL`,

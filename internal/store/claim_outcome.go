@@ -49,7 +49,7 @@ func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
 		return tx.FinishPushes(ctx, outs[outboxChunk:])
 	}
 
-	outs, err := tx.standing(ctx, outs)
+	outs, err := tx.stillLeased(ctx, outs)
 	if err != nil {
 		return fmt.Errorf("compare the leases: %w", err)
 	}
@@ -74,9 +74,9 @@ func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
 	return nil
 }
 
-// standing leaves out what failed under a lease that ran out and was taken by another: how the
+// stillLeased leaves out what failed under a lease that ran out and was taken by another: how the
 // delivery stands is then the other's to say. That the client took something is true all the same.
-func (tx *Tx) standing(
+func (tx *Tx) stillLeased(
 	ctx context.Context,
 	outs []Outcome,
 ) ([]Outcome, error) {

@@ -37,7 +37,7 @@ func (db *DB) compareClocks(ctx context.Context) error {
 
 	var at int64
 	before := db.now()
-	err := db.glance(ctx, func(c conn) error {
+	err := db.readSingle(ctx, func(c conn) error {
 		return c.row(ctx, `SELECT `+postgresClock).Scan(&at)
 	})
 	if err != nil {

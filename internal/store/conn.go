@@ -122,7 +122,7 @@ func (f failed) Scan(...any) error { return f.err }
 
 // later runs a statement whose outcome nobody looks at before the transaction's end. On
 // PostgreSQL it travels with others like it, at the latest with the commit, which saves its
-// journey; its error comes then.
+// round trip; its error comes then.
 func (c conn) later(ctx context.Context, query string, args ...any) error {
 	if c.pipe == nil {
 		_, err := c.exec(ctx, query, args...)
@@ -132,9 +132,9 @@ func (c conn) later(ctx context.Context, query string, args ...any) error {
 	return c.pipe.put(ctx, query, args)
 }
 
-// aside returns the same transaction for reads of records that it has not changed: they do
+// unqueued returns the same transaction for reads of records that it has not changed: they do
 // not wait for what is to run later.
-func (c conn) aside() conn {
+func (c conn) unqueued() conn {
 	c.pipe = nil
 	return c
 }

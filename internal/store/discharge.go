@@ -46,7 +46,7 @@ type dischargeRecord struct {
 	Wear    *float64 `json:"wear_p,omitempty"`
 }
 
-// encodeDischarge writes what was told of how a car may discharge; nothing is null.
+// encodeDischarge writes what was given of how a car may discharge; nothing is null.
 func encodeDischarge(d *flex.Discharge) any {
 	if !d.Known() {
 		return nil

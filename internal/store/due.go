@@ -20,7 +20,7 @@ func (tx *Tx) earliest(
 	args ...any,
 ) (at time.Time, err error) {
 	var v sql.NullInt64
-	if err := tx.aside().row(ctx, query, args...).Scan(&v); err != nil || !v.Valid {
+	if err := tx.unqueued().row(ctx, query, args...).Scan(&v); err != nil || !v.Valid {
 		return time.Time{}, err
 	}
 

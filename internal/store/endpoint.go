@@ -155,7 +155,7 @@ func (db *DB) dueEndpoints(
 	which string,
 	args ...any,
 ) (due []flex.Endpoint, err error) {
-	err = db.glance(ctx, func(c conn) error {
+	err = db.readSingle(ctx, func(c conn) error {
 		due, err = rows(
 			ctx,
 			c,

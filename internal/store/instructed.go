@@ -20,7 +20,7 @@ type PaidCall struct {
 }
 
 // PaidCalls returns the times within a span in which instructions that say what they pay called an
-// asset, in order: from the call on, until it was let go or the instruction was stopped or ended.
+// asset, in order: from the call on, until it was released or the instruction was stopped or ended.
 func (tx *Tx) PaidCalls(
 	ctx context.Context,
 	asset flex.AssetID,

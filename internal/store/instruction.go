@@ -279,7 +279,7 @@ func (tx *Tx) CalledNow(ctx context.Context) (map[flex.AssetID]bool, error) {
 	return called, err
 }
 
-// CalledBy returns who an instruction calls, and whom it let go, the last called first, and then by
+// CalledBy returns who an instruction calls, and whom it released, the last called first, and then by
 // their ids.
 func (tx *Tx) CalledBy(
 	ctx context.Context,

@@ -55,8 +55,8 @@ func (c conn) spreadLate(
 	args = slices.Insert(
 		args,
 		0,
-		any(micros(now)),
-		any(micros(now.Add(-lateAfter))),
+		micros(now),
+		micros(now.Add(-lateAfter)),
 		any(int64(flex.DefaultPower)),
 	)
 

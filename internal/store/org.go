@@ -106,7 +106,7 @@ func (all *All) OrgNamed(ctx context.Context, name string) (flex.Org, error) {
 func (tx *Tx) OrgRecord(ctx context.Context) (flex.Org, error) {
 	return one(
 		ctx,
-		tx.aside(),
+		tx.unqueued(),
 		"organisation not found",
 		scanOrg,
 		`SELECT `+orgColumns+` FROM org WHERE id = $1`,

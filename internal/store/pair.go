@@ -31,7 +31,7 @@ func (c conn) scanPair(s scanner) (p flex.MeterPair, err error) {
 	return p, err
 }
 
-// PutPairs keeps the organisation's pairs in place of all that it told before.
+// PutPairs keeps the organisation's pairs in place of all that it gave before.
 func (tx *Tx) PutPairs(ctx context.Context, pairs []flex.MeterPair) error {
 	_, err := tx.exec(
 		ctx,
@@ -88,7 +88,7 @@ func (tx *Tx) Pairs(ctx context.Context, span flex.Span) ([]flex.MeterPair, erro
 	return found, err
 }
 
-// LargestExport returns what the organisation was told of the largest half-hourly export of the
+// LargestExport returns what the organisation was given of the largest half-hourly export of the
 // pair that an MPAN is of now, if it was.
 func (tx *Tx) LargestExport(
 	ctx context.Context,

@@ -68,9 +68,9 @@ func (c conn) makeWeek(ctx context.Context, n int64) error {
 	return nil
 }
 
-// MakeRoom sees to it that readings of the span find room, which need not be done: it saves
+// MakePartitions sees to it that readings of the span find room, which need not be done: it saves
 // the first of them from waiting for it. On SQLite there is nothing to do.
-func (all *All) MakeRoom(ctx context.Context, span flex.Span) error {
+func (all *All) MakePartitions(ctx context.Context, span flex.Span) error {
 	if !all.db.d.weekly || span.Empty() {
 		return nil
 	}

@@ -74,7 +74,7 @@ func TestReadings_ByWeek(t *testing.T) {
 		t.Errorf("with one outside, readings lie in %s", got)
 	}
 	err = db.WriteAll(t.Context(), func(all *store.All) error {
-		if err := all.MakeRoom(t.Context(), flex.Span{From: now, To: now.Add(14 * 24 * time.Hour)}); err != nil {
+		if err := all.MakePartitions(t.Context(), flex.Span{From: now, To: now.Add(14 * 24 * time.Hour)}); err != nil {
 			return err
 		}
 		_, err := all.DropReadings(t.Context(), now.Add(30*24*time.Hour), 100)

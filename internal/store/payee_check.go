@@ -86,7 +86,7 @@ type PayeeCheck struct {
 	Attempt      int
 	SiteID       flex.SiteID
 	Verdict      string
-	Name         flex.Personal // of the account, as a close match told it
+	Name         flex.Personal // of the account, as a close match gave it
 	CheckedAt    time.Time
 	OverriddenBy string
 	OverriddenAt time.Time

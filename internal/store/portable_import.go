@@ -11,8 +11,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// errNotTaken undoes an import that was tried alone.
-var errNotTaken = errors.New("the import was tried alone")
+// errNotImported undoes an import that was tried alone.
+var errNotImported = errors.New("the import was tried alone")
 
 // ImportOrg takes an organisation in from its file, whole or not at all, and returns what is in
 // it; with preview it tries that and undoes it. The file is opened several times. A file that is
@@ -60,13 +60,13 @@ func (db *DB) ImportOrg(
 		}
 
 		if preview {
-			return errNotTaken
+			return errNotImported
 		}
 
 		return nil
 	})
 
-	if errors.Is(err, errNotTaken) {
+	if errors.Is(err, errNotImported) {
 		err = nil
 	}
 

@@ -85,7 +85,7 @@ var connectionClosed = []error{
 }
 
 // pipe holds the statements of a write back that may run later, so that several make one
-// journey to the server and back.
+// round trip to the server.
 type pipe struct {
 	link    *sql.Conn
 	waiting pgx.Batch
@@ -117,9 +117,9 @@ func (p *pipe) flush(ctx context.Context) error {
 	})
 }
 
-// together runs statements of the same arguments, one after the other in one journey, and
+// batch runs statements of the same arguments, one after the other in one round trip, and
 // returns how many rows each found.
-func (p *pipe) together(
+func (p *pipe) batch(
 	ctx context.Context,
 	queries []string,
 	args ...any,

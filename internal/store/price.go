@@ -158,7 +158,7 @@ func (tx *Tx) Quotes(
 	role pricing.Role,
 	span flex.Span,
 ) ([]flex.Quote, error) {
-	return tx.aside().roleQuotes(
+	return tx.unqueued().roleQuotes(
 		ctx,
 		tx.org,
 		role,

@@ -113,7 +113,7 @@ func invitation(p *flex.Product, event flex.EventID) Push {
 	}
 }
 
-// TellInvited has everybody who was invited to a product be told of it as it is now.
+// TellInvited has everybody who was invited to a product be informed of it as it is now.
 func (tx *Tx) TellInvited(ctx context.Context, p *flex.Product) error {
 	invited, err := tx.Participations(ctx, p.ID, flex.SiteID{}, allSites)
 	if err != nil {

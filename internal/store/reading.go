@@ -55,7 +55,7 @@ type owned struct {
 
 // Rating is what bounds the readings of an asset.
 type Rating struct {
-	Power  flex.Watts // of the asset; 0 if never told
+	Power  flex.Watts // of the asset; 0 if never given
 	Supply flex.Supply
 }
 
@@ -186,7 +186,7 @@ func (o *owners) learn(org flex.OrgID, register int64, found []ratedAsset) {
 	}
 }
 
-// PutReadings keeps readings of the organisation's own assets, as OwnAssets has told, each
+// PutReadings keeps readings of the organisation's own assets, as OwnAssets returns, each
 // time, asset and label once. Where there is one already with another value, the new one
 // takes its place and the old one goes into the history: the trigger reading_corrected keeps it,
 // whatever statement changes a reading, as settlement as of an instant reads it.

@@ -32,7 +32,7 @@ func (tx *Tx) ReadingsEach(
 	}
 
 	for _, key := range order {
-		if err := tx.readTogether(ctx, queries, alike[key], found); err != nil {
+		if err := tx.readBatch(ctx, queries, alike[key], found); err != nil {
 			return nil, err
 		}
 	}
@@ -46,8 +46,8 @@ func (q ReadingQuery) atEdgesAlone() bool {
 	return len(odd) == 0 && !q.Within.Empty()
 }
 
-// readTogether asks for what some of the queries ask for, and gives each its own.
-func (tx *Tx) readTogether(
+// readBatch asks for what some of the queries ask for, and gives each its own.
+func (tx *Tx) readBatch(
 	ctx context.Context,
 	queries []ReadingQuery,
 	which []int,

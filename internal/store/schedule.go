@@ -92,7 +92,7 @@ type Effective struct {
 	Closed []flex.Span
 	// nil if it begins and ends when the market and the tariff say
 	Ramp *Ramp
-	// nil if the asset was never told that it may discharge, or may not
+	// nil if the asset may not discharge, or is not known to
 	Discharge *Discharge
 }
 

@@ -119,7 +119,7 @@ func (tx *Tx) LockAsset(ctx context.Context, id flex.AssetID) error {
 	}
 
 	// A wave changes sessions without a lock on their assets.
-	found, err := tx.pipe.together(
+	found, err := tx.pipe.batch(
 		ctx,
 		[]string{asset + tx.db.d.forUpdate,
 			`SELECT 1 FROM session WHERE org_id = $1 AND asset_id = $2 AND plugged_out_at IS NULL` +

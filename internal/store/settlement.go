@@ -14,7 +14,7 @@ type RunKind string
 
 // The kinds of run.
 const (
-	RoundRun RunKind = "round" // what was due; it posts
+	PostingRun RunKind = "round" // what was due; it posts
 	// a time settled again, to be compared; it posts nothing
 	AgainRun RunKind = "again"
 )

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// slowRest is how long a statement that was logged is not logged again.
-	slowRest = 10 * time.Minute
+	// slowInterval is how long a statement that was logged is not logged again.
+	slowInterval = 10 * time.Minute
 	// slowMax is how many different statements are remembered; further ones are not logged.
 	slowMax = 1000
 	// planTime is how long the database may take to say how it would run a statement.
@@ -90,7 +90,7 @@ func (s *slowLog) take(query string, now time.Time) bool {
 	defer s.mu.Unlock()
 
 	last, known := s.logged[query]
-	if known && now.Sub(last) < slowRest {
+	if known && now.Sub(last) < slowInterval {
 		return false
 	}
 	if !known && len(s.logged) == slowMax {
@@ -130,7 +130,7 @@ func (db *DB) planOf(ctx context.Context, query string, args []any) string {
 	defer cancel()
 
 	var lines []string
-	err := db.glance(ctx, func(c conn) error {
+	err := db.readSingle(ctx, func(c conn) error {
 		rs, err := c.run.QueryContext(ctx, db.d.explain+query, args...)
 		if err != nil {
 			return err

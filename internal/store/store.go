@@ -307,7 +307,7 @@ func (db *DB) read(
 }
 
 // single is WriteAll for a single statement, which commits by itself: on PostgreSQL it takes
-// one journey. What fn reads before or after it, it reads of what others have committed by
+// one round trip. What fn reads before or after it, it reads of what others have committed by
 // then.
 func (db *DB) single(ctx context.Context, fn func(*All) error) error {
 	if db.sqlite != nil {
@@ -316,9 +316,9 @@ func (db *DB) single(ctx context.Context, fn func(*All) error) error {
 	return db.unavailable(fn(&All{conn{db: db, run: db.sql}, db.Now()}))
 }
 
-// glance runs fn without a transaction, for a single query: on PostgreSQL that saves the
-// journeys of its beginning and its end.
-func (db *DB) glance(ctx context.Context, fn func(conn) error) error {
+// readSingle runs fn without a transaction, for a single query: on PostgreSQL that saves the
+// round trips of its beginning and its end.
+func (db *DB) readSingle(ctx context.Context, fn func(conn) error) error {
 	if db.sqlite != nil {
 		return db.readSQLite(ctx, func(c conn, _ time.Time) error {
 			return fn(c)

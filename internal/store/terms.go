@@ -28,7 +28,7 @@ func (tx *Tx) Terms(ctx context.Context) ([]flex.Term, error) {
 
 	return rows(
 		ctx,
-		tx.aside(),
+		tx.unqueued(),
 		scan,
 		`SELECT name, from_day, value, set_at, set_by FROM term WHERE org_id = $1 ORDER BY name, from_day`,
 		tx.org.Bytes(),

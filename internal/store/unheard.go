@@ -60,8 +60,8 @@ func (tx *Tx) dropUnreached(ctx context.Context, asset flex.AssetID) error {
 	)
 }
 
-// heard is the newest reading of an asset, of the steady ones or of a charger's.
-type heard struct {
+// source is the newest reading of an asset, of the steady ones or of a charger's.
+type source struct {
 	asset  flex.AssetID
 	steady bool
 }
@@ -71,18 +71,18 @@ type heard struct {
 // asked for: a plug-in, by any process, may have set the next one due.
 type noted struct {
 	mu sync.Mutex
-	at map[heard]time.Time
+	at map[source]time.Time
 }
 
 // moved returns those that are a step beyond what was written before.
-func (n *noted) moved(newest map[heard]time.Time) []heard {
+func (n *noted) moved(newest map[source]time.Time) []source {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.at == nil || len(n.at) > ownersMax {
-		n.at = map[heard]time.Time{}
+		n.at = map[source]time.Time{}
 	}
 
-	var keys []heard
+	var keys []source
 	for k, at := range newest {
 		last, known := n.at[k]
 		if !k.steady || !known || !at.Before(last.Add(readingStep)) {
@@ -96,9 +96,9 @@ func (n *noted) moved(newest map[heard]time.Time) []heard {
 
 // noteReadings keeps when the next readings of the assets are due.
 func (tx *Tx) noteReadings(ctx context.Context, rs []flex.Reading) error {
-	newest := map[heard]time.Time{}
+	newest := map[source]time.Time{}
 	for _, r := range rs {
-		k := heard{
+		k := source{
 			r.AssetID,
 			r.Label != flex.ChargerEnergy && r.Label != flex.ChargerRegister,
 		}
@@ -111,7 +111,7 @@ func (tx *Tx) noteReadings(ctx context.Context, rs []flex.Reading) error {
 	keys := tx.db.noted.moved(newest)
 
 	// In the order of the key, so that two batches never wait for each other in a ring.
-	slices.SortFunc(keys, func(a, b heard) int {
+	slices.SortFunc(keys, func(a, b source) int {
 		by := bytes.Compare(a.asset[:], b.asset[:])
 		if by != 0 || a.steady == b.steady {
 			return by

@@ -170,7 +170,7 @@ type InstructionReport struct {
 	At          Time        `json:"at"`
 	// Of the plans as they were sent, less those that stood.
 	CostPence float64 `json:"cost_pence"`
-	// Assets that were called, also those that were let go.
+	// Assets that were called, also those that were released.
 	NumCalled int `json:"num_called"`
 	// Of it and of the hour after.
 	HalfHours []InstructionReportHalf `json:"half_hours"`
@@ -220,7 +220,7 @@ type InstructionReportPart struct {
 	AssetID  flex.AssetID `json:"asset_id"`
 	SiteID   flex.SiteID  `json:"site_id"`
 	CalledAt Time         `json:"called_at"`
-	// When it was let go before the end.
+	// When it was released before the end.
 	ReleasedAt  Time      `json:"released_at,omitzero"`
 	CostPence   float64   `json:"cost_pence"`
 	BaselineKWh []float64 `json:"baseline_kwh"`

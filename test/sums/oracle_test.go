@@ -44,7 +44,7 @@ type terms struct {
 
 // device is an asset of a home.
 type device struct {
-	power     int64 // watts; 0: never told
+	power     int64 // watts; 0: never given
 	battery   bool
 	qualified bool // its own meter
 	capacity  int64

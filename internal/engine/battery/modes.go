@@ -23,7 +23,7 @@ func (p *ModeProblem) Run(modes []Mode) (stored []int, pence []float64) {
 	return stored, pence
 }
 
-// Mode is what a battery is told to do in a slot.
+// Mode is what a battery is to do in a slot.
 type Mode uint8
 
 // The modes. They are exact: a battery left to one does this and nothing else.
@@ -130,7 +130,7 @@ type modeSolver struct {
 	net   []float64
 }
 
-// Device is what a battery does when it is told a mode. Its zero value is ready to Load.
+// Device is what a battery does when it is sent a mode. Its zero value is ready to Load.
 type Device struct {
 	Problem *ModeProblem
 	moves   [][ModeCount]move

@@ -213,7 +213,7 @@ type Meter struct {
 	Mode   battery.Mode
 }
 
-// AtMeter holds what a battery is told to do in a half-hour against the limits of its site and its own: an
+// AtMeter checks what a battery is to do in a half-hour against the limits of its site and its own: an
 // error says which one it breaks. A mode other than charging or locked covers whatever is drawn, a car's
 // need too.
 func AtMeter(m Meter) error {

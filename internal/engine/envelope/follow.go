@@ -149,8 +149,8 @@ func (w *flow) spares(free Set) {
 	}
 }
 
-// room returns how much more a car could draw in a slot.
-func (w *flow) room(car, slot int) int64 {
+// headroom returns how much more a car could draw in a slot.
+func (w *flow) headroom(car, slot int) int64 {
 	if slot == w.slots {
 		return w.spare[car] - w.x[slot][car]
 	}
@@ -186,7 +186,7 @@ func (w *flow) fill() {
 				break
 			}
 
-			take := min(left, w.room(i, t))
+			take := min(left, w.headroom(i, t))
 			w.put(i, t, take)
 			left -= take
 		}
@@ -203,7 +203,7 @@ func (w *flow) place(car int, slots []int, left int64) int64 {
 			continue
 		}
 
-		take := min(left, w.room(car, t), -w.surplus[t])
+		take := min(left, w.headroom(car, t), -w.surplus[t])
 		w.put(car, t, take)
 		left -= take
 	}
@@ -294,7 +294,7 @@ func (w *flow) push(t, u int) {
 			continue
 		}
 
-		move := min(x, w.surplus[t], w.room(i, u))
+		move := min(x, w.surplus[t], w.headroom(i, u))
 		w.put(i, t, -move)
 		w.put(i, u, move)
 	}
@@ -342,7 +342,7 @@ func (w *flow) lowest(t int) int {
 // movable reports whether some car could draw less in one slot and more in another.
 func (w *flow) movable(t, u int) bool {
 	for i, x := range w.x[t] {
-		if x > 0 && w.room(i, u) > 0 {
+		if x > 0 && w.headroom(i, u) > 0 {
 			return true
 		}
 	}

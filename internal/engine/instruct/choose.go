@@ -208,8 +208,8 @@ func Missing(
 
 // Correct compares what called cars bring with the targets. It returns the places of the
 // candidates that are to be called beside them, where something is missing, or of the called
-// ones that are to be let go, the dearest first, and of equals the first, where there is more than enough. A called car
-// that brings nothing, as far as is known, is not let go.
+// ones that are to be released, the dearest first, and of equals the first, where there is more than enough. A called car
+// that brings nothing, as far as is known, is not released.
 func Correct(
 	target []charge.Joules,
 	called, others []Candidate,

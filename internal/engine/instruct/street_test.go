@@ -30,7 +30,7 @@ type charger struct {
 	base    flex.Watts  // what it draws without
 
 	called   bool
-	out      bool // was let go: not called again
+	out      bool // was released: not called again
 	sent     int  // second of its last plan
 	draws    flex.Watts
 	accepted bool
@@ -116,7 +116,7 @@ func (c *charger) send(second int, called bool) {
 	c.changes++
 }
 
-// checked is one look of the loop: who is called and who is let go.
+// checked is one look of the loop: who is called and who is released.
 func checked(all []charger, target []charge.Joules, second int) {
 	var called, others []Candidate
 	var calledAt, othersAt []int

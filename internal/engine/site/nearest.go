@@ -29,14 +29,12 @@ func (n *nearest) search() float64 {
 		n.at[i] = -n.from[i] / n.set.scale[i]
 	}
 
-	low := n.reach()
+	n.reach()
 	n.take()
 	copy(n.at, n.points[0])
 
 	for range nearSteps {
-		low = n.reach()
-
-		if low >= n.length()-near {
+		if n.reach() >= n.length()-near {
 			break
 		}
 

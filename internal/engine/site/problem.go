@@ -9,7 +9,7 @@ type Problem struct {
 	Export      []float64
 	Load        []float64
 	PV          []float64
-	Curtailable bool // the roof can be told to give less
+	Curtailable bool // the roof can be made to give less
 
 	GridImport float64
 	GridExport float64

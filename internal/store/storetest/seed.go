@@ -295,7 +295,7 @@ func (s *Seed) QueueEnded() {
 func (s *Seed) Readings(from flex.Period, periods int) {
 	s.t.Helper()
 	err := s.db.WriteAll(s.t.Context(), func(all *store.All) error {
-		return all.MakeRoom(s.t.Context(), flex.Span{
+		return all.MakePartitions(s.t.Context(), flex.Span{
 			From: from.Start(),
 			To:   from.Add(periods).Start(),
 		})
