@@ -20,7 +20,7 @@ type operator struct {
 	List     operatorList         `cmd:"" help:"Who may use the console, and what each may do."`
 	Sessions operatorSessions     `cmd:"" help:"Where operators are logged in."`
 	Logout   operatorLogout       `cmd:"" help:"End all sessions of an operator."`
-	Reset    operatorResetTwoStep `cmd:"" name:"reset-two-step" help:"Have an operator's logins ask for no code any more, as when the app and the recovery codes are lost."`
+	Reset    operatorResetTwoStep `cmd:"" name:"reset-two-step" help:"Have an operator's logins ask for no code any more and forget their passkeys, as when the devices and the recovery codes are lost."`
 	Tie      operatorTie          `cmd:"" help:"Have an operator with a password sign in at the identity provider from now on."`
 	Remove   operatorRemove       `cmd:"" help:"Let an operator in no more, from now on."`
 }
@@ -154,9 +154,9 @@ func (o *operatorResetTwoStep) Run(ctx context.Context) error {
 		ctx,
 		o.open,
 		o.Name,
-		"remove a second step",
+		"remove a second step and passkeys",
 		func(d *access.Service) error {
-			return d.RemoveTwoStep(ctx, o.Name)
+			return d.ResetFactors(ctx, o.Name)
 		},
 	)
 }

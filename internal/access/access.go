@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/keyring"
 	"flexd/internal/store"
 	"flexd/internal/worker"
 )
@@ -36,6 +37,8 @@ const tokenLength = len(tokenMark) + 43
 // memory may be lost at any moment.
 type Service struct {
 	DB *store.DB
+	// Keys seal the challenges of passkeys; nil for none of these.
+	Keys *keyring.Ring
 
 	// SSO is the identity provider that operators can sign in at; nil for none.
 	SSO *SingleSignOn

@@ -194,6 +194,7 @@ func (h *App) openServices(ctx context.Context, s Settings) error {
 	db := h.DB
 	h.Access = &access.Service{
 		DB:            db,
+		Keys:          s.Keys,
 		SSO:           s.SSO,
 		PasswordsShut: s.PasswordsShut,
 	}

@@ -28,7 +28,10 @@ type accountPage struct {
 	// whether everybody's have to
 	Must bool `json:"two_step_by_rule"`
 	// at the identity provider
-	SSO bool `json:"signs_in_elsewhere"`
+	SSO      bool             `json:"signs_in_elsewhere"`
+	Passkeys []access.Passkey `json:"passkeys"`
+	// whether the browser can make one here
+	MayHavePasskeys bool `json:"-"`
 }
 
 func (s *Server) account(r *request) (view, error) {
@@ -46,8 +49,15 @@ func (s *Server) account(r *request) (view, error) {
 		TwoStep:     r.who.TwoStep,
 		Must:        s.TwoStep,
 		SSO:         r.who.SSO,
+
+		MayHavePasskeys: s.Access.HasPasskeys(s.passkeySite(r)),
 	}
 
+	if err != nil {
+		return view{}, err
+	}
+
+	p.Passkeys, err = s.Access.PasskeysOf(r.Context(), r.who.ID)
 	if err != nil {
 		return view{}, err
 	}

@@ -95,6 +95,7 @@ var surface = []route{
 	{pattern: "GET /console/login", public: true, handle: (*Server).loginPage},
 	{pattern: "POST /console/login", public: true, handle: (*Server).login},
 	{pattern: "POST /console/login/code", public: true, handle: (*Server).loginCode},
+	{pattern: "POST /console/login/passkey", public: true, handle: (*Server).loginPasskey},
 	{pattern: "POST /console/logout", needs: access.See, handle: (*Server).logout},
 
 	// signin.go
@@ -336,6 +337,26 @@ var surface = []route{
 		needs:   access.See,
 		confirm: true,
 		handle:  (*Server).removeTwoStep,
+	},
+
+	// passkey.go
+	{
+		pattern: "POST /console/account/passkeys/begin",
+		needs:   access.See,
+		confirm: true,
+		handle:  (*Server).beginPasskey,
+	},
+	{
+		pattern: "POST /console/account/passkeys",
+		needs:   access.See,
+		confirm: true,
+		handle:  (*Server).addPasskey,
+	},
+	{
+		pattern: "POST /console/account/passkeys/remove",
+		needs:   access.See,
+		confirm: true,
+		handle:  (*Server).removePasskey,
 	},
 
 	// operators.go

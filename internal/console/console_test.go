@@ -71,7 +71,7 @@ func openStore(t testing.TB, url, now string) *service {
 	d := &service{TB: t}
 	d.goTo(now)
 	d.db = storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return time.UnixMicro(d.micro.Load()) }})
-	d.access = &access.Service{DB: d.db}
+	d.access = &access.Service{DB: d.db, Keys: storetest.Keys(t)}
 	out := egress.New(egress.Options{Allow: egress.Private})
 	d.control, d.push = &control.Service{DB: d.db}, &delivery.Service{DB: d.db, Out: out, BaseURL: "https://flexd.example", PlainHTTP: true}
 	t.Cleanup(out.Close)

@@ -119,36 +119,38 @@ type confirmPage struct {
 	Path   string
 	Fault  string
 	Fields []formField
+	// what a browser is to sign with a passkey of the operator's, if they have one
+	Passkey string
 	// in place of the form, for who has no password here
 	SignIn *signInLink
 }
 
 type formField struct{ Name, Value string }
 
-// confirm takes the password from the form, or returns the page that asks for it.
+// confirm takes the password or a passkey from the form, or returns the page that asks for it.
 func (s *Server) confirm(r *request) (view, error) {
 	p := confirmPage{Path: r.URL.RequestURI()}
 
-	if password := r.PostFormValue(passwordField); password != "" {
-		err := s.Access.ConfirmOperator(
-			r.Context(),
-			s.sessionOf(r.Request),
-			flex.Secret(password),
-			r.from,
-		)
-		if err == nil {
-			return view{}, nil
-		}
-
-		p.Fault, err = loginFault(r, err)
-		if err != nil {
-			return view{}, err
-		}
+	done, fault, err := s.confirmed(r)
+	if err != nil || done {
+		return view{}, err
 	}
+	p.Fault = fault
+
+	asked, err := s.Access.PasskeyConfirmation(
+		r.Context(),
+		r.who,
+		s.sessionOf(r.Request),
+		s.passkeySite(r),
+	)
+	if err != nil {
+		return view{}, err
+	}
+	p.Passkey = string(asked)
 
 	for name, values := range r.PostForm {
 		for _, value := range values {
-			if name != passwordField {
+			if name != passwordField && name != passkeyField {
 				p.Fields = append(p.Fields, formField{name, value})
 			}
 		}
@@ -164,4 +166,39 @@ func (s *Server) confirm(r *request) (view, error) {
 		title:  "Confirm that it is you",
 		data:   p,
 	}, nil
+}
+
+// confirmed reports whether the form shows who the operator is, or in words why not; there are none
+// if it does not say.
+func (s *Server) confirmed(r *request) (done bool, fault string, err error) {
+	token := s.sessionOf(r.Request)
+	password := r.PostFormValue(passwordField)
+	signed := r.PostFormValue(passkeyField)
+
+	switch {
+	case password != "":
+		err = s.Access.ConfirmOperator(r.Context(), token, flex.Secret(password), r.from)
+		if err != nil {
+			fault, err = loginFault(r, err)
+			return false, fault, err
+		}
+
+	case signed != "":
+		err = s.Access.ConfirmOperatorPasskey(
+			r.Context(),
+			token,
+			s.passkeySite(r),
+			signed,
+			r.from,
+		)
+		if err != nil {
+			fault, err = passkeyFault(r, err)
+			return false, fault, err
+		}
+
+	default:
+		return false, "", nil
+	}
+
+	return true, "", nil
 }

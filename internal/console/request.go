@@ -326,6 +326,8 @@ var doneText = map[string]string{
 	"supplied":    "The capacity is set, from the day that the list says.",
 	"powered":     "The power is set, from the day that the site's list says.",
 	"twostep":     "Everybody here gives a code at the login, too: set yours up, and the rest of the console opens.",
+	"passkey":     "The passkey is kept: you can log in with it.",
+	"keyless":     "The passkey opens nothing any more.",
 	"codeless":    "Your logins ask for no code any more.",
 	"orgs":        "It is set whose operator that is, from the next request on.",
 	"role":        "The role is changed, from the next request on.",

@@ -98,6 +98,8 @@ type loginForm struct {
 	// the way to the identity provider, if there is one
 	SignIn        *signInLink
 	PasswordsShut bool
+	// what a browser is to sign with a passkey; empty where none can be used
+	Passkey string
 	// where to log out at the provider, too, for who has just logged out here
 	End string
 }
@@ -113,6 +115,11 @@ func (s *Server) loginView(r *request, f loginForm) (view, error) {
 	f.SignIn = s.signInLink(f.Next, false)
 	f.PasswordsShut = s.Access.PasswordsShut
 	f.End = s.endAtProvider(r)
+
+	if !f.PasswordsShut {
+		asked, failed := s.Access.PasskeyLogin(s.passkeySite(r))
+		f.Passkey, err = string(asked), errors.Join(err, failed)
+	}
 
 	return view{
 		page:  "login",

@@ -147,6 +147,7 @@ var stays = map[string]string{
 
 	"operator":          staysPeople,
 	"operator_org":      staysPeople,
+	"operator_passkey":  staysPeople,
 	"operator_recovery": staysPeople,
 	"operator_session":  staysPeople,
 	"operator_sign_in":  staysPeople,
