@@ -16,6 +16,7 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/flex"
+	"flexd/test/axe"
 )
 
 // device is an authenticator with one passkey.
@@ -268,9 +269,11 @@ func TestPasskeys_Browser(t *testing.T) {
 	}
 	b.run(chromedp.Navigate(b.base+"/console/account"), press(`form[action$="/passkeys/begin"] button`))
 	b.run(shown(`form[data-make]`), chromedp.SendKeys(chromedp.CSS("#name"), "browser"))
+	b.judge("passkey")
 	b.run(press(`form[data-make] button`), shown(`form[action$="/passkeys/remove"]`))
 	b.run(press(`.who button`), shown(`form[data-passkey]`), press(`form[data-passkey] button`))
-	b.run(shown(`.who button`))
+	b.run(shown(`.who button`), chromedp.Navigate(b.base+"/console/account"), shown(`form[action$="/passkeys/remove"]`))
+	b.judge("account with a passkey")
 
 	// A while later the same browser confirms an act.
 	d.wait(access.ConfirmedFor + time.Minute)
@@ -284,5 +287,20 @@ func TestPasskeys_Browser(t *testing.T) {
 	b.mu.Unlock()
 	if left, err := d.access.PasskeysOf(t.Context(), id); err != nil || len(left) > 0 {
 		t.Errorf("the passkey that the browser removed: %v %v", left, err)
+	}
+}
+
+// judge holds the page that is open against the rules of all, and against axe-core where that is asked for.
+func (b *browser) judge(name string) {
+	b.Helper()
+	b.sound(name)
+	b.contrast(name)
+
+	if axe.Wanted() {
+		found, err := axe.Violations(b.ctx)
+		b.must(err)
+		for _, f := range found {
+			b.Errorf("%s: axe: %s", name, f)
+		}
 	}
 }
