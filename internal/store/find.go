@@ -1,7 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -168,8 +170,49 @@ func likeText(text string) string {
 	).Replace(strings.ToLower(text))
 }
 
-// FindAssets returns assets across organisations in the order that is asked for.
-func (all *All) FindAssets(ctx context.Context, f Find) ([]AssetLine, error) {
+// onlyAtFirst is among how many of the assets that are listed by their ids a page is looked for at first.
+const onlyAtFirst = 256
+
+// FindAssets returns assets across organisations in the order that is asked for. Of many ids, the
+// newest first, it looks among the newest alone until the page is full: a plan over all of them
+// takes longer than the page may.
+func (all *All) FindAssets(
+	ctx context.Context,
+	f Find,
+) (found []AssetLine, err error) {
+	if f.Sort != "" || len(f.Only) <= onlyAtFirst {
+		return all.findAssets(ctx, f)
+	}
+
+	ids := slices.SortedFunc(
+		slices.Values(f.Only),
+		func(a, b flex.AssetID) int { return bytes.Compare(b[:], a[:]) },
+	)
+
+	if !f.Before.IsZero() {
+		ids = slices.DeleteFunc(ids, func(id flex.AssetID) bool {
+			return bytes.Compare(id[:], f.Before[:]) >= 0
+		})
+	}
+
+	for size := onlyAtFirst; len(ids) > 0 && f.Limit > 0; size *= 4 {
+		part := f
+		part.Only = ids[:min(size, len(ids))]
+		ids = ids[len(part.Only):]
+
+		more, err := all.findAssets(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+
+		found = append(found, more...)
+		f.Limit -= len(more)
+	}
+
+	return found, nil
+}
+
+func (all *All) findAssets(ctx context.Context, f Find) ([]AssetLine, error) {
 	w := &condition{}
 	f.text(all.conn, w, true)
 	w.within(ctx, "a.org_id")
@@ -223,11 +266,23 @@ func (all *All) CountAssets(ctx context.Context, f Find) (n int, err error) {
 	f.only(w, all.db.d)
 	err = all.row(
 		ctx,
-		`SELECT count(*) FROM `+foundAssets+` WHERE 1 = 1`+w.text.String(),
+		`SELECT count(*) FROM `+f.countedIn()+` WHERE 1 = 1`+w.text.String(),
 		w.args...,
 	).Scan(&n)
 
 	return n, err
+}
+
+// countedIn is what the conditions of a count need: assets alone where they ask for nothing of the
+// site and the session.
+func (f Find) countedIn() string {
+	ofSite := f.Text != "" || f.GSPGroup != ""
+	ofSession := f.Plugged || f.State == AssetPluggedIn || f.State == AssetUnplanned
+	if ofSite || ofSession {
+		return foundAssets
+	}
+
+	return "asset a"
 }
 
 // assets adds the conditions on assets.
