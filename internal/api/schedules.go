@@ -44,7 +44,7 @@ func (s *Server) schedule(r *request) (answer, error) {
 		AcceptedGeneration: contract.Accepted(v.Accepted),
 		MadeAt:             wire.At(v.MadeAt),
 		ReadyBy:            wire.At(v.From.ReadyBy),
-		Periods:            contract.HeatSchedulePeriods(v.Steps, v.Heat),
+		Periods:            contract.HeatSchedulePeriods(v.Limits(), v.Heat),
 	}), nil
 }
 

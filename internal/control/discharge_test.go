@@ -135,6 +135,28 @@ func TestDischarge(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 
+		x := h.explanation()
+		if !x.Exact || !strings.Contains(x.Summary, "at 30.0 p") || !strings.Contains(x.Summary, "buys it back at 9.0 p") || x.Discharge.Reserve != 18000 {
+			t.Errorf("exact %v: %s", x.Exact, x.Summary)
+		}
+
+		below := 0
+		for _, s := range x.Schedule.Limits() {
+			if s.Limit < 0 {
+				below++
+			}
+		}
+
+		for _, p := range x.Plan.Periods {
+			if taken := p.Energy; taken < 0 && !strings.Contains(p.Reason.String(), "gives") || taken > 0 && p.Energy > 3700 {
+				t.Errorf("%v takes %d Wh: %v", p.From, taken, p.Reason)
+			}
+		}
+
+		if below == 0 || !strings.Contains(x.Prose(), "gives energy, which is bought back") {
+			t.Errorf("%d limits below zero\n%s", below, x.Prose())
+		}
+
 		before := h.look().Current.Generation
 		h.wait(5 * time.Minute)
 		h.refresh()

@@ -40,7 +40,9 @@ type Explanation struct {
 	Caps    []BindingCap
 	Summary string
 	Heat    []HeatPeriod // of a heat pump, in the place of the plan's periods
-	Exact   bool         // the plan worked out anew is the schedule, to the second
+	// what a car that may discharge gives, and why; nil for one that was never said to
+	Discharge *Discharge
+	Exact     bool // the plan worked out anew is the schedule, to the second
 
 	// of what is missing, that one kW more of main fuse would bring
 	more flex.WattHours
@@ -239,6 +241,7 @@ func explain(s InForce, ps []flex.PricedPeriod, b store.Binding) Explanation {
 	)
 
 	x.Exact = sameAhead(s.Steps, slices.Concat(x.Plan.Steps, tail), from)
+	x.sayDischarge()
 	x.sayRamp()
 	x.sayMore(problem)
 	x.Summary = summary(&x)

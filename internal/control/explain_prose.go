@@ -102,6 +102,10 @@ func summary(x *Explanation) string {
 		b.WriteString(line + " ")
 	}
 
+	for _, line := range x.dischargeLines() {
+		b.WriteString(line + " ")
+	}
+
 	return strings.TrimSpace(b.String())
 }
 

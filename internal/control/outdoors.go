@@ -10,8 +10,8 @@ import (
 	"flexd/internal/store"
 )
 
-// usualOutdoors are the lowest and the highest temperature of a day in each month: the means of Heathrow for 1991 to
-// 2020 (Met Office).
+// usualOutdoors are the lowest and the highest temperature of a day in each month, as they are assumed around London. They
+// are of the order of the means of Heathrow for 1991 to 2020, to a degree or so, and were taken from no data set.
 var usualOutdoors = [12][2]float64{
 	{2.7, 8.4}, {2.8, 9.0}, {4.2, 11.7}, {6.5, 15.0}, {9.2, 18.4}, {12.3, 21.6},
 	{14.3, 23.9}, {14.0, 23.4}, {11.7, 20.2}, {8.8, 15.8}, {5.5, 11.5}, {3.1, 8.8},

@@ -375,6 +375,39 @@ type Schedule struct {
 	Heat   *HeatSignals // of a heat pump that windows do not steer
 }
 
+// Limits are the steps of the schedule, with a limit below zero where its car gives.
+func (s *Schedule) Limits() []Step { return WithGives(s.Steps, s.Gives) }
+
+// WithGives are steps with a limit below zero where a car gives. Where they let it charge, it gives nothing.
+func WithGives(steps, gives []Step) (all []Step) {
+	if len(gives) == 0 {
+		return steps
+	}
+
+	for _, s := range steps {
+		for _, g := range gives {
+			in := g.Meet(s.Span)
+			if in.Empty() || s.Limit > 0 {
+				continue
+			}
+
+			before := Span{From: s.From, To: in.From}
+			if !before.Empty() {
+				all = append(all, Step{Span: before, Limit: s.Limit})
+			}
+
+			all = append(all, Step{Span: in, Limit: -g.Limit})
+			s.From = in.To
+		}
+
+		if !s.Empty() {
+			all = append(all, s)
+		}
+	}
+
+	return all
+}
+
 // CallbackStatus is what a client reports of an event.
 type CallbackStatus string
 

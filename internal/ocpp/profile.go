@@ -67,35 +67,18 @@ func NewDischarging(
 	asset flex.AssetID,
 	steps, gives []flex.Step,
 ) (Profile, error) {
-	var all []flex.Step
 	for _, s := range steps {
 		for _, g := range gives {
-			in := g.Meet(s.Span)
-			if in.Empty() {
-				continue
-			}
-			if s.Limit > 0 || g.Limit < 0 {
+			if s.Limit > 0 && !g.Meet(s.Span).Empty() || g.Limit < 0 {
 				return Profile{}, fmt.Errorf(
 					"at %v it would take and give",
-					in.From,
+					g.From,
 				)
 			}
-
-			before := flex.Span{From: s.From, To: in.From}
-			if !before.Empty() {
-				all = append(all, flex.Step{Span: before, Limit: s.Limit})
-			}
-
-			all = append(all, flex.Step{Span: in, Limit: -g.Limit})
-			s.From = in.To
-		}
-
-		if !s.Empty() {
-			all = append(all, s)
 		}
 	}
 
-	return profileOf(asset, all)
+	return profileOf(asset, flex.WithGives(steps, gives))
 }
 
 func profileOf(asset flex.AssetID, steps []flex.Step) (Profile, error) {

@@ -146,6 +146,10 @@ func scanSchedule(s scanner) (v Schedule, err error) {
 		return v, err
 	}
 
+	if d := v.From.Discharge; d != nil {
+		v.Gives = d.Gives
+	}
+
 	v.Steps, err = readSteps(from, steps)
 
 	return v, err

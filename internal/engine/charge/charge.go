@@ -102,6 +102,9 @@ const (
 	PastReady
 	LeftToOthers // of a fleet that does not begin and end at once
 	GoesOn
+	// of a car that discharges
+	Gives
+	BuysBack
 )
 
 var reasons = [...]string{
@@ -118,6 +121,8 @@ var reasons = [...]string{
 	CapClosed:    "a cap, or an instruction of the grid, leaves no power",
 	PastReady:    "after ready-by",
 	LeftToOthers: "left to others, so that not all cars of the fleet begin and end at once",
+	Gives:        "the car gives energy, which is bought back for less",
+	BuysBack:     "what the car gives is charged again, when it costs least",
 	GoesOn:       "goes on until its own next half-hour, so that not all cars of the fleet change at once",
 }
 
