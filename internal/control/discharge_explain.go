@@ -36,6 +36,7 @@ type GivenPart struct {
 // take if it only charged.
 func (x *Explanation) sayDischarge() {
 	d := x.From.Discharge
+
 	if d == nil {
 		return
 	}
@@ -60,6 +61,7 @@ func (x *Explanation) sayDischarge() {
 	x.Exact = x.keepsLaw(d)
 	x.Plan.Steps = x.Steps
 	x.Plan.Energy = 0
+
 	for i := range x.Plan.Periods {
 		x.sayPeriod(&x.Plan.Periods[i], d)
 	}
@@ -69,6 +71,7 @@ func (x *Explanation) sayDischarge() {
 func (x *Explanation) keepsLaw(d *store.Discharge) bool {
 	from := x.Steps[0].From
 	whole := flex.Span{From: from, To: x.From.ReadyBy}
+
 	return check.Discharge(check.Discharging{
 		From:     from,
 		ReadyBy:  x.From.ReadyBy,
@@ -108,6 +111,7 @@ func (x *Explanation) sayPeriod(p *charge.Period, d *store.Discharge) {
 // dischargeLines says in sentences what a car gives, or why it gives nothing.
 func (x *Explanation) dischargeLines() []string {
 	d := x.Discharge
+
 	switch {
 	case d == nil:
 		return nil
@@ -118,6 +122,7 @@ func (x *Explanation) dischargeLines() []string {
 	}
 
 	var parts []string
+
 	for _, r := range d.runs() {
 		parts = append(parts, fmt.Sprintf(
 			"%.1f kWh from %s at %.1f p",
@@ -140,8 +145,10 @@ func (x *Explanation) dischargeLines() []string {
 // runs are the parts that follow each other at one price, as one each.
 func (d *Discharge) runs() (runs []GivenPart) {
 	last := time.Time{}
+
 	for _, part := range d.Parts {
 		n := len(runs)
+
 		if n > 0 && part.From.Equal(last) && part.Price == runs[n-1].Price {
 			runs[n-1].Energy += part.Energy
 		} else {

@@ -136,11 +136,13 @@ func TestDischarge(t *testing.T) {
 		}
 
 		x := h.explanation()
+
 		if !x.Exact || !strings.Contains(x.Summary, "at 30.0 p") || !strings.Contains(x.Summary, "buys it back at 9.0 p") || x.Discharge.Reserve != 18000 {
 			t.Errorf("exact %v: %s", x.Exact, x.Summary)
 		}
 
 		below := 0
+
 		for _, s := range x.Schedule.Limits() {
 			if s.Limit < 0 {
 				below++
@@ -163,6 +165,16 @@ func TestDischarge(t *testing.T) {
 
 		if h.look().Current.Generation != before {
 			t.Error("planned again, it is sent the same again")
+		}
+
+		// What it gave in an hour is kept for settlement.
+		gave := h.gives()
+		h.goTo("2026-01-14T18:00:00Z")
+		h.event(control.Event{Kind: control.PlugOut})
+		kept := h.Strings(`SELECT CAST(given_wh AS TEXT) FROM reckoning`)
+
+		if len(kept) != 1 || kept[0] != "5000" || gave < 12000 {
+			t.Errorf("%v Wh are kept of %d", kept, gave)
 		}
 	})
 }

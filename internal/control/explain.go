@@ -241,12 +241,18 @@ func explain(s InForce, ps []flex.PricedPeriod, b store.Binding) Explanation {
 	)
 
 	x.Exact = sameAhead(s.Steps, slices.Concat(x.Plan.Steps, tail), from)
-	x.sayDischarge()
-	x.sayRamp()
-	x.sayMore(problem)
+	x.say(problem)
 	x.Summary = summary(&x)
 
 	return x
+}
+
+// say adds what is said of more than one asset's plan alone: what its car gives, how it is spread, what more fuse would
+// bring.
+func (x *Explanation) say(problem charge.Problem) {
+	x.sayDischarge()
+	x.sayRamp()
+	x.sayMore(problem)
 }
 
 // inputsOf lists what a schedule was made from.

@@ -460,6 +460,32 @@ func TestRound_Reopened(t *testing.T) {
 	})
 }
 
+// A car that gave energy earns nothing by what it bought back for it, also when it is settled again: cycling makes no money.
+func TestSession_Given(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		for i, c := range []struct {
+			given int
+			want  string
+		}{
+			{0, "flex event 40p for 20000 Wh"},
+			{4050, "flex event 30p for 15000 Wh"},
+			{16200, "flex event 0p for 0 Wh"},
+			{50000, "flex event 0p for 0 Wh"},
+		} {
+			at := clock("2026-01-10 00:00").AddDate(0, 0, i)
+			y.charge(t, at.Format("2006-01-02 15:04"), at.Add(2*time.Hour).Format("2006-01-02 15:04"))
+			y.exec(t, fmt.Sprintf(`UPDATE reckoning SET given_wh = %d WHERE from_at = %d`, c.given, at.UnixMicro()))
+			before := y.history(t)
+			y.read(t, at.Format("2006-01-02 15:04"), 5, 5, 5, 5)
+			got := strings.Trim(strings.Replace(y.history(t), before, "", 1), ", ")
+			if got != c.want {
+				t.Errorf("given %d Wh: got %s, not %s", c.given, got, c.want)
+			}
+		}
+	})
+}
+
 // Rounds of several processes at once post once.
 func TestRound_AtOnce(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {

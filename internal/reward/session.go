@@ -3,8 +3,10 @@ package reward
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
+	"flexd/internal/engine/discharge"
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
 	"flexd/internal/settle"
@@ -184,7 +186,8 @@ func nextLook(
 }
 
 // charged returns the energy of the half-hours that belong to the session, how many of them
-// are known, and the first that is not.
+// are known, and the first that is not. What is bought back for what the car gave does not count: a car that
+// gives and takes would earn by that alone.
 func charged(
 	ctx context.Context,
 	tx *store.Tx,
@@ -203,7 +206,13 @@ func charged(
 		}
 	}
 
-	return energy, known, missing, err
+	return max(0, energy-boughtBack(&r)), known, missing, err
+}
+
+// boughtBack is what a car takes for what it gave, at what is assumed to be lost.
+func boughtBack(r *store.SessionSettlement) flex.WattHours {
+	const efficiency = discharge.Efficiency * discharge.Efficiency
+	return flex.WattHours(math.Ceil(float64(r.Given) / efficiency))
 }
 
 // EdgeMin is how long a session must run in its first and its last half-hour for them to be

@@ -402,6 +402,14 @@ func (l *Line) addSessionPeriods(
 		l.Periods = append(l.Periods, line)
 	}
 
+	if back := boughtBack(&r); back > 0 {
+		sum = max(0, sum-back)
+		l.Note = fmt.Sprintf(
+			"%s kWh were bought back for what the car gave: they earn nothing.",
+			kwhText(back),
+		)
+	}
+
 	if sum != total {
 		l.Periods = nil
 		l.Note = "Its half-hours are not shown: readings are kept for 462 days, or some came while it was worked out."

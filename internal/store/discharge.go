@@ -57,6 +57,7 @@ func encodeDischarge(d *flex.Discharge) any {
 		Percent: d.ReservePercent,
 		Wear:    d.Wear,
 	}
+
 	if d.Reserve != nil {
 		r.Reserve = new(int64(*d.Reserve))
 	}
@@ -89,6 +90,7 @@ func (t dischargeText) Scan(column any) error {
 		ReservePercent: r.Percent,
 		Wear:           r.Wear,
 	}
+
 	if r.Reserve != nil {
 		t.to.Reserve = new(flex.WattHours(*r.Reserve))
 	}
@@ -134,6 +136,7 @@ func encodeGives(d *Discharge) any {
 		Why:      d.Why,
 		Saves:    d.Saves,
 	}
+
 	if !d.ReadAt.IsZero() {
 		r.ReadAt = d.ReadAt.Unix()
 	}
@@ -195,6 +198,7 @@ func (r *givesRecord) discharge() *Discharge {
 		Why:      r.Why,
 		Saves:    r.Saves,
 	}
+
 	if r.ReadAt != 0 {
 		d.ReadAt = secondsAt(r.ReadAt)
 	}
@@ -249,6 +253,7 @@ func (tx *Tx) SetDischargeConsent(
 	}
 
 	ids := make([]flex.AssetID, len(assets))
+
 	for i := range assets {
 		ids[i] = assets[i].ID
 	}
@@ -283,4 +288,32 @@ func (tx *Tx) MarkDischarging(
 	}
 
 	return nil
+}
+
+// given is what the car of a session that ends now gave by its schedules, each until the next was made.
+func (tx *Tx) given(
+	ctx context.Context,
+	session *Session,
+) (flex.WattHours, error) {
+	sum := int64(0)
+	until := session.PluggedOutAt
+
+	for id := session.EventID; !id.IsZero(); {
+		s, err := tx.Schedule(ctx, id)
+		if err != nil {
+			return 0, err
+		}
+
+		from := s.Steps[0].From
+
+		for _, g := range s.Gives {
+			in := g.Meet(flex.Span{From: from, To: until})
+			seconds := max(0, in.Len()) / time.Second
+			sum += int64(g.Limit) * int64(seconds)
+		}
+
+		until, id = from, s.Before
+	}
+
+	return flex.WattHours(sum / 3600), nil
 }

@@ -146,13 +146,19 @@ func scanSchedule(s scanner) (v Schedule, err error) {
 		return v, err
 	}
 
-	if d := v.From.Discharge; d != nil {
-		v.Gives = d.Gives
-	}
-
-	v.Steps, err = readSteps(from, steps)
+	err = v.setSteps(from, steps)
 
 	return v, err
+}
+
+// setSteps reads the steps, and sets what the car gives beside them.
+func (s *Schedule) setSteps(from time.Time, steps string) (err error) {
+	if d := s.From.Discharge; d != nil {
+		s.Gives = d.Gives
+	}
+	s.Steps, err = readSteps(from, steps)
+
+	return err
 }
 
 // writeSteps writes steps that follow each other without a gap as "5400x0 21600x99999":

@@ -38,6 +38,8 @@ type Session struct {
 	EventID flex.EventID
 	// when a market move last changed the schedule; zero if never
 	MarketAt time.Time
+	// its schedule was made for a car that may discharge, or might before: only as Charging reads it
+	Discharges bool
 }
 
 const sessionColumns = `s.id, s.asset_id, s.site_id, s.number, s.vehicle_w, s.plugged_in_at, s.plugged_out_at, s.ready_by,
@@ -230,6 +232,7 @@ func (tx *Tx) lastSession(ctx context.Context, c *Charging) (err error) {
 
 	if err == nil && !c.Session.EventID.IsZero() {
 		c.Current, err = tx.Schedule(ctx, c.Session.EventID)
+		c.Session.Discharges = c.Current.From.Discharge != nil
 	}
 
 	return err
@@ -309,7 +312,16 @@ func (tx *Tx) CloseSession(ctx context.Context, s *Session) error {
 		return err
 	}
 
-	return tx.queueSettlement(ctx, *s)
+	given := flex.WattHours(0)
+	if s.Discharges {
+		var err error
+		given, err = tx.given(ctx, s)
+		if err != nil {
+			return fmt.Errorf("read what the car gave: %w", err)
+		}
+	}
+
+	return tx.queueSettlement(ctx, *s, given)
 }
 
 // ReopenSession takes the end of a session back, and its settlement out of the queue: the plug

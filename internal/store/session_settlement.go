@@ -30,7 +30,8 @@ type SessionSettlement struct {
 	SiteID    flex.SiteID
 	flex.Span
 	Progress
-	Power flex.Watts // of the asset, 0 if it is not known
+	Power flex.Watts     // of the asset, 0 if it is not known
+	Given flex.WattHours // by its car, by its schedules
 	// of the first transaction, in millionths of a penny per kWh
 	Rate int64
 
@@ -65,6 +66,7 @@ func scanSessionSettlement(s scanner) (r SessionSettlement, err error) {
 		&model,
 		&r.PostedWh,
 		&r.Power,
+		&r.Given,
 	)
 
 	r.Type = flex.AssetType(typ.String)
@@ -76,12 +78,16 @@ func scanSessionSettlement(s scanner) (r SessionSettlement, err error) {
 
 // queueSettlement has a session that just ended settled, and its flex events looked for once it
 // can no longer be reopened. One that ended before starts over.
-func (tx *Tx) queueSettlement(ctx context.Context, s Session) error {
+func (tx *Tx) queueSettlement(
+	ctx context.Context,
+	s Session,
+	given flex.WattHours, // by its car
+) error {
 	return tx.later(
 		ctx,
-		`INSERT INTO reckoning (session_id, org_id, asset_id, site_id, from_at, to_at, look_at, detect_at)
-		VALUES ($1, $2, $3, $4, $5, $6, 0, $7)
-		ON CONFLICT (session_id) DO UPDATE SET to_at = excluded.to_at, look_at = 0, waits_at = NULL, detect_at = excluded.detect_at`,
+		`INSERT INTO reckoning (session_id, org_id, asset_id, site_id, from_at, to_at, look_at, detect_at, given_wh)
+		VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8)
+		ON CONFLICT (session_id) DO UPDATE SET to_at = excluded.to_at, given_wh = excluded.given_wh, look_at = 0, waits_at = NULL, detect_at = excluded.detect_at`,
 		s.ID.Bytes(),
 		tx.org.Bytes(),
 		s.AssetID.Bytes(),
@@ -89,6 +95,7 @@ func (tx *Tx) queueSettlement(ctx context.Context, s Session) error {
 		micros(s.PluggedInAt),
 		micros(s.PluggedOutAt),
 		micros(s.PluggedOutAt.Add(ReopenMax)),
+		int64(given),
 	)
 }
 
@@ -130,7 +137,7 @@ func (tx *Tx) QueueEnded(
 	}
 
 	for _, s := range ended {
-		if err := tx.queueSettlement(ctx, s); err != nil {
+		if err := tx.queueSettlement(ctx, s, 0); err != nil {
 			return 0, err
 		}
 	}
@@ -253,7 +260,7 @@ func (tx *Tx) sessionSettlements(
 			"t",
 			"r.from_at",
 			"r.to_at",
-		)+`, a.type, a.model, r.posted_wh, COALESCE(a.power_w, f.power_w, 0)
+		)+`, a.type, a.model, r.posted_wh, COALESCE(a.power_w, f.power_w, 0), r.given_wh
 		FROM reckoning r JOIN org o ON o.id = r.org_id LEFT JOIN session s ON s.id = r.session_id
 			LEFT JOIN session b ON b.asset_id = s.asset_id AND b.number = s.number - 1 LEFT JOIN site t ON t.id = r.site_id LEFT JOIN asset a ON a.id = r.asset_id
 			LEFT JOIN former_asset f ON f.id = r.asset_id
