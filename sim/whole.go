@@ -500,8 +500,11 @@ func (w *whole) until(ctx context.Context, at time.Time) error {
 	return ctx.Err()
 }
 
-// settle has all that is due done, and every push that is due tried. At each full hour all jobs run,
-// those with nothing due too, as they do in a service.
+// allJobs is how often all jobs run, those with nothing due too, as they do in a service. It is half of what
+// a small street costs, where that is done every hour.
+const allJobs = 6 * time.Hour
+
+// settle has all that is due done, and every push that is due tried.
 func (w *whole) settle(ctx context.Context) error {
 	if w.kill != nil {
 		if err := w.die(ctx); err != nil {
@@ -517,7 +520,7 @@ func (w *whole) settle(ctx context.Context) error {
 }
 
 func (w *whole) runJobs(ctx context.Context) error {
-	if !w.time().Equal(w.time().Truncate(time.Hour)) {
+	if !w.time().Equal(w.time().Truncate(allJobs)) {
 		return w.app.RunDue(ctx, w.org)
 	}
 

@@ -118,7 +118,7 @@ func together(due []flex.Period) (n int) {
 func dueToCount(ctx context.Context, tx *store.Tx) ([]flex.Period, error) {
 	now := tx.Now()
 	back := flex.Span{From: now.Add(-countBack), To: now}
-	counted, err := tx.FleetHalfHours(ctx, "", back)
+	counted, err := tx.FleetCounted(ctx, back)
 	if err != nil {
 		return nil, err
 	}

@@ -138,6 +138,35 @@ func (tx *Tx) FleetHalfHours(
 	)
 }
 
+// CountedHalfHour is when a half-hour of a fleet was last counted.
+type CountedHalfHour struct {
+	At        time.Time
+	CountedAt time.Time
+}
+
+// FleetCounted returns when each half-hour of a span was counted last, by time. It is asked every few minutes,
+// for many half-hours: it reads no more than that.
+func (tx *Tx) FleetCounted(
+	ctx context.Context,
+	span flex.Span,
+) ([]CountedHalfHour, error) {
+	scan := func(s scanner) (c CountedHalfHour, err error) {
+		err = s.Scan(instant{&c.At}, instant{&c.CountedAt})
+		return c, err
+	}
+
+	return rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT at, counted_at FROM fleet_half_hour
+		WHERE org_id = $1 AND at >= $2 AND at < $3 AND attribute = '' ORDER BY at`,
+		tx.org.Bytes(),
+		micros(span.From),
+		micros(span.To),
+	)
+}
+
 // FleetNames lists the groups by an attribute that were counted in a span.
 func (tx *Tx) FleetNames(
 	ctx context.Context,
