@@ -26,6 +26,7 @@ type (
 	InstructionID = flex.InstructionID
 	OfferID       = flex.OfferID
 	ProductID     = flex.ProductID
+	ADRObjectID   = flex.ADRObjectID // of an OpenADR program or event
 	AlertID       = flex.AlertID
 	OrgID         = flex.OrgID
 	EndpointID    = flex.EndpointID

@@ -60,7 +60,8 @@ func (p *player) dispatch(how string, kw float64, from, to time.Time) {
 	p.Helper()
 	if p.openADR.program.IsZero() {
 		p.openADR.program = p.write(flex.ADRProgram, `{"programName":"street"}`)
-		p.must(p.app.ADR.Bind(p.Context(), p.org, &flex.ADRBinding{Program: p.openADR.program, Service: "dno", Who: "story"}))
+		_, err := p.app.ADR.Bind(p.Context(), p.org, &flex.ADRBinding{Program: p.openADR.program, Service: "dno", Who: "story"}, true)
+		p.must(err)
 	}
 
 	of := "DISPATCH_SETPOINT_RELATIVE"

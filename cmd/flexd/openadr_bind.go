@@ -137,7 +137,8 @@ func (o *openADRBind) Run(ctx context.Context, c console) error {
 		"bind openadr program",
 		o.Program.String(),
 		func(h *app.App, org flex.Org) error {
-			return h.ADR.Bind(ctx, org.ID, &b)
+			_, err := h.ADR.Bind(ctx, org.ID, &b, true)
+			return err
 		},
 	)
 	if err != nil {
@@ -165,7 +166,8 @@ func (o *openADRUnbind) Run(ctx context.Context, c console) error {
 		"unbind openadr program",
 		o.Program.String(),
 		func(h *app.App, org flex.Org) error {
-			return h.ADR.Unbind(ctx, org.ID, o.Program)
+			_, err := h.ADR.Unbind(ctx, org.ID, o.Program, true)
+			return err
 		},
 	)
 	if err != nil {

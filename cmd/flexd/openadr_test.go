@@ -25,6 +25,6 @@ func TestOpenADR(t *testing.T) {
 	run((&openADRList{ofOrg: of}).Run, "PROGRAM")
 	run((&openADROrders{ofOrg: of, Limit: 5, JSON: true}).Run, "[]")
 	run((&openADRBind{ofOrg: of, Program: flex.ADRObjectID{1}, Service: "dno"}).Run, "no such object")
-	run((&openADRUnbind{ofOrg: of, Program: flex.ADRObjectID{1}}).Run, "is not bound")
+	run((&openADRUnbind{ofOrg: of, Program: flex.ADRObjectID{1}}).Run, "no such object")
 	run((&auditList{store: s, Limit: 20}).Run, "add openadr client")
 }

@@ -14,14 +14,57 @@ import (
 
 // Bind has a program's events be for a part of the organisation's own fleet: what they ask for is
 // carried out, now and from now on. It takes the place of how the program was bound before. A program or
-// constraint group that there is not is NotFound.
+// constraint group that there is not is NotFound. Nothing is kept unless that is to be: what it would do is
+// returned then.
 func (s *Service) Bind(
 	ctx context.Context,
 	org flex.OrgID,
 	b *flex.ADRBinding,
-) error {
+	keep bool,
+) (Bound, error) {
 	if b.Kind == "" {
 		b.Kind = flex.ADRInstruction
+	}
+
+	if err := checkBinding(b); err != nil {
+		return Bound{}, err
+	}
+
+	return s.change(ctx, org, b.Program, keep, func(tx *store.Tx) error {
+		if err := tx.CheckScope(ctx, b.Scope); err != nil {
+			return err
+		}
+
+		if err := letGo(ctx, tx, b); err != nil {
+			return err
+		}
+
+		if err := tx.BindADRProgram(ctx, b); err != nil {
+			return err
+		}
+
+		return order(ctx, tx, b.Program, flex.ADRObjectID{})
+	})
+}
+
+// checkBinding refuses a binding that cannot be.
+func checkBinding(b *flex.ADRBinding) error {
+	if !b.Kind.Limits() && b.Kind != flex.ADRInstruction {
+		return flex.Fail(
+			flex.Malformed,
+			"a program is bound as instruction, limit or import_limit, not %q",
+			b.Kind,
+		)
+	}
+
+	tooMuch := func(w flex.Watts) bool {
+		return w > flex.CapMax || w < -flex.CapMax
+	}
+	if slices.ContainsFunc(b.Simple, tooMuch) {
+		return flex.Fail(
+			flex.Malformed,
+			"a change at a level is 1,000,000 kW at most",
+		)
 	}
 
 	if b.Kind.Limits() &&
@@ -41,34 +84,7 @@ func (s *Service) Bind(
 		)
 	}
 
-	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := tx.LockOrg(ctx); err != nil {
-			return err
-		}
-
-		_, err := tx.ADRObject(ctx, flex.ADRSearch{
-			Kind: flex.ADRProgram,
-			ID:   b.Program,
-		})
-
-		if err != nil {
-			return fmt.Errorf("program %s: %w", b.Program, err)
-		}
-
-		if err := tx.CheckScope(ctx, b.Scope); err != nil {
-			return err
-		}
-
-		if err := letGo(ctx, tx, b); err != nil {
-			return err
-		}
-
-		if err := tx.BindADRProgram(ctx, b); err != nil {
-			return err
-		}
-
-		return order(ctx, tx, b.Program, flex.ADRObjectID{})
-	})
+	return nil
 }
 
 // letGo ends the binding that another takes the place of, if it is not the same: what was asked for by it
@@ -94,22 +110,19 @@ func letGo(ctx context.Context, tx *store.Tx, b *flex.ADRBinding) error {
 }
 
 // Unbind ends the binding of a program: what its events asked for is withdrawn. It is NotFound if there
-// is none.
+// is none. Nothing is kept unless that is to be.
 func (s *Service) Unbind(
 	ctx context.Context,
 	org flex.OrgID,
 	program flex.ADRObjectID,
-) error {
-	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := tx.LockOrg(ctx); err != nil {
-			return err
-		}
-
+	keep bool,
+) (Bound, error) {
+	return s.change(ctx, org, program, keep, func(tx *store.Tx) error {
 		was, err := tx.UnbindADRProgram(ctx, program)
 		if err == nil && !was {
 			err = flex.Fail(
 				flex.NotFound,
-				"the program %s is not bound: flexd openadr list lists those that are",
+				"the program %s is not bound",
 				program,
 			)
 		}
@@ -134,35 +147,62 @@ func (s *Service) Programs(
 	org flex.OrgID,
 ) (found []BoundProgram, err error) {
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		kept, err := tx.ADRObjects(ctx, flex.ADRSearch{Kind: flex.ADRProgram})
-		if err != nil {
-			return err
-		}
-
-		bindings, err := tx.ADRBindings(ctx, flex.ADRObjectID{})
-		if err != nil {
-			return err
-		}
-
-		for i := range kept {
-			p := BoundProgram{}
-			p.Object, err = objectOf(&kept[i])
-			if err != nil {
-				return err
-			}
-
-			at := slices.IndexFunc(bindings, func(b flex.ADRBinding) bool {
-				return b.Program == p.ID
-			})
-			if at >= 0 {
-				p.Binding = &bindings[at]
-			}
-			found = append(found, p)
-		}
-		return nil
+		found, err = programs(ctx, tx)
+		return err
 	})
 
 	return found, err
+}
+
+// ProgramsOf returns the programs of an organisation, of the first if none is chosen.
+func (s *Service) ProgramsOf(
+	ctx context.Context,
+	chosen flex.OrgID,
+) (orgs []flex.Org, org flex.OrgID, found []BoundProgram, err error) {
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+		var tx *store.Tx
+		orgs, tx, err = all.Choose(ctx, chosen)
+		if tx == nil || err != nil {
+			return err
+		}
+
+		org = tx.Org()
+		found, err = programs(ctx, tx)
+		return err
+	})
+
+	return orgs, org, found, err
+}
+
+func programs(ctx context.Context, tx *store.Tx) (found []BoundProgram, err error) {
+	kept, err := tx.ADRObjects(ctx, flex.ADRSearch{Kind: flex.ADRProgram})
+	if err != nil {
+		return nil, err
+	}
+
+	bindings, err := tx.ADRBindings(ctx, flex.ADRObjectID{})
+	if err != nil {
+		return nil, err
+	}
+
+	for i := range kept {
+		p := BoundProgram{}
+		p.Object, err = objectOf(&kept[i])
+		if err != nil {
+			return nil, err
+		}
+
+		at := slices.IndexFunc(bindings, func(b flex.ADRBinding) bool {
+			return b.Program == p.ID
+		})
+		if at >= 0 {
+			p.Binding = &bindings[at]
+		}
+
+		found = append(found, p)
+	}
+
+	return found, nil
 }
 
 // Orders returns what events asked of the fleet and what became of it, so many at most, the newest first.

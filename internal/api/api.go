@@ -13,6 +13,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"flexd/internal/access"
+	"flexd/internal/adr"
 	"flexd/internal/control"
 	"flexd/internal/delivery"
 	"flexd/internal/directory"
@@ -39,6 +40,7 @@ type Server struct {
 	Operations *operations.Service
 	Selection  *selection.Service
 	Grid       *grid.Service
+	ADR        *adr.Service
 
 	Clock Clock
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"flexd/internal/adr"
 	whole "flexd/internal/app"
 	"flexd/internal/flex"
 	"flexd/internal/registry"
@@ -144,7 +145,7 @@ func (h *homestead) place() map[string]string {
 	if err := h.whole.RunUntilIdle(context.WithoutCancel(h.Context())); err != nil {
 		h.Fatal(err)
 	}
-	r = h.want("GET", "/deliveries", "", 200, "")
+	r = h.want("GET", "/deliveries?kind=schedule", "", 200, "") // invitations are pushed too
 	there["DELIVERY"] = text(h.T, r.body, "deliveries", 0, "id")
 	there["EVENT"] = there["DELIVERY"]
 	// No charger of 7.4 kW draws 510 kWh in half an hour.
@@ -158,12 +159,35 @@ func (h *homestead) place() map[string]string {
 	r = h.want("POST", "/grid/products", fmt.Sprintf(`{"products":[{"reference":"DFS-%d","service":"dfs","start_timestamp":%q,"end_timestamp":%q,"volume_kw":1,"price_gbp_per_mwh":250}]}`,
 		h.made, there["HALF"], there["HALF_END"]), 200, "")
 	there["PRODUCT"] = text(h.T, r.body, "products", 0, "id")
+	there["PROGRAM"] = h.program(fmt.Sprint("Evening peak ", h.made)).String()
+	h.want("PUT", "/grid/programs/"+there["PROGRAM"]+"/binding", `{"gsp_group":"_Z"}`, 200, "")
 	there["ALERT"] = h.alert()
 	r = h.want("GET", "/meter/search?postcode=SW1A2AA", "", 200, "")
 	there["REF"] = text(h.T, r.body, 0, "ref")
 	r = h.want("POST", "/entities/site", fmt.Sprintf(`{"mpan":%q,"postcode":"SW1A 2AB"}`, mpan(100_000+h.made)), 200, "")
 	there["BARE"] = text(h.T, r.body, "id")
 	return there
+}
+
+// program keeps an OpenADR program with an event, as the organisation's business logic does.
+func (h *homestead) program(name string) flex.ADRObjectID {
+	h.Helper()
+	business := adr.Client{Org: h.org.ID, ID: "bl", Business: true}
+	o, err := h.whole.ADR.Create(context.WithoutCancel(h.Context()), business, flex.ADRProgram, map[string]any{"programName": name})
+	if err != nil {
+		h.Fatal(err)
+	}
+
+	in := time.Now().Add(26 * time.Hour).UTC().Truncate(time.Hour).Format(time.RFC3339)
+	_, err = h.whole.ADR.Create(context.WithoutCancel(h.Context()), business, flex.ADREvent, map[string]any{
+		"programID": o.ID.String(), "intervalPeriod": map[string]any{"start": in, "duration": "PT1H"},
+		"intervals": []any{map[string]any{"id": 0.0, "payloads": []any{map[string]any{"type": "SIMPLE", "values": []any{1.0}}}}},
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+
+	return o.ID
 }
 
 // alert has an alert fire that nobody has answered: the fleet is short of nothing, so it is made by hand.

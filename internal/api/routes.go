@@ -75,6 +75,7 @@ var surface = slices.Concat(
 	offersRoutes,
 	limitsRoutes,
 	productsRoutes,
+	programsRoutes,
 	operationsRoutes,
 	selectionRoutes,
 	clockRoutes,

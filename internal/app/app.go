@@ -288,6 +288,7 @@ func (h *App) newAPI(s Settings) *api.Server {
 		Log:   s.Log,
 
 		Access:     h.Access,
+		ADR:        h.ADR,
 		Control:    h.Control,
 		Directory:  h.Directory,
 		Grid:       h.Grid,

@@ -34,7 +34,7 @@ func TestPeak_FromEventToMoney(t *testing.T) {
 		s.meterEvenings(pair, 20)
 
 		program := s.dispatch(flex.ADRProgram, `{"programName":"peak"}`)
-		s.must(nil, nil, s.app.ADR.Bind(t.Context(), s.Org, &flex.ADRBinding{Program: program, Service: "dfs", Price: flex.FromGBPPerMWh(3000)}))
+		s.must(nil, nil, second(s.app.ADR.Bind(t.Context(), s.Org, &flex.ADRBinding{Program: program, Service: "dfs", Price: flex.FromGBPPerMWh(3000)}, true)))
 		for _, car := range pair {
 			err := s.app.Control.Event(t.Context(), s.Org, car, control.Event{Kind: control.PlugIn,
 				Intent: &flex.Intent{Need: 29_600, ReadyBy: s.at.Add(6 * time.Hour), Mode: flex.Minimise}})

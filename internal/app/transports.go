@@ -53,6 +53,7 @@ func (h *App) newConsole(s Settings) *console.Server {
 		Operations:     h.Operations,
 		Selection:      h.Selection,
 		Grid:           h.Grid,
+		ADR:            h.ADR,
 		Clock:          h,
 		Jobs:           h.Jobs,
 		Environment:    h.DB.Environment,

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"flexd/internal/access"
+	"flexd/internal/adr"
 	"flexd/internal/bridge"
 	"flexd/internal/control"
 	"flexd/internal/delivery"
@@ -46,6 +47,7 @@ type Server struct {
 	Operations *operations.Service
 	Selection  *selection.Service
 	Grid       *grid.Service
+	ADR        *adr.Service
 
 	Environment flex.Environment
 	Log         *slog.Logger // nil means the default logger
@@ -317,6 +319,13 @@ var surface = []route{
 	// views.go
 	{pattern: "POST /console/views", needs: access.See, handle: (*Server).saveView},
 	{pattern: "POST /console/views/{id}/delete", needs: access.See, handle: (*Server).dropView},
+
+	// programs.go
+	{pattern: "GET /console/programs", handle: (*Server).programs},
+	{pattern: "GET /console/programs.csv", handle: (*Server).programs},
+	{pattern: "GET /console/programs.json", handle: (*Server).programs},
+	{pattern: "POST /console/programs/preview", needs: access.See, handle: (*Server).previewBinding},
+	{pattern: "POST /console/programs/bind", needs: access.Operate, handle: (*Server).bindProgram},
 
 	// search.go
 	{pattern: "GET /console/search", handle: (*Server).search},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"flexd/internal/access"
+	"flexd/internal/adr"
 	"flexd/internal/console"
 	"flexd/internal/control"
 	"flexd/internal/delivery"
@@ -81,7 +82,7 @@ func openStore(t testing.TB, url, now string) *service {
 	d.server = &console.Server{
 		Access: d.access, Registry: known, Selection: &selection.Service{DB: d.db, Control: d.control, Push: d.push, Registry: known},
 		Control: d.control, Push: d.push, Reading: &reading.Service{DB: d.db},
-		Market: d.market, Reward: d.reward, Operations: &operations.Service{DB: d.db}, Grid: &grid.Service{DB: d.db}, Environment: flex.Sandbox,
+		Market: d.market, Reward: d.reward, Operations: &operations.Service{DB: d.db}, Grid: &grid.Service{DB: d.db}, ADR: &adr.Service{DB: d.db}, Environment: flex.Sandbox,
 	}
 	d.handler = d.server.Handler()
 	return d

@@ -174,6 +174,8 @@ func (w *walker) form(pattern string) url.Values {
 		typed = "withdraw"
 	case strings.HasSuffix(pattern, "products/import"):
 		typed = "invite"
+	case strings.HasSuffix(pattern, "programs/bind"):
+		typed = "bind"
 	}
 
 	return w.peakForm(url.Values{

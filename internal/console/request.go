@@ -308,6 +308,7 @@ var doneText = map[string]string{
 	"instructed":  "The instruction is sent.",
 	"imported":    "The products are kept, and households are invited.",
 	"unasked":     "Nothing is asked for by it any more, and who was invited is informed.",
+	"bound":       "The binding is changed. What is asked for now is sent within seconds.",
 	"stopped":     "Whoever was called returns to the plan without.",
 	"noted":       "It is noted. Everybody who looks sees it.",
 	"alert-test":  "The test is sent within seconds; what came of it stands under Sent.",

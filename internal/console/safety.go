@@ -253,7 +253,8 @@ func number(text, what string, most float64) (float64, error) {
 	}
 
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || v < 0 || v > most {
+	within := v >= 0 && v <= most // NaN is not
+	if err != nil || !within {
 		return 0, flex.Fail(
 			flex.Malformed,
 			"%s is %q: give a number from 0 to %v, or nothing for none",

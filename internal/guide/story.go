@@ -258,6 +258,14 @@ var story = []chapter{
 		{operation: "GET /grid/limits"},
 		{operation: "DELETE /grid/limit-links", set: map[string]string{"group": "feeder 7"}},
 		{operation: "DELETE /grid/limits", set: map[string]string{"group": "feeder 7"}},
+		{operation: "GET /grid/programs"},
+		{
+			operation: "PUT /grid/programs/{id}/binding",
+			body:      `{"group": "feeder 7", "service": "dno", "simple_kw": [-100, -200]}`,
+			refused:   404,
+			why:       "there is no OpenADR program",
+		},
+		{operation: "DELETE /grid/programs/{id}/binding", refused: 404, why: "there is no OpenADR program"},
 	}},
 	{
 		"data",

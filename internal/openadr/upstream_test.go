@@ -69,7 +69,7 @@ func newUtility(t *testing.T, url string) *utility {
 		t.Fatal(err)
 	}
 	b := flex.ADRBinding{Program: u.up.Program, Kind: flex.ADRImportLimit, Service: "dno", Scope: flex.Scope{Group: "feeder"}}
-	if err := u.adr.Bind(t.Context(), u.mine, &b); err != nil {
+	if _, err := u.adr.Bind(t.Context(), u.mine, &b, true); err != nil {
 		t.Fatal(err)
 	}
 	return u

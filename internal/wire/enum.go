@@ -100,6 +100,8 @@ var enums = map[string][]string{
 	"EnvelopeFormat":     {"json", "csv"},
 	"InstructionService": {"wholesale", "cm", "dno", "dfs", "lcm", "sffr", "other"},
 	"OfferDirection":     {"down", "up"},
+	"ProgramBindingKind": {"instruction", "limit", "import_limit"},
+	"ProgramOrderState":  {"waiting", "sent", "limited", "short", "refused", "outranked", "withdrawn"},
 	"ProductAct":         {"new", "changed", "unchanged"},
 	"ProductBaseline":    {"mean", "mid_8_of_10", "nominated"},
 	"ProductState":       {"open", "sent", "over", "failed", "withdrawn"},

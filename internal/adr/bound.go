@@ -1,0 +1,109 @@
+package adr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Bound is a program with what a change of its binding did to what its events ask for, or would do.
+type Bound struct {
+	BoundProgram
+	Asked     []Standing // that is new
+	Withdrawn []Standing // that is not asked for any more
+	NumStays  int
+}
+
+// Standing is what an event asks for.
+type Standing = store.ADROrder
+
+// errPreview ends the transaction of a change that is not to be kept.
+var errPreview = errors.New("a preview is not kept")
+
+// change changes how a program is bound, and says what that did. A preview makes the same change and takes it
+// back, so that it cannot differ.
+func (s *Service) change(
+	ctx context.Context,
+	org flex.OrgID,
+	program flex.ADRObjectID,
+	keep bool,
+	act func(tx *store.Tx) error,
+) (done Bound, err error) {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := tx.LockOrg(ctx); err != nil {
+			return err
+		}
+
+		done, err = changed(ctx, tx, program, act)
+		if err == nil && !keep {
+			err = errPreview
+		}
+
+		return err
+	})
+	if errors.Is(err, errPreview) {
+		err = nil
+	}
+
+	return done, err
+}
+
+func changed(
+	ctx context.Context,
+	tx *store.Tx,
+	program flex.ADRObjectID,
+	act func(tx *store.Tx) error,
+) (done Bound, err error) {
+	kept, err := tx.ADRObject(ctx, flex.ADRSearch{
+		Kind: flex.ADRProgram,
+		ID:   program,
+	})
+	if err != nil {
+		return done, fmt.Errorf("program %s: %w", program, err)
+	}
+
+	done.Object, err = objectOf(&kept)
+	if err != nil {
+		return done, err
+	}
+
+	before, err := tx.CurrentADROrders(ctx, program, flex.ADRObjectID{})
+	if err != nil {
+		return done, err
+	}
+	if err := act(tx); err != nil {
+		return done, err
+	}
+
+	after, err := tx.CurrentADROrders(ctx, program, flex.ADRObjectID{})
+	if err != nil {
+		return done, err
+	}
+
+	done.Asked, done.Withdrawn = lacking(before, after), lacking(after, before)
+	done.NumStays = len(after) - len(done.Asked)
+	bindings, err := tx.ADRBindings(ctx, program)
+	if len(bindings) > 0 {
+		done.Binding = &bindings[0]
+	}
+
+	return done, err
+}
+
+// lacking are the orders that another list has and a list lacks.
+func lacking(list, other []Standing) (found []Standing) {
+	for i := range other {
+		has := slices.ContainsFunc(list, func(o Standing) bool {
+			return o.ID == other[i].ID
+		})
+		if !has {
+			found = append(found, other[i])
+		}
+	}
+
+	return found
+}

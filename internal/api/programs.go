@@ -1,0 +1,85 @@
+package api
+
+import (
+	"flexd/internal/adr"
+	"flexd/internal/contract"
+	"flexd/internal/wire"
+)
+
+// programs answers GET /grid/programs.
+func (s *Server) programs(r *request) (answer, error) {
+	found, err := s.ADR.Programs(r.Context(), r.who.Org)
+	if err != nil {
+		return answer{}, err
+	}
+
+	return ok(contract.Programs(found)), nil
+}
+
+// bindProgram answers PUT /grid/programs/{id}/binding. Who binds programs is kept in the audit log.
+func (s *Server) bindProgram(r *request) (answer, error) {
+	p, in := path[wire.ProgramPath](r), body[wire.ProgramBindingRequest](r)
+	q := query[wire.ProgramBindingQuery](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+
+	b := contract.BindingOf(p.ID, &in, "credential "+r.who.Username)
+
+	return s.changeBinding(
+		r,
+		"bind openadr program",
+		p.ID.String(),
+		q.DryRun,
+		func() (adr.Bound, error) {
+			return s.ADR.Bind(r.Context(), r.who.Org, &b, !q.DryRun)
+		},
+	)
+}
+
+// unbindProgram answers DELETE /grid/programs/{id}/binding.
+func (s *Server) unbindProgram(r *request) (answer, error) {
+	p, q := path[wire.ProgramPath](r), query[wire.ProgramBindingQuery](r)
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+
+	return s.changeBinding(
+		r,
+		"unbind openadr program",
+		p.ID.String(),
+		q.DryRun,
+		func() (adr.Bound, error) {
+			return s.ADR.Unbind(r.Context(), r.who.Org, p.ID, !q.DryRun)
+		},
+	)
+}
+
+// changeBinding makes a change of a binding, which the audit log keeps, or shows what it would do.
+func (s *Server) changeBinding(
+	r *request,
+	act, program string,
+	dryRun bool,
+	change func() (adr.Bound, error),
+) (answer, error) {
+	var done adr.Bound
+	var err error
+	if dryRun {
+		done, err = change()
+	} else {
+		err = s.Access.Act(
+			r.Context(),
+			r.auditEntry(act, program, ""),
+			func() (err error) {
+				done, err = change()
+				return err
+			},
+		)
+	}
+
+	if err != nil {
+		return answer{}, err
+	}
+
+	return ok(contract.ProgramBound(&done)), nil
+}

@@ -1,0 +1,243 @@
+package console
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"flexd/internal/access"
+	"flexd/internal/adr"
+	"flexd/internal/contract"
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/settle"
+	"flexd/internal/wire"
+)
+
+const programsPath = "/console/programs"
+
+// programsPage lists an organisation's OpenADR programs, with a form to bind one.
+type programsPage struct {
+	Orgs     []flex.Org
+	Org      flex.OrgID
+	Programs []adr.BoundProgram
+	Services []string
+	Export   Export
+}
+
+func (s *Server) programs(r *request) (view, error) {
+	if err := r.knows("org"); err != nil {
+		return view{}, err
+	}
+
+	p := &programsPage{Services: control.InstructionServices, Export: r.exports()}
+	var chosen flex.OrgID
+	err := readFilter(&chosen, r.URL.Query().Get("org"), "organisation")
+	if err != nil {
+		return view{}, err
+	}
+
+	p.Orgs, p.Org, p.Programs, err = s.ADR.ProgramsOf(r.Context(), chosen)
+
+	return view{
+		page:   "programs",
+		title:  "OpenADR programs",
+		crumbs: []crumb{{"Instructions", instructionsPath}},
+		data:   p,
+		table:  p.table(),
+		record: contract.Programs(p.Programs),
+	}, err
+}
+
+func (p *programsPage) table() *table {
+	t := &table{
+		Name: "programs",
+		Columns: []string{
+			"id",
+			"name",
+			"bound_as",
+			"group",
+			"gsp_group",
+			"service",
+			"price_gbp_per_mwh",
+			"simple_kw",
+			"bound_by",
+			"bound_at",
+		},
+	}
+
+	for i := range p.Programs {
+		one := &p.Programs[i]
+		b := one.Binding
+		if b == nil {
+			b = &flex.ADRBinding{}
+		}
+
+		t.add(
+			one.ID.String(),
+			one.Name,
+			string(b.Kind),
+			b.Scope.Group,
+			b.Scope.GSPGroup,
+			b.Service,
+			b.Price.GBPPerMWh(),
+			simpleText(b.Simple),
+			b.Who,
+			b.MadeAt,
+		)
+	}
+
+	return t
+}
+
+// simpleText are the changes at the levels of SIMPLE as the form takes them.
+func simpleText(levels []flex.Watts) string {
+	var texts []string
+	for _, w := range levels {
+		texts = append(texts, strconv.FormatFloat(w.KW(), 'f', -1, 64))
+	}
+
+	return strings.Join(texts, ", ")
+}
+
+// bindingForm is how a program is to be bound, as it was typed.
+type bindingForm struct {
+	Org     flex.OrgID
+	Program flex.ADRObjectID
+	Kind    string // empty to end the binding
+	Service string
+	Group   string
+	GSP     string
+	Price   string
+	Simple  string
+	adr.Bound
+}
+
+// Ends reports whether a binding is to end.
+func (f *bindingForm) Ends() bool { return f.Kind == "" }
+
+// readBinding reads the form.
+func readBinding(r *request) (f bindingForm, b flex.ADRBinding, err error) {
+	f = bindingForm{
+		Kind:    r.PostFormValue("kind"),
+		Service: r.PostFormValue("service"),
+		Group:   r.PostFormValue("group"),
+		GSP:     r.PostFormValue("gsp_group"),
+		Price:   r.PostFormValue("price"),
+		Simple:  r.PostFormValue("simple"),
+	}
+
+	err = readID(&f.Org, r.PostFormValue("org"), "organisation")
+	if err == nil {
+		err = readID(&f.Program, r.PostFormValue("program"), "program")
+	}
+	if err != nil {
+		return f, b, err
+	}
+
+	known := control.InstructionServices
+	if f.Service != "" && !slices.Contains(known, f.Service) {
+		return f, b, flex.Fail(flex.Malformed, "service is one of %v", known)
+	}
+
+	in := wire.ProgramBindingRequest{
+		Kind:     f.Kind,
+		Service:  f.Service,
+		Group:    f.Group,
+		GSPGroup: f.GSP,
+	}
+
+	in.PriceGBPPerMWh, err = number(
+		f.Price,
+		"the price",
+		settle.MaxPrice.GBPPerMWh(),
+	)
+
+	if err == nil {
+		in.SimpleKW, err = simpleKW(f.Simple)
+	}
+
+	return f, contract.BindingOf(f.Program, &in, r.who.Name), err
+}
+
+// simpleKW reads the changes at the levels of SIMPLE, with commas between.
+func simpleKW(text string) (levels []float64, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		size, isLess := strings.CutPrefix(strings.TrimSpace(part), "-")
+		if size == "" && text == "" {
+			continue
+		}
+
+		kw, err := number(size, "a change at a level", flex.CapMax.KW())
+		if err != nil {
+			return nil, err
+		}
+		if isLess {
+			kw = -kw
+		}
+
+		levels = append(levels, kw)
+	}
+
+	return levels, nil
+}
+
+// changeBinding makes the change of a form, or says what it would do.
+func (s *Server) changeBinding(
+	r *request,
+	f *bindingForm,
+	b *flex.ADRBinding,
+	keep bool,
+) (err error) {
+	if f.Ends() {
+		f.Bound, err = s.ADR.Unbind(r.Context(), f.Org, f.Program, keep)
+	} else {
+		f.Bound, err = s.ADR.Bind(r.Context(), f.Org, b, keep)
+	}
+
+	return err
+}
+
+// previewBinding shows what a change of a program's binding would do. Nothing is changed by it.
+func (s *Server) previewBinding(r *request) (view, error) {
+	f, b, err := readBinding(r)
+	if err != nil {
+		return view{}, err
+	}
+
+	err = s.changeBinding(r, &f, &b, false)
+
+	return view{
+		page:   "programpreview",
+		title:  "Preview",
+		crumbs: []crumb{{"OpenADR programs", programsPath}},
+		data:   &f,
+	}, err
+}
+
+// bindProgram changes a program's binding, if that was typed.
+func (s *Server) bindProgram(r *request) (view, error) {
+	if err := typed(r, "bind"); err != nil {
+		return view{}, err
+	}
+
+	f, b, err := readBinding(r)
+	if err != nil {
+		return view{}, err
+	}
+
+	act := access.Action{
+		Act:     "bind openadr program",
+		Org:     f.Org,
+		Subject: f.Program.String(),
+	}
+	if f.Ends() {
+		act.Act = "unbind openadr program"
+	}
+
+	err = s.act(r, act, func() error {
+		return s.changeBinding(r, &f, &b, true)
+	})
+
+	return view{to: programsPath + "?org=" + f.Org.String() + "&done=bound"}, err
+}
