@@ -26,6 +26,7 @@ type auditList struct {
 	store
 	Who   string `help:"Of this person alone." placeholder:"NAME"`
 	Act   string `help:"This act alone, as: log in." placeholder:"ACT"`
+	Site  string `help:"What was done to this site alone, and who looked at it." placeholder:"SITE"`
 	Limit int    `help:"How many at most." default:"100"`
 	JSON  bool   `help:"Print as JSON." name:"json"`
 }
@@ -62,9 +63,10 @@ func (a *auditList) Run(ctx context.Context, c console) error {
 	rows := []actRow{}
 	err = h.DB.ReadAll(ctx, func(all *records.All) error {
 		acts, err := all.Acts(ctx, records.ActFilter{
-			Who:   a.Who,
-			Act:   a.Act,
-			Limit: a.Limit,
+			Who:     a.Who,
+			Act:     a.Act,
+			Subject: a.Site,
+			Limit:   a.Limit,
 		})
 
 		for _, x := range acts {

@@ -49,9 +49,10 @@ func (e *export) Run(ctx context.Context, c console) error {
 	err = h.Access.Act(
 		ctx,
 		flex.AuditEntry{
-			Who:    commandLine,
-			Act:    "export site",
-			Detail: e.Site,
+			Who: commandLine,
+			Act: "export site",
+			// by which flexd audit list --site and the console find it
+			Subject: site.String(),
 		},
 		func() (err error) {
 			held, err = heldOn(ctx, h, site)
@@ -104,9 +105,10 @@ func (e *erase) Run(ctx context.Context, c console) error {
 	err = h.Access.Act(
 		ctx,
 		flex.AuditEntry{
-			Who:    commandLine,
-			Act:    "erase site",
-			Detail: e.Site,
+			Who: commandLine,
+			Act: "erase site",
+
+			Subject: site.String(),
 		},
 		func() (err error) {
 			rows, err = eraseSite(ctx, h, site)

@@ -49,6 +49,7 @@ type Service struct {
 	verified verifiedCache
 	brake    brake
 	requests requestLog
+	viewLog  viewLog
 }
 
 // Principal is who is asking.

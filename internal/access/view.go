@@ -32,8 +32,10 @@ func (a Action) By(who, source string) flex.AuditEntry {
 
 // AuditFilter says which entries of the audit log are looked for; what is empty takes all.
 type AuditFilter struct {
-	Who    string
-	Act    string
+	Who string
+	Act string
+	// the id of a site: what was done to it, and who saw it
+	Site   string
 	Before string // the id of an entry: those older than it
 	Limit  int
 }
@@ -79,9 +81,10 @@ func (d *Service) Audit(
 	f AuditFilter,
 ) (v AuditView, err error) {
 	filter := store.ActFilter{
-		Who:   f.Who,
-		Act:   f.Act,
-		Limit: f.Limit,
+		Who:     f.Who,
+		Act:     f.Act,
+		Subject: f.Site,
+		Limit:   f.Limit,
 	}
 	if f.Before != "" && filter.Before.UnmarshalText([]byte(f.Before)) != nil {
 		return v, flex.Fail(

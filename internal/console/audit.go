@@ -5,13 +5,13 @@ import "flexd/internal/access"
 // auditPage is the audit log.
 type auditPage struct {
 	access.AuditView
-	Who, Act string // filters
-	Next     string // address of the next page, "" if there is none
-	Export   Export
+	Who, Act, Site string // filters
+	Next           string // address of the next page, "" if there is none
+	Export         Export
 }
 
 func (s *Server) audit(r *request) (view, error) {
-	if err := r.knows("who", "act"); err != nil {
+	if err := r.knows("who", "act", "site"); err != nil {
 		return view{}, err
 	}
 
@@ -19,6 +19,7 @@ func (s *Server) audit(r *request) (view, error) {
 	p := auditPage{
 		Who:    q.Get("who"),
 		Act:    q.Get("act"),
+		Site:   q.Get("site"),
 		Export: r.exports(),
 	}
 
@@ -26,6 +27,7 @@ func (s *Server) audit(r *request) (view, error) {
 	p.AuditView, err = s.Access.Audit(r.Context(), access.AuditFilter{
 		Who:    p.Who,
 		Act:    p.Act,
+		Site:   p.Site,
 		Before: q.Get("before"),
 		Limit:  r.limit() + 1,
 	})

@@ -88,7 +88,9 @@ type route struct {
 	// whether it asks for the password again, whatever it needs
 	confirm bool
 	// whether it shows or changes what is of all organisations
-	whole  bool
+	whole bool
+	// what the audit log calls it to look at this page, which shows persons; of a site by its id
+	sees   string
 	handle func(*Server, *request) (view, error)
 }
 
@@ -150,7 +152,7 @@ var surface = []route{
 	{pattern: "POST /console/assets/{id}/charger", needs: access.Operate, handle: (*Server).callCharger},
 
 	// site.go
-	{pattern: "GET /console/sites/{id}", handle: (*Server).site},
+	{pattern: "GET /console/sites/{id}", sees: "see site", handle: (*Server).site},
 	{pattern: "GET /console/sites/{id}/plan.json", handle: (*Server).siteSeries},
 
 	// supply.go
@@ -165,9 +167,9 @@ var surface = []route{
 	},
 
 	// statement.go
-	{pattern: "GET /console/sites/{id}/statement", handle: (*Server).statement},
-	{pattern: "GET /console/sites/{id}/statement.csv", handle: (*Server).statement},
-	{pattern: "GET /console/sites/{id}/statement.json", handle: (*Server).statement},
+	{pattern: "GET /console/sites/{id}/statement", sees: "see statement", handle: (*Server).statement},
+	{pattern: "GET /console/sites/{id}/statement.csv", sees: "see statement", handle: (*Server).statement},
+	{pattern: "GET /console/sites/{id}/statement.json", sees: "see statement", handle: (*Server).statement},
 
 	// deliveries.go
 	{pattern: "GET /console/deliveries", handle: (*Server).deliveries},

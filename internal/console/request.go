@@ -134,7 +134,15 @@ func (s *Server) answer(
 		}
 	}
 
-	return rt.handle(s, r)
+	v, err = rt.handle(s, r)
+	if err == nil && rt.sees != "" {
+		err = s.Access.See(r.Context(), access.Action{
+			Act:     rt.sees,
+			Subject: r.PathValue("id"),
+		}.By(r.who.Name, r.from))
+	}
+
+	return v, err
 }
 
 // writerKey finds the answer's writer, for the few handlers that set a cookie or stream.

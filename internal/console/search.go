@@ -1,8 +1,10 @@
 package console
 
 import (
+	"fmt"
 	"strings"
 
+	"flexd/internal/access"
 	"flexd/internal/flex"
 	"flexd/internal/registry"
 )
@@ -51,5 +53,25 @@ func (s *Server) search(r *request) (view, error) {
 	p.Assets, p.Sites = p.Assets[:min(len(p.Assets), pageMax)], p.Sites[:min(len(p.Sites), pageMax)]
 	v.data, v.record = p, p
 
-	return v, nil
+	return v, s.noteFound(r, p)
+}
+
+// noteFound writes down that a list of people's sites is shown, and not what was looked for: that
+// may be somebody's e-mail address.
+func (s *Server) noteFound(r *request, p searchPage) error {
+	if len(p.Assets)+len(p.Sites) == 0 {
+		return nil
+	}
+
+	shown := fmt.Sprintf(
+		"%s, %s",
+		count(len(p.Sites), "site"),
+		count(len(p.Assets), "asset"),
+	)
+
+	return s.act(
+		r,
+		access.Action{Act: "see what a search finds", Detail: shown},
+		func() error { return nil },
+	)
 }

@@ -77,11 +77,13 @@ func (all *All) EndAct(
 
 // ActFilter chooses acts; what is empty takes all. Limit must be set.
 type ActFilter struct {
-	Who    string
-	Act    string
-	Org    flex.OrgID
-	Before flex.AuditID // those older than this one: the next page
-	Limit  int
+	Who string
+	Act string
+	// what it was done to, as the id of a site
+	Subject string
+	Org     flex.OrgID
+	Before  flex.AuditID // those older than this one: the next page
+	Limit   int
 }
 
 // Acts returns the acts of the filter, newest first; in a context of some organisations, those on
@@ -96,6 +98,10 @@ func (all *All) Acts(ctx context.Context, f ActFilter) ([]flex.AuditEntry, error
 
 	if f.Act != "" {
 		w.text.WriteString(" AND act = " + w.param(f.Act))
+	}
+
+	if f.Subject != "" {
+		w.text.WriteString(" AND subject = " + w.param(f.Subject))
 	}
 
 	if !f.Org.IsZero() {
