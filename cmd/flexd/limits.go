@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"time"
 
 	"flexd/internal/app"
@@ -29,7 +27,7 @@ type limitsImport struct {
 
 // Run imports limits.
 func (o *limitsImport) Run(ctx context.Context, c console) error {
-	limits, err := readLimits(o.File)
+	limits, err := readFile(o.File, control.ReadLimits)
 	if err != nil {
 		return err
 	}
@@ -46,26 +44,6 @@ func (o *limitsImport) Run(ctx context.Context, c console) error {
 		}
 		return err
 	})
-}
-
-// readLimits reads limits from a CSV file.
-func readLimits(file string) (limits []flex.CapLimit, err error) {
-	f := os.Stdin
-	if file != "-" {
-		f, err = os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-
-		defer f.Close()
-	}
-
-	limits, err = control.ReadLimits(f)
-	if err != nil {
-		err = fmt.Errorf("%s: %w", file, err)
-	}
-
-	return limits, err
 }
 
 type limitsList struct {

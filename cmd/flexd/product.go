@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"flexd/internal/app"
@@ -31,7 +30,9 @@ type productImport struct {
 
 // Run imports products.
 func (o *productImport) Run(ctx context.Context, c console) error {
-	products, err := readProducts(o.File)
+	products, err := readFile(o.File, func(in io.Reader) ([]flex.Product, error) {
+		return control.ReadProducts(in, commandLine)
+	})
 	if err != nil {
 		return err
 	}
@@ -91,27 +92,6 @@ func (f form) printImported(c console, done []control.Imported) error {
 			return []any{p.Reference, p.Act, p.Invited, p.AnswerBy}
 		},
 	)
-}
-
-// readProducts reads products from a CSV file.
-func readProducts(file string) (products []flex.Product, err error) {
-	in := io.Reader(os.Stdin)
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-
-		defer f.Close()
-		in = f
-	}
-
-	products, err = control.ReadProducts(in, commandLine)
-	if err != nil {
-		err = fmt.Errorf("%s: %w", file, err)
-	}
-
-	return products, err
 }
 
 type productList struct {

@@ -286,20 +286,7 @@ type HeatCell struct {
 }
 
 // Level says how bad it is: nothing wanted, all there, some, half or all missing.
-func (c HeatCell) Level() string {
-	switch {
-	case c.Wanted == 0:
-		return "none"
-	case c.Missing == 0:
-		return "full"
-	case c.Missing == c.Wanted:
-		return "gone"
-	case 2*c.Missing >= c.Wanted:
-		return "poor"
-	}
-
-	return "some"
-}
+func (c HeatCell) Level() string { return flex.MissingLevel(c.Missing, c.Wanted) }
 
 // Percent is how many of a hundred are missing, at least 1 where any is.
 func (c HeatCell) Percent() int {

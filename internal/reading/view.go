@@ -229,20 +229,7 @@ type MissingCell struct {
 }
 
 // Level says how bad it is: none wanted, all there, some, half or all missing.
-func (c MissingCell) Level() string {
-	switch {
-	case c.Wanted == 0:
-		return "none"
-	case c.Missing == 0:
-		return "full"
-	case c.Missing == c.Wanted:
-		return "gone"
-	case 2*c.Missing >= c.Wanted:
-		return "poor"
-	}
-
-	return "some"
-}
+func (c MissingCell) Level() string { return flex.MissingLevel(c.Missing, c.Wanted) }
 
 // RefusedLine is what was refused of an asset on a day, with the asset's name.
 type RefusedLine struct {

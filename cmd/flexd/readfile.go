@@ -1,0 +1,29 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// readFile reads a file of a command, or standard input where its name is -, and names it in an error.
+func readFile[T any](
+	file string,
+	read func(io.Reader) (T, error),
+) (content T, err error) {
+	in := os.Stdin
+	if file != "-" {
+		in, err = os.Open(file)
+		if err != nil {
+			return content, err
+		}
+		defer in.Close()
+	}
+
+	content, err = read(in)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+
+	return content, err
+}
