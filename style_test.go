@@ -31,6 +31,17 @@ const density = 1.9
 // privateWords are not to be part of a name: the field has a word of its own for each.
 var privateWords = []string{
 	"house", "desk", "lane", "crowd", "purse", "journey", "reckon", "reckoning", "reckoned", "hand", "told", "seen", "yard", "dice", "nudge", "nudged",
+	"stood", "weighed", "glance", "aside",
+}
+
+// switchCases is the least number of cases of a switch without a tag: fewer are read better as ifs, but for
+// shortSwitches of them in all.
+const switchCases, shortSwitches = 3, 3
+
+// contextHolders are the structs that may keep a context: what outlives the call that made it.
+var contextHolders = []string{
+	"Bridge", // the connections of chargers end with Serve
+	"job",    // a write that waits for the shared commit, as a request waits for its answer
 }
 
 // departure is one place that departs from a rule.
@@ -42,11 +53,16 @@ type departure struct {
 
 // TestStyle looks at every function and name for what departs from the rules.
 func TestStyle(t *testing.T) {
-	files := 0
+	files, switches := 0, 0
 	for _, pkg := range packages(t, ".") {
 		for _, file := range pkg.GoFiles {
 			files++
 			for _, d := range departures(filepath.Join(pkg.Dir, file)) {
+				if d.rule == "switch" {
+					if switches++; switches <= shortSwitches {
+						continue
+					}
+				}
 				t.Errorf("%s:%d: %s: %s", d.at.Filename, d.at.Line, d.rule, d.what)
 			}
 		}
@@ -241,11 +257,57 @@ func (s *style) node(n ast.Node) bool {
 		}
 	case *ast.ReturnStmt:
 		s.returned(n)
+	case *ast.SwitchStmt:
+		if n.Tag == nil && n.Init == nil && len(n.Body.List) < switchCases && readsAsIf(n) {
+			s.add("switch", n, "a switch of %d cases without a tag: write it as if", len(n.Body.List))
+		}
 	case *ast.TypeSpec:
 		s.name(n.Name)
+		s.contexts(n)
+	case *ast.ValueSpec:
+		for _, name := range n.Names {
+			s.name(name)
+		}
 	case *ast.Field:
 		for _, name := range n.Names {
 			s.name(name)
+		}
+	}
+	return true
+}
+
+// contexts looks for a context that a struct keeps: a context belongs to a call.
+func (s *style) contexts(t *ast.TypeSpec) {
+	fields, ok := t.Type.(*ast.StructType)
+	if !ok || slices.Contains(contextHolders, t.Name.Name) {
+		return
+	}
+
+	for _, field := range fields.Fields.List {
+		kind, ok := field.Type.(*ast.SelectorExpr)
+		if !ok || kind.Sel.Name != "Context" {
+			continue
+		}
+		if pkg, ok := kind.X.(*ast.Ident); ok && pkg.Name == "context" {
+			s.add("context", field, "%s keeps a context: pass it to what needs it", t.Name.Name)
+		}
+	}
+}
+
+// readsAsIf reports whether each case of a switch would be a condition that an if may have.
+func readsAsIf(s *ast.SwitchStmt) bool {
+	for _, c := range s.Body.List {
+		of, ok := c.(*ast.CaseClause)
+		if !ok {
+			continue
+		}
+
+		n := len(of.List) - 1
+		for _, e := range of.List {
+			n += operators(e)
+		}
+		if n > conditionOperators {
+			return false
 		}
 	}
 	return true
@@ -369,6 +431,9 @@ func TestStyle_PlantedFaults(t *testing.T) {
 		{"order", "\treturn a, g(&a)\n"},
 		{"order", "\treturn a, g(func() { a = 1 })\n"},
 		{"word", "\ttype theCrowd struct{}\n"},
+		{"word", "\tvar oneLane = 1\n"},
+		{"switch", "\tswitch {\n\tcase a > 1:\n\t\treturn 1, nil\n\tcase a < 1:\n\t\treturn 2, nil\n\t}\n"},
+		{"context", "\ttype holder struct{ ctx context.Context }\n"},
 		{"", "\tif b := g(&a); b == nil && a > 0 || a < -1 {\n\t}\n\n\tx, y := 1, 2\n"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {

@@ -168,16 +168,17 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
 	renewed := false
 	for try := 0; ; try++ {
 		b, pause, err := c.once(ctx, r, key)
-		switch {
-		case err == nil:
+		if err == nil {
 			return b, nil
+		}
 
-		case StatusOf(err) == http.StatusUnauthorized && !r.open && !renewed:
+		if StatusOf(err) == http.StatusUnauthorized && !r.open && !renewed {
 			c.forgetToken()
 			renewed = true
 			continue
+		}
 
-		case !passing(err) || try >= c.Retries || ctx.Err() != nil:
+		if !passing(err) || try >= c.Retries || ctx.Err() != nil {
 			return nil, err
 		}
 

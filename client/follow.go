@@ -36,16 +36,17 @@ func (c *Client) FollowSite(
 	renewed := false
 	for {
 		stop, err := c.followOnce(ctx, id, changed)
-		switch {
-		case stop || ctx.Err() != nil:
+		if stop || ctx.Err() != nil {
 			return err
+		}
 
-		case StatusOf(err) == http.StatusUnauthorized && !renewed:
+		if StatusOf(err) == http.StatusUnauthorized && !renewed {
 			c.forgetToken()
 			renewed = true
 			continue
+		}
 
-		case StatusOf(err) != 0 && !passing(err):
+		if StatusOf(err) != 0 && !passing(err) {
 			return err
 		}
 

@@ -181,12 +181,15 @@ func (b *Battery) prices(e *Evening, from, to time.Time) string {
 }
 
 func (b *Battery) inWords() string {
-	switch {
-	case b.action == battery.ChargeMax:
+	if b.action == battery.ChargeMax {
 		return "charges"
-	case b.action == battery.DischargeMax:
+	}
+
+	if b.action == battery.DischargeMax {
 		return "covers the home and sells the rest"
-	case b.action == battery.AvoidImport:
+	}
+
+	if b.action == battery.AvoidImport {
 		return "covers the home"
 	}
 

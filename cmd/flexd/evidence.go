@@ -51,10 +51,11 @@ func (o *evidenceCommand) Run(ctx context.Context, c console) error {
 	}
 
 	e := evidenceOf(found)
-	switch {
-	case o.JSON || o.Format == "json":
+	if o.JSON || o.Format == "json" {
 		return c.json(e)
-	case o.Format == "html":
+	}
+
+	if o.Format == "html" {
 		return evidencePage.Execute(c.out, e)
 	}
 

@@ -55,12 +55,15 @@ func (o *fleetAhead) Run(ctx context.Context, c console) error {
 		o.HalfHours,
 	)
 
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case o.JSON || o.Format == "json":
+	}
+
+	if o.JSON || o.Format == "json" {
 		return c.json(contract.Ahead(a))
-	case o.Format == "csv":
+	}
+
+	if o.Format == "csv" {
 		return a.WriteCSV(c.out)
 	}
 
@@ -153,12 +156,15 @@ func (o *fleetEnvelope) Run(ctx context.Context, c console) error {
 		GSPGroup: o.GSPGroup,
 	})
 
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case o.JSON || o.Format == "json":
+	}
+
+	if o.JSON || o.Format == "json" {
 		return c.json(contract.Envelope(e, o.Windows))
-	case o.Format == "csv":
+	}
+
+	if o.Format == "csv" {
 		return e.WriteCSV(c.out, o.Windows)
 	}
 

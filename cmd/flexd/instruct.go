@@ -68,10 +68,11 @@ func (o *instructTarget) run(
 	defer h.Close()
 
 	p, err := make(h, org)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case o.JSON:
+	}
+
+	if o.JSON {
 		return c.json(contract.InstructionPreview(p))
 	}
 
@@ -213,10 +214,11 @@ func (o *instructStop) Run(ctx context.Context, c console) error {
 		return err
 	})
 
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case o.JSON:
+	}
+
+	if o.JSON {
 		return c.json(stopped)
 	}
 
@@ -245,10 +247,11 @@ func (o *instructStop) stopOne(
 		return err
 	})
 
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case o.JSON:
+	}
+
+	if o.JSON {
 		return c.json(contract.Instruction(&in, in.To))
 	}
 
@@ -278,11 +281,11 @@ func (o *instructList) Run(ctx context.Context, c console) error {
 	defer h.Close()
 
 	p, err := h.Control.Instructions(ctx, org.ID, flex.InstructionID{}, o.Limit)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
 
-	case o.JSON:
+	if o.JSON {
 		return c.json(contract.InstructionPage(&p))
 	}
 
@@ -324,14 +327,15 @@ func (o *instructReport) Run(ctx context.Context, c console) error {
 	defer h.Close()
 
 	r, err := h.Control.ReportInstruction(ctx, org.ID, o.ID)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
 
-	case o.JSON || o.Format == "json":
+	if o.JSON || o.Format == "json" {
 		return c.json(contract.InstructionReport(r, o.Assets))
+	}
 
-	case o.Format == "csv":
+	if o.Format == "csv" {
 		return r.WriteCSV(c.out)
 	}
 

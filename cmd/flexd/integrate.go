@@ -39,15 +39,15 @@ func (r remote) open(ctx context.Context) (*client.Client, error) {
 // explain says what to do about a failure that a newcomer meets.
 func (r remote) explain(err error) error {
 	unreachable, ok := errors.AsType[*url.Error](err)
-	switch {
-	case ok && !errors.Is(err, context.Canceled):
+	if ok && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf(
 			"no flexd answers at %s (%w): start one with flexd serve, or name its address with --url",
 			r.URL,
 			unreachable.Err,
 		)
+	}
 
-	case client.StatusOf(err) == http.StatusUnauthorized:
+	if client.StatusOf(err) == http.StatusUnauthorized {
 		return fmt.Errorf(
 			"%s does not know %s with this password: flexd org add makes an organisation and prints its credentials",
 			r.URL,
@@ -352,10 +352,11 @@ func (t *trigger) unknown(ctx context.Context, api *client.Client) error {
 	const shown = 10
 	page, err := api.Assets(ctx, client.Page{Limit: shown})
 
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case len(page.Assets) == 0:
+	}
+
+	if len(page.Assets) == 0 {
 		return fmt.Errorf(
 			"%s has no assets yet: register one first, with POST /entities/site/onboard",
 			t.Username,

@@ -48,11 +48,11 @@ func (o *offerWindow) offer(confidence int) flex.Offer {
 
 // print prints a stack.
 func (o *offerWindow) print(c console, k *grid.Stack) error {
-	switch {
-	case o.JSON || o.Format == "json":
+	if o.JSON || o.Format == "json" {
 		return c.json(contract.OfferStack(k))
+	}
 
-	case o.Format == "csv":
+	if o.Format == "csv" {
 		return k.WriteCSV(c.out)
 	}
 
@@ -164,14 +164,15 @@ func (o *offerList) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 	p, err := h.Grid.Offers(ctx, org.ID, flex.OfferID{}, o.Limit)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
 
-	case o.JSON || o.Format == "json":
+	if o.JSON || o.Format == "json" {
 		return c.json(contract.OfferPage(p))
+	}
 
-	case o.Format == "csv":
+	if o.Format == "csv" {
 		return p.WriteCSV(c.out)
 	}
 
@@ -268,11 +269,11 @@ func (o *offerAccept) Run(ctx context.Context, c console) error {
 		)
 	}
 
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
 
-	case o.JSON:
+	if o.JSON {
 		return c.json(contract.InstructionPreview(p))
 	}
 

@@ -83,10 +83,11 @@ func (o *statement) Run(ctx context.Context, c console) error {
 }
 
 func (o *statement) write(c console, st *reward.Statement) error {
-	switch {
-	case o.JSON || o.Format == "json":
+	if o.JSON || o.Format == "json" {
 		return c.json(contract.Statement(st))
-	case o.Format == "csv":
+	}
+
+	if o.Format == "csv" {
 		return st.WriteCSV(c.out)
 	}
 

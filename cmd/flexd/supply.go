@@ -98,14 +98,13 @@ func ratingRows(r registry.Ratings) (rows []ratingRow) {
 // cells are the columns of a row.
 func (r ratingRow) cells() []any {
 	what := "power not known"
-	switch {
-	case r.ImportKW != nil:
+	if r.ImportKW != nil {
 		what = fmt.Sprintf(
 			"%g kW import, %g kW export",
 			*r.ImportKW,
 			*r.ExportKW,
 		)
-	case r.PowerKW != nil:
+	} else if r.PowerKW != nil {
 		what = fmt.Sprintf("%g kW", *r.PowerKW)
 	}
 
@@ -114,10 +113,9 @@ func (r ratingRow) cells() []any {
 	}
 
 	until := "now and on"
-	switch {
-	case !r.Counts:
+	if !r.Counts {
 		until = "replaced"
-	case r.Until != nil:
+	} else if r.Until != nil {
 		until = londonText(*r.Until)
 	}
 

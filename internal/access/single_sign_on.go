@@ -222,16 +222,19 @@ func (d *Service) signIn(
 		return err
 	}
 
-	switch {
-	case o != nil && !o.RemovedAt.IsZero():
+	if o != nil && !o.RemovedAt.IsZero() {
 		return flex.Fail(
 			flex.Forbidden,
 			"%s was removed from the operators",
 			o.Name,
 		)
-	case given.role == "" && o != nil:
+	}
+
+	if given.role == "" && o != nil {
 		return all.EndOperatorSessions(ctx, o.ID)
-	case given.role == "":
+	}
+
+	if given.role == "" {
 		return nil
 	}
 

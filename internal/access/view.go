@@ -202,10 +202,11 @@ type OperatorLine struct {
 
 // OrgsText says whose operator it is.
 func (l OperatorLine) OrgsText() string {
-	switch {
-	case !l.SomeOrgs:
+	if !l.SomeOrgs {
 		return "all"
-	case len(l.OrgNames) == 0:
+	}
+
+	if len(l.OrgNames) == 0 {
 		return "none"
 	}
 

@@ -312,10 +312,11 @@ func (s *Service) keepOwn(
 func (c Client) checkForm(kind flex.ADRKind, document any) error {
 	form, _ := document.(map[string]any)["objectType"].(string)
 	byBusiness := form == "BL_VEN_REQUEST" || form == "BL_RESOURCE_REQUEST"
-	switch {
-	case kind != flex.ADRVEN && kind != flex.ADRResource, byBusiness == c.Business:
+	if kind != flex.ADRVEN && kind != flex.ADRResource || byBusiness == c.Business {
 		return nil
-	case c.Business:
+	}
+
+	if c.Business {
 		return flex.Fail(
 			flex.Malformed,
 			"body.objectType: business logic writes a BL_VEN_REQUEST or a BL_RESOURCE_REQUEST, which says whose it is",

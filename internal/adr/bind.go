@@ -347,10 +347,9 @@ func (o *Order) record(program flex.ADRObjectID) store.ADROrder {
 		Direction: o.Direction,
 	}
 
-	switch {
-	case o.Problem != "":
+	if o.Problem != "" {
 		r.State, r.Problem = store.ADRRefused, o.Problem
-	case o.Outrank != "":
+	} else if o.Outrank != "" {
 		r.State, r.Problem = store.ADROutranked, "the event "+o.Outrank+" has its time"
 	}
 

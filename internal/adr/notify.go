@@ -193,10 +193,11 @@ func (s *Service) send(ctx context.Context, n store.ADRNotice) string {
 		Body:   []byte(n.Body),
 	})
 
-	switch {
-	case a.Status >= 200 && a.Status < 300:
+	if a.Status >= 200 && a.Status < 300 {
 		return ""
-	case err != nil:
+	}
+
+	if err != nil {
 		return err.Error()
 	}
 

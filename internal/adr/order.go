@@ -85,10 +85,9 @@ func ordersOf(b *flex.ADRBinding, event *flex.ADRObject) ([]Order, error) {
 	for n, i := range d.timed(event.ModifiedAt) {
 		for _, p := range i.Payloads {
 			o, asks, err := orderOf(b, &d, p)
-			switch {
-			case err != nil:
+			if err != nil {
 				o = Order{Problem: err.Error()}
-			case !asks:
+			} else if !asks {
 				continue
 			}
 
@@ -189,16 +188,16 @@ func powerOrder(d *eventDocument, p valuesOf) (o Order, asks bool, err error) {
 
 	unit := strings.ToUpper(d.units(p.Type))
 	factor, known := kilo[unit]
-	switch {
-	case !known:
+	if !known {
 		return o, false, flex.Fail(
 			flex.Malformed,
 			"%s: the unit %q is none of W, KW and MW",
 			p.Type,
 			unit,
 		)
+	}
 
-	case math.Abs(n*factor) > mostKW:
+	if math.Abs(n*factor) > mostKW {
 		return o, false, flex.Fail(
 			flex.Malformed,
 			"%s: %g kW is more than a fleet can be asked for",

@@ -267,10 +267,11 @@ func (s *Service) keepReport(
 		reportDocument(event, orders, outcomes),
 	)
 
-	switch {
-	case flex.KindOf(err) == flex.Conflict: // the organisation has as many reports as it may
+	if flex.KindOf(err) == flex.Conflict { // the organisation has as many reports as it may
 		return nil
-	case err != nil:
+	}
+
+	if err != nil {
 		return err
 	}
 

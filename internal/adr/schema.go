@@ -85,12 +85,15 @@ type number struct {
 
 func (r number) take(at string, v any) (any, error) {
 	f, ok := v.(float64)
-	switch {
-	case !ok:
+	if !ok {
 		return nil, wrong(at, "it is no number")
-	case r.whole && f != math.Trunc(f):
+	}
+
+	if r.whole && f != math.Trunc(f) {
 		return nil, wrong(at, "it is no whole number")
-	case f < r.min || f > r.max:
+	}
+
+	if f < r.min || f > r.max {
 		return nil, wrong(at, "it is not from %g to %g", r.min, r.max)
 	}
 

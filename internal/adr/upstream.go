@@ -78,14 +78,14 @@ func (s *Service) checkUpstream(u *store.ADRUpstream) error {
 		}
 	}
 
-	switch {
-	case u.Client == "" || u.Secret == "":
+	if u.Client == "" || u.Secret == "" {
 		return flex.Fail(
 			flex.Malformed,
 			"the server gives a client's id and secret: give both",
 		)
+	}
 
-	case u.Poll < PollLeast || u.Poll > PollMost:
+	if u.Poll < PollLeast || u.Poll > PollMost {
 		return flex.Fail(
 			flex.Malformed,
 			"it is asked every %v: it should be every %v to %v",
@@ -93,8 +93,9 @@ func (s *Service) checkUpstream(u *store.ADRUpstream) error {
 			PollLeast,
 			PollMost,
 		)
+	}
 
-	case u.Silence < 2*u.Poll || u.Silence > SilenceMost:
+	if u.Silence < 2*u.Poll || u.Silence > SilenceMost {
 		return flex.Fail(
 			flex.Malformed,
 			"the silence is %v: it should be twice the time between two polls, which is %v, to %v",
@@ -122,22 +123,23 @@ func flexdOf(org flex.OrgID) Client {
 func (s *Service) checkServer(to string) error {
 	u, err := url.Parse(to)
 	plain := err == nil && s.PlainHTTP && u.Scheme == "http"
-	switch {
-	case err != nil || u.Hostname() == "" || u.User != nil:
+	if err != nil || u.Hostname() == "" || u.User != nil {
 		return flex.Fail(
 			flex.Malformed,
 			"%q is no URL such as https://vtn.example.com/openadr3/3.1.0",
 			to,
 		)
+	}
 
-	case u.Scheme != "https" && !plain:
+	if u.Scheme != "https" && !plain {
 		return flex.Fail(
 			flex.Malformed,
 			"%q must begin with https://; http:// is for private networks, where the operator allows it",
 			to,
 		)
+	}
 
-	case s.Out == nil:
+	if s.Out == nil {
 		return nil
 	}
 

@@ -263,14 +263,14 @@ func (s *Service) checkCallback(to string) error {
 	const at = "body.objectOperations.callbackUrl: "
 	u, err := url.Parse(to)
 	plain := err == nil && s.PlainHTTP && u.Scheme == "http"
-	switch {
-	case err != nil || u.Hostname() == "" || u.User != nil:
+	if err != nil || u.Hostname() == "" || u.User != nil {
 		return flex.Fail(
 			flex.Malformed,
 			at+"it is no URL such as https://example.com/openadr",
 		)
+	}
 
-	case u.Scheme != "https" && !plain:
+	if u.Scheme != "https" && !plain {
 		return flex.Fail(
 			flex.Malformed,
 			at+

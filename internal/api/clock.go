@@ -82,14 +82,15 @@ func turnTo(in wire.ClockRequest, now time.Time) (time.Time, error) {
 		)
 	}
 
-	switch {
-	case in.LocalTime != nil:
+	if in.LocalTime != nil {
 		return tariff.ReadyBy(
 			now,
 			flex.WallTime(*in.LocalTime),
 			flex.London,
 		), nil
-	case in.Advance == "":
+	}
+
+	if in.Advance == "" {
 		return in.Now.Time, nil
 	}
 

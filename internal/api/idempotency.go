@@ -78,13 +78,16 @@ func (s *Server) answerAgain(r *request, claim *access.KeyClaim) (answer, error)
 	kept := claim.Answered
 	done := kept.Status < http.StatusMultipleChoices
 
-	switch {
-	case r.route.Repeatable && done && !r.route.Anew:
+	if r.route.Repeatable && done && !r.route.Anew {
 		r.Request = r.WithContext(claim.Within(r.Context()))
 		return r.route.handle(s, r)
-	case r.route.Repeatable:
+	}
+
+	if r.route.Repeatable {
 		return r.route.handle(s, r)
-	case r.route.Secret && done:
+	}
+
+	if r.route.Secret && done {
 		return answer{}, errShownOnce
 	}
 
@@ -171,10 +174,11 @@ var errShownOnce = flex.Fail(
 
 // keepsAnswer reports whether an answer of that status is kept for who repeats the request.
 func (r *request) keepsAnswer(status int) bool {
-	switch {
-	case r.route.Repeatable, status == http.StatusNoContent:
+	if r.route.Repeatable || status == http.StatusNoContent {
 		return false
-	case r.route.Secret:
+	}
+
+	if r.route.Secret {
 		// what was wrong, and no secret
 		return status >= http.StatusMultipleChoices
 	}

@@ -50,10 +50,11 @@ func (s *Server) siteToken(r *request) (answer, error) {
 }
 
 func missingToken(b wire.SiteAuthTokenRequest) string {
-	switch {
-	case b.TokenType == apiKey && b.AccessToken == "":
+	if b.TokenType == apiKey && b.AccessToken == "" {
 		return "access_token"
-	case b.TokenType != apiKey && b.RefreshToken == "":
+	}
+
+	if b.TokenType != apiKey && b.RefreshToken == "" {
 		return "refresh_token"
 	}
 

@@ -316,10 +316,11 @@ func (l *limited) Read(p []byte) (int, error) {
 	}
 
 	l.left -= int64(n)
-	switch {
-	case err == nil || err == io.EOF:
+	if err == nil || err == io.EOF {
 		return n, err
-	case l.zipped:
+	}
+
+	if l.zipped {
 		return n, flex.Fail(
 			flex.Malformed,
 			"the gzipped body is broken: %v",

@@ -170,16 +170,16 @@ func supposed(in []wire.HalfHourlyPrice) ([]flex.PricedPeriod, error) {
 
 	for i, p := range in {
 		period, start := flex.PeriodAt(p.StartTimestamp.Time), p.StartTimestamp.Format(time.RFC3339)
-		switch {
-		case !period.Start().Equal(p.StartTimestamp.Time):
+		if !period.Start().Equal(p.StartTimestamp.Time) {
 			return nil, flex.Fail(
 				flex.Malformed,
 				"prices[%d] starts at %s, which is no half-hour: one begins at every hour and 30 minutes past it",
 				i,
 				start,
 			)
+		}
 
-		case seen[period]:
+		if seen[period] {
 			return nil, flex.Fail(
 				flex.Malformed,
 				"prices[%d] starts at %s, as one before it: say each half-hour once",

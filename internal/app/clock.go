@@ -60,23 +60,24 @@ func (h *App) Advance(ctx context.Context, org flex.OrgID, to time.Time) error {
 		return err
 	}
 
-	switch {
-	case to.Before(start):
+	if to.Before(start) {
 		return flex.Fail(
 			flex.Malformed,
 			"the clock reads %s and only goes forward: %s is past",
 			start.Format(time.RFC3339),
 			to.Format(time.RFC3339),
 		)
+	}
 
-	case to.Sub(start) > AdvanceMax:
+	if to.Sub(start) > AdvanceMax {
 		return flex.Fail(
 			flex.Malformed,
 			"the clock can be turned by at most %d days at once",
 			AdvanceMax/(24*time.Hour),
 		)
+	}
 
-	case !to.After(start):
+	if !to.After(start) {
 		return nil
 	}
 

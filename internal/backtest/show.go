@@ -254,10 +254,11 @@ func (c *chart) bars() {
 func gridStep(size float64) float64 {
 	step := 1.0
 	for size/step > 10 {
-		switch {
-		case size/(2*step) <= 10:
+		if size/(2*step) <= 10 {
 			return 2 * step
-		case size/(5*step) <= 10:
+		}
+
+		if size/(5*step) <= 10 {
 			return 5 * step
 		}
 

@@ -108,12 +108,15 @@ func (f File) Total() (sum flex.Pence) {
 
 // Refusal returns why a payment cannot be written in the format, or nothing.
 func Refusal(format Format, p Payment) string {
-	switch {
-	case p.Amount <= 0:
+	if p.Amount <= 0 {
 		return "its amount is not above nothing"
-	case format != CSV && !Payable(p.Name.Reveal()):
+	}
+
+	if format != CSV && !Payable(p.Name.Reveal()) {
 		return "the name on the account has no letter from A to Z; reject it, and the user can link the account again with the name in Latin letters"
-	case format == Bacs18 && p.Amount > bacsMost:
+	}
+
+	if format == Bacs18 && p.Amount > bacsMost {
 		return fmt.Sprintf("one payment by Bacs is at most %s", bacsMost)
 	}
 

@@ -74,10 +74,11 @@ func ReadResults(content []byte) (Results, error) {
 		return Results{}, flex.Fail(flex.Invalid, "the file is no XML: %v", err)
 	}
 
-	switch {
-	case doc.Report != nil:
+	if doc.Report != nil {
 		return doc.Report.results(), nil
-	case doc.Statement != nil:
+	}
+
+	if doc.Statement != nil {
 		return doc.Statement.results(), nil
 	}
 

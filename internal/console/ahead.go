@@ -194,10 +194,11 @@ type offerLine struct{ wire.Offer }
 
 // Tag is whether an offer was kept, in words; empty while its day is not over.
 func (l offerLine) Tag() string {
-	switch {
-	case l.Kept == nil:
+	if l.Kept == nil {
 		return ""
-	case *l.Kept:
+	}
+
+	if *l.Kept {
 		return "kept"
 	}
 

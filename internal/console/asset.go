@@ -67,12 +67,15 @@ func (s *Server) pastOf(
 	a.Battery, wrongBattery = batteryAsked(q)
 
 	p, err := s.Control.Past(r.Context(), a)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case p.Asset.Type.Charges() && wrongCar != nil:
+	}
+
+	if p.Asset.Type.Charges() && wrongCar != nil {
 		return nil, wrongCar
-	case p.Asset.Type == flex.Battery && wrongBattery != nil:
+	}
+
+	if p.Asset.Type == flex.Battery && wrongBattery != nil {
 		return nil, wrongBattery
 	}
 

@@ -232,10 +232,11 @@ func short(id fmt.Stringer) string {
 // signedPounds is a difference in pounds, with its sign.
 func signedPounds(v float64) string {
 	text := strconv.FormatFloat(math.Abs(v), 'f', 2, 64)
-	switch {
-	case text == "0.00":
+	if text == "0.00" {
 		return "£0.00"
-	case v < 0:
+	}
+
+	if v < 0 {
 		return "−£" + text
 	}
 

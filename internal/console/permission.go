@@ -12,14 +12,15 @@ import (
 // permission is what the route asks of an operator. An act that names none asks for the most,
 // so that a forgotten name opens nothing.
 func (rt route) permission() access.Permission {
-	switch {
-	case rt.needs != "":
+	if rt.needs != "" {
 		return rt.needs
-	case strings.HasPrefix(rt.pattern, "POST "):
-		return access.Administer
-	default:
-		return access.See
 	}
+
+	if strings.HasPrefix(rt.pattern, "POST ") {
+		return access.Administer
+	}
+
+	return access.See
 }
 
 // stepUp are the permissions whose acts ask for the password again when it was given a while

@@ -198,10 +198,11 @@ func (p *sitePage) layOut() {
 
 // stepText says a consent or an enrolment that changed.
 func stepText(s registry.SiteStep) string {
-	switch {
-	case s.Consent != "" && s.Given:
+	if s.Consent != "" && s.Given {
 		return "Consented to " + words(s.Consent) + "."
-	case s.Consent != "":
+	}
+
+	if s.Consent != "" {
 		return "Withdrew the consent to " + words(s.Consent) + "."
 	}
 

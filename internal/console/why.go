@@ -316,13 +316,14 @@ func (s *Server) assetWhatIf(r *request) (view, error) {
 	}
 
 	w := supposed(r.URL.Query(), p)
-	switch {
-	case w.Answer == nil && w.Note == "":
+	if w.Answer == nil && w.Note == "" {
 		return view{}, flex.Fail(
 			flex.Malformed,
 			"ask with need_kwh, ready_by, power_kw and, if peak time may be used, peak=on",
 		)
-	case w.Answer == nil:
+	}
+
+	if w.Answer == nil {
 		return view{}, flex.Fail(flex.Malformed, "%s", w.Note)
 	}
 

@@ -35,11 +35,12 @@ type TaughtSession struct {
 
 // Sentence says what is planned with, and why.
 func (r *AssetRate) Sentence() string {
-	switch {
-	case r.Pinned > 0:
+	if r.Pinned > 0 {
 		return "planned with " + kw(r.Planned) +
 			" kW, set by an operator; nominal is " + kw(r.Nominal) + " kW"
-	case r.HalfHours == 0:
+	}
+
+	if r.HalfHours == 0 {
 		return "planned with " + kw(r.Planned) +
 			" kW, nominal: nothing was learned yet"
 	}

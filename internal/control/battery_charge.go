@@ -178,12 +178,15 @@ func stored(
 	level, ok := expectedLevel(&b.Plan, home, now.Start())
 	then, _ := expectedLevel(&b.Plan, home, at)
 
-	switch {
-	case known && ok:
+	if known && ok {
 		return max(0, min(read+level-then, home.Capacity)), nil
-	case known:
+	}
+
+	if known {
 		return read, nil
-	case ok:
+	}
+
+	if ok {
 		return level, nil
 	}
 

@@ -157,12 +157,15 @@ func sameGives(a, b []flex.Step) bool {
 // compared is benefit, and where a car gives or is to give anything what that changes. What it may not give any more is
 // replaced.
 func (c *Candidate) compared() Decision {
-	switch {
-	case len(c.Given)+len(c.gives()) == 0:
+	if len(c.Given)+len(c.gives()) == 0 {
 		return c.benefit()
-	case c.Giving == nil || c.Giving.Wrong:
+	}
+
+	if c.Giving == nil || c.Giving.Wrong {
 		return Decision{Replace: true, Value: store.Urgent}
-	case c.Giving.Saving < DischargeMinSaving*10_000:
+	}
+
+	if c.Giving.Saving < DischargeMinSaving*10_000 {
 		return Decision{}
 	}
 

@@ -62,12 +62,13 @@ func (d *Service) planDischarge(
 
 	q.Most = min(q.Most, most)
 
-	switch {
-	case q.Most < discharge.Least:
+	if q.Most < discharge.Least {
 		to.Why = dischargeNoExport
 
 		return nil, nil
-	case len(q.Rates) == 0:
+	}
+
+	if len(q.Rates) == 0 {
 		to.Why = dischargeUnpriced
 
 		return nil, nil

@@ -151,8 +151,8 @@ func (d *Service) event(
 		return err
 	}
 
-	h := eventHandler{ctx, tx, &c, ev, &outcome{}}
-	if err := h.handle(); err != nil {
+	h := eventHandler{tx, &c, ev, &outcome{}}
+	if err := h.handle(ctx); err != nil {
 		return err
 	}
 
@@ -203,10 +203,9 @@ func eventRecord(ev Event) store.AssetEvent {
 
 // eventHandler applies one event of an asset, in its transaction.
 type eventHandler struct {
-	ctx context.Context
-	tx  *store.Tx
-	c   *store.Charging
-	ev  Event
+	tx *store.Tx
+	c  *store.Charging
+	ev Event
 	*outcome
 }
 
@@ -217,16 +216,16 @@ type outcome struct {
 }
 
 // handle acts on the event.
-func (h eventHandler) handle() error {
+func (h eventHandler) handle(ctx context.Context) error {
 	switch h.ev.Kind {
 	case PlugOut:
-		return h.plugOut()
+		return h.plugOut(ctx)
 	case ChargeNow:
-		return h.chargeNow()
+		return h.chargeNow(ctx)
 	case ChargeNowDeleted:
 		h.changed, h.cause = !h.c.ChargeNow.Empty(), store.CauseChargeNow
 		h.c.ChargeNow = flex.Span{}
-		return h.tx.PutChargeNow(h.ctx, h.c.Asset.ID, flex.Span{})
+		return h.tx.PutChargeNow(ctx, h.c.Asset.ID, flex.Span{})
 	}
 
 	h.cause = map[Kind]store.Cause{
@@ -235,19 +234,19 @@ func (h eventHandler) handle() error {
 		TariffUpdate: store.CauseTariff,
 	}[h.ev.Kind]
 
-	if err := h.apply(); err != nil {
+	if err := h.apply(ctx); err != nil {
 		return err
 	}
 	if h.ev.Kind == PlugIn {
-		return h.plugIn()
+		return h.plugIn(ctx)
 	}
 
-	return h.learnVehicle()
+	return h.learnVehicle(ctx)
 }
 
 // apply keeps the intent and the tariff that came with the event. A change of either is sent
 // to a car that is plugged in, as the interface says, even if its schedule stays the same.
-func (h eventHandler) apply() error {
+func (h eventHandler) apply(ctx context.Context) error {
 	if in := h.ev.Intent; in != nil {
 		if h.c.Intent == nil || !sameIntent(*h.c.Intent, *in) {
 			h.changed = true
@@ -256,7 +255,7 @@ func (h eventHandler) apply() error {
 		}
 
 		h.c.Intent = in
-		if err := h.tx.PutIntent(h.ctx, h.c.Asset.ID, *in); err != nil {
+		if err := h.tx.PutIntent(ctx, h.c.Asset.ID, *in); err != nil {
 			return err
 		}
 	}
@@ -266,7 +265,7 @@ func (h eventHandler) apply() error {
 			h.changed, h.must = true, true
 		}
 		h.c.Tariff = t
-		return h.tx.PutTariff(h.ctx, h.c.Asset.ID, *t)
+		return h.tx.PutTariff(ctx, h.c.Asset.ID, *t)
 	}
 
 	return nil
@@ -281,7 +280,7 @@ func sameIntent(a, b flex.Intent) bool {
 
 // plugIn opens a session, unless one is open for the same car, or was until a moment ago. A
 // car of another rate is another car.
-func (h eventHandler) plugIn() error {
+func (h eventHandler) plugIn(ctx context.Context) error {
 	s := &h.c.Session
 	rate := h.ev.VehicleRate
 	now := h.tx.Now()
@@ -289,7 +288,7 @@ func (h eventHandler) plugIn() error {
 	same := s.Number > 0 &&
 		(rate == 0 || s.VehicleRate == 0 || rate == s.VehicleRate)
 	if h.c.Open() && same {
-		return h.learnVehicle()
+		return h.learnVehicle(ctx)
 	}
 
 	h.changed, h.must = true, true
@@ -297,28 +296,28 @@ func (h eventHandler) plugIn() error {
 	// control of it ended
 	freed := !h.c.Controlled && h.c.Current.Generation > 0
 	if flickered && !freed {
-		if err := h.tx.ReopenSession(h.ctx, s); err != nil {
+		if err := h.tx.ReopenSession(ctx, s); err != nil {
 			return err
 		}
-		return h.learnVehicle()
+		return h.learnVehicle(ctx)
 	}
 
 	if h.c.Open() {
-		if err := h.tx.CloseSession(h.ctx, s); err != nil {
+		if err := h.tx.CloseSession(ctx, s); err != nil {
 			return err
 		}
 		h.tx.Wake(store.WakeSettle)
 	}
 
-	if err := h.endChargeNow(s); err != nil {
+	if err := h.endChargeNow(ctx, s); err != nil {
 		return err
 	}
 
-	return h.tx.OpenSession(h.ctx, h.c, rate)
+	return h.tx.OpenSession(ctx, h.c, rate)
 }
 
 // endChargeNow ends what was asked for the car that has gone since.
-func (h eventHandler) endChargeNow(s *store.Session) error {
+func (h eventHandler) endChargeNow(ctx context.Context, s *store.Session) error {
 	asked := h.c.ChargeNow
 	if s.Number == 0 || asked.Empty() || !asked.From.Before(s.PluggedOutAt) {
 		return nil
@@ -326,54 +325,54 @@ func (h eventHandler) endChargeNow(s *store.Session) error {
 
 	h.c.ChargeNow = flex.Span{}
 
-	return h.tx.PutChargeNow(h.ctx, h.c.Asset.ID, flex.Span{})
+	return h.tx.PutChargeNow(ctx, h.c.Asset.ID, flex.Span{})
 }
 
 // learnVehicle keeps a car's rate that was given late, or anew.
-func (h eventHandler) learnVehicle() error {
+func (h eventHandler) learnVehicle(ctx context.Context) error {
 	rate := h.ev.VehicleRate
 	if rate == 0 || !h.c.Open() || rate == h.c.Session.VehicleRate {
 		return nil
 	}
 	h.changed = true
 
-	return h.tx.SetVehicle(h.ctx, &h.c.Session, rate)
+	return h.tx.SetVehicle(ctx, &h.c.Session, rate)
 }
 
 // plugOut closes the open session and takes back what is still to be sent.
-func (h eventHandler) plugOut() error {
+func (h eventHandler) plugOut(ctx context.Context) error {
 	if !h.c.Open() {
 		return nil
 	}
-	if err := h.tx.CloseSession(h.ctx, &h.c.Session); err != nil {
+	if err := h.tx.CloseSession(ctx, &h.c.Session); err != nil {
 		return err
 	}
 
 	h.tx.Wake(store.WakeSettle)
 
-	err := h.tx.CapsUsed(h.ctx, h.tx.Now().Add(MarketInterval))
+	err := h.tx.CapsUsed(ctx, h.tx.Now().Add(MarketInterval))
 	if err != nil { // others may take its headroom
 		return err
 	}
 
-	if err := h.leaveFuse(); err != nil {
+	if err := h.leaveFuse(ctx); err != nil {
 		return err
 	}
 
-	return h.tx.Retract(h.ctx, h.c.Asset.ID)
+	return h.tx.Retract(ctx, h.c.Asset.ID)
 }
 
 // leaveFuse has the others behind the site's main fuse planned anew, as one of them has left.
-func (h eventHandler) leaveFuse() error {
+func (h eventHandler) leaveFuse(ctx context.Context) error {
 	if h.c.Fuse == 0 {
 		return nil
 	}
 
-	found, err := h.tx.PlannedAt(h.ctx, h.c.Asset.SiteID)
+	found, err := h.tx.PlannedAt(ctx, h.c.Asset.SiteID)
 	for i := 0; i < len(found) && err == nil; i++ {
 		if hasTail(&found[i].Current) {
 			err = h.tx.MarkAt(
-				h.ctx,
+				ctx,
 				h.tx.Now().Add(FlickerMax),
 				found[i].Current.AssetID,
 			) // it may come back by then
@@ -384,7 +383,7 @@ func (h eventHandler) leaveFuse() error {
 }
 
 // chargeNow has the asset charge at full power until the event's end.
-func (h eventHandler) chargeNow() error {
+func (h eventHandler) chargeNow(ctx context.Context) error {
 	now := h.tx.Now()
 	switch end := h.ev.EndAt; {
 	case !end.After(now):
@@ -407,5 +406,5 @@ func (h eventHandler) chargeNow() error {
 	h.changed, h.cause = true, store.CauseChargeNow
 	h.c.ChargeNow = flex.Span{From: now, To: h.ev.EndAt.UTC()}
 
-	return h.tx.PutChargeNow(h.ctx, h.c.Asset.ID, h.c.ChargeNow)
+	return h.tx.PutChargeNow(ctx, h.c.Asset.ID, h.c.ChargeNow)
 }

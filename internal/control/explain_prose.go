@@ -292,10 +292,9 @@ func proseOf(run []charge.Period, clock func(time.Time) string) string {
 	}
 
 	price := "no price known"
-	switch {
-	case known && low == high:
+	if known && low == high {
 		price = low.Pounds() + "/MWh"
-	case known:
+	} else if known {
 		price = fmt.Sprintf("%s to %s/MWh", low.Pounds(), high.Pounds())
 	}
 
@@ -312,10 +311,11 @@ func proseOf(run []charge.Period, clock func(time.Time) string) string {
 
 // accepted says what the client has accepted.
 func (x *Explanation) accepted() string {
-	switch {
-	case x.Accepted >= x.Generation:
+	if x.Accepted >= x.Generation {
 		return "The client has accepted this schedule."
-	case x.Accepted > 0:
+	}
+
+	if x.Accepted > 0 {
 		return fmt.Sprintf(
 			"The client has last accepted schedule %d.",
 			x.Accepted,

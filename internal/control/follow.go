@@ -187,22 +187,23 @@ func (fs *followers) join(d *Service, f *follower) error {
 		}
 	}
 
-	switch {
-	case len(fs.all) >= FollowersMax:
+	if len(fs.all) >= FollowersMax {
 		return flex.Fail(
 			flex.TooMany,
 			"%d sites are followed already: ask again later",
 			FollowersMax,
 		)
+	}
 
-	case ofOrg >= FollowersOfOrgMax:
+	if ofOrg >= FollowersOfOrgMax {
 		return flex.Fail(
 			flex.TooMany,
 			"the organisation follows %d sites already, as many as it may",
 			FollowersOfOrgMax,
 		)
+	}
 
-	case ofSite >= FollowersOfSiteMax:
+	if ofSite >= FollowersOfSiteMax {
 		return flex.Fail(
 			flex.TooMany,
 			"the site is followed %d times already, as often as it may be",

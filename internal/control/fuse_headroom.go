@@ -78,10 +78,11 @@ func (d *draws) at(t time.Time) (w flex.Watts) {
 		i := slices.IndexFunc(steps, func(s flex.Step) bool {
 			return t.Before(s.To)
 		})
-		switch {
-		case i < 0 && d.free:
+		if i < 0 && d.free {
 			return d.power
-		case i >= 0 && !t.Before(steps[i].From):
+		}
+
+		if i >= 0 && !t.Before(steps[i].From) {
 			w = max(w, min(steps[i].Limit, d.power))
 		}
 	}

@@ -77,10 +77,9 @@ func gridEvents(
 	var events []GridEvent
 	var err error
 
-	switch {
-	case a.Type.Charges():
+	if a.Type.Charges() {
 		events, err = carEvents(ctx, tx, a.ID)
-	case a.Type == flex.Battery:
+	} else if a.Type == flex.Battery {
 		events, err = batteryEvents(ctx, tx, a.ID)
 	}
 

@@ -335,10 +335,11 @@ func (f *behindFuse) outcome() (o homeOutcome) {
 // peak time, then what the household pays.
 func (o homeOutcome) better(than homeOutcome) bool {
 	const slack = int64(flex.DefaultPower) * int64(Slack/time.Second)
-	switch {
-	case o.lacks > than.lacks+slack, o.peak > than.peak+slack:
+	if o.lacks > than.lacks+slack || o.peak > than.peak+slack {
 		return false
-	case o.lacks < than.lacks-slack, o.peak < than.peak-slack:
+	}
+
+	if o.lacks < than.lacks-slack || o.peak < than.peak-slack {
 		return true
 	}
 

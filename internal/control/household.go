@@ -70,16 +70,14 @@ func (d *Service) Household(
 	}
 
 	for _, a := range assets {
-		switch {
-		case a.Type.Charges():
+		if a.Type.Charges() {
 			car, err := d.householdCar(ctx, org, a)
 			if err != nil {
 				return h, err
 			}
 
 			h.Cars = append(h.Cars, car)
-
-		case a.Type == flex.Battery:
+		} else if a.Type == flex.Battery {
 			steps, _, err := d.BatterySchedule(ctx, org, a.ID)
 			if err != nil && flex.KindOf(err) != flex.Forbidden {
 				return h, err

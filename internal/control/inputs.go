@@ -161,10 +161,11 @@ func powerOf(c *store.Charging) (flex.Watts, string) {
 		own = *c.Asset.Power
 	}
 
-	switch {
-	case car > 0 && (own <= 0 || car < own):
+	if car > 0 && (own <= 0 || car < own) {
 		return car, fromEvent
-	case own > 0:
+	}
+
+	if own > 0 {
 		return own, fromAsset
 	}
 

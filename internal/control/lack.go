@@ -57,10 +57,11 @@ func (l *lack) of(r site.Result) {
 
 // words are those that follow withHome in a schedule's origins; none where nothing is lacking.
 func (l lack) words() string {
-	switch {
-	case l.why != "":
+	if l.why != "" {
 		return string(l.why) + " " + store.CutShort
-	case l.gap < gapNamed:
+	}
+
+	if l.gap < gapNamed {
 		return ""
 	}
 

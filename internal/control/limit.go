@@ -192,21 +192,22 @@ func (d *Service) SetLink(
 	org flex.OrgID,
 	l flex.CapLink,
 ) error {
-	switch {
-	case l.Group == "":
+	if l.Group == "" {
 		return flex.Fail(
 			flex.Malformed,
 			"a link is of a constraint group: name it",
 		)
+	}
 
-	case l.Fallback == nil && l.Export == nil:
+	if l.Fallback == nil && l.Export == nil {
 		return flex.Fail(
 			flex.Malformed,
 			"the link of %q has no fallback: give what is drawn at most, or what is given",
 			l.Group,
 		)
+	}
 
-	case l.Silence < SilenceLeast || l.Silence > SilenceMost:
+	if l.Silence < SilenceLeast || l.Silence > SilenceMost {
 		return flex.Fail(
 			flex.Malformed,
 			"the silence is %v: it should be %v to %v",

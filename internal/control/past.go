@@ -373,12 +373,15 @@ func (d *Service) reason(
 		}
 	}
 
-	switch {
-	case p.Asset.Type == flex.Battery:
+	if p.Asset.Type == flex.Battery {
 		return d.reasonBattery(ctx, tx, p, q.Battery)
-	case p.Asset.Type.Heats():
+	}
+
+	if p.Asset.Type.Heats() {
 		return p.reasonTank(ctx, tx)
-	case !p.Asset.Type.Charges():
+	}
+
+	if !p.Asset.Type.Charges() {
 		return nil
 	}
 

@@ -105,17 +105,18 @@ func pausable(
 	asset flex.AssetID,
 ) (store.Pausable, error) {
 	p, err := tx.Pausable(ctx, asset)
-	switch {
-	case err != nil:
+	if err != nil {
 		return p, err
+	}
 
-	case p.Asset.Type != flex.Charger:
+	if p.Asset.Type != flex.Charger {
 		return p, flex.Fail(
 			flex.NotFound,
 			"charger not found or not authorized",
 		)
+	}
 
-	case !p.Consented:
+	if !p.Consented {
 		return p, flex.Fail(
 			flex.Forbidden,
 			"the site has not consented to %s: enrol it in %s first",

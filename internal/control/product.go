@@ -458,10 +458,11 @@ func (d *Service) sendProduct(
 	})
 
 	why, isRefused := errors.AsType[*flex.Error](err)
-	switch {
-	case errors.Is(err, errProductGone):
+	if errors.Is(err, errProductGone) {
 		return nil
-	case !isRefused:
+	}
+
+	if !isRefused {
 		return err
 	}
 

@@ -142,10 +142,9 @@ func (x *Explanation) sayRamp() {
 
 	for i := range x.Plan.Periods {
 		q := &x.Plan.Periods[i]
-		switch {
-		case q.Reason == charge.CapClosed && len(x.Limits) == 0 && len(x.From.Closed) == 0:
+		if q.Reason == charge.CapClosed && len(x.Limits) == 0 && len(x.From.Closed) == 0 {
 			q.Reason = charge.LeftToOthers
-		case q.Reason == charge.Now && x.From.ChargeNow.Empty():
+		} else if q.Reason == charge.Now && x.From.ChargeNow.Empty() {
 			q.Reason = charge.GoesOn
 		}
 	}

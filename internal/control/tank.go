@@ -189,12 +189,15 @@ func tankOf(
 
 // why is why a tank is left alone; empty if it is planned.
 func (t *heatedTank) why() string {
-	switch {
-	case !t.charging.Excluded.IsZero():
+	if !t.charging.Excluded.IsZero() {
 		return "an operator has it excluded from control"
-	case !t.charging.Controlled:
+	}
+
+	if !t.charging.Controlled {
 		return "its site is not enrolled in " + string(flex.FullAssetSchedule)
-	case t.power <= 0:
+	}
+
+	if t.power <= 0 {
 		return "its power, power_kw, was never given"
 	}
 

@@ -85,7 +85,7 @@ func (d *dispatcher) claim() {
 
 	go func() {
 		claim, err := d.service.DB.ClaimPushes(
-			context.WithoutCancel(d.service.ctx),
+			context.Background(),
 			d.org,
 			order,
 		)

@@ -72,7 +72,7 @@ func (d *dispatcher) notify() {
 func (d *dispatcher) now() time.Time { return d.service.DB.Now() }
 
 // stopping reports whether the service is being closed.
-func (d *dispatcher) stopping() bool { return d.service.ctx.Err() != nil }
+func (d *dispatcher) stopping() bool { return d.service.stopping() }
 
 // run delivers until there is nothing to do.
 func (d *dispatcher) run() {
@@ -80,7 +80,7 @@ func (d *dispatcher) run() {
 	defer timer.Stop()
 	defer d.setResting(false)
 
-	stop := d.service.ctx.Done()
+	stop := d.service.stop
 	for {
 		stopping := d.stopping()
 		if !stopping && d.mayClaim() {
@@ -149,7 +149,7 @@ func (d *dispatcher) finished() bool {
 // nextDue asks the store when there is something to send; now, if it cannot say.
 func (d *dispatcher) nextDue() time.Time {
 	at, err := d.service.DB.NextTurn(
-		context.WithoutCancel(d.service.ctx),
+		context.Background(),
 		d.org,
 		d.name,
 	)
@@ -204,12 +204,15 @@ func (d *dispatcher) blocked() time.Time {
 func (d *dispatcher) pause() time.Duration {
 	now := d.now()
 	if d.due {
-		switch {
-		case d.disabled || d.gone:
+		if d.disabled || d.gone {
 			return idleWait
-		case d.blocked().After(now):
+		}
+
+		if d.blocked().After(now) {
 			return d.blocked().Sub(now)
-		case d.free() > 0 && !d.claimer.busy:
+		}
+
+		if d.free() > 0 && !d.claimer.busy {
 			return max(d.claimer.at.Add(claimPause).Sub(now), 0)
 		}
 	}

@@ -203,14 +203,14 @@ func (d *Service) ResumeBy(
 
 		if i >= 0 && halts[i].NeedsTwo {
 			h := haltView(&halts[i])
-			switch {
-			case h.Asked(all.Now()) && h.AskedBy == who:
+			if h.Asked(all.Now()) && h.AskedBy == who {
 				return flex.Fail(
 					flex.Conflict,
 					"you have asked for the end of this halt: somebody else ends it",
 				)
+			}
 
-			case !h.Asked(all.Now()):
+			if !h.Asked(all.Now()) {
 				return all.AskResume(ctx, scope, who)
 			}
 		}

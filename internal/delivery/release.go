@@ -146,10 +146,11 @@ func dispatchedOf(
 
 func releaseOf(dispatched, now flex.Watts, known bool) Release {
 	off := max(now-dispatched, dispatched-now)
-	switch {
-	case !known:
+	if !known {
 		return ReleaseUnknown
-	case off > releaseNoise && float64(off) > releaseShare*float64(max(dispatched, -dispatched)):
+	}
+
+	if off > releaseNoise && float64(off) > releaseShare*float64(max(dispatched, -dispatched)) {
 		return ReleaseDone
 	}
 

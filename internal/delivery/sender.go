@@ -110,7 +110,7 @@ func (s *sender) do(
 	push *store.ClaimedPush,
 	request egress.Request,
 ) (egress.Answer, error) {
-	ctx, span := trace.Push(context.WithoutCancel(s.service.ctx), push.EventID)
+	ctx, span := trace.Push(context.Background(), push.EventID)
 	span.Text("flexd.event_id", push.EventID.String())
 
 	answer, err := s.service.Out.Do(ctx, request)

@@ -34,8 +34,7 @@ type Service struct {
 	CheckDispatch func(context.Context, *store.Tx, *store.Dispatch) error
 
 	once        sync.Once
-	ctx         context.Context // ends with Close
-	stop        context.CancelFunc
+	stop        chan struct{} // Close closes it
 	metrics     *metrics
 	mu          sync.Mutex
 	dispatchers map[dispatcherKey]*dispatcher
@@ -51,7 +50,7 @@ type dispatcherKey struct {
 
 func (d *Service) begin() {
 	d.once.Do(func() {
-		d.ctx, d.stop = context.WithCancel(context.Background())
+		d.stop = make(chan struct{})
 		d.dispatchers = map[dispatcherKey]*dispatcher{}
 		d.metrics = newMetrics()
 		if d.Chance == nil {
@@ -108,7 +107,7 @@ func (d *Service) run(e flex.Endpoint) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 
-	if d.ctx.Err() != nil {
+	if d.stopping() {
 		return
 	}
 
@@ -144,9 +143,21 @@ func (d *Service) remove(l *dispatcher) bool {
 func (d *Service) Close() {
 	d.begin()
 	d.mu.Lock()
-	d.stop()
+	if !d.stopping() {
+		close(d.stop)
+	}
 	d.mu.Unlock()
 	d.wait.Wait()
+}
+
+// stopping reports whether the service is being closed.
+func (d *Service) stopping() bool {
+	select {
+	case <-d.stop:
+		return true
+	default:
+		return false
+	}
 }
 
 // drainPoll is how often Drain looks.

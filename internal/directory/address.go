@@ -199,10 +199,10 @@ func (a *Address) takeCommunal(words []string) []string {
 }
 
 var (
-	flatID   = regexp.MustCompile(`^([0-9]+[A-Z]?|[A-Z][0-9]*|[0-9]+[-/][0-9]+)$`)
-	slashed  = regexp.MustCompile(`^[0-9]+/[0-9]+$`)
-	houseID  = regexp.MustCompile(`^[0-9]+[A-Z]?(-[0-9]+[A-Z]?)?$`)
-	oneUpper = regexp.MustCompile(`^[A-Z]$`)
+	flatID     = regexp.MustCompile(`^([0-9]+[A-Z]?|[A-Z][0-9]*|[0-9]+[-/][0-9]+)$`)
+	slashed    = regexp.MustCompile(`^[0-9]+/[0-9]+$`)
+	buildingID = regexp.MustCompile(`^[0-9]+[A-Z]?(-[0-9]+[A-Z]?)?$`)
+	oneUpper   = regexp.MustCompile(`^[A-Z]$`)
 )
 
 // floorWords name a flat by where it lies.
@@ -254,7 +254,7 @@ func (a *Address) takeFlat(words []string) []string {
 			a.flat = strings.TrimSuffix(w, "-FLAT")
 			return cut(words, i, i+1)
 
-		case slashed.MatchString(w) && i == 0 && (len(rest) == 0 || houseID.MatchString(rest[0])):
+		case slashed.MatchString(w) && i == 0 && (len(rest) == 0 || buildingID.MatchString(rest[0])):
 			a.flat = w
 			return cut(words, i, i+1)
 
@@ -350,7 +350,7 @@ func (a *Address) takeRest(segments [][]string) {
 	for s, words := range segments {
 		for i, w := range words {
 			both := a.flat == "" && slashed.MatchString(w)
-			if !both && !houseID.MatchString(w) {
+			if !both && !buildingID.MatchString(w) {
 				continue
 			}
 
@@ -434,8 +434,8 @@ var (
 	// streetKinds end the name of a street.
 	streetKinds = words(`ST ROAD AVENUE LANE CLOSE CRESCENT DRIVE GARDENS GREEN GROVE PARADE PLACE SQUARE TERRACE WALK
 		WAY HILL MEWS RISE ROW VIEW MOUNT CIRCUS PASSAGE ALLEY BROADWAY EMBANKMENT QUAY WHARF YARD GATE VALE PARK`)
-	// houseKinds end the name of a building, and sometimes of a street.
-	houseKinds = words(`COURT HOUSE COTTAGE COTTAGES FARM LODGE VILLA VILLAS BARN HALL MANOR TOWER TOWERS MANSIONS
+	// buildingKinds end the name of a building, and sometimes of a street.
+	buildingKinds = words(`COURT HOUSE COTTAGE COTTAGES FARM LODGE VILLA VILLAS BARN HALL MANOR TOWER TOWERS MANSIONS
 		BUILDING BUILDINGS APARTMENTS RECTORY VICARAGE MILL INN COACH GRANGE`)
 )
 
@@ -443,7 +443,7 @@ var (
 // is, or nothing if none does.
 func (a Address) streetName() []string {
 	for i, w := range a.street {
-		isKind := streetKinds[w] || a.number != "" && houseKinds[w]
+		isKind := streetKinds[w] || a.number != "" && buildingKinds[w]
 		if i > 0 && isKind {
 			return a.street[:i+1]
 		}

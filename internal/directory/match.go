@@ -73,15 +73,15 @@ func NormalUPRN(text string) string {
 // before a de-energised one, and a landlord's supply only if it was asked for.
 func Match(q Address, meters []flex.Meter) (flex.Meter, error) {
 	ranked := rank(q, meters)
-	switch {
-	case len(ranked) == 0:
+	if len(ranked) == 0 {
 		return flex.Meter{}, flex.Fail(
 			flex.Unclear,
 			"no meter in %s matches the address",
 			q.Postcode,
 		)
+	}
 
-	case len(ranked) > 1 && ranked[0].score-ranked[1].score < minMargin:
+	if len(ranked) > 1 && ranked[0].score-ranked[1].score < minMargin {
 		return flex.Meter{}, flex.Fail(
 			flex.Unclear,
 			"%d premises in %s match the address; none was chosen",

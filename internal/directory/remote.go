@@ -165,15 +165,18 @@ func (r Remote) call(
 		},
 	)
 
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("ask the meter directory: %w", err)
-	case answer.Status == 404:
+	}
+
+	if answer.Status == 404 {
 		return flex.Fail(
 			flex.NotFound,
 			"the meter directory knows no such metering point",
 		)
-	case answer.Status != 200:
+	}
+
+	if answer.Status != 200 {
 		return fmt.Errorf("ask the meter directory: status %d", answer.Status)
 	}
 

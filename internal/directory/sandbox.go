@@ -94,15 +94,15 @@ func (s Sandbox) ByMPAN(ctx context.Context, m MPAN) (flex.Meter, error) {
 }
 
 func trouble(slow, down bool) error {
-	switch {
-	case slow:
+	if slow {
 		return flex.Fail(
 			flex.TimedOut,
 			"the meter directory did not answer within %v; try again later",
 			LookupTimeout,
 		)
+	}
 
-	case down:
+	if down {
 		return flex.Fail(
 			flex.Unavailable,
 			"the meter directory failed; try again later",

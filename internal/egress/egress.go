@@ -280,17 +280,18 @@ func newRequest(ctx context.Context, r Request) (*http.Request, error) {
 		return nil, fmt.Errorf("the URL cannot be read: %w", err)
 	}
 
-	switch {
-	case u.Scheme != "https" && u.Scheme != "http":
+	if u.Scheme != "https" && u.Scheme != "http" {
 		return nil, fmt.Errorf(
 			"the URL begins with %q, not with https://",
 			u.Scheme,
 		)
+	}
 
-	case u.Host == "":
+	if u.Host == "" {
 		return nil, fmt.Errorf("the URL names no host")
+	}
 
-	case slices.Contains(shutPorts, u.Port()):
+	if slices.Contains(shutPorts, u.Port()) {
 		return nil, fmt.Errorf(
 			"the URL names the port %s, at which no web server listens",
 			u.Port(),

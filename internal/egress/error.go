@@ -74,22 +74,23 @@ func nameFault(err error) string {
 // timeFault says which step took too long, if one did.
 func timeFault(err error, host string, limit time.Duration) string {
 	var op *net.OpError
-	switch {
-	case errors.As(err, &op) && op.Op == "dial" && timedOut(err):
+	if errors.As(err, &op) && op.Op == "dial" && timedOut(err) {
 		return fmt.Sprintf(
 			"%s did not take the connection within %v",
 			host,
 			ConnectTime,
 		)
+	}
 
-	case strings.Contains(err.Error(), "TLS handshake timeout"):
+	if strings.Contains(err.Error(), "TLS handshake timeout") {
 		return fmt.Sprintf(
 			"%s did not agree on TLS within %v",
 			host,
 			HandshakeTime,
 		)
+	}
 
-	case timedOut(err):
+	if timedOut(err) {
 		return fmt.Sprintf("%s did not answer within %v", host, limit)
 	}
 
@@ -120,16 +121,19 @@ func tlsFault(err error, host string) string {
 		alert       tls.AlertError
 	)
 
-	switch {
-	case errors.As(err, &certificate):
+	if errors.As(err, &certificate) {
 		return fmt.Sprintf(
 			"the certificate of %s is not valid: %s",
 			host,
 			certificateFault(certificate),
 		)
-	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
+	}
+
+	if errors.As(err, &record) || strings.Contains(err.Error(), "HTTP response to HTTPS client") {
 		return fmt.Sprintf("%s does not speak TLS on this port", host)
-	case errors.As(err, &alert):
+	}
+
+	if errors.As(err, &alert) {
 		return fmt.Sprintf("%s broke off TLS: %v", host, alert)
 	}
 
@@ -139,18 +143,19 @@ func tlsFault(err error, host string) string {
 // answerFault says what is wrong with the host's answer, if anything.
 func answerFault(err error, host string) string {
 	text := err.Error()
-	switch {
-	case strings.Contains(text, "server response headers exceeded"):
+	if strings.Contains(text, "server response headers exceeded") {
 		return fmt.Sprintf(
 			"%s answered with more than %d bytes of header",
 			host,
 			HeaderMax,
 		)
+	}
 
-	case strings.Contains(text, "malformed HTTP"):
+	if strings.Contains(text, "malformed HTTP") {
 		return fmt.Sprintf("%s does not answer in HTTP", host)
+	}
 
-	case closed(err):
+	if closed(err) {
 		return fmt.Sprintf(
 			"%s closed the connection before it had answered",
 			host,
@@ -192,10 +197,11 @@ func certificateFault(err *tls.CertificateVerificationError) string {
 	var unknown x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
 
-	switch {
-	case errors.As(err, &unknown):
+	if errors.As(err, &unknown) {
 		return "no authority that we know has signed it"
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+	}
+
+	if errors.As(err, &invalid) && invalid.Reason == x509.Expired {
 		return "it has expired, or is not valid yet"
 	}
 

@@ -127,8 +127,7 @@ func (c *Caps) Check() error {
 }
 
 func (c *Cap) check(whose string) error {
-	switch {
-	case c.Power != nil && (*c.Power < 0 || *c.Power > CapMax):
+	if c.Power != nil && (*c.Power < 0 || *c.Power > CapMax) {
 		return Fail(
 			Malformed,
 			"the cap of %s is %v kW: it should be 0 to %v",
@@ -136,8 +135,9 @@ func (c *Cap) check(whose string) error {
 			c.Power.KW(),
 			CapMax.KW(),
 		)
+	}
 
-	case c.StartsPerMinute < 0 || c.StartsPerMinute > StartsMax:
+	if c.StartsPerMinute < 0 || c.StartsPerMinute > StartsMax {
 		return Fail(
 			Malformed,
 			"the starts per minute of %s are %d: they should be 1 to %d, or 0 for no bound",
@@ -162,15 +162,15 @@ func (c *Caps) checkPosition() error {
 
 	for i, t := range c.Position {
 		at := t.Period.Start().Format(time.RFC3339)
-		switch {
-		case i > 0 && !c.Position[i-1].Period.Before(t.Period):
+		if i > 0 && !c.Position[i-1].Period.Before(t.Period) {
 			return Fail(
 				Malformed,
 				"the position's half-hour %s comes twice or out of order",
 				at,
 			)
+		}
 
-		case t.Energy < 0 || t.Energy > TradedEnergyMax:
+		if t.Energy < 0 || t.Energy > TradedEnergyMax {
 			return Fail(
 				Malformed,
 				"the position at %s is %v kWh: it should be 0 to %v",
@@ -178,8 +178,9 @@ func (c *Caps) checkPosition() error {
 				t.Energy.KWh(),
 				TradedEnergyMax.KWh(),
 			)
+		}
 
-		case t.Sell > t.Buy:
+		if t.Sell > t.Buy {
 			return Fail(
 				Malformed,
 				"the position at %s sells at £%v/MWh and buys at £%v/MWh: selling must not be dearer",

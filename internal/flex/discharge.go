@@ -22,10 +22,11 @@ const DischargeWearMax = 1000.0
 // ReserveOf is what stays in a battery of some capacity.
 func (d *Discharge) ReserveOf(capacity WattHours) WattHours {
 	percent := DefaultReserve
-	switch {
-	case d.Reserve != nil:
+	if d.Reserve != nil {
 		return min(*d.Reserve, capacity)
-	case d.ReservePercent != nil:
+	}
+
+	if d.ReservePercent != nil {
 		percent = *d.ReservePercent
 	}
 

@@ -51,15 +51,16 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	switch {
-	case len(e.Faults) > 0:
+	if len(e.Faults) > 0 {
 		first := strings.TrimPrefix(strings.Join(e.Faults[0].Loc, "."), "body.") +
 			": " + e.Faults[0].Msg
 		if more := len(e.Faults) - 1; more > 0 {
 			return fmt.Sprintf("%s (and %d more that are wrong)", first, more)
 		}
 		return first
-	case len(e.Details) > 0:
+	}
+
+	if len(e.Details) > 0 {
 		return fmt.Sprint(e.Details)
 	}
 

@@ -45,10 +45,11 @@ func (i *Instruction) Active(now time.Time) bool {
 
 // Goal says what is asked for, in a few words.
 func (i *Instruction) Goal() string {
-	switch {
-	case i.Limit != nil:
+	if i.Limit != nil {
 		return fmt.Sprintf("not above %g kW", i.Limit.KW())
-	case i.Change > 0:
+	}
+
+	if i.Change > 0 {
 		return fmt.Sprintf("%g kW more", i.Change.KW())
 	}
 

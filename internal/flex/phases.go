@@ -13,10 +13,11 @@ func LeastPower(phases int) Watts { return PhasePower * Watts(max(1, phases)) }
 // PhasesOf is how many phases an asset draws on: as it was given, else three if its nominal power is more than
 // one phase gives (SinglePhaseMax), else one. 0 is not given, and no power one that is not known.
 func PhasesOf(given int, power *Watts) int {
-	switch {
-	case given > 0:
+	if given > 0 {
 		return given
-	case power != nil && *power > SinglePhaseMax:
+	}
+
+	if power != nil && *power > SinglePhaseMax {
 		return 3
 	}
 

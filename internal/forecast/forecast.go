@@ -93,7 +93,7 @@ func weightedMean(
 	periods []flex.Period,
 	unknown flex.WattHours,
 	at func(flex.Period) (flex.Day, slot),
-	weigh func(day, past flex.Day) float64,
+	weightOf func(day, past flex.Day) float64,
 ) ([]flex.WattHours, bool) {
 	out := make([]flex.WattHours, len(periods))
 	if len(periods) == 0 {
@@ -108,7 +108,7 @@ func weightedMean(
 		sum, weight := 0.0, 0.0
 
 		for _, m := range metered[s] {
-			w := pow(daysBetween(m.day, newest)) * weigh(day, m.day)
+			w := pow(daysBetween(m.day, newest)) * weightOf(day, m.day)
 			sum, weight = sum+w*float64(m.energy), weight+w
 		}
 

@@ -92,10 +92,9 @@ func (h *FleetHistory) Ahead(
 		m.mean[i] = m.forecast(i)
 		kw := q.at(i)
 
-		switch {
-		case i == last:
+		if i == last {
 			a.KW = kw
-		case i >= max(2*warmUp, n-JudgedMax):
+		} else if i >= max(2*warmUp, n-JudgedMax) {
 			a.Judged.Past = append(a.Judged.Past, Judged{
 				h.first.Add(i),
 				kw,
@@ -204,10 +203,11 @@ func (m *means) level(from, centre, to int, fade float64) float64 {
 // likeness is what a day counts for the shape of another.
 func (m *means) likeness(a, b int) float64 {
 	of, other := m.class(a), m.class(b)
-	switch {
-	case of == other:
+	if of == other {
 		return 1
-	case (of == 0) != (other == 0):
+	}
+
+	if (of == 0) != (other == 0) {
 		return unlike * unlike
 	}
 

@@ -357,10 +357,11 @@ func (l *learning) came() (came [][]float64) {
 
 // dayClass is 0 for a working day, 1 for a Saturday and 2 for a Sunday or bank holiday.
 func dayClass(d flex.Day) int {
-	switch {
-	case settle.Working(d):
+	if settle.Working(d) {
 		return 0
-	case d.Weekday() == time.Saturday:
+	}
+
+	if d.Weekday() == time.Saturday {
 		return 1
 	}
 

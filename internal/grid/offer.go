@@ -137,20 +137,21 @@ func windowOf(
 	length = int(o.Len() / flex.HalfHour)
 	whole := flex.PeriodAt(o.From).Start().Equal(o.From) &&
 		flex.PeriodAt(o.To).Start().Equal(o.To)
-	switch {
-	case !whole || length < 1:
+	if !whole || length < 1 {
 		return day, length, flex.Fail(
 			flex.Malformed,
 			"a window begins and ends at half-hours, and ends after it begins",
 		)
+	}
 
-	case o.To.After(day.Add(1).Start()):
+	if o.To.After(day.Add(1).Start()) {
 		return day, length, flex.Fail(
 			flex.Malformed,
 			"a window is within a day in London",
 		)
+	}
 
-	case o.From.Before(now):
+	if o.From.Before(now) {
 		return day, length, flex.Fail(flex.Malformed, "the window has begun")
 	}
 
@@ -204,10 +205,9 @@ func (r *replay) readPrices(ctx context.Context, tx *store.Tx) error {
 	}
 
 	for t, p := range prices[:min(len(prices), len(r.prices))] {
-		switch {
-		case p.Known:
+		if p.Known {
 			r.prices[t] = p.Price.GBPPerMWh()
-		case t >= forecast.Slots:
+		} else if t >= forecast.Slots {
 			r.prices[t] = r.prices[t-forecast.Slots]
 		}
 	}

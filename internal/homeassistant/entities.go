@@ -217,10 +217,9 @@ func (b *Bridge) assetState(
 	s := assetState{Plan: "none"}
 
 	plan, err := b.Client.Schedule(ctx, id, client.ScheduleQuery{})
-	switch {
-	case err == nil:
+	if err == nil {
 		s.follow(plan, now)
-	case client.StatusOf(err) != http.StatusNotFound: // 404 is no plan yet
+	} else if client.StatusOf(err) != http.StatusNotFound { // 404 is no plan yet
 		return s, err
 	}
 

@@ -62,12 +62,15 @@ func (m Month) Before(o Month) bool {
 
 // About returns the London day that a transaction is about, or no day if it does not say.
 func (t *Transaction) About() flex.Day {
-	switch {
-	case t.Settled != (flex.Day{}):
+	if t.Settled != (flex.Day{}) {
 		return t.Settled
-	case !t.Time.To.IsZero():
+	}
+
+	if !t.Time.To.IsZero() {
 		return flex.DayAt(t.Time.To.Add(-1))
-	case !t.Time.From.IsZero():
+	}
+
+	if !t.Time.From.IsZero() {
 		return flex.DayAt(t.Time.From)
 	}
 
@@ -83,10 +86,11 @@ func BookingDay(about, today flex.Day, closed Month) flex.Day {
 		about = today
 	}
 
-	switch {
-	case closed.Before(MonthOf(about)):
+	if closed.Before(MonthOf(about)) {
 		return about
-	case closed.Before(MonthOf(today)):
+	}
+
+	if closed.Before(MonthOf(today)) {
 		return today
 	}
 

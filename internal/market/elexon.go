@@ -206,12 +206,10 @@ func (e ElexonSystemPrice) Fetch(
 				r.SettlementPeriod,
 			)
 
-			switch {
-			case !ok:
+			if !ok {
 				start, _ := instant(r.StartTime)
 				b.keepOut(contradictory, start)
-
-			case r.SystemSellPrice != nil && r.CreatedDateTime >= made[p]:
+			} else if r.SystemSellPrice != nil && r.CreatedDateTime >= made[p] {
 				made[p] = r.CreatedDateTime
 				b.add(p, *r.SystemSellPrice, false)
 			}

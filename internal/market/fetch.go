@@ -349,17 +349,18 @@ func (d *Service) Freshness(ctx context.Context) ([]Freshness, error) {
 // stale says what a source's prices lack.
 func (d *Service) stale(s store.SourceState, now time.Time) string {
 	next := flex.EFADay(flex.DayAt(now)).Add(1)
-	switch {
-	case s.Through.IsZero():
+	if s.Through.IsZero() {
 		return "it has never given a price"
+	}
 
-	case !s.Through.After(now):
+	if !s.Through.After(now) {
 		return fmt.Sprintf(
 			"its prices ended at %s",
 			s.Through.Format(time.RFC3339),
 		)
+	}
 
-	case !now.Before(d.outAt(next).Add(Grace)) && s.Through.Before(next.Span().To):
+	if !now.Before(d.outAt(next).Add(Grace)) && s.Through.Before(next.Span().To) {
 		return fmt.Sprintf(
 			"the prices of %s were due at %s",
 			next,

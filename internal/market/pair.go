@@ -332,12 +332,15 @@ func (p *Point) Eligible(
 		)
 	}
 
-	switch {
-	case len(why) > 0:
+	if len(why) > 0 {
 		return EligibleNo, why
-	case p.Meter == nil:
+	}
+
+	if p.Meter == nil {
 		return EligibleUnknown, []string{onNoList}
-	case limit.Given && !largest.Given:
+	}
+
+	if limit.Given && !largest.Given {
 		return EligibleUnknown, []string{
 			"its largest half-hourly export is not told",
 		}

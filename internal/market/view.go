@@ -214,12 +214,11 @@ func (v *DayView) judge(l *PriceLine, i int, o *Outturn) {
 			continue
 		}
 
-		switch {
-		case !one.PublishedAt.Before(l.Start.Add(flex.HalfHour)):
+		if !one.PublishedAt.Before(l.Start.Add(flex.HalfHour)) {
 			if l.After == nil {
 				l.After, o.Now = one.Prices[i], one.Source
 			}
-		case !one.PublishedAt.After(l.Start):
+		} else if !one.PublishedAt.After(l.Start) {
 			l.Before, o.Forecast = one.Prices[i], one.Source
 		}
 	}

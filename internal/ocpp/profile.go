@@ -89,19 +89,19 @@ func profileOf(asset flex.AssetID, steps []flex.Step) (Profile, error) {
 	}
 
 	for i, s := range steps {
-		switch {
-		case s.Empty():
+		if s.Empty() {
 			return Profile{}, fmt.Errorf("step %d is empty", i)
+		}
 
-		case s.From.Nanosecond() != 0 || s.To.Nanosecond() != 0:
+		if s.From.Nanosecond() != 0 || s.To.Nanosecond() != 0 {
 			return Profile{}, fmt.Errorf("step %d is cut inside a second", i)
+		}
 
-		case i > 0 && !s.From.Equal(steps[i-1].To):
+		if i > 0 && !s.From.Equal(steps[i-1].To) {
 			return Profile{}, fmt.Errorf(
 				"step %d does not start where the one before it ends",
 				i,
 			)
-
 		}
 
 		s.From = s.From.UTC()

@@ -71,10 +71,11 @@ func ParseDischarging(b []byte) (Profile, error) {
 		p = *r.Wrapped
 	}
 
-	switch {
-	case p.Schedule == nil:
+	if p.Schedule == nil {
 		return Profile{}, errors.New("the charging profile has no chargingSchedule")
-	case p.Kind != "Absolute":
+	}
+
+	if p.Kind != "Absolute" {
 		return Profile{}, fmt.Errorf(
 			"the charging profile is %q, not Absolute",
 			p.Kind,

@@ -258,15 +258,16 @@ func (b *Bridge) register(ctx context.Context) error {
 
 		status := client.StatusOf(err)
 
-		switch {
-		case err == nil:
+		if err == nil {
 			b.Log.Info("flexd pushes to this bridge", "url", e.URL)
 			return nil
+		}
 
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return nil
+		}
 
-		case status >= 400 && status < 500 && status != http.StatusTooManyRequests:
+		if status >= 400 && status < 500 && status != http.StatusTooManyRequests {
 			return fmt.Errorf(
 				"flexd does not take %s as its endpoint: %w",
 				url,

@@ -477,12 +477,15 @@ func (c *charger) want(number int, p *wanted) error {
 	defer c.mu.Unlock()
 
 	n := c.connector(number)
-	switch {
-	case n.want != nil && n.want.event == p.event:
+	if n.want != nil && n.want.event == p.event {
 		return nil
-	case p.profile.ID != ocpp.ProfileID(n.asset.ID):
+	}
+
+	if p.profile.ID != ocpp.ProfileID(n.asset.ID) {
 		return errOtherAsset
-	case olderThan(p.event, n.newest):
+	}
+
+	if olderThan(p.event, n.newest) {
 		return errOlder
 	}
 

@@ -216,10 +216,11 @@ func (n *connector) compare(step flex.Step, since, now time.Time) inForce {
 	waited := !now.Before(since.Add(statusTime))
 
 	if step.Limit > 0 {
-		switch {
-		case flows, n.status == statusSuspendedEV: // a car that wants nothing is free to
+		if flows || n.status == statusSuspendedEV { // a car that wants nothing is free to
 			return obeyed
-		case n.status == statusSuspendedEVSE, charging && measured:
+		}
+
+		if n.status == statusSuspendedEVSE || charging && measured {
 			return contradicts
 		}
 

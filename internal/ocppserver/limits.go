@@ -298,10 +298,11 @@ func (p platformProfile) starts(n *connector, s flex.Span) (all []time.Time) {
 		every *= 7
 	}
 
-	switch {
-	case p.Profile.Kind == "Relative" || start.IsZero():
+	if p.Profile.Kind == "Relative" || start.IsZero() {
 		return []time.Time{latest(n.startedAt, p.At)}
-	case p.Profile.Kind != "Recurring":
+	}
+
+	if p.Profile.Kind != "Recurring" {
 		return []time.Time{start}
 	}
 

@@ -153,16 +153,19 @@ func (m *meter) take(k mark, power float64) bool {
 		return m.merge(i, k)
 	}
 
-	switch {
-	case m.begins(i, k, power):
+	if m.begins(i, k, power) {
 		return true
-	case m.fits(i, k, power):
+	}
+
+	if m.fits(i, k, power) {
 		m.insert(i, k)
 		if k.Begin {
 			m.PerSession = k.Wh == 0
 		}
 		return true
-	case m.confirms(k, power):
+	}
+
+	if m.confirms(k, power) {
 		return true
 	}
 

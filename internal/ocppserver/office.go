@@ -172,12 +172,15 @@ func (c *charger) ask(
 // statusOf is the status of an answer to a call that failed.
 func statusOf(err error) int {
 	refused, isRefused := errors.AsType[*callError](err)
-	switch {
-	case errors.Is(err, errNotConnected), errors.Is(err, errLinkLost):
+	if errors.Is(err, errNotConnected) || errors.Is(err, errLinkLost) {
 		return http.StatusConflict
-	case isRefused && (refused.Code == codeNotImplemented || refused.Code == codeNotSupported):
+	}
+
+	if isRefused && (refused.Code == codeNotImplemented || refused.Code == codeNotSupported) {
 		return http.StatusNotImplemented
-	case isRefused:
+	}
+
+	if isRefused {
 		return http.StatusBadGateway
 	}
 

@@ -209,10 +209,11 @@ func compare(sent fitted, c compositeSchedule, now time.Time) inForce {
 		got = math.MaxInt32
 	}
 
-	switch {
-	case (got <= zero) == (want <= zero) && got <= want+1:
+	if (got <= zero) == (want <= zero) && got <= want+1 {
 		return obeyed
-	case got > want && want > zero: // the charger's own most, which no car gets past
+	}
+
+	if got > want && want > zero { // the charger's own most, which no car gets past
 		return unsure
 	}
 

@@ -133,13 +133,16 @@ func (v sampled) read() (key sampleKey, d decimal, why string) {
 		strings.HasPrefix(v.Phase, "L") &&
 			(len(v.Phase) == 2 || strings.HasSuffix(v.Phase, "-N"))
 
-	switch {
-	case v.Format == "SignedData":
+	if v.Format == "SignedData" {
 		return key, d, "the register comes as signed data alone"
-	case !known || !wanted:
+	}
+
+	if !known || !wanted {
 		return key, d, "the register is measured elsewhere: " + v.Location +
 			" " + v.Phase
-	case math.IsNaN(v.Value.value) || v.Value.value < 0:
+	}
+
+	if math.IsNaN(v.Value.value) || v.Value.value < 0 {
 		return key, d, "the register is not a number from 0"
 	}
 

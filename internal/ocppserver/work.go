@@ -340,12 +340,15 @@ func (n *connector) due(now time.Time, patience time.Duration) plugState {
 		n.plug(false, now.Add(-patience))
 	}
 
-	switch {
-	case n.since.IsZero():
+	if n.since.IsZero() {
 		return reportedNothing
-	case n.plugged && n.reported != reportedIn:
+	}
+
+	if n.plugged && n.reported != reportedIn {
 		return reportedIn
-	case !n.plugged && n.reported != reportedOut && !now.Before(n.since.Add(patience)):
+	}
+
+	if !n.plugged && n.reported != reportedOut && !now.Before(n.since.Add(patience)) {
 		return reportedOut
 	}
 
@@ -441,11 +444,12 @@ func (c *charger) refresh(ctx context.Context, n *connector) error {
 		&s,
 	)
 
-	switch {
-	case client.StatusOf(err) == http.StatusNotFound: // there is none
+	if client.StatusOf(err) == http.StatusNotFound { // there is none
 		n.fetch = false
 		return nil
-	case err != nil:
+	}
+
+	if err != nil {
 		c.b.Log.Error(
 			"cannot ask flexd for a schedule",
 			"charger",

@@ -41,10 +41,11 @@ func (r *request) document() (v any, err error) {
 // bytes reads the body whole.
 func (r *request) bytes(most int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r.Body, most+1))
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, flex.Fail(flex.Malformed, "the body broke off")
-	case int64(len(b)) > most:
+	}
+
+	if int64(len(b)) > most {
 		return nil, flex.Fail(
 			flex.TooLarge,
 			"the body is longer than %d bytes",

@@ -248,10 +248,11 @@ func lacking(n int) string {
 
 // count writes a number with its thing, in the plural where it is one.
 func count(n int, thing string) string {
-	switch {
-	case n == 1:
+	if n == 1 {
 		return "1 " + thing
-	case thing == "push":
+	}
+
+	if thing == "push" {
 		return fmt.Sprintf("%d pushes", n)
 	}
 

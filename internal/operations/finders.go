@@ -18,12 +18,15 @@ var finders = []func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Excepti
 // lookedAt are the organisations that are asked about one by one: zero asks about all at once.
 func lookedAt(ctx context.Context, org flex.OrgID) []flex.OrgID {
 	orgs, bounded := store.WithinOf(ctx)
-	switch {
-	case !bounded:
+	if !bounded {
 		return []flex.OrgID{org}
-	case org.IsZero():
+	}
+
+	if org.IsZero() {
 		return orgs
-	case !store.Reaches(ctx, org):
+	}
+
+	if !store.Reaches(ctx, org) {
 		return nil
 	}
 

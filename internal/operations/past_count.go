@@ -134,10 +134,9 @@ func (t *tally) columnsOf(values [3]string) []*column {
 func (t *tally) asset(a *store.GroupedAsset) {
 	t.of[a.ID] = t.columnsOf(a.Values)
 
-	switch {
-	case a.Type.Charges():
+	if a.Type.Charges() {
 		t.chargers = append(t.chargers, a.ID)
-	case a.Type == flex.Battery:
+	} else if a.Type == flex.Battery {
 		t.batteries = append(t.batteries, a.ID)
 	}
 }

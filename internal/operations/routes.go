@@ -158,17 +158,18 @@ func (s *Service) checkTarget(r *store.AlertRoute) error {
 		)
 	}
 
-	switch {
-	case r.Kind == RoutePagerDuty && r.Secret == "":
+	if r.Kind == RoutePagerDuty && r.Secret == "" {
 		return flex.Fail(
 			flex.Malformed,
 			"PagerDuty asks for the integration key of its service",
 		)
+	}
 
-	case r.Kind == RouteAlertmanager:
+	if r.Kind == RouteAlertmanager {
 		return noSecret(r)
+	}
 
-	case r.Kind == RouteWebhook && r.Secret != "":
+	if r.Kind == RouteWebhook && r.Secret != "" {
 		if _, err := egress.SecretKey(r.Secret); err != nil {
 			return flex.Fail(flex.Malformed, "%v", err)
 		}
@@ -277,10 +278,11 @@ func (s *Service) send(ctx context.Context, m store.AlertMessage) string {
 	}
 
 	a, err := s.Out.Do(ctx, r)
-	switch {
-	case a.Status >= 200 && a.Status < 300:
+	if a.Status >= 200 && a.Status < 300 {
 		return "" // also where the answer could not be read whole
-	case err != nil:
+	}
+
+	if err != nil {
 		return err.Error()
 	}
 

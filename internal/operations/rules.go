@@ -106,19 +106,20 @@ func alertRules(ctx context.Context, all *store.All) ([]AlertRule, error) {
 // SetAlertRule keeps a rule in place of the one before. What is out of bounds is a Malformed
 // failure.
 func (s *Service) SetAlertRule(ctx context.Context, r AlertRule) error {
-	switch {
-	case !slices.Contains(Kinds, r.Kind):
+	if !slices.Contains(Kinds, r.Kind) {
 		return flex.Fail(
 			flex.Malformed,
 			"%q is no kind of exception: there are %v",
 			r.Kind,
 			Kinds,
 		)
+	}
 
-	case r.Threshold < 1 || r.Threshold > thresholdMax:
+	if r.Threshold < 1 || r.Threshold > thresholdMax {
 		return flex.Fail(flex.Malformed, "a threshold is 1 to %d", thresholdMax)
+	}
 
-	case r.For < 0 || r.For > alertForMax:
+	if r.For < 0 || r.For > alertForMax {
 		return flex.Fail(
 			flex.Malformed,
 			"an exception can be asked to last for up to %v",

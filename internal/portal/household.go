@@ -174,8 +174,7 @@ func (l *speech) planText(c control.HouseholdCar) string {
 
 	by := l.when(c.ReadyBy, c.Zone, "15:04 on Monday")
 
-	switch {
-	case c.Shortfall > 0:
+	if c.Shortfall > 0 {
 		return l.say(
 			"It charges {1}. That is not enough: of the {2} kWh by {3}, {4} will be missing.",
 			l.spansText(c),
@@ -183,11 +182,13 @@ func (l *speech) planText(c control.HouseholdCar) string {
 			by,
 			short(c.Shortfall),
 		)
+	}
 
-	case len(c.Charging) == 0 && c.Need == 0:
+	if len(c.Charging) == 0 && c.Need == 0 {
 		return l.say("Nothing is asked for, so it does not charge.")
+	}
 
-	case len(c.Charging) == 0:
+	if len(c.Charging) == 0 {
 		return l.say(
 			"The {1} kWh that were asked for by {2} are there: it does not charge any more.",
 			short(c.Need),

@@ -268,8 +268,7 @@ func (s *Selection) Doubts(at time.Time) (doubts []string) {
 			return KindOf(name) == Invented
 		})
 
-		switch {
-		case len(sources) > 1:
+		if len(sources) > 1 {
 			doubts = append(
 				doubts,
 				fmt.Sprintf(
@@ -278,8 +277,7 @@ func (s *Selection) Doubts(at time.Time) (doubts []string) {
 					strings.Join(sources, ", "),
 				),
 			)
-
-		case len(sources) == 0 && len(s.byRule(role, at)) == 0:
+		} else if len(sources) == 0 && len(s.byRule(role, at)) == 0 {
 			doubts = append(
 				doubts,
 				fmt.Sprintf(

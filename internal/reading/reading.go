@@ -376,10 +376,11 @@ func (in *intake) around(
 	newest map[store.Register]store.Mark,
 ) (before, after *Mark, err error) {
 	top, known := newest[k]
-	switch {
-	case !known:
+	if !known {
 		return nil, nil, nil
-	case top.At.Before(at):
+	}
+
+	if top.At.Before(at) {
 		return &Mark{top.At, top.Value}, nil, nil
 	}
 

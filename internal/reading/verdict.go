@@ -161,19 +161,20 @@ func (r rule) judgeTime(g Given, now time.Time) Verdict {
 }
 
 func (r rule) judgeValue(g Given) Verdict {
-	switch {
-	case math.IsNaN(g.Value) || math.IsInf(g.Value, 0):
+	if math.IsNaN(g.Value) || math.IsInf(g.Value, 0) {
 		return refuse("value is not a number")
+	}
 
-	case g.Value < r.min && r.min == 0:
+	if g.Value < r.min && r.min == 0 {
 		return refuse(
 			"value %s is below 0: %s counts %s and is never negative",
 			number(g.Value),
 			g.Label,
 			r.unit,
 		)
+	}
 
-	case g.Value < r.min || g.Value > r.max:
+	if g.Value < r.min || g.Value > r.max {
 		return refuse("value %s is outside %s to %s %s for %s; check the unit",
 			number(g.Value), number(r.min), number(r.max), r.unit, g.Label)
 	}
@@ -190,8 +191,7 @@ type Mark struct {
 // JudgeRegister says whether a register's reading may stand between the one before and the
 // one after it; nil where there is none.
 func JudgeRegister(r flex.Reading, before, after *Mark) Verdict {
-	switch {
-	case before != nil && r.Value < before.Value:
+	if before != nil && r.Value < before.Value {
 		return refuse(
 			"%s fell from %s at %s to %s: a register never falls. If the earlier reading was wrong, send it again with the right value",
 			r.Label,
@@ -199,8 +199,9 @@ func JudgeRegister(r flex.Reading, before, after *Mark) Verdict {
 			stamp(before.At),
 			number(float64(r.Value)/1e6),
 		)
+	}
 
-	case after != nil && r.Value > after.Value:
+	if after != nil && r.Value > after.Value {
 		return refuse(
 			"%s of %s is above the %s read later, at %s: a register never falls. If the later reading was wrong, send it again with the right value",
 			r.Label,

@@ -134,14 +134,15 @@ func setModel(
 	}
 
 	m, err := tx.Model(ctx, name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
 
-	case m == nil:
+	if m == nil {
 		return modelMissing(name)
+	}
 
-	case m.Type != a.Type:
+	if m.Type != a.Type {
 		return flex.Fail(
 			flex.Malformed,
 			"asset_model %q is a %s, and the asset a %s",

@@ -295,8 +295,7 @@ func mergeAsset(
 		return MergedAsset{a, m}, err
 	}
 
-	switch {
-	case old.Type != in.Type:
+	if old.Type != in.Type {
 		return MergedAsset{}, flex.Fail(
 			flex.Conflict,
 			"asset %s is a %s since it was first registered, and cannot become a %s",
@@ -304,8 +303,9 @@ func mergeAsset(
 			old.Type,
 			in.Type,
 		)
+	}
 
-	case old.SiteID != site:
+	if old.SiteID != site {
 		return MergedAsset{}, flex.Fail(
 			flex.Conflict,
 			"asset %s is registered at another site, and cannot move",

@@ -23,24 +23,25 @@ func (d Dating) given() bool { return d.From != (flex.Day{}) }
 
 // faults says what is wrong with the day by itself, of the field that names it.
 func (d Dating) faults(now time.Time, field, of string, changed bool) error {
-	switch {
-	case d.given() && !changed:
+	if d.given() && !changed {
 		return invalid([]flex.Fault{faultAt(
 			"value_error.date",
 			"a day is given, and no "+of+" that counts from it",
 			nil,
 			field,
 		)})
+	}
 
-	case d.given() && d.From.Start().After(now):
+	if d.given() && d.From.Start().After(now) {
 		return invalid([]flex.Fault{faultAt(
 			"value_error.date",
 			"the day lies ahead: give a "+of+" when its day has come",
 			nil,
 			field,
 		)})
+	}
 
-	case d.Repair != "" && !d.given():
+	if d.Repair != "" && !d.given() {
 		return invalid([]flex.Fault{faultAt(
 			"value_error.date",
 			"a repair needs the day from which it counts",

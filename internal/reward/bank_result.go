@@ -127,15 +127,14 @@ func payees(
 	tx *store.Tx,
 	r bankfile.Result,
 ) (found []store.Pinned, why string, err error) {
-	switch {
-	case r.Reference != "":
+	if r.Reference != "" {
 		p, err := tx.PinnedByReference(ctx, r.Reference)
 		if err != nil || p == nil {
 			return nil, "", err
 		}
 
 		found = append(found, *p)
-	case r.Message != "":
+	} else if r.Message != "" {
 		found, err = tx.PinnedInMessage(ctx, r.Message)
 		if err != nil {
 			return nil, "", err
@@ -233,14 +232,15 @@ func judge(
 	}
 
 	moves, legal := bankMoves[w.Status][o]
-	switch {
-	case !legal:
+	if !legal {
 		return TakenRefused, nil, fmt.Sprintf(
 			"the withdrawal is %s, and the bank says %s",
 			w.Status,
 			o,
 		)
-	case len(moves) == 0:
+	}
+
+	if len(moves) == 0 {
 		return TakenKnown, nil, ""
 	}
 

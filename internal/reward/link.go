@@ -105,10 +105,11 @@ func checkRedirect(uri string) error {
 	}
 
 	u, err := url.Parse(uri)
-	switch {
-	case err != nil || u.Scheme == "":
+	if err != nil || u.Scheme == "" {
 		return wrong("not an absolute URL, such as https://app.example.com/rewards")
-	case (u.Scheme == "http" || u.Scheme == "https") && u.Host == "":
+	}
+
+	if (u.Scheme == "http" || u.Scheme == "https") && u.Host == "" {
 		return wrong("the URL names no host")
 	}
 

@@ -50,10 +50,11 @@ func (d *Service) SendMail(ctx context.Context) (worker.Report, error) {
 		)
 
 		err := d.DB.WriteAll(ctx, func(all *store.All) error {
-			switch {
-			case problem == nil:
+			if problem == nil {
 				return all.MailDone(ctx, m, "")
-			case m.Tries >= mailTries:
+			}
+
+			if m.Tries >= mailTries {
 				return all.MailDone(ctx, m, withoutAddress(problem, m.To))
 			}
 

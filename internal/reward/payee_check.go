@@ -234,10 +234,11 @@ func (a nameAnswer) plain() nameAnswer {
 		return !unicode.IsPrint(r)
 	})
 
-	switch {
-	case a.Result == NameMatch || a.Result == NameNoMatch:
+	if a.Result == NameMatch || a.Result == NameNoMatch {
 		return nameAnswer{Result: a.Result}
-	case a.Result == NameCloseMatch && len(name) > 0 && printable:
+	}
+
+	if a.Result == NameCloseMatch && len(name) > 0 && printable {
 		return nameAnswer{
 			NameCloseMatch,
 			string(name[:min(len(name), nameMax)]),

@@ -319,10 +319,11 @@ func note(e *store.FlexEvent, r *settle.Result) (missing time.Time) {
 // more seldom, each time when it is twice as old.
 func nextSettlement(e store.FlexEvent, missing, now time.Time) time.Time {
 	final := finalAt(e.Day)
-	switch {
-	case e.Final != nil || now.After(final.Add(CloseAfter)):
+	if e.Final != nil || now.After(final.Add(CloseAfter)) {
 		return time.Time{}
-	case !e.Consented || e.Missing > 0 && missing.IsZero():
+	}
+
+	if !e.Consented || e.Missing > 0 && missing.IsZero() {
 		again := now.Add(max(recheck, now.Sub(e.To)))
 		if final.After(now) {
 			again = sooner(again, final)

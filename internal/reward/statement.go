@@ -274,16 +274,16 @@ func statementDays(from, to, today flex.Day) (flex.Day, flex.Day, error) {
 		}
 	}
 
-	switch {
-	case to.Start().Before(from.Start()):
+	if to.Start().Before(from.Start()) {
 		return from, to, flex.Fail(
 			flex.Malformed,
 			"the last day, %s, is before the first, %s",
 			to,
 			from,
 		)
+	}
 
-	case from.Add(StatementDaysMax - 1).Start().Before(to.Start()):
+	if from.Add(StatementDaysMax - 1).Start().Before(to.Start()) {
 		return from, to, flex.Fail(
 			flex.Malformed,
 			"from %s to %s are more than %d days",

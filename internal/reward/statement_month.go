@@ -120,10 +120,11 @@ func (m *Month) Note() string {
 		)
 	}
 
-	switch {
-	case !m.Held:
+	if !m.Held {
 		return fmt.Sprintf("%s. %d p are carried on.", text, m.CarriedOut)
-	case m.Certainty.Errors == 0:
+	}
+
+	if m.Certainty.Errors == 0 {
 		return fmt.Sprintf(
 			"%s. %d p are credited, and %d p below nothing are not taken.",
 			text,

@@ -170,10 +170,9 @@ func (r *Rule) find(c *Case, slots []int) baseline {
 		append(slices.Clone(slots), window...),
 	)
 
-	switch {
-	case len(days) >= want.Want && len(days) > 0:
+	if len(days) >= want.Want && len(days) > 0 {
 		b.quality = Full
-	case len(days) >= max(want.Least, 1):
+	} else if len(days) >= max(want.Least, 1) {
 		b.quality = Partial
 	}
 

@@ -393,10 +393,11 @@ func Diff(before, after []*Result) []Change {
 }
 
 func diff(id flex.FlexEventID, before, after *Result) (changes []Change) {
-	switch {
-	case before == nil:
+	if before == nil {
 		return []Change{{id, "event", "", "settled"}}
-	case after == nil:
+	}
+
+	if after == nil {
 		return []Change{{id, "event", "settled", ""}}
 	}
 

@@ -147,11 +147,9 @@ func (tx *Tx) fusedSites(
 		}
 
 		last := &sites[len(sites)-1]
-		switch {
-		case r.kind == flex.Battery:
+		if r.kind == flex.Battery {
 			last.Batteries = append(last.Batteries, r.asset)
-
-		case r.kind.Charges():
+		} else if r.kind.Charges() {
 			last.Chargers++
 		}
 	}

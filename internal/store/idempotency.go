@@ -131,14 +131,14 @@ func (all *All) claimKey(
 		return nil, err
 	}
 
-	switch {
-	case !bytes.Equal(before, cl.request[:]):
+	if !bytes.Equal(before, cl.request[:]) {
 		return nil, flex.Fail(
 			flex.Conflict,
 			"this Idempotency-Key was used for another request: make a new one for each request",
 		)
+	}
 
-	case k.Status == 0:
+	if k.Status == 0 {
 		taken, err := all.takeFromGone(ctx, cl, first)
 		if err != nil || taken {
 			return nil, err

@@ -57,12 +57,15 @@ func (p Push) subject() []byte {
 }
 
 func (p Push) to() flex.EndpointName {
-	switch {
-	case p.To != "":
+	if p.To != "" {
 		return p.To
-	case p.Kind == DispatchPush:
+	}
+
+	if p.Kind == DispatchPush {
 		return flex.DispatchEndpoint
-	case p.Kind == InvitationPush:
+	}
+
+	if p.Kind == InvitationPush {
 		return flex.InvitationEndpoint
 	}
 
@@ -166,11 +169,10 @@ func newest(ps []Push) []Push {
 
 	for _, p := range ps {
 		i, seen := at[string(p.subject())]
-		switch {
-		case !seen:
+		if !seen {
 			at[string(p.subject())] = len(out)
 			out = append(out, p)
-		case p.Generation >= out[i].Generation:
+		} else if p.Generation >= out[i].Generation {
 			out[i] = p
 		}
 	}

@@ -194,12 +194,15 @@ func (db *DB) havePersons(ctx context.Context, half bool) error {
 		}
 	}
 
-	switch {
-	case key == nil:
+	if key == nil {
 		return nil
-	case db.keys == nil:
+	}
+
+	if db.keys == nil {
 		return errPersonKey
-	case !key.whole && !half:
+	}
+
+	if !key.whole && !half {
 		return errPersonsHalf
 	}
 

@@ -146,12 +146,15 @@ func belongs(table string, columns []string) (held, bool) {
 		return h, true
 	}
 
-	switch {
-	case slices.Contains(impersonal, table):
+	if slices.Contains(impersonal, table) {
 		return held{}, false
-	case slices.Contains(columns, "site_id"):
+	}
+
+	if slices.Contains(columns, "site_id") {
 		return held{bySite: `site_id = $1`}, true
-	case slices.Contains(columns, "asset_id"):
+	}
+
+	if slices.Contains(columns, "asset_id") {
 		return held{byAsset: `asset_id = $1`}, true
 	}
 

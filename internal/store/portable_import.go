@@ -131,16 +131,19 @@ func (all *All) notHere(ctx context.Context, head PortableHead) error {
 		head.Name,
 	).Scan(&id, &name)
 
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case id > 0:
+	}
+
+	if id > 0 {
 		return flex.Fail(
 			flex.Conflict,
 			"the organisation %s is here already",
 			head.Organisation,
 		)
-	case name > 0:
+	}
+
+	if name > 0 {
 		return flex.Fail(
 			flex.Conflict,
 			"another organisation is called %q here",

@@ -250,10 +250,11 @@ func (tx *Tx) everOwned(
 
 // span returns the part of the day that the query asks for.
 func (q ReadingQuery) span(d flex.Day) flex.Span {
-	switch {
-	case !q.Within.Empty():
+	if !q.Within.Empty() {
 		return d.Span().Meet(q.Within)
-	case q.First == 0:
+	}
+
+	if q.First == 0 {
 		return d.Span()
 	}
 

@@ -95,8 +95,7 @@ func (all *All) portableReader(
 		return nil, err
 	}
 
-	switch {
-	case head.Version != portableVersion || head.Schema != version:
+	if head.Version != portableVersion || head.Schema != version {
 		return nil, flex.Fail(
 			flex.Invalid,
 			"the file has form %d and schema %d, and this flexd form %d and schema %d: have both flexds on one version, and export anew",
@@ -105,7 +104,9 @@ func (all *All) portableReader(
 			portableVersion,
 			version,
 		)
-	case head.Environment != all.db.Environment:
+	}
+
+	if head.Environment != all.db.Environment {
 		return nil, flex.Fail(
 			flex.Invalid,
 			"the file is of a %s, and this flexd is a %s",

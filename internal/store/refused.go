@@ -23,20 +23,20 @@ const refusedMax = 100
 func (tx *Tx) CountRefused(ctx context.Context, rs []RefusedReading) error {
 	day := flex.DayAt(tx.now).String()
 
-	var told int
+	var kept int
 	err := tx.row(
 		ctx,
 		`SELECT count(*) FROM refused_reading WHERE org_id = $1 AND day = $2`,
 		tx.org.Bytes(),
 		day,
-	).Scan(&told)
+	).Scan(&kept)
 
 	if err != nil {
 		return err
 	}
 
 	for _, r := range rs {
-		if told >= refusedMax {
+		if kept >= refusedMax {
 			r.Label, r.Reason = "", "further reasons"
 		}
 
@@ -58,7 +58,7 @@ func (tx *Tx) CountRefused(ctx context.Context, rs []RefusedReading) error {
 			return err
 		}
 
-		told++
+		kept++
 	}
 
 	return nil

@@ -75,13 +75,14 @@ type Options struct {
 // a password. It returns an Invalid failure.
 func CheckURL(url string) error {
 	scheme, _, marked := strings.Cut(url, ":")
-	switch {
-	case marked && slices.Contains(
+	if marked && slices.Contains(
 		[]string{"sqlite", "postgres", "postgresql"},
 		scheme,
-	):
+	) {
 		return nil
-	case marked:
+	}
+
+	if marked {
 		scheme += ":…"
 	}
 

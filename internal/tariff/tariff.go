@@ -104,24 +104,25 @@ func parseRange(s string) (hours, error) {
 	from, okFrom := parseClock(a)
 	to, okTo := parseClock(b)
 
-	switch {
-	case !dash || !okFrom || !okTo:
+	if !dash || !okFrom || !okTo {
 		return hours{}, flex.Fail(
 			flex.Malformed,
 			"off_peak_times: %s is not a range of times: %s",
 			quote(s),
 			form,
 		)
+	}
 
-	case from == day:
+	if from == day {
 		return hours{}, flex.Fail(
 			flex.Malformed,
 			"off_peak_times: %s starts at 24:00, which may only end a range: %s",
 			quote(s),
 			form,
 		)
+	}
 
-	case from == to:
+	if from == to {
 		return hours{}, flex.Fail(
 			flex.Malformed,
 			"off_peak_times: %s is empty; the whole day is 00:00-24:00: %s",

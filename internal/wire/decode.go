@@ -18,10 +18,11 @@ import (
 // limit bytes, or with BrokenOff.
 func ReadBody(r io.Reader, limit int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, limit+1))
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, BrokenOff(err)
-	case int64(len(b)) > limit:
+	}
+
+	if int64(len(b)) > limit {
 		return nil, flex.Fail(
 			flex.TooLarge,
 			"the body is longer than %d bytes",
@@ -156,24 +157,25 @@ var (
 // value reads the next value into v. Its error is one of the text, not of the value.
 func (d *decoder) value(s *shape, v reflect.Value, r *rule) error {
 	k := d.json.PeekKind()
-	switch {
-	case k == 'n':
+	if k == 'n' {
 		if r.required {
 			d.fault(faultNull)
 		}
 
-		switch {
-		case r.null != "" && s.kind == object:
+		if r.null != "" && s.kind == object {
 			s.reach(v)
-		case r.null != "":
+		} else if r.null != "" {
 			s.set(v, []byte(r.null), r)
 		}
 
 		return d.json.SkipValue()
+	}
 
-	case k == '{' && s.kind == object:
+	if k == '{' && s.kind == object {
 		return d.object(s, s.reach(v))
-	case k == '[' && s.kind == list:
+	}
+
+	if k == '[' && s.kind == list {
 		return d.list(s, s.reach(v), r)
 	}
 
@@ -336,15 +338,13 @@ func (d *decoder) list(s *shape, v reflect.Value, r *rule) error {
 		d.path = d.path[:len(d.path)-1]
 	}
 
-	switch {
-	case n > r.items:
+	if n > r.items {
 		d.fault(wrong(
 			"value_error.list.max_items",
 			"ensure this value has at most %d items",
 			r.items,
 		))
-
-	case n == 0 && r.nonempty:
+	} else if n == 0 && r.nonempty {
 		d.fault(wrong(
 			"value_error.list.min_items",
 			"ensure this value has at least 1 items",

@@ -96,10 +96,11 @@ func looksLike(s string, k kind) *fault {
 
 func setNumber(v reflect.Value, b []byte, r *rule) *fault {
 	n, err := strconv.ParseFloat(string(b), 64)
-	switch {
-	case math.IsInf(n, 0) || math.IsNaN(n):
+	if math.IsInf(n, 0) || math.IsNaN(n) {
 		return faultFinite
-	case err != nil:
+	}
+
+	if err != nil {
 		return typeFaults[number]
 	}
 
@@ -142,15 +143,15 @@ func whole(raw []byte) []byte {
 }
 
 func within(n float64, r *rule) *fault {
-	switch {
-	case r.min != nil && n < *r.min:
+	if r.min != nil && n < *r.min {
 		return wrong(
 			"value_error.number.not_ge",
 			"ensure this value is greater than or equal to %s",
 			plain(*r.min),
 		)
+	}
 
-	case r.max != nil && n > *r.max:
+	if r.max != nil && n > *r.max {
 		return wrong(
 			"value_error.number.not_le",
 			"ensure this value is less than or equal to %s",

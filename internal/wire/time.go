@@ -130,12 +130,15 @@ func fraction[Text ~string | ~[]byte](s Text) (nanos int, rest Text) {
 
 // zone reads an offset from UTC: nothing at all, Z, or +HH, +HHMM or +HH:MM.
 func zone[Text ~string | ~[]byte](s Text) (offset time.Duration, zoneless, ok bool) {
-	switch {
-	case len(s) == 0:
+	if len(s) == 0 {
 		return 0, true, true
-	case len(s) == 1 && (s[0] == 'Z' || s[0] == 'z'):
+	}
+
+	if len(s) == 1 && (s[0] == 'Z' || s[0] == 'z') {
 		return 0, false, true
-	case s[0] != '+' && s[0] != '-':
+	}
+
+	if s[0] != '+' && s[0] != '-' {
 		return 0, false, false
 	}
 

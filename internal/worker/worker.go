@@ -122,8 +122,7 @@ func (w *Worker) record(
 		log = slog.Default()
 	}
 
-	switch {
-	case err == nil:
+	if err == nil {
 		log.Debug(
 			"job ran",
 			"job",
@@ -137,8 +136,7 @@ func (w *Worker) record(
 			"note",
 			r.Note,
 		)
-
-	case ctx.Err() == nil:
+	} else if ctx.Err() == nil {
 		log.Error("job failed", "job", w.Name, "err", err)
 	}
 }

@@ -185,10 +185,11 @@ func (q *storageSolver) grid(t int, e float64) (a, b, over float64) {
 		hi += p.PV[t]
 	}
 
-	switch {
-	case lo > p.ImportLimit:
+	if lo > p.ImportLimit {
 		return p.ImportLimit, p.ImportLimit, lo - p.ImportLimit
-	case hi < -p.ExportLimit:
+	}
+
+	if hi < -p.ExportLimit {
 		return -p.ExportLimit, -p.ExportLimit, -p.ExportLimit - hi
 	}
 

@@ -46,12 +46,15 @@ type run struct {
 
 // before says whether r is better than o.
 func (r *run) before(o *run) bool {
-	switch {
-	case r.taken != o.taken:
+	if r.taken != o.taken {
 		return r.taken > o.taken
-	case r.peak != o.peak:
+	}
+
+	if r.peak != o.peak {
 		return r.peak < o.peak
-	case r.cost != o.cost:
+	}
+
+	if r.cost != o.cost {
 		return r.cost < o.cost
 	}
 

@@ -310,23 +310,24 @@ func checkLimits(p *charge.Problem, atoms []atom) error {
 		a := &atoms[i]
 		free := a.limit == flex.NoLimit && a.most == float64(p.Power)
 
-		switch {
-		case a.limit < 0 || float64(a.limit) > a.most && !free:
+		if a.limit < 0 || float64(a.limit) > a.most && !free {
 			return fmt.Errorf(
 				"S1: limit %d W at %v, where %v W may flow",
 				a.limit,
 				time.Unix(a.from, 0).UTC(),
 				a.most,
 			)
+		}
 
-		case a.now && a.spare() > 0:
+		if a.now && a.spare() > 0 {
 			return fmt.Errorf(
 				"S6: charge-now has %d W at %v, not full power",
 				a.limit,
 				time.Unix(a.from, 0).UTC(),
 			)
+		}
 
-		case a.late && !a.now && a.draw > 0:
+		if a.late && !a.now && a.draw > 0 {
 			return fmt.Errorf(
 				"S3: charging at %v, after ready-by",
 				time.Unix(a.from, 0).UTC(),
@@ -410,19 +411,20 @@ func checkUnbroken(p *charge.Problem, atoms []atom) error {
 		}
 	}
 
-	switch {
-	case runs > 1:
+	if runs > 1 {
 		return fmt.Errorf("S7: %d runs of what may not be interrupted", runs)
+	}
 
-	case got < min(need, longest):
+	if got < min(need, longest) {
 		return fmt.Errorf(
 			"S3: %v Wh in one run, of %v needed and %v possible",
 			got/3600,
 			need/3600,
 			longest/3600,
 		)
+	}
 
-	case got > 0 && got >= need+oneMinute*float64(p.Power):
+	if got > 0 && got >= need+oneMinute*float64(p.Power) {
 		return fmt.Errorf(
 			"S7: %v Wh bought for %v Wh needed",
 			got/3600,

@@ -30,20 +30,21 @@ func checkPeak(p *charge.Problem, atoms []atom) error {
 		}
 	}
 
-	switch {
-	case peak > 0 && !p.MayChargePeak:
+	if peak > 0 && !p.MayChargePeak {
 		return fmt.Errorf(
 			"S5: %v Wh in peak time, which is not permitted",
 			peak/3600,
 		)
+	}
 
-	case peak > 0 && spare > 0:
+	if peak > 0 && spare > 0 {
 		return fmt.Errorf(
 			"S5: peak time is used while off-peak time has room for %v Wh",
 			spare/3600,
 		)
+	}
 
-	case peak > 0 && peak >= missing+oneMinute*float64(p.Power):
+	if peak > 0 && peak >= missing+oneMinute*float64(p.Power) {
 		return fmt.Errorf(
 			"S5: %v Wh in peak time for %v Wh missing",
 			peak/3600,
@@ -224,22 +225,23 @@ func checkPeriods(plan *charge.Plan, atoms []atom) error {
 
 		charges := q.Reason >= charge.Now && q.Reason <= charge.PeakNeeded
 
-		switch {
-		case i > 0 && !q.From.Equal(plan.Periods[i-1].To), q.Len() > flex.HalfHour:
+		if i > 0 && !q.From.Equal(plan.Periods[i-1].To) || q.Len() > flex.HalfHour {
 			return fmt.Errorf(
 				"period %d does not follow the one before within a half-hour",
 				i,
 			)
+		}
 
-		case charges != (drawn > 0):
+		if charges != (drawn > 0) {
 			return fmt.Errorf(
 				"period %d draws %v Wh, and its reason is: %v",
 				i,
 				drawn/3600,
 				q.Reason,
 			)
+		}
 
-		case math.Abs(float64(q.Energy)-drawn/3600) > 1:
+		if math.Abs(float64(q.Energy)-drawn/3600) > 1 {
 			return fmt.Errorf(
 				"period %d draws %v Wh, and says %d",
 				i,

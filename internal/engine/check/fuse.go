@@ -44,10 +44,11 @@ func (d *Device) by(list []flex.Step, at time.Time) flex.Watts {
 	n := sort.Search(len(list), func(i int) bool {
 		return at.Before(list[i].To)
 	})
-	switch {
-	case n == len(list) && n > 0 && d.Free:
+	if n == len(list) && n > 0 && d.Free {
 		return d.Own
-	case n == len(list) || at.Before(list[n].From):
+	}
+
+	if n == len(list) || at.Before(list[n].From) {
 		return 0
 	}
 

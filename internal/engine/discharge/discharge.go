@@ -316,10 +316,11 @@ func (p *Problem) within(t int, slots []slot, energies []float64) flex.Span {
 func add(steps []flex.Step, in flex.Span, limit flex.Watts) []flex.Step {
 	n := len(steps)
 
-	switch {
-	case in.Empty():
+	if in.Empty() {
 		return steps
-	case n > 0 && steps[n-1].Limit == limit:
+	}
+
+	if n > 0 && steps[n-1].Limit == limit {
 		steps[n-1].To = in.To
 
 		return steps

@@ -123,10 +123,11 @@ func half(n, k int) (from, to int) { return n * k / 2, n * (k + 1) / 2 }
 // energyCost is what a load of the whole fleet costs in slot t.
 func (p *Problem) energyCost(t int, load float64) float64 {
 	q := p.Position
-	switch {
-	case q == nil:
+	if q == nil {
 		return load * p.Price[t]
-	case load > q.KWh[t]:
+	}
+
+	if load > q.KWh[t] {
 		return (load - q.KWh[t]) * q.Buy[t]
 	}
 

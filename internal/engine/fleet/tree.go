@@ -102,10 +102,11 @@ func (r *tree) grow(parent int32, capKW, most []float64) int32 {
 
 // most is what the car can take in slot t.
 func (e *EV) most(t int) float64 {
-	switch {
-	case t < int(e.First) || t > int(e.Last):
+	if t < int(e.First) || t > int(e.Last) {
 		return 0
-	case t == int(e.First):
+	}
+
+	if t == int(e.First) {
 		return e.MaxKW * SlotHours * e.FirstFraction
 	}
 

@@ -151,12 +151,15 @@ func (p *Problem) modes() int { return modeIdle + 1 + p.Locks }
 func (p *Problem) after(mode int, c *Choice, m *move) (next int, ok bool) {
 	locked := max(0, mode-modeIdle)
 
-	switch {
-	case c.Lock && p.Locks > 0 && locked >= p.Locks:
+	if c.Lock && p.Locks > 0 && locked >= p.Locks {
 		return 0, false
-	case c.Lock && p.Locks > 0:
+	}
+
+	if c.Lock && p.Locks > 0 {
 		return modeIdle + locked + 1, true
-	case m.energy > 0:
+	}
+
+	if m.energy > 0 {
 		return modeRuns, true
 	}
 

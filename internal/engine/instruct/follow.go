@@ -17,12 +17,15 @@ type Followed struct {
 
 // Counts is how much of its change a called car brings, as far as is known.
 func (f Followed) Counts() Percent {
-	switch {
-	case f.Failed:
+	if f.Failed {
 		return 0
-	case f.Metered:
+	}
+
+	if f.Metered {
 		return max(0, min(100, f.Share))
-	case f.Accepted, f.Since < Patience:
+	}
+
+	if f.Accepted || f.Since < Patience {
 		return 100
 	}
 
@@ -33,12 +36,15 @@ func (f Followed) Counts() Percent {
 // before: all of it if its client has accepted the schedule in force and a meter was read
 // lately, less without either.
 func Quality(accepted, metered bool) Percent {
-	switch {
-	case accepted && metered:
+	if accepted && metered {
 		return 100
-	case accepted:
+	}
+
+	if accepted {
 		return 90
-	case metered:
+	}
+
+	if metered {
 		return 60
 	}
 

@@ -49,12 +49,15 @@ func (c *Curve) At(i int, x float64) (float64, int) {
 		i++
 	}
 
-	switch {
-	case x < c.X[0]-SameX || x > c.X[n-1]+SameX:
+	if x < c.X[0]-SameX || x > c.X[n-1]+SameX {
 		return math.Inf(1), i
-	case n == 1 || x <= c.X[i]:
+	}
+
+	if n == 1 || x <= c.X[i] {
 		return c.V[i], i
-	case x >= c.X[n-1]:
+	}
+
+	if x >= c.X[n-1] {
 		return c.V[n-1], i
 	}
 

@@ -365,12 +365,15 @@ func (r *Rate) certainty(powers []flex.Watts) Certainty {
 	low, high := slices.Min(powers), slices.Max(powers)
 	agree := 100*high <= (100+agreePercent)*low
 
-	switch {
-	case r.HalfHours == 0:
+	if r.HalfHours == 0 {
 		return None
-	case r.HalfHours < 3:
+	}
+
+	if r.HalfHours < 3 {
 		return Low
-	case r.HalfHours >= 12 && r.Sessions >= 3 && agree:
+	}
+
+	if r.HalfHours >= 12 && r.Sessions >= 3 && agree {
 		return High
 	}
 

@@ -218,14 +218,15 @@ func (s *Solver) price(direction float64) {
 // row are taken to their other bound, the next one enters. It is -1 if none is left.
 func (s *Solver) entering(miss float64) int32 {
 	slices.SortFunc(s.breaks, func(a, b candidate) int {
-		switch {
-		case a.ratio < b.ratio:
+		if a.ratio < b.ratio {
 			return -1
-		case a.ratio > b.ratio:
-			return 1
-		default:
-			return int(a.column - b.column)
 		}
+
+		if a.ratio > b.ratio {
+			return 1
+		}
+
+		return int(a.column - b.column)
 	})
 
 	for i := 0; i < len(s.breaks); i++ {

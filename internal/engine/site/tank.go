@@ -67,16 +67,17 @@ func (k *Tank) clamp(low, high *float64) bool {
 // breach says of the levels after a slot, none of which is within the bounds, how far off
 // they are.
 func (k *Tank) breach(t int, coldest, hottest float64) Breach {
-	switch {
-	case hottest < k.Min:
+	if hottest < k.Min {
 		return Breach{Slot: t, Stored: hottest}
-	case coldest > k.Max:
+	}
+
+	if coldest > k.Max {
 		return Breach{Slot: t, Stored: coldest}
-	default:
-		return Breach{
-			Slot:   t,
-			Stored: coldest,
-			Coarse: true,
-		}
+	}
+
+	return Breach{
+		Slot:   t,
+		Stored: coldest,
+		Coarse: true,
 	}
 }

@@ -157,10 +157,9 @@ func bestOfEach(all []state) []state {
 	for _, s := range all {
 		n := len(kept)
 		alike := n > 0 && kept[n-1].level == s.level && kept[n-1].on == s.on
-		switch {
-		case !alike:
+		if !alike {
 			kept = append(kept, s)
-		case better(&s, &kept[n-1]):
+		} else if better(&s, &kept[n-1]) {
 			kept[n-1] = s
 		}
 	}

@@ -136,10 +136,11 @@ func moved(
 
 // moveWithin is what is stored after a move by y from s, which ends at the least or the most.
 func moveWithin(s, y, least, most float64) float64 {
-	switch {
-	case y > 0 && s+y > most:
+	if y > 0 && s+y > most {
 		return max(most, s)
-	case y < 0 && s+y < least:
+	}
+
+	if y < 0 && s+y < least {
 		return min(least, s)
 	}
 

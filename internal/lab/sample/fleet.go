@@ -108,10 +108,9 @@ func day(source *random.Source, n int) []float64 {
 				0.6*math.Exp(-(hour-4)*(hour-4)/12)) +
 			source.Between(-1, 1)
 
-		switch {
-		case t > 0 && source.Below(4) == 0:
+		if t > 0 && source.Below(4) == 0 {
 			p = price[t-1]
-		case source.Below(40) == 0:
+		} else if source.Below(40) == 0 {
 			p = source.Between(-4, 3)
 		}
 

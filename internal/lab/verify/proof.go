@@ -62,10 +62,11 @@ func checkCurve(v *certificate.Potential, lo, hi float64) error {
 // valueAt is a potential at x; outside its points it goes on level.
 func valueAt(v *certificate.Potential, x float64) float64 {
 	i := sort.SearchFloat64s(v.X, x)
-	switch {
-	case i == 0:
+	if i == 0 {
 		return v.V[0]
-	case i == len(v.X):
+	}
+
+	if i == len(v.X) {
 		return v.V[i-1]
 	}
 
@@ -501,16 +502,14 @@ func StorageProof(
 	proof certificate.Proof,
 ) error {
 	var bound, slack float64
-	switch {
-	case len(proof.Worth) == len(p.Import) && proof.Stored == nil:
+	if len(proof.Worth) == len(p.Import) && proof.Stored == nil {
 		bound = checkDual(p, proof.Worth)
 		for _, v := range proof.Worth {
 			slack += 1e-11 * math.Abs(
 				v,
 			) * (p.Max + p.Charge + p.Discharge) // what the dual adds up is rounded
 		}
-
-	default:
+	} else {
 		for t := range p.Import { // so are costs far beyond a grid limit, that a strong battery could run up
 			slack += 1e-13 * max(
 				math.Abs(checkStage(p, t, p.Charge)),
