@@ -473,8 +473,12 @@ func (h *fixture) randomEvening(r *rand.Rand) (gave int) {
 			h.refresh()
 		case 1:
 			did = "intent"
-			kwh = float64(1 + r.IntN(10))
-			needs = min(60000, stored+kwh*900)
+			next := float64(1 + r.IntN(10))
+			if next != kwh { // the same again asks for nothing more
+				kwh = next
+				needs = min(60000, stored+kwh*900)
+			}
+
 			h.event(control.Event{Kind: control.IntentUpdate, Intent: need(kwh, flex.Minimise)})
 		case 2:
 			did = "prices"
