@@ -110,6 +110,7 @@ func (i *importCommand) print(c console, file records.PortableFile) error {
 			"taken_in":     !i.Preview,
 			"rows":         file.Rows(),
 			"tables":       file.Tables,
+			"lacks":        file.Lacks,
 		})
 	}
 
@@ -117,6 +118,10 @@ func (i *importCommand) print(c console, file records.PortableFile) error {
 		if t.Rows > 0 {
 			fmt.Fprintf(c.out, "%-20s %10d\n", t.Table, t.Rows)
 		}
+	}
+
+	for _, line := range file.Lacks {
+		fmt.Fprintln(c.out, "lacks", line)
 	}
 
 	if i.Preview {
@@ -132,7 +137,7 @@ func (i *importCommand) print(c console, file records.PortableFile) error {
 
 	fmt.Fprintf(
 		c.out,
-		"took in %s: %d rows. It has no credential and no endpoint yet: flexd credential add, flexd endpoint set\n",
+		"took in %s: %d rows\n",
 		file.Name,
 		file.Rows(),
 	)

@@ -21,6 +21,7 @@ func TestImport_Money(t *testing.T) {
 		t.Helper()
 		return b.run(exitDone, "export", "--organisation", "seeded")
 	}
+	referTo(t, home.url)
 	text := export(home.bookkeeping)
 	if !strings.HasPrefix(text, `{"format":"flexd organisation","version":1,`) || !strings.HasSuffix(text, " tables\n") {
 		t.Fatalf("the file begins with %.200s", text)
@@ -50,6 +51,9 @@ func TestImport_Money(t *testing.T) {
 			away := &bookkeeping{T: t, url: url}
 			if out := away.run(exitDone, "import", file, "--preview"); !strings.Contains(out, "seeded can be taken in") {
 				t.Errorf("a preview says %s", out)
+			} else if !strings.Contains(out, "lacks price sources: a, b, c, d, e and 1 more") ||
+				!strings.Contains(out, "lacks asset models: Wall 3 ") || !strings.Contains(out, "lacks endpoints: ") {
+				t.Errorf("a preview does not say what is lacking: %s", out)
 			}
 			away.run(exitFailed, "export", "--organisation", "seeded") // it is not there yet
 			away.run(exitDone, "import", file, "--json")
@@ -70,6 +74,21 @@ func TestImport_Money(t *testing.T) {
 				t.Errorf("after a settlement the money is\n%s\nand was\n%s", got, before)
 			}
 		})
+	}
+}
+
+// referTo has an organisation's records name a model and six price sources that no other flexd has.
+func referTo(t *testing.T, url string) {
+	t.Helper()
+	h, err := (store{Database: url, Environment: "sandbox", KeyFile: os.Getenv("FLEXD_KEY_FILE")}).open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	at := storetest.At(t, h.DB, url)
+	at.Exec(`UPDATE asset SET model = 'Wall 3'`)
+	for n, source := range []string{"f", "a", "b", "c", "e", "d"} {
+		at.Exec(`INSERT INTO price_role (org_id, role, from_at, source, set_at) SELECT id, 'contract', $1, $2, 0 FROM org`, n, source)
 	}
 }
 

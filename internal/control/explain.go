@@ -59,13 +59,64 @@ type BindingCap struct {
 	Home flex.Watts
 	// it was the main fuse of the asset's own site, not a cap of the fleet or a group
 	Site bool
+	// it was a limit of the group's feeder, and where that came from: import, openadr or fallback
+	Limit string
 }
 
 func bindingCaps(records []store.BindingCap) (caps []BindingCap) {
 	for _, c := range records {
-		caps = append(caps, BindingCap(c))
+		caps = append(caps, BindingCap{
+			Span:   c.Span,
+			Group:  c.Group,
+			Power:  c.Power,
+			Price:  c.Price,
+			Starts: c.Starts,
+			Home:   c.Home,
+			Site:   c.Site,
+		})
 	}
+
 	return caps
+}
+
+// nameLimits says of the caps of a group which of them was a limit of its feeder. A fallback is known while its
+// link is lost.
+func nameLimits(
+	ctx context.Context,
+	tx *store.Tx,
+	caps []BindingCap,
+	from time.Time,
+) error {
+	grouped := slices.ContainsFunc(caps, func(c BindingCap) bool {
+		return c.Group != ""
+	})
+	if !grouped {
+		return nil
+	}
+
+	limits, err := tx.LimitsAfter(ctx, flex.Import, from)
+	if err != nil {
+		return err
+	}
+
+	for i := range caps {
+		c := &caps[i]
+		at := slices.IndexFunc(limits, c.is)
+		if at >= 0 {
+			c.Limit = limits[at].Source
+		}
+	}
+
+	return nil
+}
+
+// is reports whether a cap was a limit.
+func (c *BindingCap) is(l flex.CapLimit) bool {
+	if c.Starts || l.Group != c.Group {
+		return false
+	}
+
+	return l.Power == c.Power && !l.Meet(c.Span).Empty()
 }
 
 // Schedule returns the schedule in force for an asset that is plugged in. There is none, a
@@ -208,12 +259,23 @@ func explanation(
 
 	s.From.Phases = flex.PhasesOf(a.Phases, a.Power)
 	b, err := tx.Binding(ctx, s.EventID)
+	if err != nil {
+		return x, err
+	}
 
-	return explain(s, ps, b), err
+	caps := bindingCaps(b.Caps)
+	err = nameLimits(ctx, tx, caps, s.Steps[0].From)
+
+	return explain(s, ps, b, caps), err
 }
 
 // explain works the plan of a schedule out anew.
-func explain(s InForce, ps []flex.PricedPeriod, b store.Binding) Explanation {
+func explain(
+	s InForce,
+	ps []flex.PricedPeriod,
+	b store.Binding,
+	caps []BindingCap,
+) Explanation {
 	from := s.Steps[0].From
 	problem := problemOf(s.From, from, ps)
 	end := later(s.From.ReadyBy, s.From.ChargeNow.To)
@@ -231,7 +293,7 @@ func explain(s InForce, ps []flex.PricedPeriod, b store.Binding) Explanation {
 		Plan:    charge.Solve(problem),
 		Inputs:  inputsOf(&s.Schedule),
 		Limits:  b.Limits,
-		Caps:    bindingCaps(b.Caps),
+		Caps:    caps,
 	}
 
 	x.Plan.Shortfall = max(

@@ -201,10 +201,18 @@ func capName(c BindingCap) string {
 	}
 
 	return fmt.Sprintf(
-		"the cap of %s, %s kW",
+		capText[c.Limit],
 		whose,
 		strconv.FormatFloat(c.Power.KW(), 'f', -1, 64),
 	)
+}
+
+// capText is what a cap was, by where the limit of a feeder came from; of no limit it was set here.
+var capText = map[string]string{
+	"":         "the cap of %s, %s kW",
+	"import":   "the network operator's limit of the feeder of %s, %s kW",
+	"openadr":  "the network operator's limit of the feeder of %s, %s kW, by an OpenADR event",
+	"fallback": "the fallback of the feeder of %s, %s kW, as nothing is heard on its link",
 }
 
 // Prose writes the explanation for a reader: the summary, then each stretch of periods with

@@ -121,6 +121,7 @@ func TestLimits(t *testing.T) {
 
 		// What was sent keeps the limit by itself, whatever becomes of flexd.
 		h.planned()
+		h.heldBackBy(assets, "the network operator's limit of the feeder of group feeder, 15 kW", "the cap of")
 		if n := h.most(assets, "2026-01-15T18:00:00Z", "2026-01-15T19:00:00Z"); n != 2 {
 			t.Errorf("%d draw under the limit, not 2", n)
 		}
@@ -147,6 +148,7 @@ func TestLimits(t *testing.T) {
 		if n := h.most(assets, "2026-01-15T17:30:00Z", "2026-01-16T06:00:00Z"); n != 1 {
 			t.Errorf("%d draw under the fallback, not 1", n)
 		}
+		h.heldBackBy(assets, "the fallback of the feeder of group feeder, 7.5 kW, as nothing is heard on its link", "the cap of")
 
 		if err := h.service.LinkAlive(ctx, h.Org, "feeder"); err != nil {
 			t.Fatal(err)
@@ -162,4 +164,25 @@ func TestLimits(t *testing.T) {
 			t.Errorf("cleared twice: %v", err)
 		}
 	})
+}
+
+// heldBackBy holds that the schedule of a car at least says what holds it back, and none says another thing.
+func (h *fixture) heldBackBy(assets []flex.AssetID, want, never string) {
+	h.Helper()
+	n := 0
+	for _, a := range assets {
+		x, err := h.service.Explanation(h.Context(), h.Org, a)
+		if err != nil {
+			h.Fatal(err)
+		}
+		if strings.Contains(x.Summary, want) {
+			n++
+		}
+		if strings.Contains(x.Summary, never) {
+			h.Errorf("%s is held back otherwise: %s", a, x.Summary)
+		}
+	}
+	if n == 0 {
+		h.Errorf("nobody is held back by %s", want)
+	}
 }

@@ -120,6 +120,13 @@ func (tx *Tx) DropOrderLimits(
 
 // CapLimits returns the limits that are not over, by their group and time.
 func (tx *Tx) CapLimits(ctx context.Context) ([]flex.CapLimit, error) {
+	return tx.limitsAfter(ctx, tx.now)
+}
+
+func (tx *Tx) limitsAfter(
+	ctx context.Context,
+	from time.Time,
+) ([]flex.CapLimit, error) {
 	return rows(ctx, tx.conn, func(s scanner) (l flex.CapLimit, err error) {
 		err = s.Scan(
 			&l.Group,
@@ -133,7 +140,7 @@ func (tx *Tx) CapLimits(ctx context.Context) ([]flex.CapLimit, error) {
 
 		return l, err
 	}, `SELECT group_name, from_at, to_at, limit_w, source, order_id, direction FROM cap_limit WHERE org_id = $1 AND to_at > $2 ORDER BY group_name, from_at, id`,
-		tx.org.Bytes(), micros(tx.now))
+		tx.org.Bytes(), micros(from))
 }
 
 // bindingLimits are the limits of one direction that are not over, and the fallbacks of links that are lost.
@@ -141,7 +148,17 @@ func (tx *Tx) bindingLimits(
 	ctx context.Context,
 	direction flex.Direction,
 ) ([]flex.CapLimit, error) {
-	limits, err := tx.CapLimits(ctx)
+	return tx.LimitsAfter(ctx, direction, tx.now)
+}
+
+// LimitsAfter are the limits of one direction that were not over at an instant, and the fallbacks of links that
+// are lost now.
+func (tx *Tx) LimitsAfter(
+	ctx context.Context,
+	direction flex.Direction,
+	from time.Time,
+) ([]flex.CapLimit, error) {
+	limits, err := tx.limitsAfter(ctx, from)
 	if err != nil {
 		return nil, err
 	}

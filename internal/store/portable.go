@@ -327,6 +327,7 @@ func (c conn) portableTables(ctx context.Context) ([]portableTable, error) {
 type PortableFile struct {
 	PortableHead
 	Tables []PortableSum
+	Lacks  []string // of what an import takes in: what it needs and will not find
 }
 
 // Rows counts the rows of all tables.

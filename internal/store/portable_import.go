@@ -15,7 +15,7 @@ import (
 var errNotImported = errors.New("the import was tried alone")
 
 // ImportOrg takes an organisation in from its file, whole or not at all, and returns what is in
-// it; with preview it tries that and undoes it. The file is opened several times. A file that is
+// it and what it will not find here; with preview it tries that and undoes it. The file is opened several times. A file that is
 // cut, changed, of another schema or environment is Invalid; an organisation or a metering point
 // that is here already, and records that break a law, are a Conflict.
 func (db *DB) ImportOrg(
@@ -231,7 +231,9 @@ func (all *All) takeOrg(
 		}
 	}
 
-	return file, nil
+	file.Lacks, err = all.lacks(ctx, org)
+
+	return file, err
 }
 
 // takeRows writes rows of a table.
