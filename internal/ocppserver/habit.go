@@ -9,6 +9,7 @@ import (
 
 // The configuration keys that tell how a charger takes profiles.
 const (
+	keyConnectors = "NumberOfConnectors"
 	keyStackLevel = "ChargeProfileMaxStackLevel"
 	keyPeriods    = "ChargingScheduleMaxPeriods"
 	keyUnits      = "ChargingScheduleAllowedChargingRateUnit"
@@ -17,7 +18,7 @@ const (
 
 // configurationKeys are what a charger is asked for when it is greeted.
 var configurationKeys = []string{
-	keyStackLevel, keyPeriods, keyUnits, keySwitches, keyAlignedInterval, keyAlignedData, keySampleInterval, keySampledData,
+	keyConnectors, keyStackLevel, keyPeriods, keyUnits, keySwitches, keyAlignedInterval, keyAlignedData, keySampleInterval, keySampledData,
 }
 
 // The units of a charging schedule.

@@ -39,6 +39,7 @@ type sim struct {
 	noConfig  bool                    // has no GetConfiguration
 	unasked   bool                    // sends its meter when it likes: does not know TriggerMessage for it
 	stuck     bool                    // draws nothing until its profiles were cleared
+	triggered []string                // for its state
 	called    []string                // what people asked of it
 	answers   map[string]string       // to calls of people, before all else
 	stacked   bool                    // keeps profiles by the rules of the standard, not just the last
@@ -221,6 +222,7 @@ func (s *sim) obey(action string, payload json.RawMessage) string {
 
 	case "TriggerMessage":
 		if strings.Contains(string(payload), "StatusNotification") {
+			s.triggered = append(s.triggered, string(payload))
 			go s.say("")
 			return `{"status":"Accepted"}`
 		}

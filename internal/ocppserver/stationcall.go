@@ -77,7 +77,9 @@ func (s station) variables(
 ) (conf configuration, err error) {
 	var ask getVariables
 	for _, key := range keys {
-		ask.Data = append(ask.Data, stationVariables[key])
+		if v, known := stationVariables[key]; known {
+			ask.Data = append(ask.Data, v)
+		}
 	}
 
 	var answer variables
@@ -86,9 +88,9 @@ func (s station) variables(
 	}
 
 	for _, key := range keys {
-		v := stationVariables[key]
+		v, known := stationVariables[key]
 		i := slices.IndexFunc(answer.Result, v.same)
-		if i < 0 || answer.Result[i].Status != accepted {
+		if !known || i < 0 || answer.Result[i].Status != accepted {
 			conf.Unknown = append(conf.Unknown, key)
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"flexd/client"
@@ -172,23 +173,7 @@ func (c *charger) greet(ctx context.Context) error {
 		return err
 	}
 
-	var s statusAnswer
-	err = l.call(
-		ctx,
-		"TriggerMessage",
-		triggerMessage{Message: "StatusNotification"},
-		&s,
-	)
-
-	if err != nil {
-		c.b.Log.Debug(
-			"a charger is not told to say its state",
-			"charger",
-			c.id,
-			"err",
-			err,
-		)
-	}
+	c.askStates(ctx, l, conf)
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,6 +190,40 @@ func (c *charger) greet(ctx context.Context) error {
 	}
 
 	return nil
+}
+
+// askStates asks how a charger's connectors are, one by one: without a number, which the standard
+// leaves to the asker, some end. One that does not say how many it has is asked for all.
+func (c *charger) askStates(ctx context.Context, l *link, conf configuration) {
+	last := 0
+	text, _, _ := conf.find(keyConnectors)
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	first := 0
+	if err == nil && n > 0 {
+		first = 1
+		last = min(n, connectorMax)
+	}
+
+	for number := first; number <= last; number++ {
+		var s statusAnswer
+		err := l.call(
+			ctx,
+			"TriggerMessage",
+			triggerMessage{"StatusNotification", number},
+			&s,
+		)
+
+		if err != nil {
+			c.b.Log.Debug(
+				"a charger is not told to say its state",
+				"charger",
+				c.id,
+				"err",
+				err,
+			)
+			return
+		}
+	}
 }
 
 // learn notes how a charger takes profiles. One that took none yet begins with what others of
@@ -415,6 +434,9 @@ func (c *charger) reported(ctx context.Context, n *connector, due plugState) {
 
 	if due == reportedOut {
 		n.want, n.fetch = nil, false
+	}
+	if due == reportedOut && !n.plugged {
+		n.tx = 0 // its end may have been said under another number, or not at all
 	}
 
 	l := c.link
