@@ -152,6 +152,27 @@ type ProductAnswerRequest struct {
 	TakesPart *bool `json:"takes_part"`
 }
 
+// InvitationMessage is a push that tells what one of the sites is invited to, for its user to accept or to refuse.
+type InvitationMessage struct {
+	EventID   EventID   `json:"event_id"`
+	ProductID ProductID `json:"product_id"`
+	SiteID    SiteID    `json:"site_id"`
+	// Who the site is to you, if you said so.
+	ExternalUserID string `json:"external_user_id,omitzero"`
+	// `withdrawn`: nothing is asked for any more.
+	Status         string  `json:"status"`
+	Reference      string  `json:"reference"`
+	Service        string  `json:"service"`
+	Direction      string  `json:"direction"`
+	StartTimestamp Time    `json:"start_timestamp"`
+	EndTimestamp   Time    `json:"end_timestamp"`
+	PriceGBPPerMWh float64 `json:"price_gbp_per_mwh"`
+	Participation  string  `json:"participation"`
+	// Until then one may accept; until the end, refuse.
+	AnswerBy  Time `json:"answer_by"`
+	TakesPart bool `json:"takes_part"`
+}
+
 // Invitations answers GET /entities/site/{site_id}/products.
 type Invitations struct {
 	Products []Invitation `json:"products"`

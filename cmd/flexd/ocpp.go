@@ -197,7 +197,12 @@ func pooled(c *client.Client) *client.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxConnsPerHost = flexdConnections
 	transport.MaxIdleConnsPerHost = flexdConnections
-	c.HTTP.Transport = transport
+	c.HTTP.Transport = &queue{
+		next:   transport,
+		places: make(chan struct{}, flexdConnections),
+		limit:  c.HTTP.Timeout,
+	}
+	c.HTTP.Timeout = 0 // it would count the waiting for a place
 
 	return c
 }

@@ -45,6 +45,9 @@ func TestRender_IsWhatTheDocumentSays(t *testing.T) {
 		Assets: []store.DispatchedAsset{{ID: asset, Power: -2000}},
 	}}
 
+	invitation := store.ClaimedPush{Push: store.Push{Kind: store.InvitationPush}, Invitation: testInvitation(&store.ClaimedPush{QueuedAt: from})}
+	invitation.Invitation.ExternalUserID = "home-7"
+
 	batch := dispatch
 	batch.Dispatch = &store.Dispatch{}
 	*batch.Dispatch = *dispatch.Dispatch
@@ -55,14 +58,16 @@ func TestRender_IsWhatTheDocumentSays(t *testing.T) {
 		endpoint flex.Endpoint
 		webhook  string
 	}{
-		"schedule":      {schedule, flex.Endpoint{}, "schedule"},
-		"giving":        {giving, flex.Endpoint{Discharge: flex.NegativeLimits}, "schedule"},
-		"schedule bare": {schedule, flex.Endpoint{Bare: true}, "scheduleBare"},
-		"test":          {store.ClaimedPush{Push: store.Push{Kind: store.TestPush, To: flex.ScheduleEndpoint}, QueuedAt: from}, flex.Endpoint{}, "schedule"},
-		"dispatch":      {dispatch, flex.Endpoint{}, "dispatch"},
-		"batch":         {batch, flex.Endpoint{Batch: true}, "dispatchBatch"},
-		"dispatch test": {store.ClaimedPush{Push: store.Push{Kind: store.TestPush, To: flex.DispatchEndpoint}, QueuedAt: from}, flex.Endpoint{}, "dispatch"},
-		"batch test":    {store.ClaimedPush{Push: store.Push{Kind: store.TestPush, To: flex.DispatchEndpoint}, QueuedAt: from}, flex.Endpoint{Batch: true}, "dispatchBatch"},
+		"schedule":        {schedule, flex.Endpoint{}, "schedule"},
+		"giving":          {giving, flex.Endpoint{Discharge: flex.NegativeLimits}, "schedule"},
+		"schedule bare":   {schedule, flex.Endpoint{Bare: true}, "scheduleBare"},
+		"test":            {store.ClaimedPush{Push: store.Push{Kind: store.TestPush, To: flex.ScheduleEndpoint}, QueuedAt: from}, flex.Endpoint{}, "schedule"},
+		"dispatch":        {dispatch, flex.Endpoint{}, "dispatch"},
+		"batch":           {batch, flex.Endpoint{Batch: true}, "dispatchBatch"},
+		"dispatch test":   {store.ClaimedPush{Push: store.Push{Kind: store.TestPush, To: flex.DispatchEndpoint}, QueuedAt: from}, flex.Endpoint{}, "dispatch"},
+		"batch test":      {store.ClaimedPush{Push: store.Push{Kind: store.TestPush, To: flex.DispatchEndpoint}, QueuedAt: from}, flex.Endpoint{Batch: true}, "dispatchBatch"},
+		"invitation":      {invitation, flex.Endpoint{}, "invitation"},
+		"invitation test": {store.ClaimedPush{Push: store.Push{Kind: store.TestPush, To: flex.InvitationEndpoint}, QueuedAt: from}, flex.Endpoint{}, "invitation"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			body, err := render(&c.endpoint, &c.push, "https://flexd.example")

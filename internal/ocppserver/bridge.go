@@ -113,6 +113,7 @@ type Bridge struct {
 	lastTx atomic.Int64
 	nobody secret // of chargers that are not known
 	guard  guard
+	saving chan struct{} // places for the writing of files
 	// how chargers of a model take profiles: map[string]form by bootNotification
 	models sync.Map
 
@@ -150,6 +151,7 @@ func New(s Settings) *Bridge {
 		Settings: s,
 		secret:   "whsec_" + base64.StdEncoding.EncodeToString(key),
 		nobody:   newSecret(string(key)),
+		saving:   make(chan struct{}, savingMax),
 		chargers: map[string]*charger{},
 		names:    map[string]socket{},
 		waiting:  map[string]*wanted{},

@@ -23,6 +23,8 @@ import (
 const (
 	// stateSuffix is what the files of a state directory end in, behind the charger's id.
 	stateSuffix = ".charger.json"
+	// savingMax is how many files are written at once: each takes a thread of the system's.
+	savingMax = 8
 	// stateKept is how long the file of a charger that says nothing is kept.
 	stateKept = 60 * 24 * time.Hour
 )
@@ -113,7 +115,9 @@ func (c *charger) keep() {
 		}
 
 		c.kept = sum
+		c.b.saving <- struct{}{}
 		err = replaceFile(c.b.statePath(c.id), b)
+		<-c.b.saving
 	}
 
 	if err != nil {

@@ -106,6 +106,7 @@ var enums = map[string][]string{
 	"ProductBaseline":    {"mean", "mid_8_of_10", "nominated"},
 	"ProductState":       {"open", "sent", "over", "failed", "withdrawn"},
 
+	"InvitationStatus":     {"open", "withdrawn"},
 	"ProductParticipation": {"opt_in", "opt_out"},
 	"LimitDirection":       {"import", "export"},
 	"LimitSource":          {"import", "openadr", "fallback"},

@@ -197,6 +197,29 @@ type ProductAnswerRequest struct {
 	TakesPart *bool `json:"takes_part" wire:"required"`
 }
 
+// InvitationMessage is a push that tells what one of the sites is invited to, for its user to accept or to refuse.
+//
+//openapi:addition
+type InvitationMessage struct {
+	EventID   flex.EventID   `json:"event_id"`
+	ProductID flex.ProductID `json:"product_id"`
+	SiteID    flex.SiteID    `json:"site_id"`
+	// Who the site is to you, if you said so.
+	ExternalUserID string `json:"external_user_id,omitzero"`
+	// `withdrawn`: nothing is asked for any more.
+	Status         string  `json:"status" wire:"enum=InvitationStatus"`
+	Reference      string  `json:"reference"`
+	Service        string  `json:"service" wire:"enum=InstructionService"`
+	Direction      string  `json:"direction" wire:"enum=OfferDirection"`
+	StartTimestamp Time    `json:"start_timestamp"`
+	EndTimestamp   Time    `json:"end_timestamp"`
+	PriceGBPPerMWh float64 `json:"price_gbp_per_mwh"`
+	Participation  string  `json:"participation" wire:"enum=ProductParticipation"`
+	// Until then one may accept; until the end, refuse.
+	AnswerBy  Time `json:"answer_by"`
+	TakesPart bool `json:"takes_part"`
+}
+
 // Invitations answers GET /entities/site/{site_id}/products.
 //
 //openapi:addition

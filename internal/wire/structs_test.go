@@ -144,6 +144,7 @@ var structs = map[string]reflect.Type{
 	"ProductSite":                  reflect.TypeFor[ProductSite](),
 	"ProductWithdrawRequest":       reflect.TypeFor[ProductWithdrawRequest](),
 	"ProductAnswerRequest":         reflect.TypeFor[ProductAnswerRequest](),
+	"InvitationMessage":            reflect.TypeFor[InvitationMessage](),
 	"Invitations":                  reflect.TypeFor[Invitations](),
 	"Invitation":                   reflect.TypeFor[Invitation](),
 	"SetChargingProfileRequest":    reflect.TypeFor[SetChargingProfileRequest](),

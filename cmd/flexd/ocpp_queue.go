@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// queue sends a request when one of a few places is free. Its time limit begins when it has one: while
+// thousands of chargers have something to say, most of the time goes by in waiting.
+type queue struct {
+	next   http.RoundTripper
+	places chan struct{}
+	limit  time.Duration
+}
+
+// RoundTrip keeps its place until the answer's body is closed.
+func (q *queue) RoundTrip(r *http.Request) (*http.Response, error) {
+	select {
+	case q.places <- struct{}{}:
+	case <-r.Context().Done():
+		if r.Body != nil {
+			r.Body.Close()
+		}
+
+		return nil, r.Context().Err()
+	}
+
+	ctx, cancel := context.WithTimeout(r.Context(), q.limit)
+	leave := sync.OnceFunc(func() {
+		cancel()
+		<-q.places
+	})
+
+	answer, err := q.next.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		leave()
+		return nil, err
+	}
+
+	answer.Body = &queuedBody{answer.Body, leave}
+
+	return answer, nil
+}
+
+// queuedBody gives a place back when it is closed.
+type queuedBody struct {
+	io.ReadCloser
+	leave func()
+}
+
+func (b *queuedBody) Close() error {
+	defer b.leave()
+
+	return b.ReadCloser.Close()
+}
