@@ -45,6 +45,7 @@ func TestPrograms(t *testing.T) {
 	h.want("PUT", binding, `{"group":"nowhere"}`, 404, "")
 	h.want("PUT", binding, `{"kind":"perhaps"}`, 422, "")
 	h.want("DELETE", "/grid/programs/"+other+"/binding", "", 404, "")
+	h.want("DELETE", "/grid/programs/no-id/binding", "", 422, "")
 
 	for _, query := range []string{"?dry_run=true", ""} {
 		r := h.want("DELETE", binding+query, "", 200, "")
