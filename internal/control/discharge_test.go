@@ -366,6 +366,37 @@ func TestDischarge_Sooner(t *testing.T) {
 	})
 }
 
+// TestDischarge_TakenLate has a schedule taken 40 minutes late, while the car gives on by the one before. Planned again then,
+// what it gave meanwhile is met too; as the late one stands, it is not.
+func TestDischarge_TakenLate(t *testing.T) {
+	each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		h.mayDischarge()
+		h.soc(60)
+		h.plugInAt(10, flex.Minimise)
+		h.accept()
+		h.goTo("2026-01-14T17:30:00Z")
+		intent := need(10, flex.Minimise)
+		wall := flex.WallTime(23*time.Hour + 30*time.Minute)
+		intent.ReadyByLocal, intent.MayChargePeak = &wall, true
+		h.event(control.Event{Kind: control.IntentUpdate, Intent: intent})
+
+		const late, by = "2026-01-14T18:10:00Z", "2026-01-14T23:30:00Z"
+		h.goTo(late)
+		h.acceptAt(at(late))
+		stored := 36000 - 70.0/60*5000/0.9
+
+		if _, end := h.plays(late, by, stored); end > 45000-1000 {
+			t.Fatalf("it holds %.0f Wh by 23:30 without being planned again: nothing is tried", end)
+		}
+
+		h.refresh()
+
+		if _, end := h.plays(late, by, stored); end < 45000-10 {
+			t.Errorf("it holds %.0f Wh by 23:30", end)
+		}
+	})
+}
+
 // TestDischarge_Maximise has a car that maximises give in peak time alone, and charge in every off-peak second.
 func TestDischarge_Maximise(t *testing.T) {
 	one(t, "2026-01-14T17:00:00Z", func(h *fixture) {

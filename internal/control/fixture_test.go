@@ -87,11 +87,17 @@ func (h *fixture) look() (c store.Charging) {
 // accept has the client take the asset's schedule that stands.
 func (h *fixture) accept() {
 	h.Helper()
+	h.acceptAt(h.look().Current.MadeAt)
+}
+
+// acceptAt has the client take the schedule in force at an instant.
+func (h *fixture) acceptAt(at time.Time) {
+	h.Helper()
 	s := h.look().Current
 	h.Exec(`UPDATE outbox SET accepted = generation, turn_at = NULL WHERE subject = $1`, h.asset.Bytes())
 	h.Exec(`INSERT INTO delivery (org_id, event_id, endpoint, kind, asset_id, generation, queued_at, state, tries, at, took, status, error, answer)
-		VALUES ($1, $2, 'schedule', 'schedule', $3, $4, $5, 'accepted', 1, $5, 0, 200, '', '')`,
-		h.Org.Bytes(), s.EventID.Bytes(), h.asset.Bytes(), s.Generation, s.MadeAt.UnixMicro())
+		VALUES ($1, $2, 'schedule', 'schedule', $3, $4, $5, 'accepted', 1, $6, 0, 200, '', '')`,
+		h.Org.Bytes(), s.EventID.Bytes(), h.asset.Bytes(), s.Generation, s.MadeAt.UnixMicro(), at.UnixMicro())
 }
 
 // publish makes prices known from now on, in £/MWh from the half-hour of the instant on;

@@ -76,6 +76,13 @@ func (d *dispatcher) write(outcomes []store.Outcome) error {
 			return err
 		}
 
+		// Until then its car did what an older schedule said, and may have given what the newer takes for there.
+		if late := givenLate(outcomes); len(late) > 0 {
+			if err := tx.MarkDue(ctx, late...); err != nil {
+				return fmt.Errorf("have cars planned anew that may give: %w", err)
+			}
+		}
+
 		for _, o := range outcomes {
 			if o.Status != statusGone {
 				continue
@@ -116,6 +123,28 @@ func offerAgain(outcomes []store.Outcome, e flex.Endpoint, now time.Time) {
 			o.Again = now
 		}
 	}
+}
+
+// takenLate is how long after it was queued a schedule counts as taken late. A car that gives 7 kW for so long gives
+// 60 Wh, less than what schedules are cut to.
+const takenLate = 30 * time.Second
+
+// givenLate are the assets whose cars may give energy back and whose schedule was taken late: it was made as if it
+// were followed at once.
+func givenLate(outcomes []store.Outcome) (assets []flex.AssetID) {
+	for _, o := range outcomes {
+		s := o.Push.Schedule
+
+		if o.State != store.PushAccepted || s == nil || !s.MayGive {
+			continue
+		}
+
+		if o.Attempt.At.Add(o.Took).Sub(o.Push.QueuedAt) > takenLate {
+			assets = append(assets, s.AssetID)
+		}
+	}
+
+	return assets
 }
 
 // failed reports whether a push left and was not taken.

@@ -370,9 +370,10 @@ type Schedule struct {
 	Generation int64
 	Steps      []Step
 	// what a car gives within the time that the steps leave closed
-	Gives  []Step
-	MadeAt time.Time
-	Heat   *HeatSignals // of a heat pump that windows do not steer
+	Gives   []Step
+	MayGive bool // its car was planned as one that may give energy back
+	MadeAt  time.Time
+	Heat    *HeatSignals // of a heat pump that windows do not steer
 }
 
 // Limits are the steps of the schedule, with a limit below zero where its car gives.

@@ -565,7 +565,7 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 
 	v.Heat = p.signals()
 	if gives != nil {
-		v.Gives = gives.Gives
+		v.MayGive, v.Gives = true, gives.Gives
 	}
 
 	v.Steps, err = readSteps(from, steps)

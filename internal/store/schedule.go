@@ -154,7 +154,7 @@ func scanSchedule(s scanner) (v Schedule, err error) {
 // setSteps reads the steps, and sets what the car gives beside them.
 func (s *Schedule) setSteps(from time.Time, steps string) (err error) {
 	if d := s.From.Discharge; d != nil {
-		s.Gives = d.Gives
+		s.MayGive, s.Gives = true, d.Gives
 	}
 	s.Steps, err = readSteps(from, steps)
 

@@ -1,0 +1,88 @@
+package delivery_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// giving queues a schedule for an asset whose car may give energy back, or may not.
+func (h *fixture) giving(asset flex.AssetID, may bool) {
+	h.Helper()
+	h.write(func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.LockAsset(ctx, asset); err != nil {
+			return err
+		}
+
+		c, err := tx.Charging(ctx, asset)
+		if err == nil && !c.Open() {
+			err = tx.OpenSession(ctx, &c, 0)
+		}
+		if err != nil {
+			return err
+		}
+
+		from := tx.Now().Truncate(time.Second)
+		s := store.Schedule{Cause: store.CauseIntent}
+		s.From.Mode, s.From.ReadyBy, s.From.CountFrom = flex.Minimise, from.Add(10*time.Hour), from
+		s.Steps = []flex.Step{{Span: flex.Span{From: from, To: from.Add(10 * time.Hour)}, Limit: flex.NoLimit}}
+
+		if may {
+			s.From.Discharge = &store.Discharge{Power: 5000, Capacity: 60_000}
+		}
+
+		if err := tx.AddSchedule(ctx, &c.Session, &s); err != nil {
+			return err
+		}
+
+		return tx.Enqueue(ctx, store.Push{
+			AssetID:    asset,
+			EventID:    s.EventID,
+			Kind:       store.SchedulePush,
+			Generation: s.Generation,
+			ExpiresAt:  s.End(),
+		})
+	})
+}
+
+// TestTakenLate has schedules taken at once and after an hour: the car that may give energy back is planned anew
+// when its schedule was taken late, and no other is.
+func TestTakenLate(t *testing.T) {
+	each(t, func(h *fixture) {
+		e := h.endpoint(nil)
+		defer h.work(h.service)()
+		cars := h.chargers(2)
+
+		due := func(what string, want int) {
+			h.Helper()
+			got := h.Count(`SELECT count(*) FROM session WHERE due_for = 'inputs' AND due_at IS NOT NULL AND asset_id = $1`, cars[0].Bytes())
+			others := h.Count(`SELECT count(*) FROM session WHERE due_at IS NOT NULL AND asset_id = $1`, cars[1].Bytes())
+
+			if got != want || others != 0 {
+				h.Errorf("%s: %d planned anew of those that may give, want %d; %d others", what, got, want, others)
+			}
+		}
+
+		h.giving(cars[0], true)
+		h.giving(cars[1], false)
+		time.Sleep(10 * time.Second)
+		due("taken at once", 0)
+
+		e.say(status(http.StatusServiceUnavailable))
+		h.giving(cars[0], true)
+		h.giving(cars[1], false)
+		time.Sleep(time.Hour)
+		due("not taken", 0)
+
+		e.say(status(http.StatusOK))
+		time.Sleep(time.Hour)
+		if n := h.Count(`SELECT count(*) FROM delivery WHERE state = 'accepted'`); n != 4 {
+			h.Fatalf("%d of 4 schedules were taken", n)
+		}
+		due("taken late", 1)
+	})
+}
