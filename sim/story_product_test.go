@@ -111,7 +111,7 @@ func (p *player) expectProduct() bool {
 		r, err := p.client.Product(p.Context(), p.invited.products[a[0]], client.ProductReportQuery{})
 		p.must(err)
 		near := math.Abs(-r.FlexKWh-p.number(a[2])) < 0.0005 && math.Abs(r.UtilisationGBP-p.number(a[3])) < 0.005
-		if !strings.EqualFold(string(r.Product.State), a[1]) || !near {
+		if !strings.EqualFold(r.Product.State, a[1]) || !near {
 			p.wrong("it is %s with %g kWh for £%g", r.Product.State, -r.FlexKWh, r.UtilisationGBP)
 		}
 	default:

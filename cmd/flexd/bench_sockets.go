@@ -175,7 +175,7 @@ func (s *socket) dial(ctx context.Context) error {
 	login := base64.StdEncoding.EncodeToString([]byte(s.login))
 	for {
 		s.dials++
-		conn, _, err := websocket.Dial(ctx, s.address, &websocket.DialOptions{
+		conn, _, err := websocket.Dial(ctx, s.address, &websocket.DialOptions{ //nolint:bodyclose // the library closes it
 			HTTPClient:   s.door,
 			Subprotocols: []string{"ocpp1.6"},
 			HTTPHeader:   http.Header{"Authorization": {"Basic " + login}},

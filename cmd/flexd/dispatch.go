@@ -155,7 +155,7 @@ func dispatchRows(ds []delivery.Dispatched) []dispatchRow {
 				d.From,
 				d.To,
 				a.Power.KW(),
-				string(d.State),
+				d.State,
 				a.Callback,
 				string(a.Release),
 			})

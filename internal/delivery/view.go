@@ -271,7 +271,7 @@ func figuresOf(
 	return l
 }
 
-// DeliveryView is one delivery of any organisation, with all that became of it.
+// View is one delivery of any organisation, with all that became of it.
 type View struct {
 	ID       flex.EventID `json:"event_id"`
 	OrgID    flex.OrgID   `json:"organisation_id"`
