@@ -38,7 +38,7 @@ var dischargeRoutes = []Route{
 			ID: "give_site_discharge_consent", Tag: "sites", Addition: true,
 			Summary: "Record consent to discharge a site's cars",
 			Text: "It is asked for by itself: enrolling in full schedule control is no consent to it. It is kept\n" +
-				"with its history; no plan of this version discharges a car.",
+				"with its history. A car gives while it holds, and is charged alone once it is withdrawn.",
 			Body: sample[wire.SiteDischargeConsentRequest](
 				`{"gave_discharge_consent_at": "2026-01-15T10:30:00Z"}`,
 			),

@@ -109,7 +109,7 @@ func scheduleView(s *control.PastSchedule) wire.ScheduleView {
 		Generation: s.Generation,
 		MadeAt:     wire.At(s.MadeAt),
 		Cause:      string(s.Cause),
-		Periods:    SchedulePeriods(s.Steps),
+		Periods:    SchedulePeriods(s.Limits()),
 	}
 
 	if s.Push != nil {

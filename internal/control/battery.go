@@ -187,6 +187,13 @@ func (d *Service) planLocked(
 		return err
 	}
 
+	// Beside a battery a car is charged alone: one that gives is planned anew.
+	if ahead.meter != nil {
+		if err := tx.MarkDue(ctx, ahead.meter.givers...); err != nil {
+			return err
+		}
+	}
+
 	next.Stored, next.StoredAt = ahead.stored, now
 	if err := d.takeBack(ctx, tx, b, &ahead); err != nil {
 		return err

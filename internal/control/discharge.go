@@ -22,7 +22,7 @@ const (
 
 // Why a car that may discharge is charged alone.
 const (
-	dischargeEnded    = "that it may be discharged is not agreed any more"
+	dischargeEnded    = "its user's consent, its endpoint or its charger does not permit it any more"
 	dischargeUnread   = "its state of charge was not read in the last two hours"
 	dischargeNow      = "it charges at once"
 	dischargeCalled   = "an instruction has called it"
@@ -106,7 +106,7 @@ func dischargeOf(c *store.Charging) *store.Discharge {
 		return nil
 	}
 
-	ended := chargedAlone(before)
+	ended := before.ChargedAlone()
 	ended.Why = dischargeEnded
 
 	return ended
@@ -281,25 +281,11 @@ func chargesOnly(
 	return ""
 }
 
-// chargedAlone is what a schedule was made from, for one by which the car gives nothing.
-func chargedAlone(d *store.Discharge) *store.Discharge {
-	if d == nil {
-		return nil
-	}
-
-	alone := *d
-	alone.Gives = nil
-	alone.Parts = nil
-	alone.Saves = 0
-
-	return &alone
-}
-
 // chargeAlone has a schedule that is planned with a fleet give nothing from an instant on. What the one before has given
 // until then is needed again.
 func chargeAlone(e *store.Effective, p *store.Planned, from time.Time) {
 	before := &p.Current
-	d := chargedAlone(e.Discharge)
+	d := e.Discharge.ChargedAlone()
 
 	if d == nil {
 		return
@@ -317,6 +303,26 @@ func chargeAlone(e *store.Effective, p *store.Planned, from time.Time) {
 	d.Why = dischargeCapped
 	e.Discharge = d
 	e.Delivered -= gridSide(storedSide(given))
+}
+
+// mayGive is what a car gives at most from an instant on: by its schedule, if its client has taken that, and else, as an
+// older one may be followed, all that it can until it ends.
+func (c *siteCar) mayGive(from time.Time) []flex.Step {
+	d := c.Current.From.Discharge
+	if d == nil {
+		return nil
+	}
+
+	if c.Taken {
+		return givesAhead(&c.Current, from)
+	}
+
+	end := later(c.Current.From.ReadyBy, c.Current.End())
+	if !end.After(from) {
+		return nil
+	}
+
+	return []flex.Step{{Span: flex.Span{From: from, To: end}, Limit: d.Power}}
 }
 
 // exportLeft is what a car may give at most beside the other cars of its site, whichever of their schedules they follow.

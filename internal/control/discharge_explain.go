@@ -119,6 +119,8 @@ func (x *Explanation) dischargeLines() []string {
 		return []string{
 			"The car may discharge, and is charged alone, because " + d.Why + ".",
 		}
+	case len(d.Parts) == 0:
+		return nil
 	}
 
 	var parts []string

@@ -303,7 +303,7 @@ func TestDischarge_Changes(t *testing.T) {
 		"consent withdrawn": {func(h *fixture) {
 			h.write(func(tx *store.Tx) error { return tx.SetDischargeConsent(h.Context(), h.site, time.Time{}) })
 			h.refresh()
-		}, "not agreed any more"},
+		}, "does not permit it any more"},
 		"charge now": {func(h *fixture) {
 			h.event(control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-14T19:00:00Z")})
 		}, "charges at once"},

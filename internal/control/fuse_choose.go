@@ -230,6 +230,7 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 	}
 
 	s.Steps = steps
+	s.From.Discharge = givingNothing(s.From.Discharge)
 	s.From.Origins = passed(s.From.Origins)
 	if f.home != nil {
 		s.From.Origins = asOne(s.From.Origins, f.lack)
@@ -239,6 +240,20 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 	}
 
 	return s, true
+}
+
+// givingNothing says of a car that is planned with its site's battery or other cars that it gives nothing, and why.
+func givingNothing(d *store.Discharge) *store.Discharge {
+	alone := d.ChargedAlone()
+	if alone == nil {
+		return nil
+	}
+
+	if alone.Why == "" || alone.Why == dischargeCapped {
+		alone.Why = dischargeShared
+	}
+
+	return alone
 }
 
 // replanAt has cars planned again whose schedule may not change yet, or that are to have more once others have

@@ -168,7 +168,10 @@ type meter struct {
 	// what may be drawn, by the last thing that each received
 	may  []draws
 	will []draws // what cars are planned to draw until they are done
-	base baseLoad
+	// what each car that may give back gives at most, by the last thing that its charger received
+	gives  [][]flex.Step
+	givers []flex.AssetID // those cars
+	base   baseLoad
 }
 
 // most is the most that may be drawn in a half-hour.
@@ -188,6 +191,23 @@ func (m *meter) most(p flex.Period) (most flex.Watts) {
 	}
 
 	return most + m.base.at(p)
+}
+
+// given is the most that cars may give in a half-hour.
+func (m *meter) given(p flex.Period) (sum flex.Watts) {
+	for _, steps := range m.gives {
+		most := flex.Watts(0)
+
+		for _, s := range steps {
+			if !s.Meet(p.Span()).Empty() {
+				most = max(most, s.Limit)
+			}
+		}
+
+		sum += most
+	}
+
+	return sum
 }
 
 // charged is what cars are planned to take in a half-hour.
@@ -227,14 +247,15 @@ func (m *meter) until(p flex.Period) time.Time {
 //   - While a car charges, no mode that may discharge: in each of them a battery covers whatever is
 //     drawn, the car's too.
 //   - Charging is at full power: what may be drawn by others must leave that under the main fuse.
-//   - Discharging is at full power too: what the home does not draw must stay under the export limit.
+//   - Discharging is at full power too: what the home does not draw must stay under the export limit, with what
+//     cars give.
 func (m *meter) allowed(
 	p flex.Period,
 	power flex.Watts,
 	net flex.WattHours,
 ) (set battery.ModeSet, why Waits) {
 	set = battery.AllModes
-	if m.supply.Set && power-flex.Watts(2*net) > m.supply.Export {
+	if m.supply.Set && power+m.given(p)-flex.Watts(2*net) > m.supply.Export {
 		set &^= battery.Modes(battery.ModeDischarge)
 		why = WaitsForExport
 	}
@@ -404,6 +425,11 @@ func (m *meter) addSite(f *behindFuse) {
 	}
 
 	for _, car := range f.cars {
+		if gives := car.mayGive(f.from); len(gives) > 0 {
+			m.gives = append(m.gives, gives)
+			m.givers = append(m.givers, car.Current.AssetID)
+		}
+
 		may, will := car.mayDraw(), car.willDraw()
 		if len(may.lists) > 0 {
 			m.may = append(m.may, draws{

@@ -80,7 +80,11 @@ func (d *Service) SetEndpoint(
 		}
 
 		e, err = d.put(ctx, tx, e)
-		return err
+		if err != nil || e.Discharge == before.Discharge {
+			return err
+		}
+
+		return tx.MarkAllDischarging(ctx) // they may give now, or may not any more
 	})
 
 	return e, made, err

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"flexd/internal/delivery"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -84,5 +85,38 @@ func TestTakenLate(t *testing.T) {
 			h.Fatalf("%d of 4 schedules were taken", n)
 		}
 		due("taken late", 1)
+	})
+}
+
+// TestEndpoint_Discharge has an endpoint say that it takes limits below zero, and that it does not any more: each time the
+// cars that may discharge are planned anew, and no other.
+func TestEndpoint_Discharge(t *testing.T) {
+	each(t, func(h *fixture) {
+		h.endpoint(nil)
+		cars := h.chargers(2)
+		h.Exec(`UPDATE asset SET discharge = '{"power_w":5000}' WHERE id = $1`, cars[0].Bytes())
+		h.giving(cars[0], true)
+		h.giving(cars[1], false)
+
+		for _, c := range []struct {
+			form flex.DischargeForm
+			due  int
+		}{
+			{flex.NegativeLimits, 1},
+			{flex.NegativeLimits, 0},
+			{flex.NoDischarge, 1},
+		} {
+			h.Exec(`UPDATE session SET due_at = NULL, due_for = NULL WHERE org_id = $1`, h.Org.Bytes())
+			h.endpointOf(h.Org, "client", delivery.Settings{Discharge: &c.form}, nil)
+			due := h.Strings(`SELECT CAST(asset_id = $1 AS TEXT) FROM session WHERE due_at IS NOT NULL`, cars[0].Bytes())
+
+			if len(due) != c.due {
+				t.Errorf("%q: %d are planned anew, want %d", c.form, len(due), c.due)
+			}
+		}
+
+		if n := h.Count(`SELECT count(*) FROM session WHERE due_at IS NOT NULL AND asset_id = $1`, cars[1].Bytes()); n != 0 {
+			t.Error("a car that may not discharge is planned anew")
+		}
 	})
 }

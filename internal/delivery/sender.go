@@ -63,6 +63,15 @@ func (s *sender) send(push store.ClaimedPush) (done attempted) {
 	if err != nil {
 		done.outcome.State = store.PushExpired
 		done.outcome.Error = "it cannot be written: " + err.Error()
+		s.service.Log.Error(
+			"a push cannot be written, and is not sent",
+			"endpoint",
+			s.endpoint.Name,
+			"event",
+			push.EventID,
+			"err",
+			err,
+		)
 
 		return done
 	}

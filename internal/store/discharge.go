@@ -120,6 +120,20 @@ type partRecord struct {
 	Back   float64 `json:"back_p"`
 }
 
+// ChargedAlone is the same of a schedule by which the car gives nothing; nil of nil.
+func (d *Discharge) ChargedAlone() *Discharge {
+	if d == nil {
+		return nil
+	}
+
+	alone := *d
+	alone.Gives = nil
+	alone.Parts = nil
+	alone.Saves = 0
+
+	return &alone
+}
+
 // encodeGives writes what a schedule was made from of a car that may discharge; nothing is null.
 func encodeGives(d *Discharge) any {
 	if d == nil {
@@ -259,6 +273,23 @@ func (tx *Tx) SetDischargeConsent(
 	}
 
 	return tx.MarkDue(ctx, ids...)
+}
+
+// MarkAllDischarging is MarkDue for all whose cars were said to be discharged.
+func (tx *Tx) MarkAllDischarging(ctx context.Context) error {
+	found, err := rows(
+		ctx,
+		tx.conn,
+		scalar[flex.AssetID],
+		`SELECT s.asset_id FROM session s JOIN asset a ON a.id = s.asset_id
+		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL AND a.discharge IS NOT NULL ORDER BY s.asset_id`,
+		tx.org.Bytes(),
+	)
+	if err != nil {
+		return err
+	}
+
+	return tx.MarkDue(ctx, found...)
 }
 
 // MarkDischarging is MarkDue for those of some assets whose cars were said to be discharged.

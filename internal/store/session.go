@@ -525,6 +525,7 @@ func (tx *Tx) free(ctx context.Context, c *Charging) error {
 		Value: Urgent,
 	}
 
+	s.From.Discharge = s.From.Discharge.ChargedAlone()
 	s.Steps = []flex.Step{
 		{Span: flex.Span{From: from, To: c.Current.End()}, Limit: flex.NoLimit},
 	}
