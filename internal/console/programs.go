@@ -1,6 +1,7 @@
 package console
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,6 +117,61 @@ type bindingForm struct {
 // Ends reports whether a binding is to end.
 func (f *bindingForm) Ends() bool { return f.Kind == "" }
 
+// Word is what is typed to make the change.
+func (f *bindingForm) Word() string {
+	if f.Ends() {
+		return "unbind"
+	}
+
+	return "bind"
+}
+
+// Becomes says what the events become.
+func (f *bindingForm) Becomes() string {
+	switch flex.ADRBindingKind(f.Kind) {
+	case flex.ADRLimit:
+		return "limits of a group"
+	case flex.ADRImportLimit:
+		return "limits of what a group draws"
+	}
+
+	return "instructions"
+}
+
+// Where says which part of the fleet the events are for.
+func (f *bindingForm) Where() string {
+	return bindingWhere(flex.Scope{Group: f.Group, GSPGroup: f.GSP})
+}
+
+func bindingWhere(s flex.Scope) string {
+	var parts []string
+	if s.Group != "" {
+		parts = append(parts, "the group "+s.Group)
+	}
+	if s.GSPGroup != "" {
+		parts = append(parts, "the GSP group "+s.GSPGroup)
+	}
+
+	return or(strings.Join(parts, ", "), "the whole fleet")
+}
+
+// bindingDetail says how a program is bound, for the audit log.
+func bindingDetail(b *flex.ADRBinding) string {
+	parts := []string{
+		string(b.Kind) + " for " + bindingWhere(b.Scope),
+		"service " + b.Service,
+	}
+
+	if b.Price != 0 {
+		parts = append(parts, price(b.Price))
+	}
+	if len(b.Simple) > 0 {
+		parts = append(parts, "kW at levels "+simpleText(b.Simple))
+	}
+
+	return strings.Join(parts, ", ")
+}
+
 // readBinding reads the form.
 func readBinding(r *request) (f bindingForm, b flex.ADRBinding, err error) {
 	f = bindingForm{
@@ -160,20 +216,23 @@ func readBinding(r *request) (f bindingForm, b flex.ADRBinding, err error) {
 	return f, contract.BindingOf(f.Program, &in, r.who.Name), err
 }
 
-// simpleKW reads the changes at the levels of SIMPLE, with commas between.
+// simpleKW reads the changes at the levels of SIMPLE, with commas between. A minus may be the one that
+// the console writes.
 func simpleKW(text string) (levels []float64, err error) {
-	for part := range strings.SplitSeq(text, ",") {
-		size, isLess := strings.CutPrefix(strings.TrimSpace(part), "-")
-		if size == "" && text == "" {
-			continue
-		}
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
 
-		kw, err := number(size, "a change at a level", flex.CapMax.KW())
-		if err != nil {
-			return nil, err
-		}
-		if isLess {
-			kw = -kw
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		kw, err := strconv.ParseFloat(strings.Replace(part, "−", "-", 1), 64)
+		within := math.Abs(kw) <= flex.CapMax.KW() // NaN is not
+		if err != nil || !within {
+			return nil, flex.Fail(
+				flex.Malformed,
+				"a change at a level is %q: give kW such as -100, negative to draw less, with commas between",
+				part,
+			)
 		}
 
 		levels = append(levels, kw)
@@ -217,11 +276,10 @@ func (s *Server) previewBinding(r *request) (view, error) {
 
 // bindProgram changes a program's binding, if that was typed.
 func (s *Server) bindProgram(r *request) (view, error) {
-	if err := typed(r, "bind"); err != nil {
-		return view{}, err
-	}
-
 	f, b, err := readBinding(r)
+	if err == nil {
+		err = typed(r, f.Word())
+	}
 	if err != nil {
 		return view{}, err
 	}
@@ -230,9 +288,10 @@ func (s *Server) bindProgram(r *request) (view, error) {
 		Act:     "bind openadr program",
 		Org:     f.Org,
 		Subject: f.Program.String(),
+		Detail:  bindingDetail(&b),
 	}
 	if f.Ends() {
-		act.Act = "unbind openadr program"
+		act.Act, act.Detail = "unbind openadr program", ""
 	}
 
 	err = s.act(r, act, func() error {

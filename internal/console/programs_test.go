@@ -37,7 +37,8 @@ func TestPrograms(t *testing.T) {
 		}
 
 		form := url.Values{"org": {s.Org.String()}, "program": {o.ID.String()}, "kind": {"instruction"}, "service": {"dno"}, "simple": {"-100, -200"}, "price": {"300"}}
-		d.wants(d.do("POST", "/console/programs/preview", form).body, "Evening peak", "Nothing was changed yet", "the whole fleet")
+		d.wants(d.do("POST", "/console/programs/preview", form).body, "Evening peak", "Nothing was changed yet", "become instructions, for the whole fleet",
+			"<dd>dno</dd>", "<dd>£300.00/MWh</dd>", "<dd>−100 kW, −200 kW</dd>", "Type “bind”")
 		if bound() != 0 {
 			t.Error("a preview is kept")
 		}
@@ -46,6 +47,9 @@ func TestPrograms(t *testing.T) {
 		}
 
 		form.Set("typed", "bind")
+		form.Set("simple", "−100, 100 less")
+		d.wants(d.do("POST", "/console/programs/bind", form).body, "A change at a level is &#34;100 less&#34;: give kW such as -100, negative to draw less, with commas between.")
+		form.Set("simple", "−100, −200") // as the console writes them
 		for name, wrong := range map[string]string{"kind": "x", "service": "x", "simple": "-100,x", "price": "NaN"} {
 			was := form.Get(name)
 			form.Set(name, wrong)
@@ -55,10 +59,15 @@ func TestPrograms(t *testing.T) {
 			form.Set(name, was)
 		}
 
-		d.wants(d.post("/console/programs/bind", form), "Evening peak", "The binding is changed", "−100", "dno")
+		d.wants(d.post("/console/programs/bind", form), "Evening peak", "The binding is changed", "−100 kW, −200 kW", "dno")
+		d.wants(d.page("/console/audit"), "instruction for the whole fleet, service dno, £300.00/MWh, kW at levels -100, -200")
 		d.wants(d.page("/console/programs.csv"), "id,name,bound_as", "Evening peak,instruction,,,dno,300")
 		form.Set("kind", "")
-		d.wants(d.do("POST", "/console/programs/preview", form).body, "The binding would end")
+		d.wants(d.do("POST", "/console/programs/preview", form).body, "The binding would end", "Type “unbind”")
+		if a := d.do("POST", "/console/programs/bind", form); a.status != http.StatusBadRequest {
+			t.Errorf("the end with the word of the start: %d", a.status)
+		}
+		form.Set("typed", "unbind")
 		d.wants(d.post("/console/programs/bind", form), "not bound")
 		if bound() != 0 {
 			t.Error("the binding did not end")
