@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 	"flexd/internal/contract"
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/web"
 )
 
 const productsPath = "/console/products"
@@ -149,34 +151,58 @@ type productPreview struct {
 	Org   flex.OrgID
 	CSV   string
 	Lines []control.Imported
+
+	Problem string // why there is no preview, "" for none
+}
+
+// refusedProducts shows why products cannot be imported, with what was given, to be mended.
+func refusedProducts(r *request, p *productPreview, err error) (view, error) {
+	e, ok := errors.AsType[*flex.Error](err)
+	kind := flex.KindOf(err)
+	if !ok || kind == flex.Internal {
+		return view{}, err
+	}
+	if p.Org.IsZero() || r.plain() {
+		return view{}, err
+	}
+
+	p.Problem = sentence(e.Error())
+
+	return view{
+		status: web.StatusOf(kind),
+		page:   "productpreview",
+		title:  "Not possible",
+		crumbs: []crumb{{"Products", productsPath}},
+		data:   p,
+	}, nil
 }
 
 // previewProducts shows what an import would do. Nothing is changed by it.
 func (s *Server) previewProducts(r *request) (view, error) {
 	p, products, err := readProducts(r)
-	if err != nil {
-		return view{}, err
+	if err == nil {
+		p.Lines, err = s.Control.PreviewProducts(r.Context(), p.Org, products)
 	}
-
-	p.Lines, err = s.Control.PreviewProducts(r.Context(), p.Org, products)
+	if err != nil {
+		return refusedProducts(r, &p, err)
+	}
 
 	return view{
 		page:   "productpreview",
 		title:  "Preview",
 		crumbs: []crumb{{"Products", productsPath}},
-		data:   p,
-	}, err
+		data:   &p,
+	}, nil
 }
 
 // importProducts imports products, if that was typed.
 func (s *Server) importProducts(r *request) (view, error) {
-	if err := typed(r, "invite"); err != nil {
-		return view{}, err
-	}
-
 	p, products, err := readProducts(r)
+	if err == nil {
+		err = typed(r, "invite")
+	}
 	if err != nil {
-		return view{}, err
+		return refusedProducts(r, &p, err)
 	}
 
 	act := access.Action{Act: "import products", Org: p.Org}
@@ -184,9 +210,11 @@ func (s *Server) importProducts(r *request) (view, error) {
 		_, err := s.Control.ImportProducts(r.Context(), p.Org, products)
 		return err
 	})
+	if err != nil {
+		return refusedProducts(r, &p, err)
+	}
 
-	return view{to: productsPath + "?org=" + p.Org.String() +
-		"&done=imported"}, err
+	return view{to: productsPath + "?org=" + p.Org.String() + "&done=imported"}, nil
 }
 
 // productPage is a product with what came of it.

@@ -27,8 +27,16 @@ func TestProducts(t *testing.T) {
 		form := url.Values{"org": {s.Org.String()}, "csv": {"reference,service,start_timestamp,end_timestamp,volume_kw,price_gbp_per_mwh\n" + row("DFS-1", "dfs") + row("DNO-1", "dno")}}
 		d.wants(d.do("POST", "/console/products/preview", form).body, "2 products", "Nothing was kept yet", "DFS-1", "DNO-1", "<td>new</td>")
 		d.wants(d.page("/console/products"), "There is no such product.")
+		wrong := url.Values{"org": form["org"], "csv": {"reference,service\nDFS-1,dfs\n"}}
+		refused := d.do("POST", "/console/products/preview", wrong)
+		d.wants(refused.body, "Not possible", `role="alert"`, "reference,service DFS-1,dfs")
+		if refused.status < 400 {
+			t.Errorf("a wrong list: %d", refused.status)
+		}
 		form.Set("typed", "perhaps")
-		if a := d.do("POST", "/console/products/import", form); a.status != http.StatusBadRequest {
+		a := d.do("POST", "/console/products/import", form)
+		d.wants(a.body, "Not possible", "DFS-1,dfs")
+		if a.status != http.StatusBadRequest {
 			t.Errorf("without the word: %d", a.status)
 		}
 		form.Set("typed", "invite")
