@@ -31,13 +31,18 @@ type programRow struct {
 }
 
 func (r programRow) cells() []any {
+	pays := ""
+	if r.Price != 0 {
+		pays = fmt.Sprint(r.Price)
+	}
+
 	return []any{
 		r.ID,
 		r.Name,
 		r.Scope,
 		r.Kind,
 		r.Service,
-		r.Price,
+		pays,
 		strings.Trim(fmt.Sprint(r.Simple), "[]"),
 		r.Who,
 		r.At,

@@ -28,3 +28,13 @@ func TestOpenADR(t *testing.T) {
 	run((&openADRUnbind{ofOrg: of, Program: flex.ADRObjectID{1}}).Run, "no such object")
 	run((&auditList{store: s, Limit: 20}).Run, "add openadr client")
 }
+
+// TestProgramRow_NotBound prints no price and no levels of a program that is not bound.
+func TestProgramRow_NotBound(t *testing.T) {
+	cells := programRow{ID: "p", Name: "Peak"}.cells()
+	for i, cell := range cells[2:] {
+		if text := cellText(cell); text != "" {
+			t.Errorf("cell %d is %q", i+2, text)
+		}
+	}
+}
