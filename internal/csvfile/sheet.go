@@ -1,6 +1,6 @@
 // Package csvfile reads the CSV files that operators import and writes all that flexd exports.
 // A header line names the columns. On reading they may come in any order and unknown ones
-// are ignored; what is wrong with a row is said with its line. On writing no cell begins a
+// are ignored, unless they are refused (ReadKnown); what is wrong with a row is said with its line. On writing no cell begins a
 // formula.
 package csvfile
 
@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
+	"slices"
 	"strings"
 
 	"flexd/internal/flex"
@@ -48,10 +50,47 @@ func (r Row) Fault(format string, args ...any) error {
 // Read returns the rows of a sheet that must have the given columns. It ends with the
 // first error, which is a flex.Invalid if the sheet is at fault.
 func Read(r io.Reader, required ...string) iter.Seq2[Row, error] {
+	return rows(r, func(c *csv.Reader) (Row, error) {
+		return header(c, required)
+	})
+}
+
+// ReadKnown is Read of a sheet that may have some other columns, and none beside them: it is for files
+// in which a misspelt optional column would be taken for one that was left out. A column without a name,
+// as spreadsheets leave behind, is ignored.
+func ReadKnown(r io.Reader, required, optional []string) iter.Seq2[Row, error] {
+	known := slices.Concat(required, optional)
+
+	return rows(r, func(c *csv.Reader) (Row, error) {
+		row, err := header(c, required)
+		if err != nil {
+			return row, err
+		}
+
+		for _, name := range slices.Sorted(maps.Keys(row.column)) {
+			if name != "" && !slices.Contains(known, name) {
+				return row, flex.Fail(
+					flex.Invalid,
+					"line 1: there is no such column as %q; the columns are %s",
+					name,
+					strings.Join(known, ","),
+				)
+			}
+		}
+
+		return row, nil
+	})
+}
+
+// rows returns the rows of a sheet whose first line is read by a function.
+func rows(
+	r io.Reader,
+	first func(*csv.Reader) (Row, error),
+) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		c := csv.NewReader(skipMark(r))
 		c.ReuseRecord = true
-		row, err := header(c, required)
+		row, err := first(c)
 		for err == nil {
 			row.fields, err = c.Read()
 			if err != nil {

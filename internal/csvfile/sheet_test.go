@@ -45,6 +45,28 @@ func TestRead(t *testing.T) {
 	}
 }
 
+func TestReadKnown(t *testing.T) {
+	for head, fault := range map[string]string{
+		"a,b": "", "c,B,A": "", "a,b,": "", "a,b,d": `no such column as "d"; the columns are a,b,c`, "a,c": "no column b", "a,b,cc,D": `"cc"`,
+	} {
+		var got error
+		count := 0
+		text := head + "\n1,2" + strings.Repeat(",3", strings.Count(head, ",")-1)
+		for _, err := range ReadKnown(strings.NewReader(text), []string{"a", "b"}, []string{"c"}) {
+			got = err
+			count++
+		}
+
+		isRight := got == nil && fault == ""
+		if got != nil && fault != "" {
+			isRight = flex.KindOf(got) == flex.Invalid && strings.Contains(got.Error(), fault)
+		}
+		if !isRight || count != 1 {
+			t.Errorf("%s: %d rows, %v", head, count, got)
+		}
+	}
+}
+
 func TestReadPassesOnOtherFailures(t *testing.T) {
 	broken := errors.New("the disk is gone")
 	for _, head := range []string{"", "a,b\n1,2\n"} {
