@@ -246,9 +246,11 @@ func TestProduct_OptOut(t *testing.T) {
 		if got := b.of(home); got != "open withdrawn" { // the first terms were replaced before they were sent
 			t.Errorf("the client was told %q", got)
 		}
-		_, err = s.app.Control.ImportProducts(t.Context(), s.Org, []flex.Product{productOf("DNO-1", nil)})
-		if err == nil {
-			t.Error("what was withdrawn is imported again")
+		for _, again := range []flex.Product{w, productOf("DNO-1", nil)} { // with the same terms, and with others
+			_, err = s.app.Control.ImportProducts(t.Context(), s.Org, []flex.Product{again})
+			if flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), "was withdrawn at") {
+				t.Errorf("what was withdrawn is imported again: %v", err)
+			}
 		}
 	})
 }

@@ -61,7 +61,7 @@ func (d *Service) PreviewProducts(
 
 // ImportProducts takes products in, all or none, and has the sites that they are for invited. The same
 // reference again with the same terms changes nothing; with others it takes the place of what was not
-// sent yet, and everybody is asked anew.
+// sent yet, and everybody is asked anew. One that was withdrawn is refused, with the same terms too.
 func (d *Service) ImportProducts(
 	ctx context.Context,
 	org flex.OrgID,
@@ -131,6 +131,16 @@ func importProduct(
 		return done, err
 	}
 
+	// with the same terms too: who imports it expects that it is asked for
+	if !before.WithdrawnAt.IsZero() {
+		return done, flex.Fail(
+			flex.Conflict,
+			"product %q was withdrawn at %s, and stays so: give another reference",
+			p.Reference,
+			before.WithdrawnAt.Format(time.RFC3339),
+		)
+	}
+
 	completeProduct(&p, &before, tx.Now())
 	if !isNew && before.SameTerms(&p) {
 		n, err := tx.ProductAnswers(ctx, before.ID)
@@ -140,7 +150,7 @@ func importProduct(
 	if !isNew && before.SendAt.IsZero() {
 		return done, flex.Fail(
 			flex.Conflict,
-			"product %q was sent or withdrawn before, and cannot change: give another reference",
+			"product %q was sent before, and cannot change: give another reference",
 			p.Reference,
 		)
 	}
@@ -158,7 +168,10 @@ func importProduct(
 // invite refuses a product that cannot be, finds whose sites are invited to it, and invites them if that
 // is to be.
 func (o *Imported) invite(ctx context.Context, tx *store.Tx, keep bool) error {
-	if err := checkProduct(&o.Product, tx.Now()); err != nil {
+	if err := checkProduct(&o.Product); err != nil {
+		return err
+	}
+	if err := checkProductAhead(&o.Product, tx.Now()); err != nil {
 		return err
 	}
 	if err := tx.CheckScope(ctx, o.Scope); err != nil {
@@ -193,8 +206,8 @@ func completeProduct(p, before *flex.Product, now time.Time) {
 	p.SendAt = later(p.AnswerBy, p.To.Add(-InstructionAhead))
 }
 
-// checkProduct refuses a product that cannot be.
-func checkProduct(p *flex.Product, now time.Time) error {
+// checkProduct refuses a product that cannot be, whatever the time.
+func checkProduct(p *flex.Product) error {
 	fail := func(why string) error {
 		return flex.Fail(flex.Malformed, "product %q: %s", p.Reference, why)
 	}
@@ -220,12 +233,11 @@ func checkProduct(p *flex.Product, now time.Time) error {
 		return fail("the baseline is mean, mid_8_of_10 or nominated, or is left out: that of the terms")
 	}
 
-	return checkProductTimes(p, now, fail)
+	return checkProductTimes(p, fail)
 }
 
 func checkProductTimes(
 	p *flex.Product,
-	now time.Time,
 	fail func(string) error,
 ) error {
 	whole := p.From.Equal(p.From.Truncate(time.Minute)) &&
@@ -235,10 +247,21 @@ func checkProductTimes(
 		return fail("its window begins and ends at whole minutes")
 	case !p.From.Before(p.To) || p.Len() > InstructionLongest:
 		return fail("its window ends after it begins, 24 hours later at most")
-	case !p.From.After(now) || p.From.Sub(now) > ProductAhead:
-		return fail("its window begins later than now, 400 days ahead at most")
 	case p.AnswerBy.After(p.From):
 		return fail("answers end before its window begins")
+	}
+
+	return nil
+}
+
+// checkProductAhead refuses a product whose window has begun, or is too far off.
+func checkProductAhead(p *flex.Product, now time.Time) error {
+	if !p.From.After(now) || p.From.Sub(now) > ProductAhead {
+		return flex.Fail(
+			flex.Malformed,
+			"product %q: its window begins later than now, 400 days ahead at most",
+			p.Reference,
+		)
 	}
 
 	return nil

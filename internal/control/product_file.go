@@ -20,11 +20,24 @@ var ProductColumns = []string{
 	"price_gbp_per_mwh",
 }
 
+// productOptions are the columns that it may have.
+var productOptions = []string{
+	"direction",
+	"availability_gbp_per_mw_per_hour",
+	"baseline",
+	"participation",
+	"answer_by",
+	"group",
+	"gsp_group",
+}
+
 // ReadProducts reads products from CSV with ProductColumns and, if they are given, direction (down, up),
 // availability_gbp_per_mw_per_hour, baseline, participation (opt_in, opt_out), answer_by, group and
-// gsp_group. A file that cannot be read is flex.Invalid.
+// gsp_group. Other columns are refused: one that is misspelt would have a product be settled by
+// another baseline. A file that cannot be read is flex.Invalid, and so is a product that can never be;
+// either is said with its line.
 func ReadProducts(f io.Reader, who string) (products []flex.Product, err error) {
-	for row, err := range csvfile.Read(f, ProductColumns...) {
+	for row, err := range csvfile.ReadKnown(f, ProductColumns, productOptions) {
 		if err != nil {
 			return nil, err
 		}
@@ -32,6 +45,10 @@ func ReadProducts(f io.Reader, who string) (products []flex.Product, err error) 
 		p, err := productOf(row)
 		if err != nil {
 			return nil, err
+		}
+
+		if err := checkProduct(&p); err != nil {
+			return nil, row.Fault("%v", err)
 		}
 
 		p.Who = who
