@@ -24,15 +24,12 @@ type auditCommand struct {
 
 type auditList struct {
 	store
-	Who   string `help:"Of this person alone." placeholder:"NAME"`
-	Act   string `help:"This act alone, as: log in." placeholder:"ACT"`
-	Site  string `help:"What was done to this site alone, and who looked at it." placeholder:"SITE"`
-	Limit int    `help:"How many at most." default:"100"`
-	JSON  bool   `help:"Print as JSON." name:"json"`
+	Who   string   `help:"Of this person alone." placeholder:"NAME"`
+	Act   string   `help:"This act alone, as: log in." placeholder:"ACT"`
+	Site  string   `help:"What was done to this site alone, and who looked at it." placeholder:"SITE"`
+	Limit actLimit `help:"How many at most; flexd audit export prints them all." default:"100"`
+	JSON  bool     `help:"Print as JSON." name:"json"`
 }
-
-// auditLimitMax is the most acts that are listed at once; the export has them all.
-const auditLimitMax = 10_000
 
 type actRow struct {
 	At      time.Time `json:"at"`
@@ -46,14 +43,6 @@ type actRow struct {
 
 // Run lists acts.
 func (a *auditList) Run(ctx context.Context, c console) error {
-	if a.Limit < 1 || a.Limit > auditLimitMax {
-		return fmt.Errorf(
-			"--limit is 1 to %d, not %d: flexd audit export prints them all",
-			auditLimitMax,
-			a.Limit,
-		)
-	}
-
 	h, err := a.open(ctx)
 	if err != nil {
 		return err
@@ -66,7 +55,7 @@ func (a *auditList) Run(ctx context.Context, c console) error {
 			Who:     a.Who,
 			Act:     a.Act,
 			Subject: a.Site,
-			Limit:   a.Limit,
+			Limit:   int(a.Limit),
 		})
 
 		for _, x := range acts {

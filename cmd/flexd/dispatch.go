@@ -126,9 +126,9 @@ func countOf(n int, thing string) string {
 // dispatchList is `flexd dispatch list`.
 type dispatchList struct {
 	store
-	Name  string `arg:"" help:"Name of the organisation."`
-	Limit int    `help:"How many, the newest first." default:"20"`
-	JSON  bool   `name:"json" help:"Print JSON in place of a table."`
+	Name  string        `arg:"" help:"Name of the organisation."`
+	Limit dispatchLimit `help:"How many, the newest first." default:"20"`
+	JSON  bool          `name:"json" help:"Print JSON in place of a table."`
 }
 
 // dispatchRow is a battery's part in a dispatch as it is printed.
@@ -167,10 +167,6 @@ func dispatchRows(ds []delivery.Dispatched) []dispatchRow {
 
 // Run prints the dispatches, a line for each battery.
 func (o *dispatchList) Run(ctx context.Context, c console) error {
-	if o.Limit < 1 || o.Limit > 1000 {
-		return flex.Fail(flex.Invalid, "--limit is 1 to 1000, not %d", o.Limit)
-	}
-
 	h, org, err := openFor(ctx, o.store, o.Name)
 	if err != nil {
 		return err
@@ -178,7 +174,7 @@ func (o *dispatchList) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 
-	ds, err := h.Push.Dispatches(ctx, org.ID, o.Limit)
+	ds, err := h.Push.Dispatches(ctx, org.ID, int(o.Limit))
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,37 @@ func (r reader) Decode(ctx *kong.DecodeContext, into reflect.Value) error {
 	return nil
 }
 
-// readers are how flags of the types that Go knows are read.
+// How many of a list are printed at most. The types are those of the flags --limit.
+type (
+	listLimit     int
+	dispatchLimit int
+	actLimit      int
+)
+
+// The most that these flags may say.
+const (
+	listLimitMax     = 5000
+	dispatchLimitMax = 1000
+	// the export of acts has them all
+	actLimitMax = 10_000
+)
+
+// upTo returns what reads a limit from 1 to the most that it may be.
+func upTo(most int64) reader {
+	return reader{
+		fmt.Sprintf("a whole number from 1 to %d, such as 20", most),
+		func(into reflect.Value, text string) error {
+			err := readWhole(into, text)
+			if err == nil && (into.Int() < 1 || into.Int() > most) {
+				err = strconv.ErrRange
+			}
+
+			return err
+		},
+	}
+}
+
+// readers are how flags of the types that Go knows, and those of limits, are read.
 func readers() kong.Option {
 	whole := reader{"a whole number such as 20", readWhole}
 
@@ -72,6 +102,9 @@ func readers() kong.Option {
 				"a whole number such as 20, and not below 0",
 				readUnsigned,
 			}).Apply(k),
+			kong.TypeMapper(reflect.TypeFor[listLimit](), upTo(listLimitMax)).Apply(k),
+			kong.TypeMapper(reflect.TypeFor[dispatchLimit](), upTo(dispatchLimitMax)).Apply(k),
+			kong.TypeMapper(reflect.TypeFor[actLimit](), upTo(actLimitMax)).Apply(k),
 			kong.TypeMapper(reflect.TypeFor[time.Duration](), reader{
 				"a time with its unit, such as 30s, 15m, 1h30m or 24h",
 				readDuration,

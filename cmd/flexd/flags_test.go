@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,7 +25,7 @@ var without = map[string]string{
 	"operator logout": "says nothing", "operator reset-two-step": "says nothing", "operator tie": "says nothing", "operator remove": "says nothing",
 	"alerts acknowledge": "says that it is done", "alerts snooze": "says that it is done", "alerts rule": "says that it is done",
 	"alerts route remove": "says that it is done", "alerts route test": "says that it is done", "caps set": "says nothing", "caps clear": "says that it is done",
-	"product answer": "says nothing", "product withdraw": "says nothing",
+	"product answer": "says nothing", "product withdraw": "says that it is done",
 	"limits link": "says nothing", "limits heard": "says nothing", "limits unlink": "says nothing", "limits clear": "says nothing",
 	"openadr unbind": "says that it is done", "openadr upstream remove": "says that it is done", "payouts override": "says that it is done",
 }
@@ -196,5 +199,36 @@ func TestJSON_Outcomes(t *testing.T) {
 		} else if args[0] != "halt" && !json.Valid(out.Bytes()) {
 			t.Errorf("flexd %s --json: %s", line, out.String())
 		}
+	}
+}
+
+// A list is as long as its flag --limit says, from 1 to the most that it may be; none is read from
+// the store before that is known.
+func TestFlags_Limit(t *testing.T) {
+	most := map[string]int{"dispatch list": dispatchLimitMax, "audit list": actLimitMax}
+	tried := 0
+	for _, leaf := range parserOf(t, &commands{}).Model.Leaves(false) {
+		if !slices.ContainsFunc(leaf.Flags, func(f *kong.Flag) bool { return f.Name == "limit" }) {
+			continue
+		}
+
+		tried++
+		last := cmp.Or(most[leaf.Path()], listLimitMax)
+		for limit, isRight := range map[int]bool{-3: false, -1: false, 0: false, 1: true, last: true, last + 1: false} {
+			for _, flag := range [][]string{{fmt.Sprintf("--limit=%d", limit)}, {"--limit", strconv.Itoa(limit)}} {
+				line := append(words(exampleOf(leaf.Path())), flag...)
+				_, err := parserOf(t, &commands{}).Parse(joinNegatives(line))
+				if isRight != (err == nil) {
+					t.Errorf("flexd %q: %v", line, err)
+				}
+				if err != nil && !strings.Contains(err.Error(), fmt.Sprintf("from 1 to %d", last)) {
+					t.Errorf("flexd %q: %v", line, err)
+				}
+			}
+		}
+	}
+
+	if tried < 9 {
+		t.Errorf("%d commands with --limit", tried)
 	}
 }

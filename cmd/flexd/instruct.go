@@ -263,16 +263,12 @@ func (o *instructStop) stopOne(
 // instructList is `flexd instruct list`.
 type instructList struct {
 	ofOrg
-	Limit int  `help:"How many, the newest first." default:"20"`
-	JSON  bool `help:"Print JSON." name:"json"`
+	Limit listLimit `help:"How many, the newest first." default:"20"`
+	JSON  bool      `help:"Print JSON." name:"json"`
 }
 
 // Run prints the newest instructions.
 func (o *instructList) Run(ctx context.Context, c console) error {
-	if o.Limit < 1 || o.Limit > 5000 {
-		return flex.Fail(flex.Invalid, "--limit is 1 to 5000, not %d", o.Limit)
-	}
-
 	h, org, err := o.openOrg(ctx)
 	if err != nil {
 		return err
@@ -280,7 +276,7 @@ func (o *instructList) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 
-	p, err := h.Control.Instructions(ctx, org.ID, flex.InstructionID{}, o.Limit)
+	p, err := h.Control.Instructions(ctx, org.ID, flex.InstructionID{}, int(o.Limit))
 	if err != nil {
 		return err
 	}

@@ -150,9 +150,9 @@ func (o *offerMake) Run(ctx context.Context, c console) error {
 // offerList is `flexd offer list`.
 type offerList struct {
 	ofOrg
-	Limit  int    `help:"How many at most." default:"20"`
-	Format string `help:"As text, csv or json." enum:"text,csv,json" default:"text"`
-	JSON   bool   `help:"The same as --format json." name:"json"`
+	Limit  listLimit `help:"How many at most." default:"20"`
+	Format string    `help:"As text, csv or json." enum:"text,csv,json" default:"text"`
+	JSON   bool      `help:"The same as --format json." name:"json"`
 }
 
 // Run prints offers.
@@ -163,7 +163,7 @@ func (o *offerList) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	p, err := h.Grid.Offers(ctx, org.ID, flex.OfferID{}, o.Limit)
+	p, err := h.Grid.Offers(ctx, org.ID, flex.OfferID{}, int(o.Limit))
 	if err != nil {
 		return err
 	}

@@ -105,8 +105,8 @@ func (o *openADRClientList) Run(ctx context.Context, c console) error {
 
 type openADRNotices struct {
 	ofOrg
-	Limit int  `help:"So many at most, the newest first." default:"50"`
-	JSON  bool `help:"Print as JSON." name:"json"`
+	Limit listLimit `help:"So many at most, the newest first." default:"50"`
+	JSON  bool      `help:"Print as JSON." name:"json"`
 }
 
 // noticeRow is a notice as it is printed.
@@ -130,7 +130,7 @@ func (o *openADRNotices) Run(ctx context.Context, c console) error {
 	defer h.Close()
 	rows := []noticeRow{}
 	err = h.DB.Read(ctx, org.ID, func(tx *records.Tx) error {
-		sent, err := tx.ADRNotices(ctx, o.Limit)
+		sent, err := tx.ADRNotices(ctx, int(o.Limit))
 		for _, n := range sent {
 			rows = append(rows, noticeRow{
 				n.Subscription.String(),

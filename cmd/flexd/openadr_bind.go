@@ -186,8 +186,8 @@ func (o *openADRUnbind) Run(ctx context.Context, c console) error {
 
 type openADROrders struct {
 	ofOrg
-	Limit int  `help:"So many at most, the newest first." default:"50"`
-	JSON  bool `help:"Print as JSON." name:"json"`
+	Limit listLimit `help:"So many at most, the newest first." default:"50"`
+	JSON  bool      `help:"Print as JSON." name:"json"`
 }
 
 // orderRow is an order as it is printed.
@@ -233,7 +233,7 @@ func (o *openADROrders) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	found, err := h.ADR.Orders(ctx, org.ID, o.Limit)
+	found, err := h.ADR.Orders(ctx, org.ID, int(o.Limit))
 	if err != nil {
 		return err
 	}

@@ -96,10 +96,10 @@ func (f form) printImported(c console, done []control.Imported) error {
 
 type productList struct {
 	ofOrg
-	Service string `help:"Of one service: wholesale, cm, dno, dfs, lcm, sffr or other."`
-	State   string `help:"In one state." enum:",open,sent,over,failed,withdrawn" default:""`
-	Limit   int    `help:"How many at most." default:"20"`
-	JSON    bool   `help:"Print as JSON." name:"json"`
+	Service string    `help:"Of one service." enum:",wholesale,cm,dno,dfs,lcm,sffr,other" default:""`
+	State   string    `help:"In one state." enum:",open,sent,over,failed,withdrawn" default:""`
+	Limit   listLimit `help:"How many at most." default:"20"`
+	JSON    bool      `help:"Print as JSON." name:"json"`
 }
 
 // Run lists products.
@@ -113,7 +113,7 @@ func (o *productList) Run(ctx context.Context, c console) error {
 	p, err := h.Control.Products(ctx, org.ID, flex.ProductSearch{
 		Service: o.Service,
 		State:   flex.ProductState(o.State),
-		Limit:   o.Limit,
+		Limit:   int(o.Limit),
 	})
 	if err != nil {
 		return err
@@ -223,14 +223,53 @@ func (o *productAnswer) Run(ctx context.Context) error {
 type productWithdraw struct{ productNamed }
 
 // Run withdraws a product.
-func (o *productWithdraw) Run(ctx context.Context) error {
+func (o *productWithdraw) Run(ctx context.Context, c console) error {
 	id, err := o.id()
 	if err != nil {
 		return err
 	}
 
 	return o.actOn(ctx, "withdraw product", o.ID, func(h *app.App, org flex.Org) error {
-		_, err := h.Control.WithdrawProduct(ctx, org.ID, id, commandLine)
-		return err
+		before, err := h.Control.ReportProduct(ctx, org.ID, id, flex.SiteID{}, 1)
+		if err != nil {
+			return err
+		}
+
+		p, err := h.Control.WithdrawProduct(ctx, org.ID, id, commandLine)
+		if err != nil {
+			return err
+		}
+
+		sayWithdrawn(c.out, &p, &before)
+
+		return nil
 	})
+}
+
+// sayWithdrawn says what a withdrawal did to a product.
+func sayWithdrawn(out io.Writer, p *flex.Product, before *control.ProductReport) {
+	if before.State == flex.ProductWithdrawn {
+		fmt.Fprintf(
+			out,
+			"product %s was withdrawn at %s by %s; nothing changed\n",
+			p.Reference,
+			p.WithdrawnAt.Format(time.RFC3339),
+			p.WithdrawnBy,
+		)
+
+		return
+	}
+
+	done := "it is not sent"
+	if !p.Instruction.IsZero() {
+		done = "its instruction " + p.Instruction.String() + " is stopped"
+	}
+
+	fmt.Fprintf(
+		out,
+		"product %s is withdrawn: %s; sites that were invited, and are informed: %d\n",
+		p.Reference,
+		done,
+		before.Answers.Invited,
+	)
 }

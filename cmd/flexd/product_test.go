@@ -1,17 +1,20 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"flexd/internal/control"
 )
 
 // TestProduct imports products, twice to the same effect, lists and withdraws one.
 func TestProduct(t *testing.T) {
 	s := store{Database: "sqlite:" + filepath.Join(t.TempDir(), "flexd.db"), Environment: "sandbox"}
-	run, _ := commandRunner(t)
+	run, out := commandRunner(t)
 	run((&orgAdd{store: s, Name: "Acme", Username: "acme"}).Run, "acme")
 	of := ofOrg{store: s, Org: "Acme"}
 	file := filepath.Join(t.TempDir(), "products.csv")
@@ -28,6 +31,7 @@ func TestProduct(t *testing.T) {
 	for rows, want := range map[string]string{
 		"": "1 to 1000 products", good + good: "given twice", strings.Replace(good, ",500,", ",0,", 1): "volume",
 		strings.Replace(good, "T19", "T17", 1): "ends after", strings.Replace(good, "opt_out", "maybe", 1): "participation", strings.Replace(good, "dfs", "gas", 1): "service",
+		good + strings.Replace(strings.Replace(good, "DFS-1", "DFS-2", 1), ",250,", ",0,", 1): `line 3: product "DFS-2": the utilisation price`,
 	} {
 		run((&productImport{ofOrg: of, File: write(rows)}).Run, want)
 	}
@@ -39,4 +43,48 @@ func TestProduct(t *testing.T) {
 	run((&productImport{ofOrg: of, File: write(strings.Replace(good, "500", "400", 1))}).Run, "changed")
 	run((&productList{ofOrg: of, Limit: 5, State: "open"}).Run, "-400")
 	run((&productList{ofOrg: of, Limit: 5, JSON: true}).Run, `"reference": "DFS-1"`)
+
+	var page struct {
+		Products []struct {
+			ID string `json:"id"`
+		} `json:"products"`
+	}
+	if err := json.Unmarshal(out.Bytes(), &page); err != nil || len(page.Products) != 1 {
+		t.Fatalf("%s: %v", out, err)
+	}
+
+	withdraw := &productWithdraw{productNamed{ofOrg: of, ID: page.Products[0].ID}}
+	run(withdraw.Run, "product DFS-1 is withdrawn: it is not sent")
+	run(withdraw.Run, "product DFS-1 was withdrawn at ")
+	for _, kw := range []string{"400", "300"} { // its terms, and others
+		run((&productImport{ofOrg: of, File: write(strings.Replace(good, "500", kw, 1))}).Run, "was withdrawn at ")
+	}
+}
+
+// A misspelt column of products is refused, as the product would be settled by another baseline.
+func TestProduct_Columns(t *testing.T) {
+	head := "reference,service,start_timestamp,end_timestamp,volume_kw,price_gbp_per_mwh"
+	row := "\nDFS-1,dfs,2026-01-15T18:00:00Z,2026-01-15T19:00:00Z,500,250"
+	for more, want := range map[string]string{
+		"": "", ",Baseline": "", ",": "", ",basline": `"basline"`, ",baseline,note": `"note"`,
+	} {
+		value := strings.Repeat(",mean", strings.Count(more, ","))
+		_, err := control.ReadProducts(strings.NewReader(head+more+row+value), "Ann")
+		if (want == "") != (err == nil) {
+			t.Errorf("with %q: %v", more, err)
+		}
+		if err != nil && !(strings.Contains(err.Error(), want) && strings.Contains(err.Error(), "baseline,participation")) {
+			t.Errorf("with %q: %v", more, err)
+		}
+	}
+}
+
+// A service that there is none of is refused, as a state is.
+func TestProduct_Service(t *testing.T) {
+	for service, isRight := range map[string]bool{"banana": false, "dfs": true, "other": true} {
+		_, err := parserOf(t, &commands{}).Parse([]string{"product", "list", "--org", "Acme", "--service", service})
+		if isRight != (err == nil) {
+			t.Errorf("%s: %v", service, err)
+		}
+	}
 }

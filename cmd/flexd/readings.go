@@ -20,12 +20,12 @@ type readings struct {
 
 type readingsHeld struct {
 	store
-	Org     string `help:"The organisation's name." required:"" placeholder:"NAME"`
-	Site    string `help:"Only those of a site, by its id."`
-	Decided bool   `help:"Those that were released or discarded, in place of those that wait."`
-	Limit   int    `help:"How many at most, the newest first." default:"100"`
-	Offset  int    `help:"How many to pass over."`
-	JSON    bool   `help:"Print as JSON." name:"json"`
+	Org     string    `help:"The organisation's name." required:"" placeholder:"NAME"`
+	Site    string    `help:"Only those of a site, by its id."`
+	Decided bool      `help:"Those that were released or discarded, in place of those that wait."`
+	Limit   listLimit `help:"How many at most, the newest first." default:"100"`
+	Offset  int       `help:"How many to pass over."`
+	JSON    bool      `help:"Print as JSON." name:"json"`
 }
 
 // heldRow is a held reading as it is printed.
@@ -68,7 +68,7 @@ func (o *readingsHeld) Run(ctx context.Context, c console) error {
 
 	q := reading.HeldQuery{
 		State:  flex.HeldWaiting,
-		Limit:  o.Limit,
+		Limit:  int(o.Limit),
 		Offset: o.Offset,
 	}
 
@@ -76,11 +76,8 @@ func (o *readingsHeld) Run(ctx context.Context, c console) error {
 		q.State = flex.HeldDecided
 	}
 
-	if o.Limit < 1 || o.Offset < 0 {
-		return flex.Fail(
-			flex.Invalid,
-			"--limit is at least 1 and --offset at least 0",
-		)
+	if o.Offset < 0 {
+		return flex.Fail(flex.Invalid, "--offset is at least 0")
 	}
 
 	if o.Site != "" {

@@ -21,8 +21,8 @@ type settleCommand struct {
 
 type settleRuns struct {
 	ofOrg
-	Limit int  `help:"How many." default:"20"`
-	JSON  bool `help:"Print as JSON." name:"json"`
+	Limit listLimit `help:"How many." default:"20"`
+	JSON  bool      `help:"Print as JSON." name:"json"`
 }
 
 type runRow struct {
@@ -42,7 +42,7 @@ func (s *settleRuns) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 
-	runs, err := h.Reward.Runs(ctx, org.ID, s.Limit)
+	runs, err := h.Reward.Runs(ctx, org.ID, int(s.Limit))
 	if err != nil {
 		return err
 	}
