@@ -43,6 +43,11 @@ type actRow struct {
 
 // Run lists acts.
 func (a *auditList) Run(ctx context.Context, c console) error {
+	site, err := access.AuditSite(a.Site)
+	if err != nil {
+		return err
+	}
+
 	h, err := a.open(ctx)
 	if err != nil {
 		return err
@@ -54,7 +59,7 @@ func (a *auditList) Run(ctx context.Context, c console) error {
 		acts, err := all.Acts(ctx, records.ActFilter{
 			Who:     a.Who,
 			Act:     a.Act,
-			Subject: a.Site,
+			Subject: site,
 			Limit:   int(a.Limit),
 		})
 

@@ -41,6 +41,7 @@ func TestAudit(t *testing.T) {
 	verify := &auditVerify{store: s, Checkpoint: kept}
 	run(verify.Run, "4 links hold")
 	run((&auditList{store: s, Limit: 10}).Run, "make operator viewer")
+	run((&auditList{store: s, Site: "banana", Limit: 10}).Run, `"banana" is not the id of a site: search for it first`)
 	run((&auditExport{store: s, After: 3}).Run, `{"sequence":4,`)
 	run((&operatorList{store: s}).Run, "viewer")
 

@@ -75,15 +75,39 @@ func auditLine(a *flex.AuditEntry, org string) AuditLine {
 	}
 }
 
+// AuditSite returns the id of the site whose acts are looked for, as the audit log has it; nothing for nothing.
+// A text that is no id is refused: no act would be found, as if nobody had looked.
+func AuditSite(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+
+	var id flex.SiteID
+	if id.UnmarshalText([]byte(text)) != nil {
+		return "", flex.Fail(
+			flex.Invalid,
+			"%q is not the id of a site: search for it first",
+			text,
+		)
+	}
+
+	return id.String(), nil
+}
+
 // Audit returns a part of the audit log. A Before that is no id names nothing: NotFound.
 func (d *Service) Audit(
 	ctx context.Context,
 	f AuditFilter,
 ) (v AuditView, err error) {
+	site, err := AuditSite(f.Site)
+	if err != nil {
+		return v, err
+	}
+
 	filter := store.ActFilter{
 		Who:     f.Who,
 		Act:     f.Act,
-		Subject: f.Site,
+		Subject: site,
 		Limit:   f.Limit,
 	}
 	if f.Before != "" && filter.Before.UnmarshalText([]byte(f.Before)) != nil {
