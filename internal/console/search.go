@@ -42,23 +42,32 @@ func (s *Server) search(r *request) (view, error) {
 		}
 	}
 
-	switch a, t := p.Assets, p.Sites; {
-	case len(a) == 1 && (len(t) == 0 || len(t) == 1 && t[0].ID == a[0].SiteID):
-		return view{to: "/console/assets/" + a[0].ID.String()}, nil
-	case len(a) == 0 && len(t) == 1:
-		return view{to: "/console/sites/" + t[0].ID.String()}, nil
+	if to, site := p.alone(); to != "" {
+		return view{to: to}, s.noteFound(r, p, site)
 	}
 
 	p.More = len(p.Assets) > pageMax || len(p.Sites) > pageMax
 	p.Assets, p.Sites = p.Assets[:min(len(p.Assets), pageMax)], p.Sites[:min(len(p.Sites), pageMax)]
 	v.data, v.record = p, p
 
-	return v, s.noteFound(r, p)
+	return v, s.noteFound(r, p, "")
 }
 
-// noteFound writes down that a list of people's sites is shown, and not what was looked for: that
-// may be somebody's e-mail address.
-func (s *Server) noteFound(r *request, p searchPage) error {
+// alone returns the page of what was found alone, and the id of its site; nothing if it was not alone.
+func (p *searchPage) alone() (page, site string) {
+	switch a, t := p.Assets, p.Sites; {
+	case len(a) == 1 && (len(t) == 0 || len(t) == 1 && t[0].ID == a[0].SiteID):
+		return "/console/assets/" + a[0].ID.String(), a[0].SiteID.String()
+	case len(a) == 0 && len(t) == 1:
+		return "/console/sites/" + t[0].ID.String(), t[0].ID.String()
+	}
+
+	return "", ""
+}
+
+// noteFound writes down that people's sites were found, and not what was looked for: that may be
+// somebody's e-mail address. The subject is the site that was found alone, if one was.
+func (s *Server) noteFound(r *request, p searchPage, subject string) error {
 	if len(p.Assets)+len(p.Sites) == 0 {
 		return nil
 	}
@@ -71,7 +80,11 @@ func (s *Server) noteFound(r *request, p searchPage) error {
 
 	return s.act(
 		r,
-		access.Action{Act: "see what a search finds", Detail: shown},
+		access.Action{
+			Act:     "see what a search finds",
+			Subject: subject,
+			Detail:  shown,
+		},
 		func() error { return nil },
 	)
 }

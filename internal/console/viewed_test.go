@@ -78,6 +78,17 @@ func TestViewed(t *testing.T) {
 		}
 		d.wants(d.page("/console/audit?site="+site.String()), "see statement", site.String())
 
+		// what a search finds alone is opened at once: both are written down
+		d.get("/console/search?q=" + site.String())
+		if got := d.acts(site); len(got) != 5 || got[0] != "bob see what a search finds" {
+			t.Errorf("after a search that found the site alone: %v", got)
+		}
+
+		a := d.get("/console/audit?site=banana")
+		if a.status/100 != 4 || !strings.Contains(a.body, "is not the id of a site: search for it first") {
+			t.Errorf("acts on no site: %d %s", a.status, a.body)
+		}
+
 		if _, _, err := d.server.Registry.Offboard(t.Context(), d.Org, site); err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +99,7 @@ func TestViewed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := d.acts(site); len(got) != 4 {
+		if got := d.acts(site); len(got) != 5 {
 			t.Errorf("after the erasure %v is left", got)
 		}
 		log := d.page("/console/audit.csv")
