@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -93,12 +94,23 @@ func TestElement(t *testing.T) {
 	h := s.serve()
 	defer h.Close()
 	s.Seed = storetest.NewSeed(t, h.DB, s.database)
-	service := httptest.NewServer(h.Handler())
+	var looks atomic.Int64 // how often somebody asked for a site as it is
+	var refuse atomic.Bool // whether events are refused
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == "GET" && strings.HasSuffix(r.URL.Path, "/live") {
+			looks.Add(1)
+		}
+		if r.Method == "POST" && refuse.Load() {
+			r.Header.Set("Authorization", "Bearer flexd_none")
+		}
+		h.Handler().ServeHTTP(w, r)
+	}))
 	defer service.Close()
 
 	var prices []flex.PricedPeriod
-	for i := range 96 {
-		prices = append(prices, flex.PricedPeriod{Period: flex.PeriodAt(time.Now()).Add(i), Known: true, Price: flex.FromGBPPerMWh(float64(40 + 10*(i%5)))})
+	// two hours are cheaper than the median, which stands for a missing price: who needs more charges at no known price
+	for i, price := range []float64{14, 15, 10, 10, 10, 10, 13, 14, 15, 400} {
+		prices = append(prices, flex.PricedPeriod{Period: flex.PeriodAt(time.Now()).Add(i), Known: true, Price: flex.FromGBPPerMWh(price)})
 	}
 	if err := h.Publish(t.Context(), "elexon-mid", time.Now().Add(-time.Minute), prices); err != nil {
 		t.Fatal(err)
@@ -120,19 +132,25 @@ func TestElement(t *testing.T) {
 	defer embedding.Close()
 
 	me := caller{t, service.URL, login.Token.Reveal()}
-	made := me.ask("POST", "/auth/component-token", url.Values{"external_user_id": {"user-7"}, "allowed_origin": {embedding.URL}, "gave_boundary_meter_consent_at": {"2026-01-15T10:30:00Z"}}, "")
-	site, token := made["id"].(string), made["access_token"].(string)
-	for _, name := range []string{"charger <7>", "charger-8"} {
-		asset := me.ask("POST", "/entities/asset", nil, fmt.Sprintf(`{"external_id": %q, "type": "charger", "properties": {"power_kw": 7.4}, "site_id": %q}`, name, site))
-		if name == "charger-8" {
-			continue
-		}
-		me.ask("POST", "/entities/site/"+site+"/dispatch-consent", nil, `{"dispatch_methods": ["full_asset_schedule_control"]}`)
-		me.ask("POST", "/entities/asset/"+asset["id"].(string)+"/event/plug-in", nil, `{"tariff": {"off_peak_times": "00:00-24:00", "timezone": "Europe/London"},
-			"intent": {"energy_required_kwh": 12, "ready_by": "2026-01-01T`+time.Now().In(flex.London).Add(8*time.Hour).Format("15:04")+`:00Z", "charging_mode": "minimise_charging_time"}}`)
+	household := func(user string) (site, token string) {
+		made := me.ask("POST", "/auth/component-token", url.Values{"external_user_id": {user}, "allowed_origin": {embedding.URL}, "gave_boundary_meter_consent_at": {"2026-01-15T10:30:00Z"}}, "")
+		return made["id"].(string), made["access_token"].(string)
 	}
-
-	look := func(language, token, until string) string {
+	plugIn := func(name, site, kwh string, controlled bool) {
+		asset := me.ask("POST", "/entities/asset", nil, fmt.Sprintf(`{"external_id": %q, "type": "charger", "properties": {"power_kw": 7.4}, "site_id": %q}`, name, site))
+		if kwh == "" {
+			return
+		}
+		if controlled {
+			me.ask("POST", "/entities/site/"+site+"/dispatch-consent", nil, `{"dispatch_methods": ["full_asset_schedule_control"]}`)
+		}
+		me.ask("POST", "/entities/asset/"+asset["id"].(string)+"/event/plug-in", nil, `{"tariff": {"off_peak_times": "00:00-24:00", "timezone": "Europe/London"},
+			"intent": {"energy_required_kwh": `+kwh+`, "ready_by": "2026-01-01T`+time.Now().In(flex.London).Add(8*time.Hour).Format("15:04")+`:00Z", "charging_mode": "minimise_charging_time"}}`)
+	}
+	site, token := household("user-7")
+	plugIn("charger <7>", site, "12", true)
+	plugIn("charger-8", site, "", false)
+	look := func(site, language, token, until string) string {
 		t.Helper()
 		markup = fmt.Sprintf(`<!doctype html><html lang="en"><head><title>Mine</title><script type="module" src="%s/balance/element.js"></script></head>
 			<body><main><h1>Mine</h1><h2>Tonight</h2><flexd-household site=%q token=%q lang=%q></flexd-household></main></body></html>`, service.URL, site, token, language)
@@ -146,7 +164,7 @@ func TestElement(t *testing.T) {
 		"en": {"It charges ", " kWh by ", "At market prices that costs £", "No car is plugged in.", "Charge for an hour now", "charger <7>", "charger-8"},
 		"de": {"Es lädt ", " kWh bis ", "Zu Marktpreisen kostet das ", "Es ist kein Auto angesteckt.", "Jetzt eine Stunde laden"},
 	} {
-		text := look(language, token, want[0])
+		text := look(site, language, token, want[0])
 		for _, w := range want {
 			if !strings.Contains(text, w) {
 				t.Errorf("%s: %q lacks %q", language, text, w)
@@ -162,12 +180,37 @@ func TestElement(t *testing.T) {
 		}
 	}
 
-	look("en", token, "Charge for an hour now")
+	look(site, "en", token, "Charge for an hour now")
 	press(t, browser, "Charge for an hour now")
 	shownUntil(t, browser, "Back to the plan")
 	press(t, browser, "Back to the plan")
 	shownUntil(t, browser, "Charge for an hour now")
-	look("fr", "flexd_none", "This cannot be shown")
+	refuse.Store(true)
+	press(t, browser, "Charge for an hour now")
+	shownUntil(t, browser, "This cannot be shown")
+	refuse.Store(false)
+
+	looks.Store(0)
+	look(site, "fr", "flexd_none", "This cannot be shown")
+	if n := looks.Load(); n != 1 {
+		t.Errorf("site, token and lang were asked for %d times, want once", n)
+	}
+	look(site, "en", "", "Nothing can be shown: the page gives no site or no token.")
+
+	uncontrolled, other := household("user-8")
+	plugIn("charger-9", uncontrolled, "12", false)
+	if text := look(uncontrolled, "en", other, "it is not controlled"); strings.Contains(text, "Charge for an hour now") {
+		t.Errorf("a car without a plan: %s", text)
+	}
+	if text := look(site, "en", other, "This cannot be shown"); strings.Contains(text, "No car is plugged in.") {
+		t.Errorf("another's site: %s", text)
+	}
+
+	long, third := household("user-9")
+	plugIn("charger-10", long, "50", true)
+	if text := look(long, "en", third, "No price is known for the hours"); !strings.Contains(text, "[on unpriced]") {
+		t.Errorf("a plan beyond the known prices: %s", text)
+	}
 }
 
 // shownUntil returns what the element shows once it has a text: its texts, and a word for each bar.

@@ -17,17 +17,19 @@ var elementSource []byte
 // them. What is put in, the script puts in.
 func elementWords(l *speech) map[string]string {
 	return map[string]string{
-		"none":      l.say("No car is plugged in."),
-		"unplanned": l.say("A car is plugged in. There is no plan for it: it is not controlled."),
-		"nothing":   l.say("It does not charge any more tonight."),
-		"span":      l.say("{1} to {2}"),
-		"charges":   l.say("It charges {1}: {2} kWh by {3}."),
-		"short":     l.say("Of what was asked for, {1} kWh will be missing by {2}."),
-		"cost":      l.say("At market prices that costs {1}."),
-		"picture":   l.say("Prices of the plan, filled where the car charges"),
-		"now":       l.say("Charge for an hour now"),
-		"back":      l.say("Back to the plan"),
-		"broken":    l.say("This cannot be shown at the moment."),
+		"incomplete": l.say("Nothing can be shown: the page gives no site or no token."),
+		"none":       l.say("No car is plugged in."),
+		"unplanned":  l.say("A car is plugged in. There is no plan for it: it is not controlled."),
+		"nothing":    l.say("It does not charge any more tonight."),
+		"span":       l.say("{1} to {2}"),
+		"charges":    l.say("It charges {1}: {2} kWh by {3}."),
+		"short":      l.say("Of what was asked for, {1} kWh will be missing by {2}."),
+		"cost":       l.say("At market prices that costs {1}."),
+		"picture":    l.say("Prices of the plan, filled where the car charges"),
+		"unpriced":   l.say("No price is known for the hours with a dashed outline."),
+		"now":        l.say("Charge for an hour now"),
+		"back":       l.say("Back to the plan"),
+		"broken":     l.say("This cannot be shown at the moment."),
 	}
 }
 

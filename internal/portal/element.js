@@ -19,6 +19,8 @@ sheet.replaceSync(`
   svg { display: block; width: 100%; height: 7rem; }
   rect { fill: none; stroke: currentColor; stroke-width: 1; vector-effect: non-scaling-stroke; opacity: .6; }
   rect.on { fill: var(--flexd-accent, #0b6e4f); stroke: var(--flexd-accent, #0b6e4f); opacity: 1; }
+  rect.unpriced { fill-opacity: .5; stroke-dasharray: 3; }
+  p.ends { display: flex; justify-content: space-between; }
   button { font: inherit; min-height: 2.75rem; padding: 0 1rem; }
 `)
 
@@ -32,12 +34,22 @@ class FlexdHousehold extends HTMLElement {
 
   connectedCallback() {
     this.timer = setInterval(() => this.refresh(), every)
-    this.refresh()
+    this.refreshSoon()
   }
 
   disconnectedCallback() { clearInterval(this.timer) }
 
-  attributeChangedCallback() { if (this.isConnected) this.refresh() }
+  attributeChangedCallback() { if (this.isConnected) this.refreshSoon() }
+
+  // refreshSoon has what is set in one go, as site, token and lang are by a page's markup, asked for once.
+  refreshSoon() {
+    if (this.waiting) return
+    this.waiting = true
+    queueMicrotask(() => {
+      this.waiting = false
+      if (this.isConnected) this.refresh()
+    })
+  }
 
   get token() { return this.getAttribute("token") }
 
@@ -72,11 +84,16 @@ class FlexdHousehold extends HTMLElement {
   }
 
   async refresh() {
-    if (!this.getAttribute("site") || !this.token) return
     const turn = this.turn = (this.turn ?? 0) + 1
+    if (!this.getAttribute("site") || !this.token) {
+      this.show([this.text("p", this.say("incomplete"))])
+      return
+    }
+
     try {
       const site = await this.ask(`/entities/site/${encodeURIComponent(this.getAttribute("site"))}/live`)
-      const cars = (site?.assets ?? []).filter((a) => a.type === "charger" || a.type === "electric_vehicle")
+      if (!site) throw new Error("the token may see no such site")
+      const cars = site.assets.filter((a) => a.type === "charger" || a.type === "electric_vehicle")
       const shown = await Promise.all(cars.map((a) => this.car(a, new Date(site.as_of))))
       if (turn === this.turn) this.show(shown.length ? shown : [this.text("p", this.say("none"))])
     } catch (wrong) {
@@ -110,8 +127,9 @@ class FlexdHousehold extends HTMLElement {
     for (const line of this.sentences(asset, plan)) section.append(this.text("p", line))
     if (plan) section.append(...this.picture(plan))
 
-    if (asset.plugged_in) {
-      const atOnce = asset.charge_now_until && new Date(asset.charge_now_until) > now
+    // without a plan it is not controlled: it charges as it likes
+    const atOnce = asset.charge_now_until && new Date(asset.charge_now_until) > now
+    if (asset.plugged_in && (plan || atOnce)) {
       section.append(atOnce
         ? this.button("back", asset, "charge-now-deleted", () => ({}))
         : this.button("now", asset, "charge-now", () => ({end_at: new Date(now.getTime() + 3_600_000).toISOString()})))
@@ -142,13 +160,15 @@ class FlexdHousehold extends HTMLElement {
     return lines
   }
 
-  // picture is the prices of the plan, filled where the car charges.
+  // picture is the prices of the plan, filled where the car charges, with the times at its ends. Where it charges at
+  // no known price the bar is as high as the picture.
   picture(plan) {
-    const priced = plan.periods.filter((p) => p.price_gbp_per_mwh !== null)
-    if (!priced.length) return []
-    const start = Date.parse(priced[0].start_timestamp)
-    const length = Date.parse(priced.at(-1).end_timestamp) - start
-    const prices = priced.map((p) => p.price_gbp_per_mwh)
+    const shown = plan.periods.filter((p) => p.price_gbp_per_mwh !== null || p.energy_kwh > 0)
+    if (!shown.length) return []
+    const [first, last] = [shown[0].start_timestamp, shown.at(-1).end_timestamp]
+    const start = Date.parse(first)
+    const length = Date.parse(last) - start
+    const prices = shown.map((p) => p.price_gbp_per_mwh ?? 0)
     const [least, most] = [Math.min(0, ...prices), Math.max(1, ...prices)]
     const y = (price) => 100 * (most - price) / (most - least)
 
@@ -158,24 +178,38 @@ class FlexdHousehold extends HTMLElement {
       return node
     }
     const svg = make("svg", {viewBox: "0 0 1000 100", preserveAspectRatio: "none", role: "img", "aria-label": this.say("picture")})
-    for (const p of priced) {
+    for (const p of shown) {
       const x = 1000 * (Date.parse(p.start_timestamp) - start) / length
       const width = 1000 * (Date.parse(p.end_timestamp) - Date.parse(p.start_timestamp)) / length
-      const [top, foot] = [y(Math.max(0, p.price_gbp_per_mwh)), y(Math.min(0, p.price_gbp_per_mwh))]
-      svg.append(make("rect", {x, width, y: top, height: Math.max(1, foot - top), class: p.energy_kwh > 0 ? "on" : "off"}))
+      const price = p.price_gbp_per_mwh ?? most
+      const [top, foot] = [y(Math.max(0, price)), y(Math.min(0, price))]
+      const kind = p.price_gbp_per_mwh === null ? "on unpriced" : p.energy_kwh > 0 ? "on" : "off"
+      svg.append(make("rect", {x, width, y: top, height: Math.max(1, foot - top), class: kind}))
     }
-    return [svg]
+
+    const ends = document.createElement("p")
+    ends.className = "ends"
+    ends.append(this.text("span", this.clock(first)), " ", this.text("span", this.clock(last)))
+    const unpriced = shown.some((p) => p.price_gbp_per_mwh === null)
+    return unpriced ? [svg, ends, this.text("p", this.say("unpriced"))] : [svg, ends]
   }
 
   button(name, asset, event, body) {
     const node = this.text("button", this.say(name))
     node.type = "button"
+    const broken = this.text("p", this.say("broken"))
+    broken.setAttribute("role", "alert")
     node.addEventListener("click", async () => {
       node.disabled = true
+      broken.remove()
       try {
-        await this.ask(`/entities/asset/${asset.asset_id}/event/${event}`, body())
+        const answer = await this.ask(`/entities/asset/${asset.asset_id}/event/${event}`, body())
+        if (answer === undefined) throw new Error("the token may see no such asset")
       } catch (wrong) {
         console.warn("flexd-household:", wrong.message)
+        node.disabled = false
+        node.after(broken)
+        return
       }
       await this.refresh()
     })
