@@ -71,6 +71,13 @@ func TestDischarge_BatteryComes(t *testing.T) {
 			t.Fatalf("it gives %d Wh: %s", h.gives(), h.why())
 		}
 
+		// Its new schedule is not accepted yet: the battery is planned again, and the car is not.
+		h.goTo("2026-01-14T18:30:00Z")
+		h.runBatteries()
+		if n := h.Count(`SELECT count(*) FROM session WHERE due_at IS NOT NULL`); n != 0 {
+			t.Errorf("%d cars are planned anew for ever", n)
+		}
+
 		x := h.explanation()
 		said := x.Prose()
 		if !strings.Contains(said, "is charged alone, because it shares") {

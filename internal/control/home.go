@@ -169,8 +169,9 @@ type meter struct {
 	may  []draws
 	will []draws // what cars are planned to draw until they are done
 	// what each car that may give back gives at most, by the last thing that its charger received
-	gives  [][]flex.Step
-	givers []flex.AssetID // those cars
+	gives [][]flex.Step
+	// the cars whose newest schedule has them give
+	givers []flex.AssetID
 	base   baseLoad
 }
 
@@ -427,6 +428,8 @@ func (m *meter) addSite(f *behindFuse) {
 	for _, car := range f.cars {
 		if gives := car.mayGive(f.from); len(gives) > 0 {
 			m.gives = append(m.gives, gives)
+		}
+		if len(givesAhead(&car.Current, f.from)) > 0 {
 			m.givers = append(m.givers, car.Current.AssetID)
 		}
 
