@@ -482,7 +482,7 @@ func (h *fixture) randomEvening(r *rand.Rand) (gave int) {
 			gave = 1
 		}
 
-		for range 10 + r.IntN(110) { // the car does what its charger was told
+		for range 10 + r.IntN(110) { // the car does what its charger was sent
 			t := time.UnixMicro(h.micro.Load()).UTC()
 			takes := min(limitAt(follows.Steps, t), 7400)
 			stored = min(60000, stored+float64(takes)/60*0.9)

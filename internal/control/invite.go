@@ -12,20 +12,7 @@ import (
 // InviteLate invites sites to the products that are for them and were imported before they were there. It
 // is safe to run twice and on several machines at once.
 func (d *Service) InviteLate(ctx context.Context) (worker.Report, error) {
-	var orgs []flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
-		orgs, err = all.OrgsWithProducts(ctx)
-		return err
-	})
-
-	var r worker.Report
-	for i := 0; i < len(orgs) && err == nil; i++ {
-		var of worker.Report
-		of, err = d.InviteLateOf(ctx, orgs[i])
-		r.Did += of.Did
-	}
-
-	return r, err
+	return d.withProducts(ctx, d.InviteLateOf)
 }
 
 // InviteLateOf is InviteLate for one organisation.

@@ -417,6 +417,14 @@ const ProductDispatcher = "product"
 // SendProducts makes instructions of the products to which answers have ended. It is safe to run twice and
 // on several machines at once.
 func (d *Service) SendProducts(ctx context.Context) (worker.Report, error) {
+	return d.withProducts(ctx, d.SendProductsOf)
+}
+
+// withProducts runs a job for each organisation that has products, until one fails.
+func (d *Service) withProducts(
+	ctx context.Context,
+	job func(context.Context, flex.OrgID) (worker.Report, error),
+) (worker.Report, error) {
 	var orgs []flex.OrgID
 	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		orgs, err = all.OrgsWithProducts(ctx)
@@ -426,7 +434,7 @@ func (d *Service) SendProducts(ctx context.Context) (worker.Report, error) {
 	var r worker.Report
 	for i := 0; i < len(orgs) && err == nil; i++ {
 		var of worker.Report
-		of, err = d.SendProductsOf(ctx, orgs[i])
+		of, err = job(ctx, orgs[i])
 		r.Did += of.Did
 	}
 
