@@ -32,7 +32,22 @@ func newDevice(d *service) *device {
 		service: d,
 		site:    virtualwebauthn.RelyingParty{Name: "flexd", ID: "localhost", Origin: "http://localhost:8080"},
 		auth:    virtualwebauthn.NewAuthenticator(),
-		key:     virtualwebauthn.NewCredential(virtualwebauthn.KeyTypeEC2),
+		key:     newPasskey(),
+	}
+}
+
+// wholeKey is the length of a public key on P-256 as COSE writes it, with both coordinates in 32 bytes (RFC 9053,
+// section 7.1.1).
+const wholeKey = 77
+
+// newPasskey is a passkey as real devices make it. The library leaves out the leading zeros of a coordinate,
+// which 1 key in 128 has, and such a key is refused as malformed: another is drawn in its place.
+func newPasskey() virtualwebauthn.Credential {
+	for {
+		key := virtualwebauthn.NewCredential(virtualwebauthn.KeyTypeEC2)
+		if len(key.Key.AttestationData()) == wholeKey {
+			return key
+		}
 	}
 }
 
