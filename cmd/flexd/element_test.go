@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -88,6 +90,8 @@ func (c caller) ask(method, path string, form url.Values, body string) (answer m
 
 // The element shows a household's cars on another site's page, in two languages, with a component token:
 // two cars, one plugged in; charge now and back; and what it says when the token is none any more.
+var asOfField = regexp.MustCompile(`"as_of": ?"[^"]+"`)
+
 func TestElement(t *testing.T) {
 	browser := tab(t)
 	s := &street{T: t, database: freshDatabase(t)}
@@ -96,6 +100,7 @@ func TestElement(t *testing.T) {
 	s.Seed = storetest.NewSeed(t, h.DB, s.database)
 	var looks atomic.Int64 // how often somebody asked for a site as it is
 	var refuse atomic.Bool // whether events are refused
+	var later atomic.Int64 // nanoseconds that the answers are from later than now
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == "GET" && strings.HasSuffix(r.URL.Path, "/live") {
 			looks.Add(1)
@@ -103,7 +108,18 @@ func TestElement(t *testing.T) {
 		if r.Method == "POST" && refuse.Load() {
 			r.Header.Set("Authorization", "Bearer flexd_none")
 		}
-		h.Handler().ServeHTTP(w, r)
+		if later.Load() == 0 {
+			h.Handler().ServeHTTP(w, r)
+			return
+		}
+
+		answer := httptest.NewRecorder()
+		h.Handler().ServeHTTP(answer, r)
+		maps.Copy(w.Header(), answer.Header())
+		w.Header().Del("Content-Length")
+		w.WriteHeader(answer.Code)
+		asOf := time.Now().Add(time.Duration(later.Load())).UTC().Format(time.RFC3339)
+		w.Write(asOfField.ReplaceAll(answer.Body.Bytes(), []byte(`"as_of":"`+asOf+`"`)))
 	}))
 	defer service.Close()
 
@@ -205,6 +221,15 @@ func TestElement(t *testing.T) {
 	if text := look(site, "en", other, "This cannot be shown"); strings.Contains(text, "No car is plugged in.") {
 		t.Errorf("another's site: %s", text)
 	}
+
+	later.Store(int64(8*time.Hour + time.Minute))
+	if text := look(site, "en", token, "the plan was over"); strings.Contains(text, "It charges ") || strings.Contains(text, "[on]") {
+		t.Errorf("after ready-by: %s", text)
+	}
+	look(site, "de", token, "ist der Plan vorbei")
+	later.Store(int64(7 * time.Hour))
+	look(site, "en", token, "It was planned to charge ")
+	later.Store(0)
 
 	long, third := household("user-9")
 	plugIn("charger-10", long, "50", true)

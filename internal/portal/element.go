@@ -23,6 +23,8 @@ func elementWords(l *speech) map[string]string {
 		"nothing":    l.say("It does not charge any more tonight."),
 		"span":       l.say("{1} to {2}"),
 		"charges":    l.say("It charges {1}: {2} kWh by {3}."),
+		"charged":    l.say("It was planned to charge {1}: {2} kWh by {3}. Nothing more is planned until then."),
+		"over":       l.say("By {1} the plan was over: what the car charges now is not planned."),
 		"short":      l.say("Of what was asked for, {1} kWh will be missing by {2}."),
 		"cost":       l.say("At market prices that costs {1}."),
 		"picture":    l.say("Prices of the plan, filled where the car charges"),

@@ -124,11 +124,12 @@ class FlexdHousehold extends HTMLElement {
     const section = document.createElement("section")
     section.append(this.text("h3", asset.external_id))
     const plan = asset.plugged_in && asset.generation ? await this.ask(`/entities/asset/${asset.asset_id}/schedule/explanation`) : undefined
-    for (const line of this.sentences(asset, plan)) section.append(this.text("p", line))
-    if (plan) section.append(...this.picture(plan))
+    const atOnce = asset.charge_now_until && new Date(asset.charge_now_until) > now
+    const over = plan && Date.parse(asset.ready_by) <= now && !atOnce
+    for (const line of over ? [this.say("over", this.clock(asset.ready_by))] : this.sentences(asset, plan, now)) section.append(this.text("p", line))
+    if (plan && !over) section.append(...this.picture(plan))
 
     // without a plan it is not controlled: it charges as it likes
-    const atOnce = asset.charge_now_until && new Date(asset.charge_now_until) > now
     if (asset.plugged_in && (plan || atOnce)) {
       section.append(atOnce
         ? this.button("back", asset, "charge-now-deleted", () => ({}))
@@ -138,8 +139,8 @@ class FlexdHousehold extends HTMLElement {
     return section
   }
 
-  // sentences say what a car does.
-  sentences(asset, plan) {
+  // sentences say what a car does, or has done by its plan.
+  sentences(asset, plan, now) {
     if (!asset.plugged_in) return [this.say("none")]
     if (!plan) return [this.say("unplanned")]
 
@@ -153,7 +154,8 @@ class FlexdHousehold extends HTMLElement {
 
     if (!spans.length) return [this.say("nothing")]
     const when = spans.map((s) => this.say("span", this.clock(s.from), this.clock(s.to))).join(", ")
-    const lines = [this.say("charges", when, this.number(plan.plan.energy_kwh), by)]
+    const past = Date.parse(spans.at(-1).to) <= now
+    const lines = [this.say(past ? "charged" : "charges", when, this.number(plan.plan.energy_kwh), by)]
     if (plan.plan.shortfall_kwh > 0) lines.push(this.say("short", this.number(plan.plan.shortfall_kwh), by))
     const known = plan.periods.every((p) => !(p.energy_kwh > 0) || p.price_gbp_per_mwh !== null)
     if (known) lines.push(this.say("cost", new Intl.NumberFormat(this.language, {style: "currency", currency: "GBP"}).format(plan.plan.cost_pence / 100)))

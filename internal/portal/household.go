@@ -162,14 +162,18 @@ func readWish(r *request) (w control.Wish, said string, err error) {
 	return w, "wished", nil
 }
 
-// planText says in a sentence or two what a car does.
-func (l *speech) planText(c control.HouseholdCar) string {
+// planText says in a sentence or two what a car does, has done by its plan, or will do.
+func (l *speech) planText(c control.HouseholdCar, now time.Time) string {
 	if !c.PluggedIn {
 		return l.say("No car is plugged in.")
 	}
 
 	if !c.Planned {
 		return l.say("A car is plugged in. There is no plan for it: it is not controlled.")
+	}
+
+	if planOver(c, now) {
+		return l.overText(c)
 	}
 
 	by := l.when(c.ReadyBy, c.Zone, "15:04 on Monday")
@@ -196,12 +200,54 @@ func (l *speech) planText(c control.HouseholdCar) string {
 		)
 	}
 
+	if charged(c, now) {
+		return l.say(
+			"It was planned to charge {1}, and to have the {2} kWh by {3}. Nothing more is planned until then.",
+			l.spansText(c),
+			short(c.Need),
+			by,
+		)
+	}
+
 	return l.say(
 		"It charges {1}, and has the {2} kWh by {3}.",
 		l.spansText(c),
 		short(c.Need),
 		by,
 	)
+}
+
+// planOver reports whether the time by which a car was to be ready is past, and nothing else is asked of it.
+func planOver(c control.HouseholdCar, now time.Time) bool {
+	return !now.Before(c.ReadyBy) && !c.ChargeNow.After(now)
+}
+
+// charged reports whether all that a car is planned to charge lies in the past. What it did is in the history:
+// a plan says only what it was to do.
+func charged(c control.HouseholdCar, now time.Time) bool {
+	n := len(c.Charging)
+	return n > 0 && !c.Charging[n-1].To.After(now)
+}
+
+// overText says what a plan was that has ended, while the car is still plugged in.
+func (l *speech) overText(c control.HouseholdCar) string {
+	by := l.when(c.ReadyBy, c.Zone, "15:04 on Monday")
+	text := l.say("Nothing was to be charged by {1}.", by)
+
+	if len(c.Charging) > 0 {
+		text = l.say(
+			"It was planned to charge {1}, for the {2} kWh by {3}.",
+			l.spansText(c),
+			short(c.Need),
+			by,
+		)
+	}
+
+	if c.Shortfall > 0 {
+		text += " " + l.say("Of them {1} kWh were out of reach.", short(c.Shortfall))
+	}
+
+	return text + " " + l.say("That plan is over: what the car charges from now on is not planned.")
 }
 
 // spansText says when a car charges, as "23:30 to 02:10 and 04:00 to 05:00".
@@ -225,12 +271,25 @@ func (l *speech) spansText(c control.HouseholdCar) string {
 
 // savedText compares the plan with charging at once, at market prices; it says nothing where
 // a price was not known, or nothing is to be charged.
-func (l *speech) savedText(c control.HouseholdCar) string {
+func (l *speech) savedText(c control.HouseholdCar, now time.Time) string {
 	if !c.Priced || c.Energy == 0 {
 		return ""
 	}
 
 	less := c.AtOnce.Pence() - c.Cost.Pence()
+	if planOver(c, now) && less > 0 {
+		return l.say(
+			"At market prices the plan cost {1}, and charging at once would have cost {2}: {3} more.",
+			c.Cost.Pence(),
+			c.AtOnce.Pence(),
+			less,
+		)
+	}
+
+	if planOver(c, now) {
+		return l.say("At market prices the plan cost {1}.", c.Cost.Pence())
+	}
+
 	if less <= 0 {
 		return l.say("At market prices that costs {1}.", c.Cost.Pence())
 	}

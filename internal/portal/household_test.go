@@ -208,6 +208,31 @@ func TestHousehold_Faults(t *testing.T) {
 	})
 }
 
+// The morning after, a plan is told as what was planned: first until ready-by, then as over, until the car leaves.
+func TestHousehold_Morning(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		e.plugIn(t)
+
+		e.now = time.Date(2026, 1, 16, 2, 0, 0, 0, time.UTC)
+		e.page = e.link(t, reward.LinkOptions{})
+		status, page := e.get(t, e.page)
+		want(t, status, page, 200, "It charges 01:00 to 03:00, and has the 14.8 kWh by 07:00 on Friday.")
+
+		e.now = time.Date(2026, 1, 16, 3, 0, 0, 0, time.UTC)
+		e.page = e.link(t, reward.LinkOptions{})
+		status, page = e.get(t, e.page)
+		want(t, status, page, 200, "It was planned to charge 01:00 to 03:00, and to have the 14.8 kWh by 07:00 on Friday.",
+			"Nothing more is planned until then.")
+
+		e.now = time.Date(2026, 1, 16, 7, 0, 0, 0, time.UTC)
+		e.page = e.link(t, reward.LinkOptions{})
+		status, page = e.get(t, e.page)
+		want(t, status, page, 200, "It was planned to charge 01:00 to 03:00, for the 14.8 kWh by 07:00 on Friday.",
+			"That plan is over", "At market prices the plan cost £0.74, and charging at once would have cost £2.96: £2.22 more.")
+		refuse(t, page, "It charges", "has the 14.8 kWh")
+	})
+}
+
 // A household that has told nothing yet may wish: what it leaves out is what was assumed.
 func TestHousehold_FirstWish(t *testing.T) {
 	eachEvening(t, func(t *testing.T, e *evening) {
