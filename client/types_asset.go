@@ -11,13 +11,13 @@ type AssetProperties struct {
 	Phases *int `json:"phases,omitzero"`
 	// The version of the firmware that it runs, by which operators find and halt assets. Empty takes it away.
 	Firmware *string `json:"firmware,omitzero"`
-	// The most that a car gives back at this charger, on the grid's side. 0 takes it away: it is charged alone.
-	// capacity_kwh is its battery then.
+	// The most that a car gives back at this charger, on the grid's side: 0.5 at least. 0 takes it away: it is charged
+	// alone. capacity_kwh is its battery then, and must be given.
 	DischargePowerKW *float64 `json:"discharge_power_kw,omitzero"`
 	// What is to stay in the battery of a car that is discharged, in percent of capacity_kwh; 30 if neither this nor
 	// reserve_kwh was given. The later one given counts.
 	ReservePct *float64 `json:"reserve_pct,omitzero"`
-	// The same as an energy.
+	// The same as an energy, of at most capacity_kwh.
 	ReserveKWh *float64 `json:"reserve_kwh,omitzero"`
 	// What a kWh that the car gives counts as wear of its battery, in pence; 5 if it was not given.
 	WearPPerKWh *float64 `json:"wear_p_per_kwh,omitzero"`

@@ -31,6 +31,10 @@ func TestDischargeProperties(t *testing.T) {
 			`{"wear_p_per_kwh":1000.1}`,
 			`{"wear_p_per_kwh":-1}`,
 			`{"reserve_pct":20,"reserve_kwh":10}`,
+			`{"capacity_kwh":60,"discharge_power_kw":0.49}`,
+			`{"discharge_power_kw":5}`,
+			`{"capacity_kwh":0,"discharge_power_kw":5}`,
+			`{"capacity_kwh":60,"discharge_power_kw":5,"reserve_kwh":60.1}`,
 		} {
 			told(422, wrong)
 		}
@@ -48,6 +52,21 @@ func TestDischargeProperties(t *testing.T) {
 		shows(`"discharge_power_kw":1000,"reserve_pct":100,"wear_p_per_kwh":0`)
 		h.want("PATCH", at, `{"properties":{"reserve_kwh":12.5,"discharge_power_kw":5}}`, 200, "")
 		shows(`"discharge_power_kw":5,"reserve_kwh":12.5,"wear_p_per_kwh":0`)
+
+		for wrong, want := range map[string][2]string{
+			`"discharge_power_kw":0.4`: {"discharge_power_kw", "give 0.5 kW at least, or 0"},
+			`"reserve_kwh":60.5`:       {"reserve_kwh", "60.5 kWh do not stay in a battery of 60: give 60 at most"},
+			`"capacity_kwh":12`:        {"capacity_kwh", "its reserve_kwh is 12.5: give 12.5 kWh at least"},
+			`"capacity_kwh":0`:         {"capacity_kwh", "what its battery holds when it is full"},
+		} {
+			r := h.want("PATCH", at, `{"properties":{`+wrong+`}}`, 422, "")
+			if !strings.Contains(r.body, `"body","properties","`+want[0]+`"`) || !strings.Contains(r.body, want[1]) {
+				t.Errorf("%s is answered by %s", wrong, r.body)
+			}
+		}
+
+		h.want("PATCH", at, `{"properties":{"reserve_kwh":60,"discharge_power_kw":0.5}}`, 200, "")
+		h.want("PATCH", at, `{"properties":{"reserve_kwh":12.5,"discharge_power_kw":5}}`, 200, "")
 		r := h.want("POST", "/entities/site/initialise", fmt.Sprintf(`{"site":{"mpan":%q,"postcode":"SW1A 2AA",%s},"assets":[{"external_id":"car","type":"charger","properties":{"discharge_power_kw":5,"wear_p_per_kwh":4}}]}`, halfHourly, consent), 200, "")
 		if !strings.Contains(r.body, `"fields_updated":["properties"]`) {
 			t.Error(r.body)

@@ -16,6 +16,9 @@ const (
 	DefaultWear    = 5.0  // pence a kWh
 )
 
+// DischargePowerMin is the least power that a car is asked to give.
+const DischargePowerMin Watts = 500
+
 // DischargeWearMax is the most that a kWh may be said to wear, in pence.
 const DischargeWearMax = 1000.0
 

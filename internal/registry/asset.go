@@ -68,7 +68,7 @@ func newAsset(
 		return a, err
 	}
 
-	if err := in.Discharge.apply(&a); err != nil {
+	if err := setDischarge(&a, &in.Discharge, in.Capacity); err != nil {
 		return a, err
 	}
 
@@ -256,7 +256,7 @@ func (c *AssetChange) record(a *flex.Asset) error {
 		return err
 	}
 
-	return c.Discharge.apply(a)
+	return setDischarge(a, &c.Discharge, c.Capacity)
 }
 
 // ChangeAsset changes an asset. Its type, site and external id never change. A power's day that

@@ -53,9 +53,14 @@ func differ[T comparable](a, b *T) bool {
 	return *a != *b
 }
 
-// apply changes an asset. Of one that no car is charged by, and of two reserves at once, it is a fault.
-func (c *DischargeChange) apply(a *flex.Asset) error {
-	if *c == (DischargeChange{}) {
+// setDischarge changes how an asset may be discharged, whose capacity is the new one already. A capacity that was sent is held
+// against what is known of it too.
+func setDischarge(
+	a *flex.Asset,
+	c *DischargeChange,
+	capacity *flex.WattHours, // as it was sent
+) error {
+	if *c == (DischargeChange{}) && capacity == nil {
 		return nil
 	}
 
@@ -67,7 +72,7 @@ func (c *DischargeChange) apply(a *flex.Asset) error {
 	}
 
 	next := c.over(a.Discharge)
-	if next.Known() && !a.Type.Charges() {
+	if *c != (DischargeChange{}) && next.Known() && !a.Type.Charges() {
 		return dischargeFault(
 			fmt.Sprintf(
 				"it is a %s: only chargers and cars are said to discharge so",
@@ -79,7 +84,68 @@ func (c *DischargeChange) apply(a *flex.Asset) error {
 
 	a.Discharge = next
 
+	if err := powerFault(a); err != nil {
+		return err
+	}
+
+	return reserveFault(a, c.Reserve != nil)
+}
+
+// powerFault refuses a power that no car is asked to give, and one of a battery whose capacity is not known.
+func powerFault(a *flex.Asset) error {
+	power := a.Discharge.Power
+
+	if power == 0 {
+		return nil
+	}
+
+	if power < flex.DischargePowerMin {
+		return dischargeFault(
+			fmt.Sprintf(
+				"%g kW is less than any car is asked to give: give %g kW at least, or 0 to have it charged alone",
+				power.KW(),
+				flex.DischargePowerMin.KW(),
+			),
+			"discharge_power_kw",
+		)
+	}
+
+	if a.Capacity == nil || *a.Capacity == 0 {
+		return dischargeFault(
+			"a car that may discharge needs it: give what its battery holds when it is full, or a discharge_power_kw of 0",
+			"capacity_kwh",
+		)
+	}
+
 	return nil
+}
+
+// reserveFault refuses a reserve that the battery does not hold, at the property that was sent.
+func reserveFault(a *flex.Asset, reserveSent bool) error {
+	reserve := a.Discharge.Reserve
+
+	if reserve == nil || a.Capacity == nil || *reserve <= *a.Capacity {
+		return nil
+	}
+
+	if !reserveSent {
+		return dischargeFault(
+			fmt.Sprintf(
+				"its reserve_kwh is %[1]g: give %[1]g kWh at least, or a lower reserve_kwh with it",
+				reserve.KWh(),
+			),
+			"capacity_kwh",
+		)
+	}
+
+	return dischargeFault(
+		fmt.Sprintf(
+			"%g kWh do not stay in a battery of %[2]g: give %[2]g at most",
+			reserve.KWh(),
+			a.Capacity.KWh(),
+		),
+		"reserve_kwh",
+	)
 }
 
 func dischargeFault(why, field string) error {

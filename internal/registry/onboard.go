@@ -338,7 +338,7 @@ func setProperties(
 		return changed, err
 	}
 
-	return changed, in.Discharge.apply(a)
+	return changed, setDischarge(a, &in.Discharge, in.Capacity)
 }
 
 // updateAsset lets what was sent replace what is kept of the asset, and has its plan made anew.

@@ -16,8 +16,8 @@ type AssetProperties struct {
 	//
 	//openapi:addition
 	Firmware *string `json:"firmware,omitzero" wire:"text=256"`
-	// The most that a car gives back at this charger, on the grid's side. 0 takes it away: it is charged alone.
-	// capacity_kwh is its battery then.
+	// The most that a car gives back at this charger, on the grid's side: 0.5 at least. 0 takes it away: it is charged
+	// alone. capacity_kwh is its battery then, and must be given.
 	//
 	//openapi:addition
 	DischargePowerKW *float64 `json:"discharge_power_kw,omitzero" wire:"min=0,max=1000"`
@@ -26,7 +26,7 @@ type AssetProperties struct {
 	//
 	//openapi:addition
 	ReservePct *float64 `json:"reserve_pct,omitzero" wire:"min=0,max=100"`
-	// The same as an energy.
+	// The same as an energy, of at most capacity_kwh.
 	//
 	//openapi:addition
 	ReserveKWh *float64 `json:"reserve_kwh,omitzero" wire:"min=0,max=1000000"`

@@ -32,7 +32,7 @@ const (
 	// than chargers lose, so that a car holds what its plan says or more.
 	Efficiency = 0.9
 	// Least is the least power that a car is asked to give.
-	Least flex.Watts = 500
+	Least = flex.DischargePowerMin
 	// pivots bounds the work of a plan.
 	pivots = 1000
 	// early is what a later slot costs more, in pence: of slots that cost the same the first is taken.
