@@ -82,6 +82,10 @@ func Explanation(x *control.Explanation) wire.ScheduleExplanation {
 		BindingCaps:        bindingCaps(x.Caps),
 	}
 
+	if x.Gives() { // the bound is that of charging alone
+		out.Plan.LowerBoundPence = nil
+	}
+
 	if len(x.Heat) > 0 {
 		out.Periods = heatPeriods(x.Heat)
 	}

@@ -27,11 +27,17 @@ const (
 	dischargeNow      = "it charges at once"
 	dischargeCalled   = "an instruction has called it"
 	dischargeCapped   = "its organisation has caps, under which cars are charged alone"
-	dischargeShared   = "it shares its site's main fuse or a home battery, beside which cars are charged alone"
+	dischargeFuse     = "it shares its site's main fuse with other cars, beside which cars are charged alone"
+	dischargeBattery  = "it shares its site with a home battery, beside which cars are charged alone"
 	dischargeTooFar   = "its ready-by is more than two days ahead"
-	dischargeNoExport = "its site may not export what it would give"
+	dischargeWeak     = "it can give less than 0.5 kW, which is less than any car is asked to give"
+	dischargeNoExport = "its site may not export what it would give: less than 0.5 kW"
+	dischargeOthers   = "other cars of its site may give what the site may export"
 	dischargeUnpriced = "no prices are known"
-	dischargeNoGain   = "giving and buying back would save less than 2 p"
+	dischargeNoTime   = "all the time in which it may charge is needed, so that nothing could be charged again"
+	dischargeNoMargin = "what it gives would earn less in each half-hour than the wear and charging it again, losses counted"
+	dischargeReserve  = "what it holds is kept as its reserve"
+	dischargeNoGain   = "no plan of giving and charging again was found that saves 2 p or more"
 	dischargeRefused  = "the plan by which it would give was refused by the check before sending"
 )
 
@@ -82,7 +88,9 @@ func readDischarge(
 
 	next.Target = heldBy(e, c, same, storedSide(given))
 	missing := next.Target - next.Stored
-	e.Delivered = min(e.Delivered, e.Need-gridSide(missing))
+	counted := min(e.Delivered, e.Need-gridSide(missing))
+	next.Again = e.Delivered - counted
+	e.Delivered = counted
 
 	return nil
 }
@@ -267,8 +275,10 @@ func chargesOnly(
 
 	case u.headroom != nil:
 		return dischargeCapped
-	case u.site != nil || c.Battery:
-		return dischargeShared
+	case c.Battery:
+		return dischargeBattery
+	case u.site != nil:
+		return dischargeFuse
 
 	case !e.ChargeNow.Empty():
 		return dischargeNow

@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,9 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
+
+// alike is how far two energies of a period differ that count as one: each is rounded.
+const alike flex.WattHours = 2
 
 // Discharge is what a car gives that may discharge, and why.
 type Discharge struct {
@@ -60,11 +64,12 @@ func (x *Explanation) sayDischarge() {
 
 	x.Exact = x.keepsLaw(d)
 	x.Plan.Steps = x.Steps
-	x.Plan.Energy = 0
+	x.sayPeriods(d)
+}
 
-	for i := range x.Plan.Periods {
-		x.sayPeriod(&x.Plan.Periods[i], d)
-	}
+// Gives reports whether the schedule has a car give anything.
+func (x *Explanation) Gives() bool {
+	return x.From.Discharge != nil && len(x.From.Discharge.Gives) > 0
 }
 
 // keepsLaw reports whether what was sent keeps the laws of discharging beside the plan worked out anew.
@@ -90,22 +95,73 @@ func (x *Explanation) keepsLaw(d *store.Discharge) bool {
 	}) == nil
 }
 
-// sayPeriod says what a car does in a period by its schedule.
-func (x *Explanation) sayPeriod(p *charge.Period, d *store.Discharge) {
-	taken := flex.WattHours(drawn(&x.Schedule, p.Span) / 3600)
-	given := givenBy(&x.Schedule, p.Span)
+// sayPeriods says what a car does in each period by its schedule, and what that comes to at market prices. The bound and the
+// deciding price are those of charging alone, and are left out.
+func (x *Explanation) sayPeriods(d *store.Discharge) {
+	moves := slices.ContainsFunc(x.Plan.Periods, func(p charge.Period) bool {
+		return x.takenIn(p.Span) < p.Energy-alike
+	})
 
+	x.Plan.Energy, x.Plan.Cost = 0, 0
+	x.Plan.LowerBound = 0
+	x.Plan.HasThreshold = false
+
+	for i := range x.Plan.Periods {
+		p := &x.Plan.Periods[i]
+		taken := x.takenIn(p.Span)
+		given := givenBy(&x.Schedule, p.Span)
+		p.Reason = givingReason(p, d, taken, given, moves)
+
+		p.Energy = taken - given
+		x.Plan.Energy += taken
+		x.Plan.Cost += p.Price.Of(p.Energy)
+	}
+}
+
+// takenIn is what the schedule has its car take in a time.
+func (x *Explanation) takenIn(in flex.Span) flex.WattHours {
+	return flex.WattHours(drawn(&x.Schedule, in) / 3600)
+}
+
+// givingReason is why a car that gives takes and gives so much in a period, of which the plan has what it would take
+// alone, and why.
+func givingReason(
+	p *charge.Period,
+	d *store.Discharge,
+	taken, given flex.WattHours,
+	moves bool, // it takes less than alone in another period
+) charge.Reason {
 	switch {
+	case given > 0 && earnsMore(d, p.From):
+		return charge.Gives
 	case given > 0:
-		p.Reason = charge.Gives
-	case taken > p.Energy:
-		p.Reason = charge.BuysBack
-	case taken == 0 && p.Energy > 0:
-		p.Reason = charge.CheaperFirst
+		return charge.GivesInAll
+
+	case taken > p.Energy+alike && moves:
+		return charge.MovedHere
+	case taken > p.Energy+alike:
+		return charge.BuysBack
+	case taken < p.Energy-alike:
+		return charge.MovedAway
+
+	case taken == 0 && p.Reason == charge.NeedMet:
+		return charge.Rests
 	}
 
-	p.Energy = taken - given
-	x.Plan.Energy += taken
+	return p.Reason
+}
+
+// earnsMore reports whether what a car gives at an instant earns more than the wear and what is paid on average to charge it again.
+func earnsMore(d *store.Discharge, at time.Time) bool {
+	for _, part := range d.Parts {
+		if flex.PeriodAt(part.From) == flex.PeriodAt(at) {
+			const both = discharge.Efficiency * discharge.Efficiency
+
+			return part.Price > d.Wear+part.Back/both
+		}
+	}
+
+	return false
 }
 
 // dischargeLines says in sentences what a car gives, or why it gives nothing.
@@ -135,13 +191,36 @@ func (x *Explanation) dischargeLines() []string {
 	}
 
 	return []string{fmt.Sprintf(
-		"The car gives %s, and buys it back at %.1f p: that saves %.0f p. It had %.1f kWh, and %.1f kWh stay in it while it gives.",
+		"The car gives %s, and buys it back at %.1f p on average: that saves %.0f p beside charging alone, losses and wear counted. It had %.1f kWh, and %.1f kWh stay in it while it gives.",
 		strings.Join(parts, ", "),
 		d.Parts[0].Back,
 		d.Saves,
 		d.Stored.KWh(),
 		d.Reserve.KWh(),
 	)}
+}
+
+// givenBefore says how much of a need is what the car gave before.
+func (x *Explanation) givenBefore() string {
+	d := x.From.Discharge
+
+	if d == nil || d.Again == 0 {
+		return ""
+	}
+
+	return fmt.Sprintf(
+		", %.1f of which because of what it may have given before",
+		d.Again.KWh(),
+	)
+}
+
+// andGiven is what is charged beside a need, in the middle of a sentence.
+func (x *Explanation) andGiven() string {
+	if x.Gives() {
+		return "and what the car gives "
+	}
+
+	return ""
 }
 
 // runs are the parts that follow each other at one price, as one each.

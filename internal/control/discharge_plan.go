@@ -60,21 +60,52 @@ func (d *Service) planDischarge(
 		return nil, err
 	}
 
+	to.Why = cannotGive(q, c.Export, most)
+
+	if to.Why != "" {
+		return nil, nil
+	}
+
 	q.Most = min(q.Most, most)
 
-	if q.Most < discharge.Least {
-		to.Why = dischargeNoExport
-
-		return nil, nil
-	}
-
-	if len(q.Rates) == 0 {
-		to.Why = dischargeUnpriced
-
-		return nil, nil
-	}
-
 	return d.solveDischarge(ctx, c, to, q), nil
+}
+
+// cannotGive is why a car can give nothing, whatever that would earn: its site may export so much, and beside other cars
+// so much; empty if it can.
+func cannotGive(q *discharge.Problem, export, most flex.Watts) string {
+	switch {
+	case q.Most < discharge.Least:
+		return dischargeWeak
+	case export < discharge.Least:
+		return dischargeNoExport
+	case most < discharge.Least:
+		return dischargeOthers
+	case len(q.Rates) == 0:
+		return dischargeUnpriced
+	}
+
+	return ""
+}
+
+// noGain is why giving does not pay a car that could.
+func noGain(q *discharge.Problem) string {
+	if !q.HasTime() {
+		return dischargeNoTime
+	}
+
+	if !q.HasMargin() {
+		return dischargeNoMargin
+	}
+
+	free := *q
+	free.Reserve = 0
+
+	if plan := discharge.Solve(&free); plan.Saves >= DischargeMinSaving {
+		return dischargeReserve
+	}
+
+	return dischargeNoGain
 }
 
 // solveDischarge plans a car that may give, and holds the plan against the laws of discharging. A plan that breaks one is not
@@ -100,7 +131,7 @@ func (d *Service) solveDischarge(
 		return givingBeside(q, &plan, &c.Current)
 	}
 
-	to.Why = dischargeNoGain
+	to.Why = noGain(q)
 	alone := discharge.Plan{
 		Steps: q.Alone,
 		Cost:  plan.Cost + plan.Saves,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flexd/internal/control"
+	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -137,7 +138,7 @@ func TestDischarge(t *testing.T) {
 
 		x := h.explanation()
 
-		if !x.Exact || !strings.Contains(x.Summary, "at 30.0 p") || !strings.Contains(x.Summary, "buys it back at 9.0 p") || x.Discharge.Reserve != 18000 {
+		if !x.Exact || !strings.Contains(x.Summary, "at 30.0 p") || !strings.Contains(x.Summary, "buys it back at 9.0 p on average") || x.Discharge.Reserve != 18000 {
 			t.Errorf("exact %v: %s", x.Exact, x.Summary)
 		}
 
@@ -155,7 +156,7 @@ func TestDischarge(t *testing.T) {
 			}
 		}
 
-		if below == 0 || !strings.Contains(x.Prose(), "gives energy, which is bought back") {
+		if below == 0 || !strings.Contains(x.Prose(), "that earns more than the wear") {
 			t.Errorf("%d limits below zero\n%s", below, x.Prose())
 		}
 
@@ -244,12 +245,41 @@ func TestDischarge_Alone(t *testing.T) {
 			},
 			"may not export",
 		},
+		"no time": {
+			func(h *fixture) {
+				h.Exec(`UPDATE asset SET power_w = 1600`)
+				h.soc(60)
+			},
+			"all the time in which it may charge is needed",
+		},
+		"no more than the reserve": {
+			func(h *fixture) {
+				h.Exec(`UPDATE asset SET discharge = '{"power_w":5000,"reserve_pct":100}'`)
+				h.soc(60)
+			},
+			"kept as its reserve",
+		},
+		"too weak": {
+			func(h *fixture) {
+				h.Exec(`UPDATE asset SET discharge = '{"power_w":490}'`)
+				h.soc(60)
+			},
+			"less than any car is asked",
+		},
+		"little to gain": {
+			func(h *fixture) {
+				h.exports(16.15)
+				h.Exec(`UPDATE asset SET discharge = '{"power_w":5000,"reserve_pct":59}'`)
+				h.soc(60)
+			},
+			"saves 2 p or more",
+		},
 		"no gain": {
 			func(h *fixture) {
 				h.exports(15)
 				h.soc(60)
 			},
-			"less than 2 p",
+			"earn less in each half-hour",
 		},
 		"a battery beside": {
 			func(h *fixture) {
@@ -269,7 +299,8 @@ func TestDischarge_Alone(t *testing.T) {
 					t.Errorf("it gives %d Wh: %s", h.gives(), h.why())
 				}
 
-				other := h.at(h.Asset(h.Site(flex.FullScheduleMethod), flex.Charger, 7400))
+				power := h.look().Current.From.Power
+				other := h.at(h.Asset(h.Site(flex.FullScheduleMethod), flex.Charger, power))
 
 				if want := plain(other); !sameSteps(steps, want) {
 					t.Errorf("%v\nnot as a car that was never said to discharge:\n%v", steps, want)
@@ -319,7 +350,7 @@ func TestDischarge_Changes(t *testing.T) {
 				h.exports(1)
 				h.refresh()
 			},
-			"less than 2 p",
+			"earn less in each half-hour",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -538,4 +569,61 @@ func (h *fixture) randomEvening(r *rand.Rand) (gave int) {
 	}
 
 	return gave
+}
+
+// TestDischarge_Reasons holds the reason of each period of a car that gives against what it does there, and what it would do
+// alone; and the figures of its plan against its periods.
+func TestDischarge_Reasons(t *testing.T) {
+	one(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		h.mayDischarge()
+		h.soc(60)
+		h.plugInAt(10, flex.Minimise)
+		x, car := h.explanation(), h.asset
+		alone := h.at(h.Asset(h.Site(flex.FullScheduleMethod), flex.Charger, 7400))
+		alone.plugInAt(10, flex.Minimise)
+		other := alone.explanation()
+		count := map[charge.Reason]int{}
+		taken, cost := flex.WattHours(0), flex.MicroPounds(0)
+
+		for i, p := range x.Plan.Periods {
+			by := other.Plan.Periods[i].Energy
+			count[p.Reason]++
+			taken += max(0, p.Energy)
+			cost += p.Price.Of(p.Energy)
+
+			right := map[charge.Reason]bool{
+				charge.Gives:     p.Energy < 0,
+				charge.BuysBack:  p.Energy > by,
+				charge.MovedHere: p.Energy > by,
+				charge.MovedAway: p.Energy >= 0 && p.Energy < by,
+				charge.Rests:     p.Energy == 0,
+			}
+
+			if ok, own := right[p.Reason]; own && !ok || !own && p.Energy != by {
+				t.Errorf("%v takes %d Wh and alone %d: %v", p.From, p.Energy, by, p.Reason)
+			}
+		}
+
+		if count[charge.Gives] == 0 || count[charge.BuysBack]+count[charge.MovedHere] == 0 {
+			t.Errorf("%v", count)
+		}
+
+		if x.Plan.Energy != taken || x.Plan.Cost != cost || x.Plan.HasThreshold || x.Plan.LowerBound != 0 {
+			t.Errorf("%+v, not %d Wh for %d", x.Plan, taken, cost)
+		}
+
+		if !strings.Contains(x.Summary, "the need and what the car gives is met") || strings.Contains(x.Summary, "is bought") {
+			t.Error(x.Summary)
+		}
+
+		// What it gave for an hour is said to be part of the need of the next plan.
+		h.at(car).accept()
+		h.goTo("2026-01-14T18:00:00Z")
+		h.exports(1)
+		h.refresh()
+
+		if x := h.explanation(); !strings.Contains(x.Summary, "6.2 of which because of what it may have given before") {
+			t.Error(x.Summary)
+		}
+	})
 }

@@ -66,7 +66,7 @@ func summary(x *Explanation) string {
 		fmt.Fprintf(&b, ", after %s kWh that were charged", kwh(e.Delivered))
 	}
 
-	b.WriteString(". ")
+	b.WriteString(x.givenBefore() + ". ")
 
 	if !e.ChargeNow.Empty() {
 		fmt.Fprintf(
@@ -82,7 +82,7 @@ func summary(x *Explanation) string {
 	}
 
 	if fmt.Fprintf(&b, "%s; ", offPeak); e.Mode == flex.Minimise {
-		b.WriteString("charging stops when the need is met. ")
+		b.WriteString("charging stops when the need " + x.andGiven() + "is met. ")
 	} else {
 		b.WriteString("all of them are open, the need is the least. ")
 	}

@@ -230,7 +230,7 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 	}
 
 	s.Steps = steps
-	s.From.Discharge = givingNothing(s.From.Discharge)
+	s.From.Discharge = givingNothing(s.From.Discharge, f.home != nil)
 	s.From.Origins = passed(s.From.Origins)
 	if f.home != nil {
 		s.From.Origins = asOne(s.From.Origins, f.lack)
@@ -243,14 +243,18 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 }
 
 // givingNothing says of a car that is planned with its site's battery or other cars that it gives nothing, and why.
-func givingNothing(d *store.Discharge) *store.Discharge {
+func givingNothing(d *store.Discharge, battery bool) *store.Discharge {
 	alone := d.ChargedAlone()
 	if alone == nil {
 		return nil
 	}
 
 	if alone.Why == "" || alone.Why == dischargeCapped {
-		alone.Why = dischargeShared
+		alone.Why = dischargeFuse
+	}
+
+	if battery && alone.Why == dischargeFuse {
+		alone.Why = dischargeBattery
 	}
 
 	return alone

@@ -20,7 +20,8 @@ type Discharge struct {
 	// what its battery held when the plan was made, and what it is to hold by ready-by
 	Stored flex.WattHours
 	Target flex.WattHours
-	ReadAt time.Time // when that was read
+	ReadAt time.Time      // when that was read
+	Again  flex.WattHours // of the need, because of what it may have given before
 	// why it does not discharge; empty if it may
 	Why string
 	// the power that it gives, in the time that the schedule leaves it without charge
@@ -107,6 +108,7 @@ type givesRecord struct {
 	Stored   int64        `json:"stored_wh"`
 	Target   int64        `json:"target_wh"`
 	ReadAt   int64        `json:"read_at,omitempty"` // in seconds
+	Again    int64        `json:"again_wh,omitempty"`
 	Why      string       `json:"why,omitempty"`
 	Gives    [][3]int64   `json:"gives,omitempty"` // from and to in seconds, watts
 	Saves    float64      `json:"saves_p,omitempty"`
@@ -147,6 +149,7 @@ func encodeGives(d *Discharge) any {
 		Wear:     d.Wear,
 		Stored:   int64(d.Stored),
 		Target:   int64(d.Target),
+		Again:    int64(d.Again),
 		Why:      d.Why,
 		Saves:    d.Saves,
 	}
@@ -209,6 +212,7 @@ func (r *givesRecord) discharge() *Discharge {
 		Wear:     r.Wear,
 		Stored:   flex.WattHours(r.Stored),
 		Target:   flex.WattHours(r.Target),
+		Again:    flex.WattHours(r.Again),
 		Why:      r.Why,
 		Saves:    r.Saves,
 	}

@@ -94,7 +94,7 @@ type PlanFigures struct {
 	ShortfallKWh float64 `json:"shortfall_kwh"`
 	// At market prices.
 	CostPence float64 `json:"cost_pence"`
-	// Proven: no plan under the same duties costs less.
+	// Proven: no plan under the same duties costs less. Absent for a car that gives.
 	LowerBoundPence *float64 `json:"lower_bound_pence,omitzero"`
 }
 

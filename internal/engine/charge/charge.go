@@ -104,7 +104,11 @@ const (
 	GoesOn
 	// of a car that discharges
 	Gives
+	GivesInAll
 	BuysBack
+	MovedHere
+	MovedAway
+	Rests
 )
 
 var reasons = [...]string{
@@ -121,8 +125,12 @@ var reasons = [...]string{
 	CapClosed:    "a cap, or an instruction of the grid, leaves no power",
 	PastReady:    "after ready-by",
 	LeftToOthers: "left to others, so that not all cars of the fleet begin and end at once",
-	Gives:        "the car gives energy, which is bought back for less",
-	BuysBack:     "what the car gives is charged again, when it costs least",
+	Gives:        "the car gives: that earns more than the wear and what is paid to charge it again, losses counted",
+	GivesInAll:   "the car gives: of all that it may give and charge again, this saves most as a whole",
+	BuysBack:     "charges more than it would alone, for what the car gives",
+	MovedHere:    "charges more than it would alone, for what the car gives and what it charges less at other times",
+	MovedAway:    "charges less than it would alone: beside what the car gives it charges that at other times",
+	Rests:        "neither charges nor gives: other times meet the need, and charge again what the car gives",
 	GoesOn:       "goes on until its own next half-hour, so that not all cars of the fleet change at once",
 }
 

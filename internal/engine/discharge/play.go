@@ -1,6 +1,7 @@
 package discharge
 
 import (
+	"math"
 	"time"
 
 	"flexd/internal/flex"
@@ -106,4 +107,35 @@ func limitAt(steps []flex.Step, at time.Time) flex.Watts {
 	}
 
 	return 0
+}
+
+// HasTime reports whether the car could take more by ready-by than it does alone, in the time in which it may charge.
+func (p *Problem) HasTime() bool {
+	const least = 0.01 // kWh
+	most := 0.0
+
+	for _, s := range p.slots() {
+		if s.open {
+			most += p.Charge.KW() * s.Len().Hours()
+		}
+	}
+
+	alone := p.Play(p.Alone, nil)
+
+	return most > alone.taken+least
+}
+
+// HasMargin reports whether giving in the dearest half-hour earns more than the wear and charging it again in the cheapest.
+func (p *Problem) HasMargin() bool {
+	dearest, cheapest := math.Inf(-1), math.Inf(1)
+
+	for _, s := range p.slots() {
+		dearest = max(dearest, s.rate.Sell)
+
+		if s.open {
+			cheapest = min(cheapest, s.rate.Buy)
+		}
+	}
+
+	return dearest > p.Wear+cheapest/(Efficiency*Efficiency)
 }
