@@ -21,7 +21,7 @@ import (
 	"sync"
 	"time"
 
-	"flexd/internal/wire"
+	jsonv2 "github.com/go-json-experiment/json"
 )
 
 // Client calls one flexd as one organisation. It is safe for concurrent use; make it with New.
@@ -123,7 +123,7 @@ func (c *Client) Do(
 	}
 
 	if in != nil {
-		b, err := wire.Encode(in)
+		b, err := jsonv2.Marshal(in)
 		if err != nil {
 			return fmt.Errorf("encode the request: %w", err)
 		}
@@ -342,7 +342,10 @@ func (c *Client) currentToken(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("get a token: %w", err)
 	}
 
-	var t wire.Token
+	var t struct {
+		AccessToken string `json:"access_token"`
+	}
+
 	if err := json.Unmarshal(b, &t); err != nil {
 		return "", fmt.Errorf("get a token: %w", err)
 	}

@@ -53,7 +53,7 @@ func (b *Battery) onboard(
 
 	asset := client.OnboardingAssetRequest{
 		ExternalID: b.Name,
-		Type:       flex.Battery,
+		Type:       client.AssetBattery,
 		Properties: &client.AssetProperties{
 			PowerKW:     new(b.Power.KW()),
 			CapacityKWh: new(b.Capacity.KWh()),
@@ -63,7 +63,7 @@ func (b *Battery) onboard(
 	r, err := c.Onboard(ctx, client.OnboardRequest{
 		Site:        site,
 		Assets:      []client.OnboardingAssetRequest{asset},
-		Proposition: flex.FullAssetSchedule,
+		Proposition: client.PropositionFullAssetSchedule,
 	})
 	if err != nil {
 		return fmt.Errorf("onboard %s: %w", b.Name, err)
@@ -74,7 +74,7 @@ func (b *Battery) onboard(
 
 	market := client.Tariff{
 		Timezone:   "Europe/London",
-		TariffType: flex.DynamicTariff,
+		TariffType: client.TariffDynamic,
 	}
 
 	return c.UpdateTariff(
@@ -133,7 +133,7 @@ func (b *Battery) stateOfCharge(now time.Time) client.ReadingDataPoint {
 		StartTimestamp: client.At(now),
 		EndTimestamp:   client.At(now),
 		Value:          b.Full(),
-		Label:          flex.BatteryStateOfCharge,
+		Label:          client.LabelBatteryStateOfCharge,
 	}
 }
 

@@ -113,7 +113,7 @@ func (v *Visit) onboard(
 
 	asset := client.OnboardingAssetRequest{
 		ExternalID: v.Name,
-		Type:       flex.Charger,
+		Type:       client.AssetCharger,
 		Properties: &client.AssetProperties{PowerKW: new(v.Power.KW())},
 	}
 
@@ -125,7 +125,7 @@ func (v *Visit) onboard(
 	r, err := c.Onboard(ctx, client.OnboardRequest{
 		Site:        site,
 		Assets:      []client.OnboardingAssetRequest{asset},
-		Proposition: proposition,
+		Proposition: client.Proposition(proposition),
 	})
 	if err != nil {
 		return fmt.Errorf("onboard %s: %w", v.Name, err)
@@ -260,13 +260,13 @@ func (e *Evening) arrive(ctx context.Context, v *Visit, now time.Time) error {
 			ReadyBy:           client.At(now),
 			ReadyByLocalTime:  &local,
 			MayChargePeak:     v.MayChargePeak,
-			ChargingMode:      v.Mode,
+			ChargingMode:      client.ChargingMode(v.Mode),
 		},
 		Vehicle: &client.Vehicle{ChargingRateKW: v.Power.KW()},
 		Tariff: &client.Tariff{
 			OffPeakTimes: v.OffPeak,
 			Timezone:     "Europe/London",
-			TariffType:   flex.DualRate,
+			TariffType:   client.TariffDualRate,
 		},
 	})
 }
@@ -308,7 +308,7 @@ func (e *Evening) pause(ctx context.Context, v *Visit, now time.Time) error {
 
 	e.sayPauses(v, blocks, now)
 	profile, err := ocpp.New(
-		v.Asset,
+		flex.AssetID(v.Asset),
 		stepsOf(blocks, flex.Span{
 			From: now.Truncate(time.Second),
 			To:   v.Leave,
@@ -389,7 +389,7 @@ func (e *Evening) report(ctx context.Context, now time.Time) error {
 				StartTimestamp: client.At(m.Period.Start()),
 				EndTimestamp:   client.At(m.Period.End()),
 				Value:          m.Energy / 1000,
-				Label:          flex.ChargerEnergy,
+				Label:          client.LabelChargerEnergy,
 			})
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"flexd/client"
 	"flexd/internal/flex"
 	"flexd/internal/store/storetest"
-	"flexd/internal/wire"
 )
 
 // benchEach runs the benchmark on SQLite and, where a server is named, on PostgreSQL.
@@ -46,13 +45,13 @@ func (l *line) chargers(n int) (assets []client.AssetID) {
 	_, err := l.app.ImportMeters(l.Context(), strings.NewReader(meters.String()), nil)
 	l.must(err)
 	for i := 0; len(assets) < n; i++ {
-		in := onboarding(mpan(i+1), flex.FullAssetSchedule)
+		in := onboarding(mpan(i+1), client.PropositionFullAssetSchedule)
 		in.Site.StreetAddress = fmt.Sprintf("%d Long Road", i+1)
 		in.Assets = nil
 		for j := range min(100, n-len(assets)) {
 			kw := 7.4
 			in.Assets = append(in.Assets, client.OnboardingAssetRequest{
-				ExternalID: fmt.Sprintf("c%d-%d", i, j), Type: flex.Charger, Properties: &client.AssetProperties{PowerKW: &kw},
+				ExternalID: fmt.Sprintf("c%d-%d", i, j), Type: client.AssetCharger, Properties: &client.AssetProperties{PowerKW: &kw},
 			})
 		}
 		r, err := l.client.Onboard(l.Context(), in)
@@ -168,8 +167,8 @@ func BenchmarkReadings1000(b *testing.B) {
 				at := evening.Add(-time.Duration(n%15000+2) * flex.HalfHour)
 				batch := make([]client.ReadingDataPoint, len(assets))
 				for i, a := range assets {
-					batch[i] = client.ReadingDataPoint{AssetID: a, StartTimestamp: wire.At(at), EndTimestamp: wire.At(at.Add(flex.HalfHour)),
-						Value: float64(i%70) / 10, Label: flex.ChargerEnergy}
+					batch[i] = client.ReadingDataPoint{AssetID: a, StartTimestamp: client.At(at), EndTimestamp: client.At(at.Add(flex.HalfHour)),
+						Value: float64(i%70) / 10, Label: client.LabelChargerEnergy}
 				}
 				if r, err := l.client.PostReadings(b.Context(), batch); err != nil || !r.Responses[0].Accepted {
 					b.Errorf("%v %+v", err, r)

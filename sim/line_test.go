@@ -138,7 +138,7 @@ func onboarding(mpan string, p client.Proposition) client.OnboardRequest {
 			MPAN: mpan, Postcode: "SW1A 1AA", StreetAddress: "1 High Street", Email: "resident@example.com",
 			GaveBoundaryMeterConsentAt: client.At(time.Date(2026, 1, 15, 10, 30, 0, 0, time.UTC)),
 		},
-		Assets:      []client.OnboardingAssetRequest{{ExternalID: "leaf", Type: flex.Charger, Properties: &client.AssetProperties{PowerKW: &power}}},
+		Assets:      []client.OnboardingAssetRequest{{ExternalID: "leaf", Type: client.AssetCharger, Properties: &client.AssetProperties{PowerKW: &power}}},
 		Proposition: p,
 	}
 }
@@ -215,7 +215,7 @@ func (l *line) quiet() {
 }
 
 func tariffUTC() client.TariffUpdateEventRequest {
-	return client.TariffUpdateEventRequest{Tariff: client.Tariff{OffPeakTimes: "00:00-05:30, 23:30-24:00", Timezone: "UTC", TariffType: flex.DualRate}}
+	return client.TariffUpdateEventRequest{Tariff: client.Tariff{OffPeakTimes: "00:00-05:30, 23:30-24:00", Timezone: "UTC", TariffType: client.TariffDualRate}}
 }
 
 func intent(kwh float64, mode client.ChargingMode) client.IntentEventRequest {
@@ -254,7 +254,7 @@ func each(t *testing.T, story func(*line)) {
 func TestLine_OnboardIsAtomic(t *testing.T) {
 	each(t, func(l *line) {
 		ctx := l.Context()
-		bad := onboarding(mpanNotSettled, flex.FullAssetSchedule) // not eligible: the enrolment fails last
+		bad := onboarding(mpanNotSettled, client.PropositionFullAssetSchedule) // not eligible: the enrolment fails last
 		if _, err := l.client.Onboard(ctx, bad); client.StatusOf(err) != 422 {
 			l.Errorf("a site that is not eligible: %v", err)
 		}
@@ -265,8 +265,8 @@ func TestLine_OnboardIsAtomic(t *testing.T) {
 		if sites.TotalNumSites != 0 || assets.TotalNumAssets != 0 {
 			l.Errorf("a failed onboarding left %d sites and %d assets", sites.TotalNumSites, assets.TotalNumAssets)
 		}
-		l.onboard(mpanHalfHourly, flex.FullAssetSchedule)
-		again, err := l.client.Onboard(ctx, onboarding(mpanHalfHourly, flex.FullAssetSchedule))
+		l.onboard(mpanHalfHourly, client.PropositionFullAssetSchedule)
+		again, err := l.client.Onboard(ctx, onboarding(mpanHalfHourly, client.PropositionFullAssetSchedule))
 		l.must(err)
 		if again.Site.SiteCreated || again.Assets[0].AssetCreated || again.Enrolment.Status != "already_enrolled" {
 			l.Errorf("onboarded again as %+v", again)
@@ -277,9 +277,9 @@ func TestLine_OnboardIsAtomic(t *testing.T) {
 func TestLine_Scenario1ByteForByte(t *testing.T) {
 	each(t, func(l *line) {
 		ctx := l.Context()
-		_, asset := l.onboard(mpanHalfHourly, flex.FullAssetSchedule)
+		_, asset := l.onboard(mpanHalfHourly, client.PropositionFullAssetSchedule)
 		l.must(l.client.UpdateTariff(ctx, asset, tariffUTC()))
-		l.must(l.client.SetIntent(ctx, asset, intent(30, flex.Maximise)))
+		l.must(l.client.SetIntent(ctx, asset, intent(30, client.ChargingMaximise)))
 		l.quiet() // nothing is sent to a charger without a car
 		l.until(evening)
 		l.must(l.client.PlugIn(ctx, asset, client.PlugInEventRequest{}))
@@ -300,7 +300,7 @@ func TestLine_Scenario1ByteForByte(t *testing.T) {
 		l.quiet()
 		event, err := flex.ParseID[struct{}](h.EventID)
 		l.must(err)
-		for _, status := range []client.CallbackStatus{flex.Received, flex.Accepted, flex.Executed} {
+		for _, status := range []client.CallbackStatus{client.CallbackReceived, client.CallbackAccepted, client.CallbackExecuted} {
 			l.must(l.client.Callback(ctx, asset, client.EventID(event), client.EventResponse{Timestamp: client.At(l.Now()), Status: status}))
 		}
 		var d wire.DeliveryDetail
@@ -314,15 +314,15 @@ func TestLine_Scenario1ByteForByte(t *testing.T) {
 func TestLine_ChangesWhilePluggedIn(t *testing.T) {
 	each(t, func(l *line) {
 		ctx := l.Context()
-		_, asset := l.onboard(mpanHalfHourly, flex.FullAssetSchedule)
+		_, asset := l.onboard(mpanHalfHourly, client.PropositionFullAssetSchedule)
 		l.must(l.client.UpdateTariff(ctx, asset, tariffUTC()))
-		l.must(l.client.SetIntent(ctx, asset, intent(10, flex.Minimise)))
+		l.must(l.client.SetIntent(ctx, asset, intent(10, client.ChargingMinimise)))
 		l.prices(nil)
 		l.until(evening)
 		l.must(l.client.PlugIn(ctx, asset, client.PlugInEventRequest{}))
 		first := l.charging(l.pushed())
 
-		l.must(l.client.SetIntent(ctx, asset, intent(20, flex.Minimise)))
+		l.must(l.client.SetIntent(ctx, asset, intent(20, client.ChargingMinimise)))
 		second := l.charging(l.pushed())
 		if len(second) <= len(first) {
 			l.Errorf("more energy is planned as %v, before %v", second, first)
@@ -347,7 +347,7 @@ func TestLine_ChangesWhilePluggedIn(t *testing.T) {
 		l.must(l.client.PlugOut(ctx, asset))
 		l.tick(10 * time.Minute)
 		l.prices(nil)
-		l.must(l.client.SetIntent(ctx, asset, intent(30, flex.Minimise)))
+		l.must(l.client.SetIntent(ctx, asset, intent(30, client.ChargingMinimise)))
 		l.quiet()
 	})
 }
@@ -371,9 +371,9 @@ func (l *line) charging(h sim.Received) (at []time.Time) {
 func TestLine_ReadingsAndReward(t *testing.T) {
 	each(t, func(l *line) {
 		ctx := l.Context()
-		site, asset := l.onboard(mpanHalfHourly, flex.FullAssetSchedule)
+		site, asset := l.onboard(mpanHalfHourly, client.PropositionFullAssetSchedule)
 		l.must(l.client.UpdateTariff(ctx, asset, tariffUTC()))
-		l.must(l.client.SetIntent(ctx, asset, intent(30, flex.Maximise)))
+		l.must(l.client.SetIntent(ctx, asset, intent(30, client.ChargingMaximise)))
 		l.prices(nil)
 		l.until(evening)
 		l.charger.Plug(&sim.Car{Name: "leaf", Rate: 7400, Room: 30_000}, evening)
@@ -385,7 +385,7 @@ func TestLine_ReadingsAndReward(t *testing.T) {
 		for _, m := range l.charger.Meter(l.Now()) {
 			readings = append(readings, client.ReadingDataPoint{
 				AssetID: asset, StartTimestamp: client.At(m.Period.Start()), EndTimestamp: client.At(m.Period.End()),
-				Value: m.Energy / 1000, Label: flex.ChargerEnergy,
+				Value: m.Energy / 1000, Label: client.LabelChargerEnergy,
 			})
 		}
 		stranger := readings[0]
@@ -416,7 +416,7 @@ func TestLine_ReadingsAndReward(t *testing.T) {
 func TestLine_LimitedPause(t *testing.T) {
 	each(t, func(l *line) {
 		ctx := l.Context()
-		_, asset := l.onboard(mpanHalfHourly, flex.LimitedPause)
+		_, asset := l.onboard(mpanHalfHourly, client.PropositionLimitedPause)
 		l.prices(map[time.Time]float64{evening.Add(3 * time.Hour): 400, evening.Add(-time.Hour): 900})
 		in := client.PlugInScheduleEventRequest{ChargingSchedule: []client.ChargingScheduleBlock{{
 			StartTimestamp: "2026-04-14T22:00:00+00:00", EndTimestamp: "2026-04-15T06:00:00+00:00",
@@ -432,7 +432,7 @@ func TestLine_LimitedPause(t *testing.T) {
 		}
 	})
 	each(t, func(l *line) { // no price is known: nothing is worth a pause
-		_, asset := l.onboard(mpanHalfHourly, flex.LimitedPause)
+		_, asset := l.onboard(mpanHalfHourly, client.PropositionLimitedPause)
 		in := client.PlugInScheduleEventRequest{ChargingSchedule: []client.ChargingScheduleBlock{{
 			StartTimestamp: "2026-04-14T22:00:00Z", EndTimestamp: "2026-04-15T06:00:00Z",
 		}}}
@@ -443,7 +443,7 @@ func TestLine_LimitedPause(t *testing.T) {
 		}
 	})
 	each(t, func(l *line) { // enrolled in the other proposition alone
-		_, asset := l.onboard(mpanHalfHourly, flex.FullAssetSchedule)
+		_, asset := l.onboard(mpanHalfHourly, client.PropositionFullAssetSchedule)
 		_, err := l.client.PlugInSchedule(l.Context(), asset, client.PlugInScheduleEventRequest{ChargingSchedule: []client.ChargingScheduleBlock{{
 			StartTimestamp: "2026-04-14T22:00:00Z", EndTimestamp: "2026-04-15T06:00:00Z",
 		}}})
@@ -456,16 +456,16 @@ func TestLine_LimitedPause(t *testing.T) {
 func TestLine_EnrolmentStates(t *testing.T) {
 	each(t, func(l *line) {
 		ctx := l.Context()
-		site, _ := l.onboard(mpanHalfHourly, flex.FullAssetSchedule)
+		site, _ := l.onboard(mpanHalfHourly, client.PropositionFullAssetSchedule)
 		enrol := func(override bool) string {
-			r, err := l.client.Enrol(ctx, site, client.EnrolRequest{Proposition: flex.FullAssetSchedule, OverrideWithdrawal: override})
+			r, err := l.client.Enrol(ctx, site, client.EnrolRequest{Proposition: client.PropositionFullAssetSchedule, OverrideWithdrawal: override})
 			if err != nil {
 				return err.Error()[:3]
 			}
 			return r.Status
 		}
 		unenrol := func() string {
-			r, err := l.client.Unenrol(ctx, site, client.UnenrolRequest{Proposition: flex.FullAssetSchedule})
+			r, err := l.client.Unenrol(ctx, site, client.UnenrolRequest{Proposition: client.PropositionFullAssetSchedule})
 			if err != nil {
 				return err.Error()[:3]
 			}
@@ -489,11 +489,11 @@ func TestLine_EnrolmentStates(t *testing.T) {
 func TestLine_EndpointDown(t *testing.T) {
 	each(t, func(l *line) {
 		ctx := l.Context()
-		_, asset := l.onboard(mpanHalfHourly, flex.FullAssetSchedule)
+		_, asset := l.onboard(mpanHalfHourly, client.PropositionFullAssetSchedule)
 		l.down.Store(true)
 		l.must(l.client.PlugIn(ctx, asset, client.PlugInEventRequest{}))
 		l.settle()
-		l.must(l.client.SetIntent(ctx, asset, intent(12, flex.Minimise)))
+		l.must(l.client.SetIntent(ctx, asset, intent(12, client.ChargingMinimise)))
 		l.settle()
 		l.down.Store(false)
 		l.tick(10 * time.Minute) // past the longest backoff

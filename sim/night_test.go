@@ -163,7 +163,7 @@ func sleep(t *testing.T, cars []*sleeper, day flex.Day) {
 			wall := client.WallTime(time.Duration(s.readyBy.In(flex.London).Hour())*time.Hour + time.Duration(s.readyBy.In(flex.London).Minute())*time.Minute)
 			p.must(p.client.PlugIn(p.Context(), p.assets[s.name], client.PlugInEventRequest{
 				Intent: &client.Intent{EnergyRequiredKWh: s.need.KWh(), ReadyBy: client.At(p.now), ReadyByLocalTime: &wall,
-					MayChargePeak: s.peak, ChargingMode: flex.Minimise},
+					MayChargePeak: s.peak, ChargingMode: client.ChargingMinimise},
 				Tariff: &client.Tariff{OffPeakTimes: s.offPeak, Timezone: "Europe/London"},
 			}))
 			p.settle()

@@ -29,9 +29,9 @@ func TestLine_FromPlugInToPaid(t *testing.T) {
 			}
 			return tx.PutTerm(ctx, flex.Term{Name: "credit_pence_per_kwh", Value: "40"})
 		}))
-		site, asset := l.onboard(mpanHalfHourly, flex.FullAssetSchedule)
+		site, asset := l.onboard(mpanHalfHourly, client.PropositionFullAssetSchedule)
 		l.must(l.client.UpdateTariff(ctx, asset, tariffUTC()))
-		l.must(l.client.SetIntent(ctx, asset, intent(30, flex.Minimise)))
+		l.must(l.client.SetIntent(ctx, asset, intent(30, client.ChargingMinimise)))
 		l.until(evening)
 		l.charger.Plug(&sim.Car{Name: "leaf", Rate: 7400, Room: 30_000}, l.Now())
 		l.must(l.client.PlugIn(ctx, asset, client.PlugInEventRequest{}))
@@ -103,7 +103,7 @@ func (l *line) report(asset client.AssetID, from, to time.Time) {
 	var readings []client.ReadingDataPoint
 	for p := flex.PeriodAt(from); p.Start().Before(to); p = p.Add(1) {
 		readings = append(readings, client.ReadingDataPoint{
-			AssetID: asset, StartTimestamp: client.At(p.Start()), EndTimestamp: client.At(p.End()), Label: flex.ChargerEnergy, Value: drawn[p],
+			AssetID: asset, StartTimestamp: client.At(p.Start()), EndTimestamp: client.At(p.End()), Label: client.LabelChargerEnergy, Value: drawn[p],
 		})
 	}
 	answer, err := l.client.PostReadings(l.Context(), readings)
@@ -123,7 +123,7 @@ func (l *line) withdraw(site client.SiteID) {
 	// The client's own link asks for the code that is sent to the user; this one does without.
 	asks, err := l.client.BalanceURL(ctx, site, "https://app.example.com/")
 	l.must(err)
-	link, _, err := l.app.Reward.Link(ctx, l.org.ID, site, reward.LinkOptions{RedirectURI: "https://app.example.com/", MayPayOut: true})
+	link, _, err := l.app.Reward.Link(ctx, l.org.ID, flex.SiteID(site), reward.LinkOptions{RedirectURI: "https://app.example.com/", MayPayOut: true})
 	l.must(err)
 	thief := url.Values{"name": {"A Thief"}, "sort_code": {"66-66-66"}, "account_number": {"66666666"}}
 	a, err := http.PostForm(l.base+asks.BalanceWithdrawalURL[strings.Index(asks.BalanceWithdrawalURL, reward.Root):]+"/account", thief)

@@ -246,7 +246,7 @@ func PlugIn(
 			ReadyBy:           client.At(now),
 			ReadyByLocalTime:  &local,
 			MayChargePeak:     w.peak,
-			ChargingMode:      w.mode,
+			ChargingMode:      client.ChargingMode(w.mode),
 		}
 	}
 

@@ -73,13 +73,13 @@ func (p *player) actBattery() bool {
 		}))
 	case "on the market":
 		p.must(p.client.UpdateTariff(ctx, p.assets[a[0]], client.TariffUpdateEventRequest{
-			Tariff: client.Tariff{OffPeakTimes: "", Timezone: "Europe/London", TariffType: flex.DynamicTariff}}))
+			Tariff: client.Tariff{OffPeakTimes: "", Timezone: "Europe/London", TariffType: client.TariffDynamic}}))
 	case "holds":
 		p.read(p.assets[a[0]], flex.BatteryStateOfCharge, flex.Span{From: p.now, To: p.now}, p.number(a[1]))
 	case "runs":
 		p.read(p.assets[a[0]], flex.BatteryInverterPower, flex.Span{From: p.now.Add(-time.Minute), To: p.now}, p.number(a[1]))
 	case "reports":
-		p.must(p.client.Callback(ctx, p.assets[a[0]], p.batteries.last[a[0]], client.EventResponse{Timestamp: client.At(p.now), Status: flex.CallbackStatus(a[1])}))
+		p.must(p.client.Callback(ctx, p.assets[a[0]], p.batteries.last[a[0]], client.EventResponse{Timestamp: client.At(p.now), Status: client.CallbackStatus(flex.CallbackStatus(a[1]))}))
 	case "dispatches":
 		e, _, err := p.app.Push.SetEndpoint(ctx, p.org, flex.DispatchEndpoint, delivery.Settings{URL: "http://post/" + dispatches})
 		p.must(err)
@@ -105,7 +105,7 @@ func (p *player) number(text string) float64 {
 }
 
 func (p *player) addBattery(name, site string, kw, kwh float64, model bool) {
-	in := client.AssetRequest{ExternalID: name, Type: flex.Battery, SiteID: p.sites[site],
+	in := client.AssetRequest{ExternalID: name, Type: client.AssetBattery, SiteID: p.sites[site],
 		Properties: &client.AssetProperties{PowerKW: &kw, CapacityKWh: &kwh}}
 	if model {
 		in.AssetModel = "sandbox battery"
@@ -116,7 +116,7 @@ func (p *player) addBattery(name, site string, kw, kwh float64, model bool) {
 }
 
 func (p *player) read(asset client.AssetID, label flex.Label, span flex.Span, value float64) {
-	p.post([]client.ReadingDataPoint{{AssetID: asset, StartTimestamp: client.At(span.From), EndTimestamp: client.At(span.To), Value: value, Label: label}})
+	p.post([]client.ReadingDataPoint{{AssetID: asset, StartTimestamp: client.At(span.From), EndTimestamp: client.At(span.To), Value: value, Label: client.Label(label)}})
 }
 
 // metered reports what a home drew or its roof gave on each of the days before this one: a
@@ -128,7 +128,7 @@ func (p *player) metered(site string, label flex.Label, flat, except string) {
 		for n := 1; n <= day.Periods(); n++ {
 			q := day.Period(n)
 			readings = append(readings, client.ReadingDataPoint{AssetID: p.spare[site], StartTimestamp: client.At(q.Start()), EndTimestamp: client.At(q.End()),
-				Value: p.powerAt(q, flat, except), Label: label})
+				Value: p.powerAt(q, flat, except), Label: client.Label(label)})
 		}
 	}
 	p.post(readings)
@@ -276,7 +276,7 @@ func (p *player) expectHandBack(name, want string) {
 	ds, err := p.app.Push.Dispatches(p.Context(), p.org, 100)
 	p.must(err)
 	for _, d := range ds {
-		if d.ID == p.batteries.last[name] {
+		if client.EventID(d.ID) == p.batteries.last[name] {
 			if got := string(d.Assets[0].Release); got != want {
 				p.wrong("it is %s", got)
 			}

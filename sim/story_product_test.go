@@ -71,7 +71,7 @@ func (p *player) chargedBefore(name string, kw float64, from, to string, days in
 				kwh = kw / 2
 			}
 			readings = append(readings, client.ReadingDataPoint{AssetID: p.assets[name], StartTimestamp: client.At(q.Start()), EndTimestamp: client.At(q.End()),
-				Value: kwh, Label: flex.ChargerEnergy})
+				Value: kwh, Label: client.LabelChargerEnergy})
 		}
 	}
 	p.post(readings)

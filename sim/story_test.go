@@ -207,7 +207,7 @@ func (p *player) run() {
 		for _, m := range c.Meter(p.now) {
 			p.drawn[name][m.Period] += m.Energy
 			readings = append(readings, client.ReadingDataPoint{AssetID: p.assets[name], StartTimestamp: client.At(m.Period.Start()),
-				EndTimestamp: client.At(m.Period.End()), Value: m.Energy / 1000, Label: flex.ChargerEnergy})
+				EndTimestamp: client.At(m.Period.End()), Value: m.Energy / 1000, Label: client.LabelChargerEnergy})
 		}
 	}
 	if len(readings) > 0 {
@@ -278,10 +278,10 @@ func (p *player) act() {
 	case "endpoint":
 		p.down.Store(a[0] == "down")
 	case "unenrol":
-		_, err := p.client.Unenrol(ctx, p.sites[a[0]], client.UnenrolRequest{Proposition: flex.FullAssetSchedule})
+		_, err := p.client.Unenrol(ctx, p.sites[a[0]], client.UnenrolRequest{Proposition: client.PropositionFullAssetSchedule})
 		p.must(err)
 	case "enrol":
-		_, err := p.client.Enrol(ctx, p.sites[a[0]], client.EnrolRequest{Proposition: flex.FullAssetSchedule, OverrideWithdrawal: true})
+		_, err := p.client.Enrol(ctx, p.sites[a[0]], client.EnrolRequest{Proposition: client.PropositionFullAssetSchedule, OverrideWithdrawal: true})
 		p.must(err)
 	case "delete":
 		p.must(p.client.DeleteAsset(ctx, p.assets[a[0]]))
@@ -316,7 +316,7 @@ func (p *player) cap(kw string, sites []string) {
 		in = wire.Caps{Groups: []wire.CapGroup{{Name: "feeder", CapKW: &power}}}
 	}
 	for _, s := range sites {
-		in.Groups[0].SiteIDs = append(in.Groups[0].SiteIDs, p.sites[s])
+		in.Groups[0].SiteIDs = append(in.Groups[0].SiteIDs, flex.SiteID(p.sites[s]))
 	}
 	p.must(p.client.Do(p.Context(), "PUT", "/caps", nil, in, nil))
 }
@@ -383,7 +383,7 @@ func (p *player) onboard(name string, pause bool) {
 	meter := fmt.Sprintf("mpan,direction,address,postcode,energised,half_hourly_settled,domestic\n%s,import,%d High Street,SW1A 1AA,true,true,true\n", mpan(n), n)
 	_, err := p.app.ImportMeters(p.Context(), strings.NewReader(meter), nil)
 	p.must(err)
-	in := onboarding(mpan(n), proposition)
+	in := onboarding(mpan(n), client.Proposition(proposition))
 	in.Site.StreetAddress = fmt.Sprintf("%d High Street", n)
 	in.Site.GaveBoundaryMeterConsentAt = client.At(p.now.AddDate(0, 0, -pastDays-1))
 	in.Assets[0].ExternalID = "spare-" + name
@@ -395,7 +395,7 @@ func (p *player) onboard(name string, pause bool) {
 func (p *player) addCharger(name, site, kw string) {
 	power, err := strconv.ParseFloat(kw, 64)
 	p.must(err)
-	a, err := p.client.CreateAsset(p.Context(), client.AssetRequest{ExternalID: name, Type: flex.Charger, SiteID: p.sites[site],
+	a, err := p.client.CreateAsset(p.Context(), client.AssetRequest{ExternalID: name, Type: client.AssetCharger, SiteID: p.sites[site],
 		Properties: &client.AssetProperties{PowerKW: &power}})
 	p.must(err)
 	c := &sim.Charger{ExternalID: name, Power: flex.FromKW(power)}

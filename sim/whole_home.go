@@ -188,7 +188,7 @@ func (w *whole) onboard(ctx context.Context, name string, n int) error {
 	r, err := w.client.Onboard(ctx, client.OnboardRequest{
 		Site:        site,
 		Assets:      place.devices(),
-		Proposition: flex.FullAssetSchedule,
+		Proposition: client.PropositionFullAssetSchedule,
 	})
 	if err != nil {
 		return err
@@ -204,7 +204,7 @@ func (h *household) devices() (out []client.OnboardingAssetRequest) {
 	for _, c := range h.chargers {
 		out = append(out, client.OnboardingAssetRequest{
 			ExternalID: c.ExternalID,
-			Type:       flex.Charger,
+			Type:       client.AssetCharger,
 			Properties: &client.AssetProperties{PowerKW: new(c.Power.KW())},
 		})
 	}
@@ -212,7 +212,7 @@ func (h *household) devices() (out []client.OnboardingAssetRequest) {
 	if b := h.battery; b != nil {
 		out = append(out, client.OnboardingAssetRequest{
 			ExternalID: b.Name,
-			Type:       flex.Battery,
+			Type:       client.AssetBattery,
 			Properties: &client.AssetProperties{
 				PowerKW:     new(b.Power.KW()),
 				CapacityKWh: new(b.Capacity.KWh()),
@@ -246,7 +246,7 @@ func (w *whole) connect(
 		Tariff: client.Tariff{
 			OffPeakTimes: "00:30-05:30",
 			Timezone:     "Europe/London",
-			TariffType:   flex.DualRate,
+			TariffType:   client.TariffDualRate,
 		},
 	})
 }
@@ -378,7 +378,7 @@ func (h *household) meter(by time.Time) (out []client.ReadingDataPoint) {
 				StartTimestamp: client.At(m.Period.Start()),
 				EndTimestamp:   client.At(m.Period.End()),
 				Value:          m.Energy / 1000,
-				Label:          flex.ChargerEnergy,
+				Label:          client.LabelChargerEnergy,
 			})
 		}
 	}

@@ -223,7 +223,7 @@ func (r *pushBench) prepare(ctx context.Context, n int) (flex.OrgID, error) {
 func (r *pushBench) onboard(ctx context.Context, n int) error {
 	meter := directory.SandboxMeters()[0]
 	api := client.New(r.base, benchUser, benchPassword)
-	in := client.OnboardRequest{Proposition: flex.FullAssetSchedule}
+	in := client.OnboardRequest{Proposition: client.PropositionFullAssetSchedule}
 	in.Site.MPAN, in.Site.Postcode = meter.MPAN, meter.Postcode
 	in.Site.GaveBoundaryMeterConsentAt.Time = time.Now().UTC()
 
@@ -232,7 +232,7 @@ func (r *pushBench) onboard(ctx context.Context, n int) error {
 		for i := range min(100, n-len(r.assets)) {
 			in.Assets = append(in.Assets, client.OnboardingAssetRequest{
 				ExternalID: fmt.Sprintf("car-%d", len(r.assets)+i),
-				Type:       flex.Charger,
+				Type:       client.AssetCharger,
 			})
 		}
 
@@ -242,7 +242,7 @@ func (r *pushBench) onboard(ctx context.Context, n int) error {
 		}
 
 		for _, a := range out.Assets {
-			r.assets = append(r.assets, a.AssetID)
+			r.assets = append(r.assets, flex.AssetID(a.AssetID))
 		}
 	}
 

@@ -276,7 +276,7 @@ func (f *certify) night(
 ) []byte {
 	from := now.Truncate(time.Second)
 	on := from.Add(time.Duration(minutes) * time.Minute)
-	p, err := ocpp.New(asset, []flex.Step{
+	p, err := ocpp.New(flex.AssetID(asset), []flex.Step{
 		{Span: flex.Span{From: from, To: on}},
 		{Span: flex.Span{From: on, To: from.Add(9 * time.Hour)}, Limit: flex.NoLimit},
 	})

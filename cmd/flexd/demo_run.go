@@ -198,7 +198,7 @@ charges by a schedule of its own.
 
 		t, err := p.client.Transactions(ctx, v.Site, client.Page{})
 		if err == nil && len(t.Transactions) > 0 {
-			sum := flex.Pence(0)
+			sum := client.Pence(0)
 			for _, x := range t.Transactions {
 				sum += x.CreditPence
 			}

@@ -102,12 +102,12 @@ func (l *listen) Run(ctx context.Context, c console) error {
 
 		for i := len(page.Deliveries) - 1; i >= 0; i-- { // the newest comes first
 			d := page.Deliveries[i]
-			if known[d.ID] || d.CreatedAt.Before(since) {
+			if known[client.EventID(d.ID)] || d.CreatedAt.Before(since) {
 				continue
 			}
 
-			known[d.ID] = true
-			if err := l.show(ctx, c, api, d.ID); err != nil {
+			known[client.EventID(d.ID)] = true
+			if err := l.show(ctx, c, api, client.EventID(d.ID)); err != nil {
 				return err
 			}
 			if n++; n == l.Count {
@@ -143,7 +143,7 @@ func latest(
 	)
 
 	for _, d := range last.Deliveries {
-		since, known[d.ID] = d.CreatedAt.Time, true
+		since, known[client.EventID(d.ID)] = d.CreatedAt.Time, true
 	}
 
 	return since, known, err

@@ -83,7 +83,7 @@ func (m *mqttCommand) settings() (s homeassistant.Settings, err error) {
 			return s, flex.Fail(flex.Invalid, "--site %s: %v", text, err)
 		}
 
-		s.Sites = append(s.Sites, flex.SiteID(id))
+		s.Sites = append(s.Sites, client.SiteID(id))
 	}
 
 	if m.CA != "" {

@@ -47,7 +47,7 @@ func TestHouseholdEvent(t *testing.T) {
 	}
 
 	h.want("GET", at+"?site_id="+there["SITE"], "", 200, r.body)
-	mine, err := client.New(h.url, "acme", h.password).HouseholdEvent(t.Context(), home)
+	mine, err := client.New(h.url, "acme", h.password).HouseholdEvent(t.Context(), client.SiteID(home))
 	if err != nil || mine == nil || *mine != event {
 		t.Errorf("the client has %+v, %v", mine, err)
 	}

@@ -175,7 +175,7 @@ func TestLive_Client(t *testing.T) {
 	follower := client.New(h.url, "acme", h.password)
 	enough := errors.New("enough")
 	states := 0
-	err = follower.FollowSite(t.Context(), flex.SiteID(id), func(client.SiteNow) error {
+	err = follower.FollowSite(t.Context(), client.SiteID(flex.SiteID(id)), func(client.SiteNow) error {
 		states++
 		if states == 2 {
 			return enough
@@ -188,7 +188,7 @@ func TestLive_Client(t *testing.T) {
 	}
 
 	unknown, _ := flex.ParseID[struct{}](nobodys)
-	if err := follower.FollowSite(t.Context(), flex.SiteID(unknown), nil); flex.KindOf(err) == flex.NotFound || err == nil {
+	if err := follower.FollowSite(t.Context(), client.SiteID(flex.SiteID(unknown)), nil); flex.KindOf(err) == flex.NotFound || err == nil {
 		t.Errorf("nobody's site: %v", err)
 	}
 }

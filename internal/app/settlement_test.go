@@ -153,7 +153,7 @@ func (e *eventNight) report(t *testing.T, c *client.Client, n int) {
 	t.Helper()
 	span := e.day.Period(n).Span()
 	answer, err := c.PostReadings(t.Context(), []client.ReadingDataPoint{{
-		AssetID: e.asset, StartTimestamp: client.At(span.From), EndTimestamp: client.At(span.To), Label: flex.ChargerEnergy, Value: 0,
+		AssetID: client.AssetID(e.asset), StartTimestamp: client.At(span.From), EndTimestamp: client.At(span.To), Label: client.LabelChargerEnergy, Value: 0,
 	}})
 	if err != nil || len(answer.Responses) != 1 || !answer.Responses[0].Accepted {
 		t.Fatalf("%+v %v", answer, err)
@@ -163,7 +163,7 @@ func (e *eventNight) report(t *testing.T, c *client.Client, n int) {
 // credits counts the site's transactions and checks them.
 func (e *eventNight) credits(t *testing.T, c *client.Client) int {
 	t.Helper()
-	h, err := c.Transactions(t.Context(), e.site, client.Page{})
+	h, err := c.Transactions(t.Context(), client.SiteID(e.site), client.Page{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func (c *charger) apply(ctx context.Context, n *connector) error {
 		return nil
 	}
 	if o.link == nil {
-		c.say(n, o.p, flex.Received)
+		c.say(n, o.p, client.CallbackReceived)
 		return nil
 	}
 
@@ -61,7 +61,7 @@ func (c *charger) apply(ctx context.Context, n *connector) error {
 		return err
 	}
 
-	c.say(n, o.p, flex.Accepted)
+	c.say(n, o.p, client.CallbackAccepted)
 	if o.tx != 0 {
 		c.confirm(ctx, o, f)
 	}
@@ -82,7 +82,7 @@ func (c *charger) refused(n *connector, p *wanted) {
 	)
 
 	c.finish(n, p, func() { p.over = true })
-	c.say(n, p, flex.Rejected)
+	c.say(n, p, client.CallbackRejected)
 }
 
 // noteSent notes the profile that a charger took.
@@ -191,7 +191,7 @@ func (c *charger) failed(n *connector, p *wanted, err error) error {
 	})
 
 	if over {
-		c.say(n, p, flex.Failed)
+		c.say(n, p, client.CallbackFailed)
 		return nil
 	}
 
@@ -333,7 +333,7 @@ func (c *charger) confirm(ctx context.Context, o order, f fitted) {
 
 	switch compare(f, s, o.now) {
 	case obeyed:
-		c.say(o.n, o.p, flex.Executed)
+		c.say(o.n, o.p, client.CallbackExecuted)
 
 	case contradicts:
 		c.b.Log.Warn(
@@ -350,13 +350,16 @@ func (c *charger) confirm(ctx context.Context, o order, f fitted) {
 	}
 }
 
+// stageOf returns how far along a callback's status is.
+func stageOf(s client.CallbackStatus) int { return flex.CallbackStatus(s).Stage() }
+
 // say keeps a callback for flexd, unless it said as much before: flexd would pass it over.
 // EXECUTED may follow FAILED: what was mended is worth knowing.
 func (c *charger) say(n *connector, p *wanted, s client.CallbackStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	if s.Stage() <= p.reported.Stage() || n.asset.ID.IsZero() {
+	if stageOf(s) <= stageOf(p.reported) || n.asset.ID.IsZero() {
 		return
 	}
 

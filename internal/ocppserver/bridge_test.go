@@ -135,20 +135,20 @@ func (s *street) onboard(ctx context.Context) {
 			MPAN: mpan, Postcode: "SW1A 1AA", StreetAddress: "1 High Street", Email: "resident@example.com",
 			GaveBoundaryMeterConsentAt: client.At(time.Date(2026, 1, 15, 10, 30, 0, 0, time.UTC)),
 		},
-		Assets:      []client.OnboardingAssetRequest{{ExternalID: "CP1", Type: flex.Charger, Properties: &client.AssetProperties{PowerKW: &power}}},
-		Proposition: flex.FullAssetSchedule,
+		Assets:      []client.OnboardingAssetRequest{{ExternalID: "CP1", Type: client.AssetCharger, Properties: &client.AssetProperties{PowerKW: &power}}},
+		Proposition: client.PropositionFullAssetSchedule,
 	})
 
 	s.must(err)
 	s.asset = r.Assets[0].AssetID
-	s.must(s.client.UpdateTariff(ctx, s.asset, client.TariffUpdateEventRequest{Tariff: client.Tariff{OffPeakTimes: "00:00-05:30, 23:30-24:00", Timezone: "UTC", TariffType: flex.DualRate}}))
+	s.must(s.client.UpdateTariff(ctx, s.asset, client.TariffUpdateEventRequest{Tariff: client.Tariff{OffPeakTimes: "00:00-05:30, 23:30-24:00", Timezone: "UTC", TariffType: client.TariffDualRate}}))
 	s.intent(30)
 }
 
 func (s *street) intent(kwh float64) {
 	s.Helper()
 	s.must(s.client.SetIntent(s.Context(), s.asset, client.IntentEventRequest{Intent: client.Intent{
-		EnergyRequiredKWh: kwh, ReadyBy: client.At(time.Date(2026, 4, 15, 7, 0, 0, 0, time.UTC)), ChargingMode: flex.Maximise,
+		EnergyRequiredKWh: kwh, ReadyBy: client.At(time.Date(2026, 4, 15, 7, 0, 0, 0, time.UTC)), ChargingMode: client.ChargingMaximise,
 	}}))
 }
 
@@ -225,7 +225,7 @@ func (s *street) readings(label flex.Label) (kwh []float64) {
 	var rs []flex.Reading
 	s.must(s.app.DB.Read(s.Context(), s.org, func(tx *store.Tx) (err error) {
 		rs, err = tx.Readings(s.Context(), store.ReadingQuery{
-			Assets: []flex.AssetID{s.asset}, Labels: []flex.Label{label}, Days: []flex.Day{day, day.Add(1)},
+			Assets: []flex.AssetID{flex.AssetID(s.asset)}, Labels: []flex.Label{label}, Days: []flex.Day{day, day.Add(1)},
 		})
 
 		return err
@@ -278,7 +278,7 @@ func TestBridge_PlugInToObeyed(t *testing.T) {
 	}
 
 	s.obeys(c)
-	s.callback(flex.Accepted) // nothing is to be obeyed yet
+	s.callback(client.CallbackAccepted) // nothing is to be obeyed yet
 	tx := c.start(1000)
 	c.say("Charging")
 	if p = c.given(); p.Profile.Purpose != "TxProfile" || p.Profile.Tx != tx || p.answer != "Accepted" {
@@ -292,7 +292,7 @@ func TestBridge_PlugInToObeyed(t *testing.T) {
 		t.Errorf("the new schedule came as %+v", p)
 	}
 
-	s.callback(flex.Executed)
+	s.callback(client.CallbackExecuted)
 
 	c.stop(tx, 31_000, "EVDisconnected")
 	c.say("Available")
@@ -318,7 +318,7 @@ func TestBridge_RebootReSends(t *testing.T) {
 	}
 
 	s.obeys(c)
-	s.callback(flex.Accepted)
+	s.callback(client.CallbackAccepted)
 	if n := s.sessions(); n != 1 {
 		t.Errorf("%d sessions of one plug", n)
 	}
@@ -338,7 +338,7 @@ func TestBridge_RefusedTxProfileFallsBack(t *testing.T) {
 		t.Errorf("then %+v", p)
 	}
 
-	s.callback(flex.Executed)
+	s.callback(client.CallbackExecuted)
 	s.obeys(c)
 	s.intent(20) // what it refused is not tried again
 	if p := c.given(); p.Profile.Purpose != "TxDefaultProfile" {
@@ -353,11 +353,11 @@ func TestBridge_WhatBecameOfIt(t *testing.T) {
 		silent bool
 		late   bool
 	}{
-		"refuses all":               {func(c *sim) { c.refuseAll = true }, flex.Rejected, false, false},
-		"accepts and does not obey": {func(c *sim) { c.ignore = true }, flex.Failed, false, true},
-		"cannot say":                {func(c *sim) { c.mute = true }, flex.Accepted, false, false},
-		"does not answer":           {func(c *sim) { c.quiet = true }, flex.Failed, true, false},
-		"obeys":                     {func(c *sim) {}, flex.Executed, false, false},
+		"refuses all":               {func(c *sim) { c.refuseAll = true }, client.CallbackRejected, false, false},
+		"accepts and does not obey": {func(c *sim) { c.ignore = true }, client.CallbackFailed, false, true},
+		"cannot say":                {func(c *sim) { c.mute = true }, client.CallbackAccepted, false, false},
+		"does not answer":           {func(c *sim) { c.quiet = true }, client.CallbackFailed, true, false},
+		"obeys":                     {func(c *sim) {}, client.CallbackExecuted, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			timing := quick
@@ -392,16 +392,16 @@ func TestBridge_OfflineCharger(t *testing.T) {
 	c.boot()
 	c.say("Preparing")
 	c.given()
-	s.callback(flex.Accepted)
+	s.callback(client.CallbackAccepted)
 	c.hangUp()
 	s.intent(12)
-	s.callback(flex.Received) // the bridge has it, the charger does not
-	c.connect()               // without a boot
+	s.callback(client.CallbackReceived) // the bridge has it, the charger does not
+	c.connect()                         // without a boot
 	if p := c.given(); p.answer != "Accepted" {
 		t.Errorf("after the connection came back %+v", p)
 	}
 
-	s.callback(flex.Accepted)
+	s.callback(client.CallbackAccepted)
 }
 
 func TestBridge_RestartForgetsNothing(t *testing.T) {
@@ -410,7 +410,7 @@ func TestBridge_RestartForgetsNothing(t *testing.T) {
 	c.boot()
 	c.say("Preparing")
 	c.given()
-	s.callback(flex.Accepted)
+	s.callback(client.CallbackAccepted)
 	s.halt()
 	s.bridge(ocppserver.Settings{Timing: bootless})
 	c.url = s.url
@@ -426,7 +426,7 @@ func TestBridge_RestartForgetsNothing(t *testing.T) {
 
 	s.intent(45) // and the new bridge's secret is known
 	c.given()
-	s.callback(flex.Accepted)
+	s.callback(client.CallbackAccepted)
 }
 
 func TestBridge_DuplicateAndOutOfOrder(t *testing.T) {
@@ -592,7 +592,7 @@ func TestBridge_LastConnectionWins(t *testing.T) {
 		t.Errorf("the new connection was given %+v", p)
 	}
 
-	s.callback(flex.Accepted)
+	s.callback(client.CallbackAccepted)
 	select {
 	case <-old.gone:
 	case <-time.After(patience):

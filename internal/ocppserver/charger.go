@@ -481,7 +481,7 @@ func (c *charger) want(number int, p *wanted) error {
 		return nil
 	}
 
-	if p.profile.ID != ocpp.ProfileID(n.asset.ID) {
+	if p.profile.ID != ocpp.ProfileID(flex.AssetID(n.asset.ID)) {
 		return errOtherAsset
 	}
 

@@ -13,6 +13,7 @@ import (
 	"flexd/internal/access"
 	"flexd/internal/bridge"
 	"flexd/internal/egress"
+	"flexd/internal/flex"
 	"flexd/internal/ocppserver"
 )
 
@@ -116,7 +117,7 @@ func TestConsole_Charger(t *testing.T) {
 	c.password = "a password of some length"
 	c.boot()
 	s.eventually("its connector is the asset", func() bool {
-		found, err := s.app.Console.Bridge.OfAsset(t.Context(), s.asset)
+		found, err := s.app.Console.Bridge.OfAsset(t.Context(), flex.AssetID(s.asset))
 		return err == nil && found.ID == "CP1" && found.Connected
 	})
 	first := c.startAt(1000, s.now())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"flexd/client"
 	"flexd/internal/flex"
 )
 
@@ -38,10 +39,10 @@ func (c *charger) watch(ctx context.Context, n *connector) error {
 
 	switch {
 	case w.found == obeyed:
-		c.say(n, w.profile, flex.Executed)
+		c.say(n, w.profile, client.CallbackExecuted)
 
 	case w.found == contradicts && w.mends > mendsMax:
-		c.say(n, w.profile, flex.Failed)
+		c.say(n, w.profile, client.CallbackFailed)
 
 	case w.found == contradicts:
 		c.b.Log.Warn(

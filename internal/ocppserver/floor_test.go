@@ -107,9 +107,9 @@ func floorNight(t *testing.T, nature func(*sim), floor *flex.Watts, after float6
 	c.boot()
 	c.say("Preparing")
 	c.planGiven()
-	s.callback(flex.Accepted)
+	s.callback(client.CallbackAccepted)
 	tx := c.start(0)
-	s.callback(flex.Executed)
+	s.callback(client.CallbackExecuted)
 
 	var plan client.ScheduleResponse
 	s.must(s.client.Do(t.Context(), "GET", "/entities/asset/"+s.asset.String()+"/schedule", nil, nil, &plan))
@@ -181,7 +181,7 @@ func TestBridge_FloorReturns(t *testing.T) {
 	c.boot()
 	tx := c.start(0)
 	c.planGiven()
-	s.callback(flex.Executed)
+	s.callback(client.CallbackExecuted)
 	c.mu.Lock()
 	c.profiles = nil // it has lost them
 	c.mu.Unlock()
@@ -216,7 +216,7 @@ func TestBridge_LawfulDelay(t *testing.T) {
 			c.boot()
 			c.start(0)
 			c.given()
-			s.callback(flex.Accepted)
+			s.callback(client.CallbackAccepted)
 			c.mu.Lock()
 			c.stuck = true
 			c.mu.Unlock()
@@ -244,7 +244,7 @@ func TestBridge_LawfulDelay(t *testing.T) {
 			})
 
 			if x.want == 0 {
-				s.callback(flex.Executed)
+				s.callback(client.CallbackExecuted)
 				if c.cleared > 0 {
 					t.Error("it was cleared and sent again")
 				}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"flexd/client"
-	"flexd/internal/flex"
 	"flexd/internal/ocppserver"
 )
 
@@ -79,7 +78,7 @@ func TestBridge_Kinds(t *testing.T) {
 			c.start(0)
 			if x.reject {
 				c.given() // it is plugged in by then
-				s.callback(flex.Rejected)
+				s.callback(client.CallbackRejected)
 
 				return
 			}
@@ -87,7 +86,7 @@ func TestBridge_Kinds(t *testing.T) {
 			for c.given().answer != "Accepted" {
 			}
 
-			s.callback(flex.Executed)
+			s.callback(client.CallbackExecuted)
 			if c.maxPeriods > 1 {
 				s.obeys(c)
 			}
@@ -129,7 +128,7 @@ func TestBridge_NoGap(t *testing.T) {
 // chargeNow makes a plan that begins with charging.
 func (s *street) chargeNow() {
 	s.must(s.client.UpdateTariff(s.Context(), s.asset, client.TariffUpdateEventRequest{
-		Tariff: client.Tariff{OffPeakTimes: "00:00-24:00", Timezone: "UTC", TariffType: flex.DualRate}}))
+		Tariff: client.Tariff{OffPeakTimes: "00:00-24:00", Timezone: "UTC", TariffType: client.TariffDualRate}}))
 }
 
 // TestBridge_ClosedLoop: a charger that does not charge when it should, and is not suspended
@@ -139,7 +138,7 @@ func TestBridge_ClosedLoop(t *testing.T) {
 	for name, x := range map[string]struct {
 		mends bool
 		want  client.CallbackStatus
-	}{"mended by that": {true, flex.Executed}, "not mended": {false, flex.Failed}} {
+	}{"mended by that": {true, client.CallbackExecuted}, "not mended": {false, client.CallbackFailed}} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, ocppserver.Settings{})
 			s.chargeNow()
@@ -148,7 +147,7 @@ func TestBridge_ClosedLoop(t *testing.T) {
 			c.boot()
 			c.start(0)
 			c.given()
-			s.callback(flex.Accepted)
+			s.callback(client.CallbackAccepted)
 			c.mu.Lock()
 			c.profiles, c.stuck = nil, true
 			c.mu.Unlock()
@@ -187,7 +186,7 @@ func TestBridge_DoesNotPause(t *testing.T) {
 	c.boot()
 	c.start(0)
 	c.given()
-	s.callback(flex.Executed) // so it says
+	s.callback(client.CallbackExecuted) // so it says
 	c.mu.Lock()
 	c.profiles = nil
 	c.mu.Unlock()
@@ -213,7 +212,7 @@ func TestBridge_TransactionFromMeterValues(t *testing.T) {
 	c.boot()
 	tx := c.start(0)
 	c.given()
-	s.callback(flex.Executed)
+	s.callback(client.CallbackExecuted)
 	s.halt()
 	s.bridge(ocppserver.Settings{Timing: bootless})
 	c.url = s.url

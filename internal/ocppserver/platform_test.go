@@ -15,7 +15,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"flexd/internal/flex"
+	"flexd/client"
 	"flexd/internal/ocppserver"
 )
 
@@ -459,7 +459,7 @@ func TestPassThrough_Limits(t *testing.T) {
 	c.mu.Unlock()
 	c.start(0)
 	c.given()
-	s.callback(flex.Executed)
+	s.callback(client.CallbackExecuted)
 	noon := evening.Add(14 * time.Hour)
 	set := fmt.Sprintf(`{"connectorId":1,"csChargingProfiles":{"chargingProfileId":7,"stackLevel":8,"chargingProfilePurpose":"TxDefaultProfile","chargingProfileKind":"Absolute",`+
 		`"chargingSchedule":{"startSchedule":%q,"chargingRateUnit":"A","chargingSchedulePeriod":[{"startPeriod":0,"limit":10,"numberPhases":1}]}}}`, evening.Format(time.RFC3339))

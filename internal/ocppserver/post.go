@@ -93,7 +93,7 @@ func (c *charger) postBatch(ctx context.Context, batch []report) error {
 			AssetID:        r.Asset,
 			StartTimestamp: client.At(r.From),
 			EndTimestamp:   client.At(r.To),
-			Label:          r.Label,
+			Label:          client.Label(r.Label),
 			Value:          r.KWh,
 		}
 	}

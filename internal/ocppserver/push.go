@@ -110,7 +110,7 @@ func (b *Bridge) takePush(w http.ResponseWriter, r *http.Request) {
 
 // olderThan reports whether an event was made before another: ids begin with their milliseconds.
 func olderThan(a, b client.EventID) bool {
-	return bytes.Compare(a.Bytes()[:6], b.Bytes()[:6]) < 0
+	return bytes.Compare(a[:6], b[:6]) < 0
 }
 
 var errNoSpace = errors.New("too many chargers have schedules and are not connected")

@@ -106,7 +106,7 @@ func TestBridge_PushIsBound(t *testing.T) {
 	b := New(Settings{Log: slog.New(slog.DiscardHandler)})
 	c := &charger{b: b, id: "CP1", wakeup: make(chan struct{}, 1), connectors: map[int]*connector{}}
 	mine, other := flex.AssetID{1}, flex.AssetID{2}
-	c.connector(1).asset = client.AssetResponse{ID: mine}
+	c.connector(1).asset = client.AssetResponse{ID: client.AssetID(mine)}
 	b.claim("CP1", socket{c, 1})
 	of := func(asset flex.AssetID, event byte) *wanted {
 		p := profileOf(t, 0, 7400)

@@ -381,7 +381,7 @@ func TestStation_TwoEVSEs(t *testing.T) {
 	s.must(err)
 	power := 7.4
 	second, err := s.client.CreateAsset(t.Context(), client.AssetRequest{
-		SiteID: first.SiteID, ExternalID: "CP1-2", Type: flex.Charger, Properties: &client.AssetProperties{PowerKW: &power},
+		SiteID: first.SiteID, ExternalID: "CP1-2", Type: client.AssetCharger, Properties: &client.AssetProperties{PowerKW: &power},
 	})
 	s.must(err)
 

@@ -511,7 +511,7 @@ func shownProfile(s client.ScheduleResponse) (ocpp.Profile, error) {
 		}
 	}
 
-	return ocpp.New(s.AssetID, steps)
+	return ocpp.New(flex.AssetID(s.AssetID), steps)
 }
 
 // writeBack sends the callbacks that wait, in their order.

@@ -21,7 +21,7 @@
 // each field is that is never left out.
 //
 // The Go client has a struct for each schema but for those of errors and tokens, with the same
-// names for JSON and the same comments. The tests of package wire have a list of the structs.
+// names for JSON and the same comments, and its ids from client_ids.go. The tests of package wire have a list of the structs.
 //
 // An operation is a Route of package api with its Operation, which has its words and its
 // examples. All else follows: its parameters from the types of package wire that the handler
@@ -85,6 +85,12 @@ func generate(root string) (map[string][]byte, error) {
 		return nil, err
 	}
 
+	ids, err := clientIDTypes()
+	if err != nil {
+		return nil, err
+	}
+
+	files[clientIDFile] = ids
 	files["internal/api/openapi.yaml"] = document
 	files[structsFile] = structs
 

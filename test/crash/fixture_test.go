@@ -246,10 +246,10 @@ func (s *service) street(n int, e *endpoint) []*car {
 	in := client.OnboardRequest{
 		Site: client.SiteRequest{MPAN: "1099000010005", Postcode: "SW1A 1AA", StreetAddress: "1 High Street",
 			GaveBoundaryMeterConsentAt: client.At(time.Now().Add(-time.Hour))},
-		Proposition: flex.FullAssetSchedule,
+		Proposition: client.PropositionFullAssetSchedule,
 	}
 	for i := range n {
-		in.Assets = append(in.Assets, client.OnboardingAssetRequest{ExternalID: fmt.Sprintf("car%d", i), Type: flex.Charger})
+		in.Assets = append(in.Assets, client.OnboardingAssetRequest{ExternalID: fmt.Sprintf("car%d", i), Type: client.AssetCharger})
 	}
 	made, err := s.client(4).Onboard(ctx, in)
 	if err != nil {
@@ -280,19 +280,19 @@ func (s *service) use(ctx context.Context, c *car, site client.SiteID, acked *at
 			}
 		case 1, 2:
 			c.tried++
-			in := client.IntentEventRequest{Intent: client.Intent{EnergyRequiredKWh: c.tried, ReadyBy: client.At(time.Now()), ChargingMode: flex.Minimise}}
+			in := client.IntentEventRequest{Intent: client.Intent{EnergyRequiredKWh: c.tried, ReadyBy: client.At(time.Now()), ChargingMode: client.ChargingMinimise}}
 			if ack(api.SetIntent(ctx, c.asset, in)) {
 				c.intent = c.tried
 			}
 		case 3:
 			name := fmt.Sprintf("%s-%d", c.external, len(c.made))
-			_, err := api.CreateAsset(ctx, client.AssetRequest{ExternalID: name, Type: flex.Charger, SiteID: site})
+			_, err := api.CreateAsset(ctx, client.AssetRequest{ExternalID: name, Type: client.AssetCharger, SiteID: site})
 			if ack(err) || client.StatusOf(err) == http.StatusConflict { // made before the kill, unheard
 				c.made = append(c.made, name)
 			}
 		case 4:
 			at := start.Add(-time.Duration(c.halves+1) * flex.HalfHour)
-			r, err := api.PostReadings(ctx, []client.ReadingDataPoint{{AssetID: c.asset, Label: flex.ChargerEnergy, Value: 1.5,
+			r, err := api.PostReadings(ctx, []client.ReadingDataPoint{{AssetID: c.asset, Label: client.LabelChargerEnergy, Value: 1.5,
 				StartTimestamp: client.At(at), EndTimestamp: client.At(at.Add(flex.HalfHour))}})
 			if ack(err) && r.Responses[0].Accepted {
 				c.halves++

@@ -25,7 +25,6 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"flexd/client"
-	"flexd/internal/flex"
 	"flexd/internal/store/storetest"
 )
 
@@ -218,7 +217,7 @@ func (o *objects) step(ctx context.Context, r *recorder, worker int, c caller) e
 	case 3:
 		v := o.next.Add(1)
 		return r.do(worker, call{"intent of " + id.String(), write, v}, func() (int64, error) {
-			in := client.Intent{EnergyRequiredKWh: float64(v) / 1000, ReadyBy: client.At(r.began), ChargingMode: flex.Minimise}
+			in := client.Intent{EnergyRequiredKWh: float64(v) / 1000, ReadyBy: client.At(r.began), ChargingMode: client.ChargingMinimise}
 			return 0, api.SetIntent(ctx, id, client.IntentEventRequest{Intent: in})
 		})
 	case 4:
@@ -257,13 +256,13 @@ func (o *objects) step(ctx context.Context, r *recorder, worker int, c caller) e
 func (o *objects) join(ctx context.Context, r *recorder, worker int, once *client.Client) error {
 	if rand.IntN(2) == 0 {
 		return r.do(worker, call{object: "membership", verb: enrol}, func() (int64, error) {
-			got, err := once.Enrol(ctx, o.site, client.EnrolRequest{Proposition: flex.LimitedPause, OverrideWithdrawal: true})
+			got, err := once.Enrol(ctx, o.site, client.EnrolRequest{Proposition: client.PropositionLimitedPause, OverrideWithdrawal: true})
 			return changed(got.Status, "enrolled"), err
 		})
 	}
 
 	return r.do(worker, call{object: "membership", verb: unenrol}, func() (int64, error) {
-		got, err := once.Unenrol(ctx, o.site, client.UnenrolRequest{Proposition: flex.LimitedPause})
+		got, err := once.Unenrol(ctx, o.site, client.UnenrolRequest{Proposition: client.PropositionLimitedPause})
 		return changed(got.Status, "unenrolled"), err
 	})
 }

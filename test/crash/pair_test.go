@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"flexd/client"
-	"flexd/internal/flex"
 	"flexd/internal/store/storetest"
 )
 
@@ -40,7 +39,7 @@ func TestTwoProcesses(t *testing.T) {
 		}
 		for i, c := range cars {
 			c.tried++
-			in := client.IntentEventRequest{Intent: client.Intent{EnergyRequiredKWh: c.tried, ReadyBy: client.At(time.Now()), ChargingMode: flex.Minimise}}
+			in := client.IntentEventRequest{Intent: client.Intent{EnergyRequiredKWh: c.tried, ReadyBy: client.At(time.Now()), ChargingMode: client.ChargingMinimise}}
 			if err := both[i%2].client(4).SetIntent(t.Context(), c.asset, in); err != nil {
 				t.Fatal(err)
 			}

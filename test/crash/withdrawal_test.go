@@ -79,7 +79,7 @@ func (s *service) credit(site client.SiteID) {
 
 	var org flex.OrgID
 	err = db.ReadAll(s.Context(), func(all *store.All) (err error) {
-		org, err = all.SiteOrg(s.Context(), site)
+		org, err = all.SiteOrg(s.Context(), flex.SiteID(site))
 		return err
 	})
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *service) credit(site client.SiteID) {
 		_, err := tx.Post(s.Context(), &ledger.Booked{Transaction: ledger.Transaction{
 			Key:    "gift",
 			Kind:   ledger.GoodwillCredit,
-			SiteID: site,
+			SiteID: flex.SiteID(site),
 			Time:   flex.Span{From: tx.Now()},
 			Cause:  ledger.Cause{By: "ann"},
 			Postings: []ledger.Posting{

@@ -106,10 +106,10 @@ func (c *cluster) newLoad(cars int) *load {
 			MPAN: "1099000010005", Postcode: "SW1A 1AA", StreetAddress: "1 High Street",
 			GaveBoundaryMeterConsentAt: client.At(time.Now().Add(-time.Hour)),
 		},
-		Proposition: flex.FullAssetSchedule,
+		Proposition: client.PropositionFullAssetSchedule,
 	}
 	for i := range cars {
-		in.Assets = append(in.Assets, client.OnboardingAssetRequest{ExternalID: fmt.Sprintf("car%d", i), Type: flex.Charger})
+		in.Assets = append(in.Assets, client.OnboardingAssetRequest{ExternalID: fmt.Sprintf("car%d", i), Type: client.AssetCharger})
 	}
 	made, err := l.clients[0].Onboard(c.Context(), in)
 	if err != nil {
@@ -154,20 +154,20 @@ func (l *load) use(ctx context.Context, c *car, by *rand.Rand) {
 			}
 		case 1, 2:
 			c.tried++
-			in := client.Intent{EnergyRequiredKWh: c.tried, ReadyBy: client.At(time.Now()), ChargingMode: flex.Minimise}
+			in := client.Intent{EnergyRequiredKWh: c.tried, ReadyBy: client.At(time.Now()), ChargingMode: client.ChargingMinimise}
 			if l.ack(api.SetIntent(ctx, c.asset, client.IntentEventRequest{Intent: in})) {
 				c.intent = c.tried
 			}
 		case 3:
 			name := fmt.Sprintf("%s-%d", c.external, len(c.made))
-			_, err := api.CreateAsset(ctx, client.AssetRequest{ExternalID: name, Type: flex.Charger, SiteID: l.site})
+			_, err := api.CreateAsset(ctx, client.AssetRequest{ExternalID: name, Type: client.AssetCharger, SiteID: l.site})
 			if l.ack(err) || client.StatusOf(err) == http.StatusConflict { // made before, and the answer was lost
 				c.made = append(c.made, name)
 			}
 		case 4:
 			at := start.Add(-time.Duration(c.halves+1) * flex.HalfHour)
 			r, err := api.PostReadings(ctx, []client.ReadingDataPoint{{
-				AssetID: c.asset, Label: flex.ChargerEnergy, Value: 1.5,
+				AssetID: c.asset, Label: client.LabelChargerEnergy, Value: 1.5,
 				StartTimestamp: client.At(at), EndTimestamp: client.At(at.Add(flex.HalfHour)),
 			}})
 			if l.ack(err) && r.Responses[0].Accepted {
