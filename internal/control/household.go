@@ -30,6 +30,8 @@ type HouseholdCar struct {
 	ChargeNow time.Time
 
 	Planned   bool // whether there is a schedule; what follows is of it
+	Held      Held // what left it less room than it could use
+	OffPeak   bool // whether only the cheap hours of its tariff may be used
 	Charging  []flex.Span
 	Energy    flex.WattHours
 	Shortfall flex.WattHours
@@ -47,6 +49,31 @@ type HouseholdCar struct {
 	Carbon       float64
 	CarbonAtOnce float64
 	CarbonKnown  bool
+}
+
+// Held is what holds a plan back.
+type Held int
+
+// What can hold a plan back.
+const (
+	NotHeld    Held = iota
+	HeldBySite      // the main fuse of the home
+	HeldByGrid      // a cap of a group or of the fleet
+)
+
+// heldBack is what held a plan back, the home's own first.
+func heldBack(caps []BindingCap) Held {
+	if len(caps) == 0 {
+		return NotHeld
+	}
+
+	for _, c := range caps {
+		if c.Site {
+			return HeldBySite
+		}
+	}
+
+	return HeldByGrid
 }
 
 // HouseholdBattery is a home battery with what it does next.
@@ -71,7 +98,7 @@ func (d *Service) Household(
 
 	for _, a := range assets {
 		if a.Type.Charges() {
-			car, err := d.householdCar(ctx, org, a)
+			car, err := d.householdCar(ctx, org, a, h.Now)
 			if err != nil {
 				return h, err
 			}
@@ -98,6 +125,7 @@ func (d *Service) householdCar(
 	ctx context.Context,
 	org flex.OrgID,
 	a flex.Asset,
+	now time.Time,
 ) (HouseholdCar, error) {
 	car := HouseholdCar{Asset: a, Zone: flex.London}
 	if err := d.readCharging(ctx, org, &car); err != nil {
@@ -116,7 +144,12 @@ func (d *Service) householdCar(
 	car.Zone = zoneOf(x.From.Tariff)
 	car.Need = x.From.Need
 	car.ReadyBy = x.From.ReadyBy
-	car.ChargeNow = x.From.ChargeNow.To
+	if x.From.ChargeNow.To.After(now) {
+		car.ChargeNow = x.From.ChargeNow.To
+	}
+
+	car.Held = heldBack(x.Caps)
+	car.OffPeak = x.From.Tariff.OffPeak != "" && !x.From.MayChargePeak
 	car.Energy = x.Plan.Energy
 	car.Shortfall = x.Plan.Shortfall
 	car.Periods = x.Plan.Periods

@@ -178,55 +178,111 @@ func (l *speech) planText(c control.HouseholdCar, now time.Time) string {
 
 	by := l.when(c.ReadyBy, c.Zone, "15:04 on Monday")
 
-	if c.Shortfall > 0 {
+	ahead := spansAfter(c.Charging, now)
+
+	switch {
+	case c.Shortfall > 0:
+		return l.shortText(c, ahead, by)
+
+	case len(ahead) > 0:
 		return l.say(
-			"It charges {1}. That is not enough: of the {2} kWh by {3}, {4} will be missing.",
-			l.spansText(c),
+			"It charges {1}, and has the {2} kWh by {3}.",
+			l.spansText(ahead, c.Zone),
+			short(c.Need),
+			by,
+		)
+
+	case len(c.Charging) > 0: // what it did is in the history
+		return l.say(
+			"It was planned to charge {1}, and to have the {2} kWh by {3}. Nothing more is planned until then.",
+			l.spansText(c.Charging, c.Zone),
+			short(c.Need),
+			by,
+		)
+
+	case c.Need == 0:
+		return l.say("Nothing is asked for, so it does not charge.")
+
+	}
+
+	return l.say(
+		"The {1} kWh that were asked for by {2} are there: it does not charge any more.",
+		short(c.Need),
+		by,
+	)
+}
+
+// shortText says that what is planned is not enough.
+func (l *speech) shortText(
+	c control.HouseholdCar,
+	ahead []flex.Span,
+	by string,
+) string {
+	if len(ahead) == 0 {
+		return l.say(
+			"It does not charge any more: of the {1} kWh by {2}, {3} will be missing.",
 			short(c.Need),
 			by,
 			short(c.Shortfall),
 		)
 	}
 
-	if len(c.Charging) == 0 && c.Need == 0 {
-		return l.say("Nothing is asked for, so it does not charge.")
-	}
-
-	if len(c.Charging) == 0 {
-		return l.say(
-			"The {1} kWh that were asked for by {2} are there: it does not charge any more.",
-			short(c.Need),
-			by,
-		)
-	}
-
-	if charged(c, now) {
-		return l.say(
-			"It was planned to charge {1}, and to have the {2} kWh by {3}. Nothing more is planned until then.",
-			l.spansText(c),
-			short(c.Need),
-			by,
-		)
-	}
-
 	return l.say(
-		"It charges {1}, and has the {2} kWh by {3}.",
-		l.spansText(c),
+		"It charges {1}. That is not enough: of the {2} kWh by {3}, {4} will be missing.",
+		l.spansText(ahead, c.Zone),
 		short(c.Need),
 		by,
+		short(c.Shortfall),
 	)
+}
+
+// whyText says why a car charges when it does; it says nothing where that is not known.
+func (l *speech) whyText(c control.HouseholdCar, now time.Time) string {
+	idle := len(spansAfter(c.Charging, now)) == 0
+	switch {
+	case planOver(c, now), idle && c.Shortfall == 0:
+		return ""
+
+	case !c.ChargeNow.IsZero(): // the page says so beside the button that ends it
+		return ""
+
+	case c.Held == control.HeldBySite:
+		return l.say("At times the main fuse of your home leaves it less than it could use.")
+
+	case c.Held == control.HeldByGrid:
+		return l.say("At times the electricity network leaves it less than it could use.")
+
+	case c.Shortfall > 0 && c.OffPeak:
+		return l.say("Only the cheap hours of your tariff may be used.")
+
+	case c.Shortfall > 0:
+		return l.say("The time is too short for more.")
+
+	case !c.Priced || c.AtOnce <= c.Cost:
+		return ""
+
+	case c.OffPeak:
+		return l.say("These are the times at which electricity costs the market least, within the cheap hours of your tariff.")
+
+	}
+
+	return l.say("These are the times at which electricity costs the market least until then.")
+}
+
+// spansAfter are the spans that are not over yet.
+func spansAfter(spans []flex.Span, now time.Time) []flex.Span {
+	for i, s := range spans {
+		if s.To.After(now) {
+			return spans[i:]
+		}
+	}
+
+	return nil
 }
 
 // planOver reports whether the time by which a car was to be ready is past, and nothing else is asked of it.
 func planOver(c control.HouseholdCar, now time.Time) bool {
 	return !now.Before(c.ReadyBy) && !c.ChargeNow.After(now)
-}
-
-// charged reports whether all that a car is planned to charge lies in the past. What it did is in the history:
-// a plan says only what it was to do.
-func charged(c control.HouseholdCar, now time.Time) bool {
-	n := len(c.Charging)
-	return n > 0 && !c.Charging[n-1].To.After(now)
 }
 
 // overText says what a plan was that has ended, while the car is still plugged in.
@@ -237,7 +293,7 @@ func (l *speech) overText(c control.HouseholdCar) string {
 	if len(c.Charging) > 0 {
 		text = l.say(
 			"It was planned to charge {1}, for the {2} kWh by {3}.",
-			l.spansText(c),
+			l.spansText(c.Charging, c.Zone),
 			short(c.Need),
 			by,
 		)
@@ -247,16 +303,18 @@ func (l *speech) overText(c control.HouseholdCar) string {
 		text += " " + l.say("Of them {1} kWh were out of reach.", short(c.Shortfall))
 	}
 
-	return text + " " + l.say("That plan is over: what the car charges from now on is not planned.")
+	return text + " " +
+		l.say("That plan is over: what the car charges from now on is not planned.") + " " +
+		l.say("The next plan is made when the car is plugged in again, or when you ask for something here.")
 }
 
 // spansText says when a car charges, as "23:30 to 02:10 and 04:00 to 05:00".
-func (l *speech) spansText(c control.HouseholdCar) string {
-	texts := make([]string, 0, len(c.Charging))
-	for _, s := range c.Charging {
+func (l *speech) spansText(spans []flex.Span, zone *time.Location) string {
+	texts := make([]string, 0, len(spans))
+	for _, s := range spans {
 		texts = append(
 			texts,
-			l.say("{1} to {2}", clockIn(s.From, c.Zone), clockIn(s.To, c.Zone)),
+			l.say("{1} to {2}", clockIn(s.From, zone), clockIn(s.To, zone)),
 		)
 	}
 
@@ -402,7 +460,7 @@ func (l *speech) priceChart(c control.HouseholdCar) template.HTML {
 			"Prices from {1} to {2}; the car charges {3}",
 			clockIn(pic.from, c.Zone),
 			clockIn(pic.to, c.Zone),
-			l.spansText(c),
+			l.spansText(c.Charging, c.Zone),
 		),
 	)
 

@@ -277,6 +277,86 @@ func TestHousehold_ClockChange(t *testing.T) {
 		// 01:00 UTC is 02:00 by the clocks, from that instant on.
 		status, page := e.get(t, e.page)
 		want(t, status, page, 200, "It charges 02:00 to 04:00, and has the 14.8 kWh by 07:00 on Sunday.")
+
+		e.now = time.Date(2026, 3, 29, 5, 59, 59, 0, time.UTC)
+		_, page = e.get(t, e.link(t, reward.LinkOptions{}))
+		want(t, 200, page, 200, "by 07:00 on Sunday. Nothing more is planned until then.")
+		e.now = e.now.Add(time.Second)
+		_, page = e.get(t, e.link(t, reward.LinkOptions{}))
+		want(t, 200, page, 200, "It was planned to charge 02:00 to 04:00, for the 14.8 kWh by 07:00 on Sunday. That plan is over")
+	})
+}
+
+// In the night that repeats an hour both of its times are told apart.
+func TestHousehold_HourRepeated(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		e.now = time.Date(2026, 10, 24, 17, 0, 0, 0, time.UTC)
+		e.publish(t) // £50 from 01:00 UTC, the second time that the clocks show 01:00
+		e.page = e.link(t, reward.LinkOptions{})
+		e.plugIn(t)
+		status, page := e.get(t, e.page)
+		want(t, status, page, 200, "It charges 01:00 GMT to 03:00, and has the 14.8 kWh by 07:00 on Sunday.")
+
+		e.now = time.Date(2026, 10, 25, 6, 30, 0, 0, time.UTC) // 06:30: 07:00 by summer's clocks is no end
+		_, page = e.get(t, e.link(t, reward.LinkOptions{}))
+		want(t, 200, page, 200, "by 07:00 on Sunday. Nothing more is planned until then.")
+		e.now = e.now.Add(30 * time.Minute)
+		_, page = e.get(t, e.link(t, reward.LinkOptions{}))
+		want(t, 200, page, 200, "That plan is over")
+	})
+}
+
+// The page tells of tonight alone: what is over is not said to come, whichever of two cars it is of.
+func TestHousehold_NightPasses(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		early := e.asset
+		e.plugIn(t)
+		e.asset = e.Asset(e.site, flex.ElectricVehicle, 7400)
+		e.plugIn(t)
+		status, page := e.wish(t, "act", "wish", "ready_by", "09:00", "kwh", "37") // five hours, of which four are at £50
+		want(t, status, page, 200, "It charges 01:00 to 03:00,", "and has the 37.0 kWh by 09:00 on Friday.",
+			"These are the times at which electricity costs the market least until then.")
+
+		at := func(clock string) string {
+			t.Helper()
+			now, err := time.Parse(time.RFC3339, "2026-01-"+clock+":00Z")
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.now = now
+			e.page = e.link(t, reward.LinkOptions{})
+			status, page := e.get(t, e.page)
+			want(t, status, page, 200, "<h1>Your home</h1>")
+			return page
+		}
+
+		want(t, 200, at("16T00:30"), 200, "It charges 01:00 to 03:00, and has the 14.8 kWh by 07:00 on Friday.")
+
+		page = at("16T03:30")
+		want(t, 200, page, 200, "It was planned to charge 01:00 to 03:00, and to have the 14.8 kWh by 07:00 on Friday. Nothing more is planned until then.")
+		refuse(t, page, "It charges 01:00 to 03:00")
+
+		page = at("16T07:00") // the very instant
+		want(t, 200, page, 200, "It was planned to charge 01:00 to 03:00, for the 14.8 kWh by 07:00 on Friday.", "The next plan is made when",
+			"by 09:00 on Friday", `value="07:00"`)
+		if n := strings.Count(page, "Skip tonight"); n != 1 {
+			t.Errorf("%d cars can skip the night, want the one whose plan goes on", n)
+		}
+
+		page = at("16T09:00")
+		refuse(t, page, "It charges", "Skip tonight", "It carries")
+		_, page = e.get(t, e.page+"?lang=de")
+		want(t, 200, page, 200, "Es sollte 01:00 bis 03:00 laden, für die 14.8 kWh bis 07:00 am Freitag.", "Der nächste Plan entsteht")
+		e.get(t, e.page+"?lang=en")
+
+		// A wish makes the next plan, of its car alone.
+		e.publish(t)
+		e.asset = early
+		status, page = e.wish(t, "act", "wish", "ready_by", "07:00")
+		want(t, status, page, 200, "by 07:00 on Saturday.", "by 09:00 on Friday.", "That plan is over")
+		status, page = e.wish(t, "act", "now", "hours", "1")
+		want(t, status, page, 200, "It charges at once until 10:00.")
+		want(t, 200, at("16T10:00"), 200, "Charge now")
 	})
 }
 

@@ -69,6 +69,8 @@ func functionsIn(l *speech) template.FuncMap {
 		"mode":     l.modeText,
 		"compared": l.comparedText,
 		"away":     l.awayText,
+		"why":      l.whyText,
+		"over":     planOver,
 	}
 }
 
