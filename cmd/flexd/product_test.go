@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"flexd/internal/control"
+	"flexd/internal/flex"
 )
 
 // TestProduct imports products, twice to the same effect, lists and withdraws one.
@@ -76,6 +77,27 @@ func TestProduct_Columns(t *testing.T) {
 		if err != nil && !(strings.Contains(err.Error(), want) && strings.Contains(err.Error(), "baseline,participation")) {
 			t.Errorf("with %q: %v", more, err)
 		}
+	}
+}
+
+// Each wrong row of a file is named with its line, twenty at most, and the right ones between them are not.
+func TestProduct_WrongRows(t *testing.T) {
+	head := "reference,service,start_timestamp,end_timestamp,volume_kw,price_gbp_per_mwh\n"
+	right := "DFS-1,dfs,2026-01-15T18:00:00Z,2026-01-15T19:00:00Z,500,250\n"
+	badTime := "DFS-2,dfs,yesterday,2026-01-15T19:00:00Z,500,250\n"
+	badVolume := "DFS-3,dfs,2026-01-15T18:00:00Z,2026-01-15T19:00:00Z,-1,250\n"
+
+	_, err := control.ReadProducts(strings.NewReader(head+right+badTime+right+badVolume), "Ann")
+	if flex.KindOf(err) != flex.Invalid || !strings.Contains(err.Error(), "line 3: ") || !strings.Contains(err.Error(), "line 5: ") {
+		t.Errorf("two wrong rows: %v", err)
+	}
+	if strings.Contains(err.Error(), "line 2") || strings.Contains(err.Error(), "line 4") {
+		t.Errorf("rows that are right are named: %v", err)
+	}
+
+	_, err = control.ReadProducts(strings.NewReader(head+strings.Repeat(badTime, 33)), "Ann")
+	if n := strings.Count(err.Error(), "line "); n != 20 || !strings.HasSuffix(err.Error(), "; and 13 more rows") {
+		t.Errorf("33 wrong rows, %d named: %v", n, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"flexd/internal/access"
@@ -65,7 +66,7 @@ func (p *searchPage) alone() (page, site string) {
 	return "", ""
 }
 
-// noteFound writes down that people's sites were found, and not what was looked for: that may be
+// noteFound writes down which people's sites were found, and not what was looked for: that may be
 // somebody's e-mail address. The subject is the site that was found alone, if one was.
 func (s *Server) noteFound(r *request, p searchPage, subject string) error {
 	if len(p.Assets)+len(p.Sites) == 0 {
@@ -73,18 +74,32 @@ func (s *Server) noteFound(r *request, p searchPage, subject string) error {
 	}
 
 	shown := fmt.Sprintf(
-		"%s, %s",
+		"%s, %s, at %s",
 		count(len(p.Sites), "site"),
 		count(len(p.Assets), "asset"),
+		strings.Join(p.siteIDs(), " "),
 	)
 
 	return s.act(
 		r,
 		access.Action{
-			Act:     "see what a search finds",
+			Act:     flex.ActSearch,
 			Subject: subject,
 			Detail:  shown,
 		},
 		func() error { return nil },
 	)
+}
+
+// siteIDs are the sites of what was found, each once, in the order of their ids.
+func (p *searchPage) siteIDs() (ids []string) {
+	for _, t := range p.Sites {
+		ids = append(ids, t.ID.String())
+	}
+
+	for _, a := range p.Assets {
+		ids = append(ids, a.SiteID.String())
+	}
+
+	return slices.Compact(slices.Sorted(slices.Values(ids)))
 }

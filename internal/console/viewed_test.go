@@ -78,9 +78,16 @@ func TestViewed(t *testing.T) {
 		}
 		d.wants(d.page("/console/audit?site="+site.String()), "see statement", site.String())
 
+		// a list of several is an entry at each of them
+		for _, shown := range sites {
+			if got := d.acts(shown.ID); len(got) == 0 || got[0] != "bob see what a search finds" {
+				t.Errorf("at a site of the list: %v", got)
+			}
+		}
+
 		// what a search finds alone is opened at once: both are written down
 		d.get("/console/search?q=" + site.String())
-		if got := d.acts(site); len(got) != 5 || got[0] != "bob see what a search finds" {
+		if got := d.acts(site); len(got) != 6 || got[0] != "bob see what a search finds" {
 			t.Errorf("after a search that found the site alone: %v", got)
 		}
 
@@ -99,7 +106,7 @@ func TestViewed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := d.acts(site); len(got) != 5 {
+		if got := d.acts(site); len(got) != 6 {
 			t.Errorf("after the erasure %v is left", got)
 		}
 		log := d.page("/console/audit.csv")

@@ -140,6 +140,14 @@ func (d *Service) householdCar(
 		return car, err
 	}
 
+	car.setPlan(&x, now)
+	err = d.readCarbon(ctx, org, &car, x.From.Power)
+
+	return car, err
+}
+
+// setPlan takes over what an asset's schedule says.
+func (car *HouseholdCar) setPlan(x *Explanation, now time.Time) {
 	car.Planned = true
 	car.Zone = zoneOf(x.From.Tariff)
 	car.Need = x.From.Need
@@ -159,10 +167,6 @@ func (d *Service) householdCar(
 	)
 
 	car.Charging = openSpans(x.Steps)
-
-	err = d.readCarbon(ctx, org, &car, x.From.Power)
-
-	return car, err
 }
 
 // readCarbon compares the carbon dioxide of a car's plan with that of charging at once.

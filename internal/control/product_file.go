@@ -2,9 +2,11 @@ package control
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"flexd/internal/csvfile"
 	"flexd/internal/flex"
@@ -34,21 +36,26 @@ var productOptions = []string{
 // ReadProducts reads products from CSV with ProductColumns and, if they are given, direction (down, up),
 // availability_gbp_per_mw_per_hour, baseline, participation (opt_in, opt_out), answer_by, group and
 // gsp_group. Other columns are refused: one that is misspelt would have a product be settled by
-// another baseline. A file that cannot be read is flex.Invalid, and so is a product that can never be;
-// either is said with its line.
+// another baseline. A file that cannot be read is flex.Invalid, and so are products that can never be:
+// each is said with its line, wrongRowsMax at most.
 func ReadProducts(f io.Reader, who string) (products []flex.Product, err error) {
+	var wrong []string
+
 	for row, err := range csvfile.ReadKnown(f, ProductColumns, productOptions) {
 		if err != nil {
-			return nil, err
+			return nil, wrongRows(append(wrong, err.Error()))
 		}
 
 		p, err := productOf(row)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			if e := checkProduct(&p); e != nil {
+				err = row.Fault("%v", e)
+			}
 		}
 
-		if err := checkProduct(&p); err != nil {
-			return nil, row.Fault("%v", err)
+		if err != nil {
+			wrong = append(wrong, err.Error())
+			continue
 		}
 
 		p.Who = who
@@ -58,7 +65,24 @@ func ReadProducts(f io.Reader, who string) (products []flex.Product, err error) 
 		}
 	}
 
-	return products, nil
+	return products, wrongRows(wrong)
+}
+
+// wrongRowsMax is how many wrong rows of a file are named.
+const wrongRowsMax = 20
+
+// wrongRows is the failure of a file with wrong rows; nil if there is none.
+func wrongRows(wrong []string) error {
+	if len(wrong) == 0 {
+		return nil
+	}
+
+	named := strings.Join(wrong[:min(len(wrong), wrongRowsMax)], "; ")
+	if more := len(wrong) - wrongRowsMax; more > 0 {
+		named += fmt.Sprintf("; and %d more rows", more)
+	}
+
+	return flex.Fail(flex.Invalid, "%s", named)
 }
 
 // productOf reads a row.

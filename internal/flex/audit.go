@@ -18,3 +18,6 @@ type AuditEntry struct {
 
 // ActDone is the outcome of an act that succeeded.
 const ActDone = "done"
+
+// ActSearch is the act of an operator who is shown what a search finds. Its detail has the ids of the sites.
+const ActSearch = "see what a search finds"

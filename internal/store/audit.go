@@ -79,11 +79,24 @@ func (all *All) EndAct(
 type ActFilter struct {
 	Who string
 	Act string
-	// what it was done to, as the id of a site
+	// what it was done to, as the id of a site; searches that found the site too
 	Subject string
 	Org     flex.OrgID
 	Before  flex.AuditID // those older than this one: the next page
 	Limit   int
+}
+
+// about keeps the acts on the filter's subject, and the searches that found it.
+func (f *ActFilter) about(w *condition) {
+	if f.Subject == "" {
+		return
+	}
+
+	subject, found := w.param(f.Subject), w.param(f.Subject)
+
+	// written out, so that the index of searches is used
+	w.text.WriteString(" AND (subject = " + subject +
+		" OR (act = '" + flex.ActSearch + "' AND detail LIKE '%' || " + found + " || '%'))")
 }
 
 // Acts returns the acts of the filter, newest first; in a context of some organisations, those on
@@ -100,9 +113,7 @@ func (all *All) Acts(ctx context.Context, f ActFilter) ([]flex.AuditEntry, error
 		w.text.WriteString(" AND act = " + w.param(f.Act))
 	}
 
-	if f.Subject != "" {
-		w.text.WriteString(" AND subject = " + w.param(f.Subject))
-	}
+	f.about(w)
 
 	if !f.Org.IsZero() {
 		w.text.WriteString(" AND org_id = " + w.param(f.Org.Bytes()))
