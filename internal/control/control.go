@@ -104,7 +104,7 @@ func (d *Service) replan(
 	}
 
 	if !ok && (c.Fuse > 0 || c.Battery) {
-		if done, err := d.replanSite(ctx, tx, c, why); err != nil || done {
+		if done, err := d.replanSite(ctx, tx, why, c); err != nil || done {
 			return err
 		}
 	}

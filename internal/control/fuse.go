@@ -72,19 +72,19 @@ func (c *siteCar) end(from time.Time) time.Time {
 	return later(c.from.ReadyBy, c.from.ChargeNow.To)
 }
 
-// replanSite plans what is plugged in behind a site's main fuse as one, for a cause of one of its
+// replanSite plans what is plugged in behind a site's main fuse as one, for a cause of some of its
 // assets, and commits what changed. It is false, and nothing is done, where the fuse cannot bind.
 func (d *Service) replanSite(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
 	why change,
+	cars ...*store.Charging,
 ) (bool, error) {
-	if err := tx.LockSite(ctx, c.Asset.SiteID); err != nil {
+	if err := tx.LockSite(ctx, cars[0].Asset.SiteID); err != nil {
 		return false, fmt.Errorf("lock the site: %w", err)
 	}
 
-	f, err := d.planSite(ctx, tx, c, why)
+	f, err := d.planSite(ctx, tx, why, cars)
 	if err != nil || f == nil {
 		return false, err
 	}
@@ -93,7 +93,7 @@ func (d *Service) replanSite(
 		return true, err
 	}
 
-	return true, d.planAround(ctx, tx, c)
+	return true, d.planAround(ctx, tx, cars[0])
 }
 
 // planSite plans a site as one. It is nil where the fuse cannot bind, and nothing is in force that
@@ -101,9 +101,10 @@ func (d *Service) replanSite(
 func (d *Service) planSite(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
 	why change,
+	cars []*store.Charging,
 ) (*behindFuse, error) {
+	c := cars[0]
 	h, err := d.homeBeside(ctx, tx, c)
 	if err != nil || c.Fuse == 0 && h == nil {
 		return nil, err
@@ -122,15 +123,33 @@ func (d *Service) planSite(
 		return nil, err
 	}
 
-	var e store.Effective
-	e, f.prices, err = situation(ctx, tx, c, f.from, why.intent)
+	inputs, err := f.inputs(ctx, tx, why, cars)
 	if err != nil {
 		return nil, err
 	}
 
 	return f.plan(ctx, tx, d, func(f *behindFuse) {
-		f.gather(c, why, e, found, loads)
+		for i, c := range cars {
+			f.addCause(c, why, inputs[i])
+		}
+		f.gather(found, loads)
 	})
+}
+
+// inputs reads the prices, and what the cars with a cause of their own are planned from.
+func (f *behindFuse) inputs(
+	ctx context.Context,
+	tx *store.Tx,
+	why change,
+	cars []*store.Charging,
+) (all []store.Effective, err error) {
+	all = make([]store.Effective, len(cars))
+	all[0], f.prices, err = situation(ctx, tx, cars[0], f.from, why.intent)
+	for i := 1; i < len(cars) && err == nil; i++ {
+		all[i], err = needed(ctx, tx, cars[i], f.from, why.intent)
+	}
+
+	return all, err
 }
 
 // plan solves a site as it is posed: with its batteries, if it has any.
@@ -285,15 +304,12 @@ func hasTail(s *store.Schedule) bool {
 		s.End().After(later(s.From.ReadyBy, s.From.ChargeNow.To))
 }
 
-// gather makes cars of what is planned, and draws of all else that is plugged in.
-func (f *behindFuse) gather(
+// addCause adds a car that is planned for a cause of its own.
+func (f *behindFuse) addCause(
 	c *store.Charging,
 	why change,
 	e store.Effective,
-	found []store.Planned,
-	loads []store.Load,
 ) {
-	planned := map[flex.AssetID]bool{c.Asset.ID: true}
 	own := &store.Planned{
 		Session:  c.Session.ID,
 		MarketAt: c.Session.MarketAt,
@@ -301,14 +317,27 @@ func (f *behindFuse) gather(
 	}
 
 	own.Current.AssetID = c.Asset.ID
-	f.cars = []*siteCar{
-		{member: member{Planned: own, from: e}, charging: c, why: why},
+	f.cars = append(f.cars, &siteCar{
+		member:   member{Planned: own, from: e},
+		charging: c,
+		why:      why,
+	})
+}
+
+// gather makes cars of what else is planned, and draws of all else that is plugged in.
+func (f *behindFuse) gather(
+	found []store.Planned,
+	loads []store.Load,
+) {
+	planned := map[flex.AssetID]bool{}
+	for _, car := range f.cars {
+		planned[car.Current.AssetID] = true
 	}
 
 	for i := range found {
 		p := &found[i]
-		if p.Current.AssetID == c.Asset.ID {
-			own.Taken = p.Taken
+		if car := f.carNamed(p.Current.AssetID); car != nil {
+			car.Taken = p.Taken
 			continue
 		}
 

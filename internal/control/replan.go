@@ -1,9 +1,11 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -285,7 +287,7 @@ func (d *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 	for {
 		var same []flex.SessionID
-		var changed []flex.AssetID
+		var changed [][]flex.AssetID
 		var now time.Time
 		err := d.DB.Read(ctx, org.ID, func(tx *store.Tx) error {
 			now = tx.Now()
@@ -311,8 +313,10 @@ func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 			}
 		}
 
-		for _, asset := range changed {
-			err := d.refresh(ctx, org.ID, asset, byInputs, t)
+		looked := len(same)
+		for _, assets := range changed {
+			looked += len(assets)
+			err := d.refresh(ctx, org.ID, byInputs, t, assets...)
 			if err != nil {
 				return err
 			}
@@ -320,34 +324,49 @@ func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 
 		t.planned += len(same)
 
-		if len(same)+len(changed) < dueMax {
+		if looked < dueMax {
 			return nil
 		}
 	}
 }
 
-// sort parts sessions whose schedule stays from the assets that would be given another one.
+// whichDiffer parts sessions whose schedule stays from the assets that would be given another one, those of one
+// site together.
 func (d *Service) whichDiffer(
 	ctx context.Context,
 	tx *store.Tx,
 	found []store.Planned,
-) (same []flex.SessionID, changed []flex.AssetID, err error) {
+) (same []flex.SessionID, changed [][]flex.AssetID, err error) {
 	w, err := readPluggedIn(ctx, tx)
 	if err != nil {
 		return nil, nil, err
 	}
 
+	at := map[flex.SiteID]int{}
 	for i := range found {
-		differs, err := d.differs(ctx, tx, w, found[i].Current.AssetID)
+		asset := found[i].Current.AssetID
+		c, err := tx.Charging(ctx, asset)
 		if err != nil {
 			return nil, nil, err
 		}
 
-		if differs {
-			changed = append(changed, found[i].Current.AssetID)
-		} else {
-			same = append(same, found[i].Session)
+		differs, err := d.differs(ctx, tx, w, &c)
+		if err != nil {
+			return nil, nil, err
 		}
+		if !differs {
+			same = append(same, found[i].Session)
+			continue
+		}
+
+		n, ok := at[c.Asset.SiteID]
+		if !ok {
+			n = len(changed)
+			at[c.Asset.SiteID] = n
+			changed = append(changed, nil)
+		}
+
+		changed[n] = append(changed[n], asset)
 	}
 
 	return same, changed, nil
@@ -358,11 +377,10 @@ func (d *Service) differs(
 	ctx context.Context,
 	tx *store.Tx,
 	w *pluggedIn,
-	asset flex.AssetID,
+	c *store.Charging,
 ) (bool, error) {
-	c, err := tx.Charging(ctx, asset)
-	if err != nil || !refreshable(&c, tx.Now()) {
-		return false, err
+	if !refreshable(c, tx.Now()) {
+		return false, nil
 	}
 	if c.Battery && w.assetHeadroom == nil {
 		return true, nil
@@ -376,13 +394,13 @@ func (d *Service) differs(
 	}
 
 	var next *store.Schedule
-	err = w.without(ctx, tx, &c, func(r *assetHeadroom) (err error) {
-		under, err := w.under(ctx, tx, &c, r)
+	err := w.without(ctx, tx, c, func(r *assetHeadroom) (err error) {
+		under, err := w.under(ctx, tx, c, r)
 		if err != nil {
 			return err
 		}
 
-		next, _, err = d.draft(ctx, tx, &c, byInputs, under)
+		next, _, err = d.draft(ctx, tx, c, byInputs, under)
 		return err
 	})
 
@@ -398,42 +416,108 @@ func refreshable(c *store.Charging, now time.Time) bool {
 	return c.Open() && c.Controlled && c.Session.ReadyBy.After(now)
 }
 
-// refresh plans one asset anew without an event.
+// refresh plans assets of one site anew without an event, in one transaction: a site that is planned as one is
+// planned once for all of them.
 func (d *Service) refresh(
 	ctx context.Context,
 	org flex.OrgID,
-	asset flex.AssetID,
 	why change,
 	t *tally,
+	assets ...flex.AssetID,
 ) error {
 	var planned, changed int
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		planned, changed = 0, 0
 
-		if err := tx.LockAsset(ctx, asset); err != nil {
-			if flex.KindOf(err) == flex.NotFound {
-				return nil // deleted since
-			}
-			return err
-		}
-
-		c, err := tx.Charging(ctx, asset)
+		cars, sessions, err := lockCars(ctx, tx, assets)
 		if err != nil {
 			return err
 		}
 
-		if refreshable(&c, tx.Now()) {
-			before := c.Session.Generation
-			if err := d.replan(ctx, tx, &c, why); err != nil {
-				return err
-			}
-			planned, changed = 1, int(c.Session.Generation-before)
+		before := generations(cars)
+		if err := d.replanTogether(ctx, tx, cars, why); err != nil {
+			return err
 		}
 
-		return tx.Done(ctx, tx.Now(), c.Session.ID)
+		planned, changed = len(cars), generations(cars)-before
+
+		return tx.Done(ctx, tx.Now(), sessions...)
 	})
 
 	t.planned, t.changed = t.planned+planned, t.changed+changed
 
 	return err
+}
+
+// lockCars locks assets in the order of their ids, and reads those that may be planned anew, and the sessions of all
+// that were not deleted since.
+func lockCars(
+	ctx context.Context,
+	tx *store.Tx,
+	assets []flex.AssetID,
+) (cars []*store.Charging, sessions []flex.SessionID, err error) {
+	ordered := slices.SortedFunc(slices.Values(assets), func(a, b flex.AssetID) int {
+		return bytes.Compare(a[:], b[:])
+	})
+
+	for _, asset := range ordered {
+		err := tx.LockAsset(ctx, asset)
+		if flex.KindOf(err) == flex.NotFound {
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+
+		c, err := tx.Charging(ctx, asset)
+		if err != nil {
+			return nil, nil, err
+		}
+
+		sessions = append(sessions, c.Session.ID)
+		if refreshable(&c, tx.Now()) {
+			cars = append(cars, &c)
+		}
+	}
+
+	return cars, sessions, nil
+}
+
+// generations adds up how many schedules sessions have had.
+func generations(cars []*store.Charging) (sum int) {
+	for _, c := range cars {
+		sum += int(c.Session.Generation)
+	}
+	return sum
+}
+
+// replanTogether plans locked assets of one site anew: as one, where they are several and the site is planned so,
+// or one after the other.
+func (d *Service) replanTogether(
+	ctx context.Context,
+	tx *store.Tx,
+	cars []*store.Charging,
+	why change,
+) error {
+	if len(cars) > 1 && (cars[0].Fuse > 0 || cars[0].Battery) {
+		_, capped, err := tx.LockCaps(ctx)
+		if err != nil {
+			return fmt.Errorf("lock the caps: %w", err)
+		}
+
+		if !capped {
+			done, err := d.replanSite(ctx, tx, why, cars...)
+			if err != nil || done {
+				return err
+			}
+		}
+	}
+
+	for _, c := range cars {
+		if err := d.replan(ctx, tx, c, why); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }

@@ -78,9 +78,9 @@ func (d *Service) replanFused(
 		if err := d.refresh(
 			ctx,
 			org,
-			found[i].Current.AssetID,
 			byMarket,
 			t,
+			found[i].Current.AssetID,
 		); err != nil {
 			return nil, err
 		}
