@@ -157,7 +157,8 @@ var operationsRoutes = []Route{
 						"planned_kw": 0,
 						"without_flexd_kw": 7.4,
 						"lowest_kw": 0,
-						"highest_kw": 7.4
+						"highest_kw": 7.4,
+						"battery_dispatch_kw": -5
 					}
 				],
 				"exceptions": []

@@ -12,6 +12,7 @@ import (
 	"flexd/internal/delivery"
 	"flexd/internal/flex"
 	"flexd/internal/operations"
+	"flexd/internal/store"
 )
 
 type fleetAnswer struct {
@@ -27,6 +28,7 @@ type fleetAnswer struct {
 		Without float64 `json:"without_flexd_kw"`
 		Lowest  float64 `json:"lowest_kw"`
 		Highest float64 `json:"highest_kw"`
+		Ordered float64 `json:"battery_dispatch_kw"`
 	} `json:"half_hours"`
 }
 
@@ -78,6 +80,68 @@ func TestFleet(t *testing.T) {
 		d.wants(d.page("/console/fleet?org="+other.ID.String()), "No assets are registered yet.")
 		_ = s
 	})
+}
+
+// What dispatches ask two batteries for is in the curve, beside what the cars are planned to draw: also what began
+// before now and what ends after the day that is shown, and nothing of what is over.
+func TestFleet_Batteries(t *testing.T) {
+	eachScene(t, func(s *scene) {
+		d := s.service
+		d.login()
+		before := d.fleetNow()
+
+		var batteries [2]flex.AssetID
+		for i := range batteries {
+			batteries[i] = d.Asset(d.Site(flex.FullScheduleMethod), flex.Battery, 5000)
+		}
+
+		first := flex.PeriodAt(d.db.Now())
+		for _, o := range []struct {
+			from, to int // half-hours from the running one
+			asset    int
+			power    flex.Watts
+		}{
+			{-3, 1, 0, 2000}, {-3, 0, 1, 4000}, {2, 4, 0, -5000}, {3, 4, 1, -2500}, {47, 50, 1, 1000}, {48, 52, 0, 3000},
+		} {
+			err := d.db.Write(t.Context(), d.Org, func(tx *store.Tx) error {
+				_, err := tx.AddDispatch(t.Context(), store.Dispatch{
+					Market: "wholesale", Span: flex.Span{From: first.Add(o.from).Start(), To: first.Add(o.to).Start()},
+					Assets: []store.DispatchedAsset{{ID: batteries[o.asset], Power: o.power, Without: make([]flex.Watts, o.to-o.from)}},
+				})
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		d.wait(time.Hour) // past the age of the picture
+		d.Exec(`UPDATE org SET clock_offset = clock_offset - 3600000000, clock_held = TRUE WHERE id = $1`, d.Org.Bytes())
+		after := d.fleetNow()
+		if len(after.HalfHours) != 48 || after.HalfHours[0].Start != before.HalfHours[0].Start {
+			t.Fatalf("half-hours from %s, were from %s", after.HalfHours[0].Start, before.HalfHours[0].Start)
+		}
+
+		want := map[int]float64{0: 2, 2: -5, 3: -7.5, 47: 1}
+		for i, h := range after.HalfHours {
+			if h.Ordered != want[i] {
+				t.Errorf("half-hour %d: dispatched %g kW, want %g", i, h.Ordered, want[i])
+			}
+			if h.Planned != before.HalfHours[i].Planned {
+				t.Errorf("half-hour %d: planned %g kW, was %g without batteries", i, h.Planned, before.HalfHours[i].Planned)
+			}
+		}
+
+		d.wants(d.page("/console/fleet"), "Batteries, dispatched kW", "−7.5")
+	})
+}
+
+func (d *service) fleetNow() (f fleetAnswer) {
+	d.Helper()
+	if err := json.Unmarshal([]byte(d.page("/console/fleet.json")), &f); err != nil {
+		d.Fatal(err)
+	}
+	return f
 }
 
 // The clock of a lone organisation is the fleet's, also where its sandbox has turned it.

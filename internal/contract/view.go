@@ -277,6 +277,8 @@ func fleetHalfHour(l *operations.Line) wire.FleetHalfHour {
 		WithoutFlexdKW: l.Unmoved,
 		LowestKW:       l.Lowest,
 		HighestKW:      l.Highest,
+
+		BatteryDispatchKW: l.Ordered,
 	}
 }
 

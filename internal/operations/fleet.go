@@ -166,7 +166,17 @@ func (s *Service) count(ctx context.Context, v *Fleet) error {
 			if err != nil {
 				return err
 			}
-			v.ByOrg[o.ID] = newOutlook(tx.Now())
+			f := newOutlook(tx.Now())
+			v.ByOrg[o.ID] = f
+
+			orders, err := tx.BatteryOrders(ctx, f.span())
+			if err != nil {
+				return err
+			}
+
+			for i := range orders {
+				f.order(&orders[i])
+			}
 		}
 
 		counts, err := all.FleetCounts(ctx)

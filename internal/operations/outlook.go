@@ -38,6 +38,7 @@ type Outlook struct {
 	refused      []flex.AssetID // whose site's plan was refused
 
 	sums      [outlookPeriods]halfHour
+	ordered   perHalfHour // what dispatches ask batteries for, positive from the grid
 	permitted map[flex.Tariff]*perHalfHour
 }
 
@@ -153,6 +154,14 @@ func newOutlook(now time.Time) *Outlook {
 // from is when half-hour i begins, as far as it is still ahead.
 func (f *Outlook) from(i int) int64 { return max(f.start, f.edges[i]) }
 
+// span is the time that is shown.
+func (f *Outlook) span() flex.Span {
+	return flex.Span{
+		From: time.Unix(f.start, 0),
+		To:   time.Unix(f.end(), 0),
+	}
+}
+
 func (f *Outlook) end() int64 { return f.edges[outlookPeriods] }
 
 // add counts an asset in.
@@ -261,6 +270,11 @@ func (f *Outlook) spread(sum *perHalfHour, from, to, w int64) {
 	}
 }
 
+// order adds what a dispatch asks a battery for.
+func (f *Outlook) order(o *store.BatteryOrder) {
+	f.spread(&f.ordered, o.From.Unix(), o.To.Unix(), int64(o.Power))
+}
+
 // plain adds what the asset would draw if nobody had planned it: the energy of its schedule,
 // at full power from the moment when it was plugged in.
 func (f *Outlook) plain(p *store.Plugged, total int64) {
@@ -353,6 +367,7 @@ func (f *Outlook) join(o *Outlook) {
 		f.sums[i].plain += o.sums[i].plain
 		f.sums[i].less += o.sums[i].less
 		f.sums[i].more += o.sums[i].more
+		f.ordered[i] += o.ordered[i]
 	}
 }
 
@@ -363,6 +378,8 @@ type Line struct {
 	Unmoved float64
 	Lowest  float64
 	Highest float64
+	// what dispatches ask batteries for, positive from the grid; it is in none of the others
+	Ordered float64
 }
 
 // Lines returns the half-hours in average kilowatts.
@@ -380,6 +397,7 @@ func (f *Outlook) Lines() []Line {
 			Unmoved: kilowatts(h.plain),
 			Lowest:  kilowatts(h.plan - h.less),
 			Highest: kilowatts(h.plan + h.more),
+			Ordered: kilowatts(f.ordered[i]),
 		}
 	}
 

@@ -295,4 +295,6 @@ type FleetHalfHour struct {
 	LowestKW float64 `json:"lowest_kw"`
 	// The most.
 	HighestKW float64 `json:"highest_kw"`
+	// What dispatches that were sent ask batteries for, below zero to the grid. It is in none of the others.
+	BatteryDispatchKW float64 `json:"battery_dispatch_kw"`
 }

@@ -8,12 +8,12 @@ const rows = (fleet) => {
   const last = hours.at(-1);
   const end = (Math.floor(seconds(last.start_timestamp) / 1800) + 1) * 1800; // a step is drawn to its end
   const column = (name) => [...hours.map((h) => h[name]), last[name]];
-  return [[...hours.map((h) => seconds(h.start_timestamp)), end], column("lowest_kw"), column("highest_kw"), column("without_flexd_kw"), column("planned_kw")];
+  return [[...hours.map((h) => seconds(h.start_timestamp)), end], column("lowest_kw"), column("highest_kw"), column("without_flexd_kw"), column("planned_kw"), column("battery_dispatch_kw")];
 };
 
 const options = () => ({
   height: 320,
-  scales: { x: { time: true }, y: { range: (u, lo, hi) => [0, Math.max(hi * 1.08, 1)] } },
+  scales: { x: { time: true }, y: { range: (u, lo, hi) => [Math.min(lo * 1.08, 0), Math.max(hi * 1.08, 1)] } },
   axes: [timeAxis(), axis("kW")],
   series: [
     { label: "From", value: (u, v) => (v == null ? "–" : momentText(v)) },
@@ -21,6 +21,7 @@ const options = () => ({
     { label: "At most", stroke: "transparent", paths: stepped(), value: one, points: { show: false } },
     { label: "Without flexd", stroke: colour("--plain"), dash: [5, 4], width: 1.5, paths: stepped(), value: one, points: { show: false } },
     { label: "Planned", stroke: colour("--plan"), width: 2.25, paths: stepped(), value: one, points: { show: false } },
+    { label: "Batteries, dispatched", stroke: colour("--good"), dash: [6, 3], width: 1.5, paths: stepped(), value: one, points: { show: false } },
   ],
   bands: [{ series: [2, 1], fill: colour("--band") }],
 });
