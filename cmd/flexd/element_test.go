@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -22,40 +21,8 @@ import (
 	records "flexd/internal/store"
 	"flexd/internal/store/storetest"
 	"flexd/test/axe"
+	"flexd/test/browser"
 )
-
-const chromium = "/usr/bin/chromium"
-
-// tab opens a tab of a browser of its own.
-func tab(t *testing.T) context.Context {
-	t.Helper()
-	if _, err := os.Stat(chromium); err != nil {
-		if os.Getenv("FLEXD_TEST_STRICT") != "" {
-			t.Fatalf("%s is missing, and FLEXD_TEST_STRICT forbids to skip", chromium)
-		}
-		t.Skipf("%s is missing: apt-get install chromium", chromium)
-	}
-
-	profile, err := os.MkdirTemp("", "flexd-browser-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(profile) }) // the browser may write still
-
-	ctx, end := context.WithTimeout(t.Context(), 5*time.Minute)
-	t.Cleanup(end)
-	ctx, stop := chromedp.NewExecAllocator(ctx, chromedp.ExecPath(chromium), chromedp.UserDataDir(profile), chromedp.NoFirstRun,
-		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(time.Minute), chromedp.CombinedOutput(io.Discard))
-	t.Cleanup(stop)
-
-	ctx, leave := chromedp.NewContext(ctx)
-	t.Cleanup(leave)
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("open a tab: %v", err)
-	}
-	return ctx
-}
 
 // caller asks an interface with a token.
 type caller struct {
@@ -93,7 +60,7 @@ func (c caller) ask(method, path string, form url.Values, body string) (answer m
 var asOfField = regexp.MustCompile(`"as_of": ?"[^"]+"`)
 
 func TestElement(t *testing.T) {
-	browser := tab(t)
+	browser := browser.Tab(t)
 	s := &street{T: t, database: freshDatabase(t)}
 	h := s.serve()
 	defer h.Close()

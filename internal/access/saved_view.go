@@ -12,7 +12,7 @@ import (
 // Limits of saved views.
 const (
 	SavedViewsMax    = 100  // of an operator
-	SavedViewNameMax = 60   // letters of a name
+	SavedViewNameMax = 60   // characters of a name
 	SavedViewPathMax = 2000 // bytes of an address
 )
 
@@ -78,7 +78,7 @@ func (d *Service) SaveView(
 	if n := utf8.RuneCountInString(v.Name); n == 0 || n > SavedViewNameMax {
 		return flex.Fail(
 			flex.Malformed,
-			"a view has a name of 1 to %d letters, not %d",
+			"a view has a name of 1 to %d characters, not %d",
 			SavedViewNameMax,
 			n,
 		)

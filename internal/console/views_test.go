@@ -71,7 +71,7 @@ func TestSavedViews(t *testing.T) {
 		}
 
 		for says, a := range map[string]answer{
-			"1 to 60 letters, not 61": save("bea", strings.Repeat("ä", 61), "/console/assets", ""), "1 to 60 letters, not 0": save("bea", "  ", "/console/assets", ""),
+			"1 to 60 characters, not 61": save("bea", strings.Repeat("ä", 61), "/console/assets", ""), "1 to 60 characters, not 0": save("bea", "  ", "/console/assets", ""),
 			"at most 2000 bytes": save("bea", "x", "/console/assets?model="+strings.Repeat("a", 2000), ""), "There is no organisation": save("bea", "x", "/console/assets", fen.ID.String()),
 			"such as /console/assets?state=refused": save("bea", "x", "//else.example/console/assets", ""), "not &#34;/console/audit&#34;": save("bea", "x", "/console/audit", ""),
 		} {
@@ -80,7 +80,7 @@ func TestSavedViews(t *testing.T) {
 			}
 		}
 		if a := save("bea", strings.Repeat("ä", 60), "/console/assets", ""); a.status != 303 {
-			t.Errorf("60 letters: %d", a.status)
+			t.Errorf("60 characters: %d", a.status)
 		}
 
 		mine := dropForm.FindString(sees("bea", "/console/assets"))

@@ -3,8 +3,6 @@ package portal_test
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,11 +11,10 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"flexd/test/axe"
+	"flexd/test/browser"
 
 	"flexd/internal/reward"
 )
-
-const chromium = "/usr/bin/chromium"
 
 // rules hold for every page on a phone, whatever its language and colours.
 var rules = map[string]string{
@@ -32,35 +29,10 @@ var rules = map[string]string{
 	"every picture has a text":      `[...document.querySelectorAll("[role=img]")].every((i) => i.ariaLabel)`,
 }
 
-// phone opens a tab of a browser as wide as a phone. Without a browser the test is skipped, or failed when
-// FLEXD_TEST_STRICT is set.
+// phone opens a tab of a browser as wide as a phone.
 func phone(t *testing.T) context.Context {
 	t.Helper()
-	if _, err := os.Stat(chromium); err != nil {
-		if os.Getenv("FLEXD_TEST_STRICT") != "" {
-			t.Fatalf("%s is missing, and FLEXD_TEST_STRICT forbids to skip", chromium)
-		}
-		t.Skipf("%s is missing: apt-get install chromium", chromium)
-	}
-
-	profile, err := os.MkdirTemp("", "flexd-browser-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(profile) }) // the browser may write still
-
-	ctx, end := context.WithTimeout(t.Context(), 5*time.Minute)
-	t.Cleanup(end)
-	ctx, stop := chromedp.NewExecAllocator(ctx, chromedp.ExecPath(chromium), chromedp.UserDataDir(profile), chromedp.NoFirstRun,
-		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(time.Minute), chromedp.CombinedOutput(io.Discard))
-	t.Cleanup(stop)
-
-	ctx, leave := chromedp.NewContext(ctx)
-	t.Cleanup(leave)
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("open a tab: %v", err)
-	}
+	ctx := browser.Tab(t)
 
 	size := emulation.SetDeviceMetricsOverrideParams{Width: 390, Height: 844, DeviceScaleFactor: 1, Mobile: true}
 	if _, err := chromedp.Call(ctx, emulation.SetDeviceMetricsOverride, size); err != nil {
