@@ -48,6 +48,13 @@ type TariffRequest struct {
 	TariffType           TariffType `json:"tariff_type"`
 	TariffCheapStartTime *WallTime  `json:"tariff_cheap_start_time,omitzero"`
 	TariffCheapEndTime   *WallTime  `json:"tariff_cheap_end_time,omitzero"`
+	// What a kWh costs in dear hours, or in all where none are cheap, in pence. What is not given is the
+	// organisation's rate, or assumed; under a dynamic tariff the market's price counts.
+	ImportPPerKWh *float64 `json:"import_p_per_kwh,omitzero"`
+	// What it costs in cheap hours.
+	OffPeakPPerKWh *float64 `json:"off_peak_p_per_kwh,omitzero"`
+	// What one earns that is exported, under a dynamic tariff too.
+	ExportPPerKWh *float64 `json:"export_p_per_kwh,omitzero"`
 }
 
 // TariffResponse shows it.
@@ -55,6 +62,13 @@ type TariffResponse struct {
 	TariffType           TariffType `json:"tariff_type,omitzero"`
 	TariffCheapStartTime *WallTime  `json:"tariff_cheap_start_time,omitzero"`
 	TariffCheapEndTime   *WallTime  `json:"tariff_cheap_end_time,omitzero"`
+	// What a kWh costs in dear hours, or in all where none are cheap, in pence. What is not given is the
+	// organisation's rate, or assumed; under a dynamic tariff the market's price counts.
+	ImportPPerKWh *float64 `json:"import_p_per_kwh,omitzero"`
+	// What it costs in cheap hours.
+	OffPeakPPerKWh *float64 `json:"off_peak_p_per_kwh,omitzero"`
+	// What one earns that is exported, under a dynamic tariff too.
+	ExportPPerKWh *float64 `json:"export_p_per_kwh,omitzero"`
 }
 
 // SiteResponse is a site.

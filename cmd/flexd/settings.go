@@ -110,6 +110,7 @@ func settings() []setting {
 
 	return slices.Concat(
 		append(all, openADRSetting(), withoutMPANSetting()),
+		rateSettings(),
 		bookSettings(),
 		payoutSettings(),
 		pageSettings(),
@@ -188,6 +189,8 @@ func (t changes) keep(
 	org flex.Org,
 	from flex.Day,
 ) error {
+	before := org.Settings.Rates
+
 	for _, change := range t.plain {
 		if err := change(&org.Settings); err != nil {
 			return err
@@ -196,7 +199,12 @@ func (t changes) keep(
 
 	if len(t.plain) > 0 {
 		err := h.DB.Write(ctx, org.ID, func(tx *records.Tx) error {
-			return tx.SetSettings(ctx, org.Settings)
+			err := tx.SetSettings(ctx, org.Settings)
+			if err == nil && org.Settings.Rates != before {
+				err = tx.MarkAllDischarging(ctx)
+			}
+
+			return err
 		})
 		if err != nil {
 			return err

@@ -88,6 +88,11 @@ func (s *Server) updateSite(r *request) (answer, error) {
 			Type:       t.TariffType,
 			CheapStart: (*flex.WallTime)(t.TariffCheapStartTime),
 			CheapEnd:   (*flex.WallTime)(t.TariffCheapEndTime),
+			Rates: flex.TariffRates{
+				Import:  t.ImportPPerKWh,
+				OffPeak: t.OffPeakPPerKWh,
+				Export:  t.ExportPPerKWh,
+			},
 		}
 	}
 
@@ -136,6 +141,22 @@ func supplyChange(
 	return s
 }
 
+// tariffResponse shows a site's tariff; nil if it was never given.
+func tariffResponse(t *flex.SiteTariff) *wire.TariffResponse {
+	if t.Type == "" {
+		return nil
+	}
+
+	return &wire.TariffResponse{
+		TariffType:           t.Type,
+		TariffCheapStartTime: (*wire.WallTime)(t.CheapStart),
+		TariffCheapEndTime:   (*wire.WallTime)(t.CheapEnd),
+		ImportPPerKWh:        t.Rates.Import,
+		OffPeakPPerKWh:       t.Rates.OffPeak,
+		ExportPPerKWh:        t.Rates.Export,
+	}
+}
+
 // siteResponse shows a site.
 func siteResponse(r flex.SiteRecord) wire.SiteResponse {
 	v := wire.SiteResponse{
@@ -169,13 +190,7 @@ func siteResponse(r flex.SiteRecord) wire.SiteResponse {
 		v.Markets = directory.Markets(*r.Meter)
 	}
 
-	if t := r.Tariff; t.Type != "" {
-		v.Tariff = &wire.TariffResponse{
-			TariffType:           t.Type,
-			TariffCheapStartTime: (*wire.WallTime)(t.CheapStart),
-			TariffCheapEndTime:   (*wire.WallTime)(t.CheapEnd),
-		}
-	}
+	v.Tariff = tariffResponse(&r.Tariff)
 
 	return v
 }

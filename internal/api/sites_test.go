@@ -96,6 +96,19 @@ func TestSite_Change(t *testing.T) {
 			`{"detail":[{"loc":["path","site_id"],"msg":"value is not a valid uuid: write it like b2c3d4e5-f6a7-8901-bcde-f23456789012","type":"type_error.uuid"},`+
 				`{"loc":["body","tariff","tariff_type"],"msg":"field required","type":"value_error.missing"}]}`)
 		h.want("GET", at, "", 200, want)
+
+		const rates = `"tariff":{"tariff_type":"dual_rate","import_p_per_kwh":1000,"off_peak_p_per_kwh":7.25,"export_p_per_kwh":0}`
+		h.want("PATCH", at, `{`+rates+`}`, 200, "")
+		for _, way := range []string{at, "/entities/site?mpan=1500000000033", "/operations/site/" + site} {
+			if r := h.want("GET", way, "", 200, ""); !strings.Contains(r.body, `"import_p_per_kwh":1000,"off_peak_p_per_kwh":7.25,"export_p_per_kwh":0`) {
+				t.Error(r.body)
+			}
+		}
+		for _, wrong := range []string{`"import_p_per_kwh":1000.1`, `"off_peak_p_per_kwh":-0.1`, `"export_p_per_kwh":"15"`} {
+			h.want("PATCH", at, `{"tariff":{"tariff_type":"dual_rate",`+wrong+`}}`, 422, "")
+		}
+		h.want("PATCH", at, `{"tariff":{"tariff_type":"dual_rate","tariff_cheap_start_time":"00:30","tariff_cheap_end_time":"05:30:00"}}`, 200, want)
+
 		h.want("POST", at+"/meter-consent", `{"gave_boundary_meter_consent_at":"2026-02-01T00:00:00+01:00"}`, 200, strings.Replace(want, "2026-01-15T10:30:00", "2026-01-31T23:00:00", 1))
 		h.want("POST", at+"/meter-consent", `{"gave_boundary_meter_consent_at":"2199-01-01T00:00:00Z"}`, 400, "")
 		h.want("POST", at+"/dispatch-consent", `{"dispatch_methods":["vpp_limited_control","cm_infrequent_dispatch"]}`, 200, "")

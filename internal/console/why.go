@@ -110,6 +110,9 @@ var inputText = map[string]string{
 	"charge_now_until":        "Charge now until",
 	"pause_above_gbp_per_mwh": "Pauses above",
 	"begins_later_s":          "Begins later by",
+	"import_p_per_kwh":        "A kWh costs",
+	"off_peak_p_per_kwh":      "In cheap hours",
+	"export_p_per_kwh":        "Exported it earns",
 }
 
 var inputUnit = map[string]string{
@@ -118,6 +121,9 @@ var inputUnit = map[string]string{
 	"nominal_power_kw":        " kW",
 	"start_delay_minutes":     " min",
 	"tail_kwh":                " kWh",
+	"import_p_per_kwh":        " p",
+	"off_peak_p_per_kwh":      " p",
+	"export_p_per_kwh":        " p",
 	"delivered_kwh":           " kWh",
 	"pause_above_gbp_per_mwh": " £/MWh",
 	"begins_later_s":          " s",

@@ -21,6 +21,8 @@ type ratings struct {
 	sell     []float64
 	residual float64
 	market   bool // they are the market's prices
+	// the rates of a fixed tariff, and where each is from
+	fixed []Input
 }
 
 // rates prices the periods: by the market under a dynamic tariff, as far as its prices are
@@ -33,35 +35,63 @@ func rates(
 	s flex.OrgSettings,
 	periods []flex.Period,
 ) (r ratings, err error) {
+	r, known, err := marketRatesOf(ctx, tx, b, periods)
+	if known || err != nil {
+		return r, err
+	}
+
+	return fixedRates(b, s, periods), nil
+}
+
+// dynamic reports whether a battery's tariff is the market's price.
+func dynamic(b *store.Battery) bool {
 	t, _ := tariffOf(&store.Charging{
 		SiteTariff: b.SiteTariff,
 		Inputs:     store.Inputs{Tariff: b.Tariff},
 	})
 
-	if t.Type == flex.DynamicTariff ||
-		b.Tariff == nil && b.SiteTariff.Type == flex.DynamicTariff {
-		const day = 48
-		ps, err := tx.Prices(ctx, flex.Span{
-			From: periods[0].Add(-day).Start(),
-			To:   periods[len(periods)-1].End(),
-		})
+	own := b.Tariff == nil && b.SiteTariff.Type == flex.DynamicTariff
 
-		if err != nil {
-			return r, fmt.Errorf("read prices: %w", err)
-		}
+	return own || t.Type == flex.DynamicTariff
+}
 
-		for len(ps) > 0 && !ps[len(ps)-1].Known {
-			ps = ps[:len(ps)-1]
-		}
+// marketRatesOf prices the periods by the market; false under a tariff that is not dynamic, and where no price is known.
+func marketRatesOf(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.Battery,
+	periods []flex.Period,
+) (r ratings, known bool, err error) {
+	const day = 48
 
-		all := marketRates(ps)
-		if len(all) > day {
-			r.buy = all[day:min(len(all), day+len(periods))]
-			return ratings{r.buy, r.buy, home.SalvageValue(all), true}, nil
-		}
+	if !dynamic(b) {
+		return r, false, nil
 	}
 
-	return fixedRates(b, s, periods), nil
+	ps, err := tx.Prices(ctx, flex.Span{
+		From: periods[0].Add(-day).Start(),
+		To:   periods[len(periods)-1].End(),
+	})
+	if err != nil {
+		return r, false, fmt.Errorf("read prices: %w", err)
+	}
+
+	for len(ps) > 0 && !ps[len(ps)-1].Known {
+		ps = ps[:len(ps)-1]
+	}
+
+	all := marketRates(ps)
+	if len(all) <= day {
+		return r, false, nil
+	}
+
+	r.buy = all[day:min(len(all), day+len(periods))]
+	r.sell = r.buy
+	r.residual = home.SalvageValue(all)
+	r.market = true
+	r.exportAt(b.SiteTariff.Rates.Export)
+
+	return r, true, nil
 }
 
 // fixedRates prices the periods by the rates of the cheap and the dear hours, whatever the
@@ -76,7 +106,10 @@ func fixedRates(
 		Inputs:     store.Inputs{Tariff: b.Tariff},
 	})
 
-	dear, cheap := orDefault(s.Rates.Peak, DefaultPeakRate), orDefault(s.Rates.OffPeak, DefaultOffPeakRate)
+	given := b.SiteTariff.Rates
+	dear := r.rate("import_p_per_kwh", given.Import, s.Rates.Peak, DefaultPeakRate)
+	cheap := r.rate("off_peak_p_per_kwh", given.OffPeak, s.Rates.OffPeak, DefaultOffPeakRate)
+	export := r.rate("export_p_per_kwh", given.Export, s.Rates.Export, DefaultExportRate)
 	r.buy, r.sell = make([]float64, len(periods)), make([]float64, len(periods))
 
 	for i, p := range periods {
@@ -86,7 +119,7 @@ func fixedRates(
 			part += span.Len().Seconds() / flex.HalfHour.Seconds()
 		}
 
-		r.buy[i], r.sell[i] = part*cheap+(1-part)*dear, orDefault(s.Rates.Export, DefaultExportRate)
+		r.buy[i], r.sell[i] = part*cheap+(1-part)*dear, export
 	}
 
 	// the periods reach to the end of tomorrow
@@ -116,11 +149,43 @@ func marketRates(ps []flex.PricedPeriod) (rates []float64) {
 	return rates
 }
 
-func orDefault(v, otherwise float64) float64 {
-	if v != 0 {
-		return v
+// rate is a rate of a fixed tariff: the site's, else the organisation's, whose zero is none, else what is assumed. It is noted
+// which.
+func (r *ratings) rate(
+	name string,
+	site *float64,
+	org, assumed float64,
+) float64 {
+	rate, origin := assumed, fromDefault
+
+	if org != 0 {
+		rate, origin = org, fromOrganisation
 	}
-	return otherwise
+
+	if site != nil {
+		rate, origin = *site, fromSite
+	}
+
+	r.fixed = append(r.fixed, Input{
+		Name:   name,
+		Value:  strconv.FormatFloat(rate, 'f', -1, 64),
+		Origin: origin,
+	})
+
+	return rate
+}
+
+// exportAt has what is exported earn the rate that was given for it, if one was.
+func (r *ratings) exportAt(rate *float64) {
+	if rate == nil {
+		return
+	}
+
+	r.sell = make([]float64, len(r.buy))
+
+	for i := range r.sell {
+		r.sell[i] = *rate
+	}
 }
 
 // forecast sees to it that the plan has a guess of load and roof that reaches the last period.

@@ -58,6 +58,10 @@ func (x *Explanation) sayDischarge() {
 		x.Discharge.Parts = append(x.Discharge.Parts, GivenPart(part))
 	}
 
+	for _, rate := range d.Rates {
+		x.Inputs = append(x.Inputs, Input(rate))
+	}
+
 	if len(d.Gives) == 0 {
 		return
 	}
@@ -164,8 +168,46 @@ func earnsMore(d *store.Discharge, at time.Time) bool {
 	return false
 }
 
-// dischargeLines says in sentences what a car gives, or why it gives nothing.
+// assumedLine says which rates were assumed by which a car gives or not; empty if none were.
+func (x *Explanation) assumedLine() string {
+	const assumed = "Nobody said what a kWh costs and earns: %s p were assumed of %s."
+	var values, names []string
+
+	for _, rate := range x.From.Discharge.Rates {
+		if rate.Origin == fromDefault {
+			values = append(values, rate.Value)
+			names = append(names, rate.Name)
+		}
+	}
+
+	if len(names) == 0 {
+		return ""
+	}
+
+	return fmt.Sprintf(
+		assumed,
+		strings.Join(values, ", "),
+		strings.Join(names, ", "),
+	)
+}
+
+// dischargeLines says in sentences what a car gives, or why it gives nothing, and what of that was assumed.
 func (x *Explanation) dischargeLines() []string {
+	lines := x.givesLines()
+
+	if len(lines) == 0 {
+		return nil
+	}
+
+	if line := x.assumedLine(); line != "" {
+		lines = append(lines, line)
+	}
+
+	return lines
+}
+
+// givesLines says what a car gives, or why it gives nothing.
+func (x *Explanation) givesLines() []string {
 	d := x.Discharge
 
 	switch {

@@ -213,9 +213,9 @@ func dischargeProblem(
 	c *store.Charging,
 	own *store.Discharge,
 	alone *Candidate,
-) (*discharge.Problem, error) {
+) (q *discharge.Problem, err error) {
 	p := alone.Problem
-	q := &discharge.Problem{
+	q = &discharge.Problem{
 		From:     p.From,
 		ReadyBy:  p.ReadyBy,
 		Alone:    alone.Plan.Steps,
@@ -238,27 +238,29 @@ func dischargeProblem(
 		q.Open = []flex.Span{{From: p.From, To: p.ReadyBy}}
 	}
 
-	return q, rateCar(ctx, tx, c, p, q)
+	own.Rates, err = rateCar(ctx, tx, c, p, q)
+
+	return q, err
 }
 
 // rateCar says what a kWh costs and earns the household of a car. Past the known rates it costs their mean, and
-// earns nothing.
+// earns nothing. The rates of a fixed tariff are returned.
 func rateCar(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
 	p *charge.Problem,
 	q *discharge.Problem,
-) error {
+) (fixed []store.RateUsed, err error) {
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 
 	periods := periodsTo(flex.PeriodAt(p.From), p.ReadyBy)
 
 	if len(periods) == 0 {
-		return nil
+		return nil, nil
 	}
 
 	b := &store.Battery{
@@ -268,7 +270,7 @@ func rateCar(
 
 	r, err := rates(ctx, tx, b, org.Settings, periods)
 	if err != nil {
-		return fmt.Errorf("read what a kWh costs: %w", err)
+		return nil, fmt.Errorf("read what a kWh costs: %w", err)
 	}
 
 	mean := 0.0
@@ -289,7 +291,16 @@ func rateCar(
 		})
 	}
 
-	return nil
+	return r.used(), nil
+}
+
+// used are the rates of a fixed tariff as a schedule keeps them.
+func (r *ratings) used() (used []store.RateUsed) {
+	for _, in := range r.fixed {
+		used = append(used, store.RateUsed(in))
+	}
+
+	return used
 }
 
 // orders is what orders half-hours of one price: little, and none below zero.

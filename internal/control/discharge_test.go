@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -623,6 +624,95 @@ func TestDischarge_Reasons(t *testing.T) {
 		h.refresh()
 
 		if x := h.explanation(); !strings.Contains(x.Summary, "6.2 of which because of what it may have given before") {
+			t.Error(x.Summary)
+		}
+	})
+}
+
+// TestDischarge_Rates has a car give by its site's rates, else by its organisation's, else by none that pay; the explanation
+// names each with where it is from, and those that are assumed in a sentence.
+func TestDischarge_Rates(t *testing.T) {
+	given := func(c string) func(*fixture) {
+		return func(h *fixture) { h.Exec(`UPDATE site SET rates = $2 WHERE id = $1`, h.site.Bytes(), c) }
+	}
+
+	for name, c := range map[string]struct {
+		set     func(*fixture)
+		gives   bool
+		inputs  string
+		assumed string
+	}{
+		"none": {
+			func(*fixture) {},
+			false,
+			"import 28 default, off_peak 9 default, export 15 default",
+			"28, 9, 15 p were assumed",
+		},
+		"the organisation's": {
+			func(h *fixture) { h.exports(30) },
+			true,
+			"import 28 default, off_peak 9 default, export 30 organisation",
+			"28, 9 p were assumed",
+		},
+		"the site's": {
+			given("40,7.5,24"),
+			true,
+			"import 40 site, off_peak 7.5 site, export 24 site",
+			"",
+		},
+		"the site's before the organisation's": {
+			func(h *fixture) {
+				h.exports(30)
+				given(",8,0")(h)
+			},
+			false,
+			"import 28 default, off_peak 8 site, export 0 site",
+			"28 p were assumed",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+				h.mayDischarge()
+				h.write(func(tx *store.Tx) error { return tx.SetSettings(h.Context(), flex.OrgSettings{}) })
+				c.set(h)
+				h.soc(60)
+				h.plugInAt(10, flex.Minimise)
+				x := h.explanation()
+				var inputs []string
+
+				for _, in := range x.Inputs {
+					if rate, is := strings.CutSuffix(in.Name, "_p_per_kwh"); is {
+						inputs = append(inputs, rate+" "+in.Value+" "+in.Origin)
+					}
+				}
+
+				if got := strings.Join(inputs, ", "); h.gives() > 0 != c.gives || got != c.inputs {
+					t.Errorf("it gives %d Wh by %s", h.gives(), got)
+				}
+
+				if !strings.Contains(x.Summary, c.assumed) || c.assumed == "" && strings.Contains(x.Summary, "assumed") {
+					t.Error(x.Summary)
+				}
+			})
+		})
+	}
+}
+
+// TestDischarge_DynamicExport has what is exported under a dynamic tariff earn the site's own rate, if one was given.
+func TestDischarge_DynamicExport(t *testing.T) {
+	each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		h.mayDischarge()
+		h.soc(60)
+		h.publish("2026-01-13T17:00:00Z", slices.Repeat([]float64{100}, 48+28)...)
+		h.Exec(`UPDATE site SET tariff_type = 'dynamic', rates = ',,90' WHERE id = $1`, h.site.Bytes())
+		h.event(control.Event{Kind: control.PlugIn, Intent: need(10, flex.Minimise)})
+		d := h.look().Current.From.Discharge
+
+		if d == nil || len(d.Parts) == 0 || d.Parts[0].Price != 90 {
+			t.Fatalf("%+v", d)
+		}
+
+		if x := h.explanation(); strings.Contains(x.Summary, "assumed") {
 			t.Error(x.Summary)
 		}
 	})

@@ -174,7 +174,7 @@ type PayerSettings struct {
 	BIC  string
 }
 
-// BatteryRates are what home batteries are planned on under a tariff whose rates nobody
+// BatteryRates are what home batteries, tanks and cars that may discharge are planned on under a tariff whose rates nobody
 // given, in pence per kilowatt-hour; their zero values stand for the printed defaults.
 type BatteryRates struct{ Peak, OffPeak, Export float64 }
 
@@ -210,7 +210,18 @@ type SiteTariff struct {
 	Type       TariffType
 	CheapStart *WallTime
 	CheapEnd   *WallTime
+	Rates      TariffRates
 }
+
+// TariffRates are what a kilowatt-hour costs and earns under a tariff, in pence; nil where it was not given.
+type TariffRates struct {
+	Import  *float64 // in dear hours, or in all where none are cheap
+	OffPeak *float64
+	Export  *float64
+}
+
+// TariffRateMax is the most that a kilowatt-hour may be said to cost or earn, in pence.
+const TariffRateMax = 1000.0
 
 // Asset is a thing at a site whose power can be steered.
 type Asset struct {

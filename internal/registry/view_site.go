@@ -38,6 +38,11 @@ type TariffView struct {
 	Type       flex.TariffType // "" if never given
 	CheapStart string          // HH:MM:SS by London's clock, "" if never given
 	CheapEnd   string
+
+	// in pence for each kWh, nil if never given
+	ImportRate  *float64
+	OffPeakRate *float64
+	ExportRate  *float64
 }
 
 // SupplyView is what the site's connection can carry.
@@ -207,7 +212,13 @@ func meterView(m *flex.Meter) *MeterView {
 }
 
 func tariffView(t *flex.SiteTariff) TariffView {
-	v := TariffView{Type: t.Type}
+	v := TariffView{
+		Type:        t.Type,
+		ImportRate:  t.Rates.Import,
+		OffPeakRate: t.Rates.OffPeak,
+		ExportRate:  t.Rates.Export,
+	}
+
 	if t.CheapStart != nil {
 		v.CheapStart = t.CheapStart.String()
 	}

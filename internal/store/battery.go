@@ -101,9 +101,10 @@ func (tx *Tx) Battery(
 
 	var r inputsRow
 	var typ, cheapStart, cheapEnd string
+	var rates flex.TariffRates
 	err = tx.row(
 		ctx,
-		`SELECT t.tariff_type, t.cheap_start, t.cheap_end, t.consent_at IS NOT NULL, `+
+		`SELECT t.tariff_type, t.cheap_start, t.cheap_end, t.rates, t.consent_at IS NOT NULL, `+
 			controlled+`, `+inputsColumns+
 			`
 		FROM asset a JOIN site t ON t.id = a.site_id LEFT JOIN inputs i ON i.asset_id = a.id
@@ -112,7 +113,7 @@ func (tx *Tx) Battery(
 		id.Bytes(),
 	).
 		Scan(append(
-			[]any{&typ, &cheapStart, &cheapEnd, &b.Consented, &b.Controlled},
+			[]any{&typ, &cheapStart, &cheapEnd, ratesText{&rates}, &b.Consented, &b.Controlled},
 			r.dest()...,
 		)...)
 
@@ -125,6 +126,8 @@ func (tx *Tx) Battery(
 		cheapStart,
 		cheapEnd,
 	), r.inputs().Tariff
+	b.SiteTariff.Rates = rates
+
 	if b.Asset.Model != "" {
 		b.Model, err = tx.Model(ctx, b.Asset.Model)
 		if err != nil {

@@ -29,6 +29,16 @@ type Discharge struct {
 	// what that is worth to the household, in pence, and why each part of it is done
 	Saves float64
 	Parts []GivenPart
+	// of a fixed tariff, what a kWh was taken to cost and earn, and where each was from
+	Rates []RateUsed
+}
+
+// RateUsed is one rate by which a schedule was made.
+type RateUsed struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"` // pence a kWh
+	Origin string `json:"origin"`
+	Detail string `json:"detail,omitempty"`
 }
 
 // GivenPart is what a car gives in one half-hour: at which price, and at which it is bought back.
@@ -113,6 +123,7 @@ type givesRecord struct {
 	Gives    [][3]int64   `json:"gives,omitempty"` // from and to in seconds, watts
 	Saves    float64      `json:"saves_p,omitempty"`
 	Parts    []partRecord `json:"parts,omitempty"`
+	Rates    []RateUsed   `json:"rates,omitempty"`
 }
 
 type partRecord struct {
@@ -147,6 +158,7 @@ func encodeGives(d *Discharge) any {
 		Capacity: int64(d.Capacity),
 		Reserve:  int64(d.Reserve),
 		Wear:     d.Wear,
+		Rates:    d.Rates,
 		Stored:   int64(d.Stored),
 		Target:   int64(d.Target),
 		Again:    int64(d.Again),
@@ -210,6 +222,7 @@ func (r *givesRecord) discharge() *Discharge {
 		Capacity: flex.WattHours(r.Capacity),
 		Reserve:  flex.WattHours(r.Reserve),
 		Wear:     r.Wear,
+		Rates:    r.Rates,
 		Stored:   flex.WattHours(r.Stored),
 		Target:   flex.WattHours(r.Target),
 		Again:    flex.WattHours(r.Again),

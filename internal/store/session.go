@@ -142,7 +142,7 @@ const batteryBeside = `EXISTS (SELECT 1 FROM asset b WHERE b.org_id = a.org_id A
 // mayDischarge is whether the car of asset a at site t may be discharged.
 const mayDischarge = `(t.discharge_consent_at IS NOT NULL AND EXISTS (SELECT 1 FROM endpoint e WHERE e.org_id = a.org_id AND e.name = 'schedule' AND e.discharge <> ''))`
 
-var chargingQuery = `SELECT a.site_id, a.external_id, a.type, a.power_w, a.phases, a.rate_pin_w, a.rate_reset_at, t.tariff_type, t.cheap_start, t.cheap_end,
+var chargingQuery = `SELECT a.site_id, a.external_id, a.type, a.power_w, a.phases, a.rate_pin_w, a.rate_reset_at, t.tariff_type, t.cheap_start, t.cheap_end, t.rates,
 		CASE WHEN t.supply_set THEN t.import_w ELSE 0 END, ` + batteryBeside + `, ` + mayDischarge + `, t.export_w, a.capacity_wh, a.discharge, ` + controlled + `, a.excluded_at, ` + inputsColumns + `
 	FROM asset a JOIN site t ON t.id = a.site_id LEFT JOIN inputs i ON i.asset_id = a.id
 	WHERE a.org_id = $1 AND a.id = $2`
@@ -158,6 +158,7 @@ type chargingRow struct {
 	typ        string
 	cheapStart string
 	cheapEnd   string
+	rates      flex.TariffRates
 }
 
 // dest is where the columns go.
@@ -175,6 +176,7 @@ func (r *chargingRow) dest(c *Charging) []any {
 			&r.typ,
 			&r.cheapStart,
 			&r.cheapEnd,
+			ratesText{&r.rates},
 			&c.Fuse,
 			&c.Battery,
 			&c.MayDischarge,
@@ -212,6 +214,7 @@ func (tx *Tx) Charging(
 	c.Asset.Capacity = quantity[flex.WattHours](r.capacity)
 
 	c.SiteTariff = siteTariff(r.typ, r.cheapStart, r.cheapEnd)
+	c.SiteTariff.Rates = r.rates
 	err = tx.lastSession(ctx, &c)
 
 	return c, err

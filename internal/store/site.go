@@ -14,10 +14,11 @@ import (
 	"flexd/internal/flex"
 )
 
-const siteColumns = `s.id, s.mpan, s.postcode, s.address, s.email, s.consent_at, s.tariff_type, s.cheap_start, s.cheap_end, s.external_user_id, s.created_at, s.import_w, s.export_w, s.supply_set, s.fuse_ma, s.fuse_phases, s.discharge_consent_at`
+const siteColumns = `s.id, s.mpan, s.postcode, s.address, s.email, s.consent_at, s.tariff_type, s.cheap_start, s.cheap_end, s.external_user_id, s.created_at, s.rates, s.import_w, s.export_w, s.supply_set, s.fuse_ma, s.fuse_phases, s.discharge_consent_at`
 
 func (c conn) scanSite(s scanner) (v flex.Site, err error) {
 	var tariff, start, end string
+	var rates flex.TariffRates
 	var fuse int64
 	err = s.Scan(
 		&v.ID,
@@ -31,6 +32,7 @@ func (c conn) scanSite(s scanner) (v flex.Site, err error) {
 		&end,
 		opened(c, personUser, &v.ExternalUserID),
 		instant{&v.CreatedAt},
+		ratesText{&rates},
 		&v.Supply.Import,
 		&v.Supply.Export,
 		&v.Supply.Set,
@@ -48,6 +50,7 @@ func (c conn) scanSite(s scanner) (v flex.Site, err error) {
 		Type:       flex.TariffType(tariff),
 		CheapStart: wallTime(start),
 		CheapEnd:   wallTime(end),
+		Rates:      rates,
 	}
 
 	return v, nil
@@ -103,9 +106,9 @@ func (tx *Tx) AddSite(
 	_, err := tx.exec(
 		ctx,
 		`
-		INSERT INTO site (id, org_id, mpan, postcode, address, address_key, email, consent_at, tariff_type, cheap_start, cheap_end, external_user_id, created_at,
+		INSERT INTO site (id, org_id, mpan, postcode, address, address_key, email, consent_at, tariff_type, cheap_start, cheap_end, external_user_id, created_at, rates,
 			import_w, export_w, supply_set, fuse_ma, fuse_phases)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
 		slices.Concat([]any{s.ID.Bytes(), tx.org.Bytes()}, tx.personValues(*s, addressKey), []any{
 			micros(s.ConsentAt),
 			string(s.Tariff.Type),
@@ -113,6 +116,7 @@ func (tx *Tx) AddSite(
 			wallText(s.Tariff.CheapEnd),
 			nullable(tx.hide(personUser, s.ExternalUserID)),
 			micros(s.CreatedAt),
+			ratesValue(s.Tariff.Rates),
 		}, supplyValues(s.Supply))...,
 	)
 
@@ -161,14 +165,15 @@ func (tx *Tx) UpdateSite(
 	_, err = tx.exec(
 		ctx,
 		`
-		UPDATE site SET mpan = $3, postcode = $4, address = $5, address_key = $6, email = $7, consent_at = $8, tariff_type = $9, cheap_start = $10, cheap_end = $11,
-			import_w = $12, export_w = $13, supply_set = $14, fuse_ma = $15, fuse_phases = $16
+		UPDATE site SET mpan = $3, postcode = $4, address = $5, address_key = $6, email = $7, consent_at = $8, tariff_type = $9, cheap_start = $10, cheap_end = $11, rates = $12,
+			import_w = $13, export_w = $14, supply_set = $15, fuse_ma = $16, fuse_phases = $17
 		WHERE org_id = $1 AND id = $2`,
 		slices.Concat([]any{tx.org.Bytes(), s.ID.Bytes()}, tx.personValues(s, addressKey), []any{
 			micros(s.ConsentAt),
 			string(s.Tariff.Type),
 			wallText(s.Tariff.CheapStart),
 			wallText(s.Tariff.CheapEnd),
+			ratesValue(s.Tariff.Rates),
 		}, supplyValues(s.Supply))...,
 	)
 
@@ -357,7 +362,7 @@ func (tx *Tx) DropSite(ctx context.Context, id flex.SiteID) error {
 func (c conn) recordQuery(table, rest string) string {
 	return `SELECT s.id, s.mpan, s.postcode, s.address, s.consent_at, s.discharge_consent_at,
 		` + supplyColumn + `,
-		CASE WHEN s.tariff_type <> '' THEN s.tariff_type || ',' || s.cheap_start || ',' || s.cheap_end END,
+		CASE WHEN s.tariff_type <> '' THEN s.tariff_type || ',' || s.cheap_start || ',' || s.cheap_end || ',' || s.rates END,
 		(CAST(m.import AS INTEGER) + 2 * CAST(m.energised AS INTEGER) + 4 * CAST(m.half_hourly AS INTEGER) + 8 * CAST(m.domestic AS INTEGER)) || ',' || m.postcode,
 		(SELECT string_agg(` + fmt.Sprintf(c.db.d.idHex, "a.id") + `, ',') FROM asset a WHERE a.site_id = s.id),
 		(SELECT string_agg(d.method, ',') FROM dispatch_method d WHERE d.site_id = s.id)
@@ -395,6 +400,20 @@ func readMethods(text string) (methods []flex.DispatchMethod) {
 	return methods
 }
 
+// readTariff reads a site's tariff, whose parts are joined by commas.
+func readTariff(text string) (t flex.SiteTariff, err error) {
+	parts := strings.SplitN(text, ",", 4)
+	t = flex.SiteTariff{
+		Type:       flex.TariffType(parts[0]),
+		CheapStart: wallTime(parts[1]),
+		CheapEnd:   wallTime(parts[2]),
+	}
+
+	err = ratesText{&t.Rates}.Scan(parts[3])
+
+	return t, err
+}
+
 // scanRecord reads a row of recordQuery.
 func (c conn) scanRecord(s scanner) (r flex.SiteRecord, err error) {
 	var supply, tariff, meter, assets, methods sql.NullString
@@ -422,11 +441,9 @@ func (c conn) scanRecord(s scanner) (r flex.SiteRecord, err error) {
 	}
 
 	if tariff.Valid {
-		parts := strings.SplitN(tariff.String, ",", 3)
-		r.Tariff = flex.SiteTariff{
-			Type:       flex.TariffType(parts[0]),
-			CheapStart: wallTime(parts[1]),
-			CheapEnd:   wallTime(parts[2]),
+		r.Tariff, err = readTariff(tariff.String)
+		if err != nil {
+			return r, err
 		}
 	}
 

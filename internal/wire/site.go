@@ -62,6 +62,19 @@ type TariffRequest struct {
 	TariffType           flex.TariffType `json:"tariff_type" wire:"required,enum=TariffType"`
 	TariffCheapStartTime *WallTime       `json:"tariff_cheap_start_time,omitzero"`
 	TariffCheapEndTime   *WallTime       `json:"tariff_cheap_end_time,omitzero"`
+	// What a kWh costs in dear hours, or in all where none are cheap, in pence. What is not given is the
+	// organisation's rate, or assumed; under a dynamic tariff the market's price counts.
+	//
+	//openapi:addition
+	ImportPPerKWh *float64 `json:"import_p_per_kwh,omitzero" wire:"min=0,max=1000"`
+	// What it costs in cheap hours.
+	//
+	//openapi:addition
+	OffPeakPPerKWh *float64 `json:"off_peak_p_per_kwh,omitzero" wire:"min=0,max=1000"`
+	// What one earns that is exported, under a dynamic tariff too.
+	//
+	//openapi:addition
+	ExportPPerKWh *float64 `json:"export_p_per_kwh,omitzero" wire:"min=0,max=1000"`
 }
 
 // TariffResponse shows it.
@@ -69,6 +82,19 @@ type TariffResponse struct {
 	TariffType           flex.TariffType `json:"tariff_type,omitzero" wire:"enum=TariffType"`
 	TariffCheapStartTime *WallTime       `json:"tariff_cheap_start_time,omitzero"`
 	TariffCheapEndTime   *WallTime       `json:"tariff_cheap_end_time,omitzero"`
+	// What a kWh costs in dear hours, or in all where none are cheap, in pence. What is not given is the
+	// organisation's rate, or assumed; under a dynamic tariff the market's price counts.
+	//
+	//openapi:addition
+	ImportPPerKWh *float64 `json:"import_p_per_kwh,omitzero" wire:"min=0,max=1000"`
+	// What it costs in cheap hours.
+	//
+	//openapi:addition
+	OffPeakPPerKWh *float64 `json:"off_peak_p_per_kwh,omitzero" wire:"min=0,max=1000"`
+	// What one earns that is exported, under a dynamic tariff too.
+	//
+	//openapi:addition
+	ExportPPerKWh *float64 `json:"export_p_per_kwh,omitzero" wire:"min=0,max=1000"`
 }
 
 // SiteResponse is a site.

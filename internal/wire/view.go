@@ -176,6 +176,10 @@ type SiteTariffView struct {
 	// By London's clock. Absent if it was never given.
 	CheapStart string `json:"cheap_start,omitzero"`
 	CheapEnd   string `json:"cheap_end,omitzero"`
+	// In pence for each kWh. Absent if it was never given.
+	ImportRate  *float64 `json:"import_p_per_kwh,omitzero"`
+	OffPeakRate *float64 `json:"off_peak_p_per_kwh,omitzero"`
+	ExportRate  *float64 `json:"export_p_per_kwh,omitzero"`
 }
 
 // RatingView is what a connection could carry, or an asset's power, during a time.
