@@ -104,6 +104,25 @@ func TestAsset(t *testing.T) {
 	})
 }
 
+// The story of a tariff that has no cheap hours says so, and has no hole in its place.
+func TestAsset_DynamicTariff(t *testing.T) {
+	eachScene(t, func(s *scene) {
+		d := s.service
+		d.login()
+		for _, tariff := range []flex.Tariff{{Zone: "Europe/London", Type: "dynamic"}, {OffPeak: "00:30-04:30", Zone: "Europe/London", Type: "economy_7"}} {
+			if err := d.control.Event(t.Context(), d.Org, s.assets[0], control.Event{Kind: control.TariffUpdate, Tariff: &tariff}); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		page := d.page("/console/assets/" + s.assets[0].String())
+		d.wants(page, "The tariff changed; no off-peak hours.", "The tariff changed; off-peak 00:30-04:30.", `<span class="where sandbox">sandbox</span>`)
+		if strings.Contains(page, "off-peak .") {
+			t.Error("the story has a hole where off-peak hours stand")
+		}
+	})
+}
+
 // A schedule is replayed on the prices that it was made on, whatever came since.
 func TestAsset_ReplayedPrices(t *testing.T) {
 	d := newConsole(t, sceneNow)

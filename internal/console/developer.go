@@ -418,7 +418,7 @@ func (s *Server) addCredential(r *request) (view, error) {
 	}, err
 }
 
-// revokeCredential ends a credential and its tokens.
+// revokeCredential ends a credential and its tokens, if its username was typed.
 func (s *Server) revokeCredential(r *request) (view, error) {
 	org, back, err := orgPath(r)
 	if err != nil {
@@ -426,6 +426,10 @@ func (s *Server) revokeCredential(r *request) (view, error) {
 	}
 
 	username := r.PostFormValue("username")
+	if err := typed(r, username); err != nil {
+		return view{}, err
+	}
+
 	err = s.act(
 		r,
 		access.Action{

@@ -57,7 +57,16 @@ func TestDeveloper(t *testing.T) {
 		if a := d.do("POST", base+"/credentials", url.Values{"username": {"other"}}); a.status != 400 {
 			t.Errorf("without a role: %d", a.status)
 		}
-		d.wants(d.post(base+"/credentials/revoke", url.Values{"username": {"robot"}}), `<span class="tag bad">revoked</span>`)
+		for _, typed := range []string{"", "revoke", "other"} {
+			a := d.do("POST", base+"/credentials/revoke", url.Values{"username": {"robot"}, "typed": {typed}})
+			if a.status != 400 || !strings.Contains(a.body, "to say that you mean it") {
+				t.Errorf("revoked by typing %q: %d", typed, a.status)
+			}
+		}
+		if _, err := d.access.Login(t.Context(), "robot", flex.Secret(secret), "here"); err != nil {
+			t.Errorf("not revoked, and not let in: %v", err)
+		}
+		d.wants(d.post(base+"/credentials/revoke", url.Values{"username": {"robot"}, "typed": {"robot"}}), `<span class="tag bad">revoked</span>`)
 		if _, err := d.access.Login(t.Context(), "robot", flex.Secret(secret), "here"); flex.KindOf(err) != flex.Unauthorized {
 			t.Errorf("revoked, and let in: %v", err)
 		}

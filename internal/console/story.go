@@ -115,13 +115,22 @@ func eventText(t control.PastEvent) string {
 	}
 
 	if told.Tariff != nil {
-		b.WriteString("; off-peak " + told.Tariff.OffPeak)
+		b.WriteString("; " + offPeakText(told.Tariff))
 		if told.Tariff.Zone != flex.London.String() {
 			b.WriteString(" in " + told.Tariff.Zone)
 		}
 	}
 
 	return sentence(b.String())
+}
+
+// offPeakText says which hours of a tariff are cheap; a dynamic one has none.
+func offPeakText(t *flex.Tariff) string {
+	if t.OffPeak == "" {
+		return "no off-peak hours"
+	}
+
+	return "off-peak " + t.OffPeak
 }
 
 func readyText(in *flex.Intent) string {
