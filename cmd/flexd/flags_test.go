@@ -27,7 +27,7 @@ var without = map[string]string{
 	"alerts route remove": "says that it is done", "alerts route test": "says that it is done", "caps set": "says nothing", "caps clear": "says that it is done",
 	"product answer": "says nothing", "product withdraw": "says that it is done",
 	"limits link": "says nothing", "limits heard": "says nothing", "limits unlink": "says nothing", "limits clear": "says nothing",
-	"openadr unbind": "says that it is done", "openadr upstream remove": "says that it is done", "payouts override": "says that it is done",
+	"openadr upstream remove": "says that it is done", "payouts override": "says that it is done",
 }
 
 // Every command that prints data takes --json.

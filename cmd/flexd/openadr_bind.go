@@ -119,6 +119,7 @@ type openADRBind struct {
 	Kind     string           `help:"What its events become: an instruction; limit, a limit of what the group draws or gives; import_limit, one of what it draws alone." enum:"instruction,limit,import_limit" default:"instruction"`
 	Service  string           `help:"What its instructions are for: ${enum}." enum:"wholesale,cm,dno,dfs,lcm,sffr,other" default:"other"`
 	Price    float64          `help:"What its instructions pay, in £/MWh of what they ask for." placeholder:"GBP"`
+	DryRun   bool             `name:"dry-run" help:"Only say what it would do."`
 	SimpleKW []float64        `name:"simple-kw" help:"The change in kW at the levels 1, 2 and so on of SIMPLE; negative to draw less." placeholder:"KW"`
 }
 
@@ -137,51 +138,125 @@ func (o *openADRBind) Run(ctx context.Context, c console) error {
 		b.Simple = append(b.Simple, flex.FromKW(kw))
 	}
 
-	err := o.actOn(
+	done, err := o.changeBinding(
 		ctx,
 		"bind openadr program",
-		o.Program.String(),
-		func(h *app.App, org flex.Org) error {
-			_, err := h.ADR.Bind(ctx, org.ID, &b, true)
-			return err
+		o.Program,
+		adr.Detail(&b),
+		o.DryRun,
+		func(h *app.App, org flex.OrgID) (adr.Bound, error) {
+			return h.ADR.Bind(ctx, org, &b, !o.DryRun)
 		},
 	)
 	if err != nil {
 		return err
 	}
 
-	return o.print(
+	return o.printBinding(
 		c,
-		fields{"program_id": o.Program, "scope": scopeText(b.Scope)},
-		"the events of %s are for: %s\n",
+		&done,
+		o.DryRun,
+		"the events of %s are for: %s",
 		o.Program,
 		scopeText(b.Scope),
 	)
 }
 
+// changeBinding makes a change of a program's binding, which the audit log keeps, or only says what it would do.
+func (o ofOrg) changeBinding(
+	ctx context.Context,
+	act string,
+	program flex.ADRObjectID,
+	detail string,
+	dryRun bool,
+	change func(*app.App, flex.OrgID) (adr.Bound, error),
+) (done adr.Bound, err error) {
+	if dryRun {
+		h, org, err := o.openOrg(ctx)
+		if err != nil {
+			return done, err
+		}
+
+		defer h.Close()
+
+		return change(h, org.ID)
+	}
+
+	err = o.actOnWith(
+		ctx,
+		flex.AuditEntry{
+			Act:     act,
+			Subject: program.String(),
+			Detail:  detail,
+		},
+		func(h *app.App, org flex.Org) (err error) {
+			done, err = change(h, org.ID)
+			return err
+		},
+	)
+
+	return done, err
+}
+
+// printBinding prints what a change of a binding did, or would do.
+func (f form) printBinding(
+	c console,
+	done *adr.Bound,
+	dryRun bool,
+	text string,
+	args ...any,
+) error {
+	text += ": %d orders asked for, %d withdrawn, %d stay\n"
+	if dryRun {
+		text = "dry run, nothing is changed: " + text
+	}
+
+	args = append(args, len(done.Asked), len(done.Withdrawn), done.NumStays)
+	values := fields{
+		"program_id":    done.ID,
+		"num_asked":     len(done.Asked),
+		"num_withdrawn": len(done.Withdrawn),
+		"num_stays":     done.NumStays,
+		"dry_run":       dryRun,
+	}
+
+	if b := done.Binding; b != nil {
+		values["scope"] = scopeText(b.Scope)
+	}
+
+	return f.print(c, values, text, args...)
+}
+
 type openADRUnbind struct {
 	ofOrg
+	form
 	Program flex.ADRObjectID `arg:"" help:"The program's id."`
+	DryRun  bool             `name:"dry-run" help:"Only say what it would do."`
 }
 
 // Run ends the binding.
 func (o *openADRUnbind) Run(ctx context.Context, c console) error {
-	err := o.actOn(
+	done, err := o.changeBinding(
 		ctx,
 		"unbind openadr program",
-		o.Program.String(),
-		func(h *app.App, org flex.Org) error {
-			_, err := h.ADR.Unbind(ctx, org.ID, o.Program, true)
-			return err
+		o.Program,
+		"",
+		o.DryRun,
+		func(h *app.App, org flex.OrgID) (adr.Bound, error) {
+			return h.ADR.Unbind(ctx, org, o.Program, !o.DryRun)
 		},
 	)
 	if err != nil {
 		return err
 	}
 
-	fmt.Fprintf(c.out, "the events of %s are for VENs alone\n", o.Program)
-
-	return nil
+	return o.printBinding(
+		c,
+		&done,
+		o.DryRun,
+		"the events of %s are for VENs alone",
+		o.Program,
+	)
 }
 
 type openADROrders struct {

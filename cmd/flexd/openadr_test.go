@@ -25,7 +25,10 @@ func TestOpenADR(t *testing.T) {
 	run((&openADRList{ofOrg: of}).Run, "PROGRAM")
 	run((&openADROrders{ofOrg: of, Limit: 5, JSON: true}).Run, "[]")
 	run((&openADRBind{ofOrg: of, Program: flex.ADRObjectID{1}, Service: "dno"}).Run, "no such object")
+	run((&openADRBind{ofOrg: of, Program: flex.ADRObjectID{1}, Service: "dno", GSPGroup: "_Q", DryRun: true}).Run, "no GSP group")
+	run((&openADRUnbind{ofOrg: of, Program: flex.ADRObjectID{1}, DryRun: true}).Run, "no such object")
 	run((&openADRUnbind{ofOrg: of, Program: flex.ADRObjectID{1}}).Run, "no such object")
+	run((&auditList{store: s, Limit: 20, JSON: true}).Run, "instruction for the whole fleet, service dno")
 	run((&auditList{store: s, Limit: 20}).Run, "add openadr client")
 }
 

@@ -81,24 +81,24 @@ func (o ofOrg) actOn(
 	act, subject string,
 	do func(*app.App, flex.Org) error,
 ) error {
+	return o.actOnWith(ctx, flex.AuditEntry{Act: act, Subject: subject}, do)
+}
+
+// actOnWith is actOn for what the audit log keeps more of.
+func (o ofOrg) actOnWith(
+	ctx context.Context,
+	act flex.AuditEntry,
+	do func(*app.App, flex.Org) error,
+) error {
 	h, org, err := o.openOrg(ctx)
 	if err != nil {
 		return err
 	}
-	defer h.Close()
 
-	return h.Access.Act(
-		ctx,
-		flex.AuditEntry{
-			Who:     commandLine,
-			Org:     org.ID,
-			Act:     act,
-			Subject: subject,
-		},
-		func() error {
-			return do(h, org)
-		},
-	)
+	defer h.Close()
+	act.Who, act.Org = commandLine, org.ID
+
+	return h.Access.Act(ctx, act, func() error { return do(h, org) })
 }
 
 type payoutsList struct {

@@ -57,6 +57,10 @@ func checkBinding(b *flex.ADRBinding) error {
 		)
 	}
 
+	if err := b.Scope.CheckGSPGroup(); err != nil {
+		return err
+	}
+
 	tooMuch := func(w flex.Watts) bool {
 		return w > flex.CapMax || w < -flex.CapMax
 	}

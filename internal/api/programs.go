@@ -3,6 +3,7 @@ package api
 import (
 	"flexd/internal/adr"
 	"flexd/internal/contract"
+	"flexd/internal/flex"
 	"flexd/internal/wire"
 )
 
@@ -26,10 +27,11 @@ func (s *Server) bindProgram(r *request) (answer, error) {
 
 	b := contract.BindingOf(p.ID, &in, "credential "+r.who.Username)
 
+	act := r.auditEntry("bind openadr program", p.ID.String(), adr.Detail(&b))
+
 	return s.changeBinding(
 		r,
-		"bind openadr program",
-		p.ID.String(),
+		act,
 		q.DryRun,
 		func() (adr.Bound, error) {
 			return s.ADR.Bind(r.Context(), r.who.Org, &b, !q.DryRun)
@@ -44,10 +46,11 @@ func (s *Server) unbindProgram(r *request) (answer, error) {
 		return answer{}, err
 	}
 
+	act := r.auditEntry("unbind openadr program", p.ID.String(), "")
+
 	return s.changeBinding(
 		r,
-		"unbind openadr program",
-		p.ID.String(),
+		act,
 		q.DryRun,
 		func() (adr.Bound, error) {
 			return s.ADR.Unbind(r.Context(), r.who.Org, p.ID, !q.DryRun)
@@ -58,7 +61,7 @@ func (s *Server) unbindProgram(r *request) (answer, error) {
 // changeBinding makes a change of a binding, which the audit log keeps, or shows what it would do.
 func (s *Server) changeBinding(
 	r *request,
-	act, program string,
+	act flex.AuditEntry,
 	dryRun bool,
 	change func() (adr.Bound, error),
 ) (answer, error) {
@@ -69,7 +72,7 @@ func (s *Server) changeBinding(
 	} else {
 		err = s.Access.Act(
 			r.Context(),
-			r.auditEntry(act, program, ""),
+			act,
 			func() (err error) {
 				done, err = change()
 				return err

@@ -43,6 +43,7 @@ func TestPrograms(t *testing.T) {
 
 	h.want("PUT", binding, `{"kind":"limit"}`, 400, "")
 	h.want("PUT", binding, `{"group":"nowhere"}`, 404, "")
+	h.want("PUT", binding, `{"gsp_group":"_Q"}`, 400, "")
 	h.want("PUT", binding, `{"kind":"perhaps"}`, 422, "")
 	h.want("DELETE", "/grid/programs/"+other+"/binding", "", 404, "")
 	h.want("DELETE", "/grid/programs/no-id/binding", "", 422, "")
@@ -55,18 +56,22 @@ func TestPrograms(t *testing.T) {
 	}
 	h.want("DELETE", binding, "", 404, "")
 
-	acts := map[string]int{}
+	acts, details := map[string]int{}, map[string]int{}
 	err := h.whole.DB.ReadAll(t.Context(), func(all *store.All) error {
 		noted, err := all.Acts(t.Context(), store.ActFilter{Limit: 100})
 		for _, a := range noted {
 			acts[a.Act]++
+			details[a.Detail]++
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if acts["bind openadr program"] != 4 || acts["unbind openadr program"] != 3 { // those that were refused, too
+	if acts["bind openadr program"] != 5 || acts["unbind openadr program"] != 3 { // those that were refused, too
 		t.Errorf("the audit log has %v", acts)
+	}
+	if details["instruction for the whole fleet, service dno, kW at levels -100"] != 2 {
+		t.Errorf("the audit log has the details %v", details)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"flexd/internal/control"
 	"flexd/internal/delivery"
 	"flexd/internal/flex"
+	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
 
@@ -188,6 +189,35 @@ func (s *street) paid(home flex.SiteID, utilisation flex.MicroPounds) {
 	if want := (utilisation / 2).Pence(); credited != want {
 		s.Errorf("credited %d p, want %d", credited, want)
 	}
+}
+
+// TestProduct_Failed: what could not be sent is refused when it is imported again, with the same terms and with
+// others, and says why; another reference, and one of a GSP group that there is not, are looked at by themselves.
+func TestProduct_Failed(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s, _, _, _ := openProducts(t, url)
+		failed := s.imports(productOf("DNO-1", nil))
+		s.must(nil, nil, s.app.DB.Write(t.Context(), s.Org, func(tx *store.Tx) error {
+			_, err := tx.ProductDone(t.Context(), failed.ID, flex.InstructionID{}, "no group is named")
+			return err
+		}))
+
+		for _, again := range []flex.Product{failed.Product, productOf("DNO-1", func(p *flex.Product) { p.OptOut = !p.OptOut })} {
+			_, err := s.app.Control.ImportProducts(t.Context(), s.Org, []flex.Product{again})
+			if flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), "failed (no group is named)") {
+				t.Errorf("what failed is imported again: %v", err)
+			}
+		}
+
+		if other := s.imports(productOf("DNO-2", nil)); other.Act != control.ProductNew {
+			t.Errorf("another reference: %s", other.Act)
+		}
+		nowhere := productOf("DNO-3", func(p *flex.Product) { p.Scope.GSPGroup = "_Q" })
+		_, err := s.app.Control.ImportProducts(t.Context(), s.Org, []flex.Product{nowhere})
+		if flex.KindOf(err) != flex.Malformed {
+			t.Errorf("a GSP group that there is not: %v", err)
+		}
+	})
 }
 
 // TestProduct_OptOut: who is invited by opt-out takes part until they refuse, while it binds too; withdrawn, it binds nobody.

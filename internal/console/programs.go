@@ -82,23 +82,13 @@ func (p *programsPage) table() *table {
 			b.Scope.GSPGroup,
 			b.Service,
 			b.Price.GBPPerMWh(),
-			simpleText(b.Simple),
+			adr.SimpleText(b.Simple),
 			b.Who,
 			b.MadeAt,
 		)
 	}
 
 	return t
-}
-
-// simpleText are the changes at the levels of SIMPLE as the form takes them.
-func simpleText(levels []flex.Watts) string {
-	var texts []string
-	for _, w := range levels {
-		texts = append(texts, strconv.FormatFloat(w.KW(), 'f', -1, 64))
-	}
-
-	return strings.Join(texts, ", ")
 }
 
 // bindingForm is how a program is to be bound, as it was typed.
@@ -140,36 +130,7 @@ func (f *bindingForm) Becomes() string {
 
 // Where says which part of the fleet the events are for.
 func (f *bindingForm) Where() string {
-	return bindingWhere(flex.Scope{Group: f.Group, GSPGroup: f.GSP})
-}
-
-func bindingWhere(s flex.Scope) string {
-	var parts []string
-	if s.Group != "" {
-		parts = append(parts, "the group "+s.Group)
-	}
-	if s.GSPGroup != "" {
-		parts = append(parts, "the GSP group "+s.GSPGroup)
-	}
-
-	return or(strings.Join(parts, ", "), "the whole fleet")
-}
-
-// bindingDetail says how a program is bound, for the audit log.
-func bindingDetail(b *flex.ADRBinding) string {
-	parts := []string{
-		string(b.Kind) + " for " + bindingWhere(b.Scope),
-		"service " + b.Service,
-	}
-
-	if b.Price != 0 {
-		parts = append(parts, price(b.Price))
-	}
-	if len(b.Simple) > 0 {
-		parts = append(parts, "kW at levels "+simpleText(b.Simple))
-	}
-
-	return strings.Join(parts, ", ")
+	return adr.Where(flex.Scope{Group: f.Group, GSPGroup: f.GSP})
 }
 
 // readBinding reads the form.
@@ -288,7 +249,7 @@ func (s *Server) bindProgram(r *request) (view, error) {
 		Act:     "bind openadr program",
 		Org:     f.Org,
 		Subject: f.Program.String(),
-		Detail:  bindingDetail(&b),
+		Detail:  adr.Detail(&b),
 	}
 	if f.Ends() {
 		act.Act, act.Detail = "unbind openadr program", ""

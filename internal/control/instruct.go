@@ -291,6 +291,9 @@ func previewInstruction(
 	if err := checkInstruction(&in, tx.Now()); err != nil {
 		return nil, err
 	}
+	if err := in.Scope.CheckGSPGroup(); err != nil {
+		return nil, err
+	}
 
 	s, err := readScope(ctx, tx, in.Scope)
 	if err != nil {

@@ -61,7 +61,8 @@ func (d *Service) PreviewProducts(
 
 // ImportProducts takes products in, all or none, and has the sites that they are for invited. The same
 // reference again with the same terms changes nothing; with others it takes the place of what was not
-// sent yet, and everybody is asked anew. One that was withdrawn is refused, with the same terms too.
+// sent yet, and everybody is asked anew. One that was withdrawn, or
+// failed, is refused, with the same terms too.
 func (d *Service) ImportProducts(
 	ctx context.Context,
 	org flex.OrgID,
@@ -138,6 +139,15 @@ func importProduct(
 			"product %q was withdrawn at %s, and stays so: give another reference",
 			p.Reference,
 			before.WithdrawnAt.Format(time.RFC3339),
+		)
+	}
+
+	if before.Problem != "" {
+		return done, flex.Fail(
+			flex.Conflict,
+			"product %q failed (%s), and stays so: give another reference",
+			p.Reference,
+			before.Problem,
 		)
 	}
 
@@ -225,6 +235,8 @@ func checkProduct(p *flex.Product) error {
 			InstructionServices,
 		)
 
+	case p.Scope.GSPGroup != "" && !flex.IsGSPGroup(p.Scope.GSPGroup):
+		return fail("a GSP group is one of _A to _P")
 	case p.Change == 0 || p.Volume() > flex.CapMax:
 		return fail("the volume is a power above 0, up to 1,000,000 kW")
 	case !priced:

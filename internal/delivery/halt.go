@@ -66,7 +66,7 @@ func checkScope(ctx context.Context, all *store.All, scope HaltScope) error {
 
 	switch scope.Kind {
 	case store.HaltRegion:
-		if !isGSPGroup(scope.Name) {
+		if !flex.IsGSPGroup(scope.Name) {
 			return flex.Fail(
 				flex.Malformed,
 				"%q is no GSP group: give _A to _P",
@@ -82,12 +82,6 @@ func checkScope(ctx context.Context, all *store.All, scope HaltScope) error {
 	}
 
 	return nil
-}
-
-// isGSPGroup reports whether a text is the code of a group of grid supply points, by the industry's
-// Market Domain Data: an underscore and a letter from A to P.
-func isGSPGroup(text string) bool {
-	return len(text) == 2 && text[0] == '_' && text[1] >= 'A' && text[1] <= 'P'
 }
 
 func checkOrg(ctx context.Context, all *store.All, id flex.OrgID) error {

@@ -81,3 +81,22 @@ type Offer struct {
 	Accepted    Watts
 	Instruction InstructionID // that it became
 }
+
+// IsGSPGroup reports whether a text is the code of a group of grid supply points, by the industry's
+// Market Domain Data: an underscore and a letter from A to P.
+func IsGSPGroup(text string) bool {
+	return len(text) == 2 && text[0] == '_' && text[1] >= 'A' && text[1] <= 'P'
+}
+
+// CheckGSPGroup refuses a scope with a GSP group that there is not.
+func (s Scope) CheckGSPGroup() error {
+	if s.GSPGroup == "" || IsGSPGroup(s.GSPGroup) {
+		return nil
+	}
+
+	return Fail(
+		Malformed,
+		"%q is no GSP group: give _A to _P",
+		s.GSPGroup,
+	)
+}
