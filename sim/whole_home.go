@@ -162,7 +162,7 @@ func (w *whole) onboard(ctx context.Context, name string, n int) error {
 	const form = "mpan,direction,address,postcode,energised,half_hourly_settled,domestic\n%s,import,%d High Street,SW1A 1AA,true,true,true\n"
 	_, err := w.app.ImportMeters(
 		ctx,
-		strings.NewReader(fmt.Sprintf(form, mpanOf(n), n)),
+		strings.NewReader(fmt.Sprintf(form, MPANOf(n), n)),
 		nil,
 	)
 	if err != nil {
@@ -171,7 +171,7 @@ func (w *whole) onboard(ctx context.Context, name string, n int) error {
 
 	place := w.homes[name]
 	site := client.SiteRequest{
-		MPAN:                       mpanOf(n),
+		MPAN:                       MPANOf(n),
 		Postcode:                   "SW1A 1AA",
 		StreetAddress:              fmt.Sprintf("%d High Street", n),
 		Email:                      name + "@example.com",

@@ -279,8 +279,8 @@ func staysBroken(
 	)}
 }
 
-// mpanOf returns a valid MPAN of a serial number.
-func mpanOf(serial int) string {
+// MPANOf returns a valid MPAN of a serial number.
+func MPANOf(serial int) string {
 	core := fmt.Sprintf("10%010d", serial)
 	sum := 0
 	for i, weight := range []int{3, 5, 7, 13, 17, 19, 23, 29, 31, 37, 41, 43} {

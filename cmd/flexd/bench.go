@@ -12,6 +12,7 @@ type benchCommand struct {
 	Worker   benchWorkerCommand   `cmd:"" hidden:"" help:"A further process of a wave, which bench wave starts."`
 	Chargers benchChargersCommand `cmd:"" help:"Have many chargers connect over TLS at once, be planned, and connect again."`
 	Sockets  benchSocketsCommand  `cmd:"" hidden:"" help:"The chargers of bench chargers, which starts it."`
+	Growth   benchGrowthCommand   `cmd:"" help:"Time a plug-in, a page of sites, a wave and a settlement in fleets of several sizes."`
 	Push     benchPushCommand     `cmd:"" help:"Time a plug-in to its push, and deliveries, over real sockets."`
 }
 

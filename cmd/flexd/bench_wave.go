@@ -312,29 +312,11 @@ func (w *waveBench) plugIn(ctx context.Context) error {
 	const workers = 64
 	var wait sync.WaitGroup
 	errs := make([]error, workers)
-	ready := flex.WallTime(time.Duration(time.Now().Add(
-		benchNight,
-	).In(flex.London).Hour()) * time.Hour)
 
 	for worker := range workers {
 		wait.Go(func() {
 			for i := worker; i < len(w.cars) && errs[worker] == nil; i += workers {
-				in := flex.Intent{
-					Need:         flex.WattHours(5000 + 100*(i*7919%200)),
-					ReadyByLocal: &ready,
-					ReadyBy:      time.Now().Add(benchNight),
-					Mode:         flex.Minimise,
-				}
-
-				errs[worker] = w.Control.Event(
-					ctx,
-					w.org,
-					w.cars[i],
-					control.Event{
-						Kind:   control.PlugIn,
-						Intent: &in,
-					},
-				)
+				errs[worker] = w.plugInCar(ctx, i)
 			}
 		})
 	}
@@ -342,6 +324,25 @@ func (w *waveBench) plugIn(ctx context.Context) error {
 	wait.Wait()
 
 	return errors.Join(errs...)
+}
+
+// plugInCar has a car plugged in, with a need of its own.
+func (w *waveBench) plugInCar(ctx context.Context, i int) error {
+	by := time.Now().Add(benchNight)
+	ready := flex.WallTime(time.Duration(by.In(flex.London).Hour()) * time.Hour)
+	in := flex.Intent{
+		Need:         flex.WattHours(5000 + 100*(i*7919%200)),
+		ReadyByLocal: &ready,
+		ReadyBy:      by,
+		Mode:         flex.Minimise,
+	}
+
+	return w.Control.Event(
+		ctx,
+		w.org,
+		w.cars[i],
+		control.Event{Kind: control.PlugIn, Intent: &in},
+	)
 }
 
 // publish makes prices known from now on, in £/MWh by half-hour.

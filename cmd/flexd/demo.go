@@ -33,7 +33,7 @@ type demo struct {
 }
 
 // demoPassword is long enough for the rules and easy to type: the demo listens on the
-// loopback alone.
+// loopback, unless it is told otherwise.
 const demoPassword = "demo-demo-demo"
 
 // play is a demo under way.
@@ -73,6 +73,7 @@ func (d *demo) Run(ctx context.Context, c console) error {
 		return err
 	}
 
+	warnReachable(c, l.Addr())
 	base := "http://" + l.Addr().String()
 	h, err := openDemo(ctx, dir, base, c)
 	if err != nil {
@@ -119,6 +120,17 @@ func (d *demo) Run(ctx context.Context, c console) error {
 	cancel()
 
 	return <-served
+}
+
+// warnReachable says that the demo's logins are of use to others, if they can reach it.
+func warnReachable(c console, at net.Addr) {
+	if a, ok := at.(*net.TCPAddr); ok && !a.IP.IsLoopback() {
+		fmt.Fprintf(
+			c.err,
+			"warning: others than this machine can reach %s, and the demo's logins are known to everybody.\n",
+			a,
+		)
+	}
 }
 
 // listen listens at the usual port, or at any other if that is taken.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"net"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -40,5 +41,16 @@ func TestDemo(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(out.String())
+	}
+}
+
+// Whoever shows the demo to a network is told that everybody can log in.
+func TestDemo_Reachable(t *testing.T) {
+	for address, warned := range map[string]bool{"127.0.0.1": false, "::1": false, "0.0.0.0": true, "192.0.2.1": true} {
+		var errs bytes.Buffer
+		warnReachable(console{err: &errs}, &net.TCPAddr{IP: net.ParseIP(address), Port: 8080})
+		if strings.Contains(errs.String(), "warning") != warned {
+			t.Errorf("%s: %q", address, &errs)
+		}
 	}
 }

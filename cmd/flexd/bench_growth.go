@@ -1,0 +1,310 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/registry"
+	"flexd/sim"
+)
+
+// benchGrowthCommand shows how costs grow with the fleet. Each fleet has a store of its own.
+type benchGrowthCommand struct {
+	Sites []int `help:"Sites of the fleets, of a plugged-in car each, the smallest fleet first." default:"1000,10000,100000" placeholder:"N"`
+	JSON  bool  `name:"json" help:"Print JSON in place of a table."`
+}
+
+const (
+	growthRounds = 5   // of which the shortest counts
+	growthCars   = 100 // of a round
+	growthPage   = 100 // sites
+)
+
+// What a cost may be in the largest fleet, as a multiple of that in the smallest.
+const growthMost = 2
+
+// growthRow is a cost by fleet.
+type growthRow struct {
+	What   string    `json:"what"`
+	Micros []float64 `json:"micros"` // by fleet
+	Growth float64   `json:"growth"` // from the smallest to the largest
+	Most   float64   `json:"most"`
+	Met    bool      `json:"met"`
+}
+
+// growthCosts is what is timed in a fleet.
+type growthCosts struct {
+	plugIn, settled     time.Duration // of a car
+	firstPage, lastPage time.Duration
+	planned             time.Duration // of a car, in a wave
+}
+
+// Run prints the table.
+func (b *benchGrowthCommand) Run(ctx context.Context, c console) error {
+	rising := slices.IsSorted(b.Sites) && len(b.Sites) >= 2
+	if !rising || b.Sites[0] < growthCars || b.Sites[len(b.Sites)-1] > 1_000_000 {
+		return flex.Fail(
+			flex.Invalid,
+			"--sites names two fleets or more, the smallest first, of %d to 1000000 sites",
+			growthCars,
+		)
+	}
+
+	var costs []growthCosts
+	for _, n := range b.Sites {
+		one, err := measureGrowth(ctx, n, c)
+		if err != nil {
+			return fmt.Errorf("%d sites: %w", n, err)
+		}
+		costs = append(costs, one)
+	}
+
+	rows := b.rows(costs)
+	if b.JSON {
+		return c.json(rows)
+	}
+
+	return b.print(c, rows)
+}
+
+// rows is the table. A page says how many sites there are, and is found by counting those before it, so
+// that its cost may grow as the fleet does.
+func (b *benchGrowthCommand) rows(costs []growthCosts) (rows []growthRow) {
+	fleet := float64(b.Sites[len(b.Sites)-1]) / float64(b.Sites[0])
+	for _, r := range []struct {
+		what string
+		most float64
+		of   func(growthCosts) time.Duration
+	}{
+		{"a plug-in, planned and stored", growthMost, func(c growthCosts) time.Duration { return c.plugIn }},
+		{"the first page of 100 sites", fleet, func(c growthCosts) time.Duration { return c.firstPage }},
+		{"the last page of 100 sites", fleet, func(c growthCosts) time.Duration { return c.lastPage }},
+		{"a wave, for each car", growthMost, func(c growthCosts) time.Duration { return c.planned }},
+		{"a session settled, of no energy", growthMost, func(c growthCosts) time.Duration { return c.settled }},
+	} {
+		row := growthRow{What: r.what, Most: r.most}
+		for _, c := range costs {
+			row.Micros = append(row.Micros, float64(r.of(c).Nanoseconds())/1000)
+		}
+
+		row.Growth = row.Micros[len(costs)-1] / row.Micros[0]
+		row.Met = row.Growth <= row.Most
+		rows = append(rows, row)
+	}
+
+	return rows
+}
+
+func (b *benchGrowthCommand) print(c console, rows []growthRow) error {
+	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "ms\t")
+	for _, n := range b.Sites {
+		fmt.Fprintf(w, "%d sites\t", n)
+	}
+	fmt.Fprintln(w, "growth\tat most\t\t")
+
+	for _, r := range rows {
+		fmt.Fprintf(w, "%s\t", r.What)
+		for _, micros := range r.Micros {
+			fmt.Fprintf(w, "%.3f\t", micros/1000)
+		}
+
+		verdict := "met"
+		if !r.Met {
+			verdict = "MISSED"
+		}
+		fmt.Fprintf(w, "%.2f\t%.0f\t%s\t\n", r.Growth, r.Most, verdict)
+	}
+
+	return w.Flush()
+}
+
+// measureGrowth times a fleet of n sites on a store of its own.
+func measureGrowth(ctx context.Context, n int, c console) (costs growthCosts, err error) {
+	h, done, err := openBench(ctx, "", c)
+	if err != nil {
+		return costs, err
+	}
+	defer done()
+
+	w := &waveBench{ownWorker: ownWorker{App: h}}
+	if err := w.fill(ctx, n); err != nil {
+		return costs, err
+	}
+
+	if err := w.rest(ctx); err != nil {
+		return costs, err
+	}
+	if err := w.publish(ctx, func(i int) float64 { return 100 - float64(i) }); err != nil {
+		return costs, err
+	}
+
+	start := time.Now()
+	share, err := w.plan(ctx)
+	costs.planned = time.Since(start) / time.Duration(n)
+	if err == nil && share.Changed != n {
+		err = fmt.Errorf("the wave changed %d schedules of %d", share.Changed, n)
+	}
+	if err != nil {
+		return costs, err
+	}
+
+	costs.firstPage, err = w.pages(ctx, 0)
+	if err != nil {
+		return costs, err
+	}
+	costs.lastPage, err = w.pages(ctx, n-growthPage)
+	if err != nil {
+		return costs, err
+	}
+
+	return costs, w.rounds(ctx, &costs)
+}
+
+// fill registers n sites, and has a car plugged in at each.
+func (w *waveBench) fill(ctx context.Context, n int) error {
+	org, _, err := w.Access.AddOrg(ctx, "Bench", benchUser, benchPassword)
+	if err != nil {
+		return err
+	}
+
+	w.org = org.ID
+	var file strings.Builder
+	file.WriteString("mpan,direction,address,postcode,energised,half_hourly_settled,domestic\n")
+	for i := range n {
+		fmt.Fprintf(&file, "%s,import,%d High Street,SW1A 1AA,true,true,true\n", sim.MPANOf(i), i+1)
+	}
+	if _, err := w.ImportMeters(ctx, strings.NewReader(file.String()), nil); err != nil {
+		return err
+	}
+
+	w.cars = make([]flex.AssetID, n)
+	if err := w.onboardEach(ctx); err != nil {
+		return err
+	}
+	if err := w.publish(ctx, func(int) float64 { return 60 }); err != nil {
+		return err
+	}
+
+	return w.plugIn(ctx)
+}
+
+// onboardEach registers the sites, by many workers at once.
+func (w *waveBench) onboardEach(ctx context.Context) error {
+	const workers = 64
+	var wait sync.WaitGroup
+	errs := make([]error, workers)
+
+	for worker := range workers {
+		wait.Go(func() {
+			for i := worker; i < len(w.cars) && errs[worker] == nil; i += workers {
+				errs[worker] = w.onboardOne(ctx, i)
+			}
+		})
+	}
+
+	wait.Wait()
+
+	return errors.Join(errs...)
+}
+
+func (w *waveBench) onboardOne(ctx context.Context, i int) error {
+	out, err := w.Registry.Onboard(
+		ctx,
+		w.org,
+		registry.SiteInput{
+			MPAN:      sim.MPANOf(i),
+			Postcode:  "SW1A 1AA",
+			ConsentAt: time.Now().Add(-time.Minute),
+		},
+		[]registry.AssetInput{{
+			ExternalID: fmt.Sprintf("car-%d", i),
+			Type:       flex.Charger,
+		}},
+		registry.Enrolment{Proposition: flex.FullAssetSchedule},
+	)
+
+	if err == nil {
+		w.cars[i] = out.Assets[0].ID
+	}
+
+	return err
+}
+
+// pages is the shortest time that a page of sites takes. Each round asks for one site less, since the
+// same page would be answered from memory.
+func (w *waveBench) pages(ctx context.Context, offset int) (least time.Duration, err error) {
+	least = math.MaxInt64
+	for round := range growthRounds {
+		limit := growthPage - round
+		start := time.Now()
+		found, err := w.Registry.Sites(
+			ctx,
+			w.org,
+			registry.SiteQuery{Limit: limit, Offset: offset},
+		)
+
+		if err == nil && len(found.Sites) != limit {
+			err = fmt.Errorf("%d sites on a page of %d", len(found.Sites), limit)
+		}
+		if err != nil {
+			return 0, err
+		}
+
+		least = min(least, time.Since(start))
+	}
+
+	return least, nil
+}
+
+// rounds has some cars leave, their sessions settled, and the cars plugged in again.
+func (w *waveBench) rounds(ctx context.Context, costs *growthCosts) error {
+	costs.plugIn, costs.settled = math.MaxInt64, math.MaxInt64
+	step := len(w.cars) / growthCars
+
+	each := func(do func(i int) error) (time.Duration, error) {
+		start := time.Now()
+		for i := range growthCars {
+			if err := do(i * step); err != nil {
+				return 0, err
+			}
+		}
+		return time.Since(start) / growthCars, nil
+	}
+
+	for range growthRounds {
+		_, err := each(func(i int) error {
+			return w.Control.Event(ctx, w.org, w.cars[i], control.Event{Kind: control.PlugOut})
+		})
+		if err != nil {
+			return err
+		}
+
+		start := time.Now()
+		report, err := w.Reward.SettleSessionsOf(ctx, w.org)
+		if err == nil && report.Did == 0 {
+			err = errors.New("no session was settled")
+		}
+		if err != nil {
+			return err
+		}
+		costs.settled = min(costs.settled, time.Since(start)/time.Duration(report.Did))
+
+		took, err := each(func(i int) error { return w.plugInCar(ctx, i) })
+		if err != nil {
+			return err
+		}
+		costs.plugIn = min(costs.plugIn, took)
+	}
+
+	return nil
+}
