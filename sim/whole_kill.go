@@ -72,13 +72,18 @@ func (w *whole) die(ctx context.Context) error {
 		return err
 	}
 
+	was := w.file()
 	w.settings.Database = "sqlite:" + left
 
 	// What it was sending stays leased to it, and is sent by the next one when the lease is over.
 	later := w.time().Add(leased)
 	w.now.Store(&later)
 
-	return w.restart(ctx)
+	if err := w.restart(ctx); err != nil {
+		return err
+	}
+
+	return os.Remove(was)
 }
 
 // file is the path of the database.
@@ -99,15 +104,19 @@ func (w *whole) journal() (int64, error) {
 	return info.Size(), nil
 }
 
-// copyCut copies the database, with so many bytes of its journal, to a folder beside it and returns the
+// copyCut copies the database, with so many bytes of its journal, to a file beside it and returns the
 // copy's path.
 func (w *whole) copyCut(bytes int64) (string, error) {
-	dir, err := os.MkdirTemp(filepath.Dir(w.file()), "killed-")
+	made, err := os.CreateTemp(filepath.Dir(w.file()), "killed-*.db")
 	if err != nil {
 		return "", err
 	}
 
-	to := filepath.Join(dir, "flexd.db")
+	to := made.Name()
+	if err := made.Close(); err != nil {
+		return "", err
+	}
+
 	records, err := os.ReadFile(w.file())
 	if err != nil {
 		return "", err
