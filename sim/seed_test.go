@@ -207,3 +207,17 @@ func TestRandomStreets_Kill(t *testing.T) {
 		t.Error("a plug-in that was acknowledged and lost was not found")
 	}
 }
+
+// Flexd may be killed more often than a path can have folders.
+func TestRandomStreets_KilledOften(t *testing.T) {
+	evening := streetDay.Start().Add(18 * time.Hour)
+	history := []Happening{{Kind: Stay, Home: "car0", KW: 7.4, Need: 10, From: evening, To: evening.Add(14 * time.Hour)}}
+	for i := range 30 {
+		at := evening.Add(time.Duration(i) * 20 * time.Minute)
+		history = append(history, Happening{Kind: Kill, From: at, To: at, Share: 0.5})
+	}
+
+	for _, b := range play(t, history).Broken {
+		t.Error(b)
+	}
+}
