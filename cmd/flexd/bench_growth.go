@@ -76,22 +76,29 @@ func (b *benchGrowthCommand) Run(ctx context.Context, c console) error {
 	return b.print(c, rows)
 }
 
-// rows is the table. A page says how many sites there are, and is found by counting those before it, so
-// that its cost may grow as the fleet does.
+// growthTable names the costs. A page says how many sites there are, and is found by counting those
+// before it, so that its cost may grow as the fleet does.
+var growthTable = []struct {
+	what   string
+	counts bool // what it costs may grow as the fleet does
+	of     func(growthCosts) time.Duration
+}{
+	{"a plug-in, planned and stored", false, func(c growthCosts) time.Duration { return c.plugIn }},
+	{"the first page of 100 sites", true, func(c growthCosts) time.Duration { return c.firstPage }},
+	{"the last page of 100 sites", true, func(c growthCosts) time.Duration { return c.lastPage }},
+	{"a wave, for each car", false, func(c growthCosts) time.Duration { return c.planned }},
+	{"a session settled, of no energy", false, func(c growthCosts) time.Duration { return c.settled }},
+}
+
+// rows is the table.
 func (b *benchGrowthCommand) rows(costs []growthCosts) (rows []growthRow) {
 	fleet := float64(b.Sites[len(b.Sites)-1]) / float64(b.Sites[0])
-	for _, r := range []struct {
-		what string
-		most float64
-		of   func(growthCosts) time.Duration
-	}{
-		{"a plug-in, planned and stored", growthMost, func(c growthCosts) time.Duration { return c.plugIn }},
-		{"the first page of 100 sites", fleet, func(c growthCosts) time.Duration { return c.firstPage }},
-		{"the last page of 100 sites", fleet, func(c growthCosts) time.Duration { return c.lastPage }},
-		{"a wave, for each car", growthMost, func(c growthCosts) time.Duration { return c.planned }},
-		{"a session settled, of no energy", growthMost, func(c growthCosts) time.Duration { return c.settled }},
-	} {
-		row := growthRow{What: r.what, Most: r.most}
+	for _, r := range growthTable {
+		row := growthRow{What: r.what, Most: growthMost}
+		if r.counts {
+			row.Most = fleet
+		}
+
 		for _, c := range costs {
 			row.Micros = append(row.Micros, float64(r.of(c).Nanoseconds())/1000)
 		}
@@ -167,7 +174,9 @@ func measureGrowth(ctx context.Context, n int, c console) (costs growthCosts, er
 		return costs, err
 	}
 
-	return costs, w.rounds(ctx, &costs)
+	err = w.rounds(ctx, &costs)
+
+	return costs, err
 }
 
 // fill registers n sites, and has a car plugged in at each.
@@ -269,42 +278,51 @@ func (w *waveBench) pages(ctx context.Context, offset int) (least time.Duration,
 // rounds has some cars leave, their sessions settled, and the cars plugged in again.
 func (w *waveBench) rounds(ctx context.Context, costs *growthCosts) error {
 	costs.plugIn, costs.settled = math.MaxInt64, math.MaxInt64
-	step := len(w.cars) / growthCars
+	for range growthRounds {
+		settled, err := w.leave(ctx)
+		if err != nil {
+			return err
+		}
 
-	each := func(do func(i int) error) (time.Duration, error) {
 		start := time.Now()
 		for i := range growthCars {
-			if err := do(i * step); err != nil {
-				return 0, err
+			if err := w.plugInCar(ctx, w.sampled(i)); err != nil {
+				return err
 			}
 		}
-		return time.Since(start) / growthCars, nil
-	}
 
-	for range growthRounds {
-		_, err := each(func(i int) error {
-			return w.Control.Event(ctx, w.org, w.cars[i], control.Event{Kind: control.PlugOut})
-		})
-		if err != nil {
-			return err
-		}
-
-		start := time.Now()
-		report, err := w.Reward.SettleSessionsOf(ctx, w.org)
-		if err == nil && report.Did == 0 {
-			err = errors.New("no session was settled")
-		}
-		if err != nil {
-			return err
-		}
-		costs.settled = min(costs.settled, time.Since(start)/time.Duration(report.Did))
-
-		took, err := each(func(i int) error { return w.plugInCar(ctx, i) })
-		if err != nil {
-			return err
-		}
-		costs.plugIn = min(costs.plugIn, took)
+		costs.settled = min(costs.settled, settled)
+		costs.plugIn = min(costs.plugIn, time.Since(start)/growthCars)
 	}
 
 	return nil
+}
+
+// sampled is which car is the i-th of a round's, evenly spread.
+func (w *waveBench) sampled(i int) int { return i * (len(w.cars) / growthCars) }
+
+// leave has a round's cars leave, and returns how long it took to settle each session.
+func (w *waveBench) leave(ctx context.Context) (time.Duration, error) {
+	for i := range growthCars {
+		err := w.Control.Event(
+			ctx,
+			w.org,
+			w.cars[w.sampled(i)],
+			control.Event{Kind: control.PlugOut},
+		)
+		if err != nil {
+			return 0, err
+		}
+	}
+
+	start := time.Now()
+	report, err := w.Reward.SettleSessionsOf(ctx, w.org)
+	if err != nil {
+		return 0, err
+	}
+	if report.Did == 0 {
+		return 0, errors.New("no session was settled")
+	}
+
+	return time.Since(start) / time.Duration(report.Did), nil
 }

@@ -68,12 +68,11 @@ func (d *demo) Run(ctx context.Context, c console) error {
 	}
 
 	defer os.RemoveAll(dir)
-	l, err := d.listen()
+	l, err := d.listen(c)
 	if err != nil {
 		return err
 	}
 
-	warnReachable(c, l.Addr())
 	base := "http://" + l.Addr().String()
 	h, err := openDemo(ctx, dir, base, c)
 	if err != nil {
@@ -134,10 +133,14 @@ func warnReachable(c console, at net.Addr) {
 }
 
 // listen listens at the usual port, or at any other if that is taken.
-func (d *demo) listen() (net.Listener, error) {
+func (d *demo) listen(c console) (net.Listener, error) {
 	l, err := listenAt("--listen", d.Listen)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return listenAt("--listen", "127.0.0.1:0")
+		l, err = listenAt("--listen", "127.0.0.1:0")
+	}
+
+	if err == nil {
+		warnReachable(c, l.Addr())
 	}
 
 	return l, err
