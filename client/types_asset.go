@@ -12,7 +12,7 @@ type AssetProperties struct {
 	// The version of the firmware that it runs, by which operators find and halt assets. Empty takes it away.
 	Firmware *string `json:"firmware,omitzero"`
 	// The most that a car gives back at this charger, on the grid's side: 0.5 at least. 0 takes it away: it is charged
-	// alone. capacity_kwh is its battery then, and must be given.
+	// alone. capacity_kwh is its battery then, and must be known.
 	DischargePowerKW *float64 `json:"discharge_power_kw,omitzero"`
 	// What is to stay in the battery of a car that is discharged, in percent of capacity_kwh; 30 if neither this nor
 	// reserve_kwh was given. The later one given counts.

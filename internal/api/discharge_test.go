@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 	"flexd/internal/wire"
@@ -78,6 +79,72 @@ func TestDischargeProperties(t *testing.T) {
 		}
 
 		h.want("POST", "/entities/asset", fmt.Sprintf(`{"external_id":"b","type":"battery","site_id":%q,"properties":{"discharge_power_kw":5}}`, site), 422, "")
+	})
+}
+
+// TestDischargeProperties_Older changes cars that were said to discharge before there were rules: what is sent again as it is
+// kept is taken, and one can always be charged alone; what is made wrong anew is refused.
+func TestDischargeProperties_Older(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox})
+		h := open(t, db)
+		seed := storetest.NewSeed(t, db, url)
+		h.stock()
+		site := h.newSite(halfHourly, "SW1A 2AA", "")
+		car := read[wire.AssetResponse](t, h.want("POST", "/entities/asset", fmt.Sprintf(`{"external_id":"car","type":"charger","site_id":%q,"properties":{"power_kw":7.4}}`, site), 200, ""))
+		patch := func(status int, properties string) {
+			t.Helper()
+			h.want("PATCH", "/entities/asset/"+car.ID.String(), `{"properties":`+properties+`}`, status, "")
+		}
+
+		for name, c := range map[string]struct {
+			capacity        any
+			kept            string
+			again, off, bad string
+		}{
+			"a reserve above the capacity": {60_000, `{"power_w":5000,"reserve_wh":80000}`,
+				`{"capacity_kwh":60,"discharge_power_kw":5,"reserve_kwh":80,"wear_p_per_kwh":4}`, `{"discharge_power_kw":0,"capacity_kwh":50}`, `{"reserve_kwh":81}`},
+			"a weak one": {60_000, `{"power_w":300}`,
+				`{"capacity_kwh":60,"discharge_power_kw":0.3,"reserve_pct":20}`, `{"discharge_power_kw":0}`, `{"discharge_power_kw":0.4}`},
+			"no capacity": {nil, `{"power_w":5000}`,
+				`{"discharge_power_kw":5,"reserve_pct":20}`, `{"discharge_power_kw":0}`, `{"discharge_power_kw":6}`},
+		} {
+			t.Log(name)
+			seed.Exec(`UPDATE asset SET capacity_wh = $2, discharge = $3 WHERE id = $1`, car.ID.Bytes(), c.capacity, c.kept)
+			patch(422, c.bad)
+			patch(200, c.again)
+			h.want("POST", "/entities/site/initialise", fmt.Sprintf(`{"site":{"mpan":%q,"postcode":"SW1A 2AA",%s},"assets":[{"external_id":"car","type":"charger","properties":%s}]}`, halfHourly, consent, c.again), 200, "")
+			patch(200, c.off)
+			patch(422, c.bad)
+		}
+	})
+}
+
+// TestDischargeProperties_Model has the capacity that a car must have to discharge come from its model.
+func TestDischargeProperties_Model(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox})
+		h := open(t, db)
+		seed := storetest.NewSeed(t, db, url)
+		h.stock()
+		site := h.newSite(halfHourly, "SW1A 2AA", "")
+		seed.Exec(`UPDATE model SET capacity_wh = 40000 WHERE name = 'zappi'`)
+		register := func(status int, name, properties string) {
+			t.Helper()
+			h.want("POST", "/entities/asset", fmt.Sprintf(`{"external_id":%q,"type":"charger","site_id":%q,"asset_model":"zappi","properties":%s}`, name, site, properties), status, "")
+		}
+
+		register(200, "a", `{"discharge_power_kw":5,"reserve_kwh":40}`)
+		register(422, "b", `{"discharge_power_kw":5,"reserve_kwh":41}`)
+
+		onboard := func(status int, name, properties string) {
+			t.Helper()
+			h.want("POST", "/entities/site/initialise", fmt.Sprintf(`{"site":{"mpan":%q,"postcode":"SW1A 2AA",%s},"assets":[{"external_id":%q,"type":"charger","asset_model":"zappi","properties":%s}]}`, halfHourly, consent, name, properties), status, "")
+		}
+
+		onboard(200, "c", `{"discharge_power_kw":5}`)
+		onboard(422, "c", `{"reserve_kwh":41}`)
+		onboard(422, "d", `{"discharge_power_kw":5,"capacity_kwh":30,"reserve_kwh":40}`)
 	})
 }
 

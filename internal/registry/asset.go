@@ -68,11 +68,15 @@ func newAsset(
 		return a, err
 	}
 
-	if err := setDischarge(&a, &in.Discharge, in.Capacity); err != nil {
+	if err := setDischarge(&a, &in.Discharge); err != nil {
 		return a, err
 	}
 
 	if err := setModel(ctx, tx, &a, in.Model); err != nil {
+		return a, err
+	}
+
+	if err := checkDischarge(&flex.Asset{}, &a); err != nil {
 		return a, err
 	}
 
@@ -256,7 +260,7 @@ func (c *AssetChange) record(a *flex.Asset) error {
 		return err
 	}
 
-	return setDischarge(a, &c.Discharge, c.Capacity)
+	return setDischarge(a, &c.Discharge)
 }
 
 // ChangeAsset changes an asset. Its type, site and external id never change. A power's day that
@@ -283,6 +287,7 @@ func (d *Service) ChangeAsset(
 			return a, err
 		}
 
+		before := a
 		if err := c.record(&a); err != nil {
 			return a, err
 		}
@@ -292,6 +297,10 @@ func (d *Service) ChangeAsset(
 			if err := setModel(ctx, tx, &a, *c.Model); err != nil {
 				return a, err
 			}
+		}
+
+		if err := checkDischarge(&before, &a); err != nil {
+			return a, err
 		}
 
 		if err := tx.UpdateAsset(ctx, a); err != nil {

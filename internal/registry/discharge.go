@@ -53,14 +53,9 @@ func differ[T comparable](a, b *T) bool {
 	return *a != *b
 }
 
-// setDischarge changes how an asset may be discharged, whose capacity is the new one already. A capacity that was sent is held
-// against what is known of it too.
-func setDischarge(
-	a *flex.Asset,
-	c *DischargeChange,
-	capacity *flex.WattHours, // as it was sent
-) error {
-	if *c == (DischargeChange{}) && capacity == nil {
+// setDischarge changes how an asset may be discharged.
+func setDischarge(a *flex.Asset, c *DischargeChange) error {
+	if *c == (DischargeChange{}) {
 		return nil
 	}
 
@@ -72,7 +67,7 @@ func setDischarge(
 	}
 
 	next := c.over(a.Discharge)
-	if *c != (DischargeChange{}) && next.Known() && !a.Type.Charges() {
+	if next.Known() && !a.Type.Charges() {
 		return dischargeFault(
 			fmt.Sprintf(
 				"it is a %s: only chargers and cars are said to discharge so",
@@ -84,22 +79,27 @@ func setDischarge(
 
 	a.Discharge = next
 
-	if err := powerFault(a); err != nil {
-		return err
+	return nil
+}
+
+// checkDischarge refuses what a change leaves that no car can do, once the asset's model has said what was not sent. What was so
+// before and stays is let be: assets are older than these rules, and their clients send again what they have.
+func checkDischarge(before, a *flex.Asset) error {
+	if a.Discharge.Power > 0 {
+		if err := powerFault(before, a); err != nil {
+			return err
+		}
 	}
 
-	return reserveFault(a, c.Reserve != nil)
+	return reserveFault(before, a)
 }
 
 // powerFault refuses a power that no car is asked to give, and one of a battery whose capacity is not known.
-func powerFault(a *flex.Asset) error {
+func powerFault(before, a *flex.Asset) error {
 	power := a.Discharge.Power
+	other := power != before.Discharge.Power
 
-	if power == 0 {
-		return nil
-	}
-
-	if power < flex.DischargePowerMin {
+	if other && power < flex.DischargePowerMin {
 		return dischargeFault(
 			fmt.Sprintf(
 				"%g kW is less than any car is asked to give: give %g kW at least, or 0 to have it charged alone",
@@ -110,7 +110,8 @@ func powerFault(a *flex.Asset) error {
 		)
 	}
 
-	if a.Capacity == nil || *a.Capacity == 0 {
+	resized := differ(before.Capacity, a.Capacity)
+	if known := a.Capacity != nil && *a.Capacity > 0; !known && (other || resized) {
 		return dischargeFault(
 			"a car that may discharge needs it: give what its battery holds when it is full, or a discharge_power_kw of 0",
 			"capacity_kwh",
@@ -120,15 +121,28 @@ func powerFault(a *flex.Asset) error {
 	return nil
 }
 
-// reserveFault refuses a reserve that the battery does not hold, at the property that was sent.
-func reserveFault(a *flex.Asset, reserveSent bool) error {
+// reserveFault refuses a reserve that the battery does not hold, at the property that was changed. The reserve of a car that is
+// charged alone binds no other property.
+func reserveFault(before, a *flex.Asset) error {
 	reserve := a.Discharge.Reserve
 
-	if reserve == nil || a.Capacity == nil || *reserve <= *a.Capacity {
+	if reserve == nil || a.Capacity == nil || *a.Capacity == 0 {
 		return nil
 	}
 
-	if !reserveSent {
+	if *reserve <= *a.Capacity {
+		return nil
+	}
+
+	if differ(before.Discharge.Reserve, reserve) {
+		return tooMuchReserve(*reserve, *a.Capacity)
+	}
+
+	if a.Discharge.Power == 0 {
+		return nil
+	}
+
+	if differ(before.Capacity, a.Capacity) {
 		return dischargeFault(
 			fmt.Sprintf(
 				"its reserve_kwh is %[1]g: give %[1]g kWh at least, or a lower reserve_kwh with it",
@@ -138,11 +152,19 @@ func reserveFault(a *flex.Asset, reserveSent bool) error {
 		)
 	}
 
+	if before.Discharge.Power == 0 { // it was charged alone
+		return tooMuchReserve(*reserve, *a.Capacity)
+	}
+
+	return nil
+}
+
+func tooMuchReserve(reserve, capacity flex.WattHours) error {
 	return dischargeFault(
 		fmt.Sprintf(
 			"%g kWh do not stay in a battery of %[2]g: give %[2]g at most",
 			reserve.KWh(),
-			a.Capacity.KWh(),
+			capacity.KWh(),
 		),
 		"reserve_kwh",
 	)

@@ -338,7 +338,7 @@ func setProperties(
 		return changed, err
 	}
 
-	return changed, setDischarge(a, &in.Discharge, in.Capacity)
+	return changed, setDischarge(a, &in.Discharge)
 }
 
 // updateAsset lets what was sent replace what is kept of the asset, and has its plan made anew.
@@ -348,7 +348,7 @@ func updateAsset(
 	a flex.Asset,
 	in AssetInput,
 ) (MergedAsset, error) {
-	m := merged()
+	m, before := merged(), a
 	rated, err := setProperties(&a, in)
 	if err != nil {
 		return MergedAsset{}, err
@@ -360,6 +360,10 @@ func updateAsset(
 
 	model := a.Model
 	if err := setModel(ctx, tx, &a, in.Model); err != nil {
+		return MergedAsset{}, err
+	}
+
+	if err := checkDischarge(&before, &a); err != nil {
 		return MergedAsset{}, err
 	}
 

@@ -17,7 +17,7 @@ type AssetProperties struct {
 	//openapi:addition
 	Firmware *string `json:"firmware,omitzero" wire:"text=256"`
 	// The most that a car gives back at this charger, on the grid's side: 0.5 at least. 0 takes it away: it is charged
-	// alone. capacity_kwh is its battery then, and must be given.
+	// alone. capacity_kwh is its battery then, and must be known.
 	//
 	//openapi:addition
 	DischargePowerKW *float64 `json:"discharge_power_kw,omitzero" wire:"min=0,max=1000"`
