@@ -87,12 +87,30 @@ func readDischarge(
 	next.Stored = storedAfter(next, last.level, g.delivered(since), given)
 
 	next.Target = heldBy(e, c, same, storedSide(given))
-	missing := next.Target - next.Stored
-	counted := min(e.Delivered, e.Need-gridSide(missing))
-	next.Again = e.Delivered - counted
-	e.Delivered = counted
+	countHeld(e, takenBack(c, g, from))
 
 	return nil
+}
+
+// countHeld has no more count as delivered than a car holds, and notes how much of that is because of what it may have given.
+func countHeld(e *store.Effective, back flex.WattHours) {
+	d := e.Discharge
+	missing := d.Target - d.Stored
+	counted := min(e.Delivered, e.Need-gridSide(missing))
+	d.Again = min(e.Delivered-counted, back)
+	e.Delivered = counted
+}
+
+// takenBack is what must be taken again of all that a car may have given in its stay. One whose charger loses more than is assumed
+// needs more too, and has given nothing.
+func takenBack(
+	c *store.Charging,
+	g *progress,
+	until time.Time,
+) flex.WattHours {
+	stay := flex.Span{From: c.Session.PluggedInAt, To: until}
+
+	return gridSide(storedSide(givenIn(c, g, stay)))
 }
 
 // dischargeOf is what is known of how a car is discharged, or why it is not any more; nil for a car that never was to be.

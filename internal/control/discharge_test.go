@@ -717,3 +717,28 @@ func TestDischarge_DynamicExport(t *testing.T) {
 		}
 	})
 }
+
+// A car that has given nothing is not said to have, also where it was read to hold less than its plan assumed.
+func TestDischarge_NothingGiven(t *testing.T) {
+	one(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		h.mayDischarge()
+		h.exports(1)
+		h.soc(60)
+		h.plugInAt(10, flex.Minimise)
+		h.accept()
+
+		s := h.look().Current.Steps
+		first := slices.IndexFunc(s, func(s flex.Step) bool { return s.Limit > 0 })
+		h.goTo(s[first].From.Add(30 * time.Minute).Format(time.RFC3339))
+		h.soc(61) // it took 3.7 kWh
+		h.refresh()
+
+		x := h.explanation()
+		if x.From.Delivered >= 3700 || x.From.Discharge.ReadAt.IsZero() {
+			t.Fatalf("its state of charge does not count: %+v", x.From)
+		}
+		if x.From.Discharge.Again != 0 || strings.Contains(x.Summary, "given before") {
+			t.Error(x.Summary)
+		}
+	})
+}

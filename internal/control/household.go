@@ -32,6 +32,7 @@ type HouseholdCar struct {
 	Planned   bool // whether there is a schedule; what follows is of it
 	Held      Held // what left it less room than it could use
 	OffPeak   bool // whether only the cheap hours of its tariff may be used
+	ByMarket  bool // whether it charges when the market's price is least, and nothing else decides
 	Charging  []flex.Span
 	Energy    flex.WattHours
 	Shortfall flex.WattHours
@@ -158,6 +159,8 @@ func (car *HouseholdCar) setPlan(x *Explanation, now time.Time) {
 
 	car.Held = heldBack(x.Caps)
 	car.OffPeak = x.From.Tariff.OffPeak != "" && !x.From.MayChargePeak
+	chosen := x.From.Mode == flex.Minimise && !x.Gives()
+	car.ByMarket = chosen && !plannedAsOne(&x.From)
 	car.Energy = x.Plan.Energy
 	car.Shortfall = x.Plan.Shortfall
 	car.Periods = x.Plan.Periods

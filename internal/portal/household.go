@@ -258,7 +258,7 @@ func (l *speech) whyText(c control.HouseholdCar, now time.Time) string {
 	case c.Shortfall > 0:
 		return l.say("The time is too short for more.")
 
-	case !c.Priced || c.AtOnce <= c.Cost:
+	case !c.ByMarket, !c.Priced || c.AtOnce <= c.Cost:
 		return ""
 
 	case c.OffPeak:

@@ -306,6 +306,33 @@ func TestHousehold_HourRepeated(t *testing.T) {
 	})
 }
 
+// A car that uses every cheap hour charges then because they are cheap, and not when the market's price is least.
+func TestHousehold_AllCheapHours(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		e.plugIn(t)
+		cheap := control.Event{Kind: control.TariffUpdate, Tariff: &flex.Tariff{OffPeak: "00:00-04:00", Zone: "Europe/London", Type: "dual_rate"}}
+		if err := e.control.Event(t.Context(), e.org, e.asset, cheap); err != nil {
+			t.Fatal(err)
+		}
+
+		for mode, chosen := range map[flex.ChargingMode]bool{flex.Minimise: true, flex.Maximise: false} {
+			by := flex.WallTime(7 * time.Hour)
+			err := e.control.Event(t.Context(), e.org, e.asset, control.Event{
+				Kind: control.IntentUpdate, Intent: &flex.Intent{Need: 7_400, ReadyByLocal: &by, Mode: mode},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			_, page := e.get(t, e.link(t, reward.LinkOptions{}))
+			want(t, 200, page, 200, "by 07:00 on Friday.")
+			if said := strings.Contains(page, "electricity costs the market least"); said != chosen {
+				t.Errorf("%s: the market's price is given as the reason: %v", mode, said)
+			}
+		}
+	})
+}
+
 // The page tells of tonight alone: what is over is not said to come, whichever of two cars it is of.
 func TestHousehold_NightPasses(t *testing.T) {
 	eachEvening(t, func(t *testing.T, e *evening) {
