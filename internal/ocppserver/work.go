@@ -378,6 +378,7 @@ func (n *connector) due(now time.Time, patience time.Duration) plugState {
 func (c *charger) tell(ctx context.Context, n *connector) (err error) {
 	c.mu.Lock()
 	asset, due := n.asset, n.due(c.b.Now(), c.b.Timing.PlugOut)
+	tx := n.tx
 	c.mu.Unlock()
 
 	if asset.ID.IsZero() || due == reportedNothing {
@@ -409,7 +410,7 @@ func (c *charger) tell(ctx context.Context, n *connector) (err error) {
 		return nil
 	}
 
-	c.reported(ctx, n, due)
+	c.reported(ctx, n, due, tx)
 
 	return nil
 }
@@ -426,8 +427,8 @@ func (c *charger) forget(n *connector, asset client.AssetResponse) {
 }
 
 // reported notes what flexd knows of a plug. The next car is not bound by the profile of the one
-// that has left.
-func (c *charger) reported(ctx context.Context, n *connector, due plugState) {
+// that has left, nor by its transaction tx, even if it came while flexd was told.
+func (c *charger) reported(ctx context.Context, n *connector, due plugState, tx int) {
 	c.mu.Lock()
 	old := n.want
 	n.reported = due
@@ -435,7 +436,7 @@ func (c *charger) reported(ctx context.Context, n *connector, due plugState) {
 	if due == reportedOut {
 		n.want, n.fetch = nil, false
 	}
-	if due == reportedOut && !n.plugged {
+	if due == reportedOut && n.tx == tx {
 		n.tx = 0 // its end may have been said under another number, or not at all
 	}
 
