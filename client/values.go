@@ -39,7 +39,7 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 // is read. Dispatch plans have such.
 type LondonTime struct{ time.Time }
 
-// MarshalJSON writes the instant with its offset.
+// MarshalJSON writes the instant with the offset that it has: London's in all that was read from flexd.
 func (t LondonTime) MarshalJSON() ([]byte, error) {
 	return []byte(t.Format(`"` + offsetLayout + `"`)), nil
 }

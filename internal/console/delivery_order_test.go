@@ -43,7 +43,7 @@ func TestDeliveries_Order(t *testing.T) {
 			t.Fatalf("%d pushes, %d of them not tried", len(all), waiting)
 		}
 
-		d.wants(d.page("/console/deliveries?sort=-took"), ">Answered</th>", ">Took</th>", `<td class="num">3 ms</td>`)
+		d.wants(d.page("/console/deliveries?sort=-took"), ">Last tried</th>", ">Took</th>", `<td class="num">3 ms</td>`)
 
 		columns := map[string]string{"queued": "queued_at", "attempts": "tries", "answered": "last_at", "took": "last_took_ms", "status": "last_status"}
 		for by, column := range columns {

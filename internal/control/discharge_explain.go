@@ -170,7 +170,7 @@ func earnsMore(d *store.Discharge, at time.Time) bool {
 
 // assumedLine says which rates were assumed by which a car gives or not; empty if none were.
 func (x *Explanation) assumedLine() string {
-	const assumed = "Nobody said what a kWh costs and earns: %s p were assumed of %s."
+	const assumed = "Not every rate of a kWh was given: %s p were assumed for %s."
 	var values, names []string
 
 	for _, rate := range x.From.Discharge.Rates {

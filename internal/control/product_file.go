@@ -42,6 +42,9 @@ func ReadProducts(f io.Reader, who string) (products []flex.Product, err error) 
 	var wrong []string
 
 	for row, err := range csvfile.ReadKnown(f, ProductColumns, productOptions) {
+		if err != nil && flex.KindOf(err) != flex.Invalid { // the file could not be read
+			return nil, err
+		}
 		if err != nil {
 			return nil, wrongRows(append(wrong, err.Error()))
 		}

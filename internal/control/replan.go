@@ -36,17 +36,20 @@ func (d *Service) PlanDue(ctx context.Context) (worker.Report, error) {
 	}
 
 	var sum tally
+	var failed error // of one organisation, which holds up no other
+
 	for _, org := range orgs {
 		t, err := d.planOf(ctx, org)
 		sum.planned += t.planned
 		sum.changed += t.changed
+		failed = errors.Join(failed, err)
 
-		if err != nil {
-			return sum.report(), err
+		if ctx.Err() != nil {
+			break
 		}
 	}
 
-	return sum.report(), nil
+	return sum.report(), failed
 }
 
 // PlanDueOf is PlanDue for one organisation.
@@ -314,18 +317,16 @@ func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 		}
 
 		looked := len(same)
+		var failed error // of some sites, which hold up no other
 		for _, assets := range changed {
 			looked += len(assets)
-			err := d.refresh(ctx, org.ID, byInputs, t, assets...)
-			if err != nil {
-				return err
-			}
+			failed = errors.Join(failed, d.refreshSite(ctx, org.ID, byInputs, t, assets))
 		}
 
 		t.planned += len(same)
 
-		if looked < dueMax {
-			return nil
+		if failed != nil || looked < dueMax {
+			return failed
 		}
 	}
 }
@@ -414,6 +415,28 @@ var (
 
 func refreshable(c *store.Charging, now time.Time) bool {
 	return c.Open() && c.Controlled && c.Session.ReadyBy.After(now)
+}
+
+// refreshSite plans assets of one site anew, together. Where that fails each is planned by itself, so that one which
+// cannot be planned holds up no other.
+func (d *Service) refreshSite(
+	ctx context.Context,
+	org flex.OrgID,
+	why change,
+	t *tally,
+	assets []flex.AssetID,
+) error {
+	err := d.refresh(ctx, org, why, t, assets...)
+	if err == nil || len(assets) == 1 || ctx.Err() != nil {
+		return err
+	}
+
+	var failed error
+	for _, asset := range assets {
+		failed = errors.Join(failed, d.refresh(ctx, org, why, t, asset))
+	}
+
+	return failed
 }
 
 // refresh plans assets of one site anew without an event, in one transaction: a site that is planned as one is

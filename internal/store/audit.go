@@ -92,6 +92,13 @@ func (f *ActFilter) about(w *condition) {
 		return
 	}
 
+	// a search names the sites that it found by their ids, and nothing else is looked for in it
+	var site flex.SiteID
+	if site.UnmarshalText([]byte(f.Subject)) != nil {
+		w.text.WriteString(" AND subject = " + w.param(f.Subject))
+		return
+	}
+
 	subject, found := w.param(f.Subject), w.param(f.Subject)
 
 	// written out, so that the index of searches is used
