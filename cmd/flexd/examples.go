@@ -186,6 +186,7 @@ bench wave
 bench worker --database postgres://flexd@db/flexd --org 01a1f96c-5192-7f77-aad8-57b48aa19966
 bench push
 bench chargers --chargers 1000
+bench growth --sites 1000,10000
 bench sockets --address wss://127.0.0.1:8443 --authority authority.pem --chargers 1000
 backtest --from 2026-10-01 --to 2026-10-31 --readings home.csv
 simulate --homes 3 --days 2 --seed 7 --shrink
