@@ -193,11 +193,11 @@ func emailOf(m store.AlertMessage) (subject, text string) {
 		"%s\n\n%s\n\nSince %s",
 		a.Title,
 		a.Text,
-		a.SinceAt.Format(time.RFC3339),
+		instantText(a.SinceAt),
 	)
 
 	if m.What == sayResolved {
-		fmt.Fprintf(&b, ", until %s", a.ResolvedAt.Format(time.RFC3339))
+		fmt.Fprintf(&b, ", until %s", instantText(a.ResolvedAt))
 	}
 	fmt.Fprintf(
 		&b,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -56,7 +55,7 @@ func findHalts(
 
 		found = append(found, Exception{
 			Kind: Halted, Level: Critical, Count: 1, Text: text,
-			Title: fmt.Sprintf("%s by %s since %s: %s", title, h.Who, h.At.Format(time.RFC3339), h.Reason),
+			Title: fmt.Sprintf("%s by %s since %s: %s", title, h.Who, instantText(h.At), h.Reason),
 		})
 	}
 
@@ -134,7 +133,7 @@ func findWaiting(
 			"%s waiting for more than %d minutes, the oldest since %s",
 			count(total, "push"),
 			int(LateAfter.Minutes()),
-			waiting[0].Since.Format(time.RFC3339),
+			instantText(waiting[0].Since),
 		),
 		Text: "The client does not answer, or refuses for now. Chargers go on with what they have. The deliveries say what it answers.",
 	}}, err
@@ -500,7 +499,7 @@ func findHeld(
 		Kind:  ReadingsHeld,
 		Level: Warning,
 		Count: p.Count,
-		Title: fmt.Sprintf("%s held back since %s", count(p.Count, "reading"), p.Oldest.Format(time.RFC3339)),
+		Title: fmt.Sprintf("%s held back since %s", count(p.Count, "reading"), instantText(p.Oldest)),
 		Text:  "Their values are more than the device or the connection can do, so they are not settled. Release or discard them under Readings, or with flexd readings.",
 	}}, nil
 }
@@ -521,7 +520,7 @@ func findPayouts(
 		Title: fmt.Sprintf(
 			"%s waiting for approval, the oldest since %s",
 			count(p.Count, "withdrawal"),
-			p.Oldest.Format(time.RFC3339),
+			instantText(p.Oldest),
 		),
 		Text: "Users wait for their money. Approve or reject them under Settlement, or with flexd payouts.",
 	}}, nil

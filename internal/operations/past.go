@@ -198,6 +198,11 @@ func (v *PastView) take(d *PastDay, h *PastHalfHour, c *store.FleetHalfHour) {
 	}
 }
 
+// instantText is an instant for those who read of it: London's date and time, with GMT or BST.
+func instantText(at time.Time) string {
+	return at.In(flex.London).Format("2 January 2006, 15:04 MST")
+}
+
 // wallTime is what the clocks in Britain show.
 func wallTime(at time.Time) string {
 	return at.In(flex.London).Format("15:04")

@@ -3,7 +3,6 @@ package operations
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -28,7 +27,7 @@ func findOffline(
 		Title: fmt.Sprintf(
 			"%s plugged in that the client does not reach, the longest since %s",
 			count(total, "asset"),
-			found[0].Since.Format(time.RFC3339),
+			instantText(found[0].Since),
 		),
 		Text: "The client has the schedule, and reported for a quarter of an hour only that it received it: the charger is offline, or has not connected." +
 			" It goes on with what it has.",
@@ -54,7 +53,7 @@ func findSilent(
 		Title: fmt.Sprintf(
 			"%s whose readings stopped, the first after %s",
 			count(total, "asset"),
-			found[0].Since.Format(time.RFC3339),
+			instantText(found[0].Since),
 		),
 		Text: "None came for two days; of a charger, none in the two days since a car was plugged in. What they draw cannot be settled until readings come.",
 	}}, err
