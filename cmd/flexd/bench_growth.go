@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -207,23 +206,9 @@ func (w *waveBench) fill(ctx context.Context, n int) error {
 	return w.plugIn(ctx)
 }
 
-// onboardEach registers the sites, by many workers at once.
+// onboardEach registers the sites.
 func (w *waveBench) onboardEach(ctx context.Context) error {
-	const workers = 64
-	var wait sync.WaitGroup
-	errs := make([]error, workers)
-
-	for worker := range workers {
-		wait.Go(func() {
-			for i := worker; i < len(w.cars) && errs[worker] == nil; i += workers {
-				errs[worker] = w.onboardOne(ctx, i)
-			}
-		})
-	}
-
-	wait.Wait()
-
-	return errors.Join(errs...)
+	return w.eachCar(func(i int) error { return w.onboardOne(ctx, i) })
 }
 
 func (w *waveBench) onboardOne(ctx context.Context, i int) error {

@@ -307,8 +307,13 @@ func (w *waveBench) prepare(ctx context.Context, n int) error {
 // benchNight is the time for which the cars are plugged in.
 const benchNight = 12 * time.Hour
 
-// plugIn has the cars plugged in, by many workers at once.
+// plugIn has the cars plugged in.
 func (w *waveBench) plugIn(ctx context.Context) error {
+	return w.eachCar(func(i int) error { return w.plugInCar(ctx, i) })
+}
+
+// eachCar does something for each car, by many workers at once; a worker ends with its first failure.
+func (w *waveBench) eachCar(do func(i int) error) error {
 	const workers = 64
 	var wait sync.WaitGroup
 	errs := make([]error, workers)
@@ -316,7 +321,7 @@ func (w *waveBench) plugIn(ctx context.Context) error {
 	for worker := range workers {
 		wait.Go(func() {
 			for i := worker; i < len(w.cars) && errs[worker] == nil; i += workers {
-				errs[worker] = w.plugInCar(ctx, i)
+				errs[worker] = do(i)
 			}
 		})
 	}

@@ -244,7 +244,7 @@ func (x *Explanation) givesLines() []string {
 
 // givenBefore says how much of a need is what the car gave before.
 func (x *Explanation) givenBefore() string {
-	const shown flex.WattHours = 50 // less is told as 0.0
+	const shown flex.WattHours = 50 // less is written as 0.0
 	d := x.From.Discharge
 
 	if d == nil || d.Again < shown {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The hour that comes twice in autumn is told apart by its zone.
+// The hour that comes twice in autumn is distinguished by its zone.
 func TestInstantText(t *testing.T) {
 	for at, want := range map[string]string{
 		"2026-01-14T17:12:30Z": "14 January 2026, 17:12 GMT",

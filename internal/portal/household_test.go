@@ -208,7 +208,7 @@ func TestHousehold_Faults(t *testing.T) {
 	})
 }
 
-// The morning after, a plan is told as what was planned: first until ready-by, then as over, until the car leaves.
+// The morning after, a plan is shown as what was planned: first until ready-by, then as over, until the car leaves.
 func TestHousehold_Morning(t *testing.T) {
 	eachEvening(t, func(t *testing.T, e *evening) {
 		e.plugIn(t)
