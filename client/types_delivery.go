@@ -93,7 +93,7 @@ type EndpointRequest struct {
 	// Whether a dispatch is one message for all its assets.
 	Batch bool `json:"batch"`
 	// How it takes schedules by which a car discharges: none, or periods with limits below zero. OCPP 1.6 knows
-	// none: say negative_limits only of what understands them. No schedule of this version has such a period.
+	// none: say negative_limits only of what understands them.
 	Discharge string `json:"discharge,omitzero"`
 	Enabled   *bool  `json:"enabled,omitzero"`
 	// Pushes a second at most; 1000 if never said.

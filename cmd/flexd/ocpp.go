@@ -40,6 +40,7 @@ type ocppCommand struct {
 	OfficeToken      string        `help:"Token that callers there must show, at least 16 characters; better in the environment." env:"FLEXD_OCPP_OFFICE_TOKEN" placeholder:"TOKEN"`
 	Upstream         string        `help:"Address of the platform that chargers belong to, ws:// or wss:// without the charger's id: it authorises and bills, and flexd stands between. A charger's line in --chargers may name its own, upstream=URL." env:"FLEXD_OCPP_UPSTREAM" placeholder:"URL"`
 	UpstreamReadOnly bool          `help:"Do not let the platform command chargers." env:"FLEXD_OCPP_UPSTREAM_READ_ONLY"`
+	Discharge        bool          `help:"Let cars give energy back, at charging stations that speak OCPP 2.1 and say that they can." env:"FLEXD_OCPP_DISCHARGE"`
 	State            string        `help:"Directory in which a file for each charger is kept, so that a bridge that was ended or killed in the middle of a charge goes on where it was." env:"FLEXD_OCPP_STATE" placeholder:"DIR"`
 
 	TLSCert     string `name:"tls-cert" help:"Serve chargers over TLS (wss://) with this certificate in PEM. It is read again when it changes." type:"existingfile" env:"FLEXD_OCPP_TLS_CERT" placeholder:"FILE"`
@@ -113,36 +114,45 @@ func (o *ocppCommand) serve(
 	return ocppserver.New(s).Serve(ctx, chargers, pushes)
 }
 
-// settings checks how chargers show who they are.
-func (o *ocppCommand) settings() (s ocppserver.Settings, err error) {
+// check refuses flags that do not go together.
+func (o *ocppCommand) check() error {
 	secured := o.ChargerPassword != "" || len(o.Charger) > 0 ||
 		o.Chargers != "" || o.TLSClientCA != ""
 
 	switch {
 	case !secured && !o.NoPassword:
-		return s, flex.Fail(
+		return flex.Fail(
 			flex.Invalid,
 			"chargers need passwords: give --chargers FILE (flexd charger-password CP1 >> FILE makes a line), "+
 				"--charger-password or --tls-client-ca; --no-password lets any in, and passes no readings on",
 		)
 
 	case o.OfficeListen != "" && len(o.OfficeToken) < 16:
-		return s, flex.Fail(
+		return flex.Fail(
 			flex.Invalid,
 			"--office-listen needs an --office-token of at least 16 characters",
 		)
 
 	case (o.TLSCert == "") != (o.TLSKey == ""):
-		return s, flex.Fail(
+		return flex.Fail(
 			flex.Invalid,
 			"--tls-cert and --tls-key go together",
 		)
 
 	case o.TLSClientCA != "" && o.TLSCert == "":
-		return s, flex.Fail(
+		return flex.Fail(
 			flex.Invalid,
 			"--tls-client-ca needs --tls-cert and --tls-key",
 		)
+	}
+
+	return nil
+}
+
+// settings are what the flags say.
+func (o *ocppCommand) settings() (s ocppserver.Settings, err error) {
+	if err := o.check(); err != nil {
+		return s, err
 	}
 
 	if o.NoPassword {
@@ -159,6 +169,7 @@ func (o *ocppCommand) settings() (s ocppserver.Settings, err error) {
 		State:            o.State,
 		Delay:            o.Delay,
 		UpstreamReadOnly: o.UpstreamReadOnly,
+		Discharge:        o.Discharge,
 		OfficeToken:      flex.Secret(o.OfficeToken),
 	}
 

@@ -57,7 +57,7 @@ func New(asset flex.AssetID, steps []flex.Step) (Profile, error) {
 		}
 	}
 
-	return profileOf(asset, steps)
+	return FromLimits(asset, steps)
 }
 
 // NewDischarging returns the profile of a schedule by which a car gives energy back. What it gives lies within the
@@ -78,10 +78,11 @@ func NewDischarging(
 		}
 	}
 
-	return profileOf(asset, flex.WithGives(steps, gives))
+	return FromLimits(asset, flex.WithGives(steps, gives))
 }
 
-func profileOf(asset flex.AssetID, steps []flex.Step) (Profile, error) {
+// FromLimits returns the profile of limits as flexd shows them, of which those below zero have the car discharge.
+func FromLimits(asset flex.AssetID, steps []flex.Step) (Profile, error) {
 	p := Profile{ID: ProfileID(asset)}
 
 	if len(steps) == 0 {

@@ -87,7 +87,7 @@ func ParseDischarging(b []byte) (Profile, error) {
 		return Profile{}, err
 	}
 
-	out, err := profileOf(flex.AssetID{}, steps)
+	out, err := FromLimits(flex.AssetID{}, steps)
 	if err != nil {
 		return Profile{}, err
 	}

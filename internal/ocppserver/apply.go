@@ -3,6 +3,7 @@ package ocppserver
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"flexd/client"
@@ -20,6 +21,7 @@ type order struct {
 	now   time.Time
 
 	habit  habit
+	gives  bool // the car is to discharge, and as far as is known it can
 	alone  bool // the charger has no other connector
 	power  flex.Watts
 	phases int
@@ -151,6 +153,8 @@ func (c *charger) orderOf(n *connector, options chargerOptions) order {
 	if o.p != nil {
 		o.again = o.p.again
 		o.steps = c.up.bound(n, o.phases, o.p.profile.Steps)
+		o.gives = c.habit.Discharges && !n.keepsAll &&
+			slices.ContainsFunc(o.steps, func(s flex.Step) bool { return s.Limit < 0 })
 	}
 
 	if c.greeted {
@@ -204,9 +208,42 @@ func (c *charger) send(
 	ctx context.Context,
 	o order,
 ) (f fitted, took bool, err error) {
+	if o.gives {
+		f, took, err = c.tryForms(ctx, o, true)
+		if took || err != nil || f.steps == nil {
+			return f, took, err
+		}
+
+		c.b.Log.Warn(
+			"a charger refused to have a car discharge: the plan is sent without it",
+			"charger",
+			c.id,
+			"connector",
+			o.n.number,
+			"event",
+			o.p.event,
+		)
+
+		c.finish(o.n, o.p, func() { o.n.keepsAll = true })
+	}
+
+	return c.tryForms(ctx, o, false)
+}
+
+// tryForms is send with or without setpoints, by which a car discharges.
+func (c *charger) tryForms(
+	ctx context.Context,
+	o order,
+	setpoints bool,
+) (f fitted, took bool, err error) {
 	inTx := o.tx != 0
 	unknown := 0
 	for _, way := range o.habit.forms(o.n.number, inTx, o.alone) {
+		if setpoints && way.Purpose == purposeMax {
+			continue // the standard has none there
+		}
+
+		way.Setpoints = setpoints
 		next, ok := o.fit(way)
 		if !ok {
 			return fitted{}, false, nil
@@ -246,6 +283,7 @@ const unknownMax = 4
 // firmware.
 func (c *charger) remember(way form, inTx bool) {
 	c.mu.Lock()
+	way.Setpoints = false // which depends on the plan
 	before, known := c.habit.Taken[takenKey(inTx)]
 	c.habit.took(way, inTx)
 	taken := c.habit.Taken

@@ -101,9 +101,12 @@ type Settings struct {
 	Upstream string
 	// UpstreamReadOnly says that platforms may not command chargers.
 	UpstreamReadOnly bool
-	Timing           Timing
-	Log              *slog.Logger     // nil means the default logger
-	Now              func() time.Time // nil means time.Now
+	// Discharge tells flexd that cars may be sent limits below zero, by which they discharge. A charger that
+	// cannot pauses then.
+	Discharge bool
+	Timing    Timing
+	Log       *slog.Logger     // nil means the default logger
+	Now       func() time.Time // nil means time.Now
 }
 
 // Bridge joins chargers to a flexd. Make it with New.
@@ -253,10 +256,12 @@ func (b *Bridge) register(ctx context.Context) error {
 		"{external_id}"
 
 	for {
-		e, err := b.Client.SetEndpoint(ctx, client.EndpointRequest{
-			URL:    url,
-			Secret: b.secret,
-		})
+		ask := client.EndpointRequest{URL: url, Secret: b.secret}
+		if b.Discharge {
+			ask.Discharge = "negative_limits"
+		}
+
+		e, err := b.Client.SetEndpoint(ctx, ask)
 
 		status := client.StatusOf(err)
 

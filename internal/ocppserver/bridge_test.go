@@ -604,11 +604,11 @@ func TestBridge_LastConnectionWins(t *testing.T) {
 	}
 }
 
-// TestBridge_Subprotocol: who offers neither ocpp1.6 nor ocpp2.0.1 is not talked to.
+// TestBridge_Subprotocol: who offers no version that is served is not talked to.
 func TestBridge_Subprotocol(t *testing.T) {
 	s := open(t, ocppserver.Settings{})
 	conn, _, err := websocket.Dial(t.Context(), s.url+"/CP1", &websocket.DialOptions{
-		Subprotocols: []string{"ocpp2.1"}, HTTPHeader: http.Header{"Authorization": {"Basic Q1AxOnNoYXJlZA=="}}})
+		Subprotocols: []string{"ocpp1.5"}, HTTPHeader: http.Header{"Authorization": {"Basic Q1AxOnNoYXJlZA=="}}})
 	s.must(err)
 	defer conn.CloseNow()
 	if _, _, err := conn.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusProtocolError {

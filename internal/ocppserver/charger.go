@@ -93,7 +93,9 @@ type connector struct {
 	txName    string    // its text, with OCPP 2.0.1
 
 	pending []sample // until the asset is known
-	phases  int      // as its meter showed, 0 if it did not
+	// when flexd was last sent the car's state of charge
+	socAt  time.Time
+	phases int // as its meter showed, 0 if it did not
 	// flexd refused them, and is not asked again
 	phasesRefused bool
 	// the version that flexd refused, and is not asked again
@@ -105,6 +107,9 @@ type connector struct {
 	// when it was last asked for its meter to see whether it obeys
 	asked   time.Time
 	allowed []flex.Step
+
+	// the charger refused to have its car discharge since it connected
+	keepsAll bool
 
 	// the charger was sent its floor since it connected, and nothing took its place
 	floored bool
@@ -412,6 +417,7 @@ func (c *charger) sample(n *connector, v meterValue, rank int, now time.Time) {
 		c.learnPhases(n, v.Sampled)
 	}
 
+	c.passSoC(n, v, now)
 	s, why := observe(v.Sampled)
 	if why != "" {
 		c.unread(n, why)

@@ -147,7 +147,7 @@ func (c *charger) clearAll(ctx context.Context, l *link, n *connector, id int) {
 func (p *wanted) current(now time.Time) (step flex.Step, since time.Time, ok bool) {
 	for i, s := range p.sent.steps {
 		if s.Contains(now) {
-			if p.sent.Schedule.Periods[i].Limit <= zero {
+			if limit := p.sent.Schedule.Periods[i].Limit; limit >= -zero && limit <= zero {
 				s.Limit = 0
 			}
 			return s, latest(s.From, p.sentAt), true
@@ -228,10 +228,27 @@ func (n *connector) compare(step flex.Step, since, now time.Time) inForce {
 		return unsure
 	}
 
+	if step.Limit < 0 {
+		return compareGiving(flows, measured && charging)
+	}
+
 	switch {
 	case flows, charging && !measured && waited:
 		return contradicts
 	case measured, n.status == statusSuspendedEVSE, n.status == statusSuspendedEV:
+		return obeyed
+	}
+
+	return unsure
+}
+
+// compareGiving is compare for a time in which the car is to discharge. The register of what it takes
+// shows that it does not charge; what it gives is in no message that is read.
+func compareGiving(flows, active bool) inForce {
+	if flows {
+		return contradicts
+	}
+	if active {
 		return obeyed
 	}
 

@@ -1,4 +1,4 @@
-// Package ocppserver speaks OCPP 1.6J and 2.0.1 with chargers on one side and flexd's public interface on
+// Package ocppserver speaks OCPP 1.6J, 2.0.1 and 2.1 with chargers on one side and flexd's public interface on
 // the other, for those who run chargers and no platform. It is a client like any other: it
 // knows flexd by the client package alone.
 //
@@ -20,7 +20,12 @@
 // and is there once. A transaction's text stands as a number, a hash of it, an EVSE as a connector,
 // a variable as a configuration key, and the state of a TransactionEvent as a status.
 //
-// The frames are our own for both, and the field's library is the station of the tests alone:
+// OCPP 2.1 is the dialect of 2.0.1, and alone knows cars that give energy back. In a plan that is a limit below
+// zero: for a station of 2.1 that says that it can (V2XChargingCtrlr.Enabled) it is written as a setpoint of
+// the mode CentralSetpoint, for all others as a pause. A station that refuses each form with setpoints is
+// sent the plan without, until it connects again.
+//
+// The frames are our own for all, and the field's library is the station of the tests alone:
 // it decides what is valid before a rule sees it, so that one unknown word of a charger costs
 // the whole message, and its server refuses a charger whose dead connection is still open.
 //

@@ -118,7 +118,7 @@ func (u *upstream) introduce() {
 	}
 
 	first := []introduction{{"BootNotification", u.c.model}}
-	if u.station {
+	if ofStation(u.version) {
 		first[0].payload = u.c.model.station()
 	}
 
@@ -136,7 +136,7 @@ func (u *upstream) introduce() {
 		}
 
 		next := introduction{"StatusNotification", said}
-		if u.station {
+		if ofStation(u.version) {
 			next.payload = said.station()
 		}
 		first = append(first, next)
@@ -156,7 +156,7 @@ func (u *upstream) introduce() {
 		}
 
 		e := newErrand(m.action, payload)
-		e.Station = u.station
+		e.setVersion(u.version)
 		e.settle() // nobody waits for the answer
 		u.errands = slices.Insert(u.errands, i, e)
 	}

@@ -257,7 +257,7 @@ func (l *link) reply(
 		}
 
 		errors.As(err, &e)
-		if l.version == subprotocol201 && e.Code == codeFormation {
+		if ofStation(l.version) && e.Code == codeFormation {
 			e = &callError{codeFormat, e.Description}
 		}
 

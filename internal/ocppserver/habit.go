@@ -16,9 +16,21 @@ const (
 	keySwitches   = "ConnectorSwitch3to1PhaseSupported"
 )
 
+// keyDischarges stands for what a station of OCPP 2.1 says of discharging; 1.6 has no such key.
+const keyDischarges = "V2XChargingEnabled"
+
 // configurationKeys are what a charger is asked for when it is greeted.
 var configurationKeys = []string{
 	keyConnectors, keyStackLevel, keyPeriods, keyUnits, keySwitches, keyAlignedInterval, keyAlignedData, keySampleInterval, keySampledData,
+}
+
+// keysFor are the configuration keys that a charger is asked for in a version of OCPP.
+func keysFor(subprotocol string) []string {
+	if subprotocol == subprotocol21 {
+		return append(slices.Clone(configurationKeys), keyDischarges)
+	}
+
+	return configurationKeys
 }
 
 // The units of a charging schedule.
@@ -34,6 +46,9 @@ type form struct {
 	Purpose   string `json:"purpose"`
 	Connector int    `json:"connector"`
 	Whole     bool   `json:"whole,omitempty"` // amperes without decimals
+
+	// Setpoints has the car discharge where the plan's limit is below zero; else it pauses there.
+	Setpoints bool `json:"-"`
 }
 
 // habit is how a charger takes profiles: what it says of it in its configuration, and what it
@@ -47,6 +62,8 @@ type habit struct {
 
 	// Switches says that it can go from three phases to one while it charges.
 	Switches bool `json:"switches,omitempty"`
+	// Discharges says that a car can give energy back, which is asked of a station of OCPP 2.1.
+	Discharges bool `json:"discharges,omitempty"`
 
 	// Taken is what it took last, within a transaction and outside. Of the connector only
 	// whether it is 0 is kept.
@@ -75,6 +92,8 @@ func habitOf(c configuration) (h habit) {
 
 	switches, _, _ := c.find(keySwitches)
 	h.Switches = strings.EqualFold(strings.TrimSpace(switches), "true")
+	discharges, _, _ := c.find(keyDischarges)
+	h.Discharges = strings.EqualFold(strings.TrimSpace(discharges), "true")
 
 	units, _, _ := c.find(keyUnits)
 	if inWatts(units) {

@@ -3,6 +3,7 @@ package ocppserver
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"slices"
 	"time"
 
@@ -343,8 +344,18 @@ func (p platformProfile) at(
 	return limit, ok
 }
 
-// watts is a period's limit on a charger of so many phases.
+// unlimited is how some platforms write that there is no limit.
+const unlimited = -1
+
+// watts is a period's limit on a charger of so many phases. A period in which the platform has the car
+// discharge bounds what flexd has it charge to nothing.
 func (q period) watts(unit string, phases int) flex.Watts {
+	if q.Limit == unlimited {
+		return math.MaxInt32
+	}
+	if q.Limit < 0 {
+		return 0
+	}
 	if unit != unitAmpere {
 		return flex.Watts(q.Limit)
 	}

@@ -15,8 +15,22 @@ import (
 // subprotocol is OCPP 1.6 in JSON.
 const subprotocol = "ocpp1.6"
 
-// subprotocols are what a charger may speak, the one that is taken first if it offers both.
-var subprotocols = []string{subprotocol, subprotocol201}
+// subprotocols are what a charger may speak, the first one that it offers is taken: the oldest is tried the
+// most.
+var subprotocols = []string{subprotocol, subprotocol201, subprotocol21}
+
+// subprotocols are what the charger may speak, the first one that it offers is taken. A car can discharge
+// in 2.1 alone; a platform above, which is spoken to in the same version, is more likely to know an older one.
+func (c *charger) subprotocols() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	if c.up.named() {
+		return subprotocols
+	}
+
+	return []string{subprotocol21, subprotocol, subprotocol201}
+}
 
 // chargerID is what a charger may call itself: OCPP's identity, and room for a serial number.
 var chargerID = regexp.MustCompile(`^[A-Za-z0-9*._:=@|-]{1,48}$`)
@@ -54,7 +68,7 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 	conn, err := websocket.Accept(
 		w,
 		r,
-		&websocket.AcceptOptions{Subprotocols: subprotocols},
+		&websocket.AcceptOptions{Subprotocols: c.subprotocols()},
 	)
 	if err != nil { // it has been answered
 		b.leave(c)
@@ -263,7 +277,7 @@ func (c *charger) connected(l *link) {
 	c.mu.Lock()
 	before := c.link
 	c.link = l
-	c.up.station = l.station != nil
+	c.up.version = l.version
 	c.greeted = false
 	c.greetAt = c.b.Now().Add(c.b.Timing.Greet)
 	c.mu.Unlock()
@@ -286,7 +300,7 @@ func (c *charger) hold(ctx context.Context, conn *websocket.Conn) {
 		return c.passUp(l, id, action, payload)
 	}
 
-	if conn.Subprotocol() == subprotocol201 {
+	if ofStation(l.version) {
 		l.take = c.takeStation
 		l.station = &station{c, l.ask}
 	}

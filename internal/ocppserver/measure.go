@@ -163,6 +163,7 @@ func (n *connector) allow(steps []flex.Step, now time.Time) {
 
 	for _, s := range steps {
 		s.From = latest(s.From, now)
+		s.Limit = max(0, s.Limit) // what a car gives is no part of what it takes
 		if s.From.Before(s.To) {
 			all = append(all, s)
 		}

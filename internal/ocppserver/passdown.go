@@ -1,6 +1,7 @@
 package ocppserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,11 +45,16 @@ func (u *upstream) serve(
 	payload json.RawMessage,
 ) {
 	perform := u.perform
-	if l.version == subprotocol201 {
+	if ofStation(l.version) {
 		perform = u.performStation
 	}
 
-	result, err := perform(u.c.b.ctx, action, payload)
+	var result any
+	err := u.may(action, l.version)
+	if err == nil {
+		result, err = perform(u.c.b.ctx, action, payload)
+	}
+
 	refused := (*callError)(nil)
 	if err != nil && !errors.As(err, &refused) {
 		err = &callError{codeInternal, err.Error()}
@@ -71,10 +77,6 @@ func (u *upstream) perform(
 	action string,
 	payload json.RawMessage,
 ) (any, error) {
-	if err := u.may(action, false); err != nil {
-		return nil, err
-	}
-
 	u.c.mu.Lock()
 	payload = u.inward(payload)
 	u.c.mu.Unlock()
@@ -94,7 +96,7 @@ func (u *upstream) perform(
 }
 
 // may returns why the platform may not ask something of the charger in the version that it speaks.
-func (u *upstream) may(action string, station bool) error {
+func (u *upstream) may(action, version string) error {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
 
@@ -104,7 +106,7 @@ func (u *upstream) may(action string, station bool) error {
 			"this charger takes no commands of the platform",
 		}
 	}
-	if u.station != station {
+	if cmp.Or(u.version, subprotocol) != cmp.Or(version, subprotocol) {
 		return &callError{codeInternal, "the charger speaks another version by now"}
 	}
 

@@ -12,10 +12,6 @@ func (u *upstream) performStation(
 	action string,
 	payload json.RawMessage,
 ) (any, error) {
-	if err := u.may(action, true); err != nil {
-		return nil, err
-	}
-
 	switch action {
 	case "SetChargingProfile":
 		return u.setStationProfile(ctx, payload)
@@ -32,15 +28,15 @@ func (u *upstream) performStation(
 
 // platformStationProfile is a charging profile of OCPP 2.0.1 as far as it bounds a plan.
 type platformStationProfile struct {
-	ID          int        `json:"id"`
-	StackLevel  int        `json:"stackLevel"`
-	Purpose     string     `json:"chargingProfilePurpose"`
-	Kind        string     `json:"chargingProfileKind"`
-	Recurrency  string     `json:"recurrencyKind"`
-	From        stamp      `json:"validFrom"`
-	To          stamp      `json:"validTo"`
-	Transaction string     `json:"transactionId"`
-	Schedules   []schedule `json:"chargingSchedule"`
+	ID          int               `json:"id"`
+	StackLevel  int               `json:"stackLevel"`
+	Purpose     string            `json:"chargingProfilePurpose"`
+	Kind        string            `json:"chargingProfileKind"`
+	Recurrency  string            `json:"recurrencyKind"`
+	From        stamp             `json:"validFrom"`
+	To          stamp             `json:"validTo"`
+	Transaction string            `json:"transactionId"`
+	Schedules   []stationSchedule `json:"chargingSchedule"`
 }
 
 // plain is the profile in the form of OCPP 1.6. Of several schedules, between which a car may choose,
@@ -60,7 +56,7 @@ func (p platformStationProfile) plain() detailedProfile {
 		plain.Transaction = numberOf(p.Transaction)
 	}
 	if len(p.Schedules) > 0 {
-		plain.Schedule = p.Schedules[0]
+		plain.Schedule = p.Schedules[0].plain()
 	}
 
 	return plain

@@ -78,7 +78,7 @@ func (p *platform) serve(w http.ResponseWriter, r *http.Request) {
 	}
 
 	<-p.opened
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"ocpp1.6", "ocpp2.0.1"}})
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"ocpp1.6", "ocpp2.0.1", "ocpp2.1"}})
 	if err != nil {
 		return
 	}

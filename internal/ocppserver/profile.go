@@ -146,6 +146,9 @@ func (f form) limit(
 	watts, power flex.Watts,
 	phases int,
 ) (limit float64, low bool) {
+	if watts < 0 {
+		return f.setpoint(watts, phases), false
+	}
 	if power > 0 {
 		watts = min(watts, power)
 	}
@@ -177,6 +180,24 @@ func (f form) limit(
 	return amperes, false
 }
 
+// setpoint turns what a car is to give, in watts below zero, into the form's unit, and never into
+// more; 0, a pause, if the form has no setpoints.
+func (f form) setpoint(watts flex.Watts, phases int) float64 {
+	if !f.Setpoints {
+		return 0
+	}
+	if f.Unit == unitWatt {
+		return float64(watts)
+	}
+
+	amperes := float64(watts) / float64(volts*phases)
+	if f.Whole {
+		return math.Ceil(amperes)
+	}
+
+	return math.Ceil(amperes*10) / 10
+}
+
 // limitAt returns the limit at the second.
 func (s schedule) limitAt(second int) (float64, bool) {
 	for _, p := range slices.Backward(s.Periods) {
@@ -192,7 +213,8 @@ func (s schedule) limitAt(second int) (float64, bool) {
 const zero = 0.5
 
 // compare says whether the limit that a charger names for now agrees with the profile that it
-// was sent. A lower limit than asked for is another rule's. Below 0 means no limit.
+// was sent. A lower limit than asked for is another rule's. Below 0 means no limit, unless the car is to
+// discharge.
 func compare(sent fitted, c compositeSchedule, now time.Time) inForce {
 	s := c.Schedule
 	if c.Status != accepted || s == nil || s.Unit != sent.Schedule.Unit {
@@ -205,6 +227,9 @@ func compare(sent fitted, c compositeSchedule, now time.Time) inForce {
 		return unsure
 	}
 
+	if want < -zero {
+		return compareSetpoint(got)
+	}
 	if got < 0 {
 		got = math.MaxInt32
 	}
@@ -218,6 +243,19 @@ func compare(sent fitted, c compositeSchedule, now time.Time) inForce {
 	}
 
 	return contradicts
+}
+
+// compareSetpoint is compare for a time in which the car is to discharge: less than it was asked for is
+// another rule's.
+func compareSetpoint(got float64) inForce {
+	if got < -zero {
+		return obeyed
+	}
+	if got > zero {
+		return contradicts
+	}
+
+	return unsure
 }
 
 // limitAt returns what a sent profile allows at an instant, in its unit.

@@ -1,6 +1,8 @@
 package ocppserver
 
 import (
+	"encoding/json"
+	"fmt"
 	"math"
 	"reflect"
 	"testing"
@@ -267,6 +269,82 @@ func TestDrawsOnPhases(t *testing.T) {
 	} {
 		if got := drawsOnPhases(x.values); got != x.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestForm_Setpoint: what a car is to give is written in the form's unit, never as more than that, and is a
+// pause where the form has no setpoints.
+func TestForm_Setpoint(t *testing.T) {
+	for name, x := range map[string]struct {
+		form   form
+		phases int
+		want   float64
+	}{
+		"no setpoints":   {form{Unit: unitWatt}, 1, 0},
+		"watts":          {form{Unit: unitWatt, Setpoints: true}, 1, -5000},
+		"amperes":        {form{Unit: unitAmpere, Setpoints: true}, 1, -21.7},
+		"whole amperes":  {form{Unit: unitAmpere, Whole: true, Setpoints: true}, 1, -21},
+		"amperes, three": {form{Unit: unitAmpere, Setpoints: true}, 3, -7.2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, low := x.form.limit(-5000, 7400, x.phases); got != x.want || low {
+				t.Errorf("it is %v, %v, and not %v", got, low, x.want)
+			}
+		})
+	}
+}
+
+// TestCompare_Setpoint: a station that names a setpoint below zero gives, one that names a limit above it does
+// not, and one that pauses follows another rule.
+func TestCompare_Setpoint(t *testing.T) {
+	sent := fitted{steps: []flex.Step{{Span: flex.Span{From: night, To: night.Add(time.Hour)}, Limit: -5000}}}
+	sent.Schedule = schedule{Unit: unitWatt, Periods: []period{{Limit: -5000}}}
+	for got, want := range map[float64]inForce{-5000: obeyed, -3000: obeyed, 0: unsure, 7400: contradicts} {
+		var station stationComposite
+		answer := fmt.Sprintf(`{"status":"Accepted","schedule":{"chargingRateUnit":"W","chargingSchedulePeriod":[{"startPeriod":0,"setpoint":%v}]}}`, got)
+		if err := json.Unmarshal([]byte(answer), &station); err != nil {
+			t.Fatal(err)
+		}
+		if found := compare(sent, station.plain(), night); found != want {
+			t.Errorf("a station that names %v W: %v, not %v", got, found, want)
+		}
+	}
+}
+
+// TestPeriod_Watts: what a platform allows. Some write -1 for no limit; what is else below zero has the car
+// give, and flexd is to add nothing to it.
+func TestPeriod_Watts(t *testing.T) {
+	setpoint := -3000.0
+	for name, x := range map[string]struct {
+		period stationPeriod
+		want   flex.Watts
+	}{
+		"a limit":    {stationPeriod{Limit: new(3000.0)}, 3000},
+		"no limit":   {stationPeriod{}, math.MaxInt32},
+		"-1":         {stationPeriod{Limit: new(-1.0)}, math.MaxInt32},
+		"it gives":   {stationPeriod{Setpoint: &setpoint}, 0},
+		"both":       {stationPeriod{Limit: new(7400.0), Setpoint: &setpoint}, 0},
+		"it charges": {stationPeriod{Limit: new(7400.0), Setpoint: new(2000.0)}, 2000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plain := plainPeriods([]stationPeriod{x.period})
+			if got := plain[0].watts(unitWatt, 1); got != x.want {
+				t.Errorf("%v W, not %v", got, x.want)
+			}
+		})
+	}
+}
+
+// TestErrand_Version: a message that an older bridge kept has the version that it came in.
+func TestErrand_Version(t *testing.T) {
+	var now errand
+	now.setVersion(subprotocol21)
+	for want, e := range map[string]*errand{
+		subprotocol: {}, subprotocol201: {Station: true}, subprotocol21: &now,
+	} {
+		if got := e.version(); got != want {
+			t.Errorf("%+v is of %s, not %s", e, got, want)
 		}
 	}
 }

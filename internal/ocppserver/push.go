@@ -73,7 +73,7 @@ func (b *Bridge) takePush(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	p, err := ocpp.Parse(body)
+	p, err := ocpp.ParseDischarging(body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 		return

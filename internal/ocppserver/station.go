@@ -8,8 +8,17 @@ import (
 	"time"
 )
 
-// subprotocol201 is OCPP 2.0.1 in JSON.
-const subprotocol201 = "ocpp2.0.1"
+// The versions of OCPP in JSON that a charging station speaks. They are one dialect, but that 2.1 alone
+// knows cars that discharge.
+const (
+	subprotocol201 = "ocpp2.0.1"
+	subprotocol21  = "ocpp2.1"
+)
+
+// ofStation reports whether a subprotocol is one of the dialect of OCPP 2.
+func ofStation(subprotocol string) bool {
+	return subprotocol == subprotocol201 || subprotocol == subprotocol21
+}
 
 // The kinds of TransactionEvent.
 const (
@@ -17,7 +26,7 @@ const (
 	eventEnded   = "Ended"
 )
 
-// takeStation answers a call in OCPP 2.0.1: what it says becomes the same facts as in 1.6, and
+// takeStation answers a call in OCPP 2.0.1 or 2.1: what it says becomes the same facts as in 1.6, and
 // the rules for them are the same.
 func (c *charger) takeStation(
 	action string,
@@ -71,7 +80,8 @@ func takeStationOther(action string) (any, error) {
 	switch action {
 	case "DataTransfer":
 		return statusAnswer{"UnknownVendorId"}, nil
-	case "SignCertificate", "NotifyEVChargingNeeds":
+	case "SignCertificate", "NotifyEVChargingNeeds",
+		"OpenPeriodicEventStream", "PullDynamicScheduleUpdate", "VatNumberValidation":
 		return statusAnswer{rejected}, nil
 	case "NotifyEVChargingSchedule":
 		return statusAnswer{accepted}, nil
@@ -81,11 +91,15 @@ func takeStationOther(action string) (any, error) {
 		"NotifyEvent", "NotifyMonitoringReport", "NotifyReport", "PublishFirmwareStatusNotification",
 		"ReportChargingProfiles", "ReservationStatusUpdate", "SecurityEventNotification":
 		return empty{}, nil
+
+	case "BatterySwap", "ClosePeriodicEventStream", "NotifyDERAlarm", "NotifyDERStartStop",
+		"NotifyPriorityCharging", "NotifySettlement", "NotifyWebPaymentStarted", "ReportDERControl": // of 2.1
+		return empty{}, nil
 	}
 
 	return nil, &callError{
 		codeNotImplemented,
-		fmt.Sprintf("%.50q is not an operation of OCPP 2.0.1 that is served here", action),
+		fmt.Sprintf("%.50q is not an operation of OCPP 2.0.1 or 2.1 that is served here", action),
 	}
 }
 

@@ -15,6 +15,7 @@ var stationVariables = map[string]variable{
 	keyAlignedData:     variableOf("AlignedDataCtrlr", "Measurands"),
 	keySampleInterval:  variableOf("SampledDataCtrlr", "TxUpdatedInterval"),
 	keySampledData:     variableOf("SampledDataCtrlr", "TxUpdatedMeasurands"),
+	keyDischarges:      variableOf("V2XChargingCtrlr", "Enabled"),
 }
 
 func variableOf(component, name string) variable {
@@ -169,7 +170,7 @@ func (s station) profile(m setChargingProfile) setStationProfile {
 		Purpose:     stationPurpose(p.Purpose),
 		Kind:        p.Kind,
 		Transaction: s.c.transactionName(p.Transaction),
-		Schedules:   []stationSchedule{{1, p.Schedule}},
+		Schedules:   []stationSchedule{stationScheduleOf(p.Schedule)},
 	}}
 }
 

@@ -108,8 +108,21 @@ type (
 		Schedules   []stationSchedule `json:"chargingSchedule"`
 	}
 	stationSchedule struct {
-		ID int `json:"id"`
-		schedule
+		ID       int             `json:"id"`
+		Duration int             `json:"duration,omitempty"`
+		Start    stamp           `json:"startSchedule,omitzero"`
+		Unit     string          `json:"chargingRateUnit"`
+		Periods  []stationPeriod `json:"chargingSchedulePeriod"`
+		Least    float64         `json:"minChargingRate,omitempty"`
+	}
+	stationPeriod struct {
+		Start  int      `json:"startPeriod"`
+		Limit  *float64 `json:"limit,omitempty"` // 2.1 may leave it out
+		Phases int      `json:"numberPhases,omitempty"`
+
+		// of 2.1: what the car is to do at this power, below zero to discharge
+		Mode     string   `json:"operationMode,omitempty"`
+		Setpoint *float64 `json:"setpoint,omitempty"`
 	}
 	clearStationProfile struct {
 		ID       int                    `json:"chargingProfileId,omitempty"`
@@ -127,9 +140,9 @@ type (
 	stationComposite struct {
 		Status   string `json:"status"`
 		Schedule *struct {
-			Start   stamp    `json:"scheduleStart"`
-			Unit    string   `json:"chargingRateUnit"`
-			Periods []period `json:"chargingSchedulePeriod"`
+			Start   stamp           `json:"scheduleStart"`
+			Unit    string          `json:"chargingRateUnit"`
+			Periods []stationPeriod `json:"chargingSchedulePeriod"`
 		} `json:"schedule"`
 	}
 )
@@ -189,8 +202,71 @@ func (s stationComposite) plain() compositeSchedule {
 		plain.Start = s.Schedule.Start
 		plain.Schedule = &schedule{
 			Unit:    s.Schedule.Unit,
-			Periods: s.Schedule.Periods,
+			Periods: plainPeriods(s.Schedule.Periods),
 		}
+	}
+
+	return plain
+}
+
+// modeSetpoint has a car charge or discharge at a power that the platform names.
+const modeSetpoint = "CentralSetpoint"
+
+// stationScheduleOf is a schedule in the form of OCPP 2: a limit below zero is the setpoint of a car that
+// discharges.
+func stationScheduleOf(s schedule) stationSchedule {
+	out := stationSchedule{
+		ID:       1,
+		Duration: s.Duration,
+		Start:    s.Start,
+		Unit:     s.Unit,
+		Least:    s.Least,
+	}
+
+	for _, p := range s.Periods {
+		next := stationPeriod{Start: p.Start, Phases: p.Phases}
+		if p.Limit < 0 {
+			next.Mode = modeSetpoint
+			next.Setpoint = new(p.Limit)
+		} else {
+			next.Limit = new(p.Limit)
+		}
+
+		out.Periods = append(out.Periods, next)
+	}
+
+	return out
+}
+
+// plain is a schedule in the form of OCPP 1.6.
+func (s stationSchedule) plain() schedule {
+	return schedule{
+		Duration: s.Duration,
+		Start:    s.Start,
+		Unit:     s.Unit,
+		Periods:  plainPeriods(s.Periods),
+		Least:    s.Least,
+	}
+}
+
+// plainPeriods are periods in the form of OCPP 1.6: a setpoint below zero is a limit below zero. A period
+// without either does not limit the car.
+func plainPeriods(all []stationPeriod) (plain []period) {
+	for _, p := range all {
+		next := period{
+			Start:  p.Start,
+			Limit:  math.MaxInt32,
+			Phases: p.Phases,
+		}
+
+		if p.Limit != nil {
+			next.Limit = *p.Limit
+		}
+		if p.Setpoint != nil {
+			next.Limit = min(next.Limit, *p.Setpoint)
+		}
+
+		plain = append(plain, next)
 	}
 
 	return plain

@@ -1,6 +1,7 @@
 package ocppserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -34,7 +35,7 @@ type upstream struct {
 	password string
 	login    string // what the charger logs in with
 	readOnly bool
-	station  bool   // the charger speaks OCPP 2.0.1, and so does the bridge above
+	version  string // the subprotocol that the charger speaks, and the bridge above
 	turn     int    // it counts the platforms that were named
 	start    func() // has run run, once
 	signal   chan struct{}
@@ -53,8 +54,10 @@ type upstream struct {
 type errand struct {
 	Action  string          `json:"action"`
 	Payload json.RawMessage `json:"payload"`
-	// it is of OCPP 2.0.1
+	// it is of OCPP 2
 	Station bool `json:"station,omitempty"`
+	// the subprotocol that it came in; a file written before OCPP 2.1 was served leaves it out
+	Version string `json:"version,omitempty"`
 	// the transaction's number, if the bridge gave it
 	Local int `json:"local,omitempty"`
 
@@ -169,7 +172,7 @@ func (u *upstream) sendAll(ctx context.Context, l *link) error {
 		if e == nil && !u.needed() {
 			return nil // the charger has gone
 		}
-		if u.version() != l.version {
+		if u.nextVersion() != l.version {
 			return nil
 		}
 
@@ -199,7 +202,7 @@ type platformAddress struct {
 }
 
 func (u *upstream) platform() platformAddress {
-	protocol := u.version()
+	protocol := u.nextVersion()
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
 
@@ -217,21 +220,32 @@ func (u *upstream) platform() platformAddress {
 	}
 }
 
-// version is the subprotocol that the platform is spoken to in: that of the message that waits
+// nextVersion is the subprotocol that the platform is spoken to in: that of the message that waits
 // longest, else the charger's.
-func (u *upstream) version() string {
+func (u *upstream) nextVersion() string {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
 
-	station := u.station
 	if len(u.errands) > 0 {
-		station = u.errands[0].Station
+		return u.errands[0].version()
 	}
-	if station {
+
+	return cmp.Or(u.version, subprotocol)
+}
+
+// setVersion notes the subprotocol that a message came in.
+func (e *errand) setVersion(subprotocol string) {
+	e.Version = subprotocol
+	e.Station = ofStation(subprotocol)
+}
+
+// version is the subprotocol that a message came in.
+func (e *errand) version() string {
+	if e.Version == "" && e.Station {
 		return subprotocol201
 	}
 
-	return subprotocol
+	return cmp.Or(e.Version, subprotocol)
 }
 
 func (u *upstream) dial(ctx context.Context, d platformAddress) (*link, error) {
@@ -315,7 +329,7 @@ func (u *upstream) next() *errand {
 // for; a connection that is only being made is waited for. The caller holds the charger's mu.
 func (u *upstream) add(action string, payload json.RawMessage) *errand {
 	e := newErrand(action, payload)
-	e.Station = u.station
+	e.setVersion(u.version)
 	if u.down {
 		e.settle()
 	}

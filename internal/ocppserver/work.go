@@ -150,7 +150,7 @@ func (c *charger) greet(ctx context.Context) error {
 	err := l.call(
 		ctx,
 		"GetConfiguration",
-		getConfiguration{configurationKeys},
+		getConfiguration{keysFor(l.version)},
 		&conf,
 	)
 
@@ -187,6 +187,7 @@ func (c *charger) greet(ctx context.Context) error {
 	for _, n := range c.connectors {
 		n.sendAgain() // its profiles may be lost
 		n.floored = false
+		n.keepsAll = false
 	}
 
 	return nil
@@ -499,7 +500,7 @@ func (c *charger) refresh(ctx context.Context, n *connector) error {
 	return nil
 }
 
-// standing reads a schedule as flexd shows it.
+// shownProfile reads a schedule as flexd shows it.
 func shownProfile(s client.ScheduleResponse) (ocpp.Profile, error) {
 	steps := make([]flex.Step, len(s.Periods))
 	for i, p := range s.Periods {
@@ -512,7 +513,7 @@ func shownProfile(s client.ScheduleResponse) (ocpp.Profile, error) {
 		}
 	}
 
-	return ocpp.New(flex.AssetID(s.AssetID), steps)
+	return ocpp.FromLimits(flex.AssetID(s.AssetID), steps)
 }
 
 // writeBack sends the callbacks that wait, in their order.

@@ -135,7 +135,7 @@ type EndpointRequest struct {
 	//openapi:merge {"default": false}
 	Batch bool `json:"batch"`
 	// How it takes schedules by which a car discharges: none, or periods with limits below zero. OCPP 1.6 knows
-	// none: say negative_limits only of what understands them. No schedule of this version has such a period.
+	// none: say negative_limits only of what understands them.
 	//
 	//openapi:merge {"default": "none"}
 	Discharge string `json:"discharge,omitzero" wire:"enum=DischargeForm"`

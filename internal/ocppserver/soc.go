@@ -1,0 +1,62 @@
+package ocppserver
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+const (
+	// socMeasurand is the car's state of charge, in percent.
+	socMeasurand = "SoC"
+	// socEvery is how often flexd is sent it.
+	socEvery = 10 * time.Minute
+)
+
+// passSoC passes on the state of charge of a car, if a charger says it: by it flexd knows what a car
+// may give back. A message that waited says nothing of what the car holds now.
+func (c *charger) passSoC(n *connector, v meterValue, now time.Time) {
+	at := now
+	if !v.At.IsZero() {
+		at = v.At.Add(-c.clock.Offset)
+	}
+	gap := now.Sub(at).Abs()
+	if gap > prompt || now.Sub(n.socAt) < socEvery || n.asset.ID.IsZero() {
+		return
+	}
+
+	percent, ok := socOf(v.Sampled)
+	if !ok {
+		return
+	}
+
+	n.socAt = now
+	read := earliest(at, now).Truncate(time.Second)
+	c.report(report{
+		n.asset.ID,
+		n.number,
+		flex.Span{From: read, To: read},
+		flex.BatteryStateOfCharge,
+		percent,
+	})
+}
+
+// socOf is the state of charge among the values of one instant.
+func socOf(values []sampled) (percent float64, ok bool) {
+	for _, v := range values {
+		unit := strings.ToLower(v.Unit)
+		inPercent := unit == "" || unit == "percent" || unit == "%"
+		if v.Measurand != socMeasurand || !inPercent {
+			continue
+		}
+
+		percent = v.Value.value
+		if percent >= 0 && percent <= 100 && !math.IsNaN(percent) {
+			return percent, true
+		}
+	}
+
+	return 0, false
+}
