@@ -185,7 +185,7 @@ func (d *Service) takeAway(
 	asset flex.AssetID,
 	change func(flex.Span) flex.Span,
 ) error {
-	if err := tx.LockAsset(ctx, asset); err != nil {
+	if err := tx.LockToPlan(ctx, asset); err != nil {
 		return err
 	}
 

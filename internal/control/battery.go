@@ -133,8 +133,12 @@ func lockBattery(
 ) (*store.Battery, home.Battery, error) {
 	err := lockExport(ctx, tx, id)
 	if err == nil {
+		err = tx.LockSiteOf(ctx, id)
+	}
+	if err == nil {
 		err = tx.LockAsset(ctx, id)
 	}
+
 	if flex.KindOf(err) == flex.NotFound {
 		return nil, home.Battery{}, nil
 	}

@@ -91,7 +91,7 @@ type change struct {
 }
 
 // replan plans an asset that is plugged in anew and commits the schedule, if there is to be
-// a new one. The asset must be locked.
+// a new one. The asset must be locked by LockToPlan.
 func (d *Service) replan(
 	ctx context.Context,
 	tx *store.Tx,

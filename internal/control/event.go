@@ -124,7 +124,7 @@ func (d *Service) event(
 	asset flex.AssetID,
 	ev Event,
 ) error {
-	if err := tx.LockAsset(ctx, asset); err != nil {
+	if err := tx.LockToPlan(ctx, asset); err != nil {
 		return err
 	}
 

@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"encoding/json"
+	"log/slog"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -32,6 +33,15 @@ func each(t *testing.T, start string, test func(h *fixture)) {
 	storetest.EachURL(t, func(t *testing.T, url string) { test(open(t, url, start)) })
 }
 
+// eachLogged is each with a count of the writes that lost to another.
+func eachLogged(t *testing.T, start string, test func(h *fixture, l *lost)) {
+	t.Helper()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		l := &lost{Handler: slog.DiscardHandler}
+		test(openLogged(t, url, start, slog.New(l)), l)
+	})
+}
+
 // one is each on SQLite alone, for tables of what no engine can have a part in.
 func one(t *testing.T, start string, test func(h *fixture)) {
 	t.Helper()
@@ -40,9 +50,14 @@ func one(t *testing.T, start string, test func(h *fixture)) {
 
 func open(t testing.TB, url, start string) *fixture {
 	t.Helper()
+	return openLogged(t, url, start, nil)
+}
+
+func openLogged(t testing.TB, url, start string, log *slog.Logger) *fixture {
+	t.Helper()
 	h := &fixture{TB: t, micro: new(atomic.Int64)}
 	h.goTo(start)
-	h.db = storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return time.UnixMicro(h.micro.Load()) }})
+	h.db = storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return time.UnixMicro(h.micro.Load()) }, Log: log})
 	h.service = &control.Service{DB: h.db}
 	h.Seed = storetest.NewSeed(t, h.db, url)
 	h.site = h.Site(flex.FullScheduleMethod, flex.LimitedPauseMethod)

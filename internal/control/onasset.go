@@ -213,7 +213,7 @@ func lockedCharging(
 	tx *store.Tx,
 	asset flex.AssetID,
 ) (c store.Charging, err error) {
-	if err := tx.LockAsset(ctx, asset); err != nil {
+	if err := tx.LockToPlan(ctx, asset); err != nil {
 		return c, err
 	}
 	return tx.Charging(ctx, asset)

@@ -159,7 +159,11 @@ func (d *Service) planOrg(
 		}
 	}
 
-	err = d.due(ctx, org, &t)
+	if err := d.due(ctx, org, &t); err != nil {
+		return t, err
+	}
+
+	err = d.inputs(ctx, org, &t)
 
 	return t, err
 }
@@ -263,12 +267,12 @@ func (d *Service) replanParts(
 	return err
 }
 
-// due plans the assets anew that were marked, until none is left.
+// due weighs the market again for the assets that were marked, until none is left.
 func (d *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 	for more := true; more; {
 		var found []store.Planned
 		m, err := d.snapshot(ctx, org.ID, func(tx *store.Tx) (any bool, err error) {
-			found, err = tx.Due(ctx, store.CauseMarket, dueMax)
+			found, err = tx.MarketDue(ctx, dueMax)
 			return len(found) > 0, err
 		})
 		if err == nil && len(found) > 0 {
@@ -282,95 +286,155 @@ func (d *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 		more = len(found) == dueMax
 	}
 
-	return d.inputs(ctx, org, t)
+	return nil
 }
 
 // inputs plans the assets anew whose inputs changed without an event. It looks at them on a
-// snapshot of the store; only those whose schedule changes are then locked.
+// snapshot of the store; only those whose schedule changes are then locked. One that cannot be read or planned
+// stays marked, and holds up no other.
 func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 	for {
-		var same []flex.SessionID
-		var changed [][]flex.AssetID
-		var now time.Time
+		var l looked
 		err := d.DB.Read(ctx, org.ID, func(tx *store.Tx) error {
-			now = tx.Now()
+			l = looked{now: tx.Now()}
 
-			found, err := tx.Due(ctx, store.CauseInputs, dueMax)
+			found, err := tx.InputsDue(ctx, dueMax)
 			if err != nil || len(found) == 0 {
 				return err
 			}
 
-			same, changed, err = d.whichDiffer(ctx, tx, found)
-			return err
+			return d.whichDiffer(ctx, tx, found, &l)
 		})
 		if err != nil {
 			return err
 		}
 
-		if len(same) > 0 {
-			err := d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
-				return tx.Done(ctx, now, same...)
-			})
-			if err != nil {
-				return err
-			}
+		if err := d.stay(ctx, org.ID, &l); err != nil {
+			return err
 		}
 
-		looked := len(same)
-		var failed error // of some sites, which hold up no other
-		for _, assets := range changed {
-			looked += len(assets)
+		t.planned += len(l.same)
+		count, failed := len(l.same), l.failed
+		for _, assets := range l.changed {
+			count += len(assets)
 			failed = errors.Join(failed, d.refreshSite(ctx, org.ID, byInputs, t, assets))
 		}
 
-		t.planned += len(same)
-
-		if failed != nil || looked < dueMax {
+		if failed != nil || count < dueMax {
 			return failed
 		}
 	}
 }
 
-// whichDiffer parts sessions whose schedule stays from the assets that would be given another one, those of one
-// site together.
+// looked is what a look at marked assets found.
+type looked struct {
+	now time.Time
+	// whose schedule stays, and when those of them that are to be looked at again are
+	same  []flex.SessionID
+	again map[time.Time][]flex.AssetID
+	// that would be given another schedule, those of one site together
+	changed [][]flex.AssetID
+	// of those that could not be read or planned
+	failed error
+}
+
+// stay takes the marks away of those whose schedule stays, before it sets those of them that are to be looked at
+// again: a mark for later does not take the place of one that is due.
+func (d *Service) stay(
+	ctx context.Context,
+	org flex.OrgID,
+	l *looked,
+) error {
+	if len(l.same) == 0 {
+		return nil
+	}
+
+	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := tx.Done(ctx, l.now, l.same...); err != nil {
+			return err
+		}
+
+		for at, assets := range l.again {
+			if err := tx.MarkAt(ctx, at, assets...); err != nil {
+				return err
+			}
+		}
+
+		return nil
+	})
+}
+
+// whichDiffer parts sessions whose schedule stays from the assets that would be given another one.
 func (d *Service) whichDiffer(
 	ctx context.Context,
 	tx *store.Tx,
-	found []store.Planned,
-) (same []flex.SessionID, changed [][]flex.AssetID, err error) {
+	found []store.Marked,
+	l *looked,
+) error {
 	w, err := readPluggedIn(ctx, tx)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 
+	l.again = map[time.Time][]flex.AssetID{}
 	at := map[flex.SiteID]int{}
-	for i := range found {
-		asset := found[i].Current.AssetID
-		c, err := tx.Charging(ctx, asset)
+
+	for _, m := range found {
+		c, v, err := d.lookAt(ctx, tx, w, m.AssetID)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err != nil {
-			return nil, nil, err
+			l.failed = errors.Join(l.failed, notPlanned(m.AssetID, err))
+			continue
 		}
 
-		differs, err := d.differs(ctx, tx, w, &c)
-		if err != nil {
-			return nil, nil, err
-		}
-		if !differs {
-			same = append(same, found[i].Session)
+		if !v.differs {
+			l.same = append(l.same, m.Session)
+			if !v.again.IsZero() {
+				l.again[v.again] = append(l.again[v.again], m.AssetID)
+			}
 			continue
 		}
 
 		n, ok := at[c.Asset.SiteID]
 		if !ok {
-			n = len(changed)
+			n = len(l.changed)
 			at[c.Asset.SiteID] = n
-			changed = append(changed, nil)
+			l.changed = append(l.changed, nil)
 		}
 
-		changed[n] = append(changed[n], asset)
+		l.changed[n] = append(l.changed[n], m.AssetID)
 	}
 
-	return same, changed, nil
+	return nil
+}
+
+// notPlanned says which asset could not be planned anew.
+func notPlanned(asset flex.AssetID, err error) error {
+	return fmt.Errorf("asset %v: %w", asset, err)
+}
+
+// newInputs is what the inputs of an asset come to, as they are.
+type newInputs struct {
+	differs bool      // it would be given another schedule
+	again   time.Time // when to look again if not; zero for not before the next cause
+}
+
+func (d *Service) lookAt(
+	ctx context.Context,
+	tx *store.Tx,
+	w *pluggedIn,
+	asset flex.AssetID,
+) (c store.Charging, v newInputs, err error) {
+	c, err = tx.Charging(ctx, asset)
+	if err != nil {
+		return c, v, err
+	}
+
+	v, err = d.differs(ctx, tx, w, &c)
+
+	return c, v, err
 }
 
 // differs reports whether an asset would be given another schedule for its inputs as they are.
@@ -379,33 +443,34 @@ func (d *Service) differs(
 	tx *store.Tx,
 	w *pluggedIn,
 	c *store.Charging,
-) (bool, error) {
+) (v newInputs, err error) {
 	if !refreshable(c, tx.Now()) {
-		return false, nil
+		return v, nil
 	}
 	if c.Battery && w.assetHeadroom == nil {
-		return true, nil
+		return newInputs{differs: true}, nil
 	}
 
 	if c.Fuse > 0 && w.assetHeadroom == nil { // its site may be planned as one, under a lock
 		loads, err := tx.SiteLoads(ctx, c.Asset.SiteID)
 		if err != nil || len(loads) > 1 {
-			return true, err
+			return newInputs{differs: true}, err
 		}
 	}
 
-	var next *store.Schedule
-	err := w.without(ctx, tx, c, func(r *assetHeadroom) (err error) {
+	err = w.without(ctx, tx, c, func(r *assetHeadroom) error {
 		under, err := w.under(ctx, tx, c, r)
 		if err != nil {
 			return err
 		}
 
-		next, _, err = d.draft(ctx, tx, c, byInputs, under)
+		next, _, err := d.draft(ctx, tx, c, byInputs, under)
+		v = newInputs{differs: next != nil, again: under.again}
+
 		return err
 	})
 
-	return next != nil, err
+	return v, err
 }
 
 var (
@@ -427,13 +492,18 @@ func (d *Service) refreshSite(
 	assets []flex.AssetID,
 ) error {
 	err := d.refresh(ctx, org, why, t, assets...)
-	if err == nil || len(assets) == 1 || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil {
 		return err
+	}
+	if len(assets) == 1 {
+		return notPlanned(assets[0], err)
 	}
 
 	var failed error
 	for _, asset := range assets {
-		failed = errors.Join(failed, d.refresh(ctx, org, why, t, asset))
+		if err := d.refresh(ctx, org, why, t, asset); err != nil {
+			failed = errors.Join(failed, notPlanned(asset, err))
+		}
 	}
 
 	return failed
@@ -457,14 +527,16 @@ func (d *Service) refresh(
 			return err
 		}
 
-		before := generations(cars)
-		if err := d.replanTogether(ctx, tx, cars, why); err != nil {
+		// Planning may mark them for later, which a mark that is due does not let it.
+		if err := tx.Done(ctx, tx.Now(), sessions...); err != nil {
 			return err
 		}
 
+		before := generations(cars)
+		err = d.replanTogether(ctx, tx, cars, why)
 		planned, changed = len(cars), generations(cars)-before
 
-		return tx.Done(ctx, tx.Now(), sessions...)
+		return err
 	})
 
 	t.planned, t.changed = t.planned+planned, t.changed+changed
@@ -472,7 +544,7 @@ func (d *Service) refresh(
 	return err
 }
 
-// lockCars locks assets in the order of their ids, and reads those that may be planned anew, and the sessions of all
+// lockCars locks assets of one site to be planned, in the order of their ids, and reads those that may be planned anew, and the sessions of all
 // that were not deleted since.
 func lockCars(
 	ctx context.Context,
@@ -484,7 +556,7 @@ func lockCars(
 	})
 
 	for _, asset := range ordered {
-		err := tx.LockAsset(ctx, asset)
+		err := tx.LockToPlan(ctx, asset)
 		if flex.KindOf(err) == flex.NotFound {
 			continue
 		}

@@ -56,13 +56,13 @@ func isShared(p *store.Planned) bool {
 }
 
 // replanFused plans anew those of the assets whose site is planned as one, for its main fuse or its
-// batteries, and returns the others.
+// batteries, and returns the others. One that cannot be planned holds up no other, and is named.
 func (d *Service) replanFused(
 	ctx context.Context,
 	org flex.OrgID,
 	found []store.Planned,
 	t *tally,
-) (rest []store.Planned, err error) {
+) (rest []store.Planned, failed []flex.AssetID) {
 	if !slices.ContainsFunc(found, func(p store.Planned) bool {
 		return isShared(&p)
 	}) {
@@ -75,18 +75,33 @@ func (d *Service) replanFused(
 			continue
 		}
 
-		if err := d.refresh(
-			ctx,
-			org,
-			byMarket,
-			t,
-			found[i].Current.AssetID,
-		); err != nil {
-			return nil, err
+		asset := found[i].Current.AssetID
+		if err := d.refresh(ctx, org, byMarket, t, asset); err != nil {
+			failed = append(failed, asset)
 		}
 	}
 
-	return rest, nil
+	return rest, failed
+}
+
+// readable parts what can be read from the assets whose schedule cannot.
+func readable(
+	found []store.Planned,
+) (read []store.Planned, not []flex.AssetID) {
+	unread := func(p store.Planned) bool { return p.Unread != nil }
+	if !slices.ContainsFunc(found, unread) {
+		return found, nil
+	}
+
+	for i := range found {
+		if unread(found[i]) {
+			not = append(not, found[i].Current.AssetID)
+		} else {
+			read = append(read, found[i])
+		}
+	}
+
+	return read, not
 }
 
 // replaceAll commits replacements that were planned on the same prices, as far as the main fuses of their sites
@@ -142,8 +157,8 @@ func replaceKept(
 }
 
 // replanAll plans assets anew that were looked at before, and commits what is to be changed.
-// One that an event has changed since is left as the event left it. If they are a part of a
-// wave, it ends with that.
+// One that an event has changed since is left as the event left it. One that cannot be read or planned is marked, so
+// that it is tried again, and said to have failed, by itself. If they are a part of a wave, it ends with that.
 func (d *Service) replanAll(
 	ctx context.Context,
 	org flex.OrgID,
@@ -152,14 +167,13 @@ func (d *Service) replanAll(
 	t *tally,
 	part *store.WavePart,
 ) error {
-	found, err := d.replanFused(ctx, org, found, t)
-	if err != nil {
-		return err
-	}
+	found, failed := readable(found)
+	found, refused := d.replanFused(ctx, org, found, t)
+	failed = append(failed, refused...)
 
 	next, later := d.compareAll(ctx, found, m, part != nil)
 	changed := 0
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		changed = 0
 
 		if _, capped, err := tx.LockCaps(ctx); err != nil || capped {
@@ -176,6 +190,10 @@ func (d *Service) replanAll(
 		var err error
 		changed, err = d.replaceAll(ctx, tx, m.prices, next)
 		if err != nil {
+			return err
+		}
+
+		if err := tx.MarkDue(ctx, failed...); err != nil {
 			return err
 		}
 

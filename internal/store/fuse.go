@@ -13,7 +13,7 @@ import (
 const ofSite = `s.asset_id IN (SELECT id FROM asset WHERE org_id = $1 AND site_id = $2)`
 
 // LockSite has other transactions that lock the same site wait for the end of this one: whoever
-// plans what shares a main fuse locks the site first.
+// plans what is there together locks the site before its assets, as LockToPlan says.
 func (tx *Tx) LockSite(ctx context.Context, id flex.SiteID) error {
 	_, err := rows(
 		ctx,

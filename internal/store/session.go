@@ -98,20 +98,56 @@ const controlled = `EXISTS (SELECT 1 FROM dispatch_method m WHERE m.site_id = a.
 	AND NOT EXISTS (SELECT 1 FROM enrolment e WHERE e.site_id = a.site_id
 		AND e.proposition = 'full_asset_schedule_control' AND e.state = 'withdrawn') AND a.excluded_at IS NULL`
 
-// LockAsset has other transactions that lock the same asset wait for the end of this one.
+// LockAsset has other transactions that lock the same asset wait for the end of this one. Whoever is to plan it
+// locks it by LockToPlan.
 func (tx *Tx) LockAsset(ctx context.Context, id flex.AssetID) error {
-	const asset = `SELECT 1 FROM asset WHERE org_id = $1 AND id = $2`
-	if tx.pipe == nil {
-		scan := func(s scanner) (v int, err error) {
-			err = s.Scan(&v)
-			return v, err
-		}
+	return tx.lock(ctx, id)
+}
 
+// LockToPlan is LockAsset for what is to be planned. Everybody takes what planning takes in this order, so that no two
+// wait for each other: the caps of the organisation, the site if what is there is planned together, then its assets in
+// the order of their ids.
+func (tx *Tx) LockToPlan(ctx context.Context, id flex.AssetID) error {
+	return tx.lock(ctx, id, lockCaps, lockTogether)
+}
+
+// LockSiteOf locks the site of an asset before it, if what is there is planned together.
+func (tx *Tx) LockSiteOf(ctx context.Context, id flex.AssetID) error {
+	if tx.pipe == nil {
+		return nil
+	}
+
+	_, err := tx.pipe.batch(
+		ctx,
+		[]string{lockTogether + tx.db.d.forUpdate},
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
+
+	return err
+}
+
+// What is locked before asset $2: its organisation's caps, and its site if more than the asset may be planned there.
+const (
+	lockCaps     = `SELECT 1 FROM caps WHERE org_id = $1 AND $2::uuid IS NOT NULL`
+	lockTogether = `SELECT 1 FROM site t WHERE t.org_id = $1 AND t.id = (SELECT site_id FROM asset WHERE org_id = $1 AND id = $2)
+		AND (t.supply_set OR t.discharge_consent_at IS NOT NULL
+			OR EXISTS (SELECT 1 FROM asset b WHERE b.org_id = t.org_id AND b.site_id = t.id AND b.type = 'battery'))`
+)
+
+// lock locks what comes first, then an asset.
+func (tx *Tx) lock(
+	ctx context.Context,
+	id flex.AssetID,
+	first ...string,
+) error {
+	const asset = `SELECT 1 FROM asset WHERE org_id = $1 AND id = $2`
+	if tx.pipe == nil { // of a store with one writer
 		_, err := one(
 			ctx,
 			tx.conn,
 			flex.AssetMissing,
-			scan,
+			scalar[int],
 			asset,
 			tx.org.Bytes(),
 			id.Bytes(),
@@ -121,15 +157,14 @@ func (tx *Tx) LockAsset(ctx context.Context, id flex.AssetID) error {
 	}
 
 	// A wave changes sessions without a lock on their assets.
-	found, err := tx.pipe.batch(
-		ctx,
-		[]string{asset + tx.db.d.forUpdate,
-			`SELECT 1 FROM session WHERE org_id = $1 AND asset_id = $2 AND plugged_out_at IS NULL` +
-				tx.db.d.forUpdate},
-		tx.org.Bytes(),
-		id.Bytes(),
-	)
-	if err == nil && found[0] == 0 {
+	const session = `SELECT 1 FROM session WHERE org_id = $1 AND asset_id = $2 AND plugged_out_at IS NULL`
+	var statements []string
+	for _, query := range append(first, asset, session) {
+		statements = append(statements, query+tx.db.d.forUpdate)
+	}
+
+	found, err := tx.pipe.batch(ctx, statements, tx.org.Bytes(), id.Bytes())
+	if err == nil && found[len(first)] == 0 {
 		return flex.Fail(flex.NotFound, flex.AssetMissing)
 	}
 

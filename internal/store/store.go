@@ -357,6 +357,8 @@ func (db *DB) commit(
 		if err == nil || try == retryMax || !db.d.retryable(err) {
 			return db.unavailable(err)
 		}
+
+		db.log.DebugContext(ctx, "a write lost to another and is run again", "error", err)
 	}
 }
 

@@ -29,6 +29,8 @@ type Planned struct {
 	// its client has accepted the schedule, and reported no failure
 	Taken   bool
 	Current Schedule
+	// why it cannot be read: only its session and its asset are known
+	Unread error
 }
 
 const plannedColumns = `s.id, s.asset_id, s.market_at, c.event_id, c.generation, c.from_at, c.steps,
@@ -100,6 +102,21 @@ func (tx *Tx) planned(
 	which string,
 	args ...any,
 ) ([]Planned, error) {
+	out, err := tx.plannedEach(ctx, n, which, args...)
+	for i := 0; i < len(out) && err == nil; i++ {
+		err = out[i].Unread
+	}
+
+	return out, err
+}
+
+// plannedEach is planned, with one that cannot be read among the others.
+func (tx *Tx) plannedEach(
+	ctx context.Context,
+	n int,
+	which string,
+	args ...any,
+) ([]Planned, error) {
 	rs, err := tx.query(
 		ctx,
 		`SELECT `+plannedColumns+` FROM `+plannedTables+
@@ -115,8 +132,10 @@ func (tx *Tx) planned(
 
 	for rs.Next() {
 		out = append(out, Planned{})
-		if err := out[len(out)-1].scan(rs); err != nil {
-			return nil, err
+		p := &out[len(out)-1]
+		p.Unread = p.scan(rs)
+		if p.Current.AssetID.IsZero() {
+			return nil, p.Unread
 		}
 	}
 
@@ -248,9 +267,9 @@ func (tx *Tx) TakeWaveParts(ctx context.Context, n int) ([]WavePart, error) {
 	)
 }
 
-// WavePart returns the plugged-in assets of a part that have a schedule.
+// WavePart returns the plugged-in assets of a part that have a schedule, whether or not it can be read.
 func (tx *Tx) WavePart(ctx context.Context, p WavePart) ([]Planned, error) {
-	return tx.planned(
+	return tx.plannedEach(
 		ctx,
 		wavePartSize,
 		`s.asset_id > $2 AND s.asset_id <= $3 ORDER BY s.asset_id`,
@@ -280,20 +299,39 @@ func (tx *Tx) EndWavePart(
 	return n > 0, err
 }
 
-// Due returns plugged-in assets with a schedule that were marked to be planned anew by now
-// for the cause.
-func (tx *Tx) Due(
-	ctx context.Context,
-	cause Cause,
-	limit int,
-) ([]Planned, error) {
-	return tx.planned(
+// MarketDue returns plugged-in assets with a schedule, whether or not it can be read, for which the market is to be
+// weighed again by now.
+func (tx *Tx) MarketDue(ctx context.Context, limit int) ([]Planned, error) {
+	return tx.plannedEach(
 		ctx,
 		0,
-		`s.due_for = $2 AND s.due_at <= $3 AND s.due_at IS NOT NULL
-		ORDER BY s.due_at, s.asset_id LIMIT $4`,
+		`s.due_for = 'market' AND s.due_at <= $2 AND s.due_at IS NOT NULL
+		ORDER BY s.due_at, s.asset_id LIMIT $3`,
 		tx.org.Bytes(),
-		string(cause),
+		micros(tx.now),
+		limit,
+	)
+}
+
+// Marked is a plugged-in asset that is to be planned anew.
+type Marked struct {
+	Session flex.SessionID
+	AssetID flex.AssetID
+}
+
+// InputsDue returns plugged-in assets of which something changed without an event. Nothing of their schedules is
+// read, so that one which cannot be hides no other.
+func (tx *Tx) InputsDue(ctx context.Context, limit int) ([]Marked, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (m Marked, err error) {
+			err = s.Scan(&m.Session, &m.AssetID)
+			return m, err
+		},
+		`SELECT s.id, s.asset_id FROM session s WHERE s.org_id = $1 AND s.plugged_out_at IS NULL
+		AND s.due_for = 'inputs' AND s.due_at <= $2 AND s.due_at IS NOT NULL ORDER BY s.due_at, s.asset_id LIMIT $3`,
+		tx.org.Bytes(),
 		micros(tx.now),
 		limit,
 	)
