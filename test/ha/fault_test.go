@@ -2,6 +2,7 @@ package ha
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -48,6 +49,19 @@ func drawn(t *testing.T, by *rand.Rand) (drawn []fault) {
 	})
 }
 
+// timeOf is how long a run begins new faults: FLEXD_HA_FOR, or as long as there are any.
+func timeOf(t *testing.T) time.Duration {
+	text := os.Getenv("FLEXD_HA_FOR")
+	if text == "" {
+		return math.MaxInt64
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 // TestFaults breaks one part after the other under load. Nothing acknowledged is lost, nothing
 // older stands after newer, and flexd works again soon after PostgreSQL does, by itself.
 func TestFaults(t *testing.T) {
@@ -57,7 +71,12 @@ func TestFaults(t *testing.T) {
 	t.Logf("up within %v; seed %d (FLEXD_HA_SEED)", time.Since(began).Round(time.Second), seedOf(t))
 	l := c.newLoad(6)
 	by := rand.New(rand.NewPCG(seedOf(t), 0))
+	until := timeOf(t)
 	for i, f := range drawn(t, by) {
+		if i > 0 && time.Since(began) > until {
+			t.Logf("%d faults in %v; no more are begun", i, until)
+			break
+		}
 		l.inject(i+1, f)
 		if t.Failed() {
 			break
