@@ -74,7 +74,7 @@ func (b *benchWaveCommand) Run(ctx context.Context, c console) (err error) {
 	defer done()
 
 	w := &waveBench{ownWorker: ownWorker{App: h}}
-	if err := w.prepare(ctx, b.Cars); err != nil {
+	if err := w.fill(ctx, b.Cars); err != nil {
 		return err
 	}
 
@@ -261,47 +261,6 @@ func besideAlone(n int, v waved, alone *waved) []bench.Row {
 			Met:    true,
 		},
 	}
-}
-
-// prepare plugs n cars in, each with a need of its own, and plans them on level prices.
-func (w *waveBench) prepare(ctx context.Context, n int) error {
-	h := w.App
-
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-
-	serving, stop := context.WithCancel(ctx)
-	defer stop()
-	served := make(chan error, 1)
-	go func() { served <- h.Serve(serving, l) }()
-	made := &pushBench{
-		app:  h,
-		base: "http://" + l.Addr().String(),
-		http: &http.Client{Timeout: 30 * time.Second},
-	}
-
-	w.org, err = made.prepare(ctx, n)
-	if err != nil {
-		return err
-	}
-
-	stop()
-
-	if err := <-served; err != nil {
-		return err
-	}
-
-	w.cars = made.assets
-	if len(w.cars) != n {
-		return fmt.Errorf("%d cars of %d", len(w.cars), n)
-	}
-	if err := w.publish(ctx, func(int) float64 { return 60 }); err != nil {
-		return err
-	}
-
-	return w.plugIn(ctx)
 }
 
 // benchNight is the time for which the cars are plugged in.
