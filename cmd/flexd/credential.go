@@ -19,6 +19,7 @@ type credentialCommand struct {
 	Add    credentialAdd    `cmd:"" help:"Give an organisation a further credential, and print its password, once. Example: flexd credential add Acme acme-meters --role metrics_write --expires 2027-01-01"`
 	Roll   credentialRoll   `cmd:"" help:"Give a credential a new password; the one before is taken for a while."`
 	Limit  credentialLimit  `cmd:"" help:"Replace until when and from where a credential and its tokens are of use."`
+	Bind   credentialBind   `cmd:"" help:"Replace the client certificates without one of which a credential and its tokens are of no use."`
 	Revoke credentialRevoke `cmd:"" help:"End a credential and its tokens."`
 }
 
@@ -66,6 +67,8 @@ type credentialRow struct {
 	ExpiresAt time.Time   `json:"expires_at,omitzero"`
 	AllowFrom []string    `json:"allow_from,omitempty"`
 	RevokedAt time.Time   `json:"revoked_at,omitzero"`
+
+	Certificates []string `json:"certificates,omitempty"`
 }
 
 // Run lists the credentials.
@@ -100,6 +103,8 @@ func listCredentials(c console, asJSON bool, found []records.Credential) error {
 			UsedAt:    x.UsedAt,
 			ExpiresAt: x.ExpiresAt,
 			RevokedAt: x.RevokedAt,
+
+			Certificates: x.Certificates,
 		}
 
 		for _, n := range x.AllowFrom {
@@ -113,7 +118,7 @@ func listCredentials(c console, asJSON bool, found []records.Credential) error {
 		c,
 		asJSON,
 		rows,
-		"USERNAME\tROLES\tMADE\tLAST USED\tUNTIL\tFROM\tREVOKED",
+		"USERNAME\tROLES\tMADE\tLAST USED\tUNTIL\tFROM\tCERTIFICATES\tREVOKED",
 		credentialRow.cells,
 	)
 }
@@ -126,6 +131,7 @@ func (r credentialRow) cells() []any {
 		r.UsedAt,
 		r.ExpiresAt,
 		strings.Join(r.AllowFrom, ","),
+		len(r.Certificates),
 		r.RevokedAt,
 	}
 }

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -28,6 +32,32 @@ func TestCredentials(t *testing.T) {
 	run((&credentialList{store: s, Org: "Acme"}).Run, "2999-01-01T00:00:00Z")
 	run((&credentialList{store: s, Org: "Acme", JSON: true}).Run, `"expires_at": "2999-01-01T00:00:00Z"`)
 
+	certificate := filepath.Join(t.TempDir(), "acme.pem")
+	if err := os.WriteFile(certificate, []byte(clientCertificate), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	colons := "0A:" + strings.Repeat("00:", 30) + "FF"
+
+	bind := func(want string, to ...string) {
+		t.Helper()
+		run(func(ctx context.Context, _ console) error {
+			return (&credentialBind{store: s, Username: "meters", Certificates: to, None: len(to) == 0}).Run(ctx)
+		}, want)
+	}
+	run(func(ctx context.Context, _ console) error {
+		return (&credentialBind{store: s, Username: "meters"}).Run(ctx)
+	}, "give certificates, or else --none")
+	run(func(ctx context.Context, _ console) error {
+		return (&credentialBind{store: s, Username: "nobody", None: true}).Run(ctx)
+	}, `no credential is named "nobody"`)
+	bind("neither a file", "missing.pem")
+	bind("", certificate, colons)
+	run((&credentialList{store: s, Org: "Acme", JSON: true}).Run, clientFingerprint)
+	run((&credentialList{store: s, Org: "Acme", JSON: true}).Run, "0a"+strings.Repeat("00", 30)+"ff")
+	run((&auditList{store: s, Limit: 20, JSON: true}).Run, "certificates "+clientFingerprint)
+	bind("")
+	run((&auditList{store: s, Limit: 20, JSON: true}).Run, "no certificate")
+
 	if err := (&credentialRevoke{store: s, Username: "meters"}).Run(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -36,3 +66,18 @@ func TestCredentials(t *testing.T) {
 	run(add.Run, "username  meters")
 	run((&auditList{store: s, Limit: 20}).Run, "roll credential")
 }
+
+// clientCertificate is one as openssl makes it, and clientFingerprint what openssl says of it.
+const clientFingerprint = "f2286a1b43a6ffbd2e0b485a342489675e16ecb2c7f8b85c46f7d1e217717740"
+
+const clientCertificate = `-----BEGIN CERTIFICATE-----
+MIIBczCCARmgAwIBAgIUYbjR4tnL7KIdxke4yUaFq7R5rEYwCgYIKoZIzj0EAwIw
+DzENMAsGA1UEAwwEYWNtZTAeFw0yNjExMjQxOTMzMjlaFw0zNjExMjExOTMzMjla
+MA8xDTALBgNVBAMMBGFjbWUwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAATNgG87
+VV9o7jNqIcwF3RKj0AGQIP4ljN8ucjr8RaQ1214Dhv1wi8p/X2ZXUkzAWuLFNDbV
+g2Tl0w6IUJ795/jso1MwUTAdBgNVHQ4EFgQUTRW2iTeONncoZ1BWX2El8ykWoUEw
+HwYDVR0jBBgwFoAUTRW2iTeONncoZ1BWX2El8ykWoUEwDwYDVR0TAQH/BAUwAwEB
+/zAKBggqhkjOPQQDAgNIADBFAiA8y6ThHMTAoHiI/giDz1KJMybVgJDEPmh0Q7Qc
+AaNs2wIhAM2XsfyIpuXvpzU6Y10YF97s/+4y55m9CvZZwWcD/IPL
+-----END CERTIFICATE-----
+`

@@ -37,6 +37,7 @@ credential list Acme
 credential add Acme acme-readings --role metrics_write
 credential roll acme-readings
 credential limit acme-readings --from 10.1.0.0/16
+credential bind acme-readings 0a1c9d4e5f60718293a4b5c6d7e8f9000a1c9d4e5f60718293a4b5c6d7e8f900
 credential revoke acme-readings
 operator add ada --role viewer
 operator password ada

@@ -133,7 +133,7 @@ func (o *mcpServer) agent(
 	}
 
 	from := web.Proxies{}.Client(r)
-	if err := who.Admit(from); err != nil {
+	if err := h.Access.Admit(r.Context(), who, from); err != nil {
 		return "", s, err
 	}
 

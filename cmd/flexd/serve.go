@@ -30,6 +30,9 @@ type serve struct {
 	TLSCert string `name:"tls-cert" help:"Answer over TLS with the certificate of this PEM file, its chain after it; read again when it changes. Needs --tls-key." env:"FLEXD_TLS_CERT" placeholder:"FILE"`
 	TLSKey  string `name:"tls-key" help:"PEM file of the certificate's key." env:"FLEXD_TLS_KEY" placeholder:"FILE"`
 
+	ClientCertificates      bool   `help:"Ask clients for a certificate when they connect over TLS, for credentials that are bound to one (flexd credential bind). They may show none. Needs --tls-cert or --acme-host." env:"FLEXD_CLIENT_CERTIFICATES"`
+	ClientCertificateHeader string `help:"Field of a request in which a trusted proxy passes on the certificate that a client showed to it: in base64 between colons (RFC 9440), or in escaped PEM (nginx). The proxy must set it in every request, or take it away. Needs --trusted-proxies." env:"FLEXD_CLIENT_CERTIFICATE_HEADER" placeholder:"NAME"`
+
 	ACME acmeAuthority `embed:"" prefix:"acme-"`
 
 	Migrate bool `help:"Bring an older schema of the database up to date first. With --no-migrate, refuse it." default:"true" negatable:"" env:"FLEXD_MIGRATE"`
@@ -250,6 +253,9 @@ func (s *serve) readFiles(settings *app.Settings) (err error) {
 
 	settings.TLS, err = s.certificate()
 	if err != nil {
+		return err
+	}
+	if err := s.askClients(settings); err != nil {
 		return err
 	}
 

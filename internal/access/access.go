@@ -65,6 +65,8 @@ type Principal struct {
 	AllowFrom []netip.Prefix
 	// where any of the organisation's may be; none for everywhere
 	OrgFrom []netip.Prefix
+	// fingerprints of the client certificates that the credential is bound to; none for none
+	Certificates []string
 }
 
 // May reports whether the principal has the role.
@@ -129,12 +131,14 @@ func (d *Service) Identify(
 			t.ExpiresAt,
 			nil,
 			nil,
+			nil,
 		}
 
 		if t.Site.IsZero() {
 			p.OrgFrom = t.OrgFrom
 			// a component token is its user's, wherever they are
 			p.AllowFrom = t.AllowFrom
+			p.Certificates = t.Certificates
 		}
 
 		d.tokens.put(hash, p, now)

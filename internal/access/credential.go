@@ -27,8 +27,17 @@ var errElsewhere = flex.Fail(
 )
 
 // Admit fails with Unauthorized if the principal's credential, or any of their organisation's, may
-// not be used from where a request comes from: an IPv4 address, or the /64 of an IPv6 address.
-func (p Principal) Admit(from string) error {
+// not be used from where a request comes from: an IPv4 address, or the /64 of an IPv6 address; or
+// without a client certificate that the context does not name.
+func (d *Service) Admit(ctx context.Context, p Principal, from string) error {
+	if err := p.admitCertificate(ctx, d.DB.Now()); err != nil {
+		return err
+	}
+
+	return p.admitAddress(from)
+}
+
+func (p Principal) admitAddress(from string) error {
 	if len(p.AllowFrom) == 0 && len(p.OrgFrom) == 0 {
 		return nil
 	}

@@ -89,8 +89,8 @@ func TestOrgNetworks(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		d.kind(d.identify(token, true).Admit("198.51.100.1"), flex.Unauthorized)
-		if err := d.identify(token, true).Admit("192.0.2.200"); err != nil {
+		d.kind(d.Admit(t.Context(), d.identify(token, true), "198.51.100.1"), flex.Unauthorized)
+		if err := d.Admit(t.Context(), d.identify(token, true), "192.0.2.200"); err != nil {
 			t.Error(err)
 		}
 
@@ -125,9 +125,9 @@ func TestCredential_Networks(t *testing.T) {
 
 		token := d.login("u", secret, "192.0.2.1", 0).Token
 		p := d.identify(token, true)
-		d.kind(p.Admit("198.51.100.1"), flex.Unauthorized)
+		d.kind(d.Admit(t.Context(), p, "198.51.100.1"), flex.Unauthorized)
 
-		if err := p.Admit("192.0.2.9"); err != nil {
+		if err := d.Admit(t.Context(), p, "192.0.2.9"); err != nil {
 			t.Error(err)
 		}
 
@@ -137,7 +137,7 @@ func TestCredential_Networks(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if err := d.identify(component.Token, true).Admit("198.51.100.1"); err != nil {
+		if err := d.Admit(t.Context(), d.identify(component.Token, true), "198.51.100.1"); err != nil {
 			t.Error(err)
 		}
 
@@ -146,7 +146,7 @@ func TestCredential_Networks(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if err := d.identify(token, true).Admit("198.51.100.1"); err != nil {
+		if err := d.Admit(t.Context(), d.identify(token, true), "198.51.100.1"); err != nil {
 			t.Error(err)
 		}
 

@@ -67,7 +67,7 @@ func (d *Service) LoginWithin(
 	}
 
 	undo()
-	p, err := principalOf(c, from, roles)
+	p, err := d.principalOf(ctx, c, from, roles)
 	if err != nil {
 		return Issued{}, err
 	}
@@ -77,7 +77,8 @@ func (d *Service) LoginWithin(
 
 // principalOf is whom a token of the credential's speaks for, with these roles alone unless there
 // are none.
-func principalOf(
+func (d *Service) principalOf(
+	ctx context.Context,
 	c store.Credential,
 	from string,
 	roles []flex.Role,
@@ -88,9 +89,11 @@ func principalOf(
 		Roles:     c.Roles,
 		AllowFrom: c.AllowFrom,
 		OrgFrom:   c.OrgFrom,
+
+		Certificates: c.Certificates,
 	}
 
-	if err := p.Admit(from); err != nil {
+	if err := d.Admit(ctx, p, from); err != nil {
 		return p, err
 	}
 

@@ -133,7 +133,7 @@ func (s *Server) identify(r *request) (access.Principal, error) {
 		return access.Principal{}, err
 	}
 
-	return who, who.Admit(r.from)
+	return who, s.Access.Admit(r.Context(), who, r.from)
 }
 
 // allow says whether the principal may call the route at all and, for a component token,

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"sync"
 	"time"
@@ -63,6 +64,8 @@ type Settings struct {
 
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
 	TLS            *tls.Config    // nil for plain HTTP
+	// the field in which trusted proxies pass on clients' certificates; empty for none
+	CertificateHeader string
 	// whether every operator gives a code at the login, too
 	TwoStep bool
 	// whether two people end a halt that is begun in the console
@@ -130,9 +133,11 @@ type App struct {
 
 	log    *slog.Logger
 	limits web.Limits
-	tls    *tls.Config
-	jobs   []job
-	turns  turns
+
+	certificates web.ClientCertificates
+	tls          *tls.Config
+	jobs         []job
+	turns        turns
 }
 
 // Open opens the store, bringing its schema up to date, and makes the services and transports.
@@ -162,6 +167,11 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 		log:    s.Log,
 		limits: s.Limits,
 		tls:    s.TLS,
+
+		certificates: web.ClientCertificates{
+			Header:  s.CertificateHeader,
+			Proxies: s.TrustedProxies,
+		},
 	}
 
 	if err := h.openServices(ctx, s); err != nil {
@@ -354,7 +364,7 @@ func (h *App) Serve(ctx context.Context, l net.Listener) error {
 
 	h.Console.Done, h.API.Done = ctx.Done(), ctx.Done()
 	server := &web.Server{
-		Handler: web.Traced(h.Handler()),
+		Handler: web.Traced(h.showCertificates(h.Handler())),
 		Proxies: h.API.TrustedProxies,
 		Limits:  h.limits,
 		TLS:     h.tls,
@@ -366,6 +376,21 @@ func (h *App) Serve(ctx context.Context, l net.Listener) error {
 	jobs.Wait()
 
 	return err
+}
+
+// showCertificates has each request's context name the client certificate that it came with.
+func (h *App) showCertificates(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c := h.certificates.Of(r); c != nil {
+			r = r.WithContext(access.Showing(r.Context(), access.ShownCertificate{
+				Fingerprint: web.Fingerprint(c),
+				From:        c.NotBefore,
+				Until:       c.NotAfter,
+			}))
+		}
+
+		next.ServeHTTP(w, r)
+	})
 }
 
 // noteDatabase writes to the log when the database stops answering, and when it answers again.
@@ -382,9 +407,13 @@ func (h *App) noteDatabase(err error) {
 	h.log.Warn("the database answers again")
 }
 
-// Close lets the pushes under way end and closes the store.
+// Close lets the pushes under way end, gives up the connections to others, and closes the store.
 func (h *App) Close() error {
 	h.Push.Close()
+	h.Push.Out.Close()
+	h.Reward.Web.Close()
+	h.Registry.Web.Close()
+
 	return h.DB.Close()
 }
 

@@ -257,6 +257,11 @@ var surface = []route{
 		handle:  (*Server).addCredential,
 	},
 	{
+		pattern: "POST /console/developer/{org}/credentials/bind",
+		needs:   access.Administer,
+		handle:  (*Server).bindCredential,
+	},
+	{
 		pattern: "POST /console/developer/{org}/credentials/revoke",
 		needs:   access.Administer,
 		handle:  (*Server).revokeCredential,

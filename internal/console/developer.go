@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"flexd/internal/access"
 	"flexd/internal/control"
@@ -416,6 +418,34 @@ func (s *Server) addCredential(r *request) (view, error) {
 		crumbs: []crumb{{"Developer", "/console/developer?org=" + org.String()}},
 		data:   secretPage{Username: username, Secret: made.Reveal()},
 	}, err
+}
+
+// bindCredential replaces the client certificates that a credential is bound to.
+func (s *Server) bindCredential(r *request) (view, error) {
+	org, back, err := orgPath(r)
+	if err != nil {
+		return view{}, err
+	}
+
+	username := r.PostFormValue("username")
+	prints := strings.FieldsFunc(r.PostFormValue("certificates"), func(c rune) bool {
+		return c == ',' || unicode.IsSpace(c)
+	})
+
+	err = s.act(
+		r,
+		access.Action{
+			Act:     "bind credential",
+			Org:     org,
+			Subject: username,
+			Detail:  access.BoundTo(prints),
+		},
+		func() error {
+			return s.Access.BindCredential(r.Context(), org, username, prints)
+		},
+	)
+
+	return view{to: back + "certified"}, err
 }
 
 // revokeCredential ends a credential and its tokens, if its username was typed.

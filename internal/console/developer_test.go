@@ -57,6 +57,16 @@ func TestDeveloper(t *testing.T) {
 		if a := d.do("POST", base+"/credentials", url.Values{"username": {"other"}}); a.status != 400 {
 			t.Errorf("without a role: %d", a.status)
 		}
+		print := strings.Repeat("AB:", 31) + "AB"
+		bind := base + "/credentials/bind"
+		d.wants(d.post(bind, url.Values{"username": {"robot"}, "certificates": {print + "\n" + strings.Repeat("c", 64)}}), "with these certificates alone", strings.Repeat("ab", 32)+" "+strings.Repeat("c", 64))
+		if _, err := d.access.Login(t.Context(), "robot", flex.Secret(secret), "here"); flex.KindOf(err) != flex.Unauthorized {
+			t.Errorf("bound to certificates, and let in without: %v", err)
+		}
+		if a := d.do("POST", bind, url.Values{"username": {"robot"}, "certificates": {"ab"}}); a.status != 422 && a.status != 400 {
+			t.Errorf("bound to what is no fingerprint: %d", a.status)
+		}
+		d.wants(d.post(bind, url.Values{"username": {"robot"}}), "none asked for")
 		for _, typed := range []string{"", "revoke", "other"} {
 			a := d.do("POST", base+"/credentials/revoke", url.Values{"username": {"robot"}, "typed": {typed}})
 			if a.status != 400 || !strings.Contains(a.body, "to say that you mean it") {
@@ -81,7 +91,7 @@ func TestDeveloper(t *testing.T) {
 		if a := d.do("POST", base+"/endpoint", url.Values{"url": {"http://127.0.0.1:10/{external_id}"}}); a.status != 303 {
 			t.Errorf("set it again: %d", a.status)
 		}
-		d.wants(d.page("/console/audit"), "turn sandbox clock", "add credential", "revoke credential", "play plug in", "set endpoint")
+		d.wants(d.page("/console/audit"), "turn sandbox clock", "add credential", "bind credential", "revoke credential", "play plug in", "set endpoint")
 	})
 }
 

@@ -225,7 +225,7 @@ func (s *Server) identify(r *request) error {
 
 	who, err := s.Access.Identify(r.Context(), flex.Secret(strings.TrimSpace(token)))
 	if err == nil {
-		err = who.Admit(r.from)
+		err = s.Access.Admit(r.Context(), who, r.from)
 	}
 	if err != nil {
 		return err

@@ -45,6 +45,8 @@ type CredentialLine struct {
 	RevokedAt time.Time `json:"revoked_at,omitzero"` // zero while it holds
 	// addresses that may use it; none: all
 	AllowFrom []string `json:"allow_from"`
+	// fingerprints of the client certificates that it is bound to; none: no certificate is asked for
+	Certificates []string `json:"certificates"`
 }
 
 // EndpointLine is an endpoint without its secrets and headers.
@@ -115,6 +117,8 @@ func credentialLine(c *store.Credential) CredentialLine {
 		UsedAt:    c.UsedAt,
 		ExpiresAt: c.ExpiresAt,
 		RevokedAt: c.RevokedAt,
+
+		Certificates: c.Certificates,
 	}
 
 	for _, from := range c.AllowFrom {

@@ -21,6 +21,8 @@ type Credential struct {
 	CredentialLimits
 	// the organisation's own networks; none for everywhere. Read, not written
 	OrgFrom []netip.Prefix
+	// SHA-256 fingerprints of the client certificates that it is bound to; none for none
+	Certificates []string
 
 	UsedAt      time.Time // the latest login, to the minute; zero for none
 	FormerHash  []byte    // of the password before the newest, nil for none
@@ -76,20 +78,29 @@ func joinRoles(roles []flex.Role) string {
 }
 
 func splitRoles(text string) (roles []flex.Role) {
-	for word := range strings.SplitSeq(text, ",") {
-		if word != "" {
-			roles = append(roles, flex.Role(word))
-		}
+	for _, word := range splitWords(text) {
+		roles = append(roles, flex.Role(word))
 	}
 
 	return roles
 }
 
-const credentialColumns = `username, org_id, secret_hash, roles, created_at, revoked_at, expires_at, used_at, allow_from, former_hash, former_until,
+// splitWords returns the words of a stored list.
+func splitWords(text string) (words []string) {
+	for word := range strings.SplitSeq(text, ",") {
+		if word != "" {
+			words = append(words, word)
+		}
+	}
+
+	return words
+}
+
+const credentialColumns = `username, org_id, secret_hash, roles, created_at, revoked_at, expires_at, used_at, allow_from, certificates, former_hash, former_until,
 	COALESCE((SELECT o.allow_from FROM org o WHERE o.id = credential.org_id), '')`
 
 func scanCredential(s scanner) (c Credential, err error) {
-	var roles, networks, orgs string
+	var roles, networks, certificates, orgs string
 	err = s.Scan(
 		&c.Username,
 		&c.Org,
@@ -100,6 +111,7 @@ func scanCredential(s scanner) (c Credential, err error) {
 		instant{&c.ExpiresAt},
 		instant{&c.UsedAt},
 		&networks,
+		&certificates,
 		&c.FormerHash,
 		instant{&c.FormerUntil},
 		&orgs,
@@ -110,6 +122,7 @@ func scanCredential(s scanner) (c Credential, err error) {
 	}
 
 	c.Roles = splitRoles(roles)
+	c.Certificates = splitWords(certificates)
 	c.AllowFrom, err = splitPrefixes(networks)
 	if err != nil {
 		return c, err
@@ -159,7 +172,7 @@ func (all *All) AddCredential(ctx context.Context, c Credential) error {
 		ctx,
 		`INSERT INTO credential (username, org_id, secret_hash, roles, created_at, expires_at, allow_from) VALUES ($1, $2, $3, $4, $5, $6, $7)
 		ON CONFLICT (username) DO UPDATE SET secret_hash = excluded.secret_hash, roles = excluded.roles, created_at = excluded.created_at,
-			expires_at = excluded.expires_at, allow_from = excluded.allow_from, revoked_at = NULL, used_at = NULL, former_hash = NULL, former_until = NULL
+			expires_at = excluded.expires_at, allow_from = excluded.allow_from, certificates = '', revoked_at = NULL, used_at = NULL, former_hash = NULL, former_until = NULL
 		WHERE credential.org_id = excluded.org_id AND credential.revoked_at IS NOT NULL`,
 		c.Username,
 		c.Org.Bytes(),
@@ -207,6 +220,25 @@ func (all *All) LimitCredential(
 	)
 
 	return true, err
+}
+
+// BindCredential replaces the fingerprints of the client certificates that a credential of the
+// organisation's is bound to. It reports whether there is one that is not revoked.
+func (all *All) BindCredential(
+	ctx context.Context,
+	org flex.OrgID,
+	username string,
+	fingerprints []string,
+) (bool, error) {
+	n, err := all.exec(
+		ctx,
+		`UPDATE credential SET certificates = $3 WHERE username = $1 AND org_id = $2 AND revoked_at IS NULL`,
+		username,
+		org.Bytes(),
+		strings.Join(fingerprints, ","),
+	)
+
+	return n > 0, err
 }
 
 // RollCredential gives a credential the hash of a new secret; the one before is taken until the

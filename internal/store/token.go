@@ -21,13 +21,15 @@ type Token struct {
 	ExpiresAt time.Time
 	AllowFrom []netip.Prefix // of the credential, by now; none for everywhere
 	OrgFrom   []netip.Prefix // of the organisation, likewise
+	// that the credential is bound to by now; none for none
+	Certificates []string
 }
 
 const tokenColumns = `hash, org_id, username, roles, site_id, origin, expires_at`
 
 func scanToken(s scanner) (t Token, err error) {
 	var hash []byte
-	var roles, networks, orgs string
+	var roles, networks, orgs, certificates string
 	err = s.Scan(
 		&hash,
 		&t.Org,
@@ -38,6 +40,7 @@ func scanToken(s scanner) (t Token, err error) {
 		instant{&t.ExpiresAt},
 		&networks,
 		&orgs,
+		&certificates,
 	)
 
 	if err != nil {
@@ -46,6 +49,7 @@ func scanToken(s scanner) (t Token, err error) {
 
 	copy(t.Hash[:], hash)
 	t.Roles = splitRoles(roles)
+	t.Certificates = splitWords(certificates)
 	t.AllowFrom, err = splitPrefixes(networks)
 	if err != nil {
 		return t, err
@@ -98,7 +102,7 @@ func (all *All) Token(ctx context.Context, hash [32]byte) (Token, error) {
 		all.conn,
 		"no such token",
 		scanToken,
-		`SELECT t.hash, t.org_id, t.username, t.roles, t.site_id, t.origin, t.expires_at, COALESCE(c.allow_from, ''), o.allow_from
+		`SELECT t.hash, t.org_id, t.username, t.roles, t.site_id, t.origin, t.expires_at, COALESCE(c.allow_from, ''), o.allow_from, COALESCE(c.certificates, '')
 		FROM token t LEFT JOIN credential c ON c.username = t.username JOIN org o ON o.id = t.org_id WHERE t.hash = $1`,
 		hash[:],
 	)
