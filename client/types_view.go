@@ -258,4 +258,6 @@ type FleetHalfHour struct {
 	HighestKW float64 `json:"highest_kw"`
 	// What dispatches that were sent ask batteries for, below zero to the grid. It is in none of the others.
 	BatteryDispatchKW float64 `json:"battery_dispatch_kw"`
+	// What hot-water tanks and heat pumps are expected to draw by their plans. It is in none of the others.
+	HeatKW float64 `json:"heat_kw"`
 }

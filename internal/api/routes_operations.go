@@ -158,7 +158,8 @@ var operationsRoutes = []Route{
 						"without_flexd_kw": 7.4,
 						"lowest_kw": 0,
 						"highest_kw": 7.4,
-						"battery_dispatch_kw": -5
+						"battery_dispatch_kw": -5,
+						"heat_kw": 3
 					}
 				],
 				"exceptions": []

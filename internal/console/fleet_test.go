@@ -29,6 +29,7 @@ type fleetAnswer struct {
 		Lowest  float64 `json:"lowest_kw"`
 		Highest float64 `json:"highest_kw"`
 		Ordered float64 `json:"battery_dispatch_kw"`
+		Heat    float64 `json:"heat_kw"`
 	} `json:"half_hours"`
 }
 

@@ -279,6 +279,7 @@ func fleetHalfHour(l *operations.Line) wire.FleetHalfHour {
 		HighestKW:      l.Highest,
 
 		BatteryDispatchKW: l.Ordered,
+		HeatKW:            l.Heat,
 	}
 }
 

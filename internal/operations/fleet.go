@@ -169,13 +169,8 @@ func (s *Service) count(ctx context.Context, v *Fleet) error {
 			f := newOutlook(tx.Now())
 			v.ByOrg[o.ID] = f
 
-			orders, err := tx.BatteryOrders(ctx, f.span())
-			if err != nil {
+			if err := f.beside(ctx, tx); err != nil {
 				return err
-			}
-
-			for i := range orders {
-				f.order(&orders[i])
 			}
 		}
 
@@ -197,6 +192,25 @@ func (s *Service) count(ctx context.Context, v *Fleet) error {
 
 		return err
 	})
+}
+
+// beside adds what is planned of an organisation's assets that are not plugged in.
+func (f *Outlook) beside(ctx context.Context, tx *store.Tx) error {
+	orders, err := tx.BatteryOrders(ctx, f.span())
+	if err != nil {
+		return err
+	}
+
+	for i := range orders {
+		f.order(&orders[i])
+	}
+
+	draws, err := tx.HeatDraws(ctx, f.span())
+	for i := range draws {
+		f.warm(&draws[i])
+	}
+
+	return err
 }
 
 // gather adds every part of the fleet to the picture, side by side.

@@ -39,6 +39,7 @@ type Outlook struct {
 
 	sums      [outlookPeriods]halfHour
 	ordered   perHalfHour // what dispatches ask batteries for, positive from the grid
+	heat      perHalfHour // what tanks and heat pumps draw by their plans
 	permitted map[flex.Tariff]*perHalfHour
 }
 
@@ -275,6 +276,11 @@ func (f *Outlook) order(o *store.BatteryOrder) {
 	f.spread(&f.ordered, o.From.Unix(), o.To.Unix(), int64(o.Power))
 }
 
+// warm adds what a tank or a heat pump draws by its plan.
+func (f *Outlook) warm(d *store.HeatDraw) {
+	f.spread(&f.heat, d.From.Unix(), d.To.Unix(), int64(d.Power))
+}
+
 // plain adds what the asset would draw if nobody had planned it: the energy of its schedule,
 // at full power from the moment when it was plugged in.
 func (f *Outlook) plain(p *store.Plugged, total int64) {
@@ -368,6 +374,7 @@ func (f *Outlook) join(o *Outlook) {
 		f.sums[i].less += o.sums[i].less
 		f.sums[i].more += o.sums[i].more
 		f.ordered[i] += o.ordered[i]
+		f.heat[i] += o.heat[i]
 	}
 }
 
@@ -380,6 +387,8 @@ type Line struct {
 	Highest float64
 	// what dispatches ask batteries for, positive from the grid; it is in none of the others
 	Ordered float64
+	// what tanks and heat pumps draw by their plans; it is in none of the others
+	Heat float64
 }
 
 // Lines returns the half-hours in average kilowatts.
@@ -398,6 +407,7 @@ func (f *Outlook) Lines() []Line {
 			Lowest:  kilowatts(h.plan - h.less),
 			Highest: kilowatts(h.plan + h.more),
 			Ordered: kilowatts(f.ordered[i]),
+			Heat:    kilowatts(f.heat[i]),
 		}
 	}
 

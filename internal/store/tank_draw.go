@@ -1,0 +1,107 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// HeatDraw is what a tank or a heat pump draws by its plan for a time.
+type HeatDraw struct {
+	flex.Span
+	Power flex.Watts
+}
+
+// Draws returns what the plan is expected to draw. A tank draws its element's power in its windows. A heat pump
+// draws what its rooms take, from when that was last worked out.
+func (p *TankPlan) Draws() (draws []HeatDraw) {
+	if p.Freed {
+		return nil
+	}
+
+	if p.Room != nil {
+		return p.Room.draws(p.StoredAt)
+	}
+
+	for _, s := range p.Steps {
+		draws = append(draws, HeatDraw{s.Span, min(s.Limit, p.Power)})
+	}
+
+	return draws
+}
+
+// draws are what the half-hours of a heat pump's plan take, the first from an instant on.
+func (p *RoomPlan) draws(from time.Time) (draws []HeatDraw) {
+	for i := range p.Course {
+		c := &p.Course[i]
+		span := flex.Span{From: from, To: c.End()}
+		if span.Empty() {
+			continue
+		}
+
+		draws = append(draws, HeatDraw{
+			span,
+			flex.Watts(c.Energy / span.Len().Hours()),
+		})
+		from = span.To
+	}
+
+	return draws
+}
+
+// HeatDraws returns what the tanks and heat pumps of the organisation draw by their plans in a span.
+func (tx *Tx) HeatDraws(
+	ctx context.Context,
+	span flex.Span,
+) (draws []HeatDraw, err error) {
+	plans, err := rows(
+		ctx,
+		tx.conn,
+		scanHeatDraws,
+		`SELECT power_w, from_at, steps, stored_at, heat FROM tank_plan
+		WHERE org_id = $1 AND to_at > $2 AND from_at < $3 AND NOT freed`,
+		tx.org.Bytes(),
+		micros(span.From),
+		micros(span.To),
+	)
+
+	for i := range plans {
+		for _, d := range plans[i].Draws() {
+			d.Span = d.Meet(span)
+			if d.Power > 0 && !d.Empty() {
+				draws = append(draws, d)
+			}
+		}
+	}
+
+	return draws, err
+}
+
+// scanHeatDraws reads of a plan what says what it draws.
+func scanHeatDraws(s scanner) (p TankPlan, err error) {
+	var from time.Time
+	var steps string
+	var room sql.Null[string]
+
+	err = s.Scan(
+		&p.Power,
+		instant{&from},
+		&steps,
+		instant{&p.StoredAt},
+		&room,
+	)
+	if err != nil {
+		return p, err
+	}
+
+	p.Room, err = readRoom(room)
+	if err != nil {
+		return p, err
+	}
+
+	p.Steps, err = readSteps(from, steps)
+
+	return p, err
+}
