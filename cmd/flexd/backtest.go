@@ -39,11 +39,11 @@ func (b *backtestCommand) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	told := time.Now()
+	reported := time.Now()
 	result := backtest.Run(test, func(done, total int) {
-		if time.Since(told) > time.Second {
+		if time.Since(reported) > time.Second {
 			fmt.Fprintf(c.err, "%d of %d days\n", done, total)
-			told = time.Now()
+			reported = time.Now()
 		}
 	})
 

@@ -26,7 +26,7 @@ type benchSocketsCommand struct {
 	Chargers  int    `required:""`
 }
 
-// What the chargers are told to do.
+// Commands to the chargers.
 const (
 	orderBegin = "begin"
 	orderAgain = "again"

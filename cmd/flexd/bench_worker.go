@@ -88,7 +88,7 @@ type benchWorkerCommand struct {
 	Org      string `required:""`
 }
 
-// What a further process is told to do.
+// Commands to a further process.
 const (
 	orderPlan    = "plan"
 	orderDeliver = "deliver"

@@ -33,7 +33,7 @@ type demo struct {
 }
 
 // demoPassword is long enough for the rules and easy to type: the demo listens on the
-// loopback, unless it is told otherwise.
+// loopback, unless an address is given.
 const demoPassword = "demo-demo-demo"
 
 // play is a demo under way.

@@ -33,9 +33,9 @@ func (p *pricesFetch) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	told := time.Now()
+	reported := time.Now()
 	r, err := h.FetchPrices(ctx, p.Source, span, func(done, total time.Duration) {
-		if time.Since(told) > time.Second {
+		if time.Since(reported) > time.Second {
 			fmt.Fprintf(
 				c.err,
 				"%d of %d days\n",
@@ -43,7 +43,7 @@ func (p *pricesFetch) Run(ctx context.Context, c console) error {
 				total/(24*time.Hour),
 			)
 
-			told = time.Now()
+			reported = time.Now()
 		}
 	})
 	if err != nil && r.Prices == 0 {

@@ -77,22 +77,22 @@ type acmeAuthority struct {
 	Root      string   `help:"PEM file of the certificate that the authority's own is signed by, where the system does not trust it." env:"FLEXD_ACME_ROOT" placeholder:"FILE"`
 }
 
-// mailRelay is how letters to users leave, such as the code of the balance page.
+// mailRelay is how e-mails to users are sent, such as the code of the balance page.
 type mailRelay struct {
-	Relay    string `help:"Mail relay that letters to users go through; without one none are sent." env:"FLEXD_MAIL_RELAY" placeholder:"HOST:PORT"`
-	From     string `help:"Sender of the letters." env:"FLEXD_MAIL_FROM" placeholder:"ADDRESS"`
+	Relay    string `help:"Mail relay for e-mails to users; without one none are sent." env:"FLEXD_MAIL_RELAY" placeholder:"HOST:PORT"`
+	From     string `help:"Sender of the e-mails." env:"FLEXD_MAIL_FROM" placeholder:"ADDRESS"`
 	Username string `help:"To log in at the relay." env:"FLEXD_MAIL_USERNAME" placeholder:"U"`
 	Password string `help:"To log in at the relay; better in the environment." env:"FLEXD_MAIL_PASSWORD" placeholder:"P"`
-	Plain    bool   `help:"Let letters go to a relay that offers no TLS." env:"FLEXD_MAIL_PLAIN"`
+	Plain    bool   `help:"Send e-mails through a relay that offers no TLS." env:"FLEXD_MAIL_PLAIN"`
 }
 
-// mailer returns the way out for letters, or nil if there is none.
+// mailer returns what sends e-mails, or nil without a relay.
 func (m mailRelay) mailer() (*egress.Mailer, error) {
 	if m.Relay == "" {
 		return nil, nil
 	}
 	if m.From == "" {
-		return nil, errors.New("--mail-relay needs --mail-from, the sender of the letters")
+		return nil, errors.New("--mail-relay needs --mail-from, the sender of the e-mails")
 	}
 
 	return &egress.Mailer{

@@ -10,15 +10,15 @@ func (s *Server) batterySchedule(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	told, changed, err := s.Control.BatterySteps(
+	sent, changed, err := s.Control.BatterySteps(
 		r.Context(),
 		r.who.Org,
 		p.AssetID,
 	)
 
-	steps := make([]wire.BatteryScheduleStep, len(told))
+	steps := make([]wire.BatteryScheduleStep, len(sent))
 
-	for i, t := range told {
+	for i, t := range sent {
 		steps[i] = wire.BatteryScheduleStep{
 			StartTimestamp: wire.At(t.From),
 			EndTimestamp:   wire.At(t.To),

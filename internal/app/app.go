@@ -39,7 +39,7 @@ import (
 	"flexd/internal/worker"
 )
 
-// Settings are what flexd is told from outside.
+// Settings are flexd's configuration.
 type Settings struct {
 	Database string // sqlite:PATH or postgres://…
 	// by which secrets are sealed; without, what needs them fails
@@ -94,7 +94,7 @@ type Settings struct {
 	BridgeURL   string
 	BridgeToken flex.Secret
 
-	// Mail sends letters to users; nil means that none can be sent.
+	// Mail sends e-mails to users; nil means that none can be sent.
 	Mail *egress.Mailer
 
 	// Pipe makes the connections of pushes in place of sockets, for stories in a bubble.

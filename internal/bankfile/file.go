@@ -54,7 +54,7 @@ func (f Format) Extension() string {
 	return ".csv"
 }
 
-// ContentType is what such a file is, as browsers are told.
+// ContentType is the media type of such a file.
 func (f Format) ContentType() string {
 	switch f {
 	case Bacs18:

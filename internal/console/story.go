@@ -68,7 +68,7 @@ func storyOf(p *control.Past) (lines []storyLine) {
 
 // eventText says what an event said.
 func eventText(t control.PastEvent) string {
-	told := t.What
+	event := t.What
 	var b strings.Builder
 
 	switch control.Kind(t.Kind) {
@@ -86,7 +86,7 @@ func eventText(t control.PastEvent) string {
 
 	case control.ChargeNow:
 		b.WriteString("Charging now was asked for, until " +
-			whenText(told.EndAt))
+			whenText(event.EndAt))
 
 	case control.ChargeNowDeleted:
 		b.WriteString("Charging now was taken back")
@@ -98,11 +98,11 @@ func eventText(t control.PastEvent) string {
 		b.WriteString(words(t.Kind))
 	}
 
-	if told.VehicleRate > 0 {
-		b.WriteString(" that takes " + kw(told.VehicleRate))
+	if event.VehicleRate > 0 {
+		b.WriteString(" that takes " + kw(event.VehicleRate))
 	}
 
-	if in := told.Intent; in != nil {
+	if in := event.Intent; in != nil {
 		fmt.Fprintf(&b, ": %s by %s", kwh(in.Need), readyText(in))
 
 		if in.MayChargePeak {
@@ -114,10 +114,10 @@ func eventText(t control.PastEvent) string {
 		}
 	}
 
-	if told.Tariff != nil {
-		b.WriteString("; " + offPeakText(told.Tariff))
-		if told.Tariff.Zone != flex.London.String() {
-			b.WriteString(" in " + told.Tariff.Zone)
+	if event.Tariff != nil {
+		b.WriteString("; " + offPeakText(event.Tariff))
+		if event.Tariff.Zone != flex.London.String() {
+			b.WriteString(" in " + event.Tariff.Zone)
 		}
 	}
 

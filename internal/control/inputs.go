@@ -199,33 +199,19 @@ func tariffOf(c *store.Charging) (flex.Tariff, string) {
 	return flex.Tariff{}, fromDefault
 }
 
-// problemOf is the planning problem that the inputs pose from an instant on.
+// problemOf is the planning problem that the inputs pose from an instant on, on the market's
+// prices and with what the car is known to do.
 func problemOf(
 	e store.Effective,
 	from time.Time,
 	ps []flex.PricedPeriod,
 ) charge.Problem {
-	p := charge.Problem{
-		From:          from,
-		ReadyBy:       e.ReadyBy,
-		Need:          max(0, e.Need-e.Delivered),
-		Power:         e.Power,
-		Least:         flex.LeastPower(e.Phases),
-		MayChargePeak: e.MayChargePeak,
-		Mode:          e.Mode,
-		ChargeNow:     e.ChargeNow,
-		Prices:        ps,
-		PauseAbove:    PauseAbove,
-		Running:       e.Running,
-		Exact:         e.Learned != nil && e.Learned.Limited,
-	}
-
-	offPeak, known := tariff.OffPeak(e.Tariff, flex.Span{
-		From: from,
-		To:   later(e.ReadyBy, e.ChargeNow.To),
-	})
-
-	p.OffPeak, p.AllOffPeak = offPeak, !known
+	p := e.Problem(from, e.Delivered)
+	p.Least = flex.LeastPower(e.Phases)
+	p.Prices = ps
+	p.PauseAbove = PauseAbove
+	p.Running = e.Running
+	p.Exact = e.Learned != nil && e.Learned.Limited
 
 	p.Need += allowance(&e, &p)
 	p = spreadOut(p, e.Ramp)

@@ -16,7 +16,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// Mailer sends letters through the operator's mail relay.
+// Mailer sends e-mails through the operator's mail relay.
 type Mailer struct {
 	Address  string // host:port
 	From     string // as in "flexd <no-reply@example.com>"
@@ -26,10 +26,10 @@ type Mailer struct {
 	Plain bool
 }
 
-// mailTime is the time that one letter may take.
+// mailTime is the time that one e-mail may take.
 const mailTime = 30 * time.Second
 
-// Send sends a letter of plain text and returns when the relay has taken it.
+// Send sends an e-mail of plain text and returns when the relay has taken it.
 func (m *Mailer) Send(
 	ctx context.Context,
 	to flex.Personal,
@@ -45,7 +45,7 @@ func (m *Mailer) Send(
 		return errors.New("the recipient's address cannot be read")
 	}
 
-	letter, err := compose(from, rcpt, subject, text, time.Now())
+	message, err := compose(from, rcpt, subject, text, time.Now())
 	if err != nil {
 		return err
 	}
@@ -62,18 +62,18 @@ func (m *Mailer) Send(
 
 	err = errors.Join(c.Mail(from.Address), c.Rcpt(rcpt.Address))
 	if err != nil {
-		return fmt.Errorf("the relay refused the letter: %w", err)
+		return fmt.Errorf("the relay refused the e-mail: %w", err)
 	}
 
 	w, err := c.Data()
 	if err != nil {
-		return fmt.Errorf("the relay refused the letter: %w", err)
+		return fmt.Errorf("the relay refused the e-mail: %w", err)
 	}
-	if _, err := w.Write(letter); err != nil {
-		return fmt.Errorf("send the letter: %w", err)
+	if _, err := w.Write(message); err != nil {
+		return fmt.Errorf("send the e-mail: %w", err)
 	}
 	if err := w.Close(); err != nil {
-		return fmt.Errorf("the relay refused the letter: %w", err)
+		return fmt.Errorf("the relay refused the e-mail: %w", err)
 	}
 
 	return c.Quit()
@@ -143,7 +143,7 @@ func (m *Mailer) greet(c *smtp.Client, host string) error {
 	return nil
 }
 
-// compose writes the letter as it goes over the wire.
+// compose writes the e-mail as it goes over the wire.
 func compose(
 	from, to *mail.Address,
 	subject, text string,

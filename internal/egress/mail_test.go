@@ -14,9 +14,9 @@ import (
 	"flexd/internal/flex"
 )
 
-// relay is a mail relay without TLS that takes what it is given, one letter at a time, and
+// relay is a mail relay without TLS that takes what it is given, one e-mail at a time, and
 // refuses the recipient "nobody@example.com".
-func relay(t *testing.T) (address string, letters <-chan string) {
+func relay(t *testing.T) (address string, mails <-chan string) {
 	t.Helper()
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -74,23 +74,23 @@ func serveMail(c net.Conn, taken chan<- string) {
 }
 
 func TestMailer_Send(t *testing.T) {
-	address, letters := relay(t)
+	address, mails := relay(t)
 	m := Mailer{Address: address, From: "flexd <no-reply@example.com>", Plain: true}
 	if err := m.Send(t.Context(), "ann@example.com", "Überweisung £5", "Grüße,\n.\nflexd\n"); err != nil {
 		t.Fatal(err)
 	}
 
-	letter, err := mail.ReadMessage(strings.NewReader(<-letters))
+	message, err := mail.ReadMessage(strings.NewReader(<-mails))
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	subject, err := new(mime.WordDecoder).DecodeHeader(letter.Header.Get("Subject"))
-	if err != nil || subject != "Überweisung £5" || letter.Header.Get("To") != "<ann@example.com>" {
-		t.Errorf("headers %v %v", letter.Header, err)
+	subject, err := new(mime.WordDecoder).DecodeHeader(message.Header.Get("Subject"))
+	if err != nil || subject != "Überweisung £5" || message.Header.Get("To") != "<ann@example.com>" {
+		t.Errorf("headers %v %v", message.Header, err)
 	}
 
-	body, err := io.ReadAll(quotedprintable.NewReader(letter.Body))
+	body, err := io.ReadAll(quotedprintable.NewReader(message.Body))
 	if err != nil || strings.ReplaceAll(string(body), "\r", "") != "Grüße,\n..\nflexd\n" { // the relay's dot, not yet taken off
 		t.Errorf("body %q %v", body, err)
 	}
@@ -101,8 +101,8 @@ func TestMailer_Send(t *testing.T) {
 		}
 	}
 
-	if len(letters) != 0 {
-		t.Error("a refused letter was sent")
+	if len(mails) != 0 {
+		t.Error("a refused e-mail was sent")
 	}
 
 	m.Plain = false
@@ -112,13 +112,13 @@ func TestMailer_Send(t *testing.T) {
 }
 
 func TestMailer_SubjectCannotAddHeaders(t *testing.T) {
-	address, letters := relay(t)
+	address, mails := relay(t)
 	m := Mailer{Address: address, From: "no-reply@example.com", Plain: true}
 	if err := m.Send(t.Context(), "ann@example.com", "x\r\nBcc: eve@example.com", "x"); err != nil {
 		t.Fatal(err)
 	}
 
-	if letter, err := mail.ReadMessage(strings.NewReader(<-letters)); err != nil || letter.Header.Get("Bcc") != "" {
-		t.Errorf("%v %v", letter.Header, err)
+	if message, err := mail.ReadMessage(strings.NewReader(<-mails)); err != nil || message.Header.Get("Bcc") != "" {
+		t.Errorf("%v %v", message.Header, err)
 	}
 }

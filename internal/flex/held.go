@@ -10,7 +10,7 @@ type HeldReading struct {
 	ID HeldID
 	Reading
 	Reason    string // one word
-	Detail    string // as the client was told
+	Detail    string // as the client was answered
 	HeldAt    time.Time
 	Decision  string // empty as long as nobody has decided
 	DecidedAt time.Time

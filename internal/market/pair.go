@@ -143,7 +143,7 @@ func readPairTime(row csvfile.Row, p *flex.MeterPair) error {
 	return nil
 }
 
-// readLargest reads the largest export of a half-hour, if it is told.
+// readLargest reads the largest export of a half-hour, if it was reported.
 func readLargest(row csvfile.Row) (largest flex.Optional[flex.WattHours], err error) {
 	text := row.Get("largest_export_kwh")
 	if text == "" {
@@ -251,7 +251,7 @@ func (l pairLine) meets(others []pairLine) *pairLine {
 	return nil
 }
 
-// Point is a metering point of a party with what the party told of its pairs, by time.
+// Point is a metering point of a party with what the party reported of its pairs, by time.
 type Point struct {
 	flex.MeteringPoint
 	Pairs []flex.MeterPair
@@ -268,7 +268,7 @@ func (p *Point) At(at time.Time) *flex.MeterPair {
 	return nil
 }
 
-// Place returns the point's GSP group and supplier at an instant, as the party told them or as
+// Place returns the point's GSP group and supplier at an instant, as the party reported them or as
 // the directory has them; blank is not known.
 func (p *Point) Place(at time.Time) (gsp, supplier string) {
 	if p.Meter != nil {

@@ -229,8 +229,8 @@ func (d *Service) WriteVolumes(
 		gsp, supplier := h.Point.Place(h.At)
 		day, period := flex.PeriodAt(h.At).SettlementPeriod()
 		var pair flex.MeterPair
-		if told := h.Point.At(h.At); told != nil {
-			pair = *told
+		if reported := h.Point.At(h.At); reported != nil {
+			pair = *reported
 		}
 
 		var expected, metered any

@@ -23,7 +23,7 @@ const (
 	ChargersMax = 10_000
 	// waitingMax is how many pushes are kept for chargers that have not connected yet.
 	waitingMax = ChargersMax
-	// registerPause is how long flexd is left alone after it could not be told the endpoint.
+	// registerPause is how long the bridge waits after flexd did not accept the endpoint.
 	registerPause = 5 * time.Second
 	// closeTime is what requests under way are given at the end.
 	closeTime = 3 * time.Second
@@ -34,7 +34,7 @@ type Timing struct {
 	Call time.Duration // for a charger's answer
 	// from a connection to the first question, unless the charger boots
 	Greet time.Duration
-	// a connector must be free for so long before flexd is told
+	// a connector must be free for so long before flexd is sent a plug-out
 	PlugOut time.Duration
 	Ping    time.Duration // between pings
 	// before flexd or a charger that failed is tried again
@@ -72,7 +72,7 @@ func (t Timing) filled() Timing {
 	return d
 }
 
-// Settings are what a bridge is told from outside.
+// Settings are a bridge's configuration.
 type Settings struct {
 	Client *client.Client
 	// EndpointURL is where flexd reaches the bridge's endpoint.

@@ -353,7 +353,7 @@ func (c *charger) takePush(n *connector, name string) {
 	}
 }
 
-// due returns what flexd must be told of the plug now: a car at once, a free connector when
+// due returns the state of the plug that flexd must be sent now: a car at once, a free connector when
 // it has been free for a while, so that a plug that flickers is one session.
 func (n *connector) due(now time.Time, patience time.Duration) plugState {
 	if n.plugged && !n.doubtful.IsZero() && !now.Before(n.doubtful.Add(doubt)) {

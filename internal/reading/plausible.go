@@ -32,7 +32,7 @@ const (
 // suspicion is why a reading is held back; one without a reason is none.
 type suspicion struct{ reason, detail string }
 
-// verdict is what the client is told.
+// verdict is the answer to the client.
 func (s suspicion) verdict() Verdict {
 	return Verdict("held back: " + s.detail)
 }

@@ -11,7 +11,6 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/settle"
 	"flexd/internal/store"
-	"flexd/internal/tariff"
 	"flexd/internal/worker"
 )
 
@@ -225,7 +224,7 @@ func withoutMarket(
 		},
 	)
 
-	problem := withoutPrices(made, charged)
+	problem := made.From.Problem(made.Steps[0].From, charged)
 	spread := problem
 	r := made.From.Ramp
 	if r != nil { // it would have begun as much later without the market
@@ -243,30 +242,6 @@ func withoutMarket(
 	}
 
 	return without, nominated
-}
-
-// withoutPrices is the planning problem of a schedule without the market's prices, when so much had
-// been charged.
-func withoutPrices(s *store.Schedule, charged flex.WattHours) charge.Problem {
-	e := &s.From
-	p := charge.Problem{
-		From:          s.Steps[0].From,
-		ReadyBy:       e.ReadyBy,
-		Need:          max(0, e.Need-charged),
-		Power:         e.Power,
-		MayChargePeak: e.MayChargePeak,
-		Mode:          e.Mode,
-		ChargeNow:     e.ChargeNow,
-	}
-
-	offPeak, known := tariff.OffPeak(e.Tariff, flex.Span{
-		From: p.From,
-		To:   s.End(),
-	})
-
-	p.OffPeak, p.AllOffPeak = offPeak, !known
-
-	return p
 }
 
 // detectPause makes the event of a pause that was put into a client's own schedule.

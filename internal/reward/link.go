@@ -19,7 +19,7 @@ import (
 const (
 	// LinkLife is how long a link to the balance page lives. It may be used again meanwhile.
 	LinkLife = time.Hour
-	// MailLinkLife is how long a link in a letter lives.
+	// MailLinkLife is how long a link in an e-mail is valid.
 	MailLinkLife = 48 * time.Hour
 	// CodeLife is how long an e-mailed code can be entered.
 	CodeLife = 10 * time.Minute
@@ -440,7 +440,7 @@ func codeOf(random [8]byte) string {
 	return fmt.Sprintf("%0*d", codeDigits, n%1_000_000)
 }
 
-// errNoCookie is what a browser is told that keeps no cookies.
+// errNoCookie is the answer to a browser that keeps no cookies.
 var errNoCookie = flex.Fail(
 	flex.Conflict,
 	"your browser keeps no cookies; allow them for this page, so that the code holds for this browser alone",

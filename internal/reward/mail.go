@@ -12,7 +12,7 @@ import (
 	"flexd/internal/worker"
 )
 
-// Limits of sending letters.
+// Limits of sending e-mails.
 const (
 	mailsMax  = 20
 	mailLease = 2 * time.Minute
@@ -24,7 +24,7 @@ const (
 // sends it knows. The one that queues it may be a command that does not.
 const baseMark = "{base-url}"
 
-// SendMail sends letters that are due. A relay that is down is tried again for about an hour.
+// SendMail sends the e-mails that are due. A relay that is down is tried again for about an hour.
 // Without a relay, mails wait for a process that has one, as long as the links in them live.
 func (d *Service) SendMail(ctx context.Context) (worker.Report, error) {
 	if d.Mail == nil {
@@ -151,7 +151,7 @@ func notify(
 	return sent, nil
 }
 
-// formerFor is how long an address that was replaced is told of changes.
+// formerFor is how long notices of changes still go to an address that was replaced.
 const formerFor = 30 * 24 * time.Hour
 
 // when writes an instant for a user.

@@ -325,7 +325,7 @@ func (d *Service) tryAgain(
 	return w, tx.PinPayee(ctx, w, *payee, ledger.Reference(w.ID, w.Attempt))
 }
 
-// notified is who was told of a payment that came back.
+// notified are the recipients of the notice that a payment came back.
 type notified struct{ mails, without int }
 
 // move takes a withdrawal on, and tells its user if the money came back: the bank account

@@ -14,7 +14,7 @@ import (
 type Service struct {
 	DB      *store.DB
 	BaseURL string // where the balance page answers, as users reach it
-	// Mail sends a letter to a user; nil means that no letters can be sent.
+	// Mail sends an e-mail to a user; nil means that none can be sent.
 	Mail func(ctx context.Context, to flex.Personal, subject, text string) error
 
 	// by which payee hooks are asked; nil asks nobody: unavailable

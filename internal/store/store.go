@@ -51,7 +51,7 @@ type DB struct {
 	parts      parts
 }
 
-// Options are what Open may be told; the zero value is right for a service.
+// Options are the settings of Open; the zero value is right for a service.
 type Options struct {
 	Environment flex.Environment // Production if empty
 	Now         func() time.Time // nil means time.Now

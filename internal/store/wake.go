@@ -13,7 +13,7 @@ const (
 	WakeSettle  Topic = "settle"  // a session ended, or readings came
 	// a manufacturer's cloud is to be asked
 	WakeCloud   Topic = "cloud"
-	WakeMail    Topic = "mail"    // a letter is to be sent
+	WakeMail    Topic = "mail"    // an e-mail is to be sent
 	WakeAlert   Topic = "alert"   // somebody is to be woken
 	WakeOpenADR Topic = "openadr" // a subscriber is to be notified
 	// an event of a dispatcher is to be carried out
