@@ -39,7 +39,7 @@ func (d *doctor) Run(ctx context.Context, c console) error {
 	var found []symptom
 
 	looks := []func(context.Context, *app.App) ([]symptom, error){
-		lookAtStore, lookAtSecrets, lookAtPersons, lookAtPrices, lookAtRoles, lookAtExceptions, lookAtModulus, lookAtJobs,
+		lookAtStore, lookAtWriting, lookAtSecrets, lookAtPersons, lookAtPrices, lookAtRoles, lookAtExceptions, lookAtModulus, lookAtJobs,
 	}
 	for _, look := range looks {
 		s, err := look(ctx, h)
@@ -121,6 +121,43 @@ func lookAtStore(ctx context.Context, h *app.App) ([]symptom, error) {
 	}
 
 	return []symptom{laws, durable, lookAtClock(h.DB)}, nil
+}
+
+// lookAtWriting writes a row and takes it away in one transaction, which nobody sees: a database
+// that is full, or may only be read, answers every question and keeps nothing.
+func lookAtWriting(ctx context.Context, h *app.App) ([]symptom, error) {
+	err := h.DB.WriteAll(ctx, func(all *records.All) error {
+		row := records.PriceKeptOut{
+			Source: "doctor",
+			Reason: "try to write",
+			First:  all.Now(),
+		}
+
+		err := all.SetPricesKeptOut(ctx, row.Source, []records.PriceKeptOut{row})
+		if err != nil {
+			return err
+		}
+
+		return all.SetPricesKeptOut(ctx, row.Source, nil)
+	})
+
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+
+	writing := symptom{
+		Part:   "writing",
+		Well:   err == nil,
+		Detail: "the database takes what is written",
+	}
+
+	if err != nil {
+		writing.Detail = strings.ReplaceAll(err.Error(), "\n", ": ")
+		writing.Do = "nothing is kept: events, readings and logins are refused. " +
+			"See whether its disk is full, and whether it may only be read; flexd goes on by itself once it can write"
+	}
+
+	return []symptom{writing}, nil
 }
 
 // lookAtClock holds this machine's clock against the database's.

@@ -110,25 +110,47 @@ func (h *App) openMarket(ctx context.Context, s Settings) error {
 }
 
 // stockSandbox keeps the sandbox's meters, and those of its models that the operator has not
-// imported otherwise.
+// imported otherwise. What is there is not written again: every command opens the store, and one
+// that only reads must work where nothing can be written, as on a full disk.
 func (h *App) stockSandbox(ctx context.Context) error {
-	return h.DB.WriteAll(ctx, func(all *store.All) error {
-		if err := all.PutMeters(ctx, directory.SandboxMeters()); err != nil {
+	var meters []flex.Meter
+
+	for _, m := range directory.SandboxMeters() {
+		known, err := h.DB.MeterByMPAN(ctx, m.MPAN)
+		if err != nil && flex.KindOf(err) != flex.NotFound {
 			return err
 		}
 
-		known, err := all.Models(ctx)
-		if err != nil {
-			return err
+		if known != m {
+			meters = append(meters, m)
 		}
+	}
 
-		fresh := slices.DeleteFunc(registry.SandboxModels(), func(m flex.Model) bool {
-			return slices.ContainsFunc(known, func(k flex.Model) bool {
-				return strings.EqualFold(k.Name, m.Name)
-			})
+	var known []flex.Model
+	err := h.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		known, err = all.Models(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	models := slices.DeleteFunc(registry.SandboxModels(), func(m flex.Model) bool {
+		return slices.ContainsFunc(known, func(k flex.Model) bool {
+			return strings.EqualFold(k.Name, m.Name)
 		})
+	})
 
-		return all.PutModels(ctx, fresh)
+	if len(meters) == 0 && len(models) == 0 {
+		return nil
+	}
+
+	return h.DB.WriteAll(ctx, func(all *store.All) error {
+		if err := all.PutMeters(ctx, meters); err != nil {
+			return err
+		}
+
+		return all.PutModels(ctx, models)
 	})
 }
 
