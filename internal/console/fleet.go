@@ -80,6 +80,7 @@ var seePaths = map[operations.Kind]string{
 	operations.EndpointMissing:  "/console/developer",
 	operations.NotReleased:      causePath(operations.NotReleased),
 	operations.OrderUnmet:       "/console/instructions",
+	operations.DatabaseFailing:  "/console/engine",
 	operations.JobFailed:        "/console/engine",
 	operations.PriceStale:       "/console/prices",
 	operations.Offline:          causePath(operations.Offline),

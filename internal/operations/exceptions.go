@@ -44,9 +44,11 @@ const (
 	LimitLinkLost Kind = "limit_link_lost"
 	// other parties' OpenADR servers that were not heard for too long, or ask for what cannot be read
 	OpenADRSilent Kind = "openadr_silent"
-	JobFailed     Kind = "job_failed"
-	PriceStale    Kind = "price_stale"
-	Unplanned     Kind = "unplanned" // plugged in and not controlled
+	// what keeps the database from its work
+	DatabaseFailing Kind = "database_failing"
+	JobFailed       Kind = "job_failed"
+	PriceStale      Kind = "price_stale"
+	Unplanned       Kind = "unplanned" // plugged in and not controlled
 	// assets that an operator excluded from control
 	Excluded Kind = "excluded"
 	// hot-water tanks whose plan cannot keep them in their comfort band
@@ -77,6 +79,7 @@ var Kinds = []Kind{
 	OrderUnmet,
 	LimitLinkLost,
 	OpenADRSilent,
+	DatabaseFailing,
 	JobFailed,
 	PriceStale,
 	PlanRefused,
@@ -177,6 +180,27 @@ func (s *Service) Exceptions(
 	ctx context.Context,
 	org flex.OrgID,
 ) (found []Exception, err error) {
+	found, err = s.foundIn(ctx, org)
+
+	// a database that cannot be read is told of all the same
+	trouble := s.troubles()
+	if err != nil && len(trouble) == 0 {
+		return nil, err
+	}
+
+	found = append(found, trouble...)
+	slices.SortStableFunc(found, func(a, b Exception) int {
+		return slices.Index(Kinds, a.Kind) - slices.Index(Kinds, b.Kind)
+	})
+
+	return found, nil
+}
+
+// foundIn returns the exceptions that records and jobs show.
+func (s *Service) foundIn(
+	ctx context.Context,
+	org flex.OrgID,
+) (found []Exception, err error) {
 	fleet, err := s.Look(ctx)
 	if err != nil {
 		return nil, err
@@ -213,13 +237,7 @@ func (s *Service) Exceptions(
 		found = append(found, s.failedJobs()...)
 	}
 
-	found = append(found, stale...)
-
-	slices.SortStableFunc(found, func(a, b Exception) int {
-		return slices.Index(Kinds, a.Kind) - slices.Index(Kinds, b.Kind)
-	})
-
-	return found, nil
+	return append(found, stale...), nil
 }
 
 // named returns the assets with their external ids, so many at most as an exception names.

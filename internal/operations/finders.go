@@ -526,6 +526,34 @@ func findPayouts(
 	}}, nil
 }
 
+// troubles is what keeps the database from its work, where this process has met something.
+func (s *Service) troubles() []Exception {
+	t := s.DB.Trouble()
+	if t == nil {
+		return nil
+	}
+
+	text := "Requests that need it are answered with 503, and clients repeat them. It goes on by itself once the cause ends; " +
+		"this is listed for a quarter of an hour after it was last met."
+	if t.Damaged {
+		text = "Stop flexd, restore the newest good backup (flexd backup), and look at it with flexd verify. " +
+			"This is listed until flexd is started again."
+	}
+
+	return []Exception{{
+		Kind:  DatabaseFailing,
+		Level: Critical,
+		Count: 1,
+		Title: fmt.Sprintf(
+			"The database does not do its work: %s (since %s, last met at %s)",
+			t.What,
+			instantText(t.Since),
+			instantText(t.At),
+		),
+		Text: text,
+	}}
+}
+
 // failedJobs are the background jobs of this process whose latest run failed.
 func (s *Service) failedJobs() (found []Exception) {
 	if s.Jobs == nil {

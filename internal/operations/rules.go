@@ -36,6 +36,7 @@ var defaultRules = map[Kind]AlertRule{
 	OrderUnmet:       {Enabled: true},
 	LimitLinkLost:    {Enabled: true},
 	OpenADRSilent:    {Enabled: true},
+	DatabaseFailing:  {Enabled: true},
 	JobFailed:        {Enabled: true, For: 5 * time.Minute},
 	PriceStale:       {Enabled: true, For: 30 * time.Minute},
 	PlanRefused:      {Enabled: true},

@@ -67,7 +67,8 @@ func unavailable(err error) error {
 		return err
 	}
 
-	if sqliteDialect.down(err) || postgresDialect.down(err) {
+	gone := sqliteDialect.down(err) || postgresDialect.down(err)
+	if gone || sqliteTrouble(err)+postgresTrouble(err) != "" {
 		return errors.Join(
 			&flex.Error{
 				Kind:   flex.Unavailable,
@@ -82,6 +83,7 @@ func unavailable(err error) error {
 
 // unavailable is the same, and knows that what fails while the database hangs failed for that.
 func (db *DB) unavailable(err error) error {
+	db.noteTrouble(err)
 	err = unavailable(err)
 	_, ok := errors.AsType[*flex.Error](err)
 	if err == nil || ok || !db.watch.hanging() {

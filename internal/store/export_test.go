@@ -125,3 +125,9 @@ func TakeOrg(ctx context.Context, all *All, from io.Reader) error {
 	_, err := all.takeOrg(ctx, from)
 	return err
 }
+
+// Run runs a statement in the transaction.
+func (all *All) Run(ctx context.Context, statement string) error {
+	_, err := all.exec(ctx, statement)
+	return err
+}

@@ -222,12 +222,12 @@ func (db *DB) readSQLite(
 	defer func() { db.sqlite.readers <- l }()
 
 	if _, err := l.ExecContext(ctx, "BEGIN DEFERRED"); err != nil {
-		return fmt.Errorf("begin read: %w", unavailable(err))
+		return fmt.Errorf("begin read: %w", db.unavailable(err))
 	}
 
 	defer func() { _, _ = l.ExecContext(ctx, "ROLLBACK") }()
 
-	return unavailable(fn(conn{db: db, run: l}, db.Now()))
+	return db.unavailable(fn(conn{db: db, run: l}, db.Now()))
 }
 
 // link is a connection to SQLite with the statements prepared on it. One goroutine uses it
@@ -439,7 +439,7 @@ func (db *DB) enqueue(
 
 	<-j.done
 
-	return unavailable(j.err)
+	return db.unavailable(j.err)
 }
 
 // commitGroups is SQLite's one writer. Each round it takes the writes that are waiting,

@@ -49,6 +49,7 @@ type DB struct {
 	noted      noted
 	registered registered
 	parts      parts
+	troubles   troubles
 }
 
 // Options are the settings of Open; the zero value is right for a service.

@@ -144,6 +144,7 @@ var enums = map[string][]string{
 		"order_unmet",
 		"limit_link_lost",
 		"openadr_silent",
+		"database_failing",
 		"job_failed",
 		"price_stale",
 		"plan_refused",

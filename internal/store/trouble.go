@@ -1,0 +1,109 @@
+package store
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// troubleFor is how long a trouble is told of after it was last met: where nobody writes meanwhile,
+// nobody knows whether it is over.
+const troubleFor = 15 * time.Minute
+
+// Trouble is what keeps the database from doing its work.
+type Trouble struct {
+	What    string    // such as "its disk is full"
+	Damaged bool      // it is over only once the database was mended and this process started anew
+	Since   time.Time // of this kind, by the process's own clock
+	At      time.Time // the latest time
+}
+
+// The troubles that both engines can have.
+const (
+	diskFull     = "its disk is full"
+	diskFails    = "its disk fails"
+	readAlone    = "nothing can be written to it"
+	noConnection = "it takes no further connection"
+	damaged      = "its files are damaged"
+)
+
+// troubles remembers the latest trouble.
+type troubles struct {
+	mu     sync.Mutex
+	latest Trouble
+}
+
+// Trouble returns what keeps the database from doing its work, met by this process within the last
+// quarter of an hour, or nil.
+func (db *DB) Trouble() *Trouble {
+	db.troubles.mu.Lock()
+	defer db.troubles.mu.Unlock()
+
+	t := db.troubles.latest
+	if t.What == "" || !t.Damaged && db.now().Sub(t.At) > troubleFor {
+		return nil
+	}
+
+	return &t
+}
+
+// noteTrouble remembers an error that says what keeps the database from its work, and logs the first
+// of each.
+func (db *DB) noteTrouble(err error) {
+	what := sqliteTrouble(err)
+	if db.sqlite == nil {
+		what = postgresTrouble(err)
+	}
+	if what == "" {
+		return
+	}
+
+	now := db.now()
+	db.troubles.mu.Lock()
+	t := &db.troubles.latest
+	begins := t.What != what || now.Sub(t.At) > troubleFor
+	known := t.Damaged
+	if begins && !known {
+		*t = Trouble{What: what, Damaged: what == damaged, Since: now}
+	}
+	t.At = now
+	db.troubles.mu.Unlock()
+
+	if begins && !known {
+		db.log.Error("the database does not do its work: "+what, "err", err)
+	}
+}
+
+func sqliteTrouble(err error) string {
+	switch sqliteCode(err) & 0xff {
+	case sqlite3.SQLITE_FULL:
+		return diskFull
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
+		return diskFails
+	case sqlite3.SQLITE_READONLY:
+		return readAlone
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return damaged
+	}
+
+	return ""
+}
+
+func postgresTrouble(err error) string {
+	switch c := postgresCode(err); {
+	case c == "53100":
+		return diskFull
+	case strings.HasPrefix(c, "58"):
+		return diskFails
+	case c == "25006":
+		return readAlone
+	case c == "53300":
+		return noConnection
+	case c == "XX001", c == "XX002":
+		return damaged
+	}
+
+	return ""
+}
