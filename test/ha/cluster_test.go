@@ -255,7 +255,7 @@ func (c *cluster) replica() *machine {
 // etcdLeader is the machine that leads etcd, or nil.
 func (c *cluster) etcdLeader() *machine {
 	for _, m := range c.etcd {
-		if _, b := get(m, 2379, "/v2/stats/self"); strings.Contains(string(b), `"state":"StateLeader"`) {
+		if _, b := get(m, 2379, "/metrics"); strings.Contains(string(b), "\netcd_server_is_leader 1\n") {
 			return m
 		}
 	}

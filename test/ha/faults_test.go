@@ -32,34 +32,47 @@ const (
 
 func faults() []fault {
 	return []fault{
-		{"primary lost", "the primary's machine is lost", 0, func(c *cluster) breakage { return lose(c.primary()) }},
+		{"primary lost", "the primary's machine is lost", 0, func(c *cluster) breakage { return lose(c.met((*cluster).primary)) }},
 		{"primary lost", "the primary's PostgreSQL is killed", 0, killPostgres},
-		{"other lost", "the synchronous replica's machine is lost", 0, func(c *cluster) breakage { return lose(c.replica()) }},
-		{"other lost", "etcd's leader is lost", 0, func(c *cluster) breakage { return lose(c.etcdLeader()) }},
+		{"other lost", "the synchronous replica's machine is lost", 0, func(c *cluster) breakage { return lose(c.met((*cluster).replica)) }},
+		{"other lost", "etcd's leader is lost", 0, func(c *cluster) breakage { return lose(c.met((*cluster).etcdLeader)) }},
 		{"flexd", "a flexd is lost", 0, func(c *cluster) breakage { return alone(lose, c.services[0]) }},
 		{"flexd", "a flexd is stopped for 15 s", pauseTime, func(c *cluster) breakage { return alone(hold, c.services[1]) }},
-		{"stopped", "the primary's machine is stopped for 15 s", pauseTime, func(c *cluster) breakage { return hold(c.primary()) }},
-		{"stopped", "the primary's machine is stopped for 30 s", longTime, func(c *cluster) breakage { return hold(c.primary()) }},
-		{"stopped", "the synchronous replica's machine is stopped for 15 s", pauseTime, func(c *cluster) breakage { return hold(c.replica()) }},
-		{"stopped", "etcd's leader is stopped for 15 s", pauseTime, func(c *cluster) breakage { return hold(c.etcdLeader()) }},
+		{"stopped", "the primary's machine is stopped for 15 s", pauseTime, func(c *cluster) breakage { return hold(c.met((*cluster).primary)) }},
+		{"stopped", "the primary's machine is stopped for 30 s", longTime, func(c *cluster) breakage { return hold(c.met((*cluster).primary)) }},
+		{"stopped", "the synchronous replica's machine is stopped for 15 s", pauseTime, func(c *cluster) breakage { return hold(c.met((*cluster).replica)) }},
+		{"stopped", "etcd's leader is stopped for 15 s", pauseTime, func(c *cluster) breakage { return hold(c.met((*cluster).etcdLeader)) }},
 		{"parted databases", "the primary and the synchronous replica are parted", longTime, func(c *cluster) breakage {
-			return cut(c.primary(), c.replica())
+			return cut(c.met((*cluster).primary), c.met((*cluster).replica))
 		}},
-		{"parted databases", "the primary and etcd are parted", longTime, func(c *cluster) breakage { return cut(c.primary(), c.etcd...) }},
+		{"parted databases", "the primary and etcd are parted", longTime, func(c *cluster) breakage { return cut(c.met((*cluster).primary), c.etcd...) }},
 		{"parted databases", "the primary and etcd's leader are parted", longTime, func(c *cluster) breakage {
-			return cut(c.primary(), c.etcdLeader())
+			return cut(c.met((*cluster).primary), c.met((*cluster).etcdLeader))
 		}},
 		{"parted others", "the primary is cut off from all", longTime, cutOff},
 		{"parted others", "etcd's leader and the others of etcd are parted", longTime, func(c *cluster) breakage {
-			leader := c.etcdLeader()
+			leader := c.met((*cluster).etcdLeader)
 			return cut(leader, except(c.etcd, leader)...)
 		}},
 		{"parted others", "a flexd and the primary are parted", longTime, func(c *cluster) breakage {
-			b := cut(c.services[0], c.primary())
+			b := cut(c.services[0], c.met((*cluster).primary))
 			b.without = c.services[:1]
 			return b
 		}},
 	}
+}
+
+// met is the machine that has a part now, whose answer a busy machine may owe for a while.
+func (c *cluster) met(part func(*cluster) *machine) (m *machine) {
+	c.Helper()
+	c.until("a machine with the part that is to break", settleMax, func() string {
+		m = part(c)
+		if m == nil {
+			return "none says that it has it"
+		}
+		return ""
+	})
+	return m
 }
 
 // lose kills all that runs on a machine.
@@ -100,7 +113,7 @@ func cut(m *machine, others ...*machine) breakage {
 }
 
 func cutOff(c *cluster) breakage {
-	p := c.primary()
+	p := c.met((*cluster).primary)
 	b := cut(p, except(c.machines(), p)...)
 	b.what = p.name
 	return b
@@ -108,7 +121,7 @@ func cutOff(c *cluster) breakage {
 
 // killPostgres kills PostgreSQL's first process and leaves Patroni alone.
 func killPostgres(c *cluster) breakage {
-	p := c.primary()
+	p := c.met((*cluster).primary)
 	text, err := os.ReadFile(filepath.Join(p.dir, "data", "postmaster.pid"))
 	if err != nil {
 		c.Fatal(err)
