@@ -30,6 +30,10 @@ func (h *App) ImportMeters(
 	progress func(n int),
 ) (n int, err error) {
 	err = h.DB.WriteAll(ctx, func(all *store.All) error {
+		if err := all.MayPause(ctx); err != nil {
+			return err
+		}
+
 		if n > 0 {
 			return errReread
 		}

@@ -28,6 +28,10 @@ func (db *DB) ImportOrg(
 	}
 
 	err = db.WriteAll(ctx, func(all *All) error {
+		if err := all.MayPause(ctx); err != nil {
+			return err
+		}
+
 		before, err := all.findings(ctx)
 		if err != nil {
 			return err

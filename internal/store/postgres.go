@@ -58,8 +58,8 @@ var postgresDialect = dialect{
 		case strings.HasPrefix(c, "08"), strings.HasPrefix(
 			c,
 			"57P",
-		), c == "53300", c == "25006":
-			// connection, shutdown or start, too many connections, read only
+		), c == "53300", c == "25006", c == "25P03":
+			// connection, shutdown or start, too many connections, read only, too long a pause
 			return true
 		}
 		for _, closed := range connectionClosed {

@@ -411,15 +411,35 @@ func (db *DB) writeOnce(
 // open are dead.
 const beginMax = 3
 
+// pauseMax is how long a transaction that writes may wait for its next statement before PostgreSQL
+// ends it: a process that was cut off, or stopped, holds its locks so long and no longer.
+const pauseMax = 5 * time.Second
+
+// MayPause lets the transaction wait for its next statement as long as it likes, for what reads a
+// file meanwhile.
+func (all *All) MayPause(ctx context.Context) error {
+	if all.db.sqlite != nil {
+		return nil
+	}
+	_, err := all.exec(ctx, `SET LOCAL idle_in_transaction_session_timeout = 0`)
+
+	return err
+}
+
 // begin opens a transaction on a connection of its own.
 func (db *DB) begin(ctx context.Context) (*sql.Conn, error) {
+	begin := fmt.Sprintf(
+		"BEGIN; SET LOCAL idle_in_transaction_session_timeout = %d",
+		pauseMax.Milliseconds(),
+	)
+
 	for try := 1; ; try++ {
 		l, err := db.sql.Conn(ctx)
 		if err != nil {
 			return nil, err
 		}
 
-		_, err = l.ExecContext(ctx, "BEGIN")
+		_, err = l.ExecContext(ctx, begin)
 		if err == nil {
 			return l, nil
 		}
