@@ -64,7 +64,7 @@ func eventOwed(
 }
 
 // earnedOf are the postings of what an event is worth. What of the user's share is neither
-// credited nor accrued is the organisation's.
+// credited nor accrued is the organisation's, so that nothing is left over for the rounding of each.
 func earnedOf(worth store.EventCredit, r *settle.Result) []ledger.Posting {
 	kept := r.Kept + r.Owed - worth.Credited - worth.Accrued
 	return ledger.EarnedInPart(worth.Gross, worth.Credited, worth.Accrued, kept)
@@ -103,7 +103,7 @@ func worthOf(
 		Day:      e.Day,
 		Listed:   listed,
 		Netted:   t.settle.ByMonth && !t.settle.ClawBack,
-		Gross:    r.Gross.Pence(),
+		Gross:    r.Owed + r.Kept, // rounded as they are: over the events settled together
 		Share:    r.Owed,
 		Early:    r.Credit,
 		Credited: r.Credit,

@@ -228,3 +228,25 @@ func TestSite(t *testing.T) {
 		})
 	}
 }
+
+// Two events on one meter are worth 43.47 p each: what the market owes is 87 p, as what the user
+// and the platform have of it, and not 43 p twice with a penny of rounding.
+func TestSite_GrossTogether(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		main := flex.AssetID{1}
+		h := newHome(t, url, 0.5, 151.99)
+		other := h.device(2, flex.Charger, 7400)
+		for back := range homeDays {
+			h.energy(main, flex.ProvisionalConsumption, back+1, 7.8)
+		}
+		h.energy(main, flex.ProvisionalConsumption, 0, 2.08)
+
+		if got := h.pause(main, other); got != "-2860 Wh -2860 Wh: 21p 22p" {
+			t.Errorf("credited: %s", got)
+		}
+		if got := h.books(t); got != "market_receivable 87, platform_revenue -44, rewards_payable -43" {
+			t.Errorf("in the books: %s", got)
+		}
+		h.sound(t)
+	})
+}
