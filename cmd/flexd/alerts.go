@@ -13,17 +13,17 @@ import (
 
 // alerts is `flexd alerts`.
 type alerts struct {
-	List        alertsList   `cmd:"" help:"Which alerts fire, or fired, and who looks after them."`
+	List        alertsList   `cmd:"" help:"List alerts, current and ended, and who works on them."`
 	Acknowledge alertsAck    `cmd:"" help:"Say that you look after an alert."`
 	Snooze      alertsSnooze `cmd:"" help:"Let an alert rest for a time; it is sent again if it still fires then. Example: flexd alerts snooze ID --for 2h --note \"the supplier mends it\""`
 	Rules       alertsRules  `cmd:"" help:"Which kinds of exception wake somebody."`
 	Rule        alertsRule   `cmd:"" help:"Change from which count on, and after how long, a kind of exception wakes somebody. Example: flexd alerts rule short_of_time --threshold 50 --for 15m"`
-	Route       alertsRoute  `cmd:"" help:"Whom flexd wakes, and how."`
+	Route       alertsRoute  `cmd:"" help:"Routes by which alerts are sent."`
 }
 
 type alertsList struct {
 	store
-	Ended bool `help:"Those that ended too."`
+	Ended bool `help:"Ended ones too."`
 	JSON  bool `help:"Print as JSON." name:"json"`
 }
 
@@ -280,7 +280,7 @@ func (o *alertsRules) Run(ctx context.Context, c console) error {
 type alertsRule struct {
 	store
 	Kind      string        `arg:"" help:"Kind of exception, as flexd alerts rules prints it."`
-	Org       string        `help:"Name of the organisation whose exceptions are meant; those of all if not given." placeholder:"NAME"`
+	Org       string        `help:"Only exceptions of this organisation; by default those of all." placeholder:"NAME"`
 	Threshold int           `help:"From which count on." default:"1"`
 	For       time.Duration `help:"How long it must last."`
 	Off       bool          `help:"Wake nobody for it."`

@@ -20,14 +20,14 @@ type assetCommand struct {
 	ReadyBy   assetReadyBy   `cmd:"" name:"ready-by" help:"Change by when its car is to be ready, on every day. Example: flexd asset ready-by CH-1 --at 06:30"`
 	Exclude   assetExclude   `cmd:"" help:"Take assets out of control until they are included again."`
 	Include   assetInclude   `cmd:"" help:"Put excluded assets under control again."`
-	Offboard  assetOffboard  `cmd:"" help:"Take assets away for good; what they metered and earned stays. Without --confirm it says what it would do, and what to confirm it with."`
+	Offboard  assetOffboard  `cmd:"" help:"Remove assets for good; their readings and earnings stay. Without --confirm it shows the result, and the text that confirms it."`
 }
 
 // ofAssets is the assets that a command is for.
 type ofAssets struct {
 	ofOrg
 	Assets  []string `arg:"" help:"Ids of assets, or their external ids."`
-	Preview bool     `help:"Say what it would do, and do nothing."`
+	Preview bool     `help:"Show the result and change nothing."`
 	JSON    bool     `name:"json" help:"Print as JSON."`
 }
 
@@ -236,7 +236,7 @@ func (o *assetInclude) Run(ctx context.Context, c console) error {
 
 type assetOffboard struct {
 	ofAssets
-	Confirm string `help:"What the command asks to confirm it with." placeholder:"TEXT"`
+	Confirm string `help:"The text that the command asks for." placeholder:"TEXT"`
 }
 
 // Run takes assets away.

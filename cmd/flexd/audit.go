@@ -16,17 +16,17 @@ import (
 
 // auditCommand is `flexd audit`.
 type auditCommand struct {
-	List       auditList       `cmd:"" help:"What people did, the newest first."`
+	List       auditList       `cmd:"" help:"List people's actions, the newest first."`
 	Export     auditExport     `cmd:"" help:"Print the links of the audit log's chain, a line of JSON each: sequence, hash, and the line that was hashed."`
-	Checkpoint auditCheckpoint `cmd:"" help:"Sign the newest link with the newest key of the key file. Keep what it prints elsewhere: it shows later that nothing up to it was changed."`
+	Checkpoint auditCheckpoint `cmd:"" help:"Sign the newest link with the newest key of the key file. Keep the output elsewhere: with it you can show later that no earlier entry was changed."`
 	Verify     auditVerify     `cmd:"" help:"Recompute the chain, and hold it against a checkpoint."`
 }
 
 type auditList struct {
 	store
-	Who   string   `help:"Of this person alone." placeholder:"NAME"`
-	Act   string   `help:"This act alone, as: log in." placeholder:"ACT"`
-	Site  string   `help:"What was done to this site alone, and who looked at it." placeholder:"SITE"`
+	Who   string   `help:"Only of this person." placeholder:"NAME"`
+	Act   string   `help:"Only this action, for example: log in." placeholder:"ACT"`
+	Site  string   `help:"Only actions on this site, and who looked at it." placeholder:"SITE"`
 	Limit actLimit `help:"How many at most; flexd audit export prints them all." default:"100"`
 	JSON  bool     `help:"Print as JSON." name:"json"`
 }
@@ -89,7 +89,7 @@ func (a *auditList) Run(ctx context.Context, c console) error {
 type auditExport struct {
 	store
 	always
-	After int64 `help:"Links after this number alone." placeholder:"N"`
+	After int64 `help:"Only links after this number." placeholder:"N"`
 }
 
 // exportPage is how many links are read at once.

@@ -24,7 +24,7 @@ type backtestCommand struct {
 	Shift    int     `help:"Move the readings by this many days, to lay them beside prices of another year; a multiple of 7 keeps the weekdays." placeholder:"DAYS"`
 	Power    float64 `help:"The battery's power in kW." default:"5"`
 	Capacity float64 `help:"The battery's capacity in kWh." default:"10"`
-	Source   string  `help:"Whose imported prices, such as elexon-system-price; those that are planned on if not given." placeholder:"NAME"`
+	Source   string  `help:"Source of the imported prices, such as elexon-system-price; by default the planning prices." placeholder:"NAME"`
 	Tariff   string  `help:"dynamic: the imported prices hold for buying and selling. Or the cheap hours, such as 00:30-05:30." default:"dynamic"`
 	Peak     float64 `help:"Pence per kWh in the dear hours." default:"28"`
 	OffPeak  float64 `help:"Pence per kWh in the cheap hours." default:"9"`

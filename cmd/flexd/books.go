@@ -40,7 +40,7 @@ type booksCommand struct {
 // booksOrg is the flags of commands on the books of one organisation.
 type booksOrg struct {
 	store
-	Name string `arg:"" optional:"" name:"org" help:"The organisation's name; may be left out if there is one alone."`
+	Name string `arg:"" optional:"" name:"org" help:"The organisation's name; optional if there is only one."`
 }
 
 func (b booksOrg) of() ofOrg { return ofOrg{store: b.store, Org: b.Name} }

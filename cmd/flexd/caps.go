@@ -18,18 +18,18 @@ import (
 
 // caps is `flexd caps`.
 type caps struct {
-	Set   capsSet   `cmd:"" help:"Set a cap of the fleet or of one group of sites, or the traded position; what is not named stays."`
+	Set   capsSet   `cmd:"" help:"Set a cap of the fleet or of one group of sites, or the traded position; other values stay."`
 	Show  capsShow  `cmd:"" help:"Show the caps."`
 	Clear capsClear `cmd:"" help:"Take the caps away, or one group."`
 }
 
 type capsSet struct {
 	ofOrg
-	Group    string        `help:"The constraint group that is meant, made if there is none; the whole fleet if not given." placeholder:"NAME"`
+	Group    string        `help:"The constraint group, created if it does not exist; by default the whole fleet." placeholder:"NAME"`
 	Power    *float64      `name:"kw" help:"The most that is drawn at any instant, in kW; below 0 takes this cap away." placeholder:"KW"`
 	Starts   *int          `name:"starts-per-minute" help:"How many assets begin to charge in one minute at most; 0 for no bound." placeholder:"N"`
-	Site     []flex.SiteID `help:"A site of the group, in the place of those that it has; may be repeated." placeholder:"ID"`
-	Position string        `help:"CSV of what was bought ahead, with the columns start (RFC 3339, a half-hour), kwh, buy_gbp_per_mwh and sell_gbp_per_mwh." placeholder:"FILE"`
+	Site     []flex.SiteID `help:"A site of the group; may be repeated. Replaces the group's sites." placeholder:"ID"`
+	Position string        `help:"CSV of the energy bought ahead, with the columns start (RFC 3339, a half-hour), kwh, buy_gbp_per_mwh and sell_gbp_per_mwh." placeholder:"FILE"`
 }
 
 // Run sets caps.

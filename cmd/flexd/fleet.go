@@ -18,16 +18,16 @@ import (
 // fleetCommand is `flexd fleet`.
 type fleetCommand struct {
 	Envelope fleetEnvelope `cmd:"" help:"The least and the most that the plugged-in assets can draw, with every need met. Example: flexd fleet envelope --gsp-group _C --format csv"`
-	Ahead    fleetAhead    `cmd:"" help:"What the fleet will draw tomorrow, could leave out and could draw more, at least, with confidences and how reliable they were. Example: flexd fleet ahead --half-hours 4 --format csv"`
+	Ahead    fleetAhead    `cmd:"" help:"Forecast the least that the fleet will draw, could leave out and could draw more tomorrow, with confidences and how reliable they were. Example: flexd fleet ahead --half-hours 4 --format csv"`
 	Follow   fleetFollow   `cmd:"" help:"Whether the plugged-in assets can draw a profile, with every need met: yes with each asset's part, or no with half-hours that prove it."`
 }
 
 // fleetAhead is `flexd fleet ahead`.
 type fleetAhead struct {
 	ofOrg
-	Group     string `help:"A constraint group's sites alone." placeholder:"NAME"`
-	GSPGroup  string `name:"gsp-group" help:"Sites of a GSP group alone, such as _C." placeholder:"GROUP"`
-	Day       string `help:"A day in London, from 90 days ago to tomorrow; of one that is over, with what came. Tomorrow if it is not given." placeholder:"YYYY-MM-DD"`
+	Group     string `help:"Only sites of this constraint group." placeholder:"NAME"`
+	GSPGroup  string `name:"gsp-group" help:"Only sites of this GSP group, such as _C." placeholder:"GROUP"`
+	Day       string `help:"A day in London, from 90 days ago to tomorrow, with the outturn if it is over; by default tomorrow." placeholder:"YYYY-MM-DD"`
 	HalfHours int    `name:"half-hours" help:"How many half-hours a window has." default:"1"`
 	Format    string `help:"As text, csv or json." enum:"text,csv,json" default:"text"`
 	JSON      bool   `help:"The same as --format json." name:"json"`
@@ -135,9 +135,9 @@ func printAhead(c console, a *grid.Ahead) error {
 // fleetEnvelope is `flexd fleet envelope`.
 type fleetEnvelope struct {
 	ofOrg
-	Group    string `help:"A constraint group's sites alone." placeholder:"NAME"`
-	GSPGroup string `name:"gsp-group" help:"Sites of a GSP group alone, such as _C." placeholder:"GROUP"`
-	Windows  bool   `help:"Every window of half-hours, not half-hours alone: the bounds of a window are not the sums of theirs."`
+	Group    string `help:"Only sites of this constraint group." placeholder:"NAME"`
+	GSPGroup string `name:"gsp-group" help:"Only sites of this GSP group, such as _C." placeholder:"GROUP"`
+	Windows  bool   `help:"Every window of half-hours too: the bounds of a window are not the sums of those of its half-hours."`
 	Format   string `help:"As text, csv or json." enum:"text,csv,json" default:"text"`
 	JSON     bool   `help:"The same as --format json." name:"json"`
 }
@@ -221,9 +221,9 @@ func averageKW(e flex.WattHours, during time.Duration) float64 {
 // fleetFollow is `flexd fleet follow`.
 type fleetFollow struct {
 	ofOrg
-	File     string `arg:"" help:"CSV of what is to be drawn, with the columns start (RFC 3339, a half-hour) and kwh; other half-hours are free."`
-	Group    string `help:"A constraint group's sites alone." placeholder:"NAME"`
-	GSPGroup string `name:"gsp-group" help:"Sites of a GSP group alone, such as _C." placeholder:"GROUP"`
+	File     string `arg:"" help:"CSV of the energy to draw, with the columns start (RFC 3339, a half-hour) and kwh; other half-hours are free."`
+	Group    string `help:"Only sites of this constraint group." placeholder:"NAME"`
+	GSPGroup string `name:"gsp-group" help:"Only sites of this GSP group, such as _C." placeholder:"GROUP"`
 	Parts    bool   `help:"Print every asset's part too."`
 	JSON     bool   `help:"Print as JSON." name:"json"`
 }

@@ -15,11 +15,11 @@ import (
 
 // haltPart says what is halted: everything, if nothing is given.
 type haltPart struct {
-	Org      string `help:"Of this organisation alone." placeholder:"NAME"`
-	Endpoint string `help:"Of this endpoint of the organisation alone: schedule or dispatch." placeholder:"NAME"`
-	Model    string `help:"Of assets of this model alone, in every organisation." placeholder:"MODEL"`
-	Firmware string `help:"Of assets of this version of firmware alone, in every organisation and of every model." placeholder:"VERSION"`
-	GSPGroup string `name:"gsp-group" help:"Of sites of this GSP group alone, in every organisation: _A to _P." placeholder:"GROUP"`
+	Org      string `help:"Only of this organisation." placeholder:"NAME"`
+	Endpoint string `help:"Only of this endpoint of the organisation: schedule or dispatch." placeholder:"NAME"`
+	Model    string `help:"Only of assets of this model, in every organisation." placeholder:"MODEL"`
+	Firmware string `help:"Only of assets with this firmware version, in every organisation and of every model." placeholder:"VERSION"`
+	GSPGroup string `name:"gsp-group" help:"Only of sites of this GSP group, in every organisation: _A to _P." placeholder:"GROUP"`
 }
 
 // scope returns what is meant.
@@ -73,7 +73,7 @@ type halt struct {
 	haltPart
 	Reason  string `arg:"" optional:"" help:"Why, for whoever looks next."`
 	Two     bool   `help:"Two people end it: one asks for its end, another ends it within an hour."`
-	Preview bool   `help:"Say what it would stop, and stop nothing."`
+	Preview bool   `help:"Show what it would stop, and stop nothing."`
 	List    bool   `help:"List the halts that there are, and stop nothing."`
 	JSON    bool   `name:"json" help:"With --preview or --list: as JSON."`
 }

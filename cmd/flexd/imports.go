@@ -14,14 +14,14 @@ import (
 type prices struct {
 	Import pricesImport `cmd:"" help:"Keep a CSV file of half-hourly prices as one publication."`
 	Fetch  pricesFetch  `cmd:"" help:"Ask a market's service for prices and publish what is new."`
-	Roles  pricesRoles  `cmd:"" help:"Choose whose prices an organisation plans on and is settled at, and print what counts."`
+	Roles  pricesRoles  `cmd:"" help:"Choose the price sources that an organisation plans with and is settled by, and print the current ones."`
 }
 
 type pricesImport struct {
 	store
 	form
 	File      string    `arg:"" help:"CSV with the columns start (RFC 3339, a half-hour) and price_gbp_per_mwh (empty is missing); - reads standard input."`
-	Source    string    `help:"What the publication is called; ${default} if not given. A name that begins with retail: is a household's rate, which settles nothing; one with imbalance: is known after the half-hour." default:"file" placeholder:"NAME"`
+	Source    string    `help:"Name of the publication; ${default} by default. A name that begins with retail: is a household's rate, which settles nothing; one with imbalance: is known after the half-hour." default:"file" placeholder:"NAME"`
 	PublishAt time.Time `help:"From when the prices count as known, RFC 3339; at once if not given." placeholder:"TIME"`
 }
 

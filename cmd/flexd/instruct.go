@@ -15,11 +15,11 @@ import (
 
 // instructCommand is `flexd instruct`.
 type instructCommand struct {
-	Preview instructPreview `cmd:"" help:"What an instruction would do: who is called, at what cost, and what comes back after it. Example: flexd instruct preview --change-kw -500 --from 2026-01-15T17:30:00Z --to 2026-01-15T19:00:00Z --service dno"`
+	Preview instructPreview `cmd:"" help:"Show what an instruction would do: which cars are called, at what cost, and the rebound. Example: flexd instruct preview --change-kw -500 --from 2026-01-15T17:30:00Z --to 2026-01-15T19:00:00Z --service dno"`
 	Send    instructSend    `cmd:"" help:"Have a part of the fleet draw less or more for a time."`
-	Stop    instructStop    `cmd:"" help:"Stop an instruction, or all of them: who is called returns to the plan without, at once."`
+	Stop    instructStop    `cmd:"" help:"Stop an instruction, or all of them: the cars called are planned without it at once."`
 	List    instructList    `cmd:"" help:"The newest instructions."`
-	Report  instructReport  `cmd:"" help:"What an instruction asked for, and what was expected and metered."`
+	Report  instructReport  `cmd:"" help:"Show an instruction's target, and what was expected and metered."`
 }
 
 // instructTarget is what an instruction asks for.
@@ -27,9 +27,9 @@ type instructTarget struct {
 	ofOrg
 	ChangeKW *float64  `name:"change-kw" help:"Against the plan; negative to draw less." placeholder:"KW" xor:"target"`
 	LimitKW  *float64  `name:"limit-kw" help:"The most that may be drawn." placeholder:"KW" xor:"target"`
-	Group    string    `help:"A constraint group's sites alone." placeholder:"NAME"`
-	GSPGroup string    `name:"gsp-group" help:"Sites of a GSP group alone, such as _C." placeholder:"GROUP"`
-	From     time.Time `help:"When it begins, as in 2026-01-15T17:30:00Z; what is past counts as now." required:""`
+	Group    string    `help:"Only sites of this constraint group." placeholder:"NAME"`
+	GSPGroup string    `name:"gsp-group" help:"Only sites of this GSP group, such as _C." placeholder:"GROUP"`
+	From     time.Time `help:"When it begins, as in 2026-01-15T17:30:00Z; an earlier time counts as now." required:""`
 	To       time.Time `help:"When it ends." required:""`
 	Service  string    `help:"What it is for: ${enum}." enum:"wholesale,cm,dno,dfs,lcm,sffr,other" default:"other"`
 	Price    float64   `help:"What the service pays, in £/MWh; above zero, what was moved is settled at it." placeholder:"GBP"`

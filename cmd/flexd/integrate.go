@@ -63,7 +63,7 @@ type listen struct {
 	remote
 	JSON      bool          `help:"Print each push as a line of JSON." name:"json"`
 	ForwardTo string        `help:"URL that each push is posted to as well, for example of a program on this machine." placeholder:"URL"`
-	Secret    string        `help:"Secret to sign what is forwarded with; without it nothing is signed." placeholder:"S"`
+	Secret    string        `help:"Secret that signs forwarded requests; without it nothing is signed." placeholder:"S"`
 	Every     time.Duration `help:"How often to look." default:"1s"`
 	Count     int           `help:"End after so many pushes; 0 goes on until stopped." default:"0"`
 }

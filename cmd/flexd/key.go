@@ -18,10 +18,10 @@ import (
 // keyCommand is `flexd key`.
 type keyCommand struct {
 	New    keyNew    `cmd:"" help:"Make a key file."`
-	Rotate keyRotate `cmd:"" help:"Put a new key before those of a key file; the old ones still open what they sealed."`
-	Reseal keyReseal `cmd:"" help:"Seal anew what is under older keys, so that these can be taken out of the file."`
+	Rotate keyRotate `cmd:"" help:"Add a new first key to a key file; values sealed under the old keys can still be read."`
+	Reseal keyReseal `cmd:"" help:"Seal values under older keys with the newest, so that the older keys can be removed from the file."`
 
-	Persons keyPersons `cmd:"" help:"Seal what a database holds of persons in plain text, so that a copy of it shows nobody."`
+	Persons keyPersons `cmd:"" help:"Seal personal data that a database has in plain text, so that nobody can read it in a copy."`
 }
 
 type keyNew struct {

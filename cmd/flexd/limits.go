@@ -12,7 +12,7 @@ import (
 // limitsCommand is `flexd limits`.
 type limitsCommand struct {
 	Import limitsImport `cmd:"" help:"Take in what a distribution operator limits feeders (constraint groups) to: CSV with the columns group, start_timestamp, end_timestamp, limit_kw and, if not all are import, direction (import, export). It takes the place of what was imported before of the groups and directions that it names, and binds at once."`
-	List   limitsList   `cmd:"" help:"What limits feeders now and later, and the links on which that comes."`
+	List   limitsList   `cmd:"" help:"List current and later limits of feeders, and the links that carry them."`
 	Link   limitsLink   `cmd:"" help:"Have a fallback bind a feeder whenever nothing was heard of its limits for a time. Example: flexd limits link \"feeder 7\" --fallback-kw 20 --after 15m"`
 	Heard  limitsHeard  `cmd:"" help:"Say that the distribution operator was heard, although nothing changed."`
 	Unlink limitsUnlink `cmd:"" help:"Have no fallback bind a feeder any more."`

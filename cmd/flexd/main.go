@@ -47,26 +47,26 @@ type commands struct {
 	Org        org               `cmd:"" group:"people" help:"Organisations and their credentials."`
 	Credential credentialCommand `cmd:"" group:"people" help:"Credentials of organisations: add, roll, limit, revoke."`
 	Operator   operator          `cmd:"" group:"people" help:"People who may use the console."`
-	Audit      auditCommand      `cmd:"" group:"people" help:"What people did: list it, export it, and show that nothing of it was changed."`
+	Audit      auditCommand      `cmd:"" group:"people" help:"The audit log: list and export people's actions, and verify that none was changed."`
 	Halt       halt              `cmd:"" group:"fleet" help:"Stop all pushes on every process, or a part of them, within a second."`
-	Resume     resume            `cmd:"" group:"fleet" help:"End a halt: its pushes leave again."`
+	Resume     resume            `cmd:"" group:"fleet" help:"End a halt: its pushes are sent again."`
 
-	Alerts   alerts          `cmd:"" group:"watch" help:"What wakes somebody, whom, and how."`
+	Alerts   alerts          `cmd:"" group:"watch" help:"Alerts: their rules, routes and state."`
 	Asset    assetCommand    `cmd:"" group:"fleet" help:"Act on one asset or several: plan anew, send again, release, charge now, change ready-by, exclude, include, offboard."`
 	Endpoint endpoint        `cmd:"" group:"fleet" help:"Where an organisation's pushes go."`
 	Dispatch dispatch        `cmd:"" group:"fleet" help:"Dispatch events of batteries."`
-	Caps     caps            `cmd:"" group:"fleet" help:"What binds the assets of a fleet to each other: power, starts, a traded position."`
+	Caps     caps            `cmd:"" group:"fleet" help:"Caps of the fleet: power, starts per minute, a traded position."`
 	Fleet    fleetCommand    `cmd:"" group:"fleet" help:"What the fleet can do now."`
 	Instruct instructCommand `cmd:"" group:"fleet" help:"Have a part of the fleet draw less or more for a time: preview, send, stop, report."`
-	Offer    offerCommand    `cmd:"" group:"fleet" help:"Offer what the fleet can leave out or draw more in a window: what can be offered, make, list, accept."`
+	Offer    offerCommand    `cmd:"" group:"fleet" help:"Offers of less or more consumption in a window: what can be offered, make, list, accept."`
 	Product  productCommand  `cmd:"" group:"fleet" help:"Products of DFS and of distribution operators: import, invite, answers, what they earned."`
 	Limits   limitsCommand   `cmd:"" group:"fleet" help:"Limits of feeders that a distribution operator sets for a time, and the fallback when nothing is heard."`
 	OpenADR  openADR         `cmd:"" group:"fleet" name:"openadr" help:"The OpenADR server of an organisation: its clients, and what subscribers were notified of."`
-	Evidence evidenceCommand `cmd:"" group:"watch" help:"What the records say of how a fleet was steered: energy, steps, needs, halts, offers, access; as JSON or a page to print."`
+	Evidence evidenceCommand `cmd:"" group:"watch" help:"Evidence from the records of how a fleet was steered: energy, steps, needs, halts, offers, access; as JSON or a page to print."`
 	MCP      mcpServer       `cmd:"" group:"fleet" name:"mcp" help:"Let an agent read, explain and preview by the Model Context Protocol, on standard input and output or over HTTP."`
-	Rate     rateCommand     `cmd:"" group:"fleet" help:"The power that an asset really draws: what was learned, pinned, reset."`
+	Rate     rateCommand     `cmd:"" group:"fleet" help:"The measured power of an asset: show, pin, reset."`
 	Verify   verify          `cmd:"" group:"watch" help:"Hold the store against every law that its records must keep."`
-	Doctor   doctor          `cmd:"" group:"watch" help:"Say what is not well, and what to do about it."`
+	Doctor   doctor          `cmd:"" group:"watch" help:"Find problems, and say how to solve them."`
 	Replay   replay          `cmd:"" group:"fleet" help:"Have a delivery sent once more."`
 	Export   export          `cmd:"" group:"people" help:"Print everything that is held on a site, as JSON, or a whole organisation as a file for another flexd."`
 	Import   importCommand   `cmd:"" group:"people" help:"Take in a whole organisation from the file that another flexd exported."`

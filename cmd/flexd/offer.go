@@ -25,8 +25,8 @@ type offerWindow struct {
 	ofOrg
 	Direction string    `help:"To draw less or more: ${enum}." enum:"down,up" default:"down"`
 	Service   string    `help:"What it is for: ${enum}." enum:"wholesale,cm,dno,dfs,lcm,sffr,other" default:"other"`
-	Group     string    `help:"A constraint group's sites alone." placeholder:"NAME"`
-	GSPGroup  string    `name:"gsp-group" help:"Sites of a GSP group alone, such as _C." placeholder:"GROUP"`
+	Group     string    `help:"Only sites of this constraint group." placeholder:"NAME"`
+	GSPGroup  string    `name:"gsp-group" help:"Only sites of this GSP group, such as _C." placeholder:"GROUP"`
 	From      time.Time `help:"When it begins, as in 2026-01-16T17:00:00Z: a half-hour of today or tomorrow." required:""`
 	To        time.Time `help:"When it ends, on the same day in London." required:""`
 	Format    string    `help:"As text, csv or json." enum:"text,csv,json" default:"text"`

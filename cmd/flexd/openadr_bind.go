@@ -114,8 +114,8 @@ type openADRBind struct {
 	ofOrg
 	form
 	Program  flex.ADRObjectID `arg:"" help:"The program's id."`
-	Group    string           `help:"A constraint group's sites alone." placeholder:"NAME"`
-	GSPGroup string           `name:"gsp-group" help:"Sites of a GSP group alone, such as _C." placeholder:"GROUP"`
+	Group    string           `help:"Only sites of this constraint group." placeholder:"NAME"`
+	GSPGroup string           `name:"gsp-group" help:"Only sites of this GSP group, such as _C." placeholder:"GROUP"`
 	Kind     string           `help:"What its events become: an instruction; limit, a limit of what the group draws or gives; import_limit, one of what it draws alone." enum:"instruction,limit,import_limit" default:"instruction"`
 	Service  string           `help:"What its instructions are for: ${enum}." enum:"wholesale,cm,dno,dfs,lcm,sffr,other" default:"other"`
 	Price    float64          `help:"What its instructions pay, in £/MWh of what they ask for." placeholder:"GBP"`

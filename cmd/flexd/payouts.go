@@ -35,7 +35,7 @@ type payouts struct {
 // ofOrg is the flags of commands that work on one organisation's records.
 type ofOrg struct {
 	store
-	Org string `help:"The organisation's name; may be left out if there is one alone." env:"FLEXD_ORG" placeholder:"NAME"`
+	Org string `help:"The organisation's name; optional if there is only one." env:"FLEXD_ORG" placeholder:"NAME"`
 }
 
 // openOrg opens flexd and finds the organisation.
