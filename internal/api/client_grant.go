@@ -86,7 +86,7 @@ func clientOf(r *request, form url.Values) (id, secret string, err error) {
 }
 
 // basicPart is a half of the header as the client has it, which RFC 6749 (2.3.1) has encoded as in
-// a form. Who did not encode it is understood where that can be told.
+// a form. A client that did not encode it is understood where that is unambiguous.
 func basicPart(text string) string {
 	if plain, err := url.QueryUnescape(text); err == nil {
 		return plain

@@ -12,7 +12,7 @@ import (
 )
 
 // Browsers may call flexd with a component token, from the one origin that the token was
-// made for. No other page is told that it may read an answer.
+// made for. No other page is allowed to read an answer.
 
 // crossOrigin lets the component token's own origin read the answer, and refuses every
 // other page that has got hold of the token.

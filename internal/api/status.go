@@ -54,7 +54,7 @@ func oauthError(r *request, kind flex.Kind) string {
 }
 
 // challenge is the field WWW-Authenticate of a 401, with the word of RFC 6750 for a token that
-// is none. A client is told how it can show who it is.
+// is none. The answer says how a client can authenticate.
 func challenge(word string) string {
 	switch word {
 	case "invalid_token":

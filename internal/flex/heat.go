@@ -23,7 +23,7 @@ const (
 	SGOff    = 1 // the heat pump is off, for two hours at most
 	SGNormal = 2
 	SGMore   = 3 // it is recommended to run
-	SGForced = 4 // it is told to run
+	SGForced = 4 // it is forced to run
 )
 
 // Heat is what an installer or a household set of a heat pump or a hot-water tank. What was not given is

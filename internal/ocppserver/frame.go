@@ -168,7 +168,7 @@ func (l *link) run(ctx context.Context) error {
 }
 
 // read deals with one message. What cannot be read is passed over, unless it is a call
-// whose id can still be told.
+// whose id can still be read.
 func (l *link) read(ctx context.Context, b []byte) error {
 	var frame []json.RawMessage
 	var kind int

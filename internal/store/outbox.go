@@ -203,8 +203,8 @@ func (tx *Tx) Retract(ctx context.Context, assets ...flex.AssetID) error {
 	return nil
 }
 
-// keepName keeps the external id of an asset that is about to be deleted, for what its
-// client must still be told.
+// keepName keeps the external id of an asset that is about to be deleted, for the
+// reports that its client must still get.
 func (tx *Tx) keepName(ctx context.Context, asset flex.AssetID) error {
 	_, err := tx.exec(
 		ctx,

@@ -486,7 +486,7 @@ func (all *All) pinUnderWay(
 	return nil
 }
 
-// formerEmailsKept is how long an address that was replaced is told of changes.
+// formerEmailsKept is how long notices of changes still go to an address that was replaced.
 const formerEmailsKept = 90 * 24 * time.Hour
 
 // noteEmail keeps the address that the site's user had, if it is to be another.

@@ -16,7 +16,7 @@ type RefusedReading struct {
 	AssetID flex.AssetID // that it was for
 }
 
-// refusedMax is how many reasons are told apart on a day; beyond it they are counted as one.
+// refusedMax is how many reasons are counted separately on a day; beyond it they are counted as one.
 const refusedMax = 100
 
 // CountRefused adds to what was refused today.

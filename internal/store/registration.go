@@ -53,7 +53,7 @@ func (c conn) scanRegistration(s scanner) (r Registration, err error) {
 	return r, err
 }
 
-// otherParty is what a party is told whose metering point another one has. It does not say who.
+// otherParty is the answer to a party whose metering point another one has. It does not say who.
 func otherParty(mpan string) error {
 	return flex.Fail(
 		flex.Conflict,

@@ -1,5 +1,5 @@
 // Package port finds ports of the loopback for programs that tests start: port 0 will not do
-// for those that must be told their port, or have the same one after a restart.
+// for servers whose port must be known beforehand, or be the same after a restart.
 package port
 
 import (
