@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -91,7 +92,10 @@ func (h *App) Advance(ctx context.Context, org flex.OrgID, to time.Time) error {
 		wait: PushWait,
 	}
 
-	return t.run(ctx, start, to)
+	// What a turn writes is answered for as one.
+	err = t.run(store.WithoutSync(ctx), start, to)
+
+	return errors.Join(err, h.DB.Sync())
 }
 
 // turning is one turn of one organisation's clock.
@@ -313,7 +317,8 @@ func (t *turning) push(ctx context.Context) (sent bool, err error) {
 		return true, nil // the background job sends it
 	}
 
-	limited, cancel := context.WithTimeout(ctx, t.wait)
+	// What an endpoint is told is on the disk before.
+	limited, cancel := context.WithTimeout(store.WithSync(ctx), t.wait)
 	defer cancel()
 
 	sent, err = t.Push.Flush(limited, t.org)

@@ -5,7 +5,8 @@
 // and the command line are given.
 //
 // What is committed is durable: SQLite runs in WAL mode with synchronous=FULL, PostgreSQL
-// with synchronous_commit on.
+// with synchronous_commit on. What turns a sandbox clock writes under WithoutSync, and brings it to the disk before
+// it answers, or an endpoint is told of it.
 //
 // # The work queue
 //

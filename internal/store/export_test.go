@@ -131,3 +131,21 @@ func (all *All) Run(ctx context.Context, statement string) error {
 	_, err := all.exec(ctx, statement)
 	return err
 }
+
+// SyncMode is SQLite's synchronous of the connection that a transaction is on.
+func SyncMode(ctx context.Context, tx *Tx) (mode int, err error) {
+	err = tx.row(ctx, `PRAGMA synchronous`).Scan(&mode)
+	return mode, err
+}
+
+// SyncGroup brings writes of one commit to the disk, as the writer does.
+func SyncGroup(db *DB, ctxs ...context.Context) error {
+	var group []*job
+	for _, ctx := range ctxs {
+		group = append(group, &job{ctx: ctx})
+	}
+	return db.syncFor(group)
+}
+
+// LoseLog has the store take something for its log that cannot be brought to the disk.
+func LoseLog(db *DB, path string) { db.sqlite.wal = path }

@@ -142,6 +142,7 @@ func (db *DB) openSQLite(path string) (err error) {
 		return err
 	}
 
+	db.path = path
 	file := url.URL{Path: path} // a # or ? of the path is its own
 	db.sql, err = sql.Open("sqlite", "file:"+file.EscapedPath()+"?"+q.Encode())
 
@@ -162,9 +163,11 @@ func ownerOnly(path string) error {
 // sqliteConns are SQLite's one writer, fed by jobs, and its readers.
 type sqliteConns struct {
 	writer  *link
+	lazy    bool // the writer's commits are not brought to the disk
 	jobs    chan *job
 	done    chan struct{} // closed when the writer has stopped
 	readers chan *link
+	wal     string // the file of what was committed last
 }
 
 func (db *DB) startSQLite(ctx context.Context) error {
@@ -172,6 +175,7 @@ func (db *DB) startSQLite(ctx context.Context) error {
 		jobs:    make(chan *job, groupMax),
 		done:    make(chan struct{}),
 		readers: make(chan *link, readersMax),
+		wal:     db.path + "-wal",
 	}
 
 	for i := range readersMax + 1 {
@@ -469,6 +473,9 @@ func (db *DB) runGroup(group *[]*job) error {
 	ctx := context.Background()
 
 	w, committed := db.sqlite.writer, false
+	if err := db.sqlite.setSync(ctx, !unsynced((*group)[0].ctx)); err != nil {
+		return err
+	}
 	if _, err := w.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return fmt.Errorf("begin write: %w", err)
 	}
@@ -511,7 +518,7 @@ func (db *DB) runGroup(group *[]*job) error {
 
 	committed = true
 
-	return nil
+	return db.syncFor(*group)
 }
 
 // runJob runs one write in a savepoint. Its own failure is the job's; an error returned

@@ -28,6 +28,7 @@ type DB struct {
 	persons *keyring.Texts // nil: what is held of persons is in plain text
 	slow    *slowLog       // nil: slow statements are not logged
 	log     *slog.Logger
+	path    string           // of SQLite's file
 	now     func() time.Time // the process's own clock
 	random  io.Reader
 	mu      sync.Mutex // guards random and lastID

@@ -1,0 +1,64 @@
+package store_test
+
+import (
+	"testing"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// What is written without bringing it to the disk is there with the next write that is, or by Sync. A write that is to
+// be on the disk is never answered for without, even where it is committed with others that are not.
+func TestWrite_WithoutSync(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t), store.Options{Environment: flex.Sandbox})
+	ctx, without := t.Context(), store.WithoutSync(t.Context())
+	org, err := db.AddOrg(ctx, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	mode := func() (mode int) {
+		t.Helper()
+		err := db.Write(ctx, org.ID, func(tx *store.Tx) (err error) {
+			mode, err = store.SyncMode(ctx, tx)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return mode
+	}
+
+	const normal, full = 1, 2
+	for range 2 { // the mode is set anew each time
+		ctx = t.Context()
+		if got := mode(); got != full {
+			t.Errorf("a write is committed with synchronous=%d, want %d", got, full)
+		}
+
+		ctx = without
+		if got := mode(); got != normal {
+			t.Errorf("a write without sync is committed with synchronous=%d, want %d", got, normal)
+		}
+	}
+
+	ctx = store.WithSync(without)
+	if got := mode(); got != full {
+		t.Errorf("a write that is to be synced again is committed with synchronous=%d", got)
+	}
+
+	ctx = without
+	mode()
+	if err := db.Sync(); err != nil {
+		t.Error(err)
+	}
+
+	store.LoseLog(db, t.TempDir()) // a folder can be opened by nobody
+	if db.Sync() == nil || store.SyncGroup(db, without, t.Context()) == nil {
+		t.Error("what cannot be brought to the disk is answered for")
+	}
+	if err := store.SyncGroup(db, without, without); err != nil {
+		t.Errorf("what need not be on the disk is brought there: %v", err)
+	}
+}
