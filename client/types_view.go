@@ -93,8 +93,11 @@ type BatteryView struct {
 	// What the home pays in these periods, less what is left stored is worth.
 	CostPence float64 `json:"cost_pence"`
 	// The same, if the battery only covered the home.
-	IdleCostPence float64             `json:"idle_cost_pence"`
-	Periods       []BatteryViewPeriod `json:"periods"`
+	IdleCostPence float64 `json:"idle_cost_pence"`
+	// The rates of a fixed tariff by which it was planned, in pence, and where each comes from. Absent where the market's
+	// prices were used.
+	Rates   []EffectiveInput    `json:"rates,omitzero"`
+	Periods []BatteryViewPeriod `json:"periods"`
 }
 
 // BatteryViewPeriod is a half-hour of a battery's plan.

@@ -68,7 +68,7 @@ func (p *player) actBattery() bool {
 	case "rates":
 		p.must(p.app.DB.Write(ctx, p.org, func(tx *store.Tx) error {
 			o, err := tx.OrgRecord(ctx)
-			o.Settings.Rates = flex.BatteryRates{Peak: p.number(a[0]), OffPeak: p.number(a[1]), Export: p.number(a[2])}
+			o.Settings.Rates = flex.BatteryRates{Peak: flex.Some(p.number(a[0])), OffPeak: flex.Some(p.number(a[1])), Export: flex.Some(p.number(a[2]))}
 			return errors.Join(err, tx.SetSettings(ctx, o.Settings))
 		}))
 	case "on the market":

@@ -15,46 +15,52 @@ func rateSettings() []setting {
 			"import_p_per_kwh",
 			control.DefaultPeakRate,
 			"what a kWh costs in dear hours, in pence, at sites with a fixed tariff that have no rate of their own",
-			func(r *flex.BatteryRates) *float64 { return &r.Peak },
+			func(r *flex.BatteryRates) *flex.Optional[float64] { return &r.Peak },
 		),
 		rateSetting(
 			"off_peak_p_per_kwh",
 			control.DefaultOffPeakRate,
 			"the same in cheap hours",
-			func(r *flex.BatteryRates) *float64 { return &r.OffPeak },
+			func(r *flex.BatteryRates) *flex.Optional[float64] { return &r.OffPeak },
 		),
 		rateSetting(
 			"export_p_per_kwh",
 			control.DefaultExportRate,
 			"what one earns there that is exported",
-			func(r *flex.BatteryRates) *float64 { return &r.Export },
+			func(r *flex.BatteryRates) *flex.Optional[float64] { return &r.Export },
 		),
 	}
 }
 
-// rateSetting makes the setting of one rate. Its zero stands for the default, so that only a site's own rate can be 0.
+// rateSetting makes the setting of one rate, which may be 0.
 func rateSetting(
 	name string,
 	assumed float64,
 	help string,
-	field func(*flex.BatteryRates) *float64,
+	field func(*flex.BatteryRates) *flex.Optional[float64],
 ) setting {
 	show := func(s *flex.OrgSettings) string {
-		return strconv.FormatFloat(*field(&s.Rates), 'f', -1, 64)
+		rate := *field(&s.Rates)
+
+		if !rate.Given {
+			return ""
+		}
+
+		return strconv.FormatFloat(rate.Value, 'f', -1, 64)
 	}
 
 	set := func(s *flex.OrgSettings, text string) error {
 		rate, err := strconv.ParseFloat(text, 64)
-		inside := rate > 0 && rate <= flex.TariffRateMax
+		inside := rate >= 0 && rate <= flex.TariffRateMax
 
 		if err != nil || !inside {
 			return fmt.Errorf(
-				"a number of pence above 0, and at most %g",
+				"a number of pence, at least 0 and at most %g",
 				flex.TariffRateMax,
 			)
 		}
 
-		*field(&s.Rates) = rate
+		*field(&s.Rates) = flex.Some(rate)
 
 		return nil
 	}
@@ -65,6 +71,6 @@ func rateSetting(
 		help:     help,
 		show:     show,
 		set:      set,
-		clear:    func(s *flex.OrgSettings) { *field(&s.Rates) = 0 },
+		clear:    func(s *flex.OrgSettings) { *field(&s.Rates) = flex.Optional[float64]{} },
 	}
 }

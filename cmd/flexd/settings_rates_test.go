@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -16,13 +17,17 @@ func TestOrgSet_Rates(t *testing.T) {
 
 	flexd("org", "add", "Acme", "--username", "acme")
 
-	for _, value := range []string{"0", "-1", "1000.1", "NaN", "x"} {
+	for _, value := range []string{"-1", "1000.1", "NaN", "x"} {
 		if flexd("org", "set", "Acme", "export_p_per_kwh="+value) == exitDone {
 			t.Errorf("%s is taken", value)
 		}
 	}
 
 	if flexd("org", "set", "Acme", "export_p_per_kwh=1000", "import_p_per_kwh=31.5") != exitDone || !strings.Contains(out.String(), "31.5") {
+		t.Error(out.String(), wrong.String())
+	}
+
+	if flexd("org", "set", "Acme", "off_peak_p_per_kwh=0") != exitDone || !regexp.MustCompile(`off_peak_p_per_kwh +0 `).MatchString(out.String()) {
 		t.Error(out.String(), wrong.String())
 	}
 

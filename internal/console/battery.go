@@ -15,7 +15,8 @@ import (
 type batteryWhy struct {
 	control.BatteryWhy
 	Stretches []batteryRun
-	Asked     bool // whether the question below was asked
+	Facts     []fact // the rates by which it was planned
+	Asked     bool   // whether the question below was asked
 	Kept      flex.WattHours
 	Form      control.BatteryQuestion
 	// the sliders' ends, in kWh and kW
@@ -118,6 +119,10 @@ func layOutBattery(w control.BatteryWhy) *batteryWhy {
 	b := &batteryWhy{
 		BatteryWhy: w,
 		Kept:       w.Periods[len(w.Periods)-1].Stored,
+	}
+
+	for _, rate := range w.Rates {
+		b.Facts = append(b.Facts, factOf(rate))
 	}
 
 	later := laterPrices(w.Periods)

@@ -95,15 +95,20 @@ func Explanation(x *control.Explanation) wire.ScheduleExplanation {
 	}
 
 	for i, in := range x.Inputs {
-		out.Inputs[i] = wire.EffectiveInput{
-			Name:   in.Name,
-			Value:  in.Value,
-			Origin: in.Origin,
-			Detail: in.Detail,
-		}
+		out.Inputs[i] = inputView(in)
 	}
 
 	return out
+}
+
+// inputView is an input of a plan as it was used.
+func inputView(in control.Input) wire.EffectiveInput {
+	return wire.EffectiveInput{
+		Name:   in.Name,
+		Value:  in.Value,
+		Origin: in.Origin,
+		Detail: in.Detail,
+	}
 }
 
 func bindingCaps(caps []control.BindingCap) []wire.BindingCap {

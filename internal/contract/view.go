@@ -129,6 +129,10 @@ func batteryView(w *control.BatteryWhy) *wire.BatteryView {
 		Periods:       make([]wire.BatteryViewPeriod, len(w.Periods)),
 	}
 
+	for _, rate := range w.Rates {
+		v.Rates = append(v.Rates, inputView(rate))
+	}
+
 	for i, q := range w.Periods {
 		v.Periods[i] = wire.BatteryViewPeriod{
 			StartTimestamp:    wire.At(q.Start()),

@@ -149,17 +149,17 @@ func marketRates(ps []flex.PricedPeriod) (rates []float64) {
 	return rates
 }
 
-// rate is a rate of a fixed tariff: the site's, else the organisation's, whose zero is none, else what is assumed. It is noted
-// which.
+// rate is a rate of a fixed tariff: the site's, else the organisation's, else what is assumed. It is noted which.
 func (r *ratings) rate(
 	name string,
 	site *float64,
-	org, assumed float64,
+	org flex.Optional[float64],
+	assumed float64,
 ) float64 {
 	rate, origin := assumed, fromDefault
 
-	if org != 0 {
-		rate, origin = org, fromOrganisation
+	if org.Given {
+		rate, origin = org.Value, fromOrganisation
 	}
 
 	if site != nil {

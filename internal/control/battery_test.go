@@ -24,7 +24,7 @@ func (h *fixture) battery() flex.AssetID {
 	// What is exported earns less than the cheap hours cost: there is nothing in filling the
 	// battery to empty it into the grid.
 	err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error {
-		return tx.SetSettings(h.Context(), flex.OrgSettings{Rates: flex.BatteryRates{Export: 5}})
+		return tx.SetSettings(h.Context(), flex.OrgSettings{Rates: flex.BatteryRates{Export: flex.Some(5.0)}})
 	})
 	if err != nil {
 		h.Fatal(err)
@@ -167,6 +167,16 @@ func TestWhyBattery(t *testing.T) {
 
 		if is.Stored < 4900 || is.Stored > 5100 || len(is.Periods) != 60 || is.Pence >= is.Idle || is.Periods[0].Buy != control.DefaultPeakRate {
 			t.Errorf("%d half-hours from %d Wh: %v p, and %v idle", len(is.Periods), is.Stored, is.Pence, is.Idle)
+		}
+
+		want := []control.Input{
+			{Name: "import_p_per_kwh", Value: "28", Origin: "default"},
+			{Name: "off_peak_p_per_kwh", Value: "9", Origin: "default"},
+			{Name: "export_p_per_kwh", Value: "5", Origin: "organisation"},
+		}
+
+		if !slices.Equal(is.Rates, want) {
+			t.Errorf("planned on %v", is.Rates)
 		}
 
 		if would.Idle-would.Pence <= is.Idle-is.Pence || would.Stored != is.Stored {

@@ -19,6 +19,8 @@ type BatteryWhy struct {
 	Capacity flex.WattHours
 	Stored   flex.WattHours // when the running half-hour began
 	Periods  []BatteryPeriod
+	// the rates of a fixed tariff by which it was planned, and where each is from; none where the market's prices were used
+	Rates []Input
 	// what the home is expected to pay in them, less what is left in the battery is worth
 	Pence float64
 	// the same if the battery only covered the home, and stored its surplus
@@ -318,6 +320,7 @@ func (s homeAhead) why(home home.Battery, modes []battery.Mode) BatteryWhy {
 		Power:    home.Power,
 		Capacity: home.Capacity,
 		Stored:   s.stored,
+		Rates:    s.rates.fixed,
 	}
 
 	p := s.problem(home, s.stored, battery.ModeSelfUse)

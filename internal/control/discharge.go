@@ -41,6 +41,30 @@ const (
 	dischargeRefused  = "the plan by which it would give was refused by the check before sending"
 )
 
+// What a car that was said to discharge lacked when it was planned.
+const (
+	lacksConsent  = "its site's user had not consented to it"
+	lacksEndpoint = "the endpoint for schedules took none with discharge"
+	lacksCapacity = "the capacity of its battery was not known"
+)
+
+// lacksToDischarge is what a car lacks that was said to discharge; empty if it lacks nothing, and of all others.
+func lacksToDischarge(c *store.Charging) string {
+	switch {
+	case c.Asset.Discharge.Power <= 0:
+		return ""
+	case c.Asset.Capacity == nil || *c.Asset.Capacity <= 0:
+		return lacksCapacity
+
+	case !c.DischargeConsent:
+		return lacksConsent
+	case !c.MayDischarge:
+		return lacksEndpoint
+	}
+
+	return ""
+}
+
 // dischargeable reports whether all was said and agreed that it takes for a car to be discharged.
 func dischargeable(c *store.Charging) bool {
 	known := c.Asset.Discharge.Power > 0 && c.Asset.Capacity != nil
@@ -62,6 +86,8 @@ func readDischarge(
 	next := dischargeOf(c)
 
 	if next == nil {
+		e.ChargesOnly = lacksToDischarge(c)
+
 		return nil
 	}
 

@@ -195,8 +195,8 @@ func (x *Explanation) assumedLine() string {
 func (x *Explanation) dischargeLines() []string {
 	lines := x.givesLines()
 
-	if len(lines) == 0 {
-		return nil
+	if len(lines) == 0 || x.Discharge == nil {
+		return lines
 	}
 
 	if line := x.assumedLine(); line != "" {
@@ -211,6 +211,10 @@ func (x *Explanation) givesLines() []string {
 	d := x.Discharge
 
 	switch {
+	case d == nil && x.From.ChargesOnly != "":
+		return []string{
+			"The car was said to discharge, and is charged alone, because when this was planned " + x.From.ChargesOnly + ".",
+		}
 	case d == nil:
 		return nil
 	case d.Why != "":

@@ -199,6 +199,13 @@ func TestDischarge_Alone(t *testing.T) {
 		return h.look().Current.Steps
 	}
 
+	// of those that are planned as if they were never said to discharge
+	lacking := map[string]string{
+		"no consent":      "its site's user had not consented to it",
+		"an old endpoint": "the endpoint for schedules took none with discharge",
+		"no capacity":     "the capacity of its battery was not known",
+	}
+
 	for name, c := range map[string]struct {
 		lack func(*fixture)
 		why  string
@@ -298,6 +305,14 @@ func TestDischarge_Alone(t *testing.T) {
 
 				if h.gives() > 0 || !strings.Contains(h.why(), c.why) || c.why == "" && h.why() != "" {
 					t.Errorf("it gives %d Wh: %s", h.gives(), h.why())
+				}
+
+				if lacks := h.look().Current.From.ChargesOnly; lacks != lacking[name] {
+					t.Errorf("it lacks %q, not %q", lacks, lacking[name])
+				}
+
+				if said := "because when this was planned " + lacking[name]; lacking[name] != "" && !strings.Contains(h.explanation().Summary, said) {
+					t.Error(h.explanation().Summary)
 				}
 
 				power := h.look().Current.From.Power
@@ -652,6 +667,12 @@ func TestDischarge_Rates(t *testing.T) {
 			func(h *fixture) { h.exports(30) },
 			true,
 			"import 28 default, off_peak 9 default, export 30 organisation",
+			"28, 9 p were assumed",
+		},
+		"the organisation's 0": {
+			func(h *fixture) { h.exports(0) },
+			false,
+			"import 28 default, off_peak 9 default, export 0 organisation",
 			"28, 9 p were assumed",
 		},
 		"the site's": {

@@ -256,7 +256,7 @@ func BenchmarkHome(b *testing.B) {
 func (h *fixture) exports(rate float64) {
 	h.Helper()
 	err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error {
-		return tx.SetSettings(h.Context(), flex.OrgSettings{Rates: flex.BatteryRates{Export: rate}})
+		return tx.SetSettings(h.Context(), flex.OrgSettings{Rates: flex.BatteryRates{Export: flex.Some(rate)}})
 	})
 	if err != nil {
 		h.Fatal(err)

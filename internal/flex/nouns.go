@@ -175,8 +175,12 @@ type PayerSettings struct {
 }
 
 // BatteryRates are what home batteries, tanks and cars that may discharge are planned on under a tariff whose rates nobody
-// given, in pence per kilowatt-hour; their zero values stand for the printed defaults.
-type BatteryRates struct{ Peak, OffPeak, Export float64 }
+// has given, in pence per kilowatt-hour; the printed default stands for what was not given.
+type BatteryRates struct {
+	Peak    Optional[float64]
+	OffPeak Optional[float64]
+	Export  Optional[float64]
+}
 
 // Site is a premises with an electricity meter.
 type Site struct {

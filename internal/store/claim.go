@@ -551,7 +551,7 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 		&external,
 		&site,
 		&room,
-		givesText{&gives},
+		givesText{to: &gives},
 	)
 
 	if err != nil {

@@ -124,6 +124,9 @@ type givesRecord struct {
 	Saves    float64      `json:"saves_p,omitempty"`
 	Parts    []partRecord `json:"parts,omitempty"`
 	Rates    []RateUsed   `json:"rates,omitempty"`
+
+	// of a car that was said to discharge and lacks something: the rest is then of no car
+	ChargesOnly string `json:"charges_only,omitempty"`
 }
 
 type partRecord struct {
@@ -148,9 +151,11 @@ func (d *Discharge) ChargedAlone() *Discharge {
 }
 
 // encodeGives writes what a schedule was made from of a car that may discharge; nothing is null.
-func encodeGives(d *Discharge) any {
+func encodeGives(e *Effective) any {
+	d := e.Discharge
+
 	if d == nil {
-		return nil
+		return encodeChargesOnly(e.ChargesOnly)
 	}
 
 	r := givesRecord{
@@ -195,8 +200,25 @@ func encodeGives(d *Discharge) any {
 	return text
 }
 
+// encodeChargesOnly writes what a car that was said to discharge lacks; nothing is null.
+func encodeChargesOnly(why string) any {
+	if why == "" {
+		return nil
+	}
+
+	text, err := encode(givesRecord{ChargesOnly: why})
+	if err != nil { // a struct of numbers and texts
+		panic(err)
+	}
+
+	return text
+}
+
 // givesText reads what encodeGives wrote.
-type givesText struct{ to **Discharge }
+type givesText struct {
+	to   **Discharge
+	only *string // what a car lacks that was said to discharge; nil if that is not asked
+}
 
 // Scan reads a column.
 func (t givesText) Scan(column any) error {
@@ -210,7 +232,11 @@ func (t givesText) Scan(column any) error {
 		return err
 	}
 
-	*t.to = r.discharge()
+	if r.ChargesOnly == "" {
+		*t.to = r.discharge()
+	} else if t.only != nil {
+		*t.only = r.ChargesOnly
+	}
 
 	return nil
 }

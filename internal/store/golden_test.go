@@ -193,7 +193,7 @@ func named(t *testing.T, db *store.DB, name string) flex.Org {
 func TestGolden_Settings(t *testing.T) {
 	want := map[string]flex.OrgSettings{
 		"golden": {
-			DefaultNeed: 12_345, FleetCap: 50_000, StartsPerMinute: 7, Rates: flex.BatteryRates{Peak: 30.5, OffPeak: 7.25, Export: 15},
+			DefaultNeed: 12_345, FleetCap: 50_000, StartsPerMinute: 7, Rates: flex.BatteryRates{Peak: flex.Some(30.5), OffPeak: flex.Some(7.25), Export: flex.Some(15.0)},
 		},
 		"untouched": {}, "blank": {}, "zeros": {},
 	}

@@ -103,21 +103,50 @@ type settlementRecord struct {
 	ClawBack   bool    `json:"ClawBack"`
 }
 
+// ratesRecord has 0 for a rate that was not given, as records always had it: one that was given as 0 is marked.
 type ratesRecord struct {
-	Peak    float64 `json:"Peak"`
-	OffPeak float64 `json:"OffPeak"`
-	Export  float64 `json:"Export"`
+	Peak        float64 `json:"Peak"`
+	OffPeak     float64 `json:"OffPeak"`
+	Export      float64 `json:"Export"`
+	PeakZero    bool    `json:"PeakZero,omitempty"`
+	OffPeakZero bool    `json:"OffPeakZero,omitempty"`
+	ExportZero  bool    `json:"ExportZero,omitempty"`
+}
+
+func recordRates(s flex.BatteryRates) (r ratesRecord) {
+	r.Peak, r.PeakZero = recordRate(s.Peak)
+	r.OffPeak, r.OffPeakZero = recordRate(s.OffPeak)
+	r.Export, r.ExportZero = recordRate(s.Export)
+
+	return r
+}
+
+func (r *ratesRecord) rates() flex.BatteryRates {
+	return flex.BatteryRates{
+		Peak:    rateGiven(r.Peak, r.PeakZero),
+		OffPeak: rateGiven(r.OffPeak, r.OffPeakZero),
+		Export:  rateGiven(r.Export, r.ExportZero),
+	}
+}
+
+// recordRate is a rate as its record has it, and whether it was given as 0.
+func recordRate(r flex.Optional[float64]) (rate float64, zero bool) {
+	return r.Value, r.Given && r.Value == 0
+}
+
+// rateGiven is the rate of a record.
+func rateGiven(rate float64, zero bool) flex.Optional[float64] {
+	return flex.Optional[float64]{
+		Value: rate,
+		Given: zero || rate != 0,
+	}
 }
 
 // put changes a record to what is set now; the rest stays.
 func (r *settingsRecord) put(s flex.OrgSettings) {
 	r.DefaultNeed = int64(s.DefaultNeed)
 	r.FleetCap, r.StartsPerMinute = int64(s.FleetCap), s.StartsPerMinute
-	r.Rates = ratesRecord{
-		Peak:    s.Rates.Peak,
-		OffPeak: s.Rates.OffPeak,
-		Export:  s.Rates.Export,
-	}
+	r.Rates = recordRates(s.Rates)
 
 	r.Books = recordBooks(s.Books)
 	r.Payout = recordPayout(s.Payout)
@@ -131,11 +160,8 @@ func (r *settingsRecord) settings() flex.OrgSettings {
 		DefaultNeed:     flex.WattHours(r.DefaultNeed),
 		FleetCap:        flex.Watts(r.FleetCap),
 		StartsPerMinute: r.StartsPerMinute,
-		Rates: flex.BatteryRates{
-			Peak:    r.Rates.Peak,
-			OffPeak: r.Rates.OffPeak,
-			Export:  r.Rates.Export,
-		},
+		Rates:           r.Rates.rates(),
+
 		Books:  r.Books.settings(),
 		Payout: r.Payout.settings(),
 

@@ -94,6 +94,8 @@ type Effective struct {
 	Ramp *Ramp
 	// nil if the asset may not discharge, or is not known to
 	Discharge *Discharge
+	// what a car lacked that was said to discharge; empty of all others
+	ChargesOnly string
 }
 
 // Words of the origins of a schedule that are listed among the exceptions.
@@ -139,7 +141,7 @@ func scanSchedule(s scanner) (v Schedule, err error) {
 		learnedText{&v.From.Learned},
 		closedTime{&v.From.Closed},
 		rampText{&v.From.Ramp},
-		givesText{&v.From.Discharge},
+		givesText{&v.From.Discharge, &v.From.ChargesOnly},
 	)
 
 	if err != nil {
@@ -264,7 +266,7 @@ func (s *Schedule) args(org flex.OrgID, args []any) []any {
 		encodeLearned(e.Learned),
 		writeClosed(e.Closed),
 		encodeRamp(e.Ramp),
-		encodeGives(e.Discharge),
+		encodeGives(e),
 	)
 }
 

@@ -73,7 +73,9 @@ type Charging struct {
 	// import capacity of its site; zero if that was never set
 	Fuse    flex.Watts
 	Battery bool // there is a home battery at its site
-	// its site's user has consented to its car being discharged, and the schedule endpoint takes it
+	// its site's user has consented to its car being discharged
+	DischargeConsent bool
+	// and the schedule endpoint takes it too
 	MayDischarge bool
 	Export       flex.Watts // that its site's connection takes at most
 	// its site has consented to full schedule control and is not withdrawn from it, and it is not excluded
@@ -178,7 +180,7 @@ const batteryBeside = `EXISTS (SELECT 1 FROM asset b WHERE b.org_id = a.org_id A
 const mayDischarge = `(t.discharge_consent_at IS NOT NULL AND EXISTS (SELECT 1 FROM endpoint e WHERE e.org_id = a.org_id AND e.name = 'schedule' AND e.discharge <> ''))`
 
 var chargingQuery = `SELECT a.site_id, a.external_id, a.type, a.power_w, a.phases, a.rate_pin_w, a.rate_reset_at, t.tariff_type, t.cheap_start, t.cheap_end, t.rates,
-		CASE WHEN t.supply_set THEN t.import_w ELSE 0 END, ` + batteryBeside + `, ` + mayDischarge + `, t.export_w, a.capacity_wh, a.discharge, ` + controlled + `, a.excluded_at, ` + inputsColumns + `
+		CASE WHEN t.supply_set THEN t.import_w ELSE 0 END, ` + batteryBeside + `, t.discharge_consent_at IS NOT NULL, ` + mayDischarge + `, t.export_w, a.capacity_wh, a.discharge, ` + controlled + `, a.excluded_at, ` + inputsColumns + `
 	FROM asset a JOIN site t ON t.id = a.site_id LEFT JOIN inputs i ON i.asset_id = a.id
 	WHERE a.org_id = $1 AND a.id = $2`
 
@@ -214,6 +216,7 @@ func (r *chargingRow) dest(c *Charging) []any {
 			ratesText{&r.rates},
 			&c.Fuse,
 			&c.Battery,
+			&c.DischargeConsent,
 			&c.MayDischarge,
 			&c.Export,
 			&r.capacity,

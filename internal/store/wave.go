@@ -72,7 +72,7 @@ func (v *Planned) scan(s scanner) (err error) {
 		learnedText{&e.Learned},
 		closedTime{&e.Closed},
 		rampText{&e.Ramp},
-		givesText{&e.Discharge},
+		givesText{&e.Discharge, &e.ChargesOnly},
 		&e.Phases,
 		&power,
 		&v.Taken,
