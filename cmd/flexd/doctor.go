@@ -303,7 +303,9 @@ func lookAtExceptions(
 	}
 
 	for _, a := range known.Alerts {
-		if a.Kind == string(operations.JobFailed) && a.Org.IsZero() {
+		// what another process alone knows
+		theirs := a.Kind == string(operations.JobFailed) || a.Kind == string(operations.DatabaseFailing)
+		if theirs && a.Org.IsZero() {
 			out = append(out, symptom{
 				Part:   a.Kind,
 				Detail: a.Title,

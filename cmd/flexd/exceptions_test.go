@@ -308,6 +308,9 @@ func TestExceptions_EveryPlace(t *testing.T) {
 		h = s.serve()
 		defer h.Close()
 		h.Operations.Jobs = func() []*worker.Worker { return []*worker.Worker{s.failingJob()} }
+		h.Operations.Trouble = func() *records.Trouble {
+			return &records.Trouble{What: "its disk is full", Since: s.now, At: s.now}
+		}
 		page, program = s.browse(h)
 		s.inConsole(page)
 		s.inInterface(program("/operations/exceptions"))

@@ -249,6 +249,7 @@ func (h *App) newOperations(s Settings) *operations.Service {
 		DB:          h.DB,
 		Retain:      s.Retention.Alerts,
 		Jobs:        h.Jobs,
+		Trouble:     h.DB.Trouble,
 		StalePrices: h.stalePrices,
 		Log:         s.Log,
 		Out:         h.Push.Out,

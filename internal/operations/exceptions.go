@@ -150,6 +150,8 @@ type Service struct {
 
 	// Jobs returns the background jobs of this process; nil where none run.
 	Jobs func() []*worker.Worker
+	// Trouble returns what keeps the database from its work; nil where it is not looked at.
+	Trouble func() *store.Trouble
 	// StalePrices returns the price sources that are not current; nil where prices are not looked at.
 	StalePrices func(context.Context) ([]StalePrice, error)
 

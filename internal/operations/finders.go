@@ -528,7 +528,11 @@ func findPayouts(
 
 // troubles is what keeps the database from its work, where this process has met something.
 func (s *Service) troubles() []Exception {
-	t := s.DB.Trouble()
+	if s.Trouble == nil {
+		return nil
+	}
+
+	t := s.Trouble()
 	if t == nil {
 		return nil
 	}

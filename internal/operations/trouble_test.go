@@ -41,7 +41,7 @@ func TestExceptions_DatabaseFailing(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	found, err := (&operations.Service{DB: db}).Exceptions(t.Context(), flex.OrgID{})
+	found, err := (&operations.Service{DB: db, Trouble: db.Trouble}).Exceptions(t.Context(), flex.OrgID{})
 	if err != nil || len(found) != 1 || found[0].Kind != operations.DatabaseFailing {
 		t.Fatalf("%v, %v", found, err)
 	}
