@@ -25,6 +25,12 @@ func TestProduct_OneHalfHour(t *testing.T) {
 	}
 	called := flex.Instruction{Span: flex.Span{From: evening, To: evening.Add(time.Hour)}, Change: -7400, Service: "dno",
 		Price: flex.FromGBPPerMWh(1000), Who: "Ann", Reason: "feeder 7"}
+	halfHour := func(reference string, n int, pounds float64) flex.Product {
+		return productOf(reference, func(p *flex.Product) {
+			p.From = evening.Add(time.Duration(n) * flex.HalfHour)
+			p.To, p.Price = p.From.Add(flex.HalfHour), flex.FromGBPPerMWh(pounds)
+		})
+	}
 	part := func(found int, kwh flex.WattHours, pounds flex.MicroPounds) flex.InstructedEvents {
 		return flex.InstructedEvents{Found: found, Flex: -kwh, Revenue: pounds}
 	}
@@ -42,6 +48,19 @@ func TestProduct_OneHalfHour(t *testing.T) {
 			products:     []flex.Product{car("A", 3000)},
 			instructions: []flex.Instruction{called},
 			want:         []flex.InstructedEvents{part(1, 7400, 7_400_000), part(1, 7400, 22_200_000)},
+		},
+		"two products for the same cars, one after the other": {
+			products: []flex.Product{halfHour("A", 0, 3000), halfHour("B", 1, 2000)},
+			want:     []flex.InstructedEvents{part(2, 7400, 22_200_000), part(2, 7400, 14_800_000)},
+		},
+		"a product after an instruction of 30 minutes": {
+			products: []flex.Product{halfHour("A", 1, 3000)},
+			instructions: []flex.Instruction{func() flex.Instruction {
+				in := called
+				in.To, in.Change = evening.Add(30*time.Minute), -14_800
+				return in
+			}()},
+			want: []flex.InstructedEvents{part(2, 7400, 7_400_000), part(2, 7400, 22_200_000)},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

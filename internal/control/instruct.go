@@ -49,7 +49,7 @@ type Preview struct {
 	// that bring less than they draw in the window, because of their need, ready-by or charge-now
 	NumNeeded    int
 	NumIdle      int // that draw nothing in the window by plan, or all they can
-	NumBusy      int // that another instruction calls
+	NumBusy      int // that another instruction calls in the same half-hours
 	NumNotCalled int // that could be called beside
 
 	calls []called
@@ -146,7 +146,7 @@ func (d *Service) sendInstruction(
 	if err := acceptOffer(ctx, tx, &p.Instruction); err != nil {
 		return nil, err
 	}
-	if err := d.call(ctx, tx, p.ID, p.calls); err != nil {
+	if err := d.call(ctx, tx, &p.Instruction, p.calls); err != nil {
 		return nil, err
 	}
 
@@ -254,9 +254,10 @@ func readScope(
 func (s *scoped) readCallables(
 	ctx context.Context,
 	tx *store.Tx,
-	scope flex.Scope,
+	in *flex.Instruction,
 ) (err error) {
-	s.callables, err = tx.Callables(ctx, scope, s.now.Add(-MeteredLately))
+	lately := s.now.Add(-MeteredLately)
+	s.callables, err = tx.Callables(ctx, in.Scope, in.Span, lately)
 	if err != nil {
 		return fmt.Errorf("read who may be called: %w", err)
 	}
@@ -300,7 +301,7 @@ func previewInstruction(
 		return nil, err
 	}
 
-	if err := s.readCallables(ctx, tx, in.Scope); err != nil {
+	if err := s.readCallables(ctx, tx, &in); err != nil {
 		return nil, err
 	}
 
@@ -404,13 +405,14 @@ func (p *Preview) offer(
 		quality:  instruct.Quality(at.Taken, known.Metered),
 	}
 
+	order.Held = c.from.Closed
 	c.offer = instruct.Call(
 		order,
 		problemOf(c.from, from, s.prices),
 		at.Current.Steps,
 	)
 
-	c.from.Closed = c.offer.Closed
+	c.from.Closed = instruct.Union(order.Held, c.offer.Closed)
 	ok = p.brings(&c, order)
 
 	return c, ok
@@ -479,7 +481,7 @@ func (p *Preview) Why() string {
 	if p.Reached() >= 1 {
 		return ""
 	}
-	return fmt.Sprintf("all %d assets that can bring something are called; %d of the others draw nothing that could be moved, %d need what they draw by their ready-by or charge now, %d are called by another instruction",
+	return fmt.Sprintf("all %d assets that can bring something are called; %d of the others draw nothing that could be moved, %d need what they draw by their ready-by or charge now, %d are called by another instruction in these half-hours",
 		p.Callable-p.NumNotCalled, p.NumIdle, p.NumNeeded, p.NumBusy)
 }
 

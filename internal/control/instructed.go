@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flexd/internal/engine/charge"
+	"flexd/internal/engine/instruct"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/worker"
@@ -24,16 +25,16 @@ func lockInstructions(ctx context.Context, tx *store.Tx) error {
 }
 
 // call puts the schedules of assets that are called in force, and keeps who they are. One that
-// another instruction has called since they were chosen is left out.
+// another instruction has called for the same half-hours since they were chosen is left out.
 func (d *Service) call(
 	ctx context.Context,
 	tx *store.Tx,
-	id flex.InstructionID,
+	by *flex.Instruction,
 	calls []called,
 ) error {
 	next := make([]store.Replacement, 0, len(calls))
 	of := make([]*called, 0, len(calls))
-	busy, err := tx.CalledNow(ctx)
+	busy, err := tx.CalledIn(ctx, by.Span)
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func (d *Service) call(
 		kept[i] = c.record(untilDone(&next[i].Next))
 	}
 
-	if err := tx.AddCalled(ctx, id, kept); err != nil {
+	if err := tx.AddCalled(ctx, by.ID, kept); err != nil {
 		return fmt.Errorf("keep who is called: %w", err)
 	}
 
@@ -81,6 +82,7 @@ func (c *called) record(sent []flex.Step) store.Called {
 		SiteID:  c.SiteID,
 		Power:   c.from.Power,
 		Cost:    c.offer.Cost,
+		Closed:  c.offer.Closed,
 		Baseline: within(c.Current.Steps, flex.Span{
 			From: c.offer.Problem.From,
 			To:   c.Current.End(),
@@ -219,13 +221,19 @@ func (d *Service) stop(
 	return d.release(ctx, tx, assets)
 }
 
-// release plans assets without the time that an instruction closed.
+// release plans assets that an instruction calls no more without the time that it closed. What others
+// closed stays closed.
 func (d *Service) release(
 	ctx context.Context,
 	tx *store.Tx,
 	assets []flex.AssetID,
 ) error {
 	found, err := tx.ClosedAssets(ctx, assets)
+	if err != nil {
+		return err
+	}
+
+	held, err := tx.ClosedFor(ctx, assets)
 	if err != nil {
 		return err
 	}
@@ -245,7 +253,8 @@ func (d *Service) release(
 		}
 
 		e := inputsAt(p, from)
-		e.Closed = nil
+		others := instruct.Union(nil, held[p.Current.AssetID])
+		e.Closed = instruct.Common(e.Closed, others)
 		e.Ramp = kept(e.Ramp, true) // many cars come back at once
 		problem := problemOf(e, from, ps)
 		plan := s.Solve(&problem)
@@ -362,5 +371,5 @@ func (d *Service) apply(
 		return 0, err
 	}
 
-	return changed, d.call(ctx, tx, in.ID, c.call)
+	return changed, d.call(ctx, tx, in, c.call)
 }

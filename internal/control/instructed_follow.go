@@ -169,7 +169,7 @@ func correct(
 	if !short {
 		return l.release(in), nil
 	}
-	if err := l.scope.readCallables(ctx, tx, in.Scope); err != nil {
+	if err := l.scope.readCallables(ctx, tx, in); err != nil {
 		return nil, err
 	}
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,11 +14,11 @@ import (
 var (
 	_ = law("an instruction ends after it begins and has one target",
 		`SELECT id AS what FROM instruction WHERE to_at <= from_at OR (change_w = 0) = (limit_w IS NULL)`)
-	_ = law("an asset is called by one instruction at a time",
+	_ = law("an asset is called by one instruction at a time, of those whose times meet",
 		`SELECT c.asset_id AS what FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
 		 JOIN called_asset d ON d.asset_id = c.asset_id AND d.instruction_id > c.instruction_id JOIN instruction j ON j.id = d.instruction_id
 		 WHERE c.released_at IS NULL AND d.released_at IS NULL AND i.stopped_at IS NULL AND j.stopped_at IS NULL
-			AND i.made_at < j.to_at AND j.made_at < i.to_at`)
+			AND i.from_at < j.to_at AND j.from_at < i.to_at`)
 	_ = law("who is called is called by an instruction of their organisation",
 		`SELECT c.asset_id AS what FROM called_asset c LEFT JOIN instruction i ON i.id = c.instruction_id WHERE i.id IS NULL OR i.org_id <> c.org_id`)
 )
@@ -209,6 +210,7 @@ type Called struct {
 	ReleasedAt time.Time // zero while it is called
 	Power      flex.Watts
 	Cost       flex.MicroPounds
+	Closed     []flex.Span // the time that it leaves out for the instruction
 	Baseline   []flex.Step // that stood when it was called
 	// that were sent, since it was called too; both begin at one instant
 	Expected []flex.Step
@@ -235,7 +237,7 @@ func (tx *Tx) AddCalled(
 	)
 }
 
-var calledFields = strings.Fields(`instruction_id asset_id site_id org_id called_at power_w cost from_at baseline expected`)
+var calledFields = strings.Fields(`instruction_id asset_id site_id org_id called_at power_w cost from_at baseline expected closed`)
 
 // args appends the values of calledFields.
 func (c *Called) args(
@@ -255,11 +257,26 @@ func (c *Called) args(
 		micros(c.Expected[0].From),
 		writeSteps(c.Baseline),
 		writeSteps(c.Expected),
+		writeClosed(c.Closed),
 	)
 }
 
-// CalledNow returns the assets that an active instruction of the organisation's calls.
-func (tx *Tx) CalledNow(ctx context.Context) (map[flex.AssetID]bool, error) {
+// holds is the condition that an active instruction i keeps an asset c from others: one whose half-hours meet
+// those from $3 to $4. It has one asset's half-hour alone, so that no two pay for it.
+const holds = `c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $2 AND i.to_at > $3 AND i.from_at < $4`
+
+// halfHoursOf is a time rounded out to half-hours, as arguments of holds.
+func halfHoursOf(at flex.Span) []any {
+	last := flex.PeriodAt(at.To.Add(-1))
+	return []any{micros(flex.PeriodAt(at.From).Start()), micros(last.End())}
+}
+
+// CalledIn returns the assets that active instructions of the organisation's call in the half-hours of a
+// span.
+func (tx *Tx) CalledIn(
+	ctx context.Context,
+	span flex.Span,
+) (map[flex.AssetID]bool, error) {
 	called := map[flex.AssetID]bool{}
 	_, err := rows(
 		ctx,
@@ -271,9 +288,8 @@ func (tx *Tx) CalledNow(ctx context.Context) (map[flex.AssetID]bool, error) {
 			return id, err
 		},
 		`SELECT c.asset_id FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
-		WHERE c.org_id = $1 AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $2`,
-		tx.org.Bytes(),
-		micros(tx.now),
+		WHERE c.org_id = $1 AND `+holds,
+		append([]any{tx.org.Bytes(), micros(tx.now)}, halfHoursOf(span)...)...,
 	)
 
 	return called, err
@@ -296,7 +312,7 @@ func (tx *Tx) CalledBy(
 	)
 }
 
-const calledColumns = `c.asset_id, c.site_id, c.called_at, c.released_at, c.power_w, c.cost, c.from_at, c.baseline, c.expected`
+const calledColumns = `c.asset_id, c.site_id, c.called_at, c.released_at, c.power_w, c.cost, c.from_at, c.baseline, c.expected, c.closed`
 
 // scanCalled reads calledColumns, and into dest what is selected beside them.
 func scanCalled(s scanner, dest ...any) (c Called, err error) {
@@ -312,6 +328,7 @@ func scanCalled(s scanner, dest ...any) (c Called, err error) {
 		instant{&from},
 		&baseline,
 		&expected,
+		closedTime{&c.Closed},
 	}, dest...)...)
 	if err != nil {
 		return c, err
@@ -359,19 +376,21 @@ func (tx *Tx) ReleaseCalled(
 type Callable struct {
 	SiteID  flex.SiteID
 	Calls   int  // instructions that called the site
-	Called  bool // by one that is active
+	Called  bool // by one that is active, in the half-hours that are asked for
 	Metered bool // a meter was read lately
 }
 
-// Callables returns what is known of the organisation's plugged-in assets of a scope; a meter was
-// read lately if that was since an instant.
+// Callables returns what is known of the organisation's plugged-in assets of a scope, for a call in a
+// span; a meter was read lately if that was since an instant.
 func (tx *Tx) Callables(
 	ctx context.Context,
 	scope flex.Scope,
+	span flex.Span,
 	since time.Time,
 ) (map[flex.AssetID]*Callable, error) {
 	found := map[flex.AssetID]*Callable{}
-	where, args := scopeWhere(scope, []any{tx.org.Bytes(), micros(tx.now)})
+	asked := append([]any{tx.org.Bytes(), micros(tx.now)}, halfHoursOf(span)...)
+	where, args := scopeWhere(scope, asked)
 	_, err := rows(ctx, tx.conn, func(s scanner) (id flex.AssetID, err error) {
 		c := &Callable{}
 		err = s.Scan(&id, &c.SiteID, &c.Calls, &c.Called)
@@ -380,7 +399,7 @@ func (tx *Tx) Callables(
 		return id, err
 	}, `SELECT s.asset_id, s.site_id, COALESCE(k.calls, 0),
 			EXISTS (SELECT 1 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
-				WHERE c.asset_id = s.asset_id AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $2)
+				WHERE c.asset_id = s.asset_id AND `+holds+`)
 		FROM session s LEFT JOIN (SELECT site_id, count(DISTINCT instruction_id) AS calls FROM called_asset WHERE org_id = $1 GROUP BY site_id) k
 			ON k.site_id = s.site_id
 		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+where, args...)
@@ -431,6 +450,43 @@ func (tx *Tx) ClosedAssets(
 		}
 
 		found = append(found, some...)
+	}
+
+	return found, nil
+}
+
+// closedFor is how long after its end an instruction may have an asset leave time out.
+const closedFor = 48 * time.Hour
+
+// ClosedFor returns what each of some assets leaves out for the instructions that call it.
+func (tx *Tx) ClosedFor(
+	ctx context.Context,
+	assets []flex.AssetID,
+) (map[flex.AssetID][]flex.Span, error) {
+	found := map[flex.AssetID][]flex.Span{}
+	for chunk := range slices.Chunk(assets, outboxChunk) {
+		list, args := in(
+			[]any{tx.org.Bytes(), micros(tx.now.Add(-closedFor))},
+			chunk,
+		)
+
+		_, err := rows(
+			ctx,
+			tx.conn,
+			func(s scanner) (id flex.AssetID, err error) {
+				var closed []flex.Span
+				err = s.Scan(&id, closedTime{&closed})
+				found[id] = append(found[id], closed...)
+
+				return id, err
+			},
+			`SELECT c.asset_id, c.closed FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
+			WHERE c.org_id = $1 AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $2 AND c.asset_id IN `+list,
+			args...,
+		)
+		if err != nil {
+			return nil, err
+		}
 	}
 
 	return found, nil

@@ -122,7 +122,7 @@ type InstructionPreview struct {
 	NumNeeded int `json:"num_needed"`
 	// That draw nothing which could be moved.
 	NumIdle int `json:"num_idle"`
-	// That another instruction calls.
+	// That another instruction calls in the same half-hours.
 	NumBusy   int                   `json:"num_busy"`
 	HalfHours []InstructionHalfHour `json:"half_hours"`
 	// Who is called.

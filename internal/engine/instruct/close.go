@@ -14,10 +14,25 @@ import (
 // are in order and apart; limits that the problem has already are dropped.
 func Close(p charge.Problem, closed []flex.Span) (charge.Problem, charge.Plan) {
 	p.Limits = nil
-	free := charge.Solve(p)
-	p.Limits = limits(&p, closed)
+
+	return closeBeside(p, charge.Solve(p), closed)
+}
+
+// closeBeside closes time of a car beside the limits that its problem has, which stay as they are. Free
+// is its plan by these.
+func closeBeside(
+	p charge.Problem,
+	free charge.Plan,
+	closed []flex.Span,
+) (charge.Problem, charge.Plan) {
+	held := p.Limits
+	p.Limits = both(held, limits(&p, closed))
+	if slices.Equal(p.Limits, held) {
+		return p, free
+	}
+
 	plan := charge.Solve(p)
-	if len(p.Limits) == 0 || !worse(&p, &plan, &free) {
+	if !worse(&p, &plan, &free) {
 		return p, plan
 	}
 
@@ -29,7 +44,8 @@ func Close(p charge.Problem, closed []flex.Span) (charge.Problem, charge.Plan) {
 
 	// More that is kept never makes it worse: the least number of minutes is found by halving.
 	enough := func(kept int) bool {
-		p.Limits = limits(&p, without(closed, first(draws, kept)))
+		left := without(closed, first(draws, kept))
+		p.Limits = both(held, limits(&p, left))
 		plan = charge.Solve(p)
 		return !worse(&p, &plan, &free)
 	}
@@ -45,11 +61,64 @@ func Close(p charge.Problem, closed []flex.Span) (charge.Problem, charge.Plan) {
 	}
 
 	if !enough(low) {
-		p.Limits = nil
+		p.Limits = held
 		return p, free
 	}
 
 	return p, plan
+}
+
+// both are the limits of two lists of closed time.
+func both(a, b []flex.Step) (out []flex.Step) {
+	if len(a) == 0 || len(b) == 0 {
+		return append(a[:len(a):len(a)], b...)
+	}
+
+	for _, s := range Union(spansOf(a), spansOf(b)) {
+		out = append(out, flex.Step{Span: s})
+	}
+
+	return out
+}
+
+func spansOf(steps []flex.Step) (spans []flex.Span) {
+	for _, s := range steps {
+		spans = append(spans, s.Span)
+	}
+
+	return spans
+}
+
+// Union is the time that is in one or the other of two lists of spans, in order and apart.
+func Union(a, b []flex.Span) (out []flex.Span) {
+	all := append(slices.Clone(a), b...)
+	slices.SortFunc(all, func(x, y flex.Span) int { return x.From.Compare(y.From) })
+	for _, s := range all {
+		last := len(out) - 1
+		if last < 0 || out[last].To.Before(s.From) {
+			out = append(out, s)
+			continue
+		}
+
+		if s.To.After(out[last].To) {
+			out[last].To = s.To
+		}
+	}
+
+	return out
+}
+
+// Common is the time that is in both of two lists of spans, each in order and apart.
+func Common(a, b []flex.Span) (out []flex.Span) {
+	for _, s := range a {
+		for _, t := range b {
+			if at := s.Meet(t); !at.Empty() {
+				out = append(out, at)
+			}
+		}
+	}
+
+	return out
 }
 
 // worse reports whether a plan meets less of the need, or takes more from peak time, than

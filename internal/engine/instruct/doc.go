@@ -17,6 +17,9 @@
 // in the hour after the window where it would not have charged anyway, if its need allows that;
 // and after that hour cars come back in turns.
 //
+// A car that another instruction calls at another time stays as it is for that one: what it leaves out
+// is left out still, and the need is met as far as it is without the second call.
+//
 // # Choice
 //
 // Each slot's target is to be reached by the sum of the called cars' changes, each counted with

@@ -20,6 +20,9 @@ type Order struct {
 	Window flex.Span // whole minutes
 	Up     bool      // draw more in it; else less
 	Turn   int       // among the cars that come back, 0 to Returns - 1
+
+	// what the car leaves out already for other instructions, in order and apart; it stays left out
+	Held []flex.Span
 }
 
 // guard is how long after the window a car does not come back.
@@ -29,7 +32,7 @@ func (o Order) guard() time.Duration {
 
 // Offer is what a car would do if it were called.
 type Offer struct {
-	Closed  []flex.Span // the time that it leaves out
+	Closed  []flex.Span // the time that it leaves out for the order, without what was held
 	Problem charge.Problem
 	Plan    charge.Plan
 
@@ -55,9 +58,9 @@ func Drawn(
 	within flex.Span,
 ) (sum charge.Joules) {
 	for _, s := range steps {
-		both := s.Meet(within)
-		if s.Limit > 0 && !both.Empty() {
-			sum += charge.Joules(min(s.Limit, power)) * charge.Joules(both.Len()/time.Second)
+		at := s.Meet(within)
+		if s.Limit > 0 && !at.Empty() {
+			sum += charge.Joules(min(s.Limit, power)) * charge.Joules(at.Len()/time.Second)
 		}
 	}
 
@@ -90,21 +93,17 @@ func Call(o Order, p charge.Problem, standing []flex.Step) Offer {
 // close plans a car that is called. Its need goes before the target, and the target before a late
 // return.
 func (o Order) close(p charge.Problem, standing []flex.Step) (f Offer) {
+	p, free := Close(p, o.Held)
 	for _, guard := range []time.Duration{o.guard(), Guard, 0} {
 		f.Closed = o.closed(&p, standing, guard)
-		f.Problem, f.Plan = Close(p, f.Closed)
-		if o.Up || !yields(&f.Problem, f.Closed) {
-			break
+		f.Problem, f.Plan = closeBeside(p, free, f.Closed)
+		whole := both(p.Limits, limits(&p, f.Closed))
+		if o.Up || slices.Equal(whole, f.Problem.Limits) {
+			break // no need won: all that should be closed is
 		}
 	}
 
 	return f
-}
-
-// yields reports whether a need won: not all that should be closed is.
-func yields(p *charge.Problem, closed []flex.Span) bool {
-	open := p.Limits
-	return !slices.Equal(limits(p, closed), open)
 }
 
 // closed is the time that a car leaves out: the window, and after it the guard where it would
