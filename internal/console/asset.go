@@ -95,12 +95,30 @@ type series struct {
 	Plan     [][3]float64 `json:"plan"`
 	Readings [][3]float64 `json:"readings"` // from, to, average kW
 	ReadyBy  []int64      `json:"ready_by"`
+	Level    level        `json:"level"`
 	Marks    []mark       `json:"marks"`
 	// of the last session in the span
 	Generations []generation `json:"generations"`
 
 	// Curves are the prices that schedules were made on, in the form of Prices, by the curve of a schedule.
 	Curves map[string][][2]any `json:"curves"`
+}
+
+// level is what the asset holds, or how warm it is.
+type level struct {
+	Unit     string   `json:"unit"`     // % or °C
+	Read     [][2]any `json:"read"`     // instant, value
+	Expected [][2]any `json:"expected"` // by the plan in force
+}
+
+// levelPairs are instants with what was held then.
+func levelPairs(levels []control.LevelAt) [][2]any {
+	pairs := make([][2]any, 0, len(levels))
+	for _, l := range levels {
+		pairs = append(pairs, [2]any{l.At.Unix(), round(l.Value, 1)})
+	}
+
+	return pairs
 }
 
 // mark is something that happened.
@@ -168,10 +186,7 @@ func (s *Server) assetSeries(r *request) (view, error) {
 		Generations: []generation{},
 	}
 
-	if p.Battery != nil {
-		out.Plan = triples(batteryDraws(p.Battery))
-	}
-
+	out.addHeld(p)
 	out.addBackground(p)
 
 	for _, l := range storyOf(p) {
@@ -181,6 +196,22 @@ func (s *Server) assetSeries(r *request) (view, error) {
 	out.addGenerations(p)
 
 	return view{json: out}, nil
+}
+
+// addHeld adds what is planned of an asset that nobody plugs in, and what the asset holds.
+func (out *series) addHeld(p *control.Past) {
+	switch {
+	case p.Battery != nil:
+		out.Plan = triples(batteryPlan(p))
+	case p.Asset.Type.Heats():
+		out.Plan = triples(p.Heat)
+	}
+
+	out.Level = level{
+		Unit:     p.Level.Unit,
+		Read:     levelPairs(p.Level.Read),
+		Expected: levelPairs(p.Level.Expected),
+	}
 }
 
 // addGenerations adds the schedules of the last session, and the prices that they were made on.
@@ -268,7 +299,6 @@ func (s *Server) assetNow(r *request) (view, error) {
 		LastDay:     p.Span.To.Add(-time.Second),
 		Chosen:      p.Chosen,
 		Rate:        p.Rate,
-		Show:        cmp.Or(a.Show, "session"),
 		Series:      r.URL.Path + "/series.json",
 		BatteryNote: sentence(p.BatteryNote),
 		Tank:        sentence(p.Tank),
@@ -279,13 +309,7 @@ func (s *Server) assetNow(r *request) (view, error) {
 		page.Series += "?" + r.URL.RawQuery
 	}
 
-	for _, show := range []string{"session", "day", "week", "month"} {
-		page.Ranges = append(page.Ranges, crumb{
-			show,
-			r.URL.Path + "?show=" + show,
-		})
-	}
-
+	page.addRanges(a.Show, r.URL.Path)
 	page.addStory()
 	page.addReason(r)
 
@@ -296,6 +320,19 @@ func (s *Server) assetNow(r *request) (view, error) {
 		data:   page,
 		record: page.json(),
 	}, nil
+}
+
+// addRanges adds which time is shown, and which else may be. Where nobody plugs anything in there is no session.
+func (p *assetPage) addRanges(asked, path string) {
+	ranges := []string{"session", "day", "week", "month"}
+	if !p.Type.Charges() {
+		ranges = ranges[1:]
+	}
+
+	p.Show = cmp.Or(asked, ranges[0])
+	for _, name := range ranges {
+		p.Ranges = append(p.Ranges, crumb{name, path + "?show=" + name})
+	}
 }
 
 // assetJSON is the page for programs.

@@ -74,6 +74,23 @@ func batteryDraws(w *control.BatteryWhy) (draws []control.Draw) {
 	return draws
 }
 
+// batteryPlan is what a battery was asked for by dispatches up to now, and by its plan from then on.
+func batteryPlan(p *control.Past) (draws []control.Draw) {
+	ahead := batteryDraws(p.Battery)
+	for _, o := range p.Dispatches {
+		span := o.Span
+		if len(ahead) > 0 && ahead[0].From.Before(span.To) {
+			span.To = ahead[0].From
+		}
+
+		if !span.Empty() {
+			draws = append(draws, control.Draw{Span: span, KW: o.Power.KW()})
+		}
+	}
+
+	return append(draws, ahead...)
+}
+
 // Saved is what the plan is expected to save against a battery that only covers the home.
 func (w *batteryWhy) Saved() string {
 	return decimals(w.Idle-w.Pence, 1) + " p"

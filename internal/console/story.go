@@ -59,6 +59,8 @@ func storyOf(p *control.Past) (lines []storyLine) {
 		)
 	}
 
+	lines = append(lines, sentLines(p)...)
+
 	slices.SortStableFunc(lines, func(a, b storyLine) int {
 		return a.At.Compare(b.At)
 	})

@@ -70,10 +70,36 @@ type Past struct {
 	BatteryAs   *BatteryWhy // the answer to the question of a battery
 	BatteryNote string      // why there is no plan of a battery
 	Tank        string      // what the plan of a hot-water tank does, or why there is none
+
+	// of a tank or a heat pump: what it draws by its plan, and which that is
+	Heat     []Draw
+	HeatPlan int64
+	HeatMade time.Time
+
+	Dispatches []PastDispatch // what a battery was asked for in the span
+	Sent       []PastPush     // in the span, to what nobody plugs in
+	Level      Level
+	levels     []flex.Reading // what Level was read from
 }
 
 // PastEvent is what a client sent of an asset, and when.
 type PastEvent struct{ store.PastEvent }
+
+// PastDispatch is what a dispatch asked a battery for.
+type PastDispatch struct {
+	IssuedAt time.Time
+	flex.Span
+	Power flex.Watts // positive draws from the grid
+}
+
+// PastPush is a push to an asset that nobody plugs in, and what became of it.
+type PastPush struct {
+	ID         flex.EventID
+	OfDispatch bool  // else of a schedule
+	Generation int64 // of the schedule
+	State      flex.DeliveryState
+	At         time.Time // of the latest attempt, or when it was queued
+}
 
 // PastSchedule is a schedule with what became of its push.
 type PastSchedule struct {
@@ -100,7 +126,13 @@ func (d *Service) Past(ctx context.Context, q PastQuery) (p *Past, err error) {
 		}
 
 		p.OffPeak = p.offPeak()
-		return d.reason(ctx, tx, p, q)
+		if err := d.reason(ctx, tx, p, q); err != nil {
+			return err
+		}
+
+		p.reasonLevel()
+
+		return nil
 	})
 
 	return p, err
@@ -284,6 +316,10 @@ func (p *Past) readSchedules(ctx context.Context, tx *store.Tx) error {
 		return err
 	}
 
+	if !p.Asset.Type.Charges() {
+		return p.readSent(ctx, tx, found)
+	}
+
 	pushes := make(map[flex.EventID]*store.Delivery, len(found))
 	for i := range found {
 		pushes[found[i].ID] = &found[i]
@@ -317,26 +353,6 @@ func (p *Past) readCurves(ctx context.Context, tx *store.Tx) error {
 	}
 
 	return nil
-}
-
-// powerLabels are the readings of an asset that say what it drew.
-var powerLabels = []flex.Label{flex.ChargerEnergy, flex.BatteryInverterPower}
-
-func (p *Past) readReadings(ctx context.Context, tx *store.Tx) (err error) {
-	q := store.ReadingQuery{
-		Assets: []flex.AssetID{p.Asset.ID},
-		Labels: powerLabels,
-	}
-
-	for d := flex.DayAt(p.Span.From); d.Start().Before(p.Span.To); d = d.Add(1) {
-		q.Days = append(q.Days, d)
-	}
-	p.Readings, err = tx.Readings(ctx, q)
-	slices.SortFunc(p.Readings, func(a, b flex.Reading) int {
-		return a.From.Compare(b.From)
-	})
-
-	return err
 }
 
 // offPeak is the off-peak time of the span.
@@ -400,19 +416,6 @@ func (d *Service) reason(
 	answers, err := d.whatIf(ctx, tx, []flex.AssetID{p.Asset.ID}, *q.Suppose)
 	if err == nil {
 		p.Compare = &answers[0]
-	}
-
-	return err
-}
-
-// reasonTank says what a tank's plan does. Where there is none it says why.
-func (p *Past) reasonTank(ctx context.Context, tx *store.Tx) error {
-	x, err := tankInForce(ctx, tx, p.Charging)
-	p.Tank = x.Summary
-
-	if flex.KindOf(err) == flex.NotFound {
-		p.Tank = err.Error()
-		return nil
 	}
 
 	return err
@@ -536,74 +539,4 @@ func DrawsOf(
 func (p *Past) Ahead() []Draw {
 	s := PastSchedule{Schedule: p.Charging.Current}
 	return s.Draws(flex.Span{From: p.Now, To: s.End()})
-}
-
-// Actual returns what was metered.
-func (p *Past) Actual() (draws []Draw) {
-	for _, r := range p.Readings {
-		hours := r.Len().Hours()
-		if hours == 0 {
-			continue
-		}
-
-		kilowatts := float64(r.Value) / 1e6
-		if r.Label == flex.ChargerEnergy {
-			kilowatts /= hours
-		}
-
-		draws = append(draws, Draw{r.Span, kilowatts})
-	}
-
-	return draws
-}
-
-// Took is what the last session's schedules allowed and what was metered of it.
-type Took struct {
-	// as far as there are readings; zero if there are none
-	Until            time.Time
-	Allowed, Metered float64 // kWh
-	// so much less was metered that something after the schedule kept it from charging
-	Less bool
-}
-
-// What a car draws of what it is allowed says whether the schedule or something after it kept
-// it from charging: below the part, where the energy is enough to tell.
-const (
-	tookPart   = 0.5
-	tookEnergy = 0.5 // kWh
-)
-
-// Took compares what the last session's schedules allowed with what was metered of it.
-func (p *Past) Took() (t Took) {
-	s := p.Charging.Session
-	within := flex.Span{From: s.PluggedInAt, To: p.Now}
-
-	if !s.PluggedOutAt.IsZero() {
-		within.To = s.PluggedOutAt
-	}
-
-	var last time.Time
-	for _, l := range p.Actual() { // the half-hour of the plug-in is the session's as a whole
-		if !l.Meet(within).Empty() {
-			last = l.To
-			t.Metered += l.KW * l.Len().Hours()
-		}
-	}
-
-	if last.IsZero() {
-		return t
-	}
-
-	within.To = slices.MinFunc([]time.Time{within.To, last}, time.Time.Compare)
-	t.Until = within.To
-
-	for _, l := range p.Planned() {
-		if part := l.Meet(within); !part.Empty() {
-			t.Allowed += l.KW * part.Len().Hours()
-		}
-	}
-
-	t.Less = t.Allowed >= tookEnergy && t.Metered < tookPart*t.Allowed
-
-	return t
 }

@@ -167,10 +167,9 @@ func tankOf(
 	t := &heatedTank{
 		asset:    asset,
 		charging: c,
-		low:      float64(asset.Heat.Low.Or(TankLow)),
-		high:     float64(asset.Heat.High.Or(TankHigh)),
 		from:     tx.Now().Truncate(time.Second),
 	}
+	t.low, t.high = tankBand(&asset)
 
 	if asset.Power != nil {
 		t.power = *asset.Power
@@ -275,26 +274,12 @@ func (t *heatedTank) moved(
 	level flex.WattHours,
 	at time.Time,
 ) flex.WattHours {
-	p := &tank.Problem{
-		Top:   int(t.capacity),
-		Floor: t.floor(),
-		Init:  int(level),
-	}
-
-	var on []bool
-	spans := spansTo(at.Truncate(time.Second), t.from)
-	if len(spans) == 0 {
+	_, levels := t.course(level, at, t.from)
+	if len(levels) == 0 {
 		return level
 	}
 
-	for _, s := range spans {
-		p.Slots = append(p.Slots, t.slot(s))
-		on = append(on, onAt(t.plan.Steps, s.From))
-	}
-
-	levels := tank.Run(p, on).Level
-
-	return flex.WattHours(levels[len(levels)-1])
+	return levels[len(levels)-1]
 }
 
 // spansTo cuts a time at its half-hours.

@@ -205,11 +205,19 @@ func tankInForce(
 		return x, err
 	}
 
+	return t.inForce(ctx, tx)
+}
+
+// inForce is the plan in force, as tankInForce gives it.
+func (t *heatedTank) inForce(
+	ctx context.Context,
+	tx *store.Tx,
+) (x Explanation, err error) {
 	if why := t.why(); why != "" {
 		return x, flex.Fail(
 			flex.NotFound,
 			"asset %v has no schedule: it is left alone, because %s",
-			c.Asset.ID,
+			t.asset.ID,
 			why,
 		)
 	}
@@ -218,11 +226,11 @@ func tankInForce(
 		return x, flex.Fail(
 			flex.NotFound,
 			"asset %v has no schedule yet: it is planned within a minute",
-			c.Asset.ID,
+			t.asset.ID,
 		)
 	}
 
-	x.AssetID, x.EventID = c.Asset.ID, t.plan.EventID
+	x.AssetID, x.EventID = t.asset.ID, t.plan.EventID
 	x.Generation, x.MadeAt = t.plan.Generation, t.plan.MadeAt
 	x.Steps = t.plan.Steps
 	x.Exact, x.Cause = true, store.CauseInputs
@@ -232,7 +240,7 @@ func tankInForce(
 		x.Summary = t.summary()
 	}
 
-	x.Accepted, err = tx.Accepted(ctx, c.Asset.ID)
+	x.Accepted, err = tx.Accepted(ctx, t.asset.ID)
 
 	return x, err
 }

@@ -344,7 +344,8 @@ func (p *SessionPlan) scan(s scanner) error {
 
 // BatteryOrder is the power that a dispatch asked an asset for.
 type BatteryOrder struct {
-	Asset flex.AssetID
+	Asset    flex.AssetID
+	IssuedAt time.Time
 	flex.Span
 	Power flex.Watts // positive draws from the grid
 }
@@ -360,17 +361,48 @@ func (tx *Tx) BatteryOrders(
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (o BatteryOrder, err error) {
-			err = s.Scan(&o.Asset, instant{&o.From}, instant{&o.To}, &o.Power)
-			return o, err
-		},
-		`SELECT a.asset_id, d.from_at, d.to_at, a.power_w FROM dispatch d JOIN dispatch_asset a ON a.event_id = d.event_id
-		WHERE d.org_id = $1 AND d.from_at >= $4 AND d.from_at < $3 AND d.to_at > $2`,
+		scanOrder,
+		ordersQuery,
 		tx.org.Bytes(),
 		micros(span.From),
 		micros(span.To),
 		micros(span.From.Add(-orderReach)),
 	)
+}
+
+// DispatchesOf returns what dispatches asked an asset for in a span, the first first.
+func (tx *Tx) DispatchesOf(
+	ctx context.Context,
+	asset flex.AssetID,
+	span flex.Span,
+) ([]BatteryOrder, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanOrder,
+		ordersQuery+` AND a.asset_id = $5 ORDER BY d.from_at, d.event_id`,
+		tx.org.Bytes(),
+		micros(span.From),
+		micros(span.To),
+		micros(span.From.Add(-orderReach)),
+		asset.Bytes(),
+	)
+}
+
+const ordersQuery = `SELECT a.asset_id, d.issued_at, d.from_at, d.to_at, a.power_w
+	FROM dispatch d JOIN dispatch_asset a ON a.event_id = d.event_id
+	WHERE d.org_id = $1 AND d.from_at >= $4 AND d.from_at < $3 AND d.to_at > $2`
+
+func scanOrder(s scanner) (o BatteryOrder, err error) {
+	err = s.Scan(
+		&o.Asset,
+		instant{&o.IssuedAt},
+		instant{&o.From},
+		instant{&o.To},
+		&o.Power,
+	)
+
+	return o, err
 }
 
 // Earning is what flex events of an asset that began at an instant brought in, before shares.

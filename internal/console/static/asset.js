@@ -14,7 +14,13 @@ const priced = (pairs) => pairs.filter(([, price]) => price != null).map(([from,
 // may have come since.
 const then = () => (chosen ? priced(shown.curves[chosen.curve] ?? []) : []);
 
-const rows = () => join([priced(shown.prices), then(), shown.plan, shown.readings, chosen?.plan ?? [], supposed ?? []].map(column), shown.from);
+// points are the instants and values of what the asset holds.
+const points = (pairs) => [pairs.map(([at]) => at), pairs.map(([, value]) => value)];
+const held = () => shown.level.read.length + shown.level.expected.length > 0;
+const degrees = (u, v) => (v == null ? "–" : `${v.toFixed(1)} ${shown.level.unit}`);
+const level = (label, stroke, more = {}) => ({ label, stroke, width: 1.75, value: degrees, scale: "level", spanGaps: true, show: held(), ...more });
+
+const rows = () => join([priced(shown.prices), then(), shown.plan, shown.readings, chosen?.plan ?? [], supposed ?? []].map(column).concat([points(shown.level.read), points(shown.level.expected)]), shown.from);
 
 // under draws what lies behind the lines: off-peak time, now, ready-by and the marks.
 const under = (u) => {
@@ -79,8 +85,8 @@ const line = (label, stroke, more = {}) => ({ label, stroke, width: 2, paths: st
 
 const options = () => ({
   height: 380,
-  scales: { x: { time: true, range: () => [shown.from, shown.to] }, kW: { range: (u, lo, hi) => [Math.min(0, lo ?? 0), Math.max((hi ?? 0) * 1.25, 1)] }, price: { auto: true } },
-  axes: [timeAxis(), axis("kW", { scale: "kW" }), axis("£/MWh", { scale: "price", side: 1, grid: { show: false }, stroke: colour("--price") })],
+  scales: { x: { time: true, range: () => [shown.from, shown.to] }, kW: { range: (u, lo, hi) => [Math.min(0, lo ?? 0), Math.max((hi ?? 0) * 1.25, 1)] }, price: { auto: true }, level: { range: (u, lo, hi) => (shown.level.unit === "%" ? [0, 100] : [Math.floor((lo ?? 15) - 1), Math.ceil((hi ?? 25) + 1)]) } },
+  axes: [timeAxis(), axis("kW", { scale: "kW" }), axis("£/MWh", { scale: "price", side: 1, grid: { show: false }, stroke: colour("--price") }), axis(shown.level.unit, { scale: "level", side: 1, grid: { show: false }, stroke: colour("--level"), show: held() && figure.clientWidth > 600 })],
   series: [
     { label: "From", value: (u, v) => (v == null ? "–" : momentText(v)) },
     line("Price", colour("--price"), { scale: "price", width: 1.5, value: (u, v) => (v == null ? "–" : `£${v.toFixed(2)}`) }),
@@ -89,6 +95,8 @@ const options = () => ({
     line("Metered", colour("--actual")),
     line("Replayed", colour("--ink"), { dash: [3, 3], show: chosen != null }),
     line("What if", colour("--mark"), { dash: [8, 4], show: supposed != null }),
+    level(shown.level.unit === "%" ? "State of charge" : "Temperature", colour("--level"), { points: { show: true, size: 5, fill: colour("--level") } }),
+    level(shown.level.unit === "%" ? "State of charge, expected" : "Temperature, expected", colour("--level"), { dash: [5, 4], points: { show: false } }),
   ],
   hooks: { drawClear: [under], draw: [over], setCursor: [nearest] },
 });

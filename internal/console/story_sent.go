@@ -1,0 +1,83 @@
+package console
+
+import (
+	"fmt"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+)
+
+// sentLines tell what was asked of an asset that nobody plugs in: a battery's dispatches, the plan of a tank or a
+// heat pump, and what became of their pushes.
+func sentLines(p *control.Past) (lines []storyLine) {
+	for _, o := range p.Dispatches {
+		lines = append(lines, storyLine{
+			At:   o.IssuedAt,
+			Kind: "schedule",
+			Text: orderText(&o),
+		})
+	}
+
+	if p.HeatPlan > 0 && p.Span.Contains(p.HeatMade) {
+		lines = append(lines, storyLine{
+			At:   p.HeatMade,
+			Kind: "schedule",
+			Text: fmt.Sprintf(
+				"Schedule %d was made: it draws power %s.",
+				p.HeatPlan,
+				hours(p.Heat),
+			),
+		})
+	}
+
+	for i := range p.Sent {
+		lines = append(lines, sentLine(&p.Sent[i]))
+	}
+
+	return lines
+}
+
+// orderText says what a dispatch asked a battery for.
+func orderText(o *control.PastDispatch) string {
+	does := "to draw " + kw(o.Power)
+	switch {
+	case o.Power < 0:
+		does = "to give " + kw(-o.Power)
+	case o.Power == 0:
+		does = "to do nothing"
+	}
+
+	return fmt.Sprintf(
+		"A dispatch asked it %s from %s to %s.",
+		does,
+		clockText(o.From),
+		clockText(o.To),
+	)
+}
+
+// sentLine says what became of a push to an asset that nobody plugs in.
+func sentLine(d *control.PastPush) storyLine {
+	name := fmt.Sprintf("schedule %d", d.Generation)
+	if d.OfDispatch {
+		name = "the dispatch"
+	}
+
+	text := ""
+	switch d.State {
+	case flex.DeliveryAccepted:
+		text = "The client took " + name
+	case flex.DeliveryPending:
+		text = "The client has not taken " + name + " yet"
+	case flex.DeliveryRejected:
+		text = "The client refused " + name
+	default:
+		text = "The client was not sent " + name + ": " + words(d.State)
+	}
+
+	return storyLine{
+		At:   d.At,
+		Kind: "push",
+		Path: "/console/deliveries/" + d.ID.String(),
+		Text: sentence(text),
+	}
+}

@@ -1,0 +1,223 @@
+package control
+
+import (
+	"context"
+	"time"
+
+	"flexd/internal/engine/tank"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Level is what an asset holds, or how warm it is: a battery's or a car's state of charge in %, the temperature of a
+// tank's water or of a heat pump's rooms in °C.
+type Level struct {
+	Unit     string
+	Read     []LevelAt
+	Expected []LevelAt // by the plan in force, from when it was last worked out
+}
+
+// LevelAt is a level at an instant.
+type LevelAt struct {
+	At    time.Time
+	Value float64
+}
+
+// levelLabels are the readings that say what an asset holds.
+func levelLabels(t flex.AssetType) []flex.Label {
+	switch {
+	case t == flex.HeatPump:
+		return []flex.Label{flex.RoomTemperature}
+	case t == flex.HotWaterTank:
+		return []flex.Label{flex.TankTemperature, flex.BatteryStateOfCharge}
+	}
+
+	return []flex.Label{flex.BatteryStateOfCharge, flex.BatteryStoredEnergy}
+}
+
+// reasonLevel says what the asset held, and is expected to hold.
+func (p *Past) reasonLevel() {
+	p.Level.Unit = "%"
+	if p.Asset.Type.Heats() {
+		p.Level.Unit = "°C"
+	}
+
+	var capacity flex.WattHours
+	if p.Asset.Capacity != nil {
+		capacity = *p.Asset.Capacity
+	}
+	if p.Battery != nil {
+		capacity = p.Battery.Capacity
+		p.Level.Expected = p.Battery.levels()
+	}
+
+	for _, r := range p.levels {
+		value, known := levelOf(&r, &p.Asset, capacity)
+		if known {
+			p.Level.Read = append(p.Level.Read, LevelAt{r.To, value})
+		}
+	}
+}
+
+// levelOf is what a reading says an asset holds. Energy is told as a part of the capacity, if that is known, and a
+// tank's charge as the temperature between the ends of its comfort band.
+func levelOf(
+	r *flex.Reading,
+	a *flex.Asset,
+	capacity flex.WattHours,
+) (value float64, known bool) {
+	value = float64(r.Value) / 1e6
+	switch {
+	case r.Label == flex.BatteryStoredEnergy && capacity <= 0:
+		return 0, false
+
+	case r.Label == flex.BatteryStoredEnergy:
+		return 100 * value / capacity.KWh(), true
+
+	case r.Label == flex.BatteryStateOfCharge && a.Type == flex.HotWaterTank:
+		low, high := tankBand(a)
+		return low + value/100*(high-low), true
+	}
+
+	return value, true
+}
+
+// levels is what a battery holds by its plan, in %.
+func (w *BatteryWhy) levels() (levels []LevelAt) {
+	if len(w.Periods) == 0 || w.Capacity <= 0 {
+		return nil
+	}
+
+	add := func(at time.Time, stored flex.WattHours) {
+		part := 100 * float64(stored) / float64(w.Capacity)
+		levels = append(levels, LevelAt{at, part})
+	}
+
+	add(w.Periods[0].Start(), w.Stored)
+	for _, p := range w.Periods {
+		add(p.End(), p.Stored)
+	}
+
+	return levels
+}
+
+// reasonTank says what the plan of a tank or a heat pump does. Where there is none it says why.
+func (p *Past) reasonTank(ctx context.Context, tx *store.Tx) error {
+	t, err := tankOf(ctx, tx, p.Charging)
+	if err != nil {
+		return err
+	}
+
+	x, err := t.inForce(ctx, tx)
+	p.Tank = x.Summary
+	if flex.KindOf(err) == flex.NotFound {
+		p.Tank = err.Error()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+
+	for _, d := range t.plan.Draws() {
+		p.Heat = append(p.Heat, Draw{d.Span, d.Power.KW()})
+	}
+
+	p.HeatMade = x.MadeAt
+	p.HeatPlan = x.Generation
+	p.Level.Expected = t.expected()
+
+	return nil
+}
+
+// expected is how warm the plan in force keeps a tank's water or a heat pump's rooms.
+func (t *heatedTank) expected() (levels []LevelAt) {
+	add := func(at time.Time, value float64) {
+		levels = append(levels, LevelAt{at, value})
+	}
+
+	if room := t.plan.Room; room != nil {
+		add(t.plan.StoredAt, room.Temp)
+		for i := range room.Course {
+			add(room.Course[i].End(), room.Course[i].Temp)
+		}
+
+		return levels
+	}
+
+	degrees := func(stored flex.WattHours) float64 {
+		return t.low + float64(stored)/float64(t.capacity)*(t.high-t.low)
+	}
+
+	add(t.plan.StoredAt, degrees(t.plan.Stored))
+	spans, stored := t.course(t.plan.Stored, t.plan.StoredAt, t.plan.End())
+	for i, s := range spans {
+		add(s.To, degrees(stored[i]))
+	}
+
+	return levels
+}
+
+// course is what the tank holds at the end of each part of a time that held some when it began, if it did what it
+// was sent.
+func (t *heatedTank) course(
+	level flex.WattHours,
+	from, to time.Time,
+) (spans []flex.Span, levels []flex.WattHours) {
+	p := &tank.Problem{
+		Top:   int(t.capacity),
+		Floor: t.floor(),
+		Init:  int(level),
+	}
+
+	var on []bool
+	spans = spansTo(from.Truncate(time.Second), to)
+	if len(spans) == 0 {
+		return nil, nil
+	}
+
+	for _, s := range spans {
+		p.Slots = append(p.Slots, t.slot(s))
+		on = append(on, onAt(t.plan.Steps, s.From))
+	}
+
+	for _, l := range tank.Run(p, on).Level {
+		levels = append(levels, flex.WattHours(l))
+	}
+
+	return spans, levels
+}
+
+// tankBand is a tank's comfort band in degrees.
+func tankBand(a *flex.Asset) (low, high float64) {
+	return float64(a.Heat.Low.Or(TankLow)), float64(a.Heat.High.Or(TankHigh))
+}
+
+// readSent reads what was asked of an asset that nobody plugs in, and what became of its pushes.
+func (p *Past) readSent(
+	ctx context.Context,
+	tx *store.Tx,
+	pushes []store.Delivery,
+) error {
+	for _, d := range pushes {
+		if p.Span.Contains(d.QueuedAt) {
+			p.Sent = append(p.Sent, PastPush{
+				ID:         d.ID,
+				OfDispatch: d.Kind == store.DispatchPush,
+				Generation: d.Generation,
+				State:      d.State,
+				At:         later(d.QueuedAt, d.Last.At),
+			})
+		}
+	}
+
+	orders, err := tx.DispatchesOf(ctx, p.Asset.ID, p.Span)
+	for _, o := range orders {
+		p.Dispatches = append(p.Dispatches, PastDispatch{
+			IssuedAt: o.IssuedAt,
+			Span:     o.Span,
+			Power:    o.Power,
+		})
+	}
+
+	return err
+}

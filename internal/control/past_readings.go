@@ -1,0 +1,112 @@
+package control
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// powerLabels are the readings of an asset that say what it drew.
+var powerLabels = []flex.Label{
+	flex.ChargerEnergy,
+	flex.BatteryInverterPower,
+	flex.HeatPower,
+}
+
+func (p *Past) readReadings(ctx context.Context, tx *store.Tx) error {
+	q := store.ReadingQuery{
+		Assets: []flex.AssetID{p.Asset.ID},
+		Labels: slices.Concat(powerLabels, levelLabels(p.Asset.Type)),
+	}
+
+	for d := flex.DayAt(p.Span.From); d.Start().Before(p.Span.To); d = d.Add(1) {
+		q.Days = append(q.Days, d)
+	}
+	found, err := tx.Readings(ctx, q)
+	slices.SortFunc(found, func(a, b flex.Reading) int {
+		return a.From.Compare(b.From)
+	})
+
+	for _, r := range found {
+		if slices.Contains(powerLabels, r.Label) {
+			p.Readings = append(p.Readings, r)
+		} else {
+			p.levels = append(p.levels, r)
+		}
+	}
+
+	return err
+}
+
+// Actual returns what was metered.
+func (p *Past) Actual() (draws []Draw) {
+	for _, r := range p.Readings {
+		hours := r.Len().Hours()
+		if hours == 0 {
+			continue
+		}
+
+		kilowatts := float64(r.Value) / 1e6
+		if r.Label == flex.ChargerEnergy {
+			kilowatts /= hours
+		}
+
+		draws = append(draws, Draw{r.Span, kilowatts})
+	}
+
+	return draws
+}
+
+// Took is what the last session's schedules allowed and what was metered of it.
+type Took struct {
+	// as far as there are readings; zero if there are none
+	Until            time.Time
+	Allowed, Metered float64 // kWh
+	// so much less was metered that something after the schedule kept it from charging
+	Less bool
+}
+
+// What a car draws of what it is allowed says whether the schedule or something after it kept
+// it from charging: below the part, where the energy is enough to tell.
+const (
+	tookPart   = 0.5
+	tookEnergy = 0.5 // kWh
+)
+
+// Took compares what the last session's schedules allowed with what was metered of it.
+func (p *Past) Took() (t Took) {
+	s := p.Charging.Session
+	within := flex.Span{From: s.PluggedInAt, To: p.Now}
+
+	if !s.PluggedOutAt.IsZero() {
+		within.To = s.PluggedOutAt
+	}
+
+	var last time.Time
+	for _, l := range p.Actual() { // the half-hour of the plug-in is the session's as a whole
+		if !l.Meet(within).Empty() {
+			last = l.To
+			t.Metered += l.KW * l.Len().Hours()
+		}
+	}
+
+	if last.IsZero() {
+		return t
+	}
+
+	within.To = slices.MinFunc([]time.Time{within.To, last}, time.Time.Compare)
+	t.Until = within.To
+
+	for _, l := range p.Planned() {
+		if part := l.Meet(within); !part.Empty() {
+			t.Allowed += l.KW * part.Len().Hours()
+		}
+	}
+
+	t.Less = t.Allowed >= tookEnergy && t.Metered < tookPart*t.Allowed
+
+	return t
+}
