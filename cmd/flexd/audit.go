@@ -81,8 +81,16 @@ func (a *auditList) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	return list(c, a.JSON, rows, "AT\tWHO\tFROM\tACT\tON\tOUTCOME", func(r actRow) []any {
-		return []any{r.At, r.Who, r.Source, r.Act, r.Subject, r.Outcome}
+	return list(c, a.JSON, rows, "AT\tWHO\tFROM\tACT\tON\tOUTCOME\tDETAIL", func(r actRow) []any {
+		return []any{
+			r.At,
+			r.Who,
+			r.Source,
+			r.Act,
+			r.Subject,
+			r.Outcome,
+			plainLine(r.Detail),
+		}
 	})
 }
 

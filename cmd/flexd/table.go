@@ -5,6 +5,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 )
 
 // list prints rows as one JSON document, or as a table: a heading, its columns apart by tabs, and
@@ -66,4 +67,17 @@ func cellText(cell any) string {
 	}
 
 	return fmt.Sprint(cell)
+}
+
+// plainLine is a text that somebody else wrote, in one line of a terminal: what is no mark on paper is a blank.
+func plainLine(text string) string {
+	blank := func(r rune) rune {
+		if unicode.IsGraphic(r) {
+			return r
+		}
+
+		return ' '
+	}
+
+	return strings.Join(strings.Fields(strings.Map(blank, text)), " ")
 }
