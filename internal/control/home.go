@@ -295,7 +295,7 @@ func (s *homeAhead) around(m *meter, power flex.Watts) {
 }
 
 // meterBeside reads what passes the meter of a battery's or a tank's site beside it. It is nil where nothing
-// does that anybody plans: such a battery is planned by itself.
+// does that anybody plans and what the connection carries was never set: such a battery is planned by itself.
 func (d *Service) meterBeside(
 	ctx context.Context,
 	tx *store.Tx,
@@ -329,12 +329,12 @@ func (d *Service) meterBeside(
 		}
 	}
 
-	if !beside {
-		return nil, nil
-	}
-
 	if err := m.readSite(ctx, tx, asset.SiteID); err != nil {
 		return nil, err
+	}
+
+	if !beside && !m.supply.Set {
+		return nil, nil
 	}
 
 	if err := m.addCars(ctx, tx, asset.SiteID); err != nil {

@@ -306,6 +306,28 @@ func TestHome_Export(t *testing.T) {
 	})
 }
 
+// A battery that is alone at its site keeps the export limit too.
+func TestHome_ExportAlone(t *testing.T) {
+	one(t, "2026-01-14T18:00:00Z", func(h *fixture) {
+		id := h.homeSite()
+		h.Exec(`UPDATE asset SET type = 'pv inverter' WHERE site_id = $1 AND type = 'charger'`, h.site.Bytes())
+		h.Exec(`UPDATE site SET supply_set = TRUE, import_w = 23000, export_w = 0 WHERE id = $1`, h.site.Bytes())
+		h.tariff(id, flex.Tariff{Zone: "Europe/London", Type: flex.DynamicTariff})
+		prices := slices.Repeat([]float64{200}, 60)
+		for i := range 4 {
+			prices[2+i] = 900 // 19:00
+		}
+
+		h.publish("2026-01-14T18:00:00Z", prices...)
+		h.runBatteries()
+		for _, m := range h.modes(id) {
+			if m.Mode == battery.ModeDischarge {
+				t.Errorf("behind an export limit of 0 it is told %v from %v on", m.Mode, m.From)
+			}
+		}
+	})
+}
+
 // ahead lays the site's plans beside each other: what is drawn together keeps the fuse, and each
 // sentence names what the battery waits for.
 func (h *fixture) ahead(fuse float64) {
