@@ -16,6 +16,8 @@ const (
 	// DischargeMinSaving is what discharging must save, in pence, for a car to be discharged at all, or otherwise than
 	// before.
 	DischargeMinSaving = 2.0
+	// DischargeTurn is what one more time of giving after charging counts beside the wear, in pence.
+	DischargeTurn = 1.0
 	// chargeReadBefore is how long before its plug-in a car's state of charge may have been read.
 	chargeReadBefore = 10 * time.Minute
 )

@@ -101,7 +101,7 @@ func noGain(q *discharge.Problem) string {
 	free := *q
 	free.Reserve = 0
 
-	if plan := discharge.Solve(&free); plan.Saves >= DischargeMinSaving {
+	if plan := discharge.Solve(&free); plan.Worth(&free) >= DischargeMinSaving {
 		return dischargeReserve
 	}
 
@@ -125,7 +125,7 @@ func (d *Service) solveDischarge(
 		return nil
 	}
 
-	if plan.Saves >= DischargeMinSaving {
+	if plan.Worth(q) >= DischargeMinSaving {
 		note(to, q, &plan)
 
 		return givingBeside(q, &plan, &c.Current)
@@ -228,6 +228,7 @@ func dischargeProblem(
 		Capacity: float64(own.Capacity),
 		Reserve:  float64(own.Reserve),
 		Wear:     own.Wear,
+		Turn:     DischargeTurn,
 	}
 
 	if p.Exact {

@@ -16,6 +16,9 @@
 // Package site plans it (a car by itself: see there), with a bound. Its energies become times of full power when
 // it charges, rounded up to the minute, and constant powers when it gives, rounded down to 10 W: so the car holds what
 // the plan says or more. Both schedules are then played step by step, and what the plan saves is the difference.
+//
+// A car that gives in turns, charging between them, is planned a second time with a cost of each time that it begins to charge
+// (Problem.Turn), and of the two plans the one is taken that costs less with its turns counted. The bound is that of costs alone.
 package discharge
 
 import (
@@ -62,6 +65,8 @@ type Problem struct {
 	Stored, Capacity, Reserve float64
 	Rates                     []Rate // of each half-hour, in order and without a gap
 	Wear                      float64
+	// what one more time of charging counts where the car gives in turns, in pence: it has a plan with fewer turns be preferred
+	Turn float64
 }
 
 // Plan is what the car does.
@@ -92,24 +97,80 @@ func Solve(p *Problem) Plan {
 		return none
 	}
 
+	problem := p.siteOf(slots, alone.End)
+	plan, bound := p.planBy(problem, slots, &alone)
+	none.Bound = min(alone.Cost, bound)
+
+	if p.Turn > 0 && plan.Turns() > 1 {
+		problem.Cars[0].StartCost = p.Turn
+		fewer, _ := p.planBy(problem, slots, &alone)
+
+		if len(fewer.Gives) > 0 && fewer.counted(p) < plan.counted(p) {
+			plan = fewer
+		}
+	}
+
+	if len(plan.Gives) == 0 {
+		return none
+	}
+
+	plan.Bound = none.Bound
+
+	return plan
+}
+
+// planBy plans the site of the car alone, and says what no plan costs less than. Without gives nothing was found that holds.
+func (p *Problem) planBy(
+	problem *site.Problem,
+	slots []slot,
+	alone *Course,
+) (plan Plan, bound float64) {
 	var found site.Plan
 	solver := site.Solver{Limit: pivots}
-	problem := p.siteOf(slots, alone.End)
 	result := solver.Solve(problem, &found)
 
 	if len(found.Car) == 0 {
-		return none
+		return Plan{}, alone.Cost
 	}
 
-	none.Bound = min(alone.Cost, result.Bound-p.ordered(slots))
-	plan := p.planOf(slots, found.Car[0])
-	plan.Bound = none.Bound
+	plan = p.planOf(slots, found.Car[0])
 
-	if len(plan.Gives) == 0 || !p.beside(&plan, &alone) {
-		return none
+	if len(plan.Gives) == 0 || !p.beside(&plan, alone) {
+		plan = Plan{}
 	}
 
-	return plan
+	return plan, result.Bound - p.ordered(slots)
+}
+
+// Turns is how often the car begins to give: after what it took before, or at first.
+func (plan *Plan) Turns() (turns int) {
+	var last time.Time
+
+	for _, give := range plan.Gives {
+		taken := slices.ContainsFunc(plan.Steps, func(s flex.Step) bool {
+			between := flex.Span{From: last, To: give.From}
+
+			return s.Limit > 0 && !s.Meet(between).Empty()
+		})
+
+		if turns == 0 || taken {
+			turns++
+		}
+
+		last = give.To
+	}
+
+	return turns
+}
+
+// counted is what a plan costs with its turns, the first of which is free.
+func (plan *Plan) counted(p *Problem) float64 {
+	return plan.Cost + p.Turn*float64(max(0, plan.Turns()-1))
+}
+
+// Worth is what a plan saves, less what its turns after the first count.
+func (plan *Plan) Worth(p *Problem) float64 {
+	return plan.Saves - (plan.counted(p) - plan.Cost)
 }
 
 // planOf turns energies in kWh into a plan.

@@ -225,6 +225,48 @@ func TestSolve_Random(t *testing.T) {
 	t.Logf("%d cars give, and save %.1f p on the mean", given, saved/float64(given))
 }
 
+// TestSolve_Turns has a car that could give and charge in turns for a small gain at one price do so seldom, and lose no more by
+// that than the turns that it leaves out count.
+func TestSolve_Turns(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 3))
+	more, fewer := 0, 0
+
+	for i := range 60 {
+		p, _ := randomCar(r, 24)
+		p.Open, p.Wear = nil, 0
+		p.Capacity, p.Reserve = 20_000, 4_000
+		p.Stored, p.Charge, p.Most = 12_000, 7000, 7000
+
+		for k := range p.Rates {
+			p.Rates[k].Buy, p.Rates[k].Sell = 20, 26+2*r.Float64()
+			p.Open = append(p.Open, p.Rates[k].Span())
+		}
+
+		p.Alone = alone(p, p.Stored+2000)
+		free := discharge.Solve(p)
+		p.Turn = 2
+		plan := discharge.Solve(p)
+		turns := func(q *discharge.Plan) float64 { return p.Turn * float64(max(0, q.Turns()-1)) }
+
+		if err := checked(p, &plan); err != nil {
+			t.Fatalf("car %d: %v", i, err)
+		}
+
+		if plan.Cost+turns(&plan) > free.Cost+turns(&free)+1e-9 || plan.Cost < plan.Bound-1e-6 {
+			t.Errorf("car %d: %g p in %d turns, %g p in %d", i, plan.Cost, plan.Turns(), free.Cost, free.Turns())
+		}
+
+		more += free.Turns()
+		fewer += plan.Turns()
+	}
+
+	if more < 120 || fewer >= more {
+		t.Errorf("%d turns where they count, %d where not", fewer, more)
+	}
+
+	t.Logf("%d turns where they count, %d where not", fewer, more)
+}
+
 // TestSolve_Planted has the check refuse a plan that gives longer, charges less, gives more than may be exported, or takes
 // where it gives.
 func TestSolve_Planted(t *testing.T) {
