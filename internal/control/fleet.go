@@ -83,6 +83,11 @@ func (d *Service) planUnderLock(
 			return err
 		}
 
+		// A large fleet takes seconds to plan, without a statement between.
+		if err := tx.MayPause(ctx); err != nil {
+			return err
+		}
+
 		f, err := d.draftFleet(ctx, tx)
 		if err != nil {
 			return err

@@ -301,32 +301,10 @@ func (d *Service) meterBeside(
 	tx *store.Tx,
 	asset *flex.Asset,
 ) (*meter, error) {
-	all, err := tx.AssetsOf(ctx, asset.SiteID)
-	if err != nil {
-		return nil, err
-	}
-
 	m := &meter{}
-	m.may, err = tanksAt(ctx, tx, asset.SiteID, asset.ID)
+	beside, err := m.addOthers(ctx, tx, asset)
 	if err != nil {
 		return nil, err
-	}
-
-	beside := len(m.may) > 0 || asset.Type.Heats()
-	for _, a := range all {
-		other := a.Type == flex.Battery && a.ID != asset.ID
-		beside = beside || other || a.Type.Charges()
-
-		if other {
-			o, err := tx.Battery(ctx, a.ID)
-			if err != nil {
-				return nil, err
-			}
-			m.may = append(m.may, draws{
-				lists: [][]flex.Step{charges(&o)},
-				power: o.Power(),
-			})
-		}
 	}
 
 	if err := m.readSite(ctx, tx, asset.SiteID); err != nil {
@@ -342,6 +320,45 @@ func (d *Service) meterBeside(
 	}
 
 	return m, nil
+}
+
+// addOthers reads what the tanks and the other batteries of a battery's or a tank's site may draw. It reports
+// whether anything at the site is planned beside it.
+func (m *meter) addOthers(
+	ctx context.Context,
+	tx *store.Tx,
+	asset *flex.Asset,
+) (beside bool, err error) {
+	all, err := tx.AssetsOf(ctx, asset.SiteID)
+	if err != nil {
+		return false, err
+	}
+
+	m.may, err = tanksAt(ctx, tx, asset.SiteID, asset.ID)
+	if err != nil {
+		return false, err
+	}
+
+	beside = len(m.may) > 0 || asset.Type.Heats()
+	for _, a := range all {
+		other := a.Type == flex.Battery && a.ID != asset.ID
+		beside = beside || other || a.Type.Charges()
+		if !other {
+			continue
+		}
+
+		o, err := tx.Battery(ctx, a.ID)
+		if err != nil {
+			return false, err
+		}
+
+		m.may = append(m.may, draws{
+			lists: [][]flex.Step{charges(&o)},
+			power: o.Power(),
+		})
+	}
+
+	return beside, nil
 }
 
 // readSite reads what a site's connection carries, and what the home itself draws under it.

@@ -417,12 +417,12 @@ const beginMax = 3
 const pauseMax = 5 * time.Second
 
 // MayPause lets the transaction wait for its next statement as long as it likes, for what reads a
-// file meanwhile.
-func (all *All) MayPause(ctx context.Context) error {
-	if all.db.sqlite != nil {
+// file or plans a fleet meanwhile.
+func (c conn) MayPause(ctx context.Context) error {
+	if c.db.sqlite != nil {
 		return nil
 	}
-	_, err := all.exec(ctx, `SET LOCAL idle_in_transaction_session_timeout = 0`)
+	_, err := c.exec(ctx, `SET LOCAL idle_in_transaction_session_timeout = 0`)
 
 	return err
 }
