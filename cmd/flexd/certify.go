@@ -18,7 +18,7 @@ import (
 type certify struct {
 	Endpoint string `help:"URL of the endpoint; {asset_id}, {external_id} and {site_id} are filled in." required:"" placeholder:"URL"`
 	Secret   string `help:"Secret that the endpoint verifies with, whsec_ and base64." required:"" placeholder:"S"`
-	Bare     bool   `help:"Send only the charging profile, in the endpoint's registered form."`
+	Bare     bool   `help:"Send only the charging profile, as to an endpoint that is registered as bare."`
 	Nulls    bool   `help:"Write members without a value as null, as the endpoint was registered to get them."`
 	JSON     bool   `help:"Print as JSON." name:"json"`
 }

@@ -45,7 +45,7 @@ type commands struct {
 	Completion completion        `cmd:"" group:"start" help:"Print a script that has a shell complete commands and flags; in ~/.bashrc: source <(flexd completion bash)"`
 	Serve      serve             `cmd:"" group:"start" help:"Answer the interface, plan, push and settle, until stopped."`
 	Org        org               `cmd:"" group:"people" help:"Organisations and their credentials."`
-	Credential credentialCommand `cmd:"" group:"people" help:"Credentials of organisations: add, roll, limit, revoke."`
+	Credential credentialCommand `cmd:"" group:"people" help:"Credentials of organisations: list, add, roll, limit, bind, revoke."`
 	Operator   operator          `cmd:"" group:"people" help:"People who may use the console."`
 	Audit      auditCommand      `cmd:"" group:"people" help:"The audit log: list and export people's actions, and verify that none was changed."`
 	Halt       halt              `cmd:"" group:"fleet" help:"Stop all pushes on every process, or a part of them, within a second."`

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,11 +40,26 @@ type actChoice struct {
 	Label string
 }
 
-// actChoices are the actions in the order in which they are offered.
-func actChoices() (choices []actChoice) {
+// ofCars are the actions that are refused for other assets than chargers and cars.
+var ofCars = []selection.Kind{
+	selection.Replan,
+	selection.Release,
+	selection.ChargeNow,
+	selection.ReadyBy,
+}
+
+// actChoices are the actions in the order in which they are offered: those that an asset of a type can have, or all
+// for a selection, whose type is nil.
+func actChoices(of any) (choices []actChoice) {
+	t, one := of.(flex.AssetType)
 	for _, k := range selection.Kinds {
+		if one && !t.Charges() && slices.Contains(ofCars, k) {
+			continue
+		}
+
 		choices = append(choices, actChoice{k, actLabels[k]})
 	}
+
 	return choices
 }
 

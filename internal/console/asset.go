@@ -201,7 +201,7 @@ func (s *Server) assetSeries(r *request) (view, error) {
 // addHeld adds what is planned of an asset that nobody plugs in, and what the asset holds.
 func (out *series) addHeld(p *control.Past) {
 	switch {
-	case p.Battery != nil:
+	case p.Asset.Type == flex.Battery:
 		out.Plan = triples(batteryPlan(p))
 	case p.Asset.Type.Heats():
 		out.Plan = triples(p.Heat)

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,6 +97,10 @@ func TestAsset_Heat(t *testing.T) {
 			page := d.page("/console/assets/" + id.String())
 			d.wants(page, []string{"Why the tank does this", "Why the tank does this", "Why the heat pump does this"}[i])
 			d.wants(page, "Schedule 1 was made: it draws power from", "The client took schedule 1.", `aria-current="true">day</a>`)
+			d.wants(page, ">Exclude from control</option>")
+			if strings.Contains(page, ">Charge now</option>") || strings.Contains(page, "to change ready-by") {
+				t.Errorf("heater %d is offered what is for cars", i)
+			}
 		}
 
 		taken := d.series("/console/assets/" + heaters[0].String() + "/series.json").Readings
@@ -170,6 +175,13 @@ func TestAsset_Charge(t *testing.T) {
 		}
 
 		d.wants(d.page("/console/assets/"+battery.String()), "A dispatch asked it to give 2.5 kW from 19:30 to 20:30.")
+
+		// a battery that cannot be planned is asked by dispatches alone
+		s.Exec(`UPDATE asset SET capacity_wh = NULL WHERE id = $1`, battery.Bytes())
+		plan = d.series("/console/assets/" + battery.String() + "/series.json").Plan
+		if len(plan) != 1 || plan[0] != [3]float64{begins, ends, -2.5} {
+			t.Errorf("without a plan of its own the battery was asked %v", plan)
+		}
 	})
 }
 

@@ -76,7 +76,11 @@ func batteryDraws(w *control.BatteryWhy) (draws []control.Draw) {
 
 // batteryPlan is what a battery was asked for by dispatches up to now, and by its plan from then on.
 func batteryPlan(p *control.Past) (draws []control.Draw) {
-	ahead := batteryDraws(p.Battery)
+	var ahead []control.Draw
+	if p.Battery != nil {
+		ahead = batteryDraws(p.Battery)
+	}
+
 	for _, o := range p.Dispatches {
 		span := o.Span
 		if len(ahead) > 0 && ahead[0].From.Before(span.To) {

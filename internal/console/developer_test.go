@@ -59,7 +59,7 @@ func TestDeveloper(t *testing.T) {
 		}
 		print := strings.Repeat("AB:", 31) + "AB"
 		bind := base + "/credentials/bind"
-		d.wants(d.post(bind, url.Values{"username": {"robot"}, "certificates": {print + "\n" + strings.Repeat("c", 64)}}), "with these certificates alone", strings.Repeat("ab", 32)+" "+strings.Repeat("c", 64))
+		d.wants(d.post(bind, url.Values{"username": {"robot"}, "certificates": {print + "\n" + strings.Repeat("c", 64)}}), "need one of them", strings.Repeat("ab", 32)+" "+strings.Repeat("c", 64))
 		if _, err := d.access.Login(t.Context(), "robot", flex.Secret(secret), "here"); flex.KindOf(err) != flex.Unauthorized {
 			t.Errorf("bound to certificates, and let in without: %v", err)
 		}

@@ -327,7 +327,7 @@ var doneText = map[string]string{
 	"turned":      "The clock is turned, and all that was due on the way is done.",
 	"plugged":     "A car is plugged in.",
 	"unplugged":   "The car is unplugged.",
-	"certified":   "The credential and its tokens are of use with these certificates alone; without any, with all.",
+	"certified":   "The certificates are set: the credential and its tokens need one of them. If you gave none, no certificate is asked for.",
 	"revoked":     "The credential is revoked; its tokens stop working now.",
 	"decided":     "The decision is taken.",
 	"overrode":    "The check of the name is overridden: another operator may approve the withdrawal.",

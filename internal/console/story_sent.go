@@ -70,8 +70,13 @@ func sentLine(d *control.PastPush) storyLine {
 		text = "The client has not taken " + name + " yet"
 	case flex.DeliveryRejected:
 		text = "The client refused " + name
+
+	case flex.DeliverySuperseded:
+		text = name + " was not taken before a newer one took its place"
+	case flex.DeliveryExpired:
+		text = name + " was over before the client took it"
 	default:
-		text = "The client was not sent " + name + ": " + words(d.State)
+		text = name + " was taken back before the client took it"
 	}
 
 	return storyLine{
