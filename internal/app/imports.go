@@ -30,7 +30,7 @@ func (h *App) ImportMeters(
 	progress func(n int),
 ) (n int, err error) {
 	err = h.DB.WriteAll(ctx, func(all *store.All) error {
-		if err := all.MayPause(ctx); err != nil {
+		if err := all.MayPause(ctx, 0); err != nil {
 			return err
 		}
 

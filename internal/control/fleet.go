@@ -84,7 +84,7 @@ func (d *Service) planUnderLock(
 		}
 
 		// A large fleet takes seconds to plan, without a statement between.
-		if err := tx.MayPause(ctx); err != nil {
+		if err := tx.MayPause(ctx, store.PlanPause); err != nil {
 			return err
 		}
 

@@ -216,7 +216,7 @@ func problemOf(
 	p.Need += allowance(&e, &p)
 	p = spreadOut(p, e.Ramp)
 	if len(e.Closed) > 0 {
-		p, _ = instruct.Close(p, e.Closed)
+		p, _ = instruct.CloseBeside(p, charge.Solve(p), e.Closed)
 	}
 
 	return p

@@ -405,6 +405,11 @@ func (p *Preview) offer(
 		quality:  instruct.Quality(at.Taken, known.Metered),
 	}
 
+	if order.Up {
+		// No other instruction has these half-hours: what is closed there is the rebound of one.
+		c.from.Closed = instruct.Without(c.from.Closed, []flex.Span{order.Window})
+	}
+
 	order.Held = c.from.Closed
 	c.offer = instruct.Call(
 		order,

@@ -16,6 +16,11 @@ import (
 // lockInstructions has whoever changes an organisation's instructions, or its caps, wait for each
 // other.
 func lockInstructions(ctx context.Context, tx *store.Tx) error {
+	// Who is called is planned between two statements.
+	if err := tx.MayPause(ctx, store.PlanPause); err != nil {
+		return err
+	}
+
 	if err := tx.LockOrg(ctx); err != nil {
 		return err
 	}

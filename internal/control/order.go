@@ -55,7 +55,7 @@ func (d *Service) SendOrdersOf(
 			return d.sendOrder(ctx, tx, o)
 		})
 
-		why, isRefused := errors.AsType[*flex.Error](err)
+		why, isRefused := refusal(err)
 		if isRefused && o.State == store.ADRWaiting {
 			err = d.refuseOrder(ctx, org, o, why)
 		}
@@ -66,6 +66,14 @@ func (d *Service) SendOrdersOf(
 	}
 
 	return r, err
+}
+
+// refusal is why something was refused for good. A database that does not answer refuses nothing: it is tried
+// again.
+func refusal(err error) (why *flex.Error, ok bool) {
+	why, ok = errors.AsType[*flex.Error](err)
+
+	return why, ok && why.Kind != flex.Unavailable
 }
 
 // stopOrder stops the instruction of an order that was withdrawn, or forgets its limit.

@@ -500,7 +500,7 @@ func (d *Service) sendProduct(
 		return err
 	})
 
-	why, isRefused := errors.AsType[*flex.Error](err)
+	why, isRefused := refusal(err)
 	if errors.Is(err, errProductGone) {
 		return nil
 	}

@@ -48,7 +48,7 @@ func (c *charger) apply(ctx context.Context, n *connector) error {
 	case errors.Is(err, errLinkLost):
 		return errAgain
 	case err != nil:
-		return c.failed(n, o.p, err)
+		return c.failed(n, o, err)
 	case f.steps == nil: // it has ended
 		c.finish(n, o.p, func() { o.p.over = true })
 		return nil
@@ -174,7 +174,8 @@ func (c *charger) finish(n *connector, p *wanted, f func()) {
 }
 
 // failed counts an attempt that was not answered.
-func (c *charger) failed(n *connector, p *wanted, err error) error {
+func (c *charger) failed(n *connector, o order, err error) error {
+	p := o.p
 	c.b.Log.Warn(
 		"a profile did not reach its charger",
 		"charger",
@@ -190,8 +191,14 @@ func (c *charger) failed(n *connector, p *wanted, err error) error {
 	over := false
 	c.finish(n, p, func() {
 		p.tries++
-		p.over = p.tries >= triesMax
-		over = p.over
+		over = p.tries >= triesMax
+		if over && o.gives { // it may answer what has no setpoints
+			n.keepsAll = true
+			p.tries = 0
+			over = false
+		}
+
+		p.over = over
 	})
 
 	if over {

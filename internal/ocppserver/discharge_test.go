@@ -26,7 +26,7 @@ type giver struct {
 	*street
 	conn      *websocket.Conn
 	enabled   string // its V2XChargingCtrlr.Enabled; empty is that it has none
-	refuses   bool   // every profile with a setpoint
+	refuses   string // its answer to profiles with a setpoint; empty that it takes them
 	setpoints int    // profiles with one that came
 	tx        string
 	seq       int
@@ -173,8 +173,8 @@ func (g *giver) obey(action string, payload json.RawMessage) string {
 		if gives {
 			g.setpoints++
 		}
-		if gives && g.refuses {
-			return `{"status":"Rejected"}`
+		if gives && g.refuses != "" {
+			return fmt.Sprintf(`{"status":%q}`, g.refuses)
 		}
 		g.profile = &p
 	}
@@ -267,7 +267,7 @@ func (s *street) needs(kwh float64) {
 }
 
 // newGiver is a street with a station of OCPP 2.1 that has booted, and whose car holds 80 % of 60 kWh.
-func newGiver(t *testing.T, enabled string, refuses bool) *giver {
+func newGiver(t *testing.T, enabled, refuses string) *giver {
 	s := open(t, ocppserver.Settings{Discharge: true})
 	s.mayGive()
 	g := &giver{street: s, enabled: enabled, refuses: refuses, tx: "5f2c1d7e-0000-4000-8000-0123456789ab"}
@@ -307,7 +307,7 @@ func (p giverProfile) energies(now time.Time) (takes, gives float64) {
 // TestDischarge: at a station of OCPP 2.1 that says that it can, a car whose state of charge the station
 // tells gives energy in the dear evening by setpoints, and takes what it needs and gave by night.
 func TestDischarge(t *testing.T) {
-	g := newGiver(t, "true", false)
+	g := newGiver(t, "true", "")
 	g.holds("Started", 80, 1000)
 	g.until("the car is to give", func(p giverProfile) bool {
 		_, gives := p.energies(g.now())
@@ -340,25 +340,26 @@ func TestDischarge(t *testing.T) {
 	g.callback(client.CallbackExecuted)
 }
 
-// TestDischarge_Not: where a station does not say that its cars can give, or refuses it when asked, its
-// profiles have limits from zero alone, and the car has what it needs.
+// TestDischarge_Not: where a station does not say that its cars can give, flexd is not told what they hold, and
+// plans none to give. One that refuses setpoints is sent the plan without.
 func TestDischarge_Not(t *testing.T) {
 	for name, x := range map[string]struct {
 		enabled string
-		refuses bool
+		refuses string
 		asked   bool
 	}{
-		"says nothing": {"", false, false}, "says no": {"false", false, false}, "refuses setpoints": {"true", true, true},
+		"says nothing":      {"", "", false},
+		"says no":           {"false", "", false},
+		"refuses setpoints": {"true", "Rejected", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGiver(t, x.enabled, x.refuses)
 			g.holds("Started", 80, 1000)
-			var event client.EventID
-			g.eventually("flexd has the car give", func() bool {
-				s, err := g.client.Schedule(g.Context(), g.asset, client.ScheduleQuery{})
-				g.must(err)
-				event = s.EventID
-				return slices.ContainsFunc(s.Periods, func(p client.SchedulePeriod) bool { return p.LimitW < 0 })
+			g.holds("Updated", 80, 1000)
+			g.eventually("the plan that it takes has all that is needed", func() bool {
+				g.mu.Lock()
+				defer g.mu.Unlock()
+				return g.profile != nil && g.profile.Profile.Purpose == "TxProfile" && (g.setpoints > 0) == x.asked
 			})
 
 			g.callback(client.CallbackAccepted)
@@ -366,10 +367,10 @@ func TestDischarge_Not(t *testing.T) {
 			defer g.mu.Unlock()
 			takes, gives := g.profile.energies(g.now())
 			if gives != 0 || takes < 10 {
-				t.Errorf("event %s: it gives %.2f kWh and takes %.2f", event, gives, takes)
+				t.Errorf("it gives %.2f kWh and takes %.2f", gives, takes)
 			}
-			if (g.setpoints > 0) != x.asked {
-				t.Errorf("%d profiles with setpoints were sent", g.setpoints)
+			if held := len(g.readings(flex.BatteryStateOfCharge)); (held > 0) != x.asked {
+				t.Errorf("flexd was told %d times what the car holds", held)
 			}
 		})
 	}
@@ -408,7 +409,7 @@ func TestDischarge_Older(t *testing.T) {
 // TestDischarge_Restart: a bridge that begins anew asks flexd for the schedule in force, by which the car
 // gives.
 func TestDischarge_Restart(t *testing.T) {
-	g := newGiver(t, "true", false)
+	g := newGiver(t, "true", "")
 	g.holds("Started", 80, 1000)
 	gives := func(p giverProfile) bool {
 		_, kwh := p.energies(g.now())

@@ -225,7 +225,7 @@ func (u *upstream) bound(
 			}
 
 			if limit, ok := u.limitAt(n, phases, s.From); ok {
-				part.Limit = min(part.Limit, limit)
+				part.Limit = max(0, min(part.Limit, limit)) // whether the car may give the platform does not say
 			}
 
 			out = append(out, part)

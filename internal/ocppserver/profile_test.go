@@ -3,6 +3,7 @@ package ocppserver
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"math"
 	"reflect"
 	"testing"
@@ -346,5 +347,26 @@ func TestErrand_Version(t *testing.T) {
 		if got := e.version(); got != want {
 			t.Errorf("%+v is of %s, not %s", e, got, want)
 		}
+	}
+}
+
+// TestFailed_Setpoints: a charger that does not answer a plan with setpoints is sent the plan without, and has
+// failed when it does not answer that either.
+func TestFailed_Setpoints(t *testing.T) {
+	p := &wanted{}
+	n := &connector{want: p}
+	c := &charger{b: New(Settings{Log: slog.New(slog.DiscardHandler)}), connectors: map[int]*connector{1: n}}
+	try := func(gives bool) (err error) {
+		for range triesMax {
+			err = c.failed(n, order{n: n, p: p, gives: gives}, errLinkLost)
+		}
+		return err
+	}
+
+	if err := try(true); err == nil || !n.keepsAll || p.over || p.tries != 0 {
+		t.Errorf("after setpoints: %v, %+v", err, p)
+	}
+	if err := try(false); err != nil || !p.over {
+		t.Errorf("after a plan without: %v, %+v", err, p)
 	}
 }

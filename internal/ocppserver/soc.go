@@ -16,12 +16,17 @@ const (
 )
 
 // passSoC passes on the state of charge of a car, if a charger says it: by it flexd knows what a car
-// may give back. A message that waited says nothing of what the car holds now.
+// may give back. A message that waited says nothing of what the car holds now. Where flexd may have cars give, it is
+// not to know that of a car that cannot: it would plan what is never given.
 func (c *charger) passSoC(n *connector, v meterValue, now time.Time) {
 	at := now
 	if !v.At.IsZero() {
 		at = v.At.Add(-c.clock.Offset)
 	}
+	if c.b.Discharge && (!c.habit.Discharges || n.keepsAll) {
+		return
+	}
+
 	gap := now.Sub(at).Abs()
 	if gap > prompt || now.Sub(n.socAt) < socEvery || n.asset.ID.IsZero() {
 		return

@@ -209,8 +209,12 @@ func (s stationComposite) plain() compositeSchedule {
 	return plain
 }
 
-// modeSetpoint has a car charge or discharge at a power that the platform names.
-const modeSetpoint = "CentralSetpoint"
+const (
+	// modeSetpoint has a car charge or discharge at a power that the platform names.
+	modeSetpoint = "CentralSetpoint"
+	// modeIdle has it do neither.
+	modeIdle = "Idle"
+)
 
 // stationScheduleOf is a schedule in the form of OCPP 2: a limit below zero is the setpoint of a car that
 // discharges.
@@ -259,9 +263,13 @@ func plainPeriods(all []stationPeriod) (plain []period) {
 			Phases: p.Phases,
 		}
 
+		if p.Mode == modeIdle {
+			next.Limit = 0
+		}
 		if p.Limit != nil {
 			next.Limit = *p.Limit
 		}
+
 		if p.Setpoint != nil {
 			next.Limit = min(next.Limit, *p.Setpoint)
 		}

@@ -31,8 +31,8 @@ const (
 // WatchAlerts holds the exceptions against the rules: it has an alert sent when one has lasted as
 // long as its rule asks, again when a time of rest is over, and once when it has ended.
 func (s *Service) WatchAlerts(ctx context.Context) (worker.Report, error) {
-	wrong, rules, idle, err := s.holdAgainstRules(ctx)
-	if err != nil || idle {
+	held, err := s.holdAgainstRules(ctx)
+	if err != nil || held.idle {
 		return worker.Report{}, err
 	}
 
@@ -44,21 +44,16 @@ func (s *Service) WatchAlerts(ctx context.Context) (worker.Report, error) {
 			return err
 		}
 
-		for i, a := range wrong {
-			n, err := fire(ctx, all, a, rules[i], routes)
+		for i, a := range held.wrong {
+			n, err := fire(ctx, all, a, held.rules[i], routes)
 			if err != nil {
 				return err
 			}
 			sent += n
 		}
 
-		ended, err := all.EndAlerts(ctx, all.Now().Add(-alertInterval))
-		if err != nil {
-			return err
-		}
-
-		for _, a := range ended {
-			n, err := sayEnded(ctx, all, a)
+		if held.whole {
+			n, err := endAlerts(ctx, all)
 			if err != nil {
 				return err
 			}
@@ -73,9 +68,34 @@ func (s *Service) WatchAlerts(ctx context.Context) (worker.Report, error) {
 	return worker.Report{Did: sent}, err
 }
 
-// holdAgainstRules returns what is wrong beyond a rule's threshold, each with its rule, and
-// whether there is nothing to do.
-func (s *Service) holdAgainstRules(ctx context.Context) (wrong []flex.Alert, of []AlertRule, idle bool, err error) {
+// endAlerts has it said of alerts that nothing is wrong any more.
+func endAlerts(ctx context.Context, all *store.All) (sent int, err error) {
+	ended, err := all.EndAlerts(ctx, all.Now().Add(-alertInterval))
+	if err != nil {
+		return 0, err
+	}
+
+	for _, a := range ended {
+		n, err := sayEnded(ctx, all, a)
+		if err != nil {
+			return sent, err
+		}
+		sent += n
+	}
+
+	return sent, nil
+}
+
+// heldAgainst is what holding the exceptions against the rules showed.
+type heldAgainst struct {
+	wrong []flex.Alert // beyond a rule's threshold
+	rules []AlertRule  // of each of them
+	whole bool         // all could be looked at, so that what was not found has ended
+	idle  bool         // there is nothing to do
+}
+
+// holdAgainstRules holds the exceptions against the rules.
+func (s *Service) holdAgainstRules(ctx context.Context) (held heldAgainst, err error) {
 	var rules []AlertRule
 	open := 0
 
@@ -88,9 +108,10 @@ func (s *Service) holdAgainstRules(ctx context.Context) (wrong []flex.Alert, of 
 		return err
 	})
 	if err != nil {
-		return nil, nil, false, err
+		return held, err
 	}
 
+	held.whole = true
 	found := map[flex.OrgID][]Exception{}
 	for _, r := range rules {
 		if !r.Enabled {
@@ -99,19 +120,25 @@ func (s *Service) holdAgainstRules(ctx context.Context) (wrong []flex.Alert, of 
 
 		exceptions, looked := found[r.Org]
 		if !looked {
-			exceptions, err = s.Exceptions(ctx, r.Org)
+			var whole bool
+			exceptions, whole, err = s.exceptions(ctx, r.Org)
 			if err != nil {
-				return nil, nil, false, err
+				return held, err
 			}
+
 			found[r.Org] = exceptions
+			held.whole = held.whole && whole
 		}
 
 		if a := sumOf(exceptions, r); a.Count >= r.Threshold {
-			wrong, of = append(wrong, a), append(of, r)
+			held.wrong = append(held.wrong, a)
+			held.rules = append(held.rules, r)
 		}
 	}
 
-	return wrong, of, len(wrong) == 0 && open == 0, nil
+	held.idle = len(held.wrong) == 0 && open == 0
+
+	return held, nil
 }
 
 // sumOf is the exceptions of the rule's kind as one alert.

@@ -182,12 +182,22 @@ func (s *Service) Exceptions(
 	ctx context.Context,
 	org flex.OrgID,
 ) (found []Exception, err error) {
-	found, err = s.foundIn(ctx, org)
+	found, _, err = s.exceptions(ctx, org)
 
-	// a database that cannot be read is told of all the same
+	return found, err
+}
+
+// exceptions is Exceptions, and says whether all was looked at: a database that cannot be read is an exception,
+// and hides others.
+func (s *Service) exceptions(
+	ctx context.Context,
+	org flex.OrgID,
+) (found []Exception, whole bool, err error) {
+	found, err = s.foundIn(ctx, org)
+	whole = err == nil
 	trouble := s.troubles()
 	if err != nil && len(trouble) == 0 {
-		return nil, err
+		return nil, false, err
 	}
 
 	found = append(found, trouble...)
@@ -195,7 +205,7 @@ func (s *Service) Exceptions(
 		return slices.Index(Kinds, a.Kind) - slices.Index(Kinds, b.Kind)
 	})
 
-	return found, nil
+	return found, whole, nil
 }
 
 // foundIn returns the exceptions that records and jobs show.

@@ -149,3 +149,6 @@ func SyncGroup(db *DB, ctxs ...context.Context) error {
 
 // LoseLog has the store take something for its log that cannot be brought to the disk.
 func LoseLog(db *DB, path string) { db.sqlite.wal = path }
+
+// LogFile is the file that Sync brings to the disk.
+func LogFile(db *DB) string { return db.sqlite.wal }

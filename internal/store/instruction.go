@@ -475,12 +475,26 @@ func (tx *Tx) ClosedFor(
 			tx.conn,
 			func(s scanner) (id flex.AssetID, err error) {
 				var closed []flex.Span
-				err = s.Scan(&id, closedTime{&closed})
+				var window flex.Span
+				var up bool
+				err = s.Scan(
+					&id,
+					closedTime{&closed},
+					instant{&window.From},
+					instant{&window.To},
+					&up,
+				)
+
+				// A flexd of before migration 294 did not keep it: it is the instruction's time at least.
+				if len(closed) == 0 && !up {
+					closed = []flex.Span{window}
+				}
+
 				found[id] = append(found[id], closed...)
 
 				return id, err
 			},
-			`SELECT c.asset_id, c.closed FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
+			`SELECT c.asset_id, c.closed, i.from_at, i.to_at, i.change_w > 0 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
 			WHERE c.org_id = $1 AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $2 AND c.asset_id IN `+list,
 			args...,
 		)

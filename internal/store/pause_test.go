@@ -21,7 +21,7 @@ func TestWrite_StandsStill(t *testing.T) {
 	let := func(pause bool, between func()) error {
 		return still.WriteAll(t.Context(), func(all *store.All) error {
 			if pause {
-				if err := all.MayPause(t.Context()); err != nil {
+				if err := all.MayPause(t.Context(), 0); err != nil {
 					return err
 				}
 			}

@@ -28,7 +28,7 @@ func (db *DB) ImportOrg(
 	}
 
 	err = db.WriteAll(ctx, func(all *All) error {
-		if err := all.MayPause(ctx); err != nil {
+		if err := all.MayPause(ctx, 0); err != nil {
 			return err
 		}
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -140,6 +141,12 @@ func (db *DB) openSQLite(path string) (err error) {
 	path = strings.TrimPrefix(path, "//")
 	if err := ownerOnly(path); err != nil {
 		return err
+	}
+
+	// SQLite keeps its log beside the file that a link leads to.
+	path, err = filepath.EvalSymlinks(path)
+	if err != nil {
+		return fmt.Errorf("find the database's file: %w", err)
 	}
 
 	db.path = path

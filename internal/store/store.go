@@ -416,13 +416,21 @@ const beginMax = 3
 // ends it: a process that was cut off, or stopped, holds its locks so long and no longer.
 const pauseMax = 5 * time.Second
 
-// MayPause lets the transaction wait for its next statement as long as it likes, for what reads a
-// file or plans a fleet meanwhile.
-func (c conn) MayPause(ctx context.Context) error {
+// PlanPause is how long a transaction may wait for its next statement that plans a fleet meanwhile: 100,000 cars
+// take some 4 s on two cores.
+const PlanPause = time.Minute
+
+// MayPause lets the transaction wait for its next statement for longer than others, for what plans a fleet
+// or reads a file meanwhile; 0 is for ever.
+func (c conn) MayPause(ctx context.Context, most time.Duration) error {
 	if c.db.sqlite != nil {
 		return nil
 	}
-	_, err := c.exec(ctx, `SET LOCAL idle_in_transaction_session_timeout = 0`)
+
+	_, err := c.exec(ctx, fmt.Sprintf(
+		`SET LOCAL idle_in_transaction_session_timeout = %d`,
+		most.Milliseconds(),
+	))
 
 	return err
 }

@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"flexd/internal/flex"
@@ -60,5 +62,28 @@ func TestWrite_WithoutSync(t *testing.T) {
 	}
 	if err := store.SyncGroup(db, without, without); err != nil {
 		t.Errorf("what need not be on the disk is brought there: %v", err)
+	}
+}
+
+// TestSync_Link: SQLite keeps its log beside the file that a link leads to, and there it is brought to the disk.
+func TestSync_Link(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "records", "flexd.db"), filepath.Join(dir, "flexd.db")
+	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
+
+	db := storetest.Open(t, "sqlite:"+link, store.Options{Environment: flex.Sandbox})
+	if _, err := db.AddOrg(store.WithoutSync(t.Context()), "one"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(store.LogFile(db)); err != nil {
+		t.Errorf("the log that is brought to the disk: %v", err)
 	}
 }

@@ -15,12 +15,12 @@ import (
 func Close(p charge.Problem, closed []flex.Span) (charge.Problem, charge.Plan) {
 	p.Limits = nil
 
-	return closeBeside(p, charge.Solve(p), closed)
+	return CloseBeside(p, charge.Solve(p), closed)
 }
 
-// closeBeside closes time of a car beside the limits that its problem has, which stay as they are. Free
+// CloseBeside closes time of a car beside the limits that its problem has, which stay as they are. Free
 // is its plan by these.
-func closeBeside(
+func CloseBeside(
 	p charge.Problem,
 	free charge.Plan,
 	closed []flex.Span,
@@ -44,7 +44,7 @@ func closeBeside(
 
 	// More that is kept never makes it worse: the least number of minutes is found by halving.
 	enough := func(kept int) bool {
-		left := without(closed, first(draws, kept))
+		left := Without(closed, first(draws, kept))
 		p.Limits = both(held, limits(&p, left))
 		plan = charge.Solve(p)
 		return !worse(&p, &plan, &free)
@@ -142,7 +142,7 @@ func peak(plan *charge.Plan) (sum flex.WattHours) {
 // limits writes closed time as limits of a problem: none if nothing of it is closed.
 func limits(p *charge.Problem, closed []flex.Span) (out []flex.Step) {
 	ahead := flex.Span{From: p.From, To: p.ReadyBy}
-	for _, s := range without(closed, []flex.Span{p.ChargeNow}) {
+	for _, s := range Without(closed, []flex.Span{p.ChargeNow}) {
 		s = s.Meet(ahead)
 		if !s.Empty() {
 			out = append(out, flex.Step{Span: s})
@@ -215,7 +215,7 @@ func minutes(d time.Duration) int {
 }
 
 // without returns what is left of spans when others are taken out, both in order.
-func without(spans, taken []flex.Span) (out []flex.Span) {
+func Without(spans, taken []flex.Span) (out []flex.Span) {
 	for _, s := range spans {
 		for _, t := range taken {
 			cut := t.Meet(s)

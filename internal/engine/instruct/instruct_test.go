@@ -117,7 +117,7 @@ func TestCall_LeastKept(t *testing.T) {
 		q, plan := Close(p, closed)
 
 		outside := charge.Joules(0)
-		for _, s := range without([]flex.Span{{From: p.From, To: p.ReadyBy}}, closed) {
+		for _, s := range Without([]flex.Span{{From: p.From, To: p.ReadyBy}}, closed) {
 			outside += charge.Joules(p.Power) * charge.Joules(s.Len()/time.Second)
 		}
 

@@ -96,7 +96,7 @@ func (o Order) close(p charge.Problem, standing []flex.Step) (f Offer) {
 	p, free := Close(p, o.Held)
 	for _, guard := range []time.Duration{o.guard(), Guard, 0} {
 		f.Closed = o.closed(&p, standing, guard)
-		f.Problem, f.Plan = closeBeside(p, free, f.Closed)
+		f.Problem, f.Plan = CloseBeside(p, free, f.Closed)
 		whole := both(p.Limits, limits(&p, f.Closed))
 		if o.Up || slices.Equal(whole, f.Problem.Limits) {
 			break // no need won: all that should be closed is
@@ -115,7 +115,7 @@ func (o Order) closed(
 ) []flex.Span {
 	ahead := flex.Span{From: p.From, To: p.ReadyBy}
 	if o.Up {
-		return without([]flex.Span{ahead}, []flex.Span{o.Window})
+		return Without([]flex.Span{ahead}, []flex.Span{o.Window})
 	}
 
 	var draws []flex.Span
@@ -130,7 +130,7 @@ func (o Order) closed(
 		To:   o.Window.To.Add(guard),
 	}
 
-	all := append([]flex.Span{o.Window}, without([]flex.Span{after}, draws)...)
+	all := append([]flex.Span{o.Window}, Without([]flex.Span{after}, draws)...)
 
 	return joined(all, ahead)
 }
