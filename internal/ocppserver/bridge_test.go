@@ -246,7 +246,9 @@ func (s *street) callback(want client.CallbackStatus) {
 	s.eventually("the newest push is "+string(want), func() bool {
 		var sc client.ScheduleResponse
 		var d client.DeliveryDetail
-		s.must(s.client.Do(s.Context(), "GET", "/entities/asset/"+s.asset.String()+"/schedule", nil, nil, &sc))
+		if s.client.Do(s.Context(), "GET", "/entities/asset/"+s.asset.String()+"/schedule", nil, nil, &sc) != nil {
+			return false // flexd has not heard of the plug-in yet
+		}
 		if s.client.Do(s.Context(), "GET", "/deliveries/"+sc.EventID.String(), nil, nil, &d) != nil {
 			return false
 		}
