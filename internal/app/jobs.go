@@ -122,6 +122,7 @@ func (h *App) addUpkeep(clouds bool) {
 	h.add("fleet's past", 5*time.Minute, "", h.Operations.CountPast, apart("it counts what is over, and nothing is decided by it"))
 	h.add("alerts", 15*time.Second, "", h.Operations.WatchAlerts, apart("operators are alarmed by the true clock"))
 	h.add("alert messages", 10*time.Second, store.WakeAlert, h.Operations.SendAlerts, apart("operators are alarmed by the true clock"))
+	h.add("database alert", 15*time.Second, "", h.Operations.WatchDatabase, apart("operators are alarmed by the true clock"))
 	h.addOpenADR()
 	h.add("old alerts", time.Hour, "", h.Operations.PurgeAlerts, apart("alerts are kept by the true clock"))
 	h.add("retention", time.Hour, "", h.Reading.Purge, apart("readings are kept by the true clock"))

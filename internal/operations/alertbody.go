@@ -199,11 +199,15 @@ func emailOf(m store.AlertMessage) (subject, text string) {
 	if m.What == sayResolved {
 		fmt.Fprintf(&b, ", until %s", instantText(a.ResolvedAt))
 	}
-	fmt.Fprintf(
-		&b,
-		".\nAlert %s. Acknowledge it in the console under Alerts, or with flexd alerts acknowledge.\n",
-		a.ID,
-	)
+	b.WriteString(".\n")
+
+	if a.ID != outageAlert {
+		fmt.Fprintf(
+			&b,
+			"Alert %s. Acknowledge it in the console under Alerts, or with flexd alerts acknowledge.\n",
+			a.ID,
+		)
+	}
 
 	return subject, b.String()
 }

@@ -76,25 +76,31 @@ type watch struct {
 
 func eachWatch(t *testing.T, test func(w *watch)) {
 	t.Helper()
-	storetest.EachURL(t, func(t *testing.T, url string) {
-		w := &watch{T: t, receiver: &receiver{status: http.StatusAccepted}}
-		w.micro.Store(time.Date(2026, 1, 14, 3, 0, 0, 0, time.UTC).UnixMicro())
-		server := httptest.NewServer(w.receiver)
-		t.Cleanup(server.Close)
-		w.url = server.URL
-
-		for i := range w.services {
-			out := egress.New(egress.Options{Allow: egress.Private})
-			t.Cleanup(out.Close)
-			w.services[i] = &operations.Service{
-				DB:  storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return time.UnixMicro(w.micro.Load()).UTC() }}),
-				Out: out, PlainHTTP: true,
-				Mail: func(context.Context, flex.Personal, string, string) error { w.emails.Add(1); return nil },
-			}
-		}
-		test(w)
-	})
+	storetest.EachURL(t, func(t *testing.T, url string) { test(newWatch(t, url)) })
 }
+
+func newWatch(t *testing.T, url string) *watch {
+	t.Helper()
+	w := &watch{T: t, receiver: &receiver{status: http.StatusAccepted}}
+	w.micro.Store(time.Date(2026, 1, 14, 3, 0, 0, 0, time.UTC).UnixMicro())
+	server := httptest.NewServer(w.receiver)
+	t.Cleanup(server.Close)
+	w.url = server.URL
+
+	for i := range w.services {
+		out := egress.New(egress.Options{Allow: egress.Private})
+		t.Cleanup(out.Close)
+		w.services[i] = &operations.Service{
+			DB:  storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: w.now}),
+			Out: out, PlainHTTP: true,
+			Mail: func(context.Context, flex.Personal, string, string) error { w.emails.Add(1); return nil },
+		}
+	}
+
+	return w
+}
+
+func (w *watch) now() time.Time { return time.UnixMicro(w.micro.Load()).UTC() }
 
 func (w *watch) wait(by time.Duration) { w.micro.Add(by.Microseconds()) }
 

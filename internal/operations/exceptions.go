@@ -165,7 +165,8 @@ type Service struct {
 
 	Log *slog.Logger // nil means the default logger
 
-	fleet fleetCache
+	fleet  fleetCache
+	outage outage
 }
 
 func (s *Service) log() *slog.Logger {

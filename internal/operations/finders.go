@@ -526,13 +526,17 @@ func findPayouts(
 	}}, nil
 }
 
-// troubles is what keeps the database from its work, where this process has met something.
-func (s *Service) troubles() []Exception {
+// trouble is what this process met lately that keeps the database from its work, or nil.
+func (s *Service) trouble() *store.Trouble {
 	if s.Trouble == nil {
 		return nil
 	}
+	return s.Trouble()
+}
 
-	t := s.Trouble()
+// troubles is what keeps the database from its work, where this process has met something.
+func (s *Service) troubles() []Exception {
+	t := s.trouble()
 	if t == nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"time"
@@ -47,6 +48,25 @@ func (db *DB) Trouble() *Trouble {
 	}
 
 	return &t
+}
+
+// TryToWrite writes a row and takes it away in one transaction, which nobody sees: a database that is full, or may
+// only be read, answers every question and keeps nothing.
+func (db *DB) TryToWrite(ctx context.Context) error {
+	return db.WriteAll(ctx, func(all *All) error {
+		row := PriceKeptOut{
+			Source: "flexd",
+			Reason: "try to write",
+			First:  all.Now(),
+		}
+
+		err := all.SetPricesKeptOut(ctx, row.Source, []PriceKeptOut{row})
+		if err != nil {
+			return err
+		}
+
+		return all.SetPricesKeptOut(ctx, row.Source, nil)
+	})
 }
 
 // noteTrouble remembers an error that says what keeps the database from its work, and logs the first
