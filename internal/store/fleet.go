@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -86,7 +87,8 @@ const pastQuery = `SELECT s.org_id, s.asset_id, s.plugged_in_at, COALESCE(s.plug
 		COALESCE(c.origins, '')
 	FROM session s LEFT JOIN schedule c ON c.event_id = s.event_id`
 
-// EachPlugged calls fn with every asset of the part, in no certain order.
+// EachPlugged calls fn with every asset of the part, in no certain order. One whose schedule cannot be read is left
+// out, and logged: it hides no other.
 func (all *All) EachPlugged(
 	ctx context.Context,
 	part PluggedPart,
@@ -104,7 +106,20 @@ func (all *All) EachPlugged(
 		)
 	}
 
-	return all.eachPlugged(ctx, fn, query, args...)
+	var left leftOut
+	err := all.plugged(
+		ctx,
+		fn,
+		func(p *Plugged, err error) error {
+			left.add(p.AssetID, err)
+			return nil
+		},
+		query,
+		args...,
+	)
+	left.log(ctx, all.conn)
+
+	return err
 }
 
 // EachPlugged calls fn with every asset of the organisation's that is plugged in at a site of
@@ -156,6 +171,23 @@ func (c conn) eachPlugged(
 	query string,
 	args ...any,
 ) error {
+	return c.plugged(
+		ctx,
+		fn,
+		func(_ *Plugged, err error) error { return err },
+		query,
+		args...,
+	)
+}
+
+// plugged is eachPlugged, which asks what is to become of an asset whose schedule cannot be read.
+func (c conn) plugged(
+	ctx context.Context,
+	fn func(*Plugged),
+	unread func(*Plugged, error) error,
+	query string,
+	args ...any,
+) error {
 	rs, err := c.query(ctx, query, args...)
 	if err != nil {
 		return fmt.Errorf("read the fleet: %w", err)
@@ -166,10 +198,15 @@ func (c conn) eachPlugged(
 
 	for rs.Next() {
 		p, err = scanPlugged(rs, p.Steps[:0])
+		if errors.Is(err, ErrUnreadable) {
+			err = unread(&p, err)
+		} else if err == nil {
+			fn(&p)
+		}
+
 		if err != nil {
 			return fmt.Errorf("read the fleet: %w", err)
 		}
-		fn(&p)
 	}
 
 	return rs.Err()
@@ -240,7 +277,7 @@ func appendSteps(
 	for text != "" {
 		seconds, i := digits(text)
 		if i == 0 || i+1 >= len(text) || text[i] != 'x' {
-			return nil, fmt.Errorf("stored steps %s", strconv.Quote(text))
+			return nil, fmt.Errorf("%w: steps %q", ErrUnreadable, text)
 		}
 
 		limit, j := digits(text[i+1:])

@@ -46,6 +46,20 @@ func (tx *Tx) PlannedAt(
 	)
 }
 
+// EachPlannedAt is PlannedAt with those that cannot be read among them.
+func (tx *Tx) EachPlannedAt(
+	ctx context.Context,
+	site flex.SiteID,
+) ([]Planned, error) {
+	return tx.plannedEach(
+		ctx,
+		0,
+		ofSite+` ORDER BY s.asset_id`,
+		tx.org.Bytes(),
+		site.Bytes(),
+	)
+}
+
 // MarkAt has assets that are plugged in planned anew at an instant, as MarkDue does at once; what
 // is to be planned sooner stays so.
 func (tx *Tx) MarkAt(

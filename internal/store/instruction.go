@@ -422,14 +422,18 @@ func (tx *Tx) Callables(
 	return found, err
 }
 
-// PlannedIn returns the plugged-in assets of a scope that have a schedule, by their ids.
+// PlannedIn returns the plugged-in assets of a scope that have a schedule, by their ids. One that cannot be read is
+// left out, and logged.
 func (tx *Tx) PlannedIn(ctx context.Context, scope flex.Scope) ([]Planned, error) {
 	where, args := scopeWhere(scope, []any{tx.org.Bytes()})
-	return tx.planned(ctx, 0, `TRUE`+where+` ORDER BY s.asset_id`, args...)
+	found, _, err := tx.plannedRead(ctx, 0, `TRUE`+where+` ORDER BY s.asset_id`, args...)
+
+	return found, err
 }
 
 // ClosedAssets returns the plugged-in assets whose schedule in force leaves time out for an
-// instruction, of some.
+// instruction, of some. One that cannot be read is left out, logged, and marked to be planned anew: then
+// nothing that was released stays closed for it either.
 func (tx *Tx) ClosedAssets(
 	ctx context.Context,
 	assets []flex.AssetID,
@@ -438,13 +442,16 @@ func (tx *Tx) ClosedAssets(
 		chunk := assets[:min(len(assets), outboxChunk)]
 		assets = assets[len(chunk):]
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		some, err := tx.planned(
+		some, unread, err := tx.plannedRead(
 			ctx,
 			len(chunk),
 			`c.closed IS NOT NULL AND s.asset_id IN `+list,
 			args...,
 		)
 
+		if err == nil {
+			err = tx.MarkDue(ctx, unread...)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -189,7 +189,7 @@ func readSteps(from time.Time, text string) (steps []flex.Step, err error) {
 
 		limit, err2 := strconv.ParseInt(b, 10, 64)
 		if err := errors.Join(err1, err2); err != nil {
-			return nil, fmt.Errorf("stored steps %q: %w", text, err)
+			return nil, fmt.Errorf("%w: steps %q: %w", ErrUnreadable, text, err)
 		}
 
 		to := from.Add(time.Duration(seconds) * time.Second)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"time"
 
 	"flexd/internal/flex"
@@ -51,21 +52,33 @@ func (p *RoomPlan) draws(from time.Time) (draws []HeatDraw) {
 	return draws
 }
 
-// HeatDraws returns what the tanks and heat pumps of the organisation draw by their plans in a span.
+// HeatDraws returns what the tanks and heat pumps of the organisation draw by their plans in a span. A plan that cannot be
+// read is left out, and logged.
 func (tx *Tx) HeatDraws(
 	ctx context.Context,
 	span flex.Span,
 ) (draws []HeatDraw, err error) {
+	var left leftOut
 	plans, err := rows(
 		ctx,
 		tx.conn,
-		scanHeatDraws,
-		`SELECT power_w, from_at, steps, stored_at, heat FROM tank_plan
+		func(s scanner) (TankPlan, error) {
+			p, err := scanHeatDraws(s)
+			if !errors.Is(err, ErrUnreadable) {
+				return p, err
+			}
+			left.add(p.AssetID, err)
+
+			return TankPlan{Freed: true}, nil
+		},
+		`SELECT asset_id, power_w, from_at, steps, stored_at, heat FROM tank_plan
 		WHERE org_id = $1 AND to_at > $2 AND from_at < $3 AND NOT freed`,
 		tx.org.Bytes(),
 		micros(span.From),
 		micros(span.To),
 	)
+
+	left.log(ctx, tx.conn)
 
 	for i := range plans {
 		for _, d := range plans[i].Draws() {
@@ -86,6 +99,7 @@ func scanHeatDraws(s scanner) (p TankPlan, err error) {
 	var room sql.Null[string]
 
 	err = s.Scan(
+		&p.AssetID,
 		&p.Power,
 		instant{&from},
 		&steps,
@@ -98,7 +112,7 @@ func scanHeatDraws(s scanner) (p TankPlan, err error) {
 
 	p.Room, err = readRoom(room)
 	if err != nil {
-		return p, err
+		return p, unreadable(err)
 	}
 
 	p.Steps, err = readSteps(from, steps)

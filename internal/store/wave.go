@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -104,10 +105,38 @@ func (tx *Tx) planned(
 ) ([]Planned, error) {
 	out, err := tx.plannedEach(ctx, n, which, args...)
 	for i := 0; i < len(out) && err == nil; i++ {
-		err = out[i].Unread
+		if out[i].Unread != nil {
+			err = fmt.Errorf("asset %v: %w", out[i].Current.AssetID, out[i].Unread)
+		}
 	}
 
 	return out, err
+}
+
+// plannedRead is planned without those that cannot be read, which are logged and returned by themselves.
+func (tx *Tx) plannedRead(
+	ctx context.Context,
+	n int,
+	which string,
+	args ...any,
+) (out []Planned, unread []flex.AssetID, err error) {
+	out, err = tx.plannedEach(ctx, n, which, args...)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	var left leftOut
+	out = slices.DeleteFunc(out, func(p Planned) bool {
+		if p.Unread != nil {
+			unread = append(unread, p.Current.AssetID)
+			left.add(p.Current.AssetID, p.Unread)
+		}
+		return p.Unread != nil
+	})
+
+	left.log(ctx, tx.conn)
+
+	return out, unread, nil
 }
 
 // plannedEach is planned, with one that cannot be read among the others.
@@ -133,10 +162,12 @@ func (tx *Tx) plannedEach(
 	for rs.Next() {
 		out = append(out, Planned{})
 		p := &out[len(out)-1]
-		p.Unread = p.scan(rs)
+		err := p.scan(rs)
 		if p.Current.AssetID.IsZero() {
-			return nil, p.Unread
+			return nil, err
 		}
+
+		p.Unread = unreadable(err)
 	}
 
 	return out, rs.Err()
