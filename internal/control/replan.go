@@ -153,19 +153,30 @@ func (d *Service) planOrg(
 		return t, err
 	}
 
+	var failed error
 	if fresh || left {
-		if err := d.parts(ctx, org.ID, first, &t); err != nil {
-			return t, err
-		}
+		failed = d.parts(ctx, org.ID, first, &t)
 	}
 
-	if err := d.due(ctx, org, &t); err != nil {
-		return t, err
+	err = d.marked(ctx, org, &t)
+
+	return t, errors.Join(failed, err)
+}
+
+// marked plans what was marked, whether or not a wave failed. What fails for one mark holds up none of the other.
+func (d *Service) marked(
+	ctx context.Context,
+	org flex.Org,
+	t *tally,
+) (failed error) {
+	if ctx.Err() == nil {
+		failed = d.due(ctx, org, t)
+	}
+	if ctx.Err() == nil {
+		failed = errors.Join(failed, d.inputs(ctx, org, t))
 	}
 
-	err = d.inputs(ctx, org, &t)
-
-	return t, err
+	return failed
 }
 
 // beginWave begins a wave, and takes its first parts with the same commit.
@@ -264,6 +275,10 @@ func (d *Service) replanParts(
 		err = d.replanAll(ctx, org, m, found[i], t, &parts[i])
 	}
 
+	if errors.Is(err, errCapped) { // the fleet is planned together
+		return nil
+	}
+
 	return err
 }
 
@@ -279,6 +294,9 @@ func (d *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 			err = d.replanAll(ctx, org.ID, m, found, t, nil)
 		}
 
+		if errors.Is(err, errCapped) { // the marks stand until the fleet is planned together
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -291,52 +309,96 @@ func (d *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 
 // inputs plans the assets anew whose inputs changed without an event. It looks at them on a
 // snapshot of the store; only those whose schedule changes are then locked. One that cannot be read or planned
-// stays marked, and holds up no other.
+// stays marked, and holds up no other: it is tried once in a run.
 func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
+	tried := vain{assets: map[flex.AssetID]bool{}}
 	for {
-		var l looked
-		err := d.DB.Read(ctx, org.ID, func(tx *store.Tx) error {
-			l = looked{now: tx.Now()}
-
-			found, err := tx.InputsDue(ctx, dueMax)
-			if err != nil || len(found) == 0 {
-				return err
-			}
-
-			return d.whichDiffer(ctx, tx, found, &l)
-		})
-		if err != nil {
-			return err
+		l, err := d.lookAtMarked(ctx, org.ID, &tried)
+		if err == nil {
+			err = d.stay(ctx, org.ID, &l)
 		}
-
-		if err := d.stay(ctx, org.ID, &l); err != nil {
-			return err
+		if err != nil {
+			return errors.Join(tried.err(), err)
 		}
 
 		t.planned += len(l.same)
-		count, failed := len(l.same), l.failed
+		before := len(tried.assets)
+		tried.add(l.failed)
+
 		for _, assets := range l.changed {
-			count += len(assets)
-			failed = errors.Join(failed, d.refreshSite(ctx, org.ID, byInputs, t, assets))
+			tried.add(d.refreshSite(ctx, org.ID, byInputs, t, assets))
 		}
 
-		if failed != nil || count < dueMax {
-			return failed
+		done := l.found - (len(tried.assets) - before)
+		if l.found < dueMax || done == 0 {
+			return tried.err()
 		}
 	}
 }
 
+// lookAtMarked looks at marked assets of which none was tried in vain.
+func (d *Service) lookAtMarked(
+	ctx context.Context,
+	org flex.OrgID,
+	tried *vain,
+) (l looked, err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		l = looked{now: tx.Now()}
+
+		found, err := tx.InputsDue(ctx, dueMax+len(tried.assets))
+		if err != nil {
+			return err
+		}
+
+		found = slices.DeleteFunc(found, func(m store.Marked) bool {
+			return tried.assets[m.AssetID]
+		})
+		found = found[:min(len(found), dueMax)]
+		l.found = len(found)
+
+		if l.found == 0 {
+			return nil
+		}
+
+		return d.whichDiffer(ctx, tx, found, &l)
+	})
+
+	return l, err
+}
+
 // looked is what a look at marked assets found.
 type looked struct {
-	now time.Time
+	now   time.Time
+	found int
 	// whose schedule stays, and when those of them that are to be looked at again are
 	same  []flex.SessionID
 	again map[time.Time][]flex.AssetID
 	// that would be given another schedule, those of one site together
 	changed [][]flex.AssetID
-	// of those that could not be read or planned
-	failed error
+	// those that could not be read or planned
+	failed []notPlanned
 }
+
+// notPlanned is an asset that could not be planned anew, and why.
+type notPlanned struct {
+	asset flex.AssetID
+	err   error
+}
+
+// vain are the assets that a run tried to plan anew in vain.
+type vain struct {
+	assets map[flex.AssetID]bool
+	errs   []error
+}
+
+func (v *vain) add(failed []notPlanned) {
+	for _, f := range failed {
+		v.assets[f.asset] = true
+		v.errs = append(v.errs, fmt.Errorf("asset %v: %w", f.asset, f.err))
+	}
+}
+
+func (v *vain) err() error { return errors.Join(v.errs...) }
 
 // stay takes the marks away of those whose schedule stays, before it sets those of them that are to be looked at
 // again: a mark for later does not take the place of one that is due.
@@ -385,7 +447,7 @@ func (d *Service) whichDiffer(
 			return ctx.Err()
 		}
 		if err != nil {
-			l.failed = errors.Join(l.failed, notPlanned(m.AssetID, err))
+			l.failed = append(l.failed, notPlanned{m.AssetID, err})
 			continue
 		}
 
@@ -408,11 +470,6 @@ func (d *Service) whichDiffer(
 	}
 
 	return nil
-}
-
-// notPlanned says which asset could not be planned anew.
-func notPlanned(asset flex.AssetID, err error) error {
-	return fmt.Errorf("asset %v: %w", asset, err)
 }
 
 // newInputs is what the inputs of an asset come to, as they are.
@@ -483,26 +540,25 @@ func refreshable(c *store.Charging, now time.Time) bool {
 }
 
 // refreshSite plans assets of one site anew, together. Where that fails each is planned by itself, so that one which
-// cannot be planned holds up no other.
+// cannot be planned holds up no other. It returns those that could not be planned.
 func (d *Service) refreshSite(
 	ctx context.Context,
 	org flex.OrgID,
 	why change,
 	t *tally,
 	assets []flex.AssetID,
-) error {
+) (failed []notPlanned) {
 	err := d.refresh(ctx, org, why, t, assets...)
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	if len(assets) == 1 {
-		return notPlanned(assets[0], err)
+	if err == nil {
+		return nil
 	}
 
-	var failed error
 	for _, asset := range assets {
-		if err := d.refresh(ctx, org, why, t, asset); err != nil {
-			failed = errors.Join(failed, notPlanned(asset, err))
+		if len(assets) > 1 && ctx.Err() == nil {
+			err = d.refresh(ctx, org, why, t, asset)
+		}
+		if err != nil {
+			failed = append(failed, notPlanned{asset, err})
 		}
 	}
 

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -156,9 +157,13 @@ func replaceKept(
 	return tx.Replace(ctx, next)
 }
 
+// errCapped says that nothing was committed because caps were set since: the fleet is planned together.
+var errCapped = errors.New("caps were set meanwhile")
+
 // replanAll plans assets anew that were looked at before, and commits what is to be changed.
 // One that an event has changed since is left as the event left it. One that cannot be read or planned is marked, so
-// that it is tried again, and said to have failed, by itself. If they are a part of a wave, it ends with that.
+// that it is tried again, and said to have failed, by itself. If they are a part of a wave, it ends with that. Under caps it commits
+// nothing, and returns errCapped.
 func (d *Service) replanAll(
 	ctx context.Context,
 	org flex.OrgID,
@@ -176,8 +181,12 @@ func (d *Service) replanAll(
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		changed = 0
 
-		if _, capped, err := tx.LockCaps(ctx); err != nil || capped {
-			return err // set since: the fleet is planned together
+		_, capped, err := tx.LockCaps(ctx)
+		if err == nil && capped {
+			err = errCapped
+		}
+		if err != nil {
+			return err
 		}
 
 		if part != nil {
@@ -187,7 +196,6 @@ func (d *Service) replanAll(
 			}
 		}
 
-		var err error
 		changed, err = d.replaceAll(ctx, tx, m.prices, next)
 		if err != nil {
 			return err
