@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"time"
 
@@ -174,7 +175,12 @@ func (d *Service) planAfter(
 		return tx.CapsUsed(ctx, tx.Now())
 	}
 	if h.ev.Kind == PlugOut { // its batteries wait for it no longer
-		return d.planAround(ctx, tx, c)
+		err := d.planAround(ctx, tx, c)
+		if errors.Is(err, store.ErrUnreadable) { // another car of the site: PlanBatteries fails until it can be
+			err = nil
+		}
+
+		return err
 	}
 
 	// What was never planned, or is past its ready-by, is planned at the next event.
@@ -362,15 +368,16 @@ func (h eventHandler) plugOut(ctx context.Context) error {
 	return h.tx.Retract(ctx, h.c.Asset.ID)
 }
 
-// leaveFuse has the others behind the site's main fuse planned anew, as one of them has left.
+// leaveFuse has the others behind the site's main fuse planned anew, as one of them has left, also those that cannot
+// be read: the job that plans them says so.
 func (h eventHandler) leaveFuse(ctx context.Context) error {
 	if h.c.Fuse == 0 {
 		return nil
 	}
 
-	found, err := h.tx.PlannedAt(ctx, h.c.Asset.SiteID)
+	found, err := h.tx.EachPlannedAt(ctx, h.c.Asset.SiteID)
 	for i := 0; i < len(found) && err == nil; i++ {
-		if hasTail(&found[i].Current) {
+		if found[i].Unread != nil || hasTail(&found[i].Current) {
 			err = h.tx.MarkAt(
 				ctx,
 				h.tx.Now().Add(FlickerMax),

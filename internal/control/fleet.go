@@ -465,6 +465,9 @@ func (d *Service) replace(
 	for at := 0; at < len(f.changed); at += replaceMax {
 		rs := f.changed[at:min(at+replaceMax, len(f.changed))]
 		kept, err := d.keepFuses(ctx, tx, f.prices, rs)
+		if err == nil {
+			err = kept.cause // the fleet is planned whole or not at all
+		}
 		if err != nil {
 			return 0, err
 		}

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -16,6 +17,9 @@ type fuseKept struct {
 	bindings  []*store.Binding // what the fuse did to each, nil for nothing
 	refused   []flex.AssetID   // whose schedule the check refused
 	batteries []flex.SiteID    // the sites with batteries
+	// at a site of which something cannot be read, and why: what they draw together is not known
+	unread []flex.AssetID
+	cause  error
 }
 
 // keepFuses holds schedules that are about to take the place of others against the main fuses of their sites,
@@ -38,7 +42,7 @@ func (d *Service) keepFuses(
 	sites, err := tx.FusedSites(ctx, ids...)
 	for i := 0; i < len(sites) && err == nil; i++ {
 		var f *behindFuse
-		f, err = lockFused(ctx, tx, sites[i])
+		f, err = k.read(ctx, tx, sites[i], at)
 		if f == nil {
 			continue
 		}
@@ -54,10 +58,69 @@ func (d *Service) keepFuses(
 	return k, err
 }
 
-// follow has what was refused planned again after a while, and the batteries of the sites planned around what
+// read is lockFused, and nil for a site of which something cannot be read: that one is left.
+func (k *fuseKept) read(
+	ctx context.Context,
+	tx *store.Tx,
+	s store.FusedSite,
+	at map[flex.AssetID]int,
+) (*behindFuse, error) {
+	f, err := lockFused(ctx, tx, s)
+	if errors.Is(err, store.ErrUnreadable) {
+		return nil, k.leave(ctx, tx, s.ID, at, err)
+	}
+
+	return f, err
+}
+
+// leave has the cars of a site keep the schedules that they have.
+func (k *fuseKept) leave(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	at map[flex.AssetID]int,
+	cause error,
+) error {
+	assets, err := tx.AssetsOf(ctx, site)
+	for i := range assets {
+		if _, ok := at[assets[i].ID]; ok {
+			k.unread = append(k.unread, assets[i].ID)
+		}
+	}
+
+	k.cause = errors.Join(k.cause, cause)
+
+	return err
+}
+
+// without drops the schedules of cars that keep theirs, with what fuses did to them.
+func (k *fuseKept) without(next []store.Replacement) []store.Replacement {
+	if len(k.unread) == 0 {
+		return next
+	}
+
+	all := k.bindings
+	k.bindings = nil
+	kept := make([]store.Replacement, 0, len(next))
+
+	for i := range next {
+		if !slices.Contains(k.unread, next[i].Current.AssetID) {
+			kept = append(kept, next[i])
+			k.bindings = append(k.bindings, all[i])
+		}
+	}
+
+	return kept
+}
+
+// follow marks what could not be read, has what was refused planned again after a while, and the batteries of the sites planned around what
 // their cars do now. What was kept is committed by then.
 func (k *fuseKept) follow(ctx context.Context, tx *store.Tx, d *Service) error {
-	err := tx.MarkAt(ctx, tx.Now().Add(MarketInterval), k.refused...)
+	err := tx.MarkDue(ctx, k.unread...)
+	if err == nil {
+		err = tx.MarkAt(ctx, tx.Now().Add(MarketInterval), k.refused...)
+	}
+
 	for i := 0; i < len(k.batteries) && err == nil; i++ {
 		err = d.replanBatteries(ctx, tx, k.batteries[i])
 	}

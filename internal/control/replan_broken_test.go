@@ -1,10 +1,14 @@
 package control_test
 
 import (
+	"context"
+	"strings"
 	"testing"
+	"time"
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/store"
 )
 
 // A schedule that cannot be read has its own organisation's planning fail, and no other's: not one before it, nor
@@ -48,6 +52,136 @@ func TestReplan_BrokenElsewhere(t *testing.T) {
 
 			h.Seed, h.asset = h.As(c.org), c.asset
 			h.chargesAt("by the new prices", "11T02:00 11T02:30")
+		}
+	})
+}
+
+// breaks has an asset's schedule be one that cannot be read.
+func (h *fixture) breaks(asset flex.AssetID) {
+	h.Helper()
+	h.Exec(`UPDATE schedule SET steps = 'broken' WHERE asset_id = $1`, asset.Bytes())
+}
+
+// fails plans what is due, which fails and names an asset.
+func (h *fixture) fails(what string, broken flex.AssetID) {
+	h.Helper()
+	_, err := h.service.PlanDue(h.Context())
+	if err == nil || !strings.Contains(err.Error(), broken.String()) {
+		h.Errorf("%s: the job says %v, and does not name %v", what, err, broken)
+	}
+}
+
+// More cars are marked than one pass looks at, and the first of them cannot be planned: the same run plans all others.
+func TestReplan_BrokenAmongMany(t *testing.T) {
+	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.publish("2026-01-10T18:00:00Z", night(12)...)
+		h.plugFleet(2200)
+		h.Exec(`UPDATE session SET due_for = 'inputs', due_at = 1 WHERE org_id = $1`, h.Org.Bytes())
+		h.Exec(`INSERT INTO wave (org_id, publication_id, begun_at) SELECT $1, id, 1 FROM publication`, h.Org.Bytes())
+		var broken flex.AssetID
+		h.write(func(tx *store.Tx) error {
+			found, err := tx.InputsDue(h.Context(), 1)
+			broken = found[0].AssetID
+			return err
+		})
+
+		h.breaks(broken)
+		h.fails("with one broken", broken)
+		if n := h.Count(`SELECT count(*) FROM session WHERE due_for = 'inputs' AND due_at = 1`); n != 1 {
+			t.Errorf("%d marks are left", n)
+		}
+	})
+}
+
+// Caps that are set while the market is weighed again leave its marks, and the run goes on.
+func TestReplan_CapsMeanwhile(t *testing.T) {
+	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.publish("2026-01-10T18:00:00Z", night(12)...)
+		h.plugFleet(2000)
+		h.setCaps(flex.Caps{Fleet: kw(100)})
+		h.Exec(`UPDATE session SET due_for = 'market', due_at = 1 WHERE org_id = $1`, h.Org.Bytes())
+
+		ctx, cancel := context.WithTimeout(h.Context(), 20*time.Second)
+		defer cancel()
+		if err := h.service.Due(ctx, h.Org); err != nil {
+			t.Error(err)
+		}
+		if n := h.Count(`SELECT count(*) FROM session WHERE due_for = 'market'`); n != 2000 {
+			t.Errorf("%d marks are left", n)
+		}
+	})
+}
+
+// A wave that fails holds up nothing that was marked.
+func TestReplan_WaveFails(t *testing.T) {
+	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.publish("2026-01-10T18:00:00Z", night(12)...)
+		h.replan()
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
+		h.Exec(`CREATE TRIGGER refuse BEFORE DELETE ON wave_part BEGIN SELECT RAISE(ABORT, 'no part ends'); END`)
+
+		h.publish("2026-01-10T18:00:00Z", night(12)...)
+		h.Exec(`UPDATE asset SET power_w = 3700 WHERE org_id = $1`, h.Org.Bytes())
+		h.write(func(tx *store.Tx) error { return tx.MarkDue(h.Context(), h.asset) })
+		_, err := h.service.PlanDue(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "no part ends") {
+			t.Error(err)
+		}
+
+		h.chargesAt("by inputs", "10T23:30 11T00:30")
+	})
+}
+
+// Cars that were planned before their site's main fuse was set are held against it by a wave. Where one of them cannot
+// be read the site's others are left as they are, and marked; the wave goes on without them. One that leaves leaves.
+func TestReplan_BrokenBehindFuse(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.publish("2026-01-10T18:00:00Z", night(12)...)
+		h.replan()
+		elsewhere := h.Asset(h.Site(flex.FullScheduleMethod), flex.Charger, 7400)
+		beside, broken := h.asset, h.Asset(h.site, flex.Charger, 7400)
+		for _, car := range []flex.AssetID{elsewhere, beside, broken} {
+			h.at(car).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
+			h.accept()
+		}
+
+		h.setFuse(8)
+		h.breaks(broken)
+		h.publish("2026-01-10T18:00:00Z", night(16)...)
+		h.fails("by new prices", broken)
+		h.at(elsewhere).chargesAt("elsewhere", "11T02:00 11T02:30")
+		h.at(beside).chargesAt("beside", "11T00:00 11T00:30")
+
+		h.at(beside).event(control.Event{Kind: control.PlugOut})
+		if c := h.look(); c.Open() {
+			t.Error("a car does not leave where another cannot be read")
+		}
+	})
+}
+
+// A car whose schedule cannot be read is left out of what is called by an instruction, and of the fleet's picture.
+func TestInstruction_Broken(t *testing.T) {
+	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
+		assets := h.evening(4, 22.2)
+		broken := assets[1]
+		sent := h.send(peak(-19_000))
+		h.breaks(broken)
+		if _, err := h.service.StopInstruction(h.Context(), h.Org, sent.ID, "Ann"); err != nil {
+			t.Fatal(err)
+		}
+
+		for _, a := range h.send(peak(-19_000)).Assets {
+			if a.AssetID == broken {
+				t.Error("it is called")
+			}
+		}
+
+		seen := map[flex.AssetID]bool{}
+		err := h.db.ReadAll(h.Context(), func(all *store.All) error {
+			return all.EachPlugged(h.Context(), store.PluggedPart{}, func(p *store.Plugged) { seen[p.AssetID] = true })
+		})
+		if err != nil || len(seen) != 3 || seen[broken] {
+			t.Errorf("seen: %v, %v", seen, err)
 		}
 	})
 }

@@ -106,7 +106,7 @@ func readable(
 }
 
 // replaceAll commits replacements that were planned on the same prices, as far as the main fuses of their sites
-// bear them, and returns how many.
+// bear them, and returns how many. Where a fuse's site cannot be read its cars are marked instead.
 func (d *Service) replaceAll(
 	ctx context.Context,
 	tx *store.Tx,
@@ -122,6 +122,7 @@ func (d *Service) replaceAll(
 		return 0, fmt.Errorf("hold what is sent against main fuses: %w", err)
 	}
 
+	next = kept.without(next)
 	n, err := replaceKept(ctx, tx, prices, next)
 	if err != nil {
 		return 0, err
