@@ -113,8 +113,8 @@ func (k *fuseKept) without(next []store.Replacement) []store.Replacement {
 	return kept
 }
 
-// follow marks what could not be read, has what was refused planned again after a while, and the batteries of the sites planned around what
-// their cars do now. What was kept is committed by then.
+// follow marks what could not be read, has what was refused planned again after a while, and the batteries of the
+// sites planned around what their cars do now. What was kept is committed by then.
 func (k *fuseKept) follow(ctx context.Context, tx *store.Tx, d *Service) error {
 	err := tx.MarkDue(ctx, k.unread...)
 	if err == nil {
