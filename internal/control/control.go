@@ -48,6 +48,9 @@ type Service struct {
 	// Ramp is how much the planned power of all that is steered may move in a minute; zero lets it move at once.
 	Ramp flex.Watts
 
+	// marked sessions that are looked at in one transaction; dueMax if it is zero, as it is outside tests
+	dueAtOnce int
+
 	// that starts are spread over, in nanoseconds: FollowFleet
 	spread           atomic.Int64
 	planned, changed atomic.Int64 // by background jobs, since the process began

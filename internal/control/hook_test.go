@@ -10,3 +10,6 @@ import (
 func (d *Service) Due(ctx context.Context, org flex.OrgID) error {
 	return d.due(ctx, flex.Org{ID: org}, &tally{})
 }
+
+// LookAtOnce sets how many marked sessions are looked at in one transaction, so that a few cars are more than that.
+func (d *Service) LookAtOnce(n int) { d.dueAtOnce = n }

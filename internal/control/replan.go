@@ -163,6 +163,14 @@ func (d *Service) planOrg(
 	return t, errors.Join(failed, err)
 }
 
+// atOnce is how many marked sessions are looked at in one transaction.
+func (d *Service) atOnce() int {
+	if d.dueAtOnce > 0 {
+		return d.dueAtOnce
+	}
+	return dueMax
+}
+
 // marked plans what was marked, whether or not a wave failed. What fails for one mark holds up none of the other.
 func (d *Service) marked(
 	ctx context.Context,
@@ -287,7 +295,7 @@ func (d *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 	for more := true; more; {
 		var found []store.Planned
 		m, err := d.snapshot(ctx, org.ID, func(tx *store.Tx) (any bool, err error) {
-			found, err = tx.MarketDue(ctx, dueMax)
+			found, err = tx.MarketDue(ctx, d.atOnce())
 			return len(found) > 0, err
 		})
 		if err == nil && len(found) > 0 {
@@ -301,7 +309,7 @@ func (d *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 			return err
 		}
 
-		more = len(found) == dueMax
+		more = len(found) == d.atOnce()
 	}
 
 	return nil
@@ -330,7 +338,7 @@ func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 		}
 
 		done := l.found - (len(tried.assets) - before)
-		if l.found < dueMax || done == 0 {
+		if l.found < d.atOnce() || done == 0 {
 			return tried.err()
 		}
 	}
@@ -345,7 +353,7 @@ func (d *Service) lookAtMarked(
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		l = looked{now: tx.Now()}
 
-		found, err := tx.InputsDue(ctx, dueMax+len(tried.assets))
+		found, err := tx.InputsDue(ctx, d.atOnce()+len(tried.assets))
 		if err != nil {
 			return err
 		}
@@ -353,7 +361,7 @@ func (d *Service) lookAtMarked(
 		found = slices.DeleteFunc(found, func(m store.Marked) bool {
 			return tried.assets[m.AssetID]
 		})
-		found = found[:min(len(found), dueMax)]
+		found = found[:min(len(found), d.atOnce())]
 		l.found = len(found)
 
 		if l.found == 0 {
