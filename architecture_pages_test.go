@@ -23,7 +23,7 @@ func TestJobsPage(t *testing.T) {
 	}
 
 	var got []string
-	for _, row := range tableOf(t, "## Who wakes whom") {
+	for _, row := range tableOf(t, "## Background jobs") {
 		got = append(got, strings.Split(row[0], ", ")...)
 	}
 
