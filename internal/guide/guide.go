@@ -81,6 +81,7 @@ var manualOrder = []string{
 	"divergences",
 	"delivery",
 	"money",
+	"payments",
 	"market",
 	"ocpp",
 	"operating",
