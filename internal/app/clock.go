@@ -125,6 +125,9 @@ func (t *turning) run(ctx context.Context, now, to time.Time) error {
 		if err := t.set(ctx, now); err != nil {
 			return err
 		}
+		if !now.Before(to) { // all that is due is done below
+			break
+		}
 
 		a.now = now
 		a, err = t.work(ctx, a)
@@ -156,8 +159,9 @@ func (t *turning) set(ctx context.Context, to time.Time) error {
 
 // agenda is when each job of a turn is due, in their order, as it was known at an instant.
 type agenda struct {
-	now time.Time
-	at  []time.Time // zero for never
+	now    time.Time
+	at     []time.Time // zero for never
+	pushes bool        // an endpoint may be sent something
 }
 
 // due reports whether a job has something to do by the agenda's instant.
@@ -179,10 +183,15 @@ func (a *agenda) next(to time.Time) time.Time {
 
 // look asks the jobs when they are due.
 func (t *turning) look(ctx context.Context) (a agenda, err error) {
-	err = t.DB.Read(ctx, t.org, func(tx *store.Tx) error {
+	err = t.DB.Read(ctx, t.org, func(tx *store.Tx) (err error) {
 		a = agenda{
 			now: tx.Now(),
 			at:  make([]time.Time, len(t.jobs)),
+		}
+
+		a.pushes, err = tx.AskDue(ctx, time.Time{}, t.thorough)
+		if err != nil {
+			return err
 		}
 
 		return t.ask(ctx, tx, &a, time.Time{}, func(int) bool { return true })
@@ -254,6 +263,9 @@ func (t *turning) work(ctx context.Context, a agenda) (agenda, error) {
 			return a, err
 		}
 
+		if !ran && !a.pushes {
+			return a, nil
+		}
 		if !ran {
 			sent, err := t.push(ctx)
 			if err != nil || !sent {

@@ -80,3 +80,45 @@ func leftOver(t *testing.T, url string, plant func(*App)) (names []string) {
 
 	return names
 }
+
+// What the jobs ask for together, by one statement, is what each of them finds that asks by itself.
+func TestAdvance_AsksAlike(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s := openStreet(t, url, time.Date(2026, time.March, 27, 9, 10, 0, 0, time.UTC), "")
+		defer storetest.Close(t, s.app.DB)
+		defer s.app.Push.Close()
+
+		due := 0
+		s.after = func() {
+			for _, thorough := range []bool{false, true} {
+				turn := turning{App: s.app, org: s.Org, thorough: thorough}
+				together, err := turn.look(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+
+				alone := agenda{now: together.now, at: make([]time.Time, len(s.app.jobs))}
+				err = s.app.DB.Read(t.Context(), s.Org, func(tx *store.Tx) error {
+					return turn.ask(t.Context(), tx, &alone, time.Time{}, func(int) bool { return true })
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+
+				for i, j := range s.app.jobs {
+					if !together.at[i].Equal(alone.at[i]) {
+						t.Errorf("%s at %v: %v together, %v alone", j.Name, alone.now, together.at[i], alone.at[i])
+					}
+					if alone.due(i) {
+						due++
+					}
+				}
+			}
+		}
+
+		s.play(2, 2, AdvanceMax)
+		if due == 0 {
+			t.Error("nothing was ever due")
+		}
+	})
+}

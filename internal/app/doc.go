@@ -12,6 +12,7 @@
 //
 //   - next says when the job is due for the organisation next, after an instant. Asked for what
 //     comes after the zero time, it names an instant that has passed if something is due already.
+//     A turn asks for most of it by one statement (store.Tx.AskDue), and next answers by what that found.
 //   - run does for one organisation what the job does for all.
 //   - waits says whether there is work that next names no instant for, as what is waited for is a reading.
 //   - Or the job has no part, and apart says why: what is due by the true clock (pushes, e-mails,

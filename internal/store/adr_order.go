@@ -356,12 +356,7 @@ func (tx *Tx) NextADROrder(
 	ctx context.Context,
 	after time.Time,
 ) (time.Time, error) {
-	return tx.earliest(
-		ctx,
-		`SELECT min(work_at) FROM adr_order WHERE org_id = $1 AND work_at IS NOT NULL AND work_at > $2`,
-		tx.org.Bytes(),
-		afterMicros(after),
-	)
+	return tx.next(ctx, orderDue, after)
 }
 
 // NextADRReport is NextADROrder of reports.
@@ -369,12 +364,7 @@ func (tx *Tx) NextADRReport(
 	ctx context.Context,
 	after time.Time,
 ) (time.Time, error) {
-	return tx.earliest(
-		ctx,
-		`SELECT min(report_at) FROM adr_order WHERE org_id = $1 AND report_at IS NOT NULL AND report_at > $2`,
-		tx.org.Bytes(),
-		afterMicros(after),
-	)
+	return tx.next(ctx, reportDue, after)
 }
 
 // OrgsWithADROrders returns the organisations with orders that are to be sent, stopped or reported, now

@@ -342,12 +342,7 @@ func (tx *Tx) NextCapLink(
 	ctx context.Context,
 	after time.Time,
 ) (time.Time, error) {
-	return tx.earliest(
-		ctx,
-		`SELECT min(heard_at + silence_s * 1000000) FROM cap_link WHERE org_id = $1 AND lost_at IS NULL AND heard_at + silence_s * 1000000 > $2`,
-		tx.org.Bytes(),
-		afterMicros(after),
-	)
+	return tx.next(ctx, capLinkDue, after)
 }
 
 // OrgsWithSilentLinks returns the organisations that have a link on which nothing was heard for too long

@@ -57,17 +57,7 @@ func (tx *Tx) NextPlan(
 	ctx context.Context,
 	after time.Time,
 ) (time.Time, error) {
-	return tx.earliest(ctx, `SELECT min(at) FROM (
-			SELECT min(s.due_at) AS at FROM session s
-				WHERE s.org_id = $1 AND s.plugged_out_at IS NULL AND s.due_at IS NOT NULL AND s.due_for IN ('market', 'inputs') AND s.due_at > $2
-			UNION ALL
-			SELECT c.due_at FROM caps c WHERE c.org_id = $1 AND c.due_at > $2
-			UNION ALL
-			SELECT (SELECT p.published_at FROM publication p WHERE p.published_at > $2 AND p.to_at > $3 AND p.to_at > p.published_at
-					AND NOT EXISTS (SELECT 1 FROM wave w WHERE w.org_id = $1 AND w.publication_id = p.id) ORDER BY p.published_at LIMIT 1)
-				FROM org o WHERE o.id = $1 AND (EXISTS (SELECT 1 FROM session s WHERE s.org_id = $1 AND s.plugged_out_at IS NULL)
-					OR EXISTS (SELECT 1 FROM caps c WHERE c.org_id = $1))
-		) AS due`, tx.org.Bytes(), afterMicros(after), micros(tx.now))
+	return tx.next(ctx, planDue, after)
 }
 
 // NextBattery is when a home battery's plan is to be worked out anew: at each half-hour, when
@@ -77,6 +67,10 @@ func (tx *Tx) NextBattery(
 	after time.Time,
 	rest time.Duration,
 ) (time.Time, error) {
+	if tx.none(hasBatteries) {
+		return time.Time{}, nil
+	}
+
 	if after.Before(tx.now) {
 		due, err := tx.batteryWaits(ctx, rest)
 		if err != nil || due {
@@ -126,12 +120,7 @@ func (tx *Tx) NextSessionSettlement(
 	ctx context.Context,
 	after time.Time,
 ) (time.Time, error) {
-	return tx.earliest(
-		ctx,
-		`SELECT min(look_at) FROM reckoning WHERE org_id = $1 AND look_at IS NOT NULL AND look_at > $2`,
-		tx.org.Bytes(),
-		afterMicros(after),
-	)
+	return tx.next(ctx, sessionDue, after)
 }
 
 // overs are when sessions, pauses and dispatches are over whose flex events are to be found.
@@ -159,15 +148,7 @@ func (tx *Tx) NextEventSettlement(
 	ctx context.Context,
 	after time.Time,
 ) (time.Time, error) {
-	return tx.earliest(
-		ctx,
-		`SELECT min(at) FROM (`+overs+`
-			UNION ALL
-			SELECT min(look_at) FROM flex_event WHERE org_id = $1 AND look_at IS NOT NULL AND look_at > $2
-		) AS due`,
-		tx.org.Bytes(),
-		afterMicros(after),
-	)
+	return tx.next(ctx, eventDue, after)
 }
 
 // NextRelease is when an asset is to be looked at after its dispatch.
@@ -175,12 +156,7 @@ func (tx *Tx) NextRelease(
 	ctx context.Context,
 	after time.Time,
 ) (time.Time, error) {
-	return tx.earliest(
-		ctx,
-		`SELECT min(release_at) FROM dispatch_asset WHERE org_id = $1 AND release_at IS NOT NULL AND release_at > $2`,
-		tx.org.Bytes(),
-		afterMicros(after),
-	)
+	return tx.next(ctx, releaseDue, after)
 }
 
 // NextRate is when a session that ended is to be looked at for what it teaches.
@@ -188,12 +164,7 @@ func (tx *Tx) NextRate(
 	ctx context.Context,
 	after time.Time,
 ) (time.Time, error) {
-	return tx.earliest(
-		ctx,
-		`SELECT min(rate_look_at) FROM session WHERE org_id = $1 AND rate_look_at IS NOT NULL AND rate_look_at > $2`,
-		tx.org.Bytes(),
-		afterMicros(after),
-	)
+	return tx.next(ctx, rateDue, after)
 }
 
 // NextInstruction is when the instructions that bind are to be followed: at each half-hour, since
@@ -202,6 +173,10 @@ func (tx *Tx) NextInstruction(
 	ctx context.Context,
 	after time.Time,
 ) (time.Time, error) {
+	if tx.none(hasInstructions) {
+		return time.Time{}, nil
+	}
+
 	half := flex.PeriodAt(tx.now)
 	const active = `FROM instruction WHERE org_id = $1 AND to_at > $2 AND stopped_at IS NULL`
 	if after.Before(tx.now) {

@@ -44,6 +44,10 @@ func (tx *Tx) DueFlexEvents(
 	ctx context.Context,
 	limit int,
 ) ([]flex.FlexEventID, error) {
+	if tx.none(eventWaits) {
+		return nil, nil
+	}
+
 	return rows(ctx, tx.conn, scalar[flex.FlexEventID], `SELECT id FROM (
 			SELECT e.id, e.look_at FROM flex_event e WHERE e.org_id = $1 AND e.look_at <= $2
 			UNION ALL

@@ -203,12 +203,7 @@ func (tx *Tx) NextAway(
 	ctx context.Context,
 	after time.Time,
 ) (time.Time, error) {
-	return tx.earliest(
-		ctx,
-		`SELECT min(away_due) FROM inputs WHERE org_id = $1 AND away_due IS NOT NULL AND away_due > $2`,
-		tx.org.Bytes(),
-		afterMicros(after),
-	)
+	return tx.next(ctx, awayDue, after)
 }
 
 // AssetEvent is what an event of an asset said; what it said nothing of is zero.

@@ -181,6 +181,10 @@ func (tx *Tx) DueProducts(ctx context.Context) ([]flex.Product, error) {
 
 // AskedProducts returns the organisation's products that households may still accept, in their order.
 func (tx *Tx) AskedProducts(ctx context.Context) ([]flex.Product, error) {
+	if tx.none(productWaits) {
+		return nil, nil
+	}
+
 	return rows(
 		ctx,
 		tx.conn,
@@ -238,12 +242,7 @@ func (tx *Tx) NextProduct(
 	ctx context.Context,
 	after time.Time,
 ) (time.Time, error) {
-	return tx.earliest(
-		ctx,
-		`SELECT min(send_at) FROM grid_product WHERE org_id = $1 AND send_at IS NOT NULL AND send_at > $2`,
-		tx.org.Bytes(),
-		afterMicros(after),
-	)
+	return tx.next(ctx, productDue, after)
 }
 
 // OrgsWithProducts returns the organisations with products that are to be sent, now or later.

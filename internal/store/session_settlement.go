@@ -186,6 +186,10 @@ func (tx *Tx) DueSessionSettlements(
 	ctx context.Context,
 	limit int,
 ) ([]flex.SessionID, error) {
+	if tx.none(sessionWaits) {
+		return nil, nil
+	}
+
 	return rows(
 		ctx,
 		tx.conn,

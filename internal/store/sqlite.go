@@ -174,7 +174,10 @@ type sqliteConns struct {
 	jobs    chan *job
 	done    chan struct{} // closed when the writer has stopped
 	readers chan *link
-	wal     string // the file of what was committed last
+	// the reader that was used last, if it is free: it is taken first, because what it has read it holds still
+	// where nothing was committed since
+	warm chan *link
+	wal  string // the file of what was committed last
 }
 
 func (db *DB) startSQLite(ctx context.Context) error {
@@ -182,6 +185,7 @@ func (db *DB) startSQLite(ctx context.Context) error {
 		jobs:    make(chan *job, groupMax),
 		done:    make(chan struct{}),
 		readers: make(chan *link, readersMax),
+		warm:    make(chan *link, 1),
 		wal:     db.path + "-wal",
 	}
 
@@ -210,27 +214,56 @@ func (s *sqliteConns) close() {
 	<-s.done
 	s.writer.close()
 	for range readersMax {
-		(<-s.readers).close()
+		select {
+		case l := <-s.warm:
+			l.close()
+		case l := <-s.readers:
+			l.close()
+		}
 	}
 	close(s.readers)
+}
+
+// reader takes a free reader; nil if the store is closed.
+func (s *sqliteConns) reader(ctx context.Context) (*link, error) {
+	select {
+	case l := <-s.warm:
+		return l, nil
+	default:
+	}
+
+	select {
+	case l := <-s.warm:
+		return l, nil
+	case l := <-s.readers:
+		return l, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// free gives a reader back.
+func (s *sqliteConns) free(l *link) {
+	select {
+	case s.warm <- l:
+	default:
+		s.readers <- l
+	}
 }
 
 func (db *DB) readSQLite(
 	ctx context.Context,
 	fn func(conn, time.Time) error,
 ) error {
-	var l *link
-	select {
-	case l = <-db.sqlite.readers:
-	case <-ctx.Done():
-		return ctx.Err()
+	l, err := db.sqlite.reader(ctx)
+	if err != nil {
+		return err
 	}
-
 	if l == nil {
 		return errClosed
 	}
 
-	defer func() { db.sqlite.readers <- l }()
+	defer db.sqlite.free(l)
 
 	if _, err := l.ExecContext(ctx, "BEGIN DEFERRED"); err != nil {
 		return fmt.Errorf("begin read: %w", db.unavailable(err))

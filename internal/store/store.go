@@ -219,7 +219,8 @@ type Tx struct {
 	now     time.Time
 	touched bool // the register's version was changed
 
-	books *openBooks // what posting needs to know, once it was asked for
+	books  *openBooks // what posting needs to know, once it was asked for
+	agenda agenda     // what is due, once it was asked for
 }
 
 // Now returns the instant of this transaction by the organisation's clock.

@@ -234,6 +234,10 @@ func (tx *Tx) NextTank(
 	ctx context.Context,
 	after time.Time,
 ) (time.Time, error) {
+	if tx.none(hasTanks) {
+		return time.Time{}, nil
+	}
+
 	if after.Before(tx.now) {
 		due, err := tx.TanksDue(ctx, 1)
 		if err != nil || len(due) > 0 {

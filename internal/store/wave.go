@@ -183,6 +183,10 @@ type WavePart struct {
 // WaveDue reports whether there is work for a wave: a publication is known by the
 // organisation's clock that it was not planned on, or parts are left.
 func (tx *Tx) WaveDue(ctx context.Context) (fresh, left bool, err error) {
+	if tx.none(waveWaits) {
+		return false, false, nil
+	}
+
 	err = tx.row(
 		ctx,
 		`SELECT EXISTS (SELECT 1 FROM publication p WHERE p.published_at <= $2 AND p.to_at > $2
