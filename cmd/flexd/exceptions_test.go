@@ -127,6 +127,10 @@ func (s *street) plant(h *app.App) {
 	waiting := s.car()
 	s.push(waiting, s.plan(waiting, time.Hour, 5*kWh, 8*time.Hour, always), s.now.Add(time.Hour).UnixMicro())
 
+	young := s.car() // waits, and not for long
+	s.push(young, s.plan(young, time.Hour, 5*kWh, 8*time.Hour, always), s.now.Add(time.Hour).UnixMicro())
+	s.Exec(`UPDATE outbox SET waiting_since = $2 WHERE asset_id = $1`, young.Bytes(), s.now.UnixMicro())
+
 	from := s.now.In(flex.London)
 	hour := from.Format("15:04") + "-" + from.Add(time.Hour).Format("15:04")
 	s.plan(s.car(), time.Hour, 70*kWh, 2*time.Hour, always)      // no time, even at full power
@@ -180,9 +184,9 @@ func (s *street) plant(h *app.App) {
 	s.notReleased(waiting)
 	s.Exec(`INSERT INTO cap_link (org_id, group_name, fallback_w, silence_s, heard_at, lost_at) VALUES ($1, 'feeder 7', 20000, 60, $2, $2)`, s.Org.Bytes(), ago)
 	s.silence(refused, waiting)
-	s.Exec(`INSERT INTO adr_upstream (program_id, org_id, name, url, token_url, client_id, sealed, remote_id, poll_s, silence_s, made_at, due_at, heard_at, error)
-		SELECT $1, $2, 'utility', 'https://vtn.example', 'https://vtn.example/token', 'x', sealed, 'limits', 30, 60, $3, $4, $3, 'no answer' FROM endpoint`,
-		waiting.Bytes(), s.Org.Bytes(), ago, s.now.Add(time.Hour).UnixMicro())
+	check(h.ADR.AddUpstream(ctx, s.Org, &records.ADRUpstream{
+		Name: "utility", URL: "http://127.0.0.1:9/vtn", Client: "x", Secret: "y", Remote: "limits", Poll: 30 * time.Second, Silence: time.Minute}))
+	s.Exec(`UPDATE adr_upstream SET due_at = $2, heard_at = $1, error = 'no answer'`, ago, s.now.Add(time.Hour).UnixMicro())
 	s.Exec(`INSERT INTO adr_order (id, org_id, program_id, event_id, interval_id, from_at, to_at, change_w, state, problem, made_at)
 		VALUES ($1, $2, $1, $1, 0, $3, $4, 0, 'refused', 'it has no end', $3)`, waiting.Bytes(), s.Org.Bytes(), ago, s.now.UnixMicro())
 }
@@ -213,6 +217,8 @@ func (s *street) withdraw(at int64) {
 		site.Bytes(), s.Org.Bytes(), at)
 	s.Exec(`INSERT INTO withdrawal (id, org_id, site_id, amount, status, moves, attempt, asked_at, changed_at)
 		VALUES ($1, $2, $1, 1000, 'pending_approval', 1, 1, $3, $3)`, site.Bytes(), s.Org.Bytes(), at)
+	s.Exec(`INSERT INTO withdrawal_move (withdrawal_id, number, org_id, status, decided_by, at) VALUES ($1, 1, $2, 'pending_approval', 'user', $3)`,
+		site.Bytes(), s.Org.Bytes(), at)
 }
 
 // failingJob is a background job whose latest run failed.
@@ -313,6 +319,7 @@ func TestExceptions_EveryPlace(t *testing.T) {
 		}
 		page, program = s.browse(h)
 		s.inConsole(page)
+		s.inLists(page)
 		s.inInterface(program("/operations/exceptions"))
 		s.inMetrics(program("/metrics"))
 		s.inAlerts(h)
@@ -330,6 +337,50 @@ func (s *street) inConsole(page func(path string) string) {
 	}
 	if strings.Contains(text, nothing) {
 		s.Error("the page says that nothing is wrong")
+	}
+}
+
+// inLists follows the page of each exception from the fleet's: it is there, and where it lists things of one
+// kind it lists as many as the exception counts, of whatever else there is.
+func (s *street) inLists(page func(path string) string) {
+	s.Helper()
+	var fleet struct {
+		Exceptions []struct {
+			Kind, Title, Text, See string
+			Count                  int
+		}
+	}
+	if err := json.Unmarshal([]byte(page("/console/fleet.json")), &fleet); err != nil {
+		s.Fatal(err)
+	}
+
+	counted := 0
+	for _, e := range fleet.Exceptions {
+		if e.See == "" {
+			s.Errorf("%s: no page shows it", e.Kind)
+			continue
+		}
+		page(e.See)
+
+		list := strings.HasPrefix(e.See, "/console/assets?") || strings.Contains(e.See, "late=") || strings.HasSuffix(e.See, "/held")
+		if !list {
+			continue
+		}
+
+		counted++
+		path, query, _ := strings.Cut(e.See, "?")
+		text := page(path + ".json?limit=1000&" + query)
+		var rows []any
+		if err := json.Unmarshal([]byte(text), &rows); err != nil {
+			s.Fatalf("%s: %v in %s", e.See, err, text)
+		}
+		if len(rows) != e.Count {
+			s.Errorf("%s: %q, and %s lists %d", e.Kind, e.Title, e.See, len(rows))
+		}
+	}
+
+	if counted < 15 {
+		s.Errorf("%d exceptions lead to a list", counted)
 	}
 }
 

@@ -315,6 +315,7 @@ func (s *serve) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
+	h.Operations.BaseURL = s.BaseURL // as it was stated: the listening address may reach nobody
 	s.warn(c, l.Addr())
 	fmt.Fprintf(c.out, "listening on %s%s\n", scheme, l.Addr())
 

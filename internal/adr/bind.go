@@ -223,6 +223,69 @@ func (s *Service) Orders(
 	return found, err
 }
 
+// Traffic is what events asked of the fleet, the newest first, and the servers that are asked for events.
+type Traffic struct {
+	Orders  []AskedOrder
+	Servers []AskedServer
+}
+
+// AskedOrder is what an event asked of the fleet, and what became of it.
+type AskedOrder struct {
+	flex.Span
+	Change      flex.Watts  // against the plan, negative for less; zero with a limit, and where it could not be read
+	Limit       *flex.Watts // the most that may be drawn, or given
+	State       string
+	Problem     string             // why it was not carried out, or not in full
+	Instruction flex.InstructionID // zero until it was sent
+}
+
+// AskedServer is a server of another party that is asked for events.
+type AskedServer struct {
+	Name      string
+	URL       string
+	HeardAt   time.Time
+	Silence   time.Duration // how long it may not be heard before it is an exception
+	Error     string        // of the latest attempt
+	NumEvents int           // that are kept of it
+}
+
+// TrafficOf returns an organisation's servers, and so many of its orders at most.
+func (s *Service) TrafficOf(
+	ctx context.Context,
+	org flex.OrgID,
+	limit int,
+) (t Traffic, err error) {
+	orders, err := s.Orders(ctx, org, limit)
+	if err != nil {
+		return t, err
+	}
+
+	for _, o := range orders {
+		t.Orders = append(t.Orders, AskedOrder{
+			Span:        o.Span,
+			Change:      o.Change,
+			Limit:       o.Limit,
+			State:       string(o.State),
+			Problem:     o.Problem,
+			Instruction: o.Instruction,
+		})
+	}
+
+	servers, err := s.Upstreams(ctx, org)
+	for _, u := range servers {
+		t.Servers = append(t.Servers, AskedServer{
+			Name:      u.Name,
+			URL:       u.URL,
+			HeardAt:   u.HeardAt,
+			Silence:   u.Silence,
+			Error:     u.Error,
+			NumEvents: u.NumEvents,
+		})
+	}
+
+	return t, err
+}
+
 // reorder has what a program or an event that was just written, in the place of the one that was, if any,
 // or that is being deleted asks for be what is carried out.
 func reorder(ctx context.Context, tx *store.Tx, was, o *flex.ADRObject) error {

@@ -311,9 +311,9 @@ func (d *dispatcher) forgotten(kept int) {
 func (d *dispatcher) unmet(want int) {
 	d.Helper()
 	err := d.db.ReadAll(d.Context(), func(all *store.All) error {
-		n, why, err := all.UnmetADROrders(d.Context(), d.org)
-		if n != want || why == "" {
-			d.Errorf("%d orders are not met, not %d: %s", n, want, why)
+		n, newest, err := all.UnmetADROrders(d.Context(), d.org)
+		if n != want || newest.Problem == "" || newest.Org != d.org {
+			d.Errorf("%d orders are not met, not %d: %+v", n, want, newest)
 		}
 		return err
 	})

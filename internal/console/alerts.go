@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,6 +43,25 @@ func (p *alertsPage) OrgName(id flex.OrgID) string {
 	return p.Orgs[id]
 }
 
+// See is the page that lists what an alert is of. What only pages of one organisation list is found from the
+// fleet's page.
+func (p *alertsPage) See(a flex.Alert) string {
+	kind := operations.Kind(a.Kind)
+	if a.Org.IsZero() && slices.Contains(ofOne, kind) {
+		return "/console/fleet#" + a.Kind
+	}
+
+	return seePath(kind, a.Org)
+}
+
+// ofOne are the exceptions whose lists are of one organisation at a time.
+var ofOne = []operations.Kind{
+	operations.EndpointMissing,
+	operations.OrderUnmet,
+	operations.LimitLinkLost,
+	operations.OpenADRSilent,
+}
+
 func (s *Server) alerts(r *request) (view, error) {
 	known, err := s.Operations.AlertList(r.Context(), false)
 	if err != nil {
@@ -63,7 +83,7 @@ func (s *Server) alerts(r *request) (view, error) {
 	t := &table{
 		Name: "alerts",
 		Columns: []string{
-			"alert_id", "kind", "level", "organisation", "count", "title", "fired_at", "resolved_at", "acknowledged_by", "acknowledged_at", "snoozed_until", "note",
+			"alert_id", "kind", "level", "organisation", "count", "title", "text", "since", "fired_at", "resolved_at", "acknowledged_by", "acknowledged_at", "snoozed_until", "note",
 		},
 	}
 
@@ -75,6 +95,8 @@ func (s *Server) alerts(r *request) (view, error) {
 			p.OrgName(a.Org),
 			a.Count,
 			a.Title,
+			a.Text,
+			a.SinceAt,
 			a.FiredAt,
 			a.ResolvedAt,
 			a.AcknowledgedBy,

@@ -13,6 +13,7 @@ import (
 	"flexd/internal/access"
 	"flexd/internal/delivery"
 	"flexd/internal/flex"
+	"flexd/internal/operations"
 )
 
 // deliveriesPage is what is sent to clients, and what became of it.
@@ -26,6 +27,7 @@ type deliveriesPage struct {
 	GSPGroup   string
 	Status     string
 	Sort       string
+	Late       bool // those alone that have waited for long
 	Orders     []order
 	Endpoints  []endpointLine
 	Failures   delivery.Failures
@@ -103,6 +105,7 @@ func newDeliveriesPage(r *request, ask *delivery.Filter) *deliveriesPage {
 		Status:   r.URL.Query().Get("status"),
 		Sort:     ask.Sort,
 		Orders:   orders(delivery.Orders),
+		Late:     ask.WaitingFor > 0,
 		Export:   r.exports(),
 		States:   delivery.States,
 	}
@@ -119,6 +122,7 @@ func deliveriesAsked(r *request) (f delivery.Filter, err error) {
 		"firmware",
 		"gsp_group",
 		"status",
+		"late",
 		"sort",
 	); err != nil {
 		return f, err
@@ -134,6 +138,10 @@ func deliveriesAsked(r *request) (f delivery.Filter, err error) {
 		Firmware: q.Get("firmware"),
 		GSPGroup: q.Get("gsp_group"),
 		Sort:     q.Get("sort"),
+	}
+
+	if q.Get("late") != "" {
+		onlyLate(&f)
 	}
 
 	if f.State != "" && !slices.Contains(delivery.States, f.State) {
@@ -167,6 +175,12 @@ func deliveriesAsked(r *request) (f delivery.Filter, err error) {
 	err = readFilter(&f.Asset, q.Get("asset"), "asset")
 
 	return f, err
+}
+
+// onlyLate has the pushes alone be listed that the exception counts.
+func onlyLate(f *delivery.Filter) {
+	f.WaitingFor = operations.LateAfter
+	f.State = string(flex.DeliveryPending)
 }
 
 // readDeliveryOrder reads where a page of the order begins.

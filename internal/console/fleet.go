@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"strings"
 
 	"flexd/internal/contract"
@@ -15,6 +16,17 @@ type fleetPage struct {
 	*operations.FleetView
 	Export Export
 	Query  string
+	asked  flex.OrgID // whose fleet is asked for, zero for all
+}
+
+// See is the page that lists what an exception counts, "" if there is none.
+func (p *fleetPage) See(e operations.Exception) string {
+	org := p.asked
+	if org.IsZero() {
+		org = e.Org
+	}
+
+	return seePath(e.Kind, org)
 }
 
 // fleetNow answers the fleet page, its numbers and its stream.
@@ -60,8 +72,29 @@ type exceptionNumbers struct {
 	See string `json:"see,omitempty"`
 }
 
-// seePath is the page where the things that an exception counts are listed, "" if there is none.
-func seePath(k operations.Kind) string { return seePaths[k] }
+// seePath is the page where the things that an exception counts are listed, "" if there is none: those of an
+// organisation, or of all if org is zero.
+func seePath(k operations.Kind, org flex.OrgID) string {
+	path := seePaths[k]
+	if org.IsZero() || slices.Contains(ofNobody, k) {
+		return path
+	}
+
+	join := "?"
+	if strings.Contains(path, "?") {
+		join = "&"
+	}
+
+	return path + join + "org=" + org.String()
+}
+
+// ofNobody are the exceptions that are no organisation's.
+var ofNobody = []operations.Kind{
+	operations.Halted,
+	operations.DatabaseFailing,
+	operations.JobFailed,
+	operations.PriceStale,
+}
 
 var seePaths = map[operations.Kind]string{
 	operations.Halted:           "/console/safety",
@@ -75,11 +108,13 @@ var seePaths = map[operations.Kind]string{
 	operations.RoomCold:         causePath(operations.RoomCold),
 	operations.PlanRefused:      causePath(operations.PlanRefused),
 	operations.SiteCutShort:     causePath(operations.SiteCutShort),
-	operations.Waiting:          "/console/deliveries?state=" + string(flex.DeliveryPending),
+	operations.Waiting:          "/console/deliveries?late=yes",
 	operations.EndpointDisabled: "/console/deliveries",
 	operations.EndpointMissing:  "/console/developer",
 	operations.NotReleased:      causePath(operations.NotReleased),
-	operations.OrderUnmet:       "/console/instructions",
+	operations.OrderUnmet:       programsPath,
+	operations.LimitLinkLost:    "/console/limits",
+	operations.OpenADRSilent:    programsPath,
 	operations.DatabaseFailing:  "/console/engine",
 	operations.JobFailed:        "/console/engine",
 	operations.PriceStale:       "/console/prices",
@@ -103,7 +138,7 @@ func (p *fleetPage) numbers() fleetNumbers {
 	for i, e := range n.FleetView.Exceptions {
 		n.Exceptions = append(n.Exceptions, exceptionNumbers{
 			e,
-			seePath(p.Exceptions[i].Kind),
+			p.See(p.Exceptions[i]),
 		})
 	}
 
@@ -122,5 +157,5 @@ func (s *Server) fleetPage(r *request) (*fleetPage, error) {
 
 	v, err := s.Operations.FleetView(r.Context(), org)
 
-	return &fleetPage{v, r.exports(), r.URL.RawQuery}, err
+	return &fleetPage{v, r.exports(), r.URL.RawQuery, org}, err
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,25 +41,26 @@ func BenchmarkFleet(b *testing.B) {
 	}
 }
 
-// large registers n cars that are plugged in and planned.
+// large registers n cars that are plugged in and planned, each at a site of its own.
 func (d *service) large(engine string, n int) {
 	d.Helper()
-	site := d.Site(flex.FullScheduleMethod)
 	first := "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " + strconv.Itoa(n) + ") "
 	id := map[string]string{
 		"sqlite":   "CAST(printf('%016d', i) AS BLOB)",
 		"postgres": "CAST(lpad(CAST(i AS TEXT), 32, '0') AS UUID)",
 	}[engine]
 	org := d.Org.Bytes()
+	d.Exec(first+`INSERT INTO site (id, org_id, postcode, created_at) SELECT `+id+`, $1, 'AB' || i % 97, 0 FROM n`, org)
+	d.Exec(first+`INSERT INTO dispatch_method (org_id, site_id, method, consented_at) SELECT $1, `+id+`, $2, 0 FROM n`, org, string(flex.FullScheduleMethod))
 	d.Exec(first+`INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, created_at)
-		SELECT `+id+`, $1, $2, 'big' || i, 'charger', 7400, 0 FROM n`, org, site.Bytes())
+		SELECT `+id+`, $1, `+id+`, 'big' || i, 'charger', 7400, 0 FROM n`, org)
 	d.Exec(first+`INSERT INTO schedule (event_id, org_id, asset_id, session_id, generation, cause, made_at, from_at, to_at, steps,
 			ready_by, need_wh, delivered_wh, power_w, may_charge_peak, mode, off_peak, zone, tariff_type, origins, count_from, running, value)
 		SELECT `+id+`, $1, `+id+`, `+id+`, 1, 'plug-in', $2, $2, $3, '9000x0 3600x99999 7200x0 5400x99999 9600x0',
 			$3, 20000, 0, 7400, FALSE, 'minimise_charging_time', '00:30-05:30', 'Europe/London', 'dual_rate', 'event asset event', $2, FALSE, 0 FROM n`,
 		org, at("2026-01-14T21:20:00Z").UnixMicro(), at("2026-01-15T07:00:00Z").UnixMicro())
 	d.Exec(first+`INSERT INTO session (id, org_id, asset_id, site_id, number, plugged_in_at, ready_by, generation, event_id)
-		SELECT `+id+`, $1, `+id+`, $2, 1, $3, $4, 1, `+id+` FROM n`, org, site.Bytes(), at("2026-01-14T21:20:00Z").UnixMicro(), at("2026-01-15T07:00:00Z").UnixMicro())
+		SELECT `+id+`, $1, `+id+`, `+id+`, 1, $2, $3, 1, `+id+` FROM n`, org, at("2026-01-14T21:20:00Z").UnixMicro(), at("2026-01-15T07:00:00Z").UnixMicro())
 	d.Exec(first+`INSERT INTO outbox (subject, org_id, endpoint, kind, asset_id, event_id, generation, queued_at, expires_at, accepted)
 		SELECT `+id+`, $1, 'schedule', 'schedule', `+id+`, `+id+`, 1, $2, $3, 1 FROM n`,
 		org, at("2026-01-14T21:20:00Z").UnixMicro(), at("2026-01-15T07:00:00Z").UnixMicro())
@@ -67,7 +69,13 @@ func (d *service) large(engine string, n int) {
 	}
 }
 
-// BenchmarkPages is pages of the console over 100,000 cars that are plugged in, all at one site.
+// largeIDs are the asset "big777" of large, and its site.
+var largeIDs = map[string]string{
+	"sqlite":   "30303030-3030-3030-3030-303030373737",
+	"postgres": "00000000-0000-0000-0000-000000000777",
+}
+
+// BenchmarkPages is pages of the console over 100,000 sites, at each of which a car is plugged in.
 func BenchmarkPages(b *testing.B) {
 	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
 		if engine == "postgres" && os.Getenv(storetest.Env) == "" {
@@ -76,7 +84,12 @@ func BenchmarkPages(b *testing.B) {
 		d := openConsole(b, url(b), "2026-01-14T21:40:00Z")
 		d.large(engine, 100_000)
 		d.login()
-		for _, path := range []string{"fleet", "assets", "assets?sort=-power", "assets?sort=ready_by", "assets?cause=short", "assets?state=plugged_in", "deliveries", "readings", "settlement", "alerts", "audit", "safety", "ahead", "search?q=big777"} {
+		asset := "assets/" + largeIDs[engine]
+		for _, path := range []string{
+			"fleet", "assets", "assets?sort=-power", "assets?sort=ready_by", "assets?cause=short", "assets?state=plugged_in", "assets?gsp_group=_C",
+			asset, strings.Replace(asset, "assets", "sites", 1), "deliveries", "deliveries?state=pending", "deliveries?sort=took", "prices", "readings", "readings/held",
+			"settlement", "engine", "alerts", "audit", "safety", "limits", "ahead", "offers", "instructions", "programs", "developer", "operators", "past", "search?q=big777", "search?q=AB42",
+		} {
 			b.Run(engine+"/"+path, func(b *testing.B) {
 				for b.Loop() {
 					d.page("/console/" + path)

@@ -43,7 +43,7 @@ func TestFleet(t *testing.T) {
 		d.wants(page, "1 asset will not have what it needs by ready-by", ">CP-2058</a>", // shortfall
 			"1 asset plugged in without a schedule", "Moorland Energy has no endpoint for schedules",
 			"12 pushes waiting for more than 2 minutes", "of 14 assets at 14 sites")
-		for _, path := range []string{"/console/deliveries?state=pending", "/console/developer", "/console/assets?plugged=yes"} {
+		for _, path := range []string{"/console/deliveries?late=yes", "/console/developer", "/console/assets?plugged=yes"} {
 			d.wants(page, `href="`+path)
 			d.page(path)
 		}

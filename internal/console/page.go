@@ -124,7 +124,6 @@ var functions = template.FuncMap{
 	"whentext": whenText,
 	"sub":      func(a, b int) int { return a - b },
 	"exactkwh": exactKWh,
-	"seepath":  seePath,
 
 	"averagekw": averageKW,
 	"attribute": attributeWord,

@@ -22,6 +22,7 @@ type programsPage struct {
 	Orgs     []flex.Org
 	Org      flex.OrgID
 	Programs []adr.BoundProgram
+	adr.Traffic
 	Services []string
 	Export   Export
 }
@@ -39,6 +40,9 @@ func (s *Server) programs(r *request) (view, error) {
 	}
 
 	p.Orgs, p.Org, p.Programs, err = s.ADR.ProgramsOf(r.Context(), chosen)
+	if err == nil && !p.Org.IsZero() {
+		p.Traffic, err = s.ADR.TrafficOf(r.Context(), p.Org, pageMax)
+	}
 
 	return view{
 		page:   "programs",

@@ -71,7 +71,7 @@ func TestReadings(t *testing.T) {
 func TestEngine(t *testing.T) {
 	each(t, "2026-01-13T12:00:00Z", func(d *service) {
 		d.login()
-		d.wants(d.page("/console/engine"), "Nothing is plugged in to be planned.", "None were made.", "No rounds run in this process.")
+		d.wants(d.page("/console/engine"), "Nothing is plugged in to be planned.", "None were made.", "No background jobs run in this process.")
 		newScene(d)
 		d.login()
 		d.server.Jobs = func() []*worker.Worker { return []*worker.Worker{{Name: "control", Every: 30e9}} }

@@ -25,6 +25,10 @@ type Filter struct {
 	Status   *int   // of HTTP, of the latest attempt; 0: no answer came
 	Sort     string // one of Orders, "-" before it to turn it round; the newest first if it is empty
 	Key      int64  // of the delivery Before, as Line's Key has it
+	// those alone that have waited for longer than this, if it is not zero
+	WaitingFor time.Duration
+
+	waitingBefore time.Time
 }
 
 // Orders are the columns that a list can be sorted by.
@@ -45,6 +49,15 @@ func (f Filter) query() store.DeliveryQuery {
 		Status:   f.Status,
 		Sort:     store.DeliveryOrder(f.Sort),
 		Key:      f.Key,
+
+		WaitingBefore: f.waitingBefore,
+	}
+}
+
+// since notes since before when what is listed waits.
+func (f *Filter) since(now time.Time) {
+	if f.WaitingFor > 0 {
+		f.waitingBefore = now.Add(-f.WaitingFor)
 	}
 }
 

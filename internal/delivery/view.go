@@ -85,6 +85,7 @@ func (d *Service) Overview(
 ) (v Overview, err error) {
 	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		v = Overview{}
+		f.since(all.Now())
 		failed := map[string][]store.FailedPushes{}
 		v.Orgs, err = all.VisitOrgs(ctx, f.Org, func(o flex.Org, tx *store.Tx) error {
 			if f.Figures {
@@ -97,11 +98,9 @@ func (d *Service) Overview(
 					return err
 				}
 
-				n, err := tx.CountDeliveries(ctx, f.all())
-				if err != nil {
+				if err := v.addCount(ctx, tx, f.all()); err != nil {
 					return err
 				}
-				v.Total = min(v.Total+n, CountedMax+1)
 			}
 
 			found, err := tx.Deliveries(ctx, f.query())
@@ -119,6 +118,18 @@ func (d *Service) Overview(
 	})
 
 	return v, err
+}
+
+// addCount adds how many deliveries an organisation has on all pages.
+func (v *Overview) addCount(
+	ctx context.Context,
+	tx *store.Tx,
+	q store.DeliveryQuery,
+) error {
+	n, err := tx.CountDeliveries(ctx, q)
+	v.Total = min(v.Total+n, CountedMax+1)
+
+	return err
 }
 
 // add adds an organisation's deliveries.

@@ -109,8 +109,8 @@ func (u *utility) silent(step string, want int, text string) {
 	u.Helper()
 	err := u.db.ReadAll(u.Context(), func(all *store.All) error {
 		n, first, err := all.SilentADRUpstreams(u.Context(), u.mine)
-		if n != want || !strings.Contains(first, text) {
-			u.Errorf("%s: %d servers, %s", step, n, first)
+		if n != want || !strings.Contains(first.Problem, text) {
+			u.Errorf("%s: %d servers, %+v", step, n, first)
 		}
 		return err
 	})

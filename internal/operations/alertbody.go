@@ -17,19 +17,21 @@ type hook struct {
 }
 
 type hookData struct {
-	AlertID      string     `json:"alert_id"`
-	Kind         string     `json:"kind"`
-	Level        string     `json:"level"`
-	Organisation string     `json:"organisation_id,omitempty"` // none for all
-	Count        int        `json:"count"`
-	Title        string     `json:"title"`
-	Text         string     `json:"text"`
-	Since        time.Time  `json:"since"`
-	FiredAt      time.Time  `json:"fired_at"`
-	ResolvedAt   *time.Time `json:"resolved_at,omitempty"`
+	AlertID      string `json:"alert_id"`
+	Kind         string `json:"kind"`
+	Level        string `json:"level"`
+	Organisation string `json:"organisation_id,omitempty"` // none for all
+	Count        int    `json:"count"`
+	// the console's page of alerts; none where its address is not known
+	Page       string     `json:"page,omitempty"`
+	Title      string     `json:"title"`
+	Text       string     `json:"text"`
+	Since      time.Time  `json:"since"`
+	FiredAt    time.Time  `json:"fired_at"`
+	ResolvedAt *time.Time `json:"resolved_at,omitempty"`
 }
 
-func hookOf(m store.AlertMessage) hook {
+func hookOf(m store.AlertMessage, page string) hook {
 	h := hook{
 		Type:      "alert." + m.What,
 		Timestamp: m.QueuedAt,
@@ -45,6 +47,7 @@ func hookOf(m store.AlertMessage) hook {
 		Kind:    a.Kind,
 		Level:   a.Level,
 		Count:   a.Count,
+		Page:    page,
 		Title:   a.Title,
 		Text:    a.Text,
 		Since:   a.SinceAt,
@@ -67,6 +70,7 @@ type pagerDuty struct {
 	Action     string            `json:"event_action"` // trigger, resolve
 	DedupKey   string            `json:"dedup_key"`
 	Client     string            `json:"client"`
+	ClientURL  string            `json:"client_url,omitempty"`
 	Payload    *pagerDutyPayload `json:"payload,omitempty"` // of a trigger
 }
 
@@ -82,11 +86,12 @@ type pagerDutyPayload struct {
 // summaryMax is how many bytes PagerDuty takes of a summary.
 const summaryMax = 1024
 
-func pagerDutyEvent(m store.AlertMessage) pagerDuty {
+func pagerDutyEvent(m store.AlertMessage, page string) pagerDuty {
 	e := pagerDuty{
 		RoutingKey: m.Route.Secret.Reveal(),
 		Action:     "trigger",
 		Client:     "flexd",
+		ClientURL:  page,
 		DedupKey:   m.Alert.ID.String(),
 	}
 
@@ -130,6 +135,7 @@ type postable struct {
 	Annotations map[string]string `json:"annotations"`
 	StartsAt    time.Time         `json:"startsAt"`
 	EndsAt      time.Time         `json:"endsAt"`
+	Generator   string            `json:"generatorURL,omitempty"`
 }
 
 // Alertmanager ends an alert by itself at endsAt. flexd says when one has ended, so that is far
@@ -139,7 +145,7 @@ const (
 	testEnds   = 5 * time.Minute
 )
 
-func alertmanagerAlert(m store.AlertMessage) postable {
+func alertmanagerAlert(m store.AlertMessage, page string) postable {
 	a := m.Alert
 	if a.ID.IsZero() {
 		name, ends := "FlexdTest", testEnds
@@ -163,6 +169,7 @@ func alertmanagerAlert(m store.AlertMessage) postable {
 		},
 		Annotations: map[string]string{"summary": a.Title, "description": a.Text},
 		StartsAt:    a.FiredAt, EndsAt: a.FiredAt.Add(endsFarOff),
+		Generator: page,
 	}
 
 	if !a.Org.IsZero() {
@@ -176,7 +183,7 @@ func alertmanagerAlert(m store.AlertMessage) postable {
 }
 
 // emailOf is an alert as an e-mail.
-func emailOf(m store.AlertMessage) (subject, text string) {
+func emailOf(m store.AlertMessage, page string) (subject, text string) {
 	a := m.Alert
 	switch {
 	case a.ID.IsZero():
@@ -207,6 +214,10 @@ func emailOf(m store.AlertMessage) (subject, text string) {
 			"Alert %s. Acknowledge it in the console under Alerts, or with flexd alerts acknowledge.\n",
 			a.ID,
 		)
+	}
+
+	if page != "" {
+		fmt.Fprintln(&b, page)
 	}
 
 	return subject, b.String()

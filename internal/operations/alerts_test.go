@@ -79,6 +79,9 @@ func eachWatch(t *testing.T, test func(w *watch)) {
 	storetest.EachURL(t, func(t *testing.T, url string) { test(newWatch(t, url)) })
 }
 
+// alertsPage is where the console of these tests lists alerts.
+const alertsPage = "https://flexd.example/console/alerts"
+
 func newWatch(t *testing.T, url string) *watch {
 	t.Helper()
 	w := &watch{T: t, receiver: &receiver{status: http.StatusAccepted}}
@@ -92,8 +95,14 @@ func newWatch(t *testing.T, url string) *watch {
 		t.Cleanup(out.Close)
 		w.services[i] = &operations.Service{
 			DB:  storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: w.now}),
-			Out: out, PlainHTTP: true,
-			Mail: func(context.Context, flex.Personal, string, string) error { w.emails.Add(1); return nil },
+			Out: out, PlainHTTP: true, BaseURL: "https://flexd.example/",
+			Mail: func(_ context.Context, _ flex.Personal, _, text string) error {
+				w.emails.Add(1)
+				if !strings.HasSuffix(text, "\n"+alertsPage+"\n") {
+					w.Errorf("an e-mail without the page: %s", text)
+				}
+				return nil
+			},
 		}
 	}
 
@@ -235,9 +244,10 @@ func (w *watch) shapes(got []received, what, action string) {
 	var posted []struct {
 		Labels, Annotations map[string]string
 		StartsAt, EndsAt    time.Time
+		GeneratorURL        string
 	}
 	w.check(json.Unmarshal([]byte(got[0].body), &posted))
-	if p := posted[0]; p.Labels["kind"] != "halted" || p.Labels["severity"] != "critical" || !p.EndsAt.After(p.StartsAt) ||
+	if p := posted[0]; p.Labels["kind"] != "halted" || p.Labels["severity"] != "critical" || p.GeneratorURL != alertsPage || !p.EndsAt.After(p.StartsAt) ||
 		(what == "resolved") != p.EndsAt.Before(time.UnixMicro(w.micro.Load()).Add(time.Second)) {
 		w.Errorf("Alertmanager got %s", got[0].body)
 	}
@@ -246,13 +256,13 @@ func (w *watch) shapes(got []received, what, action string) {
 	hook, err := standard.NewWebhook(w.routes[1].Secret.Reveal())
 	w.check(err)
 	w.check(hook.VerifyIgnoringTimestamp([]byte(got[1].body), got[1].header))
-	for _, part := range []string{`"type":"alert.` + what + `"`, `"kind":"halted"`, `"level":"critical"`, "a firmware fault"} {
+	for _, part := range []string{`"type":"alert.` + what + `"`, `"kind":"halted"`, `"level":"critical"`, "a firmware fault", `"page":"` + alertsPage + `"`} {
 		if !strings.Contains(got[1].body, part) {
 			w.Errorf("%s is not in %s", part, got[1].body)
 		}
 	}
 
-	for _, part := range []string{`"routing_key":"a-key"`, `"event_action":"` + action + `"`, `"dedup_key":"`} {
+	for _, part := range []string{`"routing_key":"a-key"`, `"event_action":"` + action + `"`, `"dedup_key":"`, `"client_url":"` + alertsPage + `"`} {
 		if !strings.Contains(got[2].body, part) {
 			w.Errorf("%s is not in %s", part, got[2].body)
 		}

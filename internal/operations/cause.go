@@ -135,7 +135,7 @@ var storedCauses = map[Kind]func(context.Context, *store.All, flex.OrgID) ([]fle
 		return all.RefusedBatteries(ctx, org)
 	},
 	Excluded: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
-		ids, _, err := all.ExcludedAssets(ctx, org, math.MaxInt32)
+		ids, _, _, err := all.ExcludedAssets(ctx, org, math.MaxInt32)
 		return ids, err
 	},
 	TankCold: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {

@@ -2,9 +2,10 @@ package operations
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"flexd/internal/egress"
@@ -121,6 +122,7 @@ type Exception struct {
 	Kind   Kind
 	Level  Level
 	Count  int            // of what the kind counts
+	Org    flex.OrgID     // whose the first of it is; zero for assets, and for what is nobody's
 	Energy flex.WattHours // that will be missing, of the kinds of shortfall
 	Title  string         // with its count, in one line
 	Text   string         // what it means and what to do
@@ -131,6 +133,7 @@ type Exception struct {
 type Asset struct {
 	ID         flex.AssetID
 	ExternalID string
+	OrgName    string
 }
 
 // More is how many assets there are beyond the examples.
@@ -162,6 +165,9 @@ type Service struct {
 	Out       *egress.Client
 	Mail      func(ctx context.Context, to flex.Personal, subject, text string) error
 	PlainHTTP bool // routes may be http://, for private networks
+
+	// the address under which people reach this flexd, for the links of alerts; "" if it is not known
+	BaseURL string
 
 	Log *slog.Logger // nil means the default logger
 
@@ -234,6 +240,10 @@ func (s *Service) foundIn(
 			}
 		}
 
+		if org.IsZero() {
+			nameOwners(found, fleet.Orgs)
+		}
+
 		return err
 	})
 	if err != nil {
@@ -260,14 +270,48 @@ func named(
 	ids []flex.AssetID,
 ) (assets []Asset, err error) {
 	ids = ids[:min(len(ids), examplesMax)]
-	names, err := all.AssetNames(ctx, ids)
+	owners, err := all.AssetOwners(ctx, ids)
 	for _, id := range ids {
-		if names[id] != "" {
-			assets = append(assets, Asset{id, names[id]})
+		if o, known := owners[id]; known {
+			assets = append(assets, Asset{id, o.ExternalID, o.OrgName})
 		}
 	}
 
 	return assets, err
+}
+
+// nameOwners has exceptions that may be any organisation's say whose they are.
+func nameOwners(found []Exception, orgs []flex.Org) {
+	if len(orgs) < 2 {
+		return
+	}
+
+	for i := range found {
+		e := &found[i]
+		var names []string
+		for _, a := range e.Assets {
+			if !slices.Contains(names, a.OrgName) {
+				names = append(names, a.OrgName)
+			}
+		}
+
+		for _, o := range orgs {
+			if o.ID == e.Org {
+				names = append(names, o.Name)
+			}
+		}
+
+		if len(names) == 0 {
+			continue
+		}
+
+		first := "Of "
+		if e.More() > 0 || len(e.Assets) == 0 && e.Count > 1 {
+			first = "The first of "
+		}
+
+		e.Text = first + strings.Join(names, ", ") + ". " + e.Text
+	}
 }
 
 func lacking(n int) string {
@@ -284,8 +328,18 @@ func count(n int, thing string) string {
 	}
 
 	if thing == "push" {
-		return fmt.Sprintf("%d pushes", n)
+		return grouped(n) + " pushes"
 	}
 
-	return fmt.Sprintf("%d %ss", n, thing)
+	return grouped(n) + " " + thing + "s"
+}
+
+// grouped writes a number with its thousands apart, as the console does.
+func grouped(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "\u202f" + text[i:]
+	}
+
+	return text
 }

@@ -43,14 +43,14 @@ func findHalts(
 	}
 
 	for _, h := range halts {
-		title, text := "All pushes are halted", "Chargers go on with what they have. End it with flexd resume, once that is mended."
+		title, text := "All pushes are halted", "Chargers go on with what they have. Once that is mended, end it on the console's Safety page or with flexd resume."
 		ofOrg := !h.Scope.Org.IsZero()
 		if ofOrg && !store.Reaches(ctx, h.Scope.Org) {
 			continue
 		}
 		if h.Scope.Kind != store.HaltAll {
 			title = "Pushes of " + h.Scope.String() + " are halted"
-			text = "Chargers go on with what they have. flexd halt --list says how many; end it on the console's Safety page or with flexd resume, once that is mended."
+			text = "Chargers go on with what they have. flexd halt --list says how many. Once that is mended, end it on the console's Safety page or with flexd resume."
 		}
 
 		found = append(found, Exception{
@@ -95,10 +95,14 @@ func findRefused(
 		Kind:   Refused,
 		Level:  Critical,
 		Count:  total,
-		Title:  count(total, "asset") + " plugged in whose schedule the client refused",
 		Assets: assets,
+		Title: fmt.Sprintf(
+			"%s plugged in whose schedule the client refused, the first made on %s",
+			count(total, "asset"),
+			instantText(refused[0].First),
+		),
 		Text: "They are counted as planned and are not controlled." + said +
-			" Mend the client's endpoint, then send them again from the asset's page or with flexd replay.",
+			" Mend the client's endpoint, then choose them in the list of assets and send them again, or use flexd replay.",
 	}}, err
 }
 
@@ -126,6 +130,15 @@ func findWaiting(
 	}
 
 	assets, err := named(ctx, all, ids)
+	if err != nil {
+		return nil, err
+	}
+
+	text := "The client does not answer, or refuses for now."
+	halts, err := all.Halts(ctx)
+	if len(halts) > 0 {
+		text = "Pushes are halted, and what a halt keeps back is among them. Of others the client does not answer, or refuses for now."
+	}
 
 	return []Exception{{
 		Kind: Waiting, Level: Critical, Count: total, Assets: assets,
@@ -135,7 +148,7 @@ func findWaiting(
 			int(LateAfter.Minutes()),
 			instantText(waiting[0].Since),
 		),
-		Text: "The client does not answer, or refuses for now. Chargers go on with what they have. The deliveries say what it answers.",
+		Text: text + " Chargers go on with what they have. The deliveries say what it answers; they leave by themselves once it takes them.",
 	}}, err
 }
 
@@ -167,8 +180,9 @@ func findEndpoints(
 					Kind:  EndpointDisabled,
 					Level: Critical,
 					Count: 1,
+					Org:   o.ID,
 					Title: fmt.Sprintf("The %s endpoint of %s is disabled", e.Name, o.Name),
-					Text: e.Reason +
+					Text: "The reason: " + e.Reason +
 						". What is due waits until it is set or enabled again: flexd endpoint set, or PUT /endpoints/" +
 						string(e.Name) + ".",
 				})
@@ -180,6 +194,7 @@ func findEndpoints(
 				Kind:  EndpointMissing,
 				Level: Critical,
 				Count: planned,
+				Org:   o.ID,
 				Title: o.Name + " has no endpoint for schedules",
 				Text:  "Its assets are planned and no client hears of it. Set one: flexd endpoint set, or PUT /endpoints/schedule.",
 			})
@@ -263,7 +278,7 @@ func findNotReleased(
 		Level:  Critical,
 		Count:  total,
 		Assets: assets,
-		Title:  count(total, "asset") + " that still followed a dispatch after its end, by their readings",
+		Title:  count(total, "asset") + " that still followed a dispatch after its end, by their readings of the last day",
 		Text:   "They were sent the dispatch again, whose time is over. Ask the maker's client why they stay in it: they may go on charging or discharging as they were asked to.",
 	}}, err
 }
@@ -327,7 +342,7 @@ func findOrders(
 	_ *Fleet,
 	org flex.OrgID,
 ) ([]Exception, error) {
-	n, why, err := all.UnmetADROrders(ctx, org)
+	n, newest, err := all.UnmetADROrders(ctx, org)
 	if err != nil || n == 0 {
 		return nil, err
 	}
@@ -336,9 +351,13 @@ func findOrders(
 		Kind:  OrderUnmet,
 		Level: Critical,
 		Count: n,
+		Org:   newest.Org,
 		Title: count(n, "order") + " of OpenADR events not carried out, or not in full",
-		Text: "The newest: " + why +
-			". The dispatcher has a report that says so. flexd openadr orders lists them for a day after their time.",
+		Text: fmt.Sprintf(
+			"The newest, of %s: %s. The dispatcher has a report that says so. They are listed for a day after their time, also by flexd openadr orders.",
+			instantText(newest.MadeAt),
+			newest.Problem,
+		),
 	}}, nil
 }
 
@@ -357,9 +376,17 @@ func findLinks(
 		Kind:  LimitLinkLost,
 		Level: Critical,
 		Count: n,
-		Title: count(n, "feeder") + " held to the fallback: nothing was heard of its limits for too long",
-		Text: "First lost: " + first +
-			". Ask the network operator why nothing comes. flexd limits list shows the links; the fallback binds until something is heard.",
+		Org:   first.Org,
+		Title: fmt.Sprintf(
+			"%s held to the fallback since %s: nothing was heard of its limits for too long",
+			count(n, "feeder"),
+			instantText(first.At),
+		),
+		Text: fmt.Sprintf(
+			"First lost: %q, held to %s. Ask the network operator why nothing comes; the fallback binds until something is heard. The links are listed with the limits, also by flexd limits list.",
+			first.Group,
+			first.Held,
+		),
 	}}, nil
 }
 
@@ -378,9 +405,15 @@ func findUpstreams(
 		Kind:  OpenADRSilent,
 		Level: Critical,
 		Count: n,
-		Title: count(n, "OpenADR server") + " not heard for too long, or with events that cannot be read",
-		Text: "First: " + first +
-			". What it asked for before goes on; a fallback binds where a limit's link has one. flexd openadr upstream list shows them all.",
+		Org:   first.Org,
+		Title: fmt.Sprintf(
+			"%s not heard for too long, or with events that cannot be read: %q, last heard on %s",
+			count(n, "OpenADR server"),
+			first.Name,
+			instantText(first.HeardAt),
+		),
+		Text: "The reason: " + first.Problem +
+			". What it asked for before goes on; a fallback binds where a limit's link has one. Ask the other party, or set it anew with flexd openadr upstream.",
 	}}, nil
 }
 
@@ -403,7 +436,7 @@ func findUnplanned(
 		Count:  sum.unplanned,
 		Assets: assets,
 		Title:  count(sum.unplanned, "asset") + " plugged in without a schedule",
-		Text:   "The site has not consented to full schedule control, or has been withdrawn, or an operator excluded the asset: the charger is not controlled.",
+		Text:   "The site has not consented to full schedule control, or has been withdrawn, or an operator excluded the asset: the charger is not controlled. The page of the asset says which; nothing is to be done where that is as it should be.",
 	}}, err
 }
 
@@ -414,7 +447,7 @@ func findExcluded(
 	_ *Fleet,
 	org flex.OrgID,
 ) ([]Exception, error) {
-	ids, total, err := all.ExcludedAssets(ctx, org, examplesMax)
+	ids, since, total, err := all.ExcludedAssets(ctx, org, examplesMax)
 	if err != nil || total == 0 {
 		return nil, err
 	}
@@ -426,8 +459,12 @@ func findExcluded(
 		Level:  Warning,
 		Count:  total,
 		Assets: assets,
-		Title:  count(total, "asset") + " excluded from control",
-		Text:   "An operator excluded them: they are neither planned nor paused, whatever is plugged in. The audit log says who did it and when. Include them again from the list of assets once the reason is gone.",
+		Title: fmt.Sprintf(
+			"%s excluded from control, the first since %s",
+			count(total, "asset"),
+			instantText(since),
+		),
+		Text: "An operator excluded them: they are neither planned nor paused, whatever is plugged in. The audit log says who did it and when. Include them again from the list of assets once the reason is gone.",
 	}}, err
 }
 
@@ -456,7 +493,7 @@ func findPlanRefused(
 		Count:  len(refused),
 		Assets: assets,
 		Title:  count(len(refused), "asset") + " whose site's plan was refused by the check before sending",
-		Text:   "The plan would have passed a limit of the site, which is a fault in flexd. They were sent what keeps the limits, and may miss a part of what they need. The log says which limit.",
+		Text:   "The plan would have passed a limit of the site, which is a fault in flexd. They were sent what keeps the limits, and may miss a part of what they need. Until their next plan nothing more is to be done for them; the log says which limit, which whoever maintains flexd needs.",
 	}}, err
 }
 
@@ -480,7 +517,7 @@ func findCutShort(
 		Count:  len(sum.cutShort),
 		Assets: assets,
 		Title:  count(len(sum.cutShort), "asset") + " whose site was not planned as one to the end",
-		Text:   "Cars and batteries of these sites keep every limit, and may cost the household more than they need to. The explanation of each asset says why, and by how much at most.",
+		Text:   "Cars and batteries of these sites keep every limit, and may cost the household more than they need to. The explanation of each asset says why, and by how much at most; nothing is to be done tonight.",
 	}}, err
 }
 
@@ -574,8 +611,8 @@ func (s *Service) failedJobs() (found []Exception) {
 				Kind:  JobFailed,
 				Level: Critical,
 				Count: 1,
-				Title: fmt.Sprintf("The background job %q failed", w.Name),
-				Text:  "It is tried again by itself; the log has the reason.",
+				Title: fmt.Sprintf("The background job %q has failed since %s", w.Name, instantText(last.FailedSince)),
+				Text:  "What it does waits; it is tried again by itself. The Engine page and the log have the reason.",
 			})
 		}
 	}

@@ -259,7 +259,7 @@ func (s *Service) send(ctx context.Context, m store.AlertMessage) string {
 			return "this flexd has no mail relay"
 		}
 
-		subject, text := emailOf(m)
+		subject, text := emailOf(m, s.alertPage())
 		err := s.Mail(ctx, flex.Personal(m.Route.Target), subject, text)
 		if err != nil {
 			return strings.ReplaceAll(
@@ -289,16 +289,25 @@ func (s *Service) send(ctx context.Context, m store.AlertMessage) string {
 	return "it answered " + strconv.Itoa(a.Status)
 }
 
+// alertPage is where the console lists alerts, "" if that is not known.
+func (s *Service) alertPage() string {
+	if s.BaseURL == "" {
+		return ""
+	}
+
+	return strings.TrimSuffix(s.BaseURL, "/") + "/console/alerts"
+}
+
 // requestOf is a message as its route's kind wants it.
 func (s *Service) requestOf(m store.AlertMessage) (egress.Request, error) {
 	var body any
 	switch m.Route.Kind {
 	case RoutePagerDuty:
-		body = pagerDutyEvent(m)
+		body = pagerDutyEvent(m, s.alertPage())
 	case RouteAlertmanager:
-		body = []postable{alertmanagerAlert(m)}
+		body = []postable{alertmanagerAlert(m, s.alertPage())}
 	default:
-		body = hookOf(m)
+		body = hookOf(m, s.alertPage())
 	}
 
 	b, err := json.Marshal(body)

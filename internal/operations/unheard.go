@@ -30,7 +30,7 @@ func findOffline(
 			instantText(found[0].Since),
 		),
 		Text: "The client has the schedule, and reported for a quarter of an hour only that it received it: the charger is offline, or has not connected." +
-			" It goes on with what it has.",
+			" It goes on with what it has. Where they are many of one maker, ask its client; a single one is the household's to connect.",
 	}}, err
 }
 
@@ -55,7 +55,7 @@ func findSilent(
 			count(total, "asset"),
 			instantText(found[0].Since),
 		),
-		Text: "None came for two days; of a charger, none in the two days since a car was plugged in. What they draw cannot be settled until readings come.",
+		Text: "None came for two days; of a charger, none in the two days since a car was plugged in. What they draw cannot be settled until readings come: ask the client that reports them.",
 	}}, err
 }
 

@@ -378,11 +378,11 @@ func (all *All) OrgsWithADROrders(ctx context.Context) ([]flex.OrgID, error) {
 const ADROrdersKept = 24 * time.Hour
 
 // UnmetADROrders returns how many orders were refused, or brought less than was asked for, of those
-// whose time ended within ADROrdersKept or is to come, and why the newest was.
+// whose time ended within ADROrdersKept or is to come, and the newest of them.
 func (all *All) UnmetADROrders(
 	ctx context.Context,
 	org flex.OrgID,
-) (n int, why string, err error) {
+) (n int, newest UnmetADROrder, err error) {
 	where := `FROM adr_order o JOIN org g ON g.id = o.org_id
 		WHERE o.state IN ('refused', 'short') AND (o.to_at > $1 + g.clock_offset OR o.made_at > $1 + g.clock_offset)`
 	args := []any{micros(all.Now().Add(-ADROrdersKept))}
@@ -395,14 +395,21 @@ func (all *All) UnmetADROrders(
 		`SELECT count(*) `+where,
 		args...,
 	).Scan(&n); err != nil || n == 0 {
-		return 0, "", err
+		return 0, newest, err
 	}
 
 	err = all.row(
 		ctx,
-		`SELECT o.problem `+where+` ORDER BY o.id DESC LIMIT 1`,
+		`SELECT o.org_id, o.problem, o.made_at `+where+` ORDER BY o.id DESC LIMIT 1`,
 		args...,
-	).Scan(&why)
+	).Scan(&newest.Org, &newest.Problem, instant{&newest.MadeAt})
 
-	return n, why, err
+	return n, newest, err
+}
+
+// UnmetADROrder is an order that was not carried out, or not in full.
+type UnmetADROrder struct {
+	Org     flex.OrgID
+	Problem string
+	MadeAt  time.Time
 }

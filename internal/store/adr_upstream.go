@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"flexd/internal/flex"
@@ -210,7 +209,7 @@ func (all *All) ADRUpstreamAsked(ctx context.Context, u *ADRUpstream) error {
 func (all *All) SilentADRUpstreams(
 	ctx context.Context,
 	org flex.OrgID,
-) (n int, first string, err error) {
+) (n int, first SilentADRUpstream, err error) {
 	where, args := `FROM adr_upstream WHERE (error <> '' AND heard_at >= due_at - poll_s * 1000000 OR heard_at + silence_s * 1000000 <= $1)`, []any{micros(all.Now())}
 	if !org.IsZero() {
 		where, args = where+` AND org_id = $2`, append(args, org.Bytes())
@@ -220,31 +219,33 @@ func (all *All) SilentADRUpstreams(
 		`SELECT count(*) `+where,
 		args...,
 	).Scan(&n); err != nil || n == 0 {
-		return 0, "", err
+		return 0, first, err
 	}
 
-	var heard time.Time
-	var problem string
 	err = all.row(
 		ctx,
-		`SELECT name, error, heard_at `+where+` ORDER BY heard_at, name LIMIT 1`,
+		`SELECT org_id, name, error, heard_at `+where+` ORDER BY heard_at, name LIMIT 1`,
 		args...,
 	).Scan(
-		&first,
-		&problem,
-		instant{&heard},
+		&first.Org,
+		&first.Name,
+		&first.Problem,
+		instant{&first.HeardAt},
 	)
 
-	if problem == "" {
-		problem = "it was not asked: does a flexd serve run?"
+	if first.Problem == "" {
+		first.Problem = "it was not asked: does a flexd serve run?"
 	}
 
-	return n, fmt.Sprintf(
-		"%q, heard at %s: %s",
-		first,
-		heard.Format(time.RFC3339),
-		problem,
-	), err
+	return n, first, err
+}
+
+// SilentADRUpstream is a server that was not heard for too long, or has events that cannot be read.
+type SilentADRUpstream struct {
+	Org     flex.OrgID
+	Name    string
+	Problem string
+	HeardAt time.Time
 }
 
 // ADRMirror is an event of a server that is asked, and the one that is kept of it.

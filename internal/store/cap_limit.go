@@ -356,7 +356,7 @@ func (all *All) OrgsWithSilentLinks(ctx context.Context) ([]flex.OrgID, error) {
 func (all *All) LostCapLinks(
 	ctx context.Context,
 	org flex.OrgID,
-) (n int, first string, err error) {
+) (n int, first LostCapLink, err error) {
 	where, args := `FROM cap_link WHERE lost_at IS NOT NULL`, []any(nil)
 	if !org.IsZero() {
 		where, args = where+` AND org_id = $1`, append(args, org.Bytes())
@@ -366,20 +366,20 @@ func (all *All) LostCapLinks(
 		`SELECT count(*) `+where,
 		args...,
 	).Scan(&n); err != nil || n == 0 {
-		return 0, "", err
+		return 0, first, err
 	}
 
-	var lost time.Time
 	var drawn, given sql.NullInt64
 	err = all.row(
 		ctx,
-		`SELECT group_name, fallback_w, export_fallback_w, lost_at `+where+` ORDER BY lost_at, group_name LIMIT 1`,
+		`SELECT org_id, group_name, fallback_w, export_fallback_w, lost_at `+where+` ORDER BY lost_at, group_name LIMIT 1`,
 		args...,
 	).Scan(
-		&first,
+		&first.Org,
+		&first.Group,
 		&drawn,
 		&given,
-		instant{&lost},
+		instant{&first.At},
 	)
 
 	var held []string
@@ -390,10 +390,15 @@ func (all *All) LostCapLinks(
 		held = append(held, fmt.Sprintf("%g kW of export", w.KW()))
 	}
 
-	return n, fmt.Sprintf(
-		"%q is held to %s since %s",
-		first,
-		strings.Join(held, " and "),
-		lost.Format(time.RFC3339),
-	), err
+	first.Held = strings.Join(held, " and ")
+
+	return n, first, err
+}
+
+// LostCapLink is a group that its fallback binds.
+type LostCapLink struct {
+	Org   flex.OrgID
+	Group string
+	Held  string    // what the fallback is, in words
+	At    time.Time // since when it binds
 }

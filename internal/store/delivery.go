@@ -40,6 +40,8 @@ type DeliveryQuery struct {
 	Status   *int   // of HTTP, of the latest attempt; 0: no answer came
 	Sort     DeliveryOrder
 	Key      int64 // of the delivery Before, by Sort
+	// those alone that wait since before this instant, their first attempt included
+	WaitingBefore time.Time
 }
 
 // untried reports whether the query may have what was not tried yet, which has no status.
@@ -69,6 +71,10 @@ func (q DeliveryQuery) where(w *where, alias string) {
 
 	if q.Endpoint != "" {
 		w.and(alias+".endpoint = $%d", string(q.Endpoint))
+	}
+
+	if !q.WaitingBefore.IsZero() {
+		w.and("o.event_id = "+alias+".event_id AND "+lateWhere, micros(q.WaitingBefore))
 	}
 
 	if !q.Since.IsZero() {

@@ -19,6 +19,8 @@ type RefusedSchedule struct {
 	EventID flex.EventID
 	// of the answer; 0 where none came until the schedule had run out
 	Status int
+	// when the first of all that are refused was queued
+	First time.Time
 }
 
 // refusedWhere selects the outbox's rows (o) of assets that are plugged in (s) whose newest
@@ -46,10 +48,10 @@ func (all *All) RefusedSchedules(
 		ctx,
 		all.conn,
 		func(s scanner) (r RefusedSchedule, err error) {
-			err = s.Scan(&r.Org, &r.AssetID, &r.EventID, &r.Status, &total)
+			err = s.Scan(&r.Org, &r.AssetID, &r.EventID, &r.Status, instant{&r.First}, &total)
 			return r, err
 		},
-		`SELECT o.org_id, o.asset_id, o.event_id, COALESCE(d.status, 0), count(*) OVER () `+
+		`SELECT o.org_id, o.asset_id, o.event_id, COALESCE(d.status, 0), min(o.queued_at) OVER (), count(*) OVER () `+
 			where+` ORDER BY o.event_id DESC LIMIT `+strconv.Itoa(limit),
 		args...,
 	)
@@ -58,12 +60,12 @@ func (all *All) RefusedSchedules(
 }
 
 // ExcludedAssets returns assets that an operator excluded from control, so many at most, those that are it for
-// longest first, and how many there are.
+// longest first, since when the first is, and how many there are.
 func (all *All) ExcludedAssets(
 	ctx context.Context,
 	org flex.OrgID,
 	limit int,
-) (ids []flex.AssetID, total int, err error) {
+) (ids []flex.AssetID, since time.Time, total int, err error) {
 	where, args := `FROM asset WHERE excluded_at IS NOT NULL`, []any(nil)
 	if !org.IsZero() {
 		where, args = where+` AND org_id = $1`, []any{org.Bytes()}
@@ -73,14 +75,14 @@ func (all *All) ExcludedAssets(
 		ctx,
 		all.conn,
 		func(s scanner) (id flex.AssetID, err error) {
-			err = s.Scan(&id, &total)
+			err = s.Scan(&id, instant{&since}, &total)
 			return id, err
 		},
-		`SELECT id, count(*) OVER () `+where+` ORDER BY excluded_at, id LIMIT `+strconv.Itoa(limit),
+		`SELECT id, min(excluded_at) OVER (), count(*) OVER () `+where+` ORDER BY excluded_at, id LIMIT `+strconv.Itoa(limit),
 		args...,
 	)
 
-	return ids, total, err
+	return ids, since, total, err
 }
 
 // Pile is how many things wait for somebody, and since when the first does.

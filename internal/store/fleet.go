@@ -335,6 +335,9 @@ type Waiting struct {
 // waitingWhere is which rows of the outbox wait since before an instant, their first parameter.
 const waitingWhere = `turn_at IS NOT NULL AND expires_at > 0 AND waiting_since < $1 AND generation > accepted`
 
+// lateWhere is waitingWhere of a row of the outbox (o) beside others.
+const lateWhere = `o.turn_at IS NOT NULL AND o.expires_at > 0 AND o.waiting_since < $%d AND o.generation > o.accepted`
+
 // WaitingSince returns pushes that wait since before the instant, the longest first, of one
 // organisation or, if org is zero, of all; and how many there are.
 func (all *All) WaitingSince(
@@ -380,6 +383,37 @@ func (all *All) AllEndpoints(ctx context.Context) ([]flex.Endpoint, error) {
 		all.scanEndpoint,
 		`SELECT `+endpointColumns+` FROM endpoint e ORDER BY e.org_id, e.name`,
 	)
+}
+
+// AssetOwner says what an asset is called, and whose it is.
+type AssetOwner struct{ ExternalID, OrgName string }
+
+// AssetOwners returns what assets are called, and whose they are; so many at most as a statement takes.
+func (all *All) AssetOwners(
+	ctx context.Context,
+	ids []flex.AssetID,
+) (map[flex.AssetID]AssetOwner, error) {
+	owners := make(map[flex.AssetID]AssetOwner, len(ids))
+	if len(ids) == 0 {
+		return owners, nil
+	}
+
+	list, args := in(nil, ids)
+	_, err := rows(
+		ctx,
+		all.conn,
+		func(s scanner) (id flex.AssetID, err error) {
+			var o AssetOwner
+			err = s.Scan(&id, &o.ExternalID, &o.OrgName)
+			owners[id] = o
+
+			return id, err
+		},
+		`SELECT a.id, a.external_id, o.name FROM asset a JOIN org o ON o.id = a.org_id WHERE a.id IN `+list,
+		args...,
+	)
+
+	return owners, err
 }
 
 // AssetNames returns the external ids of assets.

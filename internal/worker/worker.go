@@ -47,6 +47,8 @@ type Last struct {
 	Report Report
 	Err    error
 	Runs   int
+	// when the first of the runs began that have failed on end; zero if the latest did not
+	FailedSince time.Time
 }
 
 // Last returns how the latest run went.
@@ -96,7 +98,15 @@ func (w *Worker) once(ctx context.Context) bool {
 	start := time.Now()
 	r, err := w.safely(ctx)
 	w.mu.Lock()
-	w.last = Last{start, time.Since(start), r, err, w.last.Runs + 1}
+	since := w.last.FailedSince
+	if since.IsZero() {
+		since = start
+	}
+	if err == nil {
+		since = time.Time{}
+	}
+
+	w.last = Last{start, time.Since(start), r, err, w.last.Runs + 1, since}
 	w.mu.Unlock()
 	w.rest = time.Now().Add(w.Rest)
 	w.record(ctx, start, r, err)

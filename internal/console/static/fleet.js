@@ -57,6 +57,7 @@ const exception = (x) => {
     body.append(element("p", "", link));
   }
   const details = element("details", `exception ${level}`, element("summary", "", element("span", `tag ${level}`, x.level), ` ${x.title}`), body);
+  details.id = x.kind;
   details.dataset.kind = x.kind;
   return details;
 };
