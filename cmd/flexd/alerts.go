@@ -14,10 +14,10 @@ import (
 // alerts is `flexd alerts`.
 type alerts struct {
 	List        alertsList   `cmd:"" help:"List alerts, current and ended, and who works on them."`
-	Acknowledge alertsAck    `cmd:"" help:"Say that you look after an alert."`
-	Snooze      alertsSnooze `cmd:"" help:"Let an alert rest for a time; it is sent again if it still fires then. Example: flexd alerts snooze ID --for 2h --note \"the supplier mends it\""`
-	Rules       alertsRules  `cmd:"" help:"Which kinds of exception wake somebody."`
-	Rule        alertsRule   `cmd:"" help:"Change from which count on, and after how long, a kind of exception wakes somebody. Example: flexd alerts rule short_of_time --threshold 50 --for 15m"`
+	Acknowledge alertsAck    `cmd:"" help:"Record that you work on an alert."`
+	Snooze      alertsSnooze `cmd:"" help:"Pause an alert for a time; it is sent again if it still fires then. Example: flexd alerts snooze ID --for 2h --note \"the supplier is repairing it\""`
+	Rules       alertsRules  `cmd:"" help:"List for which kinds of exception alerts are sent."`
+	Rule        alertsRule   `cmd:"" help:"Change from which count, and after how long, an alert is sent for a kind of exception. Example: flexd alerts rule short_of_time --threshold 50 --for 15m"`
 	Route       alertsRoute  `cmd:"" help:"Routes by which alerts are sent."`
 }
 
@@ -144,7 +144,7 @@ func (o *alertsAck) Run(ctx context.Context, c console) error {
 type alertsSnooze struct {
 	store
 	ID   string        `arg:"" help:"Id of the alert, as flexd alerts list prints it."`
-	For  time.Duration `help:"How long it rests, a minute to 30 days." required:""`
+	For  time.Duration `help:"How long it is paused, a minute to 30 days." required:""`
 	Note string        `help:"Why, for whoever looks next." required:""`
 }
 
@@ -334,10 +334,10 @@ func orgIfNamed(
 }
 
 type alertsRoute struct {
-	Add    alertsRouteAdd    `cmd:"" help:"Have alerts sent somewhere. Example: flexd alerts route add night --kind webhook --to https://example.com/alerts"`
+	Add    alertsRouteAdd    `cmd:"" help:"Add a route by which alerts are sent. Example: flexd alerts route add night --kind webhook --to https://example.com/alerts"`
 	List   alertsRouteList   `cmd:"" help:"Show the routes."`
-	Remove alertsRouteRemove `cmd:"" help:"Send no alerts by a route any more."`
-	Test   alertsRouteTest   `cmd:"" help:"Have the flexd that serves send a test by a route."`
+	Remove alertsRouteRemove `cmd:"" help:"Remove a route."`
+	Test   alertsRouteTest   `cmd:"" help:"Make the running flexd send a test by a route."`
 }
 
 type alertsRouteAdd struct {

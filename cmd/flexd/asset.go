@@ -13,11 +13,11 @@ import (
 
 // assetCommand is `flexd asset`.
 type assetCommand struct {
-	Replan    assetReplan    `cmd:"" help:"Plan anew from what is known now, and send the schedule. Example: flexd asset replan CH-1 CH-2 --preview"`
+	Replan    assetReplan    `cmd:"" help:"Plan again from the current inputs, and send the schedule. Example: flexd asset replan CH-1 CH-2 --preview"`
 	Resend    assetResend    `cmd:"" help:"Send the newest schedule once more."`
 	Release   assetRelease   `cmd:"" help:"Leave an asset free of any limit until its next plug-in."`
 	ChargeNow assetChargeNow `cmd:"" name:"charge-now" help:"Charge at full power from now on. Example: flexd asset charge-now CH-1 --for 2h"`
-	ReadyBy   assetReadyBy   `cmd:"" name:"ready-by" help:"Change by when its car is to be ready, on every day. Example: flexd asset ready-by CH-1 --at 06:30"`
+	ReadyBy   assetReadyBy   `cmd:"" name:"ready-by" help:"Change the time by which its car is to be ready, on every day. Example: flexd asset ready-by CH-1 --at 06:30"`
 	Exclude   assetExclude   `cmd:"" help:"Take assets out of control until they are included again."`
 	Include   assetInclude   `cmd:"" help:"Put excluded assets under control again."`
 	Offboard  assetOffboard  `cmd:"" help:"Remove assets for good; their readings and earnings stay. Without --confirm it shows the result, and the text that confirms it."`

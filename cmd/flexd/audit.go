@@ -19,14 +19,14 @@ type auditCommand struct {
 	List       auditList       `cmd:"" help:"List people's actions, the newest first."`
 	Export     auditExport     `cmd:"" help:"Print the links of the audit log's chain, a line of JSON each: sequence, hash, and the line that was hashed."`
 	Checkpoint auditCheckpoint `cmd:"" help:"Sign the newest link with the newest key of the key file. Keep the output elsewhere: with it you can show later that no earlier entry was changed."`
-	Verify     auditVerify     `cmd:"" help:"Recompute the chain, and hold it against a checkpoint."`
+	Verify     auditVerify     `cmd:"" help:"Recompute the chain, and compare it with a checkpoint."`
 }
 
 type auditList struct {
 	store
 	Who   string   `help:"Only of this person." placeholder:"NAME"`
 	Act   string   `help:"Only this action, for example: log in." placeholder:"ACT"`
-	Site  string   `help:"Only actions on this site, and who looked at it." placeholder:"SITE"`
+	Site  string   `help:"Only actions on this site, and reads of its data." placeholder:"SITE"`
 	Limit actLimit `help:"How many at most; flexd audit export prints them all." default:"100"`
 	JSON  bool     `help:"Print as JSON." name:"json"`
 }

@@ -26,7 +26,7 @@ type backtestCommand struct {
 	Capacity float64 `help:"The battery's capacity in kWh." default:"10"`
 	Source   string  `help:"Source of the imported prices, such as elexon-system-price; by default the planning prices." placeholder:"NAME"`
 	Tariff   string  `help:"dynamic: the imported prices hold for buying and selling. Or the cheap hours, such as 00:30-05:30." default:"dynamic"`
-	Peak     float64 `help:"Pence per kWh in the dear hours." default:"28"`
+	Peak     float64 `help:"Pence per kWh in peak hours." default:"28"`
 	OffPeak  float64 `help:"Pence per kWh in the cheap hours." default:"9"`
 	Export   float64 `help:"Pence per exported kWh, unless the tariff is dynamic." default:"5"`
 	SVG      string  `name:"svg" help:"Write a chart of the bills here." placeholder:"FILE"`

@@ -7,10 +7,10 @@ import (
 
 // benchCommand measures flexd on the machine that it runs on.
 type benchCommand struct {
-	Plan     benchPlanCommand     `cmd:"" help:"Time the planners and hold them against their targets."`
-	Wave     benchWaveCommand     `cmd:"" help:"Time a wave: new prices, a whole fleet planned anew, and its pushes delivered."`
+	Plan     benchPlanCommand     `cmd:"" help:"Time the planners and compare them with their targets."`
+	Wave     benchWaveCommand     `cmd:"" help:"Time a wave: new prices, a whole fleet planned again, and its pushes delivered."`
 	Worker   benchWorkerCommand   `cmd:"" hidden:"" help:"A further process of a wave, which bench wave starts."`
-	Chargers benchChargersCommand `cmd:"" help:"Have many chargers connect over TLS at once, be planned, and connect again."`
+	Chargers benchChargersCommand `cmd:"" help:"Connect many chargers over TLS at once, plan them, and connect them again."`
 	Sockets  benchSocketsCommand  `cmd:"" hidden:"" help:"The chargers of bench chargers, which starts it."`
 	Growth   benchGrowthCommand   `cmd:"" help:"Time a plug-in, a page of sites, a wave and a settlement in fleets of several sizes."`
 	Push     benchPushCommand     `cmd:"" help:"Time a plug-in to its push, and deliveries, over real sockets."`
@@ -19,7 +19,7 @@ type benchCommand struct {
 // benchPlanCommand times the planners.
 type benchPlanCommand struct {
 	Large bool `help:"Plan a coupled fleet of a million cars too, which takes a minute and a gigabyte."`
-	JSON  bool `name:"json" help:"Print JSON in place of a table."`
+	JSON  bool `name:"json" help:"Print JSON instead of a table."`
 }
 
 // Run prints the table.

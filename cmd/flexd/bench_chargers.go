@@ -27,7 +27,7 @@ import (
 type benchChargersCommand struct {
 	Database string `help:"An empty store to run on; a temporary SQLite file if not given." placeholder:"URL"`
 	Chargers int    `help:"How many chargers there are." default:"10000"`
-	JSON     bool   `name:"json" help:"Print JSON in place of a table."`
+	JSON     bool   `name:"json" help:"Print JSON instead of a table."`
 
 	Greet time.Duration `hidden:"" help:"How long the bridge waits for a charger to speak first; its own if not given."`
 }

@@ -19,7 +19,7 @@ import (
 // benchGrowthCommand shows how costs grow with the fleet. Each fleet has a store of its own.
 type benchGrowthCommand struct {
 	Sites []int `help:"Sites of the fleets, of a plugged-in car each, the smallest fleet first." default:"1000,10000,100000" placeholder:"N"`
-	JSON  bool  `name:"json" help:"Print JSON in place of a table."`
+	JSON  bool  `name:"json" help:"Print JSON instead of a table."`
 }
 
 const (

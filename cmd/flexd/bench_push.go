@@ -29,7 +29,7 @@ type benchPushCommand struct {
 	Database string `help:"An empty store to run on; a temporary SQLite file if not given." placeholder:"URL"`
 	Rate     int    `help:"Plug-ins a second." default:"500"`
 	Seconds  int    `help:"How long they come." default:"10"`
-	JSON     bool   `name:"json" help:"Print JSON in place of a table."`
+	JSON     bool   `name:"json" help:"Print JSON instead of a table."`
 }
 
 // The targets on two cores, generator and receiver on the same machine.

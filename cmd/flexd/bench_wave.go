@@ -26,7 +26,7 @@ type benchWaveCommand struct {
 	Database string `help:"An empty store to run on; a temporary SQLite file if not given." aliases:"db" placeholder:"URL"`
 	Cars     int    `help:"Plugged-in cars." default:"100000"`
 	Houses   int    `help:"Share the work of a second wave among so many processes on one PostgreSQL: this one, and others that it starts." default:"1"`
-	JSON     bool   `name:"json" help:"Print JSON in place of a table."`
+	JSON     bool   `name:"json" help:"Print JSON instead of a table."`
 }
 
 // What a wave of 100,000 may take, on either engine. A fleet of another size may take its

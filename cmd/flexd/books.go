@@ -29,10 +29,10 @@ type booksCommand struct {
 	Market  booksMarket  `cmd:"" help:"What the market owes and paid, by counterparty and month: flexd books market ACME."`
 
 	Owed      booksOwed      `cmd:"" help:"What is owed to users and not yet paid, by age: flexd books owed ACME --as-of 2026-10-31."`
-	Unclaimed booksUnclaimed `cmd:"" help:"Balances of offboarded sites; --move takes what has rested long enough to its own account: flexd books unclaimed ACME."`
+	Unclaimed booksUnclaimed `cmd:"" help:"Balances of offboarded sites; --move books those that are old enough to a separate account: flexd books unclaimed ACME."`
 	Goodwill  booksGoodwill  `cmd:"" help:"Give a site's user money: flexd books goodwill ACME SITE --amount 5.00 --reason TEXT."`
 	Bonus     booksBonus     `cmd:"" help:"Give a signup or referral bonus: flexd books bonus ACME SITE --kind referrer --amount 10.00 --reason TEXT."`
-	WriteOff  booksWriteOff  `cmd:"" help:"Give up what a user owes, or what a counterparty does not pay: flexd books write-off ACME --site SITE --amount 0.59 --reason TEXT."`
+	WriteOff  booksWriteOff  `cmd:"" help:"Write off what a user owes, or what a counterparty does not pay: flexd books write-off ACME --site SITE --amount 0.59 --reason TEXT."`
 
 	Export booksExport `cmd:"" help:"Write the journal, also for Xero and QuickBooks: flexd books export ACME --from 2026-10-01 --to 2026-10-31 --out journal.csv."`
 }

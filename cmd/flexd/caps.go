@@ -20,7 +20,7 @@ import (
 type caps struct {
 	Set   capsSet   `cmd:"" help:"Set a cap of the fleet or of one group of sites, or the traded position; other values stay."`
 	Show  capsShow  `cmd:"" help:"Show the caps."`
-	Clear capsClear `cmd:"" help:"Take the caps away, or one group."`
+	Clear capsClear `cmd:"" help:"Remove all caps, or those of one group."`
 }
 
 type capsSet struct {
@@ -249,7 +249,7 @@ func startsText(c flex.Cap) string {
 
 type capsClear struct {
 	ofOrg
-	Group string `help:"The constraint group that is to be taken away; everything if not given." placeholder:"NAME"`
+	Group string `help:"The constraint group to remove; everything if not given." placeholder:"NAME"`
 }
 
 // Run takes caps away.

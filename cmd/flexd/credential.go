@@ -17,15 +17,15 @@ import (
 type credentialCommand struct {
 	List   credentialList   `cmd:"" help:"An organisation's credentials: roles, latest use, limits."`
 	Add    credentialAdd    `cmd:"" help:"Give an organisation a further credential, and print its password, once. Example: flexd credential add Acme acme-meters --role metrics_write --expires 2027-01-01"`
-	Roll   credentialRoll   `cmd:"" help:"Give a credential a new password; the one before is taken for a while."`
-	Limit  credentialLimit  `cmd:"" help:"Replace until when and from where a credential and its tokens are of use."`
-	Bind   credentialBind   `cmd:"" help:"Replace the client certificates without one of which a credential and its tokens are of no use."`
+	Roll   credentialRoll   `cmd:"" help:"Give a credential a new password; the old one is accepted for a time."`
+	Limit  credentialLimit  `cmd:"" help:"Replace the expiry and the permitted networks of a credential and its tokens."`
+	Bind   credentialBind   `cmd:"" help:"Replace the client certificates that a credential and its tokens require."`
 	Revoke credentialRevoke `cmd:"" help:"End a credential and its tokens."`
 }
 
 // limitFlags are the flags of a credential's limits.
 type limitFlags struct {
-	Expires string         `help:"From when on it is of no use: a day in London, or an instant; never if not given." placeholder:"2027-01-01"`
+	Expires string         `help:"When it expires: a day in London, or an instant; never if not given." placeholder:"2027-01-01"`
 	From    []netip.Prefix `help:"Networks that it may be used from, with commas; everywhere if not given." placeholder:"CIDR"`
 }
 
@@ -282,7 +282,7 @@ func printCredential(
 type credentialRoll struct {
 	store
 	Username string        `arg:"" help:"Name of the credential."`
-	Grace    time.Duration `help:"How long the password before is taken, too: 0s to 720h." default:"24h"`
+	Grace    time.Duration `help:"How long the old password is accepted too: 0s to 720h." default:"24h"`
 	Password string        `help:"Password; made if not given. Better in the environment than where ps shows it." env:"FLEXD_CREDENTIAL_PASSWORD" placeholder:"P"`
 	JSON     bool          `help:"Print as JSON." name:"json"`
 }

@@ -28,7 +28,7 @@ import (
 // demo is `flexd demo`.
 type demo struct {
 	Listen string  `help:"Address to answer on; ${default} if not given, and any free port if that is taken." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
-	Speed  float64 `help:"Minutes of the street's time that pass in a second." default:"10"`
+	Speed  float64 `help:"Simulated minutes that pass in a second." default:"10"`
 	Once   bool    `help:"End when the last car has gone; otherwise flexd goes on answering until stopped."`
 }
 
@@ -175,7 +175,7 @@ func openDemo(
 }
 
 // prepare makes the organisation, turns its clock to the coming evening, and imports what
-// the street needs.
+// the simulation needs.
 func (p *play) prepare(ctx context.Context) error {
 	org, _, err := p.app.Access.AddOrg(ctx, "Demo", "demo", demoPassword)
 	if err != nil {
@@ -218,7 +218,7 @@ func (p *play) prepare(ctx context.Context) error {
 	return p.endpoint(ctx)
 }
 
-// eveningAt is the street's evening from its start on, at these prices.
+// eveningAt is the simulated evening from its start on, at these prices.
 func (p *play) eveningAt(
 	start time.Time,
 	prices []flex.PricedPeriod,
@@ -408,7 +408,7 @@ GB half-hourly prices of November 2018. A windy hour and a half below zero is
 ours: nobody knows of it before the market says so.
 %[4]s.
 
-The street's evening, %[5]g minutes a second. Below each car, its power in kW,
+The evening, %[5]g minutes a second. Below each car, its power in kW,
 or - where none is plugged in; below the battery, the power that it took last.
 
 `
@@ -426,7 +426,7 @@ func (p *play) greet() {
 }
 
 const (
-	frame     = 250 * time.Millisecond // how often the street moves
+	frame     = 250 * time.Millisecond // between two steps of the simulation
 	strideMax = 5 * time.Minute        // the most of its time that then passes
 	speedMax  = 1000
 )

@@ -152,7 +152,7 @@ func (p *play) status(at time.Time) {
 	fmt.Fprintln(p.out, row.String())
 }
 
-// turns is a writer for many: a push is heard while the street moves.
+// turns is a writer for many: a push arrives while the simulation runs.
 type turns struct {
 	io.Writer
 	mu sync.Mutex

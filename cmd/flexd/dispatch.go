@@ -14,8 +14,8 @@ import (
 
 // dispatch is `flexd dispatch`.
 type dispatch struct {
-	Send dispatchSend `cmd:"" help:"Ask batteries for a power during a time."`
-	List dispatchList `cmd:"" help:"Show an organisation's dispatches, what was reported, and whether each battery was handed back."`
+	Send dispatchSend `cmd:"" help:"Request a power from batteries for a time."`
+	List dispatchList `cmd:"" help:"Show an organisation's dispatches, what was reported, and whether each battery was released."`
 }
 
 // dispatchSend is `flexd dispatch send`.
@@ -128,7 +128,7 @@ type dispatchList struct {
 	store
 	Name  string        `arg:"" help:"Name of the organisation."`
 	Limit dispatchLimit `help:"How many, the newest first." default:"20"`
-	JSON  bool          `name:"json" help:"Print JSON in place of a table."`
+	JSON  bool          `name:"json" help:"Print JSON instead of a table."`
 }
 
 // dispatchRow is a battery's part in a dispatch as it is printed.

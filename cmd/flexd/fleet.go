@@ -18,7 +18,7 @@ import (
 // fleetCommand is `flexd fleet`.
 type fleetCommand struct {
 	Envelope fleetEnvelope `cmd:"" help:"The least and the most that the plugged-in assets can draw, with every need met. Example: flexd fleet envelope --gsp-group _C --format csv"`
-	Ahead    fleetAhead    `cmd:"" help:"Forecast the least that the fleet will draw, could leave out and could draw more tomorrow, with confidences and how reliable they were. Example: flexd fleet ahead --half-hours 4 --format csv"`
+	Ahead    fleetAhead    `cmd:"" help:"Forecast the least that the fleet will draw tomorrow, and by which it could draw less or more, with confidences and their past reliability. Example: flexd fleet ahead --half-hours 4 --format csv"`
 	Follow   fleetFollow   `cmd:"" help:"Whether the plugged-in assets can draw a profile, with every need met: yes with each asset's part, or no with half-hours that prove it."`
 }
 

@@ -12,7 +12,7 @@ import (
 
 // prices is `flexd prices`.
 type prices struct {
-	Import pricesImport `cmd:"" help:"Keep a CSV file of half-hourly prices as one publication."`
+	Import pricesImport `cmd:"" help:"Import a CSV file of half-hourly prices as one publication."`
 	Fetch  pricesFetch  `cmd:"" help:"Ask a market's service for prices and publish what is new."`
 	Roles  pricesRoles  `cmd:"" help:"Choose the price sources that an organisation plans with and is settled by, and print the current ones."`
 }
@@ -41,7 +41,7 @@ func (p *pricesImport) Run(ctx context.Context, c console) error {
 
 // meters is `flexd meters`.
 type meters struct {
-	Import metersImport `cmd:"" help:"Keep a CSV file of metering points, all or nothing."`
+	Import metersImport `cmd:"" help:"Import a CSV file of metering points, all or nothing."`
 }
 
 type metersImport struct {
@@ -63,7 +63,7 @@ func (m *metersImport) Run(ctx context.Context, c console) error {
 
 // models is `flexd models`.
 type models struct {
-	Import modelsImport `cmd:"" help:"Keep a CSV file of asset models, all or nothing."`
+	Import modelsImport `cmd:"" help:"Import a CSV file of asset models, all or nothing."`
 }
 
 type modelsImport struct {

@@ -11,12 +11,12 @@ import (
 
 // limitsCommand is `flexd limits`.
 type limitsCommand struct {
-	Import limitsImport `cmd:"" help:"Take in what a distribution operator limits feeders (constraint groups) to: CSV with the columns group, start_timestamp, end_timestamp, limit_kw and, if not all are import, direction (import, export). It takes the place of what was imported before of the groups and directions that it names, and binds at once."`
+	Import limitsImport `cmd:"" help:"Import a distribution operator's limits of feeders (constraint groups): CSV with the columns group, start_timestamp, end_timestamp, limit_kw and, if not all are import, direction (import, export). It takes the place of what was imported before of the groups and directions that it names, and binds at once."`
 	List   limitsList   `cmd:"" help:"List current and later limits of feeders, and the links that carry them."`
-	Link   limitsLink   `cmd:"" help:"Have a fallback bind a feeder whenever nothing was heard of its limits for a time. Example: flexd limits link \"feeder 7\" --fallback-kw 20 --after 15m"`
-	Heard  limitsHeard  `cmd:"" help:"Say that the distribution operator was heard, although nothing changed."`
-	Unlink limitsUnlink `cmd:"" help:"Have no fallback bind a feeder any more."`
-	Clear  limitsClear  `cmd:"" help:"Take away what files limit a feeder to, from now on. Example: flexd limits clear \"feeder 7\""`
+	Link   limitsLink   `cmd:"" help:"Set the fallback of a feeder for the case that the operator is silent for a time. Example: flexd limits link \"feeder 7\" --fallback-kw 20 --after 15m"`
+	Heard  limitsHeard  `cmd:"" help:"Record a sign of life of the distribution operator, although nothing changed."`
+	Unlink limitsUnlink `cmd:"" help:"Remove the fallback of a feeder."`
+	Clear  limitsClear  `cmd:"" help:"Remove the limits of a feeder that files set, from now on. Example: flexd limits clear \"feeder 7\""`
 }
 
 type limitsImport struct {
@@ -139,9 +139,9 @@ func fallbackRows(l *flex.CapLink) (rows []limitRow) {
 type limitsLink struct {
 	ofOrg
 	Group      string        `arg:"" help:"The constraint group."`
-	FallbackKW *float64      `name:"fallback-kw" help:"The most that it draws when nothing is heard." placeholder:"KW"`
+	FallbackKW *float64      `name:"fallback-kw" help:"The most that it draws while the operator is silent." placeholder:"KW"`
 	ExportKW   *float64      `name:"export-fallback-kw" help:"The most that its batteries give to the grid then. One of the two is needed." placeholder:"KW"`
-	After      time.Duration `help:"How long nothing may be heard: 10s to 168h." default:"15m"`
+	After      time.Duration `help:"How long the operator may be silent: 10s to 168h." default:"15m"`
 }
 
 // Run sets the link.

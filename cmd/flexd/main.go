@@ -39,11 +39,11 @@ type commands struct {
 	Log      string `help:"Write logs as text or json." enum:"text,json" default:"text" env:"FLEXD_LOG"`
 	LogLevel string `help:"Write logs from this level on: debug, info, warn or error." enum:"debug,info,warn,error" default:"info" env:"FLEXD_LOG_LEVEL"`
 
-	Version kong.VersionFlag `help:"Print which flexd this is, and end."`
+	Version kong.VersionFlag `help:"Print the version, and exit."`
 
-	Demo       demo              `cmd:"" group:"start" help:"Show an evening on a simulated street; the place to start."`
-	Completion completion        `cmd:"" group:"start" help:"Print a script that has a shell complete commands and flags; in ~/.bashrc: source <(flexd completion bash)"`
-	Serve      serve             `cmd:"" group:"start" help:"Answer the interface, plan, push and settle, until stopped."`
+	Demo       demo              `cmd:"" group:"start" help:"Simulate an evening in eight homes; the place to start."`
+	Completion completion        `cmd:"" group:"start" help:"Print a shell's completion script for commands and flags; in ~/.bashrc: source <(flexd completion bash)"`
+	Serve      serve             `cmd:"" group:"start" help:"Run the service: interface, planning, pushes, settlement and console."`
 	Org        org               `cmd:"" group:"people" help:"Organisations and their credentials."`
 	Credential credentialCommand `cmd:"" group:"people" help:"Credentials of organisations: list, add, roll, limit, bind, revoke."`
 	Operator   operator          `cmd:"" group:"people" help:"People who may use the console."`
@@ -52,7 +52,7 @@ type commands struct {
 	Resume     resume            `cmd:"" group:"fleet" help:"End a halt: its pushes are sent again."`
 
 	Alerts   alerts          `cmd:"" group:"watch" help:"Alerts: their rules, routes and state."`
-	Asset    assetCommand    `cmd:"" group:"fleet" help:"Act on one asset or several: plan anew, send again, release, charge now, change ready-by, exclude, include, offboard."`
+	Asset    assetCommand    `cmd:"" group:"fleet" help:"Act on one asset or several: plan again, send again, release, charge now, change ready-by, exclude, include, offboard."`
 	Endpoint endpoint        `cmd:"" group:"fleet" help:"Where an organisation's pushes go."`
 	Dispatch dispatch        `cmd:"" group:"fleet" help:"Dispatch events of batteries."`
 	Caps     caps            `cmd:"" group:"fleet" help:"Caps of the fleet: power, starts per minute, a traded position."`
@@ -60,19 +60,19 @@ type commands struct {
 	Instruct instructCommand `cmd:"" group:"fleet" help:"Have a part of the fleet draw less or more for a time: preview, send, stop, report."`
 	Offer    offerCommand    `cmd:"" group:"fleet" help:"Offers of less or more consumption in a window: what can be offered, make, list, accept."`
 	Product  productCommand  `cmd:"" group:"fleet" help:"Products of DFS and of distribution operators: import, invite, answers, what they earned."`
-	Limits   limitsCommand   `cmd:"" group:"fleet" help:"Limits of feeders that a distribution operator sets for a time, and the fallback when nothing is heard."`
+	Limits   limitsCommand   `cmd:"" group:"fleet" help:"Limits of feeders that a distribution operator sets for a time, and the fallback while the operator is silent."`
 	OpenADR  openADR         `cmd:"" group:"fleet" name:"openadr" help:"The OpenADR server of an organisation: its clients, and what subscribers were notified of."`
-	Evidence evidenceCommand `cmd:"" group:"watch" help:"Evidence from the records of how a fleet was steered: energy, steps, needs, halts, offers, access; as JSON or a page to print."`
+	Evidence evidenceCommand `cmd:"" group:"watch" help:"Evidence from the records of how a fleet was controlled: energy, steps, needs, halts, offers, access; as JSON or a page to print."`
 	MCP      mcpServer       `cmd:"" group:"fleet" name:"mcp" help:"Let an agent read, explain and preview by the Model Context Protocol, on standard input and output or over HTTP."`
-	Rate     rateCommand     `cmd:"" group:"fleet" help:"The measured power of an asset: show, pin, reset."`
-	Verify   verify          `cmd:"" group:"watch" help:"Hold the store against every law that its records must keep."`
+	Rate     rateCommand     `cmd:"" group:"fleet" help:"The measured power of an asset: show, fix, reset."`
+	Verify   verify          `cmd:"" group:"watch" help:"Check every record against the rules that it must meet."`
 	Doctor   doctor          `cmd:"" group:"watch" help:"Find problems, and say how to solve them."`
-	Replay   replay          `cmd:"" group:"fleet" help:"Have a delivery sent once more."`
-	Export   export          `cmd:"" group:"people" help:"Print everything that is held on a site, as JSON, or a whole organisation as a file for another flexd."`
-	Import   importCommand   `cmd:"" group:"people" help:"Take in a whole organisation from the file that another flexd exported."`
-	Erase    erase           `cmd:"" group:"people" help:"Offboard a site and erase what is held on it, but for the money."`
-	Migrate  migrate         `cmd:"" group:"store" help:"Bring the schema of the database to the one that this flexd needs."`
-	Backup   backup          `cmd:"" group:"store" help:"Copy the store to a file while it is in use."`
+	Replay   replay          `cmd:"" group:"fleet" help:"Send a delivery once more."`
+	Export   export          `cmd:"" group:"people" help:"Print all records of a site as JSON, or a whole organisation as a file for another flexd."`
+	Import   importCommand   `cmd:"" group:"people" help:"Import a whole organisation from the file that another flexd exported."`
+	Erase    erase           `cmd:"" group:"people" help:"Offboard a site and erase its records, except those of money."`
+	Migrate  migrate         `cmd:"" group:"store" help:"Upgrade the database to the schema that this flexd needs."`
+	Backup   backup          `cmd:"" group:"store" help:"Copy the SQLite database to a file while it is in use."`
 
 	Key keyCommand `cmd:"" group:"store" help:"The keys that seal secrets in the database."`
 
@@ -82,29 +82,29 @@ type commands struct {
 	MPAN   mpanCommand `cmd:"" group:"import" name:"mpan" help:"Which organisation a metering point is with."`
 	Models models      `cmd:"" group:"import" help:"The catalogue of asset models."`
 
-	OCPP            ocppCommand     `cmd:"" group:"chargers" name:"ocpp" help:"Join OCPP 1.6J chargers to a flexd, for those who run chargers and no platform."`
+	OCPP            ocppCommand     `cmd:"" group:"chargers" name:"ocpp" help:"Connect OCPP chargers (1.6J, 2.0.1 and 2.1) to a flexd, for those who have chargers and no platform."`
 	MQTT            mqttCommand     `cmd:"" group:"chargers" name:"mqtt" help:"Show sites to Home Assistant by MQTT."`
-	ChargerCall     chargerCall     `cmd:"" group:"chargers" name:"charger-call" help:"Call a charger by a running flexd ocpp and print its answer. Example: flexd charger-call CP1 Reset '{\"type\":\"Soft\"}'"`
-	ChargerPassword chargerPassword `cmd:"" group:"chargers" name:"charger-password" help:"Make a charger's line for the file of flexd ocpp --chargers."`
+	ChargerCall     chargerCall     `cmd:"" group:"chargers" name:"charger-call" help:"Call a charger through a running flexd ocpp and print its answer. Example: flexd charger-call CP1 Reset '{\"type\":\"Soft\"}'"`
+	ChargerPassword chargerPassword `cmd:"" group:"chargers" name:"charger-password" help:"Print a charger's line for the file of flexd ocpp --chargers."`
 
 	Supply supplyCommand `cmd:"" group:"import" help:"What a site's connection can carry, and its assets' rated powers: show them, and set them from a day on."`
 
 	Readings readings `cmd:"" group:"money" help:"Readings that are held back: list them, release them or discard them."`
 
-	Statement statement `cmd:"" group:"money" help:"What a site's user earned and withdrew, and how each penny was worked out. Example: flexd statement SITE --tax-year 2026 --format csv --out statement.csv"`
+	Statement statement `cmd:"" group:"money" help:"What a site's user earned and withdrew, and how each penny was calculated. Example: flexd statement SITE --tax-year 2026 --format csv --out statement.csv"`
 
 	Payouts payouts       `cmd:"" group:"money" help:"Users' withdrawals: approve them, and exchange files with the bank."`
 	Books   booksCommand  `cmd:"" group:"money" help:"An organisation's books: months, trial balance, journal."`
 	Settle  settleCommand `cmd:"" group:"money" help:"Settlement runs."`
 
-	Listen  listen  `cmd:"" group:"build" help:"Show an organisation's pushes on a machine that nothing can reach, and forward them."`
+	Listen  listen  `cmd:"" group:"build" help:"Show an organisation's pushes on a machine that flexd cannot reach, and forward them."`
 	Trigger trigger `cmd:"" group:"build" help:"Send one event, as a client would."`
 	Certify certify `cmd:"" group:"build" help:"Grade a client's endpoint: answers, duplicates, signatures."`
 
 	Plan     planCommand     `cmd:"" group:"measure" help:"Plan problems, a line of JSON each, from standard input to standard output."`
 	Bench    benchCommand    `cmd:"" group:"measure" help:"Measure flexd on this machine."`
 	Backtest backtestCommand `cmd:"" group:"measure" help:"What a home battery would have saved on imported prices and a home's readings."`
-	Simulate simulateCommand `cmd:"" group:"measure" help:"Live through days of homes drawn from a seed on a flexd of its own, and hold the laws."`
+	Simulate simulateCommand `cmd:"" group:"measure" help:"Simulate days of homes, generated from a seed, on a separate flexd, and check its rules."`
 }
 
 // console is what a command talks through.

@@ -12,7 +12,7 @@ import (
 
 // payoutsModulus is `flexd payouts modulus`.
 type payoutsModulus struct {
-	Import modulusImport `cmd:"" help:"Keep your copy of the published tables: accounts that users link are checked from then on."`
+	Import modulusImport `cmd:"" help:"Import your copy of the published tables: from then on accounts that users link are checked."`
 	Check  modulusCheck  `cmd:"" help:"Say whether a sort code and an account number belong together."`
 }
 

@@ -13,7 +13,7 @@ import (
 
 // mpanCommand is `flexd mpan`.
 type mpanCommand struct {
-	Show mpanShow `cmd:"" help:"Show which organisation a metering point is with, and was. For example: flexd mpan show 1200023305967."`
+	Show mpanShow `cmd:"" help:"Show the organisation that a metering point belongs to, and earlier ones. For example: flexd mpan show 1200023305967."`
 	Move mpanMove `cmd:"" help:"Change the party of a metering point from a day on. For example: flexd mpan move 1200023305967 --to \"My homes\" --from 2026-12-01."`
 }
 

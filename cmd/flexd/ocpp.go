@@ -34,11 +34,11 @@ type ocppCommand struct {
 	Charger         map[string]string `help:"A charger and its own password, ID=PASSWORD; may be given more than once. Better in --chargers: others on this machine can read arguments." env:"FLEXD_OCPP_CHARGER" placeholder:"ID=P"`
 	NoPassword      bool              `help:"Let chargers in that have no password. Whoever reaches the address can pass for one, so their readings are not passed on." env:"FLEXD_OCPP_NO_PASSWORD"`
 
-	Floor            string        `help:"Power in kW that every charger falls back to, for ever, when flexd and the bridge are dead and its plan is over. A charger's line in --chargers may name its own, floor=KW." env:"FLEXD_OCPP_FLOOR" placeholder:"KW"`
+	Floor            string        `help:"Power in kW to which every charger is limited when it has no plan, also when flexd and the bridge are down. A charger's line in --chargers may name its own, floor=KW." env:"FLEXD_OCPP_FLOOR" placeholder:"KW"`
 	Delay            time.Duration `help:"How late a charger may do what it is asked before it is sent again; ${default} if not given, as British law has it." default:"10m" env:"FLEXD_OCPP_DELAY" placeholder:"DURATION"`
 	OfficeListen     string        `help:"Address for flexd charger-call, as in 127.0.0.1:8889; none if not given." env:"FLEXD_OCPP_OFFICE_LISTEN" placeholder:"HOST:PORT"`
 	OfficeToken      string        `help:"Token that callers there must show, at least 16 characters; better in the environment." env:"FLEXD_OCPP_OFFICE_TOKEN" placeholder:"TOKEN"`
-	Upstream         string        `help:"Address of the platform that chargers belong to, ws:// or wss:// without the charger's id: it authorises and bills, and flexd stands between. A charger's line in --chargers may name its own, upstream=URL." env:"FLEXD_OCPP_UPSTREAM" placeholder:"URL"`
+	Upstream         string        `help:"Address of the platform that chargers belong to, ws:// or wss:// without the charger's id: it authorises and bills, and flexd connects the two. A charger's line in --chargers may name its own, upstream=URL." env:"FLEXD_OCPP_UPSTREAM" placeholder:"URL"`
 	UpstreamReadOnly bool          `help:"Do not let the platform command chargers." env:"FLEXD_OCPP_UPSTREAM_READ_ONLY"`
 	Discharge        bool          `help:"Let cars give energy back, at charging stations that speak OCPP 2.1 and say that they can." env:"FLEXD_OCPP_DISCHARGE"`
 	State            string        `help:"Directory in which a file for each charger is kept, so that a bridge that was ended or killed in the middle of a charge goes on where it was." env:"FLEXD_OCPP_STATE" placeholder:"DIR"`

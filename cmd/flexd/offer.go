@@ -15,8 +15,8 @@ import (
 // offerCommand is `flexd offer`.
 type offerCommand struct {
 	Stack  offerStack  `cmd:"" help:"What can be offered in a window: the surer, the less, each with its price. Example: flexd offer stack --direction down --from 2026-01-16T17:00:00Z --to 2026-01-16T19:00:00Z --service dfs --format csv"`
-	Make   offerMake   `cmd:"" help:"Keep an offer of a window with a confidence."`
-	List   offerList   `cmd:"" help:"The newest offers, with what was accepted and what came."`
+	Make   offerMake   `cmd:"" help:"Make an offer for a window with a confidence."`
+	List   offerList   `cmd:"" help:"The newest offers, with the accepted part and the outturn."`
 	Accept offerAccept `cmd:"" help:"An offer was accepted: it becomes an instruction. With --dry-run what that would do."`
 }
 

@@ -13,16 +13,16 @@ import (
 // openADR is `flexd openadr`.
 type openADR struct {
 	Client   openADRClient   `cmd:"" help:"Clients of an organisation's OpenADR server: business logic and VENs."`
-	Notices  openADRNotices  `cmd:"" help:"What subscribers were notified of, and what became of it."`
+	Notices  openADRNotices  `cmd:"" help:"The notices to subscribers, and their results."`
 	List     openADRList     `cmd:"" help:"The programs, and for which part of the fleet each one's events are."`
-	Bind     openADRBind     `cmd:"" help:"Have a program's events be for a part of the fleet: what they ask for becomes instructions. Example: flexd openadr bind PROGRAM --group \"feeder 7\" --service dno --simple-kw=-100,-200"`
-	Unbind   openADRUnbind   `cmd:"" help:"End that: what the program's events asked for is withdrawn, and its instructions are stopped."`
+	Bind     openADRBind     `cmd:"" help:"Bind a program's events to a part of the fleet: their requests become instructions. Example: flexd openadr bind PROGRAM --group \"feeder 7\" --service dno --simple-kw=-100,-200"`
+	Unbind   openADRUnbind   `cmd:"" help:"End a binding: the requests of the program's events are withdrawn, and its instructions are stopped."`
 	Upstream openADRUpstream `cmd:"" help:"Other parties' servers, of which the organisation is a VEN."`
-	Orders   openADROrders   `cmd:"" help:"What events asked of the fleet and what became of it, the newest first."`
+	Orders   openADROrders   `cmd:"" help:"The requests of events to the fleet and their results, the newest first."`
 }
 
 type openADRClient struct {
-	Add  openADRClientAdd  `cmd:"" help:"Make a client, and print its secret, once. Example: flexd openadr client add Acme acme-dispatch --role BL. flexd credential roll, limit and revoke take the client's id."`
+	Add  openADRClientAdd  `cmd:"" help:"Create a client, and print its secret, once. Example: flexd openadr client add Acme acme-dispatch --role BL. flexd credential roll, limit and revoke take the client's id."`
 	List openADRClientList `cmd:"" help:"The clients: role, latest use, limits."`
 }
 

@@ -14,7 +14,7 @@ import (
 type openADRUpstream struct {
 	Add    openADRUpstreamAdd    `cmd:"" help:"Be a VEN of another party's server: the events of one of its programs are kept as those of a program here, which flexd openadr bind binds as any other. Example: flexd openadr upstream add \"the utility\" --url https://vtn.example.com/openadr3/3.1.0 --client-id acme --program demand-response"`
 	List   openADRUpstreamList   `cmd:"" help:"The servers that are asked, when each was heard, and what is wrong."`
-	Remove openADRUpstreamRemove `cmd:"" help:"Ask a server no more, and withdraw what its events asked for."`
+	Remove openADRUpstreamRemove `cmd:"" help:"Remove a server, and withdraw the requests of its events."`
 }
 
 type openADRUpstreamAdd struct {

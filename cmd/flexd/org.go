@@ -11,13 +11,13 @@ import (
 
 // org is `flexd org`.
 type org struct {
-	Add  orgAdd  `cmd:"" help:"Make an organisation and print its credentials, once."`
+	Add  orgAdd  `cmd:"" help:"Create an organisation and print its credentials, once."`
 	List orgList `cmd:"" help:"The organisations."`
 	Set  orgSet  `cmd:"" help:"Change an organisation's settings, and print them with their defaults: flexd org set Acme user_share=0.5 --from 2026-04-01."`
 
-	Networks orgNetworks `cmd:"" help:"From which networks an organisation's credentials may be used; with networks, set them."`
+	Networks orgNetworks `cmd:"" help:"Show from which networks an organisation's credentials may be used; with networks, set them."`
 
-	Terms orgTerms `cmd:"" help:"What an organisation's terms are, were and will be, and who set them: flexd org terms Acme --json."`
+	Terms orgTerms `cmd:"" help:"Show an organisation's past, current and future terms, and who set them: flexd org terms Acme --json."`
 }
 
 type orgAdd struct {

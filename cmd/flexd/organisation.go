@@ -50,7 +50,7 @@ func (e *export) organisation(ctx context.Context, c console) error {
 type importCommand struct {
 	store
 	File    string `arg:"" help:"File that flexd export --organisation made." type:"existingfile"`
-	Preview bool   `help:"Say what would be taken in, and change nothing."`
+	Preview bool   `help:"Show what would be imported, and change nothing."`
 	JSON    bool   `help:"Print as JSON." name:"json"`
 }
 

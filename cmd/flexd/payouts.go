@@ -20,16 +20,16 @@ import (
 
 // payouts is `flexd payouts`.
 type payouts struct {
-	List     payoutsList     `cmd:"" help:"Withdrawals and where their payment stands."`
-	Approve  payoutsApprove  `cmd:"" help:"Let withdrawals be paid."`
+	List     payoutsList     `cmd:"" help:"Withdrawals and the state of their payments."`
+	Approve  payoutsApprove  `cmd:"" help:"Approve withdrawals for payment."`
 	Reject   payoutsReject   `cmd:"" help:"Refuse withdrawals; the money goes back to the balances."`
-	Check    payoutsCheck    `cmd:"" help:"Ask the hook whether accounts are in their users' names; without ids, of all that wait to be approved and were not checked. Example: flexd payouts check"`
+	Check    payoutsCheck    `cmd:"" help:"Ask the hook whether accounts are in their users' names; without ids, for all withdrawals that wait for approval and were not checked. Example: flexd payouts check"`
 	Override payoutsOverride `cmd:"" help:"Let another operator approve a withdrawal though the name on its account does not match. Example: flexd payouts override ID --reason 'the account is the partner's, seen on a statement'"`
-	Hook     payoutsHook     `cmd:"" help:"Whom to ask whether a bank account is in a user's name: an HTTPS endpoint. Example: flexd payouts hook https://payee.example.com/check --secret-file secret.txt"`
-	Export   payoutsExport   `cmd:"" help:"Write the payment file of what is approved, which counts as given to the bank from then on."`
+	Hook     payoutsHook     `cmd:"" help:"Show or set the hook that says whether a bank account is in a user's name: an HTTPS endpoint. Example: flexd payouts hook https://payee.example.com/check --secret-file secret.txt"`
+	Export   payoutsExport   `cmd:"" help:"Write the payment file of the approved withdrawals, which then count as sent to the bank."`
 	Modulus  payoutsModulus  `cmd:"" help:"The published tables by which bank accounts are checked."`
 	Files    payoutsFiles    `cmd:"" help:"The payment files that were made, with their sums."`
-	Import   payoutsImport   `cmd:"" help:"Read what became of payments: the bank's pain.002, camt.053 or CSV of returned credits, or a CSV with the columns withdrawal_id, status (posted|failed|returned) and, if you have them, attempt and note."`
+	Import   payoutsImport   `cmd:"" help:"Import the results of payments: the bank's pain.002, camt.053 or CSV of returned credits, or a CSV with the columns withdrawal_id, status (posted|failed|returned) and, if you have them, attempt and note."`
 }
 
 // ofOrg is the flags of commands that work on one organisation's records.

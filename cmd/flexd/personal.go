@@ -19,7 +19,7 @@ type export struct {
 	Site   string `arg:"" optional:"" help:"Id of the site."`
 	Format string `help:"machine is the records as they are kept; json and html are for the person whom they are about: instants as RFC 3339, units, names; html can be printed." enum:"machine,json,html" default:"machine"`
 
-	Organisation string `help:"In place of a site: all of this organisation, for flexd import on another flexd. Bank accounts stand in the file open." placeholder:"NAME"`
+	Organisation string `help:"In place of a site: all of this organisation, for flexd import on another flexd. The file has bank accounts in plain text." placeholder:"NAME"`
 }
 
 // Run prints everything that is held on a site, or on an organisation.

@@ -14,11 +14,11 @@ import (
 
 // productCommand is `flexd product`.
 type productCommand struct {
-	Import   productImport   `cmd:"" help:"Take in products of DFS or of a distribution operator, and invite the households of their scope: CSV with the columns reference, service, start_timestamp, end_timestamp, volume_kw and price_gbp_per_mwh and, if they are needed, direction (down, up), availability_gbp_per_mw_per_hour, baseline (mean, mid_8_of_10, nominated), participation (opt_in, opt_out), answer_by, group and gsp_group."`
+	Import   productImport   `cmd:"" help:"Import products of DFS or of a distribution operator, and invite the households of their scope: CSV with the columns reference, service, start_timestamp, end_timestamp, volume_kw and price_gbp_per_mwh and, if they are needed, direction (down, up), availability_gbp_per_mw_per_hour, baseline (mean, mid_8_of_10, nominated), participation (opt_in, opt_out), answer_by, group and gsp_group."`
 	List     productList     `cmd:"" help:"Products, the newest first."`
 	Show     productShow     `cmd:"" help:"A product, who takes part, and what it earned."`
-	Answer   productAnswer   `cmd:"" help:"Say for a site whether it takes part, as its household said."`
-	Withdraw productWithdraw `cmd:"" help:"Have nothing be asked for by a product any more. Who was invited is informed."`
+	Answer   productAnswer   `cmd:"" help:"Record for a site whether its household takes part."`
+	Withdraw productWithdraw `cmd:"" help:"Withdraw a product: nothing is requested for it any more, and invited households are informed."`
 }
 
 type productImport struct {

@@ -15,8 +15,8 @@ import (
 // rateCommand is `flexd rate`.
 type rateCommand struct {
 	Show  rateShow  `cmd:"" help:"Show what was learned of the power that an asset really draws, and from which sessions. Example: flexd rate show ASSET_ID --json"`
-	Pin   ratePin   `cmd:"" help:"Plan an asset with a power, whatever was learned. Example: flexd rate pin ASSET_ID 3.6"`
-	Reset rateReset `cmd:"" help:"Forget what was learned of an asset, and what was pinned. Example: flexd rate reset ASSET_ID"`
+	Pin   ratePin   `cmd:"" help:"Fix the power that an asset is planned with. Example: flexd rate pin ASSET_ID 3.6"`
+	Reset rateReset `cmd:"" help:"Delete an asset's learned and fixed power. Example: flexd rate reset ASSET_ID"`
 }
 
 // rateSession is what a session taught, as it is printed.

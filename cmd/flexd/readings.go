@@ -13,9 +13,9 @@ import (
 
 // readings is `flexd readings`.
 type readings struct {
-	Held    readingsHeld    `cmd:"" help:"Readings that no device or connection can have measured. They count nowhere until they are released. Example: flexd readings held --org Acme"`
-	Release readingsRelease `cmd:"" help:"Let a held reading count. Example: flexd readings release ID --meter-replaced"`
-	Discard readingsDiscard `cmd:"" help:"Decide that a held reading never counts. Example: flexd readings discard ID"`
+	Held    readingsHeld    `cmd:"" help:"List readings that no device or connection can have measured. They do not count until they are released. Example: flexd readings held --org Acme"`
+	Release readingsRelease `cmd:"" help:"Make a reading that is held back count. Example: flexd readings release ID --meter-replaced"`
+	Discard readingsDiscard `cmd:"" help:"Decide that a reading that is held back never counts. Example: flexd readings discard ID"`
 }
 
 type readingsHeld struct {
@@ -154,7 +154,7 @@ func (c console) heldTable(rows []heldRow, total int) error {
 
 type readingsRelease struct {
 	store
-	ID            string `arg:"" help:"Id of the held reading."`
+	ID            string `arg:"" help:"Id of the reading that is held back."`
 	MeterReplaced bool   `help:"The register began anew with it: the meter was replaced or reset."`
 	JSON          bool   `help:"Print as JSON." name:"json"`
 }
@@ -175,7 +175,7 @@ func (o *readingsRelease) Run(ctx context.Context, c console) error {
 
 type readingsDiscard struct {
 	store
-	ID   string `arg:"" help:"Id of the held reading."`
+	ID   string `arg:"" help:"Id of the reading that is held back."`
 	JSON bool   `help:"Print as JSON." name:"json"`
 }
 

@@ -24,7 +24,7 @@ import (
 type serve struct {
 	store
 	Listen                string `help:"Address to answer on; ${default} if not given." default:"127.0.0.1:8080" env:"FLEXD_LISTEN" placeholder:"HOST:PORT"`
-	AllowPrivateEndpoints reach  `help:"Let pushes go to private addresses: networks, addresses and host names with commas, as in --allow-private-endpoints=10.1.0.0/16,chargers.internal; without a list to all private and loopback ones. Addresses at which clouds keep credentials stay shut." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS" placeholder:"LIST"`
+	AllowPrivateEndpoints reach  `help:"Let pushes go to private addresses: networks, addresses and host names with commas, as in --allow-private-endpoints=10.1.0.0/16,chargers.internal; without a list to all private and loopback ones. Addresses at which clouds keep credentials are refused in any case." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS" placeholder:"LIST"`
 	BaseURL               string `help:"The interface's own address as clients reach it; dispatch events name it for their callback. The listening address if not given." env:"FLEXD_BASE_URL" placeholder:"URL"`
 
 	TLSCert string `name:"tls-cert" help:"Answer over TLS with the certificate of this PEM file, its chain after it; read again when it changes. Needs --tls-key." env:"FLEXD_TLS_CERT" placeholder:"FILE"`
@@ -37,7 +37,7 @@ type serve struct {
 
 	Migrate bool `help:"Bring an older schema of the database up to date first. With --no-migrate, refuse it." default:"true" negatable:"" env:"FLEXD_MIGRATE"`
 
-	PriceSource []string `help:"Ask this service for prices; may be given more than once. Names as in flexd prices fetch. A sandbox without any has made-up prices." env:"FLEXD_PRICE_SOURCE" placeholder:"NAME"`
+	PriceSource []string `help:"Ask this service for prices; may be given more than once. Names as in flexd prices fetch. A sandbox without any has generated prices." env:"FLEXD_PRICE_SOURCE" placeholder:"NAME"`
 	Carbon      bool     `help:"Ask for the carbon intensity beside the prices." env:"FLEXD_CARBON"`
 
 	MeterURL    string            `help:"Look metering points up at this service instead of the imported list." env:"FLEXD_METER_URL" placeholder:"URL"`
@@ -71,7 +71,7 @@ type serve struct {
 // acmeAuthority is who gives certificates by itself, to a server that shows that a name leads to it.
 type acmeAuthority struct {
 	Host      []string `help:"Answer over TLS with a certificate for this name, asked for and renewed at an authority that gives them by itself (ACME; its challenge is tls-alpn-01: port 443 of the name must lead here). May be given more than once. Whoever gives it accepts the authority's terms." env:"FLEXD_ACME_HOST" placeholder:"NAME"`
-	Mail      string   `help:"Whom the authority may write to." env:"FLEXD_ACME_MAIL" placeholder:"ADDRESS"`
+	Mail      string   `help:"The e-mail address for the authority." env:"FLEXD_ACME_MAIL" placeholder:"ADDRESS"`
 	Cache     string   `help:"Folder in which the certificates are kept; ${default} if not given. Processes for one name share it." default:"flexd-certificates" env:"FLEXD_ACME_CACHE" placeholder:"FOLDER"`
 	Directory string   `help:"The authority's directory; Let's Encrypt's if not given." env:"FLEXD_ACME_DIRECTORY" placeholder:"URL"`
 	Root      string   `help:"PEM file of the certificate that the authority's own is signed by, where the system does not trust it." env:"FLEXD_ACME_ROOT" placeholder:"FILE"`
@@ -107,7 +107,7 @@ func (m mailRelay) mailer() (*egress.Mailer, error) {
 // store is the flags of every command that works on a store.
 type store struct {
 	Database    string `help:"Where the records are: sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME; ${default} if not given." default:"sqlite:flexd.db" env:"FLEXD_DATABASE" placeholder:"URL"`
-	Environment string `help:"production or sandbox. Only the sandbox has a clock that can be turned." enum:"production,sandbox" default:"production" env:"FLEXD_ENVIRONMENT"`
+	Environment string `help:"production or sandbox. Only the sandbox has a clock that can be advanced." enum:"production,sandbox" default:"production" env:"FLEXD_ENVIRONMENT"`
 	KeyFile     string `help:"File of the keys that seal secrets in the database. On SQLite it is the database's name with .key behind it if not given, and is made with a new database." env:"FLEXD_KEY_FILE" placeholder:"FILE"`
 }
 

@@ -14,9 +14,9 @@ import (
 type settleCommand struct {
 	Runs  settleRuns  `cmd:"" help:"The latest settlement runs, newest first."`
 	Again settleAgain `cmd:"" help:"Settle flex events once more, as known now or at an earlier instant. Nothing is posted without --post: the run is there to be compared. Example: flexd settle again --org acme --from 2026-01-01 --to 2026-01-31"`
-	Diff  settleDiff  `cmd:"" help:"What two settlement runs say differently."`
+	Diff  settleDiff  `cmd:"" help:"The differences between two settlement runs."`
 
-	BaselineError settleBaseline `cmd:"" name:"baseline-error" help:"How far each method's baseline was off on days on which nothing was asked."`
+	BaselineError settleBaseline `cmd:"" name:"baseline-error" help:"The error of each method's baseline on days on which nothing was requested."`
 }
 
 type settleRuns struct {

@@ -21,7 +21,7 @@ type settleBaseline struct {
 	Begin    string  `help:"When the hours that are tried begin, in London." default:"16:00"`
 	End      string  `help:"When they end; 24:00 is midnight." default:"19:00"`
 	Readings string  `help:"Try a home of a CSV file in place of the organisation's sites: start (RFC 3339), load_kwh." placeholder:"FILE"`
-	Sessions string  `help:"Lay the stays of a car over that home: plugged_in, plugged_out (RFC 3339), energy_kwh and, if known, power_kw." placeholder:"FILE"`
+	Sessions string  `help:"Add the sessions of a car to that home: plugged_in, plugged_out (RFC 3339), energy_kwh and, if known, power_kw." placeholder:"FILE"`
 	Power    float64 `help:"The power of its charger in kW." default:"7.4"`
 	JSON     bool    `help:"Print as JSON." name:"json"`
 }

@@ -16,11 +16,11 @@ type simulateCommand struct {
 	Homes  int    `help:"Homes, each with a charger." default:"3" placeholder:"N"`
 	Days   int    `help:"Days." default:"2" placeholder:"D"`
 	From   string `help:"The first day. As it stands, the clocks go back in the second night; from 2027-03-26 on they go forward in it." default:"2026-10-23" placeholder:"DATE"`
-	Seed   uint64 `help:"What the history is drawn from: the same seed, the same history and outcome." default:"0" placeholder:"S"`
-	Seeds  int    `help:"Play so many seeds, from --seed on." default:"1" placeholder:"K"`
-	Replay string `help:"Play the history of a file, as --json prints it, in place of one drawn from a seed." type:"existingfile" placeholder:"FILE"`
-	Shrink bool   `help:"Where a law is broken, shrink the history to the fewest events that still break it."`
-	JSON   bool   `name:"json" help:"Print a line of JSON for each history: seed, events, what broke, hash."`
+	Seed   uint64 `help:"The seed of the history: the same seed gives the same history and outcome." default:"0" placeholder:"S"`
+	Seeds  int    `help:"Run so many seeds, from --seed on." default:"1" placeholder:"K"`
+	Replay string `help:"Run the history of a file, as --json prints it, in place of one drawn from a seed." type:"existingfile" placeholder:"FILE"`
+	Shrink bool   `help:"If a rule is broken, reduce the history to the fewest events that still break it."`
+	JSON   bool   `name:"json" help:"Print a line of JSON for each history: seed, events, broken rules, hash."`
 }
 
 // simulateGarbage has the collector run seldom, in per cent of what is in use: a history leaves little behind,

@@ -21,7 +21,7 @@ type statement struct {
 	To      string `help:"The last day." placeholder:"DAY"`
 	Format  string `help:"As text, csv or json." enum:"text,csv,json" default:"text"`
 	JSON    bool   `help:"The same as --format json." name:"json"`
-	Out     string `help:"Write to a file in place of the screen." placeholder:"FILE"`
+	Out     string `help:"Write to a file instead of the screen." placeholder:"FILE"`
 }
 
 // span is the days that are asked for.

@@ -14,7 +14,7 @@ import (
 
 // supplyCommand is `flexd supply`.
 type supplyCommand struct {
-	Show  supplyShow  `cmd:"" help:"Show what a site's connection can carry and its assets' powers: as they are, were, and from when. Example: flexd supply show SITE --json"`
+	Show  supplyShow  `cmd:"" help:"Show the capacity of a site's connection and its assets' powers, now and in the past. Example: flexd supply show SITE --json"`
 	Set   supplySet   `cmd:"" help:"Set what a site's connection can carry. Example: flexd supply set SITE --import 18.4 --export 3.68 --from 2026-11-01"`
 	Power supplyPower `cmd:"" help:"Set an asset's rated power. Example: flexd supply power ASSET 7.4 --from 2026-11-01"`
 }

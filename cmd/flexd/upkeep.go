@@ -88,7 +88,7 @@ func (b *backup) Run(ctx context.Context, c console) error {
 
 // endpoint is `flexd endpoint`.
 type endpoint struct {
-	Set  endpointSet  `cmd:"" help:"Say where an organisation's charging profiles or dispatches are pushed to."`
+	Set  endpointSet  `cmd:"" help:"Set the endpoint of an organisation's charging profiles or dispatches."`
 	List endpointList `cmd:"" help:"Show where an organisation's pushes go."`
 }
 

@@ -425,7 +425,7 @@ func (d *Service) checkPasskey(
 		return o, err
 	}
 
-	// What the library makes of a failure to read is not to be told from a wrong signature.
+	// The library's error for a failed read looks like that for a wrong signature, so it is kept apart.
 	var failed error
 	var key store.Passkey
 	_, c, err := party.ValidatePasskeyLogin(func(id, handle []byte) (webauthn.User, error) {

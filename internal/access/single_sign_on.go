@@ -61,7 +61,7 @@ func (g *granted) add(group string, grant Grant) {
 // localName is how people of this machine are named in the audit log, which nobody else is.
 const localName = "command line"
 
-// checkPerson refuses who cannot be told from others in the audit log.
+// checkPerson refuses a person whose name in the audit log would not be unique.
 func checkPerson(p signin.Person) error {
 	if p.Subject == "" || len(p.Subject) > MaxSubject {
 		return flex.Fail(

@@ -57,7 +57,7 @@ func (s *Server) exampleChargingProfile(*request) (answer, error) {
 	return a, nil
 }
 
-// base is the address under which clients reach flexd: the one that it was told, or the one
+// base is the address under which clients reach flexd: the configured one, or that
 // of this request.
 func (s *Server) base(r *request) string {
 	if s.PublicURL != "" {

@@ -329,7 +329,7 @@ func (t *turning) push(ctx context.Context) (sent bool, err error) {
 		return true, nil // the background job sends it
 	}
 
-	// What an endpoint is told is on the disk before.
+	// Whatever a push says is on the disk before it is sent.
 	limited, cancel := context.WithTimeout(store.WithSync(ctx), t.wait)
 	defer cancel()
 

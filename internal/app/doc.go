@@ -27,8 +27,8 @@
 // Each instant is committed with the clock (org.clock_offset) before its work is done. A turn that is broken off
 // therefore ends at an instant whose work is done by the next turn, or by the background jobs, which
 // find what is due at the organisation's clock as ever. The clock that others read on the way
-// is the turn's progress. On SQLite these commits are brought to the disk once, before the turn is answered or an
-// endpoint is told something: a power cut, and no kill, may take the clock back by as much, with all that was done since.
+// is the turn's progress. On SQLite these commits are synced to the disk once, before the turn is answered or a push
+// is sent. A power cut, but not a kill, may therefore set the clock back, with all that was done since the last sync.
 //
 // Prices that the sandbox makes up are published for the whole turn before it begins; they are known
 // by each day's own hour, so nobody sees one early. Pushes are due by the true clock. A turn waits for its

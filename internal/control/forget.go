@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// KeptFor is how long control's records are kept at least that nothing needs any more: what assets
-	// told, schedules that others took the place of, the prices that plans were made on, what
-	// the outbox is done with, jobs that failed for good, orders and limits of feeders that are over,
+	// KeptFor is the least time for which control keeps records that nothing needs any more: events of
+	// assets, replaced schedules, the prices that plans were made on, finished rows of
+	// the outbox, jobs that failed for good, orders and limits of feeders that are over,
 	// and plans of tanks that were deleted.
 	KeptFor = 90 * 24 * time.Hour
 	// forgetMax is how many records of a kind are forgotten in one transaction, and

@@ -59,8 +59,8 @@ func (p *Past) reasonLevel() {
 	}
 }
 
-// levelOf is what a reading says an asset holds. Energy is told as a part of the capacity, if that is known, and a
-// tank's charge as the temperature between the ends of its comfort band.
+// levelOf is the state of charge or the temperature that a reading gives. Energy is converted into a part of the capacity, if
+// that is known, and a tank's charge into a temperature within its comfort band.
 func levelOf(
 	r *flex.Reading,
 	a *flex.Asset,

@@ -179,7 +179,7 @@ type octopusRate struct {
 
 // readRates turns pence per kilowatt-hour into prices of half-hours. The list comes
 // newest first. Times without an offset are London's, and in the hour that comes twice
-// they are told apart by coming one after the other.
+// their order tells which is which.
 func readRates(rates []octopusRate, span flex.Span) Fetched {
 	b := newBook(span)
 	slices.Reverse(rates)

@@ -342,7 +342,7 @@ func (p *Point) Eligible(
 
 	if limit.Given && !largest.Given {
 		return EligibleUnknown, []string{
-			"its largest half-hourly export is not told",
+			"its largest half-hourly export is not given",
 		}
 	}
 

@@ -36,8 +36,8 @@ type wanted struct {
 	mends        int       // of it
 }
 
-// endpoint answers flexd's pushes. A push is taken when it is remembered; what becomes of
-// it is told by callback.
+// endpoint answers flexd's pushes. A push is accepted once it is stored; a callback reports
+// its result.
 func (b *Bridge) endpoint() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+endpointPath+"{external_id}", b.takePush)

@@ -216,7 +216,7 @@ func (c *charger) askStates(ctx context.Context, l *link, conf configuration) {
 
 		if err != nil {
 			c.b.Log.Debug(
-				"a charger is not told to say its state",
+				"a charger could not be asked for its status",
 				"charger",
 				c.id,
 				"err",

@@ -211,7 +211,7 @@ var shortages = [causes]struct {
 }{
 	ShortOfTime: {
 		ShortTime,
-		"The time left is too short, even at full power. The user can be told, or ready-by moved.",
+		"The time left is too short, even at full power. Notify the user, or move ready-by.",
 	},
 	ShortOfOffPeak: {
 		ShortOffPeak,

@@ -1,8 +1,7 @@
-// Package portal is the users' door: the page on which somebody sees what their cars and
-// batteries do tonight, says what they wish, sees what their site has earned, why, and has it
-// paid out. Pages are made here, whole, without a script, for a
-// phone as well as for paper. A page is opened by the link that a client was given; the
-// link is all the authority there is, so nothing here is cached, framed or told to another
+// Package portal is the household's page: what its cars and batteries do tonight, forms to
+// change that, what its site has earned and why, and withdrawals. The server renders complete pages
+// that work without scripts, on a phone and on paper. A page is opened by a link that a client requested.
+// The link is the only authorisation, so nothing here is cached, framed or passed to another
 // site.
 package portal
 

@@ -17,9 +17,9 @@ const (
 	NonDomesticSite  = "non_domestic_site"
 )
 
-// ExportAboveLimit is what stands in the way of a metering point whose largest half-hourly
-// export is above the organisation's limit (P511). The interface has no word for it: it is told
-// in the refusal of an enrolment, in the console and in the register.
+// ExportAboveLimit is the reason against a metering point whose largest half-hourly
+// export is above the organisation's limit (P511). The interface has no code for it: the refusal
+// of an enrolment, the console and the register give it.
 const ExportAboveLimit = "half_hourly_export_above_limit"
 
 // Verdict says whether a proposition is open, and what stands in its way. The override is

@@ -119,10 +119,10 @@ func (a BankAccount) number() string {
 // endingDigits is how many digits of an account number are shown.
 const endingDigits = 4
 
-// LinkAccount keeps the visitor's bank account, in the place of any other. Another account
-// than before is checked by the modulus tables, if they are there, and cancels the withdrawals that are not given to the bank yet, since they were
-// asked for, and maybe approved, for the one before; the user is told, at the address of
-// before too. The same account again changes nothing.
+// LinkAccount stores the visitor's bank account in place of any other. A different account
+// is checked by the modulus tables, if there are any. It cancels the withdrawals that were not
+// exported to the bank yet, because they were requested, and perhaps approved, for the earlier account.
+// The user is notified, at the earlier e-mail address too. The same account again changes nothing.
 func (d *Service) LinkAccount(
 	ctx context.Context,
 	v Visit,

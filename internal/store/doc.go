@@ -5,8 +5,8 @@
 // and the command line are given.
 //
 // What is committed is durable: SQLite runs in WAL mode with synchronous=FULL, PostgreSQL
-// with synchronous_commit on. What turns a sandbox clock writes under WithoutSync, and brings it to the disk before
-// it answers, or an endpoint is told of it.
+// with synchronous_commit on. A call that advances a sandbox clock writes under WithoutSync, and syncs before
+// it answers or sends a push.
 //
 // # The work queue
 //

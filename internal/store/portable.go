@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// What goes with an organisation into another flexd lies in a file, one line of JSON after
-// another. docs/operating.md describes it for those who read one.
+// The data of an organisation that another flexd imports is a file, one line of JSON after
+// another. docs/operating.md describes its form.
 //
-// Every id is kept: ids are drawn at random, and what a client, a bank or a market was told
-// names them. The file has each carried table whole, its rows in the order of the primary key,
+// Every id is kept: ids are random, and clients, banks and markets have records that
+// name them. The file has each carried table whole, its rows in the order of the primary key,
 // and ends with how many there are and a digest of each table. So the file of an organisation
 // depends on its records alone, on neither engine nor place, and the import can prove itself:
 // before it commits it writes the file of what it has taken in, and compares the digests.

@@ -9,7 +9,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// troubleFor is how long a trouble is told of after it was last met: where nobody writes meanwhile,
+// troubleFor is how long a trouble is reported after it last occurred: while nobody writes,
 // nobody knows whether it is over.
 const troubleFor = 15 * time.Minute
 
