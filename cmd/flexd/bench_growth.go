@@ -25,6 +25,7 @@ type benchGrowthCommand struct {
 const (
 	growthRounds = 5   // of which the shortest counts
 	growthCars   = 100 // of a round
+	growthSites  = 20  // of a round, enrolled beside the fleet
 	growthPage   = 100 // sites
 )
 
@@ -42,6 +43,7 @@ type growthRow struct {
 
 // growthCosts is what is timed in a fleet.
 type growthCosts struct {
+	enrolled            time.Duration // of a site
 	plugIn, settled     time.Duration // of a car
 	firstPage, lastPage time.Duration
 	planned             time.Duration // of a car, in a wave
@@ -82,6 +84,7 @@ var growthTable = []struct {
 	counts bool // what it costs may grow as the fleet does
 	of     func(growthCosts) time.Duration
 }{
+	{"a site registered with its charger, and enrolled", false, func(c growthCosts) time.Duration { return c.enrolled }},
 	{"a plug-in, planned and stored", false, func(c growthCosts) time.Duration { return c.plugIn }},
 	{"the first page of 100 sites", true, func(c growthCosts) time.Duration { return c.firstPage }},
 	{"the last page of 100 sites", true, func(c growthCosts) time.Duration { return c.lastPage }},
@@ -147,6 +150,11 @@ func measureGrowth(ctx context.Context, n int, c console) (costs growthCosts, er
 		return costs, err
 	}
 
+	costs.enrolled, err = w.enrolMore(ctx)
+	if err != nil {
+		return costs, err
+	}
+
 	if err := w.rest(ctx); err != nil {
 		return costs, err
 	}
@@ -154,12 +162,7 @@ func measureGrowth(ctx context.Context, n int, c console) (costs growthCosts, er
 		return costs, err
 	}
 
-	start := time.Now()
-	share, err := w.plan(ctx)
-	costs.planned = time.Since(start) / time.Duration(n)
-	if err == nil && share.Changed != n {
-		err = fmt.Errorf("the wave changed %d schedules of %d", share.Changed, n)
-	}
+	costs.planned, err = w.timeWave(ctx)
 	if err != nil {
 		return costs, err
 	}
@@ -178,7 +181,21 @@ func measureGrowth(ctx context.Context, n int, c console) (costs growthCosts, er
 	return costs, err
 }
 
-// fill registers n sites, and has a car plugged in at each.
+// timeWave is how long a wave that changes every schedule takes, for each car.
+func (w *waveBench) timeWave(ctx context.Context) (time.Duration, error) {
+	n := len(w.cars)
+	start := time.Now()
+	share, err := w.plan(ctx)
+	each := time.Since(start) / time.Duration(n)
+
+	if err == nil && share.Changed != n {
+		err = fmt.Errorf("the wave changed %d schedules of %d", share.Changed, n)
+	}
+
+	return each, err
+}
+
+// fill registers n sites, and has a car plugged in at each. Some more metering points are known.
 func (w *waveBench) fill(ctx context.Context, n int) error {
 	org, _, err := w.Access.AddOrg(ctx, "Bench", benchUser, benchPassword)
 	if err != nil {
@@ -188,7 +205,7 @@ func (w *waveBench) fill(ctx context.Context, n int) error {
 	w.org = org.ID
 	var file strings.Builder
 	file.WriteString("mpan,direction,address,postcode,energised,half_hourly_settled,domestic\n")
-	for i := range n {
+	for i := range n + growthRounds*growthSites {
 		fmt.Fprintf(&file, "%s,import,%d High Street,SW1A 1AA,true,true,true\n", sim.MPANOf(i), i+1)
 	}
 	if _, err := w.ImportMeters(ctx, strings.NewReader(file.String()), nil); err != nil {
@@ -208,10 +225,34 @@ func (w *waveBench) fill(ctx context.Context, n int) error {
 
 // onboardEach registers the sites.
 func (w *waveBench) onboardEach(ctx context.Context) error {
-	return w.eachCar(func(i int) error { return w.onboardOne(ctx, i) })
+	return w.eachCar(func(i int) (err error) {
+		w.cars[i], err = w.onboardOne(ctx, i)
+		return err
+	})
 }
 
-func (w *waveBench) onboardOne(ctx context.Context, i int) error {
+// enrolMore is the shortest time that a further site takes to be registered and enrolled.
+func (w *waveBench) enrolMore(ctx context.Context) (least time.Duration, err error) {
+	least = math.MaxInt64
+
+	for round := range growthRounds {
+		first := len(w.cars) + round*growthSites
+		start := time.Now()
+
+		for i := range growthSites {
+			if _, err := w.onboardOne(ctx, first+i); err != nil {
+				return 0, err
+			}
+		}
+
+		least = min(least, time.Since(start)/growthSites)
+	}
+
+	return least, nil
+}
+
+// onboardOne registers the i-th site with a charger, and enrols it.
+func (w *waveBench) onboardOne(ctx context.Context, i int) (car flex.AssetID, err error) {
 	out, err := w.Registry.Onboard(
 		ctx,
 		w.org,
@@ -227,11 +268,11 @@ func (w *waveBench) onboardOne(ctx context.Context, i int) error {
 		registry.Enrolment{Proposition: flex.FullAssetSchedule},
 	)
 
-	if err == nil {
-		w.cars[i] = out.Assets[0].ID
+	if err != nil {
+		return car, err
 	}
 
-	return err
+	return out.Assets[0].ID, nil
 }
 
 // pages is the shortest time that a page of sites takes. Each round asks for one site less, since the

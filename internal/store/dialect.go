@@ -33,6 +33,8 @@ type dialect struct {
 	// before a statement asks how it would be run
 	explain string
 	weekly  bool // readings lie in a table for each week
+	// flexd writes the statistics by which indexes are chosen
+	statistics bool
 	// finds keys alone whose process is gone; "" where that is known at the start
 	holderGone string
 	// the transaction lost to another and may be run again

@@ -8,6 +8,13 @@
 // with synchronous_commit on. A call that advances a sandbox clock writes under WithoutSync, and syncs before
 // it answers or sends a push.
 //
+// # Which index is taken
+//
+// PostgreSQL gathers statistics by itself. SQLite gathers none unless asked to, so after a migration flexd writes
+// those of a large fleet to sqlite_stat1 (see statistics.go): they follow from the schema alone, and a
+// statement is run the same way in a small database as in a large one. ANALYZE by hand replaces them until
+// the next migration.
+//
 // # The work queue
 //
 // The table job holds work that is to be done later: one row for each kind, organisation and

@@ -17,7 +17,8 @@ import (
 var migrations embed.FS
 
 // migrate brings the schema up to date. Several processes may start at once: on
-// PostgreSQL one holds a lock row, on SQLite the loser of the race tries again.
+// PostgreSQL one holds a lock row, on SQLite the loser of the race tries again. SQLite is then given
+// the statistics of the new schema.
 func (db *DB) migrate(ctx context.Context) error {
 	p, err := db.migrator()
 	if err != nil {
@@ -27,12 +28,18 @@ func (db *DB) migrate(ctx context.Context) error {
 	for try := 0; ; try++ {
 		_, err = p.Up(ctx)
 		if err == nil {
-			return nil
+			break
 		}
 		if try == 2 || db.d.name != "sqlite" {
 			return fmt.Errorf("migrate: %w", err)
 		}
 	}
+
+	if db.d.statistics {
+		return db.writeStatistics(ctx)
+	}
+
+	return nil
 }
 
 // migrator returns what brings the schema from one version to another.

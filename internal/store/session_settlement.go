@@ -158,10 +158,11 @@ func (all *All) OrgsWithSessionsDue(ctx context.Context) ([]flex.OrgID, error) {
 // sessionSettlementDue is that a session's time to be looked at has come by $2, or that it ended
 // within the half-hour before and what its missing half-hour is known by is there: its energy, or
 // the register at both its ends. Later any reading that comes marks it.
-var sessionSettlementDue = `(r.look_at <= $2 OR r.to_at > $2 - 1800000000 AND ` +
+var sessionSettlementDue = `(r.look_at <= $2 OR r.to_at > $2 - 1800000000 AND r.look_at IS NOT NULL AND ` +
 	sessionRead + `)`
 
-var sessionRead = `r.look_at IS NOT NULL AND (` +
+// sessionRead is that what a session's missing half-hour is known by is there.
+var sessionRead = `(` +
 	isRead("r.asset_id", 1, "r.waits_at") + `
 	OR ` + isRead("r.asset_id", 12, "r.waits_at") + ` AND ` + isRead(
 	"r.asset_id",

@@ -30,9 +30,10 @@ var sqliteDialect = dialect{
 		" WITHOUT ROWID",
 	),
 	groupCommit: true,
+	statistics:  true,
 
 	versionTable: `SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version')`,
-	catalogue:    `SELECT m.name, p.name, p.type, p.pk - 1 FROM sqlite_master m JOIN pragma_table_info(m.name) p WHERE m.type = 'table'`,
+	catalogue:    `SELECT m.name, p.name, p.type, p.pk - 1 FROM sqlite_master m JOIN pragma_table_info(m.name) p WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'`,
 	idHex:        "hex(%s)",
 	idSet:        "SELECT unhex(value) FROM json_each(%s)",
 	maxParams:    32766,
