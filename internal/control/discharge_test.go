@@ -57,6 +57,29 @@ func (h *fixture) gives() (sum flex.WattHours) {
 	return sum
 }
 
+// householdSays holds what its household is told of the car that gives: the least that it keeps and how full it will
+// be, in %, and that it charges at no time at which it gives.
+func (h *fixture) householdSays(reserve, full int) {
+	h.Helper()
+	home, err := h.service.Household(h.Context(), h.Org, h.site)
+	if err != nil {
+		h.Fatal(err)
+	}
+
+	car := home.Cars[0]
+	if len(car.Giving) == 0 || car.Reserve != reserve || car.ReadyLevel != full {
+		h.Errorf("it gives %v, keeps %d %% and will be %d %% full", car.Giving, car.Reserve, car.ReadyLevel)
+	}
+
+	for _, given := range car.Giving {
+		for _, charged := range car.Charging {
+			if !given.Meet(charged).Empty() {
+				h.Errorf("it gives %v and charges %v", given, charged)
+			}
+		}
+	}
+}
+
 // why is why the fixture's car is charged alone; empty if it gives or was never said to.
 func (h *fixture) why() string {
 	if d := h.look().Current.From.Discharge; d != nil {
@@ -143,6 +166,7 @@ func TestDischarge(t *testing.T) {
 			t.Errorf("exact %v: %s", x.Exact, x.Summary)
 		}
 
+		h.householdSays(30, 75)
 		below := 0
 
 		for _, s := range x.Schedule.Limits() {

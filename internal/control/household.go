@@ -14,6 +14,7 @@ type Household struct {
 	Now       time.Time
 	Cars      []HouseholdCar
 	Batteries []HouseholdBattery
+	Heaters   []HouseholdHeat
 }
 
 // HouseholdCar is an asset that charges: what its car is planned to draw, and why.
@@ -37,6 +38,11 @@ type HouseholdCar struct {
 	Energy    flex.WattHours
 	Shortfall flex.WattHours
 	Periods   []charge.Period // the time of the schedule, with its prices
+
+	Giving  []flex.Span // when it gives electricity back
+	Reserve int         // the least that it then keeps, in % of its battery
+	// how full it is to be by ready-by, in %; 0 where that is not known
+	ReadyLevel int
 
 	// Cost is of the energy at the prices that the schedule was made on, AtOnce of the same
 	// energy if it were charged from the schedule's beginning on at full power. They are
@@ -115,6 +121,13 @@ func (d *Service) Household(
 				a,
 				steps[:min(len(steps), householdBatterySteps)],
 			})
+		} else if a.Type.Heats() {
+			heater, err := d.householdHeat(ctx, org, a, h.Now)
+			if err != nil {
+				return h, err
+			}
+
+			h.Heaters = append(h.Heaters, heater)
 		}
 	}
 
@@ -170,6 +183,24 @@ func (car *HouseholdCar) setPlan(x *Explanation, now time.Time) {
 	)
 
 	car.Charging = openSpans(x.Steps)
+	car.setDischarge(x.From.Discharge)
+}
+
+// setDischarge takes over what a car that may discharge is to give, and to hold.
+func (car *HouseholdCar) setDischarge(of *store.Discharge) {
+	if of == nil || of.Capacity <= 0 {
+		return
+	}
+
+	part := func(e flex.WattHours) int {
+		return int((200*e + of.Capacity) / (2 * of.Capacity)) // rounded
+	}
+
+	car.Giving = openSpans(of.Gives)
+	car.Reserve = part(of.Reserve)
+	if car.Shortfall == 0 {
+		car.ReadyLevel = part(of.Target)
+	}
 }
 
 // readCarbon compares the carbon dioxide of a car's plan with that of charging at once.

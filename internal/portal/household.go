@@ -396,6 +396,8 @@ var assetNames = map[flex.AssetType]string{
 	flex.Charger:         "Your charger",
 	flex.ElectricVehicle: "Your car",
 	flex.Battery:         "Your battery",
+	flex.HotWaterTank:    "Your hot water",
+	flex.HeatPump:        "Your heating",
 }
 
 // nameText is what an asset is to those who live with it; its name with the app tells several

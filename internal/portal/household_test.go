@@ -387,6 +387,29 @@ func TestHousehold_NightPasses(t *testing.T) {
 	})
 }
 
+// A hot-water tank and a heat pump are at the home: what they are planned to do is said, once they are planned.
+func TestHousehold_Heaters(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		tank := e.Asset(e.site, flex.HotWaterTank, 3000)
+		e.Asset(e.site, flex.HeatPump, 3000)
+		status, page := e.get(t, e.page)
+		want(t, status, page, 200, "Your hot water, ", "Your heating, ", "There is no plan for it: it heats as it is set.")
+
+		err := e.db.Write(t.Context(), e.org, func(tx *store.Tx) error {
+			return tx.PutTariff(t.Context(), tank, flex.Tariff{Zone: "Europe/London", Type: "single_rate"})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.control.PlanTanks(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		status, page = e.get(t, e.page)
+		want(t, status, page, 200, "It heats ", "Your water is then expected to be between ", " °C, until ")
+	})
+}
+
 // A page that is opened in German stays German, words, days and what was wrong.
 func TestHousehold_German(t *testing.T) {
 	eachEvening(t, func(t *testing.T, e *evening) {

@@ -70,6 +70,10 @@ func functionsIn(l *speech) template.FuncMap {
 		"compared": l.comparedText,
 		"away":     l.awayText,
 		"why":      l.whyText,
+		"gives":    l.givesText,
+		"full":     l.fullText,
+		"heats":    l.heatsText,
+		"warm":     l.warmText,
 		"over":     planOver,
 	}
 }

@@ -232,6 +232,18 @@ var german = map[string]string{
 	"It is withdrawn, and counts no more.":                                       "Sie ist widerrufen und gilt nicht mehr.",
 	"Thank you. What you wish counts from now on, and the plan is made anew.":    "Danke. Ihr Wunsch gilt ab jetzt, und der Plan wird neu gemacht.",
 
+	// heating, and cars that give electricity back
+	"Your hot water": "Ihr Warmwasser", "Your heating": "Ihre Heizung",
+	"There is no plan for it: it heats as it is set.":                       "Es gibt dafür keinen Plan: Es wird geheizt, wie es eingestellt ist.",
+	"It need not heat until {1}.":                                           "Bis {1} muss nicht geheizt werden.",
+	"It heats {1}, and again later.":                                        "Geheizt wird {1} und später wieder.",
+	"It heats {1}.":                                                         "Geheizt wird {1}.",
+	"Your water is then expected to be between {1} and {2} °C, until {3}.":  "Ihr Wasser hat dann bis {3} voraussichtlich zwischen {1} und {2} °C.",
+	"Your rooms are then expected to be between {1} and {2} °C, until {3}.": "Ihre Räume haben dann bis {3} voraussichtlich zwischen {1} und {2} °C.",
+	"About {1} that is less than you asked for: it cannot heat more.":       "Gegen {1} ist das weniger, als Sie wollten: Mehr kann nicht geheizt werden.",
+	"It gives electricity back {1}. It keeps at least {2} % of its battery, and is charged again what it gave.": "Strom gibt es ab {1}. Mindestens {2} % bleiben im Akku, und was es abgibt, wird wieder geladen.",
+	"Its battery is expected to be {1} % full by {2}.":                                                          "Der Akku ist bis {2} voraussichtlich zu {1} % voll.",
+
 	// the statement
 	"Statement": "Abrechnung", "For": "Für", "your home": "Ihr Zuhause", "Site": "Standort", "Statement number": "Nummer der Abrechnung", "Made": "Erstellt",
 	"From": "Von", "To": "Bis", "Show": "Anzeigen", "Other months and tax years": "Andere Monate und Steuerjahre",
