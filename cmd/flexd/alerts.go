@@ -118,7 +118,7 @@ func (o *alertsList) Run(ctx context.Context, c console) error {
 type alertsAck struct {
 	store
 	ID   string `arg:"" help:"Id of the alert, as flexd alerts list prints it."`
-	Note string `help:"For whoever looks next."`
+	Note string `help:"A note for other operators."`
 }
 
 // Run acknowledges an alert.
@@ -145,7 +145,7 @@ type alertsSnooze struct {
 	store
 	ID   string        `arg:"" help:"Id of the alert, as flexd alerts list prints it."`
 	For  time.Duration `help:"How long it is paused, a minute to 30 days." required:""`
-	Note string        `help:"Why, for whoever looks next." required:""`
+	Note string        `help:"The reason, for other operators." required:""`
 }
 
 // Run lets an alert rest.

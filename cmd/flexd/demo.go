@@ -404,8 +404,8 @@ A first integration, a step each; paste them into another terminal:
   call /entities/asset/$ASSET/event/plug-in -d '{}'
   call /entities/asset/$ASSET/schedule/explanation -H 'Accept: text/plain'
 
-GB half-hourly prices of November 2018. A windy hour and a half below zero is
-ours: nobody knows of it before the market says so.
+GB half-hourly prices of November 2018. We added an hour and a half of prices
+below zero, which the market publishes during the evening.
 %[4]s.
 
 The evening, %[5]g minutes a second. Below each car, its power in kW,

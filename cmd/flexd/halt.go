@@ -71,7 +71,7 @@ func (o *haltPart) scope(
 type halt struct {
 	store
 	haltPart
-	Reason  string `arg:"" optional:"" help:"Why, for whoever looks next."`
+	Reason  string `arg:"" optional:"" help:"The reason, for other operators."`
 	Two     bool   `help:"Two people end it: one asks for its end, another ends it within an hour."`
 	Preview bool   `help:"Show what it would stop, and stop nothing."`
 	List    bool   `help:"List the halts that there are, and stop nothing."`

@@ -33,7 +33,7 @@ type instructTarget struct {
 	To       time.Time `help:"When it ends." required:""`
 	Service  string    `help:"What it is for: ${enum}." enum:"wholesale,cm,dno,dfs,lcm,sffr,other" default:"other"`
 	Price    float64   `help:"What the service pays, in £/MWh; above zero, what was moved is settled at it." placeholder:"GBP"`
-	Reason   string    `help:"Why, for whoever looks next." default:""`
+	Reason   string    `help:"The reason, for other operators." default:""`
 	Unfair   bool      `help:"Call the cheapest, whoever was called before."`
 	JSON     bool      `help:"Print JSON." name:"json"`
 }

@@ -24,7 +24,7 @@ import (
 type mcpServer struct {
 	ofOrg
 	Username string `help:"The credential whose roles the agent has; the organisation's first if not given." placeholder:"NAME"`
-	Listen   string `help:"Answer over HTTP at this address, at the path /mcp, agents that have a bearer token of the interface; as in 127.0.0.1:8090. On standard input and output if not given." placeholder:"HOST:PORT"`
+	Listen   string `help:"Answer agents over HTTP at this address, such as 127.0.0.1:8090, at the path /mcp; they need a bearer token of the interface. On standard input and output if not given." placeholder:"HOST:PORT"`
 	Write    bool   `help:"Offer tools that change something, too. Each needs two calls: one that shows what would be done, and one that confirms it."`
 }
 

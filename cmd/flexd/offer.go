@@ -219,7 +219,7 @@ type offerAccept struct {
 	ofOrg
 	ID      flex.OfferID `arg:"" help:"The offer's id."`
 	PowerKW float64      `name:"power-kw" help:"How much of it; all if it is not given." placeholder:"KW"`
-	Reason  string       `help:"Why, for whoever looks next." default:"an offer was accepted"`
+	Reason  string       `help:"The reason, for other operators." default:"an offer was accepted"`
 	DryRun  bool         `name:"dry-run" help:"Say what the instruction would do, and send nothing."`
 	JSON    bool         `help:"Print JSON." name:"json"`
 }

@@ -155,7 +155,7 @@ func (c console) heldTable(rows []heldRow, total int) error {
 type readingsRelease struct {
 	store
 	ID            string `arg:"" help:"Id of the reading that is held back."`
-	MeterReplaced bool   `help:"The register began anew with it: the meter was replaced or reset."`
+	MeterReplaced bool   `help:"The meter was replaced or reset, so its register started again with this reading."`
 	JSON          bool   `help:"Print as JSON." name:"json"`
 }
 

@@ -51,13 +51,13 @@ type serve struct {
 	Mail mailRelay    `embed:"" prefix:"mail-"`
 	SSO  singleSignOn `embed:"" prefix:"sso-"`
 
-	OperatorsTwoStep         bool           `help:"Have every operator give a code of an app at the login, too; who has none sets it up first." env:"FLEXD_OPERATORS_TWO_STEP"`
-	OperatorsBySSOAlone      bool           `name:"operators-by-sso-alone" help:"Let operators in by the identity provider alone; what passwords opened ends. Leave it out again when the provider fails: passwords are kept." env:"FLEXD_OPERATORS_BY_SSO_ALONE"`
+	OperatorsTwoStep         bool           `help:"Require a code of an authenticator app at every operator's login; operators without one set it up first." env:"FLEXD_OPERATORS_TWO_STEP"`
+	OperatorsBySSOAlone      bool           `name:"operators-by-sso-alone" help:"Operators sign in only at the identity provider; logins by password end. If the provider fails, start without this flag: passwords are kept." env:"FLEXD_OPERATORS_BY_SSO_ALONE"`
 	ResumeByTwo              bool           `help:"Have two operators end every halt that is begun in the console: one asks, another ends it." env:"FLEXD_RESUME_BY_TWO"`
 	TrustedProxies           []netip.Prefix `help:"Networks whose X-Forwarded-For is believed." env:"FLEXD_TRUSTED_PROXIES" placeholder:"CIDR"`
 	MetricsFrom              []netip.Prefix `help:"Networks that may read /metrics; the loopback alone if not given." env:"FLEXD_METRICS_FROM" placeholder:"CIDR"`
-	MaxConnections           int            `help:"Connections that are taken at once; 8192 if not given, or what the limit of open files leaves." env:"FLEXD_MAX_CONNECTIONS" placeholder:"N"`
-	MaxConnectionsPerAddress int            `help:"Connections that are taken at once of one address that is no trusted proxy; a quarter of all if not given." env:"FLEXD_MAX_CONNECTIONS_PER_ADDRESS" placeholder:"N"`
+	MaxConnections           int            `help:"Connections that are accepted at once; 8192 if not given, or what the limit of open files leaves." env:"FLEXD_MAX_CONNECTIONS" placeholder:"N"`
+	MaxConnectionsPerAddress int            `help:"Connections that are accepted at once from one address that is no trusted proxy; a quarter of all if not given." env:"FLEXD_MAX_CONNECTIONS_PER_ADDRESS" placeholder:"N"`
 
 	RateLimit int `help:"Requests a second that an organisation may make; ten seconds' worth may come at once; ${default} if not given." default:"20000" env:"FLEXD_RATE_LIMIT" placeholder:"N"`
 

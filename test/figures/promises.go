@@ -23,7 +23,7 @@ var promises = []promise{
 		figure: lostFigure,
 	},
 	{
-		name:    "killed for good at any quarter-hour, flexd strands no car",
+		name:    "flexd, killed for good at any quarter-hour, leaves no car uncharged",
 		command: "FLEXD_LONG=1 go test ./sim -count=1 -timeout 4h -v -run StreetNight",
 		figure:  nightFigure,
 	},
@@ -46,7 +46,7 @@ var promises = []promise{
 		},
 	},
 	{
-		name:    "new prices plan the fleet anew",
+		name:    "new prices replan the fleet",
 		command: "go test ./internal/control -run '^$' -bench 'Wave$' -wave 100000 -benchtime 3x",
 		figure:  waveFigure,
 	},
