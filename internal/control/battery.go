@@ -191,7 +191,7 @@ func (d *Service) planLocked(
 		return err
 	}
 
-	// Beside a battery a car is charged alone: one that gives is planned anew.
+	// A car that gives without regard to the battery is planned anew, beside it.
 	if ahead.meter != nil {
 		if err := tx.MarkDue(ctx, ahead.meter.givers...); err != nil {
 			return err

@@ -45,7 +45,8 @@ type BatteryPeriod struct {
 
 // WaitsForOther reports whether a battery is to do nothing where something else of its site does.
 func (p *BatteryPeriod) WaitsForOther() bool {
-	other := p.Waits == WaitsForCar || p.Waits == WaitsForFuse
+	others := []Waits{WaitsForCar, WaitsForFuse, WaitsForGiving}
+	other := slices.Contains(others, p.Waits)
 	return p.Mode == battery.ModeLock && other && !p.Until.IsZero()
 }
 
@@ -194,7 +195,7 @@ type homeAhead struct {
 	stored   flex.WattHours
 
 	// Of a battery that shares its site, by period; nil of others.
-	cars    []flex.WattHours // what cars take beside the load
+	cars    []flex.WattHours // what cars take beside the load; negative where they give
 	allowed []battery.ModeSet
 	waits   []Waits
 	until   []time.Time
@@ -308,7 +309,8 @@ func (s *homeAhead) problem(
 
 	p.Allowed = s.allowed
 	for i := range s.cars {
-		p.Load[i] += int(s.cars[i])
+		p.Load[i] += int(max(0, s.cars[i]))
+		p.PV[i] += int(max(0, -s.cars[i]))
 	}
 
 	return p

@@ -24,23 +24,25 @@ const (
 
 // Why a car that may discharge is charged alone.
 const (
-	dischargeEnded    = "its user's consent, its endpoint or its charger does not permit it any more"
-	dischargeUnread   = "its state of charge was not read in the last two hours"
-	dischargeNow      = "it charges at once"
-	dischargeCalled   = "an instruction has called it"
-	dischargeCapped   = "its organisation has caps, under which cars are charged alone"
-	dischargeFuse     = "it shares its site's main fuse with other cars, beside which cars are charged alone"
-	dischargeBattery  = "it shares its site with a home battery, beside which cars are charged alone"
-	dischargeTooFar   = "its ready-by is more than two days ahead"
-	dischargeWeak     = "it can give less than 0.5 kW, which is less than any car is asked to give"
-	dischargeNoExport = "its site may not export what it would give: less than 0.5 kW"
-	dischargeOthers   = "other cars of its site may give what the site may export"
-	dischargeUnpriced = "no prices are known"
-	dischargeNoTime   = "all the time in which it may charge is needed, so that nothing could be charged again"
-	dischargeNoMargin = "what it gives would earn less in each half-hour than the wear and charging it again, losses counted"
-	dischargeReserve  = "what it holds is kept as its reserve"
-	dischargeNoGain   = "no plan of giving and charging again was found that saves 2 p or more"
-	dischargeRefused  = "the plan by which it would give was refused by the check before sending"
+	dischargeEnded      = "its user's consent, its endpoint or its charger does not permit it any more"
+	dischargeUnread     = "its state of charge was not read in the last two hours"
+	dischargeNow        = "it charges at once"
+	dischargeCalled     = "an instruction has called it"
+	dischargeCapped     = "its organisation has caps, under which cars are charged alone"
+	dischargeFuse       = "it shares its site's main fuse with other cars, beside which cars are charged alone"
+	dischargeBattery    = "it shares its site with a home battery that is not planned, beside which cars are charged alone"
+	dischargePrices     = "its ready-by is after the last half-hour that its site's battery is planned for"
+	dischargeTooFar     = "its ready-by is more than two days ahead"
+	dischargeWeak       = "it can give less than 0.5 kW, which is less than any car is asked to give"
+	dischargeNoExport   = "its site may not export what it would give: less than 0.5 kW"
+	dischargeOthers     = "other cars of its site may give what the site may export"
+	dischargeUnpriced   = "no prices are known"
+	dischargeNoTime     = "all the time in which it may charge is needed, so that nothing could be charged again"
+	dischargeNoMargin   = "what it gives would earn less in each half-hour than the wear and charging it again, losses counted"
+	dischargeReserve    = "what it holds is kept as its reserve"
+	dischargeNoGain     = "no plan of giving and charging again was found that saves 2 p or more"
+	dischargeNoGainHome = "beside what its site's battery does no plan of giving and charging again was found that saves 2 p or more"
+	dischargeRefused    = "the plan by which it would give was refused by the check before sending"
 )
 
 // What a car that was said to discharge lacked when it was planned.
@@ -308,23 +310,18 @@ func givesAhead(s *store.Schedule, from time.Time) (gives []flex.Step) {
 	return gives
 }
 
-// chargesOnly is why a car is charged alone from now on; empty if it may give.
+// chargesOnly is why a car is charged alone from now on, beside what it shares its site or its organisation with; empty if it may
+// give.
 func chargesOnly(
 	e *store.Effective,
-	c *store.Charging,
-	u *underCaps,
+	beside string,
 	from time.Time,
 ) string {
 	switch {
 	case e.Discharge.Why != "":
 		return e.Discharge.Why
-
-	case u.headroom != nil:
-		return dischargeCapped
-	case c.Battery:
-		return dischargeBattery
-	case u.site != nil:
-		return dischargeFuse
+	case beside != "":
+		return beside
 
 	case !e.ChargeNow.Empty():
 		return dischargeNow
@@ -332,6 +329,20 @@ func chargesOnly(
 		return dischargeCalled
 	case e.ReadyBy.Sub(from) > planHorizon:
 		return dischargeTooFar
+	}
+
+	return ""
+}
+
+// besideAlone is why a car that is planned by itself is charged alone, beside what it shares its site or its organisation with.
+func besideAlone(c *store.Charging, u *underCaps) string {
+	switch {
+	case u.headroom != nil:
+		return dischargeCapped
+	case c.Battery:
+		return dischargeBattery
+	case u.site != nil:
+		return dischargeFuse
 	}
 
 	return ""
@@ -361,24 +372,71 @@ func chargeAlone(e *store.Effective, p *store.Planned, from time.Time) {
 	e.Delivered -= gridSide(storedSide(given))
 }
 
-// mayGive is what a car gives at most from an instant on: by its schedule, if its client has taken that, and else, as an
-// older one may be followed, all that it can until it ends.
-func (c *siteCar) mayGive(from time.Time) []flex.Step {
+// readGiving reads the schedules that the charger of a car may be following that gives by one of them, whatever of them
+// its client has taken: a charger may refuse what its client took.
+func (c *siteCar) readGiving(ctx context.Context, tx *store.Tx) error {
+	c.sent = [][]flex.Step{c.Current.Steps}
+	chain := []*store.Schedule{&c.Current}
+	before := c.Current.EventID
+
+	for len(chain) < chainMax && !c.Taken {
+		s, err := tx.Schedule(ctx, before)
+		if flex.KindOf(err) == flex.NotFound { // past its keeping: it may give all that it can
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+
+		if s.EventID != c.Current.EventID {
+			chain = append(chain, &s)
+			c.sent = append(c.sent, s.Steps)
+		}
+
+		before = s.Before
+		if before.IsZero() {
+			break
+		}
+	}
+
+	c.giving = chain
+
+	return nil
+}
+
+// mayGive is what a car may give from an instant on, by any of the schedules that its charger may be following and by what
+// it is about to be sent. If those are not known, it may give all that it can until it ends.
+func (c *siteCar) mayGive(from time.Time) (may draws) {
 	d := c.Current.From.Discharge
-	if d == nil {
-		return nil
+	may.power = flex.NoLimit
+
+	if len(c.gives) > 0 {
+		may.lists = append(may.lists, c.gives)
 	}
 
-	if c.Taken {
-		return givesAhead(&c.Current, from)
+	if d != nil && c.giving == nil {
+		whole := flex.Span{From: from, To: c.lastEnd(from)}
+		may.lists = append(may.lists, []flex.Step{{Span: whole, Limit: d.Power}})
 	}
 
-	end := later(c.Current.From.ReadyBy, c.Current.End())
-	if !end.After(from) {
-		return nil
+	for _, s := range c.giving {
+		if ahead := givesAhead(s, from); len(ahead) > 0 {
+			may.lists = append(may.lists, ahead)
+		}
 	}
 
-	return []flex.Step{{Span: flex.Span{From: from, To: end}, Limit: d.Power}}
+	return may
+}
+
+// lastEnd is when a car is done by the last of the schedules that its charger may be following, and by the next.
+func (c *siteCar) lastEnd(from time.Time) time.Time {
+	end := later(c.end(from), c.Current.From.ReadyBy)
+
+	for _, s := range c.giving {
+		end = later(end, later(s.From.ReadyBy, s.From.ChargeNow.To))
+	}
+
+	return end
 }
 
 // exportLeft is what a car may give at most beside the other cars of its site, whichever of their schedules they follow.

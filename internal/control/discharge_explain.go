@@ -236,11 +236,17 @@ func (x *Explanation) givesLines() []string {
 		))
 	}
 
+	with := ""
+	if plannedAsOne(&x.From) {
+		with = ", with the best that the battery of its site can do beside both"
+	}
+
 	return []string{fmt.Sprintf(
-		"The car gives %s, and buys it back at %.1f p on average: that saves %.0f p beside charging alone, losses and wear counted. It had %.1f kWh, and %.1f kWh stay in it while it gives.",
+		"The car gives %s, and buys it back at %.1f p on average: that saves %.0f p beside charging alone, losses and wear counted%s. It had %.1f kWh, and %.1f kWh stay in it while it gives.",
 		strings.Join(parts, ", "),
 		d.Parts[0].Back,
 		d.Saves,
+		with,
 		d.Stored.KWh(),
 		d.Reserve.KWh(),
 	)}

@@ -44,7 +44,7 @@ func (d *Service) planDischarge(
 		return nil, nil
 	}
 
-	to.Why = chargesOnly(e, c, u, alone.Problem.From)
+	to.Why = chargesOnly(e, besideAlone(c, u), alone.Problem.From)
 
 	if to.Why != "" {
 		return nil, nil
@@ -199,11 +199,34 @@ func checkDischarge(q *discharge.Problem, plan *discharge.Plan) error {
 		In:       discharge.Efficiency,
 		Out:      discharge.Efficiency,
 		Open:     q.Open,
-		Export: []flex.Step{
-			{Span: flex.Span{From: q.From, To: q.ReadyBy}, Limit: q.Most},
-		},
-		Slack: dischargeSlack,
+		Export:   exportable(q),
+		Slack:    dischargeSlack,
 	})
+}
+
+// exportable is what a car may give in each time of its stay.
+func exportable(q *discharge.Problem) (steps []flex.Step) {
+	from := q.From
+
+	for _, s := range q.Shut {
+		if s.From.After(from) {
+			steps = append(steps, flex.Step{
+				Span:  flex.Span{From: from, To: s.From},
+				Limit: q.Most,
+			})
+		}
+
+		from = later(from, s.To)
+	}
+
+	if q.ReadyBy.After(from) {
+		steps = append(steps, flex.Step{
+			Span:  flex.Span{From: from, To: q.ReadyBy},
+			Limit: q.Most,
+		})
+	}
+
+	return steps
 }
 
 // dischargeProblem is the problem of a car that may discharge. It has no rates where no prices are known.

@@ -3,7 +3,9 @@ package control_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"flexd/internal/engine/battery"
 	"flexd/internal/flex"
 	"flexd/internal/ocpp"
 	"flexd/internal/store"
@@ -50,7 +52,7 @@ func TestDischarge_Freed(t *testing.T) {
 }
 
 // TestDischarge_BatteryComes has a home battery come to a site whose car gives all that may be exported: together they
-// never export more, and the car is charged alone from then on and says why.
+// never export more, the car is planned anew beside it and goes on, and then stays as it is.
 func TestDischarge_BatteryComes(t *testing.T) {
 	each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
 		h.gives5kW(5000)
@@ -58,30 +60,51 @@ func TestDischarge_BatteryComes(t *testing.T) {
 		h.exports(30)
 		h.read(id, flex.BatteryStateOfCharge, "2026-01-14T18:00:00Z", "2026-01-14T18:00:00Z", 90)
 		h.runBatteries()
-
-		if sent := h.sentTo(id); strings.Contains(sent, "18:00 DISCHARGE") {
-			t.Errorf("the battery is sent %s while the car gives", sent)
-		}
+		h.besideGiving(id, 5000)
 
 		if _, err := h.service.PlanDue(h.Context()); err != nil {
 			t.Fatal(err)
 		}
 
-		if h.gives() > 0 || !strings.Contains(h.why(), "home battery") {
-			t.Fatalf("it gives %d Wh: %s", h.gives(), h.why())
+		if h.gives() == 0 {
+			t.Fatalf("it gives nothing any more: %s", h.why())
 		}
+		h.besideGiving(id, 5000)
 
 		// Its new schedule is not accepted yet: the battery is planned again, and the car is not.
 		h.goTo("2026-01-14T18:30:00Z")
 		h.runBatteries()
+		h.besideGiving(id, 5000)
 		if n := h.Count(`SELECT count(*) FROM session WHERE due_at IS NOT NULL`); n != 0 {
 			t.Errorf("%d cars are planned anew for ever", n)
 		}
 
 		x := h.explanation()
-		said := x.Prose()
-		if !strings.Contains(said, "is charged alone, because it shares") {
+		if said := x.Prose(); !strings.Contains(said, "The car gives ") {
 			t.Errorf("it explains: %s", said)
 		}
+		h.clean()
 	})
+}
+
+// besideGiving holds what a battery is sent against the car by its schedule in force: it neither stores what the car gives, nor
+// covers what it takes, and exports no more with it than the site may.
+func (h *fixture) besideGiving(id flex.AssetID, export flex.Watts) {
+	h.Helper()
+	s := h.look().Current
+	for _, m := range h.modes(id) {
+		for at := m.From; at.Before(m.To); at = at.Add(time.Minute) {
+			var gives flex.Watts
+			if d := s.From.Discharge; d != nil {
+				gives = limitAt(d.Gives, at)
+			}
+
+			takes := limitAt(s.Steps, at) > 0 && at.Before(s.From.ReadyBy)
+			stores := m.Mode == battery.ModeCharge || m.Mode == battery.ModeSelfUse
+			covers := m.Mode != battery.ModeCharge && m.Mode != battery.ModeLock
+			if gives > 0 && stores || takes && covers || m.Mode == battery.ModeDischarge && gives+3000 > export {
+				h.Fatalf("at %v the battery is to do %v, while the car gives %d W, and takes: %v", at, m.Mode, gives, takes)
+			}
+		}
+	}
 }

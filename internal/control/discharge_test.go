@@ -315,10 +315,10 @@ func TestDischarge_Alone(t *testing.T) {
 		},
 		"a battery beside": {
 			func(h *fixture) {
-				h.Asset(h.site, flex.Battery, 5000)
+				h.Exec(`UPDATE asset SET excluded_at = 1 WHERE id = $1`, h.Asset(h.site, flex.Battery, 5000).Bytes())
 				h.soc(60)
 			},
-			"home battery",
+			"home battery that is not planned",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -52,6 +52,10 @@ type siteCar struct {
 	done     bool // past its ready-by: it has what others leave
 	// what its charger may be doing until it has accepted the next
 	sent [][]flex.Step
+	// what it gives by what it is about to be sent, or by the schedule in force
+	gives []flex.Step
+	// its schedules that its charger may be following, if it gives by any of them; nil for not known
+	giving []*store.Schedule
 
 	problem charge.Problem
 	plan    charge.Plan
@@ -128,12 +132,17 @@ func (d *Service) planSite(
 		return nil, err
 	}
 
-	return f.plan(ctx, tx, d, func(f *behindFuse) {
+	f, err = f.plan(ctx, tx, d, func(f *behindFuse) {
 		for i, c := range cars {
 			f.addCause(c, why, inputs[i])
 		}
 		f.gather(found, loads)
 	})
+	if err != nil {
+		return nil, err
+	}
+
+	return f, d.planGiving(ctx, tx, f)
 }
 
 // inputs reads the prices, and what the cars with a cause of their own are planned from.
@@ -454,6 +463,10 @@ func (f *behindFuse) limit() flex.Watts {
 func (c *siteCar) readSent(ctx context.Context, tx *store.Tx) error {
 	if c.Current.Generation == 0 {
 		return nil
+	}
+
+	if c.Current.From.Discharge != nil {
+		return c.readGiving(ctx, tx)
 	}
 
 	c.sent = append(c.sent, c.Current.Steps)

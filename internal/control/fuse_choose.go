@@ -50,14 +50,15 @@ func (f *behindFuse) choose(ctx context.Context, d *Service, car *siteCar) {
 	}
 
 	if car.renewed {
-		car.want = plan.Steps
+		car.want, car.gives = plan.Steps, nil
 	}
 }
 
 // candidate is a plan of a car beside its schedule in force.
 func (f *behindFuse) candidate(car *siteCar, plan *charge.Plan) Candidate {
 	exceeds := !f.Fits(&car.problem, 0, car.want) ||
-		f.tight != hasTail(&car.Current)
+		f.tight != hasTail(&car.Current) ||
+		len(car.gives) > 0 // what it gives is planned from what it does alone
 	c := Candidate{
 		Trigger:  ByCaps,
 		Exceeds:  exceeds,
@@ -157,6 +158,7 @@ func (f *behindFuse) better() bool {
 func (c *siteCar) keep(from time.Time) {
 	c.renewed = false
 	c.want = within(c.Current.Steps, flex.Span{From: from, To: c.end(from)})
+	c.gives = givesAhead(&c.Current, from)
 }
 
 // fence holds a car that is planned anew to what the others leave whether or not they have
@@ -218,7 +220,7 @@ func (d *Service) commitSite(
 func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 	steps := slices.Concat(car.core, car.tail)
 	same := !car.renewed && sameAhead(car.Current.Steps, steps, f.from) &&
-		len(givesAhead(&car.Current, f.from)) == 0
+		sameGives(givesAhead(&car.Current, f.from), car.gives)
 	if same || len(steps) == 0 {
 		return s, false
 	}
@@ -230,7 +232,9 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 	}
 
 	s.Steps = steps
-	s.From.Discharge = givingNothing(s.From.Discharge, f.home != nil)
+	if len(car.gives) == 0 {
+		s.From.Discharge = givingNothing(s.From.Discharge)
+	}
 	s.From.Origins = passed(s.From.Origins)
 	if f.home != nil {
 		s.From.Origins = asOne(s.From.Origins, f.lack)
@@ -243,7 +247,7 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 }
 
 // givingNothing says of a car that is planned with its site's battery or other cars that it gives nothing, and why.
-func givingNothing(d *store.Discharge, battery bool) *store.Discharge {
+func givingNothing(d *store.Discharge) *store.Discharge {
 	alone := d.ChargedAlone()
 	if alone == nil {
 		return nil
@@ -251,10 +255,6 @@ func givingNothing(d *store.Discharge, battery bool) *store.Discharge {
 
 	if alone.Why == "" || alone.Why == dischargeCapped {
 		alone.Why = dischargeFuse
-	}
-
-	if battery && alone.Why == dischargeFuse {
-		alone.Why = dischargeBattery
 	}
 
 	return alone

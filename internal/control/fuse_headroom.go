@@ -90,6 +90,19 @@ func (d *draws) at(t time.Time) (w flex.Watts) {
 	return w
 }
 
+// mostIn is the most of it at any instant of a span, in which all are lists of what is named.
+func (d *draws) mostIn(span flex.Span) (w flex.Watts) {
+	for _, steps := range d.lists {
+		for _, s := range steps {
+			if !s.Meet(span).Empty() {
+				w = max(w, min(s.Limit, d.power))
+			}
+		}
+	}
+
+	return w
+}
+
 // mayDraw is what a car's charger may be doing, whichever of its schedules it has accepted.
 func (c *siteCar) mayDraw() draws {
 	return draws{

@@ -75,6 +75,7 @@ func (d *Service) guarded(
 	for k := range all {
 		s := &all[k].next
 		s.Steps = devices[of[k]].Next
+		s.From.Discharge = s.From.Discharge.ChargedAlone()
 		s.From.Origins += " " + store.PlanRefused
 		again := f.now.Add(MarketInterval)
 		f.again[again] = append(f.again[again], all[k].Current.AssetID)
@@ -178,10 +179,15 @@ func (m *meter) over(periods []flex.Period) []check.Meter {
 	}
 
 	drawn := check.MostDrawn(devicesOf(m.may), spans)
-	cars := check.MostDrawn(devicesOf(m.will), spans)
+	cars := check.MostDrawn(devicesOf(m.into), spans)
+	given := check.MostDrawn(devicesOf(m.mayGive), spans)
+	others := check.MostDrawn(devicesOf(m.discharge), spans)
+
 	for i, p := range periods {
 		all[i].Drawn = drawn[i] + m.base.at(p)
 		all[i].Car = cars[i] > 0
+		all[i].Given = given[i]
+		all[i].Others = others[i]
 		if m.supply.Set {
 			all[i].Import = m.supply.Import
 			all[i].Export = m.supply.Export

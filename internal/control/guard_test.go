@@ -77,6 +77,7 @@ func TestGuard_Battery(t *testing.T) {
 		supply: flex.Supply{Import: 10000, Export: 2000, Set: true},
 		may:    []draws{{lists: [][]flex.Step{car}, power: 7400}},
 		will:   []draws{{lists: [][]flex.Step{car}, power: 7400}},
+		into:   []draws{{lists: [][]flex.Step{car}, power: 7400}},
 	}}
 
 	modes := []battery.Mode{battery.ModeCharge, battery.ModeSelfUse, battery.ModeDischarge, battery.ModeCharge}

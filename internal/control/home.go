@@ -21,6 +21,39 @@ type siteHome struct {
 	ahead homeAhead
 	// when they charge for sure: in the running half-hour, and as dispatched
 	busy []flex.Step
+	// what they were sent for the running half-hour, and for those that were dispatched
+	sent map[flex.Period]sentMode
+}
+
+// sentMode is what batteries do in a half-hour for which they were sent that before.
+type sentMode struct {
+	stores     bool       // what cars give, too
+	covers     bool       // what cars draw, too, and it stays so
+	discharges flex.Watts // at full power
+}
+
+// send notes what a battery was sent for a half-hour; without a plan it covers the home and stores its surplus.
+func (h *siteHome) send(b *store.Battery, p flex.Period, power flex.Watts) {
+	if h.sent == nil {
+		h.sent = map[flex.Period]sentMode{}
+	}
+
+	m, ok := modeAt(&b.Plan, p)
+	if !ok {
+		m = battery.ModeSelfUse
+	}
+
+	s := h.sent[p]
+	rests := m == battery.ModeCharge || m == battery.ModeLock
+	fixed := p.Start().Before(b.Plan.DispatchedTo)
+	s.stores = s.stores || m == battery.ModeCharge || m == battery.ModeSelfUse
+	s.covers = s.covers || fixed && !rests
+
+	if m == battery.ModeDischarge {
+		s.discharges += power
+	}
+
+	h.sent[p] = s
 }
 
 // homeAt reads the batteries under control of a site and locks them. It is nil where there is none of
@@ -105,17 +138,20 @@ func (d *Service) join(
 	h.ahead.stored += charged
 	h.device.Power += device.Power
 	h.device.Capacity += device.Capacity
-
-	for p := now; p == now || p.Start().Before(b.Plan.DispatchedTo); p = p.Add(1) {
-		if m, ok := modeAt(&b.Plan, p); ok && m == battery.ModeCharge {
-			h.busy = append(h.busy, flex.Step{
-				Span:  p.Span(),
-				Limit: device.Power,
-			})
-		}
-	}
+	h.addSent(b, now, device.Power)
 
 	return nil
+}
+
+// addSent notes what a battery was sent for the running half-hour, and by dispatches.
+func (h *siteHome) addSent(b *store.Battery, now flex.Period, power flex.Watts) {
+	for p := now; p == now || p.Start().Before(b.Plan.DispatchedTo); p = p.Add(1) {
+		h.send(b, p, power)
+
+		if m, ok := modeAt(&b.Plan, p); ok && m == battery.ModeCharge {
+			h.busy = append(h.busy, flex.Step{Span: p.Span(), Limit: power})
+		}
+	}
 }
 
 // lastPlanned is the last half-hour that batteries are planned for: the end of tomorrow.
@@ -154,6 +190,8 @@ const (
 	WaitsNot Waits = ""
 	// a car charges: a battery does not discharge into it
 	WaitsForCar Waits = "car"
+	// a car gives: a battery does not charge from it
+	WaitsForGiving Waits = "car_gives"
 	// what else is drawn leaves it no headroom under the main fuse
 	WaitsForFuse Waits = "fuse"
 	// at full power it would pass the export limit
@@ -168,9 +206,14 @@ type meter struct {
 	// what may be drawn, by the last thing that each received
 	may  []draws
 	will []draws // what cars are planned to draw until they are done
-	// what each car that may give back gives at most, by the last thing that its charger received
-	gives [][]flex.Step
-	// the cars whose newest schedule has them give
+	// what no battery discharges into: what cars are planned to draw, and of those that give what they may draw
+	into []draws
+	// what cars may give, by any schedule that their chargers may be following, and what they are planned to
+	mayGive  []draws
+	willGive []draws
+	// what the other batteries are sent to discharge at full power
+	discharge []draws
+	// the cars whose newest schedule has them give, and was made without the site's batteries
 	givers []flex.AssetID
 	base   baseLoad
 }
@@ -195,17 +238,14 @@ func (m *meter) most(p flex.Period) (most flex.Watts) {
 }
 
 // given is the most that cars may give in a half-hour.
-func (m *meter) given(p flex.Period) (sum flex.Watts) {
-	for _, steps := range m.gives {
-		most := flex.Watts(0)
+func (m *meter) given(p flex.Period) flex.Watts {
+	return mostGiven(m.mayGive, p)
+}
 
-		for _, s := range steps {
-			if !s.Meet(p.Span()).Empty() {
-				most = max(most, s.Limit)
-			}
-		}
-
-		sum += most
+// mostGiven is the most of all of them in a half-hour.
+func mostGiven(all []draws, p flex.Period) (sum flex.Watts) {
+	for i := range all {
+		sum += all[i].mostIn(p.Span())
 	}
 
 	return sum
@@ -213,8 +253,13 @@ func (m *meter) given(p flex.Period) (sum flex.Watts) {
 
 // charged is what cars are planned to take in a half-hour.
 func (m *meter) charged(p flex.Period) flex.WattHours {
+	return energyIn(m.will, p)
+}
+
+// energyIn is what all of them come to in a half-hour.
+func energyIn(all []draws, p flex.Period) flex.WattHours {
 	sum := int64(0)
-	for _, w := range m.will {
+	for _, w := range all {
 		for _, steps := range w.lists {
 			for _, s := range within(steps, p.Span()) {
 				sum += int64(min(s.Limit, w.power)) * int64(s.Len()/time.Second)
@@ -225,10 +270,10 @@ func (m *meter) charged(p flex.Period) flex.WattHours {
 	return flex.WattHours(sum / 3600)
 }
 
-// until is when cars are planned to charge no more that charge in a half-hour.
-func (m *meter) until(p flex.Period) time.Time {
+// untilIdle is when those do nothing more that do something in a half-hour.
+func untilIdle(all []draws, p flex.Period) time.Time {
 	to := p.Start()
-	for _, w := range m.will {
+	for _, w := range all {
 		for _, steps := range w.lists {
 			for _, s := range steps {
 				if s.Limit > 0 && s.From.Before(later(p.End(), to)) &&
@@ -247,21 +292,28 @@ func (m *meter) until(p flex.Period) time.Time {
 //
 //   - While a car charges, no mode that may discharge: in each of them a battery covers whatever is
 //     drawn, the car's too.
+//   - While a car gives, no mode that may charge: in each of them a battery stores what the car gives.
 //   - Charging is at full power: what may be drawn by others must leave that under the main fuse.
 //   - Discharging is at full power too: what the home does not draw must stay under the export limit, with what
-//     cars give.
+//     cars give and other batteries discharge.
 func (m *meter) allowed(
 	p flex.Period,
 	power flex.Watts,
 	net flex.WattHours,
 ) (set battery.ModeSet, why Waits) {
 	set = battery.AllModes
-	if m.supply.Set && power+m.given(p)-flex.Watts(2*net) > m.supply.Export {
+	exported := power + m.given(p) + mostGiven(m.discharge, p)
+	if m.supply.Set && exported-flex.Watts(2*net) > m.supply.Export {
 		set &^= battery.Modes(battery.ModeDischarge)
 		why = WaitsForExport
 	}
 
-	if m.charged(p) > 0 {
+	if m.given(p) > 0 {
+		set &^= battery.Modes(battery.ModeCharge, battery.ModeSelfUse)
+		why = WaitsForGiving
+	}
+
+	if energyIn(m.into, p) > 0 {
 		set &= battery.Modes(battery.ModeCharge, battery.ModeLock)
 		why = WaitsForCar
 	}
@@ -286,10 +338,12 @@ func (s *homeAhead) around(m *meter, power flex.Watts) {
 	s.waits, s.until = make([]Waits, n), make([]time.Time, n)
 
 	for i, p := range s.periods {
-		s.cars[i] = m.charged(p)
+		s.cars[i] = m.charged(p) - energyIn(m.willGive, p)
 		s.allowed[i], s.waits[i] = m.allowed(p, power, s.load[i]-s.roof[i])
-		if s.cars[i] > 0 {
-			s.until[i] = m.until(p)
+		if energyIn(m.into, p) > 0 {
+			s.until[i] = untilIdle(m.into, p)
+		} else if s.waits[i] == WaitsForGiving {
+			s.until[i] = untilIdle(m.mayGive, p)
 		}
 	}
 }
@@ -353,7 +407,11 @@ func (m *meter) addOthers(
 		}
 
 		m.may = append(m.may, draws{
-			lists: [][]flex.Step{charges(&o)},
+			lists: [][]flex.Step{sentTo(&o, battery.ModeCharge)},
+			power: o.Power(),
+		})
+		m.discharge = append(m.discharge, draws{
+			lists: [][]flex.Step{sentTo(&o, battery.ModeDischarge)},
 			power: o.Power(),
 		})
 	}
@@ -380,11 +438,11 @@ func (m *meter) readSite(
 	return err
 }
 
-// charges are the half-hours in which a battery's plan has it charge.
-func charges(b *store.Battery) (steps []flex.Step) {
+// sentTo are the half-hours in which a battery's plan has it in a mode.
+func sentTo(b *store.Battery, mode battery.Mode) (steps []flex.Step) {
 	for i := range b.Plan.Modes {
 		p := b.Plan.From.Add(i)
-		if m, ok := modeAt(&b.Plan, p); ok && m == battery.ModeCharge {
+		if m, ok := modeAt(&b.Plan, p); ok && m == mode {
 			steps = append(steps, flex.Step{Span: p.Span(), Limit: b.Power()})
 		}
 	}
@@ -426,6 +484,10 @@ func (m *meter) addCars(
 		car.keep(from)
 		car.core = car.want
 		f.cars = append(f.cars, car)
+
+		if len(car.gives) > 0 && !plannedAsOne(&car.from) {
+			m.givers = append(m.givers, car.Current.AssetID)
+		}
 	}
 
 	f.drawOthers(loads, planned)
@@ -443,12 +505,7 @@ func (m *meter) addSite(f *behindFuse) {
 	}
 
 	for _, car := range f.cars {
-		if gives := car.mayGive(f.from); len(gives) > 0 {
-			m.gives = append(m.gives, gives)
-		}
-		if len(givesAhead(&car.Current, f.from)) > 0 {
-			m.givers = append(m.givers, car.Current.AssetID)
-		}
+		m.addGiving(car, f.from)
 
 		may, will := car.mayDraw(), car.willDraw()
 		if len(may.lists) > 0 {
@@ -466,6 +523,36 @@ func (m *meter) addSite(f *behindFuse) {
 			power: car.from.Power,
 		})
 	}
+}
+
+// addGiving adds what a car gives, and when no battery discharges into it: in the time in which it is planned to charge, and if
+// it may give, also by all schedules that its charger may be following.
+func (m *meter) addGiving(car *siteCar, from time.Time) {
+	into := draws{lists: [][]flex.Step{car.core}, power: car.from.Power}
+	may := car.mayGive(from)
+
+	if len(may.lists) > 0 {
+		m.mayGive = append(m.mayGive, may)
+	}
+
+	if car.Current.From.Discharge != nil {
+		stay := flex.Span{From: from, To: car.lastEnd(from)}
+
+		for _, steps := range car.sent {
+			into.lists = append(into.lists, within(steps, stay))
+		}
+	}
+
+	m.into = append(m.into, into)
+
+	if len(car.gives) == 0 {
+		return
+	}
+
+	m.willGive = append(m.willGive, draws{
+		lists: [][]flex.Step{car.gives},
+		power: flex.NoLimit,
+	})
 }
 
 // homeBeside is the batteries at the site of an asset that charges.

@@ -319,6 +319,13 @@ func (f *behindFuse) outcome() (o homeOutcome) {
 		o.pence += marketWeight * float64(w.cost) / 1e4
 	}
 
+	o.pence += f.household()
+
+	return o
+}
+
+// household is what the site's household pays in pence, with the best that its batteries can do beside its cars.
+func (f *behindFuse) household() float64 {
 	s := f.home.ahead
 	m := &meter{supply: f.home.supply, base: f.base}
 	m.addSite(f)
@@ -326,9 +333,8 @@ func (f *behindFuse) outcome() (o homeOutcome) {
 
 	p := s.problem(f.home.device, s.stored, battery.ModeSelfUse)
 	modes := make([]battery.Mode, len(s.periods))
-	o.pence += new(battery.Solver).SolveModes(&p, modes).Cost
 
-	return o
+	return new(battery.Solver).SolveModes(&p, modes).Cost
 }
 
 // better reports whether an outcome is worth more than another one: what is needed comes first, then

@@ -205,12 +205,15 @@ func BenchmarkHome(b *testing.B) {
 		others int
 		export float64
 		meter  bool
+		gives  bool
 	}{
 		{name: "one car", export: 5},
 		{name: "one car, a fuse", fuse: 9, export: 5},
 		{name: "one car, a fuse, a meter", fuse: 9, export: 5, meter: true},
 		{name: "two cars, a fuse", fuse: 12, others: 1, export: 5},
 		{name: "default rates"},
+		{name: "default rates, a car that may give", gives: true},
+		{name: "30 p of export, a car that may give", export: 30, gives: true},
 		{name: "default rates, two cars, a fuse", fuse: 12, others: 1},
 	} {
 		b.Run(c.name, func(b *testing.B) {
@@ -227,6 +230,11 @@ func BenchmarkHome(b *testing.B) {
 				h.draws(h.Asset(h.site, flex.BoundaryMeter, 0), day, 300)
 			}
 
+			if c.gives {
+				h.mayDischarge()
+				h.exports(c.export)
+			}
+
 			own := h.asset
 			plug := control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(15, flex.Minimise)}
 			for range c.others {
@@ -237,6 +245,9 @@ func BenchmarkHome(b *testing.B) {
 			h.at(own)
 			var took []time.Duration
 			for b.Loop() {
+				if c.gives {
+					h.soc(60)
+				}
 				start := time.Now()
 				h.event(plug)
 				took = append(took, time.Since(start))

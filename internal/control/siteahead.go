@@ -169,9 +169,14 @@ func (a *SiteAhead) addCars(
 			power: s.From.Power,
 		}}}
 
+		given := []draws{{
+			lists: [][]flex.Step{givesAhead(s, tx.Now())},
+			power: flex.NoLimit,
+		}}
+
 		asset := assetNamed(assets, s.AssetID)
 		a.add(asset, func(p flex.Period) float64 {
-			return 2 * m.charged(p).KWh()
+			return 2 * (m.charged(p) - energyIn(given, p)).KWh()
 		})
 
 		x, err := explanationOf(ctx, tx, s.EventID)
@@ -273,8 +278,12 @@ func (w *wait) cause() string { return WaitText(w.waits, w.until) }
 // WaitText says in words what a battery waits for, and until when.
 func WaitText(w Waits, until time.Time) string {
 	at := flex.Clock(until, flex.London, "15:04")
-	if w == WaitsForFuse {
+	switch w {
+	case WaitsForFuse:
 		return "the car needs the main fuse until " + at
+	case WaitsForGiving:
+		return "the car gives until " + at +
+			" and it does not charge from a car"
 	}
 
 	return "the car charges until " + at +

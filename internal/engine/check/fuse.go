@@ -209,6 +209,8 @@ type Meter struct {
 	Drawn  flex.Watts     // the most that all others may draw
 	Net    flex.WattHours // what the home is expected to draw, less what its roof gives
 	Car    bool           // a car charges
+	Given  flex.Watts     // the most that cars give
+	Others flex.Watts     // what other batteries discharge
 	Power  flex.Watts     // the battery's own, each way
 	Moves  flex.Watts     // what the plan has it do; negative: it gives
 	Mode   battery.Mode
@@ -219,6 +221,7 @@ type Meter struct {
 // need too.
 func AtMeter(m Meter) error {
 	gives := m.Mode != battery.ModeCharge && m.Mode != battery.ModeLock
+	stores := m.Mode == battery.ModeCharge || m.Mode == battery.ModeSelfUse
 
 	switch {
 	case max(m.Moves, -m.Moves) > m.Power+1:
@@ -226,6 +229,9 @@ func AtMeter(m Meter) error {
 
 	case m.Car && gives:
 		return fmt.Errorf("mode %v discharges into a car", m.Mode)
+
+	case m.Given > 0 && stores:
+		return fmt.Errorf("mode %v stores the %d W that cars give", m.Mode, m.Given)
 
 	case m.Mode == battery.ModeCharge && m.Drawn+m.Power > m.Import:
 		return fmt.Errorf(
@@ -242,10 +248,12 @@ func AtMeter(m Meter) error {
 			*m.Feeder,
 		)
 
-	case m.Mode == battery.ModeDischarge && m.Power-flex.Watts(2*m.Net) > m.Export:
+	case m.Mode == battery.ModeDischarge && m.Power+m.Given+m.Others-flex.Watts(2*m.Net) > m.Export:
 		return fmt.Errorf(
-			"%d W of discharging less %d Wh of use pass an export limit of %d W",
+			"%d W of discharging beside %d W of cars and %d W of others less %d Wh of use pass an export limit of %d W",
 			m.Power,
+			m.Given,
+			m.Others,
 			m.Net,
 			m.Export,
 		)

@@ -59,6 +59,8 @@ type Problem struct {
 	// Alone is kept where it charges: the car gives only where that has it rest
 	Kept bool
 	Open []flex.Span // where it may charge: sorted and disjoint
+	// half-hours in which it gives nothing: what it gave would not reach the grid
+	Shut []flex.Span
 	// the most that it takes and gives, and the limit that lets it charge
 	Charge, Most, Limit flex.Watts
 	// watt-hours in its battery: now, when it is full, and what stays in it
@@ -85,6 +87,7 @@ type slot struct {
 	flex.Span
 	rate Rate
 	open bool
+	shut bool
 }
 
 // Solve plans a car. Without gives, Alone is the best that is known.
@@ -226,6 +229,7 @@ func (p *Problem) slots() (slots []slot) {
 				Span: flex.Span{From: cuts[i-1], To: cuts[i]},
 				rate: r,
 				open: p.openAt(cuts[i-1]),
+				shut: p.shutAt(cuts[i-1]),
 			})
 		}
 	}
@@ -236,6 +240,13 @@ func (p *Problem) slots() (slots []slot) {
 // openAt reports whether the car may charge at an instant.
 func (p *Problem) openAt(at time.Time) bool {
 	return slices.ContainsFunc(p.Open, func(s flex.Span) bool {
+		return s.Contains(at)
+	})
+}
+
+// shutAt reports whether the car gives nothing at an instant.
+func (p *Problem) shutAt(at time.Time) bool {
+	return slices.ContainsFunc(p.Shut, func(s flex.Span) bool {
 		return s.Contains(at)
 	})
 }
@@ -259,6 +270,10 @@ func (p *Problem) siteOf(slots []slot, end float64) *site.Problem {
 		later := early * float64(t) / float64(n)
 		q.Import[t] = s.rate.Buy + s.rate.Order + later
 		q.Export[t] = s.rate.Sell
+
+		if s.shut {
+			q.Export[t] = min(0, s.rate.Sell)
+		}
 	}
 
 	q.Cars = []site.Car{p.car(slots, end)}
@@ -312,7 +327,9 @@ func (p *Problem) gives(slots []slot, energies []float64) (gives []flex.Step) {
 		power := flex.Watts(-energies[t]/s.Len().Hours()*100) * 10
 		power = min(power, p.Most)
 
-		if power < Least || p.Kept && p.chargesIn(s.Span) {
+		charges := p.Kept && p.chargesIn(s.Span)
+
+		if power < Least || s.shut || charges {
 			continue
 		}
 

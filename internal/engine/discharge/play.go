@@ -81,6 +81,35 @@ func (c *Course) play(
 	c.Parts = append(c.Parts, Part{Rate: r, Energy: given})
 }
 
+// Filled is what a car takes of a schedule from From to ReadyBy, in which it gives: nothing more once it is full.
+func (p *Problem) Filled(steps, gives []flex.Step) (taken []flex.Step) {
+	stored := p.Stored
+	full := max(p.Capacity, p.Stored)
+	in := flex.Span{From: p.From, To: p.ReadyBy}
+
+	for in.From.Before(in.To) {
+		part := flex.Span{From: in.From, To: nextChange(steps, gives, in)}
+		in.From = part.To
+		takes := min(limitAt(steps, part.From), p.Charge)
+		given := float64(limitAt(gives, part.From)) * part.Len().Hours()
+		stored -= given / Efficiency
+
+		on := part
+		room := max(0, full-stored) / Efficiency
+
+		if float64(takes)*part.Len().Hours() > room {
+			seconds := room / float64(takes) * 3600
+			on.To = on.From.Add(time.Duration(seconds) * time.Second)
+		}
+
+		stored += float64(takes) * on.Len().Hours() * Efficiency
+		taken = add(taken, on, takes)
+		taken = add(taken, flex.Span{From: on.To, To: part.To}, 0)
+	}
+
+	return taken
+}
+
 // nextChange is the first instant in a time, after its beginning, at which anything changes.
 func nextChange(steps, gives []flex.Step, in flex.Span) time.Time {
 	next := in.To

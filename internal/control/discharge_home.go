@@ -1,0 +1,317 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/engine/discharge"
+	"flexd/internal/engine/instruct"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// planGiving plans what the cars of a site give that is planned as one, from what they do by charging alone. Each is planned
+// beside what the others and the batteries may be doing.
+func (d *Service) planGiving(
+	ctx context.Context,
+	tx *store.Tx,
+	f *behindFuse,
+) error {
+	for _, car := range f.cars {
+		if car.charging == nil || car.done || car.from.Discharge == nil {
+			continue
+		}
+
+		if err := d.planGivingOf(ctx, tx, f, car); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// planGivingOf plans what one car of a site gives, and decides whether that takes the place of the schedule in force.
+func (d *Service) planGivingOf(
+	ctx context.Context,
+	tx *store.Tx,
+	f *behindFuse,
+	car *siteCar,
+) error {
+	alone := f.alone(car)
+	giving, err := d.givingBesideHome(ctx, tx, f, car, &alone)
+	if err != nil {
+		return err
+	}
+
+	alone.Giving = giving
+	if len(alone.Given)+len(alone.gives()) == 0 {
+		return nil // the car stays with what it was planned to do alone
+	}
+
+	decision := d.decide(ctx, car.Current.AssetID, &alone)
+
+	if !decision.Replace {
+		car.goOn(f)
+	} else if len(alone.gives()) > 0 {
+		car.renewed = true
+		car.problem, car.plan = *alone.Problem, *alone.Plan
+		car.take(alone.next(), alone.gives(), f)
+	}
+
+	if !decision.Again.IsZero() {
+		f.again[decision.Again] = append(f.again[decision.Again], car.Current.AssetID)
+	}
+
+	return nil
+}
+
+// goOn has a car go on by its schedule in force.
+func (c *siteCar) goOn(f *behindFuse) {
+	own, before := c.from.Discharge, c.Current.From.Discharge
+	c.renewed = false
+	own.Why, own.Saves = "", before.Saves
+	own.Rates = before.Rates
+
+	own.Parts = slices.DeleteFunc(slices.Clone(before.Parts), func(part store.GivenPart) bool {
+		return flex.PeriodAt(part.From).End().Before(f.from)
+	})
+
+	stay := flex.Span{From: f.from, To: c.end(f.from)}
+	own.Gives = givesAhead(&c.Current, f.from)
+	c.take(within(c.Current.Steps, stay), own.Gives, f)
+}
+
+// take has a car do what it is planned to. If it waits for others to accept theirs it is planned again then, as before.
+func (c *siteCar) take(steps, gives []flex.Step, f *behindFuse) {
+	waits := !sameAhead(c.core, c.want, f.from)
+	c.core = within(steps, flex.Span{From: f.from, To: c.end(f.from)})
+	c.gives = gives
+
+	if !waits {
+		c.want = c.core
+	}
+}
+
+// alone is the plan by which a car charges alone, beside its schedule in force.
+func (f *behindFuse) alone(car *siteCar) Candidate {
+	problem, plan := car.problem, car.plan
+	span := flex.Span{From: f.from, To: car.end(f.from)}
+	left := f.left(car, span)
+
+	if !fits(plan.Steps, problem.Power, left) {
+		problem.Limits = lower(problem.Limits, left, span)
+		plan = charge.Solve(problem)
+	}
+
+	c := car.why.candidate(car.charging, &car.from, &problem, &plan)
+	current := within(car.Current.Steps, span)
+	given := givesAhead(&car.Current, f.from)
+	unlike := f.home != nil && len(given) > 0 && !plannedAsOne(&car.Current.From)
+	broken := !fits(current, problem.Power, left)
+	c.Now = f.now
+	c.Exceeds = unlike || broken || f.tight != hasTail(&car.Current)
+
+	return c
+}
+
+// besideSite is why a car is charged alone at a site that is planned as one.
+func (f *behindFuse) besideSite(car *siteCar) string {
+	switch {
+	case f.home == nil && car.charging.Battery:
+		return dischargeBattery
+	case len(f.cars) > 1:
+		return dischargeFuse
+	case f.home == nil:
+		return dischargeFuse
+	}
+
+	last := f.home.ahead.periods
+
+	if len(last) == 0 || last[len(last)-1].End().Before(car.from.ReadyBy) {
+		return dischargePrices
+	}
+
+	return ""
+}
+
+// givingBesideHome plans what a car gives beside the batteries of its site, and notes why it gives nothing. It gives where its
+// household then pays less, with the best that the batteries can do in both cases.
+func (d *Service) givingBesideHome(
+	ctx context.Context,
+	tx *store.Tx,
+	f *behindFuse,
+	car *siteCar,
+	alone *Candidate,
+) (*Giving, error) {
+	to := car.from.Discharge
+	to.Why = chargesOnly(&car.from, f.besideSite(car), f.from)
+
+	if to.Why != "" {
+		return nil, nil
+	}
+
+	q, err := dischargeProblem(ctx, tx, car.charging, to, alone)
+	if err != nil {
+		return nil, err
+	}
+
+	most := f.exportLeft(car)
+	to.Why = cannotGive(q, car.charging.Export, most)
+
+	if to.Why != "" {
+		return nil, nil
+	}
+
+	q.Most = min(q.Most, most)
+	f.confine(car, q)
+
+	return d.solveBesideHome(ctx, f, car, q), nil
+}
+
+// solveBesideHome plans what a car gives, and holds it beside what it does alone and by the schedule in force.
+func (d *Service) solveBesideHome(
+	ctx context.Context,
+	f *behindFuse,
+	car *siteCar,
+	q *discharge.Problem,
+) *Giving {
+	to := car.from.Discharge
+	plan := discharge.Solve(q)
+	law := errors.Join(checkDischarge(q, &plan), f.passes(car, &plan))
+
+	if law != nil {
+		d.refuse(ctx, car.Current.AssetID, law)
+		to.Why = dischargeRefused
+
+		return nil
+	}
+
+	none := discharge.Plan{Steps: q.Alone}
+	least := f.pays(car, &none, q)
+	saves := 0.0
+
+	if len(plan.Gives) > 0 {
+		saves = least - f.pays(car, &plan, q)
+	}
+
+	if saves < DischargeMinSaving {
+		to.Why = noGainBesideHome(q, &plan)
+		plan, saves = none, 0
+	} else {
+		note(to, q, &plan)
+		to.Saves = saves
+	}
+
+	g := givingBeside(q, &plan, &car.Current)
+
+	if before := planInForce(car, q); len(before.Gives) > 0 {
+		more := f.pays(car, before, q) - (least - saves)
+		g.Saving = flex.MicroPounds(more * 10_000)
+	}
+
+	return g
+}
+
+// planInForce is what the schedule in force has a car do.
+func planInForce(car *siteCar, q *discharge.Problem) *discharge.Plan {
+	return &discharge.Plan{
+		Steps: untilDone(&car.Current),
+		Gives: givesAhead(&car.Current, q.From),
+	}
+}
+
+// noGainBesideHome is why what a car could give does not pay beside the batteries of its site.
+func noGainBesideHome(q *discharge.Problem, plan *discharge.Plan) string {
+	if plan.Worth(q) < DischargeMinSaving {
+		return noGain(q)
+	}
+
+	return dischargeNoGainHome
+}
+
+// exportLeft is what a car may give at most beside the other cars of its site, whichever of their schedules they follow.
+func (f *behindFuse) exportLeft(car *siteCar) flex.Watts {
+	left := car.charging.Export
+	stay := flex.Span{From: f.from, To: car.end(f.from)}
+
+	for _, other := range f.cars {
+		if other != car {
+			may := other.mayGive(f.from)
+			left -= may.mostIn(stay)
+		}
+	}
+
+	return max(0, left)
+}
+
+// confine has a car charge only where the main fuse leaves it its full power, and neither charge nor give where a battery
+// does what does not go with that and was sent it before.
+func (f *behindFuse) confine(car *siteCar, q *discharge.Problem) {
+	stay := flex.Span{From: q.From, To: q.ReadyBy}
+
+	if q.Kept { // it charges as it does alone
+		stay.To = stay.From
+	}
+
+	for _, l := range f.left(car, stay) {
+		if l.Limit < q.Charge {
+			q.Open = instruct.Without(q.Open, []flex.Span{l.Span})
+		}
+	}
+
+	if f.home == nil {
+		return
+	}
+
+	for i, p := range f.home.ahead.periods {
+		sent := f.home.sent[p]
+		surplus := flex.Watts(2 * (f.home.ahead.roof[i] - f.home.ahead.load[i]))
+		exported := sent.discharges + q.Most + max(0, surplus)
+
+		if sent.stores || exported > car.charging.Export {
+			q.Shut = append(q.Shut, p.Span())
+		}
+
+		if sent.covers && !q.Kept {
+			q.Open = instruct.Without(q.Open, []flex.Span{p.Span()})
+		}
+	}
+}
+
+// passes says where a plan would pass what the others leave a car of the main fuse; nil if it does not.
+func (f *behindFuse) passes(car *siteCar, plan *discharge.Plan) error {
+	span := flex.Span{From: f.from, To: car.end(f.from)}
+
+	if !fits(plan.Steps, car.problem.Power, f.left(car, span)) {
+		return errors.New("it charges where the main fuse does not leave it that")
+	}
+
+	return nil
+}
+
+// pays is what a household pays in pence if a car does what a plan says, with the best that its batteries can do beside that, the
+// wear and the turns counted.
+func (f *behindFuse) pays(
+	car *siteCar,
+	plan *discharge.Plan,
+	q *discharge.Problem,
+) float64 {
+	turns := q.Turn * float64(max(0, plan.Turns()-1))
+
+	if f.home == nil {
+		return q.Play(plan.Steps, plan.Gives).Cost + turns
+	}
+
+	core, gives := car.core, car.gives
+	car.core, car.gives = q.Filled(plan.Steps, plan.Gives), plan.Gives
+	pence := f.household()
+	car.core, car.gives = core, gives
+
+	for _, s := range plan.Gives {
+		pence += q.Wear * s.Limit.KW() * s.Len().Hours()
+	}
+
+	return pence + turns
+}
