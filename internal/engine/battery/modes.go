@@ -9,10 +9,10 @@ import (
 // Run takes the battery through the slots as the modes say. It returns what is stored
 // after each, and what each costs at the meter in pence, changes of mode and what is
 // left at the end not counted.
-func (p *ModeProblem) Run(modes []Mode) (stored []int, pence []float64) {
+func (p *ModeProblem) Run(modes []Mode) ([]int, []float64) {
 	var q Device
 	q.Load(p)
-	stored, pence = make([]int, len(modes)), make([]float64, len(modes))
+	stored, pence := make([]int, len(modes)), make([]float64, len(modes))
 	s := p.Init
 
 	for t, m := range modes {
@@ -72,7 +72,8 @@ type ModeSet uint8
 const AllModes ModeSet = 1<<ModeCount - 1
 
 // Modes is the set of some modes.
-func Modes(modes ...Mode) (s ModeSet) {
+func Modes(modes ...Mode) ModeSet {
+	var s ModeSet
 	for _, m := range modes {
 		s |= 1 << m
 	}
@@ -151,11 +152,13 @@ type move struct {
 // most levels, so that each is a sum of two shifted rows. Then the paths that the value
 // promises the most of are followed forward with the device's exact arithmetic. The bound
 // is the cost of the same battery free to move as it likes; see SolveStorage.
-func (w *Solver) SolveModes(p *ModeProblem, to []Mode) (f Result) {
+func (w *Solver) SolveModes(p *ModeProblem, to []Mode) Result {
 	q := &w.modes
 	q.Load(p)
 	q.value = buffer.Resize(q.value, len(p.Import)+1)
 	q.backward()
+
+	var f Result
 	f.Cost = q.forward(to)
 	f.Met = true
 	f.Bound = min(f.Cost, w.SolveStorage(q.unbound(), q.net).Bound)

@@ -363,7 +363,7 @@ func (q *storageSolver) limited(t int, room *[maxPieces]seg) stage {
 // used whatever happens before: it adds to the z of its owner, which began at charging
 // fully. What is dropped at the dear end is never used. In the end the cheap end is used
 // up to Init, and every z is known: no V is stored.
-func (q *storageSolver) backward() (value float64) {
+func (q *storageSolver) backward() float64 {
 	p := q.p
 	count := len(p.Import)
 	lo, hi := q.lo[count], q.hi[count]

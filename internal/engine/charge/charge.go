@@ -171,7 +171,7 @@ func Counterfactual(p Problem) Plan {
 
 // solve plans p and lays its periods in buffer, if that is large enough. A plan that ignores
 // the prices still pays them.
-func solve(p *Problem, ignorePrices bool, buffer []Period) (out Plan) {
+func solve(p *Problem, ignorePrices bool, buffer []Period) Plan {
 	if p.Offset > 0 && !ignorePrices {
 		return solveLater(p, buffer)
 	}
@@ -180,6 +180,8 @@ func solve(p *Problem, ignorePrices bool, buffer []Period) (out Plan) {
 	openTier(c, tierNow, Now)
 	openTier(c, tierOpen, OpenOffPeak)
 	bound := 0.0
+
+	var out Plan
 	if p.Unbroken && p.Mode == flex.Minimise {
 		bound = solveUnbroken(p, c)
 	} else {
@@ -220,7 +222,7 @@ func solveTiers(p *Problem, c []segment, out *Plan) float64 {
 
 // solveUnbroken buys the need in one run. Every run was weighed, so that its cost is its
 // own bound; no price decides alone.
-func solveUnbroken(p *Problem, c []segment) (bound float64) {
+func solveUnbroken(p *Problem, c []segment) float64 {
 	need := stillNeeded(p, c)
 	unbroken(c, need)
 	explain(p, c, tierOff, need, true)

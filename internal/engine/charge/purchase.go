@@ -33,7 +33,7 @@ type purchase struct {
 // It is optimal because moving energy from a dearer segment to free room in a cheaper one
 // always pays, so that an optimum has no such pair: it is a prefix of the order. The
 // bound is the dual of that argument, for the price that decided.
-func buy(c []segment, t tier, need Joules) (b purchase) {
+func buy(c []segment, t tier, need Joules) purchase {
 	order := make([]int, 0, segmentsUsual)
 	for i := range c {
 		if c[i].tier == t {
@@ -41,6 +41,7 @@ func buy(c []segment, t tier, need Joules) (b purchase) {
 		}
 	}
 
+	var b purchase
 	if need <= 0 || len(order) == 0 {
 		b.decided = need <= 0
 		return b
@@ -104,8 +105,10 @@ type block struct {
 // shortest of them go first: no choice closes more gaps. What is left then lengthens
 // charging stretches, which costs no start; only what they cannot hold starts anew, in
 // the fewest blocks that can hold it.
-func buyPart(c []segment, group []int, need Joules) (taken Joules) {
+func buyPart(c []segment, group []int, need Joules) Joules {
 	blocks := blocksOf(make([]block, 0, stepsUsual), c, group)
+
+	var taken Joules
 	fillWhole := func(i int) {
 		taken += fillBlock(c, blocks[i], need-taken)
 		blocks = slices.Delete(blocks, i, i+1)
@@ -178,8 +181,10 @@ func blocksOf(blocks []block, c []segment, group []int) []block {
 }
 
 // fewest is the least number of blocks that hold need.
-func fewest(blocks []block, need Joules) (n int) {
+func fewest(blocks []block, need Joules) int {
 	sizes := sizesOf(blocks)
+
+	var n int
 	for ; n < len(sizes) && need > 0; n++ {
 		need -= sizes[n]
 	}
@@ -200,7 +205,8 @@ func earliest(blocks []block, need Joules, n int) int {
 }
 
 // largest is what the n largest blocks hold.
-func largest(blocks []block, n int) (s Joules) {
+func largest(blocks []block, n int) Joules {
+	var s Joules
 	for _, size := range sizesOf(blocks)[:min(n, len(blocks))] {
 		s += size
 	}
@@ -219,8 +225,10 @@ func sizesOf(blocks []block) []Joules {
 
 // fillBlock charges need, or as much as fits, from the end of the block that something
 // charging touches, else from its start.
-func fillBlock(c []segment, b block, need Joules) (taken Joules) {
+func fillBlock(c []segment, b block, need Joules) Joules {
 	backwards := b.right && !b.left
+
+	var taken Joules
 	for n := range b.last - b.first + 1 {
 		i := b.first + n
 		if backwards {

@@ -61,7 +61,8 @@ func (k *segment) limit(p *Problem) flex.Watts {
 }
 
 // costOf adds up what the segments' charging parts cost.
-func costOf(c []segment) (sum float64) {
+func costOf(c []segment) float64 {
+	var sum float64
 	for i := range c {
 		sum += c[i].pay(c[i].taken())
 	}

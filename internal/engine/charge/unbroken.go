@@ -7,7 +7,7 @@ package charge
 // Between the instants at which the run's start or its end passes an edge of a segment, both
 // peak energy and cost change linearly with the start; so one of the runs that begin or
 // end at an edge is best.
-func unbroken(c []segment, need Joules) (taken Joules) {
+func unbroken(c []segment, need Joules) Joules {
 	if need <= 0 {
 		return 0
 	}

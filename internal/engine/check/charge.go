@@ -266,7 +266,7 @@ func lookAt(
 func checkPrice(
 	prices []flex.PricedPeriod,
 	period flex.Period,
-) (price flex.Price, known bool) {
+) (flex.Price, bool) {
 	if len(prices) > 0 {
 		i := period.Sub(prices[0].Period)
 
@@ -274,6 +274,11 @@ func checkPrice(
 			return prices[i].Price, prices[i].Known
 		}
 	}
+
+	var (
+		price flex.Price
+		known bool
+	)
 
 	for _, q := range prices {
 		if q.Known && q.Period == period {

@@ -116,10 +116,11 @@ func checkMode(p *charge.Problem, atoms []atom) error {
 
 // boundOf is what the threshold proves the energy to cost at least. What was bought in full, or
 // not at all, had no choice and costs what it costs.
-func boundOf(plan *charge.Plan, atoms []atom) (bound float64) {
+func boundOf(plan *charge.Plan, atoms []atom) float64 {
 	lambda := plan.Threshold.GBPPerMWh()
 	splitPeak, splitOff := checkSplit(atoms, true), checkSplit(atoms, false)
 
+	var bound float64
 	for i := range atoms {
 		a := &atoms[i]
 		split := a.boughtOff && splitOff || a.boughtPeak && splitPeak

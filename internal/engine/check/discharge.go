@@ -63,8 +63,8 @@ func Discharge(p Discharging) error {
 }
 
 // follow is what the car stores by ready-by, unless it breaks a law before.
-func (p *Discharging) follow() (stored float64, err error) {
-	stored = p.Stored
+func (p *Discharging) follow() (float64, error) {
+	stored := p.Stored
 	cuts := dischargeCuts(p)
 
 	for i := 1; i < len(cuts); i++ {

@@ -20,7 +20,8 @@ type Device struct {
 }
 
 // may is the most that a device draws at an instant if it follows any list that it has.
-func (d *Device) may(at time.Time, next bool) (most flex.Watts) {
+func (d *Device) may(at time.Time, next bool) flex.Watts {
+	var most flex.Watts
 	for _, list := range d.May {
 		most = max(most, d.by(list, at))
 	}
@@ -139,7 +140,8 @@ func MostDrawn(devices []Device, spans []flex.Span) []flex.Watts {
 }
 
 // together is the most that devices may draw together at an instant.
-func together(devices []Device, at time.Time) (sum flex.Watts) {
+func together(devices []Device, at time.Time) flex.Watts {
+	var sum flex.Watts
 	for i := range devices {
 		sum += devices[i].may(at, true)
 	}
@@ -168,7 +170,8 @@ func leftTo(
 }
 
 // instantsOf are the instants at which any list begins or ends a step, in order.
-func instantsOf(devices []Device) (instants []time.Time) {
+func instantsOf(devices []Device) []time.Time {
+	var instants []time.Time
 	add := func(list []flex.Step) {
 		for _, s := range list {
 			instants = append(instants, s.From, s.To)
@@ -189,7 +192,8 @@ func instantsOf(devices []Device) (instants []time.Time) {
 }
 
 // within are those of the instants in the time that a list speaks of, its end left out.
-func within(instants []time.Time, list []flex.Step) (in []time.Time) {
+func within(instants []time.Time, list []flex.Step) []time.Time {
+	var in []time.Time
 	for _, at := range instants {
 		before := len(list) == 0 || at.Before(list[0].From)
 

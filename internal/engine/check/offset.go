@@ -45,7 +45,8 @@ func earlier(s flex.Span, by time.Duration) flex.Span {
 	return s
 }
 
-func stepsEarlier(steps []flex.Step, by time.Duration) (out []flex.Step) {
+func stepsEarlier(steps []flex.Step, by time.Duration) []flex.Step {
+	var out []flex.Step
 	for _, s := range steps {
 		out = append(out, flex.Step{Span: earlier(s.Span, by), Limit: s.Limit})
 	}
@@ -58,7 +59,7 @@ func stepsEarlier(steps []flex.Step, by time.Duration) (out []flex.Step) {
 func pricesLater(
 	prices []flex.PricedPeriod,
 	late time.Duration,
-) (out []flex.PricedPeriod) {
+) []flex.PricedPeriod {
 	known := map[flex.Period]flex.Price{}
 
 	for _, q := range prices {
@@ -67,6 +68,7 @@ func pricesLater(
 		}
 	}
 
+	var out []flex.PricedPeriod
 	for i, q := range prices {
 		if i == 0 {
 			out = append(out, flex.PricedPeriod{

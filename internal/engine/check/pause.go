@@ -76,7 +76,8 @@ func checkIdle(plan *pause.Plan) error {
 	return nil
 }
 
-func checkLength(spans []flex.Span) (sum time.Duration) {
+func checkLength(spans []flex.Span) time.Duration {
+	var sum time.Duration
 	for _, s := range spans {
 		sum += s.Len()
 	}
@@ -99,7 +100,8 @@ func checkUntouched(p *pause.Problem, plan *pause.Plan) error {
 func checkMadeUp(
 	p *pause.Problem,
 	plan *pause.Plan,
-) (added time.Duration, _ error) {
+) (time.Duration, error) {
+	var added time.Duration
 	for _, s := range plan.MadeUp {
 		added += s.Len()
 

@@ -69,7 +69,7 @@ type loadAt struct{ at, power int64 }
 type turn struct{ at, by int64 }
 
 // turnsOf is what each asset's schedules change, sorted by time.
-func turnsOf(sent []Sent) (turns []turn) {
+func turnsOf(sent []Sent) []turn {
 	sent = slices.Clone(sent)
 	slices.SortStableFunc(sent, func(a, b Sent) int {
 		return cmp.Or(
@@ -78,6 +78,7 @@ func turnsOf(sent []Sent) (turns []turn) {
 		)
 	})
 
+	var turns []turn
 	for i, s := range sent {
 		from, to := s.At.Unix(), int64(1)<<62
 

@@ -127,7 +127,7 @@ func (p *Problem) planBy(
 	problem *site.Problem,
 	slots []slot,
 	alone *Course,
-) (plan Plan, bound float64) {
+) (Plan, float64) {
 	var found site.Plan
 	solver := site.Solver{Limit: pivots}
 	result := solver.Solve(problem, &found)
@@ -136,7 +136,7 @@ func (p *Problem) planBy(
 		return Plan{}, alone.Cost
 	}
 
-	plan = p.planOf(slots, found.Car[0])
+	plan := p.planOf(slots, found.Car[0])
 
 	if len(plan.Gives) == 0 || !p.beside(&plan, alone) {
 		plan = Plan{}
@@ -146,9 +146,10 @@ func (p *Problem) planBy(
 }
 
 // Turns is how often the car begins to give: after what it took before, or at first.
-func (plan *Plan) Turns() (turns int) {
+func (plan *Plan) Turns() int {
 	var last time.Time
 
+	var turns int
 	for _, give := range plan.Gives {
 		taken := slices.ContainsFunc(plan.Steps, func(s flex.Step) bool {
 			between := flex.Span{From: last, To: give.From}
@@ -203,7 +204,8 @@ func (p *Problem) beside(plan *Plan, alone *Course) bool {
 }
 
 // slots cuts the stay, as far as rates are known.
-func (p *Problem) slots() (slots []slot) {
+func (p *Problem) slots() []slot {
+	var slots []slot
 	for _, r := range p.Rates {
 		in := r.Span().Meet(flex.Span{From: p.From, To: p.ReadyBy})
 
@@ -313,7 +315,8 @@ func (p *Problem) car(slots []slot, end float64) site.Car {
 }
 
 // ordered is the most that the order of half-hours of one price can add to what a plan costs.
-func (p *Problem) ordered(slots []slot) (sum float64) {
+func (p *Problem) ordered(slots []slot) float64 {
+	var sum float64
 	for _, s := range slots {
 		sum += (early + max(0, s.rate.Order)) * p.Charge.KW() * s.Len().Hours()
 	}
@@ -322,7 +325,8 @@ func (p *Problem) ordered(slots []slot) (sum float64) {
 }
 
 // gives are the times in which the car gives, by its energies in kWh.
-func (p *Problem) gives(slots []slot, energies []float64) (gives []flex.Step) {
+func (p *Problem) gives(slots []slot, energies []float64) []flex.Step {
+	var gives []flex.Step
 	for t, s := range slots {
 		power := flex.Watts(-energies[t]/s.Len().Hours()*100) * 10
 		power = min(power, p.Most)
@@ -355,7 +359,8 @@ func (p *Problem) chargesIn(in flex.Span) bool {
 
 // steps are the times in which the car may charge, by its energies in kWh: each at full power for as many minutes as
 // it takes, next to a slot in which it charges too where there is one. What is past the known rates is as alone.
-func (p *Problem) steps(slots []slot, energies []float64) (steps []flex.Step) {
+func (p *Problem) steps(slots []slot, energies []float64) []flex.Step {
+	var steps []flex.Step
 	for t, s := range slots {
 		on := p.within(t, slots, energies)
 		steps = add(steps, flex.Span{From: s.From, To: on.From}, 0)

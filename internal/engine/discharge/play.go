@@ -26,7 +26,8 @@ type Part struct {
 }
 
 // Play follows a schedule until ready-by. A car that is full takes nothing more.
-func (p *Problem) Play(steps, gives []flex.Step) (c Course) {
+func (p *Problem) Play(steps, gives []flex.Step) Course {
+	var c Course
 	c.End = p.Stored
 
 	for _, r := range p.Rates {

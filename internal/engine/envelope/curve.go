@@ -114,7 +114,8 @@ func (c *Car) filled(e Joules) full {
 }
 
 // Most returns the most that the fleet can draw in a set of slots.
-func (e *Envelope) Most(s Set) (sum Joules) {
+func (e *Envelope) Most(s Set) Joules {
+	var sum Joules
 	for i := range e.hours {
 		g := &e.hours[i]
 		sum += g.most.at(g.within(s))
@@ -125,7 +126,8 @@ func (e *Envelope) Most(s Set) (sum Joules) {
 
 // Least returns the least that the fleet must draw in a set of slots, if every car is to have
 // what it needs.
-func (e *Envelope) Least(s Set) (sum Joules) {
+func (e *Envelope) Least(s Set) Joules {
+	var sum Joules
 	for i := range e.hours {
 		g := &e.hours[i]
 		sum += g.sum - g.least.at(g.total-g.within(s))
@@ -135,7 +137,8 @@ func (e *Envelope) Least(s Set) (sum Joules) {
 }
 
 // within returns the permitted seconds in a set of slots.
-func (g *group) within(s Set) (seconds int64) {
+func (g *group) within(s Set) int64 {
+	var seconds int64
 	for t, n := range g.seconds {
 		if s.Has(t) {
 			seconds += n

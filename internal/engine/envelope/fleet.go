@@ -75,11 +75,11 @@ func (f *Fleet) Hours(seconds []int64) Hours {
 
 // Add adds a car and returns how much of its least it cannot draw even at full power: that
 // part is no longer asked of it. What it may draw beyond its hours does not count either.
-func (f *Fleet) Add(c Car) (short Joules) {
+func (f *Fleet) Add(c Car) Joules {
 	c.Power = max(0, c.Power)
 	able := Joules(c.Power) * Joules(f.seconds(c.Hours, f.all()))
 	c.Least = max(0, c.Least)
-	short = max(0, c.Least-able)
+	short := max(0, c.Least-able)
 
 	c.Least -= short
 	c.Most = min(max(c.Least, c.Most), able)
@@ -102,7 +102,8 @@ func (s Set) Has(slot int) bool { return s>>slot&1 == 1 }
 func (f *Fleet) all() Set { return Window(0, f.slots) }
 
 // seconds returns how many permitted seconds a set has.
-func (f *Fleet) seconds(h Hours, s Set) (sum int64) {
+func (f *Fleet) seconds(h Hours, s Set) int64 {
+	var sum int64
 	for t, n := range f.hours[h] {
 		if s.Has(t) {
 			sum += n

@@ -351,8 +351,9 @@ func (w *flow) movable(t, u int) bool {
 }
 
 // reached returns the slots that the surplus which is left could be moved to.
-func (w *flow) reached() (s Set) {
+func (w *flow) reached() Set {
 	var list []int
+	var s Set
 	for _, t := range w.list {
 		if w.surplus[t] > 0 {
 			s |= Window(t, t+1)

@@ -276,7 +276,8 @@ func (b *barrier) after(primal, dual float64) float64 {
 }
 
 // energy is what the fleet moves, without signs.
-func (b *barrier) energy() (sum float64) {
+func (b *barrier) energy() float64 {
+	var sum float64
 	for _, l := range b.nodes[0].load {
 		sum += math.Abs(l)
 	}

@@ -74,7 +74,7 @@ func (b *barrier) measureShard(s *barrierShard) {
 }
 
 // measure adds the car to the load of its node and returns the fault of its balance.
-func (e *barrierEV) measure(v *variables, load []float64) (miss float64) {
+func (e *barrierEV) measure(v *variables, load []float64) float64 {
 	load = load[e.first : e.first+e.n]
 	sum := v.x[e.at+e.n]
 	for t, x := range v.x[e.at : e.at+e.n] {
@@ -91,8 +91,10 @@ func (e *barrierBattery) measure(
 	v *variables,
 	load []float64,
 	n int,
-) (miss float64) {
+) float64 {
 	x := v.x[e.at : e.at+3*n]
+
+	var miss float64
 	for t := range n {
 		load[t] += x[t] - x[n+t]
 		miss = max(miss, math.Abs(e.fault(x, t, n)))

@@ -88,7 +88,8 @@ func (b *barrier) setPrices() {
 	}
 }
 
-func (b *barrier) rowProducts() (sum float64) {
+func (b *barrier) rowProducts() float64 {
+	var sum float64
 	for i := range b.nodes {
 		v := &b.nodes[i]
 		for t, c := range v.cap {
@@ -115,7 +116,8 @@ func (b *barrier) rowProducts() (sum float64) {
 }
 
 // turnover is the money that changes workers, without signs.
-func (b *barrier) turnover() (sum float64) {
+func (b *barrier) turnover() float64 {
+	var sum float64
 	for t, l := range b.nodes[0].load {
 		sum += math.Abs(l * b.market.price[t])
 	}
@@ -276,8 +278,10 @@ func (b *barrier) applyTrade(t int, d float64) (primal, dual float64) {
 	return primal, dual
 }
 
-func (b *barrier) rowAfter(primal, dual float64) (sum float64) {
+func (b *barrier) rowAfter(primal, dual float64) float64 {
 	primal, dual = min(1, primal), min(1, dual)
+
+	var sum float64
 	for i := range b.nodes {
 		v := &b.nodes[i]
 		for t, c := range v.cap {

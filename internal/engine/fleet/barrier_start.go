@@ -75,7 +75,8 @@ func sortPicks(p *Problem, tree *tree, picks []pick) {
 
 // countVariables counts a variable for each slot of a car and its unserved need, and three
 // for each slot of a battery.
-func countVariables(p *Problem, picks []pick) (total int) {
+func countVariables(p *Problem, picks []pick) int {
+	var total int
 	for _, k := range picks {
 		if int(k.asset) < len(p.EVs) {
 			e := &p.EVs[k.asset]

@@ -68,7 +68,8 @@ func (d *draft) residual() (*Problem, *tree) {
 }
 
 // keep copies out what the assets draw.
-func (d *draft) keep(assets []int32) (old []float64) {
+func (d *draft) keep(assets []int32) []float64 {
+	var old []float64
 	for _, a := range assets {
 		if i := int(a) - len(d.p.EVs); i >= 0 {
 			old = append(old, d.net[i]...)
@@ -81,7 +82,7 @@ func (d *draft) keep(assets []int32) (old []float64) {
 }
 
 // draws returns what an asset draws, from its first slot on, and its node.
-func (d *draft) draws(a int32) (x []float64, first int, node int32) {
+func (d *draft) draws(a int32) ([]float64, int, int32) {
 	if i := int(a) - len(d.p.EVs); i >= 0 {
 		return d.net[i], 0, d.tree.node[d.p.Batteries[i].Group]
 	}

@@ -20,7 +20,7 @@ type cell struct {
 // store between empty and full cuts length off both ends. A segment cut off the cheap end
 // is used whatever the store holds, one cut off the dear end never is; what is left at the
 // start is used as far as the store is full.
-func (c *cell) plan(b *Battery, w, y []float64) (cost float64) {
+func (c *cell) plan(b *Battery, w, y []float64) float64 {
 	c.n, c.head = 0, 0
 	c.cost = 0
 	drawn := c.drawn[:len(w)]

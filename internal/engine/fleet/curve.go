@@ -47,9 +47,11 @@ func (e *EV) class(tree *tree) (k classKey, peak, flat uint64) {
 }
 
 // classesOf sorts the cars into classes and returns the class of each.
-func classesOf(p *Problem, tree *tree) (classes []class, of []uint32) {
+func classesOf(p *Problem, tree *tree) ([]class, []uint32) {
 	like := map[classKey][]uint32{}
-	of = make([]uint32, len(p.EVs))
+	of := make([]uint32, len(p.EVs))
+
+	var classes []class
 	for i := range p.EVs {
 		k, peak, flat := p.EVs[i].class(tree)
 		list := like[k]
@@ -148,7 +150,7 @@ type choice struct {
 
 // choose is what the car does on the curve: its cheapest slots, the first of which in time
 // may be partial, until the need is met.
-func (c *curve) choose(e *EV) (k choice) {
+func (c *curve) choose(e *EV) choice {
 	open := c.before[e.Last+1] &^ c.before[e.First]
 	u := e.MaxKW * SlotHours
 	if open == 0 || u == 0 || e.EnergyKWh == 0 {
@@ -181,6 +183,7 @@ func (c *curve) choose(e *EV) (k choice) {
 		}
 	}
 
+	var k choice
 	k.slots = c.first[r+1] & (2<<e.Last - 1) &^ (1<<e.First - 1)
 	if left := got - e.EnergyKWh; left > 0 {
 		k.cut, k.at = left, c.slot[r]

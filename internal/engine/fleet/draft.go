@@ -37,9 +37,11 @@ func newDraft(p *Problem, tree *tree) *draft {
 }
 
 // carCost is what car i pays beside the energy: adders and what is unserved.
-func (d *draft) carCost(i int) (cost float64) {
+func (d *draft) carCost(i int) float64 {
 	e := &d.p.EVs[i]
 	left := e.EnergyKWh
+
+	var cost float64
 	for t, x := range d.x[d.at[i]:d.at[i+1]] {
 		left -= x
 		cost += x * e.adder(int(e.First)+t)
@@ -49,9 +51,11 @@ func (d *draft) carCost(i int) (cost float64) {
 }
 
 // batteryCost is battery i's wear less the value of what it stores at the end.
-func (d *draft) batteryCost(i int) (cost float64) {
+func (d *draft) batteryCost(i int) float64 {
 	b := &d.p.Batteries[i]
 	stored := b.InitKWh
+
+	var cost float64
 	for _, q := range d.net[i] {
 		if q > 0 {
 			stored += q * b.EffCharge
@@ -65,7 +69,8 @@ func (d *draft) batteryCost(i int) (cost float64) {
 }
 
 // partCost is the cost of the energy and of the given assets.
-func (d *draft) partCost(assets []int32) (cost float64) {
+func (d *draft) partCost(assets []int32) float64 {
+	var cost float64
 	for _, a := range assets {
 		if i := int(a) - len(d.p.EVs); i >= 0 {
 			cost += d.batteryCost(i)

@@ -148,7 +148,7 @@ func (c *priceFill) prepare() {
 }
 
 // order returns the cars, those with the fewest slots to spare first.
-func (d *draft) order() (order []int32) {
+func (d *draft) order() []int32 {
 	bucket := func(i int32) int {
 		e := &d.p.EVs[i]
 		spare := float64(e.Last-e.First) + e.FirstFraction -
@@ -170,7 +170,7 @@ func (d *draft) order() (order []int32) {
 	for b := 1; b < len(start); b++ {
 		start[b] += start[b-1]
 	}
-	order = make([]int32, len(mixed))
+	order := make([]int32, len(mixed))
 	for _, i := range mixed {
 		b := bucket(i)
 		order[start[b]] = i

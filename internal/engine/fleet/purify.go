@@ -51,7 +51,7 @@ func (d *draft) purify(assets []int32) {
 }
 
 // energy returns what the edge's car takes in its slot, and the most that it could.
-func (f *forest) energy(e edge) (x *float64, most float64) {
+func (f *forest) energy(e edge) (*float64, float64) {
 	ev := &f.p.EVs[e.car]
 	return &f.x[int(f.at[e.car])+int(e.slot)-int(ev.First)], ev.most(int(e.slot))
 }

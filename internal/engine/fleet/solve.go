@@ -401,8 +401,8 @@ func (s *solver) sharesNode(g int) bool {
 }
 
 // prices returns the barrier's prices.
-func (b *barrier) prices() (market []float64, mu [][]float64) {
-	mu = make([][]float64, len(b.nodes))
+func (b *barrier) prices() ([]float64, [][]float64) {
+	mu := make([][]float64, len(b.nodes))
 	for i := range b.nodes {
 		mu[i] = b.nodes[i].mu
 	}

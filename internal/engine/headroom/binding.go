@@ -19,7 +19,8 @@ func (r *Profile) Bindings(
 	p *charge.Problem,
 	a *charge.Plan,
 	cap int,
-) (all []Binding) {
+) []Binding {
+	var all []Binding
 	for i := range a.Periods {
 		k := &a.Periods[i]
 		if !wanted(p, k) {
@@ -65,9 +66,11 @@ func (r *Profile) binding(
 	p *charge.Problem,
 	span flex.Span,
 	cap int,
-) (b Binding, found bool) {
-	b = Binding{Span: span}
+) (Binding, bool) {
+	b := Binding{Span: span}
 	least := int64(p.Power)
+
+	var found bool
 	for m, to := r.minutes(span); m < to; m++ {
 		if w, by := r.left(cap, m, least, leastOf(p)); by >= 0 && w < least {
 			least = w

@@ -88,11 +88,12 @@ func keepClosed(
 
 // Limits returns the headroom of a car as limits of its problem: none if nothing binds it.
 // Charge-now is not limited, but by LimitNow: whoever asks for it has their reason.
-func (r *Profile) Limits(p *charge.Problem, cap int) (limits []flex.Step) {
+func (r *Profile) Limits(p *charge.Problem, cap int) []flex.Step {
 	end := endOf(p)
 	bound := false
 	m, to := r.minutes(flex.Span{From: p.From, To: end})
 
+	var limits []flex.Step
 	for at := p.From; m < to; m++ {
 		until := r.instant(m + 1)
 		if until.After(end) {
@@ -158,7 +159,7 @@ func without(
 	limits []flex.Step,
 	closed flex.Span,
 	p *charge.Problem,
-) (out []flex.Step) {
+) []flex.Step {
 	if len(limits) == 0 {
 		limits = []flex.Step{
 			{Span: flex.Span{From: p.From, To: endOf(p)}, Limit: flex.NoLimit},
@@ -168,6 +169,7 @@ func without(
 		closed.From = p.ChargeNow.To
 	}
 
+	var out []flex.Step
 	add := func(s flex.Span, limit flex.Watts) {
 		if !s.Empty() {
 			out = join(out, s, limit)
@@ -218,7 +220,12 @@ func (r *Profile) fullStart(
 	p *charge.Problem,
 	cap int,
 	steps []flex.Step,
-) (minute int, found bool) {
+) (int, bool) {
+	var (
+		minute int
+		found  bool
+	)
+
 	r.eachStart(steps, p.Running, func(m int) bool {
 		last := r.instant(m + 1).Add(-time.Second)
 		if r.full(cap, m) && !p.ChargeNow.Contains(last) {

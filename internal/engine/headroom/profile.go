@@ -245,7 +245,12 @@ func (r *Profile) left(
 	cap, minute int,
 	most int64,
 	least flex.Watts,
-) (watts int64, by int) {
+) (int64, int) {
+	var (
+		watts int64
+		by    int
+	)
+
 	watts, by = most, -1
 	r.of(cap, func(k int) {
 		allowed, place, bounded := r.bound(k, minute)
@@ -268,7 +273,8 @@ func (r *Profile) left(
 }
 
 // full reports whether a car may not start in a minute.
-func (r *Profile) full(cap, minute int) (full bool) {
+func (r *Profile) full(cap, minute int) bool {
+	var full bool
 	r.of(cap, func(k int) {
 		most := r.caps[k].StartsPerMinute
 		if most > 0 && r.starts[k] != nil {

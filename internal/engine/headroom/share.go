@@ -129,8 +129,10 @@ func (r *Profile) pack(
 	c *Car,
 	half flex.Span,
 	seconds float64,
-) (steps []flex.Step) {
+) []flex.Step {
 	from, to := r.minutes(half.Meet(flex.Span{From: c.From, To: c.ReadyBy}))
+
+	var steps []flex.Step
 	for _, whole := range []bool{true, false} {
 		for m := from; m < to && seconds >= 30; m++ { // to the nearest minute, so that turns add up
 			w, _ := r.left(c.Cap, m, int64(c.Power), leastOf(c.Problem))
@@ -310,9 +312,9 @@ func (p *shared) addCars(cars []Car) {
 
 // afterChargeNow is the time that a car has to itself once charge-now is over, and what it
 // needs then.
-func (c *Car) afterChargeNow() (free flex.Span, need charge.Joules) {
-	free = flex.Span{From: c.From, To: c.ReadyBy}
-	need = charge.Joules(c.Need) * 3600
+func (c *Car) afterChargeNow() (flex.Span, charge.Joules) {
+	free := flex.Span{From: c.From, To: c.ReadyBy}
+	need := charge.Joules(c.Need) * 3600
 	if !c.ChargeNow.Empty() && c.ChargeNow.To.After(c.From) {
 		now := c.ChargeNow.Meet(free).Len() / time.Second
 		need -= charge.Joules(now) * charge.Joules(c.Power)
@@ -324,19 +326,19 @@ func (c *Car) afterChargeNow() (free flex.Span, need charge.Joules) {
 
 // ev writes a car for package fleet, with the half-hours after charge-now that are wholly its
 // own; false if there are none, or nothing is needed.
-func (c *Car) ev(first flex.Period) (e fleet.EV, ok bool) {
+func (c *Car) ev(first flex.Period) (fleet.EV, bool) {
 	free, need := c.afterChargeNow()
 	if need <= 0 {
-		return e, false
+		return fleet.EV{}, false
 	}
 
 	begin := flex.PeriodAt(free.From)
 	from, to := begin.Sub(first), flex.PeriodAt(c.ReadyBy).Sub(first)-1
 	if from < 0 || to < from || from >= fleet.MaxSlots {
-		return e, false
+		return fleet.EV{}, false
 	}
 
-	e = fleet.EV{
+	e := fleet.EV{
 		EnergyKWh:     float64(need) / 3.6e6,
 		MaxKW:         c.Power.KW(),
 		Group:         int32(c.Cap),

@@ -68,9 +68,11 @@ type Plan struct {
 }
 
 // Lowest is how much the plan lacks most of the band's bottom at the end of a slot, and in which; none is slot -1.
-func (p *Plan) Lowest(slots []Slot) (lack float64, slot int) {
+func (p *Plan) Lowest(slots []Slot) (float64, int) {
+	var slot int
 	slot = -1
 
+	var lack float64
 	for t := range slots {
 		if l := slots[t].Low - p.Temp[t]; l > lack+Grid/2 {
 			lack, slot = l, t
@@ -148,7 +150,7 @@ const (
 func (p *Problem) modes() int { return modeIdle + 1 + p.Locks }
 
 // after is the mode that follows, and false where the choice may not be made.
-func (p *Problem) after(mode int, c *Choice, m *move) (next int, ok bool) {
+func (p *Problem) after(mode int, c *Choice, m *move) (int, bool) {
 	locked := max(0, mode-modeIdle)
 
 	if c.Lock && p.Locks > 0 && locked >= p.Locks {

@@ -29,7 +29,7 @@ func (c *Candidate) counts(slot int) charge.Joules {
 // is reached, at little cost (see the package), in the order in which they were chosen. Where
 // the target cannot be reached it is all that bring it nearer. Fair calls nobody again before
 // all who bring it nearer were called as often.
-func Choose(target []charge.Joules, all []Candidate, fair bool) (called []int) {
+func Choose(target []charge.Joules, all []Candidate, fair bool) []int {
 	missing := slices.Clone(target)
 	places := make([]int, len(all))
 	for i := range places {
@@ -44,6 +44,8 @@ func Choose(target []charge.Joules, all []Candidate, fair bool) (called []int) {
 	slices.SortStableFunc(places, func(a, b int) int {
 		return cmp.Compare(round(a), round(b))
 	})
+
+	var called []int
 	for len(places) > 0 && anyLeft(missing) {
 		n := 1
 		for n < len(places) && round(places[n]) == round(places[0]) {
@@ -63,7 +65,7 @@ func cheapest(
 	missing []charge.Joules,
 	all []Candidate,
 	places []int,
-) (called []int) {
+) []int {
 	q := &queue{}
 	for _, i := range places {
 		if u := useful(missing, &all[i]); u > 0 {
@@ -72,6 +74,8 @@ func cheapest(
 	}
 
 	heap.Init(q)
+
+	var called []int
 	for q.Len() > 0 && anyLeft(missing) {
 		next := q.waiting[0]
 		c := &all[next.place]
@@ -99,7 +103,8 @@ func spared(
 	missing []charge.Joules,
 	all []Candidate,
 	called []int,
-) (kept []int) {
+) []int {
+	var kept []int
 	for _, i := range slices.Backward(called) {
 		c := &all[i]
 		before := shortfall(missing)
@@ -125,7 +130,8 @@ func take(missing []charge.Joules, c *Candidate, sign charge.Joules) {
 }
 
 // useful is what a candidate brings of what is missing.
-func useful(missing []charge.Joules, c *Candidate) (sum charge.Joules) {
+func useful(missing []charge.Joules, c *Candidate) charge.Joules {
+	var sum charge.Joules
 	for t, m := range missing {
 		if m > 0 {
 			sum += min(m, c.counts(t))
@@ -136,7 +142,8 @@ func useful(missing []charge.Joules, c *Candidate) (sum charge.Joules) {
 }
 
 // shortfall is what is missing in all slots.
-func shortfall(missing []charge.Joules) (sum charge.Joules) {
+func shortfall(missing []charge.Joules) charge.Joules {
+	var sum charge.Joules
 	for _, m := range missing {
 		sum += max(0, m)
 	}

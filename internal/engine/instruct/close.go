@@ -69,11 +69,12 @@ func CloseBeside(
 }
 
 // both are the limits of two lists of closed time.
-func both(a, b []flex.Step) (out []flex.Step) {
+func both(a, b []flex.Step) []flex.Step {
 	if len(a) == 0 || len(b) == 0 {
 		return append(a[:len(a):len(a)], b...)
 	}
 
+	var out []flex.Step
 	for _, s := range Union(spansOf(a), spansOf(b)) {
 		out = append(out, flex.Step{Span: s})
 	}
@@ -81,7 +82,8 @@ func both(a, b []flex.Step) (out []flex.Step) {
 	return out
 }
 
-func spansOf(steps []flex.Step) (spans []flex.Span) {
+func spansOf(steps []flex.Step) []flex.Span {
+	var spans []flex.Span
 	for _, s := range steps {
 		spans = append(spans, s.Span)
 	}
@@ -90,9 +92,11 @@ func spansOf(steps []flex.Step) (spans []flex.Span) {
 }
 
 // Union is the time that is in one or the other of two lists of spans, in order and apart.
-func Union(a, b []flex.Span) (out []flex.Span) {
+func Union(a, b []flex.Span) []flex.Span {
 	all := append(slices.Clone(a), b...)
 	slices.SortFunc(all, func(x, y flex.Span) int { return x.From.Compare(y.From) })
+
+	var out []flex.Span
 	for _, s := range all {
 		last := len(out) - 1
 		if last < 0 || out[last].To.Before(s.From) {
@@ -109,7 +113,8 @@ func Union(a, b []flex.Span) (out []flex.Span) {
 }
 
 // Common is the time that is in both of two lists of spans, each in order and apart.
-func Common(a, b []flex.Span) (out []flex.Span) {
+func Common(a, b []flex.Span) []flex.Span {
+	var out []flex.Span
 	for _, s := range a {
 		for _, t := range b {
 			if at := s.Meet(t); !at.Empty() {
@@ -129,7 +134,8 @@ func worse(p *charge.Problem, plan, free *charge.Plan) bool {
 }
 
 // peak is what a plan takes from peak time.
-func peak(plan *charge.Plan) (sum flex.WattHours) {
+func peak(plan *charge.Plan) flex.WattHours {
+	var sum flex.WattHours
 	for i := range plan.Periods {
 		if !plan.Periods[i].OffPeak {
 			sum += plan.Periods[i].Energy
@@ -140,8 +146,10 @@ func peak(plan *charge.Plan) (sum flex.WattHours) {
 }
 
 // limits writes closed time as limits of a problem: none if nothing of it is closed.
-func limits(p *charge.Problem, closed []flex.Span) (out []flex.Step) {
+func limits(p *charge.Problem, closed []flex.Span) []flex.Step {
 	ahead := flex.Span{From: p.From, To: p.ReadyBy}
+
+	var out []flex.Step
 	for _, s := range Without(closed, []flex.Span{p.ChargeNow}) {
 		s = s.Meet(ahead)
 		if !s.Empty() {
@@ -154,7 +162,7 @@ func limits(p *charge.Problem, closed []flex.Span) (out []flex.Step) {
 
 // drawnIn returns when a plan draws within spans, cut at half-hours, the cheapest first, and of
 // equal ones the earliest.
-func drawnIn(plan *charge.Plan, within []flex.Span) (draws []flex.Span) {
+func drawnIn(plan *charge.Plan, within []flex.Span) []flex.Span {
 	type priced struct {
 		flex.Span
 		price flex.Price
@@ -179,6 +187,8 @@ func drawnIn(plan *charge.Plan, within []flex.Span) (draws []flex.Span) {
 	slices.SortStableFunc(all, func(a, b priced) int {
 		return int(min(1, max(-1, a.price-b.price)))
 	})
+
+	var draws []flex.Span
 	for _, a := range all {
 		draws = append(draws, a.Span)
 	}
@@ -187,7 +197,8 @@ func drawnIn(plan *charge.Plan, within []flex.Span) (draws []flex.Span) {
 }
 
 // first returns the first minutes of spans, one after the other, sorted by time.
-func first(draws []flex.Span, kept int) (out []flex.Span) {
+func first(draws []flex.Span, kept int) []flex.Span {
+	var out []flex.Span
 	for _, d := range draws {
 		if kept <= 0 {
 			break
@@ -215,7 +226,8 @@ func minutes(d time.Duration) int {
 }
 
 // without returns what is left of spans when others are taken out, both in order.
-func Without(spans, taken []flex.Span) (out []flex.Span) {
+func Without(spans, taken []flex.Span) []flex.Span {
+	var out []flex.Span
 	for _, s := range spans {
 		for _, t := range taken {
 			cut := t.Meet(s)

@@ -44,7 +44,8 @@ type Offer struct {
 }
 
 // Slots cuts a window at half-hours.
-func Slots(window flex.Span) (slots []flex.Span) {
+func Slots(window flex.Span) []flex.Span {
+	var slots []flex.Span
 	for at := flex.PeriodAt(window.From); at.Start().Before(window.To); at = at.Add(1) {
 		slots = append(slots, window.Meet(at.Span()))
 	}
@@ -56,7 +57,8 @@ func Drawn(
 	steps []flex.Step,
 	power flex.Watts,
 	within flex.Span,
-) (sum charge.Joules) {
+) charge.Joules {
+	var sum charge.Joules
 	for _, s := range steps {
 		at := s.Meet(within)
 		if s.Limit > 0 && !at.Empty() {
@@ -92,8 +94,10 @@ func Call(o Order, p charge.Problem, standing []flex.Step) Offer {
 
 // close plans a car that is called. Its need goes before the target, and the target before a late
 // return.
-func (o Order) close(p charge.Problem, standing []flex.Step) (f Offer) {
+func (o Order) close(p charge.Problem, standing []flex.Step) Offer {
 	p, free := Close(p, o.Held)
+
+	var f Offer
 	for _, guard := range []time.Duration{o.guard(), Guard, 0} {
 		f.Closed = o.closed(&p, standing, guard)
 		f.Problem, f.Plan = CloseBeside(p, free, f.Closed)
@@ -136,7 +140,8 @@ func (o Order) closed(
 }
 
 // joined makes one of spans that touch, within another.
-func joined(spans []flex.Span, within flex.Span) (out []flex.Span) {
+func joined(spans []flex.Span, within flex.Span) []flex.Span {
+	var out []flex.Span
 	for _, s := range spans {
 		s = s.Meet(within)
 		if s.Empty() {
@@ -154,8 +159,10 @@ func joined(spans []flex.Span, within flex.Span) (out []flex.Span) {
 }
 
 // cost is what steps of a car cost from the problem's start on to ready-by.
-func cost(p *charge.Problem, steps []flex.Step) (sum flex.MicroPounds) {
+func cost(p *charge.Problem, steps []flex.Step) flex.MicroPounds {
 	assumed := charge.AssumedPrice(p.Prices)
+
+	var sum flex.MicroPounds
 	for _, s := range Slots(flex.Span{From: p.From, To: p.ReadyBy}) {
 		price, _ := charge.PriceAt(p.Prices, s.From.Unix(), assumed)
 		sum += price.Of(flex.WattHours(Drawn(steps, p.Power, s) / 3600))

@@ -95,7 +95,8 @@ func (i Interval) span() flex.Span {
 	}
 }
 
-func spans(intervals []Interval) (out []flex.Span) {
+func spans(intervals []Interval) []flex.Span {
+	var out []flex.Span
 	for _, i := range intervals {
 		out = append(out, i.span())
 	}
@@ -137,7 +138,8 @@ type PriceSeries struct {
 }
 
 // Sum is the price summed over [from, to).
-func (t *PriceSeries) Sum(from, to int64) (sum float64) {
+func (t *PriceSeries) Sum(from, to int64) float64 {
+	var sum float64
 	for from < to {
 		i := (from - t.Origin) / t.Slot
 		if from < t.Origin || i >= int64(len(t.Price)) {
@@ -179,8 +181,14 @@ type Candidate struct {
 // s+pause passes an edge of a slot, so that one of those points, or an end of the range
 // within a block, is best. What is made up does not depend on where in a block the pause
 // lies, since nothing is free before the block's end.
-func (q *Grid) Best() (best Candidate, ok bool) {
+func (q *Grid) Best() (Candidate, bool) {
 	appended := Candidate{Saved: math.NaN()}
+
+	var (
+		best Candidate
+		ok   bool
+	)
+
 	for i := len(q.Blocks) - 1; i >= 0; i-- {
 		q.cheapestAfter(i, &appended)
 		cost := 0.0
@@ -232,8 +240,10 @@ func posMod(a, b int64) int64 { return (a%b + b) % b }
 
 // earliestAfter is the cost of the first free ticks after block i, NaN if there are too
 // few before ReadyBy.
-func (q *Grid) earliestAfter(i int) (cost float64) {
+func (q *Grid) earliestAfter(i int) float64 {
 	left := q.Pause
+
+	var cost float64
 	for ; i < len(q.Blocks) && left > 0; i++ {
 		gap := q.gapAfter(i)
 		if n := min(left, gap.To-gap.From); n > 0 {

@@ -47,7 +47,7 @@ func Apply(p charge.Problem, offset, spread time.Duration) charge.Problem {
 }
 
 // windowsOf is the off-peak time ahead, by ready-by.
-func windowsOf(p *charge.Problem) (out []flex.Span) {
+func windowsOf(p *charge.Problem) []flex.Span {
 	ahead := flex.Span{From: p.From, To: p.ReadyBy}
 	if ahead.Empty() {
 		return nil
@@ -56,6 +56,7 @@ func windowsOf(p *charge.Problem) (out []flex.Span) {
 		return []flex.Span{ahead}
 	}
 
+	var out []flex.Span
 	for _, s := range p.OffPeak {
 		s = s.Meet(ahead)
 		switch n := len(out); {
@@ -178,7 +179,8 @@ func needed(p *charge.Problem) time.Duration {
 }
 
 // openTime is the off-peak time by ready-by, less what is closed.
-func openTime(p *charge.Problem) (sum time.Duration) {
+func openTime(p *charge.Problem) time.Duration {
+	var sum time.Duration
 	for _, w := range windowsOf(p) {
 		sum += w.Len()
 		for _, l := range p.Limits {
@@ -190,7 +192,8 @@ func openTime(p *charge.Problem) (sum time.Duration) {
 }
 
 // apart joins closed time that overlaps. It is sorted.
-func apart(limits []flex.Step) (out []flex.Step) {
+func apart(limits []flex.Step) []flex.Step {
+	var out []flex.Step
 	for _, l := range limits {
 		n := len(out)
 		if n > 0 && !out[n-1].To.Before(l.From) {

@@ -129,8 +129,9 @@ func sorted(hs []HalfHour) []HalfHour {
 }
 
 // counted are the half-hours of a session that show what it draws.
-func counted(hs []HalfHour) (shown []HalfHour) {
+func counted(hs []HalfHour) []HalfHour {
 	var began []HalfHour
+	var shown []HalfHour
 	for _, h := range hs {
 		limited := h.Allowed < h.Nominal
 		clear := 100*h.power() < belowPercent*h.Allowed
@@ -161,8 +162,10 @@ func level(h HalfHour) flex.Watts {
 }
 
 // Summarise puts the half-hours of one session, in any order, into one.
-func Summarise(hs []HalfHour) (s Session) {
+func Summarise(hs []HalfHour) Session {
 	hs = sorted(hs)
+
+	var s Session
 	for i := range hs {
 		s.limited(&hs[i])
 	}
@@ -202,8 +205,9 @@ func tail(
 	hs []HalfHour,
 	after time.Time,
 	at flex.Watts,
-) (short flex.WattHours) {
+) flex.WattHours {
 	var last flex.WattHours
+	var short flex.WattHours
 	for i := range hs {
 		h := &hs[i]
 		if h.Start().Before(after) || h.Open < openMin || h.Began {
@@ -290,7 +294,7 @@ func delay(hs, shown []HalfHour, at flex.Watts) time.Duration {
 }
 
 // Learn puts sessions, in any order, into what is known of the asset.
-func Learn(past []Session) (r Rate) {
+func Learn(past []Session) Rate {
 	past = slices.Clone(past)
 	slices.SortFunc(past, func(a, b Session) int {
 		return cmp.Or(
@@ -300,6 +304,7 @@ func Learn(past []Session) (r Rate) {
 		)
 	})
 
+	var r Rate
 	r.Certainty = None
 	var powers []flex.Watts
 	var delays []time.Duration

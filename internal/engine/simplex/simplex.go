@@ -242,7 +242,7 @@ func (s *Solver) arrange() {
 }
 
 // entries are the rows and values of a variable's column.
-func (s *Solver) entries(j int32) (rows []int32, values []float64) {
+func (s *Solver) entries(j int32) ([]int32, []float64) {
 	from, to := s.start[j], s.start[j+1]
 	return s.rowOf[from:to], s.valOf[from:to]
 }

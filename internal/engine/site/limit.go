@@ -24,7 +24,8 @@ type Limit struct {
 }
 
 // limits lists what falls short in a plan.
-func (p *Problem) limits(a *Plan) (found []Limit) {
+func (p *Problem) limits(a *Plan) []Limit {
+	var found []Limit
 	for k := range p.Cars {
 		c := &p.Cars[k]
 		short := c.short(a.Car[k])

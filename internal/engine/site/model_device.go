@@ -88,13 +88,14 @@ func (m *model) car(k int, c *Car, sum, peak int, least, most float64) {
 }
 
 // carNeed adds what a car stores, if it discharges, and the row of its need.
-func (m *model) carNeed(c *Car, s *storage) (rows []int, target int) {
+func (m *model) carNeed(c *Car, s *storage) ([]int, int) {
 	if c.V2G == nil {
 		return nil, m.row(c.Energy)
 	}
 
+	var rows []int
 	rows, s.stored = m.carLevels(c)
-	target = m.row(c.V2G.Target)
+	target := m.row(c.V2G.Target)
 	m.slack(
 		target,
 		-c.V2G.Max-c.V2G.Target,

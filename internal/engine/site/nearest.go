@@ -49,7 +49,8 @@ func (n *nearest) search() float64 {
 }
 
 // length is the square of the distance.
-func (n *nearest) length() (sum float64) {
+func (n *nearest) length() float64 {
+	var sum float64
 	for _, x := range n.at {
 		sum += x * x
 	}
@@ -175,7 +176,8 @@ func (n *nearest) affine() []float64 {
 	return w
 }
 
-func dot(a, b []float64) (sum float64) {
+func dot(a, b []float64) float64 {
+	var sum float64
 	for i, x := range a {
 		sum += x * b[i]
 	}

@@ -14,7 +14,8 @@ type class struct {
 }
 
 // classes counts a car's slots by what they take, peak slots or the others.
-func (c *Car) classes(peak bool) (found []class) {
+func (c *Car) classes(peak bool) []class {
+	var found []class
 next:
 	for t := range c.Available {
 		most := c.most(t)

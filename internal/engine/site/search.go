@@ -269,7 +269,7 @@ func (s *search) leaf(n *node) branching {
 }
 
 // offer reads the last solution as a plan and keeps it if it is the best one.
-func (s *search) offer() (value float64, ok bool) {
+func (s *search) offer() (float64, bool) {
 	s.m.extract(&s.trial)
 
 	is := s.m.p.evaluate(&s.trial, s.net)
@@ -278,7 +278,7 @@ func (s *search) offer() (value float64, ok bool) {
 		return 0, false
 	}
 
-	value = s.goal.of(is)
+	value := s.goal.of(is)
 
 	if !s.has || value < s.goal.of(s.best) {
 		s.has = true

@@ -15,7 +15,7 @@ type Breach struct {
 // within its bounds, in slots of the given hours. A tank without one may still have no
 // plan: the main fuse is not looked at, and between two levels of one count all count as
 // reachable.
-func (k *Tank) Breach(hours float64) (first Breach, found bool) {
+func (k *Tank) Breach(hours float64) (Breach, bool) {
 	n := len(k.Draw)
 	low, high := make([]float64, n+1), make([]float64, n+1)
 

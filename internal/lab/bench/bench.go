@@ -126,7 +126,7 @@ type timed struct {
 }
 
 // families plans every sample of every family.
-func families() (rows []Row, err error) {
+func families() ([]Row, error) {
 	samples, err := problem.Samples()
 	if err != nil {
 		return nil, err
@@ -156,6 +156,7 @@ func families() (rows []Row, err error) {
 		byFamily[p.Family] = append(byFamily[p.Family], t)
 	}
 
+	var rows []Row
 	for _, target := range familyTargets {
 		rows = append(rows, target.rows(byFamily[target.family])...)
 	}
@@ -195,7 +196,7 @@ func clock(f func()) (micros, allocs float64) {
 }
 
 // rows holds a family's target against its samples.
-func (f *familyTarget) rows(got []timed) (rows []Row) {
+func (f *familyTarget) rows(got []timed) []Row {
 	if len(got) == 0 {
 		return nil
 	}
@@ -215,6 +216,8 @@ func (f *familyTarget) rows(got []timed) (rows []Row) {
 	})
 
 	median, slowest := got[len(got)/2].micros, got[len(got)-1].micros
+
+	var rows []Row
 	rows = append(rows, f.exactness(len(got), mean, worst))
 	if f.median > 0 {
 		rows = append(rows, Row{
@@ -305,7 +308,7 @@ type fleetTarget struct {
 }
 
 // run plans the fleet, and again after the price of one half-hour has moved.
-func (f *fleetTarget) run() (rows []Row, _ error) {
+func (f *fleetTarget) run() ([]Row, error) {
 	d := random.Source(1)
 	p := sample.Fleet(&d, sample.Shape{
 		EVs:      f.cars,
@@ -325,6 +328,7 @@ func (f *fleetTarget) run() (rows []Row, _ error) {
 		return nil, err
 	}
 
+	var rows []Row
 	rows = append(rows, cold)
 	if f.warm == 0 {
 		return rows, nil

@@ -13,7 +13,8 @@ import (
 
 // mixedFleets plans fleets of cars and batteries, without and with a traded position. The
 // excess over the optimum is at most the gap, which the bound proves.
-func mixedFleets() (rows []Row, _ error) {
+func mixedFleets() ([]Row, error) {
+	var rows []Row
 	for _, m := range []struct {
 		what   string
 		target float64

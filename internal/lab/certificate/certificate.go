@@ -38,7 +38,8 @@ type Potential struct {
 
 // potential is the curve in the units of a proof, its own for the next plan to overwrite.
 // Points that fall together by rounding become one.
-func potential(c *piecewise.Curve, scale, shift float64) (p Potential) {
+func potential(c *piecewise.Curve, scale, shift float64) Potential {
+	var p Potential
 	for i, x := range c.X {
 		x = x*scale + shift
 		if n := len(p.X); n > 0 && x <= p.X[n-1] {
@@ -74,7 +75,7 @@ const astray = 1e6
 
 // OfSlots makes the proof of the bound of what LeastPower or Switch plans, f: the cost
 // to go by slot, run and energy still wanted, worked out backward as a battery's is.
-func OfSlots(p *slots.Slots, f slots.Result) (proof Proof) {
+func OfSlots(p *slots.Slots, f slots.Result) Proof {
 	q := taking{
 		p:     p,
 		price: p.Price,
@@ -83,6 +84,7 @@ func OfSlots(p *slots.Slots, f slots.Result) (proof Proof) {
 		under: astray,
 	}
 
+	var proof Proof
 	proof.Wanted = q.values(f.Energy, 0)
 	if f.Met {
 		return proof
@@ -215,7 +217,8 @@ func (q *taking) before(
 }
 
 // leastOn is what slot t takes at least if it is on.
-func leastOn(p *slots.Slots, t int) (least float64) {
+func leastOn(p *slots.Slots, t int) float64 {
+	var least float64
 	if p.Least != nil {
 		least = p.Least[t]
 	}

@@ -48,7 +48,8 @@ func OfModes(p *battery.ModeProblem, f battery.Result) (battery.Result, Proof) {
 // leftOver are the curves at the end: less what is stored is worth, whatever the mode.
 func leftOver(
 	terminal, lo, hi float64,
-) (curves [battery.ModeCount]piecewise.Curve) {
+) [battery.ModeCount]piecewise.Curve {
+	var curves [battery.ModeCount]piecewise.Curve
 	for m := range curves {
 		curves[m].Put(lo, -terminal*lo/1000)
 		curves[m].Put(hi, -terminal*hi/1000)
@@ -58,7 +59,8 @@ func leftOver(
 }
 
 // potentials are the curves as a proof holds them, by mode.
-func potentials(curves *[battery.ModeCount]piecewise.Curve) (all []Potential) {
+func potentials(curves *[battery.ModeCount]piecewise.Curve) []Potential {
+	var all []Potential
 	for m := range curves {
 		all = append(all, potential(&curves[m], 1, 0))
 	}

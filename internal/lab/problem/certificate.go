@@ -28,7 +28,8 @@ type Certificate struct {
 // potential is a function made of straight lines between [x, value] points.
 type potential [][2]float64
 
-func pairs(ps []certificate.Potential) (out []potential) {
+func pairs(ps []certificate.Potential) []potential {
+	var out []potential
 	for _, p := range ps {
 		points := make(potential, len(p.X))
 		for i, x := range p.X {
@@ -40,7 +41,8 @@ func pairs(ps []certificate.Potential) (out []potential) {
 	return out
 }
 
-func pairsOf(ps [][]certificate.Potential) (out [][]potential) {
+func pairsOf(ps [][]certificate.Potential) [][]potential {
+	var out [][]potential
 	for _, p := range ps {
 		out = append(out, pairs(p))
 	}
@@ -59,7 +61,8 @@ func certify(p certificate.Proof) Certificate {
 }
 
 // thresholdOf is the certificate of a car that takes any power.
-func thresholdOf(f slots.Result) (c Certificate) {
+func thresholdOf(f slots.Result) Certificate {
+	var c Certificate
 	if !math.IsNaN(f.Threshold) {
 		c.Threshold = &f.Threshold
 	}

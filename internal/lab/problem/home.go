@@ -144,7 +144,8 @@ func checkLoad(p *site.Problem) error {
 }
 
 // mostGiven is the most that batteries and cars can discharge in a slot, in kWh.
-func mostGiven(p *site.Problem, t int) (kWh float64) {
+func mostGiven(p *site.Problem, t int) float64 {
+	var kWh float64
 	for _, b := range p.Batteries {
 		kWh += b.Discharge * p.Hours
 	}

@@ -19,12 +19,13 @@ type Sample struct {
 }
 
 // Samples returns the problems that the tests are held against, of every family.
-func Samples() (all []Sample, _ error) {
+func Samples() ([]Sample, error) {
 	files, err := sampleFiles.ReadDir("testdata")
 	if err != nil {
 		return nil, fmt.Errorf("find samples: %w", err)
 	}
 
+	var all []Sample
 	for _, f := range files {
 		raw, err := sampleFiles.ReadFile("testdata/" + f.Name())
 		if err != nil {

@@ -163,7 +163,7 @@ func cheapestSlots(
 	e *fleet.EV,
 	price []float64,
 	unserved float64,
-) (slots []int) {
+) []int {
 	cost := func(t int) float64 {
 		if e.Peak>>t&1 == 1 {
 			return price[t] + e.PeakAdder
@@ -171,6 +171,7 @@ func cheapestSlots(
 		return price[t]
 	}
 
+	var slots []int
 	for t := int(e.First); t <= int(e.Last); t++ {
 		if cost(t) < unserved {
 			slots = append(slots, t)
@@ -260,7 +261,8 @@ func position(
 	return q
 }
 
-func peak(load []float64) (most float64) {
+func peak(load []float64) float64 {
+	var most float64
 	for _, l := range load {
 		most = max(most, l)
 	}

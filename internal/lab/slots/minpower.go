@@ -119,7 +119,8 @@ func (q *powerCase) sort() bool {
 }
 
 // full charges everything: the need is as large as all there is.
-func (q *powerCase) full(x []float64) (f Result) {
+func (q *powerCase) full(x []float64) Result {
+	var f Result
 	f.Energy = q.total
 	f.Threshold = math.NaN()
 	f.Met = q.total >= q.p.Need-nothing

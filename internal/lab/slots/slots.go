@@ -61,8 +61,10 @@ func sortable(price float64, slot int) uint64 {
 // An optimum is a prefix of that order, for moving energy from a dearer slot to room in
 // a cheaper one always pays; at most one slot is filled in part. The threshold price
 // proves it: the cost is what the Lagrangian bound at that price comes to.
-func (w *Solver) Fill(p *Slots, x []float64) (f Result) {
+func (w *Solver) Fill(p *Slots, x []float64) Result {
 	clear(x)
+
+	var f Result
 	f.Threshold = math.NaN()
 	left := p.Need
 

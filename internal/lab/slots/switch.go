@@ -165,7 +165,7 @@ func (q *switching) load(p *Slots) {
 
 // most is the largest energy that any pattern can take, and leaves that pattern as the
 // best.
-func (q *switching) most() (sum int64) {
+func (q *switching) most() int64 {
 	for t, full := range q.full {
 		q.v[t] = -full
 		if full == 0 {
@@ -179,6 +179,7 @@ func (q *switching) most() (sum int64) {
 	q.trace(-1)
 	q.start = start
 
+	var sum int64
 	for t, on := range q.on {
 		if on {
 			sum += q.eFull[t]
@@ -190,8 +191,10 @@ func (q *switching) most() (sum int64) {
 	return sum
 }
 
-func starts(on []bool) (n int) {
+func starts(on []bool) int {
 	before := false
+
+	var n int
 	for _, o := range on {
 		if o && !before {
 			n++
@@ -382,7 +385,7 @@ func (q *switching) offer() {
 }
 
 // energyOf is what slot t takes when f is the slot filled in part.
-func (q *switching) energyOf(t int, f int32) (kWh float64, e int64) {
+func (q *switching) energyOf(t int, f int32) (float64, int64) {
 	if q.rank[t] < q.rank[f] {
 		return q.full[t], q.eFull[t]
 	}
@@ -391,7 +394,7 @@ func (q *switching) energyOf(t int, f int32) (kWh float64, e int64) {
 
 // priceGuess prices every slot relative to f, with mu more on energy, and returns the
 // least cost of a path that has f on and the energy that it takes outside f.
-func (q *switching) priceGuess(f int32, mu float64) (cost float64, got int64) {
+func (q *switching) priceGuess(f int32, mu float64) (float64, int64) {
 	for t, c := range q.price {
 		e, _ := q.energyOf(t, f)
 		q.v[t] = (c - q.price[f] + mu) * e
@@ -404,6 +407,7 @@ func (q *switching) priceGuess(f int32, mu float64) (cost float64, got int64) {
 	q.backward(int(f))
 	q.trace(int(f))
 
+	var got int64
 	for t, on := range q.on {
 		if on && t != int(f) {
 			_, e := q.energyOf(t, f)
@@ -494,8 +498,8 @@ func (q *switching) raiseBound(
 func (q *switching) narrow(
 	left, right tangent,
 	at func(s float64) tangent,
-) (best tangent) {
-	best = left
+) tangent {
+	best := left
 	if right.value > best.value {
 		best = right
 	}
@@ -555,7 +559,8 @@ func (q *switching) write(
 	x []float64,
 	need float64,
 	met bool,
-) (f Result) {
+) Result {
+	var f Result
 	f.Met, f.Threshold = met, math.NaN()
 	rest := need
 	for i, on := range q.bestOn {

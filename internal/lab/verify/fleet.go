@@ -340,7 +340,8 @@ func (c *fleetChecker) checkBound() error {
 }
 
 // worth is what the caps and the position are worth at the plan's prices.
-func (c *fleetChecker) worth() (worth float64) {
+func (c *fleetChecker) worth() float64 {
+	var worth float64
 	for t, m := range c.a.Prices.Market {
 		if c.p.Position != nil {
 			worth += m * c.p.Position.KWh[t]
@@ -380,7 +381,7 @@ func (c *fleetChecker) groupPrices() [][]float64 {
 }
 
 // leastCar is the least that a car can pay at the prices.
-func leastCar(e fleet.EV, price []float64, unserved float64) (cost float64) {
+func leastCar(e fleet.EV, price []float64, unserved float64) float64 {
 	type slot struct{ price, room float64 }
 	var slots []slot
 	for t := int(e.First); t <= int(e.Last); t++ {
@@ -399,6 +400,8 @@ func leastCar(e fleet.EV, price []float64, unserved float64) (cost float64) {
 		return slots[i].price < slots[j].price
 	})
 	left := e.EnergyKWh
+
+	var cost float64
 	for _, s := range slots {
 		if s.price < unserved {
 			q := math.Min(left, s.room)
@@ -435,12 +438,13 @@ func leastBattery(b fleet.Battery, price []float64) float64 {
 }
 
 // hull is the lower convex hull of some points.
-func hull(points []corner) (h []corner) {
+func hull(points []corner) []corner {
 	sort.Slice(points, func(i, j int) bool {
 		return points[i].at < points[j].at ||
 			points[i].at == points[j].at && points[i].value < points[j].value
 	})
 
+	var h []corner
 	for _, p := range points {
 		if n := len(h); n > 0 && h[n-1].at == p.at {
 			continue

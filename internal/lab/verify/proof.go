@@ -101,8 +101,10 @@ func checkStep(
 	from, to checkRange,
 	bends []float64,
 	cost func(y float64) float64,
-) (short float64) {
+) float64 {
 	change := checkRange{bends[0], bends[len(bends)-1]}
+
+	var short float64
 	eachStep(v, next, from, to, bends, func(s, then float64) {
 		y := then - s
 		near := 4e-15 * (1 + math.Abs(s) + math.Abs(then))
@@ -346,7 +348,8 @@ func overAtEnd(
 	ends []certificate.Potential,
 	all checkRange,
 	miss func(wanted float64) float64,
-) (over float64) {
+) float64 {
+	var over float64
 	for _, end := range ends {
 		over = max(over, valueAt(&end, 0))
 		if miss == nil {
@@ -373,9 +376,11 @@ func checkTaking(
 	v, next []certificate.Potential,
 	all checkRange,
 	price, start float64,
-) (short float64) {
+) float64 {
 	longest := len(v) - 1
 	least, full := checkLeast(p, t), p.Full[t]
+
+	var short float64
 	for r := range v {
 		if r == 0 || r == longest {
 			short = max(
@@ -414,7 +419,8 @@ func checkTaking(
 
 // checkLeast is what slot t takes at least if it is on. Where starts or runs count, what
 // is on takes a hundredth of a watt-hour at least, so that it is seen to be on.
-func checkLeast(p *slots.Slots, t int) (least float64) {
+func checkLeast(p *slots.Slots, t int) float64 {
+	var least float64
 	if p.Least != nil {
 		least = p.Least[t]
 	}
@@ -537,7 +543,8 @@ func StorageProof(
 
 // checkSize is what the home pays and is paid in all with its battery at rest, as a
 // measure of what sums are rounded to.
-func checkSize(p *battery.Storage) (size float64) {
+func checkSize(p *battery.Storage) float64 {
+	var size float64
 	for t := range p.Import {
 		size += math.Abs(checkStage(p, t, 0))
 	}

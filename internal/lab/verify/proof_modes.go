@@ -101,7 +101,8 @@ func checkModes(
 	t int,
 	v, next []certificate.Potential,
 	lo, hi float64,
-) (short float64) {
+) float64 {
+	var short float64
 	for m := range battery.ModeCount {
 		for before := range battery.ModeCount {
 			short = max(
@@ -144,13 +145,14 @@ func checkMoved(
 	before, m battery.Mode,
 	v, next *certificate.Potential,
 	lo, hi float64,
-) (short float64) {
+) float64 {
 	y, net := float64(check.ModeMove(p, t, m)), float64(p.Load[t]-p.PV[t])
 	change := 0.0
 	if m != before {
 		change = p.SwitchCost
 	}
 
+	var short float64
 	try := func(s float64) {
 		s = max(lo, min(hi, s))
 		then := checkThen(p, s, y)

@@ -90,7 +90,7 @@ func Slots(p *slots.Slots, x []float64, f slots.Result) error {
 }
 
 // checkRuns counts the starts, and refuses a run that is too short.
-func checkRuns(p *slots.Slots, x []float64) (runs int, _ error) {
+func checkRuns(p *slots.Slots, x []float64) (int, error) {
 	end := 0
 	for t, full := range p.Full {
 		if full > 0 {
@@ -99,6 +99,8 @@ func checkRuns(p *slots.Slots, x []float64) (runs int, _ error) {
 	}
 
 	length := 0
+
+	var runs int
 	for t := 0; t <= len(x); t++ {
 		if t < len(x) && x[t] > 0 {
 			if length == 0 {

@@ -60,7 +60,7 @@ func Replan(
 
 // change weighs plan p against the standing one and flags it; false if they charge alike
 // from the window's start on.
-func (c *Curve) change(a *Asset, old Plan, p *Plan) (saving int32, ok bool) {
+func (c *Curve) change(a *Asset, old Plan, p *Plan) (int32, bool) {
 	if c.ranks.serves(a) {
 		return c.change64(a, old, p)
 	}
@@ -68,7 +68,7 @@ func (c *Curve) change(a *Asset, old Plan, p *Plan) (saving int32, ok bool) {
 }
 
 // changeAny is change for every curve, window and plan.
-func (c *Curve) changeAny(a *Asset, old Plan, p *Plan) (saving int32, ok bool) {
+func (c *Curve) changeAny(a *Asset, old Plan, p *Plan) (int32, bool) {
 	v := c.view(a)
 	old = c.rest(&v, old)
 	if old.Same(*p) {
@@ -94,12 +94,13 @@ func (c *Curve) touches(p, o Plan) bool {
 }
 
 // cuts is the set of the pieces that two plans do not cut alike.
-func cuts(p, o Plan) (x Plan) {
+func cuts(p, o Plan) Plan {
 	const cut = 0xffffff << 32
 	if (p.tag^o.tag)&cut == 0 {
-		return x
+		return Plan{}
 	}
 
+	var x Plan
 	for _, q := range [2]Plan{p, o} {
 		if i := q.slot(); q.isCut() {
 			x.lo, x.tag = x.lo|1<<i, x.tag|1<<(i-64)
@@ -157,8 +158,10 @@ type tally struct {
 }
 
 // difference returns what plan p has more than plan o.
-func (c *Curve) difference(v *view, p, o Plan) (t tally) {
+func (c *Curve) difference(v *view, p, o Plan) tally {
 	cut := cuts(p, o)
+
+	var t tally
 	for x := p.lo ^ o.lo | cut.lo; x != 0; x &= x - 1 {
 		t.add(c, v, p, o, uint8(bits.TrailingZeros64(x)))
 	}
@@ -200,7 +203,7 @@ func clampedMicros(priceSeconds int64, watts uint32) int32 {
 func (c *Curve) Charge(
 	a *Asset,
 	p Plan,
-) (seconds uint32, cost flex.MicroPounds) {
+) (uint32, flex.MicroPounds) {
 	v := c.view(a)
 	p = c.rest(&v, p)
 	p.lo, p.tag = p.lo&v.lo, p.tag&^(math.MaxUint32&^v.hi)

@@ -105,7 +105,7 @@ func (c *Curve) begins(a *Asset, old, p Plan) uint32 {
 
 // hold plans the car anew with the running half-hour left as it stands. There is no such
 // plan if that half-hour and the rest would both hold a cut piece.
-func (c *Curve) hold(a *Asset, old Plan) (ch Change, ok bool) {
+func (c *Curve) hold(a *Asset, old Plan) (Change, bool) {
 	v := c.view(a)
 	stays := c.rest(&v, old)
 	stays.lo, stays.tag = stays.lo&c.now, stays.tag>>32<<32
@@ -122,7 +122,7 @@ func (c *Curve) hold(a *Asset, old Plan) (ch Change, ok bool) {
 
 	p := c.Plan(&later)
 	if p.isCut() && stays.isCut() {
-		return ch, false
+		return Change{}, false
 	}
 
 	p.lo, p.tag = p.lo|stays.lo, p.tag|stays.tag

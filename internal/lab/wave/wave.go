@@ -306,7 +306,7 @@ func (p *Plan) leaveOut(v *view, piece uint8, left uint32) {
 
 // view cuts the car's window out of the curve. A window that is empty on the horizon has
 // no pieces and comes after them all.
-func (c *Curve) view(a *Asset) (v view) {
+func (c *Curve) view(a *Asset) view {
 	to := min(a.To, c.end)
 	if a.From >= to {
 		return view{first: MaxPieces, last: MaxPieces}
@@ -320,6 +320,8 @@ func (c *Curve) view(a *Asset) (v view) {
 	for c.start[l+1] < to {
 		l++
 	}
+
+	var v view
 	v.first, v.last = f, l
 	v.miss, v.tail = a.From-c.start[f], c.start[l+1]-to
 	peak := -uint64(a.Flags & Peak)
