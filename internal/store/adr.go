@@ -29,9 +29,10 @@ var (
 
 const adrColumns = `o.id, o.kind, o.name, o.client_id, o.client_name, o.program_id, o.event_id, o.ven_id, o.objects, o.ends_at, o.document, o.created_at, o.modified_at`
 
-func scanADRObject(s scanner) (o flex.ADRObject, err error) {
+func scanADRObject(s scanner) (flex.ADRObject, error) {
 	var objects string
-	err = s.Scan(
+	var o flex.ADRObject
+	err := s.Scan(
 		&o.ID,
 		&o.Kind,
 		&o.Name,
@@ -267,7 +268,7 @@ func (all *All) TakeADRNotices(
 	ctx context.Context,
 	limit int,
 	lease time.Duration,
-) (due []ADRNotice, taken int, err error) {
+) ([]ADRNotice, int, error) {
 	jobs, err := all.claimJobs(
 		ctx,
 		JobOpenADR,
@@ -280,6 +281,7 @@ func (all *All) TakeADRNotices(
 		return nil, 0, err
 	}
 
+	var due []ADRNotice
 	for _, j := range jobs {
 		n, err := all.adrNotice(ctx, j)
 		if flex.KindOf(err) == flex.NotFound {

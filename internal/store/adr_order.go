@@ -138,9 +138,10 @@ type ADROrder struct {
 
 const adrOrderColumns = `id, program_id, event_id, interval_id, from_at, to_at, change_w, limit_w, state, problem, instruction_id, made_at, direction`
 
-func scanADROrder(s scanner) (o ADROrder, err error) {
+func scanADROrder(s scanner) (ADROrder, error) {
 	var limit sql.NullInt64
-	err = s.Scan(
+	var o ADROrder
+	err := s.Scan(
 		&o.ID,
 		&o.Program,
 		&o.Event,
@@ -382,7 +383,7 @@ const ADROrdersKept = 24 * time.Hour
 func (all *All) UnmetADROrders(
 	ctx context.Context,
 	org flex.OrgID,
-) (n int, newest UnmetADROrder, err error) {
+) (int, UnmetADROrder, error) {
 	where := `FROM adr_order o JOIN org g ON g.id = o.org_id
 		WHERE o.state IN ('refused', 'short') AND (o.to_at > $1 + g.clock_offset OR o.made_at > $1 + g.clock_offset)`
 	args := []any{micros(all.Now().Add(-ADROrdersKept))}
@@ -390,15 +391,17 @@ func (all *All) UnmetADROrders(
 		where, args = where+` AND o.org_id = $2`, append(args, org.Bytes())
 	}
 
+	var n int
 	if err := all.row(
 		ctx,
 		`SELECT count(*) `+where,
 		args...,
 	).Scan(&n); err != nil || n == 0 {
-		return 0, newest, err
+		return 0, UnmetADROrder{}, err
 	}
 
-	err = all.row(
+	var newest UnmetADROrder
+	err := all.row(
 		ctx,
 		`SELECT o.org_id, o.problem, o.made_at `+where+` ORDER BY o.id DESC LIMIT 1`,
 		args...,

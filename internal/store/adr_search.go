@@ -53,9 +53,11 @@ func (tx *Tx) ADRObjects(
 func (tx *Tx) CountADRObjects(
 	ctx context.Context,
 	q flex.ADRSearch,
-) (n int, err error) {
+) (int, error) {
 	w := adrSearch{q}.where(tx)
-	err = tx.row(
+
+	var n int
+	err := tx.row(
 		ctx,
 		`SELECT count(*) FROM adr_object o WHERE `+w.text.String(),
 		w.args...,

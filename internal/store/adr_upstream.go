@@ -46,10 +46,11 @@ type ADRUpstream struct {
 const upstreamColumns = `program_id, org_id, name, url, token_url, client_id, sealed, remote_id, poll_s, silence_s, due_at, heard_at, registered, error,
 	(SELECT count(*) FROM adr_mirror m WHERE m.program_id = adr_upstream.program_id)`
 
-func (c conn) scanUpstream(s scanner) (u ADRUpstream, err error) {
+func (c conn) scanUpstream(s scanner) (ADRUpstream, error) {
 	var sealed []byte
 	var poll, silence int64
-	err = s.Scan(
+	var u ADRUpstream
+	err := s.Scan(
 		&u.Program,
 		&u.Org,
 		&u.Name,
@@ -150,8 +151,8 @@ func (tx *Tx) DropADRUpstream(ctx context.Context, program flex.ADRObjectID) err
 
 // TakeADRUpstreams returns the servers that are due to be asked, and has each asked again after its time,
 // whatever becomes of this attempt.
-func (all *All) TakeADRUpstreams(ctx context.Context) (due []ADRUpstream, err error) {
-	due, err = rows(
+func (all *All) TakeADRUpstreams(ctx context.Context) ([]ADRUpstream, error) {
+	due, err := rows(
 		ctx,
 		all.conn,
 		all.scanUpstream,
@@ -209,20 +210,23 @@ func (all *All) ADRUpstreamAsked(ctx context.Context, u *ADRUpstream) error {
 func (all *All) SilentADRUpstreams(
 	ctx context.Context,
 	org flex.OrgID,
-) (n int, first SilentADRUpstream, err error) {
+) (int, SilentADRUpstream, error) {
 	where, args := `FROM adr_upstream WHERE (error <> '' AND heard_at >= due_at - poll_s * 1000000 OR heard_at + silence_s * 1000000 <= $1)`, []any{micros(all.Now())}
 	if !org.IsZero() {
 		where, args = where+` AND org_id = $2`, append(args, org.Bytes())
 	}
+
+	var n int
 	if err := all.row(
 		ctx,
 		`SELECT count(*) `+where,
 		args...,
 	).Scan(&n); err != nil || n == 0 {
-		return 0, first, err
+		return 0, SilentADRUpstream{}, err
 	}
 
-	err = all.row(
+	var first SilentADRUpstream
+	err := all.row(
 		ctx,
 		`SELECT org_id, name, error, heard_at `+where+` ORDER BY heard_at, name LIMIT 1`,
 		args...,

@@ -118,8 +118,9 @@ func (tx *Tx) markEvents(
 	return tx.lookAgain(ctx, marked)
 }
 
-func scanAffectable(s scanner) (e affectable, err error) {
-	err = s.Scan(&e.id, &e.asset, instant{&e.From}, instant{&e.To})
+func scanAffectable(s scanner) (affectable, error) {
+	var e affectable
+	err := s.Scan(&e.id, &e.asset, instant{&e.From}, instant{&e.To})
 	return e, err
 }
 
@@ -329,8 +330,13 @@ func (all *All) markPriced(ctx context.Context, p Publication) error {
 
 // Rewarded returns how many transactions there are that are no withdrawals or their steps, and
 // what they come to for all users.
-func (tx *Tx) Rewarded(ctx context.Context) (transactions int, sum flex.Pence, err error) {
-	err = tx.row(
+func (tx *Tx) Rewarded(ctx context.Context) (int, flex.Pence, error) {
+	var (
+		transactions int
+		sum          flex.Pence
+	)
+
+	err := tx.row(
 		ctx,
 		`SELECT count(*), CAST(COALESCE(SUM(credit), 0) AS BIGINT) FROM ledger WHERE org_id = $1 AND follows IS NULL AND kind <> 'withdrawal'`,
 		tx.org.Bytes(),

@@ -78,11 +78,12 @@ type AlertRoute struct {
 
 const alertRouteColumns = `id, name, kind, target, sealed, level, org_id, heartbeat_s, created_at`
 
-func (c conn) scanAlertRoute(s scanner) (r AlertRoute, err error) {
+func (c conn) scanAlertRoute(s scanner) (AlertRoute, error) {
 	var sealed []byte
 	var seconds int64
 
-	err = s.Scan(
+	var r AlertRoute
+	err := s.Scan(
 		&r.ID,
 		&r.Name,
 		&r.Kind,
@@ -186,8 +187,9 @@ func (all *All) BeatAlertRoutes(ctx context.Context) ([]AlertRoute, error) {
 const alertColumns = `id, kind, org_id, level, count, title, text, since_at, latest_at, fired_at, round, resolved_at,
 	acknowledged_at, acknowledged_by, snoozed_to, note`
 
-func scanAlert(s scanner) (a flex.Alert, err error) {
-	err = s.Scan(
+func scanAlert(s scanner) (flex.Alert, error) {
+	var a flex.Alert
+	err := s.Scan(
 		&a.ID,
 		&a.Kind,
 		&a.Org,
@@ -272,8 +274,9 @@ func (all *All) EndAlerts(
 
 // AlertWork counts the alerts that have not ended, those that have not fired among them, and the
 // heartbeats that are due.
-func (all *All) AlertWork(ctx context.Context) (n int, err error) {
-	err = all.row(
+func (all *All) AlertWork(ctx context.Context) (int, error) {
+	var n int
+	err := all.row(
 		ctx,
 		`SELECT (SELECT count(*) FROM alert WHERE resolved_at IS NULL)
 		+ (SELECT count(*) FROM alert_route WHERE heartbeat_s > 0 AND beat_at + heartbeat_s * 1000000 <= $1)`,

@@ -69,7 +69,7 @@ func (all *All) TakeAlertMessages(
 	ctx context.Context,
 	limit int,
 	lease time.Duration,
-) (ms []AlertMessage, err error) {
+) ([]AlertMessage, error) {
 	jobs, err := all.claimJobs(
 		ctx,
 		JobAlert,
@@ -82,6 +82,7 @@ func (all *All) TakeAlertMessages(
 		return nil, err
 	}
 
+	var ms []AlertMessage
 	for _, j := range jobs {
 		m, err := all.alertMessage(ctx, j)
 		if flex.KindOf(err) == flex.NotFound { // its route was removed
@@ -101,12 +102,12 @@ func (all *All) TakeAlertMessages(
 func (all *All) alertMessage(
 	ctx context.Context,
 	j Job,
-) (m AlertMessage, err error) {
+) (AlertMessage, error) {
 	const missing = "there is no such message"
 	var alert AlertID
 	var route AlertRouteID
 
-	m, err = one(
+	m, err := one(
 		ctx,
 		all.conn,
 		missing,

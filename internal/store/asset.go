@@ -11,12 +11,13 @@ import (
 
 const assetColumns = `id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at, phases, firmware, heat, discharge`
 
-func scanAsset(s scanner) (a flex.Asset, err error) {
+func scanAsset(s scanner) (flex.Asset, error) {
 	// scanned as such: a page of assets reads a thousand columns, and this is the fast way
 	var kind string
 	var power, capacity sql.Null[int64]
 	var heat sql.Null[string]
-	err = s.Scan(
+	var a flex.Asset
+	err := s.Scan(
 		&a.ID,
 		&a.SiteID,
 		&a.ExternalID,
@@ -218,13 +219,13 @@ func (tx *Tx) AssetsEverAt(
 func (tx *Tx) Assets(
 	ctx context.Context,
 	limit, offset int,
-) (page []flex.Asset, total int, err error) {
-	total, err = tx.count(ctx, `SELECT count(*) FROM asset WHERE org_id = $1`)
+) ([]flex.Asset, int, error) {
+	total, err := tx.count(ctx, `SELECT count(*) FROM asset WHERE org_id = $1`)
 	if err != nil {
 		return nil, 0, err
 	}
 
-	page, err = rows(
+	page, err := rows(
 		ctx,
 		tx.conn,
 		scanAsset,

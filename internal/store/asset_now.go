@@ -30,7 +30,8 @@ type AssetNow struct {
 func (tx *Tx) AssetsNow(
 	ctx context.Context,
 	sites []flex.SiteID,
-) (all []AssetNow, err error) {
+) ([]AssetNow, error) {
+	var all []AssetNow
 	for chunk := range slices.Chunk(sites, outboxChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
 
@@ -58,8 +59,9 @@ func (tx *Tx) AssetsNow(
 	return all, nil
 }
 
-func scanAssetNow(s scanner) (a AssetNow, err error) {
-	err = s.Scan(
+func scanAssetNow(s scanner) (AssetNow, error) {
+	var a AssetNow
+	err := s.Scan(
 		&a.ID,
 		&a.SiteID,
 		&a.ExternalID,

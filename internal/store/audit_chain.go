@@ -133,8 +133,9 @@ func (all *All) link(ctx context.Context, id flex.AuditID, t linkText) error {
 }
 
 // AuditHead returns the newest link's number and hash.
-func (all *All) AuditHead(ctx context.Context) (h Head, err error) {
-	err = all.row(
+func (all *All) AuditHead(ctx context.Context) (Head, error) {
+	var h Head
+	err := all.row(
 		ctx,
 		`SELECT sequence, hash FROM audit_head WHERE id = 1`,
 	).Scan(&h.Sequence, &h.Hash)
@@ -165,8 +166,9 @@ func (all *All) AuditLinks(
 
 // UnlinkedActs counts acts that are in no link: those of before the chain, and those that an
 // older program wrote since.
-func (all *All) UnlinkedActs(ctx context.Context) (n int64, err error) {
-	err = all.row(ctx, `SELECT COUNT(*) FROM audit a
+func (all *All) UnlinkedActs(ctx context.Context) (int64, error) {
+	var n int64
+	err := all.row(ctx, `SELECT COUNT(*) FROM audit a
 		WHERE NOT EXISTS (SELECT 1 FROM audit_link l WHERE l.audit_id = a.id AND l.step = 'begun')`).Scan(&n)
 	return n, err
 }
@@ -180,8 +182,10 @@ type chainRow struct {
 }
 
 // brokenChain recomputes every hash, and holds each act against what its links say.
-func brokenChain(ctx context.Context, all *All) (broken []string, err error) {
+func brokenChain(ctx context.Context, all *All) ([]string, error) {
 	before := ""
+
+	var broken []string
 	scan := func(s scanner) (none struct{}, err error) {
 		r, err := scanChainRow(s)
 		if err != nil {
@@ -208,7 +212,7 @@ func brokenChain(ctx context.Context, all *All) (broken []string, err error) {
 		return none, err
 	}
 
-	_, err = rows(
+	_, err := rows(
 		ctx,
 		all.conn,
 		scan,
@@ -234,9 +238,10 @@ func brokenChain(ctx context.Context, all *All) (broken []string, err error) {
 	return broken, err
 }
 
-func scanChainRow(s scanner) (r chainRow, err error) {
+func scanChainRow(s scanner) (chainRow, error) {
+	var r chainRow
 	a := &r.act
-	err = s.Scan(
+	err := s.Scan(
 		&r.link.Sequence,
 		&r.step,
 		&r.link.Text,
@@ -301,8 +306,10 @@ func (r chainRow) fault() (string, error) {
 }
 
 // VerifyAudit returns where the audit log's chain does not hold, as Verify does among the rest.
-func (db *DB) VerifyAudit(ctx context.Context) (broken []string, err error) {
-	err = db.ReadAll(ctx, func(all *All) error {
+func (db *DB) VerifyAudit(ctx context.Context) ([]string, error) {
+	var broken []string
+	err := db.ReadAll(ctx, func(all *All) error {
+		var err error
 		broken, err = brokenChain(ctx, all)
 		return err
 	})

@@ -36,8 +36,9 @@ func (db *DB) Backup(ctx context.Context, file string) error {
 }
 
 // Weakness says in which way the engine is set not to keep what it acknowledges, or "".
-func (db *DB) Weakness(ctx context.Context) (weak string, err error) {
-	err = db.ReadAll(ctx, func(all *All) error {
+func (db *DB) Weakness(ctx context.Context) (string, error) {
+	var weak string
+	err := db.ReadAll(ctx, func(all *All) error {
 		if db.d.name == "sqlite" {
 			var mode int
 			if err := all.row(ctx, `PRAGMA synchronous`).Scan(&mode); err != nil {

@@ -61,8 +61,9 @@ func (tx *Tx) AddBalanceLink(ctx context.Context, l BalanceLink) error {
 
 const balanceLinkColumns = `hash, org_id, site_id, expires_at, redirect_uri, hide_transactions, setup, two_factor, code_hash, code_until, code_tries, confirmed_by`
 
-func scanBalanceLink(s scanner) (l BalanceLink, err error) {
-	err = s.Scan(
+func scanBalanceLink(s scanner) (BalanceLink, error) {
+	var l BalanceLink
+	err := s.Scan(
 		&l.Hash,
 		&l.OrgID,
 		&l.SiteID,

@@ -27,9 +27,10 @@ type BaseLoad struct {
 func (tx *Tx) BaseLoad(
 	ctx context.Context,
 	site flex.SiteID,
-) (b BaseLoad, err error) {
+) (BaseLoad, error) {
 	var day, load string
-	err = tx.row(
+	var b BaseLoad
+	err := tx.row(
 		ctx,
 		`SELECT learned_on, basis, load FROM base_load WHERE org_id = $1 AND site_id = $2`,
 		tx.org.Bytes(),

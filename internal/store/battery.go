@@ -89,7 +89,12 @@ func (b *Battery) Capacity() flex.WattHours {
 func (tx *Tx) Battery(
 	ctx context.Context,
 	id flex.AssetID,
-) (b Battery, err error) {
+) (Battery, error) {
+	var (
+		b   Battery
+		err error
+	)
+
 	b.Asset, err = tx.Asset(ctx, id)
 	if err != nil {
 		return b, err
@@ -143,10 +148,11 @@ func (tx *Tx) Battery(
 func (tx *Tx) batteryPlan(
 	ctx context.Context,
 	id flex.AssetID,
-) (p BatteryPlan, err error) {
+) (BatteryPlan, error) {
 	var from, stored, guess time.Time
 	var without, read string
-	err = tx.row(
+	var p BatteryPlan
+	err := tx.row(
 		ctx,
 		`SELECT from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, guess_read, without_market, refused
 		FROM battery_plan WHERE org_id = $1 AND asset_id = $2`,

@@ -78,8 +78,9 @@ func (tx *Tx) LastClosedMonth(ctx context.Context) (ledger.Month, error) {
 func (tx *Tx) booksClosed(
 	ctx context.Context,
 	lock string,
-) (m ledger.Month, err error) {
-	err = tx.row(
+) (ledger.Month, error) {
+	var m ledger.Month
+	err := tx.row(
 		ctx,
 		`SELECT books_closed FROM org WHERE id = $1`+lock,
 		tx.org.Bytes(),
@@ -92,13 +93,15 @@ func (tx *Tx) booksClosed(
 type monthText struct{ to *ledger.Month }
 
 // Scan reads the month.
-func (m monthText) Scan(src any) (err error) {
+func (m monthText) Scan(src any) error {
 	text, ok := src.(string)
 	if !ok {
 		return fmt.Errorf("cannot read a month from %T", src)
 	}
 
 	*m.to = ledger.Month{}
+
+	var err error
 	if text != "" {
 		*m.to, err = ledger.ParseMonth(text)
 	}
@@ -110,11 +113,13 @@ func (m monthText) Scan(src any) (err error) {
 type dayOf struct{ to *flex.Day }
 
 // Scan reads the day.
-func (d dayOf) Scan(src any) (err error) {
+func (d dayOf) Scan(src any) error {
 	text, ok := src.(string)
 	if !ok {
 		return fmt.Errorf("cannot read a day from %T", src)
 	}
+
+	var err error
 	*d.to, err = flex.ParseDay(text)
 
 	return err
@@ -125,13 +130,13 @@ func (tx *Tx) CloseMonth(
 	ctx context.Context,
 	m ledger.Month,
 	by string,
-) (c ClosedMonth, err error) {
+) (ClosedMonth, error) {
 	b, err := tx.TrialBalance(ctx, m.First(), m.Last())
 	if err != nil {
-		return c, err
+		return ClosedMonth{}, err
 	}
 
-	c = ClosedMonth{
+	c := ClosedMonth{
 		Month:    m,
 		ClosedAt: tx.now,
 		ClosedBy: by,
@@ -207,15 +212,15 @@ func (tx *Tx) ClosedMonths(ctx context.Context) ([]ClosedMonth, error) {
 }
 
 // FirstBooked returns the first day of the books, or no day if nothing is booked.
-func (tx *Tx) FirstBooked(ctx context.Context) (d flex.Day, err error) {
+func (tx *Tx) FirstBooked(ctx context.Context) (flex.Day, error) {
 	var text string
-	err = tx.row(
+	err := tx.row(
 		ctx,
 		`SELECT COALESCE(MIN(booked_on), '') FROM ledger WHERE org_id = $1`,
 		tx.org.Bytes(),
 	).Scan(&text)
 	if err != nil || text == "" {
-		return d, err
+		return flex.Day{}, err
 	}
 
 	return flex.ParseDay(text)
@@ -297,9 +302,10 @@ func (tx *Tx) Journal(
 	return found.Err()
 }
 
-func scanJournalLine(s scanner) (l JournalLine, err error) {
+func scanJournalLine(s scanner) (JournalLine, error) {
 	var about *string
-	err = s.Scan(
+	var l JournalLine
+	err := s.Scan(
 		&l.ID,
 		dayOf{&l.BookedOn},
 		&about,
@@ -354,12 +360,13 @@ var (
 func changedMonths(
 	ctx context.Context,
 	all *All,
-) (changed []string, err error) {
+) ([]string, error) {
 	orgs, err := all.Orgs(ctx)
 	if err != nil {
 		return nil, err
 	}
 
+	var changed []string
 	for _, o := range orgs {
 		tx, err := all.For(ctx, o.ID)
 		if err != nil {

@@ -59,7 +59,7 @@ func (tx *Tx) AddCallback(ctx context.Context, c flex.Callback) error {
 func (tx *Tx) CallbacksOf(
 	ctx context.Context,
 	events []flex.EventID,
-) (all []flex.Callback, err error) {
+) ([]flex.Callback, error) {
 	scan := func(s scanner) (c flex.Callback, err error) {
 		err = s.Scan(
 			&c.EventID,
@@ -72,6 +72,7 @@ func (tx *Tx) CallbacksOf(
 		return c, err
 	}
 
+	var all []flex.Callback
 	for chunk := range slices.Chunk(events, outboxChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
 		some, err := rows(

@@ -52,8 +52,9 @@ func (tx *Tx) exportsChanged(ctx context.Context) error {
 func (tx *Tx) ExportLimited(
 	ctx context.Context,
 	asset flex.AssetID,
-) (group string, err error) {
-	err = tx.row(
+) (string, error) {
+	var group string
+	err := tx.row(
 		ctx,
 		`SELECT c.name FROM asset a JOIN cap_site c ON c.site_id = a.site_id WHERE a.org_id = $1 AND a.id = $2 AND (
 			EXISTS (SELECT 1 FROM cap_limit l WHERE l.org_id = $1 AND l.group_name = c.name AND l.direction = 'export' AND l.to_at > $3)
@@ -74,8 +75,10 @@ func (tx *Tx) ExportLimited(
 func (tx *Tx) ExportLimits(
 	ctx context.Context,
 	group string,
-) (limits []flex.CapLimit, err error) {
+) ([]flex.CapLimit, error) {
 	all, err := tx.bindingLimits(ctx, flex.Export)
+
+	var limits []flex.CapLimit
 	for _, l := range all {
 		if l.Group == group {
 			limits = append(limits, l)

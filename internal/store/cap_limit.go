@@ -356,21 +356,24 @@ func (all *All) OrgsWithSilentLinks(ctx context.Context) ([]flex.OrgID, error) {
 func (all *All) LostCapLinks(
 	ctx context.Context,
 	org flex.OrgID,
-) (n int, first LostCapLink, err error) {
+) (int, LostCapLink, error) {
 	where, args := `FROM cap_link WHERE lost_at IS NOT NULL`, []any(nil)
 	if !org.IsZero() {
 		where, args = where+` AND org_id = $1`, append(args, org.Bytes())
 	}
+
+	var n int
 	if err := all.row(
 		ctx,
 		`SELECT count(*) `+where,
 		args...,
 	).Scan(&n); err != nil || n == 0 {
-		return 0, first, err
+		return 0, LostCapLink{}, err
 	}
 
 	var drawn, given sql.NullInt64
-	err = all.row(
+	var first LostCapLink
+	err := all.row(
 		ctx,
 		`SELECT org_id, group_name, fallback_w, export_fallback_w, lost_at `+where+` ORDER BY lost_at, group_name LIMIT 1`,
 		args...,

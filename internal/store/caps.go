@@ -48,23 +48,24 @@ func (s *Shadow) At(group string, p flex.Period) flex.Price {
 }
 
 // Caps returns the organisation's caps, and false if it has none.
-func (tx *Tx) Caps(ctx context.Context) (c CapsInForce, ok bool, err error) {
+func (tx *Tx) Caps(ctx context.Context) (CapsInForce, bool, error) {
 	return tx.caps(ctx, "")
 }
 
 // LockCaps is Caps, and has other transactions that lock them wait for the end of this one:
 // whoever makes a schedule in the room that others leave locks the caps first.
-func (tx *Tx) LockCaps(ctx context.Context) (c CapsInForce, ok bool, err error) {
+func (tx *Tx) LockCaps(ctx context.Context) (CapsInForce, bool, error) {
 	return tx.caps(ctx, tx.db.d.forUpdate)
 }
 
 func (tx *Tx) caps(
 	ctx context.Context,
 	lock string,
-) (c CapsInForce, ok bool, err error) {
+) (CapsInForce, bool, error) {
 	var fleet sql.NullInt64
 	var traded, shadow string
-	err = tx.unqueued().row(
+	var c CapsInForce
+	err := tx.unqueued().row(
 		ctx,
 		`SELECT fleet_w, fleet_starts, traded, version, due_at, planned_at, shadow FROM caps WHERE org_id = $1`+lock,
 		tx.org.Bytes(),
@@ -155,12 +156,13 @@ func writeTraded(ts []flex.Traded) (string, error) {
 	return encode(list)
 }
 
-func readTraded(text string) (ts []flex.Traded, err error) {
+func readTraded(text string) ([]flex.Traded, error) {
 	var list [][4]int64
 	if err := decode("position", text, &list); err != nil {
 		return nil, err
 	}
 
+	var ts []flex.Traded
 	for _, v := range list {
 		ts = append(ts, flex.Traded{
 			Period: flex.PeriodAt(time.Unix(v[0], 0)),

@@ -85,8 +85,9 @@ func (tx *Tx) loads(
 func (tx *Tx) CapGroup(
 	ctx context.Context,
 	site flex.SiteID,
-) (name string, err error) {
-	err = tx.row(
+) (string, error) {
+	var name string
+	err := tx.row(
 		ctx,
 		`SELECT name FROM cap_site WHERE org_id = $1 AND site_id = $2`,
 		tx.org.Bytes(),
@@ -184,10 +185,11 @@ func (tx *Tx) PutBindings(ctx context.Context, bs ...Binding) error {
 func (tx *Tx) Binding(
 	ctx context.Context,
 	id flex.EventID,
-) (b Binding, err error) {
+) (Binding, error) {
 	var from time.Time
 	var limits, text string
-	err = tx.row(
+	var b Binding
+	err := tx.row(
 		ctx,
 		`SELECT b.asset_id, b.from_at, b.limits, b.caps FROM binding b JOIN schedule c ON c.event_id = b.event_id
 		WHERE c.org_id = $1 AND b.event_id = $2`,

@@ -11,8 +11,8 @@ import (
 func (all *All) Choose(
 	ctx context.Context,
 	chosen flex.OrgID,
-) (orgs []flex.Org, tx *Tx, err error) {
-	orgs, err = all.Orgs(ctx)
+) ([]flex.Org, *Tx, error) {
+	orgs, err := all.Orgs(ctx)
 	if err != nil || len(orgs) == 0 {
 		return orgs, nil, err
 	}
@@ -21,7 +21,7 @@ func (all *All) Choose(
 		chosen = orgs[0].ID
 	}
 
-	tx, err = all.For(ctx, chosen)
+	tx, err := all.For(ctx, chosen)
 
 	return orgs, tx, err
 }

@@ -79,10 +79,15 @@ func (db *DB) ClaimPushes(
 }
 
 // claim reads the endpoint, and leases what may be sent to it now.
-func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (c Claim, err error) {
+func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (Claim, error) {
 	var free time.Time
 	var someHalted bool
 	now := tx.db.Now()
+
+	var (
+		c   Claim
+		err error
+	)
 
 	c.Endpoint, err = tx.scanEndpoint(extra{tx.row(
 		ctx,
@@ -150,7 +155,7 @@ func (tx *Tx) claimPushes(
 	c *Claim,
 	halts Halts,
 	free time.Time,
-) (err error) {
+) error {
 	now := tx.db.Now()
 	each := time.Second / time.Duration(c.Endpoint.Rate)
 	if free.Before(now) {
@@ -158,6 +163,8 @@ func (tx *Tx) claimPushes(
 	}
 
 	n := min(o.Most, allowedNow(now, free, each))
+
+	var err error
 	if n > 0 {
 		c.Pushes, err = tx.leasePushes(ctx, o, now, n)
 		if err != nil {
@@ -237,12 +244,13 @@ func (tx *Tx) releaseHalted(
 	claimed []ClaimedPush,
 	halts Halts,
 	now time.Time,
-) (rest []ClaimedPush, err error) {
+) ([]ClaimedPush, error) {
 	stopped, err := tx.haltedSubjects(ctx, claimed, halts)
 	if err != nil || len(stopped) == 0 {
 		return claimed, err
 	}
 
+	var rest []ClaimedPush
 	for _, push := range claimed {
 		if !slices.Contains(stopped, flex.EventID(push.Subject)) {
 			rest = append(rest, push)
@@ -275,7 +283,12 @@ func (tx *Tx) haltedSubjects(
 	ctx context.Context,
 	claimed []ClaimedPush,
 	halts Halts,
-) (stopped []flex.EventID, err error) {
+) ([]flex.EventID, error) {
+	var (
+		stopped []flex.EventID
+		err     error
+	)
+
 	for chunk := range slices.Chunk(claimed, outboxChunk) {
 		subjects := make([]flex.EventID, len(chunk))
 		for i := range chunk {
@@ -353,8 +366,9 @@ func (db *DB) NextTurn(
 	ctx context.Context,
 	org flex.OrgID,
 	name flex.EndpointName,
-) (at time.Time, err error) {
-	err = db.readSingle(ctx, func(c conn) error {
+) (time.Time, error) {
+	var at time.Time
+	err := db.readSingle(ctx, func(c conn) error {
 		return c.row(
 			ctx,
 			`SELECT min(turn_at) FROM outbox WHERE org_id = $1 AND endpoint = $2 AND turn_at IS NOT NULL`,
@@ -368,12 +382,13 @@ func (db *DB) NextTurn(
 
 // BusyEndpoints returns the organisation's enabled endpoints that have something under way,
 // or due and not halted. What a process that died had under way is not, once its lease is over.
-func (tx *Tx) BusyEndpoints(ctx context.Context) (busy []flex.EndpointName, err error) {
+func (tx *Tx) BusyEndpoints(ctx context.Context) ([]flex.EndpointName, error) {
 	halts, err := tx.halts(ctx)
 	if err != nil {
 		return nil, err
 	}
 
+	var busy []flex.EndpointName
 	_, err = rows(
 		ctx,
 		tx.conn,
@@ -414,13 +429,14 @@ func (tx *Tx) scanClaimed(
 	s scanner,
 	o ClaimOrder,
 	now time.Time,
-) (l ClaimedPush, err error) {
+) (ClaimedPush, error) {
 	var subject flex.EventID
+	var l ClaimedPush
 	l.To = o.Name
 	l.Holder = o.Holder
 	l.LeasedTo = now.Add(o.Lease)
 
-	err = s.Scan(
+	err := s.Scan(
 		&subject,
 		&l.Kind,
 		&l.AssetID,

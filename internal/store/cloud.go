@@ -39,9 +39,10 @@ type CloudToken struct {
 
 const linkColumns = `state, org_id, site_id, provider, redirect, sealed, expires_at`
 
-func (c conn) scanLink(s scanner) (l CloudLink, err error) {
+func (c conn) scanLink(s scanner) (CloudLink, error) {
 	var state, sealed []byte
-	err = s.Scan(
+	var l CloudLink
+	err := s.Scan(
 		&state,
 		&l.Org,
 		&l.Site,
@@ -337,9 +338,10 @@ func (all *All) RefreshCloudToken(
 
 const cloudTokenColumns = `org_id, site_id, provider, token_type, sealed, expires_at`
 
-func (c conn) scanCloudToken(s scanner) (t CloudToken, err error) {
+func (c conn) scanCloudToken(s scanner) (CloudToken, error) {
 	var sealed []byte
-	err = s.Scan(
+	var t CloudToken
+	err := s.Scan(
 		&t.Org,
 		&t.Site,
 		&t.Provider,

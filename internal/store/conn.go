@@ -140,8 +140,9 @@ func (c conn) unqueued() conn {
 }
 
 // scalar scans a row of one column.
-func scalar[T any](s scanner) (v T, err error) {
-	err = s.Scan(&v)
+func scalar[T any](s scanner) (T, error) {
+	var v T
+	err := s.Scan(&v)
 	return v, err
 }
 

@@ -43,8 +43,9 @@ func (tx *Tx) setConsent(
 func (tx *Tx) ConsentWithdrawn(
 	ctx context.Context,
 	site flex.SiteID,
-) (at time.Time, err error) {
-	err = tx.row(
+) (time.Time, error) {
+	var at time.Time
+	err := tx.row(
 		ctx,
 		`SELECT max(to_at) FROM consent_span WHERE org_id = $1 AND site_id = $2`,
 		tx.org.Bytes(),

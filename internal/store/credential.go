@@ -44,7 +44,8 @@ func joinPrefixes(networks []netip.Prefix) string {
 	return strings.Join(texts, ",")
 }
 
-func splitPrefixes(text string) (networks []netip.Prefix, err error) {
+func splitPrefixes(text string) ([]netip.Prefix, error) {
+	var networks []netip.Prefix
 	for word := range strings.SplitSeq(text, ",") {
 		if word == "" {
 			continue
@@ -77,7 +78,8 @@ func joinRoles(roles []flex.Role) string {
 	return strings.Join(words, ",")
 }
 
-func splitRoles(text string) (roles []flex.Role) {
+func splitRoles(text string) []flex.Role {
+	var roles []flex.Role
 	for _, word := range splitWords(text) {
 		roles = append(roles, flex.Role(word))
 	}
@@ -86,7 +88,8 @@ func splitRoles(text string) (roles []flex.Role) {
 }
 
 // splitWords returns the words of a stored list.
-func splitWords(text string) (words []string) {
+func splitWords(text string) []string {
+	var words []string
 	for word := range strings.SplitSeq(text, ",") {
 		if word != "" {
 			words = append(words, word)
@@ -99,9 +102,10 @@ func splitWords(text string) (words []string) {
 const credentialColumns = `username, org_id, secret_hash, roles, created_at, revoked_at, expires_at, used_at, allow_from, certificates, former_hash, former_until,
 	COALESCE((SELECT o.allow_from FROM org o WHERE o.id = credential.org_id), '')`
 
-func scanCredential(s scanner) (c Credential, err error) {
+func scanCredential(s scanner) (Credential, error) {
 	var roles, networks, certificates, orgs string
-	err = s.Scan(
+	var c Credential
+	err := s.Scan(
 		&c.Username,
 		&c.Org,
 		&c.SecretHash,

@@ -45,15 +45,16 @@ func (tx *Tx) NettedCredits(
 	ctx context.Context,
 	site flex.SiteID,
 	event flex.FlexEventID,
-) (n NettedCredits, err error) {
+) (NettedCredits, error) {
 	if err := tx.lockCredits(ctx, site); err != nil {
-		return n, err
+		return NettedCredits{}, err
 	}
 
 	const others = ` FROM event_credit c WHERE c.org_id = $1 AND c.site_id = $2 AND c.netted AND c.flex_event_id <> $3`
 	args := []any{tx.org.Bytes(), site.Bytes(), event.Bytes()}
 
-	err = tx.row(
+	var n NettedCredits
+	err := tx.row(
 		ctx,
 		`SELECT CAST(COALESCE(SUM(c.credited), 0) AS BIGINT), CAST(COALESCE(SUM(c.accrued), 0) AS BIGINT)`+
 			others,
@@ -103,7 +104,7 @@ func (tx *Tx) lockCredits(ctx context.Context, site flex.SiteID) error {
 func (tx *Tx) nettedCredit(
 	ctx context.Context,
 	event flex.FlexEventID,
-) (c *EventCredit, err error) {
+) (*EventCredit, error) {
 	days, err := rows(
 		ctx,
 		tx.conn,
@@ -114,6 +115,7 @@ func (tx *Tx) nettedCredit(
 		event.Bytes(),
 	)
 
+	var c *EventCredit
 	for _, d := range days {
 		c = &EventCredit{
 			Event:     event,
@@ -132,8 +134,9 @@ func (tx *Tx) nettedCredit(
 const nettedColumns = `c.day, MIN(c.certainty), MIN(c.carry_months),
 	CAST(SUM(c.share) AS BIGINT), CAST(SUM(c.early) AS BIGINT), CAST(SUM(c.error) AS BIGINT)`
 
-func scanDayNetted(s scanner) (d settle.DayNetted, err error) {
-	err = s.Scan(
+func scanDayNetted(s scanner) (settle.DayNetted, error) {
+	var d settle.DayNetted
+	err := s.Scan(
 		dayOf{&d.Day},
 		&d.Certainty.Errors,
 		&d.Certainty.Months,
@@ -243,8 +246,9 @@ func (n *siteNetted) otherwise() []string {
 func nettedOtherwise(
 	ctx context.Context,
 	all *All,
-) (broken []string, err error) {
+) ([]string, error) {
 	var of siteNetted // the site that is read
+	var broken []string
 	scan := func(s scanner) (none struct{}, err error) {
 		var site flex.SiteID
 		var credited, accrued flex.Pence
@@ -268,7 +272,7 @@ func nettedOtherwise(
 		return none, nil
 	}
 
-	_, err = rows(
+	_, err := rows(
 		ctx,
 		all.conn,
 		scan,

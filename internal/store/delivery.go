@@ -120,9 +120,10 @@ const deliverySelect = `SELECT d.event_id, d.endpoint, d.kind, d.asset_id, d.gen
 	FROM delivery d LEFT JOIN outbox o ON o.subject = CASE d.kind WHEN 'schedule' THEN d.asset_id ELSE d.event_id END
 	WHERE d.org_id = $1`
 
-func scanDelivery(s scanner) (d Delivery, err error) {
+func scanDelivery(s scanner) (Delivery, error) {
 	var took int64
-	err = s.Scan(
+	var d Delivery
+	err := s.Scan(
 		&d.ID,
 		&d.Endpoint,
 		&d.Kind,
@@ -149,9 +150,10 @@ const untried = `SELECT o.event_id, o.endpoint, o.kind, o.asset_id, o.generation
 	WHERE o.org_id = $1 AND o.turn_at IS NOT NULL AND o.expires_at > 0
 		AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.org_id = o.org_id AND d.event_id = o.event_id)`
 
-func scanUntried(s scanner) (d Delivery, err error) {
+func scanUntried(s scanner) (Delivery, error) {
+	var d Delivery
 	d.State = flex.DeliveryPending
-	err = s.Scan(
+	err := s.Scan(
 		&d.ID,
 		&d.Endpoint,
 		&d.Kind,
@@ -168,7 +170,12 @@ func scanUntried(s scanner) (d Delivery, err error) {
 func (tx *Tx) Deliveries(
 	ctx context.Context,
 	q DeliveryQuery,
-) (out []Delivery, err error) {
+) ([]Delivery, error) {
+	var (
+		out []Delivery
+		err error
+	)
+
 	if q.untried() {
 		out, err = tx.untried(ctx, q)
 		if err != nil {
@@ -265,7 +272,7 @@ func (tx *Tx) reported(ctx context.Context, ds []Delivery) error {
 func (tx *Tx) Delivery(
 	ctx context.Context,
 	id flex.EventID,
-) (d Delivery, attempts []Attempt, err error) {
+) (Delivery, []Attempt, error) {
 	found, err := rows(
 		ctx,
 		tx.conn,
@@ -300,21 +307,21 @@ func (tx *Tx) Delivery(
 	}
 
 	if err != nil {
-		return d, nil, err
+		return Delivery{}, nil, err
 	}
 
 	if len(found) == 0 {
-		return d, nil, flex.Fail(
+		return Delivery{}, nil, flex.Fail(
 			flex.NotFound,
 			"delivery not found or not authorized",
 		)
 	}
 
 	if err := tx.reported(ctx, found); err != nil {
-		return d, nil, err
+		return Delivery{}, nil, err
 	}
 
-	attempts, err = rows(
+	attempts, err := rows(
 		ctx,
 		tx.conn,
 		scanAttempt,
@@ -324,7 +331,7 @@ func (tx *Tx) Delivery(
 		id.Bytes(),
 	)
 
-	d = found[0]
+	d := found[0]
 	if d.Tries > 0 {
 		attempts = append(attempts, d.Last)
 	}
@@ -334,12 +341,13 @@ func (tx *Tx) Delivery(
 
 // scanUnsent reads a schedule that was never tried: a newer one replaced it, or it was
 // taken back.
-func scanUnsent(s scanner) (d Delivery, err error) {
+func scanUnsent(s scanner) (Delivery, error) {
 	var newest int64
+	var d Delivery
 	d.Endpoint = flex.ScheduleEndpoint
 	d.Kind = SchedulePush
 	d.State = flex.DeliveryRetracted
-	err = s.Scan(&d.ID, &d.AssetID, &d.Generation, &newest)
+	err := s.Scan(&d.ID, &d.AssetID, &d.Generation, &newest)
 
 	if newest > d.Generation {
 		d.State = flex.DeliverySuperseded
@@ -348,9 +356,10 @@ func scanUnsent(s scanner) (d Delivery, err error) {
 	return d, err
 }
 
-func scanAttempt(s scanner) (a Attempt, err error) {
+func scanAttempt(s scanner) (Attempt, error) {
 	var took int64
-	err = s.Scan(instant{&a.At}, &took, &a.Status, &a.Error, &a.Answer)
+	var a Attempt
+	err := s.Scan(instant{&a.At}, &took, &a.Status, &a.Error, &a.Answer)
 	a.Took = time.Duration(took) * time.Microsecond
 	return a, err
 }
@@ -411,7 +420,7 @@ func (tx *Tx) Replay(ctx context.Context, d Delivery) error {
 func (tx *Tx) Accepted(
 	ctx context.Context,
 	asset flex.AssetID,
-) (generation int64, err error) {
+) (int64, error) {
 	found, err := rows(
 		ctx,
 		tx.conn,
@@ -421,6 +430,7 @@ func (tx *Tx) Accepted(
 		asset.Bytes(),
 	)
 
+	var generation int64
 	if len(found) > 0 {
 		generation = found[0]
 	}
@@ -436,8 +446,10 @@ const deliveryDrop = 5000
 func (tx *Tx) DropDeliveries(
 	ctx context.Context,
 	before time.Time,
-) (n int64, err error) {
+) (int64, error) {
 	oldest := flex.MakeID[struct{}](before, [10]byte{})
+
+	var n int64
 	for _, table := range []string{"attempt", "callback", "delivery"} {
 		k, err := tx.exec(
 			ctx,

@@ -14,10 +14,10 @@ const DeliveriesCounted = 100_000
 func (tx *Tx) CountDeliveries(
 	ctx context.Context,
 	q DeliveryQuery,
-) (n int, err error) {
+) (int, error) {
 	tried := where{args: []any{tx.org.Bytes()}}
 	q.conditions(&tried)
-	n, err = tx.countUpTo(ctx, deliverySelect, &tried)
+	n, err := tx.countUpTo(ctx, deliverySelect, &tried)
 	if err != nil || !q.untried() {
 		return n, err
 	}
@@ -34,8 +34,9 @@ func (tx *Tx) countUpTo(
 	ctx context.Context,
 	query string,
 	w *where,
-) (n int, err error) {
-	err = tx.row(
+) (int, error) {
+	var n int
+	err := tx.row(
 		ctx,
 		fmt.Sprintf(
 			"SELECT count(*) FROM (%s%s LIMIT %d) x",

@@ -99,7 +99,7 @@ func (o DeliveryOrder) compare(a, b Delivery) int {
 
 // page adds the condition that a delivery comes after the one before the page, and returns the
 // order's SQL. alias is d of what was tried, o of what waits.
-func (q DeliveryQuery) page(w *where, alias string) (order string) {
+func (q DeliveryQuery) page(w *where, alias string) string {
 	c, down := q.Sort.read()
 	by := c.tried
 	if alias == "o" {

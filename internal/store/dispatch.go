@@ -190,8 +190,9 @@ func (tx *Tx) Dispatches(ctx context.Context, limit int) ([]Dispatch, error) {
 	return ds, nil
 }
 
-func scanDispatch(s scanner) (d Dispatch, err error) {
-	err = s.Scan(
+func scanDispatch(s scanner) (Dispatch, error) {
+	var d Dispatch
+	err := s.Scan(
 		&d.ID,
 		&d.Market,
 		instant{&d.IssuedAt},

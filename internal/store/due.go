@@ -18,7 +18,7 @@ func (tx *Tx) earliest(
 	ctx context.Context,
 	query string,
 	args ...any,
-) (at time.Time, err error) {
+) (time.Time, error) {
 	var v sql.NullInt64
 	if err := tx.unqueued().row(ctx, query, args...).Scan(&v); err != nil || !v.Valid {
 		return time.Time{}, err

@@ -12,9 +12,10 @@ import (
 const endpointColumns = `e.org_id, e.name, e.id, e.url, e.sealed, e.old_until, e.bare, e.nulls, e.batch, e.discharge, e.enabled, e.reason,
 	e.rate, e.concurrency, e.created_at, e.version`
 
-func (c conn) scanEndpoint(s scanner) (e flex.Endpoint, err error) {
+func (c conn) scanEndpoint(s scanner) (flex.Endpoint, error) {
 	var sealed []byte
-	err = s.Scan(
+	var e flex.Endpoint
+	err := s.Scan(
 		&e.Org,
 		&e.Name,
 		&e.ID,
@@ -154,8 +155,10 @@ func (db *DB) dueEndpoints(
 	ctx context.Context,
 	which string,
 	args ...any,
-) (due []flex.Endpoint, err error) {
-	err = db.readSingle(ctx, func(c conn) error {
+) ([]flex.Endpoint, error) {
+	var due []flex.Endpoint
+	err := db.readSingle(ctx, func(c conn) error {
+		var err error
 		due, err = rows(
 			ctx,
 			c,

@@ -116,8 +116,9 @@ func (tx *Tx) Enrolment(
 	ctx context.Context,
 	site flex.SiteID,
 	p flex.Proposition,
-) (state flex.EnrolmentState, err error) {
-	err = tx.row(
+) (flex.EnrolmentState, error) {
+	var state flex.EnrolmentState
+	err := tx.row(
 		ctx,
 		`SELECT state FROM enrolment WHERE org_id = $1 AND site_id = $2 AND proposition = $3`,
 		tx.org.Bytes(),

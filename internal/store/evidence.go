@@ -79,7 +79,8 @@ var extents = []struct{ kind, oldest, newest string }{
 }
 
 // Extents returns since when there are records of the organisation, by kind.
-func (tx *Tx) Extents(ctx context.Context) (all []Extent, err error) {
+func (tx *Tx) Extents(ctx context.Context) ([]Extent, error) {
+	var all []Extent
 	for _, x := range extents {
 		oldest, err := tx.firstInstant(ctx, x.oldest)
 		if err != nil {

@@ -37,14 +37,16 @@ func (all *All) RefusedSchedules(
 	ctx context.Context,
 	org flex.OrgID,
 	limit int,
-) (found []RefusedSchedule, total int, err error) {
+) ([]RefusedSchedule, int, error) {
 	where, args := refusedWhere, []any{micros(all.Now())}
 	if !org.IsZero() {
 		where, args = where+` AND o.org_id = $2`, append(args, org.Bytes())
 	}
 
+	var total int
+
 	// The same read counts and takes examples: each rule of the alerts asks for both.
-	found, err = rows(
+	found, err := rows(
 		ctx,
 		all.conn,
 		func(s scanner) (r RefusedSchedule, err error) {
@@ -65,13 +67,18 @@ func (all *All) ExcludedAssets(
 	ctx context.Context,
 	org flex.OrgID,
 	limit int,
-) (ids []flex.AssetID, since time.Time, total int, err error) {
+) ([]flex.AssetID, time.Time, int, error) {
 	where, args := `FROM asset WHERE excluded_at IS NOT NULL`, []any(nil)
 	if !org.IsZero() {
 		where, args = where+` AND org_id = $1`, []any{org.Bytes()}
 	}
 
-	ids, err = rows(
+	var (
+		since time.Time
+		total int
+	)
+
+	ids, err := rows(
 		ctx,
 		all.conn,
 		func(s scanner) (id flex.AssetID, err error) {
@@ -117,13 +124,14 @@ func (all *All) pile(
 	ctx context.Context,
 	org flex.OrgID,
 	query string,
-) (p Pile, err error) {
+) (Pile, error) {
 	var args []any
 	if !org.IsZero() {
 		query, args = query+` AND org_id = $1`, []any{org.Bytes()}
 	}
 
 	var oldest int64
+	var p Pile
 	if err := all.row(ctx, query, args...).Scan(&p.Count, &oldest); err != nil {
 		return p, fmt.Errorf("count what waits: %w", err)
 	}

@@ -179,7 +179,7 @@ const onlyAtFirst = 256
 func (all *All) FindAssets(
 	ctx context.Context,
 	f Find,
-) (found []AssetLine, err error) {
+) ([]AssetLine, error) {
 	if f.Sort != "" || len(f.Only) <= onlyAtFirst {
 		return all.findAssets(ctx, f)
 	}
@@ -195,6 +195,7 @@ func (all *All) FindAssets(
 		})
 	}
 
+	var found []AssetLine
 	for size := onlyAtFirst; len(ids) > 0 && f.Limit > 0; size *= 4 {
 		part := f
 		part.Only = ids[:min(size, len(ids))]
@@ -258,13 +259,15 @@ const foundAssets = `asset a JOIN org o ON o.id = a.org_id JOIN site s ON s.id =
 	LEFT JOIN session p ON p.asset_id = a.id AND p.plugged_out_at IS NULL`
 
 // CountAssets returns how many assets FindAssets finds on all pages.
-func (all *All) CountAssets(ctx context.Context, f Find) (n int, err error) {
+func (all *All) CountAssets(ctx context.Context, f Find) (int, error) {
 	w := &condition{}
 	f.text(all.conn, w, true)
 	w.within(ctx, "a.org_id")
 	f.assets(w, all.Now())
 	f.only(w, all.db.d)
-	err = all.row(
+
+	var n int
+	err := all.row(
 		ctx,
 		`SELECT count(*) FROM `+f.countedIn()+` WHERE 1 = 1`+w.text.String(),
 		w.args...,

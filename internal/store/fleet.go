@@ -213,12 +213,13 @@ func (c conn) plugged(
 }
 
 // scanPlugged reads an asset; its steps go into room that is there already.
-func scanPlugged(rs scanner, room []flex.Step) (p Plugged, err error) {
+func scanPlugged(rs scanner, room []flex.Step) (Plugged, error) {
 	var steps, origins string
 	var pluggedIn, pluggedOut, from, ready int64
 	var now [2]int64
 
-	err = rs.Scan(
+	var p Plugged
+	err := rs.Scan(
 		&p.Org,
 		&p.AssetID,
 		&pluggedIn,
@@ -297,7 +298,12 @@ func appendSteps(
 }
 
 // digits reads the number that a text begins with and returns how long it is.
-func digits(text string) (n int64, length int) {
+func digits(text string) (int64, int) {
+	var (
+		n      int64
+		length int
+	)
+
 	for length < len(text) && '0' <= text[length] && text[length] <= '9' {
 		n = 10*n + int64(text[length]-'0')
 		length++
@@ -345,14 +351,16 @@ func (all *All) WaitingSince(
 	org flex.OrgID,
 	before time.Time,
 	limit int,
-) (found []Waiting, total int, err error) {
+) ([]Waiting, int, error) {
 	where, args := waitingWhere, []any{micros(before)}
 	if !org.IsZero() {
 		where, args = where+` AND org_id = $2`, append(args, org.Bytes())
 	}
 
+	var total int
+
 	// The same read counts and takes examples: each rule of the alerts asks for both.
-	found, err = rows(
+	found, err := rows(
 		ctx,
 		all.conn,
 		func(s scanner) (v Waiting, err error) {

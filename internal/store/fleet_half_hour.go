@@ -185,9 +185,10 @@ func (tx *Tx) FleetNames(
 	)
 }
 
-func scanFleetHalfHour(s scanner) (h FleetHalfHour, err error) {
+func scanFleetHalfHour(s scanner) (FleetHalfHour, error) {
 	var kept sql.NullInt64
-	err = s.Scan(
+	var h FleetHalfHour
+	err := s.Scan(
 		instant{&h.At},
 		&h.Attribute,
 		&h.Name,
@@ -224,8 +225,9 @@ func (tx *Tx) DropFleetHalfHours(ctx context.Context, before time.Time) error {
 }
 
 // FirstAsset is when the organisation registered its first asset; zero if it has none.
-func (tx *Tx) FirstAsset(ctx context.Context) (at time.Time, err error) {
-	err = tx.row(
+func (tx *Tx) FirstAsset(ctx context.Context) (time.Time, error) {
+	var at time.Time
+	err := tx.row(
 		ctx,
 		`SELECT MIN(created_at) FROM asset WHERE org_id = $1`,
 		tx.org.Bytes(),
@@ -393,8 +395,9 @@ const ordersQuery = `SELECT a.asset_id, d.issued_at, d.from_at, d.to_at, a.power
 	FROM dispatch d JOIN dispatch_asset a ON a.event_id = d.event_id
 	WHERE d.org_id = $1 AND d.from_at >= $4 AND d.from_at < $3 AND d.to_at > $2`
 
-func scanOrder(s scanner) (o BatteryOrder, err error) {
-	err = s.Scan(
+func scanOrder(s scanner) (BatteryOrder, error) {
+	var o BatteryOrder
+	err := s.Scan(
 		&o.Asset,
 		instant{&o.IssuedAt},
 		instant{&o.From},

@@ -76,10 +76,11 @@ const flexEventColumns = `e.id, e.site_id, e.asset_id, e.session_id, e.day, e.fi
 	e.stay_from, e.stay_to, e.stay_plan, e.instructed,
 	e.version, e.hash, e.flex_wh, e.estimated, e.final, e.missing, e.posted, e.waits_at, e.look_at, e.posted_wh`
 
-func scanFlexEvent(s scanner, more ...any) (e FlexEvent, err error) {
+func scanFlexEvent(s scanner, more ...any) (FlexEvent, error) {
 	var r flexEventText
 	var flexed, final sql.NullInt64
-	err = s.Scan(append([]any{&e.ID, &e.SiteID, &e.AssetID, &e.SessionID, &r.day, &e.First, &e.Last, instant{&e.From}, instant{&e.To}, &r.meant, &r.nominated,
+	var e FlexEvent
+	err := s.Scan(append([]any{&e.ID, &e.SiteID, &e.AssetID, &e.SessionID, &r.day, &e.First, &e.Last, instant{&e.From}, instant{&e.To}, &r.meant, &r.nominated,
 		instant{&e.Stay.From}, instant{&e.Stay.To}, &r.plan, &r.instructed,
 		&e.Version, &e.Hash, &flexed, &e.Estimated, &final, &e.Missing, &e.Posted, instant{&e.WaitsAt}, instant{&e.LookAt}, &e.PostedWh}, more...)...)
 	if err != nil {
@@ -105,7 +106,7 @@ type flexEventText struct {
 	instructed                  sql.NullString
 }
 
-func (r *flexEventText) read(e *FlexEvent) (err error) {
+func (r *flexEventText) read(e *FlexEvent) error {
 	var faults [5]error
 	e.Day, faults[0] = flex.ParseDay(r.day)
 	e.Meant, faults[1] = readEnergies(r.meant)
@@ -285,7 +286,7 @@ type siteDay struct {
 func (tx *Tx) holdOthers(
 	ctx context.Context,
 	due []FlexEvent,
-) (held []FlexEvent, missed map[siteDay]bool, err error) {
+) ([]FlexEvent, map[siteDay]bool, error) {
 	others, err := tx.othersBeside(ctx, due)
 	if err != nil || len(others) == 0 {
 		return nil, nil, err
@@ -297,7 +298,7 @@ func (tx *Tx) holdOthers(
 	}
 
 	list, args := in([]any{tx.org.Bytes()}, ids)
-	held, err = tx.toSettle(
+	held, err := tx.toSettle(
 		ctx,
 		`e.id IN `+list+` AND (e.org_id = $1) IS TRUE`,
 		tx.lockEvents(),
@@ -307,7 +308,7 @@ func (tx *Tx) holdOthers(
 		return nil, nil, err
 	}
 
-	missed = map[siteDay]bool{}
+	missed := map[siteDay]bool{}
 	for _, e := range others {
 		if !slices.ContainsFunc(held, func(h FlexEvent) bool {
 			return h.ID == e.ID

@@ -96,12 +96,14 @@ type FusedSite struct {
 func (tx *Tx) FusedSites(
 	ctx context.Context,
 	assets ...flex.AssetID,
-) (sites []FusedSite, err error) {
+) ([]FusedSite, error) {
 	if len(assets) == 0 {
 		return tx.fusedSites(ctx, nil)
 	}
 
 	known := map[flex.SiteID]bool{}
+
+	var sites []FusedSite
 	for chunk := range slices.Chunk(assets, outboxChunk) {
 		some, err := tx.fusedSites(ctx, chunk)
 		if err != nil {
@@ -127,7 +129,7 @@ func (tx *Tx) FusedSites(
 func (tx *Tx) fusedSites(
 	ctx context.Context,
 	assets []flex.AssetID,
-) (sites []FusedSite, err error) {
+) ([]FusedSite, error) {
 	args := []any{tx.org.Bytes()}
 	which := `SELECT o.site_id FROM session s JOIN asset o ON o.id = s.asset_id
 			WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`
@@ -155,6 +157,7 @@ func (tx *Tx) fusedSites(
 		args...,
 	)
 
+	var sites []FusedSite
 	for _, r := range found {
 		if n := len(sites); n == 0 || sites[n-1].ID != r.ID {
 			sites = append(sites, r.FusedSite)

@@ -52,15 +52,18 @@ const haltAll = "all"
 
 // ParseHaltScope reads all, organisation/ID, endpoint/ID/NAME, model/NAME, firmware/VERSION or
 // gsp-group/GROUP. Else it is Malformed.
-func ParseHaltScope(text string) (h HaltScope, err error) {
+func ParseHaltScope(text string) (HaltScope, error) {
 	if text == haltAll {
 		return HaltScope{}, nil
 	}
 
 	kind, rest, _ := strings.Cut(text, "/")
+
+	var h HaltScope
 	h.Kind = HaltKind(kind)
 	org, name, _ := strings.Cut(rest, "/")
 
+	var err error
 	switch h.Kind {
 	case HaltOrg:
 		h.Org, err = parseOrg(rest)
@@ -310,10 +313,12 @@ type HaltReach struct {
 func (all *All) ReachOfHalt(
 	ctx context.Context,
 	scope HaltScope,
-) (r HaltReach, err error) {
+) (HaltReach, error) {
 	const placed = ` FROM asset a JOIN site t ON t.org_id = a.org_id AND t.id = a.site_id LEFT JOIN meter m ON m.mpan = t.mpan`
 	where, args := scope.where()
-	err = all.row(
+
+	var r HaltReach
+	err := all.row(
 		ctx,
 		`SELECT count(*), count(DISTINCT a.site_id)`+placed+` WHERE `+where,
 		args...,
@@ -347,7 +352,7 @@ func (all *All) ReachOfHalt(
 }
 
 // where is which assets are in a scope: those of an endpoint are its organisation's.
-func (h HaltScope) where() (condition string, args []any) {
+func (h HaltScope) where() (string, []any) {
 	switch h.Kind {
 	case HaltAll:
 		return `TRUE`, nil

@@ -11,9 +11,10 @@ import (
 
 const heldColumns = `h.id, h.asset_id, h.label, h.from_at, h.to_at, h.value, h.reason, h.detail, h.held_at, h.decision, h.decided_at`
 
-func scanHeld(s scanner) (h flex.HeldReading, err error) {
+func scanHeld(s scanner) (flex.HeldReading, error) {
 	var label int16
-	err = s.Scan(
+	var h flex.HeldReading
+	err := s.Scan(
 		&h.ID,
 		&h.AssetID,
 		&label,
@@ -80,8 +81,8 @@ type HeldFilter struct {
 }
 
 // where is the filter's condition, and its arguments: an organisation's first.
-func (f HeldFilter) where(org flex.OrgID) (where string, args []any) {
-	where, args = `h.org_id = $1`, []any{org.Bytes()}
+func (f HeldFilter) where(org flex.OrgID) (string, []any) {
+	where, args := `h.org_id = $1`, []any{org.Bytes()}
 	add := func(condition string, v any) {
 		args = append(args, v)
 		where += fmt.Sprintf(" AND "+condition, len(args))
@@ -128,8 +129,10 @@ func (f HeldFilter) where(org flex.OrgID) (where string, args []any) {
 func (tx *Tx) HeldReadings(
 	ctx context.Context,
 	f HeldFilter,
-) (page []flex.HeldReading, total int, err error) {
+) ([]flex.HeldReading, int, error) {
 	where, args := f.where(tx.org)
+
+	var total int
 	if err := tx.row(
 		ctx,
 		`SELECT count(*) FROM held_reading h WHERE `+where,
@@ -143,7 +146,7 @@ func (tx *Tx) HeldReadings(
 		where += fmt.Sprintf(` AND h.id < $%d`, len(args))
 	}
 
-	page, err = rows(
+	page, err := rows(
 		ctx,
 		tx.conn,
 		scanHeld,
@@ -251,8 +254,9 @@ func (tx *Tx) WasReleased(
 }
 
 // CountHeld returns how many readings wait for a decision.
-func (tx *Tx) CountHeld(ctx context.Context) (n int, err error) {
-	err = tx.row(
+func (tx *Tx) CountHeld(ctx context.Context) (int, error) {
+	var n int
+	err := tx.row(
 		ctx,
 		`SELECT count(*) FROM held_reading WHERE org_id = $1 AND decision = ''`,
 		tx.org.Bytes(),

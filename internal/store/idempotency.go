@@ -27,10 +27,16 @@ func (db *DB) ClaimKey(
 	org flex.OrgID,
 	key string,
 	request [32]byte,
-) (k *flex.KeptAnswer, cl *KeyClaim, err error) {
+) (*flex.KeptAnswer, *KeyClaim, error) {
 	id := inFlight{org, key}
 	first := db.inFlight.begin(id)
-	err = db.single(ctx, func(all *All) error {
+
+	var (
+		k  *flex.KeptAnswer
+		cl *KeyClaim
+	)
+
+	err := db.single(ctx, func(all *All) error {
 		cl = &KeyClaim{
 			org:     org,
 			key:     key,
@@ -38,6 +44,7 @@ func (db *DB) ClaimKey(
 			number:  rand.Int64(),
 		}
 
+		var err error
 		k, err = all.claimKey(ctx, cl, first)
 		return err
 	})

@@ -58,7 +58,8 @@ func (r *inputsRow) dest() []any {
 	}
 }
 
-func (r *inputsRow) inputs() (in Inputs) {
+func (r *inputsRow) inputs() Inputs {
+	var in Inputs
 	in.ChargeNow = r.now
 	in.Away = r.away
 	if r.need.Valid {

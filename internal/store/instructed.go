@@ -55,10 +55,11 @@ func (tx *Tx) PaidCalls(
 }
 
 // scanPaidCall reads a call, as far as it is within a span.
-func scanPaidCall(s scanner, within flex.Span) (c PaidCall, err error) {
+func scanPaidCall(s scanner, within flex.Span) (PaidCall, error) {
 	var called, released, stopped time.Time
 	var change int64
-	err = s.Scan(
+	var c PaidCall
+	err := s.Scan(
 		&c.Instruction,
 		instant{&called},
 		instant{&released},
@@ -86,7 +87,7 @@ func scanPaidCall(s scanner, within flex.Span) (c PaidCall, err error) {
 func (tx *Tx) InstructedEvents(
 	ctx context.Context,
 	id flex.InstructionID,
-) (sum flex.InstructedEvents, err error) {
+) (flex.InstructedEvents, error) {
 	found, err := rows(
 		ctx,
 		tx.conn,
@@ -98,6 +99,8 @@ func (tx *Tx) InstructedEvents(
 		id.Bytes(),
 		tx.org.Bytes(),
 	)
+
+	var sum flex.InstructedEvents
 	if err != nil {
 		return sum, err
 	}

@@ -25,11 +25,12 @@ var (
 
 const instructionColumns = `id, change_w, limit_w, group_name, gsp_group, from_at, to_at, service, price, reason, unfair, who, made_at, looked_at, stopped_at, stopped_by, target, product_id`
 
-func scanInstruction(s scanner) (i flex.Instruction, err error) {
+func scanInstruction(s scanner) (flex.Instruction, error) {
 	var limit sql.NullInt64
 	var by sql.NullString
 	var target string
-	err = s.Scan(
+	var i flex.Instruction
+	err := s.Scan(
 		&i.ID,
 		&i.Change,
 		&limit,
@@ -124,7 +125,8 @@ func (tx *Tx) Instructions(
 	ctx context.Context,
 	before flex.InstructionID,
 	limit int,
-) (found []flex.Instruction, total int, err error) {
+) ([]flex.Instruction, int, error) {
+	var total int
 	if err := tx.row(
 		ctx,
 		`SELECT count(*) FROM instruction WHERE org_id = $1`,
@@ -137,7 +139,7 @@ func (tx *Tx) Instructions(
 		before = flex.InstructionID(lastAsset)
 	}
 
-	found, err = rows(
+	found, err := rows(
 		ctx,
 		tx.conn,
 		scanInstruction,
@@ -315,10 +317,11 @@ func (tx *Tx) CalledBy(
 const calledColumns = `c.asset_id, c.site_id, c.called_at, c.released_at, c.power_w, c.cost, c.from_at, c.baseline, c.expected, c.closed`
 
 // scanCalled reads calledColumns, and into dest what is selected beside them.
-func scanCalled(s scanner, dest ...any) (c Called, err error) {
+func scanCalled(s scanner, dest ...any) (Called, error) {
 	var from time.Time
 	var baseline, expected string
-	err = s.Scan(append([]any{
+	var c Called
+	err := s.Scan(append([]any{
 		&c.AssetID,
 		&c.SiteID,
 		instant{&c.CalledAt},
@@ -437,7 +440,8 @@ func (tx *Tx) PlannedIn(ctx context.Context, scope flex.Scope) ([]Planned, error
 func (tx *Tx) ClosedAssets(
 	ctx context.Context,
 	assets []flex.AssetID,
-) (found []Planned, err error) {
+) ([]Planned, error) {
+	var found []Planned
 	for len(assets) > 0 {
 		chunk := assets[:min(len(assets), outboxChunk)]
 		assets = assets[len(chunk):]

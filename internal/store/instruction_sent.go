@@ -140,7 +140,8 @@ func cutSteps(
 	steps []flex.Step,
 	within flex.Span,
 	most flex.Watts,
-) (out []flex.Step) {
+) []flex.Step {
+	var out []flex.Step
 	for _, s := range steps {
 		s.Span = s.Meet(within)
 		s.Limit = min(s.Limit, most)

@@ -65,8 +65,9 @@ const jobErrorMax = 500
 
 const jobColumns = `kind, org_id, subject, site_id, cause, due_at, queued_at, attempts, lease`
 
-func scanJob(s scanner) (j Job, err error) {
-	err = s.Scan(
+func scanJob(s scanner) (Job, error) {
+	var j Job
+	err := s.Scan(
 		&j.Kind,
 		&j.Org,
 		&j.Subject,
@@ -282,9 +283,10 @@ func (all *All) JobStates(ctx context.Context) ([]JobState, error) {
 	return out, nil
 }
 
-func scanJobState(s scanner) (v JobState, err error) {
+func scanJobState(s scanner) (JobState, error) {
 	var oldest, failed sql.NullInt64
-	err = s.Scan(
+	var v JobState
+	err := s.Scan(
 		&v.Kind,
 		&v.Due,
 		&v.Later,

@@ -47,7 +47,7 @@ func (c conn) spreadLate(
 	most flex.Watts,
 	which string,
 	args ...any,
-) (waiting int, err error) {
+) (int, error) {
 	if most <= 0 {
 		return 0, nil
 	}
@@ -67,6 +67,8 @@ func (c conn) spreadLate(
 	}
 
 	at := map[time.Duration][]flex.EventID{}
+
+	var waiting int
 	for i, turn := range ramp.Turns(late, most) {
 		if turn > 0 {
 			at[turn] = append(at[turn], flex.EventID(late[i].ID))
@@ -78,13 +80,14 @@ func (c conn) spreadLate(
 }
 
 // scanLate reads a row of lateSchedules.
-func scanLate(s scanner, now time.Time) (l ramp.Late, err error) {
+func scanLate(s scanner, now time.Time) (ramp.Late, error) {
 	var subject flex.EventID
 	var cause Cause
 	var readyBy time.Time
 	var need flex.WattHours
 
-	err = s.Scan(&subject, &cause, instant{&readyBy}, &need, &l.Power)
+	var l ramp.Late
+	err := s.Scan(&subject, &cause, instant{&readyBy}, &need, &l.Power)
 	if err != nil {
 		return l, err
 	}

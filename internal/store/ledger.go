@@ -79,7 +79,8 @@ func (tx *Tx) complete(ctx context.Context, t *ledger.Booked) error {
 
 // columns are others_share, others_credited, carried_in, standard_error, certainty and
 // later_credit; of none, null.
-func nettingColumns(n *settle.Netting) (all [6]any) {
+func nettingColumns(n *settle.Netting) [6]any {
+	var all [6]any
 	if n != nil {
 		all = [6]any{
 			int64(n.Share),
@@ -226,8 +227,9 @@ func (tx *Tx) PostingsAbout(
 func (tx *Tx) Balance(
 	ctx context.Context,
 	site flex.SiteID,
-) (p flex.Pence, err error) {
-	err = tx.row(
+) (flex.Pence, error) {
+	var p flex.Pence
+	err := tx.row(
 		ctx,
 		`SELECT CAST(-COALESCE(SUM(amount), 0) AS BIGINT) FROM posting WHERE org_id = $1 AND site_id = $2 AND account = $3`,
 		tx.org.Bytes(),
@@ -242,8 +244,13 @@ func (tx *Tx) Balance(
 func (tx *Tx) Earned(
 	ctx context.Context,
 	site flex.SiteID,
-) (p flex.Pence, first time.Time, err error) {
-	err = tx.row(
+) (flex.Pence, time.Time, error) {
+	var (
+		p     flex.Pence
+		first time.Time
+	)
+
+	err := tx.row(
 		ctx,
 		`SELECT CAST(COALESCE(SUM(credit), 0) AS BIGINT), MIN(CASE WHEN credit > 0 THEN recorded_at END) FROM ledger
 		WHERE org_id = $1 AND site_id = $2 AND follows IS NULL AND kind <> $3`,
@@ -296,8 +303,9 @@ type nullColumns struct {
 }
 
 // scanTransaction reads a row of ledgerColumns.
-func scanTransaction(s scanner) (t ledger.Booked, err error) {
+func scanTransaction(s scanner) (ledger.Booked, error) {
 	var null nullColumns
+	var t ledger.Booked
 	columns := []any{
 		&t.ID, &t.SiteID, &t.Key, &t.Kind, &t.Amount,
 		instant{&t.Time.From}, instant{&t.Time.To},
@@ -311,7 +319,7 @@ func scanTransaction(s scanner) (t ledger.Booked, err error) {
 		columns = append(columns, &null.netted[i])
 	}
 
-	err = s.Scan(append(columns, &null.status)...)
+	err := s.Scan(append(columns, &null.status)...)
 	if err != nil {
 		return t, err
 	}
@@ -322,7 +330,7 @@ func scanTransaction(s scanner) (t ledger.Booked, err error) {
 }
 
 // fill puts what is not null into a transaction.
-func (null *nullColumns) fill(t *ledger.Booked) (err error) {
+func (null *nullColumns) fill(t *ledger.Booked) error {
 	t.Netting = readNetting(null.netted)
 	t.Status = ledger.PaymentStatus(null.status.String)
 	t.Flex = wattHours(null.flexed)
@@ -332,6 +340,7 @@ func (null *nullColumns) fill(t *ledger.Booked) (err error) {
 		t.Rate = &null.rate.Int64
 	}
 
+	var err error
 	if null.settled.Valid {
 		t.Settled, err = flex.ParseDay(null.settled.String)
 	}
@@ -345,8 +354,8 @@ func (tx *Tx) Transactions(
 	ctx context.Context,
 	site flex.SiteID,
 	limit, offset int,
-) (ts []ledger.Booked, total int, err error) {
-	ts, err = rows(
+) ([]ledger.Booked, int, error) {
+	ts, err := rows(
 		ctx,
 		tx.conn,
 		scanTransaction,
@@ -363,6 +372,7 @@ func (tx *Tx) Transactions(
 		return nil, 0, err
 	}
 
+	var total int
 	err = tx.row(
 		ctx,
 		`SELECT count(*) FROM ledger l WHERE l.org_id = $1 AND l.site_id = $2 AND l.follows IS NULL AND NOT `+
@@ -380,8 +390,8 @@ func (tx *Tx) TransactionsWithin(
 	ctx context.Context,
 	site flex.SiteID,
 	span flex.Span,
-) (ts []ledger.Booked, before flex.Pence, err error) {
-	ts, err = rows(
+) ([]ledger.Booked, flex.Pence, error) {
+	ts, err := rows(
 		ctx,
 		tx.conn,
 		scanTransaction,
@@ -398,6 +408,7 @@ func (tx *Tx) TransactionsWithin(
 		return nil, 0, err
 	}
 
+	var before flex.Pence
 	err = tx.row(
 		ctx,
 		`SELECT CAST(COALESCE(SUM(credit), 0) AS BIGINT) FROM ledger WHERE org_id = $1 AND site_id = $2 AND recorded_at < $3`,

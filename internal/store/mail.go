@@ -190,7 +190,7 @@ func (all *All) DropMails(
 	ctx context.Context,
 	before time.Time,
 	problem string,
-) (n int64, err error) {
+) (int64, error) {
 	if err := all.adoptMails(ctx); err != nil {
 		return 0, err
 	}
@@ -205,6 +205,7 @@ func (all *All) DropMails(
 		micros(before),
 	)
 
+	var n int64
 	for _, j := range jobs {
 		if err := all.forgetMail(ctx, j, problem); err != nil {
 			return n, err

@@ -12,8 +12,9 @@ import (
 
 const meterColumns = `m.mpan, m.import, m.address, m.postcode, m.uprn, m.energised, m.half_hourly, m.domestic, m.supplier_mpid, m.supplier_name, m.gsp_group`
 
-func (c conn) scanMeter(s scanner) (m flex.Meter, err error) {
-	err = s.Scan(
+func (c conn) scanMeter(s scanner) (flex.Meter, error) {
+	var m flex.Meter
+	err := s.Scan(
 		opened(c, personMPAN, &m.MPAN),
 		&m.Import,
 		opened(c, personAddress, &m.Address),
@@ -72,8 +73,10 @@ func (all *All) PutMeters(ctx context.Context, meters []flex.Meter) error {
 func (db *DB) MeterByMPAN(
 	ctx context.Context,
 	mpan string,
-) (m flex.Meter, err error) {
-	err = db.ReadAll(ctx, func(all *All) error {
+) (flex.Meter, error) {
+	var m flex.Meter
+	err := db.ReadAll(ctx, func(all *All) error {
+		var err error
 		m, err = one(
 			ctx,
 			all.conn,
@@ -93,8 +96,10 @@ func (db *DB) MeterByMPAN(
 func (db *DB) MetersByPostcode(
 	ctx context.Context,
 	postcode string,
-) (ms []flex.Meter, err error) {
-	err = db.ReadAll(ctx, func(all *All) error {
+) ([]flex.Meter, error) {
+	var ms []flex.Meter
+	err := db.ReadAll(ctx, func(all *All) error {
+		var err error
 		ms, err = rows(
 			ctx,
 			all.conn,

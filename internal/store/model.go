@@ -11,9 +11,10 @@ import (
 
 const modelColumns = `name, type, cop11, power_w, capacity_wh, enrol`
 
-func scanModel(s scanner) (m flex.Model, err error) {
+func scanModel(s scanner) (flex.Model, error) {
 	var power, capacity sql.Null[int64]
-	err = s.Scan(&m.Name, &m.Type, &m.CoP11, &power, &capacity, &m.Enrol)
+	var m flex.Model
+	err := s.Scan(&m.Name, &m.Type, &m.CoP11, &power, &capacity, &m.Enrol)
 	m.Power, m.Capacity = quantity[flex.Watts](power), quantity[flex.WattHours](capacity)
 	return m, err
 }

@@ -16,7 +16,8 @@ func writeNumbers[Number ~int64](list []Number) string {
 	return strings.Join(words, " ")
 }
 
-func readNumbers[Number ~int64](what, text string) (list []Number, err error) {
+func readNumbers[Number ~int64](what, text string) ([]Number, error) {
+	var list []Number
 	for word := range strings.FieldsSeq(text) {
 		n, err := strconv.ParseInt(word, 10, 64)
 		if err != nil {

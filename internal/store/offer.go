@@ -18,9 +18,10 @@ var (
 
 const offerColumns = `id, service, group_name, gsp_group, from_at, to_at, up, power_w, confidence, price, who, made_at, accepted_at, accepted_w, instruction_id`
 
-func scanOffer(s scanner) (o flex.Offer, err error) {
+func scanOffer(s scanner) (flex.Offer, error) {
 	var accepted sql.NullInt64
-	err = s.Scan(
+	var o flex.Offer
+	err := s.Scan(
 		&o.ID,
 		&o.Service,
 		&o.Scope.Group,
@@ -87,7 +88,8 @@ func (tx *Tx) Offers(
 	ctx context.Context,
 	before flex.OfferID,
 	limit int,
-) (found []flex.Offer, total int, err error) {
+) ([]flex.Offer, int, error) {
+	var total int
 	if err := tx.row(
 		ctx,
 		`SELECT count(*) FROM offer WHERE org_id = $1`,
@@ -100,7 +102,7 @@ func (tx *Tx) Offers(
 		before = flex.OfferID(lastAsset)
 	}
 
-	found, err = rows(
+	found, err := rows(
 		ctx,
 		tx.conn,
 		scanOffer,

@@ -41,8 +41,9 @@ type OperatorSession struct {
 
 const operatorColumns = `o.id, o.name, o.secret_hash, o.role, o.issuer, o.subject, o.created_at, o.removed_at`
 
-func scanOperator(s scanner) (o Operator, err error) {
-	err = s.Scan(
+func scanOperator(s scanner) (Operator, error) {
+	var o Operator
+	err := s.Scan(
 		&o.ID,
 		&o.Name,
 		&o.SecretHash,
@@ -240,9 +241,10 @@ func (all *All) EndOperatorSessions(
 
 const operatorSessionColumns = `s.hash, s.operator_id, o.name, o.role, o.issuer, s.source, s.created_at, s.confirmed_at, s.used_at, s.expires_at`
 
-func scanOperatorSession(row scanner) (s OperatorSession, err error) {
+func scanOperatorSession(row scanner) (OperatorSession, error) {
 	var hash []byte
-	err = row.Scan(
+	var s OperatorSession
+	err := row.Scan(
 		&hash,
 		&s.Operator,
 		&s.Name,

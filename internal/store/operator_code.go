@@ -165,8 +165,9 @@ func (all *All) TakeRecovery(
 func (all *All) RecoveryLeft(
 	ctx context.Context,
 	id flex.OperatorID,
-) (n int, err error) {
-	err = all.row(
+) (int, error) {
+	var n int
+	err := all.row(
 		ctx,
 		`SELECT COUNT(*) FROM operator_recovery WHERE operator_id = $1 AND used_at IS NULL`,
 		id.Bytes(),

@@ -21,8 +21,9 @@ type Passkey struct {
 
 const passkeyColumns = `p.id, p.operator_id, p.name, p.public_key, p.sign_count, p.synced, p.made_at, p.used_at`
 
-func scanPasskey(s scanner) (p Passkey, err error) {
-	err = s.Scan(
+func scanPasskey(s scanner) (Passkey, error) {
+	var p Passkey
+	err := s.Scan(
 		&p.ID,
 		&p.Operator,
 		&p.Name,

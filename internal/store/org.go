@@ -10,10 +10,11 @@ import (
 
 const orgColumns = `id, name, clock_offset, clock_held, consent_exempt, settings, created_at`
 
-func scanOrg(s scanner) (o flex.Org, err error) {
+func scanOrg(s scanner) (flex.Org, error) {
 	var offset int64
 
 	var settings string
+	var o flex.Org
 	if err := s.Scan(
 		&o.ID,
 		&o.Name,
@@ -39,8 +40,10 @@ func scanOrg(s scanner) (o flex.Org, err error) {
 }
 
 // AddOrg makes an organisation.
-func (db *DB) AddOrg(ctx context.Context, name string) (o flex.Org, err error) {
-	err = db.WriteAll(ctx, func(all *All) error {
+func (db *DB) AddOrg(ctx context.Context, name string) (flex.Org, error) {
+	var o flex.Org
+	err := db.WriteAll(ctx, func(all *All) error {
+		var err error
 		o, err = all.AddOrg(ctx, name)
 		return err
 	})

@@ -11,9 +11,10 @@ import (
 
 const pairColumns = `import_mpan, export_mpan, bm_unit, gsp_group, supplier_mpid, from_at, to_at, largest_export_wh`
 
-func (c conn) scanPair(s scanner) (p flex.MeterPair, err error) {
+func (c conn) scanPair(s scanner) (flex.MeterPair, error) {
 	var largest sql.NullInt64
-	err = s.Scan(
+	var p flex.MeterPair
+	err := s.Scan(
 		opened(c, personMPAN, &p.Import),
 		opened(c, personMPAN, &p.Export),
 		&p.BMUnit,
@@ -93,7 +94,7 @@ func (tx *Tx) Pairs(ctx context.Context, span flex.Span) ([]flex.MeterPair, erro
 func (tx *Tx) LargestExport(
 	ctx context.Context,
 	mpan string,
-) (largest flex.Optional[flex.WattHours], err error) {
+) (flex.Optional[flex.WattHours], error) {
 	pairs, err := rows(
 		ctx,
 		tx.conn,
@@ -105,6 +106,7 @@ func (tx *Tx) LargestExport(
 		micros(tx.now),
 	)
 
+	var largest flex.Optional[flex.WattHours]
 	if err == nil && len(pairs) > 0 {
 		largest = pairs[0].LargestExport
 	}

@@ -89,7 +89,7 @@ func (all *All) MakePartitions(ctx context.Context, span flex.Span) error {
 func (all *All) dropWeeks(
 	ctx context.Context,
 	before time.Time,
-) (dropped int64, until time.Time, err error) {
+) (int64, time.Time, error) {
 	first := weekAt(before)
 	type part struct {
 		name string
@@ -103,6 +103,7 @@ func (all *All) dropWeeks(
 		`SELECT c.relname, CAST(greatest(c.reltuples, 1) AS BIGINT) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 		WHERE i.inhparent = CAST('reading' AS regclass) ORDER BY c.relname`)
 
+	var dropped int64
 	for _, p := range found {
 		n, weekly := strings.CutPrefix(p.name, "reading_w")
 		number, bad := strconv.ParseInt(n, 10, 64)
@@ -116,7 +117,7 @@ func (all *All) dropWeeks(
 			`SELECT drop_reading_week($1)`,
 			p.name,
 		).Scan(&done); err != nil {
-			return 0, until, err
+			return 0, time.Time{}, err
 		}
 
 		if done {

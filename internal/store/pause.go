@@ -35,10 +35,11 @@ type Pausable struct {
 func (tx *Tx) Pausable(
 	ctx context.Context,
 	id flex.AssetID,
-) (p Pausable, err error) {
+) (Pausable, error) {
 	var power sql.NullInt64
+	var p Pausable
 	p.Asset.ID = id
-	err = tx.row(
+	err := tx.row(
 		ctx,
 		`SELECT a.site_id, a.type, a.power_w,
 			EXISTS (SELECT 1 FROM dispatch_method m WHERE m.site_id = a.site_id AND m.method = 'limited_pause')

@@ -59,7 +59,8 @@ func (tx *Tx) PutPayee(
 	p *Payee,
 	account []byte,
 	number string,
-) (err error) {
+) error {
+	var err error
 	p.sealed, err = tx.seal(sealedPayee, tx.org, p.SiteID.Bytes(), account)
 	if err != nil {
 		return err
@@ -187,8 +188,9 @@ type Pinned struct {
 
 const pinnedColumns = `p.withdrawal_id, p.attempt, p.site_id, p.sealed, p.account, p.ending, p.linked_at, p.reference, p.message`
 
-func scanPinned(s scanner) (p Pinned, err error) {
-	err = s.Scan(
+func scanPinned(s scanner) (Pinned, error) {
+	var p Pinned
+	err := s.Scan(
 		&p.WithdrawalID,
 		&p.Attempt,
 		&p.SiteID,

@@ -26,9 +26,10 @@ type PaymentFile struct {
 
 const paymentFileColumns = `number, message, serial, format, day, made_at, made_by, payments, total, sha256`
 
-func scanPaymentFile(s scanner) (f PaymentFile, err error) {
+func scanPaymentFile(s scanner) (PaymentFile, error) {
 	var day string
-	err = s.Scan(
+	var f PaymentFile
+	err := s.Scan(
 		&f.Number,
 		&f.Message,
 		&f.Serial,
@@ -52,8 +53,9 @@ func scanPaymentFile(s scanner) (f PaymentFile, err error) {
 
 // NewPaymentFile returns a file with the next number, and with the name and serial of a new
 // message. The organisation must be locked.
-func (tx *Tx) NewPaymentFile(ctx context.Context) (f PaymentFile, err error) {
-	err = tx.row(
+func (tx *Tx) NewPaymentFile(ctx context.Context) (PaymentFile, error) {
+	var f PaymentFile
+	err := tx.row(
 		ctx,
 		`SELECT coalesce(max(number), 0) + 1, coalesce(max(serial), 0) + 1 FROM payment_file WHERE org_id = $1`,
 		tx.org.Bytes(),

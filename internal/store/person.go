@@ -215,8 +215,9 @@ type personKey struct {
 }
 
 // personKey reads the key as it is kept; nil if there is none.
-func (db *DB) personKey(ctx context.Context) (key *personKey, err error) {
-	err = db.ReadAll(ctx, func(all *All) error {
+func (db *DB) personKey(ctx context.Context) (*personKey, error) {
+	var key *personKey
+	err := db.ReadAll(ctx, func(all *All) error {
 		var k personKey
 		err := all.row(
 			ctx,

@@ -17,7 +17,7 @@ const sealBatch = 500
 // many rows. Nothing else may use the database meanwhile: a text is found by its sealed form
 // alone as soon as the first is sealed. If it is cut off, it goes on where it was; until it has
 // come to its end the database opens for nothing else.
-func SealPersons(ctx context.Context, url string, o Options) (n int, err error) {
+func SealPersons(ctx context.Context, url string, o Options) (int, error) {
 	o.halfSealed = true
 
 	db, err := Open(ctx, url, o)
@@ -39,6 +39,7 @@ func SealPersons(ctx context.Context, url string, o Options) (n int, err error) 
 		return 0, err
 	}
 
+	var n int
 	for _, t := range tables {
 		done, err := db.sealTable(ctx, t)
 		n += done
@@ -110,8 +111,9 @@ type personTable struct {
 	columns []string
 }
 
-func (db *DB) personTables(ctx context.Context) (tables []personTable, err error) {
-	err = db.ReadAll(ctx, func(all *All) error {
+func (db *DB) personTables(ctx context.Context) ([]personTable, error) {
+	var tables []personTable
+	err := db.ReadAll(ctx, func(all *All) error {
 		by, err := all.catalogue(ctx)
 		if err != nil {
 			return err
@@ -139,9 +141,10 @@ func (db *DB) personTables(ctx context.Context) (tables []personTable, err error
 
 // sealTable seals the plain texts of a table, some rows in each transaction, in the order of its
 // key.
-func (db *DB) sealTable(ctx context.Context, t personTable) (n int, err error) {
+func (db *DB) sealTable(ctx context.Context, t personTable) (int, error) {
 	var last []any
 
+	var n int
 	for {
 		var keys [][]any
 		err := db.WriteAll(ctx, func(all *All) (err error) {
@@ -162,7 +165,7 @@ func (all *All) sealRows(
 	ctx context.Context,
 	t personTable,
 	after []any,
-) (keys [][]any, err error) {
+) ([][]any, error) {
 	width := len(t.key) + len(t.columns)
 	scan := func(s scanner) ([]any, error) {
 		row := make([]any, width)
@@ -186,6 +189,8 @@ func (all *All) sealRows(
 	}
 
 	update := t.update()
+
+	var keys [][]any
 	for _, row := range found {
 		key := row[:len(t.key)]
 		keys = append(keys, key)

@@ -163,8 +163,10 @@ func belongs(table string, columns []string) (held, bool) {
 
 // Unplaced returns the tables of which nobody has said whether they hold something of a
 // site. None is the right answer.
-func (all *All) Unplaced(ctx context.Context) (names []string, err error) {
+func (all *All) Unplaced(ctx context.Context) ([]string, error) {
 	tables, err := all.columns(ctx)
+
+	var names []string
 	for name, columns := range tables {
 		_, ok := belongs(name, columns)
 		if !ok && !slices.Contains(impersonal, name) {
@@ -246,7 +248,8 @@ func (all *All) Export(
 func (all *All) bankAccounts(
 	ctx context.Context,
 	site flex.SiteID,
-) (out []map[string]any, err error) {
+) ([]map[string]any, error) {
+	var out []map[string]any
 	for _, t := range sealedTables {
 		if t.name != "payee" && t.name != "withdrawal_payee" {
 			continue
@@ -378,7 +381,7 @@ func readable(v any) any {
 func (all *All) Erase(
 	ctx context.Context,
 	site flex.SiteID,
-) (n int64, err error) {
+) (int64, error) {
 	tables, err := all.columns(ctx)
 	if err != nil {
 		return 0, err
@@ -413,6 +416,7 @@ func (all *All) Erase(
 
 	slices.Sort(names) // attempts before the deliveries that they are found by
 
+	var n int64
 	for _, table := range names {
 		h, ok := belongs(table, tables[table])
 		if !ok || h.kept != "" {

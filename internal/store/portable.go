@@ -331,7 +331,8 @@ type PortableFile struct {
 }
 
 // Rows counts the rows of all tables.
-func (f PortableFile) Rows() (n int64) {
+func (f PortableFile) Rows() int64 {
+	var n int64
 	for _, t := range f.Tables {
 		n += t.Rows
 	}

@@ -85,8 +85,9 @@ func (all *All) noMoves(ctx context.Context, org flex.OrgID) error {
 }
 
 // schemaVersion is the version of the database's schema.
-func (c conn) schemaVersion(ctx context.Context) (v int64, err error) {
-	err = c.row(
+func (c conn) schemaVersion(ctx context.Context) (int64, error) {
+	var v int64
+	err := c.row(
 		ctx,
 		`SELECT max(version_id) FROM goose_db_version WHERE is_applied`,
 	).Scan(&v)
@@ -377,12 +378,12 @@ func (c conn) sealValue(t portableTable, org flex.OrgID, row []any) error {
 
 // about returns which column of a row is sealed, less than 0 if none is, and what its value is
 // bound to.
-func (t portableTable) about(row []any) (at int, bound []byte, err error) {
+func (t portableTable) about(row []any) (int, []byte, error) {
 	if t.sealed == nil {
 		return -1, nil, nil
 	}
 
-	at = t.place("sealed")
+	at := t.place("sealed")
 	if row[at] == nil {
 		return -1, nil, nil
 	}

@@ -22,12 +22,13 @@ func (db *DB) ImportOrg(
 	ctx context.Context,
 	open func() (io.ReadCloser, error),
 	preview bool,
-) (file PortableFile, err error) {
+) (PortableFile, error) {
 	if err := db.checkPortable(ctx, open); err != nil {
-		return file, err
+		return PortableFile{}, err
 	}
 
-	err = db.WriteAll(ctx, func(all *All) error {
+	var file PortableFile
+	err := db.WriteAll(ctx, func(all *All) error {
 		if err := all.MayPause(ctx, 0); err != nil {
 			return err
 		}

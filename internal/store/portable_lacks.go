@@ -44,7 +44,8 @@ const lacksMax = 5
 func (all *All) lacks(
 	ctx context.Context,
 	org flex.OrgID,
-) (lines []string, err error) {
+) ([]string, error) {
+	var lines []string
 	for _, l := range lacking {
 		names, err := rows(ctx, all.conn, scalar[string], l.sql, org.Bytes())
 		if err != nil {

@@ -123,12 +123,13 @@ func (p *pipe) batch(
 	ctx context.Context,
 	queries []string,
 	args ...any,
-) (found []int64, err error) {
+) ([]int64, error) {
 	if err := p.flush(ctx); err != nil {
 		return nil, err
 	}
 
-	err = p.link.Raw(func(driver any) error {
+	var found []int64
+	err := p.link.Raw(func(driver any) error {
 		var b pgx.Batch
 		for _, q := range queries {
 			b.Queue(q, args...)

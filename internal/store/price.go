@@ -375,10 +375,11 @@ func (c conn) quotes(
 	return out, rs.Err()
 }
 
-func scanQuote(s scanner) (q flex.Quote, err error) {
+func scanQuote(s scanner) (flex.Quote, error) {
 	var start int64
 	var price *int64
-	err = s.Scan(&start, &price, &q.Derived, &q.From, &q.Source, &q.Preliminary)
+	var q flex.Quote
+	err := s.Scan(&start, &price, &q.Derived, &q.From, &q.Source, &q.Preliminary)
 	if err != nil {
 		return q, err
 	}
@@ -481,8 +482,9 @@ func (all *All) PricesOf(
 func (all *All) PricedThrough(
 	ctx context.Context,
 	source string,
-) (through time.Time, err error) {
-	err = all.row(
+) (time.Time, error) {
+	var through time.Time
+	err := all.row(
 		ctx,
 		`SELECT max(to_at) FROM publication WHERE source = $1`,
 		source,

@@ -102,8 +102,9 @@ func (tx *Tx) ChoosePriceSource(ctx context.Context, c pricing.Choice) error {
 func (tx *Tx) FlexEventsAfter(
 	ctx context.Context,
 	at time.Time,
-) (n int, err error) {
-	err = tx.row(
+) (int, error) {
+	var n int
+	err := tx.row(
 		ctx,
 		`SELECT count(*) FROM flex_event WHERE org_id = $1 AND to_at > $2`,
 		tx.org.Bytes(),

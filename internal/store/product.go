@@ -20,8 +20,9 @@ var (
 const productColumns = `p.id, p.reference, p.service, p.group_name, p.gsp_group, p.from_at, p.to_at, p.change_w, p.price, p.availability,
 	p.baseline, p.opt_out, p.answer_by, p.who, p.made_at, p.send_at, p.withdrawn_at, p.withdrawn_by, p.instruction_id, p.problem`
 
-func scanProduct(s scanner) (p flex.Product, err error) {
-	err = s.Scan(
+func scanProduct(s scanner) (flex.Product, error) {
+	var p flex.Product
+	err := s.Scan(
 		&p.ID,
 		&p.Reference,
 		&p.Service,
@@ -136,13 +137,15 @@ var productStates = map[flex.ProductState]string{
 func (tx *Tx) Products(
 	ctx context.Context,
 	search flex.ProductSearch,
-) (found []flex.Product, total int, err error) {
+) ([]flex.Product, int, error) {
 	where := `p.org_id = $1 AND p.made_at <= $2 AND (p.service = $3 OR $3 = '')`
 	if state := productStates[search.State]; state != "" {
 		where += ` AND ` + state
 	}
 
 	args := []any{tx.org.Bytes(), micros(tx.now), search.Service}
+
+	var total int
 	if err := tx.row(
 		ctx,
 		`SELECT count(*) FROM grid_product p WHERE `+where,
@@ -156,7 +159,7 @@ func (tx *Tx) Products(
 		before = flex.ProductID(lastAsset)
 	}
 
-	found, err = rows(
+	found, err := rows(
 		ctx,
 		tx.conn,
 		scanProduct,

@@ -185,8 +185,9 @@ func (tx *Tx) Participations(
 func (tx *Tx) ProductAnswers(
 	ctx context.Context,
 	id flex.ProductID,
-) (n flex.ProductAnswers, err error) {
-	err = tx.row(
+) (flex.ProductAnswers, error) {
+	var n flex.ProductAnswers
+	err := tx.row(
 		ctx,
 		`SELECT count(*), count(answered_at), count(CASE WHEN takes_part THEN 1 END) FROM product_site WHERE org_id = $1 AND product_id = $2`,
 		tx.org.Bytes(),
@@ -199,8 +200,11 @@ func (tx *Tx) ProductAnswers(
 const invitationQuery = `SELECT ` + productColumns + `, ` + participationColumns + `, COALESCE(t.external_user_id, '')
 	FROM product_site s JOIN grid_product p ON p.id = s.product_id JOIN site t ON t.id = s.site_id WHERE s.org_id = $1 `
 
-func scanInvitation(s scanner) (v flex.Invitation, err error) {
+func scanInvitation(s scanner) (flex.Invitation, error) {
+	var v flex.Invitation
 	more := append(participationFields(&v.Participation), &v.ExternalUserID)
+
+	var err error
 	v.Product, err = scanProduct(extra{s, more})
 
 	return v, err

@@ -68,9 +68,10 @@ func (t rampText) Scan(column any) error {
 
 // SteeredFleet adds up the assets that are given charging schedules, of all organisations, plugged in or not. One of
 // which no power is known counts with the default.
-func (all *All) SteeredFleet(ctx context.Context) (f ramp.Fleet, err error) {
+func (all *All) SteeredFleet(ctx context.Context) (ramp.Fleet, error) {
 	var power float64
-	err = all.row(
+	var f ramp.Fleet
+	err := all.row(
 		ctx,
 		`SELECT count(*), COALESCE(sum(w), 0), COALESCE(sum(w * w), 0) FROM (
 			SELECT CAST(CASE WHEN a.power_w > 0 THEN a.power_w ELSE $1 END AS DOUBLE PRECISION) AS w

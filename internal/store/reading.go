@@ -130,8 +130,8 @@ func (o *owners) look(
 	org flex.OrgID,
 	register int64,
 	ids []flex.AssetID,
-) (own map[flex.AssetID]Rating, ask []flex.AssetID) {
-	own = make(map[flex.AssetID]Rating, len(ids))
+) (map[flex.AssetID]Rating, []flex.AssetID) {
+	own := make(map[flex.AssetID]Rating, len(ids))
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 
@@ -140,6 +140,7 @@ func (o *owners) look(
 		known = nil
 	}
 
+	var ask []flex.AssetID
 	for _, id := range ids {
 		if known != nil {
 			if rating, ours := known.assets[id]; ours {

@@ -266,8 +266,10 @@ func (q ReadingQuery) span(d flex.Day) flex.Span {
 
 // instants lists where the half-hours begin that the query asks for, and, if marks of
 // registers are wanted too, where they end.
-func (q ReadingQuery) instants(marks bool) (all []any) {
+func (q ReadingQuery) instants(marks bool) []any {
 	last := int64(-1)
+
+	var all []any
 	for _, d := range q.Days {
 		span := q.span(d)
 		end := span.To.UnixMicro()
@@ -382,8 +384,14 @@ func (all *All) DropReadings(
 	ctx context.Context,
 	before time.Time,
 	limit int,
-) (dropped int64, err error) {
+) (int64, error) {
 	until := before
+
+	var (
+		dropped int64
+		err     error
+	)
+
 	if all.db.d.weekly {
 		dropped, until, err = all.dropWeeks(ctx, before)
 		if err != nil {

@@ -92,13 +92,15 @@ func (tx *Tx) readBatch(
 // from picks the query's readings from those of more assets and a longer span.
 func (q ReadingQuery) from(
 	of map[flex.AssetID][]flex.Reading,
-) (own []flex.Reading) {
+) []flex.Reading {
 	last := q.Within.To
 	if !q.registers() {
 		last = last.Add(-time.Microsecond)
 	}
 
 	seen := map[flex.AssetID]bool{}
+
+	var own []flex.Reading
 	for _, id := range q.Assets {
 		if seen[id] {
 			continue

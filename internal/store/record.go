@@ -113,7 +113,8 @@ type ratesRecord struct {
 	ExportZero  bool    `json:"ExportZero,omitempty"`
 }
 
-func recordRates(s flex.BatteryRates) (r ratesRecord) {
+func recordRates(s flex.BatteryRates) ratesRecord {
+	var r ratesRecord
 	r.Peak, r.PeakZero = recordRate(s.Peak)
 	r.OffPeak, r.OffPeakZero = recordRate(s.OffPeak)
 	r.Export, r.ExportZero = recordRate(s.Export)
@@ -299,8 +300,8 @@ func recordSettled(s settle.Settled) settledRecord {
 	return r
 }
 
-func (r settledRecord) settled() (s settle.Settled, err error) {
-	s = settle.Settled{
+func (r settledRecord) settled() (settle.Settled, error) {
+	s := settle.Settled{
 		Period:     r.Period,
 		Baseline:   flex.WattHours(r.Baseline),
 		Error:      flex.WattHours(r.Error),
@@ -316,6 +317,7 @@ func (r settledRecord) settled() (s settle.Settled, err error) {
 		Source:     r.Source,
 	}
 
+	var err error
 	if r.Device != "" {
 		err = s.Device.UnmarshalText([]byte(r.Device))
 	}

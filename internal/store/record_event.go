@@ -95,7 +95,7 @@ func encodeEvent(e AssetEvent) (string, error) {
 	return encode(r)
 }
 
-func decodeEvent(text string) (e AssetEvent, err error) {
+func decodeEvent(text string) (AssetEvent, error) {
 	if strings.HasPrefix(text, "[") { // of before what came of it was kept
 		var blocks []blockRecord
 		err := decode("event of an asset", text, &blocks)
@@ -106,15 +106,15 @@ func decodeEvent(text string) (e AssetEvent, err error) {
 
 	var r eventRecord
 	if err := decode("event of an asset", text, &r); err != nil {
-		return e, err
+		return AssetEvent{}, err
 	}
 
 	return r.event(), nil
 }
 
 // event is what a record says.
-func (r *eventRecord) event() (e AssetEvent) {
-	e = AssetEvent{
+func (r *eventRecord) event() AssetEvent {
+	e := AssetEvent{
 		VehicleRate: flex.Watts(r.VehicleRate),
 		EndAt:       r.EndAt,
 	}

@@ -20,10 +20,10 @@ type heatRecord struct {
 }
 
 // readHeat reads what is kept of an asset's heat.
-func readHeat(text string) (h flex.Heat, err error) {
+func readHeat(text string) (flex.Heat, error) {
 	var r heatRecord
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
-		return h, err
+		return flex.Heat{}, err
 	}
 
 	return flex.Heat{
@@ -56,7 +56,8 @@ func writeHeat(h flex.Heat) any {
 	return string(text)
 }
 
-func fromMilli[V ~float64](n *int64) (o flex.Optional[V]) {
+func fromMilli[V ~float64](n *int64) flex.Optional[V] {
+	var o flex.Optional[V]
 	if n != nil {
 		o = flex.Some(V(*n) / 1000)
 	}

@@ -87,13 +87,13 @@ func asRegistered[T any](
 	what any,
 	rows func(T) int,
 	read func() (T, error),
-) (v T, err error) {
+) (T, error) {
 	if tx.wake != nil { // a transaction that writes sees what is not committed
 		return read()
 	}
 
 	var at registerVersion
-	err = tx.row(
+	err := tx.row(
 		ctx,
 		`SELECT o.register, m.n FROM org o, meter_version m WHERE o.id = $1`,
 		tx.org.Bytes(),
@@ -101,6 +101,8 @@ func asRegistered[T any](
 	if errors.Is(err, sql.ErrNoRows) {
 		return read()
 	}
+
+	var v T
 	if err != nil {
 		return v, err
 	}

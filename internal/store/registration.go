@@ -39,8 +39,9 @@ type Registration struct {
 
 const registrationColumns = `r.mpan, r.org_id, r.site_id, r.from_at, r.to_at, r.next_org, r.next_at`
 
-func (c conn) scanRegistration(s scanner) (r Registration, err error) {
-	err = s.Scan(
+func (c conn) scanRegistration(s scanner) (Registration, error) {
+	var r Registration
+	err := s.Scan(
 		opened(c, personMPAN, &r.MPAN),
 		&r.Org,
 		&r.Site,

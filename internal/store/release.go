@@ -138,7 +138,7 @@ func (all *All) NotReleased(
 	ctx context.Context,
 	org flex.OrgID,
 	limit int,
-) (found []flex.AssetID, total int, err error) {
+) ([]flex.AssetID, int, error) {
 	where := `FROM dispatch_asset p JOIN dispatch d ON d.event_id = p.event_id JOIN org g ON g.id = p.org_id
 		WHERE p.release = 'missing' AND d.to_at > $1 + g.clock_offset`
 	args := []any{micros(all.Now().Add(-ReleaseKept))}
@@ -146,6 +146,7 @@ func (all *All) NotReleased(
 		where, args = where+` AND p.org_id = $2`, append(args, org.Bytes())
 	}
 
+	var total int
 	if err := all.row(
 		ctx,
 		`SELECT count(DISTINCT p.asset_id) `+where,
@@ -161,7 +162,7 @@ func (all *All) NotReleased(
 		return id, err
 	}
 
-	found, err = rows(
+	found, err := rows(
 		ctx,
 		all.conn,
 		id,

@@ -22,9 +22,10 @@ type SavedView struct {
 const savedViews = `SELECT v.id, v.operator_id, o.name, v.name, v.path, v.org_id, COALESCE(g.name, ''), v.created_at
 	FROM saved_view v JOIN operator o ON o.id = v.operator_id LEFT JOIN org g ON g.id = v.org_id`
 
-func scanSavedView(s scanner) (v SavedView, err error) {
+func scanSavedView(s scanner) (SavedView, error) {
 	var org *flex.OrgID
-	err = s.Scan(
+	var v SavedView
+	err := s.Scan(
 		&v.ID,
 		&v.Operator,
 		&v.Owner,
@@ -89,8 +90,9 @@ func (all *All) SavedViews(
 func (all *All) CountSavedViews(
 	ctx context.Context,
 	operator flex.OperatorID,
-) (n int, err error) {
-	err = all.row(
+) (int, error) {
+	var n int
+	err := all.row(
 		ctx,
 		`SELECT count(*) FROM saved_view WHERE operator_id = $1`,
 		operator.Bytes(),

@@ -109,10 +109,11 @@ const (
 const scheduleColumns = `event_id, asset_id, session_id, generation, cause, made_at, from_at, steps, curve_id,
 	ready_by, need_wh, delivered_wh, count_from, power_w, running, may_charge_peak, mode, charge_now_from, charge_now_to, off_peak, zone, tariff_type, origins, before_id, value, learned, closed, ramp, discharge`
 
-func scanSchedule(s scanner) (v Schedule, err error) {
+func scanSchedule(s scanner) (Schedule, error) {
 	var from time.Time
 	var steps string
-	err = s.Scan(
+	var v Schedule
+	err := s.Scan(
 		&v.EventID,
 		&v.AssetID,
 		&v.SessionID,
@@ -154,10 +155,12 @@ func scanSchedule(s scanner) (v Schedule, err error) {
 }
 
 // setSteps reads the steps, and sets what the car gives beside them.
-func (s *Schedule) setSteps(from time.Time, steps string) (err error) {
+func (s *Schedule) setSteps(from time.Time, steps string) error {
 	if d := s.From.Discharge; d != nil {
 		s.MayGive, s.Gives = true, d.Gives
 	}
+
+	var err error
 	s.Steps, err = readSteps(from, steps)
 
 	return err
@@ -181,8 +184,8 @@ func writeSteps(steps []flex.Step) string {
 }
 
 // readSteps reads what writeSteps wrote.
-func readSteps(from time.Time, text string) (steps []flex.Step, err error) {
-	steps = make([]flex.Step, 0, strings.Count(text, " ")+1)
+func readSteps(from time.Time, text string) ([]flex.Step, error) {
+	steps := make([]flex.Step, 0, strings.Count(text, " ")+1)
 	for part := range strings.SplitSeq(text, " ") {
 		a, b, _ := strings.Cut(part, "x")
 		seconds, err1 := strconv.ParseInt(a, 10, 64)

@@ -290,11 +290,13 @@ func (db *DB) haveKeys(ctx context.Context) error {
 	})
 }
 
-func scanKey(s scanner) (id keyring.ID, err error) {
+func scanKey(s scanner) (keyring.ID, error) {
 	var b []byte
 	if err := s.Scan(&b); err != nil {
-		return id, err
+		return keyring.ID{}, err
 	}
+
+	var id keyring.ID
 	if copy(id[:], b) != len(id) {
 		return id, fmt.Errorf("a key's id of %d bytes", len(b))
 	}
@@ -310,7 +312,8 @@ type Sealing struct {
 }
 
 // Old returns how many secrets are under other keys than the newest.
-func (s Sealing) Old() (n int) {
+func (s Sealing) Old() int {
+	var n int
 	for id, count := range s.Under {
 		if id != s.Newest {
 			n += count
@@ -351,12 +354,14 @@ const resealBatch = 500
 // Reseal seals what is under older keys under the newest, and returns how much that was.
 // Afterwards the older keys are of no use, if no process seals with them any more. What
 // changes meanwhile is left as it is changed to.
-func (db *DB) Reseal(ctx context.Context) (done int, err error) {
+func (db *DB) Reseal(ctx context.Context) (int, error) {
 	if db.keys == nil {
 		return 0, errNoKey
 	}
 
 	newest := db.keys.IDs()[0]
+
+	var done int
 	for _, t := range sealedTables {
 		for {
 			n := 0

@@ -45,9 +45,10 @@ type Session struct {
 const sessionColumns = `s.id, s.asset_id, s.site_id, s.number, s.vehicle_w, s.plugged_in_at, s.plugged_out_at, s.ready_by,
 	s.generation, s.event_id, s.market_at`
 
-func scanSession(s scanner) (v Session, err error) {
+func scanSession(s scanner) (Session, error) {
 	var rate sql.NullInt64
-	err = s.Scan(
+	var v Session
+	err := s.Scan(
 		&v.ID,
 		&v.AssetID,
 		&v.SiteID,
@@ -232,10 +233,11 @@ func (r *chargingRow) dest(c *Charging) []any {
 func (tx *Tx) Charging(
 	ctx context.Context,
 	id flex.AssetID,
-) (c Charging, err error) {
+) (Charging, error) {
 	var r chargingRow
+	var c Charging
 	c.Asset.ID = id
-	err = tx.row(ctx, chargingQuery, tx.org.Bytes(), id.Bytes()).
+	err := tx.row(ctx, chargingQuery, tx.org.Bytes(), id.Bytes()).
 		Scan(r.dest(&c)...)
 
 	if errors.Is(err, sql.ErrNoRows) {
@@ -259,7 +261,8 @@ func (tx *Tx) Charging(
 }
 
 // lastSession reads the asset's newest session and its schedule, if it ever had one.
-func (tx *Tx) lastSession(ctx context.Context, c *Charging) (err error) {
+func (tx *Tx) lastSession(ctx context.Context, c *Charging) error {
+	var err error
 	c.Session, err = scanSession(tx.row(
 		ctx,
 		`SELECT `+sessionColumns+` FROM session s
@@ -415,8 +418,9 @@ func (tx *Tx) Sessions(
 	ctx context.Context,
 	asset flex.AssetID,
 	limit, offset int,
-) (page []Session, total int, err error) {
-	err = tx.row(
+) ([]Session, int, error) {
+	var total int
+	err := tx.row(
 		ctx,
 		`SELECT count(*) FROM session WHERE org_id = $1 AND asset_id = $2`,
 		tx.org.Bytes(),
@@ -427,7 +431,7 @@ func (tx *Tx) Sessions(
 		return nil, 0, err
 	}
 
-	page, err = rows(
+	page, err := rows(
 		ctx,
 		tx.conn,
 		scanSession,
@@ -449,11 +453,12 @@ func (tx *Tx) SiteSessions(
 	ctx context.Context,
 	site flex.SiteID,
 	limit, offset int,
-) (page []Session, total int, err error) {
+) ([]Session, int, error) {
 	const ended = ` FROM session s JOIN asset a ON a.id = s.asset_id AND a.org_id = s.org_id
 		WHERE a.org_id = $1 AND a.site_id = $2 AND s.site_id = a.site_id AND s.plugged_out_at IS NOT NULL`
 
-	err = tx.row(
+	var total int
+	err := tx.row(
 		ctx,
 		`SELECT count(*)`+ended,
 		tx.org.Bytes(),
@@ -463,7 +468,7 @@ func (tx *Tx) SiteSessions(
 		return nil, 0, err
 	}
 
-	page, err = rows(
+	page, err := rows(
 		ctx,
 		tx.conn,
 		scanSession,

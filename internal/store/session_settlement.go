@@ -45,10 +45,11 @@ type SessionSettlement struct {
 	version int64
 }
 
-func scanSessionSettlement(s scanner) (r SessionSettlement, err error) {
+func scanSessionSettlement(s scanner) (SessionSettlement, error) {
 	var typ, model sql.NullString
 	var rate sql.NullInt64
-	err = s.Scan(
+	var r SessionSettlement
+	err := s.Scan(
 		&r.SessionID,
 		&r.AssetID,
 		&r.SiteID,

@@ -111,9 +111,10 @@ func (tx *Tx) AddSettlements(
 
 const runColumns = `id, kind, known_at, started_at, events, hash`
 
-func scanRun(s scanner) (r Run, err error) {
+func scanRun(s scanner) (Run, error) {
 	var hash []byte
-	err = s.Scan(
+	var r Run
+	err := s.Scan(
 		&r.ID,
 		&r.Kind,
 		instant{&r.KnownAt},
@@ -154,10 +155,11 @@ func (tx *Tx) Runs(ctx context.Context, limit int) ([]Run, error) {
 	)
 }
 
-func scanSettlement(s scanner) (v Settlement, err error) {
+func scanSettlement(s scanner) (Settlement, error) {
 	var hash []byte
 
 	var result string
+	var v Settlement
 	if err := s.Scan(&v.Event, &v.Version, &hash, &result); err != nil {
 		return v, err
 	}
@@ -169,6 +171,7 @@ func scanSettlement(s scanner) (v Settlement, err error) {
 		return v, err
 	}
 
+	var err error
 	v.Result, err = r.result()
 
 	return v, err
@@ -269,7 +272,12 @@ func (tx *Tx) PostedSettlementsBy(
 const postedSelect = `SELECT s.run_id, ` + settlementColumns +
 	` FROM settlement s WHERE s.org_id = $1 AND s.version > 0 AND s.flex_event_id IN `
 
-func scanPosted(s scanner) (p PostedSettlement, err error) {
+func scanPosted(s scanner) (PostedSettlement, error) {
+	var (
+		p   PostedSettlement
+		err error
+	)
+
 	p.Settlement, err = scanSettlement(scannerAfter{s, &p.Run})
 	return p, err
 }

@@ -16,11 +16,12 @@ import (
 
 const siteColumns = `s.id, s.mpan, s.postcode, s.address, s.email, s.consent_at, s.tariff_type, s.cheap_start, s.cheap_end, s.external_user_id, s.created_at, s.rates, s.import_w, s.export_w, s.supply_set, s.fuse_ma, s.fuse_phases, s.discharge_consent_at`
 
-func (c conn) scanSite(s scanner) (v flex.Site, err error) {
+func (c conn) scanSite(s scanner) (flex.Site, error) {
 	var tariff, start, end string
 	var rates flex.TariffRates
 	var fuse int64
-	err = s.Scan(
+	var v flex.Site
+	err := s.Scan(
 		&v.ID,
 		opened(c, personMPAN, &v.MPAN),
 		opened(c, personPostcode, &v.Postcode),
@@ -391,7 +392,8 @@ func (c conn) readRecordMeter(mpan, text string) (*flex.Meter, error) {
 }
 
 // readMethods reads methods that are joined by commas, in no order.
-func readMethods(text string) (methods []flex.DispatchMethod) {
+func readMethods(text string) []flex.DispatchMethod {
+	var methods []flex.DispatchMethod
 	for method := range strings.SplitSeq(text, ",") {
 		methods = append(methods, flex.DispatchMethod(method))
 	}
@@ -401,23 +403,24 @@ func readMethods(text string) (methods []flex.DispatchMethod) {
 }
 
 // readTariff reads a site's tariff, whose parts are joined by commas.
-func readTariff(text string) (t flex.SiteTariff, err error) {
+func readTariff(text string) (flex.SiteTariff, error) {
 	parts := strings.SplitN(text, ",", 4)
-	t = flex.SiteTariff{
+	t := flex.SiteTariff{
 		Type:       flex.TariffType(parts[0]),
 		CheapStart: wallTime(parts[1]),
 		CheapEnd:   wallTime(parts[2]),
 	}
 
-	err = ratesText{&t.Rates}.Scan(parts[3])
+	err := ratesText{&t.Rates}.Scan(parts[3])
 
 	return t, err
 }
 
 // scanRecord reads a row of recordQuery.
-func (c conn) scanRecord(s scanner) (r flex.SiteRecord, err error) {
+func (c conn) scanRecord(s scanner) (flex.SiteRecord, error) {
 	var supply, tariff, meter, assets, methods sql.NullString
-	err = s.Scan(
+	var r flex.SiteRecord
+	err := s.Scan(
 		&r.ID,
 		opened(c, personMPAN, &r.MPAN),
 		opened(c, personPostcode, &r.Postcode),
@@ -466,7 +469,8 @@ func (c conn) scanRecord(s scanner) (r flex.SiteRecord, err error) {
 }
 
 // readIDs reads ids that idHex wrote, joined by commas, and sorts them.
-func readIDs(text string) (ids []flex.AssetID, err error) {
+func readIDs(text string) ([]flex.AssetID, error) {
+	var ids []flex.AssetID
 	for word := range strings.SplitSeq(text, ",") {
 		var id flex.AssetID
 		if _, err := hex.Decode(id[:], []byte(word)); err != nil {
@@ -513,7 +517,7 @@ func (tx *Tx) SiteRecords(ctx context.Context, f SiteFilter) (SitePage, error) {
 func (tx *Tx) readSites(
 	ctx context.Context,
 	f SiteFilter,
-) (p SitePage, err error) {
+) (SitePage, error) {
 	const all = `WHERE s.org_id = $1`
 	chosen, args := all, []any{tx.org.Bytes()}
 
@@ -526,6 +530,11 @@ func (tx *Tx) readSites(
 		args = append(args, tx.hide(personPostcode, f.Postcode))
 		chosen += fmt.Sprintf(` AND s.postcode = $%d`, len(args))
 	}
+
+	var (
+		p   SitePage
+		err error
+	)
 
 	if chosen == all {
 		p.Total, err = tx.count(ctx, `SELECT count(*) FROM site s `+all)

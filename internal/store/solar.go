@@ -31,10 +31,11 @@ type Solar struct {
 func (tx *Tx) Solar(
 	ctx context.Context,
 	site flex.SiteID,
-) (s Solar, err error) {
+) (Solar, error) {
 	var from time.Time
 	var energies string
-	err = tx.row(
+	var s Solar
+	err := tx.row(
 		ctx,
 		`SELECT source, given_at, from_at, energies FROM solar WHERE org_id = $1 AND site_id = $2`,
 		tx.org.Bytes(),

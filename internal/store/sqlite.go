@@ -135,7 +135,7 @@ var SQLitePragmas = []string{
 	"cache_size(-65536)", "temp_store(MEMORY)", "wal_autocheckpoint(8000)",
 }
 
-func (db *DB) openSQLite(path string) (err error) {
+func (db *DB) openSQLite(path string) error {
 	db.d = sqliteDialect
 	q := url.Values{"_pragma": SQLitePragmas}
 
@@ -145,7 +145,7 @@ func (db *DB) openSQLite(path string) (err error) {
 	}
 
 	// SQLite keeps its log beside the file that a link leads to.
-	path, err = filepath.EvalSymlinks(path)
+	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return fmt.Errorf("find the database's file: %w", err)
 	}
@@ -322,10 +322,11 @@ func (l *link) stmt(query string) (*statement, error) {
 // arguments then come, or nil if they come as they are. A limit that is a bare parameter
 // would have SQLite plan the statement anew at every use, for the number might change the
 // plan; one that is a sum would not.
-func nameless(query string) (text string, order []int) {
+func nameless(query string) (string, []int) {
 	var b strings.Builder
 	plain := true
 
+	var order []int
 	for i := 0; i < len(query); i++ {
 		n := 0
 

@@ -62,12 +62,13 @@ func (p *TankPlan) End() time.Time { return p.Steps[len(p.Steps)-1].To }
 const tankColumns = `asset_id, site_id, event_id, generation, made_at, power_w, from_at, steps, may_from_at, may, freed, planned_at, stored_at,
 	stored_wh, basis, lack_wh, lack_at, heat, lack_mk`
 
-func scanTank(s scanner) (p TankPlan, err error) {
+func scanTank(s scanner) (TankPlan, error) {
 	var from, mayFrom time.Time
 	var steps, may string
 	var room sql.Null[string]
 	var lack int64
-	err = s.Scan(
+	var p TankPlan
+	err := s.Scan(
 		&p.AssetID,
 		&p.SiteID,
 		&p.EventID,
@@ -112,8 +113,8 @@ func scanTank(s scanner) (p TankPlan, err error) {
 func (tx *Tx) TankPlan(
 	ctx context.Context,
 	id flex.AssetID,
-) (p TankPlan, err error) {
-	p, err = scanTank(tx.row(
+) (TankPlan, error) {
+	p, err := scanTank(tx.row(
 		ctx,
 		`SELECT `+tankColumns+` FROM tank_plan WHERE org_id = $1 AND asset_id = $2`,
 		tx.org.Bytes(),

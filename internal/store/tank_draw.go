@@ -17,7 +17,7 @@ type HeatDraw struct {
 
 // Draws returns what the plan is expected to draw. A tank draws its element's power in its windows. A heat pump
 // draws what its rooms take, from when that was last worked out.
-func (p *TankPlan) Draws() (draws []HeatDraw) {
+func (p *TankPlan) Draws() []HeatDraw {
 	if p.Freed {
 		return nil
 	}
@@ -26,6 +26,7 @@ func (p *TankPlan) Draws() (draws []HeatDraw) {
 		return p.Room.draws(p.StoredAt)
 	}
 
+	var draws []HeatDraw
 	for _, s := range p.Steps {
 		draws = append(draws, HeatDraw{s.Span, min(s.Limit, p.Power)})
 	}
@@ -34,7 +35,8 @@ func (p *TankPlan) Draws() (draws []HeatDraw) {
 }
 
 // draws are what the half-hours of a heat pump's plan take, the first from an instant on.
-func (p *RoomPlan) draws(from time.Time) (draws []HeatDraw) {
+func (p *RoomPlan) draws(from time.Time) []HeatDraw {
+	var draws []HeatDraw
 	for i := range p.Course {
 		c := &p.Course[i]
 		span := flex.Span{From: from, To: c.End()}
@@ -57,7 +59,7 @@ func (p *RoomPlan) draws(from time.Time) (draws []HeatDraw) {
 func (tx *Tx) HeatDraws(
 	ctx context.Context,
 	span flex.Span,
-) (draws []HeatDraw, err error) {
+) ([]HeatDraw, error) {
 	var left leftOut
 	plans, err := rows(
 		ctx,
@@ -80,6 +82,7 @@ func (tx *Tx) HeatDraws(
 
 	left.log(ctx, tx.conn)
 
+	var draws []HeatDraw
 	for i := range plans {
 		for _, d := range plans[i].Draws() {
 			d.Span = d.Meet(span)
@@ -93,12 +96,13 @@ func (tx *Tx) HeatDraws(
 }
 
 // scanHeatDraws reads of a plan what says what it draws.
-func scanHeatDraws(s scanner) (p TankPlan, err error) {
+func scanHeatDraws(s scanner) (TankPlan, error) {
 	var from time.Time
 	var steps string
 	var room sql.Null[string]
 
-	err = s.Scan(
+	var p TankPlan
+	err := s.Scan(
 		&p.AssetID,
 		&p.Power,
 		instant{&from},

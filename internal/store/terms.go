@@ -71,7 +71,7 @@ func (tx *Tx) DropTerm(ctx context.Context, name string) error {
 
 // LastSettled returns the last London day of which a flex event was settled, by a run of
 // whatever kind, or a plug session that began on it was credited; zero if there is none.
-func (tx *Tx) LastSettled(ctx context.Context) (last flex.Day, err error) {
+func (tx *Tx) LastSettled(ctx context.Context) (flex.Day, error) {
 	return tx.lastSettled(ctx, "")
 }
 
@@ -79,7 +79,7 @@ func (tx *Tx) LastSettled(ctx context.Context) (last flex.Day, err error) {
 func (tx *Tx) LastSettledAt(
 	ctx context.Context,
 	site flex.SiteID,
-) (last flex.Day, err error) {
+) (flex.Day, error) {
 	return tx.lastSettled(ctx, ` AND site_id = $2`, site.Bytes())
 }
 
@@ -87,11 +87,11 @@ func (tx *Tx) lastSettled(
 	ctx context.Context,
 	where string,
 	args ...any,
-) (last flex.Day, err error) {
+) (flex.Day, error) {
 	args = append([]any{tx.org.Bytes()}, args...)
 	var event, session time.Time
 
-	err = tx.row(
+	err := tx.row(
 		ctx,
 		`SELECT MAX(e.from_at) FROM flex_event e WHERE e.org_id = $1`+where+`
 		AND (e.version > 0 OR EXISTS (SELECT 1 FROM settlement s WHERE s.flex_event_id = e.id))`,
@@ -100,7 +100,7 @@ func (tx *Tx) lastSettled(
 		instant{&event},
 	)
 	if err != nil {
-		return last, err
+		return flex.Day{}, err
 	}
 
 	err = tx.row(
@@ -110,7 +110,7 @@ func (tx *Tx) lastSettled(
 		args...,
 	).Scan(instant{&session})
 	if err != nil {
-		return last, err
+		return flex.Day{}, err
 	}
 
 	if session.After(event) {
@@ -118,7 +118,7 @@ func (tx *Tx) lastSettled(
 	}
 
 	if event.IsZero() {
-		return last, nil
+		return flex.Day{}, nil
 	}
 
 	return flex.DayAt(event), nil

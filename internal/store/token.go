@@ -27,10 +27,11 @@ type Token struct {
 
 const tokenColumns = `hash, org_id, username, roles, site_id, origin, expires_at`
 
-func scanToken(s scanner) (t Token, err error) {
+func scanToken(s scanner) (Token, error) {
 	var hash []byte
 	var roles, networks, orgs, certificates string
-	err = s.Scan(
+	var t Token
+	err := s.Scan(
 		&hash,
 		&t.Org,
 		&t.Username,
@@ -130,8 +131,9 @@ func (all *All) DropTokens(
 func (all *All) KnownOrigin(
 	ctx context.Context,
 	origin string,
-) (known bool, err error) {
-	err = all.row(
+) (bool, error) {
+	var known bool
+	err := all.row(
 		ctx,
 		`SELECT EXISTS (SELECT 1 FROM token WHERE origin = $1 AND origin <> '' AND expires_at > $2)`,
 		origin,
@@ -143,7 +145,8 @@ func (all *All) KnownOrigin(
 
 // DropExpired deletes the tokens, operators' sessions and sign-ins, idempotency keys and cloud
 // links whose time is over, and returns how many there were.
-func (all *All) DropExpired(ctx context.Context) (n int64, err error) {
+func (all *All) DropExpired(ctx context.Context) (int64, error) {
+	var n int64
 	for _, table := range []string{
 		"token",
 		"operator_session",

@@ -255,12 +255,13 @@ func (all *All) unheard(
 	limit int,
 	since, where string,
 	at time.Time,
-) (found []Unheard, total int, err error) {
+) ([]Unheard, int, error) {
 	args := []any{micros(at)}
 	if !org.IsZero() {
 		where, args = where+` AND u.org_id = $2`, append(args, org.Bytes())
 	}
 
+	var total int
 	if err := all.row(
 		ctx,
 		`SELECT count(DISTINCT u.asset_id) `+where,
@@ -270,7 +271,7 @@ func (all *All) unheard(
 		return nil, 0, err
 	}
 
-	found, err = rows(
+	found, err := rows(
 		ctx,
 		all.conn,
 		func(s scanner) (u Unheard, err error) {

@@ -35,8 +35,9 @@ func lawInGo(
 const findingsMax = 20
 
 // Verify lists every broken invariant, as "law: what breaks it". None is the right answer.
-func (db *DB) Verify(ctx context.Context) (findings []string, err error) {
-	err = db.ReadAll(ctx, func(all *All) (err error) {
+func (db *DB) Verify(ctx context.Context) ([]string, error) {
+	var findings []string
+	err := db.ReadAll(ctx, func(all *All) (err error) {
 		findings, err = all.findings(ctx)
 		return err
 	})
@@ -45,7 +46,8 @@ func (db *DB) Verify(ctx context.Context) (findings []string, err error) {
 }
 
 // findings are what breaks the laws, as Verify lists it.
-func (all *All) findings(ctx context.Context) (findings []string, err error) {
+func (all *All) findings(ctx context.Context) ([]string, error) {
+	var findings []string
 	for _, i := range invariants {
 		found, err := i.broken(ctx, all)
 		if err != nil {

@@ -27,12 +27,13 @@ type boundaryResult struct {
 func inputsOutsideConsent(
 	ctx context.Context,
 	all *All,
-) (broken []string, err error) {
+) ([]string, error) {
 	spans, err := all.everyConsent(ctx)
 	if err != nil {
 		return nil, err
 	}
 
+	var broken []string
 	scan := func(s scanner) (none struct{}, err error) {
 		var b boundaryResult
 
@@ -87,10 +88,11 @@ func (all *All) everyConsent(ctx context.Context) (map[flex.SiteID][]flex.Span, 
 
 // outside lists the half-hours behind a result that lie outside the spans: those that were
 // read, and on the days of comparison those at the same time by the clock.
-func (b *boundaryResult) outside(spans []flex.Span) (broken []string) {
+func (b *boundaryResult) outside(spans []flex.Span) []string {
 	r := &b.result
 	day := r.Day.day()
 
+	var broken []string
 	for _, p := range r.Periods {
 		own := day.Period(p.Period)
 		if p.Read && !settle.Within(spans, own.Span()) {

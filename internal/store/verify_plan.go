@@ -34,14 +34,14 @@ func encodePlanRead(r PlanRead) (string, error) {
 	return encode(planReadRecord{r.Device, r.Labels, spans})
 }
 
-func decodePlanRead(text string) (r PlanRead, err error) {
+func decodePlanRead(text string) (PlanRead, error) {
 	if text == "" {
-		return r, nil
+		return PlanRead{}, nil
 	}
 
 	var record planReadRecord
 	if err := decode("readings of a battery plan", text, &record); err != nil {
-		return r, err
+		return PlanRead{}, err
 	}
 
 	spans := each(record.Spans, func(s [2]int64) flex.Span {
@@ -66,7 +66,7 @@ type batteryRead struct {
 func plansReadOtherwise(
 	ctx context.Context,
 	all *All,
-) (broken []string, err error) {
+) ([]string, error) {
 	spans, err := all.everyConsent(ctx)
 	if err != nil {
 		return nil, err
@@ -98,6 +98,7 @@ func plansReadOtherwise(
 		return nil, err
 	}
 
+	var broken []string
 	for _, b := range plans {
 		if len(broken) <= findingsMax {
 			broken = append(
@@ -131,7 +132,8 @@ func (all *All) boundaryDevices(ctx context.Context) (map[flex.AssetID]flex.Site
 func (b batteryRead) otherwise(
 	spans []flex.Span,
 	ofSite bool,
-) (broken []string) {
+) []string {
+	var broken []string
 	if !ofSite {
 		broken = append(
 			broken,

@@ -36,12 +36,13 @@ func (tx *Tx) Points(ctx context.Context, span flex.Span) ([]flex.MeteringPoint,
 	return points, err
 }
 
-func (c conn) scanPoint(s scanner) (p flex.MeteringPoint, err error) {
+func (c conn) scanPoint(s scanner) (flex.MeteringPoint, error) {
 	var listed string
 	var mpid, name, gsp sql.NullString
 	var imports, energised, halfHourly, domestic sql.NullBool
 
-	err = s.Scan(
+	var p flex.MeteringPoint
+	err := s.Scan(
 		opened(c, personMPAN, &p.MPAN),
 		&p.Site,
 		instant{&p.From},
@@ -230,11 +231,12 @@ func (tx *Tx) SettledVolumes(
 
 // latestRuns returns the volumes by point and then by time, of each half-hour the latest run's. They
 // are given by time and then by run.
-func latestRuns(all []SettledVolume) (latest []SettledVolume) {
+func latestRuns(all []SettledVolume) []SettledVolume {
 	slices.SortStableFunc(all, func(a, b SettledVolume) int {
 		return cmp.Compare(a.MPAN, b.MPAN)
 	})
 
+	var latest []SettledVolume
 	for _, v := range all {
 		n := len(latest)
 		if n > 0 && latest[n-1].MPAN == v.MPAN && latest[n-1].At.Equal(v.At) {

@@ -248,7 +248,7 @@ func discard(c *pgx.Conn) {
 
 // note keeps what came of asking and reports whether that is news. A database that refuses to
 // answer answers.
-func (w *watch) note(err error) (news bool) {
+func (w *watch) note(err error) bool {
 	var refused *pgconn.PgError
 	answers := err == nil || errors.As(err, &refused)
 	hangs := !answers &&
@@ -256,7 +256,7 @@ func (w *watch) note(err error) (news bool) {
 
 	w.mu.Lock()
 	w.locked = err == nil
-	news = answers && w.hangs || hangs && !w.hangs
+	news := answers && w.hangs || hangs && !w.hangs
 	if news {
 		w.hangs = hangs
 	}
@@ -293,13 +293,15 @@ func (w *watch) remember(k *KeyClaim) {
 
 // takeUnfreed returns the keys that could not be given up, once the database answers without an
 // error.
-func (w *watch) takeUnfreed(err error) (keys []*KeyClaim) {
+func (w *watch) takeUnfreed(err error) []*KeyClaim {
 	if err != nil {
 		return nil
 	}
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
+	var keys []*KeyClaim
 	keys, w.unfreed = w.unfreed, nil
 
 	return keys

@@ -44,12 +44,12 @@ const plannedTables = `session s JOIN schedule c ON c.event_id = s.event_id JOIN
 
 // scan reads plannedColumns. A pointer to a named type costs database/sql a detour, and
 // thousands of rows are read.
-func (v *Planned) scan(s scanner) (err error) {
+func (v *Planned) scan(s scanner) error {
 	var from time.Time
 	var steps string
 	var power sql.Null[int64]
 	c, e := &v.Current, &v.Current.From
-	err = s.Scan(
+	err := s.Scan(
 		&v.Session,
 		&c.AssetID,
 		instant{&v.MarketAt},
@@ -88,8 +88,10 @@ func (v *Planned) scan(s scanner) (err error) {
 }
 
 // setSteps reads the steps of the schedule, which is of the session.
-func (v *Planned) setSteps(from time.Time, steps string) (err error) {
+func (v *Planned) setSteps(from time.Time, steps string) error {
 	v.Current.SessionID = v.Session
+
+	var err error
 	v.Current.Steps, err = readSteps(from, steps)
 
 	return err
@@ -119,13 +121,14 @@ func (tx *Tx) plannedRead(
 	n int,
 	which string,
 	args ...any,
-) (out []Planned, unread []flex.AssetID, err error) {
-	out, err = tx.plannedEach(ctx, n, which, args...)
+) ([]Planned, []flex.AssetID, error) {
+	out, err := tx.plannedEach(ctx, n, which, args...)
 	if err != nil {
 		return nil, nil, err
 	}
 
 	var left leftOut
+	var unread []flex.AssetID
 	out = slices.DeleteFunc(out, func(p Planned) bool {
 		if p.Unread != nil {
 			unread = append(unread, p.Current.AssetID)

@@ -26,8 +26,9 @@ type Withdrawal struct {
 
 const withdrawalColumns = `id, org_id, site_id, amount, status, moves, attempt, asked_at, changed_at`
 
-func scanWithdrawal(s scanner) (w Withdrawal, err error) {
-	err = s.Scan(
+func scanWithdrawal(s scanner) (Withdrawal, error) {
+	var w Withdrawal
+	err := s.Scan(
 		&w.ID,
 		&w.OrgID,
 		&w.SiteID,

@@ -174,7 +174,7 @@ func (s *Seed) insertRows(
 }
 
 // Strings returns the one column of text that a query finds.
-func (s *Seed) Strings(query string, args ...any) (found []string) {
+func (s *Seed) Strings(query string, args ...any) []string {
 	s.t.Helper()
 
 	rs, err := s.sql.Query(query, args...)
@@ -184,6 +184,7 @@ func (s *Seed) Strings(query string, args ...any) (found []string) {
 
 	defer rs.Close()
 
+	var found []string
 	for rs.Next() {
 		var v string
 		if err := rs.Scan(&v); err != nil {
@@ -200,8 +201,10 @@ func (s *Seed) Strings(query string, args ...any) (found []string) {
 }
 
 // Count reads one number.
-func (s *Seed) Count(query string, args ...any) (n int) {
+func (s *Seed) Count(query string, args ...any) int {
 	s.t.Helper()
+
+	var n int
 	if err := s.sql.QueryRow(query, args...).Scan(&n); err != nil {
 		s.t.Fatalf("%s: %v", query, err)
 	}
@@ -326,7 +329,7 @@ func (s *Seed) Readings(from flex.Period, periods int) {
 }
 
 // assets are the organisation's assets, and the site of each.
-func (s *Seed) assets() (assets []flex.AssetID, sites []flex.SiteID) {
+func (s *Seed) assets() ([]flex.AssetID, []flex.SiteID) {
 	s.t.Helper()
 	rs, err := s.sql.Query(
 		`SELECT id, site_id FROM asset WHERE org_id = $1 ORDER BY id`,
@@ -335,6 +338,11 @@ func (s *Seed) assets() (assets []flex.AssetID, sites []flex.SiteID) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
+	var (
+		assets []flex.AssetID
+		sites  []flex.SiteID
+	)
 
 	for rs.Next() {
 		var asset flex.AssetID
