@@ -189,8 +189,10 @@ func (d *Service) Issue(
 	ctx context.Context,
 	p Principal,
 	life time.Duration,
-) (t Issued, err error) {
-	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+) (Issued, error) {
+	var t Issued
+	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+		var err error
 		t, err = issue(ctx, all, p, life)
 		return err
 	})
@@ -202,8 +204,10 @@ func (d *Service) Issue(
 func (d *Service) KnownOrigin(
 	ctx context.Context,
 	origin string,
-) (known bool, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+) (bool, error) {
+	var known bool
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		known, err = all.KnownOrigin(ctx, origin)
 		return err
 	})
@@ -212,8 +216,9 @@ func (d *Service) KnownOrigin(
 }
 
 // PurgeExpired deletes what has expired: tokens and idempotency keys.
-func (d *Service) PurgeExpired(ctx context.Context) (r worker.Report, err error) {
-	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+func (d *Service) PurgeExpired(ctx context.Context) (worker.Report, error) {
+	var r worker.Report
+	err := d.DB.WriteAll(ctx, func(all *store.All) error {
 		n, err := all.DropExpired(ctx)
 		r.Did = int(n)
 		return err

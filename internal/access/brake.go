@@ -48,7 +48,7 @@ func brakeKeyOf(kind byte, from, name string) brakeKey {
 }
 
 // take counts an attempt, or returns how long to wait before the next.
-func (b *brake) take(key brakeKey, p pace, now time.Time) (wait time.Duration) {
+func (b *brake) take(key brakeKey, p pace, now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 

@@ -37,8 +37,9 @@ func (c Checkpoint) Message() []byte {
 }
 
 // Checkpoint signs the newest link. Without a key file it is Unavailable.
-func (d *Service) Checkpoint(ctx context.Context) (c Checkpoint, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+func (d *Service) Checkpoint(ctx context.Context) (Checkpoint, error) {
+	var c Checkpoint
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		head, err := all.AuditHead(ctx)
 		c = Checkpoint{
 			Sequence: head.Sequence,

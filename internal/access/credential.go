@@ -137,8 +137,10 @@ func (d *Service) SetOrgNetworks(
 func (d *Service) OrgNetworks(
 	ctx context.Context,
 	org flex.OrgID,
-) (networks []netip.Prefix, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]netip.Prefix, error) {
+	var networks []netip.Prefix
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		networks, err = tx.OrgNetworks(ctx)
 		return err
 	})
@@ -217,8 +219,10 @@ func foundCredential(username string) func(bool, error) error {
 func (d *Service) Credentials(
 	ctx context.Context,
 	org flex.OrgID,
-) (found []store.Credential, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+) ([]store.Credential, error) {
+	var found []store.Credential
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		found, err = all.Credentials(ctx, org)
 		return err
 	})

@@ -18,7 +18,7 @@ func (d *Service) IssueHousehold(
 	ctx context.Context,
 	who Principal,
 	site flex.SiteID,
-) (t Issued, err error) {
+) (Issued, error) {
 	p := Principal{
 		Org:      who.Org,
 		Username: who.Username,
@@ -26,11 +26,13 @@ func (d *Service) IssueHousehold(
 		Site:     site,
 	}
 
-	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+	var t Issued
+	err := d.DB.WriteAll(ctx, func(all *store.All) error {
 		if err := all.DropTokens(ctx, p.Org, site, p.Roles); err != nil {
 			return err
 		}
 
+		var err error
 		t, err = issue(ctx, all, p, HouseholdTokenLife)
 		return err
 	})

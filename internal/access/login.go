@@ -168,19 +168,21 @@ func (d *Service) issueTo(
 	c store.Credential,
 	p Principal,
 	now time.Time,
-) (t Issued, err error) {
+) (Issued, error) {
 	life := TokenLife
 	if !c.ExpiresAt.IsZero() {
 		life = min(life, c.ExpiresAt.Sub(now))
 	}
 
-	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+	var t Issued
+	err := d.DB.WriteAll(ctx, func(all *store.All) error {
 		if now.Sub(c.UsedAt) >= useNoted {
 			if err := all.UseCredential(ctx, c.Username); err != nil {
 				return err
 			}
 		}
 
+		var err error
 		t, err = issue(ctx, all, p, life)
 		return err
 	})
@@ -227,9 +229,9 @@ func (d *Service) AddOrg(
 	ctx context.Context,
 	name, username string,
 	password flex.Secret,
-) (o flex.Org, _ flex.Secret, err error) {
+) (flex.Org, flex.Secret, error) {
 	if name == "" || len(name) > MaxUsername {
-		return o, "", flex.Fail(
+		return flex.Org{}, "", flex.Fail(
 			flex.Malformed,
 			"an organisation's name has 1 to %d bytes",
 			MaxUsername,
@@ -238,10 +240,12 @@ func (d *Service) AddOrg(
 
 	kept, password, err := keep(username, password)
 	if err != nil {
-		return o, "", err
+		return flex.Org{}, "", err
 	}
 
+	var o flex.Org
 	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+		var err error
 		o, err = all.AddOrg(ctx, name)
 		if err != nil {
 			return err

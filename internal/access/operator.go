@@ -253,8 +253,9 @@ func (d *Service) checkOperator(
 func (d *Service) operatorNamed(
 	ctx context.Context,
 	name string,
-) (o store.Operator, known bool, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+) (store.Operator, bool, error) {
+	var o store.Operator
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		o, err = all.OperatorNamed(ctx, name)
 		return err
 	})
@@ -262,7 +263,7 @@ func (d *Service) operatorNamed(
 		return store.Operator{}, false, err
 	}
 
-	known = err == nil && o.RemovedAt.IsZero()
+	known := err == nil && o.RemovedAt.IsZero()
 	if !known {
 		o.SecretHash = nil
 	}

@@ -61,7 +61,8 @@ func orgsNamed(
 	ctx context.Context,
 	all *store.All,
 	names []string,
-) (orgs []flex.OrgID, err error) {
+) ([]flex.OrgID, error) {
+	var orgs []flex.OrgID
 	for _, name := range names {
 		o, err := all.OrgNamed(ctx, name)
 		if err != nil {

@@ -146,8 +146,10 @@ func (d *Service) ConfirmOperator(
 }
 
 // OperatorSessions returns where operators are logged in, the newest session first.
-func (d *Service) OperatorSessions(ctx context.Context) (sessions []store.OperatorSession, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+func (d *Service) OperatorSessions(ctx context.Context) ([]store.OperatorSession, error) {
+	var sessions []store.OperatorSession
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		sessions, err = all.OperatorSessions(ctx)
 		return err
 	})

@@ -102,7 +102,8 @@ func (u passkeyUser) WebAuthnName() string { return u.name }
 func (u passkeyUser) WebAuthnDisplayName() string { return u.name }
 
 // WebAuthnCredentials are the operator's passkeys.
-func (u passkeyUser) WebAuthnCredentials() (cs []webauthn.Credential) {
+func (u passkeyUser) WebAuthnCredentials() []webauthn.Credential {
+	var cs []webauthn.Credential
 	for _, k := range u.keys {
 		cs = append(cs, webauthn.Credential{
 			ID:        k.ID,
@@ -409,25 +410,26 @@ func (d *Service) checkPasskey(
 	ctx context.Context,
 	site PasskeySite,
 	purpose, signed string,
-) (o store.Operator, err error) {
+) (store.Operator, error) {
 	party, err := d.relyingParty(site)
 	if err != nil {
-		return o, err
+		return store.Operator{}, err
 	}
 
 	parsed, err := protocol.ParseCredentialRequestResponseBytes([]byte(signed))
 	if err != nil {
-		return o, errPasskey
+		return store.Operator{}, errPasskey
 	}
 
 	challenge, session := ceremonyOf(parsed.Response.CollectedClientData)
 	if err := d.takeChallenge(ctx, challenge, purpose); err != nil {
-		return o, err
+		return store.Operator{}, err
 	}
 
 	// The library's error for a failed read looks like that for a wrong signature, so it is kept apart.
 	var failed error
 	var key store.Passkey
+	var o store.Operator
 	_, c, err := party.ValidatePasskeyLogin(func(id, handle []byte) (webauthn.User, error) {
 		var user passkeyUser
 		o, user, failed = d.operatorOfHandle(ctx, handle)
@@ -471,13 +473,18 @@ func (u passkeyUser) key(id []byte) store.Passkey {
 func (d *Service) operatorOfHandle(
 	ctx context.Context,
 	handle []byte,
-) (o store.Operator, user passkeyUser, err error) {
+) (store.Operator, passkeyUser, error) {
 	var id flex.OperatorID
 	if err := id.Scan(handle); err != nil || id.IsZero() {
-		return o, user, errPasskey
+		return store.Operator{}, passkeyUser{}, errPasskey
 	}
 
-	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	var (
+		o    store.Operator
+		user passkeyUser
+	)
+
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		o, err = all.OperatorByID(ctx, id)
 		if err != nil {
 			return err
@@ -510,8 +517,9 @@ type Passkey struct {
 }
 
 // PasskeysOf returns an operator's passkeys, oldest first.
-func (d *Service) PasskeysOf(ctx context.Context, id flex.OperatorID) (shown []Passkey, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+func (d *Service) PasskeysOf(ctx context.Context, id flex.OperatorID) ([]Passkey, error) {
+	var shown []Passkey
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		keys, err := all.Passkeys(ctx, id)
 		for _, k := range keys {
 			shown = append(shown, Passkey{

@@ -32,8 +32,9 @@ type SavedView struct {
 func (d *Service) SavedViews(
 	ctx context.Context,
 	who Operator,
-) (views []SavedView, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+) ([]SavedView, error) {
+	var views []SavedView
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		views = nil
 
 		o, err := all.OperatorNamed(ctx, who.Name)
@@ -141,8 +142,9 @@ func (d *Service) DropView(
 	ctx context.Context,
 	who Operator,
 	id flex.SavedViewID,
-) (path string, err error) {
-	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+) (string, error) {
+	var path string
+	err := d.DB.WriteAll(ctx, func(all *store.All) error {
 		v, err := all.SavedView(ctx, id)
 		if err != nil {
 			return err

@@ -95,7 +95,7 @@ type verifiedCache struct {
 	held map[[32]byte]time.Time
 }
 
-func (c *verifiedCache) mark(s flex.Secret, kept []byte) (m [32]byte) {
+func (c *verifiedCache) mark(s flex.Secret, kept []byte) [32]byte {
 	if c.held == nil {
 		crand.Read(c.key[:])
 		c.held = map[[32]byte]time.Time{}
@@ -105,6 +105,8 @@ func (c *verifiedCache) mark(s flex.Secret, kept []byte) (m [32]byte) {
 	// of one length for each kind, so that the parts cannot run together
 	h.Write(kept)
 	h.Write([]byte(s))
+
+	var m [32]byte
 	h.Sum(m[:0])
 
 	return m

@@ -34,7 +34,8 @@ type granted struct {
 
 // of returns the strongest role that the groups give, in the organisations for which they give that
 // one. Where groups give both that of operators and that of finance, it is finance's.
-func (s *SingleSignOn) of(groups []string) (g granted) {
+func (s *SingleSignOn) of(groups []string) granted {
+	var g granted
 	for _, candidate := range OperatorRoles() {
 		for _, group := range groups {
 			grant, known := s.Grants[group]

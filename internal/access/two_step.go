@@ -325,8 +325,10 @@ func (d *Service) RemoveTwoStep(ctx context.Context, name string) error {
 func (d *Service) RecoveryLeft(
 	ctx context.Context,
 	id flex.OperatorID,
-) (n int, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+) (int, error) {
+	var n int
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		n, err = all.RecoveryLeft(ctx, id)
 		return err
 	})
@@ -335,8 +337,10 @@ func (d *Service) RecoveryLeft(
 }
 
 // TwoStepOperators returns the ids of the operators whose logins ask for a code.
-func (d *Service) TwoStepOperators(ctx context.Context) (ids []flex.OperatorID, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+func (d *Service) TwoStepOperators(ctx context.Context) ([]flex.OperatorID, error) {
+	var ids []flex.OperatorID
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		ids, err = all.TwoStepOperators(ctx)
 		return err
 	})

@@ -98,10 +98,10 @@ func AuditSite(text string) (string, error) {
 func (d *Service) Audit(
 	ctx context.Context,
 	f AuditFilter,
-) (v AuditView, err error) {
+) (AuditView, error) {
 	site, err := AuditSite(f.Site)
 	if err != nil {
-		return v, err
+		return AuditView{}, err
 	}
 
 	filter := store.ActFilter{
@@ -111,13 +111,14 @@ func (d *Service) Audit(
 		Limit:   f.Limit,
 	}
 	if f.Before != "" && filter.Before.UnmarshalText([]byte(f.Before)) != nil {
-		return v, flex.Fail(
+		return AuditView{}, flex.Fail(
 			flex.NotFound,
 			"%q is not the id of any act",
 			f.Before,
 		)
 	}
 
+	var v AuditView
 	err = d.DB.ReadAll(ctx, func(all *store.All) error {
 		v = AuditView{}
 		acts, err := all.Acts(ctx, filter)
@@ -151,12 +152,14 @@ func (d *Service) Audit(
 func operatorNames(
 	ctx context.Context,
 	all *store.All,
-) (names []string, err error) {
+) ([]string, error) {
 	if _, bounded := store.WithinOf(ctx); bounded {
 		return nil, nil
 	}
 
 	operators, err := all.Operators(ctx)
+
+	var names []string
 	for _, o := range operators {
 		names = append(names, o.Name)
 	}
@@ -189,8 +192,10 @@ func (d *Service) SessionsOf(
 	ctx context.Context,
 	id flex.OperatorID,
 	token flex.Secret,
-) (list []Session, err error) {
+) ([]Session, error) {
 	sessions, err := d.OperatorSessions(ctx)
+
+	var list []Session
 	for _, x := range sessions {
 		if x.Operator == id {
 			l := sessionOf(&x)
@@ -238,12 +243,13 @@ func (l OperatorLine) OrgsText() string {
 }
 
 // Operators lists who may use the console.
-func (d *Service) Operators(ctx context.Context) (v OperatorsView, err error) {
+func (d *Service) Operators(ctx context.Context) (OperatorsView, error) {
 	sessions, err := d.OperatorSessions(ctx)
 	if err != nil {
-		return v, err
+		return OperatorsView{}, err
 	}
 
+	var v OperatorsView
 	for _, x := range sessions {
 		v.Sessions = append(v.Sessions, sessionOf(&x))
 	}
@@ -279,7 +285,8 @@ func (d *Service) Operators(ctx context.Context) (v OperatorsView, err error) {
 func (v *OperatorsView) addOrgs(
 	ctx context.Context,
 	all *store.All,
-) (err error) {
+) error {
+	var err error
 	v.Orgs, err = all.Orgs(ctx)
 	if err != nil {
 		return err

@@ -111,8 +111,9 @@ func (s *Service) Search(
 	ctx context.Context,
 	c Client,
 	q flex.ADRSearch,
-) (found []Object, err error) {
-	err = s.DB.Read(ctx, c.Org, func(tx *store.Tx) error {
+) ([]Object, error) {
+	var found []Object
+	err := s.DB.Read(ctx, c.Org, func(tx *store.Tx) error {
 		kept, err := tx.ADRObjects(ctx, c.scope(q))
 		if err != nil {
 			return err
@@ -137,8 +138,9 @@ func (s *Service) Read(
 	c Client,
 	kind flex.ADRKind,
 	id flex.ADRObjectID,
-) (o Object, err error) {
-	err = s.DB.Read(ctx, c.Org, func(tx *store.Tx) error {
+) (Object, error) {
+	var o Object
+	err := s.DB.Read(ctx, c.Org, func(tx *store.Tx) error {
 		kept, err := tx.ADRObject(
 			ctx,
 			c.scope(flex.ADRSearch{Kind: kind, ID: id}),
@@ -155,7 +157,8 @@ func (s *Service) Read(
 }
 
 // objectOf reads an object's document.
-func objectOf(kept *flex.ADRObject) (o Object, err error) {
+func objectOf(kept *flex.ADRObject) (Object, error) {
+	var o Object
 	o.ADRObject = *kept
 	if err := json.Unmarshal([]byte(kept.Document), &o.Fields); err != nil {
 		return o, fmt.Errorf("stored OpenADR object %s: %w", kept.ID, err)
@@ -214,19 +217,20 @@ func (s *Service) write(
 	kind flex.ADRKind,
 	document any,
 	find func(context.Context, *store.Tx) (*flex.ADRObject, error),
-) (o Object, err error) {
+) (Object, error) {
 	if err := c.CheckWrite(kind); err != nil {
-		return o, err
+		return Object{}, err
 	}
 
 	if _, err := rules[kind].take("body", document); err != nil {
-		return o, err
+		return Object{}, err
 	}
 	if err := c.checkForm(kind, document); err != nil {
-		return o, err
+		return Object{}, err
 	}
 
-	err = s.DB.Write(ctx, c.Org, func(tx *store.Tx) error {
+	var o Object
+	err := s.DB.Write(ctx, c.Org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
 		}
@@ -293,14 +297,14 @@ func (s *Service) keepOwn(
 	was *flex.ADRObject,
 	kind flex.ADRKind,
 	document any,
-) (o Object, err error) {
+) (Object, error) {
 	if was != nil {
 		if err := checkOwn(ctx, tx, was); err != nil {
-			return o, err
+			return Object{}, err
 		}
 	}
 
-	o, err = s.keep(ctx, tx, c, was, kind, document)
+	o, err := s.keep(ctx, tx, c, was, kind, document)
 	if err == nil {
 		err = checkOwn(ctx, tx, &o.ADRObject)
 	}
@@ -336,12 +340,13 @@ func (s *Service) Delete(
 	c Client,
 	kind flex.ADRKind,
 	id flex.ADRObjectID,
-) (o Object, err error) {
+) (Object, error) {
 	if err := c.CheckWrite(kind); err != nil {
-		return o, err
+		return Object{}, err
 	}
 
-	err = s.DB.Write(ctx, c.Org, func(tx *store.Tx) error {
+	var o Object
+	err := s.DB.Write(ctx, c.Org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
 		}

@@ -149,8 +149,10 @@ type BoundProgram struct {
 func (s *Service) Programs(
 	ctx context.Context,
 	org flex.OrgID,
-) (found []BoundProgram, err error) {
-	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]BoundProgram, error) {
+	var found []BoundProgram
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		found, err = programs(ctx, tx)
 		return err
 	})
@@ -162,9 +164,16 @@ func (s *Service) Programs(
 func (s *Service) ProgramsOf(
 	ctx context.Context,
 	chosen flex.OrgID,
-) (orgs []flex.Org, org flex.OrgID, found []BoundProgram, err error) {
-	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+) ([]flex.Org, flex.OrgID, []BoundProgram, error) {
+	var (
+		orgs  []flex.Org
+		org   flex.OrgID
+		found []BoundProgram
+	)
+
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var tx *store.Tx
+		var err error
 		orgs, tx, err = all.Choose(ctx, chosen)
 		if tx == nil || err != nil {
 			return err
@@ -178,7 +187,7 @@ func (s *Service) ProgramsOf(
 	return orgs, org, found, err
 }
 
-func programs(ctx context.Context, tx *store.Tx) (found []BoundProgram, err error) {
+func programs(ctx context.Context, tx *store.Tx) ([]BoundProgram, error) {
 	kept, err := tx.ADRObjects(ctx, flex.ADRSearch{Kind: flex.ADRProgram})
 	if err != nil {
 		return nil, err
@@ -189,6 +198,7 @@ func programs(ctx context.Context, tx *store.Tx) (found []BoundProgram, err erro
 		return nil, err
 	}
 
+	var found []BoundProgram
 	for i := range kept {
 		p := BoundProgram{}
 		p.Object, err = objectOf(&kept[i])
@@ -214,8 +224,10 @@ func (s *Service) Orders(
 	ctx context.Context,
 	org flex.OrgID,
 	limit int,
-) (found []store.ADROrder, err error) {
-	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]store.ADROrder, error) {
+	var found []store.ADROrder
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		found, err = tx.ADROrders(ctx, limit)
 		return err
 	})
@@ -428,7 +440,7 @@ func wantedOf(
 	ctx context.Context,
 	tx *store.Tx,
 	program, event flex.ADRObjectID,
-) (wanted []Order, err error) {
+) ([]Order, error) {
 	bindings, err := tx.ADRBindings(ctx, program)
 	if err != nil || len(bindings) == 0 {
 		return nil, err
@@ -461,6 +473,7 @@ func wantedOf(
 		events = append(events, over...)
 	}
 
+	var wanted []Order
 	for i := range events {
 		orders, err := ordersOf(&bindings[0], &events[i])
 		if err != nil {
@@ -481,7 +494,7 @@ func (o *Order) beside(other *Order) bool {
 
 // rank gives each instant to the event of the highest priority, and of the same to the newest: of the
 // others' orders there remains what is left of their time. What is left without time is outranked.
-func rank(orders []Order) (ranked []Order) {
+func rank(orders []Order) []Order {
 	slices.SortStableFunc(orders, func(a, b Order) int {
 		return cmp.Or(
 			cmp.Compare(a.Priority, b.Priority),
@@ -490,6 +503,7 @@ func rank(orders []Order) (ranked []Order) {
 		)
 	})
 
+	var ranked []Order
 	for i, o := range orders {
 		if o.Problem != "" {
 			ranked = append(ranked, o)
@@ -521,7 +535,8 @@ func rank(orders []Order) (ranked []Order) {
 }
 
 // without are spans less another.
-func without(spans []flex.Span, taken flex.Span) (left []flex.Span) {
+func without(spans []flex.Span, taken flex.Span) []flex.Span {
+	var left []flex.Span
 	for _, s := range spans {
 		before := flex.Span{From: s.From, To: earlier(s.To, taken.From)}
 		after := flex.Span{From: later(s.From, taken.To), To: s.To}

@@ -32,12 +32,14 @@ func (s *Service) change(
 	program flex.ADRObjectID,
 	keep bool,
 	act func(tx *store.Tx) error,
-) (done Bound, err error) {
-	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
+) (Bound, error) {
+	var done Bound
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
 		}
 
+		var err error
 		done, err = changed(ctx, tx, program, act)
 		if err == nil && !keep {
 			err = errPreview
@@ -57,15 +59,16 @@ func changed(
 	tx *store.Tx,
 	program flex.ADRObjectID,
 	act func(tx *store.Tx) error,
-) (done Bound, err error) {
+) (Bound, error) {
 	kept, err := tx.ADRObject(ctx, flex.ADRSearch{
 		Kind: flex.ADRProgram,
 		ID:   program,
 	})
 	if err != nil {
-		return done, fmt.Errorf("program %s: %w", program, err)
+		return Bound{}, fmt.Errorf("program %s: %w", program, err)
 	}
 
+	var done Bound
 	done.Object, err = objectOf(&kept)
 	if err != nil {
 		return done, err
@@ -95,7 +98,8 @@ func changed(
 }
 
 // lacking are the orders that another list has and a list lacks.
-func lacking(list, other []Standing) (found []Standing) {
+func lacking(list, other []Standing) []Standing {
+	var found []Standing
 	for i := range other {
 		has := slices.ContainsFunc(list, func(o Standing) bool {
 			return o.ID == other[i].ID

@@ -205,8 +205,9 @@ func (s *Service) send(ctx context.Context, n store.ADRNotice) string {
 }
 
 // Purge forgets notices that are over.
-func (s *Service) Purge(ctx context.Context) (r worker.Report, err error) {
-	err = s.DB.WriteAll(ctx, func(all *store.All) error {
+func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
+	var r worker.Report
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		n, err := all.DropADRNotices(ctx, all.Now().Add(-noticesKept))
 		r.Did = int(n)
 		return err

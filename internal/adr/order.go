@@ -25,7 +25,8 @@ type Order struct {
 	Outrank   string // the event that has its time; empty for none
 }
 
-func numbersOf(a valuesOf) (numbers []float64, err error) {
+func numbersOf(a valuesOf) ([]float64, error) {
+	var numbers []float64
 	for _, v := range a.Values {
 		n, ok := v.(float64)
 		if !ok {

@@ -63,13 +63,15 @@ func (s *Service) ReportOrders(ctx context.Context) (worker.Report, error) {
 func (s *Service) ReportOrdersOf(
 	ctx context.Context,
 	org flex.OrgID,
-) (r worker.Report, err error) {
+) (worker.Report, error) {
 	var due []flex.ADRObjectID
-	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		due, err = tx.DueADRReports(ctx)
 		return err
 	})
 
+	var r worker.Report
 	for i := 0; i < len(due) && err == nil; i++ {
 		err = s.reportEvent(ctx, org, due[i])
 		r.Did++
@@ -135,8 +137,10 @@ func (s *Service) outcomes(
 	ctx context.Context,
 	org flex.OrgID,
 	orders []store.ADROrder,
-) (found []*Outcome, err error) {
-	found = make([]*Outcome, len(orders))
+) ([]*Outcome, error) {
+	found := make([]*Outcome, len(orders))
+
+	var err error
 	for i := range orders {
 		id := orders[i].Instruction
 		if id.IsZero() {

@@ -104,7 +104,7 @@ func (r *remote) ask(
 	method, path string,
 	body, to any,
 	wanted ...int,
-) (status int, err error) {
+) (int, error) {
 	q := egress.Request{
 		Method:    method,
 		URL:       r.of.URL + path,
@@ -112,6 +112,7 @@ func (r *remote) ask(
 		Header:    map[string]string{"Accept": "application/json"},
 	}
 
+	var err error
 	if body != nil {
 		q.Body, err = json.Marshal(body)
 		q.Header["Content-Type"] = "application/json"
@@ -158,7 +159,8 @@ func (r *remote) ask(
 func (r *remote) send(
 	ctx context.Context,
 	q egress.Request,
-) (a egress.Answer, err error) {
+) (egress.Answer, error) {
+	var a egress.Answer
 	for _, renew := range []bool{false, true} {
 		token, err := r.token(ctx, renew)
 		if err != nil {

@@ -27,13 +27,14 @@ type lengthOf struct {
 const endlessYears = 9999
 
 // parseLength reads a length of time.
-func parseLength(s string) (l lengthOf, err error) {
+func parseLength(s string) (lengthOf, error) {
 	m := lengthForm.FindStringSubmatch(s)
 	if m == nil || !lengthStart.MatchString(s) {
-		return l, fmt.Errorf("%q is no length of time such as PT30M", s)
+		return lengthOf{}, fmt.Errorf("%q is no length of time such as PT30M", s)
 	}
 
 	var n [9]float64
+	var err error
 	for i := 2; i < len(m); i++ {
 		if i == 5 || m[i] == "" {
 			continue
@@ -41,7 +42,7 @@ func parseLength(s string) (l lengthOf, err error) {
 
 		n[i], err = strconv.ParseFloat(m[i], 64)
 		if err != nil {
-			return l, fmt.Errorf("%q is no length of time such as PT30M", s)
+			return lengthOf{}, fmt.Errorf("%q is no length of time such as PT30M", s)
 		}
 	}
 
@@ -62,7 +63,7 @@ func parseLength(s string) (l lengthOf, err error) {
 
 	// before the fraction, which a float of so many seconds does not have
 	whole := int64(seconds)
-	l = lengthOf{
+	l := lengthOf{
 		years:  sign * int(n[2]),
 		months: sign * int(n[3]),
 		days:   sign * int(days),
@@ -135,8 +136,10 @@ type timedInterval struct {
 
 // timed gives the intervals of an event their instants: an interval's own, or that of the event,
 // one after the other. A start that is not given, or is said to be now, is that instant.
-func (e *eventDocument) timed(now time.Time) (found []timedInterval) {
+func (e *eventDocument) timed(now time.Time) []timedInterval {
 	start := e.Period.from(now)
+
+	var found []timedInterval
 	for _, i := range e.Intervals {
 		period := e.Period
 		if i.Period != nil {
@@ -181,7 +184,7 @@ func (p *periodDocument) from(now time.Time) time.Time {
 }
 
 // end is when an event is over; zero if that is not known, or never.
-func (e *eventDocument) end(now time.Time) (latest time.Time) {
+func (e *eventDocument) end(now time.Time) time.Time {
 	if l, err := parseLength(e.Length); err == nil && !l.zero() {
 		if l.endless {
 			return time.Time{}
@@ -189,6 +192,7 @@ func (e *eventDocument) end(now time.Time) (latest time.Time) {
 		return l.after(e.Period.from(now))
 	}
 
+	var latest time.Time
 	for _, i := range e.timed(now) {
 		if i.To.IsZero() {
 			return time.Time{}

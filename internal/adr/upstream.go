@@ -154,8 +154,10 @@ func (s *Service) checkServer(to string) error {
 func (s *Service) Upstreams(
 	ctx context.Context,
 	org flex.OrgID,
-) (found []store.ADRUpstream, err error) {
-	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]store.ADRUpstream, error) {
+	var found []store.ADRUpstream
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		found, err = tx.ADRUpstreams(ctx, flex.ADRObjectID{})
 		return err
 	})

@@ -79,8 +79,10 @@ func (w *writing) checkRoom(ctx context.Context) error {
 }
 
 // texts reads a list of strings that was checked.
-func texts(v any) (found []string) {
+func texts(v any) []string {
 	items, _ := v.([]any)
+
+	var found []string
 	for _, item := range items {
 		found = append(found, item.(string))
 	}
@@ -159,11 +161,13 @@ func (w *writing) event(ctx context.Context) error {
 }
 
 // readEvent reads what is looked at of an event that was checked.
-func readEvent(fields map[string]any) (e eventDocument, err error) {
+func readEvent(fields map[string]any) (eventDocument, error) {
 	b, err := json.Marshal(fields)
 	if err != nil {
-		return e, err
+		return eventDocument{}, err
 	}
+
+	var e eventDocument
 	err = json.Unmarshal(b, &e)
 
 	return e, err

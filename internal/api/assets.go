@@ -138,15 +138,17 @@ func assetInput(b wire.OnboardingAssetRequest) registry.AssetInput {
 	return in
 }
 
-func quantities(p *wire.AssetProperties) (power *flex.Watts, capacity *flex.WattHours) {
+func quantities(p *wire.AssetProperties) (*flex.Watts, *flex.WattHours) {
 	if p == nil {
 		return nil, nil
 	}
 
+	var power *flex.Watts
 	if p.PowerKW != nil {
 		power = new(flex.FromKW(*p.PowerKW))
 	}
 
+	var capacity *flex.WattHours
 	if p.CapacityKWh != nil {
 		capacity = new(flex.FromKWh(*p.CapacityKWh))
 	}
@@ -194,7 +196,8 @@ func assetResponse(a flex.Asset) wire.AssetResponse {
 }
 
 // dischargeOf is what was sent of how a car may be discharged; what is nil was not.
-func dischargeOf(p *wire.AssetProperties) (c registry.DischargeChange) {
+func dischargeOf(p *wire.AssetProperties) registry.DischargeChange {
+	var c registry.DischargeChange
 	if p.DischargePowerKW != nil {
 		c.Power = new(flex.FromKW(*p.DischargePowerKW))
 	}

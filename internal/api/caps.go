@@ -44,7 +44,8 @@ func (s *Server) clearCaps(r *request) (answer, error) {
 	return none(), s.Control.ClearCaps(r.Context(), r.who.Org)
 }
 
-func capsNoun(in wire.Caps) (c flex.Caps, err error) {
+func capsNoun(in wire.Caps) (flex.Caps, error) {
+	var c flex.Caps
 	if in.Fleet != nil {
 		c.Fleet = capNoun(in.Fleet.CapKW, in.Fleet.StartsPerMinute)
 	}

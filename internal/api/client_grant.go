@@ -95,7 +95,8 @@ func basicPart(text string) string {
 }
 
 // rolesOf reads the roles that a scope names; none for all that there are.
-func rolesOf(scope string) (roles []flex.Role) {
+func rolesOf(scope string) []flex.Role {
+	var roles []flex.Role
 	for word := range strings.FieldsSeq(scope) {
 		roles = append(roles, flex.Role(word))
 	}

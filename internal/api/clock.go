@@ -113,12 +113,13 @@ var durationForm = regexp.MustCompile(
 )
 
 // isoDuration reads the days, hours, minutes and seconds of an ISO 8601 duration.
-func isoDuration(s string) (d time.Duration, ok bool) {
+func isoDuration(s string) (time.Duration, bool) {
 	m := durationForm.FindStringSubmatch(s)
 	if m == nil || s == "P" || m[2] == "T" {
 		return 0, false
 	}
 
+	var d time.Duration
 	for i, unit := range map[int]time.Duration{
 		1: 24 * time.Hour,
 		3: time.Hour,

@@ -304,7 +304,8 @@ func (s *Server) methodNotAllowed(r *request) (answer, error) {
 }
 
 // methods lists what the path may be asked with.
-func (s *Server) methods(path string) (found []string) {
+func (s *Server) methods(path string) []string {
+	var found []string
 	for _, m := range []string{
 		http.MethodGet,
 		http.MethodHead,

@@ -106,7 +106,7 @@ func (s *Server) answerAgain(r *request, claim *access.KeyClaim) (answer, error)
 func (s *Server) runFirst(
 	r *request,
 	claim *access.KeyClaim,
-) (a answer, err error) {
+) (answer, error) {
 	// what was done is kept also if the client has gone
 	ctx := context.WithoutCancel(r.Context())
 	if !r.route.InParts {
@@ -123,7 +123,7 @@ func (s *Server) runFirst(
 		}
 	}()
 
-	a, err = r.route.handle(s, r)
+	a, err := r.route.handle(s, r)
 	if err != nil {
 		a = s.failure(err, r) // as handle will find it again
 	}
@@ -187,7 +187,7 @@ func (r *request) keepsAnswer(status int) bool {
 }
 
 // about returns the ids of what an answer may be about: of the path, then of the answer.
-func (r *request) about(kept []byte) (ids []flex.SiteID) {
+func (r *request) about(kept []byte) []flex.SiteID {
 	type names struct {
 		SiteID  string `json:"site_id"`
 		ID      string `json:"id"`
@@ -201,6 +201,7 @@ func (r *request) about(kept []byte) (ids []flex.SiteID) {
 
 	_ = json.Unmarshal(kept, &named) // what is no object names nothing
 
+	var ids []flex.SiteID
 	for _, text := range []string{
 		r.param("site_id"),
 		r.param("asset_id"),

@@ -71,7 +71,7 @@ var hybridOrigins = []string{"capacitor://localhost", "ionic://localhost"}
 
 // asOrigin reads a web origin, scheme, host and port alone, and returns it as browsers send
 // it: in small letters, and without the port that the scheme stands for.
-func asOrigin(text string) (origin string, ok bool) {
+func asOrigin(text string) (string, bool) {
 	const hostChars = "abcdefghijklmnopqrstuvwxyz0123456789-._:[]"
 	usual := map[string]string{"http": ":80", "https": ":443"}
 

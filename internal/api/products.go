@@ -47,13 +47,18 @@ func (s *Server) importProducts(r *request) (answer, error) {
 func productsOf(
 	in *wire.ProductsRequest,
 	who string,
-) (products []flex.Product, err error) {
+) ([]flex.Product, error) {
 	if in.CSV != "" && len(in.Products) > 0 {
 		return nil, flex.Fail(
 			flex.Malformed,
 			"products are given as a list or as CSV, not as both",
 		)
 	}
+
+	var (
+		products []flex.Product
+		err      error
+	)
 
 	if in.CSV != "" {
 		products, err = control.ReadProducts(strings.NewReader(in.CSV), who)

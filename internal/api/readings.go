@@ -156,7 +156,8 @@ func (s *Server) answerReadings(r *request, file *os.File, w io.Writer) error {
 func eachReading(
 	in io.Reader,
 	fn func(wire.ReadingItem) error,
-) (faults []flex.Fault, err error) {
+) ([]flex.Fault, error) {
+	var faults []flex.Fault
 	for item, err := range wire.Readings(in) {
 		if err != nil {
 			return nil, err

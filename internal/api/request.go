@@ -157,7 +157,8 @@ func form[T any](r *request) T {
 }
 
 // form returns the fields of the body's form.
-func (r *request) form() (fields url.Values, err error) {
+func (r *request) form() (url.Values, error) {
+	var err error
 	if r.fields == nil {
 		r.fields, err = r.readForm()
 	}

@@ -127,7 +127,8 @@ func siteInput(b wire.SiteRequest) registry.SiteInput {
 func supplyChange(
 	importKW, exportKW *float64,
 	fuse *wire.MainFuse,
-) (s flex.SupplyChange) {
+) flex.SupplyChange {
+	var s flex.SupplyChange
 	if fuse != nil {
 		s.Fuse = &flex.Fuse{Amperes: fuse.Amperes, Phases: fuse.Phases}
 	}

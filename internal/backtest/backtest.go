@@ -142,10 +142,11 @@ func (t *test) day(day flex.Day, past actual) {
 
 // plan takes the battery through a day as the service does, which plans anew each half-hour
 // on guesses made before the day, and returns what that cost.
-func (t *test) plan(day flex.Day, past actual) (cost float64) {
+func (t *test) plan(day flex.Day, past actual) float64 {
 	guess, _ := forecast.Load(t.Load, t.ahead(day), t.Working)
 	roof, _ := forecast.Solar(t.Roof, t.ahead(day))
 
+	var cost float64
 	for i := range past.load {
 		mode := t.decide(&t.scratch, day, i, t.planned, guess[i:], roof[i:])
 		cost += past.slot(i).follow(&t.planned, t.Battery, []battery.Mode{mode})
@@ -203,7 +204,8 @@ func (c *Case) decide(
 }
 
 // dayBefore are the prices of the day before a half-hour, as far as they are known.
-func (c *Case) dayBefore(p flex.Period) (buy []float64) {
+func (c *Case) dayBefore(p flex.Period) []float64 {
+	var buy []float64
 	for k := 1; k <= 48; k++ {
 		if b, ok := c.Buy(p.Add(-k)); ok {
 			buy = append(buy, b)
@@ -260,7 +262,8 @@ type actual struct {
 }
 
 // actual returns what was in the periods, and whether all of it is known.
-func (c *Case) actual(periods []flex.Period) (a actual, ok bool) {
+func (c *Case) actual(periods []flex.Period) (actual, bool) {
+	var a actual
 	for _, p := range periods {
 		load, known := c.Load[p]
 		buy, priced := c.Buy(p)
@@ -293,7 +296,8 @@ func (a actual) slot(i int) actual {
 }
 
 // bill is what the energy cost without a battery.
-func (a actual) bill() (pence float64) {
+func (a actual) bill() float64 {
+	var pence float64
 	for i := range a.buy {
 		if net := float64(a.load[i] - a.roof[i]); net > 0 {
 			pence += net * a.buy[i] / 1000
@@ -310,9 +314,11 @@ func (a actual) follow(
 	h *state,
 	battery home.Battery,
 	modes []battery.Mode,
-) (pence float64) {
+) float64 {
 	p := battery.Problem(a.buy, a.sell, a.load, a.roof, h.stored, h.mode, 0)
 	stored, costs := p.Run(modes)
+
+	var pence float64
 	for _, c := range costs {
 		pence += c
 	}
@@ -321,7 +327,8 @@ func (a actual) follow(
 	return pence
 }
 
-func periodsOf(d flex.Day) (ps []flex.Period) {
+func periodsOf(d flex.Day) []flex.Period {
+	var ps []flex.Period
 	for n := 1; n <= d.Periods(); n++ {
 		ps = append(ps, d.Period(n))
 	}

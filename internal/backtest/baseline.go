@@ -30,7 +30,8 @@ type CarStay struct {
 // ReadStays reads a CSV file of stays, with the columns plugged_in and plugged_out, instants
 // with their offsets, energy_kwh, what the car drew, and, if it is known, power_kw, at which
 // it did; where it is not, it is the charger's.
-func ReadStays(r io.Reader, charger flex.Watts) (stays []CarStay, err error) {
+func ReadStays(r io.Reader, charger flex.Watts) ([]CarStay, error) {
+	var stays []CarStay
 	for row, err := range csvfile.Read(
 		r,
 		"plugged_in",
@@ -155,7 +156,8 @@ func over(w flex.Watts, d time.Duration) flex.WattHours {
 }
 
 // daysOf makes settlement days of a series.
-func daysOf(s forecast.Series) (days []settle.MeteredDay) {
+func daysOf(s forecast.Series) []settle.MeteredDay {
+	var days []settle.MeteredDay
 	for _, p := range slices.SortedFunc(maps.Keys(s), func(a, b flex.Period) int {
 		return a.Sub(b)
 	}) {

@@ -117,7 +117,7 @@ func (a actual) halfHourCost(i int, b home.Battery) []point {
 }
 
 // lowerHull returns the corners of the greatest convex function below the points.
-func lowerHull(points []point) (hull []point) {
+func lowerHull(points []point) []point {
 	slices.SortFunc(points, func(p, q point) int {
 		return cmp.Or(
 			cmp.Compare(p.change, q.change),
@@ -125,6 +125,7 @@ func lowerHull(points []point) (hull []point) {
 		)
 	})
 
+	var hull []point
 	for _, p := range points {
 		if n := len(hull); n > 0 && p.change-hull[n-1].change < 1e-9 {
 			continue

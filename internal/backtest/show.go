@@ -16,7 +16,8 @@ type month struct {
 }
 
 // months sums the bills up.
-func (r Result) months() (ms []month) {
+func (r Result) months() []month {
+	var ms []month
 	for _, b := range r.Bills {
 		name := time.Date(
 			b.Day.Year,

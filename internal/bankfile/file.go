@@ -99,7 +99,8 @@ type File struct {
 }
 
 // Total is the sum of the payments.
-func (f File) Total() (sum flex.Pence) {
+func (f File) Total() flex.Pence {
+	var sum flex.Pence
 	for _, p := range f.Payments {
 		sum += p.Amount
 	}

@@ -56,7 +56,12 @@ const (
 
 // ReadModulus reads the tables. The substitutions may be empty: what needs them is then not
 // checked.
-func ReadModulus(weights, substitutes string) (m Modulus, err error) {
+func ReadModulus(weights, substitutes string) (Modulus, error) {
+	var (
+		m   Modulus
+		err error
+	)
+
 	m.lines, err = readWeights(weights)
 	if err != nil || strings.TrimSpace(substitutes) == "" {
 		return m, err
@@ -106,8 +111,9 @@ func eachLine(text string, fn func(fields []string) error) error {
 	return nil
 }
 
-func readWeights(text string) (lines []modulusLine, err error) {
-	err = eachLine(text, func(fields []string) error {
+func readWeights(text string) ([]modulusLine, error) {
+	var lines []modulusLine
+	err := eachLine(text, func(fields []string) error {
 		line, err := readWeightLine(fields)
 		lines = append(lines, line)
 		return err
@@ -116,11 +122,11 @@ func readWeights(text string) (lines []modulusLine, err error) {
 	return lines, err
 }
 
-func readWeightLine(fields []string) (line modulusLine, err error) {
+func readWeightLine(fields []string) (modulusLine, error) {
 	const head = 3
 	if len(fields) != head+modulusDigits &&
 		len(fields) != head+modulusDigits+1 {
-		return line, flex.Fail(
+		return modulusLine{}, flex.Fail(
 			flex.Invalid,
 			"%d fields; a line of weights has two sort codes, a method, %d weights and maybe an exception",
 			len(fields),
@@ -128,7 +134,7 @@ func readWeightLine(fields []string) (line modulusLine, err error) {
 		)
 	}
 
-	line = modulusLine{
+	line := modulusLine{
 		from:   fields[0],
 		to:     fields[1],
 		method: fields[2],
@@ -151,6 +157,7 @@ func readWeightLine(fields []string) (line modulusLine, err error) {
 		)
 	}
 
+	var err error
 	for i, text := range fields[head : head+modulusDigits] {
 		line.weights[i], err = strconv.Atoi(text)
 		if err != nil {
@@ -375,10 +382,12 @@ func (line modulusLine) passes14(digits [modulusDigits]int) bool {
 	return line.remainder(moved) == 0
 }
 
-func readDigits(text string) (digits [modulusDigits]int, ok bool) {
+func readDigits(text string) ([modulusDigits]int, bool) {
 	if len(text) != modulusDigits || strings.Trim(text, "0123456789") != "" {
-		return digits, false
+		return [modulusDigits]int{}, false
 	}
+
+	var digits [modulusDigits]int
 	for i, c := range text {
 		digits[i] = int(c - '0')
 	}

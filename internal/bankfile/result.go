@@ -121,7 +121,7 @@ type money struct {
 var amountForm = regexp.MustCompile(`^([0-9]{1,12})(?:\.([0-9]{1,2})0*)?$`)
 
 // pence reads the amount. It returns what is wrong with it, if anything is.
-func (m money) pence() (p flex.Pence, known bool, problem string) {
+func (m money) pence() (flex.Pence, bool, string) {
 	if m.Value == "" {
 		return 0, false, ""
 	}
@@ -308,13 +308,15 @@ func (s statement) results() Results {
 }
 
 // results lists the payments of one entry.
-func (e entry) results(where string) (found []Result) {
+func (e entry) results(where string) []Result {
 	outcome := Paid
 	if e.Direction != "DBIT" || e.Reversal == "true" {
 		outcome = Returned
 	}
 
 	payments := e.payments()
+
+	var found []Result
 	for i, p := range payments {
 		reference := referenceOf(append(
 			[]string{p.EndToEnd, p.Instruction, p.Words, e.Words},
@@ -359,7 +361,8 @@ func (e entry) results(where string) (found []Result) {
 }
 
 // payments lists the entry's payments; one that has no details is one payment.
-func (e entry) payments() (all []entryPayment) {
+func (e entry) payments() []entryPayment {
+	var all []entryPayment
 	for _, d := range e.Details {
 		all = append(all, d.Payments...)
 	}

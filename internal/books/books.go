@@ -35,8 +35,9 @@ func (s *Service) Close(
 	org flex.OrgID,
 	month ledger.Month,
 	by string,
-) (done []store.ClosedMonth, err error) {
-	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
+) ([]store.ClosedMonth, error) {
+	var done []store.ClosedMonth
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		done = nil
 
 		closed, err := tx.HoldBooks(ctx)
@@ -117,8 +118,10 @@ func firstToClose(
 func (s *Service) Months(
 	ctx context.Context,
 	org flex.OrgID,
-) (months []store.ClosedMonth, err error) {
-	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]store.ClosedMonth, error) {
+	var months []store.ClosedMonth
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		months, err = tx.ClosedMonths(ctx)
 		return err
 	})
@@ -138,8 +141,9 @@ func (s *Service) Balance(
 	ctx context.Context,
 	org flex.OrgID,
 	day flex.Day,
-) (b Balance, err error) {
-	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (Balance, error) {
+	var b Balance
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if day == (flex.Day{}) {
 			day = flex.DayAt(tx.Now())
 		}
@@ -161,13 +165,15 @@ func (s *Service) Balance(
 
 // CloseDue closes the months of organisations that have them closed by themselves, so many days
 // after their end.
-func (s *Service) CloseDue(ctx context.Context) (report worker.Report, err error) {
+func (s *Service) CloseDue(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.Org
-	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		orgs, err = all.Orgs(ctx)
 		return err
 	})
 
+	var report worker.Report
 	for _, o := range orgs {
 		if err != nil {
 			return report, err
@@ -230,14 +236,16 @@ const Automatic = "flexd, by close_books_after_days"
 func (s *Service) closeMonthDue(
 	ctx context.Context,
 	o flex.Org,
-) (did int, err error) {
+) (int, error) {
 	if o.Settings.Books.CloseAfterDays == 0 {
 		return 0, nil
 	}
 
 	var due, closed ledger.Month
-	err = s.DB.Read(ctx, o.ID, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, o.ID, func(tx *store.Tx) error {
 		due = lastOver(flex.DayAt(tx.Now()), o.Settings.Books.CloseAfterDays)
+
+		var err error
 		closed, err = tx.LastClosedMonth(ctx)
 		return err
 	})

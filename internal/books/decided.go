@@ -36,11 +36,14 @@ func (s *Service) Give(
 	ctx context.Context,
 	org flex.OrgID,
 	g Gift,
-) (t ledger.Booked, err error) {
-	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
+) (ledger.Booked, error) {
+	var t ledger.Booked
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, g.SiteID); err != nil {
 			return err
 		}
+
+		var err error
 		t, err = s.decided(ctx, tx, g, ledger.Given(g.Amount))
 		return err
 	})
@@ -54,9 +57,11 @@ func (s *Service) WriteOff(
 	ctx context.Context,
 	org flex.OrgID,
 	g Gift,
-) (t ledger.Booked, err error) {
+) (ledger.Booked, error) {
 	g.Kind = ledger.Correction
-	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
+
+	var t ledger.Booked
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		balance, err := tx.Balance(ctx, g.SiteID)
 		if err != nil {
 			return err

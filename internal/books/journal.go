@@ -65,9 +65,9 @@ func (s *Service) Export(
 	org flex.OrgID,
 	e Export,
 	out io.Writer,
-) (sum Totals, err error) {
+) (Totals, error) {
 	if e.To.Start().Before(e.From.Start()) {
-		return sum, flex.Fail(
+		return Totals{}, flex.Fail(
 			flex.Invalid,
 			"the last day, %s, is before the first, %s",
 			e.To,
@@ -78,9 +78,10 @@ func (s *Service) Export(
 	w := bufio.NewWriterSize(out, 1<<16)
 	journal, err := newJournal(w, e)
 	if err != nil {
-		return sum, err
+		return Totals{}, err
 	}
 
+	var sum Totals
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		return tx.Journal(ctx, e.From, e.To, func(l store.JournalLine) error {
 			sum.Postings++

@@ -32,8 +32,9 @@ func (s *Service) Owed(
 	ctx context.Context,
 	org flex.OrgID,
 	day flex.Day,
-) (o Owed, err error) {
-	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (Owed, error) {
+	var o Owed
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if day == (flex.Day{}) {
 			day = flex.DayAt(tx.Now())
 		}
@@ -122,8 +123,10 @@ type Unclaimed struct {
 func (s *Service) Unclaimed(
 	ctx context.Context,
 	org flex.OrgID,
-) (us []Unclaimed, err error) {
-	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]Unclaimed, error) {
+	var us []Unclaimed
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		us, err = unclaimed(ctx, tx)
 		return err
 	})
@@ -164,12 +167,13 @@ func (s *Service) MoveUnclaimed(
 	ctx context.Context,
 	org flex.OrgID,
 	by, reason string,
-) (moved []Unclaimed, err error) {
+) ([]Unclaimed, error) {
 	if err := checkText("a reason", reason); err != nil {
 		return nil, err
 	}
 
-	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
+	var moved []Unclaimed
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		moved = nil
 
 		us, err := unclaimed(ctx, tx)

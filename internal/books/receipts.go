@@ -106,8 +106,10 @@ func (s *Service) Receive(
 func (s *Service) Reconciliation(
 	ctx context.Context,
 	org flex.OrgID,
-) (money []store.MarketMoney, err error) {
-	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]store.MarketMoney, error) {
+	var money []store.MarketMoney
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		money, err = tx.MarketMoney(ctx)
 		return err
 	})

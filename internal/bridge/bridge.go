@@ -87,26 +87,30 @@ type Client struct {
 }
 
 // OfAsset returns the charger that an asset is a connector of.
-func (c *Client) OfAsset(ctx context.Context, asset flex.AssetID) (found Charger, err error) {
-	err = c.read(ctx, "/assets/"+asset.String(), &found)
+func (c *Client) OfAsset(ctx context.Context, asset flex.AssetID) (Charger, error) {
+	var found Charger
+	err := c.read(ctx, "/assets/"+asset.String(), &found)
 	return found, err
 }
 
 // Transactions are a charger's, the newest last.
-func (c *Client) Transactions(ctx context.Context, charger string) (all []Transaction, err error) {
-	err = c.read(ctx, "/chargers/"+url.PathEscape(charger)+"/transactions", &all)
+func (c *Client) Transactions(ctx context.Context, charger string) ([]Transaction, error) {
+	var all []Transaction
+	err := c.read(ctx, "/chargers/"+url.PathEscape(charger)+"/transactions", &all)
 	return all, err
 }
 
 // Reports are what a charger reported since the bridge began, the newest last.
-func (c *Client) Reports(ctx context.Context, charger string) (all []Report, err error) {
-	err = c.read(ctx, "/chargers/"+url.PathEscape(charger)+"/reports", &all)
+func (c *Client) Reports(ctx context.Context, charger string) ([]Report, error) {
+	var all []Report
+	err := c.read(ctx, "/chargers/"+url.PathEscape(charger)+"/reports", &all)
 	return all, err
 }
 
 // Tags are the id tags of the bridge, by id.
-func (c *Client) Tags(ctx context.Context) (all []Tag, err error) {
-	err = c.read(ctx, "/tags", &all)
+func (c *Client) Tags(ctx context.Context) ([]Tag, error) {
+	var all []Tag
+	err := c.read(ctx, "/tags", &all)
 	return all, err
 }
 

@@ -27,7 +27,8 @@ func HeatNoun(p *wire.HeatProperties) *flex.Heat {
 	return h
 }
 
-func degrees(c *float64) (o flex.Optional[flex.Celsius]) {
+func degrees(c *float64) flex.Optional[flex.Celsius] {
+	var o flex.Optional[flex.Celsius]
 	if c != nil {
 		o = flex.Some(flex.Celsius(*c))
 	}

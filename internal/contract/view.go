@@ -47,8 +47,10 @@ func (v *assetView) addSession(p *control.Past) {
 }
 
 // assetRecord is what the records of the asset and its site say.
-func assetRecord(p *control.Past) (v assetView) {
+func assetRecord(p *control.Past) assetView {
 	a, s := &p.Asset, &p.Site
+
+	var v assetView
 	v.AssetView = wire.AssetView{
 		AssetID:        a.ID,
 		ExternalID:     a.ExternalID,
@@ -76,7 +78,8 @@ func assetRecord(p *control.Past) (v assetView) {
 }
 
 // pauses are those that were asked for in the time that is shown.
-func pauses(p *control.Past) (all []wire.PauseView) {
+func pauses(p *control.Past) []wire.PauseView {
+	var all []wire.PauseView
 	for i := range p.Events {
 		e := &p.Events[i]
 		paused, asked := e.Pause()

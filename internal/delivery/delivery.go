@@ -15,8 +15,9 @@ import (
 func (d *Service) Deliveries(
 	ctx context.Context,
 	f Filter,
-) (lines []Line, err error) {
-	err = d.DB.Read(ctx, f.Org, func(tx *store.Tx) error {
+) ([]Line, error) {
+	var lines []Line
+	err := d.DB.Read(ctx, f.Org, func(tx *store.Tx) error {
 		found, err := tx.Deliveries(ctx, f.query())
 		if err != nil {
 			return err
@@ -48,8 +49,10 @@ func (d *Service) Delivery(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.EventID,
-) (v Detail, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (Detail, error) {
+	var v Detail
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		v, err = d.detail(ctx, tx, id)
 		return err
 	})
@@ -62,12 +65,13 @@ func (d *Service) detail(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.EventID,
-) (v Detail, err error) {
+) (Detail, error) {
 	found, attempts, err := tx.Delivery(ctx, id)
 	if err != nil {
-		return v, err
+		return Detail{}, err
 	}
 
+	var v Detail
 	v.Line = lineOf(&found, "")
 	v.Attempts = make([]AttemptView, len(attempts))
 	for i := range attempts {
@@ -120,7 +124,7 @@ func (*Service) ResendAsset(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
-) (done string, err error) {
+) (string, error) {
 	if _, err := tx.Asset(ctx, asset); err != nil {
 		return "", err
 	}
@@ -156,8 +160,9 @@ func (d *Service) Test(
 	ctx context.Context,
 	org flex.OrgID,
 	name flex.EndpointName,
-) (id flex.EventID, err error) {
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+) (flex.EventID, error) {
+	var id flex.EventID
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		e, err := tx.Endpoint(ctx, name)
 		if err != nil {
 			return err
@@ -197,7 +202,12 @@ func (d *Service) Await(
 	org flex.OrgID,
 	id flex.EventID,
 	most time.Duration,
-) (v Detail, err error) {
+) (Detail, error) {
+	var (
+		v   Detail
+		err error
+	)
+
 	for end := time.Now().Add(most); ; {
 		v, err = d.Delivery(ctx, org, id)
 		if err != nil || v.Tries > 0 || !time.Now().Before(end) {
@@ -216,16 +226,19 @@ func (d *Service) Await(
 const KeptFor = 30 * 24 * time.Hour
 
 // Purge deletes deliveries past their retention.
-func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
+func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.Org
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		orgs, err = all.Orgs(ctx)
 		return err
 	})
 
+	var r worker.Report
 	for _, org := range orgs {
 		for more := int64(1); err == nil && more > 0; {
 			err = d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
+				var err error
 				more, err = tx.DropDeliveries(
 					ctx,
 					d.DB.Now().Add(-cmp.Or(d.Retain, KeptFor)),

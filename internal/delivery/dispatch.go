@@ -18,7 +18,7 @@ func (d *Service) Dispatch(
 	ctx context.Context,
 	org flex.OrgID,
 	order store.Dispatch,
-) (ds []store.Dispatch, err error) {
+) ([]store.Dispatch, error) {
 	if err := checkSpan(order.Span); err != nil {
 		return nil, err
 	}
@@ -28,6 +28,7 @@ func (d *Service) Dispatch(
 		return nil, err
 	}
 
+	var ds []store.Dispatch
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		ds = nil
 

@@ -128,8 +128,10 @@ func (d *Service) Rotate(
 	ctx context.Context,
 	org flex.OrgID,
 	name flex.EndpointName,
-) (e flex.Endpoint, err error) {
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+) (flex.Endpoint, error) {
+	var e flex.Endpoint
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		var err error
 		e, err = tx.LockEndpoint(ctx, name)
 		if err != nil {
 			return err
@@ -189,8 +191,10 @@ func (d *Service) Endpoint(
 	ctx context.Context,
 	org flex.OrgID,
 	name flex.EndpointName,
-) (e flex.Endpoint, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (flex.Endpoint, error) {
+	var e flex.Endpoint
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		e, err = tx.Endpoint(ctx, name)
 		return err
 	})
@@ -202,8 +206,10 @@ func (d *Service) Endpoint(
 func (d *Service) Endpoints(
 	ctx context.Context,
 	org flex.OrgID,
-) (es []flex.Endpoint, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]flex.Endpoint, error) {
+	var es []flex.Endpoint
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		es, err = tx.Endpoints(ctx)
 		return err
 	})

@@ -136,8 +136,9 @@ type HaltPreview struct {
 func (d *Service) PreviewHalt(
 	ctx context.Context,
 	scope HaltScope,
-) (p HaltPreview, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+) (HaltPreview, error) {
+	var p HaltPreview
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		if err := checkScope(ctx, all, scope); err != nil {
 			return err
 		}

@@ -246,12 +246,13 @@ func header(
 }
 
 // keysOf returns the keys that sign for the endpoint at the instant.
-func keysOf(e *flex.Endpoint, at time.Time) (keys [][]byte, err error) {
+func keysOf(e *flex.Endpoint, at time.Time) ([][]byte, error) {
 	secrets := []flex.Secret{e.Secret}
 	if at.Before(e.OldUntil) {
 		secrets = append(secrets, e.OldSecret)
 	}
 
+	var keys [][]byte
 	for _, s := range secrets {
 		key, err := egress.SecretKey(s)
 		if err != nil {

@@ -131,7 +131,8 @@ const takenLate = 30 * time.Second
 
 // givenLate are the assets whose cars may give energy back and whose schedule was taken late: it was made as if it
 // were followed at once.
-func givenLate(outcomes []store.Outcome) (assets []flex.AssetID) {
+func givenLate(outcomes []store.Outcome) []flex.AssetID {
+	var assets []flex.AssetID
 	for _, o := range outcomes {
 		s := o.Push.Schedule
 

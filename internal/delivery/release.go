@@ -53,8 +53,9 @@ func (d *Service) Dispatches(
 	ctx context.Context,
 	org flex.OrgID,
 	limit int,
-) (out []Dispatched, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]Dispatched, error) {
+	var out []Dispatched
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		ds, err := tx.Dispatches(ctx, limit)
 		if err != nil {
 			return err
@@ -99,8 +100,8 @@ func dispatchedOf(
 	ctx context.Context,
 	tx *store.Tx,
 	d store.Dispatch,
-) (out Dispatched, err error) {
-	out = Dispatched{
+) (Dispatched, error) {
+	out := Dispatched{
 		ID:       d.ID,
 		Market:   d.Market,
 		IssuedAt: d.IssuedAt,

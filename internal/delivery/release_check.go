@@ -21,13 +21,14 @@ const (
 // CheckReleases looks at what assets do after their dispatch: at store.ReleaseAfter from its end and every
 // releaseEvery until releaseTime. One that still does what it was dispatched to is sent the dispatch again,
 // whose time is over, ReleaseTries times at most.
-func (d *Service) CheckReleases(ctx context.Context) (report worker.Report, err error) {
+func (d *Service) CheckReleases(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.OrgID
-	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		orgs, err = all.OrgsWithReleases(ctx)
 		return err
 	})
 
+	var report worker.Report
 	for _, org := range orgs {
 		if err != nil {
 			break
@@ -46,12 +47,13 @@ func (d *Service) CheckReleases(ctx context.Context) (report worker.Report, err 
 func (d *Service) CheckReleasesOf(
 	ctx context.Context,
 	org flex.OrgID,
-) (report worker.Report, err error) {
+) (worker.Report, error) {
 	any, err := d.DB.Due(ctx, org, (*store.Tx).NextRelease)
 	if err != nil || !any {
-		return report, err
+		return worker.Report{}, err
 	}
 
+	var report worker.Report
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		due, err := tx.DueReleases(ctx, releasesMax)
 		if err != nil {

@@ -82,8 +82,9 @@ func lineOf(d *store.Delivery, org string) Line {
 func (d *Service) Overview(
 	ctx context.Context,
 	f Filter,
-) (v Overview, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+) (Overview, error) {
+	var v Overview
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		v = Overview{}
 		f.since(all.Now())
 		failed := map[string][]store.FailedPushes{}
@@ -338,8 +339,9 @@ type CallbackView struct {
 func (d *Service) DeliveryView(
 	ctx context.Context,
 	id flex.EventID,
-) (v View, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+) (View, error) {
+	var v View
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		org, err := all.DeliveryOrg(ctx, id)
 		if err != nil {
 			return err
@@ -414,8 +416,9 @@ func (d *Detail) view() View {
 func (d *Service) OrgOf(
 	ctx context.Context,
 	id flex.EventID,
-) (org flex.OrgID, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+) (flex.OrgID, error) {
+	var org flex.OrgID
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		org, err = all.DeliveryOrg(ctx, id)
 		return err
 	})
@@ -424,8 +427,9 @@ func (d *Service) OrgOf(
 }
 
 // Halted returns who halted all pushes, when and why; nil while they leave.
-func (d *Service) Halted(ctx context.Context) (h *HaltView, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+func (d *Service) Halted(ctx context.Context) (*HaltView, error) {
+	var h *HaltView
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		found, err := all.Halted(ctx)
 		if err == nil && found != nil {
 			h = haltView(found)
@@ -437,8 +441,9 @@ func (d *Service) Halted(ctx context.Context) (h *HaltView, err error) {
 }
 
 // Halts returns who halted what, but for other organisations' than the reader's, the first first.
-func (d *Service) Halts(ctx context.Context) (list []HaltView, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+func (d *Service) Halts(ctx context.Context) ([]HaltView, error) {
+	var list []HaltView
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		list = nil
 		halts, err := all.Halts(ctx)
 		for i := range halts {
@@ -510,8 +515,9 @@ type SafetyLine struct {
 }
 
 // Safety counts what waits to be sent, by organisation.
-func (d *Service) Safety(ctx context.Context) (s Safety, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+func (d *Service) Safety(ctx context.Context) (Safety, error) {
+	var s Safety
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		s = Safety{}
 		orgs, err := all.Orgs(ctx)
 		if err == nil {
@@ -585,7 +591,7 @@ func (s *Safety) addHalts(
 func nameOfScope(
 	scope store.HaltScope,
 	orgs []flex.Org,
-) (name string, ok bool) {
+) (string, bool) {
 	switch scope.Kind {
 	case store.HaltAll:
 		return "everything", true

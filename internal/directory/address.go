@@ -108,8 +108,10 @@ var token = regexp.MustCompile(`[0-9]+[A-Z]?[-/][0-9]+[A-Z]?|[\p{L}\p{N}]+`)
 var spelling = strings.NewReplacer("'", "", "’", "", ".", "", "&", " AND ")
 
 // tokenize cuts an address in large letters into words, grouped by its commas.
-func tokenize(text string) (segments [][]string) {
+func tokenize(text string) [][]string {
 	text = spelling.Replace(text)
+
+	var segments [][]string
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool {
 		return strings.ContainsRune(",;\n\r", r)
 	}) {
@@ -317,7 +319,7 @@ func (a *Address) takeOutbuilding(words []string) []string {
 }
 
 // flatName reads what follows the word FLAT and says how many words that took.
-func flatName(rest []string) (name string, used int) {
+func flatName(rest []string) (string, int) {
 	switch {
 	case len(rest) == 0:
 		return "*", 0

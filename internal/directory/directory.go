@@ -103,7 +103,7 @@ func onePerPremises(
 	meters []flex.Meter,
 	p Postcode,
 	building string,
-) (shown []flex.Meter) {
+) []flex.Meter {
 	meters = slices.Clone(meters)
 	slices.SortStableFunc(meters, func(a, b flex.Meter) int {
 		if a.Energised != b.Energised {
@@ -115,6 +115,7 @@ func onePerPremises(
 	listed := map[string]bool{}
 	group := premisesOf(meters, p)
 
+	var shown []flex.Meter
 	for i, m := range meters {
 		a := NewAddress(m.Address, p)
 
@@ -282,7 +283,8 @@ func (d *Directory) Validate(ctx context.Context, text string) error {
 }
 
 // unfit lists why a meter that exists cannot take part in the market.
-func unfit(m flex.Meter) (reasons []string) {
+func unfit(m flex.Meter) []string {
+	var reasons []string
 	if !m.Import {
 		reasons = append(
 			reasons,

@@ -100,7 +100,7 @@ type premises struct {
 }
 
 // rank returns the premises that can be meant, the best match first.
-func rank(q Address, meters []flex.Meter) (ranked []*premises) {
+func rank(q Address, meters []flex.Meter) []*premises {
 	found := map[string]*premises{}
 	group := premisesOf(meters, q.Postcode)
 
@@ -125,6 +125,7 @@ func rank(q Address, meters []flex.Meter) (ranked []*premises) {
 		at.meters = append(at.meters, m)
 	}
 
+	var ranked []*premises
 	for _, p := range found {
 		ranked = append(ranked, p)
 	}
@@ -203,7 +204,8 @@ func compare(q, c Address) (float64, bool) {
 }
 
 // otherReadings returns the pairs in which one of the two addresses is read another way.
-func otherReadings(q, c Address) (pairs [][2]Address) {
+func otherReadings(q, c Address) [][2]Address {
+	var pairs [][2]Address
 	for _, other := range q.readings() {
 		pairs = append(pairs, [2]Address{other, c})
 	}

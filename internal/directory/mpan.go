@@ -60,11 +60,12 @@ func strip(text string) string {
 }
 
 // mpanReasons lists what is wrong with the thirteen digits.
-func mpanReasons(s string) (reasons []string) {
+func mpanReasons(s string) []string {
 	if s == "" {
 		return []string{"the MPAN is empty; it should be 13 digits"}
 	}
 
+	var reasons []string
 	for _, r := range s {
 		if r < '0' || r > '9' {
 			reasons = append(

@@ -232,9 +232,9 @@ func readAnswer(
 	resp *http.Response,
 	limit int,
 	span time.Duration,
-) (a Answer, err error) {
+) (Answer, error) {
 	host := resp.Request.URL.Host
-	a = Answer{
+	a := Answer{
 		Status: resp.StatusCode,
 		header: resp.Header,
 	}
@@ -247,6 +247,7 @@ func readAnswer(
 		)}
 	}
 
+	var err error
 	a.Body, err = io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
 	if err != nil {
 		e := explain(err, host, span)

@@ -18,7 +18,8 @@ func (r Reach) Any() bool { return len(r.Prefixes)+len(r.Hosts) > 0 }
 // ParseReach reads a list, with commas, of networks (10.1.0.0/16), addresses (::1) and names of
 // hosts (chargers.internal). "true" stands for all private networks, "false" and nothing for
 // none.
-func ParseReach(text string) (r Reach, err error) {
+func ParseReach(text string) (Reach, error) {
+	var r Reach
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "", "false", "no", "0":
 		return r, nil

@@ -16,7 +16,8 @@ type From[V any] struct {
 func Always[V any](v V) History[V] { return History[V]{{Is: v}} }
 
 // On returns what it was at an instant; the zero value where the history is empty.
-func (h History[V]) On(at time.Time) (v V) {
+func (h History[V]) On(at time.Time) V {
+	var v V
 	for _, f := range h {
 		if f.At.After(at) {
 			break

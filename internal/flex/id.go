@@ -62,8 +62,10 @@ type (
 )
 
 // MakeID returns the version 7 id of the instant at and ten random bytes.
-func MakeID[Of any](at time.Time, random [10]byte) (id ID[Of]) {
+func MakeID[Of any](at time.Time, random [10]byte) ID[Of] {
 	ms := uint64(at.UnixMilli())
+
+	var id ID[Of]
 	for i := range 6 {
 		id[i] = byte(ms >> (40 - 8*i))
 	}
@@ -120,7 +122,8 @@ func (id ID[Of]) MarshalText() ([]byte, error) {
 }
 
 // UnmarshalText reads the 36-character form.
-func (id *ID[Of]) UnmarshalText(b []byte) (err error) {
+func (id *ID[Of]) UnmarshalText(b []byte) error {
+	var err error
 	*id, err = ParseID[Of](string(b))
 	return err
 }

@@ -395,11 +395,12 @@ type Schedule struct {
 func (s *Schedule) Limits() []Step { return WithGives(s.Steps, s.Gives) }
 
 // WithGives are steps with a limit below zero where a car gives. Where they let it charge, it gives nothing.
-func WithGives(steps, gives []Step) (all []Step) {
+func WithGives(steps, gives []Step) []Step {
 	if len(gives) == 0 {
 		return steps
 	}
 
+	var all []Step
 	for _, s := range steps {
 		for _, g := range gives {
 			in := g.Meet(s.Span)

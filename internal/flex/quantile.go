@@ -4,7 +4,8 @@ import "cmp"
 
 // Quantile returns the value that so many of a hundred are not above, of sorted values; zero of
 // none.
-func Quantile[N cmp.Ordered](sorted []N, percent int) (v N) {
+func Quantile[N cmp.Ordered](sorted []N, percent int) N {
+	var v N
 	if len(sorted) == 0 {
 		return v
 	}

@@ -60,8 +60,10 @@ func Move(
 type offered struct{ energy, price float64 }
 
 // match moves as much as there is of both, in their order.
-func match(give, take []offered) (m Moved) {
+func match(give, take []offered) Moved {
 	const megawattHour = 3.6e9
+
+	var m Moved
 	for len(give) > 0 && len(take) > 0 {
 		e := min(give[0].energy, take[0].energy)
 		m.KWh += e / 3.6e6

@@ -137,7 +137,12 @@ func bySlot(
 	past Series,
 	before flex.Period,
 	at func(flex.Period) (flex.Day, slot),
-) (by [48][]metered, newest flex.Day) {
+) ([48][]metered, flex.Day) {
+	var (
+		by     [48][]metered
+		newest flex.Day
+	)
+
 	for n := 1; n <= Days*48; n++ { // in order, so that the same readings give the same guess
 		p := before.Add(-n)
 		energy, ok := past[p]

@@ -311,12 +311,13 @@ func (q *quantiles) errors(last, t int) []weighted {
 func pick(
 	errors []weighted,
 	shares [numConfidences]float64,
-) (picked [numConfidences]float64) {
+) [numConfidences]float64 {
 	total := 0.0
 	for _, e := range errors {
 		total += e.weight
 	}
 
+	var picked [numConfidences]float64
 	for i, share := range shares {
 		sum := 0.0
 		for _, e := range errors {

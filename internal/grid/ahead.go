@@ -51,8 +51,10 @@ func (s *Service) Ahead(
 	scope flex.Scope,
 	day flex.Day,
 	length int,
-) (a *Ahead, err error) {
-	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (*Ahead, error) {
+	var a *Ahead
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		a, err = newAhead(tx.Now(), scope, day, length)
 		if err != nil {
 			return err
@@ -244,7 +246,7 @@ func draw(of *forecast.Stay, s secondSpan, limit flex.Watts) []secondSpan {
 
 // drawnBy is when a session drew: by its newest schedule, and before that at once what had been
 // delivered when it was made.
-func drawnBy(p *store.Plugged) (steps []flex.Step) {
+func drawnBy(p *store.Plugged) []flex.Step {
 	took := time.Duration(float64(p.Delivered) / float64(p.Power) * float64(time.Hour))
 	before := flex.Span{
 		From: p.PluggedInAt,
@@ -253,6 +255,8 @@ func drawnBy(p *store.Plugged) (steps []flex.Step) {
 		From: p.PluggedInAt,
 		To:   p.Steps[0].From,
 	})
+
+	var steps []flex.Step
 	if !before.Empty() {
 		steps = append(steps, flex.Step{Span: before, Limit: p.Power})
 	}
@@ -271,7 +275,7 @@ func (l *learning) open(
 	t flex.Tariff,
 	here secondSpan,
 	drawn []secondSpan,
-) (open []flex.Span) {
+) []flex.Span {
 	hours, known := l.offPeak[t]
 	if !known {
 		hours = offPeakHours(t, secondSpan{
@@ -293,6 +297,7 @@ func (l *learning) open(
 		all = append(all, s.meet(here))
 	}
 
+	var open []flex.Span
 	for _, s := range inOrder(append(all, drawn...)) {
 		open = append(open, s.span())
 	}
@@ -343,11 +348,12 @@ func (l *learning) finish() {
 }
 
 // came is what there was on the day, by kind; nil while it is not over.
-func (l *learning) came() (came [][]float64) {
+func (l *learning) came() [][]float64 {
 	if !l.a.Day.Start().Before(l.until.Start()) {
 		return nil
 	}
 
+	var came [][]float64
 	for _, k := range forecast.Kinds {
 		came = append(came, l.history.Came(k, l.a.Day))
 	}

@@ -100,8 +100,10 @@ type drawn struct {
 }
 
 // draws adds up a schedule's steps, and puts them into the half-hours.
-func (g *gathering) draws(p *store.Plugged) (d drawn) {
+func (g *gathering) draws(p *store.Plugged) drawn {
 	asked := secondSpan{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
+
+	var d drawn
 	for _, s := range p.Steps {
 		power := int64(min(s.Limit, p.Power))
 		step := secondSpan{s.From.Unix(), s.To.Unix()}
@@ -138,9 +140,9 @@ func (g *gathering) spread(
 
 // permitted returns the seconds of each half-hour in which an asset may charge, charge-now
 // apart, and how many there are after the last.
-func (g *gathering) permitted(p *store.Plugged) (seconds []int64, beyond int64) {
+func (g *gathering) permitted(p *store.Plugged) ([]int64, int64) {
 	open := g.open(p)
-	seconds = make([]int64, HalfHours)
+	seconds := make([]int64, HalfHours)
 	asked := secondSpan{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
 	within := func(w secondSpan) (sum int64) {
 		for _, s := range open {
@@ -222,12 +224,13 @@ func (g *gathering) offPeakHours(t flex.Tariff) []secondSpan {
 }
 
 // offPeakHours returns the hours of a time that a tariff permits charging in, in order.
-func offPeakHours(t flex.Tariff, of secondSpan) (hours []secondSpan) {
+func offPeakHours(t flex.Tariff, of secondSpan) []secondSpan {
 	spans, stated := tariff.OffPeak(t, of.span())
 	if !stated { // no hour is dearer than another
 		spans = []flex.Span{of.span()}
 	}
 
+	var hours []secondSpan
 	for _, s := range spans {
 		hours = append(hours, secondSpan{s.From.Unix(), s.To.Unix()})
 	}

@@ -41,9 +41,9 @@ func (s *Service) Envelope(
 	ctx context.Context,
 	org flex.OrgID,
 	scope flex.Scope,
-) (e *Envelope, err error) {
+) (*Envelope, error) {
 	var g *gathering
-	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if err := tx.CheckScope(ctx, scope); err != nil {
 			return err
 		}
@@ -92,7 +92,8 @@ func (g *gathering) envelope(scope flex.Scope) *Envelope {
 }
 
 // ahead returns the sums of the first half-hours: of none, of one, and so on.
-func ahead(of [HalfHours]envelope.Joules) (sums [HalfHours + 1]envelope.Joules) {
+func ahead(of [HalfHours]envelope.Joules) [HalfHours + 1]envelope.Joules {
+	var sums [HalfHours + 1]envelope.Joules
 	for i, e := range of {
 		sums[i+1] = sums[i] + e
 	}

@@ -127,7 +127,7 @@ func (s *Service) Evidence(
 	ctx context.Context,
 	org flex.OrgID,
 	span flex.Span,
-) (e *Evidence, err error) {
+) (*Evidence, error) {
 	if span.Len() <= 0 || span.Len() > evidenceSpanMax {
 		return nil, flex.Fail(
 			flex.Malformed,
@@ -136,7 +136,8 @@ func (s *Service) Evidence(
 		)
 	}
 
-	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+	var e *Evidence
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		tx, err := all.For(ctx, org)
 		if err != nil {
 			return err

@@ -51,8 +51,10 @@ func (s *Service) Stack(
 	ctx context.Context,
 	org flex.OrgID,
 	asked flex.Offer,
-) (k *Stack, err error) {
-	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (*Stack, error) {
+	var k *Stack
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		k, err = stack(ctx, tx, asked)
 		return err
 	})
@@ -66,8 +68,10 @@ func (s *Service) MakeOffer(
 	ctx context.Context,
 	org flex.OrgID,
 	asked flex.Offer,
-) (k *Stack, err error) {
-	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
+) (*Stack, error) {
+	var k *Stack
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		var err error
 		k, err = stack(ctx, tx, asked)
 		if err != nil {
 			return err
@@ -132,9 +136,9 @@ func stack(
 func windowOf(
 	o *flex.Offer,
 	now time.Time,
-) (day flex.Day, length int, err error) {
-	day = flex.DayAt(o.From)
-	length = int(o.Len() / flex.HalfHour)
+) (flex.Day, int, error) {
+	day := flex.DayAt(o.From)
+	length := int(o.Len() / flex.HalfHour)
 	whole := flex.PeriodAt(o.From).Start().Equal(o.From) &&
 		flex.PeriodAt(o.To).Start().Equal(o.To)
 	if !whole || length < 1 {
@@ -278,9 +282,9 @@ func (s *Service) Offers(
 	org flex.OrgID,
 	before flex.OfferID,
 	limit int,
-) (p *OfferPage, err error) {
-	p = &OfferPage{}
-	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (*OfferPage, error) {
+	p := &OfferPage{}
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		*p = OfferPage{At: tx.Now()}
 		found, total, err := tx.Offers(ctx, before, limit)
 		if err != nil {
@@ -308,11 +312,13 @@ func (p *OfferPage) add(
 	ctx context.Context,
 	tx *store.Tx,
 	o flex.Offer,
-) (err error) {
+) error {
 	line := OfferLine{
 		Offer: o,
 		Over:  !p.At.Before(flex.DayAt(o.From).Add(1).Start()),
 	}
+
+	var err error
 	if line.Over {
 		line.Came, err = came(ctx, tx, &o)
 		if err != nil {
@@ -374,8 +380,10 @@ func (s *Service) Offer(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.OfferID,
-) (o flex.Offer, err error) {
-	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (flex.Offer, error) {
+	var o flex.Offer
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		o, err = tx.Offer(ctx, id)
 		return err
 	})
@@ -389,11 +397,12 @@ func Accepted(
 	o *flex.Offer,
 	power flex.Watts,
 	reason, who string,
-) (in flex.Instruction, err error) {
+) (flex.Instruction, error) {
 	if power == 0 {
 		power = o.Power
 	}
 
+	var in flex.Instruction
 	if power < 0 || power > o.Power {
 		return in, flex.Fail(
 			flex.Malformed,

@@ -51,9 +51,9 @@ func (s *Service) Follow(
 	org flex.OrgID,
 	scope flex.Scope,
 	profile []Asked,
-) (f *Follows, err error) {
+) (*Follows, error) {
 	var g *gathering
-	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if err := tx.CheckScope(ctx, scope); err != nil {
 			return err
 		}
@@ -74,8 +74,10 @@ func (s *Service) Follow(
 }
 
 // profile places what is asked for in the half-hours, less what cannot be moved.
-func (g *gathering) profile(profile []Asked) (asked envelope.Set, joules []envelope.Joules, err error) {
-	joules = make([]envelope.Joules, HalfHours)
+func (g *gathering) profile(profile []Asked) (envelope.Set, []envelope.Joules, error) {
+	joules := make([]envelope.Joules, HalfHours)
+
+	var asked envelope.Set
 	for i, a := range profile {
 		slot := a.Period.Sub(flex.PeriodAt(g.now()))
 		if slot < 0 || slot >= HalfHours {

@@ -24,8 +24,10 @@ type Block struct {
 }
 
 // Blocks returns the examples of a page in order.
-func (p Page) Blocks() (all []Block) {
+func (p Page) Blocks() []Block {
 	lines := strings.Split(p.Source, "\n")
+
+	var all []Block
 	for i := 0; i < len(lines); i++ {
 		if info, fenced := strings.CutPrefix(lines[i], "```"); fenced {
 			b := Block{Line: i + 1, Info: info}

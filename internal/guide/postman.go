@@ -136,7 +136,7 @@ func Postman(openAPI []byte) ([]byte, error) {
 }
 
 // left are the operations of the document that the story does not have, in order.
-func (d *document) left() (all []string) {
+func (d *document) left() []string {
 	there := map[string]bool{}
 	for _, chapter := range story {
 		for _, s := range chapter.steps {
@@ -144,6 +144,7 @@ func (d *document) left() (all []string) {
 		}
 	}
 
+	var all []string
 	for _, path := range sorted(d.Paths) {
 		for _, method := range []string{
 			"GET",
@@ -162,7 +163,8 @@ func (d *document) left() (all []string) {
 	return all
 }
 
-func sorted[V any](m map[string]V) (keys []string) {
+func sorted[V any](m map[string]V) []string {
+	var keys []string
 	for k := range m {
 		keys = append(keys, k)
 	}

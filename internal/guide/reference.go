@@ -93,7 +93,8 @@ func Reference(source []byte) ([]byte, error) {
 }
 
 // operations are those of a tag, by path and method.
-func operations(paths map[string]map[string]*describedCall, tag string) (found []*describedCall) {
+func operations(paths map[string]map[string]*describedCall, tag string) []*describedCall {
+	var found []*describedCall
 	for path, methods := range paths {
 		for method, o := range methods {
 			if o != nil && slices.Contains(o.Tags, tag) {

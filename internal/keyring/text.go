@@ -143,7 +143,7 @@ type keyedMAC struct {
 }
 
 // of authenticates a text of a kind; the kind's length before it keeps the two apart.
-func (m *macs) of(kind, text string) (sum [sha256.Size]byte) {
+func (m *macs) of(kind, text string) [sha256.Size]byte {
 	h := m.pool.Get().(*keyedMAC)
 	defer m.pool.Put(h)
 
@@ -153,6 +153,8 @@ func (m *macs) of(kind, text string) (sum [sha256.Size]byte) {
 
 	h.Reset()
 	h.Write(h.message)
+
+	var sum [sha256.Size]byte
 	h.Sum(sum[:0])
 
 	return sum

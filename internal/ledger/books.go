@@ -131,7 +131,8 @@ func NewTrialBalance(from, to flex.Day, totals []AccountTotals) TrialBalance {
 
 // Total returns the sums of all lines. In right books Opening and Closing are zero, and
 // Debits and Credits cancel.
-func (b TrialBalance) Total() (sum AccountTotals) {
+func (b TrialBalance) Total() AccountTotals {
+	var sum AccountTotals
 	for _, l := range b.Lines {
 		sum.Opening += l.Opening
 		sum.Debits += l.Debits

@@ -129,7 +129,8 @@ type Transaction struct {
 const MaxAmount flex.Pence = 10_000_000_000
 
 // Credit is what the transaction gives the user: positive is earned, negative withdrawn.
-func (t *Transaction) Credit() (p flex.Pence) {
+func (t *Transaction) Credit() flex.Pence {
+	var p flex.Pence
 	for _, e := range t.Postings {
 		if e.Account == RewardsPayable {
 			p -= e.Amount

@@ -106,13 +106,13 @@ func (e ElexonIndex) Fetch(
 
 // at returns when a row begins and in what half-hour, and false if its start and its number
 // contradict each other. It begins with the half-hour or a quarter of an hour later.
-func (r indexRow) at() (start time.Time, p flex.Period, ok bool) {
+func (r indexRow) at() (time.Time, flex.Period, bool) {
 	start, err := instant(r.StartTime)
 	if err != nil {
-		return start, p, false
+		return start, flex.Period{}, false
 	}
 
-	p = flex.PeriodAt(start)
+	p := flex.PeriodAt(start)
 	day, n := p.SettlementPeriod()
 	late := start.Sub(p.Start())
 

@@ -113,7 +113,8 @@ func (d *Service) publishAll(
 	ctx context.Context,
 	source string,
 	got Fetched,
-) (published int, err error) {
+) (int, error) {
+	var published int
 	for prices := got.Prices; len(prices) > 0; {
 		day, preliminary := flex.EFADayAt(prices[0].Period.Start()), got.Preliminary[prices[0].Period]
 		n := slices.IndexFunc(prices, func(p flex.PricedPeriod) bool {

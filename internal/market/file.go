@@ -63,15 +63,16 @@ func ReadPrices(r io.Reader) ([]flex.PricedPeriod, error) {
 	return prices, nil
 }
 
-func readPrice(row csvfile.Row) (p flex.PricedPeriod, err error) {
+func readPrice(row csvfile.Row) (flex.PricedPeriod, error) {
 	start, err := time.Parse(time.RFC3339, row.Get("start"))
 	if err != nil {
-		return p, row.Fault(
+		return flex.PricedPeriod{}, row.Fault(
 			"start: %q is not an instant of the form 2026-04-14T22:00:00Z",
 			row.Get("start"),
 		)
 	}
 
+	var p flex.PricedPeriod
 	p.Period = flex.PeriodAt(start)
 	if !p.Period.Start().Equal(start) {
 		return p, row.Fault(

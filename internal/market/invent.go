@@ -16,7 +16,7 @@ const inventMax = 40
 // invent publishes made-up prices in a sandbox: of the day before the first run, and from then on
 // to the end of the day after the clock of whichever organisation is furthest ahead. Each day is
 // a publication of its own, known from its hour on, as a market's are.
-func (d *Service) invent(ctx context.Context) (made int, err error) {
+func (d *Service) invent(ctx context.Context) (int, error) {
 	if d.DB.Environment != flex.Sandbox {
 		return 0, nil
 	}
@@ -48,7 +48,8 @@ func (d *Service) InventTo(ctx context.Context, to time.Time) error {
 func (d *Service) inventDays(
 	ctx context.Context,
 	next, last flex.EFADay,
-) (made int, err error) {
+) (int, error) {
+	var made int
 	for ; made < inventMax && !next.Span().From.After(last.Span().From); next = next.Add(1) {
 		if _, err := d.publish(
 			ctx,
@@ -96,7 +97,8 @@ func (d *Service) toInvent(ctx context.Context) (next, last flex.EFADay, err err
 }
 
 // inventedDay returns the made-up prices of a trading day.
-func inventedDay(day flex.EFADay) (prices []flex.PricedPeriod) {
+func inventedDay(day flex.EFADay) []flex.PricedPeriod {
+	var prices []flex.PricedPeriod
 	for p := flex.PeriodAt(day.Span().From); p.Start().Before(day.Span().To); p = p.Add(1) {
 		prices = append(prices, flex.PricedPeriod{
 			Period: p,

@@ -99,11 +99,14 @@ func (d *Service) SiteCurve(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
-) (prices []flex.PricedPeriod, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]flex.PricedPeriod, error) {
+	var prices []flex.PricedPeriod
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}
+
+		var err error
 		prices, err = d.Curve(ctx, tx)
 		return err
 	})
@@ -116,11 +119,14 @@ func (d *Service) AssetCurve(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
-) (prices []flex.PricedPeriod, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]flex.PricedPeriod, error) {
+	var prices []flex.PricedPeriod
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Asset(ctx, asset); err != nil {
 			return err
 		}
+
+		var err error
 		prices, err = d.Curve(ctx, tx)
 		return err
 	})
@@ -144,8 +150,10 @@ func (d *Service) Day(
 	org flex.OrgID,
 	day flex.Day,
 	source string,
-) (c DayCurve, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (DayCurve, error) {
+	var c DayCurve
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		c, err = curveOf(ctx, tx, day, source)
 		return err
 	})
@@ -159,12 +167,15 @@ func curveOf(
 	tx *store.Tx,
 	day flex.Day,
 	source string,
-) (c DayCurve, err error) {
+) (DayCurve, error) {
 	if day == (flex.Day{}) {
 		day = flex.DayAt(tx.Now())
 	}
 
+	var c DayCurve
 	c.Day = day
+
+	var err error
 	if source == "" {
 		c.Quotes, err = tx.Quotes(ctx, pricing.Planning, day.Span())
 	} else {

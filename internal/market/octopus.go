@@ -94,7 +94,8 @@ func pages[T any](
 	ctx context.Context,
 	w *Web,
 	base, address string,
-) (all []T, err error) {
+) ([]T, error) {
+	var all []T
 	for range MaxPages {
 		var page octopusList[T]
 		if _, err := w.get(ctx, address, &page); err != nil {

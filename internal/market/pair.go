@@ -48,12 +48,13 @@ func (d *Service) ImportPairs(
 
 // ReadPairs reads a list of pairs of metering points. It is a flex.Invalid that names the line
 // if a metering point is in two pairs on one day, or a secondary BM unit in two GSP groups.
-func ReadPairs(r io.Reader) (pairs []flex.MeterPair, err error) {
+func ReadPairs(r io.Reader) ([]flex.MeterPair, error) {
 	l := pairList{
 		points: map[string][]pairLine{},
 		units:  map[string][]pairLine{},
 	}
 
+	var pairs []flex.MeterPair
 	for row, err := range csvfile.Read(r, "import_mpan", "from_date") {
 		if err != nil {
 			return nil, err
@@ -77,12 +78,13 @@ func ReadPairs(r io.Reader) (pairs []flex.MeterPair, err error) {
 }
 
 // readPair reads a row.
-func readPair(row csvfile.Row) (p flex.MeterPair, err error) {
+func readPair(row csvfile.Row) (flex.MeterPair, error) {
 	imports, err := directory.ParseMPAN(row.Get("import_mpan"))
 	if err != nil {
-		return p, row.Fault("import_mpan: %v", err)
+		return flex.MeterPair{}, row.Fault("import_mpan: %v", err)
 	}
 
+	var p flex.MeterPair
 	p.Import = imports.Core()
 	if text := row.Get("export_mpan"); text != "" {
 		exports, err := directory.ParseMPAN(text)
@@ -144,15 +146,15 @@ func readPairTime(row csvfile.Row, p *flex.MeterPair) error {
 }
 
 // readLargest reads the largest export of a half-hour, if it was reported.
-func readLargest(row csvfile.Row) (largest flex.Optional[flex.WattHours], err error) {
+func readLargest(row csvfile.Row) (flex.Optional[flex.WattHours], error) {
 	text := row.Get("largest_export_kwh")
 	if text == "" {
-		return largest, nil
+		return flex.Optional[flex.WattHours]{}, nil
 	}
 
 	kwh, err := strconv.ParseFloat(text, 64)
 	if inside := kwh >= 0 && kwh <= exportMax; err != nil || !inside {
-		return largest, row.Fault(
+		return flex.Optional[flex.WattHours]{}, row.Fault(
 			"largest_export_kwh is a number from 0 to %d, not %q",
 			exportMax,
 			text,
@@ -314,7 +316,8 @@ const (
 func (p *Point) Eligible(
 	at time.Time,
 	limit flex.Optional[flex.WattHours],
-) (verdict string, why []string) {
+) (string, []string) {
+	var why []string
 	if p.Meter != nil {
 		why = meterIssues(p.Meter)
 	}

@@ -31,7 +31,7 @@ func (d *Service) ImportReport(
 	org flex.OrgID,
 	run string,
 	open func() (io.ReadCloser, error),
-) (rows int, err error) {
+) (int, error) {
 	number, err := runNumber(run)
 	if err != nil {
 		return 0, err
@@ -76,8 +76,9 @@ func (d *Service) keepReport(
 	org flex.OrgID,
 	r *report,
 	open func() (io.ReadCloser, error),
-) (rows int, err error) {
+) (int, error) {
 	var batch []store.SettledVolume
+	var rows int
 	keep := func() error {
 		err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 			return tx.PutSettledVolumes(ctx, batch)
@@ -87,7 +88,7 @@ func (d *Service) keepReport(
 		return err
 	}
 
-	err = r.read(open, func(v store.SettledVolume) error {
+	err := r.read(open, func(v store.SettledVolume) error {
 		batch = append(batch, v)
 		if len(batch) < reportRowsAtOnce {
 			return nil
@@ -144,8 +145,8 @@ func (r *report) read(
 	return nil
 }
 
-func (r *report) row(row csvfile.Row) (v store.SettledVolume, err error) {
-	v = store.SettledVolume{
+func (r *report) row(row csvfile.Row) (store.SettledVolume, error) {
+	v := store.SettledVolume{
 		MPAN: strings.Clone(row.Get("mpan")),
 		Run:  r.run,
 	}
@@ -187,7 +188,8 @@ func (r *report) row(row csvfile.Row) (v store.SettledVolume, err error) {
 }
 
 // siteAt returns the site that a metering point was of in a half-hour, while it was the party's.
-func (r *report) siteAt(mpan string, at time.Time) (site flex.SiteID) {
+func (r *report) siteAt(mpan string, at time.Time) flex.SiteID {
+	var site flex.SiteID
 	for _, p := range r.points[mpan] {
 		over := !p.To.IsZero() && !at.Before(p.To)
 		if at.Add(flex.HalfHour).After(p.From) && !over {
@@ -222,9 +224,11 @@ func (d *Service) WriteVolumes(
 	org flex.OrgID,
 	m ledger.Month,
 	out io.Writer,
-) (n int, err error) {
+) (int, error) {
 	w := csvfile.NewWriter(out, volumeColumns...)
-	err = d.HalfHours(ctx, org, m, "", func(h *PointHalfHour) error {
+
+	var n int
+	err := d.HalfHours(ctx, org, m, "", func(h *PointHalfHour) error {
 		n++
 		gsp, supplier := h.Point.Place(h.At)
 		day, period := flex.PeriodAt(h.At).SettlementPeriod()
@@ -287,11 +291,12 @@ func (d *Service) Compare(
 	m ledger.Month,
 	run string,
 	out io.Writer,
-) (c Comparison, err error) {
+) (Comparison, error) {
 	if run == "" {
 		run = SettlementRuns[len(SettlementRuns)-1]
 	}
 
+	var c Comparison
 	c.Groups, c.Suppliers = map[string]*Sums{}, map[string]*Sums{}
 	var w *csvfile.Writer
 
@@ -299,7 +304,7 @@ func (d *Service) Compare(
 		w = csvfile.NewWriter(out, comparedColumns...)
 	}
 
-	err = d.HalfHours(ctx, org, m, run, func(h *PointHalfHour) error {
+	err := d.HalfHours(ctx, org, m, run, func(h *PointHalfHour) error {
 		c.All.Add(h)
 		addTo(c.Groups, h.Group(), h)
 		addTo(c.Suppliers, h.Supplier(), h)

@@ -24,8 +24,14 @@ type RoleState struct {
 func (d *Service) Roles(
 	ctx context.Context,
 	org flex.OrgID,
-) (roles []RoleState, doubts []string, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]RoleState, []string, error) {
+	var (
+		roles  []RoleState
+		doubts []string
+	)
+
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		roles, doubts, err = rolesOf(ctx, tx)
 		return err
 	})
@@ -37,12 +43,13 @@ func (d *Service) Roles(
 func rolesOf(
 	ctx context.Context,
 	tx *store.Tx,
-) (roles []RoleState, doubts []string, err error) {
+) ([]RoleState, []string, error) {
 	s, err := tx.PriceSelection(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 
+	var roles []RoleState
 	for _, role := range pricing.Roles {
 		r := RoleState{
 			Role:    role,
@@ -72,16 +79,17 @@ func (d *Service) ChooseSource(
 	role pricing.Role,
 	source string,
 	from time.Time,
-) (c pricing.Choice, err error) {
+) (pricing.Choice, error) {
 	if !slices.Contains(pricing.Roles, role) {
-		return c, flex.Fail(
+		return pricing.Choice{}, flex.Fail(
 			flex.Invalid,
 			"there is no role %q of prices; there are planning, contract and settlement",
 			role,
 		)
 	}
 
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	var c pricing.Choice
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := d.mayChoose(ctx, tx, role, source); err != nil {
 			return err
 		}

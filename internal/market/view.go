@@ -77,8 +77,11 @@ type Outturn struct {
 func (d *Service) DayView(
 	ctx context.Context,
 	q DayQuery,
-) (v DayView, err error) {
+) (DayView, error) {
+	var v DayView
 	v.Day = q.Day
+
+	var err error
 	v.Sources, err = d.Freshness(ctx)
 	if err != nil {
 		return v, err

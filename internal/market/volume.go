@@ -46,8 +46,9 @@ func (d *Service) Points(
 	ctx context.Context,
 	org flex.OrgID,
 	m ledger.Month,
-) (ps []Point, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]Point, error) {
+	var ps []Point
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		points, err := tx.Points(ctx, MonthSpan(m))
 		if err != nil {
 			return err
@@ -66,8 +67,9 @@ func (d *Service) Points(
 func (d *Service) ExportLimit(
 	ctx context.Context,
 	org flex.OrgID,
-) (limit flex.Optional[flex.WattHours], err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (flex.Optional[flex.WattHours], error) {
+	var limit flex.Optional[flex.WattHours]
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		o, err := tx.OrgRecord(ctx)
 		limit = o.Settings.ExportLimit
 		return err
@@ -195,7 +197,7 @@ func (m *pointMonth) read(
 	ctx context.Context,
 	tx *store.Tx,
 	points []Point,
-) (err error) {
+) error {
 	var sites []flex.SiteID
 	var mpans []string
 
@@ -395,7 +397,8 @@ const (
 
 // PointIssues says why the half-hours of a metering point's own meter are not settled; none is
 // well.
-func PointIssues(p *flex.MeteringPoint) (issues []string) {
+func PointIssues(p *flex.MeteringPoint) []string {
+	var issues []string
 	if !p.Enrolled {
 		issues = append(issues, "not enrolled now")
 	}
@@ -409,7 +412,8 @@ func PointIssues(p *flex.MeteringPoint) (issues []string) {
 }
 
 // meterIssues says what of a metering point's entry in the directory stands in the way.
-func meterIssues(m *flex.Meter) (issues []string) {
+func meterIssues(m *flex.Meter) []string {
+	var issues []string
 	for _, f := range []struct {
 		well bool
 		text string

@@ -24,10 +24,10 @@ type document struct {
 }
 
 // readDocument asks the interface for its own description.
-func readDocument(api http.Handler) (d document, err error) {
+func readDocument(api http.Handler) (document, error) {
 	r, err := http.NewRequest(http.MethodGet, "/openapi.json", http.NoBody)
 	if err != nil {
-		return d, err
+		return document{}, err
 	}
 
 	r.RemoteAddr = inProcess
@@ -35,6 +35,7 @@ func readDocument(api http.Handler) (d document, err error) {
 	w := recorder{header: http.Header{}, code: http.StatusOK}
 	api.ServeHTTP(&w, r)
 
+	var d document
 	if err := json.Unmarshal(w.body.Bytes(), &d); err != nil {
 		return d, fmt.Errorf(
 			"read the interface's document (%d): %w",
@@ -213,7 +214,8 @@ func (d *document) include(schema object) error {
 }
 
 // references are the names of shared schemas that a part of the document names.
-func references(v any) (names []string) {
+func references(v any) []string {
+	var names []string
 	switch v := v.(type) {
 	case object:
 		if ref, is := v["$ref"].(string); is {

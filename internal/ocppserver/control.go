@@ -144,7 +144,7 @@ func (c *charger) clearAll(ctx context.Context, l *link, n *connector, id int) {
 }
 
 // current returns the step that a profile is in, and since when it should be obeyed.
-func (p *wanted) current(now time.Time) (step flex.Step, since time.Time, ok bool) {
+func (p *wanted) current(now time.Time) (flex.Step, time.Time, bool) {
 	for i, s := range p.sent.steps {
 		if s.Contains(now) {
 			if limit := p.sent.Schedule.Periods[i].Limit; limit >= -zero && limit <= zero {
@@ -256,7 +256,7 @@ func compareGiving(flows, active bool) inForce {
 }
 
 // mean is the power since an instant, by samples that are far enough apart to tell.
-func (m *meter) mean(since time.Time) (watts float64, ok bool) {
+func (m *meter) mean(since time.Time) (float64, bool) {
 	i := m.index(since)
 	if last := len(m.Marks) - 1; i < last {
 		span := m.Marks[last].At.Sub(m.Marks[i].At)

@@ -35,7 +35,7 @@ type portion struct {
 
 // cut returns the half-hours that are known now and were not, or otherwise, and those that
 // are newly held back.
-func (m *meter) cut(x conditions) (all []halfHour) {
+func (m *meter) cut(x conditions) []halfHour {
 	first, last, ok := m.extent()
 	if !ok || !m.dirty && !x.idle {
 		return nil
@@ -50,6 +50,7 @@ func (m *meter) cut(x conditions) (all []halfHour) {
 	first = latest(first, from)
 	v := view{x, m.pieces(x)}
 
+	var all []halfHour
 	for p := flex.PeriodAt(first); !flex.PeriodAt(last).Before(p); p = p.Add(1) {
 		wh, known, why := m.energy(p, v)
 		start := p.Start().Unix()
@@ -106,7 +107,8 @@ func (m *meter) extent() (first, last time.Time, ok bool) {
 func (m *meter) energy(
 	p flex.Period,
 	v view,
-) (wh float64, known bool, why string) {
+) (float64, bool, string) {
+	var wh float64
 	for at := p.Start(); at.Before(p.End()); {
 		part := m.portion(at, p.End(), v)
 		if !part.known {
@@ -246,7 +248,7 @@ func clockText(at time.Time) string {
 
 // share returns the share of the energy between two marks that flowed from one instant to
 // another, if the charger used what it was allowed.
-func (v view) share(a, b mark, from, to time.Time) (share float64, ok bool) {
+func (v view) share(a, b mark, from, to time.Time) (float64, bool) {
 	all, covered := allowedEnergy(a.At, b.At, v.conditions)
 	here, _ := allowedEnergy(from, to, v.conditions)
 	drawn := b.Wh - a.Wh
@@ -264,7 +266,12 @@ func (v view) share(a, b mark, from, to time.Time) (share float64, ok bool) {
 func allowedEnergy(
 	from, to time.Time,
 	x conditions,
-) (wh float64, covered time.Duration) {
+) (float64, time.Duration) {
+	var (
+		wh      float64
+		covered time.Duration
+	)
+
 	for _, s := range x.allowed {
 		a, b := latest(from, s.From), earliest(to, s.To)
 		if a.Before(b) {

@@ -94,13 +94,14 @@ func (c *charger) floorOrder(n *connector) (o order, due bool) {
 }
 
 // floorForms are the ways to write a floor, in the order in which they are tried.
-func (o order) floorForms() (all []form) {
+func (o order) floorForms() []form {
 	units := slices.Clone(o.habit.Units)
 	taken, known := o.habit.Taken[takenKey(false)]
 	if known {
 		units = append([]string{taken.Unit}, units...)
 	}
 
+	var all []form
 	for _, whole := range []bool{taken.Whole, true} {
 		for _, unit := range units {
 			all = append(all, form{

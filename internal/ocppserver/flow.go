@@ -73,7 +73,8 @@ type piece struct {
 
 // pieces turns the samples into what is known of the power between two instants. The first
 // sample after the beginning of a transaction speaks for the time since then.
-func (m *meter) pieces(x conditions) (all []piece) {
+func (m *meter) pieces(x conditions) []piece {
+	var all []piece
 	for i, f := range m.Flows {
 		var before flow
 		from := f.At.Add(-flowGap)
@@ -107,11 +108,12 @@ func split(
 	from, to time.Time,
 	before, after float64,
 	x conditions,
-) (all []piece) {
+) []piece {
 	low, high := min(before, after), max(before, after)
 	mean := []piece{{from, to, (before + after) / 2}}
 	on, off := false, false
 
+	var all []piece
 	for _, s := range x.allowed {
 		if s.To.Before(from) || s.From.After(to) {
 			continue
@@ -152,7 +154,12 @@ func (m *meter) markBefore(at time.Time) (mark, bool) {
 func flowed(
 	all []piece,
 	from, to time.Time,
-) (wh float64, covered time.Duration) {
+) (float64, time.Duration) {
+	var (
+		wh      float64
+		covered time.Duration
+	)
+
 	for _, p := range all {
 		a, b := latest(from, p.from), earliest(to, p.to)
 		if a.Before(b) {

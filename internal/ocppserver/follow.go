@@ -46,7 +46,7 @@ func (c *charger) followPlatform() {
 // that wait too: the platform is taken to have moved. One that is no longer named is left when
 // no transaction runs and nothing waits for it, so that it can bill what it began. It returns
 // the connection that is to be ended, if there is one. The caller holds the charger's mu.
-func (u *upstream) follow(o chargerOptions) (before *link) {
+func (u *upstream) follow(o chargerOptions) *link {
 	u.readOnly = o.readOnly
 	address := ""
 	if o.upstream != "" {

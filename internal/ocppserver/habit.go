@@ -71,7 +71,8 @@ type habit struct {
 }
 
 // habitOf reads what a charger says in its configuration.
-func habitOf(c configuration) (h habit) {
+func habitOf(c configuration) habit {
+	var h habit
 	h.Levels = []int{0, 1}
 	h.Units = []string{unitAmpere, unitWatt}
 	number := func(key string) int {
@@ -117,7 +118,8 @@ func inWatts(units string) bool {
 // forms lists the ways to write a profile for a connector, in the order in which they are
 // tried: first what the charger took before, then by unit, stack level, purpose and connector,
 // and at last in whole amperes. What would bind other connectors is left out, if there are any.
-func (h habit) forms(connector int, inTx, alone bool) (all []form) {
+func (h habit) forms(connector int, inTx, alone bool) []form {
+	var all []form
 	if f, ok := h.Taken[takenKey(inTx)]; ok {
 		if f.Connector != 0 {
 			f.Connector = connector
@@ -163,7 +165,8 @@ func (h habit) forms(connector int, inTx, alone bool) (all []form) {
 }
 
 // unique leaves out what came before.
-func unique(all []form) (out []form) {
+func unique(all []form) []form {
+	var out []form
 	for _, f := range all {
 		if !slices.Contains(out, f) {
 			out = append(out, f)

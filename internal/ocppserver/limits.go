@@ -206,11 +206,12 @@ func (u *upstream) bound(
 	n *connector,
 	phases int,
 	steps []flex.Step,
-) (out []flex.Step) {
+) []flex.Step {
 	if len(u.limits) == 0 {
 		return steps
 	}
 
+	var out []flex.Step
 	for _, s := range steps {
 		edges := append(u.edges(n, s.Span), s.To)
 		slices.SortFunc(edges, time.Time.Compare)
@@ -237,7 +238,8 @@ func (u *upstream) bound(
 }
 
 // edges are the instants at which what the platform allows may change.
-func (u *upstream) edges(n *connector, s flex.Span) (all []time.Time) {
+func (u *upstream) edges(n *connector, s flex.Span) []time.Time {
+	var all []time.Time
 	for _, p := range u.limits {
 		at := []time.Time{p.Profile.From.Time, p.Profile.To.Time}
 		for _, start := range p.starts(n, s) {
@@ -266,7 +268,8 @@ func (u *upstream) limitAt(
 	n *connector,
 	phases int,
 	at time.Time,
-) (limit flex.Watts, ok bool) {
+) (flex.Watts, bool) {
+	var limit flex.Watts
 	for _, purpose := range []string{purposeTx, purposeTxDefault} {
 		level := -1
 		for _, p := range u.limits {
@@ -292,7 +295,7 @@ func (u *upstream) limitAt(
 }
 
 // starts are when a profile's schedule begins, as far as it matters to a span.
-func (p platformProfile) starts(n *connector, s flex.Span) (all []time.Time) {
+func (p platformProfile) starts(n *connector, s flex.Span) []time.Time {
 	start := p.Profile.Schedule.Start.Time
 	every := 24 * time.Hour
 	if p.Profile.Recurrency == "Weekly" {
@@ -308,6 +311,8 @@ func (p platformProfile) starts(n *connector, s flex.Span) (all []time.Time) {
 	}
 
 	first := start.Add(s.From.Sub(start).Truncate(every))
+
+	var all []time.Time
 	for at := first.Add(-every); at.Before(s.To); at = at.Add(every) {
 		all = append(all, at)
 	}
@@ -320,9 +325,15 @@ func (p platformProfile) at(
 	n *connector,
 	phases int,
 	at time.Time,
-) (limit flex.Watts, ok bool) {
+) (flex.Watts, bool) {
 	valid := !at.Before(p.Profile.From.Time) &&
 		(p.Profile.To.IsZero() || at.Before(p.Profile.To.Time))
+
+	var (
+		limit flex.Watts
+		ok    bool
+	)
+
 	for _, start := range p.starts(n, flex.Span{From: at, To: at.Add(1)}) {
 		second := int(at.Sub(start) / time.Second)
 		over := p.Profile.Schedule.Duration > 0 &&

@@ -156,7 +156,7 @@ func (c *charger) ask(
 	ctx context.Context,
 	action string,
 	payload json.RawMessage,
-) (out json.RawMessage, err error) {
+) (json.RawMessage, error) {
 	c.mu.Lock()
 	l := c.link
 	c.mu.Unlock()
@@ -164,7 +164,8 @@ func (c *charger) ask(
 		return nil, errNotConnected
 	}
 
-	err = l.call(ctx, action, payload, &out)
+	var out json.RawMessage
+	err := l.call(ctx, action, payload, &out)
 
 	return out, err
 }
@@ -256,8 +257,10 @@ var tagStates = map[string]string{
 const tagMax = 36
 
 // parseTag reads a tag's line, as in: tag 04A2B3 blocked.
-func parseTag(fields []string) (id string, t tag, err error) {
+func parseTag(fields []string) (string, tag, error) {
 	known := len(fields) == 3 && len(fields[1]) <= tagMax
+
+	var t tag
 	if known {
 		t.status = tagStates[fields[2]]
 	}

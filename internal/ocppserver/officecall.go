@@ -64,7 +64,8 @@ UpdateFirmware {"requestId":1,"firmware":{"location":"https://files.example.com/
 )
 
 // actions are the names of the dialect's calls.
-func (d dialect) actions() (all []string) {
+func (d dialect) actions() []string {
+	var all []string
 	for line := range strings.Lines(strings.TrimSpace(d.table)) {
 		action, _, _ := strings.Cut(line, " ")
 		all = append(all, action)
@@ -83,7 +84,7 @@ func (c *charger) dialect() dialect {
 }
 
 // examples are the calls that a person may make to the charger, for one of its connectors.
-func (c *charger) examples(connector int) (all []bridge.Call) {
+func (c *charger) examples(connector int) []bridge.Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
@@ -98,6 +99,7 @@ func (c *charger) examples(connector int) (all []bridge.Call) {
 		"TRANSACTION", string(transaction[1:len(transaction)-1]),
 	)
 
+	var all []bridge.Call
 	for line := range strings.Lines(strings.TrimSpace(d.table)) {
 		action, body, _ := strings.Cut(strings.TrimSpace(line), " ")
 		all = append(all, bridge.Call{

@@ -21,7 +21,12 @@ type chargerOptions struct {
 }
 
 // parseOptions reads key=value pairs.
-func parseOptions(fields []string) (o chargerOptions, err error) {
+func parseOptions(fields []string) (chargerOptions, error) {
+	var (
+		o   chargerOptions
+		err error
+	)
+
 	for _, f := range fields {
 		key, value, _ := strings.Cut(f, "=")
 		switch key {

@@ -118,7 +118,7 @@ func (u *upstream) pass(
 	ctx context.Context,
 	action string,
 	payload any,
-) (out json.RawMessage, err error) {
+) (json.RawMessage, error) {
 	u.c.mu.Lock()
 	l := u.c.link
 	u.c.mu.Unlock()
@@ -127,7 +127,8 @@ func (u *upstream) pass(
 		return nil, &callError{codeInternal, "the charger is not connected"}
 	}
 
-	err = l.call(ctx, action, payload, &out)
+	var out json.RawMessage
+	err := l.call(ctx, action, payload, &out)
 
 	return out, err
 }

@@ -14,7 +14,7 @@ func (c *charger) passUp(
 	id json.RawMessage,
 	action string,
 	payload json.RawMessage,
-) (later bool) {
+) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 

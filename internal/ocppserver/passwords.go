@@ -187,11 +187,16 @@ func readLine(
 }
 
 // parseCharger reads one line, as HashPassword makes it, with what stands behind it.
-func parseCharger(text string) (id string, l chargerLine, err error) {
+func parseCharger(text string) (string, chargerLine, error) {
 	fields := strings.Fields(text)
 	if len(fields) < 2 || !chargerID.MatchString(fields[0]) {
-		return "", l, fmt.Errorf("a line is a charger's id and its password's hash")
+		return "", chargerLine{}, fmt.Errorf("a line is a charger's id and its password's hash")
 	}
+
+	var (
+		l   chargerLine
+		err error
+	)
 
 	l.secret, err = parseHash(fields[1])
 	if err != nil {

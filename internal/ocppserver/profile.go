@@ -30,7 +30,8 @@ type fitted struct {
 // fit makes of an order's profile one that the charger can take: from now on, in the form given,
 // with at most as many periods as it keeps. "No limit" is sent as the asset's power, if that
 // is known. A profile that takes the floor's place ends with it. One that has ended is not ok.
-func (o order) fit(f form) (out fitted, ok bool) {
+func (o order) fit(f form) (fitted, bool) {
+	var out fitted
 	out.form = f
 	out.steps, out.Again = remaining(
 		o.steps,
@@ -117,7 +118,8 @@ func remaining(
 	plan []flex.Step,
 	periods int,
 	now time.Time,
-) (steps []flex.Step, again time.Time) {
+) ([]flex.Step, time.Time) {
+	var steps []flex.Step
 	for _, s := range plan {
 		if s.To.After(now) {
 			steps = append(steps, s)
@@ -128,6 +130,7 @@ func remaining(
 		steps[0].From = now.Add(-headStart)
 	}
 
+	var again time.Time
 	if periods > 0 && len(steps) > periods {
 		steps = steps[:periods]
 		// once the last one runs there is space for the next

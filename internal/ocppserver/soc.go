@@ -49,7 +49,8 @@ func (c *charger) passSoC(n *connector, v meterValue, now time.Time) {
 }
 
 // socOf is the state of charge among the values of one instant.
-func socOf(values []sampled) (percent float64, ok bool) {
+func socOf(values []sampled) (float64, bool) {
+	var percent float64
 	for _, v := range values {
 		unit := strings.ToLower(v.Unit)
 		inPercent := unit == "" || unit == "percent" || unit == "%"

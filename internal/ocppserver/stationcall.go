@@ -75,7 +75,7 @@ func (s station) call(ctx context.Context, action string, in, out any) error {
 func (s station) variables(
 	ctx context.Context,
 	keys []string,
-) (conf configuration, err error) {
+) (configuration, error) {
 	var ask getVariables
 	for _, key := range keys {
 		if v, known := stationVariables[key]; known {
@@ -88,6 +88,7 @@ func (s station) variables(
 		return configuration{}, err
 	}
 
+	var conf configuration
 	for _, key := range keys {
 		v, known := stationVariables[key]
 		i := slices.IndexFunc(answer.Result, v.same)
@@ -114,12 +115,14 @@ func (v variable) same(o variable) bool {
 func (s station) setVariable(
 	ctx context.Context,
 	m changeConfiguration,
-) (status string, err error) {
+) (string, error) {
 	v := stationVariables[m.Key]
 	v.Value = m.Value
 
 	var answer variablesSet
-	err = s.ask(ctx, "SetVariables", setVariables{[]variable{v}}, &answer)
+	err := s.ask(ctx, "SetVariables", setVariables{[]variable{v}}, &answer)
+
+	var status string
 	if err == nil && len(answer.Result) > 0 {
 		status = answer.Result[0].Status
 	}
@@ -133,7 +136,7 @@ func (s station) trigger(
 	ctx context.Context,
 	m triggerMessage,
 	out any,
-) (err error) {
+) error {
 	numbers := []int{m.Connector}
 	if m.Connector == 0 {
 		s.c.mu.Lock()
@@ -145,6 +148,7 @@ func (s station) trigger(
 		}
 	}
 
+	var err error
 	for _, number := range numbers {
 		ask := stationTrigger{m.Message, evse{ID: integer(number)}}
 		if m.Message == "StatusNotification" {

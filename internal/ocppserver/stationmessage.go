@@ -174,7 +174,8 @@ func (m statusNotification) station() stationStatus {
 }
 
 // plainValues are meter values in the form of OCPP 1.6.
-func plainValues(all list[stationValue]) (plain list[meterValue]) {
+func plainValues(all list[stationValue]) list[meterValue] {
+	var plain list[meterValue]
 	for _, v := range all {
 		m := meterValue{At: v.At}
 		for _, s := range v.Sampled {
@@ -255,7 +256,8 @@ func (s stationSchedule) plain() schedule {
 
 // plainPeriods are periods in the form of OCPP 1.6: a setpoint below zero is a limit below zero. A period
 // without either does not limit the car.
-func plainPeriods(all []stationPeriod) (plain []period) {
+func plainPeriods(all []stationPeriod) []period {
+	var plain []period
 	for _, p := range all {
 		next := period{
 			Start:  p.Start,

@@ -376,7 +376,7 @@ func (n *connector) due(now time.Time, patience time.Duration) plugState {
 }
 
 // tell tells flexd that a car came or went. Telling it again does no harm.
-func (c *charger) tell(ctx context.Context, n *connector) (err error) {
+func (c *charger) tell(ctx context.Context, n *connector) error {
 	c.mu.Lock()
 	asset, due := n.asset, n.due(c.b.Now(), c.b.Timing.PlugOut)
 	tx := n.tx
@@ -386,6 +386,7 @@ func (c *charger) tell(ctx context.Context, n *connector) (err error) {
 		return nil
 	}
 
+	var err error
 	if due == reportedIn {
 		err = c.b.Client.PlugIn(ctx, asset.ID, client.PlugInEventRequest{})
 	} else {

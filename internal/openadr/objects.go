@@ -18,7 +18,7 @@ import (
 )
 
 // document reads the JSON body.
-func (r *request) document() (v any, err error) {
+func (r *request) document() (any, error) {
 	if err := r.isMedia("application/json"); err != nil {
 		return nil, err
 	}
@@ -27,6 +27,8 @@ func (r *request) document() (v any, err error) {
 	if err != nil {
 		return nil, err
 	}
+
+	var v any
 	if err := json.Unmarshal(b, &v); err != nil {
 		return nil, flex.Fail(
 			flex.Malformed,
@@ -134,14 +136,14 @@ func (s *Server) write(
 	verb, subject string,
 	status int,
 	do func(context.Context, any) (adr.Object, error),
-) (a answer, err error) {
+) (answer, error) {
 	if err := r.adr.CheckWrite(kind); err != nil {
-		return a, err
+		return answer{}, err
 	}
 
 	document, err := r.document()
 	if err != nil {
-		return a, err
+		return answer{}, err
 	}
 
 	return s.acting(r, kind, verb, subject, status, func() (adr.Object, error) {
@@ -179,13 +181,14 @@ func (s *Server) acting(
 	verb, subject string,
 	status int,
 	do func() (adr.Object, error),
-) (a answer, err error) {
+) (answer, error) {
 	var o adr.Object
 	act := func() (err error) {
 		o, err = do()
 		return err
 	}
 
+	var err error
 	switch kind {
 	case flex.ADRProgram, flex.ADREvent:
 		what := map[flex.ADRKind]string{
@@ -205,7 +208,7 @@ func (s *Server) acting(
 	}
 
 	if err != nil {
-		return a, err
+		return answer{}, err
 	}
 
 	return answer{status, o.Document()}, nil

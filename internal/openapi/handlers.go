@@ -90,8 +90,9 @@ func functionName(f *ast.FuncDecl) string {
 
 // read returns what the handler of a name reads, itself or in functions that it gives the
 // request to.
-func (s *source) read(handler string) (p parts, err error) {
-	err = s.collect(&p, "Server."+handler, map[string]bool{})
+func (s *source) read(handler string) (parts, error) {
+	var p parts
+	err := s.collect(&p, "Server."+handler, map[string]bool{})
 	return p, err
 }
 
@@ -99,7 +100,7 @@ func (s *source) collect(
 	p *parts,
 	name string,
 	visited map[string]bool,
-) (err error) {
+) error {
 	f := s.functions[name]
 	if f == nil || visited[name] {
 		return nil
@@ -110,6 +111,7 @@ func (s *source) collect(
 		return err
 	}
 
+	var err error
 	ast.Inspect(f, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok || err != nil {

@@ -21,8 +21,10 @@ type operations struct {
 }
 
 // paths returns the operations by path and method, in the order of the routes.
-func (o *operations) paths(routes []api.Route) (paths []member, err error) {
+func (o *operations) paths(routes []api.Route) ([]member, error) {
 	described := 0
+
+	var paths []member
 	for _, rt := range routes {
 		if rt.Operation == nil {
 			if !rt.Document && !rt.Unlisted {
@@ -114,7 +116,8 @@ func (o *operations) of(rt api.Route) ([]member, error) {
 }
 
 // access says who may call a route, and whether it is flexd's own.
-func access(rt api.Route) (out []member) {
+func access(rt api.Route) []member {
+	var out []member
 	switch rt.Role {
 	case api.Public:
 		out = append(out, member{"security", []any{}})
@@ -136,7 +139,8 @@ func access(rt api.Route) (out []member) {
 func (o *operations) parameters(
 	rt api.Route,
 	reads parts,
-) (list []any, err error) {
+) ([]any, error) {
+	var list []any
 	for _, from := range []struct{ in, name string }{
 		{"path", reads.path},
 		{"query", reads.query},
@@ -282,7 +286,7 @@ func (o *operations) content(a api.Answer) ([]member, error) {
 }
 
 // problems are the shared answers of all operations, each once.
-func (o *operations) problems(routes []api.Route) (out []member, err error) {
+func (o *operations) problems(routes []api.Route) ([]member, error) {
 	var all []api.Problem
 	for _, rt := range routes {
 		if rt.Operation != nil {
@@ -298,6 +302,7 @@ func (o *operations) problems(routes []api.Route) (out []member, err error) {
 		return a.Name == b.Name
 	})
 
+	var out []member
 	for _, p := range all {
 		answer := []member{{"description", p.Text}, headers(p.Headers...)}
 		if p.Body.Type != nil {

@@ -18,7 +18,8 @@ type member struct {
 	value any
 }
 
-func sorted(values map[string]any) (members []member) {
+func sorted(values map[string]any) []member {
+	var members []member
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		members = append(members, member{name, values[name]})
 	}
@@ -66,7 +67,8 @@ func newSchemas(types []wireType) *schemas {
 }
 
 // of returns the schema of a type.
-func (s *schemas) of(t *wireType) (out []member) {
+func (s *schemas) of(t *wireType) []member {
+	var out []member
 	if _, further, ok := strings.Cut(t.doc.text, "\n\n"); ok {
 		out = append(out, member{"description", flowing(further)})
 	}
@@ -210,7 +212,8 @@ func (s *schemas) enumerated(enum string, rules map[string]string) []member {
 	return bounded([]member{{"type", "string"}, {"enum", values(enum)}}, rules)
 }
 
-func values(enum string) (list []any) {
+func values(enum string) []any {
+	var list []any
 	for _, v := range wire.Enum(enum) {
 		list = append(list, v)
 	}

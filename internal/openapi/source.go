@@ -71,7 +71,7 @@ func readTypes(dir string) ([]wireType, error) {
 	return types, nil
 }
 
-func readFile(name string) (types []wireType, err error) {
+func readFile(name string) ([]wireType, error) {
 	source, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("read: %w", err)
@@ -87,6 +87,7 @@ func readFile(name string) (types []wireType, err error) {
 		return nil, fmt.Errorf("parse: %w", err)
 	}
 
+	var types []wireType
 	for _, decl := range file.Decls {
 		made, ok := decl.(*ast.GenDecl)
 		if !ok || made.Tok != token.TYPE {
@@ -203,11 +204,12 @@ func readRules(tag string) map[string]string {
 	return rules
 }
 
-func readComment(group *ast.CommentGroup) (c comment, err error) {
+func readComment(group *ast.CommentGroup) (comment, error) {
 	if group == nil {
-		return c, nil
+		return comment{}, nil
 	}
 
+	var c comment
 	c.text = strings.TrimSpace(group.Text())
 	for _, line := range group.List {
 		order, isOurs := strings.CutPrefix(line.Text, "//openapi:")

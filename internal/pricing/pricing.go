@@ -190,7 +190,8 @@ func (s *Selection) named(
 	kinds []Kind,
 	at time.Time,
 	early bool,
-) (names []string) {
+) []string {
+	var names []string
 	for _, source := range s.Sources {
 		late := early && source.Added.After(at)
 		if !late && slices.Contains(kinds, KindOf(source.Name)) {
@@ -201,7 +202,7 @@ func (s *Selection) named(
 	return names
 }
 
-func (s *Selection) invented() (names []string) {
+func (s *Selection) invented() []string {
 	if s.Environment != flex.Sandbox {
 		return nil
 	}
@@ -253,11 +254,12 @@ func (s *Selection) Stretches(role Role, span flex.Span) []SourceSpan {
 
 // Doubts says what an operator should look at: roles that nobody chose although several
 // sources could have been meant, and a settlement without any source.
-func (s *Selection) Doubts(at time.Time) (doubts []string) {
+func (s *Selection) Doubts(at time.Time) []string {
 	if len(s.Sources) == 0 {
 		return nil
 	}
 
+	var doubts []string
 	for _, role := range []Role{Planning, Settlement} {
 		if s.Chosen(role, at) != "" ||
 			role == Settlement && s.Chosen(Contract, at) != "" {

@@ -125,7 +125,7 @@ func ratingsOf(
 	}, err
 }
 
-func daysOf(from, to, today flex.Day) (days []flex.Day, err error) {
+func daysOf(from, to, today flex.Day) ([]flex.Day, error) {
 	if to == (flex.Day{}) {
 		to = today
 	}
@@ -134,6 +134,7 @@ func daysOf(from, to, today flex.Day) (days []flex.Day, err error) {
 		from = to.Add(-gapDays)
 	}
 
+	var days []flex.Day
 	for at := from; !to.Start().Before(at.Start()); at = at.Add(1) {
 		days = append(days, at)
 		if len(days) > GapDaysMax {
@@ -231,7 +232,8 @@ func byDay(days []settle.MeteredDay) map[flex.Day]settle.MeteredDay {
 
 // expected are the settlement periods of a day that began after the asset was registered and
 // are over.
-func expected(day flex.Day, registered, now time.Time) (numbers []int) {
+func expected(day flex.Day, registered, now time.Time) []int {
+	var numbers []int
 	for n := 1; n <= day.Periods(); n++ {
 		p := day.Period(n)
 		if !p.End().After(now) && !p.Start().Before(registered) {

@@ -61,8 +61,13 @@ func (in *intake) plausible(ctx context.Context) error {
 func (d *Service) Held(
 	ctx context.Context,
 	q HeldQuery,
-) (page []flex.HeldReading, total int, err error) {
-	err = d.DB.Read(ctx, q.Org, func(tx *store.Tx) (err error) {
+) ([]flex.HeldReading, int, error) {
+	var (
+		page  []flex.HeldReading
+		total int
+	)
+
+	err := d.DB.Read(ctx, q.Org, func(tx *store.Tx) (err error) {
 		page, total, err = tx.HeldReadings(ctx, q.filter())
 		return err
 	})
@@ -118,8 +123,10 @@ func (d *Service) decide(
 	id flex.HeldID,
 	decision string,
 	do func(*store.Tx, flex.HeldReading) error,
-) (h flex.HeldReading, err error) {
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+) (flex.HeldReading, error) {
+	var h flex.HeldReading
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		var err error
 		h, err = tx.HeldReading(ctx, id)
 		if err != nil {
 			return err
@@ -264,7 +271,8 @@ func following(
 	until *store.Mark,
 	rating store.Rating,
 	resets []time.Time,
-) (follow []flex.HeldReading) {
+) []flex.HeldReading {
+	var follow []flex.HeldReading
 	for _, h := range waiting {
 		before, _ := sameMeter(h.To, &last, nil, resets)
 		if before == nil || comesAfter(h, until) {

@@ -166,8 +166,10 @@ func telling(
 	rs []flex.Reading,
 	since time.Time,
 	labels ...flex.Label,
-) (assets []flex.AssetID) {
+) []flex.AssetID {
 	seen := map[flex.AssetID]bool{}
+
+	var assets []flex.AssetID
 	for _, r := range rs {
 		if slices.Contains(labels, r.Label) && r.To.After(since) &&
 			!seen[r.AssetID] {

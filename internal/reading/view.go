@@ -102,9 +102,11 @@ func (q *HeldQuery) filter() store.HeldFilter {
 func (d *Service) HeldOf(
 	ctx context.Context,
 	q HeldQuery,
-) (v HeldView, err error) {
+) (HeldView, error) {
 	f := q.filter()
-	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+
+	var v HeldView
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		v = HeldView{}
 		v.Orgs, err = all.VisitOrgs(ctx, q.Org, func(o flex.Org, tx *store.Tx) error {
 			found, total, err := tx.HeldReadings(ctx, f)
@@ -136,8 +138,9 @@ func (d *Service) HeldOf(
 func (d *Service) HeldReading(
 	ctx context.Context,
 	id flex.HeldID,
-) (l HeldLine, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+) (HeldLine, error) {
+	var l HeldLine
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		org, err := all.HeldOrg(ctx, id)
 		if err != nil {
 			return err
@@ -166,8 +169,9 @@ func (d *Service) HeldReading(
 func (d *Service) HeldOrg(
 	ctx context.Context,
 	id flex.HeldID,
-) (org flex.OrgID, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+) (flex.OrgID, error) {
+	var org flex.OrgID
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		org, err = all.HeldOrg(ctx, id)
 		return err
 	})
@@ -245,8 +249,9 @@ type RefusedLine struct {
 func (d *Service) MissingOf(
 	ctx context.Context,
 	q MissingQuery,
-) (v MissingView, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+) (MissingView, error) {
+	var v MissingView
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, q.Org)
 		v = MissingView{Orgs: orgs}
 		if tx == nil || err != nil {

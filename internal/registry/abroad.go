@@ -16,12 +16,12 @@ const PostcodeMax = 16
 
 // postcodeAbroad reads the postcode of a site that has no metering point: a British one in its usual form, and
 // else whatever the country has, in capitals.
-func postcodeAbroad(text string, loc []string) (postcode string, faults []flex.Fault) {
+func postcodeAbroad(text string, loc []string) (string, []flex.Fault) {
 	if p, err := directory.FindPostcode(text); err == nil {
 		return string(p), nil
 	}
 
-	postcode = strings.ToUpper(strings.Join(strings.Fields(text), " "))
+	postcode := strings.ToUpper(strings.Join(strings.Fields(text), " "))
 	if postcode == "" || len(postcode) > PostcodeMax || !readable(postcode) {
 		return "", []flex.Fault{faultAt(
 			"value_error.postcode",

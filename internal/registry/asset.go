@@ -346,6 +346,6 @@ func (*Service) OffboardAsset(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
-) (done string, err error) {
+) (string, error) {
 	return "taken away for good; its charging is free, and what it metered and earned stays", dropAsset(ctx, tx, id)
 }

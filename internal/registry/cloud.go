@@ -142,9 +142,11 @@ func randomText() string {
 func (d *Service) FinishLink(
 	ctx context.Context,
 	state, code, refusal string,
-) (provider string, err error) {
+) (string, error) {
 	hash := sha256.Sum256([]byte(state))
-	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+
+	var provider string
+	err := d.DB.WriteAll(ctx, func(all *store.All) error {
 		l, err := all.CloudLink(ctx, hash)
 		if err != nil {
 			return err
@@ -221,10 +223,10 @@ func (d *Service) Tokens(
 
 // RefreshClouds exchanges the codes that users brought back from manufacturers' clouds, and
 // refreshes the tokens that are about to end.
-func (d *Service) RefreshClouds(ctx context.Context) (r worker.Report, err error) {
+func (d *Service) RefreshClouds(ctx context.Context) (worker.Report, error) {
 	var links []store.CloudLink
 	var tokens []store.CloudToken
-	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
 		links, err = all.ClaimCloudLinks(ctx, cloudBatch, cloudLease)
 		if err == nil {
 			tokens, err = all.ClaimCloudTokens(ctx, cloudBatch, cloudLease)
@@ -232,7 +234,7 @@ func (d *Service) RefreshClouds(ctx context.Context) (r worker.Report, err error
 		return err
 	})
 	if err != nil {
-		return r, err
+		return worker.Report{}, err
 	}
 
 	var failed []error

@@ -264,8 +264,10 @@ func dischargeWithdrawn(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.SiteID,
-) (at time.Time, err error) {
+) (time.Time, error) {
 	all, err := tx.Consents(ctx, id)
+
+	var at time.Time
 	for _, c := range all {
 		if c.Kind == CarDischarge && c.GivenAt.IsZero() {
 			at = c.RecordedAt
@@ -305,7 +307,8 @@ func (d *Service) setDischargeConsent(
 	id flex.SiteID,
 	now time.Time,
 	give bool,
-) (err error) {
+) error {
+	var err error
 	if give {
 		_, err = d.GiveDischargeConsent(ctx, org, id, now)
 	} else {

@@ -213,7 +213,12 @@ func (d *Service) Eligibility(
 }
 
 // pointFacts are what eligibility rests on of a site's metering point.
-func pointFacts(ctx context.Context, tx *store.Tx, s flex.Site) (f facts, err error) {
+func pointFacts(ctx context.Context, tx *store.Tx, s flex.Site) (facts, error) {
+	var (
+		f   facts
+		err error
+	)
+
 	f.meter, err = tx.Meter(ctx, s.MPAN.Reveal())
 	if err != nil {
 		return f, err
@@ -234,18 +239,18 @@ func eligibility(
 	ctx context.Context,
 	tx *store.Tx,
 	s flex.Site,
-) (e Eligibility, err error) {
+) (Eligibility, error) {
 	point, err := pointFacts(ctx, tx, s)
 	if err != nil {
-		return e, err
+		return Eligibility{}, err
 	}
 
 	assets, err := tx.AssetsOf(ctx, s.ID)
 	if err != nil {
-		return e, err
+		return Eligibility{}, err
 	}
 
-	e = Eligibility{
+	e := Eligibility{
 		Site:       s.ID,
 		HalfHourly: halfHourly(point.meter),
 		Consented:  !s.ConsentAt.IsZero(),
@@ -276,7 +281,7 @@ func eligibility(
 
 // open are the propositions for which any asset is eligible, or the site by itself if it has
 // no asset.
-func (e *Eligibility) open() (ps []flex.Proposition) {
+func (e *Eligibility) open() []flex.Proposition {
 	eligible := map[flex.Proposition]bool{}
 	note := func(vs []Verdict) {
 		for _, v := range vs {
@@ -289,6 +294,7 @@ func (e *Eligibility) open() (ps []flex.Proposition) {
 		note(a.Verdicts)
 	}
 
+	var ps []flex.Proposition
 	for _, p := range flex.Propositions {
 		if eligible[p] {
 			ps = append(ps, p)

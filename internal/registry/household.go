@@ -24,8 +24,10 @@ func (d *Service) Consents(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
-) (found []ConsentStand, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]ConsentStand, error) {
+	var found []ConsentStand
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		found, err = consentsOf(ctx, tx, site)
 		return err
 	})
@@ -37,7 +39,7 @@ func consentsOf(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
-) (found []ConsentStand, err error) {
+) ([]ConsentStand, error) {
 	s, err := tx.Site(ctx, site)
 	if err != nil {
 		return nil, err
@@ -53,6 +55,7 @@ func consentsOf(
 		return nil, err
 	}
 
+	var found []ConsentStand
 	for _, kind := range []string{
 		BoundaryMeter,
 		string(flex.FullScheduleMethod),

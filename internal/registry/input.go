@@ -52,10 +52,13 @@ type normal struct {
 // normalise reads the site's MPAN, postcode and address. Faults are at loc, followed by the
 // field; a wrong email is a Malformed failure of its own. Without a metering point, where that
 // is allowed, the postcode may be one of any country.
-func (t SiteInput) normalise(withoutMPAN bool, loc ...string) (n normal, faults []flex.Fault) {
+func (t SiteInput) normalise(withoutMPAN bool, loc ...string) (normal, []flex.Fault) {
+	var n normal
 	n.SiteInput = t
 	var why string
 	n.MPAN, why = normalMPAN(t.MPAN)
+
+	var faults []flex.Fault
 	if n.MPAN == "" && t.MPAN != "" {
 		faults = append(faults, faultAt("value_error.mpan", why, loc, "mpan"))
 	}
@@ -101,7 +104,7 @@ func (t SiteInput) normalise(withoutMPAN bool, loc ...string) (n normal, faults 
 }
 
 // fuseFaults says what is wrong with what was given of a main fuse.
-func fuseFaults(c flex.SupplyChange, loc []string) (faults []flex.Fault) {
+func fuseFaults(c flex.SupplyChange, loc []string) []flex.Fault {
 	if c.Fuse == nil {
 		return nil
 	}
@@ -125,7 +128,8 @@ func fuseFaults(c flex.SupplyChange, loc []string) (faults []flex.Fault) {
 }
 
 // supplyFaults says what is wrong with what was given of a site's supply.
-func supplyFaults(c flex.SupplyChange, loc []string) (faults []flex.Fault) {
+func supplyFaults(c flex.SupplyChange, loc []string) []flex.Fault {
+	var faults []flex.Fault
 	check := func(field string, given *flex.Watts, least flex.Watts) {
 		if given == nil || *given >= least && *given <= flex.SupplyMax {
 			return

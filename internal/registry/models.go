@@ -22,7 +22,8 @@ var creatable = []flex.AssetType{
 // and, where known, power_kw and capacity_kwh; enrol may say allow or deny in place of the
 // rule of eligibility. What is wrong is a flex.Invalid that names
 // the line.
-func ReadModels(r io.Reader) (models []flex.Model, err error) {
+func ReadModels(r io.Reader) ([]flex.Model, error) {
+	var models []flex.Model
 	for row, err := range csvfile.Read(r, "name", "type", "cop11_qualified") {
 		if err != nil {
 			return nil, err

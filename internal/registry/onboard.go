@@ -130,16 +130,17 @@ func merge(
 	tx *store.Tx,
 	n normal,
 	assets []AssetInput,
-) (o Onboarded, err error) {
+) (Onboarded, error) {
 	if err := tx.LockOrg(ctx); err != nil {
-		return o, err
+		return Onboarded{}, err
 	}
 
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
-		return o, err
+		return Onboarded{}, err
 	}
 
+	var o Onboarded
 	o.Site, o.Merged, err = mergeSite(ctx, tx, n)
 	if err != nil {
 		return o, err
@@ -403,11 +404,16 @@ func (d *Service) OnboardNew(
 	site SiteInput,
 	asset AssetInput,
 	methods []flex.DispatchMethod,
-) (r flex.SiteRecord, a flex.Asset, err error) {
+) (flex.SiteRecord, flex.Asset, error) {
 	n, err := d.readInput(ctx, org, site, []AssetInput{asset})
 	if err != nil {
-		return r, a, err
+		return flex.SiteRecord{}, flex.Asset{}, err
 	}
+
+	var (
+		r flex.SiteRecord
+		a flex.Asset
+	)
 
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
@@ -443,7 +449,8 @@ func allow(
 	tx *store.Tx,
 	site flex.Site,
 	methods []flex.DispatchMethod,
-) (err error) {
+) error {
+	var err error
 	for _, m := range methods {
 		if p := flex.Proposition(m); slices.Contains(flex.Propositions, p) {
 			_, err = enrol(ctx, tx, site, Enrolment{Proposition: p})
@@ -497,12 +504,18 @@ func (d *Service) Offboard(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
-) (r flex.SiteRecord, assets []flex.Asset, err error) {
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+) (flex.SiteRecord, []flex.Asset, error) {
+	var (
+		r      flex.SiteRecord
+		assets []flex.Asset
+	)
+
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return err
 		}
 
+		var err error
 		r, err = tx.SiteRecord(ctx, id)
 		if err != nil {
 			return err

@@ -210,18 +210,18 @@ func ratingsOf(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
-) (r Ratings, err error) {
+) (Ratings, error) {
 	record, err := tx.SiteRecord(ctx, site)
 	if err != nil {
-		return r, err
+		return Ratings{}, err
 	}
 
 	supplies, err := tx.Supplies(ctx, site)
 	if err != nil {
-		return r, err
+		return Ratings{}, err
 	}
 
-	r = Ratings{
+	r := Ratings{
 		Supply:   record.Supply,
 		Supplies: withDefault(ratingLines(supplies)),
 	}

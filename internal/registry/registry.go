@@ -50,8 +50,10 @@ func write[T any](
 	d *Service,
 	org flex.OrgID,
 	fn func(*store.Tx) (T, error),
-) (v T, err error) {
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+) (T, error) {
+	var v T
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		var err error
 		v, err = fn(tx)
 		return err
 	})
@@ -65,8 +67,10 @@ func read[T any](
 	d *Service,
 	org flex.OrgID,
 	fn func(*store.Tx) (T, error),
-) (v T, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (T, error) {
+	var v T
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		v, err = fn(tx)
 		return err
 	})

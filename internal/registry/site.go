@@ -140,7 +140,7 @@ func (d *Service) Sites(
 	ctx context.Context,
 	org flex.OrgID,
 	q SiteQuery,
-) (page SitePage, err error) {
+) (SitePage, error) {
 	f := store.SiteFilter{
 		MPAN:     q.MPAN,
 		Postcode: q.Postcode,
@@ -151,7 +151,7 @@ func (d *Service) Sites(
 	if f.MPAN != "" {
 		mpan, _ := normalMPAN(f.MPAN)
 		if mpan == "" {
-			return page, nil
+			return SitePage{}, nil
 		}
 		f.MPAN = mpan
 	}
@@ -159,7 +159,7 @@ func (d *Service) Sites(
 	if f.Postcode != "" {
 		p, err := directory.FindPostcode(f.Postcode)
 		if err != nil {
-			return page, nil
+			return SitePage{}, nil
 		}
 		f.Postcode = string(p)
 	}

@@ -14,8 +14,10 @@ import (
 const siteAssetsMax = 50
 
 // Orgs returns every organisation.
-func (d *Service) Orgs(ctx context.Context) (orgs []flex.Org, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+func (d *Service) Orgs(ctx context.Context) ([]flex.Org, error) {
+	var orgs []flex.Org
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		orgs, err = all.Orgs(ctx)
 		return err
 	})
@@ -34,8 +36,10 @@ func (d *Service) Org(ctx context.Context, id flex.OrgID) (flex.Org, error) {
 func (d *Service) AssetOrg(
 	ctx context.Context,
 	id flex.AssetID,
-) (org flex.OrgID, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+) (flex.OrgID, error) {
+	var org flex.OrgID
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		org, err = all.AssetOrg(ctx, id)
 		return err
 	})
@@ -47,8 +51,10 @@ func (d *Service) AssetOrg(
 func (d *Service) SiteOrg(
 	ctx context.Context,
 	id flex.SiteID,
-) (org flex.OrgID, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+) (flex.OrgID, error) {
+	var org flex.OrgID
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		org, err = all.SiteOrg(ctx, id)
 		return err
 	})
@@ -138,7 +144,8 @@ var AssetOrders = store.AssetOrders
 // AssetStates are what AssetFilter's State may be.
 var AssetStates = assetStates()
 
-func assetStates() (names []string) {
+func assetStates() []string {
+	var names []string
 	for _, s := range store.AssetStates {
 		names = append(names, string(s))
 	}
@@ -196,12 +203,13 @@ type AssetList struct {
 func (d *Service) AssetList(
 	ctx context.Context,
 	f AssetFilter,
-) (l AssetList, err error) {
+) (AssetList, error) {
 	find, err := f.find()
 	if err != nil {
-		return l, err
+		return AssetList{}, err
 	}
 
+	var l AssetList
 	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		l.Orgs, err = all.Orgs(ctx)
 		if err != nil {
@@ -234,8 +242,9 @@ func (d *Service) Search(
 	ctx context.Context,
 	text string,
 	limit int,
-) (found Found, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+) (Found, error) {
+	var found Found
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		f := store.Find{Text: text, Limit: limit}
 		found = Found{}
 		found.Assets, err = assetLines(all.FindAssets(ctx, f))

@@ -101,8 +101,9 @@ type ConsentLine struct {
 func (d *Service) SiteView(
 	ctx context.Context,
 	id flex.SiteID,
-) (v SiteView, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+) (SiteView, error) {
+	var v SiteView
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		org, err := all.SiteOrg(ctx, id)
 		if err != nil {
 			return err
@@ -120,8 +121,10 @@ func (d *Service) SiteViewOf(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
-) (v SiteView, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+) (SiteView, error) {
+	var v SiteView
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		v, err = siteView(ctx, all, org, id)
 		return err
 	})
@@ -134,12 +137,13 @@ func siteView(
 	all *store.All,
 	org flex.OrgID,
 	id flex.SiteID,
-) (v SiteView, err error) {
+) (SiteView, error) {
 	tx, err := all.For(ctx, org)
 	if err != nil {
-		return v, err
+		return SiteView{}, err
 	}
 
+	var v SiteView
 	if err := v.readRecord(ctx, tx, id); err != nil {
 		return v, err
 	}
@@ -257,7 +261,8 @@ func (v *SiteView) addRatings(r *Ratings) {
 }
 
 // readConsents reads the site's consents and enrolments, and how they changed.
-func (v *SiteView) readConsents(ctx context.Context, tx *store.Tx) (err error) {
+func (v *SiteView) readConsents(ctx context.Context, tx *store.Tx) error {
+	var err error
 	v.Methods, err = tx.Methods(ctx, v.ID)
 	if err != nil {
 		return err

@@ -133,7 +133,12 @@ func (s *Service) Do(
 	a Action,
 	assets []flex.AssetID,
 	typed string,
-) (r Result, err error) {
+) (Result, error) {
+	var (
+		r   Result
+		err error
+	)
+
 	if a.Kind.Final() {
 		r, err = s.Preview(ctx, a, assets)
 		if err != nil {
@@ -161,13 +166,13 @@ func (s *Service) run(
 	a Action,
 	assets []flex.AssetID,
 	end error,
-) (r Result, err error) {
-	assets, err = once(assets)
+) (Result, error) {
+	assets, err := once(assets)
 	if err != nil {
-		return r, err
+		return Result{}, err
 	}
 	if !slices.Contains(Kinds, a.Kind) {
-		return r, flex.Fail(
+		return Result{}, flex.Fail(
 			flex.Invalid,
 			"%q is no action: give one of %v",
 			a.Kind,
@@ -175,7 +180,7 @@ func (s *Service) run(
 		)
 	}
 
-	r.Action = a.Kind
+	r := Result{Action: a.Kind}
 	for _, id := range assets {
 		line := Line{AssetID: id}
 		err := s.one(ctx, a, &line, end)
@@ -255,7 +260,8 @@ func (s *Service) act(
 }
 
 // once takes out what is selected twice, and checks how much is.
-func once(assets []flex.AssetID) (ids []flex.AssetID, err error) {
+func once(assets []flex.AssetID) ([]flex.AssetID, error) {
+	var ids []flex.AssetID
 	for _, id := range assets {
 		if !slices.Contains(ids, id) {
 			ids = append(ids, id)

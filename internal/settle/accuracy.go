@@ -59,7 +59,8 @@ func (a *Accuracy) Error() float64 {
 
 // Try returns how well the rule's baseline meets the days of the trial that have a full one
 // and are metered whole. Days of a clock change are not tried.
-func (t *Trial) Try(rule Rule) (a Accuracy) {
+func (t *Trial) Try(rule Rule) Accuracy {
+	var a Accuracy
 	for d := t.From; compare(d, t.To) <= 0; d = d.Add(1) {
 		own := dayOf(t.Metered, d)
 		periods := between(t.First, t.Last)
@@ -96,7 +97,7 @@ func (t *Trial) Try(rule Rule) (a Accuracy) {
 func (t *Trial) baseline(
 	rule Rule,
 	d flex.Day,
-) (energy []flex.WattHours, found bool) {
+) ([]flex.WattHours, bool) {
 	c := Case{
 		Day:       d,
 		First:     t.First,
@@ -112,7 +113,7 @@ func (t *Trial) baseline(
 		return b.energy, b.quality == Full
 	}
 
-	energy = make([]flex.WattHours, t.Last-t.First+1)
+	energy := make([]flex.WattHours, t.Last-t.First+1)
 	if t.Metering == Boundary { // days with events count too, without what the cars used
 		c.Metered, c.EventDays = t.Home, nil
 		c.Rule.Method = Mean

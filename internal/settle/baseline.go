@@ -347,7 +347,8 @@ func (b *baseline) adjust(r *Rule, c *Case, days []*MeteredDay, window []int) {
 }
 
 // sum adds up settlement period n over the days, all of which know it.
-func sum(days []*MeteredDay, n int) (total int64) {
+func sum(days []*MeteredDay, n int) int64 {
+	var total int64
 	for _, m := range days {
 		e, _ := m.At(n)
 		total += int64(e)

@@ -173,7 +173,8 @@ func (m *MonthNetted) Sum() flex.Pence {
 // be in order. The same days come to the same, in whatever order their events were settled.
 // Months without a day are among the answer, up to the one of a last day, if something lapses in
 // them; nothing is credited in them.
-func NetMonths(days []DayNetted, until flex.Day) (months []MonthNetted) {
+func NetMonths(days []DayNetted, until flex.Day) []MonthNetted {
+	var months []MonthNetted
 	for _, d := range days {
 		first := firstOf(d.Day, 0)
 		if n := len(months); n == 0 || months[n-1].First != first {
@@ -269,7 +270,8 @@ func (m *MonthNetted) decide(carried []*MonthNetted) []*MonthNetted {
 }
 
 // carryIn takes in months that are carried, and returns those that have not lapsed.
-func (m *MonthNetted) carryIn(carried []*MonthNetted) (kept []*MonthNetted) {
+func (m *MonthNetted) carryIn(carried []*MonthNetted) []*MonthNetted {
+	var kept []*MonthNetted
 	for _, c := range carried {
 		m.CarriedIn += c.Early
 		last := firstOf(c.First, c.Certainty.Months)

@@ -116,10 +116,12 @@ func HalfHoursWithin(
 	metering Metering,
 	readings []flex.Reading,
 	limits Limiter,
-) (days []MeteredDay, beyond []Beyond) {
+) ([]MeteredDay, []Beyond) {
 	net := seriesFor(readings)
 
 	order := sources[metering]
+
+	var beyond []Beyond
 	for i := len(order) - 1; i >= 0; i-- { // the most exact last, so that it counts
 		given := net.like()
 		given.read(order[i], readings, readings)

@@ -110,8 +110,10 @@ func roundedQuotient(a *big.Int, b int64) int64 {
 
 // instructionOf returns the instruction of most of a period, the first of equal ones; zero if
 // there is none.
-func instructionOf(n int, parts []Instructed) (id flex.InstructionID) {
+func instructionOf(n int, parts []Instructed) flex.InstructionID {
 	most := 0
+
+	var id flex.InstructionID
 	for _, p := range parts {
 		if p.Period == n && p.Seconds > most {
 			most, id = p.Seconds, p.Instruction

@@ -108,7 +108,8 @@ func (m *Meter) sourcesFor(c *Case) []source {
 }
 
 // make makes the sources, where some devices' export registers count.
-func (m *Meter) make(exports map[int]bool) (made []source) {
+func (m *Meter) make(exports map[int]bool) []source {
+	var made []source
 	for _, label := range sources[m.metering] {
 		s := source{label: label}
 		for i, own := range m.byDevice {
@@ -140,7 +141,7 @@ func (m *Meter) make(exports map[int]bool) (made []source) {
 }
 
 // devicesOf puts each device's readings together, in the order of the devices' ids.
-func devicesOf(readings []flex.Reading) (byDevice [][]flex.Reading) {
+func devicesOf(readings []flex.Reading) [][]flex.Reading {
 	other := func(r flex.Reading) bool {
 		return r.AssetID != readings[0].AssetID
 	}
@@ -158,6 +159,7 @@ func devicesOf(readings []flex.Reading) (byDevice [][]flex.Reading) {
 		return compareID(a.AssetID, b.AssetID)
 	})
 
+	var byDevice [][]flex.Reading
 	for from := 0; from < len(ordered); {
 		to := from + 1
 		for to < len(ordered) && ordered[to].AssetID == ordered[from].AssetID {
@@ -193,7 +195,8 @@ type exporter struct {
 	at     map[int64]bool
 }
 
-func exportersOf(byDevice [][]flex.Reading) (all []exporter) {
+func exportersOf(byDevice [][]flex.Reading) []exporter {
+	var all []exporter
 	for i, rs := range byDevice {
 		e := exporter{device: i, at: map[int64]bool{}}
 		for k := range rs {
@@ -410,13 +413,14 @@ func (a rank) compare(b rank) int {
 }
 
 // partsIn counts the device's readings of the label that tell of the case's events.
-func (d *device) partsIn(c *Case, label flex.Label) (n int) {
+func (d *device) partsIn(c *Case, label flex.Label) int {
 	first, last := c.span()
 	events := flex.Span{
 		From: c.Day.Period(first).Start(),
 		To:   c.Day.Period(last).End(),
 	}
 
+	var n int
 	for i := range d.readings {
 		r := &d.readings[i]
 		if r.Label == label && tellsOf(r, events) {
@@ -440,12 +444,13 @@ func tellsOf(r *flex.Reading, events flex.Span) bool {
 }
 
 // knownIn counts the settlement periods of a day that are known.
-func knownIn(days []MeteredDay, d flex.Day, periods []int) (n int) {
+func knownIn(days []MeteredDay, d flex.Day, periods []int) int {
 	m := dayOf(days, d)
 	if m == nil {
 		return 0
 	}
 
+	var n int
 	for _, p := range periods {
 		if _, known := m.At(p); known {
 			n++

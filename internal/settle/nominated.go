@@ -80,10 +80,12 @@ func (s *Stay) Could(power flex.Watts) []flex.WattHours {
 
 // Meter takes what the car drew from its own meter. It returns how many half-hours of the
 // stay are not known.
-func (s *Stay) Meter(days []MeteredDay) (missing int) {
+func (s *Stay) Meter(days []MeteredDay) int {
 	first := flex.PeriodAt(s.From)
 
 	s.Drawn, s.Fastest = 0, 0
+
+	var missing int
 	for i := range s.halfHours() {
 		day, n := first.Add(i).SettlementPeriod()
 		e, known := flex.WattHours(0), false
@@ -182,8 +184,10 @@ func (s *Stay) At(power flex.Watts) []flex.WattHours {
 }
 
 // Days lays energies of the stay's half-hours out by day.
-func (s *Stay) Days(energies []flex.WattHours) (days []MeteredDay) {
+func (s *Stay) Days(energies []flex.WattHours) []MeteredDay {
 	first := flex.PeriodAt(s.From)
+
+	var days []MeteredDay
 	for i, e := range energies {
 		day, n := first.Add(i).SettlementPeriod()
 		if len(days) == 0 || days[len(days)-1].Day != day {

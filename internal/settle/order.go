@@ -22,13 +22,15 @@ type Order struct {
 // Detect returns the flex events of the order: where it asked for clearly more or less than
 // the asset would have had. An event never means more than the asset can move in the time
 // in which the order held.
-func (o *Order) Detect() (events []Event) {
+func (o *Order) Detect() []Event {
 	held := o.Meet(flex.Span{From: o.TakenAt, To: o.To})
 	if held.Empty() {
 		return nil
 	}
 
 	last := flex.PeriodAt(held.To.Add(-1))
+
+	var events []Event
 	for p := flex.PeriodAt(held.From); !last.Before(p); p = p.Add(1) {
 		moved := o.able(o.Power) - o.without(p)
 		meant := energyOf(moved, p.Span().Meet(held).Len())

@@ -392,7 +392,7 @@ func Diff(before, after []*Result) []Change {
 	return changes
 }
 
-func diff(id flex.FlexEventID, before, after *Result) (changes []Change) {
+func diff(id flex.FlexEventID, before, after *Result) []Change {
 	if before == nil {
 		return []Change{{id, "event", "", "settled"}}
 	}
@@ -406,6 +406,7 @@ func diff(id flex.FlexEventID, before, after *Result) (changes []Change) {
 		was[f.name] = f.value
 	}
 
+	var changes []Change
 	for _, f := range after.facts() {
 		if was[f.name] != f.value {
 			changes = append(changes, Change{id, f.name, was[f.name], f.value})

@@ -253,7 +253,8 @@ func (c *Case) period(
 	n int,
 	b *baseline,
 	claims []Claim,
-) (s Settled, parts []flex.WattHours) {
+) (Settled, []flex.WattHours) {
+	var s Settled
 	s.Period = n
 	first, _ := c.span()
 
@@ -281,13 +282,16 @@ func (c *Case) period(
 	}
 
 	s.Deviation = s.Metered - s.Baseline - apart
+
+	var parts []flex.WattHours
 	parts, s.Unassigned = share(claims, n, s.Deviation)
 
 	return s, parts
 }
 
 // setPrice notes what a period of the event is paid at, and whether that is known.
-func (c *Case) setPrice(s *Settled) (known bool) {
+func (c *Case) setPrice(s *Settled) bool {
+	var known bool
 	s.Price, known = c.priced(s.Period, c.Instructed)
 	s.Instruction = instructionOf(s.Period, c.Instructed)
 	if wholly(s.Period, c.Instructed) {
@@ -298,8 +302,10 @@ func (c *Case) setPrice(s *Settled) (known bool) {
 }
 
 // apart returns what is settled on other meters in a period, and whether all of it is known.
-func (c *Case) apart(n int) (e flex.WattHours, known bool) {
-	known = true
+func (c *Case) apart(n int) (flex.WattHours, bool) {
+	known := true
+
+	var e flex.WattHours
 	for _, a := range c.Apart {
 		if a.Period == n {
 			e += a.Flex

@@ -77,8 +77,8 @@ func share(
 	claims []Claim,
 	n int,
 	deviation flex.WattHours,
-) (parts []flex.WattHours, unassigned flex.WattHours) {
-	parts = make([]flex.WattHours, len(claims))
+) ([]flex.WattHours, flex.WattHours) {
+	parts := make([]flex.WattHours, len(claims))
 	var toward, all []int64
 	var in []int // the claims that have a part
 	with := false
@@ -105,7 +105,7 @@ func share(
 		toward = all
 	}
 
-	unassigned = deviation
+	unassigned := deviation
 	for k, part := range Split(deviation, toward) {
 		part = claims[in[k]].bound(n, part)
 		unassigned -= part

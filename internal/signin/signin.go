@@ -436,12 +436,14 @@ func claimOf(claims map[string]any, name string) (any, bool) {
 }
 
 // textsOf reads a claim that is a text or a list of texts.
-func textsOf(value any) (texts []string) {
+func textsOf(value any) []string {
 	if text, ok := value.(string); ok {
 		return []string{text}
 	}
 
 	list, _ := value.([]any)
+
+	var texts []string
 	for _, v := range list {
 		if text, ok := v.(string); ok && !slices.Contains(texts, text) {
 			texts = append(texts, text)

@@ -199,7 +199,7 @@ func clock(d time.Duration) string {
 
 // OffPeak returns the off-peak times of a tariff within a span. known is false if the tariff
 // names none, as where there is no tariff: then no hour is dearer than another by it.
-func OffPeak(t flex.Tariff, within flex.Span) (spans []flex.Span, known bool) {
+func OffPeak(t flex.Tariff, within flex.Span) ([]flex.Span, bool) {
 	w, err := Parse(t.OffPeak, t.Zone, t.Type)
 	if err != nil {
 		return nil, false
@@ -211,7 +211,8 @@ func OffPeak(t flex.Tariff, within flex.Span) (spans []flex.Span, known bool) {
 // Spans returns the off-peak time within a span, in order, none touching the next.
 // It takes each stretch of time between two changes of the clocks by itself, because
 // within one the wall clock is a fixed shift away from UTC.
-func (w Windows) Spans(within flex.Span) (spans []flex.Span) {
+func (w Windows) Spans(within flex.Span) []flex.Span {
+	var spans []flex.Span
 	for at := within.From; at.Before(within.To) && len(w.ranges) > 0; {
 		stretch := flex.Span{From: at, To: within.To}
 		if _, end := bounds(at.In(w.zone)); !end.IsZero() {

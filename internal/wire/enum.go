@@ -168,7 +168,8 @@ var ReadingLabels = []flex.Label{
 	flex.RoomTemperature, flex.TankTemperature, flex.OutdoorTemperature, flex.HeatPower,
 }
 
-func labels() (s []string) {
+func labels() []string {
+	var s []string
 	for _, l := range ReadingLabels {
 		s = append(s, string(l))
 	}

@@ -35,7 +35,8 @@ func Path[T any](get func(name string) string) (T, error) {
 	return params[T]("path", values)
 }
 
-func params[T any](where string, values url.Values) (v T, _ error) {
+func params[T any](where string, values url.Values) (T, error) {
+	var v T
 	s, to := shapeOf(reflect.TypeFor[T]()), reflect.ValueOf(&v).Elem()
 	var faults []flex.Fault
 

@@ -95,7 +95,8 @@ func parseTime[Text ~string | ~[]byte](s Text) (Time, error) {
 }
 
 // digits reads decimal digits, or returns -1.
-func digits[Text ~string | ~[]byte](s Text) (n int) {
+func digits[Text ~string | ~[]byte](s Text) int {
+	var n int
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
 			return -1
@@ -108,12 +109,14 @@ func digits[Text ~string | ~[]byte](s Text) (n int) {
 
 // fraction reads a fraction of a second in nanoseconds, -1 for a point without digits,
 // and returns what follows it. Digits beyond the sixth are dropped, as they are not kept.
-func fraction[Text ~string | ~[]byte](s Text) (nanos int, rest Text) {
+func fraction[Text ~string | ~[]byte](s Text) (int, Text) {
 	if len(s) == 0 || s[0] != '.' {
 		return 0, s
 	}
 
 	i, scale := 1, 100_000_000
+
+	var nanos int
 	for ; i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
 		if scale >= 1000 {
 			nanos += int(s[i]-'0') * scale
@@ -185,7 +188,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what ParseTime reads; null is the zero time.
-func (t *Time) UnmarshalJSON(b []byte) (err error) {
+func (t *Time) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		*t = Time{}
 		return nil
@@ -195,6 +198,7 @@ func (t *Time) UnmarshalJSON(b []byte) (err error) {
 		return errTime
 	}
 
+	var err error
 	*t, err = parseTime(b[1 : len(b)-1])
 
 	return err
