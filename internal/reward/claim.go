@@ -12,6 +12,15 @@ import (
 	"flexd/internal/worker"
 )
 
+// SettledAnewFor is how long after its day something is settled anew: as long as readings are
+// taken of it. Those that it is compared with may be forgotten after that.
+const SettledAnewFor = 400 * 24 * time.Hour
+
+// forgotten reports whether a day is so long ago that what was settled of it stays as it is.
+func forgotten(d flex.Day, now time.Time) bool {
+	return now.Sub(d.Add(1).Start()) > SettledAnewFor
+}
+
 // dueMax is the number of sessions, or of events, that one job takes on of an organisation.
 const dueMax = 500
 

@@ -244,17 +244,14 @@ func withoutMarket(
 	return without, nominated
 }
 
-// detectPause makes the event of a pause that was put into a client's own schedule.
+// detectPause makes the event of a pause that was put into a client's own schedule. An asset that
+// was taken away before the end of the pause has none.
 func detectPause(ctx context.Context, tx *store.Tx, p store.Pause) error {
-	a, err := tx.Asset(ctx, p.AssetID)
-	if flex.KindOf(err) == flex.NotFound {
-		return nil // taken away since
-	}
-	if err != nil {
-		return err
+	if !p.GoneAt.IsZero() && p.GoneAt.Before(p.To) {
+		return nil
 	}
 
-	power := a.RatedPower()
+	power := p.Power.OrDefault()
 	free := []flex.Step{{Span: p.Span, Limit: flex.NoLimit}}
 	stay := pausedStay(p)
 	found := settle.Detect(settle.Steering{
@@ -270,7 +267,7 @@ func detectPause(ctx context.Context, tx *store.Tx, p store.Pause) error {
 		StayPlan: settle.Planned(free, power, stay),
 	}
 
-	err = addEvents(ctx, tx, e, found, func(p flex.Period) flex.WattHours {
+	err := addEvents(ctx, tx, e, found, func(p flex.Period) flex.WattHours {
 		return settle.Drawn(free, power, p.Span())
 	})
 	if err != nil {

@@ -73,6 +73,14 @@ func settleSessions(
 
 	var revisions []*ledger.Booked
 	for i, r := range sessions {
+		if forgotten(flex.DayAt(r.To), tx.Now()) {
+			r.LookAt, r.WaitsAt = time.Time{}, time.Time{}
+			if err := saveSession(ctx, tx, &r); err != nil {
+				return 0, err
+			}
+			continue
+		}
+
 		was := r.Progress
 		t, err := settleSession(
 			ctx,
@@ -144,19 +152,25 @@ func settleSession(
 		came:    came,
 	}.wait(&r.Progress, now)
 
-	mine, err := tx.SaveSessionSettlement(ctx, *r)
-	if err != nil {
-		return nil, err
-	}
+	return revision, saveSession(ctx, tx, r)
+}
 
-	if !mine { // another process settled it in between, and the books know
-		return nil, fmt.Errorf(
+// saveSession notes how far a session has come. It fails if another process settled it in between,
+// and the books know.
+func saveSession(
+	ctx context.Context,
+	tx *store.Tx,
+	r *store.SessionSettlement,
+) error {
+	mine, err := tx.SaveSessionSettlement(ctx, *r)
+	if err == nil && !mine {
+		err = fmt.Errorf(
 			"session %s was settled elsewhere at the same time",
 			r.SessionID,
 		)
 	}
 
-	return revision, nil
+	return err
 }
 
 // nextLook is when to look at a session again, whether or not the reading comes that it

@@ -28,6 +28,11 @@ func settleFlexEvents(
 	due []flex.FlexEventID,
 ) (did int, err error) {
 	events, err := tx.HoldFlexEvents(ctx, due)
+	if err != nil {
+		return 0, err
+	}
+
+	events, err = leaveAsSettled(ctx, tx, events)
 	if err != nil || len(events) == 0 {
 		return 0, err
 	}
@@ -64,6 +69,28 @@ func settleFlexEvents(
 	}
 
 	return did, run.finish(ctx, tx, events, outcomes)
+}
+
+// leaveAsSettled returns the events without those that are so old that their readings may be
+// forgotten, which are looked at no more. The events of a day are all as old.
+func leaveAsSettled(
+	ctx context.Context,
+	tx *store.Tx,
+	events []store.FlexEvent,
+) (left []store.FlexEvent, err error) {
+	for _, e := range events {
+		if !forgotten(e.Day, tx.Now()) {
+			left = append(left, e)
+			continue
+		}
+
+		e.LookAt, e.WaitsAt = time.Time{}, time.Time{}
+		if err := tx.PutFlexEvent(ctx, e); err != nil {
+			return nil, err
+		}
+	}
+
+	return left, nil
 }
 
 // settleConsented settles the events that the site consents to. The others have no part in
@@ -215,14 +242,16 @@ func putHalfHours(
 	var order []siteDay
 
 	for i, e := range events {
+		if !e.Consented {
+			continue // of a day of which nothing is settled, what was kept stays
+		}
+
 		key := siteDay{e.SiteID, e.Day}
 		if days[key] == nil {
 			order, days[key] = append(order, key), &settledDay{at: map[settledAt]int{}}
 		}
 
-		if e.Consented {
-			days[key].add(e.ID, &outcomes[i])
-		}
+		days[key].add(e.ID, &outcomes[i])
 	}
 
 	for _, key := range order {

@@ -155,22 +155,22 @@ func joinSpan(spans []flex.Span, s flex.Span) []flex.Span {
 	return append(spans, s)
 }
 
-// consentedIn is that the boundary meter of a site that is there could be used in all of a
-// time, or that its organisation needs no consent for it.
-func consentedIn(org, site, from, to string) string {
+// consentedIn is that the boundary meter of a record's site could be used in all of a time, or
+// that its organisation o needs no consent for it. The site may have been offboarded since, but
+// not erased: then its asset is neither among the assets a nor among the former ones f.
+func consentedIn(record, from, to string) string {
 	return fmt.Sprintf(
-		`(%s.consent_exempt OR %s.id IS NOT NULL AND EXISTS (SELECT 1 FROM consent_span c
-		WHERE c.site_id = %[2]s.id AND c.from_at <= %s AND (c.to_at IS NULL OR c.to_at >= %s)))`,
-		org,
-		site,
+		`(o.consent_exempt AND (a.id IS NOT NULL OR f.id IS NOT NULL) OR EXISTS (SELECT 1 FROM consent_span c
+		WHERE c.site_id = %s.site_id AND c.from_at <= %s AND (c.to_at IS NULL OR c.to_at >= %s)))`,
+		record,
 		from,
 		to,
 	)
 }
 
 // consentedDuring is consentedIn of any part of the time.
-func consentedDuring(org, site, from, to string) string {
-	return consentedIn(org, site, to, from)
+func consentedDuring(record, from, to string) string {
+	return consentedIn(record, to, from)
 }
 
 var _ = law("a site's boundary meter may be used exactly while its consent holds",

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"slices"
 	"time"
 
@@ -71,6 +73,8 @@ func (tx *Tx) TakePauses(ctx context.Context, limit int) ([]Pause, error) {
 			&p.Saved,
 			instant{&p.MadeAt},
 			instant{&p.Until},
+			&p.Power,
+			instant{&p.GoneAt},
 		)
 
 		return p, err
@@ -82,14 +86,17 @@ func (tx *Tx) TakePauses(ctx context.Context, limit int) ([]Pause, error) {
 		scan,
 		`UPDATE pause SET detected = TRUE WHERE id IN
 			(SELECT id FROM pause WHERE org_id = $1 AND NOT detected AND to_at <= $2 ORDER BY to_at, id LIMIT $3`+tx.db.d.skipLocked+`)
-		RETURNING asset_id, site_id, from_at, to_at, saved, made_at, until_at`,
+		RETURNING asset_id, site_id, from_at, to_at, saved, made_at, until_at,
+			COALESCE((SELECT a.power_w FROM asset a WHERE a.id = pause.asset_id), (SELECT f.power_w FROM former_asset f WHERE f.id = pause.asset_id), 0),
+			(SELECT f.gone_at FROM former_asset f WHERE f.id = pause.asset_id)`,
 		tx.org.Bytes(),
 		micros(tx.now),
 		limit,
 	)
 }
 
-// SchedulesOf returns the schedules that were committed in a session, oldest first.
+// SchedulesOf returns the schedules that were committed in a session, oldest first. Of one that
+// was erased since there are none.
 func (tx *Tx) SchedulesOf(
 	ctx context.Context,
 	session flex.SessionID,
@@ -101,6 +108,10 @@ func (tx *Tx) SchedulesOf(
 		tx.org.Bytes(),
 		session.Bytes(),
 	).Scan(&newest)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+
 	if err != nil {
 		return nil, err
 	}

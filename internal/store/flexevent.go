@@ -402,10 +402,10 @@ func (tx *Tx) toSettle(
 		tx.conn,
 		scan,
 		`SELECT `+flexEventColumns+`, `+
-			consentedIn("o", "t", "e.from_at", "e.to_at")+
+			consentedIn("e", "e.from_at", "e.to_at")+
 			`,
 			COALESCE(e.cop11, m.cop11 AND a.installed_on <> '', f.cop11, FALSE), COALESCE(a.type, f.type, ''), COALESCE(e.power_w, a.power_w, f.power_w, 0)
-		FROM flex_event e JOIN org o ON o.id = e.org_id LEFT JOIN site t ON t.id = e.site_id LEFT JOIN asset a ON a.id = e.asset_id
+		FROM flex_event e JOIN org o ON o.id = e.org_id LEFT JOIN asset a ON a.id = e.asset_id
 			LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN former_asset f ON f.id = e.asset_id
 		WHERE `+where+` ORDER BY e.from_at, e.id`+lock,
 		append([]any{tx.org.Bytes()}, args...)...,

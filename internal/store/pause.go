@@ -18,6 +18,9 @@ type Pause struct {
 	MadeAt time.Time
 	// the end of the client's schedule; zero if it was not noted
 	Until time.Time
+	Power flex.Watts // of its asset, 0 if it is not known
+	// when its asset was taken away; zero if it is there
+	GoneAt time.Time
 }
 
 // Pausable is an asset into whose schedule a pause may be put.

@@ -435,12 +435,24 @@ func (all *All) Erase(
 		}
 	}
 
-	_, err = all.exec(
-		ctx,
-		`UPDATE org SET register = register + 1`,
-	) // what is remembered of it anywhere is out of date
+	return n, all.afterErasure(ctx, site)
+}
 
-	return n, err
+// afterErasure has nothing of a site settled any more, as what it was settled on is gone, and
+// what is remembered of it anywhere counted as out of date.
+func (all *All) afterErasure(ctx context.Context, site flex.SiteID) error {
+	for _, query := range []string{
+		`UPDATE flex_event SET look_at = NULL, waits_at = NULL WHERE site_id = $1`,
+		`UPDATE reckoning SET look_at = NULL, waits_at = NULL, detect_at = NULL WHERE site_id = $1`,
+	} {
+		if _, err := all.exec(ctx, query, site.Bytes()); err != nil {
+			return err
+		}
+	}
+
+	_, err := all.exec(ctx, `UPDATE org SET register = register + 1`)
+
+	return err
 }
 
 // Scrub rewrites the store's file so that no erased byte is left in its free pages. On

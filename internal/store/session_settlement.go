@@ -261,14 +261,11 @@ func (tx *Tx) sessionSettlements(
 		scanSessionSettlement,
 		`SELECT r.session_id, r.asset_id, r.site_id, r.from_at, r.to_at, r.waits_at, r.look_at, r.posted, r.rate, r.version,
 			b.plugged_in_at, b.plugged_out_at,
-			`+consentedDuring(
-			"o",
-			"t",
-			"r.from_at",
-			"r.to_at",
-		)+`, a.type, a.model, r.posted_wh, COALESCE(a.power_w, f.power_w, 0), r.given_wh
+			`+
+			consentedDuring("r", "r.from_at", "r.to_at")+
+			`, a.type, a.model, r.posted_wh, COALESCE(a.power_w, f.power_w, 0), r.given_wh
 		FROM reckoning r JOIN org o ON o.id = r.org_id LEFT JOIN session s ON s.id = r.session_id
-			LEFT JOIN session b ON b.asset_id = s.asset_id AND b.number = s.number - 1 LEFT JOIN site t ON t.id = r.site_id LEFT JOIN asset a ON a.id = r.asset_id
+			LEFT JOIN session b ON b.asset_id = s.asset_id AND b.number = s.number - 1 LEFT JOIN asset a ON a.id = r.asset_id
 			LEFT JOIN former_asset f ON f.id = r.asset_id
 		WHERE `+where,
 		args...,
