@@ -32,6 +32,7 @@ const (
 	dischargeFuse       = "it shares its site's main fuse with other cars, beside which cars are charged alone"
 	dischargeBattery    = "it shares its site with a home battery that is not planned, beside which cars are charged alone"
 	dischargePrices     = "its ready-by is after the last half-hour that its site's battery is planned for"
+	dischargeShared     = "it shares its site with a home battery and with other cars, beside which cars are charged alone"
 	dischargeTooFar     = "its ready-by is more than two days ahead"
 	dischargeWeak       = "it can give less than 0.5 kW, which is less than any car is asked to give"
 	dischargeNoExport   = "its site may not export what it would give: less than 0.5 kW"

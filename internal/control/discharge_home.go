@@ -121,10 +121,10 @@ func (f *behindFuse) besideSite(car *siteCar) string {
 	switch {
 	case f.home == nil && car.charging.Battery:
 		return dischargeBattery
-	case len(f.cars) > 1:
-		return dischargeFuse
 	case f.home == nil:
 		return dischargeFuse
+	case len(f.cars) > 1:
+		return dischargeShared
 	}
 
 	last := f.home.ahead.periods

@@ -233,7 +233,7 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 
 	s.Steps = steps
 	if len(car.gives) == 0 {
-		s.From.Discharge = givingNothing(s.From.Discharge)
+		s.From.Discharge = givingNothing(s.From.Discharge, f.home != nil)
 	}
 	s.From.Origins = passed(s.From.Origins)
 	if f.home != nil {
@@ -247,7 +247,7 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 }
 
 // givingNothing says of a car that is planned with its site's battery or other cars that it gives nothing, and why.
-func givingNothing(d *store.Discharge) *store.Discharge {
+func givingNothing(d *store.Discharge, battery bool) *store.Discharge {
 	alone := d.ChargedAlone()
 	if alone == nil {
 		return nil
@@ -255,6 +255,10 @@ func givingNothing(d *store.Discharge) *store.Discharge {
 
 	if alone.Why == "" || alone.Why == dischargeCapped {
 		alone.Why = dischargeFuse
+	}
+
+	if battery && alone.Why == dischargeFuse {
+		alone.Why = dischargeShared
 	}
 
 	return alone

@@ -68,6 +68,34 @@ func TestGuard_Fuse(t *testing.T) {
 	}
 }
 
+// TestGuard_Giving plants modes beside a car that gives, and another battery that discharges: what would store it, or pass the export
+// limit with it, is locked.
+func TestGuard_Giving(t *testing.T) {
+	first := flex.PeriodAt(time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC))
+	periods := []flex.Period{first, first.Add(1), first.Add(2), first.Add(3), first.Add(4)}
+	gives := hourly(first.Start(), 4000)
+	other := []flex.Step{{Span: periods[3].Span(), Limit: 3000}}
+	s := homeAhead{periods: periods, load: make([]flex.WattHours, 5), roof: make([]flex.WattHours, 5), meter: &meter{
+		supply:    flex.Supply{Import: 10000, Export: 5000, Set: true},
+		mayGive:   []draws{{lists: [][]flex.Step{gives}, power: flex.NoLimit}},
+		discharge: []draws{{lists: [][]flex.Step{other}, power: 3000}},
+	}}
+
+	d := &Service{}
+	device := home.Battery{Power: 3000, Capacity: 10000}
+	for _, c := range []struct{ first, second, want battery.Mode }{
+		{battery.ModeCharge, battery.ModeSelfUse, battery.ModeLock},
+		{battery.ModeDischarge, battery.ModeDischarge, battery.ModeLock},
+		{battery.ModeFeedIn, battery.ModeFeedIn, battery.ModeFeedIn},
+	} {
+		modes := []battery.Mode{c.first, c.second, battery.ModeDischarge, battery.ModeDischarge, battery.ModeCharge}
+		d.guardBattery(t.Context(), &store.Battery{}, device, &s, modes, make([]flex.Watts, 5))
+		if modes[0] != c.want || modes[1] != c.want || modes[2] != battery.ModeDischarge || modes[3] != battery.ModeLock || modes[4] != battery.ModeCharge {
+			t.Errorf("of %v and %v is left %v", c.first, c.second, modes)
+		}
+	}
+}
+
 // TestGuard_Battery plants modes that pass a site's limits: they are locked, the others stay.
 func TestGuard_Battery(t *testing.T) {
 	first := flex.PeriodAt(time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC))
