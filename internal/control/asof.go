@@ -17,8 +17,9 @@ func (d *Service) ScheduleAsOf(
 	org flex.OrgID,
 	asset flex.AssetID,
 	at time.Time,
-) (s InForce, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (InForce, error) {
+	var s InForce
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Asset(ctx, asset); err != nil {
 			return err
 		}

@@ -56,8 +56,9 @@ func (d *Service) Rate(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
-) (r AssetRate, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (AssetRate, error) {
+	var r AssetRate
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c, err := tx.Charging(ctx, asset)
 		if err != nil {
 			return err
@@ -85,8 +86,8 @@ func rateOf(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
-) (r AssetRate, err error) {
-	r = AssetRate{
+) (AssetRate, error) {
+	r := AssetRate{
 		AssetID: c.Asset.ID,
 		Pinned:  c.RatePin,
 		ResetAt: c.RateSince,

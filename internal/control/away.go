@@ -239,9 +239,10 @@ func (d *Service) FollowAwaysOf(
 func (d *Service) followAways(
 	ctx context.Context,
 	org flex.OrgID,
-) (n int, err error) {
+) (int, error) {
 	var due []flex.AssetID
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		due, err = tx.AwayDue(ctx, awayMax)
 		return err
 	})
@@ -249,6 +250,7 @@ func (d *Service) followAways(
 		return 0, err
 	}
 
+	var n int
 	for _, asset := range due {
 		err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 			return d.takeAway(ctx, tx, asset, func(away flex.Span) flex.Span {

@@ -49,7 +49,8 @@ func (b *baseLoad) at(p flex.Period) flex.Watts {
 }
 
 // most is the most that is kept free in any half-hour.
-func (b *baseLoad) most() (w flex.Watts) {
+func (b *baseLoad) most() flex.Watts {
+	var w flex.Watts
 	for _, kind := range b.watts {
 		for _, at := range kind {
 			w = max(w, at)
@@ -62,13 +63,14 @@ func (b *baseLoad) most() (w flex.Watts) {
 // learnBase learns it from what a home drew. Where too little is known of a half-hour on a kind of
 // day, both kinds are taken, and where that is too little as well, the most of the day. Of a home of
 // which no half-hour is known well enough nothing is.
-func learnBase(drawn forecast.Series) (b baseLoad) {
+func learnBase(drawn forecast.Series) baseLoad {
 	var by [2][50][]flex.WattHours
 	for p, e := range drawn {
 		kind, place := kindOf(p)
 		by[kind][place] = append(by[kind][place], max(0, e))
 	}
 
+	var b baseLoad
 	for kind := range by {
 		for place, own := range by[kind] {
 			if len(own) < BaseDays {
@@ -109,29 +111,30 @@ func baseAt(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
-) (b baseLoad, err error) {
+) (baseLoad, error) {
 	consent, err := tx.ConsentSpans(ctx, []flex.SiteID{site}, time.Time{})
 	if err != nil || len(consent[site]) == 0 {
-		return b, err
+		return baseLoad{}, err
 	}
 
 	assets, err := tx.AssetsOf(ctx, site)
 	if err != nil {
-		return b, err
+		return baseLoad{}, err
 	}
 
 	steady, err := tx.Steady(ctx, site)
 	if err != nil || len(steady) == 0 {
-		return b, err
+		return baseLoad{}, err
 	}
 
 	today := flex.DayAt(tx.Now())
 	basis := basisOf(assets, steady, consent[site])
 	kept, err := tx.BaseLoad(ctx, site)
 	if err != nil {
-		return b, err
+		return baseLoad{}, err
 	}
 
+	var b baseLoad
 	if kept.Day == today && kept.Basis == basis {
 		b.watts = kept.Load
 		b.known = b.most() > 0
@@ -177,10 +180,10 @@ func readBase(
 	site flex.SiteID,
 	assets []flex.Asset,
 	today flex.Day,
-) (b baseLoad, err error) {
+) (baseLoad, error) {
 	drawn, _, err := metered(ctx, tx, site, today)
 	if err != nil || len(drawn) == 0 {
-		return b, err
+		return baseLoad{}, err
 	}
 
 	for i := 0; i < len(assets) && err == nil; i++ {

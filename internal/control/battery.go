@@ -77,12 +77,13 @@ func (d *Service) PlanBatteries(ctx context.Context) (worker.Report, error) {
 func (d *Service) PlanBatteriesOf(
 	ctx context.Context,
 	org flex.OrgID,
-) (r worker.Report, err error) {
+) (worker.Report, error) {
 	read := func(tx *store.Tx, ctx context.Context, limit int) ([]flex.AssetID, error) {
 		return tx.BatteriesRead(ctx, ChargeInterval, limit)
 	}
 
-	err = d.batteries(ctx, org, &r, (*store.Tx).BatteriesDue, d.planBattery)
+	var r worker.Report
+	err := d.batteries(ctx, org, &r, (*store.Tx).BatteriesDue, d.planBattery)
 	if err == nil {
 		err = d.batteries(ctx, org, &r, read, d.checkCharge)
 	}
@@ -316,7 +317,8 @@ func nextPlan(old *store.BatteryPlan, now flex.Period) store.BatteryPlan {
 	return next
 }
 
-func periodsTo(from flex.Period, to time.Time) (ps []flex.Period) {
+func periodsTo(from flex.Period, to time.Time) []flex.Period {
+	var ps []flex.Period
 	for p := from; p.Start().Before(to); p = p.Add(1) {
 		ps = append(ps, p)
 	}
@@ -357,13 +359,15 @@ func planModes(
 func dispatchedModes(
 	old *store.BatteryPlan,
 	periods []flex.Period,
-) (modes []battery.Mode, fixed int, before battery.Mode) {
-	before = battery.ModeSelfUse
+) ([]battery.Mode, int, battery.Mode) {
+	before := battery.ModeSelfUse
 	if m, ok := modeAt(old, periods[0].Add(-1)); ok {
 		before = m
 	}
 
-	modes = make([]battery.Mode, len(periods))
+	modes := make([]battery.Mode, len(periods))
+
+	var fixed int
 	for fixed < len(periods) && periods[fixed].Start().Before(old.DispatchedTo) {
 		m, ok := modeAt(old, periods[fixed])
 		if !ok {

@@ -62,7 +62,7 @@ func readCharge(
 	tx *store.Tx,
 	b *store.Battery,
 	home home.Battery,
-) (level flex.WattHours, at time.Time, known bool, err error) {
+) (flex.WattHours, time.Time, bool, error) {
 	latest, _, err := latestReading(
 		ctx,
 		tx,
@@ -71,8 +71,13 @@ func readCharge(
 		flex.BatteryStoredEnergy,
 	)
 	if err != nil {
-		return 0, at, false, fmt.Errorf("read the state of charge: %w", err)
+		return 0, time.Time{}, false, fmt.Errorf("read the state of charge: %w", err)
 	}
+
+	var (
+		level flex.WattHours
+		known bool
+	)
 
 	switch latest.Label {
 	case flex.BatteryStateOfCharge:
@@ -90,7 +95,7 @@ func latestReading(
 	tx *store.Tx,
 	asset flex.AssetID,
 	labels ...flex.Label,
-) (latest flex.Reading, found bool, err error) {
+) (flex.Reading, bool, error) {
 	today := flex.DayAt(tx.Now())
 	rs, err := tx.Readings(
 		ctx,
@@ -101,8 +106,13 @@ func latestReading(
 		},
 	)
 	if err != nil {
-		return latest, false, err
+		return flex.Reading{}, false, err
 	}
+
+	var (
+		latest flex.Reading
+		found  bool
+	)
 
 	for _, r := range rs {
 		if !r.To.After(tx.Now()) && r.To.After(tx.Now().Add(-ChargeFresh)) &&

@@ -120,7 +120,12 @@ func boundaryOf(
 	by map[flex.AssetID][]flex.Reading,
 	assets []flex.AssetID,
 	consent []flex.Span,
-) (net forecast.Series, read store.PlanRead) {
+) (forecast.Series, store.PlanRead) {
+	var (
+		net  forecast.Series
+		read store.PlanRead
+	)
+
 	for _, id := range assets {
 		s := seriesOf(settle.ConsentedHalfHours(by[id], consent))
 		if len(s) > len(net) {
@@ -150,7 +155,8 @@ func drawnBy(net, taken, roof forecast.Series) forecast.Series {
 }
 
 // boundaryLabels lists the labels of the boundary that are among the readings.
-func boundaryLabels(rs []flex.Reading) (labels []flex.Label) {
+func boundaryLabels(rs []flex.Reading) []flex.Label {
+	var labels []flex.Label
 	for _, l := range settle.Labels(settle.Boundary) {
 		if slices.ContainsFunc(rs, func(r flex.Reading) bool {
 			return r.Label == l
@@ -163,7 +169,8 @@ func boundaryLabels(rs []flex.Reading) (labels []flex.Label) {
 }
 
 // spansOf joins the half-hours of a series.
-func spansOf(s forecast.Series) (spans []flex.Span) {
+func spansOf(s forecast.Series) []flex.Span {
+	var spans []flex.Span
 	for _, p := range slices.SortedFunc(maps.Keys(s), func(a, b flex.Period) int {
 		return a.Start().Compare(b.Start())
 	}) {

@@ -34,7 +34,7 @@ func rates(
 	b *store.Battery,
 	s flex.OrgSettings,
 	periods []flex.Period,
-) (r ratings, err error) {
+) (ratings, error) {
 	r, known, err := marketRatesOf(ctx, tx, b, periods)
 	if known || err != nil {
 		return r, err
@@ -61,11 +61,11 @@ func marketRatesOf(
 	tx *store.Tx,
 	b *store.Battery,
 	periods []flex.Period,
-) (r ratings, known bool, err error) {
+) (ratings, bool, error) {
 	const day = 48
 
 	if !dynamic(b) {
-		return r, false, nil
+		return ratings{}, false, nil
 	}
 
 	ps, err := tx.Prices(ctx, flex.Span{
@@ -73,7 +73,7 @@ func marketRatesOf(
 		To:   periods[len(periods)-1].End(),
 	})
 	if err != nil {
-		return r, false, fmt.Errorf("read prices: %w", err)
+		return ratings{}, false, fmt.Errorf("read prices: %w", err)
 	}
 
 	for len(ps) > 0 && !ps[len(ps)-1].Known {
@@ -82,9 +82,10 @@ func marketRatesOf(
 
 	all := marketRates(ps)
 	if len(all) <= day {
-		return r, false, nil
+		return ratings{}, false, nil
 	}
 
+	var r ratings
 	r.buy = all[day:min(len(all), day+len(periods))]
 	r.sell = r.buy
 	r.residual = home.SalvageValue(all)
@@ -100,13 +101,15 @@ func fixedRates(
 	b *store.Battery,
 	s flex.OrgSettings,
 	periods []flex.Period,
-) (r ratings) {
+) ratings {
 	t, _ := tariffOf(&store.Charging{
 		SiteTariff: b.SiteTariff,
 		Inputs:     store.Inputs{Tariff: b.Tariff},
 	})
 
 	given := b.SiteTariff.Rates
+
+	var r ratings
 	dear := r.rate("import_p_per_kwh", given.Import, s.Rates.Peak, DefaultPeakRate)
 	cheap := r.rate("off_peak_p_per_kwh", given.OffPeak, s.Rates.OffPeak, DefaultOffPeakRate)
 	export := r.rate("export_p_per_kwh", given.Export, s.Rates.Export, DefaultExportRate)
@@ -130,7 +133,7 @@ func fixedRates(
 
 // marketRates turns market prices into pence per kWh. A price that is missing between two
 // that are known is taken to be their mean over all.
-func marketRates(ps []flex.PricedPeriod) (rates []float64) {
+func marketRates(ps []flex.PricedPeriod) []float64 {
 	sum, known := 0.0, 0.0
 	for _, p := range ps {
 		if p.Known {
@@ -138,6 +141,7 @@ func marketRates(ps []flex.PricedPeriod) (rates []float64) {
 		}
 	}
 
+	var rates []float64
 	for _, p := range ps {
 		rate := sum / max(1, known)
 		if p.Known {

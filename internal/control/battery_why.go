@@ -61,7 +61,8 @@ type BatteryQuestion struct {
 func modesFrom(
 	p *store.BatteryPlan,
 	periods []flex.Period,
-) (modes []battery.Mode) {
+) []battery.Mode {
+	var modes []battery.Mode
 	for _, at := range periods {
 		m, ok := modeAt(p, at)
 		if !ok {
@@ -119,8 +120,14 @@ func (d *Service) WhyBattery(
 	org flex.OrgID,
 	asset flex.AssetID,
 	q *BatteryQuestion,
-) (is BatteryWhy, would *BatteryWhy, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (BatteryWhy, *BatteryWhy, error) {
+	var (
+		is    BatteryWhy
+		would *BatteryWhy
+	)
+
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		is, would, err = d.whyBattery(ctx, tx, asset, q)
 		return err
 	})
@@ -134,20 +141,20 @@ func (d *Service) whyBattery(
 	tx *store.Tx,
 	asset flex.AssetID,
 	q *BatteryQuestion,
-) (is BatteryWhy, would *BatteryWhy, err error) {
+) (BatteryWhy, *BatteryWhy, error) {
 	_, p, err := batteryAhead(ctx, tx, asset)
 	if err != nil {
-		return is, nil, err
+		return BatteryWhy{}, nil, err
 	}
 
 	b, err := tx.Battery(ctx, asset)
 	if err != nil {
-		return is, nil, err
+		return BatteryWhy{}, nil, err
 	}
 
 	device := home.Battery{Power: b.Power(), Capacity: b.Capacity()}
 	if device.Power <= 0 || device.Capacity <= 0 {
-		return is, nil, flex.Fail(
+		return BatteryWhy{}, nil, flex.Fail(
 			flex.NotFound,
 			"nothing can be planned: the battery's power and capacity are not both known; PATCH /entities/asset/%v with power_kw and capacity_kwh",
 			asset,
@@ -163,24 +170,24 @@ func (d *Service) whyBattery(
 		flex.PeriodAt(tx.Now()),
 	)
 	if err != nil {
-		return is, nil, err
+		return BatteryWhy{}, nil, err
 	}
 
 	modes := modesFrom(p, s.periods)
 	if len(modes) == 0 {
-		return is, nil, flex.Fail(
+		return BatteryWhy{}, nil, flex.Fail(
 			flex.NotFound,
 			"no plan yet: one is made within the half-hour in which prices or rates are known",
 		)
 	}
 
 	s = s.first(len(modes))
-	is = s.why(device, modes)
+	is := s.why(device, modes)
 	if q == nil {
 		return is, nil, nil
 	}
 
-	would, err = q.answer(s, device)
+	would, err := q.answer(s, device)
 
 	return is, would, err
 }
@@ -212,8 +219,8 @@ func (d *Service) situationOf(
 	plan *store.BatteryPlan,
 	home home.Battery,
 	now flex.Period,
-) (s homeAhead, err error) {
-	s, err = d.situationAlone(ctx, tx, b, plan, home, now)
+) (homeAhead, error) {
+	s, err := d.situationAlone(ctx, tx, b, plan, home, now)
 	if err != nil {
 		return s, err
 	}
@@ -242,12 +249,13 @@ func (d *Service) situationAlone(
 	plan *store.BatteryPlan,
 	home home.Battery,
 	now flex.Period,
-) (s homeAhead, err error) {
+) (homeAhead, error) {
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
-		return s, err
+		return homeAhead{}, err
 	}
 
+	var s homeAhead
 	s.settings = org.Settings
 	s.periods = periodsTo(now, flex.DayAt(tx.Now()).Add(2).Start())
 	s.rates, err = rates(ctx, tx, b, org.Settings, s.periods)

@@ -16,8 +16,9 @@ import (
 func (d *Service) Caps(
 	ctx context.Context,
 	org flex.OrgID,
-) (c flex.Caps, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (flex.Caps, error) {
+	var c flex.Caps
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		inForce, ok, err := capsWithSites(ctx, tx)
 		if err == nil && !ok {
 			err = flex.Fail(

@@ -150,8 +150,10 @@ func underBoth(
 	tx *store.Tx,
 	inForce store.CapsInForce,
 	c *store.Charging,
-) (u *underCaps, err error) {
-	u = &underCaps{}
+) (*underCaps, error) {
+	u := &underCaps{}
+
+	var err error
 	u.headroom, err = headroomFor(ctx, tx, inForce, c, tx.Now().Truncate(time.Second))
 	if err != nil {
 		return nil, err
@@ -192,7 +194,8 @@ func putInForce(
 	s *store.Schedule,
 	ps []flex.PricedPeriod,
 	under *underCaps,
-) (err error) {
+) error {
+	var err error
 	s.Curve, err = tx.AddCurve(ctx, ps)
 	if err != nil {
 		return fmt.Errorf("keep prices: %w", err)
@@ -273,10 +276,12 @@ func (u *underCaps) solve(
 	p *charge.Problem,
 	c *store.Charging,
 	e store.Effective,
-) (plan charge.Plan, car *siteCar) {
+) (charge.Plan, *siteCar) {
 	p.Exact = p.Exact || u.site != nil
+
+	var plan charge.Plan
 	*p, plan, u.binding = u.headroom.charge(*p)
-	car = u.site.joined(c, e)
+	car := u.site.joined(c, e)
 	u.binding = u.site.hold(car, p, &plan, u.binding)
 
 	return plan, car
@@ -309,13 +314,13 @@ func situation(
 	c *store.Charging,
 	from time.Time,
 	intent bool,
-) (e store.Effective, ps []flex.PricedPeriod, err error) {
-	e, err = needed(ctx, tx, c, from, intent)
+) (store.Effective, []flex.PricedPeriod, error) {
+	e, err := needed(ctx, tx, c, from, intent)
 	if err != nil {
 		return e, nil, err
 	}
 
-	ps, err = prices(ctx, tx, from)
+	ps, err := prices(ctx, tx, from)
 	if err != nil {
 		return e, nil, fmt.Errorf("read prices: %w", err)
 	}
@@ -330,13 +335,13 @@ func needed(
 	c *store.Charging,
 	from time.Time,
 	intent bool,
-) (e store.Effective, err error) {
+) (store.Effective, error) {
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
-		return e, err
+		return store.Effective{}, err
 	}
 
-	e = effective(c, org.Settings, from)
+	e := effective(c, org.Settings, from)
 	s := &c.Current
 	planned := c.Open() && s.Generation > 0
 	var g progress

@@ -24,7 +24,12 @@ func progressOf(
 	tx *store.Tx,
 	newest *store.Schedule,
 	span flex.Span,
-) (g progress, err error) {
+) (progress, error) {
+	var (
+		g   progress
+		err error
+	)
+
 	g.followed, err = followedSchedules(ctx, tx, newest, span)
 	if err != nil {
 		return g, err
@@ -70,7 +75,7 @@ func followedSchedules(
 	tx *store.Tx,
 	newest *store.Schedule,
 	since flex.Span,
-) (followed []following, err error) {
+) ([]following, error) {
 	chain := []store.Schedule{*newest}
 	for len(chain) < chainMax {
 		s := &chain[len(chain)-1]
@@ -92,6 +97,8 @@ func followedSchedules(
 	}
 
 	until := since.To
+
+	var followed []following
 	for i := range chain {
 		if after, ok := taken[chain[i].EventID]; ok {
 			from := chain[i].MadeAt.Add(after).Truncate(time.Second)
@@ -159,7 +166,8 @@ func planned(s *store.Schedule, to time.Time) flex.WattHours {
 }
 
 // drawn is what a schedule has its asset take in a span, in watt-seconds.
-func drawn(s *store.Schedule, in flex.Span) (wattSeconds int64) {
+func drawn(s *store.Schedule, in flex.Span) int64 {
+	var wattSeconds int64
 	for _, step := range s.Steps {
 		wattSeconds += int64(min(step.Limit, s.From.Power)) * int64(step.Meet(in).Len()/time.Second)
 	}

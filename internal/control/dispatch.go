@@ -23,9 +23,15 @@ func (d *Service) BatterySchedule(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
-) (steps []ModeSpan, changed time.Time, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]ModeSpan, time.Time, error) {
+	var (
+		steps   []ModeSpan
+		changed time.Time
+	)
+
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var p *store.BatteryPlan
+		var err error
 		steps, p, err = batteryAhead(ctx, tx, asset)
 		if err != nil {
 			return err
@@ -78,11 +84,14 @@ func (d *Service) BatterySteps(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
-) (steps []battery.Step, changed time.Time, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		var spans []ModeSpan
-		var p *store.BatteryPlan
-		spans, p, err = batteryAhead(ctx, tx, asset)
+) ([]battery.Step, time.Time, error) {
+	var (
+		steps   []battery.Step
+		changed time.Time
+	)
+
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		spans, p, err := batteryAhead(ctx, tx, asset)
 		if err != nil {
 			return err
 		}
@@ -98,7 +107,8 @@ func (d *Service) BatterySteps(
 func batterySteps(
 	p *store.BatteryPlan,
 	spans []ModeSpan,
-) (steps []battery.Step) {
+) []battery.Step {
+	var steps []battery.Step
 	for _, s := range spans {
 		periods := periodsTo(flex.PeriodAt(s.From), s.To)
 		load, roof := guessed(p, periods)
@@ -125,8 +135,9 @@ func (d *Service) DispatchPlan(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
-) (periods []ModeSpan, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]ModeSpan, error) {
+	var periods []ModeSpan
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		b, err := tx.Battery(ctx, asset)
 		if err != nil {
 			return err
@@ -148,7 +159,8 @@ func (d *Service) DispatchPlan(
 }
 
 // modeSpans joins the half-hours of a plan within a span that say the same.
-func modeSpans(p *store.BatteryPlan, within flex.Span) (spans []ModeSpan) {
+func modeSpans(p *store.BatteryPlan, within flex.Span) []ModeSpan {
+	var spans []ModeSpan
 	for at := flex.PeriodAt(within.From); at.Start().Before(within.To); at = at.Add(1) {
 		m, planned := modeAt(p, at)
 		if !planned {

@@ -8,7 +8,8 @@ import (
 )
 
 // within returns the part of steps that lies in a span.
-func within(steps []flex.Step, span flex.Span) (out []flex.Step) {
+func within(steps []flex.Step, span flex.Span) []flex.Step {
+	var out []flex.Step
 	for _, s := range steps {
 		s.Span = s.Meet(span)
 		if !s.Empty() {
@@ -33,8 +34,9 @@ func effectOf(
 	p *charge.Problem,
 	assumed flex.Price,
 	steps []flex.Step,
-) (w effect) {
+) effect {
 	var cost float64
+	var w effect
 	for _, s := range steps {
 		power := int64(min(s.Limit, p.Power))
 
@@ -67,7 +69,8 @@ func priced(
 	ps []flex.PricedPeriod,
 	assumed flex.Price,
 	s flex.Span,
-) (sum float64) {
+) float64 {
+	var sum float64
 	for at := flex.PeriodAt(s.From); at.Start().Before(s.To); at = at.Add(1) {
 		price := assumed
 		if len(ps) > 0 {

@@ -36,8 +36,10 @@ func (d *Service) Sample(
 	ctx context.Context,
 	org flex.OrgID,
 	n int,
-) (sampled []Sampled, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]Sampled, error) {
+	var sampled []Sampled
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		sampled, err = sample(ctx, tx, n)
 		return err
 	})
@@ -50,7 +52,7 @@ func sample(
 	ctx context.Context,
 	tx *store.Tx,
 	n int,
-) (sampled []Sampled, err error) {
+) ([]Sampled, error) {
 	found, err := tx.PlannedAfter(ctx, flex.AssetID{}, min(n, SampleMax))
 	if err != nil {
 		return nil, fmt.Errorf("read schedules: %w", err)
@@ -62,6 +64,7 @@ func sample(
 		return nil, fmt.Errorf("read prices: %w", err)
 	}
 
+	var sampled []Sampled
 	for i := range found {
 		s := &found[i].Current
 		if !s.From.ReadyBy.After(from) {
@@ -100,8 +103,9 @@ func (d *Service) Foresee(
 	ctx context.Context,
 	org flex.OrgID,
 	supposed []flex.PricedPeriod,
-) (f Foreseen, err error) {
+) (Foreseen, error) {
 	var s charge.Solver
+	var f Foreseen
 	for after, more := (flex.AssetID{}), true; more; {
 		found, m, err := d.plannedAfter(ctx, org, after)
 		if err != nil {
@@ -185,8 +189,13 @@ func (d *Service) plannedAfter(
 	ctx context.Context,
 	org flex.OrgID,
 	after flex.AssetID,
-) (found []store.Planned, m market, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+) ([]store.Planned, market, error) {
+	var (
+		found []store.Planned
+		m     market
+	)
+
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		m.now = tx.Now()
 
 		found, err = tx.PlannedAfter(ctx, after, foreseenChunk)

@@ -63,7 +63,8 @@ type BindingCap struct {
 	Limit string
 }
 
-func bindingCaps(records []store.BindingCap) (caps []BindingCap) {
+func bindingCaps(records []store.BindingCap) []BindingCap {
+	var caps []BindingCap
 	for _, c := range records {
 		caps = append(caps, BindingCap{
 			Span:   c.Span,
@@ -125,8 +126,10 @@ func (d *Service) Schedule(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
-) (s InForce, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (InForce, error) {
+	var s InForce
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		s, err = inForce(ctx, tx, asset)
 		return err
 	})
@@ -138,18 +141,18 @@ func inForce(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
-) (s InForce, err error) {
+) (InForce, error) {
 	c, err := tx.Charging(ctx, asset)
 	switch {
 	case err != nil:
-		return s, err
+		return InForce{}, err
 
 	case c.Asset.Type.Heats():
 		x, err := tankInForce(ctx, tx, c)
 		return x.InForce, err
 
 	case !c.Asset.Type.Charges():
-		return s, flex.Fail(
+		return InForce{}, flex.Fail(
 			flex.NotFound,
 			"asset %v is a %s, which has no charging schedule",
 			asset,
@@ -157,17 +160,17 @@ func inForce(
 		)
 
 	case !c.Open():
-		return s, withoutSession(ctx, tx, asset)
+		return InForce{}, withoutSession(ctx, tx, asset)
 
 	case c.Current.Generation == 0 && c.Controlled:
-		return s, flex.Fail(
+		return InForce{}, flex.Fail(
 			flex.NotFound,
 			"asset %v has no schedule yet: what was plugged in before its site was enrolled is planned at its next event",
 			asset,
 		)
 
 	case c.Current.Generation == 0:
-		return s, flex.Fail(
+		return InForce{}, flex.Fail(
 			flex.NotFound,
 			"asset %v has no schedule: its site is not enrolled in %s",
 			asset,
@@ -175,6 +178,7 @@ func inForce(
 		)
 	}
 
+	var s InForce
 	s.Schedule = c.Current
 	s.Accepted, err = tx.Accepted(ctx, asset)
 
@@ -221,8 +225,9 @@ func (d *Service) Explanation(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
-) (x Explanation, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (Explanation, error) {
+	var x Explanation
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c, err := tx.Charging(ctx, asset)
 		if err == nil && c.Asset.Type.Heats() {
 			x, err = tankInForce(ctx, tx, c)
@@ -246,21 +251,21 @@ func explanation(
 	ctx context.Context,
 	tx *store.Tx,
 	s InForce,
-) (x Explanation, err error) {
+) (Explanation, error) {
 	ps, err := tx.Curve(ctx, s.Curve)
 	if err != nil {
-		return x, err
+		return Explanation{}, err
 	}
 
 	a, err := tx.Asset(ctx, s.AssetID)
 	if err != nil && flex.KindOf(err) != flex.NotFound { // taken away since
-		return x, err
+		return Explanation{}, err
 	}
 
 	s.From.Phases = flex.PhasesOf(a.Phases, a.Power)
 	b, err := tx.Binding(ctx, s.EventID)
 	if err != nil {
-		return x, err
+		return Explanation{}, err
 	}
 
 	caps := bindingCaps(b.Caps)
@@ -405,11 +410,18 @@ func (d *Service) Sessions(
 	org flex.OrgID,
 	asset flex.AssetID,
 	limit, offset int,
-) (page []store.Session, total int, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]store.Session, int, error) {
+	var (
+		page  []store.Session
+		total int
+	)
+
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Asset(ctx, asset); err != nil {
 			return err
 		}
+
+		var err error
 		page, total, err = tx.Sessions(ctx, asset, limit, offset)
 		return err
 	})
@@ -423,8 +435,9 @@ func (d *Service) Intent(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
-) (in flex.Intent, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (flex.Intent, error) {
+	var in flex.Intent
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c, err := tx.Charging(ctx, asset)
 		if err != nil && flex.KindOf(err) != flex.NotFound {
 			return err
@@ -452,8 +465,10 @@ func (d *Service) ExplanationOf(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.EventID,
-) (x Explanation, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (Explanation, error) {
+	var x Explanation
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		x, err = explanationOf(ctx, tx, id)
 		return err
 	})
@@ -466,15 +481,15 @@ func explanationOf(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.EventID,
-) (x Explanation, err error) {
+) (Explanation, error) {
 	s, err := tx.Schedule(ctx, id)
 	if err != nil {
-		return x, err
+		return Explanation{}, err
 	}
 
 	accepted, err := tx.Accepted(ctx, s.AssetID)
 	if err != nil {
-		return x, err
+		return Explanation{}, err
 	}
 
 	return explanation(ctx, tx, InForce{s, accepted})

@@ -116,8 +116,10 @@ func onDay(at time.Time, zone *time.Location) string {
 
 // HeldBack says in sentences which caps held the schedule back, when, and what more headroom
 // would have been worth.
-func (x *Explanation) HeldBack() (lines []string) {
+func (x *Explanation) HeldBack() []string {
 	zone := zoneOf(x.From.Tariff)
+
+	var lines []string
 	for _, c := range x.Caps {
 		line := fmt.Sprintf(
 			"From %s to %s it is held back by %s",

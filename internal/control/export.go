@@ -92,7 +92,8 @@ func askedAt(b *store.Discharger, at time.Time) *store.AskedPower {
 }
 
 // askedToGive is the most that dispatches ask a battery to give in a span, from its start on.
-func askedToGive(b *store.Discharger, span flex.Span) (most flex.Watts) {
+func askedToGive(b *store.Discharger, span flex.Span) flex.Watts {
+	var most flex.Watts
 	for at := span.From; at.Before(span.To); at = at.Add(time.Minute) {
 		if a := askedAt(b, at); a != nil {
 			most = max(most, -a.Power)

@@ -461,7 +461,8 @@ func (d *Service) replace(
 	ctx context.Context,
 	tx *store.Tx,
 	f *fleet,
-) (changed int, err error) {
+) (int, error) {
+	var changed int
 	for at := 0; at < len(f.changed); at += replaceMax {
 		rs := f.changed[at:min(at+replaceMax, len(f.changed))]
 		kept, err := d.keepFuses(ctx, tx, f.prices, rs)
@@ -502,7 +503,8 @@ func (d *Service) replace(
 func bindingsOf(
 	rs []store.Replacement,
 	all []*store.Binding,
-) (bs []store.Binding) {
+) []store.Binding {
+	var bs []store.Binding
 	for i := range rs {
 		if b := all[i]; b != nil {
 			b.EventID, b.AssetID = rs[i].Next.EventID, rs[i].Next.AssetID

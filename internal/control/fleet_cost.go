@@ -57,7 +57,8 @@ func (f *fleet) bill(
 func (f *fleet) deviations(
 	from time.Time,
 	sums map[flex.Period]int64,
-) (cost flex.MicroPounds) {
+) flex.MicroPounds {
+	var cost flex.MicroPounds
 	for _, t := range f.Position {
 		beyond := flex.WattHours(sums[t.Period]/3600) - t.Energy
 		delete(sums, t.Period)

@@ -60,8 +60,9 @@ func (d *Service) SiteNow(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
-) (now SiteNow, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (SiteNow, error) {
+	var now SiteNow
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}

@@ -25,14 +25,15 @@ const (
 // Purge deletes control's records that are past their retention. The newest
 // schedule of each session stays with it, and so does all that a session's flex events are
 // still to be found by, or that explains a schedule in force.
-func (d *Service) Purge(ctx context.Context) (r worker.Report, err error) {
+func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
 	retain := cmp.Or(d.Retain, KeptFor)
 	var orgs []flex.Org
-	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		orgs, err = all.Orgs(ctx)
 		return err
 	})
 
+	var r worker.Report
 	for i := 0; i < len(orgs) && err == nil; i++ {
 		err = forgetUntilDone(ctx, &r, forgetSessions, func() (n int64, err error) {
 			err = d.DB.Write(ctx, orgs[i].ID, func(tx *store.Tx) error {
@@ -100,8 +101,9 @@ func forgetUntilDone(
 func (d *Service) forgetEvents(
 	ctx context.Context,
 	before time.Time,
-) (n int64, err error) {
-	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+) (int64, error) {
+	var n int64
+	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
 		n, err = all.DropEvents(ctx, before, forgetMax)
 		return err
 	})
@@ -151,8 +153,9 @@ func (d *Service) forgetSettled(
 func (d *Service) forgetJobs(
 	ctx context.Context,
 	before time.Time,
-) (n int64, err error) {
-	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+) (int64, error) {
+	var n int64
+	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
 		n, err = all.DropFailedJobs(ctx, before, forgetMax)
 		return err
 	})
@@ -164,8 +167,9 @@ func (d *Service) forgetJobs(
 func (d *Service) forgetOrders(
 	ctx context.Context,
 	before time.Time,
-) (n int64, err error) {
-	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+) (int64, error) {
+	var n int64
+	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
 		n, err = all.DropADROrders(ctx, before, forgetMax)
 		return err
 	})
@@ -177,8 +181,9 @@ func (d *Service) forgetOrders(
 func (d *Service) forgetLimits(
 	ctx context.Context,
 	before time.Time,
-) (n int64, err error) {
-	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+) (int64, error) {
+	var n int64
+	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
 		n, err = all.DropOverCapLimits(ctx, before, forgetMax)
 		return err
 	})
@@ -189,8 +194,9 @@ func (d *Service) forgetLimits(
 func (d *Service) forgetTanks(
 	ctx context.Context,
 	before time.Time,
-) (n int64, err error) {
-	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+) (int64, error) {
+	var n int64
+	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
 		n, err = all.DropTankPlans(ctx, before, forgetMax)
 		return err
 	})

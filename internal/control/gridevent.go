@@ -95,8 +95,10 @@ func carEvents(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
-) (events []GridEvent, err error) {
+) ([]GridEvent, error) {
 	s, err := inForce(ctx, tx, asset)
+
+	var events []GridEvent
 	for _, span := range openSpans(s.Steps) {
 		events = append(events, GridEvent{Span: span, ChangedAt: s.MadeAt})
 	}
@@ -109,13 +111,15 @@ func batteryEvents(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
-) (events []GridEvent, err error) {
+) ([]GridEvent, error) {
 	_, plan, err := batteryAhead(ctx, tx, asset)
 	if err != nil {
 		return nil, err
 	}
 
 	now := flex.PeriodAt(tx.Now()).Start()
+
+	var events []GridEvent
 	for _, s := range modeSpans(plan, flex.Span{
 		From: now.AddDate(0, 0, -1),
 		To:   now.AddDate(0, 0, 3),

@@ -50,9 +50,11 @@ type siteNext struct {
 func (d *Service) guarded(
 	ctx context.Context,
 	f *behindFuse,
-) (all []siteNext) {
+) []siteNext {
 	var of []int // the place of each car that is sent something
 	devices := f.devices()
+
+	var all []siteNext
 	for i, car := range f.cars {
 		if s, changed := f.scheduleOf(car); changed {
 			all = append(all, siteNext{car, s})
@@ -86,7 +88,8 @@ func (d *Service) guarded(
 
 // devices are a site's cars, in their order, and what else draws there, as far as it is known: what is not
 // planned, what batteries charge with for sure, and the home's own load.
-func (f *behindFuse) devices() (all []check.Device) {
+func (f *behindFuse) devices() []check.Device {
+	var all []check.Device
 	for _, car := range f.cars {
 		all = append(all, check.Device{
 			Own:   car.from.Power,
@@ -136,8 +139,10 @@ func (d *Service) guardBattery(
 	s *homeAhead,
 	modes []battery.Mode,
 	powers []flex.Watts,
-) (refused bool) {
+) bool {
 	meters := s.meter.over(s.periods)
+
+	var refused bool
 	for i, p := range s.periods {
 		if p.Start().Before(b.Plan.DispatchedTo) {
 			continue // sent before
@@ -198,7 +203,8 @@ func (m *meter) over(periods []flex.Period) []check.Meter {
 }
 
 // devicesOf are what draws, as the check knows it.
-func devicesOf(all []draws) (devices []check.Device) {
+func devicesOf(all []draws) []check.Device {
+	var devices []check.Device
 	for _, o := range all {
 		devices = append(
 			devices,

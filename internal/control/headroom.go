@@ -189,8 +189,10 @@ func (w *pluggedIn) under(
 	tx *store.Tx,
 	c *store.Charging,
 	r *assetHeadroom,
-) (u *underCaps, err error) {
-	u = &underCaps{headroom: r}
+) (*underCaps, error) {
+	u := &underCaps{headroom: r}
+
+	var err error
 	if w.assetHeadroom != nil {
 		u.site, err = fusedAround(ctx, tx, c)
 	}

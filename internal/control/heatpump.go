@@ -87,13 +87,15 @@ func readHeatPump(
 	ctx context.Context,
 	tx *store.Tx,
 	t *heatedTank,
-) (h *heatPump, err error) {
-	h = &heatPump{heatedTank: t, steering: t.asset.Heat.Steering}
+) (*heatPump, error) {
+	h := &heatPump{heatedTank: t, steering: t.asset.Heat.Steering}
 	if h.steering == "" {
 		h.steering = flex.SteerWindows
 	}
 
 	h.building = assumedBuilding(t.power)
+
+	var err error
 	h.outdoor, err = readOutdoors(ctx, tx, t.asset.ID)
 	if err != nil {
 		return nil, err
@@ -144,9 +146,15 @@ func (h *heatPump) choices(
 	span flex.Span,
 	price float64,
 	closed bool,
-) (list []heat.Choice, signals []int) {
+) ([]heat.Choice, []int) {
 	set := h.setpoint(span.To)
 	_, high := h.band(span.To)
+
+	var (
+		list    []heat.Choice
+		signals []int
+	)
+
 	add := func(signal int, c heat.Choice) {
 		if !closed || c.Off {
 			list, signals = append(list, c), append(signals, signal)
@@ -176,7 +184,12 @@ func (h *heatPump) choices(
 }
 
 // offsets are by what a setpoint may be moved, up to the top of the band.
-func offsets(set, high float64) (list []heat.Choice, signals []int) {
+func offsets(set, high float64) ([]heat.Choice, []int) {
+	var (
+		list    []heat.Choice
+		signals []int
+	)
+
 	for k := range offsetMost + 1 {
 		by := float64(k)
 		hold := pumpHold * by
@@ -346,10 +359,10 @@ func (h *heatPump) choiceOf(slot, signal int) int {
 func (h *heatPump) keeps(
 	p *heat.Problem,
 	plan *heat.Plan,
-) (kept heat.Plan, ok bool) {
+) (heat.Plan, bool) {
 	end := h.from.Add(tankLeast)
 	if !h.follows() || h.plan.Power != h.power || h.plan.End().Before(end) {
-		return kept, false
+		return heat.Plan{}, false
 	}
 
 	choices := make([]int, len(h.slots))
@@ -361,11 +374,11 @@ func (h *heatPump) keeps(
 		}
 
 		if choices[i] < 0 { // the fuse has no headroom for it any more
-			return kept, false
+			return heat.Plan{}, false
 		}
 	}
 
-	kept = heat.Run(p, choices)
+	kept := heat.Run(p, choices)
 	worse := kept.Short > plan.Short+pumpWarmer ||
 		kept.Short >= plan.Short && kept.Cost > plan.Cost+tankMinSaving
 
@@ -374,7 +387,12 @@ func (h *heatPump) keeps(
 
 // steps are the windows of a plan, its power where the heat pump may draw it and 0 where it is off, with the
 // signal of each.
-func (h *heatPump) steps(plan *heat.Plan) (steps []flex.Step, signals []int) {
+func (h *heatPump) steps(plan *heat.Plan) ([]flex.Step, []int) {
+	var (
+		steps   []flex.Step
+		signals []int
+	)
+
 	for i, s := range h.slots {
 		signal := h.signals[i][plan.Choice[i]]
 		limit := h.power

@@ -79,8 +79,10 @@ func explainPump(t *heatedTank, x *Explanation) {
 }
 
 // periods are the half-hours of the plan.
-func (h *heatPump) periods() (list []HeatPeriod) {
+func (h *heatPump) periods() []HeatPeriod {
 	from := h.plan.StoredAt
+
+	var list []HeatPeriod
 	for _, c := range h.plan.Room.Course {
 		list = append(list, HeatPeriod{
 			Span:    flex.Span{From: from, To: c.End()},

@@ -97,7 +97,8 @@ func (d *Service) Household(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
-) (h Household, err error) {
+) (Household, error) {
+	var h Household
 	assets, err := d.assetsOf(ctx, org, site, &h)
 	if err != nil {
 		return h, err
@@ -236,7 +237,8 @@ func (d *Service) readCarbon(
 }
 
 // openSpans are the times in which steps let a car charge, joined where they meet.
-func openSpans(steps []flex.Step) (spans []flex.Span) {
+func openSpans(steps []flex.Step) []flex.Span {
+	var spans []flex.Span
 	for _, s := range steps {
 		if s.Limit == 0 {
 			continue
@@ -370,9 +372,12 @@ func (d *Service) assetsOf(
 	org flex.OrgID,
 	site flex.SiteID,
 	h *Household,
-) (assets []flex.Asset, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]flex.Asset, error) {
+	var assets []flex.Asset
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		h.Now = tx.Now()
+
+		var err error
 		assets, err = tx.AssetsOf(ctx, site)
 		return err
 	})
@@ -401,8 +406,9 @@ func (d *Service) intentNow(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
-) (in flex.Intent, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (flex.Intent, error) {
+	var in flex.Intent
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c, err := tx.Charging(ctx, asset)
 		if err != nil {
 			return err
@@ -420,7 +426,8 @@ func assumedIntent(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
-) (in flex.Intent, err error) {
+) (flex.Intent, error) {
+	var in flex.Intent
 	if c.Intent != nil {
 		in = *c.Intent
 		t, _ := tariffOf(c)

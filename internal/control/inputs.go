@@ -57,7 +57,7 @@ func (o origins) String() string {
 	return strings.Join([]string{o.intent, o.power, o.tariff}, " ")
 }
 
-func originsOf(s string) (o origins) {
+func originsOf(s string) origins {
 	f := append(strings.Fields(s), "", "", "")
 	return origins{f[0], f[1], f[2]}
 }
@@ -148,7 +148,8 @@ func wallOf(in flex.Intent, zone *time.Location) flex.WallTime {
 }
 
 // rated sets the power and the phases that an asset charges with, and returns where the power is from.
-func rated(e *store.Effective, c *store.Charging) (origin string) {
+func rated(e *store.Effective, c *store.Charging) string {
+	var origin string
 	e.Power, origin = powerOf(c)
 	e.Phases = flex.PhasesOf(c.Asset.Phases, c.Asset.Power)
 	return origin

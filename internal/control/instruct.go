@@ -101,8 +101,10 @@ func (d *Service) PreviewInstruction(
 	ctx context.Context,
 	org flex.OrgID,
 	in flex.Instruction,
-) (p *Preview, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (*Preview, error) {
+	var p *Preview
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		p, err = previewInstruction(ctx, tx, in)
 		return err
 	})
@@ -116,8 +118,10 @@ func (d *Service) SendInstruction(
 	ctx context.Context,
 	org flex.OrgID,
 	in flex.Instruction,
-) (p *Preview, err error) {
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+) (*Preview, error) {
+	var p *Preview
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		var err error
 		p, err = d.sendInstruction(ctx, tx, in)
 		return err
 	})
@@ -236,12 +240,14 @@ func readScope(
 	ctx context.Context,
 	tx *store.Tx,
 	scope flex.Scope,
-) (s scoped, err error) {
+) (scoped, error) {
+	var s scoped
 	s.now = tx.Now()
 	if err := tx.CheckScope(ctx, scope); err != nil {
 		return s, err
 	}
 
+	var err error
 	s.planned, err = tx.PlannedIn(ctx, scope)
 	if err != nil {
 		return s, fmt.Errorf("read the fleet: %w", err)
@@ -255,8 +261,10 @@ func (s *scoped) readCallables(
 	ctx context.Context,
 	tx *store.Tx,
 	in *flex.Instruction,
-) (err error) {
+) error {
 	lately := s.now.Add(-MeteredLately)
+
+	var err error
 	s.callables, err = tx.Callables(ctx, in.Scope, in.Span, lately)
 	if err != nil {
 		return fmt.Errorf("read who may be called: %w", err)
@@ -386,19 +394,19 @@ func (p *Preview) offer(
 	s *scoped,
 	at *store.Planned,
 	order instruct.Order,
-) (c called, ok bool) {
+) (called, bool) {
 	known := s.callables[at.Current.AssetID]
 	from := s.now.Truncate(time.Second)
 	if known == nil || !at.Current.From.ReadyBy.After(from) || bound(at, from) {
 		p.NumIdle++
-		return c, false
+		return called{}, false
 	}
 	if known.Called {
 		p.NumBusy++
-		return c, false
+		return called{}, false
 	}
 
-	c = called{
+	c := called{
 		Planned:  at,
 		Callable: known,
 		from:     inputsAt(at, from),
@@ -418,7 +426,7 @@ func (p *Preview) offer(
 	)
 
 	c.from.Closed = instruct.Union(order.Held, c.offer.Closed)
-	ok = p.brings(&c, order)
+	ok := p.brings(&c, order)
 
 	return c, ok
 }
@@ -529,7 +537,8 @@ func rebound(calls []called, end time.Time) (hour, later flex.Watts) {
 }
 
 // closedAhead is what is left of closed time after an instant.
-func closedAhead(closed []flex.Span, from time.Time) (ahead []flex.Span) {
+func closedAhead(closed []flex.Span, from time.Time) []flex.Span {
+	var ahead []flex.Span
 	for _, s := range closed {
 		if s.To.After(from) {
 			ahead = append(ahead, s)

@@ -105,7 +105,7 @@ func (d *Service) replacement(
 	from store.Effective,
 	p *charge.Problem,
 	plan *charge.Plan,
-) (r store.Replacement, ok bool) {
+) (store.Replacement, bool) {
 	decision := d.decide(ctx, at.Current.AssetID, &Candidate{
 		Trigger:  ByEvent,
 		Required: true,
@@ -158,12 +158,14 @@ func (d *Service) StopInstruction(
 	org flex.OrgID,
 	id flex.InstructionID,
 	who string,
-) (in flex.Instruction, err error) {
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+) (flex.Instruction, error) {
+	var in flex.Instruction
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := d.stop(ctx, tx, id, who); err != nil {
 			return err
 		}
 
+		var err error
 		in, err = tx.Instruction(ctx, id)
 		return err
 	})
@@ -176,8 +178,9 @@ func (d *Service) StopInstructions(
 	ctx context.Context,
 	org flex.OrgID,
 	who string,
-) (n int, err error) {
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+) (int, error) {
+	var n int
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		active, err := tx.ActiveInstructions(ctx)
 		if err != nil {
 			return err
@@ -296,13 +299,14 @@ func (d *Service) FollowInstructions(ctx context.Context) (worker.Report, error)
 func (d *Service) FollowInstructionsOf(
 	ctx context.Context,
 	org flex.OrgID,
-) (r worker.Report, err error) {
+) (worker.Report, error) {
 	var active []flex.Instruction
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		active, err = tx.ActiveInstructions(ctx)
 		return err
 	})
 
+	var r worker.Report
 	for k := 0; k < len(active) && err == nil; k++ {
 		var n int
 		n, err = d.follow(ctx, org, &active[k])
@@ -326,13 +330,14 @@ func (d *Service) follow(
 	ctx context.Context,
 	org flex.OrgID,
 	in *flex.Instruction,
-) (changed int, err error) {
+) (int, error) {
 	var c *correction
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if tx.Now().Before(in.LookedAt.Add(InstructionInterval)) {
 			return nil
 		}
 
+		var err error
 		c, err = correct(ctx, tx, in)
 		return err
 	})
@@ -340,6 +345,7 @@ func (d *Service) follow(
 		return 0, err
 	}
 
+	var changed int
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) (err error) {
 		changed, err = d.apply(ctx, tx, in, c)
 		return err
@@ -354,13 +360,13 @@ func (d *Service) apply(
 	tx *store.Tx,
 	in *flex.Instruction,
 	c *correction,
-) (changed int, err error) {
+) (int, error) {
 	if err := lockInstructions(ctx, tx); err != nil {
 		return 0, err
 	}
 
 	planned := tx.Now()
-	changed = len(c.call) + len(c.release)
+	changed := len(c.call) + len(c.release)
 	if changed == 0 {
 		planned = planned.Add(InstructionTired - InstructionInterval)
 	}

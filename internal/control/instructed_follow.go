@@ -32,8 +32,10 @@ func readCalled(
 	ctx context.Context,
 	tx *store.Tx,
 	in *flex.Instruction,
-) (s scoped, was []store.Called, err error) {
-	s, err = readScope(ctx, tx, in.Scope)
+) (scoped, []store.Called, error) {
+	s, err := readScope(ctx, tx, in.Scope)
+
+	var was []store.Called
 	if err == nil {
 		was, err = tx.CalledBy(ctx, in.ID)
 	}

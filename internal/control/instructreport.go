@@ -57,8 +57,10 @@ func (d *Service) Instructions(
 	org flex.OrgID,
 	before flex.InstructionID,
 	limit int,
-) (p InstructionPage, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (InstructionPage, error) {
+	var p InstructionPage
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		p, err = instructionPage(ctx, tx, before, limit)
 		return err
 	})
@@ -72,8 +74,11 @@ func instructionPage(
 	tx *store.Tx,
 	before flex.InstructionID,
 	limit int,
-) (p InstructionPage, err error) {
+) (InstructionPage, error) {
+	var p InstructionPage
 	p.At = tx.Now()
+
+	var err error
 	p.Instructions, p.Total, err = tx.Instructions(ctx, before, limit+1)
 	if len(p.Instructions) > limit {
 		p.Instructions = p.Instructions[:limit]
@@ -127,8 +132,9 @@ func (d *Service) ReportInstruction(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.InstructionID,
-) (r *InstructionReport, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (*InstructionReport, error) {
+	var r *InstructionReport
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		in, err := tx.Instruction(ctx, id)
 		if err != nil {
 			return err

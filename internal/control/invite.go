@@ -19,21 +19,24 @@ func (d *Service) InviteLate(ctx context.Context) (worker.Report, error) {
 func (d *Service) InviteLateOf(
 	ctx context.Context,
 	org flex.OrgID,
-) (r worker.Report, err error) {
+) (worker.Report, error) {
 	late := false
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		late, err = InvitesWait(tx, ctx)
 		return err
 	})
 	if err != nil || !late {
-		return r, err
+		return worker.Report{}, err
 	}
 
+	var r worker.Report
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
 		}
 
+		var err error
 		r.Did, err = inviteLate(ctx, tx)
 		return err
 	})
@@ -42,12 +45,13 @@ func (d *Service) InviteLateOf(
 }
 
 // inviteLate invites whom InvitesWait finds, and counts them.
-func inviteLate(ctx context.Context, tx *store.Tx) (n int, err error) {
+func inviteLate(ctx context.Context, tx *store.Tx) (int, error) {
 	open, err := tx.AskedProducts(ctx)
 	if err != nil {
 		return 0, err
 	}
 
+	var n int
 	for i := range open {
 		sites, err := tx.Uninvited(ctx, &open[i])
 		if err != nil {

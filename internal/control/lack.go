@@ -74,9 +74,11 @@ func (l lack) words() string {
 }
 
 // lackOf reads the words of a schedule's origins.
-func lackOf(origins string) (l lack) {
+func lackOf(origins string) lack {
 	_, rest, _ := strings.Cut(origins, " "+withHome)
 	word, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+
+	var l lack
 	switch why := notAsOne(word); why {
 	case noPrices, tooLarge:
 		l.why = why

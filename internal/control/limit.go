@@ -273,8 +273,14 @@ func (d *Service) ClearLink(
 func (d *Service) Limits(
 	ctx context.Context,
 	org flex.OrgID,
-) (limits []flex.CapLimit, links []flex.CapLink, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]flex.CapLimit, []flex.CapLink, error) {
+	var (
+		limits []flex.CapLimit
+		links  []flex.CapLink
+	)
+
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		limits, err = tx.CapLimits(ctx)
 		if err == nil {
 			links, err = tx.CapLinks(ctx)
@@ -308,12 +314,13 @@ func (d *Service) WatchLinks(ctx context.Context) (worker.Report, error) {
 func (d *Service) WatchLinksOf(
 	ctx context.Context,
 	org flex.OrgID,
-) (r worker.Report, err error) {
+) (worker.Report, error) {
 	due, err := d.DB.Due(ctx, org, (*store.Tx).NextCapLink)
 	if err != nil || !due {
-		return r, err
+		return worker.Report{}, err
 	}
 
+	var r worker.Report
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := lockInstructions(ctx, tx); err != nil {
 			return err

@@ -12,7 +12,8 @@ import (
 
 // ReadLimits reads limits of feeders from CSV with the columns group, start_timestamp, end_timestamp, limit_kw
 // and, if not all are of what is drawn, direction. A file that cannot be read is flex.Invalid.
-func ReadLimits(f io.Reader) (limits []flex.CapLimit, err error) {
+func ReadLimits(f io.Reader) ([]flex.CapLimit, error) {
+	var limits []flex.CapLimit
 	for row, err := range csvfile.Read(
 		f,
 		"group",

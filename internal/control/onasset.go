@@ -19,8 +19,8 @@ func steered(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
-) (c store.Charging, err error) {
-	c, err = lockedCharging(ctx, tx, asset)
+) (store.Charging, error) {
+	c, err := lockedCharging(ctx, tx, asset)
 	switch {
 	case err != nil:
 		return c, err
@@ -58,7 +58,7 @@ func (d *Service) ReplanAsset(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
-) (planned string, err error) {
+) (string, error) {
 	c, err := steered(ctx, tx, asset)
 	if err != nil {
 		return "", err
@@ -76,7 +76,7 @@ func (*Service) ReleaseAsset(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
-) (planned string, err error) {
+) (string, error) {
 	if _, err := steered(ctx, tx, asset); err != nil {
 		return "", err
 	}
@@ -89,7 +89,7 @@ func (d *Service) ChargeAsset(
 	tx *store.Tx,
 	asset flex.AssetID,
 	most time.Duration,
-) (planned string, err error) {
+) (string, error) {
 	if most < time.Minute || most > WishChargeMax {
 		return "", flex.Fail(
 			flex.Malformed,
@@ -119,7 +119,7 @@ func (d *Service) ReadyAsset(
 	tx *store.Tx,
 	asset flex.AssetID,
 	by flex.WallTime,
-) (planned string, err error) {
+) (string, error) {
 	c, err := lockedCharging(ctx, tx, asset)
 	if err != nil {
 		return "", err
@@ -156,7 +156,7 @@ func (*Service) ExcludeAsset(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
-) (done string, err error) {
+) (string, error) {
 	c, err := lockedCharging(ctx, tx, asset)
 	if err != nil {
 		return "", err
@@ -180,7 +180,7 @@ func (d *Service) IncludeAsset(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
-) (planned string, err error) {
+) (string, error) {
 	c, err := lockedCharging(ctx, tx, asset)
 	if err != nil {
 		return "", err
@@ -212,9 +212,9 @@ func lockedCharging(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
-) (c store.Charging, err error) {
+) (store.Charging, error) {
 	if err := tx.LockToPlan(ctx, asset); err != nil {
-		return c, err
+		return store.Charging{}, err
 	}
 	return tx.Charging(ctx, asset)
 }

@@ -39,13 +39,15 @@ func (d *Service) SendOrders(ctx context.Context) (worker.Report, error) {
 func (d *Service) SendOrdersOf(
 	ctx context.Context,
 	org flex.OrgID,
-) (r worker.Report, err error) {
+) (worker.Report, error) {
 	var due []store.ADROrder
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		due, err = tx.DueADROrders(ctx)
 		return err
 	})
 
+	var r worker.Report
 	for i := 0; i < len(due) && err == nil; i++ {
 		o := &due[i]
 		err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
@@ -70,8 +72,8 @@ func (d *Service) SendOrdersOf(
 
 // refusal is why something was refused for good. A database that does not answer refuses nothing: it is tried
 // again.
-func refusal(err error) (why *flex.Error, ok bool) {
-	why, ok = errors.AsType[*flex.Error](err)
+func refusal(err error) (*flex.Error, bool) {
+	why, ok := errors.AsType[*flex.Error](err)
 
 	return why, ok && why.Kind != flex.Unavailable
 }

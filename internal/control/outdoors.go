@@ -49,12 +49,13 @@ func readOutdoors(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
-) (o outdoors, err error) {
+) (outdoors, error) {
 	read, found, err := latestReading(ctx, tx, asset, flex.OutdoorTemperature)
 	if err != nil {
-		return o, err
+		return outdoors{}, err
 	}
 
+	var o outdoors
 	o.origin = "what is usual in the month at London Heathrow, as nothing was read outdoors"
 	if found {
 		temp := float64(read.Value) / 1e6

@@ -34,8 +34,9 @@ func (d *Service) Outturn(
 	org flex.OrgID,
 	site flex.SiteID,
 	day flex.Day,
-) (_ flex.Day, hs []OutturnHalfHour, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (flex.Day, []OutturnHalfHour, error) {
+	var hs []OutturnHalfHour
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}

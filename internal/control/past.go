@@ -108,8 +108,9 @@ type PastSchedule struct {
 }
 
 // Past reads what is asked for of an asset, whosever it is, in one transaction.
-func (d *Service) Past(ctx context.Context, q PastQuery) (p *Past, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+func (d *Service) Past(ctx context.Context, q PastQuery) (*Past, error) {
+	var p *Past
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		tx, err := q.records(ctx, all)
 		if err != nil {
 			return err
@@ -247,7 +248,8 @@ func (p *Past) readAsset(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
-) (err error) {
+) error {
+	var err error
 	p.Org, err = tx.OrgRecord(ctx)
 	if err != nil {
 		return err
@@ -274,7 +276,8 @@ func (p *Past) readAsset(
 }
 
 // readSpan reads what happened in the span.
-func (p *Past) readSpan(ctx context.Context, tx *store.Tx) (err error) {
+func (p *Past) readSpan(ctx context.Context, tx *store.Tx) error {
+	var err error
 	p.Sessions, err = tx.SessionsWithin(ctx, p.Asset.ID, p.Span)
 	if err != nil {
 		return err
@@ -488,12 +491,13 @@ type Draw struct {
 }
 
 // Planned returns what the schedules allowed, each while it was in force.
-func (p *Past) Planned() (draws []Draw) {
+func (p *Past) Planned() []Draw {
 	ends := map[flex.SessionID]time.Time{}
 	for _, s := range p.Sessions {
 		ends[s.ID] = s.PluggedOutAt
 	}
 
+	var draws []Draw
 	for i, s := range p.Schedules {
 		force := s.Whole()
 		if i+1 < len(p.Schedules) && p.Schedules[i+1].SessionID == s.SessionID {
@@ -525,7 +529,8 @@ func DrawsOf(
 	steps []flex.Step,
 	power flex.Watts,
 	within flex.Span,
-) (draws []Draw) {
+) []Draw {
+	var draws []Draw
 	for _, step := range steps {
 		if part := step.Meet(within); !part.Empty() {
 			draws = append(draws, Draw{part, min(step.Limit, power).KW()})

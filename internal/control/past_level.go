@@ -65,8 +65,8 @@ func levelOf(
 	r *flex.Reading,
 	a *flex.Asset,
 	capacity flex.WattHours,
-) (value float64, known bool) {
-	value = float64(r.Value) / 1e6
+) (float64, bool) {
+	value := float64(r.Value) / 1e6
 	switch {
 	case r.Label == flex.BatteryStoredEnergy && capacity <= 0:
 		return 0, false
@@ -83,11 +83,12 @@ func levelOf(
 }
 
 // levels is what a battery holds by its plan, in %.
-func (w *BatteryWhy) levels() (levels []LevelAt) {
+func (w *BatteryWhy) levels() []LevelAt {
 	if len(w.Periods) == 0 || w.Capacity <= 0 {
 		return nil
 	}
 
+	var levels []LevelAt
 	add := func(at time.Time, stored flex.WattHours) {
 		part := 100 * float64(stored) / float64(w.Capacity)
 		levels = append(levels, LevelAt{at, part})
@@ -130,7 +131,8 @@ func (p *Past) reasonTank(ctx context.Context, tx *store.Tx) error {
 }
 
 // expected is how warm the plan in force keeps a tank's water or a heat pump's rooms.
-func (t *heatedTank) expected() (levels []LevelAt) {
+func (t *heatedTank) expected() []LevelAt {
+	var levels []LevelAt
 	add := func(at time.Time, value float64) {
 		levels = append(levels, LevelAt{at, value})
 	}
@@ -162,7 +164,7 @@ func (t *heatedTank) expected() (levels []LevelAt) {
 func (t *heatedTank) course(
 	level flex.WattHours,
 	from, to time.Time,
-) (spans []flex.Span, levels []flex.WattHours) {
+) ([]flex.Span, []flex.WattHours) {
 	p := &tank.Problem{
 		Top:   int(t.capacity),
 		Floor: t.floor(),
@@ -170,7 +172,7 @@ func (t *heatedTank) course(
 	}
 
 	var on []bool
-	spans = spansTo(from.Truncate(time.Second), to)
+	spans := spansTo(from.Truncate(time.Second), to)
 	if len(spans) == 0 {
 		return nil, nil
 	}
@@ -180,6 +182,7 @@ func (t *heatedTank) course(
 		on = append(on, onAt(t.plan.Steps, s.From))
 	}
 
+	var levels []flex.WattHours
 	for _, l := range tank.Run(p, on).Level {
 		levels = append(levels, flex.WattHours(l))
 	}

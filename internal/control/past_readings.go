@@ -42,7 +42,8 @@ func (p *Past) readReadings(ctx context.Context, tx *store.Tx) error {
 }
 
 // Actual returns what was metered.
-func (p *Past) Actual() (draws []Draw) {
+func (p *Past) Actual() []Draw {
+	var draws []Draw
 	for _, r := range p.Readings {
 		hours := r.Len().Hours()
 		if hours == 0 {
@@ -77,7 +78,7 @@ const (
 )
 
 // Took compares what the last session's schedules allowed with what was metered of it.
-func (p *Past) Took() (t Took) {
+func (p *Past) Took() Took {
 	s := p.Charging.Session
 	within := flex.Span{From: s.PluggedInAt, To: p.Now}
 
@@ -86,6 +87,7 @@ func (p *Past) Took() (t Took) {
 	}
 
 	var last time.Time
+	var t Took
 	for _, l := range p.Actual() { // the half-hour of the plug-in is the session's as a whole
 		if !l.Meet(within).Empty() {
 			last = l.To

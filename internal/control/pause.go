@@ -51,12 +51,13 @@ func (d *Service) PlugInSchedule(
 	org flex.OrgID,
 	asset flex.AssetID,
 	blocks []Block,
-) (parts []Part, err error) {
+) ([]Part, error) {
 	spans, err := wholeSeconds(blocks)
 	if err != nil {
 		return nil, err
 	}
 
+	var parts []Part
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockAsset(ctx, asset); err != nil &&
 			flex.KindOf(err) != flex.NotFound {
@@ -206,7 +207,8 @@ func priceAt(prices []flex.PricedPeriod, at time.Time) flex.Price {
 }
 
 // endOf returns when the last of the blocks ends.
-func endOf(blocks []flex.Span) (end time.Time) {
+func endOf(blocks []flex.Span) time.Time {
+	var end time.Time
 	for _, b := range blocks {
 		if b.To.After(end) {
 			end = b.To
@@ -235,7 +237,8 @@ func canPause(
 
 // wholePeriods cuts the blocks down to the settlement periods that lie whole within each, so
 // that a pause among them is one of these and is settled as such.
-func wholePeriods(blocks []flex.Span) (whole []flex.Span) {
+func wholePeriods(blocks []flex.Span) []flex.Span {
+	var whole []flex.Span
 	for _, b := range blocks {
 		b.From, b.To = nextPeriod(b.From), flex.PeriodAt(b.To).Start()
 		if b.From.Before(b.To) {
@@ -341,12 +344,12 @@ const ownSchedule = "plug_in_schedule"
 
 // Pause returns what was paused of a client's own schedule, empty if nothing was, and whether the event was one
 // whose pause is known.
-func (e *PastEvent) Pause() (paused flex.Span, known bool) {
+func (e *PastEvent) Pause() (flex.Span, bool) {
 	if e.Kind != ownSchedule || e.What.Pause == nil {
-		return paused, false
+		return flex.Span{}, false
 	}
 	if e.What.Pause.Why != "" {
-		return paused, true
+		return flex.Span{}, true
 	}
 
 	return e.What.Pause.Span, true

@@ -50,8 +50,10 @@ func (d *Service) PreviewProducts(
 	ctx context.Context,
 	org flex.OrgID,
 	products []flex.Product,
-) (done []Imported, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]Imported, error) {
+	var done []Imported
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		done, err = importProducts(ctx, tx, products, false)
 		return err
 	})
@@ -67,12 +69,14 @@ func (d *Service) ImportProducts(
 	ctx context.Context,
 	org flex.OrgID,
 	products []flex.Product,
-) (done []Imported, err error) {
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+) ([]Imported, error) {
+	var done []Imported
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
 		}
 
+		var err error
 		done, err = importProducts(ctx, tx, products, true)
 		return err
 	})
@@ -86,7 +90,7 @@ func importProducts(
 	tx *store.Tx,
 	products []flex.Product,
 	keep bool,
-) (done []Imported, err error) {
+) ([]Imported, error) {
 	if len(products) == 0 || len(products) > ProductsMax {
 		return nil, flex.Fail(
 			flex.Malformed,
@@ -97,6 +101,8 @@ func importProducts(
 	}
 
 	named := map[string]bool{}
+
+	var done []Imported
 	for i := range products {
 		p := products[i]
 		if named[p.Reference] {
@@ -125,16 +131,16 @@ func importProduct(
 	tx *store.Tx,
 	p flex.Product,
 	keep bool,
-) (done Imported, err error) {
+) (Imported, error) {
 	before, err := tx.ProductBy(ctx, p.Reference)
 	isNew := flex.KindOf(err) == flex.NotFound
 	if err != nil && !isNew {
-		return done, err
+		return Imported{}, err
 	}
 
 	// with the same terms too: who imports it expects that it is asked for
 	if !before.WithdrawnAt.IsZero() {
-		return done, flex.Fail(
+		return Imported{}, flex.Fail(
 			flex.Conflict,
 			"product %q was withdrawn at %s, and stays so: give another reference",
 			p.Reference,
@@ -143,7 +149,7 @@ func importProduct(
 	}
 
 	if before.Problem != "" {
-		return done, flex.Fail(
+		return Imported{}, flex.Fail(
 			flex.Conflict,
 			"product %q failed (%s), and stays so: give another reference",
 			p.Reference,
@@ -158,14 +164,14 @@ func importProduct(
 	}
 
 	if !isNew && before.SendAt.IsZero() {
-		return done, flex.Fail(
+		return Imported{}, flex.Fail(
 			flex.Conflict,
 			"product %q was sent before, and cannot change: give another reference",
 			p.Reference,
 		)
 	}
 
-	done = Imported{p, ProductNew, 0}
+	done := Imported{p, ProductNew, 0}
 	if !isNew {
 		done.ID, done.Act = before.ID, ProductChanged
 	}
@@ -286,12 +292,14 @@ func (d *Service) WithdrawProduct(
 	org flex.OrgID,
 	id flex.ProductID,
 	who string,
-) (p flex.Product, err error) {
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+) (flex.Product, error) {
+	var p flex.Product
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := lockInstructions(ctx, tx); err != nil {
 			return err
 		}
 
+		var err error
 		p, err = tx.Product(ctx, id)
 		if err != nil || !p.WithdrawnAt.IsZero() {
 			return err
@@ -325,13 +333,20 @@ func (d *Service) SiteInvitations(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
-) (found []flex.Invitation, now time.Time, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]flex.Invitation, time.Time, error) {
+	var (
+		found []flex.Invitation
+		now   time.Time
+	)
+
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}
 
 		now = tx.Now()
+
+		var err error
 		found, err = tx.Invitations(ctx, site, now)
 		return err
 	})
@@ -348,13 +363,20 @@ func (d *Service) AnswerProduct(
 	site flex.SiteID,
 	takesPart bool,
 	who string,
-) (v flex.Invitation, now time.Time, err error) {
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+) (flex.Invitation, time.Time, error) {
+	var (
+		v   flex.Invitation
+		now time.Time
+	)
+
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := lockInstructions(ctx, tx); err != nil {
 			return err
 		}
 
 		now = tx.Now()
+
+		var err error
 		v, err = tx.Invitation(ctx, id, site)
 		if err != nil {
 			return err
@@ -457,13 +479,15 @@ func (d *Service) withProducts(
 func (d *Service) SendProductsOf(
 	ctx context.Context,
 	org flex.OrgID,
-) (r worker.Report, err error) {
+) (worker.Report, error) {
 	var due []flex.Product
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		due, err = tx.DueProducts(ctx)
 		return err
 	})
 
+	var r worker.Report
 	for i := 0; i < len(due) && err == nil; i++ {
 		err = d.sendProduct(ctx, org, due[i].ID)
 		r.Did++

@@ -38,9 +38,10 @@ var productOptions = []string{
 // gsp_group. Other columns are refused: one that is misspelt would have a product be settled by
 // another baseline. A file that cannot be read is flex.Invalid, and so are products that can never be:
 // each is said with its line, wrongRowsMax at most.
-func ReadProducts(f io.Reader, who string) (products []flex.Product, err error) {
+func ReadProducts(f io.Reader, who string) ([]flex.Product, error) {
 	var wrong []string
 
+	var products []flex.Product
 	for row, err := range csvfile.ReadKnown(f, ProductColumns, productOptions) {
 		if err != nil && flex.KindOf(err) != flex.Invalid { // the file could not be read
 			return nil, err
@@ -89,8 +90,8 @@ func wrongRows(wrong []string) error {
 }
 
 // productOf reads a row.
-func productOf(row csvfile.Row) (p flex.Product, err error) {
-	p = flex.Product{
+func productOf(row csvfile.Row) (flex.Product, error) {
+	p := flex.Product{
 		Reference: row.Get("reference"),
 		Service:   row.Get("service"),
 		Baseline:  row.Get("baseline"),
@@ -100,6 +101,7 @@ func productOf(row csvfile.Row) (p flex.Product, err error) {
 		},
 	}
 
+	var err error
 	p.From, err = instantOf(row, "start_timestamp")
 	if err == nil {
 		p.To, err = instantOf(row, "end_timestamp")

@@ -143,12 +143,14 @@ func knownRate(past []store.RateSession, vehicle flex.Watts) rate.Rate {
 
 // halfHours lists the whole half-hours of a span that were metered, and in which it is known
 // what the asset was allowed.
-func (g *progress) halfHours(in flex.Span) (hs []rate.HalfHour) {
+func (g *progress) halfHours(in flex.Span) []rate.HalfHour {
 	if len(g.metered) == 0 || len(g.followed) == 0 {
 		return nil
 	}
 
 	nominal := nominalOf(&g.followed[0].schedule.From)
+
+	var hs []rate.HalfHour
 	for p := flex.PeriodAt(in.From); !p.End().After(in.To); p = p.Add(1) {
 		energy, metered := g.metered[p]
 
@@ -183,10 +185,11 @@ func (g *progress) halfHours(in flex.Span) (hs []rate.HalfHour) {
 func (g *progress) allowed(
 	in flex.Span,
 	nominal flex.Watts,
-) (least flex.Watts, open time.Duration, known bool) {
-	least = flex.NoLimit
+) (flex.Watts, time.Duration, bool) {
+	least := flex.NoLimit
 	covered := time.Duration(0)
 
+	var open time.Duration
 	for _, f := range g.followed {
 		part := in.Meet(f.Span)
 		if part.Empty() {
@@ -378,9 +381,10 @@ type taught struct {
 func (d *Service) learnRates(
 	ctx context.Context,
 	org flex.OrgID,
-) (n int, err error) {
+) (int, error) {
 	var list []taught
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		list, err = teachDue(ctx, tx)
 		return err
 	})
@@ -405,7 +409,7 @@ func (d *Service) learnRates(
 func teachDue(
 	ctx context.Context,
 	tx *store.Tx,
-) (list []taught, err error) {
+) ([]taught, error) {
 	due, err := tx.RateDue(ctx, rateDueMax)
 	if err != nil {
 		return nil, err
@@ -417,6 +421,8 @@ func teachDue(
 	}
 
 	readings, err := tx.ReadingsEach(ctx, queries)
+
+	var list []taught
 	for i := 0; i < len(due) && err == nil; i++ {
 		var t taught
 		t, err = teach(ctx, tx, &due[i], byPeriod(readings[i]))
@@ -437,7 +443,8 @@ func teach(
 	tx *store.Tx,
 	s *store.Session,
 	metered map[flex.Period]flex.WattHours,
-) (t taught, err error) {
+) (taught, error) {
+	var t taught
 	t.RateSession = store.RateSession{
 		ID:      s.ID,
 		AssetID: s.AssetID,

@@ -124,9 +124,9 @@ func (t tally) report() worker.Report {
 func (d *Service) planOrg(
 	ctx context.Context,
 	org flex.Org,
-) (t tally, err error) {
+) (tally, error) {
 	var fresh, left, capped bool
-	err = d.DB.Read(ctx, org.ID, func(tx *store.Tx) (err error) {
+	err := d.DB.Read(ctx, org.ID, func(tx *store.Tx) (err error) {
 		fresh, left, err = tx.WaveDue(ctx)
 		if err == nil {
 			_, capped, err = tx.Caps(ctx)
@@ -134,17 +134,18 @@ func (d *Service) planOrg(
 		return err
 	})
 	if err != nil {
-		return t, err
+		return tally{}, err
 	}
 
 	var first []store.WavePart
 	if fresh {
 		first, err = d.beginWave(ctx, org.ID)
 		if err != nil {
-			return t, fmt.Errorf("begin a wave: %w", err)
+			return tally{}, fmt.Errorf("begin a wave: %w", err)
 		}
 	}
 
+	var t tally
 	if capped {
 		if err := d.planFleet(ctx, org, &t); err != nil {
 			return t, fmt.Errorf("plan the fleet together: %w", err)
@@ -176,7 +177,8 @@ func (d *Service) marked(
 	ctx context.Context,
 	org flex.Org,
 	t *tally,
-) (failed error) {
+) error {
+	var failed error
 	if ctx.Err() == nil {
 		failed = d.due(ctx, org, t)
 	}
@@ -191,8 +193,9 @@ func (d *Service) marked(
 func (d *Service) beginWave(
 	ctx context.Context,
 	org flex.OrgID,
-) (first []store.WavePart, err error) {
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) (err error) {
+) ([]store.WavePart, error) {
+	var first []store.WavePart
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) (err error) {
 		if err := tx.BeginWave(ctx); err != nil {
 			return err
 		}
@@ -253,8 +256,9 @@ func (d *Service) parts(
 func (d *Service) takeParts(
 	ctx context.Context,
 	org flex.OrgID,
-) (parts []store.WavePart, err error) {
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) (err error) {
+) ([]store.WavePart, error) {
+	var parts []store.WavePart
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) (err error) {
 		parts, err = tx.TakeWaveParts(ctx, partsMax)
 		return err
 	})
@@ -349,8 +353,9 @@ func (d *Service) lookAtMarked(
 	ctx context.Context,
 	org flex.OrgID,
 	tried *vain,
-) (l looked, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (looked, error) {
+	var l looked
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		l = looked{now: tx.Now()}
 
 		found, err := tx.InputsDue(ctx, d.atOnce()+len(tried.assets))
@@ -491,13 +496,13 @@ func (d *Service) lookAt(
 	tx *store.Tx,
 	w *pluggedIn,
 	asset flex.AssetID,
-) (c store.Charging, v newInputs, err error) {
-	c, err = tx.Charging(ctx, asset)
+) (store.Charging, newInputs, error) {
+	c, err := tx.Charging(ctx, asset)
 	if err != nil {
-		return c, v, err
+		return c, newInputs{}, err
 	}
 
-	v, err = d.differs(ctx, tx, w, &c)
+	v, err := d.differs(ctx, tx, w, &c)
 
 	return c, v, err
 }
@@ -508,9 +513,9 @@ func (d *Service) differs(
 	tx *store.Tx,
 	w *pluggedIn,
 	c *store.Charging,
-) (v newInputs, err error) {
+) (newInputs, error) {
 	if !refreshable(c, tx.Now()) {
-		return v, nil
+		return newInputs{}, nil
 	}
 	if c.Battery && w.assetHeadroom == nil {
 		return newInputs{differs: true}, nil
@@ -523,7 +528,8 @@ func (d *Service) differs(
 		}
 	}
 
-	err = w.without(ctx, tx, c, func(r *assetHeadroom) error {
+	var v newInputs
+	err := w.without(ctx, tx, c, func(r *assetHeadroom) error {
 		under, err := w.under(ctx, tx, c, r)
 		if err != nil {
 			return err
@@ -555,12 +561,13 @@ func (d *Service) refreshSite(
 	why change,
 	t *tally,
 	assets []flex.AssetID,
-) (failed []notPlanned) {
+) []notPlanned {
 	err := d.refresh(ctx, org, why, t, assets...)
 	if err == nil {
 		return nil
 	}
 
+	var failed []notPlanned
 	for _, asset := range assets {
 		if len(assets) > 1 && ctx.Err() == nil {
 			err = d.refresh(ctx, org, why, t, asset)
@@ -614,10 +621,15 @@ func lockCars(
 	ctx context.Context,
 	tx *store.Tx,
 	assets []flex.AssetID,
-) (cars []*store.Charging, sessions []flex.SessionID, err error) {
+) ([]*store.Charging, []flex.SessionID, error) {
 	ordered := slices.SortedFunc(slices.Values(assets), func(a, b flex.AssetID) int {
 		return bytes.Compare(a[:], b[:])
 	})
+
+	var (
+		cars     []*store.Charging
+		sessions []flex.SessionID
+	)
 
 	for _, asset := range ordered {
 		err := tx.LockToPlan(ctx, asset)
@@ -643,7 +655,8 @@ func lockCars(
 }
 
 // generations adds up how many schedules sessions have had.
-func generations(cars []*store.Charging) (sum int) {
+func generations(cars []*store.Charging) int {
+	var sum int
 	for _, c := range cars {
 		sum += int(c.Session.Generation)
 	}

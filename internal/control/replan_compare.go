@@ -33,8 +33,9 @@ func (d *Service) snapshot(
 	ctx context.Context,
 	org flex.OrgID,
 	read func(*store.Tx) (any bool, err error),
-) (m market, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+) (market, error) {
+	var m market
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		m.now = tx.Now()
 
 		any, err := read(tx)
@@ -63,12 +64,17 @@ func (d *Service) replanFused(
 	org flex.OrgID,
 	found []store.Planned,
 	t *tally,
-) (rest []store.Planned, failed []flex.AssetID) {
+) ([]store.Planned, []flex.AssetID) {
 	if !slices.ContainsFunc(found, func(p store.Planned) bool {
 		return isShared(&p)
 	}) {
 		return found, nil
 	}
+
+	var (
+		rest   []store.Planned
+		failed []flex.AssetID
+	)
 
 	for i := range found {
 		if !isShared(&found[i]) {
@@ -88,11 +94,16 @@ func (d *Service) replanFused(
 // readable parts what can be read from the assets whose schedule cannot.
 func readable(
 	found []store.Planned,
-) (read []store.Planned, not []flex.AssetID) {
+) ([]store.Planned, []flex.AssetID) {
 	unread := func(p store.Planned) bool { return p.Unread != nil }
 	if !slices.ContainsFunc(found, unread) {
 		return found, nil
 	}
+
+	var (
+		read []store.Planned
+		not  []flex.AssetID
+	)
 
 	for i := range found {
 		if unread(found[i]) {
@@ -221,10 +232,10 @@ func (d *Service) compareAll(
 	found []store.Planned,
 	m market,
 	wave bool,
-) (next []store.Replacement, later map[time.Time][]flex.SessionID) {
+) ([]store.Replacement, map[time.Time][]flex.SessionID) {
 	var s charge.Solver
-	next = make([]store.Replacement, 0, len(found))
-	later = map[time.Time][]flex.SessionID{}
+	next := make([]store.Replacement, 0, len(found))
+	later := map[time.Time][]flex.SessionID{}
 
 	for i := range found {
 		v := d.compareOne(ctx, &found[i], m, &s)
@@ -260,10 +271,10 @@ func (d *Service) compareOne(
 	p *store.Planned,
 	m market,
 	s *charge.Solver,
-) (v verdict) {
+) verdict {
 	from := m.now.Truncate(time.Second)
 	if !p.Current.From.ReadyBy.After(from) {
-		return v // past its end, the asset is free
+		return verdict{} // past its end, the asset is free
 	}
 
 	e := inputsAt(p, from)
@@ -283,6 +294,7 @@ func (d *Service) compareOne(
 		return verdict{again: decision.Again}
 	}
 
+	var v verdict
 	v.next = store.Replacement{
 		Planned: p,
 		Next: store.Schedule{

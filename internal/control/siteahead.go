@@ -45,9 +45,12 @@ type SitePeriod struct {
 func (d *Service) SiteAhead(
 	ctx context.Context,
 	site flex.SiteID,
-) (a SiteAhead, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+) (SiteAhead, error) {
+	var a SiteAhead
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		a = SiteAhead{}
+
+		var err error
 		a.Org, err = all.SiteOrg(ctx, site)
 		if err != nil {
 			return err
@@ -291,7 +294,8 @@ func WaitText(w Waits, until time.Time) string {
 }
 
 // waitsOf joins the half-hours in which a battery is to do nothing for the sake of a car.
-func waitsOf(periods []BatteryPeriod) (waits []wait) {
+func waitsOf(periods []BatteryPeriod) []wait {
+	var waits []wait
 	for i := range periods {
 		p := &periods[i]
 		if !p.WaitsForOther() {

@@ -101,8 +101,9 @@ func (d *Service) Solar(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
-) (o SolarOutlook, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (SolarOutlook, error) {
+	var o SolarOutlook
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}

@@ -62,13 +62,14 @@ type heatedTank struct {
 // PlanTanks works out anew the plan of every hot-water tank and heat pump under control that is due: once in each
 // half-hour, and when prices, its tariff, a reading or its site's capacity came in. It is safe to run twice
 // and on several machines at once.
-func (d *Service) PlanTanks(ctx context.Context) (r worker.Report, err error) {
+func (d *Service) PlanTanks(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.Org
-	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		orgs, err = all.Orgs(ctx)
 		return err
 	})
 
+	var r worker.Report
 	for i := 0; i < len(orgs) && err == nil; i++ {
 		var of worker.Report
 		of, err = d.PlanTanksOf(ctx, orgs[i].ID)
@@ -82,8 +83,9 @@ func (d *Service) PlanTanks(ctx context.Context) (r worker.Report, err error) {
 func (d *Service) PlanTanksOf(
 	ctx context.Context,
 	org flex.OrgID,
-) (r worker.Report, err error) {
-	err = d.batteries(ctx, org, &r, (*store.Tx).TanksDue, d.planTank)
+) (worker.Report, error) {
+	var r worker.Report
+	err := d.batteries(ctx, org, &r, (*store.Tx).TanksDue, d.planTank)
 	if err != nil {
 		return r, fmt.Errorf("plan tanks: %w", err)
 	}
@@ -251,10 +253,10 @@ func (t *heatedTank) readStored(ctx context.Context, tx *store.Tx) error {
 func (t *heatedTank) readHeat(
 	ctx context.Context,
 	tx *store.Tx,
-) (level flex.WattHours, at time.Time, known bool, err error) {
+) (flex.WattHours, time.Time, bool, error) {
 	b := &store.Battery{Asset: t.asset}
 	device := home.Battery{Power: t.power, Capacity: t.capacity}
-	level, at, known, err = readCharge(ctx, tx, b, device)
+	level, at, known, err := readCharge(ctx, tx, b, device)
 	if err != nil {
 		return 0, at, false, err
 	}
@@ -283,7 +285,8 @@ func (t *heatedTank) moved(
 }
 
 // spansTo cuts a time at its half-hours.
-func spansTo(from, to time.Time) (spans []flex.Span) {
+func spansTo(from, to time.Time) []flex.Span {
+	var spans []flex.Span
 	for _, p := range periodsTo(flex.PeriodAt(from), to) {
 		s := p.Span().Meet(flex.Span{From: from, To: to})
 		if !s.Empty() {

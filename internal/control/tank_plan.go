@@ -37,12 +37,12 @@ func (t *heatedTank) problem() *tank.Problem {
 func (t *heatedTank) keeps(
 	p *tank.Problem,
 	plan *tank.Plan,
-) (kept tank.Plan, ok bool) {
+) (tank.Plan, bool) {
 	if t.plan.Generation == 0 || t.plan.Freed || t.plan.Power != t.power {
-		return kept, false
+		return tank.Plan{}, false
 	}
 	if t.plan.End().Before(t.from.Add(tankLeast)) {
-		return kept, false
+		return tank.Plan{}, false
 	}
 
 	on := make([]bool, len(t.slots))
@@ -53,11 +53,11 @@ func (t *heatedTank) keeps(
 		}
 
 		if on[i] && t.closed[i] {
-			return kept, false
+			return tank.Plan{}, false
 		}
 	}
 
-	kept = tank.Run(p, on)
+	kept := tank.Run(p, on)
 	worse := kept.Short > plan.Short+tankWarmer ||
 		kept.Short >= plan.Short && kept.Cost > plan.Cost+tankMinSaving
 
@@ -65,7 +65,8 @@ func (t *heatedTank) keeps(
 }
 
 // steps are the windows of a plan: the element's power where it may be on, 0 where it may not.
-func (t *heatedTank) steps(on []bool) (steps []flex.Step) {
+func (t *heatedTank) steps(on []bool) []flex.Step {
+	var steps []flex.Step
 	for i, s := range t.slots {
 		limit := flex.Watts(0)
 		if on[i] {
@@ -112,13 +113,14 @@ func mostOf(
 	lists [][]flex.Step,
 	power flex.Watts,
 	from time.Time,
-) (most []flex.Step) {
+) []flex.Step {
 	d := draws{power: power, lists: lists}
 	end := from
 	for _, list := range lists {
 		end = later(end, list[len(list)-1].To)
 	}
 
+	var most []flex.Step
 	for _, s := range spansTo(from, end) {
 		limit := flex.Watts(0)
 		for _, list := range d.lists {
@@ -154,12 +156,13 @@ func tanksAt(
 	tx *store.Tx,
 	site flex.SiteID,
 	but flex.AssetID,
-) (all []draws, err error) {
+) ([]draws, error) {
 	plans, err := tx.TankPlansAt(ctx, site)
 	if err != nil {
 		return nil, fmt.Errorf("read the plans of tanks: %w", err)
 	}
 
+	var all []draws
 	for i := range plans {
 		p := &plans[i]
 		if p.AssetID == but {
@@ -186,7 +189,8 @@ func tanksAt(
 }
 
 // powerOfAll is what some draw together at most.
-func powerOfAll(all []draws) (sum flex.Watts) {
+func powerOfAll(all []draws) flex.Watts {
+	var sum flex.Watts
 	for i := range all {
 		sum += all[i].power
 	}
@@ -199,10 +203,10 @@ func tankInForce(
 	ctx context.Context,
 	tx *store.Tx,
 	c store.Charging,
-) (x Explanation, err error) {
+) (Explanation, error) {
 	t, err := tankOf(ctx, tx, c)
 	if err != nil {
-		return x, err
+		return Explanation{}, err
 	}
 
 	return t.inForce(ctx, tx)
@@ -212,9 +216,9 @@ func tankInForce(
 func (t *heatedTank) inForce(
 	ctx context.Context,
 	tx *store.Tx,
-) (x Explanation, err error) {
+) (Explanation, error) {
 	if why := t.why(); why != "" {
-		return x, flex.Fail(
+		return Explanation{}, flex.Fail(
 			flex.NotFound,
 			"asset %v has no schedule: it is left alone, because %s",
 			t.asset.ID,
@@ -223,13 +227,14 @@ func (t *heatedTank) inForce(
 	}
 
 	if t.plan.Generation == 0 || t.plan.Freed {
-		return x, flex.Fail(
+		return Explanation{}, flex.Fail(
 			flex.NotFound,
 			"asset %v has no schedule yet: it is planned within a minute",
 			t.asset.ID,
 		)
 	}
 
+	var x Explanation
 	x.AssetID, x.EventID = t.asset.ID, t.plan.EventID
 	x.Generation, x.MadeAt = t.plan.Generation, t.plan.MadeAt
 	x.Steps = t.plan.Steps
@@ -240,6 +245,7 @@ func (t *heatedTank) inForce(
 		x.Summary = t.summary()
 	}
 
+	var err error
 	x.Accepted, err = tx.Accepted(ctx, t.asset.ID)
 
 	return x, err

@@ -31,8 +31,9 @@ func (d *Service) AssetWhy(
 	ctx context.Context,
 	asset flex.AssetID,
 	id flex.EventID,
-) (x Explanation, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+) (Explanation, error) {
+	var x Explanation
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		tx, err := ofAsset(ctx, all, asset)
 		if err != nil {
 			return err
@@ -82,8 +83,9 @@ var PerformanceEnds = []time.Duration{
 func (d *Service) Performance(
 	ctx context.Context,
 	chosen flex.OrgID,
-) (p Performance, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+) (Performance, error) {
+	var p Performance
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, chosen)
 		p = Performance{Orgs: orgs}
 		if tx == nil || err != nil {
@@ -146,8 +148,9 @@ type OrgCaps struct {
 }
 
 // AllCaps returns the caps of every organisation.
-func (d *Service) AllCaps(ctx context.Context) (list []OrgCaps, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+func (d *Service) AllCaps(ctx context.Context) ([]OrgCaps, error) {
+	var list []OrgCaps
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		list = nil
 		_, err := all.VisitOrgs(ctx, flex.OrgID{}, func(o flex.Org, tx *store.Tx) error {
 			c, _, err := capsWithSites(ctx, tx)
@@ -171,13 +174,14 @@ type OrgForeseen struct {
 func (d *Service) ForeseeAll(
 	ctx context.Context,
 	supposed []flex.PricedPeriod,
-) (list []OrgForeseen, err error) {
+) ([]OrgForeseen, error) {
 	var orgs []flex.Org
-	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		orgs, err = all.Orgs(ctx)
 		return err
 	})
 
+	var list []OrgForeseen
 	for _, o := range orgs {
 		f, ferr := d.Foresee(ctx, o.ID, supposed)
 		if ferr != nil {
@@ -288,8 +292,9 @@ func (d *Service) InstructionsOf(
 	chosen flex.OrgID,
 	before flex.InstructionID,
 	limit int,
-) (v InstructionsView, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+) (InstructionsView, error) {
+	var v InstructionsView
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, chosen)
 		v = InstructionsView{Orgs: orgs}
 		if tx == nil || err != nil {
@@ -318,8 +323,9 @@ func (d *Service) InstructionsOf(
 func (d *Service) InstructionOrg(
 	ctx context.Context,
 	id flex.InstructionID,
-) (org flex.OrgID, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+) (flex.OrgID, error) {
+	var org flex.OrgID
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		org, err = all.InstructionOrg(ctx, id)
 		return err
 	})

@@ -46,8 +46,9 @@ type LinkLine struct {
 func (d *Service) LimitsOf(
 	ctx context.Context,
 	chosen flex.OrgID,
-) (v LimitsView, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+) (LimitsView, error) {
+	var v LimitsView
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, chosen)
 		v = LimitsView{Orgs: orgs}
 		if tx == nil || err != nil {
@@ -69,8 +70,9 @@ func (d *Service) LimitsFor(
 	org flex.OrgID,
 	group string,
 	site flex.SiteID,
-) (v LimitsView, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (LimitsView, error) {
+	var v LimitsView
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		v = LimitsView{Org: org}
 		if err := v.read(ctx, tx); err != nil {
 			return err

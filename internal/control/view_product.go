@@ -27,8 +27,10 @@ func (d *Service) Products(
 	ctx context.Context,
 	org flex.OrgID,
 	search flex.ProductSearch,
-) (p ProductPage, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (ProductPage, error) {
+	var p ProductPage
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		p, err = productPage(ctx, tx, search)
 		return err
 	})
@@ -40,14 +42,15 @@ func productPage(
 	ctx context.Context,
 	tx *store.Tx,
 	search flex.ProductSearch,
-) (p ProductPage, err error) {
+) (ProductPage, error) {
 	limit := search.Limit
 	search.Limit++
 	found, total, err := tx.Products(ctx, search)
 	if err != nil {
-		return p, err
+		return ProductPage{}, err
 	}
 
+	var p ProductPage
 	p.Total = total
 	if len(found) > limit {
 		found = found[:limit]
@@ -81,8 +84,9 @@ func (d *Service) ProductsOf(
 	ctx context.Context,
 	chosen flex.OrgID,
 	search flex.ProductSearch,
-) (v ProductsView, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+) (ProductsView, error) {
+	var v ProductsView
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, chosen)
 		v = ProductsView{Orgs: orgs}
 		if tx == nil || err != nil {
@@ -132,9 +136,12 @@ func (d *Service) ReportProduct(
 	id flex.ProductID,
 	after flex.SiteID,
 	limit int,
-) (r ProductReport, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (ProductReport, error) {
+	var r ProductReport
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		r = ProductReport{At: tx.Now()}
+
+		var err error
 		r.Product, err = tx.Product(ctx, id)
 		if err != nil {
 			return err
@@ -162,13 +169,14 @@ func (d *Service) ReportProduct(
 }
 
 // read reads what came of a product.
-func (r *ProductReport) read(ctx context.Context, tx *store.Tx) (err error) {
+func (r *ProductReport) read(ctx context.Context, tx *store.Tx) error {
 	seconds := int64(r.Len() / time.Second)
 	r.Asked = flex.WattHours(int64(r.Volume()) * seconds / 3600)
 	if r.Instruction.IsZero() {
 		return nil
 	}
 
+	var err error
 	r.Settled, err = tx.InstructedEvents(ctx, r.Instruction)
 	r.Utilisation = r.Settled.Revenue
 	megawattHours := float64(r.Asked) / 1e6
@@ -183,8 +191,9 @@ func (r *ProductReport) read(ctx context.Context, tx *store.Tx) (err error) {
 func (d *Service) ProductOrg(
 	ctx context.Context,
 	id flex.ProductID,
-) (org flex.OrgID, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+) (flex.OrgID, error) {
+	var org flex.OrgID
+	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		org, err = all.ProductOrg(ctx, id)
 		return err
 	})

@@ -51,8 +51,10 @@ func (d *Service) WhatIf(
 	org flex.OrgID,
 	assets []flex.AssetID,
 	q Question,
-) (answers []Comparison, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) ([]Comparison, error) {
+	var answers []Comparison
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		answers, err = d.whatIf(ctx, tx, assets, q)
 		return err
 	})
@@ -100,12 +102,13 @@ func (d *Service) compare(
 	asset flex.AssetID,
 	q Question,
 	w *pluggedIn,
-) (a Comparison, err error) {
+) (Comparison, error) {
 	c, err := asIfPluggedIn(ctx, tx, asset)
 	if err != nil {
-		return a, err
+		return Comparison{}, err
 	}
 
+	var a Comparison
 	err = w.without(ctx, tx, &c, func(r *assetHeadroom) error {
 		u, err := w.under(ctx, tx, &c, r)
 		if err != nil {
@@ -126,15 +129,17 @@ func (d *Service) compareUnder(
 	c *store.Charging,
 	u *underCaps,
 	q Question,
-) (a Comparison, err error) {
+) (Comparison, error) {
 	from := tx.Now().Truncate(time.Second)
 	is, known, err := asItIs(ctx, tx, c, from)
 	if err != nil {
-		return a, err
+		return Comparison{}, err
 	}
 
 	limitByRate(&is, u.headroom != nil || u.site != nil)
 	current := posed(is, from, known, u.headroom)
+
+	var a Comparison
 	a.Current, _ = u.solve(&current, c, is)
 
 	would := q.suppose(is, from)
@@ -223,8 +228,8 @@ func asIfPluggedIn(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
-) (c store.Charging, err error) {
-	c, err = tx.Charging(ctx, asset)
+) (store.Charging, error) {
+	c, err := tx.Charging(ctx, asset)
 	if err != nil {
 		return c, err
 	}
