@@ -73,10 +73,10 @@ func alertRowOf(a flex.Alert) alertRow {
 func (s store) alertPage(
 	ctx context.Context,
 	firing bool,
-) (p operations.AlertPage, err error) {
+) (operations.AlertPage, error) {
 	h, err := s.open(ctx)
 	if err != nil {
-		return p, err
+		return operations.AlertPage{}, err
 	}
 	defer h.Close()
 
@@ -319,12 +319,13 @@ func orgIfNamed(
 	ctx context.Context,
 	h *app.App,
 	name string,
-) (id flex.OrgID, err error) {
+) (flex.OrgID, error) {
 	if name == "" {
-		return id, nil
+		return flex.OrgID{}, nil
 	}
 
-	err = h.DB.ReadAll(ctx, func(all *records.All) error {
+	var id flex.OrgID
+	err := h.DB.ReadAll(ctx, func(all *records.All) error {
 		org, err := orgNamed(ctx, all, name)
 		id = org.ID
 		return err

@@ -36,7 +36,8 @@ func (o *ofAssets) resolve(
 	ctx context.Context,
 	h *app.App,
 	org flex.OrgID,
-) (ids []flex.AssetID, err error) {
+) ([]flex.AssetID, error) {
+	var ids []flex.AssetID
 	for _, text := range o.Assets {
 		var id flex.AssetID
 		if id.UnmarshalText([]byte(text)) == nil {
@@ -109,7 +110,7 @@ func (o *ofAssets) do(
 	a selection.Action,
 	ids []flex.AssetID,
 	confirmed string,
-) (r selection.Result, err error) {
+) (selection.Result, error) {
 	act := flex.AuditEntry{
 		Who:     commandLine,
 		Org:     org,
@@ -117,7 +118,9 @@ func (o *ofAssets) do(
 		Subject: strings.Join(o.Assets, " "),
 	}
 
-	err = h.Access.ActWithDetail(ctx, act, func() (string, error) {
+	var r selection.Result
+	err := h.Access.ActWithDetail(ctx, act, func() (string, error) {
+		var err error
 		r, err = h.Selection.Do(ctx, a, ids, confirmed)
 		if len(r.Lines) == 0 {
 			return "", err

@@ -194,7 +194,7 @@ func (b *benchChargersCommand) serveBridge(
 	ctx context.Context,
 	dir, base string,
 	c console,
-) (address string, ended chan error, err error) {
+) (string, chan error, error) {
 	chargers, err := listenOverTLS(dir)
 	if err != nil {
 		return "", nil, err
@@ -223,7 +223,7 @@ func (b *benchChargersCommand) serveBridge(
 		)),
 	})
 
-	ended = make(chan error, 1)
+	ended := make(chan error, 1)
 	go func() {
 		ended <- bridge.Serve(ctx, chargers, pushes)
 	}()

@@ -76,7 +76,7 @@ func serveSockets(
 	ctx context.Context,
 	all []*socket,
 	order string,
-) (share chargersShare) {
+) chargersShare {
 	ctx, cancel := context.WithTimeout(ctx, benchServedLimit)
 	defer cancel()
 
@@ -102,6 +102,7 @@ func serveSockets(
 	}
 	wait.Wait()
 
+	var share chargersShare
 	for _, err := range failed {
 		if err == nil {
 			share.Served++
@@ -354,12 +355,13 @@ var socketConfiguration = map[string]any{"configurationKey": []map[string]any{
 }}
 
 // chargers has the chargers' process carry an order out.
-func (p *process) chargers(order string) (s chargersShare, err error) {
+func (p *process) chargers(order string) (chargersShare, error) {
 	if _, err := fmt.Fprintln(p.in, order); err != nil {
-		return s, err
+		return chargersShare{}, err
 	}
 
-	err = p.out.Decode(&s)
+	var s chargersShare
+	err := p.out.Decode(&s)
 
 	return s, err
 }

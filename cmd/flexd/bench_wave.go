@@ -47,7 +47,7 @@ type waveBench struct {
 }
 
 // Run prints the table.
-func (b *benchWaveCommand) Run(ctx context.Context, c console) (err error) {
+func (b *benchWaveCommand) Run(ctx context.Context, c console) error {
 	carsInReach := b.Cars >= 1 && b.Cars <= 1_000_000
 	processesInReach := b.Houses >= 1 && b.Houses <= 16
 	if !carsInReach || !processesInReach {
@@ -146,7 +146,8 @@ type waved struct {
 	by        []waveShare // each process's
 }
 
-func (v *waved) sum() (s waveShare) {
+func (v *waved) sum() waveShare {
+	var s waveShare
 	for _, p := range v.by {
 		s.Changed += p.Changed
 		s.Tried += p.Tried
@@ -338,12 +339,15 @@ func (w *waveBench) rest(ctx context.Context) error {
 func (w *waveBench) wave(
 	ctx context.Context,
 	price func(i int) float64,
-) (v waved, err error) {
+) (waved, error) {
 	if err := w.publish(ctx, price); err != nil {
-		return v, err
+		return waved{}, err
 	}
 
+	var v waved
 	v.by = make([]waveShare, 1+len(w.others))
+
+	var err error
 	v.planned, err = w.all(v.by, func(h waveWorker) (waveShare, error) {
 		return h.plan(ctx)
 	})
@@ -378,7 +382,7 @@ func (w *waveBench) deliverAll(
 	ctx context.Context,
 	by []waveShare,
 	all <-chan struct{},
-) (took time.Duration, err error) {
+) (time.Duration, error) {
 	start := time.Now()
 	delivered := make(chan error, 1)
 	go func() {
@@ -388,6 +392,7 @@ func (w *waveBench) deliverAll(
 		delivered <- err
 	}()
 
+	var err error
 	select {
 	case <-all:
 	case <-time.After(5 * time.Minute):
@@ -396,7 +401,7 @@ func (w *waveBench) deliverAll(
 		err = ctx.Err()
 	}
 
-	took = time.Since(start)
+	took := time.Since(start)
 
 	return took, errors.Join(err, <-delivered)
 }
@@ -405,7 +410,7 @@ func (w *waveBench) deliverAll(
 func (w *waveBench) all(
 	by []waveShare,
 	do func(waveWorker) (waveShare, error),
-) (took time.Duration, err error) {
+) (time.Duration, error) {
 	workers := []waveWorker{w.ownWorker}
 	for _, p := range w.others {
 		workers = append(workers, p)
@@ -434,12 +439,13 @@ func (w *waveBench) all(
 }
 
 // peakMemory returns the most memory that the process held until the context ended, in MiB.
-func peakMemory(ctx context.Context) (mib int) {
+func peakMemory(ctx context.Context) int {
 	s := []metrics.Sample{
 		{Name: "/memory/classes/total:bytes"},
 		{Name: "/memory/classes/heap/released:bytes"},
 	}
 
+	var mib int
 	for ctx.Err() == nil {
 		metrics.Read(s)
 		mib = max(mib, int((s[0].Value.Uint64()-s[1].Value.Uint64())>>20))

@@ -40,7 +40,7 @@ type ownWorker struct {
 	org flex.OrgID
 }
 
-func (o ownWorker) plan(ctx context.Context) (s waveShare, err error) {
+func (o ownWorker) plan(ctx context.Context) (waveShare, error) {
 	watching, stop := context.WithCancel(ctx)
 	peak := make(chan int, 1)
 	go func() { peak <- peakMemory(watching) }()
@@ -50,12 +50,13 @@ func (o ownWorker) plan(ctx context.Context) (s waveShare, err error) {
 	return waveShare{Changed: r.Did, MiB: <-peak}, err
 }
 
-func (o ownWorker) deliver(ctx context.Context) (s waveShare, err error) {
+func (o ownWorker) deliver(ctx context.Context) (waveShare, error) {
 	before, err := o.tried()
 	if err == nil {
 		err = o.Push.Drain(ctx, o.org)
 	}
 
+	var s waveShare
 	if err == nil {
 		s.Tried, err = o.tried()
 	}
@@ -66,11 +67,13 @@ func (o ownWorker) deliver(ctx context.Context) (s waveShare, err error) {
 }
 
 // tried is how many attempts to push this process has made.
-func (o ownWorker) tried() (n int, err error) {
+func (o ownWorker) tried() (int, error) {
 	r := prometheus.NewRegistry()
 	r.MustRegister(o.Push.Collectors()...)
 
 	families, err := r.Gather()
+
+	var n int
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			if f.GetName() == "flexd_push_attempts_total" {
@@ -207,8 +210,9 @@ func startWorker(
 	return p, nil
 }
 
-func (p *process) answer() (s waveShare, err error) {
-	err = p.out.Decode(&s)
+func (p *process) answer() (waveShare, error) {
+	var s waveShare
+	err := p.out.Decode(&s)
 	if err == nil && s.Error != "" {
 		err = fmt.Errorf("process %d: %s", p.cmd.Process.Pid, s.Error)
 	}

@@ -294,8 +294,8 @@ func (b *booksExport) Run(ctx context.Context, c console) error {
 	})
 }
 
-func (b *booksExport) export() (e books.Export, err error) {
-	e = books.Export{
+func (b *booksExport) export() (books.Export, error) {
+	e := books.Export{
 		Format:   books.Format(b.Format),
 		Per:      books.Per(b.Per),
 		TaxRate:  b.TaxRate,
@@ -324,6 +324,7 @@ func (b *booksExport) export() (e books.Export, err error) {
 		e.Accounts[a] = strings.TrimSpace(code)
 	}
 
+	var err error
 	e.From, err = optionalDay("--from", b.From)
 	if err != nil {
 		return e, err

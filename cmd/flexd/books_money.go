@@ -48,14 +48,15 @@ type booksReceive struct {
 }
 
 // receipt reads the flags.
-func (b *booksReceive) receipt() (r books.Receipt, err error) {
-	r = books.Receipt{
+func (b *booksReceive) receipt() (books.Receipt, error) {
+	r := books.Receipt{
 		Counterparty: b.Counterparty,
 		Amount:       flex.Pence(b.Amount),
 		Reference:    b.Reference,
 		By:           commandLine,
 	}
 
+	var err error
 	r.Month, err = ledger.ParseMonth(b.Month)
 	if err != nil {
 		return r, err

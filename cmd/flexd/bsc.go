@@ -35,18 +35,18 @@ type ofMonth struct {
 }
 
 // opened opens the store and finds the organisation and the month.
-func (o *ofMonth) opened(ctx context.Context) (h *app.App, org flex.OrgID, m ledger.Month, err error) {
-	m, err = ledger.ParseMonth(o.Month)
+func (o *ofMonth) opened(ctx context.Context) (*app.App, flex.OrgID, ledger.Month, error) {
+	m, err := ledger.ParseMonth(o.Month)
 	if err != nil {
-		return nil, org, m, err
+		return nil, flex.OrgID{}, m, err
 	}
 
-	h, err = o.open(ctx)
+	h, err := o.open(ctx)
 	if err != nil {
-		return nil, org, m, err
+		return nil, flex.OrgID{}, m, err
 	}
 
-	org, err = orgIDNamed(ctx, h, o.Org)
+	org, err := orgIDNamed(ctx, h, o.Org)
 	if err != nil {
 		h.Close()
 	}
@@ -58,8 +58,9 @@ func orgIDNamed(
 	ctx context.Context,
 	h *app.App,
 	name string,
-) (id flex.OrgID, err error) {
-	err = h.DB.ReadAll(ctx, func(all *records.All) error {
+) (flex.OrgID, error) {
+	var id flex.OrgID
+	err := h.DB.ReadAll(ctx, func(all *records.All) error {
 		org, err := orgNamed(ctx, all, name)
 		id = org.ID
 		return err
@@ -285,7 +286,8 @@ func (o *bscCompare) Run(ctx context.Context, c console) error {
 	return c.comparedTable("SUPPLIER", suppliers)
 }
 
-func comparedRows(sums map[string]*market.Sums) (rows []comparedRow) {
+func comparedRows(sums map[string]*market.Sums) []comparedRow {
+	var rows []comparedRow
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		rows = append(rows, comparedRowOf(name, sums[name]))
 	}

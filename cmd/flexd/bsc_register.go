@@ -36,8 +36,10 @@ func pointRows(
 	p *market.Point,
 	span flex.Span,
 	limit flex.Optional[flex.WattHours],
-) (rows []pointRow) {
+) []pointRow {
 	at := p.From
+
+	var rows []pointRow
 	for {
 		next := p.To // when something changes; zero: never
 		for _, pair := range p.Pairs {

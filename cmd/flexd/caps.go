@@ -111,7 +111,7 @@ func (o *capsSet) change(caps *flex.Caps) {
 }
 
 // readPosition reads a traded position from a CSV file.
-func readPosition(file string) (ts []flex.Traded, err error) {
+func readPosition(file string) ([]flex.Traded, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
@@ -119,6 +119,7 @@ func readPosition(file string) (ts []flex.Traded, err error) {
 
 	defer f.Close()
 
+	var ts []flex.Traded
 	for row, err := range csvfile.Read(
 		f,
 		"start",

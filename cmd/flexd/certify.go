@@ -139,7 +139,7 @@ func adviceOn(status int, accept bool) string {
 	return "Answer with 400 or 401 what does not verify: flexd tries again after any other fault."
 }
 
-func (f *certify) try(ctx context.Context, now time.Time) (grades []grade) {
+func (f *certify) try(ctx context.Context, now time.Time) []grade {
 	asset := client.AssetID{
 		0xce,
 		0x27,
@@ -157,6 +157,7 @@ func (f *certify) try(ctx context.Context, now time.Time) (grades []grade) {
 		asset.String(),
 	).Replace(f.Endpoint)
 
+	var grades []grade
 	for _, t := range f.tries(asset, now) {
 		g := t.grade(ctx, to, f.Secret)
 		grades = append(grades, g)

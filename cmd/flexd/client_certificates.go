@@ -95,7 +95,12 @@ func (o *credentialBind) Run(ctx context.Context) error {
 }
 
 // fingerprintsOf reads certificates, each a file or a fingerprint.
-func fingerprintsOf(texts []string) (fingerprints []string, err error) {
+func fingerprintsOf(texts []string) ([]string, error) {
+	var (
+		fingerprints []string
+		err          error
+	)
+
 	for _, text := range texts {
 		digits, wrong := access.ParseFingerprint(text)
 		if wrong != nil {

@@ -81,7 +81,8 @@ func asTyped(n *kong.Node) string {
 }
 
 // nextWords are the commands and flags that may follow.
-func nextWords(n *kong.Node) (words []string) {
+func nextWords(n *kong.Node) []string {
+	var words []string
 	for _, child := range n.Children {
 		if child.Type == kong.CommandNode && !child.Hidden {
 			words = append(words, child.Name)
@@ -100,7 +101,8 @@ func nextWords(n *kong.Node) (words []string) {
 }
 
 // fishScript completes for fish: a command where its path was typed.
-func fishScript(c console, program *kong.Node) (err error) {
+func fishScript(c console, program *kong.Node) error {
+	var err error
 	eachNode(program, func(n *kong.Node) {
 		path := strings.Fields(asTyped(n))
 		const typed = "__fish_seen_subcommand_from "

@@ -30,7 +30,8 @@ type limitFlags struct {
 }
 
 // limits reads the flags.
-func (f limitFlags) limits() (l records.CredentialLimits, err error) {
+func (f limitFlags) limits() (records.CredentialLimits, error) {
+	var l records.CredentialLimits
 	l.AllowFrom = f.From
 	if f.Expires == "" {
 		return l, nil
@@ -41,6 +42,7 @@ func (f limitFlags) limits() (l records.CredentialLimits, err error) {
 		return l, nil
 	}
 
+	var err error
 	l.ExpiresAt, err = time.Parse(time.RFC3339, f.Expires)
 	if err != nil {
 		return l, flex.Fail(
@@ -150,8 +152,10 @@ func namedOrg(
 	ctx context.Context,
 	h *app.App,
 	name string,
-) (org flex.Org, err error) {
-	err = h.DB.ReadAll(ctx, func(all *records.All) error {
+) (flex.Org, error) {
+	var org flex.Org
+	err := h.DB.ReadAll(ctx, func(all *records.All) error {
+		var err error
 		org, err = orgNamed(ctx, all, name)
 		return err
 	})

@@ -254,9 +254,11 @@ var sampleDay = flex.Day{
 func sampled(
 	first flex.Day,
 	around flex.Day,
-) (prices []flex.PricedPeriod, err error) {
+) ([]flex.PricedPeriod, error) {
 	const days = 4
 	like, err := sim.PricesAround(around, around.Add(days-1))
+
+	var prices []flex.PricedPeriod
 	for p := first.Period(
 		1,
 	); err == nil && p.Start().Before(first.Add(days).Start()); p = p.Add(1) {

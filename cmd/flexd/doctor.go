@@ -213,9 +213,9 @@ func lookAtPrices(ctx context.Context, h *app.App) ([]symptom, error) {
 }
 
 // lookAtRoles says where it is left open which source's prices count.
-func lookAtRoles(ctx context.Context, h *app.App) (out []symptom, err error) {
+func lookAtRoles(ctx context.Context, h *app.App) ([]symptom, error) {
 	var orgs []flex.Org
-	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+	err := h.DB.ReadAll(ctx, func(all *records.All) (err error) {
 		orgs, err = all.Orgs(ctx)
 		return err
 	})
@@ -223,6 +223,7 @@ func lookAtRoles(ctx context.Context, h *app.App) (out []symptom, err error) {
 		return nil, err
 	}
 
+	var out []symptom
 	for _, o := range orgs {
 		_, doubts, err := h.Market.Roles(ctx, o.ID)
 		if err != nil {
@@ -253,12 +254,13 @@ func lookAtRoles(ctx context.Context, h *app.App) (out []symptom, err error) {
 func lookAtExceptions(
 	ctx context.Context,
 	h *app.App,
-) (out []symptom, err error) {
+) ([]symptom, error) {
 	found, err := h.Operations.Exceptions(ctx, flex.OrgID{})
 	if err != nil {
 		return nil, err
 	}
 
+	var out []symptom
 	for _, e := range found {
 		x := symptom{
 			Part:   string(e.Kind),

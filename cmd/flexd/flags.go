@@ -166,7 +166,8 @@ var negative = regexp.MustCompile(`^-[0-9.]`)
 
 // joinNegatives writes a flag with a number below zero as one word, as the reader of the line
 // would take the number for a flag. No command takes such a number but as a flag's value.
-func joinNegatives(args []string) (joined []string) {
+func joinNegatives(args []string) []string {
+	var joined []string
 	for i, word := range args {
 		if word == "--" {
 			return append(joined, args[i:]...)

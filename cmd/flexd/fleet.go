@@ -276,7 +276,7 @@ func (o *fleetFollow) Run(ctx context.Context, c console) error {
 }
 
 // readProfile reads a profile from a CSV file.
-func readProfile(file string) (profile []grid.Asked, err error) {
+func readProfile(file string) ([]grid.Asked, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
@@ -284,6 +284,7 @@ func readProfile(file string) (profile []grid.Asked, err error) {
 
 	defer f.Close()
 
+	var profile []grid.Asked
 	for row, err := range csvfile.Read(f, "start", "kwh") {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)

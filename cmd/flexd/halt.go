@@ -26,7 +26,7 @@ type haltPart struct {
 func (o *haltPart) scope(
 	ctx context.Context,
 	h *app.App,
-) (s delivery.HaltScope, err error) {
+) (delivery.HaltScope, error) {
 	given := 0
 	for _, value := range []string{o.Org, o.Model, o.Firmware, o.GSPGroup} {
 		if value != "" {
@@ -34,7 +34,7 @@ func (o *haltPart) scope(
 		}
 	}
 	if given > 1 || o.Endpoint != "" && o.Org == "" {
-		return s, flex.Fail(
+		return delivery.HaltScope{}, flex.Fail(
 			flex.Invalid,
 			"give one of --org, --model, --firmware and --gsp-group, and --endpoint with --org: two halts may stand at once",
 		)
@@ -51,10 +51,11 @@ func (o *haltPart) scope(
 			Name: o.GSPGroup,
 		}, nil
 	case o.Org == "":
-		return s, nil
+		return delivery.HaltScope{}, nil
 	}
 
-	err = h.DB.ReadAll(ctx, func(all *records.All) error {
+	var s delivery.HaltScope
+	err := h.DB.ReadAll(ctx, func(all *records.All) error {
 		org, err := orgNamed(ctx, all, o.Org)
 		s = delivery.HaltScope{Kind: records.HaltOrg, Org: org.ID}
 		return err

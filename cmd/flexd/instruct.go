@@ -233,7 +233,7 @@ func (o *instructStop) stopOne(
 	c console,
 	h *app.App,
 	org flex.Org,
-) (err error) {
+) error {
 	act := flex.AuditEntry{
 		Who:     commandLine,
 		Act:     "stop instruction",
@@ -242,7 +242,8 @@ func (o *instructStop) stopOne(
 	}
 
 	var in flex.Instruction
-	err = h.Access.Act(ctx, act, func() error {
+	err := h.Access.Act(ctx, act, func() error {
+		var err error
 		in, err = h.Control.StopInstruction(ctx, org.ID, o.ID, commandLine)
 		return err
 	})

@@ -129,11 +129,11 @@ func (l *listen) Run(ctx context.Context, c console) error {
 func latest(
 	ctx context.Context,
 	api *client.Client,
-) (since time.Time, known map[client.EventID]bool, err error) {
+) (time.Time, map[client.EventID]bool, error) {
 	var last wire.DeliveryResponsePage
-	known = map[client.EventID]bool{}
+	known := map[client.EventID]bool{}
 
-	err = api.Do(
+	err := api.Do(
 		ctx,
 		"GET",
 		"/deliveries",
@@ -142,6 +142,7 @@ func latest(
 		&last,
 	)
 
+	var since time.Time
 	for _, d := range last.Deliveries {
 		since, known[client.EventID(d.ID)] = d.CreatedAt.Time, true
 	}
@@ -266,7 +267,7 @@ func post(
 	to string,
 	h http.Header,
 	body []byte,
-) (status int, took time.Duration, err error) {
+) (int, time.Duration, error) {
 	fields := map[string]string{}
 	for name := range h {
 		fields[name] = h.Get(name)
@@ -380,7 +381,7 @@ func (t *trigger) event(
 	ctx context.Context,
 	api *client.Client,
 	tariff *client.Tariff,
-) (ev client.AssetEventRequest, err error) {
+) (client.AssetEventRequest, error) {
 	now, err := api.Clock(ctx)
 	if err != nil {
 		now = clock()
@@ -388,9 +389,10 @@ func (t *trigger) event(
 
 	wall, err := t.readyBy(now)
 	if err != nil {
-		return ev, err
+		return client.AssetEventRequest{}, err
 	}
 
+	var ev client.AssetEventRequest
 	ev.EventType = t.Event
 	switch t.Event {
 	case wire.PlugIn, wire.IntentUpdate:

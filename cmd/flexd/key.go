@@ -185,7 +185,7 @@ func makeKeyFile(file string) error {
 }
 
 // writeBeside writes a file that only its owner may read, to be moved to the other's place.
-func writeBeside(file, text string) (temp string, err error) {
+func writeBeside(file, text string) (string, error) {
 	f, err := os.CreateTemp(
 		filepath.Dir(file),
 		filepath.Base(file)+".*",

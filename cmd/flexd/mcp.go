@@ -117,10 +117,10 @@ func (o *mcpServer) serve(ctx context.Context, c console) error {
 func (o *mcpServer) agent(
 	h *app.App,
 	r *http.Request,
-) (key string, s mcp.Settings, err error) {
+) (string, mcp.Settings, error) {
 	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "bearer") {
-		return "", s, flex.Fail(
+		return "", mcp.Settings{}, flex.Fail(
 			flex.Unauthorized,
 			"give a token of the interface, as in Authorization: Bearer TOKEN",
 		)
@@ -129,12 +129,12 @@ func (o *mcpServer) agent(
 	token := flex.Secret(strings.TrimSpace(text))
 	who, err := h.Access.Identify(r.Context(), token)
 	if err != nil {
-		return "", s, err
+		return "", mcp.Settings{}, err
 	}
 
 	from := web.Proxies{}.Client(r)
 	if err := h.Access.Admit(r.Context(), who, from); err != nil {
-		return "", s, err
+		return "", mcp.Settings{}, err
 	}
 
 	sum := sha256.Sum256([]byte(token))
@@ -212,7 +212,8 @@ func (o *mcpServer) credential(
 
 // agentRoles are the roles of a credential that an agent has: those that read, and with write the
 // one that changes.
-func agentRoles(roles []flex.Role, write bool) (kept []flex.Role) {
+func agentRoles(roles []flex.Role, write bool) []flex.Role {
+	var kept []flex.Role
 	for _, r := range roles {
 		if r == flex.EntityRead || write && r == flex.EntityWrite {
 			kept = append(kept, r)

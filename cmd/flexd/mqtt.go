@@ -48,8 +48,8 @@ func (m *mqttCommand) Run(ctx context.Context, c console) error {
 // leastEvery keeps the bridge from asking flexd all the time.
 const leastEvery = 5 * time.Second
 
-func (m *mqttCommand) settings() (s homeassistant.Settings, err error) {
-	s = homeassistant.Settings{
+func (m *mqttCommand) settings() (homeassistant.Settings, error) {
+	s := homeassistant.Settings{
 		Client:    client.New(m.Flexd, m.Username, m.Password),
 		Broker:    m.Broker,
 		Username:  m.MQTTUsername,
@@ -86,6 +86,7 @@ func (m *mqttCommand) settings() (s homeassistant.Settings, err error) {
 		s.Sites = append(s.Sites, client.SiteID(id))
 	}
 
+	var err error
 	if m.CA != "" {
 		s.TLS, err = trusting(m.CA)
 	}

@@ -150,9 +150,9 @@ func (o *ocppCommand) check() error {
 }
 
 // settings are what the flags say.
-func (o *ocppCommand) settings() (s ocppserver.Settings, err error) {
+func (o *ocppCommand) settings() (ocppserver.Settings, error) {
 	if err := o.check(); err != nil {
-		return s, err
+		return ocppserver.Settings{}, err
 	}
 
 	if o.NoPassword {
@@ -161,7 +161,7 @@ func (o *ocppCommand) settings() (s ocppserver.Settings, err error) {
 			" can pass for one, and their readings are not passed on")
 	}
 
-	s = ocppserver.Settings{
+	s := ocppserver.Settings{
 		Client:           pooled(client.New(o.Flexd, o.Username, o.Password)),
 		Password:         flex.Secret(o.ChargerPassword),
 		Passwords:        o.Charger,
@@ -177,6 +177,7 @@ func (o *ocppCommand) settings() (s ocppserver.Settings, err error) {
 		return s, err
 	}
 
+	var err error
 	if o.Chargers != "" {
 		s.Chargers, err = ocppserver.ReadChargers(o.Chargers, slog.Default())
 	}
@@ -185,7 +186,8 @@ func (o *ocppCommand) settings() (s ocppserver.Settings, err error) {
 }
 
 // rules reads what holds for chargers whose lines say nothing else.
-func (o *ocppCommand) rules(s *ocppserver.Settings) (err error) {
+func (o *ocppCommand) rules(s *ocppserver.Settings) error {
+	var err error
 	if o.Floor != "" {
 		s.Floor, err = ocppserver.ParseFloor(o.Floor)
 		if err != nil {

@@ -170,11 +170,11 @@ func (o ofOrg) changeBinding(
 	detail string,
 	dryRun bool,
 	change func(*app.App, flex.OrgID) (adr.Bound, error),
-) (done adr.Bound, err error) {
+) (adr.Bound, error) {
 	if dryRun {
 		h, org, err := o.openOrg(ctx)
 		if err != nil {
-			return done, err
+			return adr.Bound{}, err
 		}
 
 		defer h.Close()
@@ -182,7 +182,8 @@ func (o ofOrg) changeBinding(
 		return change(h, org.ID)
 	}
 
-	err = o.actOnWith(
+	var done adr.Bound
+	err := o.actOnWith(
 		ctx,
 		flex.AuditEntry{
 			Act:     act,

@@ -289,12 +289,13 @@ type payoutsExport struct {
 }
 
 // options reads the flags.
-func (p *payoutsExport) options() (o reward.ExportOptions, err error) {
-	o = reward.ExportOptions{Again: p.Again, Message: p.Message}
+func (p *payoutsExport) options() (reward.ExportOptions, error) {
+	o := reward.ExportOptions{Again: p.Again, Message: p.Message}
 	if p.Message != "" && !p.Again {
 		return o, flex.Fail(flex.Invalid, "--message is for --again")
 	}
 
+	var err error
 	if p.Format != "" {
 		o.Format, err = bankfile.ReadFormat(p.Format)
 		if err != nil {

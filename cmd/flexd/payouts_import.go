@@ -323,7 +323,8 @@ func sendMails(ctx context.Context, c console, h *app.App) error {
 }
 
 // readResults reads a CSV of results, whose columns may come in any order.
-func readResults(in io.Reader) (results []reward.PaymentResult, err error) {
+func readResults(in io.Reader) ([]reward.PaymentResult, error) {
+	var results []reward.PaymentResult
 	for row, err := range csvfile.Read(in, "withdrawal_id", "status") {
 		if err != nil {
 			return nil, err

@@ -134,9 +134,9 @@ func eraseSite(
 	ctx context.Context,
 	h *app.App,
 	site flex.SiteID,
-) (rows int64, err error) {
+) (int64, error) {
 	var org flex.OrgID
-	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+	err := h.DB.ReadAll(ctx, func(all *records.All) (err error) {
 		org, err = all.SiteOrg(ctx, site)
 		return err
 	})
@@ -148,6 +148,7 @@ func eraseSite(
 		return 0, err
 	}
 
+	var rows int64
 	err = h.DB.WriteAll(ctx, func(all *records.All) (err error) {
 		rows, err = all.Erase(ctx, site)
 		return err
@@ -164,8 +165,9 @@ func heldOn(
 	ctx context.Context,
 	h *app.App,
 	site flex.SiteID,
-) (held map[string][]map[string]any, err error) {
-	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+) (map[string][]map[string]any, error) {
+	var held map[string][]map[string]any
+	err := h.DB.ReadAll(ctx, func(all *records.All) (err error) {
 		held, err = all.Export(ctx, site)
 		return err
 	})

@@ -123,7 +123,7 @@ func planLine(
 	repeat int,
 	certify bool,
 	to []byte,
-) (_ []byte, err error) {
+) ([]byte, error) {
 	p, err := problem.Decode(line)
 	if err != nil {
 		return problem.Append(to, problem.Refusal{

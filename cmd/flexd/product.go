@@ -152,8 +152,9 @@ type productNamed struct {
 }
 
 // id reads the id.
-func (o *productNamed) id() (id flex.ProductID, err error) {
-	err = id.UnmarshalText([]byte(o.ID))
+func (o *productNamed) id() (flex.ProductID, error) {
+	var id flex.ProductID
+	err := id.UnmarshalText([]byte(o.ID))
 	return id, err
 }
 

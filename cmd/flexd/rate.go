@@ -203,20 +203,22 @@ func (o *rateReset) Run(ctx context.Context, c console) error {
 func (s *store) openAsset(
 	ctx context.Context,
 	text string,
-) (h *app.App, org flex.OrgID, id flex.AssetID, err error) {
+) (*app.App, flex.OrgID, flex.AssetID, error) {
+	var id flex.AssetID
 	if err := id.UnmarshalText([]byte(text)); err != nil {
-		return nil, org, id, flex.Fail(
+		return nil, flex.OrgID{}, id, flex.Fail(
 			flex.Invalid,
 			"%q is not the id of an asset",
 			text,
 		)
 	}
 
-	h, err = s.open(ctx)
+	h, err := s.open(ctx)
 	if err != nil {
-		return nil, org, id, err
+		return nil, flex.OrgID{}, id, err
 	}
 
+	var org flex.OrgID
 	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
 		org, err = all.AssetOrg(ctx, id)
 		return err

@@ -20,7 +20,8 @@ type record struct {
 
 // readable gives the kept rows names, and their values units: instants as RFC 3339, energy in
 // kWh, power in kW, money in pounds.
-func readable(kept map[string][]map[string]any) (all []record) {
+func readable(kept map[string][]map[string]any) []record {
+	var all []record
 	for _, table := range slices.Sorted(maps.Keys(kept)) {
 		if len(kept[table]) == 0 {
 			continue

@@ -10,8 +10,14 @@ import (
 func readFile[T any](
 	file string,
 	read func(io.Reader) (T, error),
-) (content T, err error) {
+) (T, error) {
 	in := os.Stdin
+
+	var (
+		content T
+		err     error
+	)
+
 	if file != "-" {
 		in, err = os.Open(file)
 		if err != nil {

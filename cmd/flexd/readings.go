@@ -243,8 +243,9 @@ func heldOrg(
 	ctx context.Context,
 	h *app.App,
 	id flex.HeldID,
-) (org flex.OrgID, err error) {
-	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+) (flex.OrgID, error) {
+	var org flex.OrgID
+	err := h.DB.ReadAll(ctx, func(all *records.All) (err error) {
 		org, err = all.HeldOrg(ctx, id)
 		return err
 	})

@@ -27,7 +27,7 @@ const (
 )
 
 // read holds the flags against what flexd needs for itself.
-func (r *retention) read() (kept app.Retention, err error) {
+func (r *retention) read() (app.Retention, error) {
 	type period struct {
 		flag  string
 		days  int
@@ -35,6 +35,7 @@ func (r *retention) read() (kept app.Retention, err error) {
 		to    *time.Duration
 	}
 
+	var kept app.Retention
 	for _, k := range []period{
 		{"--keep-readings", r.KeepReadings, intake.KeptFor, &kept.Readings},
 		{"--keep-records", r.KeepRecords, control.KeptFor, &kept.Records},

@@ -246,11 +246,12 @@ func (s *serve) readBridge(settings *app.Settings) error {
 }
 
 // readFiles reads the certificate, the manufacturers' clouds and the way out for mail.
-func (s *serve) readFiles(settings *app.Settings) (err error) {
+func (s *serve) readFiles(settings *app.Settings) error {
 	if err := s.readBridge(settings); err != nil {
 		return err
 	}
 
+	var err error
 	settings.TLS, err = s.certificate()
 	if err != nil {
 		return err

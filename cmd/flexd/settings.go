@@ -221,8 +221,10 @@ func (t changes) keep(
 }
 
 // read reads what is to be set. Terms are judged as one where they are set.
-func (o *orgSet) read() (todo changes, err error) {
+func (o *orgSet) read() (changes, error) {
 	terms, plain := reward.TermSettings(), settings()
+
+	var todo changes
 	todo.terms = map[string]string{}
 
 	for _, pair := range o.Values {
@@ -273,19 +275,19 @@ func (o *orgSet) read() (todo changes, err error) {
 }
 
 // from is the day from which the terms are to hold; zero if none is given.
-func (o *orgSet) from(todo changes) (day flex.Day, err error) {
+func (o *orgSet) from(todo changes) (flex.Day, error) {
 	if o.From == "" {
-		return day, nil
+		return flex.Day{}, nil
 	}
 	if len(todo.terms) == 0 {
-		return day, flex.Fail(
+		return flex.Day{}, flex.Fail(
 			flex.Invalid,
 			"--from is for what is dated: %s",
 			strings.Join(termNames(), ", "),
 		)
 	}
 
-	day, err = flex.ParseDay(o.From)
+	day, err := flex.ParseDay(o.From)
 	if err != nil {
 		err = flex.Fail(
 			flex.Invalid,
@@ -297,7 +299,8 @@ func (o *orgSet) from(todo changes) (day flex.Day, err error) {
 	return day, err
 }
 
-func termNames() (names []string) {
+func termNames() []string {
+	var names []string
 	for _, s := range reward.TermSettings() {
 		names = append(names, s.Name)
 	}
@@ -516,7 +519,8 @@ func (r termRow) String() string {
 
 // termRows are a term's values in order of day, the default from the beginning among them if
 // nothing else was set then.
-func termRows(s reward.TermSetting, terms reward.Terms) (rows []termRow) {
+func termRows(s reward.TermSetting, terms reward.Terms) []termRow {
+	var rows []termRow
 	for _, v := range terms.History(s.Name) {
 		row := termRow{
 			Name:   s.Name,

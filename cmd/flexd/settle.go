@@ -86,8 +86,11 @@ type settleAgain struct {
 }
 
 // read reads the flags.
-func (s *settleAgain) read() (again reward.Again, err error) {
+func (s *settleAgain) read() (reward.Again, error) {
+	var again reward.Again
 	again.KnownAt = s.KnownAt
+
+	var err error
 	again.From, err = readDay("--from", s.From)
 	if err != nil {
 		return again, err

@@ -88,7 +88,7 @@ func (s *simulateCommand) Run(ctx context.Context, c console) error {
 }
 
 // histories are those to play: that of the file, or one for each seed.
-func (s *simulateCommand) histories() (out []simulated, err error) {
+func (s *simulateCommand) histories() ([]simulated, error) {
 	if s.Replay != "" {
 		text, err := os.ReadFile(s.Replay)
 		if err != nil {
@@ -117,6 +117,7 @@ func (s *simulateCommand) histories() (out []simulated, err error) {
 		)
 	}
 
+	var out []simulated
 	for i := range s.Seeds {
 		seed := s.Seed + uint64(i)
 		out = append(out, simulated{
@@ -133,12 +134,13 @@ func (s *simulateCommand) play(
 	ctx context.Context,
 	c console,
 	h *simulated,
-) (err error) {
+) error {
 	if len(h.Events) == 0 {
 		fmt.Fprintf(c.err, "seed %d: nothing happens\n", h.Seed)
 		return nil
 	}
 
+	var err error
 	h.Outcome, err = sim.PlayHistory(ctx, h.Events)
 	if err != nil {
 		return err
@@ -184,7 +186,8 @@ func (s *simulateCommand) play(
 }
 
 // shrink leaves the fewest events that break a law, and what came of those.
-func (h *simulated) shrink(ctx context.Context) (err error) {
+func (h *simulated) shrink(ctx context.Context) error {
+	var err error
 	h.Events, err = sim.ShrinkHistory(h.Events, func(less []sim.Happening) (bool, error) {
 		o, err := sim.PlayHistory(ctx, less)
 		return len(o.Broken) > 0, err

@@ -117,7 +117,8 @@ func (s singleSignOn) grants() (map[string]access.Grant, error) {
 }
 
 // singleSignOn reads how operators come in.
-func (s *serve) singleSignOn(to *app.Settings) (err error) {
+func (s *serve) singleSignOn(to *app.Settings) error {
+	var err error
 	to.SSO, err = s.SSO.read(s.BaseURL, clock)
 	to.PasswordsShut = s.OperatorsBySSOAlone
 	if err == nil && s.OperatorsBySSOAlone && to.SSO == nil {

@@ -25,8 +25,10 @@ type statement struct {
 }
 
 // span is the days that are asked for.
-func (o *statement) span() (span reward.StatementSpan, err error) {
-	span = reward.StatementSpan{Month: o.Month, TaxYear: o.TaxYear}
+func (o *statement) span() (reward.StatementSpan, error) {
+	span := reward.StatementSpan{Month: o.Month, TaxYear: o.TaxYear}
+
+	var err error
 	for _, f := range []struct {
 		to   *flex.Day
 		text string

@@ -58,12 +58,13 @@ func orNull(at time.Time) *time.Time {
 	return new(at.UTC())
 }
 
-func ratingRows(r registry.Ratings) (rows []ratingRow) {
+func ratingRows(r registry.Ratings) []ratingRow {
 	lines := r.Supplies
 	if len(lines) == 0 {
 		lines = []registry.RatingLine[flex.Supply]{{Is: r.Supply, Counts: true}}
 	}
 
+	var rows []ratingRow
 	for _, l := range lines {
 		row := ratingRowOf("connection", l.Is.Source(), l)
 		row.ImportKW, row.ExportKW = new(l.Is.Import.KW()), new(l.Is.Export.KW())
@@ -178,17 +179,18 @@ func (o *supplyShow) Run(ctx context.Context, c console) error {
 func (s *store) openSite(
 	ctx context.Context,
 	text string,
-) (h *app.App, org flex.OrgID, id flex.SiteID, err error) {
-	id, err = siteID(text)
+) (*app.App, flex.OrgID, flex.SiteID, error) {
+	id, err := siteID(text)
 	if err != nil {
-		return nil, org, id, err
+		return nil, flex.OrgID{}, id, err
 	}
 
-	h, err = s.open(ctx)
+	h, err := s.open(ctx)
 	if err != nil {
-		return nil, org, id, err
+		return nil, flex.OrgID{}, id, err
 	}
 
+	var org flex.OrgID
 	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
 		org, err = all.SiteOrg(ctx, id)
 		return err
@@ -241,7 +243,13 @@ type supplySet struct {
 }
 
 // change is what of the connection is to change, and what the audit log keeps of it.
-func (o *supplySet) change() (c flex.SupplyChange, detail string, err error) {
+func (o *supplySet) change() (flex.SupplyChange, string, error) {
+	var (
+		c      flex.SupplyChange
+		detail string
+		err    error
+	)
+
 	switch {
 	case o.Fuse != nil && o.Import != nil:
 		return c, "", flex.Fail(

@@ -177,8 +177,13 @@ func engines(printed, benchmark, word, unit, sentence string) (string, error) {
 
 // metric is the value of a unit in the last line of a benchmark whose name has all the words,
 // which are apart by bars.
-func metric(printed, benchmark, words, unit string) (value float64, err error) {
+func metric(printed, benchmark, words, unit string) (float64, error) {
 	found := false
+
+	var (
+		value float64
+		err   error
+	)
 
 	for line := range strings.Lines(printed) {
 		fields := strings.Fields(line)

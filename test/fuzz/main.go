@@ -69,13 +69,14 @@ func run(each time.Duration) error {
 }
 
 // targets lists the fuzz targets of all packages: go test prints the names of a package's, then its line.
-func targets() (all []target, err error) {
+func targets() ([]target, error) {
 	out, err := exec.Command("go", "test", "-list", "^Fuzz", "./...").Output()
 	if err != nil {
 		return nil, fmt.Errorf("list the targets: %w", err)
 	}
 
 	var names []string
+	var all []target
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line)
 		if len(fields) == 1 {
