@@ -38,21 +38,23 @@ var layers = map[string]int{
 	"client": 0,
 	"adr":    6,
 	// what services answer, in the interface's form
-	"contract": 7,
+	"contract": 8,
+	// what grids buy, which control carries out
+	"product": 7,
 	// what is done to many assets at once, by the services that own each action
 	"selection": 7,
 	// transports
-	"api": 8, "console": 8, "portal": 8, "ocppserver": 8, "homeassistant": 8,
-	"openadr": 8, "mcp": 8,
+	"api": 9, "console": 9, "portal": 9, "ocppserver": 9, "homeassistant": 9,
+	"openadr": 9, "mcp": 9,
 	// what is generated from the routes and the contract
-	"openapi": 9,
+	"openapi": 10,
 	// wiring: store opened, services made, background jobs running, transports served
-	"app": 9,
+	"app": 10,
 	// the simulation, the program, and what is tested from outside
-	"sim": 10, "cmd/flexd": 15,
+	"sim": 11, "cmd/flexd": 16,
 	// research planners, above the service so that nothing of it can import them
-	"lab/slots": 10, "lab/wave": 10, "lab/sample": 10, "lab/certificate": 11, "lab/verify": 12, "lab/problem": 13, "lab/bench": 14,
-	"store/storetest": 11, "test/port": 10, "test/axe": 10, "test/browser": 10, "test/postgres": 11, "test/seed": 11, "test/draws": 11, "test/withpg": 12, "test/figures": 12, "test/fuzz": 12, "test/crash": 12, "test/probe": 12, "test/load": 12, "test/sums": 12,
+	"lab/slots": 11, "lab/wave": 11, "lab/sample": 11, "lab/certificate": 12, "lab/verify": 13, "lab/problem": 14, "lab/bench": 15,
+	"store/storetest": 12, "test/port": 11, "test/axe": 11, "test/browser": 11, "test/postgres": 12, "test/seed": 12, "test/draws": 12, "test/withpg": 13, "test/figures": 13, "test/fuzz": 13, "test/crash": 13, "test/probe": 13, "test/load": 13, "test/sums": 13,
 }
 
 // required names the packages that the plan has from the first day; others may come.

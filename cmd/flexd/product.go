@@ -8,8 +8,8 @@ import (
 
 	"flexd/internal/app"
 	"flexd/internal/contract"
-	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/product"
 )
 
 // productCommand is `flexd product`.
@@ -31,7 +31,7 @@ type productImport struct {
 // Run imports products.
 func (o *productImport) Run(ctx context.Context, c console) error {
 	products, err := readFile(o.File, func(in io.Reader) ([]flex.Product, error) {
-		return control.ReadProducts(in, commandLine)
+		return product.Read(in, commandLine)
 	})
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (o *productImport) Run(ctx context.Context, c console) error {
 		}
 
 		defer h.Close()
-		done, err := h.Control.PreviewProducts(ctx, org.ID, products)
+		done, err := h.Products.Preview(ctx, org.ID, products)
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (o *productImport) Run(ctx context.Context, c console) error {
 	}
 
 	return o.actOn(ctx, "import products", "", func(h *app.App, org flex.Org) error {
-		done, err := h.Control.ImportProducts(ctx, org.ID, products)
+		done, err := h.Products.Import(ctx, org.ID, products)
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ type importedRow struct {
 	AnswerBy  time.Time `json:"answer_by"`
 }
 
-func (f form) printImported(c console, done []control.Imported) error {
+func (f form) printImported(c console, done []product.Imported) error {
 	rows := []importedRow{}
 	for _, p := range done {
 		rows = append(rows, importedRow{
@@ -110,7 +110,7 @@ func (o *productList) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	p, err := h.Control.Products(ctx, org.ID, flex.ProductSearch{
+	p, err := h.Products.List(ctx, org.ID, flex.ProductSearch{
 		Service: o.Service,
 		State:   flex.ProductState(o.State),
 		Limit:   int(o.Limit),
@@ -128,7 +128,7 @@ func (o *productList) Run(ctx context.Context, c console) error {
 		c,
 		p.Products,
 		"ID\tREFERENCE\tSTATE\tFROM\tTO\tSERVICE\tKW\tGBP/MWH\tINVITED\tTAKE PART",
-		func(l control.ProductLine) []any {
+		func(l product.Line) []any {
 			return []any{
 				l.ID,
 				l.Reference,
@@ -176,7 +176,7 @@ func (o *productShow) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	r, err := h.Control.ReportProduct(
+	r, err := h.Products.Report(
 		ctx,
 		org.ID,
 		id,
@@ -209,7 +209,7 @@ func (o *productAnswer) Run(ctx context.Context) error {
 	}
 
 	return o.actOn(ctx, "answer product", o.ID, func(h *app.App, org flex.Org) error {
-		_, _, err := h.Control.AnswerProduct(
+		_, _, err := h.Products.Answer(
 			ctx,
 			org.ID,
 			id,
@@ -231,12 +231,12 @@ func (o *productWithdraw) Run(ctx context.Context, c console) error {
 	}
 
 	return o.actOn(ctx, "withdraw product", o.ID, func(h *app.App, org flex.Org) error {
-		before, err := h.Control.ReportProduct(ctx, org.ID, id, flex.SiteID{}, 1)
+		before, err := h.Products.Report(ctx, org.ID, id, flex.SiteID{}, 1)
 		if err != nil {
 			return err
 		}
 
-		p, err := h.Control.WithdrawProduct(ctx, org.ID, id, commandLine)
+		p, err := h.Products.Withdraw(ctx, org.ID, id, commandLine)
 		if err != nil {
 			return err
 		}
@@ -248,7 +248,7 @@ func (o *productWithdraw) Run(ctx context.Context, c console) error {
 }
 
 // sayWithdrawn says what a withdrawal did to a product.
-func sayWithdrawn(out io.Writer, p *flex.Product, before *control.ProductReport) {
+func sayWithdrawn(out io.Writer, p *flex.Product, before *product.Report) {
 	if before.State == flex.ProductWithdrawn {
 		fmt.Fprintf(
 			out,

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/product"
 )
 
 // TestProduct imports products, twice to the same effect, lists and withdraws one.
@@ -70,7 +70,7 @@ func TestProduct_Columns(t *testing.T) {
 		"": "", ",Baseline": "", ",": "", ",basline": `"basline"`, ",baseline,note": `"note"`,
 	} {
 		value := strings.Repeat(",mean", strings.Count(more, ","))
-		_, err := control.ReadProducts(strings.NewReader(head+more+row+value), "Ann")
+		_, err := product.Read(strings.NewReader(head+more+row+value), "Ann")
 		if (want == "") != (err == nil) {
 			t.Errorf("with %q: %v", more, err)
 		}
@@ -87,7 +87,7 @@ func TestProduct_WrongRows(t *testing.T) {
 	badTime := "DFS-2,dfs,yesterday,2026-01-15T19:00:00Z,500,250\n"
 	badVolume := "DFS-3,dfs,2026-01-15T18:00:00Z,2026-01-15T19:00:00Z,-1,250\n"
 
-	_, err := control.ReadProducts(strings.NewReader(head+right+badTime+right+badVolume), "Ann")
+	_, err := product.Read(strings.NewReader(head+right+badTime+right+badVolume), "Ann")
 	if flex.KindOf(err) != flex.Invalid || !strings.Contains(err.Error(), "line 3: ") || !strings.Contains(err.Error(), "line 5: ") {
 		t.Errorf("two wrong rows: %v", err)
 	}
@@ -95,7 +95,7 @@ func TestProduct_WrongRows(t *testing.T) {
 		t.Errorf("rows that are right are named: %v", err)
 	}
 
-	_, err = control.ReadProducts(strings.NewReader(head+strings.Repeat(badTime, 33)), "Ann")
+	_, err = product.Read(strings.NewReader(head+strings.Repeat(badTime, 33)), "Ann")
 	if n := strings.Count(err.Error(), "line "); n != 20 || !strings.HasSuffix(err.Error(), "; and 13 more rows") {
 		t.Errorf("33 wrong rows, %d named: %v", n, err)
 	}

@@ -21,6 +21,7 @@ import (
 	"flexd/internal/grid"
 	"flexd/internal/market"
 	"flexd/internal/operations"
+	"flexd/internal/product"
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
@@ -39,6 +40,7 @@ type Server struct {
 
 	Operations *operations.Service
 	Selection  *selection.Service
+	Products   *product.Service
 	Grid       *grid.Service
 	ADR        *adr.Service
 

@@ -20,6 +20,7 @@ import (
 	"flexd/internal/grid"
 	"flexd/internal/market"
 	"flexd/internal/operations"
+	"flexd/internal/product"
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
@@ -47,6 +48,7 @@ func open(t *testing.T, db *store.DB) *fixture {
 		Push: &delivery.Service{DB: db}, Reading: &reading.Service{DB: db}, Reward: &reward.Service{DB: db}, Market: &market.Service{DB: db},
 		Operations:  &operations.Service{DB: db},
 		Grid:        &grid.Service{DB: db},
+		Products:    &product.Service{DB: db, Control: &control.Service{DB: db}},
 		Selection:   &selection.Service{DB: db, Control: &control.Service{DB: db}, Push: &delivery.Service{DB: db}, Registry: &registry.Service{DB: db}},
 		Directory:   directory.New(directory.Listed{Kept: db}, directory.NewRefs(storetest.Keys(t), rand.Reader), db.Now),
 		Environment: flex.Sandbox, Log: quiet,

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"flexd/internal/contract"
-	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/product"
 	"flexd/internal/wire"
 )
 
@@ -21,13 +21,13 @@ func (s *Server) importProducts(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	var done []control.Imported
+	var done []product.Imported
 	if q.DryRun {
-		done, err = s.Control.PreviewProducts(r.Context(), r.who.Org, products)
+		done, err = s.Products.Preview(r.Context(), r.who.Org, products)
 	} else {
 		act := r.auditEntry("import products", "", "")
 		err = s.Access.Act(r.Context(), act, func() (err error) {
-			done, err = s.Control.ImportProducts(
+			done, err = s.Products.Import(
 				r.Context(),
 				r.who.Org,
 				products,
@@ -61,7 +61,7 @@ func productsOf(
 	)
 
 	if in.CSV != "" {
-		products, err = control.ReadProducts(strings.NewReader(in.CSV), who)
+		products, err = product.Read(strings.NewReader(in.CSV), who)
 		if flex.KindOf(err) == flex.Invalid {
 			err = flex.Fail(flex.Malformed, "csv: %v", err)
 		}
@@ -82,7 +82,7 @@ func (s *Server) products(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	p, err := s.Control.Products(r.Context(), r.who.Org, flex.ProductSearch{
+	p, err := s.Products.List(r.Context(), r.who.Org, flex.ProductSearch{
 		Service: q.Service,
 		State:   flex.ProductState(q.State),
 		Before:  q.Before,
@@ -111,7 +111,7 @@ func (s *Server) productFor(
 	after flex.SiteID,
 	limit int,
 ) (answer, error) {
-	report, err := s.Control.ReportProduct(
+	report, err := s.Products.Report(
 		r.Context(),
 		r.who.Org,
 		id,
@@ -134,7 +134,7 @@ func (s *Server) withdrawProduct(r *request) (answer, error) {
 
 	act := r.auditEntry("withdraw product", p.ID.String(), in.Reason)
 	err := s.Access.Act(r.Context(), act, func() error {
-		_, err := s.Control.WithdrawProduct(
+		_, err := s.Products.Withdraw(
 			r.Context(),
 			r.who.Org,
 			p.ID,
@@ -156,7 +156,7 @@ func (s *Server) siteProducts(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	found, now, err := s.Control.SiteInvitations(
+	found, now, err := s.Products.Invitations(
 		r.Context(),
 		r.who.Org,
 		p.SiteID,
@@ -180,7 +180,7 @@ func (s *Server) answerProduct(r *request) (answer, error) {
 		who = "household"
 	}
 
-	v, now, err := s.Control.AnswerProduct(
+	v, now, err := s.Products.Answer(
 		r.Context(),
 		r.who.Org,
 		p.ID,

@@ -30,6 +30,7 @@ import (
 	"flexd/internal/openadr"
 	"flexd/internal/operations"
 	"flexd/internal/portal"
+	"flexd/internal/product"
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
@@ -121,6 +122,7 @@ type App struct {
 
 	Operations *operations.Service
 	Selection  *selection.Service
+	Products   *product.Service
 	Grid       *grid.Service
 	ADR        *adr.Service
 
@@ -272,6 +274,8 @@ func (h *App) openTransports(s Settings) {
 		Registry: h.Registry,
 	}
 
+	h.Products = &product.Service{DB: h.DB, Control: h.Control}
+
 	h.API = h.newAPI(s)
 	h.OpenADR = &openadr.Server{
 		Access:         h.Access,
@@ -304,6 +308,7 @@ func (h *App) newAPI(s Settings) *api.Server {
 		Directory:  h.Directory,
 		Grid:       h.Grid,
 		Market:     h.Market,
+		Products:   h.Products,
 		Operations: h.Operations,
 		Push:       h.Push,
 		Reading:    h.Reading,

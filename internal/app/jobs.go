@@ -8,6 +8,7 @@ import (
 	"flexd/internal/books"
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/product"
 	"flexd/internal/store"
 	"flexd/internal/worker"
 )
@@ -91,8 +92,8 @@ func (h *App) addHomes() {
 // addOrders adds what carries out what dispatchers ask for.
 func (h *App) addOrders() {
 	h.add("openadr orders", 30*time.Second, store.WakeInstructions, h.Control.SendOrders, part{next: (*store.Tx).NextADROrder, run: h.Control.SendOrdersOf})
-	h.add("invitations", 5*time.Minute, "", h.Control.InviteLate, part{next: control.NextInvite, run: h.Control.InviteLateOf, waits: control.InvitesWait})
-	h.add("products", 30*time.Second, "", h.Control.SendProducts, part{next: (*store.Tx).NextProduct, run: h.Control.SendProductsOf})
+	h.add("invitations", 5*time.Minute, "", h.Products.InviteLate, part{next: product.NextInvite, run: h.Products.InviteLateOf, waits: product.InvitesWait})
+	h.add("products", 30*time.Second, "", h.Products.Send, part{next: (*store.Tx).NextProduct, run: h.Products.SendOf})
 	h.add("limit links", 5*time.Second, "", h.Control.WatchLinks, part{next: (*store.Tx).NextCapLink, run: h.Control.WatchLinksOf})
 	h.add("openadr reports", time.Minute, store.WakeInstructions, h.ADR.ReportOrders, part{next: (*store.Tx).NextADRReport, run: h.ADR.ReportOrdersOf})
 }

@@ -13,6 +13,7 @@ import (
 	"flexd/internal/control"
 	"flexd/internal/delivery"
 	"flexd/internal/flex"
+	"flexd/internal/product"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -84,18 +85,18 @@ func (s *street) plugIn(cars ...flex.AssetID) {
 	}
 }
 
-func (s *street) imports(p flex.Product) control.Imported {
+func (s *street) imports(p flex.Product) product.Imported {
 	s.Helper()
-	done, err := s.app.Control.ImportProducts(s.T.Context(), s.Org, []flex.Product{p})
+	done, err := s.app.Products.Import(s.T.Context(), s.Org, []flex.Product{p})
 	if err != nil || len(done) != 1 {
 		s.Fatalf("imported %+v, %v", done, err)
 	}
 	return done[0]
 }
 
-func (s *street) report(id flex.ProductID) control.ProductReport {
+func (s *street) report(id flex.ProductID) product.Report {
 	s.Helper()
-	r, err := s.app.Control.ReportProduct(s.T.Context(), s.Org, id, flex.SiteID{}, 100)
+	r, err := s.app.Products.Report(s.T.Context(), s.Org, id, flex.SiteID{}, 100)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -128,10 +129,10 @@ func playProduct(t *testing.T, url, baseline string, want earned) {
 		s, b, home, pair := openProducts(t, url)
 		other := s.chargers[0]
 		first := s.imports(productOf("DFS-1", func(p *flex.Product) { p.Baseline = baseline }))
-		if first.Act != control.ProductNew || first.Invited != 4 {
+		if first.Act != product.New || first.Invited != 4 {
 			t.Errorf("%s, %d invited", first.Act, first.Invited)
 		}
-		if again := s.imports(productOf("DFS-1", func(p *flex.Product) { p.Baseline = baseline })); again.Act != control.ProductUnchanged || again.ID != first.ID {
+		if again := s.imports(productOf("DFS-1", func(p *flex.Product) { p.Baseline = baseline })); again.Act != product.Unchanged || again.ID != first.ID {
 			t.Errorf("imported again it is %s", again.Act)
 		}
 
@@ -141,7 +142,7 @@ func playProduct(t *testing.T, url, baseline string, want earned) {
 			s.meter(car, yesterday, 41, 42, 0)
 		}
 		s.plugIn(append([]flex.AssetID{other}, pair...)...)
-		_, _, err := s.app.Control.AnswerProduct(t.Context(), s.Org, first.ID, home, true, "household")
+		_, _, err := s.app.Products.Answer(t.Context(), s.Org, first.ID, home, true, "household")
 		s.must(nil, nil, err)
 		s.turn(time.Date(2026, 1, 15, 19, 45, 0, 0, time.UTC), time.Hour)
 		if got := b.of(home); got != "open" {
@@ -203,17 +204,17 @@ func TestProduct_Failed(t *testing.T) {
 		}))
 
 		for _, again := range []flex.Product{failed.Product, productOf("DNO-1", func(p *flex.Product) { p.OptOut = !p.OptOut })} {
-			_, err := s.app.Control.ImportProducts(t.Context(), s.Org, []flex.Product{again})
+			_, err := s.app.Products.Import(t.Context(), s.Org, []flex.Product{again})
 			if flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), "failed (no group is named)") {
 				t.Errorf("what failed is imported again: %v", err)
 			}
 		}
 
-		if other := s.imports(productOf("DNO-2", nil)); other.Act != control.ProductNew {
+		if other := s.imports(productOf("DNO-2", nil)); other.Act != product.New {
 			t.Errorf("another reference: %s", other.Act)
 		}
 		nowhere := productOf("DNO-3", func(p *flex.Product) { p.Scope.GSPGroup = "_Q" })
-		_, err := s.app.Control.ImportProducts(t.Context(), s.Org, []flex.Product{nowhere})
+		_, err := s.app.Products.Import(t.Context(), s.Org, []flex.Product{nowhere})
 		if flex.KindOf(err) != flex.Malformed {
 			t.Errorf("a GSP group that there is not: %v", err)
 		}
@@ -226,7 +227,7 @@ func TestProduct_OptOut(t *testing.T) {
 		s, b, home, pair := openProducts(t, url)
 		p := s.imports(productOf("DNO-1", func(p *flex.Product) { p.OptOut = true }))
 		changed := s.imports(productOf("DNO-1", func(p *flex.Product) { p.OptOut, p.Price = true, flex.FromGBPPerMWh(100) }))
-		if changed.Act != control.ProductChanged || changed.ID != p.ID {
+		if changed.Act != product.Changed || changed.ID != p.ID {
 			t.Errorf("changed: %s, %s", changed.Act, changed.ID)
 		}
 
@@ -245,7 +246,7 @@ func TestProduct_OptOut(t *testing.T) {
 			return n
 		}
 		answer := func(takesPart bool) error {
-			_, _, err := s.app.Control.AnswerProduct(t.Context(), s.Org, p.ID, home, takesPart, "household")
+			_, _, err := s.app.Products.Answer(t.Context(), s.Org, p.ID, home, takesPart, "household")
 			return err
 		}
 
@@ -264,7 +265,7 @@ func TestProduct_OptOut(t *testing.T) {
 			t.Errorf("%d cars of who refused are called again", n)
 		}
 
-		w, err := s.app.Control.WithdrawProduct(t.Context(), s.Org, p.ID, "Ann")
+		w, err := s.app.Products.Withdraw(t.Context(), s.Org, p.ID, "Ann")
 		if err != nil || w.State(s.at) != flex.ProductWithdrawn {
 			t.Errorf("%s: %v", w.State(s.at), err)
 		}
@@ -277,7 +278,7 @@ func TestProduct_OptOut(t *testing.T) {
 			t.Errorf("the client was told %q", got)
 		}
 		for _, again := range []flex.Product{w, productOf("DNO-1", nil)} { // with the same terms, and with others
-			_, err = s.app.Control.ImportProducts(t.Context(), s.Org, []flex.Product{again})
+			_, err = s.app.Products.Import(t.Context(), s.Org, []flex.Product{again})
 			if flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), "was withdrawn at") {
 				t.Errorf("what was withdrawn is imported again: %v", err)
 			}

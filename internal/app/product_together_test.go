@@ -75,7 +75,7 @@ func playTogether(t *testing.T, url string, of asks) {
 	for _, p := range of.products {
 		id := s.imports(p).ID
 		products = append(products, id)
-		_, _, err := s.app.Control.AnswerProduct(t.Context(), s.Org, id, home, true, "household")
+		_, _, err := s.app.Products.Answer(t.Context(), s.Org, id, home, true, "household")
 		s.must(nil, nil, err)
 	}
 
@@ -127,9 +127,9 @@ func TestProduct_LateSite(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		s, b, home, _ := openProducts(t, url)
 		id := s.imports(productOf("DFS-1", nil)).ID
-		_, _, err := s.app.Control.AnswerProduct(t.Context(), s.Org, id, home, true, "household")
+		_, _, err := s.app.Products.Answer(t.Context(), s.Org, id, home, true, "household")
 		s.must(nil, nil, err)
-		if r, err := s.app.Control.InviteLateOf(t.Context(), s.Org); err != nil || r.Did != 0 {
+		if r, err := s.app.Products.InviteLateOf(t.Context(), s.Org); err != nil || r.Did != 0 {
 			t.Errorf("%d invited again, %v", r.Did, err)
 		}
 
@@ -148,12 +148,12 @@ func TestProduct_LateSite(t *testing.T) {
 				t.Errorf("%s was sent %q", site, got)
 			}
 		}
-		_, _, err = s.app.Control.AnswerProduct(t.Context(), s.Org, id, late[1], true, "household")
+		_, _, err = s.app.Products.Answer(t.Context(), s.Org, id, late[1], true, "household")
 		s.must(nil, nil, err)
 
 		s.turn(time.Date(2026, 1, 15, 17, 10, 0, 0, time.UTC), time.Hour) // answers end
 		s.Asset(s.Site(flex.FullScheduleMethod), flex.Charger, 7400)
-		if r, err := s.app.Control.InviteLate(t.Context()); err != nil || r.Did != 0 {
+		if r, err := s.app.Products.InviteLate(t.Context()); err != nil || r.Did != 0 {
 			t.Errorf("%d invited after answers ended, %v", r.Did, err)
 		}
 	})

@@ -52,6 +52,7 @@ func (h *App) newConsole(s Settings) *console.Server {
 		Reward:         h.Reward,
 		Operations:     h.Operations,
 		Selection:      h.Selection,
+		Products:       h.Products,
 		Grid:           h.Grid,
 		ADR:            h.ADR,
 		Clock:          h,

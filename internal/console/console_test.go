@@ -21,6 +21,7 @@ import (
 	"flexd/internal/grid"
 	"flexd/internal/market"
 	"flexd/internal/operations"
+	"flexd/internal/product"
 	"flexd/internal/reading"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
@@ -82,7 +83,7 @@ func openStore(t testing.TB, url, now string) *service {
 	d.server = &console.Server{
 		Access: d.access, Registry: known, Selection: &selection.Service{DB: d.db, Control: d.control, Push: d.push, Registry: known},
 		Control: d.control, Push: d.push, Reading: &reading.Service{DB: d.db},
-		Market: d.market, Reward: d.reward, Operations: &operations.Service{DB: d.db}, Grid: &grid.Service{DB: d.db}, ADR: &adr.Service{DB: d.db}, Environment: flex.Sandbox,
+		Market: d.market, Reward: d.reward, Operations: &operations.Service{DB: d.db}, Grid: &grid.Service{DB: d.db}, Products: &product.Service{DB: d.db, Control: d.control}, ADR: &adr.Service{DB: d.db}, Environment: flex.Sandbox,
 	}
 	d.handler = d.server.Handler()
 	return d

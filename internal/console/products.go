@@ -9,6 +9,7 @@ import (
 	"flexd/internal/contract"
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/product"
 	"flexd/internal/web"
 )
 
@@ -16,7 +17,7 @@ const productsPath = "/console/products"
 
 // productsPage lists an organisation's products, with a form to import others.
 type productsPage struct {
-	control.ProductsView
+	product.View
 	Service  string
 	State    string
 	Services []string
@@ -66,7 +67,7 @@ func (s *Server) products(r *request) (view, error) {
 		return view{}, err
 	}
 
-	p.ProductsView, err = s.Control.ProductsOf(r.Context(), org, search)
+	p.View, err = s.Products.View(r.Context(), org, search)
 	if !p.Next.IsZero() {
 		p.Older = r.with("before", p.Next.String())
 	}
@@ -141,7 +142,7 @@ func readProducts(r *request) (p productPreview, products []flex.Product, err er
 		return p, nil, err
 	}
 
-	products, err = control.ReadProducts(strings.NewReader(p.CSV), r.who.Name)
+	products, err = product.Read(strings.NewReader(p.CSV), r.who.Name)
 
 	return p, products, err
 }
@@ -150,7 +151,7 @@ func readProducts(r *request) (p productPreview, products []flex.Product, err er
 type productPreview struct {
 	Org   flex.OrgID
 	CSV   string
-	Lines []control.Imported
+	Lines []product.Imported
 
 	Problem string // why there is no preview, "" for none
 }
@@ -181,7 +182,7 @@ func refusedProducts(r *request, p *productPreview, err error) (view, error) {
 func (s *Server) previewProducts(r *request) (view, error) {
 	p, products, err := readProducts(r)
 	if err == nil {
-		p.Lines, err = s.Control.PreviewProducts(r.Context(), p.Org, products)
+		p.Lines, err = s.Products.Preview(r.Context(), p.Org, products)
 	}
 	if err != nil {
 		return refusedProducts(r, &p, err)
@@ -207,7 +208,7 @@ func (s *Server) importProducts(r *request) (view, error) {
 
 	act := access.Action{Act: "import products", Org: p.Org}
 	err = s.act(r, act, func() error {
-		_, err := s.Control.ImportProducts(r.Context(), p.Org, products)
+		_, err := s.Products.Import(r.Context(), p.Org, products)
 		return err
 	})
 	if err != nil {
@@ -219,7 +220,7 @@ func (s *Server) importProducts(r *request) (view, error) {
 
 // productPage is a product with what came of it.
 type productPage struct {
-	control.ProductReport
+	product.Report
 }
 
 // Binds reports whether it can be withdrawn.
@@ -232,7 +233,7 @@ func (p productPage) Binds() bool {
 func (p productPage) Percent() float64 { return 100 * p.Delivered() }
 
 func (s *Server) product(r *request) (view, error) {
-	id, org, err := owned(r, "product", s.Control.ProductOrg)
+	id, org, err := owned(r, "product", s.Products.OrgOf)
 	if err != nil {
 		return view{}, err
 	}
@@ -243,7 +244,7 @@ func (s *Server) product(r *request) (view, error) {
 		return view{}, err
 	}
 
-	report, err := s.Control.ReportProduct(
+	report, err := s.Products.Report(
 		r.Context(),
 		org,
 		id,
@@ -269,7 +270,7 @@ func (s *Server) withdrawProduct(r *request) (view, error) {
 		return view{}, err
 	}
 
-	id, org, err := owned(r, "product", s.Control.ProductOrg)
+	id, org, err := owned(r, "product", s.Products.OrgOf)
 	if err != nil {
 		return view{}, err
 	}
@@ -280,7 +281,7 @@ func (s *Server) withdrawProduct(r *request) (view, error) {
 		Subject: id.String(),
 	}
 	err = s.act(r, act, func() error {
-		_, err := s.Control.WithdrawProduct(r.Context(), org, id, r.who.Name)
+		_, err := s.Products.Withdraw(r.Context(), org, id, r.who.Name)
 		return err
 	})
 

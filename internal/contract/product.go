@@ -3,8 +3,8 @@ package contract
 import (
 	"time"
 
-	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/product"
 	"flexd/internal/wire"
 )
 
@@ -41,7 +41,7 @@ func ProductOf(in *wire.ProductRequest, who string) flex.Product {
 }
 
 // ProductsImported is what an import did, or would do.
-func ProductsImported(done []control.Imported) wire.ProductsImported {
+func ProductsImported(done []product.Imported) wire.ProductsImported {
 	d := wire.ProductsImported{Products: []wire.ProductImported{}}
 	for i := range done {
 		p := &done[i]
@@ -58,7 +58,7 @@ func ProductsImported(done []control.Imported) wire.ProductsImported {
 }
 
 // ProductPage is a page of products.
-func ProductPage(p *control.ProductPage) wire.ProductPage {
+func ProductPage(p *product.Page) wire.ProductPage {
 	d := wire.ProductPage{
 		Products: []wire.Product{},
 		NumTotal: p.Total,
@@ -66,13 +66,13 @@ func ProductPage(p *control.ProductPage) wire.ProductPage {
 	}
 
 	for i := range p.Products {
-		d.Products = append(d.Products, product(&p.Products[i]))
+		d.Products = append(d.Products, productLine(&p.Products[i]))
 	}
 
 	return d
 }
 
-func product(p *control.ProductLine) wire.Product {
+func productLine(p *product.Line) wire.Product {
 	d := wire.Product{
 		ID:             p.ID,
 		Reference:      p.Reference,
@@ -119,9 +119,9 @@ func participationOf(p *flex.Product) string {
 }
 
 // ProductReport is a product with what came of it.
-func ProductReport(r *control.ProductReport) wire.ProductReport {
+func ProductReport(r *product.Report) wire.ProductReport {
 	d := wire.ProductReport{
-		Product:         product(&r.ProductLine),
+		Product:         productLine(&r.Line),
 		AskedKWh:        r.Asked.KWh(),
 		FlexKWh:         r.Settled.Flex.KWh(),
 		NumEvents:       r.Settled.Found,

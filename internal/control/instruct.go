@@ -122,20 +122,20 @@ func (d *Service) SendInstruction(
 	var p *Preview
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		var err error
-		p, err = d.sendInstruction(ctx, tx, in)
+		p, err = d.InstructWithin(ctx, tx, in)
 		return err
 	})
 
 	return p, err
 }
 
-// sendInstruction is SendInstruction within a transaction.
-func (d *Service) sendInstruction(
+// InstructWithin is SendInstruction within a transaction.
+func (d *Service) InstructWithin(
 	ctx context.Context,
 	tx *store.Tx,
 	in flex.Instruction,
 ) (*Preview, error) {
-	if err := lockInstructions(ctx, tx); err != nil {
+	if err := LockInstructions(ctx, tx); err != nil {
 		return nil, err
 	}
 

@@ -13,9 +13,9 @@ import (
 	"flexd/internal/worker"
 )
 
-// lockInstructions has whoever changes an organisation's instructions, or its caps, wait for each
+// LockInstructions has whoever changes an organisation's instructions, or its caps, wait for each
 // other.
-func lockInstructions(ctx context.Context, tx *store.Tx) error {
+func LockInstructions(ctx context.Context, tx *store.Tx) error {
 	// Who is called is planned between two statements.
 	if err := tx.MayPause(ctx, store.PlanPause); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (d *Service) StopInstruction(
 ) (flex.Instruction, error) {
 	var in flex.Instruction
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := d.stop(ctx, tx, id, who); err != nil {
+		if err := d.StopWithin(ctx, tx, id, who); err != nil {
 			return err
 		}
 
@@ -188,7 +188,7 @@ func (d *Service) StopInstructions(
 
 		n = len(active)
 		for _, in := range active {
-			if err := d.stop(ctx, tx, in.ID, who); err != nil {
+			if err := d.StopWithin(ctx, tx, in.ID, who); err != nil {
 				return err
 			}
 		}
@@ -198,14 +198,14 @@ func (d *Service) StopInstructions(
 	return n, err
 }
 
-// stop stops an instruction within a transaction.
-func (d *Service) stop(
+// StopWithin stops an instruction, within a transaction.
+func (d *Service) StopWithin(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.InstructionID,
 	who string,
 ) error {
-	if err := lockInstructions(ctx, tx); err != nil {
+	if err := LockInstructions(ctx, tx); err != nil {
 		return err
 	}
 
@@ -226,12 +226,12 @@ func (d *Service) stop(
 		}
 	}
 
-	return d.release(ctx, tx, assets)
+	return d.ReleaseWithin(ctx, tx, assets)
 }
 
-// release plans assets that an instruction calls no more without the time that it closed. What others
+// ReleaseWithin plans assets that an instruction calls no more without the time that it closed. What others
 // closed stays closed.
-func (d *Service) release(
+func (d *Service) ReleaseWithin(
 	ctx context.Context,
 	tx *store.Tx,
 	assets []flex.AssetID,
@@ -361,7 +361,7 @@ func (d *Service) apply(
 	in *flex.Instruction,
 	c *correction,
 ) (int, error) {
-	if err := lockInstructions(ctx, tx); err != nil {
+	if err := LockInstructions(ctx, tx); err != nil {
 		return 0, err
 	}
 
@@ -378,7 +378,7 @@ func (d *Service) apply(
 	if err := tx.ReleaseCalled(ctx, in.ID, c.release); err != nil {
 		return 0, err
 	}
-	if err := d.release(ctx, tx, c.release); err != nil {
+	if err := d.ReleaseWithin(ctx, tx, c.release); err != nil {
 		return 0, err
 	}
 

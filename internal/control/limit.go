@@ -36,7 +36,7 @@ func (d *Service) ImportLimits(
 	}
 
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := lockInstructions(ctx, tx); err != nil {
+		if err := LockInstructions(ctx, tx); err != nil {
 			return err
 		}
 
@@ -94,7 +94,7 @@ func (d *Service) ClearLimits(
 	group string,
 ) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := lockInstructions(ctx, tx); err != nil {
+		if err := LockInstructions(ctx, tx); err != nil {
 			return err
 		}
 
@@ -178,7 +178,7 @@ func (d *Service) LinkAlive(
 	group string,
 ) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := lockInstructions(ctx, tx); err != nil {
+		if err := LockInstructions(ctx, tx); err != nil {
 			return err
 		}
 		return linkAlive(ctx, tx, group)
@@ -229,7 +229,7 @@ func (d *Service) SetLink(
 	}
 
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := lockInstructions(ctx, tx); err != nil {
+		if err := LockInstructions(ctx, tx); err != nil {
 			return err
 		}
 
@@ -248,7 +248,7 @@ func (d *Service) ClearLink(
 	group string,
 ) error {
 	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := lockInstructions(ctx, tx); err != nil {
+		if err := LockInstructions(ctx, tx); err != nil {
 			return err
 		}
 
@@ -322,7 +322,7 @@ func (d *Service) WatchLinksOf(
 
 	var r worker.Report
 	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := lockInstructions(ctx, tx); err != nil {
+		if err := LockInstructions(ctx, tx); err != nil {
 			return err
 		}
 

@@ -4,7 +4,6 @@ import (
 	"io"
 	"math"
 	"strconv"
-	"time"
 
 	"flexd/internal/csvfile"
 	"flexd/internal/flex"
@@ -30,9 +29,9 @@ func ReadLimits(f io.Reader) ([]flex.CapLimit, error) {
 			Direction: flex.Direction(row.Get("direction")),
 		}
 
-		l.From, err = instantOf(row, "start_timestamp")
+		l.From, err = row.Instant("start_timestamp")
 		if err == nil {
-			l.To, err = instantOf(row, "end_timestamp")
+			l.To, err = row.Instant("end_timestamp")
 		}
 		if err != nil {
 			return nil, err
@@ -54,18 +53,4 @@ func ReadLimits(f io.Reader) ([]flex.CapLimit, error) {
 	}
 
 	return limits, nil
-}
-
-// instantOf reads an instant of a row.
-func instantOf(row csvfile.Row, column string) (time.Time, error) {
-	at, err := time.Parse(time.RFC3339, row.Get(column))
-	if err != nil {
-		return at, row.Fault(
-			"%s is %q: it should be an instant such as 2026-01-15T18:00:00Z",
-			column,
-			row.Get(column),
-		)
-	}
-
-	return at, nil
 }

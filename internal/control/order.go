@@ -57,7 +57,7 @@ func (d *Service) SendOrdersOf(
 			return d.sendOrder(ctx, tx, o)
 		})
 
-		why, isRefused := refusal(err)
+		why, isRefused := flex.Refusal(err)
 		if isRefused && o.State == store.ADRWaiting {
 			err = d.refuseOrder(ctx, org, o, why)
 		}
@@ -70,14 +70,6 @@ func (d *Service) SendOrdersOf(
 	return r, err
 }
 
-// refusal is why something was refused for good. A database that does not answer refuses nothing: it is tried
-// again.
-func refusal(err error) (*flex.Error, bool) {
-	why, ok := errors.AsType[*flex.Error](err)
-
-	return why, ok && why.Kind != flex.Unavailable
-}
-
 // stopOrder stops the instruction of an order that was withdrawn, or forgets its limit.
 func (d *Service) stopOrder(
 	ctx context.Context,
@@ -88,7 +80,7 @@ func (d *Service) stopOrder(
 	if o.Instruction.IsZero() {
 		err = dropLimit(ctx, tx, o)
 	} else {
-		err = d.stop(ctx, tx, o.Instruction, ADRDispatcher)
+		err = d.StopWithin(ctx, tx, o.Instruction, ADRDispatcher)
 	}
 	if err != nil {
 		return err
@@ -99,7 +91,7 @@ func (d *Service) stopOrder(
 
 // dropLimit forgets the limit that an order became, and has the fleet planned without it at once.
 func dropLimit(ctx context.Context, tx *store.Tx, o *store.ADROrder) error {
-	if err := lockInstructions(ctx, tx); err != nil {
+	if err := LockInstructions(ctx, tx); err != nil {
 		return err
 	}
 	if err := tx.DropOrderLimits(ctx, o.ID); err != nil {
@@ -165,7 +157,7 @@ func (d *Service) instructBy(
 		return true, tx.ADROrderAgain(ctx, o.ID, at)
 	}
 
-	p, err := d.sendInstruction(ctx, tx, flex.Instruction{
+	p, err := d.InstructWithin(ctx, tx, flex.Instruction{
 		Span:    o.Span,
 		Change:  o.Change,
 		Limit:   o.Limit,
@@ -217,7 +209,7 @@ func (d *Service) limitBy(
 	if err := checkLimit(&l); err != nil {
 		return err
 	}
-	if err := lockInstructions(ctx, tx); err != nil {
+	if err := LockInstructions(ctx, tx); err != nil {
 		return err
 	}
 

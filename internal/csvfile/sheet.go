@@ -14,6 +14,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"flexd/internal/flex"
 )
@@ -35,6 +36,20 @@ func (r Row) Get(column string) string {
 		return strings.TrimSpace(r.fields[i])
 	}
 	return ""
+}
+
+// Instant reads an instant of a column. A field that is none is a flex.Invalid that names the row's line.
+func (r Row) Instant(column string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, r.Get(column))
+	if err != nil {
+		return at, r.Fault(
+			"%s is %q: it should be an instant such as 2026-01-15T18:00:00Z",
+			column,
+			r.Get(column),
+		)
+	}
+
+	return at, nil
 }
 
 // Fault returns a flex.Invalid that names the row's line.

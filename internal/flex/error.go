@@ -83,6 +83,14 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
+// Refusal is why something was refused for good. A database that does not answer refuses nothing: it is tried
+// again.
+func Refusal(err error) (*Error, bool) {
+	why, ok := errors.AsType[*Error](err)
+
+	return why, ok && why.Kind != Unavailable
+}
+
 // AssetMissing is what is said of an asset that is absent or another organisation's.
 const AssetMissing = "asset not found or not authorized"
 

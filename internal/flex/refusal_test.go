@@ -1,4 +1,4 @@
-package control
+package flex_test
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ func TestRefusal(t *testing.T) {
 		"of another's making": {errors.New("broken"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, got := refusal(x.err); got != x.want {
+			if _, got := flex.Refusal(x.err); got != x.want {
 				t.Errorf("refused: %v", got)
 			}
 		})

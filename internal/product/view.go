@@ -1,4 +1,4 @@
-package control
+package product
 
 import (
 	"context"
@@ -8,27 +8,27 @@ import (
 	"flexd/internal/store"
 )
 
-// ProductLine is a product with who was invited to it.
-type ProductLine struct {
+// Line is a product with who was invited to it.
+type Line struct {
 	flex.Product
 	State   flex.ProductState
 	Answers flex.ProductAnswers
 }
 
-// ProductPage is a page of products, the newest first.
-type ProductPage struct {
-	Products []ProductLine
+// Page is a page of products, the newest first.
+type Page struct {
+	Products []Line
 	Total    int
 	Next     flex.ProductID // zero on the last page
 }
 
-// Products returns the organisation's products that are asked for, a page of them.
-func (d *Service) Products(
+// List returns the organisation's products that are asked for, a page of them.
+func (d *Service) List(
 	ctx context.Context,
 	org flex.OrgID,
 	search flex.ProductSearch,
-) (ProductPage, error) {
-	var p ProductPage
+) (Page, error) {
+	var p Page
 	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		p, err = productPage(ctx, tx, search)
@@ -42,15 +42,15 @@ func productPage(
 	ctx context.Context,
 	tx *store.Tx,
 	search flex.ProductSearch,
-) (ProductPage, error) {
+) (Page, error) {
 	limit := search.Limit
 	search.Limit++
 	found, total, err := tx.Products(ctx, search)
 	if err != nil {
-		return ProductPage{}, err
+		return Page{}, err
 	}
 
-	var p ProductPage
+	var p Page
 	p.Total = total
 	if len(found) > limit {
 		found = found[:limit]
@@ -62,7 +62,7 @@ func productPage(
 		if err != nil {
 			return p, err
 		}
-		p.Products = append(p.Products, ProductLine{
+		p.Products = append(p.Products, Line{
 			one,
 			one.State(tx.Now()),
 			answers,
@@ -72,38 +72,38 @@ func productPage(
 	return p, nil
 }
 
-// ProductsView is the products of an organisation, for the console.
-type ProductsView struct {
+// View is the products of an organisation, for the console.
+type View struct {
 	Orgs []flex.Org
 	Org  flex.OrgID
-	ProductPage
+	Page
 }
 
-// ProductsOf returns the products of an organisation, of the first if none is chosen.
-func (d *Service) ProductsOf(
+// View returns the products of an organisation, of the first if none is chosen.
+func (d *Service) View(
 	ctx context.Context,
 	chosen flex.OrgID,
 	search flex.ProductSearch,
-) (ProductsView, error) {
-	var v ProductsView
+) (View, error) {
+	var v View
 	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, chosen)
-		v = ProductsView{Orgs: orgs}
+		v = View{Orgs: orgs}
 		if tx == nil || err != nil {
 			return err
 		}
 
 		v.Org = tx.Org()
-		v.ProductPage, err = productPage(ctx, tx, search)
+		v.Page, err = productPage(ctx, tx, search)
 		return err
 	})
 
 	return v, err
 }
 
-// ProductReport is a product with what came of it.
-type ProductReport struct {
-	ProductLine
+// Report is a product with what came of it.
+type Report struct {
+	Line
 	At      time.Time
 	Asked   flex.WattHours // the volume over the window, without a sign
 	Settled flex.InstructedEvents
@@ -116,7 +116,7 @@ type ProductReport struct {
 }
 
 // Delivered is what was delivered of what was asked for, 0 to 1, by what is settled.
-func (r *ProductReport) Delivered() float64 {
+func (r *Report) Delivered() float64 {
 	given := r.Settled.Flex
 	if r.Change < 0 {
 		given = -given
@@ -128,18 +128,18 @@ func (r *ProductReport) Delivered() float64 {
 	return min(1, float64(given)/float64(r.Asked))
 }
 
-// ReportProduct says what a product asked for, who takes part and what it earned, with a page of those who
+// Report says what a product asked for, who takes part and what it earned, with a page of those who
 // were invited: those after a site, if it is given.
-func (d *Service) ReportProduct(
+func (d *Service) Report(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.ProductID,
 	after flex.SiteID,
 	limit int,
-) (ProductReport, error) {
-	var r ProductReport
+) (Report, error) {
+	var r Report
 	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		r = ProductReport{At: tx.Now()}
+		r = Report{At: tx.Now()}
 
 		var err error
 		r.Product, err = tx.Product(ctx, id)
@@ -169,7 +169,7 @@ func (d *Service) ReportProduct(
 }
 
 // read reads what came of a product.
-func (r *ProductReport) read(ctx context.Context, tx *store.Tx) error {
+func (r *Report) read(ctx context.Context, tx *store.Tx) error {
 	seconds := int64(r.Len() / time.Second)
 	r.Asked = flex.WattHours(int64(r.Volume()) * seconds / 3600)
 	if r.Instruction.IsZero() {
@@ -187,8 +187,8 @@ func (r *ProductReport) read(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// ProductOrg returns whose a product is.
-func (d *Service) ProductOrg(
+// OrgOf returns whose a product is.
+func (d *Service) OrgOf(
 	ctx context.Context,
 	id flex.ProductID,
 ) (flex.OrgID, error) {

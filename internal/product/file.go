@@ -1,4 +1,4 @@
-package control
+package product
 
 import (
 	"cmp"
@@ -12,8 +12,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// ProductColumns are the columns that a file of products has; the others are optional.
-var ProductColumns = []string{
+// Columns are the columns that a file of products has; the others are optional.
+var Columns = []string{
 	"reference",
 	"service",
 	"start_timestamp",
@@ -33,16 +33,16 @@ var productOptions = []string{
 	"gsp_group",
 }
 
-// ReadProducts reads products from CSV with ProductColumns and, if they are given, direction (down, up),
+// Read reads products from CSV with Columns and, if they are given, direction (down, up),
 // availability_gbp_per_mw_per_hour, baseline, participation (opt_in, opt_out), answer_by, group and
 // gsp_group. Other columns are refused: one that is misspelt would have a product be settled by
 // another baseline. A file that cannot be read is flex.Invalid, and so are products that can never be:
 // each is said with its line, wrongRowsMax at most.
-func ReadProducts(f io.Reader, who string) ([]flex.Product, error) {
+func Read(f io.Reader, who string) ([]flex.Product, error) {
 	var wrong []string
 
 	var products []flex.Product
-	for row, err := range csvfile.ReadKnown(f, ProductColumns, productOptions) {
+	for row, err := range csvfile.ReadKnown(f, Columns, productOptions) {
 		if err != nil && flex.KindOf(err) != flex.Invalid { // the file could not be read
 			return nil, err
 		}
@@ -64,8 +64,8 @@ func ReadProducts(f io.Reader, who string) ([]flex.Product, error) {
 
 		p.Who = who
 		products = append(products, p)
-		if len(products) > ProductsMax {
-			return nil, row.Fault("there are more than %d products", ProductsMax)
+		if len(products) > Max {
+			return nil, row.Fault("there are more than %d products", Max)
 		}
 	}
 
@@ -102,12 +102,12 @@ func productOf(row csvfile.Row) (flex.Product, error) {
 	}
 
 	var err error
-	p.From, err = instantOf(row, "start_timestamp")
+	p.From, err = row.Instant("start_timestamp")
 	if err == nil {
-		p.To, err = instantOf(row, "end_timestamp")
+		p.To, err = row.Instant("end_timestamp")
 	}
 	if err == nil && row.Get("answer_by") != "" {
-		p.AnswerBy, err = instantOf(row, "answer_by")
+		p.AnswerBy, err = row.Instant("answer_by")
 	}
 	if err != nil {
 		return p, err

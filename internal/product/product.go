@@ -1,4 +1,4 @@
-package control
+package product
 
 import (
 	"context"
@@ -6,24 +6,31 @@ import (
 	"slices"
 	"time"
 
+	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/settle"
 	"flexd/internal/store"
 	"flexd/internal/worker"
 )
 
+// Service takes products in, asks households for them, and has control carry them out.
+type Service struct {
+	DB      *store.DB
+	Control *control.Service
+}
+
 // Limits of products.
 const (
-	// ProductsMax is how many are imported at once.
-	ProductsMax = 1000
-	// ProductAhead is how far ahead a product may begin.
-	ProductAhead = 400 * 24 * time.Hour
+	// Max is how many are imported at once.
+	Max = 1000
+	// Ahead is how far ahead a product may begin.
+	Ahead = 400 * 24 * time.Hour
 	// AnswerUsual is how long before its window answers to a product end, if it does not say.
 	AnswerUsual = 30 * time.Minute
 )
 
-// ProductBaselines are the baselines that a product may be settled by; empty: that of the terms.
-var ProductBaselines = []string{
+// Baselines are the baselines that a product may be settled by; empty: that of the terms.
+var Baselines = []string{
 	"",
 	string(settle.Mean),
 	string(settle.MiddleEight),
@@ -40,13 +47,13 @@ type Imported struct {
 
 // What the import of a product does.
 const (
-	ProductNew       = "new"
-	ProductChanged   = "changed"
-	ProductUnchanged = "unchanged"
+	New       = "new"
+	Changed   = "changed"
+	Unchanged = "unchanged"
 )
 
-// PreviewProducts says what the import of products would do; nothing is changed by it.
-func (d *Service) PreviewProducts(
+// Preview says what the import of products would do; nothing is changed by it.
+func (d *Service) Preview(
 	ctx context.Context,
 	org flex.OrgID,
 	products []flex.Product,
@@ -61,11 +68,11 @@ func (d *Service) PreviewProducts(
 	return done, err
 }
 
-// ImportProducts takes products in, all or none, and has the sites that they are for invited. The same
+// Import takes products in, all or none, and has the sites that they are for invited. The same
 // reference again with the same terms changes nothing; with others it takes the place of what was not
 // sent yet, and everybody is asked anew. One that was withdrawn, or
 // failed, is refused, with the same terms too.
-func (d *Service) ImportProducts(
+func (d *Service) Import(
 	ctx context.Context,
 	org flex.OrgID,
 	products []flex.Product,
@@ -91,11 +98,11 @@ func importProducts(
 	products []flex.Product,
 	keep bool,
 ) ([]Imported, error) {
-	if len(products) == 0 || len(products) > ProductsMax {
+	if len(products) == 0 || len(products) > Max {
 		return nil, flex.Fail(
 			flex.Malformed,
 			"an import has 1 to %d products, not %d",
-			ProductsMax,
+			Max,
 			len(products),
 		)
 	}
@@ -160,7 +167,7 @@ func importProduct(
 	completeProduct(&p, &before, tx.Now())
 	if !isNew && before.SameTerms(&p) {
 		n, err := tx.ProductAnswers(ctx, before.ID)
-		return Imported{before, ProductUnchanged, n.Invited}, err
+		return Imported{before, Unchanged, n.Invited}, err
 	}
 
 	if !isNew && before.SendAt.IsZero() {
@@ -171,9 +178,9 @@ func importProduct(
 		)
 	}
 
-	done := Imported{p, ProductNew, 0}
+	done := Imported{p, New, 0}
 	if !isNew {
-		done.ID, done.Act = before.ID, ProductChanged
+		done.ID, done.Act = before.ID, Changed
 	}
 
 	err = done.invite(ctx, tx, keep)
@@ -216,10 +223,16 @@ func completeProduct(p, before *flex.Product, now time.Time) {
 	case before.From.Equal(p.From): // it was filled in then
 		p.AnswerBy = before.AnswerBy
 	default:
-		p.AnswerBy = later(p.From.Add(-AnswerUsual), now.Truncate(time.Minute))
+		p.AnswerBy = slices.MaxFunc(
+			[]time.Time{p.From.Add(-AnswerUsual), now.Truncate(time.Minute)},
+			time.Time.Compare,
+		)
 	}
 
-	p.SendAt = later(p.AnswerBy, p.To.Add(-InstructionAhead))
+	p.SendAt = slices.MaxFunc(
+		[]time.Time{p.AnswerBy, p.To.Add(-control.InstructionAhead)},
+		time.Time.Compare,
+	)
 }
 
 // checkProduct refuses a product that cannot be, whatever the time.
@@ -233,12 +246,12 @@ func checkProduct(p *flex.Product) error {
 	switch {
 	case p.Reference == "" || len(p.Reference) > 128:
 		return fail("the buyer's reference has 1 to 128 characters")
-	case !slices.Contains(InstructionServices, p.Service):
+	case !slices.Contains(control.InstructionServices, p.Service):
 		return flex.Fail(
 			flex.Malformed,
 			"product %q: service is one of %v",
 			p.Reference,
-			InstructionServices,
+			control.InstructionServices,
 		)
 
 	case p.Scope.GSPGroup != "" && !flex.IsGSPGroup(p.Scope.GSPGroup):
@@ -247,7 +260,7 @@ func checkProduct(p *flex.Product) error {
 		return fail("the volume is a power above 0, up to 1,000,000 kW")
 	case !priced:
 		return fail("the utilisation price is above 0 and the availability price not below, both up to £6,000")
-	case !slices.Contains(ProductBaselines, p.Baseline):
+	case !slices.Contains(Baselines, p.Baseline):
 		return fail("the baseline is mean, mid_8_of_10 or nominated, or is left out: that of the terms")
 	}
 
@@ -263,7 +276,7 @@ func checkProductTimes(
 	switch {
 	case !whole:
 		return fail("its window begins and ends at whole minutes")
-	case !p.From.Before(p.To) || p.Len() > InstructionLongest:
+	case !p.From.Before(p.To) || p.Len() > control.InstructionLongest:
 		return fail("its window ends after it begins, 24 hours later at most")
 	case p.AnswerBy.After(p.From):
 		return fail("answers end before its window begins")
@@ -274,7 +287,7 @@ func checkProductTimes(
 
 // checkProductAhead refuses a product whose window has begun, or is too far off.
 func checkProductAhead(p *flex.Product, now time.Time) error {
-	if !p.From.After(now) || p.From.Sub(now) > ProductAhead {
+	if !p.From.After(now) || p.From.Sub(now) > Ahead {
 		return flex.Fail(
 			flex.Malformed,
 			"product %q: its window begins later than now, 400 days ahead at most",
@@ -285,9 +298,9 @@ func checkProductAhead(p *flex.Product, now time.Time) error {
 	return nil
 }
 
-// WithdrawProduct has nothing be asked for by a product any more: it is not sent, or its instruction is
+// Withdraw has nothing be asked for by a product any more: it is not sent, or its instruction is
 // stopped. Everybody who was invited is informed. A second time it changes nothing; one that is over stays.
-func (d *Service) WithdrawProduct(
+func (d *Service) Withdraw(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.ProductID,
@@ -295,7 +308,7 @@ func (d *Service) WithdrawProduct(
 ) (flex.Product, error) {
 	var p flex.Product
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := lockInstructions(ctx, tx); err != nil {
+		if err := control.LockInstructions(ctx, tx); err != nil {
 			return err
 		}
 
@@ -312,7 +325,7 @@ func (d *Service) WithdrawProduct(
 			return err
 		}
 		if !p.Instruction.IsZero() {
-			if err := d.stop(ctx, tx, p.Instruction, who); err != nil {
+			if err := d.Control.StopWithin(ctx, tx, p.Instruction, who); err != nil {
 				return err
 			}
 		}
@@ -328,8 +341,8 @@ func (d *Service) WithdrawProduct(
 	return p, err
 }
 
-// SiteInvitations returns what a site was invited to that is not over, by when it begins.
-func (d *Service) SiteInvitations(
+// Invitations returns what a site was invited to that is not over, by when it begins.
+func (d *Service) Invitations(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
@@ -354,9 +367,9 @@ func (d *Service) SiteInvitations(
 	return found, now, err
 }
 
-// AnswerProduct says whether a site takes part in a product. It may accept until answers end, and refuse
+// Answer says whether a site takes part in a product. It may accept until answers end, and refuse
 // until the window does: its cars are released then.
-func (d *Service) AnswerProduct(
+func (d *Service) Answer(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.ProductID,
@@ -370,7 +383,7 @@ func (d *Service) AnswerProduct(
 	)
 
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := lockInstructions(ctx, tx); err != nil {
+		if err := control.LockInstructions(ctx, tx); err != nil {
 			return err
 		}
 
@@ -442,16 +455,16 @@ func (d *Service) releaseSite(
 		return err
 	}
 
-	return d.release(ctx, tx, assets)
+	return d.Control.ReleaseWithin(ctx, tx, assets)
 }
 
-// ProductDispatcher is who sent an instruction that a product became.
-const ProductDispatcher = "product"
+// Dispatcher is who sent an instruction that a product became.
+const Dispatcher = "product"
 
-// SendProducts makes instructions of the products to which answers have ended. It is safe to run twice and
+// Send makes instructions of the products to which answers have ended. It is safe to run twice and
 // on several machines at once.
-func (d *Service) SendProducts(ctx context.Context) (worker.Report, error) {
-	return d.withProducts(ctx, d.SendProductsOf)
+func (d *Service) Send(ctx context.Context) (worker.Report, error) {
+	return d.withProducts(ctx, d.SendOf)
 }
 
 // withProducts runs a job for each organisation that has products, until one fails.
@@ -475,8 +488,8 @@ func (d *Service) withProducts(
 	return r, err
 }
 
-// SendProductsOf is SendProducts for one organisation.
-func (d *Service) SendProductsOf(
+// SendOf is Send for one organisation.
+func (d *Service) SendOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
@@ -512,7 +525,7 @@ func (d *Service) sendProduct(
 		}
 
 		in := instructionOf(&p)
-		sent, err := d.sendInstruction(ctx, tx, in)
+		sent, err := d.Control.InstructWithin(ctx, tx, in)
 		if err != nil {
 			return err
 		}
@@ -524,7 +537,7 @@ func (d *Service) sendProduct(
 		return err
 	})
 
-	why, isRefused := refusal(err)
+	why, isRefused := flex.Refusal(err)
 	if errors.Is(err, errProductGone) {
 		return nil
 	}
@@ -550,7 +563,7 @@ func instructionOf(p *flex.Product) flex.Instruction {
 		Scope:   scope,
 		Service: p.Service,
 		Price:   p.Price,
-		Who:     ProductDispatcher,
+		Who:     Dispatcher,
 		Reason:  "product " + p.Reference,
 	}
 }
