@@ -68,7 +68,7 @@ func (w *watch) send(rs []reading.Given) {
 	}
 }
 
-// from says of a meter what it counts by a half-hour of a day.
+// meter says what a meter counts by a half-hour of a day.
 type meter func(back, halfHours, minutes int) float64
 
 // counts is a meter that showed some kWh at the beginning.
@@ -100,6 +100,8 @@ func TestMeterReplaced(t *testing.T) {
 		{"within the event's second half-hour", place{0, 1, 12}, 5, false, "7p"},
 		{"the same, by a higher count", place{0, 1, 12}, 900_000, false, "7p"},
 		{"the same, and the old one's readings are late", place{0, 1, 12}, 5, true, "7p"},
+		{"on a day of comparison, by a count that is a little lower", place{6, 1, 0}, 1000 + used(6, 1) - 3, false, "14p"},
+		{"within the event, by a count that is a little lower", place{0, 1, 12}, 1000 + used(0, 1) - 3, false, "7p"},
 		{"at the event's end", place{0, 2, 0}, 5, false, "7p"},
 		{"after the event", place{0, 3, 0}, 5, false, "14p"},
 	}
