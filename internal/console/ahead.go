@@ -119,18 +119,14 @@ func (s *Server) ahead(r *request) (view, error) {
 // lookAhead has the fleet's envelope and forecast worked out.
 func (s *Server) lookAhead(r *request, p *aheadPage) error {
 	scope := contract.ScopeOf(p.Group, p.GSPGroup)
-	now, err := s.Grid.Envelope(r.Context(), p.Org, scope)
+	shown, err := s.Grid.Page(r.Context(), p.Org, scope, p.Day)
 	if err != nil {
 		return err
 	}
 
-	ahead, err := s.Grid.Ahead(r.Context(), p.Org, scope, p.Day, 1)
-	if err != nil {
-		return err
-	}
-
+	ahead := shown.Ahead
 	p.Day = ahead.Day
-	p.Now = contract.Envelope(now, false)
+	p.Now = contract.Envelope(shown.Envelope, false)
 	p.Ahead = contract.Ahead(ahead)
 	p.Lines = aheadLines(&p.Ahead, p.Kind)
 	p.Before = r.with("day", p.Day.Add(-1).String())

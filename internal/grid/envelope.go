@@ -11,8 +11,12 @@ import (
 	"flexd/internal/store"
 )
 
-// Service answers what a fleet can do.
-type Service struct{ DB *store.DB }
+// Service answers what a fleet can do. Set its fields before use.
+type Service struct {
+	DB *store.DB
+
+	pages pages
+}
 
 // Envelope is what the assets of a scope draw by plan, and the least and the most that they can.
 type Envelope struct {

@@ -1,0 +1,102 @@
+package grid
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// How old what a page shows may be, by the organisation's clock. A forecast is made of what was known at a
+// midnight, and changes with it.
+const (
+	envelopeFor = 30 * time.Second
+	forecastFor = 15 * time.Minute
+)
+
+// pageMax is how many pages are kept at most.
+const pageMax = 100
+
+// Page is what a page shows of a scope.
+type Page struct {
+	Envelope *Envelope
+	Ahead    *Ahead
+}
+
+// pageKey is which page it is. A forecast of tomorrow is another tomorrow.
+type pageKey struct {
+	org   flex.OrgID
+	scope flex.Scope
+	day   flex.Day
+	today flex.Day
+}
+
+// pages keeps what pages showed last: of a large fleet it takes long to work out.
+type pages struct {
+	sync.Mutex
+	by map[pageKey]Page
+}
+
+// Page returns an envelope and a forecast in windows of one half-hour for a page: those that were shown last while
+// they are young, and otherwise new ones. It fails as Envelope and Ahead do.
+func (s *Service) Page(
+	ctx context.Context,
+	org flex.OrgID,
+	scope flex.Scope,
+	day flex.Day,
+) (v Page, err error) {
+	var now time.Time
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		now = tx.Now()
+		return tx.CheckScope(ctx, scope)
+	})
+	if err != nil {
+		return v, err
+	}
+
+	key := pageKey{org, scope, day, flex.DayAt(now)}
+	v = s.pages.get(key)
+
+	if v.Envelope == nil || !young(v.Envelope.At, now, envelopeFor) {
+		v.Envelope, err = s.Envelope(ctx, org, scope)
+		if err != nil {
+			return v, err
+		}
+	}
+
+	if v.Ahead == nil || !young(v.Ahead.At, now, forecastFor) {
+		v.Ahead, err = s.Ahead(ctx, org, scope, day, 1)
+		if err != nil {
+			return v, err
+		}
+	}
+
+	s.pages.put(key, v)
+
+	return v, nil
+}
+
+// young reports whether something is not older than it may be, by a clock that can be turned back.
+func young(at, now time.Time, most time.Duration) bool {
+	age := now.Sub(at)
+	return age > -time.Second && age < most
+}
+
+func (p *pages) get(key pageKey) Page {
+	p.Lock()
+	defer p.Unlock()
+
+	return p.by[key]
+}
+
+func (p *pages) put(key pageKey, v Page) {
+	p.Lock()
+	defer p.Unlock()
+
+	if p.by == nil || len(p.by) >= pageMax {
+		p.by = map[pageKey]Page{}
+	}
+	p.by[key] = v
+}
