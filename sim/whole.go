@@ -77,20 +77,36 @@ func PlayHistory(
 	return playHistory(ctx, history, nil)
 }
 
+// PlayHistoryAt is PlayHistory on the PostgreSQL database of the URL, which PrepareDatabase has made ready and nothing
+// else was done to. A kill comes there before anything of its instant is written.
+func PlayHistoryAt(
+	ctx context.Context,
+	url string,
+	history []Happening,
+) (o Outcome, err error) {
+	if err := valid(history); err != nil {
+		return o, err
+	}
+
+	forgets := func(h Happening) bool { return h.Forgets }
+	if slices.ContainsFunc(history, forgets) {
+		return o, flex.Fail(
+			flex.Invalid,
+			"a disk that forgets what was acknowledged is simulated on SQLite alone",
+		)
+	}
+
+	return playOn(ctx, url, history, nil)
+}
+
 // playHistory is PlayHistory, with what is done to the database file at noon of each day.
 func playHistory(
 	ctx context.Context,
 	history []Happening,
 	noon func(file string),
 ) (o Outcome, err error) {
-	if len(history) == 0 {
-		return o, flex.Fail(flex.Invalid, "the history is empty")
-	}
-
-	for _, h := range history {
-		if err := h.valid(); err != nil {
-			return o, err
-		}
+	if err := valid(history); err != nil {
+		return o, err
 	}
 
 	dir, err := os.MkdirTemp("", "flexd-simulate-")
@@ -99,7 +115,46 @@ func playHistory(
 	}
 
 	defer os.RemoveAll(dir)
-	w, err := newWhole(dir, history)
+
+	empty, err := emptyDatabase()
+	if err != nil {
+		return o, err
+	}
+
+	file := filepath.Join(dir, "flexd.db")
+	if err := os.WriteFile(file, empty, 0o600); err != nil {
+		return o, err
+	}
+
+	return playOn(ctx, onFile+file, history, noon)
+}
+
+// onFile begins the URL of a database that is a file.
+const onFile = "sqlite:"
+
+// valid is an error if a history cannot be played.
+func valid(history []Happening) error {
+	if len(history) == 0 {
+		return flex.Fail(flex.Invalid, "the history is empty")
+	}
+
+	for _, h := range history {
+		if err := h.valid(); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// playOn plays a history on a database without records.
+func playOn(
+	ctx context.Context,
+	url string,
+	history []Happening,
+	noon func(file string),
+) (o Outcome, err error) {
+	w, err := newWhole(url, history)
 	if err != nil {
 		return o, err
 	}
@@ -152,7 +207,7 @@ func (w *whole) play(
 	return w.outcome(ctx)
 }
 
-func newWhole(dir string, history []Happening) (*whole, error) {
+func newWhole(url string, history []Happening) (*whole, error) {
 	keys, err := keyring.NewRing([keyring.KeySize]byte{1})
 	if err != nil {
 		return nil, err
@@ -174,9 +229,8 @@ func newWhole(dir string, history []Happening) (*whole, error) {
 
 	start := flex.DayAt(first.From).Start()
 	w.now.Store(&start)
-	file := filepath.Join(dir, "flexd.db")
 	w.settings = app.Settings{
-		Database:              "sqlite:" + file,
+		Database:              url,
 		Keys:                  keys,
 		Environment:           flex.Sandbox,
 		AllowPrivateEndpoints: true,
@@ -185,12 +239,7 @@ func newWhole(dir string, history []Happening) (*whole, error) {
 		Log:                   slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 
-	empty, err := emptyDatabase()
-	if err != nil {
-		return nil, err
-	}
-
-	return w, os.WriteFile(file, empty, 0o600)
+	return w, nil
 }
 
 // emptyDatabase returns the file of a database with all tables and no records. It is made once in a
@@ -202,29 +251,35 @@ var emptyDatabase = sync.OnceValues(func() ([]byte, error) {
 	}
 
 	defer os.RemoveAll(dir)
-	keys, err := keyring.NewRing([keyring.KeySize]byte{1})
-	if err != nil {
+
+	file := filepath.Join(dir, "flexd.db")
+	if err := PrepareDatabase(context.Background(), onFile+file); err != nil {
 		return nil, err
 	}
 
-	file := filepath.Join(dir, "flexd.db")
-	h, err := app.Open(context.Background(), app.Settings{
-		Database:    "sqlite:" + file,
+	return os.ReadFile(file)
+})
+
+// PrepareDatabase makes the tables that a history is played on, without records.
+func PrepareDatabase(ctx context.Context, url string) error {
+	keys, err := keyring.NewRing([keyring.KeySize]byte{1})
+	if err != nil {
+		return err
+	}
+
+	h, err := app.Open(ctx, app.Settings{
+		Database:    url,
 		Keys:        keys,
 		Environment: flex.Sandbox,
 		Now:         func() time.Time { return time.Unix(0, 0) },
 		Log:         slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 
-	if err := h.Close(); err != nil {
-		return nil, err
-	}
-
-	return os.ReadFile(file)
-})
+	return h.Close()
+}
 
 func (w *whole) time() time.Time { return *w.now.Load() }
 

@@ -40,11 +40,16 @@ func (w *whole) dying(h Happening) moment {
 }
 
 // die does what is due, leaves on disk a part of what was written meanwhile, as a process does that is
-// killed there, and opens flexd on what is left. Nothing reaches the endpoint meanwhile: a push that
+// killed there, and opens flexd on what is left. On PostgreSQL, whose files are its server's, it dies before it has
+// written any of it. Nothing reaches the endpoint meanwhile: a push that
 // was taken would be one that the killed process had written down before.
 func (w *whole) die(ctx context.Context) error {
 	k := w.kill
 	w.kill = nil
+	if !strings.HasPrefix(w.settings.Database, onFile) {
+		return w.reopen(ctx)
+	}
+
 	begun, err := w.journal()
 	if err != nil {
 		return err
@@ -73,22 +78,27 @@ func (w *whole) die(ctx context.Context) error {
 	}
 
 	was := w.file()
-	w.settings.Database = "sqlite:" + left
+	w.settings.Database = onFile + left
 
-	// What it was sending stays leased to it, and is sent by the next one when the lease is over.
-	later := w.time().Add(leased)
-	w.now.Store(&later)
-
-	if err := w.restart(ctx); err != nil {
+	if err := w.reopen(ctx); err != nil {
 		return err
 	}
 
 	return os.Remove(was)
 }
 
+// reopen opens flexd after its death, with nothing of what was due done. What it was sending stays leased to it, and
+// is sent by the next one when the lease is over.
+func (w *whole) reopen(ctx context.Context) error {
+	later := w.time().Add(leased)
+	w.now.Store(&later)
+
+	return w.restart(ctx)
+}
+
 // file is the path of the database.
 func (w *whole) file() string {
-	return strings.TrimPrefix(w.settings.Database, "sqlite:")
+	return strings.TrimPrefix(w.settings.Database, onFile)
 }
 
 // journal returns how long the database's journal is, in bytes.

@@ -3,24 +3,27 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
 
 	"flexd/internal/flex"
+	records "flexd/internal/store"
 	"flexd/sim"
 )
 
 // simulateCommand is `flexd simulate`.
 type simulateCommand struct {
-	Homes  int    `help:"Homes, each with a charger." default:"3" placeholder:"N"`
-	Days   int    `help:"Days." default:"2" placeholder:"D"`
-	From   string `help:"The first day. As it stands, the clocks go back in the second night; from 2027-03-26 on they go forward in it." default:"2026-10-23" placeholder:"DATE"`
-	Seed   uint64 `help:"The seed of the history: the same seed gives the same history and outcome." default:"0" placeholder:"S"`
-	Seeds  int    `help:"Run so many seeds, from --seed on." default:"1" placeholder:"K"`
-	Replay string `help:"Run the history of a file, as --json prints it, in place of one drawn from a seed." type:"existingfile" placeholder:"FILE"`
-	Shrink bool   `help:"If a rule is broken, reduce the history to the fewest events that still break it."`
-	JSON   bool   `name:"json" help:"Print a line of JSON for each history: seed, events, broken rules, hash."`
+	Homes    int    `help:"Homes, each with a charger." default:"3" placeholder:"N"`
+	Days     int    `help:"Days." default:"2" placeholder:"D"`
+	From     string `help:"The first day. As it stands, the clocks go back in the second night; from 2027-03-26 on they go forward in it." default:"2026-10-23" placeholder:"DATE"`
+	Seed     uint64 `help:"The seed of the history: the same seed gives the same history and outcome." default:"0" placeholder:"S"`
+	Seeds    int    `help:"Run so many seeds, from --seed on." default:"1" placeholder:"K"`
+	Postgres string `help:"Run on databases of its own of this PostgreSQL server, which it creates and drops, in place of SQLite's. The database of the URL itself is not touched." placeholder:"URL"`
+	Replay   string `help:"Run the history of a file, as --json prints it, in place of one drawn from a seed." type:"existingfile" placeholder:"FILE"`
+	Shrink   bool   `help:"If a rule is broken, reduce the history to the fewest events that still break it."`
+	JSON     bool   `name:"json" help:"Print a line of JSON for each history: seed, events, broken rules, hash."`
 }
 
 // simulateGarbage has the collector run seldom, in per cent of what is in use: a history leaves little behind,
@@ -57,6 +60,13 @@ func (s *simulateCommand) Run(ctx context.Context, c console) error {
 		return err
 	}
 
+	play, end, err := s.stage(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer end()
+
 	failed := 0
 	for i, h := range histories {
 		fmt.Fprintf(
@@ -68,7 +78,7 @@ func (s *simulateCommand) Run(ctx context.Context, c console) error {
 			len(histories),
 		)
 
-		if err := s.play(ctx, c, &h); err != nil {
+		if err := s.play(c, play, &h); err != nil {
 			return fmt.Errorf("seed %d: %w", h.Seed, err)
 		}
 		if len(h.Broken) > 0 {
@@ -129,10 +139,40 @@ func (s *simulateCommand) histories() ([]simulated, error) {
 	return out, nil
 }
 
+// playFunc plays a history on a database of its own.
+type playFunc = func([]sim.Happening) (sim.Outcome, error)
+
+// stage makes ready what histories are played on, which ends when the last was.
+func (s *simulateCommand) stage(ctx context.Context) (play playFunc, end func(), err error) {
+	if s.Postgres == "" {
+		return func(events []sim.Happening) (sim.Outcome, error) {
+			return sim.PlayHistory(ctx, events)
+		}, func() {}, nil
+	}
+
+	scratch, err := records.NewScratch(ctx, s.Postgres, sim.PrepareDatabase)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	play = func(events []sim.Happening) (o sim.Outcome, err error) {
+		url, err := scratch.Make(ctx)
+		if err != nil {
+			return o, err
+		}
+
+		defer func() { err = errors.Join(err, scratch.Drop(ctx, url)) }()
+
+		return sim.PlayHistoryAt(ctx, url, events)
+	}
+
+	return play, func() { _ = scratch.Close(ctx) }, nil // a copy that stays holds no records
+}
+
 // play plays one history, shrinks it if it is to be shrunk, and prints what came of it.
 func (s *simulateCommand) play(
-	ctx context.Context,
 	c console,
+	play playFunc,
 	h *simulated,
 ) error {
 	if len(h.Events) == 0 {
@@ -141,13 +181,13 @@ func (s *simulateCommand) play(
 	}
 
 	var err error
-	h.Outcome, err = sim.PlayHistory(ctx, h.Events)
+	h.Outcome, err = play(h.Events)
 	if err != nil {
 		return err
 	}
 
 	if s.Shrink && len(h.Broken) > 0 {
-		if err := h.shrink(ctx); err != nil {
+		if err := h.shrink(play); err != nil {
 			return err
 		}
 	}
@@ -186,17 +226,17 @@ func (s *simulateCommand) play(
 }
 
 // shrink leaves the fewest events that break a law, and what came of those.
-func (h *simulated) shrink(ctx context.Context) error {
+func (h *simulated) shrink(play playFunc) error {
 	var err error
 	h.Events, err = sim.ShrinkHistory(h.Events, func(less []sim.Happening) (bool, error) {
-		o, err := sim.PlayHistory(ctx, less)
+		o, err := play(less)
 		return len(o.Broken) > 0, err
 	})
 	if err != nil {
 		return err
 	}
 
-	h.Outcome, err = sim.PlayHistory(ctx, h.Events)
+	h.Outcome, err = play(h.Events)
 
 	return err
 }
