@@ -598,17 +598,32 @@ func (h *fixture) randomEvening(r *rand.Rand) (gave int) {
 			h.refresh()
 		}
 
-		if least, end := h.plays(now.Format(time.RFC3339), "2026-01-15T07:00:00Z", stored); end < needs-150 || least < min(18000, stored)-150 && h.gives() > 0 {
-			h.Fatalf("%s at %v: it holds %.0f Wh, of %.0f needed %.0f in the end, %.0f at least\n%+v", did, now, stored, needs, end, least, h.look().Current.From.Discharge)
+		newest := h.look().Current
+		if now.Sub(newest.MadeAt) < 30*time.Second || newest.Generation == follows.Generation {
+			h.brings(did, now, stored, needs)
 		}
 
-		if r.IntN(3) > 0 && h.look().Current.Generation > follows.Generation {
-			h.accept()
-			follows = h.look().Current
+		if r.IntN(3) > 0 && newest.Generation > follows.Generation {
+			h.acceptAt(now)
+			follows = newest
+			if now.Sub(newest.MadeAt) > 30*time.Second { // the delivery of one that is taken late has it planned again
+				h.refresh()
+				h.brings(did+" and late acceptance", now, stored, needs)
+			}
 		}
 	}
 
 	return gave
+}
+
+// brings holds what the fixture's car was sent last, from an instant on and from what it stores, against what it needs and its
+// reserve.
+func (h *fixture) brings(did string, now time.Time, stored, needs float64) {
+	h.Helper()
+	least, end := h.plays(now.Format(time.RFC3339), "2026-01-15T07:00:00Z", stored)
+	if end < needs-150 || least < min(18000, stored)-150 && h.gives() > 0 {
+		h.Fatalf("%s at %v: it holds %.0f Wh, of %.0f needed %.0f in the end, %.0f at least\n%+v", did, now, stored, needs, end, least, h.look().Current.From.Discharge)
+	}
 }
 
 // TestDischarge_Reasons holds the reason of each period of a car that gives against what it does there, and what it would do
