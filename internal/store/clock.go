@@ -70,9 +70,10 @@ func (db *DB) noteClock(before, at time.Time) {
 }
 
 // askOn asks for the process's lock, which is taken again each time, and for the server's clock, and commits
-// a message to nobody: a lock alone is no write.
+// a message to nobody: a lock alone is no write. A question that is under way is waited for, so that the
+// connection can be left in order.
 func (db *DB) askOn(ctx context.Context, own *pgx.Conn) error {
-	late, cancel := context.WithTimeout(ctx, askTime)
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
 	defer cancel()
 
 	before := db.now()

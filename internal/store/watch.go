@@ -168,7 +168,7 @@ func (db *DB) Watch(ctx context.Context, began func(), changed func(error)) {
 	var freeing sync.WaitGroup
 	defer func() {
 		w.unlock()
-		discard(own)
+		leave(ctx, own)
 		freeing.Wait()
 	}()
 
@@ -237,6 +237,20 @@ func (db *DB) ask(ctx context.Context, own *pgx.Conn) (*pgx.Conn, error) {
 	}
 
 	return own, nil
+}
+
+// leave releases the process's lock, and closes its connection. PostgreSQL notices a closed connection
+// only a moment later, and would take the process for one that serves until then.
+func leave(ctx context.Context, own *pgx.Conn) {
+	if own == nil {
+		return
+	}
+
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
+	defer cancel()
+
+	_, _ = own.PgConn().Exec(late, "SELECT pg_advisory_unlock_all()").ReadAll() // it may not be listening
+	discard(own)
 }
 
 // discard closes a connection without a word to the other end, which may not be listening.
