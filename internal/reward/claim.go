@@ -21,6 +21,10 @@ func forgotten(d flex.Day, now time.Time) bool {
 	return now.Sub(d.Add(1).Start()) > SettledAnewFor
 }
 
+// readableFor is how long ago a session may have begun whose readings are all there. It is a day less
+// than readings are kept.
+const readableFor = SettledAnewFor + 61*24*time.Hour
+
 // dueMax is the number of sessions, or of events, that one job takes on of an organisation.
 const dueMax = 500
 

@@ -73,7 +73,7 @@ func settleSessions(
 
 	var revisions []*ledger.Booked
 	for i, r := range sessions {
-		if forgotten(flex.DayAt(r.To), tx.Now()) {
+		if staysAsSettled(&r, tx.Now()) {
 			r.LookAt, r.WaitsAt = time.Time{}, time.Time{}
 			if err := saveSession(ctx, tx, &r); err != nil {
 				return 0, err
@@ -103,6 +103,12 @@ func settleSessions(
 	}
 
 	return did, post(ctx, tx, revisions)
+}
+
+// staysAsSettled reports whether a session ended, or began, so long ago that readings of it may be
+// forgotten.
+func staysAsSettled(r *store.SessionSettlement, now time.Time) bool {
+	return forgotten(flex.DayAt(r.To), now) || now.Sub(r.From) > readableFor
 }
 
 // sessionQueries ask for what was metered in each session.

@@ -349,7 +349,7 @@ func (tx *Tx) DueDispatches(
 		tx.conn,
 		scan,
 		`SELECT p.event_id, p.asset_id, a.site_id, f.site_id, d.issued_at, d.from_at, d.to_at, p.power_w, p.without_market,
-			COALESCE(a.power_w, m.power_w, 0),
+			COALESCE(a.power_w, m.power_w, f.power_w, 0),
 			(SELECT v.at + v.took - v.queued_at FROM delivery v WHERE v.org_id = p.org_id AND v.event_id = p.event_id AND v.state = 'accepted'
 				AND NOT EXISTS (SELECT 1 FROM callback c WHERE c.org_id = p.org_id AND c.event_id = p.event_id AND c.asset_id = p.asset_id
 					AND c.status IN ('REJECTED', 'FAILED')))

@@ -43,7 +43,11 @@ type FlexEvent struct {
 	Progress
 
 	// Of its site and asset, where the event was read to be settled.
-	Consented bool // the site's meter consent held all the while, or it needs none
+	// the site's meter consent held all the while, or it needs none; the asset was not taken away
+	// meanwhile
+	Consented bool
+	// the asset was taken away before the event was over, of which nothing is credited then
+	Left bool
 	// the asset's own meter may settle it, or might when it was taken away
 	CoP11 bool
 	Type  flex.AssetType
@@ -387,11 +391,12 @@ func (tx *Tx) toSettle(
 	args ...any,
 ) ([]FlexEvent, error) {
 	scan := func(s scanner) (FlexEvent, error) {
-		var consented, cop11 bool
+		var consented, left, cop11 bool
 		var typ string
 		var power int64
-		e, err := scanFlexEvent(s, &consented, &cop11, &typ, &power)
-		e.Consented, e.CoP11 = consented, cop11
+		e, err := scanFlexEvent(s, &consented, &left, &cop11, &typ, &power)
+		e.Consented, e.Left = consented && !left, left
+		e.CoP11 = cop11
 		e.Type, e.Power = flex.AssetType(typ), flex.Watts(power)
 
 		return e, err
@@ -403,7 +408,7 @@ func (tx *Tx) toSettle(
 		scan,
 		`SELECT `+flexEventColumns+`, `+
 			consentedIn("e", "e.from_at", "e.to_at")+
-			`,
+			`, COALESCE(f.gone_at < e.to_at, FALSE),
 			COALESCE(e.cop11, m.cop11 AND a.installed_on <> '', f.cop11, FALSE), COALESCE(a.type, f.type, ''), COALESCE(e.power_w, a.power_w, f.power_w, 0)
 		FROM flex_event e JOIN org o ON o.id = e.org_id LEFT JOIN asset a ON a.id = e.asset_id
 			LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN former_asset f ON f.id = e.asset_id
