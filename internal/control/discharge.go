@@ -113,11 +113,12 @@ func readDischarge(
 	}
 
 	since := flex.Span{From: last.at, To: from}
-	given := givenIn(c, g, since)
+	taken := g.delivered(since)
 	next.ReadAt = last.readAt
-	next.Stored = storedAfter(next, last.level, g.delivered(since), given)
+	next.Stored = storedAfter(next, last.level, taken, givenIn(c, g, since))
+	next.Held = storedAfter(next, last.held, taken, 0)
 
-	next.Target = heldBy(e, c, same, storedSide(given))
+	next.Target = heldBy(e, c, same)
 	countHeld(e, takenBack(c, g, from))
 
 	return nil
@@ -192,14 +193,9 @@ func gridSide(stored flex.WattHours) flex.WattHours {
 }
 
 // heldBy is what a car is to hold by ready-by: what it was to hold before, while the deadline is the same. Of a new
-// intent it is what is needed more than it holds; what it gave since its state of charge was read was its
+// intent it is what is needed more than it holds; what it may have given since its state of charge was read was its
 // user's, who could not know of it, and is needed too.
-func heldBy(
-	e *store.Effective,
-	c *store.Charging,
-	same bool,
-	given flex.WattHours,
-) flex.WattHours {
+func heldBy(e *store.Effective, c *store.Charging, same bool) flex.WattHours {
 	d := e.Discharge
 	before := c.Current.From.Discharge
 
@@ -209,7 +205,7 @@ func heldBy(
 
 	needed := float64(max(0, e.Need-e.Delivered)) * discharge.Efficiency
 
-	return min(d.Capacity, d.Stored+given+flex.WattHours(needed))
+	return min(d.Capacity, d.Held+flex.WattHours(needed))
 }
 
 // givenIn is what a car may have given in a time: by its schedule in force, accepted or not, and by those that it
@@ -250,7 +246,8 @@ func givenBy(s *store.Schedule, in flex.Span) flex.WattHours {
 // carCharge is what a car's battery held, when, and when that was read last.
 type carCharge struct {
 	level  flex.WattHours
-	at     time.Time // zero if it is not known
+	held   flex.WattHours // had it given nothing since it was read
+	at     time.Time      // zero if it is not known
 	readAt time.Time
 }
 
@@ -281,6 +278,7 @@ func lastCharge(
 
 	if before != nil && !before.ReadAt.IsZero() {
 		last.level, last.readAt = before.Stored, before.ReadAt
+		last.held = max(before.Stored, before.Held)
 		last.at = c.Current.Steps[0].From
 	}
 
@@ -288,7 +286,7 @@ func lastCharge(
 
 	if known && !at.Before(stay) && at.After(last.readAt) {
 		last.level, last.readAt = min(level, capacity), at
-		last.at = at
+		last.held, last.at = last.level, at
 	}
 
 	return last, nil
@@ -367,6 +365,7 @@ func chargeAlone(e *store.Effective, p *store.Planned, from time.Time) {
 		taken = planned(before, from)
 	}
 
+	d.Held = storedAfter(d, max(d.Stored, d.Held), taken, 0)
 	d.Stored = storedAfter(d, d.Stored, taken, given)
 	d.Why = dischargeCapped
 	e.Discharge = d

@@ -329,9 +329,6 @@ func (h *fixture) givingHappens(r *rand.Rand, stored float64, kwh, needs *float6
 			*kwh, *needs = next, min(60000, stored+next*900)
 		}
 		h.event(control.Event{Kind: control.IntentUpdate, Intent: need(*kwh, flex.Minimise)})
-		if d := h.look().Current.From.Discharge; d.Target > 0 { // a car that may have given more is thought to hold less when it is asked
-			*needs = min(*needs, float64(d.Target))
-		}
 		h.refresh()
 		return "an intent"
 	case 2:

@@ -437,6 +437,43 @@ func TestDischarge_Sooner(t *testing.T) {
 	})
 }
 
+// TestDischarge_NothingTaken has schedules that give made of which none is taken, so that the car holds more than they come to, and
+// then a new intent, whose schedule it follows. Read, and planned again, it still ends with what was asked for.
+func TestDischarge_NothingTaken(t *testing.T) {
+	each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		h.mayDischarge()
+		h.soc(60)
+		h.plugInAt(10, flex.Minimise)
+		h.goTo("2026-01-14T18:00:00Z")
+		h.exports(35)
+		h.Exec(`UPDATE asset SET discharge = '{"power_w":4000}' WHERE id = $1`, h.asset.Bytes())
+		h.refresh()
+
+		before := h.look().Current
+		if before.From.Discharge.Stored > 32000 || h.gives() == 0 {
+			t.Fatalf("nothing is tried: it is thought to hold %d Wh", before.From.Discharge.Stored)
+		}
+
+		h.goTo("2026-01-14T18:30:00Z")
+		h.event(control.Event{Kind: control.IntentUpdate, Intent: need(12, flex.Minimise)})
+		h.accept()
+		s, stored := h.look().Current, 36000.0
+		read := at("2026-01-14T19:30:00Z")
+
+		for now := at("2026-01-14T18:30:00Z"); now.Before(read); now = now.Add(time.Minute) {
+			stored -= float64(limitAt(s.From.Discharge.Gives, now)) / 60 / 0.9
+		}
+
+		h.goTo(read.Format(time.RFC3339))
+		h.soc(stored / 600)
+		h.refresh()
+
+		if _, end := h.plays(read.Format(time.RFC3339), "2026-01-15T07:00:00Z", stored); end < 36000+12*900-10 {
+			t.Errorf("it held %.0f Wh when 12 kWh were asked for, %.0f when it was read, and holds %.0f in the end", 36000.0, stored, end)
+		}
+	})
+}
+
 // TestDischarge_TakenLate has a schedule taken 40 minutes late, while the car gives on by the one before. Planned again then,
 // what it gave meanwhile is met too; as the late one stands, it is not.
 func TestDischarge_TakenLate(t *testing.T) {

@@ -21,6 +21,7 @@ type Discharge struct {
 	Stored flex.WattHours
 	Target flex.WattHours
 	ReadAt time.Time      // when that was read
+	Held   flex.WattHours // what it would hold if it had given nothing since then; 0: not noted
 	Again  flex.WattHours // of the need, because of what it may have given before
 	// why it does not discharge; empty if it may
 	Why string
@@ -118,6 +119,7 @@ type givesRecord struct {
 	Stored   int64        `json:"stored_wh"`
 	Target   int64        `json:"target_wh"`
 	ReadAt   int64        `json:"read_at,omitempty"` // in seconds
+	Held     int64        `json:"held_wh,omitempty"`
 	Again    int64        `json:"again_wh,omitempty"`
 	Why      string       `json:"why,omitempty"`
 	Gives    [][3]int64   `json:"gives,omitempty"` // from and to in seconds, watts
@@ -166,6 +168,7 @@ func encodeGives(e *Effective) any {
 		Rates:    d.Rates,
 		Stored:   int64(d.Stored),
 		Target:   int64(d.Target),
+		Held:     int64(d.Held),
 		Again:    int64(d.Again),
 		Why:      d.Why,
 		Saves:    d.Saves,
@@ -251,6 +254,7 @@ func (r *givesRecord) discharge() *Discharge {
 		Rates:    r.Rates,
 		Stored:   flex.WattHours(r.Stored),
 		Target:   flex.WattHours(r.Target),
+		Held:     flex.WattHours(r.Held),
 		Again:    flex.WattHours(r.Again),
 		Why:      r.Why,
 		Saves:    r.Saves,
