@@ -249,7 +249,7 @@ var eventsRoutes = []Route{
 		handle:    (*Server).skipNightDeleted,
 		Operation: &Operation{
 			ID: "asset_skip_night_deleted_event", Tag: "events", Addition: true,
-			Summary:  "Charge as ever again",
+			Summary:  "Charge as usual again",
 			Text:     "Ends a skipped night, and an absence that the household's page was given.",
 			Answer:   Answer{Text: "Noted. A schedule that it calls for is pushed on its own."},
 			Problems: []Problem{notFound},

@@ -131,7 +131,7 @@ func (d *Service) SkipPlan(
 	return d.setAway(ctx, org, asset, skipped)
 }
 
-// EndSkip has a car charge as ever again. One that skips nothing is left as it is.
+// EndSkip has a car charge as usual again. One that skips nothing is left as it is.
 func (d *Service) EndSkip(
 	ctx context.Context,
 	org flex.OrgID,

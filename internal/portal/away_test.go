@@ -24,7 +24,7 @@ func TestHousehold_Away(t *testing.T) {
 
 		e.plugIn(t)
 		status, page = e.get(t, e.page)
-		want(t, status, page, 200, "Nothing is asked for, so it does not charge.", "Charge as ever again")
+		want(t, status, page, 200, "Nothing is asked for, so it does not charge.", "Charge as usual again")
 
 		x, err := e.control.Explanation(t.Context(), e.org, e.asset)
 		if err != nil || x.Plan.Energy != 0 || x.Inputs[0].Origin != "household" || x.Summary[:21] != "Nobody is at home, or" {
@@ -41,7 +41,7 @@ func TestHousehold_Away(t *testing.T) {
 		e.page = e.link(t, reward.LinkOptions{})
 		status, page = e.get(t, e.page)
 		want(t, status, page, 200, "It charges 01:00 to 03:00, and has the 14.8 kWh by 07:00 on Monday.")
-		refuse(t, page, "Charge as ever again")
+		refuse(t, page, "Charge as usual again")
 	})
 }
 

@@ -125,7 +125,7 @@ func TestHousehold_Evening(t *testing.T) {
 
 		e.now = e.now.Add(400 * time.Millisecond) // no clock stands at whole seconds
 		status, page = e.wish(t, "act", "skip")
-		want(t, status, page, 200, "Nothing is asked for, so it does not charge.", "Nothing is asked for until 02:30 on Friday, 16 January.", "Charge as ever again")
+		want(t, status, page, 200, "Nothing is asked for, so it does not charge.", "Nothing is asked for until 02:30 on Friday, 16 January.", "Charge as usual again")
 		refuse(t, page, "Skip tonight")
 
 		status, page = e.post(t, e.page+"/away", "act", "back")

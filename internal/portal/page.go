@@ -86,7 +86,7 @@ var done = map[string]string{
 	"confirmed": "Thank you, the code was right.",
 	"now":       "It charges at once. You can end that below at any time.",
 	"stopped":   "Charging at once has ended. The plan goes on.",
-	"skipped":   "It charges nothing until the plan ends. The next night is planned as ever.",
+	"skipped":   "It charges nothing until the plan ends. The next night is planned as usual.",
 	"away":      "Thank you. Nothing is charged while you are away. That ends by itself.",
 	"home":      "Welcome back. The plan is made anew.",
 	"gave":      "Thank you. What you agreed to counts from now on.",
