@@ -100,7 +100,7 @@ func (d *demo) Run(ctx context.Context, c console) error {
 
 	p.greet()
 
-	if err := p.run(ctx); err != nil {
+	if err := p.night(ctx); err != nil {
 		return err
 	}
 

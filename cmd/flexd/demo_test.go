@@ -34,6 +34,9 @@ func TestDemo(t *testing.T) {
 	if !strings.Contains(balance, " kWh short\n") { // 60 kWh wanted, six off-peak hours
 		t.Error("the need that cannot be met is not said to be short")
 	}
+	if !strings.Contains(balance, "/console/past\n") {
+		t.Error("the balance does not lead to the fleet's past")
+	}
 	for line := range strings.Lines(out.String()) {
 		if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > width && !strings.Contains(line, sim.Attribution) {
 			t.Errorf("wider than a terminal: %s", line)

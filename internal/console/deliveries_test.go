@@ -100,7 +100,7 @@ func TestDeliveries(t *testing.T) {
 		d.wants(d.page("/console/deliveries"), "No endpoint is set.")
 		client := s.serve()
 		page := d.page("/console/deliveries")
-		d.wants(page, "Moorland Energy · schedule", "91.7 %", "11 of 12 pushes in 24 h", `<span class="tag bad">503</span>`, `>schedule 2</a>`)
+		d.wants(page, "Moorland Energy · schedule", "91.7 %", "11 of 12 pushes in 24 h", ">1 000/s<", `<span class="tag bad">503</span>`, `>schedule 2</a>`)
 		waiting := d.page("/console/deliveries?state=pending")
 		const row = `<th scope="row"><a href="/console/deliveries/0`
 		if n := strings.Count(waiting, row); n != 1 {
@@ -298,6 +298,8 @@ func TestBrowser_Deliveries(t *testing.T) {
 	d.login()
 	b := browse(d)
 	b.screen("deliveries", "/console/deliveries")
+	// A phone shows what became of a push without moving the table.
+	b.truth(`innerWidth === 390 && [...document.querySelectorAll("[aria-label=Pushes] td:nth-child(3)")].every((td) => td.getBoundingClientRect().right <= innerWidth)`)
 	b.screen("delivery", d.link(d.page("/console/deliveries?state=pending"), "/console/deliveries/0"))
 	b.screen("safety", "/console/safety")
 	if err := d.push.Halt(t.Context(), delivery.HaltOrder{Who: operator, Reason: "a firmware fault at Moorland"}); err != nil {

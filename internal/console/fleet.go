@@ -3,6 +3,7 @@ package console
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"flexd/internal/contract"
 	"flexd/internal/flex"
@@ -27,6 +28,18 @@ func (p *fleetPage) See(e operations.Exception) string {
 	}
 
 	return seePath(e.Kind, org)
+}
+
+// Idle reports whether nothing is planned in any half-hour that is shown.
+func (p *fleetPage) Idle() bool {
+	for _, l := range p.Lines {
+		l.Start = time.Time{}
+		if l != (operations.Line{}) {
+			return false
+		}
+	}
+
+	return true
 }
 
 // fleetNow answers the fleet page, its numbers and its stream.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"flexd/internal/control"
 	"flexd/internal/delivery"
 	"flexd/internal/flex"
 	"flexd/internal/operations"
@@ -160,6 +161,21 @@ func TestFleet_TurnedClock(t *testing.T) {
 	if now := "2026-01-15T01:10:00Z"; f.Now != now || f.HalfHours[0].Start != now || f.HalfHours[1].Start != "2026-01-15T01:30:00Z" {
 		t.Errorf("at %s by the organisation's clock the fleet is as of %s, and its half-hours begin at %s and %s", now, f.Now, f.HalfHours[0].Start, f.HalfHours[1].Start)
 	}
+}
+
+// An empty plot says that nothing is planned, and leads to what was.
+func TestFleet_Idle(t *testing.T) {
+	s := testScene(t)
+	d := s.service
+	d.login()
+	d.wants(d.page("/console/fleet"), "data-idle hidden>")
+	for i := range s.assets {
+		if i != idle {
+			s.event(i, control.Event{Kind: control.PlugOut})
+		}
+	}
+	d.wait(time.Hour) // past the age of the picture
+	d.wants(d.page("/console/fleet"), `data-idle>Nothing is planned in the next 24 hours. <a href="/console/past`)
 }
 
 func TestFleet_Empty(t *testing.T) {

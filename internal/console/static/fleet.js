@@ -88,8 +88,13 @@ const watch = () => {
   document.body.classList.toggle("stale", quiet);
 };
 
+// An empty plot says so, and where the past is.
+const idle = document.querySelector("[data-idle]");
+const planned = (h) => h.planned_kw || h.without_flexd_kw || h.battery_dispatch_kw || h.heat_kw;
+
 const show = (fleet) => {
   showExceptions(fleet.exceptions);
+  if (idle) idle.hidden = fleet.half_hours.some(planned);
   const asOf = document.querySelector("[data-as-of] time");
   const at = new Date(fleet.now);
   asOf.dateTime = fleet.now;
