@@ -156,6 +156,15 @@ func TestLeaving(t *testing.T) {
 			h.leaves()
 			h.jobs()
 		}, "market_receivable 15, rewards_payable -15"},
+		{"before a reading that was missing is looked at", func(h *home) {
+			h.asked()
+			h.exec(h.t, `DELETE FROM reading WHERE asset_id = $1 AND at >= $2`, h.asset.Bytes(), h.monday.Start().UnixMicro())
+			h.jobs()
+			h.energy(h.asset, flex.ProvisionalConsumption, 0, 2)
+			h.flush()
+			h.leaves()
+			h.jobs()
+		}, "market_receivable 20, rewards_payable -20"},
 		{"before the rest is paid", func(h *home) {
 			h.set(h.t, "paid_early=0.8")
 			h.asked()

@@ -227,6 +227,25 @@ func (tx *Tx) markSessions(
 	return nil
 }
 
+// markWaiting has the events of an asset's site that wait for a reading looked at once more before the
+// asset is taken away: what it read last may be what they wait for, and is found by the assets that are there.
+func (tx *Tx) markWaiting(ctx context.Context, asset flex.AssetID) error {
+	_, err := tx.exec(
+		ctx,
+		`UPDATE flex_event SET look_at = 0 WHERE id IN (SELECT e.id FROM asset a JOIN flex_event e ON e.org_id = a.org_id AND e.site_id = a.site_id
+		WHERE a.org_id = $1 AND a.id = $2 AND e.waits_at IS NOT NULL ORDER BY e.id`+strings.Replace(
+			tx.db.d.forUpdate,
+			"UPDATE",
+			"UPDATE OF e",
+			1,
+		)+`)`,
+		tx.org.Bytes(),
+		asset.Bytes(),
+	)
+
+	return err
+}
+
 // markConsented has what a consent given at an instant may change looked at again: the events of
 // its site that it covers, those that may be compared with days that it covers, and the sessions
 // that wait for it.

@@ -261,6 +261,9 @@ func (tx *Tx) DropAsset(ctx context.Context, id flex.AssetID) error {
 		return err
 	}
 
+	if err := tx.markWaiting(ctx, id); err != nil {
+		return err
+	}
 	if err := tx.dropUnheard(ctx, id); err != nil {
 		return err
 	}
