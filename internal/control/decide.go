@@ -161,7 +161,8 @@ func (c *Candidate) compared() Decision {
 		return c.benefit()
 	}
 
-	if c.Giving == nil || c.Giving.Wrong {
+	wrong := c.Giving == nil || c.Giving.Wrong
+	if wrong || len(c.Given) == 0 && c.benefit().Value == store.Urgent {
 		return Decision{Replace: true, Value: store.Urgent}
 	}
 

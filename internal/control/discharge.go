@@ -399,7 +399,9 @@ func (c *siteCar) readGiving(ctx context.Context, tx *store.Tx) error {
 		}
 	}
 
-	c.giving = chain
+	if len(chain) < chainMax { // else there are more
+		c.giving = chain
+	}
 
 	return nil
 }

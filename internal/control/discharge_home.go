@@ -70,6 +70,10 @@ func (d *Service) planGivingOf(
 // goOn has a car go on by its schedule in force.
 func (c *siteCar) goOn(f *behindFuse) {
 	own, before := c.from.Discharge, c.Current.From.Discharge
+	if before == nil { // it was made when the car might not give yet
+		before = &store.Discharge{}
+	}
+
 	c.renewed = false
 	own.Why, own.Saves = "", before.Saves
 	own.Rates = before.Rates
@@ -123,6 +127,8 @@ func (f *behindFuse) besideSite(car *siteCar) string {
 		return dischargeBattery
 	case f.home == nil:
 		return dischargeFuse
+	case f.home.unplanned:
+		return dischargeBattery
 	case len(f.cars) > 1:
 		return dischargeShared
 	}
@@ -206,10 +212,8 @@ func (d *Service) solveBesideHome(
 
 	g := givingBeside(q, &plan, &car.Current)
 
-	if before := planInForce(car, q); len(before.Gives) > 0 {
-		more := f.pays(car, before, q) - (least - saves)
-		g.Saving = flex.MicroPounds(more * 10_000)
-	}
+	more := f.pays(car, planInForce(car, q), q) - (least - saves)
+	g.Saving = flex.MicroPounds(more * 10_000)
 
 	return g
 }
@@ -241,6 +245,11 @@ func (f *behindFuse) exportLeft(car *siteCar) flex.Watts {
 			may := other.mayGive(f.from)
 			left -= may.mostIn(stay)
 		}
+	}
+
+	for _, other := range f.gone {
+		may := other.mayGive(f.from)
+		left -= may.mostIn(stay)
 	}
 
 	return max(0, left)

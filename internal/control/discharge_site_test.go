@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"flexd/internal/control"
 	"flexd/internal/engine/battery"
 	"flexd/internal/flex"
 	"flexd/internal/ocpp"
@@ -107,4 +108,100 @@ func (h *fixture) besideGiving(id flex.AssetID, export flex.Watts) {
 			}
 		}
 	}
+}
+
+// TestDischarge_ReadLower has a car that charges alone read to hold less than was thought, at the moment at which giving begins to
+// pay: it is sent what brings it to its need, though that costs more than the schedule in force.
+func TestDischarge_ReadLower(t *testing.T) {
+	for _, beside := range []bool{false, true} {
+		each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+			h.mayDischarge()
+			if beside {
+				h.homeSite()
+				h.runBatteries()
+			}
+
+			h.exports(1)
+			h.soc(60)
+			h.plugInAt(10, flex.Minimise)
+			h.accept()
+			if h.gives() > 0 {
+				t.Fatalf("it gives %d Wh", h.gives())
+			}
+
+			h.goTo("2026-01-14T18:00:00Z")
+			h.exports(18)
+			h.soc(50)
+			h.refresh()
+
+			if _, end := h.plays("2026-01-14T18:00:00Z", "2026-01-15T07:00:00Z", 30000); end < 45000-150 {
+				t.Errorf("beside a battery: %v, it holds %.0f Wh in the end", beside, end)
+			}
+		})
+	}
+}
+
+// TestDischarge_UnplannedBattery has a second battery beside a car and a battery that are planned, which nobody plans: it would store
+// what the car gave.
+func TestDischarge_UnplannedBattery(t *testing.T) {
+	for name, c := range map[string]string{
+		"excluded":    `UPDATE asset SET excluded_at = 1 WHERE id = $1`,
+		"no capacity": `UPDATE asset SET capacity_wh = NULL, model = '' WHERE id = $1`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			one(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+				h.mayDischarge()
+				h.homeSite()
+				h.Exec(c, h.homeSite().Bytes())
+				h.exports(30)
+				h.soc(60)
+				h.runBatteries()
+				h.plugInAt(10, flex.Minimise)
+
+				if h.gives() > 0 || !strings.Contains(h.why(), "home battery that is not planned") {
+					t.Errorf("it gives %d Wh: %s", h.gives(), h.why())
+				}
+			})
+		})
+	}
+}
+
+// TestDischarge_GoneCar has a car whose new schedule ends sooner and was not taken, so that it may still give by the one before: once it
+// is past its ready-by, another car beside a battery gives no more than may be exported beside it.
+func TestDischarge_GoneCar(t *testing.T) {
+	one(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		h.mayDischarge()
+		h.Exec(`UPDATE site SET export_w = 7000 WHERE id = $1`, h.site.Bytes())
+		h.homeSite()
+		h.exports(30)
+		h.soc(90)
+		h.runBatteries()
+		h.plugInAt(2, flex.Minimise)
+		h.accept()
+		given := h.look().Current.From.Discharge.Gives
+		const now = "2026-01-14T19:00:00Z"
+		if limitAt(given, at(now)) == 0 {
+			t.Fatalf("it gives %v", given)
+		}
+
+		h.goTo("2026-01-14T17:10:00Z")
+		intent := need(2, flex.Minimise)
+		wall := flex.WallTime(18*time.Hour + 30*time.Minute)
+		intent.ReadyByLocal = &wall
+		h.event(control.Event{Kind: control.IntentUpdate, Intent: intent})
+		h.goTo(now)
+
+		second := h.Asset(h.site, flex.Charger, 7400)
+		h.at(second).discharges(second)
+		h.soc(90)
+		h.plugInAt(2, flex.Minimise)
+
+		if d := h.look().Current.From.Discharge; d != nil {
+			for _, s := range d.Gives {
+				if other := limitAt(given, s.From); s.Limit+other > 7000 {
+					t.Errorf("it gives %d W from %v, beside %d of another car", s.Limit, s.From, other)
+				}
+			}
+		}
+	})
 }

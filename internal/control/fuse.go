@@ -30,6 +30,7 @@ type behindFuse struct {
 	now    time.Time
 	prices []flex.PricedPeriod
 	cars   []*siteCar
+	gone   []*siteCar                   // past their ready-by and not planned, which may still give
 	others []draws                      // what is plugged in and not planned
 	tanks  []draws                      // elements of hot-water tanks
 	again  map[time.Time][]flex.AssetID // whom to look at again, and when
@@ -243,7 +244,7 @@ func (f *behindFuse) readBeside(
 
 // readSent reads what each charger may be doing.
 func (f *behindFuse) readSent(ctx context.Context, tx *store.Tx) error {
-	for _, car := range f.cars {
+	for _, car := range slices.Concat(f.cars, f.gone) {
 		if err := car.readSent(ctx, tx); err != nil {
 			return err
 		}
@@ -353,6 +354,8 @@ func (f *behindFuse) gather(
 		if car := f.carOf(p); car != nil {
 			planned[p.Current.AssetID] = true
 			f.cars = append(f.cars, car)
+		} else if p.Current.From.Discharge != nil {
+			f.gone = append(f.gone, &siteCar{member: member{Planned: p, from: p.Current.From}, done: true})
 		}
 	}
 

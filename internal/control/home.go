@@ -23,6 +23,8 @@ type siteHome struct {
 	busy []flex.Step
 	// what they were sent for the running half-hour, and for those that were dispatched
 	sent map[flex.Period]sentMode
+	// another battery is there that is not planned: it stores what cars give
+	unplanned bool
 }
 
 // sentMode is what batteries do in a half-hour for which they were sent that before.
@@ -74,7 +76,11 @@ func (d *Service) homeAt(
 		if err != nil {
 			return nil, err
 		}
+
 		known := device.Power > 0 && device.Capacity > 0
+		if b != nil && (!b.Controlled || !known) {
+			h.unplanned = true
+		}
 		if b == nil || !b.Controlled || !known {
 			continue
 		}

@@ -67,8 +67,9 @@ func (f *behindFuse) solveHome(
 	g.guide(f, &plan)
 
 	for i, car := range g.cars {
-		car.sent = f.cars[i].sent
+		car.sent, car.giving = f.cars[i].sent, f.cars[i].giving
 	}
+	g.gone = f.gone
 
 	if err := g.solve(ctx, d); err != nil {
 		return nil, fmt.Errorf("plan the site as one: %w", err)
