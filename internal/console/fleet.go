@@ -23,7 +23,7 @@ type fleetPage struct {
 // See is the page that lists what an exception counts, "" if there is none.
 func (p *fleetPage) See(e operations.Exception) string {
 	org := p.asked
-	if org.IsZero() {
+	if org.IsZero() && e.Kind != operations.ReadingsHeld { // whose page lists those of all
 		org = e.Org
 	}
 

@@ -11,6 +11,23 @@ import (
 	"flexd/internal/store"
 )
 
+// Beside another organisation it is said whose the held readings are; the list is of all.
+func TestHeldReadings_Owner(t *testing.T) {
+	eachScene(t, func(s *scene) {
+		d := s.service
+		d.login()
+		half := flex.PeriodAt(at("2026-01-14T12:00:00Z")).Span()
+		batch := []reading.Given{{AssetID: s.assets[plain], Span: half, Label: flex.ChargerEnergy, Value: 510}}
+		if _, err := (&reading.Service{DB: s.db}).Take(s.Context(), s.Org, batch); err != nil {
+			s.Fatal(err)
+		}
+		if _, err := d.db.AddOrg(t.Context(), "Fen Power"); err != nil {
+			t.Fatal(err)
+		}
+		d.wants(d.page("/console/fleet"), "1 reading held back", "Of Moorland Energy. Their values are more", `href="/console/readings/held"`)
+	})
+}
+
 // TestHeldReadings finds what is held back by its filters, and decides on it with a reason and
 // a tick; the audit log keeps both.
 func TestHeldReadings(t *testing.T) {

@@ -252,12 +252,20 @@ func findShort(
 			Count:  s.count,
 			Energy: s.energy,
 			Assets: assets,
-			Text:   shortages[cause].text,
+			Text:   shortages[cause].text + worstFirst(s.count),
 			Title:  fmt.Sprintf("%s by ready-by: %.1f kWh will be missing", lacking(s.count), s.energy.KWh()),
 		})
 	}
 
 	return found, nil
+}
+
+// worstFirst says in which order the assets of a shortfall are named.
+func worstFirst(n int) string {
+	if n < 2 {
+		return ""
+	}
+	return " The one that lacks most is named first."
 }
 
 func findNotReleased(
@@ -536,6 +544,7 @@ func findHeld(
 		Kind:  ReadingsHeld,
 		Level: Warning,
 		Count: p.Count,
+		Org:   p.Org,
 		Title: fmt.Sprintf("%s held back since %s", count(p.Count, "reading"), instantText(p.Oldest)),
 		Text:  "Their values are more than the device or the connection can do, so they are not settled. Release or discard them under Readings, or with flexd readings.",
 	}}, nil
@@ -553,7 +562,7 @@ func findPayouts(
 	}
 
 	return []Exception{{
-		Kind: PayoutWaiting, Level: Warning, Count: p.Count,
+		Kind: PayoutWaiting, Level: Warning, Count: p.Count, Org: p.Org,
 		Title: fmt.Sprintf(
 			"%s waiting for approval, the oldest since %s",
 			count(p.Count, "withdrawal"),

@@ -96,6 +96,7 @@ func (all *All) ExcludedAssets(
 type Pile struct {
 	Count  int
 	Oldest time.Time
+	Org    flex.OrgID // whose the oldest is
 }
 
 // HeldBack returns the readings that were held back and wait for a decision.
@@ -103,7 +104,8 @@ func (all *All) HeldBack(ctx context.Context, org flex.OrgID) (Pile, error) {
 	return all.pile(
 		ctx,
 		org,
-		`SELECT count(*), COALESCE(min(held_at), 0) FROM held_reading WHERE decision = ''`,
+		"held_at",
+		`FROM held_reading WHERE decision = ''`,
 	)
 }
 
@@ -115,29 +117,34 @@ func (all *All) AwaitingApproval(
 	return all.pile(
 		ctx,
 		org,
-		`SELECT count(*), COALESCE(min(asked_at), 0) FROM withdrawal WHERE status = 'pending_approval'`,
+		"asked_at",
+		`FROM withdrawal WHERE status = 'pending_approval'`,
 	)
 }
 
-// pile runs a query of a count and an instant, narrowed to the organisation.
+// pile counts the rows of where, narrowed to the organisation, and finds the oldest by a column of instants.
 func (all *All) pile(
 	ctx context.Context,
 	org flex.OrgID,
-	query string,
-) (Pile, error) {
+	since string,
+	where string,
+) (p Pile, err error) {
 	var args []any
 	if !org.IsZero() {
-		query, args = query+` AND org_id = $1`, []any{org.Bytes()}
+		where, args = where+` AND org_id = $1`, []any{org.Bytes()}
 	}
 
-	var oldest int64
-	var p Pile
-	if err := all.row(ctx, query, args...).Scan(&p.Count, &oldest); err != nil {
+	_, err = rows(
+		ctx,
+		all.conn,
+		func(s scanner) (struct{}, error) {
+			return struct{}{}, s.Scan(&p.Org, instant{&p.Oldest}, &p.Count)
+		},
+		`SELECT org_id, `+since+`, count(*) OVER () `+where+` ORDER BY `+since+`, id LIMIT 1`,
+		args...,
+	)
+	if err != nil {
 		return p, fmt.Errorf("count what waits: %w", err)
-	}
-
-	if oldest != 0 {
-		p.Oldest = time.UnixMicro(oldest).UTC()
 	}
 
 	return p, nil
