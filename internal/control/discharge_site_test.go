@@ -205,3 +205,35 @@ func TestDischarge_GoneCar(t *testing.T) {
 		}
 	})
 }
+
+// TestDischargeHome_AsWithout has a car that may give and does not, as that does not pay, planned again with its battery as one that
+// was never said to give.
+func TestDischargeHome_AsWithout(t *testing.T) {
+	one(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		steps := func(may bool) []flex.Step {
+			h.goTo("2026-01-14T17:00:00Z")
+			h.site = h.Site(flex.FullScheduleMethod)
+			h.asset = h.Asset(h.site, flex.Charger, 7400)
+			h.mayDischarge()
+			if !may {
+				h.Exec(`UPDATE asset SET discharge = NULL WHERE id = $1`, h.asset.Bytes())
+			}
+
+			h.setFuse(9)
+			id := h.homeSite()
+			h.read(id, flex.BatteryStateOfCharge, "2026-01-14T17:00:00Z", "2026-01-14T17:00:00Z", 20)
+			h.exports(5)
+			h.soc(20)
+			h.runBatteries()
+			h.plugInAt(25, flex.Minimise)
+			h.goTo("2026-01-14T18:00:00Z")
+			h.event(control.Event{Kind: control.IntentUpdate, Intent: need(30, flex.Minimise)})
+
+			return h.look().Current.Steps
+		}
+
+		if may, not := steps(true), steps(false); !sameSteps(may, not) {
+			t.Errorf("%v\nnot as a car that was never said to discharge:\n%v", may, not)
+		}
+	})
+}
