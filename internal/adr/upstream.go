@@ -88,20 +88,20 @@ func (s *Service) checkUpstream(u *store.ADRUpstream) error {
 	if u.Poll < PollLeast || u.Poll > PollMost {
 		return flex.Fail(
 			flex.Malformed,
-			"it is asked every %v: it should be every %v to %v",
-			u.Poll,
-			PollLeast,
-			PollMost,
+			"it is asked every %s: it should be every %s to %s",
+			flex.Lasting(u.Poll),
+			flex.Lasting(PollLeast),
+			flex.Lasting(PollMost),
 		)
 	}
 
 	if u.Silence < 2*u.Poll || u.Silence > SilenceMost {
 		return flex.Fail(
 			flex.Malformed,
-			"the silence is %v: it should be twice the time between two polls, which is %v, to %v",
-			u.Silence,
-			2*u.Poll,
-			SilenceMost,
+			"the silence is %s: it should be twice the time between two polls, which is %s, to %s",
+			flex.Lasting(u.Silence),
+			flex.Lasting(2*u.Poll),
+			flex.Lasting(SilenceMost),
 		)
 	}
 

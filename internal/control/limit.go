@@ -210,10 +210,10 @@ func (d *Service) SetLink(
 	if l.Silence < SilenceLeast || l.Silence > SilenceMost {
 		return flex.Fail(
 			flex.Malformed,
-			"the silence is %v: it should be %v to %v",
-			l.Silence,
-			SilenceLeast,
-			SilenceMost,
+			"the silence is %s: it should be %s to %s",
+			flex.Lasting(l.Silence),
+			flex.Lasting(SilenceLeast),
+			flex.Lasting(SilenceMost),
 		)
 	}
 

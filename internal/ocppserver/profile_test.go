@@ -321,12 +321,14 @@ func TestPeriod_Watts(t *testing.T) {
 		period stationPeriod
 		want   flex.Watts
 	}{
-		"a limit":    {stationPeriod{Limit: new(3000.0)}, 3000},
-		"no limit":   {stationPeriod{}, math.MaxInt32},
-		"-1":         {stationPeriod{Limit: new(-1.0)}, math.MaxInt32},
-		"it gives":   {stationPeriod{Setpoint: &setpoint}, 0},
-		"both":       {stationPeriod{Limit: new(7400.0), Setpoint: &setpoint}, 0},
-		"it charges": {stationPeriod{Limit: new(7400.0), Setpoint: new(2000.0)}, 2000},
+		"a limit":     {stationPeriod{Limit: new(3000.0)}, 3000},
+		"no limit":    {stationPeriod{}, math.MaxInt32},
+		"-1":          {stationPeriod{Limit: new(-1.0)}, math.MaxInt32},
+		"it gives":    {stationPeriod{Setpoint: &setpoint}, 0},
+		"gives 1 W":   {stationPeriod{Setpoint: new(-1.0)}, 0},
+		"-1, charges": {stationPeriod{Limit: new(-1.0), Setpoint: new(2000.0)}, 2000},
+		"both":        {stationPeriod{Limit: new(7400.0), Setpoint: &setpoint}, 0},
+		"it charges":  {stationPeriod{Limit: new(7400.0), Setpoint: new(2000.0)}, 2000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plain := plainPeriods([]stationPeriod{x.period})

@@ -254,8 +254,11 @@ func (s stationSchedule) plain() schedule {
 	}
 }
 
+// hardly is a limit below zero that does not read as unlimited.
+const hardly = -1.001
+
 // plainPeriods are periods in the form of OCPP 1.6: a setpoint below zero is a limit below zero. A period
-// without either does not limit the car.
+// without either does not limit the car. In OCPP 1.6 a limit of -1 is no limit, but a setpoint of -1 is one.
 func plainPeriods(all []stationPeriod) []period {
 	var plain []period
 	for _, p := range all {
@@ -268,12 +271,15 @@ func plainPeriods(all []stationPeriod) []period {
 		if p.Mode == modeIdle {
 			next.Limit = 0
 		}
-		if p.Limit != nil {
+		if p.Limit != nil && *p.Limit != unlimited {
 			next.Limit = *p.Limit
 		}
 
 		if p.Setpoint != nil {
 			next.Limit = min(next.Limit, *p.Setpoint)
+		}
+		if next.Limit == unlimited {
+			next.Limit = hardly
 		}
 
 		plain = append(plain, next)

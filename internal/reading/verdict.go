@@ -127,8 +127,8 @@ func (r rule) judgeTime(g Given, now time.Time) Verdict {
 	case length > MaxLength:
 		return refuse(
 			"the reading spans %s; a reading spans at most %s",
-			length,
-			MaxLength,
+			flex.Lasting(length),
+			flex.Lasting(MaxLength),
 		)
 
 	case g.To.After(now.Add(MaxAhead)):
@@ -136,7 +136,7 @@ func (r rule) judgeTime(g Given, now time.Time) Verdict {
 			"end_timestamp %s is in the future: it is %s, and at most %s ahead is taken",
 			stamp(g.To),
 			stamp(now),
-			MaxAhead,
+			flex.Lasting(MaxAhead),
 		)
 
 	case g.From.Before(now.Add(-MaxAge)):

@@ -112,7 +112,7 @@ func TestJudge_Edges(t *testing.T) {
 		{"power at an instant", power, ten, ten, -1, ""},
 		{"backwards", power, ten, ten.Add(-time.Second), 1, "is before start_timestamp"},
 		{"a day", power, ten.Add(-reading.MaxLength), ten, 1, ""},
-		{"more than a day", power, ten.Add(-reading.MaxLength - time.Second), ten, 1, "at most 24h0m0s"},
+		{"more than a day", power, ten.Add(-reading.MaxLength - time.Second), ten, 1, "spans 1 day 1 second; a reading spans at most 1 day"},
 		{"just ahead", power, now, now.Add(reading.MaxAhead), 1, ""},
 		{"too far ahead", power, now, now.Add(reading.MaxAhead + time.Second), 1, "in the future"},
 		{"just not too old", power, oldest, oldest, 1, ""},
