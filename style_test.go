@@ -1,10 +1,12 @@
 package flexd_test
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +33,7 @@ const density = 1.9
 // privateWords are not to be part of a name: the field has a word of its own for each.
 var privateWords = []string{
 	"house", "desk", "lane", "crowd", "purse", "journey", "reckon", "reckoning", "reckoned", "hand", "told", "seen", "yard", "dice", "nudge", "nudged",
-	"stood", "weighed", "glance", "aside",
+	"stood", "weighed", "glance", "aside", "houses", "street", "streets", "tolds",
 }
 
 // switchCases is the least number of cases of a switch without a tag: fewer are read better as ifs, but for
@@ -366,9 +368,14 @@ func changes(call *ast.CallExpr, values map[string]bool) (found bool) {
 	return found
 }
 
-// name looks at the words of a declared name.
+// name looks at the words of a declared name. A street of an address is one.
 func (s *style) name(name *ast.Ident) {
+	inDirectory := strings.Contains(s.fset.Position(name.Pos()).Filename, "internal/directory/")
+	ofAddress := inDirectory || name.Name == "StreetAddress"
 	for _, word := range words(name.Name) {
+		if word == "street" && ofAddress {
+			continue
+		}
 		if slices.Contains(privateWords, word) {
 			s.add("word", name, "%s: %q is a private word", name.Name, word)
 		}
@@ -420,6 +427,30 @@ func privateWordOf(path string) string {
 	return parts[at]
 }
 
+// TestStyle_TestNames looks for private words in the names of tests, and of what tests declare.
+func TestStyle_TestNames(t *testing.T) {
+	files := 0
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Name() == "node_modules" {
+			return cmp.Or(err, fs.SkipDir)
+		}
+		if !strings.HasSuffix(path, "_test.go") || path == "style_test.go" {
+			return nil
+		}
+
+		files++
+		for _, d := range departures(path) {
+			if d.rule == "word" {
+				t.Errorf("%s:%d: %s", d.at.Filename, d.at.Line, d.what)
+			}
+		}
+		return nil
+	})
+	if files == 0 || err != nil {
+		t.Errorf("%d files were looked at: %v", files, err)
+	}
+}
+
 // TestStyle_PlantedFaults proves that each rule finds its fault, and leaves good code alone.
 func TestStyle_PlantedFaults(t *testing.T) {
 	for _, c := range []struct{ rule, body string }{
@@ -432,6 +463,7 @@ func TestStyle_PlantedFaults(t *testing.T) {
 		{"order", "\treturn a, g(func() { a = 1 })\n"},
 		{"word", "\ttype theCrowd struct{}\n"},
 		{"word", "\tvar oneLane = 1\n"},
+		{"word", "\ttype longStreet struct{}\n"},
 		{"switch", "\tswitch {\n\tcase a > 1:\n\t\treturn 1, nil\n\tcase a < 1:\n\t\treturn 2, nil\n\t}\n"},
 		{"context", "\ttype holder struct{ ctx context.Context }\n"},
 		{"", "\tif b := g(&a); b == nil && a > 0 || a < -1 {\n\t}\n\n\tx, y := 1, 2\n"},

@@ -40,13 +40,13 @@ type Battery struct {
 func (b *Battery) onboard(
 	ctx context.Context,
 	c *client.Client,
-	mpan, street string,
+	mpan, address string,
 	now time.Time,
 ) error {
 	site := client.SiteRequest{
 		MPAN:                       mpan,
 		Postcode:                   "SW1A 1AA",
-		StreetAddress:              street,
+		StreetAddress:              address,
 		Email:                      b.Name + "@example.com",
 		GaveBoundaryMeterConsentAt: client.At(now.Add(-consentedFor)),
 	}

@@ -59,7 +59,7 @@ const consentedFor = 90 * 24 * time.Hour
 const chargeNowAfter = 40 * time.Minute
 
 // Onboard registers the site of every visit and of every battery with the MPANs given, one
-// each: the first in order at the first house of the street.
+// each: the first in order at the first home.
 func (e *Evening) Onboard(
 	ctx context.Context,
 	now time.Time,
@@ -101,12 +101,12 @@ func (e *Evening) Onboard(
 func (v *Visit) onboard(
 	ctx context.Context,
 	c *client.Client,
-	mpan, street string,
+	mpan, address string,
 ) error {
 	site := client.SiteRequest{
 		MPAN:                       mpan,
 		Postcode:                   "SW1A 1AA",
-		StreetAddress:              street,
+		StreetAddress:              address,
 		Email:                      v.Name + "@example.com",
 		GaveBoundaryMeterConsentAt: client.At(v.Arrive.Add(-consentedFor)),
 	}

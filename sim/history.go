@@ -211,7 +211,7 @@ func morningAfter(d flex.Day) time.Time {
 	).UTC()
 }
 
-// drawCap draws a cap of some hours in one night of four. Most of the street fits below it.
+// drawCap draws a cap of some hours in one night of four. Most of the fleet fits below it.
 func drawCap(r *rand.Rand, evening time.Time, homes int) []Happening {
 	from := evening.Add(time.Duration(r.IntN(12*12)) * 5 * time.Minute)
 	limit := Happening{

@@ -34,7 +34,7 @@ func mpan(serial int) string {
 	return core + string(rune('0'+sum%11%10))
 }
 
-// street of n chargers, a hundred a site.
+// fleet of n chargers, a hundred a site.
 func (l *line) chargers(n int) (assets []client.AssetID) {
 	l.Helper()
 	var meters strings.Builder

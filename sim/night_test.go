@@ -15,7 +15,7 @@ import (
 	"flexd/sim"
 )
 
-// sleeper is a car of the street night: one real session, moved to the evening.
+// sleeper is a car of the night: one real session, moved to the evening.
 type sleeper struct {
 	name            string
 	arrive, readyBy time.Time
@@ -130,7 +130,7 @@ func sleepers(t testing.TB, n int, day flex.Day) (cars []*sleeper) {
 // sleep lives through the night with the real flexd and notes every push.
 func sleep(t *testing.T, cars []*sleeper, day flex.Day) {
 	noon := day.Start().Add(13 * time.Hour)
-	lines := []sim.Line{{At: noon, Verb: "site", Args: []string{"street", ""}, Text: "site street"}}
+	lines := []sim.Line{{At: noon, Verb: "site", Args: []string{"night", ""}, Text: "site night"}}
 	byName := map[string]*sleeper{}
 	prices, err := sim.PricesAround(day, day.Add(1))
 	if err != nil {
@@ -145,7 +145,7 @@ func sleep(t *testing.T, cars []*sleeper, day flex.Day) {
 		}
 		for _, s := range cars {
 			byName[s.name] = s
-			p.addCharger(s.name, "street", fmt.Sprint(s.power.KW()))
+			p.addCharger(s.name, "night", fmt.Sprint(s.power.KW()))
 		}
 		forecast := slices.Clone(prices)
 		for i := range forecast { // what the market thought at first: yesterday's shape
@@ -177,10 +177,10 @@ func sleep(t *testing.T, cars []*sleeper, day flex.Day) {
 // as long for each, and sees no more in many than in few.
 var nightCars = 60
 
-// The street night: whenever flexd is killed for good, chargers that go on with the last
+// A night: whenever flexd is killed for good, chargers that go on with the last
 // profile they have deliver what was feasible, and are free afterwards. In the long run a
 // thousand cars; both clock changes.
-func TestStreetNight(t *testing.T) {
+func TestNight(t *testing.T) {
 	n, every := nightCars, 4
 	if os.Getenv("FLEXD_LONG") != "" {
 		n, every = 1000, 1

@@ -11,7 +11,7 @@ import (
 
 // gridEvening and gridMorning bound the night in which the grid's side asks.
 var (
-	gridEvening = streetDay.Start().Add(18 * time.Hour)
+	gridEvening = autumnDay.Start().Add(18 * time.Hour)
 	gridMorning = gridEvening.Add(13 * time.Hour)
 )
 
@@ -21,7 +21,7 @@ func broke(o Outcome, law string) bool {
 
 // Cars that are asked to draw less for an hour and a half do so, and have what they need; two that answer and
 // do not follow are found.
-func TestRandomStreets_Instruction(t *testing.T) {
+func TestRandomHomes_Instruction(t *testing.T) {
 	night := gridEvening.Add(7 * time.Hour) // at two in the cheap time, when they charge
 	ask := Happening{Kind: Instruct, KW: 6, From: night, To: night.Add(90 * time.Minute)}
 	var history []Happening
@@ -42,7 +42,7 @@ func TestRandomStreets_Instruction(t *testing.T) {
 
 // A car that comes while others are asked to draw less is called, and turns out to need a part of that time: what is
 // reported as expected of it is what it was sent last. So is it of one that is charged at once, or needs more.
-func TestRandomStreets_CalledAnew(t *testing.T) {
+func TestRandomHomes_CalledAnew(t *testing.T) {
 	came := gridEvening.Add(80 * time.Minute)
 	ask := Happening{Kind: Instruct, KW: 2, From: gridEvening.Add(30 * time.Minute), To: gridEvening.Add(150 * time.Minute)}
 	stay := Happening{Kind: Stay, Home: "car0", KW: 3.7, Need: 34, From: came, To: gridMorning}
@@ -63,7 +63,7 @@ func TestRandomStreets_CalledAnew(t *testing.T) {
 }
 
 // An older push that comes after a newer one is found; a car that needs something else gets them in order.
-func TestRandomStreets_Order(t *testing.T) {
+func TestRandomHomes_Order(t *testing.T) {
 	history := []Happening{
 		{Kind: Stay, Home: "car0", KW: 7.4, Need: 10, From: gridEvening, To: gridMorning},
 		{Kind: Change, Home: "car0", KW: 7.4, Need: 25, From: gridEvening.Add(time.Hour), To: gridEvening.Add(time.Hour)},
@@ -80,10 +80,10 @@ func TestRandomStreets_Order(t *testing.T) {
 }
 
 // A battery that is emptied more than three times in a day is found; one that follows its schedule is not.
-func TestRandomStreets_Wear(t *testing.T) {
+func TestRandomHomes_Wear(t *testing.T) {
 	history := []Happening{
-		{Kind: Fuse, Home: "home", KW: 10, From: streetDay.Start(), To: streetDay.Start()},
-		{Kind: Storage, Home: "home", KW: 3, CapacityKWh: 5, From: streetDay.Start(), To: streetDay.Start()},
+		{Kind: Fuse, Home: "home", KW: 10, From: autumnDay.Start(), To: autumnDay.Start()},
+		{Kind: Storage, Home: "home", KW: 3, CapacityKWh: 5, From: autumnDay.Start(), To: autumnDay.Start()},
 		{Kind: Stay, Home: "home", KW: 7.4, Need: 20, From: gridEvening, To: gridMorning},
 	}
 	for _, b := range play(t, history).Broken {
@@ -98,7 +98,7 @@ func TestRandomStreets_Wear(t *testing.T) {
 
 // A car that needs more while the endpoint is out of reach can be told when it is back, and has what is possible
 // from then on.
-func TestRandomStreets_ChangeInOutage(t *testing.T) {
+func TestRandomHomes_ChangeInOutage(t *testing.T) {
 	night := gridEvening.Add(5 * time.Hour)
 	change := night.Add(10 * time.Minute)
 	history := []Happening{
@@ -133,9 +133,9 @@ func TestMoneyBroken(t *testing.T) {
 }
 
 // A home of which a smaller history leaves a main fuse alone is no home: a history can be shrunk to one.
-func TestRandomStreets_FuseAlone(t *testing.T) {
+func TestRandomHomes_FuseAlone(t *testing.T) {
 	history := []Happening{
-		{Kind: Fuse, Home: "empty", KW: 10, From: streetDay.Start(), To: streetDay.Start()},
+		{Kind: Fuse, Home: "empty", KW: 10, From: autumnDay.Start(), To: autumnDay.Start()},
 		{Kind: Stay, Home: "car0", KW: 7.4, Need: 10, From: gridEvening, To: gridMorning},
 	}
 	for _, b := range play(t, history).Broken {

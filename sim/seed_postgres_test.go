@@ -8,8 +8,8 @@ import (
 )
 
 // A history breaks no law on PostgreSQL, and without a kill its outcome is that on SQLite.
-func TestRandomStreets_Postgres(t *testing.T) {
-	history := DrawHistory(3, streetDay, 2, 1)
+func TestRandomHomes_Postgres(t *testing.T) {
+	history := DrawHistory(3, autumnDay, 2, 1)
 	at := func(h []Happening) Outcome {
 		o, err := PlayHistoryAt(t.Context(), storetest.Postgres(t), h)
 		if err != nil {

@@ -13,10 +13,10 @@ import (
 	"flexd/internal/flex"
 )
 
-// streetDay and springDay are first days of random streets: the clocks go back in the second night, or
+// autumnDay and springDay are first days of random homes: the clocks go back in the second night, or
 // forward.
 var (
-	streetDay = flex.Day{Year: 2026, Month: 10, Dom: 23}
+	autumnDay = flex.Day{Year: 2026, Month: 10, Dom: 23}
 	springDay = flex.Day{Year: 2027, Month: 3, Dom: 26}
 )
 
@@ -29,8 +29,8 @@ func play(t *testing.T, history []Happening) Outcome {
 	return o
 }
 
-// Streets drawn from seeds, over a night in which the clocks go back or, of every other seed, forward.
-func TestRandomStreets(t *testing.T) {
+// Homes drawn from seeds, over a night in which the clocks go back or, of every other seed, forward.
+func TestRandomHomes(t *testing.T) {
 	seeds := uint64(20)
 	if os.Getenv("FLEXD_LONG") != "" {
 		seeds = 1000
@@ -38,7 +38,7 @@ func TestRandomStreets(t *testing.T) {
 
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			first := streetDay
+			first := autumnDay
 			if seed%2 == 1 {
 				first = springDay
 			}
@@ -52,10 +52,10 @@ func TestRandomStreets(t *testing.T) {
 
 // Each law finds its planted fault, a history that fails shrinks to the stay with the fault, and a history
 // played again has the same outcome.
-func TestRandomStreets_PlantedFault(t *testing.T) {
-	history := DrawHistory(1, streetDay, 2, 1)
+func TestRandomHomes_PlantedFault(t *testing.T) {
+	history := DrawHistory(1, autumnDay, 2, 1)
 	plant := slices.IndexFunc(history, func(h Happening) bool { return h.Kind == Stay })
-	for law, fault := range map[string]Happening{"need": {Dead: true}, "stays": {Skipped: true}} {
+	for law, fault := range map[string]Happening{"need": {Dead: true}, "sessions": {Skipped: true}} {
 		planted := slices.Clone(history)
 		planted[plant].Dead, planted[plant].Skipped = fault.Dead, fault.Skipped
 
@@ -85,8 +85,8 @@ func TestRandomStreets_PlantedFault(t *testing.T) {
 
 // One seed has one outcome, of six homes too: with a cap, by which cars of one need come in the order of their
 // ids, with an endpoint that is out of reach for an hour, and with a kill.
-func TestRandomStreets_OneOutcome(t *testing.T) {
-	history := DrawHistory(3, streetDay, 6, 1)
+func TestRandomHomes_OneOutcome(t *testing.T) {
+	history := DrawHistory(3, autumnDay, 6, 1)
 	for _, kind := range []Kind{Cap, Outage, Kill} {
 		if !slices.ContainsFunc(history, func(h Happening) bool { return h.Kind == kind }) {
 			t.Fatalf("the history has no %s", kind)
@@ -103,8 +103,8 @@ func TestRandomStreets_OneOutcome(t *testing.T) {
 
 // A home whose main fuse carries half of what flexd is given is found, and one whose fuse is what flexd is
 // given is not: with two cars and a battery, a car that wants more and one that is charged at once.
-func TestRandomStreets_Fuse(t *testing.T) {
-	evening := streetDay.Start().Add(18 * time.Hour)
+func TestRandomHomes_Fuse(t *testing.T) {
+	evening := autumnDay.Start().Add(18 * time.Hour)
 	morning := evening.Add(13 * time.Hour)
 	at := func(h Happening, hours, kw, need float64) Happening {
 		h.Home, h.KW, h.Need, h.From = "home", kw, need, evening.Add(time.Duration(hours*float64(time.Hour)))
@@ -135,8 +135,8 @@ func TestRandomStreets_Fuse(t *testing.T) {
 
 // A cap that is half of what flexd is given is found to be passed, and one that is what flexd is given is
 // not, by three cars of which it lets two charge.
-func TestRandomStreets_Cap(t *testing.T) {
-	evening := streetDay.Start().Add(18 * time.Hour)
+func TestRandomHomes_Cap(t *testing.T) {
+	evening := autumnDay.Start().Add(18 * time.Hour)
 	limit := Happening{Kind: Cap, KW: 8, From: evening.Add(time.Hour), To: evening.Add(11 * time.Hour)}
 	history := []Happening{limit}
 	for i := range 3 {
@@ -155,8 +155,8 @@ func TestRandomStreets_Cap(t *testing.T) {
 
 // A record that breaks a law of the store for a day is found on that day, though it is mended before the
 // end.
-func TestRandomStreets_Store(t *testing.T) {
-	evening := streetDay.Start().Add(18 * time.Hour)
+func TestRandomHomes_Store(t *testing.T) {
+	evening := autumnDay.Start().Add(18 * time.Hour)
 	stay := Happening{Kind: Stay, Home: "car0", KW: 7.4, Need: 10, From: evening, To: evening.Add(14 * time.Hour)}
 	statements := []string{
 		`INSERT INTO solar (site_id, org_id, source, given_at, from_at, energies) SELECT id, org_id, 'nobody', 0, 1, '' FROM site`,
@@ -192,8 +192,8 @@ func TestRandomStreets_Store(t *testing.T) {
 
 // A kill that takes away what was acknowledged is found; one that takes away what was being written
 // only, at any share, is not.
-func TestRandomStreets_Kill(t *testing.T) {
-	evening := streetDay.Start().Add(18 * time.Hour)
+func TestRandomHomes_Kill(t *testing.T) {
+	evening := autumnDay.Start().Add(18 * time.Hour)
 	stay := Happening{Kind: Stay, Home: "car0", KW: 7.4, Need: 10, From: evening, To: evening.Add(14 * time.Hour)}
 	for _, share := range []float64{0, 0.3, 0.7, 1} {
 		death := Happening{Kind: Kill, From: evening, To: evening, Share: share}
@@ -209,8 +209,8 @@ func TestRandomStreets_Kill(t *testing.T) {
 }
 
 // Flexd may be killed more often than a path can have folders.
-func TestRandomStreets_KilledOften(t *testing.T) {
-	evening := streetDay.Start().Add(18 * time.Hour)
+func TestRandomHomes_KilledOften(t *testing.T) {
+	evening := autumnDay.Start().Add(18 * time.Hour)
 	history := []Happening{{Kind: Stay, Home: "car0", KW: 7.4, Need: 10, From: evening, To: evening.Add(14 * time.Hour)}}
 	for i := range 30 {
 		at := evening.Add(time.Duration(i) * 20 * time.Minute)

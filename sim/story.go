@@ -61,7 +61,7 @@ var lineForms = []struct{ verb, form string }{
 	{"accepts", `household of (\S+) (accepts|refuses) (\S+)`},
 	{"limit", `feeder is limited to ([\d.]+)kW in (\d\d:\d\d)-(\d\d:\d\d)`},
 	{"fallback", `feeder falls back to ([\d.]+)kW after (\S+)`},
-	{"feeder heard", `feeder is heard`},
+	{"feeder heartbeat", `feeder sends a heartbeat`},
 	{"stop", `stop all instructions`},
 	{"expect push", `expect push (\S+)`},
 	{"expect no push", `expect no push`},
@@ -70,8 +70,8 @@ var lineForms = []struct{ verb, form string }{
 	{"expect peak", `expect (\S+) charged ([\d.]+)kWh outside (.*)`},
 	{"expect open", `expect (\S+) open in (\d\d:\d\d)-(\d\d:\d\d)`},
 	{"expect shut", `expect (\S+) shut in (\d\d:\d\d)-(\d\d:\d\d)`},
-	{"expect drew", `expect street drew (<=|>=) ([\d.]+)kW`},
-	{"expect envelope", `expect street (can|must) draw ([\d.]+)kWh in (\d\d:\d\d)-(\d\d:\d\d)`},
+	{"expect drew", `expect fleet drew (<=|>=) ([\d.]+)kW`},
+	{"expect envelope", `expect fleet (can|must) draw ([\d.]+)kWh in (\d\d:\d\d)-(\d\d:\d\d)`},
 	{"expect instructed", `expect instruction to reach (\d+)%`},
 	{"expect report", `expect OpenADR report (\S+), ([\d.]+)kWh less metered`},
 	{"expect invited", `expect (\S+) invited to (\S+)`},
@@ -92,7 +92,7 @@ var lineForms = []struct{ verb, form string }{
 	{"expect not replanned", `expect (\S+) not replanned`},
 	{"expect dispatch", `expect dispatch (\S+) to (charge|discharge) in (\d\d:\d\d)-(\d\d:\d\d)`},
 	{"expect no dispatch", `expect no dispatch`},
-	{"expect hand-back", `expect hand-back of (\S+) is (ahead|unknown|missing|done)`},
+	{"expect release", `expect release of (\S+) is (ahead|unknown|missing|done)`},
 	{"expect reward", `expect reward (\S+) (>=|==) (\d+)p`},
 }
 

@@ -170,8 +170,8 @@ func (p *player) expectBattery() {
 		if n := len(p.batteries.heard); n > 0 {
 			p.wrong("%d came, the first %+v", n, p.batteries.heard[0])
 		}
-	case "expect hand-back":
-		p.expectHandBack(a[0], a[1])
+	case "expect release":
+		p.expectRelease(a[0], a[1])
 	}
 }
 
@@ -272,7 +272,7 @@ func (p *player) expectDispatch(name string, charge bool, when flex.Span) {
 	p.wrong("none came: %+v", p.batteries.heard)
 }
 
-func (p *player) expectHandBack(name, want string) {
+func (p *player) expectRelease(name, want string) {
 	ds, err := p.app.Push.Dispatches(p.Context(), p.org, 100)
 	p.must(err)
 	for _, d := range ds {

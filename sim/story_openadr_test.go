@@ -11,7 +11,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// dispatcher is a grid operator's business logic, of a program that is bound to the street.
+// dispatcher is a grid operator's business logic, of a program that is bound to the fleet.
 type dispatcher struct {
 	program, event flex.ADRObjectID // zero until there is one
 }
@@ -33,7 +33,7 @@ func (p *player) actOpenADR() bool {
 		after, err := time.ParseDuration(a[1])
 		p.must(err)
 		p.must(p.app.Control.SetLink(p.Context(), p.org, flex.CapLink{Group: "feeder", Fallback: new(flex.FromKW(p.number(a[0]))), Silence: after}))
-	case "feeder heard":
+	case "feeder heartbeat":
 		p.must(p.app.Control.LinkAlive(p.Context(), p.org, "feeder"))
 	default:
 		return false
@@ -55,11 +55,11 @@ func (p *player) write(kind flex.ADRKind, document string) flex.ADRObjectID {
 	return o.ID
 }
 
-// dispatch creates an event of a program that is bound to the whole street.
+// dispatch creates an event of a program that is bound to the whole fleet.
 func (p *player) dispatch(how string, kw float64, from, to time.Time) {
 	p.Helper()
 	if p.openADR.program.IsZero() {
-		p.openADR.program = p.write(flex.ADRProgram, `{"programName":"street"}`)
+		p.openADR.program = p.write(flex.ADRProgram, `{"programName":"fleet"}`)
 		_, err := p.app.ADR.Bind(p.Context(), p.org, &flex.ADRBinding{Program: p.openADR.program, Service: "dno", Who: "story"}, true)
 		p.must(err)
 	}

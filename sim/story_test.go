@@ -112,9 +112,9 @@ func playWith(t *testing.T, lines []sim.Line, more func(*player)) {
 	server, receiver := &http.Server{Handler: h.Handler()}, &http.Server{Handler: http.HandlerFunc(p.receive)}
 	go server.Serve(door)
 	go receiver.Serve(post)
-	org, password, err := h.Access.AddOrg(t.Context(), "Street", "street", "")
+	org, password, err := h.Access.AddOrg(t.Context(), "Fleet", "fleet", "")
 	p.must(err)
-	p.org, p.client = org.ID, client.New("http://house", "street", password.Reveal())
+	p.org, p.client = org.ID, client.New("http://flexd", "fleet", password.Reveal())
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return door.dial(ctx, addr) }}
 	p.client.HTTP.Transport = transport
 	defer func() { // however the story ends: nothing may go on in the bubble
@@ -307,7 +307,7 @@ func (p *player) act() {
 	}
 }
 
-// cap sets one cap, of the whole street or of some of its sites.
+// cap sets one cap, of the whole fleet or of some of its sites.
 func (p *player) cap(kw string, sites []string) {
 	power, err := strconv.ParseFloat(kw, 64)
 	p.must(err)
@@ -321,7 +321,7 @@ func (p *player) cap(kw string, sites []string) {
 	p.must(p.client.Do(p.Context(), "PUT", "/caps", nil, in, nil))
 }
 
-// instruct has the street draw less or more than planned, or not above a power.
+// instruct has the fleet draw less or more than planned, or not above a power.
 func (p *player) instruct(how, text string, from, to time.Time) {
 	kw, err := strconv.ParseFloat(text, 64)
 	p.must(err)
@@ -335,7 +335,7 @@ func (p *player) instruct(how, text string, from, to time.Time) {
 	p.must(p.client.Do(p.Context(), "POST", "/grid/instructions", nil, in, &p.instructed))
 }
 
-// expectDrew compares the most that the street drew in any half-hour.
+// expectDrew compares the most that the fleet drew in any half-hour.
 func (p *player) expectDrew(how, text string) {
 	want, err := strconv.ParseFloat(text, 64)
 	p.must(err)
@@ -351,7 +351,7 @@ func (p *player) expectDrew(how, text string) {
 	}
 }
 
-// expectEnvelope compares the most that the street can draw in a window, or the least that it
+// expectEnvelope compares the most that the fleet can draw in a window, or the least that it
 // must.
 func (p *player) expectEnvelope(most bool, text string, from, to time.Time) {
 	want, err := strconv.ParseFloat(text, 64)

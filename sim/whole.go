@@ -338,12 +338,12 @@ func (w *whole) prepare(
 		return err
 	}
 
-	org, password, err := w.app.Access.AddOrg(ctx, "Street", "street", "")
+	org, password, err := w.app.Access.AddOrg(ctx, "Fleet", "fleet", "")
 	if err != nil {
 		return err
 	}
 
-	w.org, w.client = org.ID, client.New(door, "street", password.Reveal())
+	w.org, w.client = org.ID, client.New(door, "fleet", password.Reveal())
 	made, err := w.client.SetEndpoint(
 		ctx,
 		client.EndpointRequest{
@@ -556,7 +556,7 @@ func (w *whole) until(ctx context.Context, at time.Time) error {
 }
 
 // allJobs is how often all jobs run, those with nothing due too, as they do in a service. It is half of what
-// a small street costs, where that is done every hour.
+// a small fleet costs, where that is done every hour.
 const allJobs = 6 * time.Hour
 
 // settle has all that is due done, and every push that is due tried.

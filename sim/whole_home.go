@@ -22,7 +22,7 @@ type household struct {
 	churns   bool // its battery does not do what it is sent
 	late     int  // spans of late readings that it is in
 	kept     []client.ReadingDataPoint
-	stays    int       // plug-ins that were acknowledged
+	sessions int       // plug-ins that were acknowledged
 	over     time.Time // when the fuse was last found to carry too much
 }
 
@@ -425,7 +425,7 @@ func (w *whole) arrive(
 	c.Plug(&Car{Rate: c.Power, Room: 60_000}, w.time())
 	c.ready = h.ready()
 	c.ask(h.Need, w.time())
-	place.stays++
+	place.sessions++
 	if h.Skipped {
 		return nil
 	}

@@ -203,7 +203,7 @@ func (w *whole) outcome(ctx context.Context) (o Outcome, err error) {
 		}
 
 		w.broke(broken...)
-		w.broke(staysBroken(name, w.homes[name].stays, booked)...)
+		w.broke(sessionsBroken(name, w.homes[name].sessions, booked)...)
 		lines = append(
 			lines,
 			fmt.Sprintf("%s has %v of %d", name, sumOf(booked), len(booked)),
@@ -254,10 +254,10 @@ func sumBroken(
 	)}
 }
 
-// staysBroken holds the law that each stay that was acknowledged is credited.
-func staysBroken(
+// sessionsBroken holds the law that each stay that was acknowledged is credited.
+func sessionsBroken(
 	home string,
-	stays int,
+	sessions int,
 	booked []client.TransactionDatumResponse,
 ) []string {
 	credited := map[client.SessionID]bool{}
@@ -267,13 +267,13 @@ func staysBroken(
 		}
 	}
 
-	if len(credited) == stays {
+	if len(credited) == sessions {
 		return nil
 	}
 
 	return []string{fmt.Sprintf(
-		"stays: %d of %s were acknowledged and %d credited",
-		stays,
+		"sessions: %d of %s were acknowledged and %d credited",
+		sessions,
 		home,
 		len(credited),
 	)}

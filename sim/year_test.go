@@ -51,14 +51,14 @@ func (p *player) live(first flex.Day, days int) {
 	p.until(first.Add(days).Start().Add(18 * time.Hour))
 	got, err := p.client.Transactions(p.Context(), p.sites["home"], client.Page{Limit: 1000})
 	p.must(err)
-	stays := map[client.SessionID]bool{}
+	sessions := map[client.SessionID]bool{}
 	for _, x := range got.Transactions {
 		if !x.PlugSessionID.IsZero() {
-			stays[x.PlugSessionID] = true
+			sessions[x.PlugSessionID] = true
 		}
 	}
-	if len(stays) != days {
-		p.Errorf("%d stays of %d were credited", len(stays), days)
+	if len(sessions) != days {
+		p.Errorf("%d sessions of %d were credited", len(sessions), days)
 	}
 	p.Logf("%d days, %d transactions", days, got.TotalCount)
 }

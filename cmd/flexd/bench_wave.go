@@ -23,10 +23,10 @@ import (
 // benchWaveCommand times a wave: new prices, every plugged-in car planned anew, and what
 // changed stored with its place in the outbox; and then the way to the client's endpoint.
 type benchWaveCommand struct {
-	Database string `help:"An empty store to run on; a temporary SQLite file if not given." aliases:"db" placeholder:"URL"`
-	Cars     int    `help:"Plugged-in cars." default:"100000"`
-	Houses   int    `help:"Share the work of a second wave among so many processes on one PostgreSQL: this one, and others that it starts." default:"1"`
-	JSON     bool   `name:"json" help:"Print JSON instead of a table."`
+	Database  string `help:"An empty store to run on; a temporary SQLite file if not given." aliases:"db" placeholder:"URL"`
+	Cars      int    `help:"Plugged-in cars." default:"100000"`
+	Processes int    `name:"processes" aliases:"houses" help:"Share the work of a second wave among so many processes on one PostgreSQL: this one, and others that it starts." default:"1"`
+	JSON      bool   `name:"json" help:"Print JSON instead of a table."`
 }
 
 // What a wave of 100,000 may take, on either engine. A fleet of another size may take its
@@ -49,20 +49,20 @@ type waveBench struct {
 // Run prints the table.
 func (b *benchWaveCommand) Run(ctx context.Context, c console) error {
 	carsInReach := b.Cars >= 1 && b.Cars <= 1_000_000
-	processesInReach := b.Houses >= 1 && b.Houses <= 16
+	processesInReach := b.Processes >= 1 && b.Processes <= 16
 	if !carsInReach || !processesInReach {
 		return flex.Fail(
 			flex.Invalid,
-			"--cars is 1 to 1000000 and --houses 1 to 16, not %d and %d",
+			"--cars is 1 to 1000000 and --processes 1 to 16, not %d and %d",
 			b.Cars,
-			b.Houses,
+			b.Processes,
 		)
 	}
 
-	if b.Houses > 1 && !strings.HasPrefix(b.Database, "postgres") {
+	if b.Processes > 1 && !strings.HasPrefix(b.Database, "postgres") {
 		return flex.Fail(
 			flex.Invalid,
-			"several houses share a store on PostgreSQL: give --database postgres://…",
+			"several processes share a store on PostgreSQL: give --database postgres://…",
 		)
 	}
 
@@ -107,7 +107,7 @@ func (w *waveBench) measure(
 	rising := func(i int) float64 { return 50 + float64(i) }
 
 	alone, err := w.wave(ctx, falling)
-	if err != nil || b.Houses == 1 {
+	if err != nil || b.Processes == 1 {
 		return w.rows(alone, nil), err
 	}
 
@@ -119,7 +119,7 @@ func (w *waveBench) measure(
 		}
 	}()
 
-	for len(w.others) < b.Houses-1 {
+	for len(w.others) < b.Processes-1 {
 		p, err := startWorker(hired, b.Database, w.org, c)
 		if err != nil {
 			return nil, err

@@ -17,7 +17,7 @@ func TestBenchWave(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		args := []string{"bench", "wave", "--cars", "300", "--json", "--database", url}
 		if strings.HasPrefix(url, "postgres") {
-			args = append(args, "--houses", "2")
+			args = append(args, "--processes", "2")
 		}
 		var out, errs bytes.Buffer
 		if code := run(t.Context(), args, console{strings.NewReader(""), &out, &errs}); code != exitDone {
@@ -39,10 +39,13 @@ func TestBenchWave(t *testing.T) {
 		}
 	})
 	var out, errs bytes.Buffer
-	for _, wrong := range [][]string{{"--cars", "0"}, {"--houses", "2"}} {
+	for _, wrong := range [][]string{{"--cars", "0"}, {"--processes", "2"}, {"--houses", "2"}} {
 		if code := run(t.Context(), append([]string{"bench", "wave"}, wrong...), console{strings.NewReader(""), &out, &errs}); code != exitUsage {
 			t.Errorf("%v: exit %d", wrong, code)
 		}
+	}
+	if n := strings.Count(errs.String(), "several processes share a store"); n != 2 {
+		t.Errorf("processes, and houses for them, were refused %d times: %s", n, &errs)
 	}
 }
 

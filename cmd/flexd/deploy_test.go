@@ -127,7 +127,7 @@ var (
 
 // TestDeploy holds the shipped rules and the dashboard against the metrics that there are.
 func TestDeploy(t *testing.T) {
-	s := &street{T: t, database: freshDatabase(t)}
+	s := &troubles{T: t, database: freshDatabase(t)}
 	h := s.serve()
 	defer h.Close()
 	s.Seed = storetest.NewSeed(t, h.DB, s.database)

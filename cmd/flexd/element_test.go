@@ -61,7 +61,7 @@ var asOfField = regexp.MustCompile(`"as_of": ?"[^"]+"`)
 
 func TestElement(t *testing.T) {
 	browser := browser.Tab(t)
-	s := &street{T: t, database: freshDatabase(t)}
+	s := &troubles{T: t, database: freshDatabase(t)}
 	h := s.serve()
 	defer h.Close()
 	s.Seed = storetest.NewSeed(t, h.DB, s.database)

@@ -103,6 +103,7 @@ openadr notices
 limits import limits.csv
 limits list
 limits link feeder --fallback-kw 20 --after 15m
+limits heartbeat feeder
 limits heard feeder
 limits unlink feeder
 limits clear feeder

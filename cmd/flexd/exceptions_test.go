@@ -29,8 +29,8 @@ import (
 	"flexd/internal/worker"
 )
 
-// street is a flexd in which one thing of each kind can be wrong.
-type street struct {
+// troubles is a flexd in which one thing of each kind can be wrong.
+type troubles struct {
 	*testing.T
 	*storetest.Seed
 	database string
@@ -41,7 +41,7 @@ type street struct {
 }
 
 // serve opens the store as the flexd that serves does.
-func (s *street) serve() *app.App {
+func (s *troubles) serve() *app.App {
 	s.Helper()
 	h, err := app.Open(s.Context(), app.Settings{
 		Database: s.database, Keys: s.keys(), Environment: flex.Sandbox, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -54,7 +54,7 @@ func (s *street) serve() *app.App {
 }
 
 // keys are those of a file that commands read too.
-func (s *street) keys() *keyring.Ring {
+func (s *troubles) keys() *keyring.Ring {
 	s.Helper()
 	if s.file == "" {
 		s.file = filepath.Join(s.TempDir(), "keys")
@@ -71,7 +71,7 @@ func (s *street) keys() *keyring.Ring {
 }
 
 // car plugs a car in that has no schedule.
-func (s *street) car() flex.AssetID {
+func (s *troubles) car() flex.AssetID {
 	s.Helper()
 	site := s.Site(flex.FullScheduleMethod)
 	asset := s.Asset(site, flex.Charger, 7000)
@@ -84,7 +84,7 @@ func (s *street) car() flex.AssetID {
 
 // plan gives the car a schedule of 7 kW for a time from now on, that is to bring it so many Wh
 // by a time from now, of which the tariff permits what offPeak says. It returns the event.
-func (s *street) plan(asset flex.AssetID, draws time.Duration, need int64, ready time.Duration, offPeak string) []byte {
+func (s *troubles) plan(asset flex.AssetID, draws time.Duration, need int64, ready time.Duration, offPeak string) []byte {
 	s.Helper()
 	s.event++
 	id := flex.MakeID[struct{}](s.now, [10]byte{2, byte(s.event)})
@@ -100,7 +100,7 @@ func (s *street) plan(asset flex.AssetID, draws time.Duration, need int64, ready
 
 // push puts a car's schedule into the outbox: with a turn it waits since 10 minutes, without
 // it was refused for good.
-func (s *street) push(asset flex.AssetID, event []byte, turn any) {
+func (s *troubles) push(asset flex.AssetID, event []byte, turn any) {
 	s.Helper()
 	ago := s.now.Add(-10 * time.Minute).UnixMicro()
 	s.Exec(`INSERT INTO outbox (subject, org_id, endpoint, kind, asset_id, event_id, generation, queued_at, expires_at, turn_at, waiting_since)
@@ -108,7 +108,7 @@ func (s *street) push(asset flex.AssetID, event []byte, turn any) {
 }
 
 // plant has one thing of each kind be wrong, of those that a store can show.
-func (s *street) plant(h *app.App) {
+func (s *troubles) plant(h *app.App) {
 	s.Helper()
 	const kWh, always = 1000, "00:00-24:00"
 	ctx := s.Context()
@@ -192,7 +192,7 @@ func (s *street) plant(h *app.App) {
 }
 
 // notReleased has an asset still follow a dispatch that ended an hour ago.
-func (s *street) notReleased(asset flex.AssetID) {
+func (s *troubles) notReleased(asset flex.AssetID) {
 	s.Helper()
 	ago := s.now.Add(-time.Hour).UnixMicro()
 	s.Exec(`INSERT INTO dispatch (event_id, org_id, market, issued_at, from_at, to_at, batch) VALUES ($1, $2, 'dfs', $3, $4, $5, FALSE)`,
@@ -202,7 +202,7 @@ func (s *street) notReleased(asset flex.AssetID) {
 }
 
 // silence has a client not reach the charger of one asset, and the readings of another stop.
-func (s *street) silence(offline, missing flex.AssetID) {
+func (s *troubles) silence(offline, missing flex.AssetID) {
 	s.Helper()
 	s.Exec(`INSERT INTO unreached (asset_id, org_id, event_id, since_at) VALUES ($1, $2, $1, $3)`, offline.Bytes(), s.Org.Bytes(), s.now.Add(-time.Hour).UnixMicro())
 	s.Exec(`INSERT INTO reading_due (asset_id, steady, org_id, at, due_at) VALUES ($1, TRUE, $2, $3, $4)`,
@@ -210,7 +210,7 @@ func (s *street) silence(offline, missing flex.AssetID) {
 }
 
 // withdraw has a withdrawal wait for approval since an instant.
-func (s *street) withdraw(at int64) {
+func (s *troubles) withdraw(at int64) {
 	s.Helper()
 	site := s.Site()
 	s.Exec(`INSERT INTO ledger (id, org_id, site_id, key, kind, credit, recorded_at) VALUES ($1, $2, $1, 'w', 'withdrawal', -1000, $3)`,
@@ -222,7 +222,7 @@ func (s *street) withdraw(at int64) {
 }
 
 // failingJob is a background job whose latest run failed.
-func (s *street) failingJob() *worker.Worker {
+func (s *troubles) failingJob() *worker.Worker {
 	ctx, end := context.WithCancel(s.Context())
 	w := &worker.Worker{Name: "prices", Every: time.Hour, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Job: func(context.Context) (worker.Report, error) {
 		end()
@@ -234,7 +234,7 @@ func (s *street) failingJob() *worker.Worker {
 
 // browse returns what answers a path: as an operator of the console, and as a program of the
 // organisation.
-func (s *street) browse(h *app.App) (page, program func(path string) string) {
+func (s *troubles) browse(h *app.App) (page, program func(path string) string) {
 	s.Helper()
 	ctx := s.Context()
 	fail := func(err error) {
@@ -294,7 +294,7 @@ const nothing = "Nothing needs looking at"
 // where an operator or a program may look. Before, the page says that nothing is.
 func TestExceptions_EveryPlace(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
-		s := &street{T: t, database: database, now: time.Now().Truncate(time.Second)}
+		s := &troubles{T: t, database: database, now: time.Now().Truncate(time.Second)}
 		h := s.serve()
 		s.Seed = storetest.NewSeed(t, h.DB, database)
 		s.Asset(s.Site(), flex.Charger, 7000)
@@ -327,7 +327,7 @@ func TestExceptions_EveryPlace(t *testing.T) {
 	})
 }
 
-func (s *street) inConsole(page func(path string) string) {
+func (s *troubles) inConsole(page func(path string) string) {
 	s.Helper()
 	text := page("/console/fleet")
 	for _, kind := range operations.Kinds {
@@ -342,7 +342,7 @@ func (s *street) inConsole(page func(path string) string) {
 
 // inLists follows the page of each exception from the fleet's: it is there, and where it lists things of one
 // kind it lists as many as the exception counts, of whatever else there is.
-func (s *street) inLists(page func(path string) string) {
+func (s *troubles) inLists(page func(path string) string) {
 	s.Helper()
 	var fleet struct {
 		Exceptions []struct {
@@ -384,7 +384,7 @@ func (s *street) inLists(page func(path string) string) {
 	}
 }
 
-func (s *street) inInterface(text string) {
+func (s *troubles) inInterface(text string) {
 	s.Helper()
 	var got struct{ Exceptions []struct{ Kind string } }
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
@@ -400,7 +400,7 @@ func (s *street) inInterface(text string) {
 	}
 }
 
-func (s *street) inMetrics(text string) {
+func (s *troubles) inMetrics(text string) {
 	s.Helper()
 	for _, kind := range operations.Kinds {
 		series := fmt.Sprintf("flexd_exceptions{kind=%q} ", kind)
@@ -412,7 +412,7 @@ func (s *street) inMetrics(text string) {
 }
 
 // inAlerts has every rule be on at once, and reads what a route is sent.
-func (s *street) inAlerts(h *app.App) {
+func (s *troubles) inAlerts(h *app.App) {
 	s.Helper()
 	var mu sync.Mutex
 	var all strings.Builder
@@ -455,7 +455,7 @@ func (s *street) inAlerts(h *app.App) {
 }
 
 // inDoctor asks flexd doctor, which is another process.
-func (s *street) inDoctor() {
+func (s *troubles) inDoctor() {
 	s.Helper()
 	run := commandLineOf(s.T, s.database)
 	s.Setenv("FLEXD_KEY_FILE", s.file)

@@ -26,7 +26,7 @@ var without = map[string]string{
 	"alerts acknowledge": "says that it is done", "alerts snooze": "says that it is done", "alerts rule": "says that it is done",
 	"alerts route remove": "says that it is done", "alerts route test": "says that it is done", "caps set": "says nothing", "caps clear": "says that it is done",
 	"product answer": "says nothing", "product withdraw": "says that it is done",
-	"limits link": "says nothing", "limits heard": "says nothing", "limits unlink": "says nothing", "limits clear": "says nothing",
+	"limits link": "says nothing", "limits heartbeat": "says nothing", "limits heard": "says nothing", "limits unlink": "says nothing", "limits clear": "says nothing",
 	"openadr upstream remove": "says that it is done", "payouts override": "says that it is done",
 }
 

@@ -11,12 +11,13 @@ import (
 
 // limitsCommand is `flexd limits`.
 type limitsCommand struct {
-	Import limitsImport `cmd:"" help:"Import a distribution operator's limits of feeders (constraint groups): CSV with the columns group, start_timestamp, end_timestamp, limit_kw and, if not all are import, direction (import, export). It takes the place of what was imported before of the groups and directions that it names, and binds at once."`
-	List   limitsList   `cmd:"" help:"List current and later limits of feeders, and the links that carry them."`
-	Link   limitsLink   `cmd:"" help:"Set the fallback of a feeder for the case that the operator is silent for a time. Example: flexd limits link \"feeder 7\" --fallback-kw 20 --after 15m"`
-	Heard  limitsHeard  `cmd:"" help:"Record a sign of life of the distribution operator, although nothing changed."`
-	Unlink limitsUnlink `cmd:"" help:"Remove the fallback of a feeder."`
-	Clear  limitsClear  `cmd:"" help:"Remove the limits of a feeder that files set, from now on. Example: flexd limits clear \"feeder 7\""`
+	Import    limitsImport    `cmd:"" help:"Import a distribution operator's limits of feeders (constraint groups): CSV with the columns group, start_timestamp, end_timestamp, limit_kw and, if not all are import, direction (import, export). It takes the place of what was imported before of the groups and directions that it names, and binds at once."`
+	List      limitsList      `cmd:"" help:"List current and later limits of feeders, and the links that carry them."`
+	Link      limitsLink      `cmd:"" help:"Set the fallback of a feeder for the case that the operator is silent for a time. Example: flexd limits link \"feeder 7\" --fallback-kw 20 --after 15m"`
+	Heartbeat limitsHeartbeat `cmd:"" help:"Record a sign of life of the distribution operator, although nothing changed."`
+	Heard     limitsHeartbeat `cmd:"" hidden:"" help:"The former name of limits heartbeat."`
+	Unlink    limitsUnlink    `cmd:"" help:"Remove the fallback of a feeder."`
+	Clear     limitsClear     `cmd:"" help:"Remove the limits of a feeder that files set, from now on. Example: flexd limits clear \"feeder 7\""`
 }
 
 type limitsImport struct {
@@ -160,13 +161,13 @@ func (o *limitsLink) Run(ctx context.Context) error {
 	})
 }
 
-type limitsHeard struct {
+type limitsHeartbeat struct {
 	ofOrg
 	Group string `arg:"" help:"The constraint group."`
 }
 
-// Run notes that something was heard.
-func (o *limitsHeard) Run(ctx context.Context) error {
+// Run notes the sign of life.
+func (o *limitsHeartbeat) Run(ctx context.Context) error {
 	return o.actOn(ctx, "hear limit link", o.Group, func(h *app.App, org flex.Org) error {
 		return h.Control.LinkAlive(ctx, org.ID, o.Group)
 	})

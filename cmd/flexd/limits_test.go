@@ -46,7 +46,7 @@ func TestLimits(t *testing.T) {
 	link.After = time.Minute
 	for _, do := range []func() error{
 		func() error { return link.Run(t.Context()) },
-		func() error { return (&limitsHeard{ofOrg: of, Group: "feeder 7"}).Run(t.Context()) },
+		func() error { return (&limitsHeartbeat{ofOrg: of, Group: "feeder 7"}).Run(t.Context()) },
 	} {
 		if err := do(); err != nil {
 			t.Error(err)

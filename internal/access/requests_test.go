@@ -27,7 +27,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-func TestSeen(t *testing.T) {
+func TestRecentRequests(t *testing.T) {
 	d := &access.Service{}
 	org, at := flex.OrgID{1}, time.Unix(1_000_000, 0)
 	for i := range access.RequestsMax + 30 {

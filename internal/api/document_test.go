@@ -81,7 +81,7 @@ func conforms(t *testing.T, method, path string, r reply) {
 		}
 		if name == "ours" {
 			provoked.Lock()
-			provoked.seen[fmt.Sprint(method, " ", pattern, " ", r.StatusCode)] = true
+			provoked.names[fmt.Sprint(method, " ", pattern, " ", r.StatusCode)] = true
 			provoked.Unlock()
 		}
 		answer := op.Responses.Status(r.StatusCode)

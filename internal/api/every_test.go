@@ -27,8 +27,8 @@ import (
 // provoked are the answers that the tests have had, as "GET /path 200".
 var provoked = struct {
 	sync.Mutex
-	seen map[string]bool
-}{seen: map[string]bool{}}
+	names map[string]bool
+}{names: map[string]bool{}}
 
 // unprovoked says why an answer that the document has is not provoked by the tests.
 var unprovoked = map[string]string{
@@ -57,7 +57,7 @@ func wantAllProvoked() (code int) {
 		for method, op := range item.Operations() {
 			for status := range op.Responses.Map() {
 				name := method + " " + path + " " + status
-				if !provoked.seen[name] && unprovoked[name] == "" {
+				if !provoked.names[name] && unprovoked[name] == "" {
 					missing = append(missing, name)
 				}
 			}

@@ -46,7 +46,7 @@ func leftOver(t *testing.T, url string, plant func(*App)) (names []string) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
 	defer receiver.Close()
 
-	s := openStreet(t, url, time.Date(2026, time.March, 27, 9, 10, 0, 0, time.UTC), receiver.URL)
+	s := openClocked(t, url, time.Date(2026, time.March, 27, 9, 10, 0, 0, time.UTC), receiver.URL)
 	defer storetest.Close(t, s.app.DB)
 	defer s.app.Push.Close()
 	if plant != nil {
@@ -84,7 +84,7 @@ func leftOver(t *testing.T, url string, plant func(*App)) (names []string) {
 // What the jobs ask for together, by one statement, is what each of them finds that asks by itself.
 func TestAdvance_AsksAlike(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		s := openStreet(t, url, time.Date(2026, time.March, 27, 9, 10, 0, 0, time.UTC), "")
+		s := openClocked(t, url, time.Date(2026, time.March, 27, 9, 10, 0, 0, time.UTC), "")
 		defer storetest.Close(t, s.app.DB)
 		defer s.app.Push.Close()
 

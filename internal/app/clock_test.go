@@ -45,8 +45,8 @@ func TestJobs_EachHasAPart(t *testing.T) {
 	}
 }
 
-// street is an organisation whose history is played while its clock is turned.
-type street struct {
+// clocked is an organisation whose history is played while its clock is turned.
+type clocked struct {
 	*testing.T
 	*storetest.Seed
 	app      *App
@@ -56,8 +56,8 @@ type street struct {
 	after    func() // done after each turn and each event; may be nil
 }
 
-// openStreet opens flexd at an instant of a true clock that stands still.
-func openStreet(t *testing.T, url string, start time.Time, endpoint string) *street {
+// openClocked opens flexd at an instant of a true clock that stands still.
+func openClocked(t *testing.T, url string, start time.Time, endpoint string) *clocked {
 	t.Helper()
 	h, err := Open(t.Context(), Settings{Database: url, Keys: storetest.Keys(t), Environment: flex.Sandbox, InventPrices: true,
 		AllowPrivateEndpoints: true, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: func() time.Time { return start }})
@@ -65,7 +65,7 @@ func openStreet(t *testing.T, url string, start time.Time, endpoint string) *str
 		t.Fatal(err)
 	}
 
-	s := &street{T: t, Seed: storetest.NewSeed(t, h.DB, url), app: h, at: start}
+	s := &clocked{T: t, Seed: storetest.NewSeed(t, h.DB, url), app: h, at: start}
 	for range 3 {
 		s.chargers = append(s.chargers, s.Asset(s.Site(flex.FullScheduleMethod, flex.LimitedPauseMethod), flex.Charger, 7400))
 	}
@@ -89,14 +89,14 @@ func openStreet(t *testing.T, url string, start time.Time, endpoint string) *str
 	return s
 }
 
-func (s *street) must(_ any, _ any, err error) {
+func (s *clocked) must(_ any, _ any, err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
 	}
 }
 
-func (s *street) write(fn func(*store.Tx) error) {
+func (s *clocked) write(fn func(*store.Tx) error) {
 	s.Helper()
 	if err := s.app.DB.Write(s.T.Context(), s.Org, fn); err != nil {
 		s.Fatal(err)
@@ -105,7 +105,7 @@ func (s *street) write(fn func(*store.Tx) error) {
 
 // play draws a history of some days and turns the clock from one of its events to the next, by no
 // more than the step.
-func (s *street) play(seed uint64, days int, step time.Duration) {
+func (s *clocked) play(seed uint64, days int, step time.Duration) {
 	s.Helper()
 	r := rand.New(rand.NewPCG(seed, 13))
 	end := s.at.Add(time.Duration(days) * 24 * time.Hour)
@@ -131,7 +131,7 @@ func (s *street) play(seed uint64, days int, step time.Duration) {
 	}
 }
 
-func (s *street) turn(to time.Time, step time.Duration) {
+func (s *clocked) turn(to time.Time, step time.Duration) {
 	s.Helper()
 	for s.at.Before(to) {
 		s.at = s.at.Add(min(step, to.Sub(s.at)))
@@ -142,7 +142,7 @@ func (s *street) turn(to time.Time, step time.Duration) {
 }
 
 // act does something with a car. What cannot be done then is refused, in every run alike.
-func (s *street) act(act int, car flex.AssetID, need flex.WattHours, hours int) {
+func (s *clocked) act(act int, car flex.AssetID, need flex.WattHours, hours int) {
 	ev := control.Event{Kind: control.PlugOut}
 	later := s.at.Add(time.Duration(hours) * time.Hour)
 
@@ -162,7 +162,7 @@ func (s *street) act(act int, car flex.AssetID, need flex.WattHours, hours int) 
 	_ = s.app.Control.Event(s.T.Context(), s.Org, car, ev)
 }
 
-func (s *street) pause(car flex.AssetID, hours int) {
+func (s *clocked) pause(car flex.AssetID, hours int) {
 	from := flex.PeriodAt(s.at).Add(hours)
 	s.write(func(tx *store.Tx) error {
 		a, err := tx.Asset(s.T.Context(), car)
@@ -175,7 +175,7 @@ func (s *street) pause(car flex.AssetID, hours int) {
 
 // read reports what a charger drew in the half-hours of the last day, but for the last few hours, and what
 // the battery holds.
-func (s *street) read(car flex.AssetID, late int, need flex.WattHours) {
+func (s *clocked) read(car flex.AssetID, late int, need flex.WattHours) {
 	var batch []reading.Given
 	last := flex.PeriodAt(s.at).Add(-2 * late)
 	for p := last.Add(-48); p.Before(last); p = p.Add(1) {
@@ -201,7 +201,7 @@ var apartTables = []string{"wave", "credential", "token", "org", "endpoint"}
 var anyID = regexp.MustCompile(`(?i)\b(\\x)?[0-9a-f]{32,64}\b|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
 // records returns every row of the organisation, but for ids that are drawn.
-func (s *street) records() (all []string) {
+func (s *clocked) records() (all []string) {
 	s.Helper()
 	columns := `SELECT m.name || '.' || p.name FROM sqlite_master m JOIN pragma_table_info(m.name) p WHERE m.type = 'table'`
 	text := `COALESCE(CASE WHEN typeof(%[1]s) = 'blob' THEN hex(%[1]s) ELSE CAST(%[1]s AS TEXT) END, '-')`
@@ -264,7 +264,7 @@ func lacks(a, b []string) (only []string) {
 func turned(t *testing.T, url, endpoint string, seed uint64, days int, step time.Duration, plant func(*App)) []string {
 	t.Helper()
 	start := time.Date(2026, time.March, 27, 9, 10, 0, 0, time.UTC) // the clocks go forward on the 29th, and March ends
-	s := openStreet(t, url, start, endpoint)
+	s := openClocked(t, url, start, endpoint)
 	if plant != nil {
 		plant(s.app)
 	}
@@ -473,7 +473,7 @@ func TestAdvance_HangingEndpoint(t *testing.T) {
 		defer hangs.Close()
 		defer close(ended)
 
-		s := openStreet(t, url, time.Date(2026, time.January, 15, 18, 0, 0, 0, time.UTC), hangs.URL)
+		s := openClocked(t, url, time.Date(2026, time.January, 15, 18, 0, 0, 0, time.UTC), hangs.URL)
 		defer storetest.Close(t, s.app.DB)
 		defer s.app.Push.Close()
 
@@ -512,7 +512,7 @@ func TestAdvance_HangingEndpoint(t *testing.T) {
 // had been.
 func TestAdvance_BrokenOff(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		s := openStreet(t, url, time.Date(2026, time.January, 15, 18, 0, 0, 0, time.UTC), "")
+		s := openClocked(t, url, time.Date(2026, time.January, 15, 18, 0, 0, 0, time.UTC), "")
 		defer storetest.Close(t, s.app.DB)
 		defer s.app.Push.Close()
 

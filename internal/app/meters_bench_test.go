@@ -53,12 +53,12 @@ func benchMeters(b *testing.B, database string) {
 		b.Fatal(err)
 	}
 	imported := time.Since(start).Seconds()
-	dice := rand.New(rand.NewPCG(1, 1))
+	random := rand.New(rand.NewPCG(1, 1))
 	var took []time.Duration
 	for b.Loop() {
 		for range 1000 {
 			start := time.Now()
-			found, err := h.Directory.Search(b.Context(), flex.OrgID{1}, postcodeOf(dice.IntN(*metersFlag/15)), "")
+			found, err := h.Directory.Search(b.Context(), flex.OrgID{1}, postcodeOf(random.IntN(*metersFlag/15)), "")
 			if took = append(took, time.Since(start)); err != nil || len(found) == 0 {
 				b.Fatalf("found %d, %v", len(found), err)
 			}

@@ -26,7 +26,7 @@ func TestPeak_FromEventToMoney(t *testing.T) {
 		defer endpoint.Close()
 
 		// 15 January 2026 is a Thursday; in London it is UTC.
-		s := openStreet(t, url, time.Date(2026, 1, 15, 17, 0, 0, 0, time.UTC), endpoint.URL)
+		s := openClocked(t, url, time.Date(2026, 1, 15, 17, 0, 0, 0, time.UTC), endpoint.URL)
 		defer s.app.Close()
 		home := s.Site(flex.FullScheduleMethod)
 		pair := []flex.AssetID{s.Asset(home, flex.Charger, 7400), s.Asset(home, flex.Charger, 7400)}
@@ -81,7 +81,7 @@ func TestPeak_FromEventToMoney(t *testing.T) {
 }
 
 // meterEvenings has chargers draw what they can in each half-hour of the evenings before.
-func (s *street) meterEvenings(chargers []flex.AssetID, days int) {
+func (s *clocked) meterEvenings(chargers []flex.AssetID, days int) {
 	s.Helper()
 	for back := 1; back <= days; back++ {
 		for _, c := range chargers {
@@ -91,7 +91,7 @@ func (s *street) meterEvenings(chargers []flex.AssetID, days int) {
 }
 
 // meter keeps a charger's readings of some settlement periods of a day.
-func (s *street) meter(charger flex.AssetID, day flex.Day, first, last int, value flex.Micro) {
+func (s *clocked) meter(charger flex.AssetID, day flex.Day, first, last int, value flex.Micro) {
 	s.Helper()
 	s.write(func(tx *store.Tx) error {
 		var rs []flex.Reading
@@ -103,7 +103,7 @@ func (s *street) meter(charger flex.AssetID, day flex.Day, first, last int, valu
 }
 
 // dispatch writes an object as the dispatcher's business logic does.
-func (s *street) dispatch(kind flex.ADRKind, document string) flex.ADRObjectID {
+func (s *clocked) dispatch(kind flex.ADRKind, document string) flex.ADRObjectID {
 	s.Helper()
 	var read any
 	if err := json.Unmarshal([]byte(document), &read); err != nil {
@@ -118,7 +118,7 @@ func (s *street) dispatch(kind flex.ADRKind, document string) flex.ADRObjectID {
 	return o.ID
 }
 
-func (s *street) settled(id flex.InstructionID) (got flex.InstructedEvents) {
+func (s *clocked) settled(id flex.InstructionID) (got flex.InstructedEvents) {
 	s.Helper()
 	err := s.app.DB.Read(s.T.Context(), s.Org, func(tx *store.Tx) (err error) {
 		got, err = tx.InstructedEvents(context.WithoutCancel(s.T.Context()), id)
@@ -132,7 +132,7 @@ func (s *street) settled(id flex.InstructionID) (got flex.InstructedEvents) {
 }
 
 // pricedBy holds that an instruction is named at the prices of a site's events, and what was credited.
-func (s *street) pricedBy(site flex.SiteID, id flex.InstructionID) {
+func (s *clocked) pricedBy(site flex.SiteID, id flex.InstructionID) {
 	s.Helper()
 	events, prices, err := s.app.Reward.FlexEvents(s.T.Context(), s.Org, site)
 	if err != nil {

@@ -63,11 +63,11 @@ func productOf(reference string, change func(*flex.Product)) flex.Product {
 }
 
 // openProducts is a street with a site of two chargers, whose evenings were metered, and a client that is told of products.
-func openProducts(t *testing.T, url string) (s *street, b *inbox, home flex.SiteID, pair []flex.AssetID) {
+func openProducts(t *testing.T, url string) (s *clocked, b *inbox, home flex.SiteID, pair []flex.AssetID) {
 	b = &inbox{}
 	endpoint := httptest.NewServer(b)
 	t.Cleanup(endpoint.Close)
-	s = openStreet(t, url, time.Date(2026, 1, 15, 17, 0, 0, 0, time.UTC), endpoint.URL)
+	s = openClocked(t, url, time.Date(2026, 1, 15, 17, 0, 0, 0, time.UTC), endpoint.URL)
 	t.Cleanup(func() { s.app.Close() })
 	s.must(s.app.Push.SetEndpoint(t.Context(), s.Org, flex.InvitationEndpoint, delivery.Settings{URL: endpoint.URL}))
 	home = s.Site(flex.FullScheduleMethod)
@@ -77,7 +77,7 @@ func openProducts(t *testing.T, url string) (s *street, b *inbox, home flex.Site
 	return s, b, home, pair
 }
 
-func (s *street) plugIn(cars ...flex.AssetID) {
+func (s *clocked) plugIn(cars ...flex.AssetID) {
 	s.Helper()
 	for _, car := range cars {
 		s.must(nil, nil, s.app.Control.Event(s.T.Context(), s.Org, car, control.Event{Kind: control.PlugIn,
@@ -85,7 +85,7 @@ func (s *street) plugIn(cars ...flex.AssetID) {
 	}
 }
 
-func (s *street) imports(p flex.Product) product.Imported {
+func (s *clocked) imports(p flex.Product) product.Imported {
 	s.Helper()
 	done, err := s.app.Products.Import(s.T.Context(), s.Org, []flex.Product{p})
 	if err != nil || len(done) != 1 {
@@ -94,7 +94,7 @@ func (s *street) imports(p flex.Product) product.Imported {
 	return done[0]
 }
 
-func (s *street) report(id flex.ProductID) product.Report {
+func (s *clocked) report(id flex.ProductID) product.Report {
 	s.Helper()
 	r, err := s.app.Products.Report(s.T.Context(), s.Org, id, flex.SiteID{}, 100)
 	if err != nil {
@@ -183,7 +183,7 @@ func playProduct(t *testing.T, url, baseline string, want earned) {
 }
 
 // paid holds that a household's share of what it was asked for, half of it, was credited to the penny.
-func (s *street) paid(home flex.SiteID, utilisation flex.MicroPounds) {
+func (s *clocked) paid(home flex.SiteID, utilisation flex.MicroPounds) {
 	s.Helper()
 	credited := flex.Pence(s.Count(`SELECT sum(c.credited) FROM event_credit c JOIN flex_event e ON e.id = c.flex_event_id
 		WHERE e.site_id = $1 AND e.instructed IS NOT NULL`, home.Bytes()))

@@ -29,8 +29,8 @@ func (d *service) levels(asset flex.AssetID) (a levelAnswer) {
 	return a
 }
 
-// told is a reading of an asset.
-func (s *scene) told(id flex.AssetID, label flex.Label, from, to string, value float64) {
+// reading is a reading of an asset.
+func (s *scene) reading(id flex.AssetID, label flex.Label, from, to string, value float64) {
 	s.Helper()
 	r := flex.Reading{
 		AssetID: id,
@@ -52,10 +52,10 @@ func (s *scene) heated() []flex.AssetID {
 	s.Helper()
 	heaters := s.heaters()
 	const six, eight, half = "2026-01-14T18:00:00Z", "2026-01-14T20:00:00Z", "2026-01-14T20:30:00Z"
-	s.told(heaters[0], flex.TankTemperature, six, six, 48.5)
-	s.told(heaters[0], flex.BatteryStateOfCharge, eight, eight, 100)
-	s.told(heaters[0], flex.HeatPower, eight, half, 2.75)
-	s.told(heaters[2], flex.RoomTemperature, eight, eight, 19.75)
+	s.reading(heaters[0], flex.TankTemperature, six, six, 48.5)
+	s.reading(heaters[0], flex.BatteryStateOfCharge, eight, eight, 100)
+	s.reading(heaters[0], flex.HeatPower, eight, half, 2.75)
+	s.reading(heaters[2], flex.RoomTemperature, eight, eight, 19.75)
 
 	return heaters
 }
@@ -131,9 +131,9 @@ func (s *scene) charged() (battery flex.AssetID) {
 	s.Helper()
 	battery = s.battery()
 	const seven, nine = "2026-01-14T19:00:00Z", "2026-01-14T21:00:00Z"
-	s.told(battery, flex.BatteryStateOfCharge, seven, seven, 80)
-	s.told(battery, flex.BatteryStoredEnergy, nine, nine, 3.8) // of 9.5
-	s.told(s.assets[atOnce], flex.BatteryStateOfCharge, nine, nine, 34)
+	s.reading(battery, flex.BatteryStateOfCharge, seven, seven, 80)
+	s.reading(battery, flex.BatteryStoredEnergy, nine, nine, 3.8) // of 9.5
+	s.reading(s.assets[atOnce], flex.BatteryStateOfCharge, nine, nine, 34)
 
 	err := s.db.Write(s.Context(), s.Org, func(tx *store.Tx) error {
 		_, err := tx.AddDispatch(s.Context(), store.Dispatch{

@@ -132,7 +132,7 @@ type walker struct {
 func newWalker(s *scene) *walker {
 	s.Helper()
 	w := &walker{scene: s, secrets: []string{"Moorland", s.Org.String(), "CP-2041", "CP-2058", "post.example", "2000000010007", "evening peak"}, ids: map[string][]string{}}
-	w.secrets = append(append(w.secrets, "everybody's duty"), streets...)
+	w.secrets = append(append(w.secrets, "everybody's duty"), addresses...)
 	for table := range idTables {
 		w.ids[table] = s.idsOf(table)
 		w.secrets = append(w.secrets, w.ids[table]...)

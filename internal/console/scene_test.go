@@ -33,7 +33,7 @@ const (
 	others    = 5 // and from here on
 )
 
-var streets = []string{"4 Elm Row", "12 Station Road", "1 The Green", "27 Mill Lane", "8 Church Street", "15 Bridge End", "3 Orchard Close",
+var addresses = []string{"4 Elm Row", "12 Station Road", "1 The Green", "27 Mill Lane", "8 Church Street", "15 Bridge End", "3 Orchard Close",
 	"40 High Street", "9 Weavers Court", "22 Quarry Hill", "6 Canal Side", "31 Beech Avenue", "18 Lower Field", "5 Chapel Yard"}
 
 // prices of a winter's day in £/MWh by the half-hour from midnight: cheap at night, dear at
@@ -157,7 +157,7 @@ func newScene(d *service) *scene {
 	d.Helper()
 	s := &scene{service: d}
 	d.Exec(`UPDATE org SET name = 'Moorland Energy' WHERE id = $1`, d.Org.Bytes())
-	for i, street := range streets {
+	for i, address := range addresses {
 		methods := []flex.DispatchMethod{flex.FullScheduleMethod}
 		if i == free {
 			methods = nil
@@ -167,7 +167,7 @@ func newScene(d *service) *scene {
 		asset := d.Asset(site, flex.Charger, power)
 		d.Exec(`UPDATE site SET mpan = $2, postcode = $3, address = $4, email = $5, created_at = $6 WHERE id = $1`, site.Bytes(),
 			d.Kept("site", "mpan", fmt.Sprintf("20000000%05d", 10007+i*131)), d.Kept("site", "postcode", fmt.Sprintf("S%d %dGL", 11-i%4, 1+i%9)),
-			d.Kept("site", "address", street), d.Kept("site", "email", fmt.Sprintf("driver%d@post.example", i+1)),
+			d.Kept("site", "address", address), d.Kept("site", "email", fmt.Sprintf("driver%d@post.example", i+1)),
 			at("2025-11-03T09:00:00Z").UnixMicro())
 		d.Exec(`UPDATE asset SET external_id = $2, model = 'Zappi 2.1', created_at = $3 WHERE id = $1`, asset.Bytes(), fmt.Sprintf("CP-%04d", 2041+i*17), at("2025-11-03T09:00:00Z").UnixMicro())
 		s.sites, s.assets = append(s.sites, site), append(s.assets, asset)

@@ -643,26 +643,26 @@ func TestBatteryIsHandedOver(t *testing.T) {
 
 		// From 23:30 on it is cheap; all night there is time, and the modes for the half-hours
 		// that were sent stay as they were.
-		var told []string
+		var sent []string
 
 		for range 12 {
 			h.runBatteries()
 			h.wait(30 * time.Minute)
 		}
 
-		told = count()
-		if len(told) == 0 {
+		sent = count()
+		if len(sent) == 0 {
 			t.Fatal("nothing was handed over")
 		}
 
 		if n := h.Count(`SELECT count(*) FROM dispatch_asset WHERE without_market <> CAST(power_w AS TEXT)`); n != 0 {
-			t.Errorf("%d of %d dispatches are other than the tariff alone would have had them", n, len(told))
+			t.Errorf("%d of %d dispatches are other than the tariff alone would have had them", n, len(sent))
 		}
 
 		seen := map[string]bool{}
-		for _, d := range told {
+		for _, d := range sent {
 			if seen[d] || !strings.HasSuffix(d, " wholesale") || strings.Contains(d, " -") {
-				t.Errorf("%v", told)
+				t.Errorf("%v", sent)
 			}
 			seen[d] = true
 		}

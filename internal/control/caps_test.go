@@ -18,8 +18,8 @@ import (
 	_ "flexd/test/seed"
 )
 
-// street gives flexd n more chargers, each at a site of its own, and returns all.
-func (h *fixture) street(n int) (assets []flex.AssetID, sites []flex.SiteID) {
+// chargers gives flexd n more chargers, each at a site of its own, and returns all.
+func (h *fixture) chargers(n int) (assets []flex.AssetID, sites []flex.SiteID) {
 	assets, sites = []flex.AssetID{h.asset}, []flex.SiteID{h.site}
 	for range n {
 		site := h.Site(flex.FullScheduleMethod)
@@ -96,7 +96,7 @@ func (h *fixture) clean() {
 // no headroom is sent so.
 func TestCaps_TwoCarsOneCap(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
-		cars, _ := h.street(3)
+		cars, _ := h.chargers(3)
 		h.setCaps(flex.Caps{Fleet: kw(7.4)})
 		h.publish("2026-01-10T18:00:00Z", night(12, 13, 14, 15)...) // 00:00 to 02:00
 		h.replan()
@@ -172,7 +172,7 @@ func TestCaps_TwoCarsOneCap(t *testing.T) {
 // TestCaps_ChargeNow counts charge-now and what is not under control against the cap.
 func TestCaps_ChargeNow(t *testing.T) {
 	each(t, "2026-01-10T22:00:00Z", func(h *fixture) {
-		cars, _ := h.street(1)
+		cars, _ := h.chargers(1)
 		free := h.Asset(h.Site(), flex.Charger, 3700)
 		h.setCaps(flex.Caps{Fleet: kw(12)})
 		h.publish("2026-01-10T22:00:00Z", night()[:18]...)
@@ -219,7 +219,7 @@ func TestCaps_ChargeNow(t *testing.T) {
 // TestCaps_Set changes caps under a fleet that is plugged in.
 func TestCaps_Set(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
-		cars, sites := h.street(3)
+		cars, sites := h.chargers(3)
 		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
 		h.replan()
 
@@ -316,7 +316,7 @@ func TestCaps_Any(t *testing.T) {
 	}
 
 	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
-		all, sites := h.street(5)
+		all, sites := h.chargers(5)
 		steps := 5
 
 		if os.Getenv("FLEXD_LONG") != "" {
@@ -384,7 +384,7 @@ func TestCaps_Any(t *testing.T) {
 // headroom that another has just taken.
 func TestCaps_AtOnce(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
-		cars, _ := h.street(11)
+		cars, _ := h.chargers(11)
 		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
 		h.setCaps(flex.Caps{Fleet: kw(20)})
 		errs := make([]error, len(cars)+2)
@@ -425,7 +425,7 @@ func TestCaps_AtOnce(t *testing.T) {
 // brings little, so the fleet charges there, and no more than that.
 func TestCaps_Position(t *testing.T) {
 	each(t, "2026-01-10T22:00:00Z", func(h *fixture) {
-		cars, _ := h.street(3)
+		cars, _ := h.chargers(3)
 		h.publish("2026-01-10T22:00:00Z", night()[:18]...) // £60 all night
 		first := flex.PeriodAt(at("2026-01-11T01:00:00Z"))
 		h.setCaps(flex.Caps{Position: []flex.Traded{
@@ -467,7 +467,7 @@ func TestCaps_Position(t *testing.T) {
 // TestCaps_Pace lets one car start a minute, of four that would all start together.
 func TestCaps_Pace(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
-		cars, _ := h.street(3)
+		cars, _ := h.chargers(3)
 		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
 		h.setCaps(flex.Caps{Fleet: flex.Cap{StartsPerMinute: 1}})
 		h.replan()

@@ -425,8 +425,8 @@ func flow(needs, most, slots []float64, may func(car, slot int) bool) (sum float
 
 // push gives a car up to so much more, from a slot with headroom or from one of which another car
 // can be moved.
-func push(car int, want float64, given [][]float64, most, slots []float64, may func(car, slot int) bool, seen []bool) float64 {
-	seen[car] = true
+func push(car int, want float64, given [][]float64, most, slots []float64, may func(car, slot int) bool, visited []bool) float64 {
+	visited[car] = true
 	for s := range slots {
 		if w := min(want, most[car]-given[car][s], slots[s]); may(car, s) && w > 1e-9 {
 			given[car][s], slots[s] = given[car][s]+w, slots[s]-w
@@ -437,11 +437,11 @@ func push(car int, want float64, given [][]float64, most, slots []float64, may f
 	for s := range slots {
 		for other := range given {
 			w := min(want, most[car]-given[car][s], given[other][s])
-			if seen[other] || !may(car, s) || w <= 1e-9 {
+			if visited[other] || !may(car, s) || w <= 1e-9 {
 				continue
 			}
 
-			if moved := push(other, w, given, most, slots, may, seen); moved > 0 {
+			if moved := push(other, w, given, most, slots, may, visited); moved > 0 {
 				given[other][s], given[car][s] = given[other][s]-moved, given[car][s]+moved
 				return moved
 			}

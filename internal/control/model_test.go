@@ -26,7 +26,7 @@ type model struct {
 	planned        bool   // a schedule stands in the session
 	offPeak        string // of the tariff; empty if none was told
 	wall           time.Duration
-	told           bool // an intent
+	intended       bool // an intent
 	nowFrom, nowTo time.Time
 	readyBy        time.Time
 	cut            flex.Span // of the charge-now that stands in the schedule
@@ -138,7 +138,7 @@ func (c *machine) wishes(t *rapid.T, ev *control.Event) {
 	}
 
 	if ev.Kind != control.TariffUpdate && (ev.Kind == control.IntentUpdate || rapid.Bool().Draw(t, "with intent")) {
-		c.m.wall, c.m.told = rapid.SampledFrom(modelWalls).Draw(t, "ready by"), true
+		c.m.wall, c.m.intended = rapid.SampledFrom(modelWalls).Draw(t, "ready by"), true
 		ev.Intent = &flex.Intent{Need: 1000, ReadyByLocal: new(flex.WallTime(c.m.wall)), Mode: flex.Maximise}
 	}
 }
@@ -246,7 +246,7 @@ func (c *machine) Check(t *rapid.T) {
 		t.Fatalf("open %v, %d sessions, rate %d; want %v, %d, %d", got.Open(), got.Session.Number, got.Session.VehicleRate, m.open, m.sessions, m.rate)
 	}
 
-	if (got.Intent != nil) != m.told || (got.Tariff != nil) != (m.offPeak != "") {
+	if (got.Intent != nil) != m.intended || (got.Tariff != nil) != (m.offPeak != "") {
 		t.Fatalf("intent %v, tariff %v", got.Intent, got.Tariff)
 	}
 

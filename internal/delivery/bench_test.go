@@ -22,17 +22,17 @@ import (
 	"flexd/internal/worker"
 )
 
-// yard is a store with the delivery service at work on real sockets.
-type yard struct {
+// bench is a store with the delivery service at work on real sockets.
+type bench struct {
 	testing.TB
 	*storetest.Seed
 	db      *store.DB
 	service *delivery.Service
 }
 
-func openYard(b *testing.B, url string, receive http.HandlerFunc) *yard {
+func openBench(b *testing.B, url string, receive http.HandlerFunc) *bench {
 	b.Helper()
-	y := &yard{TB: b}
+	y := &bench{TB: b}
 	y.db = storetest.Open(b, url, store.Options{})
 	y.Seed = storetest.NewSeed(b, y.db, url)
 	out := egress.New(egress.Options{Allow: egress.Private})
@@ -52,14 +52,14 @@ func openYard(b *testing.B, url string, receive http.HandlerFunc) *yard {
 	return y
 }
 
-func (y *yard) write(fn func(ctx context.Context, tx *store.Tx) error) {
+func (y *bench) write(fn func(ctx context.Context, tx *store.Tx) error) {
 	if err := y.db.Write(context.Background(), y.Org, func(tx *store.Tx) error { return fn(context.Background(), tx) }); err != nil {
 		y.Error(err)
 	}
 }
 
 // chargers makes n chargers at one site.
-func (y *yard) chargers(n int) (ids []flex.AssetID) {
+func (y *bench) chargers(n int) (ids []flex.AssetID) {
 	site := y.Site(flex.FullScheduleMethod)
 	for chunk := range slices.Chunk(make([]struct{}, n), 1000) {
 		var text []string
@@ -79,7 +79,7 @@ func (y *yard) chargers(n int) (ids []flex.AssetID) {
 }
 
 // plan commits the next schedule of each asset and returns their pushes.
-func (y *yard) plan(assets []flex.AssetID) (ps []store.Push) {
+func (y *bench) plan(assets []flex.AssetID) (ps []store.Push) {
 	y.write(func(ctx context.Context, tx *store.Tx) error {
 		ps = nil
 		for _, a := range assets {
@@ -100,7 +100,7 @@ func BenchmarkDeliveries(b *testing.B) {
 		var got atomic.Int64
 		all := make(chan struct{})
 		want := int64(b.N)
-		y := openYard(b, url, func(_ http.ResponseWriter, r *http.Request) {
+		y := openBench(b, url, func(_ http.ResponseWriter, r *http.Request) {
 			io.Copy(io.Discard, r.Body)
 			if got.Add(1) == want {
 				close(all)
@@ -129,7 +129,7 @@ func BenchmarkLatency(b *testing.B) {
 		begun := map[string]time.Time{}
 		var took []time.Duration
 		var wait sync.WaitGroup
-		y := openYard(b, url, func(_ http.ResponseWriter, r *http.Request) {
+		y := openBench(b, url, func(_ http.ResponseWriter, r *http.Request) {
 			now := time.Now()
 			io.Copy(io.Discard, r.Body)
 			mu.Lock()

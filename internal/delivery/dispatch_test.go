@@ -176,7 +176,7 @@ func TestDispatch_Refused(t *testing.T) {
 }
 
 // After the end the battery's own readings say whether it went back to what it did before.
-func TestDispatch_HandBack(t *testing.T) {
+func TestDispatch_Release(t *testing.T) {
 	each(t, func(h *fixture) {
 		ctx := context.Background()
 		as := h.chargers(4)

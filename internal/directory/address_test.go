@@ -15,8 +15,8 @@ func meter(id, address, postcode string) flex.Meter {
 	return flex.Meter{MPAN: id, Address: address, Postcode: postcode, Import: true, Energised: true, HalfHourly: true, Domestic: true}
 }
 
-// bakerStreet are the vectors' candidates, as the registry's nine lines come joined.
-func bakerStreet(t testing.TB) (meters []flex.Meter, queries []struct{ Q, Match, Reason string }) {
+// bakerSt are the vectors' candidates, as the registry's nine lines come joined.
+func bakerSt(t testing.TB) (meters []flex.Meter, queries []struct{ Q, Match, Reason string }) {
 	v := vector[struct {
 		Postcode   string `json:"candidates_postcode"`
 		Candidates []struct {
@@ -58,7 +58,7 @@ func matched(t testing.TB, text string, meters []flex.Meter) string {
 }
 
 func TestAddressVectors(t *testing.T) {
-	meters, queries := bakerStreet(t)
+	meters, queries := bakerSt(t)
 	if len(meters) == 0 || len(queries) == 0 {
 		t.Fatal("no vectors")
 	}
@@ -70,7 +70,7 @@ func TestAddressVectors(t *testing.T) {
 }
 
 func TestMatch(t *testing.T) {
-	baker, _ := bakerStreet(t)
+	baker, _ := bakerSt(t)
 	village := []flex.Meter{
 		meter("rectory", "THE OLD RECTORY, CHURCH LANE, LITTLE WITTERING", "YO1 7HH"),
 		meter("mill", "THE OLD MILL, CHURCH LANE, LITTLE WITTERING", "YO1 7HH"),
@@ -219,7 +219,7 @@ func TestKey(t *testing.T) {
 }
 
 func TestNamed(t *testing.T) {
-	baker, _ := bakerStreet(t)
+	baker, _ := bakerSt(t)
 	for part, want := range map[string]string{
 		"221": "abc", "221B": "abc", "Flat 1": "d", "1": "d", "Rose Cottage": "g", "rose": "g", "Holmes Ct": "def", "": "abcdefg", "Flat 2": "", "9": "",
 	} {
@@ -262,7 +262,7 @@ func FuzzParseAddress(f *testing.F) {
 	for _, s := range []string{"221B Baker Street, London, NW1 6XE", "Flat One, 2/1 FLAT NW16XE", "GROUND FLOOR FLAT FLAT FLAT 1 NW1 6XE", "1-2 - 3/4 'a.b&c NW1 6XE"} {
 		f.Add(s)
 	}
-	baker, _ := bakerStreet(f)
+	baker, _ := bakerSt(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		a, err := ParseAddress(text)
 		if err != nil {
@@ -277,7 +277,7 @@ func FuzzParseAddress(f *testing.F) {
 }
 
 func BenchmarkMatch(b *testing.B) {
-	meters, _ := bakerStreet(b)
+	meters, _ := bakerSt(b)
 	for b.Loop() {
 		matched(b, "Flat One, Holmes Court NW1 6XE", meters)
 	}

@@ -254,13 +254,13 @@ func TestFetchHistory(t *testing.T) {
 		autumn := span("2024-10-25T22:00:00Z", "2024-10-28T23:00:00Z") // three EFA days, one of 50 half-hours
 		s := &given{name: "exchange", prices: flat(autumn, 10), split: 36 * time.Hour}
 		s.prices["2024-10-27T00:00:00Z"] = 7000
-		var told []string
-		r, err := d.Fetch(t.Context(), s, autumn, func(done, total time.Duration) { told = append(told, fmt.Sprint(done, "/", total)) })
+		var progress []string
+		r, err := d.Fetch(t.Context(), s, autumn, func(done, total time.Duration) { progress = append(progress, fmt.Sprint(done, "/", total)) })
 		if err != nil || r.Prices != 145 || len(r.KeptOut) != 1 || r.KeptOut[0].Rows != 1 || r.Published != 5 {
 			t.Errorf("%+v, %v", r, err)
 		}
-		if fmt.Sprint(told) != "[36h0m0s/73h0m0s 72h0m0s/73h0m0s 73h0m0s/73h0m0s]" {
-			t.Error(told)
+		if fmt.Sprint(progress) != "[36h0m0s/73h0m0s 72h0m0s/73h0m0s 73h0m0s/73h0m0s]" {
+			t.Error(progress)
 		}
 		if again, err := d.Fetch(t.Context(), s, autumn, nil); err != nil || again.Published != 0 {
 			t.Errorf("%+v, %v", again, err)

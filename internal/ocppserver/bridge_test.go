@@ -24,8 +24,8 @@ import (
 // evening is when the stories begin.
 var evening = time.Date(2026, 4, 14, 22, 0, 0, 0, time.UTC)
 
-// street is a whole flexd and a bridge to it, over real sockets, with one asset CP1.
-type street struct {
+// bench is a whole flexd and a bridge to it, over real sockets, with one asset CP1.
+type bench struct {
 	*testing.T
 	app    *app.App
 	org    flex.OrgID
@@ -39,12 +39,12 @@ type street struct {
 	halt   func() // ends the bridge
 }
 
-func (s *street) now() time.Time {
+func (s *bench) now() time.Time {
 	return time.UnixMicro(s.ahead.Load()).Add(time.Since(s.began))
 }
 
 // tick moves the clock when no push is under way, which would look slow to flexd.
-func (s *street) tick(d time.Duration) {
+func (s *bench) tick(d time.Duration) {
 	s.Helper()
 	s.must(s.app.Push.Drain(s.Context(), s.org))
 	s.ahead.Add(d.Microseconds())
@@ -66,15 +66,15 @@ var (
 	}
 )
 
-func open(t *testing.T, settings ocppserver.Settings) *street {
+func open(t *testing.T, settings ocppserver.Settings) *bench {
 	t.Helper()
-	return openIn(t, flex.Sandbox, settings, func(s *street) { s.onboard(s.Context()) })
+	return openIn(t, flex.Sandbox, settings, func(s *bench) { s.onboard(s.Context()) })
 }
 
 // openIn is open in an environment, with what onboard registers.
-func openIn(t *testing.T, environment flex.Environment, settings ocppserver.Settings, onboard func(*street)) *street {
+func openIn(t *testing.T, environment flex.Environment, settings ocppserver.Settings, onboard func(*bench)) *bench {
 	t.Helper()
-	s := &street{T: t, began: time.Now()}
+	s := &bench{T: t, began: time.Now()}
 	s.ahead.Store(evening.UnixMicro())
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
@@ -107,14 +107,14 @@ func openIn(t *testing.T, environment flex.Environment, settings ocppserver.Sett
 	return s
 }
 
-func (s *street) listen() net.Listener {
+func (s *bench) listen() net.Listener {
 	s.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	s.must(err)
 	return l
 }
 
-func (s *street) must(err error) {
+func (s *bench) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
@@ -122,7 +122,7 @@ func (s *street) must(err error) {
 }
 
 // onboard registers a site with the charger CP1, and what its user wants.
-func (s *street) onboard(ctx context.Context) {
+func (s *bench) onboard(ctx context.Context) {
 	s.Helper()
 	const mpan = "1099000010005"
 	_, err := s.app.ImportMeters(ctx, strings.NewReader("mpan,direction,address,postcode,uprn,energised,half_hourly_settled,domestic,supplier_mpid,supplier_name,gsp_group\n"+
@@ -145,7 +145,7 @@ func (s *street) onboard(ctx context.Context) {
 	s.intent(30)
 }
 
-func (s *street) intent(kwh float64) {
+func (s *bench) intent(kwh float64) {
 	s.Helper()
 	s.must(s.client.SetIntent(s.Context(), s.asset, client.IntentEventRequest{Intent: client.Intent{
 		EnergyRequiredKWh: kwh, ReadyBy: client.At(time.Date(2026, 4, 15, 7, 0, 0, 0, time.UTC)), ChargingMode: client.ChargingMaximise,
@@ -153,7 +153,7 @@ func (s *street) intent(kwh float64) {
 }
 
 // bridge starts a bridge; halt ends it.
-func (s *street) bridge(settings ocppserver.Settings) {
+func (s *bench) bridge(settings ocppserver.Settings) {
 	s.Helper()
 	chargers, pushes := s.listen(), s.listen()
 	s.url, s.push = "ws://"+chargers.Addr().String(), "http://"+pushes.Addr().String()
@@ -193,7 +193,7 @@ func (s *street) bridge(settings ocppserver.Settings) {
 }
 
 // eventually waits until something is so.
-func (s *street) eventually(what string, so func() bool) {
+func (s *bench) eventually(what string, so func() bool) {
 	s.Helper()
 	deadline := time.After(patience)
 	for t := time.NewTicker(10 * time.Millisecond); !so(); {
@@ -206,20 +206,20 @@ func (s *street) eventually(what string, so func() bool) {
 }
 
 // plugged reports whether flexd has an open session.
-func (s *street) plugged() bool {
+func (s *bench) plugged() bool {
 	var page client.SessionResponsePage
 	s.must(s.client.Do(s.Context(), "GET", "/entities/asset/"+s.asset.String()+"/sessions", nil, nil, &page))
 	return len(page.Sessions) > 0 && page.Sessions[0].PluggedOutAt.IsZero()
 }
 
-func (s *street) sessions() int {
+func (s *bench) sessions() int {
 	var page client.SessionResponsePage
 	s.must(s.client.Do(s.Context(), "GET", "/entities/asset/"+s.asset.String()+"/sessions", nil, nil, &page))
 	return page.TotalNumSessions
 }
 
 // readings returns what flexd knows of the label, in kWh.
-func (s *street) readings(label flex.Label) (kwh []float64) {
+func (s *bench) readings(label flex.Label) (kwh []float64) {
 	s.Helper()
 	day := flex.DayAt(evening)
 	var rs []flex.Reading
@@ -240,7 +240,7 @@ func (s *street) readings(label flex.Label) (kwh []float64) {
 }
 
 // callback waits until the newest push has the status.
-func (s *street) callback(want client.CallbackStatus) {
+func (s *bench) callback(want client.CallbackStatus) {
 	s.Helper()
 	var last client.CallbackStatus
 	s.eventually("the newest push is "+string(want), func() bool {
@@ -258,7 +258,7 @@ func (s *street) callback(want client.CallbackStatus) {
 }
 
 // obeys checks that the charger would let a car charge in the off-peak hours alone.
-func (s *street) obeys(c *sim) {
+func (s *bench) obeys(c *sim) {
 	s.Helper()
 	for at, want := range map[time.Duration]float64{
 		time.Hour: 0, 85 * time.Minute: 0, 95 * time.Minute: 7400, 5 * time.Hour: 7400, 8 * time.Hour: 0, 10 * time.Hour: 7400,

@@ -110,7 +110,7 @@ func (x scenario) ofAsset() bool {
 
 // stage is where a scenario is played.
 type stage struct {
-	*street
+	*bench
 	t      *testing.T
 	c      *sim
 	office string
@@ -136,12 +136,12 @@ func TestCompliance(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s := officeStreet(t, ocppserver.Settings{Chargers: chargers, Password: "shared"})
+	s := openOffice(t, ocppserver.Settings{Chargers: chargers, Password: "shared"})
 	known := newSim(t, s.url, "CP1", s.now)
 	known.boot()
 	play := func(i int, x scenario) {
 		t.Run(x.id, func(t *testing.T) {
-			g := &stage{street: s, t: t, c: known, office: s.app.Console.Bridge.URL + "chargers/"}
+			g := &stage{bench: s, t: t, c: known, office: s.app.Console.Bridge.URL + "chargers/"}
 			if !x.ofAsset() {
 				g.c = newSim(t, s.url, "TC"+strconv.Itoa(i), s.now)
 				g.c.boot()
@@ -183,7 +183,7 @@ func (g *stage) step(line string) {
 		g.c.stop(g.tx, 3000, rest)
 		g.says("StatusNotification", `{"connectorId":1,"errorCode":"NoError","status":"Available"}`, "{}")
 	case "kept":
-		_, list := fetch(g.street, http.MethodGet, g.office+g.c.id+"/transactions", "", officeToken)
+		_, list := fetch(g.bench, http.MethodGet, g.office+g.c.id+"/transactions", "", officeToken)
 		unwanted, none := strings.CutPrefix(rest, "not ")
 		if strings.Contains(list, unwanted) == none {
 			g.t.Errorf("%s: the transactions are %s", line, list)
@@ -210,7 +210,7 @@ func (g *stage) profile(word, rest string) {
 			g.t.Logf("before it came %s", p.Profile.Purpose)
 		}
 	case "schedule":
-		status, answer := fetch(g.street, http.MethodPost, g.office+g.c.id+"/call/GetCompositeSchedule", `{"connectorId":1,"duration":60}`, officeToken)
+		status, answer := fetch(g.bench, http.MethodPost, g.office+g.c.id+"/call/GetCompositeSchedule", `{"connectorId":1,"duration":60}`, officeToken)
 		if status != http.StatusOK || !strings.Contains(answer, "chargingSchedulePeriod") {
 			g.t.Errorf("the schedule is %d %s", status, answer)
 		}
@@ -251,7 +251,7 @@ func (g *stage) called(action, body, want string) {
 	g.c.answers = map[string]string{action: want}
 	g.c.mu.Unlock()
 
-	status, answer := fetch(g.street, http.MethodPost, g.office+g.c.id+"/call/"+action, body, officeToken)
+	status, answer := fetch(g.bench, http.MethodPost, g.office+g.c.id+"/call/"+action, body, officeToken)
 	g.c.mu.Lock()
 	defer g.c.mu.Unlock()
 	g.c.answers = nil

@@ -17,19 +17,19 @@ import (
 	"flexd/internal/ocppserver"
 )
 
-// desk is an operator at the console.
-type desk struct {
-	*street
+// atConsole is an operator at the console.
+type atConsole struct {
+	*bench
 	cookie *http.Cookie
 }
 
 // sit logs an operator of a role in, of all organisations.
-func (s *street) sit(name string, role access.OperatorRole) *desk {
+func (s *bench) sit(name string, role access.OperatorRole) *atConsole {
 	s.Helper()
 	const password = "correct horse battery"
 	_, err := s.app.Access.AddOperator(s.Context(), name, password, role)
 	s.must(err)
-	d := &desk{street: s}
+	d := &atConsole{bench: s}
 	resp := d.do(http.MethodPost, "/login", url.Values{"name": {name}, "password": {password}})
 	resp.Body.Close()
 	if len(resp.Cookies()) != 1 {
@@ -40,7 +40,7 @@ func (s *street) sit(name string, role access.OperatorRole) *desk {
 	return d
 }
 
-func (d *desk) do(method, path string, form url.Values) *http.Response {
+func (d *atConsole) do(method, path string, form url.Values) *http.Response {
 	d.Helper()
 	r, err := http.NewRequestWithContext(d.Context(), method, d.flexd+"/console"+path, strings.NewReader(form.Encode()))
 	d.must(err)
@@ -55,7 +55,7 @@ func (d *desk) do(method, path string, form url.Values) *http.Response {
 }
 
 // wants fails the test unless a page has the status and holds each part.
-func (d *desk) wants(method, path string, form url.Values, status int, parts ...string) string {
+func (d *atConsole) wants(method, path string, form url.Values, status int, parts ...string) string {
 	d.Helper()
 	resp := d.do(method, path, form)
 	defer resp.Body.Close()
@@ -74,8 +74,8 @@ func (d *desk) wants(method, path string, form url.Values, status int, parts ...
 	return page
 }
 
-// officeStreet is a street whose flexd knows the bridge's office.
-func officeStreet(t *testing.T, settings ocppserver.Settings) *street {
+// openOffice is a bench whose flexd knows the bridge's office.
+func openOffice(t *testing.T, settings ocppserver.Settings) *bench {
 	s := open(t, ocppserver.Settings{})
 	s.halt()
 	settings.Office = s.listen()
@@ -106,7 +106,7 @@ func TestConsole_Charger(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s := officeStreet(t, ocppserver.Settings{Chargers: chargers})
+	s := openOffice(t, ocppserver.Settings{Chargers: chargers})
 	ada, vera := s.sit("ada", access.OnDuty), s.sit("vera", access.Viewer)
 	page := "/assets/" + s.asset.String() + "/charger"
 	ada.wants("GET", "/assets/"+s.asset.String(), nil, 200, page)
@@ -147,7 +147,7 @@ func TestConsole_Charger(t *testing.T) {
 
 // TestConsole_BridgeAway: a bridge that is not there, and one that has another token, are said.
 func TestConsole_BridgeAway(t *testing.T) {
-	s := officeStreet(t, ocppserver.Settings{})
+	s := openOffice(t, ocppserver.Settings{})
 	ada := s.sit("ada", access.Admin)
 	page := "/assets/" + s.asset.String() + "/charger"
 	s.app.Console.Bridge.Token = "another"

@@ -24,7 +24,7 @@ import (
 // giver is a charging station whose car can discharge, written against OCPP 2.1 and not against the bridge. It
 // keeps the last profile, by which it says what its car does.
 type giver struct {
-	*street
+	*bench
 	conn      *websocket.Conn
 	enabled   string // its V2XChargingCtrlr.Enabled; empty is that it has none
 	refuses   string // its answer to profiles with a setpoint; empty that it takes them
@@ -239,8 +239,8 @@ func (g *giver) holds(kind string, percent, wh float64) {
 		kind, g.stamp(), g.seq, g.tx, g.stamp(), percent, wh))
 }
 
-// mayGive has the street's car have a battery of 60 kWh and give 5 kW of it, all that it takes being agreed.
-func (s *street) mayGive() {
+// mayGive has the bench's car have a battery of 60 kWh and give 5 kW of it, all that it takes being agreed.
+func (s *bench) mayGive() {
 	s.Helper()
 	power, gives, capacity, earns := 7.4, 5.0, 60.0, 60.0
 	asset, err := s.client.UpdateAsset(s.Context(), s.asset, client.AssetUpdateRequest{
@@ -260,18 +260,18 @@ func (s *street) mayGive() {
 }
 
 // needs says what the car is to be charged with by 07:00, and that more is not wanted.
-func (s *street) needs(kwh float64) {
+func (s *bench) needs(kwh float64) {
 	s.Helper()
 	s.must(s.client.SetIntent(s.Context(), s.asset, client.IntentEventRequest{Intent: client.Intent{
 		EnergyRequiredKWh: kwh, ReadyBy: client.At(evening.Add(9 * time.Hour)), ChargingMode: client.ChargingMinimise,
 	}}))
 }
 
-// newGiver is a street with a station of OCPP 2.1 that has booted, and whose car holds 80 % of 60 kWh.
+// newGiver is a bench with a station of OCPP 2.1 that has booted, and whose car holds 80 % of 60 kWh.
 func newGiver(t *testing.T, enabled, refuses string) *giver {
 	s := open(t, ocppserver.Settings{Discharge: true})
 	s.mayGive()
-	g := &giver{street: s, enabled: enabled, refuses: refuses, tx: "5f2c1d7e-0000-4000-8000-0123456789ab"}
+	g := &giver{bench: s, enabled: enabled, refuses: refuses, tx: "5f2c1d7e-0000-4000-8000-0123456789ab"}
 	g.dial("ocpp1.6", "ocpp2.0.1", "ocpp2.1")
 	if got := g.conn.Subprotocol(); got != "ocpp2.1" {
 		t.Fatalf("the bridge chose %s", got)
@@ -440,7 +440,7 @@ func TestDischarge_Platform(t *testing.T) {
 	for want, offered := range map[string][]string{"ocpp2.1": {"ocpp2.1"}, "ocpp2.0.1": {"ocpp2.1", "ocpp2.0.1"}} {
 		t.Run(want, func(t *testing.T) {
 			p := newPlatform(t)
-			g := &giver{street: open(t, ocppserver.Settings{Upstream: p.url()})}
+			g := &giver{bench: open(t, ocppserver.Settings{Upstream: p.url()})}
 			g.dial(offered...)
 			g.call("BootNotification", `{"reason":"PowerUp","chargingStation":{"vendorName":"Nobody","model":"Giver"}}`)
 			g.eventually("the platform is connected", p.connected)

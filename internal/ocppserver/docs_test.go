@@ -49,7 +49,7 @@ func TestDocs_FirstCharge(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s := openIn(t, flex.Production, ocppserver.Settings{Chargers: chargers}, func(s *street) {
+	s := openIn(t, flex.Production, ocppserver.Settings{Chargers: chargers}, func(s *bench) {
 		_, err := s.app.ImportMeters(t.Context(), strings.NewReader(block(t, "meters.csv")), nil)
 		s.must(err)
 		_, err = s.app.ImportModels(t.Context(), strings.NewReader(block(t, "models.csv")))

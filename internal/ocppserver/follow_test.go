@@ -13,9 +13,9 @@ import (
 	"flexd/internal/ocppserver"
 )
 
-// named is a street with a chargers' file, in which the charger's platform is written.
+// named is a bench with a chargers' file, in which the charger's platform is written.
 type named struct {
-	*street
+	*bench
 	path, line string
 	c          *sim
 	office     string
@@ -37,7 +37,7 @@ func openNamed(t *testing.T) *named {
 		t.Fatal(err)
 	}
 
-	n.street = open(t, ocppserver.Settings{})
+	n.bench = open(t, ocppserver.Settings{})
 	n.halt()
 	l := n.listen()
 	n.office = "http://" + l.Addr().String()
@@ -62,7 +62,7 @@ func (n *named) authorize(tag string) string {
 
 // state is what the office says of the charger.
 func (n *named) state() string {
-	status, body := fetch(n.street, http.MethodGet, n.office+"/chargers/CP1", "", officeToken)
+	status, body := fetch(n.bench, http.MethodGet, n.office+"/chargers/CP1", "", officeToken)
 	if status != http.StatusOK {
 		n.Errorf("the charger's state was answered %d %s", status, body)
 	}

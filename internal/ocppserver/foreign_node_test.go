@@ -20,7 +20,7 @@ import (
 // node is a charge point by a library of Node's that nobody of this project wrote, in a process of its
 // own (test/foreign/charger.mjs). It is told what to say line by line; what it was asked it tells.
 type node struct {
-	*street
+	*bench
 	protocol string
 	in       *json.Encoder
 	results  chan nodeLine
@@ -68,7 +68,7 @@ func (p nodeProfile) schedule() (s nodeSchedule) {
 	return s
 }
 
-func startNode(s *street, dir, library, protocol string) *node {
+func startNode(s *bench, dir, library, protocol string) *node {
 	s.Helper()
 	cmd := exec.Command("node", "charger.mjs", library, s.url, protocol)
 	cmd.Dir, cmd.Stderr = dir, s.Output()
@@ -78,7 +78,7 @@ func startNode(s *street, dir, library, protocol string) *node {
 	s.must(err)
 	s.must(cmd.Start())
 
-	f := &node{street: s, protocol: protocol, in: json.NewEncoder(in), results: make(chan nodeLine, 1), profiles: map[string]nodeProfile{}, wh: 100_000}
+	f := &node{bench: s, protocol: protocol, in: json.NewEncoder(in), results: make(chan nodeLine, 1), profiles: map[string]nodeProfile{}, wh: 100_000}
 	read := make(chan struct{})
 	s.Cleanup(func() {
 		in.Close()

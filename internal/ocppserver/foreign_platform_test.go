@@ -158,7 +158,7 @@ func TestForeign_NodePlatform(t *testing.T) {
 	for _, x := range nodeLibraries {
 		t.Run(x.library+" "+x.protocol, func(t *testing.T) {
 			direct := startPlatform(t, dir)
-			alone := &street{T: t, url: direct.url, began: time.Now()}
+			alone := &bench{T: t, url: direct.url, began: time.Now()}
 			alone.ahead.Store(evening.UnixMicro())
 			startNode(alone, dir, x.library, x.protocol).session(func(int) {})
 			want := direct.billed()

@@ -22,7 +22,7 @@ import (
 // every message of both sides against OCPP 1.6 and refuses what is not valid. Beside it stands
 // the least that a charger has: one connector, one profile of each purpose, a register.
 type foreign struct {
-	*street
+	*bench
 	ocpp16.ChargePoint
 
 	mu       sync.Mutex
@@ -34,11 +34,11 @@ type foreign struct {
 	deaf     bool // it says that it takes profiles, and draws all it can
 }
 
-func newForeign(s *street) *foreign {
+func newForeign(s *bench) *foreign {
 	client := ws.NewClient()
 	client.SetBasicAuth("CP1", "shared")
 	f := &foreign{
-		street:      s,
+		bench:       s,
 		ChargePoint: ocpp16.NewChargePoint("CP1", nil, client),
 		profiles:    map[types.ChargingProfilePurposeType]*types.ChargingProfile{},
 		wh:          100_000,
@@ -210,7 +210,7 @@ type charging interface {
 
 // night has a charge point draw what its profiles allow from a quarter hour to the next until seven, and
 // returns what it drew in each half-hour, in kWh.
-func (s *street) night(f charging) (halves []float64) {
+func (s *bench) night(f charging) (halves []float64) {
 	half, last := 0.0, core.ChargePointStatusCharging
 	f.meter(evening)
 	for step := 1; step <= 36; step++ {
@@ -250,7 +250,7 @@ func dear(halves []float64) (kwh float64) {
 }
 
 // holds reports whether flexd has what was drawn in each half-hour.
-func (s *street) holds(halves []float64) {
+func (s *bench) holds(halves []float64) {
 	s.Helper()
 	s.eventually("flexd has every half-hour", func() bool { return len(s.readings(flex.ChargerEnergy)) >= len(halves) })
 	if got := s.readings(flex.ChargerEnergy); !slices.EqualFunc(got, halves, func(a, b float64) bool { return math.Abs(a-b) < 0.002 }) {

@@ -126,7 +126,7 @@ func TestBridge_NoGap(t *testing.T) {
 }
 
 // chargeNow makes a plan that begins with charging.
-func (s *street) chargeNow() {
+func (s *bench) chargeNow() {
 	s.must(s.client.UpdateTariff(s.Context(), s.asset, client.TariffUpdateEventRequest{
 		Tariff: client.Tariff{OffPeakTimes: "00:00-24:00", Timezone: "UTC", TariffType: client.TariffDualRate}}))
 }

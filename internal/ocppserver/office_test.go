@@ -76,7 +76,7 @@ func TestOffice_Calls(t *testing.T) {
 }
 
 // fetch is one request of the office's and its answer.
-func fetch(s *street, method, url, body, token string) (int, string) {
+func fetch(s *bench, method, url, body, token string) (int, string) {
 	r, err := http.NewRequestWithContext(s.Context(), method, url, strings.NewReader(body))
 	s.must(err)
 	r.Header.Set("Authorization", "Bearer "+token)

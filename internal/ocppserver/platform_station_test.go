@@ -15,9 +15,9 @@ import (
 	"flexd/internal/ocppserver"
 )
 
-// throughStation is a street whose bridge passes on to a platform, and a station of OCPP 2.0.1 by
+// throughStation is a bench whose bridge passes on to a platform, and a station of OCPP 2.0.1 by
 // another library that has booted.
-func throughStation(t *testing.T, settings ocppserver.Settings) (*street, *platform, *station) {
+func throughStation(t *testing.T, settings ocppserver.Settings) (*bench, *platform, *station) {
 	p := newPlatform(t)
 	settings.Upstream = p.url()
 	s := open(t, settings)
@@ -70,7 +70,7 @@ func (f *station) evenings(breaks func(step int)) {
 // with the bridge as without, also when it was down meanwhile, and when the bridge was killed in that time.
 func TestPassThrough_StationBilledTheSame(t *testing.T) {
 	direct := newPlatform(t)
-	alone := &street{T: t, url: direct.url(), began: time.Now()}
+	alone := &bench{T: t, url: direct.url(), began: time.Now()}
 	alone.ahead.Store(evening.UnixMicro())
 	f := newStation(alone, "")
 	f.boots()

@@ -225,8 +225,8 @@ func (p *platform) ask(id, action, payload string) (string, error) {
 	}
 }
 
-// through is a street whose bridge passes on to a platform, and a charger that has booted.
-func through(t *testing.T, settings ocppserver.Settings) (*street, *platform, *sim) {
+// through is a bench whose bridge passes on to a platform, and a charger that has booted.
+func through(t *testing.T, settings ocppserver.Settings) (*bench, *platform, *sim) {
 	p := newPlatform(t)
 	settings.Upstream = p.url()
 	s := open(t, settings)

@@ -14,7 +14,7 @@ import (
 
 // kill ends the bridge as if it had been killed now: the next one begins with the files as
 // they are at this instant.
-func (s *street) kill(settings *ocppserver.Settings) {
+func (s *bench) kill(settings *ocppserver.Settings) {
 	s.Helper()
 	if settings.State == "" {
 		s.halt()

@@ -26,7 +26,7 @@ import (
 // library holds every message of both sides against the standard and refuses what is not valid.
 // Beside it stands the least that a station has: one EVSE, one profile of each purpose, a register.
 type station struct {
-	*street
+	*bench
 	ocpp2.ChargingStation
 
 	mu       sync.Mutex
@@ -42,11 +42,11 @@ type station struct {
 	leave    func() // ends its connection for good
 }
 
-func newStation(s *street, tx string) *station {
+func newStation(s *bench, tx string) *station {
 	socket := ws.NewClient()
 	socket.SetBasicAuth("CP1", "shared")
 	f := &station{
-		street:          s,
+		bench:           s,
 		ChargingStation: ocpp2.NewChargingStation("CP1", nil, socket),
 		profiles:        map[types.ChargingProfilePurposeType]*types.ChargingProfile{},
 		ofEVSE:          map[int]int{},
@@ -344,14 +344,14 @@ func TestStation_Restart(t *testing.T) {
 // TestStation_Reports: what a station tells after it was asked to report can be read, such as the
 // profiles that it holds.
 func TestStation_Reports(t *testing.T) {
-	s := officeStreet(t, ocppserver.Settings{})
+	s := openOffice(t, ocppserver.Settings{})
 	f := newStation(s, "")
 	f.begin()
 	office := s.app.Console.Bridge
 	for _, x := range []struct {
 		action, body string
 		reports      int
-		told         string
+		answers      string
 	}{
 		{"GetChargingProfiles", `{"requestId":7,"evseId":1,"chargingProfile":{}}`, 1, `"requestId":7`},
 		{"GetBaseReport", `{"requestId":8,"reportBase":"FullInventory"}`, 3, `"seqNo":1`},
@@ -362,7 +362,7 @@ func TestStation_Reports(t *testing.T) {
 		s.eventually("the report is there", func() bool {
 			all, err := office.Reports(t.Context(), "CP1")
 			s.must(err)
-			return len(all) == x.reports && strings.Contains(string(all[len(all)-1].Body), x.told)
+			return len(all) == x.reports && strings.Contains(string(all[len(all)-1].Body), x.answers)
 		})
 	}
 

@@ -473,7 +473,7 @@ func TestGaps_BeyondRating(t *testing.T) {
 	})
 }
 
-func TestRound_ForgetsOldReadings(t *testing.T) {
+func TestRetention_ForgetsOldReadings(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h, a := open(t, url, 1), asset(1)
 		h.take(t, half(a, "10:00", 1), half(a, "10:30", 2))

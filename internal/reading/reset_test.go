@@ -26,9 +26,9 @@ func TestResets_NoDifferenceAcross(t *testing.T) {
 			}
 
 			for seed := range uint64(4) {
-				dice := rand.New(rand.NewPCG(seed, 7))
+				random := rand.New(rand.NewPCG(seed, 7))
 				k := store.Register{AssetID: a, Label: flex.ChargerRegister}
-				truth, reset, rs, resets := replaced(dice, d, k)
+				truth, reset, rs, resets := replaced(random, d, k)
 				neighbour := make([]flex.Reading, len(rs)) // the same count, by a meter that stayed
 				for i, r := range rs {
 					r.AssetID, r.Value = asset(2), flex.Micro(i)*1_000_000
@@ -74,20 +74,20 @@ func TestResets_NoDifferenceAcross(t *testing.T) {
 
 // replaced makes a register of three days about one, what was truly used in each half-hour, and
 // in which of them it was replaced.
-func replaced(dice *rand.Rand, d flex.Day, k store.Register) (truth map[flex.Period]flex.WattHours, reset map[flex.Period]bool, rs []flex.Reading, resets []time.Time) {
+func replaced(random *rand.Rand, d flex.Day, k store.Register) (truth map[flex.Period]flex.WattHours, reset map[flex.Period]bool, rs []flex.Reading, resets []time.Time) {
 	truth, reset = map[flex.Period]flex.WattHours{}, map[flex.Period]bool{}
 	mark := flex.Micro(50_000_000)
 
 	for p := flex.PeriodAt(d.Add(-1).Start()); p.Start().Before(d.Add(2).Start()); p = p.Add(1) {
 		rs = append(rs, flex.Reading{AssetID: k.AssetID, Label: k.Label, Span: flex.Span{From: p.Start(), To: p.Start()}, Value: mark})
-		truth[p] = flex.WattHours(dice.IntN(3000))
+		truth[p] = flex.WattHours(random.IntN(3000))
 		mark += flex.Micro(truth[p]) * 1000
 
-		if dice.IntN(10) == 0 {
+		if random.IntN(10) == 0 {
 			reset[p] = true
-			after := []time.Duration{time.Second, 7 * time.Minute, flex.HalfHour}[dice.IntN(3)]
+			after := []time.Duration{time.Second, 7 * time.Minute, flex.HalfHour}[random.IntN(3)]
 			resets = append(resets, p.Start().Add(after))
-			mark += []flex.Micro{500_000, 1_000_000, -40_000_000}[dice.IntN(3)]
+			mark += []flex.Micro{500_000, 1_000_000, -40_000_000}[random.IntN(3)]
 			mark = max(mark, 0)
 		}
 	}

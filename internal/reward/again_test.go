@@ -20,7 +20,7 @@ import (
 // with holes, pieces that do not begin with a half-hour, and a boundary that two assets tell.
 func TestSettleAgain_TogetherOrAlone(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		dice := rand.New(rand.NewPCG(7, 7))
+		random := rand.New(rand.NewPCG(7, 7))
 		first := flex.Day{Year: 2025, Month: 9, Dom: 20} // over a clock change
 		const days, sites = 45, 8
 		now := first.Add(days).Start()
@@ -36,15 +36,15 @@ func TestSettleAgain_TogetherOrAlone(t *testing.T) {
 			if i%4 == 0 {
 				seed.Exec(`UPDATE asset SET model = 'm', installed_on = '2025-01-01' WHERE id = $1`, a.Bytes())
 			}
-			rs = append(rs, someReadings(dice, a, i, first, days)...)
+			rs = append(rs, someReadings(random, a, i, first, days)...)
 			if i%3 == 0 {
-				rs = append(rs, someReadings(dice, seed.Asset(site, flex.Battery, 0), i+1, first, days)...)
+				rs = append(rs, someReadings(random, seed.Asset(site, flex.Battery, 0), i+1, first, days)...)
 			}
 		}
 		seed.Consent(time.UnixMicro(1))
 		for d := 15; d < days; d += 4 {
-			n := 1 + dice.IntN(44)
-			seed.Events(first.Add(d), n, n+dice.IntN(3))
+			n := 1 + random.IntN(44)
+			seed.Events(first.Add(d), n, n+random.IntN(3))
 		}
 		if err := db.Write(t.Context(), seed.Org, func(tx *store.Tx) error { return tx.PutReadings(t.Context(), rs) }); err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestSettleAgain_TogetherOrAlone(t *testing.T) {
 }
 
 // someReadings makes an asset's readings, a way of metering for each number.
-func someReadings(dice *rand.Rand, a flex.AssetID, way int, first flex.Day, days int) (rs []flex.Reading) {
+func someReadings(random *rand.Rand, a flex.AssetID, way int, first flex.Day, days int) (rs []flex.Reading) {
 	labels := [][]flex.Label{
 		{flex.ChargerEnergy}, {flex.BoundaryImportPower, flex.ChargerEnergy}, {flex.BoundaryImportRegister, flex.BoundaryExportRegister},
 		{flex.ChargerRegister}, {flex.ProvisionalConsumption}, {flex.BatteryInverterPower, flex.ChargerRegister},
@@ -97,12 +97,12 @@ func someReadings(dice *rand.Rand, a flex.AssetID, way int, first flex.Day, days
 	begin, end := flex.PeriodAt(first.Start()), flex.PeriodAt(first.Add(days).Start())
 	mark := flex.Micro(0)
 	for p := begin; p.Before(end); p = p.Add(1) {
-		mark += flex.Micro(dice.IntN(3_000_000))
+		mark += flex.Micro(random.IntN(3_000_000))
 		for _, label := range labels {
-			if dice.IntN(200) == 0 {
+			if random.IntN(200) == 0 {
 				continue
 			}
-			r := flex.Reading{AssetID: a, Label: label, Span: p.Span(), Value: flex.Micro(dice.IntN(3_000_000))}
+			r := flex.Reading{AssetID: a, Label: label, Span: p.Span(), Value: flex.Micro(random.IntN(3_000_000))}
 			switch label {
 			case flex.BoundaryImportRegister, flex.BoundaryExportRegister, flex.ChargerRegister:
 				r.Span, r.Value = flex.Span{From: p.Start(), To: p.Start()}, mark

@@ -20,7 +20,7 @@ func bankSays(reference string, o bankfile.Outcome, amount flex.Pence) bankfile.
 }
 
 // take imports results and returns the verdicts.
-func (y *yard) take(t *testing.T, dry bool, results ...bankfile.Result) string {
+func (y *fixture) take(t *testing.T, dry bool, results ...bankfile.Result) string {
 	t.Helper()
 	done, err := y.service.ImportBank(t.Context(), y.org, "ann", results, dry)
 	if err != nil {

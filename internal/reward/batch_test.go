@@ -55,7 +55,7 @@ func TestSettleAgain_ExportsBegin(t *testing.T) {
 			return tx.SetPause(ctx, a, later.Period(homeSlot).Span(), 0)
 		})
 		h.now = later.Period(homeSlot).End().Add(time.Minute)
-		h.yard.events(t)
+		h.fixture.events(t)
 		again := reward.Again{From: h.monday, To: later}
 		if r, err := h.service.Repair(t.Context(), h.org, again); err != nil || r.Transactions != 0 {
 			t.Errorf("a repair of both: %+v, %v", r, err)
@@ -78,7 +78,7 @@ func TestSettleAgain_ExportsBegin(t *testing.T) {
 
 // The label by which a home is settled is chosen by the days that are left to compare with, not
 // by those that held events.
-func TestEventRound_LabelOfDaysThatAreLeft(t *testing.T) {
+func TestSettleEvents_LabelOfDaysThatAreLeft(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
 		for back := range 31 {

@@ -12,28 +12,28 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// street is a home with two chargers behind one meter, both of which charge from 17:00 to 20:00
+// twoChargers is a home with two chargers behind one meter, both of which charge from 17:00 to 20:00
 // unless they are asked to wait.
-type street struct {
+type twoChargers struct {
 	*home
 	control *control.Service
 	cars    []flex.AssetID
 }
 
 // at turns the clock to a time of the Monday.
-func (s *street) at(hour, minute int) {
+func (s *twoChargers) at(hour, minute int) {
 	s.now = s.monday.Start().Add(time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute)
 }
 
 // accept has the client take every schedule over that it has not.
-func (s *street) accept() {
+func (s *twoChargers) accept() {
 	s.exec(s.t, `UPDATE outbox SET accepted = generation, turn_at = NULL`)
 	s.exec(s.t, `INSERT INTO delivery (org_id, event_id, endpoint, kind, asset_id, generation, queued_at, state, tries, at, took, status, error, answer)
 		SELECT org_id, event_id, 'schedule', 'schedule', asset_id, generation, made_at, 'accepted', 1, made_at, 0, 200, '', '' FROM schedule s
 		WHERE NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = s.event_id)`)
 }
 
-func (s *street) event(ev control.Event) {
+func (s *twoChargers) event(ev control.Event) {
 	s.t.Helper()
 	for _, car := range s.cars {
 		if err := s.control.Event(s.t.Context(), s.org, car, ev); err != nil {
@@ -44,7 +44,7 @@ func (s *street) event(ev control.Event) {
 }
 
 // used is what the home and its cars used in half-hours from 17:00 on, in kWh, so many days before.
-func (s *street) used(back int, kwh ...float64) {
+func (s *twoChargers) used(back int, kwh ...float64) {
 	var rs []flex.Reading
 	for i, e := range kwh {
 		rs = append(rs, flex.Reading{AssetID: s.asset, Span: s.monday.Add(-back).Period(35 + i).Span(), Label: flex.ProvisionalConsumption, Value: flex.Micro(e * 1e6)})
@@ -52,9 +52,9 @@ func (s *street) used(back int, kwh ...float64) {
 	s.write(s.t, func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, rs) })
 }
 
-func newStreet(t *testing.T, url string) *street {
+func newTwoChargers(t *testing.T, url string) *twoChargers {
 	t.Helper()
-	s := &street{home: newHome(t, url, 1, 60)}
+	s := &twoChargers{home: newHome(t, url, 1, 60)}
 	s.control = &control.Service{DB: s.db}
 	s.supply(t, 69_000) // so that both charge beside each other
 	s.exec(t, `UPDATE asset SET type = 'charger'`)
@@ -79,7 +79,7 @@ func newStreet(t *testing.T, url string) *street {
 }
 
 // waits asks both cars to wait from 17:30 to 19:00, and stops that at 18:10; they leave at 21:30.
-func (s *street) waits(price float64) {
+func (s *twoChargers) waits(price float64) {
 	s.t.Helper()
 	s.at(17, 15)
 	from := s.monday.Start().Add(17*time.Hour + 30*time.Minute)
@@ -117,7 +117,7 @@ func TestInstruction_Settled(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(price), func(t *testing.T) {
 			storetest.EachURL(t, func(t *testing.T, url string) {
-				s := newStreet(t, url)
+				s := newTwoChargers(t, url)
 				s.waits(price)
 				s.used(0, 7.8, 0.4)
 				s.events(t)
@@ -135,7 +135,7 @@ func TestInstruction_Settled(t *testing.T) {
 }
 
 // sums adds up what the site's events are estimated at and what they moved.
-func (s *street) sums() (estimated flex.MicroPounds, moved flex.WattHours) {
+func (s *twoChargers) sums() (estimated flex.MicroPounds, moved flex.WattHours) {
 	s.t.Helper()
 	events, _, err := s.service.FlexEvents(s.t.Context(), s.org, s.site)
 	if err != nil || len(events) != 4 { // two of the wait, two of the return
@@ -154,10 +154,10 @@ func (s *street) sums() (estimated flex.MicroPounds, moved flex.WattHours) {
 
 // settled settles, and again to no effect, and holds what was moved, the balance, where prices are
 // from and the laws of the books.
-func (s *street) settled(moved flex.WattHours, balance flex.Pence, sources int) {
+func (s *twoChargers) settled(moved flex.WattHours, balance flex.Pence, sources int) {
 	s.t.Helper()
 	for range 2 {
-		s.yard.events(s.t)
+		s.fixture.events(s.t)
 		_, got := s.sums()
 		info, err := s.service.Info(s.t.Context(), s.org, s.site)
 		if err != nil || got != moved || info.Balance != balance {

@@ -14,7 +14,7 @@ import (
 
 // A reading that comes 50 minutes after a session's end, of a part of it, is credited then, not a
 // day later: one that ended at 17:20 and whose 17:00 came at 18:10.
-func TestRound_ToldAfterTheFirstLook(t *testing.T) {
+func TestSettleSessions_ReadAfterTheFirstLook(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
 		y.charge(t, "2026-01-14 16:20", "2026-01-14 17:20")
@@ -35,7 +35,7 @@ func TestRound_ToldAfterTheFirstLook(t *testing.T) {
 
 // A revised price settles an event again at once, also before it is final: at £250 it earned
 // 41 p, at £300 it earns 49 p.
-func TestEventRound_RevisedPrice(t *testing.T) {
+func TestSettleEvents_RevisedPrice(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday := settledMonday(t, url, "user_share=1")
 		if got := y.history(t); got != "flex event 41p" {

@@ -108,7 +108,7 @@ func TestConsent_TwoSites(t *testing.T) {
 			h.energy(asset, flex.ProvisionalConsumption, back, byWeek(back))
 		}
 		first := h.pause(flex.AssetID{1}, asset)
-		h.yard.site = site
+		h.fixture.site = site
 		if second := h.said(); first != "-2500 Wh: 25p" || second != "-2000 Wh: 20p" {
 			t.Errorf("one home: %s; its neighbour: %s", first, second)
 		}
@@ -117,7 +117,7 @@ func TestConsent_TwoSites(t *testing.T) {
 
 // A consent of before that is recorded later brings its days into what was settled without them,
 // and is as good as never recorded as of an instant before.
-func TestConsent_ToldLater(t *testing.T) {
+func TestConsent_KnownLater(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
 		h.metered(byWeek)
@@ -142,7 +142,7 @@ func TestConsent_ToldLater(t *testing.T) {
 				s.ConsentAt = h.monday.Add(-back).Start()
 				return tx.UpdateSite(ctx, s, "")
 			})
-			h.yard.events(t)
+			h.fixture.events(t)
 		}
 		if got := h.said(); !strings.HasPrefix(got, "-2500 Wh: ") || !strings.Contains(got, "20p") || !strings.Contains(got, "top-up") {
 			t.Errorf("a consent of before: %s", got)

@@ -14,7 +14,7 @@ import (
 
 // pause pauses the charger from 17:00 to 18:00 of a day, at 250 pounds per megawatt-hour, and
 // lets its hour pass.
-func (y *yard) pause(t *testing.T, day flex.Day) {
+func (y *fixture) pause(t *testing.T, day flex.Day) {
 	t.Helper()
 	y.now = day.Start().Add(1)
 	y.prices(t, day.Span(), 250)
@@ -31,7 +31,7 @@ func (y *yard) pause(t *testing.T, day flex.Day) {
 }
 
 // usual has days of a month use so much in both half-hours, by turns 0.1 kWh more and less.
-func (y *yard) usual(t *testing.T, from, to flex.Day) {
+func (y *fixture) usual(t *testing.T, from, to flex.Day) {
 	t.Helper()
 	for d, n := from, 0; d != to; d, n = d.Add(1), n+1 {
 		use := fmt.Sprintf("%.1f", 1.1-0.2*float64(n%2))
@@ -40,7 +40,7 @@ func (y *yard) usual(t *testing.T, from, to flex.Day) {
 }
 
 // months is what a statement says of the months, in short.
-func (y *yard) months(t *testing.T, from, to flex.Day) string {
+func (y *fixture) months(t *testing.T, from, to flex.Day) string {
 	t.Helper()
 	s, err := y.service.Statement(t.Context(), y.org, y.site, from, to)
 	if err != nil {
@@ -55,7 +55,7 @@ func (y *yard) months(t *testing.T, from, to flex.Day) string {
 }
 
 // close closes a month.
-func (y *yard) close(t *testing.T, m ledger.Month) {
+func (y *fixture) close(t *testing.T, m ledger.Month) {
 	t.Helper()
 	y.write(t, func(ctx context.Context, tx *store.Tx) error {
 		_, err := tx.CloseMonth(ctx, m, "ada")
@@ -64,7 +64,7 @@ func (y *yard) close(t *testing.T, m ledger.Month) {
 }
 
 // sound has no law of the records broken.
-func (y *yard) sound(t *testing.T) {
+func (y *fixture) sound(t *testing.T) {
 	t.Helper()
 	if broken, err := y.db.Verify(t.Context()); err != nil || len(broken) > 0 {
 		t.Errorf("%q, %v", broken, err)

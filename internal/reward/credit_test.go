@@ -11,7 +11,7 @@ import (
 )
 
 // books returns the sums of the accounts, as "account sum".
-func (y *yard) books(t *testing.T) string {
+func (y *fixture) books(t *testing.T) string {
 	t.Helper()
 	seed := storetest.At(t, y.db, y.url)
 	return strings.Join(seed.Strings(`SELECT account || ' ' || CAST(SUM(amount) AS TEXT) FROM posting GROUP BY account HAVING SUM(amount) <> 0 ORDER BY account`), ", ")

@@ -14,7 +14,7 @@ import (
 )
 
 // limit sets what the site's connection can carry, as an operator does.
-func (y *yard) limit(t *testing.T, w flex.Watts, from registry.Dating) error {
+func (y *fixture) limit(t *testing.T, w flex.Watts, from registry.Dating) error {
 	t.Helper()
 	y.exec(t, `UPDATE site SET mpan = $2, postcode = 'S11 1GL' WHERE id = $1`, y.site.Bytes(), y.db.Kept("site", "mpan", "2000000010007"))
 	change := registry.SiteChange{Supply: flex.SupplyChange{Import: &w, Export: &w}, SupplyFrom: from}

@@ -10,8 +10,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// battery adds a battery of 3 kW to the yard's site, which was idle on the days before.
-func (y *yard) battery(t *testing.T, day flex.Day) flex.AssetID {
+// battery adds a battery of 3 kW to the fixture's site, which was idle on the days before.
+func (y *fixture) battery(t *testing.T, day flex.Day) flex.AssetID {
 	t.Helper()
 	id := flex.AssetID{7}
 	y.exec(t, `INSERT INTO asset (id, org_id, site_id, external_id, type, model, power_w, created_at) VALUES ($1, $2, $3, 'b', 'battery', 'Box', 3000, 0)`,
@@ -23,14 +23,14 @@ func (y *yard) battery(t *testing.T, day flex.Day) flex.AssetID {
 }
 
 // inverter reads a battery's power in a half-hour.
-func (y *yard) inverter(t *testing.T, id flex.AssetID, p flex.Period, kw float64) {
+func (y *fixture) inverter(t *testing.T, id flex.AssetID, p flex.Period, kw float64) {
 	t.Helper()
 	r := flex.Reading{AssetID: id, Span: p.Span(), Label: flex.BatteryInverterPower, Value: flex.Micro(kw * 1e6)}
 	y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, []flex.Reading{r}) })
 }
 
 // accepted notes that the client took a dispatch over so long after it was issued.
-func (y *yard) accepted(t *testing.T, event flex.EventID, after time.Duration) {
+func (y *fixture) accepted(t *testing.T, event flex.EventID, after time.Duration) {
 	t.Helper()
 	y.exec(t, `INSERT INTO delivery (org_id, event_id, endpoint, kind, generation, queued_at, state, tries, at, took, status, error, answer)
 		VALUES ($1, $2, 'dispatch', 'dispatch', 1, $3, 'accepted', 1, $4, 0, 200, '', '')`,
@@ -39,7 +39,7 @@ func (y *yard) accepted(t *testing.T, event flex.EventID, after time.Duration) {
 
 // A battery that is dispatched has a flex event, if its client took the dispatch over, did
 // not report it as refused or failed, and the market was the reason for it.
-func TestEventRound_Dispatch(t *testing.T) {
+func TestSettleEvents_Dispatch(t *testing.T) {
 	day := flex.Day{Year: 2026, Month: time.January, Dom: 14}
 	for _, c := range []struct {
 		name     string

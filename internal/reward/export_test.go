@@ -16,14 +16,14 @@ import (
 )
 
 // payer sets the account that pays.
-func (y *yard) payer(t *testing.T) {
+func (y *fixture) payer(t *testing.T) {
 	t.Helper()
 	rules := atOnce()
 	rules.Payer = flex.PayerSettings{SortCode: "200000", Number: "55779911", SUN: "123456"}
 	y.pays(t, rules)
 }
 
-func (y *yard) approved(t *testing.T, amount flex.Pence) store.Withdrawal {
+func (y *fixture) approved(t *testing.T, amount flex.Pence) store.Withdrawal {
 	t.Helper()
 	w, err := y.decide(t, y.ask(t, bank, amount), ledger.Approved, "ann")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // call has an instruction call the asset now, in a span, for less use if watts is below zero.
-func (y *yard) call(t *testing.T, span flex.Span, gbp float64, watts flex.Watts) (id flex.InstructionID) {
+func (y *fixture) call(t *testing.T, span flex.Span, gbp float64, watts flex.Watts) (id flex.InstructionID) {
 	t.Helper()
 	y.write(t, func(ctx context.Context, tx *store.Tx) error {
 		in := flex.Instruction{
@@ -42,7 +42,7 @@ func TestInstructed_Settled(t *testing.T) {
 		name  string
 		gbp   float64
 		watts flex.Watts
-		after func(t *testing.T, y *yard, id flex.InstructionID, monday flex.Day)
+		after func(t *testing.T, y *fixture, id flex.InstructionID, monday flex.Day)
 		want  string
 		money string
 
@@ -51,14 +51,14 @@ func TestInstructed_Settled(t *testing.T) {
 		{name: "paid", gbp: 3000, watts: -7400, want: paid, money: "flex event 188p", sources: "instruction test"},
 		{name: "no price is said", watts: -7400, want: market, money: "flex event 20p", sources: "test"},
 		{name: "for more use", gbp: 3000, watts: 7400, want: market, money: "flex event 20p", sources: "test"},
-		{name: "stopped", gbp: 3000, watts: -7400, want: stopped, money: "flex event 75p", sources: "instruction test", after: func(t *testing.T, y *yard, id flex.InstructionID, monday flex.Day) {
+		{name: "stopped", gbp: 3000, watts: -7400, want: stopped, money: "flex event 75p", sources: "instruction test", after: func(t *testing.T, y *fixture, id flex.InstructionID, monday flex.Day) {
 			y.now = monday.Period(35).Start().Add(15 * time.Minute)
 			y.write(t, func(ctx context.Context, tx *store.Tx) error {
 				_, err := tx.StopInstruction(ctx, id, "Bob")
 				return err
 			})
 		}},
-		{name: "let go", gbp: 3000, watts: -7400, want: stopped, money: "flex event 75p", sources: "instruction test", after: func(t *testing.T, y *yard, id flex.InstructionID, monday flex.Day) {
+		{name: "let go", gbp: 3000, watts: -7400, want: stopped, money: "flex event 75p", sources: "instruction test", after: func(t *testing.T, y *fixture, id flex.InstructionID, monday flex.Day) {
 			y.now = monday.Period(35).Start().Add(15 * time.Minute)
 			y.write(t, func(ctx context.Context, tx *store.Tx) error {
 				return tx.ReleaseCalled(ctx, id, []flex.AssetID{y.asset})

@@ -260,7 +260,7 @@ func TestLeaving_ReadingsAreGone(t *testing.T) {
 			if name == "erased" { // an earlier release left this behind, and looking at it failed
 				h.exec(t, `UPDATE reckoning SET detect_at = 0 WHERE org_id = $1`, h.org.Bytes())
 			}
-			homes = append(homes, home{yard: &yard{org: h.org, site: h.site, asset: h.asset}})
+			homes = append(homes, home{fixture: &fixture{org: h.org, site: h.site, asset: h.asset}})
 		}
 
 		for _, at := range []time.Time{clock("2025-03-10 12:00"), clock("2025-04-01 00:00"), h.monday.Add(463).Start()} {
@@ -295,7 +295,7 @@ func TestLeaving_SettledAnewFor(t *testing.T) {
 // is in the balance that was left, counts once, and is there after all else was erased.
 func TestLeaving_Returned(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		h := &home{yard: open(t, url), t: t}
+		h := &home{fixture: open(t, url), t: t}
 		h.earn(t, 25)
 		h.link(t, h.visit(t, reward.LinkOptions{}))
 		w, err := h.service.Withdraw(t.Context(), h.visit(t, reward.LinkOptions{}), 1500, h.form(t))
@@ -320,7 +320,7 @@ func TestLeaving_Returned(t *testing.T) {
 			t.Fatal(err)
 		}
 		stays()
-		h.yard.export(t, false)
+		h.fixture.export(t, false)
 		stays()
 		result(ledger.Posted, 1)
 		h.leaves()

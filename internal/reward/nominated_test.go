@@ -13,7 +13,7 @@ import (
 // A pause from 18:00 to 18:30 in a client's schedule until 23:00, with a nominated baseline. The
 // car is paid for what it is shown to have taken later, by its own meter or by its state of
 // charge, and for nothing else, whatever the home and its roof do.
-func TestEventRound_NominatedIsShown(t *testing.T) {
+func TestSettleEvents_NominatedIsShown(t *testing.T) {
 	day := flex.Day{Year: 2026, Month: time.January, Dom: 14}
 	const paused = 37
 	charge := func(kwh ...float64) map[int]float64 {
@@ -76,7 +76,7 @@ func TestEventRound_NominatedIsShown(t *testing.T) {
 
 // evening is what a home, and the meter and the state of charge of its car, read on a day and,
 // of the home alone, on the days before. Of the car nothing else was read: it was not there.
-func (y *yard) evening(day flex.Day, home float64, own, levels map[int]float64) (rs []flex.Reading) {
+func (y *fixture) evening(day flex.Day, home float64, own, levels map[int]float64) (rs []flex.Reading) {
 	read := func(label flex.Label, s flex.Span, value float64) {
 		rs = append(rs, flex.Reading{AssetID: y.asset, Span: s, Label: label, Value: flex.Micro(value * 1e6)})
 	}

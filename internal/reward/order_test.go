@@ -101,7 +101,7 @@ func TestReadings_AnyOrder(t *testing.T) {
 }
 
 // untilIdle runs the background jobs until nothing is due.
-func (y *yard) untilIdle(t *testing.T) {
+func (y *fixture) untilIdle(t *testing.T) {
 	t.Helper()
 	for range 500 {
 		sessions, err := y.service.SettleSessions(t.Context())
@@ -119,7 +119,7 @@ func (y *yard) untilIdle(t *testing.T) {
 	t.Fatal("the background jobs never come to rest")
 }
 
-func compareSites(t *testing.T, y *yard, ids []flex.SiteID, day flex.Day) {
+func compareSites(t *testing.T, y *fixture, ids []flex.SiteID, day flex.Day) {
 	t.Helper()
 	first := ""
 	err := y.db.Read(t.Context(), y.org, func(tx *store.Tx) error {

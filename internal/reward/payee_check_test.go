@@ -42,8 +42,8 @@ func (p *payeeHook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, p.answer.Load().(string))
 }
 
-// hooked gives the yard a hook.
-func (y *yard) hooked(t *testing.T, answer string) *payeeHook {
+// hooked gives the fixture a hook.
+func (y *fixture) hooked(t *testing.T, answer string) *payeeHook {
 	t.Helper()
 	p := &payeeHook{}
 	p.answer.Store(answer)
@@ -57,7 +57,7 @@ func (y *yard) hooked(t *testing.T, answer string) *payeeHook {
 }
 
 // nameOf tells what the approver reads of a withdrawal's name.
-func (y *yard) nameOf(t *testing.T, w store.Withdrawal) string {
+func (y *fixture) nameOf(t *testing.T, w store.Withdrawal) string {
 	t.Helper()
 	ps, err := y.service.Payouts(t.Context(), y.org, "")
 	if err != nil {

@@ -233,7 +233,7 @@ func (m *model) export(status ledger.PaymentStatus) (file []string) {
 
 // chain is the service under test, with one organisation of its own.
 type chain struct {
-	y      *yard
+	y      *fixture
 	seed   *storetest.Seed
 	start  time.Time
 	prefix string

@@ -18,7 +18,7 @@ import (
 var thief = reward.BankAccount{Name: "A Thief", SortCode: "666666", Number: "66666666"}
 
 // ask links the account and asks for an amount.
-func (y *yard) ask(t *testing.T, a reward.BankAccount, amount flex.Pence) store.Withdrawal {
+func (y *fixture) ask(t *testing.T, a reward.BankAccount, amount flex.Pence) store.Withdrawal {
 	t.Helper()
 	v := y.visit(t, reward.LinkOptions{})
 	if err := y.service.LinkAccount(t.Context(), v, a); err != nil {
@@ -31,12 +31,12 @@ func (y *yard) ask(t *testing.T, a reward.BankAccount, amount flex.Pence) store.
 	return w
 }
 
-func (y *yard) decide(t *testing.T, w store.Withdrawal, to ledger.PaymentStatus, by string) (store.Withdrawal, error) {
+func (y *fixture) decide(t *testing.T, w store.Withdrawal, to ledger.PaymentStatus, by string) (store.Withdrawal, error) {
 	t.Helper()
 	return y.service.Decide(t.Context(), y.org, w.ID, to, by, "")
 }
 
-func (y *yard) export(t *testing.T, again bool) reward.PaymentFile {
+func (y *fixture) export(t *testing.T, again bool) reward.PaymentFile {
 	t.Helper()
 	f, err := y.service.Export(t.Context(), y.org, "ann", reward.ExportOptions{Again: again})
 	if err != nil {
@@ -45,7 +45,7 @@ func (y *yard) export(t *testing.T, again bool) reward.PaymentFile {
 	return f
 }
 
-func (y *yard) status(t *testing.T, w store.Withdrawal) ledger.PaymentStatus {
+func (y *fixture) status(t *testing.T, w store.Withdrawal) ledger.PaymentStatus {
 	t.Helper()
 	ps, err := y.service.Payouts(t.Context(), y.org, "")
 	if err != nil {
@@ -291,7 +291,7 @@ func TestLink_CodeIsOnlyRaised(t *testing.T) {
 
 // A mail that a command queued waits for a process that can send it, which fills in the
 // address of the service; in the end it is given up.
-func TestMailRound_WaitsForARelay(t *testing.T) {
+func TestMail_WaitsForARelay(t *testing.T) {
 	y := open(t, storetest.SQLite(t))
 	y.exec(t, `UPDATE site SET email = 'ann@example.com'`)
 	y.earn(t, 60)

@@ -20,7 +20,7 @@ func TestWithdraw_Corrected(t *testing.T) {
 	steps := []ledger.PaymentStatus{ledger.PendingApproval, ledger.Approved, ledger.Processing, ledger.Posted}
 	ends := []ledger.PaymentStatus{ledger.Posted, ledger.Failed, ledger.Returned, ledger.Cancelled}
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		h := &home{yard: open(t, url), t: t}
+		h := &home{fixture: open(t, url), t: t}
 		n := 0
 		for _, corrected := range []float64{350, 1600} { // kWh, at 2 p
 			for _, at := range steps {
@@ -96,7 +96,7 @@ func (h *home) correctedOnTheWay(at, end ledger.PaymentStatus, kwh float64) (pai
 	}{
 		{ledger.PendingApproval, func() error { return nil }},
 		{ledger.Approved, func() error { _, err := h.decide(h.t, w, ledger.Approved, "ann"); return err }},
-		{ledger.Processing, func() error { h.yard.export(h.t, false); return nil }},
+		{ledger.Processing, func() error { h.fixture.export(h.t, false); return nil }},
 		{ledger.Posted, func() error { return result(ledger.Posted) }},
 	}
 	corrected := false
@@ -135,7 +135,7 @@ func (h *home) correctedOnTheWay(at, end ledger.PaymentStatus, kwh float64) (pai
 // than the balance was, and what is left is what was earned less that.
 func TestWithdraw_CorrectedAtOnce(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		h := &home{yard: open(t, url), t: t}
+		h := &home{fixture: open(t, url), t: t}
 		h.account(1)
 		h.earnOn(14, 1250)
 		h.link(t, h.visit(t, reward.LinkOptions{}))

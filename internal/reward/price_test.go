@@ -13,7 +13,7 @@ import (
 )
 
 // publishAs has a source say one price for a day.
-func (y *yard) publishAs(t *testing.T, source string, d flex.Day, gbp float64) {
+func (y *fixture) publishAs(t *testing.T, source string, d flex.Day, gbp float64) {
 	t.Helper()
 	var ps []flex.PricedPeriod
 	for n := 1; n <= d.Periods(); n++ {

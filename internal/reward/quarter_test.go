@@ -27,7 +27,7 @@ func TestQuarter(t *testing.T) {
 		y := open(t, url)
 		y.set(t, "credit_pence_per_kwh=1.5", "user_share=0.25", "min_withdrawal_pence=50")
 		y.exec(t, `UPDATE asset SET power_w = 7400`)
-		q := quarter{yard: y, t: t, rand: rand.New(rand.NewPCG(7, 11)), metered: map[flex.Period]flex.WattHours{}}
+		q := quarter{fixture: y, t: t, rand: rand.New(rand.NewPCG(7, 11)), metered: map[flex.Period]flex.WattHours{}}
 		first := flex.Day{Year: 2026, Month: 2, Dom: 1}
 		for n := range nights {
 			q.night(first.Add(firstNight + n))
@@ -40,7 +40,7 @@ func TestQuarter(t *testing.T) {
 }
 
 type quarter struct {
-	*yard
+	*fixture
 	t       *testing.T
 	rand    *rand.Rand
 	metered map[flex.Period]flex.WattHours // what was sent last
@@ -50,7 +50,7 @@ type quarter struct {
 
 func (q *quarter) rounds() {
 	q.round(q.t)
-	q.yard.events(q.t)
+	q.fixture.events(q.t)
 }
 
 // night plugs the car in, steers it, tells its readings, and sometimes withdraws.

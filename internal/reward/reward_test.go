@@ -15,8 +15,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// yard is one organisation with one site and one charger, and a clock that the test turns.
-type yard struct {
+// fixture is one organisation with one site and one charger, and a clock that the test turns.
+type fixture struct {
 	url     string
 	db      *store.DB
 	service *reward.Service
@@ -26,9 +26,9 @@ type yard struct {
 	now     time.Time
 }
 
-func open(t *testing.T, url string) *yard {
+func open(t *testing.T, url string) *fixture {
 	t.Helper()
-	y := &yard{url: url, site: flex.SiteID{9}, asset: flex.AssetID{1}, now: clock("2026-01-14 18:00")}
+	y := &fixture{url: url, site: flex.SiteID{9}, asset: flex.AssetID{1}, now: clock("2026-01-14 18:00")}
 	y.db = storetest.Open(t, url, store.Options{Now: func() time.Time { return y.now }})
 	y.service = &reward.Service{DB: y.db}
 	org, err := y.db.AddOrg(t.Context(), "acme")
@@ -46,21 +46,21 @@ func open(t *testing.T, url string) *yard {
 }
 
 // consent has every site consent to the use of its boundary meter long ago.
-func (y *yard) consent(t *testing.T) {
+func (y *fixture) consent(t *testing.T) {
 	t.Helper()
 	y.exec(t, `UPDATE site SET consent_at = 1`)
 	y.exec(t, `INSERT INTO consent_span (site_id, org_id, from_at, known_at) SELECT id, org_id, 1, 1 FROM site WHERE 1 = 1 ON CONFLICT DO NOTHING`)
 }
 
 // noConsent has it that no site ever did.
-func (y *yard) noConsent(t *testing.T) {
+func (y *fixture) noConsent(t *testing.T) {
 	t.Helper()
 	y.exec(t, `UPDATE site SET consent_at = NULL`)
 	y.exec(t, `DELETE FROM consent_span`)
 }
 
 // supply sets what the site's connection can carry, each way.
-func (y *yard) supply(t *testing.T, w flex.Watts) {
+func (y *fixture) supply(t *testing.T, w flex.Watts) {
 	t.Helper()
 	y.exec(t, `DELETE FROM supply`)
 	y.exec(t, `INSERT INTO supply (site_id, org_id, import_w, export_w, known_at) VALUES ($1, $2, $3, $3, 0)`, y.site.Bytes(), y.org.Bytes(), int64(w))
@@ -75,14 +75,14 @@ func clock(s string) time.Time {
 	return t
 }
 
-func (y *yard) exec(t *testing.T, statement string, args ...any) {
+func (y *fixture) exec(t *testing.T, statement string, args ...any) {
 	t.Helper()
 	if err := storetest.Exec(t, y.url, statement, args...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (y *yard) write(t *testing.T, fn func(context.Context, *store.Tx) error) {
+func (y *fixture) write(t *testing.T, fn func(context.Context, *store.Tx) error) {
 	t.Helper()
 	if err := y.db.Write(t.Context(), y.org, func(tx *store.Tx) error { return fn(t.Context(), tx) }); err != nil {
 		t.Fatal(err)
@@ -95,13 +95,13 @@ func atOnce() flex.PayoutSettings {
 }
 
 // pays sets the rules of payments.
-func (y *yard) pays(t *testing.T, s flex.PayoutSettings) {
+func (y *fixture) pays(t *testing.T, s flex.PayoutSettings) {
 	t.Helper()
 	y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.SetSettings(ctx, flex.OrgSettings{Payout: s}) })
 }
 
 // set sets terms, as in "user_share=0.5", from the beginning.
-func (y *yard) set(t *testing.T, terms ...string) {
+func (y *fixture) set(t *testing.T, terms ...string) {
 	t.Helper()
 	y.write(t, func(ctx context.Context, tx *store.Tx) error { return putTerms(ctx, tx, terms...) })
 }
@@ -118,7 +118,7 @@ func putTerms(ctx context.Context, tx *store.Tx, terms ...string) error {
 }
 
 // charge plugs the car in and out.
-func (y *yard) charge(t *testing.T, from, to string) {
+func (y *fixture) charge(t *testing.T, from, to string) {
 	t.Helper()
 	y.now = clock(from)
 	y.write(t, func(ctx context.Context, tx *store.Tx) error {
@@ -139,7 +139,7 @@ func (y *yard) charge(t *testing.T, from, to string) {
 }
 
 // read puts half-hourly energies from an instant on; a negative one is left out.
-func (y *yard) read(t *testing.T, from string, kwh ...float64) {
+func (y *fixture) read(t *testing.T, from string, kwh ...float64) {
 	t.Helper()
 	var rs []flex.Reading
 	for i, e := range kwh {
@@ -152,7 +152,7 @@ func (y *yard) read(t *testing.T, from string, kwh ...float64) {
 }
 
 // round runs the job until it has nothing left to do.
-func (y *yard) round(t *testing.T) {
+func (y *fixture) round(t *testing.T) {
 	t.Helper()
 	for range 10 {
 		r, err := y.service.SettleSessions(t.Context())
@@ -167,7 +167,7 @@ func (y *yard) round(t *testing.T) {
 }
 
 // history tells the site's transactions, oldest first.
-func (y *yard) history(t *testing.T) string {
+func (y *fixture) history(t *testing.T) string {
 	t.Helper()
 	y.round(t)
 	h, err := y.service.Transactions(t.Context(), y.org, y.site, 100, 0)
@@ -191,7 +191,7 @@ func (y *yard) history(t *testing.T) string {
 	return strings.Join(all, ", ")
 }
 
-func TestRound_SessionIsCreditedWhenItsReadingsAreThere(t *testing.T) {
+func TestSettleSessions_SessionIsCreditedWhenItsReadingsAreThere(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
 		y.set(t, "credit_pence_per_kwh=2.5")
@@ -232,7 +232,7 @@ func TestRound_SessionIsCreditedWhenItsReadingsAreThere(t *testing.T) {
 	})
 }
 
-func TestRound_DeadlinesOfReadings(t *testing.T) {
+func TestSettleSessions_DeadlinesOfReadings(t *testing.T) {
 	y := open(t, storetest.SQLite(t))
 	y.charge(t, "2026-01-14 22:00", "2026-01-14 23:00")
 	y.read(t, "2026-01-14 22:00", 3)
@@ -268,7 +268,7 @@ func TestRound_DeadlinesOfReadings(t *testing.T) {
 // A background job that found a session due and came to it after another job had looked at it lets
 // it be; looking twice before a reading came had it wait by the clock alone. The readings
 // then wake it at once: energies, or the register once it was read at both ends.
-func TestRound_LookedAtElsewhere(t *testing.T) {
+func TestSettleSessions_LookedAtElsewhere(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
 		y.charge(t, "2026-01-14 22:00", "2026-01-14 23:00")
@@ -314,7 +314,7 @@ func TestRound_LookedAtElsewhere(t *testing.T) {
 }
 
 // A half-hour that stays missing does not keep a later one from being credited within a day.
-func TestRound_AfterAHole(t *testing.T) {
+func TestSettleSessions_AfterAHole(t *testing.T) {
 	y := open(t, storetest.SQLite(t))
 	y.charge(t, "2026-01-14 22:00", "2026-01-14 23:30")
 	y.read(t, "2026-01-14 22:00", 3)
@@ -328,7 +328,7 @@ func TestRound_AfterAHole(t *testing.T) {
 }
 
 // Sessions share a half-hour: its energy counts once, for the first of them.
-func TestRound_SharedHalfHour(t *testing.T) {
+func TestSettleSessions_SharedHalfHour(t *testing.T) {
 	y := open(t, storetest.SQLite(t))
 	y.charge(t, "2026-01-14 22:00", "2026-01-14 22:40")
 	y.charge(t, "2026-01-14 22:50", "2026-01-14 23:30")
@@ -339,7 +339,7 @@ func TestRound_SharedHalfHour(t *testing.T) {
 	}
 }
 
-func TestRound_NothingWithoutConsent(t *testing.T) {
+func TestSettleSessions_NothingWithoutConsent(t *testing.T) {
 	y := open(t, storetest.SQLite(t))
 	y.noConsent(t)
 	y.charge(t, "2026-01-14 22:00", "2026-01-14 23:00")
@@ -356,7 +356,7 @@ func TestRound_NothingWithoutConsent(t *testing.T) {
 
 // A consent that becomes known days later has the sessions that wait for it looked at at once,
 // though by themselves they are looked at ever more seldom.
-func TestRound_ConsentDaysLater(t *testing.T) {
+func TestSettleSessions_ConsentDaysLater(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
 		y.noConsent(t)
@@ -390,7 +390,7 @@ func TestRound_ConsentDaysLater(t *testing.T) {
 
 // New terms have the sessions that wait for a reading looked at at once; by themselves they are not
 // looked at again before the last deadline.
-func TestRound_TermsDaysLater(t *testing.T) {
+func TestSettleSessions_TermsDaysLater(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
 		y.set(t, "credit_pence_per_kwh=0")
@@ -418,7 +418,7 @@ func TestRound_TermsDaysLater(t *testing.T) {
 }
 
 // An asset that is taken away in a session still earns its user what was metered.
-func TestRound_AssetGone(t *testing.T) {
+func TestSettleSessions_AssetGone(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
 		y.charge(t, "2026-01-14 22:00", "2026-01-14 23:00")
@@ -431,7 +431,7 @@ func TestRound_AssetGone(t *testing.T) {
 }
 
 // A flicker of the plug reopens a session that was settled already.
-func TestRound_Reopened(t *testing.T) {
+func TestSettleSessions_Reopened(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
 		y.charge(t, "2026-01-14 22:00", "2026-01-14 22:30")
@@ -487,7 +487,7 @@ func TestSession_Given(t *testing.T) {
 }
 
 // Rounds of several processes at once post once.
-func TestRound_AtOnce(t *testing.T) {
+func TestSettleSessions_AtOnce(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
 		for i := range 40 {
@@ -597,7 +597,7 @@ func TestWithdrawal_Steps(t *testing.T) {
 
 // A half-hour in which a session ran for less than a minute is not its own, unless it has no
 // other.
-func TestRound_Edges(t *testing.T) {
+func TestSettleSessions_Edges(t *testing.T) {
 	y := open(t, storetest.SQLite(t))
 	session := func(from, to string) {
 		t.Helper()

@@ -18,7 +18,7 @@ import (
 )
 
 // prices publishes one price for all half-hours of a span, missing if it is NaN.
-func (y *yard) prices(t *testing.T, span flex.Span, gbp float64) {
+func (y *fixture) prices(t *testing.T, span flex.Span, gbp float64) {
 	t.Helper()
 	var ps []flex.PricedPeriod
 	for p := flex.PeriodAt(span.From); p.Start().Before(span.To); p = p.Add(1) {
@@ -34,7 +34,7 @@ func (y *yard) prices(t *testing.T, span flex.Span, gbp float64) {
 }
 
 // kwh keeps readings of a day's settlement periods, in kWh by number.
-func (y *yard) kwh(t *testing.T, d flex.Day, values map[string]string) {
+func (y *fixture) kwh(t *testing.T, d flex.Day, values map[string]string) {
 	t.Helper()
 	var rs []flex.Reading
 	for n, v := range values {
@@ -52,7 +52,7 @@ func (y *yard) kwh(t *testing.T, d flex.Day, values map[string]string) {
 }
 
 // events runs the background jobs and tells the site's flex events.
-func (y *yard) events(t *testing.T) string {
+func (y *fixture) events(t *testing.T) string {
 	t.Helper()
 	for i := 0; ; i++ {
 		r, err := y.service.SettleEvents(t.Context())
@@ -95,7 +95,7 @@ type vector struct {
 }
 
 // settledMonday is pausedMonday with its readings, settled once on some settings.
-func settledMonday(t *testing.T, url string, settings ...string) (*yard, flex.Day) {
+func settledMonday(t *testing.T, url string, settings ...string) (*fixture, flex.Day) {
 	t.Helper()
 	y, monday, v := pausedMonday(t, url)
 	if len(settings) > 0 {
@@ -111,7 +111,7 @@ func settledMonday(t *testing.T, url string, settings ...string) (*yard, flex.Da
 
 // pausedMonday plays the worked example of the baseline vectors: sixty days of readings, two
 // days that held an event, and a pause on a Monday evening.
-func pausedMonday(t *testing.T, url string) (*yard, flex.Day, *vector) {
+func pausedMonday(t *testing.T, url string) (*fixture, flex.Day, *vector) {
 	t.Helper()
 	var v vector
 	b, err := os.ReadFile("../settle/testdata/baseline_bl01.json")
@@ -154,7 +154,7 @@ func pausedMonday(t *testing.T, url string) (*yard, flex.Day, *vector) {
 
 // The life of a flex event: found, estimated, settled when its last reading comes, corrected,
 // and final when the next month is over; and the money follows.
-func TestEventRound_FromPauseToFinal(t *testing.T) {
+func TestSettleEvents_FromPauseToFinal(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday, v := pausedMonday(t, url)
 		y.now = monday.Period(36).End().Add(-time.Second)
@@ -205,7 +205,7 @@ func TestEventRound_FromPauseToFinal(t *testing.T) {
 
 // An event that waits for a half-hour is looked at once that is metered in full, from powers
 // in pieces, the last first, and by one job alone of those that found it due.
-func TestEventRound_WokenByTheLastPiece(t *testing.T) {
+func TestSettleEvents_WokenByTheLastPiece(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday, _ := pausedMonday(t, url)
 		y.now = monday.Period(36).End()
@@ -242,7 +242,7 @@ func TestEventRound_WokenByTheLastPiece(t *testing.T) {
 }
 
 // compareRuns settles the day again, as it was known before the correction and now.
-func compareRuns(t *testing.T, y *yard, day flex.Day, before time.Time) {
+func compareRuns(t *testing.T, y *fixture, day flex.Day, before time.Time) {
 	t.Helper()
 	again := func(knownAt time.Time) store.Run {
 		t.Helper()
@@ -289,7 +289,7 @@ func compareRuns(t *testing.T, y *yard, day flex.Day, before time.Time) {
 
 // Boundary metering: the site's registers settle the event, whichever asset they came with,
 // unless the asset's own meter was qualified when the event was found.
-func TestEventRound_Metering(t *testing.T) {
+func TestSettleEvents_Metering(t *testing.T) {
 	for _, qualified := range []bool{false, true} {
 		y, monday, v := pausedMonday(t, storetest.SQLite(t))
 		y.kwh(t, monday, v.Metered)
@@ -314,7 +314,7 @@ func TestEventRound_Metering(t *testing.T) {
 
 // A session steered from the evening into the night makes two events, but only if the
 // client took the schedule over.
-func TestEventRound_Session(t *testing.T) {
+func TestSettleEvents_Session(t *testing.T) {
 	for _, tt := range []struct{ name, state, callback, want string }{
 		{"taken over", "accepted", "", "2026-01-14 37-39 est 1110000 missing 3, 2026-01-14 47-48 est -370000 missing 2, 2026-01-15 1-1 est -185000 missing 1"},
 		{"refused", "rejected", "", ""},
@@ -374,7 +374,7 @@ func TestEventRound_Session(t *testing.T) {
 
 // An asset that is taken away before its event is final leaves what was metered, by the meter
 // that the event was settled on: nothing is taken back.
-func TestEventRound_AssetGone(t *testing.T) {
+func TestSettleEvents_AssetGone(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		for _, own := range []bool{false, true} { // whether the asset's own meter is qualified
 			y, monday, v := pausedMonday(t, freshLike(t, url, own))
@@ -410,7 +410,7 @@ func freshLike(t *testing.T, url string, other bool) string {
 
 // boundary has another asset of the site tell the boundary's register for three weeks: 1 kWh
 // in the half-hours 35 and 36 of each day, and 0.3 kWh on the last.
-func (y *yard) boundary(t *testing.T, last flex.Day) flex.AssetID {
+func (y *fixture) boundary(t *testing.T, last flex.Day) flex.AssetID {
 	t.Helper()
 	other := flex.AssetID{2}
 	y.exec(t, `INSERT INTO asset (id, org_id, site_id, external_id, type, created_at) VALUES ($1, $2, $3, 'b', 'battery', 0)`, other.Bytes(), y.org.Bytes(), y.site.Bytes())
@@ -434,7 +434,7 @@ func (y *yard) boundary(t *testing.T, last flex.Day) flex.AssetID {
 
 // A corrected reading settles the events again that it tells of, also when they are final: one
 // of the site's boundary, whichever asset it came with, and a power that began before them.
-func TestEventRound_CorrectedAtTheBoundary(t *testing.T) {
+func TestSettleEvents_CorrectedAtTheBoundary(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday, _ := pausedMonday(t, url)
 		other := y.boundary(t, monday)
@@ -470,7 +470,7 @@ func TestEventRound_CorrectedAtTheBoundary(t *testing.T) {
 
 // The nominated method compares with the plan without the market, where there is no history,
 // as far as the charge that came later shows that the car could have taken it.
-func TestEventRound_Nominated(t *testing.T) {
+func TestSettleEvents_Nominated(t *testing.T) {
 	y, monday, v := pausedMonday(t, storetest.SQLite(t))
 	y.set(t, "user_share=0.5", "baseline=nominated")
 	y.kwh(t, monday, v.Metered)
@@ -485,7 +485,7 @@ func TestEventRound_Nominated(t *testing.T) {
 	}
 }
 
-func TestEventRound_AtOnce(t *testing.T) {
+func TestSettleEvents_AtOnce(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday, v := pausedMonday(t, url)
 		y.kwh(t, monday, v.Metered)
@@ -510,7 +510,7 @@ func TestEventRound_AtOnce(t *testing.T) {
 
 // An event that waits for the boundary's registers is settled when they come, though with
 // another asset; a reading that is not enough does not have it settled over and over.
-func TestEventRound_WaitsForTheBoundary(t *testing.T) {
+func TestSettleEvents_WaitsForTheBoundary(t *testing.T) {
 	y, monday, _ := pausedMonday(t, storetest.SQLite(t))
 	other := flex.AssetID{2}
 	y.exec(t, `INSERT INTO asset (id, org_id, site_id, external_id, type, created_at) VALUES ($1, $2, $3, 'b', 'battery', 0)`, other.Bytes(), y.org.Bytes(), y.site.Bytes())
@@ -560,7 +560,7 @@ func TestEventRound_WaitsForTheBoundary(t *testing.T) {
 
 // Part of the user's share may be paid early, and the rest when the settlement is final; an
 // event that cost money takes from the user only if that is set.
-func TestEventRound_Terms(t *testing.T) {
+func TestSettleEvents_Terms(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		set      string

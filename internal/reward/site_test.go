@@ -16,7 +16,7 @@ import (
 // home is a site whose devices a test describes: readings of one half-hour of the evening, of
 // a Monday and of three weeks before it.
 type home struct {
-	*yard
+	*fixture
 	t      *testing.T
 	monday flex.Day
 	put    []flex.Reading
@@ -30,7 +30,7 @@ const homeDays = 20
 
 func newHome(t *testing.T, url string, share, price float64) *home {
 	t.Helper()
-	h := &home{yard: open(t, url), t: t, monday: flex.Day{Year: 2025, Month: 2, Dom: 3}}
+	h := &home{fixture: open(t, url), t: t, monday: flex.Day{Year: 2025, Month: 2, Dom: 3}}
 	h.set(t, fmt.Sprintf("user_share=%g", share))
 	h.now = h.monday.Start().Add(time.Hour)
 	h.prices(t, h.monday.Span(), price)
@@ -91,7 +91,7 @@ func (h *home) pause(assets ...flex.AssetID) string {
 		return nil
 	})
 	h.now = h.monday.Period(homeSlot).End().Add(time.Minute)
-	h.yard.events(h.t)
+	h.fixture.events(h.t)
 	return h.said()
 }
 

@@ -396,7 +396,7 @@ func TestStatement_Recomputed(t *testing.T) {
 				y := open(t, url)
 				y.set(t, append(tt.terms, "min_withdrawal_pence=1")...)
 				y.exec(t, `UPDATE asset SET power_w = 7400`)
-				q := quarter{yard: y, t: t, rand: rand.New(rand.NewPCG(3, 5)), metered: map[flex.Period]flex.WattHours{}}
+				q := quarter{fixture: y, t: t, rand: rand.New(rand.NewPCG(3, 5)), metered: map[flex.Period]flex.WattHours{}}
 
 				for n := range 30 { // days to compare with
 					d := tt.first.Add(n - 30)

@@ -14,7 +14,7 @@ import (
 )
 
 // capacity sets what the site's connection can carry from now on, each way.
-func (y *yard) capacity(t *testing.T, w flex.Watts) {
+func (y *fixture) capacity(t *testing.T, w flex.Watts) {
 	t.Helper()
 	y.write(t, func(ctx context.Context, tx *store.Tx) error {
 		s, err := tx.Site(ctx, y.site)
@@ -27,7 +27,7 @@ func (y *yard) capacity(t *testing.T, w flex.Watts) {
 }
 
 // rated sets the asset's power from now on.
-func (y *yard) rated(t *testing.T, w flex.Watts) {
+func (y *fixture) rated(t *testing.T, w flex.Watts) {
 	t.Helper()
 	y.write(t, func(ctx context.Context, tx *store.Tx) error {
 		a, err := tx.Asset(ctx, y.asset)
@@ -40,7 +40,7 @@ func (y *yard) rated(t *testing.T, w flex.Watts) {
 }
 
 // repaired repairs a day and returns how many transactions that posted.
-func (y *yard) repaired(t *testing.T, day flex.Day) int {
+func (y *fixture) repaired(t *testing.T, day flex.Day) int {
 	t.Helper()
 	r, err := y.service.Repair(t.Context(), y.org, reward.Again{From: day.Add(-1), To: day.Add(1)})
 	if err != nil {
@@ -52,10 +52,10 @@ func (y *yard) repaired(t *testing.T, day flex.Day) int {
 // A capacity or a power that is set today counts for no half-hour of before: a flex event of
 // before keeps its penny when it is settled again, and a correction moves it by its own worth.
 func TestRating_CountsFromItsDay(t *testing.T) {
-	for name, set := range map[string]func(*yard){
-		"capacity":        func(y *yard) { y.capacity(t, 1000) },
-		"power":           func(y *yard) { y.rated(t, 200) },
-		"power and again": func(y *yard) { y.rated(t, 7400); y.now = y.now.Add(time.Hour); y.rated(t, 100) },
+	for name, set := range map[string]func(*fixture){
+		"capacity":        func(y *fixture) { y.capacity(t, 1000) },
+		"power":           func(y *fixture) { y.rated(t, 200) },
+		"power and again": func(y *fixture) { y.rated(t, 7400); y.now = y.now.Add(time.Hour); y.rated(t, 100) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.EachURL(t, func(t *testing.T, url string) {

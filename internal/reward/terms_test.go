@@ -14,7 +14,7 @@ import (
 )
 
 // agree sets terms as an operator does.
-func (y *yard) agree(t *testing.T, from flex.Day, terms ...string) (flex.Day, error) {
+func (y *fixture) agree(t *testing.T, from flex.Day, terms ...string) (flex.Day, error) {
 	t.Helper()
 	values := map[string]string{}
 	for _, term := range terms {
@@ -66,7 +66,7 @@ func TestTerms_ADayKeepsItsOwn(t *testing.T) {
 }
 
 // again settles a day once more as it was known at an instant.
-func (y *yard) again(t *testing.T, day flex.Day, known time.Time) store.Run {
+func (y *fixture) again(t *testing.T, day flex.Day, known time.Time) store.Run {
 	t.Helper()
 	run, err := y.service.SettleAgain(t.Context(), y.org, reward.Again{From: day, To: day, KnownAt: known})
 	if err != nil || run.Events == 0 {

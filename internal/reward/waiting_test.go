@@ -11,9 +11,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestEventRound_WaitsForAPrice has an event whose readings are there and whose price is not: it is
+// TestSettleEvents_WaitsForAPrice has an event whose readings are there and whose price is not: it is
 // looked at ever more seldom, and at once when the price comes.
-func TestEventRound_WaitsForAPrice(t *testing.T) {
+func TestSettleEvents_WaitsForAPrice(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday, v := pausedMonday(t, url)
 		y.set(t, "user_share=1")

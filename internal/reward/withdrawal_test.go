@@ -18,7 +18,7 @@ import (
 )
 
 // earn has the site's user earn so many pounds.
-func (y *yard) earn(t *testing.T, pounds float64) {
+func (y *fixture) earn(t *testing.T, pounds float64) {
 	t.Helper()
 	y.charge(t, "2026-01-14 22:00", "2026-01-14 22:30")
 	y.read(t, "2026-01-14 22:00", pounds*50) // at 2 p
@@ -26,7 +26,7 @@ func (y *yard) earn(t *testing.T, pounds float64) {
 }
 
 // visit opens a new link.
-func (y *yard) visit(t *testing.T, o reward.LinkOptions) reward.Visit {
+func (y *fixture) visit(t *testing.T, o reward.LinkOptions) reward.Visit {
 	t.Helper()
 	if o.RedirectURI == "" {
 		o.RedirectURI = "https://app.example.com/rewards"
@@ -47,7 +47,7 @@ func (y *yard) visit(t *testing.T, o reward.LinkOptions) reward.Visit {
 }
 
 // form names a new form of the balance page.
-func (y *yard) form(t *testing.T) string {
+func (y *fixture) form(t *testing.T) string {
 	t.Helper()
 	form, err := y.service.NewForm()
 	if err != nil {
@@ -58,14 +58,14 @@ func (y *yard) form(t *testing.T) string {
 
 var bank = reward.BankAccount{Name: "Ann Other", SortCode: "123456", Number: "01234567"}
 
-func (y *yard) link(t *testing.T, v reward.Visit) {
+func (y *fixture) link(t *testing.T, v reward.Visit) {
 	t.Helper()
 	if err := y.service.LinkAccount(t.Context(), v, bank); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (y *yard) balance(t *testing.T) flex.Pence {
+func (y *fixture) balance(t *testing.T) flex.Pence {
 	t.Helper()
 	info, err := y.service.Info(t.Context(), y.org, y.site)
 	if err != nil {
@@ -259,7 +259,7 @@ func TestImport_Again(t *testing.T) {
 	take(0, 2500, result(0, ledger.Posted))
 }
 
-func TestMailRound_RelayDown(t *testing.T) {
+func TestMail_RelayDown(t *testing.T) {
 	y := open(t, storetest.SQLite(t))
 	tries := 0
 	y.service.Mail = func(context.Context, flex.Personal, string, string) error { tries++; return errors.New("down") }

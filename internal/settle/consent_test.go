@@ -14,22 +14,22 @@ import (
 // changes nothing; and no half-hour is known that does not lie in a span. A meter that is made
 // without the spans, as a planted fault, is found.
 func TestNewBoundary_OutsideIsNoInput(t *testing.T) {
-	dice := rand.New(rand.NewPCG(11, 160))
+	random := rand.New(rand.NewPCG(11, 160))
 	differs, known := 0, 0
 	for range 300 {
-		first := flex.Day{Year: 2025, Month: 10, Dom: 20 + dice.IntN(6)} // over the change of the clock
-		readings := boundaryReadings(dice, first, 5)
-		spans := randomSpans(dice, first.Start(), 5*24*time.Hour)
+		first := flex.Day{Year: 2025, Month: 10, Dom: 20 + random.IntN(6)} // over the change of the clock
+		readings := boundaryReadings(random, first, 5)
+		spans := randomSpans(random, first.Start(), 5*24*time.Hour)
 		other := append([]flex.Reading(nil), readings...)
 		for i := range other {
 			if !oracleConsented(spans, other[i]) {
-				other[i].Value += flex.Micro(dice.IntN(1_000_000))
+				other[i].Value += flex.Micro(random.IntN(1_000_000))
 			}
 		}
 		c := settle.Case{Day: first.Add(5), First: 1, Last: 1, Rule: settle.DefaultRule}
 		for _, d := range []flex.Day{first, first.Add(2), first.Add(4)} {
-			c.Day, c.First, c.Last = d, 1+dice.IntN(40), 0
-			c.Last = c.First + dice.IntN(4)
+			c.Day, c.First, c.Last = d, 1+random.IntN(40), 0
+			c.Last = c.First + random.IntN(4)
 			mine, theirs, planted := c, c, c
 			got := settle.NewBoundary(readings, settle.Unlimited, spans).Give(&mine)
 			if again := settle.NewBoundary(other, settle.Unlimited, spans).Give(&theirs); again != got || !reflect.DeepEqual(mine, theirs) {
@@ -79,33 +79,33 @@ func oracleCovers(spans []flex.Span, from, to time.Time) bool {
 }
 
 // randomSpans makes spans of whole minutes, apart from each other.
-func randomSpans(dice *rand.Rand, from time.Time, in time.Duration) (spans []flex.Span) {
+func randomSpans(random *rand.Rand, from time.Time, in time.Duration) (spans []flex.Span) {
 	minutes := int(in / time.Minute)
-	for at := dice.IntN(minutes); at < minutes; {
-		to := at + 1 + dice.IntN(minutes/2)
+	for at := random.IntN(minutes); at < minutes; {
+		to := at + 1 + random.IntN(minutes/2)
 		spans = append(spans, flex.Span{From: from.Add(time.Duration(at) * time.Minute), To: from.Add(time.Duration(to) * time.Minute)})
-		at = to + 1 + dice.IntN(40)
+		at = to + 1 + random.IntN(40)
 	}
 	return spans
 }
 
 // boundaryReadings are of one device: registers, energies and powers of odd lengths, with holes.
-func boundaryReadings(dice *rand.Rand, first flex.Day, days int) (rs []flex.Reading) {
+func boundaryReadings(random *rand.Rand, first flex.Day, days int) (rs []flex.Reading) {
 	mark := flex.Micro(1_000_000)
 	from, to := first.Start(), first.Add(days).Start()
 	for at := from; at.Before(to); at = at.Add(flex.HalfHour) {
-		mark += flex.Micro(dice.IntN(2_000_000))
-		if dice.IntN(20) > 0 {
+		mark += flex.Micro(random.IntN(2_000_000))
+		if random.IntN(20) > 0 {
 			rs = append(rs, flex.Reading{AssetID: flex.AssetID{1}, Label: flex.BoundaryImportRegister, Span: flex.Span{From: at, To: at}, Value: mark})
 		}
-		if dice.IntN(3) == 0 {
+		if random.IntN(3) == 0 {
 			rs = append(rs, flex.Reading{AssetID: flex.AssetID{2}, Label: flex.ProvisionalConsumption, Span: flex.Span{From: at, To: at.Add(flex.HalfHour)},
-				Value: flex.Micro(dice.IntN(2_000_000))})
+				Value: flex.Micro(random.IntN(2_000_000))})
 		}
 	}
 	for at := from; at.Before(to); {
-		next := at.Add(time.Duration(1+dice.IntN(90)) * time.Minute)
-		rs = append(rs, flex.Reading{AssetID: flex.AssetID{3}, Label: flex.BoundaryImportPower, Span: flex.Span{From: at, To: next}, Value: flex.Micro(dice.IntN(4_000_000))})
+		next := at.Add(time.Duration(1+random.IntN(90)) * time.Minute)
+		rs = append(rs, flex.Reading{AssetID: flex.AssetID{3}, Label: flex.BoundaryImportPower, Span: flex.Span{From: at, To: next}, Value: flex.Micro(random.IntN(4_000_000))})
 		at = next
 	}
 	return rs

@@ -248,7 +248,7 @@ func (s *randomSite) fault(results []*settle.Result, cases []*settle.Case) strin
 		c := cases[i]
 		for _, p := range r.Periods {
 			if p.Read {
-				if e, ok := s.told(c.Label, s.day.Period(p.Period)); !ok || !e[int64(p.Metered)] {
+				if e, ok := s.reported(c.Label, s.day.Period(p.Period)); !ok || !e[int64(p.Metered)] {
 					return fmt.Sprintf("period %d: %d Wh that no device tells by %s, of %v", p.Period, p.Metered, c.Label, e)
 				}
 				if p.Metered > s.limits.Import || -p.Metered > s.limits.Export {
@@ -280,8 +280,8 @@ func (s *randomSite) fault(results []*settle.Result, cases []*settle.Case) strin
 	return ""
 }
 
-// told lists what the devices tell of a half-hour by a label.
-func (s *randomSite) told(label flex.Label, p flex.Period) (map[int64]bool, bool) {
+// reported lists what the devices tell of a half-hour by a label.
+func (s *randomSite) reported(label flex.Label, p flex.Period) (map[int64]bool, bool) {
 	values := map[int64]bool{}
 	for n := range byte(10) {
 		if e, known := s.halfHourOf(flex.AssetID{n}, label, p); known {
@@ -303,7 +303,7 @@ func (s *randomSite) baselineFault(c *settle.Case, r *settle.Result) string {
 			if s.eventDay[d] {
 				return fmt.Sprintf("%s held an event", d)
 			}
-			values, ok := s.told(c.Label, d.Period(p.Period))
+			values, ok := s.reported(c.Label, d.Period(p.Period))
 			if !ok {
 				return fmt.Sprintf("%s period %d counts, and no device tells it by %s", d, p.Period, c.Label)
 			}

@@ -32,11 +32,11 @@ func TestConsentSpans(t *testing.T) {
 		}
 		update := func(tx *store.Tx) error { return tx.UpdateSite(ctx, site, "") }
 		write(day(2), func(tx *store.Tx) error { return tx.AddSite(ctx, &site, "") })
-		for _, step := range []struct{ told, given time.Time }{
+		for _, step := range []struct{ at, given time.Time }{
 			{day(10), day(9)}, {day(11), day(4)}, {day(12), day(11)}, {day(15), time.Time{}}, {day(20), day(18)},
 		} {
 			site.ConsentAt = step.given
-			write(step.told, update)
+			write(step.at, update)
 		}
 		if findings, err := db.Verify(ctx); err != nil || len(findings) > 0 {
 			t.Errorf("%v, %v", findings, err)

@@ -19,11 +19,11 @@ func refused(t *testing.T, db *store.DB, name, what string) {
 		_, err := all.AddOrg(t.Context(), name)
 		return err
 	})
-	told(t, db, err, what)
+	wantTrouble(t, db, err, what)
 }
 
-// told wants an error to be that of an unavailable database, and the trouble told of.
-func told(t *testing.T, db *store.DB, err error, what string) {
+// wantTrouble wants an error to be that of an unavailable database, and the trouble told of.
+func wantTrouble(t *testing.T, db *store.DB, err error, what string) {
 	t.Helper()
 	if flex.KindOf(err) != flex.Unavailable {
 		t.Errorf("%v, want that the database is unavailable", err)
@@ -145,7 +145,7 @@ func TestTrouble_PostgreSQL(t *testing.T) {
 		err := db.WriteAll(t.Context(), func(all *store.All) error {
 			return all.Run(t.Context(), `DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '`+code+`'; END $$`)
 		})
-		told(t, db, err, what)
+		wantTrouble(t, db, err, what)
 		addOrg(t, db, "after "+code)
 	}
 

@@ -187,12 +187,12 @@ type endpoint struct {
 	mu           sync.Mutex
 	newest       map[string]string
 	generation   map[string]int64
-	seen         map[string]bool
+	received     map[string]bool
 	twice, older int
 }
 
 func newEndpoint(t *testing.T) *endpoint {
-	e := &endpoint{newest: map[string]string{}, generation: map[string]int64{}, seen: map[string]bool{}}
+	e := &endpoint{newest: map[string]string{}, generation: map[string]int64{}, received: map[string]bool{}}
 	e.Server = httptest.NewServer(e)
 	t.Cleanup(e.Close)
 	return e
@@ -204,13 +204,13 @@ func (e *endpoint) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	generation, _ := strconv.ParseInt(r.Header.Get("Flexd-Generation"), 10, 64)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.seen[id] {
+	if e.received[id] {
 		e.twice++
 	}
 	if generation < e.generation[car] {
 		e.older++
 	}
-	e.seen[id], e.generation[car], e.newest[car] = true, generation, id
+	e.received[id], e.generation[car], e.newest[car] = true, generation, id
 }
 
 // faults returns how many pushes came twice, and after a newer one.
@@ -231,8 +231,8 @@ type car struct {
 	halves   int // half-hours whose readings were acknowledged
 }
 
-// street makes n cars at one site.
-func (s *service) street(n int, e *endpoint) []*car {
+// chargers makes n cars at one site.
+func (s *service) chargers(n int, e *endpoint) []*car {
 	s.Helper()
 	ctx := s.Context()
 	file := filepath.Join(s.TempDir(), "meters.csv")

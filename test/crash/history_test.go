@@ -335,7 +335,7 @@ func historyCalls() int64 {
 
 func (s *service) objects(e *endpoint) *objects {
 	o := &objects{}
-	for _, c := range s.street(4, e) {
+	for _, c := range s.chargers(4, e) {
 		o.assets = append(o.assets, c.asset)
 	}
 	a, err := s.client(4).Asset(s.Context(), o.assets[0])

@@ -68,7 +68,7 @@ func TestSIGKILL(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		t.Parallel()
 		s, e := newService(t, url), newEndpoint(t)
-		cars := s.street(16, e)
+		cars := s.chargers(16, e)
 		var worst time.Duration
 		n, acked := load(s, cars, times(t, 5), func() {
 			s.kill(sigKill)
@@ -89,7 +89,7 @@ func TestSIGKILL(t *testing.T) {
 func TestSIGTERM(t *testing.T) {
 	t.Parallel()
 	s, e := newService(t, storetest.SQLite(t)), newEndpoint(t)
-	cars := s.street(16, e)
+	cars := s.chargers(16, e)
 	load(s, cars, 2, func() {
 		s.kill(sigTerm)
 		if !s.cmd.ProcessState.Success() {
@@ -109,7 +109,7 @@ func TestSIGKILL_PlantedLoss(t *testing.T) {
 	t.Parallel()
 	url := storetest.SQLite(t)
 	s, e := newService(t, url), newEndpoint(t)
-	cars := s.street(4, e)
+	cars := s.chargers(4, e)
 	load(s, cars, 2, func() {
 		s.kill(sigKill)
 		s.start()
@@ -144,7 +144,7 @@ func TestPostgreSQLRestarted(t *testing.T) {
 	}
 	defer server.Stop()
 	s, e := newService(t, server.URL), newEndpoint(t)
-	cars := s.street(16, e)
+	cars := s.chargers(16, e)
 	n, acked := load(s, cars, times(t, 3), func() {
 		if err := server.Restart(t.Context()); err != nil {
 			t.Fatal(err)

@@ -22,7 +22,7 @@ func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	url := storetest.Postgres(t)
 	a, e := newService(t, url), newEndpoint(t)
-	cars := a.street(8, e)
+	cars := a.chargers(8, e)
 	b := a.second()
 	b.start()
 	both := []*service{a, b}
@@ -100,7 +100,7 @@ func TestTwoProcesses_PlantedFaults(t *testing.T) {
 	t.Parallel()
 	url := storetest.Postgres(t)
 	s, e := newService(t, url), newEndpoint(t)
-	cars := s.street(1, e)
+	cars := s.chargers(1, e)
 	defer s.kill(sigTerm)
 	if err := s.client(4).PlugIn(t.Context(), cars[0].asset, client.PlugInEventRequest{}); err != nil {
 		t.Fatal(err)

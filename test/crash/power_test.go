@@ -17,14 +17,14 @@ import (
 // forgetful is a disk that keeps only what was synced. When its power is cut, each write
 // since the last sync is lost, kept, or torn at a sector, by chance.
 type forgetful struct {
-	dice  *rand.Rand
-	files map[string]*platter
+	random *rand.Rand
+	files  map[string]*platter
 }
 
 // platter is one file: what a reader sees, what has been synced, and the writes in between.
 type platter struct {
-	seen, synced []byte
-	since        []change
+	written, synced []byte
+	since           []change
 }
 
 // change is a write at an offset, or a new length.
@@ -55,18 +55,18 @@ func grown(b []byte, n int64) []byte {
 func (d *forgetful) cut() {
 	for _, p := range d.files {
 		for _, c := range p.since {
-			switch d.dice.IntN(3) {
+			switch d.random.IntN(3) {
 			case 0: // lost
 			case 1:
 				p.synced = c.on(p.synced)
 			case 2:
 				if !c.length {
-					c.data = c.data[:d.dice.IntN(len(c.data)/sector+1)*sector]
+					c.data = c.data[:d.random.IntN(len(c.data)/sector+1)*sector]
 				}
 				p.synced = c.on(p.synced)
 			}
 		}
-		p.since, p.seen = nil, append([]byte(nil), p.synced...)
+		p.since, p.written = nil, append([]byte(nil), p.synced...)
 	}
 }
 
@@ -92,14 +92,14 @@ func (d *forgetful) Access(name string, _ vfs.AccessFlag) (bool, error) {
 func (d *forgetful) FullPathname(name string) (string, error) { return name, nil }
 
 func (p *platter) change(c change) {
-	p.seen, p.since = c.on(p.seen), append(p.since, c)
+	p.written, p.since = c.on(p.written), append(p.since, c)
 }
 
 func (p *platter) ReadAt(b []byte, at int64) (int, error) {
-	if at >= int64(len(p.seen)) {
+	if at >= int64(len(p.written)) {
 		return 0, io.EOF
 	}
-	if n := copy(b, p.seen[at:]); n < len(b) {
+	if n := copy(b, p.written[at:]); n < len(b) {
 		return n, io.EOF
 	}
 	return len(b), nil
@@ -124,7 +124,7 @@ func (p *platter) Sync(vfs.SyncFlag) error {
 }
 
 func (p *platter) Close() error                                    { return nil }
-func (p *platter) Size() (int64, error)                            { return int64(len(p.seen)), nil }
+func (p *platter) Size() (int64, error)                            { return int64(len(p.written)), nil }
 func (p *platter) Lock(vfs.LockLevel) error                        { return nil }
 func (p *platter) Unlock(vfs.LockLevel) error                      { return nil }
 func (p *platter) CheckReservedLock() (bool, error)                { return false, nil }
@@ -138,7 +138,7 @@ type tally struct{ cuts, acked, lost, corrupt int }
 // commit, and looks for what was acknowledged, over and over on one disk.
 func powerCuts(t *testing.T, seed uint64, cuts int, pragmas []string) (sum tally) {
 	t.Helper()
-	d := &forgetful{dice: rand.New(rand.NewPCG(seed, 0)), files: map[string]*platter{}}
+	d := &forgetful{random: rand.New(rand.NewPCG(seed, 0)), files: map[string]*platter{}}
 	name := fmt.Sprintf("forgetful%d-%d-%s", seed, cuts, strings.Join(pragmas, ""))
 	vfs.Register(name, d)
 	defer vfs.Unregister(name)
@@ -163,8 +163,8 @@ func powerCuts(t *testing.T, seed uint64, cuts int, pragmas []string) (sum tally
 		for n := range kept {
 			acked = append(acked, n)
 		}
-		for range 20 + d.dice.IntN(200) {
-			n := fmt.Sprintf("%032x", d.dice.Uint64())
+		for range 20 + d.random.IntN(200) {
+			n := fmt.Sprintf("%032x", d.random.Uint64())
 			if err := db.Exec(`INSERT INTO org (id, name, created_at) VALUES (x'` + n + `', '` + n + `', 0)`); err != nil {
 				sum.corrupt++
 				return sum

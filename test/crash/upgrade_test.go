@@ -71,7 +71,7 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 
 	a, e := newServiceOf(t, url, formerBinary(t)), newEndpoint(t)
-	cars := a.street(4, e)
+	cars := a.chargers(4, e)
 	for _, c := range cars {
 		if err := a.client(4).PlugIn(t.Context(), c.asset, client.PlugInEventRequest{}); err != nil {
 			t.Fatal(err)

@@ -34,9 +34,9 @@ import (
 // answer and every balance that was read: no form may pay twice, and none may be answered and not be
 // paid.
 
-// purse is a balance in pence: a withdrawal is taken if the balance has it.
-var purse = porcupine.Model{
-	Init: func() any { return int64(purseCredit) },
+// balance is a balance in pence: a withdrawal is taken if the balance has it.
+var balance = porcupine.Model{
+	Init: func() any { return int64(balanceCredit) },
 	Step: func(state, input, output any) (bool, any) {
 		balance, in, out := state.(int64), input.(call), output.(answer)
 		if in.verb == read {
@@ -55,9 +55,9 @@ var purse = porcupine.Model{
 }
 
 const (
-	purseCredit = 60_000 // pence
-	purseLeast  = 1000   // pence, of each withdrawal
-	purseCalls  = 300
+	balanceCredit = 60_000 // pence
+	balanceLeast  = 1000   // pence, of each withdrawal
+	balanceCalls  = 300
 )
 
 // credit gives the household money to withdraw, while no process runs.
@@ -94,8 +94,8 @@ func (s *service) credit(site client.SiteID) {
 			Time:   flex.Span{From: tx.Now()},
 			Cause:  ledger.Cause{By: "ann"},
 			Postings: []ledger.Posting{
-				{Account: ledger.PromotionsExpense, Amount: purseCredit},
-				{Account: ledger.RewardsPayable, Amount: -purseCredit},
+				{Account: ledger.PromotionsExpense, Amount: balanceCredit},
+				{Account: ledger.RewardsPayable, Amount: -balanceCredit},
 			},
 		}})
 
@@ -189,7 +189,7 @@ func (v *visitor) play(addresses []string, fault func(again func() bool)) *recor
 
 	for w := range historyWorkers {
 		pages.Go(func() {
-			for n := made.Add(1); n <= purseCalls; n = made.Add(1) {
+			for n := made.Add(1); n <= balanceCalls; n = made.Add(1) {
 				if err := v.step(r, w, n, addresses); err != nil {
 					v.Error(err)
 				}
@@ -214,7 +214,7 @@ func (v *visitor) step(r *recorder, worker int, n int64, addresses []string) err
 		})
 	}
 
-	pence := purseLeast + rand.Int64N(1000)
+	pence := balanceLeast + rand.Int64N(1000)
 
 	return r.do(worker, call{"balance", write, pence}, func() (int64, error) {
 		return v.withdraw(v.Context(), addresses, pence, fmt.Sprintf("form %d", n))
@@ -235,7 +235,7 @@ func (r *recorder) explained(t *testing.T) bool {
 		t.Errorf("%d withdrawals were taken and %d refused: the history shows too little", taken, refused)
 	}
 
-	return porcupine.CheckOperations(purse, r.history)
+	return porcupine.CheckOperations(balance, r.history)
 }
 
 // household is a service with one household that has money.

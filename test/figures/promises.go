@@ -24,7 +24,7 @@ var promises = []promise{
 	},
 	{
 		name:    "flexd, killed for good at any quarter-hour, leaves no car uncharged",
-		command: "FLEXD_LONG=1 go test ./sim -count=1 -timeout 4h -v -run StreetNight",
+		command: "FLEXD_LONG=1 go test ./sim -count=1 -timeout 4h -v -run TestNight",
 		figure:  nightFigure,
 	},
 	{

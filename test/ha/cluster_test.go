@@ -269,20 +269,20 @@ func (c *cluster) unhealthyDatabase() string {
 			return m.name + ": " + string(b)
 		}
 	}
-	var seen struct {
+	var cluster struct {
 		Members []struct{ Name, Role, State string }
 	}
 	_, b := get(c.databases[0], 8008, "/cluster")
-	if err := json.Unmarshal(b, &seen); err != nil {
+	if err := json.Unmarshal(b, &cluster); err != nil {
 		return err.Error()
 	}
 	roles := map[string]int{}
-	for _, m := range seen.Members {
+	for _, m := range cluster.Members {
 		if m.State == "running" || m.State == "streaming" {
 			roles[m.Role]++
 		}
 	}
-	if roles["leader"] != 1 || len(seen.Members) != 3 || roles["replica"]+roles["sync_standby"] != 2 {
+	if roles["leader"] != 1 || len(cluster.Members) != 3 || roles["replica"]+roles["sync_standby"] != 2 {
 		return string(b)
 	}
 	if c.synchronous() && roles["sync_standby"] == 0 {

@@ -204,11 +204,11 @@ func join(a, b *machine) error {
 func (m *machine) tail() string {
 	b, _ := os.ReadFile(filepath.Join(m.dir, "log"))
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
-	var told []string
+	var kept []string
 	for i, line := range lines {
 		if i >= len(lines)-25 || strings.Contains(line, " status=500 ") || strings.HasPrefix(line, "flexd:") {
-			told = append(told, line[:min(len(line), 600)])
+			kept = append(kept, line[:min(len(line), 600)])
 		}
 	}
-	return strings.Join(told, "\n")
+	return strings.Join(kept, "\n")
 }

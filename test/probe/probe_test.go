@@ -30,8 +30,8 @@ var update = flag.Bool("update", false, "write golden files anew")
 // nowhere is an id that never was, and noText an external id.
 const nowhere = "b2c3d4e5-f6a7-8901-bcde-f23456789012"
 
-// street is a flexd with an owner, whose things are probed, and another organisation.
-type street struct {
+// neighbours is a flexd with an owner, whose things are probed, and another organisation.
+type neighbours struct {
 	*testing.T
 	app          *app.App
 	url          string
@@ -40,7 +40,7 @@ type street struct {
 	made         int
 }
 
-func open(t *testing.T, url string) *street {
+func open(t *testing.T, url string) *neighbours {
 	t.Helper()
 	h, err := app.Open(t.Context(), app.Settings{
 		Database: url, Keys: storetest.Keys(t), Environment: flex.Sandbox, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), AllowPrivateEndpoints: true,
@@ -49,7 +49,7 @@ func open(t *testing.T, url string) *street {
 		t.Fatal(err)
 	}
 	l := httptest.NewServer(h.API.Handler())
-	s := &street{T: t, app: h, url: l.URL, names: map[flex.OrgID]string{}}
+	s := &neighbours{T: t, app: h, url: l.URL, names: map[flex.OrgID]string{}}
 	t.Cleanup(func() {
 		l.Close()
 		findings, err := h.DB.Verify(context.Background())
@@ -62,7 +62,7 @@ func open(t *testing.T, url string) *street {
 	return s
 }
 
-func (s *street) org(name string) flex.Org {
+func (s *neighbours) org(name string) flex.Org {
 	s.Helper()
 	o, _, err := s.app.Access.AddOrg(s.Context(), name, strings.ToLower(name), "")
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *street) org(name string) flex.Org {
 }
 
 // token gives an organisation a token with the roles; site makes it a component's.
-func (s *street) token(o flex.Org, roles []flex.Role, site flex.SiteID, life time.Duration) string {
+func (s *neighbours) token(o flex.Org, roles []flex.Role, site flex.SiteID, life time.Duration) string {
 	s.Helper()
 	p := access.Principal{Org: o.ID, Username: s.names[o.ID], Roles: roles, Site: site}
 	t, err := s.app.Access.Issue(s.Context(), p, life)
@@ -93,7 +93,7 @@ func (p place) texts() []string {
 
 // settle makes a place whose site is eligible and enrolled in everything, with a car that is
 // plugged in.
-func (s *street) settle(o flex.Org) place {
+func (s *neighbours) settle(o flex.Org) place {
 	s.Helper()
 	s.made++
 	p := place{
@@ -142,7 +142,7 @@ type reply struct {
 	header http.Header
 }
 
-func (s *street) ask(method, path, body, authorization string) reply {
+func (s *neighbours) ask(method, path, body, authorization string) reply {
 	s.Helper()
 	req, err := http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *street) ask(method, path, body, authorization string) reply {
 	return reply{res.StatusCode, string(b), res.Header}
 }
 
-func (s *street) must(method, path, body, authorization string) {
+func (s *neighbours) must(method, path, body, authorization string) {
 	s.Helper()
 	if r := s.ask(method, path, body, authorization); r.status != 200 {
 		s.Fatalf("%s %s: %d %s", method, path, r.status, r.body)
@@ -274,7 +274,7 @@ func siteID(t *testing.T, text string) flex.SiteID {
 }
 
 // tokens makes a credential of each kind; those for a route or a place are made with it.
-func (s *street) tokens(neighbour place) map[string]string {
+func (s *neighbours) tokens(neighbour place) map[string]string {
 	return map[string]string{
 		"none":            "",
 		"malformed":       "Basic YTpi",
@@ -288,7 +288,7 @@ func (s *street) tokens(neighbour place) map[string]string {
 
 // probe asks one operation with one kind of credential, holds the answer to the rules, and
 // returns its status.
-func (s *street) probe(rt api.Route, p place, column string, tokens map[string]string) int {
+func (s *neighbours) probe(rt api.Route, p place, column string, tokens map[string]string) int {
 	s.Helper()
 	path, body := request(s.T, rt, p)
 	token := tokens[column]
@@ -361,7 +361,7 @@ func refusesByContent(rt api.Route) bool {
 }
 
 // never asks the same for ids that never were, and wants the same bytes.
-func (s *street) never(rt api.Route, p place, token string, theirs reply, fail func(string, ...any)) {
+func (s *neighbours) never(rt api.Route, p place, token string, theirs reply, fail func(string, ...any)) {
 	s.Helper()
 	path, _ := request(s.T, rt, p)
 	if !slices.ContainsFunc(p.texts()[:3], func(id string) bool { return strings.Contains(path, id) }) {

@@ -100,7 +100,7 @@ func newFleet(t *testing.T, db *store.DB, url, name string, day date, homes int,
 		}
 		f.assets = append(f.assets, assets)
 		f.resets(h.anew, assets)
-		f.put(t, i, h.tolds)
+		f.put(t, i, h.readings)
 		f.events(t, i)
 	}
 	return f
@@ -125,9 +125,9 @@ func (f *fleet) resets(anew map[keptKey][]int64, assets []flex.AssetID) {
 }
 
 // put keeps readings of a home, each time, asset and label once: the last that came counts.
-func (f *fleet) put(t *testing.T, i int, tolds []told) {
+func (f *fleet) put(t *testing.T, i int, readings []sent) {
 	t.Helper()
-	for chunk := range slices.Chunk(tolds, 4000) {
+	for chunk := range slices.Chunk(readings, 4000) {
 		last := map[flex.Reading]int{}
 		var rs []flex.Reading
 		for _, x := range chunk {
@@ -185,12 +185,12 @@ func (f *fleet) events(t *testing.T, i int) {
 	}
 }
 
-// told has what is late come, and devices go.
-func (f *fleet) told(t *testing.T) {
+// late has what is late come, and devices go.
+func (f *fleet) late(t *testing.T) {
 	t.Helper()
 	for i, h := range f.homes {
 		f.put(t, i, h.late)
-		h.tolds = append(h.tolds, h.late...)
+		h.readings = append(h.readings, h.late...)
 		h.late = nil
 		if h.gone >= 0 {
 			f.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.DropAsset(ctx, f.assets[i][h.gone]) })
@@ -378,7 +378,7 @@ func TestSums(t *testing.T) {
 					f.compare(t, "at first", false)
 				}
 				for _, f := range fleets {
-					f.told(t)
+					f.late(t)
 				}
 				now = now.Add(time.Hour)
 				untilIdle(t, fleets[0].service)

@@ -23,7 +23,7 @@ func termsDrawn() map[string]terms {
 // drawn is a home with what is told of it at first and later.
 type drawn struct {
 	home
-	late []told
+	late []sent
 	gone int // a device that is taken away; -1: none
 }
 
@@ -34,7 +34,7 @@ const daysBack = 34
 // events whose half-hours mostly meet, after days of which some held one.
 func draw(r *rand.Rand, day date, t terms) *drawn {
 	h := &drawn{gone: -1}
-	h.terms, h.supply, h.stays, h.prices = t, 23_000, map[int][][2]int64{}, map[int64]int64{}
+	h.terms, h.supply, h.sessions, h.prices = t, 23_000, map[int][][2]int64{}, map[int64]int64{}
 	h.anew = map[keptKey][]int64{}
 	first := 10 + r.IntN(day.halves()-16)
 	if r.IntN(2) == 0 {
@@ -95,12 +95,12 @@ func (h *drawn) steer(r *rand.Rand, d int, day date, first, n int) {
 			e.stayPlan = append(e.stayPlan, int64(r.IntN(3700)))
 		}
 		if e.session = r.IntN(2) == 0; e.session {
-			h.stays[d] = append(h.stays[d], e.stay)
+			h.sessions[d] = append(h.sessions[d], e.stay)
 		}
 		if r.IntN(2) == 0 {
 			for k := range int64(3) {
 				at := e.stay[0] + k*1800
-				h.tell(r, day, told{d, stateOfCharge, at, at + 60, 1_000_000 * int64(20+r.IntN(60))})
+				h.tell(r, day, sent{d, stateOfCharge, at, at + 60, 1_000_000 * int64(20+r.IntN(60))})
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func (h *drawn) steer(r *rand.Rand, d int, day date, first, n int) {
 }
 
 // tell has a reading come at first, or later.
-func (h *drawn) tell(r *rand.Rand, last date, x told) {
+func (h *drawn) tell(r *rand.Rand, last date, x sent) {
 	day, _ := half(x.from)
 	switch {
 	case day >= last && r.IntN(4) == 0 || r.IntN(40) == 0:
@@ -119,7 +119,7 @@ func (h *drawn) tell(r *rand.Rand, last date, x told) {
 		again.value += int64(r.IntN(2) * r.IntN(900_000))
 		h.late = append(h.late, again)
 	}
-	h.tolds = append(h.tolds, x)
+	h.readings = append(h.readings, x)
 }
 
 // read has a device read one thing around the events' time of each day.
@@ -146,7 +146,7 @@ func (h *drawn) read(r *rand.Rand, d int, kind string, last date, first int) {
 			if kind == boundaryPower || kind == inverterPower {
 				step = minutes * 60
 			}
-			x := told{d, kind, at, at + step, 0}
+			x := sent{d, kind, at, at + step, 0}
 			at += step
 			silent := away && back == 0 && slices.Contains(ownKinds, kind)
 			jump := int64(1)
@@ -168,14 +168,14 @@ func (h *drawn) read(r *rand.Rand, d int, kind string, last date, first int) {
 				}
 				x.from, x.value = x.to, mark
 				if exports && back <= max(exportsSince, 3) && (back > 0 || r.IntN(8) > 0) {
-					h.tell(r, last, told{d, exportRegister, x.to, x.to, out})
+					h.tell(r, last, sent{d, exportRegister, x.to, x.to, out})
 				}
 			case provisional, chargerEnergy:
 				x.value = int64(r.IntN(3_000_000)) * jump
 			default:
 				x.value = int64(r.IntN(8_000_000)-1_500_000) * jump
 				if r.IntN(300) == 0 {
-					h.tell(r, last, told{d, kind, x.from + 300, x.to + 300, x.value})
+					h.tell(r, last, sent{d, kind, x.from + 300, x.to + 300, x.value})
 				}
 			}
 			if !silent && r.IntN(hole) > 0 {

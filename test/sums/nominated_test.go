@@ -103,7 +103,7 @@ func (g *group) cars() {
 			own := g.ownHalf(e.device, day.at(n))
 			if !own.known && e.session && e.stay != [2]int64{} {
 				own.known = true // it was not plugged in, as far as no session says
-				for _, s := range g.stays[e.device] {
+				for _, s := range g.sessions[e.device] {
 					if s[0] < day.at(n)+1800 && s[1] > day.at(n) {
 						own.known = false
 					}

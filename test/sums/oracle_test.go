@@ -23,8 +23,8 @@ var (
 	ownKinds      = []string{chargerEnergy, chargerRegister, inverterPower}
 )
 
-// told is a reading: seconds, and millionths of its unit.
-type told struct {
+// sent is a reading: seconds, and millionths of its unit.
+type sent struct {
 	device   int
 	kind     string
 	from, to int64
@@ -66,18 +66,18 @@ type steered struct {
 
 // home is a site and all that counts for its money.
 type home struct {
-	devices []device
-	supply  int64 // watts each way
-	tolds   []told
-	anew    map[keptKey][]int64 // when a register was replaced, or began anew
-	events  []*steered
-	stays   map[int][][2]int64 // by device: its sessions
-	prices  map[int64]int64    // micro-pounds a megawatt-hour, by the half-hour's first instant
-	terms   terms
-	final   bool
-	fault   string // a mistake that is made on purpose
+	devices  []device
+	supply   int64 // watts each way
+	readings []sent
+	anew     map[keptKey][]int64 // when a register was replaced, or began anew
+	events   []*steered
+	sessions map[int][][2]int64 // by device: its sessions
+	prices   map[int64]int64    // micro-pounds a megawatt-hour, by the half-hour's first instant
+	terms    terms
+	final    bool
+	fault    string // a mistake that is made on purpose
 
-	kept  map[keptKey][]told
+	kept  map[keptKey][]sent
 	known map[knownKey]wh
 }
 
@@ -121,10 +121,10 @@ type sum struct {
 }
 
 func (h *home) index() {
-	h.kept, h.known = map[keptKey][]told{}, map[knownKey]wh{}
-	for _, r := range h.tolds {
+	h.kept, h.known = map[keptKey][]sent{}, map[knownKey]wh{}
+	for _, r := range h.readings {
 		key := keptKey{r.device, r.kind}
-		at := slices.IndexFunc(h.kept[key], func(o told) bool { return o.from == r.from && o.to == r.to })
+		at := slices.IndexFunc(h.kept[key], func(o sent) bool { return o.from == r.from && o.to == r.to })
 		if at >= 0 {
 			h.kept[key][at] = r
 			continue
@@ -137,7 +137,7 @@ func (h *home) index() {
 }
 
 // around returns the readings that end after an instant and begin before another.
-func (h *home) around(d int, kind string, from, to int64) []told {
+func (h *home) around(d int, kind string, from, to int64) []sent {
 	all := h.kept[keptKey{d, kind}]
 	i := sort.Search(len(all), func(i int) bool { return all[i].to >= from })
 	k := sort.Search(len(all), func(i int) bool { return all[i].to > to+7200 })
@@ -184,8 +184,8 @@ func (h *home) look(d int, kind string, at int64, exporter int) wh {
 		rise, whole := h.rise(d, kind, at)
 		known = whole
 		if kind == importRegister && exporter >= 0 {
-			back, told := h.rise(exporter, exportRegister, at)
-			rise, known = rise-back, known && told
+			back, both := h.rise(exporter, exportRegister, at)
+			rise, known = rise-back, known && both
 		}
 		exact.SetFrac64(rise, 1000)
 	case provisional, chargerEnergy:

@@ -133,7 +133,7 @@ func TestSums_Settle(t *testing.T) {
 	for i := range sites {
 		day := days[i%len(days)]
 		h := draw(rand.New(rand.NewPCG(uint64(i), 2025)), day, termsDrawn()[names[i%len(names)]])
-		h.tolds = append(h.tolds, h.late...)
+		h.readings = append(h.readings, h.late...)
 		h.index()
 		groups, cases := h.cases(day)
 		for k, g := range groups {

@@ -105,7 +105,7 @@ func TestSettings_ChangeNothingBefore(t *testing.T) {
 
 		at := []time.Time{now, now.Add(2 * time.Hour)}
 		now = now.Add(time.Hour)
-		f.told(t)
+		f.late(t)
 		untilIdle(t, f.service)
 		now = now.Add(24 * time.Hour)
 		var before []store.Run

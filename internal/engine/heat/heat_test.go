@@ -8,8 +8,8 @@ import (
 	"flexd/internal/engine/heat"
 )
 
-// randomHouse is a house of a few slots with two or three choices each.
-func randomHouse(r *rand.Rand, slots int) *heat.Problem {
+// randomHome is a house of a few slots with two or three choices each.
+func randomHome(r *rand.Rand, slots int) *heat.Problem {
 	p := &heat.Problem{
 		Building: heat.Building{Loss: 50 + 400*r.Float64(), Capacity: 2000 + 20000*r.Float64(), Gain: 300 * r.Float64(), Power: 500 + 4000*r.Float64()},
 		Init:     15 + 8*r.Float64(),
@@ -95,11 +95,11 @@ func worse(p *heat.Problem, plan heat.Plan) bool {
 	return plan.Short != o.short || math.Abs(plan.Cost-o.cost) > 1e-6
 }
 
-// TestSolve_Oracle holds random houses against the best of all their plans.
+// TestSolve_Oracle holds random homes against the best of all their plans.
 func TestSolve_Oracle(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 2000 {
-		p := randomHouse(r, 1+r.IntN(8))
+		p := randomHome(r, 1+r.IntN(8))
 		if plan := heat.Solve(p); worse(p, plan) {
 			o := &oracle{p: p}
 			o.try(0, math.Round(p.Init/0.02)*0.02, p.Runs, p.Locked, 0, 0)
@@ -113,7 +113,7 @@ func TestSolve_PlantedFaults(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	found := 0
 	for range 200 {
-		p := randomHouse(r, 6)
+		p := randomHome(r, 6)
 		plan := heat.Solve(p)
 		other := append([]int(nil), plan.Choice...)
 		at := r.IntN(len(other))

@@ -20,7 +20,7 @@ const (
 	offline              // does not answer
 )
 
-// charger is one of the simulated street: fake seconds, in memory.
+// charger is one of the simulated fleet: fake seconds, in memory.
 type charger struct {
 	habit   habit
 	delay   int // seconds from a plan to its acceptance
@@ -41,9 +41,9 @@ type charger struct {
 
 const chargers = 10_000
 
-// street makes chargers that all charge now. One in twenty is late, one in forty refuses, one in
+// newChargers makes chargers that all charge now. One in twenty is late, one in forty refuses, one in
 // forty is offline, and of so many in a thousand nothing comes although they accept.
-func street(liars int) []charger {
+func newChargers(liars int) []charger {
 	r := rand.New(rand.NewPCG(1, 2))
 	all := make([]charger, chargers)
 	order := Order{Window: flex.Span{From: evening, To: evening.Add(time.Hour)}}
@@ -151,7 +151,7 @@ func (c *charger) share() Percent {
 	return Percent(100 * (c.base - c.draws) / max(1, watts(&c.offer)))
 }
 
-// run instructs a street for 20 minutes and returns what it gives up each second, in parts of
+// run instructs a fleet for 20 minutes and returns what it gives up each second, in parts of
 // the target. A look is taken every five seconds; meters are read every minute.
 func run(all []charger, target flex.Watts) (given [1200]float64) {
 	slot := []charge.Joules{charge.Joules(target) * 1200}
@@ -197,8 +197,8 @@ func rebounds(all []charger, end time.Time, power flex.Watts) (hour, later float
 	return hour, later
 }
 
-// TestStreet instructs 10,000 chargers to draw 15 MW less.
-func TestStreet(t *testing.T) {
+// TestFleet instructs 10,000 chargers to draw 15 MW less.
+func TestFleet(t *testing.T) {
 	for name, c := range map[string]struct {
 		liars  int
 		first  int     // second by which 95 % must be given
@@ -208,7 +208,7 @@ func TestStreet(t *testing.T) {
 		"and one in a hundred that does not follow": {10, 20, 0.025},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := street(c.liars)
+			all := newChargers(c.liars)
 			given := run(all, 15_000_000)
 			first, worst, changes := 0, 0.0, 0
 			for given[first] < 0.95 {
@@ -239,9 +239,9 @@ func TestStreet(t *testing.T) {
 	}
 }
 
-// TestStreet_PlantedFault shows that chargers that never follow are found.
-func TestStreet_PlantedFault(t *testing.T) {
-	all := street(0)
+// TestFleet_PlantedFault shows that chargers that never follow are found.
+func TestFleet_PlantedFault(t *testing.T) {
+	all := newChargers(0)
 	for i := range all {
 		all[i].habit = offline
 	}
