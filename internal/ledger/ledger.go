@@ -276,6 +276,11 @@ func Unclaimed(p flex.Pence) []Posting {
 	return Set(Posting{RewardsPayable, p}, Posting{UnclaimedBalances, -p})
 }
 
+// AccruedPayable returns the postings that make payable what was to be paid later.
+func AccruedPayable(p flex.Pence) []Posting {
+	return Set(Posting{RewardsAccrued, p}, Posting{RewardsPayable, -p})
+}
+
 // Revised returns the postings that take a transaction's postings from what they were to
 // what they should be; none if nothing changed.
 func Revised(was, should []Posting) []Posting {

@@ -338,3 +338,43 @@ func TestLeaving_Returned(t *testing.T) {
 		h.sound(t)
 	})
 }
+
+// What a site was to be paid later is owed as soon as it is erased, as nothing of it is settled any more: it is
+// in the balance that was left. Erasing it again clears what was accrued to it since, as earlier releases left it.
+func TestLeaving_ErasedBeforeTheRestIsPaid(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h := newHome(t, url, 1, 100)
+		h.set(t, "paid_early=0.8")
+		h.asked()
+		h.jobs()
+		h.leaves()
+		left := func(step, want string, balance flex.Pence) {
+			t.Helper()
+			h.jobs()
+			got, err := (&books.Service{DB: h.db}).Unclaimed(t.Context(), h.org)
+			if err != nil || len(got) != 1 || got[0].Balance != balance {
+				t.Errorf("%s: left behind %+v, %v; want %s", step, got, err, balance)
+			}
+			if got := h.owes(); got != want {
+				t.Errorf("%s: in the books %s, want %s", step, got, want)
+			}
+		}
+		left("gone", "market_receivable 20, rewards_accrued -4, rewards_payable -16", 16)
+		h.erased()
+		left("erased", "market_receivable 20, rewards_payable -20", 20)
+		h.now = clock("2025-04-01 00:00")
+		h.erased()
+		left("erased again, when it is final", "market_receivable 20, rewards_payable -20", 20)
+
+		h.write(t, func(ctx context.Context, tx *store.Tx) error {
+			b := ledger.Booked{}
+			b.Key, b.Kind, b.SiteID, b.Cause = "of an earlier release", ledger.FlexEvent, h.site, ledger.Cause{By: "test"}
+			b.Postings = ledger.EarnedInPart(3, 0, 3, 0)
+			_, err := tx.Post(ctx, &b)
+			return err
+		})
+		h.erased()
+		left("accrued by an earlier release", "market_receivable 23, rewards_payable -23", 23)
+		h.sound(t)
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"flexd/internal/flex"
+	"flexd/internal/ledger"
 )
 
 // held says how a table's rows belong to a site: a condition on the site's id $1 or, for
@@ -438,9 +439,63 @@ func (all *All) Erase(
 	return n, all.afterErasure(ctx, site)
 }
 
-// afterErasure has nothing of a site settled any more, as what it was settled on is gone, and
-// what is remembered of it anywhere counted as out of date.
+// payAccrued makes what was to be paid to a site later payable, as no settlement of it will
+// become final any more.
+func (all *All) payAccrued(ctx context.Context, site flex.SiteID) error {
+	type owed struct {
+		org    flex.OrgID
+		amount flex.Pence
+	}
+
+	scan := func(s scanner) (o owed, err error) {
+		err = s.Scan(&o.org, &o.amount)
+		return o, err
+	}
+
+	found, err := rows(
+		ctx,
+		all.conn,
+		scan,
+		`SELECT org_id, CAST(-SUM(amount) AS BIGINT) FROM posting WHERE site_id = $1 AND account = $2
+		GROUP BY org_id HAVING SUM(amount) <> 0`,
+		site.Bytes(),
+		string(ledger.RewardsAccrued),
+	)
+	if err != nil {
+		return err
+	}
+
+	for _, o := range found {
+		tx, err := all.For(ctx, o.org)
+		if err != nil {
+			return err
+		}
+
+		t := ledger.Booked{}
+		t.Key = fmt.Sprintf("erased:%s:%s", site, tx.NewRunID())
+		t.Kind, t.SiteID = ledger.FlexPeriodTopUp, site
+		t.Time = flex.Span{From: tx.now}
+		t.Cause = ledger.Cause{
+			By:     "flexd erase",
+			Reason: "the site is erased: what was to be paid later is owed now",
+		}
+		t.Postings = ledger.AccruedPayable(o.amount)
+
+		if _, err := tx.Post(ctx, &t); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// afterErasure has nothing of a site settled any more, as what it was settled on is gone, pays what
+// waited for that, and has what is remembered of it anywhere counted as out of date.
 func (all *All) afterErasure(ctx context.Context, site flex.SiteID) error {
+	if err := all.payAccrued(ctx, site); err != nil {
+		return fmt.Errorf("pay what is accrued to the site: %w", err)
+	}
+
 	for _, query := range []string{
 		`UPDATE flex_event SET look_at = NULL, waits_at = NULL WHERE site_id = $1`,
 		`UPDATE reckoning SET look_at = NULL, waits_at = NULL, detect_at = NULL WHERE site_id = $1`,
