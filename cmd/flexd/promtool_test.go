@@ -45,6 +45,8 @@ tests:
       - {series: 'flexd_exceptions{kind="waiting"}', values: '0 3 3 0x20'}
       - {series: 'flexd_exceptions{kind="halted"}', values: '0 1x20'}
       - {series: 'up{job="flexd"}', values: '1x9 0x12'}
+      - {series: 'flexd_background_job_last_success_timestamp_seconds{name="mail", instance="one"}', values: '0+60x20 1200x80'}
+      - {series: 'flexd_background_job_period_seconds{name="mail", instance="one"}', values: '60x100'}
     alert_rule_test:
       - {eval_time: 5m, alertname: FlexdRefused, exp_alerts: []}
       - eval_time: 7m
@@ -58,6 +60,10 @@ tests:
       - eval_time: 15m
         alertname: FlexdDown
         exp_alerts: [{exp_labels: {severity: critical}, exp_annotations: {summary: "flexd does not answer the scraper"}}]
+      - {eval_time: 53m, alertname: FlexdBackgroundJobLate, exp_alerts: []}
+      - eval_time: 54m
+        alertname: FlexdBackgroundJobLate
+        exp_alerts: [{exp_labels: {severity: warning, name: mail, instance: one}, exp_annotations: {summary: "the background job mail of one has not ended a run without failing for three of its periods"}}]
 `
 
 // Prometheus's own checker takes the shipped rules and configuration and every expression of the

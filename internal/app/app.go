@@ -329,6 +329,7 @@ func (h *App) collectMetrics() error {
 	collectors := []prometheus.Collector{
 		market.Metrics{Service: h.Market},
 		operations.Metrics{Service: h.Operations},
+		workerMetrics{h.Jobs},
 		jobMetrics{h.DB},
 		planMetrics{h.Control},
 		clockMetric(h.DB),

@@ -8,10 +8,72 @@ import (
 
 	"flexd/internal/control"
 	"flexd/internal/store"
+	"flexd/internal/worker"
 )
 
 // collectWithin bounds how long a scrape waits for the store.
 const collectWithin = 5 * time.Second
+
+// workerMetrics tells a scraper how each background job of this process goes. The label is not called job:
+// Prometheus has that name for what is scraped.
+type workerMetrics struct{ jobs func() []*worker.Worker }
+
+var (
+	workerRuns = workerDesc(
+		"runs_total",
+		"Runs of background jobs, since the process began.",
+	)
+	workerFailures = workerDesc(
+		"failures_total",
+		"Runs of background jobs that failed, since the process began.",
+	)
+	workerSeconds = workerDesc(
+		"seconds_total",
+		"Time that runs of background jobs took, since the process began.",
+	)
+	workerSuccess = workerDesc(
+		"last_success_timestamp_seconds",
+		"When a background job last ended without failing, in Unix time; 0 if it has not since the process began.",
+	)
+	workerPeriod = workerDesc(
+		"period_seconds",
+		"The longest time between the starts of two runs of a background job.",
+	)
+)
+
+func workerDesc(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("flexd_background_job_"+name, help, []string{"name"}, nil)
+}
+
+// Describe names the metrics.
+func (m workerMetrics) Describe(ch chan<- *prometheus.Desc) {
+	ch <- workerRuns
+	ch <- workerFailures
+	ch <- workerSeconds
+	ch <- workerSuccess
+	ch <- workerPeriod
+}
+
+// Collect reads the metrics. Every job is there from the beginning, so that a rule never waits for a
+// series that is not there.
+func (m workerMetrics) Collect(ch chan<- prometheus.Metric) {
+	for _, w := range m.jobs() {
+		send := func(d *prometheus.Desc, kind prometheus.ValueType, v float64) {
+			ch <- prometheus.MustNewConstMetric(d, kind, v, w.Name)
+		}
+
+		last, success := w.Last(), 0.0
+		if !last.SucceededAt.IsZero() {
+			success = float64(last.SucceededAt.UnixMicro()) / 1e6
+		}
+
+		send(workerRuns, prometheus.CounterValue, float64(last.Runs))
+		send(workerFailures, prometheus.CounterValue, float64(last.Failures))
+		send(workerSeconds, prometheus.CounterValue, last.TookAll.Seconds())
+		send(workerSuccess, prometheus.GaugeValue, success)
+		send(workerPeriod, prometheus.GaugeValue, w.Every.Seconds())
+	}
+}
 
 // jobMetrics tells a scraper how the work queue stands.
 type jobMetrics struct{ db *store.DB }

@@ -40,15 +40,18 @@ type Worker struct {
 	rest time.Time // until then no wake-up is followed
 }
 
-// Last is how the latest run went.
+// Last is how the latest run went, and what came of all since the process began.
 type Last struct {
 	At     time.Time
 	Took   time.Duration
 	Report Report
 	Err    error
-	Runs   int
 	// when the first of the runs began that have failed on end; zero if the latest did not
 	FailedSince time.Time
+
+	Runs, Failures int
+	TookAll        time.Duration // by all runs
+	SucceededAt    time.Time     // when the latest run ended that did not fail; zero if there is none
 }
 
 // Last returns how the latest run went.
@@ -98,20 +101,30 @@ func (w *Worker) once(ctx context.Context) bool {
 	start := time.Now()
 	r, err := w.safely(ctx)
 	w.mu.Lock()
-	since := w.last.FailedSince
-	if since.IsZero() {
-		since = start
-	}
-	if err == nil {
-		since = time.Time{}
-	}
-
-	w.last = Last{start, time.Since(start), r, err, w.last.Runs + 1, since}
+	w.last.add(start, time.Now(), r, err)
 	w.mu.Unlock()
 	w.rest = time.Now().Add(w.Rest)
 	w.record(ctx, start, r, err)
 
 	return err == nil && r.More
+}
+
+// add notes a run.
+func (l *Last) add(start, end time.Time, r Report, err error) {
+	l.At, l.Took = start, end.Sub(start)
+	l.Report, l.Err = r, err
+	l.Runs++
+	l.TookAll += l.Took
+
+	if err == nil {
+		l.SucceededAt, l.FailedSince = end, time.Time{}
+		return
+	}
+
+	l.Failures++
+	if l.FailedSince.IsZero() {
+		l.FailedSince = start
+	}
 }
 
 // record logs and traces a run that did something or failed.

@@ -51,6 +51,9 @@ func TestRun(t *testing.T) {
 		left.Store(3)
 		time.Sleep(time.Minute)
 		want(6, "with work left")
+		if l := w.Last(); l.Runs != 6 || l.Failures != 2 || !l.SucceededAt.Equal(time.Now()) || !l.FailedSince.IsZero() {
+			t.Errorf("after two failures of six: %+v", l)
+		}
 		cancel()
 		synctest.Wait()
 	})
