@@ -242,6 +242,9 @@ func (b *browser) screen(name, path string) {
 		}
 		b.fit(v.width, v.scheme)
 		b.sound(name + v.name)
+		if v.width < 600 {
+			b.handy(name + v.name)
+		}
 		b.contrast(name + v.name)
 		if axe.Wanted() {
 			found, err := axe.Violations(b.ctx)
@@ -276,6 +279,24 @@ func (b *browser) sound(name string) {
 	} {
 		if !evaluate[bool](b, expression) {
 			b.Errorf("%s: not so: %s (too wide: %v)", name, rule, evaluate[[]string](b, tooWide))
+		}
+	}
+}
+
+// handy holds a page on a phone against what a hand needs of it: the section that is shown is in
+// the menu's view, sentences of tables are on the screen, and controls have the 24 px of WCAG 2.2,
+// but for links within a sentence.
+func (b *browser) handy(name string) {
+	b.Helper()
+	for rule, expression := range map[string]string{
+		"the menu shows where one is":      `(() => { const item = document.querySelector(".menu [aria-current]"); if (!item) return []; const at = item.getBoundingClientRect(); return at.left >= 0 && at.right <= innerWidth ? [] : [item.textContent]; })()`,
+		"sentences of tables are in sight": `[...document.querySelectorAll("td.wrap")].filter((c) => c.checkVisibility() && c.getBoundingClientRect().right > innerWidth).map((c) => c.textContent.slice(0, 40))`,
+		"a finger meets every control": `[...document.querySelectorAll("header :is(a, button, input), main :is(a, button, select, summary, textarea, input:not([type=hidden]))")]
+			.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 23.5 && ![...e.parentElement.childNodes].some((n) => n !== e && n.textContent.trim()))
+			.map((e) => e.tagName + " " + (e.textContent || e.name).trim().slice(0, 30) + " " + e.getBoundingClientRect().height)`,
+	} {
+		if found := evaluate[[]string](b, expression); len(found) > 0 {
+			b.Errorf("%s: not so: %s: %q", name, rule, found)
 		}
 	}
 }

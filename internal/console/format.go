@@ -142,21 +142,26 @@ func barePrice(p flex.Price) string { return p.Pounds() }
 func pounds(v any) string {
 	switch m := v.(type) {
 	case flex.Pence:
-		return m.String()
+		return sterling(m)
 	case flex.MicroPounds:
-		sign := ""
-		if m < 0 {
-			sign, m = "−", -m
+		if m > -1e6 && m < 1e6 {
+			return decimals(float64(m)/1e4, 1) + "\u00a0p"
 		}
 
-		if m < 1e6 {
-			return fmt.Sprintf("%s%s\u00a0p", sign, decimals(float64(m)/1e4, 1))
-		}
-
-		return fmt.Sprintf("%s£%.2f", sign, m.GBP())
+		return sterling(m.Pence())
 	}
 
 	return "–"
+}
+
+// sterling writes an amount of money in pounds, with its thousands apart.
+func sterling(p flex.Pence) string {
+	sign := ""
+	if p < 0 {
+		sign, p = "−", -p
+	}
+
+	return fmt.Sprintf("%s£%s.%02d", sign, decimals(float64(p/100), 0), p%100)
 }
 
 // decimals writes a number with at most n decimals and thousands apart.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -264,13 +265,31 @@ type frame struct {
 	Data        any
 }
 
+// sectionOf is the section of the menu that a page belongs to: the one of its address, or else of the
+// nearest page above it.
+func sectionOf(path string, crumbs []crumb) string {
+	above := []string{path}
+	for _, c := range slices.Backward(crumbs) {
+		above = append(above, c.Path)
+	}
+
+	for _, p := range above {
+		section, _, _ := strings.Cut(strings.TrimPrefix(p, Root+"/"), "?")
+		section, _, _ = strings.Cut(section, "/")
+		known := func(i item) bool { return i.Section == section }
+		if slices.ContainsFunc(menu, known) {
+			return section
+		}
+	}
+
+	return ""
+}
+
 func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
 	if v.part != "" {
 		return pages[v.page].ExecuteTemplate(b, v.part, v.data)
 	}
 
-	section := strings.TrimPrefix(r.URL.Path, Root+"/")
-	section, _, _ = strings.Cut(section, "/")
 	var halted *delivery.HaltView
 	parts := 0
 
@@ -292,7 +311,7 @@ func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
 	return pages[v.page].ExecuteTemplate(b, "layout", frame{
 		Title:       v.title,
 		Crumbs:      v.crumbs,
-		Section:     section,
+		Section:     sectionOf(r.URL.Path, v.crumbs),
 		Operator:    r.who.Name,
 		May:         r.who.Role.Permissions(),
 		Menu:        menuOf(r.who),

@@ -1,5 +1,6 @@
 // The asset page: its plot, the replay of its schedules, and what if.
 import { axis, clockText, colour, column, draw, join, momentText, one, stepped, timeAxis } from "./plot.js";
+import { label } from "./page.js";
 
 const figure = document.querySelector("[data-plot=asset]");
 const note = document.querySelector("[data-note]");
@@ -123,7 +124,11 @@ if (slider) {
     renew();
     const address = `${location.pathname}/why?schedule=${g.event_id}`;
     const answer = await fetch(address);
-    if (answer.ok && +slider.value === i) document.querySelector("[data-why]").innerHTML = await answer.text();
+    if (!answer.ok || +slider.value !== i) return;
+
+    const why = document.querySelector("[data-why]");
+    why.innerHTML = await answer.text();
+    label(why);
   };
   slider.addEventListener("input", () => show(+slider.value));
   list.addEventListener("change", () => show(list.selectedIndex));
