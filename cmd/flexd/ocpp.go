@@ -46,6 +46,9 @@ type ocppCommand struct {
 	TLSCert     string `name:"tls-cert" help:"Serve chargers over TLS (wss://) with this certificate in PEM. It is read again when it changes." type:"existingfile" env:"FLEXD_OCPP_TLS_CERT" placeholder:"FILE"`
 	TLSKey      string `name:"tls-key" help:"Its key." type:"existingfile" env:"FLEXD_OCPP_TLS_KEY" placeholder:"FILE"`
 	TLSClientCA string `name:"tls-client-ca" help:"Ask chargers for certificates that this one has signed; a charger's common name is its id." type:"existingfile" env:"FLEXD_OCPP_TLS_CLIENT_CA" placeholder:"FILE"`
+
+	TLSClientCAKey    string `name:"tls-client-ca-key" help:"Its key: a charger that asks for a certificate is sent one. Without it, requests wait for people to sign them." type:"existingfile" env:"FLEXD_OCPP_TLS_CLIENT_CA_KEY" placeholder:"FILE"`
+	TLSClientOptional bool   `name:"tls-client-optional" help:"Let a charger that has no certificate yet log in with its password, so that it can ask for one." env:"FLEXD_OCPP_TLS_CLIENT_OPTIONAL"`
 }
 
 // Run joins chargers to flexd until it is stopped.
@@ -66,6 +69,9 @@ func (o *ocppCommand) Run(ctx context.Context, c console) error {
 		config, err := ocppserver.TLS(o.TLSCert, o.TLSKey, o.TLSClientCA)
 		if err != nil {
 			return err
+		}
+		if o.TLSClientOptional {
+			config.ClientAuth = tls.VerifyClientCertIfGiven
 		}
 
 		address = "wss://" + chargers.Addr().String()
@@ -144,6 +150,12 @@ func (o *ocppCommand) check() error {
 			flex.Invalid,
 			"--tls-client-ca needs --tls-cert and --tls-key",
 		)
+
+	case o.TLSClientCA == "" && (o.TLSClientCAKey != "" || o.TLSClientOptional):
+		return flex.Fail(
+			flex.Invalid,
+			"--tls-client-ca-key and --tls-client-optional need --tls-client-ca",
+		)
 	}
 
 	return nil
@@ -192,6 +204,13 @@ func (o *ocppCommand) rules(s *ocppserver.Settings) error {
 		s.Floor, err = ocppserver.ParseFloor(o.Floor)
 		if err != nil {
 			return flex.Fail(flex.Invalid, "--floor: %v", err)
+		}
+	}
+
+	if o.TLSClientCA != "" {
+		s.Authority, err = ocppserver.ReadAuthority(o.TLSClientCA, o.TLSClientCAKey)
+		if err != nil {
+			return flex.Fail(flex.Invalid, "--tls-client-ca-key: %v", err)
 		}
 	}
 

@@ -96,6 +96,8 @@ type Settings struct {
 	// Office is where the people who run the chargers call them, with OfficeToken; nil is nowhere.
 	Office      net.Listener
 	OfficeToken flex.Secret
+	// Authority signs chargers' certificates; nil refuses to.
+	Authority *Authority
 	// Upstream is the address of the platform that every charger belongs to, without the charger's
 	// id, unless its line names another; empty is none.
 	Upstream string

@@ -2,6 +2,7 @@ package ocppserver_test
 
 import (
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"net"
 	"net/http"
@@ -36,7 +37,8 @@ type bench struct {
 	push   string // of the endpoint
 	began  time.Time
 	ahead  atomic.Int64
-	halt   func() // ends the bridge
+	halt   func()      // ends the bridge
+	tls    *tls.Config // of the next bridge, nil for none
 }
 
 func (s *bench) now() time.Time {
@@ -157,6 +159,11 @@ func (s *bench) bridge(settings ocppserver.Settings) {
 	s.Helper()
 	chargers, pushes := s.listen(), s.listen()
 	s.url, s.push = "ws://"+chargers.Addr().String(), "http://"+pushes.Addr().String()
+	if s.tls != nil {
+		chargers = tls.NewListener(chargers, s.tls)
+		s.url = "wss" + strings.TrimPrefix(s.url, "ws")
+	}
+
 	settings.Client, settings.EndpointURL, settings.Now = s.client, s.push, s.now
 	if settings.Chargers == nil && settings.Password == "" && !settings.NoPassword {
 		settings.Password = "shared"

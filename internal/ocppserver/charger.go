@@ -62,6 +62,8 @@ type charger struct {
 	posting  posting // the worker's alone
 
 	callbacks []callback // not yet sent
+	// that was signed for it and that it was not yet sent, nil if there is none
+	certificate *certificateSigned
 
 	transactions   []bridge.Transaction // the newest last
 	stationReports []bridge.Report      // the newest last
@@ -179,6 +181,14 @@ func (c *charger) takeAs(
 			c.metered(m, now)
 			return empty{}
 		})
+
+	case actionSign:
+		return with(payload, func(m signCertificate) any {
+			if c.takeRequest(m, payload, now) != nil {
+				return statusAnswer{rejected}
+			}
+			return statusAnswer{accepted}
+		})
 	}
 
 	return c.takeOther(action)
@@ -190,8 +200,6 @@ func (c *charger) takeOther(action string) (any, error) {
 	switch action {
 	case "DataTransfer":
 		return statusAnswer{"UnknownVendorId"}, nil
-	case "SignCertificate":
-		return statusAnswer{rejected}, nil
 	case "FirmwareStatusNotification", "DiagnosticsStatusNotification", "SecurityEventNotification",
 		"LogStatusNotification", "SignedFirmwareStatusNotification":
 		return empty{}, nil

@@ -212,7 +212,14 @@ const stationReportsMax = 256 << 10
 
 // noteStationReport keeps a report. The caller holds mu.
 func (c *charger) noteStationReport(action string, body json.RawMessage, now time.Time) {
-	if !slices.Contains(reportCalls, action) || len(body) > stationReportsMax {
+	if slices.Contains(reportCalls, action) {
+		c.keepReport(action, body, now)
+	}
+}
+
+// keepReport keeps what a charger says for people to read. The caller holds mu.
+func (c *charger) keepReport(action string, body json.RawMessage, now time.Time) {
+	if len(body) > stationReportsMax {
 		return
 	}
 

@@ -20,16 +20,20 @@ type dialect struct {
 var (
 	ocpp16 = dialect{"1.6", `
 CancelReservation {"reservationId":1}
+CertificateSigned {"certificateChain":"-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----"}
 ChangeAvailability {"connectorId":CONNECTOR,"type":"Operative"}
 ChangeConfiguration {"key":"HeartbeatInterval","value":"300"}
 ClearCache {}
 DataTransfer {"vendorId":"com.example","messageId":"Example"}
+DeleteCertificate {"certificateHashData":{"hashAlgorithm":"SHA256","issuerNameHash":"00ff","issuerKeyHash":"00ff","serialNumber":"1"}}
 ExtendedTriggerMessage {"requestedMessage":"BootNotification"}
 GetCompositeSchedule {"connectorId":CONNECTOR,"duration":60}
 GetConfiguration {}
 GetDiagnostics {"location":"https://files.example.com/"}
+GetInstalledCertificateIds {"certificateType":"CentralSystemRootCertificate"}
 GetLocalListVersion {}
 GetLog {"logType":"SecurityLog","requestId":1,"log":{"remoteLocation":"https://files.example.com/"}}
+InstallCertificate {"certificateType":"CentralSystemRootCertificate","certificate":"-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----"}
 RemoteStartTransaction {"connectorId":CONNECTOR,"idTag":"04A2B3"}
 RemoteStopTransaction {"transactionId":TRANSACTION}
 ReserveNow {"connectorId":CONNECTOR,"expiryDate":"2030-01-01T00:00:00Z","idTag":"04A2B3","reservationId":1}
@@ -41,17 +45,21 @@ UpdateFirmware {"location":"https://files.example.com/firmware.bin","retrieveDat
 
 	ocpp201 = dialect{"2.0.1", `
 CancelReservation {"reservationId":1}
+CertificateSigned {"certificateChain":"-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----","certificateType":"ChargingStationCertificate"}
 ChangeAvailability {"operationalStatus":"Operative","evse":{"id":CONNECTOR}}
 ClearCache {}
 DataTransfer {"vendorId":"com.example","messageId":"Example"}
+DeleteCertificate {"certificateHashData":{"hashAlgorithm":"SHA256","issuerNameHash":"00ff","issuerKeyHash":"00ff","serialNumber":"1"}}
 GetBaseReport {"requestId":1,"reportBase":"ConfigurationInventory"}
 GetChargingProfiles {"requestId":1,"evseId":CONNECTOR,"chargingProfile":{}}
 GetCompositeSchedule {"evseId":CONNECTOR,"duration":60}
+GetInstalledCertificateIds {"certificateType":["CSMSRootCertificate"]}
 GetLocalListVersion {}
 GetLog {"requestId":1,"logType":"DiagnosticsLog","log":{"remoteLocation":"https://files.example.com/"}}
 GetReport {"requestId":1,"componentVariable":[{"component":{"name":"SmartChargingCtrlr"},"variable":{"name":"RateUnit"}}]}
 GetTransactionStatus {"transactionId":"TRANSACTION"}
 GetVariables {"getVariableData":[{"component":{"name":"OCPPCommCtrlr"},"variable":{"name":"HeartbeatInterval"}}]}
+InstallCertificate {"certificateType":"CSMSRootCertificate","certificate":"-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----"}
 RequestStartTransaction {"evseId":CONNECTOR,"remoteStartId":1,"idToken":{"idToken":"04A2B3","type":"ISO14443"}}
 RequestStopTransaction {"transactionId":"TRANSACTION"}
 ReserveNow {"id":1,"evseId":CONNECTOR,"expiryDateTime":"2030-01-01T00:00:00Z","idToken":{"idToken":"04A2B3","type":"ISO14443"}}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lorenzodonini/ocpp-go/ocpp"
+	certificates16 "github.com/lorenzodonini/ocpp-go/ocpp1.6/certificates"
 	core16 "github.com/lorenzodonini/ocpp-go/ocpp1.6/core"
 	trigger16 "github.com/lorenzodonini/ocpp-go/ocpp1.6/extendedtriggermessage"
 	firmware16 "github.com/lorenzodonini/ocpp-go/ocpp1.6/firmware"
@@ -16,16 +17,19 @@ import (
 	logging16 "github.com/lorenzodonini/ocpp-go/ocpp1.6/logging"
 	remote16 "github.com/lorenzodonini/ocpp-go/ocpp1.6/remotetrigger"
 	reservation16 "github.com/lorenzodonini/ocpp-go/ocpp1.6/reservation"
+	security16 "github.com/lorenzodonini/ocpp-go/ocpp1.6/security"
 	smart16 "github.com/lorenzodonini/ocpp-go/ocpp1.6/smartcharging"
 	"github.com/lorenzodonini/ocpp-go/ocpp2.0.1/authorization"
 	"github.com/lorenzodonini/ocpp-go/ocpp2.0.1/availability"
 	"github.com/lorenzodonini/ocpp-go/ocpp2.0.1/data"
 	"github.com/lorenzodonini/ocpp-go/ocpp2.0.1/diagnostics"
 	"github.com/lorenzodonini/ocpp-go/ocpp2.0.1/firmware"
+	"github.com/lorenzodonini/ocpp-go/ocpp2.0.1/iso15118"
 	"github.com/lorenzodonini/ocpp-go/ocpp2.0.1/localauth"
 	"github.com/lorenzodonini/ocpp-go/ocpp2.0.1/provisioning"
 	"github.com/lorenzodonini/ocpp-go/ocpp2.0.1/remotecontrol"
 	"github.com/lorenzodonini/ocpp-go/ocpp2.0.1/reservation"
+	"github.com/lorenzodonini/ocpp-go/ocpp2.0.1/security"
 	"github.com/lorenzodonini/ocpp-go/ocpp2.0.1/smartcharging"
 	"github.com/lorenzodonini/ocpp-go/ocpp2.0.1/transactions"
 	"github.com/lorenzodonini/ocpp-go/ocppj"
@@ -43,10 +47,10 @@ func TestDialect_Examples(t *testing.T) {
 		dialect  dialect
 		profiles []*ocpp.Profile
 	}{
-		{ocpp16, []*ocpp.Profile{core16.Profile, trigger16.Profile, firmware16.Profile, local16.Profile, logging16.Profile,
+		{ocpp16, []*ocpp.Profile{core16.Profile, certificates16.Profile, security16.Profile, trigger16.Profile, firmware16.Profile, local16.Profile, logging16.Profile,
 			remote16.Profile, reservation16.Profile, smart16.Profile}},
 		{ocpp201, []*ocpp.Profile{authorization.Profile, availability.Profile, data.Profile, diagnostics.Profile, firmware.Profile,
-			localauth.Profile, provisioning.Profile, remotecontrol.Profile, reservation.Profile, smartcharging.Profile, transactions.Profile}},
+			iso15118.Profile, security.Profile, localauth.Profile, provisioning.Profile, remotecontrol.Profile, reservation.Profile, smartcharging.Profile, transactions.Profile}},
 	} {
 		c := &charger{link: &link{}, connectors: map[int]*connector{2: {number: 2, tx: 7}}}
 		if x.dialect.version == "2.0.1" {

@@ -68,6 +68,13 @@ func (c *charger) takeStation(
 
 			return empty{}
 		})
+	case actionSign:
+		return with(payload, func(m signCertificate) any {
+			if why := c.takeRequest(m, payload, now); why != nil {
+				return stationStatusAnswer{rejected, why}
+			}
+			return stationStatusAnswer{Status: accepted}
+		})
 	}
 
 	c.noteStationReport(action, payload, now)
@@ -80,7 +87,11 @@ func takeStationOther(action string) (any, error) {
 	switch action {
 	case "DataTransfer":
 		return statusAnswer{"UnknownVendorId"}, nil
-	case "SignCertificate", "NotifyEVChargingNeeds",
+	case "Get15118EVCertificate":
+		return contractAnswer{refuse("Failed", reasonRequest, noISO15118), ""}, nil
+	case "GetCertificateStatus":
+		return refuse("Failed", reasonRequest, noISO15118), nil
+	case "NotifyEVChargingNeeds",
 		"OpenPeriodicEventStream", "PullDynamicScheduleUpdate", "VatNumberValidation":
 		return statusAnswer{rejected}, nil
 	case "NotifyEVChargingSchedule":

@@ -43,8 +43,14 @@ type station struct {
 }
 
 func newStation(s *bench, tx string) *station {
-	socket := ws.NewClient()
-	socket.SetBasicAuth("CP1", "shared")
+	f := stationOn(s, tx, passwordSocket())
+	f.connect()
+
+	return f
+}
+
+// stationOn is a station that has not connected yet.
+func stationOn(s *bench, tx string, socket *ws.Client) *station {
 	f := &station{
 		bench:           s,
 		ChargingStation: ocpp2.NewChargingStation("CP1", nil, socket),
@@ -57,11 +63,15 @@ func newStation(s *bench, tx string) *station {
 
 	f.SetProvisioningHandler(f)
 	f.SetSmartChargingHandler(f)
-	s.must(f.Start(s.url))
-	f.leave = sync.OnceFunc(f.Stop)
-	s.Cleanup(f.leave)
 
 	return f
+}
+
+func (f *station) connect() {
+	f.Helper()
+	f.must(f.Start(f.url))
+	f.leave = sync.OnceFunc(f.Stop)
+	f.Cleanup(f.leave)
 }
 
 // OnSetChargingProfile takes a TxProfile of the transaction that runs alone, as K01 has it.

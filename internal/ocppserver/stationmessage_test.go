@@ -42,3 +42,20 @@ func TestStation_Register(t *testing.T) {
 		}
 	}
 }
+
+// TestStation_Refusals: what is not served is refused in the form of the standard's schemas. The library of the other
+// tests takes these answers for invalid: it wants what may be empty or left out.
+func TestStation_Refusals(t *testing.T) {
+	c := &charger{b: New(Settings{}), id: "CP1"}
+	const why = `"status":"Failed","statusInfo":{"reasonCode":"UnsupportedRequest","additionalInfo":"ISO 15118 is not served"}`
+	for action, want := range map[string]string{
+		"Get15118EVCertificate": `{` + why + `,"exiResponse":""}`,
+		"GetCertificateStatus":  `{` + why + `}`,
+	} {
+		answer, err := c.takeStation(action, json.RawMessage(`{}`))
+		text, _ := json.Marshal(answer)
+		if err != nil || string(text) != want {
+			t.Errorf("%s is answered %s %v", action, text, err)
+		}
+	}
+}

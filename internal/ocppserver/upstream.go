@@ -83,7 +83,7 @@ var answeredAbove = []string{
 	"Get15118EVCertificate",
 	"GetCertificateStatus",
 	"NotifyEVChargingNeeds",
-	"SignCertificate",
+	actionSign,
 	"StartTransaction",
 	"StopTransaction",
 	"TransactionEvent",

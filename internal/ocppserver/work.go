@@ -52,7 +52,7 @@ var errAgain = errors.New("try again")
 func (c *charger) synchronise(ctx context.Context) time.Duration {
 	began := c.b.Now()
 	c.followPlatform()
-	again := c.greet(ctx)
+	again := errors.Join(c.greet(ctx), c.sendCertificate(ctx))
 	c.mu.Lock()
 	c.lateDue(c.b.Now())
 	numbers := c.numbers()
