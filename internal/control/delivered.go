@@ -79,7 +79,7 @@ func followedSchedules(
 	chain := []store.Schedule{*newest}
 	for len(chain) < chainMax {
 		s := &chain[len(chain)-1]
-		if s.Before.IsZero() || !s.Steps[0].From.After(since.From) {
+		if s.Before.IsZero() || s.Steps[0].From.Before(since.From) {
 			break
 		}
 

@@ -32,7 +32,6 @@ const (
 	dischargeFuse       = "it shares its site's main fuse with other cars, beside which cars are charged alone"
 	dischargeBattery    = "it shares its site with a home battery that is not planned, beside which cars are charged alone"
 	dischargePrices     = "its ready-by is after the last half-hour that its site's battery is planned for"
-	dischargeShared     = "it shares its site with a home battery and with other cars, beside which cars are charged alone"
 	dischargeTooFar     = "its ready-by is more than two days ahead"
 	dischargeWeak       = "it can give less than 0.5 kW, which is less than any car is asked to give"
 	dischargeNoExport   = "its site may not export what it would give: less than 0.5 kW"
@@ -42,6 +41,7 @@ const (
 	dischargeNoMargin   = "what it gives would earn less in each half-hour than the wear and charging it again, losses counted"
 	dischargeReserve    = "what it holds is kept as its reserve"
 	dischargeNoGain     = "no plan of giving and charging again was found that saves 2 p or more"
+	dischargeNoGainCars = "beside what the other cars of its site do no plan of giving and charging again was found that saves 2 p or more"
 	dischargeNoGainHome = "beside what its site's battery does no plan of giving and charging again was found that saves 2 p or more"
 	dischargeRefused    = "the plan by which it would give was refused by the check before sending"
 )
@@ -372,14 +372,15 @@ func chargeAlone(e *store.Effective, p *store.Planned, from time.Time) {
 	e.Delivered -= gridSide(storedSide(given))
 }
 
-// readGiving reads the schedules that the charger of a car may be following that gives by one of them, whatever of them
-// its client has taken: a charger may refuse what its client took.
+// readGiving reads the schedules that the charger of a car may be following that may give: its newest, and those before it down to
+// the one that was taken and not refused since.
 func (c *siteCar) readGiving(ctx context.Context, tx *store.Tx) error {
 	c.sent = [][]flex.Step{c.Current.Steps}
 	chain := []*store.Schedule{&c.Current}
 	before := c.Current.EventID
+	taken := c.Taken
 
-	for len(chain) < chainMax && !c.Taken {
+	for len(chain) < chainMax && !taken {
 		s, err := tx.Schedule(ctx, before)
 		if flex.KindOf(err) == flex.NotFound { // past its keeping: it may give all that it can
 			return nil
@@ -397,6 +398,13 @@ func (c *siteCar) readGiving(ctx context.Context, tx *store.Tx) error {
 		if before.IsZero() {
 			break
 		}
+
+		up, err := tx.TakenUp(ctx, []store.Schedule{s})
+		if err != nil {
+			return err
+		}
+
+		_, taken = up[s.EventID]
 	}
 
 	if len(chain) < chainMax { // else there are more

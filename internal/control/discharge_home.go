@@ -54,7 +54,7 @@ func (d *Service) planGivingOf(
 
 	if !decision.Replace {
 		car.goOn(f)
-	} else if len(alone.gives()) > 0 {
+	} else if car.goesOn || len(alone.gives()) > 0 {
 		car.renewed = true
 		car.problem, car.plan = *alone.Problem, *alone.Plan
 		car.take(alone.next(), alone.gives(), f)
@@ -102,9 +102,9 @@ func (c *siteCar) take(steps, gives []flex.Step, f *behindFuse) {
 func (f *behindFuse) alone(car *siteCar) Candidate {
 	problem, plan := car.problem, car.plan
 	span := flex.Span{From: f.from, To: car.end(f.from)}
-	left := f.left(car, span)
+	left := f.open(car, span)
 
-	if !fits(plan.Steps, problem.Power, left) {
+	if car.goesOn || !fits(plan.Steps, problem.Power, left) {
 		problem.Limits = lower(problem.Limits, left, span)
 		plan = charge.Solve(problem)
 	}
@@ -126,11 +126,9 @@ func (f *behindFuse) besideSite(car *siteCar) string {
 	case f.home == nil && car.charging.Battery:
 		return dischargeBattery
 	case f.home == nil:
-		return dischargeFuse
+		return ""
 	case f.home.unplanned:
 		return dischargeBattery
-	case len(f.cars) > 1:
-		return dischargeShared
 	}
 
 	last := f.home.ahead.periods
@@ -203,14 +201,14 @@ func (d *Service) solveBesideHome(
 	}
 
 	if saves < DischargeMinSaving {
-		to.Why = noGainBesideHome(q, &plan)
+		to.Why = f.noGain(q, &plan)
 		plan, saves = none, 0
 	} else {
 		note(to, q, &plan)
 		to.Saves = saves
 	}
 
-	g := givingBeside(q, &plan, &car.Current)
+	g := givingBeside(q, &plan, &car.Current, spareAlone(q, to))
 
 	more := f.pays(car, planInForce(car, q), q) - (least - saves)
 	g.Saving = flex.MicroPounds(more * 10_000)
@@ -226,10 +224,14 @@ func planInForce(car *siteCar, q *discharge.Problem) *discharge.Plan {
 	}
 }
 
-// noGainBesideHome is why what a car could give does not pay beside the batteries of its site.
-func noGainBesideHome(q *discharge.Problem, plan *discharge.Plan) string {
+// noGain is why what a car could give does not pay beside the batteries and the other cars of its site.
+func (f *behindFuse) noGain(q *discharge.Problem, plan *discharge.Plan) string {
 	if plan.Worth(q) < DischargeMinSaving {
 		return noGain(q)
+	}
+
+	if f.home == nil {
+		return dischargeNoGainCars
 	}
 
 	return dischargeNoGainHome
@@ -264,7 +266,7 @@ func (f *behindFuse) confine(car *siteCar, q *discharge.Problem) {
 		stay.To = stay.From
 	}
 
-	for _, l := range f.left(car, stay) {
+	for _, l := range f.open(car, stay) {
 		if l.Limit < q.Charge {
 			q.Open = instruct.Without(q.Open, []flex.Span{l.Span})
 		}
@@ -274,12 +276,14 @@ func (f *behindFuse) confine(car *siteCar, q *discharge.Problem) {
 		return
 	}
 
+	most := f.exportLeft(car)
+
 	for i, p := range f.home.ahead.periods {
 		sent := f.home.sent[p]
 		surplus := flex.Watts(2 * (f.home.ahead.roof[i] - f.home.ahead.load[i]))
 		exported := sent.discharges + q.Most + max(0, surplus)
 
-		if sent.stores || exported > car.charging.Export {
+		if sent.stores || exported > most {
 			q.Shut = append(q.Shut, p.Span())
 		}
 
@@ -309,13 +313,13 @@ func (f *behindFuse) pays(
 ) float64 {
 	turns := q.Turn * float64(max(0, plan.Turns()-1))
 
-	if f.home == nil {
-		return q.Play(plan.Steps, plan.Gives).Cost + turns
-	}
-
 	core, gives := car.core, car.gives
 	car.core, car.gives = q.Filled(plan.Steps, plan.Gives), plan.Gives
-	pence := f.household()
+	pence := f.ofCars(q)
+	if f.home != nil {
+		pence = f.household()
+	}
+
 	car.core, car.gives = core, gives
 
 	for _, s := range plan.Gives {

@@ -200,13 +200,6 @@ func TestDischargeHome(t *testing.T) {
 			t.Errorf("planned again, it is sent %d others", c.Current.Generation-before)
 		}
 
-		// A second car comes: the first charges alone from then on.
-		own := h.asset
-		h.at(h.Asset(h.site, flex.Charger, 7400)).plugInAt(5, flex.Minimise)
-		h.at(own).refresh()
-		if h.gives() > 0 || !strings.Contains(h.why(), "a home battery and with other cars") {
-			t.Errorf("beside another car it gives %d Wh: %s", h.gives(), h.why())
-		}
 		h.clean()
 	})
 }

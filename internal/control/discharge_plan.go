@@ -128,7 +128,7 @@ func (d *Service) solveDischarge(
 	if plan.Worth(q) >= DischargeMinSaving {
 		note(to, q, &plan)
 
-		return givingBeside(q, &plan, &c.Current)
+		return givingBeside(q, &plan, &c.Current, spareAlone(q, to))
 	}
 
 	to.Why = noGain(q)
@@ -137,7 +137,7 @@ func (d *Service) solveDischarge(
 		Cost:  plan.Cost + plan.Saves,
 	}
 
-	return givingBeside(q, &alone, &c.Current)
+	return givingBeside(q, &alone, &c.Current, spareAlone(q, to))
 }
 
 // note keeps what a car gives in what its schedule is made from.
@@ -157,11 +157,24 @@ func note(to *store.Discharge, q *discharge.Problem, plan *discharge.Plan) {
 	}
 }
 
+// spareAlone is what a car holds by charging alone in watt-hours that it does not need: less than a minute's charge.
+func spareAlone(q *discharge.Problem, to *store.Discharge) float64 {
+	if q.Kept || to.Target == 0 {
+		return 0
+	}
+
+	end := q.Play(q.Alone, nil).End
+	most := float64(q.Charge) / 60 * discharge.Efficiency
+
+	return min(most, max(0, end-float64(to.Target)))
+}
+
 // givingBeside holds a plan beside the schedule in force.
 func givingBeside(
 	q *discharge.Problem,
 	plan *discharge.Plan,
 	current *store.Schedule,
+	spare float64,
 ) *Giving {
 	g := &Giving{Gives: plan.Gives}
 
@@ -174,13 +187,22 @@ func givingBeside(
 	old.Steps, old.Gives = untilDone(current), given
 	before := q.Play(old.Steps, old.Gives)
 	g.Saving = flex.MicroPounds((before.Cost - plan.Cost) * 10_000)
-	g.Wrong = len(given) > 0 && checkDischarge(q, &old) != nil
+	g.Wrong = len(given) > 0 && holdDischarge(q, &old, spare) != nil
 
 	return g
 }
 
 // checkDischarge holds a plan against the laws of discharging.
 func checkDischarge(q *discharge.Problem, plan *discharge.Plan) error {
+	return holdDischarge(q, plan, 0)
+}
+
+// holdDischarge is checkDischarge where so much that is held by charging alone is not needed.
+func holdDischarge(
+	q *discharge.Problem,
+	plan *discharge.Plan,
+	spare float64,
+) error {
 	if len(plan.Gives) == 0 {
 		return nil
 	}
@@ -193,6 +215,7 @@ func checkDischarge(q *discharge.Problem, plan *discharge.Plan) error {
 		Charge:   q.Charge,
 		Most:     q.Most,
 		Alone:    q.Alone,
+		Spare:    spare,
 		Stored:   q.Stored,
 		Capacity: q.Capacity,
 		Reserve:  q.Reserve,

@@ -31,6 +31,7 @@ type behindFuse struct {
 	prices []flex.PricedPeriod
 	cars   []*siteCar
 	gone   []*siteCar                   // past their ready-by and not planned, which may still give
+	givers map[flex.AssetID]*giver      // with a schedule by which they may give, and no cause of their own
 	others []draws                      // what is plugged in and not planned
 	tanks  []draws                      // elements of hot-water tanks
 	again  map[time.Time][]flex.AssetID // whom to look at again, and when
@@ -47,10 +48,12 @@ type behindFuse struct {
 // siteCar is one car behind a fuse.
 type siteCar struct {
 	member
-	// of the car that is planned for a cause of its own; nil for the others
+	// of a car that is planned for a cause of its own or may give; nil for the others
 	charging *store.Charging
 	why      change
+	beside   bool // it has no cause of its own
 	done     bool // past its ready-by: it has what others leave
+	goesOn   bool // it may give, and others are planned around its schedule in force
 	// what its charger may be doing until it has accepted the next
 	sent [][]flex.Step
 	// what it gives by what it is about to be sent, or by the schedule in force
@@ -128,7 +131,7 @@ func (d *Service) planSite(
 		return nil, err
 	}
 
-	inputs, err := f.inputs(ctx, tx, why, cars)
+	inputs, err := f.inputs(ctx, tx, why, cars, found)
 	if err != nil {
 		return nil, err
 	}
@@ -146,12 +149,13 @@ func (d *Service) planSite(
 	return f, d.planGiving(ctx, tx, f)
 }
 
-// inputs reads the prices, and what the cars with a cause of their own are planned from.
+// inputs reads the prices, and what the cars with a cause of their own, and those beside them that may give, are planned from.
 func (f *behindFuse) inputs(
 	ctx context.Context,
 	tx *store.Tx,
 	why change,
 	cars []*store.Charging,
+	found []store.Planned,
 ) (all []store.Effective, err error) {
 	all = make([]store.Effective, len(cars))
 	all[0], f.prices, err = situation(ctx, tx, cars[0], f.from, why.intent)
@@ -159,7 +163,11 @@ func (f *behindFuse) inputs(
 		all[i], err = needed(ctx, tx, cars[i], f.from, why.intent)
 	}
 
-	return all, err
+	if err != nil {
+		return nil, err
+	}
+
+	return all, f.readGivers(ctx, tx, found, cars)
 }
 
 // plan solves a site as it is posed: with its batteries, if it has any.
@@ -174,6 +182,15 @@ func (f *behindFuse) plan(
 		return nil, err
 	}
 
+	return f.besideGivers(ctx, d, pose)
+}
+
+// solved solves a site: with its batteries, if it has any.
+func (f *behindFuse) solved(
+	ctx context.Context,
+	d *Service,
+	pose func(*behindFuse),
+) (*behindFuse, error) {
 	if f.home != nil {
 		return f.solveHome(ctx, d, pose)
 	}
@@ -409,6 +426,7 @@ func (f *behindFuse) carOf(p *store.Planned) *siteCar {
 	car.done = !car.end(f.from).After(f.from)
 	if !car.done {
 		car.from = inputsAt(p, f.from)
+		f.givers[p.Current.AssetID].join(car)
 		car.from.Ramp = nil // the fuse is shared to the second
 		return car
 	}
@@ -499,6 +517,13 @@ func (c *siteCar) readSent(ctx context.Context, tx *store.Tx) error {
 // least; then what of it may be sent before the others have accepted theirs; then what each has
 // once it is done.
 func (f *behindFuse) solve(ctx context.Context, d *Service) error {
+	for _, car := range f.cars {
+		if car.goesOn {
+			car.keep(f.from)
+			f.Add(0, car.want, car.problem.Power, car.problem.Running)
+		}
+	}
+
 	if err := f.divide(); err != nil {
 		return err
 	}
@@ -517,7 +542,7 @@ func (f *behindFuse) solve(ctx context.Context, d *Service) error {
 		}
 	}
 
-	for _, car := range order {
+	for _, car := range f.going(order) {
 		f.fence(car)
 	}
 
@@ -533,7 +558,7 @@ func (f *behindFuse) divide() error {
 	var cars []headroom.Car
 	var of []*siteCar
 	for _, car := range f.cars {
-		if !car.done {
+		if !car.done && !car.goesOn {
 			cars, of = append(cars, car.Car), append(of, car)
 		}
 	}

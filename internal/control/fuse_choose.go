@@ -14,7 +14,7 @@ import (
 func (f *behindFuse) order() (order []*siteCar) {
 	slack := map[*siteCar]time.Duration{}
 	for _, car := range f.cars {
-		if car.done {
+		if car.done || car.goesOn {
 			continue
 		}
 
@@ -87,7 +87,7 @@ func (f *behindFuse) keeps() bool {
 			f.tight != hasTail(&car.Current) {
 			return false
 		}
-		if len(givesAhead(&car.Current, f.from)) > 0 {
+		if !car.goesOn && len(givesAhead(&car.Current, f.from)) > 0 {
 			return false
 		}
 	}
@@ -191,7 +191,7 @@ func (d *Service) commitSite(
 	var bindings []*store.Binding
 	for _, n := range d.guarded(ctx, f) {
 		car := n.siteCar
-		if car.charging == nil {
+		if car.charging == nil || car.beside {
 			next = append(next, store.Replacement{Planned: car.Planned, Next: n.next})
 			bindings = append(bindings, f.bindingOf(car))
 			continue
@@ -233,7 +233,7 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 
 	s.Steps = steps
 	if len(car.gives) == 0 {
-		s.From.Discharge = givingNothing(s.From.Discharge, f.home != nil)
+		s.From.Discharge = givingNothing(s.From.Discharge)
 	}
 	s.From.Origins = passed(s.From.Origins)
 	if f.home != nil {
@@ -246,19 +246,15 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 	return s, true
 }
 
-// givingNothing says of a car that is planned with its site's battery or other cars that it gives nothing, and why.
-func givingNothing(d *store.Discharge, battery bool) *store.Discharge {
+// givingNothing says of a car that it gives nothing, and why: one that nobody may plan has no reason yet.
+func givingNothing(d *store.Discharge) *store.Discharge {
 	alone := d.ChargedAlone()
 	if alone == nil {
 		return nil
 	}
 
 	if alone.Why == "" || alone.Why == dischargeCapped {
-		alone.Why = dischargeFuse
-	}
-
-	if battery && alone.Why == dischargeFuse {
-		alone.Why = dischargeShared
+		alone.Why = dischargeEnded
 	}
 
 	return alone
@@ -297,6 +293,10 @@ func (f *behindFuse) bindingOf(car *siteCar) *store.Binding {
 	span := flex.Span{From: f.from, To: car.end(f.from)}
 	if !car.done {
 		b.Limits = lower(car.problem.Limits, nil, span)
+		if !car.renewed { // it goes on by a plan that was made in another headroom
+			b.Limits = lower(car.core, nil, span)
+		}
+
 		f.Remove(0, car.want, car.problem.Power, car.problem.Running)
 		for _, h := range f.Bindings(&car.problem, &car.plan, 0) {
 			b.Caps = append(b.Caps, store.BindingCap{

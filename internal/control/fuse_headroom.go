@@ -130,7 +130,9 @@ func (f *behindFuse) cuts(span flex.Span) []time.Time {
 	}
 
 	for _, o := range f.others {
-		add(o.lists[0])
+		for _, steps := range o.lists {
+			add(steps)
+		}
 	}
 
 	for _, car := range f.cars {

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"flexd/internal/engine/battery"
@@ -63,6 +64,7 @@ func (d *Service) guarded(
 		}
 	}
 
+	d.guardExport(ctx, f, all)
 	if f.fuse == 0 || len(all) == 0 {
 		return all
 	}
@@ -84,6 +86,62 @@ func (d *Service) guarded(
 	}
 
 	return all
+}
+
+// guardExport has what the cars of a site are about to be sent give nothing if they would pass the export limit together.
+func (d *Service) guardExport(
+	ctx context.Context,
+	f *behindFuse,
+	next []siteNext,
+) {
+	if law := f.passesExport(next); law != nil {
+		d.refuse(ctx, next[0].Current.AssetID, law)
+		f.giveNothing(next)
+	}
+}
+
+// passesExport says where cars would give more together than their site may export, whichever of their schedules they follow; nil if
+// they do not.
+func (f *behindFuse) passesExport(next []siteNext) error {
+	export := flex.NoLimit
+	var givers []check.Device
+
+	for _, car := range slices.Concat(f.cars, f.gone) {
+		may := car.mayGive(f.from)
+		giver := check.Device{Own: flex.NoLimit, May: may.lists}
+
+		if car.charging != nil && len(car.gives) > 0 && sent(next, car) {
+			giver.Next = car.gives
+			export = car.charging.Export
+		}
+
+		givers = append(givers, giver)
+	}
+
+	return check.Fuse(givers, export)
+}
+
+// sent reports whether a car is among those that are sent a schedule.
+func sent(next []siteNext, car *siteCar) bool {
+	return slices.ContainsFunc(next, func(n siteNext) bool {
+		return n.siteCar == car
+	})
+}
+
+// giveNothing has cars that are about to be sent a schedule by which they give charge as it says, and give nothing.
+func (f *behindFuse) giveNothing(next []siteNext) {
+	for k := range next {
+		s := &next[k].next
+
+		if len(next[k].gives) == 0 {
+			continue
+		}
+
+		s.From.Discharge = s.From.Discharge.ChargedAlone()
+		s.From.Discharge.Why = dischargeRefused
+		again := f.now.Add(MarketInterval)
+		f.again[again] = append(f.again[again], next[k].Current.AssetID)
+	}
 }
 
 // devices are a site's cars, in their order, and what else draws there, as far as it is known: what is not

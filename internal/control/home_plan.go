@@ -65,11 +65,7 @@ func (f *behindFuse) solveHome(
 	g.reserve = f.reserved(&plan)
 	pose(g)
 	g.guide(f, &plan)
-
-	for i, car := range g.cars {
-		car.sent, car.giving = f.cars[i].sent, f.cars[i].giving
-	}
-	g.gone = f.gone
+	g.follow(f)
 
 	if err := g.solve(ctx, d); err != nil {
 		return nil, fmt.Errorf("plan the site as one: %w", err)
@@ -94,6 +90,7 @@ func (f *behindFuse) anew() *behindFuse {
 		base:   f.base,
 		tanks:  f.tanks,
 		lack:   f.lack,
+		givers: f.givers,
 		again:  map[time.Time][]flex.AssetID{},
 	}
 }
@@ -221,7 +218,7 @@ func (f *behindFuse) carOfSite(
 		Min:       min(car.least(), car.from.Power).KW(),
 	}
 
-	if car.done || car.fixed() {
+	if car.done || car.fixed() || car.goesOn {
 		car.addTo(p, periods)
 		return c
 	}
@@ -239,11 +236,11 @@ func (f *behindFuse) carOfSite(
 
 // addTo counts a car as a part of a site's load.
 func (c *siteCar) addTo(p *site.Problem, periods []flex.Period) {
-	m := meter{will: []draws{
-		{lists: [][]flex.Step{c.core}, power: c.from.Power},
-	}}
+	takes := []draws{{lists: [][]flex.Step{c.core}, power: c.from.Power}}
+	gives := []draws{{lists: [][]flex.Step{c.gives}, power: flex.NoLimit}}
 	for i, at := range periods {
-		p.Load[i] = min(p.Load[i]+m.charged(at).KWh(), p.GridImport/2)
+		p.Load[i] = min(p.Load[i]+energyIn(takes, at).KWh(), p.GridImport/2)
+		p.PV[i] += energyIn(gives, at).KWh()
 	}
 }
 
@@ -284,7 +281,8 @@ func (f *behindFuse) reserved(plan *site.Plan) (steps []flex.Step) {
 func (f *behindFuse) guide(before *behindFuse, plan *site.Plan) {
 	periods := before.homePeriods()
 	for k, car := range f.cars {
-		if car.done || car.fixed() || car.problem.Mode == flex.Maximise {
+		own := car.done || car.fixed() || before.cars[k].goesOn
+		if own || car.problem.Mode == flex.Maximise {
 			continue
 		}
 

@@ -18,6 +18,8 @@ type Discharging struct {
 	Most    flex.Watts  // the most that it gives
 	// the schedule that charges alone: by ready-by the car must hold as much as by that
 	Alone []flex.Step
+	// watt-hours that it holds by that schedule and does not need: schedules are cut to whole minutes
+	Spare float64
 	// watt-hours in its battery: now, when it is full, and what stays in it
 	Stored   float64
 	Capacity float64
@@ -50,7 +52,7 @@ func Discharge(p Discharging) error {
 		return err
 	}
 
-	if stored < least-p.Slack {
+	if stored < least-p.Spare-p.Slack {
 		return fmt.Errorf(
 			"it holds %.0f Wh at %v, and %.0f Wh if it only charges",
 			stored,

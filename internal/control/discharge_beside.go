@@ -1,0 +1,239 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/engine/discharge"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// giver is a car that may give, which is planned beside another one of its site that has a cause.
+type giver struct {
+	charging store.Charging
+	needs    store.Effective
+}
+
+// readGivers reads what those cars of a site need that may give by their schedule in force and have no cause of their own: what they
+// hold now says what they may still give.
+func (f *behindFuse) readGivers(
+	ctx context.Context,
+	tx *store.Tx,
+	found []store.Planned,
+	cars []*store.Charging,
+) error {
+	for i := range found {
+		s := &found[i].Current
+		caused := slices.ContainsFunc(cars, func(c *store.Charging) bool {
+			return c.Asset.ID == s.AssetID
+		})
+
+		if caused || s.From.Discharge == nil {
+			continue
+		}
+
+		if err := f.readGiver(ctx, tx, s.AssetID); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// readGiver reads one of them, unless nobody may plan it any more.
+func (f *behindFuse) readGiver(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+) error {
+	c, err := tx.Charging(ctx, id)
+	if err != nil {
+		return fmt.Errorf("read a car that may discharge: %w", err)
+	}
+
+	if !refreshable(&c, f.now) {
+		return nil
+	}
+
+	e, err := needed(ctx, tx, &c, f.from, false)
+	if err != nil {
+		return fmt.Errorf("read what a car that may discharge needs: %w", err)
+	}
+
+	if f.givers == nil {
+		f.givers = map[flex.AssetID]*giver{}
+	}
+
+	f.givers[id] = &giver{charging: c, needs: e}
+
+	return nil
+}
+
+// join has a car be planned by what it needs. What it gives is planned anew each time, so that is copied.
+func (g *giver) join(car *siteCar) {
+	if g == nil {
+		return
+	}
+
+	car.charging, car.beside = &g.charging, true
+	car.why = change{cause: store.CauseCaps, trigger: ByCaps}
+	car.from = g.needs
+
+	if d := g.needs.Discharge; d != nil {
+		own := *d
+		car.from.Discharge = &own
+	}
+}
+
+// besideGivers solves a site as it is posed: with those cars that give by their schedule in force going on by it, if nobody is worse
+// served than if they were only charged.
+func (f *behindFuse) besideGivers(
+	ctx context.Context,
+	d *Service,
+	pose func(*behindFuse),
+) (*behindFuse, error) {
+	g := f.anew()
+	pose(g)
+	g.follow(f)
+
+	alone, err := f.solved(ctx, d, pose)
+	if err != nil || !g.setGoing() {
+		return alone, err
+	}
+
+	g, err = g.solved(ctx, d, pose)
+	if err != nil {
+		return nil, err
+	}
+
+	if g.serves(alone) {
+		return g, nil
+	}
+
+	return alone, nil
+}
+
+// follow takes over from the same site what its chargers may be doing, and who goes on.
+func (f *behindFuse) follow(before *behindFuse) {
+	for i, car := range f.cars {
+		own := before.cars[i]
+		car.sent, car.giving = own.sent, own.giving
+		car.goesOn = own.goesOn
+	}
+
+	f.gone = before.gone
+}
+
+// setGoing notes which cars may go on by their schedule in force, and reports whether any may.
+func (f *behindFuse) setGoing() (any bool) {
+	for _, car := range f.cars {
+		car.goesOn = len(f.cars) > 1 && f.mayGoOn(car)
+		any = any || car.goesOn
+	}
+
+	return any
+}
+
+// mayGoOn reports whether a car that gives may go on by its schedule in force, and comes to what it needs by it.
+func (f *behindFuse) mayGoOn(car *siteCar) bool {
+	known := car.charging != nil && car.from.Discharge != nil
+
+	if !known || car.done || f.tight != hasTail(&car.Current) {
+		return false
+	}
+
+	caused := car.why.must || car.why.trigger == ByEvent
+
+	if caused || len(givesAhead(&car.Current, f.from)) == 0 {
+		return false
+	}
+
+	car.keep(f.from)
+
+	return chargesOnly(&car.from, "", f.from) == "" && car.suffices()
+}
+
+// serves reports whether the plans of a site's cars meet as much of what is needed as others do, with as little peak time.
+func (f *behindFuse) serves(than *behindFuse) bool {
+	own, other := f.served(), than.served()
+	const slack = int64(flex.DefaultPower) * int64(Slack/time.Second)
+
+	return own.lacks <= other.lacks+slack && own.peak <= other.peak+slack
+}
+
+// served is what the plans of a site's cars lack and what they take in peak time, once all have accepted them. Those that go on lack
+// nothing.
+func (f *behindFuse) served() (o homeOutcome) {
+	assumed := charge.AssumedPrice(f.prices)
+	for _, car := range f.cars {
+		if car.done {
+			continue
+		}
+
+		w := effectOf(&car.problem, assumed, car.want)
+		o.peak += w.peak
+
+		if !car.goesOn {
+			o.lacks += max(0, int64(car.problem.Need)*3600-w.energy)
+		}
+	}
+
+	return o
+}
+
+// going adds to cars those that go on by their schedule in force.
+func (f *behindFuse) going(cars []*siteCar) []*siteCar {
+	for _, car := range f.cars {
+		if car.goesOn {
+			cars = append(cars, car)
+		}
+	}
+
+	return cars
+}
+
+// suffices reports whether a car comes to what it needs by its schedule in force, with what it gives by that.
+func (c *siteCar) suffices() bool {
+	taken, given := int64(0), int64(0)
+
+	for _, s := range c.want {
+		taken += int64(min(s.Limit, c.problem.Power)) * int64(s.Len()/time.Second)
+	}
+
+	for _, s := range c.gives {
+		given += int64(s.Limit) * int64(s.Len()/time.Second)
+	}
+
+	again := gridSide(storedSide(flex.WattHours(given / 3600)))
+
+	return flex.WattHours(taken/3600)-again >= c.problem.Need-dischargeSlack
+}
+
+// open is what all others leave to a car in a span, whichever of their schedules they have accepted, and once they have accepted
+// what is planned for them.
+func (f *behindFuse) open(car *siteCar, span flex.Span) []flex.Step {
+	return f.stepped(span, car.least(), func(t time.Time) flex.Watts {
+		return min(f.leftAt(car, t), f.openAt(car, t))
+	})
+}
+
+// ofCars is what the cars of a site without a battery cost its household in pence, at what a kWh costs and earns one of them: what
+// one gives while another charges is not sold.
+func (f *behindFuse) ofCars(q *discharge.Problem) (pence float64) {
+	var takes, gives []draws
+	for _, car := range f.cars {
+		takes = append(takes, draws{lists: [][]flex.Step{car.core}, power: car.from.Power})
+		gives = append(gives, draws{lists: [][]flex.Step{car.gives}, power: flex.NoLimit})
+	}
+
+	for _, r := range q.Rates {
+		net := (energyIn(takes, r.Period) - energyIn(gives, r.Period)).KWh()
+		pence += max(0, net)*r.Buy + min(0, net)*r.Sell
+	}
+
+	return pence
+}
