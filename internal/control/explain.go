@@ -143,12 +143,23 @@ func inForce(
 	asset flex.AssetID,
 ) (InForce, error) {
 	c, err := tx.Charging(ctx, asset)
-	switch {
-	case err != nil:
+	if err != nil {
 		return InForce{}, err
+	}
 
+	return inForceOf(ctx, tx, &c)
+}
+
+// inForceOf is inForce of an asset that was read.
+func inForceOf(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+) (InForce, error) {
+	asset := c.Asset.ID
+	switch {
 	case c.Asset.Type.Heats():
-		x, err := tankInForce(ctx, tx, c)
+		x, err := tankInForce(ctx, tx, *c)
 		return x.InForce, err
 
 	case !c.Asset.Type.Charges():
@@ -178,11 +189,8 @@ func inForce(
 		)
 	}
 
-	var s InForce
-	s.Schedule = c.Current
-	s.Accepted, err = tx.Accepted(ctx, asset)
-
-	return s, err
+	accepted, err := tx.Accepted(ctx, asset)
+	return InForce{c.Current, accepted}, err
 }
 
 // withoutSession is the failure that says why an asset has no schedule that has no plug session: nothing is plugged
@@ -229,36 +237,36 @@ func (d *Service) Explanation(
 	var x Explanation
 	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c, err := tx.Charging(ctx, asset)
-		if err == nil && c.Asset.Type.Heats() {
-			x, err = tankInForce(ctx, tx, c)
-			return err
-		}
-
-		s, err := inForce(ctx, tx, asset)
 		if err != nil {
 			return err
 		}
 
-		x, err = explanation(ctx, tx, s)
+		if c.Asset.Type.Heats() {
+			x, err = tankInForce(ctx, tx, c)
+			return err
+		}
+
+		s, err := inForceOf(ctx, tx, &c)
+		if err != nil {
+			return err
+		}
+
+		x, err = explanation(ctx, tx, s, &c.Asset)
 		return err
 	})
 
 	return x, err
 }
 
-// explanation reads what a schedule was made from, and explains it.
+// explanation reads what a schedule of an asset was made from, and explains it.
 func explanation(
 	ctx context.Context,
 	tx *store.Tx,
 	s InForce,
+	a *flex.Asset,
 ) (Explanation, error) {
 	ps, err := tx.Curve(ctx, s.Curve)
 	if err != nil {
-		return Explanation{}, err
-	}
-
-	a, err := tx.Asset(ctx, s.AssetID)
-	if err != nil && flex.KindOf(err) != flex.NotFound { // taken away since
 		return Explanation{}, err
 	}
 
@@ -492,5 +500,10 @@ func explanationOf(
 		return Explanation{}, err
 	}
 
-	return explanation(ctx, tx, InForce{s, accepted})
+	a, err := tx.Asset(ctx, s.AssetID)
+	if err != nil && flex.KindOf(err) != flex.NotFound { // taken away since
+		return Explanation{}, err
+	}
+
+	return explanation(ctx, tx, InForce{s, accepted}, &a)
 }

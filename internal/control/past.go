@@ -58,7 +58,7 @@ type Past struct {
 	Curves map[string][]flex.PricedPeriod
 	// by the tariff as it is now; nil if none is known
 	OffPeak  []flex.Span
-	Readings []flex.Reading
+	Readings []flex.Reading // of what it drew, and of its level
 
 	Chosen int // of Generations, the schedule that Why explains
 	// nil without any schedule, and where it was not asked for
@@ -79,7 +79,6 @@ type Past struct {
 	Dispatches []PastDispatch // what a battery was asked for in the span
 	Sent       []PastPush     // in the span, to what nobody plugs in
 	Level      Level
-	levels     []flex.Reading // what Level was read from
 }
 
 // PastEvent is what a client sent of an asset, and when.
@@ -111,29 +110,17 @@ type PastSchedule struct {
 func (d *Service) Past(ctx context.Context, q PastQuery) (*Past, error) {
 	var p *Past
 	err := d.DB.ReadAll(ctx, func(all *store.All) error {
-		tx, err := q.records(ctx, all)
+		tx, err := all.ForAsset(ctx, q.Org, q.Asset)
 		if err != nil {
 			return err
 		}
 
 		p = &Past{Now: tx.Now()}
-		if err := p.readAsset(ctx, tx, q.Asset); err != nil {
+		if err := p.gather(ctx, tx, q); err != nil {
 			return err
 		}
 
-		p.Span = q.span(p.Now, &p.Charging)
-		if err := p.readSpan(ctx, tx); err != nil {
-			return err
-		}
-
-		p.OffPeak = p.offPeak()
-		if err := d.reason(ctx, tx, p, q); err != nil {
-			return err
-		}
-
-		p.reasonLevel()
-
-		return nil
+		return d.explain(ctx, tx, p, q)
 	})
 
 	return p, err
@@ -157,31 +144,6 @@ func (q *PastQuery) Between(from, to *flex.Day) error {
 	}
 
 	return nil
-}
-
-// records returns the records of the organisation that is asked.
-func (q *PastQuery) records(
-	ctx context.Context,
-	all *store.All,
-) (*store.Tx, error) {
-	if q.Org.IsZero() {
-		return ofAsset(ctx, all, q.Asset)
-	}
-	return all.For(ctx, q.Org)
-}
-
-// ofAsset returns the records of an asset's organisation.
-func ofAsset(
-	ctx context.Context,
-	all *store.All,
-	id flex.AssetID,
-) (*store.Tx, error) {
-	org, err := all.AssetOrg(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-
-	return all.For(ctx, org)
 }
 
 // span is the time that is asked for. The last session's is wide enough to see what came
@@ -243,11 +205,11 @@ func around(from, to time.Time) flex.Span {
 	return flex.Span{From: first.Start(), To: last.Start()}
 }
 
-// readAsset reads the asset as it is.
-func (p *Past) readAsset(
+// gather reads the asset as it is, and what happened to it in the span that is asked for.
+func (p *Past) gather(
 	ctx context.Context,
 	tx *store.Tx,
-	id flex.AssetID,
+	q PastQuery,
 ) error {
 	var err error
 	p.Org, err = tx.OrgRecord(ctx)
@@ -255,7 +217,7 @@ func (p *Past) readAsset(
 		return err
 	}
 
-	p.Asset, err = tx.Asset(ctx, id)
+	p.Asset, err = tx.Asset(ctx, q.Asset)
 	if err != nil {
 		return err
 	}
@@ -265,18 +227,23 @@ func (p *Past) readAsset(
 		return err
 	}
 
-	p.Charging, err = tx.Charging(ctx, id)
+	p.Charging, err = tx.Charging(ctx, q.Asset)
 	if err != nil {
 		return err
 	}
 
-	p.Accepted, err = tx.Accepted(ctx, id)
+	p.Accepted, err = tx.Accepted(ctx, q.Asset)
+	if err != nil {
+		return err
+	}
 
-	return err
+	p.Span = q.span(p.Now, &p.Charging)
+
+	return p.gatherSpan(ctx, tx)
 }
 
-// readSpan reads what happened in the span.
-func (p *Past) readSpan(ctx context.Context, tx *store.Tx) error {
+// gatherSpan reads what happened in the span.
+func (p *Past) gatherSpan(ctx context.Context, tx *store.Tx) error {
 	var err error
 	p.Sessions, err = tx.SessionsWithin(ctx, p.Asset.ID, p.Span)
 	if err != nil {
@@ -292,20 +259,29 @@ func (p *Past) readSpan(ctx context.Context, tx *store.Tx) error {
 		p.Events = append(p.Events, PastEvent{e})
 	}
 
-	if err := p.readSchedules(ctx, tx); err != nil {
-		return err
-	}
-
 	p.Prices, err = tx.Prices(ctx, p.Span)
 	if err != nil {
 		return err
 	}
 
-	return p.readReadings(ctx, tx)
+	p.Readings, err = tx.Readings(ctx, store.ReadingQuery{
+		Assets: []flex.AssetID{p.Asset.ID},
+		Labels: slices.Concat(powerLabels, levelLabels(p.Asset.Type)),
+		Days:   daysOf(p.Span),
+	})
+	if err != nil {
+		return err
+	}
+
+	slices.SortFunc(p.Readings, func(a, b flex.Reading) int {
+		return a.From.Compare(b.From)
+	})
+
+	return p.gatherSchedules(ctx, tx)
 }
 
-// readSchedules reads the schedules of the span, their pushes, and what was reported of them.
-func (p *Past) readSchedules(ctx context.Context, tx *store.Tx) error {
+// gatherSchedules reads the schedules of the span, their pushes, and what was reported of them.
+func (p *Past) gatherSchedules(ctx context.Context, tx *store.Tx) error {
 	schedules, err := tx.SchedulesWithin(ctx, p.Asset.ID, p.Span)
 	if err != nil {
 		return err
@@ -320,7 +296,7 @@ func (p *Past) readSchedules(ctx context.Context, tx *store.Tx) error {
 	}
 
 	if !p.Asset.Type.Charges() {
-		return p.readSent(ctx, tx, found)
+		return p.gatherSent(ctx, tx, found)
 	}
 
 	pushes := make(map[flex.EventID]*store.Delivery, len(found))
@@ -373,13 +349,14 @@ func (p *Past) offPeak() []flex.Span {
 	return w.Spans(p.Span)
 }
 
-// reason answers why, and what would be if something were otherwise.
-func (d *Service) reason(
+// explain answers why, and what would be if something were otherwise.
+func (d *Service) explain(
 	ctx context.Context,
 	tx *store.Tx,
 	p *Past,
 	q PastQuery,
 ) error {
+	p.OffPeak = p.offPeak()
 	if q.Curves {
 		if err := p.readCurves(ctx, tx); err != nil {
 			return err
@@ -392,18 +369,31 @@ func (d *Service) reason(
 		}
 	}
 
-	if p.Asset.Type == flex.Battery {
-		return d.reasonBattery(ctx, tx, p, q.Battery)
+	var err error
+	switch {
+	case p.Asset.Type == flex.Battery:
+		err = d.explainBattery(ctx, tx, p, q.Battery)
+	case p.Asset.Type.Heats():
+		err = p.explainTank(ctx, tx)
+	case p.Asset.Type.Charges():
+		err = d.explainCar(ctx, tx, p, q)
+	}
+	if err != nil {
+		return err
 	}
 
-	if p.Asset.Type.Heats() {
-		return p.reasonTank(ctx, tx)
-	}
+	p.explainLevel()
 
-	if !p.Asset.Type.Charges() {
-		return nil
-	}
+	return nil
+}
 
+// explainCar says with what power the asset is planned, and answers the question of a car.
+func (d *Service) explainCar(
+	ctx context.Context,
+	tx *store.Tx,
+	p *Past,
+	q PastQuery,
+) error {
 	if q.Explain {
 		known, err := rateOf(ctx, tx, &p.Charging)
 		if err != nil {
@@ -424,8 +414,8 @@ func (d *Service) reason(
 	return err
 }
 
-// reasonBattery explains a battery's plan. Where there is none the note says why.
-func (d *Service) reasonBattery(
+// explainBattery explains a battery's plan. Where there is none the note says why.
+func (d *Service) explainBattery(
 	ctx context.Context,
 	tx *store.Tx,
 	p *Past,
@@ -461,10 +451,11 @@ func (p *Past) explainChosen(
 		}
 	}
 
-	x, err := explanation(ctx, tx, InForce{
+	s := InForce{
 		generations[p.Chosen].Schedule,
 		p.Accepted,
-	})
+	}
+	x, err := explanation(ctx, tx, s, &p.Asset)
 
 	p.Why = &x
 

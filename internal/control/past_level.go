@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"flexd/internal/engine/tank"
@@ -35,8 +36,8 @@ func levelLabels(t flex.AssetType) []flex.Label {
 	return []flex.Label{flex.BatteryStateOfCharge, flex.BatteryStoredEnergy}
 }
 
-// reasonLevel says what the asset held, and is expected to hold.
-func (p *Past) reasonLevel() {
+// explainLevel says what the asset held, and is expected to hold.
+func (p *Past) explainLevel() {
 	p.Level.Unit = "%"
 	if p.Asset.Type.Heats() {
 		p.Level.Unit = "°C"
@@ -51,7 +52,11 @@ func (p *Past) reasonLevel() {
 		p.Level.Expected = p.Battery.levels()
 	}
 
-	for _, r := range p.levels {
+	for _, r := range p.Readings {
+		if slices.Contains(powerLabels, r.Label) {
+			continue
+		}
+
 		value, known := levelOf(&r, &p.Asset, capacity)
 		if known {
 			p.Level.Read = append(p.Level.Read, LevelAt{r.To, value})
@@ -102,8 +107,8 @@ func (w *BatteryWhy) levels() []LevelAt {
 	return levels
 }
 
-// reasonTank says what the plan of a tank or a heat pump does. Where there is none it says why.
-func (p *Past) reasonTank(ctx context.Context, tx *store.Tx) error {
+// explainTank says what the plan of a tank or a heat pump does. Where there is none it says why.
+func (p *Past) explainTank(ctx context.Context, tx *store.Tx) error {
 	t, err := tankOf(ctx, tx, p.Charging)
 	if err != nil {
 		return err
@@ -195,8 +200,8 @@ func tankBand(a *flex.Asset) (low, high float64) {
 	return float64(a.Heat.Low.Or(TankLow)), float64(a.Heat.High.Or(TankHigh))
 }
 
-// readSent reads what was asked of an asset that nobody plugs in, and what became of its pushes.
-func (p *Past) readSent(
+// gatherSent reads what was asked of an asset that nobody plugs in, and what became of its pushes.
+func (p *Past) gatherSent(
 	ctx context.Context,
 	tx *store.Tx,
 	pushes []store.Delivery,

@@ -1,12 +1,10 @@
 package control
 
 import (
-	"context"
 	"slices"
 	"time"
 
 	"flexd/internal/flex"
-	"flexd/internal/store"
 )
 
 // powerLabels are the readings of an asset that say what it drew.
@@ -16,29 +14,14 @@ var powerLabels = []flex.Label{
 	flex.HeatPower,
 }
 
-func (p *Past) readReadings(ctx context.Context, tx *store.Tx) error {
-	q := store.ReadingQuery{
-		Assets: []flex.AssetID{p.Asset.ID},
-		Labels: slices.Concat(powerLabels, levelLabels(p.Asset.Type)),
+// daysOf lists the days of London that a span touches.
+func daysOf(span flex.Span) []flex.Day {
+	var days []flex.Day
+	for d := flex.DayAt(span.From); d.Start().Before(span.To); d = d.Add(1) {
+		days = append(days, d)
 	}
 
-	for d := flex.DayAt(p.Span.From); d.Start().Before(p.Span.To); d = d.Add(1) {
-		q.Days = append(q.Days, d)
-	}
-	found, err := tx.Readings(ctx, q)
-	slices.SortFunc(found, func(a, b flex.Reading) int {
-		return a.From.Compare(b.From)
-	})
-
-	for _, r := range found {
-		if slices.Contains(powerLabels, r.Label) {
-			p.Readings = append(p.Readings, r)
-		} else {
-			p.levels = append(p.levels, r)
-		}
-	}
-
-	return err
+	return days
 }
 
 // Actual returns what was metered.
@@ -46,7 +29,7 @@ func (p *Past) Actual() []Draw {
 	var draws []Draw
 	for _, r := range p.Readings {
 		hours := r.Len().Hours()
-		if hours == 0 {
+		if hours == 0 || !slices.Contains(powerLabels, r.Label) {
 			continue
 		}
 

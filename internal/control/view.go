@@ -34,7 +34,7 @@ func (d *Service) AssetWhy(
 ) (Explanation, error) {
 	var x Explanation
 	err := d.DB.ReadAll(ctx, func(all *store.All) error {
-		tx, err := ofAsset(ctx, all, asset)
+		tx, err := all.ForAsset(ctx, flex.OrgID{}, asset)
 		if err != nil {
 			return err
 		}

@@ -361,6 +361,24 @@ func (all *All) FindSites(ctx context.Context, f Find) ([]SiteLine, error) {
 	)
 }
 
+// ForAsset returns the records of an organisation, or of the asset's if it is zero. A NotFound failure says that
+// there is none.
+func (all *All) ForAsset(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.AssetID,
+) (*Tx, error) {
+	if org.IsZero() {
+		var err error
+		org, err = all.AssetOrg(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	return all.For(ctx, org)
+}
+
 // AssetOrg returns whose asset it is, or a NotFound failure.
 func (all *All) AssetOrg(
 	ctx context.Context,
