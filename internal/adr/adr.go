@@ -39,6 +39,10 @@ type Service struct {
 	// Outcome says what became of an instruction; it is needed to report on events of bound programs.
 	Outcome func(ctx context.Context, org flex.OrgID, id flex.InstructionID) (*Outcome, error)
 
+	// Fleet says what the assets of a scope drew, or will draw, in each of some spans; it is needed for the
+	// reports that another party's server asks for.
+	Fleet func(ctx context.Context, org flex.OrgID, scope flex.Scope, spans []flex.Span) ([]FleetUse, error)
+
 	tokens sync.Map // of other parties' servers, by the program here
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/url"
 	"slices"
@@ -292,31 +293,9 @@ func (r *remote) reportOne(
 	document := maps.Clone(of.Fields)
 	document["eventID"], document["clientName"] = m.Remote, r.of.Name
 
-	var kept struct {
-		ID string `json:"id"`
-	}
-
-	status, err := 404, error(nil)
-	if m.Report != "" {
-		status, err = r.ask(
-			ctx,
-			"PUT",
-			"/reports/"+url.PathEscape(m.Report),
-			document,
-			nil,
-			200,
-			404,
-		)
-	}
-
-	if err == nil && status == 404 {
-		status, err = r.ask(ctx, "POST", "/reports", document, &kept, 200, 201)
-		m.Report = kept.ID
-	}
-
-	// What is refused would be refused again: the next one is sent when something has changed.
-	refused := status == 400 || status == 404
-	if err != nil && !refused {
+	var err error
+	m.Report, err = r.sendReport(ctx, m.Report, document)
+	if err != nil && !isRefused(err) {
 		return err
 	}
 
@@ -329,4 +308,53 @@ func (r *remote) reportOne(
 	})
 
 	return cmp.Or(wrong, err)
+}
+
+// sendReport sends a report, in the place of the one with an id if the server still has that, and returns the
+// id that it has there.
+func (r *remote) sendReport(
+	ctx context.Context,
+	place string,
+	document map[string]any,
+) (string, error) {
+	var kept struct {
+		ID string `json:"id"`
+	}
+
+	status, err := 404, error(nil)
+	if place != "" {
+		status, err = r.ask(
+			ctx,
+			"PUT",
+			"/reports/"+url.PathEscape(place),
+			document,
+			nil,
+			200,
+			404,
+		)
+	}
+
+	if err == nil && status == 404 {
+		status, err = r.ask(ctx, "POST", "/reports", document, &kept, 200, 201)
+		place = kept.ID
+	}
+
+	// What is refused would be refused again: the next one is sent when something has changed.
+	if err != nil && (status == 400 || status == 404) {
+		err = refusal{err}
+	}
+
+	return place, err
+}
+
+// refusal is why a server does not take a report.
+type refusal struct{ error }
+
+// Unwrap returns the failure.
+func (r refusal) Unwrap() error { return r.error }
+
+// isRefused reports whether a server does not take what it was sent, now or later.
+func isRefused(err error) bool {
+	var r refusal
+	return errors.As(err, &r)
 }

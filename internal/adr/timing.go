@@ -108,6 +108,7 @@ type eventDocument struct {
 		Type  string `json:"payloadType"`
 		Units string `json:"units"`
 	} `json:"payloadDescriptors"`
+	Wishes []wish `json:"reportDescriptors"`
 }
 
 type periodDocument struct {
@@ -129,6 +130,7 @@ type valuesOf struct {
 
 // timedInterval is an interval of an event with its instants.
 type timedInterval struct {
+	ID        int
 	From, To  time.Time // To is zero without an end
 	Randomize lengthOf
 	Payloads  []valuesOf
@@ -156,7 +158,12 @@ func (e *eventDocument) timed(now time.Time) []timedInterval {
 			}
 		}
 
-		one := timedInterval{From: start, Payloads: i.Payloads}
+		one := timedInterval{
+			ID:       i.ID,
+			From:     start,
+			Payloads: i.Payloads,
+		}
+
 		// in its form, or left out
 		one.Randomize, _ = parseLength(period.Randomize)
 		length, err := parseLength(period.Length)

@@ -351,6 +351,9 @@ func (s *Service) askUpstream(ctx context.Context, u *store.ADRUpstream) error {
 	if err := r.report(ctx); err != nil {
 		return err
 	}
+	if err := r.telemetry(ctx); err != nil {
+		return err
+	}
 
 	return unread
 }

@@ -235,14 +235,19 @@ func (h *App) openServices(ctx context.Context, s Settings) error {
 	}
 
 	h.Operations = h.newOperations(s)
-	h.ADR = &adr.Service{
-		DB:        db,
+	h.ADR = h.newADR()
+
+	return nil
+}
+
+func (h *App) newADR() *adr.Service {
+	return &adr.Service{
+		DB:        h.DB,
 		Out:       h.Push.Out,
 		PlainHTTP: h.Push.PlainHTTP,
 		Outcome:   h.outcome,
+		Fleet:     h.fleetUse,
 	}
-
-	return nil
 }
 
 // newOperations makes the service that watches. Its alerts may reach what pushes may reach.

@@ -26,10 +26,10 @@ type LevelAt struct {
 
 // levelLabels are the readings that say what an asset holds.
 func levelLabels(t flex.AssetType) []flex.Label {
-	switch {
-	case t == flex.HeatPump:
+	switch t {
+	case flex.HeatPump:
 		return []flex.Label{flex.RoomTemperature}
-	case t == flex.HotWaterTank:
+	case flex.HotWaterTank:
 		return []flex.Label{flex.TankTemperature, flex.BatteryStateOfCharge}
 	}
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strconv"
@@ -117,6 +118,86 @@ func fault(doc *openapi3.T, method, path string, status int, header http.Header,
 	return ""
 }
 
+// requestFault says where a request departs from a specification; "" if it does not.
+func requestFault(doc *openapi3.T, r *http.Request, body []byte) string {
+	_, op := operationOf(doc, r.Method, r.URL.Path)
+	if op == nil {
+		return "no operation " + r.Method + " " + r.URL.Path
+	}
+
+	query := r.URL.Query()
+	for _, p := range op.Parameters {
+		text := query.Get(p.Value.Name)
+		given := query.Has(p.Value.Name)
+		query.Del(p.Value.Name)
+		if p.Value.In != "query" || !given {
+			continue
+		}
+
+		var v any = text
+		if !p.Value.Schema.Value.Type.Is("string") {
+			if err := json.Unmarshal([]byte(text), &v); err != nil {
+				return p.Value.Name + ": " + err.Error()
+			}
+		}
+		if err := p.Value.Schema.Value.VisitJSON(v, goPatterns); err != nil {
+			return p.Value.Name + ": " + err.Error()
+		}
+	}
+	if len(query) > 0 {
+		return "parameters that there are not: " + query.Encode()
+	}
+
+	if op.RequestBody == nil {
+		if len(body) > 0 {
+			return "a body where there is none"
+		}
+		return ""
+	}
+	if r.Header.Get("Content-Type") == formForm {
+		return "" // of a token, which the server reads
+	}
+
+	var v any
+	if err := json.Unmarshal(body, &v); err != nil {
+		return "no JSON: " + err.Error()
+	}
+	schema := op.RequestBody.Value.Content.Get("application/json").Schema.Value
+	if err := schema.VisitJSON(v, openapi3.VisitAsRequest(), goPatterns); err != nil {
+		return err.Error()
+	}
+	return unknownMembers(schema, v, op.OperationID)
+}
+
+// formForm is the media type of a form.
+const formForm = "application/x-www-form-urlencoded"
+
+// unknownMembers names a member of a body that its schema does not have.
+func unknownMembers(schema *openapi3.Schema, v any, at string) string {
+	fields, isObject := v.(map[string]any)
+	if items, isList := v.([]any); isList && schema.Items != nil {
+		for _, item := range items {
+			if said := unknownMembers(schema.Items.Value, item, at); said != "" {
+				return said
+			}
+		}
+	}
+	if !isObject || len(schema.Properties) == 0 {
+		return ""
+	}
+
+	for name, value := range fields {
+		of := schema.Properties[name]
+		if of == nil {
+			return at + "." + name + " is not in the specification"
+		}
+		if said := unknownMembers(of.Value, value, at+"."+name); said != "" {
+			return said
+		}
+	}
+	return ""
+}
+
 // TestFault_Planted shows that what departs from the specification is found.
 func TestFault_Planted(t *testing.T) {
 	const program = `{"id":"a","objectType":"PROGRAM","createdDateTime":"2026-01-01T00:00:00Z","modificationDateTime":"2026-01-01T00:00:00Z","programName":"x"}`
@@ -144,6 +225,26 @@ func TestFault_Planted(t *testing.T) {
 		said := fault(specification(), at.method, openadr.Root+at.path, at.status, isJSON, []byte(at.body))
 		if (said == "") != at.right {
 			t.Errorf("%s %s %d %s: %q", at.method, at.path, at.status, at.body, said)
+		}
+	}
+
+	for _, at := range []struct {
+		method, path, body string
+		right              bool
+	}{
+		{"GET", "/events?programID=a&active=true&skip=0&limit=50", "", true},
+		{"GET", "/events?limit=51", "", false},
+		{"GET", "/events?color=red", "", false},
+		{"GET", "/event", "", false},
+		{"POST", "/vens", `{"objectType":"VEN_VEN_REQUEST","venName":"x"}`, true},
+		{"POST", "/vens", `{"venName":"x"}`, false},
+		{"POST", "/reports", `{"eventID":"a","clientName":"x","resources":[]}`, true},
+		{"POST", "/reports", `{"eventID":"a","clientName":"x","resources":[],"color":1}`, false},
+		{"POST", "/reports", `{"eventID":"a","clientName":"x"}`, false},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), at.method, openadr.Root+at.path, nil)
+		if said := requestFault(specification(), r, []byte(at.body)); (said == "") != at.right {
+			t.Errorf("%s %s %s: %q", at.method, at.path, at.body, said)
 		}
 	}
 

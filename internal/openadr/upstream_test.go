@@ -1,7 +1,9 @@
 package openadr_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -45,6 +47,12 @@ func newUtility(t *testing.T, url string) *utility {
 
 	u.secret = secret.Reveal()
 	u.away = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if said := requestFault(specification(), r, body); said != "" || err != nil {
+			t.Errorf("%s %s is off the specification: %s %v\n%s", r.Method, r.URL, said, err, body)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+
 		if u.broken == nil || !u.broken(w, r) {
 			u.handler.ServeHTTP(w, r)
 		}

@@ -134,7 +134,7 @@ func (tx *Tx) ADRUpstreams(
 
 // DropADRUpstream has a server asked no more.
 func (tx *Tx) DropADRUpstream(ctx context.Context, program flex.ADRObjectID) error {
-	for _, table := range []string{"adr_mirror", "adr_upstream"} {
+	for _, table := range []string{"adr_telemetry", "adr_mirror", "adr_upstream"} {
 		_, err := tx.exec(
 			ctx,
 			`DELETE FROM `+table+` WHERE org_id = $1 AND program_id = $2`,
@@ -301,15 +301,20 @@ func (tx *Tx) SetADRMirror(ctx context.Context, m *ADRMirror) error {
 	return err
 }
 
-// DropADRMirror forgets which event is kept of another.
+// DropADRMirror forgets which event is kept of another, and what was reported of it.
 func (tx *Tx) DropADRMirror(ctx context.Context, m *ADRMirror) error {
-	_, err := tx.exec(
-		ctx,
-		`DELETE FROM adr_mirror WHERE org_id = $1 AND program_id = $2 AND remote_id = $3`,
-		tx.org.Bytes(),
-		m.Program.Bytes(),
-		m.Remote,
-	)
+	for _, table := range []string{"adr_telemetry", "adr_mirror"} {
+		_, err := tx.exec(
+			ctx,
+			`DELETE FROM `+table+` WHERE org_id = $1 AND program_id = $2 AND remote_id = $3`,
+			tx.org.Bytes(),
+			m.Program.Bytes(),
+			m.Remote,
+		)
+		if err != nil {
+			return err
+		}
+	}
 
-	return err
+	return nil
 }

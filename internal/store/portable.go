@@ -135,15 +135,16 @@ const (
 
 // stays are the tables that stay behind, and why.
 var stays = map[string]string{
-	"credential":   staysSecret,
-	"token":        staysSecret,
-	"endpoint":     staysSecret,
-	"payee_hook":   staysSecret,
-	"cloud_link":   staysSecret,
-	"cloud_token":  staysSecret,
-	"balance_link": staysSecret,
-	"adr_upstream": staysSecret,
-	"adr_mirror":   "of another party's OpenADR server, which is joined anew",
+	"credential":    staysSecret,
+	"token":         staysSecret,
+	"endpoint":      staysSecret,
+	"payee_hook":    staysSecret,
+	"cloud_link":    staysSecret,
+	"cloud_token":   staysSecret,
+	"balance_link":  staysSecret,
+	"adr_upstream":  staysSecret,
+	"adr_mirror":    "of another party's OpenADR server, which is joined anew",
+	"adr_telemetry": "of another party's OpenADR server, which is joined anew",
 
 	"operator":          staysPeople,
 	"operator_org":      staysPeople,

@@ -150,7 +150,7 @@ func TestImportOrg_Refused(t *testing.T) {
 		bad := map[string]string{
 			"empty":             "",
 			"another file":      "start,price\n",
-			"another schema":    strings.Replace(file, `"schema":2`, `"schema":1`, 1),
+			"another schema":    strings.Replace(file, `"schema":`, `"schema":1`, 1),
 			"another form":      strings.Replace(file, `"version":1`, `"version":2`, 1),
 			"another place":     strings.Replace(file, `"sandbox"`, `"production"`, 1),
 			"a changed row":     strings.Replace(file, "postcode <2>", "postcode <9>", 1),

@@ -1,0 +1,283 @@
+package adr
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// telemetry sends the reports that the server's events ask for, when they are due, and again as meters are
+// read late.
+func (r *remote) telemetry(ctx context.Context) error {
+	t := telling{remote: r, sent: map[string]store.ADRTelemetry{}}
+	if err := r.DB.Read(ctx, r.of.Org, func(tx *store.Tx) error {
+		return t.read(ctx, tx)
+	}); err != nil || r.Fleet == nil {
+		return err
+	}
+
+	var failed error
+	for i := range t.due {
+		if err := t.send(ctx, &t.due[i]); err != nil {
+			failed = err
+		}
+	}
+
+	return failed
+}
+
+// telling is what is due to be reported to a server.
+type telling struct {
+	*remote
+	scope flex.Scope
+	sent  map[string]store.ADRTelemetry
+	due   []dueReport
+}
+
+// dueReport is a report to be made now.
+type dueReport struct {
+	wanted
+	mirror    store.ADRMirror
+	intervals []timedInterval // of the event
+	orders    []store.ADROrder
+	before    store.ADRTelemetry
+}
+
+// place is the key of a report.
+func place(remote string, n int) string { return fmt.Sprintf("%s %d", remote, n) }
+
+// read finds what is due. A program that is not bound has no fleet to report on.
+func (t *telling) read(ctx context.Context, tx *store.Tx) error {
+	bindings, err := tx.ADRBindings(ctx, t.of.Program)
+	if err != nil || len(bindings) == 0 {
+		return err
+	}
+
+	t.scope = bindings[0].Scope
+	sent, err := tx.ADRTelemetry(ctx, t.of.Program)
+	if err != nil {
+		return err
+	}
+	for _, one := range sent {
+		t.sent[place(one.Remote, one.Place)] = one
+	}
+
+	events, err := tx.ADRObjects(ctx, flex.ADRSearch{
+		Kind:    flex.ADREvent,
+		Program: t.of.Program,
+	})
+	if err != nil {
+		return err
+	}
+
+	byID := map[flex.ADRObjectID]*flex.ADRObject{}
+	for i := range events {
+		byID[events[i].ID] = &events[i]
+	}
+
+	mirrors, err := tx.ADRMirrors(ctx, t.of.Program)
+	for i := range mirrors {
+		e := byID[mirrors[i].Event]
+		if e == nil || err != nil {
+			continue
+		}
+		err = t.event(ctx, tx, mirrors[i], e)
+	}
+
+	return err
+}
+
+// event finds what is due of one event.
+func (t *telling) event(
+	ctx context.Context,
+	tx *store.Tx,
+	m store.ADRMirror,
+	e *flex.ADRObject,
+) error {
+	latest := reportAgain[len(reportAgain)-1]
+	if !e.EndsAt.IsZero() && e.EndsAt.Add(2*latest).Before(tx.Now()) {
+		return nil
+	}
+
+	var d eventDocument
+	err := json.Unmarshal([]byte(e.Document), &d)
+	if err != nil || len(d.Wishes) == 0 {
+		return err
+	}
+
+	orders, err := tx.ADROrdersOf(ctx, e.ID)
+	intervals := d.timed(e.ModifiedAt)
+
+	for _, w := range d.wishes(intervals) {
+		before, known := t.sent[place(m.Remote, w.place)]
+		rests := known && before.Modified == m.Modified &&
+			(before.AgainAt.IsZero() || before.AgainAt.After(tx.Now()))
+
+		if w.at.After(tx.Now()) || rests {
+			continue
+		}
+
+		t.due = append(t.due, dueReport{
+			wanted:    w,
+			mirror:    m,
+			intervals: intervals,
+			orders:    orders,
+			before:    before,
+		})
+	}
+
+	return err
+}
+
+// send makes a report and sends it, unless the server has it already.
+func (t *telling) send(ctx context.Context, d *dueReport) error {
+	document, err := t.document(ctx, d)
+	if err != nil {
+		return err
+	}
+
+	text, err := json.Marshal(document)
+	if err != nil {
+		return err
+	}
+
+	sum := sha256.Sum256(text)
+	next := d.before
+	next.Program, next.Remote = t.of.Program, d.mirror.Remote
+	next.Place, next.Modified = d.place, d.mirror.Modified
+	next.Sent = hex.EncodeToString(sum[:])
+	next.AgainAt = d.again(t.DB.Now())
+	if next.Sent != d.before.Sent || next.Report == "" {
+		next.Report, err = t.sendReport(ctx, next.Report, document)
+		if err != nil && !isRefused(err) {
+			return err
+		}
+	}
+
+	wrong := t.DB.Write(ctx, t.of.Org, func(tx *store.Tx) error {
+		if err := stillAsked(ctx, tx, t.of); err != nil {
+			return err
+		}
+		return tx.SetADRTelemetry(ctx, &next)
+	})
+	if wrong != nil {
+		return wrong
+	}
+
+	return err
+}
+
+// again is when a report of what is over is made once more; zero for never.
+func (d *dueReport) again(now time.Time) time.Time {
+	if !d.Historical {
+		return time.Time{}
+	}
+
+	for _, after := range reportAgain {
+		if at := d.at.Add(after); at.After(now) {
+			return at
+		}
+	}
+
+	return time.Time{}
+}
+
+// document is a report as OpenADR has it.
+func (t *telling) document(
+	ctx context.Context,
+	d *dueReport,
+) (map[string]any, error) {
+	var spans []flex.Span
+	for _, i := range d.wanted.intervals {
+		one := d.intervals[i]
+		spans = append(spans, flex.Span{From: one.From, To: one.To})
+	}
+
+	uses, err := t.Fleet(ctx, t.of.Org, t.scope, spans)
+	if err != nil {
+		return nil, fmt.Errorf("what the fleet used: %w", err)
+	}
+
+	outcomes, err := t.outcomes(ctx, t.of.Org, d.orders)
+	if err != nil {
+		return nil, err
+	}
+
+	intervals := []any{}
+	for n, i := range d.wanted.intervals {
+		was := together(d.orders, outcomes, i)
+		intervals = append(intervals, d.interval(i, spans[n], &uses[n], was))
+	}
+
+	return t.reportOf(d, intervals), nil
+}
+
+// reportOf is a report of some intervals.
+func (t *telling) reportOf(d *dueReport, intervals []any) map[string]any {
+	resource := "AGGREGATED_REPORT"
+	if !d.Aggregate {
+		resource = t.of.Name
+	}
+
+	return map[string]any{
+		"eventID":    d.mirror.Remote,
+		"clientName": t.of.Name,
+		"reportName": fmt.Sprintf("%s %d", d.Type, d.place%wantedMax+1),
+		"payloadDescriptors": []any{map[string]any{
+			"objectType":  "REPORT_PAYLOAD_DESCRIPTOR",
+			"payloadType": d.Type,
+			"units":       d.unit(),
+			"readingType": d.readingType(),
+		}},
+		"resources": []any{map[string]any{
+			"resourceName": resource,
+			"intervals":    intervals,
+		}},
+	}
+}
+
+// interval is what is reported of one interval.
+func (d *dueReport) interval(
+	i int,
+	span flex.Span,
+	u *FleetUse,
+	was *Outcome,
+) map[string]any {
+	return map[string]any{
+		"id": float64(d.intervals[i].ID),
+		"intervalPeriod": map[string]any{
+			"start":    Instant(span.From),
+			"duration": fmt.Sprintf("PT%dS", span.Len()/time.Second),
+		},
+		"payloads": d.payloads(u, was),
+	}
+}
+
+// together is what became of the orders of one interval; nil if none was carried out.
+func together(
+	orders []store.ADROrder,
+	outcomes []*Outcome,
+	interval int,
+) *Outcome {
+	var sum *Outcome
+	for i, o := range outcomes {
+		if o == nil || orders[i].Interval != interval {
+			continue
+		}
+		if sum == nil {
+			sum = &Outcome{}
+		}
+
+		sum.Metered += o.Metered
+		sum.MeteredBaseline += o.MeteredBaseline
+		sum.NumMetered += o.NumMetered
+	}
+
+	return sum
+}

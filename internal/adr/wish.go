@@ -1,0 +1,247 @@
+package adr
+
+import (
+	"encoding/json"
+	"math"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// The payloads and qualities of reports that a server can ask for.
+const (
+	usageReport    = "USAGE"
+	baselineReport = "BASELINE"
+	deltaReport    = "DELTA_USAGE"
+	forecastReport = "USAGE_FORECAST"
+	demandReport   = "DEMAND"
+	shedReport     = "LOAD_SHED_DELTA_AVAILABLE"
+	upReport       = "UP_REGULATION_AVAILABLE"
+	downReport     = "DOWN_REGULATION_AVAILABLE"
+	qualityReport  = "DATA_QUALITY"
+
+	// QualityOK is of data that were metered, or planned, throughout.
+	QualityOK = "OK"
+	// QualityEstimated is of data that are partly by plan, or of half-hours that are only partly meant.
+	QualityEstimated = "ESTIMATED"
+	// QualityMissing is of data that flexd does not have.
+	QualityMissing = "MISSING"
+)
+
+// FleetUse is what the assets of a scope draw in a time, and what they can change of it.
+type FleetUse struct {
+	flex.Span
+	Quality string
+	Ahead   bool           // it is to come: then the energy is planned
+	Energy  flex.WattHours // drawn
+	Less    flex.WattHours // by which less can be drawn; of a time to come alone
+	More    flex.WattHours // by which more can be drawn; likewise
+}
+
+// wish is a report that an event asks for.
+type wish struct {
+	Type       string `json:"payloadType"`
+	Units      string `json:"units"`
+	Aggregate  bool   `json:"aggregate"`
+	Start      int    `json:"startInterval"` // -1: the end of the last
+	Num        int    `json:"numIntervals"`  // -1: all
+	Historical bool   `json:"historical"`
+	Frequency  int    `json:"frequency"` // in intervals; -1: as Num
+	Repeat     int    `json:"repeat"`    // how many reports; -1: to the end
+}
+
+// UnmarshalJSON fills in what the specification says of what is left out.
+func (w *wish) UnmarshalJSON(b []byte) error {
+	type plain wish
+	p := plain{
+		Start:      -1,
+		Num:        -1,
+		Historical: true,
+		Frequency:  -1,
+		Repeat:     1,
+	}
+
+	err := json.Unmarshal(b, &p)
+	*w = wish(p)
+
+	return err
+}
+
+// wanted is one report of those that a wish stands for.
+type wanted struct {
+	*wish
+	place     int // among the event's reports
+	at        time.Time
+	intervals []int // their places in the event
+}
+
+// wantedMax is how many reports of an event are sent at most.
+const wantedMax = 200
+
+// wishes are the reports that an event asks for, as far as its intervals have an end.
+func (e *eventDocument) wishes(intervals []timedInterval) []wanted {
+	last := len(intervals)
+	for last > 0 && intervals[last-1].To.IsZero() {
+		last--
+	}
+
+	var all []wanted
+	for i := range e.Wishes {
+		for _, one := range e.Wishes[i].reports(intervals[:last], last < len(intervals)) {
+			one.place = i*wantedMax + one.place
+			all = append(all, one)
+			if len(all) == wantedMax {
+				return all
+			}
+		}
+	}
+
+	return all
+}
+
+// reports are those of one wish. What an endless interval follows has no end to report at.
+func (w *wish) reports(intervals []timedInterval, endless bool) []wanted {
+	n := len(intervals)
+	at := w.first(intervals)
+	num := w.Num
+	if num < 0 {
+		num = n
+	}
+
+	most := wantedMax
+	if w.Repeat >= 0 {
+		most = min(most, w.Repeat)
+	}
+
+	step := w.Frequency
+	if step < 1 {
+		step = max(1, num)
+	}
+
+	var all []wanted
+	for k := 0; at >= 0 && at <= n; k++ {
+		if k >= most {
+			break
+		}
+		if at == n && endless {
+			break
+		}
+
+		from, to := at, min(n, at+num)
+		if w.Historical {
+			from, to = max(0, at-num), at
+		}
+
+		one := wanted{wish: w, place: k}
+		for i := from; i < to; i++ {
+			one.intervals = append(one.intervals, i)
+		}
+		if at < n {
+			one.at = intervals[at].From
+		} else if n > 0 {
+			one.at = intervals[n-1].To
+		}
+
+		if len(one.intervals) > 0 {
+			all = append(all, one)
+		}
+		at += step
+	}
+
+	return all
+}
+
+// first is the place of the interval at whose beginning the first report is made: as many as there are for
+// the end of the last, -1 for none.
+func (w *wish) first(intervals []timedInterval) int {
+	if w.Start == -1 {
+		return len(intervals)
+	}
+
+	for i := range intervals {
+		if intervals[i].ID == w.Start {
+			return i
+		}
+	}
+
+	return -1
+}
+
+// powers and energies are the units that can be reported, in kW and kWh.
+var (
+	powers   = map[string]float64{"KW": 1, "W": 0.001, "MW": 1000}
+	energies = map[string]float64{"KWH": 1, "WH": 0.001, "MWH": 1000}
+)
+
+// unit is the unit that a report is made in: as it was asked for, or the usual one of its payload.
+func (w *wish) unit() string {
+	if w.Units != "" {
+		return w.Units
+	}
+	switch w.Type {
+	case demandReport, shedReport, upReport, downReport:
+		return "KW"
+	}
+
+	return "KWH"
+}
+
+// energyOf is the energy that the wish asks for; false if flexd does not have it.
+func (w *wish) energyOf(u *FleetUse, o *Outcome) (flex.WattHours, bool) {
+	metered := o != nil && o.NumMetered > 0
+	switch w.Type {
+	case usageReport, demandReport:
+		return u.Energy, true
+	case forecastReport:
+		return u.Energy, u.Ahead
+	case shedReport:
+		return -u.Less, u.Ahead
+	case upReport: // for the grid, up is more generation or less load
+		return u.Less, u.Ahead
+	case downReport:
+		return u.More, u.Ahead
+
+	case deltaReport:
+		if metered {
+			return o.Metered - o.MeteredBaseline, true
+		}
+	case baselineReport:
+		if metered {
+			return u.Energy - (o.Metered - o.MeteredBaseline), true
+		}
+	}
+
+	return 0, false
+}
+
+// payloads are what is reported of one interval, with the quality of it.
+func (w *wish) payloads(u *FleetUse, o *Outcome) []any {
+	energy, known := w.energyOf(u, o)
+	unit := w.unit()
+	value := energy.KWh() / energies[unit]
+	if powers[unit] > 0 {
+		value = energy.KWh() / u.Len().Hours() / powers[unit]
+	}
+
+	usable := energies[unit]+powers[unit] > 0 && u.Len() > 0
+	if !known || !usable || u.Quality == QualityMissing {
+		return []any{payload(qualityReport, QualityMissing)}
+	}
+
+	return []any{
+		payload(w.Type, math.Round(value*1e6)/1e6),
+		payload(qualityReport, u.Quality),
+	}
+}
+
+// readingType is how the values of a report came about.
+func (w *wish) readingType() string {
+	if !w.Historical {
+		return "FORECAST"
+	}
+	if powers[w.unit()] > 0 {
+		return "MEAN"
+	}
+
+	return "SUMMED"
+}

@@ -1,0 +1,115 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"flexd/internal/adr"
+	"flexd/internal/flex"
+	"flexd/internal/grid"
+)
+
+// fleetUse is what a scope drew, or will draw, in each of some spans, for the reports that OpenADR events ask
+// for.
+func (h *App) fleetUse(
+	ctx context.Context,
+	org flex.OrgID,
+	scope flex.Scope,
+	spans []flex.Span,
+) ([]adr.FleetUse, error) {
+	e, err := h.Grid.Envelope(ctx, org, scope)
+	if err != nil {
+		return nil, err
+	}
+
+	uses := make([]adr.FleetUse, len(spans))
+	var past []flex.Span
+	for i, span := range spans {
+		if span.To.After(e.At) {
+			uses[i] = useAhead(e, span)
+			continue
+		}
+		past = append(past, span)
+	}
+
+	used, err := h.Grid.Used(ctx, org, scope, past)
+	if err != nil {
+		return nil, err
+	}
+
+	for i, span := range spans {
+		if !span.To.After(e.At) {
+			uses[i] = usePast(span, &used[0])
+			used = used[1:]
+		}
+	}
+
+	return uses, nil
+}
+
+// usePast is what was drawn. Without a reading and a schedule of any of its assets it is missing.
+func usePast(span flex.Span, u *grid.Used) adr.FleetUse {
+	use := adr.FleetUse{
+		Span:    span,
+		Energy:  u.Energy,
+		Quality: adr.QualityEstimated,
+	}
+
+	aligned := span == flex.Span{
+		From: flex.PeriodAt(span.From).Start(),
+		To:   flex.PeriodAt(span.To).Start(),
+	}
+	switch {
+	case u.NumMetered == u.NumPlugged && aligned:
+		use.Quality = adr.QualityOK
+	case u.NumPlugged > 0 && u.NumMetered+u.NumPlanned == 0:
+		use.Quality = adr.QualityMissing
+	}
+
+	return use
+}
+
+// useAhead is what is planned, and what can be changed of it, from now on. Of a span that is no window of
+// the envelope it is the part of the window around it.
+func useAhead(e *grid.Envelope, span flex.Span) adr.FleetUse {
+	span.From = latest(span.From, e.At)
+	use := adr.FleetUse{
+		Span:    span,
+		Ahead:   true,
+		Quality: adr.QualityMissing,
+	}
+
+	var around *grid.Window
+	for i := range e.Windows {
+		w := &e.Windows[i]
+		covers := !w.From.After(span.From) && !w.To.Before(span.To)
+		if covers && (around == nil || w.Len() < around.Len()) {
+			around = w
+		}
+	}
+	if around == nil {
+		return use
+	}
+
+	use.Quality = adr.QualityOK
+	if around.Span != span || e.Uncontrolled > 0 {
+		use.Quality = adr.QualityEstimated
+	}
+
+	part := func(of flex.WattHours) flex.WattHours {
+		seconds := int64(around.Len() / time.Second)
+		return flex.WattHours(int64(of) * int64(span.Len()/time.Second) / max(1, seconds))
+	}
+	use.Energy = part(around.Planned)
+	use.Less = part(around.Planned - around.Least)
+	use.More = part(around.Most - around.Planned)
+
+	return use
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

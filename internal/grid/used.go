@@ -1,0 +1,188 @@
+package grid
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+)
+
+const (
+	// longestStay is how long before a time the stays begin that are looked at for it.
+	longestStay = 7 * 24 * time.Hour
+	// usedChunk is of how many assets readings are read at once.
+	usedChunk = 1000
+)
+
+// Used is what the plugged-in assets of a scope drew in a time that is over.
+type Used struct {
+	// as metered; of assets that were not metered throughout, by the newest of their schedules
+	Energy     flex.WattHours
+	NumPlugged int
+	NumMetered int // of them, those that were metered throughout
+	NumPlanned int // of the others, those whose schedule covers the time
+}
+
+// Used returns what a scope drew in each of some spans. Energy of half-hours that a span covers in part counts by
+// the part.
+func (s *Service) Used(
+	ctx context.Context,
+	org flex.OrgID,
+	scope flex.Scope,
+	spans []flex.Span,
+) ([]Used, error) {
+	found := make([]Used, len(spans))
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		for i := range spans {
+			u := using{
+				span: spans[i],
+				now:  tx.Now(),
+				plan: map[flex.AssetID]int64{},
+			}
+
+			if err := u.read(ctx, tx, scope); err != nil {
+				return err
+			}
+
+			found[i] = u.Used
+		}
+		return nil
+	})
+
+	return found, err
+}
+
+// using adds up what was used in a span.
+type using struct {
+	Used
+	span flex.Span
+	now  time.Time
+	plan map[flex.AssetID]int64 // watt-seconds by schedules; -1 where none covers the span
+}
+
+func (u *using) read(ctx context.Context, tx *store.Tx, scope flex.Scope) error {
+	began := flex.Span{
+		From: u.span.From.Add(-longestStay),
+		To:   u.span.To,
+	}
+
+	if err := tx.EachStay(ctx, scope, began, u.stay); err != nil {
+		return err
+	}
+
+	assets := slices.Collect(maps.Keys(u.plan))
+	u.NumPlugged = len(assets)
+	for ids := range slices.Chunk(assets, usedChunk) {
+		if err := u.meters(ctx, tx, ids); err != nil {
+			return err
+		}
+	}
+
+	for _, planned := range u.plan {
+		if planned >= 0 {
+			u.NumPlanned++
+			u.Energy += flex.WattHours(planned / 3600)
+		}
+	}
+
+	return nil
+}
+
+// stay counts what a stay draws in the span by its schedule.
+func (u *using) stay(p *store.Plugged) {
+	out := p.PluggedOutAt
+	if out.IsZero() {
+		out = u.now
+	}
+
+	here := flex.Span{From: p.PluggedInAt, To: out}.Meet(u.span)
+	if here.Empty() {
+		return
+	}
+
+	var planned int64
+	before, known := u.plan[p.AssetID]
+	if known {
+		planned = max(0, before)
+	}
+
+	covered := p.Planned && !p.Steps[0].From.After(here.From) && before >= 0
+	for _, step := range p.Steps {
+		if p.Planned {
+			planned += int64(min(step.Limit, p.Power)) * int64(step.Meet(here).Len()/time.Second)
+		}
+	}
+
+	if !covered {
+		planned = -1
+	}
+
+	u.plan[p.AssetID] = planned
+}
+
+// meters counts what assets were metered to draw, in place of what was planned.
+func (u *using) meters(
+	ctx context.Context,
+	tx *store.Tx,
+	ids []flex.AssetID,
+) error {
+	first, last := flex.PeriodAt(u.span.From), flex.PeriodAt(u.span.To.Add(-1))
+	q := store.ReadingQuery{
+		Assets: ids,
+		Labels: settle.Labels(settle.Asset),
+		Within: flex.Span{From: first.Start(), To: last.End()},
+	}
+	for day := flex.DayAt(u.span.From); day.Start().Before(u.span.To); day = day.Add(1) {
+		q.Days = append(q.Days, day)
+	}
+
+	rs, err := tx.Readings(ctx, q)
+	if err != nil {
+		return err
+	}
+
+	by := map[flex.AssetID][]flex.Reading{}
+	for _, r := range rs {
+		by[r.AssetID] = append(by[r.AssetID], r)
+	}
+
+	for id, own := range by {
+		energy, whole := u.metered(settle.HalfHours(settle.Asset, own))
+		if !whole {
+			continue
+		}
+
+		u.Energy += energy
+		u.NumMetered++
+		delete(u.plan, id)
+	}
+
+	return nil
+}
+
+// metered is the energy of one asset's half-hours in the span; whole if none of them is missing.
+func (u *using) metered(days []settle.MeteredDay) (energy flex.WattHours, whole bool) {
+	seen := 0
+	for i := range days {
+		day := &days[i]
+		for n := range day.Wh {
+			wh, known := day.At(n + 1)
+			at := day.Day.Period(n + 1)
+			part := at.Span().Meet(u.span).Len()
+			if !known || part == 0 {
+				continue
+			}
+
+			seen++
+			energy += wh * flex.WattHours(part/time.Second) / 1800
+		}
+	}
+
+	first, last := flex.PeriodAt(u.span.From), flex.PeriodAt(u.span.To.Add(-1))
+
+	return energy, seen == last.Sub(first)+1
+}
