@@ -54,7 +54,7 @@ func (b *benchSocketsCommand) Run(ctx context.Context, c console) error {
 			address: fmt.Sprintf("%s/car-%d", b.Address, i),
 			login:   fmt.Sprintf("car-%d:%s", i, benchPassword),
 			door:    door,
-			answers: make(chan json.RawMessage, 1),
+			answers: make(chan struct{}, 1),
 			planned: make(chan struct{}, 1),
 		}
 	}
@@ -127,7 +127,7 @@ type socket struct {
 	door    *http.Client
 
 	conn    *websocket.Conn
-	answers chan json.RawMessage
+	answers chan struct{}
 	planned chan struct{} // a profile of the transaction came
 	tx      atomic.Int64
 	sent    int // messages, ever
@@ -198,7 +198,7 @@ func (s *socket) dial(ctx context.Context) error {
 
 // plugIn boots and starts a transaction.
 func (s *socket) plugIn(ctx context.Context) error {
-	if _, err := s.call(ctx, "BootNotification", map[string]any{
+	if err := s.call(ctx, "BootNotification", map[string]any{
 		"chargePointVendor": "Bench",
 		"chargePointModel":  "Socket",
 	}); err != nil {
@@ -209,26 +209,12 @@ func (s *socket) plugIn(ctx context.Context) error {
 		return err
 	}
 
-	b, err := s.call(ctx, "StartTransaction", map[string]any{
+	return s.call(ctx, "StartTransaction", map[string]any{
 		"connectorId": 1,
 		"idTag":       "tag",
 		"meterStart":  1000,
 		"timestamp":   time.Now().UTC(),
 	})
-	if err != nil {
-		return err
-	}
-
-	var answer struct {
-		Transaction int64 `json:"transactionId"`
-	}
-	if err := json.Unmarshal(b, &answer); err != nil {
-		return err
-	}
-
-	s.tx.Store(answer.Transaction)
-
-	return nil
 }
 
 // report says that the car charges, and what the meter shows.
@@ -238,7 +224,7 @@ func (s *socket) report(ctx context.Context) error {
 	}
 
 	value := map[string]any{"value": fmt.Sprint(1000 + s.sent)}
-	_, err := s.call(ctx, "MeterValues", map[string]any{
+	return s.call(ctx, "MeterValues", map[string]any{
 		"connectorId":   1,
 		"transactionId": s.tx.Load(),
 		"meterValue": []any{map[string]any{
@@ -246,19 +232,15 @@ func (s *socket) report(ctx context.Context) error {
 			"sampledValue": []any{value},
 		}},
 	})
-
-	return err
 }
 
 func (s *socket) say(ctx context.Context, status string) error {
-	_, err := s.call(ctx, "StatusNotification", map[string]any{
+	return s.call(ctx, "StatusNotification", map[string]any{
 		"connectorId": 1,
 		"errorCode":   "NoError",
 		"status":      status,
 		"timestamp":   time.Now().UTC(),
 	})
-
-	return err
 }
 
 // call says something and waits for its answer.
@@ -266,20 +248,20 @@ func (s *socket) call(
 	ctx context.Context,
 	action string,
 	body any,
-) (json.RawMessage, error) {
+) error {
 	s.sent++
 	s.unanswered++
 	frame := []any{2, fmt.Sprint(s.sent), action, body}
 	if err := writeFrame(ctx, s.conn, frame); err != nil {
-		return nil, err
+		return err
 	}
 
 	select {
-	case b := <-s.answers:
+	case <-s.answers:
 		s.unanswered--
-		return b, nil
+		return nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%s was not answered", action)
+		return fmt.Errorf("%s was not answered", action)
 	}
 }
 
@@ -312,9 +294,23 @@ func (s *socket) read(ctx context.Context, conn *websocket.Conn) {
 			answer := []any{3, frame[1], s.answer(action, frame[3])}
 			_ = writeFrame(ctx, conn, answer) // one that is lost shows as a charger without a plan
 		case "3":
-			s.answers <- frame[2]
+			s.answered(frame[2])
 		}
 	}
+}
+
+// answered takes an answer of the bridge. The number of a transaction is known before the next message is
+// read, which may be the transaction's profile.
+func (s *socket) answered(payload json.RawMessage) {
+	var m struct {
+		Transaction int64 `json:"transactionId"`
+	}
+
+	if json.Unmarshal(payload, &m) == nil && m.Transaction != 0 {
+		s.tx.Store(m.Transaction)
+	}
+
+	s.answers <- struct{}{}
 }
 
 // answer is what the charger says to the bridge.
