@@ -119,7 +119,7 @@ func sleepers(t testing.TB, n int, day flex.Day) (cars []*sleeper) {
 		leave := arrive.Add(r.Stay).Truncate(time.Minute)
 		wall := flex.WallTime(time.Duration(leave.In(zone).Hour())*time.Hour + time.Duration(leave.In(zone).Minute())*time.Minute)
 		cars = append(cars, &sleeper{
-			name: fmt.Sprintf("car%d", i), arrive: arrive.UTC(), readyBy: tariff.ReadyBy(arrive, wall, zone), need: r.Wanted,
+			name: fmt.Sprintf("car%d", i), arrive: arrive.UTC(), readyBy: tariff.NextTimeOfDay(arrive, wall, zone), need: r.Wanted,
 			power: []flex.Watts{3600, 7400, 11000}[i%3], offPeak: []string{"00:30-05:30", "00:00-07:00", "23:30-24:00,00:00-05:30"}[i/3%3], peak: i%5 == 0,
 		})
 	}

@@ -83,7 +83,7 @@ func turnTo(in wire.ClockRequest, now time.Time) (time.Time, error) {
 	}
 
 	if in.LocalTime != nil {
-		return tariff.ReadyBy(
+		return tariff.NextTimeOfDay(
 			now,
 			flex.WallTime(*in.LocalTime),
 			flex.London,

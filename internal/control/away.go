@@ -284,7 +284,7 @@ func whileAway(
 	}
 
 	e.Need, e.Mode = 0, flex.Minimise
-	e.ReadyBy = tariff.ReadyBy(away.To, wall, zone)
+	e.ReadyBy = tariff.NextTimeOfDay(away.To, wall, zone)
 
 	return true
 }

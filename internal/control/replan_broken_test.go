@@ -134,7 +134,7 @@ func TestReplan_WaveFails(t *testing.T) {
 	})
 }
 
-// Cars that were planned before their site's main fuse was set are held against it by a wave. Where one of them cannot
+// Cars that were planned before their site's main fuse was set are checked against it by a wave. Where one of them cannot
 // be read the site's others are left as they are, and marked; the wave goes on without them. One that leaves leaves.
 func TestReplan_BrokenBehindFuse(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {

@@ -274,7 +274,7 @@ func (q *Question) suppose(e store.Effective, from time.Time) store.Effective {
 	}
 
 	if q.ReadyByLocal != nil || q.Tariff != nil {
-		e.ReadyBy = tariff.ReadyBy(from, wall, zoneOf(e.Tariff))
+		e.ReadyBy = tariff.NextTimeOfDay(from, wall, zoneOf(e.Tariff))
 	}
 
 	if q.Need != nil {

@@ -264,10 +264,11 @@ func midnightBefore(at time.Time, offset int) time.Time {
 	return time.Unix(local-past-int64(offset), 0).UTC()
 }
 
-// ReadyBy returns the first instant after the given one at which a clock in the zone
+// NextTimeOfDay returns the first instant after the given one at which a clock in the zone
 // shows the wall time. Each day has one such instant: the first if the clocks going
-// back show it twice, the end of the gap if the clocks going forward skip it.
-func ReadyBy(
+// back show it twice, the end of the gap if the clocks going forward skip it. Cars are
+// ready by it, and a background job may be due by it.
+func NextTimeOfDay(
 	after time.Time,
 	wall flex.WallTime,
 	zone *time.Location,

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -275,7 +276,7 @@ func TestSpansAgainstTheWall(t *testing.T) {
 	})
 }
 
-func TestReadyBy(t *testing.T) {
+func TestNextTimeOfDay(t *testing.T) {
 	for _, c := range []struct{ after, wall, zone, want string }{
 		{"2026-04-14T22:00:00Z", "07:00", "UTC", "2026-04-15T07:00:00Z"},
 		{"2026-04-14T22:00:00Z", "07:00", "Europe/London", "2026-04-15T06:00:00Z"},
@@ -305,14 +306,57 @@ func TestReadyBy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := ReadyBy(after, wall, zone).Format(time.RFC3339); got != c.want {
+		if got := NextTimeOfDay(after, wall, zone).Format(time.RFC3339); got != c.want {
 			t.Errorf("%s after %s in %s: %s, want %s", c.wall, c.after, c.zone, got, c.want)
 		}
 	}
 }
 
-// TestReadyByIsTheFirstSuchMinute compares with a search minute by minute.
-func TestReadyByIsTheFirstSuchMinute(t *testing.T) {
+// A job that runs every ten minutes, and works if a time of day was reached within the hour before, works six times in the
+// hour after it and at no other time, on the days of both clock changes as on others (CONTRIBUTING.md).
+func TestNextTimeOfDay_Job(t *testing.T) {
+	for _, c := range []struct {
+		wall flex.WallTime
+		from string // the first run of three days
+		want []string
+	}{
+		{flex.WallTime(3 * time.Hour), "2026-03-28T00:05:00Z", []string{"2026-03-28T03:05:00Z", "2026-03-29T02:05:00Z", "2026-03-30T02:05:00Z"}},
+		{flex.WallTime(3 * time.Hour), "2026-10-24T00:05:00Z", []string{"2026-10-24T02:05:00Z", "2026-10-25T03:05:00Z", "2026-10-26T03:05:00Z"}},
+		{flex.WallTime(90 * time.Minute), "2026-03-28T00:05:00Z", []string{"2026-03-28T01:35:00Z", "2026-03-29T01:05:00Z", "2026-03-30T00:35:00Z"}},
+		{flex.WallTime(90 * time.Minute), "2026-10-24T00:05:00Z", []string{"2026-10-24T00:35:00Z", "2026-10-25T00:35:00Z", "2026-10-26T01:35:00Z"}},
+	} {
+		first, err := time.Parse(time.RFC3339, c.from)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		var works []string
+		for now := first; now.Before(first.Add(3*day - time.Hour)); now = now.Add(10 * time.Minute) {
+			if !NextTimeOfDay(now.Add(-time.Hour), c.wall, flex.London).After(now) {
+				works = append(works, now.Format(time.RFC3339))
+			}
+		}
+
+		var want []string
+		for _, text := range c.want {
+			at, err := time.Parse(time.RFC3339, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			for i := range 6 {
+				want = append(want, at.Add(time.Duration(i)*10*time.Minute).Format(time.RFC3339))
+			}
+		}
+
+		if !slices.Equal(works, want) {
+			t.Errorf("%s from %s: works at %q, want %q", c.wall, c.from, works, want)
+		}
+	}
+}
+
+// TestNextTimeOfDay_Search compares with a search minute by minute.
+func TestNextTimeOfDay_Search(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		zone, err := Zone(rapid.SampledFrom(zoneNames).Draw(t, "zone"))
 		if err != nil {
@@ -323,7 +367,7 @@ func TestReadyByIsTheFirstSuchMinute(t *testing.T) {
 			after = start.Add(time.Duration(rapid.IntRange(-30*60, 180).Draw(t, "minutes")) * time.Minute)
 		}
 		minute := rapid.IntRange(0, 1439).Draw(t, "wall")
-		got := ReadyBy(after, flex.WallTime(time.Duration(minute)*time.Minute), zone)
+		got := NextTimeOfDay(after, flex.WallTime(time.Duration(minute)*time.Minute), zone)
 		shown := map[string]bool{}
 		last := after.Add(-26*time.Hour - time.Minute)
 		for at := last.Add(time.Minute); ; last, at = at, at.Add(time.Minute) {
@@ -396,7 +440,7 @@ func TestFarYears(t *testing.T) {
 	for year := 2036; year <= 2060; year++ {
 		eve := time.Date(year, 12, 30, 12, 0, 0, 0, time.UTC)
 		for at := eve; at.Before(eve.Add(3 * day)); at = at.Add(time.Hour) {
-			if got := ReadyBy(at, flex.WallTime(7*time.Hour), flex.London); !got.After(at) || got.Sub(at) > day || got.Hour() != 7 {
+			if got := NextTimeOfDay(at, flex.WallTime(7*time.Hour), flex.London); !got.After(at) || got.Sub(at) > day || got.Hour() != 7 {
 				t.Errorf("ready by 07:00 after %v: %v", at, got)
 			}
 		}
