@@ -257,14 +257,23 @@ func beat(ctx context.Context, all *store.All) (sent int, err error) {
 	return sent, err
 }
 
+// purgeMax is how many alerts, and how many messages, are forgotten in one transaction.
+const purgeMax = 5000
+
 // PurgeAlerts forgets alerts that ended long ago, and what was sent then.
 func (s *Service) PurgeAlerts(ctx context.Context) (worker.Report, error) {
-	return worker.Report{}, s.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.DropAlerts(
+	var n int64
+	err := s.DB.WriteAll(ctx, func(all *store.All) (err error) {
+		n, err = all.DropAlerts(
 			ctx,
 			all.Now().Add(-cmp.Or(s.Retain, AlertsKeptFor)),
+			purgeMax,
 		)
+
+		return err
 	})
+
+	return worker.Report{Did: int(n), More: n >= purgeMax}, err
 }
 
 // TestRoute has a test sent by the route of a name.

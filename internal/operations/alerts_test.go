@@ -434,3 +434,40 @@ func TestAddRoute_Faults(t *testing.T) {
 		}
 	})
 }
+
+// What ended more than 90 days ago is forgotten in steps of a bounded number, by either process, and nothing younger.
+func TestAlerts_Purged(t *testing.T) {
+	eachWatch(t, func(w *watch) {
+		w.check(w.services[0].AddRoute(w.Context(), &store.AlertRoute{Name: "h", Kind: operations.RouteWebhook, Target: w.url + "/hook"}))
+		w.halt()
+		w.run()
+		w.resume()
+		w.wait(2 * time.Minute)
+		w.run()
+
+		drop := func(limit int) (n int64) {
+			w.check(w.services[1].DB.WriteAll(w.Context(), func(all *store.All) (err error) {
+				n, err = all.DropAlerts(w.Context(), all.Now().Add(-operations.AlertsKeptFor), limit)
+				return err
+			}))
+			return n
+		}
+
+		w.wait(operations.AlertsKeptFor - 3*time.Minute)
+		if n := drop(10); n != 0 {
+			w.Errorf("%d records of less than 90 days are forgotten", n)
+		}
+
+		w.wait(4 * time.Minute)
+		if n := drop(1); n != 2 {
+			w.Errorf("%d of a message and an alert are forgotten", n)
+		}
+
+		for i, want := range []int{1, 0} {
+			r, err := w.services[i].PurgeAlerts(w.Context())
+			if err != nil || r.Did != want || r.More {
+				w.Errorf("run %d: %+v, %v", i, r, err)
+			}
+		}
+	})
+}

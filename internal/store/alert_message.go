@@ -267,23 +267,29 @@ func (all *All) SentAlerts(
 		FROM alert_message m LEFT JOIN alert_route r ON r.id = m.route_id WHERE `+w.text.String()+` ORDER BY m.id DESC LIMIT `+most, w.args...)
 }
 
-// DropAlerts forgets messages that were queued before an instant, and alerts that ended before it.
-func (all *All) DropAlerts(ctx context.Context, before time.Time) error {
-	_, err := all.exec(
+// DropAlerts forgets messages that were queued before an instant, and then alerts that ended before it, so many of
+// each at most. It returns how many of both those were.
+func (all *All) DropAlerts(
+	ctx context.Context,
+	before time.Time,
+	limit int,
+) (int64, error) {
+	messages, err := all.exec(
 		ctx,
-		`DELETE FROM alert_message WHERE queued_at < $1`,
+		`DELETE FROM alert_message WHERE id IN (SELECT id FROM alert_message WHERE queued_at < $1 ORDER BY queued_at LIMIT $2)`,
 		micros(before),
+		limit,
 	)
-
 	if err != nil {
-		return err
+		return 0, err
 	}
 
-	_, err = all.exec(
+	alerts, err := all.exec(
 		ctx,
-		`DELETE FROM alert WHERE resolved_at < $1`,
+		`DELETE FROM alert WHERE id IN (SELECT id FROM alert WHERE resolved_at < $1 LIMIT $2)`,
 		micros(before),
+		limit,
 	)
 
-	return err
+	return messages + alerts, err
 }
