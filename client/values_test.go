@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"encoding/json"
-	"slices"
 	"testing"
 	"time"
 
@@ -70,37 +69,5 @@ func TestParseID_Refuses(t *testing.T) {
 		if id, err := client.ParseID[client.SiteID](text); err == nil || !id.IsZero() {
 			t.Errorf("%q is read as %s", text, id)
 		}
-	}
-}
-
-// TestEnumerations holds that the client's constants are the interface's values.
-func TestEnumerations(t *testing.T) {
-	constants(t, "AssetType", client.AssetCharger, client.AssetBattery, client.AssetHeatPump, client.AssetElectricVehicle,
-		client.AssetHotWaterTank, client.AssetBoundaryMeter, client.AssetFrequencyMeter, client.AssetPVInverter)
-	constants(t, "Proposition", client.PropositionLimitedPause, client.PropositionFullAssetSchedule)
-	constants(t, "DispatchMethod", client.DispatchInfrequent, client.DispatchFullAssetSchedule,
-		client.DispatchLimitedPause, client.DispatchLimitedControl)
-	constants(t, "ChargingMode", client.ChargingMaximise, client.ChargingMinimise)
-	constants(t, "TariffType", client.TariffSingleRate, client.TariffDualRate, client.TariffDynamic,
-		client.TariffSmart, client.TariffUnknown)
-	constants(t, "EventStatus", client.CallbackReceived, client.CallbackAccepted, client.CallbackRejected,
-		client.CallbackFailed, client.CallbackExecuted)
-	constants(t, "ReadingLabel", client.LabelBoundaryImportPower, client.LabelBatteryInverterPower,
-		client.LabelChargerEnergy, client.LabelChargerRegister, client.LabelBoundaryImportRegister,
-		client.LabelBoundaryExportRegister, client.LabelProvisionalConsumption, client.LabelSolarPower,
-		client.LabelBatteryStateOfCharge, client.LabelBatteryStoredEnergy, client.LabelRoomTemperature,
-		client.LabelTankTemperature, client.LabelOutdoorTemperature, client.LabelHeatPower)
-}
-
-func constants[E ~string](t *testing.T, name string, declared ...E) {
-	t.Helper()
-	var have []string
-	for _, value := range declared {
-		have = append(have, string(value))
-	}
-
-	want := slices.Sorted(slices.Values(wire.Enum(name)))
-	if slices.Sort(have); !slices.Equal(have, want) {
-		t.Errorf("%s: the client has %q, the interface %q", name, have, want)
 	}
 }

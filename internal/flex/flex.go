@@ -5,6 +5,7 @@
 package flex
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -120,6 +121,11 @@ func (p Personal) GoString() string { return "[redacted]" }
 // MarshalText hides the text, in JSON and in logs alike.
 func (p Personal) MarshalText() ([]byte, error) {
 	return []byte("[redacted]"), nil
+}
+
+// Scan refuses to read the text as a database has it, which is sealed: package store opens it.
+func (p *Personal) Scan(any) error {
+	return errors.New("a text about a person is read through opened of package store")
 }
 
 // Secret is a password, a token or a key. It hides itself as Personal does.

@@ -93,7 +93,7 @@ func (f *fixture) login(id, secret, scope string) reply {
 	return f.ask("", "POST", "/auth/token", form.Encode(), "application/x-www-form-urlencoded")
 }
 
-// reply is an answer that was held against the specification.
+// reply is an answer that was checked against the specification.
 type reply struct {
 	*testing.T
 	status int

@@ -208,10 +208,10 @@ func updateSite(
 		)
 	}
 
-	m.text("mpan", &s.MPAN, n.MPAN)
-	m.text("postcode", &s.Postcode, n.Postcode)
-	m.text("street_address", &s.Address, n.Address)
-	m.text("email", &s.Email, n.Email)
+	replace(&m, "mpan", &s.MPAN, flex.Personal(n.MPAN))
+	replace(&m, "postcode", &s.Postcode, flex.Personal(n.Postcode))
+	replace(&m, "street_address", &s.Address, flex.Personal(n.Address))
+	replace(&m, "email", &s.Email, flex.Personal(n.Email))
 
 	given, err := giveConsent(ctx, tx, &s, n.ConsentAt, flex.Malformed)
 	if err != nil {
@@ -235,10 +235,11 @@ func updateSite(
 	)
 }
 
-// text lets a text that was given replace the one kept.
-func (m *Merged) text(field string, kept *flex.Personal, given string) {
-	if given != "" && kept.Reveal() != given {
-		*kept = flex.Personal(given)
+// replace lets a value that was given replace the one kept. The zero value was not given.
+func replace[T comparable](m *Merged, field string, kept *T, given T) {
+	var none T
+	if given != none && given != *kept {
+		*kept = given
 		m.Updated = append(m.Updated, field)
 	}
 }
@@ -632,7 +633,7 @@ func updateUser(
 	consent time.Time,
 ) (flex.Site, error) {
 	m := merged()
-	m.text("user_email", &s.Email, email)
+	replace(&m, "user_email", &s.Email, flex.Personal(email))
 
 	given, err := giveNewConsent(ctx, tx, &s, consent)
 	if err != nil || !given && len(m.Updated) == 0 {

@@ -103,7 +103,7 @@ func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
 	}
 
 	err = tx.touchRegister(ctx)
-	if err != nil { // what its readings are held against may be another
+	if err != nil { // what its readings are checked against may be another
 		return err
 	}
 

@@ -313,7 +313,7 @@ func (tx *Tx) MarkRead(ctx context.Context, batteries ...flex.AssetID) error {
 }
 
 // BatteriesRead returns batteries under control whose state of charge has come in since
-// their plan was held against it. One that was planned anew for that rests for a while.
+// their plan was checked against it. One that was planned anew for that rests for a while.
 func (tx *Tx) BatteriesRead(
 	ctx context.Context,
 	rest time.Duration,
@@ -326,7 +326,7 @@ func (tx *Tx) BatteriesRead(
 		tx.org.Bytes(), micros(tx.now.Add(-rest)), limit)
 }
 
-// BatteryHeld notes that the plan was held against the state of charge that has come in, and
+// BatteryHeld notes that the plan was checked against the state of charge that has come in, and
 // stands.
 func (tx *Tx) BatteryHeld(ctx context.Context, id flex.AssetID) error {
 	_, err := tx.exec(

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/binary"
@@ -72,7 +73,7 @@ func (c conn) exec(
 	query string,
 	args ...any,
 ) (int64, error) {
-	if err := c.pipe.flush(ctx); err != nil {
+	if err := cmp.Or(plainPerson(args), c.pipe.flush(ctx)); err != nil {
 		return 0, err
 	}
 
@@ -94,7 +95,7 @@ func (c conn) query(
 	query string,
 	args ...any,
 ) (*sql.Rows, error) {
-	if err := c.pipe.flush(ctx); err != nil {
+	if err := cmp.Or(plainPerson(args), c.pipe.flush(ctx)); err != nil {
 		return nil, err
 	}
 	return c.run.QueryContext(ctx, query, args...)
@@ -102,7 +103,7 @@ func (c conn) query(
 
 // row runs a query that returns at most one row.
 func (c conn) row(ctx context.Context, query string, args ...any) scanner {
-	if err := c.pipe.flush(ctx); err != nil {
+	if err := cmp.Or(plainPerson(args), c.pipe.flush(ctx)); err != nil {
 		return failed{err}
 	}
 
@@ -129,7 +130,23 @@ func (c conn) later(ctx context.Context, query string, args ...any) error {
 		return err
 	}
 
+	if err := plainPerson(args); err != nil {
+		return err
+	}
+
 	return c.pipe.put(ctx, query, args)
+}
+
+// plainPerson refuses values that are about a person and were not through hide. Reading one without opened is
+// refused by flex.Personal itself.
+func plainPerson(args []any) error {
+	for i, a := range args {
+		if _, plain := a.(flex.Personal); plain {
+			return fmt.Errorf("value %d of a statement is about a person: write it by hide, to a column of personColumns", i+1)
+		}
+	}
+
+	return nil
 }
 
 // unqueued returns the same transaction for reads of records that it has not changed: they do

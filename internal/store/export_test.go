@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -31,6 +32,23 @@ func Earlier(ctx context.Context, url string, version int64, fill func(*sql.DB) 
 		return err
 	}
 	return fill(db.sql)
+}
+
+// RowsPlaced are the tables of which it is said that few rows, or very many, are in them.
+func RowsPlaced() []string { return append(slices.Clone(fewRows), manyRows...) }
+
+// Exec runs a statement at once, ExecLater when the transaction ends, and ReadValue one for a value.
+func Exec(ctx context.Context, all *All, query string, args ...any) error {
+	_, err := all.exec(ctx, query, args...)
+	return err
+}
+
+func ExecLater(ctx context.Context, all *All, query string, args ...any) error {
+	return all.later(ctx, query, args...)
+}
+
+func ReadValue(ctx context.Context, all *All, to any, query string, args ...any) error {
+	return all.row(ctx, query, args...).Scan(to)
 }
 
 // jobBench is a kind of job for a benchmark alone.

@@ -156,7 +156,7 @@ func (hs Halts) stopAsset(a haltedAsset) bool {
 	})
 }
 
-// HaltsMax is how many halts there may be at a time: each push is held against all of them.
+// HaltsMax is how many halts there may be at a time: each push is checked against all of them.
 const HaltsMax = 100
 
 // Halt stops the pushes of its scope on every process: no attempt begins after this transaction. It

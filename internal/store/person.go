@@ -53,8 +53,8 @@ type personColumn struct {
 	text          personText
 }
 
-// personColumns are all of them. What is written to one goes through hide, what is read from it
-// through opened.
+// personColumns are all of them: of each new column of texts about persons, one line. What is written to one
+// goes through hide, what is read from it through opened; of a flex.Personal nothing else is possible.
 var personColumns = []personColumn{
 	{"meter", "mpan", personMPAN},
 	{"meter", "address", personAddress},

@@ -500,3 +500,41 @@ func refuseWhileServing(t *testing.T, db *store.DB, url string, o store.Options)
 	stop()
 	<-ended
 }
+
+// A text about a person is written sealed or not at all, and read opened or not at all: a column whose author forgot
+// it answers with an error.
+func TestPersonal_Plain(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		for name, run := range map[string]func(*store.All) error{
+			"written": func(all *store.All) error {
+				return store.Exec(ctx, all, `UPDATE site SET email = $1`, flex.Personal("jo@home.example"))
+			},
+			"queued": func(all *store.All) error {
+				return store.ExecLater(ctx, all, `UPDATE site SET email = $1`, flex.Personal("jo@home.example"))
+			},
+			"compared": func(all *store.All) error {
+				return store.ReadValue(ctx, all, new(string), `SELECT email FROM site WHERE email = $1`, flex.Personal("x"))
+			},
+			"read": func(all *store.All) error {
+				return store.ReadValue(ctx, all, new(flex.Personal), `SELECT 'jo@home.example'`)
+			},
+		} {
+			err := db.WriteAll(ctx, run)
+			if err == nil || !strings.Contains(err.Error(), "about a person") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+
+		err := db.WriteAll(ctx, func(all *store.All) error {
+			var kept string
+			if err := store.ReadValue(ctx, all, &kept, `SELECT CAST($1 AS TEXT)`, flex.Personal("x").Reveal()); err != nil || kept != "x" {
+				t.Errorf("a text that is no person's: %q, %v", kept, err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}

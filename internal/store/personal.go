@@ -13,9 +13,9 @@ import (
 	"flexd/internal/ledger"
 )
 
-// held says how a table's rows belong to a site: a condition on the site's id $1 or, for
+// belonging says how a table's rows belong to a site: a condition on the site's id $1 or, for
 // tables by asset, on one asset's id $1.
-type held struct {
+type belonging struct {
 	bySite  string
 	byAsset string
 	// why erasing leaves the rows: what the law asks to keep
@@ -24,7 +24,7 @@ type held struct {
 
 // personal is where the records of a site are beside the tables that say so themselves, by
 // a column site_id or asset_id.
-var personal = map[string]held{
+var personal = map[string]belonging{
 	"site":    {bySite: `id = $1`},
 	"attempt": {byAsset: `event_id IN (SELECT event_id FROM delivery WHERE asset_id = $1)`},
 	"registration": {
@@ -142,24 +142,24 @@ func (c conn) columns(ctx context.Context) (map[string][]string, error) {
 }
 
 // belongs returns how a table's rows belong to a site, and false if they do not.
-func belongs(table string, columns []string) (held, bool) {
+func belongs(table string, columns []string) (belonging, bool) {
 	if h, ok := personal[table]; ok {
 		return h, true
 	}
 
 	if slices.Contains(impersonal, table) {
-		return held{}, false
+		return belonging{}, false
 	}
 
 	if slices.Contains(columns, "site_id") {
-		return held{bySite: `site_id = $1`}, true
+		return belonging{bySite: `site_id = $1`}, true
 	}
 
 	if slices.Contains(columns, "asset_id") {
-		return held{byAsset: `asset_id = $1`}, true
+		return belonging{byAsset: `asset_id = $1`}, true
 	}
 
-	return held{}, false
+	return belonging{}, false
 }
 
 // Unplaced returns the tables of which nobody has said whether they hold something of a
@@ -196,7 +196,7 @@ func (c conn) assetsEver(
 	)
 }
 
-// Export returns everything that is held on a site, by table, each row by column, in plain
+// Export returns everything that is kept on a site, by table, each row by column, in plain
 // text and numbers. Secrets of flexd's are left out.
 func (all *All) Export(
 	ctx context.Context,
@@ -283,17 +283,17 @@ func (all *All) bankAccounts(
 }
 
 // each calls fn with the condition for the site, or for each of its assets.
-func (h held) each(
+func (b belonging) each(
 	site flex.SiteID,
 	assets []flex.AssetID,
 	fn func(where string, id []byte) error,
 ) error {
-	if h.bySite != "" {
-		return fn(h.bySite, site.Bytes())
+	if b.bySite != "" {
+		return fn(b.bySite, site.Bytes())
 	}
 
 	for _, a := range assets {
-		if err := fn(h.byAsset, a.Bytes()); err != nil {
+		if err := fn(b.byAsset, a.Bytes()); err != nil {
 			return err
 		}
 	}
@@ -377,7 +377,7 @@ func readable(v any) any {
 	return hex.EncodeToString(b)
 }
 
-// Erase removes what is held on a site that has been offboarded, but for the money, which
+// Erase removes what is kept on a site that has been offboarded, but for the money, which
 // is kept under the site's id alone. It returns the number of rows removed.
 func (all *All) Erase(
 	ctx context.Context,

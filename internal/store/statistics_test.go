@@ -2,9 +2,11 @@ package store_test
 
 import (
 	"database/sql"
+	"slices"
 	"strings"
 	"testing"
 
+	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
 
@@ -117,6 +119,39 @@ func TestStatistics_Whole(t *testing.T) {
 
 	if missing+astray != "" {
 		t.Errorf("without statistics: %s; statistics of nothing: %s", missing, astray)
+	}
+}
+
+// growing are the tables that name no site and no asset, and grow with the fleet or with time all the same.
+var growing = []string{
+	"account_key", "adr_binding", "adr_mirror", "adr_notice", "adr_object", "adr_order", "adr_target", "adr_upstream",
+	"alert_message", "audit", "audit_link", "books_month", "carbon", "curve", "dispatch", "fleet_half_hour", "goose_lock",
+	"attempt", "job", "meter", "msid_pair", "offer", "price", "publication", "settlement", "site", "withdrawal_approval",
+	"withdrawal_move",
+}
+
+// Of every table it is known whether it grows: of a new one that names no site and no asset, somebody has to say so.
+func TestStatistics_EveryTableIsPlaced(t *testing.T) {
+	db, err := sql.Open("sqlite", strings.TrimPrefix(storetest.SQLite(t), "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	defer db.Close()
+	var names string
+	err = db.QueryRow(`
+		SELECT group_concat(t.name) FROM pragma_table_list t
+		WHERE t.schema = 'main' AND t.type = 'table' AND t.name NOT LIKE 'sqlite_%' AND NOT EXISTS (
+			SELECT 1 FROM pragma_table_info(t.name) p WHERE p.name IN ('site_id', 'asset_id'))`).Scan(&names)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	placed := append(store.RowsPlaced(), growing...)
+	for name := range strings.SplitSeq(names, ",") {
+		if !slices.Contains(placed, name) {
+			t.Errorf("does %s grow with the fleet or with time? If not, it belongs to fewRows, else to growing above", name)
+		}
 	}
 }
 

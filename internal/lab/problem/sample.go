@@ -18,7 +18,7 @@ type Sample struct {
 	Gross   float64 // turnover of a fleet, in pence; zero for others
 }
 
-// Samples returns the problems that the tests are held against, of every family.
+// Samples returns the problems that the tests are checked against, of every family.
 func Samples() ([]Sample, error) {
 	files, err := sampleFiles.ReadDir("testdata")
 	if err != nil {

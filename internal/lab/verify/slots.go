@@ -44,7 +44,7 @@ func checkPossible(p *slots.Slots, x []float64) error {
 }
 
 // Slots holds a car's plan in slots against its problem. What Fill made is proven by
-// its threshold price; the bound of the others is held against the cost, and SlotsProof
+// its threshold price; the bound of the others is checked against the cost, and SlotsProof
 // proves it.
 func Slots(p *slots.Slots, x []float64, f slots.Result) error {
 	if len(x) != len(p.Price) {
@@ -193,7 +193,7 @@ func checkFilled(p *slots.Slots, x []float64, f slots.Result) error {
 	return nil
 }
 
-// Storage holds a battery's plan against its problem. Its bound is held against the
+// Storage holds a battery's plan against its problem. Its bound is checked against the
 // cost; StorageProof proves it.
 func Storage(p *battery.Storage, net []float64, f battery.Result) error {
 	if len(net) != len(p.Import) {
