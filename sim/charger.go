@@ -17,6 +17,8 @@ type Charger struct {
 	ExternalID string
 	Power      flex.Watts
 	Outage     flex.Span // in which it gives nothing, whatever it was sent
+	// the most that it takes from its car; 0 for one that only charges and refuses limits below zero
+	Discharge flex.Watts
 
 	mu sync.Mutex
 	// the last rules from its start on; those before it until then
@@ -34,6 +36,7 @@ type Car struct {
 	Rate flex.Watts // what its own charger can take
 	Room float64    // Wh that still fit
 	Got  float64    // Wh drawn since it was plugged in
+	Gave float64    // Wh given back since then
 	// of what it drew, in millionths of a pound at market prices
 	Cost float64
 
@@ -91,7 +94,12 @@ type Metered struct {
 
 // Receive takes a profile as pushed. A bad one is refused and the old one stands.
 func (c *Charger) Receive(body []byte) error {
-	p, err := ocpp.Parse(body)
+	parse := ocpp.Parse
+	if c.Discharge > 0 {
+		parse = ocpp.ParseDischarging
+	}
+
+	p, err := parse(body)
 	if err != nil {
 		return err
 	}
@@ -152,7 +160,7 @@ func (c *Charger) Car() *Car {
 	return &car
 }
 
-// Drawing returns the power that flows at the instant.
+// Drawing returns the power that flows at the instant, below zero if the car gives.
 func (c *Charger) Drawing(at time.Time) flex.Watts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,9 +168,18 @@ func (c *Charger) Drawing(at time.Time) flex.Watts {
 }
 
 func (c *Charger) powerAt(at time.Time) flex.Watts {
-	if c.car == nil || c.car.Room <= 0 || c.Outage.Contains(at) {
+	if c.car == nil || c.Outage.Contains(at) {
 		return 0
 	}
+
+	if limit := c.limitAt(at); limit < 0 {
+		return max(limit, -c.Discharge)
+	}
+
+	if c.car.Room <= 0 {
+		return 0
+	}
+
 	return min(c.Power, c.car.power(at), c.limitAt(at))
 }
 
@@ -174,24 +191,33 @@ func (c *Charger) RunTo(to time.Time, price func(flex.Period) flex.Price) {
 
 	for c.at.Before(to) {
 		if c.car != nil {
-			c.car.offer(c.limitAt(c.at), c.at)
+			c.car.offer(max(0, c.limitAt(c.at)), c.at)
 		}
 
 		next := c.boundary(to)
-		if c.car != nil && c.car.Room > 0 {
-			wh := min(
-				c.car.Room,
-				float64(c.powerAt(c.at))*next.Sub(c.at).Hours(),
-			)
-
-			c.draw(flex.PeriodAt(c.at), wh, price)
-		}
+		c.flow(next, price)
 
 		c.at = next
 	}
 
 	for len(c.profiles) > 1 && !c.profiles[1].Span().From.After(c.at) {
 		c.profiles = c.profiles[1:]
+	}
+}
+
+// flow has energy flow until an instant before which nothing changes.
+func (c *Charger) flow(next time.Time, price func(flex.Period) flex.Price) {
+	if c.car == nil {
+		return
+	}
+
+	wh := float64(c.powerAt(c.at)) * next.Sub(c.at).Hours()
+
+	if wh < 0 {
+		c.car.Gave -= wh
+		c.car.Room -= wh
+	} else if c.car.Room > 0 {
+		c.draw(flex.PeriodAt(c.at), min(c.car.Room, wh), price)
 	}
 }
 

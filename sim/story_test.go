@@ -301,7 +301,7 @@ func (p *player) act() {
 			delete(p.assets, name)
 		}
 	default:
-		if !p.actBattery() && !p.actOpenADR() && !p.actProduct() {
+		if !p.actBattery() && !p.actHome() && !p.actOpenADR() && !p.actProduct() {
 			p.expect()
 		}
 	}
@@ -499,6 +499,11 @@ func (p *player) expect() {
 		got := p.charged(a[0])
 		if a[1] == ">=" && got < want-0.001 || a[1] == "<=" && got > want+0.001 || a[1] == "==" && (got < want-slack || got > want+slack) {
 			p.wrong("it charged %.3f kWh", got)
+		}
+	case "expect gave":
+		got, want := p.chargers[a[0]].Car().Gave/1000, p.number(a[2])
+		if a[1] == ">=" && got < want || a[1] == "<=" && got > want {
+			p.wrong("it gave %.3f kWh", got)
 		}
 	case "expect peak":
 		p.expectPeak(a[0], a[1], a[2])

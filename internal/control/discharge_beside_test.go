@@ -270,6 +270,48 @@ func TestDischargeBeside(t *testing.T) {
 	})
 }
 
+// TestDischargeBeside_Yields has a car that gives and charges again in all of the night joined by one that needs much, behind a fuse
+// beside which it could have nothing: the first gives less, and both are ready.
+func TestDischargeBeside_Yields(t *testing.T) {
+	each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		h.mayDischarge()
+		cars := h.fuse(8, 7400)
+		h.at(cars[0]).soc(90)
+		h.plugInAt(3, flex.Minimise)
+		h.accept()
+		if h.gives() < 20000 {
+			t.Fatalf("it gives %d Wh: %s", h.gives(), h.why())
+		}
+
+		h.goTo("2026-01-14T18:00:00Z")
+		stored := 54000 - 5000/0.9
+		h.at(cars[0]).soc(stored / 600)
+		h.at(cars[1]).plugInAt(20, flex.Minimise)
+		accepted := map[flex.AssetID]int64{cars[0]: 1}
+		for range 4 {
+			for _, id := range cars {
+				if n := h.at(id).look().Current.Generation; n != accepted[id] {
+					h.accept()
+					accepted[id] = n
+				}
+			}
+			h.wait(control.FuseInterval + time.Second)
+			h.replan()
+		}
+
+		s := h.at(cars[1]).look().Current
+		allowed := 0.0
+		for _, step := range s.Steps {
+			in := step.Meet(flex.Span{From: s.Steps[0].From, To: s.From.ReadyBy})
+			allowed += min(step.Limit, s.From.Power).KW() * max(0, in.Len()).Hours()
+		}
+		if _, end := h.at(cars[0]).plays("2026-01-14T18:02:04Z", "2026-01-15T07:00:00Z", stored); allowed < 19.8 || end < 54000+2700-150 || h.gives() == 0 {
+			t.Errorf("the second may take %.1f kWh; the first gives %d Wh and holds %.0f in the end: %s", allowed, h.gives(), end, h.why())
+		}
+		h.clean()
+	})
+}
+
 // TestDischargeBeside_Random simulates random evenings of two or three cars that may give, behind a fuse or none, beside batteries or
 // none, with schedules that are accepted late or never: no limit is passed at any later instant, whichever schedule each charger
 // follows, and what brought a car to its need goes on doing so until its user asks for something else.
