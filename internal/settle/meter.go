@@ -257,7 +257,7 @@ func (e *exporter) reads(d flex.Day, periods []int) bool {
 // which the case can be settled, if any; then that by which the most half-hours of the events
 // are known; then that which gives the most days to compare with; then the most exact. A
 // half-hour is known by the first device that knows it, in one order of the devices for all
-// days. It reports whether any half-hour of the events is known; if none is, the case stays
+// days; one that measures something else than those before it does not count. It reports whether any half-hour of the events is known; if none is, the case stays
 // as it was.
 func (m *Meter) Give(c *Case) bool {
 	var found []choice
@@ -326,21 +326,69 @@ func (s *source) days(c *Case) []MeteredDay {
 		return s.devices[0].days
 	}
 
-	ranked := s.ranked(c)
-	days := ranked[0].days
-
-	for _, d := range ranked[1:] {
-		days = filled(days, d.days)
-	}
+	_, days := s.standing(c)
 
 	return days
+}
+
+// standing returns the devices that count for the case, in their order, and their half-hours laid
+// over each other. A device that measures something else than those before it does not count: what
+// it lacks of their load is not what the site left out.
+func (s *source) standing(c *Case) (devices []*device, days []MeteredDay) {
+	ranked := s.ranked(c)
+	devices, days = ranked[:1], ranked[0].days
+
+	for _, d := range ranked[1:] {
+		if c.alike(days, d.days) {
+			devices, days = append(devices, d), filled(days, d.days)
+		}
+	}
+
+	return devices, days
+}
+
+// DevicesDiffer is how much two devices of one meter may differ by on average in a half-hour, besides a
+// tenth.
+const DevicesDiffer flex.WattHours = 50
+
+// alike reports whether two devices measure the same, by the half-hours of the case and of the same
+// time on the days before that both know. Those that share none do, as where one replaced the other.
+func (c *Case) alike(days, others []MeteredDay) bool {
+	var differ, sum, n flex.WattHours
+	count := func(d flex.Day, periods []int) {
+		a, b := dayOf(days, d), dayOf(others, d)
+		if a == nil || b == nil {
+			return
+		}
+
+		for _, p := range periods {
+			one, known := a.At(p)
+			other, too := b.At(p)
+			if known && too {
+				differ += max(one-other, other-one)
+				sum += max(one, -one)
+				n++
+			}
+		}
+	}
+
+	count(c.Day, c.own())
+	slots := c.slots()
+	slots = append(slots, c.Rule.window(c, slots)...)
+	before := c.Rule.before(c.Day)
+
+	for back := 1; back <= c.Rule.LookBack; back++ {
+		count(before.Add(-back), slots)
+	}
+
+	return differ <= max(sum/10, n*DevicesDiffer)
 }
 
 // devicesIn returns by which device each half-hour of the case's events is known.
 func (s *source) devicesIn(c *Case) []flex.AssetID {
 	ranked := []*device{&s.devices[0]}
 	if len(s.devices) > 1 {
-		ranked = s.ranked(c)
+		ranked, _ = s.standing(c)
 	}
 
 	first, last := c.span()

@@ -411,7 +411,7 @@ func resets(seed *storetest.Seed) {
 
 // planted has the comparison find mistakes that the oracle makes on purpose.
 func planted(t *testing.T, fleets []*fleet) {
-	for _, fault := range []string{"a wrong share", "two registers are read as one", "the clocks never change", "days of events count", "each event has all of it", "registers never begin anew"} {
+	for _, fault := range []string{"a wrong share", "two registers are read as one", "the clocks never change", "days of events count", "each event has all of it", "registers never begin anew", "a device counts that measures something else"} {
 		found := 0
 		for _, f := range fleets {
 			for i := range f.homes {

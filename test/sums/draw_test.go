@@ -24,7 +24,8 @@ func termsDrawn() map[string]terms {
 type drawn struct {
 	home
 	late []sent
-	gone int // a device that is taken away; -1: none
+	gone int    // a device that is taken away; -1: none
+	same uint64 // what all that read the boundary measure; 0: each something else
 }
 
 const daysBack = 34
@@ -39,6 +40,9 @@ func draw(r *rand.Rand, day date, t terms) *drawn {
 	first := 10 + r.IntN(day.halves()-16)
 	if r.IntN(2) == 0 {
 		first = 1 + r.IntN(5) // where the clocks change
+	}
+	if r.IntN(2) == 0 {
+		h.same = 1 + r.Uint64N(1000)
 	}
 	for d := range 1 + r.IntN(4) {
 		v := device{power: []int64{7400, 3700, 0}[r.IntN(3)], qualified: r.IntN(5) == 0, capacity: 40_000}
@@ -122,6 +126,15 @@ func (h *drawn) tell(r *rand.Rand, last date, x sent) {
 	h.readings = append(h.readings, x)
 }
 
+// load is what the home uses in a half-hour, in mWh, as a device measures it: up to 3 kWh.
+func (h *drawn) load(r *rand.Rand, at int64) int64 {
+	if h.same == 0 {
+		return int64(r.IntN(3_000_000))
+	}
+	load := rand.New(rand.NewPCG(h.same, uint64(at/1800))).Int64N(3_000_000)
+	return load + load*int64(r.IntN(5))/100
+}
+
 // read has a device read one thing around the events' time of each day.
 func (h *drawn) read(r *rand.Rand, d int, kind string, last date, first int) {
 	since, until := daysBack, 0
@@ -155,7 +168,7 @@ func (h *drawn) read(r *rand.Rand, d int, kind string, last date, first int) {
 			}
 			switch kind {
 			case importRegister, chargerRegister:
-				mark += int64(r.IntN(3_000_000)) * jump
+				mark += h.load(r, x.from) * jump
 				out += int64(r.IntN(900_000)) * jump
 				if r.IntN(20) == 0 { // by a lower count, or by one that could be a use
 					reset := x.to - []int64{0, 1, 600, 1799}[r.IntN(4)]
@@ -171,9 +184,12 @@ func (h *drawn) read(r *rand.Rand, d int, kind string, last date, first int) {
 					h.tell(r, last, sent{d, exportRegister, x.to, x.to, out})
 				}
 			case provisional, chargerEnergy:
-				x.value = int64(r.IntN(3_000_000)) * jump
+				x.value = h.load(r, x.from) * jump
 			default:
 				x.value = int64(r.IntN(8_000_000)-1_500_000) * jump
+				if h.same > 0 {
+					x.value = 2 * h.load(r, x.from) * jump
+				}
 				if r.IntN(300) == 0 {
 					h.tell(r, last, sent{d, kind, x.from + 300, x.to + 300, x.value})
 				}

@@ -369,20 +369,48 @@ func (g *group) candidate(m meter, kind string) candidate {
 		}
 		return slices.Compare(a.history, b.history) > 0
 	})
-	c := candidate{kind: kind, at: func(day date, n int) wh {
-		for _, r := range ranks {
-			if e := r.at(day, n); e.known {
+	var standing []func(day date, n int) wh
+	first := func(day date, n int) wh {
+		for _, at := range standing {
+			if e := at(day, n); e.known {
 				return e
 			}
 		}
 		return wh{}
-	}}
+	}
+	for _, r := range ranks {
+		if g.fault == "a device counts that measures something else" || g.alike(first, r.at) {
+			standing = append(standing, r.at)
+		}
+	}
+	c := candidate{kind: kind, at: first}
 	for _, n := range g.own() {
 		if c.at(g.day, n).known {
 			c.known++
 		}
 	}
 	return c
+}
+
+// alike is whether what two devices tell of the events' half-hours and of these of the 60 days before differs by
+// a tenth of it, or by 50 Wh a half-hour, at most.
+func (g *group) alike(one, other func(day date, n int) wh) bool {
+	var differ, sum, halves int64
+	for back := range date(61) {
+		slots := append(slices.Clone(g.slots), g.window...)
+		if back == 0 {
+			slots = g.own()
+		}
+		for _, n := range slots {
+			if n > (g.day - back).halves() {
+				continue
+			}
+			if a, b := one(g.day-back, n), other(g.day-back, n); a.known && b.known {
+				differ, sum, halves = differ+max(a.e-b.e, b.e-a.e), sum+max(a.e, -a.e), halves+1
+			}
+		}
+	}
+	return differ*10 <= sum || differ <= 50*halves
 }
 
 // compare finds the days that a kind of reading can be compared with.
