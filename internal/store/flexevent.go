@@ -44,9 +44,10 @@ type FlexEvent struct {
 
 	// Of its site and asset, where the event was read to be settled.
 	// the site's meter consent held all the while, or it needs none; the asset was not taken away
-	// meanwhile
+	// meanwhile, and the metering point was not another party's
 	Consented bool
-	// the asset was taken away before the event was over, of which nothing is credited then
+	// the asset was taken away before the event was over, or the metering point was another party's at some
+	// time of it; nothing of it is credited then
 	Left bool
 	// the asset's own meter may settle it, or might when it was taken away
 	CoP11 bool
@@ -408,7 +409,7 @@ func (tx *Tx) toSettle(
 		scan,
 		`SELECT `+flexEventColumns+`, `+
 			consentedIn("e", "e.from_at", "e.to_at")+
-			`, COALESCE(f.gone_at < e.to_at, FALSE),
+			`, COALESCE(f.gone_at < e.to_at, FALSE) OR `+anothersPoint+`,
 			COALESCE(e.cop11, m.cop11 AND a.installed_on <> '', f.cop11, FALSE), COALESCE(a.type, f.type, ''), COALESCE(e.power_w, a.power_w, f.power_w, 0)
 		FROM flex_event e JOIN org o ON o.id = e.org_id LEFT JOIN asset a ON a.id = e.asset_id
 			LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN former_asset f ON f.id = e.asset_id
@@ -416,6 +417,12 @@ func (tx *Tx) toSettle(
 		append([]any{tx.org.Bytes()}, args...)...,
 	)
 }
+
+// anothersPoint is that the metering point of an event's site was with another party at some time of
+// the event. The sandbox's own points are with every organisation.
+const anothersPoint = `EXISTS (SELECT 1 FROM site s JOIN registration r ON r.mpan = s.mpan
+	WHERE s.id = e.site_id AND r.point IS NOT NULL AND r.org_id <> e.org_id
+		AND r.from_at < e.to_at AND (r.to_at IS NULL OR r.to_at > e.from_at))`
 
 // OrgsToSettle returns the organisations that have flex events to be found or settled.
 func (all *All) OrgsToSettle(ctx context.Context) ([]flex.OrgID, error) {
