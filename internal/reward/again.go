@@ -185,8 +185,10 @@ func (w *again) settle(ctx context.Context, sites []flex.SiteID) error {
 		outcomes, err := settleEvents(ctx, tx, w.basis, events, true)
 		settlements = nil
 
-		for _, o := range outcomes {
-			settlements = append(settlements, o.Settlement)
+		for i, o := range outcomes {
+			if !events[i].Left { // it has its part, and is credited nothing
+				settlements = append(settlements, o.Settlement)
+			}
 		}
 
 		return err

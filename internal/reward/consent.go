@@ -20,7 +20,7 @@ func (s *settling) consents(
 }
 
 // consentedEvents returns the events all of whose time lies within their sites' consent, as it
-// was known then, and whose assets were there until they were over.
+// was known then.
 func consentedEvents(
 	ctx context.Context,
 	tx *store.Tx,
@@ -34,6 +34,6 @@ func consentedEvents(
 	}
 
 	return slices.DeleteFunc(events, func(e store.FlexEvent) bool {
-		return e.Left || !settle.Within(spans[e.SiteID], e.Span)
+		return !settle.Within(spans[e.SiteID], e.Span)
 	}), nil
 }

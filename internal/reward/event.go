@@ -244,10 +244,10 @@ func withoutMarket(
 	return without, nominated
 }
 
-// detectPause makes the event of a pause that was put into a client's own schedule. An asset that
-// was taken away before the end of the pause has none.
+// detectPause makes the event of a pause that was put into a client's own schedule. One whose asset was
+// taken away before its end is credited nothing, and keeps others from its part.
 func detectPause(ctx context.Context, tx *store.Tx, p store.Pause) error {
-	if !p.GoneAt.IsZero() && p.GoneAt.Before(p.To) {
+	if !p.GoneAt.IsZero() && !p.GoneAt.After(p.From) {
 		return nil
 	}
 

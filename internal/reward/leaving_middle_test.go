@@ -148,3 +148,83 @@ func TestSession_BeganLongAgo(t *testing.T) {
 		h.sound(t)
 	})
 }
+
+// What a device moved until it was taken away in mid-event is not credited to another one of the home: each has the
+// part of what the home left out that it was to move in the time that it was there. 3 kWh at 100 £/MWh are 30 p.
+func TestLeaving_BesideAnother(t *testing.T) {
+	cases := []struct {
+		name    string
+		typ     flex.AssetType // of the one that leaves; the other is a charger of 7.4 kW that is paused
+		minutes int            // after the event's beginning that it leaves
+		want    int            // watt-hours that the charger is credited with
+	}{
+		{"a battery before it", flex.Battery, -1, 3000},
+		{"a battery after a third", flex.Battery, 10, 3000 * 3700 / (3700 + 500)},
+		{"a battery after it", flex.Battery, 30, 3000 * 3700 / (3700 + 1500)},
+		{"a charger in the middle", flex.Charger, 15, 3000 * 3700 / (3700 + 1850)},
+	}
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h := newHome(t, url, 1, 100)
+		for i, tt := range cases {
+			t.Run(tt.name, func(t *testing.T) {
+				h.t = t
+				h.another(tt.name)
+				power := map[flex.AssetType]flex.Watts{flex.Battery: 3000, flex.Charger: 7400}[tt.typ]
+				other := h.device(byte(i+2), tt.typ, power)
+				h.asked()
+				h.energy(h.asset, flex.ProvisionalConsumption, 0, 1)
+				h.flush()
+
+				slot := h.monday.Period(homeSlot)
+				h.now = slot.Start().Add(-time.Hour)
+				var d store.Dispatch
+				h.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
+					if tt.typ == flex.Charger {
+						a, err := tx.Asset(ctx, other)
+						if err == nil {
+							err = tx.SetPause(ctx, a, slot.Span(), 0)
+						}
+						return err
+					}
+					d, err = tx.AddDispatch(ctx, store.Dispatch{Market: "wholesale", Span: slot.Span(),
+						Assets: []store.DispatchedAsset{{ID: other, Power: -power, Without: []flex.Watts{0}}}})
+					return err
+				})
+				if tt.typ == flex.Battery {
+					h.accepted(t, d.ID, time.Second)
+				}
+				h.now = slot.Start().Add(time.Duration(tt.minutes) * time.Minute)
+				h.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.DropAsset(ctx, other) })
+				h.now = slot.End().Add(2 * time.Minute)
+				h.jobs()
+				h.now = clock("2025-04-01 00:00")
+				h.jobs()
+
+				events, _, err := h.service.FlexEvents(t.Context(), h.org, h.site)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range events {
+					if e.AssetID == h.asset && (e.Flex == nil || max(int(*e.Flex)+tt.want, -int(*e.Flex)-tt.want) > 1) {
+						t.Errorf("credited %d Wh, want -%d", *e.Flex, tt.want)
+					}
+					if e.AssetID == other && tt.minutes < 30 && e.Flex != nil {
+						t.Errorf("the one that left is credited %d Wh", *e.Flex)
+					}
+				}
+				all := tt.want
+				if tt.minutes == 30 {
+					all = 3000
+				}
+				if got, want := h.earned(), fmt.Sprintf("%dp", (all+50)/100); got != want {
+					t.Errorf("earned %s, want %s", got, want)
+				}
+				again, err := h.service.SettleAgain(t.Context(), h.org, reward.Again{From: h.monday, To: h.monday})
+				if err != nil || again.Events != 1+tt.minutes/30 && tt.minutes >= 0 {
+					t.Errorf("settled again: %+v, %v", again, err)
+				}
+			})
+		}
+		h.sound(t)
+	})
+}

@@ -25,7 +25,6 @@ func TestPlayed_TwoParties(t *testing.T) {
 	}{
 		{"the first has the point all the time", "1200023305967", -600, 6000, earned, "", false},
 		{"the first left before", "1200023305968", -600, -30, earned, earned, false},
-		{"the first enrolled it afterwards", "1200023305969", 30, 6000, earned, earned, false},
 		{"the first left within the event", "1200023305970", -600, 10, earned, "", false},
 		{"the second has another point", "1200023305971", -600, 6000, earned, earned, true},
 	}

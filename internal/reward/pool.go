@@ -87,7 +87,7 @@ func stretches(events []store.FlexEvent) (spans []flex.Span) {
 func (b *basis) caseOf(e *store.FlexEvent) *settle.Case {
 	terms := b.terms.on(e.Day)
 	c := &settle.Case{
-		Event: e.ID, Day: e.Day, First: e.First, Last: e.Last, Meant: e.Meant, Most: settle.MostMoved(e.Power.OrDefault(), e.Type == flex.Battery, e.Meant),
+		Event: e.ID, Day: e.Day, First: e.First, Last: e.Last, Meant: meantUntilGone(e), Most: settle.MostMoved(e.Power.OrDefault(), e.Type == flex.Battery, e.Meant),
 		Rule: terms.rule, Terms: terms.settle,
 		// as long as nothing was read
 		Final: !b.asOf.Before(finalAt(e.Day)), Metering: settle.Asset,
@@ -106,6 +106,24 @@ func (b *basis) caseOf(e *store.FlexEvent) *settle.Case {
 	}
 
 	return c
+}
+
+// meantUntilGone is what an event was to move, of each half-hour the part of the time until its asset
+// was taken away.
+func meantUntilGone(e *store.FlexEvent) []flex.WattHours {
+	if !e.Left || e.GoneAt.IsZero() {
+		return e.Meant
+	}
+
+	meant := make([]flex.WattHours, len(e.Meant))
+	for i, wh := range e.Meant {
+		p := e.Day.Period(e.First + i)
+		there := min(max(e.GoneAt.Sub(p.Start()), 0), flex.HalfHour)
+		meant[i] = wh * flex.WattHours(there/time.Second) /
+			flex.WattHours(flex.HalfHour/time.Second)
+	}
+
+	return meant
 }
 
 // sourcesOf notes on a result where each half-hour's price is from.
@@ -348,7 +366,7 @@ func (s *settling) datePowers(
 			c.Most = settle.MostMoved(
 				c.Power.OrDefault(),
 				c.Type == flex.Battery,
-				c.Case.Meant,
+				c.FlexEvent.Meant,
 			)
 		}
 	}

@@ -94,7 +94,8 @@ func leaveAsSettled(
 }
 
 // settleConsented settles the events that the site consents to. The others have no part in
-// what their meter shows, and their outcome is empty.
+// what their meter shows, and their outcome is empty. What left while it was under way has its part,
+// so that nobody else is credited for it.
 func settleConsented(
 	ctx context.Context,
 	tx *store.Tx,
@@ -105,7 +106,7 @@ func settleConsented(
 	var at []int
 
 	for i, e := range events {
-		if e.Consented {
+		if e.Shares {
 			consented, at = append(consented, e), append(at, i)
 		}
 	}
@@ -242,7 +243,7 @@ func putHalfHours(
 	var order []siteDay
 
 	for i, e := range events {
-		if !e.Consented {
+		if !e.Shares {
 			continue // of a day of which nothing is settled, what was kept stays
 		}
 
@@ -251,7 +252,7 @@ func putHalfHours(
 			order, days[key] = append(order, key), &settledDay{at: map[settledAt]int{}}
 		}
 
-		days[key].add(e.ID, &outcomes[i])
+		days[key].add(&e, &outcomes[i])
 	}
 
 	for _, key := range order {
@@ -280,8 +281,8 @@ type settledAt struct {
 	period int
 }
 
-// add adds what an event has in its half-hours.
-func (d *settledDay) add(event flex.FlexEventID, o *outcome) {
+// add adds what an event has in its half-hours. The part of one that left is nobody's.
+func (d *settledDay) add(e *store.FlexEvent, o *outcome) {
 	for _, p := range o.Result.Periods {
 		if !p.Known || !p.Compared {
 			continue
@@ -296,8 +297,13 @@ func (d *settledDay) add(event flex.FlexEventID, o *outcome) {
 		}
 
 		h := &d.halfHours[n]
+		if e.Left {
+			h.Unassigned += p.Flex
+			continue
+		}
+
 		h.Parts = append(h.Parts, store.Part{
-			Event: event,
+			Event: e.ID,
 			Flex:  p.Flex,
 			Most:  o.most,
 		})

@@ -49,6 +49,9 @@ type FlexEvent struct {
 	// the asset was taken away before the event was over, or the metering point was another party's at some
 	// time of it; nothing of it is credited then
 	Left bool
+	// the meter consent held all the while, so that it has a part in what its meter shows, also if it left
+	Shares bool
+	GoneAt time.Time // when its asset was taken away; zero if it is there
 	// the asset's own meter may settle it, or might when it was taken away
 	CoP11 bool
 	Type  flex.AssetType
@@ -395,8 +398,10 @@ func (tx *Tx) toSettle(
 		var consented, left, cop11 bool
 		var typ string
 		var power int64
-		e, err := scanFlexEvent(s, &consented, &left, &cop11, &typ, &power)
+		var gone time.Time
+		e, err := scanFlexEvent(s, &consented, &left, instant{&gone}, &cop11, &typ, &power)
 		e.Consented, e.Left = consented && !left, left
+		e.Shares, e.GoneAt = consented, gone
 		e.CoP11 = cop11
 		e.Type, e.Power = flex.AssetType(typ), flex.Watts(power)
 
@@ -409,7 +414,7 @@ func (tx *Tx) toSettle(
 		scan,
 		`SELECT `+flexEventColumns+`, `+
 			consentedIn("e", "e.from_at", "e.to_at")+
-			`, COALESCE(f.gone_at < e.to_at, FALSE) OR `+anothersPoint+`,
+			`, COALESCE(f.gone_at < e.to_at, FALSE) OR `+anothersPoint+`, f.gone_at,
 			COALESCE(e.cop11, m.cop11 AND a.installed_on <> '', f.cop11, FALSE), COALESCE(a.type, f.type, ''), COALESCE(e.power_w, a.power_w, f.power_w, 0)
 		FROM flex_event e JOIN org o ON o.id = e.org_id LEFT JOIN asset a ON a.id = e.asset_id
 			LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN former_asset f ON f.id = e.asset_id
