@@ -22,7 +22,7 @@ type ScheduleResponse struct {
 type SchedulePeriod struct {
 	StartTimestamp Time `json:"start_timestamp"`
 	EndTimestamp   Time `json:"end_timestamp"`
-	// 99999 leaves the asset to its rated power. Below zero its car gives so many watts.
+	// 99999 leaves the asset to its rated power; one of 100 kW or more has its power named. Below zero its car gives so many watts.
 	LimitW float64 `json:"limit_w"`
 	// The state of SG Ready of a heat pump that is steered so: 1 is off, 2 is as it likes, 3 recommends that it
 	// runs, 4 tells it to.

@@ -49,7 +49,7 @@ type rateRow struct {
 
 // kwOrNull is a power in kW; one that is nothing, or all that is nominal, is null.
 func kwOrNull(w flex.Watts) *float64 {
-	if w <= 0 || w >= flex.NoLimit {
+	if w <= 0 || w == flex.NoLimit {
 		return nil
 	}
 	return new(w.KW())

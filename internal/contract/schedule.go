@@ -194,7 +194,7 @@ func ChargingRate(v *control.AssetRate) wire.ChargingRateResponse {
 			HalfHours:      t.HalfHours,
 		}
 
-		if t.Power > 0 && t.Power < flex.NoLimit {
+		if t.Power > 0 && t.Power != flex.NoLimit {
 			s.PowerKW = new(t.Power.KW())
 		}
 		out.Sessions[i] = s

@@ -418,7 +418,7 @@ func (c *siteCar) readGiving(ctx context.Context, tx *store.Tx) error {
 // it is about to be sent. If those are not known, it may give all that it can until it ends.
 func (c *siteCar) mayGive(from time.Time) (may draws) {
 	d := c.Current.From.Discharge
-	may.power = flex.NoLimit
+	may.power = flex.Unbounded
 
 	if len(c.gives) > 0 {
 		may.lists = append(may.lists, c.gives)

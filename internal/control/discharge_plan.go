@@ -269,7 +269,7 @@ func dischargeProblem(
 		Open:     p.OffPeak,
 		Charge:   p.Power,
 		Most:     own.Power,
-		Limit:    flex.NoLimit,
+		Limit:    flex.FullLimit(p.Power),
 		Stored:   float64(own.Stored),
 		Capacity: float64(own.Capacity),
 		Reserve:  float64(own.Reserve),

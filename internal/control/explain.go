@@ -176,7 +176,7 @@ func inForceOf(
 	case c.Current.Generation == 0 && c.Controlled:
 		return InForce{}, flex.Fail(
 			flex.NotFound,
-			"asset %v has no schedule yet: what was plugged in before its site was enrolled is planned at its next event",
+			"asset %v has no schedule yet: one that was plugged in before its site was enrolled is planned at its next event; of any other the check before sending refused the plan, and the log says why",
 			asset,
 		)
 

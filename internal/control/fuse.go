@@ -474,7 +474,7 @@ func (f *behindFuse) pose() {
 // limit is what the site's import carries: without end where that was never set.
 func (f *behindFuse) limit() flex.Watts {
 	if f.fuse == 0 {
-		return flex.NoLimit
+		return flex.Unbounded
 	}
 	return f.fuse
 }

@@ -281,7 +281,7 @@ func limitAt(limits []flex.Step, t time.Time) flex.Watts {
 		}
 	}
 
-	return flex.NoLimit
+	return flex.Unbounded
 }
 
 // joined appends a step, or lengthens the last one if that has the same limit.

@@ -232,8 +232,8 @@ func (m *meter) over(periods []flex.Period) []check.Meter {
 	all := make([]check.Meter, len(periods))
 	spans := make([]flex.Span, len(periods))
 	for i, p := range periods {
-		all[i].Import = flex.NoLimit
-		all[i].Export = flex.NoLimit
+		all[i].Import = flex.Unbounded
+		all[i].Export = flex.Unbounded
 		spans[i] = p.Span()
 	}
 

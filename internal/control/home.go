@@ -557,7 +557,7 @@ func (m *meter) addGiving(car *siteCar, from time.Time) {
 
 	m.willGive = append(m.willGive, draws{
 		lists: [][]flex.Step{car.gives},
-		power: flex.NoLimit,
+		power: flex.Unbounded,
 	})
 }
 

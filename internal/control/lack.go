@@ -129,7 +129,7 @@ func (x *Explanation) sayMore(p charge.Problem) {
 	p.Limits = slices.Clone(p.Limits)
 	for i := range p.Limits {
 		l := &p.Limits[i].Limit
-		*l = min(*l, flex.NoLimit-flex.FromKW(1)) + flex.FromKW(1)
+		*l = min(*l, flex.Unbounded-flex.FromKW(1)) + flex.FromKW(1)
 		if *l < flex.LeastPower(x.From.Phases) {
 			*l = 0
 		}

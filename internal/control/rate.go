@@ -186,7 +186,7 @@ func (g *progress) allowed(
 	in flex.Span,
 	nominal flex.Watts,
 ) (flex.Watts, time.Duration, bool) {
-	least := flex.NoLimit
+	least := flex.Unbounded
 	covered := time.Duration(0)
 
 	var open time.Duration

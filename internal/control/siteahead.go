@@ -174,7 +174,7 @@ func (a *SiteAhead) addCars(
 
 		given := []draws{{
 			lists: [][]flex.Step{givesAhead(s, tx.Now())},
-			power: flex.NoLimit,
+			power: flex.Unbounded,
 		}}
 
 		asset := assetNamed(assets, s.AssetID)

@@ -1,6 +1,9 @@
 package flex
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Environment says which of the service's two environments this is.
 type Environment string
@@ -373,8 +376,14 @@ type Step struct {
 }
 
 // NoLimit is the limit of a step that leaves the charger to its rated power. It is the
-// interface's own number (99999.0 W).
+// interface's own number (99999.0 W). A charger that can draw as much has its power named: FullLimit.
 const NoLimit Watts = 99999
+
+// Unbounded is more than anything draws: what bounds a power where nothing does. It is in no step that is sent.
+const Unbounded Watts = math.MaxInt32
+
+// FullLimit is the limit of a step that leaves an asset of this power to it.
+func FullLimit(power Watts) Watts { return max(NoLimit, power) }
 
 // Schedule is a plan committed for an asset: its limits from the first step to the last,
 // after which the asset may charge at will. A later generation replaces all of it.

@@ -107,7 +107,6 @@ func FromLimits(asset flex.AssetID, steps []flex.Step) (Profile, error) {
 
 		s.From = s.From.UTC()
 		s.To = s.To.UTC()
-		s.Limit = min(s.Limit, flex.NoLimit)
 
 		if n := len(p.Steps); n > 0 && p.Steps[n-1].Limit == s.Limit {
 			p.Steps[n-1].To = s.To

@@ -128,7 +128,7 @@ func TestNew(t *testing.T) {
 		{"one step", []flex.Step{step("2026-04-14T22:00:00Z", "2026-04-14T22:00:01Z", 7400)},
 			`"duration":1,"startSchedule":"2026-04-14T22:00:00Z","chargingRateUnit":"W","chargingSchedulePeriod":[{"startPeriod":0,"limit":7400.0,"numberPhases":1}]`},
 		{"another zone", []flex.Step{step("2026-04-14T23:00:00+01:00", "2026-04-14T22:00:01Z", 0)}, `"startSchedule":"2026-04-14T22:00:00Z"`},
-		{"beyond any charger", []flex.Step{step("2026-04-14T22:00:00Z", "2026-04-14T23:00:00Z", 200_000)}, `"limit":99999.0`},
+		{"beyond any charger", []flex.Step{step("2026-04-14T22:00:00Z", "2026-04-14T23:00:00Z", 200_000)}, `"limit":200000.0`},
 		{"a limit within", []flex.Step{
 			step("2026-04-14T22:00:00Z", "2026-04-14T23:00:00Z", 3680),
 			step("2026-04-14T23:00:00Z", "2026-04-14T23:30:00Z", 3680),

@@ -444,7 +444,7 @@ func findUnplanned(
 		Count:  sum.unplanned,
 		Assets: assets,
 		Title:  count(sum.unplanned, "asset") + " plugged in without a schedule",
-		Text:   "The site has not consented to full schedule control, or has been withdrawn, or an operator excluded the asset: the charger is not controlled. The page of the asset says which; nothing is to be done where that is as it should be.",
+		Text:   "The site has not consented to full schedule control, or has been withdrawn, or an operator excluded the asset: the charger is not controlled, which the page of the asset says, and nothing is to be done where that is as it should be. At a site that has consented, either the car was plugged in before, and is planned at its next event, or the check before sending refused its plan, which is a fault in flexd: the log says why.",
 	}}, err
 }
 

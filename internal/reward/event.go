@@ -252,7 +252,7 @@ func detectPause(ctx context.Context, tx *store.Tx, p store.Pause) error {
 	}
 
 	power := p.Power.OrDefault()
-	free := []flex.Step{{Span: p.Span, Limit: flex.NoLimit}}
+	free := []flex.Step{{Span: p.Span, Limit: flex.FullLimit(power)}}
 	stay := pausedStay(p)
 	found := settle.Detect(settle.Steering{
 		Within: p.Span, Power: power, Least: settle.LeastFlexed,

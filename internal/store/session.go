@@ -554,10 +554,11 @@ func (tx *Tx) SetExcluded(
 // free replaces a schedule that still holds its asset back by one that does not.
 func (tx *Tx) free(ctx context.Context, c *Charging) error {
 	from := tx.now.Truncate(time.Second)
+	full := flex.FullLimit(max(c.Current.From.Power, c.Asset.RatedPower()))
 	held := false
 
 	for _, s := range c.Current.Steps {
-		held = held || s.Limit < flex.NoLimit && s.To.After(from)
+		held = held || s.Limit < full && s.To.After(from)
 	}
 
 	if !held {
@@ -573,7 +574,7 @@ func (tx *Tx) free(ctx context.Context, c *Charging) error {
 
 	s.From.Discharge = s.From.Discharge.ChargedAlone()
 	s.Steps = []flex.Step{
-		{Span: flex.Span{From: from, To: c.Current.End()}, Limit: flex.NoLimit},
+		{Span: flex.Span{From: from, To: c.Current.End()}, Limit: full},
 	}
 	if err := tx.AddSchedule(ctx, &c.Session, &s); err != nil {
 		return err

@@ -313,7 +313,7 @@ func (tx *Tx) freeTank(ctx context.Context, id flex.AssetID) error {
 	p.Freed = true
 	p.Steps = []flex.Step{{
 		Span:  flex.Span{From: from, To: p.End()},
-		Limit: flex.NoLimit,
+		Limit: flex.FullLimit(p.Power),
 	}}
 	p.May = p.Steps
 	p.Lack, p.LackAt = 0, time.Time{}

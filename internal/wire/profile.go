@@ -66,7 +66,7 @@ type ChargingSchedule struct {
 type ChargingSchedulePeriod struct {
 	// Seconds after the schedule's start.
 	StartPeriod int `json:"startPeriod"`
-	// 99999.0 W leaves the charger to its rated power.
+	// 99999.0 W leaves the charger to its rated power; one of 100 kW or more has its power named.
 	Limit        float64 `json:"limit"`
 	NumberPhases int     `json:"numberPhases,omitzero"`
 }

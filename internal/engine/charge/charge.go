@@ -54,7 +54,7 @@ type Problem struct {
 // Plan is the answer to a Problem.
 type Plan struct {
 	// Steps run without a gap from From to ReadyBy, or to the end of charge-now if that
-	// is later. Each limit is flex.NoLimit, zero, or the watts of a cap that binds.
+	// is later. Each limit is flex.FullLimit, zero, or the watts of a cap that binds.
 	Steps []flex.Step
 	// Periods are the same time, cut at half-hours and wherever tariff, charge-now,
 	// ready-by or a cap changes, with what was decided in each and why.

@@ -46,7 +46,7 @@ func drawProblem(t *rapid.T) charge.Problem {
 	p := charge.Problem{
 		From: from, ReadyBy: from.Add(time.Duration(length) * time.Second),
 		Need:          flex.WattHours(rapid.IntRange(-1000, 60_000).Draw(t, "need")),
-		Power:         flex.Watts(rapid.SampledFrom([]int{1400, 3600, 7000, 7400, 11_000, 22_000}).Draw(t, "power")),
+		Power:         flex.Watts(rapid.SampledFrom([]int{1400, 3600, 7000, 7400, 11_000, 22_000, 99_999, 150_000}).Draw(t, "power")),
 		AllOffPeak:    rapid.Bool().Draw(t, "all off-peak"),
 		MayChargePeak: rapid.Bool().Draw(t, "may charge peak"),
 		Mode:          rapid.SampledFrom([]flex.ChargingMode{flex.Maximise, flex.Minimise}).Draw(t, "mode"),
@@ -267,7 +267,7 @@ func mutate(t *rapid.T, m *charge.Plan) string {
 		s.Limit = -1
 		return "a negative limit"
 	case 5:
-		s.Limit = flex.NoLimit + 1
+		s.Limit = flex.Unbounded
 		return "a limit above all"
 	case 6:
 		m.Energy++

@@ -57,7 +57,7 @@ func (k *segment) limit(p *Problem) flex.Watts {
 	if p.Exact || flex.Watts(k.power) < p.Power {
 		return flex.Watts(k.power)
 	}
-	return flex.NoLimit
+	return flex.FullLimit(p.Power)
 }
 
 // costOf adds up what the segments' charging parts cost.

@@ -100,7 +100,7 @@ func (r *Profile) Limits(p *charge.Problem, cap int) []flex.Step {
 			until = end
 		}
 
-		limit := flex.NoLimit
+		limit := flex.Unbounded
 		if w, _ := r.left(cap, m, int64(p.Power), leastOf(p)); w < int64(p.Power) {
 			limit = flex.Watts(w)
 			bound = true
@@ -108,7 +108,7 @@ func (r *Profile) Limits(p *charge.Problem, cap int) []flex.Step {
 			// Charge-now may end within the minute.
 			now := p.ChargeNow.Meet(flex.Span{From: at, To: until})
 			if !r.hard && !now.Empty() && now.From.Equal(at) {
-				limits = join(limits, now, flex.NoLimit)
+				limits = join(limits, now, flex.Unbounded)
 				at = now.To
 			}
 		}
@@ -130,7 +130,7 @@ func (r *Profile) Limits(p *charge.Problem, cap int) []flex.Step {
 func openTo(limits []flex.Step, end time.Time) []flex.Step {
 	last := limits[len(limits)-1].To
 	if last.Before(end) {
-		limits = join(limits, flex.Span{From: last, To: end}, flex.NoLimit)
+		limits = join(limits, flex.Span{From: last, To: end}, flex.Unbounded)
 	}
 
 	return limits
@@ -162,7 +162,7 @@ func without(
 ) []flex.Step {
 	if len(limits) == 0 {
 		limits = []flex.Step{
-			{Span: flex.Span{From: p.From, To: endOf(p)}, Limit: flex.NoLimit},
+			{Span: flex.Span{From: p.From, To: endOf(p)}, Limit: flex.Unbounded},
 		}
 	}
 	if !p.ChargeNow.Empty() && closed.From.Before(p.ChargeNow.To) {

@@ -46,7 +46,7 @@ func sharedFleet(t *rapid.T) (caps []flex.Cap, cars []Car, prices []flex.PricedP
 		p := &charge.Problem{
 			From: evening.Add(time.Duration(rapid.IntRange(0, 59).Draw(t, "second")) * time.Second), Prices: prices,
 			Need:    flex.WattHours(rapid.IntRange(0, 40).Draw(t, "need") * 1000),
-			Power:   rapid.SampledFrom([]flex.Watts{1000, 3680, 7400, 11000}).Draw(t, "power"),
+			Power:   rapid.SampledFrom([]flex.Watts{1000, 3680, 7400, 11000, 150_000}).Draw(t, "power"),
 			ReadyBy: evening.Add(time.Duration(rapid.IntRange(1, 13*12).Draw(t, "ready")) * 5 * time.Minute),
 			Mode:    rapid.SampledFrom([]flex.ChargingMode{flex.Minimise, flex.Maximise}).Draw(t, "mode"), PauseAbove: 300e6,
 			AllOffPeak: rapid.Bool().Draw(t, "one rate"), MayChargePeak: rapid.Bool().Draw(t, "peak"),

@@ -158,12 +158,12 @@ func (r *Profile) change(
 
 // Reserve keeps power for a car without counting a start; Release gives it back.
 func (r *Profile) Reserve(cap int, steps []flex.Step) {
-	r.fill(cap, steps, flex.NoLimit, 1)
+	r.fill(cap, steps, flex.Unbounded, 1)
 }
 
 // Release gives back what was reserved.
 func (r *Profile) Release(cap int, steps []flex.Step) {
-	r.fill(cap, steps, flex.NoLimit, -1)
+	r.fill(cap, steps, flex.Unbounded, -1)
 }
 
 func (r *Profile) fill(

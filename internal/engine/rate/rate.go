@@ -73,7 +73,7 @@ type Session struct {
 	From      time.Time
 	To        time.Time
 	HalfHours int // that counted
-	// flex.NoLimit if it drew all that is nominal; 0 if none counted
+	// flex.FullLimit of the nominal power if it drew all of that; 0 if none counted
 	Power flex.Watts
 	// the most that it drew of what a cap allowed, all of it; 0 if none
 	AtLeast flex.Watts
@@ -85,7 +85,7 @@ type Session struct {
 
 // Rate is what is known of an asset.
 type Rate struct {
-	Power     flex.Watts // 0 or flex.NoLimit: nothing below nominal is known
+	Power     flex.Watts // 0, or flex.FullLimit of the nominal: nothing below that is known
 	Delay     time.Duration
 	Tail      flex.WattHours
 	Minimum   flex.Watts
@@ -156,7 +156,7 @@ func counted(hs []HalfHour) []HalfHour {
 // level is what a half-hour says of the power.
 func level(h HalfHour) flex.Watts {
 	if h.all() {
-		return flex.NoLimit
+		return flex.FullLimit(h.Nominal)
 	}
 	return h.power()
 }
@@ -360,7 +360,7 @@ func (r *Rate) climb(newest []Session) {
 		}
 
 		if s.AtLeast >= r.Power*atLimitPercent/100 {
-			r.Power = min(flex.NoLimit, s.AtLeast*(100+ClimbPercent)/100)
+			r.Power = s.AtLeast * (100 + ClimbPercent) / 100
 			return
 		}
 	}
@@ -402,7 +402,7 @@ func Within(known Rate, hs []HalfHour) Rate {
 	}
 
 	r = falling(r, hs)
-	if 100*r.Power < belowPercent*min(known.Power, flex.NoLimit) { // the tail has begun, and is measured
+	if 100*r.Power < belowPercent*known.Power { // the tail has begun, and is measured
 		r.Tail = 0
 	}
 
