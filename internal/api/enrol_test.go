@@ -293,3 +293,58 @@ func TestOnboard_AtOnce(t *testing.T) {
 		}
 	})
 }
+
+// Another MPAN at the address of an enrolled site gets the checks of a new enrolment, and a refusal says what is wrong
+// with it and changes nothing.
+func TestOnboard_OtherMPAN(t *testing.T) {
+	const next, dead, export, wrong = "1099000010041", "1099000010032", "1099000010050", "1099000010006"
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		err := db.WriteAll(h.Context(), func(all *store.All) error {
+			m := flex.Meter{MPAN: next, Import: true, Address: "10 DOWNING STREET, LONDON", Postcode: "SW1A 2AA", Energised: true, Domestic: true, HalfHourly: true}
+			off, out := m, m
+			off.MPAN, off.Energised = dead, false
+			out.MPAN, out.Import = export, false
+			return all.PutMeters(h.Context(), []flex.Meter{m, off, out})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		body := func(mpan, place string) string {
+			return strings.Replace(onboarding(mpan, "a", ""), `"postcode"`, fmt.Sprintf(`"street_address":%q,"postcode"`, place), 1)
+		}
+		refused := []struct{ name, mpan, why string }{
+			{"wrong", wrong, "the MPAN is wrong: the last digit is 6, but the first twelve call for 5"},
+			{"not listed", notListed, "the directory of meters does not know the MPAN"},
+			{"not energised", dead, "its meter is not energised"},
+			{"of export", export, "that of an export meter"},
+			{"not half-hourly", notSettled, "its meter is not settled half-hourly"},
+		}
+		for _, c := range refused {
+			if r := h.want("POST", "/entities/site/onboard", body(c.mpan, "10 Downing Street"), 422, ""); !strings.Contains(r.body, c.why) {
+				t.Errorf("a new site, %s: %s", c.name, r.body)
+			}
+		}
+
+		site := text(t, h.want("POST", "/entities/site/onboard", body(halfHourly, "10 Downing Street"), 200, "").body, "site", "site_id")
+		before := h.want("GET", "/entities/site/"+site, "", 200, "").body
+		initialise := func(mpan string) string {
+			return strings.Replace(body(mpan, "10 Downing Street"), `,"proposition":"full_asset_schedule_control"`, "", 1)
+		}
+		for _, c := range refused {
+			for path, body := range map[string]string{"onboard": body(c.mpan, "10 Downing Street"), "initialise": initialise(c.mpan)} {
+				if r := h.want("POST", "/entities/site/"+path, body, 422, ""); !strings.Contains(r.body, c.why) {
+					t.Errorf("%s at an enrolled site, %s: %s", path, c.name, r.body)
+				}
+			}
+		}
+		h.want("GET", "/entities/site/"+site, "", 200, before)
+
+		r := h.want("POST", "/entities/site/onboard", body(next, "10 Downing Street"), 200, "")
+		if text(t, r.body, "enrolment", "status") != "already_enrolled" || text(t, r.body, "site", "fields_updated") != "[mpan]" {
+			t.Error(r.body)
+		}
+	})
+}

@@ -185,6 +185,8 @@ type Eligibility struct {
 	Open   []flex.Proposition
 	Assets []AssetEligibility
 	bare   []Verdict // of a site without assets
+	mpan   string
+	meter  *flex.Meter // nil if the MPAN is on no list
 }
 
 // AssetEligibility is what one asset can take part in.
@@ -254,6 +256,8 @@ func eligibility(
 		Site:       s.ID,
 		HalfHourly: halfHourly(point.meter),
 		Consented:  !s.ConsentAt.IsZero(),
+		mpan:       s.MPAN.Reveal(),
+		meter:      point.meter,
 	}
 
 	for _, a := range assets {

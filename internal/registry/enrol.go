@@ -2,10 +2,12 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
+	"flexd/internal/directory"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -148,10 +150,7 @@ func mustBeEligible(
 func notOpen(e Eligibility, p flex.Proposition) string {
 	var lines []string
 	if !e.HalfHourly {
-		lines = append(
-			lines,
-			"its meter is not known to be settled half-hourly",
-		)
+		lines = append(lines, notSettled(e.mpan, e.meter))
 	}
 
 	add := func(what string, vs []Verdict) {
@@ -169,6 +168,27 @@ func notOpen(e Eligibility, p flex.Proposition) string {
 	}
 
 	return strings.Join(lines, "; ")
+}
+
+// notSettled says why an MPAN does not let its own half-hours be settled; the meter is nil if it is on no list.
+func notSettled(mpan string, m *flex.Meter) string {
+	switch {
+	case mpan == "":
+		return "it has no MPAN"
+	case m != nil && !m.Import:
+		return "the MPAN is that of an export meter: give the import meter's"
+	case m != nil && !m.Energised:
+		return "its meter is not energised: no supply flows through it"
+	case m != nil:
+		return "its meter is not settled half-hourly"
+	}
+
+	_, err := directory.ParseMPAN(mpan)
+	if e, ok := errors.AsType[*flex.Error](err); ok {
+		return "the MPAN is wrong: " + strings.Join(e.Details, ", ")
+	}
+
+	return "the directory of meters does not know the MPAN, so its meter is not known to be settled half-hourly"
 }
 
 // Unenrol takes a site out of one proposition. Its assets are no longer scheduled under it;

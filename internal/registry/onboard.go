@@ -14,6 +14,7 @@ import (
 // changed, and what of the request was passed over or looks wrong. Both lists are never nil.
 type Merged struct {
 	Created  bool
+	Moved    bool // another MPAN replaced the site's
 	Updated  []string
 	Warnings []string
 }
@@ -161,7 +162,42 @@ func merge(
 		o.Assets = append(o.Assets, a)
 	}
 
-	return o, nil
+	if !o.Merged.Moved {
+		return o, nil
+	}
+
+	return o, stillEligible(ctx, tx, o.Site)
+}
+
+// stillEligible has another MPAN of a site pass the checks of a new enrolment, for all that the site is enrolled in:
+// its money is settled on it.
+func stillEligible(ctx context.Context, tx *store.Tx, s flex.Site) error {
+	for _, p := range flex.Propositions {
+		state, err := tx.Enrolment(ctx, s.ID, p)
+		if err != nil {
+			return err
+		}
+
+		if state != flex.Enrolled {
+			continue
+		}
+
+		err = mustBeEligible(ctx, tx, s, p)
+		if flex.KindOf(err) == flex.Unmet {
+			return invalid([]flex.Fault{faultAt(
+				"value_error.mpan",
+				"another MPAN than the enrolled site has: "+err.Error(),
+				[]string{"site"},
+				"mpan",
+			)})
+		}
+
+		if err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // mergeSite finds the site and updates it, or adds it.
@@ -202,6 +238,7 @@ func updateSite(
 ) (flex.Site, Merged, error) {
 	m := merged()
 	if s.MPAN != "" && n.MPAN != "" && s.MPAN.Reveal() != n.MPAN {
+		m.Moved = true
 		m.Warnings = append(
 			m.Warnings,
 			"mpan: the site at this address had another MPAN, which this one replaces",
