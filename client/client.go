@@ -152,8 +152,9 @@ func call[T any](
 	method, path string,
 	query url.Values,
 	in any,
-) (out T, err error) {
-	err = c.Do(ctx, method, path, query, in, &out)
+) (T, error) {
+	var out T
+	err := c.Do(ctx, method, path, query, in, &out)
 	return out, err
 }
 
@@ -211,7 +212,7 @@ func (c *Client) once(
 	ctx context.Context,
 	r request,
 	key string,
-) (body []byte, pause time.Duration, err error) {
+) ([]byte, time.Duration, error) {
 	req, err := c.prepare(ctx, r, key)
 	if err != nil {
 		return nil, 0, err
@@ -225,6 +226,7 @@ func (c *Client) once(
 	defer resp.Body.Close()
 
 	// An answer that breaks off is the network's fault, like a connection that fails: it is tried again.
+	var body []byte
 	body, err = io.ReadAll(io.LimitReader(resp.Body, answerMax))
 	if err != nil {
 		return nil, 0, &url.Error{

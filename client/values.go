@@ -45,7 +45,8 @@ func (t LondonTime) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads an instant of RFC 3339.
-func (t *LondonTime) UnmarshalJSON(b []byte) (err error) {
+func (t *LondonTime) UnmarshalJSON(b []byte) error {
+	var err error
 	t.Time, err = readTime(b)
 	return err
 }

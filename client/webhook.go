@@ -23,7 +23,7 @@ func VerifyWebhook(
 	h http.Header,
 	body []byte,
 	now time.Time,
-) (id string, err error) {
+) (string, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	if err != nil || len(key) == 0 { // an empty one would verify what anybody signs
 		return "", errors.New("the secret is not whsec_ followed by base64")

@@ -364,8 +364,10 @@ func (e *Evening) sayPauses(v *Visit, blocks []flex.Span, now time.Time) {
 }
 
 // stepsOf are the steps of a stay that charges in the blocks alone.
-func stepsOf(blocks []flex.Span, stay flex.Span) (steps []flex.Step) {
+func stepsOf(blocks []flex.Span, stay flex.Span) []flex.Step {
 	end := stay.From
+
+	var steps []flex.Step
 	for _, block := range blocks {
 		idle := flex.Span{From: end, To: block.From}
 		steps = append(steps, flex.Step{Span: idle}, flex.Step{
@@ -435,7 +437,8 @@ func (e *Evening) Over() bool {
 }
 
 // Ended returns when the last car leaves.
-func (e *Evening) Ended() (at time.Time) {
+func (e *Evening) Ended() time.Time {
+	var at time.Time
 	for _, v := range e.Visits {
 		if v.Leave.After(at) {
 			at = v.Leave

@@ -153,7 +153,7 @@ func DrawHistory(
 	seed uint64,
 	first flex.Day,
 	homes, days int,
-) (history []Happening) {
+) []Happening {
 	r := stream(seed, 13)
 	// apart, so that the rest of a seed stays what it was
 	kills := stream(seed, 14)
@@ -162,6 +162,7 @@ func DrawHistory(
 	grid := stream(seed, 17)
 
 	shared := map[int]bool{} // homes with a second charger
+	var history []Happening
 	for h := range homes {
 		supply := drawSupply(supplies, homeName(h), first.Start())
 		shared[h] = len(supply) > 0
@@ -246,8 +247,10 @@ func drawInstruction(r *rand.Rand, evening time.Time, homes int) []Happening {
 }
 
 // drawFaults draws when in an evening the endpoint is down, and when flexd is restarted.
-func drawFaults(r *rand.Rand, evening time.Time) (out []Happening) {
+func drawFaults(r *rand.Rand, evening time.Time) []Happening {
 	down := evening.Add(time.Duration(r.IntN(120)) * 5 * time.Minute)
+
+	var out []Happening
 	if r.IntN(3) == 0 {
 		up := down.Add(time.Duration(1+r.IntN(12)) * 10 * time.Minute)
 		out = append(out, Happening{
@@ -285,11 +288,12 @@ func homeName(n int) string { return fmt.Sprint("car", n) }
 
 // drawSupply draws what a home has beside its charger. Nothing means that it has neither a fuse that is
 // known nor a battery.
-func drawSupply(r *rand.Rand, home string, at time.Time) (out []Happening) {
+func drawSupply(r *rand.Rand, home string, at time.Time) []Happening {
 	if r.IntN(5) > 0 {
 		return nil
 	}
 
+	var out []Happening
 	out = append(out, Happening{
 		Kind: Fuse,
 		Home: home,
@@ -346,7 +350,7 @@ func drawWishes(
 	r *rand.Rand,
 	home string,
 	evening time.Time,
-) (out []Happening) {
+) []Happening {
 	at := evening.Add(time.Duration(r.IntN(12*12)) * 5 * time.Minute)
 	wish := Happening{
 		Home: home,
@@ -380,8 +384,10 @@ func drawHome(
 	r *rand.Rand,
 	home string,
 	evening, morning time.Time,
-) (out []Happening) {
+) []Happening {
 	stay := drawStay(r, home, evening, morning)
+
+	var out []Happening
 	if r.IntN(5) > 0 {
 		out = append(out, stay)
 	}

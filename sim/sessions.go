@@ -25,7 +25,7 @@ type RealSession struct {
 
 // RealSessions returns the sessions of the sample, in their order, those left out that
 // lasted less than an hour or asked for nothing. See data/SOURCES.md for where they are from.
-func RealSessions() (out []RealSession, err error) {
+func RealSessions() ([]RealSession, error) {
 	zr, err := gzip.NewReader(bytes.NewReader(sessionsJPL))
 	if err != nil {
 		return nil, err
@@ -36,6 +36,7 @@ func RealSessions() (out []RealSession, err error) {
 		return nil, err
 	}
 
+	var out []RealSession
 	for i, r := range records[1:] {
 		var at [2]time.Time
 		var kwh [2]float64

@@ -112,8 +112,9 @@ var lineMatchers = func() map[string]*regexp.Regexp {
 
 // ParseStory reads a story: lines in time order under "at" lines, # begins a comment. An
 // error names the line.
-func ParseStory(text string) (lines []Line, err error) {
+func ParseStory(text string) ([]Line, error) {
 	var at time.Time
+	var lines []Line
 	for i, raw := range strings.Split(text, "\n") {
 		raw, _, _ = strings.Cut(raw, "#")
 		words := strings.Join(strings.Fields(raw), " ")
@@ -200,13 +201,16 @@ var wishForms = map[string]*regexp.Regexp{
 
 // readWish reads the words of a wish: "need 20kWh by 07:00 tariff 00:30-05:30
 // Europe/London rate 7.4kW maximise peak allowed", each part only if it is meant.
-func readWish(words string) (w wish, err error) {
+func readWish(words string) (wish, error) {
+	var w wish
 	w.mode = flex.Minimise
 	if strings.Contains(words, "maximise") {
 		w.mode = flex.Maximise
 	}
 
 	w.peak = strings.Contains(words, "peak allowed")
+
+	var err error
 	if m := wishForms["need"].FindStringSubmatch(words); m != nil {
 		w.given = true
 		w.kwh, err = strconv.ParseFloat(m[1], 64)
@@ -239,8 +243,10 @@ func readWish(words string) (w wish, err error) {
 func PlugIn(
 	words string,
 	now time.Time,
-) (in client.PlugInEventRequest, err error) {
+) (client.PlugInEventRequest, error) {
 	w, err := readWish(words)
+
+	var in client.PlugInEventRequest
 	if err != nil {
 		return in, err
 	}

@@ -73,7 +73,7 @@ type moment struct {
 func PlayHistory(
 	ctx context.Context,
 	history []Happening,
-) (o Outcome, err error) {
+) (Outcome, error) {
 	return playHistory(ctx, history, nil)
 }
 
@@ -83,7 +83,8 @@ func PlayHistoryAt(
 	ctx context.Context,
 	url string,
 	history []Happening,
-) (o Outcome, err error) {
+) (Outcome, error) {
+	var o Outcome
 	if err := valid(history); err != nil {
 		return o, err
 	}
@@ -104,7 +105,8 @@ func playHistory(
 	ctx context.Context,
 	history []Happening,
 	noon func(file string),
-) (o Outcome, err error) {
+) (Outcome, error) {
+	var o Outcome
 	if err := valid(history); err != nil {
 		return o, err
 	}
@@ -153,8 +155,10 @@ func playOn(
 	url string,
 	history []Happening,
 	noon func(file string),
-) (o Outcome, err error) {
+) (Outcome, error) {
 	w, err := newWhole(url, history)
+
+	var o Outcome
 	if err != nil {
 		return o, err
 	}
@@ -176,10 +180,12 @@ func playOn(
 func (w *whole) play(
 	ctx context.Context,
 	history []Happening,
-) (o Outcome, err error) {
+) (Outcome, error) {
 	door, err := w.listen(func(out http.ResponseWriter, in *http.Request) {
 		(*w.handler.Load()).ServeHTTP(out, in)
 	})
+
+	var o Outcome
 	if err != nil {
 		return o, err
 	}
@@ -302,7 +308,8 @@ func (w *whole) listen(serve http.HandlerFunc) (*http.Server, error) {
 }
 
 // open opens flexd on the database.
-func (w *whole) open(ctx context.Context) (err error) {
+func (w *whole) open(ctx context.Context) error {
+	var err error
 	w.app, err = app.Open(ctx, w.settings)
 	if err != nil {
 		return err

@@ -82,7 +82,7 @@ func (w *whole) partBroken(
 	n int,
 	half client.InstructionReportHalf,
 	part client.InstructionReportPart,
-) (broken []string) {
+) []string {
 	from, to := half.StartTimestamp.Time, half.EndTimestamp.Time
 	called := !part.CalledAt.After(from.Add(-soon)) &&
 		(part.ReleasedAt.IsZero() || part.ReleasedAt.After(to))
@@ -93,6 +93,8 @@ func (w *whole) partBroken(
 
 	drew := w.metered[part.AssetID][flex.PeriodAt(from)]
 	about := fmt.Sprintf("%s in the half-hour from %s", w.named(part.AssetID), from.Format(time.RFC3339))
+
+	var broken []string
 	if expected := part.ExpectedKWh[n]; drew > expected+meterSlack {
 		broken = append(broken, fmt.Sprintf(
 			"target: %s drew %.2f kWh of %.2f", about, drew, expected,
@@ -135,7 +137,7 @@ func moneyBroken(
 	at time.Time,
 	s *client.InstructionSettled,
 	most int,
-) (broken []string) {
+) []string {
 	worth := -s.FlexKWh * gridPrice / 1000
 	slack := 0.01 * float64(1+s.NumEvents)
 	if math.Abs(s.RevenueGBP-worth) > slack || s.NumEvents > most {

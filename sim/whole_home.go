@@ -79,7 +79,8 @@ func (h *household) drawing(at time.Time) flex.Watts {
 }
 
 // charging is what the home's cars draw at the instant.
-func (h *household) charging(at time.Time) (sum flex.Watts) {
+func (h *household) charging(at time.Time) flex.Watts {
+	var sum flex.Watts
 	for _, c := range h.chargers {
 		sum += c.Drawing(at)
 	}
@@ -200,7 +201,8 @@ func (w *whole) onboard(ctx context.Context, name string, n int) error {
 }
 
 // devices are the home's devices as they are registered: the chargers, then the battery.
-func (h *household) devices() (out []client.OnboardingAssetRequest) {
+func (h *household) devices() []client.OnboardingAssetRequest {
+	var out []client.OnboardingAssetRequest
 	for _, c := range h.chargers {
 		out = append(out, client.OnboardingAssetRequest{
 			ExternalID: c.ExternalID,
@@ -370,7 +372,8 @@ func (w *whole) note(metered []client.ReadingDataPoint) {
 }
 
 // meter returns the chargers' readings of the half-hours that ended by the instant.
-func (h *household) meter(by time.Time) (out []client.ReadingDataPoint) {
+func (h *household) meter(by time.Time) []client.ReadingDataPoint {
+	var out []client.ReadingDataPoint
 	for _, c := range h.chargers {
 		for _, m := range c.Meter(by) {
 			out = append(out, client.ReadingDataPoint{

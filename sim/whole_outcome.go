@@ -175,7 +175,7 @@ func (w *whole) checkStore(ctx context.Context) error {
 func (w *whole) books(
 	ctx context.Context,
 	name string,
-) (booked []client.TransactionDatumResponse, broken []string, err error) {
+) ([]client.TransactionDatumResponse, []string, error) {
 	h := w.homes[name]
 	answer, err := w.client.Transactions(ctx, h.site, client.Page{Limit: 1000})
 	if err != nil {
@@ -187,15 +187,16 @@ func (w *whole) books(
 		return nil, nil, err
 	}
 
-	booked = answer.Transactions
+	booked := answer.Transactions
 
 	return booked, sumBroken(name, booked, balance.CurrentBalancePence), nil
 }
 
 // outcome holds the laws of the books and of the store, and sums up.
-func (w *whole) outcome(ctx context.Context) (o Outcome, err error) {
+func (w *whole) outcome(ctx context.Context) (Outcome, error) {
 	lines := w.drew
 
+	var o Outcome
 	for _, name := range w.names() {
 		booked, broken, err := w.books(ctx, name)
 		if err != nil {
@@ -227,7 +228,8 @@ func (w *whole) outcome(ctx context.Context) (o Outcome, err error) {
 	}, nil
 }
 
-func sumOf(booked []client.TransactionDatumResponse) (sum client.Pence) {
+func sumOf(booked []client.TransactionDatumResponse) client.Pence {
+	var sum client.Pence
 	for _, x := range booked {
 		sum += x.CreditPence
 	}

@@ -122,7 +122,8 @@ func (a *auditExport) Run(ctx context.Context, c console) error {
 
 	for {
 		var links []records.Link
-		err := h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+		err := h.DB.ReadAll(ctx, func(all *records.All) error {
+			var err error
 			links, err = all.AuditLinks(ctx, after, exportPage)
 			return err
 		})

@@ -93,8 +93,10 @@ var growthTable = []struct {
 }
 
 // rows is the table.
-func (b *benchGrowthCommand) rows(costs []growthCosts) (rows []growthRow) {
+func (b *benchGrowthCommand) rows(costs []growthCosts) []growthRow {
 	fleet := float64(b.Sites[len(b.Sites)-1]) / float64(b.Sites[0])
+
+	var rows []growthRow
 	for _, r := range growthTable {
 		row := growthRow{What: r.what, Most: growthMost}
 		if r.counts {
@@ -138,8 +140,10 @@ func (b *benchGrowthCommand) print(c console, rows []growthRow) error {
 }
 
 // measureGrowth times a fleet of n sites on a store of its own.
-func measureGrowth(ctx context.Context, n int, c console) (costs growthCosts, err error) {
+func measureGrowth(ctx context.Context, n int, c console) (growthCosts, error) {
 	h, done, err := openBench(ctx, "", c)
+
+	var costs growthCosts
 	if err != nil {
 		return costs, err
 	}
@@ -225,14 +229,16 @@ func (w *waveBench) fill(ctx context.Context, n int) error {
 
 // onboardEach registers the sites.
 func (w *waveBench) onboardEach(ctx context.Context) error {
-	return w.eachCar(func(i int) (err error) {
+	return w.eachCar(func(i int) error {
+		var err error
 		w.cars[i], err = w.onboardOne(ctx, i)
 		return err
 	})
 }
 
 // enrolMore is the shortest time that a further site takes to be registered and enrolled.
-func (w *waveBench) enrolMore(ctx context.Context) (least time.Duration, err error) {
+func (w *waveBench) enrolMore(ctx context.Context) (time.Duration, error) {
+	var least time.Duration
 	least = math.MaxInt64
 
 	for round := range growthRounds {
@@ -252,7 +258,7 @@ func (w *waveBench) enrolMore(ctx context.Context) (least time.Duration, err err
 }
 
 // onboardOne registers the i-th site with a charger, and enrols it.
-func (w *waveBench) onboardOne(ctx context.Context, i int) (car flex.AssetID, err error) {
+func (w *waveBench) onboardOne(ctx context.Context, i int) (flex.AssetID, error) {
 	out, err := w.Registry.Onboard(
 		ctx,
 		w.org,
@@ -268,6 +274,7 @@ func (w *waveBench) onboardOne(ctx context.Context, i int) (car flex.AssetID, er
 		registry.Enrolment{Proposition: flex.FullAssetSchedule},
 	)
 
+	var car flex.AssetID
 	if err != nil {
 		return car, err
 	}
@@ -277,7 +284,8 @@ func (w *waveBench) onboardOne(ctx context.Context, i int) (car flex.AssetID, er
 
 // pages is the shortest time that a page of sites takes. Each round asks for one site less, since the
 // same page would be answered from memory.
-func (w *waveBench) pages(ctx context.Context, offset int) (least time.Duration, err error) {
+func (w *waveBench) pages(ctx context.Context, offset int) (time.Duration, error) {
+	var least time.Duration
 	least = math.MaxInt64
 	for round := range growthRounds {
 		limit := growthPage - round

@@ -269,7 +269,8 @@ func (b *booksExport) Run(ctx context.Context, c console) error {
 
 	return b.read(ctx, func(h *app.App, org flex.Org) error {
 		var sum books.Totals
-		write := func(w io.Writer) (err error) {
+		write := func(w io.Writer) error {
+			var err error
 			sum, err = h.Books.Export(ctx, org.ID, e, w)
 			return err
 		}

@@ -253,7 +253,8 @@ func (o *bscCompare) Run(ctx context.Context, c console) error {
 	if o.Out == "" {
 		compared, err = h.Market.Compare(ctx, org, m, o.Named, nil)
 	} else {
-		err = writeWhole(o.Out, func(w io.Writer) (err error) {
+		err = writeWhole(o.Out, func(w io.Writer) error {
+			var err error
 			compared, err = h.Market.Compare(ctx, org, m, o.Named, w)
 			return err
 		})

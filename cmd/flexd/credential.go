@@ -250,7 +250,8 @@ func givePassword(
 ) error {
 	act.Who = commandLine
 	var password flex.Secret
-	err := h.Access.Act(ctx, act, func() (err error) {
+	err := h.Access.Act(ctx, act, func() error {
+		var err error
 		password, err = do()
 		return err
 	})

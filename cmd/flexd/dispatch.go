@@ -99,7 +99,8 @@ func warnWithoutEndpoint(
 ) error {
 	var e flex.Endpoint
 
-	err := h.DB.Read(ctx, org, func(tx *records.Tx) (err error) {
+	err := h.DB.Read(ctx, org, func(tx *records.Tx) error {
+		var err error
 		e, err = tx.Endpoint(ctx, flex.DispatchEndpoint)
 		return err
 	})

@@ -215,7 +215,8 @@ func lookAtPrices(ctx context.Context, h *app.App) ([]symptom, error) {
 // lookAtRoles says where it is left open which source's prices count.
 func lookAtRoles(ctx context.Context, h *app.App) ([]symptom, error) {
 	var orgs []flex.Org
-	err := h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+	err := h.DB.ReadAll(ctx, func(all *records.All) error {
+		var err error
 		orgs, err = all.Orgs(ctx)
 		return err
 	})

@@ -248,11 +248,12 @@ func (o *resume) Run(ctx context.Context, c console) error {
 		Subject: subjectOf(scope),
 	}
 
-	err = h.Access.ActWithDetail(ctx, act, func() (detail string, err error) {
+	err = h.Access.ActWithDetail(ctx, act, func() (string, error) {
 		if o.Alone {
 			return "alone", h.Push.Resume(ctx, scope)
 		}
 
+		var err error
 		ended, err = h.Push.ResumeBy(ctx, scope, commandLine)
 		return "", err
 	})

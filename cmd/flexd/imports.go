@@ -120,7 +120,8 @@ func (s store) load(
 			Act:     "import " + what,
 			Subject: file,
 		},
-		func() (err error) {
+		func() error {
+			var err error
 			n, err = into(h, r)
 			return err
 		},

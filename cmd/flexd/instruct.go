@@ -94,7 +94,7 @@ type instructSend struct{ instructTarget }
 
 // Run sends an instruction; a running `flexd serve` pushes the schedules.
 func (o *instructSend) Run(ctx context.Context, c console) error {
-	return o.run(ctx, c, func(h *app.App, org flex.Org) (p *control.Preview, err error) {
+	return o.run(ctx, c, func(h *app.App, org flex.Org) (*control.Preview, error) {
 		act := flex.AuditEntry{
 			Who:    commandLine,
 			Act:    "send instruction",
@@ -102,6 +102,8 @@ func (o *instructSend) Run(ctx context.Context, c console) error {
 			Detail: o.Reason,
 		}
 
+		var p *control.Preview
+		var err error
 		err = h.Access.Act(ctx, act, func() error {
 			p, err = h.Control.SendInstruction(ctx, org.ID, o.instruction())
 			return err

@@ -206,7 +206,8 @@ func writeBeside(file, text string) (string, error) {
 // lookAtSecrets says how many secrets are sealed under which key.
 func lookAtSecrets(ctx context.Context, h *app.App) ([]symptom, error) {
 	var s records.Sealing
-	err := h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+	err := h.DB.ReadAll(ctx, func(all *records.All) error {
+		var err error
 		s, err = all.Sealing(ctx)
 		return err
 	})

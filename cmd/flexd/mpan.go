@@ -150,7 +150,8 @@ func (m *mpanMove) Run(ctx context.Context, c console) error {
 		Detail:  at.Format(time.RFC3339),
 	}
 
-	err = h.Access.Act(ctx, act, func() (err error) {
+	err = h.Access.Act(ctx, act, func() error {
+		var err error
 		had, err = h.Registry.MovePoint(ctx, core, org.ID, at)
 		return err
 	})

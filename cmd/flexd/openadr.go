@@ -55,7 +55,8 @@ func (o *openADRClientAdd) Run(ctx context.Context, c console) error {
 		ctx,
 		"add openadr client",
 		o.ClientID,
-		func(h *app.App, org flex.Org) (err error) {
+		func(h *app.App, org flex.Org) error {
+			var err error
 			secret, err = h.Access.AddCredential(
 				ctx,
 				org.ID,

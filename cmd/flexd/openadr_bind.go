@@ -190,7 +190,8 @@ func (o ofOrg) changeBinding(
 			Subject: program.String(),
 			Detail:  detail,
 		},
-		func(h *app.App, org flex.Org) (err error) {
+		func(h *app.App, org flex.Org) error {
+			var err error
 			done, err = change(h, org.ID)
 			return err
 		},

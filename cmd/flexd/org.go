@@ -46,7 +46,8 @@ func (o *orgAdd) Run(ctx context.Context, c console) error {
 			Act:     "add organisation",
 			Subject: o.Name,
 		},
-		func() (err error) {
+		func() error {
+			var err error
 			made, password, err = h.Access.AddOrg(
 				ctx,
 				o.Name,

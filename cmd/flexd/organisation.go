@@ -70,7 +70,8 @@ func (i *importCommand) Run(ctx context.Context, c console) error {
 	defer h.Close()
 	var file records.PortableFile
 
-	take := func() (err error) {
+	take := func() error {
+		var err error
 		file, err = h.DB.ImportOrg(
 			ctx,
 			func() (io.ReadCloser, error) { return os.Open(i.File) },

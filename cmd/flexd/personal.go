@@ -54,7 +54,8 @@ func (e *export) Run(ctx context.Context, c console) error {
 			// by which flexd audit list --site and the console find it
 			Subject: site.String(),
 		},
-		func() (err error) {
+		func() error {
+			var err error
 			held, err = heldOn(ctx, h, site)
 			return err
 		},
@@ -110,7 +111,8 @@ func (e *erase) Run(ctx context.Context, c console) error {
 
 			Subject: site.String(),
 		},
-		func() (err error) {
+		func() error {
+			var err error
 			rows, err = eraseSite(ctx, h, site)
 			return err
 		},
@@ -136,7 +138,8 @@ func eraseSite(
 	site flex.SiteID,
 ) (int64, error) {
 	var org flex.OrgID
-	err := h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+	err := h.DB.ReadAll(ctx, func(all *records.All) error {
+		var err error
 		org, err = all.SiteOrg(ctx, site)
 		return err
 	})
@@ -149,7 +152,8 @@ func eraseSite(
 	}
 
 	var rows int64
-	err = h.DB.WriteAll(ctx, func(all *records.All) (err error) {
+	err = h.DB.WriteAll(ctx, func(all *records.All) error {
+		var err error
 		rows, err = all.Erase(ctx, site)
 		return err
 	})
@@ -167,7 +171,8 @@ func heldOn(
 	site flex.SiteID,
 ) (map[string][]map[string]any, error) {
 	var held map[string][]map[string]any
-	err := h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+	err := h.DB.ReadAll(ctx, func(all *records.All) error {
+		var err error
 		held, err = all.Export(ctx, site)
 		return err
 	})

@@ -219,7 +219,8 @@ func (s *store) openAsset(
 	}
 
 	var org flex.OrgID
-	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+	err = h.DB.ReadAll(ctx, func(all *records.All) error {
+		var err error
 		org, err = all.AssetOrg(ctx, id)
 		return err
 	})

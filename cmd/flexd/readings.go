@@ -99,7 +99,8 @@ func (o *readingsHeld) show(
 	q reading.HeldQuery,
 ) error {
 	var org flex.Org
-	err := h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+	err := h.DB.ReadAll(ctx, func(all *records.All) error {
+		var err error
 		org, err = orgNamed(ctx, all, o.Org)
 		return err
 	})
@@ -245,7 +246,8 @@ func heldOrg(
 	id flex.HeldID,
 ) (flex.OrgID, error) {
 	var org flex.OrgID
-	err := h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+	err := h.DB.ReadAll(ctx, func(all *records.All) error {
+		var err error
 		org, err = all.HeldOrg(ctx, id)
 		return err
 	})

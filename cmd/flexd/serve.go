@@ -491,7 +491,8 @@ func openSettings(
 	}
 
 	var org flex.Org
-	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+	err = h.DB.ReadAll(ctx, func(all *records.All) error {
+		var err error
 		org, err = orgNamed(ctx, all, name)
 		return err
 	})

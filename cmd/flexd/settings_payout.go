@@ -38,7 +38,7 @@ func wholeOr[N ~int | ~int64](s setting, field func(*flex.OrgSettings) *flex.Opt
 // text makes a setting that is a text of a form.
 func text(s setting, field func(*flex.OrgSettings) *string, read func(string) (string, error)) setting {
 	s.show = func(o *flex.OrgSettings) string { return *field(o) }
-	s.set = func(o *flex.OrgSettings, text string) (err error) {
+	s.set = func(o *flex.OrgSettings, text string) error {
 		v, err := read(text)
 		if err == nil {
 			*field(o) = v

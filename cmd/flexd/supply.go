@@ -191,7 +191,8 @@ func (s *store) openSite(
 	}
 
 	var org flex.OrgID
-	err = h.DB.ReadAll(ctx, func(all *records.All) (err error) {
+	err = h.DB.ReadAll(ctx, func(all *records.All) error {
+		var err error
 		org, err = all.SiteOrg(ctx, id)
 		return err
 	})
@@ -381,7 +382,8 @@ func (o *supplyPower) Run(ctx context.Context, c console) error {
 			Subject: o.Asset,
 			Detail:  o.said() + o.detail(),
 		},
-		func() (err error) {
+		func() error {
+			var err error
 			after, err = h.Registry.ChangeAsset(
 				ctx,
 				org,

@@ -179,7 +179,8 @@ func (e *endpointSet) Run(ctx context.Context, c console) error {
 			Act:     "set endpoint",
 			Subject: e.URL,
 		},
-		func() (err error) {
+		func() error {
+			var err error
 			set, made, err = h.Push.SetEndpoint(ctx, org.ID, name, s)
 			return err
 		},

@@ -109,7 +109,8 @@ func (d *Service) Identify(
 	p, ok := d.tokens.get(hash, now)
 	if !ok {
 		var t store.Token
-		err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+		err := d.DB.ReadAll(ctx, func(all *store.All) error {
+			var err error
 			t, err = all.Token(ctx, hash)
 			return err
 		})

@@ -51,7 +51,8 @@ func (d *Service) LoginWithin(
 	}
 
 	var c store.Credential
-	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		c, err = all.CredentialNamed(ctx, name)
 		return err
 	})

@@ -139,7 +139,8 @@ func (d *Service) LoginOperator(
 	}
 
 	var twoStep *store.TwoStep
-	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		twoStep, err = all.TwoStepOf(ctx, o.ID)
 		return err
 	})
@@ -255,7 +256,8 @@ func (d *Service) operatorNamed(
 	name string,
 ) (store.Operator, bool, error) {
 	var o store.Operator
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		o, err = all.OperatorNamed(ctx, name)
 		return err
 	})
@@ -325,7 +327,8 @@ func (d *Service) IdentifyOperator(
 
 	var who Operator
 
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		s, err = all.OperatorSession(ctx, SessionHash(token))
 		if err != nil {
 			return err

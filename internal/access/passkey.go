@@ -149,7 +149,8 @@ func (d *Service) takeChallenge(ctx context.Context, challenge []byte, purpose s
 	}
 
 	fresh := false
-	err = d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+		var err error
 		fresh, err = all.TakeSignIn(ctx, sha256.Sum256(challenge), until)
 		return err
 	})
@@ -484,7 +485,8 @@ func (d *Service) operatorOfHandle(
 		user passkeyUser
 	)
 
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		o, err = all.OperatorByID(ctx, id)
 		if err != nil {
 			return err

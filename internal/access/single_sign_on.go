@@ -123,7 +123,7 @@ func (d *Service) SignInOperator(
 			Source: from,
 			Act:    "log in",
 		},
-		func() (detail string, err error) {
+		func() (string, error) {
 			session := store.OperatorSession{
 				Hash:        SessionHash(token),
 				Source:      from,
@@ -133,7 +133,7 @@ func (d *Service) SignInOperator(
 
 			given := d.SSO.of(person.Groups)
 
-			err = d.DB.WriteAll(ctx, func(all *store.All) error {
+			err := d.DB.WriteAll(ctx, func(all *store.All) error {
 				return d.signIn(ctx, all, person, given, session)
 			})
 

@@ -77,7 +77,8 @@ func (d *Service) LoginOperatorCode(
 	}
 
 	var s store.OperatorSession
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		s, err = all.AwaitingSession(ctx, SessionHash(token))
 		return err
 	})

@@ -60,7 +60,8 @@ func (s *Server) releaseHeld(r *request) (answer, error) {
 	act := r.auditEntry("release reading", p.ID.String(), in.Reason)
 
 	var released flex.HeldReading
-	err := s.Access.Act(r.Context(), act, func() (err error) {
+	err := s.Access.Act(r.Context(), act, func() error {
+		var err error
 		released, err = s.Reading.Release(
 			r.Context(),
 			r.who.Org,

@@ -29,7 +29,8 @@ func (s *Server) instruct(r *request) (answer, error) {
 	err := s.Access.Act(
 		r.Context(),
 		r.auditEntry("send instruction", "", in.Reason),
-		func() (err error) {
+		func() error {
+			var err error
 			p, err = s.Control.SendInstruction(r.Context(), r.who.Org, asked)
 			return err
 		},
@@ -104,7 +105,8 @@ func (s *Server) stopInstruction(r *request) (answer, error) {
 
 	act := r.auditEntry("stop instruction", p.ID.String(), "")
 	var in flex.Instruction
-	err := s.Access.Act(r.Context(), act, func() (err error) {
+	err := s.Access.Act(r.Context(), act, func() error {
+		var err error
 		in, err = s.Control.StopInstruction(
 			r.Context(),
 			r.who.Org,
@@ -129,7 +131,8 @@ func (s *Server) stopInstructions(r *request) (answer, error) {
 
 	act := r.auditEntry("stop instructions", "", "")
 	stopped := wire.InstructionsStopped{}
-	err := s.Access.Act(r.Context(), act, func() (err error) {
+	err := s.Access.Act(r.Context(), act, func() error {
+		var err error
 		stopped.NumStopped, err = s.Control.StopInstructions(
 			r.Context(),
 			r.who.Org,

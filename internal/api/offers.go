@@ -30,7 +30,8 @@ func (s *Server) offer(r *request) (answer, error) {
 	err := s.Access.Act(
 		r.Context(),
 		r.auditEntry("make offer", "", asked.Service),
-		func() (err error) {
+		func() error {
+			var err error
 			k, err = s.Grid.MakeOffer(r.Context(), r.who.Org, asked)
 			return err
 		},
@@ -96,7 +97,8 @@ func (s *Server) acceptOffer(r *request) (answer, error) {
 		err = s.Access.Act(
 			r.Context(),
 			r.auditEntry("accept offer", at.ID.String(), in.Reason),
-			func() (err error) {
+			func() error {
+				var err error
 				p, err = s.Control.SendInstruction(
 					r.Context(),
 					r.who.Org,

@@ -104,7 +104,8 @@ func (s *Server) answerAlert(
 ) (answer, error) {
 	act := r.auditEntry(what, id.String(), note)
 	var a flex.Alert
-	err := s.Access.Act(r.Context(), act, func() (err error) {
+	err := s.Access.Act(r.Context(), act, func() error {
+		var err error
 		a, err = keep(operations.AlertNote{
 			Alert: id,
 			Org:   r.who.Org,

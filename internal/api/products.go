@@ -26,7 +26,8 @@ func (s *Server) importProducts(r *request) (answer, error) {
 		done, err = s.Products.Preview(r.Context(), r.who.Org, products)
 	} else {
 		act := r.auditEntry("import products", "", "")
-		err = s.Access.Act(r.Context(), act, func() (err error) {
+		err = s.Access.Act(r.Context(), act, func() error {
+			var err error
 			done, err = s.Products.Import(
 				r.Context(),
 				r.who.Org,

@@ -73,7 +73,8 @@ func (s *Server) changeBinding(
 		err = s.Access.Act(
 			r.Context(),
 			act,
-			func() (err error) {
+			func() error {
+				var err error
 				done, err = change()
 				return err
 			},

@@ -182,13 +182,15 @@ func (a *agenda) next(to time.Time) time.Time {
 }
 
 // look asks the jobs when they are due.
-func (t *turning) look(ctx context.Context) (a agenda, err error) {
-	err = t.DB.Read(ctx, t.org, func(tx *store.Tx) (err error) {
+func (t *turning) look(ctx context.Context) (agenda, error) {
+	var a agenda
+	err := t.DB.Read(ctx, t.org, func(tx *store.Tx) error {
 		a = agenda{
 			now: tx.Now(),
 			at:  make([]time.Time, len(t.jobs)),
 		}
 
+		var err error
 		a.pushes, err = tx.AskDue(ctx, time.Time{}, t.thorough)
 		if err != nil {
 			return err
@@ -226,7 +228,8 @@ func (t *turning) ask(
 	a *agenda,
 	after time.Time,
 	which func(i int) bool,
-) (err error) {
+) error {
+	var err error
 	for i, j := range t.jobs {
 		if j.next == nil || !which(i) {
 			continue
@@ -310,11 +313,11 @@ func (t *turning) runDue(
 }
 
 // sweep does all that there is to do at this instant, whether or not an instant was named for it.
-func (t *turning) sweep(ctx context.Context) (a agenda, err error) {
+func (t *turning) sweep(ctx context.Context) (agenda, error) {
 	t.thorough = true
 	defer func() { t.thorough = false }()
 
-	a, err = t.look(ctx)
+	a, err := t.look(ctx)
 	if err != nil {
 		return a, err
 	}

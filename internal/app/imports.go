@@ -28,8 +28,9 @@ func (h *App) ImportMeters(
 	ctx context.Context,
 	r io.Reader,
 	progress func(n int),
-) (n int, err error) {
-	err = h.DB.WriteAll(ctx, func(all *store.All) error {
+) (int, error) {
+	var n int
+	err := h.DB.WriteAll(ctx, func(all *store.All) error {
 		if err := all.MayPause(ctx, 0); err != nil {
 			return err
 		}

@@ -127,7 +127,8 @@ func (h *App) stockSandbox(ctx context.Context) error {
 	}
 
 	var known []flex.Model
-	err := h.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := h.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		known, err = all.Models(ctx)
 		return err
 	})
@@ -202,13 +203,15 @@ func (h *App) FetchPrices(
 
 // stalePrices lists the sources that are asked and whose prices are not current, and says
 // so where there are prices and none of them is for now.
-func (h *App) stalePrices(ctx context.Context) (stale []operations.StalePrice, err error) {
+func (h *App) stalePrices(ctx context.Context) ([]operations.StalePrice, error) {
 	sources, err := h.Market.Freshness(ctx)
 	if err != nil || len(sources) == 0 {
 		return nil, err
 	}
 
 	covered := false
+
+	var stale []operations.StalePrice
 	for _, s := range sources {
 		covered = covered || s.Through.After(h.DB.Now())
 		asked := slices.ContainsFunc(h.Market.Sources, func(m market.Source) bool {

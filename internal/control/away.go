@@ -138,7 +138,8 @@ func (d *Service) EndSkip(
 	asset flex.AssetID,
 ) error {
 	var c store.Charging
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		c, err = tx.Charging(ctx, asset)
 		return err
 	})

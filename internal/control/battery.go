@@ -59,7 +59,8 @@ func modeAt(p *store.BatteryPlan, at flex.Period) (battery.Mode, bool) {
 func (d *Service) PlanBatteries(ctx context.Context) (worker.Report, error) {
 	var r worker.Report
 	var orgs []flex.Org
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		orgs, err = all.Orgs(ctx)
 		return err
 	})
@@ -100,7 +101,8 @@ func (d *Service) batteries(ctx context.Context, org flex.OrgID, r *worker.Repor
 	find func(*store.Tx, context.Context, int) ([]flex.AssetID, error), do func(context.Context, *store.Tx, flex.AssetID) error) error {
 	for {
 		var found []flex.AssetID
-		err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+		err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+			var err error
 			found, err = find(tx, ctx, batteriesMax)
 			return err
 		})

@@ -334,8 +334,10 @@ func (s homeAhead) why(home home.Battery, modes []battery.Mode) BatteryWhy {
 	}
 
 	p := s.problem(home, s.stored, battery.ModeSelfUse)
-	cost := func(modes []battery.Mode) (levels []int, pence float64) {
+	cost := func(modes []battery.Mode) ([]int, float64) {
 		levels, each := p.Run(modes)
+
+		var pence float64
 		for _, c := range each {
 			pence += c
 		}

@@ -26,8 +26,10 @@ func (d *Service) QueueEnded(ctx context.Context) (worker.Report, error) {
 		ctx,
 		"queue ended sessions",
 		endedMax,
-		func(org flex.OrgID) (n int, err error) {
-			err = d.DB.Write(ctx, org, func(tx *store.Tx) (err error) {
+		func(org flex.OrgID) (int, error) {
+			var n int
+			err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+				var err error
 				n, err = tx.QueueEnded(
 					ctx,
 					tx.Now().Add(-EndedWithin),
@@ -51,7 +53,8 @@ func (d *Service) eachOrg(
 	step func(flex.OrgID) (int, error),
 ) (worker.Report, error) {
 	var orgs []flex.Org
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		orgs, err = all.Orgs(ctx)
 		return err
 	})

@@ -195,9 +195,10 @@ func (d *Service) plannedAfter(
 		m     market
 	)
 
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		m.now = tx.Now()
 
+		var err error
 		found, err = tx.PlannedAfter(ctx, after, foreseenChunk)
 		if err != nil {
 			return err

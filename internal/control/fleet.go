@@ -27,7 +27,8 @@ const replaceMax = 1000
 // them at once, so that one gives way where another needs the headroom more.
 func (d *Service) planFleet(ctx context.Context, org flex.Org, t *tally) error {
 	mine := false
-	err := d.DB.Write(ctx, org.ID, func(tx *store.Tx) (err error) {
+	err := d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
+		var err error
 		mine, err = tx.TakeCaps(ctx)
 		return err
 	})
@@ -53,7 +54,8 @@ func (d *Service) planOnSnapshot(
 	t *tally,
 ) (done bool, err error) {
 	var f *fleet
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		f, err = d.draftFleet(ctx, tx)
 		return err
 	})
@@ -64,7 +66,8 @@ func (d *Service) planOnSnapshot(
 		return true, nil
 	}
 
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) (err error) {
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		var err error
 		done, err = d.commit(ctx, tx, f, t)
 		return err
 	})

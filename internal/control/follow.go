@@ -265,7 +265,8 @@ func (fs *followers) readAll(d *Service) bool {
 	for org, ids := range sites {
 		ctx, cancel := context.WithTimeout(context.Background(), followRead)
 		var now map[flex.SiteID]SiteNow
-		err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+		err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+			var err error
 			now, err = sitesNow(ctx, tx, ids)
 			return err
 		})

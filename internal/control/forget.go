@@ -28,15 +28,17 @@ const (
 func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
 	retain := cmp.Or(d.Retain, KeptFor)
 	var orgs []flex.Org
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		orgs, err = all.Orgs(ctx)
 		return err
 	})
 
 	var r worker.Report
 	for i := 0; i < len(orgs) && err == nil; i++ {
-		err = forgetUntilDone(ctx, &r, forgetSessions, func() (n int64, err error) {
-			err = d.DB.Write(ctx, orgs[i].ID, func(tx *store.Tx) error {
+		err = forgetUntilDone(ctx, &r, forgetSessions, func() (int64, error) {
+			var n int64
+			err := d.DB.Write(ctx, orgs[i].ID, func(tx *store.Tx) error {
 				of, err := tx.DropSuperseded(
 					ctx,
 					tx.Now().Add(-retain),
@@ -103,7 +105,8 @@ func (d *Service) forgetEvents(
 	before time.Time,
 ) (int64, error) {
 	var n int64
-	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+		var err error
 		n, err = all.DropEvents(ctx, before, forgetMax)
 		return err
 	})
@@ -117,7 +120,8 @@ func (d *Service) forgetCurves(
 	before time.Time,
 ) (int64, error) {
 	var old []store.CurveID
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		old, err = all.OldCurves(ctx, before, forgetMax)
 		return err
 	})
@@ -136,7 +140,8 @@ func (d *Service) forgetSettled(
 	before time.Time,
 ) (int64, error) {
 	var old []flex.EventID
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		old, err = all.OldSettled(ctx, before, forgetMax)
 		return err
 	})
@@ -155,7 +160,8 @@ func (d *Service) forgetJobs(
 	before time.Time,
 ) (int64, error) {
 	var n int64
-	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+		var err error
 		n, err = all.DropFailedJobs(ctx, before, forgetMax)
 		return err
 	})
@@ -169,7 +175,8 @@ func (d *Service) forgetOrders(
 	before time.Time,
 ) (int64, error) {
 	var n int64
-	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+		var err error
 		n, err = all.DropADROrders(ctx, before, forgetMax)
 		return err
 	})
@@ -183,7 +190,8 @@ func (d *Service) forgetLimits(
 	before time.Time,
 ) (int64, error) {
 	var n int64
-	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+		var err error
 		n, err = all.DropOverCapLimits(ctx, before, forgetMax)
 		return err
 	})
@@ -196,7 +204,8 @@ func (d *Service) forgetTanks(
 	before time.Time,
 ) (int64, error) {
 	var n int64
-	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+		var err error
 		n, err = all.DropTankPlans(ctx, before, forgetMax)
 		return err
 	})

@@ -28,8 +28,9 @@ func (d *Service) householdHeat(
 	org flex.OrgID,
 	a flex.Asset,
 	now time.Time,
-) (h HouseholdHeat, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+) (HouseholdHeat, error) {
+	var h HouseholdHeat
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		h = HouseholdHeat{Asset: a}
 		c, err := tx.Charging(ctx, a.ID)
 		if err != nil {

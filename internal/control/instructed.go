@@ -280,7 +280,8 @@ func (d *Service) ReleaseWithin(
 // is safe to run twice and on several machines at once.
 func (d *Service) FollowInstructions(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		orgs, err = all.InstructedOrgs(ctx)
 		return err
 	})
@@ -301,7 +302,8 @@ func (d *Service) FollowInstructionsOf(
 	org flex.OrgID,
 ) (worker.Report, error) {
 	var active []flex.Instruction
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		active, err = tx.ActiveInstructions(ctx)
 		return err
 	})
@@ -346,7 +348,8 @@ func (d *Service) follow(
 	}
 
 	var changed int
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) (err error) {
+	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		var err error
 		changed, err = d.apply(ctx, tx, in, c)
 		return err
 	})

@@ -295,7 +295,8 @@ func (d *Service) Limits(
 // at once. It is safe to run twice and on several machines.
 func (d *Service) WatchLinks(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		orgs, err = all.OrgsWithSilentLinks(ctx)
 		return err
 	})

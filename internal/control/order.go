@@ -20,7 +20,8 @@ var errOrderGone = errors.New("the order does not wait any more")
 // for any more. It is safe to run twice and on several machines at once.
 func (d *Service) SendOrders(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		orgs, err = all.OrgsWithADROrders(ctx)
 		return err
 	})

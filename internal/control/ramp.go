@@ -25,7 +25,8 @@ func (d *Service) FollowFleet(ctx context.Context) (worker.Report, error) {
 	}
 
 	var f ramp.Fleet
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		f, err = all.SteeredFleet(ctx)
 		return err
 	})

@@ -27,7 +27,8 @@ const (
 // at once.
 func (d *Service) PlanDue(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.Org
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		orgs, err = all.Orgs(ctx)
 		return err
 	})
@@ -58,7 +59,8 @@ func (d *Service) PlanDueOf(
 	id flex.OrgID,
 ) (worker.Report, error) {
 	var org flex.Org
-	err := d.DB.Read(ctx, id, func(tx *store.Tx) (err error) {
+	err := d.DB.Read(ctx, id, func(tx *store.Tx) error {
+		var err error
 		org, err = tx.OrgRecord(ctx)
 		return err
 	})
@@ -88,7 +90,8 @@ func (d *Service) planOf(ctx context.Context, org flex.Org) (tally, error) {
 // reaches only the process that prices were given to.
 func (d *Service) JoinWaves(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		orgs, err = all.WavesLeft(ctx)
 		return err
 	})
@@ -126,7 +129,8 @@ func (d *Service) planOrg(
 	org flex.Org,
 ) (tally, error) {
 	var fresh, left, capped bool
-	err := d.DB.Read(ctx, org.ID, func(tx *store.Tx) (err error) {
+	err := d.DB.Read(ctx, org.ID, func(tx *store.Tx) error {
+		var err error
 		fresh, left, err = tx.WaveDue(ctx)
 		if err == nil {
 			_, capped, err = tx.Caps(ctx)
@@ -195,10 +199,12 @@ func (d *Service) beginWave(
 	org flex.OrgID,
 ) ([]store.WavePart, error) {
 	var first []store.WavePart
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) (err error) {
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.BeginWave(ctx); err != nil {
 			return err
 		}
+
+		var err error
 		first, err = tx.TakeWaveParts(ctx, partsMax)
 		return err
 	})
@@ -258,7 +264,8 @@ func (d *Service) takeParts(
 	org flex.OrgID,
 ) ([]store.WavePart, error) {
 	var parts []store.WavePart
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) (err error) {
+	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		var err error
 		parts, err = tx.TakeWaveParts(ctx, partsMax)
 		return err
 	})

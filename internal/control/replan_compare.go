@@ -35,7 +35,7 @@ func (d *Service) snapshot(
 	read func(*store.Tx) (any bool, err error),
 ) (market, error) {
 	var m market
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		m.now = tx.Now()
 
 		any, err := read(tx)

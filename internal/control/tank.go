@@ -64,7 +64,8 @@ type heatedTank struct {
 // and on several machines at once.
 func (d *Service) PlanTanks(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.Org
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		orgs, err = all.Orgs(ctx)
 		return err
 	})

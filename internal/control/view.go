@@ -176,7 +176,8 @@ func (d *Service) ForeseeAll(
 	supposed []flex.PricedPeriod,
 ) ([]OrgForeseen, error) {
 	var orgs []flex.Org
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		orgs, err = all.Orgs(ctx)
 		return err
 	})
@@ -325,7 +326,8 @@ func (d *Service) InstructionOrg(
 	id flex.InstructionID,
 ) (flex.OrgID, error) {
 	var org flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		org, err = all.InstructionOrg(ctx, id)
 		return err
 	})

@@ -23,7 +23,8 @@ const (
 // whose time is over, ReleaseTries times at most.
 func (d *Service) CheckReleases(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		orgs, err = all.OrgsWithReleases(ctx)
 		return err
 	})

@@ -84,10 +84,12 @@ func (d *Service) Overview(
 	f Filter,
 ) (Overview, error) {
 	var v Overview
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		v = Overview{}
 		f.since(all.Now())
 		failed := map[string][]store.FailedPushes{}
+
+		var err error
 		v.Orgs, err = all.VisitOrgs(ctx, f.Org, func(o flex.Org, tx *store.Tx) error {
 			if f.Figures {
 				if err := v.addEndpoints(ctx, tx, o, all.Now()); err != nil {
@@ -418,7 +420,8 @@ func (d *Service) OrgOf(
 	id flex.EventID,
 ) (flex.OrgID, error) {
 	var org flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		org, err = all.DeliveryOrg(ctx, id)
 		return err
 	})

@@ -168,7 +168,8 @@ func daysBetween(from, to flex.Day) int {
 }
 
 // powers are decay to the power of each number of days.
-var powers = func() (p [Days + 2]float64) {
+var powers = func() [Days + 2]float64 {
+	var p [Days + 2]float64
 	p[0] = 1
 	for i := range p[1:] {
 		p[i+1] = p[i] * decay

@@ -64,7 +64,8 @@ var order = []string{
 }
 
 // Pages are the guides, in the order in which they are to be read.
-var Pages = func() (all []Page) {
+var Pages = func() []Page {
+	var all []Page
 	for _, name := range order {
 		b, err := sources.ReadFile("page/" + name + ".md")
 		if err != nil {
@@ -90,7 +91,8 @@ var manualOrder = []string{
 }
 
 // Manual is the pages that say what holds, in the order in which they are listed.
-var Manual = func() (all []Page) {
+var Manual = func() []Page {
+	var all []Page
 	for _, name := range manualOrder {
 		b, err := docs.Pages.ReadFile(name + ".md")
 		if err != nil {

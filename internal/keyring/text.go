@@ -43,7 +43,8 @@ const IndexLength = len(TextMark) + indexSize/3*4
 
 // NewTexts derives what seals texts from one key, by HKDF-SHA-256.
 func NewTexts(secret [KeySize]byte) *Texts {
-	derive := func(what string) (k [sha256.Size]byte) {
+	derive := func(what string) [sha256.Size]byte {
+		var k [sha256.Size]byte
 		b, err := hkdf.Key(sha256.New, secret[:], nil, "flexd texts "+what, len(k))
 		if err != nil {
 			panic(err) // the length is a constant that HKDF can give

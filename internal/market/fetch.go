@@ -307,7 +307,8 @@ type KeptOutRows struct {
 func (d *Service) Freshness(ctx context.Context) ([]Freshness, error) {
 	var states []store.SourceState
 	var keptOut []store.PriceKeptOut
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		states, err = all.SourceStates(ctx)
 		if err != nil {
 			return err

@@ -146,8 +146,8 @@ func readWays(row csvfile.Row, p *flex.Product) error {
 
 // readAmounts reads a row's numbers. The product has its direction.
 func readAmounts(row csvfile.Row, p *flex.Product) error {
-	amount := func(column string, most float64) (v float64, err error) {
-		v, err = strconv.ParseFloat(cmp.Or(row.Get(column), "0"), 64)
+	amount := func(column string, most float64) (float64, error) {
+		v, err := strconv.ParseFloat(cmp.Or(row.Get(column), "0"), 64)
 		if err != nil || !(math.Abs(v) <= most) {
 			return 0, row.Fault(
 				"%s is %q: it should be a number",

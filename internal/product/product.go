@@ -473,7 +473,8 @@ func (d *Service) withProducts(
 	job func(context.Context, flex.OrgID) (worker.Report, error),
 ) (worker.Report, error) {
 	var orgs []flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		orgs, err = all.OrgsWithProducts(ctx)
 		return err
 	})

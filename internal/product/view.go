@@ -193,7 +193,8 @@ func (d *Service) OrgOf(
 	id flex.ProductID,
 ) (flex.OrgID, error) {
 	var org flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		org, err = all.ProductOrg(ctx, id)
 		return err
 	})

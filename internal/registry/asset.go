@@ -17,7 +17,8 @@ func (d *Service) CreateAsset(
 	site flex.SiteID,
 	in AssetInput,
 ) (flex.Asset, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (a flex.Asset, err error) {
+	return write(ctx, d, org, func(tx *store.Tx) (flex.Asset, error) {
+		var a flex.Asset
 		if err := tx.LockOrg(ctx); err != nil {
 			return a, err
 		}
@@ -218,7 +219,9 @@ func (d *Service) Assets(
 	org flex.OrgID,
 	limit, offset int,
 ) (AssetPage, error) {
-	return read(ctx, d, org, func(tx *store.Tx) (p AssetPage, err error) {
+	return read(ctx, d, org, func(tx *store.Tx) (AssetPage, error) {
+		var p AssetPage
+		var err error
 		p.Assets, p.Total, err = tx.Assets(ctx, limit, offset)
 		return p, err
 	})

@@ -203,7 +203,8 @@ func (d *Service) Tokens(
 	site flex.SiteID,
 ) (map[string]CloudToken, error) {
 	var kept []store.CloudToken
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		kept, err = all.CloudTokens(ctx, site)
 		return err
 	})
@@ -226,7 +227,8 @@ func (d *Service) Tokens(
 func (d *Service) RefreshClouds(ctx context.Context) (worker.Report, error) {
 	var links []store.CloudLink
 	var tokens []store.CloudToken
-	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+		var err error
 		links, err = all.ClaimCloudLinks(ctx, cloudBatch, cloudLease)
 		if err == nil {
 			tokens, err = all.ClaimCloudTokens(ctx, cloudBatch, cloudLease)

@@ -197,8 +197,10 @@ func (d *Service) DischargeConsent(
 	org flex.OrgID,
 	id flex.SiteID,
 ) (DischargeConsent, error) {
-	return read(ctx, d, org, func(tx *store.Tx) (c DischargeConsent, err error) {
+	return read(ctx, d, org, func(tx *store.Tx) (DischargeConsent, error) {
 		s, err := tx.Site(ctx, id)
+
+		var c DischargeConsent
 		if err != nil {
 			return c, err
 		}
@@ -224,8 +226,10 @@ func (d *Service) GiveDischargeConsent(
 	id flex.SiteID,
 	at time.Time,
 ) (flex.SiteRecord, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (r flex.SiteRecord, err error) {
+	return write(ctx, d, org, func(tx *store.Tx) (flex.SiteRecord, error) {
 		s, err := tx.HoldSite(ctx, id)
+
+		var r flex.SiteRecord
 		if err != nil {
 			return r, err
 		}
@@ -283,8 +287,10 @@ func (d *Service) WithdrawDischargeConsent(
 	org flex.OrgID,
 	id flex.SiteID,
 ) (flex.SiteRecord, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (r flex.SiteRecord, err error) {
+	return write(ctx, d, org, func(tx *store.Tx) (flex.SiteRecord, error) {
 		s, err := tx.HoldSite(ctx, id)
+
+		var r flex.SiteRecord
 		if err != nil {
 			return r, err
 		}

@@ -150,8 +150,11 @@ func (d *Service) CheckEligibility(
 		return Check{}, err
 	}
 
-	return read(ctx, d, org, func(tx *store.Tx) (c Check, err error) {
+	return read(ctx, d, org, func(tx *store.Tx) (Check, error) {
 		f := facts{named: model != "", installed: true}
+
+		var c Check
+		var err error
 		if f.named {
 			f.model, err = tx.Model(ctx, model)
 			if err != nil {

@@ -262,7 +262,8 @@ func (d *Service) GiveDispatchConsent(
 	id flex.SiteID,
 	methods []flex.DispatchMethod,
 ) (flex.SiteRecord, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (r flex.SiteRecord, err error) {
+	return write(ctx, d, org, func(tx *store.Tx) (flex.SiteRecord, error) {
+		var r flex.SiteRecord
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return r, err
 		}
@@ -285,7 +286,8 @@ func (d *Service) TakeDispatchConsent(
 	id flex.SiteID,
 	methods []flex.DispatchMethod,
 ) (flex.SiteRecord, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (r flex.SiteRecord, err error) {
+	return write(ctx, d, org, func(tx *store.Tx) (flex.SiteRecord, error) {
+		var r flex.SiteRecord
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return r, err
 		}

@@ -54,7 +54,8 @@ func (d *Service) MovePoint(
 // MovePoints is the job that carries out the changes of party that are due.
 func (d *Service) MovePoints(ctx context.Context) (worker.Report, error) {
 	var due []store.Registration
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		due, err = all.DueMoves(ctx)
 		return err
 	})

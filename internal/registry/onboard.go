@@ -51,8 +51,8 @@ func (d *Service) Initialise(
 		return Onboarded{}, err
 	}
 
-	return write(ctx, d, org, func(tx *store.Tx) (o Onboarded, err error) {
-		o, err = merge(ctx, tx, n, assets)
+	return write(ctx, d, org, func(tx *store.Tx) (Onboarded, error) {
+		o, err := merge(ctx, tx, n, assets)
 		if err == nil {
 			o.Eligibility, err = eligibility(ctx, tx, o.Site)
 		}
@@ -73,8 +73,8 @@ func (d *Service) Onboard(
 		return Onboarded{}, err
 	}
 
-	return write(ctx, d, org, func(tx *store.Tx) (o Onboarded, err error) {
-		o, err = merge(ctx, tx, n, assets)
+	return write(ctx, d, org, func(tx *store.Tx) (Onboarded, error) {
+		o, err := merge(ctx, tx, n, assets)
 		if err == nil {
 			o.Outcome, err = enrol(ctx, tx, o.Site, e)
 		}
@@ -613,7 +613,8 @@ func (d *Service) UserSite(
 		)})
 	}
 
-	return write(ctx, d, org, func(tx *store.Tx) (s flex.Site, err error) {
+	return write(ctx, d, org, func(tx *store.Tx) (flex.Site, error) {
+		var s flex.Site
 		if err := tx.LockOrg(ctx); err != nil {
 			return s, err
 		}

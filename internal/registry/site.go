@@ -29,7 +29,8 @@ func (d *Service) CreateSite(
 		return flex.SiteRecord{}, flex.Fail(flex.Malformed, emailForm)
 	}
 
-	return write(ctx, d, org, func(tx *store.Tx) (r flex.SiteRecord, err error) {
+	return write(ctx, d, org, func(tx *store.Tx) (flex.SiteRecord, error) {
+		var r flex.SiteRecord
 		if err := tx.LockOrg(ctx); err != nil {
 			return r, err
 		}
@@ -189,7 +190,8 @@ func (d *Service) ChangeSite(
 	id flex.SiteID,
 	c SiteChange,
 ) (flex.SiteRecord, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (r flex.SiteRecord, err error) {
+	return write(ctx, d, org, func(tx *store.Tx) (flex.SiteRecord, error) {
+		var r flex.SiteRecord
 		if err := tx.LockOrg(ctx); err != nil {
 			return r, err
 		}

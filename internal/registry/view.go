@@ -210,7 +210,8 @@ func (d *Service) AssetList(
 	}
 
 	var l AssetList
-	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		l.Orgs, err = all.Orgs(ctx)
 		if err != nil {
 			return err
@@ -244,9 +245,11 @@ func (d *Service) Search(
 	limit int,
 ) (Found, error) {
 	var found Found
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		f := store.Find{Text: text, Limit: limit}
 		found = Found{}
+
+		var err error
 		found.Assets, err = assetLines(all.FindAssets(ctx, f))
 		if err != nil {
 			return err

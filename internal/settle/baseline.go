@@ -261,7 +261,8 @@ func (r *Rule) unfit(
 // dropExtremes leaves out the day of the highest and the day of the lowest use over the
 // slots, the newest among equals.
 func (b *baseline) dropExtremes(days []*MeteredDay, slots []int) []*MeteredDay {
-	use := func(m *MeteredDay) (e int64) {
+	use := func(m *MeteredDay) int64 {
+		var e int64
 		for _, n := range slots {
 			e += sum([]*MeteredDay{m}, n)
 		}

@@ -310,8 +310,9 @@ func (all *All) adrNotice(ctx context.Context, j Job) (ADRNotice, error) {
 		ctx,
 		all.conn,
 		errNoADRObject,
-		func(s scanner) (n ADRNotice, err error) {
-			err = s.Scan(&n.ID, &n.Org, &n.Subscription, &n.URL, &n.Body)
+		func(s scanner) (ADRNotice, error) {
+			var n ADRNotice
+			err := s.Scan(&n.ID, &n.Org, &n.Subscription, &n.URL, &n.Body)
 			return n, err
 		},
 		`SELECT id, org_id, subscription_id, url, body FROM adr_notice WHERE org_id = $1 AND id = $2`,
@@ -404,8 +405,9 @@ func (tx *Tx) ADRNotices(
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (n SentADRNotice, err error) {
-			err = s.Scan(
+		func(s scanner) (SentADRNotice, error) {
+			var n SentADRNotice
+			err := s.Scan(
 				&n.Subscription,
 				&n.URL,
 				instant{&n.QueuedAt},

@@ -74,9 +74,10 @@ func (tx *Tx) ADRBindings(
 		query, args = query+` AND program_id = $2`, append(args, program.Bytes())
 	}
 
-	return rows(ctx, tx.conn, func(s scanner) (b flex.ADRBinding, err error) {
+	return rows(ctx, tx.conn, func(s scanner) (flex.ADRBinding, error) {
 		var simple string
-		err = s.Scan(
+		var b flex.ADRBinding
+		err := s.Scan(
 			&b.Program,
 			&b.Scope.Group,
 			&b.Scope.GSPGroup,

@@ -79,9 +79,10 @@ func (tx *Tx) readADRTargets(ctx context.Context, objects []flex.ADRObject) erro
 		_, err := rows(
 			ctx,
 			tx.conn,
-			func(s scanner) (id flex.ADRObjectID, err error) {
+			func(s scanner) (flex.ADRObjectID, error) {
 				var target string
-				err = s.Scan(&id, &target)
+				var id flex.ADRObjectID
+				err := s.Scan(&id, &target)
 				if o := at[id]; o != nil {
 					o.Targets = append(o.Targets, target)
 				}
@@ -116,8 +117,10 @@ func (tx *Tx) ADRSubscribers(
 	found, err := rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (v ADRSubscriber, err error) {
+		func(s scanner) (ADRSubscriber, error) {
 			var roles string
+			var v ADRSubscriber
+			var err error
 			v.ADRObject, err = scanADRObject(trailing{s, &roles})
 			v.Business = slices.Contains(
 				splitRoles(roles),

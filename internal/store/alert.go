@@ -39,9 +39,10 @@ type AlertRule struct {
 
 // AlertRules returns the rules that the operator has set.
 func (all *All) AlertRules(ctx context.Context) ([]AlertRule, error) {
-	return rows(ctx, all.conn, func(s scanner) (r AlertRule, err error) {
+	return rows(ctx, all.conn, func(s scanner) (AlertRule, error) {
 		var seconds int64
-		err = s.Scan(&r.Kind, &r.Org, &r.Enabled, &r.Threshold, &seconds)
+		var r AlertRule
+		err := s.Scan(&r.Kind, &r.Org, &r.Enabled, &r.Threshold, &seconds)
 		r.For = time.Duration(seconds) * time.Second
 		return r, err
 	}, `SELECT kind, org_id, enabled, threshold, for_s FROM alert_rule ORDER BY kind, org_id`)

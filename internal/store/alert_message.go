@@ -111,8 +111,9 @@ func (all *All) alertMessage(
 		ctx,
 		all.conn,
 		missing,
-		func(s scanner) (m AlertMessage, err error) {
-			err = s.Scan(
+		func(s scanner) (AlertMessage, error) {
+			var m AlertMessage
+			err := s.Scan(
 				&m.ID,
 				&alert,
 				&route,
@@ -251,8 +252,9 @@ func (all *All) SentAlerts(
 	w.within(ctx, "r.org_id")
 	most := w.param(limit)
 
-	return rows(ctx, all.conn, func(s scanner) (m SentAlert, err error) {
-		err = s.Scan(
+	return rows(ctx, all.conn, func(s scanner) (SentAlert, error) {
+		var m SentAlert
+		err := s.Scan(
 			&m.Alert,
 			&m.Route,
 			&m.What,

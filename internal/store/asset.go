@@ -191,12 +191,13 @@ func (tx *Tx) AssetsEverAt(
 		_, err := rows(
 			ctx,
 			tx.conn,
-			func(s scanner) (none struct{}, err error) {
+			func(s scanner) (struct{}, error) {
 				var site flex.SiteID
 				var id flex.AssetID
-				err = s.Scan(&site, &id)
+				err := s.Scan(&site, &id)
 				assets[site] = append(assets[site], id)
 
+				var none struct{}
 				return none, err
 			},
 			`SELECT site_id, id FROM asset WHERE org_id = $1 AND site_id IN `+

@@ -132,8 +132,9 @@ func (all *All) Acts(ctx context.Context, f ActFilter) ([]flex.AuditEntry, error
 
 	w.within(ctx, "org_id")
 	limit := w.param(f.Limit)
-	scan := func(s scanner) (a flex.AuditEntry, err error) {
-		err = s.Scan(
+	scan := func(s scanner) (flex.AuditEntry, error) {
+		var a flex.AuditEntry
+		err := s.Scan(
 			&a.ID,
 			instant{&a.At},
 			&a.Who,

@@ -149,8 +149,9 @@ func (all *All) AuditLinks(
 	after int64,
 	limit int,
 ) ([]Link, error) {
-	scan := func(s scanner) (l Link, err error) {
-		err = s.Scan(&l.Sequence, &l.Text, &l.Hash)
+	scan := func(s scanner) (Link, error) {
+		var l Link
+		err := s.Scan(&l.Sequence, &l.Text, &l.Hash)
 		return l, err
 	}
 
@@ -186,8 +187,10 @@ func brokenChain(ctx context.Context, all *All) ([]string, error) {
 	before := ""
 
 	var broken []string
-	scan := func(s scanner) (none struct{}, err error) {
+	scan := func(s scanner) (struct{}, error) {
 		r, err := scanChainRow(s)
+
+		var none struct{}
 		if err != nil {
 			return none, err
 		}

@@ -186,9 +186,10 @@ func (tx *Tx) CloseMonth(
 
 // ClosedMonths returns the organisation's closed months, the newest first.
 func (tx *Tx) ClosedMonths(ctx context.Context) ([]ClosedMonth, error) {
-	scan := func(s scanner) (c ClosedMonth, err error) {
+	scan := func(s scanner) (ClosedMonth, error) {
 		var hash []byte
-		err = s.Scan(
+		var c ClosedMonth
+		err := s.Scan(
 			monthText{&c.Month},
 			instant{&c.ClosedAt},
 			&c.ClosedBy,
@@ -232,8 +233,9 @@ func (tx *Tx) TrialBalance(
 	ctx context.Context,
 	from, to flex.Day,
 ) (ledger.TrialBalance, error) {
-	scan := func(s scanner) (a ledger.AccountTotals, err error) {
-		err = s.Scan(&a.Account, &a.Opening, &a.Debits, &a.Credits)
+	scan := func(s scanner) (ledger.AccountTotals, error) {
+		var a ledger.AccountTotals
+		err := s.Scan(&a.Account, &a.Opening, &a.Debits, &a.Credits)
 		return a, err
 	}
 

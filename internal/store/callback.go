@@ -60,8 +60,9 @@ func (tx *Tx) CallbacksOf(
 	ctx context.Context,
 	events []flex.EventID,
 ) ([]flex.Callback, error) {
-	scan := func(s scanner) (c flex.Callback, err error) {
-		err = s.Scan(
+	scan := func(s scanner) (flex.Callback, error) {
+		var c flex.Callback
+		err := s.Scan(
 			&c.EventID,
 			&c.AssetID,
 			&c.Status,
@@ -110,8 +111,9 @@ func (tx *Tx) Callbacks(
 	ctx context.Context,
 	event flex.EventID,
 ) ([]flex.Callback, error) {
-	scan := func(s scanner) (c flex.Callback, err error) {
-		err = s.Scan(
+	scan := func(s scanner) (flex.Callback, error) {
+		var c flex.Callback
+		err := s.Scan(
 			&c.EventID,
 			&c.AssetID,
 			&c.Status,

@@ -113,10 +113,11 @@ func (tx *Tx) Dischargers(
 	found, err := rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (b Discharger, err error) {
+		func(s scanner) (Discharger, error) {
 			var power sql.NullInt64
 			var from time.Time
-			err = s.Scan(
+			var b Discharger
+			err := s.Scan(
 				&b.ID,
 				&power,
 				&b.Controlled,
@@ -156,14 +157,15 @@ func (tx *Tx) readAsked(
 	_, err := rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (none struct{}, err error) {
+		func(s scanner) (struct{}, error) {
 			var id flex.AssetID
 			var a AskedPower
-			err = s.Scan(&id, instant{&a.From}, instant{&a.To}, &a.Power)
+			err := s.Scan(&id, instant{&a.From}, instant{&a.To}, &a.Power)
 			if b := at[id]; err == nil && b != nil {
 				b.Asked = append(b.Asked, a)
 			}
 
+			var none struct{}
 			return none, err
 		},
 		`SELECT p.asset_id, d.from_at, d.to_at, p.power_w FROM dispatch d JOIN dispatch_asset p ON p.event_id = d.event_id

@@ -127,8 +127,9 @@ func (tx *Tx) limitsAfter(
 	ctx context.Context,
 	from time.Time,
 ) ([]flex.CapLimit, error) {
-	return rows(ctx, tx.conn, func(s scanner) (l flex.CapLimit, err error) {
-		err = s.Scan(
+	return rows(ctx, tx.conn, func(s scanner) (flex.CapLimit, error) {
+		var l flex.CapLimit
+		err := s.Scan(
 			&l.Group,
 			instant{&l.From},
 			instant{&l.To},
@@ -212,10 +213,11 @@ func (tx *Tx) CapLinks(ctx context.Context) ([]flex.CapLink, error) {
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (l flex.CapLink, err error) {
+		func(s scanner) (flex.CapLink, error) {
 			var seconds int64
 			var drawn, given sql.NullInt64
-			err = s.Scan(
+			var l flex.CapLink
+			err := s.Scan(
 				&l.Group,
 				&drawn,
 				&given,

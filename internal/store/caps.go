@@ -116,9 +116,10 @@ func (tx *Tx) capGroups(ctx context.Context) ([]flex.CapGroup, error) {
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (g flex.CapGroup, err error) {
+		func(s scanner) (flex.CapGroup, error) {
 			var power sql.NullInt64
-			err = s.Scan(&g.Name, &power, &g.StartsPerMinute)
+			var g flex.CapGroup
+			err := s.Scan(&g.Name, &power, &g.StartsPerMinute)
 			g.Power = wattsOf(power)
 			return g, err
 		},
@@ -181,9 +182,10 @@ func (tx *Tx) CapSites(ctx context.Context) (map[string][]flex.SiteID, error) {
 	_, err := rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (id flex.SiteID, err error) {
+		func(s scanner) (flex.SiteID, error) {
 			var name string
-			err = s.Scan(&id, &name)
+			var id flex.SiteID
+			err := s.Scan(&id, &name)
 			sites[name] = append(sites[name], id)
 
 			return id, err

@@ -38,11 +38,12 @@ func (tx *Tx) loads(
 	where string,
 	args ...any,
 ) ([]Load, error) {
-	return rows(ctx, tx.conn, func(s scanner) (l Load, err error) {
+	return rows(ctx, tx.conn, func(s scanner) (Load, error) {
 		var car, own, planned sql.NullInt64
 		var steps sql.NullString
 		var from, now time.Time
-		err = s.Scan(
+		var l Load
+		err := s.Scan(
 			&l.AssetID,
 			&l.Site,
 			&l.Group,

@@ -65,7 +65,8 @@ func (db *DB) ClaimPushes(
 	o ClaimOrder,
 ) (Claim, error) {
 	var c Claim
-	err := db.Write(ctx, org, func(tx *Tx) (err error) {
+	err := db.Write(ctx, org, func(tx *Tx) error {
+		var err error
 		c, err = tx.claim(ctx, o)
 		return err
 	})

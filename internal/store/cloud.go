@@ -235,18 +235,20 @@ func (all *All) RetryCloudLink(
 
 // adoptCloud queues what a process of the release before marked in the rows of links and tokens.
 func (all *All) adoptCloud(ctx context.Context) error {
-	links, err := rows(ctx, all.conn, func(s scanner) (j Job, err error) {
+	links, err := rows(ctx, all.conn, func(s scanner) (Job, error) {
+		var j Job
 		j.Kind = JobCloudLink
-		err = s.Scan(&j.Org, &j.Subject, &j.Site)
+		err := s.Scan(&j.Org, &j.Subject, &j.Site)
 		return j, err
 	}, `UPDATE cloud_link SET turn_at = NULL WHERE turn_at IS NOT NULL RETURNING org_id, state, site_id`)
 	if err != nil {
 		return err
 	}
 
-	tokens, err := rows(ctx, all.conn, func(s scanner) (j Job, err error) {
+	tokens, err := rows(ctx, all.conn, func(s scanner) (Job, error) {
 		var t CloudToken
-		err = s.Scan(&j.Org, &t.Site, &t.Provider, instant{&j.DueAt})
+		var j Job
+		err := s.Scan(&j.Org, &t.Site, &t.Provider, instant{&j.DueAt})
 		j.Kind, j.Site = JobCloudToken, t.Site
 		j.Subject = t.row()
 		return j, err

@@ -82,8 +82,9 @@ func (tx *Tx) NettedCredits(
 
 // lockCredits keeps other transactions off the site's credits.
 func (tx *Tx) lockCredits(ctx context.Context, site flex.SiteID) error {
-	one := func(s scanner) (none struct{}, err error) {
+	one := func(s scanner) (struct{}, error) {
 		var n int
+		var none struct{}
 		return none, s.Scan(&n)
 	}
 
@@ -249,7 +250,7 @@ func nettedOtherwise(
 ) ([]string, error) {
 	var of siteNetted // the site that is read
 	var broken []string
-	scan := func(s scanner) (none struct{}, err error) {
+	scan := func(s scanner) (struct{}, error) {
 		var site flex.SiteID
 		var credited, accrued flex.Pence
 
@@ -258,6 +259,8 @@ func nettedOtherwise(
 			[]any{&site},
 			[]any{&credited, &accrued},
 		})
+
+		var none struct{}
 		if err != nil {
 			return none, err
 		}

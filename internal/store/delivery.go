@@ -501,9 +501,10 @@ func (tx *Tx) TriedSince(
 	limit int,
 ) ([]Tried, error) {
 	oldest := flex.MakeID[struct{}](since, [10]byte{})
-	return rows(ctx, tx.conn, func(s scanner) (t Tried, err error) {
+	return rows(ctx, tx.conn, func(s scanner) (Tried, error) {
 		var took int64
-		err = s.Scan(&t.Endpoint, &t.State, &t.Tries, &took)
+		var t Tried
+		err := s.Scan(&t.Endpoint, &t.State, &t.Tries, &took)
 		t.Took = time.Duration(took) * time.Microsecond
 		return t, err
 	}, `SELECT d.endpoint, d.state, d.tries, d.took FROM delivery d WHERE d.org_id = $1 AND d.event_id >= $2 AND d.tries > 0
@@ -531,8 +532,9 @@ func (tx *Tx) FailedSince(
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (f FailedPushes, err error) {
-			err = s.Scan(
+		func(s scanner) (FailedPushes, error) {
+			var f FailedPushes
+			err := s.Scan(
 				&f.Endpoint,
 				&f.Status,
 				&f.Model,

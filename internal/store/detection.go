@@ -16,8 +16,9 @@ func (tx *Tx) DueDetections(
 	ctx context.Context,
 	limit int,
 ) ([]SessionSettlement, error) {
-	scan := func(s scanner) (r SessionSettlement, err error) {
-		err = s.Scan(
+	scan := func(s scanner) (SessionSettlement, error) {
+		var r SessionSettlement
+		err := s.Scan(
 			&r.SessionID,
 			&r.AssetID,
 			&r.SiteID,
@@ -64,8 +65,9 @@ func (tx *Tx) Detected(ctx context.Context, session flex.SessionID) error {
 // TakePauses returns up to limit pauses that are over and notes that their flex events have
 // been looked for.
 func (tx *Tx) TakePauses(ctx context.Context, limit int) ([]Pause, error) {
-	scan := func(s scanner) (p Pause, err error) {
-		err = s.Scan(
+	scan := func(s scanner) (Pause, error) {
+		var p Pause
+		err := s.Scan(
 			&p.AssetID,
 			&p.SiteID,
 			instant{&p.From},

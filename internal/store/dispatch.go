@@ -124,8 +124,9 @@ func (tx *Tx) Dispatch(ctx context.Context, id flex.EventID) (Dispatch, error) {
 		return d, err
 	}
 
-	part := func(s scanner) (a DispatchedAsset, err error) {
-		err = s.Scan(&a.ID, &a.Power)
+	part := func(s scanner) (DispatchedAsset, error) {
+		var a DispatchedAsset
+		err := s.Scan(&a.ID, &a.Power)
 		return a, err
 	}
 
@@ -238,11 +239,12 @@ func (tx *Tx) withoutMarket(ctx context.Context, d *Dispatch) error {
 		}
 	}
 
-	read := func(s scanner) (none struct{}, err error) {
+	read := func(s scanner) (struct{}, error) {
 		var id flex.AssetID
 		var stored time.Time
 
 		var text string
+		var none struct{}
 		if err := s.Scan(&id, instant{&stored}, &text); err != nil {
 			return none, err
 		}
@@ -300,11 +302,12 @@ func (tx *Tx) DueDispatches(
 	ctx context.Context,
 	limit int,
 ) ([]EndedDispatch, error) {
-	scan := func(s scanner) (d EndedDispatch, err error) {
+	scan := func(s scanner) (EndedDispatch, error) {
 		var site, former flex.SiteID
 		var without string
 		var after sql.NullInt64
-		err = s.Scan(
+		var d EndedDispatch
+		err := s.Scan(
 			&d.ID,
 			&d.AssetID,
 			&site,

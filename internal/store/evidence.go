@@ -16,8 +16,9 @@ type AssetRegion struct {
 
 // AssetRegions returns where the organisation's assets are.
 func (tx *Tx) AssetRegions(ctx context.Context) ([]AssetRegion, error) {
-	return rows(ctx, tx.conn, func(s scanner) (a AssetRegion, err error) {
-		err = s.Scan(&a.Asset, &a.Name, &a.Region)
+	return rows(ctx, tx.conn, func(s scanner) (AssetRegion, error) {
+		var a AssetRegion
+		err := s.Scan(&a.Asset, &a.Name, &a.Region)
 		return a, err
 	}, `SELECT a.id, a.external_id, COALESCE(m.gsp_group, '') FROM asset a JOIN site t ON t.org_id = a.org_id AND t.id = a.site_id
 		LEFT JOIN meter m ON m.mpan = t.mpan WHERE a.org_id = $1`, tx.org.Bytes())
@@ -38,8 +39,9 @@ func (tx *Tx) MeteredByRegion(
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (e RegionEnergy, err error) {
-			err = s.Scan(&e.Region, instant{&e.At}, &e.Energy)
+		func(s scanner) (RegionEnergy, error) {
+			var e RegionEnergy
+			err := s.Scan(&e.Region, instant{&e.At}, &e.Energy)
 			return e, err
 		},
 		`SELECT COALESCE(m.gsp_group, ''), r.at, CAST(SUM(r.value) / 1000 AS BIGINT) FROM reading r
@@ -103,8 +105,9 @@ func (tx *Tx) firstInstant(
 	ctx context.Context,
 	query string,
 ) (time.Time, error) {
-	found, err := rows(ctx, tx.conn, func(s scanner) (at time.Time, err error) {
-		err = s.Scan(instant{&at})
+	found, err := rows(ctx, tx.conn, func(s scanner) (time.Time, error) {
+		var at time.Time
+		err := s.Scan(instant{&at})
 		return at, err
 	}, query, tx.org.Bytes())
 	if err != nil || len(found) == 0 {

@@ -49,8 +49,9 @@ func (all *All) RefusedSchedules(
 	found, err := rows(
 		ctx,
 		all.conn,
-		func(s scanner) (r RefusedSchedule, err error) {
-			err = s.Scan(&r.Org, &r.AssetID, &r.EventID, &r.Status, instant{&r.First}, &total)
+		func(s scanner) (RefusedSchedule, error) {
+			var r RefusedSchedule
+			err := s.Scan(&r.Org, &r.AssetID, &r.EventID, &r.Status, instant{&r.First}, &total)
 			return r, err
 		},
 		`SELECT o.org_id, o.asset_id, o.event_id, COALESCE(d.status, 0), min(o.queued_at) OVER (), count(*) OVER () `+
@@ -81,8 +82,9 @@ func (all *All) ExcludedAssets(
 	ids, err := rows(
 		ctx,
 		all.conn,
-		func(s scanner) (id flex.AssetID, err error) {
-			err = s.Scan(&id, instant{&since}, &total)
+		func(s scanner) (flex.AssetID, error) {
+			var id flex.AssetID
+			err := s.Scan(&id, instant{&since}, &total)
 			return id, err
 		},
 		`SELECT id, min(excluded_at) OVER (), count(*) OVER () `+where+` ORDER BY excluded_at, id LIMIT `+strconv.Itoa(limit),
@@ -128,13 +130,14 @@ func (all *All) pile(
 	org flex.OrgID,
 	since string,
 	where string,
-) (p Pile, err error) {
+) (Pile, error) {
 	var args []any
 	if !org.IsZero() {
 		where, args = where+` AND org_id = $1`, []any{org.Bytes()}
 	}
 
-	_, err = rows(
+	var p Pile
+	_, err := rows(
 		ctx,
 		all.conn,
 		func(s scanner) (struct{}, error) {

@@ -226,7 +226,9 @@ func (all *All) findAssets(ctx context.Context, f Find) ([]AssetLine, error) {
 	}
 
 	limit := w.param(f.Limit)
-	scan := func(s scanner) (v AssetLine, err error) {
+	scan := func(s scanner) (AssetLine, error) {
+		var v AssetLine
+		var err error
 		v.Asset, err = scanAsset(extra{
 			s,
 			[]any{
@@ -345,7 +347,9 @@ func (all *All) FindSites(ctx context.Context, f Find) ([]SiteLine, error) {
 	}
 
 	limit := w.param(f.Limit)
-	scan := func(s scanner) (v SiteLine, err error) {
+	scan := func(s scanner) (SiteLine, error) {
+		var v SiteLine
+		var err error
 		v.Site, err = all.scanSite(extra{s, []any{&v.Org, &v.OrgName, &v.Assets}})
 		return v, err
 	}

@@ -321,8 +321,9 @@ type FleetCount struct {
 
 // FleetCounts counts the sites and assets of every organisation.
 func (all *All) FleetCounts(ctx context.Context) ([]FleetCount, error) {
-	return rows(ctx, all.conn, func(s scanner) (c FleetCount, err error) {
-		err = s.Scan(&c.Org, &c.Sites, &c.Assets)
+	return rows(ctx, all.conn, func(s scanner) (FleetCount, error) {
+		var c FleetCount
+		err := s.Scan(&c.Org, &c.Sites, &c.Assets)
 		return c, err
 	},
 		`SELECT o.id, (SELECT count(*) FROM site s WHERE s.org_id = o.id), (SELECT count(*) FROM asset a WHERE a.org_id = o.id) FROM org o ORDER BY o.id`)
@@ -363,8 +364,9 @@ func (all *All) WaitingSince(
 	found, err := rows(
 		ctx,
 		all.conn,
-		func(s scanner) (v Waiting, err error) {
-			err = s.Scan(
+		func(s scanner) (Waiting, error) {
+			var v Waiting
+			err := s.Scan(
 				&v.Org,
 				&v.AssetID,
 				&v.EventID,
@@ -410,9 +412,10 @@ func (all *All) AssetOwners(
 	_, err := rows(
 		ctx,
 		all.conn,
-		func(s scanner) (id flex.AssetID, err error) {
+		func(s scanner) (flex.AssetID, error) {
 			var o AssetOwner
-			err = s.Scan(&id, &o.ExternalID, &o.OrgName)
+			var id flex.AssetID
+			err := s.Scan(&id, &o.ExternalID, &o.OrgName)
 			owners[id] = o
 
 			return id, err
@@ -436,9 +439,10 @@ func (all *All) AssetNames(
 		_, err := rows(
 			ctx,
 			all.conn,
-			func(s scanner) (id flex.AssetID, err error) {
+			func(s scanner) (flex.AssetID, error) {
 				var name string
-				err = s.Scan(&id, &name)
+				var id flex.AssetID
+				err := s.Scan(&id, &name)
 				names[id] = name
 
 				return id, err
@@ -488,8 +492,9 @@ func (tx *Tx) SchedulesSince(
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (c CauseCount, err error) {
-			err = s.Scan(&c.Cause, &c.Count)
+		func(s scanner) (CauseCount, error) {
+			var c CauseCount
+			err := s.Scan(&c.Cause, &c.Count)
 			return c, err
 		},
 		`SELECT cause, count(*) FROM schedule WHERE event_id >= $2 AND org_id = $1 GROUP BY cause ORDER BY cause`,

@@ -101,9 +101,10 @@ func (tx *Tx) fleetCaps(
 	_, err := rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (at time.Time, err error) {
+		func(s scanner) (time.Time, error) {
 			var w sql.NullInt64
-			err = s.Scan(instant{&at}, &w)
+			var at time.Time
+			err := s.Scan(instant{&at}, &w)
 			caps[at] = wattsOf(w)
 			return at, err
 		},
@@ -150,8 +151,9 @@ func (tx *Tx) FleetCounted(
 	ctx context.Context,
 	span flex.Span,
 ) ([]CountedHalfHour, error) {
-	scan := func(s scanner) (c CountedHalfHour, err error) {
-		err = s.Scan(instant{&c.At}, instant{&c.CountedAt})
+	scan := func(s scanner) (CountedHalfHour, error) {
+		var c CountedHalfHour
+		err := s.Scan(instant{&c.At}, instant{&c.CountedAt})
 		return c, err
 	}
 
@@ -252,8 +254,9 @@ func (tx *Tx) GroupedAssets(
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (a GroupedAsset, err error) {
-			err = s.Scan(&a.ID, &a.Type, &a.Values[0], &a.Values[1], &a.Values[2])
+		func(s scanner) (GroupedAsset, error) {
+			var a GroupedAsset
+			err := s.Scan(&a.ID, &a.Type, &a.Values[0], &a.Values[1], &a.Values[2])
 			return a, err
 		},
 		`SELECT a.id, a.type, COALESCE(m.gsp_group, ''), a.model, a.firmware
@@ -424,8 +427,9 @@ func (tx *Tx) Earnings(
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (e Earning, err error) {
-			err = s.Scan(&e.Asset, instant{&e.At}, &e.Amount)
+		func(s scanner) (Earning, error) {
+			var e Earning
+			err := s.Scan(&e.Asset, instant{&e.At}, &e.Amount)
 			return e, err
 		},
 		`SELECT asset_id, from_at, COALESCE(final, estimated) FROM flex_event WHERE org_id = $1 AND from_at >= $2 AND from_at < $3`,

@@ -109,10 +109,11 @@ func eventDays[Of any](
 	asOf time.Time,
 ) (map[flex.ID[Of]][]flex.Day, error) {
 	days, texts := map[flex.ID[Of]][]flex.Day{}, dayTexts{}
-	read := func(s scanner) (none struct{}, err error) {
+	read := func(s scanner) (struct{}, error) {
 		var id flex.ID[Of]
 
 		var text string
+		var none struct{}
 		if err := s.Scan(&id, &text); err != nil {
 			return none, err
 		}

@@ -22,8 +22,9 @@ func (tx *Tx) DropSuperseded(
 		newest flex.EventID
 	}
 
-	scan := func(s scanner) (e ended, err error) {
-		err = s.Scan(&e.id, &e.newest)
+	scan := func(s scanner) (ended, error) {
+		var e ended
+		err := s.Scan(&e.id, &e.newest)
 		return e, err
 	}
 

@@ -147,8 +147,9 @@ func (tx *Tx) fusedSites(
 	found, err := rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (r row, err error) {
-			err = s.Scan(&r.ID, &r.Fuse, &r.asset, &r.kind)
+		func(s scanner) (row, error) {
+			var r row
+			err := s.Scan(&r.ID, &r.Fuse, &r.asset, &r.kind)
 			return r, err
 		},
 		`SELECT t.id, t.import_w, a.id, a.type FROM site t JOIN asset a ON a.org_id = t.org_id AND a.site_id = t.id

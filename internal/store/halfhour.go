@@ -129,10 +129,11 @@ func (tx *Tx) HalfHours(
 	site flex.SiteID,
 	span flex.Span,
 ) ([]HalfHour, error) {
-	scan := func(s scanner) (h HalfHour, err error) {
+	scan := func(s scanner) (HalfHour, error) {
 		var at time.Time
 		var label sql.NullInt16
-		err = s.Scan(
+		var h HalfHour
+		err := s.Scan(
 			&h.Site,
 			&h.Meter,
 			instant{&at},
@@ -183,8 +184,9 @@ func (tx *Tx) partsOf(
 	meter flex.AssetID,
 	at flex.Period,
 ) ([]Part, error) {
-	scan := func(s scanner) (p Part, err error) {
-		err = s.Scan(&p.Event, &p.Flex, &p.Most)
+	scan := func(s scanner) (Part, error) {
+		var p Part
+		err := s.Scan(&p.Event, &p.Flex, &p.Most)
 		return p, err
 	}
 

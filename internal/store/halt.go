@@ -266,11 +266,12 @@ func (all *All) Halts(ctx context.Context) (Halts, error) {
 }
 
 func (c conn) halts(ctx context.Context) (Halts, error) {
-	return rows(ctx, c, func(s scanner) (h Halt, err error) {
+	return rows(ctx, c, func(s scanner) (Halt, error) {
 		var two int
 		var scope string
 
-		err = s.Scan(
+		var h Halt
+		err := s.Scan(
 			&scope,
 			instant{&h.At},
 			&h.Who,

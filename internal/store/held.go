@@ -331,10 +331,11 @@ func (tx *Tx) resetsKnown(
 	for chunk := range slices.Chunk(assets, ownersChunk) {
 		list, args := in([]any{micros(knownAt)}, chunk)
 
-		scan := func(s scanner) (m Mark, err error) {
+		scan := func(s scanner) (Mark, error) {
 			var k Register
 			var label int16
-			err = s.Scan(&k.AssetID, &label, instant{&m.At})
+			var m Mark
+			err := s.Scan(&k.AssetID, &label, instant{&m.At})
 			k.Label = labels[label]
 			resets[k] = append(resets[k], m.At)
 

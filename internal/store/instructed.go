@@ -91,7 +91,7 @@ func (tx *Tx) InstructedEvents(
 	found, err := rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (e FlexEvent, err error) { return scanFlexEvent(s) },
+		func(s scanner) (FlexEvent, error) { return scanFlexEvent(s) },
 		`SELECT `+flexEventColumns+` FROM called_asset c
 		JOIN instruction i ON i.id = c.instruction_id
 		JOIN flex_event e ON e.org_id = c.org_id AND e.asset_id = c.asset_id AND e.from_at < i.to_at AND e.to_at > i.from_at

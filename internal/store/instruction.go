@@ -283,8 +283,9 @@ func (tx *Tx) CalledIn(
 	_, err := rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (id flex.AssetID, err error) {
-			err = s.Scan(&id)
+		func(s scanner) (flex.AssetID, error) {
+			var id flex.AssetID
+			err := s.Scan(&id)
 			called[id] = true
 
 			return id, err
@@ -394,9 +395,11 @@ func (tx *Tx) Callables(
 	found := map[flex.AssetID]*Callable{}
 	asked := append([]any{tx.org.Bytes(), micros(tx.now)}, halfHoursOf(span)...)
 	where, args := scopeWhere(scope, asked)
-	_, err := rows(ctx, tx.conn, func(s scanner) (id flex.AssetID, err error) {
+	_, err := rows(ctx, tx.conn, func(s scanner) (flex.AssetID, error) {
 		c := &Callable{}
-		err = s.Scan(&id, &c.SiteID, &c.Calls, &c.Called)
+
+		var id flex.AssetID
+		err := s.Scan(&id, &c.SiteID, &c.Calls, &c.Called)
 		found[id] = c
 
 		return id, err
@@ -411,8 +414,9 @@ func (tx *Tx) Callables(
 		return nil, err
 	}
 
-	_, err = rows(ctx, tx.conn, func(s scanner) (id flex.AssetID, err error) {
-		err = s.Scan(&id)
+	_, err = rows(ctx, tx.conn, func(s scanner) (flex.AssetID, error) {
+		var id flex.AssetID
+		err := s.Scan(&id)
 		if c := found[id]; c != nil {
 			c.Metered = true
 		}
@@ -484,11 +488,12 @@ func (tx *Tx) ClosedFor(
 		_, err := rows(
 			ctx,
 			tx.conn,
-			func(s scanner) (id flex.AssetID, err error) {
+			func(s scanner) (flex.AssetID, error) {
 				var closed []flex.Span
 				var window flex.Span
 				var up bool
-				err = s.Scan(
+				var id flex.AssetID
+				err := s.Scan(
 					&id,
 					closedTime{&closed},
 					instant{&window.From},

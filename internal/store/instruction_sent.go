@@ -72,10 +72,13 @@ func (tx *Tx) sentCalled(
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (c sentCalled, err error) {
+		func(s scanner) (sentCalled, error) {
 			var from time.Time
 			var steps string
+			var c sentCalled
 			n := &c.next
+
+			var err error
 			c.Called, err = scanCalled(
 				s,
 				&c.by,

@@ -181,8 +181,9 @@ func (tx *Tx) Postings(
 	ctx context.Context,
 	id flex.TransactionID,
 ) ([]ledger.Posting, error) {
-	posting := func(s scanner) (p ledger.Posting, err error) {
-		err = s.Scan(&p.Account, &p.Amount)
+	posting := func(s scanner) (ledger.Posting, error) {
+		var p ledger.Posting
+		err := s.Scan(&p.Account, &p.Amount)
 		return p, err
 	}
 
@@ -207,8 +208,9 @@ func (tx *Tx) PostingsAbout(
 		about, id = "l.flex_event_id = $2", c.FlexEvent.Bytes()
 	}
 
-	posting := func(s scanner) (p ledger.Posting, err error) {
-		err = s.Scan(&p.Account, &p.Amount)
+	posting := func(s scanner) (ledger.Posting, error) {
+		var p ledger.Posting
+		err := s.Scan(&p.Account, &p.Amount)
 		return p, err
 	}
 

@@ -54,9 +54,10 @@ func (tx *Tx) AddMail(ctx context.Context, m Mail) error {
 
 // adoptMails queues the mails that a process of the release before queued in their own table.
 func (all *All) adoptMails(ctx context.Context) error {
-	scan := func(s scanner) (j Job, err error) {
+	scan := func(s scanner) (Job, error) {
 		var id flex.ID[Mail]
-		err = s.Scan(&j.Org, &id, &j.Site, instant{&j.DueAt})
+		var j Job
+		err := s.Scan(&j.Org, &id, &j.Site, instant{&j.DueAt})
 		j.Kind, j.Subject = JobMail, id.Bytes()
 		return j, err
 	}
@@ -119,8 +120,9 @@ func (all *All) TakeMail(
 
 // mailOf returns a job's mail, without a recipient if there is none to send.
 func (all *All) mailOf(ctx context.Context, j Job) (Mail, error) {
-	scan := func(s scanner) (m Mail, err error) {
-		err = s.Scan(
+	scan := func(s scanner) (Mail, error) {
+		var m Mail
+		err := s.Scan(
 			&m.SiteID,
 			opened(all.conn, personMail, &m.To),
 			opened(all.conn, personMail, &m.Subject),

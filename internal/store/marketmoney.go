@@ -24,8 +24,9 @@ func (m MarketMoney) Difference() flex.Pence {
 
 // MarketMoney returns the market's money by counterparty and month, the oldest month first.
 func (tx *Tx) MarketMoney(ctx context.Context) ([]MarketMoney, error) {
-	scan := func(s scanner) (m MarketMoney, err error) {
-		err = s.Scan(
+	scan := func(s scanner) (MarketMoney, error) {
+		var m MarketMoney
+		err := s.Scan(
 			&m.Counterparty,
 			monthText{&m.Month},
 			&m.Expected,
@@ -106,8 +107,9 @@ type Unclaimed struct {
 
 // UnclaimedBalances returns the balances of sites that are offboarded, the oldest first.
 func (tx *Tx) UnclaimedBalances(ctx context.Context) ([]Unclaimed, error) {
-	scan := func(s scanner) (u Unclaimed, err error) {
-		err = s.Scan(&u.SiteID, &u.Balance, instant{&u.LastMoved})
+	scan := func(s scanner) (Unclaimed, error) {
+		var u Unclaimed
+		err := s.Scan(&u.SiteID, &u.Balance, instant{&u.LastMoved})
 		return u, err
 	}
 

@@ -37,8 +37,9 @@ func (all *All) PutModulusTable(
 
 // ModulusTables returns the tables that were imported, by their kind.
 func (c conn) ModulusTables(ctx context.Context) (map[string]ModulusTable, error) {
-	scan := func(s scanner) (m ModulusTable, err error) {
-		err = s.Scan(&m.Kind, &m.Content, instant{&m.ImportedAt})
+	scan := func(s scanner) (ModulusTable, error) {
+		var m ModulusTable
+		err := s.Scan(&m.Kind, &m.Content, instant{&m.ImportedAt})
 		return m, err
 	}
 

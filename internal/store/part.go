@@ -96,8 +96,9 @@ func (all *All) dropWeeks(
 		rows int64
 	}
 
-	found, err := rows(ctx, all.conn, func(s scanner) (p part, err error) {
-		err = s.Scan(&p.name, &p.rows)
+	found, err := rows(ctx, all.conn, func(s scanner) (part, error) {
+		var p part
+		err := s.Scan(&p.name, &p.rows)
 		return p, err
 	},
 		`SELECT c.relname, CAST(greatest(c.reltuples, 1) AS BIGINT) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid

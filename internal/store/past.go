@@ -25,9 +25,10 @@ func (tx *Tx) PastEvents(
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (t PastEvent, err error) {
+		func(s scanner) (PastEvent, error) {
 			var what string
-			err = s.Scan(&t.Kind, instant{&t.At}, &what)
+			var t PastEvent
+			err := s.Scan(&t.Kind, instant{&t.At}, &what)
 			if err != nil {
 				return t, err
 			}
@@ -95,8 +96,9 @@ func (tx *Tx) Consents(
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (c Consent, err error) {
-			err = s.Scan(&c.Kind, instant{&c.GivenAt}, instant{&c.RecordedAt})
+		func(s scanner) (Consent, error) {
+			var c Consent
+			err := s.Scan(&c.Kind, instant{&c.GivenAt}, instant{&c.RecordedAt})
 			return c, err
 		},
 		`SELECT kind, given_at, recorded_at FROM consent WHERE org_id = $1 AND site_id = $2 ORDER BY id`,
@@ -120,8 +122,9 @@ func (tx *Tx) EnrolmentChanges(
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (c EnrolmentChange, err error) {
-			err = s.Scan(&c.Proposition, &c.State, instant{&c.At})
+		func(s scanner) (EnrolmentChange, error) {
+			var c EnrolmentChange
+			err := s.Scan(&c.Proposition, &c.State, instant{&c.At})
 			return c, err
 		},
 		`SELECT proposition, state, at FROM enrolment_change WHERE org_id = $1 AND site_id = $2 ORDER BY id`,
@@ -159,8 +162,9 @@ func (tx *Tx) AccountSums(ctx context.Context) ([]AccountSum, error) {
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (a AccountSum, err error) {
-			err = s.Scan(&a.Account, &a.Sum)
+		func(s scanner) (AccountSum, error) {
+			var a AccountSum
+			err := s.Scan(&a.Account, &a.Sum)
 			return a, err
 		},
 		`SELECT account, CAST(sum(amount) AS BIGINT) FROM posting WHERE org_id = $1 GROUP BY account ORDER BY account`,

@@ -143,8 +143,9 @@ func (tx *Tx) Pauses(
 	site flex.SiteID,
 	within flex.Span,
 ) ([]Pause, error) {
-	scan := func(s scanner) (p Pause, err error) {
-		err = s.Scan(
+	scan := func(s scanner) (Pause, error) {
+		var p Pause
+		err := s.Scan(
 			&p.AssetID,
 			&p.SiteID,
 			instant{&p.From},

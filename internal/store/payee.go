@@ -357,7 +357,8 @@ func (db *DB) pinOlder(ctx context.Context) error {
 
 	for {
 		n := 0
-		err := db.WriteAll(ctx, func(all *All) (err error) {
+		err := db.WriteAll(ctx, func(all *All) error {
+			var err error
 			n, err = all.pinOlder(ctx)
 			return err
 		})
@@ -374,8 +375,9 @@ func (all *All) pinOlder(ctx context.Context) (int, error) {
 		org flex.OrgID
 	}
 
-	scan := func(s scanner) (p older, err error) {
-		err = s.Scan(
+	scan := func(s scanner) (older, error) {
+		var p older
+		err := s.Scan(
 			&p.SiteID,
 			&p.org,
 			&p.sealed,
@@ -533,8 +535,9 @@ func (tx *Tx) FormerEmails(
 	site flex.SiteID,
 	after time.Time,
 ) ([]FormerEmail, error) {
-	scan := func(s scanner) (f FormerEmail, err error) {
-		err = s.Scan(opened(tx.conn, personEmail, &f.Email), instant{&f.ChangedAt})
+	scan := func(s scanner) (FormerEmail, error) {
+		var f FormerEmail
+		err := s.Scan(opened(tx.conn, personEmail, &f.Email), instant{&f.ChangedAt})
 		return f, err
 	}
 

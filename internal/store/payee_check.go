@@ -101,11 +101,12 @@ func (tx *Tx) payeeChecks(
 	query string,
 	args ...any,
 ) ([]PayeeCheck, error) {
-	scan := func(s scanner) (c PayeeCheck, err error) {
+	scan := func(s scanner) (PayeeCheck, error) {
 		var sealed []byte
 		var by, reason sql.NullString
 
-		err = s.Scan(
+		var c PayeeCheck
+		err := s.Scan(
 			&c.WithdrawalID,
 			&c.Attempt,
 			&c.SiteID,

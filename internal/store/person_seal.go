@@ -147,7 +147,8 @@ func (db *DB) sealTable(ctx context.Context, t personTable) (int, error) {
 	var n int
 	for {
 		var keys [][]any
-		err := db.WriteAll(ctx, func(all *All) (err error) {
+		err := db.WriteAll(ctx, func(all *All) error {
+			var err error
 			keys, err = all.sealRows(ctx, t, last)
 			return err
 		})

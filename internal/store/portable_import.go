@@ -181,8 +181,9 @@ func (all *All) heldPoints(
 	var w condition
 	w.in("point", points)
 
-	scan := func(s scanner) (mpan string, err error) {
-		err = s.Scan(opened(all.conn, personMPAN, &mpan))
+	scan := func(s scanner) (string, error) {
+		var mpan string
+		err := s.Scan(opened(all.conn, personMPAN, &mpan))
 		return mpan, err
 	}
 

@@ -110,8 +110,9 @@ func (tx *Tx) PublicationsByID(
 	found := map[flex.PublicationID]Publication{}
 
 	for chunk := range slices.Chunk(slices.Compact(ids), 500) {
-		scan := func(s scanner) (p Publication, err error) {
-			err = s.Scan(
+		scan := func(s scanner) (Publication, error) {
+			var p Publication
+			err := s.Scan(
 				&p.ID,
 				&p.Source,
 				instant{&p.PublishedAt},
@@ -410,8 +411,9 @@ func (tx *Tx) Publications(
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (r PublicationRecord, err error) {
-			err = s.Scan(
+		func(s scanner) (PublicationRecord, error) {
+			var r PublicationRecord
+			err := s.Scan(
 				&r.ID,
 				&r.Source,
 				instant{&r.PublishedAt},
@@ -446,8 +448,9 @@ type SourceState struct {
 
 // SourceStates returns the state of every source that ever published, by name.
 func (all *All) SourceStates(ctx context.Context) ([]SourceState, error) {
-	return rows(ctx, all.conn, func(s scanner) (r SourceState, err error) {
-		err = s.Scan(&r.Source, instant{&r.FetchedAt}, instant{&r.Through})
+	return rows(ctx, all.conn, func(s scanner) (SourceState, error) {
+		var r SourceState
+		err := s.Scan(&r.Source, instant{&r.FetchedAt}, instant{&r.Through})
 		return r, err
 	}, `SELECT source, max(fetched_at), max(to_at) FROM publication GROUP BY source ORDER BY source`)
 }

@@ -51,8 +51,9 @@ func (all *All) SetPricesKeptOut(
 
 // PricesKeptOut returns what was kept out of the sources' latest answers.
 func (all *All) PricesKeptOut(ctx context.Context) ([]PriceKeptOut, error) {
-	return rows(ctx, all.conn, func(s scanner) (r PriceKeptOut, err error) {
-		err = s.Scan(
+	return rows(ctx, all.conn, func(s scanner) (PriceKeptOut, error) {
+		var r PriceKeptOut
+		err := s.Scan(
 			&r.Source,
 			&r.Reason,
 			&r.Rows,

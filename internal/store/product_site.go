@@ -168,8 +168,9 @@ func (tx *Tx) Participations(
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (p flex.Participation, err error) {
-			err = s.Scan(participationFields(&p)...)
+		func(s scanner) (flex.Participation, error) {
+			var p flex.Participation
+			err := s.Scan(participationFields(&p)...)
 			return p, err
 		},
 		`SELECT `+participationColumns+` FROM product_site s WHERE s.org_id = $1 AND s.product_id = $2 AND s.site_id > $3

@@ -135,9 +135,10 @@ func (tx *Tx) RateSessions(
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (r RateSession, err error) {
+		func(s scanner) (RateSession, error) {
 			var seconds int64
-			err = s.Scan(
+			var r RateSession
+			err := s.Scan(
 				&r.ID,
 				&r.AssetID,
 				&r.Number,

@@ -95,9 +95,10 @@ func (tx *Tx) Supplies(
 	ctx context.Context,
 	site flex.SiteID,
 ) ([]Recorded[flex.Supply], error) {
-	scan := func(s scanner) (r Recorded[flex.Supply], err error) {
+	scan := func(s scanner) (Recorded[flex.Supply], error) {
+		var r Recorded[flex.Supply]
 		r.Is.Set = true
-		err = s.Scan(
+		err := s.Scan(
 			instant{&r.From},
 			instant{&r.At},
 			&r.Is.Import,
@@ -123,8 +124,9 @@ func (tx *Tx) Powers(
 	ctx context.Context,
 	asset flex.AssetID,
 ) ([]Recorded[flex.Watts], error) {
-	scan := func(s scanner) (r Recorded[flex.Watts], err error) {
-		err = s.Scan(instant{&r.From}, instant{&r.At}, &r.Is)
+	scan := func(s scanner) (Recorded[flex.Watts], error) {
+		var r Recorded[flex.Watts]
+		err := s.Scan(instant{&r.From}, instant{&r.At}, &r.Is)
 		return r, err
 	}
 

@@ -87,8 +87,9 @@ func (tx *Tx) OwnAssets(
 
 		ask = ask[min(len(ask), ownersChunk):]
 
-		scan := func(s scanner) (a ratedAsset, err error) {
-			err = s.Scan(
+		scan := func(s scanner) (ratedAsset, error) {
+			var a ratedAsset
+			err := s.Scan(
 				&a.id,
 				&a.Power,
 				&a.Supply.Import,

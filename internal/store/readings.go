@@ -334,8 +334,9 @@ func (tx *Tx) markBeside(
 		order, side = "r.at", "r.at > "
 	}
 
-	mark := func(s scanner) (m Mark, err error) {
-		err = s.Scan(instant{&m.At}, &m.Value)
+	mark := func(s scanner) (Mark, error) {
+		var m Mark
+		err := s.Scan(instant{&m.At}, &m.Value)
 		return m, err
 	}
 

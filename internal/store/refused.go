@@ -72,8 +72,9 @@ func (tx *Tx) RefusedSince(
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (r RefusedReading, err error) {
+		func(s scanner) (RefusedReading, error) {
 			var day string
+			var r RefusedReading
 			if err := s.Scan(
 				&day,
 				&r.Label,
@@ -85,6 +86,7 @@ func (tx *Tx) RefusedSince(
 				return r, err
 			}
 
+			var err error
 			r.Day, err = flex.ParseDay(day)
 
 			return r, err

@@ -124,8 +124,9 @@ func asRegistered[T any](
 // of them, which a page of a hundred should not wait for.
 func (tx *Tx) count(ctx context.Context, query string) (int, error) {
 	one := func(int) int { return 1 }
-	return asRegistered(ctx, tx, query, one, func() (n int, err error) {
-		err = tx.row(ctx, query, tx.org.Bytes()).Scan(&n)
+	return asRegistered(ctx, tx, query, one, func() (int, error) {
+		var n int
+		err := tx.row(ctx, query, tx.org.Bytes()).Scan(&n)
 		return n, err
 	})
 }

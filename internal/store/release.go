@@ -36,8 +36,9 @@ func (tx *Tx) DueReleases(
 		lock = " FOR UPDATE OF p SKIP LOCKED"
 	}
 
-	scan := func(s scanner) (r DueRelease, err error) {
-		err = s.Scan(
+	scan := func(s scanner) (DueRelease, error) {
+		var r DueRelease
+		err := s.Scan(
 			&r.Event,
 			&r.Asset,
 			instant{&r.From},
@@ -156,9 +157,10 @@ func (all *All) NotReleased(
 		return nil, 0, err
 	}
 
-	id := func(s scanner) (id flex.AssetID, err error) {
+	id := func(s scanner) (flex.AssetID, error) {
 		var last int64
-		err = s.Scan(&id, &last)
+		var id flex.AssetID
+		err := s.Scan(&id, &last)
 		return id, err
 	}
 

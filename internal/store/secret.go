@@ -97,9 +97,10 @@ var sealedTables = []sealedTable{
 		sealedEndpoint,
 		`org_id, name`,
 		`org_id = $2 AND name = $3`,
-		func(s scanner) (r sealedRow, err error) {
+		func(s scanner) (sealedRow, error) {
 			var name string
-			err = s.Scan(&r.sealed, &r.org, &name)
+			var r sealedRow
+			err := s.Scan(&r.sealed, &r.org, &name)
 			r.row, r.args = []byte(name), []any{r.org.Bytes(), name}
 			return r, err
 		},
@@ -109,9 +110,10 @@ var sealedTables = []sealedTable{
 		sealedPayee,
 		`org_id, site_id`,
 		`org_id = $2 AND site_id = $3`,
-		func(s scanner) (r sealedRow, err error) {
+		func(s scanner) (sealedRow, error) {
 			var site flex.SiteID
-			err = s.Scan(&r.sealed, &r.org, &site)
+			var r sealedRow
+			err := s.Scan(&r.sealed, &r.org, &site)
 			r.row, r.args = site.Bytes(), []any{r.org.Bytes(), site.Bytes()}
 			return r, err
 		},
@@ -121,10 +123,11 @@ var sealedTables = []sealedTable{
 		sealedPinned,
 		`org_id, withdrawal_id, attempt`,
 		`org_id = $2 AND withdrawal_id = $3 AND attempt = $4`,
-		func(s scanner) (r sealedRow, err error) {
+		func(s scanner) (sealedRow, error) {
 			var id flex.TransactionID
 			var attempt int
-			err = s.Scan(&r.sealed, &r.org, &id, &attempt)
+			var r sealedRow
+			err := s.Scan(&r.sealed, &r.org, &id, &attempt)
 			r.row, r.args = pinnedRow(id, attempt), []any{
 				r.org.Bytes(),
 				id.Bytes(),
@@ -138,10 +141,11 @@ var sealedTables = []sealedTable{
 		sealedPayeeName,
 		`org_id, withdrawal_id, attempt`,
 		`org_id = $2 AND withdrawal_id = $3 AND attempt = $4`,
-		func(s scanner) (r sealedRow, err error) {
+		func(s scanner) (sealedRow, error) {
 			var id flex.TransactionID
 			var attempt int
-			err = s.Scan(&r.sealed, &r.org, &id, &attempt)
+			var r sealedRow
+			err := s.Scan(&r.sealed, &r.org, &id, &attempt)
 			r.row, r.args = pinnedRow(id, attempt), []any{
 				r.org.Bytes(),
 				id.Bytes(),
@@ -150,19 +154,22 @@ var sealedTables = []sealedTable{
 			return r, err
 		},
 	},
-	{"payee_hook", sealedPayeeHook, `org_id`, `org_id = $2`, func(s scanner) (r sealedRow, err error) {
-		err = s.Scan(&r.sealed, &r.org)
+	{"payee_hook", sealedPayeeHook, `org_id`, `org_id = $2`, func(s scanner) (sealedRow, error) {
+		var r sealedRow
+		err := s.Scan(&r.sealed, &r.org)
 		r.row, r.args = payeeHookRow, []any{r.org.Bytes()}
 		return r, err
 	}},
-	{"account_key", sealedAccounts, `org_id`, `org_id = $2`, func(s scanner) (r sealedRow, err error) {
-		err = s.Scan(&r.sealed, &r.org)
+	{"account_key", sealedAccounts, `org_id`, `org_id = $2`, func(s scanner) (sealedRow, error) {
+		var r sealedRow
+		err := s.Scan(&r.sealed, &r.org)
 		r.row, r.args = accountKeyRow, []any{r.org.Bytes()}
 		return r, err
 	}},
-	{"person_key", sealedPersons, `id`, `id = $2`, func(s scanner) (r sealedRow, err error) {
+	{"person_key", sealedPersons, `id`, `id = $2`, func(s scanner) (sealedRow, error) {
 		var id int
-		err = s.Scan(&r.sealed, &id)
+		var r sealedRow
+		err := s.Scan(&r.sealed, &id)
 		r.row, r.args = personKeyRow, []any{id}
 		return r, err
 	}},
@@ -171,9 +178,10 @@ var sealedTables = []sealedTable{
 		sealedAnswer,
 		`org_id, key`,
 		`org_id = $2 AND key = $3`,
-		func(s scanner) (r sealedRow, err error) {
+		func(s scanner) (sealedRow, error) {
 			var key string
-			err = s.Scan(&r.sealed, &r.org, &key)
+			var r sealedRow
+			err := s.Scan(&r.sealed, &r.org, &key)
 			r.row, r.args = []byte(key), []any{r.org.Bytes(), key}
 			return r, err
 		},
@@ -183,16 +191,18 @@ var sealedTables = []sealedTable{
 		sealedTwoStep,
 		`operator_id`,
 		`operator_id = $2`,
-		func(s scanner) (r sealedRow, err error) {
+		func(s scanner) (sealedRow, error) {
 			var id flex.OperatorID
-			err = s.Scan(&r.sealed, &id)
+			var r sealedRow
+			err := s.Scan(&r.sealed, &id)
 			r.row, r.args = id.Bytes(), []any{id.Bytes()}
 			return r, err
 		},
 	},
-	{"alert_route", sealedRoute, `id`, `id = $2`, func(s scanner) (r sealedRow, err error) {
+	{"alert_route", sealedRoute, `id`, `id = $2`, func(s scanner) (sealedRow, error) {
 		var id AlertRouteID
-		err = s.Scan(&r.sealed, &id)
+		var r sealedRow
+		err := s.Scan(&r.sealed, &id)
 		r.row, r.args = id.Bytes(), []any{id.Bytes()}
 		return r, err
 	}},
@@ -201,9 +211,10 @@ var sealedTables = []sealedTable{
 		sealedBearer,
 		`org_id, id`,
 		`org_id = $2 AND id = $3`,
-		func(s scanner) (r sealedRow, err error) {
+		func(s scanner) (sealedRow, error) {
 			var id flex.ADRObjectID
-			err = s.Scan(&r.sealed, &r.org, &id)
+			var r sealedRow
+			err := s.Scan(&r.sealed, &r.org, &id)
 			r.row, r.args = id.Bytes(), []any{r.org.Bytes(), id.Bytes()}
 			return r, err
 		},
@@ -213,9 +224,10 @@ var sealedTables = []sealedTable{
 		sealedUpstream,
 		`org_id, program_id`,
 		`org_id = $2 AND program_id = $3`,
-		func(s scanner) (r sealedRow, err error) {
+		func(s scanner) (sealedRow, error) {
 			var program flex.ADRObjectID
-			err = s.Scan(&r.sealed, &r.org, &program)
+			var r sealedRow
+			err := s.Scan(&r.sealed, &r.org, &program)
 			r.row, r.args = program.Bytes(), []any{r.org.Bytes(), program.Bytes()}
 			return r, err
 		},
@@ -225,8 +237,9 @@ var sealedTables = []sealedTable{
 		sealedLink,
 		`org_id, state`,
 		`org_id = $2 AND state = $3`,
-		func(s scanner) (r sealedRow, err error) {
-			err = s.Scan(&r.sealed, &r.org, &r.row)
+		func(s scanner) (sealedRow, error) {
+			var r sealedRow
+			err := s.Scan(&r.sealed, &r.org, &r.row)
 			r.args = []any{r.org.Bytes(), r.row}
 			return r, err
 		},
@@ -236,9 +249,10 @@ var sealedTables = []sealedTable{
 		sealedToken,
 		`org_id, site_id, provider`,
 		`org_id = $2 AND site_id = $3 AND provider = $4`,
-		func(s scanner) (r sealedRow, err error) {
+		func(s scanner) (sealedRow, error) {
 			var t CloudToken
-			err = s.Scan(&r.sealed, &t.Org, &t.Site, &t.Provider)
+			var r sealedRow
+			err := s.Scan(&r.sealed, &t.Org, &t.Site, &t.Provider)
 			r.org = t.Org
 			r.row, r.args = t.row(), []any{
 				t.Org.Bytes(),
@@ -331,9 +345,10 @@ func (all *All) Sealing(ctx context.Context) (Sealing, error) {
 	}
 
 	for _, t := range sealedTables {
-		_, err := rows(ctx, all.conn, func(row scanner) (n int, err error) {
+		_, err := rows(ctx, all.conn, func(row scanner) (int, error) {
 			var id []byte
-			err = row.Scan(&id, &n)
+			var n int
+			err := row.Scan(&id, &n)
 			if err == nil && len(id) == len(keyring.ID{}) {
 				s.Under[keyring.ID(id)] += n
 			}
@@ -365,7 +380,8 @@ func (db *DB) Reseal(ctx context.Context) (int, error) {
 	for _, t := range sealedTables {
 		for {
 			n := 0
-			err := db.WriteAll(ctx, func(all *All) (err error) {
+			err := db.WriteAll(ctx, func(all *All) error {
+				var err error
 				n, err = all.reseal(ctx, t, newest)
 				return err
 			})

@@ -174,7 +174,7 @@ func statisticOf(columns []indexColumn) statistic {
 
 // indexColumns reads the columns of every index. SQLite names the statistics of a primary key that
 // the table itself is sorted by after the table.
-func indexColumns(ctx context.Context, c *sql.Conn) (columns []indexColumn, err error) {
+func indexColumns(ctx context.Context, c *sql.Conn) ([]indexColumn, error) {
 	found, err := c.QueryContext(ctx, `
 		SELECT t.name, CASE WHEN t.wr AND l.origin = 'pk' THEN t.name ELSE l.name END,
 			l."unique", l.partial, COALESCE(x.name, ''), COALESCE(p.type, '')
@@ -188,6 +188,7 @@ func indexColumns(ctx context.Context, c *sql.Conn) (columns []indexColumn, err 
 
 	defer found.Close()
 
+	var columns []indexColumn
 	for found.Next() {
 		var one indexColumn
 		err := found.Scan(&one.table, &one.index, &one.unique, &one.partial, &one.column, &one.kind)

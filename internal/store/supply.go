@@ -221,12 +221,13 @@ func historiesOf[Of, V any](ctx context.Context, tx *Tx, to map[flex.ID[Of]]flex
 		_, err := rows(
 			ctx,
 			tx.conn,
-			func(s scanner) (none struct{}, err error) {
+			func(s scanner) (struct{}, error) {
 				var id flex.ID[Of]
 				var f flex.From[V]
-				err = scan(s, &id, &f)
+				err := scan(s, &id, &f)
 				to[id] = to[id].Then(f.At, f.Is)
 
+				var none struct{}
 				return none, err
 			},
 			query+list+` ORDER BY known_at`,

@@ -9,8 +9,9 @@ import (
 
 // Terms returns every term of the organisation that was ever set, by name and then by day.
 func (tx *Tx) Terms(ctx context.Context) ([]flex.Term, error) {
-	scan := func(s scanner) (t flex.Term, err error) {
+	scan := func(s scanner) (flex.Term, error) {
 		var from string
+		var t flex.Term
 		if err := s.Scan(
 			&t.Name,
 			&from,
@@ -22,6 +23,7 @@ func (tx *Tx) Terms(ctx context.Context) ([]flex.Term, error) {
 			return t, err
 		}
 
+		var err error
 		t.From, err = flex.ParseDay(from)
 		return t, err
 	}

@@ -274,8 +274,9 @@ func (all *All) unheard(
 	found, err := rows(
 		ctx,
 		all.conn,
-		func(s scanner) (u Unheard, err error) {
-			err = s.Scan(&u.AssetID, instant{&u.Since})
+		func(s scanner) (Unheard, error) {
+			var u Unheard
+			err := s.Scan(&u.AssetID, instant{&u.Since})
 			return u, err
 		},
 		`SELECT u.asset_id, min(`+since+`) AS since `+where+

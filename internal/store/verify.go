@@ -37,7 +37,8 @@ const findingsMax = 20
 // Verify lists every broken invariant, as "law: what breaks it". None is the right answer.
 func (db *DB) Verify(ctx context.Context) ([]string, error) {
 	var findings []string
-	err := db.ReadAll(ctx, func(all *All) (err error) {
+	err := db.ReadAll(ctx, func(all *All) error {
+		var err error
 		findings, err = all.findings(ctx)
 		return err
 	})

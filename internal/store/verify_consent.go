@@ -34,11 +34,12 @@ func inputsOutsideConsent(
 	}
 
 	var broken []string
-	scan := func(s scanner) (none struct{}, err error) {
+	scan := func(s scanner) (struct{}, error) {
 		var b boundaryResult
 
 		var text string
 
+		var none struct{}
 		if err := s.Scan(&b.site, &text); err != nil {
 			return none, err
 		}
@@ -70,16 +71,18 @@ func inputsOutsideConsent(
 // everyConsent returns the spans of all sites' consents, joined.
 func (all *All) everyConsent(ctx context.Context) (map[flex.SiteID][]flex.Span, error) {
 	spans := map[flex.SiteID][]flex.Span{}
-	_, err := rows(ctx, all.conn, func(s scanner) (none struct{}, err error) {
+	_, err := rows(ctx, all.conn, func(s scanner) (struct{}, error) {
 		var id flex.SiteID
 		var c flex.Span
-		err = s.Scan(&id, instant{&c.From}, instant{&c.To})
+		err := s.Scan(&id, instant{&c.From}, instant{&c.To})
 
 		if c.To.IsZero() {
 			c.To = always.To
 		}
 
 		spans[id] = joinSpan(spans[id], c)
+
+		var none struct{}
 		return none, err
 	}, `SELECT site_id, from_at, to_at FROM consent_span ORDER BY site_id, from_at`)
 

@@ -80,12 +80,14 @@ func plansReadOtherwise(
 	plans, err := rows(
 		ctx,
 		all.conn,
-		func(s scanner) (b batteryRead, err error) {
+		func(s scanner) (batteryRead, error) {
 			var text string
+			var b batteryRead
 			if err := s.Scan(&b.asset, &b.site, &b.exempt, &text); err != nil {
 				return b, err
 			}
 
+			var err error
 			b.read, err = decodePlanRead(text)
 
 			return b, err
@@ -114,12 +116,13 @@ func plansReadOtherwise(
 // boundaryDevices returns the site of each device that a plan was made of, also of one that is gone.
 func (all *All) boundaryDevices(ctx context.Context) (map[flex.AssetID]flex.SiteID, error) {
 	sites := map[flex.AssetID]flex.SiteID{}
-	_, err := rows(ctx, all.conn, func(s scanner) (none struct{}, err error) {
+	_, err := rows(ctx, all.conn, func(s scanner) (struct{}, error) {
 		var id flex.AssetID
 		var site flex.SiteID
-		err = s.Scan(&id, &site)
+		err := s.Scan(&id, &site)
 		sites[id] = site
 
+		var none struct{}
 		return none, err
 	}, `SELECT a.id, a.site_id FROM asset a WHERE a.site_id IN (SELECT b.site_id FROM asset b JOIN battery_plan p ON p.asset_id = b.id)
 		UNION ALL

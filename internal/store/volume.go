@@ -94,8 +94,9 @@ func (tx *Tx) Volumes(
 		return nil, nil
 	}
 
-	scan := func(s scanner) (v Volume, err error) {
-		err = s.Scan(&v.Site, instant{&v.At}, &v.Metered, &v.Delivered)
+	scan := func(s scanner) (Volume, error) {
+		var v Volume
+		err := s.Scan(&v.Site, instant{&v.At}, &v.Metered, &v.Delivered)
 		return v, err
 	}
 
@@ -127,11 +128,13 @@ func (tx *Tx) WaitingAt(
 		return waiting, nil
 	}
 
-	scan := func(s scanner) (none struct{}, err error) {
+	scan := func(s scanner) (struct{}, error) {
 		var id flex.SiteID
 		var at flex.Span
-		err = s.Scan(&id, instant{&at.From}, instant{&at.To})
+		err := s.Scan(&id, instant{&at.From}, instant{&at.To})
 		waiting[id] = append(waiting[id], at)
+
+		var none struct{}
 		return none, err
 	}
 
@@ -206,8 +209,9 @@ func (tx *Tx) SettledVolumes(
 		marks[i] = fmt.Sprintf("$%d", len(args))
 	}
 
-	scan := func(s scanner) (v SettledVolume, err error) {
-		err = s.Scan(
+	scan := func(s scanner) (SettledVolume, error) {
+		var v SettledVolume
+		err := s.Scan(
 			opened(tx.conn, personMPAN, &v.MPAN),
 			&v.Site,
 			instant{&v.At},

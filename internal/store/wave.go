@@ -265,7 +265,8 @@ func (tx *Tx) BeginWave(ctx context.Context) error {
 	)
 }
 
-var lastAsset = func() (id flex.AssetID) {
+var lastAsset = func() flex.AssetID {
+	var id flex.AssetID
 	for i := range id {
 		id[i] = 0xff
 	}
@@ -286,8 +287,9 @@ func (all *All) WavesLeft(ctx context.Context) ([]flex.OrgID, error) {
 // TakeWaveParts leases up to n parts that nobody is at.
 func (tx *Tx) TakeWaveParts(ctx context.Context, n int) ([]WavePart, error) {
 	now := tx.db.Now()
-	scan := func(s scanner) (p WavePart, err error) {
-		err = s.Scan(&p.From, &p.To, instant{&p.LeasedTo})
+	scan := func(s scanner) (WavePart, error) {
+		var p WavePart
+		err := s.Scan(&p.From, &p.To, instant{&p.LeasedTo})
 		return p, err
 	}
 
@@ -363,8 +365,9 @@ func (tx *Tx) InputsDue(ctx context.Context, limit int) ([]Marked, error) {
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (m Marked, err error) {
-			err = s.Scan(&m.Session, &m.AssetID)
+		func(s scanner) (Marked, error) {
+			var m Marked
+			err := s.Scan(&m.Session, &m.AssetID)
 			return m, err
 		},
 		`SELECT s.id, s.asset_id FROM session s WHERE s.org_id = $1 AND s.plugged_out_at IS NULL

@@ -25,7 +25,8 @@ func Nth(x, sums uint64, n uint32) uint32 {
 }
 
 // nthInByte holds the positions of the bits set in every byte, lowest first.
-var nthInByte = func() (t [256 * 8]uint8) {
+var nthInByte = func() [256 * 8]uint8 {
+	var t [256 * 8]uint8
 	for b := range 256 {
 		n := 0
 		for i := range 8 {

@@ -123,7 +123,8 @@ func (c *priceFill) place(cars []int32, from, to int) {
 
 // prepare sets what the run measures loads against.
 func (c *priceFill) prepare() {
-	mean := func(s []float64) (sum float64) {
+	mean := func(s []float64) float64 {
+		var sum float64
 		for _, v := range s {
 			if !math.IsInf(v, 1) {
 				sum += math.Abs(v)

@@ -140,7 +140,8 @@ func (p *pauseProblem) prove(*Scratch) (Certificate, error) {
 }
 
 func (p *pauseProblem) check(*Scratch) error {
-	spans := func(s []pause.Interval) (out []flex.Span) {
+	spans := func(s []pause.Interval) []flex.Span {
+		var out []flex.Span
 		for _, b := range s {
 			out = append(out, flex.Span{From: minute(b.From), To: minute(b.To)})
 		}
