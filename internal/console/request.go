@@ -2,7 +2,6 @@ package console
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -26,6 +25,7 @@ type request struct {
 	*http.Request
 	who  access.Operator // zero on public routes
 	from string          // the client's address
+	w    http.ResponseWriter
 }
 
 // view is what a handler returns: a page, a table to take away, JSON, or another address.
@@ -85,9 +85,10 @@ func (s *Server) wrap(rt route) http.Handler {
 		r := &request{
 			Request: hr,
 			from:    s.TrustedProxies.Client(hr),
+			w:       w,
 		}
 
-		v, err := s.answer(rt, r, w)
+		v, err := s.answer(rt, r)
 		if err != nil {
 			v = s.failed(r, err)
 		}
@@ -110,7 +111,6 @@ func (s *Server) wrap(rt route) http.Handler {
 func (s *Server) answer(
 	rt route,
 	r *request,
-	w http.ResponseWriter,
 ) (v view, err error) {
 	defer web.Recover(&err)
 
@@ -125,8 +125,6 @@ func (s *Server) answer(
 
 		r.Request = r.WithContext(r.who.Within(r.Context()))
 	}
-
-	r.Request = r.WithContext(context.WithValue(r.Context(), writerKey{}, w))
 
 	if !rt.public {
 		v, err = s.admit(rt, r)
@@ -146,12 +144,8 @@ func (s *Server) answer(
 	return v, err
 }
 
-// writerKey finds the answer's writer, for the few handlers that set a cookie or stream.
-type writerKey struct{}
-
-func (r *request) writer() http.ResponseWriter {
-	return r.Context().Value(writerKey{}).(http.ResponseWriter)
-}
+// writer is the answer's, for the few handlers that set a cookie or stream.
+func (r *request) writer() http.ResponseWriter { return r.w }
 
 // failed is the view of an error. What was not written to be shown is logged and not shown.
 func (s *Server) failed(r *request, err error) view {
