@@ -237,6 +237,10 @@ func (x *Explanation) givesLines() []string {
 	}
 
 	with := ""
+	if hasTail(&x.Schedule) {
+		with = ", where the main fuse of its site leaves it room beside the other cars"
+	}
+
 	if plannedAsOne(&x.From) {
 		with = ", with the best that the battery of its site can do beside both"
 	}
