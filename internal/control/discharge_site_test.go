@@ -237,3 +237,28 @@ func TestDischargeHome_AsWithout(t *testing.T) {
 		}
 	})
 }
+
+// TestDischarge_SameSecond has a schedule that gives taken, and one that gives nothing made in the same second and never taken: what the
+// car gave by the first is counted.
+func TestDischarge_SameSecond(t *testing.T) {
+	one(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		h.mayDischarge()
+		h.soc(60)
+		h.plugInAt(10, flex.Minimise)
+		h.accept()
+		gave := 0.0
+		for _, s := range h.look().Current.From.Discharge.Gives {
+			in := s.Meet(flex.Span{From: s.From, To: at("2026-01-14T18:30:00Z")})
+			gave += float64(s.Limit) * max(0, in.Len()).Hours()
+		}
+
+		h.exports(1)
+		h.event(control.Event{Kind: control.IntentUpdate, Intent: need(11, flex.Minimise)})
+		h.goTo("2026-01-14T18:30:00Z")
+		h.event(control.Event{Kind: control.IntentUpdate, Intent: need(10, flex.Minimise)})
+
+		if d := h.look().Current.From.Discharge; gave < 5000 || float64(d.Stored) > 36000-gave/0.9+10 {
+			t.Errorf("it gave %.0f Wh, and is thought to hold %d", gave, d.Stored)
+		}
+	})
+}
