@@ -19,6 +19,9 @@ type order struct {
 	// of the schedule, so that it is seen when it is to be sent once more meanwhile
 	again int
 	now   time.Time
+	// as of the schedule
+	refused []form
+	unknown int
 
 	habit  habit
 	gives  bool // the car is to discharge, and as far as is known it can
@@ -58,12 +61,17 @@ func (c *charger) apply(ctx context.Context, n *connector) error {
 		return nil
 	}
 
-	c.noteSent(n, o, f)
-	if err := c.floor(ctx, n); err != nil {
+	return c.accepted(ctx, o, f)
+}
+
+// accepted notes that a charger accepted a profile, and reports it.
+func (c *charger) accepted(ctx context.Context, o order, f fitted) error {
+	c.noteSent(o.n, o, f)
+	if err := c.floor(ctx, o.n); err != nil {
 		return err
 	}
 
-	c.say(n, o.p, client.CallbackAccepted)
+	c.say(o.n, o.p, client.CallbackAccepted)
 	if o.tx != 0 {
 		c.confirm(ctx, o, f)
 	}
@@ -152,6 +160,8 @@ func (c *charger) orderOf(n *connector, options chargerOptions) order {
 
 	if o.p != nil {
 		o.again = o.p.again
+		o.refused = o.p.refused
+		o.unknown = o.p.unknown
 		o.steps = c.up.bound(n, o.phases, o.p.profile.Steps)
 		o.gives = c.habit.Discharges && !n.keepsAll &&
 			slices.ContainsFunc(o.steps, func(s flex.Step) bool { return s.Limit < 0 })
@@ -244,7 +254,7 @@ func (c *charger) tryForms(
 	setpoints bool,
 ) (f fitted, took bool, err error) {
 	inTx := o.tx != 0
-	unknown := 0
+	unknown := o.unknown
 	for _, way := range o.habit.forms(o.n.number, inTx, o.alone) {
 		if setpoints && way.Purpose == purposeMax {
 			continue // the standard has none there
@@ -257,13 +267,17 @@ func (c *charger) tryForms(
 		}
 
 		f = next
-		sent := f.chargingProfile
-		sent.Schedule.Start = stamp{sent.Schedule.Start.Add(o.offset)}
-		if way.Purpose == purposeTx {
-			sent.Transaction = o.tx
+		if unknown >= unknownMax {
+			break
+		}
+		if slices.Contains(o.refused, way) {
+			continue
 		}
 
-		took, notAtAll, err := c.set(ctx, o.link, way.Connector, sent)
+		took, notAtAll, err := c.set(ctx, o.link, way.Connector, o.profile(f))
+		c.ifLate(err, func(ctx context.Context, answer func(out any) error) error {
+			return c.setLate(ctx, o, next, answer)
+		})
 		if took {
 			c.remember(way, inTx)
 		}
@@ -274,12 +288,20 @@ func (c *charger) tryForms(
 		if notAtAll {
 			unknown++
 		}
-		if unknown >= unknownMax {
-			break
-		}
 	}
 
 	return f, false, nil
+}
+
+// profile is a fitted profile as it is sent: in the charger's time, and for its transaction.
+func (o order) profile(f fitted) chargingProfile {
+	sent := f.chargingProfile
+	sent.Schedule.Start = stamp{sent.Schedule.Start.Add(o.offset)}
+	if f.form.Purpose == purposeTx {
+		sent.Transaction = o.tx
+	}
+
+	return sent
 }
 
 // unknownMax is how many forms a charger may answer with NotSupported or NotImplemented before
@@ -338,6 +360,11 @@ func (c *charger) set(
 		&s,
 	)
 
+	return profileAnswer(&s, err)
+}
+
+// profileAnswer is what the answer to a profile says, as set has it.
+func profileAnswer(s *statusAnswer, err error) (took, notAtAll bool, _ error) {
 	if e, ok := errors.AsType[*callError](err); ok {
 		return false, e.Code == codeNotImplemented ||
 			e.Code == codeNotSupported, nil
@@ -357,6 +384,14 @@ func (c *charger) confirm(ctx context.Context, o order, f fitted) {
 	}
 
 	err := o.link.call(ctx, "GetCompositeSchedule", ask, &s)
+	c.ifLate(err, func(_ context.Context, answer func(out any) error) error {
+		var s compositeSchedule
+		if answer(&s) == nil {
+			c.confirmLate(o, f, s)
+		}
+
+		return nil
+	})
 	if err != nil {
 		c.b.Log.Debug(
 			"a charger does not say what it will do",
@@ -369,6 +404,11 @@ func (c *charger) confirm(ctx context.Context, o order, f fitted) {
 		return
 	}
 
+	c.confirmed(o, f, s)
+}
+
+// confirmed compares what a charger says that it will do with its profile.
+func (c *charger) confirmed(o order, f fitted, s compositeSchedule) {
 	c.mu.Lock()
 	over := o.n.tx != o.tx
 	c.mu.Unlock()

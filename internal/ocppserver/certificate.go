@@ -249,6 +249,19 @@ func (c *charger) sendCertificate(ctx context.Context) error {
 	}
 	c.mu.Unlock()
 
+	c.ifLate(err, func(_ context.Context, answer func(out any) error) error {
+		var s statusAnswer
+		c.certificateTaken(s, answer(&s))
+
+		return nil
+	})
+	c.certificateTaken(s, err)
+
+	return nil
+}
+
+// certificateTaken notes how a charger answered to its certificate.
+func (c *charger) certificateTaken(s statusAnswer, err error) {
 	if err != nil || s.Status != accepted {
 		c.b.Log.Warn(
 			"a charger does not take its certificate",
@@ -260,10 +273,8 @@ func (c *charger) sendCertificate(ctx context.Context) error {
 			err,
 		)
 
-		return nil
+		return
 	}
 
 	c.b.Log.Info("a charger has a new certificate", "charger", c.id)
-
-	return nil
 }

@@ -61,7 +61,8 @@ type charger struct {
 	reportAt time.Time
 	posting  posting // the worker's alone
 
-	callbacks []callback // not yet sent
+	callbacks  []callback // not yet sent
+	unanswered []lateAnswer
 	// that was signed for it and that it was not yet sent, nil if there is none
 	certificate *certificateSigned
 
@@ -116,6 +117,8 @@ type connector struct {
 	// the charger was sent its floor since it connected, and nothing took its place
 	floored bool
 	covered bool // but for a plan, which ends with it
+	// the forms of it that were refused by late answers since it connected; the worker's alone
+	floorRefused []form
 
 	want   *wanted
 	newest client.EventID // of the schedules that came
@@ -474,6 +477,8 @@ func (n *connector) sendAgain() {
 		n.want.sent = fitted{}
 		n.want.over = false
 		n.want.tries = 0
+		n.want.refused = nil
+		n.want.unknown = 0
 		n.want.again++
 	}
 }

@@ -73,6 +73,10 @@
 //	refused    it took it in no form: REJECTED
 //	over       the schedule has ended, or the car has gone: it is cleared
 //
+// An answer that comes up to ten minutes after a call was given up still counts: a profile that was accepted is
+// sent, even if it had failed, a form that was refused is not tried again, and what else was said is taken up
+// (late.go).
+//
 // A boot, a new connection, the start of a transaction and a clock that turns out to be another
 // lead back to waiting. The forms are tried in this order: what the charger took before; then
 // for its unit and the other one, for its highest stack level, the one below and 0, the

@@ -20,8 +20,16 @@ func (c *charger) floor(ctx context.Context, n *connector) error {
 	}
 
 	for _, way := range o.floorForms() {
+		if slices.Contains(n.floorRefused, way) {
+			continue
+		}
+
 		took, _, err := c.set(ctx, o.link, way.Connector, o.floorProfile(way))
 		if err != nil {
+			c.ifLate(err, func(_ context.Context, answer func(out any) error) error {
+				c.floorLate(n, o.link, way, answer)
+				return nil
+			})
 			c.b.Log.Warn(
 				"a charger does not answer to its floor",
 				"charger",
@@ -51,6 +59,17 @@ func (c *charger) floor(ctx context.Context, n *connector) error {
 	c.floorKnown(n, o.link, false)
 
 	return nil
+}
+
+// floorLate takes up the late answer to a floor in one form. A form that was refused is not tried again.
+func (c *charger) floorLate(n *connector, l *link, way form, answer func(out any) error) {
+	var s statusAnswer
+	took, _, err := profileAnswer(&s, answer(&s))
+	if took {
+		c.floorKnown(n, l, true)
+	} else if err == nil {
+		n.floorRefused = append(n.floorRefused, way)
+	}
 }
 
 // floorProfile is the floor in a form. One that is too little for a car is a pause.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -51,7 +52,7 @@ type link struct {
 	version string // the subprotocol
 	// must not block
 	take func(action string, payload json.RawMessage) (any, error)
-	// when a call was answered
+	// when a call was answered, or an answer came late
 	after func()
 	// later reports that a call will be answered by reply; nil is that none is.
 	later    func(id json.RawMessage, action string, payload json.RawMessage) bool
@@ -66,6 +67,13 @@ type link struct {
 	last    int
 	id      string // of the call under way
 	waiting chan reply
+	late    []lateCall
+}
+
+// lateCall is where the answer to a call goes that was not answered in time.
+type lateCall struct {
+	id     string
+	answer chan reply
 }
 
 type reply struct {
@@ -94,8 +102,8 @@ func (l *link) call(ctx context.Context, action string, in, out any) error {
 	return l.ask(ctx, action, in, out)
 }
 
-// ask sends a call as it is and reads its result into out. An answer that comes later than
-// callTime is thrown away.
+// ask sends a call as it is and reads its result into out. If the answer does not come within callTime, the
+// error is an unanswered, which has it later.
 func (l *link) ask(ctx context.Context, action string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, l.callTime)
 	defer cancel()
@@ -127,7 +135,22 @@ func (l *link) ask(ctx context.Context, action string, in, out any) error {
 	case <-l.gone:
 		return errLinkLost
 	case <-ctx.Done():
-		return fmt.Errorf("%s: %w", action, ctx.Err())
+		l.giveUp(id, answer)
+		return newUnanswered(action, answer, ctx.Err())
+	}
+}
+
+// giveUp ends the waiting for an answer, and remembers where it goes if it still comes.
+func (l *link) giveUp(id string, answer chan reply) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.id == id {
+		l.waiting = nil
+	}
+
+	l.late = append(l.late, lateCall{id, answer})
+	if len(l.late) > unansweredMax {
+		l.late = l.late[1:]
 	}
 }
 
@@ -267,14 +290,32 @@ func (l *link) reply(
 	return l.write(ctx, frame)
 }
 
-// deliver hands an answer to the call that waits for it, if there still is one.
+// deliver hands an answer to the call that waits for it, or waited for it.
 func (l *link) deliver(id string, r reply) {
+	if l.deliverLate(id, r) && l.after != nil {
+		l.after()
+	}
+}
+
+// deliverLate is deliver. It reports whether nobody waits for the answer any more.
+func (l *link) deliverLate(id string, r reply) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.waiting != nil && id == l.id {
 		l.waiting <- r
 		l.waiting = nil
+		return false
 	}
+
+	i := slices.IndexFunc(l.late, func(c lateCall) bool { return c.id == id })
+	if i < 0 {
+		return false
+	}
+
+	l.late[i].answer <- r
+	l.late = slices.Delete(l.late, i, i+1)
+
+	return true
 }
 
 // watch pings the charger until the link ends: a connection that went silent without a

@@ -144,6 +144,16 @@ func (c *charger) trigger(ctx context.Context, l *link, n *connector) {
 		triggerMessage{"MeterValues", n.number},
 		&s,
 	)
+	c.ifLate(err, func(_ context.Context, answer func(out any) error) error {
+		var s statusAnswer
+		if answer(&s) == nil && s.Status != codeNotImplemented {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.settings.NoTrigger = false // it only needs longer
+		}
+
+		return nil
+	})
 	if err != nil || s.Status == codeNotImplemented {
 		c.mu.Lock()
 		defer c.mu.Unlock()

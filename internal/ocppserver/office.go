@@ -140,13 +140,40 @@ func (b *Bridge) takeCall(w http.ResponseWriter, r *http.Request) {
 		err,
 	)
 
+	c.ifLate(err, func(_ context.Context, answer func(out any) error) error {
+		c.answerLate(action, answer)
+		return nil
+	})
+
 	if err != nil {
-		http.Error(w, err.Error(), statusOf(err))
+		http.Error(w, explained(err), statusOf(err))
 		return
 	}
 
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(answer) // whoever asked is gone if it fails
+}
+
+// explained is what a caller is told of a call that failed.
+func explained(err error) string {
+	if _, ok := errors.AsType[*unanswered](err); ok {
+		return err.Error() + ": if the charger still answers, its answer will be among its reports"
+	}
+
+	return err.Error()
+}
+
+// answerLate keeps the late answer to a person's call among the charger's reports. What is no result is kept as
+// the text of its error.
+func (c *charger) answerLate(action string, answer func(out any) error) {
+	var body json.RawMessage
+	if err := answer(&body); err != nil {
+		body, _ = json.Marshal(map[string]string{"error": err.Error()}) // it never fails
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keepReport(action, body, c.b.Now())
 }
 
 var errNotConnected = errors.New("the charger is not connected")

@@ -129,6 +129,9 @@ func (u *upstream) pass(
 
 	var out json.RawMessage
 	err := l.call(ctx, action, payload, &out)
+	if late, ok := errors.AsType[*unanswered](err); ok {
+		err = late.wait(ctx, l, &out)
+	}
 
 	return out, err
 }

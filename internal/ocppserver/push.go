@@ -30,6 +30,9 @@ type wanted struct {
 	over     bool      // the charger refused it, or failed too often
 	reported client.CallbackStatus
 	again    int // it counts how often it was to be sent once more
+	// the forms that were refused by late answers, and how many of those said that the charger takes no profiles
+	refused []form
+	unknown int
 
 	contradicted bool      // the charger said that it will do otherwise
 	mended       time.Time // the end of the step that was mended last

@@ -117,12 +117,20 @@ func (c *charger) setOne(
 		changeConfiguration{key, target(key, value)},
 		&s,
 	)
+	c.ifLate(err, func(_ context.Context, answer func(out any) error) error {
+		var s statusAnswer
+		if answer(&s) == nil && s.changed() {
+			c.up.changed(key, value)
+		}
+
+		return nil
+	})
 
 	if errors.Is(err, errLinkLost) {
 		return false, errAgain
 	}
 
-	done := err == nil && (s.Status == accepted || s.Status == "RebootRequired")
+	done := err == nil && s.changed()
 	if !done {
 		c.b.Log.Warn(
 			"a charger does not take a setting",
@@ -142,6 +150,11 @@ func (c *charger) setOne(
 	}
 
 	return done, nil
+}
+
+// changed reports whether an answer says that a setting is changed.
+func (s statusAnswer) changed() bool {
+	return s.Status == accepted || s.Status == "RebootRequired"
 }
 
 // maySet reports whether a setting may be written again, and notes that it is.

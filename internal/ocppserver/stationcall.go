@@ -35,13 +35,13 @@ func (s station) call(ctx context.Context, action string, in, out any) error {
 		conf, err := s.variables(ctx, m.Keys)
 		*out.(*configuration) = conf
 
-		return err
+		return readAs(err, func(v variables) configuration { return v.plain(m.Keys) })
 
 	case changeConfiguration:
 		status, err := s.setVariable(ctx, m)
-		*out.(*statusAnswer) = statusAnswer{status}
+		*out.(*statusAnswer) = status
 
-		return err
+		return readAs(err, variablesSet.plain)
 
 	case triggerMessage:
 		return s.trigger(ctx, m, out)
@@ -65,7 +65,7 @@ func (s station) call(ctx context.Context, action string, in, out any) error {
 		}, &answer)
 		*out.(*compositeSchedule) = answer.plain()
 
-		return err
+		return readAs(err, stationComposite.plain)
 	}
 
 	return s.ask(ctx, action, in, out)
@@ -88,22 +88,26 @@ func (s station) variables(
 		return configuration{}, err
 	}
 
-	var conf configuration
+	return answer.plain(keys), nil
+}
+
+// plain is the answer as a configuration with those keys.
+func (a variables) plain(keys []string) (conf configuration) {
 	for _, key := range keys {
 		v, known := stationVariables[key]
-		i := slices.IndexFunc(answer.Result, v.same)
-		if !known || i < 0 || answer.Result[i].Status != accepted {
+		i := slices.IndexFunc(a.Result, v.same)
+		if !known || i < 0 || a.Result[i].Status != accepted {
 			conf.Unknown = append(conf.Unknown, key)
 			continue
 		}
 
 		conf.Known = append(conf.Known, configurationKey{
 			Key:   key,
-			Value: answer.Result[i].Value,
+			Value: a.Result[i].Value,
 		})
 	}
 
-	return conf, nil
+	return conf
 }
 
 // same reports whether both are the same variable.
@@ -111,23 +115,27 @@ func (v variable) same(o variable) bool {
 	return v.Component == o.Component && v.Variable == o.Variable
 }
 
-// setVariable sets what a key stands for and returns the answer's status.
+// setVariable sets what a key stands for.
 func (s station) setVariable(
 	ctx context.Context,
 	m changeConfiguration,
-) (string, error) {
+) (statusAnswer, error) {
 	v := stationVariables[m.Key]
 	v.Value = m.Value
 
 	var answer variablesSet
 	err := s.ask(ctx, "SetVariables", setVariables{[]variable{v}}, &answer)
 
-	var status string
-	if err == nil && len(answer.Result) > 0 {
-		status = answer.Result[0].Status
+	return answer.plain(), err
+}
+
+// plain is the answer in the form of OCPP 1.6, which has one setting.
+func (a variablesSet) plain() (s statusAnswer) {
+	if len(a.Result) > 0 {
+		s.Status = a.Result[0].Status
 	}
 
-	return status, err
+	return s
 }
 
 // trigger asks for a message. A station says the state of one EVSE at a time: without a number all

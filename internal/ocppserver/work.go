@@ -52,7 +52,7 @@ var errAgain = errors.New("try again")
 func (c *charger) synchronise(ctx context.Context) time.Duration {
 	began := c.b.Now()
 	c.followPlatform()
-	again := errors.Join(c.greet(ctx), c.sendCertificate(ctx))
+	again := errors.Join(c.takeLate(ctx), c.greet(ctx), c.sendCertificate(ctx))
 	c.mu.Lock()
 	c.lateDue(c.b.Now())
 	numbers := c.numbers()
@@ -146,27 +146,9 @@ func (c *charger) greet(ctx context.Context) error {
 		return nil
 	}
 
-	var conf configuration
-	err := l.call(
-		ctx,
-		"GetConfiguration",
-		getConfiguration{keysFor(l.version)},
-		&conf,
-	)
-
-	refused := (*callError)(nil)
-	if err != nil && !errors.As(err, &refused) {
-		c.b.Log.Warn(
-			"a charger does not say what it can do",
-			"charger",
-			c.id,
-			"err",
-			err,
-		)
-
-		if errors.Is(err, errLinkLost) || ctx.Err() != nil {
-			return errAgain
-		}
+	conf, err := c.askConfiguration(ctx, l)
+	if err != nil {
+		return err
 	}
 
 	if err := c.setMeter(ctx, l, conf); err != nil {
@@ -187,10 +169,48 @@ func (c *charger) greet(ctx context.Context) error {
 	for _, n := range c.connectors {
 		n.sendAgain() // its profiles may be lost
 		n.floored = false
+		n.floorRefused = nil
 		n.keepsAll = false
 	}
 
 	return nil
+}
+
+// askConfiguration asks a charger what it can do. Of one that does not say nothing is known.
+func (c *charger) askConfiguration(ctx context.Context, l *link) (configuration, error) {
+	var conf configuration
+	err := l.call(
+		ctx,
+		"GetConfiguration",
+		getConfiguration{keysFor(l.version)},
+		&conf,
+	)
+
+	c.ifLate(err, func(ctx context.Context, answer func(out any) error) error {
+		var conf configuration
+		if answer(&conf) == nil {
+			c.greetLate(l, conf)
+		}
+
+		return nil
+	})
+
+	refused := (*callError)(nil)
+	if err != nil && !errors.As(err, &refused) {
+		c.b.Log.Warn(
+			"a charger does not say what it can do",
+			"charger",
+			c.id,
+			"err",
+			err,
+		)
+
+		if errors.Is(err, errLinkLost) || ctx.Err() != nil {
+			return conf, errAgain
+		}
+	}
+
+	return conf, nil
 }
 
 // askStates asks how a charger's connectors are, one by one: without a number, which the standard
@@ -205,6 +225,12 @@ func (c *charger) askStates(ctx context.Context, l *link, conf configuration) {
 		last = min(n, connectorMax)
 	}
 
+	c.askEach(ctx, l, first, last)
+}
+
+// askEach asks how connectors are, from one number to another. One that is not answered ends it, until its
+// answer comes.
+func (c *charger) askEach(ctx context.Context, l *link, first, last int) {
 	for number := first; number <= last; number++ {
 		var s statusAnswer
 		err := l.call(
@@ -215,6 +241,10 @@ func (c *charger) askStates(ctx context.Context, l *link, conf configuration) {
 		)
 
 		if err != nil {
+			c.ifLate(err, func(ctx context.Context, _ func(out any) error) error {
+				c.askEach(ctx, l, number+1, last)
+				return nil
+			})
 			c.b.Log.Debug(
 				"a charger could not be asked for its status",
 				"charger",

@@ -1,0 +1,206 @@
+package ocppserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// lateTime is how long after a call was given up its answer still counts.
+	lateTime = 10 * time.Minute
+	// unansweredMax is how many such calls are remembered; the oldest goes first.
+	unansweredMax = 16
+)
+
+// unanswered is the error of a call that was not answered in time. Its answer may still come.
+type unanswered struct {
+	action string
+	why    error
+	answer chan reply // has room for it
+	// read reads a result in the form of OCPP 1.6
+	read func(result json.RawMessage, out any) error
+}
+
+func newUnanswered(action string, answer chan reply, why error) *unanswered {
+	return &unanswered{
+		action: action,
+		why:    why,
+		answer: answer,
+		read: func(result json.RawMessage, out any) error {
+			return json.Unmarshal(result, out)
+		},
+	}
+}
+
+func (u *unanswered) Error() string { return fmt.Sprintf("%s: %v", u.action, u.why) }
+
+func (u *unanswered) Unwrap() error { return u.why }
+
+// into reads an answer as link.call does.
+func (u *unanswered) into(r reply, out any) error {
+	if r.err != nil {
+		return r.err
+	}
+
+	return u.read(r.result, out)
+}
+
+// wait waits for the late answer as long as it counts. Nobody else may.
+func (u *unanswered) wait(ctx context.Context, l *link, out any) error {
+	timer := time.NewTimer(lateTime)
+	defer timer.Stop()
+
+	select {
+	case r := <-u.answer:
+		return u.into(r, out)
+	case <-l.gone:
+		return errLinkLost
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+
+	return u
+}
+
+// readAs has the late answer of a call in another form than OCPP 1.6's be read by plain. It returns the call's
+// error.
+func readAs[T, P any](err error, plain func(T) P) error {
+	if u, ok := errors.AsType[*unanswered](err); ok {
+		u.read = func(result json.RawMessage, out any) error {
+			var m T
+			err := json.Unmarshal(result, &m)
+			*out.(*P) = plain(m)
+
+			return err
+		}
+	}
+
+	return err
+}
+
+// lateAnswer is what is done with the answer to a call if it comes before an instant.
+type lateAnswer struct {
+	*unanswered
+	until time.Time
+	then  func(ctx context.Context, answer func(out any) error) error
+}
+
+// ifLate has the worker do something with the answer to a call that failed because it was not answered in
+// time, should it still come.
+func (c *charger) ifLate(
+	err error,
+	then func(ctx context.Context, answer func(out any) error) error,
+) {
+	u, ok := errors.AsType[*unanswered](err)
+	if !ok {
+		return
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	c.unanswered = append(c.unanswered, lateAnswer{u, c.b.Now().Add(lateTime), then})
+	if len(c.unanswered) > unansweredMax {
+		c.unanswered = c.unanswered[1:]
+	}
+}
+
+// takeLate takes up the answers that came late.
+func (c *charger) takeLate(ctx context.Context) error {
+	c.mu.Lock()
+	all := c.unanswered
+	c.unanswered = nil
+	c.mu.Unlock()
+
+	var again error
+	var still []lateAnswer
+	for _, a := range all {
+		select {
+		case r := <-a.answer:
+			c.b.Log.Info("a charger answers late", "charger", c.id, "action", a.action)
+			err := a.then(ctx, func(out any) error { return a.into(r, out) })
+			again = errors.Join(again, err)
+
+		default:
+			if c.b.Now().Before(a.until) {
+				still = append(still, a)
+			}
+		}
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unanswered = append(still, c.unanswered...)
+
+	return again
+}
+
+// setLate takes up the late answer to a profile in one form. One that was accepted counts as if it had been in
+// time, even if its delivery is known to have failed; a form that was refused is not tried again.
+func (c *charger) setLate(ctx context.Context, o order, f fitted, answer func(out any) error) error {
+	var s statusAnswer
+	took, notAtAll, err := profileAnswer(&s, answer(&s))
+	if err != nil {
+		return nil // it says nothing
+	}
+
+	// Otherwise it is sent anew for another reason, or was accepted meanwhile.
+	current := false
+	c.finish(o.n, o.p, func() {
+		current = o.p.again == o.again && o.n.tx == o.tx && o.p.sent.steps == nil
+		if !current {
+			return
+		}
+
+		o.p.over = false
+		o.p.tries = 0
+		if !took {
+			o.p.refused = append(o.p.refused, f.form)
+		}
+		if notAtAll {
+			o.p.unknown++
+		}
+	})
+	if !current || !took {
+		return nil
+	}
+
+	c.remember(f.form, o.tx != 0)
+
+	return c.accepted(ctx, o, f)
+}
+
+// confirmLate takes up the late answer to what a charger will do: the plan must still be the same, and in the
+// same step.
+func (c *charger) confirmLate(o order, f fitted, s compositeSchedule) {
+	before, _ := f.limitAt(o.now)
+	now, runs := f.limitAt(c.b.Now())
+	same := false
+	c.finish(o.n, o.p, func() {
+		same = o.p.again == o.again && o.p.sentAt.Equal(o.now)
+	})
+
+	if runs && same && before == now {
+		c.confirmed(o, f, s)
+	}
+}
+
+// greetLate takes up the late answer to what a charger can do. A plan that it did not accept is tried again
+// with what is known now.
+func (c *charger) greetLate(l *link, conf configuration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link != l {
+		return
+	}
+
+	c.learn(conf)
+	for _, n := range c.connectors {
+		if n.want != nil && n.want.sent.steps == nil {
+			n.sendAgain()
+		}
+	}
+}
