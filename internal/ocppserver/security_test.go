@@ -394,3 +394,72 @@ func TestTLS_Rotation(t *testing.T) {
 	}
 	echo(old)
 }
+
+// TestTLS_Authorities: an authority that is added to the file lets its chargers in without a restart, and one that is taken
+// out keeps them out. A file that cannot be read changes nothing.
+func TestTLS_Authorities(t *testing.T) {
+	old, next := newAuthority(t), newAuthority(t)
+	ca := filepath.Join(old.dir, "ca")
+	write := func(all ...*authority) {
+		var text []byte
+		for _, a := range all {
+			text = append(text, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})...)
+		}
+		if err := os.WriteFile(ca, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	write(old)
+	cert, key := old.files("bridge")
+	config, err := TLS(cert, key, ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	s.TLS = config
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+
+	admits := func(a *authority) bool {
+		cert, key := a.files("CP1")
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{pair}}}}
+		defer c.CloseIdleConnections()
+		resp, err := c.Get(s.URL)
+		if err == nil {
+			resp.Body.Close()
+		}
+
+		return err == nil
+	}
+
+	wants := func(what string, oldOne, nextOne bool) {
+		t.Helper()
+		deadline := time.Now().Add(time.Minute)
+		for admits(old) != oldOne || admits(next) != nextOne {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: the older one is admitted: %v, the next one: %v", what, admits(old), admits(next))
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+
+	wants("at first", true, false)
+	write(old, next)
+	wants("with both", true, true)
+	write(next)
+	wants("with the next one alone", false, true)
+
+	a := &authorities{file: ca}
+	before := a.of(config)
+	write()
+	a.looked = time.Time{}
+	if after := a.of(config); after != before || after.ClientCAs == nil {
+		t.Error("an empty file took away who was known")
+	}
+}
