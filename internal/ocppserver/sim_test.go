@@ -188,6 +188,9 @@ func (s *sim) read(ctx context.Context, conn *websocket.Conn, b []byte) {
 	}
 
 	_ = json.Unmarshal(frame[2], &action)
+	if err := wrong16(action, frame[3], false); err != nil {
+		s.t.Errorf("%s was sent %s %s: %v", s.id, action, frame[3], err)
+	}
 	answer := s.obey(action, frame[3])
 	if code, refused := strings.CutPrefix(answer, "!"); refused {
 		_ = conn.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `[4,%q,%q,"",{}]`, id, code))
@@ -413,6 +416,9 @@ func (s *sim) call(action, payload string) (json.RawMessage, error) {
 	case f := <-w:
 		if string(f[0]) == "4" {
 			return nil, fmt.Errorf("CALLERROR %s", f[2])
+		}
+		if err := wrong16(action, f[2], true); err != nil {
+			s.t.Errorf("%s was answered %s to %s: %v", s.id, f[2], action, err)
 		}
 		return f[2], nil
 
