@@ -339,6 +339,8 @@ func (p *assetPage) addRanges(asked, path string) {
 type assetJSON struct {
 	wire.AssetView
 	Sentences []string `json:"sentences"` // how it is now, in words
+	// how full a car is expected to be at its ready-by, in %; absent where that is not known
+	ReadyLevel *float64 `json:"ready_level_pct,omitempty"`
 	// of the time that is shown, the newest first
 	Story     []storyLine `json:"story"`
 	StoryMore bool        `json:"story_more"`
@@ -346,13 +348,21 @@ type assetJSON struct {
 }
 
 func (p *assetPage) json() assetJSON {
-	return assetJSON{
+	answer := assetJSON{
 		AssetView: contract.AssetView(p.past),
 		Sentences: p.Sentences,
 		Story:     p.Story,
 		StoryMore: p.StoryMore,
 		Series:    p.Series,
 	}
+
+	level, known := p.past.Level.AtLast()
+	if known && p.Type.Charges() {
+		level = round(level, 1)
+		answer.ReadyLevel = &level
+	}
+
+	return answer
 }
 
 // crumbs are the asset's organisation and site.

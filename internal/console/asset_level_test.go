@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -167,6 +168,17 @@ func TestAsset_Charge(t *testing.T) {
 		if car.Unit != "%" || len(car.Read) != 1 || car.Read[0][1] != 34 || len(car.Expected) != 0 {
 			t.Errorf("the car holds %+v", car)
 		}
+
+		// with a capacity it is known what the car is expected to hold by ready-by
+		s.Exec(`UPDATE asset SET capacity_wh = 60000 WHERE id = $1`, s.assets[atOnce].Bytes())
+		car = d.levels(s.assets[atOnce]).Level
+		if len(car.Expected) < 3 || car.Expected[0] != car.Read[0] {
+			t.Errorf("the car is expected to hold %v", car.Expected)
+		}
+
+		last := car.Expected[len(car.Expected)-1][1]
+		d.wants(d.page("/console/assets/"+s.assets[atOnce].String()), fmt.Sprintf("Its battery is expected to be %.0f %% full at ready-by.", last))
+		d.wants(d.do("GET", "/console/assets/"+s.assets[atOnce].String(), nil, asJSON).body, fmt.Sprintf(`"ready_level_pct":%g`, last))
 
 		plan := d.series("/console/assets/" + battery.String() + "/series.json").Plan
 		begins, ends := float64(at("2026-01-14T19:30:00Z").Unix()), float64(at("2026-01-14T20:30:00Z").Unix())

@@ -301,6 +301,9 @@ func sentencesOf(p *control.Past) (said []string) {
 	)
 
 	said = append(said, aheadText(p))
+	if level, known := p.Level.AtLast(); known && e.ReadyBy.After(p.Now) {
+		say("Its battery is expected to be %s\u00a0%% full at ready-by.", decimals(level, 0))
+	}
 
 	if p.Accepted < c.Current.Generation {
 		say("The client has not taken this schedule yet.")

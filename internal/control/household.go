@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"flexd/internal/engine/charge"
@@ -41,7 +42,7 @@ type HouseholdCar struct {
 
 	Giving  []flex.Span // when it gives electricity back
 	Reserve int         // the least that it then keeps, in % of its battery
-	// how full it is to be by ready-by, in %; 0 where that is not known
+	// how full it is expected to be by ready-by, in %; 0 where its state of charge or its capacity is not known
 	ReadyLevel int
 
 	// Cost is of the energy at the prices that the schedule was made on, AtOnce of the same
@@ -397,6 +398,15 @@ func (d *Service) readCharging(
 		if c.Away.To.After(tx.Now()) {
 			car.Leaves, car.Away = c.Away.From, c.Away.To
 		}
+		if err != nil {
+			return err
+		}
+
+		var level Level
+		level.Expected, err = carLevels(ctx, tx, &c)
+		value, _ := level.AtLast()
+		car.ReadyLevel = int(math.Round(value))
+
 		return err
 	})
 }

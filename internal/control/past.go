@@ -394,6 +394,12 @@ func (d *Service) explainCar(
 	p *Past,
 	q PastQuery,
 ) error {
+	var err error
+	p.Level.Expected, err = carLevels(ctx, tx, &p.Charging)
+	if err != nil {
+		return err
+	}
+
 	if q.Explain {
 		known, err := rateOf(ctx, tx, &p.Charging)
 		if err != nil {

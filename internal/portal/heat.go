@@ -81,7 +81,7 @@ func (l *speech) givesText(c control.HouseholdCar, now time.Time) string {
 
 // fullText says how full a car's battery will be, where that is known.
 func (l *speech) fullText(c control.HouseholdCar, now time.Time) string {
-	if planOver(c, now) || c.ReadyLevel == 0 {
+	if !c.Planned || planOver(c, now) || c.ReadyLevel == 0 {
 		return ""
 	}
 

@@ -1,0 +1,131 @@
+package control
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// levelDays is how many days back the state of charge of a car that is plugged in may have been read.
+const levelDays = 7
+
+// carLevels are what a car that is plugged in holds, in % of its battery: from when its state of charge was last read, as it was
+// metered or planned since, and then by its schedule in force to its ready-by. There are none without a schedule, a capacity or a
+// reading of this stay.
+func carLevels(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+) ([]LevelAt, error) {
+	capacity := capacityOf(&c.Asset)
+	if !c.Open() || c.Current.Generation == 0 || capacity <= 0 {
+		return nil, nil
+	}
+
+	read, err := stayLevel(ctx, tx, c)
+	if err != nil || read.At.IsZero() {
+		return nil, err
+	}
+
+	since := flex.Span{From: read.At, To: tx.Now()}
+	g, err := progressOf(ctx, tx, &c.Current, since)
+	if err != nil {
+		return nil, err
+	}
+
+	of := &store.Discharge{Capacity: capacity}
+	levels := []LevelAt{read}
+	held := flex.WattHours(read.Value / 100 * float64(capacity))
+	add := func(at time.Time, taken, given flex.WattHours) {
+		held = storedAfter(of, held, taken, given)
+		levels = append(levels, LevelAt{at, 100 * float64(held) / float64(capacity)})
+	}
+
+	if !since.Empty() {
+		add(since.To, g.delivered(since), givenIn(c, &g, since))
+	}
+
+	for _, s := range scheduleParts(&c.Current, since.To) {
+		taken := flex.WattHours(drawn(&c.Current, s) / 3600)
+		add(s.To, taken, givenBy(&c.Current, s))
+	}
+
+	return levels, nil
+}
+
+func capacityOf(a *flex.Asset) flex.WattHours {
+	if a.Capacity == nil {
+		return 0
+	}
+	return *a.Capacity
+}
+
+// stayLevel is the newest reading of a car's state of charge since it was plugged in; its instant is zero if there is none.
+func stayLevel(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+) (LevelAt, error) {
+	stay := c.Session.PluggedInAt.Add(-chargeReadBefore)
+	q := store.ReadingQuery{
+		Assets: []flex.AssetID{c.Asset.ID},
+		Labels: levelLabels(c.Asset.Type),
+	}
+
+	for i := range levelDays {
+		day := flex.DayAt(tx.Now()).Add(-i)
+		if day.Add(1).Start().After(stay) {
+			q.Days = append(q.Days, day)
+		}
+	}
+
+	found, err := tx.Readings(ctx, q)
+	last := LevelAt{}
+	for _, r := range found {
+		if r.To.Before(stay) || r.To.After(tx.Now()) || !r.To.After(last.At) {
+			continue
+		}
+
+		value, known := levelOf(&r, &c.Asset, capacityOf(&c.Asset))
+		if known {
+			last = LevelAt{r.To, value}
+		}
+	}
+
+	return last, err
+}
+
+// scheduleParts are the times, from an instant to ready-by, in each of which a schedule asks the same of its car.
+func scheduleParts(s *store.Schedule, from time.Time) (parts []flex.Span) {
+	bounds := []time.Time{from, s.From.ReadyBy}
+	steps := s.Steps
+	if s.From.Discharge != nil {
+		steps = slices.Concat(steps, s.From.Discharge.Gives)
+	}
+
+	for _, step := range steps {
+		bounds = append(bounds, step.From, step.To)
+	}
+
+	slices.SortFunc(bounds, time.Time.Compare)
+	for i, to := range bounds[1:] {
+		part := flex.Span{From: bounds[i], To: to}
+		part = part.Meet(flex.Span{From: from, To: s.From.ReadyBy})
+		if !part.Empty() {
+			parts = append(parts, part)
+		}
+	}
+
+	return parts
+}
+
+// AtLast is the level that is expected at the end of the plan, of a car at its ready-by; false where that is not known.
+func (l *Level) AtLast() (float64, bool) {
+	if len(l.Expected) == 0 {
+		return 0, false
+	}
+	return l.Expected[len(l.Expected)-1].Value, true
+}
