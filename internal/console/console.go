@@ -194,6 +194,8 @@ var surface = []route{
 	{pattern: "GET /console/settlement", handle: (*Server).settlement},
 	{pattern: "GET /console/settlement.csv", handle: (*Server).settlement},
 	{pattern: "GET /console/settlement.json", handle: (*Server).settlement},
+	{pattern: "GET /console/settlement/withdrawals.csv", handle: (*Server).withdrawals},
+	{pattern: "GET /console/settlement/withdrawals.json", handle: (*Server).withdrawals},
 	{pattern: "GET /console/settlement/compare", handle: (*Server).compareRuns},
 	{pattern: "GET /console/settlement/compare.csv", handle: (*Server).compareRuns},
 	{pattern: "GET /console/settlement/compare.json", handle: (*Server).compareRuns},

@@ -153,7 +153,10 @@ func TestFleet_TurnedClock(t *testing.T) {
 	if err := (turner{d}).Advance(t.Context(), d.Org, at("2026-01-15T01:10:00Z")); err != nil {
 		t.Fatal(err)
 	}
-	d.wants(d.page("/console/fleet"), "Thu 15 Jan, 01:10:00")
+	d.wants(d.page("/console/fleet"), "Thu 15 Jan, 01:10:00", "by the organisation&#39;s own clock; that of Moorland Energy is turned.")
+	for _, path := range []string{"deliveries", "engine", "audit", "alerts", "safety"} {
+		d.wants(d.page("/console/"+path), "All times are real time, in London, and not by the turned clock of Moorland Energy.")
+	}
 	var f fleetAnswer
 	if err := json.Unmarshal([]byte(d.page("/console/fleet.json")), &f); err != nil {
 		t.Fatal(err)

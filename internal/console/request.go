@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -254,6 +255,7 @@ type frame struct {
 	Now         time.Time
 	Search      string
 	Done        string // what an act has just done
+	Clock       string // whose clock the page's times are by
 	Halted      *delivery.HaltView
 	Parts       int // halts of a part
 	Data        any
@@ -279,6 +281,47 @@ func sectionOf(path string, crumbs []crumb) string {
 	return ""
 }
 
+// trueTime are the sections whose times are those of the machine, and not of an organisation's clock.
+var trueTime = []string{"alerts", "deliveries", "engine", "safety", "audit", "operators", ""}
+
+// clockNote says whose clock the times of a page are by, where a sandbox has turned one.
+func (s *Server) clockNote(r *request, section string) (string, error) {
+	const plain = "All times are London time."
+	if r.who.Name == "" || s.Environment != flex.Sandbox {
+		return plain, nil
+	}
+
+	orgs, err := s.Registry.Orgs(r.Context())
+	if err != nil {
+		return "", err
+	}
+
+	var turned []string
+	for _, o := range orgs {
+		if o.ClockOffset != 0 {
+			turned = append(turned, o.Name)
+		}
+	}
+
+	switch {
+	case len(turned) == 0:
+		return plain, nil
+	case slices.Contains(trueTime, section):
+		return "All times are real time, in London, and not by the turned clock of " + few(turned) + ".", nil
+	}
+
+	return "All times are London time, by the organisation's own clock; that of " + few(turned) + " is turned.", nil
+}
+
+// few names some organisations.
+func few(names []string) string {
+	const most = 3
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
 func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
 	if v.part != "" {
 		return pages[v.page].ExecuteTemplate(b, v.part, v.data)
@@ -302,10 +345,17 @@ func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
 		}
 	}
 
+	section := sectionOf(r.URL.Path, v.crumbs)
+	clock, err := s.clockNote(r, section)
+	if err != nil {
+		return err
+	}
+
 	return pages[v.page].ExecuteTemplate(b, "layout", frame{
 		Title:       v.title,
 		Crumbs:      v.crumbs,
-		Section:     sectionOf(r.URL.Path, v.crumbs),
+		Section:     section,
+		Clock:       clock,
 		Operator:    r.who.Name,
 		May:         r.who.Role.Permissions(),
 		Menu:        menuOf(r.who),

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,7 @@ type settlementPage struct {
 	Next        string
 	MonthAgo    flex.Day
 	Export      Export
+	Taken       Export // of the withdrawals
 }
 
 type withdrawalLine struct {
@@ -62,12 +64,8 @@ func (s *Server) settlement(r *request) (view, error) {
 		p.Status = ledger.PendingApproval
 	}
 
-	if p.Status != "" && !slices.Contains(p.Statuses, p.Status) {
-		return view{}, flex.Fail(
-			flex.Invalid,
-			"there is no status %q of a withdrawal",
-			string(p.Status),
-		)
+	if err := knownStatus(p.Status); err != nil {
+		return view{}, err
 	}
 
 	ask := reward.OverviewQuery{
@@ -77,7 +75,7 @@ func (s *Server) settlement(r *request) (view, error) {
 
 	// they are no part of the table to download
 	if !r.exporting() {
-		ask.Withdrawals = exportMax
+		ask.Withdrawals = reward.SelectionMax
 	}
 
 	if err := readFilter(&ask.Org, q.Get("org"), "organisation"); err != nil {
@@ -95,6 +93,7 @@ func (s *Server) settlement(r *request) (view, error) {
 		return view{}, err
 	}
 	p.layOut(r)
+	p.Taken = p.withdrawalExport()
 
 	return view{
 		page:  "settlement",
@@ -103,6 +102,107 @@ func (s *Server) settlement(r *request) (view, error) {
 		table: p.table(),
 		next:  p.Next,
 	}, nil
+}
+
+// knownStatus refuses a status that no withdrawal has; "" stands for all.
+func knownStatus(status ledger.PaymentStatus) error {
+	if status == "" || slices.Contains(ledger.Statuses, status) {
+		return nil
+	}
+
+	return flex.Fail(
+		flex.Invalid,
+		"there is no status %q of a withdrawal",
+		string(status),
+	)
+}
+
+// withdrawalExport is where the withdrawals of the page's status can be had.
+func (p *settlementPage) withdrawalExport() Export {
+	q := url.Values{"status": {string(p.Status)}}
+	if !p.Org.IsZero() {
+		q.Set("org", p.Org.String())
+	}
+
+	return Export{
+		CSV:  withdrawalsPath + ".csv?" + q.Encode(),
+		JSON: withdrawalsPath + ".json?" + q.Encode(),
+	}
+}
+
+// withdrawalsPath is the address of the withdrawals to download, without the format.
+const withdrawalsPath = "/console/settlement/withdrawals"
+
+// withdrawals answers an organisation's withdrawals, oldest first, as CSV or JSON.
+func (s *Server) withdrawals(r *request) (view, error) {
+	if err := r.knows("status", "org"); err != nil {
+		return view{}, err
+	}
+
+	query := r.URL.Query()
+	q := reward.WithdrawalQuery{
+		Status: ledger.PaymentStatus(query.Get("status")),
+		Limit:  r.limit() + 1,
+	}
+	if err := knownStatus(q.Status); err != nil {
+		return view{}, err
+	}
+
+	if err := readFilter(&q.Org, query.Get("org"), "organisation"); err != nil {
+		return view{}, err
+	}
+
+	if err := readFilter(&q.After, query.Get("before"), "withdrawal"); err != nil {
+		return view{}, err
+	}
+
+	found, err := s.Reward.Withdrawals(r.Context(), q)
+	if err != nil {
+		return view{}, err
+	}
+
+	next := ""
+	if len(found) > r.limit() {
+		found = found[:r.limit()]
+		next = r.with("before", found[len(found)-1].ID.String())
+	}
+
+	return view{table: withdrawalTable(found), next: next}, nil
+}
+
+func withdrawalTable(lines []reward.WithdrawalLine) *table {
+	t := &table{
+		Name: "withdrawals",
+		Columns: []string{
+			"withdrawal_id",
+			"site_id",
+			"amount_gbp",
+			"status",
+			"asked_at",
+			"changed_at",
+			"attempt",
+			"account_ending",
+			"reference",
+			"note",
+		},
+	}
+
+	for _, w := range lines {
+		t.add(
+			w.ID.String(),
+			w.SiteID.String(),
+			float64(w.Amount)/100,
+			string(w.Status),
+			w.AskedAt,
+			w.ChangedAt,
+			w.Attempt,
+			w.Ending,
+			w.Reference,
+			w.Note,
+		)
+	}
+
+	return t
 }
 
 // SelectionMax is how many withdrawals are approved as one selection.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/ledger"
 	"flexd/internal/reward"
 	"flexd/internal/store"
 )
@@ -173,4 +174,64 @@ func TestBrowser_Settlement(t *testing.T) {
 	b := browse(d)
 	b.screen("settlement", "/console/settlement")
 	b.screen("flex-event", d.link(d.page("/console/settlement"), "/console/flex-events/"))
+}
+
+// TestWithdrawals_Download has more withdrawals than a page lists: the files have each once, oldest first, and parts
+// follow each other.
+func TestWithdrawals_Download(t *testing.T) {
+	each(t, "2026-01-13T12:00:00Z", func(d *service) {
+		d.login()
+		site := d.Site()
+		const n = 507
+		gift := ledger.Booked{}
+		gift.Key, gift.Kind, gift.SiteID, gift.Time = "a bonus", ledger.SignupBonus, site, flex.Span{From: at("2026-01-13T11:00:00Z")}
+		gift.Cause, gift.Postings = ledger.Cause{By: "test"}, ledger.Given(1000*n)
+		err := d.db.Write(t.Context(), d.Org, func(tx *store.Tx) error {
+			if _, err := tx.Post(t.Context(), &gift); err != nil {
+				return err
+			}
+			for i := range n {
+				if _, err := tx.Withdraw(t.Context(), site, flex.Pence(100+i), "a user"); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		const path = "/console/settlement/withdrawals"
+		lines := strings.Split(strings.TrimSpace(d.page(path+".csv")), "\n")
+		if len(lines) != n+1 || !strings.Contains(lines[1], ",1,pending_approval,") || !strings.Contains(lines[n], ",6.06,pending_approval,") {
+			t.Errorf("%d lines, %q to %q", len(lines), lines[1], lines[len(lines)-1])
+		}
+
+		var rows []map[string]any
+		for _, c := range []struct {
+			query string
+			rows  int
+			last  any
+		}{
+			{"?status=pending_approval", n, 6.06},
+			{"?limit=200", 200, 2.99},
+			{"?limit=200&before=" + strings.Split(lines[200], ",")[0], 200, 4.99},
+		} {
+			err := json.Unmarshal([]byte(d.page(path+".json"+c.query)), &rows)
+			if err != nil || len(rows) != c.rows || rows[c.rows-1]["amount_gbp"] != c.last {
+				t.Errorf("%s: %v, %d rows", c.query, err, len(rows))
+			}
+		}
+
+		if text := d.page(path + ".json?status=posted"); text != "[]\n" {
+			t.Errorf("none is posted: %q", text)
+		}
+
+		d.wants(d.page("/console/settlement"), path+".csv?org="+d.Org.String()+"&amp;status=pending_approval", "The oldest 500 are listed; the files have all.")
+		for _, bad := range []string{"?status=broken", "?state=posted", "?org=x"} {
+			if a := d.get(path + ".csv" + bad); a.status < 400 || a.status >= 500 {
+				t.Errorf("%s: %d", bad, a.status)
+			}
+		}
+	})
 }

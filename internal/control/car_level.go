@@ -36,24 +36,36 @@ func carLevels(
 		return nil, err
 	}
 
-	of := &store.Discharge{Capacity: capacity}
-	levels := []LevelAt{read}
-	held := flex.WattHours(read.Value / 100 * float64(capacity))
-	add := func(at time.Time, taken, given flex.WattHours) {
-		held = storedAfter(of, held, taken, given)
-		levels = append(levels, LevelAt{at, 100 * float64(held) / float64(capacity)})
+	course := levelCourse{
+		of:     &store.Discharge{Capacity: capacity},
+		held:   flex.WattHours(read.Value / 100 * float64(capacity)),
+		levels: []LevelAt{read},
 	}
 
 	if !since.Empty() {
-		add(since.To, g.delivered(since), givenIn(c, &g, since))
+		course.add(since.To, g.delivered(since), givenIn(c, &g, since))
 	}
 
 	for _, s := range scheduleParts(&c.Current, since.To) {
 		taken := flex.WattHours(drawn(&c.Current, s) / 3600)
-		add(s.To, taken, givenBy(&c.Current, s))
+		course.add(s.To, taken, givenBy(&c.Current, s))
 	}
 
-	return levels, nil
+	return course.levels, nil
+}
+
+// levelCourse is what a battery holds as time goes on.
+type levelCourse struct {
+	of     *store.Discharge
+	held   flex.WattHours
+	levels []LevelAt
+}
+
+// add goes on to an instant until which so much is taken and given.
+func (l *levelCourse) add(at time.Time, taken, given flex.WattHours) {
+	l.held = storedAfter(l.of, l.held, taken, given)
+	part := 100 * float64(l.held) / float64(l.of.Capacity)
+	l.levels = append(l.levels, LevelAt{at, part})
 }
 
 func capacityOf(a *flex.Asset) flex.WattHours {

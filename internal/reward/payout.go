@@ -60,7 +60,7 @@ func (d *Service) Payouts(
 	status ledger.PaymentStatus,
 ) (ps []Payout, err error) {
 	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		ps, err = payouts(ctx, tx, status)
+		ps, err = payouts(ctx, tx, status, flex.TransactionID{}, payoutsMax)
 		return err
 	})
 
@@ -81,17 +81,20 @@ func payoutOf(p *store.Payout) Payout {
 	}
 }
 
+// payouts are those after one, at most limit.
 func payouts(
 	ctx context.Context,
 	tx *store.Tx,
 	status ledger.PaymentStatus,
+	after flex.TransactionID,
+	limit int,
 ) ([]Payout, error) {
 	o, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return nil, err
 	}
 
-	found, err := tx.Payouts(ctx, status, payoutsMax)
+	found, err := tx.Payouts(ctx, status, after, limit)
 	if err != nil {
 		return nil, err
 	}

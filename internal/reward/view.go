@@ -258,23 +258,62 @@ func (v *Overview) addWithdrawals(
 		}
 	}
 
-	found, err := payouts(ctx, tx, q.Status)
+	v.Withdrawals, err = withdrawalLines(ctx, tx, q.Status, flex.TransactionID{}, q.Withdrawals)
+
+	return err
+}
+
+// withdrawalLines are the withdrawals at a status, or all for "", after one, oldest first.
+func withdrawalLines(
+	ctx context.Context,
+	tx *store.Tx,
+	status ledger.PaymentStatus,
+	after flex.TransactionID,
+	limit int,
+) (lines []WithdrawalLine, err error) {
+	found, err := payouts(ctx, tx, status, after, limit)
 	if err != nil {
-		return err
+		return nil, err
 	}
 
-	for _, w := range found[:min(len(found), q.Withdrawals)] {
+	for _, w := range found {
 		site, err := tx.Site(ctx, w.SiteID)
 		if err != nil && flex.KindOf(err) != flex.NotFound {
-			return err
+			return nil, err
 		}
-		v.Withdrawals = append(v.Withdrawals, WithdrawalLine{
+		lines = append(lines, WithdrawalLine{
 			Payout:  w,
 			Address: site.Address,
 		})
 	}
 
-	return nil
+	return lines, nil
+}
+
+// WithdrawalQuery asks for a part of an organisation's withdrawals.
+type WithdrawalQuery struct {
+	Org    flex.OrgID           // the first of them if zero
+	Status ledger.PaymentStatus // "" for all
+	After  flex.TransactionID   // the last one of the part before
+	Limit  int
+}
+
+// Withdrawals returns a part of an organisation's withdrawals, oldest first.
+func (d *Service) Withdrawals(
+	ctx context.Context,
+	q WithdrawalQuery,
+) (lines []WithdrawalLine, err error) {
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		_, tx, err := all.Choose(ctx, q.Org)
+		if tx == nil || err != nil {
+			return err
+		}
+
+		lines, err = withdrawalLines(ctx, tx, q.Status, q.After, q.Limit)
+		return err
+	})
+
+	return lines, err
 }
 
 // RunsCompared is what two runs say differently.

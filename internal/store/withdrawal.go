@@ -432,10 +432,11 @@ type Payout struct {
 }
 
 // Payouts returns the organisation's withdrawals at a status, or all of them for "", oldest
-// first, at most limit.
+// first, those after one, at most limit.
 func (tx *Tx) Payouts(
 	ctx context.Context,
 	status ledger.PaymentStatus,
+	after flex.TransactionID,
 	limit int,
 ) ([]Payout, error) {
 	scan := func(s scanner) (p Payout, err error) {
@@ -474,9 +475,10 @@ func (tx *Tx) Payouts(
 			(SELECT max(f.changed_at) FROM former_email f WHERE f.org_id = w.org_id AND f.site_id = w.site_id),
 			(SELECT m.note FROM withdrawal_move m WHERE m.withdrawal_id = w.id AND m.number = w.moves)
 		FROM withdrawal w LEFT JOIN withdrawal_payee p ON p.withdrawal_id = w.id AND p.attempt = w.attempt
-		WHERE w.org_id = $1 AND ($2 = '' OR w.status = $2) ORDER BY w.id LIMIT $3`,
+		WHERE w.org_id = $1 AND ($2 = '' OR w.status = $2) AND w.id > $3 ORDER BY w.id LIMIT $4`,
 		tx.org.Bytes(),
 		string(status),
+		after.Bytes(),
 		limit,
 	)
 
