@@ -285,7 +285,7 @@ func (b *browser) sound(name string) {
 
 // handy holds a page on a phone against what a hand needs of it: the section that is shown is in
 // the menu's view, sentences of tables are on the screen, and controls have the 24 px of WCAG 2.2,
-// but for links within a sentence.
+// but for links within a sentence. It waits for that, as the page notices its new width some frames later.
 func (b *browser) handy(name string) {
 	b.Helper()
 	for rule, expression := range map[string]string{
@@ -295,8 +295,9 @@ func (b *browser) handy(name string) {
 			.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 23.5 && ![...e.parentElement.childNodes].some((n) => n !== e && n.textContent.trim()))
 			.map((e) => e.tagName + " " + (e.textContent || e.name).trim().slice(0, 30) + " " + e.getBoundingClientRect().height)`,
 	} {
-		if found := evaluate[[]string](b, expression); len(found) > 0 {
-			b.Errorf("%s: not so: %s: %q", name, rule, found)
+		settled := chromedp.Poll[bool]("("+expression+").length === 0", chromedp.WithPollingTimeout(patience))
+		if _, err := chromedp.Run(b.ctx, settled); err != nil {
+			b.Errorf("%s: not so: %s: %q (%v)", name, rule, evaluate[[]string](b, expression), err)
 		}
 	}
 }
