@@ -523,7 +523,7 @@ type flexEventPage struct {
 
 type settledLine struct {
 	Start    time.Time      `json:"start"`
-	Baseline float64        `json:"baseline_kwh"`
+	Baseline *float64       `json:"baseline_kwh"` // nil without one
 	Metered  *float64       `json:"metered_kwh"`
 	Flex     *float64       `json:"flex_kwh"`
 	Price    *float64       `json:"price_gbp_per_mwh"`
@@ -564,7 +564,7 @@ func (s *Server) flexEvent(r *request) (view, error) {
 	for _, l := range p.Lines {
 		t.add(
 			l.Start,
-			l.Baseline,
+			orNull(l.Baseline),
 			orNull(l.Metered),
 			orNull(l.Flex),
 			orNull(l.Price),
@@ -589,10 +589,13 @@ func (s *Server) flexEvent(r *request) (view, error) {
 func (p *flexEventPage) addLines() {
 	for _, q := range p.Result.Periods {
 		l := settledLine{
-			Start:    p.Event.Day.Period(q.Period).Start(),
-			Baseline: q.Baseline.KWh(),
-			Exact:    q,
-			Source:   q.Source,
+			Start:  p.Event.Day.Period(q.Period).Start(),
+			Exact:  q,
+			Source: q.Source,
+		}
+
+		if q.Compared || q.Baseline != 0 {
+			l.Baseline = new(q.Baseline.KWh())
 		}
 
 		if q.Read {
@@ -600,11 +603,20 @@ func (p *flexEventPage) addLines() {
 		}
 
 		if q.Known {
-			l.Flex, l.Price = new(q.Flex.KWh()), new(q.Price.GBPPerMWh())
+			l.Price = new(q.Price.GBPPerMWh())
+		}
+
+		if q.Known && l.Baseline != nil {
+			l.Flex = new(q.Flex.KWh())
 		}
 
 		p.Lines = append(p.Lines, l)
 	}
+}
+
+// NoBaseline reports whether there were too few days to say what is usual.
+func (p *flexEventPage) NoBaseline() bool {
+	return p.Result.Quality == settle.Insufficient
 }
 
 func orNull(v *float64) any {

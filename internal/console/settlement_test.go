@@ -48,9 +48,15 @@ func (s *scene) withdraw(site int, amount flex.Pence) {
 // settled.
 func (s *scene) night() {
 	s.Helper()
+	s.nightAfter(13)
+}
+
+// nightAfter is night after so many days of readings.
+func (s *scene) nightAfter(days int) {
+	s.Helper()
 	s.serve()
 	s.meterPoint(plain)
-	for day := 1; day <= 13; day++ { // until now the car charged from half past eleven on
+	for day := 14 - days; day <= 13; day++ { // until now the car charged from half past eleven on
 		s.meter(plain, fmt.Sprintf("2026-01-%02dT23:30:00Z", day), 3.6, 3.7, 3.7, 3.5, 3.6, 2.1, 0, 0, 0, 0, 0, 0)
 	}
 	s.earn(plain)
@@ -119,6 +125,30 @@ func TestSettlement(t *testing.T) {
 		}
 		if n := strings.Count(d.page("/console/settlement.csv"), "\n"); n < 2 {
 			t.Errorf("%d lines of flex events", n)
+		}
+	})
+}
+
+// An event without a baseline has no figures that look like findings.
+func TestFlexEvent_NoBaseline(t *testing.T) {
+	eachScene(t, func(s *scene) {
+		d := s.service
+		s.nightAfter(0)
+		d.login()
+
+		path := d.link(d.page("/console/settlement"), "/console/flex-events/")
+		page := d.page(path)
+		d.wants(page, "none yet", "0 days to compare with, too few", "nothing is paid without a baseline")
+		for _, bad := range []string{"than usual", "kept"} {
+			if strings.Contains(page, bad) {
+				t.Errorf("%q is on the page", bad)
+			}
+		}
+
+		var lines []map[string]any
+		err := json.Unmarshal([]byte(d.page(path+"/periods.json")), &lines)
+		if err != nil || len(lines) == 0 || lines[0]["baseline_kwh"] != nil || lines[0]["flex_kwh"] != nil {
+			t.Errorf("%v: %v", err, lines)
 		}
 	})
 }
