@@ -40,10 +40,9 @@ func sentLines(p *control.Past) (lines []storyLine) {
 // orderText says what a dispatch asked a battery for.
 func orderText(o *control.PastDispatch) string {
 	does := "to draw " + kw(o.Power)
-	switch {
-	case o.Power < 0:
+	if o.Power < 0 {
 		does = "to give " + kw(-o.Power)
-	case o.Power == 0:
+	} else if o.Power == 0 {
 		does = "to do nothing"
 	}
 
