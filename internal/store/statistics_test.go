@@ -124,7 +124,7 @@ func TestStatistics_Whole(t *testing.T) {
 
 // growing are the tables that name no site and no asset, and grow with the fleet or with time all the same.
 var growing = []string{
-	"account_key", "adr_binding", "adr_mirror", "adr_notice", "adr_object", "adr_order", "adr_target", "adr_upstream",
+	"account_key", "adr_binding", "adr_mirror", "adr_notice", "adr_object", "adr_order", "adr_target", "adr_telemetry", "adr_upstream",
 	"alert_message", "audit", "audit_link", "books_month", "carbon", "curve", "dispatch", "fleet_half_hour", "goose_lock",
 	"attempt", "job", "meter", "msid_pair", "offer", "price", "publication", "settlement", "site", "withdrawal_approval",
 	"withdrawal_move",
