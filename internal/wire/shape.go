@@ -199,7 +199,7 @@ func parseRule(tag string) rule {
 		case "enum":
 			r.enum, r.values = value, enums[value]
 			if r.values == nil {
-				panic("wire: no enumeration " + value)
+				panic("wire: no enumeration " + value + " in enum.go")
 			}
 
 		case "like":
