@@ -6,6 +6,7 @@ import (
 
 	"flexd/internal/adr"
 	"flexd/internal/app"
+	"flexd/internal/egress"
 	"flexd/internal/flex"
 	records "flexd/internal/store"
 )
@@ -17,9 +18,24 @@ type openADRUpstream struct {
 	Remove openADRUpstreamRemove `cmd:"" help:"Remove a server, and withdraw the requests of its events."`
 }
 
+// upstreamReach is where another party's server may be.
+type upstreamReach struct {
+	AllowPrivateEndpoints reach `help:"Let the server be http:// and in a private network; a list as of flexd serve, or all without one." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS" placeholder:"LIST"`
+}
+
+// open lets the service reach it.
+func (r upstreamReach) open(s *adr.Service) {
+	s.PlainHTTP = r.AllowPrivateEndpoints.Any()
+	s.Out = egress.New(egress.Options{
+		Allow: r.AllowPrivateEndpoints.Prefixes,
+		Hosts: r.AllowPrivateEndpoints.Hosts,
+	})
+}
+
 type openADRUpstreamAdd struct {
 	ofOrg
 	form
+	upstreamReach
 	Name     string        `arg:"" help:"What the program is named here, and the VEN there."`
 	URL      string        `name:"url" help:"The server's address, up to the version." required:"" placeholder:"URL"`
 	TokenURL string        `name:"token-url" help:"Where it gives tokens (OAuth 2 client credentials); auth/token below the address if not given." placeholder:"URL"`
@@ -27,6 +43,7 @@ type openADRUpstreamAdd struct {
 	Secret   string        `help:"The secret that it gave. Better in the environment than where ps shows it." env:"FLEXD_OPENADR_SECRET" required:"" placeholder:"S"`
 	Program  string        `help:"The id of the program there." required:"" placeholder:"ID"`
 	Poll     time.Duration `help:"How often it is asked: 10s to 1h." default:"30s"`
+	Callback string        `help:"This flexd's address as that server reaches it, such as https://flexd.example.com: the server then calls when something has changed, beside being asked." placeholder:"URL"`
 	Silence  time.Duration `help:"After what time without an answer it is an exception: up to 168h." default:"5m"`
 }
 
@@ -46,8 +63,10 @@ func (o *openADRUpstreamAdd) Run(ctx context.Context, c console) error {
 				Remote:   o.Program,
 				Poll:     o.Poll,
 				Silence:  o.Silence,
+				Callback: o.Callback,
 			}
 
+			o.upstreamReach.open(h.ADR)
 			err := h.ADR.AddUpstream(ctx, org.ID, &u)
 			if err == nil {
 				err = o.print(
@@ -80,6 +99,7 @@ type upstreamRow struct {
 	Silence   string    `json:"silence"`
 	HeardAt   time.Time `json:"heard_at"`
 	NumEvents int       `json:"num_events"`
+	Calls     bool      `json:"calls"` // it has the subscription
 	Error     string    `json:"error,omitempty"`
 }
 
@@ -94,6 +114,7 @@ func (r upstreamRow) cells() []any {
 		r.Silence,
 		r.HeardAt,
 		r.NumEvents,
+		r.Calls,
 		r.Error,
 	}
 }
@@ -123,6 +144,7 @@ func (o *openADRUpstreamList) Run(ctx context.Context, c console) error {
 			u.Silence.String(),
 			u.HeardAt,
 			u.NumEvents,
+			u.Subscription != "",
 			u.Error,
 		})
 	}
@@ -131,13 +153,14 @@ func (o *openADRUpstreamList) Run(ctx context.Context, c console) error {
 		c,
 		o.JSON,
 		rows,
-		"PROGRAM\tNAME\tURL\tCLIENT\tITS PROGRAM\tEVERY\tSILENCE\tHEARD\tEVENTS\tERROR",
+		"PROGRAM\tNAME\tURL\tCLIENT\tITS PROGRAM\tEVERY\tSILENCE\tHEARD\tEVENTS\tCALLS\tERROR",
 		upstreamRow.cells,
 	)
 }
 
 type openADRUpstreamRemove struct {
 	ofOrg
+	upstreamReach
 	Program string `arg:"" help:"The program's id here."`
 }
 
@@ -153,6 +176,7 @@ func (o *openADRUpstreamRemove) Run(ctx context.Context) error {
 		"remove openadr server",
 		o.Program,
 		func(h *app.App, org flex.Org) error {
+			o.upstreamReach.open(h.ADR)
 			return h.ADR.RemoveUpstream(ctx, org.ID, id)
 		},
 	)

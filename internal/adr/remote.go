@@ -231,18 +231,6 @@ func (r *remote) events(ctx context.Context) (map[string]map[string]any, error) 
 	}
 }
 
-// register has the server know the VEN.
-func (r *remote) register(ctx context.Context) error {
-	ven := map[string]any{
-		"objectType": "VEN_VEN_REQUEST",
-		"venName":    r.of.Name,
-	}
-
-	_, err := r.ask(ctx, "POST", "/vens", ven, nil, 200, 201, 409)
-
-	return err
-}
-
 // report sends what became of the server's events, as far as that changed.
 func (r *remote) report(ctx context.Context) error {
 	var mirrors []store.ADRMirror

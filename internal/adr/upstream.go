@@ -1,6 +1,7 @@
 package adr
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -72,7 +73,12 @@ func (s *Service) checkUpstream(u *store.ADRUpstream) error {
 		u.TokenURL = u.URL + "/auth/token"
 	}
 
-	for _, to := range []string{u.URL, u.TokenURL} {
+	addresses := []string{u.URL, u.TokenURL}
+	if u.Callback != "" {
+		addresses = append(addresses, u.Callback)
+	}
+
+	for _, to := range addresses {
 		if err := s.checkServer(to); err != nil {
 			return err
 		}
@@ -172,7 +178,8 @@ func (s *Service) RemoveUpstream(
 	org flex.OrgID,
 	program flex.ADRObjectID,
 ) error {
-	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
+	var removed store.ADRUpstream
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
 		}
@@ -189,11 +196,17 @@ func (s *Service) RemoveUpstream(
 			return err
 		}
 
+		removed = found[0]
 		if err := tx.DropADRUpstream(ctx, program); err != nil {
 			return err
 		}
 		return s.dropProgram(ctx, tx, program)
 	})
+	if err == nil {
+		s.unsubscribe(ctx, &removed)
+	}
+
+	return err
 }
 
 // dropProgram forgets a program, with its events and the subscriptions to it.
@@ -341,21 +354,19 @@ func (s *Service) askUpstream(ctx context.Context, u *store.ADRUpstream) error {
 	}
 
 	u.HeardAt = s.DB.Now()
-	if u.KnownAt.IsZero() {
-		if err := r.register(ctx); err != nil {
-			return err
+	for _, step := range []func(context.Context) error{
+		r.register,
+		r.subscribe,
+		r.report,
+		r.telemetry,
+	} {
+		wrong := step(ctx)
+		if wrong != nil && (err == nil || flex.KindOf(wrong) == flex.Internal) {
+			err = wrong
 		}
-		u.KnownAt = s.DB.Now()
 	}
 
-	if err := r.report(ctx); err != nil {
-		return err
-	}
-	if err := r.telemetry(ctx); err != nil {
-		return err
-	}
-
-	return unread
+	return cmp.Or(err, unread)
 }
 
 // stillAsked fails if the server was removed while it was asked, or its turn to be asked came again:

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"flexd/internal/adr"
 	"flexd/internal/bridge"
 	"flexd/internal/console"
 	"flexd/internal/egress"
@@ -22,6 +23,8 @@ func (h *App) Handler() http.Handler {
 			h.Portal.Handler().ServeHTTP(w, r)
 		case strings.HasPrefix(path, openadr.Root+"/"):
 			h.OpenADR.Handler().ServeHTTP(w, r)
+		case strings.HasPrefix(path, adr.CallbackRoot):
+			h.OpenADR.Callback().ServeHTTP(w, r)
 
 		case path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 			http.Redirect(w, r, console.Root+"/", http.StatusSeeOther)

@@ -3,6 +3,7 @@ package openadr_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -199,6 +200,17 @@ func (u *utility) misbehaves(event string) {
 		u.polled("well again", 1, false, "")
 	}
 
+	for _, status := range []int{http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests, http.StatusBadGateway} {
+		u.broken = answers(status, `{"status":1}`)
+		u.polled("a refusal", 1, false, fmt.Sprint("it answered ", status))
+		u.broken = nil
+		u.polled("well again", 1, false, "")
+	}
+
+	one := u.ask(u.bl, "GET", "/events/"+event, "", "").body
+	u.broken = answers(200, "["+one+","+one+"]")
+	u.polled("the same event twice", 1, false, "")
+
 	// An event that cannot be read leaves what it said before; others are carried out.
 	planted, err := json.Marshal([]any{map[string]any{"id": event, "programID": u.program, "intervals": "none"}})
 	if err != nil {
@@ -302,4 +314,64 @@ func TestUpstream_LateAnswer(t *testing.T) {
 			t.Errorf("%d answers make %+v, %v, want a limit of 7 kW", len(*answers), found, err)
 		}
 	})
+}
+
+// TestUpstream_Beside: a server that hangs keeps none beside it from being asked, and what both ask of a feeder
+// stands together.
+func TestUpstream_Beside(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		u := newUtility(t, url)
+		hangs, done := false, make(chan struct{})
+		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if hangs {
+				<-done
+			}
+			u.handler.ServeHTTP(w, r)
+		}))
+		t.Cleanup(other.Close)
+		t.Cleanup(func() { close(done) })
+
+		second := u.up
+		second.Name, second.URL, second.TokenURL = "another utility", other.URL+openadr.Root, ""
+		if err := u.adr.AddUpstream(t.Context(), u.mine, &second); err != nil {
+			t.Fatal(err)
+		}
+		b := flex.ADRBinding{Program: second.Program, Kind: flex.ADRImportLimit, Service: "dno", Scope: flex.Scope{Group: "feeder"}}
+		if _, err := u.adr.Bind(t.Context(), u.mine, &b, true); err != nil {
+			t.Fatal(err)
+		}
+
+		u.ask(u.bl, "POST", "/events", u.limit("9"), jsonForm)
+		if _, err := u.adr.AskUpstreams(t.Context()); err != nil { // the second cannot be the same VEN: its name differs
+			t.Fatal(err)
+		}
+		u.both("both answer", 2, false)
+
+		hangs = true
+		u.ask(u.bl, "POST", "/events", u.limit("8"), jsonForm)
+		if err := storetest.Exec(t, url, `UPDATE adr_upstream SET poll_s = 1 WHERE name = $1`, second.Name); err != nil { // so long it may take
+			t.Fatal(err)
+		}
+		u.now = u.now.Add(30 * time.Second)
+		if _, err := u.adr.AskUpstreams(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		u.both("one hangs", 2, true)
+	})
+}
+
+// both sends what two servers ask for, and holds how many limits stand and whether the first in the list is wrong.
+func (u *utility) both(step string, limits int, wrong bool) {
+	u.Helper()
+	if _, err := u.control.SendOrders(u.Context()); err != nil {
+		u.Fatal(err)
+	}
+	found, _, err := u.control.Limits(u.Context(), u.mine)
+	if err != nil || len(found) != limits {
+		u.Errorf("%s: %d limits, want %d: %+v, %v", step, len(found), limits, found, err)
+	}
+	asked, err := u.adr.Upstreams(u.Context(), u.mine)
+	if err != nil || len(asked) != 2 || strings.Contains(asked[0].Error, "GET /events") != wrong {
+		u.Errorf("%s: %+v: %v", step, asked, err)
+	}
 }

@@ -38,12 +38,16 @@ type ADRUpstream struct {
 	DueAt   time.Time
 	HeardAt time.Time
 	// since when the VEN is registered there; zero: it is not
-	KnownAt   time.Time
-	Error     string // of the latest attempt
-	NumEvents int    // that are kept of it
+	KnownAt time.Time
+	Error   string // of the latest attempt
+	// where that server reaches this flexd; empty: it does not call
+	Callback     string
+	Subscription string    // its id there; empty until it is made
+	SubscribedAt time.Time // when it was last seen there
+	NumEvents    int       // that are kept of it
 }
 
-const upstreamColumns = `program_id, org_id, name, url, token_url, client_id, sealed, remote_id, poll_s, silence_s, due_at, heard_at, registered, error,
+const upstreamColumns = `program_id, org_id, name, url, token_url, client_id, sealed, remote_id, poll_s, silence_s, due_at, heard_at, registered, error, callback, subscription, subscribed,
 	(SELECT count(*) FROM adr_mirror m WHERE m.program_id = adr_upstream.program_id)`
 
 func (c conn) scanUpstream(s scanner) (ADRUpstream, error) {
@@ -65,6 +69,9 @@ func (c conn) scanUpstream(s scanner) (ADRUpstream, error) {
 		instant{&u.HeardAt},
 		instant{&u.KnownAt},
 		&u.Error,
+		&u.Callback,
+		&u.Subscription,
+		instant{&u.SubscribedAt},
 		&u.NumEvents,
 	)
 
@@ -95,8 +102,8 @@ func (tx *Tx) AddADRUpstream(ctx context.Context, u *ADRUpstream) error {
 	now := micros(tx.db.Now())
 	_, err = tx.exec(
 		ctx,
-		`INSERT INTO adr_upstream (program_id, org_id, name, url, token_url, client_id, sealed, remote_id, poll_s, silence_s, made_at, due_at, heard_at, error)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $11, '')`,
+		`INSERT INTO adr_upstream (program_id, org_id, name, url, token_url, client_id, sealed, remote_id, poll_s, silence_s, made_at, due_at, heard_at, error, callback)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $11, '', $12)`,
 		u.Program.Bytes(),
 		tx.org.Bytes(),
 		u.Name,
@@ -108,6 +115,7 @@ func (tx *Tx) AddADRUpstream(ctx context.Context, u *ADRUpstream) error {
 		int64(u.Poll/time.Second),
 		int64(u.Silence/time.Second),
 		now,
+		u.Callback,
 	)
 
 	return err
@@ -149,7 +157,7 @@ func (tx *Tx) DropADRUpstream(ctx context.Context, program flex.ADRObjectID) err
 	return nil
 }
 
-// TakeADRUpstreams returns the servers that are due to be asked, and has each asked again after its time,
+// TakeADRUpstreams returns the servers that are due to be asked, or have called, and has each asked again after its time,
 // whatever becomes of this attempt.
 func (all *All) TakeADRUpstreams(ctx context.Context) ([]ADRUpstream, error) {
 	due, err := rows(
@@ -157,7 +165,7 @@ func (all *All) TakeADRUpstreams(ctx context.Context) ([]ADRUpstream, error) {
 		all.conn,
 		all.scanUpstream,
 		`SELECT `+upstreamColumns+
-			` FROM adr_upstream WHERE due_at <= $1 ORDER BY due_at, program_id`,
+			` FROM adr_upstream WHERE due_at <= $1 OR called_at IS NOT NULL ORDER BY due_at, program_id`,
 		micros(all.now),
 	)
 
@@ -170,7 +178,7 @@ func (all *All) TakeADRUpstreams(ctx context.Context) ([]ADRUpstream, error) {
 		next := all.now.Add(u.Poll).Truncate(time.Microsecond)
 		n, err := all.exec(
 			ctx,
-			`UPDATE adr_upstream SET due_at = $3 WHERE program_id = $1 AND due_at = $2`,
+			`UPDATE adr_upstream SET due_at = $3, called_at = NULL WHERE program_id = $1 AND due_at = $2`,
 			u.Program.Bytes(),
 			micros(u.DueAt),
 			micros(next),
@@ -194,12 +202,48 @@ func (all *All) TakeADRUpstreams(ctx context.Context) ([]ADRUpstream, error) {
 func (all *All) ADRUpstreamAsked(ctx context.Context, u *ADRUpstream) error {
 	_, err := all.exec(
 		ctx,
-		`UPDATE adr_upstream SET error = $2, heard_at = $3, registered = $4 WHERE program_id = $1 AND due_at = $5`,
+		`UPDATE adr_upstream SET error = $2, heard_at = $3, registered = $4, subscription = $6, subscribed = $7 WHERE program_id = $1 AND due_at = $5`,
 		u.Program.Bytes(),
 		u.Error,
 		micros(u.HeardAt),
 		micros(u.KnownAt),
 		micros(u.DueAt),
+		u.Subscription,
+		micros(u.SubscribedAt),
+	)
+
+	return err
+}
+
+// ADRUpstream returns the server of a program; false if there is none.
+func (all *All) ADRUpstream(
+	ctx context.Context,
+	program flex.ADRObjectID,
+) (ADRUpstream, bool, error) {
+	found, err := rows(
+		ctx,
+		all.conn,
+		all.scanUpstream,
+		`SELECT `+upstreamColumns+` FROM adr_upstream WHERE program_id = $1`,
+		program.Bytes(),
+	)
+	if err != nil || len(found) == 0 {
+		return ADRUpstream{}, false, err
+	}
+
+	return found[0], true, nil
+}
+
+// ADRUpstreamCalled has a server asked as soon as may be.
+func (all *All) ADRUpstreamCalled(
+	ctx context.Context,
+	program flex.ADRObjectID,
+) error {
+	_, err := all.exec(
+		ctx,
+		`UPDATE adr_upstream SET called_at = $2 WHERE program_id = $1 AND called_at IS NULL`,
+		program.Bytes(),
+		micros(all.now),
 	)
 
 	return err

@@ -1,0 +1,198 @@
+package adr
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/url"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+const (
+	// CallbackRoot is the path below which other parties' servers call, each with the id of its program here.
+	CallbackRoot = "/openadr3/callback/"
+
+	// subscriptionCheck is how often a subscription is looked for that should be there.
+	subscriptionCheck = time.Hour
+	// unsubscribeTime is how long a server that is removed has to forget the subscription.
+	unsubscribeTime = 10 * time.Second
+)
+
+// register has the server know the VEN, and the fleet as its one resource.
+func (r *remote) register(ctx context.Context) error {
+	if !r.of.KnownAt.IsZero() {
+		return nil
+	}
+
+	ven, err := r.findOrMake(ctx, "/vens", url.Values{
+		"venName": {r.of.Name},
+	}, map[string]any{
+		"objectType": "VEN_VEN_REQUEST",
+		"venName":    r.of.Name,
+	})
+	if err != nil {
+		return err
+	}
+
+	_, err = r.findOrMake(ctx, "/resources", url.Values{
+		"venID":        {ven},
+		"resourceName": {r.of.Name},
+	}, map[string]any{
+		"objectType":   "VEN_RESOURCE_REQUEST",
+		"venID":        ven,
+		"resourceName": r.of.Name,
+	})
+	if err == nil {
+		r.of.KnownAt = r.DB.Now()
+	}
+
+	return err
+}
+
+// findOrMake returns the id of the object that a search finds, or of the one that is made.
+func (r *remote) findOrMake(
+	ctx context.Context,
+	path string,
+	search url.Values,
+	document map[string]any,
+) (string, error) {
+	var found []struct {
+		ID string `json:"id"`
+	}
+
+	_, err := r.ask(ctx, "GET", path+"?"+search.Encode(), nil, &found, 200)
+	if err != nil {
+		return "", err
+	}
+	if len(found) > 0 {
+		return found[0].ID, nil
+	}
+
+	return r.make(ctx, path, document)
+}
+
+// make makes an object and returns its id.
+func (r *remote) make(
+	ctx context.Context,
+	path string,
+	document map[string]any,
+) (string, error) {
+	var made struct {
+		ID string `json:"id"`
+	}
+
+	_, err := r.ask(ctx, "POST", path, document, &made, 200, 201)
+	if err != nil {
+		return "", err
+	}
+
+	if _, err := id.take("id", made.ID); err != nil {
+		return "", flex.Fail(
+			flex.Unavailable,
+			"POST %s: what was made has no id: %v",
+			path,
+			err,
+		)
+	}
+
+	return made.ID, nil
+}
+
+// subscribe has the server call when an event of the program changes, if it can reach this flexd.
+func (r *remote) subscribe(ctx context.Context) error {
+	u, now := r.of, r.DB.Now()
+	fresh := now.Before(u.SubscribedAt.Add(subscriptionCheck))
+	if u.Callback == "" || fresh {
+		return nil
+	}
+
+	status, err := 404, error(nil)
+	if u.Subscription != "" {
+		status, err = r.ask(ctx, "GET", subscriptionPath(u), nil, nil, 200, 404)
+	}
+
+	if err == nil && status == 404 {
+		u.Subscription, err = r.make(ctx, "/subscriptions", subscriptionTo(u))
+	}
+	if err == nil {
+		u.SubscribedAt = now
+	}
+
+	return err
+}
+
+func subscriptionPath(u *store.ADRUpstream) string {
+	return "/subscriptions/" + url.PathEscape(u.Subscription)
+}
+
+// subscriptionTo is the subscription to the events of a program.
+func subscriptionTo(u *store.ADRUpstream) map[string]any {
+	to := strings.TrimSuffix(u.Callback, "/") + CallbackRoot + u.Program.String()
+
+	return map[string]any{
+		"clientName": u.Name,
+		"programID":  u.Remote,
+		"objectOperations": []any{map[string]any{
+			"objects":     []string{string(flex.ADREvent)},
+			"operations":  []string{opCreate, opUpdate, opDelete},
+			"callbackUrl": to,
+			"bearerToken": callbackToken(u),
+		}},
+	}
+}
+
+// callbackToken is what a server calls with. Who has the client's secret can make it, and nobody else.
+func callbackToken(u *store.ADRUpstream) string {
+	made := hmac.New(sha256.New, []byte(u.Secret.Reveal()))
+	made.Write([]byte("callback "))
+	made.Write(u.Program.Bytes())
+
+	return hex.EncodeToString(made.Sum(nil))
+}
+
+// Called has a server asked at once, because it called. What it said is not looked at: a call may be late,
+// doubled or lost, and what the server then answers is not. Another's token, or a program of no server, is
+// Unauthorized.
+func (s *Service) Called(
+	ctx context.Context,
+	program flex.ADRObjectID,
+	token flex.Secret,
+) error {
+	var right bool
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+		u, known, err := all.ADRUpstream(ctx, program)
+		if err == nil && known && u.Callback != "" {
+			right = hmac.Equal([]byte(callbackToken(&u)), []byte(token.Reveal()))
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	if !right {
+		return flex.Fail(flex.Unauthorized, "the token is not that of a server which may call here")
+	}
+
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.ADRUpstreamCalled(ctx, program)
+	})
+}
+
+// unsubscribe has a server that is removed call no more. One that does not answer calls in vain.
+func (s *Service) unsubscribe(ctx context.Context, u *store.ADRUpstream) {
+	if u.Subscription == "" || s.Out == nil {
+		return
+	}
+
+	limited, cancel := context.WithTimeout(ctx, unsubscribeTime)
+	defer cancel()
+
+	r := remote{Service: s, of: u}
+	r.ask(limited, "DELETE", subscriptionPath(u), nil, nil, 200, 404) // either way it is asked no more
+}

@@ -1,0 +1,41 @@
+package openadr
+
+import (
+	"net/http"
+	"strings"
+
+	"flexd/internal/adr"
+	"flexd/internal/flex"
+)
+
+// Callback answers other parties' servers that call because something has changed there, below
+// adr.CallbackRoot.
+func (s *Server) Callback() http.Handler {
+	s.once.Do(s.build)
+
+	return s.handle(route{
+		path:   adr.CallbackRoot + "{id}",
+		open:   true,
+		handle: (*Server).called,
+	})
+}
+
+// called has the server that calls be asked for what is new. The body is not read.
+func (s *Server) called(r *request) (answer, error) {
+	if r.Method != http.MethodPost {
+		return answer{http.StatusMethodNotAllowed, problem{
+			Title:  http.StatusText(http.StatusMethodNotAllowed),
+			Status: http.StatusMethodNotAllowed,
+		}}, nil
+	}
+
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	program, err := adr.ParseID(strings.TrimPrefix(r.URL.Path, adr.CallbackRoot))
+	if err != nil || !strings.EqualFold(scheme, "bearer") {
+		return answer{}, flex.Fail(flex.Unauthorized, "call with the bearer token of the subscription")
+	}
+
+	err = s.ADR.Called(r.Context(), program, flex.Secret(token))
+
+	return answer{http.StatusOK, struct{}{}}, err
+}
