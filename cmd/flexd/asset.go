@@ -31,14 +31,15 @@ type ofAssets struct {
 	JSON    bool     `name:"json" help:"Print as JSON."`
 }
 
-// resolve finds the assets.
-func (o *ofAssets) resolve(
+// assetsNamed finds an organisation's assets by their ids or their external ids.
+func assetsNamed(
 	ctx context.Context,
 	h *app.App,
 	org flex.OrgID,
+	names []string,
 ) ([]flex.AssetID, error) {
 	var ids []flex.AssetID
-	for _, text := range o.Assets {
+	for _, text := range names {
 		var id flex.AssetID
 		if id.UnmarshalText([]byte(text)) == nil {
 			ids = append(ids, id)
@@ -68,7 +69,7 @@ func (o *ofAssets) run(
 	}
 
 	defer h.Close()
-	ids, err := o.resolve(ctx, h, org.ID)
+	ids, err := assetsNamed(ctx, h, org.ID, o.Assets)
 	if err != nil {
 		return err
 	}

@@ -181,6 +181,10 @@ func (o *capsShow) Run(ctx context.Context, c console) error {
 	defer h.Close()
 
 	caps, err := h.Control.Caps(ctx, org.ID)
+	if flex.KindOf(err) == flex.NotFound && o.JSON {
+		return c.json(fields{})
+	}
+
 	if flex.KindOf(err) == flex.NotFound {
 		return flex.Fail(
 			flex.NotFound,

@@ -23,7 +23,7 @@ type dispatchSend struct {
 	store
 	form
 	Name   string        `arg:"" help:"Name of the organisation."`
-	Assets []string      `arg:"" name:"asset" help:"Ids of its batteries."`
+	Assets []string      `arg:"" name:"asset" help:"Ids of its batteries, or their external ids."`
 	KW     float64       `name:"kw" help:"Power of each in kW: positive charges, negative discharges." required:"" placeholder:"KW"`
 	From   time.Time     `help:"When it begins, as in 2026-01-15T17:00:00Z." required:""`
 	For    time.Duration `help:"How long it lasts." default:"30m"`
@@ -46,13 +46,14 @@ func (o *dispatchSend) Run(ctx context.Context, c console) error {
 		},
 	}
 
-	for _, text := range o.Assets {
-		id, err := flex.ParseID[struct{}](text)
-		if err != nil {
-			return flex.Fail(flex.Invalid, "%v", err)
-		}
+	ids, err := assetsNamed(ctx, h, org.ID, o.Assets)
+	if err != nil {
+		return err
+	}
+
+	for _, id := range ids {
 		order.Assets = append(order.Assets, records.DispatchedAsset{
-			ID:    flex.AssetID(id),
+			ID:    id,
 			Power: flex.FromKW(o.KW),
 		})
 	}

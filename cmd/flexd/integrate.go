@@ -369,6 +369,10 @@ func (t *trigger) unknown(ctx context.Context, api *client.Client) error {
 		names = append(names, a.ExternalID)
 	}
 
+	if more := page.TotalNumAssets - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+
 	return fmt.Errorf(
 		"%s has no asset with the external id %q; it has %s",
 		t.Username,

@@ -14,7 +14,7 @@ import (
 
 // rateCommand is `flexd rate`.
 type rateCommand struct {
-	Show  rateShow  `cmd:"" help:"Show what was learned of the power that an asset really draws, and from which sessions. Example: flexd rate show ASSET_ID --json"`
+	Show  rateShow  `cmd:"" help:"Show what was learned of the power that an asset really draws, and from which sessions. Example: flexd rate show my-charger --json"`
 	Pin   ratePin   `cmd:"" help:"Fix the power that an asset is planned with. Example: flexd rate pin ASSET_ID 3.6"`
 	Reset rateReset `cmd:"" help:"Delete an asset's learned and fixed power. Example: flexd rate reset ASSET_ID"`
 }
@@ -92,7 +92,7 @@ func rateRowOf(r control.AssetRate) rateRow {
 
 type rateShow struct {
 	store
-	Asset string `arg:"" help:"Id of the asset."`
+	Asset string `arg:"" help:"Id of the asset, or its external id."`
 	JSON  bool   `help:"Print as JSON." name:"json"`
 }
 
@@ -158,7 +158,7 @@ func (c console) rate(
 
 type ratePin struct {
 	store
-	Asset string  `arg:"" help:"Id of the asset."`
+	Asset string  `arg:"" help:"Id of the asset, or its external id."`
 	KW    float64 `arg:"" name:"kw" help:"The power in kW."`
 	JSON  bool    `help:"Print as JSON." name:"json"`
 }
@@ -180,7 +180,7 @@ func (o *ratePin) Run(ctx context.Context, c console) error {
 
 type rateReset struct {
 	store
-	Asset string `arg:"" help:"Id of the asset."`
+	Asset string `arg:"" help:"Id of the asset, or its external id."`
 	JSON  bool   `help:"Print as JSON." name:"json"`
 }
 
@@ -199,29 +199,27 @@ func (o *rateReset) Run(ctx context.Context, c console) error {
 	)
 }
 
-// openAsset opens flexd and finds whose the asset is.
+// openAsset opens flexd and finds an asset, by its id or its external id, and whose it is.
 func (s *store) openAsset(
 	ctx context.Context,
 	text string,
 ) (*app.App, flex.OrgID, flex.AssetID, error) {
-	var id flex.AssetID
-	if err := id.UnmarshalText([]byte(text)); err != nil {
-		return nil, flex.OrgID{}, id, flex.Fail(
-			flex.Invalid,
-			"%q is not the id of an asset",
-			text,
-		)
-	}
-
 	h, err := s.open(ctx)
 	if err != nil {
-		return nil, flex.OrgID{}, id, err
+		return nil, flex.OrgID{}, flex.AssetID{}, err
 	}
 
 	var org flex.OrgID
+	var id flex.AssetID
 	err = h.DB.ReadAll(ctx, func(all *records.All) error {
 		var err error
-		org, err = all.AssetOrg(ctx, id)
+		if id.UnmarshalText([]byte(text)) == nil {
+			org, err = all.AssetOrg(ctx, id)
+			return err
+		}
+
+		org, id, err = assetOfAny(ctx, all, text)
+
 		return err
 	})
 	if err != nil {
@@ -230,6 +228,36 @@ func (s *store) openAsset(
 	}
 
 	return h, org, id, nil
+}
+
+// assetOfAny finds the asset with an external id in any organisation; where several organisations have one, its id is needed.
+func assetOfAny(
+	ctx context.Context,
+	all *records.All,
+	external string,
+) (flex.OrgID, flex.AssetID, error) {
+	found, err := all.AssetsByExternalID(ctx, external)
+	if err != nil {
+		return flex.OrgID{}, flex.AssetID{}, err
+	}
+
+	switch len(found) {
+	case 0:
+		return flex.OrgID{}, flex.AssetID{}, flex.Fail(
+			flex.NotFound,
+			"there is no asset with the id or the external id %q",
+			external,
+		)
+	case 1:
+		return found[0].Org, found[0].Asset, nil
+	}
+
+	return flex.OrgID{}, flex.AssetID{}, flex.Fail(
+		flex.Invalid,
+		"%d organisations have an asset with the external id %q: give the asset's id",
+		len(found),
+		external,
+	)
 }
 
 // changeRate changes what an asset is planned with, writes an audit entry and prints what holds.
@@ -253,7 +281,7 @@ func (s *store) changeRate(
 			Who:     commandLine,
 			Org:     org,
 			Act:     act,
-			Subject: asset,
+			Subject: id.String(),
 			Detail:  detail,
 		},
 		func() error {

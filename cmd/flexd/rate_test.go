@@ -75,12 +75,25 @@ func TestRate(t *testing.T) {
 		t.Errorf("the other asset: %v %s", err, said)
 	}
 
+	// An external id does as well, while one organisation alone has it.
+	seed.Exec(`UPDATE asset SET external_id = 'my-charger' WHERE id = $1`, id.Bytes())
+	if code, said := flexd("rate show my-charger --json"); code != exitDone || !strings.Contains(said, id.String()) {
+		t.Errorf("by its external id: %d %s", code, said)
+	}
+
+	if code, said := flexd("org add Neighbours --username neighbours"); code != exitDone {
+		t.Fatal(said)
+	}
+
+	seed.Exec(`UPDATE asset SET external_id = 'my-charger', org_id = (SELECT id FROM org WHERE name = 'Neighbours') WHERE id = $1`, other.Bytes())
+
 	for _, refused := range []struct {
 		line string
 		code int
 		want string
 	}{
-		{"rate show nobody", exitUsage, `"nobody" is not the id of an asset`},
+		{"rate show my-charger", exitUsage, "2 organisations have an asset with the external id"},
+		{"rate show nobody", exitFailed, `there is no asset with the id or the external id "nobody"`},
 		{"rate pin " + seed.Org.String() + " 3.6", exitFailed, "there is no asset of that id"},
 		{"rate reset " + flex.AssetID{1}.String(), exitFailed, "there is no asset of that id"},
 	} {

@@ -332,7 +332,7 @@ func kilowatts(kw float64) string {
 type supplyPower struct {
 	store
 	dating
-	Asset string  `arg:"" help:"Id of the asset."`
+	Asset string  `arg:"" help:"Id of the asset, or its external id."`
 	KW    float64 `arg:"" name:"kw" help:"Its rated power in kW, above 0 and up to 1,000,000."`
 
 	Phases *int `help:"How many phases it draws on, 1 or 3; 0 forgets them. Where none are set, more than 8 kW means three." placeholder:"N"`
@@ -379,7 +379,7 @@ func (o *supplyPower) Run(ctx context.Context, c console) error {
 			Who:     commandLine,
 			Org:     org,
 			Act:     "set rated power",
-			Subject: o.Asset,
+			Subject: id.String(),
 			Detail:  o.said() + o.detail(),
 		},
 		func() error {

@@ -470,7 +470,7 @@ func newDelivery(db *store.DB, s Settings) *delivery.Service {
 		Retain:    s.Retention.Deliveries,
 		Ramp:      s.Ramp,
 
-		CheckDispatch: control.CheckExport,
+		CheckDispatch: control.CheckDispatch,
 
 		Out: egress.New(egress.Options{
 			Pipe:  s.Pipe,

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -31,6 +32,40 @@ func block(t *testing.T, name string) string {
 		lines[i] = strings.TrimPrefix(line, "   ")
 	}
 	return strings.TrimSpace(strings.Join(lines, "\n")) + "\n"
+}
+
+// addressed are the paths that the page's shell lines ask flexd for.
+var addressed = regexp.MustCompile(`curl [^\n]*localhost:8080(/[a-z/-]*)([^\n]*)`)
+
+// TestDocs_Addresses: what the page's shell lines ask for is in the interface's document.
+func TestDocs_Addresses(t *testing.T) {
+	page, err := os.ReadFile("../../docs/ocpp.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	document, err := os.ReadFile("../api/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	lines := addressed.FindAllStringSubmatch(string(page), -1)
+	if len(lines) < 2 {
+		t.Fatalf("the page has %d lines that ask flexd", len(lines))
+	}
+
+	for _, line := range lines {
+		_, rest, found := strings.Cut(string(document), "\n  "+line[1]+":\n")
+		if !found {
+			t.Errorf("%s is not in the document", line[1])
+			continue
+		}
+
+		operation, _, _ := strings.Cut(rest, "\n  /")
+		if form := strings.Contains(line[2], " -d username="); form && !strings.Contains(operation, "application/x-www-form-urlencoded") {
+			t.Errorf("%s takes no form", line[1])
+		}
+	}
 }
 
 // TestDocs_FirstCharge: the page's files and body bring a charger to its first plan, in

@@ -397,6 +397,29 @@ func (all *All) AssetOrg(
 	)
 }
 
+// OwnedAsset is an asset with the organisation that it is of.
+type OwnedAsset struct {
+	Org   flex.OrgID
+	Asset flex.AssetID
+}
+
+// AssetsByExternalID returns the assets of all organisations with the vendor's own id, at most one of each.
+func (all *All) AssetsByExternalID(
+	ctx context.Context,
+	external string,
+) ([]OwnedAsset, error) {
+	return rows(
+		ctx,
+		all.conn,
+		func(s scanner) (a OwnedAsset, err error) {
+			err = s.Scan(&a.Org, &a.Asset)
+			return a, err
+		},
+		`SELECT o.id, a.id FROM org o JOIN asset a ON a.org_id = o.id AND a.external_id = $1 ORDER BY o.id`,
+		external,
+	)
+}
+
 // SiteOrg returns whose site it is, or a NotFound failure.
 func (all *All) SiteOrg(
 	ctx context.Context,

@@ -1,0 +1,62 @@
+package control
+
+import (
+	"context"
+	"strings"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// CheckDispatch refuses a dispatch that what is asked cannot follow: Malformed where a charger, a heater or a car
+// that may not discharge is to give, Conflict where CheckExport finds that its feeder has no room. It is
+// made in the transaction of the dispatch.
+func CheckDispatch(
+	ctx context.Context,
+	tx *store.Tx,
+	order *store.Dispatch,
+) error {
+	for _, a := range order.Assets {
+		if a.Power >= 0 {
+			continue
+		}
+
+		if err := checkGives(ctx, tx, a.ID); err != nil {
+			return err
+		}
+	}
+
+	return CheckExport(ctx, tx, order)
+}
+
+// checkGives refuses an asset that cannot or may not give energy.
+func checkGives(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
+	a, err := tx.Asset(ctx, id)
+	if err != nil {
+		return err
+	}
+
+	if a.Type == flex.Battery {
+		return nil
+	}
+
+	if a.Discharge.Power == 0 {
+		return flex.Fail(
+			flex.Malformed,
+			"asset %v (%s) has no discharge power, and is asked to give: a power below zero is for batteries and for cars that may discharge",
+			id,
+			strings.ReplaceAll(string(a.Type), "_", " "),
+		)
+	}
+
+	site, err := tx.Site(ctx, a.SiteID)
+	if err == nil && site.DischargeConsentAt.IsZero() {
+		err = flex.Fail(
+			flex.Malformed,
+			"asset %v is asked to give, and its site has not consented to its cars being discharged",
+			id,
+		)
+	}
+
+	return err
+}
