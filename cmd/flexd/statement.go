@@ -131,9 +131,10 @@ func printStatement(out io.Writer, st *reward.Statement) error {
 
 	fmt.Fprintf(
 		w,
-		"after\t%s\t\t%s kWh moved, %s kWh charged\n",
+		"after\t%s\t\t%s kWh less than usual, %s kWh more; %s kWh in sessions that are credited\n",
 		st.Closing,
-		kwhText(st.Totals.Flex),
+		kwhText(st.Totals.Less),
+		kwhText(st.Totals.More),
 		kwhText(st.Totals.Charged),
 	)
 

@@ -29,6 +29,8 @@ func Statement(s *reward.Statement) wire.StatementResponse {
 			OtherPence:     s.Totals.Other,
 			WithdrawnPence: s.Totals.Withdrawn,
 			FlexKWh:        s.Totals.Flex.KWh(),
+			LessKWh:        s.Totals.Less.KWh(),
+			MoreKWh:        s.Totals.More.KWh(),
 			CreditableKWh:  s.Totals.Charged.KWh(),
 		},
 		Lines:  make([]wire.StatementLine, len(s.Lines)),

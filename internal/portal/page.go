@@ -56,7 +56,8 @@ func functionsIn(l *speech) template.FuncMap {
 			return l.when(m.First().Start(), flex.London, "January 2006")
 		},
 
-		"kind": l.kind,
+		"kind":  l.kind,
+		"shift": l.shift,
 		"status": func(s ledger.PaymentStatus) string {
 			return l.say(statuses[s])
 		},
@@ -120,6 +121,27 @@ func (l *speech) kind(t ledger.Booked) string {
 	}
 
 	return strings.ToUpper(string(t.Kind)[:1]) + string(t.Kind)[1:]
+}
+
+// shift says in words what a transaction counts of flexibility, and when that was.
+func (l *speech) shift(t ledger.Booked) string {
+	energy := *t.Flex
+	size := max(energy, -energy)
+
+	kwh := kwh(&size)
+	when := clockIn(t.Time.From, flex.London)
+	until := clockIn(t.Time.To, flex.London)
+
+	switch {
+	case t.Kind == ledger.FlexPeriodTopUp && energy > 0:
+		return l.say("{1} kWh more than was counted before, {2} to {3}", kwh, when, until)
+	case t.Kind == ledger.FlexPeriodTopUp:
+		return l.say("{1} kWh less than was counted before, {2} to {3}", kwh, when, until)
+	case energy > 0:
+		return l.say("{1} kWh more than usual, {2} to {3}", kwh, when, until)
+	}
+
+	return l.say("{1} kWh less than usual, {2} to {3}", kwh, when, until)
 }
 
 // done says what was done before the page was opened, if something was.

@@ -40,11 +40,13 @@ type Customer struct {
 
 // Totals are the sums over a statement's lines. No energy counts twice in them.
 type Totals struct {
-	Earned    flex.Pence // by flexibility and charging, corrections too
-	Other     flex.Pence // goodwill and the like
-	Withdrawn flex.Pence // below zero
-	Flex      flex.WattHours
-	Charged   flex.WattHours
+	Earned    flex.Pence     // by flexibility and charging, corrections too
+	Other     flex.Pence     // goodwill and the like
+	Withdrawn flex.Pence     // below zero
+	Flex      flex.WattHours // of events, with its sign: less than usual is negative
+	// Flex apart by sign, each event by itself: less and more than usual, both from 0
+	Less, More flex.WattHours
+	Charged    flex.WattHours // in sessions that are credited
 }
 
 // Line is one transaction with what it rests on.
@@ -203,6 +205,7 @@ func (s *Statement) addLines(all []ledger.Booked) {
 
 		s.Closing += t.Amount
 		s.Totals.add(t)
+		s.Totals.addShift(t, before.energy)
 
 		line := Line{Booked: t, Balance: s.Closing}
 
@@ -259,6 +262,18 @@ func (s *Totals) add(t ledger.Booked) {
 	if t.Creditable != nil {
 		s.Charged += *t.Creditable
 	}
+}
+
+// addShift adds a line of an event of which earlier lines counted so much energy. A correction
+// changes what its event came to: it is no shift of its own.
+func (s *Totals) addShift(t ledger.Booked, counted flex.WattHours) {
+	if t.Flex == nil {
+		return
+	}
+
+	now := counted + *t.Flex
+	s.Less += max(0, -now) - max(0, -counted)
+	s.More += max(0, now) - max(0, counted)
 }
 
 func statementDays(from, to, today flex.Day) (flex.Day, flex.Day, error) {

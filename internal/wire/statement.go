@@ -58,8 +58,14 @@ type StatementTotals struct {
 	OtherPence flex.Pence `json:"other_pence"`
 	// Below zero.
 	WithdrawnPence flex.Pence `json:"withdrawn_pence"`
-	FlexKWh        float64    `json:"flex_kwh"`
-	CreditableKWh  float64    `json:"creditable_kwh"`
+	// Of all events, with its sign: less than usual is negative.
+	FlexKWh float64 `json:"flex_kwh"`
+	// Of the events that came to less than usual, from 0.
+	LessKWh float64 `json:"less_kwh"`
+	// Of the events that came to more than usual, from 0.
+	MoreKWh float64 `json:"more_kwh"`
+	// Charged in sessions that are credited.
+	CreditableKWh float64 `json:"creditable_kwh"`
 }
 
 // StatementLine is one transaction with what it rests on.
