@@ -327,6 +327,7 @@ func explain(
 func (x *Explanation) say(problem charge.Problem) {
 	x.sayDischarge()
 	x.sayRamp()
+	x.sayFuse()
 	x.sayMore(problem)
 }
 

@@ -119,6 +119,22 @@ func (l lack) sentences() []string {
 	return lines
 }
 
+// sayFuse names the main fuse as what keeps an asset from charging, where nothing else held its schedule back.
+func (x *Explanation) sayFuse() {
+	other := func(c BindingCap) bool { return !c.Site }
+	if len(x.Caps) == 0 || slices.ContainsFunc(x.Caps, other) {
+		return
+	}
+
+	for i := range x.Plan.Periods {
+		q := &x.Plan.Periods[i]
+		closed := func(s flex.Span) bool { return !s.Meet(q.Span).Empty() }
+		if q.Reason == charge.CapClosed && !slices.ContainsFunc(x.From.Closed, closed) {
+			q.Reason = charge.FuseClosed
+		}
+	}
+}
+
 // sayMore notes what one kW more of main fuse would bring of what is missing, where it is the fuse that
 // decides. p is the problem of the explained plan.
 func (x *Explanation) sayMore(p charge.Problem) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flexd/internal/control"
+	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
 	"flexd/internal/ocpp"
 )
@@ -90,10 +91,22 @@ func TestFuse_Large(t *testing.T) {
 			t.Errorf("%d W are drawn at %v", w, at)
 		}
 
+		fuse := false
 		for _, car := range cars {
+			for _, p := range h.at(car).explanation().Plan.Periods {
+				fuse = fuse || p.Reason == charge.FuseClosed
+				if p.Reason == charge.CapClosed {
+					t.Errorf("%v has %q, where the main fuse is all", p.Span, p.Reason)
+				}
+			}
+
 			if x := h.at(car).explanation(); x.Plan.Shortfall > 0 {
 				t.Errorf("lacks %d Wh: %s", x.Plan.Shortfall, x.Prose())
 			}
+		}
+
+		if !fuse {
+			t.Error("no half-hour is closed by the main fuse")
 		}
 	})
 }

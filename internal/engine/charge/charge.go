@@ -109,6 +109,7 @@ const (
 	MovedHere
 	MovedAway
 	Rests
+	FuseClosed // said in place of CapClosed by whoever knows which limit it is
 )
 
 var reasons = [...]string{
@@ -123,6 +124,7 @@ var reasons = [...]string{
 	PeakUnneeded: "off-peak time meets the need",
 	NeedMet:      "nothing more is needed",
 	CapClosed:    "a cap, or an instruction of the grid, leaves no power",
+	FuseClosed:   "the main fuse is shared with the site's other chargers, and it charges at other times",
 	PastReady:    "after ready-by",
 	LeftToOthers: "left to others, so that not all cars of the fleet begin and end at once",
 	Gives:        "the car gives: that earns more than the wear and what is paid to charge it again, losses counted",
