@@ -200,6 +200,11 @@ func (o *capsShow) Run(ctx context.Context, c console) error {
 		return c.json(api.ShowCaps(caps))
 	}
 
+	return printCaps(c, caps)
+}
+
+// printCaps prints caps as a table.
+func printCaps(c console, caps flex.Caps) error {
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "OF\tKW\tSTARTS A MINUTE\tSITES")
 	fmt.Fprintf(

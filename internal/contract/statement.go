@@ -24,17 +24,9 @@ func Statement(s *reward.Statement) wire.StatementResponse {
 		RoundingRule:        reward.RoundingRule,
 		OpeningBalancePence: s.Opening,
 		ClosingBalancePence: s.Closing,
-		Totals: wire.StatementTotals{
-			EarnedPence:    s.Totals.Earned,
-			OtherPence:     s.Totals.Other,
-			WithdrawnPence: s.Totals.Withdrawn,
-			FlexKWh:        s.Totals.Flex.KWh(),
-			LessKWh:        s.Totals.Less.KWh(),
-			MoreKWh:        s.Totals.More.KWh(),
-			CreditableKWh:  s.Totals.Charged.KWh(),
-		},
-		Lines:  make([]wire.StatementLine, len(s.Lines)),
-		Months: make([]wire.StatementMonth, len(s.Months)),
+		Totals:              statementTotals(&s.Totals),
+		Lines:               make([]wire.StatementLine, len(s.Lines)),
+		Months:              make([]wire.StatementMonth, len(s.Months)),
 	}
 
 	for i := range s.Lines {
@@ -46,6 +38,19 @@ func Statement(s *reward.Statement) wire.StatementResponse {
 	}
 
 	return v
+}
+
+// statementTotals are the sums of a statement.
+func statementTotals(t *reward.Totals) wire.StatementTotals {
+	return wire.StatementTotals{
+		EarnedPence:    t.Earned,
+		OtherPence:     t.Other,
+		WithdrawnPence: t.Withdrawn,
+		FlexKWh:        t.Flex.KWh(),
+		LessKWh:        t.Less.KWh(),
+		MoreKWh:        t.More.KWh(),
+		CreditableKWh:  t.Charged.KWh(),
+	}
 }
 
 // statementLine is a line of a statement with what it rests on.

@@ -501,8 +501,10 @@ func (tx *Tx) pendingApprovals(ctx context.Context) (map[flex.TransactionID][]st
 		by string
 	}
 
-	scan := func(s scanner) (a approval, err error) {
-		err = s.Scan(&a.id, &a.by)
+	scan := func(s scanner) (approval, error) {
+		var a approval
+		err := s.Scan(&a.id, &a.by)
+
 		return a, err
 	}
 
