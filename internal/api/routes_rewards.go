@@ -124,6 +124,8 @@ var rewardsRoutes = []Route{
 					"other_pence": 0,
 					"withdrawn_pence": 0,
 					"flex_kwh": -3.7,
+					"less_kwh": 3.7,
+					"more_kwh": 0,
 					"creditable_kwh": 0
 				},
 				"months": [
