@@ -1,12 +1,14 @@
 package reward_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/reading"
 	"flexd/internal/registry"
+	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
 
@@ -89,6 +91,21 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 			h.pluggedFor(at(27), at(29))
 			energy(h)
 		}, both},
+		{"a car beside its charger, corrected to nothing", func(h *home) {
+			h.plugIn(at(0))
+			car := h.asset
+			h.asset = h.device(201, flex.Charger, 7400)
+			h.pluggedFor(at(0), at(30))
+			energy(h)
+			h.asset = car
+			h.unplugged()
+			energy(h)
+			h.jobs()
+			if got := h.owes(); got != both {
+				h.t.Errorf("before the correction %q, want %q", got, both)
+			}
+			h.given(reading.Given{Label: flex.ChargerEnergy, Span: flex.Span{From: at(0), To: at(30)}})
+		}, once},
 	}
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
@@ -146,4 +163,62 @@ func (h *home) addedAgain() {
 		h.t.Fatal(err)
 	}
 	h.asset = a.ID
+}
+
+// A charger that is asked to wait, deleted and added again within the half-hour, and asked again, is not credited more
+// than the 2 kWh that its home left out at its boundary: 20 p at 100 £/MWh. What it was to move until it was deleted
+// is credited to nobody: of 26 minutes and 4, at 7.4 kW, 493 Wh of 493 + 3,207 × 26/30 are left, which are 3.01 p.
+func TestHostile_PausedAndAddedAgain(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h := newHome(t, url, 1, 100)
+		slot := h.monday.Period(homeSlot)
+		at := func(minute int) time.Time { return slot.Start().Add(time.Duration(minute) * time.Minute) }
+		for _, tt := range []struct {
+			name           string
+			until, deleted int // minutes from the beginning of the half-hour
+			want           string
+		}{
+			{"asked to wait until it is deleted", 26, 26, "market_receivable 3, rewards_payable -3"},
+			{"asked to wait for a part before", 20, 26, "market_receivable 4, rewards_payable -4"},
+			{"asked to wait all the half-hour", 30, 26, "market_receivable 3, rewards_payable -3"},
+			{"deleted at its end", 30, 30, "market_receivable 20, rewards_payable -20"},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				h.t = t
+				h.another(tt.name)
+				gateway := h.asset
+				gateway[15] ^= 1
+				h.exec(t, `INSERT INTO asset (id, org_id, site_id, external_id, type, created_at) VALUES ($1, $2, $3, 'gateway', 'charger', 0)`,
+					gateway.Bytes(), h.org.Bytes(), h.site.Bytes())
+				for back := range homeDays + 1 {
+					h.energy(gateway, flex.ProvisionalConsumption, back, []float64{2, 4}[min(back, 1)])
+				}
+				h.flush()
+				h.asksToWait(at(0), at(tt.until))
+				h.now = at(tt.deleted)
+				h.addedAgain()
+				h.asksToWait(at(tt.deleted), at(30+tt.deleted/30*30))
+				h.now = at(61)
+				h.jobs()
+				h.now = clock("2025-04-01 00:00")
+				h.jobs()
+				if got := h.owes(); got != tt.want {
+					t.Errorf("in the books %q, want %q", got, tt.want)
+				}
+			})
+		}
+		h.sound(t)
+	})
+}
+
+// asksToWait has the home's device asked to wait.
+func (h *home) asksToWait(from, to time.Time) {
+	h.t.Helper()
+	h.write(h.t, func(ctx context.Context, tx *store.Tx) error {
+		a, err := tx.Asset(ctx, h.asset)
+		if err != nil {
+			return err
+		}
+		return tx.SetPause(ctx, a, flex.Span{From: from, To: to}, 0)
+	})
 }
