@@ -64,6 +64,21 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 			energy(h)
 			h.given(reading.Given{Label: flex.ChargerEnergy, Span: flex.Span{From: at(30), To: at(60)}, Value: 3})
 		}, "rewards_expense 10, rewards_payable -10"},
+		{"added before it is deleted", func(h *home) {
+			h.plugIn(at(0))
+			first := h.asset
+			h.asset = h.device(202, flex.Charger, 7400)
+			h.plugIn(at(24))
+			second := h.asset
+			h.now = at(26)
+			energy(h)
+			h.asset = first
+			energy(h)
+			h.deleted()
+			h.asset = second
+			h.now = at(29)
+			h.unplugged()
+		}, once},
 		{"not read before it was deleted", func(h *home) {
 			h.pluggedFor(at(0), at(10))
 			h.addedAgain()

@@ -35,8 +35,8 @@ type SessionSettlement struct {
 	// of the first transaction, in millionths of a penny per kWh
 	Rate int64
 
-	// of the asset's session before it; of its first, that of an asset which left the site before it was
-	// plugged in and was read in the half-hour in which that was; zero if there was none
+	// of the asset's session before it; of its first, that of another asset of the site which was taken away
+	// in the half-hour in which it began, and was read in it; zero if there was none
 	Before flex.Span
 	// the site's meter consent held at some time of the session, or it needs none
 	Consented bool
@@ -186,17 +186,20 @@ func isRead(asset string, label int, at string) string {
 // firstHalfHour is when the half-hour begins in which a session does.
 const firstHalfHour = `(r.from_at - r.from_at % 1800000000)`
 
-// lastOfLeft is the last session that has the half-hour in which another asset's begins: its asset was taken
-// away from the site before then, and was read in the half-hour. Readings of it can come no more, and a
-// reading ends at most five minutes ahead, so it was there for most of the half-hour.
-var lastOfLeft = `(SELECT q.session_id FROM former_asset gone JOIN reckoning q ON q.asset_id = gone.id
+// lastOfLeft is a column of the last session that has the half-hour in which another asset's begins: its asset was taken
+// away from the site in the half-hour, and was read in it. Readings of it can come no more, and a reading ends
+// at most five minutes ahead, so it was there until the half-hour's last five minutes.
+func lastOfLeft(column string) string {
+	return `(SELECT ` + column + ` FROM former_asset gone JOIN reckoning q ON q.asset_id = gone.id
 	WHERE gone.org_id = r.org_id AND gone.site_id = r.site_id AND gone.id <> r.asset_id
-		AND gone.gone_at <= r.from_at AND gone.gone_at > ` + firstHalfHour + `
+		AND gone.gone_at > ` + firstHalfHour + ` AND gone.gone_at < ` + firstHalfHour + ` + 1800000000
+		AND (q.from_at < r.from_at OR gone.gone_at <= r.from_at)
 		AND (q.from_at >= ` + firstHalfHour + ` OR q.to_at >= ` + firstHalfHour + ` + 60000000)
 		AND (` + isRead("gone.id", 1, firstHalfHour) + ` OR ` +
-	isRead("gone.id", 12, firstHalfHour) + ` AND ` +
-	isRead("gone.id", 12, firstHalfHour+" + 1800000000") + `)
+		isRead("gone.id", 12, firstHalfHour) + ` AND ` +
+		isRead("gone.id", 12, firstHalfHour+" + 1800000000") + `)
 	ORDER BY q.to_at DESC, q.session_id LIMIT 1)`
+}
 
 // DueSessionSettlements returns up to limit sessions whose time to be looked at has come, or whose
 // missing reading is there.
@@ -276,13 +279,12 @@ func (tx *Tx) sessionSettlements(
 		tx.conn,
 		scanSessionSettlement,
 		`SELECT r.session_id, r.asset_id, r.site_id, r.from_at, r.to_at, r.waits_at, r.look_at, r.posted, r.rate, r.version,
-			COALESCE(b.plugged_in_at, l.from_at), COALESCE(b.plugged_out_at, l.to_at),
+			COALESCE(b.plugged_in_at, `+lastOfLeft("q.from_at")+`), COALESCE(b.plugged_out_at, `+lastOfLeft("q.to_at")+`),
 			`+
 			consentedDuring("r", "r.from_at", "r.to_at")+
 			`, a.type, a.model, r.posted_wh, COALESCE(a.power_w, f.power_w, 0), r.given_wh
 		FROM reckoning r JOIN org o ON o.id = r.org_id LEFT JOIN session s ON s.id = r.session_id
 			LEFT JOIN session b ON b.asset_id = s.asset_id AND b.number = s.number - 1
-			LEFT JOIN reckoning l ON b.id IS NULL AND l.session_id = `+lastOfLeft+`
 			LEFT JOIN asset a ON a.id = r.asset_id LEFT JOIN former_asset f ON f.id = r.asset_id
 		WHERE `+where,
 		args...,
