@@ -35,9 +35,10 @@ type troubles struct {
 	*storetest.Seed
 	database string
 	now      time.Time
-	event    uint32 // the newest event's number
-	file     string // of keys
-	name     string // of the credential, once there is one
+	event    uint32            // the newest event's number
+	file     string            // of keys
+	name     string            // of the credential, once there is one
+	kinds    []operations.Kind // that are to be found
 }
 
 // serve opens the store as the flexd that serves does.
@@ -294,7 +295,7 @@ const nothing = "Nothing needs looking at"
 // where an operator or a program may look. Before, the page says that nothing is.
 func TestExceptions_EveryPlace(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
-		s := &troubles{T: t, database: database, now: time.Now().Truncate(time.Second)}
+		s := &troubles{T: t, database: database, now: time.Now().Truncate(time.Second), kinds: operations.Kinds}
 		h := s.serve()
 		s.Seed = storetest.NewSeed(t, h.DB, database)
 		s.Asset(s.Site(), flex.Charger, 7000)
@@ -327,10 +328,69 @@ func TestExceptions_EveryPlace(t *testing.T) {
 	})
 }
 
+// TestExceptions_Reported has a client accept two schedules and report then that they were rejected and failed:
+// every place says so, until one is reported as executed.
+func TestExceptions_Reported(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, database string) {
+		s := &troubles{T: t, database: database, now: time.Now().Truncate(time.Second)}
+		s.kinds = []operations.Kind{operations.Refused, operations.EndpointMissing}
+		h := s.serve()
+		s.Seed = storetest.NewSeed(t, h.DB, database)
+		rejected, failed := s.car(), s.car()
+		rejection, failure := s.accepted(rejected), s.accepted(failed)
+		s.accepted(s.car()) // nothing is reported of it
+		s.report(rejected, rejection, flex.Rejected)
+		s.report(failed, failure, flex.Failed)
+
+		if err := h.Close(); err != nil { // its picture of the fleet was made before
+			t.Fatal(err)
+		}
+		h = s.serve()
+		defer h.Close()
+		page, program := s.browse(h)
+		s.inConsole(page)
+		s.inInterface(program("/operations/exceptions"))
+		s.inMetrics(program("/metrics"))
+		s.inAlerts(h)
+		s.inDoctor()
+
+		const title = " plugged in whose schedule the client reported as rejected or failed"
+		if text := program("/operations/exceptions"); !strings.Contains(text, "2 assets"+title) || strings.Contains(text, "It answered") {
+			t.Errorf("a program reads %s", text)
+		}
+
+		s.report(failed, failure, flex.Executed)
+		if text := program("/operations/exceptions"); !strings.Contains(text, "1 asset"+title) {
+			t.Errorf("one was executed, and a program reads %s", text)
+		}
+		text := page("/console/assets.json?state=refused")
+		if !strings.Contains(text, rejected.String()) || strings.Contains(text, failed.String()) {
+			t.Errorf("the list has %s", text)
+		}
+	})
+}
+
+// accepted gives a car a schedule that its client accepted. It returns the event.
+func (s *troubles) accepted(asset flex.AssetID) []byte {
+	s.Helper()
+	event := s.plan(asset, time.Hour, 5000, 8*time.Hour, "00:00-24:00")
+	s.push(asset, event, nil)
+	s.Exec(`UPDATE outbox SET accepted = generation WHERE asset_id = $1`, asset.Bytes())
+
+	return event
+}
+
+// report keeps a callback of a client.
+func (s *troubles) report(asset flex.AssetID, event []byte, status flex.CallbackStatus) {
+	s.Helper()
+	s.Exec(`INSERT INTO callback (org_id, event_id, asset_id, status, reported_at, received_at) VALUES ($1, $2, $3, $4, $5, $5)`,
+		s.Org.Bytes(), event, asset.Bytes(), string(status), s.now.UnixMicro())
+}
+
 func (s *troubles) inConsole(page func(path string) string) {
 	s.Helper()
 	text := page("/console/fleet")
-	for _, kind := range operations.Kinds {
+	for _, kind := range s.kinds {
 		if !strings.Contains(text, `data-kind="`+string(kind)+`"`) {
 			s.Errorf("%s is not on the fleet's page", kind)
 		}
@@ -395,14 +455,14 @@ func (s *troubles) inInterface(text string) {
 	for _, e := range got.Exceptions {
 		kinds = append(kinds, operations.Kind(e.Kind))
 	}
-	if !slices.Equal(kinds, operations.Kinds) {
-		s.Errorf("a program reads %v, of %v", kinds, operations.Kinds)
+	if !slices.Equal(kinds, s.kinds) {
+		s.Errorf("a program reads %v, of %v", kinds, s.kinds)
 	}
 }
 
 func (s *troubles) inMetrics(text string) {
 	s.Helper()
-	for _, kind := range operations.Kinds {
+	for _, kind := range s.kinds {
 		series := fmt.Sprintf("flexd_exceptions{kind=%q} ", kind)
 		_, after, found := strings.Cut(text, series)
 		if !found || strings.HasPrefix(after, "0\n") {
@@ -429,7 +489,7 @@ func (s *troubles) inAlerts(h *app.App) {
 	if err := h.Operations.AddRoute(s.Context(), &route); err != nil {
 		s.Fatal(err)
 	}
-	for _, kind := range operations.Kinds {
+	for _, kind := range s.kinds {
 		if err := h.Operations.SetAlertRule(s.Context(), operations.AlertRule{Kind: kind, Enabled: true, Threshold: 1}); err != nil {
 			s.Fatal(err)
 		}
@@ -447,7 +507,7 @@ func (s *troubles) inAlerts(h *app.App) {
 
 	mu.Lock()
 	defer mu.Unlock()
-	for _, kind := range operations.Kinds {
+	for _, kind := range s.kinds {
 		if n := strings.Count(all.String(), fmt.Sprintf(`"kind":%q`, kind)); n != 1 {
 			s.Errorf("%s: %d alerts", kind, n)
 		}
@@ -464,7 +524,7 @@ func (s *troubles) inDoctor() {
 		s.Errorf("flexd doctor ends with %d", code)
 	}
 
-	for _, kind := range operations.Kinds {
+	for _, kind := range s.kinds {
 		if !strings.Contains(said, fmt.Sprintf("%q: %q", "part", kind)) {
 			s.Errorf("%s is not with the doctor: %s", kind, said)
 		}

@@ -31,7 +31,7 @@ const (
 	SiteCutShort Kind = "site_cut_short"
 	// assets that have what the check before sending left of their site's plan
 	PlanRefused Kind = "plan_refused"
-	// schedules that the client refused for good
+	// schedules that the client refused for good, or reported as failed after it accepted them
 	Refused Kind = "refused"
 	// pushes that the client has not taken for long
 	Waiting          Kind = "waiting"

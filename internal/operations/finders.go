@@ -74,11 +74,39 @@ func findRefused(
 	}
 
 	ids := make([]flex.AssetID, len(refused))
-	answers := map[int]bool{}
-	said := ""
-
 	for i, r := range refused {
 		ids[i] = r.AssetID
+	}
+
+	what, said := refusals(refused)
+	assets, err := named(ctx, all, ids)
+
+	return []Exception{{
+		Kind:   Refused,
+		Level:  Critical,
+		Count:  total,
+		Assets: assets,
+		Title: fmt.Sprintf(
+			"%s plugged in whose schedule the client %s, the first made on %s",
+			count(total, "asset"),
+			what,
+			instantText(refused[0].First),
+		),
+		Text: "They are counted as planned and are not controlled." + said +
+			" Mend the client's endpoint, then choose them in the list of assets and send them again, or use flexd replay.",
+	}}, err
+}
+
+// refusals says what the client did with schedules, and what it answered.
+func refusals(refused []store.RefusedSchedule) (what, said string) {
+	answers := map[int]bool{}
+	reported := 0
+
+	for _, r := range refused {
+		if r.Reported {
+			reported++
+		}
+
 		if r.Status != 0 && !answers[r.Status] {
 			answers[r.Status] = true
 			said += fmt.Sprintf(" %d,", r.Status)
@@ -89,21 +117,16 @@ func findRefused(
 		said = " It answered" + said[:len(said)-1] + "."
 	}
 
-	assets, err := named(ctx, all, ids)
+	switch what = "refused"; {
+	case reported == 0:
+		return what, said
+	case reported == len(refused):
+		what = "reported as rejected or failed"
+	default:
+		what = "refused, or reported as rejected or failed"
+	}
 
-	return []Exception{{
-		Kind:   Refused,
-		Level:  Critical,
-		Count:  total,
-		Assets: assets,
-		Title: fmt.Sprintf(
-			"%s plugged in whose schedule the client refused, the first made on %s",
-			count(total, "asset"),
-			instantText(refused[0].First),
-		),
-		Text: "They are counted as planned and are not controlled." + said +
-			" Mend the client's endpoint, then choose them in the list of assets and send them again, or use flexd replay.",
-	}}, err
+	return what, said + " Its callback said REJECTED or FAILED after it had accepted them, and not EXECUTED since: the page of the delivery has it."
 }
 
 func findWaiting(

@@ -12,27 +12,37 @@ import (
 // The reads of this file are of one organisation or, where org is zero, of all of them.
 
 // RefusedSchedule is one in force that its client will not take: the answer to its latest push
-// was final. The asset draws as it likes until the next schedule is taken.
+// was final, or its callback said that the schedule was rejected or failed. The asset draws as it
+// likes until the next schedule is taken.
 type RefusedSchedule struct {
 	Org     flex.OrgID
 	AssetID flex.AssetID
 	EventID flex.EventID
-	// of the answer; 0 where none came until the schedule had run out
+	// of the answer; 0 where none came until the schedule had run out, or it accepted the schedule
 	Status int
+	// whether it accepted the schedule, and reported then that it was rejected or failed
+	Reported bool
 	// when the first of all that are refused was queued
 	First time.Time
 }
 
 // refusedWhere selects the outbox's rows (o) of assets that are plugged in (s) whose newest
-// schedule was refused and is still good by the organisation's clock.
+// schedule was refused, or reported as failed and not as executed, and is still good by the
+// organisation's clock.
 const refusedWhere = `FROM outbox o
 	JOIN org g ON g.id = o.org_id
 	JOIN session s ON s.org_id = o.org_id AND s.asset_id = o.asset_id AND s.plugged_out_at IS NULL
 	LEFT JOIN delivery d ON d.org_id = o.org_id AND d.event_id = o.event_id
-	WHERE o.turn_at IS NULL AND o.kind = 'schedule' AND o.accepted < o.generation AND o.expires_at > $1 + g.clock_offset`
+	WHERE o.turn_at IS NULL AND o.kind = 'schedule' AND o.expires_at > $1 + g.clock_offset AND o.subject IN (
+		SELECT r.subject FROM outbox r WHERE r.turn_at IS NULL AND r.kind = 'schedule' AND r.accepted < r.generation
+		UNION ALL
+		SELECT b.asset_id FROM callback b
+		JOIN session t ON t.asset_id = b.asset_id AND t.event_id = b.event_id AND t.plugged_out_at IS NULL
+		WHERE b.status IN ('REJECTED', 'FAILED') AND b.org_id = t.org_id AND NOT EXISTS (SELECT 1 FROM callback e
+			WHERE e.org_id = b.org_id AND e.event_id = b.event_id AND e.asset_id = b.asset_id AND e.status = 'EXECUTED'))`
 
-// RefusedSchedules returns assets that are plugged in and whose schedule was refused for good,
-// so many at most, and how many there are.
+// RefusedSchedules returns assets that are plugged in and whose schedule was refused for good
+// or reported as failed, so many at most, and how many there are.
 func (all *All) RefusedSchedules(
 	ctx context.Context,
 	org flex.OrgID,
@@ -51,10 +61,20 @@ func (all *All) RefusedSchedules(
 		all.conn,
 		func(s scanner) (RefusedSchedule, error) {
 			var r RefusedSchedule
-			err := s.Scan(&r.Org, &r.AssetID, &r.EventID, &r.Status, instant{&r.First}, &total)
+			err := s.Scan(
+				&r.Org,
+				&r.AssetID,
+				&r.EventID,
+				&r.Reported,
+				&r.Status,
+				instant{&r.First},
+				&total,
+			)
+
 			return r, err
 		},
-		`SELECT o.org_id, o.asset_id, o.event_id, COALESCE(d.status, 0), min(o.queued_at) OVER (), count(*) OVER () `+
+		`SELECT o.org_id, o.asset_id, o.event_id, o.accepted >= o.generation,
+			CASE WHEN o.accepted >= o.generation THEN 0 ELSE COALESCE(d.status, 0) END, min(o.queued_at) OVER (), count(*) OVER () `+
 			where+` ORDER BY o.event_id DESC LIMIT `+strconv.Itoa(limit),
 		args...,
 	)
