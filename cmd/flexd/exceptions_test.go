@@ -370,6 +370,52 @@ func TestExceptions_Reported(t *testing.T) {
 	})
 }
 
+// TestExceptions_NoDispatchEndpoint has a dispatch wait for an endpoint that was never set, which is no
+// client's fault; and then for one that gave no answer, whose error is told.
+func TestExceptions_NoDispatchEndpoint(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, database string) {
+		s := &troubles{T: t, database: database, now: time.Now().Truncate(time.Second)}
+		h := s.serve()
+		defer h.Close()
+		s.Seed = storetest.NewSeed(t, h.DB, database)
+		battery := s.Asset(s.Site(flex.FullScheduleMethod), flex.Battery, 5000)
+		ago := s.now.Add(-10 * time.Minute).UnixMicro()
+		s.Exec(`INSERT INTO outbox (subject, org_id, endpoint, kind, event_id, generation, queued_at, expires_at, turn_at, waiting_since)
+			VALUES ($1, $2, 'dispatch', 'dispatch', $1, 1, $3, $4, $3, $3)`, battery.Bytes(), s.Org.Bytes(), ago, s.now.Add(time.Hour).UnixMicro())
+
+		s.finds(h, operations.EndpointMissing, "has no endpoint for dispatches", "flexd endpoint set --dispatch")
+		page, _ := s.browse(h)
+		if text := page("/console/deliveries.json?late=yes"); strings.Contains(text, battery.String()) {
+			t.Errorf("the late deliveries have %s", text)
+		}
+
+		_, _, err := h.Push.SetEndpoint(t.Context(), s.Org, flex.DispatchEndpoint, delivery.Settings{URL: "http://127.0.0.1:9/"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Exec(`INSERT INTO delivery (org_id, event_id, endpoint, kind, generation, queued_at, state, tries, at, took, status, error, answer)
+			VALUES ($1, $2, 'dispatch', 'dispatch', 1, $3, 'pending', 1, $3, 0, 0, 'connection refused', '')`, s.Org.Bytes(), battery.Bytes(), ago)
+		s.finds(h, operations.Waiting, "1 push waiting", `The last error: "connection refused".`)
+	})
+}
+
+// finds wants one exception, of a kind, whose title and text have these words.
+func (s *troubles) finds(h *app.App, kind operations.Kind, title, text string) {
+	s.Helper()
+	found, err := h.Operations.Exceptions(s.Context(), flex.OrgID{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	if len(found) != 1 {
+		s.Fatalf("exceptions: %v", found)
+	}
+
+	e := found[0]
+	if e.Kind != kind || e.Count != 1 || !strings.Contains(e.Title, title) || !strings.Contains(e.Text, text) {
+		s.Errorf("found %v", e)
+	}
+}
+
 // accepted gives a car a schedule that its client accepted. It returns the event.
 func (s *troubles) accepted(asset flex.AssetID) []byte {
 	s.Helper()

@@ -163,6 +163,13 @@ func findWaiting(
 		text = "Pushes are halted, and what a halt keeps back is among them. Of others the client does not answer, or refuses for now."
 	}
 
+	for _, w := range waiting {
+		if w.Error != "" { // of the one that has waited longest
+			text += fmt.Sprintf(" The last error: %q.", w.Error)
+			break
+		}
+	}
+
 	return []Exception{{
 		Kind: Waiting, Level: Critical, Count: total, Assets: assets,
 		Title: fmt.Sprintf(
@@ -173,58 +180,6 @@ func findWaiting(
 		),
 		Text: text + " Chargers go on with what they have. The deliveries say what it answers; they leave by themselves once it takes them.",
 	}}, err
-}
-
-func findEndpoints(
-	ctx context.Context,
-	all *store.All,
-	fleet *Fleet,
-	org flex.OrgID,
-) (found []Exception, err error) {
-	endpoints, err := all.AllEndpoints(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read endpoints: %w", err)
-	}
-
-	for _, o := range fleet.Orgs {
-		if !org.IsZero() && o.ID != org {
-			continue
-		}
-
-		has := false
-		for _, e := range endpoints {
-			if e.Org != o.ID {
-				continue
-			}
-
-			has = has || e.Name == flex.ScheduleEndpoint
-			if !e.Enabled {
-				found = append(found, Exception{
-					Kind:  EndpointDisabled,
-					Level: Critical,
-					Count: 1,
-					Org:   o.ID,
-					Title: fmt.Sprintf("The %s endpoint of %s is disabled", e.Name, o.Name),
-					Text: "The reason: " + e.Reason +
-						". What is due waits until it is set or enabled again: flexd endpoint set, or PUT /endpoints/" +
-						string(e.Name) + ".",
-				})
-			}
-		}
-
-		if planned := fleet.ByOrg[o.ID].planned; !has && planned > 0 {
-			found = append(found, Exception{
-				Kind:  EndpointMissing,
-				Level: Critical,
-				Count: planned,
-				Org:   o.ID,
-				Title: o.Name + " has no endpoint for schedules",
-				Text:  "Its assets are planned and no client hears of it. Set one: flexd endpoint set, or PUT /endpoints/schedule.",
-			})
-		}
-	}
-
-	return found, nil
 }
 
 // shortages says what each cause of a shortfall is called and means.

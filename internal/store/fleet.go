@@ -337,13 +337,21 @@ type Waiting struct {
 	// the first was queued that its client has not taken; it may have been planned anew
 	Since time.Time
 	Tries int
+	// what went wrong with the latest attempt, in words; "" if nothing was tried
+	Error string
 }
 
+// Dispatches have an exception of their own where there is no endpoint for them: no client is at fault.
+const (
+	waitingPlaced = ` AND (endpoint <> 'dispatch' OR EXISTS (SELECT 1 FROM endpoint e WHERE e.org_id = outbox.org_id AND e.name = 'dispatch'))`
+	latePlaced    = ` AND (o.endpoint <> 'dispatch' OR EXISTS (SELECT 1 FROM endpoint e WHERE e.org_id = o.org_id AND e.name = 'dispatch'))`
+)
+
 // waitingWhere is which rows of the outbox wait since before an instant, their first parameter.
-const waitingWhere = `turn_at IS NOT NULL AND expires_at > 0 AND waiting_since < $1 AND generation > accepted`
+const waitingWhere = `turn_at IS NOT NULL AND expires_at > 0 AND waiting_since < $1 AND generation > accepted` + waitingPlaced
 
 // lateWhere is waitingWhere of a row of the outbox (o) beside others.
-const lateWhere = `o.turn_at IS NOT NULL AND o.expires_at > 0 AND o.waiting_since < $%d AND o.generation > o.accepted`
+const lateWhere = `o.turn_at IS NOT NULL AND o.expires_at > 0 AND o.waiting_since < $%d AND o.generation > o.accepted` + latePlaced
 
 // WaitingSince returns pushes that wait since before the instant, the longest first, of one
 // organisation or, if org is zero, of all; and how many there are.
@@ -372,17 +380,48 @@ func (all *All) WaitingSince(
 				&v.EventID,
 				instant{&v.Since},
 				&v.Tries,
+				&v.Error,
 				&total,
 			)
 
 			return v, err
 		},
-		`SELECT org_id, asset_id, event_id, waiting_since, tries, count(*) OVER () FROM outbox WHERE `+
+		`SELECT org_id, asset_id, event_id, waiting_since, tries,
+			COALESCE((SELECT d.error FROM delivery d WHERE d.org_id = outbox.org_id AND d.event_id = outbox.event_id), ''),
+			count(*) OVER () FROM outbox WHERE `+
 			where+` ORDER BY waiting_since LIMIT `+strconv.Itoa(limit),
 		args...,
 	)
 
 	return found, total, err
+}
+
+// UnplacedDispatches returns how many dispatches wait for an endpoint that was never set, of each
+// organisation that has any.
+func (all *All) UnplacedDispatches(ctx context.Context) (map[flex.OrgID]int, error) {
+	found := map[flex.OrgID]int{}
+
+	_, err := rows(
+		ctx,
+		all.conn,
+		func(s scanner) (struct{}, error) {
+			var (
+				org flex.OrgID
+				n   int
+			)
+
+			err := s.Scan(&org, &n)
+			found[org] = n
+
+			return struct{}{}, err
+		},
+		`SELECT g.id, count(*) FROM org g JOIN outbox o ON o.org_id = g.id AND o.endpoint = 'dispatch'
+		WHERE o.turn_at IS NOT NULL AND o.expires_at > 0 AND o.generation > o.accepted
+			AND NOT EXISTS (SELECT 1 FROM endpoint e WHERE e.org_id = g.id AND e.name = 'dispatch')
+		GROUP BY g.id`,
+	)
+
+	return found, err
 }
 
 // AllEndpoints returns the endpoints of every organisation.
