@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"syscall"
 
@@ -34,4 +35,24 @@ func serveAlone(path string) (release func() error, err error) {
 	}
 
 	return f.Close, nil
+}
+
+// servedAlone reports whether a process has the SQLite database claimed by serveAlone. It makes no file.
+func servedAlone(path string) (served bool, err error) {
+	f, err := os.Open(path + ".lock")
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil // nobody has claimed it yet
+	}
+	if err != nil {
+		return false, fmt.Errorf("see who serves the database: %w", err)
+	}
+
+	defer f.Close() // which ends the lock too
+
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return true, nil
+	}
+
+	return false, err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -36,7 +37,7 @@ func (d *doctor) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
-	var found []symptom
+	found := lookAtServing(d.store)
 
 	looks := []func(context.Context, *app.App) ([]symptom, error){
 		lookAtStore, lookAtWriting, lookAtSecrets, lookAtPersons, lookAtPrices, lookAtRoles, lookAtExceptions, lookAtModulus, lookAtJobs,
@@ -85,6 +86,36 @@ func (c console) symptoms(found []symptom) error {
 	}
 
 	return w.Flush()
+}
+
+// lookAtServing sees whether a flexd serves a SQLite database. Who serves one on PostgreSQL it does not know.
+func lookAtServing(s store) []symptom {
+	path, embedded := s.path()
+	if !embedded {
+		return nil
+	}
+
+	served, err := servedAlone(path)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+
+	serving := symptom{
+		Part:   "serving",
+		Well:   served,
+		Detail: "a flexd serves this database",
+	}
+
+	switch {
+	case err != nil:
+		serving.Detail = err.Error()
+		serving.Do = "run the doctor as the user that flexd serve runs as"
+	case !served:
+		serving.Detail = "no flexd serves this database"
+		serving.Do = "nothing is planned or sent, and no alert is raised, until one does: flexd serve"
+	}
+
+	return []symptom{serving}
 }
 
 func lookAtStore(ctx context.Context, h *app.App) ([]symptom, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -49,4 +50,30 @@ func TestDoctor_Writing(t *testing.T) {
 			t.Errorf("a command wrote the sandbox's meters %d times again", n-version)
 		}
 	})
+}
+
+// The doctor says whether a flexd serves the database, and leaves it to be served.
+func TestDoctor_Serving(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "flexd.db")
+	run := commandLineOf(t, "sqlite:"+file)
+	if code, said := run("org add Acme --username acme"); code != exitDone {
+		t.Fatalf("org add: %d %s", code, said)
+	}
+
+	for range 2 { // before a first flexd, and after its end
+		if code, said := run("doctor"); code != exitFailed || !strings.Contains(said, "no flexd serves this database") {
+			t.Errorf("nothing serves: %d %s", code, said)
+		}
+
+		release, err := serveAlone(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, said := run("doctor"); !strings.Contains(said, "a flexd serves this database") {
+			t.Errorf("one serves: %s", said)
+		}
+		if err := release(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
