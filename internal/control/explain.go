@@ -171,7 +171,7 @@ func inForceOf(
 		)
 
 	case !c.Open():
-		return InForce{}, withoutSession(ctx, tx, asset)
+		return InForce{}, withoutSession(ctx, tx, asset, c.Session)
 
 	case c.Current.Generation == 0 && c.Controlled:
 		return InForce{}, flex.Fail(
@@ -193,13 +193,31 @@ func inForceOf(
 	return InForce{c.Current, accepted}, err
 }
 
+// recentEvents is how many events of a session, the newest, are looked through for a plug-out.
+const recentEvents = 100
+
 // withoutSession is the failure that says why an asset has no schedule that has no plug session: nothing is plugged
-// in, or its client sent a schedule of its own last.
+// in, control ended while something was, or its client sent a schedule of its own last.
 func withoutSession(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
+	last store.Session,
 ) error {
+	freed, err := freedInSession(ctx, tx, asset, last)
+	if err != nil {
+		return err
+	}
+	if freed {
+		return flex.Fail(
+			flex.NotFound,
+			"asset %v has no schedule: its control ended at %s, and no plug-out came since; once its site is enrolled, send %s again to have it planned",
+			asset,
+			last.PluggedOutAt.Format(time.RFC3339),
+			PlugIn,
+		)
+	}
+
 	ever := flex.Span{
 		From: time.Unix(0, 0),
 		To:   tx.Now().Add(time.Second),
@@ -226,6 +244,40 @@ func withoutSession(
 		e.At.Format(time.RFC3339),
 		e.PauseText(),
 	)
+}
+
+// freedInSession reports whether the end of control ended the asset's last session: its newest plug event is a
+// plug-in, so that a car is plugged in as far as is known.
+func freedInSession(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+	last store.Session,
+) (bool, error) {
+	if last.Number == 0 {
+		return false, nil
+	}
+
+	since := flex.Span{
+		From: last.PluggedInAt,
+		To:   tx.Now().Add(time.Second),
+	}
+	events, err := tx.PastEvents(ctx, asset, since, recentEvents)
+	if err != nil {
+		return false, err
+	}
+
+	freed := false // also where its events are forgotten
+	for _, e := range events {
+		switch e.Kind {
+		case string(PlugIn):
+			freed = true
+		case string(PlugOut), ownSchedule:
+			freed = false
+		}
+	}
+
+	return freed, nil
 }
 
 // Explanation explains the schedule in force. It fails as Schedule does.

@@ -85,6 +85,17 @@ func TestExplanation_None(t *testing.T) {
 		h.explanation()
 		h.event(control.Event{Kind: control.PlugOut})
 		says("plugged out", "nothing is plugged in")
+		h.event(control.Event{Kind: control.PlugIn})
+		err := h.db.Write(t.Context(), h.Org, func(tx *store.Tx) error { return tx.StopScheduling(t.Context(), h.asset) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		says("control ended", "no plug-out came since")
+		h.wait(time.Hour)
+		h.event(control.Event{Kind: control.PlugIn})
+		h.explanation()
+		h.event(control.Event{Kind: control.PlugOut})
+		says("plugged out after control ended", "nothing is plugged in")
 		site := h.Site()
 		h.asset = h.Asset(site, flex.Charger, 7400)
 		h.event(control.Event{Kind: control.PlugIn})
