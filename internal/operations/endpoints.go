@@ -66,8 +66,8 @@ func findEndpoints(
 
 // withoutEndpoint is the exception of an organisation that has assets with a plan, or dispatches, and no
 // endpoint that they can be sent to.
-func withoutEndpoint(o flex.Org, planned, dispatches int) (e Exception, missing bool) {
-	e = Exception{
+func withoutEndpoint(o flex.Org, planned, dispatches int) (Exception, bool) {
+	e := Exception{
 		Kind:  EndpointMissing,
 		Level: Critical,
 		Count: planned + dispatches,
