@@ -106,11 +106,10 @@ func lookAtServing(s store) []symptom {
 		Detail: "a flexd serves this database",
 	}
 
-	switch {
-	case err != nil:
+	if err != nil {
 		serving.Detail = err.Error()
 		serving.Do = "run the doctor as the user that flexd serve runs as"
-	case !served:
+	} else if !served {
 		serving.Detail = "no flexd serves this database"
 		serving.Do = "nothing is planned or sent, and no alert is raised, until one does: flexd serve"
 	}

@@ -98,7 +98,8 @@ func findRefused(
 }
 
 // refusals says what the client did with schedules, and what it answered.
-func refusals(refused []store.RefusedSchedule) (what, said string) {
+func refusals(refused []store.RefusedSchedule) (string, string) {
+	what, said := "refused", ""
 	answers := map[int]bool{}
 	reported := 0
 
@@ -117,13 +118,13 @@ func refusals(refused []store.RefusedSchedule) (what, said string) {
 		said = " It answered" + said[:len(said)-1] + "."
 	}
 
-	switch what = "refused"; {
-	case reported == 0:
+	if reported == 0 {
 		return what, said
-	case reported == len(refused):
-		what = "reported as rejected or failed"
-	default:
-		what = "refused, or reported as rejected or failed"
+	}
+
+	what = "reported as rejected or failed"
+	if reported < len(refused) {
+		what = "refused, or " + what
 	}
 
 	return what, said + " Its callback said REJECTED or FAILED after it had accepted them, and not EXECUTED since: the page of the delivery has it."
