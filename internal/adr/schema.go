@@ -341,7 +341,7 @@ var (
 		{name: "payloadType", rule: name, must: true}, reading, units, {name: "accuracy", rule: anyNumber, null: true},
 		{name: "confidence", rule: number{whole: true, max: 100}, null: true},
 	}
-	reportWish = object{
+	reportRequestObject = object{
 		{name: "payloadType", rule: name, must: true}, reading, units, targeted,
 		{name: "aggregate", rule: truth{}}, {name: "startInterval", rule: whole}, {name: "numIntervals", rule: whole},
 		{name: "historical", rule: truth{}}, {name: "frequency", rule: whole}, {name: "repeat", rule: whole},
@@ -382,7 +382,7 @@ var reportRule = object{
 var eventRule = object{
 	{name: "programID", rule: id, must: true}, {name: "eventName", rule: free, null: true}, {name: "duration", rule: length},
 	{name: "priority", rule: number{whole: true, max: 1 << 53}, null: true}, targeted,
-	{name: "reportDescriptors", rule: list{reportWish, ItemsMax}, null: true},
+	{name: "reportDescriptors", rule: list{reportRequestObject, ItemsMax}, null: true},
 	{name: "payloadDescriptors", rule: list{eventDescriptor, ItemsMax}, null: true},
 	{name: "intervalPeriod", rule: period}, {name: "intervals", rule: list{interval, IntervalsMax}},
 }

@@ -15,7 +15,7 @@ import (
 // telemetry sends the reports that the server's events ask for, when they are due, and again as meters are
 // read late.
 func (r *remote) telemetry(ctx context.Context) error {
-	t := telling{remote: r, sent: map[string]store.ADRTelemetry{}}
+	t := telemetryRun{remote: r, sent: map[string]store.ADRTelemetry{}}
 	if err := r.DB.Read(ctx, r.of.Org, func(tx *store.Tx) error {
 		return t.read(ctx, tx)
 	}); err != nil || r.Fleet == nil {
@@ -32,8 +32,8 @@ func (r *remote) telemetry(ctx context.Context) error {
 	return failed
 }
 
-// telling is what is due to be reported to a server.
-type telling struct {
+// telemetryRun is what is due to be reported to a server.
+type telemetryRun struct {
 	*remote
 	scope flex.Scope
 	sent  map[string]store.ADRTelemetry
@@ -42,7 +42,7 @@ type telling struct {
 
 // dueReport is a report to be made now.
 type dueReport struct {
-	wanted
+	requestedReport
 	mirror    store.ADRMirror
 	intervals []timedInterval // of the event
 	orders    []store.ADROrder
@@ -53,7 +53,7 @@ type dueReport struct {
 func place(remote string, n int) string { return fmt.Sprintf("%s %d", remote, n) }
 
 // read finds what is due. A program that is not bound has no fleet to report on.
-func (t *telling) read(ctx context.Context, tx *store.Tx) error {
+func (t *telemetryRun) read(ctx context.Context, tx *store.Tx) error {
 	bindings, err := tx.ADRBindings(ctx, t.of.Program)
 	if err != nil || len(bindings) == 0 {
 		return err
@@ -94,7 +94,7 @@ func (t *telling) read(ctx context.Context, tx *store.Tx) error {
 }
 
 // event finds what is due of one event.
-func (t *telling) event(
+func (t *telemetryRun) event(
 	ctx context.Context,
 	tx *store.Tx,
 	m store.ADRMirror,
@@ -107,14 +107,14 @@ func (t *telling) event(
 
 	var d eventDocument
 	err := json.Unmarshal([]byte(e.Document), &d)
-	if err != nil || len(d.Wishes) == 0 {
+	if err != nil || len(d.ReportRequests) == 0 {
 		return err
 	}
 
 	orders, err := tx.ADROrdersOf(ctx, e.ID)
 	intervals := d.timed(e.ModifiedAt)
 
-	for _, w := range d.wishes(intervals) {
+	for _, w := range d.requested(intervals) {
 		before, known := t.sent[place(m.Remote, w.place)]
 		rests := known && before.Modified == m.Modified &&
 			(before.AgainAt.IsZero() || before.AgainAt.After(tx.Now()))
@@ -124,11 +124,11 @@ func (t *telling) event(
 		}
 
 		t.due = append(t.due, dueReport{
-			wanted:    w,
-			mirror:    m,
-			intervals: intervals,
-			orders:    orders,
-			before:    before,
+			requestedReport: w,
+			mirror:          m,
+			intervals:       intervals,
+			orders:          orders,
+			before:          before,
 		})
 	}
 
@@ -136,7 +136,7 @@ func (t *telling) event(
 }
 
 // send makes a report and sends it, unless the server has it already.
-func (t *telling) send(ctx context.Context, d *dueReport) error {
+func (t *telemetryRun) send(ctx context.Context, d *dueReport) error {
 	document, err := t.document(ctx, d)
 	if err != nil {
 		return err
@@ -189,12 +189,12 @@ func (d *dueReport) again(now time.Time) time.Time {
 }
 
 // document is a report as OpenADR has it.
-func (t *telling) document(
+func (t *telemetryRun) document(
 	ctx context.Context,
 	d *dueReport,
 ) (map[string]any, error) {
 	var spans []flex.Span
-	for _, i := range d.wanted.intervals {
+	for _, i := range d.requestedReport.intervals {
 		one := d.intervals[i]
 		spans = append(spans, flex.Span{From: one.From, To: one.To})
 	}
@@ -210,7 +210,7 @@ func (t *telling) document(
 	}
 
 	intervals := []any{}
-	for n, i := range d.wanted.intervals {
+	for n, i := range d.requestedReport.intervals {
 		was := together(d.orders, outcomes, i)
 		intervals = append(intervals, d.interval(i, spans[n], &uses[n], was))
 	}
@@ -219,7 +219,7 @@ func (t *telling) document(
 }
 
 // reportOf is a report of some intervals.
-func (t *telling) reportOf(d *dueReport, intervals []any) map[string]any {
+func (t *telemetryRun) reportOf(d *dueReport, intervals []any) map[string]any {
 	resource := "AGGREGATED_REPORT"
 	if !d.Aggregate {
 		resource = t.of.Name
@@ -228,7 +228,7 @@ func (t *telling) reportOf(d *dueReport, intervals []any) map[string]any {
 	return map[string]any{
 		"eventID":    d.mirror.Remote,
 		"clientName": t.of.Name,
-		"reportName": fmt.Sprintf("%s %d", d.Type, d.place%wantedMax+1),
+		"reportName": fmt.Sprintf("%s %d", d.Type, d.place%reportRequestsMax+1),
 		"payloadDescriptors": []any{map[string]any{
 			"objectType":  "REPORT_PAYLOAD_DESCRIPTOR",
 			"payloadType": d.Type,

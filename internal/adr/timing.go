@@ -108,7 +108,7 @@ type eventDocument struct {
 		Type  string `json:"payloadType"`
 		Units string `json:"units"`
 	} `json:"payloadDescriptors"`
-	Wishes []wish `json:"reportDescriptors"`
+	ReportRequests []reportRequest `json:"reportDescriptors"`
 }
 
 type periodDocument struct {

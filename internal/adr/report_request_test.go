@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// TestWishes: when which intervals are reported, as the specification describes the fields of a request.
-func TestWishes(t *testing.T) {
+// TestRequested: when which intervals are reported, as the specification describes the fields of a request.
+func TestRequested(t *testing.T) {
 	start := time.Date(2026, 1, 15, 18, 0, 0, 0, time.UTC)
-	for name, x := range map[string]struct{ wish, want string }{
+	for name, x := range map[string]struct{ request, want string }{
 		"as it is left out":          {`{}`, "20:00 [0 1 2 3];"},
 		"the last two":               {`{"numIntervals":2}`, "20:00 [2 3];"},
 		"each when it is over":       {`{"startInterval":11,"numIntervals":1,"frequency":1,"repeat":-1}`, "18:30 [0];19:00 [1];19:30 [2];20:00 [3];"},
@@ -27,16 +27,16 @@ func TestWishes(t *testing.T) {
 		"as null, as it is left out": {`{"startInterval":null,"repeat":null}`, "20:00 [0 1 2 3];"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := eventDocument{Period: periodDocument{Start: start.Format(time.RFC3339), Length: "PT30M"}, Wishes: make([]wish, 1)}
+			d := eventDocument{Period: periodDocument{Start: start.Format(time.RFC3339), Length: "PT30M"}, ReportRequests: make([]reportRequest, 1)}
 			for i := range 4 {
 				d.Intervals = append(d.Intervals, intervalDocument{ID: 10 + i})
 			}
-			if err := json.Unmarshal([]byte(x.wish), &d.Wishes[0]); err != nil {
+			if err := json.Unmarshal([]byte(x.request), &d.ReportRequests[0]); err != nil {
 				t.Fatal(err)
 			}
 
 			got := ""
-			for _, w := range d.wishes(d.timed(start)) {
+			for _, w := range d.requested(d.timed(start)) {
 				got += fmt.Sprint(w.at.Format("15:04 "), w.intervals, ";")
 			}
 			if got != x.want {
@@ -45,13 +45,13 @@ func TestWishes(t *testing.T) {
 		})
 	}
 
-	endless := eventDocument{Period: periodDocument{Start: start.Format(time.RFC3339)}, Intervals: []intervalDocument{{ID: 1}}, Wishes: []wish{{Start: -1, Num: -1, Historical: true, Repeat: -1}}}
-	if got := endless.wishes(endless.timed(start)); len(got) > 0 {
+	endless := eventDocument{Period: periodDocument{Start: start.Format(time.RFC3339)}, Intervals: []intervalDocument{{ID: 1}}, ReportRequests: []reportRequest{{Start: -1, Num: -1, Historical: true, Repeat: -1}}}
+	if got := endless.requested(endless.timed(start)); len(got) > 0 {
 		t.Errorf("of an event without an end: %+v", got)
 	}
 
-	many := eventDocument{Period: periodDocument{Start: start.Format(time.RFC3339), Length: "PT1S"}, Intervals: make([]intervalDocument, 9000), Wishes: []wish{{Num: 1, Frequency: 1, Repeat: -1}}}
-	if got := many.wishes(many.timed(start)); len(got) != wantedMax {
+	many := eventDocument{Period: periodDocument{Start: start.Format(time.RFC3339), Length: "PT1S"}, Intervals: make([]intervalDocument, 9000), ReportRequests: []reportRequest{{Num: 1, Frequency: 1, Repeat: -1}}}
+	if got := many.requested(many.timed(start)); len(got) != reportRequestsMax {
 		t.Errorf("%d reports of one event", len(got))
 	}
 }

@@ -38,8 +38,8 @@ type FleetUse struct {
 	More    flex.WattHours // by which more can be drawn; likewise
 }
 
-// wish is a report that an event asks for.
-type wish struct {
+// reportRequest is a report that an event asks for.
+type reportRequest struct {
 	Type       string `json:"payloadType"`
 	Units      string `json:"units"`
 	Aggregate  bool   `json:"aggregate"`
@@ -51,8 +51,8 @@ type wish struct {
 }
 
 // UnmarshalJSON fills in what the specification says of what is left out.
-func (w *wish) UnmarshalJSON(b []byte) error {
-	type plain wish
+func (r *reportRequest) UnmarshalJSON(b []byte) error {
+	type plain reportRequest
 	p := plain{
 		Start:      -1,
 		Num:        -1,
@@ -62,35 +62,35 @@ func (w *wish) UnmarshalJSON(b []byte) error {
 	}
 
 	err := json.Unmarshal(b, &p)
-	*w = wish(p)
+	*r = reportRequest(p)
 
 	return err
 }
 
-// wanted is one report of those that a wish stands for.
-type wanted struct {
-	*wish
+// requestedReport is one report of those that a request stands for.
+type requestedReport struct {
+	*reportRequest
 	place     int // among the event's reports
 	at        time.Time
 	intervals []int // their places in the event
 }
 
-// wantedMax is how many reports of an event are sent at most.
-const wantedMax = 200
+// reportRequestsMax is how many reports of an event are sent at most.
+const reportRequestsMax = 200
 
-// wishes are the reports that an event asks for, as far as its intervals have an end.
-func (e *eventDocument) wishes(intervals []timedInterval) []wanted {
+// requested are the reports that an event asks for, as far as its intervals have an end.
+func (e *eventDocument) requested(intervals []timedInterval) []requestedReport {
 	last := len(intervals)
 	for last > 0 && intervals[last-1].To.IsZero() {
 		last--
 	}
 
-	var all []wanted
-	for i := range e.Wishes {
-		for _, one := range e.Wishes[i].reports(intervals[:last], last < len(intervals)) {
-			one.place = i*wantedMax + one.place
+	var all []requestedReport
+	for i := range e.ReportRequests {
+		for _, one := range e.ReportRequests[i].reports(intervals[:last], last < len(intervals)) {
+			one.place = i*reportRequestsMax + one.place
 			all = append(all, one)
-			if len(all) == wantedMax {
+			if len(all) == reportRequestsMax {
 				return all
 			}
 		}
@@ -99,26 +99,26 @@ func (e *eventDocument) wishes(intervals []timedInterval) []wanted {
 	return all
 }
 
-// reports are those of one wish. What an endless interval follows has no end to report at.
-func (w *wish) reports(intervals []timedInterval, endless bool) []wanted {
+// reports are those of one request. What an endless interval follows has no end to report at.
+func (r *reportRequest) reports(intervals []timedInterval, endless bool) []requestedReport {
 	n := len(intervals)
-	at := w.first(intervals)
-	num := w.Num
+	at := r.first(intervals)
+	num := r.Num
 	if num < 0 {
 		num = n
 	}
 
-	most := wantedMax
-	if w.Repeat >= 0 {
-		most = min(most, w.Repeat)
+	most := reportRequestsMax
+	if r.Repeat >= 0 {
+		most = min(most, r.Repeat)
 	}
 
-	step := w.Frequency
+	step := r.Frequency
 	if step < 1 {
 		step = max(1, num)
 	}
 
-	var all []wanted
+	var all []requestedReport
 	for k := 0; at >= 0 && at <= n; k++ {
 		if k >= most {
 			break
@@ -128,11 +128,11 @@ func (w *wish) reports(intervals []timedInterval, endless bool) []wanted {
 		}
 
 		from, to := at, min(n, at+num)
-		if w.Historical {
+		if r.Historical {
 			from, to = max(0, at-num), at
 		}
 
-		one := wanted{wish: w, place: k}
+		one := requestedReport{reportRequest: r, place: k}
 		for i := from; i < to; i++ {
 			one.intervals = append(one.intervals, i)
 		}
@@ -153,13 +153,13 @@ func (w *wish) reports(intervals []timedInterval, endless bool) []wanted {
 
 // first is the place of the interval at whose beginning the first report is made: as many as there are for
 // the end of the last, -1 for none.
-func (w *wish) first(intervals []timedInterval) int {
-	if w.Start == -1 {
+func (r *reportRequest) first(intervals []timedInterval) int {
+	if r.Start == -1 {
 		return len(intervals)
 	}
 
 	for i := range intervals {
-		if intervals[i].ID == w.Start {
+		if intervals[i].ID == r.Start {
 			return i
 		}
 	}
@@ -174,11 +174,11 @@ var (
 )
 
 // unit is the unit that a report is made in: as it was asked for, or the usual one of its payload.
-func (w *wish) unit() string {
-	if w.Units != "" {
-		return w.Units
+func (r *reportRequest) unit() string {
+	if r.Units != "" {
+		return r.Units
 	}
-	switch w.Type {
+	switch r.Type {
 	case demandReport, shedReport, upReport, downReport:
 		return "KW"
 	}
@@ -186,10 +186,10 @@ func (w *wish) unit() string {
 	return "KWH"
 }
 
-// energyOf is the energy that the wish asks for; false if flexd does not have it.
-func (w *wish) energyOf(u *FleetUse, o *Outcome) (flex.WattHours, bool) {
+// energyOf is the energy that the request asks for; false if flexd does not have it.
+func (r *reportRequest) energyOf(u *FleetUse, o *Outcome) (flex.WattHours, bool) {
 	metered := o != nil && o.NumMetered > 0
-	switch w.Type {
+	switch r.Type {
 	case usageReport, demandReport:
 		return u.Energy, true
 	case forecastReport:
@@ -215,9 +215,9 @@ func (w *wish) energyOf(u *FleetUse, o *Outcome) (flex.WattHours, bool) {
 }
 
 // payloads are what is reported of one interval, with the quality of it.
-func (w *wish) payloads(u *FleetUse, o *Outcome) []any {
-	energy, known := w.energyOf(u, o)
-	unit := w.unit()
+func (r *reportRequest) payloads(u *FleetUse, o *Outcome) []any {
+	energy, known := r.energyOf(u, o)
+	unit := r.unit()
 	value := energy.KWh() / energies[unit]
 	if powers[unit] > 0 {
 		value = energy.KWh() / u.Len().Hours() / powers[unit]
@@ -229,17 +229,17 @@ func (w *wish) payloads(u *FleetUse, o *Outcome) []any {
 	}
 
 	return []any{
-		payload(w.Type, math.Round(value*1e6)/1e6),
+		payload(r.Type, math.Round(value*1e6)/1e6),
 		payload(qualityReport, u.Quality),
 	}
 }
 
 // readingType is how the values of a report came about.
-func (w *wish) readingType() string {
-	if !w.Historical {
+func (r *reportRequest) readingType() string {
+	if !r.Historical {
 		return "FORECAST"
 	}
-	if powers[w.unit()] > 0 {
+	if powers[r.unit()] > 0 {
 		return "MEAN"
 	}
 
