@@ -36,6 +36,16 @@ func checkGives(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
 		return err
 	}
 
+	site, err := tx.Site(ctx, a.SiteID)
+	if err != nil {
+		return err
+	}
+
+	return checkDischarges(&a, !site.DischargeConsentAt.IsZero())
+}
+
+// checkDischarges refuses what is neither a battery nor a car that can discharge at a site that consented to it.
+func checkDischarges(a *flex.Asset, consented bool) error {
 	if a.Type == flex.Battery {
 		return nil
 	}
@@ -44,19 +54,18 @@ func checkGives(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
 		return flex.Fail(
 			flex.Malformed,
 			"asset %v (%s) has no discharge power, and is asked to give: a power below zero is for batteries and for cars that may discharge",
-			id,
+			a.ID,
 			strings.ReplaceAll(string(a.Type), "_", " "),
 		)
 	}
 
-	site, err := tx.Site(ctx, a.SiteID)
-	if err == nil && site.DischargeConsentAt.IsZero() {
-		err = flex.Fail(
+	if !consented {
+		return flex.Fail(
 			flex.Malformed,
 			"asset %v is asked to give, and its site has not consented to its cars being discharged",
-			id,
+			a.ID,
 		)
 	}
 
-	return err
+	return nil
 }

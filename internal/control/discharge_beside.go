@@ -129,13 +129,15 @@ func (f *behindFuse) follow(before *behindFuse) {
 }
 
 // setGoing notes which cars may go on by their schedule in force, and reports whether any may.
-func (f *behindFuse) setGoing() (any bool) {
+func (f *behindFuse) setGoing() bool {
+	found := false
+
 	for _, car := range f.cars {
 		car.goesOn = len(f.cars) > 1 && f.mayGoOn(car)
-		any = any || car.goesOn
+		found = found || car.goesOn
 	}
 
-	return any
+	return found
 }
 
 // mayGoOn reports whether a car that gives may go on by its schedule in force, and comes to what it needs by it.
