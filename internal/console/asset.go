@@ -385,6 +385,12 @@ func (p *assetPage) addStory() {
 	}
 }
 
+// OutcomeKnown reports whether the last session has ended and its readings say what it got.
+func (p *assetPage) OutcomeKnown() bool {
+	_, known := p.past.Outcome()
+	return known
+}
+
 // addReason adds why the chosen schedule is as it is, and what would be if something were
 // otherwise.
 func (p *assetPage) addReason(r *request) {

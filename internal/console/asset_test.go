@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -262,6 +263,15 @@ func TestAsset_Others(t *testing.T) {
 		d.wants(d.page(path(idle)), "Nothing was ever plugged in here.", "Nothing happened in this time.")
 		s.event(shortfall, control.Event{Kind: control.PlugOut})
 		d.wants(d.page(path(shortfall)), "<strong>Its schedule was ", "kWh short.</strong>")
+		// What was metered to the end tells the outcome, and what a schedule foresaw does not.
+		for drawn, want := range map[float64]string{5: "Of the 52 kWh needed 2 kWh were missing.", 5.2: "The need of 52 kWh was met.", 5.25: "The need of 52 kWh was met, with 0.5 kWh more."} {
+			s.meter(shortfall, "2026-01-14T17:00:00Z", slices.Repeat([]float64{drawn}, 10)...)
+			page := d.page(path(shortfall))
+			d.wants(page, want)
+			if strings.Contains(page, "Its schedule was") {
+				t.Errorf("with %g kWh a half-hour its schedule is said to have been short", drawn)
+			}
+		}
 		s.event(plain, control.Event{Kind: control.PlugOut})
 		d.wants(d.page(path(plain)), "Nothing is plugged in: the last car left Wed 14 Jan, 21:40.", "The car was unplugged.")
 		// What was metered of what was allowed tells the schedule's part from the car's.

@@ -369,5 +369,38 @@ func tookText(p *control.Past) (said []string) {
 		)
 	}
 
+	if outcome := outcomeText(p); outcome != "" {
+		said = append(said, outcome)
+	}
+
 	return said
+}
+
+// outcomeText says whether a session that has ended got what it needed, by what was metered of it; nothing if that is not
+// known.
+func outcomeText(p *control.Past) string {
+	o, known := p.Outcome()
+	if !known {
+		return ""
+	}
+
+	need, metered := decimals(o.Need, 1), decimals(o.Metered, 1)
+	switch more := o.Metered - o.Need; {
+	case need == metered:
+		return fmt.Sprintf("The need of %s kWh was met.", need)
+
+	case more > 0:
+		return fmt.Sprintf(
+			"The need of %s kWh was met, with %s kWh more.",
+			need,
+			decimals(more, 1),
+		)
+
+	default:
+		return fmt.Sprintf(
+			"Of the %s kWh needed %s kWh were missing.",
+			need,
+			decimals(-more, 1),
+		)
+	}
 }

@@ -95,3 +95,37 @@ func (p *Past) Took() Took {
 
 	return t
 }
+
+// Outcome is what a session that has ended was to charge until its deadline, and what was metered until then.
+type Outcome struct {
+	Need, Metered float64 // kWh
+}
+
+// Outcome returns how the last session ended. It is known once the session has ended, and each half-hour is metered.
+func (p *Past) Outcome() (o Outcome, known bool) {
+	c := &p.Charging
+	e := &c.Current.From
+	if c.Open() || c.Current.Generation == 0 {
+		return o, false
+	}
+
+	within := flex.Span{From: e.CountFrom, To: e.ReadyBy}
+	if !e.CountFrom.After(c.Session.PluggedInAt) { // its half-hour is the session's as a whole
+		within.From = flex.PeriodAt(c.Session.PluggedInAt).Start()
+	}
+	if c.Session.PluggedOutAt.Before(e.ReadyBy) {
+		within.To = flex.PeriodAt(c.Session.PluggedOutAt.Add(-1)).End()
+	}
+
+	var covered time.Duration
+	for _, l := range p.Actual() {
+		if part := l.Meet(within); !part.Empty() {
+			covered += part.Len()
+			o.Metered += l.KW * part.Len().Hours()
+		}
+	}
+
+	o.Need = e.Need.KWh()
+
+	return o, covered > 0 && covered >= within.Len()
+}
