@@ -538,8 +538,8 @@ func rank(orders []Order) []Order {
 func without(spans []flex.Span, taken flex.Span) []flex.Span {
 	var left []flex.Span
 	for _, s := range spans {
-		before := flex.Span{From: s.From, To: earlier(s.To, taken.From)}
-		after := flex.Span{From: later(s.From, taken.To), To: s.To}
+		before := flex.Span{From: s.From, To: flex.Earlier(s.To, taken.From)}
+		after := flex.Span{From: flex.Later(s.From, taken.To), To: s.To}
 		for _, part := range []flex.Span{before, after} {
 			if part.From.Before(part.To) {
 				left = append(left, part)
@@ -548,18 +548,4 @@ func without(spans []flex.Span, taken flex.Span) []flex.Span {
 	}
 
 	return left
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }

@@ -72,7 +72,7 @@ func usePast(span flex.Span, u *grid.Used) adr.FleetUse {
 // useAhead is what is planned, and what can be changed of it, from now on. Of a span that is no window of
 // the envelope it is the part of the window around it.
 func useAhead(e *grid.Envelope, span flex.Span) adr.FleetUse {
-	span.From = latest(span.From, e.At)
+	span.From = flex.Later(span.From, e.At)
 	use := adr.FleetUse{
 		Span:    span,
 		Ahead:   true,
@@ -105,11 +105,4 @@ func useAhead(e *grid.Envelope, span flex.Span) adr.FleetUse {
 	use.More = part(around.Most - around.Planned)
 
 	return use
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -440,10 +440,10 @@ func (c *siteCar) mayGive(from time.Time) (may draws) {
 
 // lastEnd is when a car is done by the last of the schedules that its charger may be following, and by the next.
 func (c *siteCar) lastEnd(from time.Time) time.Time {
-	end := later(c.end(from), c.Current.From.ReadyBy)
+	end := flex.Later(c.end(from), c.Current.From.ReadyBy)
 
 	for _, s := range c.giving {
-		end = later(end, later(s.From.ReadyBy, s.From.ChargeNow.To))
+		end = flex.Later(end, flex.Later(s.From.ReadyBy, s.From.ChargeNow.To))
 	}
 
 	return end

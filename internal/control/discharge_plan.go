@@ -239,7 +239,7 @@ func exportable(q *discharge.Problem) (steps []flex.Step) {
 			})
 		}
 
-		from = later(from, s.To)
+		from = flex.Later(from, s.To)
 	}
 
 	if q.ReadyBy.After(from) {

@@ -343,14 +343,14 @@ func explain(
 ) Explanation {
 	from := s.Steps[0].From
 	problem := problemOf(s.From, from, ps)
-	end := later(s.From.ReadyBy, s.From.ChargeNow.To)
+	end := flex.Later(s.From.ReadyBy, s.From.ChargeNow.To)
 	problem = limited(
 		problem,
 		&s.From,
 		within(b.Limits, flex.Span{From: from, To: end}),
 	)
 
-	tail := within(b.Limits, flex.Span{From: later(from, end), To: s.End()})
+	tail := within(b.Limits, flex.Span{From: flex.Later(from, end), To: s.End()})
 	// it was made for a main fuse
 	problem.Exact = problem.Exact || len(tail) > 0
 	x := Explanation{

@@ -176,7 +176,7 @@ func (d *Service) takeBack(
 
 		lockMode(&b.Plan, p)
 		rest := p.Span()
-		rest.From = later(rest.From, tx.Now().Truncate(time.Minute))
+		rest.From = flex.Later(rest.From, tx.Now().Truncate(time.Minute))
 		if askedToGive(own, rest) <= left {
 			continue
 		}

@@ -103,7 +103,7 @@ func (d *Service) commit(
 		next = sooner(next, f.now.Add(MarketInterval))
 	}
 	if !f.again.IsZero() && f.again.Before(next) {
-		next = sooner(next, later(f.again, f.now.Add(MarketInterval)))
+		next = sooner(next, flex.Later(f.again, f.now.Add(MarketInterval)))
 	}
 
 	t.planned, t.changed = t.planned+len(f.members), t.changed+changed

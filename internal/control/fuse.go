@@ -77,7 +77,7 @@ func (c *siteCar) end(from time.Time) time.Time {
 	if c.done {
 		return from
 	}
-	return later(c.from.ReadyBy, c.from.ChargeNow.To)
+	return flex.Later(c.from.ReadyBy, c.from.ChargeNow.To)
 }
 
 // replanSite plans what is plugged in behind a site's main fuse as one, for a cause of some of its
@@ -328,7 +328,7 @@ func most(l *store.Load, fuse flex.Watts) flex.Watts {
 // hasTail reports whether a schedule goes on after its need is met, for a fuse's sake.
 func hasTail(s *store.Schedule) bool {
 	return len(s.Steps) > 0 &&
-		s.End().After(later(s.From.ReadyBy, s.From.ChargeNow.To))
+		s.End().After(flex.Later(s.From.ReadyBy, s.From.ChargeNow.To))
 }
 
 // addCause adds a car that is planned for a cause of its own.
@@ -391,7 +391,7 @@ func (f *behindFuse) drawBeside(
 ) {
 	f.last = f.from
 	for _, car := range f.cars {
-		f.last = later(f.last, car.end(f.from))
+		f.last = flex.Later(f.last, car.end(f.from))
 	}
 
 	f.drawOthers(loads, planned)

@@ -256,7 +256,7 @@ func (f *behindFuse) joined(c *store.Charging, e store.Effective) *siteCar {
 
 	car.from = e
 	car.done = !car.end(f.from).After(f.from)
-	f.last = later(f.last, car.end(f.from))
+	f.last = flex.Later(f.last, car.end(f.from))
 
 	return car
 }

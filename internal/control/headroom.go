@@ -353,7 +353,7 @@ func (r *assetHeadroom) due(
 	case over:
 		return now
 	case b != nil && len(b.Caps) > 0, len(r.Position) > 0:
-		return later(now, r.PlannedAt.Add(MarketInterval))
+		return flex.Later(now, r.PlannedAt.Add(MarketInterval))
 	}
 
 	return time.Time{}

@@ -282,7 +282,7 @@ func untilIdle(all []draws, p flex.Period) time.Time {
 	for _, w := range all {
 		for _, steps := range w.lists {
 			for _, s := range steps {
-				if s.Limit > 0 && s.From.Before(later(p.End(), to)) &&
+				if s.Limit > 0 && s.From.Before(flex.Later(p.End(), to)) &&
 					s.To.After(to) {
 					to = s.To
 				}

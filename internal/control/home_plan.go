@@ -99,7 +99,7 @@ func (f *behindFuse) anew() *behindFuse {
 // beyond them.
 func (f *behindFuse) homePeriods() []flex.Period {
 	last := f.home.ahead.periods[len(f.home.ahead.periods)-1].End()
-	return periodsTo(f.home.ahead.periods[0], later(last, f.last))
+	return periodsTo(f.home.ahead.periods[0], flex.Later(last, f.last))
 }
 
 // homeProblem is the site's problem, or why there is none.

@@ -222,10 +222,3 @@ func problemOf(
 
 	return p
 }
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}

@@ -223,7 +223,7 @@ func checkInstruction(in *flex.Instruction, now time.Time) error {
 // order is what an instruction asks of an asset from an instant on.
 func orderOf(in *flex.Instruction, from time.Time) instruct.Order {
 	return instruct.Order{
-		Window: in.Meet(flex.Span{From: later(in.From, from), To: in.To}),
+		Window: in.Meet(flex.Span{From: flex.Later(in.From, from), To: in.To}),
 		Up:     in.Change > 0,
 	}
 }

@@ -213,7 +213,7 @@ func (p *Past) gatherSent(
 				OfDispatch: d.Kind == store.DispatchPush,
 				Generation: d.Generation,
 				State:      d.State,
-				At:         later(d.QueuedAt, d.Last.At),
+				At:         flex.Later(d.QueuedAt, d.Last.At),
 			})
 		}
 	}

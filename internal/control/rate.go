@@ -28,7 +28,7 @@ const (
 
 // sessionSpan is the time of an open session that its progress is read for.
 func sessionSpan(c *store.Charging, now time.Time) flex.Span {
-	from := later(c.Session.PluggedInAt, now.Add(-rateBack))
+	from := flex.Later(c.Session.PluggedInAt, now.Add(-rateBack))
 	if count := c.Current.From.CountFrom; count.Before(from) {
 		from = count
 	}
@@ -119,7 +119,7 @@ func rateWithin(
 	now time.Time,
 ) rate.Rate {
 	span := flex.Span{
-		From: later(c.Session.PluggedInAt, c.RateSince),
+		From: flex.Later(c.Session.PluggedInAt, c.RateSince),
 		To:   now,
 	}
 
@@ -473,7 +473,7 @@ func teach(
 		return t, err
 	}
 
-	span.From = later(span.From, c.RateSince)
+	span.From = flex.Later(span.From, c.RateSince)
 	t.Session, err = lesson(ctx, tx, s, span, &g)
 
 	return t, err

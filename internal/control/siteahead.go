@@ -167,7 +167,7 @@ func (a *SiteAhead) addCars(
 		m := meter{will: []draws{{
 			lists: [][]flex.Step{within(s.Steps, flex.Span{
 				From: tx.Now(),
-				To:   later(s.From.ReadyBy, s.From.ChargeNow.To),
+				To:   flex.Later(s.From.ReadyBy, s.From.ChargeNow.To),
 			})},
 			power: s.From.Power,
 		}}}

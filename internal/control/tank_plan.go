@@ -117,7 +117,7 @@ func mostOf(
 	d := draws{power: power, lists: lists}
 	end := from
 	for _, list := range lists {
-		end = later(end, list[len(list)-1].To)
+		end = flex.Later(end, list[len(list)-1].To)
 	}
 
 	var most []flex.Step

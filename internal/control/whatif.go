@@ -219,7 +219,7 @@ func untilDone(s *store.Schedule) []flex.Step {
 	}
 	return within(s.Steps, flex.Span{
 		From: s.Steps[0].From,
-		To:   later(s.From.ReadyBy, s.From.ChargeNow.To),
+		To:   flex.Later(s.From.ReadyBy, s.From.ChargeNow.To),
 	})
 }
 

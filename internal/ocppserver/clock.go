@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"flexd/internal/flex"
 )
 
 const (
@@ -71,7 +73,7 @@ func (c *charger) happen(e happening, at, arrived time.Time) {
 		n.sampled(e.Sample)
 		if arrived.Sub(at) < stale {
 			n.plug(true, arrived)
-			n.heard = latest(n.heard, at)
+			n.heard = flex.Later(n.heard, at)
 		}
 
 	case saidStop:
@@ -132,7 +134,7 @@ func (c *charger) at(s stamp, now time.Time, e happening) {
 
 	at := s.Add(-c.clock.Offset)
 	if gap := now.Sub(at); gap <= prompt && gap >= -prompt {
-		c.happen(e, earliest(at, now), now)
+		c.happen(e, flex.Earlier(at, now), now)
 		return
 	}
 
@@ -197,7 +199,7 @@ func (c *charger) clockChanged(now time.Time) {
 		if (e.Stamp.Sub(e.Arrived) - c.clock.Offset).Abs() <= prompt {
 			c.happen(
 				e.happening,
-				earliest(e.Stamp.Add(-c.clock.Offset), now),
+				flex.Earlier(e.Stamp.Add(-c.clock.Offset), now),
 				e.Arrived,
 			)
 		} else {

@@ -150,7 +150,7 @@ func (p *wanted) current(now time.Time) (flex.Step, time.Time, bool) {
 			if limit := p.sent.Schedule.Periods[i].Limit; limit >= -zero && limit <= zero {
 				s.Limit = 0
 			}
-			return s, latest(s.From, p.sentAt), true
+			return s, flex.Later(s.From, p.sentAt), true
 		}
 	}
 
@@ -177,7 +177,7 @@ func (p *wanted) lookAt(
 	look func(time.Time),
 ) {
 	for _, s := range p.sent.steps {
-		since := latest(s.From, p.sentAt)
+		since := flex.Later(s.From, p.sentAt)
 		for at := since.Add(
 			askEvery,
 		); at.Before(since.Add(askTime + obeyTime + delay)); at = at.Add(askEvery) {

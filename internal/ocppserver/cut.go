@@ -47,7 +47,7 @@ func (m *meter) cut(x conditions) []halfHour {
 	}
 
 	m.dirty = false
-	first = latest(first, from)
+	first = flex.Later(first, from)
 	v := view{x, m.pieces(x)}
 
 	var all []halfHour
@@ -97,10 +97,10 @@ func (m *meter) extent() (first, last time.Time, ok bool) {
 		if first.IsZero() || m.Flows[0].At.Before(first) {
 			first = m.Flows[0].At
 		}
-		last = latest(last, m.Flows[n-1].At)
+		last = flex.Later(last, m.Flows[n-1].At)
 	}
 
-	return latest(first, last.Add(-meterIdle-meterWindow)), last, !last.IsZero()
+	return flex.Later(first, last.Add(-meterIdle-meterWindow)), last, !last.IsZero()
 }
 
 // energy returns a half-hour's energy in whole Wh, if all its parts are known.
@@ -152,7 +152,7 @@ func (m *meter) portion(from, end time.Time, v view) portion {
 	i := m.index(from.Add(1))
 	to := end
 	if i < len(m.Marks) {
-		to = earliest(end, m.Marks[i].At)
+		to = flex.Earlier(end, m.Marks[i].At)
 	}
 
 	if i > 0 && i < len(m.Marks) {
@@ -273,7 +273,7 @@ func allowedEnergy(
 	)
 
 	for _, s := range x.allowed {
-		a, b := latest(from, s.From), earliest(to, s.To)
+		a, b := flex.Later(from, s.From), flex.Earlier(to, s.To)
 		if a.Before(b) {
 			wh += min(float64(s.Limit), x.power) * b.Sub(a).Hours()
 			covered += b.Sub(a)

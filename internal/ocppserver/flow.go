@@ -3,6 +3,8 @@ package ocppserver
 import (
 	"slices"
 	"time"
+
+	"flexd/internal/flex"
 )
 
 const (
@@ -126,7 +128,7 @@ func split(
 
 		on = on || s.Limit > 0
 		off = off || s.Limit == 0
-		if a, b := latest(from, s.From), earliest(to, s.To); a.Before(b) {
+		if a, b := flex.Later(from, s.From), flex.Earlier(to, s.To); a.Before(b) {
 			all = append(all, piece{a, b, watts})
 		}
 	}
@@ -161,7 +163,7 @@ func flowed(
 	)
 
 	for _, p := range all {
-		a, b := latest(from, p.from), earliest(to, p.to)
+		a, b := flex.Later(from, p.from), flex.Earlier(to, p.to)
 		if a.Before(b) {
 			wh += p.watts * b.Sub(a).Hours()
 			covered += b.Sub(a)
@@ -169,18 +171,4 @@ func flowed(
 	}
 
 	return wh, covered
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-func earliest(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }

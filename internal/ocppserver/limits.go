@@ -303,7 +303,7 @@ func (p platformProfile) starts(n *connector, s flex.Span) []time.Time {
 	}
 
 	if p.Profile.Kind == "Relative" || start.IsZero() {
-		return []time.Time{latest(n.startedAt, p.At)}
+		return []time.Time{flex.Later(n.startedAt, p.At)}
 	}
 
 	if p.Profile.Kind != "Recurring" {

@@ -165,14 +165,14 @@ func (c *charger) trigger(ctx context.Context, l *link, n *connector) {
 func (n *connector) allow(steps []flex.Step, now time.Time) {
 	var all []flex.Step
 	for _, s := range n.allowed {
-		s.To = earliest(s.To, now)
+		s.To = flex.Earlier(s.To, now)
 		if s.From.Before(s.To) && s.To.After(now.Add(-2*meterWindow)) {
 			all = append(all, s)
 		}
 	}
 
 	for _, s := range steps {
-		s.From = latest(s.From, now)
+		s.From = flex.Later(s.From, now)
 		s.Limit = max(0, s.Limit) // what a car gives is no part of what it takes
 		if s.From.Before(s.To) {
 			all = append(all, s)

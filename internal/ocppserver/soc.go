@@ -38,7 +38,7 @@ func (c *charger) passSoC(n *connector, v meterValue, now time.Time) {
 	}
 
 	n.socAt = now
-	read := earliest(at, now).Truncate(time.Second)
+	read := flex.Earlier(at, now).Truncate(time.Second)
 	c.report(report{
 		n.asset.ID,
 		n.number,

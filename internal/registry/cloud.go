@@ -314,20 +314,13 @@ func (d *Service) turn(of store.CloudToken, t CloudToken) store.CloudToken {
 	row := t.row(of)
 	row.TurnAt = time.Time{}
 	if t.Refresh != "" && !t.ExpiresAt.IsZero() {
-		row.TurnAt = later(
+		row.TurnAt = flex.Later(
 			t.ExpiresAt.Add(-refreshEarly),
 			d.DB.Now().Add(cloudRetry),
 		)
 	}
 
 	return row
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // refresh renews a token. What the provider refuses is left, for the user has taken access away

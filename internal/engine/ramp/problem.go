@@ -197,18 +197,11 @@ func apart(limits []flex.Step) []flex.Step {
 	for _, l := range limits {
 		n := len(out)
 		if n > 0 && !out[n-1].To.Before(l.From) {
-			out[n-1].To = maxTime(out[n-1].To, l.To)
+			out[n-1].To = flex.Later(out[n-1].To, l.To)
 			continue
 		}
 		out = append(out, l)
 	}
 
 	return out
-}
-
-func maxTime(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
