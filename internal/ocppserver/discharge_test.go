@@ -1,6 +1,7 @@
 package ocppserver_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -8,6 +9,8 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -36,6 +39,7 @@ type giver struct {
 	profile *giverProfile
 	replies map[string]chan []json.RawMessage
 	asked   []string // variables
+	frames  [][]byte // what went over the connection, both ways
 }
 
 type giverProfile struct {
@@ -120,6 +124,8 @@ func (g *giver) dial(offered ...string) {
 		<-done
 	})
 
+	g.Cleanup(g.checkFrames)
+
 	ctx := context.WithoutCancel(g.Context())
 	go func() {
 		defer close(done)
@@ -128,6 +134,7 @@ func (g *giver) dial(offered ...string) {
 			if err != nil {
 				return
 			}
+			g.note(b)
 			g.read(ctx, b)
 		}
 	}()
@@ -151,7 +158,42 @@ func (g *giver) read(ctx context.Context, b []byte) {
 	}
 
 	_ = json.Unmarshal(frame[2], &action)
-	_ = g.conn.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `[3,%q,%s]`, id, g.obey(action, frame[3])))
+	answer := fmt.Appendf(nil, `[3,%q,%s]`, id, g.obey(action, frame[3]))
+	g.note(answer)
+	_ = g.conn.Write(ctx, websocket.MessageText, answer)
+}
+
+// note keeps a message that went over the connection.
+func (g *giver) note(b []byte) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.frames = append(g.frames, bytes.Clone(b))
+}
+
+// checkFrames holds all messages of both sides against the schemas of the Open Charge Alliance, by a library of others that
+// make foreign installs; elsewhere it does nothing.
+func (g *giver) checkFrames() {
+	dir := os.Getenv("FLEXD_FOREIGN")
+	if dir == "" {
+		return
+	}
+
+	var lines bytes.Buffer
+	g.mu.Lock()
+	for _, frame := range g.frames {
+		if err := json.Compact(&lines, frame); err != nil {
+			g.Errorf("%v: %s", err, frame)
+		}
+		lines.WriteByte('\n')
+	}
+	g.mu.Unlock()
+
+	cmd := exec.Command("node", "frames.mjs")
+	cmd.Dir, cmd.Stdin = dir, &lines
+	out, err := cmd.Output()
+	if err != nil || len(out) > 0 {
+		g.Errorf("%v: messages that the schemas refuse:\n%s", err, out)
+	}
 }
 
 // obey answers a call.
@@ -219,7 +261,9 @@ func (g *giver) call(action, payload string) {
 	g.mu.Lock()
 	g.replies[id] = reply
 	g.mu.Unlock()
-	g.must(g.conn.Write(g.Context(), websocket.MessageText, fmt.Appendf(nil, `[2,%q,%q,%s]`, id, action, payload)))
+	message := fmt.Appendf(nil, `[2,%q,%q,%s]`, id, action, payload)
+	g.note(message)
+	g.must(g.conn.Write(g.Context(), websocket.MessageText, message))
 	if frame := <-reply; string(frame[0]) != "3" {
 		g.Fatalf("%s was answered %s", action, frame)
 	}

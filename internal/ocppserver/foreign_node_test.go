@@ -58,7 +58,7 @@ type nodeProfile struct {
 	Schedule json.RawMessage `json:"chargingSchedule"`
 }
 
-// schedule is the profile's schedule; in 2.0.1 it is the only one of a list.
+// schedule is the profile's schedule; from 2.0.1 on it is the only one of a list.
 func (p nodeProfile) schedule() (s nodeSchedule) {
 	var list []nodeSchedule
 	if json.Unmarshal(p.Schedule, &list) == nil && len(list) == 1 {
@@ -145,7 +145,8 @@ func (f *node) call(action string, payload map[string]any) json.RawMessage {
 	return f.result(action)
 }
 
-func (f *node) is201() bool { return f.protocol == "ocpp2.0.1" }
+// isStation says that it speaks the dialect of 2.0.1 and 2.1.
+func (f *node) isStation() bool { return f.protocol != "ocpp1.6" }
 
 func (f *node) draw(wh float64) { f.wh += wh }
 
@@ -176,7 +177,7 @@ func (f *node) allows(at time.Time) float64 {
 // values is its register in the form of its version.
 func (f *node) values(at time.Time) []any {
 	sample := map[string]any{"value": fmt.Sprint(math.Round(f.wh)), "unit": "Wh", "measurand": "Energy.Active.Import.Register"}
-	if f.is201() {
+	if f.isStation() {
 		sample = map[string]any{"value": math.Round(f.wh), "measurand": "Energy.Active.Import.Register", "unitOfMeasure": map[string]any{"unit": "Wh"}}
 	}
 	return []any{map[string]any{"timestamp": stampOf(at), "sampledValue": []any{sample}}}
@@ -186,7 +187,7 @@ func stampOf(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.
 
 func (f *node) say(status core.ChargePointStatus) {
 	f.Helper()
-	if f.is201() {
+	if f.isStation() {
 		f.state = string(status)
 		f.event("Updated", f.now())
 		return
@@ -196,7 +197,7 @@ func (f *node) say(status core.ChargePointStatus) {
 
 func (f *node) meter(at time.Time) {
 	f.Helper()
-	if f.is201() {
+	if f.isStation() {
 		f.event("Updated", at)
 		return
 	}
@@ -216,7 +217,7 @@ func (f *node) event(kind string, at time.Time) {
 func (f *node) begin() {
 	f.Helper()
 	taken := func() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.sets > 0 }
-	if f.is201() {
+	if f.isStation() {
 		f.call("BootNotification", map[string]any{"reason": "PowerUp", "chargingStation": map[string]any{"vendorName": "Library", "model": "Nobody"}})
 		f.call("StatusNotification", map[string]any{"timestamp": stampOf(f.now()), "connectorStatus": "Occupied", "evseId": 1, "connectorId": 1})
 		f.eventually("it has a plan", taken)
@@ -243,7 +244,7 @@ func (f *node) begin() {
 }
 
 var nodeLibraries = []struct{ library, protocol string }{
-	{"ocpp-rpc", "ocpp1.6"}, {"ocpp-rpc", "ocpp2.0.1"}, {"ocpp-ts", "ocpp1.6"}, {"ts-ocpp", "ocpp1.6"},
+	{"ocpp-rpc", "ocpp1.6"}, {"ocpp-rpc", "ocpp2.0.1"}, {"ocpp-rpc", "ocpp2.1"}, {"ocpp-ts", "ocpp1.6"}, {"ts-ocpp", "ocpp1.6"},
 }
 
 // nodePackages is the folder of test/foreign with its packages, which make foreign names; without a name the

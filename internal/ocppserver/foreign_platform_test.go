@@ -121,7 +121,7 @@ func (p *nodePlatform) billed() (all []string) {
 func (f *node) session(breaks func(step int)) {
 	f.Helper()
 	f.wh = 100_000
-	if f.is201() {
+	if f.isStation() {
 		f.call("BootNotification", map[string]any{"reason": "PowerUp", "chargingStation": map[string]any{"vendorName": "Library", "model": "Nobody"}})
 		f.tx, f.state = "5f2c1d7e-0000-4000-8000-0123456789ab", "Charging"
 		f.event("Started", evening)
@@ -142,7 +142,7 @@ func (f *node) session(breaks func(step int)) {
 		f.meter(stepTime(step + 1))
 	}
 
-	if f.is201() {
+	if f.isStation() {
 		f.event("Ended", stepTime(5))
 		return
 	}

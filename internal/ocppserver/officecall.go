@@ -39,6 +39,7 @@ RemoteStopTransaction {"transactionId":TRANSACTION}
 ReserveNow {"connectorId":CONNECTOR,"expiryDate":"2030-01-01T00:00:00Z","idTag":"04A2B3","reservationId":1}
 Reset {"type":"Soft"}
 SendLocalList {"listVersion":1,"updateType":"Full","localAuthorizationList":[{"idTag":"04A2B3","idTagInfo":{"status":"Accepted"}}]}
+SignedUpdateFirmware {"requestId":1,"firmware":{"location":"https://files.example.com/firmware.bin","retrieveDateTime":"2030-01-01T00:00:00Z","signingCertificate":"-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----","signature":"AAAA"}}
 TriggerMessage {"requestedMessage":"StatusNotification","connectorId":CONNECTOR}
 UnlockConnector {"connectorId":CONNECTOR}
 UpdateFirmware {"location":"https://files.example.com/firmware.bin","retrieveDate":"2030-01-01T00:00:00Z"}`}

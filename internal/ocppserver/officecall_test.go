@@ -17,6 +17,7 @@ import (
 	logging16 "github.com/lorenzodonini/ocpp-go/ocpp1.6/logging"
 	remote16 "github.com/lorenzodonini/ocpp-go/ocpp1.6/remotetrigger"
 	reservation16 "github.com/lorenzodonini/ocpp-go/ocpp1.6/reservation"
+	securefirmware16 "github.com/lorenzodonini/ocpp-go/ocpp1.6/securefirmware"
 	security16 "github.com/lorenzodonini/ocpp-go/ocpp1.6/security"
 	smart16 "github.com/lorenzodonini/ocpp-go/ocpp1.6/smartcharging"
 	"github.com/lorenzodonini/ocpp-go/ocpp2.0.1/authorization"
@@ -47,7 +48,7 @@ func TestDialect_Examples(t *testing.T) {
 		dialect  dialect
 		profiles []*ocpp.Profile
 	}{
-		{ocpp16, []*ocpp.Profile{core16.Profile, certificates16.Profile, security16.Profile, trigger16.Profile, firmware16.Profile, local16.Profile, logging16.Profile,
+		{ocpp16, []*ocpp.Profile{core16.Profile, certificates16.Profile, securefirmware16.Profile, security16.Profile, trigger16.Profile, firmware16.Profile, local16.Profile, logging16.Profile,
 			remote16.Profile, reservation16.Profile, smart16.Profile}},
 		{ocpp201, []*ocpp.Profile{authorization.Profile, availability.Profile, data.Profile, diagnostics.Profile, firmware.Profile,
 			iso15118.Profile, security.Profile, localauth.Profile, provisioning.Profile, remotecontrol.Profile, reservation.Profile, smartcharging.Profile, transactions.Profile}},

@@ -35,7 +35,9 @@ const actions = [...Object.keys(answers), 'SetChargingProfile', 'ClearChargingPr
 const libraries = {
   async 'ocpp-rpc'() {
     const { RPCClient } = await import('ocpp-rpc');
-    const client = new RPCClient({ endpoint: url, identity: id, password, protocols: [protocol], strictMode: true, reconnect: false });
+    const { validators } = await import('./schemas21.mjs');
+    const strict = { strictMode: true, strictModeValidators: validators };
+    const client = new RPCClient({ endpoint: url, identity: id, password, protocols: [protocol], ...strict, reconnect: false });
     client.on('strictValidationFailure', ({ error }) => tell({ invalid: String(error) }));
     client.on('badMessage', ({ error }) => tell({ invalid: String(error) }));
     client.handle(({ method, params }) => answer(method, params));

@@ -4,9 +4,10 @@
 // by lines, and answered with {"done"}.
 import { createInterface } from 'node:readline';
 import { RPCServer } from 'ocpp-rpc';
+import { validators } from './schemas21.mjs';
 
 const tell = (line) => process.stdout.write(JSON.stringify(line) + '\n');
-const server = new RPCServer({ protocols: ['ocpp1.6', 'ocpp2.0.1'], strictMode: true });
+const server = new RPCServer({ protocols: ['ocpp1.6', 'ocpp2.0.1', 'ocpp2.1'], strictMode: true, strictModeValidators: validators });
 const clients = new Set(), numbers = new Map();
 let down = false;
 
