@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -18,8 +19,10 @@ import (
 
 // benchGrowthCommand shows how costs grow with the fleet. Each fleet has a store of its own.
 type benchGrowthCommand struct {
-	Sites []int `help:"Sites of the fleets, of a plugged-in car each, the smallest fleet first." default:"1000,10000,100000" placeholder:"N"`
-	JSON  bool  `name:"json" help:"Print JSON instead of a table."`
+	Sites    []int    `help:"Sites of the fleets, of a plugged-in car each, the smallest fleet first." default:"1000,10000,100000" placeholder:"N"`
+	Database []string `help:"An empty store for each fleet, in the order of --sites, such as PostgreSQL databases; temporary SQLite files if not given." placeholder:"URL"`
+	Plot     string   `help:"Also draw the table, as SVG, into a new file." placeholder:"FILE"`
+	JSON     bool     `name:"json" help:"Print JSON instead of a table."`
 }
 
 const (
@@ -60,9 +63,22 @@ func (b *benchGrowthCommand) Run(ctx context.Context, c console) error {
 		)
 	}
 
+	if len(b.Database) > 0 && len(b.Database) != len(b.Sites) {
+		return flex.Fail(flex.Invalid, "--database names %d stores for %d fleets: each fleet needs an empty one", len(b.Database), len(b.Sites))
+	}
+
+	if _, err := os.Stat(b.Plot); b.Plot != "" && err == nil {
+		return flex.Fail(flex.Invalid, "%s exists already: --plot names a new file", b.Plot)
+	}
+
 	var costs []growthCosts
-	for _, n := range b.Sites {
-		one, err := measureGrowth(ctx, n, c)
+	for i, n := range b.Sites {
+		database := ""
+		if len(b.Database) > 0 {
+			database = b.Database[i]
+		}
+
+		one, err := measureGrowth(ctx, n, database, c)
 		if err != nil {
 			return fmt.Errorf("%d sites: %w", n, err)
 		}
@@ -70,6 +86,9 @@ func (b *benchGrowthCommand) Run(ctx context.Context, c console) error {
 	}
 
 	rows := b.rows(costs)
+	if err := b.draw(rows); err != nil {
+		return err
+	}
 	if b.JSON {
 		return c.json(rows)
 	}
@@ -115,6 +134,20 @@ func (b *benchGrowthCommand) rows(costs []growthCosts) []growthRow {
 	return rows
 }
 
+// draw writes the plot, if one is asked for. A file that exists is left as it is.
+func (b *benchGrowthCommand) draw(rows []growthRow) error {
+	if b.Plot == "" {
+		return nil
+	}
+
+	file, err := os.OpenFile(b.Plot, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+
+	return errors.Join(newGrowthPlot(b.Sites, rows).write(file), file.Close())
+}
+
 func (b *benchGrowthCommand) print(c console, rows []growthRow) error {
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(w, "ms\t")
@@ -139,9 +172,9 @@ func (b *benchGrowthCommand) print(c console, rows []growthRow) error {
 	return w.Flush()
 }
 
-// measureGrowth times a fleet of n sites on a store of its own.
-func measureGrowth(ctx context.Context, n int, c console) (growthCosts, error) {
-	h, done, err := openBench(ctx, "", c)
+// measureGrowth times a fleet of n sites on a store of its own, a temporary one if none is named.
+func measureGrowth(ctx context.Context, n int, database string, c console) (growthCosts, error) {
+	h, done, err := openBench(ctx, database, c)
 
 	var costs growthCosts
 	if err != nil {
