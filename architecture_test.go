@@ -205,6 +205,10 @@ func fileFaults(name, path string) (found []string) {
 	if n := filled(text); n > fileLines && !ast.IsGenerated(f) {
 		fault(f, "%d lines, more than %d", n, fileLines)
 	}
+	program := strings.HasPrefix(name, "cmd/") || strings.HasPrefix(name, "test/")
+	if f.Doc != nil && filepath.Base(path) != "doc.go" && !program {
+		fault(f, "the comment of the package: it stands in doc.go, where a reader looks for it")
+	}
 	pure := slices.Contains(purePackages, name)
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -402,6 +406,7 @@ func TestArchitecture_PlantedFaults(t *testing.T) {
 		"a tag on a domain":          {"internal/flex", "// Package flex is tagged.\npackage flex\n// A is tagged.\ntype A struct{ B int `json:\"b\"` }\n"},
 		"Loud has no comment":        {"internal/tariff", "// Package tariff is silent.\npackage tariff\nfunc Loud() {}\n"},
 		"more than 70":               {"internal/tariff", "// Package tariff is long.\npackage tariff\nfunc long() {" + strings.Repeat("\n_ = 1", 75) + "\n}\n"},
+		"stands in doc.go":           {"internal/tariff", "// Package tariff hides its page.\npackage tariff\n"},
 		"another sequence":           {"internal/wire", "package wire\nimport _ \"pgregory.net/rapid\"\n"},
 		"more than 600":              {"internal/tariff", "// Package tariff is longer.\npackage tariff\n" + strings.Repeat("// A line.\n", 700)},
 	} {

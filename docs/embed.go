@@ -1,4 +1,3 @@
-// Package docs holds the pages of the manual that a running flexd serves.
 package docs
 
 import "embed"
