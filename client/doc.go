@@ -4,4 +4,17 @@
 //
 //	c := client.New("http://127.0.0.1:8080", "demo", "secret")
 //	site, err := c.Onboard(ctx, client.OnboardRequest{…})
+//
+// # Retries
+//
+// A request is tried again after 429, 502, 503, 504, a connection that failed, or an answer that broke off: Client.Retries times (4),
+// after 0.2 s, 0.4 s and so on, or as long as the service asks for. All tries of a request bear one Idempotency-Key, so that the service does it
+// once. After a 401 the token is renewed once. Each try may take 30 s, unless Client.HTTP says otherwise.
+//
+// # Streams
+//
+// FollowSite reads a site's states from a stream of server-sent events. A stream that ends or falls silent is opened again, and begins with
+// the state as it is: states in between may be missed, the newest never is.
+//
+// The package imports nothing else of flexd.
 package client

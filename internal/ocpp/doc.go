@@ -3,4 +3,8 @@
 //
 // A profile always ends: after its duration the charger is free again, so a charger
 // that never hears from flexd again is never left unable to charge.
+//
+// It is a TxProfile of the kind Absolute, in watts, on stack level [StackLevel], so that a new one replaces the one before. Its id is a hash of the asset's id, the same for
+// all profiles of the asset. Steps follow each other without a gap, begin and end at whole seconds, and neighbours of one limit become one period, of
+// which there are at most [MaxPeriods]. A limit below zero, by which a car discharges, is written only for an endpoint that says that it takes it; OCPP 1.6 has none.
 package ocpp

@@ -18,4 +18,35 @@
 // Whatever is posted is posted once: a transaction is named by what it is about and by how many
 // there were before it. A job that was interrupted, or run twice, leaves the books as one run
 // would.
+//
+// # When something is looked at
+//
+// A session is due half an hour after its end, a day later if it had no reading then, and at the last deadline; an event when its month is
+// final, and before that ever more seldom. A reading, a price, a consent or a term that comes marks what it touches as due at once. What is older than
+// [SettledAnewFor] stays as it is, since its readings may be deleted.
+//
+// Of an organisation up to 500 sessions or events are taken in a run, and 25 or 20 settled in one transaction, which locks them. A
+// session's settlement has a version: whoever finds that another process changed it in between rolls back.
+//
+// # Who owns a half-hour
+//
+// A half-hour belongs to the first session in it. All events of a site's day are settled together, so that one metered value, one baseline and one
+// deviation are divided over what caused them. An event is measured by its asset's own meter if the model is qualified for that, else by the site's
+// boundary where the user consented, else by the asset's own. What was settled by an asset's own meter is taken off the boundary.
+//
+// # Terms
+//
+// Rates, shares, baselines and the certainty that a sum must have hold from a London day on. A day of which something was settled keeps its
+// terms; a change that would touch one is a Conflict.
+//
+// # Withdrawals
+//
+// Package ledger has their states. A user opens the balance page by a link, enters a mailed code in that browser, links a bank account and
+// asks for an amount. A changed account cancels what was not given to the bank yet. Operators approve; Export writes all that is approved into one payment
+// file and moves it to processing in the same transaction; the bank's results are taken each by itself, and the same file again changes nothing. A
+// payment that comes back returns the amount to the balance and tells the user.
+//
+// E-mails are jobs (package store): queued in the transaction that is their reason, sent at least once, tried for about an hour.
+//
+// Units: pence for what is posted, micro-pounds and thousandths of a penny where a price or an error needs it; energy in Wh; days are London's.
 package reward

@@ -8,6 +8,26 @@
 // with synchronous_commit on. A call that advances a sandbox clock writes under WithoutSync, and syncs before
 // it answers or sends a push.
 //
+// # Commits
+//
+// On SQLite there is one writer, a goroutine. It takes the writes that are waiting, at most 256 or for 20 ms, runs each in a savepoint of
+// its own and commits them together: one sync serves all (group commit). A write that fails is rolled back to its savepoint and
+// concerns no other. A commit that fails fails them all, and each caller is told so. Nobody is answered before the sync.
+//
+// On PostgreSQL each write is a transaction. Statements whose result nobody needs are held back and sent together with the next that is read,
+// or with the commit, in one round trip. A transaction that lost to another (a serialisation failure or a deadlock) is run again, so what is
+// given to Write must have no effect outside of it. A transaction that sends no statement for some time is ended by the server
+// (MayPause allows more), so that a process that was stopped or cut off holds its locks no longer than that.
+//
+// A transaction notifies topics (Tx.Wake): after its commit the background jobs of the same process that listen run at once. Those of other
+// processes find the work at their period.
+//
+// # Schema
+//
+// Migrations are numbered, run in order, each once, by flexd migrate or when serve opens the database; read-only commands never change the
+// schema. A binary refuses a schema that is newer than it knows. Two neighbouring releases may run side by side during an upgrade, so a migration only
+// adds what the release before does not mind; what it no longer needs is taken away a release later.
+//
 // # Which index is taken
 //
 // PostgreSQL gathers statistics by itself. SQLite gathers none unless asked to, so after a migration flexd writes

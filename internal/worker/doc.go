@@ -2,4 +2,10 @@
 // and is safe to run twice or on several machines at once. It runs on a period, and sooner
 // when it is woken by a signal that carries no data; the period is the truth, so that a
 // crash, a lost wake-up and ordinary life share one path.
+//
+// A worker has one run of its job at a time, the first at once. A run that reports More is followed by another at once. After a
+// wake-up the worker waits until Rest is over since its last run; what woke it meanwhile the next run does too.
+//
+// A job that fails or panics is logged, counted and run again at its period or wake-up: there is no other retry. Last says how the
+// latest run went and since when runs fail. When the context ends, a run under way is finished.
 package worker
