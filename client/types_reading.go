@@ -2,7 +2,7 @@
 
 package client
 
-// ReadingsDataPoints is the body of POST /data/readings. The door reads it with Readings,
+// ReadingsDataPoints is the body of POST /data/readings. The transport reads it with Readings,
 // one at a time.
 type ReadingsDataPoints struct {
 	Readings []ReadingDataPoint `json:"readings"`

@@ -51,7 +51,7 @@ type ScheduleExplanation struct {
 	ThresholdPriceGBPPerMWh *float64          `json:"threshold_price_gbp_per_mwh,omitzero"`
 	Periods                 []ExplainedPeriod `json:"periods"`
 	Inputs                  []EffectiveInput  `json:"inputs"`
-	// The room that caps left. None if they left all that could be used.
+	// The headroom that caps left. None if they left all that could be used.
 	BindingLimits []SchedulePeriod `json:"binding_limits"`
 	BindingCaps   []BindingCap     `json:"binding_caps"`
 }
@@ -66,7 +66,7 @@ type BindingCap struct {
 	Group string   `json:"group,omitzero"`
 	Bound string   `json:"bound"`
 	CapKW *float64 `json:"cap_kw,omitzero"`
-	// What more room would be worth, once the fleet was planned together.
+	// What more headroom would be worth, once the fleet was planned together.
 	PriceGBPPerMWh *float64 `json:"price_gbp_per_mwh,omitzero"`
 }
 

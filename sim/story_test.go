@@ -98,7 +98,7 @@ func play(t *testing.T, lines []sim.Line) { playWith(t, lines, func(*player) {})
 // playWith is play with more to do after the lines.
 func playWith(t *testing.T, lines []sim.Line, more func(*player)) {
 	time.Sleep(time.Until(lines[0].At)) // the bubble begins on 1 January 2000
-	door, post := newPipes(), newPipes()
+	listener, post := newPipes(), newPipes()
 	p := &player{T: t, chargers: map[string]*sim.Charger{}, assets: map[string]client.AssetID{}, sites: map[string]client.SiteID{},
 		heard: map[string]int{}, known: map[string]int{}, drawn: map[string]map[flex.Period]float64{}, draws: map[string]flex.Watts{}, now: lines[0].At, spare: map[string]client.AssetID{},
 		batteries: batteries{last: map[string]client.EventID{}, changed: map[string]time.Time{}}}
@@ -110,12 +110,12 @@ func playWith(t *testing.T, lines []sim.Line, more func(*player)) {
 	p.app = h
 	h.Push.Chance = func([16]byte, int) float64 { return 0.5 } // when a retry comes is what a car has drawn meanwhile
 	server, receiver := &http.Server{Handler: h.Handler()}, &http.Server{Handler: http.HandlerFunc(p.receive)}
-	go server.Serve(door)
+	go server.Serve(listener)
 	go receiver.Serve(post)
 	org, password, err := h.Access.AddOrg(t.Context(), "Fleet", "fleet", "")
 	p.must(err)
 	p.org, p.client = org.ID, client.New("http://flexd", "fleet", password.Reveal())
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return door.dial(ctx, addr) }}
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return listener.dial(ctx, addr) }}
 	p.client.HTTP.Transport = transport
 	defer func() { // however the story ends: nothing may go on in the bubble
 		transport.CloseIdleConnections()

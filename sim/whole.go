@@ -181,7 +181,7 @@ func (w *whole) play(
 	ctx context.Context,
 	history []Happening,
 ) (Outcome, error) {
-	door, err := w.listen(func(out http.ResponseWriter, in *http.Request) {
+	server, err := w.listen(func(out http.ResponseWriter, in *http.Request) {
 		(*w.handler.Load()).ServeHTTP(out, in)
 	})
 
@@ -190,7 +190,7 @@ func (w *whole) play(
 		return o, err
 	}
 
-	defer door.Close()
+	defer server.Close()
 	post, err := w.listen(w.receive)
 	if err != nil {
 		return o, err
@@ -200,7 +200,7 @@ func (w *whole) play(
 	if err := w.prepare(
 		ctx,
 		history,
-		"http://"+door.Addr,
+		"http://"+server.Addr,
 		"http://"+post.Addr,
 	); err != nil {
 		return o, err
@@ -339,7 +339,7 @@ func (w *whole) restart(ctx context.Context) error {
 func (w *whole) prepare(
 	ctx context.Context,
 	history []Happening,
-	door, post string,
+	server, post string,
 ) error {
 	if err := w.open(ctx); err != nil {
 		return err
@@ -350,7 +350,7 @@ func (w *whole) prepare(
 		return err
 	}
 
-	w.org, w.client = org.ID, client.New(door, "fleet", password.Reveal())
+	w.org, w.client = org.ID, client.New(server, "fleet", password.Reveal())
 	made, err := w.client.SetEndpoint(
 		ctx,
 		client.EndpointRequest{

@@ -231,7 +231,7 @@ func (b *benchChargersCommand) serveBridge(
 	return "wss://" + chargers.Addr().String(), ended, nil
 }
 
-// listenOverTLS opens the chargers' door, with a certificate of its own in the folder.
+// listenOverTLS opens the chargers' listener, with a certificate of its own in the folder.
 func listenOverTLS(dir string) (net.Listener, error) {
 	cert := filepath.Join(dir, "cert.pem")
 	key := filepath.Join(dir, "key.pem")

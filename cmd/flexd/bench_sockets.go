@@ -44,7 +44,7 @@ func (b *benchSocketsCommand) Run(ctx context.Context, c console) error {
 
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(text)
-	door := &http.Client{Transport: &http.Transport{
+	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: roots},
 	}}
 
@@ -53,7 +53,7 @@ func (b *benchSocketsCommand) Run(ctx context.Context, c console) error {
 		all[i] = &socket{
 			address: fmt.Sprintf("%s/car-%d", b.Address, i),
 			login:   fmt.Sprintf("car-%d:%s", i, benchPassword),
-			door:    door,
+			client:  client,
 			answers: make(chan struct{}, 1),
 			planned: make(chan struct{}, 1),
 		}
@@ -124,7 +124,7 @@ func serveSockets(
 type socket struct {
 	address string
 	login   string
-	door    *http.Client
+	client  *http.Client
 
 	conn    *websocket.Conn
 	answers chan struct{}
@@ -177,7 +177,7 @@ func (s *socket) dial(ctx context.Context) error {
 	for {
 		s.dials++
 		conn, _, err := websocket.Dial(ctx, s.address, &websocket.DialOptions{ //nolint:bodyclose // the library closes it
-			HTTPClient:   s.door,
+			HTTPClient:   s.client,
 			Subprotocols: []string{"ocpp1.6"},
 			HTTPHeader:   http.Header{"Authorization": {"Basic " + login}},
 		})

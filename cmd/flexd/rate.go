@@ -67,14 +67,14 @@ func rateRowOf(r control.AssetRate) rateRow {
 		DelayMin:  r.Delay.Minutes(),
 		TailKWh:   r.Tail.KWh(),
 		MinimumKW: kwOrNull(r.Minimum),
-		Sessions:  make([]rateSession, len(r.Taught)),
+		Sessions:  make([]rateSession, len(r.Learned)),
 	}
 
 	if !r.Since.IsZero() {
 		row.Since = &r.Since
 	}
 
-	for i, s := range r.Taught {
+	for i, s := range r.Learned {
 		row.Sessions[i] = rateSession{
 			s.ID,
 			s.From,
@@ -126,14 +126,14 @@ func (c console) rate(
 
 	fmt.Fprintf(c.out, "Asset %s is %s.\n", id, r.Sentence())
 
-	if len(r.Taught) == 0 {
+	if len(r.Learned) == 0 {
 		return nil
 	}
 
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "FROM\tTO\tHALF-HOURS\tKW\tSTART DELAY\tTAIL KWH")
 
-	for _, s := range r.Taught {
+	for _, s := range r.Learned {
 		power := "nominal"
 		if p := kwOrNull(s.Power); p != nil {
 			power = fmt.Sprint(*p)

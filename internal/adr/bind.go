@@ -336,7 +336,7 @@ func linkAlive(ctx context.Context, tx *store.Tx, program flex.ADRObjectID) erro
 	return err
 }
 
-// order holds what a program's events ask for against what stands: what is not asked for any more is
+// order compares what a program's events ask for with what is kept: what is not asked for any more is
 // withdrawn, what is new waits to be sent. The same twice changes nothing. One event is looked at even if
 // it is over, so that one that came too late is refused and not forgotten.
 func order(
@@ -344,7 +344,7 @@ func order(
 	tx *store.Tx,
 	program, event flex.ADRObjectID,
 ) error {
-	stands, err := tx.CurrentADROrders(ctx, program, event)
+	current, err := tx.CurrentADROrders(ctx, program, event)
 	if err != nil {
 		return err
 	}
@@ -354,15 +354,15 @@ func order(
 		return err
 	}
 
-	standing, asked := map[string]bool{}, map[string]bool{}
-	for _, o := range stands {
-		standing[keyOf(&o)] = true
+	kept, asked := map[string]bool{}, map[string]bool{}
+	for _, o := range current {
+		kept[keyOf(&o)] = true
 	}
 
 	for _, w := range wanted {
 		o := w.record(program)
 		key := keyOf(&o)
-		twice := standing[key] || asked[key]
+		twice := kept[key] || asked[key]
 		asked[key] = true
 
 		missed := o.State == store.ADRWaiting && !o.To.After(
@@ -376,7 +376,7 @@ func order(
 		}
 	}
 
-	for _, o := range stands {
+	for _, o := range current {
 		if !asked[keyOf(&o)] && o.To.After(tx.Now()) {
 			if err := tx.WithdrawADROrder(ctx, o.ID); err != nil {
 				return err

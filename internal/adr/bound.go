@@ -13,13 +13,13 @@ import (
 // Bound is a program with what a change of its binding did to what its events ask for, or would do.
 type Bound struct {
 	BoundProgram
-	Asked     []Standing // that is new
-	Withdrawn []Standing // that is not asked for any more
+	Asked     []KeptOrder // that is new
+	Withdrawn []KeptOrder // that is not asked for any more
 	NumStays  int
 }
 
-// Standing is what an event asks for.
-type Standing = store.ADROrder
+// KeptOrder is what an event asks for, as it is kept.
+type KeptOrder = store.ADROrder
 
 // errPreview ends the transaction of a change that is not to be kept.
 var errPreview = errors.New("a preview is not kept")
@@ -98,10 +98,10 @@ func changed(
 }
 
 // lacking are the orders that another list has and a list lacks.
-func lacking(list, other []Standing) []Standing {
-	var found []Standing
+func lacking(list, other []KeptOrder) []KeptOrder {
+	var found []KeptOrder
 	for i := range other {
-		has := slices.ContainsFunc(list, func(o Standing) bool {
+		has := slices.ContainsFunc(list, func(o KeptOrder) bool {
 			return o.ID == other[i].ID
 		})
 		if !has {

@@ -75,9 +75,9 @@ func event(program flex.ADRObjectID, start string, priority int, payload string)
 
 const less5, less7, most9 = `{"type":"DISPATCH_SETPOINT_RELATIVE","values":[-5]}`, `{"type":"DISPATCH_SETPOINT_RELATIVE","values":[-7]}`, `{"type":"IMPORT_CAPACITY_LIMIT","values":[9]}`
 
-// stands runs the jobs and holds the orders and the instructions that are not stopped against what
+// holds runs the jobs and holds the orders and the instructions that are not stopped against what
 // should be: as "18:00-19:00 less 5 sent", in their order.
-func (d *dispatcher) stands(step string, want ...string) {
+func (d *dispatcher) holds(step string, want ...string) {
 	d.Helper()
 	for range 2 { // the second has nothing to do
 		_, err := d.control.SendOrders(d.Context())
@@ -133,7 +133,7 @@ func TestOrders(t *testing.T) {
 		none := flex.ADRObjectID{}
 		program := d.put(flex.ADRProgram, none, `{"programName":"peak"}`)
 		one := d.put(flex.ADREvent, none, event(program, "18:00", 5, less5))
-		d.stands("not bound")
+		d.holds("not bound")
 
 		bind := func(b flex.ADRBinding) error { return second(d.adr.Bind(d.Context(), d.org, &b, true)) }
 		if err := bind(flex.ADRBinding{Program: program, Service: "dno", Scope: flex.Scope{Group: "nowhere"}}); flex.KindOf(err) != flex.NotFound {
@@ -143,22 +143,22 @@ func TestOrders(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		d.stands("bound", "18:00-19:00 -5 sent")
+		d.holds("bound", "18:00-19:00 -5 sent")
 		d.put(flex.ADREvent, one, event(program, "18:00", 5, less5))
-		d.stands("twice", "18:00-19:00 -5 sent")
+		d.holds("twice", "18:00-19:00 -5 sent")
 
 		d.put(flex.ADREvent, one, event(program, "18:00", 5, less7))
-		d.stands("changed", "18:00-19:00 -5 withdrawn", "18:00-19:00 -7 sent")
+		d.holds("changed", "18:00-19:00 -5 withdrawn", "18:00-19:00 -7 sent")
 
 		urgent := d.put(flex.ADREvent, none, event(program, "18:30", 1, most9))
-		d.stands("outranked in part", "18:00-18:30 -7 sent", "18:00-19:00 -5 withdrawn", "18:00-19:00 -7 withdrawn", "18:30-19:30 at most 9 sent")
+		d.holds("outranked in part", "18:00-18:30 -7 sent", "18:00-19:00 -5 withdrawn", "18:00-19:00 -7 withdrawn", "18:30-19:30 at most 9 sent")
 
 		d.remove(flex.ADREvent, urgent)
 		stood := []string{"18:00-18:30 -7 withdrawn", "18:00-19:00 -5 withdrawn", "18:00-19:00 -7 sent", "18:00-19:00 -7 withdrawn", "18:30-19:30 at most 9 withdrawn"}
-		d.stands("the urgent one is cancelled", stood...)
+		d.holds("the urgent one is cancelled", stood...)
 
 		d.put(flex.ADREvent, none, event(program, "15:00", 0, less5))
-		d.stands("too late", append([]string{"15:00-16:00 0 refused"}, stood...)...)
+		d.holds("too late", append([]string{"15:00-16:00 0 refused"}, stood...)...)
 		d.unmet(1)
 		d.short(one)
 
@@ -206,7 +206,7 @@ func TestOrders_Limits(t *testing.T) {
 		}
 
 		one := d.put(flex.ADREvent, none, event(program, "18:00", 5, most9))
-		d.stands("a limit", "18:00-19:00 at most 9 limited")
+		d.holds("a limit", "18:00-19:00 at most 9 limited")
 		limits("a limit", 1, false)
 		d.now = d.now.Add(14 * time.Minute)
 		d.put(flex.ADREvent, one, event(program, "18:00", 5, most9)) // the same again: a sign of life
@@ -215,10 +215,10 @@ func TestOrders_Limits(t *testing.T) {
 		d.now = d.now.Add(time.Minute)
 		limits("silence", 1, true)
 		d.put(flex.ADREvent, none, event(program, "19:00", 5, less5))
-		d.stands("a change is no limit", "18:00-19:00 at most 9 limited", "19:00-20:00 -5 refused")
+		d.holds("a change is no limit", "18:00-19:00 at most 9 limited", "19:00-20:00 -5 refused")
 		limits("heard again", 1, false)
 		d.remove(flex.ADREvent, one)
-		d.stands("cancelled", "18:00-19:00 at most 9 withdrawn", "19:00-20:00 -5 refused")
+		d.holds("cancelled", "18:00-19:00 at most 9 withdrawn", "19:00-20:00 -5 refused")
 		limits("cancelled", 0, false)
 
 		caps := flex.Caps{Groups: []flex.CapGroup{{Name: "another"}}}
@@ -270,15 +270,15 @@ func TestOrders_ExportLimits(t *testing.T) {
 		one := d.put(flex.ADREvent, none, event(program, "18:00", 5, gives4))
 		d.put(flex.ADREvent, none, event(program, "18:00", 0, most9))
 		before := []string{"20:00-21:00 at most 4 withdrawn", "20:00-21:00 at most 4 withdrawn"}
-		d.stands("both directions", append([]string{"18:00-19:00 at most 4 limited", "18:00-19:00 at most 9 limited"}, before...)...)
+		d.holds("both directions", append([]string{"18:00-19:00 at most 4 limited", "18:00-19:00 at most 9 limited"}, before...)...)
 		d.put(flex.ADREvent, none, event(program, "18:30", 0, `{"type":"EXPORT_CAPACITY_LIMIT","values":[2]}`))
-		d.stands("a higher priority", append([]string{"18:00-18:30 at most 4 limited", "18:00-19:00 at most 4 withdrawn", "18:00-19:00 at most 9 limited", "18:30-19:30 at most 2 limited"}, before...)...)
+		d.holds("a higher priority", append([]string{"18:00-18:30 at most 4 limited", "18:00-19:00 at most 4 withdrawn", "18:00-19:00 at most 9 limited", "18:30-19:30 at most 2 limited"}, before...)...)
 		d.remove(flex.ADREvent, one)
 		found, _, err := d.control.Limits(t.Context(), d.org)
 		if err != nil || len(found) != 3 {
 			t.Errorf("%+v: %v", found, err)
 		}
-		d.stands("cancelled", append([]string{"18:00-18:30 at most 4 withdrawn", "18:00-19:00 at most 4 withdrawn", "18:00-19:00 at most 9 limited", "18:30-19:30 at most 2 limited"}, before...)...)
+		d.holds("cancelled", append([]string{"18:00-18:30 at most 4 withdrawn", "18:00-19:00 at most 4 withdrawn", "18:00-19:00 at most 9 limited", "18:30-19:30 at most 2 limited"}, before...)...)
 		found, _, err = d.control.Limits(t.Context(), d.org)
 		if err != nil || len(found) != 2 || found[0].Direction != flex.Import || found[1].Direction != flex.Export || found[1].Power != 2000 {
 			t.Errorf("%+v: %v", found, err)

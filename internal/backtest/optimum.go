@@ -28,8 +28,8 @@ type point struct{ change, pence float64 }
 // empty battery on.
 func (a actual) optimum(b home.Battery) float64 {
 	least, most := b.Usable()
-	room := float64(most - least)
-	pieces := []piece{{room, 0}}
+	usable := float64(most - least)
+	pieces := []piece{{usable, 0}}
 	base := 0.0 // the least cost from here on with nothing stored
 
 	for i := len(a.buy) - 1; i >= 0; i-- {
@@ -48,23 +48,23 @@ func (a actual) optimum(b home.Battery) float64 {
 		slices.SortFunc(pieces, func(p, q piece) int {
 			return cmp.Compare(p.slope, q.slope)
 		})
-		pieces, base = cutTo(pieces, base, cost[last].change, room)
+		pieces, base = cutTo(pieces, base, cost[last].change, usable)
 	}
 
 	return base
 }
 
-// cutTo drops the first part of a function, and what is beyond the room after it. It returns the
+// cutTo drops the first part of a function, and what is beyond the usable energy after it. It returns the
 // value at the new beginning.
-func cutTo(pieces []piece, base, drop, room float64) ([]piece, float64) {
+func cutTo(pieces []piece, base, drop, usable float64) ([]piece, float64) {
 	var out []piece
 	for _, p := range pieces {
 		skipped := min(drop, p.length)
 		drop -= skipped
 		base += skipped * p.slope
 
-		length := min(p.length-skipped, room)
-		room -= length
+		length := min(p.length-skipped, usable)
+		usable -= length
 		last := len(out) - 1
 
 		switch {

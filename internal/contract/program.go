@@ -75,7 +75,7 @@ func ProgramBound(b *adr.Bound) wire.ProgramBound {
 	}
 }
 
-func programOrders(orders []adr.Standing) []wire.ProgramOrder {
+func programOrders(orders []adr.KeptOrder) []wire.ProgramOrder {
 	list := []wire.ProgramOrder{}
 	for _, o := range orders {
 		d := wire.ProgramOrder{

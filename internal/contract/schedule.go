@@ -175,7 +175,7 @@ func ChargingRate(v *control.AssetRate) wire.ChargingRateResponse {
 		Certainty:         string(v.Certainty),
 		StartDelayMinutes: v.Delay.Minutes(),
 		TailKWh:           v.Tail.KWh(),
-		Sessions:          make([]wire.ChargingRateSession, len(v.Taught)),
+		Sessions:          make([]wire.ChargingRateSession, len(v.Learned)),
 	}
 
 	if !v.Since.IsZero() {
@@ -186,7 +186,7 @@ func ChargingRate(v *control.AssetRate) wire.ChargingRateResponse {
 		out.PinnedKW = new(v.Pinned.KW())
 	}
 
-	for i, t := range v.Taught {
+	for i, t := range v.Learned {
 		s := wire.ChargingRateSession{
 			SessionID:      t.ID,
 			StartTimestamp: wire.At(t.From),

@@ -21,11 +21,11 @@ type AssetRate struct {
 	ResetAt time.Time
 	rate.Rate
 	// by each session, the newest first, of every vehicle rate
-	Taught []TaughtSession
+	Learned []LearnedSession
 }
 
-// TaughtSession is what one session taught of the power that an asset draws.
-type TaughtSession struct {
+// LearnedSession is what was learned from one session of the power that an asset draws.
+type LearnedSession struct {
 	rate.Session
 	ID      flex.SessionID
 	AssetID flex.AssetID
@@ -94,13 +94,13 @@ func rateOf(
 	}
 
 	r.Nominal, r.Origin = powerOf(c)
-	taught, err := tx.RateSessions(ctx, c.Asset.ID)
+	sessions, err := tx.RateSessions(ctx, c.Asset.ID)
 	if err != nil {
 		return r, err
 	}
 
-	for _, s := range taught {
-		r.Taught = append(r.Taught, TaughtSession(s))
+	for _, s := range sessions {
+		r.Learned = append(r.Learned, LearnedSession(s))
 	}
 
 	var g progress
@@ -113,7 +113,7 @@ func rateOf(
 		}
 	}
 
-	r.Rate = rateWithin(taught, c, &g, now)
+	r.Rate = rateWithin(sessions, c, &g, now)
 
 	var less bool
 	r.Planned, less = r.Rate.Planned(r.Nominal)

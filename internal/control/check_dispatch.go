@@ -9,7 +9,7 @@ import (
 )
 
 // CheckDispatch refuses a dispatch that what is asked cannot follow: Malformed where a charger, a heater or a car
-// that may not discharge is to give, Conflict where CheckExport finds that its feeder has no room. It is
+// that may not discharge is to give, Conflict where CheckExport finds that its feeder has no headroom. It is
 // made in the transaction of the dispatch.
 func CheckDispatch(
 	ctx context.Context,

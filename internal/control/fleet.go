@@ -273,7 +273,7 @@ func (f *fleet) share() error {
 
 	shares, err := f.Share(cars, f.prices, f.Position)
 	if err != nil {
-		return fmt.Errorf("share the room: %w", err)
+		return fmt.Errorf("share the headroom: %w", err)
 	}
 
 	f.prices = shares.Prices

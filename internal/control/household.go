@@ -32,7 +32,7 @@ type HouseholdCar struct {
 	ChargeNow time.Time
 
 	Planned   bool // whether there is a schedule; what follows is of it
-	Held      Held // what left it less room than it could use
+	Held      Held // what left it less headroom than it could use
 	OffPeak   bool // whether only the cheap hours of its tariff may be used
 	ByMarket  bool // whether it charges when the market's price is least, and nothing else decides
 	Charging  []flex.Span

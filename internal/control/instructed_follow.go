@@ -70,7 +70,7 @@ func remainderOf(
 		return nil, err
 	}
 
-	standing := s.byAsset()
+	inForce := s.byAsset()
 	for i := range was {
 		c := &was[i]
 		l.before[c.AssetID] = true
@@ -78,11 +78,11 @@ func remainderOf(
 			continue
 		}
 
-		change := changeOf(c, standing[c.AssetID], slots)
+		change := changeOf(c, inForce[c.AssetID], slots)
 		for t := range slots {
 			planned[t] += change[t] // as if it were not called
 		}
-		l.add(c, standing[c.AssetID], change, shares)
+		l.add(c, inForce[c.AssetID], change, shares)
 	}
 
 	l.target = targetOf(&rest, planned)
@@ -92,12 +92,12 @@ func remainderOf(
 
 // byAsset are the assets of a scope by their ids.
 func (s *scoped) byAsset() map[flex.AssetID]*store.Planned {
-	standing := make(map[flex.AssetID]*store.Planned, len(s.planned))
+	inForce := make(map[flex.AssetID]*store.Planned, len(s.planned))
 	for i := range s.planned {
-		standing[s.planned[i].Current.AssetID] = &s.planned[i]
+		inForce[s.planned[i].Current.AssetID] = &s.planned[i]
 	}
 
-	return standing
+	return inForce
 }
 
 // add counts a called asset. One that is no more plugged in draws nothing; of another counts what

@@ -111,7 +111,7 @@ func steadyPower(
 	return min(nominal, rate.Steady(inForce.Power, power))
 }
 
-// rateWithin is what past sessions taught, and the one under way.
+// rateWithin is what was learned from past sessions, and the one under way.
 func rateWithin(
 	past []store.RateSession,
 	c *store.Charging,
@@ -129,7 +129,7 @@ func rateWithin(
 	)
 }
 
-// knownRate is what sessions with a vehicle's rate taught.
+// knownRate is what was learned from sessions with a vehicle's rate.
 func knownRate(past []store.RateSession, vehicle flex.Watts) rate.Rate {
 	var list []rate.Session
 	for i := range past {
@@ -349,7 +349,7 @@ func (in Input) Source() string {
 
 func kw(p flex.Watts) string { return strconv.FormatFloat(p.KW(), 'f', -1, 64) }
 
-// LearnRates keeps what sessions taught that ended half an hour ago, and once more a day after
+// LearnRates keeps what was learned from sessions that ended half an hour ago, and once more a day after
 // their end if readings were missing. It is safe to run twice and on several machines at once.
 func (d *Service) LearnRates(ctx context.Context) (worker.Report, error) {
 	return d.eachOrg(
@@ -371,8 +371,8 @@ func (d *Service) LearnRatesOf(
 	return worker.Report{Did: n, More: n == rateDueMax}, err
 }
 
-// taught is what a session taught, and when it is to be looked at again.
-type taught struct {
+// learned is what was learned from a session, and when it is to be looked at again.
+type learned struct {
 	store.RateSession
 	again time.Time
 }
@@ -382,10 +382,10 @@ func (d *Service) learnRates(
 	ctx context.Context,
 	org flex.OrgID,
 ) (int, error) {
-	var list []taught
+	var list []learned
 	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
-		list, err = teachDue(ctx, tx)
+		list, err = learnDue(ctx, tx)
 		return err
 	})
 	if err != nil || len(list) == 0 {
@@ -405,11 +405,11 @@ func (d *Service) learnRates(
 	return len(list), err
 }
 
-// teachDue works out what sessions that are to be looked at taught.
-func teachDue(
+// learnDue works out what is learned from sessions that are to be looked at.
+func learnDue(
 	ctx context.Context,
 	tx *store.Tx,
-) ([]taught, error) {
+) ([]learned, error) {
 	due, err := tx.RateDue(ctx, rateDueMax)
 	if err != nil {
 		return nil, err
@@ -422,10 +422,10 @@ func teachDue(
 
 	readings, err := tx.ReadingsEach(ctx, queries)
 
-	var list []taught
+	var list []learned
 	for i := 0; i < len(due) && err == nil; i++ {
-		var t taught
-		t, err = teach(ctx, tx, &due[i], byPeriod(readings[i]))
+		var t learned
+		t, err = learnFrom(ctx, tx, &due[i], byPeriod(readings[i]))
 		list = append(list, t)
 	}
 
@@ -437,14 +437,14 @@ func sessionTime(s *store.Session) flex.Span {
 	return flex.Span{From: s.PluggedInAt, To: s.PluggedOutAt}
 }
 
-// teach works out what a session that ended taught, of what was metered in it.
-func teach(
+// learnFrom works out what is learned from a session that ended, of what was metered in it.
+func learnFrom(
 	ctx context.Context,
 	tx *store.Tx,
 	s *store.Session,
 	metered map[flex.Period]flex.WattHours,
-) (taught, error) {
-	var t taught
+) (learned, error) {
+	var t learned
 	t.RateSession = store.RateSession{
 		ID:      s.ID,
 		AssetID: s.AssetID,
@@ -474,13 +474,13 @@ func teach(
 	}
 
 	span.From = flex.Later(span.From, c.RateSince)
-	t.Session, err = lesson(ctx, tx, s, span, &g)
+	t.Session, err = summaryOf(ctx, tx, s, span, &g)
 
 	return t, err
 }
 
-// lesson is what the metered half-hours of a session in a span teach, by the schedules that were followed then.
-func lesson(
+// summaryOf is what the metered half-hours of a session in a span show, by the schedules that were followed then.
+func summaryOf(
 	ctx context.Context,
 	tx *store.Tx,
 	s *store.Session,

@@ -54,7 +54,7 @@ func TestRate_AcrossSessions(t *testing.T) {
 
 		h.slowNight("2026-01-10", 9, 1.8, 1.8, 1.8, 1.8, 1.8)
 		r := h.rate()
-		if r.Planned != 3600 || len(r.Taught) != 1 || r.Taught[0].HalfHours < 3 {
+		if r.Planned != 3600 || len(r.Learned) != 1 || r.Learned[0].HalfHours < 3 {
 			t.Fatalf("after a night %+v", r)
 		}
 
@@ -81,7 +81,7 @@ func TestRate_AcrossSessions(t *testing.T) {
 		if err := h.service.ResetRate(h.Context(), h.Org, h.asset); err != nil {
 			t.Fatal(err)
 		}
-		if r := h.rate(); r.Planned != 7400 || len(r.Taught) != 0 {
+		if r := h.rate(); r.Planned != 7400 || len(r.Learned) != 0 {
 			t.Errorf("reset %+v", r)
 		}
 	})

@@ -301,7 +301,7 @@ func (d *Service) replanParts(
 	return err
 }
 
-// due weighs the market again for the assets that were marked, until none is left.
+// due compares with the market again for the assets that were marked, until none is left.
 func (d *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 	for more := true; more; {
 		var found []store.Planned
@@ -313,7 +313,7 @@ func (d *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 			err = d.replanAll(ctx, org.ID, m, found, t, nil)
 		}
 
-		if errors.Is(err, errCapped) { // the marks stand until the fleet is planned together
+		if errors.Is(err, errCapped) { // the marks stay until the fleet is planned together
 			return nil
 		}
 		if err != nil {
@@ -330,7 +330,7 @@ func (d *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 // snapshot of the store; only those whose schedule changes are then locked. One that cannot be read or planned
 // stays marked, and holds up no other: it is tried once in a run.
 func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
-	tried := vain{assets: map[flex.AssetID]bool{}}
+	tried := failedAssets{assets: map[flex.AssetID]bool{}}
 	for {
 		l, err := d.lookAtMarked(ctx, org.ID, &tried)
 		if err == nil {
@@ -355,11 +355,11 @@ func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 	}
 }
 
-// lookAtMarked looks at marked assets of which none was tried in vain.
+// lookAtMarked looks at marked assets, without those that failed in this run.
 func (d *Service) lookAtMarked(
 	ctx context.Context,
 	org flex.OrgID,
-	tried *vain,
+	tried *failedAssets,
 ) (looked, error) {
 	var l looked
 	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
@@ -405,20 +405,20 @@ type notPlanned struct {
 	err   error
 }
 
-// vain are the assets that a run tried to plan anew in vain.
-type vain struct {
+// failedAssets are the assets that a run could not plan anew.
+type failedAssets struct {
 	assets map[flex.AssetID]bool
 	errs   []error
 }
 
-func (v *vain) add(failed []notPlanned) {
+func (v *failedAssets) add(failed []notPlanned) {
 	for _, f := range failed {
 		v.assets[f.asset] = true
 		v.errs = append(v.errs, fmt.Errorf("asset %v: %w", f.asset, f.err))
 	}
 }
 
-func (v *vain) err() error { return errors.Join(v.errs...) }
+func (v *failedAssets) err() error { return errors.Join(v.errs...) }
 
 // stay takes the marks away of those whose schedule stays, before it sets those of them that are to be looked at
 // again: a mark for later does not take the place of one that is due.

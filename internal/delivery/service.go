@@ -30,7 +30,7 @@ type Service struct {
 	// Chance returns the number in [0, 1) that the n-th delay of an event, or the n-th rest
 	// of an organisation's dispatcher, is jittered by; nil means a hash of the id.
 	Chance func(id [16]byte, n int) float64
-	// CheckDispatch refuses a dispatch that others leave no room, in its transaction; nil refuses none.
+	// CheckDispatch refuses a dispatch that others leave no headroom, in its transaction; nil refuses none.
 	CheckDispatch func(context.Context, *store.Tx, *store.Dispatch) error
 
 	once        sync.Once

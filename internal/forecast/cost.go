@@ -31,7 +31,7 @@ func Move(
 	prices *[PricedSlots]float64,
 ) Moved {
 	begin := midnight.Add(-Slots * flex.HalfHour).Unix()
-	drawn, room := perHalf(s, begin)
+	drawn, headroom := perHalf(s, begin)
 	from := Slots + window
 	// what is drawn and may go, what is free and may be filled
 	var give, take []offered
@@ -41,8 +41,8 @@ func Move(
 		if within != up && drawn[t] > 0 {
 			give = append(give, offered{drawn[t], prices[t]})
 		}
-		if within == up && room[t] > 0 {
-			take = append(take, offered{room[t], prices[t]})
+		if within == up && headroom[t] > 0 {
+			take = append(take, offered{headroom[t], prices[t]})
 		}
 	}
 
@@ -83,7 +83,7 @@ func match(give, take []offered) Moved {
 }
 
 // perHalf is what a stay draws in each half-hour, and could draw more, in watt-seconds.
-func perHalf(s *Stay, begin int64) (drawn, room [PricedSlots]float64) {
+func perHalf(s *Stay, begin int64) (drawn, headroom [PricedSlots]float64) {
 	spread := func(sum *[PricedSlots]float64, of flex.Span, rate float64) {
 		from, to := max(of.From.Unix(), begin), min(of.To.Unix(), begin+PricedSlots*1800)
 		for from < to {
@@ -99,14 +99,14 @@ func perHalf(s *Stay, begin int64) (drawn, room [PricedSlots]float64) {
 	}
 
 	for _, o := range s.Open {
-		spread(&room, o, float64(s.Power))
+		spread(&headroom, o, float64(s.Power))
 	}
 
-	for t := range room {
-		room[t] = max(0, room[t]-drawn[t])
+	for t := range headroom {
+		headroom[t] = max(0, headroom[t]-drawn[t])
 	}
 
-	return drawn, room
+	return drawn, headroom
 }
 
 // Marginal is the price in £/MWh at which the last of a share of what was moved moves, the

@@ -224,8 +224,8 @@ type quantiles struct {
 	// of a day's windows, in units of their size; nil where none was guessed
 	error [][]float64
 	// of an error's weight, by days back
-	fade [errorDays + 1]float64
-	room []weighted
+	fade   [errorDays + 1]float64
+	buffer []weighted
 }
 
 type weighted struct{ value, weight float64 }
@@ -290,7 +290,7 @@ func (q *quantiles) correct(day int) {
 
 // errors are those of past forecasts about a time of day, in order, with what they count.
 func (q *quantiles) errors(last, t int) []weighted {
-	found := q.room[:0]
+	found := q.buffer[:0]
 	for i := max(warmUp, last-errorDays); i <= last; i++ {
 		errors := q.error[i]
 		for _, e := range errors[max(0, t-about):min(t+about+1, len(errors))] {
@@ -302,7 +302,7 @@ func (q *quantiles) errors(last, t int) []weighted {
 		return cmp.Compare(a.value, b.value)
 	})
 
-	q.room = found
+	q.buffer = found
 
 	return found
 }

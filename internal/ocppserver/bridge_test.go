@@ -33,7 +33,7 @@ type bench struct {
 	client *client.Client
 	asset  client.AssetID
 	flexd  string // its address
-	url    string // of the chargers' door
+	url    string // of the chargers' listener
 	push   string // of the endpoint
 	began  time.Time
 	ahead  atomic.Int64

@@ -73,7 +73,7 @@ func TestCallback(t *testing.T) {
 		}
 
 		second := u.ask(u.bl, "POST", "/events", u.limit("7"), jsonForm).field("id")
-		u.callsInVain(here.URL)
+		u.callsUnasked(here.URL)
 		u.ask(u.bl, "DELETE", "/events/"+second, "", "")
 		u.ask(u.bl, "DELETE", "/events/"+first, "", "")
 		u.notify()
@@ -100,8 +100,8 @@ func TestCallback(t *testing.T) {
 	})
 }
 
-// callsInVain has others call: nobody is asked for it.
-func (u *utility) callsInVain(here string) {
+// callsUnasked has others call: nobody is asked for it.
+func (u *utility) callsUnasked(here string) {
 	u.Helper()
 	path := adr.CallbackRoot + u.up.Program.String()
 	for _, call := range []struct {

@@ -299,10 +299,10 @@ func (f *Outlook) plain(p *store.Plugged, total int64) {
 }
 
 // band adds the plan and by how much it could move in each half-hour alone: what it draws
-// then can be put off as far as there is room for it in the off-peak time before ready-by,
+// then can be put off as far as there is headroom for it in the off-peak time before ready-by,
 // and what it draws later can be brought forward as far as the asset's power allows.
 func (f *Outlook) band(p *store.Plugged, own *perHalfHour) {
-	var room, later int64
+	var headroom, later int64
 	offPeak := f.offPeak(p.Tariff)
 	ready, power := p.ReadyBy.Unix(), int64(p.Power)
 	now := [2]int64{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
@@ -320,11 +320,11 @@ func (f *Outlook) band(p *store.Plugged, own *perHalfHour) {
 		spare := max(0, most-own[i])
 
 		if now[0] >= to || now[1] <= from { // what the user wants at once is not moved
-			h.less += min(own[i], room)
+			h.less += min(own[i], headroom)
 			h.more += min(spare, later)
 		}
 
-		room += spare
+		headroom += spare
 		later += min(own[i], most)
 	}
 }

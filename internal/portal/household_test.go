@@ -41,9 +41,9 @@ func eachEvening(t *testing.T, test func(t *testing.T, e *evening)) {
 
 		h.service = &reward.Service{DB: h.db}
 		s := &portal.Server{Reward: h.service, Control: e.control, Registry: &registry.Service{DB: h.db}, Access: &access.Service{DB: h.db}}
-		h.door = httptest.NewServer(s.Handler())
-		t.Cleanup(h.door.Close)
-		h.service.BaseURL = h.door.URL
+		h.server = httptest.NewServer(s.Handler())
+		t.Cleanup(h.server.Close)
+		h.service.BaseURL = h.server.URL
 		e.page = h.link(t, reward.LinkOptions{})
 
 		jar, err := cookiejar.New(nil)

@@ -35,7 +35,7 @@ type Server struct {
 // bodyMax is the longest form that is read.
 const bodyMax = 8 << 10
 
-// Handler returns the door. It answers everything under reward.Root.
+// Handler returns the page. It answers everything under reward.Root.
 func (s *Server) Handler() http.Handler {
 	s.once.Do(s.build)
 	return s.handler

@@ -22,14 +22,14 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// home is a site whose user has earned £25, seen through the door.
+// home is a site whose user has earned £25, seen through its pages.
 type home struct {
 	db      *store.DB
 	service *reward.Service
 	org     flex.OrgID
 	site    flex.SiteID
 	now     time.Time
-	door    *httptest.Server
+	server  *httptest.Server
 	letter  string
 
 	browser *http.Client
@@ -62,9 +62,9 @@ func open(t *testing.T) *home {
 
 	h.service = &reward.Service{DB: h.db, Mail: func(_ context.Context, _ flex.Personal, _, text string) error { h.letter = text; return nil }}
 	s := &portal.Server{Reward: h.service, Control: &control.Service{DB: h.db}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
-	h.door = httptest.NewServer(s.Handler())
-	t.Cleanup(h.door.Close)
-	h.service.BaseURL = h.door.URL
+	h.server = httptest.NewServer(s.Handler())
+	t.Cleanup(h.server.Close)
+	h.service.BaseURL = h.server.URL
 	err = h.db.Write(t.Context(), h.org, func(tx *store.Tx) error {
 		if err := tx.SetSettings(t.Context(), flex.OrgSettings{Payout: flex.PayoutSettings{WithoutCode: true}}); err != nil {
 			return err
@@ -276,7 +276,7 @@ func TestPortal_Code(t *testing.T) {
 func TestPortal_Links(t *testing.T) {
 	h := open(t)
 	for _, path := range []string{"/balance/x", "/balance/x/account", "/balance/x/statement", "/balance/x/y"} {
-		status, page := h.get(t, h.door.URL+path)
+		status, page := h.get(t, h.server.URL+path)
 		want(t, status, page, 404, "This link is not known, or its time is over.")
 	}
 
@@ -308,7 +308,7 @@ func TestPortal_LongForm(t *testing.T) {
 
 func TestPortal_Style(t *testing.T) {
 	h := open(t)
-	a, err := http.Get(h.door.URL + "/balance/style.css")
+	a, err := http.Get(h.server.URL + "/balance/style.css")
 	if err != nil || a.StatusCode != 200 || a.Header.Get("Content-Type") != "text/css; charset=utf-8" {
 		t.Errorf("%v %v", a, err)
 	}

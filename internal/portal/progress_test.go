@@ -77,7 +77,7 @@ func TestPortal_WayBack(t *testing.T) {
 	status, page := h.get(t, link)
 	want(t, status, page, 404, "its time is over", "the app or the site of Acme Energy.", `href="app://rewards?x=1&amp;y=2"`)
 
-	never, err := url.JoinPath(h.door.URL, "balance", "never")
+	never, err := url.JoinPath(h.server.URL, "balance", "never")
 	if err != nil {
 		t.Fatal(err)
 	}

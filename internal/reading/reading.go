@@ -18,7 +18,7 @@ type Service struct {
 }
 
 // BatchMax is the number of readings that one call of Take keeps in one transaction. The
-// door cuts a longer request into batches.
+// transport cuts a longer request into batches.
 const BatchMax = 10_000
 
 // Take judges a batch and keeps what may stand, all in one transaction. There is one

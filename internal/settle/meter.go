@@ -326,15 +326,15 @@ func (s *source) days(c *Case) []MeteredDay {
 		return s.devices[0].days
 	}
 
-	_, days := s.standing(c)
+	_, days := s.counting(c)
 
 	return days
 }
 
-// standing returns the devices that count for the case, in their order, and their half-hours laid
+// counting returns the devices that count for the case, in their order, and their half-hours laid
 // over each other. A device that measures something else than those before it does not count: what
 // it lacks of their load is not what the site left out.
-func (s *source) standing(c *Case) (devices []*device, days []MeteredDay) {
+func (s *source) counting(c *Case) (devices []*device, days []MeteredDay) {
 	ranked := s.ranked(c)
 	devices, days = ranked[:1], ranked[0].days
 
@@ -388,7 +388,7 @@ func (c *Case) alike(days, others []MeteredDay) bool {
 func (s *source) devicesIn(c *Case) []flex.AssetID {
 	ranked := []*device{&s.devices[0]}
 	if len(s.devices) > 1 {
-		ranked, _ = s.standing(c)
+		ranked, _ = s.counting(c)
 	}
 
 	first, last := c.span()

@@ -31,13 +31,13 @@ type CapsInForce struct {
 	Limits []flex.CapLimit
 }
 
-// Shadow is what room under each cap was worth, half-hour by half-hour.
+// Shadow is what headroom under each cap was worth, half-hour by half-hour.
 type Shadow struct {
 	From   time.Time
 	Prices map[string][]flex.Price // by group; "" is the fleet
 }
 
-// At is the price of room under a group's cap, or the fleet's if the name is empty.
+// At is the price of headroom under a group's cap, or the fleet's if the name is empty.
 func (s *Shadow) At(group string, p flex.Period) flex.Price {
 	i := p.Sub(flex.PeriodAt(s.From))
 	if i >= 0 && i < len(s.Prices[group]) {
@@ -53,7 +53,7 @@ func (tx *Tx) Caps(ctx context.Context) (CapsInForce, bool, error) {
 }
 
 // LockCaps is Caps, and has other transactions that lock them wait for the end of this one:
-// whoever makes a schedule in the room that others leave locks the caps first.
+// whoever makes a schedule in the headroom that others leave locks the caps first.
 func (tx *Tx) LockCaps(ctx context.Context) (CapsInForce, bool, error) {
 	return tx.caps(ctx, tx.db.d.forUpdate)
 }
@@ -407,7 +407,7 @@ func (tx *Tx) TakeCaps(ctx context.Context) (bool, error) {
 	return n > 0, err
 }
 
-// CapsPlanned says that the fleet was planned together, with what room was worth, and when
+// CapsPlanned says that the fleet was planned together, with what headroom was worth, and when
 // it is to be again.
 func (tx *Tx) CapsPlanned(
 	ctx context.Context,

@@ -101,7 +101,7 @@ func (tx *Tx) CapGroup(
 	return name, err
 }
 
-// Binding is the room that caps left for a schedule, and which caps held it back.
+// Binding is the headroom that caps left for a schedule, and which caps held it back.
 type Binding struct {
 	EventID flex.EventID
 	AssetID flex.AssetID
@@ -114,7 +114,7 @@ type BindingCap struct {
 	flex.Span
 	Group  string     // empty for the fleet's cap
 	Power  flex.Watts // the cap
-	Price  flex.Price // of room under it; zero if it is not known
+	Price  flex.Price // of headroom under it; zero if it is not known
 	Starts bool       // it was the starts per minute, not the power
 	// of a main fuse, the most that is kept for the home's own load; zero if that is not known
 	Home flex.Watts

@@ -59,7 +59,7 @@ type dialect struct {
 	) error
 }
 
-// unavailable marks errors that say the engine is gone, so that the door answers 503.
+// unavailable marks errors that say the engine is gone, so that the transport answers 503.
 func unavailable(err error) error {
 	if err == nil {
 		return nil

@@ -212,8 +212,8 @@ func (c conn) plugged(
 	return rs.Err()
 }
 
-// scanPlugged reads an asset; its steps go into room that is there already.
-func scanPlugged(rs scanner, room []flex.Step) (Plugged, error) {
+// scanPlugged reads an asset; its steps go into a buffer that is there already.
+func scanPlugged(rs scanner, buffer []flex.Step) (Plugged, error) {
 	var steps, origins string
 	var pluggedIn, pluggedOut, from, ready int64
 	var now [2]int64
@@ -238,7 +238,7 @@ func scanPlugged(rs scanner, room []flex.Step) (Plugged, error) {
 		&origins,
 	)
 
-	p.Steps = room
+	p.Steps = buffer
 	p.mark(origins)
 	p.PluggedInAt = time.UnixMicro(pluggedIn).UTC()
 	p.Planned = steps != ""
@@ -269,7 +269,7 @@ func (p *Plugged) mark(origins string) {
 	p.PlanRefused = strings.HasSuffix(origins, " "+PlanRefused)
 }
 
-// appendSteps is readSteps into room that is there already.
+// appendSteps is readSteps into buffer that is there already.
 func appendSteps(
 	to []flex.Step,
 	from time.Time,

@@ -324,7 +324,7 @@ func (tx *Tx) EachSessionPlan(
 	return rs.Err()
 }
 
-// scan reads the next plan into the room of the last.
+// scan reads the next plan into the place of the last.
 func (p *SessionPlan) scan(s scanner) error {
 	var in, out, from int64
 	var steps string

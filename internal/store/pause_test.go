@@ -9,9 +9,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// A process that stands still in a transaction, stopped or cut off from PostgreSQL, keeps others from
+// A process that pauses in a transaction, stopped or cut off from PostgreSQL, keeps others from
 // what it locked for seconds, and writes nothing when it goes on; what says that it may pause does.
-func TestWrite_StandsStill(t *testing.T) {
+func TestWrite_PausedProcess(t *testing.T) {
 	url := storetest.Postgres(t)
 	still := storetest.Open(t, url, store.Options{})
 	other := storetest.Open(t, url, store.Options{})

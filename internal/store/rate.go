@@ -118,7 +118,7 @@ func (t learnedText) Scan(column any) error {
 	return nil
 }
 
-// RateSession is what a session taught.
+// RateSession is what was learned from a session.
 type RateSession struct {
 	rate.Session
 	ID      flex.SessionID
@@ -127,7 +127,7 @@ type RateSession struct {
 	Vehicle flex.Watts // 0 if its plug-in named none
 }
 
-// RateSessions returns what the asset's sessions taught, the newest first.
+// RateSessions returns what was learned from the asset's sessions, the newest first.
 func (tx *Tx) RateSessions(
 	ctx context.Context,
 	asset flex.AssetID,
@@ -179,7 +179,7 @@ func (tx *Tx) RateDue(ctx context.Context, limit int) ([]Session, error) {
 	)
 }
 
-// PutRateSession keeps what a session taught, in the place of what it taught before, and says
+// PutRateSession keeps what was learned from a session, in the place of what was learned before, and says
 // when it is to be looked at again; never, if again is zero. A session that was reopened or
 // looked at since is left alone.
 func (tx *Tx) PutRateSession(

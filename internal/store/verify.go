@@ -5,20 +5,20 @@ import (
 	"fmt"
 )
 
-// invariant is a law of the stored records, written as a query that finds what breaks it.
-type invariant struct {
-	law string
+// storedLaw is a rule that all stored records meet, written as a query that finds what breaks it.
+type storedLaw struct {
+	text string
 	// one text column: what is wrong, and where
 	query string
 	// what is wrong, where that takes more than a query
 	find func(context.Context, *All) ([]string, error)
 }
 
-// invariants is the list; each noun's file adds its own with law in an init function.
-var invariants []invariant
+// laws is the list; each noun's file adds its own with law in an init function.
+var laws []storedLaw
 
 func law(text, query string) bool {
-	invariants = append(invariants, invariant{law: text, query: query})
+	laws = append(laws, storedLaw{text: text, query: query})
 	return true
 }
 
@@ -27,14 +27,14 @@ func lawInGo(
 	text string,
 	find func(context.Context, *All) ([]string, error),
 ) bool {
-	invariants = append(invariants, invariant{law: text, find: find})
+	laws = append(laws, storedLaw{text: text, find: find})
 	return true
 }
 
 // findingsMax bounds the findings reported for one law.
 const findingsMax = 20
 
-// Verify lists every broken invariant, as "law: what breaks it". None is the right answer.
+// Verify lists every broken law, as "law: what breaks it". None is the right answer.
 func (db *DB) Verify(ctx context.Context) ([]string, error) {
 	var findings []string
 	err := db.ReadAll(ctx, func(all *All) error {
@@ -49,14 +49,14 @@ func (db *DB) Verify(ctx context.Context) ([]string, error) {
 // findings are what breaks the laws, as Verify lists it.
 func (all *All) findings(ctx context.Context) ([]string, error) {
 	var findings []string
-	for _, i := range invariants {
-		found, err := i.broken(ctx, all)
+	for _, l := range laws {
+		found, err := l.broken(ctx, all)
 		if err != nil {
-			return nil, fmt.Errorf("verify %q: %w", i.law, err)
+			return nil, fmt.Errorf("verify %q: %w", l.text, err)
 		}
 
 		for _, f := range found {
-			findings = append(findings, i.law+": "+f)
+			findings = append(findings, l.text+": "+f)
 		}
 	}
 
@@ -64,9 +64,9 @@ func (all *All) findings(ctx context.Context) ([]string, error) {
 }
 
 // broken returns what breaks the law.
-func (i invariant) broken(ctx context.Context, all *All) ([]string, error) {
-	if i.find != nil {
-		found, err := i.find(ctx, all)
+func (l storedLaw) broken(ctx context.Context, all *All) ([]string, error) {
+	if l.find != nil {
+		found, err := l.find(ctx, all)
 		return found[:min(len(found), findingsMax)], err
 	}
 
@@ -76,7 +76,7 @@ func (i invariant) broken(ctx context.Context, all *All) ([]string, error) {
 		scalar[string],
 		fmt.Sprintf(
 			"SELECT CAST(what AS TEXT) FROM (%s) AS broken LIMIT %d",
-			i.query,
+			l.query,
 			findingsMax,
 		),
 	)
@@ -84,10 +84,10 @@ func (i invariant) broken(ctx context.Context, all *All) ([]string, error) {
 
 // Laws returns the laws that Verify holds the records against, in words.
 func Laws() []string {
-	laws := make([]string, len(invariants))
-	for i, in := range invariants {
-		laws[i] = in.law
+	texts := make([]string, len(laws))
+	for i, l := range laws {
+		texts[i] = l.text
 	}
 
-	return laws
+	return texts
 }

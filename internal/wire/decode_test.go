@@ -172,7 +172,7 @@ func TestFaults_AsJSON(t *testing.T) {
 	}
 }
 
-func TestJoin_AnErrorOfAnotherKindStandsAlone(t *testing.T) {
+func TestJoin_ErrorOfAnotherKind(t *testing.T) {
 	large := flex.Fail(flex.TooLarge, "too large")
 	if err := Join(as[SiteRequest](`{}`), large); !errors.Is(err, large) {
 		t.Errorf("got %v", err)

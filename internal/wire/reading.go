@@ -2,7 +2,7 @@ package wire
 
 import "flexd/internal/flex"
 
-// ReadingsDataPoints is the body of POST /data/readings. The door reads it with Readings,
+// ReadingsDataPoints is the body of POST /data/readings. The transport reads it with Readings,
 // one at a time.
 type ReadingsDataPoints struct {
 	Readings []ReadingDataPoint `json:"readings" wire:"required,items=1000000"`

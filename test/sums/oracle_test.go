@@ -369,9 +369,9 @@ func (g *group) candidate(m meter, kind string) candidate {
 		}
 		return slices.Compare(a.history, b.history) > 0
 	})
-	var standing []func(day date, n int) wh
+	var current []func(day date, n int) wh
 	first := func(day date, n int) wh {
-		for _, at := range standing {
+		for _, at := range current {
 			if e := at(day, n); e.known {
 				return e
 			}
@@ -380,7 +380,7 @@ func (g *group) candidate(m meter, kind string) candidate {
 	}
 	for _, r := range ranks {
 		if g.fault == "a device counts that measures something else" || g.alike(first, r.at) {
-			standing = append(standing, r.at)
+			current = append(current, r.at)
 		}
 	}
 	c := candidate{kind: kind, at: first}

@@ -231,9 +231,9 @@ func (q *storageSolver) simple(t int) bool {
 		(p.Curtail || p.PV[t]-p.Load[t] <= p.ExportLimit)
 }
 
-// stage is the cost of a simple slot, its pieces put into room: from charging fully to
+// stage is the cost of a simple slot, its pieces put into the buffer: from charging fully to
 // discharging fully, by what the last kWh on the grid's side costs.
-func (q *storageSolver) stage(t int, room *[maxPieces]seg) stage {
+func (q *storageSolver) stage(t int, buffer *[maxPieces]seg) stage {
 	p := q.p
 	if p.Share != nil {
 		q.power(p.Share[t])
@@ -241,28 +241,28 @@ func (q *storageSolver) stage(t int, room *[maxPieces]seg) stage {
 
 	net := p.Load[t] - p.PV[t]
 	if q.charge > p.ImportLimit-net || q.discharge > p.ExportLimit+net {
-		return q.limited(t, room)
+		return q.limited(t, buffer)
 	}
 
 	if net < 0 {
-		return q.surplus(t, -net, room)
+		return q.surplus(t, -net, buffer)
 	}
 
-	return q.demand(t, net, room)
+	return q.demand(t, net, buffer)
 }
 
 // demand is the stage of a slot with a load: charged from the grid; discharged into the load,
 // then into the grid.
-func (q *storageSolver) demand(t int, net float64, room *[maxPieces]seg) stage {
+func (q *storageSolver) demand(t int, net float64, buffer *[maxPieces]seg) stage {
 	p := q.p
 	buy, sell := p.Import[t], p.Export[t]
 	own := int32(t)
 
-	room[0] = seg{-buy * q.in, q.up, own}
-	room[1] = seg{(p.Wear - buy) * p.DischargeEff, min(net*q.out, q.down), own}
+	buffer[0] = seg{-buy * q.in, q.up, own}
+	buffer[1] = seg{(p.Wear - buy) * p.DischargeEff, min(net*q.out, q.down), own}
 	k := 2
 	if net < q.discharge {
-		room[2] = seg{
+		buffer[2] = seg{
 			(p.Wear - sell) * p.DischargeEff,
 			(q.discharge - net) * q.out,
 			own,
@@ -275,7 +275,7 @@ func (q *storageSolver) demand(t int, net float64, room *[maxPieces]seg) stage {
 		full:   (net + q.charge) * buy,
 		up:     q.up,
 		down:   q.down,
-		pieces: room[:k],
+		pieces: buffer[:k],
 	}
 }
 
@@ -284,7 +284,7 @@ func (q *storageSolver) demand(t int, net float64, room *[maxPieces]seg) stage {
 func (q *storageSolver) surplus(
 	t int,
 	over float64,
-	room *[maxPieces]seg,
+	buffer *[maxPieces]seg,
 ) stage {
 	p := q.p
 	buy, sell := p.Import[t], p.Export[t]
@@ -292,23 +292,23 @@ func (q *storageSolver) surplus(
 
 	k := 0
 	if missing := q.charge - over; missing > 0 {
-		room[0] = seg{-buy * q.in, missing * p.ChargeEff, own}
+		buffer[0] = seg{-buy * q.in, missing * p.ChargeEff, own}
 		k = 1
 	}
 
-	room[k] = seg{-sell * q.in, min(q.up, over*p.ChargeEff), own}
-	room[k+1] = seg{(p.Wear - sell) * p.DischargeEff, q.down, own}
+	buffer[k] = seg{-sell * q.in, min(q.up, over*p.ChargeEff), own}
+	buffer[k+1] = seg{(p.Wear - sell) * p.DischargeEff, q.down, own}
 
 	return stage{
 		full:   q.pay(t, q.charge-over),
 		up:     q.up,
 		down:   q.down,
-		pieces: room[:k+2],
+		pieces: buffer[:k+2],
 	}
 }
 
 // limited is the cost of a simple slot in which a grid limit may bind.
-func (q *storageSolver) limited(t int, room *[maxPieces]seg) stage {
+func (q *storageSolver) limited(t int, buffer *[maxPieces]seg) stage {
 	p := q.p
 	s := stage{
 		full: q.cost(t, q.charge),
@@ -322,13 +322,13 @@ func (q *storageSolver) limited(t int, room *[maxPieces]seg) stage {
 	add := func(price, to float64) {
 		to = max(to, -q.discharge)
 		if end := max(to, 0); at > end {
-			room[k] = seg{-price * q.in, (at - end) * p.ChargeEff, int32(t)}
+			buffer[k] = seg{-price * q.in, (at - end) * p.ChargeEff, int32(t)}
 			at = end
 			k++
 		}
 
 		if to < at {
-			room[k] = seg{
+			buffer[k] = seg{
 				(p.Wear - price) * p.DischargeEff,
 				(at - to) * q.out,
 				int32(t),
@@ -347,7 +347,7 @@ func (q *storageSolver) limited(t int, room *[maxPieces]seg) stage {
 	}
 
 	add(-Breach, -q.discharge)
-	s.pieces = room[:k]
+	s.pieces = buffer[:k]
 
 	return s
 }
@@ -369,10 +369,10 @@ func (q *storageSolver) backward() float64 {
 	lo, hi := q.lo[count], q.hi[count]
 	l := q.end()
 	q.value = -p.Terminal * (p.Init + lo)
-	var room [maxPieces]seg
+	var buffer [maxPieces]seg
 
 	for t := count - 1; t >= 0; t-- {
-		g := q.stage(t, &room)
+		g := q.stage(t, &buffer)
 		q.value += g.full
 		q.z[t] = -g.up
 		lo, hi = lo-g.up, hi+g.down

@@ -96,10 +96,10 @@ func (p *Problem) Filled(steps, gives []flex.Step) (taken []flex.Step) {
 		stored -= given / Efficiency
 
 		on := part
-		room := max(0, full-stored) / Efficiency
+		headroom := max(0, full-stored) / Efficiency
 
-		if float64(takes)*part.Len().Hours() > room {
-			seconds := room / float64(takes) * 3600
+		if float64(takes)*part.Len().Hours() > headroom {
+			seconds := headroom / float64(takes) * 3600
 			on.To = on.From.Add(time.Duration(seconds) * time.Second)
 		}
 

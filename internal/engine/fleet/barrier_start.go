@@ -150,11 +150,11 @@ func (b *barrier) makeMarket(p *Problem) {
 }
 
 // startEV gives a car's variables the values that the search starts at: each slot the same share
-// of its room, and what is then missing of the need to the last variable.
-func (b *barrier) startEV(at, rest int, need, room float64) {
+// of its headroom, and what is then missing of the need to the last variable.
+func (b *barrier) startEV(at, rest int, need, headroom float64) {
 	v := &b.v
 	v.x[rest] = need
-	share := min(0.5, 0.9*need/room)
+	share := min(0.5, 0.9*need/headroom)
 
 	for j := at; j < rest; j++ {
 		v.x[j] = share * v.u[j]
@@ -166,19 +166,19 @@ func (b *barrier) startEV(at, rest int, need, room float64) {
 func (b *barrier) addEV(p *Problem, k pick, at, node int) int {
 	e := &p.EVs[k.asset]
 	v, slots := &b.v, int(e.Last-e.First)+1
-	need, room := max(e.EnergyKWh*k.weight, 1e-6), 0.0
+	need, headroom := max(e.EnergyKWh*k.weight, 1e-6), 0.0
 
 	for i := range slots {
 		t := int(e.First) + i
 		v.u[at+i] = max(e.most(t)*k.weight, 1e-7)
 		v.c[at+i] = e.adder(t) + tieBreak*hash(int(k.asset), t)
-		room += v.u[at+i]
+		headroom += v.u[at+i]
 	}
 
 	rest := at + slots
 	v.u[rest] = 2*need + 1
 	v.c[rest] = p.Unserved
-	b.startEV(at, rest, need, room)
+	b.startEV(at, rest, need, headroom)
 
 	b.evs = append(b.evs, barrierEV{
 		at:    at,

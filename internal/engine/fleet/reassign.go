@@ -60,27 +60,27 @@ func (d *draft) reassign(assets []int32) {
 func (d *draft) offers(list []offer, e *EV, x []float64, node int32) []offer {
 	for i := range x {
 		t := int(e.First) + i
-		room := min(e.most(t), d.headroom(node, t))
-		if room <= 0 {
+		left := min(e.most(t), d.headroom(node, t))
+		if left <= 0 {
 			continue
 		}
 
 		o := offer{
 			slot:   t,
-			amount: room,
+			amount: left,
 			now:    x[i],
 		}
 
 		if q := d.p.Position; q != nil {
-			o.amount = min(room, q.KWh[t]-d.load[0][t])
+			o.amount = min(left, q.KWh[t]-d.load[0][t])
 			if o.amount > 0 {
 				o.price = q.Sell[t] + e.adder(t)
 				list = append(list, o)
-				room -= o.amount
+				left -= o.amount
 			}
 
 			o.price = q.Buy[t] + e.adder(t)
-			o.amount = room
+			o.amount = left
 		} else {
 			o.price = d.p.Price[t] + e.adder(t)
 		}
@@ -95,10 +95,10 @@ func (d *draft) offers(list []offer, e *EV, x []float64, node int32) []offer {
 
 // headroom is what is left under the caps of a node and of all above it in slot t.
 func (d *draft) headroom(node int32, t int) float64 {
-	room := maxValue
+	left := maxValue
 	for v := node; v >= 0; v = d.tree.parent[v] {
-		room = min(room, d.tree.keep[v][t]-d.load[v][t])
+		left = min(left, d.tree.keep[v][t]-d.load[v][t])
 	}
 
-	return max(0, room)
+	return max(0, left)
 }

@@ -89,14 +89,14 @@ func taken(p *charge.Problem, steps []flex.Step) (sum int64) {
 func TestCall_NeedsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, o := drawCar(t), drawOrder(t)
-		standing := charge.Solve(p)
-		f := Call(o, p, standing.Steps)
+		inForce := charge.Solve(p)
+		f := Call(o, p, inForce.Steps)
 		if err := kept(p, &f); err != nil {
 			t.Fatal(err)
 		}
 
 		for i, s := range Slots(o.Window) {
-			change := Drawn(standing.Steps, p.Power, s) - Drawn(f.Plan.Steps, p.Power, s)
+			change := Drawn(inForce.Steps, p.Power, s) - Drawn(f.Plan.Steps, p.Power, s)
 			if o.Up {
 				change = -change
 			}

@@ -72,10 +72,10 @@ func Drawn(
 // Call works out what a car would do if it were called, beside the steps of its schedule in
 // force. The problem is the car's from now on, without limits. Energy that a car goes without,
 // beyond its need, is worth the median of the known prices, and so is what it charges more.
-func Call(o Order, p charge.Problem, standing []flex.Step) Offer {
-	f := o.close(p, standing)
+func Call(o Order, p charge.Problem, inForce []flex.Step) Offer {
+	f := o.close(p, inForce)
 	for _, s := range Slots(o.Window) {
-		change := Drawn(standing, p.Power, s) - Drawn(f.Plan.Steps, p.Power, s)
+		change := Drawn(inForce, p.Power, s) - Drawn(f.Plan.Steps, p.Power, s)
 		if o.Up {
 			change = -change
 		}
@@ -83,23 +83,23 @@ func Call(o Order, p charge.Problem, standing []flex.Step) Offer {
 	}
 
 	ahead := flex.Span{From: p.From, To: p.ReadyBy}
-	less := Drawn(standing, p.Power, ahead) -
+	less := Drawn(inForce, p.Power, ahead) -
 		Drawn(f.Plan.Steps, p.Power, ahead)
 	assumed := charge.AssumedPrice(p.Prices)
 	f.Less = flex.WattHours(less / 3600)
-	f.Cost = cost(&p, f.Plan.Steps) - cost(&p, standing) + assumed.Of(f.Less)
+	f.Cost = cost(&p, f.Plan.Steps) - cost(&p, inForce) + assumed.Of(f.Less)
 
 	return f
 }
 
 // close plans a car that is called. Its need goes before the target, and the target before a late
 // return.
-func (o Order) close(p charge.Problem, standing []flex.Step) Offer {
+func (o Order) close(p charge.Problem, inForce []flex.Step) Offer {
 	p, free := Close(p, o.Held)
 
 	var f Offer
 	for _, guard := range []time.Duration{o.guard(), Guard, 0} {
-		f.Closed = o.closed(&p, standing, guard)
+		f.Closed = o.closed(&p, inForce, guard)
 		f.Problem, f.Plan = CloseBeside(p, free, f.Closed)
 		whole := both(p.Limits, limits(&p, f.Closed))
 		if o.Up || slices.Equal(whole, f.Problem.Limits) {
@@ -114,7 +114,7 @@ func (o Order) close(p charge.Problem, standing []flex.Step) Offer {
 // not have charged; or all but the window.
 func (o Order) closed(
 	p *charge.Problem,
-	standing []flex.Step,
+	inForce []flex.Step,
 	guard time.Duration,
 ) []flex.Span {
 	ahead := flex.Span{From: p.From, To: p.ReadyBy}
@@ -123,7 +123,7 @@ func (o Order) closed(
 	}
 
 	var draws []flex.Span
-	for _, s := range standing {
+	for _, s := range inForce {
 		if s.Limit > 0 {
 			draws = append(draws, s.Span)
 		}

@@ -466,9 +466,9 @@ func within(known Rate, shown []HalfHour) Rate {
 
 // Steady returns the power that a plan under way goes on with: the one that it was made with,
 // if the new one differs by no more than the dead band.
-func Steady(standing, next flex.Watts) flex.Watts {
-	if 100*max(standing-next, next-standing) <= DeadPercent*standing {
-		return standing
+func Steady(current, next flex.Watts) flex.Watts {
+	if 100*max(current-next, next-current) <= DeadPercent*current {
+		return current
 	}
 	return next
 }

@@ -135,11 +135,11 @@ func TestWithin(t *testing.T) {
 }
 
 func TestSteady(t *testing.T) {
-	for _, test := range []struct{ standing, next, want flex.Watts }{
+	for _, test := range []struct{ current, next, want flex.Watts }{
 		{3600, 3600, 3600}, {3600, 3492, 3600}, {3600, 3491, 3491}, {3600, 3708, 3600}, {3600, 3709, 3709}, {7400, 3600, 3600},
 	} {
-		if got := rate.Steady(test.standing, test.next); got != test.want {
-			t.Errorf("%d to %d: %d, want %d", test.standing, test.next, got, test.want)
+		if got := rate.Steady(test.current, test.next); got != test.want {
+			t.Errorf("%d to %d: %d, want %d", test.current, test.next, got, test.want)
 		}
 	}
 }

@@ -177,7 +177,7 @@ func (s *Solver) Basis(to []int32, below int) []int32 {
 	return to
 }
 
-// Restart begins from a basis that has the given variables and, where it has room, those
+// Restart begins from a basis that has the given variables and, where it has places left, those
 // that rows began with from the last row up.
 func (s *Solver) Restart(with []int32) {
 	for i, j := range s.basis {
@@ -185,13 +185,13 @@ func (s *Solver) Restart(with []int32) {
 		s.weight[i] = 1
 	}
 
-	room := s.rows - len(with)
+	free := s.rows - len(with)
 	next := append([]int32(nil), with...)
 
-	for i := s.rows - 1; i >= 0 && room > 0; i-- {
+	for i := s.rows - 1; i >= 0 && free > 0; i-- {
 		if j := s.first[i]; !slices.Contains(next, j) {
 			next = append(next, j)
-			room--
+			free--
 		}
 	}
 
@@ -199,7 +199,7 @@ func (s *Solver) Restart(with []int32) {
 	s.rebuild()
 }
 
-// allocate makes room for the state.
+// allocate allocates the state.
 func (s *Solver) allocate() {
 	all := s.columns + s.rows
 	s.basis, s.place = grow(s.basis, s.rows), grow(s.place, all)

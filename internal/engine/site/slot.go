@@ -227,21 +227,21 @@ func (s *slotSet) advance() bool {
 // leaves that order right.
 func (s *slotSet) fill(weight []float64) float64 {
 	value, charges := s.enter(weight)
-	missing, room := s.balance, math.Inf(1)
+	missing, headroom := s.balance, math.Inf(1)
 
 	if s.rule && charges {
-		room = s.load
+		headroom = s.load
 	}
 
 	for _, x := range s.items {
 		missing -= x.least
 
 		if x.ruled {
-			room -= x.least
+			headroom -= x.least
 		}
 	}
 
-	if missing < -apart/100 || room < -apart/100 {
+	if missing < -apart/100 || headroom < -apart/100 {
 		return math.Inf(1)
 	}
 
@@ -250,8 +250,8 @@ func (s *slotSet) fill(weight []float64) float64 {
 		more := max(0, min(x.most-x.least, missing))
 
 		if x.ruled {
-			more = max(0, min(more, room))
-			room -= more
+			more = max(0, min(more, headroom))
+			headroom -= more
 		}
 
 		x.most = x.least + more

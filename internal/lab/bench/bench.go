@@ -274,15 +274,15 @@ func replan(n int) Row {
 	}
 	after := wave.SampleCurves(prices)
 	cars := wave.SampleCars(&d, n)
-	standing, changes := make([]wave.Plan, n), make([]wave.Change, 0, n)
+	current, changes := make([]wave.Plan, n), make([]wave.Change, 0, n)
 
 	for i := range cars {
-		standing[i] = before[cars[i].Class].Plan(&cars[i])
+		current[i] = before[cars[i].Class].Plan(&cars[i])
 	}
 	best := time.Duration(math.MaxInt64)
 	for range 5 {
 		start := time.Now()
-		changes = wave.Replan(after, cars, standing, changes[:0])
+		changes = wave.Replan(after, cars, current, changes[:0])
 		best = min(best, time.Since(start))
 	}
 

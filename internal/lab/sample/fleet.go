@@ -85,11 +85,11 @@ func car(source *random.Source, groups int) fleet.EV {
 		e.Peak = (1<<14 - 1<<8) &^ (1<<e.First - 1) & (2<<e.Last - 1)
 	}
 
-	room := e.MaxKW * fleet.SlotHours * (float64(e.Last-e.First) +
+	most := e.MaxKW * fleet.SlotHours * (float64(e.Last-e.First) +
 		e.FirstFraction)
 	want := 2 + 30*source.Between(0, 1)*source.Between(0, 1)
-	e.EnergyKWh = round(max(min(want, room), 0), 100)
-	if e.EnergyKWh > room {
+	e.EnergyKWh = round(max(min(want, most), 0), 100)
+	if e.EnergyKWh > most {
 		e.EnergyKWh -= 0.01
 	}
 

@@ -232,14 +232,14 @@ func (r *raise) regular(upTo int) {
 		return
 	}
 
-	room := r.full1 - r.low1
+	rise := r.full1 - r.low1
 	whole := upTo - r.raised
-	if room > 0 {
-		whole = min(whole, int(r.rest/room))
+	if rise > 0 {
+		whole = min(whole, int(r.rest/rise))
 	}
 
-	r.cost += (r.s.sums[r.raised+whole] - r.s.sums[r.raised]) * room
-	r.rest -= float64(whole) * room
+	r.cost += (r.s.sums[r.raised+whole] - r.s.sums[r.raised]) * rise
+	r.rest -= float64(whole) * rise
 	r.raised += whole
 	if whole > 0 {
 		r.dearest = r.price(r.raised - 1)

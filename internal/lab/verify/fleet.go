@@ -382,7 +382,7 @@ func (c *fleetChecker) groupPrices() [][]float64 {
 
 // leastCar is the least that a car can pay at the prices.
 func leastCar(e fleet.EV, price []float64, unserved float64) float64 {
-	type slot struct{ price, room float64 }
+	type slot struct{ price, headroom float64 }
 	var slots []slot
 	for t := int(e.First); t <= int(e.Last); t++ {
 		s := slot{price[t], e.MaxKW / 2}
@@ -390,7 +390,7 @@ func leastCar(e fleet.EV, price []float64, unserved float64) float64 {
 			s.price += e.PeakAdder
 		}
 		if t == int(e.First) {
-			s.room *= e.FirstFraction
+			s.headroom *= e.FirstFraction
 		}
 
 		slots = append(slots, s)
@@ -404,7 +404,7 @@ func leastCar(e fleet.EV, price []float64, unserved float64) float64 {
 	var cost float64
 	for _, s := range slots {
 		if s.price < unserved {
-			q := math.Min(left, s.room)
+			q := math.Min(left, s.headroom)
 			cost += q * s.price
 			left -= q
 		}

@@ -124,14 +124,14 @@ func checkRuns(p *slots.Slots, x []float64) (int, error) {
 	return runs, nil
 }
 
-// tierWants are the energies to be bought off-peak and peak, of which there is room.
-func tierWants(p *slots.Slots, room [2]float64) [2]float64 {
-	want := [2]float64{min(room[0], max(0, p.Need)), 0}
+// tierWants are the energies to be bought off-peak and peak, of which there is headroom.
+func tierWants(p *slots.Slots, headroom [2]float64) [2]float64 {
+	want := [2]float64{min(headroom[0], max(0, p.Need)), 0}
 	if p.OpenOffPeak && p.OffPeak != nil {
-		want[0] = room[0]
+		want[0] = headroom[0]
 	}
 	if p.MayChargePeak && p.OffPeak != nil {
-		want[1] = min(room[1], max(0, p.Need-want[0]))
+		want[1] = min(headroom[1], max(0, p.Need-want[0]))
 	}
 
 	return want
@@ -142,7 +142,7 @@ func tierWants(p *slots.Slots, room [2]float64) [2]float64 {
 func checkFilled(p *slots.Slots, x []float64, f slots.Result) error {
 	off := func(t int) bool { return p.OffPeak == nil || p.OffPeak[t] }
 	forced := p.OpenOffPeak && p.OffPeak != nil
-	var got, room [2]float64 // off-peak and peak
+	var got, headroom [2]float64 // off-peak and peak
 
 	for t, e := range x {
 		tier := 0
@@ -151,10 +151,10 @@ func checkFilled(p *slots.Slots, x []float64, f slots.Result) error {
 		}
 
 		got[tier] += e
-		room[tier] += p.Full[t]
+		headroom[tier] += p.Full[t]
 	}
 
-	want := tierWants(p, room)
+	want := tierWants(p, headroom)
 	for tier := range want {
 		err := checkNear(
 			"the energy of a tier",
@@ -167,7 +167,7 @@ func checkFilled(p *slots.Slots, x []float64, f slots.Result) error {
 			return err
 		}
 
-		full := want[tier] >= room[tier]-1e-9
+		full := want[tier] >= headroom[tier]-1e-9
 		given := tier == 0 && forced
 		if full || given || want[tier] == 0 {
 			continue // no choice

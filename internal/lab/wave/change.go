@@ -7,26 +7,26 @@ import (
 	"flexd/internal/flex"
 )
 
-// Change is a car whose best plan is no longer the one that stands: 24 bytes.
+// Change is a car whose best plan is no longer the current one: 24 bytes.
 type Change struct {
 	Plan  Plan   // the new plan, flagged Wrong and Running where that holds
 	Asset uint32 // the car's index
-	// cost of the plan that stands less that of the new one, both at the curve's prices, in millionths of a pound
+	// cost of the current plan less that of the new one, both at the curve's prices, in millionths of a pound
 	Saving int32
 }
 
 // Replan plans every car on the curve of its class and appends one change to changes
-// for each whose plan differs from the standing one. Standing plans are on the same
+// for each whose plan differs from the current one. Current plans are on the same
 // curves' pieces (Shift). It allocates only when changes is too short, so a fleet may be
 // handed over in parts of any size: the answer is the same, save that Asset counts from
 // the start of the part.
 func Replan(
 	curves []Curve,
 	assets []Asset,
-	standing []Plan,
+	current []Plan,
 	changes []Change,
 ) []Change {
-	standing = standing[:len(assets)]
+	current = current[:len(assets)]
 
 	// In blocks: first every plan, noting those that differ without a branch to guess,
 	// then the weighing of those.
@@ -37,14 +37,14 @@ func Replan(
 			a := &assets[i]
 			p := curves[a.Class].Plan(a)
 			block[n&127] = Change{Plan: p, Asset: uint32(i)}
-			n += int(standing[i].differs(p))
+			n += int(current[i].differs(p))
 		}
 
 		for _, ch := range block[:n] {
 			a := &assets[ch.Asset]
 			saving, ok := curves[a.Class].change(
 				a,
-				standing[ch.Asset],
+				current[ch.Asset],
 				&ch.Plan,
 			)
 
@@ -58,7 +58,7 @@ func Replan(
 	return changes
 }
 
-// change weighs plan p against the standing one and flags it; false if they charge alike
+// change compares plan p with the current one and flags it; false if they charge alike
 // from the window's start on.
 func (c *Curve) change(a *Asset, old Plan, p *Plan) (int32, bool) {
 	if c.ranks.serves(a) {
@@ -110,7 +110,7 @@ func cuts(p, o Plan) Plan {
 	return x
 }
 
-// rest returns what a standing plan still does from the window's start on: pieces that are
+// rest returns what a current plan still does from the window's start on: pieces that are
 // past fall away, and so does a cut that lies outside the window.
 func (c *Curve) rest(v *view, p Plan) Plan {
 	p.lo &^= lowMask(v.first)

@@ -12,9 +12,9 @@ import (
 // worse than one that is a penny dearer.
 type Rule struct {
 	Saving flex.MicroPounds // a change that saves this much is pushed,
-	// and so is one that saves this share of what the standing plan costs; 0 is off
+	// and so is one that saves this share of what the current plan costs; 0 is off
 	Percent int64
-	// below this saving, the running half-hour stays as it stands
+	// below this saving, the running half-hour stays as it is
 	Running flex.MicroPounds
 	// a change that begins more seconds than this from now is put off; 0 is off
 	Ahead uint32
@@ -35,12 +35,12 @@ var DefaultRule = Rule{
 // wrong, then by falling saving, then by asset. Where a change is too small to touch the
 // running half-hour, the best plan that leaves it alone takes its place, if that one
 // still passes. The answer lies in the memory of changes; the inputs are those of
-// Replan, standing plans included.
+// Replan, current plans included.
 func Choose(
 	rule Rule,
 	curves []Curve,
 	assets []Asset,
-	standing []Plan,
+	current []Plan,
 	changes []Change,
 ) []Change {
 	kept := changes[:0]
@@ -48,7 +48,7 @@ func Choose(
 		a := &assets[ch.Asset]
 		if c := &curves[a.Class]; ch.Plan.Flags()&Wrong == 0 {
 			var ok bool
-			ch, ok = rule.pass(c, a, standing[ch.Asset], ch)
+			ch, ok = rule.pass(c, a, current[ch.Asset], ch)
 			if !ok {
 				continue
 			}
@@ -103,7 +103,7 @@ func (c *Curve) begins(a *Asset, old, p Plan) uint32 {
 	return c.end
 }
 
-// hold plans the car anew with the running half-hour left as it stands. There is no such
+// hold plans the car anew with the running half-hour left as it is. There is no such
 // plan if that half-hour and the rest would both hold a cut piece.
 func (c *Curve) hold(a *Asset, old Plan) (Change, bool) {
 	v := c.view(a)

@@ -17,7 +17,7 @@
 // order, without a loop over pieces. Where a piece is no whole half-hour a binary search
 // over ranks does the same.
 //
-// Replan compares the standing plan of each car with the new one and counts the saving by
+// Replan compares the current plan of each car with the new one and counts the saving by
 // the pieces in which they differ. Choose lets through what a Rule says is worth a push.
 //
 // # Bound

@@ -134,7 +134,7 @@ func (w *ends) leave(m uint64, slot, left, short uint32) Plan {
 	}
 }
 
-// change64 is change for what plan64 serves. A standing plan that reaches past the 64
+// change64 is change for what plan64 serves. A current plan that reaches past the 64
 // pieces or whose cut meets an end of the window is left to the slow way.
 func (c *Curve) change64(a *Asset, old Plan, p *Plan) (int32, bool) {
 	w := endsOf(a)

@@ -40,16 +40,16 @@ type Study struct {
 	Pushed int     // new profiles
 	Cost   float64 // pence, at the prices that came
 
-	standing []Plan
-	left     []uint32
-	last     []Curve
+	current []Plan
+	left    []uint32
+	last    []Curve
 }
 
 // arrive plans a car for the first time.
 func (f *Study) arrive(i int, a Asset, at uint32, curves []Curve) {
 	f.left[i] = a.Need
 	a = carAt(a, at, a.Need)
-	f.standing[i] = curves[a.Class].Plan(&a)
+	f.current[i] = curves[a.Class].Plan(&a)
 }
 
 // update pushes what the rule lets through of the new plans of the cars that are here, who of
@@ -64,7 +64,7 @@ func (f *Study) update(curves []Curve, here []Asset, plans []Plan, who []int) {
 		Replan(curves, here, plans, nil),
 	) {
 		f.Pushed++
-		f.standing[who[ch.Asset]] = ch.Plan
+		f.current[who[ch.Asset]] = ch.Plan
 	}
 }
 
@@ -74,7 +74,7 @@ func (f *Study) update(curves []Curve, here []Asset, plans []Plan, who []int) {
 // are those of half-hours, in GBP/MWh; day is the index of a noon in UTC, with a week of
 // prices before it and a day after.
 func (f *Study) Day(prices []float64, day int, cars []Asset) {
-	f.standing, f.left = make([]Plan, len(cars)), make([]uint32, len(cars))
+	f.current, f.left = make([]Plan, len(cars)), make([]uint32, len(cars))
 	for now := range 36 {
 		at := uint32(now) * halfHour
 		curves := sampleCurves(forecastCurve(prices, day, now, 48), 24+now)
@@ -95,7 +95,7 @@ func (f *Study) Day(prices []float64, day int, cars []Asset) {
 
 			if a.To > at {
 				here = append(here, carAt(a, at, f.left[i]))
-				plans = append(plans, f.standing[i])
+				plans = append(plans, f.current[i])
 				who = append(who, i)
 			}
 		}
@@ -105,14 +105,14 @@ func (f *Study) Day(prices []float64, day int, cars []Asset) {
 	}
 }
 
-// charge does what car i's standing plan says for the half-hour that is over, at its price
+// charge does what car i's current plan says for the half-hour that is over, at its price
 // in GBP/MWh, and moves the plan on.
 func (f *Study) charge(i int, a Asset, price float64) {
 	a.To = min(a.To, halfHour)
-	done, _ := f.last[a.Class].Charge(&a, f.standing[i])
+	done, _ := f.last[a.Class].Charge(&a, f.current[i])
 	f.left[i] -= min(f.left[i], done)
 	f.Cost += price / 10 * float64(done) / 3600 * float64(a.Watts) / 1000
-	f.standing[i] = f.standing[i].Shift(1)
+	f.current[i] = f.current[i].Shift(1)
 }
 
 // carAt is a car on the horizon that starts at the given second of its own.

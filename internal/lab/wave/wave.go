@@ -24,7 +24,7 @@ import (
 const (
 	// MaxPieces is the most pieces that a curve may have: 48 hours of half-hours.
 	MaxPieces = 96
-	// Slack is how many seconds of charging a standing plan may lack, or may have
+	// Slack is how many seconds of charging a current plan may lack, or may have
 	// too many of in the peak, before it counts as wrong.
 	Slack = 60
 

@@ -192,7 +192,7 @@ func TestWave_CheapestMinutes(t *testing.T) {
 	}
 }
 
-// A standing plan, some time later and at other prices: what is left of it is what its
+// A plan, some time later and at other prices: what is left of it is what its
 // spans hold from then on, the saving is the difference of two costs, and what is wrong
 // is said.
 func TestWave_Change(t *testing.T) {
@@ -209,7 +209,7 @@ func TestWave_Change(t *testing.T) {
 			t.Fatal(err)
 		}
 		var cars []Asset
-		var standing []Plan
+		var current []Plan
 		var left [][]uint32
 		for range 40 {
 			a := w.randomCar(&d)
@@ -233,15 +233,15 @@ func TestWave_Change(t *testing.T) {
 			if d.Below(3) == 0 {
 				a.Need += uint32(d.Below(4)) * 50
 			}
-			cars, standing, left = append(cars, a), append(standing, p), append(left, gone)
+			cars, current, left = append(cars, a), append(current, p), append(left, gone)
 		}
-		changes := Replan([]Curve{{}, next.curve}, cars, standing, nil)
+		changes := Replan([]Curve{{}, next.curve}, cars, current, nil)
 		for i, a := range cars {
 			want, _ := next.simple(a)
 			at := slices.IndexFunc(changes, func(c Change) bool { return int(c.Asset) == i })
 			if at < 0 {
 				if !slices.Equal(want, left[i]) {
-					t.Fatalf("car %+v: no change, but %v stands and %v is best", a, left[i], want)
+					t.Fatalf("car %+v: no change, but %v current and %v is best", a, left[i], want)
 				}
 				continue
 			}
@@ -255,7 +255,7 @@ func TestWave_Change(t *testing.T) {
 			}
 			flags := ch.Plan.Flags()
 			if (flags&Wrong != 0) != next.wrong(a, left[i], want) {
-				t.Fatalf("car %+v: flags %b; stands %v, best %v", a, flags, left[i], want)
+				t.Fatalf("car %+v: flags %b; current %v, best %v", a, flags, left[i], want)
 			}
 			seen[flags]++
 		}
@@ -267,13 +267,13 @@ func TestWave_Change(t *testing.T) {
 	}
 }
 
-func (w *curveCase) wrong(a Asset, stands, best []uint32) bool {
+func (w *curveCase) wrong(a Asset, current, best []uint32) bool {
 	var lack, peak int64
-	for i := range stands {
-		lack += int64(best[i]) - int64(stands[i])
+	for i := range current {
+		lack += int64(best[i]) - int64(current[i])
 		if !w.pieces[i].OffPeak {
-			peak += int64(stands[i]) - int64(best[i])
-			if stands[i] > 0 && a.Flags&Peak == 0 {
+			peak += int64(current[i]) - int64(best[i])
+			if current[i] > 0 && a.Flags&Peak == 0 {
 				return true
 			}
 		}
@@ -346,7 +346,7 @@ func TestWave_Limits(t *testing.T) {
 	}
 }
 
-func sampleFleet(n int) (before, after []Curve, cars []Asset, standing []Plan) {
+func sampleFleet(n int) (before, after []Curve, cars []Asset, current []Plan) {
 	d := random.Source(7)
 	prices := SamplePrices(&d, 48)
 	before = SampleCurves(prices)
@@ -355,21 +355,21 @@ func sampleFleet(n int) (before, after []Curve, cars []Asset, standing []Plan) {
 	}
 	after = SampleCurves(prices)
 	cars = SampleCars(&d, n)
-	standing = make([]Plan, n)
+	current = make([]Plan, n)
 	for i := range cars {
-		standing[i] = before[cars[i].Class].Plan(&cars[i])
+		current[i] = before[cars[i].Class].Plan(&cars[i])
 	}
-	return before, after, cars, standing
+	return before, after, cars, current
 }
 
 func TestWave_SamePartsSameAnswer(t *testing.T) {
-	_, after, cars, standing := sampleFleet(5_000)
-	whole := Replan(after, cars, standing, nil)
+	_, after, cars, current := sampleFleet(5_000)
+	whole := Replan(after, cars, current, nil)
 	var parts []Change
 	for lo := 0; lo < len(cars); lo += 777 {
 		hi := min(lo+777, len(cars))
 		n := len(parts)
-		parts = Replan(after, cars[lo:hi], standing[lo:hi], parts)
+		parts = Replan(after, cars[lo:hi], current[lo:hi], parts)
 		for i := n; i < len(parts); i++ {
 			parts[i].Asset += uint32(lo)
 		}
@@ -377,7 +377,7 @@ func TestWave_SamePartsSameAnswer(t *testing.T) {
 	if len(whole) == 0 || !slices.Equal(whole, parts) {
 		t.Fatalf("%d changes whole, %d in parts", len(whole), len(parts))
 	}
-	if n := testing.AllocsPerRun(10, func() { Replan(after, cars, standing, whole[:0]) }); n != 0 {
+	if n := testing.AllocsPerRun(10, func() { Replan(after, cars, current, whole[:0]) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -392,24 +392,24 @@ func TestWave_Choose(t *testing.T) {
 	}
 	prices[0] = flex.FromGBPPerMWh(60)
 	after, cars := SampleCurves(prices), SampleCars(&d, 20_000)
-	standing := make([]Plan, len(cars))
+	current := make([]Plan, len(cars))
 	for i := range cars {
 		cars[i].From %= 4000
-		standing[i] = before[cars[i].Class].Plan(&cars[i])
+		current[i] = before[cars[i].Class].Plan(&cars[i])
 	}
-	changes := Replan(after, cars, standing, nil)
+	changes := Replan(after, cars, current, nil)
 	bySaving := map[uint32]Change{}
 	for _, ch := range changes {
 		bySaving[ch.Asset] = ch
 	}
 	rule := Rule{Saving: 20_000, Percent: 2, Running: 50_000}
-	kept := Choose(rule, after, cars, standing, slices.Clone(changes))
+	kept := Choose(rule, after, cars, current, slices.Clone(changes))
 	held := 0
 	for i, ch := range kept {
 		full := bySaving[ch.Asset]
 		delete(bySaving, ch.Asset)
 		a, c := cars[ch.Asset], &after[cars[ch.Asset].Class]
-		_, old := c.Charge(&a, standing[ch.Asset])
+		_, old := c.Charge(&a, current[ch.Asset])
 		seconds, now := c.Charge(&a, ch.Plan)
 		if i > 0 && ch.Saving > kept[i-1].Saving {
 			t.Fatalf("push %d saves %d, after %d", i, ch.Saving, kept[i-1].Saving)
@@ -434,7 +434,7 @@ func TestWave_Choose(t *testing.T) {
 		t.Errorf("%d kept, %d of them with the running half-hour held", len(kept), held)
 	}
 	for _, ch := range bySaving { // what was dropped is too small, or would have touched the running half-hour
-		_, old := after[cars[ch.Asset].Class].Charge(&cars[ch.Asset], standing[ch.Asset])
+		_, old := after[cars[ch.Asset].Class].Charge(&cars[ch.Asset], current[ch.Asset])
 		if ch.Plan.Flags()&Running == 0 && ch.Saving*100 >= int32(old)*2 && old > 0 && ch.Saving > 0 {
 			t.Fatalf("dropped a saving of %d of %d", ch.Saving, old)
 		}
@@ -443,17 +443,17 @@ func TestWave_Choose(t *testing.T) {
 
 // A change that begins late is put off, and only such a one.
 func TestWave_ChooseAhead(t *testing.T) {
-	_, after, cars, standing := sampleFleet(5_000)
-	changes := Replan(after, cars, standing, nil)
+	_, after, cars, current := sampleFleet(5_000)
+	changes := Replan(after, cars, current, nil)
 	rule := Rule{Saving: 1, Ahead: 16 * 3600}
 	kept := map[uint32]bool{}
-	for _, ch := range Choose(rule, after, cars, standing, slices.Clone(changes)) {
+	for _, ch := range Choose(rule, after, cars, current, slices.Clone(changes)) {
 		kept[ch.Asset] = true
 	}
 	off := 0
 	for _, ch := range changes {
 		a := &cars[ch.Asset]
-		old := after[a.Class].Spans(a, standing[ch.Asset], nil)
+		old := after[a.Class].Spans(a, current[ch.Asset], nil)
 		now := after[a.Class].Spans(a, ch.Plan, nil)
 		begins := uint32(1 << 31)
 		for _, w := range slices.Concat(old, now) {
@@ -476,13 +476,13 @@ func TestWave_ChooseAhead(t *testing.T) {
 }
 
 func TestWave_ChooseWrongFirst(t *testing.T) {
-	_, after, cars, standing := sampleFleet(1_000)
-	for i := range standing {
+	_, after, cars, current := sampleFleet(1_000)
+	for i := range current {
 		if i%10 == 0 {
-			standing[i] = Plan{} // stands idle: wrong for whoever needs anything
+			current[i] = Plan{} // current idle: wrong for whoever needs anything
 		}
 	}
-	kept := Choose(DefaultRule, after, cars, standing, Replan(after, cars, standing, nil))
+	kept := Choose(DefaultRule, after, cars, current, Replan(after, cars, current, nil))
 	for i, ch := range kept {
 		if wrong := ch.Plan.Flags()&Wrong != 0; wrong != (i < 100) || wrong != (ch.Asset%10 == 0) {
 			t.Fatalf("push %d of %d is for asset %d, flags %b", i, len(kept), ch.Asset, ch.Plan.Flags())
@@ -492,11 +492,11 @@ func TestWave_ChooseWrongFirst(t *testing.T) {
 
 // A million cars after a price change, with the changes: the figure is ns per wave.
 func BenchmarkWave(b *testing.B) {
-	_, after, cars, standing := sampleFleet(1_000_000)
+	_, after, cars, current := sampleFleet(1_000_000)
 	changes := make([]Change, 0, len(cars))
 	b.ReportAllocs()
 	for b.Loop() {
-		changes = Replan(after, cars, standing, changes[:0])
+		changes = Replan(after, cars, current, changes[:0])
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(cars)), "ns/asset")
 	b.ReportMetric(float64(len(changes))/float64(len(cars))*100, "%changed")
@@ -507,22 +507,22 @@ func BenchmarkWave_Long(b *testing.B) {
 	d := random.Source(8)
 	curves := SampleCurves(SamplePrices(&d, 67))
 	cars := SampleCars(&d, 100_000)
-	standing := make([]Plan, len(cars))
+	current := make([]Plan, len(cars))
 	changes := make([]Change, 0, len(cars))
 	b.ReportAllocs()
 	for b.Loop() {
-		changes = Replan(curves, cars, standing, changes[:0])
+		changes = Replan(curves, cars, current, changes[:0])
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(cars)), "ns/asset")
 }
 
 func BenchmarkWave_Choose(b *testing.B) {
-	_, after, cars, standing := sampleFleet(1_000_000)
-	changes := Replan(after, cars, standing, nil)
+	_, after, cars, current := sampleFleet(1_000_000)
+	changes := Replan(after, cars, current, nil)
 	work := make([]Change, len(changes))
 	b.ReportAllocs()
 	for b.Loop() {
 		copy(work, changes)
-		Choose(DefaultRule, after, cars, standing, work)
+		Choose(DefaultRule, after, cars, current, work)
 	}
 }

@@ -10,10 +10,10 @@ import (
 
 // Of a session that ended, the newest schedule stays and those before it go with their time,
 // once its flex events have been looked for; of one that goes on, all stay, with its prices.
-func TestForget(t *testing.T) {
+func TestPurge(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		count := func(table string) int { return h.Count(`SELECT count(*) FROM ` + table) }
-		forget := func() int {
+		purge := func() int {
 			t.Helper()
 
 			r, err := h.service.Purge(t.Context())
@@ -53,12 +53,12 @@ func TestForget(t *testing.T) {
 
 		h.wait(control.KeptFor - time.Hour)
 
-		if did := forget(); did != 0 {
+		if did := purge(); did != 0 {
 			t.Errorf("%d forgotten before their time", did)
 		}
 
 		h.wait(2 * time.Hour)
-		forget() // flex events have not been looked for
+		purge() // flex events have not been looked for
 
 		if n := count("schedule"); n != schedules {
 			t.Errorf("%d schedules, want %d until flex events have been looked for", n, schedules)
@@ -74,7 +74,7 @@ func TestForget(t *testing.T) {
 
 		h.Exec(`UPDATE reckoning SET detect_at = NULL`)
 
-		if did := forget(); did != 1 {
+		if did := purge(); did != 1 {
 			t.Errorf("%d forgotten, want what one session superseded", did)
 		}
 
@@ -91,7 +91,7 @@ func TestForget(t *testing.T) {
 			t.Errorf("the ended session's schedule is %+v", c.Current)
 		}
 
-		if did := forget(); did != 0 {
+		if did := purge(); did != 0 {
 			t.Errorf("%d forgotten once more", did)
 		}
 
@@ -103,7 +103,7 @@ func TestForget(t *testing.T) {
 		h.event(control.Event{Kind: control.PlugOut})
 		h.Exec(`UPDATE reckoning SET detect_at = NULL`)
 		h.wait(control.KeptFor + time.Hour)
-		forget()
+		purge()
 
 		if s, c := count("schedule"), count("curve"); s != 2 || c != 0 {
 			t.Errorf("%d schedules and %d curves, want 2 and 0", s, c)

@@ -17,9 +17,9 @@ const (
 	// the outbox, jobs that failed for good, orders and limits of feeders that are over,
 	// and plans of tanks that were deleted.
 	KeptFor = 90 * 24 * time.Hour
-	// forgetMax is how many records of a kind are forgotten in one transaction, and
-	// forgetSessions of how many sessions the superseded schedules are.
-	forgetMax, forgetSessions = 5000, 200
+	// purgeMax is how many records of a kind are deleted in one transaction, and
+	// purgeSessions of how many sessions the superseded schedules are.
+	purgeMax, purgeSessions = 5000, 200
 )
 
 // Purge deletes control's records that are past their retention. The newest
@@ -36,13 +36,13 @@ func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
 
 	var r worker.Report
 	for i := 0; i < len(orgs) && err == nil; i++ {
-		err = forgetUntilDone(ctx, &r, forgetSessions, func() (int64, error) {
+		err = purgeUntilDone(ctx, &r, purgeSessions, func() (int64, error) {
 			var n int64
 			err := d.DB.Write(ctx, orgs[i].ID, func(tx *store.Tx) error {
 				of, err := tx.DropSuperseded(
 					ctx,
 					tx.Now().Add(-retain),
-					forgetSessions,
+					purgeSessions,
 				)
 
 				n = int64(of)
@@ -53,31 +53,31 @@ func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
 		})
 	}
 
-	for _, drop := range d.forgets() {
+	for _, drop := range d.purges() {
 		if err == nil {
-			err = forgetUntilDone(ctx, &r, forgetMax, func() (int64, error) {
+			err = purgeUntilDone(ctx, &r, purgeMax, func() (int64, error) {
 				return drop(ctx, d.DB.Now().Add(-retain))
 			})
 		}
 	}
 
 	if err != nil {
-		return r, fmt.Errorf("let control's records go: %w", err)
+		return r, fmt.Errorf("purge control's records: %w", err)
 	}
 
 	return r, nil
 }
 
-// forgets are what delete the records of all organisations that came before an instant, so many at most.
-func (d *Service) forgets() []func(context.Context, time.Time) (int64, error) {
+// purges are what delete the records of all organisations that came before an instant, so many at most.
+func (d *Service) purges() []func(context.Context, time.Time) (int64, error) {
 	return []func(context.Context, time.Time) (int64, error){
-		d.forgetEvents, d.forgetCurves, d.forgetSettled, d.forgetJobs, d.forgetOrders, d.forgetLimits,
-		d.forgetTanks,
+		d.purgeEvents, d.purgeCurves, d.purgeSettled, d.purgeJobs, d.purgeOrders, d.purgeLimits,
+		d.purgeTanks,
 	}
 }
 
-// forgetUntilDone repeats a transaction until it finds less than it may take.
-func forgetUntilDone(
+// purgeUntilDone repeats a transaction until it finds less than it may take.
+func purgeUntilDone(
 	ctx context.Context,
 	r *worker.Report,
 	most int64,
@@ -100,29 +100,29 @@ func forgetUntilDone(
 	return nil
 }
 
-func (d *Service) forgetEvents(
+func (d *Service) purgeEvents(
 	ctx context.Context,
 	before time.Time,
 ) (int64, error) {
 	var n int64
 	err := d.DB.WriteAll(ctx, func(all *store.All) error {
 		var err error
-		n, err = all.DropEvents(ctx, before, forgetMax)
+		n, err = all.DropEvents(ctx, before, purgeMax)
 		return err
 	})
 
 	return n, err
 }
 
-// forgetCurves looks for what it forgets on a snapshot, so that no write waits for that.
-func (d *Service) forgetCurves(
+// purgeCurves looks for what it deletes on a snapshot, so that no write waits for that.
+func (d *Service) purgeCurves(
 	ctx context.Context,
 	before time.Time,
 ) (int64, error) {
 	var old []store.CurveID
 	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
-		old, err = all.OldCurves(ctx, before, forgetMax)
+		old, err = all.OldCurves(ctx, before, purgeMax)
 		return err
 	})
 	if err != nil || len(old) == 0 {
@@ -134,15 +134,15 @@ func (d *Service) forgetCurves(
 	})
 }
 
-// forgetSettled does as forgetCurves.
-func (d *Service) forgetSettled(
+// purgeSettled does as purgeCurves.
+func (d *Service) purgeSettled(
 	ctx context.Context,
 	before time.Time,
 ) (int64, error) {
 	var old []flex.EventID
 	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
-		old, err = all.OldSettled(ctx, before, forgetMax)
+		old, err = all.OldSettled(ctx, before, purgeMax)
 		return err
 	})
 	if err != nil || len(old) == 0 {
@@ -154,59 +154,59 @@ func (d *Service) forgetSettled(
 	})
 }
 
-// forgetJobs forgets the jobs that failed for good.
-func (d *Service) forgetJobs(
+// purgeJobs deletes the jobs that failed for good.
+func (d *Service) purgeJobs(
 	ctx context.Context,
 	before time.Time,
 ) (int64, error) {
 	var n int64
 	err := d.DB.WriteAll(ctx, func(all *store.All) error {
 		var err error
-		n, err = all.DropFailedJobs(ctx, before, forgetMax)
+		n, err = all.DropFailedJobs(ctx, before, purgeMax)
 		return err
 	})
 
 	return n, err
 }
 
-// forgetOrders forgets what OpenADR events asked for.
-func (d *Service) forgetOrders(
+// purgeOrders deletes what OpenADR events asked for.
+func (d *Service) purgeOrders(
 	ctx context.Context,
 	before time.Time,
 ) (int64, error) {
 	var n int64
 	err := d.DB.WriteAll(ctx, func(all *store.All) error {
 		var err error
-		n, err = all.DropADROrders(ctx, before, forgetMax)
+		n, err = all.DropADROrders(ctx, before, purgeMax)
 		return err
 	})
 
 	return n, err
 }
 
-// forgetLimits forgets what feeders were limited to.
-func (d *Service) forgetLimits(
+// purgeLimits deletes what feeders were limited to.
+func (d *Service) purgeLimits(
 	ctx context.Context,
 	before time.Time,
 ) (int64, error) {
 	var n int64
 	err := d.DB.WriteAll(ctx, func(all *store.All) error {
 		var err error
-		n, err = all.DropOverCapLimits(ctx, before, forgetMax)
+		n, err = all.DropOverCapLimits(ctx, before, purgeMax)
 		return err
 	})
 
 	return n, err
 }
 
-func (d *Service) forgetTanks(
+func (d *Service) purgeTanks(
 	ctx context.Context,
 	before time.Time,
 ) (int64, error) {
 	var n int64
 	err := d.DB.WriteAll(ctx, func(all *store.All) error {
 		var err error
-		n, err = all.DropTankPlans(ctx, before, forgetMax)
+		n, err = all.DropTankPlans(ctx, before, purgeMax)
 		return err
 	})
 
