@@ -268,7 +268,7 @@ var surface = []route{
 		handle:  (*Server).setEndpoint,
 	},
 
-	// limits.go
+	// feeder_limits.go
 	{pattern: "GET /console/limits", handle: (*Server).limits},
 	{pattern: "GET /console/limits.csv", handle: (*Server).limits},
 	{pattern: "GET /console/limits.json", handle: (*Server).limits},
