@@ -78,10 +78,10 @@ func (p Principal) Within(ctx context.Context) context.Context {
 }
 
 // Now is the instant by the true clock, which tokens end by.
-func (d *Service) Now() time.Time { return d.DB.Now() }
+func (s *Service) Now() time.Time { return s.DB.Now() }
 
 // Ready reports whether the database answers, without which nobody is identified.
-func (d *Service) Ready(ctx context.Context) error { return d.DB.Ping(ctx) }
+func (s *Service) Ready(ctx context.Context) error { return s.DB.Ping(ctx) }
 
 // Issued is a token as it is handed out, once.
 type Issued struct {
@@ -91,7 +91,7 @@ type Issued struct {
 
 // Identify returns whom a token speaks for. An unknown token and an expired one are the
 // same failure, Unauthorized.
-func (d *Service) Identify(
+func (s *Service) Identify(
 	ctx context.Context,
 	token flex.Secret,
 ) (Principal, error) {
@@ -100,11 +100,11 @@ func (d *Service) Identify(
 		return Principal{}, errToken
 	}
 
-	hash, now := sha256.Sum256([]byte(token)), d.DB.Now()
-	p, ok := d.tokens.get(hash, now)
+	hash, now := sha256.Sum256([]byte(token)), s.DB.Now()
+	p, ok := s.tokens.get(hash, now)
 	if !ok {
 		var t store.Token
-		err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		err := s.DB.ReadAll(ctx, func(all *store.All) error {
 			var err error
 			t, err = all.Token(ctx, hash)
 			return err
@@ -137,7 +137,7 @@ func (d *Service) Identify(
 			p.Certificates = t.Certificates
 		}
 
-		d.tokens.put(hash, p, now)
+		s.tokens.put(hash, p, now)
 	}
 
 	if !now.Before(p.ExpiresAt) {
@@ -181,13 +181,13 @@ func issue(
 
 // Issue gives a token to a principal who has already been let in, for tools and tests that
 // hold the store itself. The username must be one of the organisation's credentials.
-func (d *Service) Issue(
+func (s *Service) Issue(
 	ctx context.Context,
 	p Principal,
 	life time.Duration,
 ) (Issued, error) {
 	var t Issued
-	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		var err error
 		t, err = issue(ctx, all, p, life)
 		return err
@@ -197,12 +197,12 @@ func (d *Service) Issue(
 }
 
 // KnownOrigin reports whether a living component token was made for the web origin.
-func (d *Service) KnownOrigin(
+func (s *Service) KnownOrigin(
 	ctx context.Context,
 	origin string,
 ) (bool, error) {
 	var known bool
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		known, err = all.KnownOrigin(ctx, origin)
 		return err
@@ -212,9 +212,9 @@ func (d *Service) KnownOrigin(
 }
 
 // PurgeExpired deletes what has expired: tokens and idempotency keys.
-func (d *Service) PurgeExpired(ctx context.Context) (worker.Report, error) {
+func (s *Service) PurgeExpired(ctx context.Context) (worker.Report, error) {
 	var r worker.Report
-	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		n, err := all.DropExpired(ctx)
 		r.Did = int(n)
 		return err

@@ -89,7 +89,7 @@ func ParseFingerprint(text string) (string, error) {
 // BindCredential replaces the client certificates without one of which a credential of the
 // organisation's, and its tokens, are of no use: in this process at once, in others within seconds.
 // Without any it is bound to none.
-func (d *Service) BindCredential(
+func (s *Service) BindCredential(
 	ctx context.Context,
 	org flex.OrgID,
 	username string,
@@ -117,7 +117,7 @@ func (d *Service) BindCredential(
 		)
 	}
 
-	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		return foundCredential(username)(all.BindCredential(
 			ctx,
 			org,
@@ -126,7 +126,7 @@ func (d *Service) BindCredential(
 		))
 	})
 
-	d.tokens.clear()
+	s.tokens.clear()
 
 	return err
 }

@@ -37,9 +37,9 @@ func (c Checkpoint) Message() []byte {
 }
 
 // Checkpoint signs the newest link. Without a key file it is Unavailable.
-func (d *Service) Checkpoint(ctx context.Context) (Checkpoint, error) {
+func (s *Service) Checkpoint(ctx context.Context) (Checkpoint, error) {
 	var c Checkpoint
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		head, err := all.AuditHead(ctx)
 		c = Checkpoint{
 			Sequence: head.Sequence,
@@ -53,7 +53,7 @@ func (d *Service) Checkpoint(ctx context.Context) (Checkpoint, error) {
 		return c, err
 	}
 
-	signed, err := d.DB.Sign(checkpointPurpose, c.Message())
+	signed, err := s.DB.Sign(checkpointPurpose, c.Message())
 	if err != nil {
 		return c, err
 	}
@@ -68,7 +68,7 @@ func (d *Service) Checkpoint(ctx context.Context) (Checkpoint, error) {
 // CheckCheckpoint fails with Invalid if the signature is not of the checkpoint, if it is another
 // key's than the public key that is expected, where one is, or if the chain does not lead through
 // its link.
-func (d *Service) CheckCheckpoint(
+func (s *Service) CheckCheckpoint(
 	ctx context.Context,
 	c Checkpoint,
 	expected []byte,
@@ -90,7 +90,7 @@ func (d *Service) CheckCheckpoint(
 		return nil
 	}
 
-	return d.DB.ReadAll(ctx, func(all *store.All) error {
+	return s.DB.ReadAll(ctx, func(all *store.All) error {
 		links, err := all.AuditLinks(ctx, c.Sequence-1, 1)
 		if err != nil {
 			return err

@@ -29,8 +29,8 @@ var errElsewhere = flex.Fail(
 // Admit fails with Unauthorized if the principal's credential, or any of their organisation's, may
 // not be used from where a request comes from: an IPv4 address, or the /64 of an IPv6 address; or
 // without a client certificate that the context does not name.
-func (d *Service) Admit(ctx context.Context, p Principal, from string) error {
-	if err := p.admitCertificate(ctx, d.DB.Now()); err != nil {
+func (s *Service) Admit(ctx context.Context, p Principal, from string) error {
+	if err := p.admitCertificate(ctx, s.DB.Now()); err != nil {
 		return err
 	}
 
@@ -64,8 +64,8 @@ func (p Principal) admitAddress(from string) error {
 }
 
 // checkLimits fails with Invalid if the limits can hold for nobody, or not exactly.
-func (d *Service) checkLimits(l store.CredentialLimits) error {
-	if !l.ExpiresAt.IsZero() && !l.ExpiresAt.After(d.DB.Now()) {
+func (s *Service) checkLimits(l store.CredentialLimits) error {
+	if !l.ExpiresAt.IsZero() && !l.ExpiresAt.After(s.DB.Now()) {
 		return flex.Fail(
 			flex.Invalid,
 			"a credential cannot expire at %s, which is past",
@@ -111,7 +111,7 @@ func checkNetworks(networks []netip.Prefix) error {
 
 // SetOrgNetworks replaces from which networks an organisation's credentials and their tokens are of
 // use, in this process at once, in others within seconds. Everywhere goes without any.
-func (d *Service) SetOrgNetworks(
+func (s *Service) SetOrgNetworks(
 	ctx context.Context,
 	org flex.OrgID,
 	networks []netip.Prefix,
@@ -124,22 +124,22 @@ func (d *Service) SetOrgNetworks(
 		return err
 	}
 
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		return tx.SetOrgNetworks(ctx, networks)
 	})
-	d.tokens.clear()
+	s.tokens.clear()
 
 	return err
 }
 
 // OrgNetworks returns from which networks an organisation's credentials are of use; none for
 // everywhere.
-func (d *Service) OrgNetworks(
+func (s *Service) OrgNetworks(
 	ctx context.Context,
 	org flex.OrgID,
 ) ([]netip.Prefix, error) {
 	var networks []netip.Prefix
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		networks, err = tx.OrgNetworks(ctx)
 		return err
@@ -150,20 +150,20 @@ func (d *Service) OrgNetworks(
 
 // LimitCredential replaces until when and from where a credential is of use. Its tokens are
 // bound by it too: at once in this process, in others within seconds.
-func (d *Service) LimitCredential(
+func (s *Service) LimitCredential(
 	ctx context.Context,
 	username string,
 	l store.CredentialLimits,
 ) error {
-	if err := d.checkLimits(l); err != nil {
+	if err := s.checkLimits(l); err != nil {
 		return err
 	}
 
-	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		return foundCredential(username)(all.LimitCredential(ctx, username, l))
 	})
 
-	d.tokens.clear()
+	s.tokens.clear()
 
 	return err
 }
@@ -171,7 +171,7 @@ func (d *Service) LimitCredential(
 // RollCredential gives a credential a new password, and takes the one before for the time of
 // grace, so that a client's machines can change over one after the other. Without a password
 // one is made; it is returned here and never again.
-func (d *Service) RollCredential(
+func (s *Service) RollCredential(
 	ctx context.Context,
 	username string,
 	password flex.Secret,
@@ -191,7 +191,7 @@ func (d *Service) RollCredential(
 		return "", err
 	}
 
-	return password, d.DB.WriteAll(ctx, func(all *store.All) error {
+	return password, s.DB.WriteAll(ctx, func(all *store.All) error {
 		return foundCredential(username)(all.RollCredential(
 			ctx,
 			username,
@@ -216,12 +216,12 @@ func foundCredential(username string) func(bool, error) error {
 }
 
 // Credentials returns an organisation's credentials by name, the revoked ones too.
-func (d *Service) Credentials(
+func (s *Service) Credentials(
 	ctx context.Context,
 	org flex.OrgID,
 ) ([]store.Credential, error) {
 	var found []store.Credential
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		found, err = all.Credentials(ctx, org)
 		return err

@@ -14,7 +14,7 @@ const HouseholdTokenLife = 10 * 365 * 24 * time.Hour
 
 // IssueHousehold gives out a site's one household token, in the name of the credential that asks. It
 // has the role HomeAssistant and no other, and ends the site's former one.
-func (d *Service) IssueHousehold(
+func (s *Service) IssueHousehold(
 	ctx context.Context,
 	who Principal,
 	site flex.SiteID,
@@ -27,7 +27,7 @@ func (d *Service) IssueHousehold(
 	}
 
 	var t Issued
-	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		if err := all.DropTokens(ctx, p.Org, site, p.Roles); err != nil {
 			return err
 		}
@@ -37,22 +37,22 @@ func (d *Service) IssueHousehold(
 		return err
 	})
 
-	d.tokens.clear()
+	s.tokens.clear()
 
 	return t, err
 }
 
 // EndHousehold ends a site's household token, if it has one. Another process may believe the token
 // for some seconds more.
-func (d *Service) EndHousehold(
+func (s *Service) EndHousehold(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 ) error {
-	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.DropTokens(ctx, org, site, []flex.Role{flex.HomeAssistant})
 	})
-	d.tokens.clear()
+	s.tokens.clear()
 
 	return err
 }

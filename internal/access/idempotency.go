@@ -18,18 +18,18 @@ type KeyClaim struct {
 
 // ClaimKey claims an idempotency key for a request, given by its hash. A key that another request
 // was sent under, or one that is being answered, is a Conflict.
-func (d *Service) ClaimKey(
+func (s *Service) ClaimKey(
 	ctx context.Context,
 	org flex.OrgID,
 	key string,
 	request [32]byte,
 ) (*KeyClaim, error) {
-	answered, claim, err := d.DB.ClaimKey(ctx, org, key, request)
+	answered, claim, err := s.DB.ClaimKey(ctx, org, key, request)
 	if err != nil {
 		return nil, err
 	}
 
-	return &KeyClaim{Answered: answered, db: d.DB, claim: claim}, nil
+	return &KeyClaim{Answered: answered, db: s.DB, claim: claim}, nil
 }
 
 // Within returns the context for the request's handler. What is written under it counts on the key, so

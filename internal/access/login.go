@@ -16,13 +16,13 @@ var errLogin = flex.Fail(flex.Unauthorized, "Incorrect username or password")
 // Login exchanges a name and a secret for a token of an hour. An unknown name and a wrong
 // secret are the same failure after the same work. After too many failures the failure is a
 // *Wait; from says where the attempt came from.
-func (d *Service) Login(
+func (s *Service) Login(
 	ctx context.Context,
 	name string,
 	secret flex.Secret,
 	from string,
 ) (Issued, error) {
-	return d.LoginWithin(ctx, name, secret, from, nil)
+	return s.LoginWithin(ctx, name, secret, from, nil)
 }
 
 // ErrScope is the failure of who asks for a role that their credential has not.
@@ -33,7 +33,7 @@ var ErrScope = flex.Fail(
 
 // LoginWithin is Login, for a token with these of the credential's roles; none are all. A role that
 // the credential has not is ErrScope.
-func (d *Service) LoginWithin(
+func (s *Service) LoginWithin(
 	ctx context.Context,
 	name string,
 	secret flex.Secret,
@@ -44,14 +44,14 @@ func (d *Service) LoginWithin(
 		return Issued{}, errLogin // nobody has such a name
 	}
 
-	now := d.DB.Now()
-	undo, err := d.brake.attempt(name, from, now)
+	now := s.DB.Now()
+	undo, err := s.brake.attempt(name, from, now)
 	if err != nil {
 		return Issued{}, err
 	}
 
 	var c store.Credential
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		c, err = all.CredentialNamed(ctx, name)
 		return err
@@ -62,23 +62,23 @@ func (d *Service) LoginWithin(
 	}
 
 	kept := takenHashes(c, now)
-	err = d.judgeCredential(ctx, secret, kept, from, now, undo)
+	err = s.judgeCredential(ctx, secret, kept, from, now, undo)
 	if err != nil {
 		return Issued{}, err
 	}
 
 	undo()
-	p, err := d.principalOf(ctx, c, from, roles)
+	p, err := s.principalOf(ctx, c, from, roles)
 	if err != nil {
 		return Issued{}, err
 	}
 
-	return d.issueTo(ctx, c, p, now)
+	return s.issueTo(ctx, c, p, now)
 }
 
 // principalOf is whom a token of the credential's speaks for, with these roles alone unless there
 // are none.
-func (d *Service) principalOf(
+func (s *Service) principalOf(
 	ctx context.Context,
 	c store.Credential,
 	from string,
@@ -94,7 +94,7 @@ func (d *Service) principalOf(
 		Certificates: c.Certificates,
 	}
 
-	if err := d.Admit(ctx, p, from); err != nil {
+	if err := s.Admit(ctx, p, from); err != nil {
 		return p, err
 	}
 
@@ -129,7 +129,7 @@ func takenHashes(c store.Credential, now time.Time) [][]byte {
 
 // judgeCredential fails with errLogin if the secret is none of those that are kept. Where none
 // is, the same work is done for nothing.
-func (d *Service) judgeCredential(
+func (s *Service) judgeCredential(
 	ctx context.Context,
 	secret flex.Secret,
 	kept [][]byte,
@@ -138,7 +138,7 @@ func (d *Service) judgeCredential(
 	undo func(),
 ) error {
 	for _, hash := range kept {
-		if d.verified.has(secret, hash, now, TokenLife) {
+		if s.verified.has(secret, hash, now, TokenLife) {
 			return nil
 		}
 	}
@@ -152,7 +152,7 @@ func (d *Service) judgeCredential(
 	for _, hash := range kept {
 		err = credentialTurns.judge(ctx, secret, hash, from, undo)
 		if err == nil {
-			d.verified.add(secret, hash, now)
+			s.verified.add(secret, hash, now)
 			return nil
 		}
 		if !errors.Is(err, errLogin) {
@@ -164,7 +164,7 @@ func (d *Service) judgeCredential(
 }
 
 // issueTo gives a token to a credential, which it outlives in no case.
-func (d *Service) issueTo(
+func (s *Service) issueTo(
 	ctx context.Context,
 	c store.Credential,
 	p Principal,
@@ -176,7 +176,7 @@ func (d *Service) issueTo(
 	}
 
 	var t Issued
-	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		if now.Sub(c.UsedAt) >= useNoted {
 			if err := all.UseCredential(ctx, c.Username); err != nil {
 				return err
@@ -226,7 +226,7 @@ const (
 // AddOrg makes an organisation with one credential that has every role. Without a password
 // one is made; it is returned here and never again. A name or a username that is taken is a
 // Conflict.
-func (d *Service) AddOrg(
+func (s *Service) AddOrg(
 	ctx context.Context,
 	name, username string,
 	password flex.Secret,
@@ -245,7 +245,7 @@ func (d *Service) AddOrg(
 	}
 
 	var o flex.Org
-	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+	err = s.DB.WriteAll(ctx, func(all *store.All) error {
 		var err error
 		o, err = all.AddOrg(ctx, name)
 		if err != nil {
@@ -264,7 +264,7 @@ func (d *Service) AddOrg(
 
 // AddCredential gives an organisation a further credential, with the roles alone, within the
 // limits. The name of a revoked one of the organisation may be used again.
-func (d *Service) AddCredential(
+func (s *Service) AddCredential(
 	ctx context.Context,
 	org flex.OrgID,
 	username string,
@@ -272,7 +272,7 @@ func (d *Service) AddCredential(
 	roles []flex.Role,
 	limits store.CredentialLimits,
 ) (flex.Secret, error) {
-	if err := d.checkLimits(limits); err != nil {
+	if err := s.checkLimits(limits); err != nil {
 		return "", err
 	}
 
@@ -281,7 +281,7 @@ func (d *Service) AddCredential(
 		return "", err
 	}
 
-	return password, d.DB.WriteAll(ctx, func(all *store.All) error {
+	return password, s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.AddCredential(ctx, store.Credential{
 			Username:         username,
 			Org:              org,
@@ -294,8 +294,8 @@ func (d *Service) AddCredential(
 
 // Revoke ends a credential and the tokens given to it: at once in this process, in others
 // within seconds.
-func (d *Service) Revoke(ctx context.Context, username string) error {
-	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+func (s *Service) Revoke(ctx context.Context, username string) error {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		ended, err := all.RevokeCredential(ctx, username)
 		if err == nil && !ended {
 			return flex.Fail(
@@ -307,7 +307,7 @@ func (d *Service) Revoke(ctx context.Context, username string) error {
 		return err
 	})
 
-	d.tokens.clear()
+	s.tokens.clear()
 
 	return err
 }

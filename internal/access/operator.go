@@ -39,7 +39,7 @@ func (o Operator) May(p Permission) bool { return o.Role.May(p) }
 // AddOperator gives a person their way into the console, with the role. Without a password one
 // is made; it is returned here and never again. A name that is taken is a Conflict, an unknown
 // role Malformed.
-func (d *Service) AddOperator(
+func (s *Service) AddOperator(
 	ctx context.Context,
 	name string,
 	password flex.Secret,
@@ -55,7 +55,7 @@ func (d *Service) AddOperator(
 		return "", err
 	}
 
-	return password, d.DB.WriteAll(ctx, func(all *store.All) error {
+	return password, s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.AddOperator(ctx, &store.Operator{
 			Name:       name,
 			SecretHash: kept,
@@ -66,7 +66,7 @@ func (d *Service) AddOperator(
 
 // SetOperatorPassword replaces an operator's password, as AddOperator sets it, and ends
 // their sessions.
-func (d *Service) SetOperatorPassword(
+func (s *Service) SetOperatorPassword(
 	ctx context.Context,
 	name string,
 	password flex.Secret,
@@ -76,7 +76,7 @@ func (d *Service) SetOperatorPassword(
 		return "", err
 	}
 
-	return password, d.DB.WriteAll(ctx, func(all *store.All) error {
+	return password, s.DB.WriteAll(ctx, func(all *store.All) error {
 		o, err := all.OperatorNamed(ctx, name)
 		if err != nil {
 			return err
@@ -86,8 +86,8 @@ func (d *Service) SetOperatorPassword(
 }
 
 // RemoveOperator lets a person in no more, from this instant on.
-func (d *Service) RemoveOperator(ctx context.Context, name string) error {
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+func (s *Service) RemoveOperator(ctx context.Context, name string) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		o, err := all.OperatorNamed(ctx, name)
 		if err != nil {
 			return err
@@ -123,23 +123,23 @@ type OperatorLogin struct {
 // LoginOperator opens a session for an operator, or its first step where a code is asked for,
 // too. An unknown name and a wrong password are the same failure after the same work. After too
 // many failures the failure is a *Wait; from says where the attempt came from.
-func (d *Service) LoginOperator(
+func (s *Service) LoginOperator(
 	ctx context.Context,
 	name string,
 	password flex.Secret,
 	from string,
 ) (OperatorLogin, error) {
-	if d.PasswordsShut {
+	if s.PasswordsShut {
 		return OperatorLogin{}, errPasswordsShut
 	}
 
-	o, err := d.checkOperator(ctx, name, password, from)
+	o, err := s.checkOperator(ctx, name, password, from)
 	if err != nil {
 		return OperatorLogin{}, err
 	}
 
 	var twoStep *store.TwoStep
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		twoStep, err = all.TwoStepOf(ctx, o.ID)
 		return err
@@ -152,28 +152,28 @@ func (d *Service) LoginOperator(
 	}
 
 	if twoStep != nil && !twoStep.ConfirmedAt.IsZero() {
-		return d.awaitCode(ctx, o.ID, from)
+		return s.awaitCode(ctx, o.ID, from)
 	}
 
-	issued, err := d.openSession(ctx, o.ID, name, from)
+	issued, err := s.openSession(ctx, o.ID, name, from)
 
 	return OperatorLogin{Issued: issued}, err
 }
 
 // openSession writes the login down and opens the session.
-func (d *Service) openSession(
+func (s *Service) openSession(
 	ctx context.Context,
 	id flex.OperatorID,
 	name, from string,
 ) (Issued, error) {
 	token := newSessionToken()
-	expires := d.DB.Now().Add(OperatorSessionLife)
-	err := d.Act(ctx, flex.AuditEntry{
+	expires := s.DB.Now().Add(OperatorSessionLife)
+	err := s.Act(ctx, flex.AuditEntry{
 		Who:    name,
 		Source: from,
 		Act:    "log in",
 	}, func() error {
-		return d.DB.WriteAll(ctx, func(all *store.All) error {
+		return s.DB.WriteAll(ctx, func(all *store.All) error {
 			return all.AddOperatorSession(ctx, store.OperatorSession{
 				Hash:      SessionHash(token),
 				Operator:  id,
@@ -199,30 +199,30 @@ func SessionHash(token flex.Secret) [32]byte {
 
 // checkOperator returns the operator of the name if the password is theirs, and is errLogin or
 // a *Wait otherwise. A failure is written to the audit log.
-func (d *Service) checkOperator(
+func (s *Service) checkOperator(
 	ctx context.Context,
 	name string,
 	password flex.Secret,
 	from string,
 ) (store.Operator, error) {
 	if len(name) > MaxUsername || len(password) > MaxSecret {
-		return store.Operator{}, d.refuseLong(from)
+		return store.Operator{}, s.refuseLong(from)
 	}
 
 	// Operators and organisations are other namespaces: neither slows the other's logins.
-	undo, err := d.brake.attempt("operator\x00"+name, from, d.DB.Now())
+	undo, err := s.brake.attempt("operator\x00"+name, from, s.DB.Now())
 	if err != nil {
 		return store.Operator{}, err
 	}
 
-	o, known, err := d.operatorNamed(ctx, name)
+	o, known, err := s.operatorNamed(ctx, name)
 	if err != nil {
 		undo()
 		return store.Operator{}, fmt.Errorf("look up an operator: %w", err)
 	}
 
 	// A name that is nobody's is judged too, so that the answer takes as long as for a wrong password.
-	err = d.judgeOperator(ctx, password, o.SecretHash, from, undo)
+	err = s.judgeOperator(ctx, password, o.SecretHash, from, undo)
 	if errors.Is(err, errLogin) {
 		who := UnknownOperator
 		if known {
@@ -235,7 +235,7 @@ func (d *Service) checkOperator(
 			Act:    "log in",
 		}
 
-		return store.Operator{}, d.Act(ctx, attempt, func() error {
+		return store.Operator{}, s.Act(ctx, attempt, func() error {
 			return errLogin
 		})
 	}
@@ -251,12 +251,12 @@ func (d *Service) checkOperator(
 
 // operatorNamed looks up an operator by name. One who is not known, or was removed, has no hash of a
 // password.
-func (d *Service) operatorNamed(
+func (s *Service) operatorNamed(
 	ctx context.Context,
 	name string,
 ) (store.Operator, bool, error) {
 	var o store.Operator
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		o, err = all.OperatorNamed(ctx, name)
 		return err
@@ -279,8 +279,8 @@ const UnknownOperator = "(unknown)"
 
 // refuseLong refuses a name or a password that can be nobody's, and counts it against the
 // address.
-func (d *Service) refuseLong(from string) error {
-	_, err := d.brake.attempt("operator\x00", from, d.DB.Now())
+func (s *Service) refuseLong(from string) error {
+	_, err := s.brake.attempt("operator\x00", from, s.DB.Now())
 	if err != nil {
 		return err
 	}
@@ -290,21 +290,21 @@ func (d *Service) refuseLong(from string) error {
 
 // judgeOperator is judge in the operators' own line. Whoever was let in within a session's life
 // needs no turn, so that guessers keep nobody out.
-func (d *Service) judgeOperator(
+func (s *Service) judgeOperator(
 	ctx context.Context,
 	password flex.Secret,
 	kept []byte,
 	from string,
 	undo func(),
 ) error {
-	now := d.DB.Now()
-	if kept != nil && d.verified.has(password, kept, now, OperatorSessionLife) {
+	now := s.DB.Now()
+	if kept != nil && s.verified.has(password, kept, now, OperatorSessionLife) {
 		return nil
 	}
 
 	err := operatorTurns.judge(ctx, password, kept, from, undo)
 	if err == nil {
-		d.verified.add(password, kept, now)
+		s.verified.add(password, kept, now)
 	}
 
 	return err
@@ -315,7 +315,7 @@ var errSession = flex.Fail(flex.Unauthorized, "log in first")
 
 // IdentifyOperator returns the operator that a session's token speaks for. It asks the store
 // each time, so that a session that was ended anywhere is over everywhere.
-func (d *Service) IdentifyOperator(
+func (s *Service) IdentifyOperator(
 	ctx context.Context,
 	token flex.Secret,
 ) (Operator, error) {
@@ -323,18 +323,18 @@ func (d *Service) IdentifyOperator(
 		return Operator{}, errSession
 	}
 
-	var s store.OperatorSession
+	var session store.OperatorSession
 
 	var who Operator
 
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
-		s, err = all.OperatorSession(ctx, SessionHash(token))
+		session, err = all.OperatorSession(ctx, SessionHash(token))
 		if err != nil {
 			return err
 		}
 
-		who, err = operatorOf(ctx, all, s)
+		who, err = operatorOf(ctx, all, session)
 		return err
 	})
 	if flex.KindOf(err) == flex.NotFound {
@@ -343,11 +343,11 @@ func (d *Service) IdentifyOperator(
 	if err != nil {
 		return Operator{}, fmt.Errorf("look up an operator's session: %w", err)
 	}
-	if !d.admits(s.Issuer) {
+	if !s.admits(session.Issuer) {
 		return Operator{}, errSession
 	}
 
-	d.noteUse(ctx, s)
+	s.noteUse(ctx, session)
 
 	return who, nil
 }
@@ -382,36 +382,36 @@ const useNoted = time.Minute
 
 // noteUse writes down that a session is used, unless it was written a moment ago. It fails
 // silently: a store that takes no writes must not keep an operator from looking at it.
-func (d *Service) noteUse(ctx context.Context, s store.OperatorSession) {
-	if d.DB.Now().Sub(s.UsedAt) < useNoted {
+func (s *Service) noteUse(ctx context.Context, session store.OperatorSession) {
+	if s.DB.Now().Sub(session.UsedAt) < useNoted {
 		return
 	}
 
-	_ = d.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.UseOperatorSession(ctx, s.Hash)
+	_ = s.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.UseOperatorSession(ctx, session.Hash)
 	})
 }
 
 // LogoutOperator ends the session of the token.
-func (d *Service) LogoutOperator(ctx context.Context, token flex.Secret) error {
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+func (s *Service) LogoutOperator(ctx context.Context, token flex.Secret) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.EndOperatorSession(ctx, SessionHash(token))
 	})
 }
 
 // Act does something in a person's name. It is written in the audit log before it is done,
 // and how it ended afterwards, so that nothing is done unseen.
-func (d *Service) Act(ctx context.Context, a flex.AuditEntry, do func() error) error {
-	return d.ActWithDetail(ctx, a, func() (string, error) { return "", do() })
+func (s *Service) Act(ctx context.Context, a flex.AuditEntry, do func() error) error {
+	return s.ActWithDetail(ctx, a, func() (string, error) { return "", do() })
 }
 
 // ActWithDetail is Act for what can say only afterwards what it did, in words.
-func (d *Service) ActWithDetail(
+func (s *Service) ActWithDetail(
 	ctx context.Context,
 	a flex.AuditEntry,
 	do func() (detail string, err error),
 ) error {
-	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.BeginAct(ctx, &a)
 	})
 	if err != nil {
@@ -433,7 +433,7 @@ func (d *Service) ActWithDetail(
 
 	return errors.Join(
 		err,
-		d.DB.WriteAll(late, func(all *store.All) error {
+		s.DB.WriteAll(late, func(all *store.All) error {
 			return all.EndAct(late, a.ID, outcome, detail)
 		}),
 	)

@@ -20,7 +20,7 @@ type OperatorOrgs struct {
 // SetOperatorOrgs says whose operator somebody is, from their next request on: they see and do
 // what is these organisations' alone, and nothing that concerns all. A name that is nobody's is
 // NotFound, both Every and names Malformed.
-func (d *Service) SetOperatorOrgs(
+func (s *Service) SetOperatorOrgs(
 	ctx context.Context,
 	name string,
 	to OperatorOrgs,
@@ -33,7 +33,7 @@ func (d *Service) SetOperatorOrgs(
 		)
 	}
 
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		o, err := all.OperatorNamed(ctx, name)
 		if err != nil {
 			return err

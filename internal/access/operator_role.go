@@ -78,7 +78,7 @@ func parseOperatorRole(name OperatorRole) (OperatorRole, error) {
 
 // SetOperatorRole changes what an operator may do, from their next request on. A name that is
 // nobody's is NotFound, a removed operator's a Conflict.
-func (d *Service) SetOperatorRole(
+func (s *Service) SetOperatorRole(
 	ctx context.Context,
 	name string,
 	role OperatorRole,
@@ -88,7 +88,7 @@ func (d *Service) SetOperatorRole(
 		return err
 	}
 
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		o, err := all.OperatorNamed(ctx, name)
 		if err != nil {
 			return err
@@ -125,30 +125,30 @@ func (o Operator) Confirmed(now time.Time) bool {
 
 // ConfirmOperator has an operator who is logged in show again who they are. A wrong password is
 // Unauthorized and counts as a failed login; after too many the failure is a *Wait.
-func (d *Service) ConfirmOperator(
+func (s *Service) ConfirmOperator(
 	ctx context.Context,
 	token, password flex.Secret,
 	from string,
 ) error {
-	who, err := d.IdentifyOperator(ctx, token)
+	who, err := s.IdentifyOperator(ctx, token)
 	if err != nil {
 		return err
 	}
 
-	_, err = d.checkOperator(ctx, who.Name, password, from)
+	_, err = s.checkOperator(ctx, who.Name, password, from)
 	if err != nil {
 		return err
 	}
 
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.ConfirmOperatorSession(ctx, SessionHash(token))
 	})
 }
 
 // OperatorSessions returns where operators are logged in, the newest session first.
-func (d *Service) OperatorSessions(ctx context.Context) ([]store.OperatorSession, error) {
+func (s *Service) OperatorSessions(ctx context.Context) ([]store.OperatorSession, error) {
 	var sessions []store.OperatorSession
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		sessions, err = all.OperatorSessions(ctx)
 		return err
@@ -158,8 +158,8 @@ func (d *Service) OperatorSessions(ctx context.Context) ([]store.OperatorSession
 }
 
 // EndOperatorSessions logs an operator out everywhere. They may log in again.
-func (d *Service) EndOperatorSessions(ctx context.Context, name string) error {
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+func (s *Service) EndOperatorSessions(ctx context.Context, name string) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		o, err := all.OperatorNamed(ctx, name)
 		if err != nil {
 			return err

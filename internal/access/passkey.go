@@ -61,9 +61,9 @@ type PasskeySite string
 
 // relyingParty is the site as the standard's software knows it. Browsers give passkeys to names
 // under TLS and to localhost alone.
-func (d *Service) relyingParty(site PasskeySite) (*webauthn.WebAuthn, error) {
+func (s *Service) relyingParty(site PasskeySite) (*webauthn.WebAuthn, error) {
 	u, err := url.Parse(string(site))
-	if err != nil || u.Hostname() == "" || d.Keys == nil {
+	if err != nil || u.Hostname() == "" || s.Keys == nil {
 		return nil, errPasskeyPlace
 	}
 
@@ -80,8 +80,8 @@ func (d *Service) relyingParty(site PasskeySite) (*webauthn.WebAuthn, error) {
 }
 
 // HasPasskeys reports whether passkeys can be used at the site.
-func (d *Service) HasPasskeys(site PasskeySite) bool {
-	_, err := d.relyingParty(site)
+func (s *Service) HasPasskeys(site PasskeySite) bool {
+	_, err := s.relyingParty(site)
 	return err == nil
 }
 
@@ -124,32 +124,32 @@ func (u passkeyUser) WebAuthnCredentials() []webauthn.Credential {
 var challengeAbout = keyring.About{Purpose: "passkey challenge"}
 
 // newChallenge makes a challenge for a purpose.
-func (d *Service) newChallenge(purpose string) ([]byte, error) {
+func (s *Service) newChallenge(purpose string) ([]byte, error) {
 	digest := sha256.Sum256([]byte(purpose))
 	plain := binary.BigEndian.AppendUint64(
 		digest[:],
-		uint64(d.DB.Now().Add(PasskeyWait).Unix()),
+		uint64(s.DB.Now().Add(PasskeyWait).Unix()),
 	)
 
-	return d.Keys.Seal(crand.Reader, challengeAbout, plain)
+	return s.Keys.Seal(crand.Reader, challengeAbout, plain)
 }
 
 // takeChallenge checks that a challenge was made for the purpose and holds, and uses it up.
-func (d *Service) takeChallenge(ctx context.Context, challenge []byte, purpose string) error {
+func (s *Service) takeChallenge(ctx context.Context, challenge []byte, purpose string) error {
 	digest := sha256.Sum256([]byte(purpose))
 
-	plain, err := d.Keys.Open(challengeAbout, challenge)
+	plain, err := s.Keys.Open(challengeAbout, challenge)
 	if err != nil || len(plain) != len(digest)+8 || !hmac.Equal(plain[:len(digest)], digest[:]) {
 		return errPasskey
 	}
 
 	until := time.Unix(int64(binary.BigEndian.Uint64(plain[len(digest):])), 0)
-	if !d.DB.Now().Before(until) {
+	if !s.DB.Now().Before(until) {
 		return errPasskey
 	}
 
 	fresh := false
-	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+	err = s.DB.WriteAll(ctx, func(all *store.All) error {
 		var err error
 		fresh, err = all.TakeSignIn(ctx, sha256.Sum256(challenge), until)
 		return err
@@ -162,12 +162,12 @@ func (d *Service) takeChallenge(ctx context.Context, challenge []byte, purpose s
 }
 
 // BeginPasskey returns what the browser is to make a passkey of, as JSON.
-func (d *Service) BeginPasskey(
+func (s *Service) BeginPasskey(
 	ctx context.Context,
 	who Operator,
 	site PasskeySite,
 ) (json.RawMessage, error) {
-	party, err := d.relyingParty(site)
+	party, err := s.relyingParty(site)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (d *Service) BeginPasskey(
 		)
 	}
 
-	user, err := d.passkeyUser(ctx, who.ID)
+	user, err := s.passkeyUser(ctx, who.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +204,7 @@ func (d *Service) BeginPasskey(
 		return nil, fmt.Errorf("begin a passkey: %w", err)
 	}
 
-	made.Response.Challenge, err = d.newChallenge(forEnrol + who.ID.String())
+	made.Response.Challenge, err = s.newChallenge(forEnrol + who.ID.String())
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (d *Service) BeginPasskey(
 
 // AddPasskey keeps the passkey that the browser made, under a name. What is none, or is not of what
 // BeginPasskey gave, is Unauthorized.
-func (d *Service) AddPasskey(
+func (s *Service) AddPasskey(
 	ctx context.Context,
 	who Operator,
 	site PasskeySite,
@@ -229,7 +229,7 @@ func (d *Service) AddPasskey(
 		)
 	}
 
-	party, err := d.relyingParty(site)
+	party, err := s.relyingParty(site)
 	if err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func (d *Service) AddPasskey(
 	}
 
 	challenge, session := ceremonyOf(parsed.Response.CollectedClientData)
-	if err := d.takeChallenge(ctx, challenge, forEnrol+who.ID.String()); err != nil {
+	if err := s.takeChallenge(ctx, challenge, forEnrol+who.ID.String()); err != nil {
 		return err
 	}
 	session.UserID = who.ID.Bytes()
@@ -251,7 +251,7 @@ func (d *Service) AddPasskey(
 		return errPasskey
 	}
 
-	return d.keepPasskey(ctx, store.Passkey{
+	return s.keepPasskey(ctx, store.Passkey{
 		ID:        c.ID,
 		Operator:  who.ID,
 		Name:      name,
@@ -262,8 +262,8 @@ func (d *Service) AddPasskey(
 }
 
 // keepPasskey keeps a new passkey, if its operator has not too many.
-func (d *Service) keepPasskey(ctx context.Context, p store.Passkey) error {
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+func (s *Service) keepPasskey(ctx context.Context, p store.Passkey) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		keys, err := all.Passkeys(ctx, p.Operator)
 		if err != nil {
 			return err
@@ -291,24 +291,24 @@ func ceremonyOf(c protocol.CollectedClientData) ([]byte, webauthn.SessionData) {
 
 // PasskeyLogin returns what a browser is to sign to log in with a passkey, as JSON; nil where
 // passkeys cannot be used.
-func (d *Service) PasskeyLogin(site PasskeySite) (json.RawMessage, error) {
-	return d.askPasskey(site, forLogin)
+func (s *Service) PasskeyLogin(site PasskeySite) (json.RawMessage, error) {
+	return s.askPasskey(site, forLogin)
 }
 
 // PasskeyConfirmation returns what a browser is to sign for an operator who is logged in to show again
 // who they are, as JSON; nil if they have no passkey.
-func (d *Service) PasskeyConfirmation(
+func (s *Service) PasskeyConfirmation(
 	ctx context.Context,
 	who Operator,
 	token flex.Secret,
 	site PasskeySite,
 ) (json.RawMessage, error) {
-	keys, err := d.PasskeysOf(ctx, who.ID)
+	keys, err := s.PasskeysOf(ctx, who.ID)
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
 
-	return d.askPasskey(site, confirmationOf(token))
+	return s.askPasskey(site, confirmationOf(token))
 }
 
 func confirmationOf(token flex.Secret) string {
@@ -316,8 +316,8 @@ func confirmationOf(token flex.Secret) string {
 	return forConfirm + string(hash[:])
 }
 
-func (d *Service) askPasskey(site PasskeySite, purpose string) (json.RawMessage, error) {
-	party, err := d.relyingParty(site)
+func (s *Service) askPasskey(site PasskeySite, purpose string) (json.RawMessage, error) {
+	party, err := s.relyingParty(site)
 	if errors.Is(err, errPasskeyPlace) {
 		return nil, nil
 	}
@@ -330,7 +330,7 @@ func (d *Service) askPasskey(site PasskeySite, purpose string) (json.RawMessage,
 		return nil, fmt.Errorf("ask for a passkey: %w", err)
 	}
 
-	asked.Response.Challenge, err = d.newChallenge(purpose)
+	asked.Response.Challenge, err = s.newChallenge(purpose)
 	if err != nil {
 		return nil, err
 	}
@@ -341,24 +341,24 @@ func (d *Service) askPasskey(site PasskeySite, purpose string) (json.RawMessage,
 // LoginOperatorPasskey opens a session for the operator whose passkey signed. It is two factors by
 // itself, the device and what unlocks it, so no code is asked for. One that is not right is
 // Unauthorized and in the audit log; after too many the failure is a *Wait.
-func (d *Service) LoginOperatorPasskey(
+func (s *Service) LoginOperatorPasskey(
 	ctx context.Context,
 	site PasskeySite,
 	signed, from string,
 ) (Issued, error) {
-	if d.PasswordsShut {
+	if s.PasswordsShut {
 		return Issued{}, errPasswordsShut
 	}
 
-	undo, err := d.brake.attempt("operator\x00passkey", from, d.DB.Now())
+	undo, err := s.brake.attempt("operator\x00passkey", from, s.DB.Now())
 	if err != nil {
 		return Issued{}, err
 	}
 
-	o, err := d.checkPasskey(ctx, site, forLogin, signed)
+	o, err := s.checkPasskey(ctx, site, forLogin, signed)
 	if err == nil {
 		undo()
-		return d.openSession(ctx, o.ID, o.Name, from)
+		return s.openSession(ctx, o.ID, o.Name, from)
 	}
 	if !errors.Is(err, errPasskey) {
 		undo()
@@ -371,27 +371,27 @@ func (d *Service) LoginOperatorPasskey(
 		Act:    "log in with a passkey",
 	}
 
-	return Issued{}, d.Act(ctx, attempt, func() error { return errPasskey })
+	return Issued{}, s.Act(ctx, attempt, func() error { return errPasskey })
 }
 
 // ConfirmOperatorPasskey is ConfirmOperator by a passkey of the operator's own.
-func (d *Service) ConfirmOperatorPasskey(
+func (s *Service) ConfirmOperatorPasskey(
 	ctx context.Context,
 	token flex.Secret,
 	site PasskeySite,
 	signed, from string,
 ) error {
-	who, err := d.IdentifyOperator(ctx, token)
+	who, err := s.IdentifyOperator(ctx, token)
 	if err != nil {
 		return err
 	}
 
-	undo, err := d.brake.attempt("operator\x00"+who.Name, from, d.DB.Now())
+	undo, err := s.brake.attempt("operator\x00"+who.Name, from, s.DB.Now())
 	if err != nil {
 		return err
 	}
 
-	o, err := d.checkPasskey(ctx, site, confirmationOf(token), signed)
+	o, err := s.checkPasskey(ctx, site, confirmationOf(token), signed)
 	if err == nil && o.ID != who.ID {
 		err = errPasskey
 	}
@@ -401,18 +401,18 @@ func (d *Service) ConfirmOperatorPasskey(
 
 	undo()
 
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.ConfirmOperatorSession(ctx, SessionHash(token))
 	})
 }
 
 // checkPasskey returns whose passkey signed a challenge for the purpose, and is errPasskey otherwise.
-func (d *Service) checkPasskey(
+func (s *Service) checkPasskey(
 	ctx context.Context,
 	site PasskeySite,
 	purpose, signed string,
 ) (store.Operator, error) {
-	party, err := d.relyingParty(site)
+	party, err := s.relyingParty(site)
 	if err != nil {
 		return store.Operator{}, err
 	}
@@ -423,7 +423,7 @@ func (d *Service) checkPasskey(
 	}
 
 	challenge, session := ceremonyOf(parsed.Response.CollectedClientData)
-	if err := d.takeChallenge(ctx, challenge, purpose); err != nil {
+	if err := s.takeChallenge(ctx, challenge, purpose); err != nil {
 		return store.Operator{}, err
 	}
 
@@ -433,7 +433,7 @@ func (d *Service) checkPasskey(
 	var o store.Operator
 	_, c, err := party.ValidatePasskeyLogin(func(id, handle []byte) (webauthn.User, error) {
 		var user passkeyUser
-		o, user, failed = d.operatorOfHandle(ctx, handle)
+		o, user, failed = s.operatorOfHandle(ctx, handle)
 		key = user.key(id)
 
 		return user, failed
@@ -446,12 +446,12 @@ func (d *Service) checkPasskey(
 		return o, errPasskey
 	}
 
-	return o, d.usePasskey(ctx, key, c.Authenticator.SignCount)
+	return o, s.usePasskey(ctx, key, c.Authenticator.SignCount)
 }
 
 // usePasskey keeps that a passkey signed, and is errPasskey if it did so meanwhile elsewhere.
-func (d *Service) usePasskey(ctx context.Context, key store.Passkey, count uint32) error {
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+func (s *Service) usePasskey(ctx context.Context, key store.Passkey, count uint32) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		used, err := all.UsePasskey(ctx, key.ID, key.SignCount, count)
 		if err == nil && !used {
 			err = errPasskey
@@ -471,7 +471,7 @@ func (u passkeyUser) key(id []byte) store.Passkey {
 }
 
 // operatorOfHandle returns the operator whom an authenticator names, and is errPasskey if there is none.
-func (d *Service) operatorOfHandle(
+func (s *Service) operatorOfHandle(
 	ctx context.Context,
 	handle []byte,
 ) (store.Operator, passkeyUser, error) {
@@ -485,7 +485,7 @@ func (d *Service) operatorOfHandle(
 		user passkeyUser
 	)
 
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		o, err = all.OperatorByID(ctx, id)
 		if err != nil {
@@ -504,8 +504,8 @@ func (d *Service) operatorOfHandle(
 	return o, user, err
 }
 
-func (d *Service) passkeyUser(ctx context.Context, id flex.OperatorID) (passkeyUser, error) {
-	_, user, err := d.operatorOfHandle(ctx, id.Bytes())
+func (s *Service) passkeyUser(ctx context.Context, id flex.OperatorID) (passkeyUser, error) {
+	_, user, err := s.operatorOfHandle(ctx, id.Bytes())
 	return user, err
 }
 
@@ -519,9 +519,9 @@ type Passkey struct {
 }
 
 // PasskeysOf returns an operator's passkeys, oldest first.
-func (d *Service) PasskeysOf(ctx context.Context, id flex.OperatorID) ([]Passkey, error) {
+func (s *Service) PasskeysOf(ctx context.Context, id flex.OperatorID) ([]Passkey, error) {
 	var shown []Passkey
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		keys, err := all.Passkeys(ctx, id)
 		for _, k := range keys {
 			shown = append(shown, Passkey{
@@ -540,13 +540,13 @@ func (d *Service) PasskeysOf(ctx context.Context, id flex.OperatorID) ([]Passkey
 }
 
 // RemovePasskey forgets a passkey of the operator's.
-func (d *Service) RemovePasskey(ctx context.Context, who Operator, id string) error {
+func (s *Service) RemovePasskey(ctx context.Context, who Operator, id string) error {
 	raw, err := base64.RawURLEncoding.DecodeString(id)
 	if err != nil || len(raw) == 0 {
 		return flex.Fail(flex.NotFound, "there is no such passkey of yours")
 	}
 
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		n, err := all.RemovePasskey(ctx, who.ID, raw)
 		if err == nil && n == 0 {
 			err = flex.Fail(flex.NotFound, "there is no such passkey of yours")
@@ -558,8 +558,8 @@ func (d *Service) RemovePasskey(ctx context.Context, who Operator, id string) er
 
 // ResetFactors forgets an operator's code and passkeys, as when the devices are lost. Their password
 // stays.
-func (d *Service) ResetFactors(ctx context.Context, name string) error {
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+func (s *Service) ResetFactors(ctx context.Context, name string) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		o, err := all.OperatorNamed(ctx, name)
 		if err != nil {
 			return err

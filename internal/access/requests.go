@@ -50,8 +50,8 @@ type requestRing struct {
 }
 
 // RecordRequest remembers a request, its body redacted. Of very many it remembers some.
-func (d *Service) RecordRequest(org flex.OrgID, s LoggedRequest, body []byte) {
-	l := &d.requests
+func (s *Service) RecordRequest(org flex.OrgID, logged LoggedRequest, body []byte) {
+	l := &s.requests
 	l.mu.Lock()
 
 	if l.by == nil || len(l.by) > loggedOrgs {
@@ -64,7 +64,7 @@ func (d *Service) RecordRequest(org flex.OrgID, s LoggedRequest, body []byte) {
 		l.by[org] = r
 	}
 
-	if second := s.At.Unix(); second != r.second {
+	if second := logged.At.Unix(); second != r.second {
 		r.second, r.count = second, 0
 	}
 
@@ -76,24 +76,24 @@ func (d *Service) RecordRequest(org flex.OrgID, s LoggedRequest, body []byte) {
 		return
 	}
 
-	s.Body = Redact(body)
-	if len(s.Refusal) > loggedTextMax {
-		s.Refusal = strings.ToValidUTF8(s.Refusal[:loggedTextMax], "")
+	logged.Body = Redact(body)
+	if len(logged.Refusal) > loggedTextMax {
+		logged.Refusal = strings.ToValidUTF8(logged.Refusal[:loggedTextMax], "")
 	}
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r.ring[r.next] = s
+	r.ring[r.next] = logged
 	r.next = (r.next + 1) % RequestsMax
 	r.filled = r.filled || r.next == 0
 }
 
 // RecentRequests returns the organisation's latest requests to this process, newest first.
-func (d *Service) RecentRequests(org flex.OrgID) []LoggedRequest {
-	d.requests.mu.Lock()
-	defer d.requests.mu.Unlock()
+func (s *Service) RecentRequests(org flex.OrgID) []LoggedRequest {
+	s.requests.mu.Lock()
+	defer s.requests.mu.Unlock()
 
-	r := d.requests.by[org]
+	r := s.requests.by[org]
 	if r == nil {
 		return nil
 	}

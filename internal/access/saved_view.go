@@ -29,12 +29,12 @@ type SavedView struct {
 
 // SavedViews returns an operator's own views, and those that were shared with their organisations,
 // by name.
-func (d *Service) SavedViews(
+func (s *Service) SavedViews(
 	ctx context.Context,
 	who Operator,
 ) ([]SavedView, error) {
 	var views []SavedView
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		views = nil
 
 		o, err := all.OperatorNamed(ctx, who.Name)
@@ -70,7 +70,7 @@ func mayDrop(who Operator, v store.SavedView) bool {
 
 // SaveView keeps a view in an operator's name. A name or an address that cannot be is Malformed, an
 // organisation that they are not of NotFound, and one view more than SavedViewsMax a Conflict.
-func (d *Service) SaveView(
+func (s *Service) SaveView(
 	ctx context.Context,
 	who Operator,
 	v SavedView,
@@ -98,7 +98,7 @@ func (d *Service) SaveView(
 		return flex.Fail(flex.NotFound, "there is no organisation %s", v.Org)
 	}
 
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		return addView(ctx, all, who, v)
 	})
 }
@@ -138,13 +138,13 @@ func addView(
 
 // DropView deletes a view, and returns where it led. What somebody may not delete is NotFound to
 // them, as what is not there.
-func (d *Service) DropView(
+func (s *Service) DropView(
 	ctx context.Context,
 	who Operator,
 	id flex.SavedViewID,
 ) (string, error) {
 	var path string
-	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		v, err := all.SavedView(ctx, id)
 		if err != nil {
 			return err

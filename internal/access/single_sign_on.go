@@ -95,28 +95,28 @@ const MaxSubject = 255
 // of. Their groups give the role, at each sign-in anew; who has none is Forbidden, and so is who
 // was removed. An answer that is not right, or was taken before, is Unauthorized. Who is new here
 // becomes an operator. All of it is in the audit log.
-func (d *Service) SignInOperator(
+func (s *Service) SignInOperator(
 	ctx context.Context,
 	a signin.Attempt,
 	answer signin.Answer,
 	from string,
 ) (Issued, error) {
-	if d.SSO == nil {
+	if s.SSO == nil {
 		return Issued{}, flex.Fail(
 			flex.NotFound,
 			"operators come in by a password here",
 		)
 	}
 
-	person, err := d.person(ctx, a, answer, from)
+	person, err := s.person(ctx, a, answer, from)
 	if err != nil {
 		return Issued{}, err
 	}
 
 	token := newSessionToken()
-	expires := d.DB.Now().Add(OperatorSessionLife)
+	expires := s.DB.Now().Add(OperatorSessionLife)
 
-	err = d.ActWithDetail(
+	err = s.ActWithDetail(
 		ctx,
 		flex.AuditEntry{
 			Who:    person.Name,
@@ -128,13 +128,13 @@ func (d *Service) SignInOperator(
 				Hash:        SessionHash(token),
 				Source:      from,
 				ExpiresAt:   expires,
-				ConfirmedAt: confirmedAt(person, d.DB.Now()),
+				ConfirmedAt: confirmedAt(person, s.DB.Now()),
 			}
 
-			given := d.SSO.of(person.Groups)
+			given := s.SSO.of(person.Groups)
 
-			err := d.DB.WriteAll(ctx, func(all *store.All) error {
-				return d.signIn(ctx, all, person, given, session)
+			err := s.DB.WriteAll(ctx, func(all *store.All) error {
+				return s.signIn(ctx, all, person, given, session)
 			})
 
 			if err == nil && given.role == "" {
@@ -150,24 +150,24 @@ func (d *Service) SignInOperator(
 
 // person is who the answer to the attempt speaks of. A failure is in the audit log, and slows
 // down whoever tries again.
-func (d *Service) person(
+func (s *Service) person(
 	ctx context.Context,
 	a signin.Attempt,
 	answer signin.Answer,
 	from string,
 ) (signin.Person, error) {
-	undo, err := d.brake.attempt("sign in\x00", from, d.DB.Now())
+	undo, err := s.brake.attempt("sign in\x00", from, s.DB.Now())
 	if err != nil {
 		return signin.Person{}, err
 	}
 
-	person, err := d.SSO.Provider.Person(ctx, a, answer)
+	person, err := s.SSO.Provider.Person(ctx, a, answer)
 	if err == nil {
 		err = checkPerson(person)
 	}
 
 	if err != nil {
-		return person, d.Act(
+		return person, s.Act(
 			ctx,
 			flex.AuditEntry{
 				Who:    UnknownOperator,
@@ -200,7 +200,7 @@ func confirmedAt(p signin.Person, now time.Time) time.Time {
 
 // signIn takes the answer once, and writes down who the person is, what they may do, and their
 // session. Who has no role any more gets none, and loses the sessions that they have.
-func (d *Service) signIn(
+func (s *Service) signIn(
 	ctx context.Context,
 	all *store.All,
 	p signin.Person,
@@ -218,7 +218,7 @@ func (d *Service) signIn(
 		)
 	}
 
-	o, err := all.OperatorOf(ctx, d.SSO.Provider.Issuer(), p.Subject)
+	o, err := all.OperatorOf(ctx, s.SSO.Provider.Issuer(), p.Subject)
 	if err != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ func (d *Service) signIn(
 		return nil
 	}
 
-	session.Operator, err = d.keepPerson(ctx, all, o, p, given.role)
+	session.Operator, err = s.keepPerson(ctx, all, o, p, given.role)
 	if err != nil {
 		return err
 	}
@@ -290,7 +290,7 @@ func (g *granted) keepOrgs(
 }
 
 // keepPerson makes the person an operator unless they are one, with the role.
-func (d *Service) keepPerson(
+func (s *Service) keepPerson(
 	ctx context.Context,
 	all *store.All,
 	o *store.Operator,
@@ -302,7 +302,7 @@ func (d *Service) keepPerson(
 			Name:       p.Name,
 			SecretHash: []byte{},
 			Role:       string(role),
-			Issuer:     d.SSO.Provider.Issuer(),
+			Issuer:     s.SSO.Provider.Issuer(),
 			Subject:    p.Subject,
 		}
 
@@ -333,7 +333,7 @@ func nameTaken(err error, p signin.Person) error {
 
 // TieOperator has an operator with a password sign in at an identity provider from now on, as
 // the subject. Their password and sessions end. A subject that is another's is a Conflict.
-func (d *Service) TieOperator(
+func (s *Service) TieOperator(
 	ctx context.Context,
 	name, issuer, subject string,
 ) error {
@@ -348,7 +348,7 @@ func (d *Service) TieOperator(
 		)
 	}
 
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		o, err := all.OperatorNamed(ctx, name)
 		if err != nil {
 			return err
@@ -371,11 +371,11 @@ func (d *Service) TieOperator(
 }
 
 // admits reports whether sessions of operators of the issuer, "" for a password, are of use.
-func (d *Service) admits(issuer string) bool {
+func (s *Service) admits(issuer string) bool {
 	if issuer == "" {
-		return !d.PasswordsShut
+		return !s.PasswordsShut
 	}
-	return d.SSO != nil && d.SSO.Provider.Issuer() == issuer
+	return s.SSO != nil && s.SSO.Provider.Issuer() == issuer
 }
 
 var errPasswordsShut = flex.Fail(

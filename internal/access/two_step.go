@@ -44,14 +44,14 @@ var errCode = flex.Fail(
 )
 
 // awaitCode opens a session that opens nothing but the second step.
-func (d *Service) awaitCode(
+func (s *Service) awaitCode(
 	ctx context.Context,
 	id flex.OperatorID,
 	from string,
 ) (OperatorLogin, error) {
 	token := newSessionToken()
-	expires := d.DB.Now().Add(CodeWait)
-	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+	expires := s.DB.Now().Add(CodeWait)
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.AddOperatorSession(ctx, store.OperatorSession{
 			Hash:       SessionHash(token),
 			Operator:   id,
@@ -67,7 +67,7 @@ func (d *Service) awaitCode(
 // LoginOperatorCode is the second step of the login that the token is of: it takes a code, or a
 // recovery code, and opens the session. A wrong code is Unauthorized and written to the audit
 // log; too many are TooMany, whoever tries them.
-func (d *Service) LoginOperatorCode(
+func (s *Service) LoginOperatorCode(
 	ctx context.Context,
 	token flex.Secret,
 	code, from string,
@@ -76,10 +76,10 @@ func (d *Service) LoginOperatorCode(
 		return Issued{}, errSession
 	}
 
-	var s store.OperatorSession
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	var session store.OperatorSession
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
-		s, err = all.AwaitingSession(ctx, SessionHash(token))
+		session, err = all.AwaitingSession(ctx, SessionHash(token))
 		return err
 	})
 
@@ -91,16 +91,16 @@ func (d *Service) LoginOperatorCode(
 		return Issued{}, fmt.Errorf("look up an operator's login: %w", err)
 	}
 
-	if !d.admits(s.Issuer) {
+	if !s.admits(session.Issuer) {
 		return Issued{}, errSession
 	}
 
-	err = d.takeCode(ctx, s.Operator, code)
+	err = s.takeCode(ctx, session.Operator, code)
 	if errors.Is(err, errCode) {
-		return Issued{}, d.Act(
+		return Issued{}, s.Act(
 			ctx,
 			flex.AuditEntry{
-				Who:    s.Name,
+				Who:    session.Name,
 				Source: from,
 				Act:    "log in",
 			},
@@ -114,19 +114,19 @@ func (d *Service) LoginOperatorCode(
 		return Issued{}, err
 	}
 
-	err = d.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.EndOperatorSession(ctx, s.Hash)
+	err = s.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.EndOperatorSession(ctx, session.Hash)
 	})
 
 	if err != nil {
 		return Issued{}, err
 	}
 
-	return d.openSession(ctx, s.Operator, s.Name, from)
+	return s.openSession(ctx, session.Operator, session.Name, from)
 }
 
 // takeCode uses up a code of the operator's. The count of tries stays when the code is wrong.
-func (d *Service) takeCode(
+func (s *Service) takeCode(
 	ctx context.Context,
 	id flex.OperatorID,
 	code string,
@@ -134,7 +134,7 @@ func (d *Service) takeCode(
 	code = strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(code))
 	taken := false
 
-	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		may, err := all.CountCode(ctx, id, CodesWindow, CodesMax)
 		if err != nil {
 			return err
@@ -217,7 +217,7 @@ type TwoStepSetup struct {
 
 // BeginTwoStep makes a secret for an operator who is logged in. Logins ask for codes only after
 // ConfirmTwoStep. Where they do already, it is a Conflict: that one is removed first.
-func (d *Service) BeginTwoStep(
+func (s *Service) BeginTwoStep(
 	ctx context.Context,
 	who Operator,
 ) (TwoStepSetup, error) {
@@ -255,14 +255,14 @@ func (d *Service) BeginTwoStep(
 		URL:    key.URL(),
 	}
 
-	return setup, d.DB.WriteAll(ctx, func(all *store.All) error {
+	return setup, s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.BeginTwoStep(ctx, who.ID, setup.Secret)
 	})
 }
 
 // ConfirmTwoStep takes the first code, and has logins ask for one from then on. It returns the
 // recovery codes, here and never again. A wrong code is Unauthorized.
-func (d *Service) ConfirmTwoStep(
+func (s *Service) ConfirmTwoStep(
 	ctx context.Context,
 	who Operator,
 	code string,
@@ -274,7 +274,7 @@ func (d *Service) ConfirmTwoStep(
 		)
 	}
 
-	if err := d.takeCode(ctx, who.ID, code); err != nil {
+	if err := s.takeCode(ctx, who.ID, code); err != nil {
 		return nil, err
 	}
 
@@ -292,7 +292,7 @@ func (d *Service) ConfirmTwoStep(
 		)
 	}
 
-	return codes, d.DB.WriteAll(ctx, func(all *store.All) error {
+	return codes, s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.ConfirmTwoStep(ctx, who.ID, hashes)
 	})
 }
@@ -312,8 +312,8 @@ func chunks(text string, n int) func(yield func(string) bool) {
 }
 
 // RemoveTwoStep has an operator's logins ask for no code any more.
-func (d *Service) RemoveTwoStep(ctx context.Context, name string) error {
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+func (s *Service) RemoveTwoStep(ctx context.Context, name string) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		o, err := all.OperatorNamed(ctx, name)
 		if err != nil {
 			return err
@@ -323,12 +323,12 @@ func (d *Service) RemoveTwoStep(ctx context.Context, name string) error {
 }
 
 // RecoveryLeft counts an operator's unused recovery codes.
-func (d *Service) RecoveryLeft(
+func (s *Service) RecoveryLeft(
 	ctx context.Context,
 	id flex.OperatorID,
 ) (int, error) {
 	var n int
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		n, err = all.RecoveryLeft(ctx, id)
 		return err
@@ -338,9 +338,9 @@ func (d *Service) RecoveryLeft(
 }
 
 // TwoStepOperators returns the ids of the operators whose logins ask for a code.
-func (d *Service) TwoStepOperators(ctx context.Context) ([]flex.OperatorID, error) {
+func (s *Service) TwoStepOperators(ctx context.Context) ([]flex.OperatorID, error) {
 	var ids []flex.OperatorID
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		ids, err = all.TwoStepOperators(ctx)
 		return err

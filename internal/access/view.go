@@ -95,7 +95,7 @@ func AuditSite(text string) (string, error) {
 }
 
 // Audit returns a part of the audit log. A Before that is no id names nothing: NotFound.
-func (d *Service) Audit(
+func (s *Service) Audit(
 	ctx context.Context,
 	f AuditFilter,
 ) (AuditView, error) {
@@ -119,7 +119,7 @@ func (d *Service) Audit(
 	}
 
 	var v AuditView
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		v = AuditView{}
 		acts, err := all.Acts(ctx, filter)
 		if err != nil {
@@ -188,12 +188,12 @@ func sessionOf(s *store.OperatorSession) Session {
 }
 
 // SessionsOf lists where an operator is logged in, and marks the session of the token.
-func (d *Service) SessionsOf(
+func (s *Service) SessionsOf(
 	ctx context.Context,
 	id flex.OperatorID,
 	token flex.Secret,
 ) ([]Session, error) {
-	sessions, err := d.OperatorSessions(ctx)
+	sessions, err := s.OperatorSessions(ctx)
 
 	var list []Session
 	for _, x := range sessions {
@@ -243,8 +243,8 @@ func (l OperatorLine) OrgsText() string {
 }
 
 // Operators lists who may use the console.
-func (d *Service) Operators(ctx context.Context) (OperatorsView, error) {
-	sessions, err := d.OperatorSessions(ctx)
+func (s *Service) Operators(ctx context.Context) (OperatorsView, error) {
+	sessions, err := s.OperatorSessions(ctx)
 	if err != nil {
 		return OperatorsView{}, err
 	}
@@ -254,12 +254,12 @@ func (d *Service) Operators(ctx context.Context) (OperatorsView, error) {
 		v.Sessions = append(v.Sessions, sessionOf(&x))
 	}
 
-	coded, err := d.TwoStepOperators(ctx)
+	coded, err := s.TwoStepOperators(ctx)
 	if err != nil {
 		return v, err
 	}
 
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		v.Operators = nil
 		operators, err := all.Operators(ctx)
 
@@ -342,8 +342,8 @@ func operatorLine(
 var NoLimits store.CredentialLimits
 
 // HasOperators reports whether anybody can log in.
-func (d *Service) HasOperators(ctx context.Context) (has bool, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+func (s *Service) HasOperators(ctx context.Context) (has bool, err error) {
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		operators, err := all.Operators(ctx)
 		has = len(operators) > 0
 		return err
@@ -353,13 +353,13 @@ func (d *Service) HasOperators(ctx context.Context) (has bool, err error) {
 }
 
 // RevokeOf is Revoke of a credential that must be the organisation's.
-func (d *Service) RevokeOf(
+func (s *Service) RevokeOf(
 	ctx context.Context,
 	org flex.OrgID,
 	username string,
 ) error {
 	var owner flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		c, err := all.CredentialNamed(ctx, username)
 		owner = c.Org
 		return err
@@ -377,5 +377,5 @@ func (d *Service) RevokeOf(
 		return err
 	}
 
-	return d.Revoke(ctx, username)
+	return s.Revoke(ctx, username)
 }

@@ -49,18 +49,18 @@ func (s *viewLog) note(what viewed, now time.Time) {
 
 // See writes down that somebody is shown what is held of a person, unless they were lately. What
 // cannot be written down is not to be shown.
-func (d *Service) See(ctx context.Context, a flex.AuditEntry) error {
-	now := d.DB.Now()
+func (s *Service) See(ctx context.Context, a flex.AuditEntry) error {
+	now := s.DB.Now()
 	what := viewed{a.Who, a.Source, a.Act, a.Subject}
-	if !d.viewLog.fresh(what, now) {
+	if !s.viewLog.fresh(what, now) {
 		return nil
 	}
 
-	if err := d.Act(ctx, a, func() error { return nil }); err != nil {
+	if err := s.Act(ctx, a, func() error { return nil }); err != nil {
 		return err
 	}
 
-	d.viewLog.note(what, now)
+	s.viewLog.note(what, now)
 
 	return nil
 }

@@ -20,7 +20,7 @@ type Callback struct {
 // Callback keeps a client's report of an event. A report only ever moves an event forward:
 // one that says no more than was reported before is taken and changes nothing. An event
 // that never was, or was not the asset's, is NotFound.
-func (d *Service) Callback(
+func (s *Service) Callback(
 	ctx context.Context,
 	org flex.OrgID,
 	c Callback,
@@ -36,7 +36,7 @@ func (d *Service) Callback(
 		return missing
 	}
 
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		asset, err := assetOf(ctx, tx, c)
 		if err != nil {
 			return err

@@ -12,12 +12,12 @@ import (
 )
 
 // Deliveries returns the deliveries of the filter's organisation, the newest first.
-func (d *Service) Deliveries(
+func (s *Service) Deliveries(
 	ctx context.Context,
 	f Filter,
 ) ([]Line, error) {
 	var lines []Line
-	err := d.DB.Read(ctx, f.Org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, f.Org, func(tx *store.Tx) error {
 		found, err := tx.Deliveries(ctx, f.query())
 		if err != nil {
 			return err
@@ -45,15 +45,15 @@ type Detail struct {
 }
 
 // Delivery returns one delivery with its body, its attempts and what was reported of it.
-func (d *Service) Delivery(
+func (s *Service) Delivery(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.EventID,
 ) (Detail, error) {
 	var v Detail
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
-		v, err = d.detail(ctx, tx, id)
+		v, err = s.detail(ctx, tx, id)
 		return err
 	})
 
@@ -61,7 +61,7 @@ func (d *Service) Delivery(
 }
 
 // detail is Delivery within a transaction.
-func (d *Service) detail(
+func (s *Service) detail(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.EventID,
@@ -97,19 +97,19 @@ func (d *Service) detail(
 		v.URL = address(e.URL, &l)
 	}
 
-	v.Body, _ = render(&e, &l, d.BaseURL) // a record that is gone has no body
+	v.Body, _ = render(&e, &l, s.BaseURL) // a record that is gone has no body
 
 	return v, nil
 }
 
 // Replay has a delivery sent once more, at once, under the same id. It is a Conflict when a
 // newer schedule has taken its place or its time is over.
-func (d *Service) Replay(
+func (s *Service) Replay(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.EventID,
 ) error {
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		v, _, err := tx.Delivery(ctx, id)
 		if err != nil {
 			return err
@@ -156,13 +156,13 @@ func (*Service) ResendAsset(
 const testLife = time.Minute
 
 // Test has a test message sent to the endpoint and returns its id.
-func (d *Service) Test(
+func (s *Service) Test(
 	ctx context.Context,
 	org flex.OrgID,
 	name flex.EndpointName,
 ) (flex.EventID, error) {
 	var id flex.EventID
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		e, err := tx.Endpoint(ctx, name)
 		if err != nil {
 			return err
@@ -197,7 +197,7 @@ func (d *Service) Test(
 const awaitLook = 10 * time.Millisecond
 
 // Await returns the delivery as soon as it was tried, or as it is when the time is over.
-func (d *Service) Await(
+func (s *Service) Await(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.EventID,
@@ -209,7 +209,7 @@ func (d *Service) Await(
 	)
 
 	for end := time.Now().Add(most); ; {
-		v, err = d.Delivery(ctx, org, id)
+		v, err = s.Delivery(ctx, org, id)
 		if err != nil || v.Tries > 0 || !time.Now().Before(end) {
 			return v, err
 		}
@@ -226,9 +226,9 @@ func (d *Service) Await(
 const KeptFor = 30 * 24 * time.Hour
 
 // Purge deletes deliveries past their retention.
-func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
+func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.Org
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		orgs, err = all.Orgs(ctx)
 		return err
@@ -237,11 +237,11 @@ func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
 	var r worker.Report
 	for _, org := range orgs {
 		for more := int64(1); err == nil && more > 0; {
-			err = d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
+			err = s.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
 				var err error
 				more, err = tx.DropDeliveries(
 					ctx,
-					d.DB.Now().Add(-cmp.Or(d.Retain, KeptFor)),
+					s.DB.Now().Add(-cmp.Or(s.Retain, KeptFor)),
 				)
 
 				return err

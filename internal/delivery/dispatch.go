@@ -14,7 +14,7 @@ const DispatchMax = 10_000
 // Dispatch asks batteries for a power during a time. By the endpoint's choice it is one
 // message for each asset, or one for all; the dispatches are returned as they were queued.
 // They are sent at once, and not any more when their time is over.
-func (d *Service) Dispatch(
+func (s *Service) Dispatch(
 	ctx context.Context,
 	org flex.OrgID,
 	order store.Dispatch,
@@ -29,7 +29,7 @@ func (d *Service) Dispatch(
 	}
 
 	var ds []store.Dispatch
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		ds = nil
 
 		if !order.To.After(tx.Now()) {
@@ -42,8 +42,8 @@ func (d *Service) Dispatch(
 		if err := canAll(ctx, tx, order.Assets, ids); err != nil {
 			return err
 		}
-		if d.CheckDispatch != nil {
-			if err := d.CheckDispatch(ctx, tx, &order); err != nil {
+		if s.CheckDispatch != nil {
+			if err := s.CheckDispatch(ctx, tx, &order); err != nil {
 				return err
 			}
 		}

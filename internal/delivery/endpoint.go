@@ -50,25 +50,25 @@ type Settings struct {
 // SetEndpoint makes or changes the organisation's endpoint and returns it as it is then, and
 // whether its secret was made for it. Another secret than before takes over as Rotate says. What
 // waits for another try is due at once, and what the endpoint refused before is offered to it again.
-func (d *Service) SetEndpoint(
+func (s *Service) SetEndpoint(
 	ctx context.Context,
 	org flex.OrgID,
 	name flex.EndpointName,
-	s Settings,
+	settings Settings,
 ) (e flex.Endpoint, made bool, err error) {
-	if err := d.check(s); err != nil {
+	if err := s.check(settings); err != nil {
 		return e, false, err
 	}
 
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		before, err := tx.LockEndpoint(ctx, name)
 		if err != nil && flex.KindOf(err) != flex.NotFound {
 			return err
 		}
 
-		e = s.over(before, name)
-		if s.Secret != "" && s.Secret != before.Secret {
-			takeOver(&e, s.Secret, d.DB.Now())
+		e = settings.over(before, name)
+		if settings.Secret != "" && settings.Secret != before.Secret {
+			takeOver(&e, settings.Secret, s.DB.Now())
 		}
 
 		made = e.Secret == ""
@@ -79,7 +79,7 @@ func (d *Service) SetEndpoint(
 			}
 		}
 
-		e, err = d.put(ctx, tx, e)
+		e, err = s.put(ctx, tx, e)
 		if err != nil || e.Discharge == before.Discharge {
 			return err
 		}
@@ -124,13 +124,13 @@ func (s *Settings) over(
 
 // Rotate gives the endpoint a new secret and returns it. Until RotationTime has passed
 // pushes bear two signatures, by the new secret and by the one before.
-func (d *Service) Rotate(
+func (s *Service) Rotate(
 	ctx context.Context,
 	org flex.OrgID,
 	name flex.EndpointName,
 ) (flex.Endpoint, error) {
 	var e flex.Endpoint
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		var err error
 		e, err = tx.LockEndpoint(ctx, name)
 		if err != nil {
@@ -142,8 +142,8 @@ func (d *Service) Rotate(
 			return err
 		}
 
-		takeOver(&e, secret, d.DB.Now())
-		e, err = d.put(ctx, tx, e)
+		takeOver(&e, secret, s.DB.Now())
+		e, err = s.put(ctx, tx, e)
 		return err
 	})
 
@@ -151,14 +151,14 @@ func (d *Service) Rotate(
 }
 
 // put keeps an endpoint as it is now. What waited for it is offered at once, or each in its turn.
-func (d *Service) put(
+func (s *Service) put(
 	ctx context.Context,
 	tx *store.Tx,
 	e flex.Endpoint,
 ) (flex.Endpoint, error) {
 	e, err := tx.PutEndpoint(ctx, e)
 	if err == nil && e.Enabled {
-		_, err = tx.SpreadLate(ctx, e.Name, d.Ramp)
+		_, err = tx.SpreadLate(ctx, e.Name, s.Ramp)
 	}
 
 	return e, err
@@ -187,13 +187,13 @@ func firstOf(ns ...int) int {
 }
 
 // Endpoint returns the organisation's endpoint of that name.
-func (d *Service) Endpoint(
+func (s *Service) Endpoint(
 	ctx context.Context,
 	org flex.OrgID,
 	name flex.EndpointName,
 ) (flex.Endpoint, error) {
 	var e flex.Endpoint
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		e, err = tx.Endpoint(ctx, name)
 		return err
@@ -203,12 +203,12 @@ func (d *Service) Endpoint(
 }
 
 // Endpoints returns the organisation's endpoints.
-func (d *Service) Endpoints(
+func (s *Service) Endpoints(
 	ctx context.Context,
 	org flex.OrgID,
 ) ([]flex.Endpoint, error) {
 	var es []flex.Endpoint
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		es, err = tx.Endpoints(ctx)
 		return err
@@ -218,18 +218,18 @@ func (d *Service) Endpoints(
 }
 
 // DeleteEndpoint forgets the organisation's endpoint. What is due waits for another.
-func (d *Service) DeleteEndpoint(
+func (s *Service) DeleteEndpoint(
 	ctx context.Context,
 	org flex.OrgID,
 	name flex.EndpointName,
 ) error {
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		return tx.DeleteEndpoint(ctx, name)
 	})
 }
 
 // check lists every fault of the settings at once.
-func (d *Service) check(s Settings) error {
+func (s *Service) check(settings Settings) error {
 	var faults []flex.Fault
 	fault := func(msg string, loc ...string) {
 		faults = append(faults, flex.Fault{
@@ -239,38 +239,38 @@ func (d *Service) check(s Settings) error {
 		})
 	}
 
-	if err := d.checkURL(s.URL); err != nil {
+	if err := s.checkURL(settings.URL); err != nil {
 		fault(err.Error(), "url")
 	}
 
-	if len(s.Headers) > HeadersMax {
+	if len(settings.Headers) > HeadersMax {
 		fault(
 			fmt.Sprintf(
 				"%d header fields are more than %d",
-				len(s.Headers),
+				len(settings.Headers),
 				HeadersMax,
 			),
 			"headers",
 		)
 	}
 
-	for i, h := range s.Headers {
+	for i, h := range settings.Headers {
 		if err := checkHeader(h); err != nil {
 			fault(err.Error(), "headers", fmt.Sprint(i))
 		}
 	}
 
-	if s.Secret != "" {
-		if _, err := egress.SecretKey(s.Secret); err != nil {
+	if settings.Secret != "" {
+		if _, err := egress.SecretKey(settings.Secret); err != nil {
 			fault(err.Error(), "secret")
 		}
 	}
 
-	if s.Rate < 0 || s.Rate > RateMax {
+	if settings.Rate < 0 || settings.Rate > RateMax {
 		fault(fmt.Sprintf("a rate is 1 to %d pushes a second", RateMax), "rate")
 	}
 
-	if s.Concurrency < 0 || s.Concurrency > ConcurrencyMax {
+	if settings.Concurrency < 0 || settings.Concurrency > ConcurrencyMax {
 		fault(
 			fmt.Sprintf(
 				"1 to %d attempts may be under way at once",
@@ -292,7 +292,7 @@ var (
 	placeholders = []string{"{asset_id}", "{external_id}", "{site_id}"}
 )
 
-func (d *Service) checkURL(text string) error {
+func (s *Service) checkURL(text string) error {
 	if len(text) > egress.URLMax/2 { // placeholders grow
 		return fmt.Errorf(
 			"the URL has %d bytes, more than %d",
@@ -325,7 +325,7 @@ func (d *Service) checkURL(text string) error {
 
 	port, portErr := strconv.ParseUint(cmp.Or(u.Port(), "443"), 10, 16)
 	switch {
-	case u.Scheme == "http" && !d.PlainHTTP:
+	case u.Scheme == "http" && !s.PlainHTTP:
 		return errors.New(
 			"it must begin with https://; http:// is for private networks, where the operator allows it (--allow-private-endpoints)",
 		)
@@ -353,7 +353,7 @@ func (d *Service) checkURL(text string) error {
 		return errors.New("its port is none: they go from 1 to 65535")
 	}
 
-	if err := d.Out.CheckHost(u.Hostname()); err != nil {
+	if err := s.Out.CheckHost(u.Hostname()); err != nil {
 		return fmt.Errorf(
 			"%w; an operator may allow it (--allow-private-endpoints)",
 			err,

@@ -32,7 +32,7 @@ type HaltOrder struct {
 // GSP group. An attempt that is under way ends; none begins from then on, on any process that shares the
 // store. What becomes due is held. An organisation or an endpoint that is none is NotFound; a model or a
 // region that no asset is of yet is halted for those to come.
-func (d *Service) Halt(ctx context.Context, o HaltOrder) error {
+func (s *Service) Halt(ctx context.Context, o HaltOrder) error {
 	if o.Reason == "" || len(o.Reason) > ReasonMax {
 		return flex.Fail(
 			flex.Malformed,
@@ -41,7 +41,7 @@ func (d *Service) Halt(ctx context.Context, o HaltOrder) error {
 		)
 	}
 
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		if err := checkScope(ctx, all, o.Scope); err != nil {
 			return err
 		}
@@ -133,12 +133,12 @@ type HaltPreview struct {
 }
 
 // PreviewHalt counts what is in a scope, and halts nothing.
-func (d *Service) PreviewHalt(
+func (s *Service) PreviewHalt(
 	ctx context.Context,
 	scope HaltScope,
 ) (HaltPreview, error) {
 	var p HaltPreview
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		if err := checkScope(ctx, all, scope); err != nil {
 			return err
 		}
@@ -154,15 +154,15 @@ func (d *Service) PreviewHalt(
 // Resume ends a halt and has what it held sent: of each asset the newest schedule alone, only while it
 // lives, and unless another halt stops it. It ends a halt that two people end, too, as the machine's own
 // people may.
-func (d *Service) Resume(ctx context.Context, scope HaltScope) error {
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
-		return d.resume(ctx, all, scope)
+func (s *Service) Resume(ctx context.Context, scope HaltScope) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
+		return s.resume(ctx, all, scope)
 	})
 }
 
 // resume ends a halt. What it held is late: of a large fleet each schedule has its turn, so that power does
 // not move at once.
-func (d *Service) resume(
+func (s *Service) resume(
 	ctx context.Context,
 	all *store.All,
 	scope HaltScope,
@@ -170,7 +170,7 @@ func (d *Service) resume(
 	if err := all.Resume(ctx, scope); err != nil {
 		return err
 	}
-	return d.spreadLate(ctx, all)
+	return s.spreadLate(ctx, all)
 }
 
 // ResumeAskedFor is how long it counts that somebody asked for a halt's end.
@@ -179,12 +179,12 @@ const ResumeAskedFor = time.Hour
 // ResumeBy is Resume in somebody's name. A halt that two people end it ends when somebody else has
 // asked for its end a short while ago; else it notes that this one asks. It reports whether the
 // halt has ended. Whoever asked cannot be the second, too: Conflict.
-func (d *Service) ResumeBy(
+func (s *Service) ResumeBy(
 	ctx context.Context,
 	scope HaltScope,
 	who string,
 ) (ended bool, err error) {
-	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+	err = s.DB.WriteAll(ctx, func(all *store.All) error {
 		ended = false // a write may be run again
 
 		halts, err := all.Halts(ctx)
@@ -210,7 +210,7 @@ func (d *Service) ResumeBy(
 			}
 		}
 
-		err = d.resume(ctx, all, scope)
+		err = s.resume(ctx, all, scope)
 		ended = err == nil
 
 		return err

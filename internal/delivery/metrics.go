@@ -49,9 +49,9 @@ func newMetrics() *metrics {
 }
 
 // Collectors returns the delivery service's metrics.
-func (d *Service) Collectors() []prometheus.Collector {
-	d.begin()
-	m := d.metrics
+func (s *Service) Collectors() []prometheus.Collector {
+	s.begin()
+	m := s.metrics
 	return []prometheus.Collector{
 		m.attempts,
 		m.took,

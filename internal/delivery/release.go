@@ -49,13 +49,13 @@ type DispatchedAsset struct {
 }
 
 // Dispatches returns the organisation's dispatches, the newest first.
-func (d *Service) Dispatches(
+func (s *Service) Dispatches(
 	ctx context.Context,
 	org flex.OrgID,
 	limit int,
 ) ([]Dispatched, error) {
 	var out []Dispatched
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		ds, err := tx.Dispatches(ctx, limit)
 		if err != nil {
 			return err

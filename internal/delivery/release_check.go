@@ -21,9 +21,9 @@ const (
 // CheckReleases looks at what assets do after their dispatch: at store.ReleaseAfter from its end and every
 // releaseEvery until releaseTime. One that still does what it was dispatched to is sent the dispatch again,
 // whose time is over, ReleaseTries times at most.
-func (d *Service) CheckReleases(ctx context.Context) (worker.Report, error) {
+func (s *Service) CheckReleases(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		orgs, err = all.OrgsWithReleases(ctx)
 		return err
@@ -36,7 +36,7 @@ func (d *Service) CheckReleases(ctx context.Context) (worker.Report, error) {
 		}
 
 		var of worker.Report
-		of, err = d.CheckReleasesOf(ctx, org)
+		of, err = s.CheckReleasesOf(ctx, org)
 		report.Did += of.Did
 		report.More = report.More || of.More
 	}
@@ -45,17 +45,17 @@ func (d *Service) CheckReleases(ctx context.Context) (worker.Report, error) {
 }
 
 // CheckReleasesOf is CheckReleases for one organisation.
-func (d *Service) CheckReleasesOf(
+func (s *Service) CheckReleasesOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
-	any, err := d.DB.Due(ctx, org, (*store.Tx).NextRelease)
+	any, err := s.DB.Due(ctx, org, (*store.Tx).NextRelease)
 	if err != nil || !any {
 		return worker.Report{}, err
 	}
 
 	var report worker.Report
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		due, err := tx.DueReleases(ctx, releasesMax)
 		if err != nil {
 			return err

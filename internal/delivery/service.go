@@ -48,50 +48,50 @@ type dispatcherKey struct {
 	name flex.EndpointName
 }
 
-func (d *Service) begin() {
-	d.once.Do(func() {
-		d.stop = make(chan struct{})
-		d.dispatchers = map[dispatcherKey]*dispatcher{}
-		d.metrics = newMetrics()
-		if d.Chance == nil {
-			d.Chance = hashDraw
+func (s *Service) begin() {
+	s.once.Do(func() {
+		s.stop = make(chan struct{})
+		s.dispatchers = map[dispatcherKey]*dispatcher{}
+		s.metrics = newMetrics()
+		if s.Chance == nil {
+			s.Chance = hashDraw
 		}
 
-		if d.Log == nil {
-			d.Log = slog.Default()
+		if s.Log == nil {
+			s.Log = slog.Default()
 		}
 	})
 }
 
 // DispatchDue starts the dispatcher of every endpoint that has something due. It does not wait for them, so
 // that no endpoint waits for another.
-func (d *Service) DispatchDue(ctx context.Context) (worker.Report, error) {
-	d.begin()
-	due, err := d.DB.DueEndpoints(ctx)
+func (s *Service) DispatchDue(ctx context.Context) (worker.Report, error) {
+	s.begin()
+	due, err := s.DB.DueEndpoints(ctx)
 	for _, e := range due {
-		d.run(e)
+		s.run(e)
 	}
 
-	return worker.Report{Did: int(d.ended.Swap(0))}, err
+	return worker.Report{Did: int(s.ended.Swap(0))}, err
 }
 
 // Recover frees the leases of a process that was killed, and spreads what is late. Call it once, before
 // the first job.
-func (d *Service) Recover(ctx context.Context) error {
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+func (s *Service) Recover(ctx context.Context) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		if err := all.DropLeases(ctx); err != nil {
 			return err
 		}
-		return d.spreadLate(ctx, all)
+		return s.spreadLate(ctx, all)
 	})
 }
 
 // spreadLate gives schedules that should have been sent before their turns.
-func (d *Service) spreadLate(ctx context.Context, all *store.All) error {
-	n, err := all.SpreadLate(ctx, d.Ramp)
+func (s *Service) spreadLate(ctx context.Context, all *store.All) error {
+	n, err := all.SpreadLate(ctx, s.Ramp)
 	if n > 0 {
-		d.begin()
-		d.Log.InfoContext(
+		s.begin()
+		s.Log.InfoContext(
 			ctx,
 			"late schedules are sent one after the other, so that power does not move at once",
 			"waiting",
@@ -103,20 +103,20 @@ func (d *Service) spreadLate(ctx context.Context, all *store.All) error {
 }
 
 // run notifies the endpoint's dispatcher, and starts it if it is not running.
-func (d *Service) run(e flex.Endpoint) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (s *Service) run(e flex.Endpoint) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 
-	if d.stopping() {
+	if s.stopping() {
 		return
 	}
 
 	key := dispatcherKey{e.Org, e.Name}
-	l := d.dispatchers[key]
+	l := s.dispatchers[key]
 	if l == nil {
-		l = newDispatcher(d, e)
-		d.dispatchers[key] = l
-		d.wait.Go(l.run)
+		l = newDispatcher(s, e)
+		s.dispatchers[key] = l
+		s.wait.Go(l.run)
 	}
 
 	l.version.Store(e.Version)
@@ -124,36 +124,36 @@ func (d *Service) run(e flex.Endpoint) {
 }
 
 // remove takes out a dispatcher that has nothing to do, unless it was notified meanwhile.
-func (d *Service) remove(l *dispatcher) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (s *Service) remove(l *dispatcher) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 
 	select {
 	case <-l.wakeups:
 		l.woken()
 		return false
 	default:
-		delete(d.dispatchers, dispatcherKey{l.org, l.name})
+		delete(s.dispatchers, dispatcherKey{l.org, l.name})
 		return true
 	}
 }
 
 // Close takes up no more pushes and returns when the attempts under way have ended and are
 // recorded, which takes little longer than egress.AttemptTime.
-func (d *Service) Close() {
-	d.begin()
-	d.mu.Lock()
-	if !d.stopping() {
-		close(d.stop)
+func (s *Service) Close() {
+	s.begin()
+	s.mu.Lock()
+	if !s.stopping() {
+		close(s.stop)
 	}
-	d.mu.Unlock()
-	d.wait.Wait()
+	s.mu.Unlock()
+	s.wait.Wait()
 }
 
 // stopping reports whether the service is being closed.
-func (d *Service) stopping() bool {
+func (s *Service) stopping() bool {
 	select {
-	case <-d.stop:
+	case <-s.stop:
 		return true
 	default:
 		return false
@@ -165,32 +165,32 @@ const drainPoll = 2 * time.Millisecond
 
 // Drain sends what is due to the organisation's endpoints, and to nobody else's, and returns when
 // every such push has been tried, but for endpoints that are resting or disabled.
-func (d *Service) Drain(ctx context.Context, org flex.OrgID) error {
-	_, err := d.Flush(ctx, org)
+func (s *Service) Drain(ctx context.Context, org flex.OrgID) error {
+	_, err := s.Flush(ctx, org)
 	return err
 }
 
 // Flush is Drain, and reports whether there was anything to send.
-func (d *Service) Flush(
+func (s *Service) Flush(
 	ctx context.Context,
 	org flex.OrgID,
 ) (sent bool, err error) {
-	d.begin()
+	s.begin()
 	for {
-		due, err := d.DB.DueEndpointsOf(ctx, org)
+		due, err := s.DB.DueEndpointsOf(ctx, org)
 		if err != nil {
 			return sent, err
 		}
 
 		for _, e := range due {
-			d.run(e)
+			s.run(e)
 		}
 
 		busy := false
-		err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 			names, err := tx.BusyEndpoints(ctx)
 			for _, name := range names {
-				busy = busy || !d.resting(dispatcherKey{org, name})
+				busy = busy || !s.resting(dispatcherKey{org, name})
 			}
 			return err
 		})
@@ -210,13 +210,13 @@ func (d *Service) Flush(
 
 // resting reports whether nothing may be tried now. When the rest is over one push may be, though the
 // breaker is open until it is taken.
-func (d *Service) resting(key dispatcherKey) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	l := d.dispatchers[key]
+func (s *Service) resting(key dispatcherKey) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.dispatchers[key]
 	if l == nil || !l.resting.Load() {
 		return false
 	}
 
-	return d.DB.Now().UnixMicro() < l.rested.Load()
+	return s.DB.Now().UnixMicro() < l.rested.Load()
 }

@@ -79,12 +79,12 @@ func lineOf(d *store.Delivery, org string) Line {
 }
 
 // Overview lists the deliveries that the filter takes.
-func (d *Service) Overview(
+func (s *Service) Overview(
 	ctx context.Context,
 	f Filter,
 ) (Overview, error) {
 	var v Overview
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		v = Overview{}
 		f.since(all.Now())
 		failed := map[string][]store.FailedPushes{}
@@ -338,12 +338,12 @@ type CallbackView struct {
 }
 
 // DeliveryView returns a delivery, whosever it is.
-func (d *Service) DeliveryView(
+func (s *Service) DeliveryView(
 	ctx context.Context,
 	id flex.EventID,
 ) (View, error) {
 	var v View
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		org, err := all.DeliveryOrg(ctx, id)
 		if err != nil {
 			return err
@@ -359,7 +359,7 @@ func (d *Service) DeliveryView(
 			return err
 		}
 
-		found, err := d.detail(ctx, tx, id)
+		found, err := s.detail(ctx, tx, id)
 		if err != nil {
 			return err
 		}
@@ -415,12 +415,12 @@ func (d *Detail) view() View {
 }
 
 // OrgOf returns whose a delivery is.
-func (d *Service) OrgOf(
+func (s *Service) OrgOf(
 	ctx context.Context,
 	id flex.EventID,
 ) (flex.OrgID, error) {
 	var org flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		org, err = all.DeliveryOrg(ctx, id)
 		return err
@@ -430,9 +430,9 @@ func (d *Service) OrgOf(
 }
 
 // Halted returns who halted all pushes, when and why; nil while they leave.
-func (d *Service) Halted(ctx context.Context) (*HaltView, error) {
+func (s *Service) Halted(ctx context.Context) (*HaltView, error) {
 	var h *HaltView
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		found, err := all.Halted(ctx)
 		if err == nil && found != nil {
 			h = haltView(found)
@@ -444,9 +444,9 @@ func (d *Service) Halted(ctx context.Context) (*HaltView, error) {
 }
 
 // Halts returns who halted what, but for other organisations' than the reader's, the first first.
-func (d *Service) Halts(ctx context.Context) ([]HaltView, error) {
+func (s *Service) Halts(ctx context.Context) ([]HaltView, error) {
 	var list []HaltView
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		list = nil
 		halts, err := all.Halts(ctx)
 		for i := range halts {
@@ -518,13 +518,13 @@ type SafetyLine struct {
 }
 
 // Safety counts what waits to be sent, by organisation.
-func (d *Service) Safety(ctx context.Context) (Safety, error) {
-	var s Safety
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
-		s = Safety{}
+func (s *Service) Safety(ctx context.Context) (Safety, error) {
+	var view Safety
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+		view = Safety{}
 		orgs, err := all.Orgs(ctx)
 		if err == nil {
-			err = s.addHalts(ctx, all, orgs)
+			err = view.addHalts(ctx, all, orgs)
 		}
 		if err != nil {
 			return err
@@ -541,14 +541,14 @@ func (d *Service) Safety(ctx context.Context) (Safety, error) {
 				return err
 			}
 
-			s.Lines = append(s.Lines, SafetyLine{o.ID, o.Name, held})
-			s.Held += held
+			view.Lines = append(view.Lines, SafetyLine{o.ID, o.Name, held})
+			view.Held += held
 		}
 
 		return nil
 	})
 
-	return s, err
+	return view, err
 }
 
 // addHalts adds who has halted what. Of an organisation that is not among those given, which the reader

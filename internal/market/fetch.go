@@ -26,23 +26,23 @@ type Report struct {
 // publishes what differs from what it said before, a publication for each EFA day. It
 // calls progress, if that is not nil, after each piece. What was fetched before a failure
 // is kept.
-func (d *Service) Fetch(
+func (s *Service) Fetch(
 	ctx context.Context,
-	s Source,
+	source Source,
 	span flex.Span,
 	progress func(done, total time.Duration),
 ) (Report, error) {
 	var r Report
 	for at := span.From; at.Before(span.To); {
-		piece := flex.Span{From: at, To: at.Add(s.Longest())}.Meet(span)
-		got, err := s.Fetch(ctx, piece)
+		piece := flex.Span{From: at, To: at.Add(source.Longest())}.Meet(span)
+		got, err := source.Fetch(ctx, piece)
 		if err != nil {
 			return r, err
 		}
 
 		r.Prices += len(got.Prices)
 		r.keepOut(got.KeptOut)
-		published, err := d.publishAll(ctx, s.Name(), got)
+		published, err := s.publishAll(ctx, source.Name(), got)
 		r.Published += published
 
 		if err != nil {
@@ -55,7 +55,7 @@ func (d *Service) Fetch(
 		}
 	}
 
-	return r, d.noteKeptOut(ctx, s.Name(), r.KeptOut)
+	return r, s.noteKeptOut(ctx, source.Name(), r.KeptOut)
 }
 
 // keepOut adds what a piece of a span kept out.
@@ -75,14 +75,14 @@ func (r *Report) keepOut(more []KeptOut) {
 
 // noteKeptOut raises the alarm about rows that were not taken, and has the store say so until an
 // answer of the source is whole again.
-func (d *Service) noteKeptOut(
+func (s *Service) noteKeptOut(
 	ctx context.Context,
 	source string,
 	out []KeptOut,
 ) error {
 	rows := make([]store.PriceKeptOut, len(out))
 	for i, k := range out {
-		d.log().ErrorContext(
+		s.log().ErrorContext(
 			ctx,
 			"prices were kept out",
 			"source",
@@ -103,13 +103,13 @@ func (d *Service) noteKeptOut(
 		}
 	}
 
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.SetPricesKeptOut(ctx, source, rows)
 	})
 }
 
 // publishAll publishes what a source gave, by EFA day, preliminary prices apart from final ones.
-func (d *Service) publishAll(
+func (s *Service) publishAll(
 	ctx context.Context,
 	source string,
 	got Fetched,
@@ -125,7 +125,7 @@ func (d *Service) publishAll(
 			n = len(prices)
 		}
 
-		made, err := d.publish(
+		made, err := s.publish(
 			ctx,
 			store.Publication{Source: source, Preliminary: preliminary},
 			day,
@@ -149,7 +149,7 @@ func (d *Service) publishAll(
 // source did not say before, be it that they are final. It counts as known from the day's hour
 // of publication or, if that is past, from now; the prices of a day that is over are history,
 // and count as if they had come out on time.
-func (d *Service) publish(
+func (s *Service) publish(
 	ctx context.Context,
 	p store.Publication,
 	day flex.EFADay,
@@ -160,7 +160,7 @@ func (d *Service) publish(
 		To:   prices[len(prices)-1].Period.End(),
 	}
 
-	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+	err = s.DB.WriteAll(ctx, func(all *store.All) error {
 		made = false
 
 		before, err := all.QuotesFrom(ctx, p.Source, p.Span)
@@ -176,7 +176,7 @@ func (d *Service) publish(
 			return nil
 		}
 
-		p.PublishedAt = d.outAt(day)
+		p.PublishedAt = s.outAt(day)
 		if p.PublishedAt.Before(all.Now()) && day.Span().To.After(all.Now()) {
 			p.PublishedAt = all.Now()
 		}
@@ -191,8 +191,8 @@ func (d *Service) publish(
 
 // FetchPrices asks every source for today's and tomorrow's prices, and for the carbon beside
 // them. A source that fails is reported and tried again; what it said before stands.
-func (d *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
-	now := d.DB.Now()
+func (s *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
+	now := s.DB.Now()
 	today := flex.EFADayAt(now)
 	span := flex.Span{
 		From: today.Span().From,
@@ -202,39 +202,39 @@ func (d *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
 	var r worker.Report
 	var failed []string
 
-	for _, s := range d.Sources {
-		if !d.due(s.Name(), now) {
+	for _, source := range s.Sources {
+		if !s.due(source.Name(), now) {
 			continue
 		}
 
-		got, err := d.Fetch(ctx, s, span, nil)
+		got, err := s.Fetch(ctx, source, span, nil)
 		r.Did += got.Published
 
 		if err != nil {
-			failed = append(failed, s.Name())
-			d.log().ErrorContext(
+			failed = append(failed, source.Name())
+			s.log().ErrorContext(
 				ctx,
 				"a source of prices failed; the last good prices stand",
 				"source",
-				s.Name(),
+				source.Name(),
 				"error",
 				err,
 			)
 		}
 	}
 
-	if d.Invent {
-		made, err := d.invent(ctx)
+	if s.Invent {
+		made, err := s.invent(ctx)
 		if err != nil {
 			return r, err
 		}
 		r.Did += made
 	}
 
-	if d.Carbon != nil && d.due("carbon", now) {
-		if err := d.fetchCarbon(ctx, span); err != nil {
+	if s.Carbon != nil && s.due("carbon", now) {
+		if err := s.fetchCarbon(ctx, span); err != nil {
 			failed = append(failed, "carbon")
-			d.log().ErrorContext(
+			s.log().ErrorContext(
 				ctx,
 				"the source of carbon intensity failed",
 				"error",
@@ -250,32 +250,32 @@ func (d *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
 	return r, ctx.Err()
 }
 
-func (d *Service) fetchCarbon(ctx context.Context, span flex.Span) error {
-	cs, err := d.Carbon.Fetch(ctx, span)
+func (s *Service) fetchCarbon(ctx context.Context, span flex.Span) error {
+	cs, err := s.Carbon.Fetch(ctx, span)
 	if err != nil {
 		return err
 	}
 
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.PutCarbon(ctx, cs)
 	})
 }
 
 // due reports whether a source may be asked again, and notes that it is.
-func (d *Service) due(source string, now time.Time) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (s *Service) due(source string, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 
-	last, asked := d.askedAt[source]
+	last, asked := s.askedAt[source]
 	if asked && now.Sub(last) < AskEvery && !now.Before(last) {
 		return false
 	}
 
-	if d.askedAt == nil {
-		d.askedAt = map[string]time.Time{}
+	if s.askedAt == nil {
+		s.askedAt = map[string]time.Time{}
 	}
 
-	d.askedAt[source] = now
+	s.askedAt[source] = now
 
 	return true
 }
@@ -304,10 +304,10 @@ type KeptOutRows struct {
 
 // Freshness returns the state of every source that ever published and of every one that is
 // asked.
-func (d *Service) Freshness(ctx context.Context) ([]Freshness, error) {
+func (s *Service) Freshness(ctx context.Context) ([]Freshness, error) {
 	var states []store.SourceState
 	var keptOut []store.PriceKeptOut
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		states, err = all.SourceStates(ctx)
 		if err != nil {
@@ -321,25 +321,25 @@ func (d *Service) Freshness(ctx context.Context) ([]Freshness, error) {
 		return nil, err
 	}
 
-	for _, s := range d.Sources {
+	for _, source := range s.Sources {
 		if !slices.ContainsFunc(states, func(st store.SourceState) bool {
-			return st.Source == s.Name()
+			return st.Source == source.Name()
 		}) {
-			states = append(states, store.SourceState{Source: s.Name()})
+			states = append(states, store.SourceState{Source: source.Name()})
 		}
 	}
 
 	out := make([]Freshness, len(states))
-	for i, s := range states {
+	for i, source := range states {
 		out[i] = Freshness{
-			Source:    s.Source,
-			FetchedAt: s.FetchedAt,
-			Through:   s.Through,
-			Stale:     d.stale(s, d.DB.Now()),
+			Source:    source.Source,
+			FetchedAt: source.FetchedAt,
+			Through:   source.Through,
+			Stale:     s.stale(source, s.DB.Now()),
 		}
 
 		for _, k := range keptOut {
-			if k.Source == s.Source {
+			if k.Source == source.Source {
 				out[i].KeptOut = append(out[i].KeptOut, KeptOutRows(k))
 			}
 		}
@@ -349,24 +349,24 @@ func (d *Service) Freshness(ctx context.Context) ([]Freshness, error) {
 }
 
 // stale says what a source's prices lack.
-func (d *Service) stale(s store.SourceState, now time.Time) string {
+func (s *Service) stale(source store.SourceState, now time.Time) string {
 	next := flex.EFADay(flex.DayAt(now)).Add(1)
-	if s.Through.IsZero() {
+	if source.Through.IsZero() {
 		return "it has never given a price"
 	}
 
-	if !s.Through.After(now) {
+	if !source.Through.After(now) {
 		return fmt.Sprintf(
 			"its prices ended at %s",
-			s.Through.Format(time.RFC3339),
+			source.Through.Format(time.RFC3339),
 		)
 	}
 
-	if !now.Before(d.outAt(next).Add(Grace)) && s.Through.Before(next.Span().To) {
+	if !now.Before(s.outAt(next).Add(Grace)) && source.Through.Before(next.Span().To) {
 		return fmt.Sprintf(
 			"the prices of %s were due at %s",
 			next,
-			d.outAt(next).Format(time.RFC3339),
+			s.outAt(next).Format(time.RFC3339),
 		)
 	}
 

@@ -16,42 +16,42 @@ const inventMax = 40
 // invent publishes made-up prices in a sandbox: of the day before the first run, and from then on
 // to the end of the day after the clock of whichever organisation is furthest ahead. Each day is
 // a publication of its own, known from its hour on, as a market's are.
-func (d *Service) invent(ctx context.Context) (int, error) {
-	if d.DB.Environment != flex.Sandbox {
+func (s *Service) invent(ctx context.Context) (int, error) {
+	if s.DB.Environment != flex.Sandbox {
 		return 0, nil
 	}
 
-	next, last, err := d.toInvent(ctx)
+	next, last, err := s.toInvent(ctx)
 	if err != nil {
 		return 0, err
 	}
 
-	return d.inventDays(ctx, next, last)
+	return s.inventDays(ctx, next, last)
 }
 
 // InventTo publishes made-up prices as far as an organisation needs them whose clock is turned to
 // the instant. Each day's are known from its own hour on, so that they may lie ready long before.
-func (d *Service) InventTo(ctx context.Context, to time.Time) error {
-	if !d.Invent || d.DB.Environment != flex.Sandbox {
+func (s *Service) InventTo(ctx context.Context, to time.Time) error {
+	if !s.Invent || s.DB.Environment != flex.Sandbox {
 		return nil
 	}
 
-	next, _, err := d.toInvent(ctx)
+	next, _, err := s.toInvent(ctx)
 	for made := inventMax; made == inventMax && err == nil; next = next.Add(made) {
-		made, err = d.inventDays(ctx, next, flex.EFADayAt(to).Add(1))
+		made, err = s.inventDays(ctx, next, flex.EFADayAt(to).Add(1))
 	}
 
 	return err
 }
 
 // inventDays publishes the made-up prices of some days, the last included, as many as one run may.
-func (d *Service) inventDays(
+func (s *Service) inventDays(
 	ctx context.Context,
 	next, last flex.EFADay,
 ) (int, error) {
 	var made int
 	for ; made < inventMax && !next.Span().From.After(last.Span().From); next = next.Add(1) {
-		if _, err := d.publish(
+		if _, err := s.publish(
 			ctx,
 			store.Publication{Source: pricing.SandboxSource},
 			next,
@@ -71,8 +71,8 @@ func (d *Service) inventDays(
 }
 
 // toInvent returns the first day without made-up prices and the last that is to have them.
-func (d *Service) toInvent(ctx context.Context) (next, last flex.EFADay, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+func (s *Service) toInvent(ctx context.Context) (next, last flex.EFADay, err error) {
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		furthest, err := all.FurthestClock(ctx)
 		if err != nil {
 			return err

@@ -30,16 +30,16 @@ type Service struct {
 	askedAt map[string]time.Time // by source, when FetchPrices last asked it
 }
 
-func (d *Service) log() *slog.Logger {
-	if d.Log != nil {
-		return d.Log
+func (s *Service) log() *slog.Logger {
+	if s.Log != nil {
+		return s.Log
 	}
 	return slog.Default()
 }
 
 // outAt returns when the prices of an EFA day come out.
-func (d *Service) outAt(day flex.EFADay) time.Time {
-	at := d.PublishAt
+func (s *Service) outAt(day flex.EFADay) time.Time {
+	at := s.PublishAt
 	if at == 0 {
 		at = DefaultPublishAt
 	}
@@ -60,14 +60,14 @@ func (d *Service) outAt(day flex.EFADay) time.Time {
 // Curve returns the price curve as the organisation knows it now: from the current
 // half-hour to 23:00 in London, of the next day once its prices are out. A price that is
 // not known is marked so. If nothing of the next day has come in, the curve ends today.
-func (d *Service) Curve(
+func (s *Service) Curve(
 	ctx context.Context,
 	tx *store.Tx,
 ) ([]flex.PricedPeriod, error) {
 	today := flex.EFADay(flex.DayAt(tx.Now()))
 	horizon := flex.CurveHorizon(tx.Now(), today)
 
-	if next := today.Add(1); !tx.Now().Before(d.outAt(next)) {
+	if next := today.Add(1); !tx.Now().Before(s.outAt(next)) {
 		horizon = flex.CurveHorizon(tx.Now(), next)
 	}
 
@@ -91,19 +91,19 @@ func (d *Service) Curve(
 }
 
 // SiteCurve returns the curve of a site, or flex.NotFound.
-func (d *Service) SiteCurve(
+func (s *Service) SiteCurve(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 ) ([]flex.PricedPeriod, error) {
 	var prices []flex.PricedPeriod
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}
 
 		var err error
-		prices, err = d.Curve(ctx, tx)
+		prices, err = s.Curve(ctx, tx)
 		return err
 	})
 
@@ -111,19 +111,19 @@ func (d *Service) SiteCurve(
 }
 
 // AssetCurve returns the curve of an asset, or flex.NotFound.
-func (d *Service) AssetCurve(
+func (s *Service) AssetCurve(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
 ) ([]flex.PricedPeriod, error) {
 	var prices []flex.PricedPeriod
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Asset(ctx, asset); err != nil {
 			return err
 		}
 
 		var err error
-		prices, err = d.Curve(ctx, tx)
+		prices, err = s.Curve(ctx, tx)
 		return err
 	})
 
@@ -141,14 +141,14 @@ type DayCurve struct {
 // Day returns a day's curve as the organisation knows it now, today's if the day is zero: the
 // prices of one source or, if that is empty, those that the organisation plans on, beside the
 // publications of all.
-func (d *Service) Day(
+func (s *Service) Day(
 	ctx context.Context,
 	org flex.OrgID,
 	day flex.Day,
 	source string,
 ) (DayCurve, error) {
 	var c DayCurve
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		c, err = curveOf(ctx, tx, day, source)
 		return err

@@ -31,7 +31,7 @@ var (
 // ImportPairs keeps a party's list of its pairs of metering points in place of the one before:
 // import_mpan, export_mpan, bm_unit, gsp_group, supplier_mpid, from_date, to_date (the last day),
 // largest_export_kwh. A wrong row is named, and then nothing is kept.
-func (d *Service) ImportPairs(
+func (s *Service) ImportPairs(
 	ctx context.Context,
 	org flex.OrgID,
 	r io.Reader,
@@ -41,7 +41,7 @@ func (d *Service) ImportPairs(
 		return 0, err
 	}
 
-	return len(pairs), d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return len(pairs), s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		return tx.PutPairs(ctx, pairs)
 	})
 }

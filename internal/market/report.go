@@ -26,7 +26,7 @@ const (
 // ImportReport keeps a settlement report of a run: mpan, settlement_date, settlement_period,
 // delivered_kwh. It is read twice: if any row is wrong, or of a metering point that was not the
 // party's at the time, nothing is imported. The same report again changes nothing.
-func (d *Service) ImportReport(
+func (s *Service) ImportReport(
 	ctx context.Context,
 	org flex.OrgID,
 	run string,
@@ -42,7 +42,7 @@ func (d *Service) ImportReport(
 		points: map[string][]flex.MeteringPoint{},
 	}
 
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		points, err := tx.Points(ctx, flex.Span{To: tx.Now()})
 		for _, p := range points {
 			r.points[p.MPAN] = append(r.points[p.MPAN], p)
@@ -67,11 +67,11 @@ func (d *Service) ImportReport(
 		)
 	}
 
-	return d.keepReport(ctx, org, &r, open)
+	return s.keepReport(ctx, org, &r, open)
 }
 
 // keepReport keeps the rows of a report in transactions of bounded size.
-func (d *Service) keepReport(
+func (s *Service) keepReport(
 	ctx context.Context,
 	org flex.OrgID,
 	r *report,
@@ -80,7 +80,7 @@ func (d *Service) keepReport(
 	var batch []store.SettledVolume
 	var rows int
 	keep := func() error {
-		err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 			return tx.PutSettledVolumes(ctx, batch)
 		})
 		rows += len(batch)
@@ -219,7 +219,7 @@ var volumeColumns = []string{
 
 // WriteVolumes writes what was expected, metered and delivered in every half-hour of every
 // metering point in a month as CSV, and returns how many rows it wrote.
-func (d *Service) WriteVolumes(
+func (s *Service) WriteVolumes(
 	ctx context.Context,
 	org flex.OrgID,
 	m ledger.Month,
@@ -228,7 +228,7 @@ func (d *Service) WriteVolumes(
 	w := csvfile.NewWriter(out, volumeColumns...)
 
 	var n int
-	err := d.HalfHours(ctx, org, m, "", func(h *PointHalfHour) error {
+	err := s.HalfHours(ctx, org, m, "", func(h *PointHalfHour) error {
 		n++
 		gsp, supplier := h.Point.Place(h.At)
 		day, period := flex.PeriodAt(h.At).SettlementPeriod()
@@ -285,7 +285,7 @@ type Comparison struct {
 
 // Compare compares a month with the reports of a run, or of the latest before it. If out is not
 // nil, it gets every half-hour of which either says something, as CSV.
-func (d *Service) Compare(
+func (s *Service) Compare(
 	ctx context.Context,
 	org flex.OrgID,
 	m ledger.Month,
@@ -304,7 +304,7 @@ func (d *Service) Compare(
 		w = csvfile.NewWriter(out, comparedColumns...)
 	}
 
-	err := d.HalfHours(ctx, org, m, run, func(h *PointHalfHour) error {
+	err := s.HalfHours(ctx, org, m, run, func(h *PointHalfHour) error {
 		c.All.Add(h)
 		addTo(c.Groups, h.Group(), h)
 		addTo(c.Suppliers, h.Supplier(), h)

@@ -21,7 +21,7 @@ type RoleState struct {
 
 // Roles returns which sources count for the organisation now, and what an operator should look
 // at.
-func (d *Service) Roles(
+func (s *Service) Roles(
 	ctx context.Context,
 	org flex.OrgID,
 ) ([]RoleState, []string, error) {
@@ -30,7 +30,7 @@ func (d *Service) Roles(
 		doubts []string
 	)
 
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		roles, doubts, err = rolesOf(ctx, tx)
 		return err
@@ -73,7 +73,7 @@ func rolesOf(
 // follows the rule again. A half-hour that has begun keeps its source once the organisation has
 // flex events, so that nothing settled changes: without an instant, the choice holds from the
 // next half-hour on, and for an organisation without events for all time.
-func (d *Service) ChooseSource(
+func (s *Service) ChooseSource(
 	ctx context.Context,
 	org flex.OrgID,
 	role pricing.Role,
@@ -89,8 +89,8 @@ func (d *Service) ChooseSource(
 	}
 
 	var c pricing.Choice
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := d.mayChoose(ctx, tx, role, source); err != nil {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := s.mayChoose(ctx, tx, role, source); err != nil {
 			return err
 		}
 
@@ -134,7 +134,7 @@ func (d *Service) ChooseSource(
 }
 
 // mayChoose fails if the source is not known or not fit for the role.
-func (d *Service) mayChoose(
+func (s *Service) mayChoose(
 	ctx context.Context,
 	tx *store.Tx,
 	role pricing.Role,
@@ -144,17 +144,17 @@ func (d *Service) mayChoose(
 		return nil
 	}
 
-	s, err := tx.PriceSelection(ctx)
+	selection, err := tx.PriceSelection(ctx)
 	if err != nil {
 		return err
 	}
 
 	var known []string
-	for _, x := range s.Sources {
+	for _, x := range selection.Sources {
 		known = append(known, x.Name)
 	}
 
-	for _, x := range d.Sources {
+	for _, x := range s.Sources {
 		if !slices.Contains(known, x.Name()) {
 			known = append(known, x.Name())
 		}
@@ -169,5 +169,5 @@ func (d *Service) mayChoose(
 		)
 	}
 
-	return pricing.Allowed(role, source, s.Environment)
+	return pricing.Allowed(role, source, selection.Environment)
 }

@@ -74,7 +74,7 @@ type Outturn struct {
 }
 
 // DayView reads the day as an organisation knows it; without any, it has the sources alone.
-func (d *Service) DayView(
+func (s *Service) DayView(
 	ctx context.Context,
 	q DayQuery,
 ) (DayView, error) {
@@ -82,12 +82,12 @@ func (d *Service) DayView(
 	v.Day = q.Day
 
 	var err error
-	v.Sources, err = d.Freshness(ctx)
+	v.Sources, err = s.Freshness(ctx)
 	if err != nil {
 		return v, err
 	}
 
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, q.Org)
 		v = DayView{
 			Orgs:    orgs,

@@ -42,13 +42,13 @@ func MonthSpan(m ledger.Month) flex.Span {
 }
 
 // Points returns the organisation's register of metering points in a month.
-func (d *Service) Points(
+func (s *Service) Points(
 	ctx context.Context,
 	org flex.OrgID,
 	m ledger.Month,
 ) ([]Point, error) {
 	var ps []Point
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		points, err := tx.Points(ctx, MonthSpan(m))
 		if err != nil {
 			return err
@@ -64,12 +64,12 @@ func (d *Service) Points(
 
 // ExportLimit returns the half-hourly export above which the organisation's metering points are
 // not eligible, if it has set one.
-func (d *Service) ExportLimit(
+func (s *Service) ExportLimit(
 	ctx context.Context,
 	org flex.OrgID,
 ) (flex.Optional[flex.WattHours], error) {
 	var limit flex.Optional[flex.WattHours]
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		o, err := tx.OrgRecord(ctx)
 		limit = o.Settings.ExportLimit
 		return err
@@ -143,7 +143,7 @@ func (h *PointHalfHour) Outcome() (matched bool, why string) {
 // HalfHours passes on every half-hour of every metering point in a month while it was the
 // party's, by point and then by time, with what the reports of a run or the latest before it
 // say; an empty run asks for none. A month is read of a few points at a time.
-func (d *Service) HalfHours(
+func (s *Service) HalfHours(
 	ctx context.Context,
 	org flex.OrgID,
 	m ledger.Month,
@@ -159,14 +159,14 @@ func (d *Service) HalfHours(
 		}
 	}
 
-	points, err := d.Points(ctx, org, m)
+	points, err := s.Points(ctx, org, m)
 	if err != nil {
 		return err
 	}
 
 	month := pointMonth{span: MonthSpan(m), run: number}
 	for chunk := range slices.Chunk(points, pointsAtOnce) {
-		err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 			return month.read(ctx, tx, chunk)
 		})
 		if err != nil {

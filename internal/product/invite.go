@@ -11,17 +11,17 @@ import (
 
 // InviteLate invites sites to the products that are for them and were imported before they were there. It
 // is safe to run twice and on several machines at once.
-func (d *Service) InviteLate(ctx context.Context) (worker.Report, error) {
-	return d.withProducts(ctx, d.InviteLateOf)
+func (s *Service) InviteLate(ctx context.Context) (worker.Report, error) {
+	return s.withProducts(ctx, s.InviteLateOf)
 }
 
 // InviteLateOf is InviteLate for one organisation.
-func (d *Service) InviteLateOf(
+func (s *Service) InviteLateOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
 	late := false
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		late, err = InvitesWait(tx, ctx)
 		return err
@@ -31,7 +31,7 @@ func (d *Service) InviteLateOf(
 	}
 
 	var r worker.Report
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
 		}

@@ -53,13 +53,13 @@ const (
 )
 
 // Preview says what the import of products would do; nothing is changed by it.
-func (d *Service) Preview(
+func (s *Service) Preview(
 	ctx context.Context,
 	org flex.OrgID,
 	products []flex.Product,
 ) ([]Imported, error) {
 	var done []Imported
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		done, err = importProducts(ctx, tx, products, false)
 		return err
@@ -72,13 +72,13 @@ func (d *Service) Preview(
 // reference again with the same terms changes nothing; with others it takes the place of what was not
 // sent yet, and everybody is asked anew. One that was withdrawn, or
 // failed, is refused, with the same terms too.
-func (d *Service) Import(
+func (s *Service) Import(
 	ctx context.Context,
 	org flex.OrgID,
 	products []flex.Product,
 ) ([]Imported, error) {
 	var done []Imported
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
 		}
@@ -300,14 +300,14 @@ func checkProductAhead(p *flex.Product, now time.Time) error {
 
 // Withdraw has nothing be asked for by a product any more: it is not sent, or its instruction is
 // stopped. Everybody who was invited is informed. A second time it changes nothing; one that is over stays.
-func (d *Service) Withdraw(
+func (s *Service) Withdraw(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.ProductID,
 	who string,
 ) (flex.Product, error) {
 	var p flex.Product
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := control.LockInstructions(ctx, tx); err != nil {
 			return err
 		}
@@ -325,7 +325,7 @@ func (d *Service) Withdraw(
 			return err
 		}
 		if !p.Instruction.IsZero() {
-			if err := d.Control.StopWithin(ctx, tx, p.Instruction, who); err != nil {
+			if err := s.Control.StopWithin(ctx, tx, p.Instruction, who); err != nil {
 				return err
 			}
 		}
@@ -342,7 +342,7 @@ func (d *Service) Withdraw(
 }
 
 // Invitations returns what a site was invited to that is not over, by when it begins.
-func (d *Service) Invitations(
+func (s *Service) Invitations(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
@@ -352,7 +352,7 @@ func (d *Service) Invitations(
 		now   time.Time
 	)
 
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}
@@ -369,7 +369,7 @@ func (d *Service) Invitations(
 
 // Answer says whether a site takes part in a product. It may accept until answers end, and refuse
 // until the window does: its cars are released then.
-func (d *Service) Answer(
+func (s *Service) Answer(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.ProductID,
@@ -382,7 +382,7 @@ func (d *Service) Answer(
 		now time.Time
 	)
 
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := control.LockInstructions(ctx, tx); err != nil {
 			return err
 		}
@@ -400,7 +400,7 @@ func (d *Service) Answer(
 
 		err = tx.AnswerProduct(ctx, id, site, takesPart, who)
 		if err == nil && !takesPart && !v.Instruction.IsZero() {
-			err = d.releaseSite(ctx, tx, v.Instruction, site)
+			err = s.releaseSite(ctx, tx, v.Instruction, site)
 		}
 		if err != nil {
 			return err
@@ -430,7 +430,7 @@ func answerable(v *flex.Invitation, takesPart bool, now time.Time) error {
 }
 
 // releaseSite has an instruction call the assets of a site no more.
-func (d *Service) releaseSite(
+func (s *Service) releaseSite(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.InstructionID,
@@ -455,7 +455,7 @@ func (d *Service) releaseSite(
 		return err
 	}
 
-	return d.Control.ReleaseWithin(ctx, tx, assets)
+	return s.Control.ReleaseWithin(ctx, tx, assets)
 }
 
 // Dispatcher is who sent an instruction that a product became.
@@ -463,17 +463,17 @@ const Dispatcher = "product"
 
 // Send makes instructions of the products to which answers have ended. It is safe to run twice and
 // on several machines at once.
-func (d *Service) Send(ctx context.Context) (worker.Report, error) {
-	return d.withProducts(ctx, d.SendOf)
+func (s *Service) Send(ctx context.Context) (worker.Report, error) {
+	return s.withProducts(ctx, s.SendOf)
 }
 
 // withProducts runs a job for each organisation that has products, until one fails.
-func (d *Service) withProducts(
+func (s *Service) withProducts(
 	ctx context.Context,
 	job func(context.Context, flex.OrgID) (worker.Report, error),
 ) (worker.Report, error) {
 	var orgs []flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		orgs, err = all.OrgsWithProducts(ctx)
 		return err
@@ -490,12 +490,12 @@ func (d *Service) withProducts(
 }
 
 // SendOf is Send for one organisation.
-func (d *Service) SendOf(
+func (s *Service) SendOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
 	var due []flex.Product
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		due, err = tx.DueProducts(ctx)
 		return err
@@ -503,7 +503,7 @@ func (d *Service) SendOf(
 
 	var r worker.Report
 	for i := 0; i < len(due) && err == nil; i++ {
-		err = d.sendProduct(ctx, org, due[i].ID)
+		err = s.sendProduct(ctx, org, due[i].ID)
 		r.Did++
 	}
 
@@ -514,19 +514,19 @@ func (d *Service) SendOf(
 var errProductGone = errors.New("the product does not wait any more")
 
 // sendProduct makes an instruction of a product, or notes why it cannot be.
-func (d *Service) sendProduct(
+func (s *Service) sendProduct(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.ProductID,
 ) error {
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		p, err := tx.Product(ctx, id)
 		if err != nil || p.SendAt.IsZero() {
 			return err
 		}
 
 		in := instructionOf(&p)
-		sent, err := d.Control.InstructWithin(ctx, tx, in)
+		sent, err := s.Control.InstructWithin(ctx, tx, in)
 		if err != nil {
 			return err
 		}
@@ -547,7 +547,7 @@ func (d *Service) sendProduct(
 		return err
 	}
 
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		_, err := tx.ProductDone(ctx, id, flex.InstructionID{}, why.Error())
 		return err
 	})

@@ -23,13 +23,13 @@ type Page struct {
 }
 
 // List returns the organisation's products that are asked for, a page of them.
-func (d *Service) List(
+func (s *Service) List(
 	ctx context.Context,
 	org flex.OrgID,
 	search flex.ProductSearch,
 ) (Page, error) {
 	var p Page
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		p, err = productPage(ctx, tx, search)
 		return err
@@ -80,13 +80,13 @@ type View struct {
 }
 
 // View returns the products of an organisation, of the first if none is chosen.
-func (d *Service) View(
+func (s *Service) View(
 	ctx context.Context,
 	chosen flex.OrgID,
 	search flex.ProductSearch,
 ) (View, error) {
 	var v View
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, chosen)
 		v = View{Orgs: orgs}
 		if tx == nil || err != nil {
@@ -130,7 +130,7 @@ func (r *Report) Delivered() float64 {
 
 // Report says what a product asked for, who takes part and what it earned, with a page of those who
 // were invited: those after a site, if it is given.
-func (d *Service) Report(
+func (s *Service) Report(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.ProductID,
@@ -138,7 +138,7 @@ func (d *Service) Report(
 	limit int,
 ) (Report, error) {
 	var r Report
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		r = Report{At: tx.Now()}
 
 		var err error
@@ -188,12 +188,12 @@ func (r *Report) read(ctx context.Context, tx *store.Tx) error {
 }
 
 // OrgOf returns whose a product is.
-func (d *Service) OrgOf(
+func (s *Service) OrgOf(
 	ctx context.Context,
 	id flex.ProductID,
 ) (flex.OrgID, error) {
 	var org flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		org, err = all.ProductOrg(ctx, id)
 		return err

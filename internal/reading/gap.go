@@ -47,14 +47,14 @@ const (
 // charges, for its own consumption, which settlement needs; at other assets, and the site's
 // boundary, for what they have counted before in these days. Readings that give a half-hour
 // only together, such as registers, count under their label.
-func (d *Service) Gaps(
+func (s *Service) Gaps(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 	from, to flex.Day,
 ) ([]Gap, error) {
 	var gaps []Gap
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		gaps = nil
 
 		days, err := daysOf(from, to, flex.DayAt(tx.Now()))

@@ -58,7 +58,7 @@ func (in *intake) plausible(ctx context.Context) error {
 }
 
 // Held returns a page of the readings of an organisation that are held back, and how many there are in all.
-func (d *Service) Held(
+func (s *Service) Held(
 	ctx context.Context,
 	q HeldQuery,
 ) ([]flex.HeldReading, int, error) {
@@ -67,7 +67,7 @@ func (d *Service) Held(
 		total int
 	)
 
-	err := d.DB.Read(ctx, q.Org, func(tx *store.Tx) (err error) {
+	err := s.DB.Read(ctx, q.Org, func(tx *store.Tx) (err error) {
 		page, total, err = tx.HeldReadings(ctx, q.filter())
 		return err
 	})
@@ -76,18 +76,18 @@ func (d *Service) Held(
 }
 
 // Discard decides that a reading that is held back never counts.
-func (d *Service) Discard(
+func (s *Service) Discard(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.HeldID,
 ) (flex.HeldReading, error) {
-	return d.decide(ctx, org, id, flex.HeldDiscarded, nil)
+	return s.decide(ctx, org, id, flex.HeldDiscarded, nil)
 }
 
 // Release decides that a reading that is held back counts, as a correction where there is
 // another for its time. Of a register it may say that the meter was replaced or reset with it;
 // one that is lower than before always says that. No difference is taken across such a place.
-func (d *Service) Release(
+func (s *Service) Release(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.HeldID,
@@ -98,7 +98,7 @@ func (d *Service) Release(
 		decision = flex.HeldMeterReplaced
 	}
 
-	return d.decide(
+	return s.decide(
 		ctx,
 		org,
 		id,
@@ -117,7 +117,7 @@ func (d *Service) Release(
 	)
 }
 
-func (d *Service) decide(
+func (s *Service) decide(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.HeldID,
@@ -125,7 +125,7 @@ func (d *Service) decide(
 	do func(*store.Tx, flex.HeldReading) error,
 ) (flex.HeldReading, error) {
 	var h flex.HeldReading
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		var err error
 		h, err = tx.HeldReading(ctx, id)
 		if err != nil {

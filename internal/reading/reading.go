@@ -24,7 +24,7 @@ const BatchMax = 10_000
 // Take judges a batch and keeps what may stand, all in one transaction. There is one
 // verdict for each reading, in the batch's order. Of readings for the same time, asset and
 // label the last one counts; one that differs from what is kept already is a correction.
-func (d *Service) Take(
+func (s *Service) Take(
 	ctx context.Context,
 	org flex.OrgID,
 	batch []Given,
@@ -38,7 +38,7 @@ func (d *Service) Take(
 	}
 
 	verdicts := make([]Verdict, len(batch))
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		in := intake{
 			tx:       tx,
 			batch:    batch,

@@ -22,10 +22,10 @@ const dropMax = 5000
 
 // Purge deletes readings, and what was refused, whose time is over, by the true clock. A
 // sandbox clock that has been turned forward does not make it forget sooner.
-func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
-	retain := cmp.Or(d.Retain, KeptFor)
+func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
+	retain := cmp.Or(s.Retain, KeptFor)
 	var dropped int64
-	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+	err := s.DB.WriteAll(ctx, func(all *store.All) (err error) {
 		dropped, err = all.DropReadings(ctx, all.Now().Add(-retain), dropMax)
 		if err != nil {
 			return err

@@ -99,14 +99,14 @@ func (q *HeldQuery) filter() store.HeldFilter {
 }
 
 // HeldOf lists what is held back, of every organisation or of one.
-func (d *Service) HeldOf(
+func (s *Service) HeldOf(
 	ctx context.Context,
 	q HeldQuery,
 ) (HeldView, error) {
 	f := q.filter()
 
 	var v HeldView
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := s.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		v = HeldView{}
 		v.Orgs, err = all.VisitOrgs(ctx, q.Org, func(o flex.Org, tx *store.Tx) error {
 			found, total, err := tx.HeldReadings(ctx, f)
@@ -135,12 +135,12 @@ func (d *Service) HeldOf(
 }
 
 // HeldReading returns a reading that was held back, whosever it is.
-func (d *Service) HeldReading(
+func (s *Service) HeldReading(
 	ctx context.Context,
 	id flex.HeldID,
 ) (HeldLine, error) {
 	var l HeldLine
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := s.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		org, err := all.HeldOrg(ctx, id)
 		if err != nil {
 			return err
@@ -166,12 +166,12 @@ func (d *Service) HeldReading(
 }
 
 // HeldOrg returns whose a reading is that was held back.
-func (d *Service) HeldOrg(
+func (s *Service) HeldOrg(
 	ctx context.Context,
 	id flex.HeldID,
 ) (flex.OrgID, error) {
 	var org flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := s.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		org, err = all.HeldOrg(ctx, id)
 		return err
 	})
@@ -246,12 +246,12 @@ type RefusedLine struct {
 }
 
 // MissingOf says what is missing of an organisation's readings, by asset and day.
-func (d *Service) MissingOf(
+func (s *Service) MissingOf(
 	ctx context.Context,
 	q MissingQuery,
 ) (MissingView, error) {
 	var v MissingView
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, q.Org)
 		v = MissingView{Orgs: orgs}
 		if tx == nil || err != nil {

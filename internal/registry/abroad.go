@@ -66,7 +66,7 @@ func withoutMPAN(org flex.Org) bool {
 }
 
 // mayLackMPAN is withoutMPAN, asked only for a site that is sent without one.
-func (d *Service) mayLackMPAN(
+func (s *Service) mayLackMPAN(
 	ctx context.Context,
 	org flex.OrgID,
 	in SiteInput,
@@ -75,7 +75,7 @@ func (d *Service) mayLackMPAN(
 		return false, nil
 	}
 
-	return read(ctx, d, org, func(tx *store.Tx) (bool, error) {
+	return read(ctx, s, org, func(tx *store.Tx) (bool, error) {
 		o, err := tx.OrgRecord(ctx)
 		return withoutMPAN(o), err
 	})

@@ -11,13 +11,13 @@ import (
 
 // CreateAsset registers a new asset at a site. One with the same external id is a Conflict,
 // a site or a model that is not known NotFound.
-func (d *Service) CreateAsset(
+func (s *Service) CreateAsset(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 	in AssetInput,
 ) (flex.Asset, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (flex.Asset, error) {
+	return write(ctx, s, org, func(tx *store.Tx) (flex.Asset, error) {
 		var a flex.Asset
 		if err := tx.LockOrg(ctx); err != nil {
 			return a, err
@@ -178,23 +178,23 @@ func modelMissing(name string) error {
 }
 
 // Asset returns an asset.
-func (d *Service) Asset(
+func (s *Service) Asset(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.AssetID,
 ) (flex.Asset, error) {
-	return read(ctx, d, org, func(tx *store.Tx) (flex.Asset, error) {
+	return read(ctx, s, org, func(tx *store.Tx) (flex.Asset, error) {
 		return tx.Asset(ctx, id)
 	})
 }
 
 // AssetByExternalID returns the asset with the vendor's own id.
-func (d *Service) AssetByExternalID(
+func (s *Service) AssetByExternalID(
 	ctx context.Context,
 	org flex.OrgID,
 	external string,
 ) (flex.Asset, error) {
-	return read(ctx, d, org, func(tx *store.Tx) (flex.Asset, error) {
+	return read(ctx, s, org, func(tx *store.Tx) (flex.Asset, error) {
 		a, err := tx.AssetByExternalID(ctx, external)
 		if err != nil {
 			return flex.Asset{}, err
@@ -214,12 +214,12 @@ type AssetPage struct {
 }
 
 // Assets returns a page of the organisation's assets, oldest first.
-func (d *Service) Assets(
+func (s *Service) Assets(
 	ctx context.Context,
 	org flex.OrgID,
 	limit, offset int,
 ) (AssetPage, error) {
-	return read(ctx, d, org, func(tx *store.Tx) (AssetPage, error) {
+	return read(ctx, s, org, func(tx *store.Tx) (AssetPage, error) {
 		var p AssetPage
 		var err error
 		p.Assets, p.Total, err = tx.Assets(ctx, limit, offset)
@@ -268,13 +268,13 @@ func (c *AssetChange) record(a *flex.Asset) error {
 
 // ChangeAsset changes an asset. Its type, site and external id never change. A power's day that
 // lies ahead is a fault; one of which something was settled is a Conflict.
-func (d *Service) ChangeAsset(
+func (s *Service) ChangeAsset(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.AssetID,
 	c AssetChange,
 ) (flex.Asset, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (flex.Asset, error) {
+	return write(ctx, s, org, func(tx *store.Tx) (flex.Asset, error) {
 		a, err := tx.HoldAsset(ctx, id)
 		if err != nil {
 			return a, err
@@ -321,12 +321,12 @@ func (d *Service) ChangeAsset(
 
 // DeleteAsset deletes an asset. If a car is plugged in, the session ends and the charger is
 // set free.
-func (d *Service) DeleteAsset(
+func (s *Service) DeleteAsset(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.AssetID,
 ) error {
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		return dropAsset(ctx, tx, id)
 	})
 }

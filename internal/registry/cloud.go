@@ -51,17 +51,17 @@ type CloudToken struct {
 // StartLink begins to link a provider's cloud to a site. It returns where to send the
 // user's browser; the provider sends it back to redirect. A provider that is not configured
 // is Malformed.
-func (d *Service) StartLink(
+func (s *Service) StartLink(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 	provider, redirect string,
 ) (string, error) {
-	if _, err := d.Site(ctx, org, site); err != nil {
+	if _, err := s.Site(ctx, org, site); err != nil {
 		return "", err
 	}
 
-	p, err := d.provider(provider)
+	p, err := s.provider(provider)
 	if err != nil {
 		return "", err
 	}
@@ -81,7 +81,7 @@ func (d *Service) StartLink(
 		Verifier: flex.Secret(verifier),
 	}
 
-	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+	err = s.DB.WriteAll(ctx, func(all *store.All) error {
 		l.ExpiresAt = all.Now().Add(linkLife)
 		return all.AddCloudLink(ctx, l)
 	})
@@ -117,8 +117,8 @@ func (p Provider) authorization(
 	return to.String()
 }
 
-func (d *Service) provider(name string) (Provider, error) {
-	for _, p := range d.Providers {
+func (s *Service) provider(name string) (Provider, error) {
+	for _, p := range s.Providers {
 		if p.Name == name {
 			return p, nil
 		}
@@ -139,14 +139,14 @@ func randomText() string {
 
 // FinishLink takes what the provider sent the browser back with: a code, or why there is
 // none. The code is exchanged by the next job. A state that is not open is NotFound.
-func (d *Service) FinishLink(
+func (s *Service) FinishLink(
 	ctx context.Context,
 	state, code, refusal string,
 ) (string, error) {
 	hash := sha256.Sum256([]byte(state))
 
 	var provider string
-	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		l, err := all.CloudLink(ctx, hash)
 		if err != nil {
 			return err
@@ -174,17 +174,17 @@ func (d *Service) FinishLink(
 }
 
 // PutToken keeps access to a manufacturer's cloud that the client brings itself.
-func (d *Service) PutToken(
+func (s *Service) PutToken(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 	t CloudToken,
 ) error {
-	if _, err := d.Site(ctx, org, site); err != nil {
+	if _, err := s.Site(ctx, org, site); err != nil {
 		return err
 	}
 	row := t.row(store.CloudToken{Org: org, Site: site})
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.PutCloudToken(ctx, row)
 	})
 }
@@ -198,12 +198,12 @@ func (t CloudToken) row(of store.CloudToken) store.CloudToken {
 
 // Tokens returns a site's access to manufacturers' clouds by provider, the client's own
 // under the empty name.
-func (d *Service) Tokens(
+func (s *Service) Tokens(
 	ctx context.Context,
 	site flex.SiteID,
 ) (map[string]CloudToken, error) {
 	var kept []store.CloudToken
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		kept, err = all.CloudTokens(ctx, site)
 		return err
@@ -224,10 +224,10 @@ func (d *Service) Tokens(
 
 // RefreshClouds exchanges the codes that users brought back from manufacturers' clouds, and
 // refreshes the tokens that are about to end.
-func (d *Service) RefreshClouds(ctx context.Context) (worker.Report, error) {
+func (s *Service) RefreshClouds(ctx context.Context) (worker.Report, error) {
 	var links []store.CloudLink
 	var tokens []store.CloudToken
-	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		var err error
 		links, err = all.ClaimCloudLinks(ctx, cloudBatch, cloudLease)
 		if err == nil {
@@ -241,7 +241,7 @@ func (d *Service) RefreshClouds(ctx context.Context) (worker.Report, error) {
 
 	var failed []error
 	for _, l := range links {
-		if err := d.exchange(ctx, l); err != nil {
+		if err := s.exchange(ctx, l); err != nil {
 			failed = append(
 				failed,
 				fmt.Errorf("exchange a code of %s: %w", l.Provider, err),
@@ -250,7 +250,7 @@ func (d *Service) RefreshClouds(ctx context.Context) (worker.Report, error) {
 	}
 
 	for _, t := range tokens {
-		if err := d.refresh(ctx, t); err != nil {
+		if err := s.refresh(ctx, t); err != nil {
 			failed = append(
 				failed,
 				fmt.Errorf("refresh a token of %s: %w", t.Provider, err),
@@ -266,15 +266,15 @@ func (d *Service) RefreshClouds(ctx context.Context) (worker.Report, error) {
 
 // exchange turns a link's code into a token. A cloud that fails is asked again as long as
 // the link lives; one that refuses is not.
-func (d *Service) exchange(ctx context.Context, l store.CloudLink) error {
-	p, err := d.provider(l.Provider)
+func (s *Service) exchange(ctx context.Context, l store.CloudLink) error {
+	p, err := s.provider(l.Provider)
 	if err != nil {
-		return d.DB.WriteAll(ctx, func(all *store.All) error {
+		return s.DB.WriteAll(ctx, func(all *store.All) error {
 			return all.DropCloudLink(ctx, l)
 		})
 	}
 
-	t, refused, err := d.ask(ctx, p, url.Values{
+	t, refused, err := s.ask(ctx, p, url.Values{
 		"grant_type":    {"authorization_code"},
 		"code":          {l.Code.Reveal()},
 		"redirect_uri":  {l.Redirect},
@@ -282,7 +282,7 @@ func (d *Service) exchange(ctx context.Context, l store.CloudLink) error {
 	})
 
 	if err != nil && !refused {
-		return d.DB.WriteAll(ctx, func(all *store.All) error {
+		return s.DB.WriteAll(ctx, func(all *store.All) error {
 			return all.RetryCloudLink(
 				ctx,
 				l,
@@ -292,13 +292,13 @@ func (d *Service) exchange(ctx context.Context, l store.CloudLink) error {
 		})
 	}
 
-	row := d.turn(store.CloudToken{
+	row := s.turn(store.CloudToken{
 		Org:      l.Org,
 		Site:     l.Site,
 		Provider: p.Name,
 	}, t)
 
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		if !refused {
 			if err := all.PutCloudToken(ctx, row); err != nil {
 				return err
@@ -310,13 +310,13 @@ func (d *Service) exchange(ctx context.Context, l store.CloudLink) error {
 }
 
 // turn is the token in place of another, with when to refresh it: a little before it ends.
-func (d *Service) turn(of store.CloudToken, t CloudToken) store.CloudToken {
+func (s *Service) turn(of store.CloudToken, t CloudToken) store.CloudToken {
 	row := t.row(of)
 	row.TurnAt = time.Time{}
 	if t.Refresh != "" && !t.ExpiresAt.IsZero() {
 		row.TurnAt = flex.Later(
 			t.ExpiresAt.Add(-refreshEarly),
-			d.DB.Now().Add(cloudRetry),
+			s.DB.Now().Add(cloudRetry),
 		)
 	}
 
@@ -325,35 +325,35 @@ func (d *Service) turn(of store.CloudToken, t CloudToken) store.CloudToken {
 
 // refresh renews a token. What the provider refuses is left, for the user has taken access away
 // and must give it again.
-func (d *Service) refresh(ctx context.Context, row store.CloudToken) error {
+func (s *Service) refresh(ctx context.Context, row store.CloudToken) error {
 	retry := func(at time.Time, problem error) error {
-		return d.DB.WriteAll(ctx, func(all *store.All) error {
+		return s.DB.WriteAll(ctx, func(all *store.All) error {
 			return all.RetryCloudToken(ctx, row, at, problem.Error())
 		})
 	}
 
-	p, err := d.provider(row.Provider)
+	p, err := s.provider(row.Provider)
 	if err != nil {
 		return retry(time.Time{}, err)
 	}
 
-	t, refused, err := d.ask(ctx, p, url.Values{
+	t, refused, err := s.ask(ctx, p, url.Values{
 		"grant_type":    {"refresh_token"},
 		"refresh_token": {row.Refresh.Reveal()},
 	})
 	if refused {
-		return d.DB.WriteAll(ctx, func(all *store.All) error {
+		return s.DB.WriteAll(ctx, func(all *store.All) error {
 			return all.LeaveCloudToken(ctx, row)
 		})
 	}
 	if err != nil {
-		return retry(d.DB.Now().Add(cloudRetry), err)
+		return retry(s.DB.Now().Add(cloudRetry), err)
 	}
 
 	t.Refresh = cmp.Or(t.Refresh, row.Refresh)
 
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.RefreshCloudToken(ctx, row, d.turn(row, t))
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.RefreshCloudToken(ctx, row, s.turn(row, t))
 	})
 }
 
@@ -382,12 +382,12 @@ func (p Provider) tokenRequest(grant url.Values) egress.Request {
 
 // ask posts a grant to a provider's token endpoint. refused says that it will not help to
 // ask again.
-func (d *Service) ask(
+func (s *Service) ask(
 	ctx context.Context,
 	p Provider,
 	grant url.Values,
 ) (t CloudToken, refused bool, err error) {
-	a, err := d.Web.Do(ctx, p.tokenRequest(grant))
+	a, err := s.Web.Do(ctx, p.tokenRequest(grant))
 	if err != nil {
 		return t, false, err
 	}
@@ -420,7 +420,7 @@ func (d *Service) ask(
 	}
 
 	if seconds, err := got.ExpiresIn.Int64(); err == nil && seconds > 0 {
-		t.ExpiresAt = d.DB.Now().Add(time.Duration(min(seconds, 1e9)) * time.Second)
+		t.ExpiresAt = s.DB.Now().Add(time.Duration(min(seconds, 1e9)) * time.Second)
 	}
 
 	return t, false, nil

@@ -97,26 +97,26 @@ func giveNewConsent(
 
 // GiveMeterConsent records when the end user consented to the use of the boundary meter's
 // readings.
-func (d *Service) GiveMeterConsent(
+func (s *Service) GiveMeterConsent(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
 	at time.Time,
 ) (flex.SiteRecord, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (flex.SiteRecord, error) {
-		s, err := tx.HoldSite(ctx, id)
+	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
+		site, err := tx.HoldSite(ctx, id)
 		if err != nil {
 			return flex.SiteRecord{}, err
 		}
 
-		_, err = giveConsent(ctx, tx, &s, at, flex.Malformed)
+		_, err = giveConsent(ctx, tx, &site, at, flex.Malformed)
 		if err != nil {
 			return flex.SiteRecord{}, err
 		}
 		err = tx.UpdateSite(
 			ctx,
-			s,
-			addressKey(s.Address.Reveal(), s.Postcode.Reveal()),
+			site,
+			addressKey(site.Address.Reveal(), site.Postcode.Reveal()),
 		)
 		if err != nil {
 			return flex.SiteRecord{}, err
@@ -129,22 +129,22 @@ func (d *Service) GiveMeterConsent(
 // WithdrawMeterConsent records that the end user withdrew the consent to the use of the
 // boundary meter's readings: none from now on is used. What was read while it held may be. A
 // site without the consent stays as it is.
-func (d *Service) WithdrawMeterConsent(
+func (s *Service) WithdrawMeterConsent(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
 ) (flex.SiteRecord, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (flex.SiteRecord, error) {
-		s, err := tx.HoldSite(ctx, id)
+	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
+		site, err := tx.HoldSite(ctx, id)
 		if err != nil {
 			return flex.SiteRecord{}, err
 		}
 
-		s.ConsentAt = time.Time{}
+		site.ConsentAt = time.Time{}
 		err = tx.UpdateSite(
 			ctx,
-			s,
-			addressKey(s.Address.Reveal(), s.Postcode.Reveal()),
+			site,
+			addressKey(site.Address.Reveal(), site.Postcode.Reveal()),
 		)
 		if err != nil {
 			return flex.SiteRecord{}, err

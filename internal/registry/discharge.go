@@ -192,20 +192,20 @@ type ConsentStep struct {
 }
 
 // DischargeConsent returns the consent to discharge a site's cars.
-func (d *Service) DischargeConsent(
+func (s *Service) DischargeConsent(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
 ) (DischargeConsent, error) {
-	return read(ctx, d, org, func(tx *store.Tx) (DischargeConsent, error) {
-		s, err := tx.Site(ctx, id)
+	return read(ctx, s, org, func(tx *store.Tx) (DischargeConsent, error) {
+		site, err := tx.Site(ctx, id)
 
 		var c DischargeConsent
 		if err != nil {
 			return c, err
 		}
 
-		c.GivenAt = s.DischargeConsentAt
+		c.GivenAt = site.DischargeConsentAt
 
 		all, err := tx.Consents(ctx, id)
 		for _, of := range all {
@@ -220,14 +220,14 @@ func (d *Service) DischargeConsent(
 
 // GiveDischargeConsent records when the user consented to the site's cars being discharged. An instant in the
 // future is Malformed, and so is one from before the last withdrawal: it is the consent that was withdrawn.
-func (d *Service) GiveDischargeConsent(
+func (s *Service) GiveDischargeConsent(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
 	at time.Time,
 ) (flex.SiteRecord, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (flex.SiteRecord, error) {
-		s, err := tx.HoldSite(ctx, id)
+	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
+		site, err := tx.HoldSite(ctx, id)
 
 		var r flex.SiteRecord
 		if err != nil {
@@ -253,7 +253,7 @@ func (d *Service) GiveDischargeConsent(
 			)
 		}
 
-		if !at.Equal(s.DischargeConsentAt) {
+		if !at.Equal(site.DischargeConsentAt) {
 			if err := tx.SetDischargeConsent(ctx, id, at); err != nil {
 				return r, err
 			}
@@ -282,20 +282,20 @@ func dischargeWithdrawn(
 }
 
 // WithdrawDischargeConsent records that the user withdrew the consent to discharge the site's cars. A site without the consent stays as it is.
-func (d *Service) WithdrawDischargeConsent(
+func (s *Service) WithdrawDischargeConsent(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
 ) (flex.SiteRecord, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (flex.SiteRecord, error) {
-		s, err := tx.HoldSite(ctx, id)
+	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
+		site, err := tx.HoldSite(ctx, id)
 
 		var r flex.SiteRecord
 		if err != nil {
 			return r, err
 		}
 
-		if !s.DischargeConsentAt.IsZero() {
+		if !site.DischargeConsentAt.IsZero() {
 			err := tx.SetDischargeConsent(ctx, id, time.Time{})
 			if err != nil {
 				return r, err
@@ -307,7 +307,7 @@ func (d *Service) WithdrawDischargeConsent(
 }
 
 // setDischargeConsent gives or withdraws the consent to discharge at the word of a site's user.
-func (d *Service) setDischargeConsent(
+func (s *Service) setDischargeConsent(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
@@ -316,9 +316,9 @@ func (d *Service) setDischargeConsent(
 ) error {
 	var err error
 	if give {
-		_, err = d.GiveDischargeConsent(ctx, org, id, now)
+		_, err = s.GiveDischargeConsent(ctx, org, id, now)
 	} else {
-		_, err = d.WithdrawDischargeConsent(ctx, org, id)
+		_, err = s.WithdrawDischargeConsent(ctx, org, id)
 	}
 
 	return err

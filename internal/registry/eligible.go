@@ -132,7 +132,7 @@ type Check struct {
 // CheckEligibility says what a site with the MPAN and an asset of the model could be
 // enrolled in, and keeps nothing. The installation date, which is not asked for here, is
 // taken to follow. A model that is not in the catalogue is NotFound.
-func (d *Service) CheckEligibility(
+func (s *Service) CheckEligibility(
 	ctx context.Context,
 	org flex.OrgID,
 	mpan, model string,
@@ -146,11 +146,11 @@ func (d *Service) CheckEligibility(
 			"mpan",
 		)})
 	}
-	if err := d.learn(ctx, core); err != nil {
+	if err := s.learn(ctx, core); err != nil {
 		return Check{}, err
 	}
 
-	return read(ctx, d, org, func(tx *store.Tx) (Check, error) {
+	return read(ctx, s, org, func(tx *store.Tx) (Check, error) {
 		f := facts{named: model != "", installed: true}
 
 		var c Check
@@ -199,21 +199,21 @@ type AssetEligibility struct {
 }
 
 // Eligibility returns what a site and its assets can be enrolled in.
-func (d *Service) Eligibility(
+func (s *Service) Eligibility(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
 ) (Eligibility, error) {
-	if err := d.learnSite(ctx, org, id); err != nil {
+	if err := s.learnSite(ctx, org, id); err != nil {
 		return Eligibility{}, err
 	}
 
-	return read(ctx, d, org, func(tx *store.Tx) (Eligibility, error) {
-		s, err := tx.Site(ctx, id)
+	return read(ctx, s, org, func(tx *store.Tx) (Eligibility, error) {
+		site, err := tx.Site(ctx, id)
 		if err != nil {
 			return Eligibility{}, err
 		}
-		return eligibility(ctx, tx, s)
+		return eligibility(ctx, tx, site)
 	})
 }
 

@@ -33,23 +33,23 @@ type Enrolment struct {
 // Enrol enrols a site in a proposition. A site that is enrolled stays so. One that has
 // withdrawn is Unmet without the override, and so is one that is not eligible or has not
 // consented to the use of its meter.
-func (d *Service) Enrol(
+func (s *Service) Enrol(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
 	e Enrolment,
 ) (Outcome, error) {
-	if err := d.learnSite(ctx, org, id); err != nil {
+	if err := s.learnSite(ctx, org, id); err != nil {
 		return "", err
 	}
 
-	return write(ctx, d, org, func(tx *store.Tx) (Outcome, error) {
-		s, err := tx.HoldSite(ctx, id)
+	return write(ctx, s, org, func(tx *store.Tx) (Outcome, error) {
+		site, err := tx.HoldSite(ctx, id)
 		if err != nil {
 			return "", err
 		}
 
-		given, err := giveConsent(ctx, tx, &s, e.ConsentAt, flex.Unmet)
+		given, err := giveConsent(ctx, tx, &site, e.ConsentAt, flex.Unmet)
 		if err != nil {
 			return "", err
 		}
@@ -57,15 +57,15 @@ func (d *Service) Enrol(
 		if given {
 			err := tx.UpdateSite(
 				ctx,
-				s,
-				addressKey(s.Address.Reveal(), s.Postcode.Reveal()),
+				site,
+				addressKey(site.Address.Reveal(), site.Postcode.Reveal()),
 			)
 			if err != nil {
 				return "", err
 			}
 		}
 
-		return enrol(ctx, tx, s, e)
+		return enrol(ctx, tx, site, e)
 	})
 }
 
@@ -193,13 +193,13 @@ func notSettled(mpan string, m *flex.Meter) string {
 
 // Unenrol takes a site out of one proposition. Its assets are no longer scheduled under it;
 // the site, its assets, its other propositions and its money stay.
-func (d *Service) Unenrol(
+func (s *Service) Unenrol(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
 	p flex.Proposition,
 ) (Outcome, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (Outcome, error) {
+	return write(ctx, s, org, func(tx *store.Tx) (Outcome, error) {
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return "", err
 		}
@@ -256,13 +256,13 @@ func withdraw(
 }
 
 // GiveDispatchConsent records a site's consent to dispatch methods. It enrols in nothing.
-func (d *Service) GiveDispatchConsent(
+func (s *Service) GiveDispatchConsent(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
 	methods []flex.DispatchMethod,
 ) (flex.SiteRecord, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (flex.SiteRecord, error) {
+	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
 		var r flex.SiteRecord
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return r, err
@@ -280,13 +280,13 @@ func (d *Service) GiveDispatchConsent(
 
 // TakeDispatchConsent withdraws a site's consent to dispatch methods, and with it the
 // enrolment in the propositions of the same names.
-func (d *Service) TakeDispatchConsent(
+func (s *Service) TakeDispatchConsent(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
 	methods []flex.DispatchMethod,
 ) (flex.SiteRecord, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (flex.SiteRecord, error) {
+	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
 		var r flex.SiteRecord
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return r, err

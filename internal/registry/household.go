@@ -20,13 +20,13 @@ type ConsentStand struct {
 const BoundaryMeter = store.BoundaryMeter
 
 // Consents returns the consents that a site ever gave, as they stand, the boundary meter's first.
-func (d *Service) Consents(
+func (s *Service) Consents(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 ) ([]ConsentStand, error) {
 	var found []ConsentStand
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		found, err = consentsOf(ctx, tx, site)
 		return err
@@ -99,34 +99,34 @@ func validFrom(c store.Consent, given bool) time.Time {
 // SetConsent gives or withdraws one of a site's consents at its user's word, by the rules of the
 // interface. A dispatch method that is given again enrols in its proposition again, where the site was
 // enrolled once. A kind that the site never gave is NotFound.
-func (d *Service) SetConsent(
+func (s *Service) SetConsent(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 	kind string,
 	give bool,
 ) error {
-	now, withdrawn, err := d.consentNow(ctx, org, site, kind)
+	now, withdrawn, err := s.consentNow(ctx, org, site, kind)
 	if err != nil {
 		return err
 	}
 
 	if kind == CarDischarge {
-		return d.setDischargeConsent(ctx, org, site, now, give)
+		return s.setDischargeConsent(ctx, org, site, now, give)
 	}
 
 	if kind == BoundaryMeter && give {
-		_, err := d.GiveMeterConsent(ctx, org, site, now)
+		_, err := s.GiveMeterConsent(ctx, org, site, now)
 		return err
 	}
 
 	if kind == BoundaryMeter {
-		_, err := d.WithdrawMeterConsent(ctx, org, site)
+		_, err := s.WithdrawMeterConsent(ctx, org, site)
 		return err
 	}
 
 	if give && withdrawn {
-		_, err := d.Enrol(ctx, org, site, Enrolment{
+		_, err := s.Enrol(ctx, org, site, Enrolment{
 			Proposition: flex.Proposition(kind),
 			Override:    true,
 		})
@@ -135,9 +135,9 @@ func (d *Service) SetConsent(
 	}
 
 	methods := []flex.DispatchMethod{flex.DispatchMethod(kind)}
-	change := d.TakeDispatchConsent
+	change := s.TakeDispatchConsent
 	if give {
-		change = d.GiveDispatchConsent
+		change = s.GiveDispatchConsent
 	}
 
 	_, err = change(ctx, org, site, methods)
@@ -147,13 +147,13 @@ func (d *Service) SetConsent(
 
 // consentNow returns the organisation's instant, and whether the site withdrew from the proposition of
 // a consent's name.
-func (d *Service) consentNow(
+func (s *Service) consentNow(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 	kind string,
 ) (now time.Time, withdrawn bool, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		now = tx.Now()
 
 		known, err := consentsOf(ctx, tx, site)

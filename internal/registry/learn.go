@@ -12,8 +12,8 @@ import (
 // learn asks the directory for a metering point and keeps what it says, so that what
 // follows finds it in the store. A number that is no MPAN, or on no list, teaches nothing.
 // A directory that fails is a failure: to guess would enrol or refuse wrongly.
-func (d *Service) learn(ctx context.Context, mpan string) error {
-	if d.Meters == nil {
+func (s *Service) learn(ctx context.Context, mpan string) error {
+	if s.Meters == nil {
 		return nil
 	}
 
@@ -22,38 +22,38 @@ func (d *Service) learn(ctx context.Context, mpan string) error {
 		return nil
 	}
 
-	m, err := d.Meters.ByMPAN(ctx, number)
+	m, err := s.Meters.ByMPAN(ctx, number)
 	if flex.KindOf(err) == flex.NotFound {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("look up a meter: %w", err)
 	}
-	if kept, err := d.DB.MeterByMPAN(ctx, m.MPAN); err == nil && kept == m {
+	if kept, err := s.DB.MeterByMPAN(ctx, m.MPAN); err == nil && kept == m {
 		return nil
 	}
 
-	return d.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.PutMeters(ctx, []flex.Meter{m})
 	})
 }
 
 // learnSite is learn for a site that is kept.
-func (d *Service) learnSite(
+func (s *Service) learnSite(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
 ) error {
-	if d.Meters == nil {
+	if s.Meters == nil {
 		return nil
 	}
 
-	s, err := read(ctx, d, org, func(tx *store.Tx) (flex.Site, error) {
+	site, err := read(ctx, s, org, func(tx *store.Tx) (flex.Site, error) {
 		return tx.Site(ctx, id)
 	})
 	if err != nil {
 		return err
 	}
 
-	return d.learn(ctx, s.MPAN.Reveal())
+	return s.learn(ctx, site.MPAN.Reveal())
 }

@@ -13,7 +13,7 @@ import (
 // MovePoint decides that a metering point changes its party at an instant, which may be now. The
 // party that has it is withdrawn from then on, with its dispatch consents; the new one may enrol
 // it. It reports whether there was another party.
-func (d *Service) MovePoint(
+func (s *Service) MovePoint(
 	ctx context.Context,
 	mpan string,
 	to flex.OrgID,
@@ -29,7 +29,7 @@ func (d *Service) MovePoint(
 		)
 	}
 
-	today := flex.DayAt(d.DB.Now()).Start()
+	today := flex.DayAt(s.DB.Now()).Start()
 	if at.Before(today) {
 		return false, flex.Fail(
 			flex.Invalid,
@@ -38,7 +38,7 @@ func (d *Service) MovePoint(
 		)
 	}
 
-	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+	err = s.DB.WriteAll(ctx, func(all *store.All) error {
 		had, err = all.DecideMove(ctx, core, to, at)
 		return err
 	})
@@ -46,15 +46,15 @@ func (d *Service) MovePoint(
 		return had, err
 	}
 
-	_, err = d.MovePoints(ctx)
+	_, err = s.MovePoints(ctx)
 
 	return had, err
 }
 
 // MovePoints is the job that carries out the changes of party that are due.
-func (d *Service) MovePoints(ctx context.Context) (worker.Report, error) {
+func (s *Service) MovePoints(ctx context.Context) (worker.Report, error) {
 	var due []store.Registration
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		due, err = all.DueMoves(ctx)
 		return err
@@ -64,7 +64,7 @@ func (d *Service) MovePoints(ctx context.Context) (worker.Report, error) {
 	}
 
 	for i, r := range due {
-		err := d.DB.WriteAll(ctx, func(all *store.All) error {
+		err := s.DB.WriteAll(ctx, func(all *store.All) error {
 			return movePoint(ctx, all, r)
 		})
 		if err != nil {

@@ -40,18 +40,18 @@ type Onboarded struct {
 
 // Initialise registers a site and its assets, or merges them into what is kept. It enrols in
 // nothing. All of it is done or nothing.
-func (d *Service) Initialise(
+func (s *Service) Initialise(
 	ctx context.Context,
 	org flex.OrgID,
 	site SiteInput,
 	assets []AssetInput,
 ) (Onboarded, error) {
-	n, err := d.readInput(ctx, org, site, assets)
+	n, err := s.readInput(ctx, org, site, assets)
 	if err != nil {
 		return Onboarded{}, err
 	}
 
-	return write(ctx, d, org, func(tx *store.Tx) (Onboarded, error) {
+	return write(ctx, s, org, func(tx *store.Tx) (Onboarded, error) {
 		o, err := merge(ctx, tx, n, assets)
 		if err == nil {
 			o.Eligibility, err = eligibility(ctx, tx, o.Site)
@@ -61,19 +61,19 @@ func (d *Service) Initialise(
 }
 
 // Onboard is Initialise followed by Enrol, as one.
-func (d *Service) Onboard(
+func (s *Service) Onboard(
 	ctx context.Context,
 	org flex.OrgID,
 	site SiteInput,
 	assets []AssetInput,
 	e Enrolment,
 ) (Onboarded, error) {
-	n, err := d.readInput(ctx, org, site, assets)
+	n, err := s.readInput(ctx, org, site, assets)
 	if err != nil {
 		return Onboarded{}, err
 	}
 
-	return write(ctx, d, org, func(tx *store.Tx) (Onboarded, error) {
+	return write(ctx, s, org, func(tx *store.Tx) (Onboarded, error) {
 		o, err := merge(ctx, tx, n, assets)
 		if err == nil {
 			o.Outcome, err = enrol(ctx, tx, o.Site, e)
@@ -84,13 +84,13 @@ func (d *Service) Onboard(
 
 // readInput reads what was given of a site and its assets, and looks up the meter; all faults
 // come at once.
-func (d *Service) readInput(
+func (s *Service) readInput(
 	ctx context.Context,
 	org flex.OrgID,
 	site SiteInput,
 	assets []AssetInput,
 ) (normal, error) {
-	lacking, err := d.mayLackMPAN(ctx, org, site)
+	lacking, err := s.mayLackMPAN(ctx, org, site)
 	if err != nil {
 		return normal{}, err
 	}
@@ -122,7 +122,7 @@ func (d *Service) readInput(
 		return n, flex.Fail(flex.Malformed, emailForm)
 	}
 
-	return n, d.learn(ctx, n.MPAN)
+	return n, s.learn(ctx, n.MPAN)
 }
 
 // merge keeps the site and the assets, new or merged into what is there.
@@ -436,14 +436,14 @@ func or[T any](given, kept *T) *T {
 // dispatch methods in place of propositions. A site or an asset that exists is a Conflict.
 // Consent to a method that is a proposition enrols the site in it, so it must be eligible;
 // with no methods the site is only registered, for its price curve.
-func (d *Service) OnboardNew(
+func (s *Service) OnboardNew(
 	ctx context.Context,
 	org flex.OrgID,
 	site SiteInput,
 	asset AssetInput,
 	methods []flex.DispatchMethod,
 ) (flex.SiteRecord, flex.Asset, error) {
-	n, err := d.readInput(ctx, org, site, []AssetInput{asset})
+	n, err := s.readInput(ctx, org, site, []AssetInput{asset})
 	if err != nil {
 		return flex.SiteRecord{}, flex.Asset{}, err
 	}
@@ -453,7 +453,7 @@ func (d *Service) OnboardNew(
 		a flex.Asset
 	)
 
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
 		}
@@ -538,7 +538,7 @@ func areNew(
 // sessions, its assets and the record of the site itself. What was metered and earned stays
 // under the site's id, which then means no one. While a payment to the user is under way it
 // is Malformed. It returns what there was.
-func (d *Service) Offboard(
+func (s *Service) Offboard(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
@@ -548,7 +548,7 @@ func (d *Service) Offboard(
 		assets []flex.Asset
 	)
 
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return err
 		}
@@ -598,7 +598,7 @@ func (d *Service) Offboard(
 // UserSite returns the site of an end user, by the client's own id for them. One is made if
 // there is none, and then the consent to the use of the boundary meter is needed. The email
 // and the consent replace those kept, if they are sent.
-func (d *Service) UserSite(
+func (s *Service) UserSite(
 	ctx context.Context,
 	org flex.OrgID,
 	user, email string,
@@ -613,20 +613,20 @@ func (d *Service) UserSite(
 		)})
 	}
 
-	return write(ctx, d, org, func(tx *store.Tx) (flex.Site, error) {
-		var s flex.Site
+	return write(ctx, s, org, func(tx *store.Tx) (flex.Site, error) {
+		var site flex.Site
 		if err := tx.LockOrg(ctx); err != nil {
-			return s, err
+			return site, err
 		}
 
 		o, err := tx.OrgRecord(ctx)
 		if err != nil {
-			return s, err
+			return site, err
 		}
 
 		old, err := tx.SiteByUser(ctx, user)
 		if err != nil {
-			return s, err
+			return site, err
 		}
 
 		if old != nil {
@@ -634,7 +634,7 @@ func (d *Service) UserSite(
 		}
 
 		if consent.IsZero() && !o.MeterConsentExempt {
-			return s, invalid([]flex.Fault{faultAt(
+			return site, invalid([]flex.Fault{faultAt(
 				"value_error.missing",
 				"field required: this user is new, and must have consented to the use of the boundary meter",
 				nil,
@@ -642,7 +642,7 @@ func (d *Service) UserSite(
 			)})
 		}
 
-		s = flex.Site{
+		site = flex.Site{
 			Email:          flex.Personal(email),
 			ExternalUserID: user,
 		}
@@ -650,15 +650,15 @@ func (d *Service) UserSite(
 		if _, err := giveConsent(
 			ctx,
 			tx,
-			&s,
+			&site,
 			consent,
 			flex.Invalid,
 		); err != nil {
-			return s, err
+			return site, err
 		}
 
-		err = tx.AddSite(ctx, &s, "")
-		return s, err
+		err = tx.AddSite(ctx, &site, "")
+		return site, err
 	})
 }
 

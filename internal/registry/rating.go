@@ -195,12 +195,12 @@ type AssetRating struct {
 }
 
 // Ratings returns a site's.
-func (d *Service) Ratings(
+func (s *Service) Ratings(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 ) (Ratings, error) {
-	return read(ctx, d, org, func(tx *store.Tx) (Ratings, error) {
+	return read(ctx, s, org, func(tx *store.Tx) (Ratings, error) {
 		return ratingsOf(ctx, tx, site)
 	})
 }

@@ -10,12 +10,12 @@ import (
 
 // CreateSite registers a new site. A site at the same address is a Conflict, one with the
 // same MPAN Malformed; both failures name it.
-func (d *Service) CreateSite(
+func (s *Service) CreateSite(
 	ctx context.Context,
 	org flex.OrgID,
 	in SiteInput,
 ) (flex.SiteRecord, error) {
-	lacking, err := d.mayLackMPAN(ctx, org, in)
+	lacking, err := s.mayLackMPAN(ctx, org, in)
 	if err != nil {
 		return flex.SiteRecord{}, err
 	}
@@ -29,7 +29,7 @@ func (d *Service) CreateSite(
 		return flex.SiteRecord{}, flex.Fail(flex.Malformed, emailForm)
 	}
 
-	return write(ctx, d, org, func(tx *store.Tx) (flex.SiteRecord, error) {
+	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
 		var r flex.SiteRecord
 		if err := tx.LockOrg(ctx); err != nil {
 			return r, err
@@ -39,22 +39,22 @@ func (d *Service) CreateSite(
 			return r, err
 		}
 
-		s := n.site()
+		site := n.site()
 		if _, err := giveConsent(
 			ctx,
 			tx,
-			&s,
+			&site,
 			n.ConsentAt,
 			flex.Malformed,
 		); err != nil {
 			return r, err
 		}
 
-		if err := tx.AddSite(ctx, &s, n.key); err != nil {
+		if err := tx.AddSite(ctx, &site, n.key); err != nil {
 			return r, err
 		}
 
-		return tx.SiteRecord(ctx, s.ID)
+		return tx.SiteRecord(ctx, site.ID)
 	})
 }
 
@@ -110,12 +110,12 @@ func (n normal) site() flex.Site {
 }
 
 // Site returns a site with what belongs to it.
-func (d *Service) Site(
+func (s *Service) Site(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
 ) (flex.SiteRecord, error) {
-	return read(ctx, d, org, func(tx *store.Tx) (flex.SiteRecord, error) {
+	return read(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
 		return tx.SiteRecord(ctx, id)
 	})
 }
@@ -137,7 +137,7 @@ type SitePage struct {
 
 // Sites returns a page of the sites that are asked for, oldest first. An MPAN or a
 // postcode that is none chooses no site.
-func (d *Service) Sites(
+func (s *Service) Sites(
 	ctx context.Context,
 	org flex.OrgID,
 	q SiteQuery,
@@ -165,7 +165,7 @@ func (d *Service) Sites(
 		f.Postcode = string(p)
 	}
 
-	return read(ctx, d, org, func(tx *store.Tx) (SitePage, error) {
+	return read(ctx, s, org, func(tx *store.Tx) (SitePage, error) {
 		found, err := tx.SiteRecords(ctx, f)
 		return SitePage{Sites: found.Sites, Total: found.Total}, err
 	})
@@ -184,19 +184,19 @@ type SiteChange struct {
 
 // ChangeSite changes a site. An MPAN that another of the organisation's sites has is a fault, and
 // so is a capacity's day that lies ahead; one of which something was settled is a Conflict.
-func (d *Service) ChangeSite(
+func (s *Service) ChangeSite(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
 	c SiteChange,
 ) (flex.SiteRecord, error) {
-	return write(ctx, d, org, func(tx *store.Tx) (flex.SiteRecord, error) {
+	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
 		var r flex.SiteRecord
 		if err := tx.LockOrg(ctx); err != nil {
 			return r, err
 		}
 
-		s, err := tx.HoldSite(ctx, id)
+		site, err := tx.HoldSite(ctx, id)
 		if err != nil {
 			return r, err
 		}
@@ -210,18 +210,18 @@ func (d *Service) ChangeSite(
 			return r, err
 		}
 
-		before := s.Supply
-		n, err := c.checked(ctx, tx, &s)
+		before := site.Supply
+		n, err := c.checked(ctx, tx, &site)
 		if err != nil {
 			return r, err
 		}
 
-		if err := c.keep(ctx, tx, s, before, n.key); err != nil {
+		if err := c.keep(ctx, tx, site, before, n.key); err != nil {
 			return r, err
 		}
 
 		r, err = tx.SiteRecord(ctx, id)
-		if err == nil && (c.Tariff != nil || s.Supply != before) {
+		if err == nil && (c.Tariff != nil || site.Supply != before) {
 			// plans may rest on the site's tariff and on its fuse
 			err = tx.MarkDue(ctx, r.Assets...)
 		}
@@ -353,12 +353,12 @@ func set[T any](field *T, sent *T) {
 
 // DeleteSite deletes a site that has no assets and is enrolled in nothing; else it is
 // Malformed.
-func (d *Service) DeleteSite(
+func (s *Service) DeleteSite(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
 ) error {
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.HoldSite(ctx, id); err != nil {
 			return err
 		}

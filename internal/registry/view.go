@@ -14,9 +14,9 @@ import (
 const siteAssetsMax = 50
 
 // Orgs returns every organisation.
-func (d *Service) Orgs(ctx context.Context) ([]flex.Org, error) {
+func (s *Service) Orgs(ctx context.Context) ([]flex.Org, error) {
 	var orgs []flex.Org
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		orgs, err = all.Orgs(ctx)
 		return err
@@ -26,19 +26,19 @@ func (d *Service) Orgs(ctx context.Context) ([]flex.Org, error) {
 }
 
 // Org returns an organisation.
-func (d *Service) Org(ctx context.Context, id flex.OrgID) (flex.Org, error) {
-	return read(ctx, d, id, func(tx *store.Tx) (flex.Org, error) {
+func (s *Service) Org(ctx context.Context, id flex.OrgID) (flex.Org, error) {
+	return read(ctx, s, id, func(tx *store.Tx) (flex.Org, error) {
 		return tx.OrgRecord(ctx)
 	})
 }
 
 // AssetOrg returns whose an asset is.
-func (d *Service) AssetOrg(
+func (s *Service) AssetOrg(
 	ctx context.Context,
 	id flex.AssetID,
 ) (flex.OrgID, error) {
 	var org flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		org, err = all.AssetOrg(ctx, id)
 		return err
@@ -48,12 +48,12 @@ func (d *Service) AssetOrg(
 }
 
 // SiteOrg returns whose a site is.
-func (d *Service) SiteOrg(
+func (s *Service) SiteOrg(
 	ctx context.Context,
 	id flex.SiteID,
 ) (flex.OrgID, error) {
 	var org flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		org, err = all.SiteOrg(ctx, id)
 		return err
@@ -200,7 +200,7 @@ type AssetList struct {
 }
 
 // AssetList lists assets across organisations.
-func (d *Service) AssetList(
+func (s *Service) AssetList(
 	ctx context.Context,
 	f AssetFilter,
 ) (AssetList, error) {
@@ -210,7 +210,7 @@ func (d *Service) AssetList(
 	}
 
 	var l AssetList
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		l.Orgs, err = all.Orgs(ctx)
 		if err != nil {
@@ -239,13 +239,13 @@ type Found struct {
 
 // Search looks across organisations for an id, an MPAN, a UPRN, an e-mail address, a postcode or
 // part of an external id: at most so many assets, and as many sites.
-func (d *Service) Search(
+func (s *Service) Search(
 	ctx context.Context,
 	text string,
 	limit int,
 ) (Found, error) {
 	var found Found
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		f := store.Find{Text: text, Limit: limit}
 		found = Found{}
 
@@ -256,14 +256,14 @@ func (d *Service) Search(
 		}
 
 		sites, err := all.FindSites(ctx, f)
-		for _, s := range sites {
+		for _, site := range sites {
 			found.Sites = append(found.Sites, SiteLine{
-				ID:       s.ID,
-				Postcode: s.Postcode.Reveal(),
-				Address:  s.Address.Reveal(),
-				MPAN:     s.MPAN.Reveal(),
-				Assets:   s.Assets,
-				OrgName:  s.OrgName,
+				ID:       site.ID,
+				Postcode: site.Postcode.Reveal(),
+				Address:  site.Address.Reveal(),
+				MPAN:     site.MPAN.Reveal(),
+				Assets:   site.Assets,
+				OrgName:  site.OrgName,
 			})
 		}
 

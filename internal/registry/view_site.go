@@ -98,12 +98,12 @@ type ConsentLine struct {
 }
 
 // SiteView reads a site, whosever it is, in one transaction.
-func (d *Service) SiteView(
+func (s *Service) SiteView(
 	ctx context.Context,
 	id flex.SiteID,
 ) (SiteView, error) {
 	var v SiteView
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		org, err := all.SiteOrg(ctx, id)
 		if err != nil {
 			return err
@@ -117,13 +117,13 @@ func (d *Service) SiteView(
 }
 
 // SiteViewOf reads a site of an organisation. Another's is NotFound.
-func (d *Service) SiteViewOf(
+func (s *Service) SiteViewOf(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
 ) (SiteView, error) {
 	var v SiteView
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		v, err = siteView(ctx, all, org, id)
 		return err

@@ -56,7 +56,7 @@ const againSites = 64
 // SettleAgain settles events once more, keeps what it comes to as a run of its own, and
 // posts nothing: the run is there to be compared. Events that have no consent are left out.
 // The sites are shared out to as many workers as there are processors.
-func (d *Service) SettleAgain(
+func (s *Service) SettleAgain(
 	ctx context.Context,
 	org flex.OrgID,
 	a Again,
@@ -66,7 +66,7 @@ func (d *Service) SettleAgain(
 	}
 
 	w := again{
-		service: d,
+		service: s,
 		org:     org,
 		span: flex.Span{
 			From: a.From.Start(),
@@ -85,7 +85,7 @@ func (d *Service) SettleAgain(
 
 	w.run.Events, w.run.Hash = len(w.inputs), settle.RunHash(w.inputs)
 
-	return w.run, d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return w.run, s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		return tx.FinishRun(ctx, w.run)
 	})
 }
@@ -212,12 +212,12 @@ func (w *again) settle(ctx context.Context, sites []flex.SiteID) error {
 }
 
 // Compare lists what two runs say differently.
-func (d *Service) Compare(
+func (s *Service) Compare(
 	ctx context.Context,
 	org flex.OrgID,
 	before, after flex.RunID,
 ) (changes []settle.Change, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var results [2][]*settle.Result
 		for i, id := range []flex.RunID{before, after} {
 			if _, err := tx.Run(ctx, id); err != nil {
@@ -229,8 +229,8 @@ func (d *Service) Compare(
 				return err
 			}
 
-			for _, s := range settlements {
-				results[i] = append(results[i], s.Result)
+			for _, settlement := range settlements {
+				results[i] = append(results[i], settlement.Result)
 			}
 		}
 
@@ -242,12 +242,12 @@ func (d *Service) Compare(
 }
 
 // Runs returns the organisation's newest settlement runs, newest first.
-func (d *Service) Runs(
+func (s *Service) Runs(
 	ctx context.Context,
 	org flex.OrgID,
 	limit int,
 ) (runs []store.Run, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		runs, err = tx.Runs(ctx, limit)
 		return err
 	})

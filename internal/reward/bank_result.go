@@ -59,17 +59,17 @@ var errDryRun = errors.New("dry run")
 // ImportBank takes a bank's results, each by itself: one that contradicts what is known is
 // refused and shown, and the others count. The same file again changes nothing. A dry run
 // returns what would happen, and nothing does.
-func (d *Service) ImportBank(
+func (s *Service) ImportBank(
 	ctx context.Context,
 	org flex.OrgID,
 	by string,
 	results []bankfile.Result,
 	dry bool,
 ) (b BankImport, err error) {
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		b = BankImport{}
 		for _, r := range results {
-			if err := d.takeBank(ctx, tx, r, by, &b); err != nil {
+			if err := s.takeBank(ctx, tx, r, by, &b); err != nil {
 				return fmt.Errorf("%s: %w", r.Where, err)
 			}
 		}
@@ -90,7 +90,7 @@ func (d *Service) ImportBank(
 }
 
 // takeBank counts one result of a bank's: of a payment, or of all of a file.
-func (d *Service) takeBank(
+func (s *Service) takeBank(
 	ctx context.Context,
 	tx *store.Tx,
 	r bankfile.Result,
@@ -110,7 +110,7 @@ func (d *Service) takeBank(
 		line := ImportLine{Result: r, ID: p.WithdrawalID}
 		line.Reference = p.Reference
 
-		if err := d.takeLine(ctx, tx, p, why, by, &line, b); err != nil {
+		if err := s.takeLine(ctx, tx, p, why, by, &line, b); err != nil {
 			return err
 		}
 
@@ -167,7 +167,7 @@ func payees(
 }
 
 // takeLine counts a result of one attempt at a payment.
-func (d *Service) takeLine(
+func (s *Service) takeLine(
 	ctx context.Context,
 	tx *store.Tx,
 	p store.Pinned,
@@ -191,7 +191,7 @@ func (d *Service) takeLine(
 
 	note := strings.TrimSpace(line.Reason)
 	for _, to := range moves {
-		_, t, err := d.move(ctx, tx, w.ID, to, by, note)
+		_, t, err := s.move(ctx, tx, w.ID, to, by, note)
 		if err != nil {
 			return fmt.Errorf("withdrawal %s: %w", w.ID, err)
 		}

@@ -44,13 +44,13 @@ type MonthOfCharges struct {
 }
 
 // Charges returns a page, from 0, of what a site's cars charged, and its months.
-func (d *Service) Charges(
+func (s *Service) Charges(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 	page int,
 ) (c Charges, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c = Charges{}
 
 		all, err := tx.SiteTransactions(

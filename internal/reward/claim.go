@@ -70,10 +70,10 @@ func settleDue[ID any](
 }
 
 // settleOrgs runs one job for each of the organisations that have work for it.
-func (d *Service) settleOrgs(ctx context.Context, find func(*store.All, context.Context) ([]flex.OrgID, error),
+func (s *Service) settleOrgs(ctx context.Context, find func(*store.All, context.Context) ([]flex.OrgID, error),
 	settle func(context.Context, flex.OrgID, *worker.Report) error) (report worker.Report, err error) {
 	var orgs []flex.OrgID
-	err = d.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err = s.DB.ReadAll(ctx, func(all *store.All) (err error) {
 		orgs, err = find(all, ctx)
 		return err
 	})

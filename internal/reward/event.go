@@ -16,43 +16,43 @@ import (
 
 // SettleEvents finds the flex events of sessions and pauses that are over, and settles those
 // that are due.
-func (d *Service) SettleEvents(ctx context.Context) (worker.Report, error) {
-	return d.settleOrgs(ctx, (*store.All).OrgsToSettle, d.settleEventsOf)
+func (s *Service) SettleEvents(ctx context.Context) (worker.Report, error) {
+	return s.settleOrgs(ctx, (*store.All).OrgsToSettle, s.settleEventsOf)
 }
 
 // SettleEventsOf is SettleEvents for one organisation.
-func (d *Service) SettleEventsOf(
+func (s *Service) SettleEventsOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (report worker.Report, err error) {
-	err = d.settleEventsOf(ctx, org, &report)
+	err = s.settleEventsOf(ctx, org, &report)
 	return report, err
 }
 
-func (d *Service) settleEventsOf(
+func (s *Service) settleEventsOf(
 	ctx context.Context,
 	org flex.OrgID,
 	report *worker.Report,
 ) error {
-	if err := d.detect(ctx, org, report); err != nil {
+	if err := s.detect(ctx, org, report); err != nil {
 		return err
 	}
-	return settleDue(ctx, d.DB, org, eventQueue, report)
+	return settleDue(ctx, s.DB, org, eventQueue, report)
 }
 
 // detect looks for the flex events of what is over.
-func (d *Service) detect(
+func (s *Service) detect(
 	ctx context.Context,
 	org flex.OrgID,
 	report *worker.Report,
 ) error {
-	due, err := d.DB.Due(ctx, org, (*store.Tx).NextDetection)
+	due, err := s.DB.Due(ctx, org, (*store.Tx).NextDetection)
 	if err != nil || !due {
 		return err
 	}
 
 	var did int
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		sessions, err := detectEach(ctx, tx, tx.DueDetections, detectSession)
 		if err != nil {
 			return err
@@ -427,12 +427,12 @@ func addEvent(ctx context.Context, tx *store.Tx, e *store.FlexEvent) error {
 }
 
 // FlexEvents returns the site's flex events, oldest first, and where their prices are from.
-func (d *Service) FlexEvents(
+func (s *Service) FlexEvents(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 ) (events []store.FlexEvent, prices map[flex.FlexEventID][]EventPrice, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}

@@ -79,11 +79,11 @@ func (f PaymentFile) String() string {
 }
 
 // PaymentFiles returns the files that were made, newest first.
-func (d *Service) PaymentFiles(
+func (s *Service) PaymentFiles(
 	ctx context.Context,
 	org flex.OrgID,
 ) (files []PaymentFileRecord, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		records, err := tx.PaymentFiles(ctx, payoutsMax)
 		files = fileRecords(records)
 		return err
@@ -97,21 +97,21 @@ func (d *Service) PaymentFiles(
 // for, whatever was linked since. A withdrawal that another command takes away meanwhile is
 // left out. A file that is made again has the name of the first, so that a bank which has the
 // first takes no payment twice.
-func (d *Service) Export(
+func (s *Service) Export(
 	ctx context.Context,
 	org flex.OrgID,
 	by string,
 	o ExportOptions,
 ) (f PaymentFile, err error) {
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		f, err = d.export(ctx, tx, by, o)
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		f, err = s.export(ctx, tx, by, o)
 		return err
 	})
 
 	return f, err
 }
 
-func (d *Service) export(
+func (s *Service) export(
 	ctx context.Context,
 	tx *store.Tx,
 	by string,
@@ -166,7 +166,7 @@ func (d *Service) export(
 		return f, err
 	}
 
-	err = d.exported(ctx, tx, f, by, o)
+	err = s.exported(ctx, tx, f, by, o)
 
 	return f, err
 }
@@ -465,7 +465,7 @@ func (f *PaymentFile) write(org flex.Org) error {
 }
 
 // exported keeps that the payments are given to the bank in the file.
-func (d *Service) exported(
+func (s *Service) exported(
 	ctx context.Context,
 	tx *store.Tx,
 	f PaymentFile,
@@ -478,7 +478,7 @@ func (d *Service) exported(
 
 	for i, p := range f.Payments {
 		if !o.Again {
-			w, _, err := d.move(ctx, tx, p.ID, ledger.Processing, by, "")
+			w, _, err := s.move(ctx, tx, p.ID, ledger.Processing, by, "")
 			if err != nil {
 				return err
 			}

@@ -47,7 +47,7 @@ type LinkOptions struct {
 }
 
 // Link makes a link to the site's balance page.
-func (d *Service) Link(
+func (s *Service) Link(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
@@ -57,12 +57,12 @@ func (d *Service) Link(
 		return "", time.Time{}, err
 	}
 
-	token, err := d.token()
+	token, err := s.token()
 	if err != nil {
 		return "", time.Time{}, err
 	}
 
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (d *Service) Link(
 		return tx.AddBalanceLink(ctx, l)
 	})
 
-	return d.BaseURL + Root + token, expires, err
+	return s.BaseURL + Root + token, expires, err
 }
 
 // checkRedirect refuses what a browser would run rather than open.
@@ -125,9 +125,9 @@ func checkRedirect(uri string) error {
 }
 
 // token makes 256 random bits in text that a URL carries as it is.
-func (d *Service) token() (string, error) {
+func (s *Service) token() (string, error) {
 	var b [32]byte
-	if _, err := io.ReadFull(d.DB.Random(), b[:]); err != nil {
+	if _, err := io.ReadFull(s.DB.Random(), b[:]); err != nil {
 		return "", fmt.Errorf("make a token: %w", err)
 	}
 
@@ -155,16 +155,16 @@ func (v Visit) Confirmed() bool {
 
 // NewBrowser makes the secret that a browser keeps, so that what is confirmed in it holds
 // there alone.
-func (d *Service) NewBrowser() (string, error) { return d.token() }
+func (s *Service) NewBrowser() (string, error) { return s.token() }
 
 // Open returns the visit of a link's token by a browser. An unknown token and one whose time
 // is over are NotFound alike.
-func (d *Service) Open(
+func (s *Service) Open(
 	ctx context.Context,
 	token, browser string,
 ) (v Visit, err error) {
 	v.Browser = browser
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		v.BalanceLink, err = all.BalanceLink(ctx, hashOf(token))
 		if err != nil {
 			return err
@@ -209,11 +209,11 @@ type WayBack struct {
 
 // WayBack returns the way back of a link, also of one whose time is over. One that is not kept any more is
 // NotFound.
-func (d *Service) WayBack(
+func (s *Service) WayBack(
 	ctx context.Context,
 	token string,
 ) (w WayBack, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		link, err := all.BalanceLink(ctx, hashOf(token))
 		if err != nil {
 			return err
@@ -260,11 +260,11 @@ type BalancePage struct {
 const balanceTransactions = 100
 
 // BalancePage returns what the visitor's balance page shows.
-func (d *Service) BalancePage(
+func (s *Service) BalancePage(
 	ctx context.Context,
 	v Visit,
 ) (p BalancePage, err error) {
-	err = d.DB.Read(ctx, v.OrgID, func(tx *store.Tx) error {
+	err = s.DB.Read(ctx, v.OrgID, func(tx *store.Tx) error {
 		site, err := tx.Site(ctx, v.SiteID)
 		if err != nil {
 			return err
@@ -293,7 +293,7 @@ func (d *Service) BalancePage(
 
 		p.NeedsCode = v.TwoFactor && !v.Confirmed()
 		p.CodeSent = v.CodeUntil.After(tx.Now())
-		p.CanSendCode = d.Mail != nil && site.Email.Reveal() != ""
+		p.CanSendCode = s.Mail != nil && site.Email.Reveal() != ""
 
 		if !v.HideTransactions {
 			p.Transactions, _, err = tx.Transactions(
@@ -346,9 +346,9 @@ func accountOf(
 }
 
 // newCode makes a code of random digits.
-func (d *Service) newCode() (string, error) {
+func (s *Service) newCode() (string, error) {
 	var random [8]byte
-	if _, err := io.ReadFull(d.DB.Random(), random[:]); err != nil {
+	if _, err := io.ReadFull(s.DB.Random(), random[:]); err != nil {
 		return "", fmt.Errorf("make a code: %w", err)
 	}
 
@@ -357,8 +357,8 @@ func (d *Service) newCode() (string, error) {
 
 // SendCode has a code sent to the site's e-mail address, to be entered in the visitor's
 // browser. The one before is void.
-func (d *Service) SendCode(ctx context.Context, v Visit) error {
-	if d.Mail == nil {
+func (s *Service) SendCode(ctx context.Context, v Visit) error {
+	if s.Mail == nil {
 		return flex.Fail(
 			flex.Unavailable,
 			"no code can be sent: this service has no way to send e-mail",
@@ -368,12 +368,12 @@ func (d *Service) SendCode(ctx context.Context, v Visit) error {
 		return errNoCookie
 	}
 
-	code, err := d.newCode()
+	code, err := s.newCode()
 	if err != nil {
 		return err
 	}
 
-	return d.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
 		site, err := tx.Site(ctx, v.SiteID)
 		if err != nil {
 			return err
@@ -480,13 +480,13 @@ func codeHash(v Visit, code string) []byte {
 
 // EnterCode confirms the visitor if the code is the one that was sent last. A wrong one is
 // counted, and after CodeTries of them only a new code will do.
-func (d *Service) EnterCode(ctx context.Context, v Visit, code string) error {
+func (s *Service) EnterCode(ctx context.Context, v Visit, code string) error {
 	if v.Browser == "" {
 		return errNoCookie
 	}
 
 	var wrong error
-	err := d.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
 		wrong = nil
 
 		held, err := tx.HoldBalanceLink(ctx, v.Hash)

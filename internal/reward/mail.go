@@ -26,13 +26,13 @@ const baseMark = "{base-url}"
 
 // SendMail sends the e-mails that are due. A relay that is down is tried again for about an hour.
 // Without a relay, mails wait for a process that has one, as long as the links in them live.
-func (d *Service) SendMail(ctx context.Context) (worker.Report, error) {
-	if d.Mail == nil {
-		return d.dropMails(ctx)
+func (s *Service) SendMail(ctx context.Context) (worker.Report, error) {
+	if s.Mail == nil {
+		return s.dropMails(ctx)
 	}
 
 	var mails []store.Mail
-	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+	err := s.DB.WriteAll(ctx, func(all *store.All) (err error) {
 		mails, err = all.TakeMail(ctx, mailsMax, mailLease)
 		return err
 	})
@@ -42,14 +42,14 @@ func (d *Service) SendMail(ctx context.Context) (worker.Report, error) {
 	}
 
 	for _, m := range mails {
-		problem := d.Mail(
+		problem := s.Mail(
 			ctx,
 			m.To,
 			m.Subject,
-			strings.ReplaceAll(m.Text, baseMark, d.BaseURL),
+			strings.ReplaceAll(m.Text, baseMark, s.BaseURL),
 		)
 
-		err := d.DB.WriteAll(ctx, func(all *store.All) error {
+		err := s.DB.WriteAll(ctx, func(all *store.All) error {
 			if problem == nil {
 				return all.MailDone(ctx, m, "")
 			}
@@ -86,9 +86,9 @@ func withoutAddress(problem error, to flex.Personal) string {
 }
 
 // dropMails gives up mails that no process could send as long as the links in them lived.
-func (d *Service) dropMails(ctx context.Context) (worker.Report, error) {
+func (s *Service) dropMails(ctx context.Context) (worker.Report, error) {
 	var n int64
-	err := d.DB.WriteAll(ctx, func(all *store.All) (err error) {
+	err := s.DB.WriteAll(ctx, func(all *store.All) (err error) {
 		n, err = all.DropMails(
 			ctx,
 			all.Now().Add(-MailLinkLife),
@@ -160,12 +160,12 @@ func when(t time.Time) string {
 }
 
 // linkIn makes a link to the balance page that goes into a mail.
-func (d *Service) linkIn(
+func (s *Service) linkIn(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
 ) (string, error) {
-	token, err := d.token()
+	token, err := s.token()
 	if err != nil {
 		return "", err
 	}

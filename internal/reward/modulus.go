@@ -34,11 +34,11 @@ func modulusOf(tables map[string]store.ModulusTable) (m bankfile.Modulus, ok boo
 
 // ImportModulus keeps the files, each in the place of the one of its kind: what they are is
 // seen by their first lines. All are read first; if one is wrong none is kept.
-func (d *Service) ImportModulus(
+func (s *Service) ImportModulus(
 	ctx context.Context,
 	files []string,
 ) (state ModulusState, err error) {
-	err = d.DB.WriteAll(ctx, func(all *store.All) error {
+	err = s.DB.WriteAll(ctx, func(all *store.All) error {
 		tables, err := all.ModulusTables(ctx)
 		if err != nil {
 			return err
@@ -92,8 +92,8 @@ func stateOf(tables map[string]store.ModulusTable) ModulusState {
 }
 
 // ModulusState says which tables are there.
-func (d *Service) ModulusState(ctx context.Context) (state ModulusState, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+func (s *Service) ModulusState(ctx context.Context) (state ModulusState, err error) {
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		tables, err := all.ModulusTables(ctx)
 		state = stateOf(tables)
 		return err
@@ -104,7 +104,7 @@ func (d *Service) ModulusState(ctx context.Context) (state ModulusState, err err
 
 // CheckModulus says whether a sort code and an account number belong together, as far as the
 // tables know.
-func (d *Service) CheckModulus(
+func (s *Service) CheckModulus(
 	ctx context.Context,
 	sortCode, number string,
 ) (v bankfile.ModulusVerdict, err error) {
@@ -114,7 +114,7 @@ func (d *Service) CheckModulus(
 	}
 
 	v = bankfile.ModulusUnchecked
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		tables, err := all.ModulusTables(ctx)
 		if err != nil {
 			return err

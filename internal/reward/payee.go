@@ -123,7 +123,7 @@ const endingDigits = 4
 // is checked by the modulus tables, if there are any. It cancels the withdrawals that were not
 // exported to the bank yet, because they were requested, and perhaps approved, for the earlier account.
 // The user is notified, at the earlier e-mail address too. The same account again changes nothing.
-func (d *Service) LinkAccount(
+func (s *Service) LinkAccount(
 	ctx context.Context,
 	v Visit,
 	a BankAccount,
@@ -132,7 +132,7 @@ func (d *Service) LinkAccount(
 		return err
 	}
 
-	return d.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
 		site, err := tx.HoldSite(ctx, v.SiteID)
 		if err != nil {
 			return err
@@ -169,12 +169,12 @@ func (d *Service) LinkAccount(
 			return err
 		}
 
-		voided, err := d.voidUnexported(ctx, tx, v.SiteID)
+		voided, err := s.voidUnexported(ctx, tx, v.SiteID)
 		if err != nil {
 			return err
 		}
 
-		return d.tellAccount(ctx, tx, site, payee, voided)
+		return s.tellAccount(ctx, tx, site, payee, voided)
 	})
 }
 
@@ -193,7 +193,7 @@ const accountChanged = "the bank account was changed before the payment was made
 
 // voidUnexported cancels the site's withdrawals that are not given to the bank yet, and
 // returns what they came to.
-func (d *Service) voidUnexported(
+func (s *Service) voidUnexported(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
@@ -221,7 +221,7 @@ func (d *Service) voidUnexported(
 }
 
 // tellAccount tells the user that an account was linked.
-func (d *Service) tellAccount(
+func (s *Service) tellAccount(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.Site,

@@ -38,7 +38,7 @@ const (
 
 // SetPayeeHook sets whom the organisation asks whether an account is in a user's name: an HTTPS
 // endpoint, and the secret that each request carries. A blank address asks nobody any more.
-func (d *Service) SetPayeeHook(
+func (s *Service) SetPayeeHook(
 	ctx context.Context,
 	org flex.OrgID,
 	address, secret string,
@@ -52,7 +52,7 @@ func (d *Service) SetPayeeHook(
 			)
 		}
 
-		plain := d.PlainHTTP && u.Scheme == "http"
+		plain := s.PlainHTTP && u.Scheme == "http"
 		if u.Scheme != "https" && !plain {
 			return flex.Fail(
 				flex.Invalid,
@@ -75,7 +75,7 @@ func (d *Service) SetPayeeHook(
 		}
 	}
 
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		return tx.PutPayeeHook(ctx, store.PayeeHook{
 			URL:    address,
 			Secret: flex.Personal(secret),
@@ -106,23 +106,23 @@ type toCheck struct {
 // CheckName asks the organisation's hook whether the account of a withdrawal that waits to be
 // approved is in the name that the user gave, and keeps the answer with its time. It is nil if
 // the organisation has no hook.
-func (d *Service) CheckName(
+func (s *Service) CheckName(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.TransactionID,
 ) (*store.PayeeCheck, error) {
-	return d.checkName(ctx, org, id, true)
+	return s.checkName(ctx, org, id, true)
 }
 
 // checkName does so again, or only if nothing was said of the attempt yet.
-func (d *Service) checkName(
+func (s *Service) checkName(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.TransactionID,
 	again bool,
 ) (*store.PayeeCheck, error) {
 	var todo *toCheck
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		todo, err = nameToCheck(ctx, tx, id, again)
 		return err
 	})
@@ -131,7 +131,7 @@ func (d *Service) checkName(
 	}
 
 	// Nothing is held while another's machine is asked.
-	said := d.askName(ctx, todo)
+	said := s.askName(ctx, todo)
 	c := store.PayeeCheck{
 		WithdrawalID: id,
 		Attempt:      todo.w.Attempt,
@@ -140,7 +140,7 @@ func (d *Service) checkName(
 		Name:         flex.Personal(said.Name),
 	}
 
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		c.CheckedAt = tx.Now()
 		return tx.PutPayeeCheck(ctx, c)
 	})
@@ -187,9 +187,9 @@ func nameToCheck(
 }
 
 // askName asks. Whatever is not a plain answer is unavailable.
-func (d *Service) askName(ctx context.Context, todo *toCheck) nameAnswer {
+func (s *Service) askName(ctx context.Context, todo *toCheck) nameAnswer {
 	unavailable := nameAnswer{Result: NameUnavailable}
-	if d.Web == nil {
+	if s.Web == nil {
 		return unavailable
 	}
 
@@ -207,7 +207,7 @@ func (d *Service) askName(ctx context.Context, todo *toCheck) nameAnswer {
 		"Authorization": "Bearer " + todo.hook.Secret.Reveal(),
 	}
 
-	a, err := d.Web.Do(ctx, egress.Request{
+	a, err := s.Web.Do(ctx, egress.Request{
 		Method:    "POST",
 		URL:       todo.hook.URL,
 		Header:    header,
@@ -283,12 +283,12 @@ func nameText(c *store.PayeeCheck) string {
 
 // nameBeforeApproval asks of the name if nothing was said of it yet. What is not a match stops
 // this approval, so that the approver has seen it.
-func (d *Service) nameBeforeApproval(
+func (s *Service) nameBeforeApproval(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.TransactionID,
 ) error {
-	c, err := d.checkName(ctx, org, id, false)
+	c, err := s.checkName(ctx, org, id, false)
 	if err != nil || c == nil {
 		return err
 	}
@@ -337,7 +337,7 @@ func mayApproveName(
 
 // OverrideName lets another operator approve a withdrawal though the name on its account does
 // not match.
-func (d *Service) OverrideName(
+func (s *Service) OverrideName(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.TransactionID,
@@ -352,7 +352,7 @@ func (d *Service) OverrideName(
 		)
 	}
 
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		w, err := tx.LockWithdrawal(ctx, id)
 		if err != nil {
 			return err

@@ -54,12 +54,12 @@ type Payout struct {
 }
 
 // Payouts returns the organisation's withdrawals at a status, or all for "", oldest first.
-func (d *Service) Payouts(
+func (s *Service) Payouts(
 	ctx context.Context,
 	org flex.OrgID,
 	status ledger.PaymentStatus,
 ) (ps []Payout, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		ps, err = payouts(ctx, tx, status, flex.TransactionID{}, payoutsMax)
 		return err
 	})
@@ -171,7 +171,7 @@ func (p Payout) warn(now time.Time) (warnings []string) {
 // Decide moves a withdrawal by an operator's decision: approved, rejected, cancelled, or
 // pending_approval for one that failed and is to be tried again. One that needs a second
 // operator stays pending_approval after the first.
-func (d *Service) Decide(
+func (s *Service) Decide(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.TransactionID,
@@ -179,21 +179,21 @@ func (d *Service) Decide(
 	by, note string,
 ) (w store.Withdrawal, err error) {
 	if to == ledger.Approved {
-		if err := d.nameBeforeApproval(ctx, org, id); err != nil {
+		if err := s.nameBeforeApproval(ctx, org, id); err != nil {
 			return w, err
 		}
 	}
 
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		switch to {
 		case ledger.Approved:
-			w, err = d.approve(ctx, tx, id, by, note)
+			w, err = s.approve(ctx, tx, id, by, note)
 
 		case ledger.PendingApproval:
-			w, err = d.tryAgain(ctx, tx, id, by, note)
+			w, err = s.tryAgain(ctx, tx, id, by, note)
 
 		case ledger.Rejected, ledger.Cancelled:
-			w, _, err = d.move(ctx, tx, id, to, by, note)
+			w, _, err = s.move(ctx, tx, id, to, by, note)
 
 		default:
 			err = flex.Fail(
@@ -210,7 +210,7 @@ func (d *Service) Decide(
 }
 
 // approve counts an operator's approval, and moves the withdrawal if it is complete.
-func (d *Service) approve(
+func (s *Service) approve(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.TransactionID,
@@ -295,7 +295,7 @@ func approval(
 }
 
 // tryAgain asks anew for a withdrawal that failed, to the account that is linked now.
-func (d *Service) tryAgain(
+func (s *Service) tryAgain(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.TransactionID,
@@ -333,7 +333,7 @@ type notified struct{ mails, without int }
 
 // move takes a withdrawal on, and tells its user if the money came back: the bank account
 // is then forgotten, since it may be the wrong one.
-func (d *Service) move(
+func (s *Service) move(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.TransactionID,
@@ -352,7 +352,7 @@ func (d *Service) move(
 		return w, t, err
 	}
 
-	t, err = d.tellFailed(ctx, tx, w)
+	t, err = s.tellFailed(ctx, tx, w)
 
 	return w, t, err
 }
@@ -372,7 +372,7 @@ func forgetAccount(
 }
 
 // tellFailed tells the user that a payment came back, with a link to correct the account.
-func (d *Service) tellFailed(
+func (s *Service) tellFailed(
 	ctx context.Context,
 	tx *store.Tx,
 	w store.Withdrawal,
@@ -385,7 +385,7 @@ func (d *Service) tellFailed(
 		return t, err
 	}
 
-	link, err := d.linkIn(ctx, tx, w.SiteID)
+	link, err := s.linkIn(ctx, tx, w.SiteID)
 	if err != nil {
 		return t, err
 	}

@@ -19,7 +19,7 @@ type Repaired struct {
 
 // Repair settles the events and sessions of a time once more, as they are known now, and
 // posts what that changes, as if a reading of each had come. It is safe to run twice.
-func (d *Service) Repair(
+func (s *Service) Repair(
 	ctx context.Context,
 	org flex.OrgID,
 	a Again,
@@ -42,7 +42,7 @@ func (d *Service) Repair(
 
 	var before int
 	var sum flex.Pence
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		before, sum, err = tx.Rewarded(ctx)
 		if err != nil {
 			return err
@@ -56,11 +56,11 @@ func (d *Service) Repair(
 		return r, err
 	}
 
-	if err := d.settleAllDue(ctx, org); err != nil {
+	if err := s.settleAllDue(ctx, org); err != nil {
 		return r, err
 	}
 
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		after, now, err := tx.Rewarded(ctx)
 		r.Transactions, r.Credited = after-before, now-sum
 		return err
@@ -70,14 +70,14 @@ func (d *Service) Repair(
 }
 
 // settleAllDue settles until nothing is due any more.
-func (d *Service) settleAllDue(ctx context.Context, org flex.OrgID) error {
+func (s *Service) settleAllDue(ctx context.Context, org flex.OrgID) error {
 	for {
 		var report worker.Report
-		if err := settleDue(ctx, d.DB, org, eventQueue, &report); err != nil {
+		if err := settleDue(ctx, s.DB, org, eventQueue, &report); err != nil {
 			return err
 		}
 
-		err := settleDue(ctx, d.DB, org, sessionQueue, &report)
+		err := settleDue(ctx, s.DB, org, sessionQueue, &report)
 		if err != nil || report.Did == 0 {
 			return err
 		}

@@ -37,36 +37,36 @@ type Imported struct {
 
 // Import takes what became of payments. One that says again what is known changes nothing.
 // It fails at the first result that cannot be; none of them then counts.
-func (d *Service) Import(
+func (s *Service) Import(
 	ctx context.Context,
 	org flex.OrgID,
 	by string,
 	results []PaymentResult,
 ) (Imported, error) {
-	return d.importResults(ctx, org, by, results, false)
+	return s.importResults(ctx, org, by, results, false)
 }
 
 // TryImport returns what Import would do, and does nothing.
-func (d *Service) TryImport(
+func (s *Service) TryImport(
 	ctx context.Context,
 	org flex.OrgID,
 	by string,
 	results []PaymentResult,
 ) (Imported, error) {
-	return d.importResults(ctx, org, by, results, true)
+	return s.importResults(ctx, org, by, results, true)
 }
 
-func (d *Service) importResults(
+func (s *Service) importResults(
 	ctx context.Context,
 	org flex.OrgID,
 	by string,
 	results []PaymentResult,
 	dry bool,
 ) (done Imported, err error) {
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		done = Imported{Results: len(results)}
 		for i, r := range results {
-			if err := d.take(ctx, tx, r, by, &done); err != nil {
+			if err := s.take(ctx, tx, r, by, &done); err != nil {
 				return fmt.Errorf("result %d: %w", i+1, err)
 			}
 		}
@@ -84,7 +84,7 @@ func (d *Service) importResults(
 }
 
 // take counts one result.
-func (d *Service) take(
+func (s *Service) take(
 	ctx context.Context,
 	tx *store.Tx,
 	r PaymentResult,
@@ -122,7 +122,7 @@ func (d *Service) take(
 		return nil
 	}
 
-	_, t, err := d.move(ctx, tx, r.ID, r.Status, by, r.Note)
+	_, t, err := s.move(ctx, tx, r.ID, r.Status, by, r.Note)
 	if err != nil {
 		return fmt.Errorf("withdrawal %s: %w", r.ID, err)
 	}

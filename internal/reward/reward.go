@@ -31,12 +31,12 @@ type Info struct {
 }
 
 // Info returns where the site's money stands.
-func (d *Service) Info(
+func (s *Service) Info(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 ) (info Info, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}
@@ -81,13 +81,13 @@ type History struct {
 }
 
 // Transactions returns a page of the site's transactions.
-func (d *Service) Transactions(
+func (s *Service) Transactions(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 	limit, offset int,
 ) (h History, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ var errPreviewed = errors.New("a preview changes nothing")
 // PreviewSelection says what an approval of the withdrawals by this operator would do now, by the
 // rules of the approval itself, the day's cap among them. It changes nothing, and asks nobody for
 // the name on an account. It fails with flex.Invalid for no withdrawal or more than SelectionMax.
-func (d *Service) PreviewSelection(
+func (s *Service) PreviewSelection(
 	ctx context.Context,
 	org flex.OrgID,
 	ids []flex.TransactionID,
@@ -48,10 +48,10 @@ func (d *Service) PreviewSelection(
 		return sel, err
 	}
 
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		sel = Selection{}
 		for _, id := range ids {
-			w, err := d.approve(ctx, tx, id, by, "")
+			w, err := s.approve(ctx, tx, id, by, "")
 			if err := sel.add(id, w, err); err != nil {
 				return err
 			}
@@ -69,7 +69,7 @@ func (d *Service) PreviewSelection(
 // ApproveSelection approves each withdrawal for itself: one that is refused stops no other. The
 // sum is what the operator was shown; flex.Conflict, and nothing is approved, if what is possible
 // comes to another sum by now.
-func (d *Service) ApproveSelection(
+func (s *Service) ApproveSelection(
 	ctx context.Context,
 	org flex.OrgID,
 	ids []flex.TransactionID,
@@ -81,7 +81,7 @@ func (d *Service) ApproveSelection(
 		return sel, err
 	}
 
-	now, err := d.PreviewSelection(ctx, org, ids, by)
+	now, err := s.PreviewSelection(ctx, org, ids, by)
 	if err != nil {
 		return sel, err
 	}
@@ -100,7 +100,7 @@ func (d *Service) ApproveSelection(
 			continue
 		}
 
-		w, err := d.Decide(ctx, org, line.ID, ledger.Approved, by, "")
+		w, err := s.Decide(ctx, org, line.ID, ledger.Approved, by, "")
 		if w.ID.IsZero() {
 			w = store.Withdrawal{
 				ID:     line.ID,

@@ -24,30 +24,30 @@ var sessionQueue = queue[flex.SessionID]{
 }
 
 // SettleSessions settles what is due.
-func (d *Service) SettleSessions(ctx context.Context) (worker.Report, error) {
-	return d.settleOrgs(
+func (s *Service) SettleSessions(ctx context.Context) (worker.Report, error) {
+	return s.settleOrgs(
 		ctx,
 		(*store.All).OrgsWithSessionsDue,
-		d.settleSessionsOf,
+		s.settleSessionsOf,
 	)
 }
 
 // SettleSessionsOf is SettleSessions for one organisation.
-func (d *Service) SettleSessionsOf(
+func (s *Service) SettleSessionsOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (report worker.Report, err error) {
-	err = d.settleSessionsOf(ctx, org, &report)
+	err = s.settleSessionsOf(ctx, org, &report)
 	return report, err
 }
 
 // settleSessionsOf settles what is due of one organisation.
-func (d *Service) settleSessionsOf(
+func (s *Service) settleSessionsOf(
 	ctx context.Context,
 	org flex.OrgID,
 	report *worker.Report,
 ) error {
-	return settleDue(ctx, d.DB, org, sessionQueue, report)
+	return settleDue(ctx, s.DB, org, sessionQueue, report)
 }
 
 // settleSessions settles sessions, and posts what that changes. It returns how many moved on.

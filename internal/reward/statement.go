@@ -155,34 +155,34 @@ const StatementDaysMax = 366
 
 // Statement returns the site's statement from one day to another. The zero days stand for
 // the current month so far.
-func (d *Service) Statement(
+func (s *Service) Statement(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 	from, to flex.Day,
-) (s Statement, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		s = Statement{MadeAt: tx.Now()}
+) (st Statement, err error) {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		st = Statement{MadeAt: tx.Now()}
 
-		s.From, s.To, err = statementDays(from, to, flex.DayAt(tx.Now()))
+		st.From, st.To, err = statementDays(from, to, flex.DayAt(tx.Now()))
 		if err != nil {
 			return err
 		}
 
-		if err := s.address(ctx, tx, site); err != nil {
+		if err := st.address(ctx, tx, site); err != nil {
 			return err
 		}
 
-		all, err := tx.SiteTransactions(ctx, site, s.To.Add(1).Start())
+		all, err := tx.SiteTransactions(ctx, site, st.To.Add(1).Start())
 		if err != nil {
 			return err
 		}
 
-		s.addLines(all)
-		return s.explain(ctx, tx, all)
+		st.addLines(all)
+		return st.explain(ctx, tx, all)
 	})
 
-	return s, err
+	return st, err
 }
 
 // addLines makes the lines of the statement's days and adds them up.

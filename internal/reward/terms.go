@@ -352,11 +352,11 @@ type Terms struct {
 }
 
 // Terms returns the organisation's terms.
-func (d *Service) Terms(
+func (s *Service) Terms(
 	ctx context.Context,
 	org flex.OrgID,
 ) (t Terms, err error) {
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		t, err = termsNow(ctx, tx)
 		return err
 	})
@@ -375,7 +375,7 @@ func termsNow(ctx context.Context, tx *store.Tx) (t Terms, err error) {
 // day stands for tomorrow, or for all days as long as nothing was settled. A day of which, or
 // after which, something was settled is a Conflict: events and sessions keep the terms of
 // their day. It returns the day from which the terms hold, zero for the beginning.
-func (d *Service) SetTerms(
+func (s *Service) SetTerms(
 	ctx context.Context,
 	org flex.OrgID,
 	values map[string]string,
@@ -386,7 +386,7 @@ func (d *Service) SetTerms(
 		return from, err
 	}
 
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
 		}

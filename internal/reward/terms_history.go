@@ -69,7 +69,7 @@ type TermsPreview struct {
 }
 
 // PreviewTerms says what SetTerms would do, with the same failures, and changes nothing.
-func (d *Service) PreviewTerms(
+func (s *Service) PreviewTerms(
 	ctx context.Context,
 	org flex.OrgID,
 	values map[string]string,
@@ -79,7 +79,7 @@ func (d *Service) PreviewTerms(
 		return p, err
 	}
 
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		p, err = previewTerms(ctx, tx, values, from)
 		return err
 	})

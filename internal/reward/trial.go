@@ -47,7 +47,7 @@ func TryAll(t *settle.Trial) []TriedMethod {
 
 // TryBaselines tries every method on the organisation's sites, by their boundary meters, on
 // days without a flex event.
-func (d *Service) TryBaselines(
+func (s *Service) TryBaselines(
 	ctx context.Context,
 	org flex.OrgID,
 	t BaselineTrial,
@@ -65,7 +65,7 @@ func (d *Service) TryBaselines(
 
 	for last, more := (flex.SiteID{}), true; more; {
 		var sites []flex.SiteID
-		err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+		err := s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 			sites, err = tx.SiteIDs(ctx, last, trialPage)
 			return err
 		})
@@ -74,7 +74,7 @@ func (d *Service) TryBaselines(
 		}
 
 		for _, site := range sites {
-			if err := d.trySite(ctx, org, site, t, all); err != nil {
+			if err := s.trySite(ctx, org, site, t, all); err != nil {
 				return nil, err
 			}
 			last = site
@@ -90,7 +90,7 @@ func (d *Service) TryBaselines(
 const trialPage = 1000
 
 // trySite adds what the methods come to at one site.
-func (d *Service) trySite(
+func (s *Service) trySite(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
@@ -98,7 +98,7 @@ func (d *Service) trySite(
 	all []TriedMethod,
 ) error {
 	var one *settle.Trial
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		one, err = siteTrial(ctx, tx, site, t)
 		return err
 	})

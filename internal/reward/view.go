@@ -130,11 +130,11 @@ func eventLine(e *store.FlexEvent, name string) EventLine {
 }
 
 // Overview reads an organisation's settlement in one transaction.
-func (d *Service) Overview(
+func (s *Service) Overview(
 	ctx context.Context,
 	q OverviewQuery,
 ) (v Overview, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, q.Org)
 		v = Overview{Orgs: orgs}
 		if tx == nil || err != nil {
@@ -299,11 +299,11 @@ type WithdrawalQuery struct {
 }
 
 // Withdrawals returns a part of an organisation's withdrawals, oldest first.
-func (d *Service) Withdrawals(
+func (s *Service) Withdrawals(
 	ctx context.Context,
 	q WithdrawalQuery,
 ) (lines []WithdrawalLine, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		_, tx, err := all.Choose(ctx, q.Org)
 		if tx == nil || err != nil {
 			return err
@@ -324,17 +324,17 @@ type RunsCompared struct {
 }
 
 // CompareRuns is Compare with the runs themselves.
-func (d *Service) CompareRuns(
+func (s *Service) CompareRuns(
 	ctx context.Context,
 	org flex.OrgID,
 	before, after flex.RunID,
 ) (c RunsCompared, err error) {
-	c.Changes, err = d.Compare(ctx, org, before, after)
+	c.Changes, err = s.Compare(ctx, org, before, after)
 	if err != nil {
 		return c, err
 	}
 
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
 		first, err := tx.Run(ctx, before)
 		if err != nil {
 			return err
@@ -359,11 +359,11 @@ type EventView struct {
 }
 
 // EventView reads a flex event, whosever it is, in one transaction.
-func (d *Service) EventView(
+func (s *Service) EventView(
 	ctx context.Context,
 	id flex.FlexEventID,
 ) (v EventView, err error) {
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		v = EventView{}
 		org, err := all.FlexEventOrg(ctx, id)
 		if err != nil {

@@ -24,11 +24,11 @@ func payoutTerms(s flex.PayoutSettings) ledger.PayoutTerms {
 const formMax = 64
 
 // NewForm makes the name of a form that asks for a withdrawal: sent twice, it asks once.
-func (d *Service) NewForm() (string, error) { return d.token() }
+func (s *Service) NewForm() (string, error) { return s.token() }
 
 // Withdraw asks for an amount to be paid out to the visitor's bank account. The form that was
 // sent before returns the withdrawal that it asked for then.
-func (d *Service) Withdraw(
+func (s *Service) Withdraw(
 	ctx context.Context,
 	v Visit,
 	amount flex.Pence,
@@ -44,7 +44,7 @@ func (d *Service) Withdraw(
 		)
 	}
 
-	err = d.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
 		if _, err := tx.HoldSite(ctx, v.SiteID); err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (d *Service) Withdraw(
 			return sameAmount(w, amount)
 		}
 
-		w, err = d.withdraw(ctx, tx, v.SiteID, amount, "user")
+		w, err = s.withdraw(ctx, tx, v.SiteID, amount, "user")
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func sameAmount(w store.Withdrawal, amount flex.Pence) error {
 }
 
 // withdraw writes the withdrawal with the account that it goes to. The site is held.
-func (d *Service) withdraw(
+func (s *Service) withdraw(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
