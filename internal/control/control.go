@@ -275,7 +275,7 @@ func (why change) candidate(
 		Required: why.must || c.Current.Generation == 0,
 		Measured: e.Learned != nil,
 		MarketAt: c.Session.MarketAt,
-		Current:  untilDone(&c.Current),
+		Current:  c.Current.Charging(),
 		Given:    givesAhead(&c.Current, p.From),
 		Problem:  p,
 		Plan:     plan,

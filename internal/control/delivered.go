@@ -168,7 +168,7 @@ func planned(s *store.Schedule, to time.Time) flex.WattHours {
 // drawn is what a schedule has its asset take in a span, in watt-seconds.
 func drawn(s *store.Schedule, in flex.Span) int64 {
 	var wattSeconds int64
-	for _, step := range s.Steps {
+	for _, step := range s.Charging() {
 		wattSeconds += int64(min(step.Limit, s.From.Power)) * int64(step.Meet(in).Len()/time.Second)
 	}
 	return wattSeconds

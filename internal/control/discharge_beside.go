@@ -144,7 +144,7 @@ func (f *behindFuse) setGoing() bool {
 func (f *behindFuse) mayGoOn(car *siteCar) bool {
 	known := car.charging != nil && car.from.Discharge != nil
 
-	if !known || car.done || f.tight != hasTail(&car.Current) {
+	if !known || car.done || f.tight != car.Current.HasTail() {
 		return false
 	}
 

@@ -237,7 +237,7 @@ func (x *Explanation) givesLines() []string {
 	}
 
 	with := ""
-	if hasTail(&x.Schedule) {
+	if x.Schedule.HasTail() {
 		with = ", where the main fuse of its site leaves it room beside the other cars"
 	}
 

@@ -115,7 +115,7 @@ func (f *behindFuse) alone(car *siteCar) Candidate {
 	unlike := f.home != nil && len(given) > 0 && !plannedAsOne(&car.Current.From)
 	broken := !fits(current, problem.Power, left)
 	c.Now = f.now
-	c.Exceeds = unlike || broken || f.tight != hasTail(&car.Current)
+	c.Exceeds = unlike || broken || f.tight != car.Current.HasTail()
 
 	return c
 }
@@ -219,7 +219,7 @@ func (d *Service) solveBesideHome(
 // planInForce is what the schedule in force has a car do.
 func planInForce(car *siteCar, q *discharge.Problem) *discharge.Plan {
 	return &discharge.Plan{
-		Steps: untilDone(&car.Current),
+		Steps: car.Current.Charging(),
 		Gives: givesAhead(&car.Current, q.From),
 	}
 }

@@ -184,7 +184,7 @@ func givingBeside(
 
 	given := givesAhead(current, q.From)
 	old := *plan
-	old.Steps, old.Gives = untilDone(current), given
+	old.Steps, old.Gives = current.Charging(), given
 	before := q.Play(old.Steps, old.Gives)
 	g.Saving = flex.MicroPounds((before.Cost - plan.Cost) * 10_000)
 	g.Wrong = len(given) > 0 && holdDischarge(q, &old, spare) != nil

@@ -168,7 +168,7 @@ func (d *Service) foresee(
 	decision := d.decide(ctx, p.Current.AssetID, &Candidate{
 		Trigger: ByMarket,
 		Now:     m.now,
-		Current: untilDone(&p.Current),
+		Current: p.Current.Charging(),
 		Problem: &problem,
 		Plan:    &plan,
 	})

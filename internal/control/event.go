@@ -377,7 +377,7 @@ func (h eventHandler) leaveFuse(ctx context.Context) error {
 
 	found, err := h.tx.EachPlannedAt(ctx, h.c.Asset.SiteID)
 	for i := 0; i < len(found) && err == nil; i++ {
-		if found[i].Unread != nil || hasTail(&found[i].Current) {
+		if found[i].Unread != nil || found[i].Current.HasTail() {
 			err = h.tx.MarkAt(
 				ctx,
 				h.tx.Now().Add(FlickerMax),

@@ -362,7 +362,7 @@ func (m *member) steps() []flex.Step {
 }
 
 // current is what the schedule in force has the member do until it is done.
-func (m *member) current() []flex.Step { return untilDone(&m.Current) }
+func (m *member) current() []flex.Step { return m.Current.Charging() }
 
 // decide plans a member in the headroom that is there for it, and keeps the plan if it replaces the
 // schedule in force.

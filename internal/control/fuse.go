@@ -217,7 +217,7 @@ func (f *behindFuse) read(
 	beside := *c
 	beside.Battery = c.Battery || len(f.tanks) > 0
 	loads, f.tight, err = tightLoads(ctx, tx, &beside, extra)
-	alone := len(loads) < 2 && !hasTail(&c.Current) && f.home == nil
+	alone := len(loads) < 2 && !c.Current.HasTail() && f.home == nil
 	if err != nil || alone && !f.tight {
 		return nil, nil, err
 	}
@@ -228,7 +228,7 @@ func (f *behindFuse) read(
 	}
 
 	made := slices.ContainsFunc(found, func(p store.Planned) bool {
-		return hasTail(&p.Current)
+		return p.Current.HasTail()
 	})
 	if !f.tight && !made && f.home == nil {
 		return nil, nil, nil
@@ -323,12 +323,6 @@ func most(l *store.Load, fuse flex.Watts) flex.Watts {
 		return fuse
 	}
 	return l.Power
-}
-
-// hasTail reports whether a schedule goes on after its need is met, for a fuse's sake.
-func hasTail(s *store.Schedule) bool {
-	return len(s.Steps) > 0 &&
-		s.End().After(flex.Later(s.From.ReadyBy, s.From.ChargeNow.To))
 }
 
 // addCause adds a car that is planned for a cause of its own.

@@ -57,7 +57,7 @@ func (f *behindFuse) choose(ctx context.Context, d *Service, car *siteCar) {
 // candidate is a plan of a car beside its schedule in force.
 func (f *behindFuse) candidate(car *siteCar, plan *charge.Plan) Candidate {
 	exceeds := !f.Fits(&car.problem, 0, car.want) ||
-		f.tight != hasTail(&car.Current) ||
+		f.tight != car.Current.HasTail() ||
 		len(car.gives) > 0 // what it gives is planned from what it does alone
 	c := Candidate{
 		Trigger:  ByCaps,
@@ -84,7 +84,7 @@ func (f *behindFuse) keeps() bool {
 	for _, car := range f.cars {
 		asked := car.charging != nil && car.why.trigger == ByEvent
 		if asked || car.Current.Generation == 0 ||
-			f.tight != hasTail(&car.Current) {
+			f.tight != car.Current.HasTail() {
 			return false
 		}
 		if !car.goesOn && len(givesAhead(&car.Current, f.from)) > 0 {

@@ -85,7 +85,7 @@ func bySite(
 
 // join makes a member one of the cars of its site, if that is among those whose main fuse can bind.
 func (m *member) join(by map[flex.AssetID]*behindFuse) {
-	m.site, m.broken = by[m.Current.AssetID], hasTail(&m.Current)
+	m.site, m.broken = by[m.Current.AssetID], m.Current.HasTail()
 	if m.site == nil {
 		return
 	}

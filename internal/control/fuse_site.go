@@ -267,7 +267,7 @@ func (f *behindFuse) breaks(car *siteCar) bool {
 	if car.Current.Generation == 0 {
 		return false
 	}
-	if !hasTail(&car.Current) {
+	if !car.Current.HasTail() {
 		return true
 	}
 
@@ -284,7 +284,7 @@ func (f *behindFuse) breaks(car *siteCar) bool {
 // fuse, or was made for one that binds no more.
 func (f *behindFuse) replaces(car *siteCar, c *store.Charging) bool {
 	if f == nil {
-		return hasTail(&c.Current)
+		return c.Current.HasTail()
 	}
 	return f.breaks(car)
 }
@@ -417,7 +417,7 @@ func (f *behindFuse) due(id flex.AssetID, b *store.Binding) time.Time {
 	}
 
 	for _, car := range f.cars {
-		if car.Current.AssetID != id && !hasTail(&car.Current) {
+		if car.Current.AssetID != id && !car.Current.HasTail() {
 			return f.now
 		}
 	}

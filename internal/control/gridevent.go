@@ -99,7 +99,7 @@ func carEvents(
 	s, err := inForce(ctx, tx, asset)
 
 	var events []GridEvent
-	for _, span := range openSpans(s.Steps) {
+	for _, span := range openSpans(s.Charging()) {
 		events = append(events, GridEvent{Span: span, ChangedAt: s.MadeAt})
 	}
 

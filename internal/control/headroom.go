@@ -347,7 +347,7 @@ func (r *assetHeadroom) due(
 	b *store.Binding,
 	now time.Time,
 ) time.Time {
-	r.Add(r.cap, untilDone(s), s.From.Power, true)
+	r.Add(r.cap, s.Charging(), s.From.Power, true)
 
 	switch _, _, over := r.Exceeded(); {
 	case over:

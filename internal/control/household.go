@@ -184,7 +184,7 @@ func (car *HouseholdCar) setPlan(x *Explanation, now time.Time) {
 		x.From.Power,
 	)
 
-	car.Charging = openSpans(x.Steps)
+	car.Charging = openSpans(x.Charging())
 	car.setDischarge(x.From.Discharge)
 }
 

@@ -281,7 +281,7 @@ func (s *scoped) drawn(slots []flex.Span) []charge.Joules {
 	for i := range s.planned {
 		for t, slot := range slots {
 			sums[t] += instruct.Drawn(
-				s.planned[i].Current.Steps,
+				s.planned[i].Current.Charging(),
 				s.planned[i].Current.From.Power,
 				slot,
 			)
@@ -386,7 +386,7 @@ func (p *Preview) choose(s *scoped, target []charge.Joules) {
 // bound reports whether an asset is called by nothing: what shares a fuse is planned as one, and a car that gives
 // would have to cease.
 func bound(at *store.Planned, from time.Time) bool {
-	return hasTail(&at.Current) || len(givesAhead(&at.Current, from)) > 0
+	return at.Current.HasTail() || len(givesAhead(&at.Current, from)) > 0
 }
 
 // offer works out what an asset would do; false if it can bring nothing.

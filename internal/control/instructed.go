@@ -70,7 +70,7 @@ func (d *Service) call(
 	// What is expected is what their main fuses leave of what was asked for.
 	kept := make([]store.Called, len(of))
 	for i, c := range of {
-		kept[i] = c.record(untilDone(&next[i].Next))
+		kept[i] = c.record(next[i].Next.Charging())
 	}
 
 	if err := tx.AddCalled(ctx, by.ID, kept); err != nil {

@@ -240,7 +240,7 @@ func plannedText(
 
 	zone := zoneOf(s.From.Tariff)
 	const clock = "15:04"
-	spans := openSpans(s.Steps)
+	spans := openSpans(s.Charging())
 	var times []string
 	for _, span := range spans[:min(len(spans), plannedSpans)] {
 		times = append(

@@ -518,7 +518,7 @@ func (s *PastSchedule) Whole() flex.Span {
 
 // Draws returns what the schedule allows within a span.
 func (s *PastSchedule) Draws(within flex.Span) []Draw {
-	return DrawsOf(s.Steps, s.From.Power, within)
+	return DrawsOf(s.Charging(), s.From.Power, within)
 }
 
 // DrawsOf returns what steps allow within a span to an asset of a power.

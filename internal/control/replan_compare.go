@@ -53,7 +53,7 @@ func (d *Service) snapshot(
 // isShared reports whether a schedule was made with the others of its site, for its main fuse or its batteries, or for a car
 // that may discharge: it takes more to plan it than its schedule says.
 func isShared(p *store.Planned) bool {
-	return hasTail(&p.Current) || plannedAsOne(&p.Current.From) ||
+	return p.Current.HasTail() || plannedAsOne(&p.Current.From) ||
 		p.Current.From.Discharge != nil
 }
 

@@ -165,7 +165,7 @@ func (q *Question) candidate(
 		Required: current.Generation == 0,
 		Measured: would.Learned != nil,
 		Now:      now,
-		Current:  untilDone(current),
+		Current:  current.Charging(),
 	}
 }
 
@@ -210,17 +210,6 @@ func posed(
 	p.Exact = p.Exact || fuse
 
 	return p
-}
-
-// untilDone are a schedule's steps until the car is to be done.
-func untilDone(s *store.Schedule) []flex.Step {
-	if !hasTail(s) {
-		return s.Steps
-	}
-	return within(s.Steps, flex.Span{
-		From: s.Steps[0].From,
-		To:   flex.Later(s.From.ReadyBy, s.From.ChargeNow.To),
-	})
 }
 
 // asIfPluggedIn is an asset that charges, as it would be planned if it were plugged in now.

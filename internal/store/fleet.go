@@ -26,7 +26,8 @@ type Plugged struct {
 	ChargeNow flex.Span
 	// its Zone is empty if none is known: all hours are off-peak
 	Tariff flex.Tariff
-	Steps  []flex.Step // good until the next asset is read
+	// up to when the car is to be done; at least one, which may have no length; good until the next asset is read
+	Steps []flex.Step
 	// its site was not planned as one, or not to the end
 	CutShort bool
 	// the check before sending refused its site's plan
@@ -258,9 +259,17 @@ func scanPlugged(rs scanner, buffer []flex.Step) (Plugged, error) {
 		}
 	}
 
-	p.Steps, err = appendSteps(p.Steps, time.UnixMicro(from).UTC(), steps)
+	err = p.readCharging(from, steps)
 
 	return p, err
+}
+
+// readCharging reads the steps of a schedule in which the asset is to charge, into the room of the last.
+func (p *Plugged) readCharging(from int64, text string) error {
+	steps, err := appendSteps(p.Steps, time.UnixMicro(from).UTC(), text)
+	p.Steps = until(steps, flex.Later(p.ReadyBy, p.ChargeNow.To))
+
+	return err
 }
 
 // mark reads which exceptions the origins of a schedule name.

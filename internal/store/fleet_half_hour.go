@@ -274,7 +274,8 @@ type SessionPlan struct {
 	Session flex.SessionID
 	flex.Span
 	Power flex.Watts
-	Steps []flex.Step // none without a schedule; good until the next is read
+	// up to when the car is to be done; none without a schedule; good until the next is read
+	Steps []flex.Step
 }
 
 // sessionReach is how long before a span a session may have begun that ended and is counted in it.
@@ -299,7 +300,8 @@ func (tx *Tx) EachSessionPlan(
 			SELECT id, event_id FROM near WHERE event_id IS NOT NULL
 			UNION ALL SELECT chain.session_id, c.before_id FROM chain JOIN schedule c ON c.event_id = chain.event_id
 				WHERE c.before_id IS NOT NULL)
-		SELECT n.asset_id, n.id, n.plugged_in_at, COALESCE(n.plugged_out_at, 0), COALESCE(c.from_at, 0), COALESCE(c.power_w, 0), COALESCE(c.steps, '')
+		SELECT n.asset_id, n.id, n.plugged_in_at, COALESCE(n.plugged_out_at, 0), COALESCE(c.from_at, 0), COALESCE(c.power_w, 0), COALESCE(c.steps, ''),
+			COALESCE(c.ready_by, 0), COALESCE(c.charge_now_to, 0)
 		FROM near n LEFT JOIN chain h ON h.session_id = n.id LEFT JOIN schedule c ON c.event_id = h.event_id
 		ORDER BY n.asset_id, n.number, c.generation`,
 		tx.org.Bytes(),
@@ -326,9 +328,9 @@ func (tx *Tx) EachSessionPlan(
 
 // scan reads the next plan into the place of the last.
 func (p *SessionPlan) scan(s scanner) error {
-	var in, out, from int64
+	var in, out, from, ready, now int64
 	var steps string
-	err := s.Scan(&p.Asset, &p.Session, &in, &out, &from, &p.Power, &steps)
+	err := s.Scan(&p.Asset, &p.Session, &in, &out, &from, &p.Power, &steps, &ready, &now)
 	if err != nil {
 		return err
 	}
@@ -343,6 +345,8 @@ func (p *SessionPlan) scan(s scanner) error {
 		time.UnixMicro(from).UTC(),
 		steps,
 	)
+
+	p.Steps = until(p.Steps, time.UnixMicro(max(ready, now)).UTC())
 
 	return err
 }

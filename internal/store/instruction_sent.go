@@ -108,13 +108,8 @@ func (tx *Tx) sentCalled(
 // by what it was sent before. Each is cut at the power that it was made with.
 func (c *Called) send(s *Schedule) {
 	from := s.Steps[0].From
-	done := s.From.ReadyBy
-	if s.From.ChargeNow.To.After(done) {
-		done = s.From.ChargeNow.To
-	}
-
 	before := flex.Span{From: c.Expected[0].From, To: from}
-	after := flex.Span{From: from, To: done}
+	after := flex.Span{From: from, To: s.From.done()}
 	expected := cutSteps(c.Expected, before, c.Power)
 	if n := len(expected); n > 0 && expected[n-1].To.Before(from) {
 		expected = append(expected, flex.Step{Span: flex.Span{

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -69,6 +70,41 @@ type Schedule struct {
 
 // End returns the instant after which the schedule leaves the asset free.
 func (s *Schedule) End() time.Time { return s.Steps[len(s.Steps)-1].To }
+
+// Charging returns the steps in which the asset is to charge: up to when it is to be done. What the schedule says of
+// later keeps the site's main fuse if the car draws all the same; it is no plan to do so.
+func (s *Schedule) Charging() []flex.Step {
+	if !s.HasTail() {
+		return s.Steps
+	}
+
+	steps := until(slices.Clone(s.Steps), s.From.done())
+
+	return slices.DeleteFunc(steps, func(s flex.Step) bool { return s.Empty() })
+}
+
+// HasTail reports whether a schedule goes on after its need is met, for a fuse's sake.
+func (s *Schedule) HasTail() bool {
+	return len(s.Steps) > 0 && s.End().After(s.From.done())
+}
+
+// done is when an asset is to have what it needs, and what was asked for at once.
+func (e *Effective) done() time.Time { return flex.Later(e.ReadyBy, e.ChargeNow.To) }
+
+// until cuts steps off at an instant, in place. If all come later, the first is left without any length.
+func until(steps []flex.Step, end time.Time) []flex.Step {
+	n := len(steps)
+	for n > 1 && !steps[n-1].From.Before(end) {
+		n--
+	}
+
+	steps = steps[:n]
+	if n > 0 && steps[n-1].To.After(end) {
+		steps[n-1].To = flex.Later(steps[n-1].From, end)
+	}
+
+	return steps
+}
 
 // Effective are the inputs of a plan as they were used.
 type Effective struct {
