@@ -34,6 +34,9 @@ type gathering struct {
 	short        int
 
 	offPeak map[flex.Tariff][]secondSpan
+
+	fused  []*fusedSite                // with cars behind a main fuse that was set
+	behind map[flex.AssetID]*fusedSite // of their cars
 }
 
 func gather(now time.Time) *gathering {
@@ -41,6 +44,7 @@ func gather(now time.Time) *gathering {
 		start:   now.Unix(),
 		fleet:   envelope.New(HalfHours),
 		offPeak: map[flex.Tariff][]secondSpan{},
+		behind:  map[flex.AssetID]*fusedSite{},
 	}
 
 	first := flex.PeriodAt(now)
@@ -83,10 +87,16 @@ func (g *gathering) add(p *store.Plugged) {
 	need := envelope.Of(p.Need-p.Delivered) - d.before - d.now
 
 	g.assets = append(g.assets, p.AssetID)
-	short := g.fleet.Add(envelope.Car{
+	car := envelope.Car{
 		Hours: g.fleet.Hours(seconds), Power: p.Power,
 		Least: need - power*envelope.Joules(beyond), Most: max(need, d.ahead),
-	})
+	}
+
+	if site := g.behind[p.AssetID]; site != nil {
+		site.add(car, seconds)
+	}
+
+	short := g.fleet.Add(car)
 	if short > power*roundUp {
 		g.short++
 	}
@@ -122,6 +132,10 @@ func (g *gathering) draws(p *store.Plugged) drawn {
 
 		g.spread(&g.planned, ahead, power)
 		g.spread(&g.fixed, now, power)
+		if site := g.behind[p.AssetID]; site != nil {
+			g.spread(&site.planned, ahead, power)
+			g.spread(&site.fixed, now, power)
+		}
 	}
 
 	return d

@@ -53,17 +53,21 @@ func (s *Service) Envelope(
 		}
 
 		g = gather(tx.Now())
+		if err := g.readFuses(ctx, tx); err != nil {
+			return err
+		}
+
 		return tx.EachPlugged(ctx, scope, g.add)
 	})
 	if err != nil {
 		return nil, err
 	}
 
-	return g.envelope(scope), nil
+	return g.envelope(scope, g.bounds()), nil
 }
 
 // envelope works the gathered assets out.
-func (g *gathering) envelope(scope flex.Scope) *Envelope {
+func (g *gathering) envelope(scope flex.Scope, bounds []envelope.Bounds) *Envelope {
 	e := &Envelope{
 		At:           g.now(),
 		Scope:        scope,
@@ -74,7 +78,7 @@ func (g *gathering) envelope(scope flex.Scope) *Envelope {
 
 	planned, fixed := ahead(g.planned), ahead(g.fixed)
 
-	for _, b := range g.fleet.Envelope().Windows() {
+	for _, b := range bounds {
 		still := fixed[b.To] - fixed[b.From]
 		w := Window{
 			Span: flex.Span{

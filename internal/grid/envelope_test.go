@@ -139,3 +139,47 @@ func follows(t *testing.T, service *grid.Service, org, other flex.OrgID) {
 		t.Errorf("a half-hour twice: %v", err)
 	}
 }
+
+// TestService_EnvelopeFuse has two cars of 22 kW plugged in behind a main fuse of 23 kW, which carries 11.5 kWh in a
+// half-hour.
+func TestService_EnvelopeFuse(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		evening := time.Date(2026, 1, 15, 18, 0, 0, 0, time.UTC)
+		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return evening }})
+		seed := storetest.NewSeed(t, db, url)
+		steer := &control.Service{DB: db}
+		service := &grid.Service{DB: db}
+		site := seed.Site(flex.FullScheduleMethod)
+		seed.Exec(`UPDATE site SET supply_set = TRUE, import_w = 23000 WHERE id = $1`, site.Bytes())
+		for range 2 {
+			err := steer.Event(t.Context(), seed.Org, seed.Asset(site, flex.Charger, 22_000), control.Event{
+				Kind: control.PlugIn, Intent: &flex.Intent{Need: 30_000, ReadyBy: evening.Add(13 * time.Hour), Mode: flex.Minimise},
+				Tariff: &flex.Tariff{OffPeak: "00:00-05:00", Zone: "Europe/London", Type: flex.DualRate},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		e, err := service.Envelope(t.Context(), seed.Org, flex.Scope{})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		most := flex.WattHours(0)
+		for _, h := range e.HalfHours {
+			most = max(most, h.Most)
+		}
+
+		whole := e.Windows[grid.HalfHours-1]
+		if e.Controlled != 2 || most != 11_500 || whole.Planned < 60_000 || whole.Planned > 62_000 {
+			t.Errorf("%d controlled, %d Wh at most in a half-hour, %d Wh by plan", e.Controlled, most, whole.Planned)
+		}
+
+		asked := grid.Asked{Period: flex.PeriodAt(evening.Add(6 * time.Hour)), Energy: 11_501}
+		f, err := service.Follow(t.Context(), seed.Org, flex.Scope{}, []grid.Asked{asked})
+		if err != nil || f.Yes || f.Certificate.Bound != 11_500 {
+			t.Errorf("%v, %+v, %v", f.Yes, f.Certificate, err)
+		}
+	})
+}

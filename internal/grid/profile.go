@@ -59,6 +59,10 @@ func (s *Service) Follow(
 		}
 
 		g = gather(tx.Now())
+		if err := g.readFuses(ctx, tx); err != nil {
+			return err
+		}
+
 		return tx.EachPlugged(ctx, scope, g.add)
 	})
 	if err != nil {
@@ -109,11 +113,17 @@ func (g *gathering) follow(
 	asked envelope.Set,
 	joules []envelope.Joules,
 ) *Follows {
-	f := &Follows{Envelope: g.envelope(scope)}
+	bounds := g.bounds()
+	f := &Follows{Envelope: g.envelope(scope, bounds)}
 	for t, h := range f.HalfHours {
 		if asked.Has(t) {
 			f.Asked = append(f.Asked, h)
 		}
+	}
+
+	if c, beyond := g.beyondFuses(asked, joules, bounds); beyond {
+		f.Certificate = g.certificate(&c)
+		return f
 	}
 
 	a := g.fleet.Follow(asked, joules)

@@ -147,6 +147,10 @@ func (s *Service) lookAnew(ctx context.Context) (*Fleet, error) {
 		return nil, err
 	}
 
+	for _, f := range v.ByOrg {
+		f.keepFuses()
+	}
+
 	v.took = time.Since(start)
 	s.fleet.last.Store(v)
 
@@ -205,6 +209,10 @@ func (f *Outlook) beside(ctx context.Context, tx *store.Tx) error {
 		f.order(&orders[i])
 	}
 
+	if err := f.readFuses(ctx, tx); err != nil {
+		return err
+	}
+
 	draws, err := tx.HeatDraws(ctx, f.span())
 	for i := range draws {
 		f.warm(&draws[i])
@@ -233,7 +241,7 @@ func (s *Service) gather(ctx context.Context, v *Fleet) error {
 							return // made since the organisations were listed
 						}
 
-						f = newOutlook(whole.now)
+						f = whole.part()
 						sums[i][p.Org] = f
 					}
 

@@ -41,6 +41,9 @@ type Outlook struct {
 	ordered   perHalfHour // what dispatches ask batteries for, positive from the grid
 	heat      perHalfHour // what tanks and heat pumps draw by their plans
 	permitted map[flex.Tariff]*perHalfHour
+
+	behind map[flex.AssetID]store.FusedCar // plugged in behind a main fuse that was set; read before any is added
+	fused  map[flex.SiteID]*fusedHours     // of their sites, until all are counted
 }
 
 // perHalfHour is a quantity of each half-hour.
@@ -142,6 +145,7 @@ func newOutlook(now time.Time) *Outlook {
 		now:       now,
 		start:     now.Unix(),
 		permitted: map[flex.Tariff]*perHalfHour{},
+		fused:     map[flex.SiteID]*fusedHours{},
 	}
 
 	first := flex.PeriodAt(now)
@@ -306,11 +310,13 @@ func (f *Outlook) band(p *store.Plugged, own *perHalfHour) {
 	offPeak := f.offPeak(p.Tariff)
 	ready, power := p.ReadyBy.Unix(), int64(p.Power)
 	now := [2]int64{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
+	site := f.at(p.AssetID)
 
 	for i := outlookPeriods - 1; i >= 0; i-- {
 		from, to := f.from(i), f.edges[i+1]
 		h := &f.sums[i]
 		h.plan += own[i]
+		site.count(i, own[i], 0)
 
 		if from >= ready {
 			continue
@@ -322,6 +328,7 @@ func (f *Outlook) band(p *store.Plugged, own *perHalfHour) {
 		if now[0] >= to || now[1] <= from { // what the user wants at once is not moved
 			h.less += min(own[i], headroom)
 			h.more += min(spare, later)
+			site.count(i, 0, min(spare, later))
 		}
 
 		headroom += spare
@@ -368,6 +375,7 @@ func (f *Outlook) join(o *Outlook) {
 		f.short[c].join(o.short[c])
 	}
 
+	f.joinFused(o)
 	for i := range f.sums {
 		f.sums[i].plan += o.sums[i].plan
 		f.sums[i].plain += o.sums[i].plain

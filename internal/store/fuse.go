@@ -176,3 +176,28 @@ func (tx *Tx) fusedSites(
 		return s.Chargers+len(s.Batteries) < 2
 	}), err
 }
+
+// FusedCar is an asset that charges at a site whose main fuse was set.
+type FusedCar struct {
+	AssetID flex.AssetID
+	Site    flex.SiteID
+	Fuse    flex.Watts // what the site's import can carry
+}
+
+// FusedCars returns what is plugged in and charges at the organisation's sites whose main fuse was set, site by site.
+func (tx *Tx) FusedCars(ctx context.Context) ([]FusedCar, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (FusedCar, error) {
+			var c FusedCar
+			err := s.Scan(&c.AssetID, &c.Site, &c.Fuse)
+			return c, err
+		},
+		`SELECT a.id, t.id, t.import_w FROM site t
+			JOIN asset a ON a.org_id = t.org_id AND a.site_id = t.id
+			JOIN session s ON s.asset_id = a.id AND s.plugged_out_at IS NULL
+		WHERE t.org_id = $1 AND t.supply_set AND t.import_w > 0 ORDER BY t.id, a.id`,
+		tx.org.Bytes(),
+	)
+}

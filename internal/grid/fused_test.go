@@ -1,0 +1,123 @@
+package grid
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// behindFuse has assets share a main fuse.
+func (g *gathering) behindFuse(fuse flex.Watts, assets ...flex.AssetID) {
+	site := &fusedSite{fuse: fuse}
+	g.fused = append(g.fused, site)
+	for _, id := range assets {
+		g.behind[id] = site
+	}
+}
+
+// TestEnvelope_Fuse has two cars of 7.4 kW behind a main fuse of 10 kW, and one elsewhere. Each needs 14.8 kWh from
+// 00:00 to 05:00: 29.6 kWh behind a fuse that carries 5 kWh in a half-hour.
+func TestEnvelope_Fuse(t *testing.T) {
+	midnight := time.Date(2026, 1, 16, 0, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		fuse     flex.Watts
+		from, to time.Duration
+		least    flex.WattHours // of all three
+		most     flex.WattHours
+	}{
+		"a half-hour":                     {10_000, 0, 30 * time.Minute, 0, 5000 + 3700},
+		"an hour":                         {10_000, time.Hour, 2 * time.Hour, 0, 10_000 + 7400},
+		"all of the night":                {10_000, 0, 5 * time.Hour, 3 * 14_800, 3 * 14_800},
+		"a fuse that all have room under": {20_000, 0, 30 * time.Minute, 0, 3 * 3700},
+		"a fuse that carries no need":     {4_000, 0, 5 * time.Hour, 20_000 + 14_800, 20_000 + 14_800},
+		"before the cheap hours":          {10_000, -time.Hour, 0, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gather(evening)
+			g.behindFuse(c.fuse, flex.AssetID{1}, flex.AssetID{2})
+			for id := range byte(3) {
+				g.add(unplanned(night(id + 1)))
+			}
+
+			for _, w := range g.envelope(flex.Scope{}, g.bounds()).Windows {
+				same := w.From.Equal(midnight.Add(c.from)) && w.To.Equal(midnight.Add(c.to))
+				if same && (w.Least != c.least || w.Most != c.most) {
+					t.Errorf("%d to %d Wh, not %d to %d", w.Least, w.Most, c.least, c.most)
+				}
+			}
+		})
+	}
+}
+
+// unplanned is a car whose schedule has no charging.
+func unplanned(p *store.Plugged) *store.Plugged {
+	for i := range p.Steps {
+		p.Steps[i].Limit = 0
+	}
+	return p
+}
+
+// TestFollow_Fuse asks two cars behind a fuse for what it carries, and for a watt-hour more.
+func TestFollow_Fuse(t *testing.T) {
+	midnight := flex.PeriodAt(time.Date(2026, 1, 16, 0, 0, 0, 0, time.UTC))
+	for energy, want := range map[flex.WattHours]bool{5000: true, 5001: false} {
+		g := gather(evening)
+		g.behindFuse(10_000, flex.AssetID{1}, flex.AssetID{2})
+		g.add(unplanned(night(1)))
+		g.add(unplanned(night(2)))
+		asked, joules, err := g.profile([]Asked{{midnight, energy}})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		f := g.follow(flex.Scope{}, asked, joules)
+		c := f.Certificate
+		if f.Yes != want {
+			t.Errorf("%d Wh: %v", energy, f.Yes)
+		}
+
+		if !want && (!c.TooMuch || c.Bound != 5000 || c.Asked != energy || len(c.HalfHours) != 1) {
+			t.Errorf("%d Wh: %+v", energy, c)
+		}
+	}
+}
+
+// TestEnvelope_FusePlan shows that a plan which keeps its fuses and meets its needs is within the bounds of every window,
+// and that no half-hour has more than fuses and chargers carry.
+func TestEnvelope_FusePlan(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := gather(evening)
+		fuse := flex.Watts(rapid.IntRange(3680, 30_000).Draw(t, "fuse"))
+		g.behindFuse(fuse, flex.AssetID{0}, flex.AssetID{1})
+		others := flex.Watts(0)
+		for i := range rapid.IntRange(0, 4).Draw(t, "cars") {
+			p := plugged(t)
+			p.AssetID = flex.AssetID{byte(i)}
+			p.Need = flex.WattHours(rapid.Int64Range(0, int64(total(p))).Draw(t, "need"))
+			if len(p.Steps) == 0 {
+				continue
+			}
+			if i > 1 {
+				others += p.Power
+			}
+
+			g.add(p)
+		}
+
+		e := g.envelope(flex.Scope{}, g.bounds())
+		if err := outside(e); err != nil {
+			t.Fatal(err)
+		}
+
+		for _, h := range e.HalfHours {
+			carried := (fuse + others).For(h.Len()) + 1
+			if h.Most > max(carried, h.Planned+others.For(h.Len())+1) {
+				t.Fatalf("%v: %d Wh behind what carries %d, planned are %d", h.Span, h.Most, carried, h.Planned)
+			}
+		}
+	})
+}
