@@ -42,7 +42,7 @@ func TestActs(t *testing.T) {
 	d.wants(d.page("/console/audit"), "charge-now assets", "1 of 2; ")
 
 	d.wants(d.do("POST", base, form("exclude", "sure", "on")).body, "Excluded from control until it is included again")
-	d.wants(d.page("/console/assets/"+s.assets[plain].String()), "excluded since", "Nothing is plugged in")
+	d.wants(d.page("/console/assets/"+s.assets[plain].String()), "excluded since", "Control ended", "no plug-out came since")
 	d.wants(d.do("POST", base+"/preview", form("offboard")).body, "type “offboard 2”")
 	d.wants(d.do("POST", base, form("offboard", "typed", "offboard 2")).body, "Taken away for good")
 	if a := d.get("/console/assets/" + s.assets[plain].String()); a.status != 404 {

@@ -249,6 +249,17 @@ func answerText(s *control.PastSchedule) string {
 	return fmt.Sprintf("it answered %d", last.Status)
 }
 
+// endedText says how the last session of an asset ended.
+func endedText(p *control.Past) string {
+	ended := whenText(p.Charging.Session.PluggedOutAt)
+	if p.Freed {
+		return "Control ended " + ended +
+			", and no plug-out came since: as far as is known, a car is still plugged in, and draws what it likes."
+	}
+
+	return "Nothing is plugged in: the last car left " + ended + "."
+}
+
 // sentencesOf say how the asset is now.
 func sentencesOf(p *control.Past) (said []string) {
 	c := &p.Charging
@@ -274,12 +285,7 @@ func sentencesOf(p *control.Past) (said []string) {
 		return said
 
 	case !c.Open():
-		say(
-			"Nothing is plugged in: the last car left %s.",
-			whenText(s.PluggedOutAt),
-		)
-
-		return append(said, tookText(p)...)
+		return append([]string{endedText(p)}, tookText(p)...)
 
 	case c.Current.Generation == 0:
 		say("A car has been plugged in since %s.", whenText(s.PluggedInAt))

@@ -223,9 +223,16 @@ type outcome struct {
 
 // handle acts on the event.
 func (h eventHandler) handle(ctx context.Context) error {
-	switch h.ev.Kind {
-	case PlugOut:
+	if h.ev.Kind == PlugOut {
 		return h.plugOut(ctx)
+	}
+	if h.ev.Kind != PlugIn {
+		if err := h.resume(ctx); err != nil {
+			return err
+		}
+	}
+
+	switch h.ev.Kind {
 	case ChargeNow:
 		return h.chargeNow(ctx)
 	case ChargeNowDeleted:
@@ -320,6 +327,33 @@ func (h eventHandler) plugIn(ctx context.Context) error {
 	}
 
 	return h.tx.OpenSession(ctx, h.c, rate)
+}
+
+// resume opens a session for a car that was plugged in when control of it ended, where its site was enrolled since.
+// What an operator released stays free until its next plug-in.
+func (h eventHandler) resume(ctx context.Context) error {
+	last := h.c.Session
+	if h.c.Open() || !h.c.Controlled || last.Number == 0 {
+		return nil
+	}
+
+	since, err := h.tx.EnrolledSince(
+		ctx,
+		h.c.Asset.SiteID,
+		flex.FullAssetSchedule,
+	)
+	if err != nil || since.Before(last.PluggedOutAt) {
+		return err
+	}
+
+	freed, err := freedInSession(ctx, h.tx, h.c.Asset.ID, last)
+	if err != nil || !freed {
+		return err
+	}
+
+	h.changed, h.must = true, true
+
+	return h.tx.OpenSession(ctx, h.c, last.VehicleRate)
 }
 
 // endChargeNow ends what was asked for the car that has gone since.

@@ -334,3 +334,63 @@ func TestStopScheduling(t *testing.T) {
 		}
 	})
 }
+
+// TestEvent_Resumed has control end while a car is plugged in: it is planned at its next event once its site was enrolled
+// again, and before that, after a plug-out, and where an operator released it, at its next plug-in alone.
+func TestEvent_Resumed(t *testing.T) {
+	for name, c := range map[string]struct {
+		before   []control.Kind // after the end of control
+		enrolled bool           // again, since
+		next     control.Kind
+		planned  bool
+	}{
+		"enrolled again, an intent":     {nil, true, control.IntentUpdate, true},
+		"enrolled again, a tariff":      {nil, true, control.TariffUpdate, true},
+		"enrolled again, a plug-in":     {nil, true, control.PlugIn, true},
+		"plugged out before":            {[]control.Kind{control.PlugOut}, true, control.IntentUpdate, false},
+		"released, an intent":           {nil, false, control.IntentUpdate, false},
+		"released, a plug-in":           {nil, false, control.PlugIn, true},
+		"enrolled again, a plug-out":    {nil, true, control.PlugOut, false},
+		"back, and then another intent": {[]control.Kind{control.PlugOut, control.PlugIn}, true, control.IntentUpdate, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+				send := func(kind control.Kind) {
+					ev := control.Event{Kind: kind}
+					switch kind {
+					case control.PlugIn, control.IntentUpdate:
+						ev.Intent = need(10, flex.Minimise)
+					case control.TariffUpdate:
+						ev.Tariff = nightTariff("Europe/London")
+					}
+					h.event(ev)
+				}
+
+				h.Exec(`INSERT INTO enrolment (org_id, site_id, proposition, state, since) VALUES ($1, $2, $3, 'enrolled', $4)`,
+					h.Org.Bytes(), h.site.Bytes(), string(flex.FullAssetSchedule), at("2026-01-01T00:00:00Z").UnixMicro())
+				send(control.PlugIn)
+				h.wait(time.Hour)
+				err := h.db.Write(t.Context(), h.Org, func(tx *store.Tx) error { return tx.StopScheduling(t.Context(), h.asset) })
+				if err != nil {
+					t.Fatal(err)
+				}
+
+				first := h.look().Session.Number
+				h.wait(time.Hour)
+				if c.enrolled {
+					h.Exec(`UPDATE enrolment SET since = $1`, h.micro.Load())
+				}
+
+				for _, kind := range c.before {
+					send(kind)
+				}
+
+				send(c.next)
+				got := h.look()
+				if planned := got.Open() && got.Current.Generation > 0; planned != c.planned {
+					t.Errorf("planned: %v; session %d after %d", planned, got.Session.Number, first)
+				}
+			})
+		})
+	}
+}

@@ -79,6 +79,7 @@ type Past struct {
 	Dispatches []PastDispatch // what a battery was asked for in the span
 	Sent       []PastPush     // in the span, to what nobody plugs in
 	Level      Level
+	Freed      bool // control ended while a car was plugged in, which is as far as is known
 }
 
 // PastEvent is what a client sent of an asset, and when.
@@ -235,6 +236,13 @@ func (p *Past) gather(
 	p.Accepted, err = tx.Accepted(ctx, q.Asset)
 	if err != nil {
 		return err
+	}
+
+	if !p.Charging.Open() {
+		p.Freed, err = freedInSession(ctx, tx, q.Asset, p.Charging.Session)
+		if err != nil {
+			return err
+		}
 	}
 
 	p.Span = q.span(p.Now, &p.Charging)

@@ -132,6 +132,28 @@ func (tx *Tx) Enrolment(
 	return state, err
 }
 
+// EnrolledSince returns when a site was enrolled in a proposition; zero if it is not.
+func (tx *Tx) EnrolledSince(
+	ctx context.Context,
+	site flex.SiteID,
+	p flex.Proposition,
+) (time.Time, error) {
+	var since time.Time
+	err := tx.row(
+		ctx,
+		`SELECT since FROM enrolment WHERE org_id = $1 AND site_id = $2 AND proposition = $3 AND state = $4`,
+		tx.org.Bytes(),
+		site.Bytes(),
+		string(p),
+		string(flex.Enrolled),
+	).Scan(instant{&since})
+	if errors.Is(err, sql.ErrNoRows) {
+		return time.Time{}, nil
+	}
+
+	return since, err
+}
+
 // SetEnrolment moves a site in a proposition and writes the history of it. The organisation
 // becomes the party of the site's metering point with the first enrolment, and ends to be with
 // the last; if another one is, it is a Conflict.
