@@ -240,6 +240,7 @@ func newWhole(url string, history []Happening) (*whole, error) {
 		Keys:                  keys,
 		Environment:           flex.Sandbox,
 		AllowPrivateEndpoints: true,
+		Disposable:            true,
 		Now:                   w.time,
 		Random:                rand.NewChaCha8([32]byte{}),
 		Log:                   slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -277,6 +278,7 @@ func PrepareDatabase(ctx context.Context, url string) error {
 		Database:    url,
 		Keys:        keys,
 		Environment: flex.Sandbox,
+		Disposable:  true,
 		Now:         func() time.Time { return time.Unix(0, 0) },
 		Log:         slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})

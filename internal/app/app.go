@@ -106,6 +106,8 @@ type Settings struct {
 	Random io.Reader
 	// DatabaseClock says that Now is a machine's clock: PostgreSQL's is gone by where the two differ.
 	DatabaseClock bool
+	// Disposable says that the database is deleted afterwards: nothing of it is brought to the disk.
+	Disposable bool
 }
 
 // App is a flexd that is open.
@@ -159,6 +161,7 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 		Log:         s.Log,
 
 		DatabaseClock: s.DatabaseClock,
+		Disposable:    s.Disposable,
 	})
 	if err != nil {
 		return nil, err

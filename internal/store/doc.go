@@ -6,7 +6,8 @@
 //
 // What is committed is durable: SQLite runs in WAL mode with synchronous=FULL, PostgreSQL
 // with synchronous_commit on. A call that advances a sandbox clock writes under WithoutSync, and syncs before
-// it answers or sends a push.
+// it answers or sends a push. A database that is deleted after its use, as that of a simulation is, is opened as
+// Disposable.
 //
 // # Commits
 //

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -137,7 +138,10 @@ var SQLitePragmas = []string{
 
 func (db *DB) openSQLite(path string) error {
 	db.d = sqliteDialect
-	q := url.Values{"_pragma": SQLitePragmas}
+	q := url.Values{"_pragma": slices.Clone(SQLitePragmas)}
+	if db.disposable {
+		q.Add("_pragma", "synchronous(OFF)") // the last one counts
+	}
 
 	path = strings.TrimPrefix(path, "//")
 	if err := ownerOnly(path); err != nil {
@@ -515,7 +519,7 @@ func (db *DB) runGroup(group *[]*job) error {
 	ctx := context.Background()
 
 	w, committed := db.sqlite.writer, false
-	if err := db.sqlite.setSync(ctx, !unsynced((*group)[0].ctx)); err != nil {
+	if err := db.setSync(ctx, !unsynced((*group)[0].ctx)); err != nil {
 		return err
 	}
 	if _, err := w.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {

@@ -24,15 +24,16 @@ type DB struct {
 	// Environment says which of the service's two environments the store serves.
 	Environment flex.Environment
 
-	keys    *keyring.Ring  // nil: nothing can be sealed or opened
-	persons *keyring.Texts // nil: what is held of persons is in plain text
-	slow    *slowLog       // nil: slow statements are not logged
-	log     *slog.Logger
-	path    string           // of SQLite's file
-	now     func() time.Time // the process's own clock
-	random  io.Reader
-	mu      sync.Mutex // guards random and lastID
-	lastID  [16]byte
+	keys       *keyring.Ring  // nil: nothing can be sealed or opened
+	persons    *keyring.Texts // nil: what is held of persons is in plain text
+	slow       *slowLog       // nil: slow statements are not logged
+	log        *slog.Logger
+	path       string // of SQLite's file
+	disposable bool
+	now        func() time.Time // the process's own clock
+	random     io.Reader
+	mu         sync.Mutex // guards random and lastID
+	lastID     [16]byte
 
 	d      dialect
 	sql    *sql.DB
@@ -65,6 +66,9 @@ type Options struct {
 	// by which secrets are sealed; without, what needs them fails
 	Keys   *keyring.Ring
 	Schema SchemaMode // what may be done to the schema
+	// Disposable is a database that is deleted when it is closed: on SQLite nothing is brought to the disk,
+	// so that a power cut loses it. The death of the process does not.
+	Disposable bool
 
 	// statements that take longer are logged, with their plan; never if 0
 	SlowAfter time.Duration
@@ -103,6 +107,7 @@ func connect(url string, o Options) (*DB, error) {
 		now:         o.Now,
 		random:      o.Random,
 		log:         o.Log,
+		disposable:  o.Disposable,
 	}
 	if db.log == nil {
 		db.log = slog.Default()

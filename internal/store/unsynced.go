@@ -28,7 +28,7 @@ func unsynced(ctx context.Context) bool {
 
 // Sync brings to the disk what was committed without.
 func (db *DB) Sync() error {
-	if db.sqlite == nil {
+	if db.sqlite == nil || db.disposable {
 		return nil
 	}
 
@@ -50,8 +50,9 @@ func (db *DB) Sync() error {
 }
 
 // setSync has the writer's next commits brought to the disk, or not.
-func (s *sqliteConns) setSync(ctx context.Context, sync bool) error {
-	if s.lazy == !sync {
+func (db *DB) setSync(ctx context.Context, sync bool) error {
+	s := db.sqlite
+	if db.disposable || s.lazy == !sync {
 		return nil
 	}
 

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -85,5 +86,34 @@ func TestSync_Link(t *testing.T) {
 	}
 	if _, err := os.Stat(store.LogFile(db)); err != nil {
 		t.Errorf("the log that is brought to the disk: %v", err)
+	}
+}
+
+// TestWrite_Disposable: nothing that is written to a database that will be deleted waits for the disk.
+func TestWrite_Disposable(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t), store.Options{Environment: flex.Sandbox, Disposable: true})
+	org, err := db.AddOrg(t.Context(), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	without := store.WithoutSync(t.Context())
+	for _, ctx := range []context.Context{t.Context(), without, store.WithSync(without)} {
+		err := db.Write(ctx, org.ID, func(tx *store.Tx) error {
+			const off = 0
+			mode, err := store.SyncMode(ctx, tx)
+			if mode != off {
+				t.Errorf("a write is committed with synchronous=%d, want %d", mode, off)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	store.LoseLog(db, t.TempDir()) // a folder can be opened by nobody
+	if err := db.Sync(); err != nil {
+		t.Errorf("what will be deleted is brought to the disk: %v", err)
 	}
 }
