@@ -62,6 +62,7 @@ type serve struct {
 	RateLimit int `help:"Requests a second that an organisation may make; ten seconds' worth may come at once; ${default} if not given." default:"20000" env:"FLEXD_RATE_LIMIT" placeholder:"N"`
 
 	RampKW    int       `name:"ramp-kw" help:"How much the planned power of all cars together may move in a minute, in kW: a larger fleet's starts and ends are spread over up to half an hour, as far as each car's need leaves time; 0 for no limit, ${default} if not given." default:"50000" env:"FLEXD_RAMP_KW" placeholder:"KW"`
+	RampGroup int       `name:"ramp-group-kw" help:"The same for the cars of each GSP group and of each constraint group; 0 for no limit, ${default} if not given." default:"10000" env:"FLEXD_RAMP_GROUP_KW" placeholder:"KW"`
 	Observe   observe   `embed:""`
 	Retention retention `embed:""`
 
@@ -411,13 +412,16 @@ func (s *serve) limit(to *app.Settings) error {
 		)
 	}
 
-	if s.RampKW < 0 || s.RampKW > rampMost {
-		return flex.Fail(
-			flex.Invalid,
-			"--ramp-kw is from 0 to %d, not %d",
-			rampMost,
-			s.RampKW,
-		)
+	for name, kw := range map[string]int{"--ramp-kw": s.RampKW, "--ramp-group-kw": s.RampGroup} {
+		if kw < 0 || kw > rampMost {
+			return flex.Fail(
+				flex.Invalid,
+				"%s is from 0 to %d, not %d",
+				name,
+				rampMost,
+				kw,
+			)
+		}
 	}
 
 	kept, err := s.Retention.read()
@@ -426,7 +430,10 @@ func (s *serve) limit(to *app.Settings) error {
 	}
 
 	to.Retention = kept
-	to.Ramp = flex.FromKW(float64(s.RampKW))
+	to.Ramp = flex.Ramp{
+		All:   flex.FromKW(float64(s.RampKW)),
+		Group: flex.FromKW(float64(s.RampGroup)),
+	}
 	to.TrustedProxies = s.TrustedProxies
 	to.TwoStep = s.OperatorsTwoStep
 	to.ResumeByTwo = s.ResumeByTwo

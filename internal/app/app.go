@@ -53,8 +53,8 @@ type Settings struct {
 
 	Retention Retention // how long records are kept
 
-	// Ramp is how much the planned power of all that is steered may move in a minute; not limited if 0.
-	Ramp flex.Watts
+	// Ramp is how much planned power may move in a minute; not limited if 0.
+	Ramp flex.Ramp
 
 	// AllowPrivateEndpoints lets pushes go to all private and loopback addresses,
 	// PrivateEndpoints to some.

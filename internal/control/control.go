@@ -21,14 +21,14 @@ type Service struct {
 	// how long records are kept that nothing needs any more; KeptFor if it is zero
 	Retain time.Duration
 
-	// Ramp is how much the planned power of all that is steered may move in a minute; zero lets it move at once.
-	Ramp flex.Watts
+	// Ramp is how much planned power may move in a minute; zero lets it move at once.
+	Ramp flex.Ramp
 
 	// marked sessions that are looked at in one transaction; dueMax if it is zero, as it is outside tests
 	dueAtOnce int
 
-	// that starts are spread over, in nanoseconds: FollowFleet
-	spread           atomic.Int64
+	// that starts are spread over: FollowFleet; nil before it ran
+	spreads          atomic.Pointer[spreads]
 	planned, changed atomic.Int64 // by background jobs, since the process began
 	refused          atomic.Int64 // plans of sites, by guarded, since the process began
 
@@ -203,12 +203,11 @@ func (d *Service) draft(
 	u *underCaps,
 ) (*store.Schedule, []flex.PricedPeriod, error) {
 	from := tx.Now().Truncate(time.Second)
-	e, ps, err := situation(ctx, tx, c, from, why.intent)
+	e, ps, err := d.shaped(ctx, tx, c, why, u)
 	if err != nil {
 		return nil, nil, err
 	}
 
-	d.shape(&e, c, why, u)
 	problem := problemOf(e, from, ps)
 	answer, car := u.solve(&problem, c, e)
 

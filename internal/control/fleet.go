@@ -204,8 +204,55 @@ func (f *fleet) read(ctx context.Context, tx *store.Tx, from time.Time) error {
 
 	f.prices = f.market
 	f.gather(found, loads, from)
+	if err := f.readSites(ctx, tx, found, loads); err != nil {
+		return err
+	}
 
-	return f.readSites(ctx, tx, found, loads)
+	f.goOn()
+
+	return nil
+}
+
+// goOn has what each member does go on until its own half-hour, so that a fleet that is planned anew does not change
+// at once; but not where schedules in force exceed a cap, and no longer than those have it charge at full power:
+// so the caps are kept.
+func (f *fleet) goOn() {
+	if _, _, over := f.current.Exceeded(); over {
+		return
+	}
+
+	for i := range f.members {
+		m := &f.members[i]
+		until := m.fullUntil()
+		if m.from.Ramp == nil || m.Running && until.IsZero() {
+			continue
+		}
+
+		m.from.Ramp = kept(m.from.Ramp, true)
+		m.from.Ramp.Until = until
+		f.pose(m)
+	}
+}
+
+// fullUntil is until when a member charges at full power without a break; zero if it does not now.
+func (m *member) fullUntil() time.Time {
+	for _, s := range m.current() {
+		if s.Contains(m.From) && s.Limit >= m.Power {
+			return s.To
+		}
+	}
+
+	return time.Time{}
+}
+
+// pose poses a member's problem anew, and keeps headroom for what it goes on with.
+func (f *fleet) pose(m *member) {
+	problem := problemOf(m.from, m.From, f.prices)
+	m.Car.Problem = &problem
+	if m.now == nil && !problem.ChargeNow.Empty() {
+		m.now = []flex.Step{{Span: problem.ChargeNow, Limit: problem.Power}}
+		f.Reserve(m.Cap, m.now)
+	}
 }
 
 // gather makes members of the assets that are planned, and puts all else that is plugged in
@@ -245,7 +292,6 @@ func (f *fleet) gather(
 // schedule in force draws is in the other headroom.
 func (f *fleet) join(p *store.Planned, cap int, from time.Time) {
 	m := member{Planned: p, from: inputsAt(p, from)}
-	m.from.Ramp = nil // caps have starts per minute
 	limitByRate(&m.from, true)
 	problem := problemOf(m.from, from, f.prices)
 	m.Car = headroom.Car{Problem: &problem, Cap: cap}

@@ -46,7 +46,12 @@ func (f *fleet) readSites(
 	}
 
 	for i := range f.members {
-		f.members[i].join(by)
+		m := &f.members[i]
+		if by[m.Current.AssetID] != nil && m.from.Ramp != nil {
+			m.from.Ramp = nil // the fuse is shared to the second
+			f.pose(m)
+		}
+		m.join(by)
 	}
 
 	return nil

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"flexd/internal/control"
 	"flexd/internal/engine/check"
 	"flexd/internal/engine/ramp"
 	"flexd/internal/flex"
@@ -25,16 +24,34 @@ var herdPrices = [2][]float64{
 
 // BenchmarkHerd plans a fleet of one tariff twice, for the night and again in the midst of it at other prices,
 // and measures from the profiles that are sent, and nothing else, by how much the planned power moves in a
-// minute: of the whole fleet and of the one of 14 regions that moves most. It does so with the ramp, of 50 MW
-// for 100,000 cars, and without.
+// minute: of the whole fleet and of the one of 14 groups that moves most. It does so without a ramp, with one of 50 MW
+// for 100,000 cars, with one of 3 MW for each group beside, and where each group has a cap: one with room for all, and
+// one of two thirds of its power.
 func BenchmarkHerd(b *testing.B) {
 	n := *waveSize
-	most := control.DefaultRamp * flex.Watts(n) / 100_000
-	for name, limit := range map[string]flex.Watts{"with": most, "without": 0} {
-		b.Run(name, func(b *testing.B) {
+	share := func(kw float64) flex.Watts { return flex.FromKW(kw * float64(n) / 100_000) }
+	both := flex.Ramp{All: share(50_000), Group: max(share(3000), 400_000)}
+	for _, c := range []struct {
+		name  string
+		limit flex.Ramp
+		cap   float64 // of a group, as a part of its power; 0 for none
+	}{
+		{"without", flex.Ramp{}, 0},
+		{"with", flex.Ramp{All: both.All}, 0},
+		{"groups", both, 0},
+		{"caps-without", flex.Ramp{}, 1},
+		{"caps", both, 1},
+		{"caps-that-bind-without", flex.Ramp{}, 0.67},
+		{"caps-that-bind", both, 0.67},
+	} {
+		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
 				h := open(b, storetest.SQLite(b), "2026-01-10T18:00:00Z")
-				h.plugHerd(n, limit)
+				sites := h.plugHerd(n, c.limit)
+				if c.cap > 0 {
+					h.capHerd(n, sites, c.cap)
+				}
+
 				h.publish("2026-01-10T18:00:00Z", herdPrices[0]...)
 				if got := h.replan(); got != n {
 					b.Fatalf("%d of %d planned", got, n)
@@ -49,15 +66,28 @@ func BenchmarkHerd(b *testing.B) {
 				b.ReportMetric(float64(h.replan()), "changed")
 				sent = append(sent, h.profiles(3)...)
 
-				all := check.LargestChange(sent)
+				all, group := check.LargestChange(sent), regions(sent)
 				b.ReportMetric(all.Power.KW()/1000, "MW/min")
-				b.ReportMetric(regions(sent).KW()/1000, "MW/min-region")
-				if limit > 0 && all.Power > limit {
-					b.Errorf("moves by %d W in the minute to %v, under a ramp of %d", all.Power, all.At, limit)
+				b.ReportMetric(group.KW()/1000, "MW/min-group")
+				if c.limit.All > 0 && all.Power > c.limit.All {
+					b.Errorf("moves by %d W in the minute to %v, under a ramp of %d", all.Power, all.At, c.limit.All)
+				}
+				if c.limit.Group > 0 && group > c.limit.Group {
+					b.Errorf("a group moves by %d W in a minute, under a ramp of %d", group, c.limit.Group)
 				}
 			}
 		})
 	}
+}
+
+// capHerd gives the site of each of the 14 groups a cap of a part of its power.
+func (h *fixture) capHerd(n int, sites []flex.SiteID, part float64) {
+	h.Helper()
+	var caps flex.Caps
+	for i, site := range sites {
+		caps.Groups = append(caps.Groups, flex.CapGroup{Name: fmt.Sprint("group ", i), Cap: kw(float64(n) * 7.4 / 14 * part), Sites: []flex.SiteID{site}})
+	}
+	h.setCaps(caps)
 }
 
 // regions is the largest change of the region that moves most.
@@ -98,10 +128,13 @@ func pence(sent []check.Sent, prices []float64) float64 {
 }
 
 // plugHerd plugs n cars of one tariff in, each with a schedule in which it does not charge yet, spread as the ramp
-// has it.
-func (h *fixture) plugHerd(n int, limit flex.Watts) {
+// has it. It returns the sites of the 14 groups.
+func (h *fixture) plugHerd(n int, limit flex.Ramp) (sites []flex.SiteID) {
 	h.Helper()
 	h.service.Ramp = limit
+	for range 14 {
+		sites = append(sites, h.Site(flex.FullScheduleMethod))
+	}
 	id := func(kind byte, i int) [16]byte {
 		return flex.MakeID[struct{}](time.UnixMilli(int64(kind)<<32), [10]byte{6: byte(i >> 24), 7: byte(i >> 16), 8: byte(i >> 8), 9: byte(i)})
 	}
@@ -111,24 +144,29 @@ func (h *fixture) plugHerd(n int, limit flex.Watts) {
 		return v[:]
 	}
 
-	var f ramp.Fleet
-	for range n {
+	var f, group ramp.Fleet
+	for i := range n {
 		f.Add(7400)
+		if i%14 == 0 {
+			group.Add(7400)
+		}
 	}
 
-	spread, kept := ramp.Spread(f, limit)
-	if !kept {
+	spread, kept := ramp.Spread(f, limit.All)
+	longer, also := ramp.Spread(group, limit.Group)
+	spread = max(spread, longer)
+	if !kept || !also {
 		h.Fatalf("%d W a minute are too few for %d cars", limit, n)
 	}
 
 	now, ready := h.micro.Load(), at("2026-01-11T07:00:00Z").UnixMicro()
 	window := (ready - now) / 1_000_000
 	h.Rows("asset", strings.Fields("id org_id site_id external_id type power_w created_at"), n, func(i int) []any {
-		return []any{bytes(1, i), h.Org.Bytes(), h.site.Bytes(), fmt.Sprint("ev", i), "charger", 7400, 0}
+		return []any{bytes(1, i), h.Org.Bytes(), h.siteOf(sites, id(1, i)), fmt.Sprint("ev", i), "charger", 7400, 0}
 	})
 
 	h.Rows("session", strings.Fields("id org_id asset_id site_id number plugged_in_at ready_by generation event_id"), n, func(i int) []any {
-		return []any{bytes(2, i), h.Org.Bytes(), bytes(1, i), h.site.Bytes(), 1, now, ready, 1, bytes(3, i)}
+		return []any{bytes(2, i), h.Org.Bytes(), bytes(1, i), h.siteOf(sites, id(1, i)), 1, now, ready, 1, bytes(3, i)}
 	})
 
 	h.Rows("schedule", strings.Fields(`event_id org_id asset_id session_id generation cause made_at from_at to_at steps ready_by
@@ -145,6 +183,13 @@ func (h *fixture) plugHerd(n int, limit flex.Watts) {
 	h.Rows("outbox", strings.Fields("subject org_id endpoint kind asset_id event_id generation queued_at expires_at accepted"), n, func(i int) []any {
 		return []any{bytes(1, i), h.Org.Bytes(), "schedule", "schedule", bytes(1, i), bytes(3, i), 1, now, ready, 1}
 	})
+
+	return sites
+}
+
+// siteOf is the site of an asset's group.
+func (h *fixture) siteOf(sites []flex.SiteID, asset [16]byte) any {
+	return sites[int(asset[15])%len(sites)].Bytes()
 }
 
 // profiles are the charging profiles of a generation, as a charger reads them, taken when they were made.

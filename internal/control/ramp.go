@@ -3,6 +3,8 @@ package control
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,87 +15,207 @@ import (
 	"flexd/internal/worker"
 )
 
-// DefaultRamp is how much the planned power of all that one flexd steers may move in a minute: 50 MW. A fleet
-// that is not larger is left as it is.
-const DefaultRamp flex.Watts = 50_000_000
+// DefaultRamp is how much planned power may move in a minute: 50 MW of all that one flexd steers, 10 MW of each GSP
+// group and each constraint group. A fleet or a group that is not larger is left as it is.
+var DefaultRamp = flex.Ramp{All: 50_000_000, Group: 10_000_000}
 
-// FollowFleet looks how large the fleet is that may start at once, all organisations', and sets the time
-// that starts are spread over. Cars that are plugged in from then on are planned with it.
+// spreads are the times that starts are spread over.
+type spreads struct {
+	all    time.Duration
+	groups map[store.RampGroup]time.Duration // where they are longer
+}
+
+// spreadsOf finds how long starts are spread over, and the parts of the fleet whose ramp cannot be kept.
+func spreadsOf(
+	fleets map[store.RampGroup]ramp.Fleet,
+	most flex.Ramp,
+) (s spreads, tooLarge []store.RampGroup) {
+	whole := store.RampGroup{}
+	all, kept := ramp.Spread(fleets[whole], most.All)
+	if !kept {
+		tooLarge = append(tooLarge, whole)
+	}
+
+	s = spreads{all: all, groups: map[store.RampGroup]time.Duration{}}
+	for g, f := range fleets {
+		if g == whole {
+			continue
+		}
+
+		spread, kept := ramp.Spread(f, most.Group)
+		if !kept {
+			tooLarge = append(tooLarge, g)
+		}
+		if spread > all {
+			s.groups[g] = spread
+		}
+	}
+
+	return s, tooLarge
+}
+
+// equal reports whether starts are spread as before, which is nil for not at all.
+func (s *spreads) equal(before *spreads) bool {
+	if before == nil || before.all != s.all {
+		return false
+	}
+	return maps.Equal(before.groups, s.groups)
+}
+
+// of is the time that the starts of what is of some groups are spread over: the longest of theirs.
+func (s *spreads) of(groups []store.RampGroup) time.Duration {
+	spread := s.all
+	for _, g := range groups {
+		spread = max(spread, s.groups[g])
+	}
+
+	return spread
+}
+
+// FollowFleet looks how large the fleet is that may start at once, all organisations' and of each group, and sets the
+// time that starts are spread over. Cars that are plugged in from then on are planned with it.
 func (d *Service) FollowFleet(ctx context.Context) (worker.Report, error) {
-	if d.Ramp <= 0 {
+	if d.Ramp == (flex.Ramp{}) {
 		return worker.Report{}, nil
 	}
 
-	var f ramp.Fleet
+	var fleets map[store.RampGroup]ramp.Fleet
 	err := d.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
-		f, err = all.SteeredFleet(ctx)
+		fleets, err = all.SteeredFleets(ctx)
 		return err
 	})
 	if err != nil {
 		return worker.Report{}, err
 	}
 
-	spread, kept := ramp.Spread(f, d.Ramp)
-	before := time.Duration(d.spread.Swap(int64(spread)))
+	f := fleets[store.RampGroup{}]
+	now, tooLarge := spreadsOf(fleets, d.Ramp)
+	before := d.spreads.Swap(&now)
 	note := ""
-	if spread > 0 {
+	if now.all > 0 || len(now.groups) > 0 {
 		note = fmt.Sprintf(
-			"%s kW of %d assets, spread over %v",
+			"%s kW of %d assets, spread over %v; %d groups over longer",
 			kw(f.Power),
 			f.Cars,
-			spread,
+			now.all,
+			len(now.groups),
 		)
 	}
 
-	if !kept && before != spread {
-		d.log().WarnContext(
-			ctx,
-			"the ramp cannot be kept: it is less than a thirtieth of the fleet a minute",
-			"ramp_kw",
-			kw(d.Ramp),
-			"fleet_kw",
-			kw(f.Power),
-		)
+	if len(tooLarge) > 0 && !now.equal(before) {
+		d.warnTooLarge(ctx, fleets, tooLarge)
 	}
 
 	return worker.Report{Note: note}, nil
 }
 
+// warnTooLarge logs parts of the fleet whose ramp cannot be kept, the whole without a name.
+func (d *Service) warnTooLarge(
+	ctx context.Context,
+	fleets map[store.RampGroup]ramp.Fleet,
+	tooLarge []store.RampGroup,
+) {
+	for _, g := range tooLarge {
+		most := d.Ramp.Group
+		if g.Name == "" {
+			most = d.Ramp.All
+		}
+
+		d.log().WarnContext(
+			ctx,
+			"the ramp cannot be kept: it is less than a thirtieth of the fleet a minute",
+			"group",
+			g.Name,
+			"ramp_kw",
+			kw(most),
+			"fleet_kw",
+			kw(fleets[g].Power),
+		)
+	}
+}
+
 // rampOf is how an asset's plan is spread: as its session began, so that no plan of it changes because the fleet
-// grew. What changes without an event of its own changes at its own half-hour.
-func (d *Service) rampOf(c *store.Charging, trigger Trigger) *store.Ramp {
+// grew. What changes without an event of its own changes at its own half-hour; under caps only when the fleet is
+// planned together, which keeps headroom for it.
+func (d *Service) rampOf(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	trigger Trigger,
+	capped bool,
+) (*store.Ramp, error) {
 	if c.Open() && c.Current.Generation > 0 {
-		return kept(c.Current.From.Ramp, trigger != ByEvent)
+		return kept(c.Current.From.Ramp, trigger != ByEvent && !capped), nil
 	}
 
-	spread := time.Duration(d.spread.Load())
+	s := d.spreads.Load()
+	if s == nil {
+		return nil, nil
+	}
+
+	spread := s.all
+	if len(s.groups) > 0 {
+		groups, err := tx.RampGroups(ctx, c.Asset.SiteID)
+		if err != nil {
+			return nil, fmt.Errorf("read the groups of the site: %w", err)
+		}
+
+		spread = s.of(groups)
+	}
+
 	if spread <= 0 {
-		return nil
+		return nil, nil
 	}
 
 	return &store.Ramp{
 		Offset: ramp.Offset(c.Asset.ID, spread),
 		Spread: spread,
-	}
+	}, nil
 }
 
-// shape sets what power a plan is limited to, and how it is spread if the asset is alone: what shares headroom
-// gives way to others in its own way.
-func (d *Service) shape(
-	e *store.Effective,
+// shaped is what an asset is planned on now, and the prices that are known, under what binds it.
+func (d *Service) shaped(
+	ctx context.Context,
+	tx *store.Tx,
 	c *store.Charging,
 	why change,
 	u *underCaps,
-) {
-	limited := u.headroom != nil || u.site != nil
-	limitByRate(e, limited)
+) (store.Effective, []flex.PricedPeriod, error) {
+	from := tx.Now().Truncate(time.Second)
+	e, ps, err := situation(ctx, tx, c, from, why.intent)
+	if err != nil {
+		return e, nil, err
+	}
+
+	err = d.shape(ctx, tx, &e, c, why.trigger, u)
+
+	return e, ps, err
+}
+
+// shape sets what power a plan is limited to, and how it is spread: but for what shares a main fuse, which is
+// shared to the second.
+func (d *Service) shape(
+	ctx context.Context,
+	tx *store.Tx,
+	e *store.Effective,
+	c *store.Charging,
+	trigger Trigger,
+	u *underCaps,
+) error {
+	limitByRate(e, u.headroom != nil || u.site != nil)
 	if u.site != nil {
 		nameable(e)
+		return nil
 	}
-	if !limited {
-		e.Ramp = d.rampOf(c, why.trigger)
+	if u.headroom != nil && u.headroom.fuse {
+		return nil
 	}
+
+	var err error
+	e.Ramp, err = d.rampOf(ctx, tx, c, trigger, u.headroom != nil)
+
+	return err
 }
 
 // kept is a ramp under which what an asset does goes on until its own next half-hour, or not.
@@ -116,7 +238,7 @@ func spreadOut(p charge.Problem, r *store.Ramp) charge.Problem {
 
 	p = ramp.Apply(p, r.Offset, r.Spread)
 	if r.Kept {
-		p = ramp.Keep(p, r.Offset)
+		p = ramp.Keep(p, r.Offset, r.Until)
 	}
 
 	return p
@@ -143,12 +265,19 @@ func (x *Explanation) sayRamp() {
 
 	for i := range x.Plan.Periods {
 		q := &x.Plan.Periods[i]
-		if q.Reason == charge.CapClosed && len(x.Limits) == 0 && len(x.From.Closed) == 0 {
+		if q.Reason == charge.CapClosed && !x.heldBack(q.Span) && len(x.From.Closed) == 0 {
 			q.Reason = charge.LeftToOthers
 		} else if q.Reason == charge.Now && x.From.ChargeNow.Empty() {
 			q.Reason = charge.GoesOn
 		}
 	}
+}
+
+// heldBack reports whether a cap holds the asset back in a span.
+func (x *Explanation) heldBack(s flex.Span) bool {
+	return slices.ContainsFunc(x.Caps, func(c BindingCap) bool {
+		return !c.Meet(s).Empty()
+	})
 }
 
 // spreadSentence says what a ramp does to a schedule; nothing if there is none.

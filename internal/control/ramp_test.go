@@ -66,7 +66,7 @@ func TestRamp(t *testing.T) {
 	})
 
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
-		h.service.Ramp = most
+		h.service.Ramp.All = most
 		sent := h.herd(cars)
 		if got := check.LargestChange(sent); got.Power > most {
 			t.Errorf("they move by %d W in the minute to %v", got.Power, got.At)
@@ -124,7 +124,7 @@ func TestRamp_TurnsStay(t *testing.T) {
 // TestRamp_NeedFirst has a car need all of the cheap hours: it is given them, from the first second to the last.
 func TestRamp_NeedFirst(t *testing.T) {
 	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
-		h.service.Ramp = 1000
+		h.service.Ramp.All = 1000
 		h.Asset(h.site, flex.Charger, 7400)
 		if _, err := h.service.FollowFleet(t.Context()); err != nil {
 			t.Fatal(err)

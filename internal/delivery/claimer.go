@@ -79,7 +79,8 @@ func (d *dispatcher) claim() {
 		Lost:   d.claimer.lost,
 	}
 
-	if d.late {
+	late := d.late
+	if late {
 		order.Late = d.service.Ramp
 	}
 
@@ -93,7 +94,7 @@ func (d *dispatcher) claim() {
 		done := claimed{
 			claim:  claim,
 			err:    err,
-			spread: err == nil && order.Late > 0,
+			spread: err == nil && late,
 		}
 
 		if err == nil && !claim.More {

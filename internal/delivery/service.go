@@ -25,8 +25,8 @@ type Service struct {
 	// how long deliveries are kept; KeptFor if it is zero
 	Retain time.Duration
 	// Ramp is how much power the schedules may have between them that are sent in a minute when many are
-	// late; zero is no limit.
-	Ramp flex.Watts
+	// late, all together and in each group; zero is no limit.
+	Ramp flex.Ramp
 	// Chance returns the number in [0, 1) that the n-th delay of an event, or the n-th rest
 	// of an organisation's dispatcher, is jittered by; nil means a hash of the id.
 	Chance func(id [16]byte, n int) float64

@@ -50,7 +50,7 @@ type ClaimOrder struct {
 	// have leased is due again at once.
 	Lost bool
 	// Late is the ramp that what is late is spread by before anything is leased; zero spreads nothing.
-	Late flex.Watts
+	Late flex.Ramp
 }
 
 // rateBurst is the time whose worth of an endpoint's rate may be sent at once.

@@ -14,14 +14,15 @@ import (
 const lateAfter = time.Minute
 
 // lateSchedules are the schedules that are due to be sent, and were queued before.
-const lateSchedules = `SELECT o.subject, c.cause, c.ready_by, c.need_wh - c.delivered_wh, CASE WHEN c.power_w > 0 THEN c.power_w ELSE $3 END
-	FROM outbox o JOIN schedule c ON c.event_id = o.event_id
+const lateSchedules = `SELECT o.subject, c.cause, c.ready_by, c.need_wh - c.delivered_wh, CASE WHEN c.power_w > 0 THEN c.power_w ELSE $3 END,
+		o.org_id, COALESCE(m.gsp_group, ''), COALESCE(g.name, '')
+	FROM outbox o JOIN schedule c ON c.event_id = o.event_id LEFT JOIN asset a ON a.id = c.asset_id` + rampSite + `
 	WHERE o.kind = 'schedule' AND o.turn_at IS NOT NULL AND o.turn_at <= $1 AND o.sending = 0 AND o.expires_at > 0 AND o.queued_at < $2`
 
 // SpreadLate gives each schedule that should have been sent before, of every organisation, its turn, so that
-// the power of those that are sent in a minute is at most a ramp. It returns how many wait. Without a
-// ramp nothing waits.
-func (all *All) SpreadLate(ctx context.Context, most flex.Watts) (int, error) {
+// the power of those that are sent in a minute is at most a ramp, all together and in each group. It returns how
+// many wait. Without a ramp nothing waits.
+func (all *All) SpreadLate(ctx context.Context, most flex.Ramp) (int, error) {
 	return all.conn.spreadLate(ctx, all.db.Now(), most, ``)
 }
 
@@ -29,7 +30,7 @@ func (all *All) SpreadLate(ctx context.Context, most flex.Watts) (int, error) {
 func (tx *Tx) SpreadLate(
 	ctx context.Context,
 	name flex.EndpointName,
-	most flex.Watts,
+	most flex.Ramp,
 ) (int, error) {
 	return tx.conn.spreadLate(
 		ctx,
@@ -44,11 +45,11 @@ func (tx *Tx) SpreadLate(
 func (c conn) spreadLate(
 	ctx context.Context,
 	now time.Time,
-	most flex.Watts,
+	most flex.Ramp,
 	which string,
 	args ...any,
 ) (int, error) {
-	if most <= 0 {
+	if most == (flex.Ramp{}) {
 		return 0, nil
 	}
 
@@ -60,7 +61,8 @@ func (c conn) spreadLate(
 		any(int64(flex.DefaultPower)),
 	)
 
-	scan := func(s scanner) (ramp.Late, error) { return scanLate(s, now) }
+	numbers := groupNumbers{}
+	scan := func(s scanner) (ramp.Late, error) { return scanLate(s, now, numbers) }
 	late, err := rows(ctx, c, scan, lateSchedules+which, args...)
 	if err != nil {
 		return 0, fmt.Errorf("read what is late: %w", err)
@@ -79,17 +81,46 @@ func (c conn) spreadLate(
 	return waiting, c.postpone(ctx, now, at)
 }
 
+// groupNumbers numbers groups from 1 on.
+type groupNumbers map[RampGroup]int
+
+func (n groupNumbers) of(g RampGroup) int {
+	if n[g] == 0 {
+		n[g] = len(n) + 1
+	}
+	return n[g]
+}
+
 // scanLate reads a row of lateSchedules.
-func scanLate(s scanner, now time.Time) (ramp.Late, error) {
+func scanLate(
+	s scanner,
+	now time.Time,
+	numbers groupNumbers,
+) (ramp.Late, error) {
 	var subject flex.EventID
+	var org flex.OrgID
+	var gsp, constraint string
 	var cause Cause
 	var readyBy time.Time
 	var need flex.WattHours
 
 	var l ramp.Late
-	err := s.Scan(&subject, &cause, instant{&readyBy}, &need, &l.Power)
+	err := s.Scan(
+		&subject,
+		&cause,
+		instant{&readyBy},
+		&need,
+		&l.Power,
+		&org,
+		&gsp,
+		&constraint,
+	)
 	if err != nil {
 		return l, err
+	}
+
+	for i, g := range rampGroups(org, gsp, constraint) {
+		l.Groups[i] = numbers.of(g)
 	}
 
 	l.ID = subject

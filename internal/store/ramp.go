@@ -15,6 +15,8 @@ type Ramp struct {
 	Spread time.Duration // that the offsets of all assets lie in
 	// what the asset did when it was planned goes on until its own next half-hour
 	Kept bool
+	// until when it goes on at most, as others that share a cap follow; zero for no such end
+	Until time.Time
 }
 
 // rampRecord is schedule.ramp.
@@ -22,6 +24,7 @@ type rampRecord struct {
 	Offset int64 `json:"offset_s"`
 	Spread int64 `json:"spread_s"`
 	Kept   bool  `json:"kept,omitempty"`
+	Until  int64 `json:"until_s,omitempty"` // since 1970
 }
 
 // encodeRamp writes how a plan is spread; not at all is null.
@@ -30,11 +33,16 @@ func encodeRamp(r *Ramp) any {
 		return nil
 	}
 
-	text, err := encode(rampRecord{
+	record := rampRecord{
 		Offset: int64(r.Offset / time.Second),
 		Spread: int64(r.Spread / time.Second),
 		Kept:   r.Kept,
-	})
+	}
+	if !r.Until.IsZero() {
+		record.Until = r.Until.Unix()
+	}
+
+	text, err := encode(record)
 	if err != nil { // a struct of numbers
 		panic(err)
 	}
@@ -62,24 +70,85 @@ func (t rampText) Scan(column any) error {
 		Spread: time.Duration(r.Spread) * time.Second,
 		Kept:   r.Kept,
 	}
+	if r.Until != 0 {
+		(*t.to).Until = time.Unix(r.Until, 0).UTC()
+	}
 
 	return nil
 }
 
-// SteeredFleet adds up the assets that are given charging schedules, of all organisations, plugged in or not. One of
-// which no power is known counts with the default.
-func (all *All) SteeredFleet(ctx context.Context) (ramp.Fleet, error) {
-	var power float64
-	var f ramp.Fleet
-	err := all.row(
+// RampGroup is a part of all that is steered that has a ramp of its own: a GSP group of all organisations, or a
+// constraint group of one. The zero value is the whole.
+type RampGroup struct {
+	Org  flex.OrgID // of a constraint group
+	Name string
+}
+
+// rampGroups are the groups that a site is of.
+func rampGroups(org flex.OrgID, gsp, constraint string) []RampGroup {
+	var groups []RampGroup
+	if gsp != "" {
+		groups = append(groups, RampGroup{Name: gsp})
+	}
+	if constraint != "" {
+		groups = append(groups, RampGroup{Org: org, Name: constraint})
+	}
+
+	return groups
+}
+
+// rampSite joins what says of which groups the site of asset a is.
+const rampSite = ` LEFT JOIN site t ON t.id = a.site_id LEFT JOIN meter m ON m.mpan = t.mpan LEFT JOIN cap_site g ON g.site_id = a.site_id`
+
+// RampGroups are the groups that a site is of.
+func (tx *Tx) RampGroups(
+	ctx context.Context,
+	site flex.SiteID,
+) ([]RampGroup, error) {
+	var gsp, constraint string
+	err := tx.row(
 		ctx,
-		`SELECT count(*), COALESCE(sum(w), 0), COALESCE(sum(w * w), 0) FROM (
-			SELECT CAST(CASE WHEN a.power_w > 0 THEN a.power_w ELSE $1 END AS DOUBLE PRECISION) AS w
-			FROM asset a WHERE a.type IN ('charger', 'electric_vehicle') AND `+controlled+`) AS steered`,
+		`SELECT COALESCE(m.gsp_group, ''), COALESCE(g.name, '') FROM site t LEFT JOIN meter m ON m.mpan = t.mpan
+			LEFT JOIN cap_site g ON g.site_id = t.id WHERE t.org_id = $1 AND t.id = $2`,
+		tx.org.Bytes(),
+		site.Bytes(),
+	).Scan(&gsp, &constraint)
+
+	return rampGroups(tx.org, gsp, constraint), err
+}
+
+// SteeredFleets adds up the assets that are given charging schedules, plugged in or not: of all organisations, and of
+// each group. One of which no power is known counts with the default.
+func (all *All) SteeredFleets(
+	ctx context.Context,
+) (map[RampGroup]ramp.Fleet, error) {
+	fleets := map[RampGroup]ramp.Fleet{}
+	add := func(s scanner) (struct{}, error) {
+		var org flex.OrgID
+		var gsp, constraint string
+		var power float64
+		var f ramp.Fleet
+		err := s.Scan(&org, &gsp, &constraint, &f.Cars, &power, &f.Squares)
+		f.Power = flex.Watts(power)
+
+		for _, g := range append(rampGroups(org, gsp, constraint), RampGroup{}) {
+			fleets[g] = fleets[g].With(f)
+		}
+
+		return struct{}{}, err
+	}
+
+	_, err := rows(
+		ctx,
+		all.conn,
+		add,
+		`SELECT org_id, gsp, name, count(*), COALESCE(sum(w), 0), COALESCE(sum(w * w), 0) FROM (
+			SELECT a.org_id, COALESCE(m.gsp_group, '') AS gsp, COALESCE(g.name, '') AS name,
+				CAST(CASE WHEN a.power_w > 0 THEN a.power_w ELSE $1 END AS DOUBLE PRECISION) AS w
+			FROM asset a`+rampSite+` WHERE a.type IN ('charger', 'electric_vehicle') AND `+controlled+`) AS steered
+		GROUP BY org_id, gsp, name`,
 		int64(flex.DefaultPower),
-	).Scan(&f.Cars, &power, &f.Squares)
+	)
 
-	f.Power = flex.Watts(power)
-
-	return f, err
+	return fleets, err
 }

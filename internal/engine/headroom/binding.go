@@ -89,6 +89,8 @@ func (r *Profile) binding(
 	}
 	if cap != 0 && r.caps[cap].StartsPerMinute > 0 {
 		b.Cap = cap
+	} else if r.caps[0].StartsPerMinute == 0 {
+		return b, false // the problem itself closes this time
 	}
 
 	b.Starts = true

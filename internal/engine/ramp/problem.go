@@ -118,9 +118,13 @@ func closed(limits []flex.Step, p *charge.Problem, s flex.Span) []flex.Step {
 
 // Keep returns the problem with what the car does when it is planned going on until its own next half-hour begins, so
 // that many cars that are planned anew at once do not change at once. A car that charges goes on in open
-// time, and no longer than its need takes; one that does not begins later, if its need leaves the time.
-// Charge-now is left as it is. The limits must be those of Apply.
-func Keep(p charge.Problem, offset time.Duration) charge.Problem {
+// time, no longer than its need takes, and no longer than until the given instant, if there is one; one that does
+// not begins later, if its need leaves the time. Charge-now is left as it is. The limits must be those of Apply.
+func Keep(
+	p charge.Problem,
+	offset time.Duration,
+	most time.Time,
+) charge.Problem {
 	own := p.From.Add(-offset).Truncate(flex.HalfHour).Add(flex.HalfHour + offset)
 	until := flex.Span{From: p.From, To: own}
 	if !p.ChargeNow.Empty() || p.Power <= 0 {
@@ -128,6 +132,9 @@ func Keep(p charge.Problem, offset time.Duration) charge.Problem {
 	}
 
 	if p.Running {
+		if !most.IsZero() && most.Before(own) {
+			until.To = most
+		}
 		p.ChargeNow = goingOn(&p, until)
 		return p
 	}

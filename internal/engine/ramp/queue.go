@@ -14,32 +14,36 @@ import (
 type Late struct {
 	ID    [16]byte // of its asset
 	Power flex.Watts
+	// the groups that it is of and that have a ramp of their own, by numbers from 1 on; 0 for none
+	Groups [2]int
 	// from now until the need would take all of the time that is left
 	Slack  time.Duration
 	AtOnce bool // what a user waits for
 }
 
-// turnEvery is what turns are rounded down to.
+// turnEvery is what turns are whole multiples of.
 const turnEvery = 5 * time.Second
 
+// within is how many turns lie in a minute, both ends counted.
+const within = int(time.Minute/turnEvery) + 1
+
 // Turns is how long from now each late schedule waits, in their order, so that those which are sent in
-// a minute have at most a ramp of power between them: what an asset does can change when its
-// schedule comes, whatever that says. Who has the least slack comes first. All are zero if together they
-// are no more than the ramp.
-func Turns(late []Late, ramp flex.Watts) []time.Duration {
+// a minute have at most a ramp of power between them, all together and those of each group: what an asset does
+// can change when its schedule comes, whatever that says. Who has the least slack comes first among those of
+// the same groups, and one whose group is busy holds up no other. What all together is no more than its ramp
+// is not held back by it.
+func Turns(late []Late, most flex.Ramp) []time.Duration {
 	turns := make([]time.Duration, len(late))
-	var order []int
-	var sum, largest flex.Watts
-	for i, l := range late {
-		if !l.AtOnce {
-			order = append(order, i)
-			sum += l.Power
-			largest = max(largest, l.Power)
-		}
+	q := queueOf(late, most)
+	if len(q) == 0 {
+		return turns
 	}
 
-	if ramp <= 0 || sum <= ramp {
-		return turns
+	var order []int
+	for i := range late {
+		if !late[i].AtOnce {
+			order = append(order, i)
+		}
 	}
 
 	slices.SortFunc(order, func(i, j int) int {
@@ -49,15 +53,118 @@ func Turns(late []Late, ramp flex.Watts) []time.Duration {
 		)
 	})
 
-	// A tenth is left for rounding and for the time that sending takes.
-	pace := max(ramp*9/10-largest, largest, 1)
-	sum = 0
+	next := map[[2]int]int{} // turn of those of the same groups
 	for _, i := range order {
-		turns[i] = (time.Duration(float64(sum) / float64(pace) * float64(time.Minute))).Truncate(
-			turnEvery,
-		)
-		sum += late[i].Power
+		turn := next[late[i].Groups]
+		for !q.fits(&late[i], turn) {
+			turn++
+		}
+
+		q.send(&late[i], turn)
+		next[late[i].Groups] = turn
+		turns[i] = time.Duration(turn) * turnEvery
 	}
 
 	return turns
+}
+
+// queue is what is sent of the parts of a fleet whose ramp binds: 0 is the whole, others are groups.
+type queue map[int]*part
+
+// part is what is sent of it.
+type part struct {
+	most flex.Watts   // in any minute
+	sent []flex.Watts // by turns
+}
+
+// queueOf finds the parts that wait with more power than their ramp.
+func queueOf(late []Late, most flex.Ramp) queue {
+	sum := map[int]flex.Watts{}
+	for i := range late {
+		if !late[i].AtOnce {
+			late[i].parts(func(k int) { sum[k] += late[i].Power })
+		}
+	}
+
+	q := queue{}
+	for k, power := range sum {
+		limit := most.Group
+		if k == 0 {
+			limit = most.All
+		}
+
+		if limit > 0 && power > limit {
+			q[k] = &part{most: limit * 19 / 20} // the rest is for the time that sending takes
+		}
+	}
+
+	return q
+}
+
+// parts calls fn with the parts that a schedule is of.
+func (l *Late) parts(fn func(k int)) {
+	fn(0)
+	for _, k := range l.Groups {
+		if k > 0 {
+			fn(k)
+		}
+	}
+}
+
+// fits reports whether a schedule may be sent at a turn.
+func (q queue) fits(l *Late, turn int) bool {
+	fits := true
+	l.parts(func(k int) {
+		if p := q[k]; p != nil {
+			fits = fits && p.fits(turn, l.Power)
+		}
+	})
+
+	return fits
+}
+
+// send counts a schedule as sent at a turn.
+func (q queue) send(l *Late, turn int) {
+	l.parts(func(k int) {
+		p := q[k]
+		if p == nil {
+			return
+		}
+
+		for len(p.sent) <= turn {
+			p.sent = append(p.sent, 0)
+		}
+		p.sent[turn] += l.Power
+	})
+}
+
+// fits reports whether so much more power may be sent at a turn: no minute has more than the ramp, unless
+// one schedule alone does, and none is sent in its first seconds alone.
+func (p *part) fits(turn int, power flex.Watts) bool {
+	if p.at(turn) >= max(1, p.most/flex.Watts(within)) {
+		return false
+	}
+
+	var sum flex.Watts // of the minute that ends with a turn
+	for i := turn - within + 1; i < turn; i++ {
+		sum += p.at(i)
+	}
+
+	for last := turn; last < turn+within; last++ {
+		sum += p.at(last)
+		if sum > 0 && sum+power > p.most {
+			return false
+		}
+		sum -= p.at(last - within + 1)
+	}
+
+	return true
+}
+
+// at is what is sent at a turn.
+func (p *part) at(turn int) flex.Watts {
+	if turn < 0 || turn >= len(p.sent) {
+		return 0
+	}
+	return p.sent[turn]
 }

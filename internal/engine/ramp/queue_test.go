@@ -32,7 +32,7 @@ func TestTurns(t *testing.T) {
 		}
 
 		var sent []check.Sent
-		turns := ramp.Turns(late, most)
+		turns := ramp.Turns(late, flex.Ramp{All: most})
 		for i, turn := range turns {
 			if late[i].AtOnce {
 				if turn != 0 {
@@ -65,6 +65,56 @@ func TestTurns(t *testing.T) {
 
 		if got := check.LargestChange(sent); got.Power > most {
 			t.Fatalf("moves by %d W in the minute to %v, under a ramp of %d", got.Power, got.At, most)
+		}
+	})
+}
+
+// TestTurns_Groups draws what is late in up to four groups, each schedule in none, one or two: every group moves by at
+// most its own ramp and the whole by its own. A group that is busy holds up no other.
+func TestTurns_Groups(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		most := flex.Ramp{
+			All:   flex.Watts(rapid.SampledFrom([]int{0, 400_000, 1_000_000}).Draw(t, "ramp")),
+			Group: flex.Watts(rapid.SampledFrom([]int{0, 100_000, 200_000}).Draw(t, "ramp of a group")),
+		}
+
+		var late []ramp.Late
+		for n := range rapid.IntRange(0, 300).Draw(t, "cars") {
+			late = append(late, ramp.Late{
+				ID: id(n), Power: flex.Watts(rapid.SampledFrom([]int{3600, 7400, 22_000}).Draw(t, "power")),
+				Groups: [2]int{rapid.IntRange(0, 2).Draw(t, "region"), rapid.SampledFrom([]int{0, 3, 4}).Draw(t, "feeder")},
+				Slack:  time.Duration(rapid.IntRange(-5, 600).Draw(t, "slack")) * time.Minute,
+			})
+		}
+
+		turns := ramp.Turns(late, most)
+		for k := range 5 {
+			var sent []check.Sent
+			total := flex.Watts(0)
+			for i, l := range late {
+				if k > 0 && l.Groups[0] != k && l.Groups[1] != k {
+					continue
+				}
+
+				end := evening.Add(time.Duration(100+i) * time.Hour) // one after the other
+				on := []flex.Step{{Span: flex.Span{From: evening, To: end}, Limit: flex.NoLimit}}
+				sent = append(sent, check.Sent{Asset: l.ID, At: evening.Add(turns[i]), Power: l.Power, Steps: on})
+				total += l.Power
+			}
+
+			limit := most.Group
+			if k == 0 {
+				limit = most.All
+			}
+			if got := check.LargestChange(sent); limit > 0 && got.Power > limit {
+				t.Fatalf("part %d moves by %d W in the minute to %v, under a ramp of %d", k, got.Power, got.At, limit)
+			}
+		}
+
+		for i, l := range late {
+			if most.All == 0 && l.Groups == [2]int{} && turns[i] > 0 {
+				t.Fatalf("one of no group waits %v", turns[i])
+			}
 		}
 	})
 }

@@ -30,6 +30,15 @@ func (f *Fleet) Add(power flex.Watts) {
 	f.Squares += float64(power) * float64(power)
 }
 
+// With is both fleets together.
+func (f Fleet) With(o Fleet) Fleet {
+	f.Cars += o.Cars
+	f.Power += o.Power
+	f.Squares += o.Squares
+
+	return f
+}
+
 // Spread is the time, in whole minutes, that the starts of a fleet are spread over so that its power
 // moves by at most a ramp, in watts a minute. It is zero for a fleet that all together is no more
 // than the ramp, and for no ramp. It reports whether the ramp can be kept: not below about a thirtieth

@@ -125,7 +125,7 @@ func TestApply_NeedFirst(t *testing.T) {
 		offset := ramp.Offset(id(rapid.IntRange(0, 1_000_000).Draw(t, "id")), spread)
 		later := ramp.Apply(p, offset, spread)
 		if rapid.Bool().Draw(t, "planned anew") {
-			later = ramp.Keep(later, offset)
+			later = ramp.Keep(later, offset, time.Time{})
 		}
 		got := charge.Solve(later)
 		if err := check.Charge(later, got); err != nil {
