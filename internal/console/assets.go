@@ -26,6 +26,10 @@ func (s *Server) assets(r *request) (view, error) {
 		return view{}, err
 	}
 
+	if f.Sort != "" && r.exporting() && !r.URL.Query().Has("limit") {
+		return s.sortedAssets(r, f)
+	}
+
 	p := assetsPage{
 		AssetFilter: f,
 		Cause:       operations.Kind(r.URL.Query().Get("cause")),
@@ -55,6 +59,33 @@ func (s *Server) assets(r *request) (view, error) {
 		table: p.table(),
 		next:  p.Next,
 	}, err
+}
+
+// sortedAssets is the whole list in an order of its own, to download: it is sorted once, and then read by
+// the ids in parts.
+func (s *Server) sortedAssets(r *request, f registry.AssetFilter) (view, error) {
+	parts, err := s.Registry.AssetIDs(r.Context(), f)
+	if err != nil {
+		return view{}, err
+	}
+
+	return s.assetsPart(r, parts)
+}
+
+// assetsPart is the first part of a list of assets by their ids, which the others follow.
+func (s *Server) assetsPart(r *request, parts [][]flex.AssetID) (v view, err error) {
+	var p assetsPage
+	if len(parts) > 0 {
+		p.Assets, err = s.Registry.AssetsByID(r.Context(), parts[0])
+		parts = parts[1:]
+	}
+
+	v.table = p.table()
+	if len(parts) > 0 {
+		v.rest = func() (view, error) { return s.assetsPart(r, parts) }
+	}
+
+	return v, err
 }
 
 // readAssetFilter reads which assets a request looks for.

@@ -66,8 +66,13 @@ func TestAssets_Order(t *testing.T) {
 				}
 
 				lines := strings.Split(strings.TrimSpace(d.page("/console/assets.csv?sort="+sort)), "\n")[1:]
-				if len(lines) != len(rows) || !strings.HasPrefix(lines[len(lines)-1], rows[len(rows)-1]["asset_id"].(string)) {
-					t.Errorf("%s: the file has %d rows and ends with %s", sort, len(lines), lines[len(lines)-1])
+				if len(lines) != len(rows) {
+					t.Fatalf("%s: the file has %d rows of %d", sort, len(lines), len(rows))
+				}
+				for i, row := range rows {
+					if !strings.HasPrefix(lines[i], row["asset_id"].(string)) {
+						t.Errorf("%s: row %d of the file is %s, of the pages %s", sort, i, lines[i], row["asset_id"])
+					}
 				}
 			}
 		}

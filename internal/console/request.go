@@ -39,8 +39,10 @@ type view struct {
 	data   any
 	table  *table // for .csv and .json
 	next   string // address of the list's next page, "" after the last
-	record any    // what the page shows, as its JSON
-	json   any    // the answer itself, in place of a page
+	// reads the next part of a table to download whose parts have no addresses; nil after the last
+	rest   func() (view, error)
+	record any // what the page shows, as its JSON
+	json   any // the answer itself, in place of a page
 	file   *download
 	to     string // redirect after an act
 }

@@ -35,7 +35,7 @@ func (s *Server) download(w http.ResponseWriter, rt route, r *request, v view) {
 		// refused by test recorders alone
 		control.SetWriteDeadline(time.Now().Add(partWrite))
 		err := out.rows(v.table)
-		if err == nil && (v.next == "" || r.URL.Query().Has("limit")) {
+		if err == nil && v.last(r) {
 			err = out.end()
 			if err == nil {
 				return
@@ -43,7 +43,7 @@ func (s *Server) download(w http.ResponseWriter, rt route, r *request, v view) {
 		}
 
 		if err == nil {
-			v, err = s.part(rt, r, v.next)
+			v, err = s.part(rt, r, v)
 		}
 
 		if err != nil {
@@ -59,16 +59,29 @@ func (s *Server) download(w http.ResponseWriter, rt route, r *request, v view) {
 	}
 }
 
-// part is the view of the part of a table that begins at an address.
-func (s *Server) part(rt route, r *request, address string) (v view, err error) {
+// last reports whether no part of the table that is asked for follows.
+func (v *view) last(r *request) bool {
+	if v.rest != nil {
+		return false
+	}
+
+	return v.next == "" || r.URL.Query().Has("limit")
+}
+
+// part is the view of the part of a table that follows another.
+func (s *Server) part(rt route, r *request, before view) (v view, err error) {
 	defer web.Recover(&err)
 
-	next, err := url.Parse(address)
-	if err != nil {
+	if err := r.Context().Err(); err != nil {
 		return v, err
 	}
 
-	if err := r.Context().Err(); err != nil {
+	if before.rest != nil {
+		return before.rest()
+	}
+
+	next, err := url.Parse(before.next)
+	if err != nil {
 		return v, err
 	}
 

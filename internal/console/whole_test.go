@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,11 +113,45 @@ func TestExport_Whole(t *testing.T) {
 		t.Errorf("%d lines of what is missing of %d assets", lines, n)
 	}
 
-	d.cutOff()
+	for _, path := range []string{"assets.csv", "assets.json", "assets.csv?sort=asset", "assets.json?sort=-power"} {
+		d.cutOff("/console/" + path)
+	}
+}
+
+// TestExport_Sorted downloads a list of three parts in an order of its own, while an asset of the last part
+// is renamed so that it would come first, and another one is deleted.
+func TestExport_Sorted(t *testing.T) {
+	each(t, "2026-01-13T12:00:00Z", func(d *service) {
+		d.login()
+		d.many(d.Site(), 10_000, 21_001)
+		r := httptest.NewRequestWithContext(d.Context(), "GET", "http://localhost:8080/console/assets.csv?sort=-asset", nil)
+		r.AddCookie(d.cookie)
+		w := &parts{ResponseRecorder: httptest.NewRecorder()}
+		w.cut = func() {
+			d.Exec(`UPDATE asset SET external_id = 'z' WHERE external_id = '10000'`)
+			d.Exec(`DELETE FROM asset WHERE external_id = '10500'`)
+		}
+		d.handler.ServeHTTP(w, r)
+
+		lines := strings.Split(strings.TrimSpace(w.Body.String()), "\n")[1:]
+		if len(lines) != 11_000 || len(w.rows) != 3 || slices.Max(w.rows) > 5001 {
+			d.Fatalf("%d rows in parts of %d", len(lines), w.rows)
+		}
+		for i, line := range lines {
+			want := 21_000 - i
+			if want <= 10_500 {
+				want-- // the deleted one is left out
+			}
+			name := strings.Split(line, ",")[1]
+			if name != fmt.Sprint(want) && (name != "z" || want != 10_000) {
+				d.Fatalf("row %d is %s, not %d", i, name, want)
+			}
+		}
+	})
 }
 
 // cutOff breaks a download off after its first part: its client must see that.
-func (d *service) cutOff() {
+func (d *service) cutOff(path string) {
 	d.Helper()
 	d.server.Log = slog.New(slog.DiscardHandler)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -135,21 +170,19 @@ func (d *service) cutOff() {
 	defer server.Close()
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 
-	for _, format := range []string{"csv", "json"} {
-		r, err := http.NewRequestWithContext(d.Context(), "GET", server.URL+"/console/assets."+format, nil)
-		if err != nil {
-			d.Fatal(err)
-		}
-		r.AddCookie(d.cookie)
-		response, err := http.DefaultClient.Do(r)
-		if err != nil {
-			d.Fatal(err)
-		}
-		text, err := io.ReadAll(response.Body)
-		response.Body.Close()
-		if err == nil || len(text) == 0 || json.Valid(text) {
-			d.Errorf("%s: the client took %d bytes for the whole: %v", format, len(text), err)
-		}
+	r, err := http.NewRequestWithContext(d.Context(), "GET", server.URL+path, nil)
+	if err != nil {
+		d.Fatal(err)
+	}
+	r.AddCookie(d.cookie)
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		d.Fatal(err)
+	}
+	text, err := io.ReadAll(response.Body)
+	response.Body.Close()
+	if err == nil || len(text) == 0 || json.Valid(text) {
+		d.Errorf("%s: the client took %d bytes for the whole: %v", path, len(text), err)
 	}
 }
 

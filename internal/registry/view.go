@@ -231,6 +231,42 @@ func (s *Service) AssetList(
 	return l, err
 }
 
+// AssetIDs returns the ids of all assets that a filter takes, whatever its limit, in its order and in
+// parts. A list of many that is sorted anew for each part takes minutes.
+func (d *Service) AssetIDs(
+	ctx context.Context,
+	f AssetFilter,
+) ([][]flex.AssetID, error) {
+	find, err := f.find()
+	if err != nil {
+		return nil, err
+	}
+
+	var parts [][]flex.AssetID
+	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+		parts, err = all.AssetIDs(ctx, find)
+		return err
+	})
+
+	return parts, err
+}
+
+// AssetsByID lists the assets of some ids, in the order of the ids. Those that there are no longer are left
+// out.
+func (d *Service) AssetsByID(
+	ctx context.Context,
+	ids []flex.AssetID,
+) ([]AssetLine, error) {
+	var lines []AssetLine
+	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
+		lines, err = assetLines(all.AssetsByID(ctx, ids))
+		return err
+	})
+
+	return lines, err
+}
+
 // Found is what a text finds.
 type Found struct {
 	Assets []AssetLine `json:"assets"`

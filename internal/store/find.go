@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -254,6 +255,71 @@ func (all *All) findAssets(ctx context.Context, f Find) ([]AssetLine, error) {
 		FROM `+foundAssets+` WHERE 1 = 1`+w.text.String()+order+` LIMIT `+limit,
 		w.args...,
 	)
+}
+
+// assetIDsPart is how many ids of a list are kept together.
+const assetIDsPart = 5000
+
+// AssetIDs returns the ids of all assets that FindAssets finds, whatever its limit, in the order that is
+// asked for and in parts: 16 bytes for each.
+func (all *All) AssetIDs(ctx context.Context, f Find) ([][]flex.AssetID, error) {
+	w := &condition{}
+	f.text(all.conn, w, true)
+	w.within(ctx, "a.org_id")
+
+	f.assets(w, all.Now())
+	f.only(w, all.db.d)
+	_, order, err := f.Sort.page(w, f.Before, f.Key)
+	if err != nil {
+		return nil, err
+	}
+
+	var parts [][]flex.AssetID
+	add := func(s scanner) (struct{}, error) {
+		last := len(parts) - 1
+		if last < 0 || len(parts[last]) == assetIDsPart {
+			parts = append(parts, make([]flex.AssetID, 0, assetIDsPart))
+			last++
+		}
+
+		id, err := scalar[flex.AssetID](s)
+		parts[last] = append(parts[last], id)
+
+		return struct{}{}, err
+	}
+
+	_, err = rows(
+		ctx,
+		all.conn,
+		add,
+		`SELECT a.id FROM `+foundAssets+` WHERE 1 = 1`+w.text.String()+order,
+		w.args...,
+	)
+
+	return parts, err
+}
+
+// AssetsByID returns the assets of some ids, in the order of the ids. Those that there are no longer are
+// left out.
+func (all *All) AssetsByID(
+	ctx context.Context,
+	ids []flex.AssetID,
+) ([]AssetLine, error) {
+	found, err := all.findAssets(ctx, Find{Only: ids, Limit: len(ids)})
+	if err != nil {
+		return nil, err
+	}
+
+	place := make(map[flex.AssetID]int, len(ids))
+	for i, id := range ids {
+		place[id] = i
+	}
+
+	slices.SortFunc(found, func(a, b AssetLine) int {
+		return cmp.Compare(place[a.ID], place[b.ID])
+	})
+
+	return found, nil
 }
 
 // foundAssets are assets (a) with their organisations (o), sites (s) and open sessions (p).
