@@ -73,14 +73,15 @@ func (s *Server) sortedAssets(r *request, f registry.AssetFilter) (view, error) 
 }
 
 // assetsPart is the first part of a list of assets by their ids, which the others follow.
-func (s *Server) assetsPart(r *request, parts [][]flex.AssetID) (v view, err error) {
+func (s *Server) assetsPart(r *request, parts [][]flex.AssetID) (view, error) {
 	var p assetsPage
+	var err error
 	if len(parts) > 0 {
 		p.Assets, err = s.Registry.AssetsByID(r.Context(), parts[0])
 		parts = parts[1:]
 	}
 
-	v.table = p.table()
+	v := view{table: p.table()}
 	if len(parts) > 0 {
 		v.rest = func() (view, error) { return s.assetsPart(r, parts) }
 	}
@@ -98,6 +99,7 @@ func (s *Server) readAssetFilter(r *request) (f registry.AssetFilter, err error)
 		"firmware",
 		"gsp_group",
 		"group",
+		"site",
 		"state",
 		"cause",
 		"sort",
@@ -143,6 +145,10 @@ func (s *Server) assetFilter(
 	f.Model, f.GSPGroup = strings.TrimSpace(field("model")), strings.TrimSpace(field("gsp_group"))
 	f.Group = strings.TrimSpace(field("group"))
 	f.Firmware = strings.TrimSpace(field("firmware"))
+
+	if err := readFilter(&f.Site, field("site"), "site"); err != nil {
+		return f, err
+	}
 
 	err = readFilter(&f.Org, field("org"), "organisation")
 	if cause := field("cause"); cause != "" && err == nil {

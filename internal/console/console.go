@@ -188,6 +188,16 @@ var surface = []route{
 	{pattern: "GET /console/settlement.json", handle: (*Server).settlement},
 	{pattern: "GET /console/settlement/withdrawals.csv", handle: (*Server).withdrawals},
 	{pattern: "GET /console/settlement/withdrawals.json", handle: (*Server).withdrawals},
+	// moneylist.go
+	{pattern: "GET /console/settlement/payment-files.csv", handle: (*Server).paymentFiles},
+	{pattern: "GET /console/settlement/payment-files.json", handle: (*Server).paymentFiles},
+	{pattern: "GET /console/settlement/runs.csv", handle: (*Server).runs},
+	{pattern: "GET /console/settlement/runs.json", handle: (*Server).runs},
+	{pattern: "GET /console/settlement/market-money.csv", handle: (*Server).marketMoney},
+	{pattern: "GET /console/settlement/market-money.json", handle: (*Server).marketMoney},
+	{pattern: "GET /console/settlement/books.csv", handle: (*Server).books},
+	{pattern: "GET /console/settlement/books.json", handle: (*Server).books},
+
 	{pattern: "GET /console/settlement/compare", handle: (*Server).compareRuns},
 	{pattern: "GET /console/settlement/compare.csv", handle: (*Server).compareRuns},
 	{pattern: "GET /console/settlement/compare.json", handle: (*Server).compareRuns},
@@ -240,6 +250,8 @@ var surface = []route{
 	{pattern: "GET /console/engine", whole: true, handle: (*Server).engine},
 	{pattern: "GET /console/engine.csv", whole: true, handle: (*Server).engine},
 	{pattern: "GET /console/engine.json", whole: true, handle: (*Server).engine},
+	{pattern: "GET /console/engine/jobs.csv", whole: true, handle: (*Server).jobs},
+	{pattern: "GET /console/engine/jobs.json", whole: true, handle: (*Server).jobs},
 
 	// developer.go
 	{pattern: "GET /console/developer", handle: (*Server).developer},
@@ -320,6 +332,8 @@ var surface = []route{
 	{pattern: "POST /console/products/{id}/withdraw", needs: access.Operate, handle: (*Server).withdrawProduct},
 
 	// views.go
+	{pattern: "GET /console/views.csv", handle: (*Server).viewTable},
+	{pattern: "GET /console/views.json", handle: (*Server).viewTable},
 	{pattern: "POST /console/views", needs: access.See, handle: (*Server).saveView},
 	{pattern: "POST /console/views/{id}/delete", needs: access.See, handle: (*Server).dropView},
 
@@ -332,6 +346,10 @@ var surface = []route{
 
 	// search.go
 	{pattern: "GET /console/search", handle: (*Server).search},
+	{pattern: "GET /console/search/assets.csv", handle: (*Server).searchAssets},
+	{pattern: "GET /console/search/assets.json", handle: (*Server).searchAssets},
+	{pattern: "GET /console/search/sites.csv", handle: (*Server).searchSites},
+	{pattern: "GET /console/search/sites.json", handle: (*Server).searchSites},
 
 	// account.go
 	{pattern: "GET /console/account", handle: (*Server).account},

@@ -47,12 +47,7 @@ func (s *Server) engine(r *request) (view, error) {
 
 	p.addBuckets()
 	p.Saved = p.Planned - p.Changed
-
-	if s.Jobs != nil {
-		for _, w := range s.Jobs() {
-			p.Jobs = append(p.Jobs, jobLine{w.Name, w.Every, w.Last()})
-		}
-	}
+	p.Jobs = s.jobLines()
 
 	t := &table{
 		Name:    "engine",
@@ -76,6 +71,63 @@ func (s *Server) engine(r *request) (view, error) {
 		data:  p,
 		table: t,
 	}, nil
+}
+
+func (s *Server) jobLines() []jobLine {
+	if s.Jobs == nil {
+		return nil
+	}
+
+	var lines []jobLine
+
+	for _, w := range s.Jobs() {
+		lines = append(lines, jobLine{w.Name, w.Every, w.Last()})
+	}
+
+	return lines
+}
+
+// jobs answers how each background job ran last, as CSV or JSON.
+func (s *Server) jobs(r *request) (view, error) {
+	t := &table{
+		Name: "jobs",
+		Columns: []string{
+			"job",
+			"every_s",
+			"runs",
+			"failures",
+			"last_run_at",
+			"last_took_ms",
+			"last_processed",
+			"last_message",
+			"last_error",
+			"failing_since",
+			"succeeded_at",
+		},
+	}
+
+	for _, l := range s.jobLines() {
+		fault := ""
+		if l.Err != nil {
+			fault = l.Err.Error()
+		}
+
+		t.add(
+			l.Name,
+			l.Every.Seconds(),
+			l.Runs,
+			l.Failures,
+			l.At,
+			l.Took.Milliseconds(),
+			l.Report.Did,
+			l.Report.Note,
+			fault,
+			l.FailedSince,
+			l.SucceededAt,
+		)
+	}
+
+	return view{table: t}, r.knows()
 }
 
 // addBuckets names the bars of the histogram.

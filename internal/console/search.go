@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -52,6 +53,106 @@ func (s *Server) search(r *request) (view, error) {
 	v.data, v.record = p, p
 
 	return v, s.noteFound(r, p, "")
+}
+
+// searchPart is how many of what a search finds are read, and noted in the audit log, at once.
+const searchPart = 500
+
+// searched reads what is looked for where the whole of what is found is downloaded.
+func searched(r *request) (string, error) {
+	if err := r.knows("q"); err != nil {
+		return "", err
+	}
+
+	q := r.URL.Query()
+	if q.Has("limit") {
+		return "", flex.Fail(
+			flex.Invalid,
+			"what a search finds is downloaded whole: it takes no limit=",
+		)
+	}
+
+	text := strings.TrimSpace(q.Get("q"))
+	if text == "" || len(text) > searchMax {
+		return "", flex.Fail(
+			flex.Invalid,
+			"q is what is looked for, of 1 to %d bytes",
+			searchMax,
+		)
+	}
+
+	return text, nil
+}
+
+// searchAssets answers all assets that a search finds, as CSV or JSON.
+func (s *Server) searchAssets(r *request) (view, error) {
+	var v view
+	text, err := searched(r)
+	if err != nil {
+		return v, err
+	}
+
+	var before flex.AssetID
+	if err := readFilter(&before, r.URL.Query().Get("before"), "asset"); err != nil {
+		return v, err
+	}
+
+	found, err := s.Registry.SearchAssets(r.Context(), text, before, searchPart+1)
+	if err != nil {
+		return v, err
+	}
+
+	if len(found) > searchPart {
+		found = found[:searchPart]
+		v.next = r.with("before", found[searchPart-1].ID.String())
+	}
+
+	p := assetsPage{AssetList: registry.AssetList{Assets: found}}
+	v.table = p.table()
+
+	return v, s.noteFound(r, searchPage{Found: registry.Found{Assets: found}}, "")
+}
+
+// searchSites answers all sites that a search finds, as CSV or JSON.
+func (s *Server) searchSites(r *request) (view, error) {
+	var v view
+	text, err := searched(r)
+	if err != nil {
+		return v, err
+	}
+
+	var before flex.SiteID
+	if err := readFilter(&before, r.URL.Query().Get("before"), "site"); err != nil {
+		return v, err
+	}
+
+	found, err := s.Registry.SearchSites(r.Context(), text, before, searchPart+1)
+	if err != nil {
+		return v, err
+	}
+
+	if len(found) > searchPart {
+		found = found[:searchPart]
+		v.next = r.with("before", found[searchPart-1].ID.String())
+	}
+
+	v.table = &table{
+		Name:    "sites",
+		Columns: []string{"site_id", "postcode", "address", "mpan", "num_assets", "organisation"},
+	}
+	for _, t := range found {
+		v.table.add(t.ID.String(), t.Postcode, t.Address, t.MPAN, t.Assets, t.OrgName)
+	}
+
+	return v, s.noteFound(r, searchPage{Found: registry.Found{Sites: found}}, "")
+}
+
+// Exports are where all assets, or sites, that were found can be had.
+func (p searchPage) Exports(what string) Export {
+	tail := "?" + url.Values{"q": {p.Text}}.Encode()
+	path := "/console/search/" + what
+
+	return Export{CSV: path + ".csv" + tail, JSON: path + ".json" + tail}
 }
 
 // alone returns the page of what was found alone, and the id of its site; nothing if it was not alone.

@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -26,7 +25,7 @@ type settlementPage struct {
 	Next        string
 	MonthAgo    flex.Day
 	Export      Export
-	Taken       Export // of the withdrawals
+	Tables      moneyExports
 }
 
 type withdrawalLine struct {
@@ -93,7 +92,7 @@ func (s *Server) settlement(r *request) (view, error) {
 		return view{}, err
 	}
 	p.layOut(r)
-	p.Taken = p.withdrawalExport()
+	p.Tables = p.moneyExports()
 
 	return view{
 		page:  "settlement",
@@ -116,22 +115,6 @@ func knownStatus(status ledger.PaymentStatus) error {
 		string(status),
 	)
 }
-
-// withdrawalExport is where the withdrawals of the page's status can be had.
-func (p *settlementPage) withdrawalExport() Export {
-	q := url.Values{"status": {string(p.Status)}}
-	if !p.Org.IsZero() {
-		q.Set("org", p.Org.String())
-	}
-
-	return Export{
-		CSV:  withdrawalsPath + ".csv?" + q.Encode(),
-		JSON: withdrawalsPath + ".json?" + q.Encode(),
-	}
-}
-
-// withdrawalsPath is the address of the withdrawals to download, without the format.
-const withdrawalsPath = "/console/settlement/withdrawals"
 
 // withdrawals answers an organisation's withdrawals, oldest first, as CSV or JSON.
 func (s *Server) withdrawals(r *request) (view, error) {

@@ -43,6 +43,25 @@ func (s *Server) viewsOf(
 	return p, err
 }
 
+// viewTable answers the views that the operator may see, each with its link, as CSV or JSON.
+func (s *Server) viewTable(r *request) (view, error) {
+	if err := r.knows(); err != nil {
+		return view{}, err
+	}
+
+	found, err := s.Access.SavedViews(r.Context(), r.who)
+	t := &table{
+		Name:    "views",
+		Columns: []string{"name", "owner", "organisation", "link"},
+	}
+
+	for _, v := range found {
+		t.add(v.Name, v.Owner, v.OrgName, s.PublicURL+v.Path)
+	}
+
+	return view{table: t}, err
+}
+
 // addressOf is a list's address with its filters, from its first page on.
 func addressOf(u *url.URL) string {
 	q := u.Query()

@@ -118,11 +118,28 @@ func assetLines(found []store.AssetLine, err error) ([]AssetLine, error) {
 	return lines, err
 }
 
+func siteLines(found []store.SiteLine, err error) ([]SiteLine, error) {
+	var lines []SiteLine
+	for _, s := range found {
+		lines = append(lines, SiteLine{
+			ID:       s.ID,
+			Postcode: s.Postcode.Reveal(),
+			Address:  s.Address.Reveal(),
+			MPAN:     s.MPAN.Reveal(),
+			Assets:   s.Assets,
+			OrgName:  s.OrgName,
+		})
+	}
+
+	return lines, err
+}
+
 // AssetFilter says which assets are looked for across organisations; what is empty takes all.
 type AssetFilter struct {
 	Org     flex.OrgID
 	Type    flex.AssetType
 	Plugged bool
+	Site    flex.SiteID
 	Before  flex.AssetID // assets that come after this one
 	Limit   int
 
@@ -158,6 +175,7 @@ func (f *AssetFilter) find() (store.Find, error) {
 		Org:      f.Org,
 		Type:     f.Type,
 		Plugged:  f.Plugged,
+		Site:     f.Site,
 		Before:   f.Before,
 		Limit:    f.Limit,
 		Model:    f.Model,
@@ -233,7 +251,7 @@ func (s *Service) AssetList(
 
 // AssetIDs returns the ids of all assets that a filter takes, whatever its limit, in its order and in
 // parts. A list of many that is sorted anew for each part takes minutes.
-func (d *Service) AssetIDs(
+func (s *Service) AssetIDs(
 	ctx context.Context,
 	f AssetFilter,
 ) ([][]flex.AssetID, error) {
@@ -243,7 +261,7 @@ func (d *Service) AssetIDs(
 	}
 
 	var parts [][]flex.AssetID
-	err = d.DB.ReadAll(ctx, func(all *store.All) error {
+	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		parts, err = all.AssetIDs(ctx, find)
 		return err
 	})
@@ -253,12 +271,12 @@ func (d *Service) AssetIDs(
 
 // AssetsByID lists the assets of some ids, in the order of the ids. Those that there are no longer are left
 // out.
-func (d *Service) AssetsByID(
+func (s *Service) AssetsByID(
 	ctx context.Context,
 	ids []flex.AssetID,
 ) ([]AssetLine, error) {
 	var lines []AssetLine
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		lines, err = assetLines(all.AssetsByID(ctx, ids))
 		return err
@@ -291,17 +309,44 @@ func (s *Service) Search(
 			return err
 		}
 
-		sites, err := all.FindSites(ctx, f)
-		for _, site := range sites {
-			found.Sites = append(found.Sites, SiteLine{
-				ID:       site.ID,
-				Postcode: site.Postcode.Reveal(),
-				Address:  site.Address.Reveal(),
-				MPAN:     site.MPAN.Reveal(),
-				Assets:   site.Assets,
-				OrgName:  site.OrgName,
-			})
-		}
+		found.Sites, err = siteLines(all.FindSites(ctx, f))
+		return err
+	})
+
+	return found, err
+}
+
+// SearchAssets is the assets of Search in parts: those that come after one, or the first if it is zero.
+func (s *Service) SearchAssets(
+	ctx context.Context,
+	text string,
+	before flex.AssetID,
+	limit int,
+) ([]AssetLine, error) {
+	var found []AssetLine
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+		f := store.Find{Text: text, Before: before, Limit: limit}
+		var err error
+		found, err = assetLines(all.FindAssets(ctx, f))
+
+		return err
+	})
+
+	return found, err
+}
+
+// SearchSites is the sites of Search in parts: those that come after one, or the first if it is zero.
+func (s *Service) SearchSites(
+	ctx context.Context,
+	text string,
+	before flex.SiteID,
+	limit int,
+) ([]SiteLine, error) {
+	var found []SiteLine
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+		f := store.Find{Text: text, BeforeSite: before, Limit: limit}
+		var err error
+		found, err = siteLines(all.FindSites(ctx, f))
 
 		return err
 	})

@@ -303,12 +303,7 @@ func (s *Service) Withdrawals(
 	ctx context.Context,
 	q WithdrawalQuery,
 ) (lines []WithdrawalLine, err error) {
-	err = s.DB.ReadAll(ctx, func(all *store.All) error {
-		_, tx, err := all.Choose(ctx, q.Org)
-		if tx == nil || err != nil {
-			return err
-		}
-
+	err = s.choose(ctx, q.Org, func(tx *store.Tx) error {
 		lines, err = withdrawalLines(ctx, tx, q.Status, q.After, q.Limit)
 		return err
 	})

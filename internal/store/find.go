@@ -43,6 +43,8 @@ type Find struct {
 	Site    flex.SiteID
 	Before  flex.AssetID // assets that come after this one: the next page
 	Limit   int
+	// sites that come after this one: the next page of sites
+	BeforeSite flex.SiteID
 
 	// Of assets alone.
 	Model    string // in any case of its letters
@@ -402,7 +404,7 @@ func (f Find) assets(w *condition, now time.Time) {
 	}
 }
 
-// FindSites returns sites across organisations, newest first. Its filter is Text and Org.
+// FindSites returns sites across organisations, newest first. Its filter is Text, Org and BeforeSite.
 func (all *All) FindSites(ctx context.Context, f Find) ([]SiteLine, error) {
 	w := &condition{}
 	f.text(all.conn, w, false)
@@ -410,6 +412,10 @@ func (all *All) FindSites(ctx context.Context, f Find) ([]SiteLine, error) {
 
 	if !f.Org.IsZero() {
 		w.text.WriteString(" AND s.org_id = " + w.param(f.Org.Bytes()))
+	}
+
+	if !f.BeforeSite.IsZero() {
+		w.text.WriteString(" AND s.id < " + w.param(f.BeforeSite.Bytes()))
 	}
 
 	limit := w.param(f.Limit)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"flexd/internal/flex"
@@ -109,13 +110,23 @@ func (tx *Tx) PaymentFiles(
 	ctx context.Context,
 	limit int,
 ) ([]PaymentFile, error) {
+	return tx.PaymentFilesBefore(ctx, math.MaxInt64, limit)
+}
+
+// PaymentFilesBefore returns the files with a number below the one given, newest first.
+func (tx *Tx) PaymentFilesBefore(
+	ctx context.Context,
+	number int64,
+	limit int,
+) ([]PaymentFile, error) {
 	return rows(
 		ctx,
 		tx.conn,
 		scanPaymentFile,
 		`SELECT `+paymentFileColumns+
-			` FROM payment_file WHERE org_id = $1 ORDER BY number DESC LIMIT $2`,
+			` FROM payment_file WHERE org_id = $1 AND number < $2 ORDER BY number DESC LIMIT $3`,
 		tx.org.Bytes(),
+		number,
 		limit,
 	)
 }

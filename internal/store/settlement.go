@@ -144,14 +144,29 @@ func (tx *Tx) Run(ctx context.Context, id flex.RunID) (Run, error) {
 
 // Runs returns the organisation's newest settlement runs, newest first.
 func (tx *Tx) Runs(ctx context.Context, limit int) ([]Run, error) {
+	return tx.RunsBefore(ctx, flex.RunID{}, limit)
+}
+
+// RunsBefore returns the runs that come after one in the list of Runs; all of them if it is zero.
+func (tx *Tx) RunsBefore(
+	ctx context.Context,
+	before flex.RunID,
+	limit int,
+) ([]Run, error) {
+	w := where{args: []any{tx.org.Bytes()}}
+	if !before.IsZero() {
+		w.and("id < $%d", before.Bytes())
+	}
+
+	w.args = append(w.args, limit)
+
 	return rows(
 		ctx,
 		tx.conn,
 		scanRun,
-		`SELECT `+runColumns+
-			` FROM settlement_run WHERE org_id = $1 ORDER BY id DESC LIMIT $2`,
-		tx.org.Bytes(),
-		limit,
+		`SELECT `+runColumns+` FROM settlement_run WHERE org_id = $1`+w.text.String()+
+			fmt.Sprintf(" ORDER BY id DESC LIMIT $%d", len(w.args)),
+		w.args...,
 	)
 }
 
