@@ -25,7 +25,7 @@ type Operator struct {
 	ID          flex.OperatorID
 	Name        string
 	Role        OperatorRole
-	ConfirmedAt time.Time    // when they last gave their password
+	ConfirmedAt time.Time    // when they last showed who they are
 	TwoStep     bool         // whether their logins ask for a code, too
 	SomeOrgs    bool         // whether they are of some organisations alone
 	Orgs        []flex.OrgID // of which, then; it may be none
@@ -155,9 +155,26 @@ func (s *Service) LoginOperator(
 		return s.awaitCode(ctx, o.ID, from)
 	}
 
-	issued, err := s.openSession(ctx, o.ID, name, from)
+	confirmed, err := s.confirmedBy(ctx, Operator{ID: o.ID})
+	if err != nil {
+		return OperatorLogin{}, err
+	}
+
+	issued, err := s.openSession(ctx, o.ID, name, from, confirmed)
 
 	return OperatorLogin{Issued: issued}, err
+}
+
+// confirmedBy is when an operator who has just given their password counts as having confirmed who they
+// are: now, or too long ago where a passkey is asked for.
+func (s *Service) confirmedBy(ctx context.Context, who Operator) (time.Time, error) {
+	now := s.DB.Now()
+	factor, err := s.SecondFactorOf(ctx, who)
+	if factor == PasskeyAlone {
+		return now.Add(-ConfirmedFor), err
+	}
+
+	return now, err
 }
 
 // openSession writes the login down and opens the session.
@@ -165,6 +182,7 @@ func (s *Service) openSession(
 	ctx context.Context,
 	id flex.OperatorID,
 	name, from string,
+	confirmed time.Time,
 ) (Issued, error) {
 	token := newSessionToken()
 	expires := s.DB.Now().Add(OperatorSessionLife)
@@ -175,10 +193,11 @@ func (s *Service) openSession(
 	}, func() error {
 		return s.DB.WriteAll(ctx, func(all *store.All) error {
 			return all.AddOperatorSession(ctx, store.OperatorSession{
-				Hash:      SessionHash(token),
-				Operator:  id,
-				Source:    from,
-				ExpiresAt: expires,
+				Hash:        SessionHash(token),
+				Operator:    id,
+				Source:      from,
+				ConfirmedAt: confirmed,
+				ExpiresAt:   expires,
 			})
 		})
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -111,37 +110,6 @@ func (s *Service) SetOperatorRole(
 		}
 
 		return all.SetOperatorRole(ctx, o.ID, string(role))
-	})
-}
-
-// ConfirmedFor is how long an operator counts as having shown who they are: acts on money and
-// on access ask for the password again after it.
-const ConfirmedFor = 15 * time.Minute
-
-// Confirmed reports whether the operator showed who they are a short while ago.
-func (o Operator) Confirmed(now time.Time) bool {
-	return now.Sub(o.ConfirmedAt) < ConfirmedFor
-}
-
-// ConfirmOperator has an operator who is logged in show again who they are. A wrong password is
-// Unauthorized and counts as a failed login; after too many the failure is a *Wait.
-func (s *Service) ConfirmOperator(
-	ctx context.Context,
-	token, password flex.Secret,
-	from string,
-) error {
-	who, err := s.IdentifyOperator(ctx, token)
-	if err != nil {
-		return err
-	}
-
-	_, err = s.checkOperator(ctx, who.Name, password, from)
-	if err != nil {
-		return err
-	}
-
-	return s.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.ConfirmOperatorSession(ctx, SessionHash(token))
 	})
 }
 

@@ -38,9 +38,17 @@ const (
 	RecoveryCodes = 10
 )
 
-var errCode = flex.Fail(
-	flex.Unauthorized,
-	"That code is not right, or was used before",
+var (
+	// ErrCode says that a code of an operator's app is wrong.
+	ErrCode = flex.Fail(
+		flex.Unauthorized,
+		"That code is not right, or was used before",
+	)
+	// ErrCodes says that too many were wrong.
+	ErrCodes = flex.Fail(
+		flex.TooMany,
+		"too many wrong codes: wait an hour, or have an administrator run flexd operator reset-two-step",
+	)
 )
 
 // awaitCode opens a session that opens nothing but the second step.
@@ -96,7 +104,7 @@ func (s *Service) LoginOperatorCode(
 	}
 
 	err = s.takeCode(ctx, session.Operator, code)
-	if errors.Is(err, errCode) {
+	if errors.Is(err, ErrCode) {
 		return Issued{}, s.Act(
 			ctx,
 			flex.AuditEntry{
@@ -105,7 +113,7 @@ func (s *Service) LoginOperatorCode(
 				Act:    "log in",
 			},
 			func() error {
-				return errCode
+				return ErrCode
 			},
 		)
 	}
@@ -122,7 +130,7 @@ func (s *Service) LoginOperatorCode(
 		return Issued{}, err
 	}
 
-	return s.openSession(ctx, session.Operator, session.Name, from)
+	return s.openSession(ctx, session.Operator, session.Name, from, s.DB.Now())
 }
 
 // takeCode uses up a code of the operator's. The count of tries stays when the code is wrong.
@@ -140,10 +148,7 @@ func (s *Service) takeCode(
 			return err
 		}
 		if !may {
-			return flex.Fail(
-				flex.TooMany,
-				"too many wrong codes: wait an hour, or have an administrator run flexd operator reset-two-step",
-			)
+			return ErrCodes
 		}
 
 		taken, err = useCode(ctx, all, id, code)
@@ -154,7 +159,7 @@ func (s *Service) takeCode(
 		return all.CodeWasRight(ctx, id)
 	})
 	if err == nil && !taken {
-		return errCode
+		return ErrCode
 	}
 
 	return err

@@ -195,7 +195,6 @@ func TestPasskeys_Refused(t *testing.T) {
 		d.login()
 		v := newDevice(d)
 		v.enrol("key")
-		account := d.cookie
 
 		for name, form := range map[string]func() url.Values{
 			"another site": func() url.Values {
@@ -227,8 +226,7 @@ func TestPasskeys_Refused(t *testing.T) {
 				return form
 			},
 			"a challenge for making one": func() url.Values {
-				d.cookie = account
-				begun := d.do("POST", "/console/account/passkeys/begin", url.Values{"confirm_password": {password}})
+				begun := d.do("POST", "/console/account/passkeys/begin", url.Values{})
 				page := d.page("/console/login")
 				ours := passkeyOptions.FindStringSubmatch(page)[1]
 				asked := regexp.MustCompile(`challenge&#34;:&#34;([^&]+)`)

@@ -1,7 +1,9 @@
 package console
 
 import (
+	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -27,8 +29,13 @@ func (rt route) permission() access.Permission {
 // ago.
 var stepUp = []access.Permission{access.Pay, access.Administer}
 
-// passwordField is the form field in which the operator shows again who they are.
-const passwordField = "confirm_password"
+// The form fields in which the operator shows again who they are, beside passkeyField.
+const (
+	passwordField = "confirm_password"
+	codeField     = "confirm_code"
+)
+
+var confirmFields = []string{passwordField, codeField, passkeyField}
 
 // The pages of those who have yet to set up their second step, where everybody must.
 const (
@@ -120,6 +127,7 @@ type confirmPage struct {
 	Path   string
 	Fault  string
 	Fields []formField
+	Factor access.SecondFactor // beside the password
 	// what a browser is to sign with a passkey of the operator's, if they have one
 	Passkey string
 	// in place of the form, for who has no password here
@@ -128,7 +136,8 @@ type confirmPage struct {
 
 type formField struct{ Name, Value string }
 
-// confirm takes the password or a passkey from the form, or returns the page that asks for it.
+// confirm takes the password, with a code where the operator has an app for codes, or a passkey from the
+// form, or returns the page that asks for it.
 func (s *Server) confirm(r *request) (view, error) {
 	p := confirmPage{Path: r.URL.RequestURI()}
 
@@ -149,24 +158,32 @@ func (s *Server) confirm(r *request) (view, error) {
 	}
 	p.Passkey = string(asked)
 
-	for name, values := range r.PostForm {
-		for _, value := range values {
-			if name != passwordField && name != passkeyField {
-				p.Fields = append(p.Fields, formField{name, value})
-			}
-		}
-	}
-
-	slices.SortStableFunc(p.Fields, func(a, b formField) int {
-		return strings.Compare(a.Name, b.Name)
-	})
+	p.Factor, err = s.Access.SecondFactorOf(r.Context(), r.who)
+	p.carry(r.PostForm)
 
 	return view{
 		status: http.StatusForbidden,
 		page:   "confirm",
 		title:  "Confirm that it is you",
 		data:   p,
-	}, nil
+	}, err
+}
+
+// carry takes the fields of the act along.
+func (p *confirmPage) carry(form url.Values) {
+	for name, values := range form {
+		if slices.Contains(confirmFields, name) {
+			continue
+		}
+
+		for _, value := range values {
+			p.Fields = append(p.Fields, formField{name, value})
+		}
+	}
+
+	slices.SortStableFunc(p.Fields, func(a, b formField) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 }
 
 // confirmed reports whether the form shows who the operator is, or in words why not; there are none
@@ -178,9 +195,10 @@ func (s *Server) confirmed(r *request) (done bool, fault string, err error) {
 
 	switch {
 	case password != "":
-		err = s.Access.ConfirmOperator(r.Context(), token, flex.Secret(password), r.from)
+		code := r.PostFormValue(codeField)
+		err = s.Access.ConfirmOperator(r.Context(), token, flex.Secret(password), code, r.from)
 		if err != nil {
-			fault, err = loginFault(r, err)
+			fault, err = confirmFault(r, err)
 			return false, fault, err
 		}
 
@@ -202,4 +220,13 @@ func (s *Server) confirmed(r *request) (done bool, fault string, err error) {
 	}
 
 	return true, "", nil
+}
+
+// confirmFault is loginFault, which says too that the password was right and the code was not.
+func confirmFault(r *request, err error) (string, error) {
+	if errors.Is(err, access.ErrCode) || errors.Is(err, access.ErrCodes) {
+		return sentence(err.Error()), nil
+	}
+
+	return loginFault(r, err)
 }
