@@ -276,9 +276,10 @@ func (b *browser) sound(name string) {
 		"what scrolls can be reached":     `[...document.querySelectorAll(".scroll")].every((s) => s.tabIndex === 0 && s.ariaLabel)`,
 		"no tab order of somebody's own":  `!document.querySelector("[tabindex]:not([tabindex='0'],[tabindex='-1'])")`,
 		"every image and plot has a text": `[...document.querySelectorAll("img,[role=img]")].every((i) => i.alt || i.ariaLabel)`,
+		"dates are in words":              isoDates + `.length === 0`,
 	} {
 		if !evaluate[bool](b, expression) {
-			b.Errorf("%s: not so: %s (too wide: %v)", name, rule, evaluate[[]string](b, tooWide))
+			b.Errorf("%s: not so: %s (too wide: %v; dates: %v)", name, rule, evaluate[[]string](b, tooWide), evaluate[[]string](b, isoDates))
 		}
 	}
 }
@@ -304,6 +305,9 @@ func (b *browser) handy(name string) {
 
 // tooWide lists what reaches beyond the page and does not scroll by itself.
 const tooWide = `[...document.querySelectorAll("main *, header *, nav *")].filter((e) => !e.parentElement.closest(".scroll,.plot,.body,.menu") && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).slice(0, 5).map((e) => e.tagName + "." + e.className)`
+
+// isoDates lists the dates of a page as programs write them, which are for forms, identifiers and code alone.
+const isoDates = `[...document.querySelectorAll("main *")].filter((e) => e.checkVisibility() && !e.closest("pre,code,.mono,.body,option") && [...e.childNodes].some((n) => n.nodeType === 3 && /\b20\d\d-\d\d-\d\d\b/.test(n.textContent))).slice(0, 5).map((e) => e.tagName + " " + e.textContent.trim().slice(0, 80))`
 
 // contrast measures the text of the page against what is behind it, by WCAG 2.1 AA: 4.5, or
 // 3 where it is large.

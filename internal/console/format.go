@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"flexd/internal/flex"
+	"flexd/internal/ledger"
 )
 
 // Times are shown as the clocks in Britain show them, with the exact instant beside.
@@ -52,6 +53,25 @@ func clockText(at time.Time) string {
 // day is a date, in the words of a heading.
 func day(at time.Time) string {
 	return at.In(flex.London).Format("Monday 2 January 2006")
+}
+
+// date is a day in a table, or nothing for none.
+func date(d flex.Day) string {
+	if d == (flex.Day{}) {
+		return ""
+	}
+
+	return d.Start().In(flex.London).Format("Mon 2 Jan 2006")
+}
+
+// month is a month that is written YYYY-MM, in words.
+func month(text string) string {
+	m, err := ledger.ParseMonth(text)
+	if err != nil {
+		return text
+	}
+
+	return fmt.Sprintf("%s %d", m.Month, m.Year)
 }
 
 // ago says how long before now an instant was, roughly.

@@ -112,6 +112,8 @@ var functions = template.FuncMap{
 	"signed":     signedPounds,
 	"weekday":    func(d flex.Day) string { return day(d.Start()) },
 	"minuspence": func(p flex.Pence) flex.Pence { return -p },
+	"date":       date,
+	"month":      month,
 	"shortday": func(d flex.Day) string {
 		return fmt.Sprintf("%d %s", d.Dom, d.Month.String()[:3])
 	},

@@ -252,12 +252,16 @@ func (p *settlementPage) table() *table {
 	}
 
 	for _, e := range p.Events {
-		var energy, final any
+		var energy, estimated, final any
 		if e.Flex != nil {
 			energy = int64(*e.Flex)
 		}
 
-		if e.Final != nil {
+		if !e.NoBaseline {
+			estimated = e.Estimated.GBP()
+		}
+
+		if e.Final != nil && !e.NoBaseline {
 			final = e.Final.GBP()
 		}
 
@@ -268,7 +272,7 @@ func (p *settlementPage) table() *table {
 			e.From,
 			e.To,
 			energy,
-			e.Estimated.GBP(),
+			estimated,
 			final,
 			e.Missing,
 			e.Version,

@@ -136,7 +136,16 @@ func TestFlexEvent_NoBaseline(t *testing.T) {
 		s.nightAfter(0)
 		d.login()
 
-		path := d.link(d.page("/console/settlement"), "/console/flex-events/")
+		list := d.page("/console/settlement")
+		d.wants(list, "no baseline yet")
+		if strings.Contains(list, "0.0 kWh") || strings.Contains(list, ">0 kWh") {
+			t.Error("the list has a flex that was not measured")
+		}
+		if rows := d.file("/console/settlement.*"); len(rows) == 0 || rows[0]["flex_wh"] != nil || rows[0]["estimated_gbp"] != nil {
+			t.Error(rows)
+		}
+
+		path := d.link(list, "/console/flex-events/")
 		page := d.page(path)
 		d.wants(page, "none yet", "0 days to compare with, too few", "nothing is paid without a baseline")
 		for _, bad := range []string{"than usual", "kept"} {

@@ -124,7 +124,7 @@ func (p *statementPage) view(r *request) (view, error) {
 		}.Encode()
 
 	p.CSV, p.JSON = path+"/statement.csv"+tail, path+"/statement.json"+tail
-	title := fmt.Sprintf("Statement %s to %s", st.From, st.To)
+	title := fmt.Sprintf("Statement, %s to %s", date(st.From), date(st.To))
 
 	return view{
 		page:   "statement",

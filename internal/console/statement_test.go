@@ -17,6 +17,6 @@ func TestStatement_Month(t *testing.T) {
 		s.night()
 		d.login()
 		d.wants(d.page("/console/sites/"+s.sites[plain].String()+"/statement?month=2026-01"),
-			"2026-01 netted", "The events of January 2026 come to ", "Their standard error is ", "standard errors of what is usual", "Events of the month")
+			"January 2026 netted", "The events of January 2026 come to ", "Their standard error is ", "standard errors of what is usual", "Events of the month")
 	})
 }

@@ -31,8 +31,8 @@ func TestTerms(t *testing.T) {
 
 		form := url.Values{"name": {"user_share"}, "value": {"0.3"}, "from": {"2026-02-01"}}
 		preview := d.do("POST", base+"/preview", form)
-		d.wants(preview.body, "A change of user_share", "0.3, from 2026-02-01 on", "keeps its terms", "no month is closed")
-		if strings.Contains(d.page("/console/settlement/terms"), "2026-02-01") {
+		d.wants(preview.body, "A change of user_share", "0.3, from Sun 1 Feb 2026 on", "keeps its terms", "no month is closed")
+		if strings.Contains(d.page("/console/settlement/terms"), "Sun 1 Feb 2026") {
 			t.Error("the preview changed the term")
 		}
 		if a := d.do("POST", base, form); a.status != http.StatusBadRequest {
@@ -41,11 +41,11 @@ func TestTerms(t *testing.T) {
 
 		form.Set("reason", "agreed with the users")
 		form.Set("sure", "on")
-		d.wants(d.post(base, form), "The term is changed", "0.3", "2026-02-01", "ada")
+		d.wants(d.post(base, form), "The term is changed", "0.3", "Sun 1 Feb 2026", "ada")
 		d.wants(d.page("/console/audit"), "set terms", "user_share=0.3 from 2026-02-01: agreed with the users")
 		d.wants(d.page("/console/settlement/terms.csv"), "user_share,0.3,2026-02-01,false")
 		later := url.Values{"name": {"user_share"}, "value": {"default"}, "from": {"2026-01-30"}}
-		d.wants(d.do("POST", base+"/preview", later).body, "0 (default), from 2026-01-30 on", "0.3 from 2026-02-01, set by ada")
+		d.wants(d.do("POST", base+"/preview", later).body, "0 (default), from Fri 30 Jan 2026 on", "0.3 from Sun 1 Feb 2026, set by ada")
 
 		if err := d.access.SetOperatorRole(d.Context(), operator, access.OnDuty); err != nil {
 			t.Fatal(err)

@@ -110,7 +110,9 @@ type EventLine struct {
 	Estimated flex.MicroPounds  // gross
 	Final     *flex.MicroPounds // nil while it may change
 	Missing   int               // periods without a reading or a price
-	Version   int               // of its newest settlement, 0 before the first
+	// there were too few days to say what is usual; then Flex is nil, and nothing is paid
+	NoBaseline bool
+	Version    int // of its newest settlement, 0 before the first
 }
 
 func eventLine(e *store.FlexEvent, name string) EventLine {
@@ -186,8 +188,31 @@ func (v *Overview) addEvents(
 	}
 
 	names, err := all.AssetNames(ctx, ids)
+	if err != nil {
+		return err
+	}
+
 	for _, e := range events {
 		v.Events = append(v.Events, eventLine(&e, names[e.AssetID]))
+	}
+
+	return v.markUnpaid(ctx, tx)
+}
+
+// markUnpaid marks the events that have no baseline: their flex of 0 was not measured.
+func (v *Overview) markUnpaid(ctx context.Context, tx *store.Tx) error {
+	var ids []flex.FlexEventID
+	for _, e := range v.Events {
+		if e.Flex != nil && *e.Flex == 0 {
+			ids = append(ids, e.ID)
+		}
+	}
+
+	without, err := tx.WithoutBaseline(ctx, ids)
+	for i := range v.Events {
+		if e := &v.Events[i]; without[e.ID] {
+			e.NoBaseline, e.Flex = true, nil
+		}
 	}
 
 	return err

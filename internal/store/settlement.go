@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -259,6 +260,46 @@ func (tx *Tx) PostedSettlements(
 		postedSelect+list+` ORDER BY s.flex_event_id, s.version`,
 		args...,
 	)
+}
+
+// WithoutBaseline returns those of the events whose newest settlement had too few days for a baseline.
+func (tx *Tx) WithoutBaseline(
+	ctx context.Context,
+	events []flex.FlexEventID,
+) (map[flex.FlexEventID]bool, error) {
+	without := map[flex.FlexEventID]bool{}
+	scan := func(s scanner) (struct{}, error) {
+		var id flex.FlexEventID
+		var version int
+		var hash []byte
+		var text string
+		if err := s.Scan(&id, &version, &hash, &text); err != nil {
+			return struct{}{}, err
+		}
+
+		var result struct{ Quality settle.Quality }
+		err := decode("result", text, &result)
+		without[id] = result.Quality == settle.Insufficient
+
+		return struct{}{}, err
+	}
+
+	for chunk := range slices.Chunk(events, outboxChunk) {
+		list, args := in([]any{tx.org.Bytes()}, chunk)
+		_, err := rows(
+			ctx,
+			tx.conn,
+			scan,
+			settlementSelect+` JOIN flex_event e ON e.id = s.flex_event_id AND e.version = s.version
+			WHERE s.org_id = $1 AND s.version > 0 AND s.flex_event_id IN `+list,
+			args...,
+		)
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	return without, nil
 }
 
 // PostedSettlementsBy returns those that are by one of the runs.
