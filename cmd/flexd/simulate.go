@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 
 	"flexd/internal/flex"
@@ -19,7 +20,7 @@ type simulateCommand struct {
 	Days     int    `help:"Days." default:"2" placeholder:"D"`
 	From     string `help:"The first day. As it stands, the clocks go back in the second night; from 2027-03-26 on they go forward in it." default:"2026-10-23" placeholder:"DATE"`
 	Seed     uint64 `help:"The seed of the history: the same seed gives the same history and outcome." default:"0" placeholder:"S"`
-	Seeds    int    `help:"Run so many seeds, from --seed on." default:"1" placeholder:"K"`
+	Seeds    int    `help:"Run so many seeds, from --seed on, as many at a time as there are processors." default:"1" placeholder:"K"`
 	Postgres string `help:"Run on databases of its own of this PostgreSQL server, which it creates and drops, in place of SQLite's. The database of the URL itself is not touched." placeholder:"URL"`
 	Replay   string `help:"Run the history of a file, as --json prints it, in place of one drawn from a seed." type:"existingfile" placeholder:"FILE"`
 	Shrink   bool   `help:"If a rule is broken, reduce the history to the fewest events that still break it."`
@@ -66,35 +67,92 @@ func (s *simulateCommand) Run(ctx context.Context, c console) error {
 	}
 
 	defer end()
+	failed, err := s.playAll(ctx, c, play, histories)
 
-	failed := 0
-	for i, h := range histories {
-		fmt.Fprintf(
-			c.err,
-			"seed %d: %d events (%d of %d)\n",
-			h.Seed,
-			len(h.Events),
-			i+1,
-			len(histories),
-		)
-
-		if err := s.play(c, play, &h); err != nil {
-			return fmt.Errorf("seed %d: %w", h.Seed, err)
-		}
-		if len(h.Broken) > 0 {
-			failed++
-		}
-	}
-
-	if failed > 0 {
-		return fmt.Errorf(
+	if err == nil && failed > 0 {
+		err = fmt.Errorf(
 			"%d of %d histories broke a law",
 			failed,
 			len(histories),
 		)
 	}
 
-	return nil
+	return err
+}
+
+// playAll plays histories, as many at a time as there are processors, prints what came of each in their order and
+// returns how many broke a law. One that cannot be played ends the others.
+func (s *simulateCommand) playAll(
+	ctx context.Context,
+	c console,
+	play playFunc,
+	histories []simulated,
+) (int, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+
+	failed, ended := 0, s.start(ctx, play, histories)
+
+	var first error
+	for i := range histories {
+		h := &histories[i]
+		if first == nil {
+			fmt.Fprintf(
+				c.err,
+				"seed %d: %d events (%d of %d)\n",
+				h.Seed,
+				len(h.Events),
+				i+1,
+				len(histories),
+			)
+		}
+
+		// Each is awaited: what it plays on is taken away afterwards.
+		err := <-ended[i]
+		if first != nil {
+			continue
+		}
+
+		if err == nil {
+			err = h.print(c, s.JSON)
+		}
+		if err != nil {
+			first = fmt.Errorf("seed %d: %w", h.Seed, err)
+			cancel()
+		}
+
+		if len(h.Broken) > 0 {
+			failed++
+		}
+	}
+
+	return failed, first
+}
+
+// start begins to play histories. How each ended is in its channel, once.
+func (s *simulateCommand) start(
+	ctx context.Context,
+	play playFunc,
+	histories []simulated,
+) []chan error {
+	ended := make([]chan error, len(histories))
+	waiting := make(chan int, len(histories))
+	for i := range histories {
+		ended[i] = make(chan error, 1)
+		waiting <- i
+	}
+
+	close(waiting)
+
+	for range min(runtime.GOMAXPROCS(0), len(histories)) {
+		go func() {
+			for i := range waiting {
+				ended[i] <- s.play(ctx, play, &histories[i])
+			}
+		}()
+	}
+
+	return ended
 }
 
 // histories are those to play: that of the file, or one for each seed.
@@ -140,14 +198,12 @@ func (s *simulateCommand) histories() ([]simulated, error) {
 }
 
 // playFunc plays a history on a database of its own.
-type playFunc = func([]sim.Happening) (sim.Outcome, error)
+type playFunc = func(context.Context, []sim.Happening) (sim.Outcome, error)
 
 // stage makes ready what histories are played on, which ends when the last was.
 func (s *simulateCommand) stage(ctx context.Context) (play playFunc, end func(), err error) {
 	if s.Postgres == "" {
-		return func(events []sim.Happening) (sim.Outcome, error) {
-			return sim.PlayHistory(ctx, events)
-		}, func() {}, nil
+		return sim.PlayHistory, func() {}, nil
 	}
 
 	scratch, err := records.NewScratch(ctx, s.Postgres, sim.PrepareDatabase)
@@ -155,7 +211,7 @@ func (s *simulateCommand) stage(ctx context.Context) (play playFunc, end func(),
 		return nil, nil, err
 	}
 
-	play = func(events []sim.Happening) (o sim.Outcome, err error) {
+	play = func(ctx context.Context, events []sim.Happening) (o sim.Outcome, err error) {
 		url, err := scratch.Make(ctx)
 		if err != nil {
 			return o, err
@@ -169,30 +225,33 @@ func (s *simulateCommand) stage(ctx context.Context) (play playFunc, end func(),
 	return play, func() { _ = scratch.Close(ctx) }, nil // a copy that stays holds no records
 }
 
-// play plays one history, shrinks it if it is to be shrunk, and prints what came of it.
+// play plays one history, and shrinks it if it is to be shrunk.
 func (s *simulateCommand) play(
-	c console,
+	ctx context.Context,
 	play playFunc,
 	h *simulated,
 ) error {
+	if len(h.Events) == 0 {
+		return nil
+	}
+
+	var err error
+	h.Outcome, err = play(ctx, h.Events)
+	if err == nil && s.Shrink && len(h.Broken) > 0 {
+		err = h.shrink(ctx, play)
+	}
+
+	return err
+}
+
+// print prints what came of a history, as text or as JSON.
+func (h *simulated) print(c console, asJSON bool) error {
 	if len(h.Events) == 0 {
 		fmt.Fprintf(c.err, "seed %d: nothing happens\n", h.Seed)
 		return nil
 	}
 
-	var err error
-	h.Outcome, err = play(h.Events)
-	if err != nil {
-		return err
-	}
-
-	if s.Shrink && len(h.Broken) > 0 {
-		if err := h.shrink(play); err != nil {
-			return err
-		}
-	}
-
-	if s.JSON {
+	if asJSON {
 		return json.NewEncoder(c.out).Encode(h)
 	}
 
@@ -226,17 +285,17 @@ func (s *simulateCommand) play(
 }
 
 // shrink leaves the fewest events that break a law, and what came of those.
-func (h *simulated) shrink(play playFunc) error {
+func (h *simulated) shrink(ctx context.Context, play playFunc) error {
 	var err error
 	h.Events, err = sim.ShrinkHistory(h.Events, func(less []sim.Happening) (bool, error) {
-		o, err := play(less)
+		o, err := play(ctx, less)
 		return len(o.Broken) > 0, err
 	})
 	if err != nil {
 		return err
 	}
 
-	h.Outcome, err = play(h.Events)
+	h.Outcome, err = play(ctx, h.Events)
 
 	return err
 }

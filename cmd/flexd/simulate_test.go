@@ -2,12 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"flexd/internal/store/storetest"
+	"flexd/sim"
 )
 
 // A history that breaks a law is shrunk to the stay with the planted fault, and the command fails.
@@ -67,4 +73,54 @@ func simulate(t *testing.T, history string, flags ...string) (code int, out, err
 	var printed, failed bytes.Buffer
 	code = run(t.Context(), append([]string{"simulate", "--replay", file, "--shrink"}, flags...), console{strings.NewReader(""), &printed, &failed})
 	return code, printed.String(), failed.String()
+}
+
+// Histories that are played at once are printed in the order of their seeds, each as it is when played alone.
+func TestSimulate_Seeds(t *testing.T) {
+	played := func(flags ...string) string {
+		t.Helper()
+		var printed, failed bytes.Buffer
+		args := append([]string{"simulate", "--homes", "1", "--days", "1", "--json"}, flags...)
+		if code := run(t.Context(), args, console{strings.NewReader(""), &printed, &failed}); code != exitDone {
+			t.Fatalf("%v: code %d: %s", args, code, failed.String())
+		}
+		return printed.String()
+	}
+
+	var alone strings.Builder
+	for seed := range 4 {
+		alone.WriteString(played("--seed", strconv.Itoa(seed)))
+	}
+
+	if together := played("--seeds", "4"); together != alone.String() {
+		t.Errorf("together:\n%s\nalone:\n%s", together, alone.String())
+	}
+}
+
+// A history that cannot be played ends the command, with its seed, once none is played any more.
+func TestSimulate_Unplayable(t *testing.T) {
+	histories := make([]simulated, 6)
+	for i := range histories {
+		histories[i] = simulated{Seed: uint64(i), Events: []sim.Happening{{Need: float64(i)}}}
+	}
+
+	var playing atomic.Int64
+	play := func(ctx context.Context, events []sim.Happening) (sim.Outcome, error) {
+		playing.Add(1)
+		defer playing.Add(-1)
+		if events[0].Need == 0 {
+			return sim.Outcome{}, errors.New("no database")
+		}
+		<-ctx.Done()
+		return sim.Outcome{}, ctx.Err()
+	}
+
+	var c simulateCommand
+	_, err := c.playAll(t.Context(), console{strings.NewReader(""), io.Discard, io.Discard}, play, histories)
+	if err == nil || err.Error() != "seed 0: no database" {
+		t.Errorf("failed with %v", err)
+	}
+	if n := playing.Load(); n != 0 {
+		t.Errorf("%d histories are still played", n)
+	}
 }

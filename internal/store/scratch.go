@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 
@@ -17,7 +18,7 @@ import (
 type Scratch struct {
 	server *url.URL
 	name   string // of the one that is copied
-	made   int
+	made   atomic.Int64
 }
 
 // NewScratch prepares the database that is copied, on the server of the URL, whose role must be one that may create
@@ -52,10 +53,9 @@ func NewScratch(
 	return s, nil
 }
 
-// Make makes a database and returns its URL.
+// Make makes a database and returns its URL. Several may be made at once.
 func (s *Scratch) Make(ctx context.Context) (string, error) {
-	s.made++
-	name := fmt.Sprintf("%s_%d", s.name, s.made)
+	name := fmt.Sprintf("%s_%d", s.name, s.made.Add(1))
 
 	return s.url(name), s.exec(
 		ctx,
