@@ -97,7 +97,7 @@ func batteryPlan(p *control.Past) (draws []control.Draw) {
 
 // Saved is what the plan is expected to save against a battery that only covers the home.
 func (w *batteryWhy) Saved() string {
-	return decimals(w.Idle-w.Pence, 1) + " p"
+	return pence(w.Idle - w.Pence)
 }
 
 // bounds are the least and the most of prices; of none, the least is above the most.

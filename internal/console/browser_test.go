@@ -276,6 +276,7 @@ func (b *browser) sound(name string) {
 		"what scrolls can be reached":     `[...document.querySelectorAll(".scroll")].every((s) => s.tabIndex === 0 && s.ariaLabel)`,
 		"no tab order of somebody's own":  `!document.querySelector("[tabindex]:not([tabindex='0'],[tabindex='-1'])")`,
 		"every image and plot has a text": `[...document.querySelectorAll("img,[role=img]")].every((i) => i.alt || i.ariaLabel)`,
+		"no button is cut off":            `[...document.querySelectorAll("button")].every((c) => c.scrollWidth <= c.clientWidth + 1)`,
 		"dates are in words":              isoDates + `.length === 0`,
 	} {
 		if !evaluate[bool](b, expression) {

@@ -174,6 +174,9 @@ func pounds(v any) string {
 	return "–"
 }
 
+// pence is an amount of money that was worked out in pence.
+func pence(p float64) string { return pounds(flex.MicroPounds(math.Round(p * 1e4))) }
+
 // sterling writes an amount of money in pounds, with its thousands apart.
 func sterling(p flex.Pence) string {
 	sign := ""
@@ -236,13 +239,22 @@ func sentence(text string) string {
 		return ""
 	}
 
-	r, n := utf8.DecodeRuneInString(text)
-	text = string(unicode.ToUpper(r)) + text[n:]
+	text = capital(text)
 	if !strings.ContainsAny(text[len(text)-1:], ".!?") {
 		text += "."
 	}
 
 	return text
+}
+
+// capital writes a text as the beginning of a heading.
+func capital(text string) string {
+	r, n := utf8.DecodeRuneInString(text)
+	if n == 0 {
+		return ""
+	}
+
+	return string(unicode.ToUpper(r)) + text[n:]
 }
 
 // words writes a word of the interface as people read it: "charge_now" is "charge now".

@@ -300,6 +300,7 @@ type instructionPage struct {
 	*control.InstructionReport
 	State  control.InstructionState
 	Export Export
+	Names  map[flex.AssetID]string // of the assets that are there
 }
 
 // Binds reports whether it can be stopped.
@@ -321,6 +322,11 @@ func (s *Server) instruction(r *request) (view, error) {
 		report,
 		control.StateOf(&report.Instruction, report.At),
 		Export{path + ".csv", path + ".json"},
+		map[flex.AssetID]string{},
+	}
+
+	if !r.plain() {
+		err = s.nameAssets(r, &p)
 	}
 
 	return view{
@@ -330,7 +336,22 @@ func (s *Server) instruction(r *request) (view, error) {
 		data:   p,
 		table:  reportTable(report),
 		record: contract.InstructionReport(report, false),
-	}, nil
+	}, err
+}
+
+// nameAssets fills in the names of the assets that were called, of the first of very many.
+func (s *Server) nameAssets(r *request, p *instructionPage) error {
+	var ids []flex.AssetID
+	for _, a := range p.Assets {
+		ids = append(ids, a.AssetID)
+	}
+
+	found, err := s.Registry.AssetsByID(r.Context(), ids[:min(len(ids), partMax)])
+	for _, a := range found {
+		p.Names[a.ID] = a.ExternalID
+	}
+
+	return err
 }
 
 // reportTable is a report's half-hours, as the interface has them.

@@ -81,4 +81,7 @@ func TestInstruction_Browser(t *testing.T) {
 	b.screen("instructions", "/console/instructions")
 	b.screen("instruction", path)
 	b.truth(`document.querySelector("[data-plot=instruction]").dataset.drawn === "yes"`)
+	if text := b.text("main"); !strings.Contains(text, "CP-2041") || !strings.Contains(text, "5 kW less, ") {
+		t.Errorf("the page does not name what it called: %s", text)
+	}
 }

@@ -96,6 +96,8 @@ var functions = template.FuncMap{
 	"number":    func(v float64) string { return decimals(v, 1) },
 	"integer":   func(v int) string { return decimals(float64(v), 0) },
 	"sentence":  sentence,
+	"capital":   capital,
+	"pence":     pence,
 	"words":     words,
 	"count":     count,
 	"short":     short,

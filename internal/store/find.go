@@ -307,6 +307,10 @@ func (all *All) AssetsByID(
 	ctx context.Context,
 	ids []flex.AssetID,
 ) ([]AssetLine, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+
 	found, err := all.findAssets(ctx, Find{Only: ids, Limit: len(ids)})
 	if err != nil {
 		return nil, err
