@@ -226,12 +226,13 @@ func (tx *Tx) Assets(
 		return nil, 0, err
 	}
 
+	// The assets before the page are counted in the index alone: only those on it are read.
 	page, err := rows(
 		ctx,
 		tx.conn,
 		scanAsset,
 		`SELECT `+assetColumns+
-			` FROM asset WHERE org_id = $1 ORDER BY id LIMIT $2 OFFSET $3`,
+			` FROM asset WHERE id IN (SELECT id FROM asset WHERE org_id = $1 ORDER BY id LIMIT $2 OFFSET $3) ORDER BY id`,
 		tx.org.Bytes(),
 		limit,
 		offset,

@@ -550,10 +550,11 @@ func (tx *Tx) readSites(
 		return p, err
 	}
 
+	// The sites before the page are counted in the index alone: only those on it are read.
 	p.Sites, err = rows(ctx, tx.conn, tx.scanRecord,
 		tx.recordQuery(
 			fmt.Sprintf(
-				`(SELECT * FROM site s %s ORDER BY s.id LIMIT $%d OFFSET $%d)`,
+				`(SELECT * FROM site WHERE id IN (SELECT s.id FROM site s %s ORDER BY s.id LIMIT $%d OFFSET $%d))`,
 				chosen,
 				len(args)+1,
 				len(args)+2,
