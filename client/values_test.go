@@ -15,7 +15,7 @@ func TestValues_SameBytes(t *testing.T) {
 	at := time.Date(2026, time.October, 25, 1, 30, 0, 123_456_789, flex.London)
 	id := [16]byte{1, 0xab, 6: 0x70, 8: 0x80, 15: 0xff}
 
-	same(t, client.At(at), wire.Exact(at))
+	same(t, client.At(at), wire.Time{Time: at})
 	same(t, client.At(at.Add(time.Hour).Truncate(time.Second)), wire.At(at.Add(time.Hour)))
 	same(t, client.LondonTime{Time: at}, wire.LondonTime{Time: at})
 	same(t, client.WallTime(7*time.Hour+90*time.Second), wire.WallTime(7*time.Hour+90*time.Second))

@@ -42,7 +42,7 @@ func newBookkeeping(t *testing.T) *bookkeeping {
 	b.last = flex.Day{Year: today.Year, Month: today.Month, Dom: 1}.Add(-1)
 	tr := ledger.Booked{}
 	tr.Key, tr.Kind, tr.SiteID, tr.Settled, tr.Cause = "k", ledger.FlexEvent, b.site, b.last, ledger.Cause{By: "test"}
-	tr.Postings = ledger.Earned(100, 60, 40)
+	tr.Postings = ledger.EarnedInPart(100, 60, 0, 40)
 	err = h.DB.Write(t.Context(), seed.Org, func(tx *records.Tx) error {
 		_, err := tx.Post(t.Context(), &tr)
 		return err

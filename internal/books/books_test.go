@@ -95,7 +95,7 @@ func (o *office) earn(key, about string, gross flex.Pence) flex.Day {
 func earned(key string, site flex.SiteID, about flex.Day, gross flex.Pence) ledger.Booked {
 	t := ledger.Booked{}
 	t.Key, t.Kind, t.SiteID, t.Settled, t.Cause = key, ledger.FlexEvent, site, about, ledger.Cause{By: "test"}
-	t.Postings = ledger.Earned(gross, gross/2, gross-gross/2)
+	t.Postings = ledger.EarnedInPart(gross, gross/2, 0, gross-gross/2)
 	return t
 }
 

@@ -228,13 +228,9 @@ func Set(postings ...Posting) []Posting {
 	})
 }
 
-// Earned returns the postings of revenue from the market: gross is divided between the
-// user and the platform, and what the rounding of each leaves over is posted as such.
-func Earned(gross, user, platform flex.Pence) []Posting {
-	return EarnedInPart(gross, user, 0, platform)
-}
-
-// EarnedInPart is Earned where a part of the user's is owed and paid later.
+// EarnedInPart returns the postings of revenue from the market: gross is divided between the
+// user, who is paid a part later, and the platform. What the rounding of each leaves over is
+// posted as such.
 func EarnedInPart(gross, user, later, platform flex.Pence) []Posting {
 	return Set(
 		Posting{MarketReceivable, gross},

@@ -23,7 +23,7 @@ func TestEarned(t *testing.T) {
 		{-23, 0, -23, "[{market_receivable -23} {platform_revenue 23}]"},
 		{0, 0, 0, "[]"},
 	} {
-		got := ledger.Earned(tt.gross, tt.user, tt.platform)
+		got := ledger.EarnedInPart(tt.gross, tt.user, 0, tt.platform)
 		if s := plain(got); s != tt.want {
 			t.Errorf("%d as %d and %d: %s, want %s", tt.gross, tt.user, tt.platform, s, tt.want)
 		}
@@ -47,7 +47,7 @@ func plain(postings []ledger.Posting) string {
 
 func TestCheck(t *testing.T) {
 	good := func() ledger.Transaction {
-		return ledger.Transaction{Key: "k", Kind: ledger.FlexEvent, SiteID: site, Cause: ledger.Cause{FlexEvent: flex.FlexEventID{1}}, Postings: ledger.Earned(10, 5, 5)}
+		return ledger.Transaction{Key: "k", Kind: ledger.FlexEvent, SiteID: site, Cause: ledger.Cause{FlexEvent: flex.FlexEventID{1}}, Postings: ledger.EarnedInPart(10, 5, 0, 5)}
 	}
 	if tr := good(); tr.Check() != nil {
 		t.Fatal(tr.Check())
@@ -155,7 +155,7 @@ func TestWithdrawalTerms(t *testing.T) {
 
 // One key says one thing, in whatever order its postings stand.
 func TestSame(t *testing.T) {
-	a := ledger.Transaction{Key: "k", Kind: ledger.FlexEvent, SiteID: site, Postings: ledger.Earned(88, 44, 44)}
+	a := ledger.Transaction{Key: "k", Kind: ledger.FlexEvent, SiteID: site, Postings: ledger.EarnedInPart(88, 44, 0, 44)}
 	b := a
 	b.ID, b.At, b.Postings = flex.TransactionID{9}, time.Unix(1, 0), slices.Clone(a.Postings)
 	slices.Reverse(b.Postings)
@@ -164,7 +164,7 @@ func TestSame(t *testing.T) {
 	}
 	for name, change := range map[string]func(*ledger.Transaction){
 		"key": func(t *ledger.Transaction) { t.Key = "l" }, "kind": func(t *ledger.Transaction) { t.Kind = ledger.Correction },
-		"site": func(t *ledger.Transaction) { t.SiteID = flex.SiteID{2} }, "amount": func(t *ledger.Transaction) { t.Postings = ledger.Earned(88, 45, 43) },
+		"site": func(t *ledger.Transaction) { t.SiteID = flex.SiteID{2} }, "amount": func(t *ledger.Transaction) { t.Postings = ledger.EarnedInPart(88, 45, 0, 43) },
 	} {
 		c := b
 		if change(&c); a.Same(&c) {
@@ -174,7 +174,7 @@ func TestSame(t *testing.T) {
 }
 
 func TestRevised(t *testing.T) {
-	was, should := ledger.Earned(88, 44, 44), ledger.Earned(91, 46, 46)
+	was, should := ledger.EarnedInPart(88, 44, 0, 44), ledger.EarnedInPart(91, 46, 0, 46)
 	delta := ledger.Revised(was, should)
 	if got := plain(delta); got != "[{market_receivable 3} {platform_revenue -2} {rewards_payable -2} {rounding 1}]" {
 		t.Errorf("revised by %s", got)

@@ -57,7 +57,7 @@ func (b *books) balance(site flex.SiteID) (p flex.Pence) {
 // earn posts the revenue of a flex event, or sets right what an earlier one said.
 func (b *books) earn(ctx context.Context, e entry) error {
 	user := max(0, e.pence) / 2
-	should := ledger.Earned(e.pence, user, e.pence-user-flex.Pence(e.to%3-1))
+	should := ledger.EarnedInPart(e.pence, user, 0, e.pence-user-flex.Pence(e.to%3-1))
 	t := ledger.Booked{}
 	t.Key, t.SiteID, t.Kind, t.Cause, t.Postings = fmt.Sprint(len(b.posted)), b.sites[e.site], ledger.FlexEvent, ledger.Cause{By: "test"}, should
 	if !e.fresh && len(b.posted) > 0 {

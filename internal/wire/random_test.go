@@ -37,7 +37,7 @@ func draw(t *rapid.T, v reflect.Value, r *rule) {
 	})
 	switch p := v.Addr().Interface().(type) {
 	case *Time:
-		*p = Exact(instants.Draw(t, "instant"))
+		*p = Time{Time: instants.Draw(t, "instant")}
 		return
 	case *LondonTime:
 		p.Time = instants.Draw(t, "instant")

@@ -23,9 +23,6 @@ type Time struct {
 // refused by some clients' readers.
 func At(t time.Time) Time { return Time{Time: t.Truncate(time.Second)} }
 
-// Exact is the instant t with its fraction, as a request writes it.
-func Exact(t time.Time) Time { return Time{Time: t} }
-
 // The forms in which instants are written.
 const (
 	timeLayout   = "2006-01-02T15:04:05.999999Z07:00" // UTC as Z

@@ -47,9 +47,6 @@ func New(slots int) *Fleet {
 	return &Fleet{slots: slots, names: map[string]Hours{}}
 }
 
-// Slots is how many slots the fleet has.
-func (f *Fleet) Slots() int { return f.slots }
-
 // Len is how many cars the fleet has.
 func (f *Fleet) Len() int { return len(f.cars) }
 
