@@ -266,8 +266,9 @@ func (s *Service) TrafficOf(
 	ctx context.Context,
 	org flex.OrgID,
 	limit int,
-) (t Traffic, err error) {
+) (Traffic, error) {
 	orders, err := s.Orders(ctx, org, limit)
+	var t Traffic
 	if err != nil {
 		return t, err
 	}

@@ -147,7 +147,8 @@ func concerns(sub *flex.ADRObject, o *Object) bool {
 func (s *Service) SendNotices(ctx context.Context) (worker.Report, error) {
 	var due []store.ADRNotice
 	var taken int
-	err := s.DB.WriteAll(ctx, func(all *store.All) (err error) {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
+		var err error
 		due, taken, err = all.TakeADRNotices(ctx, noticesAtOnce, noticeLease)
 		return err
 	})

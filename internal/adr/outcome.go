@@ -44,7 +44,8 @@ type Outcome struct {
 // ReportOrders reports what became of what events of bound programs asked for. It is safe to run twice.
 func (s *Service) ReportOrders(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.OrgID
-	err := s.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		orgs, err = all.OrgsWithADROrders(ctx)
 		return err
 	})
@@ -87,7 +88,8 @@ func (s *Service) reportEvent(
 	event flex.ADRObjectID,
 ) error {
 	var orders []store.ADROrder
-	err := s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		orders, err = tx.ADROrdersOf(ctx, event)
 		return err
 	})

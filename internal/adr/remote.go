@@ -235,7 +235,8 @@ func (r *remote) events(ctx context.Context) (map[string]map[string]any, error) 
 func (r *remote) report(ctx context.Context) error {
 	var mirrors []store.ADRMirror
 	reports := map[flex.ADRObjectID]Object{}
-	err := r.DB.Read(ctx, r.of.Org, func(tx *store.Tx) (err error) {
+	err := r.DB.Read(ctx, r.of.Org, func(tx *store.Tx) error {
+		var err error
 		mirrors, err = tx.ADRMirrors(ctx, r.of.Program)
 		if err != nil {
 			return err

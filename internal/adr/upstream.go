@@ -285,7 +285,8 @@ func checkOwn(ctx context.Context, tx *store.Tx, o *flex.ADRObject) error {
 // answer keeps no other waiting. It is safe to run twice and on several machines.
 func (s *Service) AskUpstreams(ctx context.Context) (worker.Report, error) {
 	var due []store.ADRUpstream
-	err := s.DB.WriteAll(ctx, func(all *store.All) (err error) {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
+		var err error
 		due, err = all.TakeADRUpstreams(ctx)
 		return err
 	})

@@ -184,7 +184,8 @@ func (s *Service) CloseDueOf(
 	org flex.OrgID,
 ) (worker.Report, error) {
 	var o flex.Org
-	err := s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		o, err = tx.OrgRecord(ctx)
 		return err
 	})

@@ -158,7 +158,8 @@ func (g *gathering) permitted(p *store.Plugged) ([]int64, int64) {
 	open := g.open(p)
 	seconds := make([]int64, HalfHours)
 	asked := secondSpan{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
-	within := func(w secondSpan) (sum int64) {
+	within := func(w secondSpan) int64 {
+		var sum int64
 		for _, s := range open {
 			s = s.meet(w)
 			sum += s.length() - s.meet(asked).length()

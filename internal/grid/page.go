@@ -46,12 +46,13 @@ func (s *Service) Page(
 	org flex.OrgID,
 	scope flex.Scope,
 	day flex.Day,
-) (v Page, err error) {
+) (Page, error) {
 	var now time.Time
-	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		now = tx.Now()
 		return tx.CheckScope(ctx, scope)
 	})
+	var v Page
 	if err != nil {
 		return v, err
 	}

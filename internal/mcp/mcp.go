@@ -137,7 +137,8 @@ func (s *Server) call(
 	var text string
 
 	logged := string(raw[:min(len(raw), 500)])
-	err := s.Act(ctx, t.name, logged, func() (err error) {
+	err := s.Act(ctx, t.name, logged, func() error {
+		var err error
 		text, err = s.do(ctx, t, raw)
 		return err
 	})

@@ -82,7 +82,7 @@ type conditions struct {
 }
 
 // add takes a sample. If it is kept back, why says what is wrong with it.
-func (m *meter) add(s sample, limit float64) (why string) {
+func (m *meter) add(s sample, limit float64) string {
 	if s.Quantity == power && s.Value > limit*excess {
 		return fmt.Sprintf(
 			"a power of %.0f W is more than the charger's %.0f W",
@@ -112,6 +112,7 @@ func (m *meter) add(s sample, limit float64) (why string) {
 		End:   s.End,
 	}
 
+	var why string
 	if !m.take(k, limit) {
 		why = fmt.Sprintf(
 			"a register of %.3f kWh contradicts those before and after it",

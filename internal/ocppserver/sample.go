@@ -58,10 +58,10 @@ func (k sampleKey) better(than sampleKey) bool {
 
 // observe finds the best measure of a connector's energy among the values of one instant.
 // Phases without a total are added up. If there is none, why says what was there instead.
-func observe(values []sampled) (s sample, why string) {
+func observe(values []sampled) (sample, string) {
 	sums := map[sampleKey]decimal{}
 	counted := map[sampleKey]map[string]bool{}
-	why = "no energy and no power among the measurands"
+	why := "no energy and no power among the measurands"
 
 	for _, v := range values {
 		key, d, reason := v.read()
@@ -115,7 +115,9 @@ var locations = map[string]int{
 }
 
 // read returns what a value measures, in Wh or W, or why it says nothing.
-func (v sampled) read() (key sampleKey, d decimal, why string) {
+func (v sampled) read() (sampleKey, decimal, string) {
+	var key sampleKey
+	var d decimal
 	switch v.Measurand {
 	case "", "Energy.Active.Import.Register":
 		key.quantity = register

@@ -92,7 +92,8 @@ func (s station) variables(
 }
 
 // plain is the answer as a configuration with those keys.
-func (a variables) plain(keys []string) (conf configuration) {
+func (a variables) plain(keys []string) configuration {
+	var conf configuration
 	for _, key := range keys {
 		v, known := stationVariables[key]
 		i := slices.IndexFunc(a.Result, v.same)
@@ -130,7 +131,8 @@ func (s station) setVariable(
 }
 
 // plain is the answer in the form of OCPP 1.6, which has one setting.
-func (a variablesSet) plain() (s statusAnswer) {
+func (a variablesSet) plain() statusAnswer {
+	var s statusAnswer
 	if len(a.Result) > 0 {
 		s.Status = a.Result[0].Status
 	}

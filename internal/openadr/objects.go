@@ -183,7 +183,8 @@ func (s *Server) acting(
 	do func() (adr.Object, error),
 ) (answer, error) {
 	var o adr.Object
-	act := func() (err error) {
+	act := func() error {
+		var err error
 		o, err = do()
 		return err
 	}

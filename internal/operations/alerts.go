@@ -69,12 +69,13 @@ func (s *Service) WatchAlerts(ctx context.Context) (worker.Report, error) {
 }
 
 // endAlerts has it said of alerts that nothing is wrong any more.
-func endAlerts(ctx context.Context, all *store.All) (sent int, err error) {
+func endAlerts(ctx context.Context, all *store.All) (int, error) {
 	ended, err := all.EndAlerts(ctx, all.Now().Add(-alertInterval))
 	if err != nil {
 		return 0, err
 	}
 
+	var sent int
 	for _, a := range ended {
 		n, err := sayEnded(ctx, all, a)
 		if err != nil {
@@ -95,11 +96,12 @@ type heldAgainst struct {
 }
 
 // holdAgainstRules holds the exceptions against the rules.
-func (s *Service) holdAgainstRules(ctx context.Context) (held heldAgainst, err error) {
+func (s *Service) holdAgainstRules(ctx context.Context) (heldAgainst, error) {
 	var rules []AlertRule
 	open := 0
 
-	err = s.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		rules, err = alertRules(ctx, all)
 		if err != nil {
 			return err
@@ -107,6 +109,7 @@ func (s *Service) holdAgainstRules(ctx context.Context) (held heldAgainst, err e
 		open, err = all.AlertWork(ctx)
 		return err
 	})
+	var held heldAgainst
 	if err != nil {
 		return held, err
 	}
@@ -175,7 +178,7 @@ func fire(
 	wrong flex.Alert,
 	rule AlertRule,
 	routes []store.AlertRoute,
-) (sent int, err error) {
+) (int, error) {
 	a, err := all.NoteAlert(ctx, wrong)
 	if err != nil || !isTime(a, rule, all.Now()) {
 		return 0, err
@@ -187,6 +190,7 @@ func fire(
 	}
 
 	a.Round++
+	var sent int
 	for _, r := range routes {
 		if !reaches(r, a) {
 			continue
@@ -223,12 +227,13 @@ func sayEnded(
 	ctx context.Context,
 	all *store.All,
 	a flex.Alert,
-) (sent int, err error) {
+) (int, error) {
 	routes, err := all.AlertedRoutes(ctx, a.ID)
 	if err != nil {
 		return 0, err
 	}
 
+	var sent int
 	for _, route := range routes {
 		if err := all.QueueAlertMessage(ctx, a, route, sayResolved); err != nil {
 			return sent, err
@@ -240,8 +245,9 @@ func sayEnded(
 }
 
 // beat queues the heartbeats that are due.
-func beat(ctx context.Context, all *store.All) (sent int, err error) {
+func beat(ctx context.Context, all *store.All) (int, error) {
 	due, err := all.BeatAlertRoutes(ctx)
+	var sent int
 	for _, r := range due {
 		if err := all.QueueAlertMessage(
 			ctx,
@@ -263,7 +269,8 @@ const purgeMax = 5000
 // PurgeAlerts forgets alerts that ended long ago, and what was sent then.
 func (s *Service) PurgeAlerts(ctx context.Context) (worker.Report, error) {
 	var n int64
-	err := s.DB.WriteAll(ctx, func(all *store.All) (err error) {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
+		var err error
 		n, err = all.DropAlerts(
 			ctx,
 			all.Now().Add(-cmp.Or(s.Retain, AlertsKeptFor)),
@@ -310,7 +317,9 @@ const alertsMax, sentMax = 200, 50
 func (s *Service) AlertList(
 	ctx context.Context,
 	firing bool,
-) (p AlertPage, err error) {
+) (AlertPage, error) {
+	var p AlertPage
+	var err error
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		p.Alerts, err = all.Alerts(ctx, store.AlertFilter{
 			Firing: firing,
@@ -358,7 +367,9 @@ func (s *Service) AlertsOf(
 	firing bool,
 	before flex.AlertID,
 	limit int,
-) (found []flex.Alert, next flex.AlertID, err error) {
+) ([]flex.Alert, flex.AlertID, error) {
+	var found []flex.Alert
+	var err error
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		found, err = all.Alerts(ctx, store.AlertFilter{
 			Firing: firing,
@@ -370,6 +381,7 @@ func (s *Service) AlertsOf(
 		return err
 	})
 
+	var next flex.AlertID
 	if len(found) > limit {
 		found = found[:limit]
 		next = found[limit-1].ID
@@ -379,7 +391,8 @@ func (s *Service) AlertsOf(
 }
 
 // AlertOf reads the id of an alert. Text that is none names nothing: NotFound.
-func AlertOf(text string) (id store.AlertID, err error) {
+func AlertOf(text string) (store.AlertID, error) {
+	var id store.AlertID
 	if id.UnmarshalText([]byte(text)) != nil {
 		return id, flex.Fail(
 			flex.NotFound,
@@ -437,13 +450,14 @@ func (s *Service) noteAlert(
 	ctx context.Context,
 	n AlertNote,
 	rest time.Duration,
-) (a flex.Alert, err error) {
+) (flex.Alert, error) {
 	text, err := alertNote(n.Text)
+	var a flex.Alert
 	if err != nil {
 		return a, err
 	}
 
-	err = s.DB.WriteAll(ctx, func(all *store.All) (err error) {
+	err = s.DB.WriteAll(ctx, func(all *store.All) error {
 		noted := store.AlertAnswer{
 			Alert: n.Alert,
 			Org:   n.Org,
@@ -454,6 +468,7 @@ func (s *Service) noteAlert(
 			noted.SnoozeTo = all.Now().Add(rest)
 		}
 
+		var err error
 		a, err = all.AnswerAlert(ctx, noted)
 		return err
 	})

@@ -94,7 +94,8 @@ func causeNames() string {
 
 // fleetCauses find assets in the picture of the fleet. A cause may be in storedCauses too: its assets are both together.
 var fleetCauses = map[Kind]func(*Outlook) []flex.AssetID{
-	Short: func(o *Outlook) (ids []flex.AssetID) {
+	Short: func(o *Outlook) []flex.AssetID {
+		var ids []flex.AssetID
 		for _, s := range o.short {
 			ids = append(ids, s.ids...)
 		}
@@ -110,16 +111,18 @@ var fleetCauses = map[Kind]func(*Outlook) []flex.AssetID{
 
 // storedCauses find assets in the database, by the reads that the exceptions are counted by.
 var storedCauses = map[Kind]func(context.Context, *store.All, flex.OrgID) ([]flex.AssetID, error){
-	Refused: func(ctx context.Context, all *store.All, org flex.OrgID) (ids []flex.AssetID, err error) {
+	Refused: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
 		found, _, err := all.RefusedSchedules(ctx, org, math.MaxInt32)
+		var ids []flex.AssetID
 		for _, r := range found {
 			ids = append(ids, r.AssetID)
 		}
 		return ids, err
 	},
-	Waiting: func(ctx context.Context, all *store.All, org flex.OrgID) (ids []flex.AssetID, err error) {
+	Waiting: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
 		late := all.Now().Add(-LateAfter)
 		found, _, err := all.WaitingSince(ctx, org, late, math.MaxInt32)
+		var ids []flex.AssetID
 		for _, w := range found {
 			if !w.AssetID.IsZero() {
 				ids = append(ids, w.AssetID)

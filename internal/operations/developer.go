@@ -66,7 +66,9 @@ func (s *Service) Now() time.Time { return s.DB.Now() }
 func (s *Service) Developer(
 	ctx context.Context,
 	chosen flex.OrgID,
-) (v DeveloperView, err error) {
+) (DeveloperView, error) {
+	var v DeveloperView
+	var err error
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, err := all.Orgs(ctx)
 		v = DeveloperView{Orgs: orgs}

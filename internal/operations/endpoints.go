@@ -14,7 +14,7 @@ func findEndpoints(
 	all *store.All,
 	fleet *Fleet,
 	org flex.OrgID,
-) (found []Exception, err error) {
+) ([]Exception, error) {
 	endpoints, err := all.AllEndpoints(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read endpoints: %w", err)
@@ -25,6 +25,7 @@ func findEndpoints(
 		return nil, fmt.Errorf("count dispatches without an endpoint: %w", err)
 	}
 
+	var found []Exception
 	for _, o := range fleet.Orgs {
 		if !org.IsZero() && o.ID != org {
 			continue

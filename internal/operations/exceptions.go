@@ -188,8 +188,8 @@ func (s *Service) log() *slog.Logger {
 func (s *Service) Exceptions(
 	ctx context.Context,
 	org flex.OrgID,
-) (found []Exception, err error) {
-	found, _, err = s.exceptions(ctx, org)
+) ([]Exception, error) {
+	found, _, err := s.exceptions(ctx, org)
 
 	return found, err
 }
@@ -219,12 +219,13 @@ func (s *Service) exceptions(
 func (s *Service) foundIn(
 	ctx context.Context,
 	org flex.OrgID,
-) (found []Exception, err error) {
+) ([]Exception, error) {
 	fleet, err := s.Look(ctx)
 	if err != nil {
 		return nil, err
 	}
 
+	var found []Exception
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		found, err = findHalts(ctx, all)
 
@@ -268,9 +269,10 @@ func named(
 	ctx context.Context,
 	all *store.All,
 	ids []flex.AssetID,
-) (assets []Asset, err error) {
+) ([]Asset, error) {
 	ids = ids[:min(len(ids), examplesMax)]
 	owners, err := all.AssetOwners(ctx, ids)
+	var assets []Asset
 	for _, id := range ids {
 		if o, known := owners[id]; known {
 			assets = append(assets, Asset{id, o.ExternalID, o.OrgName})

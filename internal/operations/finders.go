@@ -36,12 +36,13 @@ func lookedAt(ctx context.Context, org flex.OrgID) []flex.OrgID {
 func findHalts(
 	ctx context.Context,
 	all *store.All,
-) (found []Exception, err error) {
+) ([]Exception, error) {
 	halts, err := all.Halts(ctx)
 	if err != nil {
 		return nil, err
 	}
 
+	var found []Exception
 	for _, h := range halts {
 		title, text := "All pushes are halted", "Chargers go on with what they have. Once that is mended, end it on the console's Safety page or with flexd resume."
 		ofOrg := !h.Scope.Org.IsZero()
@@ -207,8 +208,9 @@ func findShort(
 	all *store.All,
 	fleet *Fleet,
 	org flex.OrgID,
-) (found []Exception, err error) {
+) ([]Exception, error) {
 	sum := fleet.Outlook(org)
+	var found []Exception
 	for cause, s := range sum.short {
 		if s.count == 0 {
 			continue
@@ -588,11 +590,12 @@ func (s *Service) troubles() []Exception {
 }
 
 // failedJobs are the background jobs of this process whose latest run failed.
-func (s *Service) failedJobs() (found []Exception) {
+func (s *Service) failedJobs() []Exception {
 	if s.Jobs == nil {
 		return nil
 	}
 
+	var found []Exception
 	for _, w := range s.Jobs() {
 		if last := w.Last(); last.Err != nil {
 			found = append(found, Exception{
@@ -608,12 +611,13 @@ func (s *Service) failedJobs() (found []Exception) {
 	return found
 }
 
-func (s *Service) stalePrices(ctx context.Context) (found []Exception, err error) {
+func (s *Service) stalePrices(ctx context.Context) ([]Exception, error) {
 	if s.StalePrices == nil {
 		return nil, nil
 	}
 
 	stale, err := s.StalePrices(ctx)
+	var found []Exception
 	for _, p := range stale {
 		found = append(found, Exception{
 			Kind:  PriceStale,

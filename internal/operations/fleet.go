@@ -159,7 +159,8 @@ func (s *Service) lookAnew(ctx context.Context) (*Fleet, error) {
 
 // count reads the organisations, their clocks and sizes, and cuts the fleet into parts.
 func (s *Service) count(ctx context.Context, v *Fleet) error {
-	return s.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	return s.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		v.Orgs, err = all.Orgs(ctx)
 		if err != nil {
 			return err

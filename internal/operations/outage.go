@@ -107,7 +107,7 @@ func (o *outage) remember(routes []store.AlertRoute, rules []AlertRule) {
 
 // look notes what keeps the database from its work, "" for nothing, and returns what is to be said now, if
 // anything.
-func (o *outage) look(problem string, now time.Time) (what string) {
+func (o *outage) look(problem string, now time.Time) string {
 	open := !o.alert.SinceAt.IsZero() && o.alert.ResolvedAt.IsZero()
 	fired := open && !o.alert.FiredAt.IsZero()
 
@@ -183,7 +183,8 @@ func (s *Service) queueOutage(what string, now time.Time) error {
 }
 
 // sendOutage sends what was not taken yet, once, and returns how many were taken.
-func (s *Service) sendOutage(ctx context.Context) (sent int) {
+func (s *Service) sendOutage(ctx context.Context) int {
+	var sent int
 	for i := range s.outage.messages {
 		m := &s.outage.messages[i]
 		if m.taken || m.Tries >= alertTries {

@@ -133,7 +133,8 @@ func (f *Outlook) Drawing() flex.Watts { return f.drawing }
 func (f *Outlook) Now() time.Time { return f.now }
 
 // Short counts the assets that will not have what they need by ready-by.
-func (f *Outlook) Short() (n int) {
+func (f *Outlook) Short() int {
+	var n int
 	for _, s := range f.short {
 		n += s.count
 	}

@@ -75,7 +75,9 @@ type PastDay struct {
 func (s *Service) Past(
 	ctx context.Context,
 	q PastQuery,
-) (v PastView, err error) {
+) (PastView, error) {
+	var v PastView
+	var err error
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, q.Org)
 		v = PastView{Orgs: orgs, Group: q.Group}
@@ -101,7 +103,8 @@ func (s *Service) Past(
 }
 
 // groupsOn lists the groups that were counted on a day.
-func groupsOn(ctx context.Context, tx *store.Tx, day flex.Day) (gs []PastGroup, err error) {
+func groupsOn(ctx context.Context, tx *store.Tx, day flex.Day) ([]PastGroup, error) {
+	var gs []PastGroup
 	for _, attribute := range store.FleetAttributes {
 		names, err := tx.FleetNames(ctx, attribute, day.Span())
 		if err != nil {
@@ -306,7 +309,9 @@ func (c HeatCell) Percent() int {
 func (s *Service) Heat(
 	ctx context.Context,
 	q PastQuery,
-) (v HeatView, err error) {
+) (HeatView, error) {
+	var v HeatView
+	var err error
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, q.Org)
 		v = HeatView{Orgs: orgs, Attribute: q.Group.Attribute}

@@ -394,8 +394,9 @@ func (t *tally) earning(e *store.Earning) {
 }
 
 // halfHours are those of all groups, as they are kept.
-func (t *tally) halfHours() (hs []store.FleetHalfHour) {
+func (t *tally) halfHours() []store.FleetHalfHour {
 	const hour = int64(time.Hour / time.Second)
+	var hs []store.FleetHalfHour
 	for _, c := range t.columns {
 		for i := range c.hours {
 			h := &c.hours[i]

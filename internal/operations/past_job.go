@@ -35,12 +35,14 @@ const (
 
 // CountPast counts what the fleets of organisations did in half-hours that are over. Who else does so at
 // the same time writes the same.
-func (s *Service) CountPast(ctx context.Context) (done worker.Report, err error) {
+func (s *Service) CountPast(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.Org
-	err = s.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		orgs, err = all.Orgs(ctx)
 		return err
 	})
+	var done worker.Report
 	if err != nil {
 		return done, fmt.Errorf("list organisations: %w", err)
 	}
@@ -102,8 +104,9 @@ func (s *Service) countNext(
 }
 
 // together is how many of the half-hours follow each other on one London day.
-func together(due []flex.Period) (n int) {
+func together(due []flex.Period) int {
 	day, _ := due[0].SettlementPeriod()
+	var n int
 	for n = 1; n < len(due); n++ {
 		on, _ := due[n].SettlementPeriod()
 		if due[n].Sub(due[n-1]) != 1 || on != day {
@@ -146,7 +149,8 @@ func dueToCount(ctx context.Context, tx *store.Tx) ([]flex.Period, error) {
 func dueAmong(
 	from, now time.Time,
 	counted map[flex.Period]time.Time,
-) (due []flex.Period) {
+) []flex.Period {
+	var due []flex.Period
 	for p := flex.PeriodAt(from); !p.End().After(now); p = p.Add(1) {
 		at, known := counted[p]
 		var last time.Time
@@ -232,7 +236,8 @@ func (s *Service) gatherAssets(ctx context.Context, org flex.OrgID, t *tally) er
 	var after flex.AssetID
 	for {
 		var part []store.GroupedAsset
-		err := s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+		err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+			var err error
 			part, err = tx.GroupedAssets(ctx, after, 10*countPart)
 			return err
 		})
@@ -257,7 +262,8 @@ func (s *Service) gatherReadings(
 ) error {
 	for ids := range slices.Chunk(assets, countPart) {
 		var rs []flex.Reading
-		err := s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+		err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+			var err error
 			rs, err = tx.Readings(ctx, store.ReadingQuery{
 				Assets: ids,
 				Labels: settle.Labels(settle.Asset),

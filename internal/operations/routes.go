@@ -194,7 +194,8 @@ func noSecret(r *store.AlertRoute) error {
 // keeps no other waiting. One that is not taken is tried again, ever later, for about two hours.
 func (s *Service) SendAlerts(ctx context.Context) (worker.Report, error) {
 	var ms []store.AlertMessage
-	err := s.DB.WriteAll(ctx, func(all *store.All) (err error) {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
+		var err error
 		ms, err = all.TakeAlertMessages(ctx, alertsAtOnce, alertLease)
 		return err
 	})

@@ -59,7 +59,9 @@ const (
 
 // AlertRules returns the rules: of each kind flexd's own or what the operator set in its place,
 // then those of single organisations.
-func (s *Service) AlertRules(ctx context.Context) (rules []AlertRule, err error) {
+func (s *Service) AlertRules(ctx context.Context) ([]AlertRule, error) {
+	var rules []AlertRule
+	var err error
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		rules, err = alertRules(ctx, all)
 		return err

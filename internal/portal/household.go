@@ -120,7 +120,8 @@ func (l *speech) awayText(c control.HouseholdCar, now time.Time) string {
 }
 
 // readWish reads the form of a wish, and says what to tell the visitor afterwards.
-func readWish(r *request) (w control.Wish, said string, err error) {
+func readWish(r *request) (control.Wish, string, error) {
+	var w control.Wish
 	switch r.PostFormValue("act") {
 	case "now":
 		hours, err := strconv.Atoi(r.PostFormValue("hours"))

@@ -94,7 +94,8 @@ func give(
 }
 
 // readStatement reads the statement that is asked for.
-func (s *Server) readStatement(r *request) (st reward.Statement, err error) {
+func (s *Server) readStatement(r *request) (reward.Statement, error) {
+	var st reward.Statement
 	if r.visit.HideTransactions {
 		return st, flex.Fail(flex.NotFound, "this page is not known")
 	}
@@ -102,6 +103,7 @@ func (s *Server) readStatement(r *request) (st reward.Statement, err error) {
 	q := r.URL.Query()
 	span := reward.StatementSpan{Month: q.Get("month")}
 
+	var err error
 	for name, into := range map[string]*flex.Day{
 		"from": &span.From,
 		"to":   &span.To,
@@ -145,12 +147,13 @@ func (s *Server) readStatement(r *request) (st reward.Statement, err error) {
 }
 
 // periodsBefore lists the tax years and months that a statement is offered of, newest first.
-func (l *speech) periodsBefore(today flex.Day) (ps []period) {
+func (l *speech) periodsBefore(today flex.Day) []period {
 	year := today.Year
 	if from, _ := reward.TaxYear(year); today.Start().Before(from.Start()) {
 		year--
 	}
 
+	var ps []period
 	for _, y := range []int{year, year - 1} {
 		from, to := reward.TaxYear(y)
 		name := l.say("Tax year {1} to {2}", l.long(from), l.long(to))

@@ -67,7 +67,8 @@ func (s *Service) Held(
 		total int
 	)
 
-	err := s.DB.Read(ctx, q.Org, func(tx *store.Tx) (err error) {
+	err := s.DB.Read(ctx, q.Org, func(tx *store.Tx) error {
+		var err error
 		page, total, err = tx.HeldReadings(ctx, q.filter())
 		return err
 	})

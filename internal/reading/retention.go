@@ -25,7 +25,8 @@ const dropMax = 5000
 func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
 	retain := cmp.Or(s.Retain, KeptFor)
 	var dropped int64
-	err := s.DB.WriteAll(ctx, func(all *store.All) (err error) {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
+		var err error
 		dropped, err = all.DropReadings(ctx, all.Now().Add(-retain), dropMax)
 		if err != nil {
 			return err

@@ -106,8 +106,9 @@ func (s *Service) HeldOf(
 	f := q.filter()
 
 	var v HeldView
-	err := s.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		v = HeldView{}
+		var err error
 		v.Orgs, err = all.VisitOrgs(ctx, q.Org, func(o flex.Org, tx *store.Tx) error {
 			found, total, err := tx.HeldReadings(ctx, f)
 			v.Total += total
@@ -140,7 +141,7 @@ func (s *Service) HeldReading(
 	id flex.HeldID,
 ) (HeldLine, error) {
 	var l HeldLine
-	err := s.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		org, err := all.HeldOrg(ctx, id)
 		if err != nil {
 			return err
@@ -171,7 +172,8 @@ func (s *Service) HeldOrg(
 	id flex.HeldID,
 ) (flex.OrgID, error) {
 	var org flex.OrgID
-	err := s.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		org, err = all.HeldOrg(ctx, id)
 		return err
 	})

@@ -124,7 +124,9 @@ func (w *again) shareOut(ctx context.Context, sites []flex.SiteID) error {
 func (w *again) begin(
 	ctx context.Context,
 	a Again,
-) (sites []flex.SiteID, err error) {
+) ([]flex.SiteID, error) {
+	var sites []flex.SiteID
+	var err error
 	err = w.service.DB.Read(ctx, w.org, func(tx *store.Tx) error {
 		w.run = store.Run{
 			Kind:      store.AgainRun,
@@ -216,7 +218,9 @@ func (s *Service) Compare(
 	ctx context.Context,
 	org flex.OrgID,
 	before, after flex.RunID,
-) (changes []settle.Change, err error) {
+) ([]settle.Change, error) {
+	var changes []settle.Change
+	var err error
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var results [2][]*settle.Result
 		for i, id := range []flex.RunID{before, after} {
@@ -246,7 +250,9 @@ func (s *Service) Runs(
 	ctx context.Context,
 	org flex.OrgID,
 	limit int,
-) (runs []store.Run, err error) {
+) ([]store.Run, error) {
+	var runs []store.Run
+	var err error
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		runs, err = tx.Runs(ctx, limit)
 		return err

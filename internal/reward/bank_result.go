@@ -43,7 +43,8 @@ type BankImport struct {
 }
 
 // Count returns how many results had the verdict.
-func (b BankImport) Count(v Verdict) (n int) {
+func (b BankImport) Count(v Verdict) int {
+	var n int
 	for _, l := range b.Lines {
 		if l.Verdict == v {
 			n++
@@ -65,7 +66,9 @@ func (s *Service) ImportBank(
 	by string,
 	results []bankfile.Result,
 	dry bool,
-) (b BankImport, err error) {
+) (BankImport, error) {
+	var b BankImport
+	var err error
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		b = BankImport{}
 		for _, r := range results {
@@ -126,7 +129,9 @@ func payees(
 	ctx context.Context,
 	tx *store.Tx,
 	r bankfile.Result,
-) (found []store.Pinned, why string, err error) {
+) ([]store.Pinned, string, error) {
+	var found []store.Pinned
+	var err error
 	if r.Reference != "" {
 		p, err := tx.PinnedByReference(ctx, r.Reference)
 		if err != nil || p == nil {
@@ -155,6 +160,7 @@ func payees(
 		sum += w.Amount
 	}
 
+	var why string
 	if sum != r.Amount {
 		why = fmt.Sprintf(
 			"the bank says %s, and what was withdrawn is %s",
@@ -214,7 +220,7 @@ func judge(
 	o bankfile.Outcome,
 	w store.Withdrawal,
 	attempt int,
-) (v Verdict, moves []ledger.PaymentStatus, why string) {
+) (Verdict, []ledger.PaymentStatus, string) {
 	if o == bankfile.UnderWay {
 		return TakenOpen, nil, ""
 	}

@@ -49,7 +49,9 @@ func (s *Service) Charges(
 	org flex.OrgID,
 	site flex.SiteID,
 	page int,
-) (c Charges, err error) {
+) (Charges, error) {
+	var c Charges
+	var err error
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c = Charges{}
 
@@ -70,7 +72,8 @@ func (s *Service) Charges(
 }
 
 // monthsOf adds transactions up as the statements of their months do, the newest month first.
-func monthsOf(all []ledger.Booked) (months []MonthOfCharges) {
+func monthsOf(all []ledger.Booked) []MonthOfCharges {
+	var months []MonthOfCharges
 	for _, t := range slices.Backward(all) {
 		m := ledger.MonthOf(flex.DayAt(t.At))
 		if n := len(months); n == 0 || months[n-1].Month != m {
@@ -136,8 +139,9 @@ func sessionEarned(
 	tx *store.Tx,
 	session store.Session,
 	all []ledger.Booked,
-) (sum flex.Pence, err error) {
+) (flex.Pence, error) {
 	events, err := tx.EventsOfSession(ctx, session)
+	var sum flex.Pence
 	for _, t := range all {
 		own := t.Cause.Session == session.ID
 		if own || slices.Contains(events, t.Cause.FlexEvent) {

@@ -44,7 +44,8 @@ func settleDue[ID any](
 	report *worker.Report,
 ) error {
 	var due []ID
-	err := db.Read(ctx, org, func(tx *store.Tx) (err error) {
+	err := db.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		due, err = q.due(tx, ctx, dueMax)
 		return err
 	})
@@ -55,7 +56,8 @@ func settleDue[ID any](
 	report.More = report.More || len(due) == dueMax
 	for chunk := range slices.Chunk(due, q.batch) {
 		var did int
-		err := db.Write(ctx, org, func(tx *store.Tx) (err error) {
+		err := db.Write(ctx, org, func(tx *store.Tx) error {
+			var err error
 			did, err = q.settle(ctx, tx, chunk)
 			return err
 		})
@@ -71,13 +73,15 @@ func settleDue[ID any](
 
 // settleOrgs runs one job for each of the organisations that have work for it.
 func (s *Service) settleOrgs(ctx context.Context, find func(*store.All, context.Context) ([]flex.OrgID, error),
-	settle func(context.Context, flex.OrgID, *worker.Report) error) (report worker.Report, err error) {
+	settle func(context.Context, flex.OrgID, *worker.Report) error) (worker.Report, error) {
 	var orgs []flex.OrgID
-	err = s.DB.ReadAll(ctx, func(all *store.All) (err error) {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		orgs, err = find(all, ctx)
 		return err
 	})
 
+	var report worker.Report
 	for i := 0; i < len(orgs) && err == nil; i++ {
 		err = settle(ctx, orgs[i], &report)
 	}

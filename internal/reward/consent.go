@@ -14,7 +14,8 @@ func (s *settling) consents(
 	ctx context.Context,
 	tx *store.Tx,
 	sites []flex.SiteID,
-) (err error) {
+) error {
+	var err error
 	s.consent, err = tx.ConsentSpans(ctx, sites, s.basis.knownAt)
 	return err
 }

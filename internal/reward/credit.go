@@ -95,9 +95,9 @@ func worthOf(
 	r *settle.Result,
 	h history,
 	listed bool,
-) (c store.EventCredit, n netting, err error) {
+) (store.EventCredit, netting, error) {
 	t := h.on(e.Day)
-	c = store.EventCredit{
+	c := store.EventCredit{
 		Event:    e.ID,
 		Site:     e.SiteID,
 		Day:      e.Day,
@@ -110,6 +110,7 @@ func worthOf(
 		Accrued:  r.Owed - r.Credit,
 	}
 
+	var n netting
 	if c.Netted {
 		c.Error, c.Certainty = r.StandardError(), h.certaintyOf(ledger.MonthOf(e.Day))
 		others, err := tx.NettedCredits(ctx, e.SiteID, e.ID)
@@ -158,7 +159,9 @@ func net(c *store.EventCredit, others *store.NettedCredits) netting {
 func creditedIn(
 	months []settle.MonthNetted,
 	first flex.Day,
-) (own settle.MonthNetted, elsewhere flex.Pence) {
+) (settle.MonthNetted, flex.Pence) {
+	var own settle.MonthNetted
+	var elsewhere flex.Pence
 	for _, m := range months {
 		if m.First == first {
 			own = m
@@ -170,7 +173,8 @@ func creditedIn(
 	return own, elsewhere
 }
 
-func owedIn(months []settle.MonthNetted) (owed flex.Pence) {
+func owedIn(months []settle.MonthNetted) flex.Pence {
+	var owed flex.Pence
 	for _, m := range months {
 		owed += m.Owed
 	}

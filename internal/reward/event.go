@@ -24,7 +24,9 @@ func (s *Service) SettleEvents(ctx context.Context) (worker.Report, error) {
 func (s *Service) SettleEventsOf(
 	ctx context.Context,
 	org flex.OrgID,
-) (report worker.Report, err error) {
+) (worker.Report, error) {
+	var report worker.Report
+	var err error
 	err = s.settleEventsOf(ctx, org, &report)
 	return report, err
 }
@@ -143,8 +145,8 @@ func steeringOf(
 	r store.SessionSettlement,
 	schedules []store.Schedule,
 	taken map[flex.EventID]time.Duration,
-) (s settle.Steering, would []flex.Step) {
-	s = settle.Steering{
+) (settle.Steering, []flex.Step) {
+	s := settle.Steering{
 		Within: ownTime(&r),
 		Least:  settle.LeastFlexed,
 	}
@@ -376,7 +378,8 @@ func addEvents(
 func instructed(
 	f settle.Event,
 	calls []store.PaidCall,
-) (parts []settle.Instructed) {
+) []settle.Instructed {
+	var parts []settle.Instructed
 	for n := f.First; n <= f.Last; n++ {
 		for _, c := range calls {
 			within := c.Meet(f.Day.Period(n).Span())
@@ -431,7 +434,10 @@ func (s *Service) FlexEvents(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
-) (events []store.FlexEvent, prices map[flex.FlexEventID][]EventPrice, err error) {
+) ([]store.FlexEvent, map[flex.FlexEventID][]EventPrice, error) {
+	var events []store.FlexEvent
+	var prices map[flex.FlexEventID][]EventPrice
+	var err error
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err

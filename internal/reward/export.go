@@ -82,7 +82,9 @@ func (f PaymentFile) String() string {
 func (s *Service) PaymentFiles(
 	ctx context.Context,
 	org flex.OrgID,
-) (files []PaymentFileRecord, err error) {
+) ([]PaymentFileRecord, error) {
+	var files []PaymentFileRecord
+	var err error
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		records, err := tx.PaymentFiles(ctx, payoutsMax)
 		files = fileRecords(records)
@@ -102,7 +104,9 @@ func (s *Service) Export(
 	org flex.OrgID,
 	by string,
 	o ExportOptions,
-) (f PaymentFile, err error) {
+) (PaymentFile, error) {
+	var f PaymentFile
+	var err error
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		f, err = s.export(ctx, tx, by, o)
 		return err
@@ -116,7 +120,8 @@ func (s *Service) export(
 	tx *store.Tx,
 	by string,
 	o ExportOptions,
-) (f PaymentFile, err error) {
+) (PaymentFile, error) {
+	var f PaymentFile
 	// Exports wait for each other: the second finds what the first has left.
 	if err := tx.LockOrg(ctx); err != nil {
 		return f, err
@@ -292,7 +297,7 @@ func payments(
 	format bankfile.Format,
 	o ExportOptions,
 	terms ledger.PayoutTerms,
-) (ps []Payment, kept []string, err error) {
+) ([]Payment, []string, error) {
 	status := ledger.Approved
 	if o.Again {
 		status = ledger.Processing
@@ -303,6 +308,8 @@ func payments(
 		return nil, nil, err
 	}
 
+	var ps []Payment
+	var kept []string
 	for _, w := range ws {
 		// On PostgreSQL another transaction may have moved it since it was listed.
 		w, err := tx.LockWithdrawal(ctx, w.ID)
@@ -349,8 +356,9 @@ func payment(
 	tx *store.Tx,
 	w store.Withdrawal,
 	terms ledger.PayoutTerms,
-) (p Payment, kept string, err error) {
+) (Payment, string, error) {
 	pinned, err := tx.PinnedPayee(ctx, w)
+	var p Payment
 	if err != nil {
 		return p, "", err
 	}

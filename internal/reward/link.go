@@ -52,7 +52,7 @@ func (s *Service) Link(
 	org flex.OrgID,
 	site flex.SiteID,
 	o LinkOptions,
-) (link string, expires time.Time, err error) {
+) (string, time.Time, error) {
 	if err := checkRedirect(o.RedirectURI); err != nil {
 		return "", time.Time{}, err
 	}
@@ -62,6 +62,7 @@ func (s *Service) Link(
 		return "", time.Time{}, err
 	}
 
+	var expires time.Time
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
@@ -162,8 +163,10 @@ func (s *Service) NewBrowser() (string, error) { return s.token() }
 func (s *Service) Open(
 	ctx context.Context,
 	token, browser string,
-) (v Visit, err error) {
+) (Visit, error) {
+	var v Visit
 	v.Browser = browser
+	var err error
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		v.BalanceLink, err = all.BalanceLink(ctx, hashOf(token))
 		if err != nil {
@@ -212,7 +215,9 @@ type WayBack struct {
 func (s *Service) WayBack(
 	ctx context.Context,
 	token string,
-) (w WayBack, err error) {
+) (WayBack, error) {
+	var w WayBack
+	var err error
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		link, err := all.BalanceLink(ctx, hashOf(token))
 		if err != nil {
@@ -263,7 +268,9 @@ const balanceTransactions = 100
 func (s *Service) BalancePage(
 	ctx context.Context,
 	v Visit,
-) (p BalancePage, err error) {
+) (BalancePage, error) {
+	var p BalancePage
+	var err error
 	err = s.DB.Read(ctx, v.OrgID, func(tx *store.Tx) error {
 		site, err := tx.Site(ctx, v.SiteID)
 		if err != nil {
@@ -316,7 +323,8 @@ func (p *BalancePage) addMoney(
 	tx *store.Tx,
 	site flex.SiteID,
 	settings flex.PayoutSettings,
-) (err error) {
+) error {
+	var err error
 	p.Info, err = withdrawalInfo(ctx, tx, site)
 	if err != nil {
 		return err
@@ -332,7 +340,8 @@ func accountOf(
 	p *store.Payee,
 	terms ledger.PayoutTerms,
 	now time.Time,
-) (a Account) {
+) Account {
+	var a Account
 	if p == nil {
 		return a
 	}

@@ -32,7 +32,8 @@ func (s *Service) SendMail(ctx context.Context) (worker.Report, error) {
 	}
 
 	var mails []store.Mail
-	err := s.DB.WriteAll(ctx, func(all *store.All) (err error) {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
+		var err error
 		mails, err = all.TakeMail(ctx, mailsMax, mailLease)
 		return err
 	})
@@ -88,7 +89,8 @@ func withoutAddress(problem error, to flex.Personal) string {
 // dropMails gives up mails that no process could send as long as the links in them lived.
 func (s *Service) dropMails(ctx context.Context) (worker.Report, error) {
 	var n int64
-	err := s.DB.WriteAll(ctx, func(all *store.All) (err error) {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
+		var err error
 		n, err = all.DropMails(
 			ctx,
 			all.Now().Add(-MailLinkLife),
@@ -116,7 +118,7 @@ func notify(
 	tx *store.Tx,
 	site flex.Site,
 	n notice,
-) (sent int, err error) {
+) (int, error) {
 	var to []flex.Personal
 	if site.Email.Reveal() != "" {
 		to = append(to, site.Email)
@@ -135,6 +137,7 @@ func notify(
 		}
 	}
 
+	var sent int
 	for _, address := range to {
 		if err := tx.AddMail(ctx, store.Mail{
 			SiteID:  site.ID,

@@ -37,7 +37,9 @@ func modulusOf(tables map[string]store.ModulusTable) (m bankfile.Modulus, ok boo
 func (s *Service) ImportModulus(
 	ctx context.Context,
 	files []string,
-) (state ModulusState, err error) {
+) (ModulusState, error) {
+	var state ModulusState
+	var err error
 	err = s.DB.WriteAll(ctx, func(all *store.All) error {
 		tables, err := all.ModulusTables(ctx)
 		if err != nil {
@@ -92,7 +94,9 @@ func stateOf(tables map[string]store.ModulusTable) ModulusState {
 }
 
 // ModulusState says which tables are there.
-func (s *Service) ModulusState(ctx context.Context) (state ModulusState, err error) {
+func (s *Service) ModulusState(ctx context.Context) (ModulusState, error) {
+	var state ModulusState
+	var err error
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		tables, err := all.ModulusTables(ctx)
 		state = stateOf(tables)
@@ -107,13 +111,13 @@ func (s *Service) ModulusState(ctx context.Context) (state ModulusState, err err
 func (s *Service) CheckModulus(
 	ctx context.Context,
 	sortCode, number string,
-) (v bankfile.ModulusVerdict, err error) {
+) (bankfile.ModulusVerdict, error) {
 	account, err := ReadBankAccount("A Name", sortCode, number)
 	if err != nil {
 		return "", err
 	}
 
-	v = bankfile.ModulusUnchecked
+	v := bankfile.ModulusUnchecked
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		tables, err := all.ModulusTables(ctx)
 		if err != nil {

@@ -197,12 +197,13 @@ func (s *Service) voidUnexported(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
-) (sum flex.Pence, err error) {
+) (flex.Pence, error) {
 	ws, err := tx.LockUnexported(ctx, site)
 	if err != nil {
 		return 0, err
 	}
 
+	var sum flex.Pence
 	for _, w := range ws {
 		if _, err := tx.MoveWithdrawal(
 			ctx,

@@ -122,7 +122,8 @@ func (s *Service) checkName(
 	again bool,
 ) (*store.PayeeCheck, error) {
 	var todo *toCheck
-	err := s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		todo, err = nameToCheck(ctx, tx, id, again)
 		return err
 	})

@@ -58,7 +58,9 @@ func (s *Service) Payouts(
 	ctx context.Context,
 	org flex.OrgID,
 	status ledger.PaymentStatus,
-) (ps []Payout, err error) {
+) ([]Payout, error) {
+	var ps []Payout
+	var err error
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		ps, err = payouts(ctx, tx, status, flex.TransactionID{}, payoutsMax)
 		return err
@@ -134,7 +136,8 @@ func (p *Payout) addName(check *store.PayeeCheck) {
 const youngEmail = 30 * 24 * time.Hour
 
 // warn says what an approver should look at.
-func (p Payout) warn(now time.Time) (warnings []string) {
+func (p Payout) warn(now time.Time) []string {
+	var warnings []string
 	add := func(format string, args ...any) {
 		warnings = append(warnings, fmt.Sprintf(format, args...))
 	}
@@ -177,13 +180,15 @@ func (s *Service) Decide(
 	id flex.TransactionID,
 	to ledger.PaymentStatus,
 	by, note string,
-) (w store.Withdrawal, err error) {
+) (store.Withdrawal, error) {
+	var w store.Withdrawal
 	if to == ledger.Approved {
 		if err := s.nameBeforeApproval(ctx, org, id); err != nil {
 			return w, err
 		}
 	}
 
+	var err error
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		switch to {
 		case ledger.Approved:
@@ -262,8 +267,9 @@ func approval(
 	tx *store.Tx,
 	w store.Withdrawal,
 	by string,
-) (a ledger.Approval, err error) {
+) (ledger.Approval, error) {
 	pinned, err := tx.PinnedPayee(ctx, w)
+	var a ledger.Approval
 	if err != nil {
 		return a, err
 	}
@@ -300,8 +306,8 @@ func (s *Service) tryAgain(
 	tx *store.Tx,
 	id flex.TransactionID,
 	by, note string,
-) (w store.Withdrawal, err error) {
-	w, err = tx.Withdrawal(ctx, id)
+) (store.Withdrawal, error) {
+	w, err := tx.Withdrawal(ctx, id)
 	if err != nil {
 		return w, err
 	}
@@ -339,8 +345,9 @@ func (s *Service) move(
 	id flex.TransactionID,
 	to ledger.PaymentStatus,
 	by, note string,
-) (w store.Withdrawal, t notified, err error) {
-	w, err = tx.MoveWithdrawal(ctx, id, to, by, note)
+) (store.Withdrawal, notified, error) {
+	w, err := tx.MoveWithdrawal(ctx, id, to, by, note)
+	var t notified
 	if err != nil {
 		return w, t, err
 	}
@@ -376,11 +383,12 @@ func (s *Service) tellFailed(
 	ctx context.Context,
 	tx *store.Tx,
 	w store.Withdrawal,
-) (t notified, err error) {
+) (notified, error) {
 	site, err := tx.Site(ctx, w.SiteID)
 	if flex.KindOf(err) == flex.NotFound {
 		return notified{without: 1}, nil // offboarded: there is nobody to tell
 	}
+	var t notified
 	if err != nil {
 		return t, err
 	}

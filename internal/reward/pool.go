@@ -58,7 +58,7 @@ func basisOf(
 }
 
 // stretches joins the times of events that lie within a week of each other.
-func stretches(events []store.FlexEvent) (spans []flex.Span) {
+func stretches(events []store.FlexEvent) []flex.Span {
 	all := make([]flex.Span, len(events))
 	for i, e := range events {
 		all[i] = e.Span
@@ -68,6 +68,7 @@ func stretches(events []store.FlexEvent) (spans []flex.Span) {
 		return a.From.Compare(b.From)
 	})
 
+	var spans []flex.Span
 	for _, s := range all {
 		n := len(spans)
 		if n > 0 && s.From.Sub(spans[n-1].To) < 7*24*time.Hour {
@@ -325,11 +326,12 @@ func (s *settling) ratings(
 	ctx context.Context,
 	tx *store.Tx,
 	sites []flex.SiteID,
-) (err error) {
+) error {
 	slices.SortFunc(sites, func(a, b flex.SiteID) int {
 		return bytes.Compare(a[:], b[:])
 	})
 
+	var err error
 	s.supply, err = tx.SupplyOf(ctx, slices.Compact(sites), s.basis.knownAt)
 	if err != nil {
 		return err
@@ -424,7 +426,7 @@ func (s *settling) readMeters(ctx context.Context, tx *store.Tx) error {
 func (s *settling) readBoundaries(
 	ctx context.Context,
 	tx *store.Tx,
-) (given map[*claim]bool, err error) {
+) (map[*claim]bool, error) {
 	shared := map[meterKey][]*claim{}
 	var sites []flex.SiteID
 
@@ -465,13 +467,14 @@ func (s *settling) readBoundaries(
 }
 
 // groupsOf puts events together whose half-hours meet, through others too.
-func groupsOf(claims []*claim) (groups [][]*claim) {
+func groupsOf(claims []*claim) [][]*claim {
 	claims = slices.Clone(claims)
 	slices.SortStableFunc(claims, func(a, b *claim) int {
 		return a.Span.From.Compare(b.Span.From)
 	})
 	var until time.Time
 
+	var groups [][]*claim
 	for _, c := range claims {
 		if n := len(groups); n > 0 && c.Span.From.Before(until) {
 			groups[n-1] = append(groups[n-1], c)
@@ -570,7 +573,8 @@ func (s *settling) setApart() error {
 func compareDays(a, b flex.Day) int { return a.Start().Compare(b.Start()) }
 
 // daysBetween lists the days from one to another, both included.
-func daysBetween(from, to flex.Day) (days []flex.Day) {
+func daysBetween(from, to flex.Day) []flex.Day {
+	var days []flex.Day
 	for d := from; !to.Start().Before(d.Start()); d = d.Add(1) {
 		days = append(days, d)
 	}

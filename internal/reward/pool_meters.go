@@ -24,8 +24,8 @@ type meters struct {
 func (m *meters) read(
 	ctx context.Context,
 	tx *store.Tx,
-) (given map[*claim]bool, err error) {
-	given = map[*claim]bool{}
+) (map[*claim]bool, error) {
+	given := map[*claim]bool{}
 	of := map[flex.AssetID][]meterKey{}
 	days := map[flex.Day]bool{}
 

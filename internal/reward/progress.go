@@ -35,9 +35,10 @@ func progress(
 	site flex.SiteID,
 	info Info,
 	settings flex.PayoutSettings,
-) (p Progress, err error) {
+) (Progress, error) {
 	today := flex.DayAt(tx.Now())
 	all, err := tx.SiteTransactions(ctx, site, today.Add(1).Start())
+	var p Progress
 	if err != nil {
 		return p, err
 	}

@@ -23,7 +23,8 @@ func (s *Service) Repair(
 	ctx context.Context,
 	org flex.OrgID,
 	a Again,
-) (r Repaired, err error) {
+) (Repaired, error) {
+	var r Repaired
 	if !a.KnownAt.IsZero() {
 		return r, flex.Fail(
 			flex.Invalid,
@@ -42,6 +43,7 @@ func (s *Service) Repair(
 
 	var before int
 	var sum flex.Pence
+	var err error
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		before, sum, err = tx.Rewarded(ctx)
 		if err != nil {

@@ -62,7 +62,9 @@ func (s *Service) importResults(
 	by string,
 	results []PaymentResult,
 	dry bool,
-) (done Imported, err error) {
+) (Imported, error) {
+	var done Imported
+	var err error
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		done = Imported{Results: len(results)}
 		for i, r := range results {

@@ -35,7 +35,9 @@ func (s *Service) Info(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
-) (info Info, err error) {
+) (Info, error) {
+	var info Info
+	var err error
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
@@ -51,8 +53,9 @@ func withdrawalInfo(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
-) (info Info, err error) {
+) (Info, error) {
 	terms, err := historyOf(ctx, tx)
+	var info Info
 	if err != nil {
 		return info, err
 	}
@@ -86,7 +89,9 @@ func (s *Service) Transactions(
 	org flex.OrgID,
 	site flex.SiteID,
 	limit, offset int,
-) (h History, err error) {
+) (History, error) {
+	var h History
+	var err error
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err

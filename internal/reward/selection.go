@@ -42,8 +42,10 @@ func (s *Service) PreviewSelection(
 	org flex.OrgID,
 	ids []flex.TransactionID,
 	by string,
-) (sel Selection, err error) {
+) (Selection, error) {
+	var err error
 	ids, err = selected(ids)
+	var sel Selection
 	if err != nil {
 		return sel, err
 	}
@@ -75,8 +77,10 @@ func (s *Service) ApproveSelection(
 	ids []flex.TransactionID,
 	sum flex.Pence,
 	by string,
-) (sel Selection, err error) {
+) (Selection, error) {
+	var err error
 	ids, err = selected(ids)
+	var sel Selection
 	if err != nil {
 		return sel, err
 	}
@@ -119,8 +123,9 @@ func (s *Service) ApproveSelection(
 }
 
 // selected checks a selection's size, and takes out what is in it twice.
-func selected(ids []flex.TransactionID) (once []flex.TransactionID, err error) {
+func selected(ids []flex.TransactionID) ([]flex.TransactionID, error) {
 	seen := make(map[flex.TransactionID]bool, len(ids))
+	var once []flex.TransactionID
 	for _, id := range ids {
 		if !seen[id] {
 			once = append(once, id)

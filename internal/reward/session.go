@@ -36,7 +36,9 @@ func (s *Service) SettleSessions(ctx context.Context) (worker.Report, error) {
 func (s *Service) SettleSessionsOf(
 	ctx context.Context,
 	org flex.OrgID,
-) (report worker.Report, err error) {
+) (worker.Report, error) {
+	var report worker.Report
+	var err error
 	err = s.settleSessionsOf(ctx, org, &report)
 	return report, err
 }
@@ -55,7 +57,7 @@ func settleSessions(
 	ctx context.Context,
 	tx *store.Tx,
 	due []flex.SessionID,
-) (did int, err error) {
+) (int, error) {
 	terms, err := historyOf(ctx, tx)
 	if err != nil {
 		return 0, err
@@ -72,6 +74,7 @@ func settleSessions(
 	}
 
 	var revisions []*ledger.Booked
+	var did int
 	for i, r := range sessions {
 		if staysAsSettled(&r, tx.Now()) {
 			r.LookAt, r.WaitsAt = time.Time{}, time.Time{}
@@ -129,7 +132,7 @@ func settleSession(
 	r *store.SessionSettlement,
 	rs []flex.Reading,
 	t *terms,
-) (revision *ledger.Booked, err error) {
+) (*ledger.Booked, error) {
 	energy, known, missing, err := charged(ctx, tx, *r, rs)
 	if err != nil {
 		return nil, err
@@ -141,6 +144,7 @@ func settleSession(
 	ready := missing.IsZero() || partly || since >= EmptyAfter
 	earns := t.credit != 0 || r.Posted > 0
 
+	var revision *ledger.Booked
 	if ready && earns && r.Consented {
 		o, err := sessionOwed(ctx, tx, r, t, energy)
 		if err != nil {
@@ -213,9 +217,13 @@ func charged(
 	tx *store.Tx,
 	r store.SessionSettlement,
 	rs []flex.Reading,
-) (energy flex.WattHours, known int, missing time.Time, err error) {
+) (flex.WattHours, int, time.Time, error) {
 	periods, _ := ownPeriods(&r)
 	days, err := meteredDays(ctx, tx, r, rs, time.Time{})
+
+	var energy flex.WattHours
+	var known int
+	var missing time.Time
 	for _, p := range periods {
 		switch e, read := energyIn(days, p); {
 		case read:
@@ -265,7 +273,7 @@ func halfHours(s flex.Span) (first, last flex.Period) {
 
 // ownPeriods returns the half-hours that belong to a session, which are those that no session
 // before it ran in, and their days.
-func ownPeriods(r *store.SessionSettlement) (periods []flex.Period, days []flex.Day) {
+func ownPeriods(r *store.SessionSettlement) ([]flex.Period, []flex.Day) {
 	first, last := halfHours(r.Span)
 	if !r.Before.To.IsZero() {
 		if _, taken := halfHours(r.Before); !taken.Before(first) {
@@ -273,6 +281,8 @@ func ownPeriods(r *store.SessionSettlement) (periods []flex.Period, days []flex.
 		}
 	}
 
+	var periods []flex.Period
+	var days []flex.Day
 	for p := first; !last.Before(p); p = p.Add(1) {
 		periods = append(periods, p)
 		d := flex.DayAt(p.Start())
@@ -287,8 +297,9 @@ func ownPeriods(r *store.SessionSettlement) (periods []flex.Period, days []flex.
 // sessionQuery returns the half-hours that belong to a session, and asks for what was metered in them.
 func sessionQuery(
 	r *store.SessionSettlement,
-) (periods []flex.Period, q store.ReadingQuery) {
+) ([]flex.Period, store.ReadingQuery) {
 	periods, days := ownPeriods(r)
+	var q store.ReadingQuery
 	if len(periods) == 0 {
 		return nil, q
 	}
@@ -311,7 +322,7 @@ func sessionReadings(
 	tx *store.Tx,
 	r store.SessionSettlement,
 	knownAt time.Time,
-) (periods []flex.Period, days []settle.MeteredDay, err error) {
+) ([]flex.Period, []settle.MeteredDay, error) {
 	periods, q := sessionQuery(&r)
 	q.KnownAt = knownAt
 	rs, err := tx.Readings(ctx, q)
@@ -319,7 +330,7 @@ func sessionReadings(
 		return periods, nil, err
 	}
 
-	days, err = meteredDays(ctx, tx, r, rs, knownAt)
+	days, err := meteredDays(ctx, tx, r, rs, knownAt)
 
 	return periods, days, err
 }
@@ -331,7 +342,7 @@ func meteredDays(
 	r store.SessionSettlement,
 	rs []flex.Reading,
 	knownAt time.Time,
-) (days []settle.MeteredDay, err error) {
+) ([]settle.MeteredDay, error) {
 	if len(rs) == 0 {
 		return nil, nil
 	}
@@ -341,7 +352,7 @@ func meteredDays(
 		return nil, err
 	}
 
-	days, _ = settle.HalfHoursWithin(settle.Asset, rs, limits)
+	days, _ := settle.HalfHoursWithin(settle.Asset, rs, limits)
 
 	return days, nil
 }

@@ -26,7 +26,7 @@ func settleFlexEvents(
 	ctx context.Context,
 	tx *store.Tx,
 	due []flex.FlexEventID,
-) (did int, err error) {
+) (int, error) {
 	events, err := tx.HoldFlexEvents(ctx, due)
 	if err != nil {
 		return 0, err
@@ -57,6 +57,7 @@ func settleFlexEvents(
 		terms: basis.terms,
 	}
 
+	var did int
 	for i, e := range events {
 		moved, err := run.settle(ctx, tx, e, outcomes[i])
 		if err != nil {
@@ -77,7 +78,8 @@ func leaveAsSettled(
 	ctx context.Context,
 	tx *store.Tx,
 	events []store.FlexEvent,
-) (left []store.FlexEvent, err error) {
+) ([]store.FlexEvent, error) {
+	var left []store.FlexEvent
 	for _, e := range events {
 		if !forgotten(e.Day, tx.Now()) {
 			left = append(left, e)
@@ -329,8 +331,9 @@ func (o *outcome) halfHour(p settle.Settled) store.HalfHour {
 }
 
 // note keeps on the event what it came to, and returns the first half-hour that is not read.
-func note(e *store.FlexEvent, r *settle.Result) (missing time.Time) {
+func note(e *store.FlexEvent, r *settle.Result) time.Time {
 	e.Missing = r.Missing
+	var missing time.Time
 	for _, p := range r.Periods {
 		if !p.Read && missing.IsZero() {
 			missing = e.Day.Period(p.Period).Start()

@@ -160,7 +160,9 @@ func (s *Service) Statement(
 	org flex.OrgID,
 	site flex.SiteID,
 	from, to flex.Day,
-) (st Statement, err error) {
+) (Statement, error) {
+	var st Statement
+	var err error
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		st = Statement{MadeAt: tx.Now()}
 
@@ -452,7 +454,8 @@ type MonthEvent struct {
 
 // months returns the months in which the statement's lines are netted, and those that may be
 // carried into them.
-func (s *Statement) months(all []ledger.Booked) (ms []ledger.Month) {
+func (s *Statement) months(all []ledger.Booked) []ledger.Month {
+	var ms []ledger.Month
 	for i := range all {
 		t := &all[i]
 		n := t.Netting

@@ -180,11 +180,12 @@ func settlementsBehind(ctx context.Context, tx *store.Tx, ids []flex.FlexEventID
 
 // linesOfEvents returns all lines by event, oldest first, and the events that are to be
 // explained: those of the statement's lines, and of the months in which these are netted.
-func (s *Statement) linesOfEvents(all []ledger.Booked) (lines map[flex.FlexEventID][]ledger.Booked, wanted []flex.FlexEventID) {
-	lines = map[flex.FlexEventID][]ledger.Booked{}
+func (s *Statement) linesOfEvents(all []ledger.Booked) (map[flex.FlexEventID][]ledger.Booked, []flex.FlexEventID) {
+	lines := map[flex.FlexEventID][]ledger.Booked{}
 	known := map[flex.FlexEventID]bool{}
 	months := s.months(all)
 
+	var wanted []flex.FlexEventID
 	for _, t := range all {
 		id := t.Cause.FlexEvent
 		if id.IsZero() {
@@ -218,7 +219,8 @@ func (s *Statement) linesByEvent() map[flex.FlexEventID][]*Line {
 func settlementsOf(
 	all []store.PostedSettlement,
 	id flex.FlexEventID,
-) (own []store.PostedSettlement) {
+) []store.PostedSettlement {
+	var own []store.PostedSettlement
 	for _, p := range all {
 		if p.Event == id {
 			own = append(own, p)
@@ -246,7 +248,8 @@ func (e *explainedEvent) by(run flex.RunID) *settle.Result {
 }
 
 // before returns what the line before one rests on, or nil.
-func (e *explainedEvent) before(id flex.TransactionID) (r *settle.Result) {
+func (e *explainedEvent) before(id flex.TransactionID) *settle.Result {
+	var r *settle.Result
 	for _, t := range e.lines {
 		if t.ID == id {
 			break

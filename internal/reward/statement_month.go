@@ -92,7 +92,8 @@ func (s *Statement) firstMonth() ledger.Month {
 func nettedDays(
 	events []MonthEvent,
 	c settle.Certainty,
-) (days []settle.DayNetted) {
+) []settle.DayNetted {
+	var days []settle.DayNetted
 	for _, e := range events {
 		day := flex.DayAt(e.Span.From)
 		if n := len(days); n == 0 || days[n-1].Day != day {

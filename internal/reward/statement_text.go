@@ -41,7 +41,7 @@ func eventText(r *settle.Result, span flex.Span) string {
 }
 
 // eventWorking says how a line about a flex event came to its amount.
-func (c *Calculation) eventWorking(amount flex.Pence) (steps []string) {
+func (c *Calculation) eventWorking(amount flex.Pence) []string {
 	worth := "It was worth " + PenceText(c.Worth) +
 		": the kWh of each half-hour times its price"
 	if c.Worth < 0 {
@@ -49,6 +49,7 @@ func (c *Calculation) eventWorking(amount flex.Pence) (steps []string) {
 			": the kWh of each half-hour times its price"
 	}
 
+	var steps []string
 	steps = append(steps, worth+".")
 	if c.Carried != 0 {
 		steps = append(

@@ -355,7 +355,9 @@ type Terms struct {
 func (s *Service) Terms(
 	ctx context.Context,
 	org flex.OrgID,
-) (t Terms, err error) {
+) (Terms, error) {
+	var t Terms
+	var err error
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		t, err = termsNow(ctx, tx)
 		return err
@@ -364,8 +366,10 @@ func (s *Service) Terms(
 	return t, err
 }
 
-func termsNow(ctx context.Context, tx *store.Tx) (t Terms, err error) {
+func termsNow(ctx context.Context, tx *store.Tx) (Terms, error) {
+	var t Terms
 	t.Today = flex.DayAt(tx.Now())
+	var err error
 	t.Changes, err = tx.Terms(ctx)
 	t.Values = valuesOn(t.Changes, t.Today)
 	return t, err

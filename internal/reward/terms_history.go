@@ -33,7 +33,8 @@ func termValue(t flex.Term) TermValue {
 
 // History returns every value that a term had, has or is to have, in order of day; the default
 // from the beginning among them if nothing else was set then.
-func (t Terms) History(name string) (values []TermValue) {
+func (t Terms) History(name string) []TermValue {
+	var values []TermValue
 	for _, change := range t.Changes {
 		if change.Name == name {
 			values = append(values, termValue(change))
@@ -74,11 +75,13 @@ func (s *Service) PreviewTerms(
 	org flex.OrgID,
 	values map[string]string,
 	from flex.Day,
-) (p TermsPreview, err error) {
+) (TermsPreview, error) {
+	var p TermsPreview
 	if err := checkTerms(values); err != nil {
 		return p, err
 	}
 
+	var err error
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		p, err = previewTerms(ctx, tx, values, from)
 		return err
@@ -92,7 +95,9 @@ func previewTerms(
 	tx *store.Tx,
 	values map[string]string,
 	from flex.Day,
-) (p TermsPreview, err error) {
+) (TermsPreview, error) {
+	var p TermsPreview
+	var err error
 	p.From, err = firstDay(ctx, tx, from)
 	if err != nil {
 		return p, err

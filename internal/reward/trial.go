@@ -51,7 +51,7 @@ func (s *Service) TryBaselines(
 	ctx context.Context,
 	org flex.OrgID,
 	t BaselineTrial,
-) (all []TriedMethod, err error) {
+) ([]TriedMethod, error) {
 	if n := len(daysBetween(t.From, t.To)); n > TrialDaysMax {
 		return nil, flex.Fail(
 			flex.Invalid,
@@ -61,11 +61,12 @@ func (s *Service) TryBaselines(
 		)
 	}
 
-	all = TryAll(&settle.Trial{})
+	all := TryAll(&settle.Trial{})
 
 	for last, more := (flex.SiteID{}), true; more; {
 		var sites []flex.SiteID
-		err := s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+		err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+			var err error
 			sites, err = tx.SiteIDs(ctx, last, trialPage)
 			return err
 		})
@@ -98,7 +99,8 @@ func (s *Service) trySite(
 	all []TriedMethod,
 ) error {
 	var one *settle.Trial
-	err := s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
 		one, err = siteTrial(ctx, tx, site, t)
 		return err
 	})
@@ -216,8 +218,9 @@ func staysOf(
 	tx *store.Tx,
 	asset flex.AssetID,
 	span flex.Span,
-) (stays []flex.Span, err error) {
+) ([]flex.Span, error) {
 	sessions, err := tx.SessionsWithin(ctx, asset, span)
+	var stays []flex.Span
 	for _, s := range sessions {
 		stay := flex.Span{From: s.PluggedInAt, To: s.PluggedOutAt}
 		if stay.To.IsZero() {
@@ -235,8 +238,9 @@ func shownOf(
 	a *flex.Asset,
 	own []settle.MeteredDay,
 	stays []flex.Span,
-) (shown []settle.MeteredDay) {
+) []settle.MeteredDay {
 	power := a.RatedPower()
+	var shown []settle.MeteredDay
 	for _, span := range stays {
 		stay := settle.Stay{Span: span}
 		stay.Meter(own)
@@ -275,8 +279,9 @@ func boundaryDays(
 	rs []flex.Reading,
 	ids []flex.AssetID,
 	consent []flex.Span,
-) (best []settle.MeteredDay) {
+) []settle.MeteredDay {
 	most := 0
+	var best []settle.MeteredDay
 	for _, id := range ids {
 		other := func(r flex.Reading) bool { return r.AssetID != id }
 		days := settle.ConsentedHalfHours(

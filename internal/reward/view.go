@@ -135,7 +135,9 @@ func eventLine(e *store.FlexEvent, name string) EventLine {
 func (s *Service) Overview(
 	ctx context.Context,
 	q OverviewQuery,
-) (v Overview, err error) {
+) (Overview, error) {
+	var v Overview
+	var err error
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, q.Org)
 		v = Overview{Orgs: orgs}
@@ -219,7 +221,7 @@ func (v *Overview) markUnpaid(ctx context.Context, tx *store.Tx) error {
 }
 
 // addMoney reads the books, and what the market owes and paid.
-func (v *Overview) addMoney(ctx context.Context, tx *store.Tx) (err error) {
+func (v *Overview) addMoney(ctx context.Context, tx *store.Tx) error {
 	sums, err := tx.AccountSums(ctx)
 	if err != nil {
 		return err
@@ -295,12 +297,13 @@ func withdrawalLines(
 	status ledger.PaymentStatus,
 	after flex.TransactionID,
 	limit int,
-) (lines []WithdrawalLine, err error) {
+) ([]WithdrawalLine, error) {
 	found, err := payouts(ctx, tx, status, after, limit)
 	if err != nil {
 		return nil, err
 	}
 
+	var lines []WithdrawalLine
 	for _, w := range found {
 		site, err := tx.Site(ctx, w.SiteID)
 		if err != nil && flex.KindOf(err) != flex.NotFound {
@@ -327,8 +330,10 @@ type WithdrawalQuery struct {
 func (s *Service) Withdrawals(
 	ctx context.Context,
 	q WithdrawalQuery,
-) (lines []WithdrawalLine, err error) {
-	err = s.choose(ctx, q.Org, func(tx *store.Tx) error {
+) ([]WithdrawalLine, error) {
+	var lines []WithdrawalLine
+	err := s.choose(ctx, q.Org, func(tx *store.Tx) error {
+		var err error
 		lines, err = withdrawalLines(ctx, tx, q.Status, q.After, q.Limit)
 		return err
 	})
@@ -348,13 +353,15 @@ func (s *Service) CompareRuns(
 	ctx context.Context,
 	org flex.OrgID,
 	before, after flex.RunID,
-) (c RunsCompared, err error) {
+) (RunsCompared, error) {
+	var c RunsCompared
+	var err error
 	c.Changes, err = s.Compare(ctx, org, before, after)
 	if err != nil {
 		return c, err
 	}
 
-	err = s.DB.Read(ctx, org, func(tx *store.Tx) (err error) {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		first, err := tx.Run(ctx, before)
 		if err != nil {
 			return err
@@ -382,7 +389,9 @@ type EventView struct {
 func (s *Service) EventView(
 	ctx context.Context,
 	id flex.FlexEventID,
-) (v EventView, err error) {
+) (EventView, error) {
+	var v EventView
+	var err error
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		v = EventView{}
 		org, err := all.FlexEventOrg(ctx, id)

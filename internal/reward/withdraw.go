@@ -33,7 +33,8 @@ func (s *Service) Withdraw(
 	v Visit,
 	amount flex.Pence,
 	form string,
-) (w store.Withdrawal, err error) {
+) (store.Withdrawal, error) {
+	var w store.Withdrawal
 	if err := v.confirmed(); err != nil {
 		return w, err
 	}
@@ -44,7 +45,7 @@ func (s *Service) Withdraw(
 		)
 	}
 
-	err = s.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
 		if _, err := tx.HoldSite(ctx, v.SiteID); err != nil {
 			return err
 		}
@@ -89,8 +90,9 @@ func (s *Service) withdraw(
 	site flex.SiteID,
 	amount flex.Pence,
 	by string,
-) (w store.Withdrawal, err error) {
+) (store.Withdrawal, error) {
 	payee, err := tx.Payee(ctx, site)
+	var w store.Withdrawal
 	if err != nil {
 		return w, err
 	}

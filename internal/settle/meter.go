@@ -334,9 +334,9 @@ func (s *source) days(c *Case) []MeteredDay {
 // counting returns the devices that count for the case, in their order, and their half-hours laid
 // over each other. A device that measures something else than those before it does not count: what
 // it lacks of their load is not what the site left out.
-func (s *source) counting(c *Case) (devices []*device, days []MeteredDay) {
+func (s *source) counting(c *Case) ([]*device, []MeteredDay) {
 	ranked := s.ranked(c)
-	devices, days = ranked[:1], ranked[0].days
+	devices, days := ranked[:1], ranked[0].days
 
 	for _, d := range ranked[1:] {
 		if c.alike(days, d.days) {

@@ -30,7 +30,9 @@ func (tx *Tx) ADRTelemetry(
 	ctx context.Context,
 	program flex.ADRObjectID,
 ) ([]ADRTelemetry, error) {
-	return rows(ctx, tx.conn, func(s scanner) (t ADRTelemetry, err error) {
+	return rows(ctx, tx.conn, func(s scanner) (ADRTelemetry, error) {
+		var t ADRTelemetry
+		var err error
 		err = s.Scan(
 			&t.Program,
 			&t.Remote,

@@ -312,7 +312,9 @@ func (tx *Tx) ADRMirrors(
 	ctx context.Context,
 	program flex.ADRObjectID,
 ) ([]ADRMirror, error) {
-	return rows(ctx, tx.conn, func(s scanner) (m ADRMirror, err error) {
+	return rows(ctx, tx.conn, func(s scanner) (ADRMirror, error) {
+		var m ADRMirror
+		var err error
 		err = s.Scan(
 			&m.Program,
 			&m.Remote,

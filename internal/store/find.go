@@ -487,7 +487,9 @@ func (all *All) AssetsByExternalID(
 	return rows(
 		ctx,
 		all.conn,
-		func(s scanner) (a OwnedAsset, err error) {
+		func(s scanner) (OwnedAsset, error) {
+			var a OwnedAsset
+			var err error
 			err = s.Scan(&a.Org, &a.Asset)
 			return a, err
 		},

@@ -128,7 +128,8 @@ func (c conn) columns(ctx context.Context) (map[string][]string, error) {
 	pairs, err := rows(
 		ctx,
 		c,
-		func(s scanner) (p [2]string, err error) {
+		func(s scanner) ([2]string, error) {
+			var p [2]string
 			return p, s.Scan(&p[0], &p[1])
 		},
 		query,
@@ -447,7 +448,9 @@ func (all *All) payAccrued(ctx context.Context, site flex.SiteID) error {
 		amount flex.Pence
 	}
 
-	scan := func(s scanner) (o owed, err error) {
+	scan := func(s scanner) (owed, error) {
+		var o owed
+		var err error
 		err = s.Scan(&o.org, &o.amount)
 		return o, err
 	}

@@ -277,14 +277,15 @@ func (c conn) catalogue(
 	ctx context.Context,
 ) (map[string][]portableColumn, error) {
 	by := map[string][]portableColumn{}
-	_, err := rows(ctx, c, func(s scanner) (none struct{}, err error) {
+	_, err := rows(ctx, c, func(s scanner) (struct{}, error) {
 		var table, typ string
 		var column portableColumn
-		err = s.Scan(&table, &column.name, &typ, &column.key)
+		err := s.Scan(&table, &column.name, &typ, &column.key)
 		column.kind = columnKinds[strings.ToLower(typ)]
 		_, column.ofPerson = personTextOf(table, column.name)
 		by[table] = append(by[table], column)
 
+		var none struct{}
 		return none, err
 	}, c.db.d.catalogue)
 

@@ -439,9 +439,10 @@ func (tx *Tx) Payouts(
 	after flex.TransactionID,
 	limit int,
 ) ([]Payout, error) {
-	scan := func(s scanner) (p Payout, err error) {
+	scan := func(s scanner) (Payout, error) {
+		var p Payout
 		w := &p.Withdrawal
-		err = s.Scan(
+		err := s.Scan(
 			&w.ID,
 			&w.OrgID,
 			&w.SiteID,
