@@ -36,6 +36,9 @@ func (o *orgAdd) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
+	if err := h.DB.KeepEnvironment(ctx); err != nil {
+		return err
+	}
 
 	var made flex.Org
 	var password flex.Secret

@@ -163,7 +163,22 @@ func (s store) open(ctx context.Context) (*app.App, error) {
 		return nil, err
 	}
 
-	return app.Open(ctx, settings)
+	return openChecked(ctx, settings)
+}
+
+// openChecked opens flexd as it is, if the database is for the environment that is meant.
+func openChecked(ctx context.Context, settings app.Settings) (*app.App, error) {
+	h, err := app.Open(ctx, settings)
+	if err != nil {
+		return nil, err
+	}
+
+	if err := h.DB.CheckEnvironment(ctx); err != nil {
+		h.Close()
+		return nil, err
+	}
+
+	return h, nil
 }
 
 // openAnew is open, and makes a store that is not there.
@@ -173,7 +188,7 @@ func (s store) openAnew(ctx context.Context) (*app.App, error) {
 		return nil, err
 	}
 
-	return app.Open(ctx, settings)
+	return openChecked(ctx, settings)
 }
 
 // settings reads what is to be served, and how, from the flags and the files that they name.
@@ -317,6 +332,10 @@ func (s *serve) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
+	if err := h.DB.KeepEnvironment(ctx); err != nil {
+		return err
+	}
+
 	h.Operations.BaseURL = s.BaseURL // as it was stated: the listening address may reach nobody
 	s.warn(c, l.Addr())
 	fmt.Fprintf(c.out, "listening on %s%s\n", scheme, l.Addr())
@@ -492,7 +511,7 @@ func openSettings(
 	s app.Settings,
 	name string,
 ) (*app.App, flex.Org, error) {
-	h, err := app.Open(ctx, s)
+	h, err := openChecked(ctx, s)
 	if err != nil {
 		return nil, flex.Org{}, err
 	}

@@ -94,6 +94,7 @@ type loginForm struct {
 	// the browser will not keep the cookie: no TLS, and not this machine
 	Plain       bool
 	NoOperators bool // nobody can log in yet
+	Environment flex.Environment
 
 	// the way to the identity provider, if there is one
 	SignIn        *signInLink
@@ -112,6 +113,7 @@ func (s *Server) loginView(r *request, f loginForm) (view, error) {
 	f.Plain = !web.HTTPS(r.Request) && !s.onLoopback(r.Request)
 	has, err := s.Access.HasOperators(r.Context())
 	f.NoOperators = !has && s.Access.SSO == nil
+	f.Environment = s.Environment
 	f.SignIn = s.signInLink(f.Next, false)
 	f.PasswordsShut = s.Access.PasswordsShut
 	f.End = s.endAtProvider(r)

@@ -182,6 +182,7 @@ var stays = map[string]string{
 	"goose_db_version": staysMechanics,
 	"goose_lock":       staysMechanics,
 	"seal_key":         staysMechanics,
+	"environment":      "which environment this database is for; the file says of itself",
 	"person_key":       "the key under which this database seals texts about persons; the file has them open",
 }
 

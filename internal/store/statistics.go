@@ -44,6 +44,7 @@ var fewRows = []string{
 	"caps",
 	"credential",
 	"endpoint",
+	"environment",
 	"goose_db_version",
 	"grid_product",
 	"halt",

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestEnvironment has a database that was made for one environment refuse the commands of the other.
+func TestEnvironment(t *testing.T) {
+	for made, other := range map[string]string{"sandbox": "production", "production": "sandbox"} {
+		t.Run(made, func(t *testing.T) {
+			flexd := commandLineOf(t, freshDatabase(t))
+			if code, said := flexd("org add Acme --username acme --environment " + made); code != exitDone {
+				t.Fatalf("%d %s", code, said)
+			}
+
+			for _, line := range []string{
+				"doctor", "org list", "caps show --org Acme", "org add Other --username other", "serve --listen 127.0.0.1:0",
+			} {
+				code, said := flexd(line + " --environment " + other)
+				if code != exitFailed || !strings.Contains(said, "of the "+made+" environment") {
+					t.Errorf("flexd %s: %d %s", line, code, said)
+				}
+			}
+
+			if code, said := flexd("org list --environment " + made); code != exitDone {
+				t.Errorf("%d %s", code, said)
+			}
+		})
+	}
+}
+
+// TestEnvironment_Unknown has a database of which nobody said what it is for be anybody's, until a clock in it is turned:
+// only the sandbox's are.
+func TestEnvironment_Unknown(t *testing.T) {
+	database := freshDatabase(t)
+	flexd := commandLineOf(t, database)
+	h, err := store{Database: database, Environment: "sandbox"}.openAnew(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	defer h.Close()
+	org, err := h.DB.AddOrg(t.Context(), "Acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	opens := func(environment string, want int) {
+		t.Helper()
+		if code, said := flexd("org list --environment " + environment); code != want {
+			t.Errorf("as %s: %d %s", environment, code, said)
+		}
+	}
+
+	opens("production", exitDone)
+	opens("sandbox", exitDone)
+	if err := h.Advance(t.Context(), org.ID, h.DB.Now().AddDate(0, 0, 1)); err != nil {
+		t.Fatal(err)
+	}
+
+	opens("production", exitFailed)
+	opens("sandbox", exitDone)
+}
