@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"flexd/internal/flex"
@@ -131,5 +132,5 @@ func (s store) load(
 		return fmt.Errorf("%s: %w; nothing was imported", file, err)
 	}
 
-	return f.print(c, fields{"imported": n}, "imported %d %s\n", n, what)
+	return f.print(c, fields{"imported": n}, "imported %s\n", flex.Count(n, strings.TrimSuffix(what, "s")))
 }

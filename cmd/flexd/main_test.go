@@ -173,6 +173,11 @@ func TestErase_Foretells(t *testing.T) {
 		if code, said := run("erase " + site.String()); code != exitUsage || !strings.Contains(said, "\nasset ") || !strings.Contains(said, "nothing was erased: with --yes") {
 			t.Errorf("without --yes: %d %s", code, said)
 		}
+
+		code, said := run("erase --json " + site.String())
+		if code != exitUsage || !strings.Contains(said, `"asset": 1`) || strings.Contains(said, "HELD ON SITE") {
+			t.Errorf("as JSON: %d %s", code, said)
+		}
 	}
 	if code, said := run("erase --yes " + site.String()); code != exitDone {
 		t.Errorf("with --yes: %d %s", code, said)

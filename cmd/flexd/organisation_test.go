@@ -139,6 +139,7 @@ func TestExport_Organisation(t *testing.T) {
 	for line, want := range map[string]string{
 		"export":                       "name a site",
 		"export --organisation nobody": "nobody",
+		"export --org nobody":          "nobody",
 		"export --organisation acme --format html":                   "one form",
 		"export " + flex.SiteID{1}.String() + " --organisation acme": "one form",
 		"import nothing.jsonl":                                       "nothing.jsonl",

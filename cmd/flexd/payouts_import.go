@@ -131,7 +131,7 @@ func (p *payoutsImport) ownFile(
 		return "", err
 	}
 
-	said := fmt.Sprintf("%d results, %d of them new", done.Results, done.Moved)
+	said := fmt.Sprintf("%s, %d of them new", flex.Count(done.Results, "result"), done.Moved)
 	fmt.Fprintln(c.err, p.would()+said)
 
 	return said, p.notify(ctx, c, h, done, mailer)
@@ -176,9 +176,9 @@ func (p *payoutsImport) bankFile(
 	}
 
 	said := fmt.Sprintf(
-		"%s: %d results, %d new, %d known, %d under way, %d unknown, %d refused; %d other entries",
+		"%s: %s, %d new, %d known, %d under way, %d unknown, %d refused; %d other entries",
 		results.Format,
-		done.Results,
+		flex.Count(done.Results, "result"),
 		done.Count(reward.TakenNew),
 		done.Count(reward.TakenKnown),
 		done.Count(reward.TakenOpen),

@@ -41,7 +41,7 @@ func TestPayouts_CommandLine(t *testing.T) {
 		{"payouts export " + file + " --format csv", exitDone, "0 payments, £0.00 in all"},
 		{"payouts files", exitDone, "NUMBER MESSAGE FORMAT"},
 		{"payouts files --json", exitDone, "[]"},
-		{"payouts import " + returned, exitDone, "returned credits: 1 results, 0 new, 0 known, 0 under way, 1 unknown, 0 refused"},
+		{"payouts import " + returned, exitDone, "returned credits: 1 result, 0 new, 0 known, 0 under way, 1 unknown, 0 refused"},
 		{"payouts import --json --dry-run " + returned, exitDone, `"reason": "B account closed"`},
 		{"payouts import " + document, exitUsage, "neither a pain.002 (CstmrPmtStsRpt) nor a camt.053"},
 		{"payouts import --dry-run " + own, exitDone, "dry run, nothing is changed: 0 results"},

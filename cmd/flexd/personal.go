@@ -19,7 +19,7 @@ type export struct {
 	Site   string `arg:"" optional:"" help:"Id of the site."`
 	Format string `help:"machine is the records as they are kept; json and html are for the person whom they are about: instants as RFC 3339, units, names; html can be printed." enum:"machine,json,html" default:"machine"`
 
-	Organisation string `help:"In place of a site: all of this organisation, for flexd import on another flexd. The file has bank accounts in plain text." placeholder:"NAME"`
+	Organisation string `help:"In place of a site: all of this organisation, for flexd import on another flexd. The file has bank accounts in plain text." aliases:"org" placeholder:"NAME"`
 }
 
 // Run prints everything that is held on a site, or on an organisation.
@@ -205,14 +205,13 @@ func (e *erase) foretell(
 		return err
 	}
 
-	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "HELD ON SITE %s\tROWS\n", site)
-
-	for _, table := range slices.Sorted(maps.Keys(held)) {
-		fmt.Fprintf(t, "%s\t%d\n", table, len(held[table]))
+	if e.JSON {
+		err = c.json(heldRows(site, held))
+	} else {
+		err = c.erasable(site, held)
 	}
 
-	if err := t.Flush(); err != nil {
+	if err != nil {
 		return err
 	}
 
@@ -220,6 +219,28 @@ func (e *erase) foretell(
 		flex.Invalid,
 		"nothing was erased: with --yes the site is offboarded, and all of this but its money erased for good",
 	)
+}
+
+// heldRows is how many rows of each table are held on a site, to print as JSON.
+func heldRows(site flex.SiteID, held map[string][]map[string]any) fields {
+	rows := map[string]int{}
+	for table, of := range held {
+		rows[table] = len(of)
+	}
+
+	return fields{"site_id": site, "erased": false, "rows_held": rows}
+}
+
+// erasable prints how many rows of each table are held on a site.
+func (c console) erasable(site flex.SiteID, held map[string][]map[string]any) error {
+	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "HELD ON SITE %s\tROWS\n", site)
+
+	for _, table := range slices.Sorted(maps.Keys(held)) {
+		fmt.Fprintf(t, "%s\t%d\n", table, len(held[table]))
+	}
+
+	return t.Flush()
 }
 
 func siteID(text string) (flex.SiteID, error) {

@@ -78,7 +78,7 @@ func truthOf(field func(*flex.OrgSettings) *bool, on bool) (func(*flex.OrgSettin
 
 // twoFactor makes the setting of the e-mailed code, which is kept the other way round.
 func twoFactor() setting {
-	s := setting{name: "two_factor", standard: "true", help: "an e-mailed code before bank account and withdrawal; without it, a link by a credential with the role payouts is enough"}
+	s := setting{name: "two_factor", standard: "true", help: "an e-mailed code before bank account and withdrawal; without it, a link by a credential with the roles rewards and payouts is enough"}
 	s.show, s.set = truthOf(func(o *flex.OrgSettings) *bool { return &o.Payout.WithoutCode }, false)
 
 	s.clear = func(o *flex.OrgSettings) { o.Payout.WithoutCode = false }

@@ -76,7 +76,7 @@ func TestEngine(t *testing.T) {
 		d.login()
 		d.server.Jobs = func() []*worker.Worker { return []*worker.Worker{{Name: "control", Every: 30e9}} }
 		page := d.page("/console/engine")
-		d.wants(page, "12 assets that are plugged in", "<dt>Short of their need</dt><dd>1</dd>", "a car was plugged in", "charging now was asked for", "30 s")
+		d.wants(page, "12 plugged-in assets", "<dt>Short of their need</dt><dd>1</dd>", "a car was plugged in", "charging now was asked for", "30 s")
 		if n := strings.Count(d.page("/console/engine.csv"), "\n"); n != 13 {
 			t.Errorf("%d lines", n)
 		}

@@ -97,7 +97,7 @@ func TestSettlement(t *testing.T) {
 			t.Errorf("payment file: %d %s", a.status, a.body)
 		}
 		d.wants(d.page("/console/settlement?status=processing"), "4 Elm Row", `<span class="tag ">processing</span>`)
-		d.wants(d.page("/console/audit"), "withdrawal approved", "export payments", "cannot become rejected", "1 payments, £0.40 in all, csv for 20", "SHA-256 ")
+		d.wants(d.page("/console/audit"), "withdrawal approved", "export payments", "cannot become rejected", "1 payment, £0.40 in all, csv for 20", "SHA-256 ")
 		d.wants(d.page("/console/settlement"), "Payment files", "FLEXD-2026")
 
 		event := d.page(d.link(page, "/console/flex-events/"))

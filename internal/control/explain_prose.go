@@ -84,7 +84,7 @@ func summary(x *Explanation) string {
 	if fmt.Fprintf(&b, "%s; ", offPeak); e.Mode == flex.Minimise {
 		b.WriteString("charging stops when the need " + x.andGiven() + "is met. ")
 	} else {
-		b.WriteString("all of them are open, the need is the least. ")
+		b.WriteString("the car may charge in all of them, and gets at least what it needs. ")
 	}
 
 	b.WriteString(x.energy())

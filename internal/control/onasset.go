@@ -255,7 +255,7 @@ func plannedText(
 		charges = "may charge " + strings.Join(times, ", ")
 	}
 	if more := len(spans) - len(times); more > 0 {
-		charges += fmt.Sprintf(" and %d times more", more)
+		charges += " and " + flex.Count(more, "time") + " more"
 	}
 
 	return fmt.Sprintf(

@@ -145,6 +145,14 @@ func (s Secret) MarshalText() ([]byte, error) {
 // zone.
 type WallTime time.Duration
 
+// Count writes a number of things, whose plural has an s: "1 meter", "2 meters".
+func Count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
 // ParseWallTime reads HH:MM or HH:MM:SS, which may have a fraction.
 func ParseWallTime(s string) (WallTime, error) {
 	for _, layout := range []string{"15:04:05", "15:04"} {
@@ -154,7 +162,7 @@ func ParseWallTime(s string) (WallTime, error) {
 	}
 
 	return 0, fmt.Errorf(
-		"%s is not a time of the form HH:MM:SS",
+		"%s is not a time of the form HH:MM or HH:MM:SS",
 		strconv.Quote(s),
 	)
 }

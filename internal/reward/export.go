@@ -68,8 +68,8 @@ func (f PaymentFile) Name() string {
 // String says what the file holds, as the audit log has it.
 func (f PaymentFile) String() string {
 	return fmt.Sprintf(
-		"%d payments, %s in all, %s for %s, message %s, SHA-256 %x",
-		len(f.Payments),
+		"%s, %s in all, %s for %s, message %s, SHA-256 %x",
+		flex.Count(len(f.Payments), "payment"),
 		f.Total,
 		f.Format,
 		f.Day,

@@ -84,14 +84,21 @@ func (l *evLine) addLeast(e *evProblem) {
 	}
 }
 
+// checkPower says what is wrong with the most, and only where nothing is, with the least, which is not beyond it.
+func (l *evLine) checkPower() error {
+	if err := within("max_kw", l.MaxKW, 0, maxKW); err != nil {
+		return err
+	}
+	return within("min_kw", l.MinKW, 0, l.MaxKW)
+}
+
 func (l *evLine) check() error {
 	n := len(l.Price)
 	err := errors.Join(
 		slotCount("price_p_per_kwh", n),
 		series("price_p_per_kwh", l.Price, n, -maxPrice, maxPrice),
 		series("avail_hours", l.AvailHours, n, 0, 24),
-		within("max_kw", l.MaxKW, 0, maxKW),
-		within("min_kw", l.MinKW, 0, l.MaxKW),
+		l.checkPower(),
 		within("energy_kwh", l.EnergyKWh, -maxKWh, maxKWh),
 		within("start_cost_p", l.StartCost, 0, maxAmount),
 		within("min_run_slots", float64(l.MinRunSlots), 0, slots.MaxSlots),

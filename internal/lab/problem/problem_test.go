@@ -177,6 +177,15 @@ func TestDecode_Refuses(t *testing.T) {
 	}
 }
 
+// A most that is out of bounds is the one fault: nothing is said of a least that was not given.
+func TestDecode_OneFault(t *testing.T) {
+	const line = `{"id":"a","family":"ev-plain","price_p_per_kwh":[1,2],"avail_hours":[0.5,0.5],"max_kw":-7,"energy_kwh":3}`
+	_, err := problem.Decode([]byte(line))
+	if err == nil || strings.Contains(err.Error(), "min_kw") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestDecode_StoredBeyondCapacity(t *testing.T) {
 	for _, c := range []struct {
 		stored int
