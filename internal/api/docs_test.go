@@ -46,6 +46,12 @@ func TestDocs(t *testing.T) {
 		}
 		anchors[m[1]] = true
 	}
+	for id := range anchors {
+		operation := strings.HasPrefix(id, "post-") || strings.HasPrefix(id, "get-") || strings.HasPrefix(id, "sent-to-you")
+		if operation && !strings.Contains(r.body, `href="#`+id+`"`) {
+			t.Errorf("nothing leads to %s", id)
+		}
+	}
 	for _, l := range links {
 		if to, within := strings.CutPrefix(l[1], "#"); within {
 			if to != "page" && !anchors[to] {

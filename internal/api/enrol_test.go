@@ -82,6 +82,22 @@ func onboarding(mpan, external, more string) string {
 		mpan, consent, external, more)
 }
 
+// TestOnboard_Watts has a power that looks like watts be taken, new and again, with a warning that asks.
+func TestOnboard_Watts(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		for power, warned := range map[string]bool{"7400": true, "1000": false, "1000.1": true} {
+			body := onboarding(halfHourly, "a", `,"properties":{"power_kw":`+power+`}`)
+			r := h.want("POST", "/entities/site/onboard", body, 200, "")
+			said := fmt.Sprint(get(t, r.body, "assets", 0, "warnings"))
+			if strings.Contains(said, "is it in watts?") != warned {
+				t.Errorf("%s kW: %s", power, said)
+			}
+		}
+	})
+}
+
 func TestOnboard_Vector(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		h := open(t, db)

@@ -81,6 +81,10 @@ func Reference(source []byte) ([]byte, error) {
 		" The [Postman collection](/docs/postman.json) tries them.\n\n")
 
 	for _, tag := range d.Tags {
+		d.list(&b, tag.Name)
+	}
+
+	for _, tag := range d.Tags {
 		d.tag(&b, tag.Name, tag.Description)
 	}
 
@@ -110,6 +114,32 @@ func operations(paths map[string]map[string]*describedCall, tag string) []*descr
 
 	return found
 }
+
+// list names the operations of a tag, each as a link to where it is described.
+func (d *described) list(b *strings.Builder, name string) {
+	calls := operations(d.Paths, name)
+	sent := operations(d.Webhooks, name)
+	if len(calls)+len(sent) == 0 {
+		return
+	}
+
+	fmt.Fprintf(b, "[**%s**](#%s)\n\n", title(name), anchorOf(title(name)))
+
+	for _, o := range calls {
+		heading := o.method + " " + o.path
+		fmt.Fprintf(b, "- [`%s`](#%s) %s\n", heading, anchorOf(heading), sentence(o.Summary))
+	}
+
+	for _, o := range sent {
+		heading := "Sent to you: " + o.path
+		fmt.Fprintf(b, "- [%s](#%s) %s\n", heading, anchorOf(heading), sentence(o.Summary))
+	}
+
+	b.WriteString("\n")
+}
+
+// anchorOf is the id of a heading.
+func anchorOf(heading string) string { return string(anchors{}.Generate([]byte(heading), 0)) }
 
 func (d *described) tag(b *strings.Builder, name, description string) {
 	calls := operations(d.Paths, name)

@@ -36,6 +36,21 @@ type AssetInput struct {
 	SerialNumber string
 }
 
+// mostOfCharger is more than chargers have: of a power beyond it one asks whether it is in watts.
+const mostOfCharger flex.Watts = 1_000_000
+
+// doubts are what of an asset is taken, and looks wrong.
+func (in AssetInput) doubts() []string {
+	if !in.Type.Charges() || in.Power == nil || *in.Power <= mostOfCharger {
+		return nil
+	}
+
+	return []string{fmt.Sprintf(
+		"power_kw: %g kW is more than a charger has: is it in watts?",
+		in.Power.KW(),
+	)}
+}
+
 // emailMax is the longest address that mail can be sent to (RFC 5321).
 const emailMax = 254
 

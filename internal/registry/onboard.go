@@ -159,6 +159,7 @@ func merge(
 		if err != nil {
 			return o, err
 		}
+		a.Warnings = append(a.Warnings, in.doubts()...)
 		o.Assets = append(o.Assets, a)
 	}
 
