@@ -6,9 +6,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -121,4 +124,113 @@ func TestAdvance_AsksAlike(t *testing.T) {
 			t.Error("nothing was ever due")
 		}
 	})
+}
+
+// dueColumns are where the instants stand that jobs are due at, by job.
+var dueColumns = map[string][]string{
+	"credits":    {`look_at FROM reckoning`},
+	"rates":      {`rate_look_at FROM session`},
+	"settlement": {`detect_at FROM reckoning`, `CASE WHEN NOT detected THEN to_at END FROM pause`, `detect_at FROM dispatch_asset`, `look_at FROM flex_event`},
+}
+
+// When jobs are due is what stands in their columns, whichever instant they are asked for and whether they are asked
+// together or by themselves. Nothing is due for an organisation by the records of another.
+func TestAdvance_AsksForAll(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s := openClocked(t, url, time.Date(2026, time.March, 27, 9, 10, 0, 0, time.UTC), "")
+		defer storetest.Close(t, s.app.DB)
+		defer s.app.Push.Close()
+
+		s.play(2, 8, AdvanceMax)
+		s.spread()
+		other, err := s.app.DB.AddOrg(t.Context(), "other")
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		for _, j := range s.app.jobs {
+			if dueColumns[j.Name] == nil {
+				continue
+			}
+
+			instants := s.instants(dueColumns[j.Name])
+			if len(slices.Compact(instants)) < 3 {
+				t.Errorf("%s is due at %v alone", j.Name, instants)
+			}
+
+			for _, after := range append([]time.Time{{}}, instants...) {
+				s.asksFor(s.Org, j, after, firstAfter(instants, after))
+				s.asksFor(other.ID, j, after, time.Time{})
+			}
+		}
+	})
+}
+
+// spread puts what is due at instants about the middle of the history, in the reverse order of what is over.
+func (s *clocked) spread() {
+	twice := 2 * s.at.Add(-4*24*time.Hour).UnixMicro()
+	for _, set := range []string{
+		`reckoning SET look_at = CAST($2 AS BIGINT) - to_at, detect_at = CAST($2 AS BIGINT) - from_at`,
+		`session SET rate_look_at = CAST($2 AS BIGINT) - plugged_in_at`,
+		`pause SET detected = FALSE`,
+		`flex_event SET look_at = CAST($2 AS BIGINT) - from_at`,
+	} {
+		s.Exec(`UPDATE `+set+` WHERE org_id = $1 AND CAST($2 AS BIGINT) > 0`, s.Org.Bytes(), twice)
+	}
+}
+
+// instants are those that stand in columns of the organisation, in their order.
+func (s *clocked) instants(columns []string) []time.Time {
+	s.Helper()
+	var all []time.Time
+	for _, c := range columns {
+		for _, text := range s.Strings(`SELECT COALESCE(CAST(v AS TEXT), '') FROM (SELECT `+strings.Replace(c, " FROM", " AS v FROM", 1)+` WHERE org_id = $1) AS x`, s.Org.Bytes()) {
+			if text == "" {
+				continue
+			}
+
+			micros, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				s.Fatal(err)
+			}
+			all = append(all, time.UnixMicro(micros).UTC())
+		}
+	}
+
+	slices.SortFunc(all, time.Time.Compare)
+
+	return all
+}
+
+// firstAfter is the first of instants in their order after one, zero for none.
+func firstAfter(instants []time.Time, after time.Time) time.Time {
+	for _, at := range instants {
+		if at.After(after) {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// asksFor asks a job by itself, together with the others, and with all that waits.
+func (s *clocked) asksFor(org flex.OrgID, j job, after, want time.Time) {
+	s.Helper()
+	for _, how := range []string{"by itself", "together", "with all that waits"} {
+		err := s.app.DB.Read(s.T.Context(), org, func(tx *store.Tx) error {
+			if how != "by itself" {
+				if _, err := tx.AskDue(s.T.Context(), after, how != "together"); err != nil {
+					return err
+				}
+			}
+
+			got, err := j.next(tx, s.T.Context(), after)
+			if !got.Equal(want) {
+				s.Errorf("%s after %v, asked %s: %v, want %v", j.Name, after, how, got, want)
+			}
+			return err
+		})
+		if err != nil {
+			s.Fatal(err)
+		}
+	}
 }
