@@ -9,6 +9,9 @@ type AssetProperties struct {
 	// How many phases it draws on, 1 or 3: a car takes 6 A on each at least, 1.38 kW on one and 4.14 kW on
 	// three. If it was not given, power_kw above 8 means three, and anything else one. Null or 0 takes it away.
 	Phases *int `json:"phases,omitzero"`
+	// Which of a site's three phases an asset on one phase is on: L1, L2 or L3, as its electrician has it. Not given, it counts as
+	// being on each of them. Empty takes it away.
+	Phase *string `json:"phase,omitzero"`
 	// The version of the firmware that it runs, by which operators find and halt assets. Empty takes it away.
 	Firmware *string `json:"firmware,omitzero"`
 	// The most that a car gives back at this charger, on the grid's side: 0.5 at least. 0 takes it away: it is charged

@@ -88,7 +88,8 @@ func (s *Server) updateAsset(r *request) (answer, error) {
 	c := registry.AssetChange{Model: b.AssetModel}
 	c.Power, c.Capacity = quantities(b.Properties)
 	if b.Properties != nil {
-		c.Phases, c.Firmware = b.Properties.Phases, b.Properties.Firmware
+		c.Phases, c.Phase = b.Properties.Phases, b.Properties.Phase
+		c.Firmware = b.Properties.Firmware
 		c.Heat = contract.HeatNoun(b.Properties.Heat)
 		c.Discharge = dischargeOf(b.Properties)
 	}
@@ -126,7 +127,8 @@ func assetInput(b wire.OnboardingAssetRequest) registry.AssetInput {
 
 	in.Power, in.Capacity = quantities(b.Properties)
 	if b.Properties != nil {
-		in.Phases, in.Firmware = b.Properties.Phases, b.Properties.Firmware
+		in.Phases, in.Phase = b.Properties.Phases, b.Properties.Phase
+		in.Firmware = b.Properties.Firmware
 		in.Heat = contract.HeatNoun(b.Properties.Heat)
 		in.Discharge = dischargeOf(b.Properties)
 	}
@@ -167,7 +169,8 @@ func assetResponse(a flex.Asset) wire.AssetResponse {
 
 	known := a.Power != nil || a.Capacity != nil || a.Heat != flex.Heat{}
 	known = known || a.Discharge.Known()
-	if known || a.Phases > 0 || a.Firmware != "" {
+	wired := a.Phases > 0 || a.Phase > 0
+	if known || wired || a.Firmware != "" {
 		v.Properties = &wire.AssetProperties{}
 	}
 
@@ -181,6 +184,10 @@ func assetResponse(a flex.Asset) wire.AssetResponse {
 
 	if a.Phases > 0 {
 		v.Properties.Phases = new(a.Phases)
+	}
+
+	if a.Phase > 0 {
+		v.Properties.Phase = new(flex.PhaseNames[a.Phase])
 	}
 
 	if a.Firmware != "" {

@@ -380,6 +380,16 @@ func TestSite_Supply(t *testing.T) {
 		h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"phases":2}}`, 422,
 			`{"detail":[{"loc":["body","properties","phases"],"msg":"an asset on 2 phases: give 1 or 3","type":"value_error"}]}`)
 		h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"phases":4}}`, 422, "")
+		for _, phase := range []string{"L1", "L3", ""} {
+			h.want("PATCH", "/entities/asset/"+asset, fmt.Sprintf(`{"properties":{"phases":1,"phase":%q}}`, phase), 200, "")
+			h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"power_kw":3.6}}`, 200, "")
+			shown := h.want("GET", "/entities/asset/"+asset, "", 200, "").body
+			if strings.Contains(shown, fmt.Sprintf(`"phase":%q`, phase)) != (phase != "") || strings.Contains(shown, `"phase":""`) {
+				t.Errorf("phase %q: %s", phase, shown)
+			}
+		}
+		h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"phase":"L4"}}`, 422,
+			`{"detail":[{"loc":["body","properties","phase"],"msg":"an asset on phase \"L4\": give L1, L2 or L3","type":"value_error"}]}`)
 		for _, none := range []string{"null", "0"} {
 			h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"phases":3}}`, 200, "")
 			h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"power_kw":3.6}}`, 200, "")

@@ -58,6 +58,7 @@ func assetRecord(p *control.Past) assetView {
 		PowerKW:        kilowatts(a.Power),
 		CapacityKWh:    kilowattHours(a.Capacity),
 		Phases:         flex.PhasesOf(a.Phases, a.Power),
+		Phase:          flex.PhaseNames[a.Phase],
 		Heat:           Heat(a.Heat),
 		Model:          a.Model,
 		Firmware:       a.Firmware,

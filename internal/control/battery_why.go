@@ -225,7 +225,7 @@ func (d *Service) situationOf(
 		return s, err
 	}
 
-	m, err := d.meterBeside(ctx, tx, &b.Asset)
+	m, err := d.meterBeside(ctx, tx, &b.Asset, b.Wiring())
 	if err != nil {
 		return s, fmt.Errorf("read what the site's cars do: %w", err)
 	}

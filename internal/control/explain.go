@@ -59,6 +59,8 @@ type BindingCap struct {
 	Home flex.Watts
 	// it was the main fuse of the asset's own site, not a cap of the fleet or a group
 	Site bool
+	// of a main fuse, one phase of it: Power is what that carries of the asset's
+	Phase bool
 	// it was a limit of the group's feeder, and where that came from: import, openadr or fallback
 	Limit string
 }
@@ -74,6 +76,7 @@ func bindingCaps(records []store.BindingCap) []BindingCap {
 			Starts: c.Starts,
 			Home:   c.Home,
 			Site:   c.Site,
+			Phase:  c.Phase,
 		})
 	}
 
@@ -323,6 +326,7 @@ func explanation(
 	}
 
 	s.From.Phases = flex.PhasesOf(a.Phases, a.Power)
+	s.From.Phase = a.Phase
 	b, err := tx.Binding(ctx, s.EventID)
 	if err != nil {
 		return Explanation{}, err

@@ -189,6 +189,9 @@ func capName(c BindingCap) string {
 
 	if c.Site {
 		fuse := fmt.Sprintf("the main fuse, %s kW", kw(c.Power))
+		if c.Phase {
+			fuse += " of its power on the phases that it is on"
+		}
 		if c.Home > 0 {
 			fuse += fmt.Sprintf(
 				", of which %s kW are kept for the home's own load",

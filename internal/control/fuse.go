@@ -26,6 +26,7 @@ const (
 type behindFuse struct {
 	*assetHeadroom
 	fuse   flex.Watts
+	phases int // of the fuse, if it was given by them; 0 for not known
 	from   time.Time
 	now    time.Time
 	prices []flex.PricedPeriod
@@ -52,6 +53,7 @@ type siteCar struct {
 	charging *store.Charging
 	why      change
 	beside   bool // it has no cause of its own
+	placed   bool // what it does is counted, in place of what was kept for it
 	done     bool // past its ready-by: it has what others leave
 	goesOn   bool // it may give, and others are planned around its schedule in force
 	// what its charger may be doing until it has accepted the next
@@ -119,11 +121,12 @@ func (d *Service) planSite(
 	}
 
 	f := &behindFuse{
-		fuse:  c.Fuse,
-		home:  h,
-		now:   tx.Now(),
-		from:  tx.Now().Truncate(time.Second),
-		again: map[time.Time][]flex.AssetID{},
+		fuse:   c.Fuse,
+		phases: c.FusePhases,
+		home:   h,
+		now:    tx.Now(),
+		from:   tx.Now().Truncate(time.Second),
+		again:  map[time.Time][]flex.AssetID{},
 	}
 
 	loads, found, err := f.read(ctx, tx, c)
@@ -216,7 +219,7 @@ func (f *behindFuse) read(
 
 	beside := *c
 	beside.Battery = c.Battery || len(f.tanks) > 0
-	loads, f.tight, err = tightLoads(ctx, tx, &beside, extra)
+	loads, f.tight, err = f.tightLoads(ctx, tx, &beside, extra)
 	alone := len(loads) < 2 && !c.Current.HasTail() && f.home == nil
 	if err != nil || alone && !f.tight {
 		return nil, nil, err
@@ -242,18 +245,20 @@ func (f *behindFuse) readBeside(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
-) (most flex.Watts, err error) {
+) (most phaseLoad, err error) {
+	most = f.load()
 	if c.Fuse > 0 {
 		f.base, err = baseAt(ctx, tx, c.Asset.SiteID)
 		if err != nil {
-			return 0, err
+			return most, err
 		}
 	}
 
 	f.tanks, err = tanksAt(ctx, tx, c.Asset.SiteID, flex.AssetID{})
-	most = f.base.most() + powerOfAll(f.tanks)
+	most.add(f.base.most(), flex.Wiring{})
+	most.addMost(f.tanks)
 	if f.home != nil {
-		most += f.home.device.Power
+		most.add(f.home.device.Power, f.home.wired)
 	}
 
 	return most, err
@@ -273,11 +278,11 @@ func (f *behindFuse) readSent(ctx context.Context, tx *store.Tx) error {
 // tightLoads reads what is plugged in at an asset's site, and reports whether it can together draw
 // more than the fuse, with something extra beside it. A site with one asset is planned as if it had
 // none, and nothing is tight where no fuse was set.
-func tightLoads(
+func (f *behindFuse) tightLoads(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
-	extra flex.Watts,
+	sum phaseLoad,
 ) (loads []store.Load, tight bool, err error) {
 	loads, err = tx.SiteLoads(ctx, c.Asset.SiteID)
 	if err != nil {
@@ -287,23 +292,24 @@ func tightLoads(
 		)
 	}
 
-	sum, origin := powerOf(c)
+	own, origin := powerOf(c)
 	if origin == fromDefault { // nobody knows what it draws
-		sum = c.Fuse + 1
+		own = c.Fuse + 1
 	}
+
+	sum.add(own, c.Asset.Wiring())
 
 	for i := range loads {
 		if l := &loads[i]; l.AssetID != c.Asset.ID {
-			sum += most(l, c.Fuse)
+			sum.add(most(l, c.Fuse), l.Wired)
 		}
 	}
 
-	sum += extra
 	if c.Fuse == 0 {
 		return loads, false, nil
 	}
-	if sum <= c.Fuse || len(loads) > 1 || c.Battery {
-		return loads, sum > c.Fuse, nil
+	if sum.most() <= c.Fuse || len(loads) > 1 || c.Battery {
+		return loads, sum.most() > c.Fuse, nil
 	}
 
 	all, err := tx.AssetsOf(ctx, c.Asset.SiteID)
@@ -409,6 +415,7 @@ func (f *behindFuse) drawOthers(
 			lists: [][]flex.Step{steps},
 			power: power,
 			asset: loads[i].AssetID,
+			wired: loads[i].Wired,
 		})
 	}
 }
@@ -514,7 +521,7 @@ func (f *behindFuse) solve(ctx context.Context, d *Service) error {
 	for _, car := range f.cars {
 		if car.goesOn {
 			car.keep(f.from)
-			f.Add(0, car.want, car.problem.Power, car.problem.Running)
+			f.place(car)
 		}
 	}
 
@@ -524,10 +531,9 @@ func (f *behindFuse) solve(ctx context.Context, d *Service) error {
 
 	order := f.order()
 	for _, car := range order {
-		f.Release(0, car.share)
-		f.Release(0, car.member.now)
+		f.unplace(car)
 		f.choose(ctx, d, car)
-		f.Add(0, car.want, car.problem.Power, car.problem.Running)
+		f.place(car)
 	}
 
 	if f.keeps() && !f.better() {
@@ -558,6 +564,13 @@ func (f *behindFuse) divide() error {
 	}
 
 	if !f.tight || len(cars) < 2 {
+		return nil
+	}
+
+	if f.phased() {
+		if err := f.sharePhases(of); err != nil {
+			return fmt.Errorf("share the phases of the fuse: %w", err)
+		}
 		return nil
 	}
 

@@ -178,3 +178,26 @@ func TestFuse_CapsRandom(t *testing.T) {
 		h.clean()
 	})
 }
+
+// TestFuse_CapsAgain has a car behind a fuse that is less than its power, under a cap, charge now after it was done: its plan keeps the
+// fuse by itself, and the check before sending has nothing to refuse.
+func TestFuse_CapsAgain(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		cars := h.fuse(8, 11_000)
+		h.setCaps(flex.Caps{Fleet: kw(100)})
+		h.publish("2026-01-10T18:00:00Z", night()...)
+		for _, car := range cars {
+			h.at(car).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(6, flex.Minimise)})
+			h.accept()
+		}
+
+		h.replan()
+		h.wait(16 * time.Hour)
+		h.event(control.Event{Kind: control.ChargeNow, EndAt: time.UnixMicro(h.micro.Load()).Add(time.Hour)})
+		if w := h.drawn(cars...); w > 8000 {
+			t.Errorf("%d W are drawn behind a fuse of 8 kW", w)
+		}
+
+		h.clean()
+	})
+}

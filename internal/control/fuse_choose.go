@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flexd/internal/engine/charge"
+	"flexd/internal/engine/headroom"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -35,7 +36,7 @@ func (f *behindFuse) order() (order []*siteCar) {
 // of the schedule in force.
 func (f *behindFuse) choose(ctx context.Context, d *Service, car *siteCar) {
 	var plan charge.Plan
-	car.problem, plan = f.Charge(car.problem, 0)
+	car.problem, plan = f.roomFor(car).Charge(car.problem, 0)
 
 	car.keep(f.from)
 	candidate := f.candidate(car, &plan)
@@ -56,7 +57,7 @@ func (f *behindFuse) choose(ctx context.Context, d *Service, car *siteCar) {
 
 // candidate is a plan of a car beside its schedule in force.
 func (f *behindFuse) candidate(car *siteCar, plan *charge.Plan) Candidate {
-	exceeds := !f.Fits(&car.problem, 0, car.want) ||
+	exceeds := !f.roomFor(car).Fits(&car.problem, 0, car.want) ||
 		f.tight != car.Current.HasTail() ||
 		len(car.gives) > 0 // what it gives is planned from what it does alone
 	c := Candidate{
@@ -93,10 +94,8 @@ func (f *behindFuse) keeps() bool {
 	}
 
 	for _, at := range f.cuts(flex.Span{From: f.from, To: f.last}) {
-		w := flex.Watts(0)
-		for i := range f.others {
-			w += f.others[i].at(at)
-		}
+		l := f.load()
+		l.addAll(f.others, at)
 
 		for _, car := range f.cars {
 			d := draws{
@@ -104,10 +103,10 @@ func (f *behindFuse) keeps() bool {
 				power: car.from.Power,
 			}
 
-			w += d.at(at)
+			l.add(d.at(at), car.wiring())
 		}
 
-		if w > f.limit() {
+		if l.most() > f.limit() {
 			return false
 		}
 	}
@@ -283,6 +282,29 @@ func (f *behindFuse) waiting() (ids []flex.AssetID) {
 	return ids
 }
 
+// bindingsOf are the times in which the others behind the fuse held a car back.
+func (f *behindFuse) bindingsOf(car *siteCar) []headroom.Binding {
+	if f.phased() {
+		return f.roomFor(car).Bindings(&car.problem, &car.plan, 0)
+	}
+
+	f.Remove(0, car.want, car.problem.Power, car.problem.Running)
+	defer f.Add(0, car.want, car.problem.Power, car.problem.Running)
+
+	return f.Bindings(&car.problem, &car.plan, 0)
+}
+
+// capOf is the main fuse as it holds a car back: what it carries of the car's power.
+func (f *behindFuse) capOf(car *siteCar, span flex.Span) store.BindingCap {
+	return store.BindingCap{
+		Span:  span,
+		Power: f.carries(car.wiring()),
+		Home:  f.base.most(),
+		Phase: f.phased(),
+		Site:  true,
+	}
+}
+
 // bindingOf is what the fuse did to a car's schedule, and what it has once it is done.
 func (f *behindFuse) bindingOf(car *siteCar) *store.Binding {
 	if !f.tight && f.home == nil {
@@ -297,17 +319,9 @@ func (f *behindFuse) bindingOf(car *siteCar) *store.Binding {
 			b.Limits = lower(car.core, nil, span)
 		}
 
-		f.Remove(0, car.want, car.problem.Power, car.problem.Running)
-		for _, h := range f.Bindings(&car.problem, &car.plan, 0) {
-			b.Caps = append(b.Caps, store.BindingCap{
-				Span:  h.Span,
-				Power: f.fuse,
-				Home:  f.base.most(),
-				Site:  true,
-			})
+		for _, h := range f.bindingsOf(car) {
+			b.Caps = append(b.Caps, f.capOf(car, h.Span))
 		}
-
-		f.Add(0, car.want, car.problem.Power, car.problem.Running)
 	}
 
 	b.Limits = append(b.Limits, car.tail...)

@@ -28,6 +28,10 @@ func besideOthers(
 		return nil, fmt.Errorf("read what is plugged in at the site: %w", err)
 	}
 
+	if f.phased() {
+		return f.besidePhases(c, loads), nil
+	}
+
 	r := fuseHeadroom(c.Fuse, f.from)
 	for i := range loads {
 		if loads[i].AssetID != c.Asset.ID {
@@ -67,6 +71,7 @@ type draws struct {
 	power flex.Watts
 	free  bool // after the end of a list it draws what it likes
 
+	wired   flex.Wiring  // the phases that it is on
 	asset   flex.AssetID // of a car that nobody plans; zero else
 	battery bool         // it is the batteries of the site
 	base    bool         // it is the home itself
@@ -108,6 +113,7 @@ func (c *siteCar) mayDraw() draws {
 	return draws{
 		lists: c.sent,
 		power: c.from.Power,
+		wired: c.wiring(),
 		free:  true,
 	}
 }
@@ -117,6 +123,7 @@ func (c *siteCar) willDraw() draws {
 	return draws{
 		lists: [][]flex.Step{slices.Concat(c.core, c.tail)},
 		power: c.from.Power,
+		wired: c.wiring(),
 	}
 }
 
@@ -184,19 +191,16 @@ func (f *behindFuse) left(car *siteCar, span flex.Span) []flex.Step {
 }
 
 func (f *behindFuse) leftAt(car *siteCar, t time.Time) flex.Watts {
-	w := f.limit()
-	for i := range f.others {
-		w -= f.others[i].at(t)
-	}
-
+	l := f.load()
+	l.addAll(f.others, t)
 	for _, other := range f.cars {
 		if other != car {
 			may, will := other.mayDraw(), other.willDraw()
-			w -= max(may.at(t), will.at(t))
+			l.add(max(may.at(t), will.at(t)), other.wiring())
 		}
 	}
 
-	return max(0, w)
+	return l.left(f.limit(), car.wiring())
 }
 
 // finish says what a car has once it is done: in equal parts what those leave that are not, and in
@@ -212,32 +216,30 @@ func (f *behindFuse) finish(car *siteCar) {
 	}
 
 	car.tail = f.stepped(span, car.least(), func(t time.Time) flex.Watts {
-		return min(f.equal(t), f.leftAt(car, t))
+		return min(f.equal(car, t), f.leftAt(car, t))
 	})
 }
 
-// equal is what each car has that is done at an instant.
-func (f *behindFuse) equal(t time.Time) flex.Watts {
-	w, done := f.fuse, flex.Watts(0)
-	for i := range f.others {
-		w -= f.others[i].at(t)
-	}
+// equal is what a car has that is done at an instant: of each of its phases as much as every other such car there.
+func (f *behindFuse) equal(car *siteCar, t time.Time) flex.Watts {
+	l, done := f.load(), f.load()
+	l.addAll(f.others, t)
 
-	for _, car := range f.cars {
-		if !car.end(f.from).After(t) {
-			done++
+	for _, other := range f.cars {
+		if !other.end(f.from).After(t) {
+			done.count(other.wiring())
 			continue
 		}
 
 		d := draws{
-			lists: [][]flex.Step{car.want},
-			power: car.from.Power,
+			lists: [][]flex.Step{other.want},
+			power: other.from.Power,
 		}
 
-		w -= d.at(t)
+		l.add(d.at(t), other.wiring())
 	}
 
-	return max(0, w) / max(1, done)
+	return l.parted(f.fuse, &done, car.wiring())
 }
 
 // fits reports whether steps of a car stay within limits that follow each other.

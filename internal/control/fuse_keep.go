@@ -165,7 +165,10 @@ func (f *behindFuse) keepNext(
 ) *store.Binding {
 	limitByRate(&s.From, true)
 	nameable(&s.From)
+	wired := car.wiring()
 	car.from = s.From
+	car.from.Phases, car.from.Phase = wired.Phases, wired.Phase
+	car.done = false // it may have been, and is asked for more
 	end := car.end(f.from)
 	car.done = !end.After(f.from)
 	car.core = within(s.Steps, flex.Span{From: f.from, To: end})
@@ -205,7 +208,7 @@ func (f *behindFuse) fenceNext(car *siteCar) *store.Binding {
 
 	return &store.Binding{
 		Limits: lower(p.Limits, nil, span),
-		Caps:   f.heldBack(free, &p, &plan),
+		Caps:   f.heldBack(car, free, &p, &plan),
 	}
 }
 
@@ -231,12 +234,12 @@ func (d *Service) guardNext(
 		}
 	}
 
-	law := check.Fuse(devices, f.fuse)
+	law := check.Fuse(devices, f.mainFuse())
 	if law == nil {
 		return nil
 	}
 
-	check.ClipToFuse(devices, f.fuse)
+	check.ClipToFuse(devices, f.mainFuse())
 	for i, car := range f.cars {
 		if s := sent[car.Current.AssetID]; s != nil {
 			s.Steps = devices[i].Next

@@ -108,10 +108,11 @@ func fusedAs(
 	found []store.Planned,
 ) (*behindFuse, error) {
 	f := &behindFuse{
-		fuse:  s.Fuse,
-		now:   tx.Now(),
-		from:  tx.Now().Truncate(time.Second),
-		again: map[time.Time][]flex.AssetID{},
+		fuse:   s.Fuse,
+		phases: s.Phases,
+		now:    tx.Now(),
+		from:   tx.Now().Truncate(time.Second),
+		again:  map[time.Time][]flex.AssetID{},
 	}
 
 	var err error
@@ -130,7 +131,7 @@ func fusedAs(
 		return nil, err
 	}
 
-	f.tight = f.binds(s, loads, charging.power)
+	f.tight = f.binds(s, loads, charging)
 	if !f.tight {
 		return nil, nil
 	}
@@ -153,13 +154,13 @@ func (f *behindFuse) busyAt(
 ) (d draws, err error) {
 	d.battery = true
 	var steps []flex.Step
-	for _, id := range batteries {
+	for n, id := range batteries {
 		b, err := tx.Battery(ctx, id)
 		if err != nil {
 			return d, err
 		}
 
-		d.power += b.Power()
+		d.addBattery(n, &b)
 		now := flex.PeriodAt(f.from)
 		for p := now; p == now || p.Start().Before(b.Plan.DispatchedTo); p = p.Add(1) {
 			if m, ok := modeAt(&b.Plan, p); ok && m == battery.ModeCharge {
@@ -189,17 +190,20 @@ func (f *behindFuse) busyAt(
 func (f *behindFuse) binds(
 	s store.FusedSite,
 	loads []store.Load,
-	batteries flex.Watts,
+	batteries draws,
 ) bool {
-	sum := f.base.most() + batteries + powerOfAll(f.tanks)
+	sum := f.load()
+	sum.add(f.base.most(), flex.Wiring{})
+	sum.add(batteries.power, batteries.wired)
+	sum.addMost(f.tanks)
 	for i := range loads {
-		sum += most(&loads[i], f.fuse)
+		sum.add(most(&loads[i], f.fuse), loads[i].Wired)
 	}
 
 	beside := len(s.Batteries) + len(f.tanks)
 	several := len(loads) > 1 || s.Chargers > 1 || beside > 0
 
-	return several && sum > f.fuse
+	return several && sum.most() > f.fuse
 }
 
 // keepCurrent has every car of a site do what its schedule in force says.
@@ -254,7 +258,7 @@ func (f *behindFuse) joined(c *store.Charging, e store.Effective) *siteCar {
 		})
 	}
 
-	car.from = e
+	car.from, car.done = e, false // it may have been done, and be asked for more
 	car.done = !car.end(f.from).After(f.from)
 	f.last = flex.Later(f.last, car.end(f.from))
 
@@ -316,7 +320,7 @@ func (f *behindFuse) hold(
 
 	b.Limits = lower(p.Limits, nil, span)
 	if held || fenced {
-		b.Caps = append(b.Caps, f.heldBack(free, p, plan)...)
+		b.Caps = append(b.Caps, f.heldBack(car, free, p, plan)...)
 	}
 
 	return b
@@ -340,11 +344,8 @@ func (f *behindFuse) stay(
 
 // openAt is what the others leave to a car at an instant once they have accepted what is planned for them.
 func (f *behindFuse) openAt(car *siteCar, t time.Time) flex.Watts {
-	w := f.limit()
-	for i := range f.others {
-		w -= f.others[i].at(t)
-	}
-
+	l := f.load()
+	l.addAll(f.others, t)
 	for _, other := range f.cars {
 		if other != car {
 			d := draws{
@@ -352,15 +353,16 @@ func (f *behindFuse) openAt(car *siteCar, t time.Time) flex.Watts {
 				power: other.from.Power,
 			}
 
-			w -= d.at(t)
+			l.add(d.at(t), other.wiring())
 		}
 	}
 
-	return max(0, w)
+	return l.left(f.limit(), car.wiring())
 }
 
 // heldBack is when a plan that knew no fuse drew more than one behind it may.
 func (f *behindFuse) heldBack(
+	car *siteCar,
 	free []flex.Step,
 	p *charge.Problem,
 	plan *charge.Plan,
@@ -377,12 +379,7 @@ func (f *behindFuse) heldBack(
 				continue
 			}
 
-			caps = append(caps, store.BindingCap{
-				Span:  span,
-				Power: f.fuse,
-				Home:  f.base.most(),
-				Site:  true,
-			})
+			caps = append(caps, f.capOf(car, span))
 		}
 	}
 

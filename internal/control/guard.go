@@ -69,13 +69,13 @@ func (d *Service) guarded(
 		return all
 	}
 
-	law := check.Fuse(devices, f.fuse)
+	law := check.Fuse(devices, f.mainFuse())
 	if law == nil {
 		return all
 	}
 
 	d.refuse(ctx, all[0].Current.AssetID, law)
-	check.ClipToFuse(devices, f.fuse)
+	check.ClipToFuse(devices, f.mainFuse())
 	for k := range all {
 		s := &all[k].next
 		s.Steps = devices[of[k]].Next
@@ -118,7 +118,7 @@ func (f *behindFuse) passesExport(next []siteNext) error {
 		givers = append(givers, giver)
 	}
 
-	return check.Fuse(givers, export)
+	return check.Fuse(givers, check.MainFuse{Carries: export})
 }
 
 // sent reports whether a car is among those that are sent a schedule.
@@ -150,10 +150,12 @@ func (f *behindFuse) devices() []check.Device {
 	var all []check.Device
 	for _, car := range f.cars {
 		all = append(all, check.Device{
-			Own:   car.from.Power,
-			Least: car.least(),
-			May:   car.sent,
-			Free:  true,
+			Own:    car.from.Power,
+			Least:  car.least(),
+			May:    car.sent,
+			Free:   true,
+			Phases: car.from.Phases,
+			Phase:  car.from.Phase,
 		})
 	}
 
@@ -165,27 +167,34 @@ func (f *behindFuse) devices() []check.Device {
 
 	if f.home != nil {
 		all = append(all, check.Device{
-			Own: f.home.device.Power,
-			May: [][]flex.Step{f.home.busy},
+			Own:    f.home.device.Power,
+			May:    [][]flex.Step{f.home.busy},
+			Phases: f.home.wired.Phases,
+			Phase:  f.home.wired.Phase,
 		})
 	}
 
 	if f.base.known {
-		var steps []flex.Step
-		for p := flex.PeriodAt(f.from); p.Start().Before(f.last); p = p.Add(1) {
-			steps = append(
-				steps,
-				flex.Step{Span: p.Span(), Limit: f.base.at(p)},
-			)
-		}
-
-		all = append(all, check.Device{
-			Own: f.base.most(),
-			May: [][]flex.Step{steps},
-		})
+		all = append(all, f.ownLoad())
 	}
 
 	return all
+}
+
+// ownLoad is the home's own load as the check knows it.
+func (f *behindFuse) ownLoad() check.Device {
+	var steps []flex.Step
+	for p := flex.PeriodAt(f.from); p.Start().Before(f.last); p = p.Add(1) {
+		steps = append(
+			steps,
+			flex.Step{Span: p.Span(), Limit: f.base.at(p)},
+		)
+	}
+
+	return check.Device{
+		Own: f.base.most(),
+		May: [][]flex.Step{steps},
+	}
 }
 
 // guardBattery checks what a battery is sent against its site's fuse, export limit and cars, by
@@ -241,23 +250,35 @@ func (m *meter) over(periods []flex.Period) []check.Meter {
 		return all
 	}
 
-	drawn := check.MostDrawn(devicesOf(m.may), spans)
+	left := m.leftOver(periods, spans)
 	cars := check.MostDrawn(devicesOf(m.into), spans)
 	given := check.MostDrawn(devicesOf(m.mayGive), spans)
 	others := check.MostDrawn(devicesOf(m.discharge), spans)
 
-	for i, p := range periods {
-		all[i].Drawn = drawn[i] + m.base.at(p)
+	for i := range periods {
 		all[i].Car = cars[i] > 0
 		all[i].Given = given[i]
 		all[i].Others = others[i]
 		if m.supply.Set {
-			all[i].Import = m.supply.Import
+			all[i].Import = left[i]
 			all[i].Export = m.supply.Export
 		}
 	}
 
 	return all
+}
+
+// leftOver is what all others at a site leave of its main fuse to the asset whose meter it is, in some half-hours.
+func (m *meter) leftOver(periods []flex.Period, spans []flex.Span) []flex.Watts {
+	home := check.Device{Own: m.base.most(), May: [][]flex.Step{nil}}
+	for i, p := range periods {
+		home.May[0] = append(home.May[0], flex.Step{Span: spans[i], Limit: m.base.at(p)})
+	}
+
+	fuse := check.MainFuse{Carries: m.supply.Import, Phases: m.supply.Fuse.Phases}
+	own := check.Device{Phases: m.wired.Phases, Phase: m.wired.Phase}
+
+	return check.LeastLeft(append(devicesOf(m.may), home), spans, fuse, &own)
 }
 
 // devicesOf are what draws, as the check knows it.
@@ -266,7 +287,13 @@ func devicesOf(all []draws) []check.Device {
 	for _, o := range all {
 		devices = append(
 			devices,
-			check.Device{Own: o.power, May: o.lists, Free: o.free},
+			check.Device{
+				Own:    o.power,
+				May:    o.lists,
+				Free:   o.free,
+				Phases: o.wired.Phases,
+				Phase:  o.wired.Phase,
+			},
 		)
 	}
 	return devices

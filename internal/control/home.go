@@ -17,6 +17,8 @@ import (
 type siteHome struct {
 	supply flex.Supply
 	device home.Battery // all batteries together
+	wired  flex.Wiring  // as one
+	count  int          // of them
 	// what they are planned on, cars apart; stored is of all together
 	ahead homeAhead
 	// when they charge for sure: in the running half-hour, and as dispatched
@@ -142,6 +144,8 @@ func (d *Service) join(
 	}
 
 	h.ahead.stored += charged
+	h.wired = besideBattery(h.wired, h.count, b)
+	h.count++
 	h.device.Power += device.Power
 	h.device.Capacity += device.Capacity
 	h.addSent(b, now, device.Power)
@@ -209,6 +213,7 @@ const (
 // meter is what passes a site's meter beside one of its batteries.
 type meter struct {
 	supply flex.Supply // it limits nothing where it was never set
+	wired  flex.Wiring // of the asset whose meter it is
 	// what may be drawn, by the last thing that each received
 	may  []draws
 	will []draws // what cars are planned to draw until they are done
@@ -224,23 +229,23 @@ type meter struct {
 	base   baseLoad
 }
 
-// most is the most that may be drawn in a half-hour.
-func (m *meter) most(p flex.Period) (most flex.Watts) {
-	f := behindFuse{others: m.may}
+// leaves is the least that all others leave of what the site's connection carries to the asset whose meter it is, at
+// any instant of a half-hour.
+func (m *meter) leaves(p flex.Period) flex.Watts {
+	f := behindFuse{others: m.may, phases: m.supply.Fuse.Phases}
+	least := flex.Unbounded
 	for _, at := range f.cuts(p.Span()) {
 		if !at.Before(p.End()) {
 			continue
 		}
 
-		sum := flex.Watts(0)
-		for i := range m.may {
-			sum += m.may[i].at(at)
-		}
-
-		most = max(most, sum)
+		l := f.load()
+		l.addAll(m.may, at)
+		l.add(m.base.at(p), flex.Wiring{})
+		least = min(least, l.left(m.supply.Import, m.wired))
 	}
 
-	return most + m.base.at(p)
+	return least
 }
 
 // given is the most that cars may give in a half-hour.
@@ -324,7 +329,7 @@ func (m *meter) allowed(
 		why = WaitsForCar
 	}
 
-	if m.supply.Set && m.most(p)+power > m.supply.Import {
+	if m.supply.Set && power > m.leaves(p) {
 		set &^= battery.Modes(battery.ModeCharge)
 		why = WaitsForFuse
 	}
@@ -360,8 +365,9 @@ func (d *Service) meterBeside(
 	ctx context.Context,
 	tx *store.Tx,
 	asset *flex.Asset,
+	wired flex.Wiring,
 ) (*meter, error) {
-	m := &meter{}
+	m := &meter{wired: wired}
 	beside, err := m.addOthers(ctx, tx, asset)
 	if err != nil {
 		return nil, err
@@ -415,6 +421,7 @@ func (m *meter) addOthers(
 		m.may = append(m.may, draws{
 			lists: [][]flex.Step{sentTo(&o, battery.ModeCharge)},
 			power: o.Power(),
+			wired: o.Wiring(),
 		})
 		m.discharge = append(m.discharge, draws{
 			lists: [][]flex.Step{sentTo(&o, battery.ModeDischarge)},
@@ -518,6 +525,7 @@ func (m *meter) addSite(f *behindFuse) {
 			m.may = append(m.may, draws{
 				lists: slices.Concat(may.lists, will.lists),
 				power: car.from.Power,
+				wired: car.wiring(),
 				free:  true,
 			})
 		} else {

@@ -82,6 +82,7 @@ func (f *behindFuse) solveHome(
 func (f *behindFuse) anew() *behindFuse {
 	return &behindFuse{
 		fuse:   f.fuse,
+		phases: f.phases,
 		now:    f.now,
 		from:   f.from,
 		prices: f.prices,
@@ -326,7 +327,7 @@ func (f *behindFuse) outcome() (o homeOutcome) {
 // household is what the site's household pays in pence, with the best that its batteries can do beside its cars.
 func (f *behindFuse) household() float64 {
 	s := f.home.ahead
-	m := &meter{supply: f.home.supply, base: f.base}
+	m := &meter{supply: f.home.supply, wired: f.home.wired, base: f.base}
 	m.addSite(f)
 	s.around(m, f.home.device.Power)
 
@@ -369,7 +370,7 @@ func (f *behindFuse) drawBatteries() {
 		}
 	}
 
-	if f.tight && f.fuse-f.base.most()-power >= f.mostLeast() {
+	if f.tight && f.leavesLeast(power) {
 		steps = append(steps, flex.Step{
 			Span:  flex.Span{From: f.last, To: f.last.Add(TailTime)},
 			Limit: power,
@@ -379,17 +380,20 @@ func (f *behindFuse) drawBatteries() {
 	f.others = append(f.others, draws{
 		lists:   [][]flex.Step{steps},
 		power:   power,
+		wired:   f.home.wired,
 		battery: true,
 	})
 }
 
-// mostLeast is the least power of the site's car that needs most to charge at all.
-func (f *behindFuse) mostLeast() (most flex.Watts) {
-	for _, car := range f.cars {
-		most = max(most, car.least())
-	}
+// leavesLeast reports whether each car of the site could charge beside batteries of some power and the home's own load.
+func (f *behindFuse) leavesLeast(power flex.Watts) bool {
+	l := f.load()
+	l.add(f.base.most(), flex.Wiring{})
+	l.add(power, f.home.wired)
 
-	return most
+	return !slices.ContainsFunc(f.cars, func(car *siteCar) bool {
+		return l.left(f.fuse, car.wiring()) < car.least()
+	})
 }
 
 // drawBase counts what the home itself is expected to draw, as far as its meter was read.

@@ -152,6 +152,7 @@ func rated(e *store.Effective, c *store.Charging) string {
 	var origin string
 	e.Power, origin = powerOf(c)
 	e.Phases = flex.PhasesOf(c.Asset.Phases, c.Asset.Power)
+	e.Phase = c.Asset.Phase
 	return origin
 }
 

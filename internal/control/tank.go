@@ -325,7 +325,7 @@ func (d *Service) readAround(
 		return err
 	}
 
-	m, err := d.meterBeside(ctx, tx, &t.asset)
+	m, err := d.meterBeside(ctx, tx, &t.asset, t.asset.WiringAt(&t.power))
 	if err != nil {
 		return err
 	}
@@ -338,7 +338,7 @@ func (d *Service) readAround(
 		t.buy = append(t.buy, r.buy[i])
 		t.closed = append(
 			t.closed,
-			m.supply.Set && m.most(p)+t.power > m.supply.Import,
+			m.supply.Set && t.power > m.leaves(p),
 		)
 	}
 

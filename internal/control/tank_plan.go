@@ -162,6 +162,15 @@ func tanksAt(
 		return nil, fmt.Errorf("read the plans of tanks: %w", err)
 	}
 
+	if len(plans) == 0 {
+		return nil, nil
+	}
+
+	assets, err := tx.AssetsOf(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+
 	var all []draws
 	for i := range plans {
 		p := &plans[i]
@@ -182,19 +191,22 @@ func tanksAt(
 			lists: [][]flex.Step{steps},
 			power: p.Power,
 			free:  true,
+			wired: wiringOf(assets, p),
 		})
 	}
 
 	return all, nil
 }
 
-// powerOfAll is what some draw together at most.
-func powerOfAll(all []draws) flex.Watts {
-	var sum flex.Watts
-	for i := range all {
-		sum += all[i].power
+// wiringOf is how the tank of a plan is wired; on one phase that nobody knows if it is not among the assets.
+func wiringOf(assets []flex.Asset, p *store.TankPlan) flex.Wiring {
+	for i := range assets {
+		if assets[i].ID == p.AssetID {
+			return assets[i].WiringAt(&p.Power)
+		}
 	}
-	return sum
+
+	return flex.Wiring{}
 }
 
 // tankInForce is the plan of a tank, as a schedule, with what it says in words. One that is left alone is a

@@ -13,6 +13,7 @@ type AssetView struct {
 	Type         flex.AssetType
 	Power        *flex.Watts     // rated; null if never given
 	Capacity     *flex.WattHours // null if never given
+	Phase        string          // of one on one phase, which: L1, L2 or L3; empty for not given
 	Phases       int             // that it is planned on, given or by its power
 	PhasesGiven  bool
 	Model        string
@@ -85,6 +86,7 @@ func (p *Past) record() AssetView {
 		Capacity:     a.Capacity,
 		Phases:       flex.PhasesOf(a.Phases, a.Power),
 		PhasesGiven:  a.Phases > 0,
+		Phase:        flex.PhaseNames[a.Phase],
 		Model:        a.Model,
 		Firmware:     a.Firmware,
 		SerialNumber: a.SerialNumber,

@@ -239,6 +239,7 @@ type Asset struct {
 	Power        *Watts     // rated; nil if never given
 	Capacity     *WattHours // nil if never given
 	Phases       int        // 1 or 3; 0 if never given: PhasesOf says what its power implies
+	Phase        int        // of three, that one on one phase is on: 1, 2 or 3; 0 if never given
 	Model        string
 	Firmware     string // its version; empty if never given
 	Heat         Heat   // of a heat pump or a tank; zero if never given

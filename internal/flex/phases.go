@@ -6,6 +6,12 @@ const SinglePhaseMax Watts = 8000
 // PhasePower is the least that a car charges with on each phase: 6 A (IEC 61851-1) at 230 V, in W.
 const PhasePower Watts = 6 * PhaseVoltage
 
+// Wiring is how a device lies on the phases of its site.
+type Wiring struct {
+	Phases int // 1 or 3; another number counts as 1
+	Phase  int // of a device on one phase of three, which: 1, 2 or 3; 0 for not known
+}
+
 // LeastPower is the least that a car charges with on so many phases, in W. Phases that are not known count as
 // one.
 func LeastPower(phases int) Watts { return PhasePower * Watts(max(1, phases)) }
@@ -22,4 +28,15 @@ func PhasesOf(given int, power *Watts) int {
 	}
 
 	return 1
+}
+
+// PhaseNames are the names of the phases, by their numbers; that of one that is not known is empty.
+var PhaseNames = [4]string{"", "L1", "L2", "L3"}
+
+// Wiring is how the asset lies on the phases of its site.
+func (a *Asset) Wiring() Wiring { return a.WiringAt(a.Power) }
+
+// WiringAt is Wiring for a power that is not the asset's own but its model's. Nil is not known.
+func (a *Asset) WiringAt(power *Watts) Wiring {
+	return Wiring{Phases: PhasesOf(a.Phases, power), Phase: a.Phase}
 }

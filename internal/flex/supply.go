@@ -84,9 +84,8 @@ func (f Fuse) Check() error {
 	return nil
 }
 
-// Carries is what a main fuse carries, where what is drawn lies evenly on its phases. The phase that carries
-// most is not known: whoever has single-phase chargers on one of three phases gives 1, which counts
-// everything as if it were there.
+// Carries is what a main fuse carries, where what is drawn lies evenly on its phases. What is planned behind it
+// keeps each phase by itself too.
 func (f Fuse) Carries() Watts {
 	return Watts(math.Round(
 		f.rounded().Amperes * PhaseVoltage * float64(f.Phases),

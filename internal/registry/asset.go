@@ -61,7 +61,7 @@ func newAsset(
 		a.Firmware = *in.Firmware
 	}
 
-	if err := setPhases(&a, in.Phases); err != nil {
+	if err := setPhases(&a, in.Phases, in.Phase); err != nil {
 		return a, err
 	}
 
@@ -86,22 +86,37 @@ func newAsset(
 	return a, err
 }
 
-// setPhases gives the asset its phases, if any were sent; 0 takes them away. A number that no asset has is a fault.
-func setPhases(a *flex.Asset, phases *int) error {
-	if phases == nil {
+// setPhases gives the asset its phases, and which of three one on one phase is on, as far as they were sent; 0 and an empty name
+// take them away. What no asset has is a fault.
+func setPhases(a *flex.Asset, phases *int, name *string) error {
+	if phases != nil {
+		if !slices.Contains([]int{0, 1, 3}, *phases) {
+			return invalid([]flex.Fault{faultAt(
+				"value_error",
+				fmt.Sprintf("an asset on %d phases: give 1 or 3", *phases),
+				[]string{"properties"},
+				"phases",
+			)})
+		}
+
+		a.Phases = *phases
+	}
+
+	if name == nil {
 		return nil
 	}
 
-	if !slices.Contains([]int{0, 1, 3}, *phases) {
+	phase := slices.Index(flex.PhaseNames[:], *name)
+	if phase < 0 {
 		return invalid([]flex.Fault{faultAt(
 			"value_error",
-			fmt.Sprintf("an asset on %d phases: give 1 or 3", *phases),
+			fmt.Sprintf("an asset on phase %q: give L1, L2 or L3", *name),
 			[]string{"properties"},
-			"phases",
+			"phase",
 		)})
 	}
 
-	a.Phases = *phases
+	a.Phase = phase
 
 	return nil
 }
@@ -232,6 +247,7 @@ type AssetChange struct {
 	Power       *flex.Watts
 	Capacity    *flex.WattHours
 	Phases      *int    // 1 or 3; 0 takes them away
+	Phase       *string // L1, L2 or L3; empty takes it away
 	Firmware    *string // empty takes it away
 	Heat        *flex.Heat
 	Discharge   DischargeChange
@@ -259,7 +275,7 @@ func (c *AssetChange) record(a *flex.Asset) error {
 		return err
 	}
 
-	if err := setPhases(a, c.Phases); err != nil {
+	if err := setPhases(a, c.Phases, c.Phase); err != nil {
 		return err
 	}
 

@@ -27,7 +27,8 @@ type AssetInput struct {
 	Type         flex.AssetType
 	Power        *flex.Watts
 	Capacity     *flex.WattHours
-	Phases       *int // 1 or 3; 0 takes them away
+	Phases       *int    // 1 or 3; 0 takes them away
+	Phase        *string // L1, L2 or L3; empty takes it away
 	Firmware     *string
 	Heat         *flex.Heat
 	Discharge    DischargeChange

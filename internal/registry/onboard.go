@@ -364,9 +364,11 @@ func setProperties(
 	changed = changes(a.Power, in.Power) ||
 		changes(a.Capacity, in.Capacity)
 	changed = changed || changes(&a.Phases, in.Phases)
+	changed = changed || changes(new(flex.PhaseNames[a.Phase]), in.Phase)
 	changed = changed || changes(&a.Firmware, in.Firmware)
 	changed = changed || changes(&a.Heat, in.Heat)
 	changed = changed || in.Discharge.changes(&a.Discharge)
+
 	a.Power = or(in.Power, a.Power)
 	a.Capacity = or(in.Capacity, a.Capacity)
 	a.Firmware = *or(in.Firmware, &a.Firmware)
@@ -374,7 +376,7 @@ func setProperties(
 		return changed, err
 	}
 
-	if err := setPhases(a, in.Phases); err != nil {
+	if err := setPhases(a, in.Phases, in.Phase); err != nil {
 		return changed, err
 	}
 

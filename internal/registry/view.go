@@ -69,7 +69,8 @@ type AssetLine struct {
 	Type       flex.AssetType `json:"type"`
 	// rated, in watts; null if never given
 	Power    *flex.Watts `json:"power_w"`
-	Phases   int         `json:"phases"` // that it is planned on, given or by its power
+	Phases   int         `json:"phases"`          // that it is planned on, given or by its power
+	Phase    string      `json:"phase,omitempty"` // of one on one phase, which; empty for not given
 	Model    string      `json:"model"`
 	Firmware string      `json:"firmware"`
 	SiteID   flex.SiteID `json:"site_id"`
@@ -103,6 +104,7 @@ func assetLines(found []store.AssetLine, err error) ([]AssetLine, error) {
 			Type:       a.Type,
 			Power:      a.Power,
 			Phases:     flex.PhasesOf(a.Phases, a.Power),
+			Phase:      flex.PhaseNames[a.Phase],
 			Model:      a.Model,
 			Firmware:   a.Firmware,
 			SiteID:     a.SiteID,

@@ -9,7 +9,7 @@ import (
 	"flexd/internal/flex"
 )
 
-const assetColumns = `id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at, phases, firmware, heat, discharge`
+const assetColumns = `id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at, phases, firmware, heat, discharge, phase`
 
 func scanAsset(s scanner) (flex.Asset, error) {
 	// scanned as such: a page of assets reads a thousand columns, and this is the fast way
@@ -32,6 +32,7 @@ func scanAsset(s scanner) (flex.Asset, error) {
 		&a.Firmware,
 		&heat,
 		dischargeText{&a.Discharge},
+		&a.Phase,
 	)
 
 	a.Type = flex.AssetType(kind)
@@ -49,8 +50,8 @@ func (tx *Tx) AddAsset(ctx context.Context, a *flex.Asset) error {
 	_, err := tx.exec(
 		ctx,
 		`
-		INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at, phases, firmware, heat, discharge)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+		INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at, phases, firmware, heat, discharge, phase)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
 		a.ID.Bytes(),
 		tx.org.Bytes(),
 		a.SiteID.Bytes(),
@@ -66,6 +67,7 @@ func (tx *Tx) AddAsset(ctx context.Context, a *flex.Asset) error {
 		a.Firmware,
 		writeHeat(a.Heat),
 		encodeDischarge(&a.Discharge),
+		a.Phase,
 	)
 
 	if err != nil {
@@ -84,7 +86,7 @@ func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
 
 	_, err := tx.exec(
 		ctx,
-		`UPDATE asset SET power_w = $3, capacity_wh = $4, model = $5, installed_on = $6, serial_number = $7, phases = $8, firmware = $9, heat = $10, discharge = $11 WHERE org_id = $1 AND id = $2`,
+		`UPDATE asset SET power_w = $3, capacity_wh = $4, model = $5, installed_on = $6, serial_number = $7, phases = $8, firmware = $9, heat = $10, discharge = $11, phase = $12 WHERE org_id = $1 AND id = $2`,
 		tx.org.Bytes(),
 		a.ID.Bytes(),
 		number(a.Power),
@@ -96,6 +98,7 @@ func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
 		a.Firmware,
 		writeHeat(a.Heat),
 		encodeDischarge(&a.Discharge),
+		a.Phase,
 	)
 
 	if err != nil {

@@ -73,6 +73,9 @@ func (b *Battery) Power() flex.Watts {
 	return 0
 }
 
+// Wiring is how it lies on the phases of its site.
+func (b *Battery) Wiring() flex.Wiring { return b.Asset.WiringAt(new(b.Power())) }
+
 // Capacity returns the battery's capacity, its own or its model's; 0 if neither is known.
 func (b *Battery) Capacity() flex.WattHours {
 	if b.Asset.Capacity != nil {

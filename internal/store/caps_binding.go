@@ -17,6 +17,7 @@ type Load struct {
 	Group       string // constraint group of its site; empty for none
 	Power       flex.Watts
 	PluggedInAt time.Time
+	Wired       flex.Wiring
 	Steps       []flex.Step // of the schedule that stands; none if it has none
 	Site        flex.SiteID
 	// when its schedule has it be done: ready-by, or the end of charge-now if that is later; zero if it has none
@@ -38,48 +39,56 @@ func (tx *Tx) loads(
 	where string,
 	args ...any,
 ) ([]Load, error) {
-	return rows(ctx, tx.conn, func(s scanner) (Load, error) {
-		var car, own, planned sql.NullInt64
-		var steps sql.NullString
-		var from, now time.Time
-		var l Load
-		err := s.Scan(
-			&l.AssetID,
-			&l.Site,
-			&l.Group,
-			&car,
-			&own,
-			&planned,
-			instant{&l.PluggedInAt},
-			instant{&from},
-			&steps,
-			instant{&l.Done},
-			instant{&now},
-		)
-		if now.After(l.Done) {
-			l.Done = now
-		}
-
-		switch {
-		case planned.Valid:
-			l.Power = flex.Watts(planned.Int64)
-
-		case car.Int64 > 0 && (own.Int64 <= 0 || car.Int64 < own.Int64):
-			l.Power = flex.Watts(car.Int64)
-
-		default:
-			l.Power = flex.Watts(own.Int64)
-		}
-
-		if err == nil && steps.Valid {
-			l.Steps, err = appendSteps(nil, from, steps.String)
-		}
-
-		return l, err
-	}, `SELECT s.asset_id, a.site_id, COALESCE(g.name, ''), s.vehicle_w, a.power_w, c.power_w, s.plugged_in_at, c.from_at, c.steps,
-			c.ready_by, c.charge_now_to
+	return rows(ctx, tx.conn, scanLoad, `SELECT s.asset_id, a.site_id, COALESCE(g.name, ''), s.vehicle_w, a.power_w, c.power_w, s.plugged_in_at, c.from_at, c.steps,
+			c.ready_by, c.charge_now_to, a.phases, a.phase
 		FROM session s JOIN asset a ON a.id = s.asset_id LEFT JOIN schedule c ON c.event_id = s.event_id LEFT JOIN cap_site g ON g.site_id = s.site_id
 		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+where, append([]any{tx.org.Bytes()}, args...)...)
+}
+
+// scanLoad reads a row of loads.
+func scanLoad(s scanner) (Load, error) {
+	var car, own, planned sql.NullInt64
+	var steps sql.NullString
+	var from, now time.Time
+	var phases int
+	var l Load
+	err := s.Scan(
+		&l.AssetID,
+		&l.Site,
+		&l.Group,
+		&car,
+		&own,
+		&planned,
+		instant{&l.PluggedInAt},
+		instant{&from},
+		&steps,
+		instant{&l.Done},
+		instant{&now},
+		&phases,
+		&l.Wired.Phase,
+	)
+
+	l.Wired.Phases = flex.PhasesOf(phases, new(flex.Watts(own.Int64)))
+	if now.After(l.Done) {
+		l.Done = now
+	}
+
+	switch {
+	case planned.Valid:
+		l.Power = flex.Watts(planned.Int64)
+
+	case car.Int64 > 0 && (own.Int64 <= 0 || car.Int64 < own.Int64):
+		l.Power = flex.Watts(car.Int64)
+
+	default:
+		l.Power = flex.Watts(own.Int64)
+	}
+
+	if err == nil && steps.Valid {
+		l.Steps, err = appendSteps(nil, from, steps.String)
+	}
+
+	return l, err
 }
 
 // CapGroup returns the name of the site's constraint group, empty if it lies in none.
@@ -120,6 +129,8 @@ type BindingCap struct {
 	Home flex.Watts
 	// it was the main fuse of the asset's own site, not a cap of the fleet or a group
 	Site bool
+	// of a main fuse, one phase of it: Power is what that carries of the asset's
+	Phase bool
 }
 
 // PutBindings keeps what caps did to schedules that were just committed.
@@ -141,6 +152,7 @@ func (tx *Tx) PutBindings(ctx context.Context, bs ...Binding) error {
 				c.Starts,
 				c.Site,
 				int64(c.Home),
+				c.Phase,
 			}
 		}
 
@@ -223,21 +235,27 @@ func (tx *Tx) Binding(
 	}
 
 	for _, c := range list {
-		b.Caps = append(b.Caps, BindingCap{
-			Span: flex.Span{
-				From: time.Unix(c.From, 0).UTC(),
-				To:   time.Unix(c.To, 0).UTC(),
-			},
-			Group:  c.Group,
-			Power:  flex.Watts(c.Power),
-			Price:  flex.Price(c.Price),
-			Starts: c.Starts,
-			Site:   c.Site,
-			Home:   flex.Watts(c.Home),
-		})
+		b.Caps = append(b.Caps, c.bindingCap())
 	}
 
 	return b, nil
+}
+
+// bindingCap is the cap that a record holds.
+func (c capRecord) bindingCap() BindingCap {
+	return BindingCap{
+		Span: flex.Span{
+			From: time.Unix(c.From, 0).UTC(),
+			To:   time.Unix(c.To, 0).UTC(),
+		},
+		Group:  c.Group,
+		Power:  flex.Watts(c.Power),
+		Price:  flex.Price(c.Price),
+		Starts: c.Starts,
+		Site:   c.Site,
+		Home:   flex.Watts(c.Home),
+		Phase:  c.Phase,
+	}
 }
 
 // CheckScope refuses a scope with a constraint group that there is not.

@@ -86,6 +86,7 @@ func (tx *Tx) MarkAt(
 type FusedSite struct {
 	ID       flex.SiteID
 	Fuse     flex.Watts
+	Phases   int // of a main fuse in amperes that it was given as; 0 for none
 	Chargers int // of the assets that charge, plugged in or not
 	// the home batteries, in the order of their ids
 	Batteries []flex.AssetID
@@ -149,10 +150,10 @@ func (tx *Tx) fusedSites(
 		tx.conn,
 		func(s scanner) (row, error) {
 			var r row
-			err := s.Scan(&r.ID, &r.Fuse, &r.asset, &r.kind)
+			err := s.Scan(&r.ID, &r.Fuse, &r.Phases, &r.asset, &r.kind)
 			return r, err
 		},
-		`SELECT t.id, t.import_w, a.id, a.type FROM site t JOIN asset a ON a.org_id = t.org_id AND a.site_id = t.id
+		`SELECT t.id, t.import_w, t.fuse_phases, a.id, a.type FROM site t JOIN asset a ON a.org_id = t.org_id AND a.site_id = t.id
 		WHERE t.org_id = $1 AND t.supply_set AND t.import_w > 0 AND t.id IN (`+which+`)
 		ORDER BY t.id, a.id`,
 		args...,

@@ -215,6 +215,7 @@ type capRecord struct {
 	Starts bool   `json:"starts,omitempty"`
 	Site   bool   `json:"site,omitempty"`
 	Home   int64  `json:"home_w,omitempty"`
+	Phase  bool   `json:"phase,omitempty"`
 }
 
 // endpointRecord is what endpoint.sealed holds.

@@ -114,6 +114,7 @@ type Effective struct {
 	CountFrom     time.Time
 	Power         flex.Watts
 	Phases        int  // that the asset draws on; 0 where it was read from a schedule's record, which keeps none
+	Phase         int  // of three, that one on one phase is on; 0 for not known
 	Running       bool // the asset charged when the plan was made
 	MayChargePeak bool
 	Mode          flex.ChargingMode

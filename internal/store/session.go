@@ -72,8 +72,10 @@ type Charging struct {
 	Asset      flex.Asset // its id, site, external id, type, power, capacity and discharge
 	SiteTariff flex.SiteTariff
 	// import capacity of its site; zero if that was never set
-	Fuse    flex.Watts
-	Battery bool // there is a home battery at its site
+	Fuse flex.Watts
+	// of a main fuse in amperes that the capacity was given as; 0 for none
+	FusePhases int
+	Battery    bool // there is a home battery at its site
 	// its site's user has consented to its car being discharged
 	DischargeConsent bool
 	// and the schedule endpoint takes it too
@@ -180,8 +182,8 @@ const batteryBeside = `EXISTS (SELECT 1 FROM asset b WHERE b.org_id = a.org_id A
 // mayDischarge is whether the car of asset a at site t may be discharged.
 const mayDischarge = `(t.discharge_consent_at IS NOT NULL AND EXISTS (SELECT 1 FROM endpoint e WHERE e.org_id = a.org_id AND e.name = 'schedule' AND e.discharge <> ''))`
 
-var chargingQuery = `SELECT a.site_id, a.external_id, a.type, a.power_w, a.phases, a.rate_pin_w, a.rate_reset_at, t.tariff_type, t.cheap_start, t.cheap_end, t.rates,
-		CASE WHEN t.supply_set THEN t.import_w ELSE 0 END, ` + batteryBeside + `, t.discharge_consent_at IS NOT NULL, ` + mayDischarge + `, t.export_w, a.capacity_wh, a.discharge, ` + controlled + `, a.excluded_at, ` + inputsColumns + `
+var chargingQuery = `SELECT a.site_id, a.external_id, a.type, a.power_w, a.phases, a.phase, a.rate_pin_w, a.rate_reset_at, t.tariff_type, t.cheap_start, t.cheap_end, t.rates,
+		CASE WHEN t.supply_set THEN t.import_w ELSE 0 END, CASE WHEN t.supply_set THEN t.fuse_phases ELSE 0 END, ` + batteryBeside + `, t.discharge_consent_at IS NOT NULL, ` + mayDischarge + `, t.export_w, a.capacity_wh, a.discharge, ` + controlled + `, a.excluded_at, ` + inputsColumns + `
 	FROM asset a JOIN site t ON t.id = a.site_id LEFT JOIN inputs i ON i.asset_id = a.id
 	WHERE a.org_id = $1 AND a.id = $2`
 
@@ -209,6 +211,7 @@ func (r *chargingRow) dest(c *Charging) []any {
 			&a.Type,
 			&r.power,
 			&a.Phases,
+			&a.Phase,
 			&r.pin,
 			instant{&c.RateSince},
 			&r.typ,
@@ -216,6 +219,7 @@ func (r *chargingRow) dest(c *Charging) []any {
 			&r.cheapEnd,
 			ratesText{&r.rates},
 			&c.Fuse,
+			&c.FusePhases,
 			&c.Battery,
 			&c.DischargeConsent,
 			&c.MayDischarge,

@@ -36,7 +36,7 @@ type Planned struct {
 
 const plannedColumns = `s.id, s.asset_id, s.market_at, c.event_id, c.generation, c.from_at, c.steps,
 	c.ready_by, c.need_wh, c.delivered_wh, c.count_from, c.power_w, c.may_charge_peak, c.mode, c.charge_now_from, c.charge_now_to,
-	c.off_peak, c.zone, c.tariff_type, c.origins, c.learned, c.closed, c.ramp, c.discharge, a.phases, a.power_w,
+	c.off_peak, c.zone, c.tariff_type, c.origins, c.learned, c.closed, c.ramp, c.discharge, a.phases, a.phase, a.power_w,
 	COALESCE(o.accepted, 0) >= c.generation AND NOT EXISTS (SELECT 1 FROM callback b
 		WHERE b.org_id = s.org_id AND b.event_id = s.event_id AND b.status IN ('REJECTED', 'FAILED'))`
 
@@ -75,6 +75,7 @@ func (v *Planned) scan(s scanner) error {
 		rampText{&e.Ramp},
 		givesText{&e.Discharge, &e.ChargesOnly},
 		&e.Phases,
+		&e.Phase,
 		&power,
 		&v.Taken,
 	)

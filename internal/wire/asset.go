@@ -12,6 +12,11 @@ type AssetProperties struct {
 	//openapi:addition
 	//openapi:merge {"type": ["integer", "null"]}
 	Phases *int `json:"phases,omitzero" wire:"min=0,max=3,null=0"`
+	// Which of a site's three phases an asset on one phase is on: L1, L2 or L3, as its electrician has it. Not given, it counts as
+	// being on each of them. Empty takes it away.
+	//
+	//openapi:addition
+	Phase *string `json:"phase,omitzero" wire:"text=256"`
 	// The version of the firmware that it runs, by which operators find and halt assets. Empty takes it away.
 	//
 	//openapi:addition

@@ -142,7 +142,7 @@ type SiteResponse struct {
 type MainFuse struct {
 	// For each phase.
 	Amperes float64 `json:"amperes" wire:"required,min=5,max=800"`
-	// 1 or 3; 3 count as evenly loaded. Give 1 where single-phase chargers are to fit by themselves.
+	// 1 or 3. Readings are checked as if three were evenly loaded; what is planned keeps each phase by itself.
 	Phases int `json:"phases" wire:"required,min=1,max=3"`
 }
 

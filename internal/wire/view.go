@@ -34,6 +34,8 @@ type AssetView struct {
 	CapacityKWh *float64 `json:"capacity_kwh"`
 	// That it is planned on: as given, else by its power.
 	Phases int `json:"phases" wire:"min=1,max=3"`
+	// Of an asset on one phase, which: L1, L2 or L3. Absent if it was not given.
+	Phase string `json:"phase,omitzero"`
 	// The heat that a heat pump or a tank keeps, as it was given. Absent if it was not.
 	Heat         *HeatProperties `json:"heat,omitzero"`
 	Model        string          `json:"model"`

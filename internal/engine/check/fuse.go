@@ -16,7 +16,32 @@ type Device struct {
 	Least flex.Watts    // the least that it can use, if Own is not less
 	May   [][]flex.Step // all that it may be following until it accepts Next
 	Free  bool          // past the end of a list it draws Own
-	Next  []flex.Step   // what it is about to be sent; none where it is sent nothing
+	// how many phases it is on, 1 or 3 (another number is 1), and of one on three, which; 0 for not known
+	Phases, Phase int
+	Next          []flex.Step // what it is about to be sent; none where it is sent nothing
+}
+
+// MainFuse is what a site's import carries.
+type MainFuse struct {
+	Carries flex.Watts
+	Phases  int // 3 if each of three carries a third; else only the sum has a limit
+}
+
+// cable is which parts of a device's power are on each phase, in thirds of what it draws. A device on one phase that
+// nobody knows is on each of them.
+func (f MainFuse) cable(d *Device) [3]flex.Watts {
+	if f.Phases != 3 || d.Phases == 3 {
+		return [3]flex.Watts{1, 1, 1}
+	}
+
+	if d.Phase < 1 || d.Phase > 3 {
+		return [3]flex.Watts{3, 3, 3}
+	}
+
+	var thirds [3]flex.Watts
+	thirds[d.Phase-1] = 3
+
+	return thirds
 }
 
 // may is the most that a device draws at an instant if it follows any list that it has.
@@ -59,8 +84,8 @@ func (d *Device) by(list []flex.Step, at time.Time) flex.Watts {
 // Fuse holds what is about to be sent to the devices of a site against its main fuse: at no instant does
 // anything that is sent let a device draw what all others, whichever of their lists they follow, do not
 // leave. What is drawn with no regard to what is sent may pass the fuse, and then nothing may be
-// drawn beside it. An error says which device, when and by how much.
-func Fuse(devices []Device, fuse flex.Watts) error {
+// drawn beside it. Each phase of three is held to its own third. An error says which device, when and by how much.
+func Fuse(devices []Device, fuse MainFuse) error {
 	instants := instantsOf(devices)
 
 	for i := range devices {
@@ -70,11 +95,12 @@ func Fuse(devices []Device, fuse flex.Watts) error {
 
 			if own > 0 && own > left {
 				return fmt.Errorf(
-					"device %d is let draw %d W at %v, where a main fuse of %d W leaves it %d W",
+					"device %d is let draw %d W at %v, where a main fuse of %d W on %d phases leaves it %d W",
 					i,
 					own,
 					at,
-					fuse,
+					fuse.Carries,
+					max(1, fuse.Phases),
 					left,
 				)
 			}
@@ -86,7 +112,7 @@ func Fuse(devices []Device, fuse flex.Watts) error {
 
 // ClipToFuse cuts what is about to be sent down to what Fuse allows, one device after the other. Power below the
 // least that a device can use is none.
-func ClipToFuse(devices []Device, fuse flex.Watts) {
+func ClipToFuse(devices []Device, fuse MainFuse) {
 	instants := instantsOf(devices)
 
 	for i := range devices {
@@ -120,33 +146,47 @@ func ClipToFuse(devices []Device, fuse flex.Watts) {
 // MostDrawn is the most that devices may draw together at any instant of each span, whichever of their
 // lists they follow. The spans are in order.
 func MostDrawn(devices []Device, spans []flex.Span) []flex.Watts {
-	instants := instantsOf(devices)
 	most := make([]flex.Watts, len(spans))
+	for i, left := range LeastLeft(devices, spans, MainFuse{}, &Device{}) {
+		most[i] = -left
+	}
+
+	return most
+}
+
+// LeastLeft is the least that devices leave of a main fuse to another one at any instant of each span; below zero where
+// they may pass it. The spans are in order.
+func LeastLeft(devices []Device, spans []flex.Span, fuse MainFuse, other *Device) []flex.Watts {
+	instants := instantsOf(devices)
+	least := make([]flex.Watts, len(spans))
 	next := 0
 
 	for i, span := range spans {
-		most[i] = together(devices, span.From)
+		least[i] = beside(devices, span.From, fuse, other)
 
 		for next < len(instants) && instants[next].Before(span.From) {
 			next++
 		}
 
 		for k := next; k < len(instants) && instants[k].Before(span.To); k++ {
-			most[i] = max(most[i], together(devices, instants[k]))
+			least[i] = min(least[i], beside(devices, instants[k], fuse, other))
 		}
 	}
 
-	return most
+	return least
 }
 
-// together is the most that devices may draw together at an instant.
-func together(devices []Device, at time.Time) flex.Watts {
-	var sum flex.Watts
+// beside is what devices leave of a main fuse to another one at an instant.
+func beside(devices []Device, at time.Time, fuse MainFuse, other *Device) flex.Watts {
+	var used [3]flex.Watts
 	for i := range devices {
-		sum += devices[i].may(at, true)
+		w := devices[i].may(at, true)
+		for phase, part := range fuse.cable(&devices[i]) {
+			used[phase] += part * w
+		}
 	}
 
-	return sum
+	return fuse.leaves(other, used)
 }
 
 // leftTo is what all others leave to device i at an instant. Of those from place to on, what they are about
@@ -155,14 +195,30 @@ func leftTo(
 	devices []Device,
 	i int,
 	at time.Time,
-	fuse flex.Watts,
+	fuse MainFuse,
 	to int,
 ) flex.Watts {
-	left := fuse
-
+	var used [3]flex.Watts
 	for k := range devices {
-		if k != i {
-			left -= devices[k].may(at, k < to || devices[k].over(at))
+		if k == i {
+			continue
+		}
+
+		w := devices[k].may(at, k < to || devices[k].over(at))
+		for phase, part := range fuse.cable(&devices[k]) {
+			used[phase] += part * w
+		}
+	}
+
+	return fuse.leaves(&devices[i], used)
+}
+
+// leaves is what is left to a device where parts of some size are used of each phase; below zero where one is passed.
+func (f MainFuse) leaves(d *Device, used [3]flex.Watts) flex.Watts {
+	left := flex.Unbounded
+	for phase, part := range f.cable(d) {
+		if part > 0 {
+			left = min(left, (f.Carries-used[phase])/part)
 		}
 	}
 
@@ -207,10 +263,9 @@ func within(instants []time.Time, list []flex.Step) []time.Time {
 
 // Meter is a site's meter in one half-hour, beside a battery.
 type Meter struct {
-	Import flex.Watts     // what the main fuse carries
+	Import flex.Watts     // what the main fuse leaves the battery, whatever all others draw; Unbounded for no fuse
 	Export flex.Watts     // what may be exported
 	Feeder *flex.Watts    // what the feeder's export limit leaves it; nil for no limit
-	Drawn  flex.Watts     // the most that all others may draw
 	Net    flex.WattHours // what the home is expected to draw, less what its roof gives
 	Car    bool           // a car charges
 	Given  flex.Watts     // the most that cars give
@@ -237,11 +292,10 @@ func AtMeter(m Meter) error {
 	case m.Given > 0 && stores:
 		return fmt.Errorf("mode %v stores the %d W that cars give", m.Mode, m.Given)
 
-	case m.Mode == battery.ModeCharge && m.Drawn+m.Power > m.Import:
+	case m.Mode == battery.ModeCharge && m.Power > m.Import:
 		return fmt.Errorf(
-			"%d W of charging beside %d W pass a main fuse of %d W",
+			"%d W of charging pass the %d W that the main fuse leaves beside all others",
 			m.Power,
-			m.Drawn,
 			m.Import,
 		)
 

@@ -27,8 +27,20 @@ func drawSteps(r *rand.Rand) (list []flex.Step) {
 	return list
 }
 
-// passes looks at every minute by itself: what is sent to device i, or 0, and what the others leave it.
-func passes(devices []check.Device, i int, at time.Time, fuse flex.Watts) bool {
+// passes looks at every minute by itself: what is sent to device i, or 0, and whether that and what the others may draw
+// pass any phase that the device may be on. It counts thirds of watts.
+func passes(devices []check.Device, i int, at time.Time, fuse check.MainFuse) bool {
+	on := func(d *check.Device, w flex.Watts, phase int) flex.Watts {
+		switch {
+		case fuse.Phases != 3, d.Phases == 3:
+			return w
+		case d.Phase == 0, d.Phase == phase:
+			return 3 * w
+		}
+
+		return 0
+	}
+
 	by := func(d *check.Device, list []flex.Step) flex.Watts {
 		k := slices.IndexFunc(list, func(s flex.Step) bool { return s.Contains(at) })
 
@@ -48,7 +60,10 @@ func passes(devices []check.Device, i int, at time.Time, fuse flex.Watts) bool {
 		own = 0 // what comes after is not sent
 	}
 
-	sum := own
+	var sum [4]flex.Watts
+	for phase := range sum {
+		sum[phase] = on(&devices[i], own, phase)
+	}
 
 	for k := range devices {
 		if k != i {
@@ -58,11 +73,19 @@ func passes(devices []check.Device, i int, at time.Time, fuse flex.Watts) bool {
 				most = max(most, by(&devices[k], list))
 			}
 
-			sum += most
+			for phase := range sum {
+				sum[phase] += on(&devices[k], most, phase)
+			}
 		}
 	}
 
-	return own > 0 && sum > fuse
+	for phase := 1; phase <= 3; phase++ {
+		if on(&devices[i], own, phase) > 0 && sum[phase] > fuse.Carries {
+			return true
+		}
+	}
+
+	return false
 }
 
 // TestFuse_Random holds the check of sites drawn at random against every minute of them: it finds a fault where
@@ -72,11 +95,11 @@ func TestFuse_Random(t *testing.T) {
 	faults, clean := 0, 0
 
 	for range 3000 {
-		fuse := flex.Watts(4000 + r.IntN(16000))
+		fuse := check.MainFuse{Carries: flex.Watts(4000 + r.IntN(16000)), Phases: []int{0, 1, 3}[r.IntN(3)]}
 		devices := make([]check.Device, 1+r.IntN(4))
 
 		for i := range devices {
-			d := check.Device{Least: 1380, Own: flex.Watts(2000 + r.IntN(9000)), Free: r.IntN(2) == 0}
+			d := check.Device{Least: 1380, Own: flex.Watts(2000 + r.IntN(9000)), Free: r.IntN(2) == 0, Phases: 1 + 2*r.IntN(2), Phase: r.IntN(4)}
 
 			for range r.IntN(3) {
 				d.May = append(d.May, drawSteps(r))
@@ -98,7 +121,7 @@ func TestFuse_Random(t *testing.T) {
 		}
 
 		if err := check.Fuse(devices, fuse); (err != nil) != want {
-			t.Fatalf("the check says %v, the minutes %v: %+v behind %d W", err, want, devices, fuse)
+			t.Fatalf("the check says %v, the minutes %v: %+v behind %+v", err, want, devices, fuse)
 		}
 
 		if want {
@@ -126,9 +149,9 @@ func TestAtMeter(t *testing.T) {
 		change func(*check.Meter)
 		fault  bool
 	}{
-		"locked beside anything":    {func(m *check.Meter) { m.Mode, m.Drawn, m.Car = battery.ModeLock, 99000, true }, false},
-		"charging to the fuse":      {func(m *check.Meter) { m.Mode, m.Drawn = battery.ModeCharge, 7000 }, false},
-		"charging past it":          {func(m *check.Meter) { m.Mode, m.Drawn = battery.ModeCharge, 7001 }, true},
+		"locked beside anything":    {func(m *check.Meter) { m.Mode, m.Import, m.Car = battery.ModeLock, -89000, true }, false},
+		"charging to the fuse":      {func(m *check.Meter) { m.Mode, m.Import = battery.ModeCharge, 3000 }, false},
+		"charging past it":          {func(m *check.Meter) { m.Mode, m.Import = battery.ModeCharge, 2999 }, true},
 		"charging beside a car":     {func(m *check.Meter) { m.Mode, m.Car = battery.ModeCharge, true }, false},
 		"covering a car":            {func(m *check.Meter) { m.Mode, m.Car = battery.ModeSelfUse, true }, true},
 		"feeding in beside a car":   {func(m *check.Meter) { m.Mode, m.Car = battery.ModeFeedIn, true }, true},

@@ -1,0 +1,303 @@
+package control
+
+import (
+	"slices"
+	"time"
+
+	"flexd/internal/engine/check"
+	"flexd/internal/engine/headroom"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// phaseLoad is what is drawn under a main fuse, on each of its phases at worst. Power on one phase counts three times
+// and power on three once, so that each phase carries what the whole fuse does. Where the fuse is not known to
+// have three phases, all power counts once.
+type phaseLoad struct {
+	phases int
+	on     [3]flex.Watts
+}
+
+// add counts what a device draws: on every phase if nobody knows which one it is on.
+func (l *phaseLoad) add(w flex.Watts, wired flex.Wiring) {
+	for i := range l.on {
+		if l.touches(wired, i) {
+			l.on[i] += w * l.weight(wired)
+		}
+	}
+}
+
+// count counts a device on each of its phases, whatever it draws.
+func (l *phaseLoad) count(wired flex.Wiring) {
+	for i := range l.on {
+		if l.touches(wired, i) {
+			l.on[i]++
+		}
+	}
+}
+
+// touches reports whether a device may draw on a phase, by its place.
+func (l *phaseLoad) touches(wired flex.Wiring, place int) bool {
+	return l.phases != 3 || wired.Phases == 3 || wired.Phase == 0 || wired.Phase == place+1
+}
+
+// weight is how often a device's power counts.
+func (l *phaseLoad) weight(wired flex.Wiring) flex.Watts {
+	if l.phases == 3 && wired.Phases != 3 {
+		return 3
+	}
+	return 1
+}
+
+// most is the load of the phase on which most is drawn.
+func (l *phaseLoad) most() flex.Watts { return slices.Max(l.on[:]) }
+
+// left is the power that a device may draw beside the load, under what the whole fuse carries.
+func (l *phaseLoad) left(carries flex.Watts, wired flex.Wiring) flex.Watts {
+	var most flex.Watts
+	for i, w := range l.on {
+		if l.touches(wired, i) {
+			most = max(most, w)
+		}
+	}
+
+	return max(0, carries-most) / l.weight(wired)
+}
+
+// parted is an equal part of what the load leaves on each phase of a device, among as many as are counted on it.
+func (l *phaseLoad) parted(carries flex.Watts, among *phaseLoad, wired flex.Wiring) flex.Watts {
+	least := flex.Unbounded
+	for i, w := range l.on {
+		if l.touches(wired, i) {
+			least = min(least, max(0, carries-w)/max(1, among.on[i]))
+		}
+	}
+
+	return least / l.weight(wired)
+}
+
+// wiring is how the car's charger is wired.
+func (c *siteCar) wiring() flex.Wiring {
+	return flex.Wiring{Phases: c.from.Phases, Phase: c.from.Phase}
+}
+
+// addBattery counts a battery with those before it, of which there are n.
+func (d *draws) addBattery(n int, b *store.Battery) {
+	d.power += b.Power()
+	d.wired = besideBattery(d.wired, n, b)
+}
+
+// besideBattery is how several batteries are wired that count as one: as the first if all are alike, else on
+// one phase that nobody knows. n is how many came before.
+func besideBattery(before flex.Wiring, n int, b *store.Battery) flex.Wiring {
+	own := b.Wiring()
+	if n == 0 || own == before {
+		return own
+	}
+	return flex.Wiring{Phases: 1}
+}
+
+// load is nothing drawn under the site's fuse.
+func (f *behindFuse) load() phaseLoad { return phaseLoad{phases: f.phases} }
+
+// carries is the most that a device can draw by itself under the fuse.
+func (f *behindFuse) carries(wired flex.Wiring) flex.Watts {
+	l := f.load()
+	return l.left(f.limit(), wired)
+}
+
+// phased reports whether each phase of the fuse has a limit of its own.
+func (f *behindFuse) phased() bool { return f.phases == 3 }
+
+// roomFor is the headroom of one car as the plans of the others are so far. Where the fuse has phases, it is in
+// the car's own power: what counts for it of a load depends on both.
+func (f *behindFuse) roomFor(car *siteCar) *assetHeadroom {
+	if !f.phased() {
+		return f.assetHeadroom
+	}
+
+	var beside []draws
+	for _, other := range f.cars {
+		if other != car {
+			beside = append(beside, other.holds()...)
+		}
+	}
+
+	return f.roomBeside(slices.Concat(f.others, beside), car.wiring())
+}
+
+// roomBeside is the headroom that some loads leave to a device.
+func (f *behindFuse) roomBeside(loads []draws, wired flex.Wiring) *assetHeadroom {
+	g := behindFuse{fuse: f.fuse, phases: f.phases, from: f.from, others: loads}
+	carries := g.carries(wired)
+	span := flex.Span{From: f.from, To: f.from.Add(headroom.Hours * time.Hour)}
+	taken := g.stepped(span, 0, func(t time.Time) flex.Watts {
+		l := g.load()
+		l.addAll(loads, t)
+
+		return carries - l.left(g.limit(), wired)
+	})
+
+	r := fuseHeadroom(carries, f.from)
+	r.Reserve(0, taken)
+
+	return r
+}
+
+// addAll counts what some loads are at an instant.
+func (l *phaseLoad) addAll(loads []draws, t time.Time) {
+	for i := range loads {
+		l.add(loads[i].at(t), loads[i].wired)
+	}
+}
+
+// besidePhases is the headroom that what is plugged in, the home's batteries and the home itself leave to an asset.
+func (f *behindFuse) besidePhases(c *store.Charging, loads []store.Load) *assetHeadroom {
+	var beside []draws
+	for i := range loads {
+		if loads[i].AssetID != c.Asset.ID {
+			steps, power, _ := drawsFrom(&loads[i], f.from)
+			beside = append(beside, draws{lists: [][]flex.Step{steps}, power: power, wired: loads[i].Wired})
+		}
+	}
+
+	for _, o := range f.others {
+		if o.base || o.battery {
+			beside = append(beside, o)
+		}
+	}
+
+	return f.roomBeside(beside, c.Asset.Wiring())
+}
+
+// addMost counts the most that some loads can be.
+func (l *phaseLoad) addMost(loads []draws) {
+	for i := range loads {
+		l.add(loads[i].power, loads[i].wired)
+	}
+}
+
+// holds are what a car keeps of the fuse while others are planned: its plan, or until it has one its share and what was
+// asked for now.
+func (c *siteCar) holds() []draws {
+	all := [][]flex.Step{c.share, c.member.now}
+	if c.placed {
+		all = [][]flex.Step{c.want}
+	}
+
+	var held []draws
+	for _, steps := range all {
+		held = append(held, draws{lists: [][]flex.Step{steps}, power: flex.Unbounded, wired: c.wiring()})
+		if c.placed {
+			held[0].power = c.problem.Power
+		}
+	}
+
+	return held
+}
+
+// place counts what a car does from now on, in place of what was kept for it.
+func (f *behindFuse) place(car *siteCar) {
+	car.placed = true
+	if !f.phased() {
+		f.Add(0, car.want, car.problem.Power, car.problem.Running)
+	}
+}
+
+// unplace gives back what is kept for a car until it is planned.
+func (f *behindFuse) unplace(car *siteCar) {
+	if !f.phased() {
+		f.Release(0, car.share)
+		f.Release(0, car.member.now)
+	}
+}
+
+// sharePhases gives each car its share of a fuse with phases. Cars of which all are on known phases share the phases one
+// by one; others share the worst one, as if all were on it.
+func (f *behindFuse) sharePhases(cars []*siteCar) error {
+	apart := !slices.ContainsFunc(cars, func(c *siteCar) bool {
+		return c.from.Phases == 3 || c.from.Phase == 0
+	})
+	if !apart {
+		return f.shareOne(cars, 0)
+	}
+
+	for phase := 1; phase <= 3; phase++ {
+		var on []*siteCar
+		for _, car := range cars {
+			if car.from.Phase == phase {
+				on = append(on, car)
+			}
+		}
+
+		if err := f.shareOne(on, phase); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// shareOne gives cars their shares of one phase; of the worst one, if it is 0.
+func (f *behindFuse) shareOne(cars []*siteCar, phase int) error {
+	if len(cars) < 2 {
+		return nil
+	}
+
+	l := f.load()
+	r := fuseHeadroom(f.limit(), f.from)
+	for _, o := range f.others {
+		if phase == 0 || l.touches(o.wired, phase-1) {
+			r.Add(0, times(o.lists[0], l.weight(o.wired)), o.power*l.weight(o.wired), true)
+		}
+	}
+
+	all := make([]headroom.Car, len(cars))
+	for i, car := range cars {
+		w := l.weight(car.wiring())
+		p := car.problem
+		p.Power *= w
+		p.Need *= flex.WattHours(w)
+		p.Least *= w
+		all[i] = headroom.Car{Problem: &p}
+		r.Reserve(0, times(car.member.now, w))
+	}
+
+	shares, err := r.Share(all, f.prices, nil)
+	if err != nil {
+		return err
+	}
+
+	for i, car := range cars {
+		car.share = parts(shares.Cars[i], l.weight(car.wiring()))
+	}
+
+	return nil
+}
+
+// times are steps of so many times the power.
+func times(steps []flex.Step, n flex.Watts) []flex.Step {
+	out := slices.Clone(steps)
+	for i := range out {
+		if out[i].Limit < flex.Unbounded/n {
+			out[i].Limit *= n
+		}
+	}
+
+	return out
+}
+
+// parts are steps of one part of the power.
+func parts(steps []flex.Step, n flex.Watts) []flex.Step {
+	out := slices.Clone(steps)
+	for i := range out {
+		out[i].Limit /= n
+	}
+
+	return out
+}
+
+// mainFuse is the site's fuse as the check knows it.
+func (f *behindFuse) mainFuse() check.MainFuse {
+	return check.MainFuse{Carries: f.fuse, Phases: f.phases}
+}
