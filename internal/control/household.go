@@ -22,9 +22,11 @@ type Household struct {
 type HouseholdCar struct {
 	Asset     flex.Asset
 	PluggedIn bool
-	Need      flex.WattHours // that is wanted, with what was charged since
-	ReadyBy   time.Time
-	Zone      *time.Location // of the tariff
+	// control ended while a car was plugged in, and nothing says that it has left since
+	Freed   bool
+	Need    flex.WattHours // that is wanted, with what was charged since
+	ReadyBy time.Time
+	Zone    *time.Location // of the tariff
 	// until when nothing is needed of it; zero if nobody said so
 	Away   time.Time
 	Leaves time.Time // from when
@@ -399,6 +401,11 @@ func (d *Service) readCharging(
 			car.Leaves, car.Away = c.Away.From, c.Away.To
 		}
 		if err != nil {
+			return err
+		}
+
+		if !c.Open() {
+			car.Freed, err = freedInSession(ctx, tx, car.Asset.ID, c.Session)
 			return err
 		}
 

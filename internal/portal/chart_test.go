@@ -23,6 +23,41 @@ func TestChart(t *testing.T) {
 	}
 }
 
+// The instants under a picture have their room, whatever its length, by the clocks of the zone.
+func TestPriceChart_Marks(t *testing.T) {
+	for _, tt := range []struct {
+		from  string
+		hours int
+		first string
+	}{
+		{"2026-01-15T18:00:00Z", 2, "19:00"}, {"2026-01-15T18:00:00Z", 13, "21:00"}, {"2026-01-15T18:10:00Z", 30, "00:00"}, {"2026-01-15T18:00:00Z", 96, "00:00"},
+		{"2026-01-15T18:00:00Z", 97, "16 Jan"}, {"2026-07-15T18:00:00Z", 200, "17 Jul"}, {"2025-12-25T18:00:00Z", 1000, "26 Dec"}, {"2026-10-24T18:00:00Z", 14, "21:00"},
+	} {
+		from, err := time.Parse(time.RFC3339, tt.from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pic := picture{from: from, to: from.Add(time.Duration(tt.hours) * time.Hour)}
+		marks := pic.marks(flex.London)
+		if len(marks) == 0 || len(marks) > planWidth/markWidth+1 {
+			t.Errorf("%d hours: %d instants", tt.hours, len(marks))
+			continue
+		}
+		if first := pic.mark(speeches[0], marks[0], flex.London); first != tt.first {
+			t.Errorf("%d hours: the first is %s, want %s", tt.hours, first, tt.first)
+		}
+		for i, at := range marks {
+			next := float64(planWidth)
+			if i+1 < len(marks) {
+				next = pic.x(marks[i+1])
+			}
+			if room := next - pic.x(at); room < 0.8*markWidth { // an hour less, when the clocks change
+				t.Errorf("%d hours: %v has %.1f", tt.hours, at, room)
+			}
+		}
+	}
+}
+
 func TestReadPounds(t *testing.T) {
 	for text, want := range map[string]flex.Pence{"12.34": 1234, "£12": 1200, "12.3": 1230, "£ 1.50": 150, "1.50": 150, "1": 100, " 5 ": 500, "0": 0, "9999999.99": 999999999} {
 		if got, err := readPounds(speeches[0], text); err != nil || got != want {

@@ -49,8 +49,9 @@ func TestHousehold_Consents(t *testing.T) {
 		status, page = e.post(t, e.page+"/consent", "kind", control, "act", "withdraw", "sure", "yes")
 		want(t, status, page, 200, "It is withdrawn", "Withdrawn on 15 January 2026.", "Give again")
 		status, page = e.get(t, e.page)
-		want(t, status, page, 200)
-		refuse(t, page, "It charges")
+		want(t, status, page, 200, "A car is plugged in, but its charging is no longer planned: it charges on its own.")
+		refuse(t, page, "It charges 0")
+		refuse(t, page, "No car is plugged in.")
 
 		e.now = e.now.Add(time.Minute)
 		status, page = e.post(t, e.page+"/consent", "kind", control, "act", "give", "sure", "yes")

@@ -3,6 +3,7 @@ package portal
 import (
 	"fmt"
 	"html/template"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -165,6 +166,10 @@ func readWish(r *request) (control.Wish, string, error) {
 
 // planText says in a sentence or two what a car does, has done by its plan, or will do.
 func (l *speech) planText(c control.HouseholdCar, now time.Time) string {
+	if c.Freed {
+		return l.say("A car is plugged in, but its charging is no longer planned: it charges on its own. It is planned again once you have agreed to that and plug the car in anew.")
+	}
+
 	if !c.PluggedIn {
 		return l.say("No car is plugged in.")
 	}
@@ -259,6 +264,9 @@ func (l *speech) whyText(c control.HouseholdCar, now time.Time) string {
 	case c.Shortfall > 0:
 		return l.say("The time is too short for more.")
 
+	case unpriced(c):
+		return l.say("No prices are known for that time yet. It is planned again when they are.")
+
 	case !c.ByMarket, !c.Priced || c.AtOnce <= c.Cost:
 		return ""
 
@@ -268,6 +276,11 @@ func (l *speech) whyText(c control.HouseholdCar, now time.Time) string {
 	}
 
 	return l.say("These are the times at which electricity costs the market least until then.")
+}
+
+// unpriced reports whether no price was known for the time of a car's plan.
+func unpriced(c control.HouseholdCar) bool {
+	return !slices.ContainsFunc(c.Periods, func(p charge.Period) bool { return p.Known })
 }
 
 // spansAfter are the spans that are not over yet.
@@ -442,9 +455,9 @@ const (
 )
 
 // priceChart draws the prices of a car's plan over time, those at which it charges filled. The
-// sentence above it says when.
+// sentence above it says when. There is none where nothing is to be charged.
 func (l *speech) priceChart(c control.HouseholdCar) template.HTML {
-	if !c.Priced || len(c.Periods) < 2 {
+	if !c.Priced || len(c.Periods) < 2 || c.Energy == 0 {
 		return ""
 	}
 
@@ -471,21 +484,22 @@ func (l *speech) priceChart(c control.HouseholdCar) template.HTML {
 		b.WriteString(pic.bar(p))
 	}
 
-	for at := pic.from.Truncate(
-		time.Hour,
-	).Add(time.Hour); at.Before(pic.to); at = at.Add(time.Hour) {
-		if at.In(c.Zone).Hour()%3 == 0 {
-			fmt.Fprintf(
-				&b,
-				`<text x="%.1f" y="%d">%s</text>`,
-				pic.x(at),
-				planHeight+planFoot-4,
-				clockIn(at, c.Zone),
-			)
-		}
+	for _, at := range pic.marks(c.Zone) {
+		fmt.Fprintf(
+			&b,
+			`<text x="%.1f" y="%d">%s</text>`,
+			pic.x(at),
+			planHeight+planFoot-4,
+			pic.mark(l, at, c.Zone),
+		)
 	}
 
-	b.WriteString(`</svg>`)
+	fmt.Fprintf(
+		&b,
+		`</svg><p class="key"><i class="metered"></i>%s <i class="usual"></i>%s</p>`,
+		l.say("it charges"),
+		l.say("it does not; each bar is the market price of half an hour"),
+	)
 
 	return template.HTML(b.String()) // numbers and our own words alone
 }
@@ -517,6 +531,44 @@ func (pic picture) x(t time.Time) float64 {
 
 func (pic picture) y(p flex.Price) float64 {
 	return planHeight * float64(pic.high-p) / float64(pic.high-pic.low)
+}
+
+// markWidth is the room that an instant takes under the picture.
+const markWidth = 70
+
+// markHours are the distances of the instants under a picture, the least that leaves each its room.
+var markHours = []int{1, 3, 6, 12, 24, 48, 96, 192}
+
+// marks are the instants that stand under the picture, by the clocks of a zone.
+func (pic picture) marks(zone *time.Location) []time.Time {
+	hours := pic.to.Sub(pic.from).Hours()
+	every := markHours[len(markHours)-1]
+	for _, h := range slices.Backward(markHours) {
+		if hours/float64(h)*markWidth <= planWidth {
+			every = h
+		}
+	}
+
+	var marks []time.Time
+	last := pic.to.Add(-time.Duration(hours * markWidth / planWidth * float64(time.Hour)))
+	for at := pic.from.Truncate(time.Hour).Add(time.Hour); !at.After(last); at = at.Add(time.Hour) {
+		local := at.In(zone)
+		if (local.Hour()+24*local.YearDay())%every == 0 {
+			marks = append(marks, at)
+		}
+	}
+
+	return marks
+}
+
+// mark is an instant under the picture: the day, where whole days lie between them.
+func (pic picture) mark(l *speech, at time.Time, zone *time.Location) string {
+	const longest = 4 * 24 * time.Hour
+	if pic.to.Sub(pic.from) > longest {
+		return l.when(at, zone, "2 Jan")
+	}
+
+	return clockIn(at, zone)
 }
 
 // bar is a period's price as a bar from zero, upwards or downwards.

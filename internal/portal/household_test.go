@@ -112,7 +112,7 @@ func TestHousehold_Evening(t *testing.T) {
 		status, page = e.get(t, e.page)
 		want(t, status, page, 200, "It charges 01:00 to 03:00, and has the 14.8 kWh by 07:00 on Friday.",
 			"At market prices that costs £0.74. Charged at once it would have cost £2.96: £2.22 more.",
-			`<svg class="chart plan"`, "Charge now", `value="07:00"`)
+			`<svg class="chart plan"`, `</i>it charges <i`, "Charge now", `value="07:00"`)
 
 		status, page = e.wish(t, "act", "now", "hours", "2")
 		want(t, status, page, 200, "It charges at once until 20:00.", "It charges 18:00 to 20:00,", "At market prices that costs £2.96.", "Back to the plan")
@@ -127,6 +127,7 @@ func TestHousehold_Evening(t *testing.T) {
 		status, page = e.wish(t, "act", "skip")
 		want(t, status, page, 200, "Nothing is asked for, so it does not charge.", "Nothing is asked for until 02:30 on Friday, 16 January.", "Charge as usual again")
 		refuse(t, page, "Skip tonight")
+		refuse(t, page, `class="chart plan"`) // of nothing
 
 		status, page = e.post(t, e.page+"/away", "act", "back")
 		want(t, status, page, 200, "Welcome back.", "has the 7.4 kWh by 02:30 on Friday.", "Skip tonight")
@@ -134,6 +135,19 @@ func TestHousehold_Evening(t *testing.T) {
 		// What does not suffice is said.
 		status, page = e.wish(t, "act", "wish", "ready_by", "19:00", "kwh", "20")
 		want(t, status, page, 200, "That is not enough: of the 20.0 kWh by 19:00 on Thursday, 12.6 will be missing.")
+	})
+}
+
+// Where no price is known the page says so, in place of a reason.
+func TestHousehold_NoPrices(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		e.now = e.now.Add(48 * time.Hour)
+		e.page = e.link(t, reward.LinkOptions{})
+		e.plugIn(t)
+		status, page := e.get(t, e.page)
+		want(t, status, page, 200, "It charges 18:00 to 20:00, and has the 14.8 kWh by 07:00 on Sunday.", "No prices are known for that time yet.")
+		refuse(t, page, "At market prices")
+		refuse(t, page, "costs the market least")
 	})
 }
 
