@@ -91,7 +91,7 @@ type series struct {
 	// start of the half-hour and price; null if none is known
 	Prices  [][2]any   `json:"prices"`
 	OffPeak [][2]int64 `json:"off_peak"` // from, to
-	// from, to, kW: what the schedules allowed while they stood
+	// from, to, kW: what the schedules allowed while they stood, below zero what they had a car give
 	Plan     [][3]float64 `json:"plan"`
 	Readings [][3]float64 `json:"readings"` // from, to, average kW
 	ReadyBy  []int64      `json:"ready_by"`
@@ -176,7 +176,7 @@ func (s *Server) assetSeries(r *request) (view, error) {
 		From:        p.Span.From.Unix(),
 		To:          p.Span.To.Unix(),
 		Now:         p.Now.Unix(),
-		Plan:        triples(p.Planned()),
+		Plan:        triples(p.Moves()),
 		Readings:    triples(p.Actual()),
 		Prices:      pricePairs(p.Prices),
 		Curves:      map[string][][2]any{},
@@ -222,7 +222,7 @@ func (out *series) addGenerations(p *control.Past) {
 			g.EventID,
 			g.MadeAt,
 			string(g.Cause),
-			triples(g.Draws(g.Whole())),
+			triples(g.Moves(g.Whole())),
 			g.Curve.String(),
 		})
 	}
@@ -320,6 +320,12 @@ func (s *Server) assetNow(r *request) (view, error) {
 		data:   page,
 		record: page.json(),
 	}, nil
+}
+
+// Gives reports whether the schedule in force has the car discharge.
+func (p *assetPage) Gives() bool {
+	c := &p.past.Charging
+	return c.Open() && len(c.Current.Gives) > 0
 }
 
 // addRanges adds which time is shown, and which else may be. Where nobody plugs anything in there is no session.

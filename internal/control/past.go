@@ -497,6 +497,16 @@ type Draw struct {
 
 // Planned returns what the schedules allowed, each while it was in force.
 func (p *Past) Planned() []Draw {
+	return p.inForce((*PastSchedule).Draws)
+}
+
+// Moves is Planned with what the schedules had a car give, below zero.
+func (p *Past) Moves() []Draw {
+	return p.inForce((*PastSchedule).Moves)
+}
+
+// inForce joins what each schedule was to do while it was in force.
+func (p *Past) inForce(of func(s *PastSchedule, within flex.Span) []Draw) []Draw {
 	ends := map[flex.SessionID]time.Time{}
 	for _, s := range p.Sessions {
 		ends[s.ID] = s.PluggedOutAt
@@ -513,7 +523,7 @@ func (p *Past) Planned() []Draw {
 			force.To = end
 		}
 
-		draws = append(draws, s.Draws(force.Meet(p.Span))...)
+		draws = append(draws, of(&p.Schedules[i], force.Meet(p.Span))...)
 	}
 
 	return draws
@@ -527,6 +537,32 @@ func (s *PastSchedule) Whole() flex.Span {
 // Draws returns what the schedule allows within a span.
 func (s *PastSchedule) Draws(within flex.Span) []Draw {
 	return DrawsOf(s.Charging(), s.From.Power, within)
+}
+
+// Moves is Draws with what the schedule has a car give, below zero: it charges nothing meanwhile.
+func (s *PastSchedule) Moves(within flex.Span) []Draw {
+	var moves []Draw
+	for _, d := range s.Draws(within) {
+		for _, g := range s.Gives {
+			part := g.Meet(d.Span)
+			if part.Empty() {
+				continue
+			}
+
+			if before := (flex.Span{From: d.From, To: part.From}); !before.Empty() {
+				moves = append(moves, Draw{before, d.KW})
+			}
+
+			moves = append(moves, Draw{part, d.KW - g.Limit.KW()})
+			d.From = part.To
+		}
+
+		if !d.Empty() {
+			moves = append(moves, d)
+		}
+	}
+
+	return moves
 }
 
 // DrawsOf returns what steps allow within a span to an asset of a power.
