@@ -42,7 +42,7 @@ func TestAlerts(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
 		d.login()
-		d.wants(d.page("/console/alerts"), "Nobody is woken", "No alert has fired.", "short of headroom")
+		d.wants(d.page("/console/alerts"), "No alerts are sent", "No alert has fired.", "short of headroom")
 		id := d.alert()
 		d.wants(d.page("/console/alerts"), "a firmware fault", "nobody", "https://example.com/alerts", "queued")
 
@@ -51,7 +51,7 @@ func TestAlerts(t *testing.T) {
 		if a := d.do("POST", path, url.Values{"rest": {"120"}}); a.status != 400 {
 			d.Errorf("a rest without a note: %d", a.status)
 		}
-		d.wants(d.post(path, url.Values{"rest": {"120"}, "note": {"mended by six"}}), "rests until", "mended by six")
+		d.wants(d.post(path, url.Values{"rest": {"120"}, "note": {"mended by six"}}), "snoozed until", "mended by six")
 		d.wants(d.page("/console/audit"), "snooze alert")
 		d.wants(d.page("/console/alerts.csv"), "alert_id,kind,level", "halted,critical,all,1")
 

@@ -97,7 +97,7 @@ func TestAsset_Heat(t *testing.T) {
 			s.followsPlan(id)
 			page := d.page("/console/assets/" + id.String())
 			d.wants(page, []string{"Why the tank does this", "Why the tank does this", "Why the heat pump does this"}[i])
-			d.wants(page, "Schedule 1 was made: it draws power from", "The client took schedule 1.", `aria-current="true">day</a>`)
+			d.wants(page, "Schedule 1 was made: it draws power from", "The client accepted schedule 1.", `aria-current="true">day</a>`)
 			d.wants(page, ">Exclude from control</option>")
 			if strings.Contains(page, ">Charge now</option>") || strings.Contains(page, "to change ready-by") {
 				t.Errorf("heater %d is offered what is for cars", i)

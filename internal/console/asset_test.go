@@ -73,7 +73,7 @@ func TestAsset(t *testing.T) {
 			"Why schedule 2", "because the user&#39;s wish changed", "Among the cheapest permitted periods that meet the need.", "Cheaper or earlier permitted periods meet the need.",
 			"Deciding price", "said by the client",
 			"A car was plugged in: 20 kWh by 07:00; off-peak 23:30-05:30.", "The user changed what they want: 26 kWh by 07:00.",
-			"Schedule 1 was made because a car was plugged in: it charges from", "The client took schedule 2,",
+			"Schedule 1 was made because a car was plugged in: it charges from", "The client accepted schedule 2,",
 			"The client reported that schedule 2 has reached it.", "The client reported that schedule 2 could not be carried out.",
 			"4 Elm Row", `>1: 18:04, plug-in</option>`)
 		first := page[strings.Index(page, `<option value="`)+len(`<option value="`):]
@@ -257,7 +257,7 @@ func TestAsset_Others(t *testing.T) {
 		d.login()
 		path := func(asset int) string { return "/console/assets/" + s.assets[asset].String() }
 		d.wants(d.page(path(shortfall)), "<strong>It will be ", "kWh short.</strong>", "Every permitted period is needed.", "Peak time is not permitted.",
-			"The client has not taken this schedule yet.", "The client has not taken schedule 1 after 1 attempt: it answered 503.")
+			"The client has not accepted this schedule yet.", "The client has not accepted schedule 1 after 1 attempt: it answered 503.")
 		d.wants(d.page(path(atOnce)), "It is charging now, and charges from 21:40 to 22:30", "Charging now was asked for.", "Charging now was asked for, until Wed 14 Jan, 22:30.")
 		d.wants(d.page(path(free)), "Its site is not under control, so the charger is not controlled.", "not controlled", "There is no schedule in this time.")
 		d.wants(d.page(path(idle)), "Nothing was ever plugged in here.", "Nothing happened in this time.")

@@ -77,7 +77,7 @@ func TestSettlement(t *testing.T) {
 		s.withdraw(plain, 40)
 		d.login() // the one from the evening is over
 		page := d.page("/console/settlement")
-		d.wants(page, "<dt>Wait for approval</dt><dd>1</dd>", "£0.40 in all", "4 Elm Row", "rewards payable", "Market money", ">CP-2041</a>", "round")
+		d.wants(page, "<dt>Awaiting approval</dt><dd>1</dd>", "£0.40 in all", "4 Elm Row", "rewards payable", "Market money", ">CP-2041</a>", "round")
 		base := "/console/settlement/" + d.Org.String()
 		_, id, _ := strings.Cut(page, base+"/withdrawals/")
 		id = id[:36]
@@ -106,7 +106,7 @@ func TestSettlement(t *testing.T) {
 		if err := json.Unmarshal([]byte(d.page(d.link(page, "/console/flex-events/")+"/periods.json")), &lines); err != nil || len(lines) == 0 || lines[0]["metered_kwh"] == nil {
 			t.Errorf("%v: %v", lines, err)
 		}
-		d.wants(d.post(base+"/again", url.Values{"from": {"2026-01-01"}, "to": {"2026-01-31"}}), "nothing was posted", "again, posts nothing")
+		d.wants(d.post(base+"/again", url.Values{"from": {"2026-01-01"}, "to": {"2026-01-31"}}), "nothing was posted", "repeat, not posted")
 		var runs []store.Run
 		err := d.db.Read(t.Context(), d.Org, func(tx *store.Tx) (err error) {
 			runs, err = tx.Runs(t.Context(), 10)
@@ -172,7 +172,7 @@ func TestSettlement_Selection(t *testing.T) {
 		d.login()
 
 		page := d.page("/console/settlement")
-		d.wants(page, "All that wait, the oldest 500 at most", `form="selection"`)
+		d.wants(page, "All awaiting approval, the oldest 500 at most", `form="selection"`)
 		base := "/console/settlement/" + d.Org.String()
 		_, id, _ := strings.Cut(page, base+"/withdrawals/")
 		id = id[:36]
@@ -189,7 +189,7 @@ func TestSettlement_Selection(t *testing.T) {
 			}
 		}
 
-		d.wants(d.page("/console/settlement"), "<dt>Wait for approval</dt><dd>1</dd>")
+		d.wants(d.page("/console/settlement"), "<dt>Awaiting approval</dt><dd>1</dd>")
 		a := d.do("POST", base+"/selection", url.Values{"id": {id, id}, "sum_pence": {"40"}, "sure": {"on"}})
 		if a.status != 200 {
 			t.Errorf("the selection: %d", a.status)

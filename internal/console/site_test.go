@@ -57,7 +57,7 @@ func TestSite(t *testing.T) {
 		d.login()
 		service := &registry.Service{DB: d.db}
 		path := "/console/sites/" + s.sites[plain].String()
-		d.wants(d.page(path), "<h1>4 Elm Row</h1>", "Its MPAN is on no list.", "never enrolled",
+		d.wants(d.page(path), "<h1>4 Elm Row</h1>", "MPAN not found.", "never enrolled",
 			"CP-2041: the model is not in the catalogue. <span class=\"hint\">Check its spelling, or import it: flexd models import FILE.</span>",
 			"Missing readings", "<td class=\"num\">48 of 48</td>", "Nothing was earned or withdrawn in these days.")
 		s.meterPoint(plain)

@@ -186,7 +186,7 @@ func pushText(s *control.PastSchedule, late time.Duration) string {
 	switch {
 	case d.State == flex.DeliveryAccepted && d.Tries > 1:
 		return fmt.Sprintf(
-			"The client took schedule %d, %s after it was made, at attempt %d",
+			"The client accepted schedule %d, %s after it was made, at attempt %d",
 			s.Generation,
 			duration(late),
 			d.Tries,
@@ -194,14 +194,14 @@ func pushText(s *control.PastSchedule, late time.Duration) string {
 
 	case d.State == flex.DeliveryAccepted:
 		return fmt.Sprintf(
-			"The client took schedule %d, %s after it was made",
+			"The client accepted schedule %d, %s after it was made",
 			s.Generation,
 			duration(late),
 		)
 
 	case d.State == flex.DeliveryPending && d.Tries > 0:
 		return fmt.Sprintf(
-			"The client has not taken schedule %d after %s: %s",
+			"The client has not accepted schedule %d after %s: %s",
 			s.Generation,
 			count(d.Tries, "attempt"),
 			answerText(s),
@@ -219,7 +219,7 @@ func pushText(s *control.PastSchedule, late time.Duration) string {
 
 	case d.State == flex.DeliverySuperseded:
 		return fmt.Sprintf(
-			"Schedule %d was not taken before a newer one took its place",
+			"Schedule %d was not accepted before a newer one replaced it",
 			s.Generation,
 		)
 
@@ -312,7 +312,7 @@ func sentencesOf(p *control.Past) (said []string) {
 	}
 
 	if p.Accepted < c.Current.Generation {
-		say("The client has not taken this schedule yet.")
+		say("The client has not accepted this schedule yet.")
 	}
 
 	return append(said, tookText(p)...)

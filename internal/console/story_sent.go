@@ -64,14 +64,14 @@ func sentLine(d *control.PastPush) storyLine {
 	text := ""
 	switch d.State {
 	case flex.DeliveryAccepted:
-		text = "The client took " + name
+		text = "The client accepted " + name
 	case flex.DeliveryPending:
-		text = "The client has not taken " + name + " yet"
+		text = "The client has not accepted " + name + " yet"
 	case flex.DeliveryRejected:
 		text = "The client refused " + name
 
 	case flex.DeliverySuperseded:
-		text = name + " was not taken before a newer one took its place"
+		text = name + " was not accepted before a newer one replaced it"
 	case flex.DeliveryExpired:
 		text = name + " was over before the client took it"
 	default:

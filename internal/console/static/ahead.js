@@ -1,4 +1,4 @@
-// The forecast's plot: what comes at least by confidence, and what came.
+// The forecast's plot: what comes at least by confidence, and the actual values.
 import { axis, colour, draw, momentText, seconds, stepped, timeAxis } from "./plot.js";
 
 const figure = document.querySelector("[data-plot=ahead]");
@@ -16,7 +16,7 @@ if (figure) {
     series: [
       { label: "From", value: (u, v) => (v == null ? "–" : momentText(v)) },
       ...quantiles.map((q, i) => line(q.toUpperCase(), q === "p90" ? "--plan" : "--plain", q === "p90" ? 2.25 : 1.25, [[2, 3], [6, 3], undefined, [4, 4], [1, 2]][i])),
-      line("Came", "--actual", 2),
+      line("Actual", "--actual", 2),
     ],
   }), [[...lines.map((l) => seconds(l.start)), seconds(lines.at(-1).end)], ...quantiles.map((q) => ended(lines.map((l) => l[`${q}_kw`]))), ended(lines.map((l) => l.came_kw))]);
   figure.dataset.drawn = "yes";

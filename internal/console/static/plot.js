@@ -75,7 +75,9 @@ export function draw(element, options, data) {
   const make = () => {
     plot?.destroy();
     const o = options();
-    plot = new uPlot({ width: element.clientWidth, tzDate: london, cursor: { drag: { x: true, y: false }, points: { size: 6 } }, ...o }, data, element);
+    // the date at the end of the time axis needs room where no axis stands beside it
+    const right = o.axes.some((a) => a.side === 1) ? null : 36;
+    plot = new uPlot({ width: element.clientWidth, padding: [null, right, null, null], tzDate: london, cursor: { drag: { x: true, y: false }, points: { size: 6 } }, ...o }, data, element);
   };
   make();
   new ResizeObserver(() => {
