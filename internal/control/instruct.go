@@ -81,6 +81,7 @@ type called struct {
 	*store.Planned
 	*store.Callable
 	from    store.Effective // with the time that it leaves out
+	held    []flex.Span     // of that, what it leaves out for other instructions
 	offer   instruct.Offer
 	quality instruct.Percent
 }
@@ -325,7 +326,7 @@ func previewInstruction(
 		p.Slots[t].Planned, p.Slots[t].Asked = wattHours(planned[t]), wattHours(target[t])
 	}
 
-	p.choose(&s, target)
+	p.choose(&s, target, reboundOf(&in, instruct.Slots(in.Span), target))
 
 	return p, nil
 }
@@ -357,14 +358,18 @@ func wattHours(e charge.Joules) flex.WattHours {
 	return flex.WattHours((e + 1800) / 3600)
 }
 
-// choose looks at every asset, chooses who is called, and adds up what that does.
-func (p *Preview) choose(s *scoped, target []charge.Joules) {
+// choose looks at every asset, chooses who is called so that few come back at once beside the rebound that there is,
+// and adds up what that does.
+func (p *Preview) choose(
+	s *scoped,
+	target []charge.Joules,
+	back *instruct.Rebound,
+) {
 	order := orderOf(&p.Instruction, s.now)
 	var all []called
 	for i := range s.planned {
 		if c, ok := p.offer(s, &s.planned[i], order); ok {
 			all = append(all, c)
-			order.Turn++
 		}
 	}
 
@@ -373,7 +378,20 @@ func (p *Preview) choose(s *scoped, target []charge.Joules) {
 		candidates[i] = all[i].candidate()
 	}
 
-	chosen := instruct.Choose(target, candidates, !p.Unfair)
+	order.Rebound = back
+	b := comeBack{
+		order:  order,
+		from:   s.now.Truncate(time.Second),
+		prices: s.prices,
+	}
+
+	chosen := instruct.ChooseApart(
+		target,
+		candidates,
+		!p.Unfair,
+		func(i int) time.Time { return all[i].from.ReadyBy },
+		func(i int, over bool) bool { return b.plan(&all[i], over) },
+	)
 	slices.Sort(chosen)
 	p.Callable, p.NumNotCalled = len(all), len(all)-len(chosen)
 	for _, i := range chosen {
@@ -418,7 +436,8 @@ func (p *Preview) offer(
 		c.from.Closed = instruct.Without(c.from.Closed, []flex.Span{order.Window})
 	}
 
-	order.Held = c.from.Closed
+	c.held = c.from.Closed
+	order.Held = c.held
 	c.offer = instruct.Call(
 		order,
 		problemOf(c.from, from, s.prices),

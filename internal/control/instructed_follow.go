@@ -22,7 +22,8 @@ type remainder struct {
 	*Preview // of the rest of its window, for who may be called beside
 	scope    *scoped
 	target   []charge.Joules
-	assets   []flex.AssetID // who is called
+	back     *instruct.Rebound // of who is called
+	assets   []flex.AssetID    // who is called
 	brings   []instruct.Candidate
 	before   map[flex.AssetID]bool // who is called, or was released
 }
@@ -74,20 +75,31 @@ func remainderOf(
 	for i := range was {
 		c := &was[i]
 		l.before[c.AssetID] = true
-		if !c.ReleasedAt.IsZero() {
-			continue
+		if c.ReleasedAt.IsZero() {
+			l.add(c, inForce[c.AssetID], slots, planned, shares)
 		}
-
-		change := changeOf(c, inForce[c.AssetID], slots)
-		for t := range slots {
-			planned[t] += change[t] // as if it were not called
-		}
-		l.add(c, inForce[c.AssetID], change, shares)
 	}
 
 	l.target = targetOf(&rest, planned)
+	l.back = reboundOf(in, slots, l.target)
+	comingBack(l.back, was, inForce)
 
 	return l, nil
+}
+
+// comingBack adds those to a rebound who are called.
+func comingBack(
+	back *instruct.Rebound,
+	was []store.Called,
+	inForce map[flex.AssetID]*store.Planned,
+) {
+	for i := range was {
+		c := &was[i]
+		at := inForce[c.AssetID]
+		if at != nil && c.ReleasedAt.IsZero() {
+			back.Add(at.Current.Steps, c.Baseline, c.Power)
+		}
+	}
 }
 
 // byAsset are the assets of a scope by their ids.
@@ -100,14 +112,20 @@ func (s *scoped) byAsset() map[flex.AssetID]*store.Planned {
 	return inForce
 }
 
-// add counts a called asset. One that is no more plugged in draws nothing; of another counts what
-// it is known to follow.
+// add counts a called asset, and what is planned in each slot as if it were not called. One that is no more plugged in
+// draws nothing; of another counts what it is known to follow.
 func (l *remainder) add(
 	c *store.Called,
 	at *store.Planned,
-	change []charge.Joules,
+	slots []flex.Span,
+	planned []charge.Joules,
 	shares map[flex.AssetID]instruct.Percent,
 ) {
+	change := changeOf(c, at, slots)
+	for t := range change {
+		planned[t] += change[t]
+	}
+
 	if l.Change > 0 {
 		for t := range change {
 			change[t] = -change[t]
@@ -183,7 +201,7 @@ func correct(
 	l.scope.planned = slices.DeleteFunc(l.scope.planned, func(p store.Planned) bool {
 		return l.before[p.Current.AssetID]
 	})
-	l.choose(l.scope, missing)
+	l.choose(l.scope, missing, l.back)
 
 	return &correction{call: l.calls}, nil
 }

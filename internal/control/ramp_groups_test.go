@@ -95,7 +95,6 @@ func (h *fixture) twoGroups() (sites [2][]flex.SiteID, of map[[16]byte]int, pass
 	}
 }
 
-
 // exact fails the test unless each car's schedule is explained to the second, and meets its need.
 func (h *fixture) exact(assets map[[16]byte]int) {
 	h.Helper()

@@ -15,7 +15,9 @@
 //
 // So that cars do not come back all at once, a car that is called to draw less does not charge
 // in the hour after the window where it would not have charged anyway, if its need allows that;
-// and after that hour cars come back in turns.
+// nor at any time in which the cars that were planned before it already draw a tenth of the instructed power
+// above their plans (Rebound). The cars with the earliest ready-by are planned first. Who would come back above that,
+// or would charge less because of it, is called only if nobody else brings what is missing (ChooseApart).
 //
 // A car that another instruction calls at another time stays as it is for that one: what it leaves out
 // is left out still, and the need is met as far as it is without the second call.

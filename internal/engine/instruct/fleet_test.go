@@ -77,7 +77,6 @@ func newChargers(liars int) []charger {
 
 		c.base, c.draws = c.problem.Power, c.problem.Power
 		c.steps = charge.Solve(c.problem).Steps
-		order.Turn = i
 		c.offer = Call(order, c.problem, c.steps)
 	}
 
@@ -117,7 +116,7 @@ func (c *charger) send(second int, called bool) {
 }
 
 // checked is one look of the loop: who is called and who is released.
-func checked(all []charger, target []charge.Joules, second int) {
+func checked(all []charger, target []charge.Joules, second int, back *Rebound) {
 	var called, others []Candidate
 	var calledAt, othersAt []int
 	for i := range all {
@@ -136,7 +135,18 @@ func checked(all []charger, target []charge.Joules, second int) {
 		}
 	}
 
-	call, release := Correct(target, called, others, true)
+	var call, release []int
+	if missing, short := Missing(target, called); short {
+		for t := range missing {
+			missing[t] = max(0, missing[t])
+		}
+		call = ChooseApart(missing, others, true,
+			func(i int) time.Time { return all[othersAt[i]].problem.ReadyBy },
+			func(i int, over bool) bool { return all[othersAt[i]].comesBack(back, over) })
+	} else {
+		_, release = Correct(target, called, others, true)
+	}
+
 	for _, i := range call {
 		all[othersAt[i]].send(second, true)
 	}
@@ -144,6 +154,20 @@ func checked(all []charger, target []charge.Joules, second int) {
 	for _, i := range release {
 		all[calledAt[i]].send(second, false)
 	}
+}
+
+// comesBack plans a charger anew so that it does not come back with many others, and reports whether that is possible.
+func (c *charger) comesBack(back *Rebound, over bool) bool {
+	order := Order{Window: flex.Span{From: evening, To: evening.Add(time.Hour)}, Rebound: back, Over: over}
+	offer := Call(order, c.problem, c.steps)
+	if !over && (!offer.Whole || offer.Less > c.offer.Less) {
+		return false
+	}
+
+	c.offer = offer
+	back.Add(c.offer.Plan.Steps, c.steps, c.problem.Power)
+
+	return true
 }
 
 // share is what a meter shows of a charger's change.
@@ -155,6 +179,7 @@ func (c *charger) share() Percent {
 // the target. A look is taken every five seconds; meters are read every minute.
 func run(all []charger, target flex.Watts) (given [1200]float64) {
 	slot := []charge.Joules{charge.Joules(target) * 1200}
+	back := NewRebound(evening.Add(time.Hour), target)
 	for second := range len(given) {
 		if second%60 == 59 {
 			for i := range all {
@@ -162,7 +187,7 @@ func run(all []charger, target flex.Watts) (given [1200]float64) {
 			}
 		}
 		if second%5 == 0 {
-			checked(all, slot, second)
+			checked(all, slot, second, back)
 		}
 
 		sum := flex.Watts(0)
@@ -182,7 +207,7 @@ func rebounds(all []charger, end time.Time, power flex.Watts) (hour, later float
 		at := flex.Span{From: end.Add(time.Duration(minute) * time.Minute), To: end.Add(time.Duration(minute+1) * time.Minute)}
 		more := charge.Joules(0)
 		for i := range all {
-			if c := &all[i]; c.called {
+			if c := &all[i]; c.called && c.draws < c.base { // one that did not follow has nothing to make up for
 				more += Drawn(c.offer.Plan.Steps, c.base, at) - Drawn(c.steps, c.base, at)
 			}
 		}
@@ -227,8 +252,8 @@ func TestFleet(t *testing.T) {
 			}
 
 			hour, later := rebounds(all, evening.Add(time.Hour), 15_000_000)
-			if hour > 0.1 {
-				t.Errorf("a rebound of %.1f %% in the hour after the end", 100*hour)
+			if hour > 0.1 || later > 0.1 {
+				t.Errorf("a rebound of %.1f %% in the hour after the end, %.1f %% later", 100*hour, 100*later)
 			}
 			t.Logf("rebound: %.1f %% in the hour after the end, %.1f %% later", 100*hour, 100*later)
 			t.Logf("95 %% after %d s; from 20 s on for 15 minutes within %.2f %%; %d changes of a charger at most", first, 100*worst, changes)

@@ -90,6 +90,15 @@ func TestCall_NeedsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, o := drawCar(t), drawOrder(t)
 		inForce := charge.Solve(p)
+		if rapid.Bool().Draw(t, "others come back") {
+			o.Rebound = NewRebound(o.Window.To, flex.FromKW(float64(rapid.IntRange(0, 300).Draw(t, "instructed kW"))))
+			o.Over = rapid.Bool().Draw(t, "over")
+			for n := range rapid.IntRange(0, 5).Draw(t, "others") {
+				from := o.Window.To.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "other's minute")) * time.Minute)
+				o.Rebound.Add([]flex.Step{{Span: flex.Span{From: from, To: from.Add(time.Duration(n+1) * time.Hour)}, Limit: flex.NoLimit}}, nil, 7400)
+			}
+		}
+
 		f := Call(o, p, inForce.Steps)
 		if err := kept(p, &f); err != nil {
 			t.Fatal(err)
@@ -266,6 +275,39 @@ func TestChoose(t *testing.T) {
 	} {
 		if got := Choose([]charge.Joules{c.target}, c.all, !c.unfair); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, not %v", name, got, c.want)
+		}
+	}
+}
+
+// TestRebound_Full: a slot counts as filled by the most that is drawn in it, what would be drawn anyway does not count,
+// and nobody is kept from a slot in which nobody comes back.
+func TestRebound_Full(t *testing.T) {
+	end := evening.Add(time.Hour)
+	at := func(from, to int) flex.Span {
+		return flex.Span{From: end.Add(time.Duration(from) * time.Minute), To: end.Add(time.Duration(to) * time.Minute)}
+	}
+	on := func(spans ...flex.Span) (steps []flex.Step) {
+		for _, s := range spans {
+			steps = append(steps, flex.Step{Span: s, Limit: flex.NoLimit})
+		}
+		return steps
+	}
+
+	r := NewRebound(end, 150_000) // 15 kW above the plans
+	r.Add(on(at(0, 60)), on(at(0, 30)), 7400)
+	r.Add(on(at(42, 71)), nil, 7400)
+	for _, c := range []struct {
+		power flex.Watts
+		level Percent
+		want  []flex.Span
+	}{
+		{7400, 100, []flex.Span{at(40, 60)}},
+		{7400, 200, nil},
+		{11_000, 100, []flex.Span{at(30, 75)}},
+		{99_000, 100, []flex.Span{at(30, 75)}},
+	} {
+		if got := r.full(c.power, c.level); !slices.Equal(got, c.want) {
+			t.Errorf("%d W at %d %%: %v, not %v", c.power, c.level, got, c.want)
 		}
 	}
 }

@@ -12,22 +12,17 @@ import (
 // allows that.
 const Guard = time.Hour
 
-// Returns is over how many half-hours after the guard cars come back, in turns.
-const Returns = 16
-
 // Order is what an instruction asks of a car.
 type Order struct {
 	Window flex.Span // whole minutes
 	Up     bool      // draw more in it; else less
-	Turn   int       // among the cars that come back, 0 to Returns - 1
+
+	// what others draw above their plans after the window; nil plans a car without regard to them
+	Rebound *Rebound
+	Over    bool // it may draw over what is allowed there
 
 	// what the car leaves out already for other instructions, in order and apart; it stays left out
 	Held []flex.Span
-}
-
-// guard is how long after the window a car does not come back.
-func (o Order) guard() time.Duration {
-	return Guard + time.Duration(o.Turn%Returns)*flex.HalfHour
 }
 
 // Offer is what a car would do if it were called.
@@ -41,6 +36,8 @@ type Offer struct {
 	Cost   flex.MicroPounds // of the plan, less that of the schedule in force
 	// what it charges less by ready-by; its worth is in the cost
 	Less flex.WattHours
+	// no need won: all that should be left out is
+	Whole bool
 }
 
 // Slots cuts a window at half-hours.
@@ -98,43 +95,32 @@ func (o Order) close(p charge.Problem, inForce []flex.Step) Offer {
 	p, free := Close(p, o.Held)
 
 	var f Offer
-	for _, guard := range []time.Duration{o.guard(), Guard, 0} {
-		f.Closed = o.closed(&p, inForce, guard)
+	for _, after := range o.afters(p.Power) {
+		f.Closed = o.closed(&p, inForce, after)
 		f.Problem, f.Plan = CloseBeside(p, free, f.Closed)
 		whole := both(p.Limits, limits(&p, f.Closed))
-		if o.Up || slices.Equal(whole, f.Problem.Limits) {
-			break // no need won: all that should be closed is
+		f.Whole = o.Up || slices.Equal(whole, f.Problem.Limits)
+		if f.Whole {
+			break
 		}
 	}
 
 	return f
 }
 
-// closed is the time that a car leaves out: the window, and after it the guard where it would
+// closed is the time that a car leaves out: the window, and of the time after it where it would
 // not have charged; or all but the window.
 func (o Order) closed(
 	p *charge.Problem,
 	inForce []flex.Step,
-	guard time.Duration,
+	after []flex.Span,
 ) []flex.Span {
 	ahead := flex.Span{From: p.From, To: p.ReadyBy}
 	if o.Up {
 		return Without([]flex.Span{ahead}, []flex.Span{o.Window})
 	}
 
-	var draws []flex.Span
-	for _, s := range inForce {
-		if s.Limit > 0 {
-			draws = append(draws, s.Span)
-		}
-	}
-
-	after := flex.Span{
-		From: o.Window.To,
-		To:   o.Window.To.Add(guard),
-	}
-
-	all := append([]flex.Span{o.Window}, Without([]flex.Span{after}, draws)...)
+	all := append([]flex.Span{o.Window}, Without(after, drawing(inForce))...)
 
 	return joined(all, ahead)
 }

@@ -1,0 +1,57 @@
+package control
+
+import (
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/engine/instruct"
+	"flexd/internal/flex"
+)
+
+// comeBack plans how the assets that are chosen come back after an instruction.
+type comeBack struct {
+	order  instruct.Order
+	from   time.Time
+	prices []flex.PricedPeriod
+}
+
+// reboundOf is the rebound of an instruction of which nobody is planned yet. Its power is the most that is asked
+// for in any slot.
+func reboundOf(
+	in *flex.Instruction,
+	slots []flex.Span,
+	target []charge.Joules,
+) *instruct.Rebound {
+	most := flex.Watts(0)
+	for t, slot := range slots {
+		seconds := charge.Joules(max(1, slot.Len()/time.Second))
+		most = max(most, flex.Watts(target[t]/seconds))
+	}
+
+	return instruct.NewRebound(in.To, most)
+}
+
+// plan plans an asset that is chosen anew beside those that were before it, and reports whether it comes back with no
+// more others than allowed, and charges no less because of them. Over that it is planned in any case.
+func (b *comeBack) plan(c *called, over bool) bool {
+	if b.order.Up {
+		return true
+	}
+
+	e := c.from
+	e.Closed = c.held
+	order := b.order
+	order.Held, order.Over = c.held, over
+
+	offer := instruct.Call(order, problemOf(e, b.from, b.prices), c.Current.Steps)
+	apart := offer.Whole && offer.Less <= c.offer.Less
+	if !apart && !over {
+		return false
+	}
+
+	c.offer = offer
+	c.from.Closed = instruct.Union(c.held, offer.Closed)
+	order.Rebound.Add(offer.Plan.Steps, c.Current.Steps, c.from.Power)
+
+	return true
+}
