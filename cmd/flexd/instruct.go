@@ -310,10 +310,23 @@ func (o *instructList) Run(ctx context.Context, c console) error {
 // instructReport is `flexd instruct report`.
 type instructReport struct {
 	ofOrg
-	ID     flex.InstructionID `arg:"" help:"The instruction's id."`
-	Assets bool               `help:"Each asset's part too, in JSON; CSV has them always."`
-	Format string             `help:"As text, csv or json." enum:"text,csv,json" default:"text"`
-	JSON   bool               `help:"The same as --format json." name:"json"`
+	ID      flex.InstructionID `arg:"" help:"The instruction's id."`
+	Assets  bool               `help:"Each asset's part too, in JSON; CSV has them always."`
+	Minutes bool               `help:"Each minute too, in JSON; in CSV in place of the half-hours."`
+	Format  string             `help:"As text, csv or json." enum:"text,csv,json" default:"text"`
+	JSON    bool               `help:"The same as --format json." name:"json"`
+}
+
+// read reads the report.
+func (o *instructReport) read(
+	ctx context.Context,
+	from *control.Service,
+	org flex.OrgID,
+) (*control.InstructionReport, error) {
+	if o.Minutes {
+		return from.ReportInstructionMinutes(ctx, org, o.ID)
+	}
+	return from.ReportInstruction(ctx, org, o.ID)
 }
 
 // Run prints a report.
@@ -325,7 +338,7 @@ func (o *instructReport) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 
-	r, err := h.Control.ReportInstruction(ctx, org.ID, o.ID)
+	r, err := o.read(ctx, h.Control, org.ID)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,12 @@ func (s *Server) instruction(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	report, err := s.Control.ReportInstruction(r.Context(), r.who.Org, p.ID)
+	read := s.Control.ReportInstruction
+	if q.Minutes {
+		read = s.Control.ReportInstructionMinutes
+	}
+
+	report, err := read(r.Context(), r.who.Org, p.ID)
 	if err != nil {
 		return answer{}, err
 	}

@@ -128,7 +128,9 @@ var instructionsRoutes = []Route{
 			ID: "get_instruction", Tag: "grid", Addition: true,
 			Summary: "An instruction's report",
 			Text: "What was asked for, what the schedules that stood and those that were sent draw, and what was " +
-				"metered, in each half-hour of it and of the hour after: meters give no more.",
+				"metered, in each half-hour of it and of the hour after, and if asked for in each minute: there metered are " +
+				"the chargers' registers, where they were read at most ten minutes apart. Minutes of more than a million " +
+				"are refused.",
 			Answer: Answer{
 				Text: "The report.",
 				CSV:  true,

@@ -147,11 +147,30 @@ func InstructionReport(
 		At:          wire.At(r.At),
 		CostPence:   pence(r.Cost),
 		NumCalled:   len(r.Assets),
-		HalfHours:   make([]wire.InstructionReportHalf, len(r.Slots)),
+		HalfHours:   reportSlots(r.Slots),
+		Minutes:     reportSlots(r.Minutes),
 	}
 
-	for t, s := range r.Slots {
-		out.HalfHours[t] = wire.InstructionReportHalf{
+	for i := 0; assets && i < len(r.Assets); i++ {
+		out.Assets = append(out.Assets, reportPart(&r.Assets[i]))
+	}
+
+	if r.Price > 0 {
+		out.Settled = new(instructionSettled(&r.Settled))
+	}
+
+	return out
+}
+
+// reportSlots are what came of an instruction in half-hours or minutes; nil for none.
+func reportSlots(slots []control.ReportSlot) []wire.InstructionReportHalf {
+	if slots == nil {
+		return nil
+	}
+
+	out := make([]wire.InstructionReportHalf, len(slots))
+	for t, s := range slots {
+		out[t] = wire.InstructionReportHalf{
 			StartTimestamp: wire.At(s.From),
 			EndTimestamp:   wire.At(s.To),
 			AskedKWh:       s.Asked.KWh(),
@@ -161,16 +180,8 @@ func InstructionReport(
 		}
 
 		if s.NumMetered > 0 {
-			out.HalfHours[t].MeteredKWh, out.HalfHours[t].MeteredBaselineKWh = new(s.Metered.KWh()), new(s.MeteredBaseline.KWh())
+			out[t].MeteredKWh, out[t].MeteredBaselineKWh = new(s.Metered.KWh()), new(s.MeteredBaseline.KWh())
 		}
-	}
-
-	for i := 0; assets && i < len(r.Assets); i++ {
-		out.Assets = append(out.Assets, reportPart(&r.Assets[i]))
-	}
-
-	if r.Price > 0 {
-		out.Settled = new(instructionSettled(&r.Settled))
 	}
 
 	return out
@@ -194,14 +205,28 @@ func reportPart(a *control.ReportAsset) wire.InstructionReportPart {
 		CostPence:   pence(a.Cost),
 		BaselineKWh: kwhs(a.Baseline),
 		ExpectedKWh: kwhs(a.Expected),
-		MeteredKWh:  make([]*float64, len(a.Metered)),
+		MeteredKWh:  meteredKWhs(a.Metered),
 	}
 
-	for t, m := range a.Metered {
-		if m.Given {
-			p.MeteredKWh[t] = new(m.Value.KWh())
+	if a.Minutes.Baseline != nil {
+		p.Minutes = &wire.InstructionReportEnergies{
+			BaselineKWh: kwhs(a.Minutes.Baseline),
+			ExpectedKWh: kwhs(a.Minutes.Expected),
+			MeteredKWh:  meteredKWhs(a.Minutes.Metered),
 		}
 	}
 
 	return p
+}
+
+// meteredKWhs are energies in kWh, nil where there is none.
+func meteredKWhs(metered []flex.Optional[flex.WattHours]) []*float64 {
+	out := make([]*float64, len(metered))
+	for t, m := range metered {
+		if m.Given {
+			out[t] = new(m.Value.KWh())
+		}
+	}
+
+	return out
 }

@@ -400,3 +400,79 @@ func TestInstruction_AtOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestInstruction_MeteredEachMinute has the registers of two called cars say each minute that one charges on: another is
+// called in its place before the half-hour is over, and the report has each minute.
+func TestInstruction_MeteredEachMinute(t *testing.T) {
+	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
+		assets := h.evening(4, 22.2)
+		sent := h.send(peak(-13_000))
+		var called []flex.AssetID
+		for _, a := range sent.Assets {
+			called = append(called, a.AssetID)
+			h.asset = a.AssetID
+			h.accept()
+		}
+
+		h.goTo("2026-01-15T17:31:00Z")
+		for minute := range 10 {
+			now := time.UnixMicro(h.micro.Load()).UTC()
+			h.register(called[0], now, 700)
+			h.register(called[1], now, 800+float64(minute)*0.123)
+			if r, err := h.service.FollowInstructions(h.Context()); err != nil || (r.Did > 0) != (minute == 1) {
+				h.Errorf("%d changed at %s: %v", r.Did, now, err)
+			}
+			h.acceptAll()
+			h.wait(time.Minute)
+		}
+		if n := h.drawing(assets, "2026-01-15T18:30:00Z"); n != 1 {
+			h.Errorf("%d draw, not 1", n)
+		}
+
+		report, err := h.service.ReportInstructionMinutes(h.Context(), h.Org, sent.ID)
+		if err != nil || len(report.Minutes) != 150 || len(report.Slots) != 5 {
+			h.Fatalf("%d minutes, %v", len(report.Minutes), err)
+		}
+		for m, want := range map[int]control.ReportSlot{
+			5:   {Asked: -217, Baseline: 3 * 123, Metered: 123, MeteredBaseline: 2 * 123, NumMetered: 2},
+			20:  {Asked: -217, Baseline: 3 * 123},
+			100: {Baseline: 3 * 123, Expected: 3 * 123},
+		} {
+			got := report.Minutes[m]
+			if got.Asked != want.Asked || got.Metered != want.Metered || got.NumMetered != want.NumMetered || got.MeteredBaseline != want.MeteredBaseline {
+				h.Errorf("minute %d: %+v, not %+v", m, got, want)
+			}
+		}
+
+		h.inMinutes(report)
+	})
+}
+
+// inMinutes fails the test unless the minutes of a report add up to its half-hours.
+func (h *fixture) inMinutes(report *control.InstructionReport) {
+	h.Helper()
+	for _, s := range report.Slots {
+		var sum control.ReportSlot
+		for _, m := range report.Minutes {
+			if s.Contains(m.From) {
+				sum.Asked, sum.Baseline, sum.Expected = sum.Asked+m.Asked, sum.Baseline+m.Baseline, sum.Expected+m.Expected
+			}
+		}
+
+		const rounding = 60 // half a watt-hour of each minute and car
+		for _, d := range []flex.WattHours{sum.Asked - s.Asked, sum.Baseline - s.Baseline, sum.Expected - s.Expected} {
+			if d > rounding || d < -rounding {
+				h.Errorf("%s: the minutes add up to %+v, not %+v", s.From, sum, s)
+			}
+		}
+	}
+}
+
+// register has an asset's register show an energy in kWh.
+func (h *fixture) register(asset flex.AssetID, now time.Time, kwh float64) {
+	h.Helper()
+	r := flex.Reading{AssetID: asset, Span: flex.Span{From: now, To: now}, Label: flex.ChargerRegister, Value: flex.Micro(kwh*1000+0.5) * 1000}
+	if err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.PutReadings(h.Context(), []flex.Reading{r}) }); err != nil {
+		h.Fatal(err)
+	}
+}

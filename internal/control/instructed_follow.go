@@ -221,9 +221,54 @@ func (l *remainder) release(in *flex.Instruction) *correction {
 	return c
 }
 
-// meteredShares is how much of its change each called asset brought in the latest half-hour of an
-// instruction that was metered, as far as one was since it was called.
+// meteredLately is how far back registers are looked at for what called assets bring now.
+const meteredLately = 15 * time.Minute
+
+// settled is how long after its call the register of an asset is first looked at.
+const settled = time.Minute
+
+// meteredShares is how much of its change each called asset brought lately: by its charger's register in the last
+// quarter of an hour, else in the latest half-hour of an instruction that was metered, as far as one was since it was
+// called.
 func meteredShares(
+	ctx context.Context,
+	tx *store.Tx,
+	in *flex.Instruction,
+	was []store.Called,
+) (map[flex.AssetID]instruct.Percent, error) {
+	shares, err := halfHourShares(ctx, tx, in, was)
+	if err != nil {
+		return nil, err
+	}
+
+	now := tx.Now()
+	marks, err := tx.CalledMarks(ctx, in.ID, flex.Span{
+		From: flex.Later(in.From, now.Add(-meteredLately)),
+		To:   now,
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	for i := range was {
+		c := &was[i]
+		list := marks[c.AssetID]
+		for len(list) > 0 && list[0].At.Before(c.CalledAt.Add(settled)) {
+			list = list[1:]
+		}
+
+		share, known := instruct.Share(list, c.Baseline, c.Expected, c.Power)
+		if known {
+			shares[c.AssetID] = share
+		}
+	}
+
+	return shares, nil
+}
+
+// halfHourShares is how much of its change each called asset brought in the latest half-hour of an
+// instruction that was metered, as far as one was since it was called.
+func halfHourShares(
 	ctx context.Context,
 	tx *store.Tx,
 	in *flex.Instruction,

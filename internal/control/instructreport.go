@@ -94,6 +94,8 @@ type InstructionReport struct {
 	At     time.Time
 	Slots  []ReportSlot // of its window, and of the hour after
 	Assets []ReportAsset
+	// the same each minute, if it was asked for: metered by the chargers' registers
+	Minutes []ReportSlot
 	// of the plans with, less that of those without, as they were sent
 	Cost flex.MicroPounds
 	// the flex events that it pays for; none if it did not say what it pays
@@ -121,13 +123,44 @@ type ReportAsset struct {
 	CalledAt   time.Time
 	ReleasedAt time.Time
 	Cost       flex.MicroPounds
-	Baseline   []flex.WattHours
-	Expected   []flex.WattHours
-	Metered    []flex.Optional[flex.WattHours]
+	ReportEnergies
+	// in each minute
+	Minutes ReportEnergies
+}
+
+// ReportEnergies are energies of one asset.
+type ReportEnergies struct {
+	Baseline []flex.WattHours
+	Expected []flex.WattHours
+	Metered  []flex.Optional[flex.WattHours]
+}
+
+// reportMost is how many minutes of assets a report has at most.
+const reportMost = 1_000_000
+
+// ReportInstructionMinutes is ReportInstruction with each minute beside. It is Malformed where there are more
+// than a million minutes of assets.
+func (d *Service) ReportInstructionMinutes(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.InstructionID,
+) (*InstructionReport, error) {
+	var r *InstructionReport
+	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var was []store.Called
+		var err error
+		r, was, err = reportOf(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		return r.addMinutes(ctx, tx, was)
+	})
+
+	return r, err
 }
 
 // ReportInstruction says what an instruction asked for and what came of it, in all and of each
-// asset: in half-hours, as meters give no more. What was called is in it, and what was released.
+// asset, by half-hours. What was called is in it, and what was released.
 func (d *Service) ReportInstruction(
 	ctx context.Context,
 	org flex.OrgID,
@@ -135,34 +168,139 @@ func (d *Service) ReportInstruction(
 ) (*InstructionReport, error) {
 	var r *InstructionReport
 	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		in, err := tx.Instruction(ctx, id)
-		if err != nil {
-			return err
-		}
-
-		r = newReport(&in, tx.Now())
-		was, err := tx.CalledBy(ctx, id)
-		if err != nil {
-			return err
-		}
-
-		metered, err := meteredOf(ctx, tx, was, flex.Span{
-			From: in.From,
-			To:   in.To.Add(instruct.Guard),
-		})
-		if err != nil {
-			return err
-		}
-
-		for i := range was {
-			r.add(&was[i], metered[was[i].AssetID])
-		}
-
-		r.Settled, err = tx.InstructedEvents(ctx, id)
+		var err error
+		r, _, err = reportOf(ctx, tx, id)
 		return err
 	})
 
 	return r, err
+}
+
+// reportOf is an instruction's report by half-hours, and who was called.
+func reportOf(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.InstructionID,
+) (*InstructionReport, []store.Called, error) {
+	in, err := tx.Instruction(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	r := newReport(&in, tx.Now())
+	was, err := tx.CalledBy(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	metered, err := meteredOf(ctx, tx, was, reportSpan(&in))
+	if err != nil {
+		return nil, nil, err
+	}
+
+	for i := range was {
+		r.add(&was[i], metered[was[i].AssetID])
+	}
+
+	r.Settled, err = tx.InstructedEvents(ctx, id)
+
+	return r, was, err
+}
+
+// reportSpan is what a report is of: the instruction's window and the hour after.
+func reportSpan(in *flex.Instruction) flex.Span {
+	return flex.Span{From: in.From, To: in.To.Add(instruct.Guard)}
+}
+
+// addMinutes adds what was asked, expected and metered in each minute.
+func (r *InstructionReport) addMinutes(
+	ctx context.Context,
+	tx *store.Tx,
+	was []store.Called,
+) error {
+	span := reportSpan(&r.Instruction)
+	n := int(span.Len() / time.Minute)
+	if n*len(was) > reportMost {
+		return flex.Fail(
+			flex.Malformed,
+			"%d minutes of %d assets are more than %d: ask for the half-hours",
+			n,
+			len(was),
+			reportMost,
+		)
+	}
+
+	marks, err := tx.CalledMarks(ctx, r.ID, flex.Span{
+		From: span.From.Add(-instruct.MarkGap),
+		To:   span.To.Add(instruct.MarkGap),
+	})
+	if err != nil {
+		return err
+	}
+
+	r.Minutes = make([]ReportSlot, n)
+	for m := range r.Minutes {
+		from := span.From.Add(time.Duration(m) * time.Minute)
+		r.Minutes[m] = ReportSlot{
+			Span:  flex.Span{From: from, To: from.Add(time.Minute)},
+			Asked: r.askedIn(from),
+		}
+	}
+
+	for i := range was {
+		r.addMinutesOf(&r.Assets[i], &was[i], marks[was[i].AssetID])
+	}
+
+	return nil
+}
+
+// askedIn is what is asked for in the minute from an instant on.
+func (r *InstructionReport) askedIn(from time.Time) flex.WattHours {
+	for _, s := range r.Slots {
+		if s.Contains(from) {
+			return wattHours(charge.Joules(s.Asked) * 3600 *
+				charge.Joules(time.Minute) / charge.Joules(s.Len()))
+		}
+	}
+
+	return 0
+}
+
+// addMinutesOf counts an asset in, each minute. Without readings in the time nothing is metered.
+func (r *InstructionReport) addMinutesOf(
+	a *ReportAsset,
+	c *store.Called,
+	marks []flex.RegisterMark,
+) {
+	until := r.unless(c)
+	next := 0
+	for m := range r.Minutes {
+		slot := &r.Minutes[m]
+		for next+1 < len(marks) && !marks[next+1].At.After(slot.From) {
+			next++
+		}
+
+		e, ok := instruct.Metered(marks[next:], slot.Span)
+		metered := flex.Optional[flex.WattHours]{
+			Value: wattHours(e),
+			Given: ok,
+		}
+
+		baseline := wattHours(instruct.Drawn(c.Baseline, c.Power, slot.Span))
+		expected := wattHours(expectedOf(c, slot.Span, until))
+		a.Minutes.Baseline = append(a.Minutes.Baseline, baseline)
+		a.Minutes.Expected = append(a.Minutes.Expected, expected)
+		a.Minutes.Metered = append(a.Minutes.Metered, metered)
+		slot.count(baseline, expected, metered)
+	}
+}
+
+// unless is from when on an asset is expected to draw as without the instruction; zero for never.
+func (r *InstructionReport) unless(c *store.Called) time.Time {
+	if !c.ReleasedAt.IsZero() {
+		return c.ReleasedAt
+	}
+	return r.StoppedAt
 }
 
 // newReport is a report without assets.
@@ -199,11 +337,7 @@ func (r *InstructionReport) add(
 		Cost:       c.Cost,
 	}
 
-	until := r.StoppedAt
-	if !c.ReleasedAt.IsZero() {
-		until = c.ReleasedAt
-	}
-
+	until := r.unless(c)
 	for t := range r.Slots {
 		slot := &r.Slots[t]
 		baseline := wattHours(instruct.Drawn(c.Baseline, c.Power, slot.Span))
@@ -256,7 +390,7 @@ func (s *ReportSlot) count(
 	}
 }
 
-// WriteCSV writes a row for each asset and half-hour, and one for the sum of each half-hour,
+// WriteCSV writes a row for each asset and half-hour, or minute if there are minutes, and one for the sum of each,
 // without an asset.
 func (r *InstructionReport) WriteCSV(out io.Writer) error {
 	w := csvfile.NewWriter(
@@ -271,7 +405,12 @@ func (r *InstructionReport) WriteCSV(out io.Writer) error {
 		"metered_kwh",
 	)
 
-	for t, s := range r.Slots {
+	slots := r.Slots
+	if r.Minutes != nil {
+		slots = r.Minutes
+	}
+
+	for t, s := range slots {
 		metered := any("")
 		if s.NumMetered > 0 {
 			metered = s.Metered.KWh()
@@ -288,24 +427,39 @@ func (r *InstructionReport) WriteCSV(out io.Writer) error {
 			metered,
 		)
 
-		for _, a := range r.Assets {
-			metered = any("")
-			if a.Metered[t].Given {
-				metered = a.Metered[t].Value.KWh()
-			}
-
-			w.Write(
-				s.From,
-				s.To,
-				a.AssetID,
-				a.SiteID,
-				"",
-				a.Baseline[t].KWh(),
-				a.Expected[t].KWh(),
-				metered,
-			)
+		for i := range r.Assets {
+			r.Assets[i].writeCSV(w, s.Span, t, r.Minutes != nil)
 		}
 	}
 
 	return w.Flush()
+}
+
+// writeCSV writes an asset's row of a slot.
+func (a *ReportAsset) writeCSV(
+	w *csvfile.Writer,
+	slot flex.Span,
+	t int,
+	minutes bool,
+) {
+	e := &a.ReportEnergies
+	if minutes {
+		e = &a.Minutes
+	}
+
+	metered := any("")
+	if e.Metered[t].Given {
+		metered = e.Metered[t].Value.KWh()
+	}
+
+	w.Write(
+		slot.From,
+		slot.To,
+		a.AssetID,
+		a.SiteID,
+		"",
+		e.Baseline[t].KWh(),
+		e.Expected[t].KWh(),
+		metered,
+	)
 }

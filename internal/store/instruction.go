@@ -601,3 +601,45 @@ func (all *All) InstructedOrgs(ctx context.Context) ([]flex.OrgID, error) {
 		micros(all.now.Add(-time.Hour)),
 	)
 }
+
+// CalledMarks returns what the chargers' registers of the assets that an instruction called, or released, showed in a
+// span, both ends included, each in order.
+func (tx *Tx) CalledMarks(
+	ctx context.Context,
+	id flex.InstructionID,
+	span flex.Span,
+) (map[flex.AssetID][]flex.RegisterMark, error) {
+	const day = int64(24 * time.Hour / time.Microsecond)
+	marks := map[flex.AssetID][]flex.RegisterMark{}
+	add := func(s scanner) (struct{}, error) {
+		var asset flex.AssetID
+		var m flex.RegisterMark
+		err := s.Scan(&asset, instant{&m.At}, &m.Energy)
+		marks[asset] = append(marks[asset], m)
+		return struct{}{}, err
+	}
+
+	from, to := micros(span.From).(int64), micros(span.To).(int64)
+	for n := from / day; n <= to/day; n++ {
+		_, err := rows(
+			ctx,
+			tx.conn,
+			add,
+			`SELECT r.asset_id, r.at, r.value FROM called_asset c
+				JOIN reading r ON (r.at / 86400000000) = $5 AND r.asset_id = c.asset_id AND r.label >= 10 AND r.label = $6 AND r.at >= $3 AND r.at <= $4
+			WHERE c.instruction_id = $1 AND c.org_id = $2 ORDER BY r.asset_id, r.at`,
+			id.Bytes(),
+			tx.org.Bytes(),
+			from,
+			to,
+			n,
+			labelNumbers[flex.ChargerRegister],
+		)
+
+		if err != nil {
+			return nil, fmt.Errorf("read the registers of who is called: %w", err)
+		}
+	}
+
+	return marks, nil
+}

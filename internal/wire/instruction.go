@@ -51,6 +51,8 @@ type InstructionPath struct {
 type InstructionReportQuery struct {
 	// Each asset's part too.
 	Assets bool `json:"assets"`
+	// Each minute too, metered by the chargers' registers; in CSV in place of the half-hours.
+	Minutes bool `json:"minutes"`
 	// As JSON, unless asked for as CSV: a row for each half-hour, and for each asset in it.
 	Format string `json:"format" wire:"enum=EnvelopeFormat"`
 }
@@ -174,7 +176,9 @@ type InstructionReport struct {
 	NumCalled int `json:"num_called"`
 	// Of it and of the hour after.
 	HalfHours []InstructionReportHalf `json:"half_hours"`
-	Assets    []InstructionReportPart `json:"assets,omitzero"`
+	// The same, each minute; if it is asked for.
+	Minutes []InstructionReportHalf `json:"minutes,omitzero"`
+	Assets  []InstructionReportPart `json:"assets,omitzero"`
 	// What it came to in money; absent if it did not say what it pays.
 	Settled *InstructionSettled `json:"settled,omitzero"`
 }
@@ -226,6 +230,18 @@ type InstructionReportPart struct {
 	BaselineKWh []float64 `json:"baseline_kwh"`
 	ExpectedKWh []float64 `json:"expected_kwh"`
 	// Null where no meter has the whole half-hour.
+	MeteredKWh []*float64 `json:"metered_kwh"`
+	// If minutes are asked for.
+	Minutes *InstructionReportEnergies `json:"minutes,omitzero"`
+}
+
+// InstructionReportEnergies is what one asset draws in each minute of a report.
+//
+//openapi:addition
+type InstructionReportEnergies struct {
+	BaselineKWh []float64 `json:"baseline_kwh"`
+	ExpectedKWh []float64 `json:"expected_kwh"`
+	// Null where the charger's register was not read within five minutes or so.
 	MeteredKWh []*float64 `json:"metered_kwh"`
 }
 

@@ -92,6 +92,7 @@ var structs = map[string]reflect.Type{
 	"InstructionSettled":           reflect.TypeFor[InstructionSettled](),
 	"InstructionReportHalf":        reflect.TypeFor[InstructionReportHalf](),
 	"InstructionReportPart":        reflect.TypeFor[InstructionReportPart](),
+	"InstructionReportEnergies":    reflect.TypeFor[InstructionReportEnergies](),
 	"InstructionsStopped":          reflect.TypeFor[InstructionsStopped](),
 	"FeederLimits":                 reflect.TypeFor[FeederLimits](),
 	"FeederLimit":                  reflect.TypeFor[FeederLimit](),

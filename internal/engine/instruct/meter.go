@@ -1,0 +1,89 @@
+package instruct
+
+import (
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/flex"
+)
+
+const (
+	// MarkGap is how far apart two readings of a register may be for what is between them to count as metered
+	// each minute, evenly.
+	MarkGap = 10 * time.Minute
+	// least changes of the register, by its own steps, that tell whether a car follows
+	stepsToTell = 10
+)
+
+// Metered is what was drawn in a span by the readings of a register, in order; false if two of them that it lies
+// between are further apart than MarkGap, or there are none.
+func Metered(
+	marks []flex.RegisterMark,
+	span flex.Span,
+) (charge.Joules, bool) {
+	var sum float64
+	covered := span.From
+	for i := 1; i < len(marks); i++ {
+		a, b := marks[i-1], marks[i]
+		if !a.At.Before(span.To) {
+			break
+		}
+
+		between := flex.Span{From: a.At, To: b.At}
+		at := between.Meet(span)
+		if at.Empty() {
+			continue
+		}
+		if between.Len() > MarkGap || at.From.After(covered) {
+			return 0, false
+		}
+
+		sum += joules(b.Energy-a.Energy) * at.Len().Seconds() / between.Len().Seconds()
+		covered = at.To
+	}
+
+	return charge.Joules(sum + 0.5), !covered.Before(span.To) && !span.Empty()
+}
+
+// joules is an energy in millionths of a kWh.
+func joules(e flex.Micro) float64 { return float64(e) * 3.6 }
+
+// Share is how much of its change a car brought by the readings of a register since it was called, in the time from
+// the first of them to the last; false if they do not tell: they are of less than a minute, or the change
+// is less than ten of the steps in which the register counts.
+func Share(
+	marks []flex.RegisterMark,
+	baseline, expected []flex.Step,
+	power flex.Watts,
+) (Percent, bool) {
+	if len(marks) < 2 {
+		return 0, false
+	}
+
+	first, last := marks[0], marks[len(marks)-1]
+	span := flex.Span{From: first.At, To: last.At}
+	base := Drawn(baseline, power, span)
+	change := base - Drawn(expected, power, span)
+	least := max(change, -change)
+	if span.Len() < time.Minute || float64(least) < stepsToTell*joules(stepOf(marks)) {
+		return 0, false
+	}
+
+	drawn := charge.Joules(joules(last.Energy - first.Energy))
+
+	return Percent(100 * (base - drawn) / change), true
+}
+
+// stepOf is the step in which a register counts, as its readings have it: the largest power of ten, of 1 Wh to 1 kWh,
+// that all are multiples of.
+func stepOf(marks []flex.RegisterMark) flex.Micro {
+	const wattHour, kilowattHour = flex.Micro(1000), flex.Micro(1_000_000)
+	step := kilowattHour
+	for _, m := range marks {
+		for step > wattHour && m.Energy%step != 0 {
+			step /= 10
+		}
+	}
+
+	return step
+}
