@@ -62,6 +62,13 @@ func (o *orgAdd) Run(ctx context.Context, c console) error {
 		},
 	)
 
+	if flex.KindOf(err) == flex.Conflict {
+		return flex.Fail(
+			flex.Conflict,
+			"%v; flexd credential list has what there is, and flexd credential roll gives a username a new password",
+			err,
+		)
+	}
 	if err != nil {
 		return err
 	}

@@ -137,13 +137,13 @@ func TestExport_Organisation(t *testing.T) {
 		t.Fatal(out)
 	}
 	for line, want := range map[string]string{
-		"export":                       "name a site",
-		"export --organisation nobody": "nobody",
-		"export --org nobody":          "nobody",
-		"export --organisation acme --format html":                   "one form",
+		"export":                                   "name a site",
+		"export --organisation nobody":             "nobody",
+		"export --org nobody":                      "nobody",
+		"export --organisation acme --format html": "one form",
 		"export " + flex.SiteID{1}.String() + " --organisation acme": "one form",
-		"import nothing.jsonl":                                       "nothing.jsonl",
-		"import organisation_test.go":                                "no file of an organisation",
+		"import nothing.jsonl":        "nothing.jsonl",
+		"import organisation_test.go": "no file of an organisation",
 	} {
 		if code, out := flexd(line); code == exitDone || !strings.Contains(out, want) {
 			t.Errorf("%s: %d %.300s", line, code, out)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -331,6 +332,13 @@ func (p *payoutsExport) Run(ctx context.Context, c console) error {
 	}
 
 	f, err := os.OpenFile(p.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return flex.Fail(
+			flex.Conflict,
+			"%s exists already, and may be a file of payments that was sent: name another, or - for standard output",
+			p.File,
+		)
+	}
 	if err != nil {
 		return err
 	}

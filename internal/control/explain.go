@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -307,6 +308,8 @@ func (d *Service) Explanation(
 		}
 
 		x, err = explanation(ctx, tx, s, &c.Asset)
+		x.sayAlone(c.Fuse)
+
 		return err
 	})
 
@@ -385,6 +388,27 @@ func (x *Explanation) say(problem charge.Problem) {
 	x.sayRamp()
 	x.sayFuse()
 	x.sayMore(problem)
+}
+
+// sayAlone says that a charger may draw more than its main fuse carries, where it is the only one there: it is planned
+// without the fuse.
+func (x *Explanation) sayAlone(fuse flex.Watts) {
+	if fuse == 0 || x.HasTail() {
+		return
+	}
+
+	most := flex.Watts(0)
+	for _, s := range x.Steps {
+		most = max(most, min(s.Limit, x.From.Power))
+	}
+
+	if most > fuse {
+		x.Summary += fmt.Sprintf(
+			" It draws up to %s kW, and the main fuse carries %s kW: the only charger of a site is planned without the fuse.",
+			kw(most),
+			kw(fuse),
+		)
+	}
 }
 
 // inputsOf lists what a schedule was made from.
