@@ -34,7 +34,7 @@ func TestPast(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
 		d.login()
-		d.wants(d.page("/console/past"), "Nothing was counted of this day.")
+		d.wants(d.page("/console/past"), "Nothing was counted of this day.", "where a sandbox clock was turned further")
 		d.wants(d.page("/console/readings/fleet"), "No readings were wanted on this day.")
 		s.pastNight()
 
