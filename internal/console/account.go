@@ -110,7 +110,8 @@ func (s *Server) beginTwoStep(r *request) (view, error) {
 			Act:     "begin a second step",
 			Subject: r.who.Name,
 		},
-		func() (err error) {
+		func() error {
+			var err error
 			setup, err = s.Access.BeginTwoStep(r.Context(), r.who)
 			return err
 		},
@@ -170,7 +171,8 @@ func (s *Server) finishTwoStep(r *request) (view, error) {
 			Act:     "set up a second step",
 			Subject: r.who.Name,
 		},
-		func() (err error) {
+		func() error {
+			var err error
 			p.Recovery, err = s.Access.ConfirmTwoStep(
 				r.Context(),
 				r.who,

@@ -50,8 +50,9 @@ var ofCars = []selection.Kind{
 
 // actChoices are the actions in the order in which they are offered: those that an asset of a type can have, or all
 // for a selection, whose type is nil.
-func actChoices(of any) (choices []actChoice) {
+func actChoices(of any) []actChoice {
 	t, one := of.(flex.AssetType)
+	var choices []actChoice
 	for _, k := range selection.Kinds {
 		if one && !t.Charges() && slices.Contains(ofCars, k) {
 			continue
@@ -64,9 +65,11 @@ func actChoices(of any) (choices []actChoice) {
 }
 
 // readAct reads what a form wants done: which action, and to which assets.
-func (s *Server) readAct(r *request) (p actsPage, a selection.Action, ids []flex.AssetID, err error) {
+func (s *Server) readAct(r *request) (actsPage, selection.Action, []flex.AssetID, error) {
+	var a selection.Action
 	a.Kind = selection.Kind(r.PostFormValue("action"))
 	label, ok := actLabels[a.Kind]
+	var p actsPage
 	if !ok {
 		return p, a, nil, flex.Fail(flex.Malformed, "choose what is to be done")
 	}
@@ -90,6 +93,7 @@ func (s *Server) readAct(r *request) (p actsPage, a selection.Action, ids []flex
 		a.For = time.Duration(hours * float64(time.Hour))
 	}
 
+	var err error
 	if a.Kind == selection.ReadyBy {
 		a.By, err = flex.ParseWallTime(p.By)
 		if err != nil {
@@ -100,7 +104,7 @@ func (s *Server) readAct(r *request) (p actsPage, a selection.Action, ids []flex
 		}
 	}
 
-	ids, err = s.readActed(r)
+	ids, err := s.readActed(r)
 	if len(ids) == 1 && a.Kind != selection.Offboard {
 		p.Back = "/console/assets/" + ids[0].String()
 	}
@@ -110,7 +114,8 @@ func (s *Server) readAct(r *request) (p actsPage, a selection.Action, ids []flex
 
 // readActed reads which assets a form names: those that are ticked, or with "all" the newest that a list's
 // filters take.
-func (s *Server) readActed(r *request) (ids []flex.AssetID, err error) {
+func (s *Server) readActed(r *request) ([]flex.AssetID, error) {
+	var ids []flex.AssetID
 	if r.PostFormValue("all") == "" {
 		for _, text := range r.PostForm["id"] {
 			var id flex.AssetID

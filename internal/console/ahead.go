@@ -45,7 +45,8 @@ type aheadJSON struct {
 }
 
 // aheadLines are the half-hours of a forecast of one kind.
-func aheadLines(a *wire.AheadResponse, kind string) (lines []aheadLine) {
+func aheadLines(a *wire.AheadResponse, kind string) []aheadLine {
+	var lines []aheadLine
 	for _, w := range a.Windows {
 		l := aheadLine{AheadWindow: w, Kind: kind, KW: w.TurnDownKW, Came: w.TurnDownCameKW}
 		switch kind {
@@ -61,9 +62,9 @@ func aheadLines(a *wire.AheadResponse, kind string) (lines []aheadLine) {
 }
 
 // readAhead reads what the page is asked for.
-func readAhead(r *request) (p *aheadPage, err error) {
+func readAhead(r *request) (*aheadPage, error) {
 	q := r.URL.Query()
-	p = &aheadPage{
+	p := &aheadPage{
 		Group:    strings.TrimSpace(q.Get("group")),
 		GSPGroup: strings.TrimSpace(q.Get("gsp_group")),
 		Kind:     q.Get("kind"),
@@ -79,6 +80,7 @@ func readAhead(r *request) (p *aheadPage, err error) {
 		return nil, flex.Fail(flex.Invalid, "kind is one of %v", aheadKinds)
 	}
 
+	var err error
 	if text := q.Get("day"); text != "" {
 		p.Day, err = flex.ParseDay(text)
 		if err != nil {
@@ -257,8 +259,9 @@ func (s *Server) offers(r *request) (view, error) {
 }
 
 // sumOffers adds offers up by service, in the order in which they first come.
-func sumOffers(offers []wire.Offer) (sums []offerSums) {
+func sumOffers(offers []wire.Offer) []offerSums {
 	at := map[string]int{}
+	var sums []offerSums
 	for _, o := range offers {
 		i, known := at[o.Service]
 		if !known {

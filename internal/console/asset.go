@@ -16,7 +16,8 @@ import (
 const storyMax = 200
 
 // asked reads what a request asks of an asset.
-func asked(r *request) (a control.PastQuery, err error) {
+func asked(r *request) (control.PastQuery, error) {
+	var a control.PastQuery
 	if err := readID(&a.Asset, r.PathValue("id"), "asset"); err != nil {
 		return a, err
 	}

@@ -90,7 +90,8 @@ func (s *Server) assetsPart(r *request, parts [][]flex.AssetID) (view, error) {
 }
 
 // readAssetFilter reads which assets a request looks for.
-func (s *Server) readAssetFilter(r *request) (f registry.AssetFilter, err error) {
+func (s *Server) readAssetFilter(r *request) (registry.AssetFilter, error) {
+	var f registry.AssetFilter
 	if err := r.knows(
 		"type",
 		"plugged",
@@ -108,7 +109,7 @@ func (s *Server) readAssetFilter(r *request) (f registry.AssetFilter, err error)
 	}
 
 	q := r.URL.Query()
-	f, err = s.assetFilter(r, q.Get)
+	f, err := s.assetFilter(r, q.Get)
 	if err != nil {
 		return f, err
 	}
@@ -126,8 +127,8 @@ func (s *Server) readAssetFilter(r *request) (f registry.AssetFilter, err error)
 func (s *Server) assetFilter(
 	r *request,
 	field func(name string) string,
-) (f registry.AssetFilter, err error) {
-	f = registry.AssetFilter{
+) (registry.AssetFilter, error) {
+	f := registry.AssetFilter{
 		Type:    flex.AssetType(field("type")),
 		Plugged: field("plugged") != "",
 		State:   field("state"),
@@ -150,7 +151,7 @@ func (s *Server) assetFilter(
 		return f, err
 	}
 
-	err = readFilter(&f.Org, field("org"), "organisation")
+	err := readFilter(&f.Org, field("org"), "organisation")
 	if cause := field("cause"); cause != "" && err == nil {
 		f.Only, err = s.Operations.AssetsOf(
 			r.Context(),

@@ -60,8 +60,9 @@ func figuresOfBattery(w control.BatteryWhy) batteryFigures {
 }
 
 // batteryDraws is what is expected to go into the battery, in kilowatts.
-func batteryDraws(w *control.BatteryWhy) (draws []control.Draw) {
+func batteryDraws(w *control.BatteryWhy) []control.Draw {
 	at := w.Stored
+	var draws []control.Draw
 	for _, p := range w.Periods {
 		draws = append(draws, control.Draw{
 			Span: p.Span(),
@@ -75,12 +76,13 @@ func batteryDraws(w *control.BatteryWhy) (draws []control.Draw) {
 }
 
 // batteryPlan is what a battery was asked for by dispatches up to now, and by its plan from then on.
-func batteryPlan(p *control.Past) (draws []control.Draw) {
+func batteryPlan(p *control.Past) []control.Draw {
 	var ahead []control.Draw
 	if p.Battery != nil {
 		ahead = batteryDraws(p.Battery)
 	}
 
+	var draws []control.Draw
 	for _, o := range p.Dispatches {
 		span := o.Span
 		if len(ahead) > 0 && ahead[0].From.Before(span.To) {

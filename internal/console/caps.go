@@ -58,8 +58,9 @@ func (l capsLine) json() capsJSON {
 }
 
 // capsLines reads the caps of every organisation.
-func (s *Server) capsLines(r *request) (lines []capsLine, err error) {
+func (s *Server) capsLines(r *request) ([]capsLine, error) {
 	list, err := s.Control.AllCaps(r.Context())
+	var lines []capsLine
 	for _, c := range list {
 		lines = append(lines, capsLine{c})
 	}
@@ -132,8 +133,9 @@ func (s *Server) setCaps(r *request) (view, error) {
 }
 
 // fleetCap reads a cap from a form; a field that is left empty is no bound.
-func fleetCap(kw, starts string) (c flex.Cap, err error) {
+func fleetCap(kw, starts string) (flex.Cap, error) {
 	kw = strings.TrimSpace(kw)
+	var c flex.Cap
 	if kw != "" {
 		v, err := strconv.ParseFloat(kw, 64)
 		if err != nil || !(v >= 0 && v <= flex.CapMax.KW()) {

@@ -35,7 +35,7 @@ type chargerPage struct {
 }
 
 // chargerOf reads what the bridge knows of an asset's charger. That it knows nothing is shown.
-func (s *Server) chargerOf(r *request) (p *chargerPage, err error) {
+func (s *Server) chargerOf(r *request) (*chargerPage, error) {
 	if s.Bridge == nil {
 		return nil, flex.Fail(
 			flex.NotFound,
@@ -43,7 +43,8 @@ func (s *Server) chargerOf(r *request) (p *chargerPage, err error) {
 		)
 	}
 
-	p = &chargerPage{}
+	p := &chargerPage{}
+	var err error
 	p.Asset, p.org, err = owned(r, "asset", s.Registry.AssetOrg)
 	if err != nil {
 		return nil, err
@@ -63,7 +64,8 @@ func (s *Server) chargerOf(r *request) (p *chargerPage, err error) {
 }
 
 // askBridge reads a charger, its transactions and the tags.
-func (s *Server) askBridge(r *request, p *chargerPage) (err error) {
+func (s *Server) askBridge(r *request, p *chargerPage) error {
+	var err error
 	p.Charger, err = s.Bridge.OfAsset(r.Context(), p.Asset)
 	if err != nil {
 		return err

@@ -112,7 +112,8 @@ func newDeliveriesPage(r *request, ask *delivery.Filter) *deliveriesPage {
 }
 
 // deliveriesAsked reads the filters.
-func deliveriesAsked(r *request) (f delivery.Filter, err error) {
+func deliveriesAsked(r *request) (delivery.Filter, error) {
+	var f delivery.Filter
 	if err := r.knows(
 		"state",
 		"endpoint",
@@ -172,7 +173,7 @@ func deliveriesAsked(r *request) (f delivery.Filter, err error) {
 		return f, err
 	}
 
-	err = readFilter(&f.Asset, q.Get("asset"), "asset")
+	err := readFilter(&f.Asset, q.Get("asset"), "asset")
 
 	return f, err
 }
@@ -184,7 +185,7 @@ func onlyLate(f *delivery.Filter) {
 }
 
 // readDeliveryOrder reads where a page of the order begins.
-func readDeliveryOrder(f *delivery.Filter, cursor string) (err error) {
+func readDeliveryOrder(f *delivery.Filter, cursor string) error {
 	by := strings.TrimPrefix(f.Sort, "-")
 	if f.Sort != "" && !slices.Contains(delivery.Orders, by) {
 		return flex.Fail(
@@ -196,6 +197,7 @@ func readDeliveryOrder(f *delivery.Filter, cursor string) (err error) {
 	}
 
 	before, key := cutCursor(cursor, f.Sort)
+	var err error
 	if key != "" {
 		f.Key, err = strconv.ParseInt(key, 10, 64)
 	}
@@ -409,7 +411,8 @@ func (s *Server) endpointAct(r *request) (view, error) {
 	case "test":
 		var id flex.EventID
 		act.Act = "send test push"
-		err := s.act(r, act, func() (err error) {
+		err := s.act(r, act, func() error {
+			var err error
 			id, err = s.Push.Test(r.Context(), org, name)
 			return err
 		})

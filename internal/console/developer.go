@@ -210,7 +210,8 @@ func clockChange(now time.Time) time.Time {
 }
 
 // fixtures says what each metering point of the sandbox is there for.
-func fixtures() (list []fixture) {
+func fixtures() []fixture {
+	var list []fixture
 	for i, m := range directory.SandboxMeters() {
 		f := fixture{m.MPAN, m.Address, "a home that is settled half-hourly"}
 		switch {
@@ -249,7 +250,9 @@ func fixtures() (list []fixture) {
 }
 
 // orgPath reads the organisation of an act.
-func orgPath(r *request) (org flex.OrgID, back string, err error) {
+func orgPath(r *request) (flex.OrgID, string, error) {
+	var org flex.OrgID
+	var err error
 	err = readID(&org, r.PathValue("org"), "organisation")
 	return org, "/console/developer?org=" + org.String() + "&done=", err
 }
@@ -398,7 +401,8 @@ func (s *Server) addCredential(r *request) (view, error) {
 			Org:     org,
 			Subject: username,
 		},
-		func() (err error) {
+		func() error {
+			var err error
 			made, err = s.Access.AddCredential(
 				r.Context(),
 				org,

@@ -96,8 +96,8 @@ func (s *Server) heldReadings(r *request) (view, error) {
 var readingsCrumbs = []crumb{{"Readings", "/console/readings"}}
 
 // filter reads the page's filters. Days are London's, both included.
-func (p *heldPage) filter(r *request) (f reading.HeldQuery, err error) {
-	f = reading.HeldQuery{
+func (p *heldPage) filter(r *request) (reading.HeldQuery, error) {
+	f := reading.HeldQuery{
 		Label: p.Label,
 		State: flex.HeldState(p.State),
 		Limit: r.limit() + 1,
@@ -137,6 +137,7 @@ func (p *heldPage) filter(r *request) (f reading.HeldQuery, err error) {
 		return f, err
 	}
 
+	var err error
 	f.From, err = dayStart(p.From, 0)
 	if err != nil {
 		return f, err
@@ -274,8 +275,8 @@ func (s *Server) decideHeld(r *request) (view, error) {
 
 // confirmed returns the reason that a form gives for an act that is not taken back. It fails
 // without one, and without the tick that it was meant.
-func confirmed(r *request) (reason string, err error) {
-	reason = strings.TrimSpace(r.PostFormValue("reason"))
+func confirmed(r *request) (string, error) {
+	reason := strings.TrimSpace(r.PostFormValue("reason"))
 	if reason == "" || len(reason) > reasonMax || !utf8.ValidString(reason) {
 		return "", flex.Fail(
 			flex.Malformed,

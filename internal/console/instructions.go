@@ -122,12 +122,12 @@ type instructionForm struct {
 }
 
 // readInstruction reads the form.
-func readInstruction(r *request) (f instructionForm, in control.Order, err error) {
+func readInstruction(r *request) (instructionForm, control.Order, error) {
 	value := func(name string) string {
 		return strings.TrimSpace(r.PostFormValue(name))
 	}
 
-	f = instructionForm{
+	f := instructionForm{
 		Kind:     value("kind"),
 		KW:       value("kw"),
 		Group:    value("group"),
@@ -140,6 +140,7 @@ func readInstruction(r *request) (f instructionForm, in control.Order, err error
 		Unfair:   value("unfair") != "",
 	}
 
+	var in control.Order
 	if err := readID(&f.Org, value("org"), "organisation"); err != nil {
 		return f, in, err
 	}
@@ -165,6 +166,7 @@ func readInstruction(r *request) (f instructionForm, in control.Order, err error
 		return f, in, err
 	}
 
+	var err error
 	in.From, err = londonTime(f.From)
 	if err == nil {
 		in.To, err = londonTime(f.To)

@@ -14,12 +14,14 @@ func owned[Of any](
 	r *request,
 	what string,
 	by orgBy[Of],
-) (id flex.ID[Of], org flex.OrgID, err error) {
+) (flex.ID[Of], flex.OrgID, error) {
+	var id flex.ID[Of]
+	var org flex.OrgID
 	if err := readID(&id, r.PathValue("id"), what); err != nil {
 		return id, org, err
 	}
 
-	org, err = by(r.Context(), id)
+	org, err := by(r.Context(), id)
 
 	return id, org, err
 }
@@ -29,8 +31,10 @@ func meant[Of any](
 	r *request,
 	what string,
 	by orgBy[Of],
-) (id flex.ID[Of], org flex.OrgID, reason string, err error) {
-	reason, err = confirmed(r)
+) (flex.ID[Of], flex.OrgID, string, error) {
+	reason, err := confirmed(r)
+	var id flex.ID[Of]
+	var org flex.OrgID
 	if err != nil {
 		return id, org, "", err
 	}

@@ -151,7 +151,8 @@ type ofOrg struct {
 }
 
 // choose lists the organisations, and takes the first if none was asked for.
-func (p *ofOrg) choose(s *Server, r *request) (err error) {
+func (p *ofOrg) choose(s *Server, r *request) error {
+	var err error
 	p.Orgs, err = s.Registry.Orgs(r.Context())
 	if len(p.Orgs) > 0 && p.Org.IsZero() {
 		p.Org = p.Orgs[0].ID

@@ -40,7 +40,8 @@ func groupName(name string) string {
 }
 
 // readGroup reads a group as the form has it: "gsp_group:_A", or nothing for all.
-func readGroup(text string) (g operations.PastGroup, err error) {
+func readGroup(text string) (operations.PastGroup, error) {
+	var g operations.PastGroup
 	if text == "" {
 		return g, nil
 	}
@@ -58,8 +59,10 @@ func readGroup(text string) (g operations.PastGroup, err error) {
 }
 
 // readPast reads of which organisation and day is asked.
-func readPast(r *request) (ask operations.PastQuery, err error) {
+func readPast(r *request) (operations.PastQuery, error) {
 	q := r.URL.Query()
+	var ask operations.PastQuery
+	var err error
 	if text := q.Get("day"); text != "" {
 		ask.Day, err = flex.ParseDay(text)
 		if err != nil {

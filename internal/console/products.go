@@ -136,13 +136,14 @@ func (p *productsPage) table() *table {
 }
 
 // readProducts reads the form.
-func readProducts(r *request) (p productPreview, products []flex.Product, err error) {
+func readProducts(r *request) (productPreview, []flex.Product, error) {
+	var p productPreview
 	p.CSV = r.PostFormValue("csv")
 	if err := readID(&p.Org, r.PostFormValue("org"), "organisation"); err != nil {
 		return p, nil, err
 	}
 
-	products, err = product.Read(strings.NewReader(p.CSV), r.who.Name)
+	products, err := product.Read(strings.NewReader(p.CSV), r.who.Name)
 
 	return p, products, err
 }

@@ -138,8 +138,8 @@ func (f *bindingForm) Where() string {
 }
 
 // readBinding reads the form.
-func readBinding(r *request) (f bindingForm, b flex.ADRBinding, err error) {
-	f = bindingForm{
+func readBinding(r *request) (bindingForm, flex.ADRBinding, error) {
+	f := bindingForm{
 		Kind:    r.PostFormValue("kind"),
 		Service: r.PostFormValue("service"),
 		Group:   r.PostFormValue("group"),
@@ -148,10 +148,11 @@ func readBinding(r *request) (f bindingForm, b flex.ADRBinding, err error) {
 		Simple:  r.PostFormValue("simple"),
 	}
 
-	err = readID(&f.Org, r.PostFormValue("org"), "organisation")
+	err := readID(&f.Org, r.PostFormValue("org"), "organisation")
 	if err == nil {
 		err = readID(&f.Program, r.PostFormValue("program"), "program")
 	}
+	var b flex.ADRBinding
 	if err != nil {
 		return f, b, err
 	}
@@ -183,11 +184,12 @@ func readBinding(r *request) (f bindingForm, b flex.ADRBinding, err error) {
 
 // simpleKW reads the changes at the levels of SIMPLE, with commas between. A minus may be the one that
 // the console writes.
-func simpleKW(text string) (levels []float64, err error) {
+func simpleKW(text string) ([]float64, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
 
+	var levels []float64
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
 		kw, err := strconv.ParseFloat(strings.Replace(part, "−", "-", 1), 64)
@@ -212,7 +214,8 @@ func (s *Server) changeBinding(
 	f *bindingForm,
 	b *flex.ADRBinding,
 	keep bool,
-) (err error) {
+) error {
+	var err error
 	if f.Ends() {
 		f.Bound, err = s.ADR.Unbind(r.Context(), f.Org, f.Program, keep)
 	} else {

@@ -57,7 +57,8 @@ func (s *Server) readings(r *request) (view, error) {
 }
 
 // missingAsked reads of which assets and days is asked.
-func missingAsked(r *request) (ask reading.MissingQuery, err error) {
+func missingAsked(r *request) (reading.MissingQuery, error) {
+	var ask reading.MissingQuery
 	if err := r.knows("org", "to", "days"); err != nil {
 		return ask, err
 	}
@@ -83,6 +84,7 @@ func missingAsked(r *request) (ask reading.MissingQuery, err error) {
 		return ask, err
 	}
 
+	var err error
 	if text := q.Get("to"); text != "" {
 		ask.To, err = flex.ParseDay(text)
 		if err != nil {

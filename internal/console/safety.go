@@ -82,7 +82,7 @@ func (s *Server) safety(r *request) (view, error) {
 
 // haltScope reads what a form means to halt: its scope as text, or its parts. A form without either means
 // everything.
-func haltScope(r *request) (scope delivery.HaltScope, subject string, err error) {
+func haltScope(r *request) (delivery.HaltScope, string, error) {
 	text := r.PostFormValue("scope")
 	kind, org := r.PostFormValue("kind"), r.PostFormValue("org")
 	name := strings.TrimSpace(r.PostFormValue("name"))
@@ -97,11 +97,12 @@ func haltScope(r *request) (scope delivery.HaltScope, subject string, err error)
 		text = kind + "/" + name
 	}
 
+	var scope delivery.HaltScope
 	if text == "" {
 		return scope, "", nil
 	}
 
-	scope, err = delivery.ParseHaltScope(text)
+	scope, err := delivery.ParseHaltScope(text)
 
 	return scope, text, err
 }
@@ -176,8 +177,10 @@ func (s *Server) resume(r *request) (view, error) {
 	err = s.Access.ActWithDetail(
 		r.Context(),
 		a.By(r.who.Name, r.from),
-		func() (detail string, err error) {
+		func() (string, error) {
+			var err error
 			ended, err = s.Push.ResumeBy(r.Context(), scope, r.who.Name)
+			var detail string
 			if err == nil && !ended {
 				detail = "asked for: somebody else ends the halt"
 			}

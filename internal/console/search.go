@@ -193,7 +193,8 @@ func (s *Server) noteFound(r *request, p searchPage, subject string) error {
 }
 
 // siteIDs are the sites of what was found, each once, in the order of their ids.
-func (p *searchPage) siteIDs() (ids []string) {
+func (p *searchPage) siteIDs() []string {
+	var ids []string
 	for _, t := range p.Sites {
 		ids = append(ids, t.ID.String())
 	}

@@ -20,12 +20,14 @@ type selectionPage struct {
 
 // readSelection reads which withdrawals a form names: those that are ticked, or with "all" the
 // oldest that wait.
-func (s *Server) readSelection(r *request) (p selectionPage, ids []flex.TransactionID, err error) {
+func (s *Server) readSelection(r *request) (selectionPage, []flex.TransactionID, error) {
+	var p selectionPage
 	p.Max = reward.SelectionMax
 	if err := readID(&p.Org, r.PathValue("org"), "organisation"); err != nil {
 		return p, nil, err
 	}
 
+	var ids []flex.TransactionID
 	if r.PostFormValue("all") != "" {
 		waiting, err := s.Reward.Payouts(
 			r.Context(),

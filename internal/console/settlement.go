@@ -215,13 +215,15 @@ func (p *settlementPage) layOut(r *request) {
 
 // eventCursor reads where a page of flex events begins: an instant, and the id of the last event
 // of the page before, as many begin at one instant.
-func eventCursor(text string) (at time.Time, id flex.FlexEventID, err error) {
+func eventCursor(text string) (time.Time, flex.FlexEventID, error) {
+	var at time.Time
+	var id flex.FlexEventID
 	if text == "" {
 		return at, id, nil
 	}
 
 	instant, event, _ := strings.Cut(text, " ")
-	at, err = time.Parse(time.RFC3339, instant)
+	at, err := time.Parse(time.RFC3339, instant)
 	if err != nil {
 		return at, id, flex.Fail(
 			flex.Malformed,
@@ -387,7 +389,8 @@ func (s *Server) payments(r *request) (view, error) {
 
 	var file reward.PaymentFile
 	act := access.Action{Act: "export payments", Org: org}.By(r.who.Name, r.from)
-	err := s.Access.ActWithDetail(r.Context(), act, func() (detail string, err error) {
+	err := s.Access.ActWithDetail(r.Context(), act, func() (string, error) {
+		var err error
 		file, err = s.Reward.Export(r.Context(), org, r.who.Name, o)
 		if err != nil {
 			return "", err

@@ -55,7 +55,7 @@ func (s *Server) signInCookie(r *request) string {
 }
 
 // signInOf returns the attempt that the browser keeps, and where it leads.
-func (s *Server) signInOf(r *request) (a signin.Attempt, next string) {
+func (s *Server) signInOf(r *request) (signin.Attempt, string) {
 	c, err := r.Cookie(s.signInCookie(r))
 	if err != nil {
 		return "", ""

@@ -215,10 +215,11 @@ func stepText(s registry.SiteStep) string {
 }
 
 // readServices reads what services other than the registry know of the site.
-func (s *Server) readServices(r *request, p *sitePage) (err error) {
+func (s *Server) readServices(r *request, p *sitePage) error {
 	ctx := r.Context()
 	org := p.OrgID
 	id := p.ID
+	var err error
 	p.Eligibility, err = s.Registry.Eligibility(ctx, org, id)
 	if err != nil {
 		return fmt.Errorf("judge eligibility: %w", err)

@@ -23,10 +23,12 @@ type statementPage struct {
 }
 
 // statementSpan reads which days a statement is asked for.
-func statementSpan(r *request) (span reward.StatementSpan, err error) {
+func statementSpan(r *request) (reward.StatementSpan, error) {
 	q := r.URL.Query()
+	var span reward.StatementSpan
 	span.Month = q.Get("month")
 
+	var err error
 	for _, f := range []struct {
 		to   *flex.Day
 		text string

@@ -20,7 +20,8 @@ type storyLine struct {
 }
 
 // storyOf tells what happened to an asset in the span, in the order in which it did.
-func storyOf(p *control.Past) (lines []storyLine) {
+func storyOf(p *control.Past) []storyLine {
+	var lines []storyLine
 	for _, t := range p.Events {
 		lines = append(lines, storyLine{
 			At:   t.At,
@@ -261,8 +262,9 @@ func endedText(p *control.Past) string {
 }
 
 // sentencesOf say how the asset is now.
-func sentencesOf(p *control.Past) (said []string) {
+func sentencesOf(p *control.Past) []string {
 	c := &p.Charging
+	var said []string
 	say := func(format string, args ...any) {
 		said = append(said, fmt.Sprintf(format, args...))
 	}
@@ -352,12 +354,13 @@ func aheadText(p *control.Past) string {
 
 // tookText says what the last session's schedules allowed and what was metered of it, as far as
 // there are readings.
-func tookText(p *control.Past) (said []string) {
+func tookText(p *control.Past) []string {
 	t := p.Took()
 	if t.Until.IsZero() {
 		return nil
 	}
 
+	var said []string
 	said = append(
 		said,
 		fmt.Sprintf(

@@ -9,7 +9,8 @@ import (
 
 // sentLines tell what was asked of an asset that nobody plugs in: a battery's dispatches, the plan of a tank or a
 // heat pump, and what became of their pushes.
-func sentLines(p *control.Past) (lines []storyLine) {
+func sentLines(p *control.Past) []storyLine {
+	var lines []storyLine
 	for _, o := range p.Dispatches {
 		lines = append(lines, storyLine{
 			At:   o.IssuedAt,

@@ -71,10 +71,11 @@ func importText(c flex.SupplyChange) string {
 }
 
 // supplyForm reads the capacities; a field that is left empty leaves its own as it was.
-func supplyForm(r *request) (c flex.SupplyChange, err error) {
+func supplyForm(r *request) (flex.SupplyChange, error) {
 	drawn, err1 := fleetCap(r.PostFormValue("import_kw"), "")
 	given, err2 := fleetCap(r.PostFormValue("export_kw"), "")
 
+	var c flex.SupplyChange
 	if err1 != nil || err2 != nil {
 		return c, flex.Fail(
 			flex.Malformed,
@@ -100,11 +101,12 @@ func supplyForm(r *request) (c flex.SupplyChange, err error) {
 }
 
 // fuseForm reads a main fuse.
-func fuseForm(r *request) (f flex.Fuse, err error) {
+func fuseForm(r *request) (flex.Fuse, error) {
 	amperes, err := strconv.ParseFloat(
 		strings.TrimSpace(r.PostFormValue("fuse_a")),
 		64,
 	)
+	var f flex.Fuse
 	if err != nil {
 		return f, flex.Fail(
 			flex.Malformed,
@@ -127,12 +129,14 @@ func fuseForm(r *request) (f flex.Fuse, err error) {
 func datingForm(
 	r *request,
 	reason string,
-) (d registry.Dating, when string, err error) {
+) (registry.Dating, string, error) {
+	var d registry.Dating
 	if r.PostFormValue("repair") == "on" {
 		d.Repair = reason
 	}
 
 	day := strings.TrimSpace(r.PostFormValue("from"))
+	var err error
 	if day != "" {
 		d.From, err = flex.ParseDay(day)
 	}
@@ -140,7 +144,7 @@ func datingForm(
 		return d, "", flex.Fail(flex.Malformed, "a day is written YYYY-MM-DD")
 	}
 
-	when = "from " + cmp.Or(day, "now on")
+	when := "from " + cmp.Or(day, "now on")
 	if d.Repair != "" {
 		when += ", as a repair"
 	}
@@ -149,7 +153,7 @@ func datingForm(
 }
 
 // phasesForm reads an asset's phases, and says them in words; nothing if they are to stay.
-func phasesForm(r *request) (phases *int, said string, err error) {
+func phasesForm(r *request) (*int, string, error) {
 	text := r.PostFormValue("phases")
 	switch text {
 	case "":

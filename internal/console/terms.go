@@ -109,8 +109,8 @@ type termChange struct {
 	from             flex.Day
 }
 
-func readTermChange(r *request) (c termChange, err error) {
-	c = termChange{
+func readTermChange(r *request) (termChange, error) {
+	c := termChange{
 		Name:  r.PostFormValue("name"),
 		Value: strings.TrimSpace(r.PostFormValue("value")),
 		Day:   r.PostFormValue("from"),
@@ -130,6 +130,7 @@ func readTermChange(r *request) (c termChange, err error) {
 		return c, nil
 	}
 
+	var err error
 	c.from, err = flex.ParseDay(c.Day)
 	if err != nil {
 		return c, flex.Fail(flex.Malformed, "a day is written YYYY-MM-DD")

@@ -25,7 +25,8 @@ func (s *Server) viewsOf(
 	ctx context.Context,
 	r *request,
 	orgs []flex.Org,
-) (p savedViews, err error) {
+) (savedViews, error) {
+	var p savedViews
 	if r.plain() {
 		return p, nil
 	}
@@ -127,7 +128,8 @@ func (s *Server) dropView(r *request) (view, error) {
 
 	var path string
 	act := access.Action{Act: "delete view", Subject: id.String()}
-	err := s.act(r, act, func() (err error) {
+	err := s.act(r, act, func() error {
+		var err error
 		path, err = s.Access.DropView(r.Context(), r.who, id)
 		return err
 	})
