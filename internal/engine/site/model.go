@@ -33,6 +33,7 @@ type model struct {
 
 	batteries []storage
 	cars      []storage // without stored, unless they discharge
+	numbers   []share   // of the car that is added, the count that each slot is of; nil for none
 	short     []int     // shortfall of each car
 	peak      int       // slack of the row that limits peak energy
 	shortSum  int       // slack of the row that limits the shortfalls

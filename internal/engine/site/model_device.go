@@ -1,5 +1,7 @@
 package site
 
+import "slices"
+
 // carsOf adds the cars, their shortfalls and what limits them.
 func (m *model) carsOf(l limits) {
 	p := m.p
@@ -25,6 +27,12 @@ func (m *model) carsOf(l limits) {
 
 		if !l.together && l.shortfall != nil {
 			least, most = l.shortfall[k], l.shortfall[k]
+		}
+
+		m.numbers = nil
+		held := !l.together && l.shortfall != nil
+		if held && c.oneSpeed() {
+			m.countCar(c)
 		}
 
 		m.car(k, c, sum, peak, least, most)
@@ -87,6 +95,34 @@ func (m *model) car(k int, c *Car, sum, peak int, least, most float64) {
 	m.cars = append(m.cars, s)
 }
 
+// oneSpeed reports whether a car knows one power other than none, and does not discharge.
+func (c *Car) oneSpeed() bool { return c.V2G == nil && c.Min >= c.Max }
+
+// countCar counts the slots of each class in which a car is on that knows one power. How many they are follows from the
+// shortfall that it is held to; the relaxation by itself knows only their sum, and most divisions of that no plan has.
+func (m *model) countCar(c *Car) {
+	off, peak := c.classes(false), c.classes(true)
+	least, most := c.numbers(off, peak)
+	if len(least) == 0 {
+		return
+	}
+
+	m.numbers = make([]share, len(m.balance))
+	for i, of := range slices.Concat(off, peak) {
+		row := m.row(0) // sum of on - count = 0
+		count := m.lp.AddColumn(0, float64(least[i]), float64(most[i]))
+		m.lp.AddEntry(count, row, -1)
+		m.crash[row] = count
+		m.wholes = append(m.wholes, count)
+
+		for t := range m.numbers {
+			if c.most(t) == of.most && c.peak(t) == (i >= len(off)) {
+				m.numbers[t] = share{row, 1 / of.most}
+			}
+		}
+	}
+}
+
 // carNeed adds what a car stores, if it discharges, and the row of its need.
 func (m *model) carNeed(c *Car, s *storage) ([]int, int) {
 	if c.V2G == nil {
@@ -125,26 +161,21 @@ func (m *model) charging(
 			continue
 		}
 
-		to := share{target, 1}
+		to := []share{{target, 1}}
 
 		if c.V2G != nil {
-			to = share{rows[t], -c.V2G.ChargeEff}
+			to[0] = share{rows[t], -c.V2G.ChargeEff}
 		}
 
 		if peak >= 0 && c.peak(t) {
-			s.charge[t] = m.newDraw(
-				t,
-				c.Min*c.Available[t],
-				most,
-				starts,
-				to,
-				share{peak, 1},
-			)
-
-			continue
+			to = append(to, share{peak, 1})
 		}
 
-		s.charge[t] = m.newDraw(t, c.Min*c.Available[t], most, starts, to)
+		if m.numbers != nil {
+			to = append(to, m.numbers[t])
+		}
+
+		s.charge[t] = m.newDraw(t, c.Min*c.Available[t], most, starts, to...)
 	}
 }
 

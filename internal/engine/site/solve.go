@@ -56,17 +56,7 @@ func (s *Solver) Solve(p *Problem, to *Plan) Result {
 		l.peakSum += is.peak
 	}
 
-	// What each car comes to alone is the least there can be. If there is a plan of it, the
-	// first two goals are reached.
-	found := s.search(p, l, leastCost, limit, nil)
-	energy, pivots := 0.0, s.model.lp.Pivots
-
-	if !found.has {
-		first, last := s.first(p, &l, limit)
-		energy = first.fuse
-		found = s.search(p, l, leastCost, limit, last)
-		pivots += s.model.lp.Pivots
-	}
+	found, energy, pivots := s.best(p, l, limit)
 
 	*to = found.plan
 	r := found.result()
@@ -74,6 +64,28 @@ func (s *Solver) Solve(p *Problem, to *Plan) Result {
 	r.FuseEnergy, r.Pivots = energy, pivots
 
 	return r
+}
+
+// best searches for the best plan. It returns the kWh of shortfall that one kW more of fuse is worth, and the pivots, too.
+func (s *Solver) best(p *Problem, l limits, limit int) (*search, float64, int) {
+	// What each car comes to alone is the least there can be. If there is a plan of it, the
+	// first two goals are reached.
+	found := s.search(p, l, leastCost, limit, nil)
+	pivots := s.model.lp.Pivots
+	if found.has {
+		return found, 0, pivots
+	}
+
+	seed := p.seed()
+	if seed.reaches(&l) {
+		found = s.search(p, l, leastCost, limit, seed)
+		return found, 0, pivots + s.model.lp.Pivots
+	}
+
+	first, last := s.first(p, &l, limit, seed)
+	found = s.search(p, l, leastCost, limit, last)
+
+	return found, first.fuse, pivots + s.model.lp.Pivots
 }
 
 // result is what the best plan of a search comes to.
@@ -100,7 +112,7 @@ func resultOf(is totals, bound float64) Result {
 
 // first finds the least shortfall and then the least peak energy of all cars together. It
 // returns the search of the one, and the last one, whose plan has both.
-func (s *Solver) first(p *Problem, l *limits, limit int) (short, last *search) {
+func (s *Solver) first(p *Problem, l *limits, limit int, seed *search) (short, last *search) {
 	const rounding = 1e-7
 	all := 0.0
 
@@ -114,7 +126,7 @@ func (s *Solver) first(p *Problem, l *limits, limit int) (short, last *search) {
 		peakSum:  all,
 	}
 
-	short = s.search(p, *l, leastShortfall, limit/2, nil)
+	short = s.search(p, *l, leastShortfall, limit/2, seed)
 	last = short
 	l.shortSum = short.best.shortfall + rounding
 
@@ -124,6 +136,31 @@ func (s *Solver) first(p *Problem, l *limits, limit int) (short, last *search) {
 	}
 
 	return short, last
+}
+
+// seed is a search that knows a simple plan; nil where there is none.
+func (p *Problem) seed() *search {
+	s := &search{net: make([]float64, p.Slots())}
+	s.best, s.has = p.simple(&s.plan, s.net)
+	if !s.has {
+		return nil
+	}
+
+	return s
+}
+
+// reaches reports whether a search has a plan in which no car misses more, and takes more in peak time, than by itself.
+func (s *search) reaches(l *limits) bool {
+	if s == nil {
+		return false
+	}
+
+	least := 0.0
+	for _, w := range l.shortfall {
+		least += w
+	}
+
+	return s.best.shortfall <= least+1e-7 && s.best.peak <= l.peakSum+1e-7
 }
 
 // need is the most that a car may be short.

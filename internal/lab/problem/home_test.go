@@ -2,6 +2,7 @@ package problem
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -140,4 +141,31 @@ func (h *homeProblem) copied() *homeProblem {
 	}
 	to.plans.Tank, to.plans.Heat = slices.Clone(h.plans.Tank), slices.Clone(h.plans.Heat)
 	return &to
+}
+
+// TestHome_OneSpeed has a home whose car knows one power and cannot take all that it needs. The relaxation divides what
+// it can take in ways that no plan has: without the car's counts a search found no plan at all.
+func TestHome_OneSpeed(t *testing.T) {
+	d := newHomeDraw(t, 21)
+	var line []byte
+	for i := range 110 {
+		family := homeFamilies[i%len(homeFamilies)]
+		l := d.home(family, 48+48*(i/len(homeFamilies)%2))
+		line = l.line(t, fmt.Sprintf("%s-%d", family, i))
+	}
+
+	p, err := Decode(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var w Scratch
+	p.Plan(&w)
+	if err := p.Check(&w); err != nil {
+		t.Fatal(err)
+	}
+
+	if r := p.solver.(*homeProblem).result; !r.Optimal || math.Abs(r.Shortfall-0.396) > 1e-6 {
+		t.Errorf("optimal %v, cost %.3f, bound %.3f, %.3f kWh missing", r.Optimal, r.Cost, r.Bound, r.Shortfall)
+	}
 }

@@ -1,0 +1,250 @@
+package site
+
+import (
+	"cmp"
+	"slices"
+)
+
+// simple makes a plan without a search: batteries and heat pump do nothing, the tank is on as late as it may be, and each
+// car takes what it comes to alone in its cheapest slots that the fuse has left. It is false where that is no plan.
+func (p *Problem) simple(to *Plan, net []float64) (totals, bool) {
+	*to = p.newPlan()
+	for t := range net {
+		net[t] = p.Load[t] - p.PV[t]
+	}
+
+	if p.Tank != nil && !p.Tank.late(to.Tank, p.Hours, p.GridImport*p.Hours, net) {
+		return totals{}, false
+	}
+
+	for k := range p.Cars {
+		p.Cars[k].take(p, to.Car[k], net)
+	}
+
+	is := p.evaluate(to, net)
+
+	return is, is.worst <= missed
+}
+
+// levels is a span of stored energy.
+type levels struct{ low, high float64 }
+
+// late turns the element on only where the tank could not be kept within its bounds otherwise. It is false where no
+// schedule keeps it. What it draws is added to net, which is not to pass the fuse.
+func (k *Tank) late(on []bool, hours, fuse float64, net []float64) bool {
+	n := len(on)
+	kept := make([][]levels, n+1)
+	kept[n] = []levels{{k.Min, k.Max}}
+	energy := k.Element * hours
+
+	for t := n - 1; t >= 0; t-- {
+		kept[t] = k.before(kept[t+1], t, 0, nil)
+		if net[t]+energy <= fuse {
+			kept[t] = k.before(kept[t+1], t, energy, kept[t])
+		}
+	}
+
+	stored := k.Init
+	for t := range on {
+		stored = stored*(1-k.Loss) - k.Draw[t]
+		if within(kept[t+1], stored) {
+			continue
+		}
+
+		stored += energy
+		on[t] = true
+		net[t] += energy
+
+		if !within(kept[t+1], stored) || net[t] > fuse+missed {
+			return false
+		}
+	}
+
+	return true
+}
+
+// before adds to spans of levels those from which an energy in a slot leads to one of the next spans. They are in order
+// and do not meet.
+func (k *Tank) before(next []levels, t int, energy float64, with []levels) []levels {
+	all := slices.Clone(with)
+	for _, l := range next {
+		from := levels{
+			(l.low + k.Draw[t] - energy) / (1 - k.Loss),
+			(l.high + k.Draw[t] - energy) / (1 - k.Loss),
+		}
+
+		from.low, from.high = max(from.low, k.Min), min(from.high, k.Max)
+		if from.low <= from.high {
+			all = append(all, from)
+		}
+	}
+
+	slices.SortFunc(all, func(a, b levels) int { return cmp.Compare(a.low, b.low) })
+
+	var merged []levels
+	for _, l := range all {
+		if n := len(merged); n > 0 && l.low <= merged[n-1].high {
+			merged[n-1].high = max(merged[n-1].high, l.high)
+		} else {
+			merged = append(merged, l)
+		}
+	}
+
+	return merged
+}
+
+// within reports whether one of the spans has a level.
+func within(spans []levels, stored float64) bool {
+	return slices.ContainsFunc(spans, func(l levels) bool {
+		return stored >= l.low && stored <= l.high
+	})
+}
+
+// choice is a number of slots of each class, with what they can take off-peak and in peak time.
+type choice struct {
+	slots     []int
+	off, peak span
+}
+
+// choices are all numbers of slots of the classes, those of peak time last.
+func choices(off, peak []class) []choice {
+	all := []choice{{}}
+	for i, c := range slices.Concat(off, peak) {
+		var next []choice
+		for _, before := range all {
+			for n := range c.slots + 1 {
+				next = append(next, before.with(n, c, i >= len(off)))
+			}
+		}
+
+		all = next
+	}
+
+	return all
+}
+
+// with is the choice with so many slots of one more class.
+func (c choice) with(n int, of class, peak bool) choice {
+	c.slots = append(slices.Clone(c.slots), n)
+	s := &c.off
+	if peak {
+		s = &c.peak
+	}
+
+	s.least += float64(n) * of.least
+	s.most += float64(n) * of.most
+
+	return c
+}
+
+// take has a car take what it comes to alone, as far as the fuse has it left. A car that may discharge takes all it can
+// until its target.
+func (c *Car) take(p *Problem, x, net []float64) {
+	if c.V2G != nil {
+		c.fill(p, x, net)
+
+		return
+	}
+
+	off, peak := c.classes(false), c.classes(true)
+	best, found := c.best(choices(off, peak))
+
+	rest := c.Energy - best.shortfall
+	for i, of := range slices.Concat(off, peak) {
+		if i < len(found.slots) {
+			rest -= c.start(p, x, net, of, i >= len(off), found.slots[i])
+		}
+	}
+
+	for _, inPeak := range []bool{false, true} {
+		for t := range x {
+			if x[t] > 0 && c.peak(t) == inPeak {
+				more := max(0, min(rest, c.most(t)-x[t], p.GridImport*p.Hours-net[t]))
+				x[t] += more
+				net[t] += more
+				rest -= more
+			}
+		}
+	}
+}
+
+// best is the best that a car comes to alone by some choices, and one of those that bring it there.
+func (c *Car) best(all []choice) (reach, choice) {
+	best, found := reach{shortfall: c.Energy}, choice{}
+	for _, n := range all {
+		if is, ok := c.by(n); ok && is.better(best) {
+			best, found = is, n
+		}
+	}
+
+	return best, found
+}
+
+// by is the best that a car comes to by a choice; false where that is more than it needs.
+func (c *Car) by(n choice) (reach, bool) {
+	most := min(c.Energy, n.off.most+n.peak.most)
+	is := reach{max(0, c.Energy-most), max(n.peak.least, most-n.off.most)}
+
+	return is, n.off.least+n.peak.least <= c.Energy+1e-9
+}
+
+// numbers are the least and the most slots of each class in which a car of one power can be on where it comes to the
+// best that it can alone.
+func (c *Car) numbers(off, peak []class) (least, most []int) {
+	all := choices(off, peak)
+	best, _ := c.best(all)
+
+	for _, n := range all {
+		is, ok := c.by(n)
+		if !ok || best.better(is) {
+			continue
+		}
+
+		if least == nil {
+			least, most = slices.Clone(n.slots), slices.Clone(n.slots)
+		}
+
+		for i, slots := range n.slots {
+			least[i], most[i] = min(least[i], slots), max(most[i], slots)
+		}
+	}
+
+	return least, most
+}
+
+// start has the car take its least in the cheapest slots of a class, in as many as are wanted. It returns the energy.
+func (c *Car) start(p *Problem, x, net []float64, of class, peak bool, wanted int) float64 {
+	var slots []int
+	for t := range x {
+		takes := c.most(t) == of.most && c.peak(t) == peak
+		if takes && net[t]+max(of.least, on) <= p.GridImport*p.Hours {
+			slots = append(slots, t)
+		}
+	}
+
+	slices.SortStableFunc(slots, func(a, b int) int { return cmp.Compare(p.Import[a], p.Import[b]) })
+	sum := 0.0
+
+	for _, t := range slots[:min(wanted, len(slots))] {
+		x[t] = max(of.least, 2*on)
+		net[t] += x[t]
+		sum += x[t]
+	}
+
+	return sum
+}
+
+// fill has a car that may discharge charge from the first slot on until it has its target.
+func (c *Car) fill(p *Problem, x, net []float64) {
+	missing := c.V2G.Target - c.V2G.Arrival
+	for t := range x {
+		take := min(missing/c.V2G.ChargeEff, c.most(t), p.GridImport*p.Hours-net[t])
+		if take <= on || take < c.Min*c.Available[t] {
+			continue
+		}
+
+		x[t] = take
+		net[t] += take
+		missing -= take * c.V2G.ChargeEff
+	}
+}
