@@ -7,6 +7,7 @@
 # make check  linters, secrets in any commit, and known vulnerabilities of what is linked
 # make clients the TypeScript client: generated, built, tested against a sandbox, packed; needs Node and its registry
 # make foreign what others wrote against flexd: two linters of the document, a proxy and contract tests that check answers, the Postman collection, a generated Go client, OAuth 2.0 clients, verifiers of webhooks, charge points and a platform through the OCPP bridge, axe-core on every screen
+# make highs  flexd's plans of random homes beside those of HiGHS (npm, WebAssembly): minutes
 # make bench  the README's table of figures, measured here: an hour and a half
 
 # The race detector watches our code and its libraries but for SQLite's, C made into Go: its
@@ -16,7 +17,7 @@ GOFLAGS_TEST = -race -gcflags='modernc.org/...=-race=false -d=checkptr=0' -timeo
 
 test: export TMPDIR := $(shell test/tmp.sh)
 
-.PHONY: test check long ha fuzz build bench fmt clients foreign release release-check
+.PHONY: test check long ha fuzz build bench highs fmt clients foreign release release-check
 test:
 	@test/tools.sh
 	go vet ./...
@@ -71,6 +72,15 @@ foreign: build
 	cd test/foreign/python && node generate.mjs && FLEXD=$(CURDIR)/bin/flexd /usr/bin/python3 story_test.py
 	FLEXD_TEST_STRICT=1 FLEXD_AXE=$(CURDIR)/test/foreign/node_modules/axe-core/axe.min.js go run ./test/withpg go test -count=1 -run 'Browser|Phone' ./internal/console ./internal/portal
 	cd test/foreign && npm run lint:redocly && npm run lint:spectral
+
+# HiGHS is pinned by a lock file. Its seconds for each programme: make highs SECONDS=10
+HOMES ?= 32
+SECONDS ?= 3
+highs:
+	cd test/highs && npm ci --ignore-scripts --no-audit --no-fund
+	rm -rf bin/highs && mkdir -p bin/highs
+	go test -count=1 ./internal/lab/problem -run TestHome_Figures -args -figures $(HOMES) -programs $(CURDIR)/bin/highs
+	node test/highs/compare.mjs bin/highs $(SECONDS)
 
 fmt:
 	gofmt -w .

@@ -34,6 +34,8 @@
 //   - The tank counts the slots in which it was on so far. These counts are integers, their
 //     bounds are rounded (counts), and without losses the matrix of differences is totally
 //     unimodular. That closes nearly all of the tank's gap before any branching.
+//   - A car of one power counts its slots on by classes of the same energy. What it comes to alone
+//     bounds these counts (numbers).
 //   - What one slot can do is a union of polytopes: of each device one mode (off, charging,
 //     discharging, importing, ...), and energies that balance. At the root the point nearest
 //     to the solution in the convex hull of each slot's set gives a cut between the two
@@ -44,6 +46,7 @@
 //     the best plan.
 //   - What each car comes to alone bounds shortfall and peak energy. Only if no plan attains
 //     these are the first two goals searched for by themselves.
+//   - Where the first search finds no plan, a simple one is made (simple), from which it goes on.
 //
 // # Bound
 //

@@ -88,7 +88,7 @@ func TestHome_Figures(t *testing.T) {
 		r := h.result
 		gap := (r.Cost - r.Bound) / max(1, r.Gross)
 		if *figureFiles != "" {
-			writePrograms(t, *figureFiles, fmt.Sprintf("%s-%d", family, i), &l, h)
+			writePrograms(t, *figureFiles, fmt.Sprintf("%s-%d", family, i), &l, h, millis)
 		}
 		for _, name := range []string{family, "every one"} {
 			if of[name] == nil {
@@ -114,7 +114,7 @@ func TestHome_Figures(t *testing.T) {
 
 // writePrograms writes a home as three programmes, each with the best of those before, and the
 // figures of its plan.
-func writePrograms(t *testing.T, folder, name string, l *homeLine, h *homeProblem) {
+func writePrograms(t *testing.T, folder, name string, l *homeLine, h *homeProblem, millis float64) {
 	t.Helper()
 	o, g := newOracle(l)
 	programs := []string{o.program(g.shorts)}
@@ -128,7 +128,8 @@ func writePrograms(t *testing.T, folder, name string, l *homeLine, h *homeProble
 		}
 	}
 	r := h.result
-	figures := fmt.Sprintf("{\"cost\": %v, \"bound\": %v, \"constant\": %v, \"gross\": %v}", r.Cost, r.Bound, g.constant, r.Gross)
+	figures := fmt.Sprintf(`{"cost": %v, "bound": %v, "constant": %v, "gross": %v, "shortfall": %v, "peak": %v, "optimal": %v, "ms": %v}`,
+		r.Cost, r.Bound, g.constant, r.Gross, r.Shortfall, r.Peak, r.Optimal, millis)
 	if err := os.WriteFile(filepath.Join(folder, name+".json"), []byte(figures), 0o600); err != nil {
 		t.Fatal(err)
 	}
