@@ -52,7 +52,7 @@ func TestShare(t *testing.T) {
 		name  string
 		marks []flex.RegisterMark
 		want  Percent
-		known  bool
+		known bool
 	}{
 		{"it follows", marks(1, 1, 6, 1), 100, true},
 		{"it charges on", marks(1, 1, 6, 501), 0, true},
