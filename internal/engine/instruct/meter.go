@@ -1,6 +1,8 @@
 package instruct
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"flexd/internal/engine/charge"
@@ -16,7 +18,7 @@ const (
 )
 
 // Metered is what was drawn in a span by the readings of a register, in order; false if two of them that it lies
-// between are further apart than MarkGap, or there are none.
+// between are further apart than MarkGap, or the register fell between them, or there are none.
 func Metered(
 	marks []flex.RegisterMark,
 	span flex.Span,
@@ -37,6 +39,9 @@ func Metered(
 		if between.Len() > MarkGap || at.From.After(covered) {
 			return 0, false
 		}
+		if b.Energy < a.Energy {
+			return 0, false
+		}
 
 		sum += joules(b.Energy-a.Energy) * at.Len().Seconds() / between.Len().Seconds()
 		covered = at.To
@@ -49,14 +54,14 @@ func Metered(
 func joules(e flex.Micro) float64 { return float64(e) * 3.6 }
 
 // Share is how much of its change a car brought by the readings of a register since it was called, in the time from
-// the first of them to the last; false if they do not tell: they are of less than a minute, or the change
-// is less than ten of the steps in which the register counts.
+// the first of them to the last; false if they do not tell: they are of less than a minute, the register fell, or
+// the change is less than ten of the steps in which the register counts.
 func Share(
 	marks []flex.RegisterMark,
 	baseline, expected []flex.Step,
 	power flex.Watts,
 ) (Percent, bool) {
-	if len(marks) < 2 {
+	if len(marks) < 2 || !slices.IsSortedFunc(marks, byEnergy) {
 		return 0, false
 	}
 
@@ -73,6 +78,10 @@ func Share(
 
 	return Percent(100 * (base - drawn) / change), true
 }
+
+// byEnergy orders readings by what the register showed: in the order of time it falls only if the meter was
+// exchanged or began anew.
+func byEnergy(a, b flex.RegisterMark) int { return cmp.Compare(a.Energy, b.Energy) }
 
 // stepOf is the step in which a register counts, as its readings have it: the largest power of ten, of 1 Wh to 1 kWh,
 // that all are multiples of.

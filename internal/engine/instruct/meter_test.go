@@ -36,6 +36,8 @@ func TestMetered(t *testing.T) {
 		{"after the last", marks(5, 0, 10, 500), 9, 11, 0, false},
 		{"readings too far apart", marks(0, 0, 11, 500), 2, 3, 0, false},
 		{"beside readings too far apart", marks(0, 0, 11, 500, 12, 600), 11, 12, 100 * 3600, true},
+		{"a register that fell", marks(0, 900, 5, 500), 2, 3, 0, false},
+		{"before a register fell", marks(0, 0, 5, 500, 6, 0), 2, 3, 100 * 3600, true},
 		{"one reading", marks(0, 0), 0, 1, 0, false},
 		{"none", nil, 0, 1, 0, false},
 	} {
@@ -58,6 +60,8 @@ func TestShare(t *testing.T) {
 		{"it charges on", marks(1, 1, 6, 501), 0, true},
 		{"it follows half way", marks(1, 1, 3, 201, 6, 251), 50, true},
 		{"it draws more", marks(1, 1, 6, 1001), -100, true},
+		{"its register fell", marks(1, 1, 6, -100_001), 0, false},
+		{"its register fell and rose", marks(1, 100_001, 3, 1, 6, 100_001), 0, false},
 		{"half a minute", marks(1, 1, 1, 1), 0, false},
 		{"a register of 100 Wh, five minutes", marks(1, 100, 6, 600), 0, false},
 		{"a register of 100 Wh, ten minutes", marks(1, 100, 11, 1100), 0, true},
