@@ -448,6 +448,24 @@ func TestInstruction_MeteredEachMinute(t *testing.T) {
 	})
 }
 
+// TestInstruction_MinutesOfMuch has a report by the minute of 15 MW, which says 250 kWh of each minute.
+func TestInstruction_MinutesOfMuch(t *testing.T) {
+	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
+		h.evening(1, 22.2)
+		sent := h.send(peak(-15_000_000))
+		report, err := h.service.ReportInstructionMinutes(h.Context(), h.Org, sent.ID)
+		if err != nil || len(report.Minutes) != 150 {
+			h.Fatalf("%+v, %v", report, err)
+		}
+
+		for m, want := range map[int]flex.WattHours{0: -250_000, 89: -250_000, 90: 0} {
+			if got := report.Minutes[m].Asked; got != want {
+				h.Errorf("minute %d: %d Wh asked, not %d", m, got, want)
+			}
+		}
+	})
+}
+
 // inMinutes fails the test unless the minutes of a report add up to its half-hours.
 func (h *fixture) inMinutes(report *control.InstructionReport) {
 	h.Helper()

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"io"
+	"math"
 	"time"
 
 	"flexd/internal/csvfile"
@@ -258,8 +259,8 @@ func (r *InstructionReport) addMinutes(
 func (r *InstructionReport) askedIn(from time.Time) flex.WattHours {
 	for _, s := range r.Slots {
 		if s.Contains(from) {
-			return wattHours(charge.Joules(s.Asked) * 3600 *
-				charge.Joules(time.Minute) / charge.Joules(s.Len()))
+			part := time.Minute.Seconds() / s.Len().Seconds()
+			return flex.WattHours(math.Round(float64(s.Asked) * part))
 		}
 	}
 
