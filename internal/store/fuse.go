@@ -197,7 +197,7 @@ func (tx *Tx) FusedCars(ctx context.Context) ([]FusedCar, error) {
 		},
 		`SELECT a.id, t.id, t.import_w FROM site t
 			JOIN asset a ON a.org_id = t.org_id AND a.site_id = t.id
-			JOIN session s ON s.asset_id = a.id AND s.plugged_out_at IS NULL
+			JOIN session s ON s.org_id = a.org_id AND s.asset_id = a.id AND s.plugged_out_at IS NULL
 		WHERE t.org_id = $1 AND t.supply_set AND t.import_w > 0 ORDER BY t.id, a.id`,
 		tx.org.Bytes(),
 	)

@@ -2,9 +2,12 @@ package store_test
 
 import (
 	"database/sql"
+	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
+	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
 
@@ -44,5 +47,32 @@ func TestPlans_Sessions(t *testing.T) {
 	}
 	if plan := planned(`s.plugged_out_at IS NULL`); strings.Contains(plan, "session_open") {
 		t.Errorf("an index without a condition is not taken: %s", plan)
+	}
+}
+
+// TestPlans_FusedCars: of what is plugged in only the organisation's own is read, which every organisation asks for
+// each time that the fleet is looked at.
+func TestPlans_FusedCars(t *testing.T) {
+	var log lines
+	db := storetest.Open(t, storetest.SQLite(t), store.Options{SlowAfter: time.Nanosecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	org, err := db.AddOrg(t.Context(), "Acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	ask := func() {
+		err := db.Read(t.Context(), org.ID, func(tx *store.Tx) error {
+			_, err := tx.FusedCars(t.Context())
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	const statement = "SELECT a.id, t.id, t.import_w"
+	until(t, "the statement is logged with its plan", ask, func() bool { return len(planned(log.with(statement))) > 0 })
+	if plan := planned(log.with(statement))[0]; !strings.Contains(plan, "session_open (org_id=?") {
+		t.Error(plan)
 	}
 }
