@@ -61,7 +61,7 @@ type Result struct {
 // foresight is how far the planner sees that knows the future.
 const foresight = 3 * 48
 
-// home is a battery on its way through the past.
+// state is a battery on its way through the past.
 type state struct {
 	stored flex.WattHours
 	mode   battery.Mode

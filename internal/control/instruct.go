@@ -170,7 +170,7 @@ func acceptOffer(
 	return tx.AcceptOffer(ctx, in.Offer, in.ID, max(in.Change, -in.Change))
 }
 
-// check completes an instruction and refuses one that cannot be.
+// checkInstruction completes an instruction and refuses one that cannot be.
 func checkInstruction(in *flex.Instruction, now time.Time) error {
 	in.From, in.To = in.From.UTC(), in.To.UTC()
 	if in.From.Before(now) {
@@ -221,7 +221,7 @@ func checkInstruction(in *flex.Instruction, now time.Time) error {
 	return nil
 }
 
-// order is what an instruction asks of an asset from an instant on.
+// orderOf is what an instruction asks of an asset from an instant on.
 func orderOf(in *flex.Instruction, from time.Time) instruct.Order {
 	return instruct.Order{
 		Window: in.Meet(flex.Span{From: flex.Later(in.From, from), To: in.To}),

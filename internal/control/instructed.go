@@ -320,7 +320,7 @@ func (d *Service) FollowInstructionsOf(
 
 // How often what an instruction is brought is looked at.
 const (
-	// InstructionRest is the least time from one change of who is called to the next look.
+	// InstructionInterval is the least time from one change of who is called to the next look.
 	InstructionInterval = 4 * time.Second
 	// InstructionTired is the same after a look that found something missing and nobody to call.
 	InstructionTired = 30 * time.Second

@@ -44,7 +44,7 @@ func readCalled(
 	return s, was, err
 }
 
-// look works out what each called asset brings from now on, and what is asked for.
+// remainderOf works out what each called asset brings from now on, and what is asked for.
 func remainderOf(
 	ctx context.Context,
 	tx *store.Tx,

@@ -32,7 +32,7 @@ type Rung struct {
 	Price flex.Price
 }
 
-// kind is what an offer offers.
+// kindOf is what an offer offers.
 func kindOf(o *flex.Offer) forecast.Kind {
 	if o.Up {
 		return forecast.TurnUp

@@ -225,7 +225,7 @@ func minutes(d time.Duration) int {
 	return int((d + time.Minute - 1) / time.Minute)
 }
 
-// without returns what is left of spans when others are taken out, both in order.
+// Without returns what is left of spans when others are taken out, both in order.
 func Without(spans, taken []flex.Span) []flex.Span {
 	var out []flex.Span
 	for _, s := range spans {
