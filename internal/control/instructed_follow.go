@@ -97,7 +97,7 @@ func comingBack(
 		c := &was[i]
 		at := inForce[c.AssetID]
 		if at != nil && c.ReleasedAt.IsZero() {
-			back.Add(at.Current.Steps, c.Baseline, c.Power)
+			back.Add(at.Current.Charging(), c.Baseline, c.Power)
 		}
 	}
 }
@@ -163,7 +163,7 @@ func changeOf(
 		change[t] = instruct.Drawn(c.Baseline, c.Power, slot)
 		if at != nil {
 			change[t] -= instruct.Drawn(
-				at.Current.Steps,
+				at.Current.Charging(),
 				at.Current.From.Power,
 				slot,
 			)
