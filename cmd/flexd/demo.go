@@ -43,6 +43,7 @@ type play struct {
 	app     *app.App
 	client  *client.Client
 	base    string
+	day     flex.Day // on which the cars arrive
 	evening *sim.Evening
 	now     atomic.Pointer[time.Time] // by the organisation's clock
 	revised time.Time                 // when the market revises its prices
@@ -186,11 +187,8 @@ func (p *play) prepare(ctx context.Context) error {
 		return err
 	}
 
-	today := flex.DayAt(time.Now())
-	if eveningOf(today).Before(time.Now()) {
-		today = today.Add(1)
-	}
-
+	today := eveningToCome()
+	p.day = today
 	start := eveningOf(today)
 	prices, err := p.market(ctx, today, start)
 	if err != nil {
@@ -235,6 +233,17 @@ func (p *play) eveningAt(
 		Say:       p.say,
 		Price:     func(q flex.Period) flex.Price { return by[q] },
 	}
+}
+
+// eveningToCome is the day of the next evening, which is tomorrow's once today's has begun.
+func eveningToCome() flex.Day {
+	now := time.Now()
+	today := flex.DayAt(now)
+	if eveningOf(today).Before(now) {
+		return today.Add(1)
+	}
+
+	return today
 }
 
 // eveningOf is half past five on a day in London: its clocks change in the morning, if at all.

@@ -239,8 +239,9 @@ charges by a schedule of its own.
 
 	fmt.Fprintf(
 		p.out,
-		"\nThe night of all cars as one:            %[1]s/console/past\nWhy each hour was chosen, and every push: %[1]s/console/\n",
+		"\nThe night of all cars:   %[1]s/console/past?day=%[2]s\nEach hour and push, why: %[1]s/console/\n",
 		p.base,
+		p.day,
 	)
 }
 

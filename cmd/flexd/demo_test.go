@@ -16,6 +16,7 @@ import (
 func TestDemo(t *testing.T) {
 	var out bytes.Buffer
 	d := demo{Listen: "127.0.0.1:0", Speed: speedMax, Once: true}
+	before := eveningToCome()
 	if err := d.Run(t.Context(), console{out: &out, err: io.Discard}); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
@@ -34,8 +35,10 @@ func TestDemo(t *testing.T) {
 	if !strings.Contains(balance, " kWh short\n") { // 60 kWh wanted, six off-peak hours
 		t.Error("the need that cannot be met is not said to be short")
 	}
-	if !strings.Contains(balance, "/console/past\n") {
-		t.Error("the balance does not lead to the fleet's past")
+	// The saving of a night is shown on the day on which its cars were plugged in, and the night ends on the next.
+	_, link, _ := strings.Cut(balance, "/console/past?day=")
+	if day, _, _ := strings.Cut(link, "\n"); day != before.String() && day != eveningToCome().String() {
+		t.Errorf("the balance leads to the fleet's past of %q, not of the day on which the cars came", day)
 	}
 	for line := range strings.Lines(out.String()) {
 		if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > width && !strings.Contains(line, sim.Attribution) {
