@@ -30,6 +30,11 @@ func (db *DB) KeepEnvironment(ctx context.Context) error {
 			`INSERT INTO environment (id, name) VALUES (1, $1) ON CONFLICT (id) DO NOTHING`,
 			string(db.Environment),
 		)
+		if err != nil {
+			return err
+		}
+
+		_, err = all.checkEnvironment(ctx) // another process may have been first
 
 		return err
 	})
