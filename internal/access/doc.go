@@ -15,7 +15,8 @@
 //     once, then 10 a second. Nobody is locked out: a wait is at most one interval. An attempt that succeeds is
 //     not counted.
 //   - One guess at a chosen secret is checked at a time; 32 wait, 8 of one address, and the next is turned away without being
-//     judged. Organisations and operators wait apart. A secret that was right within the last hour needs no turn.
+//     judged. Organisations and operators wait apart. A secret that was right within the last hour,
+//     an operator's within the last 12, needs no turn.
 //   - These counts are in memory, for each process by itself.
 //
 // # Tokens

@@ -92,9 +92,10 @@
 //
 // # Ramp
 //
-// FollowFleet sets the time D over which starts are spread, from the fleet's power and Service.Ramp (watts a minute).
-// An asset's offset is fixed as its session begins, so no plan changes because the fleet grew. Assets that share
-// headroom have no ramp. Package engine/ramp has the rule.
+// FollowFleet sets the time D over which starts are spread, from the power of the fleet, and of each GSP group and constraint group, and
+// Service.Ramp (watts a minute of all, and of a group). An asset has the longest D of those it is in.
+// An asset's offset is fixed as its session begins, so no plan changes because the fleet grew. Cars that are planned
+// behind a main fuse together have no ramp. Package engine/ramp has the rule.
 //
 // # Batteries, tanks and heat pumps
 //

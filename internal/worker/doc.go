@@ -7,5 +7,6 @@
 // wake-up the worker waits until Rest is over since its last run; what woke it meanwhile the next run does too.
 //
 // A job that fails or panics is logged, counted and run again at its period or wake-up: there is no other retry. Last says how the
-// latest run went and since when runs fail. When the context ends, a run under way is finished.
+// latest run went and since when runs fail. When the context ends, so does that of a run
+// under way, and the worker waits until the run has returned: what it had not committed the next process does.
 package worker

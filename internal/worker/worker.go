@@ -57,7 +57,7 @@ func (w *Worker) Last() Last {
 	return w.last
 }
 
-// Run runs the job until the context ends, first at once. A run under way is finished.
+// Run runs the job until the context ends, first at once. It waits for a run under way, which has the same context.
 func (w *Worker) Run(ctx context.Context) {
 	tick := time.NewTicker(w.Every)
 	defer tick.Stop()
