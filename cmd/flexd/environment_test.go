@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -61,4 +64,31 @@ func TestEnvironment_Unknown(t *testing.T) {
 
 	opens("production", exitFailed)
 	opens("sandbox", exitDone)
+}
+
+// TestEnvironment_Import has a database be of the environment of the organisation that was taken in.
+func TestEnvironment_Import(t *testing.T) {
+	flexd := commandLineOf(t, freshDatabase(t))
+	if code, said := flexd("org add Acme --username acme --environment sandbox"); code != exitDone {
+		t.Fatalf("%d %s", code, said)
+	}
+
+	var exported, failed bytes.Buffer
+	words := []string{"export", "--organisation", "Acme", "--environment", "sandbox"}
+	if code := run(t.Context(), words, console{in: strings.NewReader(""), out: &exported, err: &failed}); code != exitDone {
+		t.Fatalf("%d %s", code, failed.String())
+	}
+
+	file := filepath.Join(t.TempDir(), "acme.json")
+	if err := os.WriteFile(file, exported.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	flexd = commandLineOf(t, freshDatabase(t))
+	if code, said := flexd("import " + file + " --environment sandbox"); code != exitDone {
+		t.Fatalf("%d %s", code, said)
+	}
+	if code, said := flexd("org list"); code != exitFailed || !strings.Contains(said, "of the sandbox environment") {
+		t.Errorf("as production: %d %s", code, said)
+	}
 }

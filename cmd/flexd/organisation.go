@@ -77,8 +77,11 @@ func (i *importCommand) Run(ctx context.Context, c console) error {
 			func() (io.ReadCloser, error) { return os.Open(i.File) },
 			i.Preview,
 		)
+		if err != nil || i.Preview {
+			return err
+		}
 
-		return err
+		return h.DB.KeepEnvironment(ctx)
 	}
 
 	if i.Preview {
