@@ -166,12 +166,12 @@ func (s *Service) LoginOperator(
 }
 
 // confirmedBy is when an operator who has just given their password counts as having confirmed who they
-// are: now, or too long ago where a passkey is asked for.
+// are: now, or where a passkey is asked for so long ago that no process's clock has it within ConfirmedFor.
 func (s *Service) confirmedBy(ctx context.Context, who Operator) (time.Time, error) {
 	now := s.DB.Now()
 	factor, err := s.SecondFactorOf(ctx, who)
 	if factor == PasskeyAlone {
-		return now.Add(-ConfirmedFor), err
+		return now.Add(-OperatorSessionLife), err
 	}
 
 	return now, err

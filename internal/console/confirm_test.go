@@ -98,6 +98,7 @@ func TestPermissions_StepUpPasskey(t *testing.T) {
 		for name, begin := range map[string]func(){
 			"a while later":               func() { d.wait(access.ConfirmedFor) },
 			"after a login by a password": func() { d.cookie = nil; d.login() },
+			"and by a clock that is late": func() { d.cookie = nil; d.login(); d.wait(-time.Second) },
 		} {
 			begin()
 			asked := d.promote(nil)
