@@ -79,7 +79,7 @@ type route struct {
 	public  bool   // whether it is open to whoever is not logged in
 	// what the operator's role must allow; See if empty
 	needs access.Permission
-	// whether it asks for the password again, whatever it needs
+	// whether it asks again who the operator is, whatever it needs
 	confirm bool
 	// whether it shows or changes what is of all organisations
 	whole bool

@@ -13,10 +13,10 @@
 //
 //	guarded      headers; a form that another site's page sends is refused
 //	session      who the operator is, looked up each time (access.IdentifyOperator)
-//	needs        the permission that the operator's role must have; See if none is named
+//	needs        the permission that the operator's role must have; if none is named, See of a page, Administer of an act
 //	whole        what concerns all organisations is not for an operator of some of them
 //	two-step     a code must be set up first, where the server asks for one
-//	confirm      acts on money and access ask for the password, or a passkey, again
+//	confirm      acts on money and access ask again who it is (access.SecondFactorOf)
 //	handler      one service's view, or an act
 //	sees         that a page showed a person is written in the audit log
 //

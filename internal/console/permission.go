@@ -25,7 +25,7 @@ func (rt route) permission() access.Permission {
 	return access.See
 }
 
-// stepUp are the permissions whose acts ask for the password again when it was given a while
+// stepUp are the permissions whose acts ask again who the operator is, when that was shown a while
 // ago.
 var stepUp = []access.Permission{access.Pay, access.Administer}
 
@@ -56,7 +56,7 @@ func (s *Server) mustSetUp(r *request) (view, error) {
 }
 
 // admit checks that the operator may use the route. Its view, if it has a page, is the form
-// that asks for the password again; the act is to wait for it.
+// that asks again who it is; the act is to wait for it.
 func (s *Server) admit(rt route, r *request) (view, error) {
 	needs := rt.permission()
 	if !r.who.May(needs) {
@@ -122,7 +122,7 @@ func reaches(rt route, r *request) error {
 	return nil
 }
 
-// confirmPage asks for the password, and carries the form of the act along.
+// confirmPage asks who the operator is, and carries the form of the act along.
 type confirmPage struct {
 	Path   string
 	Fault  string

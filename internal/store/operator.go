@@ -327,7 +327,7 @@ func (all *All) OperatorSessions(ctx context.Context) ([]OperatorSession, error)
 	)
 }
 
-// ConfirmOperatorSession keeps that the operator has just given their password again.
+// ConfirmOperatorSession keeps that the operator has just shown again who they are.
 func (all *All) ConfirmOperatorSession(
 	ctx context.Context,
 	hash [32]byte,
