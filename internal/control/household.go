@@ -23,7 +23,10 @@ type HouseholdCar struct {
 	Asset     flex.Asset
 	PluggedIn bool
 	// control ended while a car was plugged in, and nothing says that it has left since
-	Freed   bool
+	Freed bool
+	// whether it may be planned: its site has consented, and is enrolled
+	Controlled bool
+
 	Need    flex.WattHours // that is wanted, with what was charged since
 	ReadyBy time.Time
 	Zone    *time.Location // of the tariff
@@ -396,7 +399,7 @@ func (d *Service) readCharging(
 ) error {
 	return d.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c, err := tx.Charging(ctx, car.Asset.ID)
-		car.PluggedIn = c.Open()
+		car.PluggedIn, car.Controlled = c.Open(), c.Controlled
 		if c.Away.To.After(tx.Now()) {
 			car.Leaves, car.Away = c.Away.From, c.Away.To
 		}
