@@ -52,13 +52,18 @@ type growthCosts struct {
 	planned             time.Duration // of a car, in a wave
 }
 
+// rising reports whether there are two fleets or more, each larger than the one before.
+func (b *benchGrowthCommand) rising() bool {
+	sizes := len(slices.Compact(slices.Clone(b.Sites)))
+	return slices.IsSorted(b.Sites) && sizes >= 2 && sizes == len(b.Sites)
+}
+
 // Run prints the table.
 func (b *benchGrowthCommand) Run(ctx context.Context, c console) error {
-	rising := slices.IsSorted(b.Sites) && len(b.Sites) >= 2
-	if !rising || b.Sites[0] < growthCars || b.Sites[len(b.Sites)-1] > 1_000_000 {
+	if !b.rising() || b.Sites[0] < growthCars || b.Sites[len(b.Sites)-1] > 1_000_000 {
 		return flex.Fail(
 			flex.Invalid,
-			"--sites names two fleets or more, the smallest first, of %d to 1000000 sites",
+			"--sites names two fleets or more, each larger than the one before, of %d to 1000000 sites",
 			growthCars,
 		)
 	}

@@ -43,7 +43,7 @@ func TestBenchGrowth(t *testing.T) {
 		t.Errorf("one store for two fleets: exit %d", code)
 	}
 
-	for _, wrong := range []string{"100", "99,1000", "1000,100", "100,1000001"} {
+	for _, wrong := range []string{"100", "99,1000", "1000,100", "100,1000001", "100,100"} {
 		if code := run(t.Context(), []string{"bench", "growth", "--sites", wrong}, console{strings.NewReader(""), &out, &errs}); code != exitUsage {
 			t.Errorf("%s: exit %d", wrong, code)
 		}
