@@ -112,6 +112,7 @@ func (s *Service) RecentRequests(org flex.OrgID) []LoggedRequest {
 // field is until it stands here; a test asks for those with fixed words.
 var shown = map[string]bool{
 	"event_type":          true,
+	"phase":               true,
 	"charging_mode":       true,
 	"type":                true,
 	"proposition":         true,
