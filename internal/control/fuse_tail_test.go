@@ -11,7 +11,7 @@ import (
 )
 
 // TestFuse_TailIsNoCharging has two cars behind a main fuse, whose schedules go on after ready-by for the fuse's sake.
-// Whoever asks what is planned is told of charging up to ready-by alone, before it and after.
+// Every answer about what is planned shows charging up to ready-by alone, whether asked before it or after.
 func TestFuse_TailIsNoCharging(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		cars := h.fuse(10, 7400)
@@ -38,7 +38,7 @@ func TestFuse_TailIsNoCharging(t *testing.T) {
 	})
 }
 
-// chargesUntil fails if anybody is told that cars charge after an instant, or of another energy than 22 kWh each.
+// chargesUntil fails if any answer shows charging after an instant, or another energy than 22 kWh for each car.
 func (h *fixture) chargesUntil(cars []flex.AssetID, ready time.Time) {
 	h.Helper()
 	household, err := h.service.Household(h.Context(), h.Org, h.site)
@@ -111,7 +111,7 @@ func (h *fixture) fleetUntil(cars int, ready time.Time) {
 func (h *fixture) endsBy(who string, s flex.Span, ready time.Time) {
 	h.Helper()
 	if s.To.After(ready) {
-		h.Errorf("%s is told of charging from %v to %v, and ready-by is %v", who, s.From, s.To, ready)
+		h.Errorf("%s is shown charging from %v to %v, and ready-by is %v", who, s.From, s.To, ready)
 	}
 }
 

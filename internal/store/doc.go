@@ -13,7 +13,7 @@
 //
 // On SQLite there is one writer, a goroutine. It takes the writes that are waiting, at most 256 or for 20 ms, runs each in a savepoint of
 // its own and commits them together: one sync serves all (group commit). A write that fails is rolled back to its savepoint and
-// concerns no other. A commit that fails fails them all, and each caller is told so. Nobody is answered before the sync.
+// concerns no other. If the commit fails, all of them fail, and each caller gets the error. No caller is answered before the sync.
 //
 // On PostgreSQL each write is a transaction. Statements whose result nobody needs are held back and sent together with the next that is read,
 // or with the commit, in one round trip. A transaction that lost to another (a serialisation failure or a deadlock) is run again, so what is
