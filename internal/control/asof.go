@@ -12,14 +12,14 @@ import (
 // ScheduleAsOf returns the schedule that an asset's client had at an instant: the newest of the
 // session of then that it had accepted by then. There is none, a NotFound failure, if nothing was
 // plugged in or nothing accepted, and where the schedule is past its retention.
-func (d *Service) ScheduleAsOf(
+func (s *Service) ScheduleAsOf(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
 	at time.Time,
 ) (InForce, error) {
-	var s InForce
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	var answer InForce
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Asset(ctx, asset); err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (d *Service) ScheduleAsOf(
 		for _, c := range slices.Backward(schedules) {
 			after, ok := taken[c.EventID]
 			if ok && !c.MadeAt.Add(after).After(at) {
-				s = InForce{c, c.Generation}
+				answer = InForce{c, c.Generation}
 				return nil
 			}
 		}
@@ -61,5 +61,5 @@ func (d *Service) ScheduleAsOf(
 		)
 	})
 
-	return s, err
+	return answer, err
 }

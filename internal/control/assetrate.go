@@ -52,13 +52,13 @@ func (r *AssetRate) Sentence() string {
 
 // Rate returns what is known of the power that an asset draws. One that does not charge, or is
 // another organisation's, is NotFound.
-func (d *Service) Rate(
+func (s *Service) Rate(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
 ) (AssetRate, error) {
 	var r AssetRate
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c, err := tx.Charging(ctx, asset)
 		if err != nil {
 			return err
@@ -135,7 +135,7 @@ const (
 )
 
 // PinRate has an asset planned with a power, whatever was learned, until ResetRate or another.
-func (d *Service) PinRate(
+func (s *Service) PinRate(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
@@ -151,29 +151,29 @@ func (d *Service) PinRate(
 		)
 	}
 
-	return d.changeRate(ctx, org, asset, func(tx *store.Tx) error {
+	return s.changeRate(ctx, org, asset, func(tx *store.Tx) error {
 		return tx.PinRate(ctx, asset, power)
 	})
 }
 
 // ResetRate forgets what was learned of an asset, and a power that was set for it.
-func (d *Service) ResetRate(
+func (s *Service) ResetRate(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
 ) error {
-	return d.changeRate(ctx, org, asset, func(tx *store.Tx) error {
+	return s.changeRate(ctx, org, asset, func(tx *store.Tx) error {
 		return tx.ResetRate(ctx, asset)
 	})
 }
 
-func (d *Service) changeRate(
+func (s *Service) changeRate(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
 	change func(*store.Tx) error,
 ) error {
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockAsset(ctx, asset); err != nil {
 			return err
 		}

@@ -25,14 +25,14 @@ const awayMax = 25
 
 // SetAway has nothing be needed of the site's cars in a span of time, whatever is asked for; an empty span
 // takes that back. A span that is past, or is longer or further ahead than AwayMax, is Malformed.
-func (d *Service) SetAway(
+func (s *Service) SetAway(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 	away flex.Span,
 ) error {
 	var h Household
-	assets, err := d.assetsOf(ctx, org, site, &h)
+	assets, err := s.assetsOf(ctx, org, site, &h)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (d *Service) SetAway(
 		if !a.Type.Charges() {
 			continue
 		}
-		if err := d.setAway(ctx, org, a.ID, away); err != nil {
+		if err := s.setAway(ctx, org, a.ID, away); err != nil {
 			return err
 		}
 	}
@@ -77,14 +77,14 @@ func checkAway(away flex.Span, now time.Time) error {
 
 // SkipNight has nothing be needed of one car until the deadline of its plan. One without a plan is
 // NotFound.
-func (d *Service) SkipNight(
+func (s *Service) SkipNight(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 	asset flex.AssetID,
 ) error {
 	var h Household
-	assets, err := d.assetsOf(ctx, org, site, &h)
+	assets, err := s.assetsOf(ctx, org, site, &h)
 	if err != nil {
 		return err
 	}
@@ -98,21 +98,21 @@ func (d *Service) SkipNight(
 		)
 	}
 
-	return d.SkipPlan(ctx, org, asset)
+	return s.SkipPlan(ctx, org, asset)
 }
 
 // SkipPlan is SkipNight for a car of whichever home of the organisation's.
-func (d *Service) SkipPlan(
+func (s *Service) SkipPlan(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
 ) error {
 	var skipped flex.Span
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
-		s, err := inForce(ctx, tx, asset)
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		current, err := inForce(ctx, tx, asset)
 		skipped = flex.Span{
 			From: tx.Now().Truncate(time.Second),
-			To:   s.From.ReadyBy,
+			To:   current.From.ReadyBy,
 		} // plans begin at whole seconds
 
 		return err
@@ -128,17 +128,17 @@ func (d *Service) SkipPlan(
 		)
 	}
 
-	return d.setAway(ctx, org, asset, skipped)
+	return s.setAway(ctx, org, asset, skipped)
 }
 
 // EndSkip has a car charge as usual again. One that skips nothing is left as it is.
-func (d *Service) EndSkip(
+func (s *Service) EndSkip(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
 ) error {
 	var c store.Charging
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		c, err = tx.Charging(ctx, asset)
 		return err
@@ -147,17 +147,17 @@ func (d *Service) EndSkip(
 		return err
 	}
 
-	return d.setAway(ctx, org, asset, flex.Span{})
+	return s.setAway(ctx, org, asset, flex.Span{})
 }
 
 // setAway is SetAway for one asset.
-func (d *Service) setAway(
+func (s *Service) setAway(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
 	away flex.Span,
 ) error {
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		kind := Away
 		if away.Empty() {
 			kind = AwayEnded
@@ -173,14 +173,14 @@ func (d *Service) setAway(
 			return err
 		}
 
-		return d.takeAway(ctx, tx, asset, func(flex.Span) flex.Span {
+		return s.takeAway(ctx, tx, asset, func(flex.Span) flex.Span {
 			return away
 		})
 	})
 }
 
 // takeAway changes when an asset's household is away, and plans the asset anew if it is plugged in.
-func (d *Service) takeAway(
+func (s *Service) takeAway(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -209,7 +209,7 @@ func (d *Service) takeAway(
 		return nil
 	}
 
-	return d.replan(ctx, tx, &c, newWish)
+	return s.replan(ctx, tx, &c, newWish)
 }
 
 // newWish is that a household asks for something else.
@@ -221,28 +221,28 @@ var newWish = change{
 }
 
 // FollowAways plans the cars anew whose household leaves or is back.
-func (d *Service) FollowAways(ctx context.Context) (worker.Report, error) {
-	return d.eachOrg(ctx, "follow absences", awayMax, func(org flex.OrgID) (int, error) {
-		return d.followAways(ctx, org)
+func (s *Service) FollowAways(ctx context.Context) (worker.Report, error) {
+	return s.eachOrg(ctx, "follow absences", awayMax, func(org flex.OrgID) (int, error) {
+		return s.followAways(ctx, org)
 	})
 }
 
 // FollowAwaysOf is FollowAways for one organisation.
-func (d *Service) FollowAwaysOf(
+func (s *Service) FollowAwaysOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
-	n, err := d.followAways(ctx, org)
+	n, err := s.followAways(ctx, org)
 	return worker.Report{Did: n, More: n == awayMax}, err
 }
 
 // followAways looks at some absences and returns at how many.
-func (d *Service) followAways(
+func (s *Service) followAways(
 	ctx context.Context,
 	org flex.OrgID,
 ) (int, error) {
 	var due []flex.AssetID
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		due, err = tx.AwayDue(ctx, awayMax)
 		return err
@@ -253,8 +253,8 @@ func (d *Service) followAways(
 
 	var n int
 	for _, asset := range due {
-		err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
-			return d.takeAway(ctx, tx, asset, func(away flex.Span) flex.Span {
+		err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
+			return s.takeAway(ctx, tx, asset, func(away flex.Span) flex.Span {
 				if away.To.After(tx.Now()) {
 					return away
 				}

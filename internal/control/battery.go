@@ -56,10 +56,10 @@ func modeAt(p *store.BatteryPlan, at flex.Period) (battery.Mode, bool) {
 // PlanBatteries works out anew the plan of every battery under control that is due: once in
 // each half-hour, when prices or the tariff change, and when its state of charge is read far
 // from what the plan comes to. It is safe to run twice and on several machines at once.
-func (d *Service) PlanBatteries(ctx context.Context) (worker.Report, error) {
+func (s *Service) PlanBatteries(ctx context.Context) (worker.Report, error) {
 	var r worker.Report
 	var orgs []flex.Org
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		orgs, err = all.Orgs(ctx)
 		return err
@@ -67,7 +67,7 @@ func (d *Service) PlanBatteries(ctx context.Context) (worker.Report, error) {
 
 	for i := 0; i < len(orgs) && err == nil; i++ {
 		var of worker.Report
-		of, err = d.PlanBatteriesOf(ctx, orgs[i].ID)
+		of, err = s.PlanBatteriesOf(ctx, orgs[i].ID)
 		r.Did += of.Did
 	}
 
@@ -75,7 +75,7 @@ func (d *Service) PlanBatteries(ctx context.Context) (worker.Report, error) {
 }
 
 // PlanBatteriesOf is PlanBatteries for one organisation.
-func (d *Service) PlanBatteriesOf(
+func (s *Service) PlanBatteriesOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
@@ -84,9 +84,9 @@ func (d *Service) PlanBatteriesOf(
 	}
 
 	var r worker.Report
-	err := d.batteries(ctx, org, &r, (*store.Tx).BatteriesDue, d.planBattery)
+	err := s.batteries(ctx, org, &r, (*store.Tx).BatteriesDue, s.planBattery)
 	if err == nil {
-		err = d.batteries(ctx, org, &r, read, d.checkCharge)
+		err = s.batteries(ctx, org, &r, read, s.checkCharge)
 	}
 
 	if err != nil {
@@ -97,11 +97,11 @@ func (d *Service) PlanBatteriesOf(
 }
 
 // batteries does something with each battery that is found, until none is left.
-func (d *Service) batteries(ctx context.Context, org flex.OrgID, r *worker.Report,
+func (s *Service) batteries(ctx context.Context, org flex.OrgID, r *worker.Report,
 	find func(*store.Tx, context.Context, int) ([]flex.AssetID, error), do func(context.Context, *store.Tx, flex.AssetID) error) error {
 	for {
 		var found []flex.AssetID
-		err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+		err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 			var err error
 			found, err = find(tx, ctx, batteriesMax)
 			return err
@@ -111,7 +111,7 @@ func (d *Service) batteries(ctx context.Context, org flex.OrgID, r *worker.Repor
 		}
 
 		for _, id := range found {
-			err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+			err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 				return do(ctx, tx, id)
 			})
 			if err != nil {
@@ -156,7 +156,7 @@ func lockBattery(
 
 // planBattery works the plan of one battery out, to the end of tomorrow, and hands over
 // what begins soon.
-func (d *Service) planBattery(
+func (s *Service) planBattery(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
@@ -166,10 +166,10 @@ func (d *Service) planBattery(
 		return err
 	}
 
-	return d.planLocked(ctx, tx, b, home)
+	return s.planLocked(ctx, tx, b, home)
 }
 
-func (d *Service) planLocked(
+func (s *Service) planLocked(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
@@ -185,11 +185,11 @@ func (d *Service) planLocked(
 		return tx.PutBatteryPlan(ctx, b.Asset.ID, next)
 	}
 
-	if err := d.forecast(ctx, tx, b, &next, lastPlanned(tx)); err != nil {
+	if err := s.forecast(ctx, tx, b, &next, lastPlanned(tx)); err != nil {
 		return err
 	}
 
-	ahead, err := d.situationOf(ctx, tx, b, &next, home, now)
+	ahead, err := s.situationOf(ctx, tx, b, &next, home, now)
 	if err != nil {
 		return err
 	}
@@ -202,15 +202,15 @@ func (d *Service) planLocked(
 	}
 
 	next.Stored, next.StoredAt = ahead.stored, now
-	if err := d.takeBack(ctx, tx, b, &ahead); err != nil {
+	if err := s.takeBack(ctx, tx, b, &ahead); err != nil {
 		return err
 	}
 
-	return d.putInForce(ctx, tx, b, home, &next, ahead)
+	return s.putInForce(ctx, tx, b, home, &next, ahead)
 }
 
 // putInForce plans what is ahead, sends what begins soon, and puts the plan in force.
-func (d *Service) putInForce(
+func (s *Service) putInForce(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
@@ -220,7 +220,7 @@ func (d *Service) putInForce(
 ) error {
 	modes, powers, err := planModes(&b.Plan, home, ahead)
 	if err != nil {
-		d.log().ErrorContext(
+		s.log().ErrorContext(
 			ctx,
 			"a plan breaks a law and is not put in force",
 			"asset",
@@ -232,15 +232,15 @@ func (d *Service) putInForce(
 		return nil
 	}
 
-	next.Refused = d.guardBattery(ctx, b, home, &ahead, modes, powers)
+	next.Refused = s.guardBattery(ctx, b, home, &ahead, modes, powers)
 	setModes(next, ahead.periods[0], modes, tx.Now())
 	next.Without = powers
 
 	if ahead.rates.market {
-		next.Without = d.withoutMarket(ctx, b, home, ahead, powers)
+		next.Without = s.withoutMarket(ctx, b, home, ahead, powers)
 	}
 
-	err = d.sendDispatches(ctx, tx, b, next, ahead.periods, modes, powers)
+	err = s.sendDispatches(ctx, tx, b, next, ahead.periods, modes, powers)
 	if err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func (d *Service) putInForce(
 
 // withoutMarket is the power of each half-hour that a plan at fixed rates would have. If there is
 // no such plan it is that of the plan in force.
-func (d *Service) withoutMarket(
+func (s *Service) withoutMarket(
 	ctx context.Context,
 	b *store.Battery,
 	home home.Battery,
@@ -260,7 +260,7 @@ func (d *Service) withoutMarket(
 	ahead.rates = fixedRates(b, ahead.settings, ahead.periods)
 	_, without, err := planModes(&store.BatteryPlan{}, home, ahead)
 	if err != nil {
-		d.log().ErrorContext(
+		s.log().ErrorContext(
 			ctx,
 			"a plan without market prices breaks a law: what is dispatched is no flex event",
 			"asset",
@@ -421,7 +421,7 @@ func holdStill(modes []battery.Mode, levels []int, at int, buy []float64) {
 
 // sendDispatches sends what the battery is to do in the half-hour that begins at least half an
 // hour from the start of this one, if it is to charge or discharge and somebody listens.
-func (d *Service) sendDispatches(
+func (s *Service) sendDispatches(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,

@@ -194,7 +194,7 @@ func (r *ratings) exportAt(rate *float64) {
 
 // forecast sees to it that the plan has a guess of load and roof that reaches the last period.
 // It is made anew each day, at its first plan, and when somebody says what the roof will give.
-func (d *Service) forecast(
+func (s *Service) forecast(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,

@@ -115,7 +115,7 @@ func (q *BatteryQuestion) answer(
 // WhyBattery explains the plan of a battery under control; and if it is asked, what would be
 // planned of another battery in its place. Nothing is stored. A battery whose power or
 // capacity is not known, or that was never planned, is a NotFound failure.
-func (d *Service) WhyBattery(
+func (s *Service) WhyBattery(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
@@ -126,9 +126,9 @@ func (d *Service) WhyBattery(
 		would *BatteryWhy
 	)
 
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
-		is, would, err = d.whyBattery(ctx, tx, asset, q)
+		is, would, err = s.whyBattery(ctx, tx, asset, q)
 		return err
 	})
 
@@ -136,7 +136,7 @@ func (d *Service) WhyBattery(
 }
 
 // whyBattery is WhyBattery within a transaction.
-func (d *Service) whyBattery(
+func (s *Service) whyBattery(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -161,7 +161,7 @@ func (d *Service) whyBattery(
 		)
 	}
 
-	s, err := d.situationOf(
+	ahead, err := s.situationOf(
 		ctx,
 		tx,
 		&b,
@@ -173,7 +173,7 @@ func (d *Service) whyBattery(
 		return BatteryWhy{}, nil, err
 	}
 
-	modes := modesFrom(p, s.periods)
+	modes := modesFrom(p, ahead.periods)
 	if len(modes) == 0 {
 		return BatteryWhy{}, nil, flex.Fail(
 			flex.NotFound,
@@ -181,13 +181,13 @@ func (d *Service) whyBattery(
 		)
 	}
 
-	s = s.first(len(modes))
-	is := s.why(device, modes)
+	ahead = ahead.first(len(modes))
+	is := ahead.why(device, modes)
 	if q == nil {
 		return is, nil, nil
 	}
 
-	would, err := q.answer(s, device)
+	would, err := q.answer(ahead, device)
 
 	return is, would, err
 }
@@ -212,7 +212,7 @@ type homeAhead struct {
 
 // situationOf reads what a plan is made of from now on, with what the site's cars and other batteries
 // do, and those of its feeder.
-func (d *Service) situationOf(
+func (s *Service) situationOf(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
@@ -220,29 +220,29 @@ func (d *Service) situationOf(
 	home home.Battery,
 	now flex.Period,
 ) (homeAhead, error) {
-	s, err := d.situationAlone(ctx, tx, b, plan, home, now)
+	ahead, err := s.situationAlone(ctx, tx, b, plan, home, now)
 	if err != nil {
-		return s, err
+		return ahead, err
 	}
 
-	m, err := d.meterBeside(ctx, tx, &b.Asset, b.Wiring())
+	m, err := s.meterBeside(ctx, tx, &b.Asset, b.Wiring())
 	if err != nil {
-		return s, fmt.Errorf("read what the site's cars do: %w", err)
+		return ahead, fmt.Errorf("read what the site's cars do: %w", err)
 	}
 
-	s.around(m, home.Power)
+	ahead.around(m, home.Power)
 	e, err := feederExportOf(ctx, tx, b.Asset.ID)
 	if err != nil {
-		return s, fmt.Errorf("read what limits the feeder's export: %w", err)
+		return ahead, fmt.Errorf("read what limits the feeder's export: %w", err)
 	}
 
-	s.under(e, b.Asset.ID, home.Power)
+	ahead.under(e, b.Asset.ID, home.Power)
 
-	return s, nil
+	return ahead, nil
 }
 
 // situationAlone is situationOf without the site's cars. The guess is in the plan.
-func (d *Service) situationAlone(
+func (s *Service) situationAlone(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
@@ -255,22 +255,22 @@ func (d *Service) situationAlone(
 		return homeAhead{}, err
 	}
 
-	var s homeAhead
-	s.settings = org.Settings
-	s.periods = periodsTo(now, flex.DayAt(tx.Now()).Add(2).Start())
-	s.rates, err = rates(ctx, tx, b, org.Settings, s.periods)
+	var ahead homeAhead
+	ahead.settings = org.Settings
+	ahead.periods = periodsTo(now, flex.DayAt(tx.Now()).Add(2).Start())
+	ahead.rates, err = rates(ctx, tx, b, org.Settings, ahead.periods)
 	if err != nil {
-		return s, err
+		return ahead, err
 	}
 
-	s.periods = s.periods[:len(s.rates.buy)]
-	s.load, s.roof = guessed(plan, s.periods)
-	s.stored, err = stored(ctx, tx, b, home, now)
+	ahead.periods = ahead.periods[:len(ahead.rates.buy)]
+	ahead.load, ahead.roof = guessed(plan, ahead.periods)
+	ahead.stored, err = stored(ctx, tx, b, home, now)
 	if err != nil {
-		return s, fmt.Errorf("read what is stored: %w", err)
+		return ahead, fmt.Errorf("read what is stored: %w", err)
 	}
 
-	return s, nil
+	return ahead, nil
 }
 
 // first is the situation in its first n half-hours.

@@ -13,12 +13,12 @@ import (
 )
 
 // Caps returns the organisation's caps, groups by name, a NotFound failure if it has none.
-func (d *Service) Caps(
+func (s *Service) Caps(
 	ctx context.Context,
 	org flex.OrgID,
 ) (flex.Caps, error) {
 	var c flex.Caps
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		inForce, ok, err := capsWithSites(ctx, tx)
 		if err == nil && !ok {
 			err = flex.Fail(
@@ -37,12 +37,12 @@ func (d *Service) Caps(
 // SetCaps puts caps in the place of those in force, and has the fleet planned under them.
 // Caps that cannot be kept are Malformed, a site of another organisation is NotFound, and a group that
 // is limited and no longer among them is Conflict.
-func (d *Service) SetCaps(
+func (s *Service) SetCaps(
 	ctx context.Context,
 	org flex.OrgID,
 	c flex.Caps,
 ) error {
-	return d.ChangeCaps(ctx, org, func(inForce *flex.Caps) error {
+	return s.ChangeCaps(ctx, org, func(inForce *flex.Caps) error {
 		*inForce = c
 		return nil
 	})
@@ -50,12 +50,12 @@ func (d *Service) SetCaps(
 
 // ChangeCaps lets a function change the caps in force, which are none at first. It fails as
 // SetCaps does.
-func (d *Service) ChangeCaps(
+func (s *Service) ChangeCaps(
 	ctx context.Context,
 	org flex.OrgID,
 	change func(*flex.Caps) error,
 ) error {
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
 		}
@@ -98,8 +98,8 @@ func (d *Service) ChangeCaps(
 
 // ClearCaps takes the organisation's caps away. It is NotFound if there are none, and Conflict where a
 // group is limited.
-func (d *Service) ClearCaps(ctx context.Context, org flex.OrgID) error {
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+func (s *Service) ClearCaps(ctx context.Context, org flex.OrgID) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
 		}

@@ -35,9 +35,9 @@ type Service struct {
 	followers followers
 }
 
-func (d *Service) log() *slog.Logger {
-	if d.Log != nil {
-		return d.Log
+func (s *Service) log() *slog.Logger {
+	if s.Log != nil {
+		return s.Log
 	}
 	return slog.Default()
 }
@@ -71,7 +71,7 @@ type change struct {
 
 // replan plans an asset that is plugged in anew and commits the schedule, if there is to be
 // a new one. The asset must be locked by LockToPlan.
-func (d *Service) replan(
+func (s *Service) replan(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
@@ -83,7 +83,7 @@ func (d *Service) replan(
 	}
 
 	if !ok && (c.Fuse > 0 || c.Battery) {
-		if done, err := d.replanSite(ctx, tx, why, c); err != nil || done {
+		if done, err := s.replanSite(ctx, tx, why, c); err != nil || done {
 			return err
 		}
 	}
@@ -102,22 +102,22 @@ func (d *Service) replan(
 		return err
 	}
 
-	s, ps, err := d.draft(ctx, tx, c, why, under)
+	schedule, ps, err := s.draft(ctx, tx, c, why, under)
 	if err != nil {
 		return err
 	}
-	if s == nil {
+	if schedule == nil {
 		if under.again.IsZero() {
 			return nil
 		}
 		return tx.MarkAt(ctx, under.again, c.Asset.ID)
 	}
 
-	if err := d.putGuarded(ctx, tx, c, s, ps, under); err != nil {
+	if err := s.putGuarded(ctx, tx, c, schedule, ps, under); err != nil {
 		return err
 	}
 
-	return d.planAround(ctx, tx, c)
+	return s.planAround(ctx, tx, c)
 }
 
 // underBoth is what binds an asset that is planned by itself: the headroom under caps, and its site's main fuse.
@@ -140,22 +140,22 @@ func underBoth(
 }
 
 // putGuarded is putInForce for a schedule that was made asset by asset: it is checked against the main fuse first.
-func (d *Service) putGuarded(
+func (s *Service) putGuarded(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
-	s *store.Schedule,
+	schedule *store.Schedule,
 	ps []flex.PricedPeriod,
 	under *underCaps,
 ) error {
 	var refused []flex.AssetID
 	if under.site != nil {
-		refused = d.guardNext(ctx, under.site, map[flex.AssetID]*store.Schedule{
-			c.Asset.ID: s,
+		refused = s.guardNext(ctx, under.site, map[flex.AssetID]*store.Schedule{
+			c.Asset.ID: schedule,
 		})
 	}
 
-	if err := putInForce(ctx, tx, c, s, ps, under); err != nil {
+	if err := putInForce(ctx, tx, c, schedule, ps, under); err != nil {
 		return err
 	}
 
@@ -195,7 +195,7 @@ func putInForce(
 // draft plans an asset that is plugged in, in the headroom that there is for it under caps and behind its site's main
 // fuse, and notes what they did. It returns the schedule that is to replace the one in force, with the prices it was
 // made on, or nil if that one is kept.
-func (d *Service) draft(
+func (s *Service) draft(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
@@ -203,7 +203,7 @@ func (d *Service) draft(
 	u *underCaps,
 ) (*store.Schedule, []flex.PricedPeriod, error) {
 	from := tx.Now().Truncate(time.Second)
-	e, ps, err := d.shaped(ctx, tx, c, why, u)
+	e, ps, err := s.shaped(ctx, tx, c, why, u)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -213,20 +213,20 @@ func (d *Service) draft(
 
 	candidate := why.candidate(c, &e, &problem, &answer)
 	candidate.Now, candidate.Exceeds = tx.Now(), u.site.replaces(car, c)
-	replaces, err := d.replaces(ctx, tx, c, &e, u, &candidate)
+	replaces, err := s.replaces(ctx, tx, c, &e, u, &candidate)
 	if err != nil || !replaces {
 		return nil, nil, err
 	}
 
-	s := &store.Schedule{Cause: why.cause, From: e, Value: store.Urgent}
-	s.Steps = u.site.ended(car, candidate.next(), u.binding)
+	schedule := &store.Schedule{Cause: why.cause, From: e, Value: store.Urgent}
+	schedule.Steps = u.site.ended(car, candidate.next(), u.binding)
 
-	return s, ps, nil
+	return schedule, ps, nil
 }
 
 // replaces reports whether a plan of an asset replaces its schedule in force, with what its car gives, and notes when to
 // look again if not.
-func (d *Service) replaces(
+func (s *Service) replaces(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
@@ -234,13 +234,13 @@ func (d *Service) replaces(
 	u *underCaps,
 	candidate *Candidate,
 ) (bool, error) {
-	giving, err := d.planDischarge(ctx, tx, c, e, candidate, u)
+	giving, err := s.planDischarge(ctx, tx, c, e, candidate, u)
 	if err != nil {
 		return false, err
 	}
 
 	candidate.Giving = giving
-	decision := d.decide(ctx, c.Asset.ID, candidate)
+	decision := s.decide(ctx, c.Asset.ID, candidate)
 	u.again = decision.Again
 
 	return decision.Replace, nil

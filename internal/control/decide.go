@@ -222,14 +222,14 @@ func pays(saving, cost flex.MicroPounds, schedules int) bool {
 }
 
 // decide is Decide, with an alarm for a plan that breaks a law.
-func (d *Service) decide(
+func (s *Service) decide(
 	ctx context.Context,
 	asset flex.AssetID,
 	c *Candidate,
 ) Decision {
 	decision := Decide(c)
 	if decision.Broken != nil {
-		d.log().ErrorContext(
+		s.log().ErrorContext(
 			ctx,
 			"a plan breaks a law and is not sent",
 			"asset",

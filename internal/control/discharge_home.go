@@ -14,7 +14,7 @@ import (
 
 // planGiving plans what the cars of a site give that is planned as one, from what they do by charging alone. Each is planned
 // beside what the others and the batteries may be doing.
-func (d *Service) planGiving(
+func (s *Service) planGiving(
 	ctx context.Context,
 	tx *store.Tx,
 	f *behindFuse,
@@ -24,7 +24,7 @@ func (d *Service) planGiving(
 			continue
 		}
 
-		if err := d.planGivingOf(ctx, tx, f, car); err != nil {
+		if err := s.planGivingOf(ctx, tx, f, car); err != nil {
 			return err
 		}
 	}
@@ -33,14 +33,14 @@ func (d *Service) planGiving(
 }
 
 // planGivingOf plans what one car of a site gives, and decides whether that takes the place of the schedule in force.
-func (d *Service) planGivingOf(
+func (s *Service) planGivingOf(
 	ctx context.Context,
 	tx *store.Tx,
 	f *behindFuse,
 	car *siteCar,
 ) error {
 	alone := f.alone(car)
-	giving, err := d.givingBesideHome(ctx, tx, f, car, &alone)
+	giving, err := s.givingBesideHome(ctx, tx, f, car, &alone)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (d *Service) planGivingOf(
 		return nil // the car stays with what it was planned to do alone
 	}
 
-	decision := d.decide(ctx, car.Current.AssetID, &alone)
+	decision := s.decide(ctx, car.Current.AssetID, &alone)
 
 	if !decision.Replace {
 		car.goOn(f)
@@ -142,7 +142,7 @@ func (f *behindFuse) besideSite(car *siteCar) string {
 
 // givingBesideHome plans what a car gives beside the batteries of its site, and notes why it gives nothing. It gives where its
 // household then pays less, with the best that the batteries can do in both cases.
-func (d *Service) givingBesideHome(
+func (s *Service) givingBesideHome(
 	ctx context.Context,
 	tx *store.Tx,
 	f *behindFuse,
@@ -171,11 +171,11 @@ func (d *Service) givingBesideHome(
 	q.Most = min(q.Most, most)
 	f.confine(car, q)
 
-	return d.solveBesideHome(ctx, f, car, q), nil
+	return s.solveBesideHome(ctx, f, car, q), nil
 }
 
 // solveBesideHome plans what a car gives, and holds it beside what it does alone and by the schedule in force.
-func (d *Service) solveBesideHome(
+func (s *Service) solveBesideHome(
 	ctx context.Context,
 	f *behindFuse,
 	car *siteCar,
@@ -186,7 +186,7 @@ func (d *Service) solveBesideHome(
 	law := errors.Join(checkDischarge(q, &plan), f.passes(car, &plan))
 
 	if law != nil {
-		d.refuse(ctx, car.Current.AssetID, law)
+		s.refuse(ctx, car.Current.AssetID, law)
 		to.Why = dischargeRefused
 
 		return nil

@@ -30,7 +30,7 @@ type Giving struct {
 
 // planDischarge plans what a car that may discharge gives, from its plan that charges alone, and notes it in what the
 // schedule is made from. It is nil for a car that may not.
-func (d *Service) planDischarge(
+func (s *Service) planDischarge(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
@@ -68,7 +68,7 @@ func (d *Service) planDischarge(
 
 	q.Most = min(q.Most, most)
 
-	return d.solveDischarge(ctx, c, to, q), nil
+	return s.solveDischarge(ctx, c, to, q), nil
 }
 
 // cannotGive is why a car can give nothing, whatever that would earn: its site may export so much, and beside other cars
@@ -110,7 +110,7 @@ func noGain(q *discharge.Problem) string {
 
 // solveDischarge plans a car that may give, and holds the plan against the laws of discharging. A plan that breaks one is not
 // sent.
-func (d *Service) solveDischarge(
+func (s *Service) solveDischarge(
 	ctx context.Context,
 	c *store.Charging,
 	to *store.Discharge,
@@ -119,7 +119,7 @@ func (d *Service) solveDischarge(
 	plan := discharge.Solve(q)
 
 	if law := checkDischarge(q, &plan); law != nil {
-		d.refuse(ctx, c.Asset.ID, law)
+		s.refuse(ctx, c.Asset.ID, law)
 		to.Why = dischargeRefused
 
 		return nil

@@ -19,7 +19,7 @@ type ModeSpan struct {
 // when that last changed. Any other asset is flex.NotFound, and a battery whose site has
 // not consented to full schedule control flex.Forbidden. Without a plan yet there are no
 // steps.
-func (d *Service) BatterySchedule(
+func (s *Service) BatterySchedule(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
@@ -29,7 +29,7 @@ func (d *Service) BatterySchedule(
 		changed time.Time
 	)
 
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var p *store.BatteryPlan
 		var err error
 		steps, p, err = batteryAhead(ctx, tx, asset)
@@ -80,7 +80,7 @@ func changedAt(tx *store.Tx, p *store.BatteryPlan) time.Time {
 // BatterySteps returns the same in the words of a battery schedule, which say what a battery
 // avoids: whether a home is expected to draw or to have a surplus in a half-hour decides how
 // it is to wait.
-func (d *Service) BatterySteps(
+func (s *Service) BatterySteps(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
@@ -90,7 +90,7 @@ func (d *Service) BatterySteps(
 		changed time.Time
 	)
 
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		spans, p, err := batteryAhead(ctx, tx, asset)
 		if err != nil {
 			return err
@@ -131,20 +131,20 @@ func batterySteps(
 // asset is flex.NotFound. It is empty outside production, for a battery without an asset
 // model, for one whose site has not consented to full schedule control or to the wholesale
 // market, and before the first plan: the interface tells these apart by nothing.
-func (d *Service) DispatchPlan(
+func (s *Service) DispatchPlan(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
 ) ([]ModeSpan, error) {
 	var periods []ModeSpan
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		b, err := tx.Battery(ctx, asset)
 		if err != nil {
 			return err
 		}
 
 		wholesale := b.Consented || b.Model != nil && b.Model.CoP11
-		if d.DB.Environment != flex.Production || !wholesale {
+		if s.DB.Environment != flex.Production || !wholesale {
 			return nil
 		}
 		if b.Asset.Model == "" || !b.Controlled {

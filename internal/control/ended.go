@@ -21,14 +21,14 @@ const (
 // QueueEnded queues the settlement of sessions that ended without it. The program queues it with
 // the end itself; only a process of the release before, beside which this one may run during an
 // upgrade, relies on triggers that the new schema no longer has.
-func (d *Service) QueueEnded(ctx context.Context) (worker.Report, error) {
-	return d.eachOrg(
+func (s *Service) QueueEnded(ctx context.Context) (worker.Report, error) {
+	return s.eachOrg(
 		ctx,
 		"queue ended sessions",
 		endedMax,
 		func(org flex.OrgID) (int, error) {
 			var n int
-			err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+			err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 				var err error
 				n, err = tx.QueueEnded(
 					ctx,
@@ -46,14 +46,14 @@ func (d *Service) QueueEnded(ctx context.Context) (worker.Report, error) {
 
 // eachOrg takes a step for each organisation, again and again while the step finds as much as it
 // takes on at once. What it does is named in its errors.
-func (d *Service) eachOrg(
+func (s *Service) eachOrg(
 	ctx context.Context,
 	what string,
 	most int,
 	step func(flex.OrgID) (int, error),
 ) (worker.Report, error) {
 	var orgs []flex.Org
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		orgs, err = all.Orgs(ctx)
 		return err

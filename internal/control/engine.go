@@ -13,8 +13,8 @@ import (
 // Planned says what the background jobs have done since this process began: assets that were planned
 // anew without an event, and schedules that took the place of one. The others were saved a
 // push: their plan was the same, or better by less than the threshold.
-func (d *Service) Planned() (planned, changed int64) {
-	return d.planned.Load(), d.changed.Load()
+func (s *Service) Planned() (planned, changed int64) {
+	return s.planned.Load(), s.changed.Load()
 }
 
 // Sampled is a plan that was made anew to see how the engine does.
@@ -32,13 +32,13 @@ const SampleMax = 500
 
 // Sample makes plans of plugged-in assets anew, from what they were made from, and stores
 // nothing. There are fewer than n if fewer are plugged in.
-func (d *Service) Sample(
+func (s *Service) Sample(
 	ctx context.Context,
 	org flex.OrgID,
 	n int,
 ) ([]Sampled, error) {
 	var sampled []Sampled
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		sampled, err = sample(ctx, tx, n)
 		return err
@@ -99,15 +99,15 @@ const foreseenChunk = 2000
 
 // Foresee says how many schedules would change if the prices became known now, in the place
 // of those that are known for the same half-hours. It stores and sends nothing.
-func (d *Service) Foresee(
+func (s *Service) Foresee(
 	ctx context.Context,
 	org flex.OrgID,
 	supposed []flex.PricedPeriod,
 ) (Foreseen, error) {
-	var s charge.Solver
+	var solver charge.Solver
 	var f Foreseen
 	for after, more := (flex.AssetID{}), true; more; {
-		found, m, err := d.plannedAfter(ctx, org, after)
+		found, m, err := s.plannedAfter(ctx, org, after)
 		if err != nil {
 			return f, fmt.Errorf("read the fleet: %w", err)
 		}
@@ -119,7 +119,7 @@ func (d *Service) Foresee(
 				continue // what it holds is not looked at here
 			}
 
-			v := d.foresee(ctx, &found[i], m, &s)
+			v := s.foresee(ctx, &found[i], m, &solver)
 			if v.next.Planned == nil {
 				continue
 			}
@@ -140,15 +140,15 @@ func (d *Service) Foresee(
 
 // foresee is compareOne for an asset wherever it is: behind a main fuse in the headroom that the others leave
 // it, which do what was foreseen of them.
-func (d *Service) foresee(
+func (s *Service) foresee(
 	ctx context.Context,
 	p *store.Planned,
 	m market,
-	s *charge.Solver,
+	solver *charge.Solver,
 ) verdict {
 	site := m.sites[p.Current.AssetID]
 	if site == nil {
-		return d.compareOne(ctx, p, m, s)
+		return s.compareOne(ctx, p, m, solver)
 	}
 
 	car := site.carNamed(p.Current.AssetID)
@@ -165,7 +165,7 @@ func (d *Service) foresee(
 	plan := charge.Solve(problem)
 	site.hold(car, &problem, &plan, nil)
 
-	decision := d.decide(ctx, p.Current.AssetID, &Candidate{
+	decision := s.decide(ctx, p.Current.AssetID, &Candidate{
 		Trigger: ByMarket,
 		Now:     m.now,
 		Current: p.Current.Charging(),
@@ -185,7 +185,7 @@ func (d *Service) foresee(
 }
 
 // plannedAfter reads assets in force after one in the order of their ids, and the market.
-func (d *Service) plannedAfter(
+func (s *Service) plannedAfter(
 	ctx context.Context,
 	org flex.OrgID,
 	after flex.AssetID,
@@ -195,7 +195,7 @@ func (d *Service) plannedAfter(
 		m     market
 	)
 
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		m.now = tx.Now()
 
 		var err error

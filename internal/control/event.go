@@ -103,7 +103,7 @@ func (ev Event) check() error {
 // Event takes an event in, and plans the asset anew if it changed what its schedule depends
 // on. An asset of another organisation is NotFound; one that does not charge, a tariff that
 // cannot be read and an end that is past are Malformed. Of a battery the tariff is kept.
-func (d *Service) Event(
+func (s *Service) Event(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
@@ -113,13 +113,13 @@ func (d *Service) Event(
 		return err
 	}
 
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		return d.event(ctx, tx, asset, ev)
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		return s.event(ctx, tx, asset, ev)
 	})
 }
 
 // event is Event within a transaction.
-func (d *Service) event(
+func (s *Service) event(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -161,11 +161,11 @@ func (d *Service) event(
 		tx.Wake(store.WakeControl)
 	}
 
-	return d.planAfter(ctx, tx, &c, h)
+	return s.planAfter(ctx, tx, &c, h)
 }
 
 // planAfter plans an asset anew after an event, if it changed what its schedule depends on.
-func (d *Service) planAfter(
+func (s *Service) planAfter(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
@@ -175,7 +175,7 @@ func (d *Service) planAfter(
 		return tx.CapsUsed(ctx, tx.Now())
 	}
 	if h.ev.Kind == PlugOut { // its batteries wait for it no longer
-		err := d.planAround(ctx, tx, c)
+		err := s.planAround(ctx, tx, c)
 		if errors.Is(err, store.ErrUnreadable) { // another car of the site: PlanBatteries fails until it can be
 			err = nil
 		}
@@ -191,7 +191,7 @@ func (d *Service) planAfter(
 	}
 
 	ctx, span := trace.Within(ctx, "plan")
-	err := d.replan(ctx, tx, c, h.change)
+	err := s.replan(ctx, tx, c, h.change)
 	span.End(err)
 
 	return err

@@ -126,19 +126,19 @@ func (c *BindingCap) is(l flex.CapLimit) bool {
 
 // Schedule returns the schedule in force for an asset that is plugged in. There is none, a
 // NotFound failure, for one that is not, or that is not under control.
-func (d *Service) Schedule(
+func (s *Service) Schedule(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
 ) (InForce, error) {
-	var s InForce
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	var answer InForce
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
-		s, err = inForce(ctx, tx, asset)
+		answer, err = inForce(ctx, tx, asset)
 		return err
 	})
 
-	return s, err
+	return answer, err
 }
 
 func inForce(
@@ -285,13 +285,13 @@ func freedInSession(
 }
 
 // Explanation explains the schedule in force. It fails as Schedule does.
-func (d *Service) Explanation(
+func (s *Service) Explanation(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
 ) (Explanation, error) {
 	var x Explanation
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c, err := tx.Charging(ctx, asset)
 		if err != nil {
 			return err
@@ -302,12 +302,12 @@ func (d *Service) Explanation(
 			return err
 		}
 
-		s, err := inForceOf(ctx, tx, &c)
+		current, err := inForceOf(ctx, tx, &c)
 		if err != nil {
 			return err
 		}
 
-		x, err = explanation(ctx, tx, s, &c.Asset)
+		x, err = explanation(ctx, tx, current, &c.Asset)
 		x.sayAlone(c.Fuse)
 
 		return err
@@ -494,7 +494,7 @@ func zoneOf(t flex.Tariff) *time.Location {
 
 // Sessions returns a page of the asset's plug sessions, newest first, and how many there
 // are in all.
-func (d *Service) Sessions(
+func (s *Service) Sessions(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
@@ -505,7 +505,7 @@ func (d *Service) Sessions(
 		total int
 	)
 
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Asset(ctx, asset); err != nil {
 			return err
 		}
@@ -520,13 +520,13 @@ func (d *Service) Sessions(
 
 // Intent returns the asset's last intent, with the wall time of its deadline filled in. One
 // that was never sent is NotFound, the same as for another organisation's asset.
-func (d *Service) Intent(
+func (s *Service) Intent(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
 ) (flex.Intent, error) {
 	var in flex.Intent
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c, err := tx.Charging(ctx, asset)
 		if err != nil && flex.KindOf(err) != flex.NotFound {
 			return err
@@ -550,13 +550,13 @@ func (d *Service) Intent(
 
 // ExplanationOf explains any schedule that was ever committed, by the id of its push. One of
 // another organisation is NotFound.
-func (d *Service) ExplanationOf(
+func (s *Service) ExplanationOf(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.EventID,
 ) (Explanation, error) {
 	var x Explanation
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		x, err = explanationOf(ctx, tx, id)
 		return err

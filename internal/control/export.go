@@ -157,19 +157,19 @@ func (s *homeAhead) under(
 
 // takeBack has a battery do nothing in half-hours that were dispatched, where the feeder's limit leaves it no
 // headroom any more: a dispatch of no power takes the place of what it was sent.
-func (d *Service) takeBack(
+func (s *Service) takeBack(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
-	s *homeAhead,
+	ahead *homeAhead,
 ) error {
-	if s.feeder == nil {
+	if ahead.feeder == nil {
 		return nil
 	}
 
-	own := s.feeder.battery(b.Asset.ID)
-	for _, p := range s.periods {
-		left, bounded := s.feeder.headroom(b.Asset.ID, p)
+	own := ahead.feeder.battery(b.Asset.ID)
+	for _, p := range ahead.periods {
+		left, bounded := ahead.feeder.headroom(b.Asset.ID, p)
 		if !bounded || gives(own, p) <= left {
 			continue
 		}

@@ -25,7 +25,7 @@ const (
 // before of the groups that are named, in the direction that is given, from now on, and has the fleet planned under
 // that at once. Their links count as alive. A limit that cannot be is Malformed, a group that there is not is
 // NotFound. A limit that says no direction is of what is drawn.
-func (d *Service) ImportLimits(
+func (s *Service) ImportLimits(
 	ctx context.Context,
 	org flex.OrgID,
 	limits []flex.CapLimit,
@@ -39,7 +39,7 @@ func (d *Service) ImportLimits(
 		)
 	}
 
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := LockInstructions(ctx, tx); err != nil {
 			return err
 		}
@@ -92,12 +92,12 @@ func replaceLimits(
 
 // ClearLimits takes away what files limit a group to, in both directions, from now on, and has the fleet planned
 // without it at once. A group that there is not is NotFound.
-func (d *Service) ClearLimits(
+func (s *Service) ClearLimits(
 	ctx context.Context,
 	org flex.OrgID,
 	group string,
 ) error {
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := LockInstructions(ctx, tx); err != nil {
 			return err
 		}
@@ -176,12 +176,12 @@ func linkAlive(ctx context.Context, tx *store.Tx, group string) error {
 
 // LinkAlive says that whoever limits a group is alive, although nothing changed: the fallback of its link
 // binds no more. A group that there is not is NotFound.
-func (d *Service) LinkAlive(
+func (s *Service) LinkAlive(
 	ctx context.Context,
 	org flex.OrgID,
 	group string,
 ) error {
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := LockInstructions(ctx, tx); err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func (d *Service) LinkAlive(
 
 // SetLink has a fallback bind a group whenever nothing was received for a time from whoever limits it. It
 // counts as alive now.
-func (d *Service) SetLink(
+func (s *Service) SetLink(
 	ctx context.Context,
 	org flex.OrgID,
 	l flex.CapLink,
@@ -232,7 +232,7 @@ func (d *Service) SetLink(
 		}
 	}
 
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := LockInstructions(ctx, tx); err != nil {
 			return err
 		}
@@ -246,12 +246,12 @@ func (d *Service) SetLink(
 }
 
 // ClearLink has no fallback bind a group any more. It is NotFound if it has no link.
-func (d *Service) ClearLink(
+func (s *Service) ClearLink(
 	ctx context.Context,
 	org flex.OrgID,
 	group string,
 ) error {
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := LockInstructions(ctx, tx); err != nil {
 			return err
 		}
@@ -274,7 +274,7 @@ func (d *Service) ClearLink(
 }
 
 // Limits returns what binds the groups now and later, fallbacks of lost links among it, and the links.
-func (d *Service) Limits(
+func (s *Service) Limits(
 	ctx context.Context,
 	org flex.OrgID,
 ) ([]flex.CapLimit, []flex.CapLink, error) {
@@ -283,7 +283,7 @@ func (d *Service) Limits(
 		links  []flex.CapLink
 	)
 
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		limits, err = tx.CapLimits(ctx)
 		if err == nil {
@@ -297,9 +297,9 @@ func (d *Service) Limits(
 
 // WatchLinks has the fallback bind where nothing was received for too long, and the fleet planned under it
 // at once. It is safe to run twice and on several machines.
-func (d *Service) WatchLinks(ctx context.Context) (worker.Report, error) {
+func (s *Service) WatchLinks(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		orgs, err = all.OrgsWithSilentLinks(ctx)
 		return err
@@ -308,7 +308,7 @@ func (d *Service) WatchLinks(ctx context.Context) (worker.Report, error) {
 	var r worker.Report
 	for i := 0; i < len(orgs) && err == nil; i++ {
 		var of worker.Report
-		of, err = d.WatchLinksOf(ctx, orgs[i])
+		of, err = s.WatchLinksOf(ctx, orgs[i])
 		r.Did += of.Did
 	}
 
@@ -316,17 +316,17 @@ func (d *Service) WatchLinks(ctx context.Context) (worker.Report, error) {
 }
 
 // WatchLinksOf is WatchLinks for one organisation.
-func (d *Service) WatchLinksOf(
+func (s *Service) WatchLinksOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
-	due, err := d.DB.Due(ctx, org, (*store.Tx).NextCapLink)
+	due, err := s.DB.Due(ctx, org, (*store.Tx).NextCapLink)
 	if err != nil || !due {
 		return worker.Report{}, err
 	}
 
 	var r worker.Report
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := LockInstructions(ctx, tx); err != nil {
 			return err
 		}

@@ -25,9 +25,9 @@ const replaceMax = 1000
 
 // planFleet plans an organisation's plugged-in assets under its caps, if that is due: all of
 // them at once, so that one gives way where another needs the headroom more.
-func (d *Service) planFleet(ctx context.Context, org flex.Org, t *tally) error {
+func (s *Service) planFleet(ctx context.Context, org flex.Org, t *tally) error {
 	mine := false
-	err := d.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
 		var err error
 		mine, err = tx.TakeCaps(ctx)
 		return err
@@ -37,26 +37,26 @@ func (d *Service) planFleet(ctx context.Context, org flex.Org, t *tally) error {
 	}
 
 	for range fleetTries {
-		done, err := d.planOnSnapshot(ctx, org.ID, t)
+		done, err := s.planOnSnapshot(ctx, org.ID, t)
 		if err != nil || done {
 			return err
 		}
 	}
 
-	return d.planUnderLock(ctx, org.ID, t)
+	return s.planUnderLock(ctx, org.ID, t)
 }
 
 // planOnSnapshot plans a fleet without holding events up, and commits the plan. It is not done
 // if something was planned under the caps meanwhile.
-func (d *Service) planOnSnapshot(
+func (s *Service) planOnSnapshot(
 	ctx context.Context,
 	org flex.OrgID,
 	t *tally,
 ) (done bool, err error) {
 	var f *fleet
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
-		f, err = d.draftFleet(ctx, tx)
+		f, err = s.draftFleet(ctx, tx)
 		return err
 	})
 	if err != nil {
@@ -66,9 +66,9 @@ func (d *Service) planOnSnapshot(
 		return true, nil
 	}
 
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		var err error
-		done, err = d.commit(ctx, tx, f, t)
+		done, err = s.commit(ctx, tx, f, t)
 		return err
 	})
 
@@ -76,12 +76,12 @@ func (d *Service) planOnSnapshot(
 }
 
 // planUnderLock plans a fleet and commits the plan in one transaction, while events wait.
-func (d *Service) planUnderLock(
+func (s *Service) planUnderLock(
 	ctx context.Context,
 	org flex.OrgID,
 	t *tally,
 ) error {
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, ok, err := tx.LockCaps(ctx); err != nil || !ok {
 			return err
 		}
@@ -91,12 +91,12 @@ func (d *Service) planUnderLock(
 			return err
 		}
 
-		f, err := d.draftFleet(ctx, tx)
+		f, err := s.draftFleet(ctx, tx)
 		if err != nil {
 			return err
 		}
 
-		_, err = d.commit(ctx, tx, f, t)
+		_, err = s.commit(ctx, tx, f, t)
 		return err
 	})
 }
@@ -141,7 +141,7 @@ type member struct {
 }
 
 // draftFleet plans the fleet as it is in a transaction. It is nil if there are no caps.
-func (d *Service) draftFleet(
+func (s *Service) draftFleet(
 	ctx context.Context,
 	tx *store.Tx,
 ) (*fleet, error) {
@@ -160,7 +160,7 @@ func (d *Service) draftFleet(
 		return nil, err
 	}
 
-	f.place(ctx, d)
+	f.place(ctx, s)
 
 	// A change that only saves money must be worth its pushes. One that keeps a cap is made.
 	if _, _, over := f.current.Exceeded(); !over && !f.breaksFuse() {
@@ -506,7 +506,7 @@ func (m *member) met() (less, more int64) {
 }
 
 // replace commits what changed, with what caps did to it, and returns how many schedules.
-func (d *Service) replace(
+func (s *Service) replace(
 	ctx context.Context,
 	tx *store.Tx,
 	f *fleet,
@@ -514,7 +514,7 @@ func (d *Service) replace(
 	var changed int
 	for at := 0; at < len(f.changed); at += replaceMax {
 		rs := f.changed[at:min(at+replaceMax, len(f.changed))]
-		kept, err := d.keepFuses(ctx, tx, f.prices, rs)
+		kept, err := s.keepFuses(ctx, tx, f.prices, rs)
 		if err == nil {
 			err = kept.cause // the fleet is planned whole or not at all
 		}
@@ -539,7 +539,7 @@ func (d *Service) replace(
 			return 0, err
 		}
 
-		err = kept.follow(ctx, tx, d)
+		err = kept.follow(ctx, tx, s)
 		if err != nil {
 			return 0, err
 		}

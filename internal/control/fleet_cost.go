@@ -75,7 +75,7 @@ func (f *fleet) deviations(
 
 // commit puts what changed in force, if nothing was planned under the caps since, and says
 // when the fleet is to be planned again.
-func (d *Service) commit(
+func (s *Service) commit(
 	ctx context.Context,
 	tx *store.Tx,
 	f *fleet,
@@ -93,7 +93,7 @@ func (d *Service) commit(
 
 	f.changes(curve)
 
-	changed, err := d.replace(ctx, tx, f)
+	changed, err := s.replace(ctx, tx, f)
 	if err != nil {
 		return false, err
 	}

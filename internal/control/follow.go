@@ -56,13 +56,13 @@ func (a *AssetNow) PluggedIn() bool {
 }
 
 // SiteNow returns a site's assets as they are. A site that is not the organisation's is NotFound.
-func (d *Service) SiteNow(
+func (s *Service) SiteNow(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 ) (SiteNow, error) {
 	var now SiteNow
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}
@@ -151,12 +151,12 @@ type followers struct {
 // changed. Who is slow gets the newest state alone. The channel is closed when the store does not answer:
 // ask again. Leave ends it. A site that is not the organisation's is NotFound; who follows beyond the
 // limits is TooMany.
-func (d *Service) Follow(
+func (s *Service) Follow(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 ) (news <-chan SiteNow, leave func(), err error) {
-	if _, err := d.SiteNow(ctx, org, site); err != nil {
+	if _, err := s.SiteNow(ctx, org, site); err != nil {
 		return nil, nil, err
 	}
 
@@ -166,11 +166,11 @@ func (d *Service) Follow(
 		news: make(chan SiteNow, 1),
 	}
 
-	if err := d.followers.join(d, f); err != nil {
+	if err := s.followers.join(s, f); err != nil {
 		return nil, nil, err
 	}
 
-	return f.news, func() { d.followers.leave(f) }, nil
+	return f.news, func() { s.followers.leave(f) }, nil
 }
 
 func (fs *followers) join(d *Service, f *follower) error {

@@ -84,7 +84,7 @@ func (c *siteCar) end(from time.Time) time.Time {
 
 // replanSite plans what is plugged in behind a site's main fuse as one, for a cause of some of its
 // assets, and commits what changed. It is false, and nothing is done, where the fuse cannot bind.
-func (d *Service) replanSite(
+func (s *Service) replanSite(
 	ctx context.Context,
 	tx *store.Tx,
 	why change,
@@ -94,28 +94,28 @@ func (d *Service) replanSite(
 		return false, fmt.Errorf("lock the site: %w", err)
 	}
 
-	f, err := d.planSite(ctx, tx, why, cars)
+	f, err := s.planSite(ctx, tx, why, cars)
 	if err != nil || f == nil {
 		return false, err
 	}
 
-	if err := d.commitSite(ctx, tx, f); err != nil {
+	if err := s.commitSite(ctx, tx, f); err != nil {
 		return true, err
 	}
 
-	return true, d.planAround(ctx, tx, cars[0])
+	return true, s.planAround(ctx, tx, cars[0])
 }
 
 // planSite plans a site as one. It is nil where the fuse cannot bind, and nothing is in force that
 // was made for it.
-func (d *Service) planSite(
+func (s *Service) planSite(
 	ctx context.Context,
 	tx *store.Tx,
 	why change,
 	cars []*store.Charging,
 ) (*behindFuse, error) {
 	c := cars[0]
-	h, err := d.homeBeside(ctx, tx, c)
+	h, err := s.homeBeside(ctx, tx, c)
 	if err != nil || c.Fuse == 0 && h == nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (d *Service) planSite(
 		return nil, err
 	}
 
-	f, err = f.plan(ctx, tx, d, func(f *behindFuse) {
+	f, err = f.plan(ctx, tx, s, func(f *behindFuse) {
 		for i, c := range cars {
 			f.addCause(c, why, inputs[i])
 		}
@@ -149,7 +149,7 @@ func (d *Service) planSite(
 		return nil, err
 	}
 
-	return f, d.planGiving(ctx, tx, f)
+	return f, s.planGiving(ctx, tx, f)
 }
 
 // inputs reads the prices, and what the cars with a cause of their own, and those beside them that may give, are planned from.

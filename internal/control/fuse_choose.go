@@ -181,14 +181,14 @@ func (f *behindFuse) fence(car *siteCar) {
 
 // commitSite puts what changed in force, and has the site planned again if a car waits for
 // another to accept that it gives way.
-func (d *Service) commitSite(
+func (s *Service) commitSite(
 	ctx context.Context,
 	tx *store.Tx,
 	f *behindFuse,
 ) error {
 	var next []store.Replacement
 	var bindings []*store.Binding
-	for _, n := range d.guarded(ctx, f) {
+	for _, n := range s.guarded(ctx, f) {
 		car := n.siteCar
 		if car.charging == nil || car.beside {
 			next = append(next, store.Replacement{Planned: car.Planned, Next: n.next})

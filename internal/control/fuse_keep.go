@@ -25,7 +25,7 @@ type fuseKept struct {
 // keepFuses holds schedules that are about to take the place of others against the main fuses of their sites,
 // whoever made them: each is made anew in the headroom that the others of its site leave where it does not fit,
 // and says what the car has once it is done. Then check.Fuse looks at all of a site.
-func (d *Service) keepFuses(
+func (s *Service) keepFuses(
 	ctx context.Context,
 	tx *store.Tx,
 	ps []flex.PricedPeriod,
@@ -49,7 +49,7 @@ func (d *Service) keepFuses(
 
 		f.prices = ps
 		sent := f.keepAll(next, k.bindings, at)
-		k.refused = append(k.refused, d.guardNext(ctx, f, sent)...)
+		k.refused = append(k.refused, s.guardNext(ctx, f, sent)...)
 		if len(sites[i].Batteries) > 0 {
 			k.batteries = append(k.batteries, sites[i].ID)
 		}
@@ -222,15 +222,15 @@ func (c *siteCar) exact() bool {
 // guardNext holds what the cars of a site are about to be sent against its main fuse by check.Fuse. What breaks
 // it is cut down to what the fuse leaves, is said to be so, and is to be planned again after a while: those cars
 // are returned.
-func (d *Service) guardNext(
+func (s *Service) guardNext(
 	ctx context.Context,
 	f *behindFuse,
 	sent map[flex.AssetID]*store.Schedule,
 ) (refused []flex.AssetID) {
 	devices := f.devices()
 	for i, car := range f.cars {
-		if s := sent[car.Current.AssetID]; s != nil {
-			devices[i].Next = s.Steps
+		if next := sent[car.Current.AssetID]; next != nil {
+			devices[i].Next = next.Steps
 		}
 	}
 
@@ -241,14 +241,14 @@ func (d *Service) guardNext(
 
 	check.ClipToFuse(devices, f.mainFuse())
 	for i, car := range f.cars {
-		if s := sent[car.Current.AssetID]; s != nil {
-			s.Steps = devices[i].Next
-			s.From.Origins = passed(s.From.Origins) + " " + store.PlanRefused
+		if next := sent[car.Current.AssetID]; next != nil {
+			next.Steps = devices[i].Next
+			next.From.Origins = passed(next.From.Origins) + " " + store.PlanRefused
 			refused = append(refused, car.Current.AssetID)
 		}
 	}
 
-	d.refuse(ctx, refused[0], law)
+	s.refuse(ctx, refused[0], law)
 
 	return refused
 }

@@ -19,13 +19,13 @@ type GridEvent struct {
 // NextGridEvent returns the event that goes on at a site, or else the next one, by the plans in force of its
 // cars and batteries; false if nothing is planned. Of two that begin together it is the one that gives
 // energy. A site that is not the organisation's is NotFound.
-func (d *Service) NextGridEvent(
+func (s *Service) NextGridEvent(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 ) (next GridEvent, any bool, err error) {
 	var ahead []GridEvent
-	err = d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 
 // Refused says how many plans of sites and batteries the check before sending refused since this process
 // began.
-func (d *Service) Refused() int64 { return d.refused.Load() }
+func (s *Service) Refused() int64 { return s.refused.Load() }
 
 // passed are origins without the word that a plan before was refused.
 func passed(origins string) string {
@@ -27,9 +27,9 @@ func planRefused(e *store.Effective) bool {
 }
 
 // refuse counts a plan that is not sent, and says so.
-func (d *Service) refuse(ctx context.Context, asset flex.AssetID, law error) {
-	d.refused.Add(1)
-	d.log().ErrorContext(
+func (s *Service) refuse(ctx context.Context, asset flex.AssetID, law error) {
+	s.refused.Add(1)
+	s.log().ErrorContext(
 		ctx,
 		"a site's plan breaks a limit and is not sent: what is left of it is",
 		"asset",
@@ -48,7 +48,7 @@ type siteNext struct {
 // guarded lists what the cars of a site are about to be sent. It is checked against the main fuse by
 // check.Fuse, which shares nothing with what planned it. What breaks it is cut down to what the fuse leaves, is
 // said to be so, and is planned again after a while.
-func (d *Service) guarded(
+func (s *Service) guarded(
 	ctx context.Context,
 	f *behindFuse,
 ) []siteNext {
@@ -57,14 +57,14 @@ func (d *Service) guarded(
 
 	var all []siteNext
 	for i, car := range f.cars {
-		if s, changed := f.scheduleOf(car); changed {
-			all = append(all, siteNext{car, s})
+		if schedule, changed := f.scheduleOf(car); changed {
+			all = append(all, siteNext{car, schedule})
 			of = append(of, i)
-			devices[i].Next = s.Steps
+			devices[i].Next = schedule.Steps
 		}
 	}
 
-	d.guardExport(ctx, f, all)
+	s.guardExport(ctx, f, all)
 	if f.fuse == 0 || len(all) == 0 {
 		return all
 	}
@@ -74,13 +74,13 @@ func (d *Service) guarded(
 		return all
 	}
 
-	d.refuse(ctx, all[0].Current.AssetID, law)
+	s.refuse(ctx, all[0].Current.AssetID, law)
 	check.ClipToFuse(devices, f.mainFuse())
 	for k := range all {
-		s := &all[k].next
-		s.Steps = devices[of[k]].Next
-		s.From.Discharge = s.From.Discharge.ChargedAlone()
-		s.From.Origins += " " + store.PlanRefused
+		schedule := &all[k].next
+		schedule.Steps = devices[of[k]].Next
+		schedule.From.Discharge = schedule.From.Discharge.ChargedAlone()
+		schedule.From.Origins += " " + store.PlanRefused
 		again := f.now.Add(MarketInterval)
 		f.again[again] = append(f.again[again], all[k].Current.AssetID)
 	}
@@ -89,13 +89,13 @@ func (d *Service) guarded(
 }
 
 // guardExport has what the cars of a site are about to be sent give nothing if they would pass the export limit together.
-func (d *Service) guardExport(
+func (s *Service) guardExport(
 	ctx context.Context,
 	f *behindFuse,
 	next []siteNext,
 ) {
 	if law := f.passesExport(next); law != nil {
-		d.refuse(ctx, next[0].Current.AssetID, law)
+		s.refuse(ctx, next[0].Current.AssetID, law)
 		f.giveNothing(next)
 	}
 }
@@ -199,18 +199,18 @@ func (f *behindFuse) ownLoad() check.Device {
 
 // guardBattery checks what a battery is sent against its site's fuse, export limit and cars, by
 // check.AtMeter. A half-hour that breaks one is locked: nothing is charged or given. It reports whether any was.
-func (d *Service) guardBattery(
+func (s *Service) guardBattery(
 	ctx context.Context,
 	b *store.Battery,
 	device home.Battery,
-	s *homeAhead,
+	ahead *homeAhead,
 	modes []battery.Mode,
 	powers []flex.Watts,
 ) bool {
-	meters := s.meter.over(s.periods)
+	meters := ahead.meter.over(ahead.periods)
 
 	var refused bool
-	for i, p := range s.periods {
+	for i, p := range ahead.periods {
 		if p.Start().Before(b.Plan.DispatchedTo) {
 			continue // sent before
 		}
@@ -218,15 +218,15 @@ func (d *Service) guardBattery(
 		m := meters[i]
 		m.Power, m.Mode = device.Power, modes[i]
 		m.Moves = powers[i]
-		m.Net = s.load[i] - s.roof[i]
-		if s.feeder != nil {
-			if left, bounded := s.feeder.headroom(b.Asset.ID, p); bounded {
+		m.Net = ahead.load[i] - ahead.roof[i]
+		if ahead.feeder != nil {
+			if left, bounded := ahead.feeder.headroom(b.Asset.ID, p); bounded {
 				m.Feeder = &left
 			}
 		}
 
 		if law := check.AtMeter(m); law != nil {
-			d.refuse(ctx, b.Asset.ID, law)
+			s.refuse(ctx, b.Asset.ID, law)
 			modes[i], powers[i] = battery.ModeLock, 0
 			refused = true
 		}

@@ -46,7 +46,7 @@ type heatPump struct {
 }
 
 // planHeatPump plans one heat pump to the end of tomorrow, and sends what changed. Its site is locked.
-func (d *Service) planHeatPump(
+func (s *Service) planHeatPump(
 	ctx context.Context,
 	tx *store.Tx,
 	t *heatedTank,
@@ -56,7 +56,7 @@ func (d *Service) planHeatPump(
 		return err
 	}
 
-	if err := d.readAround(ctx, tx, t); err != nil {
+	if err := s.readAround(ctx, tx, t); err != nil {
 		return err
 	}
 

@@ -62,7 +62,7 @@ func (h *siteHome) send(b *store.Battery, p flex.Period, power flex.Watts) {
 
 // homeAt reads the batteries under control of a site and locks them. It is nil where there is none of
 // which power and capacity are known.
-func (d *Service) homeAt(
+func (s *Service) homeAt(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
@@ -87,7 +87,7 @@ func (d *Service) homeAt(
 			continue
 		}
 
-		if err := d.join(ctx, tx, h, b, device); err != nil {
+		if err := s.join(ctx, tx, h, b, device); err != nil {
 			return nil, err
 		}
 	}
@@ -96,8 +96,8 @@ func (d *Service) homeAt(
 		return nil, nil
 	}
 
-	s, err := tx.Site(ctx, site)
-	h.supply = s.Supply
+	record, err := tx.Site(ctx, site)
+	h.supply = record.Supply
 
 	return h, err
 }
@@ -119,7 +119,7 @@ func batteriesAt(
 }
 
 // join adds a battery to those of its site. What they are planned on is that of the first.
-func (d *Service) join(
+func (s *Service) join(
 	ctx context.Context,
 	tx *store.Tx,
 	h *siteHome,
@@ -128,11 +128,11 @@ func (d *Service) join(
 ) error {
 	now := flex.PeriodAt(tx.Now())
 	next := nextPlan(&b.Plan, now)
-	if err := d.forecast(ctx, tx, b, &next, lastPlanned(tx)); err != nil {
+	if err := s.forecast(ctx, tx, b, &next, lastPlanned(tx)); err != nil {
 		return err
 	}
 
-	ahead, err := d.situationAlone(ctx, tx, b, &next, device, now)
+	ahead, err := s.situationAlone(ctx, tx, b, &next, device, now)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func lastPlanned(tx *store.Tx) flex.Period {
 }
 
 // replanBatteries plans the batteries of a site anew around what its cars do now.
-func (d *Service) replanBatteries(
+func (s *Service) replanBatteries(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
@@ -181,7 +181,7 @@ func (d *Service) replanBatteries(
 		var device home.Battery
 		b, device, err = lockBattery(ctx, tx, ids[i])
 		if err == nil && b != nil && b.Controlled {
-			err = d.planLocked(ctx, tx, b, device)
+			err = s.planLocked(ctx, tx, b, device)
 		}
 	}
 
@@ -361,7 +361,7 @@ func (s *homeAhead) around(m *meter, power flex.Watts) {
 
 // meterBeside reads what passes the meter of a battery's or a tank's site beside it. It is nil where nothing
 // does that anybody plans and what the connection carries was never set: such a battery is planned by itself.
-func (d *Service) meterBeside(
+func (s *Service) meterBeside(
 	ctx context.Context,
 	tx *store.Tx,
 	asset *flex.Asset,
@@ -570,7 +570,7 @@ func (m *meter) addGiving(car *siteCar, from time.Time) {
 }
 
 // homeBeside is the batteries at the site of an asset that charges.
-func (d *Service) homeBeside(
+func (s *Service) homeBeside(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
@@ -578,5 +578,5 @@ func (d *Service) homeBeside(
 	if !c.Battery {
 		return nil, nil
 	}
-	return d.homeAt(ctx, tx, c.Asset.SiteID)
+	return s.homeAt(ctx, tx, c.Asset.SiteID)
 }

@@ -425,7 +425,7 @@ func (f *behindFuse) drawBase() {
 }
 
 // planAround plans the batteries of a car's site anew, after what the car does has changed.
-func (d *Service) planAround(
+func (s *Service) planAround(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
@@ -433,5 +433,5 @@ func (d *Service) planAround(
 	if !c.Battery {
 		return nil
 	}
-	return d.replanBatteries(ctx, tx, c.Asset.SiteID)
+	return s.replanBatteries(ctx, tx, c.Asset.SiteID)
 }

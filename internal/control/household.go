@@ -99,27 +99,27 @@ type HouseholdBattery struct {
 const householdBatterySteps = 6
 
 // Household returns what is planned at a site. One of another organisation is NotFound.
-func (d *Service) Household(
+func (s *Service) Household(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 ) (Household, error) {
 	var h Household
-	assets, err := d.assetsOf(ctx, org, site, &h)
+	assets, err := s.assetsOf(ctx, org, site, &h)
 	if err != nil {
 		return h, err
 	}
 
 	for _, a := range assets {
 		if a.Type.Charges() {
-			car, err := d.householdCar(ctx, org, a, h.Now)
+			car, err := s.householdCar(ctx, org, a, h.Now)
 			if err != nil {
 				return h, err
 			}
 
 			h.Cars = append(h.Cars, car)
 		} else if a.Type == flex.Battery {
-			steps, _, err := d.BatterySchedule(ctx, org, a.ID)
+			steps, _, err := s.BatterySchedule(ctx, org, a.ID)
 			if err != nil && flex.KindOf(err) != flex.Forbidden {
 				return h, err
 			}
@@ -129,7 +129,7 @@ func (d *Service) Household(
 				steps[:min(len(steps), householdBatterySteps)],
 			})
 		} else if a.Type.Heats() {
-			heater, err := d.householdHeat(ctx, org, a, h.Now)
+			heater, err := s.householdHeat(ctx, org, a, h.Now)
 			if err != nil {
 				return h, err
 			}
@@ -142,18 +142,18 @@ func (d *Service) Household(
 }
 
 // householdCar is one asset's part of Household.
-func (d *Service) householdCar(
+func (s *Service) householdCar(
 	ctx context.Context,
 	org flex.OrgID,
 	a flex.Asset,
 	now time.Time,
 ) (HouseholdCar, error) {
 	car := HouseholdCar{Asset: a, Zone: flex.London}
-	if err := d.readCharging(ctx, org, &car); err != nil {
+	if err := s.readCharging(ctx, org, &car); err != nil {
 		return car, err
 	}
 
-	x, err := d.Explanation(ctx, org, a.ID)
+	x, err := s.Explanation(ctx, org, a.ID)
 	if flex.KindOf(err) == flex.NotFound {
 		return car, nil
 	}
@@ -162,7 +162,7 @@ func (d *Service) householdCar(
 	}
 
 	car.setPlan(&x, now)
-	err = d.readCarbon(ctx, org, &car, x.From.Power)
+	err = s.readCarbon(ctx, org, &car, x.From.Power)
 
 	return car, err
 }
@@ -211,7 +211,7 @@ func (car *HouseholdCar) setDischarge(of *store.Discharge) {
 }
 
 // readCarbon compares the carbon dioxide of a car's plan with that of charging at once.
-func (d *Service) readCarbon(
+func (s *Service) readCarbon(
 	ctx context.Context,
 	org flex.OrgID,
 	car *HouseholdCar,
@@ -226,7 +226,7 @@ func (d *Service) readCarbon(
 		To:   car.Periods[len(car.Periods)-1].To,
 	}
 
-	return d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		known, err := tx.Carbon(ctx, span)
 		if err != nil {
 			return err
@@ -278,7 +278,7 @@ const (
 
 // Wish takes a wish as the event that an app would send for it. An asset of another site, or
 // one that does not charge, is NotFound; a wish beyond the bounds is Malformed.
-func (d *Service) Wish(
+func (s *Service) Wish(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
@@ -287,7 +287,7 @@ func (d *Service) Wish(
 ) error {
 	var h Household
 
-	assets, err := d.assetsOf(ctx, org, site, &h)
+	assets, err := s.assetsOf(ctx, org, site, &h)
 	if err != nil {
 		return err
 	}
@@ -304,16 +304,16 @@ func (d *Service) Wish(
 		)
 	}
 
-	ev, err := d.eventOf(ctx, org, asset, w, h.Now)
+	ev, err := s.eventOf(ctx, org, asset, w, h.Now)
 	if err != nil {
 		return err
 	}
 
-	return d.Event(ctx, org, asset, ev)
+	return s.Event(ctx, org, asset, ev)
 }
 
 // eventOf is the event that a wish means.
-func (d *Service) eventOf(
+func (s *Service) eventOf(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
@@ -354,7 +354,7 @@ func (d *Service) eventOf(
 		)
 	}
 
-	in, err := d.intentNow(ctx, org, asset)
+	in, err := s.intentNow(ctx, org, asset)
 	if err != nil {
 		return Event{}, err
 	}
@@ -373,14 +373,14 @@ func (d *Service) eventOf(
 }
 
 // assetsOf returns the assets of a site, and notes the instant in the organisation's own time.
-func (d *Service) assetsOf(
+func (s *Service) assetsOf(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 	h *Household,
 ) ([]flex.Asset, error) {
 	var assets []flex.Asset
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		h.Now = tx.Now()
 
 		var err error
@@ -392,12 +392,12 @@ func (d *Service) assetsOf(
 }
 
 // readCharging reads whether a car is plugged in at the asset, and when its household is away.
-func (d *Service) readCharging(
+func (s *Service) readCharging(
 	ctx context.Context,
 	org flex.OrgID,
 	car *HouseholdCar,
 ) error {
-	return d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c, err := tx.Charging(ctx, car.Asset.ID)
 		car.PluggedIn, car.Controlled = c.Open(), c.Controlled
 		if c.Away.To.After(tx.Now()) {
@@ -422,13 +422,13 @@ func (d *Service) readCharging(
 }
 
 // intentNow is the intent of an asset or, where none was ever sent, what is assumed in its place.
-func (d *Service) intentNow(
+func (s *Service) intentNow(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
 ) (flex.Intent, error) {
 	var in flex.Intent
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c, err := tx.Charging(ctx, asset)
 		if err != nil {
 			return err

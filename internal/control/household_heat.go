@@ -23,14 +23,14 @@ type HouseholdHeat struct {
 }
 
 // householdHeat is one heater's part of Household.
-func (d *Service) householdHeat(
+func (s *Service) householdHeat(
 	ctx context.Context,
 	org flex.OrgID,
 	a flex.Asset,
 	now time.Time,
 ) (HouseholdHeat, error) {
 	var h HouseholdHeat
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		h = HouseholdHeat{Asset: a}
 		c, err := tx.Charging(ctx, a.ID)
 		if err != nil {

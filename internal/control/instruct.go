@@ -98,13 +98,13 @@ func (c *called) candidate() instruct.Candidate {
 
 // PreviewInstruction says what an instruction would do. Nothing is changed by it. A target, time
 // or service that cannot be is Malformed; a constraint group that there is not is NotFound.
-func (d *Service) PreviewInstruction(
+func (s *Service) PreviewInstruction(
 	ctx context.Context,
 	org flex.OrgID,
 	in flex.Instruction,
 ) (*Preview, error) {
 	var p *Preview
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		p, err = previewInstruction(ctx, tx, in)
 		return err
@@ -115,15 +115,15 @@ func (d *Service) PreviewInstruction(
 
 // SendInstruction has an instruction carried out: it is kept, and the schedules of who is called
 // are replaced in the same transaction. It fails as PreviewInstruction does.
-func (d *Service) SendInstruction(
+func (s *Service) SendInstruction(
 	ctx context.Context,
 	org flex.OrgID,
 	in flex.Instruction,
 ) (*Preview, error) {
 	var p *Preview
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		var err error
-		p, err = d.InstructWithin(ctx, tx, in)
+		p, err = s.InstructWithin(ctx, tx, in)
 		return err
 	})
 
@@ -131,7 +131,7 @@ func (d *Service) SendInstruction(
 }
 
 // InstructWithin is SendInstruction within a transaction.
-func (d *Service) InstructWithin(
+func (s *Service) InstructWithin(
 	ctx context.Context,
 	tx *store.Tx,
 	in flex.Instruction,
@@ -151,7 +151,7 @@ func (d *Service) InstructWithin(
 	if err := acceptOffer(ctx, tx, &p.Instruction); err != nil {
 		return nil, err
 	}
-	if err := d.call(ctx, tx, &p.Instruction, p.calls); err != nil {
+	if err := s.call(ctx, tx, &p.Instruction, p.calls); err != nil {
 		return nil, err
 	}
 

@@ -31,7 +31,7 @@ func LockInstructions(ctx context.Context, tx *store.Tx) error {
 
 // call puts the schedules of assets that are called in force, and keeps who they are. One that
 // another instruction has called for the same half-hours since they were chosen is left out.
-func (d *Service) call(
+func (s *Service) call(
 	ctx context.Context,
 	tx *store.Tx,
 	by *flex.Instruction,
@@ -46,7 +46,7 @@ func (d *Service) call(
 
 	for i := range calls {
 		c := &calls[i]
-		r, ok := d.replacement(
+		r, ok := s.replacement(
 			ctx,
 			tx.Now(),
 			c.Planned,
@@ -63,7 +63,7 @@ func (d *Service) call(
 		of = append(of, c)
 	}
 
-	if err := d.replaceInParts(ctx, tx, next); err != nil {
+	if err := s.replaceInParts(ctx, tx, next); err != nil {
 		return err
 	}
 
@@ -98,7 +98,7 @@ func (c *called) record(sent []flex.Step) store.Called {
 
 // replacement is the schedule that an instruction, or its end, gives an asset; false if it breaks
 // a law.
-func (d *Service) replacement(
+func (s *Service) replacement(
 	ctx context.Context,
 	now time.Time,
 	at *store.Planned,
@@ -106,7 +106,7 @@ func (d *Service) replacement(
 	p *charge.Problem,
 	plan *charge.Plan,
 ) (store.Replacement, bool) {
-	decision := d.decide(ctx, at.Current.AssetID, &Candidate{
+	decision := s.decide(ctx, at.Current.AssetID, &Candidate{
 		Trigger:  ByEvent,
 		Required: true,
 		Now:      now,
@@ -115,20 +115,20 @@ func (d *Service) replacement(
 		Plan:     plan,
 	})
 
-	s := store.Schedule{
+	schedule := store.Schedule{
 		Cause: store.CauseCalled,
 		From:  from,
 		Value: store.Urgent,
 	}
 
-	s.Steps = plan.Steps
+	schedule.Steps = plan.Steps
 
-	return store.Replacement{Planned: at, Next: s}, decision.Replace
+	return store.Replacement{Planned: at, Next: schedule}, decision.Replace
 }
 
 // replaceInParts commits schedules, so many by a statement, and has a fleet under caps planned
 // together at once.
-func (d *Service) replaceInParts(
+func (s *Service) replaceInParts(
 	ctx context.Context,
 	tx *store.Tx,
 	next []store.Replacement,
@@ -143,7 +143,7 @@ func (d *Service) replaceInParts(
 	}
 
 	for part := range slices.Chunk(next, replaceMax) {
-		if _, err := d.replaceAll(ctx, tx, ps, part); err != nil {
+		if _, err := s.replaceAll(ctx, tx, ps, part); err != nil {
 			return err
 		}
 	}
@@ -153,15 +153,15 @@ func (d *Service) replaceInParts(
 
 // StopInstruction stops an instruction: who is called returns to the plan without it, at once. To
 // stop one that is over or stopped already changes nothing, and is no failure.
-func (d *Service) StopInstruction(
+func (s *Service) StopInstruction(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.InstructionID,
 	who string,
 ) (flex.Instruction, error) {
 	var in flex.Instruction
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := d.StopWithin(ctx, tx, id, who); err != nil {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := s.StopWithin(ctx, tx, id, who); err != nil {
 			return err
 		}
 
@@ -174,13 +174,13 @@ func (d *Service) StopInstruction(
 }
 
 // StopInstructions stops all instructions of an organisation that are active, and returns how many.
-func (d *Service) StopInstructions(
+func (s *Service) StopInstructions(
 	ctx context.Context,
 	org flex.OrgID,
 	who string,
 ) (int, error) {
 	var n int
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		active, err := tx.ActiveInstructions(ctx)
 		if err != nil {
 			return err
@@ -188,7 +188,7 @@ func (d *Service) StopInstructions(
 
 		n = len(active)
 		for _, in := range active {
-			if err := d.StopWithin(ctx, tx, in.ID, who); err != nil {
+			if err := s.StopWithin(ctx, tx, in.ID, who); err != nil {
 				return err
 			}
 		}
@@ -199,7 +199,7 @@ func (d *Service) StopInstructions(
 }
 
 // StopWithin stops an instruction, within a transaction.
-func (d *Service) StopWithin(
+func (s *Service) StopWithin(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.InstructionID,
@@ -226,12 +226,12 @@ func (d *Service) StopWithin(
 		}
 	}
 
-	return d.ReleaseWithin(ctx, tx, assets)
+	return s.ReleaseWithin(ctx, tx, assets)
 }
 
 // ReleaseWithin plans assets that an instruction calls no more without the time that it closed. What others
 // closed stays closed.
-func (d *Service) ReleaseWithin(
+func (s *Service) ReleaseWithin(
 	ctx context.Context,
 	tx *store.Tx,
 	assets []flex.AssetID,
@@ -252,7 +252,7 @@ func (d *Service) ReleaseWithin(
 	}
 
 	from := tx.Now().Truncate(time.Second)
-	var s charge.Solver
+	var solver charge.Solver
 	var next []store.Replacement
 	for i := range found {
 		p := &found[i]
@@ -265,22 +265,22 @@ func (d *Service) ReleaseWithin(
 		e.Closed = instruct.Common(e.Closed, others)
 		e.Ramp = kept(e.Ramp, true) // many cars come back at once
 		problem := problemOf(e, from, ps)
-		plan := s.Solve(&problem)
-		r, ok := d.replacement(ctx, tx.Now(), p, e, &problem, &plan)
+		plan := solver.Solve(&problem)
+		r, ok := s.replacement(ctx, tx.Now(), p, e, &problem, &plan)
 		if ok {
 			next = append(next, r)
 		}
 	}
 
-	return d.replaceInParts(ctx, tx, next)
+	return s.replaceInParts(ctx, tx, next)
 }
 
 // FollowInstructions compares what every instruction that binds is brought with its target: what
 // falls short is made up for by others, and where there is more than enough some are released. It
 // is safe to run twice and on several machines at once.
-func (d *Service) FollowInstructions(ctx context.Context) (worker.Report, error) {
+func (s *Service) FollowInstructions(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		orgs, err = all.InstructedOrgs(ctx)
 		return err
@@ -289,7 +289,7 @@ func (d *Service) FollowInstructions(ctx context.Context) (worker.Report, error)
 	var r worker.Report
 	for i := 0; i < len(orgs) && err == nil; i++ {
 		var of worker.Report
-		of, err = d.FollowInstructionsOf(ctx, orgs[i])
+		of, err = s.FollowInstructionsOf(ctx, orgs[i])
 		r.Did += of.Did
 	}
 
@@ -297,12 +297,12 @@ func (d *Service) FollowInstructions(ctx context.Context) (worker.Report, error)
 }
 
 // FollowInstructionsOf is FollowInstructions for one organisation.
-func (d *Service) FollowInstructionsOf(
+func (s *Service) FollowInstructionsOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
 	var active []flex.Instruction
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		active, err = tx.ActiveInstructions(ctx)
 		return err
@@ -311,7 +311,7 @@ func (d *Service) FollowInstructionsOf(
 	var r worker.Report
 	for k := 0; k < len(active) && err == nil; k++ {
 		var n int
-		n, err = d.follow(ctx, org, &active[k])
+		n, err = s.follow(ctx, org, &active[k])
 		r.Did += n
 	}
 
@@ -328,13 +328,13 @@ const (
 
 // follow compares an instruction with what it is brought on a snapshot of the store, and changes
 // who is called if that is to be. It returns how many assets were called or released.
-func (d *Service) follow(
+func (s *Service) follow(
 	ctx context.Context,
 	org flex.OrgID,
 	in *flex.Instruction,
 ) (int, error) {
 	var c *correction
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if tx.Now().Before(in.LookedAt.Add(InstructionInterval)) {
 			return nil
 		}
@@ -348,9 +348,9 @@ func (d *Service) follow(
 	}
 
 	var changed int
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		var err error
-		changed, err = d.apply(ctx, tx, in, c)
+		changed, err = s.apply(ctx, tx, in, c)
 		return err
 	})
 
@@ -358,7 +358,7 @@ func (d *Service) follow(
 }
 
 // apply calls assets and lets some go, unless somebody was faster or the instruction was stopped.
-func (d *Service) apply(
+func (s *Service) apply(
 	ctx context.Context,
 	tx *store.Tx,
 	in *flex.Instruction,
@@ -381,9 +381,9 @@ func (d *Service) apply(
 	if err := tx.ReleaseCalled(ctx, in.ID, c.release); err != nil {
 		return 0, err
 	}
-	if err := d.ReleaseWithin(ctx, tx, c.release); err != nil {
+	if err := s.ReleaseWithin(ctx, tx, c.release); err != nil {
 		return 0, err
 	}
 
-	return changed, d.call(ctx, tx, in, c.call)
+	return changed, s.call(ctx, tx, in, c.call)
 }

@@ -53,14 +53,14 @@ type InstructionPage struct {
 
 // Instructions returns a page of an organisation's instructions, those made before one, if it is
 // given.
-func (d *Service) Instructions(
+func (s *Service) Instructions(
 	ctx context.Context,
 	org flex.OrgID,
 	before flex.InstructionID,
 	limit int,
 ) (InstructionPage, error) {
 	var p InstructionPage
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		p, err = instructionPage(ctx, tx, before, limit)
 		return err
@@ -141,13 +141,13 @@ const reportMost = 1_000_000
 
 // ReportInstructionMinutes is ReportInstruction with each minute beside. It is Malformed where there are more
 // than a million minutes of assets.
-func (d *Service) ReportInstructionMinutes(
+func (s *Service) ReportInstructionMinutes(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.InstructionID,
 ) (*InstructionReport, error) {
 	var r *InstructionReport
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var was []store.Called
 		var err error
 		r, was, err = reportOf(ctx, tx, id)
@@ -162,13 +162,13 @@ func (d *Service) ReportInstructionMinutes(
 
 // ReportInstruction says what an instruction asked for and what came of it, in all and of each
 // asset, by half-hours. What was called is in it, and what was released.
-func (d *Service) ReportInstruction(
+func (s *Service) ReportInstruction(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.InstructionID,
 ) (*InstructionReport, error) {
 	var r *InstructionReport
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		r, _, err = reportOf(ctx, tx, id)
 		return err

@@ -54,7 +54,7 @@ var byOperator = change{
 
 // ReplanAsset plans an asset anew from what is known now, and has the schedule sent even if it differs in
 // nothing.
-func (d *Service) ReplanAsset(
+func (s *Service) ReplanAsset(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -63,7 +63,7 @@ func (d *Service) ReplanAsset(
 	if err != nil {
 		return "", err
 	}
-	if err := d.replan(ctx, tx, &c, byOperator); err != nil {
+	if err := s.replan(ctx, tx, &c, byOperator); err != nil {
 		return "", err
 	}
 
@@ -84,7 +84,7 @@ func (*Service) ReleaseAsset(
 }
 
 // ChargeAsset has an asset charge at full power for so long from now on, as its user can ask for.
-func (d *Service) ChargeAsset(
+func (s *Service) ChargeAsset(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -102,7 +102,7 @@ func (d *Service) ChargeAsset(
 		return "", err
 	}
 
-	if err := d.event(ctx, tx, asset, Event{
+	if err := s.event(ctx, tx, asset, Event{
 		Kind:  ChargeNow,
 		EndAt: tx.Now().Add(most),
 	}); err != nil {
@@ -114,7 +114,7 @@ func (d *Service) ChargeAsset(
 
 // ReadyAsset changes by when an asset's car is to be ready, on every day, in the zone of its tariff. All else
 // that its user asks for stays. It may be unplugged.
-func (d *Service) ReadyAsset(
+func (s *Service) ReadyAsset(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -139,7 +139,7 @@ func (d *Service) ReadyAsset(
 
 	in.ReadyByLocal = &by
 	in.ReceivedAt = time.Time{}
-	if err := d.event(ctx, tx, asset, Event{
+	if err := s.event(ctx, tx, asset, Event{
 		Kind:   IntentUpdate,
 		Intent: &in,
 	}); err != nil {
@@ -176,7 +176,7 @@ func (*Service) ExcludeAsset(
 
 // IncludeAsset puts an excluded asset under control again, as far as its site is; a car that is plugged in is
 // planned at once. Conflict if it is not excluded.
-func (d *Service) IncludeAsset(
+func (s *Service) IncludeAsset(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -200,7 +200,7 @@ func (d *Service) IncludeAsset(
 		return "under control again from the next plan on", err
 	}
 
-	if err := d.replan(ctx, tx, &c, byOperator); err != nil {
+	if err := s.replan(ctx, tx, &c, byOperator); err != nil {
 		return "", err
 	}
 

@@ -18,9 +18,9 @@ var errOrderGone = errors.New("the order does not wait any more")
 
 // SendOrders carries out what events of bound OpenADR programs ask for, and stops what they do not ask
 // for any more. It is safe to run twice and on several machines at once.
-func (d *Service) SendOrders(ctx context.Context) (worker.Report, error) {
+func (s *Service) SendOrders(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		orgs, err = all.OrgsWithADROrders(ctx)
 		return err
@@ -29,7 +29,7 @@ func (d *Service) SendOrders(ctx context.Context) (worker.Report, error) {
 	var r worker.Report
 	for i := 0; i < len(orgs) && err == nil; i++ {
 		var of worker.Report
-		of, err = d.SendOrdersOf(ctx, orgs[i])
+		of, err = s.SendOrdersOf(ctx, orgs[i])
 		r.Did += of.Did
 	}
 
@@ -37,12 +37,12 @@ func (d *Service) SendOrders(ctx context.Context) (worker.Report, error) {
 }
 
 // SendOrdersOf is SendOrders for one organisation.
-func (d *Service) SendOrdersOf(
+func (s *Service) SendOrdersOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
 	var due []store.ADROrder
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		due, err = tx.DueADROrders(ctx)
 		return err
@@ -51,16 +51,16 @@ func (d *Service) SendOrdersOf(
 	var r worker.Report
 	for i := 0; i < len(due) && err == nil; i++ {
 		o := &due[i]
-		err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+		err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 			if o.State == store.ADRWithdrawn {
-				return d.stopOrder(ctx, tx, o)
+				return s.stopOrder(ctx, tx, o)
 			}
-			return d.sendOrder(ctx, tx, o)
+			return s.sendOrder(ctx, tx, o)
 		})
 
 		why, isRefused := flex.Refusal(err)
 		if isRefused && o.State == store.ADRWaiting {
-			err = d.refuseOrder(ctx, org, o, why)
+			err = s.refuseOrder(ctx, org, o, why)
 		}
 		if errors.Is(err, errOrderGone) {
 			err = nil
@@ -72,7 +72,7 @@ func (d *Service) SendOrdersOf(
 }
 
 // stopOrder stops the instruction of an order that was withdrawn, or forgets its limit.
-func (d *Service) stopOrder(
+func (s *Service) stopOrder(
 	ctx context.Context,
 	tx *store.Tx,
 	o *store.ADROrder,
@@ -81,7 +81,7 @@ func (d *Service) stopOrder(
 	if o.Instruction.IsZero() {
 		err = dropLimit(ctx, tx, o)
 	} else {
-		err = d.StopWithin(ctx, tx, o.Instruction, ADRDispatcher)
+		err = s.StopWithin(ctx, tx, o.Instruction, ADRDispatcher)
 	}
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func dropLimit(ctx context.Context, tx *store.Tx, o *store.ADROrder) error {
 }
 
 // sendOrder makes of an order what its program is bound for.
-func (d *Service) sendOrder(
+func (s *Service) sendOrder(
 	ctx context.Context,
 	tx *store.Tx,
 	o *store.ADROrder,
@@ -123,9 +123,9 @@ func (d *Service) sendOrder(
 	done := *o
 	later := false
 	if bindings[0].Kind.Limits() {
-		err = d.limitBy(ctx, tx, &bindings[0], &done)
+		err = s.limitBy(ctx, tx, &bindings[0], &done)
 	} else {
-		later, err = d.instructBy(ctx, tx, &bindings[0], &done)
+		later, err = s.instructBy(ctx, tx, &bindings[0], &done)
 	}
 	if err != nil || later {
 		return err
@@ -141,7 +141,7 @@ func (d *Service) sendOrder(
 
 // instructBy makes an instruction of an order: at once, but for one that ends further ahead than an
 // instruction may, which comes later.
-func (d *Service) instructBy(
+func (s *Service) instructBy(
 	ctx context.Context,
 	tx *store.Tx,
 	b *flex.ADRBinding,
@@ -158,7 +158,7 @@ func (d *Service) instructBy(
 		return true, tx.ADROrderAgain(ctx, o.ID, at)
 	}
 
-	p, err := d.InstructWithin(ctx, tx, flex.Instruction{
+	p, err := s.InstructWithin(ctx, tx, flex.Instruction{
 		Span:    o.Span,
 		Change:  o.Change,
 		Limit:   o.Limit,
@@ -178,7 +178,7 @@ func (d *Service) instructBy(
 }
 
 // limitBy makes a limit of its constraint group of an order, and has the fleet planned under it at once.
-func (d *Service) limitBy(
+func (s *Service) limitBy(
 	ctx context.Context,
 	tx *store.Tx,
 	b *flex.ADRBinding,
@@ -227,7 +227,7 @@ func (d *Service) limitBy(
 }
 
 // refuseOrder says why an order cannot be carried out.
-func (d *Service) refuseOrder(
+func (s *Service) refuseOrder(
 	ctx context.Context,
 	org flex.OrgID,
 	o *store.ADROrder,
@@ -235,7 +235,7 @@ func (d *Service) refuseOrder(
 ) error {
 	refused := *o
 	refused.State, refused.Problem = store.ADRRefused, why.Error()
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		_, err := tx.ADROrderDone(ctx, &refused)
 		return err
 	})

@@ -29,14 +29,14 @@ type OutturnHalfHour struct {
 // the start of a London day, against what was metered since. Today is taken for a zero day.
 // A day that is too far back, or after tomorrow, is Malformed, another organisation's site
 // NotFound.
-func (d *Service) Outturn(
+func (s *Service) Outturn(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 	day flex.Day,
 ) (flex.Day, []OutturnHalfHour, error) {
 	var hs []OutturnHalfHour
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}

@@ -108,9 +108,9 @@ type PastSchedule struct {
 }
 
 // Past reads what is asked for of an asset, whosever it is, in one transaction.
-func (d *Service) Past(ctx context.Context, q PastQuery) (*Past, error) {
+func (s *Service) Past(ctx context.Context, q PastQuery) (*Past, error) {
 	var p *Past
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		tx, err := all.ForAsset(ctx, q.Org, q.Asset)
 		if err != nil {
 			return err
@@ -121,7 +121,7 @@ func (d *Service) Past(ctx context.Context, q PastQuery) (*Past, error) {
 			return err
 		}
 
-		return d.explain(ctx, tx, p, q)
+		return s.explain(ctx, tx, p, q)
 	})
 
 	return p, err
@@ -358,7 +358,7 @@ func (p *Past) offPeak() []flex.Span {
 }
 
 // explain answers why, and what would be if something were otherwise.
-func (d *Service) explain(
+func (s *Service) explain(
 	ctx context.Context,
 	tx *store.Tx,
 	p *Past,
@@ -380,11 +380,11 @@ func (d *Service) explain(
 	var err error
 	switch {
 	case p.Asset.Type == flex.Battery:
-		err = d.explainBattery(ctx, tx, p, q.Battery)
+		err = s.explainBattery(ctx, tx, p, q.Battery)
 	case p.Asset.Type.Heats():
 		err = p.explainTank(ctx, tx)
 	case p.Asset.Type.Charges():
-		err = d.explainCar(ctx, tx, p, q)
+		err = s.explainCar(ctx, tx, p, q)
 	}
 	if err != nil {
 		return err
@@ -396,7 +396,7 @@ func (d *Service) explain(
 }
 
 // explainCar says with what power the asset is planned, and answers the question of a car.
-func (d *Service) explainCar(
+func (s *Service) explainCar(
 	ctx context.Context,
 	tx *store.Tx,
 	p *Past,
@@ -420,7 +420,7 @@ func (d *Service) explainCar(
 		return nil
 	}
 
-	answers, err := d.whatIf(ctx, tx, []flex.AssetID{p.Asset.ID}, *q.Suppose)
+	answers, err := s.whatIf(ctx, tx, []flex.AssetID{p.Asset.ID}, *q.Suppose)
 	if err == nil {
 		p.Compare = &answers[0]
 	}
@@ -429,13 +429,13 @@ func (d *Service) explainCar(
 }
 
 // explainBattery explains a battery's plan. Where there is none the note says why.
-func (d *Service) explainBattery(
+func (s *Service) explainBattery(
 	ctx context.Context,
 	tx *store.Tx,
 	p *Past,
 	q *BatteryQuestion,
 ) error {
-	is, would, err := d.whyBattery(ctx, tx, p.Asset.ID, q)
+	is, would, err := s.whyBattery(ctx, tx, p.Asset.ID, q)
 	switch flex.KindOf(err) {
 	case flex.Forbidden, flex.NotFound:
 		p.BatteryNote = err.Error()

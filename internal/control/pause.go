@@ -46,7 +46,7 @@ type Part struct {
 //
 // An asset that is no charger is NotFound, like one of another organisation; a site without
 // consent to limited_pause is Forbidden; blocks that are none are Malformed.
-func (d *Service) PlugInSchedule(
+func (s *Service) PlugInSchedule(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
@@ -58,7 +58,7 @@ func (d *Service) PlugInSchedule(
 	}
 
 	var parts []Part
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockAsset(ctx, asset); err != nil &&
 			flex.KindOf(err) != flex.NotFound {
 			return err
@@ -69,7 +69,7 @@ func (d *Service) PlugInSchedule(
 			return err
 		}
 
-		made, err := d.pause(ctx, tx, p, spans)
+		made, err := s.pause(ctx, tx, p, spans)
 		if err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func pausable(
 }
 
 // pause places the pause, or says why there is none.
-func (d *Service) pause(
+func (s *Service) pause(
 	ctx context.Context,
 	tx *store.Tx,
 	a store.Pausable,
@@ -160,18 +160,18 @@ func (d *Service) pause(
 		NotBefore: nextPeriod(now),
 	}
 
-	return d.worthwhile(ctx, a.Asset.ID, p), err
+	return s.worthwhile(ctx, a.Asset.ID, p), err
 }
 
 // worthwhile is the pause that saves the most, unless it saves too little.
-func (d *Service) worthwhile(
+func (s *Service) worthwhile(
 	ctx context.Context,
 	asset flex.AssetID,
 	p pause.Problem,
 ) store.PauseAnswer {
 	made := pause.Solve(p)
 	if err := check.Pause(p, made); err != nil {
-		d.log().ErrorContext(
+		s.log().ErrorContext(
 			ctx,
 			"a pause breaks a law and is not made",
 			"asset",

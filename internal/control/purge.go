@@ -25,10 +25,10 @@ const (
 // Purge deletes control's records that are past their retention. The newest
 // schedule of each session stays with it, and so does all that a session's flex events are
 // still to be found by, or that explains a schedule in force.
-func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
-	retain := cmp.Or(d.Retain, KeptFor)
+func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
+	retain := cmp.Or(s.Retain, KeptFor)
 	var orgs []flex.Org
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		orgs, err = all.Orgs(ctx)
 		return err
@@ -38,7 +38,7 @@ func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
 	for i := 0; i < len(orgs) && err == nil; i++ {
 		err = purgeUntilDone(ctx, &r, purgeSessions, func() (int64, error) {
 			var n int64
-			err := d.DB.Write(ctx, orgs[i].ID, func(tx *store.Tx) error {
+			err := s.DB.Write(ctx, orgs[i].ID, func(tx *store.Tx) error {
 				of, err := tx.DropSuperseded(
 					ctx,
 					tx.Now().Add(-retain),
@@ -53,10 +53,10 @@ func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
 		})
 	}
 
-	for _, drop := range d.purges() {
+	for _, drop := range s.purges() {
 		if err == nil {
 			err = purgeUntilDone(ctx, &r, purgeMax, func() (int64, error) {
-				return drop(ctx, d.DB.Now().Add(-retain))
+				return drop(ctx, s.DB.Now().Add(-retain))
 			})
 		}
 	}
@@ -69,10 +69,10 @@ func (d *Service) Purge(ctx context.Context) (worker.Report, error) {
 }
 
 // purges are what delete the records of all organisations that came before an instant, so many at most.
-func (d *Service) purges() []func(context.Context, time.Time) (int64, error) {
+func (s *Service) purges() []func(context.Context, time.Time) (int64, error) {
 	return []func(context.Context, time.Time) (int64, error){
-		d.purgeEvents, d.purgeCurves, d.purgeSettled, d.purgeJobs, d.purgeOrders, d.purgeLimits,
-		d.purgeTanks,
+		s.purgeEvents, s.purgeCurves, s.purgeSettled, s.purgeJobs, s.purgeOrders, s.purgeLimits,
+		s.purgeTanks,
 	}
 }
 
@@ -100,12 +100,12 @@ func purgeUntilDone(
 	return nil
 }
 
-func (d *Service) purgeEvents(
+func (s *Service) purgeEvents(
 	ctx context.Context,
 	before time.Time,
 ) (int64, error) {
 	var n int64
-	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		var err error
 		n, err = all.DropEvents(ctx, before, purgeMax)
 		return err
@@ -115,12 +115,12 @@ func (d *Service) purgeEvents(
 }
 
 // purgeCurves looks for what it deletes on a snapshot, so that no write waits for that.
-func (d *Service) purgeCurves(
+func (s *Service) purgeCurves(
 	ctx context.Context,
 	before time.Time,
 ) (int64, error) {
 	var old []store.CurveID
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		old, err = all.OldCurves(ctx, before, purgeMax)
 		return err
@@ -129,18 +129,18 @@ func (d *Service) purgeCurves(
 		return 0, err
 	}
 
-	return int64(len(old)), d.DB.WriteAll(ctx, func(all *store.All) error {
+	return int64(len(old)), s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.DropCurves(ctx, old)
 	})
 }
 
 // purgeSettled does as purgeCurves.
-func (d *Service) purgeSettled(
+func (s *Service) purgeSettled(
 	ctx context.Context,
 	before time.Time,
 ) (int64, error) {
 	var old []flex.EventID
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		old, err = all.OldSettled(ctx, before, purgeMax)
 		return err
@@ -149,18 +149,18 @@ func (d *Service) purgeSettled(
 		return 0, err
 	}
 
-	return int64(len(old)), d.DB.WriteAll(ctx, func(all *store.All) error {
+	return int64(len(old)), s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.DropSettled(ctx, before, old)
 	})
 }
 
 // purgeJobs deletes the jobs that failed for good.
-func (d *Service) purgeJobs(
+func (s *Service) purgeJobs(
 	ctx context.Context,
 	before time.Time,
 ) (int64, error) {
 	var n int64
-	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		var err error
 		n, err = all.DropFailedJobs(ctx, before, purgeMax)
 		return err
@@ -170,12 +170,12 @@ func (d *Service) purgeJobs(
 }
 
 // purgeOrders deletes what OpenADR events asked for.
-func (d *Service) purgeOrders(
+func (s *Service) purgeOrders(
 	ctx context.Context,
 	before time.Time,
 ) (int64, error) {
 	var n int64
-	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		var err error
 		n, err = all.DropADROrders(ctx, before, purgeMax)
 		return err
@@ -185,12 +185,12 @@ func (d *Service) purgeOrders(
 }
 
 // purgeLimits deletes what feeders were limited to.
-func (d *Service) purgeLimits(
+func (s *Service) purgeLimits(
 	ctx context.Context,
 	before time.Time,
 ) (int64, error) {
 	var n int64
-	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		var err error
 		n, err = all.DropOverCapLimits(ctx, before, purgeMax)
 		return err
@@ -199,12 +199,12 @@ func (d *Service) purgeLimits(
 	return n, err
 }
 
-func (d *Service) purgeTanks(
+func (s *Service) purgeTanks(
 	ctx context.Context,
 	before time.Time,
 ) (int64, error) {
 	var n int64
-	err := d.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		var err error
 		n, err = all.DropTankPlans(ctx, before, purgeMax)
 		return err

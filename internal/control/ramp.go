@@ -74,13 +74,13 @@ func (s *spreads) of(groups []store.RampGroup) time.Duration {
 
 // FollowFleet looks how large the fleet is that may start at once, all organisations' and of each group, and sets the
 // time that starts are spread over. Cars that are plugged in from then on are planned with it.
-func (d *Service) FollowFleet(ctx context.Context) (worker.Report, error) {
-	if d.Ramp == (flex.Ramp{}) {
+func (s *Service) FollowFleet(ctx context.Context) (worker.Report, error) {
+	if s.Ramp == (flex.Ramp{}) {
 		return worker.Report{}, nil
 	}
 
 	var fleets map[store.RampGroup]ramp.Fleet
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		fleets, err = all.SteeredFleets(ctx)
 		return err
@@ -90,8 +90,8 @@ func (d *Service) FollowFleet(ctx context.Context) (worker.Report, error) {
 	}
 
 	f := fleets[store.RampGroup{}]
-	now, tooLarge := spreadsOf(fleets, d.Ramp)
-	before := d.spreads.Swap(&now)
+	now, tooLarge := spreadsOf(fleets, s.Ramp)
+	before := s.spreads.Swap(&now)
 	note := ""
 	if now.all > 0 || len(now.groups) > 0 {
 		note = fmt.Sprintf(
@@ -104,25 +104,25 @@ func (d *Service) FollowFleet(ctx context.Context) (worker.Report, error) {
 	}
 
 	if len(tooLarge) > 0 && !now.equal(before) {
-		d.warnTooLarge(ctx, fleets, tooLarge)
+		s.warnTooLarge(ctx, fleets, tooLarge)
 	}
 
 	return worker.Report{Note: note}, nil
 }
 
 // warnTooLarge logs parts of the fleet whose ramp cannot be kept, the whole without a name.
-func (d *Service) warnTooLarge(
+func (s *Service) warnTooLarge(
 	ctx context.Context,
 	fleets map[store.RampGroup]ramp.Fleet,
 	tooLarge []store.RampGroup,
 ) {
 	for _, g := range tooLarge {
-		most := d.Ramp.Group
+		most := s.Ramp.Group
 		if g.Name == "" {
-			most = d.Ramp.All
+			most = s.Ramp.All
 		}
 
-		d.log().WarnContext(
+		s.log().WarnContext(
 			ctx,
 			"the ramp cannot be kept: it is less than a thirtieth of the fleet a minute",
 			"group",
@@ -138,7 +138,7 @@ func (d *Service) warnTooLarge(
 // rampOf is how an asset's plan is spread: as its session began, so that no plan of it changes because the fleet
 // grew. What changes without an event of its own changes at its own half-hour; under caps only when the fleet is
 // planned together, which keeps headroom for it.
-func (d *Service) rampOf(
+func (s *Service) rampOf(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
@@ -149,19 +149,19 @@ func (d *Service) rampOf(
 		return kept(c.Current.From.Ramp, trigger != ByEvent && !capped), nil
 	}
 
-	s := d.spreads.Load()
-	if s == nil {
+	spreads := s.spreads.Load()
+	if spreads == nil {
 		return nil, nil
 	}
 
-	spread := s.all
-	if len(s.groups) > 0 {
+	spread := spreads.all
+	if len(spreads.groups) > 0 {
 		groups, err := tx.RampGroups(ctx, c.Asset.SiteID)
 		if err != nil {
 			return nil, fmt.Errorf("read the groups of the site: %w", err)
 		}
 
-		spread = s.of(groups)
+		spread = spreads.of(groups)
 	}
 
 	if spread <= 0 {
@@ -175,7 +175,7 @@ func (d *Service) rampOf(
 }
 
 // shaped is what an asset is planned on now, and the prices that are known, under what binds it.
-func (d *Service) shaped(
+func (s *Service) shaped(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
@@ -188,14 +188,14 @@ func (d *Service) shaped(
 		return e, nil, err
 	}
 
-	err = d.shape(ctx, tx, &e, c, why.trigger, u)
+	err = s.shape(ctx, tx, &e, c, why.trigger, u)
 
 	return e, ps, err
 }
 
 // shape sets what power a plan is limited to, and how it is spread: but for what shares a main fuse, which is
 // shared to the second.
-func (d *Service) shape(
+func (s *Service) shape(
 	ctx context.Context,
 	tx *store.Tx,
 	e *store.Effective,
@@ -213,7 +213,7 @@ func (d *Service) shape(
 	}
 
 	var err error
-	e.Ramp, err = d.rampOf(ctx, tx, c, trigger, u.headroom != nil)
+	e.Ramp, err = s.rampOf(ctx, tx, c, trigger, u.headroom != nil)
 
 	return err
 }

@@ -351,23 +351,23 @@ func kw(p flex.Watts) string { return strconv.FormatFloat(p.KW(), 'f', -1, 64) }
 
 // LearnRates keeps what was learned from sessions that ended half an hour ago, and once more a day after
 // their end if readings were missing. It is safe to run twice and on several machines at once.
-func (d *Service) LearnRates(ctx context.Context) (worker.Report, error) {
-	return d.eachOrg(
+func (s *Service) LearnRates(ctx context.Context) (worker.Report, error) {
+	return s.eachOrg(
 		ctx,
 		"learn what assets draw",
 		rateDueMax,
 		func(org flex.OrgID) (int, error) {
-			return d.learnRates(ctx, org)
+			return s.learnRates(ctx, org)
 		},
 	)
 }
 
 // LearnRatesOf is LearnRates for one organisation.
-func (d *Service) LearnRatesOf(
+func (s *Service) LearnRatesOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
-	n, err := d.learnRates(ctx, org)
+	n, err := s.learnRates(ctx, org)
 	return worker.Report{Did: n, More: n == rateDueMax}, err
 }
 
@@ -378,12 +378,12 @@ type learned struct {
 }
 
 // learnRates works on some sessions of an organisation and returns how many.
-func (d *Service) learnRates(
+func (s *Service) learnRates(
 	ctx context.Context,
 	org flex.OrgID,
 ) (int, error) {
 	var list []learned
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		list, err = learnDue(ctx, tx)
 		return err
@@ -392,7 +392,7 @@ func (d *Service) learnRates(
 		return 0, err
 	}
 
-	err = d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		for _, t := range list {
 			if err := tx.PutRateSession(ctx, t.RateSession, t.again); err != nil {
 				return err

@@ -25,9 +25,9 @@ const (
 // PlanDue plans anew, without an event, what has to be: every plugged-in asset when prices
 // become known, and those that were marked. It is safe to run twice and on several machines
 // at once.
-func (d *Service) PlanDue(ctx context.Context) (worker.Report, error) {
+func (s *Service) PlanDue(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.Org
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		orgs, err = all.Orgs(ctx)
 		return err
@@ -40,7 +40,7 @@ func (d *Service) PlanDue(ctx context.Context) (worker.Report, error) {
 	var failed error // of one organisation, which holds up no other
 
 	for _, org := range orgs {
-		t, err := d.planOf(ctx, org)
+		t, err := s.planOf(ctx, org)
 		sum.planned += t.planned
 		sum.changed += t.changed
 		failed = errors.Join(failed, err)
@@ -54,12 +54,12 @@ func (d *Service) PlanDue(ctx context.Context) (worker.Report, error) {
 }
 
 // PlanDueOf is PlanDue for one organisation.
-func (d *Service) PlanDueOf(
+func (s *Service) PlanDueOf(
 	ctx context.Context,
 	id flex.OrgID,
 ) (worker.Report, error) {
 	var org flex.Org
-	err := d.DB.Read(ctx, id, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, id, func(tx *store.Tx) error {
 		var err error
 		org, err = tx.OrgRecord(ctx)
 		return err
@@ -68,16 +68,16 @@ func (d *Service) PlanDueOf(
 		return worker.Report{}, err
 	}
 
-	t, err := d.planOf(ctx, org)
+	t, err := s.planOf(ctx, org)
 
 	return t.report(), err
 }
 
 // planOf plans one organisation's assets anew, and counts them.
-func (d *Service) planOf(ctx context.Context, org flex.Org) (tally, error) {
-	t, err := d.planOrg(ctx, org)
-	d.planned.Add(int64(t.planned))
-	d.changed.Add(int64(t.changed))
+func (s *Service) planOf(ctx context.Context, org flex.Org) (tally, error) {
+	t, err := s.planOrg(ctx, org)
+	s.planned.Add(int64(t.planned))
+	s.changed.Add(int64(t.changed))
 
 	if err != nil {
 		return t, fmt.Errorf("plan %s anew: %w", org.Name, err)
@@ -88,9 +88,9 @@ func (d *Service) planOf(ctx context.Context, org flex.Org) (tally, error) {
 
 // JoinWaves takes a share in waves that another process has begun: a wake-up
 // reaches only the process that prices were given to.
-func (d *Service) JoinWaves(ctx context.Context) (worker.Report, error) {
+func (s *Service) JoinWaves(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		orgs, err = all.WavesLeft(ctx)
 		return err
@@ -98,11 +98,11 @@ func (d *Service) JoinWaves(ctx context.Context) (worker.Report, error) {
 
 	var t tally
 	for i := 0; i < len(orgs) && err == nil; i++ {
-		err = d.parts(ctx, orgs[i], nil, &t)
+		err = s.parts(ctx, orgs[i], nil, &t)
 	}
 
-	d.planned.Add(int64(t.planned))
-	d.changed.Add(int64(t.changed))
+	s.planned.Add(int64(t.planned))
+	s.changed.Add(int64(t.changed))
 
 	return worker.Report{Did: t.changed}, err
 }
@@ -124,12 +124,12 @@ func (t tally) report() worker.Report {
 }
 
 // planOrg is the job of one organisation.
-func (d *Service) planOrg(
+func (s *Service) planOrg(
 	ctx context.Context,
 	org flex.Org,
 ) (tally, error) {
 	var fresh, left, capped bool
-	err := d.DB.Read(ctx, org.ID, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org.ID, func(tx *store.Tx) error {
 		var err error
 		fresh, left, err = tx.WaveDue(ctx)
 		if err == nil {
@@ -143,7 +143,7 @@ func (d *Service) planOrg(
 
 	var first []store.WavePart
 	if fresh {
-		first, err = d.beginWave(ctx, org.ID)
+		first, err = s.beginWave(ctx, org.ID)
 		if err != nil {
 			return tally{}, fmt.Errorf("begin a wave: %w", err)
 		}
@@ -151,55 +151,55 @@ func (d *Service) planOrg(
 
 	var t tally
 	if capped {
-		if err := d.planFleet(ctx, org, &t); err != nil {
+		if err := s.planFleet(ctx, org, &t); err != nil {
 			return t, fmt.Errorf("plan the fleet together: %w", err)
 		}
-		err = d.inputs(ctx, org, &t)
+		err = s.inputs(ctx, org, &t)
 		return t, err
 	}
 
 	var failed error
 	if fresh || left {
-		failed = d.parts(ctx, org.ID, first, &t)
+		failed = s.parts(ctx, org.ID, first, &t)
 	}
 
-	err = d.marked(ctx, org, &t)
+	err = s.marked(ctx, org, &t)
 
 	return t, errors.Join(failed, err)
 }
 
 // atOnce is how many marked sessions are looked at in one transaction.
-func (d *Service) atOnce() int {
-	if d.dueAtOnce > 0 {
-		return d.dueAtOnce
+func (s *Service) atOnce() int {
+	if s.dueAtOnce > 0 {
+		return s.dueAtOnce
 	}
 	return dueMax
 }
 
 // marked plans what was marked, whether or not a wave failed. What fails for one mark holds up none of the other.
-func (d *Service) marked(
+func (s *Service) marked(
 	ctx context.Context,
 	org flex.Org,
 	t *tally,
 ) error {
 	var failed error
 	if ctx.Err() == nil {
-		failed = d.due(ctx, org, t)
+		failed = s.due(ctx, org, t)
 	}
 	if ctx.Err() == nil {
-		failed = errors.Join(failed, d.inputs(ctx, org, t))
+		failed = errors.Join(failed, s.inputs(ctx, org, t))
 	}
 
 	return failed
 }
 
 // beginWave begins a wave, and takes its first parts with the same commit.
-func (d *Service) beginWave(
+func (s *Service) beginWave(
 	ctx context.Context,
 	org flex.OrgID,
 ) ([]store.WavePart, error) {
 	var first []store.WavePart
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.BeginWave(ctx); err != nil {
 			return err
 		}
@@ -215,14 +215,14 @@ func (d *Service) beginWave(
 // parts works on the parts of a wave until none is left to take, beginning with those that were taken already.
 // Several workers do so at once: while one commits, the others read and plan. A wave that was begun with fewer
 // parts than one takes has no others.
-func (d *Service) parts(
+func (s *Service) parts(
 	ctx context.Context,
 	org flex.OrgID,
 	first []store.WavePart,
 	t *tally,
 ) error {
 	if len(first) > 0 && len(first) < partsMax {
-		return d.replanParts(ctx, org, first, t)
+		return s.replanParts(ctx, org, first, t)
 	}
 
 	var wg sync.WaitGroup
@@ -238,13 +238,13 @@ func (d *Service) parts(
 
 			for errs[i] == nil {
 				if len(parts) == 0 {
-					parts, errs[i] = d.takeParts(ctx, org)
+					parts, errs[i] = s.takeParts(ctx, org)
 				}
 				if len(parts) == 0 {
 					return
 				}
 
-				errs[i] = d.replanParts(ctx, org, parts, &tallies[i])
+				errs[i] = s.replanParts(ctx, org, parts, &tallies[i])
 				parts = nil
 			}
 		})
@@ -259,12 +259,12 @@ func (d *Service) parts(
 	return errors.Join(errs[:]...)
 }
 
-func (d *Service) takeParts(
+func (s *Service) takeParts(
 	ctx context.Context,
 	org flex.OrgID,
 ) ([]store.WavePart, error) {
 	var parts []store.WavePart
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		var err error
 		parts, err = tx.TakeWaveParts(ctx, partsMax)
 		return err
@@ -275,14 +275,14 @@ func (d *Service) takeParts(
 
 // replanParts plans the assets of some parts of a wave anew, all on one snapshot, and commits
 // what changed part by part, so that no other write waits for long.
-func (d *Service) replanParts(
+func (s *Service) replanParts(
 	ctx context.Context,
 	org flex.OrgID,
 	parts []store.WavePart,
 	t *tally,
 ) error {
 	found := make([][]store.Planned, len(parts))
-	m, err := d.snapshot(ctx, org, func(tx *store.Tx) (any bool, err error) {
+	m, err := s.snapshot(ctx, org, func(tx *store.Tx) (any bool, err error) {
 		for i := 0; i < len(parts) && err == nil; i++ {
 			found[i], err = tx.WavePart(ctx, parts[i])
 			any = any || len(found[i]) > 0
@@ -291,7 +291,7 @@ func (d *Service) replanParts(
 	})
 
 	for i := 0; i < len(parts) && err == nil; i++ {
-		err = d.replanAll(ctx, org, m, found[i], t, &parts[i])
+		err = s.replanAll(ctx, org, m, found[i], t, &parts[i])
 	}
 
 	if errors.Is(err, errCapped) { // the fleet is planned together
@@ -302,15 +302,15 @@ func (d *Service) replanParts(
 }
 
 // due compares with the market again for the assets that were marked, until none is left.
-func (d *Service) due(ctx context.Context, org flex.Org, t *tally) error {
+func (s *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 	for more := true; more; {
 		var found []store.Planned
-		m, err := d.snapshot(ctx, org.ID, func(tx *store.Tx) (any bool, err error) {
-			found, err = tx.MarketDue(ctx, d.atOnce())
+		m, err := s.snapshot(ctx, org.ID, func(tx *store.Tx) (any bool, err error) {
+			found, err = tx.MarketDue(ctx, s.atOnce())
 			return len(found) > 0, err
 		})
 		if err == nil && len(found) > 0 {
-			err = d.replanAll(ctx, org.ID, m, found, t, nil)
+			err = s.replanAll(ctx, org.ID, m, found, t, nil)
 		}
 
 		if errors.Is(err, errCapped) { // the marks stay until the fleet is planned together
@@ -320,7 +320,7 @@ func (d *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 			return err
 		}
 
-		more = len(found) == d.atOnce()
+		more = len(found) == s.atOnce()
 	}
 
 	return nil
@@ -329,12 +329,12 @@ func (d *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 // inputs plans the assets anew whose inputs changed without an event. It looks at them on a
 // snapshot of the store; only those whose schedule changes are then locked. One that cannot be read or planned
 // stays marked, and holds up no other: it is tried once in a run.
-func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
+func (s *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 	tried := failedAssets{assets: map[flex.AssetID]bool{}}
 	for {
-		l, err := d.lookAtMarked(ctx, org.ID, &tried)
+		l, err := s.lookAtMarked(ctx, org.ID, &tried)
 		if err == nil {
-			err = d.stay(ctx, org.ID, &l)
+			err = s.stay(ctx, org.ID, &l)
 		}
 		if err != nil {
 			return errors.Join(tried.err(), err)
@@ -345,27 +345,27 @@ func (d *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 		tried.add(l.failed)
 
 		for _, assets := range l.changed {
-			tried.add(d.refreshSite(ctx, org.ID, byInputs, t, assets))
+			tried.add(s.refreshSite(ctx, org.ID, byInputs, t, assets))
 		}
 
 		done := l.found - (len(tried.assets) - before)
-		if l.found < d.atOnce() || done == 0 {
+		if l.found < s.atOnce() || done == 0 {
 			return tried.err()
 		}
 	}
 }
 
 // lookAtMarked looks at marked assets, without those that failed in this run.
-func (d *Service) lookAtMarked(
+func (s *Service) lookAtMarked(
 	ctx context.Context,
 	org flex.OrgID,
 	tried *failedAssets,
 ) (looked, error) {
 	var l looked
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		l = looked{now: tx.Now()}
 
-		found, err := tx.InputsDue(ctx, d.atOnce()+len(tried.assets))
+		found, err := tx.InputsDue(ctx, s.atOnce()+len(tried.assets))
 		if err != nil {
 			return err
 		}
@@ -373,14 +373,14 @@ func (d *Service) lookAtMarked(
 		found = slices.DeleteFunc(found, func(m store.Marked) bool {
 			return tried.assets[m.AssetID]
 		})
-		found = found[:min(len(found), d.atOnce())]
+		found = found[:min(len(found), s.atOnce())]
 		l.found = len(found)
 
 		if l.found == 0 {
 			return nil
 		}
 
-		return d.whichDiffer(ctx, tx, found, &l)
+		return s.whichDiffer(ctx, tx, found, &l)
 	})
 
 	return l, err
@@ -422,7 +422,7 @@ func (v *failedAssets) err() error { return errors.Join(v.errs...) }
 
 // stay takes the marks away of those whose schedule stays, before it sets those of them that are to be looked at
 // again: a mark for later does not take the place of one that is due.
-func (d *Service) stay(
+func (s *Service) stay(
 	ctx context.Context,
 	org flex.OrgID,
 	l *looked,
@@ -431,7 +431,7 @@ func (d *Service) stay(
 		return nil
 	}
 
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.Done(ctx, l.now, l.same...); err != nil {
 			return err
 		}
@@ -447,7 +447,7 @@ func (d *Service) stay(
 }
 
 // whichDiffer parts sessions whose schedule stays from the assets that would be given another one.
-func (d *Service) whichDiffer(
+func (s *Service) whichDiffer(
 	ctx context.Context,
 	tx *store.Tx,
 	found []store.Marked,
@@ -462,7 +462,7 @@ func (d *Service) whichDiffer(
 	at := map[flex.SiteID]int{}
 
 	for _, m := range found {
-		c, v, err := d.lookAt(ctx, tx, w, m.AssetID)
+		c, v, err := s.lookAt(ctx, tx, w, m.AssetID)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -498,7 +498,7 @@ type newInputs struct {
 	again   time.Time // when to look again if not; zero for not before the next cause
 }
 
-func (d *Service) lookAt(
+func (s *Service) lookAt(
 	ctx context.Context,
 	tx *store.Tx,
 	w *pluggedIn,
@@ -509,13 +509,13 @@ func (d *Service) lookAt(
 		return c, newInputs{}, err
 	}
 
-	v, err := d.differs(ctx, tx, w, &c)
+	v, err := s.differs(ctx, tx, w, &c)
 
 	return c, v, err
 }
 
 // differs reports whether an asset would be given another schedule for its inputs as they are.
-func (d *Service) differs(
+func (s *Service) differs(
 	ctx context.Context,
 	tx *store.Tx,
 	w *pluggedIn,
@@ -542,7 +542,7 @@ func (d *Service) differs(
 			return err
 		}
 
-		next, _, err := d.draft(ctx, tx, c, byInputs, under)
+		next, _, err := s.draft(ctx, tx, c, byInputs, under)
 		v = newInputs{differs: next != nil, again: under.again}
 
 		return err
@@ -562,14 +562,14 @@ func refreshable(c *store.Charging, now time.Time) bool {
 
 // refreshSite plans assets of one site anew, together. Where that fails each is planned by itself, so that one which
 // cannot be planned holds up no other. It returns those that could not be planned.
-func (d *Service) refreshSite(
+func (s *Service) refreshSite(
 	ctx context.Context,
 	org flex.OrgID,
 	why change,
 	t *tally,
 	assets []flex.AssetID,
 ) []notPlanned {
-	err := d.refresh(ctx, org, why, t, assets...)
+	err := s.refresh(ctx, org, why, t, assets...)
 	if err == nil {
 		return nil
 	}
@@ -577,7 +577,7 @@ func (d *Service) refreshSite(
 	var failed []notPlanned
 	for _, asset := range assets {
 		if len(assets) > 1 && ctx.Err() == nil {
-			err = d.refresh(ctx, org, why, t, asset)
+			err = s.refresh(ctx, org, why, t, asset)
 		}
 		if err != nil {
 			failed = append(failed, notPlanned{asset, err})
@@ -589,7 +589,7 @@ func (d *Service) refreshSite(
 
 // refresh plans assets of one site anew without an event, in one transaction: a site that is planned as one is
 // planned once for all of them.
-func (d *Service) refresh(
+func (s *Service) refresh(
 	ctx context.Context,
 	org flex.OrgID,
 	why change,
@@ -597,7 +597,7 @@ func (d *Service) refresh(
 	assets ...flex.AssetID,
 ) error {
 	var planned, changed int
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		planned, changed = 0, 0
 
 		cars, sessions, err := lockCars(ctx, tx, assets)
@@ -611,7 +611,7 @@ func (d *Service) refresh(
 		}
 
 		before := generations(cars)
-		err = d.replanTogether(ctx, tx, cars, why)
+		err = s.replanTogether(ctx, tx, cars, why)
 		planned, changed = len(cars), generations(cars)-before
 
 		return err
@@ -672,7 +672,7 @@ func generations(cars []*store.Charging) int {
 
 // replanTogether plans locked assets of one site anew: as one, where they are several and the site is planned so,
 // or one after the other.
-func (d *Service) replanTogether(
+func (s *Service) replanTogether(
 	ctx context.Context,
 	tx *store.Tx,
 	cars []*store.Charging,
@@ -685,7 +685,7 @@ func (d *Service) replanTogether(
 		}
 
 		if !capped {
-			done, err := d.replanSite(ctx, tx, why, cars...)
+			done, err := s.replanSite(ctx, tx, why, cars...)
 			if err != nil || done {
 				return err
 			}
@@ -693,7 +693,7 @@ func (d *Service) replanTogether(
 	}
 
 	for _, c := range cars {
-		if err := d.replan(ctx, tx, c, why); err != nil {
+		if err := s.replan(ctx, tx, c, why); err != nil {
 			return err
 		}
 	}

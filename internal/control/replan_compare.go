@@ -29,13 +29,13 @@ type market struct {
 
 // snapshot reads assets on a snapshot of the store, and the market that they are to be compared by if there
 // are any.
-func (d *Service) snapshot(
+func (s *Service) snapshot(
 	ctx context.Context,
 	org flex.OrgID,
 	read func(*store.Tx) (any bool, err error),
 ) (market, error) {
 	var m market
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		m.now = tx.Now()
 
 		any, err := read(tx)
@@ -59,7 +59,7 @@ func isShared(p *store.Planned) bool {
 
 // replanFused plans anew those of the assets whose site is planned as one, for its main fuse or its
 // batteries, and returns the others. One that cannot be planned holds up no other, and is named.
-func (d *Service) replanFused(
+func (s *Service) replanFused(
 	ctx context.Context,
 	org flex.OrgID,
 	found []store.Planned,
@@ -83,7 +83,7 @@ func (d *Service) replanFused(
 		}
 
 		asset := found[i].Current.AssetID
-		if err := d.refresh(ctx, org, byMarket, t, asset); err != nil {
+		if err := s.refresh(ctx, org, byMarket, t, asset); err != nil {
 			failed = append(failed, asset)
 		}
 	}
@@ -118,7 +118,7 @@ func readable(
 
 // replaceAll commits replacements that were planned on the same prices, as far as the main fuses of their sites
 // bear them, and returns how many. Where a fuse's site cannot be read its cars are marked instead.
-func (d *Service) replaceAll(
+func (s *Service) replaceAll(
 	ctx context.Context,
 	tx *store.Tx,
 	prices []flex.PricedPeriod,
@@ -128,7 +128,7 @@ func (d *Service) replaceAll(
 		return 0, nil
 	}
 
-	kept, err := d.keepFuses(ctx, tx, prices, next)
+	kept, err := s.keepFuses(ctx, tx, prices, next)
 	if err != nil {
 		return 0, fmt.Errorf("hold what is sent against main fuses: %w", err)
 	}
@@ -143,7 +143,7 @@ func (d *Service) replaceAll(
 		return 0, err
 	}
 
-	return n, kept.follow(ctx, tx, d)
+	return n, kept.follow(ctx, tx, s)
 }
 
 // replaceKept is replaceAll for what keeps every main fuse.
@@ -176,7 +176,7 @@ var errCapped = errors.New("caps were set meanwhile")
 // One that an event has changed since is left as the event left it. One that cannot be read or planned is marked, so
 // that it is tried again, and said to have failed, by itself. If they are a part of a wave, it ends with that. Under caps it commits
 // nothing, and returns errCapped.
-func (d *Service) replanAll(
+func (s *Service) replanAll(
 	ctx context.Context,
 	org flex.OrgID,
 	m market,
@@ -185,12 +185,12 @@ func (d *Service) replanAll(
 	part *store.WavePart,
 ) error {
 	found, failed := readable(found)
-	found, refused := d.replanFused(ctx, org, found, t)
+	found, refused := s.replanFused(ctx, org, found, t)
 	failed = append(failed, refused...)
 
-	next, later := d.compareAll(ctx, found, m, part != nil)
+	next, later := s.compareAll(ctx, found, m, part != nil)
 	changed := 0
-	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		changed = 0
 
 		_, capped, err := tx.LockCaps(ctx)
@@ -208,7 +208,7 @@ func (d *Service) replanAll(
 			}
 		}
 
-		changed, err = d.replaceAll(ctx, tx, m.prices, next)
+		changed, err = s.replaceAll(ctx, tx, m.prices, next)
 		if err != nil {
 			return err
 		}
@@ -227,18 +227,18 @@ func (d *Service) replanAll(
 
 // compareAll plans assets anew. It returns what is to be changed, and of the others when they are to
 // be planned again. Those of a wave for which that is not known are left out.
-func (d *Service) compareAll(
+func (s *Service) compareAll(
 	ctx context.Context,
 	found []store.Planned,
 	m market,
 	wave bool,
 ) ([]store.Replacement, map[time.Time][]flex.SessionID) {
-	var s charge.Solver
+	var solver charge.Solver
 	next := make([]store.Replacement, 0, len(found))
 	later := map[time.Time][]flex.SessionID{}
 
 	for i := range found {
-		v := d.compareOne(ctx, &found[i], m, &s)
+		v := s.compareOne(ctx, &found[i], m, &solver)
 		if v.next.Planned != nil {
 			next = append(next, v.next)
 		} else if !v.again.IsZero() || !wave {
@@ -266,11 +266,11 @@ func replanAt(
 
 // compareOne plans one asset anew and says whether the new schedule takes the place of the one in
 // force.
-func (d *Service) compareOne(
+func (s *Service) compareOne(
 	ctx context.Context,
 	p *store.Planned,
 	m market,
-	s *charge.Solver,
+	solver *charge.Solver,
 ) verdict {
 	from := m.now.Truncate(time.Second)
 	if !p.Current.From.ReadyBy.After(from) {
@@ -280,9 +280,9 @@ func (d *Service) compareOne(
 	e := inputsAt(p, from)
 	e.Ramp = kept(e.Ramp, true)
 	problem := problemOf(e, from, m.prices)
-	answer := s.Solve(&problem)
+	answer := solver.Solve(&problem)
 
-	decision := d.decide(ctx, p.Current.AssetID, &Candidate{
+	decision := s.decide(ctx, p.Current.AssetID, &Candidate{
 		Trigger:  ByMarket,
 		Now:      m.now,
 		MarketAt: p.MarketAt,

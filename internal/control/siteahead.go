@@ -42,12 +42,12 @@ type SitePeriod struct {
 
 // SiteAhead lays the plans of a site's devices beside each other, of whosever site. A site that
 // there is not is NotFound; one of which nothing is planned has no devices.
-func (d *Service) SiteAhead(
+func (s *Service) SiteAhead(
 	ctx context.Context,
 	site flex.SiteID,
 ) (SiteAhead, error) {
 	var a SiteAhead
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		a = SiteAhead{}
 
 		var err error
@@ -61,14 +61,14 @@ func (d *Service) SiteAhead(
 			return err
 		}
 
-		return d.readAhead(ctx, tx, site, &a)
+		return s.readAhead(ctx, tx, site, &a)
 	})
 
 	return a, err
 }
 
 // readAhead is SiteAhead within a transaction of its organisation.
-func (d *Service) readAhead(
+func (s *Service) readAhead(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
@@ -104,7 +104,7 @@ func (d *Service) readAhead(
 		return err
 	}
 
-	if err := d.addBatteries(ctx, tx, a, names); err != nil {
+	if err := s.addBatteries(ctx, tx, a, names); err != nil {
 		return err
 	}
 
@@ -210,7 +210,7 @@ func assetNamed(assets []flex.Asset, id flex.AssetID) *flex.Asset {
 }
 
 // addBatteries adds the batteries that have a plan, and what the home is expected to draw by it.
-func (d *Service) addBatteries(
+func (s *Service) addBatteries(
 	ctx context.Context,
 	tx *store.Tx,
 	a *SiteAhead,
@@ -221,7 +221,7 @@ func (d *Service) addBatteries(
 			continue
 		}
 
-		why, _, err := d.whyBattery(ctx, tx, assets[i].ID, nil)
+		why, _, err := s.whyBattery(ctx, tx, assets[i].ID, nil)
 		switch flex.KindOf(err) {
 		case flex.NotFound, flex.Forbidden: // nothing is planned of it
 			continue

@@ -42,25 +42,25 @@ type SolarOutlook struct {
 // SetSolar keeps what a source says that the roof of a site will give, in the place of what
 // was said before and of the forecast that is made from readings. Nothing said of any
 // half-hour takes it back. What cannot be is Malformed, another organisation's site NotFound.
-func (d *Service) SetSolar(
+func (s *Service) SetSolar(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 	source string,
 	said []flex.Solar,
 ) error {
-	return d.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}
 
-		s := store.Solar{
+		forecast := store.Solar{
 			Source:   source,
 			Energies: map[flex.Period]flex.WattHours{},
 		}
 
 		for i, h := range said {
-			_, twice := s.Energies[h.Period]
+			_, twice := forecast.Energies[h.Period]
 			switch start := h.Period.Start().Format(time.RFC3339); {
 			case twice:
 				return flex.Fail(
@@ -89,21 +89,21 @@ func (d *Service) SetSolar(
 				)
 			}
 
-			s.Energies[h.Period] = h.Energy
+			forecast.Energies[h.Period] = h.Energy
 		}
 
-		return tx.PutSolar(ctx, site, s)
+		return tx.PutSolar(ctx, site, forecast)
 	})
 }
 
 // Solar returns what the roof of a site is expected to give, or flex.NotFound.
-func (d *Service) Solar(
+func (s *Service) Solar(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 ) (SolarOutlook, error) {
 	var o SolarOutlook
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		if _, err := tx.Site(ctx, site); err != nil {
 			return err
 		}

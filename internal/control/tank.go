@@ -62,9 +62,9 @@ type heatedTank struct {
 // PlanTanks works out anew the plan of every hot-water tank and heat pump under control that is due: once in each
 // half-hour, and when prices, its tariff, a reading or its site's capacity came in. It is safe to run twice
 // and on several machines at once.
-func (d *Service) PlanTanks(ctx context.Context) (worker.Report, error) {
+func (s *Service) PlanTanks(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.Org
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		orgs, err = all.Orgs(ctx)
 		return err
@@ -73,7 +73,7 @@ func (d *Service) PlanTanks(ctx context.Context) (worker.Report, error) {
 	var r worker.Report
 	for i := 0; i < len(orgs) && err == nil; i++ {
 		var of worker.Report
-		of, err = d.PlanTanksOf(ctx, orgs[i].ID)
+		of, err = s.PlanTanksOf(ctx, orgs[i].ID)
 		r.Did += of.Did
 	}
 
@@ -81,12 +81,12 @@ func (d *Service) PlanTanks(ctx context.Context) (worker.Report, error) {
 }
 
 // PlanTanksOf is PlanTanks for one organisation.
-func (d *Service) PlanTanksOf(
+func (s *Service) PlanTanksOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
 	var r worker.Report
-	err := d.batteries(ctx, org, &r, (*store.Tx).TanksDue, d.planTank)
+	err := s.batteries(ctx, org, &r, (*store.Tx).TanksDue, s.planTank)
 	if err != nil {
 		return r, fmt.Errorf("plan tanks: %w", err)
 	}
@@ -95,7 +95,7 @@ func (d *Service) PlanTanksOf(
 }
 
 // planTank plans one tank or heat pump to the end of tomorrow, and sends what changed.
-func (d *Service) planTank(
+func (s *Service) planTank(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
@@ -113,14 +113,14 @@ func (d *Service) planTank(
 	}
 
 	if t.asset.Type == flex.HeatPump {
-		return d.planHeatPump(ctx, tx, t)
+		return s.planHeatPump(ctx, tx, t)
 	}
 
 	if err := t.readStored(ctx, tx); err != nil {
 		return err
 	}
 
-	if err := d.readAround(ctx, tx, t); err != nil {
+	if err := s.readAround(ctx, tx, t); err != nil {
 		return err
 	}
 
@@ -314,7 +314,7 @@ func (t *heatedTank) slot(s flex.Span) tank.Slot {
 }
 
 // readAround reads what the tank's half-hours cost, and what else is drawn at its site in them.
-func (d *Service) readAround(
+func (s *Service) readAround(
 	ctx context.Context,
 	tx *store.Tx,
 	t *heatedTank,
@@ -325,7 +325,7 @@ func (d *Service) readAround(
 		return err
 	}
 
-	m, err := d.meterBeside(ctx, tx, &t.asset, t.asset.WiringAt(&t.power))
+	m, err := s.meterBeside(ctx, tx, &t.asset, t.asset.WiringAt(&t.power))
 	if err != nil {
 		return err
 	}

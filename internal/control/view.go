@@ -27,13 +27,13 @@ func CauseText(c store.Cause) string { return causeText[c] }
 
 // AssetWhy explains a schedule that was ever committed, by the id of its push, of whosever
 // asset. One of another organisation than the asset's is NotFound.
-func (d *Service) AssetWhy(
+func (s *Service) AssetWhy(
 	ctx context.Context,
 	asset flex.AssetID,
 	id flex.EventID,
 ) (Explanation, error) {
 	var x Explanation
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		tx, err := all.ForAsset(ctx, flex.OrgID{}, asset)
 		if err != nil {
 			return err
@@ -80,12 +80,12 @@ var PerformanceEnds = []time.Duration{
 }
 
 // Performance says how planning does for an organisation, the first of them if none is chosen.
-func (d *Service) Performance(
+func (s *Service) Performance(
 	ctx context.Context,
 	chosen flex.OrgID,
 ) (Performance, error) {
 	var p Performance
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, chosen)
 		p = Performance{Orgs: orgs}
 		if tx == nil || err != nil {
@@ -107,7 +107,7 @@ func (d *Service) Performance(
 	})
 
 	p.sum()
-	p.Planned, p.Changed = d.Planned()
+	p.Planned, p.Changed = s.Planned()
 
 	return p, err
 }
@@ -148,9 +148,9 @@ type OrgCaps struct {
 }
 
 // AllCaps returns the caps of every organisation.
-func (d *Service) AllCaps(ctx context.Context) ([]OrgCaps, error) {
+func (s *Service) AllCaps(ctx context.Context) ([]OrgCaps, error) {
 	var list []OrgCaps
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		list = nil
 		_, err := all.VisitOrgs(ctx, flex.OrgID{}, func(o flex.Org, tx *store.Tx) error {
 			c, _, err := capsWithSites(ctx, tx)
@@ -171,12 +171,12 @@ type OrgForeseen struct {
 }
 
 // ForeseeAll is Foresee for every organisation.
-func (d *Service) ForeseeAll(
+func (s *Service) ForeseeAll(
 	ctx context.Context,
 	supposed []flex.PricedPeriod,
 ) ([]OrgForeseen, error) {
 	var orgs []flex.Org
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		orgs, err = all.Orgs(ctx)
 		return err
@@ -184,7 +184,7 @@ func (d *Service) ForeseeAll(
 
 	var list []OrgForeseen
 	for _, o := range orgs {
-		f, ferr := d.Foresee(ctx, o.ID, supposed)
+		f, ferr := s.Foresee(ctx, o.ID, supposed)
 		if ferr != nil {
 			return nil, ferr
 		}
@@ -288,14 +288,14 @@ func (l InstructionLine) Binds() bool { return l.State.Binds() }
 
 // InstructionsOf returns a page of the instructions of an organisation, the first of them if
 // none is chosen: those made before one, if it is given.
-func (d *Service) InstructionsOf(
+func (s *Service) InstructionsOf(
 	ctx context.Context,
 	chosen flex.OrgID,
 	before flex.InstructionID,
 	limit int,
 ) (InstructionsView, error) {
 	var v InstructionsView
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, chosen)
 		v = InstructionsView{Orgs: orgs}
 		if tx == nil || err != nil {
@@ -321,12 +321,12 @@ func (d *Service) InstructionsOf(
 }
 
 // InstructionOrg returns whose an instruction is.
-func (d *Service) InstructionOrg(
+func (s *Service) InstructionOrg(
 	ctx context.Context,
 	id flex.InstructionID,
 ) (flex.OrgID, error) {
 	var org flex.OrgID
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		org, err = all.InstructionOrg(ctx, id)
 		return err

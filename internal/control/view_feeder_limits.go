@@ -43,12 +43,12 @@ type LinkLine struct {
 }
 
 // LimitsOf returns what limits the feeders of an organisation, of the first if none is chosen.
-func (d *Service) LimitsOf(
+func (s *Service) LimitsOf(
 	ctx context.Context,
 	chosen flex.OrgID,
 ) (LimitsView, error) {
 	var v LimitsView
-	err := d.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, chosen)
 		v = LimitsView{Orgs: orgs}
 		if tx == nil || err != nil {
@@ -65,14 +65,14 @@ func (d *Service) LimitsOf(
 // LimitsFor returns what limits the feeders of an organisation: of one group if its name is given, and of the
 // group of one site if its id is. A site that there is not is NotFound; one that is in no group is limited by
 // nothing.
-func (d *Service) LimitsFor(
+func (s *Service) LimitsFor(
 	ctx context.Context,
 	org flex.OrgID,
 	group string,
 	site flex.SiteID,
 ) (LimitsView, error) {
 	var v LimitsView
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		v = LimitsView{Org: org}
 		if err := v.read(ctx, tx); err != nil {
 			return err

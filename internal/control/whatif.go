@@ -46,16 +46,16 @@ func (a *Comparison) Energy() flex.WattHours {
 
 // WhatIf plans assets as they are and as they would be, and stores nothing. One that is not
 // plugged in is planned as if it were plugged in now.
-func (d *Service) WhatIf(
+func (s *Service) WhatIf(
 	ctx context.Context,
 	org flex.OrgID,
 	assets []flex.AssetID,
 	q Question,
 ) ([]Comparison, error) {
 	var answers []Comparison
-	err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
-		answers, err = d.whatIf(ctx, tx, assets, q)
+		answers, err = s.whatIf(ctx, tx, assets, q)
 		return err
 	})
 
@@ -63,7 +63,7 @@ func (d *Service) WhatIf(
 }
 
 // whatIf is WhatIf within a transaction.
-func (d *Service) whatIf(
+func (s *Service) whatIf(
 	ctx context.Context,
 	tx *store.Tx,
 	assets []flex.AssetID,
@@ -83,7 +83,7 @@ func (d *Service) whatIf(
 
 	answers := make([]Comparison, len(assets))
 	for i, id := range assets {
-		a, err := d.compare(ctx, tx, id, q, w)
+		a, err := s.compare(ctx, tx, id, q, w)
 		if err != nil && flex.KindOf(err) == flex.Internal {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func (d *Service) whatIf(
 }
 
 // compare plans an asset as it is and as it would be, and decides on the second.
-func (d *Service) compare(
+func (s *Service) compare(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -115,7 +115,7 @@ func (d *Service) compare(
 			return err
 		}
 
-		a, err = d.compareUnder(ctx, tx, &c, u, q)
+		a, err = s.compareUnder(ctx, tx, &c, u, q)
 		return err
 	})
 
@@ -123,7 +123,7 @@ func (d *Service) compare(
 }
 
 // compareUnder is compare under the caps and the main fuse that bind the asset.
-func (d *Service) compareUnder(
+func (s *Service) compareUnder(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
@@ -148,7 +148,7 @@ func (d *Service) compareUnder(
 
 	candidate := q.candidate(&would, &c.Current, tx.Now())
 	candidate.Problem, candidate.Plan = &problem, &a.Proposed
-	a.Decision = d.decide(ctx, c.Asset.ID, candidate)
+	a.Decision = s.decide(ctx, c.Asset.ID, candidate)
 
 	return a, nil
 }
