@@ -359,6 +359,7 @@ func (s *settling) atHome(group []*claim) {
 		}
 	}
 
+	days = append(days, s.otherPointDays(group)...)
 	for _, c := range group {
 		c.Case.Used, c.Case.EventDays = used, days
 	}

@@ -173,6 +173,7 @@ type settling struct {
 	basis  *basis
 	claims []*claim
 	supply map[flex.SiteID]flex.History[flex.Supply]
+	points map[flex.SiteID][]store.SitePoint
 	// of assets whose power changed
 	power map[flex.AssetID]flex.History[flex.Watts]
 	// to the use of the boundary, of sites that are settled there
@@ -332,7 +333,13 @@ func (s *settling) ratings(
 	})
 
 	var err error
-	s.supply, err = tx.SupplyOf(ctx, slices.Compact(sites), s.basis.knownAt)
+	sites = slices.Compact(sites)
+	s.supply, err = tx.SupplyOf(ctx, sites, s.basis.knownAt)
+	if err != nil {
+		return err
+	}
+
+	s.points, err = tx.PointsOf(ctx, sites, s.basis.knownAt)
 	if err != nil {
 		return err
 	}
@@ -374,6 +381,34 @@ func (s *settling) datePowers(
 	}
 
 	return err
+}
+
+// otherPointDays returns the days before a group of events on which their site had another metering
+// point than at the events: what that measured is no baseline of this one.
+func (s *settling) otherPointDays(group []*claim) []flex.Day {
+	points := s.points[group[0].SiteID]
+	if len(points) < 2 {
+		return nil
+	}
+
+	own := map[string]bool{}
+	for _, p := range points {
+		for _, c := range group {
+			if !p.Within(c.Span).Empty() {
+				own[p.MPAN] = true
+			}
+		}
+	}
+
+	var days []flex.Day
+	looked := flex.Span{From: s.oldest.Start(), To: group[0].Case.Day.Start()}
+	for _, p := range points {
+		if !own[p.MPAN] {
+			days = append(days, daysOf(p.Within(looked))...)
+		}
+	}
+
+	return days
 }
 
 // siteLimits returns what a site's connection can have carried in a half-hour.

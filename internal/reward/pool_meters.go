@@ -176,7 +176,7 @@ func (m *meters) give(
 
 		first := group[0].Case
 		if first.Used == nil { // the label is chosen by the days that are left
-			first.EventDays = eventDays
+			first.EventDays = m.leftOut(key, group, eventDays)
 		}
 
 		if !meter.Give(first) {
@@ -185,11 +185,29 @@ func (m *meters) give(
 		}
 
 		for _, c := range group {
-			c.Metering, c.Label = first.Metering, first.Label
-			c.Metered, c.Case.Consented = first.Metered, first.Consented
-			c.Devices, c.EventDays = first.Devices, first.EventDays
+			c.meteredAs(first)
 			c.meter, c.limits = key, limits
 			given[c] = true
 		}
 	}
+}
+
+// meteredAs gives an event the readings of the first of its group.
+func (c *claim) meteredAs(first *settle.Case) {
+	c.Metering, c.Label = first.Metering, first.Label
+	c.Metered, c.Case.Consented = first.Metered, first.Consented
+	c.Devices, c.EventDays = first.Devices, first.EventDays
+}
+
+// leftOut returns the days that a group of events is not compared with, whatever was metered on them.
+func (m *meters) leftOut(
+	key meterKey,
+	group []*claim,
+	eventDays []flex.Day,
+) []flex.Day {
+	if !key.asset.IsZero() {
+		return eventDays
+	}
+
+	return append(slices.Clone(eventDays), m.otherPointDays(group)...)
 }

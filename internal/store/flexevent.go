@@ -414,7 +414,7 @@ func (tx *Tx) toSettle(
 		scan,
 		`SELECT `+flexEventColumns+`, `+
 			consentedIn("e", "e.from_at", "e.to_at")+
-			`, COALESCE(f.gone_at < e.to_at, FALSE) OR `+anothersPoint+`, f.gone_at,
+			`, COALESCE(f.gone_at < e.to_at, FALSE) OR (`+anothersPoint+`), f.gone_at,
 			COALESCE(e.cop11, m.cop11 AND a.installed_on <> '', f.cop11, FALSE), COALESCE(a.type, f.type, ''), COALESCE(e.power_w, a.power_w, f.power_w, 0)
 		FROM flex_event e JOIN org o ON o.id = e.org_id LEFT JOIN asset a ON a.id = e.asset_id
 			LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN former_asset f ON f.id = e.asset_id
@@ -422,12 +422,6 @@ func (tx *Tx) toSettle(
 		append([]any{tx.org.Bytes()}, args...)...,
 	)
 }
-
-// anothersPoint is that the metering point of an event's site was with another party at some time of
-// the event. The sandbox's own points are with every organisation.
-const anothersPoint = `EXISTS (SELECT 1 FROM site s JOIN registration r ON r.mpan = s.mpan
-	WHERE s.id = e.site_id AND r.point IS NOT NULL AND r.org_id <> e.org_id
-		AND r.from_at < e.to_at AND (r.to_at IS NULL OR r.to_at > e.from_at))`
 
 // OrgsToSettle returns the organisations that have flex events to be found or settled.
 func (all *All) OrgsToSettle(ctx context.Context) ([]flex.OrgID, error) {

@@ -68,6 +68,7 @@ var personColumns = []personColumn{
 	{"site", "external_user_id", personUser},
 	{"registration", "mpan", personMPAN},
 	{"registration", "point", personMPAN},
+	{"site_point", "mpan", personMPAN},
 	{"settled_volume", "mpan", personMPAN},
 	{"msid_pair", "import_mpan", personMPAN},
 	{"msid_pair", "export_mpan", personMPAN},

@@ -351,7 +351,7 @@ func TestSealPersons(t *testing.T) {
 		}
 
 		n, err := store.SealPersons(ctx, url, o)
-		if err != nil || n != more+8 {
+		if err != nil || n != more+9 {
 			t.Errorf("%d rows were sealed: %v", n, err)
 		}
 

@@ -31,6 +31,10 @@ var personal = map[string]belonging{
 		bySite: `site_id = $1`,
 		kept:   "whose a metering point was is kept as settlement asks",
 	},
+	"site_point": {
+		bySite: `site_id = $1`,
+		kept:   "whose a metering point was is kept as settlement asks",
+	},
 	"msid_pair": {
 		bySite: `EXISTS (SELECT 1 FROM registration r WHERE r.site_id = $1 AND r.org_id = msid_pair.org_id AND r.mpan = msid_pair.import_mpan)`,
 		kept:   "whose a metering point was is kept as settlement asks",

@@ -113,6 +113,7 @@ var carried = []carriedTable{
 	{name: "session"},
 	{name: "settled_volume"},
 	{name: "settlement"},
+	{name: "site_point"},
 	{name: "solar"},
 	{name: "supply"},
 	{name: "tank_plan"},

@@ -121,19 +121,36 @@ func (tx *Tx) AddSite(
 		}, supplyValues(s.Supply))...,
 	)
 
-	if err == nil && !s.ConsentAt.IsZero() {
-		err = tx.setConsent(ctx, s.ID, s.ConsentAt)
-	}
-
-	if err == nil && s.Supply.Set {
-		err = tx.addSupply(ctx, s.ID, s.Supply)
-	}
-
 	if err != nil {
 		return err
 	}
 
+	if err := tx.keepFirst(ctx, s); err != nil {
+		return err
+	}
+
 	return tx.touchRegister(ctx)
+}
+
+// keepFirst keeps since when a new site has its consent, its supply and its metering point.
+func (tx *Tx) keepFirst(ctx context.Context, s *flex.Site) error {
+	if !s.ConsentAt.IsZero() {
+		if err := tx.setConsent(ctx, s.ID, s.ConsentAt); err != nil {
+			return err
+		}
+	}
+
+	if s.Supply.Set {
+		if err := tx.addSupply(ctx, s.ID, s.Supply); err != nil {
+			return err
+		}
+	}
+
+	if s.MPAN == "" {
+		return nil
+	}
+
+	return tx.notePoint(ctx, s.ID, s.MPAN.Reveal())
 }
 
 // personValues are a site's MPAN, postcode, address, address key and e-mail address as they are kept.
@@ -159,7 +176,7 @@ func (tx *Tx) UpdateSite(
 	}
 
 	s.Supply.Set = s.Supply.Set || s.Supply != before.Supply
-	if err := tx.noteEmail(ctx, s, before.Email.Reveal()); err != nil {
+	if err := tx.keepFormer(ctx, before, s); err != nil {
 		return err
 	}
 
@@ -191,6 +208,16 @@ func (tx *Tx) UpdateSite(
 	}
 
 	return tx.touchRegister(ctx)
+}
+
+// keepFormer keeps the e-mail address and the metering point that a site had, before it is changed.
+func (tx *Tx) keepFormer(ctx context.Context, before, after flex.Site) error {
+	err := tx.noteEmail(ctx, after, before.Email.Reveal())
+	if err != nil || after.MPAN == before.MPAN {
+		return err
+	}
+
+	return tx.notePoint(ctx, after.ID, after.MPAN.Reveal())
 }
 
 // keepChanges keeps since when a site has another consent or another supply. Settlement asks
@@ -340,6 +367,10 @@ func (tx *Tx) DropSite(ctx context.Context, id flex.SiteID) error {
 	}
 
 	if err := tx.deregister(ctx, id); err != nil {
+		return err
+	}
+
+	if err := tx.notePoint(ctx, id, ""); err != nil {
 		return err
 	}
 
