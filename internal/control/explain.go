@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -308,7 +307,6 @@ func (s *Service) Explanation(
 		}
 
 		x, err = explanation(ctx, tx, current, &c.Asset)
-		x.sayAlone(c.Fuse)
 
 		return err
 	})
@@ -388,27 +386,6 @@ func (x *Explanation) say(problem charge.Problem) {
 	x.sayRamp()
 	x.sayFuse()
 	x.sayMore(problem)
-}
-
-// sayAlone says that a charger may draw more than its main fuse carries, where it is the only one there: it is planned
-// without the fuse.
-func (x *Explanation) sayAlone(fuse flex.Watts) {
-	if fuse == 0 || x.HasTail() {
-		return
-	}
-
-	most := flex.Watts(0)
-	for _, s := range x.Steps {
-		most = max(most, min(s.Limit, x.From.Power))
-	}
-
-	if most > fuse {
-		x.Summary += fmt.Sprintf(
-			" It draws up to %s kW, and the main fuse carries %s kW: the only charger of a site is planned without the fuse.",
-			kw(most),
-			kw(fuse),
-		)
-	}
 }
 
 // inputsOf lists what a schedule was made from.

@@ -217,9 +217,7 @@ func (f *behindFuse) read(
 		return nil, nil, err
 	}
 
-	beside := *c
-	beside.Battery = c.Battery || len(f.tanks) > 0
-	loads, f.tight, err = f.tightLoads(ctx, tx, &beside, extra)
+	loads, f.tight, err = f.tightLoads(ctx, tx, c, extra)
 	alone := len(loads) < 2 && !c.Current.HasTail() && f.home == nil
 	if err != nil || alone && !f.tight {
 		return nil, nil, err
@@ -276,8 +274,7 @@ func (f *behindFuse) readSent(ctx context.Context, tx *store.Tx) error {
 }
 
 // tightLoads reads what is plugged in at an asset's site, and reports whether it can together draw
-// more than the fuse, with something extra beside it. A site with one asset is planned as if it had
-// none, and nothing is tight where no fuse was set.
+// more than the fuse, with something extra beside it: a single car too. Nothing is tight where no fuse was set.
 func (f *behindFuse) tightLoads(
 	ctx context.Context,
 	tx *store.Tx,
@@ -292,43 +289,27 @@ func (f *behindFuse) tightLoads(
 		)
 	}
 
-	own, origin := powerOf(c)
-	if origin == fromDefault { // nobody knows what it draws
-		own = c.Fuse + 1
-	}
-
-	sum.add(own, c.Asset.Wiring())
+	sum.addLoad(ownLoad(c))
 
 	for i := range loads {
 		if l := &loads[i]; l.AssetID != c.Asset.ID {
-			sum.add(most(l, c.Fuse), l.Wired)
+			sum.addLoad(l)
 		}
 	}
 
-	if c.Fuse == 0 {
-		return loads, false, nil
-	}
-	if sum.most() <= c.Fuse || len(loads) > 1 || c.Battery {
-		return loads, sum.most() > c.Fuse, nil
-	}
-
-	all, err := tx.AssetsOf(ctx, c.Asset.SiteID)
-	chargers := 0
-	for i := range all {
-		if all[i].Type.Charges() {
-			chargers++
-		}
-	}
-
-	return loads, chargers > 1, err
+	return loads, c.Fuse > 0 && sum.most() > c.Fuse, nil
 }
 
-// most is the most that something plugged in can draw, as far as is known.
-func most(l *store.Load, fuse flex.Watts) flex.Watts {
-	if l.Power <= 0 {
-		return fuse
+// ownLoad is what an asset's charger can draw.
+func ownLoad(c *store.Charging) *store.Load {
+	power, origin := powerOf(c)
+
+	return &store.Load{
+		AssetID: c.Asset.ID,
+		Power:   power,
+		Assumed: origin == fromDefault,
+		Wired:   c.Asset.Wiring(),
 	}
-	return l.Power
 }
 
 // addCause adds a car that is planned for a cause of its own.

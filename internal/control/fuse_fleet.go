@@ -18,7 +18,7 @@ func (f *fleet) readSites(
 	found []store.Planned,
 	loads []store.Load,
 ) error {
-	sites, err := tx.FusedSites(ctx)
+	sites, err := fusedSites(ctx, tx)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (s *Service) keepFuses(
 		at[ids[i]] = i
 	}
 
-	sites, err := tx.FusedSites(ctx, ids...)
+	sites, err := fusedSites(ctx, tx, ids...)
 	for i := 0; i < len(sites) && err == nil; i++ {
 		var f *behindFuse
 		f, err = k.read(ctx, tx, sites[i], at)

@@ -13,6 +13,46 @@ import (
 	"flexd/internal/store"
 )
 
+// fusedSites reads the sites of assets whose main fuse was set; without assets, all of the organisation's at which
+// something is plugged in. It leaves out those whose fuse bears their only charger, and at which nobody knows of anything
+// else that draws: a fleet of them is not to be read site by site.
+func fusedSites(
+	ctx context.Context,
+	tx *store.Tx,
+	assets ...flex.AssetID,
+) ([]store.FusedSite, error) {
+	sites, err := tx.FusedSites(ctx, assets...)
+	if err != nil {
+		return nil, err
+	}
+
+	var borne []flex.SiteID
+	for i := range sites {
+		if bears(&sites[i]) {
+			borne = append(borne, sites[i].ID)
+		}
+	}
+
+	metered, err := tx.ConsentSpans(ctx, borne, time.Time{})
+
+	return slices.DeleteFunc(sites, func(s store.FusedSite) bool {
+		return bears(&s) && len(metered[s.ID]) == 0
+	}), err
+}
+
+// bears reports whether a site's main fuse carries its only charger, beside which nothing draws but the home itself.
+func bears(s *store.FusedSite) bool {
+	several := s.Chargers > 1 || len(s.Batteries) > 0
+	if several || s.Heats {
+		return false
+	}
+
+	sum := phaseLoad{phases: s.Phases}
+	sum.addLoad(&s.Last)
+
+	return sum.most() <= s.Fuse
+}
+
 // fusedAround is the site of an asset that is planned by itself where it shares a main fuse, with every other
 // car as its schedule in force has it. It is nil where the fuse cannot bind.
 func fusedAround(
@@ -24,17 +64,12 @@ func fusedAround(
 		return nil, nil
 	}
 
-	sites, err := tx.FusedSites(ctx, c.Asset.ID)
+	sites, err := fusedSites(ctx, tx, c.Asset.ID)
 	if err != nil || len(sites) == 0 {
 		return nil, err
 	}
 
-	power, _ := powerOf(c)
-
-	return readFused(ctx, tx, sites[0], store.Load{
-		AssetID: c.Asset.ID,
-		Power:   power,
-	})
+	return readFused(ctx, tx, sites[0], *ownLoad(c))
 }
 
 // readFused reads a site with a main fuse as its schedules in force have it, and as if what is named were
@@ -82,7 +117,7 @@ func fusedOf(
 	}
 
 	by = map[flex.AssetID]*behindFuse{}
-	sites, err := tx.FusedSites(ctx, ids...)
+	sites, err := fusedSites(ctx, tx, ids...)
 	for i := 0; i < len(sites) && err == nil; i++ {
 		var f *behindFuse
 		f, err = readFused(ctx, tx, sites[i])
@@ -131,7 +166,7 @@ func fusedAs(
 		return nil, err
 	}
 
-	f.tight = f.binds(s, loads, charging)
+	f.tight = f.binds(loads, charging)
 	if !f.tight {
 		return nil, nil
 	}
@@ -186,9 +221,8 @@ func (f *behindFuse) busyAt(
 }
 
 // binds reports whether what is plugged in can together draw more than the fuse, beside tanks, and batteries of
-// some power. One car binds it at a site of several, for others may come.
+// some power.
 func (f *behindFuse) binds(
-	s store.FusedSite,
 	loads []store.Load,
 	batteries draws,
 ) bool {
@@ -197,13 +231,10 @@ func (f *behindFuse) binds(
 	sum.add(batteries.power, batteries.wired)
 	sum.addMost(f.tanks)
 	for i := range loads {
-		sum.add(most(&loads[i], f.fuse), loads[i].Wired)
+		sum.addLoad(&loads[i])
 	}
 
-	beside := len(s.Batteries) + len(f.tanks)
-	several := len(loads) > 1 || s.Chargers > 1 || beside > 0
-
-	return several && sum.most() > f.fuse
+	return sum.most() > f.fuse
 }
 
 // keepCurrent has every car of a site do what its schedule in force says.

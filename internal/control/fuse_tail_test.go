@@ -1,7 +1,6 @@
 package control_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -112,19 +111,5 @@ func (h *fixture) endsBy(who string, s flex.Span, ready time.Time) {
 	h.Helper()
 	if s.To.After(ready) {
 		h.Errorf("%s is shown charging from %v to %v, and ready-by is %v", who, s.From, s.To, ready)
-	}
-}
-
-// TestFuse_AloneAboveIt has the only charger of a site take more than the main fuse that was set carries: its explanation says so.
-func TestFuse_AloneAboveIt(t *testing.T) {
-	for fuse, above := range map[float64]bool{5: true, 10: false} {
-		one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
-			h.setFuse(fuse)
-			h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(22, flex.Minimise)})
-			said := h.explanation().Summary
-			if strings.Contains(said, "7.4 kW, and the main fuse carries 5 kW") != above {
-				t.Errorf("%v kW: %s", fuse, said)
-			}
-		})
 	}
 }

@@ -214,20 +214,21 @@ func BenchmarkFuse(b *testing.B) {
 	}
 }
 
-// TestFuse_OneAsset has a fuse that is set at a site with one charger: its schedule is that of a
-// site without one.
+// TestFuse_OneAsset has a fuse that bears the only charger of a site: its schedule is that of a
+// site without one, to the second.
 func TestFuse_OneAsset(t *testing.T) {
 	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		plug := control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(22, flex.Minimise)}
 		h.event(plug)
-		without := h.look().Current.Steps
-		h.event(control.Event{Kind: control.PlugOut})
-		h.fuse(5)
-		h.wait(2 * time.Minute)
-		h.event(plug)
-		with := h.look().Current.Steps
-		if fmt.Sprint(without[1:]) != fmt.Sprint(with[1:]) {
-			t.Errorf("%v, without a fuse %v", with, without)
+		without := h.look().Current
+		for _, set := range []func(){func() { h.setFuse(7.4) }, func() { h.mainFuse(33) }} {
+			h.event(control.Event{Kind: control.PlugOut})
+			h.goTo("2026-01-10T18:00:00Z")
+			set()
+			h.event(plug)
+			if with := h.look().Current; !slices.Equal(without.Steps, with.Steps) || with.From.Origins != without.From.Origins {
+				t.Errorf("%v, without a fuse %v", with, without)
+			}
 		}
 	})
 }

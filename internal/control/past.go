@@ -470,7 +470,6 @@ func (p *Past) explainChosen(
 		p.Accepted,
 	}
 	x, err := explanation(ctx, tx, s, &p.Asset)
-	x.sayAlone(p.Charging.Fuse)
 	p.Why = &x
 
 	return err

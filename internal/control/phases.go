@@ -27,6 +27,16 @@ func (l *phaseLoad) add(w flex.Watts, wired flex.Wiring) {
 	}
 }
 
+// addLoad counts the most that something plugged in can draw. A charger whose power nobody knows may take as much as
+// any does, on all phases.
+func (l *phaseLoad) addLoad(plugged *store.Load) {
+	if plugged.Assumed {
+		l.add(flex.ChargerMax, flex.Wiring{Phases: 3})
+	} else {
+		l.add(plugged.Power, plugged.Wired)
+	}
+}
+
 // count counts a device on each of its phases, whatever it draws.
 func (l *phaseLoad) count(wired flex.Wiring) {
 	for i := range l.on {

@@ -530,13 +530,18 @@ func (s *Service) differs(
 
 	if c.Fuse > 0 && w.assetHeadroom == nil { // its site may be planned as one, under a lock
 		loads, err := tx.SiteLoads(ctx, c.Asset.SiteID)
-		if err != nil || len(loads) > 1 {
+		if err != nil || len(loads) > 1 || c.Current.HasTail() {
 			return newInputs{differs: true}, err
 		}
 	}
 
 	var v newInputs
 	err := w.without(ctx, tx, c, func(r *assetHeadroom) error {
+		if r != nil && r.fuse { // its site is planned as one
+			v.differs = true
+			return nil
+		}
+
 		under, err := w.under(ctx, tx, c, r)
 		if err != nil {
 			return err

@@ -3,6 +3,9 @@ package flex
 // SinglePhaseMax is the most that a charger on one phase gives: 32 A at 230 V, and what makers round it up to.
 const SinglePhaseMax Watts = 8000
 
+// ChargerMax is the most that a charger on three phases gives: 32 A at 230 V on each, in W.
+const ChargerMax Watts = 3 * 32 * PhaseVoltage
+
 // PhasePower is the least that a car charges with on each phase: 6 A (IEC 61851-1) at 230 V, in W.
 const PhasePower Watts = 6 * PhaseVoltage
 

@@ -16,6 +16,7 @@ type Load struct {
 	AssetID     flex.AssetID
 	Group       string // constraint group of its site; empty for none
 	Power       flex.Watts
+	Assumed     bool // nobody knows what it can draw: its power is none, or what its schedule assumes
 	PluggedInAt time.Time
 	Wired       flex.Wiring
 	Steps       []flex.Step // of the schedule that stands; none if it has none
@@ -69,6 +70,7 @@ func scanLoad(s scanner) (Load, error) {
 	)
 
 	l.Wired.Phases = flex.PhasesOf(phases, new(flex.Watts(own.Int64)))
+	l.Assumed = car.Int64 <= 0 && own.Int64 <= 0
 	if now.After(l.Done) {
 		l.Done = now
 	}

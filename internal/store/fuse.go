@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"slices"
 	"time"
 
@@ -82,12 +83,14 @@ func (tx *Tx) MarkAt(
 	return err
 }
 
-// FusedSite is a site of several assets whose main fuse was set.
+// FusedSite is a site with assets that charge, or several batteries, whose main fuse was set.
 type FusedSite struct {
 	ID       flex.SiteID
 	Fuse     flex.Watts
-	Phases   int // of a main fuse in amperes that it was given as; 0 for none
-	Chargers int // of the assets that charge, plugged in or not
+	Phases   int  // of a main fuse in amperes that it was given as; 0 for none
+	Chargers int  // of the assets that charge, plugged in or not
+	Heats    bool // it has a hot-water tank or a heat pump
+	Last     Load // what the last of the assets that charge can draw, whatever is plugged in: its power and wiring
 	// the home batteries, in the order of their ids
 	Batteries []flex.AssetID
 }
@@ -126,6 +129,39 @@ func (tx *Tx) FusedSites(
 	return sites, nil
 }
 
+// fusedAsset is an asset of a fused site.
+type fusedAsset struct {
+	FusedSite
+	asset flex.AssetID
+	kind  flex.AssetType
+	power sql.NullInt64
+	wired flex.Wiring
+}
+
+func scanFusedAsset(s scanner) (fusedAsset, error) {
+	var r fusedAsset
+	err := s.Scan(&r.ID, &r.Fuse, &r.Phases, &r.asset, &r.kind, &r.power, &r.wired.Phases, &r.wired.Phase)
+
+	return r, err
+}
+
+// join counts an asset of the site.
+func (s *FusedSite) join(r *fusedAsset) {
+	switch {
+	case r.kind == flex.Battery:
+		s.Batteries = append(s.Batteries, r.asset)
+
+	case r.kind.Charges():
+		power := flex.Watts(r.power.Int64)
+		r.wired.Phases = flex.PhasesOf(r.wired.Phases, &power)
+		s.Chargers++
+		s.Last = Load{AssetID: r.asset, Power: power, Assumed: power <= 0, Wired: r.wired}
+
+	case r.kind.Heats():
+		s.Heats = true
+	}
+}
+
 // fusedSites is FusedSites for as many assets as one statement names.
 func (tx *Tx) fusedSites(
 	ctx context.Context,
@@ -139,42 +175,29 @@ func (tx *Tx) fusedSites(
 		which = `SELECT o.site_id FROM asset o WHERE o.org_id = $1 AND o.id IN ` + which
 	}
 
-	type row struct {
-		FusedSite
-		asset flex.AssetID
-		kind  flex.AssetType
-	}
-
 	found, err := rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (row, error) {
-			var r row
-			err := s.Scan(&r.ID, &r.Fuse, &r.Phases, &r.asset, &r.kind)
-			return r, err
-		},
-		`SELECT t.id, t.import_w, t.fuse_phases, a.id, a.type FROM site t JOIN asset a ON a.org_id = t.org_id AND a.site_id = t.id
+		scanFusedAsset,
+		`SELECT t.id, t.import_w, t.fuse_phases, a.id, a.type, a.power_w, a.phases, a.phase FROM site t
+			JOIN asset a ON a.org_id = t.org_id AND a.site_id = t.id
 		WHERE t.org_id = $1 AND t.supply_set AND t.import_w > 0 AND t.id IN (`+which+`)
 		ORDER BY t.id, a.id`,
 		args...,
 	)
 
 	var sites []FusedSite
-	for _, r := range found {
+	for i := range found {
+		r := &found[i]
 		if n := len(sites); n == 0 || sites[n-1].ID != r.ID {
 			sites = append(sites, r.FusedSite)
 		}
 
-		last := &sites[len(sites)-1]
-		if r.kind == flex.Battery {
-			last.Batteries = append(last.Batteries, r.asset)
-		} else if r.kind.Charges() {
-			last.Chargers++
-		}
+		sites[len(sites)-1].join(r)
 	}
 
 	return slices.DeleteFunc(sites, func(s FusedSite) bool {
-		return s.Chargers+len(s.Batteries) < 2
+		return s.Chargers == 0 && len(s.Batteries) < 2
 	}), err
 }
 
