@@ -110,8 +110,9 @@ func (s *Server) charger(r *request) (view, error) {
 
 // callCharger makes a call and shows what came back. The audit log keeps both.
 func (s *Server) callCharger(r *request) (view, error) {
-	if r.PostFormValue("sure") == "" {
-		return view{}, flex.Fail(flex.Malformed, "tick that you are sure")
+	call := r.PostFormValue("call")
+	if err := typed(r, call); err != nil {
+		return view{}, err
 	}
 
 	p, err := s.chargerOf(r)
@@ -122,7 +123,7 @@ func (s *Server) callCharger(r *request) (view, error) {
 		return view{}, flex.Fail(flex.Conflict, "nothing is called: %s", p.Note)
 	}
 
-	p.Action = r.PostFormValue("call")
+	p.Action = call
 	p.Body = strings.TrimSpace(r.PostFormValue("body"))
 	said := p.Action + " " + withoutSecrets(p.Body)
 	act := access.Action{

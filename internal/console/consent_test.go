@@ -7,7 +7,7 @@ import (
 )
 
 // TestWithdrawConsent ends the consent to a site's boundary meter, for a reason and with a
-// tick; the span stays in the list, and the audit log says why.
+// word typed; the span stays in the list, and the audit log says why.
 func TestWithdrawConsent(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
@@ -20,13 +20,13 @@ func TestWithdrawConsent(t *testing.T) {
 
 		s.Consent(at("2026-01-02T10:00:00Z"))
 		d.wants(d.page(path), "Withdraw the consent", "still holds")
-		for _, bad := range []url.Values{{}, {"reason": {"x"}}, {"sure": {"on"}}} {
+		for _, bad := range []url.Values{{}, {"reason": {"x"}}, {"typed": {"withdraw"}}, {"reason": {"x"}, "typed": {"yes"}}} {
 			if a := d.do("POST", path+"/consent/withdraw", bad); a.status != 400 {
 				t.Errorf("%v: %d", bad, a.status)
 			}
 		}
 
-		form := url.Values{"reason": {"the user rang"}, "sure": {"on"}}
+		form := url.Values{"reason": {"the user rang"}, "typed": {"withdraw"}}
 		page := d.post(path+"/consent/withdraw", form)
 		d.wants(page, "The consent is withdrawn.", "No consent to use the boundary meter.")
 		if strings.Contains(page, "still holds") || !strings.Contains(page, "Withdrew the consent") {

@@ -423,19 +423,7 @@ func (s *Server) endpointAct(r *request) (view, error) {
 		return view{to: "/console/deliveries/" + id.String()}, err
 	case "rotate":
 		act.Act = "rotate secret"
-		var changed any
-		err := s.act(r, act, func() error {
-			e, err := s.Push.Rotate(r.Context(), org, name)
-			changed = e
-			return err
-		})
-
-		return view{
-			page:   "secret",
-			title:  "New secret",
-			crumbs: []crumb{{"Deliveries", "/console/deliveries?org=" + org.String()}},
-			data:   changed,
-		}, err
+		return s.rotateSecret(r, act, org, name)
 	}
 
 	return view{
@@ -445,6 +433,32 @@ func (s *Server) endpointAct(r *request) (view, error) {
 			"an endpoint can be sent a test and given a new secret; %q is neither",
 			r.PathValue("act"),
 		)
+}
+
+// rotateSecret gives an endpoint another secret, if that was typed, and shows it once.
+func (s *Server) rotateSecret(
+	r *request,
+	act access.Action,
+	org flex.OrgID,
+	name flex.EndpointName,
+) (view, error) {
+	if err := typed(r, "new secret"); err != nil {
+		return view{}, err
+	}
+
+	var changed flex.Endpoint
+	err := s.act(r, act, func() error {
+		var err error
+		changed, err = s.Push.Rotate(r.Context(), org, name)
+		return err
+	})
+
+	return view{
+		page:   "secret",
+		title:  "New secret",
+		crumbs: []crumb{{"Deliveries", "/console/deliveries?org=" + org.String()}},
+		data:   changed,
+	}, err
 }
 
 // testWait is how long the answer to a test message is waited for: longer than an attempt

@@ -166,7 +166,11 @@ func TestDeliveries_Endpoint(t *testing.T) {
 		defer cancel()
 		path := "/console/endpoints/" + d.Org.String() + "/schedule/"
 		d.wants(d.post(path+"test", nil), "<h1>Test</h1>", `<span class="tag good">accepted</span>`)
-		a := d.do("POST", path+"rotate", url.Values{})
+		if a := d.do("POST", path+"rotate", url.Values{"typed": {"secret"}}); a.status != 400 {
+			t.Errorf("a new secret that nobody typed for: %d", a.status)
+		}
+
+		a := d.do("POST", path+"rotate", url.Values{"typed": {"new secret"}})
 		if _, secret, ok := strings.Cut(a.body, `id="secret">whsec_`); !ok || len(secret) < 40 || a.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("new secret: %d %q", a.status, a.header.Get("Cache-Control"))
 		}

@@ -39,7 +39,12 @@ type developerPage struct {
 type jump struct {
 	Name string
 	To   time.Time
+	Far  bool // a word is to be typed for it
 }
+
+// turnFar is the longest turn of a sandbox clock for which no word is typed: a day, also that
+// of 25 hours.
+const turnFar = 25 * time.Hour
 
 // fixture is a metering point of the sandbox, and what it is there for.
 type fixture struct {
@@ -172,17 +177,19 @@ func jumps(now time.Time) []jump {
 	}
 
 	list := []jump{
-		{"An hour on", now.Add(time.Hour)},
-		{"To 07:00", at(7)},
-		{"To 14:00, when prices come out", at(14)},
-		{"To midnight", at(0)},
-		{"A day on", now.Add(24 * time.Hour)},
+		{Name: "An hour on", To: now.Add(time.Hour)},
+		{Name: "To 07:00", To: at(7)},
+		{Name: "To 14:00, when prices come out", To: at(14)},
+		{Name: "To midnight", To: at(0)},
+		{Name: "A day on", To: now.Add(24 * time.Hour)},
 	}
 
 	if change := clockChange(now); !change.IsZero() {
+		to := change.Add(time.Hour)
 		list = append(list, jump{
-			"Over the clock change",
-			change.Add(time.Hour),
+			Name: "Over the clock change",
+			To:   to,
+			Far:  to.Sub(now) > turnFar,
 		})
 	}
 
@@ -277,6 +284,15 @@ func (s *Server) advance(r *request) (view, error) {
 		if err != nil {
 			return view{}, flex.Fail(flex.Malformed, "%q is no instant", text)
 		}
+	}
+
+	now, _, err := s.Clock.Clock(r.Context(), org)
+	if err == nil && to.Sub(now) > turnFar {
+		err = typed(r, "turn")
+	}
+
+	if err != nil {
+		return view{}, err
 	}
 
 	act := access.Action{

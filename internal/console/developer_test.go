@@ -45,6 +45,14 @@ func TestDeveloper(t *testing.T) {
 				t.Errorf("turned to %q: %d", bad, a.status)
 			}
 		}
+		d.wants(page, "type “turn”")
+		far := url.Values{"to": {"2026-01-16T16:00:00Z"}}
+		if a := d.do("POST", base+"/clock", far); a.status != 400 {
+			t.Errorf("26 hours that nobody typed for: %d", a.status)
+		}
+
+		far.Set("typed", "turn")
+		d.wants(d.post(base+"/clock", far), "The clock is turned", "Fri 16 Jan, 16:00:00")
 		a := d.do("POST", base+"/credentials", url.Values{"username": {"robot"}, "role": {"entity_read"}})
 		_, secret, found := strings.Cut(a.body, `id="secret">`)
 		if !found {

@@ -228,7 +228,20 @@ func (s *Server) heldReading(r *request) (view, error) {
 // decideHeld releases or discards a reading, for a reason that the audit log keeps. The form
 // must say that it was meant.
 func (s *Server) decideHeld(r *request) (view, error) {
-	id, org, reason, err := meant(r, "held reading", s.Reading.HeldOrg)
+	word := r.PathValue("to")
+	if word != "release" && word != "discard" {
+		return view{}, flex.Fail(
+			flex.NotFound,
+			"a held reading is released or discarded",
+		)
+	}
+
+	id, org, reason, err := meant(
+		r,
+		"held reading",
+		s.Reading.HeldOrg,
+		word,
+	)
 	if err != nil {
 		return view{}, err
 	}
@@ -250,15 +263,6 @@ func (s *Server) decideHeld(r *request) (view, error) {
 		},
 	}
 
-	word := r.PathValue("to")
-	decide, known := decisions[word]
-	if !known {
-		return view{}, flex.Fail(
-			flex.NotFound,
-			"a held reading is released or discarded",
-		)
-	}
-
 	err = s.act(
 		r,
 		access.Action{
@@ -267,15 +271,15 @@ func (s *Server) decideHeld(r *request) (view, error) {
 			Subject: id.String(),
 			Detail:  reason,
 		},
-		decide,
+		decisions[word],
 	)
 
 	return view{to: "/console/readings/held?done=" + word}, err
 }
 
-// confirmed returns the reason that a form gives for an act that is not taken back. It fails
-// without one, and without the tick that it was meant.
-func confirmed(r *request) (string, error) {
+// confirmed returns the reason that a form gives for an act. It fails without one, and unless the
+// word was typed, or with "" as the word a box ticked, which says that the act is meant.
+func confirmed(r *request, word string) (string, error) {
 	reason := strings.TrimSpace(r.PostFormValue("reason"))
 	if reason == "" || len(reason) > reasonMax || !utf8.ValidString(reason) {
 		return "", flex.Fail(
@@ -285,11 +289,12 @@ func confirmed(r *request) (string, error) {
 		)
 	}
 
+	if word != "" {
+		return reason, typed(r, word)
+	}
+
 	if r.PostFormValue("sure") == "" {
-		return "", flex.Fail(
-			flex.Malformed,
-			"tick that you are sure: this is not taken back",
-		)
+		return "", flex.Fail(flex.Malformed, "tick that you are sure")
 	}
 
 	return reason, nil

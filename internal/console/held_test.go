@@ -70,9 +70,9 @@ func TestHeldReadings(t *testing.T) {
 			return "/console/readings/held/" + found[0].ID.String()
 		}
 		one, other := held(flex.ChargerEnergy), held(flex.BoundaryImportPower)
-		d.wants(d.page(one), "Release", "Discard", "I am sure")
-		form := url.Values{"reason": {"read on the spot"}, "sure": {"on"}}
-		for _, bad := range []url.Values{{}, {"reason": {"x"}}, {"sure": {"on"}}, {"reason": {strings.Repeat("x", 501)}, "sure": {"on"}}} {
+		d.wants(d.page(one), "Release", "Discard", "type “release”", "type “discard”")
+		form := url.Values{"reason": {"read on the spot"}, "typed": {"release"}}
+		for _, bad := range []url.Values{{}, {"reason": {"x"}}, {"typed": {"release"}}, {"reason": {"x"}, "typed": {"discard"}}, {"reason": {strings.Repeat("x", 501)}, "typed": {"release"}}} {
 			if a := d.do("POST", one+"/release", bad); a.status != 400 {
 				t.Errorf("%v: %d", bad, a.status)
 			}
@@ -82,11 +82,12 @@ func TestHeldReadings(t *testing.T) {
 		}
 
 		d.wants(d.post(one+"/release", form), "The reading counts from now on.", "1 reading<")
+		form.Set("typed", "discard")
 		d.wants(d.post(other+"/discard", form), "The reading never counts.", "No held readings match these filters.")
 		if a := d.do("POST", one+"/discard", form); a.status != 409 {
 			t.Errorf("decided twice: %d", a.status)
 		}
-		if page := d.page(one); strings.Contains(page, "I am sure") {
+		if page := d.page(one); strings.Contains(page, "type “discard”") {
 			t.Error("a reading that was decided on has forms")
 		}
 		d.wants(d.page("/console/audit"), "release reading", "discard reading", "read on the spot")

@@ -165,17 +165,24 @@ func (w *walker) paths(pattern string) (paths []string) {
 // form has every field that an act may want, and Moorland's ids in them.
 func (w *walker) form(pattern string) url.Values {
 	typed := "send"
-	switch {
-	case strings.HasSuffix(pattern, "instructions/stop"):
-		typed = "stop all"
-	case strings.HasSuffix(pattern, "/stop"):
-		typed = "stop"
-	case strings.HasSuffix(pattern, "products/{id}/withdraw"):
-		typed = "withdraw"
-	case strings.HasSuffix(pattern, "products/import"):
-		typed = "invite"
-	case strings.HasSuffix(pattern, "programs/bind"):
-		typed = "bind"
+	for end, word := range map[string]string{
+		"instructions/stop":      "stop all",
+		"{id}/stop":              "stop",
+		"{id}/charger":           "",
+		"products/{id}/withdraw": "withdraw",
+		"products/import":        "invite",
+		"programs/bind":          "bind",
+		"{org}/selection":        "approve",
+		"withdrawals/{id}/{to}":  "approve",
+		"/payments":              "export",
+		"/{act}":                 "new secret",
+		"/clock":                 "turn",
+		"consent/withdraw":       "withdraw",
+		"held/{id}/{to}":         "release",
+	} {
+		if strings.HasSuffix(pattern, end) {
+			typed = word
+		}
 	}
 
 	return w.peakForm(url.Values{

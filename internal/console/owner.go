@@ -26,13 +26,14 @@ func owned[Of any](
 	return id, org, err
 }
 
-// meant is owned of a form that must say that it was meant, and why.
+// meant is owned of a form that must say that it was meant, by a word or a tick, and why.
 func meant[Of any](
 	r *request,
 	what string,
 	by orgBy[Of],
+	word string,
 ) (flex.ID[Of], flex.OrgID, string, error) {
-	reason, err := confirmed(r)
+	reason, err := confirmed(r, word)
 	var id flex.ID[Of]
 	var org flex.OrgID
 	if err != nil {

@@ -85,8 +85,9 @@ func (s *Server) approveSelection(r *request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	if r.PostFormValue("sure") == "" {
-		return view{}, flex.Fail(flex.Malformed, "tick that you are sure")
+
+	if err := typed(r, "approve"); err != nil {
+		return view{}, err
 	}
 
 	pence, err := strconv.ParseInt(r.PostFormValue("sum_pence"), 10, 64)

@@ -38,13 +38,46 @@ type withdrawalLine struct {
 type move struct {
 	To   ledger.PaymentStatus
 	Verb string
+	// Means is what it leads to, where it is not to be taken by a slip: Word is typed for it then.
+	Means string
+}
+
+// Word is what is typed to take the decision, "" where a click suffices.
+func (m move) Word() string {
+	if m.Means == "" {
+		return ""
+	}
+
+	return strings.ToLower(m.Verb)
 }
 
 // decisions are the moves that are an operator's; the others are the bank's.
 var decisions = map[ledger.PaymentStatus][]move{
-	ledger.PendingApproval: {{ledger.Approved, "Approve"}, {ledger.Rejected, "Reject"}},
-	ledger.Approved:        {{ledger.Cancelled, "Cancel"}},
-	ledger.Failed:          {{ledger.PendingApproval, "Try again"}},
+	ledger.PendingApproval: {
+		{ledger.Approved, "Approve", "The next payment file has it."},
+		{ledger.Rejected, "Reject", "It goes back to the balance, and the user has to request it again."},
+	},
+	ledger.Approved: {
+		{ledger.Cancelled, "Cancel", "It goes back to the balance, and the user has to request it again."},
+	},
+	ledger.Failed: {{ledger.PendingApproval, "Try again", ""}},
+}
+
+// decision is the operators' move to a status.
+func decision(to ledger.PaymentStatus) (move, error) {
+	for _, moves := range decisions {
+		for _, m := range moves {
+			if m.To == to {
+				return m, nil
+			}
+		}
+	}
+
+	return move{}, flex.Fail(
+		flex.NotFound,
+		"a withdrawal is approved, rejected, cancelled or tried again, not %q",
+		to,
+	)
 }
 
 func (s *Server) settlement(r *request) (view, error) {
@@ -297,14 +330,13 @@ func (s *Server) decide(r *request) (view, error) {
 	}
 
 	to, note := ledger.PaymentStatus(r.PathValue("to")), r.PostFormValue("note")
-	switch to {
-	case ledger.Approved, ledger.Rejected, ledger.Cancelled, ledger.PendingApproval:
-	default:
-		return view{}, flex.Fail(
-			flex.NotFound,
-			"a withdrawal is approved, rejected, cancelled or tried again, not %q",
-			to,
-		)
+	m, err := decision(to)
+	if err == nil && m.Means != "" {
+		err = typed(r, m.Word())
+	}
+
+	if err != nil {
+		return view{}, err
 	}
 
 	act := access.Action{
@@ -314,7 +346,7 @@ func (s *Server) decide(r *request) (view, error) {
 		Detail:  note,
 	}
 
-	err := s.act(r, act, func() error {
+	err = s.act(r, act, func() error {
 		_, err := s.Reward.Decide(r.Context(), org, id, to, r.who.Name, note)
 		return err
 	})
@@ -337,7 +369,7 @@ func (s *Server) overrideName(r *request) (view, error) {
 		return view{}, err
 	}
 
-	reason, err := confirmed(r)
+	reason, err := confirmed(r, "")
 	if err != nil {
 		return view{}, err
 	}
@@ -370,6 +402,10 @@ func (s *Server) overrideName(r *request) (view, error) {
 func (s *Server) payments(r *request) (view, error) {
 	var org flex.OrgID
 	if err := readID(&org, r.PathValue("org"), "organisation"); err != nil {
+		return view{}, err
+	}
+
+	if err := typed(r, "export"); err != nil {
 		return view{}, err
 	}
 

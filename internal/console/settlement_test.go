@@ -85,14 +85,27 @@ func TestSettlement(t *testing.T) {
 			t.Errorf("the bank's move, by an operator: %d", a.status)
 		}
 		d.wants(page, "name not checked")
-		d.wants(d.post(base+"/withdrawals/"+id+"/approved", nil), "The decision is taken.", "<dt>Approved, not yet exported</dt><dd>1</dd>")
-		if a := d.do("POST", base+"/withdrawals/"+id+"/rejected", url.Values{}); a.status != 409 {
+		for to, word := range map[string]string{"approved": "", "rejected": "approve"} {
+			a := d.do("POST", base+"/withdrawals/"+id+"/"+to, url.Values{"typed": {word}})
+			if a.status != 400 {
+				t.Errorf("%s with %q typed: %d", to, word, a.status)
+			}
+		}
+
+		d.wants(page, "Type “approve”", "Type “reject”")
+		approve := url.Values{"typed": {"approve"}}
+		d.wants(d.post(base+"/withdrawals/"+id+"/approved", approve), "The decision is taken.", "<dt>Approved, not yet exported</dt><dd>1</dd>")
+		if a := d.do("POST", base+"/withdrawals/"+id+"/rejected", url.Values{"typed": {"reject"}}); a.status != 409 {
 			t.Errorf("rejected after it was approved: %d", a.status)
 		}
-		if a := d.do("POST", base+"/payments", url.Values{"format": {"bacs18"}}); a.status != 409 || !strings.Contains(a.body, "payer_sun and payer_sort_code and payer_account") {
+		if a := d.do("POST", base+"/payments", url.Values{"format": {"csv"}}); a.status != 400 {
+			t.Errorf("a payment file that nobody typed for: %d", a.status)
+		}
+
+		if a := d.do("POST", base+"/payments", url.Values{"format": {"bacs18"}, "typed": {"export"}}); a.status != 409 || !strings.Contains(a.body, "payer_sun and payer_sort_code and payer_account") {
 			t.Errorf("payment file without a payer: %d %s", a.status, a.body)
 		}
-		a := d.do("POST", base+"/payments", url.Values{"format": {"csv"}})
+		a := d.do("POST", base+"/payments", url.Values{"format": {"csv"}, "typed": {"export"}})
 		if a.status != 200 || !strings.HasPrefix(a.header.Get("Content-Type"), "text/csv") || !strings.Contains(a.body, id+",1,A Driver,200000,55779911,0.40,FLEXD") {
 			t.Errorf("payment file: %d %s", a.status, a.body)
 		}
@@ -178,19 +191,19 @@ func TestSettlement_Selection(t *testing.T) {
 		id = id[:36]
 
 		preview := d.do("POST", base+"/selection/preview", url.Values{"all": {"on"}})
-		d.wants(preview.body, "I approve 1 withdrawal, £0.40 in all", `name="id" value="`+id+`"`, `name="sum_pence" value="40"`)
+		d.wants(preview.body, "To approve 1 withdrawal, £0.40 in all", `name="id" value="`+id+`"`, `name="sum_pence" value="40"`)
 		if a := d.do("POST", base+"/selection/preview", nil); a.status != 422 && a.status != 400 {
 			t.Errorf("nothing is selected: %d", a.status)
 		}
 
-		for _, bad := range []url.Values{{"id": {id}, "sum_pence": {"40"}}, {"id": {id}, "sum_pence": {"39"}, "sure": {"on"}}, {"id": {id}, "sure": {"on"}}} {
+		for _, bad := range []url.Values{{"id": {id}, "sum_pence": {"40"}}, {"id": {id}, "sum_pence": {"39"}, "typed": {"approve"}}, {"id": {id}, "typed": {"approve"}}} {
 			if a := d.do("POST", base+"/selection", bad); a.status/100 != 4 {
 				t.Errorf("%v: %d", bad, a.status)
 			}
 		}
 
 		d.wants(d.page("/console/settlement"), "<dt>Awaiting approval</dt><dd>1</dd>")
-		a := d.do("POST", base+"/selection", url.Values{"id": {id, id}, "sum_pence": {"40"}, "sure": {"on"}})
+		a := d.do("POST", base+"/selection", url.Values{"id": {id, id}, "sum_pence": {"40"}, "typed": {"approve"}})
 		if a.status != 200 {
 			t.Errorf("the selection: %d", a.status)
 		}

@@ -181,7 +181,7 @@ func (s *Server) previewTerm(r *request) (view, error) {
 
 // setTerm sets a term from a day on, for a reason that the audit log keeps.
 func (s *Server) setTerm(r *request) (view, error) {
-	reason, err := confirmed(r)
+	reason, err := confirmed(r, "")
 	if err != nil {
 		return view{}, err
 	}

@@ -83,7 +83,7 @@ func TestOverrideName(t *testing.T) {
 		path := "/console/settlement/" + d.Org.String() + "/withdrawals/"
 		_, id, _ := strings.Cut(page, path)
 		path += id[:36]
-		if a := d.do("POST", path+"/approved", nil); a.status != http.StatusConflict {
+		if a := d.do("POST", path+"/approved", url.Values{"typed": {"approve"}}); a.status != http.StatusConflict {
 			t.Errorf("approved without a match: %d", a.status)
 		}
 		for _, bad := range []url.Values{{"reason": {"fine"}, "sure": {"on"}}, {"reason": {"their maiden name, by phone"}}} {
@@ -98,7 +98,7 @@ func TestOverrideName(t *testing.T) {
 		if strings.Contains(page, "Override the check of the name") {
 			t.Error("it can be overridden twice")
 		}
-		if a := d.do("POST", path+"/approved", nil); a.status != http.StatusConflict || !strings.Contains(a.body, "another operator has to approve") {
+		if a := d.do("POST", path+"/approved", url.Values{"typed": {"approve"}}); a.status != http.StatusConflict || !strings.Contains(a.body, "another operator has to approve") {
 			t.Errorf("approved by who overrode: %d", a.status)
 		}
 		d.wants(d.page("/console/audit"), "override the check of a name", "their maiden name")
@@ -108,6 +108,6 @@ func TestOverrideName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.wants(d.post(path+"/approved", nil), "The decision is taken.")
+		d.wants(d.post(path+"/approved", url.Values{"typed": {"approve"}}), "The decision is taken.")
 	})
 }

@@ -111,7 +111,7 @@ func TestConsole_Charger(t *testing.T) {
 	page := "/assets/" + s.asset.String() + "/charger"
 	ada.wants("GET", "/assets/"+s.asset.String(), nil, 200, page)
 	ada.wants("GET", page, nil, 200, "No charger of this asset has connected to the bridge.")
-	ada.wants("POST", page, url.Values{"call": {"Reset"}, "sure": {"on"}}, 409, "Nothing is called")
+	ada.wants("POST", page, url.Values{"call": {"Reset"}, "typed": {"Reset"}}, 409, "Nothing is called")
 
 	c := newSim(t, s.url, "CP1", s.now)
 	c.password = "a password of some length"
@@ -126,13 +126,13 @@ func TestConsole_Charger(t *testing.T) {
 
 	ada.wants("GET", page, nil, 200, "connected", "OCPP 1.6", "this one", "<td>Local</td>", "04a2b3", "Blocked")
 	ada.wants("GET", page+"?call=RemoteStopTransaction", nil, 200, `"transactionId": `+strconv.Itoa(running))
-	ada.wants("POST", page, url.Values{"call": {"Reset"}, "body": {`{"type":"Soft"}`}}, 400, "Tick that you are sure")
-	ada.wants("POST", page, url.Values{"call": {"Reset"}, "body": {`{"type":"Soft"}`}, "sure": {"on"}}, 200, "Reset was answered", `{"status":"Accepted"}`)
-	ada.wants("POST", page, url.Values{"call": {"SetChargingProfile"}, "body": {`{}`}, "sure": {"on"}}, 422, "The calls are")
-	ada.wants("POST", page, url.Values{"call": {"UpdateFirmware"}, "body": {`{"location":"ftp://me:sesame@example.com/"}`}, "sure": {"on"}}, 422, "NotImplemented")
+	ada.wants("POST", page, url.Values{"call": {"Reset"}, "body": {`{"type":"Soft"}`}}, 400, `Type "Reset" to say that you mean it`)
+	ada.wants("POST", page, url.Values{"call": {"Reset"}, "body": {`{"type":"Soft"}`}, "typed": {"Reset"}}, 200, "Reset was answered", `{"status":"Accepted"}`)
+	ada.wants("POST", page, url.Values{"call": {"SetChargingProfile"}, "body": {`{}`}, "typed": {"SetChargingProfile"}}, 422, "The calls are")
+	ada.wants("POST", page, url.Values{"call": {"UpdateFirmware"}, "body": {`{"location":"ftp://me:sesame@example.com/"}`}, "typed": {"UpdateFirmware"}}, 422, "NotImplemented")
 
 	vera.wants("GET", page, nil, 200, "04a2b3")
-	vera.wants("POST", page, url.Values{"call": {"Reset"}, "body": {`{"type":"Hard"}`}, "sure": {"on"}}, 403, "may operate")
+	vera.wants("POST", page, url.Values{"call": {"Reset"}, "body": {`{"type":"Hard"}`}, "typed": {"Reset"}}, 403, "may operate")
 
 	log := ada.wants("GET", "/audit", nil, 200, `Reset {"type":"Soft"}: {"status":"Accepted"}`, "may hold a password")
 	if strings.Contains(log, "sesame") || strings.Contains(log, `"Hard"`) {
