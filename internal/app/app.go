@@ -297,6 +297,7 @@ func (h *App) openTransports(s Settings) {
 	h.Portal = &portal.Server{
 		Reward:   h.Reward,
 		Control:  h.Control,
+		Products: h.Products,
 		Registry: h.Registry,
 		Access:   h.Access,
 		Log:      s.Log,

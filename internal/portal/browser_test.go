@@ -74,6 +74,7 @@ func TestHousehold_Phone(t *testing.T) {
 		e.Consent(e.now.Add(-time.Hour))
 		e.give(t, "a bonus", 160)
 		e.plugIn(t)
+		e.invite(t, "DFS-1", -5_000, false)
 		for _, language := range []string{"en", "de"} {
 			for _, path := range []string{"", "/history", "/statement", "/consent", "/consent?kind=full_asset_schedule_control", "/account", "/nowhere"} {
 				mark := "?"

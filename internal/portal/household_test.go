@@ -12,6 +12,7 @@ import (
 	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/portal"
+	"flexd/internal/product"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
 	"flexd/internal/store"
@@ -40,7 +41,7 @@ func eachEvening(t *testing.T, test func(t *testing.T, e *evening)) {
 		e.publish(t)
 
 		h.service = &reward.Service{DB: h.db}
-		s := &portal.Server{Reward: h.service, Control: e.control, Registry: &registry.Service{DB: h.db}, Access: &access.Service{DB: h.db}}
+		s := &portal.Server{Reward: h.service, Control: e.control, Products: &product.Service{DB: h.db, Control: e.control}, Registry: &registry.Service{DB: h.db}, Access: &access.Service{DB: h.db}}
 		h.server = httptest.NewServer(s.Handler())
 		t.Cleanup(h.server.Close)
 		h.service.BaseURL = h.server.URL

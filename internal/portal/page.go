@@ -76,6 +76,9 @@ func functionsIn(l *speech) template.FuncMap {
 		"heats":    l.heatsText,
 		"warm":     l.warmText,
 		"over":     planOver,
+		"event":    l.eventText,
+		"pays":     l.paysText,
+		"part":     l.partText,
 	}
 }
 
@@ -92,6 +95,8 @@ var done = map[string]string{
 	"home":      "Welcome back. The plan is made anew.",
 	"gave":      "Thank you. What you agreed to counts from now on.",
 	"withdrew":  "It is withdrawn, and counts no more.",
+	"joined":    "Thank you. You take part in it.",
+	"left":      "Thank you. You do not take part in it.",
 	"wished":    "Thank you. What you wish counts from now on, and the plan is made anew.",
 }
 
@@ -226,16 +231,22 @@ func (s *Server) showBalance(
 		return err
 	}
 
+	invited, err := s.invitations(r)
+	if err != nil {
+		return err
+	}
+
 	return s.show(r, status, "balance", map[string]any{
-		"Form":      form,
-		"Household": household,
-		"Today":     flex.DayAt(household.Now).String(),
-		"Written":   r.written,
-		"Balance":   p,
-		"Days":      days,
-		"Done":      r.done(),
-		"Wrong":     wrong,
-		"Hidden":    r.visit.HideTransactions,
+		"Form":        form,
+		"Household":   household,
+		"Invitations": invited,
+		"Today":       flex.DayAt(household.Now).String(),
+		"Written":     r.written,
+		"Balance":     p,
+		"Days":        days,
+		"Done":        r.done(),
+		"Wrong":       wrong,
+		"Hidden":      r.visit.HideTransactions,
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"flexd/internal/access"
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/product"
 	"flexd/internal/registry"
 	"flexd/internal/reward"
 	"flexd/internal/web"
@@ -23,6 +24,7 @@ type Server struct {
 	Reward  *reward.Service
 	Control *control.Service
 
+	Products *product.Service // the events that homes are invited to
 	Registry *registry.Service
 	Access   *access.Service // writes down what is consented to
 
@@ -58,6 +60,7 @@ func (s *Server) build() {
 		"POST /balance/{token}/wish":     (*Server).wish,
 
 		"POST /balance/{token}/away":    (*Server).away,
+		"POST /balance/{token}/event":   (*Server).answerEvent,
 		"GET /balance/{token}/history":  (*Server).history,
 		"GET /balance/{token}/consent":  (*Server).consents,
 		"POST /balance/{token}/consent": (*Server).setConsent,

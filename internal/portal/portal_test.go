@@ -17,6 +17,7 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
 	"flexd/internal/portal"
+	"flexd/internal/product"
 	"flexd/internal/reward"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
@@ -61,7 +62,7 @@ func open(t *testing.T) *home {
 	}
 
 	h.service = &reward.Service{DB: h.db, Mail: func(_ context.Context, _ flex.Personal, _, text string) error { h.letter = text; return nil }}
-	s := &portal.Server{Reward: h.service, Control: &control.Service{DB: h.db}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	s := &portal.Server{Reward: h.service, Control: &control.Service{DB: h.db}, Products: &product.Service{DB: h.db}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	h.server = httptest.NewServer(s.Handler())
 	t.Cleanup(h.server.Close)
 	h.service.BaseURL = h.server.URL

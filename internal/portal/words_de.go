@@ -64,6 +64,22 @@ var german = map[string]string{
 	"Change it":                      "Ändern",
 	"It was linked a short time ago. For your safety nothing is paid to it before {1}; you can ask for a withdrawal now.": "Es wurde erst vor Kurzem verknüpft. Zu Ihrer Sicherheit wird vor dem {1} nichts darauf ausgezahlt; eine Auszahlung können Sie schon jetzt anfordern.",
 
+	// invitations to events
+	"Invitations": "Einladungen",
+	"{1}: your home is asked to draw less electricity.":                             "{1}: Ihr Haushalt soll weniger Strom beziehen.",
+	"{1}: your home is asked to draw more electricity.":                             "{1}: Ihr Haushalt soll mehr Strom beziehen.",
+	"{1} p is paid for each kWh. Your share is in your balance once it is settled.": "Für jede kWh werden {1} p gezahlt. Ihr Anteil steht in Ihrem Guthaben, sobald abgerechnet ist.",
+	"You take part.": "Sie nehmen teil.",
+	"You take part, unless you say otherwise.":                      "Sie nehmen teil, wenn Sie nicht absagen.",
+	"You do not take part.":                                         "Sie nehmen nicht teil.",
+	"Please answer by {1}. Without an answer you do not take part.": "Bitte antworten Sie bis {1}. Ohne Antwort nehmen Sie nicht teil.",
+	"Answers ended on {1}, so you do not take part.":                "Antworten waren bis {1} möglich; Sie nehmen nicht teil.",
+	"it is too late for this answer":                                "für diese Antwort ist es zu spät",
+	"Take part":                                                     "Teilnehmen",
+	"Do not take part":                                              "Nicht teilnehmen",
+	"Thank you. You take part in it.":                               "Danke. Sie nehmen daran teil.",
+	"Thank you. You do not take part in it.":                        "Danke. Sie nehmen nicht daran teil.",
+
 	// consents
 	"What you agreed to":  "Ihre Einwilligungen",
 	"If you withdraw it:": "Wenn Sie sie widerrufen:",
