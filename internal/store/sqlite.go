@@ -178,6 +178,8 @@ type sqliteConns struct {
 	lazy    bool // the writer's commits are not brought to the disk
 	jobs    chan *job
 	done    chan struct{} // closed when the writer has stopped
+	sending sync.RWMutex  // held to read while a job is sent, to write while closed is set
+	closed  bool          // no job is sent any more
 	readers chan *link
 	// the reader that was used last, if it is free: it is taken first, because what it has read it holds still
 	// where nothing was committed since
@@ -215,7 +217,11 @@ func (db *DB) startSQLite(ctx context.Context) error {
 }
 
 func (s *sqliteConns) close() {
+	s.sending.Lock()
+	s.closed = true
 	close(s.jobs)
+	s.sending.Unlock()
+
 	<-s.done
 	s.writer.close()
 	for range readersMax {
@@ -227,6 +233,23 @@ func (s *sqliteConns) close() {
 		}
 	}
 	close(s.readers)
+}
+
+// send gives the writer a job. It fails once the store is closed.
+func (s *sqliteConns) send(ctx context.Context, j *job) error {
+	s.sending.RLock()
+	defer s.sending.RUnlock()
+
+	if s.closed {
+		return errClosed
+	}
+
+	select {
+	case s.jobs <- j:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // reader takes a free reader; nil if the store is closed.
@@ -468,23 +491,15 @@ var errClosed = errors.New("the store is closed")
 func (db *DB) enqueue(
 	ctx context.Context,
 	fn func(conn, time.Time) error,
-) (err error) {
+) error {
 	j := &job{
 		ctx:  ctx,
 		fn:   fn,
 		done: make(chan struct{}),
 	}
 
-	defer func() {
-		if recover() != nil { // the channel was closed under a late writer
-			err = errClosed
-		}
-	}()
-
-	select {
-	case db.sqlite.jobs <- j:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := db.sqlite.send(ctx, j); err != nil {
+		return err
 	}
 
 	<-j.done
