@@ -194,5 +194,5 @@ func (s *Service) unsubscribe(ctx context.Context, u *store.ADRUpstream) {
 	defer cancel()
 
 	r := remote{Service: s, of: u}
-	r.ask(limited, "DELETE", subscriptionPath(u), nil, nil, 200, 404) // either way it is asked no more
+	_, _ = r.ask(limited, "DELETE", subscriptionPath(u), nil, nil, 200, 404) // either way it is asked no more
 }

@@ -259,8 +259,7 @@ func fixtures() []fixture {
 // orgPath reads the organisation of an act.
 func orgPath(r *request) (flex.OrgID, string, error) {
 	var org flex.OrgID
-	var err error
-	err = readID(&org, r.PathValue("org"), "organisation")
+	err := readID(&org, r.PathValue("org"), "organisation")
 	return org, "/console/developer?org=" + org.String() + "&done=", err
 }
 

@@ -75,10 +75,10 @@ func minTime(a, b time.Time) time.Time {
 }
 
 // at is what a charger lets through at an instant, free past its last step.
-func (o obeyed) at(at time.Time, free flex.Watts) flex.Watts {
-	for _, s := range o.steps {
+func (c obeyed) at(at time.Time, free flex.Watts) flex.Watts {
+	for _, s := range c.steps {
 		if s.Contains(at) {
-			return min(s.Limit, o.power)
+			return min(s.Limit, c.power)
 		}
 	}
 	return free

@@ -52,7 +52,7 @@ func TestInstruction_Beside(t *testing.T) {
 		}
 		stands("the first is stopped", 3, 0)
 
-		a = called(quarter("2026-01-15T17:35:00Z", 15, -22_200), 3, 0) // before the other in time
+		called(quarter("2026-01-15T17:35:00Z", 15, -22_200), 3, 0) // before the other in time
 		stands("the first again", 0, 0)
 		if _, err := h.service.StopInstruction(h.Context(), h.Org, b.ID, "Ann"); err != nil {
 			h.Fatal(err)

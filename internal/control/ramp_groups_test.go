@@ -78,7 +78,7 @@ func (h *fixture) twoGroups() (sites [2][]flex.SiteID, of map[[16]byte]int, pass
 
 		h.publish("2026-01-10T18:00:00Z", night(13, 14, 15, 16)...) // 00:30 to 02:30
 		for _, asset := range assets {
-			h.at(flex.AssetID(asset)).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(12, flex.Minimise)})
+			h.at(asset).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(12, flex.Minimise)})
 		}
 		h.acceptAll()
 

@@ -36,7 +36,7 @@ func TestPlayed_AgainstEachOther(t *testing.T) {
 				h.t = t
 				h.another(tt.name)
 				h.set(t, "claw_back=true")
-				other := h.device(byte(i+2), tt.other, flex.Watts(max(tt.power, -tt.power)))
+				other := h.device(byte(i+2), tt.other, max(tt.power, -tt.power))
 				for back := range homeDays {
 					h.energy(h.asset, flex.ProvisionalConsumption, back+1, 4)
 				}
