@@ -95,7 +95,7 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 		}, once},
 		{"another one that was there before", func(h *home) {
 			first := h.asset
-			h.asset = h.device(200, flex.Charger, 7400)
+			h.asset = h.device(200, flex.ElectricVehicle, 7400)
 			h.pluggedFor(at(-90), at(-60))
 			second := h.asset
 			h.asset = first
@@ -116,8 +116,8 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 			h.unplugged()
 			energy(h)
 			h.jobs()
-			if got := h.owes(); got != both {
-				h.t.Errorf("before the correction %q, want %q", got, both)
+			if got := h.owes(); got != once {
+				h.t.Errorf("before the correction %q, want %q", got, once)
 			}
 			h.given(reading.Given{Label: flex.ChargerEnergy, Span: flex.Span{From: at(0), To: at(30)}})
 		}, once},

@@ -152,6 +152,11 @@ func settleSession(
 		}
 
 		revision = o.revision(&r.Progress)
+		if revision != nil && r.Paired {
+			if err := carsAgain(ctx, tx, r); err != nil {
+				return nil, err
+			}
+		}
 	}
 
 	// In its first half-hour no other reading than the missing one has it looked at again.
@@ -220,6 +225,11 @@ func charged(
 ) (flex.WattHours, int, time.Time, error) {
 	periods, _ := ownPeriods(&r)
 	days, err := meteredDays(ctx, tx, r, rs, time.Time{})
+	if err != nil {
+		return 0, 0, time.Time{}, err
+	}
+
+	others, err := elsewhere(ctx, tx, &r, days, time.Time{})
 
 	var energy flex.WattHours
 	var known int
@@ -227,7 +237,7 @@ func charged(
 	for _, p := range periods {
 		switch e, read := energyIn(days, p); {
 		case read:
-			energy += e
+			energy += e - others[p]
 			known++
 		case missing.IsZero():
 			missing = p.Start()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
@@ -393,8 +394,14 @@ func (l *Line) addSessionPeriods(
 		return err
 	}
 
-	var sum flex.WattHours
+	others, err := elsewhere(ctx, tx, &r, days, l.At)
+	if err != nil {
+		return err
+	}
+
+	var sum, other flex.WattHours
 	for _, p := range periods {
+		other += others[p]
 		line := Period{Start: p.Start()}
 		if e, known := energyIn(days, p); known {
 			line.Metered = &e
@@ -405,13 +412,24 @@ func (l *Line) addSessionPeriods(
 		l.Periods = append(l.Periods, line)
 	}
 
+	var notes []string
+	if other > 0 {
+		sum -= other
+		notes = append(notes, fmt.Sprintf(
+			"%s kWh were charged at your charger, and are credited there.",
+			kwhText(other),
+		))
+	}
+
 	if back := boughtBack(&r); back > 0 {
 		sum = max(0, sum-back)
-		l.Note = fmt.Sprintf(
+		notes = append(notes, fmt.Sprintf(
 			"%s kWh were bought back for what the car gave: they earn nothing.",
 			kwhText(back),
-		)
+		))
 	}
+
+	l.Note = strings.Join(notes, " ")
 
 	if sum != total {
 		l.Periods = nil

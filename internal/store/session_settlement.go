@@ -42,12 +42,17 @@ type SessionSettlement struct {
 	Consented bool
 	Type      flex.AssetType
 	Model     string
+	// also of an asset that is gone
+	Kind flex.AssetType
+	// the site has, or had, chargers as well as cars: what passes a charger may be read of a car too
+	Paired bool
 
 	version int64
 }
 
 func scanSessionSettlement(s scanner) (SessionSettlement, error) {
 	var typ, model sql.NullString
+	var kind string
 	var rate sql.NullInt64
 	var r SessionSettlement
 	err := s.Scan(
@@ -69,9 +74,11 @@ func scanSessionSettlement(s scanner) (SessionSettlement, error) {
 		&r.PostedWh,
 		&r.Power,
 		&r.Given,
+		&kind,
+		&r.Paired,
 	)
 
-	r.Type = flex.AssetType(typ.String)
+	r.Type, r.Kind = flex.AssetType(typ.String), flex.AssetType(kind)
 	r.Model = model.String
 	r.Rate = rate.Int64
 
@@ -201,6 +208,12 @@ func lastOfLeft(column string) string {
 	ORDER BY q.to_at DESC, q.session_id LIMIT 1)`
 }
 
+// sitePaired is that a session's site has, or had, an asset of the other kind that charges.
+const sitePaired = `(EXISTS (SELECT 1 FROM asset n WHERE n.org_id = r.org_id AND n.site_id = r.site_id AND n.type = ` + otherKind + `)
+	OR EXISTS (SELECT 1 FROM former_asset n WHERE n.org_id = r.org_id AND n.site_id = r.site_id AND n.type = ` + otherKind + `))`
+
+const otherKind = `CASE WHEN COALESCE(a.type, f.type, '') = 'charger' THEN 'electric_vehicle' ELSE 'charger' END`
+
 // DueSessionSettlements returns up to limit sessions whose time to be looked at has come, or whose
 // missing reading is there.
 func (tx *Tx) DueSessionSettlements(
@@ -282,7 +295,8 @@ func (tx *Tx) sessionSettlements(
 			COALESCE(b.plugged_in_at, `+lastOfLeft("q.from_at")+`), COALESCE(b.plugged_out_at, `+lastOfLeft("q.to_at")+`),
 			`+
 			consentedDuring("r", "r.from_at", "r.to_at")+
-			`, a.type, a.model, r.posted_wh, COALESCE(a.power_w, f.power_w, 0), r.given_wh
+			`, a.type, a.model, r.posted_wh, COALESCE(a.power_w, f.power_w, 0), r.given_wh,
+			COALESCE(a.type, f.type, ''), `+sitePaired+`
 		FROM reckoning r JOIN org o ON o.id = r.org_id LEFT JOIN session s ON s.id = r.session_id
 			LEFT JOIN session b ON b.asset_id = s.asset_id AND b.number = s.number - 1
 			LEFT JOIN asset a ON a.id = r.asset_id LEFT JOIN former_asset f ON f.id = r.asset_id

@@ -1,0 +1,167 @@
+package reward_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/reading"
+	"flexd/internal/store/storetest"
+)
+
+// What passes a charger is read of it and of the car at it: at 2 p a kWh it earns once, whatever is read,
+// unplugged, corrected or settled first. Here each step is one of a half-hour's 2 kWh, or of an end.
+func TestPlayed_CarAtItsCharger(t *testing.T) {
+	from := clock("2026-01-14 22:00")
+	at := func(minute int) time.Time { return from.Add(time.Duration(minute) * time.Minute) }
+	cases := []struct {
+		name string
+		play func(h *home, car, charger flex.AssetID)
+		want int // pence
+	}{
+		{"the charger's readings come first", func(h *home, car, charger flex.AssetID) {
+			h.took(charger, at(0), 2, 3)
+			h.ends(charger, at(60))
+			h.took(car, at(0), 2, 3)
+			h.ends(car, at(60))
+		}, 10},
+		{"the car's come first, and it is settled before", func(h *home, car, charger flex.AssetID) {
+			h.ends(car, at(60))
+			h.took(car, at(0), 2, 3)
+			h.jobs()
+			h.ends(charger, at(61))
+			h.took(charger, at(0), 2, 3)
+		}, 10},
+		{"the car loses a tenth of what the charger gives", func(h *home, car, charger flex.AssetID) {
+			h.ends(car, at(60))
+			h.ends(charger, at(60))
+			h.took(car, at(0), 1.8, 2.7)
+			h.jobs()
+			h.took(charger, at(0), 2, 3)
+		}, 10},
+		{"the charger knows one half-hour alone", func(h *home, car, charger flex.AssetID) {
+			h.ends(car, at(60))
+			h.ends(charger, at(60))
+			h.took(car, at(0), 2, 3)
+			h.took(charger, at(0), 2)
+		}, 10},
+		{"the charger's are corrected to nothing", func(h *home, car, charger flex.AssetID) {
+			h.ends(car, at(60))
+			h.ends(charger, at(60))
+			h.took(car, at(0), 2, 3)
+			h.took(charger, at(0), 2, 3)
+			h.jobs()
+			h.took(charger, at(0), 0, 0)
+		}, 10},
+		{"the charger is taken away before the car's come", func(h *home, car, charger flex.AssetID) {
+			h.ends(charger, at(60))
+			h.took(charger, at(0), 2, 3)
+			h.asset = charger
+			h.deleted()
+			h.ends(car, at(60))
+			h.took(car, at(0), 2, 3)
+		}, 10},
+		{"a second car is at no charger of the site's", func(h *home, car, charger flex.AssetID) {
+			other := h.device(flex.AssetID(h.asset)[15]^0x55, flex.ElectricVehicle, 7400)
+			h.asset = other
+			h.plugIn(at(0))
+			h.took(other, at(0), 1, 1)
+			h.ends(other, at(60))
+			h.took(car, at(0), 2, 3)
+			h.ends(car, at(60))
+			h.jobs()
+			h.took(charger, at(0), 2, 3)
+			h.ends(charger, at(60))
+		}, 14},
+		{"the charger was not plugged in then", func(h *home, car, charger flex.AssetID) {
+			h.ends(charger, at(10))
+			h.took(charger, at(0), 2)
+			h.took(car, at(0), 2, 3)
+			h.ends(car, at(60))
+			h.took(charger, at(30), 3)
+		}, 10},
+	}
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h := newHome(t, url, 1, 100)
+		for i, tt := range cases {
+			t.Run(tt.name, func(t *testing.T) {
+				car, charger := h.carAndCharger(t, tt.name, byte(100+i), from)
+				tt.play(h, car, charger)
+				h.jobs()
+				h.now = from.Add(48 * time.Hour)
+				h.jobs()
+				want := fmt.Sprintf("rewards_expense %d, rewards_payable -%d", tt.want, tt.want)
+				if got := h.owes(); got != want {
+					t.Errorf("in the books %q, want %q", got, want)
+				}
+			})
+		}
+
+		// Any order of all steps comes to the same.
+		for seed := range uint64(12) {
+			name := fmt.Sprint("any order ", seed)
+			car, charger := h.carAndCharger(t, name, byte(150+seed), from)
+			steps := []func(){
+				func() { h.took(car, at(0), 1.9) }, func() { h.took(car, at(30), 2.9) }, func() { h.took(car, at(60), 0.5) },
+				func() { h.took(charger, at(0), 2) }, func() { h.took(charger, at(30), 3) }, func() { h.took(charger, at(60), 0.4) },
+				func() { h.ends(car, at(90)) }, func() { h.ends(charger, at(90)) },
+			}
+			random := rand.New(rand.NewPCG(seed, 17))
+			random.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
+			for _, step := range steps {
+				step()
+				if random.IntN(2) == 0 {
+					h.jobs()
+				}
+			}
+			h.now = from.Add(48 * time.Hour)
+			h.jobs()
+			if got := h.owes(); got != "rewards_expense 11, rewards_payable -11" {
+				t.Errorf("%s: in the books %q", name, got)
+			}
+		}
+		h.sound(t)
+	})
+}
+
+// carAndCharger goes on with a home of a car and a charger that are plugged in from an instant on.
+func (h *home) carAndCharger(t *testing.T, name string, n byte, from time.Time) (car, charger flex.AssetID) {
+	h.t = t
+	h.another(name)
+	h.set(t, "credit_pence_per_kwh=2")
+	car = h.asset
+	charger = h.device(n, flex.Charger, 7400)
+	h.plugIn(from)
+	h.asset = charger
+	h.plugIn(from)
+	return car, charger
+}
+
+// took sends what a device took in each half-hour from an instant on.
+func (h *home) took(a flex.AssetID, from time.Time, kwh ...float64) {
+	h.t.Helper()
+	h.asset = a
+	h.now = later(h.now, from.Add(3*time.Hour))
+	for i, e := range kwh {
+		span := flex.Span{From: from.Add(time.Duration(i) * flex.HalfHour), To: from.Add(time.Duration(i+1) * flex.HalfHour)}
+		h.given(reading.Given{Label: flex.ChargerEnergy, Span: span, Value: e})
+	}
+}
+
+// ends unplugs a device at an instant, which may be past.
+func (h *home) ends(a flex.AssetID, at time.Time) {
+	h.t.Helper()
+	now := h.now
+	h.asset, h.now = a, at
+	h.unplugged()
+	h.now = later(now, at)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
