@@ -101,7 +101,11 @@ type InstructionPreview struct {
 	// That draw nothing which could be moved.
 	NumIdle int `json:"num_idle"`
 	// That another instruction calls in the same half-hours.
-	NumBusy   int                   `json:"num_busy"`
+	NumBusy int `json:"num_busy"`
+	// Sites that could bring something, and have had the calls they agreed to.
+	NumSpent int `json:"num_spent"`
+	// Which limits those are, in words.
+	Spent     string                `json:"spent,omitzero"`
 	HalfHours []InstructionHalfHour `json:"half_hours"`
 	// Who is called.
 	Assets []InstructionAsset `json:"assets"`
@@ -144,6 +148,10 @@ type InstructionReport struct {
 	CostPence float64 `json:"cost_pence"`
 	// Assets that were called, also those that were released.
 	NumCalled int `json:"num_called"`
+	// Sites that it left out, as they had had the calls they agreed to.
+	NumSpent int `json:"num_spent"`
+	// Which limits those are, in words.
+	Spent string `json:"spent,omitzero"`
 	// Of it and of the hour after.
 	HalfHours []InstructionReportHalf `json:"half_hours"`
 	// The same, each minute; if it is asked for.

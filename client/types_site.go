@@ -41,6 +41,9 @@ type SiteUpdateRequest struct {
 	// The London day from which the capacity counts, today or earlier, and later than what was
 	// settled of the site; from now on if it is not given.
 	CapacityFrom *Day `json:"capacity_from,omitzero"`
+	// How often the site may be called by instructions of the grid. It takes the place of what was agreed before:
+	// an empty object ends every limit.
+	AgreedCalls *AgreedCalls `json:"agreed_calls,omitzero"`
 }
 
 // TariffRequest is the tariff of a site, which is apart from the assets' own.
@@ -91,6 +94,18 @@ type SiteResponse struct {
 	CapacitySource   string  `json:"capacity_source"`
 	// The main fuse that import_capacity_kw was given as. Absent if it was given in kW, or not.
 	MainFuse *MainFuse `json:"main_fuse,omitzero"`
+	// How often the site may be called by instructions of the grid. Absent without a limit.
+	AgreedCalls *AgreedCalls `json:"agreed_calls,omitzero"`
+}
+
+// AgreedCalls is how often a household agreed to be called by instructions of the grid, products that became one too.
+// An instruction is one call, however many assets of the site it calls, in the London day and calendar month in which
+// it begins. What is not given has no limit.
+type AgreedCalls struct {
+	// 0 for none.
+	PerDay *int `json:"per_day,omitzero"`
+	// 0 for none.
+	PerMonth *int `json:"per_month,omitzero"`
 }
 
 // MainFuse is a site's main fuse: it carries 230 V times the amperes on each of its phases.

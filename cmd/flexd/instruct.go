@@ -19,6 +19,7 @@ type instructCommand struct {
 	Send    instructSend    `cmd:"" help:"Have a part of the fleet draw less or more for a time."`
 	Stop    instructStop    `cmd:"" help:"Stop an instruction, or all of them: the cars called are planned without it at once."`
 	List    instructList    `cmd:"" help:"The newest instructions."`
+	Calls   instructCalls   `cmd:"" help:"How often a site may be called, as its household agreed: show it, or set it. Example: flexd instruct calls SITE --per-day 1 --per-month 5"`
 	Report  instructReport  `cmd:"" help:"Show an instruction's target, and what was expected and metered."`
 }
 
@@ -132,6 +133,8 @@ func printPreview(c console, p *control.Preview) error {
 		fmt.Fprintln(c.out, "Not more, because", why)
 	}
 
+	printLeftOut(c, p.Spent)
+
 	slots := func(s control.InstructedSlot) []any {
 		return []any{
 			s.From,
@@ -175,6 +178,13 @@ func printPreview(c console, p *control.Preview) error {
 			}
 		},
 	)
+}
+
+// printLeftOut says which sites had the calls they agreed to, if any had.
+func printLeftOut(c console, spent string) {
+	if spent != "" {
+		fmt.Fprintf(c.out, "Left out: %s.\n", spent)
+	}
 }
 
 // kwh is an energy in kWh to the watt-hour.
@@ -359,6 +369,8 @@ func (o *instructReport) Run(ctx context.Context, c console) error {
 		r.Goal(),
 		len(r.Assets),
 	)
+
+	printLeftOut(c, r.Spent)
 
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(

@@ -45,3 +45,17 @@ func TestInstruct(t *testing.T) {
 	wants("instruct stop --json "+id, `"state": "stopped"`, exitDone)
 	wants("instruct stop --all", "0 instructions are stopped", exitDone)
 }
+
+// TestInstructCalls sets how often a site may be called, shows it and ends it.
+func TestInstructCalls(t *testing.T) {
+	s := newRepairStory(t)
+	site := s.site.String()
+	s.wants(s.run(0, "instruct", "calls", site), "agreed: any number of calls; called: 0 today, 0 this month")
+	s.wants(s.run(0, "instruct", "calls", site, "--per-day", "1", "--per-month", "5"), "agreed: 1 a day, 5 a month; called: 0 today")
+	s.wants(s.run(0, "instruct", "calls", site, "--json"), `"per_month": 5`)
+	s.wants(s.run(exitFailed, "instruct", "calls", site, "--per-day", "1001"), "1001 calls are not 0 to 1000")
+	s.wants(s.run(exitUsage, "instruct", "calls", site, "--per-day", "1", "--no-limit"), "can't be used together")
+	s.wants(s.run(0, "instruct", "calls", site, "--per-month", "0"), "agreed: 0 a month")
+	s.wants(s.run(0, "instruct", "calls", site, "--no-limit", "--json"), `"agreed_calls": null`)
+	s.wants(s.run(0, "audit", "list", "--json"), "1 a day, 5 a month")
+}

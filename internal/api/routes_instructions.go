@@ -86,6 +86,7 @@ var instructionsRoutes = []Route{
 				"num_needed": 0,
 				"num_idle": 0,
 				"num_busy": 0,
+				"num_spent": 0,
 				"half_hours": [
 					{
 						"start_timestamp": "2026-01-15T17:30:00Z",
@@ -151,6 +152,7 @@ var instructionsRoutes = []Route{
 				"at": "2026-01-15T17:00:00Z",
 				"cost_pence": 12.5,
 				"num_called": 14,
+				"num_spent": 0,
 				"half_hours": [
 					{
 						"start_timestamp": "2026-01-15T17:30:00Z",

@@ -252,6 +252,8 @@ var operationsRoutes = []Route{
 				"import_capacity_kw": 23,
 				"export_capacity_kw": 3.68,
 				"capacity_source": "default",
+				"calls_today": 0,
+				"calls_this_month": 1,
 				"ratings": [],
 				"assets": [
 					{

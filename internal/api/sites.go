@@ -1,6 +1,7 @@
 package api
 
 import (
+	"flexd/internal/contract"
 	"flexd/internal/directory"
 	"flexd/internal/flex"
 	"flexd/internal/registry"
@@ -77,6 +78,7 @@ func (s *Server) updateSite(r *request) (answer, error) {
 		Address:  b.Address,
 		Email:    b.Email,
 		Supply:   supplyChange(b.ImportCapacityKW, b.ExportCapacityKW, b.MainFuse),
+		Calls:    agreedCalls(b.AgreedCalls),
 	}
 
 	if b.CapacityFrom != nil {
@@ -142,6 +144,26 @@ func supplyChange(
 	return s
 }
 
+// agreedCalls is how often a site may be called; nil if nothing was sent.
+func agreedCalls(b *wire.AgreedCalls) *flex.AgreedCalls {
+	if b == nil {
+		return nil
+	}
+
+	return &flex.AgreedCalls{
+		PerDay:   optional(b.PerDay),
+		PerMonth: optional(b.PerMonth),
+	}
+}
+
+// optional is a number that may be left out.
+func optional(n *int) flex.Optional[int] {
+	if n == nil {
+		return flex.Optional[int]{}
+	}
+	return flex.Some(*n)
+}
+
 // tariffResponse shows a site's tariff; nil if it was never given.
 func tariffResponse(t *flex.SiteTariff) *wire.TariffResponse {
 	if t.Type == "" {
@@ -179,6 +201,7 @@ func siteResponse(r flex.SiteRecord) wire.SiteResponse {
 		v.MainFuse = &wire.MainFuse{Amperes: f.Amperes, Phases: f.Phases}
 	}
 
+	v.AgreedCalls = contract.AgreedCalls(r.Calls)
 	if v.AssetIDs == nil {
 		v.AssetIDs = []flex.AssetID{}
 	}

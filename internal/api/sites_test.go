@@ -481,3 +481,39 @@ func TestMeterConsent_Withdrawn(t *testing.T) {
 		}
 	})
 }
+
+// TestSite_AgreedCalls sets how often a site may be called, changes it and ends it.
+func TestSite_AgreedCalls(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		site := h.want("POST", "/entities/site", fmt.Sprintf(`{"mpan":%q,"postcode":"SW1A 2AA",%s}`, halfHourly, consent), 200, "").body
+		at := "/entities/site/" + text(t, site, "id")
+		if strings.Contains(site, "agreed_calls") {
+			t.Error(site)
+		}
+
+		for _, c := range []struct{ sent, shown string }{
+			{`{"per_day":1,"per_month":12}`, `"agreed_calls":{"per_day":1,"per_month":12}`},
+			{`{"per_month":0}`, `"agreed_calls":{"per_month":0}`},
+			{`{"per_day":1000}`, `"agreed_calls":{"per_day":1000}`},
+		} {
+			h.want("PATCH", at, `{"agreed_calls":`+c.sent+`}`, 200, "")
+			h.want("PATCH", at, `{"address":"1 High Street"}`, 200, "") // what is not given stays
+			for _, way := range []string{at, "/entities/site?postcode=SW1A%202AA", "/operations/site/" + text(t, site, "id")} {
+				if r := h.want("GET", way, "", 200, ""); !strings.Contains(r.body, c.shown) {
+					t.Errorf("%s: %s", c.sent, r.body)
+				}
+			}
+		}
+
+		for _, wrong := range []string{`{"per_day":-1}`, `{"per_month":1001}`, `{"per_day":1.5}`, `{"per_day":"1"}`, `[]`} {
+			h.want("PATCH", at, `{"agreed_calls":`+wrong+`}`, 422, "")
+		}
+
+		h.want("PATCH", at, `{"agreed_calls":{}}`, 200, "")
+		if r := h.want("GET", at, "", 200, ""); strings.Contains(r.body, "agreed_calls") {
+			t.Error(r.body)
+		}
+	})
+}

@@ -151,6 +151,7 @@ var surface = []route{
 
 	// supply.go
 	{pattern: "POST /console/sites/{id}/supply", needs: access.Operate, handle: (*Server).setSupply},
+	{pattern: "POST /console/sites/{id}/calls", needs: access.Operate, handle: (*Server).setCalls},
 	{pattern: "POST /console/assets/{id}/power", needs: access.Operate, handle: (*Server).setPower},
 
 	// consent.go

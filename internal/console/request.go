@@ -398,6 +398,7 @@ var doneText = map[string]string{
 	"overrode":    "The check of the name is overridden: another operator may approve the withdrawal.",
 	"terms":       "The term is changed, from the day that the table says.",
 	"withdrawn":   "The consent is withdrawn. What was read while it held may still be settled.",
+	"called":      "What the household agreed to counts from now on.",
 	"supplied":    "The capacity is set, from the day that the list says.",
 	"powered":     "The power is set, from the day that the site's list says.",
 	"twostep":     "Everybody here gives a code at the login, too: set yours up, and the rest of the console opens.",

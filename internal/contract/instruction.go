@@ -94,6 +94,8 @@ func InstructionPreview(p *control.Preview) wire.InstructionPreview {
 		NumNeeded:      p.NumNeeded,
 		NumIdle:        p.NumIdle,
 		NumBusy:        p.NumBusy,
+		NumSpent:       p.SpentSites,
+		Spent:          p.Spent,
 		HalfHours:      make([]wire.InstructionHalfHour, len(p.Slots)),
 		Assets:         make([]wire.InstructionAsset, len(p.Assets)),
 	}
@@ -147,6 +149,8 @@ func InstructionReport(
 		At:          wire.At(r.At),
 		CostPence:   pence(r.Cost),
 		NumCalled:   len(r.Assets),
+		NumSpent:    r.SpentSites,
+		Spent:       r.Spent,
 		HalfHours:   reportSlots(r.Slots),
 		Minutes:     reportSlots(r.Minutes),
 	}
@@ -229,4 +233,21 @@ func meteredKWhs(metered []flex.Optional[flex.WattHours]) []*float64 {
 	}
 
 	return out
+}
+
+// AgreedCalls is how often a site may be called; nil without a limit.
+func AgreedCalls(c flex.AgreedCalls) *wire.AgreedCalls {
+	if c == (flex.AgreedCalls{}) {
+		return nil
+	}
+
+	v := &wire.AgreedCalls{}
+	if c.PerDay.Given {
+		v.PerDay = new(c.PerDay.Value)
+	}
+	if c.PerMonth.Given {
+		v.PerMonth = new(c.PerMonth.Value)
+	}
+
+	return v
 }

@@ -179,15 +179,23 @@ func SiteView(s *registry.SiteView) wire.SiteView {
 		Changes:    each(s.Steps, siteChangeView),
 	}
 
-	if f := s.Supply.Fuse; f.Phases > 0 {
-		v.MainFuse = &wire.MainFuse{Amperes: f.Amperes, Phases: f.Phases}
-	}
-
 	if v.DispatchMethods == nil {
 		v.DispatchMethods = []flex.DispatchMethod{}
 	}
 
+	addAgreed(&v, s)
+
 	return v
+}
+
+// addAgreed adds what a site's connection was given as, and how often it may be called and was.
+func addAgreed(v *wire.SiteView, s *registry.SiteView) {
+	if f := s.Supply.Fuse; f.Phases > 0 {
+		v.MainFuse = &wire.MainFuse{Amperes: f.Amperes, Phases: f.Phases}
+	}
+
+	v.AgreedCalls = AgreedCalls(s.Calls.Agreed)
+	v.CallsToday, v.CallsThisMonth = s.Calls.Had.Day, s.Calls.Had.Month
 }
 
 func meterView(m *registry.MeterView) *wire.MeterView {

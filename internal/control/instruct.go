@@ -51,6 +51,8 @@ type Preview struct {
 	NumIdle      int // that draw nothing in the window by plan, or all they can
 	NumBusy      int // that another instruction calls in the same half-hours
 	NumNotCalled int // that could be called beside
+	// sites that could bring something, and have had the calls they agreed to
+	spent map[flex.SiteID]flex.SpentCalls
 
 	calls []called
 }
@@ -235,6 +237,7 @@ type scoped struct {
 	prices    []flex.PricedPeriod
 	planned   []store.Planned
 	callables map[flex.AssetID]*store.Callable
+	spent     map[flex.SiteID]flex.SpentCalls // who is not to be called
 }
 
 func readScope(
@@ -269,6 +272,11 @@ func (s *scoped) readCallables(
 	s.callables, err = tx.Callables(ctx, in.Scope, in.Span, lately)
 	if err != nil {
 		return fmt.Errorf("read who may be called: %w", err)
+	}
+
+	s.spent, err = tx.SpentSites(ctx, in.ID, in.From)
+	if err != nil {
+		return fmt.Errorf("read who has had the calls they agreed to: %w", err)
 	}
 
 	s.prices, err = prices(ctx, tx, s.now)
@@ -368,7 +376,8 @@ func (p *Preview) choose(
 	order := orderOf(&p.Instruction, s.now)
 	var all []called
 	for i := range s.planned {
-		if c, ok := p.offer(s, &s.planned[i], order); ok {
+		c, ok := p.offer(s, &s.planned[i], order)
+		if ok && !p.leaveOut(s, c.SiteID) {
 			all = append(all, c)
 		}
 	}
@@ -393,12 +402,18 @@ func (p *Preview) choose(
 		func(i int, over bool) bool { return b.plan(&all[i], over) },
 	)
 	slices.Sort(chosen)
+	p.sum(all, chosen)
+}
+
+// sum adds up what the chosen do.
+func (p *Preview) sum(all []called, chosen []int) {
 	p.Callable, p.NumNotCalled = len(all), len(all)-len(chosen)
 	for _, i := range chosen {
 		p.add(&all[i])
 	}
 
 	p.Rebound, p.ReboundLater = rebound(p.calls, p.To)
+	p.SpentSites, p.Spent = len(p.spent), p.spentText()
 }
 
 // bound reports whether an asset is called by nothing: what shares a fuse is planned as one, and a car that gives
@@ -513,8 +528,14 @@ func (p *Preview) Why() string {
 	if p.Reached() >= 1 {
 		return ""
 	}
-	return fmt.Sprintf("all %d assets that can bring something are called; %d of the others draw nothing that could be moved, %d need what they draw by their ready-by or charge now, %d are called by another instruction in these half-hours",
+
+	why := fmt.Sprintf("all %d assets that can bring something are called; %d of the others draw nothing that could be moved, %d need what they draw by their ready-by or charge now, %d are called by another instruction in these half-hours",
 		p.Callable-p.NumNotCalled, p.NumIdle, p.NumNeeded, p.NumBusy)
+	if p.Spent != "" {
+		why += "; " + p.Spent
+	}
+
+	return why
 }
 
 // reboundMinutes is how far after an instruction its rebound is looked for.

@@ -30,7 +30,8 @@ func LockInstructions(ctx context.Context, tx *store.Tx) error {
 }
 
 // call puts the schedules of assets that are called in force, and keeps who they are. One that
-// another instruction has called for the same half-hours since they were chosen is left out.
+// another instruction has called for the same half-hours since they were chosen is left out, and so is a site
+// that has had the calls it agreed to since.
 func (s *Service) call(
 	ctx context.Context,
 	tx *store.Tx,
@@ -39,7 +40,7 @@ func (s *Service) call(
 ) error {
 	next := make([]store.Replacement, 0, len(calls))
 	of := make([]*called, 0, len(calls))
-	busy, err := tx.CalledIn(ctx, by.Span)
+	isGone, err := uncallable(ctx, tx, by)
 	if err != nil {
 		return err
 	}
@@ -55,7 +56,7 @@ func (s *Service) call(
 			&c.offer.Plan,
 		)
 
-		if !ok || busy[c.Current.AssetID] {
+		if !ok || isGone(c) {
 			continue
 		}
 
@@ -378,6 +379,10 @@ func (s *Service) apply(
 	if err != nil || !mine {
 		return 0, err
 	}
+	if err := tx.NoteSpent(ctx, in.ID, c.spentSites, c.spent); err != nil {
+		return 0, err
+	}
+
 	if err := tx.ReleaseCalled(ctx, in.ID, c.release); err != nil {
 		return 0, err
 	}

@@ -15,6 +15,9 @@ import (
 type correction struct {
 	call    []called
 	release []flex.AssetID
+	// sites that could be called, and have had the calls they agreed to
+	spentSites int
+	spent      string
 }
 
 // remainder is an instruction from now on, beside what it is brought.
@@ -203,7 +206,11 @@ func correct(
 	})
 	l.choose(l.scope, missing, l.back)
 
-	return &correction{call: l.calls}, nil
+	return &correction{
+		call:       l.calls,
+		spentSites: l.SpentSites,
+		spent:      l.Spent,
+	}, nil
 }
 
 // release says who can be released; nil for nobody.

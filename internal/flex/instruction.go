@@ -36,6 +36,9 @@ type Instruction struct {
 	StoppedBy string
 	// watt-seconds in each half-hour of it, or what is left of one at its ends
 	Target []int64
+	// sites that it left out as they had had the calls they agreed to, and which limits those were
+	SpentSites int
+	Spent      string
 }
 
 // Active reports whether an instruction binds at an instant, or will.

@@ -198,6 +198,7 @@ type Site struct {
 	// what the connection can carry; the default if it was never given
 	Supply         Supply
 	Tariff         SiteTariff
+	Calls          AgreedCalls // by instructions of the grid
 	ExternalUserID string
 	CreatedAt      time.Time
 }

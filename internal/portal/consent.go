@@ -61,7 +61,19 @@ func (s *Server) showConsents(
 		asked = &found[i]
 	}
 
+	calls, err := s.Registry.Calls(
+		r.Context(),
+		r.visit.OrgID,
+		r.visit.SiteID,
+	)
+	if err != nil {
+		return err
+	}
+
 	return s.show(r, status, "consent", map[string]any{
+		"Calls":    calls,
+		"PerDay":   r.written("", "per_day", callsText(calls.Agreed.PerDay)),
+		"PerMonth": r.written("", "per_month", callsText(calls.Agreed.PerMonth)),
 		"Consents": found,
 		"Asked":    asked,
 		"Wrong":    wrong,

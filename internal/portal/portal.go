@@ -64,6 +64,7 @@ func (s *Server) build() {
 		"GET /balance/{token}/history":  (*Server).history,
 		"GET /balance/{token}/consent":  (*Server).consents,
 		"POST /balance/{token}/consent": (*Server).setConsent,
+		"POST /balance/{token}/calls":   (*Server).setCalls,
 
 		"GET /balance/{token}/colours.css":    (*Server).colours,
 		"GET /balance/{token}/statement.csv":  (*Server).statementCSV,

@@ -106,6 +106,15 @@ var german = map[string]string{
 	"please tick that you are sure":                                                                                                  "bitte bestätigen Sie, dass Sie sicher sind",
 	"this cannot be given here, as something else is missing; please give it in your app":                                            "das kann hier nicht erteilt werden, weil noch etwas fehlt; bitte erteilen Sie es in Ihrer App",
 
+	"How often the grid may ask your home": "Wie oft das Netz bei Ihnen anfragen darf",
+	"Now and then the grid asks for less or more electricity for a time, and your car may then charge at another hour. It is ready by its time all the same. Here you choose how often that may be.": "Hin und wieder bittet das Netz darum, eine Zeit lang weniger oder mehr Strom zu nehmen; Ihr Auto lädt dann vielleicht zu einer anderen Stunde. Es ist trotzdem rechtzeitig fertig. Hier wählen Sie, wie oft das sein darf.",
+	"Save": "Speichern",
+	"So far it was {1} times today and {2} times this month.":                "Bisher war das heute {1}-mal und in diesem Monat {2}-mal.",
+	"At most so often a day":                                                 "Höchstens so oft am Tag",
+	"At most so often a month":                                               "Höchstens so oft im Monat",
+	"An empty field is no limit. What was asked for already stays as it is.": "Ein leeres Feld heißt: keine Grenze. Was schon angefragt wurde, bleibt, wie es ist.",
+	"write a whole number from 0 to {1}, or leave the field empty":           "schreiben Sie eine ganze Zahl von 0 bis {1}, oder lassen Sie das Feld leer",
+
 	// what went wrong
 	"Not possible":      "Nicht möglich",
 	"That did not work": "Das hat nicht geklappt",

@@ -180,6 +180,7 @@ type SiteChange struct {
 	Tariff     *flex.SiteTariff
 	Supply     flex.SupplyChange
 	SupplyFrom Dating
+	Calls      *flex.AgreedCalls
 }
 
 // ChangeSite changes a site. An MPAN that another of the organisation's sites has is a fault, and
@@ -280,6 +281,9 @@ func (c SiteChange) keep(
 	before flex.Supply,
 	key string,
 ) error {
+	if err := c.keepCalls(ctx, tx, s.ID); err != nil {
+		return err
+	}
 	if !c.SupplyFrom.given() {
 		return tx.UpdateSite(ctx, s, key)
 	}
@@ -292,6 +296,22 @@ func (c SiteChange) keep(
 	}
 
 	return c.SupplyFrom.setSupply(ctx, tx, s.ID, after)
+}
+
+// keepCalls keeps how often the site may be called, if that was given.
+func (c SiteChange) keepCalls(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.SiteID,
+) error {
+	if c.Calls == nil {
+		return nil
+	}
+	if err := c.Calls.Check(); err != nil {
+		return err
+	}
+
+	return tx.SetAgreedCalls(ctx, id, *c.Calls)
 }
 
 // input is what would be sent of the site if it was new, and as the change has it.

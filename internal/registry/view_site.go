@@ -22,6 +22,7 @@ type SiteView struct {
 	CreatedAt      time.Time
 	Tariff         TariffView
 	Supply         SupplyView
+	Calls          CallsStand
 	Ratings        []RatingView // the supply's and the assets', oldest first
 	Meter          *MeterView   // null if its MPAN is on no list
 	Assets         []AssetLine
@@ -185,6 +186,10 @@ func (v *SiteView) readRecord(
 	v.CreatedAt, v.ConsentAt = s.CreatedAt, s.ConsentAt
 	v.Supply = SupplyView(s.Supply)
 	v.Tariff = tariffView(&s.Tariff)
+	v.Calls, err = callsStand(ctx, tx, id)
+	if err != nil {
+		return err
+	}
 
 	meter, err := tx.Meter(ctx, v.MPAN)
 	if err != nil {

@@ -23,7 +23,7 @@ var (
 		`SELECT c.asset_id AS what FROM called_asset c LEFT JOIN instruction i ON i.id = c.instruction_id WHERE i.id IS NULL OR i.org_id <> c.org_id`)
 )
 
-const instructionColumns = `id, change_w, limit_w, group_name, gsp_group, from_at, to_at, service, price, reason, unfair, who, made_at, looked_at, stopped_at, stopped_by, target, product_id`
+const instructionColumns = `id, change_w, limit_w, group_name, gsp_group, from_at, to_at, service, price, reason, unfair, who, made_at, looked_at, stopped_at, stopped_by, target, product_id, spent_sites, spent`
 
 func scanInstruction(s scanner) (flex.Instruction, error) {
 	var limit sql.NullInt64
@@ -49,6 +49,8 @@ func scanInstruction(s scanner) (flex.Instruction, error) {
 		&by,
 		&target,
 		&i.Scope.Product,
+		&i.SpentSites,
+		&i.Spent,
 	)
 
 	if err != nil {
@@ -79,8 +81,9 @@ func (tx *Tx) AddInstruction(ctx context.Context, i *flex.Instruction) error {
 
 	_, err := tx.exec(
 		ctx,
-		`INSERT INTO instruction (org_id, id, change_w, limit_w, group_name, gsp_group, from_at, to_at, service, price, reason, unfair, who, made_at, looked_at, target, product_id)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15, $16)`,
+		`INSERT INTO instruction (org_id, id, change_w, limit_w, group_name, gsp_group, from_at, to_at, service, price, reason, unfair, who, made_at, looked_at, target, product_id,
+			spent_sites, spent)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15, $16, $17, $18)`,
 		tx.org.Bytes(),
 		i.ID.Bytes(),
 		int64(i.Change),
@@ -97,6 +100,8 @@ func (tx *Tx) AddInstruction(ctx context.Context, i *flex.Instruction) error {
 		micros(tx.now),
 		writeNumbers(i.Target),
 		product,
+		i.SpentSites,
+		i.Spent,
 	)
 
 	return err

@@ -14,7 +14,7 @@ import (
 	"flexd/internal/flex"
 )
 
-const siteColumns = `s.id, s.mpan, s.postcode, s.address, s.email, s.consent_at, s.tariff_type, s.cheap_start, s.cheap_end, s.external_user_id, s.created_at, s.rates, s.import_w, s.export_w, s.supply_set, s.fuse_ma, s.fuse_phases, s.discharge_consent_at`
+const siteColumns = `s.id, s.mpan, s.postcode, s.address, s.email, s.consent_at, s.tariff_type, s.cheap_start, s.cheap_end, s.external_user_id, s.created_at, s.rates, s.import_w, s.export_w, s.supply_set, s.fuse_ma, s.fuse_phases, s.discharge_consent_at, ` + callsColumns
 
 func (c conn) scanSite(s scanner) (flex.Site, error) {
 	var tariff, start, end string
@@ -40,6 +40,8 @@ func (c conn) scanSite(s scanner) (flex.Site, error) {
 		&fuse,
 		&v.Supply.Fuse.Phases,
 		instant{&v.DischargeConsentAt},
+		optionalInt{&v.Calls.PerDay},
+		optionalInt{&v.Calls.PerMonth},
 	)
 
 	if err != nil {
@@ -392,7 +394,7 @@ func (tx *Tx) DropSite(ctx context.Context, id flex.SiteID) error {
 // and few columns, lists and small texts joined by commas: on SQLite it is rows and columns
 // that a page of a hundred costs.
 func (c conn) recordQuery(table, rest string) string {
-	return `SELECT s.id, s.mpan, s.postcode, s.address, s.consent_at, s.discharge_consent_at,
+	return `SELECT s.id, s.mpan, s.postcode, s.address, s.consent_at, s.discharge_consent_at, ` + callsColumns + `,
 		` + supplyColumn + `,
 		CASE WHEN s.tariff_type <> '' THEN s.tariff_type || ',' || s.cheap_start || ',' || s.cheap_end || ',' || s.rates END,
 		(CAST(m.import AS INTEGER) + 2 * CAST(m.energised AS INTEGER) + 4 * CAST(m.half_hourly AS INTEGER) + 8 * CAST(m.domestic AS INTEGER)) || ',' || m.postcode,
@@ -458,6 +460,8 @@ func (c conn) scanRecord(s scanner) (flex.SiteRecord, error) {
 		opened(c, personAddress, &r.Address),
 		instant{&r.ConsentAt},
 		instant{&r.DischargeConsentAt},
+		optionalInt{&r.Calls.PerDay},
+		optionalInt{&r.Calls.PerMonth},
 		&supply,
 		&tariff,
 		&meter,

@@ -55,6 +55,11 @@ type SiteUpdateRequest struct {
 	//
 	//openapi:addition
 	CapacityFrom *Day `json:"capacity_from,omitzero"`
+	// How often the site may be called by instructions of the grid. It takes the place of what was agreed before:
+	// an empty object ends every limit.
+	//
+	//openapi:addition
+	AgreedCalls *AgreedCalls `json:"agreed_calls,omitzero"`
 }
 
 // TariffRequest is the tariff of a site, which is apart from the assets' own.
@@ -134,6 +139,22 @@ type SiteResponse struct {
 	//
 	//openapi:addition
 	MainFuse *MainFuse `json:"main_fuse,omitzero"`
+	// How often the site may be called by instructions of the grid. Absent without a limit.
+	//
+	//openapi:addition
+	AgreedCalls *AgreedCalls `json:"agreed_calls,omitzero"`
+}
+
+// AgreedCalls is how often a household agreed to be called by instructions of the grid, products that became one too.
+// An instruction is one call, however many assets of the site it calls, in the London day and calendar month in which
+// it begins. What is not given has no limit.
+//
+//openapi:addition
+type AgreedCalls struct {
+	// 0 for none.
+	PerDay *int `json:"per_day,omitzero" wire:"min=0,max=1000"`
+	// 0 for none.
+	PerMonth *int `json:"per_month,omitzero" wire:"min=0,max=1000"`
 }
 
 // MainFuse is a site's main fuse: it carries 230 V times the amperes on each of its phases.

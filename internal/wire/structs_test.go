@@ -190,6 +190,7 @@ var structs = map[string]reflect.Type{
 	"TariffRequest":                reflect.TypeFor[TariffRequest](),
 	"TariffResponse":               reflect.TypeFor[TariffResponse](),
 	"SiteResponse":                 reflect.TypeFor[SiteResponse](),
+	"AgreedCalls":                  reflect.TypeFor[AgreedCalls](),
 	"MainFuse":                     reflect.TypeFor[MainFuse](),
 	"SiteResponsePage":             reflect.TypeFor[SiteResponsePage](),
 	"OAuthInitiateResponse":        reflect.TypeFor[OAuthInitiateResponse](),

@@ -157,6 +157,11 @@ type SiteView struct {
 	CapacitySource   string  `json:"capacity_source" wire:"enum=CapacitySource"`
 	// The main fuse that import_capacity_kw was given as. Absent if it was given in kW, or not.
 	MainFuse *MainFuse `json:"main_fuse,omitzero"`
+	// How often the site may be called by instructions of the grid. Absent without a limit.
+	AgreedCalls *AgreedCalls `json:"agreed_calls,omitzero"`
+	// Calls by instructions that begin in this London day, and in this calendar month.
+	CallsToday     int `json:"calls_today"`
+	CallsThisMonth int `json:"calls_this_month"`
 	// The connection's and the assets', the oldest first.
 	Ratings []RatingView `json:"ratings"`
 	// The metering point. Absent if the MPAN is on no list.

@@ -1,0 +1,84 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// leaveOut reports whether a site is not to be called as it has had the calls it agreed to, and notes it.
+func (p *Preview) leaveOut(s *scoped, site flex.SiteID) bool {
+	limit, spent := s.spent[site]
+	if !spent {
+		return false
+	}
+
+	if p.spent == nil {
+		p.spent = map[flex.SiteID]flex.SpentCalls{}
+	}
+	p.spent[site] = limit
+
+	return true
+}
+
+// spentText says how many sites have had the calls they agreed to, by limit; empty for none.
+func (p *Preview) spentText() string {
+	sites := map[flex.SpentCalls]int{}
+	for _, limit := range p.spent {
+		sites[limit]++
+	}
+
+	var parts []string
+	for limit, n := range sites {
+		parts = append(parts, spentOf(n, limit))
+	}
+	slices.Sort(parts)
+
+	return strings.Join(parts, ", ")
+}
+
+// spentOf says that so many sites have reached a limit.
+func spentOf(sites int, limit flex.SpentCalls) string {
+	who := "1 site has"
+	if sites != 1 {
+		who = fmt.Sprintf("%d sites have", sites)
+	}
+
+	of := "day"
+	if limit.Monthly {
+		of = "month"
+	}
+
+	switch limit.Calls {
+	case 0:
+		return fmt.Sprintf("%s agreed to no calls", who)
+	case 1:
+		return fmt.Sprintf("%s had the 1 call of the %s that they agreed to", who, of)
+	}
+
+	return fmt.Sprintf("%s had the %d calls of the %s that they agreed to", who, limit.Calls, of)
+}
+
+// uncallable returns who is not to be called by an instruction since assets were chosen for it: those that others
+// have called in its half-hours, and sites that have had the calls they agreed to.
+func uncallable(
+	ctx context.Context,
+	tx *store.Tx,
+	by *flex.Instruction,
+) (func(*called) bool, error) {
+	busy, err := tx.CalledIn(ctx, by.Span)
+	if err != nil {
+		return nil, err
+	}
+
+	spent, err := tx.SpentSites(ctx, by.ID, by.From)
+
+	return func(c *called) bool {
+		_, had := spent[c.SiteID]
+		return had || busy[c.Current.AssetID]
+	}, err
+}
