@@ -21,15 +21,23 @@ const MaxAgents = 64
 func OverHTTP(
 	open func(*http.Request) (key string, s Settings, err error),
 ) http.Handler {
-	known := &agents{}
+	return overHTTP(open, New)
+}
+
+// overHTTP is OverHTTP with servers that something makes.
+func overHTTP(
+	open func(*http.Request) (key string, s Settings, err error),
+	create func(Settings) (*sdk.Server, error),
+) http.Handler {
+	known := &agents{create: create}
 	protocol := sdk.NewStreamableHTTPHandler(
 		func(r *http.Request) *sdk.Server {
 			server, _ := r.Context().Value(agentKey{}).(*sdk.Server)
 			return server
 		},
+		// An answer is a stream, so that what a tool says in the midst of a call arrives too.
 		&sdk.StreamableHTTPOptions{
 			Stateless:           true,
-			JSONResponse:        true,
 			MaxRequestBodyBytes: 2 * MaxArguments,
 		},
 	)
@@ -71,6 +79,8 @@ func refuse(w http.ResponseWriter, err error) {
 
 // agents are the servers of those who spoke, the latest last.
 type agents struct {
+	create func(Settings) (*sdk.Server, error)
+
 	mu   sync.Mutex
 	list []agent
 }
@@ -92,7 +102,7 @@ func (a *agents) server(key string, s Settings) (*sdk.Server, error) {
 		return found.server, nil
 	}
 
-	server, err := New(s)
+	server, err := a.create(s)
 	if err != nil {
 		return nil, err
 	}
