@@ -19,6 +19,8 @@ type planCommand struct {
 	always
 	Certificate bool `help:"Add to each answer what proves its lower bound, as docs/engine.md says." env:"FLEXD_CERTIFICATE"`
 
+	Check string `help:"Plan nothing: check the answers in this file, made with --certificate, against the problems of the input, which are homes." env:"FLEXD_CHECK" placeholder:"FILE"`
+
 	Repeat int `help:"Plan each problem this many times, and report the mean time of one." default:"1" env:"FLEXD_REPEAT" placeholder:"N"`
 }
 
@@ -35,7 +37,10 @@ answers
 
   {"id":"a","answer":{"kwh":[0,3.5,1.5]},"cost_p":28,"lower_bound_p":28,"feasible":true,"micros":0.4}
 
-docs/engine.md has the fields of every family, and how to read a certificate.`
+docs/engine.md has the fields of every family, and how to read a certificate. The certificates of homes can be checked by themselves:
+
+  flexd plan --certificate < homes.ndjson > plans.ndjson
+  flexd plan --check plans.ndjson < homes.ndjson`
 }
 
 // maxRepeat bounds --repeat.
@@ -50,6 +55,10 @@ func (p *planCommand) Run(ctx context.Context, c console) error {
 			p.Repeat,
 			maxRepeat,
 		)
+	}
+
+	if p.Check != "" {
+		return verifyFile(ctx, c.in, c.out, p.Check)
 	}
 
 	return planLines(ctx, c.in, c.out, p.Repeat, p.Certificate)

@@ -74,3 +74,28 @@ func TestPlan_LineLimit(t *testing.T) {
 		}
 	}
 }
+
+// TestPlan_Check: a home's answer with its certificate holds, and one of which a figure was raised does not.
+func TestPlan_Check(t *testing.T) {
+	const home = `{"id":"h","family":"home","slot_hours":0.5,"import_p_per_kwh":[30,10,20],"export_p_per_kwh":[15,15,15],"load_kwh":[0.4,0.3,0.5],"pv_kwh":[0,0.2,0],
+"grid_import_kw":5,"grid_export_kw":3,"cars":[{"avail_hours":[0.5,0.5,0.5],"max_kw":3,"min_kw":1.4,"start_cost_p":1,"energy_kwh":2}]}`
+	line := strings.ReplaceAll(home, "\n", "") + "\n"
+	var answers, out bytes.Buffer
+	if err := planLines(t.Context(), strings.NewReader(line), &answers, 1, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, answers, says string
+		holds               bool
+	}{
+		{"as it was made", answers.String(), `"holds":true`, true},
+		{"a raised bound", strings.Replace(answers.String(), `"lower_bound_p":`, `"lower_bound_p":51,"was":`, 1), "proves a bound", false},
+		{"none", "", "cannot be read", false},
+	} {
+		out.Reset()
+		err := verifyLines(t.Context(), strings.NewReader(line), strings.NewReader(c.answers), &out)
+		if (err == nil) != c.holds || !strings.Contains(out.String(), c.says) {
+			t.Errorf("%s: %v, %s", c.name, err, out.String())
+		}
+	}
+}

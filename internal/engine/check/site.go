@@ -27,17 +27,32 @@ type siteBooks struct {
 	fault error
 }
 
-// Site holds the plan of a site against its limits, and what the result says of it against
-// what the plan comes to.
-func Site(p *site.Problem, a *site.Plan, r site.Result) error {
+// newSiteBooks makes empty books of a site.
+func newSiteBooks(p *site.Problem) *siteBooks {
 	n := len(p.Load)
-	b := &siteBooks{
+
+	return &siteBooks{
 		p:    p,
 		net:  make([]float64, n),
 		own:  make([]float64, n),
 		fed:  make([]float64, n),
 		cars: make([]bool, n),
 	}
+}
+
+// SiteTurnover is the sum of the absolute items of a plan's cost, in pence.
+func SiteTurnover(p *site.Problem, a *site.Plan) float64 {
+	b := newSiteBooks(p)
+	b.devices(a)
+	b.meter()
+
+	return b.gross
+}
+
+// Site holds the plan of a site against its limits, and what the result says of it against
+// what the plan comes to.
+func Site(p *site.Problem, a *site.Plan, r site.Result) error {
+	b := newSiteBooks(p)
 
 	if len(a.Battery) != len(p.Batteries) || len(a.Car) != len(p.Cars) {
 		return flex.Fail(

@@ -103,6 +103,7 @@ func (s *Solver) pivot(r int) bool {
 
 	in := s.entering(math.Abs(s.value[out] - target))
 	if in < 0 {
+		s.ray = direction
 		s.forget()
 		return false
 	}

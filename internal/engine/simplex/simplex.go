@@ -63,6 +63,7 @@ type Solver struct {
 	breaks    []candidate
 	objective float64
 	slope     float64 // of the objective in the step that is taken
+	ray       float64 // sign of the pivot row as multipliers of the rows
 	Pivots    int     // in all, since Reset
 	since     int     // pivots since the factors were made
 }
@@ -494,6 +495,36 @@ func (s *Solver) Bound() float64 {
 	}
 
 	return bound
+}
+
+// Multipliers are those of the rows by the last basis and the given costs of the columns, or by the perturbed ones where
+// none are given.
+func (s *Solver) Multipliers(cost []float64) []float64 {
+	if cost == nil {
+		cost = s.perturbed
+	}
+
+	clear(s.pivotRow)
+	for i, j := range s.basis {
+		if int(j) < len(cost) {
+			s.pivotRow[i] = cost[j]
+		}
+	}
+
+	s.factor.btran(s.pivotRow)
+
+	return slices.Clone(s.pivotRow)
+}
+
+// Ray are the multipliers of the rows that show that there is no solution, after Solve found none: with costs of zero
+// their bound is above zero.
+func (s *Solver) Ray() []float64 {
+	ray := slices.Clone(s.pivotRow)
+	for i := range ray {
+		ray[i] *= s.ray
+	}
+
+	return ray
 }
 
 // Cost is the cost of a variable.

@@ -51,7 +51,8 @@
 // # Bound
 //
 // The lowest bound of the nodes that are left. It is lowered by what the perturbation of the
-// costs can have added, so that it is never above the optimum.
+// costs can have added, so that it is never above the optimum. SolveProven records the tree with the multipliers of
+// every node, from which package lab/verify works a bound out by itself.
 //
 // # Limits
 //

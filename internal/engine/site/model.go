@@ -20,6 +20,11 @@ type storage struct {
 	charge    []draw
 	discharge []draw
 	stored    []int // after each slot
+	levels    []int // rows of what is stored
+	starts    []int // rows that count starts
+	classes   []int // rows that count the slots of each class
+	classOn   []int // columns of these counts
+	need      int   // row of a car's need
 }
 
 // model is a site as a linear programme, and what it must keep besides.
@@ -34,11 +39,17 @@ type model struct {
 	batteries []storage
 	cars      []storage // without stored, unless they discharge
 	numbers   []share   // of the car that is added, the count that each slot is of; nil for none
+	classRows []int     // of the car that is added, the row of each count
+	classOn   []int     // and its column
 	short     []int     // shortfall of each car
 	peak      int       // slack of the row that limits peak energy
 	shortSum  int       // slack of the row that limits the shortfalls
 	tank      []int
 	heat      []draw
+	shared    [2]int    // rows of all shortfalls and of peak energy, or none
+	counts    []int     // columns that count the tank's slots on
+	water     chainRows // rows of the tank
+	warmth    chainRows // rows of the heat pump
 
 	// What makes the programme more than linear.
 	binaries []int
@@ -47,7 +58,8 @@ type model struct {
 	pairs    []pair
 	rules    []rule
 	reserves []reserve
-	constant float64 // of the cost
+	constant float64   // of the cost
+	pure     []float64 // costs of a goal other than cost, without the tie break
 
 	lower, upper []float64 // bounds of all columns at the root
 
@@ -56,6 +68,10 @@ type model struct {
 	plain   int   // columns without those
 	warm    []int32
 }
+
+// chainRows are the rows of a device from slot to slot: what it stores, what counts its starts, and what counts its
+// slots on. Those that it has not are nil.
+type chainRows struct{ levels, starts, counts []int }
 
 // gap is a column that must not lie between 0 and least.
 type gap struct {
@@ -237,6 +253,7 @@ func (m *model) battery(b *Battery) {
 		charge:    make([]draw, n),
 		discharge: make([]draw, n),
 		stored:    stored,
+		levels:    rows,
 	}
 
 	for t := range n {
@@ -409,23 +426,24 @@ const tieBreak = 1e-6
 
 // aim replaces the costs by those of another goal.
 func (m *model) aim(g goal) {
+	m.pure = make([]float64, m.lp.Columns())
 	cost := make([]float64, m.lp.Columns())
-
-	for j := range cost {
-		cost[j] = tieBreak * m.lp.Cost(j)
-	}
 
 	for k, short := range m.short {
 		if g == leastShortfall {
-			cost[short]++
+			m.pure[short]++
 			continue
 		}
 
 		for t, d := range m.cars[k].charge {
 			if m.p.Cars[k].peak(t) {
-				d.addCost(cost, 1)
+				d.addCost(m.pure, 1)
 			}
 		}
+	}
+
+	for j := range cost {
+		cost[j] = m.pure[j] + tieBreak*m.lp.Cost(j)
 	}
 
 	m.lp.SetCosts(cost, 1e-2)

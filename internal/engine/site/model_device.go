@@ -30,6 +30,7 @@ func (m *model) carsOf(l limits) {
 		}
 
 		m.numbers = nil
+		m.classRows, m.classOn = nil, nil
 		held := !l.together && l.shortfall != nil
 		if held && c.oneSpeed() {
 			m.countCar(c)
@@ -38,6 +39,7 @@ func (m *model) carsOf(l limits) {
 		m.car(k, c, sum, peak, least, most)
 	}
 
+	m.shared = [2]int{sum, peak}
 	m.shortSum, m.peak = none, none
 
 	if sum >= 0 {
@@ -72,7 +74,13 @@ func (m *model) car(k int, c *Car, sum, peak int, least, most float64) {
 	}
 
 	var s storage
+	if starts != nil {
+		s.starts = starts.rows
+	}
+
+	s.classes, s.classOn = m.classRows, m.classOn
 	rows, target := m.carNeed(c, &s)
+	s.levels, s.need = rows, target
 	short := m.lp.AddColumn(0, least, most)
 	m.lp.AddEntry(short, target, 1)
 
@@ -114,6 +122,7 @@ func (m *model) countCar(c *Car) {
 		m.lp.AddEntry(count, row, -1)
 		m.crash[row] = count
 		m.wholes = append(m.wholes, count)
+		m.classRows, m.classOn = append(m.classRows, row), append(m.classOn, count)
 
 		for t := range m.numbers {
 			if c.most(t) == of.most && c.peak(t) == (i >= len(off)) {
@@ -257,6 +266,19 @@ func (m *model) discharging(k int, c *Car, s *storage, rows []int) {
 	}
 }
 
+// newChains adds the rows that count starts of tank or heat pump, if starts cost, and keeps all rows of the device.
+func (m *model) newChains(cost float64, levels []int, to *chainRows) *chain {
+	to.levels = levels
+	if cost <= 0 {
+		return nil
+	}
+
+	chain := m.newChain(cost, func(int) bool { return true })
+	to.starts = chain.rows
+
+	return &chain
+}
+
 func (m *model) addTank(k *Tank) {
 	kept := 1 - k.Loss
 	right := func(t int) float64 {
@@ -270,12 +292,7 @@ func (m *model) addTank(k *Tank) {
 	bounds := func(int) (float64, float64) { return k.Min, k.Max }
 
 	rows, _ := m.levels(kept, right, bounds, k.Terminal)
-	var starts *chain
-
-	if k.StartCost > 0 {
-		chain := m.newChain(k.StartCost, func(int) bool { return true })
-		starts = &chain
-	}
+	starts := m.newChains(k.StartCost, rows, &m.water)
 
 	size := k.Element * m.p.Hours
 
@@ -315,6 +332,8 @@ func (m *model) countTank(k *Tank) {
 
 		m.crash[row] = count
 		m.wholes = append(m.wholes, count)
+		m.counts = append(m.counts, count)
+		m.water.counts = append(m.water.counts, row)
 		before = count
 	}
 }
@@ -344,12 +363,7 @@ func (m *model) addHeat(k *Heat) {
 
 	rows, _ := m.levels(kept, right, bounds, k.Terminal)
 	m.discomfort(k, rows, kept)
-	var starts *chain
-
-	if k.StartCost > 0 {
-		chain := m.newChain(k.StartCost, func(int) bool { return true })
-		starts = &chain
-	}
+	starts := m.newChains(k.StartCost, rows, &m.warmth)
 
 	m.heat = make([]draw, n)
 

@@ -15,6 +15,7 @@ type node struct {
 	number  int
 	column  int     // that was cut, or none
 	part    float64 // see history.learn
+	trace   *trace  // if a proof is wanted
 }
 
 // open are the nodes to look at, lowest bound first.
@@ -89,6 +90,10 @@ type search struct {
 	history history
 	reduced []float64 // reduced costs at the root
 	cut     bool      // the limit was met
+
+	labels  labels // of columns; nil: no proof is wanted
+	fixings []fixing
+	first   *node
 }
 
 // missed is by how much a plan may miss a limit through rounding.
@@ -130,6 +135,7 @@ func (s *search) run() {
 	s.visited, s.wanted = make([]int, len(s.m.lower)), make([]change, len(s.m.lower))
 
 	current := &node{bound: math.Inf(-1), column: none}
+	s.first = current
 
 	for current != nil {
 		if s.spent() {
@@ -243,6 +249,7 @@ func (s *search) solve(n *node) simplex.Status {
 	}
 
 	status := s.m.lp.Solve(s.cutoff(), max(2000, s.limit-s.m.lp.Pivots))
+	s.note(n, status)
 
 	if n.column >= 0 && status != simplex.Infeasible {
 		s.history.learn(n.column, n.part, s.objective()-n.bound)
@@ -311,6 +318,7 @@ func (s *search) split(n *node, cut branching) *node {
 		part:    cut.parts[1],
 	}
 
+	s.divided(n, &cut, first, second)
 	heap.Push(&s.queue, second)
 
 	return first
@@ -350,6 +358,7 @@ func (s *search) tighten() {
 
 		if d > 0 && m.lower[g.column] == 0 && d*g.least > spare {
 			m.upper[g.column] = 0
+			s.fix(g.column, 0, true)
 			s.m.lp.SetBounds(g.column, 0, 0)
 		}
 	}
@@ -367,8 +376,10 @@ func (s *search) narrow(j int, spare float64) {
 
 	if s.reduced[j] > 0 {
 		m.upper[j] = m.lower[j] + steps
+		s.fix(j, m.upper[j], true)
 	} else {
 		m.lower[j] = m.upper[j] - steps
+		s.fix(j, m.lower[j]-1, false)
 	}
 
 	s.changed = append(s.changed, j) // has enter set it

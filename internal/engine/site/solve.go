@@ -21,6 +21,9 @@ type Solver struct {
 	model  model
 	slopes slopes
 	Limit  int // pivots that a plan may take, 0 for DefaultLimit
+
+	recording bool // the proof is wanted
+	proof     Proof
 }
 
 // DefaultLimit bounds the work of one plan, in pivots of the simplex method.
@@ -42,6 +45,11 @@ func (s *Solver) Solve(p *Problem, to *Plan) Result {
 		return r
 	}
 
+	return s.solve(p, to)
+}
+
+// solve searches for the plan of a site.
+func (s *Solver) solve(p *Problem, to *Plan) Result {
 	limit := s.Limit
 
 	if limit == 0 {
@@ -213,7 +221,15 @@ func (s *Solver) search(
 		found.idle()
 	}
 
+	if s.recording {
+		found.labels = s.model.labels()
+	}
+
 	found.run()
+
+	if s.recording {
+		s.proof.add(found.tree())
+	}
 
 	return found
 }

@@ -3,6 +3,7 @@ package problem
 import (
 	"math"
 
+	"flexd/internal/engine/site"
 	"flexd/internal/lab/certificate"
 	"flexd/internal/lab/slots"
 )
@@ -23,6 +24,8 @@ type Certificate struct {
 	Market []float64     `json:"market_p_per_kwh,omitzero"` // of each slot
 	// of each group, the fleet first
 	Caps [][]float64 `json:"caps_p_per_kwh,omitzero"`
+	// of a home
+	Site *site.Proof `json:"site,omitzero"`
 }
 
 // potential is a function made of straight lines between [x, value] points.

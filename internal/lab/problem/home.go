@@ -429,10 +429,6 @@ func (h *homeProblem) check(*Scratch) error {
 	return check.Site(&h.Problem, &h.plans, h.result)
 }
 
-func (h *homeProblem) prove(*Scratch) (Certificate, error) {
-	return Certificate{}, nil
-}
-
 // homeAnswer is a plan of home, as it is written.
 type homeAnswer struct {
 	Battery [][]float64 `json:"battery_kwh,omitempty"`

@@ -10,11 +10,11 @@ import (
 var smallHomes = flag.Int("homes", 48, "how many small homes TestHome_Oracle draws")
 
 // TestHome_Oracle: on small homes of every sub-family no plan is worse than the oracle's,
-// and no bound above it.
+// and no bound above it, neither the plan's own nor any that a certificate proves.
 func TestHome_Oracle(t *testing.T) {
-	d := newHomeDraw(t, 11)
+	d, trees := newHomeDraw(t, 11), newHomeDraw(t, 43)
 	var w Scratch
-	planned, optimal := 0, 0
+	planned, optimal, tight := 0, 0, 0
 	for i := range *smallHomes {
 		family := homeFamilies[i%len(homeFamilies)]
 		l := d.home(family, 2+d.index(3))
@@ -41,8 +41,14 @@ func TestHome_Oracle(t *testing.T) {
 		if r.Optimal {
 			optimal++
 		}
+		if trees.certifiedOracle(t, line, &w, shortfall, peak, cost) {
+			tight++
+		}
 	}
-	t.Logf("%d planned, %d proven optimal", planned, optimal)
+	t.Logf("%d planned, %d proven optimal, %d by their certificates", planned, optimal, tight)
+	if tight < planned*19/20 {
+		t.Errorf("the certificates of only %d homes prove the oracle's cost", tight)
+	}
 	if planned < *smallHomes/2 {
 		t.Errorf("only %d of %d homes have a plan", planned, *smallHomes)
 	}

@@ -6,4 +6,5 @@
 // bound at the plan's prices with algorithms of its own: sorting for a car, convex hulls for
 // a battery. The proofs by potentials are checked at the corners of the parts of the plane
 // of (state before, state after) in which potential and cost are linear; see SlotsProof.
+// The tree of a site is checked by SiteChecker.
 package verify

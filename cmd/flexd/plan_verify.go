@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"flexd/internal/flex"
+	"flexd/internal/lab/problem"
+)
+
+// verifyFile checks the answers in a file against the problems of the input, a line each, in the same order.
+func verifyFile(ctx context.Context, in io.Reader, out io.Writer, file string) error {
+	answers, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer answers.Close()
+
+	return verifyLines(ctx, in, answers, out)
+}
+
+// verifyLines writes a line of what was found for each problem. It fails if an answer does not hold, or is missing.
+func verifyLines(ctx context.Context, in, answers io.Reader, out io.Writer) error {
+	problems, given := bufio.NewReaderSize(in, 1<<16), bufio.NewReaderSize(answers, 1<<16)
+	w := bufio.NewWriter(out)
+	refused, all := 0, 0
+
+	for ctx.Err() == nil {
+		line, long, err := readLine(problems, nil)
+		last := errors.Is(err, io.EOF)
+		if err != nil && !last {
+			return fmt.Errorf("read problems: %w", err)
+		}
+
+		if last && len(line) == 0 && !long {
+			break
+		}
+
+		answer, _, err := readLine(given, nil)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("read answers: %w", err)
+		}
+
+		all++
+		found, holds := verifyLine(line, answer)
+		if !holds {
+			refused++
+		}
+
+		text, err := problem.Append(nil, found)
+		if err != nil {
+			return err
+		}
+
+		if _, err := w.Write(text); err != nil {
+			return fmt.Errorf("write what was found: %w", err)
+		}
+
+		if last {
+			break
+		}
+	}
+
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("write what was found: %w", err)
+	}
+
+	if refused > 0 {
+		return flex.Fail(flex.Invalid, "%d of %d answers do not hold", refused, all)
+	}
+
+	return ctx.Err()
+}
+
+// verifyLine is what the check of one answer has found, and whether it holds.
+func verifyLine(line, answer []byte) (any, bool) {
+	p, err := problem.Decode(line)
+	if err != nil {
+		return problem.Refusal{ID: problem.IDOf(line), Error: err.Error()}, false
+	}
+
+	found, err := p.Verify(answer)
+	if err != nil {
+		return problem.Refusal{ID: p.ID, Error: err.Error()}, false
+	}
+
+	return found, true
+}
