@@ -55,6 +55,17 @@ func (s *search) violation() branching {
 		return best
 	}
 
+	for k := range m.cars {
+		for _, j := range m.cars[k].classOn {
+			low := math.Floor(m.lp.Value(j) + whole)
+			s.between(j, low, low+1, &best)
+		}
+	}
+
+	if best.score > 0 {
+		return best
+	}
+
 	for _, j := range m.binaries {
 		s.between(j, 0, 1, &best)
 	}

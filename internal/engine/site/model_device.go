@@ -31,7 +31,7 @@ func (m *model) carsOf(l limits) {
 
 		m.numbers = nil
 		m.classRows, m.classOn = nil, nil
-		held := !l.together && l.shortfall != nil
+		held := !l.together && l.shortfall != nil || c.V2G != nil
 		if held && c.oneSpeed() {
 			m.countCar(c)
 		}
@@ -103,11 +103,12 @@ func (m *model) car(k int, c *Car, sum, peak int, least, most float64) {
 	m.cars = append(m.cars, s)
 }
 
-// oneSpeed reports whether a car knows one power other than none, and does not discharge.
-func (c *Car) oneSpeed() bool { return c.V2G == nil && c.Min >= c.Max }
+// oneSpeed reports whether a car charges with one power alone.
+func (c *Car) oneSpeed() bool { return c.Min >= c.Max }
 
 // countCar counts the slots of each class in which a car is on that knows one power. How many they are follows from the
 // shortfall that it is held to; the relaxation by itself knows only their sum, and most divisions of that no plan has.
+// Of a car that discharges any number may be right, but only whole ones.
 func (m *model) countCar(c *Car) {
 	off, peak := c.classes(false), c.classes(true)
 	least, most := c.numbers(off, peak)

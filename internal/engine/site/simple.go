@@ -189,8 +189,16 @@ func (c *Car) by(n choice) (reach, bool) {
 }
 
 // numbers are the least and the most slots of each class in which a car of one power can be on where it comes to the
-// best that it can alone.
+// best that it can alone, and any number where it may discharge.
 func (c *Car) numbers(off, peak []class) (least, most []int) {
+	if c.V2G != nil {
+		for _, of := range off {
+			most = append(most, of.slots)
+		}
+
+		return make([]int, len(most)), most
+	}
+
 	all := choices(off, peak)
 	best, _ := c.best(all)
 
@@ -234,17 +242,78 @@ func (c *Car) start(p *Problem, x, net []float64, of class, peak bool, wanted in
 	return sum
 }
 
-// fill has a car that may discharge charge from the first slot on until it has its target.
+// fill has a car that may discharge charge from the first slot on until it has its target. Where its least power gives
+// more than is missing, it takes that if it can store it.
 func (c *Car) fill(p *Problem, x, net []float64) {
-	missing := c.V2G.Target - c.V2G.Arrival
+	v := c.V2G
+	missing := v.Target - v.Arrival
+
 	for t := range x {
-		take := min(missing/c.V2G.ChargeEff, c.most(t), p.GridImport*p.Hours-net[t])
-		if take <= on || take < c.Min*c.Available[t] {
+		least := max(c.Min*c.Available[t], 2*on)
+		spare := (missing + v.Max - v.Target) / v.ChargeEff
+		take := min(c.most(t), p.GridImport*p.Hours-net[t], max(least, missing/v.ChargeEff), spare)
+
+		if missing <= on || take < least {
 			continue
 		}
 
 		x[t] = take
 		net[t] += take
-		missing -= take * c.V2G.ChargeEff
+		missing -= take * v.ChargeEff
 	}
+
+	if missing > on {
+		c.giveFirst(p, x, net, missing)
+	}
+}
+
+// giveFirst has a car that its least power keeps from its target give energy in one slot, so that it takes its least in
+// a later one and ends at the target. Of all pairs of slots in which it does nothing it takes the cheapest.
+func (c *Car) giveFirst(p *Problem, x, net []float64, missing float64) {
+	give, take := none, none
+	cheapest := 0.0
+
+	for a := range x {
+		for b := a + 1; b < len(x); b++ {
+			gives, ok := c.exchanged(p, x, net, missing, a, b)
+			price := p.Import[b]*c.Min*c.Available[b] - p.Export[a]*gives
+
+			if ok && (give < 0 || price < cheapest) {
+				give, take = a, b
+				cheapest = price
+			}
+		}
+	}
+
+	if give < 0 {
+		return
+	}
+
+	x[give], _ = c.exchanged(p, x, net, missing, give, take)
+	x[give] = -x[give]
+	x[take] = c.Min * c.Available[take]
+	net[give] += x[give]
+	net[take] += x[take]
+}
+
+// exchanged is what a car gives in slot a if it takes its least in slot b and what is missing is stored then. It is false
+// where that passes a limit.
+func (c *Car) exchanged(p *Problem, x, net []float64, missing float64, a, b int) (float64, bool) {
+	v := c.V2G
+	least := c.Min * c.Available[b]
+	gives := (least*v.ChargeEff - missing) * v.Efficient
+	idle := x[a] == 0 && x[b] == 0 && c.most(b) > 0
+
+	if !idle || gives < v.MinDischarge*c.Available[a] || gives > v.Discharge*c.Available[a] {
+		return 0, false
+	}
+
+	stored := v.Arrival
+	for t := range a {
+		stored += x[t] * v.ChargeEff
+	}
+
+	grid := net[b]+least <= p.GridImport*p.Hours && net[a]-gives >= -p.GridExport*p.Hours
+
+	return gives, grid && stored-gives/v.Efficient >= v.Reserve
 }

@@ -267,3 +267,28 @@ func TestHome_CertificateFuse(t *testing.T) {
 		}
 	}
 }
+
+// TestHome_OnePower: two cars of one power, of which one is full only if it gives something first, miss nothing, and that is
+// proven.
+func TestHome_OnePower(t *testing.T) {
+	l := homeLine{siteFields: newSiteFields(), Cars: []homeCar{
+		{MaxKW: 3.6, MinKW: 3.6, StartCost: 1, V2G: &homeV2G{SoCArrival: 12, SoCMax: 46.8, Reserve: 23.4, Target: 29.4, DischargeKW: 5, EffCharge: 0.95, EffDischarge: 0.93, Wear: 5}},
+		{MaxKW: 3.6, MinKW: 3.6, StartCost: 4, V2G: &homeV2G{SoCArrival: 44.66, SoCMax: 52, Reserve: 23, Target: 52, DischargeKW: 5, MinDischargeKW: 1.4, EffCharge: 0.9, EffDischarge: 0.9, Wear: 2}},
+	}}
+	l.SlotHours, l.GridImportKW, l.GridExportKW = 0.5, 23, 5
+	for slot := range 16 {
+		l.Import, l.Export = append(l.Import, 20+float64(slot%5)), append(l.Export, 12)
+		l.Load, l.PV = append(l.Load, 0.2), append(l.PV, 0)
+	}
+	for k := range l.Cars {
+		for range l.Load {
+			l.Cars[k].AvailHours = append(l.Cars[k].AvailHours, 0.5)
+		}
+	}
+	var w Scratch
+	p, answer := certified(t, l.line(t, "one-power"), &w)
+	is, err := p.Verify(answer)
+	if err != nil || is.Shortfall > 1e-6 || is.GapPct > 2 {
+		t.Errorf("%+v, %v", is, err)
+	}
+}

@@ -115,7 +115,7 @@ func leastPeak(c *site.Car, short float64) float64 {
 // classesOf counts the slots of a car of one power by what they take, those in peak time last, and bounds how many of
 // them it is on in.
 func (c *SiteChecker) classesOf(car *site.Car, short float64) []siteClass {
-	if car.V2G != nil || car.Min < car.Max {
+	if car.Min < car.Max {
 		return nil
 	}
 
@@ -152,7 +152,7 @@ func (c *SiteChecker) boundClasses(car *site.Car, all []siteClass, short float64
 		all[i].count = interval{0, float64(all[i].slots)}
 	}
 
-	if choices == most {
+	if car.V2G != nil || choices == most { // any number may be right
 		return
 	}
 

@@ -163,14 +163,12 @@ func (b *bounding) charging(t, k int, most float64) siteOption {
 	o := siteOption{least: d.Min * d.Available[t], most: most, sign: -1, charges: true}
 	o.fixed = after(b.start[k], t, 1) - b.start[k][t]
 
+	o.slope = -b.need[k]
 	if d.V2G != nil {
 		o.slope = b.car[k][t] * d.V2G.ChargeEff
-		o.size = math.Abs(o.slope)
-
-		return o
 	}
 
-	o.slope, o.size = -b.need[k], math.Abs(b.need[k])
+	o.size = math.Abs(o.slope)
 
 	if isPeak(d, t) {
 		o.slope += b.w.peak - b.allPeak
