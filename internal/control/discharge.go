@@ -418,7 +418,7 @@ func (c *siteCar) readGiving(ctx context.Context, tx *store.Tx) error {
 // it is about to be sent. If those are not known, it may give all that it can until it ends.
 func (c *siteCar) mayGive(from time.Time) (may draws) {
 	d := c.Current.From.Discharge
-	may.power = flex.Unbounded
+	may.power, may.wired = flex.Unbounded, c.wiring()
 
 	if len(c.gives) > 0 {
 		may.lists = append(may.lists, c.gives)
@@ -461,7 +461,7 @@ func exportLeft(
 		return 0, fmt.Errorf("read the site's schedules: %w", err)
 	}
 
-	left := c.Export
+	o := outflow{phaseLoad: phaseLoad{phases: c.FusePhases}, fuse: c.Fuse, export: c.Export}
 
 	for i := range found {
 		s := &found[i].Current
@@ -472,9 +472,9 @@ func exportLeft(
 		}
 
 		if len(other.Gives) > 0 || !found[i].Taken {
-			left -= other.Power
+			o.give(other.Power, flex.Wiring{Phases: s.From.Phases, Phase: s.From.Phase})
 		}
 	}
 
-	return max(0, left), nil
+	return o.leaves(c.Asset.Wiring()), nil
 }

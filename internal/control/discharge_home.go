@@ -239,22 +239,24 @@ func (f *behindFuse) noGain(q *discharge.Problem, plan *discharge.Plan) string {
 
 // exportLeft is what a car may give at most beside the other cars of its site, whichever of their schedules they follow.
 func (f *behindFuse) exportLeft(car *siteCar) flex.Watts {
-	left := car.charging.Export
+	o := f.givenBeside(car)
+
+	return o.leaves(car.wiring())
+}
+
+// givenBeside is what the other cars of a site may give while a car is there.
+func (f *behindFuse) givenBeside(car *siteCar) outflow {
+	o := outflow{phaseLoad: f.load(), fuse: f.fuse, export: car.charging.Export}
 	stay := flex.Span{From: f.from, To: car.end(f.from)}
 
-	for _, other := range f.cars {
+	for _, other := range slices.Concat(f.cars, f.gone) {
 		if other != car {
 			may := other.mayGive(f.from)
-			left -= may.mostIn(stay)
+			o.give(may.mostIn(stay), may.wired)
 		}
 	}
 
-	for _, other := range f.gone {
-		may := other.mayGive(f.from)
-		left -= may.mostIn(stay)
-	}
-
-	return max(0, left)
+	return o
 }
 
 // confine has a car charge only where the main fuse leaves it its full power, and neither charge nor give where a battery
@@ -276,14 +278,16 @@ func (f *behindFuse) confine(car *siteCar, q *discharge.Problem) {
 		return
 	}
 
-	most := f.exportLeft(car)
+	others := f.givenBeside(car)
 
 	for i, p := range f.home.ahead.periods {
 		sent := f.home.sent[p]
 		surplus := flex.Watts(2 * (f.home.ahead.roof[i] - f.home.ahead.load[i]))
-		exported := sent.discharges + q.Most + max(0, surplus)
+		o := others
+		o.give(sent.discharges, f.home.wired)
+		o.give(max(0, surplus), flex.Wiring{})
 
-		if sent.stores || exported > most {
+		if sent.stores || q.Most > o.leaves(car.wiring()) {
 			q.Shut = append(q.Shut, p.Span())
 		}
 

@@ -52,7 +52,7 @@ func (s *givingSmall) cost(modes []battery.Mode, moves []float64) (pence float64
 		covers := m != battery.ModeCharge && m != battery.ModeLock
 		broken := gives > 0 && stores || takes > 0 && covers || gives > 0 && car < 4-0.01 ||
 			s.fuse > 0 && m == battery.ModeCharge && 2*takes+3 > s.fuse+0.01 ||
-			2*gives > s.export+0.01 || s.fuse > 0 && m == battery.ModeDischarge && 3+2*gives-2*s.load[t] > s.export+0.01
+			2*gives > s.export+0.01 || s.fuse > 0 && m == battery.ModeDischarge && 3+2*gives-2*s.load[t] > min(s.export, s.fuse)+0.01
 		if broken {
 			return 0, false
 		}

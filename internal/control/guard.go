@@ -100,15 +100,20 @@ func (s *Service) guardExport(
 	}
 }
 
-// passesExport says where cars would give more together than their site may export, whichever of their schedules they follow; nil if
-// they do not.
+// passesExport says where cars would give more together than their site may export, or than a phase of its main fuse carries, whichever
+// of their schedules they follow; nil if they do not.
 func (f *behindFuse) passesExport(next []siteNext) error {
 	export := flex.NoLimit
 	var givers []check.Device
 
 	for _, car := range slices.Concat(f.cars, f.gone) {
 		may := car.mayGive(f.from)
-		giver := check.Device{Own: flex.NoLimit, May: may.lists}
+		giver := check.Device{
+			Own:    flex.NoLimit,
+			May:    may.lists,
+			Phases: may.wired.Phases,
+			Phase:  may.wired.Phase,
+		}
 
 		if car.charging != nil && len(car.gives) > 0 && sent(next, car) {
 			giver.Next = car.gives
@@ -118,7 +123,12 @@ func (f *behindFuse) passesExport(next []siteNext) error {
 		givers = append(givers, giver)
 	}
 
-	return check.Fuse(givers, check.MainFuse{Carries: export})
+	law := check.Fuse(givers, check.MainFuse{Carries: export})
+	if law == nil && f.fuse > 0 {
+		law = check.Fuse(givers, f.mainFuse())
+	}
+
+	return law
 }
 
 // sent reports whether a car is among those that are sent a schedule.
@@ -242,6 +252,7 @@ func (m *meter) over(periods []flex.Period) []check.Meter {
 	spans := make([]flex.Span, len(periods))
 	for i, p := range periods {
 		all[i].Import = flex.Unbounded
+		all[i].Out = flex.Unbounded
 		all[i].Export = flex.Unbounded
 		spans[i] = p.Span()
 	}
@@ -254,6 +265,7 @@ func (m *meter) over(periods []flex.Period) []check.Meter {
 	cars := check.MostDrawn(devicesOf(m.into), spans)
 	given := check.MostDrawn(devicesOf(m.mayGive), spans)
 	others := check.MostDrawn(devicesOf(m.discharge), spans)
+	out := m.outFuse(spans)
 
 	for i := range periods {
 		all[i].Car = cars[i] > 0
@@ -261,11 +273,24 @@ func (m *meter) over(periods []flex.Period) []check.Meter {
 		all[i].Others = others[i]
 		if m.supply.Set {
 			all[i].Import = left[i]
-			all[i].Export = m.supply.Export
+			all[i].Export = min(m.supply.Export, m.supply.Import)
+			all[i].Out = out[i]
 		}
 	}
 
 	return all
+}
+
+// outFuse is what of the site's main fuse cars and other batteries leave to what the asset whose meter it is gives, in
+// some half-hours.
+func (m *meter) outFuse(spans []flex.Span) []flex.Watts {
+	fuse := check.MainFuse{Carries: m.supply.Import, Phases: m.supply.Fuse.Phases}
+	own := check.Device{Phases: m.wired.Phases, Phase: m.wired.Phase}
+	if fuse.Phases != 3 { // its sum is an export limit like the site's own
+		fuse.Carries = flex.Unbounded
+	}
+
+	return check.LeastLeft(append(devicesOf(m.mayGive), devicesOf(m.discharge)...), spans, fuse, &own)
 }
 
 // leftOver is what all others at a site leave of its main fuse to the asset whose meter it is, in some half-hours.

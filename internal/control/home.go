@@ -253,6 +253,26 @@ func (m *meter) given(p flex.Period) flex.Watts {
 	return mostGiven(m.mayGive, p)
 }
 
+// outLeft is what the phases of the main fuse leave to what the asset whose meter it is discharges in a half-hour in which the home is
+// expected to draw net: what cars give, other batteries discharge and the roof gives beyond the home's use may lie on
+// the same one, and what the home uses on another.
+func (m *meter) outLeft(p flex.Period, net flex.WattHours) flex.Watts {
+	l := phaseLoad{phases: m.supply.Fuse.Phases}
+	if l.phases != 3 {
+		return flex.Unbounded
+	}
+
+	for _, all := range [][]draws{m.mayGive, m.discharge} {
+		for i := range all {
+			l.add(all[i].mostIn(p.Span()), all[i].wired)
+		}
+	}
+
+	l.add(max(0, flex.Watts(-2*net)), flex.Wiring{})
+
+	return l.left(m.supply.Import, m.wired)
+}
+
 // mostGiven is the most of all of them in a half-hour.
 func mostGiven(all []draws, p flex.Period) (sum flex.Watts) {
 	for i := range all {
@@ -306,7 +326,7 @@ func untilIdle(all []draws, p flex.Period) time.Time {
 //   - While a car gives, no mode that may charge: in each of them a battery stores what the car gives.
 //   - Charging is at full power: what may be drawn by others must leave that under the main fuse.
 //   - Discharging is at full power too: what the home does not draw must stay under the export limit, with what
-//     cars give and other batteries discharge.
+//     cars give and other batteries discharge, and on no phase may they pass the main fuse together.
 func (m *meter) allowed(
 	p flex.Period,
 	power flex.Watts,
@@ -314,7 +334,9 @@ func (m *meter) allowed(
 ) (set battery.ModeSet, why Waits) {
 	set = battery.AllModes
 	exported := power + m.given(p) + mostGiven(m.discharge, p)
-	if m.supply.Set && exported-flex.Watts(2*net) > m.supply.Export {
+	most := min(m.supply.Export, m.supply.Import) // no fuse carries more outwards
+	passes := exported-flex.Watts(2*net) > most || power > m.outLeft(p, net)
+	if m.supply.Set && passes {
 		set &^= battery.Modes(battery.ModeDischarge)
 		why = WaitsForExport
 	}
@@ -426,6 +448,7 @@ func (m *meter) addOthers(
 		m.discharge = append(m.discharge, draws{
 			lists: [][]flex.Step{sentTo(&o, battery.ModeDischarge)},
 			power: o.Power(),
+			wired: o.Wiring(),
 		})
 	}
 

@@ -311,3 +311,27 @@ func parts(steps []flex.Step, n flex.Watts) []flex.Step {
 func (f *behindFuse) mainFuse() check.MainFuse {
 	return check.MainFuse{Carries: f.fuse, Phases: f.phases}
 }
+
+// outflow is what others give out of a site, against its export limit and, on each phase, its main fuse.
+type outflow struct {
+	phaseLoad
+	fuse   flex.Watts // what the import carries, and no phase of it more the other way; 0 for never set
+	export flex.Watts // the export limit
+	sum    flex.Watts
+}
+
+// give counts what something gives.
+func (o *outflow) give(w flex.Watts, wired flex.Wiring) {
+	o.sum += w
+	o.add(w, wired)
+}
+
+// leaves is what a device may give beside that.
+func (o *outflow) leaves(wired flex.Wiring) flex.Watts {
+	left := max(0, o.export-o.sum)
+	if o.fuse == 0 {
+		return left
+	}
+
+	return min(left, o.left(o.fuse, wired))
+}

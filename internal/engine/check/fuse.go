@@ -265,6 +265,7 @@ func within(instants []time.Time, list []flex.Step) []time.Time {
 type Meter struct {
 	Import flex.Watts     // what the main fuse leaves the battery, whatever all others draw; Unbounded for no fuse
 	Export flex.Watts     // what may be exported
+	Out    flex.Watts     // what the main fuse leaves to what the battery gives, by its phases; Unbounded for no fuse
 	Feeder *flex.Watts    // what the feeder's export limit leaves it; nil for no limit
 	Net    flex.WattHours // what the home is expected to draw, less what its roof gives
 	Car    bool           // a car charges
@@ -299,14 +300,31 @@ func AtMeter(m Meter) error {
 			m.Import,
 		)
 
-	case m.Feeder != nil && m.Mode == battery.ModeDischarge && m.Power > *m.Feeder:
+	case m.Mode == battery.ModeDischarge:
+		return m.discharging()
+	}
+
+	return nil
+}
+
+// discharging checks what a battery gives at its full power.
+func (m *Meter) discharging() error {
+	switch {
+	case m.Feeder != nil && m.Power > *m.Feeder:
 		return fmt.Errorf(
 			"%d W of discharging pass the %d W that the feeder's export limit leaves",
 			m.Power,
 			*m.Feeder,
 		)
 
-	case m.Mode == battery.ModeDischarge && m.Power+m.Given+m.Others-flex.Watts(2*m.Net) > m.Export:
+	case m.Power > m.Out:
+		return fmt.Errorf(
+			"%d W of discharging pass the %d W that the phases of the main fuse leave beside what else is given",
+			m.Power,
+			m.Out,
+		)
+
+	case m.Power+m.Given+m.Others-flex.Watts(2*m.Net) > m.Export:
 		return fmt.Errorf(
 			"%d W of discharging beside %d W of cars and %d W of others less %d Wh of use pass an export limit of %d W",
 			m.Power,

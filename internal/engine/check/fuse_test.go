@@ -143,7 +143,7 @@ func TestFuse_Random(t *testing.T) {
 
 // TestAtMeter has each limit at its edge, and one watt past it.
 func TestAtMeter(t *testing.T) {
-	at := check.Meter{Import: 10000, Export: 3000, Power: 3000}
+	at := check.Meter{Import: 10000, Export: 3000, Out: 3000, Power: 3000}
 
 	for name, c := range map[string]struct {
 		change func(*check.Meter)
@@ -158,6 +158,8 @@ func TestAtMeter(t *testing.T) {
 		"exporting to the limit":    {func(m *check.Meter) { m.Mode = battery.ModeDischarge }, false},
 		"exporting past it":         {func(m *check.Meter) { m.Mode, m.Net = battery.ModeDischarge, -1 }, true},
 		"exporting less than drawn": {func(m *check.Meter) { m.Mode, m.Net, m.Export = battery.ModeDischarge, 1500, 0 }, false},
+		"giving past a phase":       {func(m *check.Meter) { m.Mode, m.Out = battery.ModeDischarge, 2999 }, true},
+		"locked beside a phase":     {func(m *check.Meter) { m.Mode, m.Out = battery.ModeLock, -1 }, false},
 		"all of its power":          {func(m *check.Meter) { m.Mode, m.Moves = battery.ModeCharge, 3000 }, false},
 		"more than its power":       {func(m *check.Meter) { m.Mode, m.Moves = battery.ModeSelfUse, -3002 }, true},
 	} {
