@@ -16,6 +16,8 @@ type Charger struct {
 	Outage     flex.Span // in which it gives nothing, whatever it was sent
 	// the most that it takes from its car; 0 for one that only charges and refuses limits below zero
 	Discharge flex.Watts
+	// its meter shows half-hours in which nothing flowed, too
+	ShowsIdle bool
 
 	mu sync.Mutex
 	// the last rules from its start on; those before it until then
@@ -192,6 +194,10 @@ func (c *Charger) RunTo(to time.Time, price func(flex.Period) flex.Price) {
 		}
 
 		next := c.boundary(to)
+		if c.ShowsIdle {
+			c.metered(flex.PeriodAt(c.at), 0)
+		}
+
 		c.flow(next, price)
 
 		c.at = next
@@ -259,6 +265,11 @@ func (c *Charger) draw(
 	c.car.Got += wh
 	c.car.Cost += wh * float64(price(p)) / 1e6
 	c.register += wh
+	c.metered(p, wh)
+}
+
+// metered adds energy to a half-hour of the meter.
+func (c *Charger) metered(p flex.Period, wh float64) {
 	if n := len(c.meter); n > 0 && c.meter[n-1].Period == p {
 		c.meter[n-1].Energy += wh
 		return

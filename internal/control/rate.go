@@ -18,6 +18,11 @@ const (
 	rateBack = 24 * time.Hour
 	// rateDueMax is how many sessions are looked at in one transaction.
 	rateDueMax = 200
+	// readBefore is how far back a reading shows that an asset's meter is read.
+	readBefore = time.Hour
+	// unknownTimes is how many times the need an asset is allowed in off-peak time before its first half-hour was
+	// read: one that draws a quarter of its nominal power has what it needs then.
+	unknownTimes = 4
 )
 
 // The origins of a power that is not nominal.
@@ -61,9 +66,13 @@ func learn(
 	}
 
 	known := rateWithin(past, c, g, now)
+	if isUnknown(&c.Current.From) && known.HalfHours > 0 { // it may stop now, and start again
+		e.Running = false
+	}
+
 	power := steadyPower(known, c, e.Power)
 	if power == e.Power && known.Delay == 0 && known.Tail == 0 {
-		return nil
+		return unknownYet(ctx, tx, c, e, known)
 	}
 
 	setPower(e, power, fromReadings, &store.Learned{
@@ -76,6 +85,38 @@ func learn(
 		Since:     known.Since,
 		Certainty: known.Certainty,
 	})
+
+	return nil
+}
+
+// unknownYet notes of an asset whose meter was read in the hour before it came that nothing is known of what it draws.
+func unknownYet(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	e *store.Effective,
+	known rate.Rate,
+) error {
+	if known.HalfHours > 0 || e.Mode != flex.Minimise {
+		return nil
+	}
+
+	read := isUnknown(&c.Current.From)
+	if c.Current.Generation == 0 {
+		before, err := meteredHalfHours(ctx, tx, c.Asset.ID, flex.Span{
+			From: tx.Now().Add(-readBefore),
+			To:   tx.Now(),
+		})
+		if err != nil {
+			return err
+		}
+
+		read = len(before) > 0
+	}
+
+	if read {
+		e.Learned = &store.Learned{Nominal: e.Power, Unknown: true}
+	}
 
 	return nil
 }
@@ -230,6 +271,10 @@ func limitByRate(e *store.Effective, capped bool) {
 	if e.Learned == nil || e.Learned.Limited == capped {
 		return
 	}
+	if e.Learned.Unknown { // what others may need is not kept for it
+		e.Learned = nil
+		return
+	}
 
 	l := *e.Learned
 	l.Limited = capped
@@ -256,34 +301,63 @@ func unlimited(e *store.Effective) bool {
 // start late or to slow down, and as no meter is exact. Peak time is never used for it.
 func allowance(e *store.Effective, p *charge.Problem) flex.WattHours {
 	l := e.Learned
-	if l == nil || l.Pinned {
+	if l == nil || l.Pinned || l.Unknown {
 		return 0
-	}
-
-	state := rate.Waiting
-	if p.Running {
-		state = rate.Running
-	} else if e.Delivered > 0 {
-		state = rate.Stopped
 	}
 
 	more := rate.Rate{Delay: l.Delay, Tail: l.Tail}.Allowance(
 		p.Need,
 		e.Need,
 		p.Power,
-		state,
+		stateOf(e, p),
 	)
-
 	if p.AllOffPeak || !p.MayChargePeak {
 		return more
 	}
 
+	return max(0, min(more, p.Power.For(offPeakOf(p))-p.Need))
+}
+
+// isUnknown reports whether a plan is of an asset of which nothing is known.
+func isUnknown(e *store.Effective) bool { return e.Learned != nil && e.Learned.Unknown }
+
+// unknownAllowance is the allowance for an asset of which nothing is known, within the off-peak time that the spread
+// of a fleet's starts leaves.
+func unknownAllowance(e *store.Effective, p *charge.Problem) flex.WattHours {
+	if !isUnknown(e) {
+		return 0
+	}
+
+	open := p.ReadyBy.Sub(p.From)
+	if !p.AllOffPeak {
+		open = offPeakOf(p)
+	}
+
+	return max(0, min((unknownTimes-1)*p.Need, p.Power.For(open)-p.Need))
+}
+
+// offPeakOf is the off-peak time until ready-by.
+func offPeakOf(p *charge.Problem) time.Duration {
 	var offPeak time.Duration
 	for _, s := range p.OffPeak {
 		offPeak += s.Meet(flex.Span{From: p.From, To: p.ReadyBy}).Len()
 	}
 
-	return max(0, min(more, p.Power.For(offPeak)-p.Need))
+	return offPeak
+}
+
+// stateOf says how far a charge has come. One that was allowed less than its start takes has not begun.
+func stateOf(e *store.Effective, p *charge.Problem) rate.State {
+	begun := e.Delivered > p.Power.For(e.Learned.Delay)
+
+	if p.Running && begun {
+		return rate.Running
+	}
+	if !p.Running && e.Delivered > 0 {
+		return rate.Stopped
+	}
+
+	return rate.Waiting
 }
 
 // rateInputs are the inputs of a plan that say with what power it was made.
@@ -300,6 +374,11 @@ func rateInputs(e store.Effective, o origins, power Input) []Input {
 
 	if l.Pinned {
 		list[0].Detail = "set by an operator"
+		return list
+	}
+
+	if l.Unknown {
+		list[0].Detail = "nothing is known yet of what it draws, so off-peak time for up to four times the need is open until its first half-hour was read"
 		return list
 	}
 

@@ -87,6 +87,82 @@ func TestRate_AcrossSessions(t *testing.T) {
 	})
 }
 
+// Where a meter is read and nothing is known of what the car draws, off-peak time for four times the need is open until
+// its first half-hour was read. Where nothing is read nothing changes, nor where others may need the headroom.
+func TestRate_NothingKnown(t *testing.T) {
+	for _, test := range []struct {
+		name         string
+		read, capped bool
+		kwh          float64
+		want         time.Duration // open at first
+	}{
+		{"its meter is read", true, false, 7.4, 4 * time.Hour},
+		{"more than there is off-peak", true, false, 18.5, 6 * time.Hour},
+		{"nothing is read", false, false, 7.4, time.Hour},
+		{"under a cap", true, true, 7.4, time.Hour},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			one(t, "2026-01-10T17:30:00Z", func(h *fixture) {
+				if test.read {
+					h.metered("2026-01-10T17:00:00Z", 0)
+				}
+				if test.capped {
+					if err := h.service.ChangeCaps(h.Context(), h.Org, func(c *flex.Caps) error { c.Fleet.Power = new(flex.Watts(50_000)); return nil }); err != nil {
+						t.Fatal(err)
+					}
+				}
+
+				h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(test.kwh, flex.Minimise)})
+				h.accept()
+				if got := h.open(); got != test.want {
+					t.Errorf("open for %v, want %v", got, test.want)
+				}
+
+				x, err := h.service.Explanation(h.Context(), h.Org, h.asset)
+				says := strings.Contains(x.Prose(), "nothing is known yet of what it draws")
+				if err != nil || !x.Exact || x.Plan.Shortfall != 0 || says != (test.read && !test.capped) {
+					t.Errorf("%v, exact %t, short %d Wh\n%s", err, x.Exact, x.Plan.Shortfall, x.Prose())
+				}
+			})
+		})
+	}
+}
+
+// What was open for an asset of which nothing was known is closed once it is known, and not before.
+func TestRate_NothingKnown_ThenRead(t *testing.T) {
+	one(t, "2026-01-10T17:30:00Z", func(h *fixture) {
+		h.metered("2026-01-10T17:00:00Z", 0)
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
+		h.accept()
+
+		h.micro.Store(at("2026-01-10T19:00:00Z").UnixMicro())
+		h.metered("2026-01-10T18:30:00Z", 0)
+		if n := h.replan(); n != 0 {
+			t.Errorf("%d schedules changed though nothing new is known", n)
+		}
+
+		h.micro.Store(at("2026-01-11T01:00:00Z").UnixMicro())
+		h.metered("2026-01-11T00:30:00Z", 3.7)
+		if n := h.replan(); n != 1 {
+			t.Errorf("%d schedules changed", n)
+		}
+		if e := h.look().Current.From; e.Learned != nil || h.open() > 40*time.Minute {
+			t.Errorf("still open for %v, made from %+v", h.open(), e)
+		}
+	})
+}
+
+// open is how long the schedule in force lets the car charge.
+func (h *fixture) open() time.Duration {
+	var sum time.Duration
+	for _, s := range h.look().Current.Steps {
+		if s.Limit > 0 {
+			sum += s.Len()
+		}
+	}
+	return sum
+}
+
 // The limits of what may be pinned, and what has no rate.
 func TestRate_Refused(t *testing.T) {
 	one(t, "2026-01-10T12:00:00Z", func(h *fixture) {

@@ -34,6 +34,8 @@ type Learned struct {
 	Since     time.Time
 	Certainty rate.Certainty
 	Pinned    bool // the power is an operator's
+	// nothing: its meter is read, and no half-hour has shown yet what it draws
+	Unknown bool
 	// the schedule names the power as its limit, so that caps can count on it
 	Limited bool
 }
@@ -49,6 +51,7 @@ type learnedRecord struct {
 	Since     int64  `json:"since,omitempty"` // Unix seconds
 	Certainty string `json:"certainty,omitempty"`
 	Pinned    bool   `json:"pinned,omitempty"`
+	Unknown   bool   `json:"unknown,omitempty"`
 	Limited   bool   `json:"limited,omitempty"`
 }
 
@@ -67,6 +70,7 @@ func encodeLearned(l *Learned) any {
 		Sessions:  l.Sessions,
 		Certainty: string(l.Certainty),
 		Pinned:    l.Pinned,
+		Unknown:   l.Unknown,
 		Limited:   l.Limited,
 	}
 
@@ -106,6 +110,7 @@ func (t learnedText) Scan(column any) error {
 		Sessions:  r.Sessions,
 		Certainty: rate.Certainty(r.Certainty),
 		Pinned:    r.Pinned,
+		Unknown:   r.Unknown,
 		Limited:   r.Limited,
 	}
 
