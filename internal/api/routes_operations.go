@@ -159,6 +159,7 @@ var operationsRoutes = []Route{
 						"lowest_kw": 0,
 						"highest_kw": 7.4,
 						"battery_dispatch_kw": -5,
+						"battery_kw": -4.2,
 						"heat_kw": 3
 					}
 				],

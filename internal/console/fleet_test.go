@@ -24,13 +24,14 @@ type fleetAnswer struct {
 	Unplanned int     `json:"unplanned"`
 	Drawing   float64 `json:"drawing_kw"`
 	HalfHours []struct {
-		Start   string  `json:"start_timestamp"`
-		Planned float64 `json:"planned_kw"`
-		Without float64 `json:"without_flexd_kw"`
-		Lowest  float64 `json:"lowest_kw"`
-		Highest float64 `json:"highest_kw"`
-		Ordered float64 `json:"battery_dispatch_kw"`
-		Heat    float64 `json:"heat_kw"`
+		Start     string  `json:"start_timestamp"`
+		Planned   float64 `json:"planned_kw"`
+		Without   float64 `json:"without_flexd_kw"`
+		Lowest    float64 `json:"lowest_kw"`
+		Highest   float64 `json:"highest_kw"`
+		Ordered   float64 `json:"battery_dispatch_kw"`
+		Batteries float64 `json:"battery_kw"`
+		Heat      float64 `json:"heat_kw"`
 	} `json:"half_hours"`
 }
 
@@ -117,6 +118,15 @@ func TestFleet_Batteries(t *testing.T) {
 			}
 		}
 
+		plan := store.BatteryPlan{From: first, ChangedAt: d.db.Now(), StoredAt: first.Add(-1), ForecastFrom: first}
+		plan.Powers = []flex.Watts{9000, 1500, -500, 700, 900, -300}
+		err := d.db.Write(t.Context(), d.Org, func(tx *store.Tx) error {
+			return tx.PutBatteryPlan(t.Context(), batteries[1], plan)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
 		d.wait(time.Hour) // past the age of the picture
 		d.Exec(`UPDATE org SET clock_offset = clock_offset - 3600000000, clock_held = TRUE WHERE id = $1`, d.Org.Bytes())
 		after := d.fleetNow()
@@ -125,16 +135,20 @@ func TestFleet_Batteries(t *testing.T) {
 		}
 
 		want := map[int]float64{0: 2, 2: -5, 3: -7.5, 47: 1}
+		expected := map[int]float64{0: 3.5, 1: -0.5, 2: -4.3, 3: -7.5, 4: -0.3, 47: 1}
 		for i, h := range after.HalfHours {
 			if h.Ordered != want[i] {
 				t.Errorf("half-hour %d: dispatched %g kW, want %g", i, h.Ordered, want[i])
+			}
+			if h.Batteries != expected[i] {
+				t.Errorf("half-hour %d: batteries draw %g kW, want %g", i, h.Batteries, expected[i])
 			}
 			if h.Planned != before.HalfHours[i].Planned {
 				t.Errorf("half-hour %d: planned %g kW, was %g without batteries", i, h.Planned, before.HalfHours[i].Planned)
 			}
 		}
 
-		d.wants(d.page("/console/fleet"), "Batteries, dispatched kW", "−7.5")
+		d.wants(d.page("/console/fleet"), "Batteries, dispatched kW", "<th scope=\"col\" class=\"num\">Batteries kW", "−7.5", "−4.3")
 	})
 }
 

@@ -295,6 +295,7 @@ func fleetHalfHour(l *operations.Line) wire.FleetHalfHour {
 		HighestKW:      l.Highest,
 
 		BatteryDispatchKW: l.Ordered,
+		BatteryKW:         l.Batteries,
 		HeatKW:            l.Heat,
 	}
 }

@@ -181,6 +181,7 @@ func (s *Service) planLocked(
 	if home.Power <= 0 || home.Capacity <= 0 {
 		// nothing can be said ahead
 		next.Modes = next.Modes[:now.Sub(next.From)]
+		next.Powers = nil
 		next.Refused = false
 		return tx.PutBatteryPlan(ctx, b.Asset.ID, next)
 	}
@@ -234,7 +235,7 @@ func (s *Service) putInForce(
 
 	next.Refused = s.guardBattery(ctx, b, home, &ahead, modes, powers)
 	setModes(next, ahead.periods[0], modes, tx.Now())
-	next.Without = powers
+	next.Without, next.Powers = powers, powers
 
 	if ahead.rates.market {
 		next.Without = s.withoutMarket(ctx, b, home, ahead, powers)

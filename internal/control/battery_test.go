@@ -169,6 +169,7 @@ func TestWhyBattery(t *testing.T) {
 			t.Errorf("%d half-hours from %d Wh: %v p, and %v idle", len(is.Periods), is.Stored, is.Pence, is.Idle)
 		}
 
+		h.expected(&is)
 		want := []control.Input{
 			{Name: "import_p_per_kwh", Value: "28", Origin: "default"},
 			{Name: "off_peak_p_per_kwh", Value: "9", Origin: "default"},
@@ -193,6 +194,42 @@ func TestWhyBattery(t *testing.T) {
 			t.Errorf("without a capacity: %v", err)
 		}
 	})
+}
+
+// expected compares the power that the fleet's curve has of the only battery with what its explanation says that it
+// will hold.
+func (h *fixture) expected(why *control.BatteryWhy) {
+	h.Helper()
+	powers := map[time.Time]float64{} // kW, by the half-hour
+	first, last := why.Periods[0].Period, why.Periods[len(why.Periods)-1].Period
+	err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
+		draws, err := tx.BatteryDraws(h.Context(), flex.Span{From: first.Start(), To: last.End()}, nil)
+		for _, d := range draws {
+			powers[d.From] = d.Power.KW()
+		}
+		return err
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+
+	moved, stored := 0, why.Stored
+	for _, p := range why.Periods {
+		gain, energy := (p.Stored - stored).KWh(), powers[p.Start()]/2
+		low, high := min(0.85*energy, 1.2*energy), max(0.85*energy, 1.2*energy) // some is lost, whichever way
+		if gain < low-0.01 || gain > high+0.01 {
+			h.Errorf("%s: %g kWh are moved, and what it holds grows by %g", p.Start(), energy, gain)
+		}
+
+		if gain > 0.1 || gain < -0.1 {
+			moved++
+		}
+		stored = p.Stored
+	}
+
+	if moved < 4 {
+		h.Errorf("it moves energy in %d half-hours alone", moved)
+	}
 }
 
 func TestBatteryIsPlannedAnew(t *testing.T) {

@@ -210,6 +210,15 @@ func (f *Outlook) beside(ctx context.Context, tx *store.Tx) error {
 		f.order(&orders[i])
 	}
 
+	stored, err := tx.BatteryDraws(ctx, f.span(), orders)
+	if err != nil {
+		return err
+	}
+
+	for _, d := range stored {
+		f.spread(&f.batteries, d.From.Unix(), d.To.Unix(), int64(d.Power))
+	}
+
 	if err := f.readFuses(ctx, tx); err != nil {
 		return err
 	}

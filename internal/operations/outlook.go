@@ -39,6 +39,7 @@ type Outlook struct {
 
 	sums      [outlookPeriods]halfHour
 	ordered   perHalfHour // what dispatches ask batteries for, positive from the grid
+	batteries perHalfHour // the power of batteries, by plan or dispatch
 	heat      perHalfHour // what tanks and heat pumps draw by their plans
 	permitted map[flex.Tariff]*perHalfHour
 
@@ -383,6 +384,7 @@ func (f *Outlook) join(o *Outlook) {
 		f.sums[i].less += o.sums[i].less
 		f.sums[i].more += o.sums[i].more
 		f.ordered[i] += o.ordered[i]
+		f.batteries[i] += o.batteries[i]
 		f.heat[i] += o.heat[i]
 	}
 }
@@ -396,6 +398,9 @@ type Line struct {
 	Highest float64
 	// what dispatches ask batteries for, positive from the grid; it is in none of the others
 	Ordered float64
+	// what batteries are expected to draw, by their plans, or by a dispatch in place of the plan; negative
+	// gives. It is in neither of planned and heat
+	Batteries float64
 	// what tanks and heat pumps draw by their plans; it is in none of the others
 	Heat float64
 }
@@ -410,13 +415,14 @@ func (f *Outlook) Lines() []Line {
 		}
 
 		out[i] = Line{
-			Start:   time.Unix(f.from(i), 0).UTC(),
-			Planned: kilowatts(h.plan),
-			Unmoved: kilowatts(h.plain),
-			Lowest:  kilowatts(h.plan - h.less),
-			Highest: kilowatts(h.plan + h.more),
-			Ordered: kilowatts(f.ordered[i]),
-			Heat:    kilowatts(f.heat[i]),
+			Start:     time.Unix(f.from(i), 0).UTC(),
+			Planned:   kilowatts(h.plan),
+			Unmoved:   kilowatts(h.plain),
+			Lowest:    kilowatts(h.plan - h.less),
+			Highest:   kilowatts(h.plan + h.more),
+			Ordered:   kilowatts(f.ordered[i]),
+			Batteries: kilowatts(f.batteries[i]),
+			Heat:      kilowatts(f.heat[i]),
 		}
 	}
 

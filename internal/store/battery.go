@@ -37,6 +37,8 @@ type BatteryPlan struct {
 	// Without is the power in each half-hour from StoredAt on, as planned without market
 	// prices.
 	Without []flex.Watts
+	// Powers is the power in each half-hour from StoredAt on, as planned; positive fills the battery.
+	Powers []flex.Watts
 	// Refused has the check before sending have locked half-hours of it, which would have passed a limit of the site.
 	Refused bool
 }
@@ -153,11 +155,11 @@ func (tx *Tx) batteryPlan(
 	id flex.AssetID,
 ) (BatteryPlan, error) {
 	var from, stored, guess time.Time
-	var without, read string
+	var without, planned, read string
 	var p BatteryPlan
 	err := tx.row(
 		ctx,
-		`SELECT from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, guess_read, without_market, refused
+		`SELECT from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, guess_read, without_market, planned_w, refused
 		FROM battery_plan WHERE org_id = $1 AND asset_id = $2`,
 		tx.org.Bytes(),
 		id.Bytes(),
@@ -174,6 +176,7 @@ func (tx *Tx) batteryPlan(
 			&p.Forecast,
 			&read,
 			&without,
+			&planned,
 			&p.Refused,
 		)
 
@@ -191,6 +194,11 @@ func (tx *Tx) batteryPlan(
 	}
 
 	p.Without, err = readWatts(without)
+	if err != nil {
+		return p, err
+	}
+
+	p.Powers, err = readWatts(planned)
 	p.From = flex.PeriodAt(from)
 	p.StoredAt = flex.PeriodAt(stored)
 	p.ForecastFrom = flex.PeriodAt(guess)
@@ -213,11 +221,12 @@ func (tx *Tx) PutBatteryPlan(
 	_, err = tx.exec(
 		ctx,
 		`INSERT INTO battery_plan (asset_id, org_id, from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, seen_at,
-			without_market, guess_read, refused)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+			without_market, planned_w, guess_read, refused)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
 		ON CONFLICT (asset_id) DO UPDATE SET from_at = excluded.from_at, modes = excluded.modes, planned_at = excluded.planned_at,
 			changed_at = excluded.changed_at, told_at = excluded.told_at, stored_at = excluded.stored_at, stored_wh = excluded.stored_wh,
-			guess_at = excluded.guess_at, guess = excluded.guess, guess_read = excluded.guess_read, seen_at = excluded.seen_at, without_market = excluded.without_market, refused = excluded.refused,
+			guess_at = excluded.guess_at, guess = excluded.guess, guess_read = excluded.guess_read, seen_at = excluded.seen_at, without_market = excluded.without_market,
+			planned_w = excluded.planned_w, refused = excluded.refused,
 			again = FALSE,
 			read_at = CASE WHEN battery_plan.read_at > excluded.planned_at THEN battery_plan.read_at END
 		WHERE battery_plan.org_id = excluded.org_id`,
@@ -234,6 +243,7 @@ func (tx *Tx) PutBatteryPlan(
 		p.Forecast,
 		micros(tx.db.Now()),
 		writeWatts(p.Without),
+		writeWatts(p.Powers),
 		read,
 		p.Refused,
 	)

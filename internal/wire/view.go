@@ -311,6 +311,9 @@ type FleetHalfHour struct {
 	HighestKW float64 `json:"highest_kw"`
 	// What dispatches that were sent ask batteries for, below zero to the grid. It is in none of the others.
 	BatteryDispatchKW float64 `json:"battery_dispatch_kw"`
+	// What batteries are expected to draw by their plans, or by a dispatch in place of the plan; below zero they give,
+	// to their homes first. Of the others only `battery_dispatch_kw` is a part of it.
+	BatteryKW float64 `json:"battery_kw"`
 	// What hot-water tanks and heat pumps are expected to draw by their plans. It is in none of the others.
 	HeatKW float64 `json:"heat_kw"`
 }

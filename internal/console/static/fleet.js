@@ -8,7 +8,7 @@ const rows = (fleet) => {
   const last = hours.at(-1);
   const end = (Math.floor(seconds(last.start_timestamp) / 1800) + 1) * 1800; // a step is drawn to its end
   const column = (name) => [...hours.map((h) => h[name]), last[name]];
-  return [[...hours.map((h) => seconds(h.start_timestamp)), end], column("lowest_kw"), column("highest_kw"), column("without_flexd_kw"), column("planned_kw"), column("battery_dispatch_kw"), column("heat_kw")];
+  return [[...hours.map((h) => seconds(h.start_timestamp)), end], column("lowest_kw"), column("highest_kw"), column("without_flexd_kw"), column("planned_kw"), column("battery_dispatch_kw"), column("battery_kw"), column("heat_kw")];
 };
 
 const options = () => ({
@@ -22,6 +22,7 @@ const options = () => ({
     { label: "Without flexd", stroke: colour("--plain"), dash: [5, 4], width: 1.5, paths: stepped(), value: one, points: { show: false } },
     { label: "Planned", stroke: colour("--plan"), width: 2.25, paths: stepped(), value: one, points: { show: false } },
     { label: "Batteries, dispatched", stroke: colour("--good"), dash: [6, 3], width: 1.5, paths: stepped(), value: one, points: { show: false } },
+    { label: "Batteries", stroke: colour("--good"), width: 1.5, paths: stepped(), value: one, points: { show: false } },
     { label: "Tanks and heat pumps", stroke: colour("--price"), width: 1.5, paths: stepped(), value: one, points: { show: false } },
   ],
   bands: [{ series: [2, 1], fill: colour("--band") }],
@@ -90,7 +91,7 @@ const watch = () => {
 
 // An empty plot says so, and where the past is.
 const idle = document.querySelector("[data-idle]");
-const planned = (h) => h.planned_kw || h.without_flexd_kw || h.battery_dispatch_kw || h.heat_kw;
+const planned = (h) => h.planned_kw || h.without_flexd_kw || h.battery_dispatch_kw || h.battery_kw || h.heat_kw;
 
 const show = (fleet) => {
   showExceptions(fleet.exceptions);
