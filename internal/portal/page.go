@@ -123,6 +123,12 @@ func (l *speech) kind(t ledger.Booked) string {
 		return l.say("Top-up")
 	case ledger.Withdrawal:
 		return l.say("Withdrawal")
+	case ledger.GoodwillCredit:
+		return l.say("Goodwill credit")
+	case ledger.SignupBonus:
+		return l.say("Signup bonus")
+	case ledger.Correction:
+		return l.say("Correction")
 	}
 
 	return strings.ToUpper(string(t.Kind)[:1]) + string(t.Kind)[1:]

@@ -64,6 +64,10 @@ var german = map[string]string{
 	"Change it":                      "Ändern",
 	"It was linked a short time ago. For your safety nothing is paid to it before {1}; you can ask for a withdrawal now.": "Es wurde erst vor Kurzem verknüpft. Zu Ihrer Sicherheit wird vor dem {1} nichts darauf ausgezahlt; eine Auszahlung können Sie schon jetzt anfordern.",
 
+	"Goodwill credit": "Kulanzgutschrift",
+	"Signup bonus":    "Willkommensbonus",
+	"Correction":      "Korrektur",
+
 	// invitations to events
 	"Invitations": "Einladungen",
 	"{1}: your home is asked to draw less electricity.":                             "{1}: Ihr Haushalt soll weniger Strom beziehen.",
