@@ -43,21 +43,7 @@ type Outcome struct {
 
 // ReportOrders reports what became of what events of bound programs asked for. It is safe to run twice.
 func (s *Service) ReportOrders(ctx context.Context) (worker.Report, error) {
-	var orgs []flex.OrgID
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
-		var err error
-		orgs, err = all.OrgsWithADROrders(ctx)
-		return err
-	})
-
-	var r worker.Report
-	for i := 0; i < len(orgs) && err == nil; i++ {
-		var of worker.Report
-		of, err = s.ReportOrdersOf(ctx, orgs[i])
-		r.Did += of.Did
-	}
-
-	return r, err
+	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgsWithADROrders), s.ReportOrdersOf)
 }
 
 // ReportOrdersOf is ReportOrders for one organisation.

@@ -157,25 +157,7 @@ func (s *Service) Balance(
 // CloseDue closes the months of organisations that have them closed by themselves, so many days
 // after their end.
 func (s *Service) CloseDue(ctx context.Context) (worker.Report, error) {
-	var orgs []flex.Org
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
-		var err error
-		orgs, err = all.Orgs(ctx)
-		return err
-	})
-
-	var report worker.Report
-	for _, o := range orgs {
-		if err != nil {
-			return report, err
-		}
-
-		var did int
-		did, err = s.closeMonthDue(ctx, o)
-		report.Did += did
-	}
-
-	return report, err
+	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), s.CloseDueOf)
 }
 
 // CloseDueOf is CloseDue for one organisation.

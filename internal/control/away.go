@@ -222,9 +222,7 @@ var newWish = change{
 
 // FollowAways plans the cars anew whose household leaves or is back.
 func (s *Service) FollowAways(ctx context.Context) (worker.Report, error) {
-	return s.eachOrg(ctx, "follow absences", awayMax, func(org flex.OrgID) (int, error) {
-		return s.followAways(ctx, org)
-	})
+	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), s.FollowAwaysOf)
 }
 
 // FollowAwaysOf is FollowAways for one organisation.

@@ -57,21 +57,7 @@ func modeAt(p *store.BatteryPlan, at flex.Period) (battery.Mode, bool) {
 // each half-hour, when prices or the tariff change, and when its state of charge is read far
 // from what the plan comes to. It is safe to run twice and on several machines at once.
 func (s *Service) PlanBatteries(ctx context.Context) (worker.Report, error) {
-	var r worker.Report
-	var orgs []flex.Org
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
-		var err error
-		orgs, err = all.Orgs(ctx)
-		return err
-	})
-
-	for i := 0; i < len(orgs) && err == nil; i++ {
-		var of worker.Report
-		of, err = s.PlanBatteriesOf(ctx, orgs[i].ID)
-		r.Did += of.Did
-	}
-
-	return r, err
+	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), s.PlanBatteriesOf)
 }
 
 // PlanBatteriesOf is PlanBatteries for one organisation.

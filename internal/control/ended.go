@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"flexd/internal/flex"
@@ -22,56 +21,16 @@ const (
 // the end itself; only a process of the release before, beside which this one may run during an
 // upgrade, relies on triggers that the new schema no longer has.
 func (s *Service) QueueEnded(ctx context.Context) (worker.Report, error) {
-	return s.eachOrg(
-		ctx,
-		"queue ended sessions",
-		endedMax,
-		func(org flex.OrgID) (int, error) {
-			var n int
-			err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
-				var err error
-				n, err = tx.QueueEnded(
-					ctx,
-					tx.Now().Add(-EndedWithin),
-					endedMax,
-				)
-
-				return err
-			})
-
-			return n, err
-		},
-	)
+	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), s.queueEndedOf)
 }
 
-// eachOrg takes a step for each organisation, again and again while the step finds as much as it
-// takes on at once. What it does is named in its errors.
-func (s *Service) eachOrg(
-	ctx context.Context,
-	what string,
-	most int,
-	step func(flex.OrgID) (int, error),
-) (worker.Report, error) {
-	var orgs []flex.Org
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+func (s *Service) queueEndedOf(ctx context.Context, org flex.OrgID) (worker.Report, error) {
+	var n int
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		var err error
-		orgs, err = all.Orgs(ctx)
+		n, err = tx.QueueEnded(ctx, tx.Now().Add(-EndedWithin), endedMax)
 		return err
 	})
-	if err != nil {
-		return worker.Report{}, fmt.Errorf("list organisations: %w", err)
-	}
 
-	var done worker.Report
-	for _, org := range orgs {
-		for n := most; n == most; {
-			n, err = step(org.ID)
-			if err != nil {
-				return done, fmt.Errorf("%s of %s: %w", what, org.Name, err)
-			}
-			done.Did += n
-		}
-	}
-
-	return done, nil
+	return worker.Report{Did: n, More: n == endedMax}, err
 }

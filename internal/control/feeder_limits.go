@@ -298,21 +298,7 @@ func (s *Service) Limits(
 // WatchLinks has the fallback bind where nothing was received for too long, and the fleet planned under it
 // at once. It is safe to run twice and on several machines.
 func (s *Service) WatchLinks(ctx context.Context) (worker.Report, error) {
-	var orgs []flex.OrgID
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
-		var err error
-		orgs, err = all.OrgsWithSilentLinks(ctx)
-		return err
-	})
-
-	var r worker.Report
-	for i := 0; i < len(orgs) && err == nil; i++ {
-		var of worker.Report
-		of, err = s.WatchLinksOf(ctx, orgs[i])
-		r.Did += of.Did
-	}
-
-	return r, err
+	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgsWithSilentLinks), s.WatchLinksOf)
 }
 
 // WatchLinksOf is WatchLinks for one organisation.

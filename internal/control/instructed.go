@@ -280,21 +280,7 @@ func (s *Service) ReleaseWithin(
 // falls short is made up for by others, and where there is more than enough some are released. It
 // is safe to run twice and on several machines at once.
 func (s *Service) FollowInstructions(ctx context.Context) (worker.Report, error) {
-	var orgs []flex.OrgID
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
-		var err error
-		orgs, err = all.InstructedOrgs(ctx)
-		return err
-	})
-
-	var r worker.Report
-	for i := 0; i < len(orgs) && err == nil; i++ {
-		var of worker.Report
-		of, err = s.FollowInstructionsOf(ctx, orgs[i])
-		r.Did += of.Did
-	}
-
-	return r, err
+	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).InstructedOrgs), s.FollowInstructionsOf)
 }
 
 // FollowInstructionsOf is FollowInstructions for one organisation.

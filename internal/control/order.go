@@ -19,21 +19,7 @@ var errOrderGone = errors.New("the order does not wait any more")
 // SendOrders carries out what events of bound OpenADR programs ask for, and stops what they do not ask
 // for any more. It is safe to run twice and on several machines at once.
 func (s *Service) SendOrders(ctx context.Context) (worker.Report, error) {
-	var orgs []flex.OrgID
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
-		var err error
-		orgs, err = all.OrgsWithADROrders(ctx)
-		return err
-	})
-
-	var r worker.Report
-	for i := 0; i < len(orgs) && err == nil; i++ {
-		var of worker.Report
-		of, err = s.SendOrdersOf(ctx, orgs[i])
-		r.Did += of.Did
-	}
-
-	return r, err
+	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgsWithADROrders), s.SendOrdersOf)
 }
 
 // SendOrdersOf is SendOrders for one organisation.

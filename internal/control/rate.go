@@ -431,14 +431,7 @@ func kw(p flex.Watts) string { return strconv.FormatFloat(p.KW(), 'f', -1, 64) }
 // LearnRates keeps what was learned from sessions that ended half an hour ago, and once more a day after
 // their end if readings were missing. It is safe to run twice and on several machines at once.
 func (s *Service) LearnRates(ctx context.Context) (worker.Report, error) {
-	return s.eachOrg(
-		ctx,
-		"learn what assets draw",
-		rateDueMax,
-		func(org flex.OrgID) (int, error) {
-			return s.learnRates(ctx, org)
-		},
-	)
+	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), s.LearnRatesOf)
 }
 
 // LearnRatesOf is LearnRates for one organisation.

@@ -63,21 +63,7 @@ type heatedTank struct {
 // half-hour, and when prices, its tariff, a reading or its site's capacity came in. It is safe to run twice
 // and on several machines at once.
 func (s *Service) PlanTanks(ctx context.Context) (worker.Report, error) {
-	var orgs []flex.Org
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
-		var err error
-		orgs, err = all.Orgs(ctx)
-		return err
-	})
-
-	var r worker.Report
-	for i := 0; i < len(orgs) && err == nil; i++ {
-		var of worker.Report
-		of, err = s.PlanTanksOf(ctx, orgs[i].ID)
-		r.Did += of.Did
-	}
-
-	return r, err
+	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), s.PlanTanksOf)
 }
 
 // PlanTanksOf is PlanTanks for one organisation.

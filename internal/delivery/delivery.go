@@ -227,29 +227,16 @@ const KeptFor = 30 * 24 * time.Hour
 
 // Purge deletes deliveries past their retention.
 func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
-	var orgs []flex.Org
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
-		var err error
-		orgs, err = all.Orgs(ctx)
-		return err
+	before := s.DB.Now().Add(-cmp.Or(s.Retain, KeptFor))
+
+	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), func(ctx context.Context, org flex.OrgID) (worker.Report, error) {
+		var n int64
+		err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
+			var err error
+			n, err = tx.DropDeliveries(ctx, before)
+			return err
+		})
+
+		return worker.Report{Did: int(n), More: n > 0}, err
 	})
-
-	var r worker.Report
-	for _, org := range orgs {
-		for more := int64(1); err == nil && more > 0; {
-			err = s.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
-				var err error
-				more, err = tx.DropDeliveries(
-					ctx,
-					s.DB.Now().Add(-cmp.Or(s.Retain, KeptFor)),
-				)
-
-				return err
-			})
-
-			r.Did += int(more)
-		}
-	}
-
-	return r, err
 }

@@ -22,26 +22,7 @@ const (
 // releaseEvery until releaseTime. One that still does what it was dispatched to is sent the dispatch again,
 // whose time is over, ReleaseTries times at most.
 func (s *Service) CheckReleases(ctx context.Context) (worker.Report, error) {
-	var orgs []flex.OrgID
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
-		var err error
-		orgs, err = all.OrgsWithReleases(ctx)
-		return err
-	})
-
-	var report worker.Report
-	for _, org := range orgs {
-		if err != nil {
-			break
-		}
-
-		var of worker.Report
-		of, err = s.CheckReleasesOf(ctx, org)
-		report.Did += of.Did
-		report.More = report.More || of.More
-	}
-
-	return report, err
+	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgsWithReleases), s.CheckReleasesOf)
 }
 
 // CheckReleasesOf is CheckReleases for one organisation.

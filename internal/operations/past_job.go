@@ -2,7 +2,6 @@ package operations
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -36,29 +35,10 @@ const (
 // CountPast counts what the fleets of organisations did in half-hours that are over. Who else does so at
 // the same time writes the same.
 func (s *Service) CountPast(ctx context.Context) (worker.Report, error) {
-	var orgs []flex.Org
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
-		var err error
-		orgs, err = all.Orgs(ctx)
-		return err
+	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), func(ctx context.Context, org flex.OrgID) (worker.Report, error) {
+		n, more, err := s.countNext(ctx, org)
+		return worker.Report{Did: n, More: more}, err
 	})
-	var done worker.Report
-	if err != nil {
-		return done, fmt.Errorf("list organisations: %w", err)
-	}
-
-	for _, org := range orgs {
-		for more := true; more; {
-			var n int
-			n, more, err = s.countNext(ctx, org.ID)
-			if err != nil {
-				return done, fmt.Errorf("count the past of %s: %w", org.Name, err)
-			}
-			done.Did += n
-		}
-	}
-
-	return done, nil
 }
 
 // countNext counts the half-hours of an organisation that are due and follow each other, and says whether

@@ -12,7 +12,7 @@ import (
 // InviteLate invites sites to the products that are for them and were imported before they were there. It
 // is safe to run twice and on several machines at once.
 func (s *Service) InviteLate(ctx context.Context) (worker.Report, error) {
-	return s.withProducts(ctx, s.InviteLateOf)
+	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgsWithProducts), s.InviteLateOf)
 }
 
 // InviteLateOf is InviteLate for one organisation.

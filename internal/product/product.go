@@ -464,29 +464,7 @@ const Dispatcher = "product"
 // Send makes instructions of the products to which answers have ended. It is safe to run twice and
 // on several machines at once.
 func (s *Service) Send(ctx context.Context) (worker.Report, error) {
-	return s.withProducts(ctx, s.SendOf)
-}
-
-// withProducts runs a job for each organisation that has products, until one fails.
-func (s *Service) withProducts(
-	ctx context.Context,
-	job func(context.Context, flex.OrgID) (worker.Report, error),
-) (worker.Report, error) {
-	var orgs []flex.OrgID
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
-		var err error
-		orgs, err = all.OrgsWithProducts(ctx)
-		return err
-	})
-
-	var r worker.Report
-	for i := 0; i < len(orgs) && err == nil; i++ {
-		var of worker.Report
-		of, err = job(ctx, orgs[i])
-		r.Did += of.Did
-	}
-
-	return r, err
+	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgsWithProducts), s.SendOf)
 }
 
 // SendOf is Send for one organisation.

@@ -71,26 +71,6 @@ func settleDue[ID any](
 	return nil
 }
 
-// settleOrgs runs one job for each of the organisations that have work for it.
-func (s *Service) settleOrgs(ctx context.Context, find func(*store.All, context.Context) ([]flex.OrgID, error),
-	settle func(context.Context, flex.OrgID, *worker.Report) error) (worker.Report, error) {
-	var orgs []flex.OrgID
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
-		var err error
-		orgs, err = find(all, ctx)
-		return err
-	})
-
-	var report worker.Report
-	for i := 0; i < len(orgs) && err == nil; i++ {
-		err = settle(ctx, orgs[i], &report)
-	}
-
-	report.More = report.More && report.Did > 0
-
-	return report, err
-}
-
 // owed is what a session or a flex event has earned, as it is known now, beside what the books
 // say about it.
 type owed struct {

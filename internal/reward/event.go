@@ -17,7 +17,7 @@ import (
 // SettleEvents finds the flex events of sessions and pauses that are over, and settles those
 // that are due.
 func (s *Service) SettleEvents(ctx context.Context) (worker.Report, error) {
-	return s.settleOrgs(ctx, (*store.All).OrgsToSettle, s.settleEventsOf)
+	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgsToSettle), s.SettleEventsOf)
 }
 
 // SettleEventsOf is SettleEvents for one organisation.
@@ -26,20 +26,13 @@ func (s *Service) SettleEventsOf(
 	org flex.OrgID,
 ) (worker.Report, error) {
 	var report worker.Report
-	var err error
-	err = s.settleEventsOf(ctx, org, &report)
-	return report, err
-}
-
-func (s *Service) settleEventsOf(
-	ctx context.Context,
-	org flex.OrgID,
-	report *worker.Report,
-) error {
-	if err := s.detect(ctx, org, report); err != nil {
-		return err
+	if err := s.detect(ctx, org, &report); err != nil {
+		return report, err
 	}
-	return settleDue(ctx, s.DB, org, eventQueue, report)
+
+	err := settleDue(ctx, s.DB, org, eventQueue, &report)
+
+	return report, err
 }
 
 // detect looks for the flex events of what is over.

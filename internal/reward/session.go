@@ -25,11 +25,7 @@ var sessionQueue = queue[flex.SessionID]{
 
 // SettleSessions settles what is due.
 func (s *Service) SettleSessions(ctx context.Context) (worker.Report, error) {
-	return s.settleOrgs(
-		ctx,
-		(*store.All).OrgsWithSessionsDue,
-		s.settleSessionsOf,
-	)
+	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgsWithSessionsDue), s.SettleSessionsOf)
 }
 
 // SettleSessionsOf is SettleSessions for one organisation.
@@ -38,18 +34,8 @@ func (s *Service) SettleSessionsOf(
 	org flex.OrgID,
 ) (worker.Report, error) {
 	var report worker.Report
-	var err error
-	err = s.settleSessionsOf(ctx, org, &report)
+	err := settleDue(ctx, s.DB, org, sessionQueue, &report)
 	return report, err
-}
-
-// settleSessionsOf settles what is due of one organisation.
-func (s *Service) settleSessionsOf(
-	ctx context.Context,
-	org flex.OrgID,
-	report *worker.Report,
-) error {
-	return settleDue(ctx, s.DB, org, sessionQueue, report)
 }
 
 // settleSessions settles sessions, and posts what that changes. It returns how many moved on.

@@ -161,3 +161,24 @@ func (tx *Tx) SetSettings(ctx context.Context, s flex.OrgSettings) error {
 
 	return err
 }
+
+// OrgsBy gives a question to the database that names organisations the form in which background jobs ask it.
+func (db *DB) OrgsBy(
+	find func(*All, context.Context) ([]flex.OrgID, error),
+) func(context.Context) ([]flex.OrgID, error) {
+	return func(ctx context.Context) ([]flex.OrgID, error) {
+		var orgs []flex.OrgID
+		err := db.ReadAll(ctx, func(all *All) error {
+			var err error
+			orgs, err = find(all, ctx)
+			return err
+		})
+
+		return orgs, err
+	}
+}
+
+// OrgIDs returns the ids of every organisation, in the order in which they were made.
+func (all *All) OrgIDs(ctx context.Context) ([]flex.OrgID, error) {
+	return rows(ctx, all.conn, scalar[flex.OrgID], `SELECT id FROM org ORDER BY id`)
+}

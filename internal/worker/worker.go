@@ -95,7 +95,7 @@ func (w *Worker) await(ctx context.Context) {
 // once runs the job and reports whether it asks to be run again at once.
 func (w *Worker) once(ctx context.Context) bool {
 	start := time.Now()
-	r, err := w.safely(ctx)
+	r, err := recovered(func() (Report, error) { return w.Job(ctx) })
 	w.mu.Lock()
 	w.last.add(start, time.Now(), r, err)
 	w.mu.Unlock()
@@ -160,19 +160,15 @@ func (w *Worker) record(
 	}
 }
 
-func (w *Worker) safely(ctx context.Context) (r Report, err error) {
+// recovered runs a job; a panic is its error.
+func recovered(run func() (Report, error)) (r Report, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf(
-				"panic in job %s: %v\n%s",
-				w.Name,
-				p,
-				debug.Stack(),
-			)
+			err = fmt.Errorf("panic in a job: %v\n%s", p, debug.Stack())
 		}
 	}()
 
-	return w.Job(ctx)
+	return run()
 }
 
 // RunAll runs workers side by side until the context ends and all of them have stopped.

@@ -6,11 +6,13 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"flexd/internal/flex"
 	"flexd/internal/worker"
 )
 
@@ -90,4 +92,67 @@ func TestRun_Rests(t *testing.T) {
 			t.Errorf("runs at %v, want %v", starts, want)
 		}
 	})
+}
+
+// What fails for one organisation holds up no other, and the run says of which it was.
+func TestEachOrg(t *testing.T) {
+	orgs := make([]flex.OrgID, 9)
+	for i := range orgs {
+		orgs[i] = flex.OrgID{15: byte(i + 1)}
+	}
+
+	unreachable := flex.Fail(flex.Unavailable, "the database does not answer")
+	for name, tt := range map[string]struct {
+		job   func(n, run int) (worker.Report, error) // of the organisation number n from 1, its runs counted from 1
+		runs  []int                                   // of each organisation
+		did   int
+		wants []string // what the error says
+	}{
+		"all": {func(int, int) (worker.Report, error) { return worker.Report{Did: 1}, nil }, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 9, nil},
+		"more is left, twice": {func(n, run int) (worker.Report, error) {
+			return worker.Report{Did: 2, More: n == 2 && run < 3}, nil
+		}, []int{1, 3, 1, 1, 1, 1, 1, 1, 1}, 22, nil},
+		"more is left, but none of it can be done": {func(int, int) (worker.Report, error) {
+			return worker.Report{More: true}, nil
+		}, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 0, nil},
+		"one fails, one panics": {func(n, _ int) (worker.Report, error) {
+			switch n {
+			case 1:
+				return worker.Report{}, errors.New("planted")
+			case 3:
+				panic("planted panic")
+			}
+			return worker.Report{Did: 1}, nil
+		}, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 7, []string{orgs[0].String() + ": planted", orgs[2].String() + ": panic", "planted panic"}},
+		"many fail": {func(int, int) (worker.Report, error) { return worker.Report{}, errors.New("planted") },
+			[]int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 0, []string{orgs[4].String(), "and 4 more organisations"}},
+		"no database": {func(n, _ int) (worker.Report, error) {
+			if n == 2 {
+				return worker.Report{}, unreachable
+			}
+			return worker.Report{Did: 1}, nil
+		}, []int{1, 1, 0, 0, 0, 0, 0, 0, 0}, 1, []string{"does not answer"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runs := make([]int, len(orgs))
+			r, err := worker.EachOrg(t.Context(), func(context.Context) ([]flex.OrgID, error) { return orgs, nil },
+				func(_ context.Context, org flex.OrgID) (worker.Report, error) {
+					n := int(org[15])
+					runs[n-1]++
+					return tt.job(n, runs[n-1])
+				})
+
+			if !slices.Equal(runs, tt.runs) || r.Did != tt.did || r.More {
+				t.Errorf("runs %v, %+v; want %v and %d done", runs, r, tt.runs, tt.did)
+			}
+			if (err == nil) != (len(tt.wants) == 0) {
+				t.Errorf("error %v", err)
+			}
+			for _, want := range tt.wants {
+				if err != nil && !strings.Contains(err.Error(), want) {
+					t.Errorf("the error does not say %q:\n%v", want, err)
+				}
+			}
+		})
+	}
 }
