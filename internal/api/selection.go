@@ -83,11 +83,13 @@ func (s *Server) act(
 	var done selection.Result
 	act := a.Act(assets)
 	act = r.auditEntry(act.Act, act.Subject, act.Detail)
-	err := s.Access.ActWithDetail(r.Context(), act, func() (_ string, err error) {
+	err := s.Access.ActWithDetail(r.Context(), act, func() (string, error) {
+		var err error
 		done, err = s.Selection.Do(ctx, a, assets, typed)
 		if len(done.Lines) == 0 {
 			return "", err
 		}
+
 		return done.String(), err
 	})
 	if err != nil {

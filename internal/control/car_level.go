@@ -111,7 +111,8 @@ func stayLevel(
 }
 
 // scheduleParts are the times, from an instant to ready-by, in each of which a schedule asks the same of its car.
-func scheduleParts(s *store.Schedule, from time.Time) (parts []flex.Span) {
+func scheduleParts(s *store.Schedule, from time.Time) []flex.Span {
+	var parts []flex.Span
 	bounds := []time.Time{from, s.From.ReadyBy}
 	steps := s.Steps
 	if s.From.Discharge != nil {

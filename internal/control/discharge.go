@@ -293,7 +293,8 @@ func lastCharge(
 }
 
 // givesAhead is what a schedule has its car give from an instant on.
-func givesAhead(s *store.Schedule, from time.Time) (gives []flex.Step) {
+func givesAhead(s *store.Schedule, from time.Time) []flex.Step {
+	var gives []flex.Step
 	if s.From.Discharge == nil {
 		return nil
 	}
@@ -416,7 +417,8 @@ func (c *siteCar) readGiving(ctx context.Context, tx *store.Tx) error {
 
 // mayGive is what a car may give from an instant on, by any of the schedules that its charger may be following and by what
 // it is about to be sent. If those are not known, it may give all that it can until it ends.
-func (c *siteCar) mayGive(from time.Time) (may draws) {
+func (c *siteCar) mayGive(from time.Time) draws {
+	var may draws
 	d := c.Current.From.Discharge
 	may.power, may.wired = flex.Unbounded, c.wiring()
 

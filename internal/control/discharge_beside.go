@@ -169,7 +169,8 @@ func (f *behindFuse) serves(than *behindFuse) bool {
 
 // served is what the plans of a site's cars lack and what they take in peak time, once all have accepted them. Those that go on lack
 // nothing.
-func (f *behindFuse) served() (o homeOutcome) {
+func (f *behindFuse) served() homeOutcome {
+	var o homeOutcome
 	assumed := charge.AssumedPrice(f.prices)
 	for _, car := range f.cars {
 		if car.done {
@@ -225,7 +226,8 @@ func (f *behindFuse) open(car *siteCar, span flex.Span) []flex.Step {
 
 // ofCars is what the cars of a site without a battery cost its household in pence, at what a kWh costs and earns one of them: what
 // one gives while another charges is not sold.
-func (f *behindFuse) ofCars(q *discharge.Problem) (pence float64) {
+func (f *behindFuse) ofCars(q *discharge.Problem) float64 {
+	var pence float64
 	var takes, gives []draws
 	for _, car := range f.cars {
 		takes = append(takes, draws{lists: [][]flex.Step{car.core}, power: car.from.Power})

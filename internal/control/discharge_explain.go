@@ -281,7 +281,8 @@ func (x *Explanation) andGiven() string {
 }
 
 // runs are the parts that follow each other at one price, as one each.
-func (d *Discharge) runs() (runs []GivenPart) {
+func (d *Discharge) runs() []GivenPart {
+	var runs []GivenPart
 	last := time.Time{}
 
 	for _, part := range d.Parts {

@@ -228,7 +228,8 @@ func holdDischarge(
 }
 
 // exportable is what a car may give in each time of its stay.
-func exportable(q *discharge.Problem) (steps []flex.Step) {
+func exportable(q *discharge.Problem) []flex.Step {
+	var steps []flex.Step
 	from := q.From
 
 	for _, s := range q.Shut {
@@ -259,9 +260,9 @@ func dischargeProblem(
 	c *store.Charging,
 	own *store.Discharge,
 	alone *Candidate,
-) (q *discharge.Problem, err error) {
+) (*discharge.Problem, error) {
 	p := alone.Problem
-	q = &discharge.Problem{
+	q := &discharge.Problem{
 		From:     p.From,
 		ReadyBy:  p.ReadyBy,
 		Alone:    alone.Plan.Steps,
@@ -285,6 +286,7 @@ func dischargeProblem(
 		q.Open = []flex.Span{{From: p.From, To: p.ReadyBy}}
 	}
 
+	var err error
 	own.Rates, err = rateCar(ctx, tx, c, p, q)
 
 	return q, err
@@ -298,7 +300,7 @@ func rateCar(
 	c *store.Charging,
 	p *charge.Problem,
 	q *discharge.Problem,
-) (fixed []store.RateUsed, err error) {
+) ([]store.RateUsed, error) {
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return nil, err
@@ -342,7 +344,8 @@ func rateCar(
 }
 
 // used are the rates of a fixed tariff as a schedule keeps them.
-func (r *ratings) used() (used []store.RateUsed) {
+func (r *ratings) used() []store.RateUsed {
+	var used []store.RateUsed
 	for _, in := range r.fixed {
 		used = append(used, store.RateUsed(in))
 	}

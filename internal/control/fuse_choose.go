@@ -12,7 +12,8 @@ import (
 )
 
 // order lists the cars that are not done, those first that can wait least.
-func (f *behindFuse) order() (order []*siteCar) {
+func (f *behindFuse) order() []*siteCar {
+	var order []*siteCar
 	slack := map[*siteCar]time.Duration{}
 	for _, car := range f.cars {
 		if car.done || car.goesOn {
@@ -272,7 +273,8 @@ func (f *behindFuse) replanAt(ctx context.Context, tx *store.Tx) error {
 }
 
 // waiting lists the cars that are to have more once others have accepted their schedules.
-func (f *behindFuse) waiting() (ids []flex.AssetID) {
+func (f *behindFuse) waiting() []flex.AssetID {
+	var ids []flex.AssetID
 	for _, car := range f.cars {
 		if !sameAhead(car.core, car.want, f.from) {
 			ids = append(ids, car.Current.AssetID)

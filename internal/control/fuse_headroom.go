@@ -78,7 +78,8 @@ type draws struct {
 }
 
 // at is the most that it may draw at an instant.
-func (d *draws) at(t time.Time) (w flex.Watts) {
+func (d *draws) at(t time.Time) flex.Watts {
+	var w flex.Watts
 	for _, steps := range d.lists {
 		i := slices.IndexFunc(steps, func(s flex.Step) bool {
 			return t.Before(s.To)
@@ -96,7 +97,8 @@ func (d *draws) at(t time.Time) (w flex.Watts) {
 }
 
 // mostIn is the most of it at any instant of a span, in which all are lists of what is named.
-func (d *draws) mostIn(span flex.Span) (w flex.Watts) {
+func (d *draws) mostIn(span flex.Span) flex.Watts {
+	var w flex.Watts
 	for _, steps := range d.lists {
 		for _, s := range steps {
 			if !s.Meet(span).Empty() {
@@ -165,7 +167,8 @@ func (f *behindFuse) stepped(
 	span flex.Span,
 	least flex.Watts,
 	at func(time.Time) flex.Watts,
-) (steps []flex.Step) {
+) []flex.Step {
+	var steps []flex.Step
 	cuts := f.cuts(span)
 	for i := 1; i < len(cuts); i++ {
 		w := at(cuts[i-1])
@@ -257,7 +260,8 @@ func fits(steps []flex.Step, power flex.Watts, limits []flex.Step) bool {
 
 // lower is the lesser of two lists of limits in a span, without a gap. Where a list says nothing,
 // nothing is limited.
-func lower(a, b []flex.Step, span flex.Span) (out []flex.Step) {
+func lower(a, b []flex.Step, span flex.Span) []flex.Step {
+	var out []flex.Step
 	f := behindFuse{others: []draws{
 		{lists: [][]flex.Step{a}},
 		{lists: [][]flex.Step{b}},

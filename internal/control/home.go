@@ -107,7 +107,8 @@ func batteriesAt(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
-) (ids []flex.AssetID, err error) {
+) ([]flex.AssetID, error) {
+	var ids []flex.AssetID
 	all, err := tx.AssetsOf(ctx, site)
 	for i := range all {
 		if all[i].Type == flex.Battery {
@@ -274,7 +275,8 @@ func (m *meter) outLeft(p flex.Period, net flex.WattHours) flex.Watts {
 }
 
 // mostGiven is the most of all of them in a half-hour.
-func mostGiven(all []draws, p flex.Period) (sum flex.Watts) {
+func mostGiven(all []draws, p flex.Period) flex.Watts {
+	var sum flex.Watts
 	for i := range all {
 		sum += all[i].mostIn(p.Span())
 	}
@@ -331,8 +333,9 @@ func (m *meter) allowed(
 	p flex.Period,
 	power flex.Watts,
 	net flex.WattHours,
-) (set battery.ModeSet, why Waits) {
-	set = battery.AllModes
+) (battery.ModeSet, Waits) {
+	var why Waits
+	set := battery.AllModes
 	exported := power + m.given(p) + mostGiven(m.discharge, p)
 	most := min(m.supply.Export, m.supply.Import) // no fuse carries more outwards
 	passes := exported-flex.Watts(2*net) > most || power > m.outLeft(p, net)
@@ -475,7 +478,8 @@ func (m *meter) readSite(
 }
 
 // sentTo are the half-hours in which a battery's plan has it in a mode.
-func sentTo(b *store.Battery, mode battery.Mode) (steps []flex.Step) {
+func sentTo(b *store.Battery, mode battery.Mode) []flex.Step {
+	var steps []flex.Step
 	for i := range b.Plan.Modes {
 		p := b.Plan.From.Add(i)
 		if m, ok := modeAt(&b.Plan, p); ok && m == mode {

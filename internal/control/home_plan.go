@@ -104,7 +104,7 @@ func (f *behindFuse) homePeriods() []flex.Period {
 }
 
 // homeProblem is the site's problem, or why there is none.
-func (f *behindFuse) homeProblem() (p *site.Problem, why notAsOne) {
+func (f *behindFuse) homeProblem() (*site.Problem, notAsOne) {
 	if len(f.home.ahead.periods) == 0 {
 		return nil, noPrices
 	}
@@ -114,7 +114,7 @@ func (f *behindFuse) homeProblem() (p *site.Problem, why notAsOne) {
 		return nil, tooLarge
 	}
 
-	p = &site.Problem{
+	p := &site.Problem{
 		Hours:          0.5,
 		Curtailable:    true,
 		GridImport:     1e3,
@@ -263,7 +263,8 @@ func allow(c *site.Car, q *charge.Problem, periods []flex.Period) {
 
 // reserved are the half-hours in which the site's plan has its batteries charge: at full power, as a
 // battery knows no other.
-func (f *behindFuse) reserved(plan *site.Plan) (steps []flex.Step) {
+func (f *behindFuse) reserved(plan *site.Plan) []flex.Step {
+	var steps []flex.Step
 	full := f.home.device.Power.KW() / 2
 	for i, at := range f.homePeriods() {
 		if plan.Battery[0][i] > chargesFrom*full {
@@ -306,7 +307,8 @@ type homeOutcome struct {
 	pence       float64
 }
 
-func (f *behindFuse) outcome() (o homeOutcome) {
+func (f *behindFuse) outcome() homeOutcome {
+	var o homeOutcome
 	assumed := charge.AssumedPrice(f.prices)
 	for _, car := range f.cars {
 		if car.done {

@@ -29,14 +29,15 @@ type spreads struct {
 func spreadsOf(
 	fleets map[store.RampGroup]ramp.Fleet,
 	most flex.Ramp,
-) (s spreads, tooLarge []store.RampGroup) {
+) (spreads, []store.RampGroup) {
+	var tooLarge []store.RampGroup
 	whole := store.RampGroup{}
 	all, kept := ramp.Spread(fleets[whole], most.All)
 	if !kept {
 		tooLarge = append(tooLarge, whole)
 	}
 
-	s = spreads{all: all, groups: map[store.RampGroup]time.Duration{}}
+	s := spreads{all: all, groups: map[store.RampGroup]time.Duration{}}
 	for g, f := range fleets {
 		if g == whole {
 			continue

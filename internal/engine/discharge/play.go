@@ -83,7 +83,8 @@ func (c *Course) play(
 }
 
 // Filled is what a car takes of a schedule from From to ReadyBy, in which it gives: nothing more once it is full.
-func (p *Problem) Filled(steps, gives []flex.Step) (taken []flex.Step) {
+func (p *Problem) Filled(steps, gives []flex.Step) []flex.Step {
+	var taken []flex.Step
 	stored := p.Stored
 	full := max(p.Capacity, p.Stored)
 	in := flex.Span{From: p.From, To: p.ReadyBy}
@@ -92,13 +93,13 @@ func (p *Problem) Filled(steps, gives []flex.Step) (taken []flex.Step) {
 		part := flex.Span{From: in.From, To: nextChange(steps, gives, in)}
 		in.From = part.To
 		takes := min(limitAt(steps, part.From), p.Charge)
-		given := float64(limitAt(gives, part.From)) * part.Len().Hours()
-		stored -= given / Efficiency
+		hours := part.Len().Hours()
+		stored -= float64(limitAt(gives, part.From)) * hours / Efficiency
 
 		on := part
 		headroom := max(0, full-stored) / Efficiency
 
-		if float64(takes)*part.Len().Hours() > headroom {
+		if float64(takes)*hours > headroom {
 			seconds := headroom / float64(takes) * 3600
 			on.To = on.From.Add(time.Duration(seconds) * time.Second)
 		}
