@@ -67,8 +67,7 @@
 // After a crash. A claimed job becomes due when its lease is over, its attempts counted. A lost
 // wake-up costs a job's period at most, as every background job looks for what is due.
 //
-// What is not in this queue. The outbox has a rate and a circuit breaker for each endpoint, and
-// keeps a row for each asset for ever. The marks on open sessions, the sessions and events that
-// wait for readings, the caps and the battery plans are columns of the rows that they are about:
-// docs/decisions.md gives the reasons and the figures.
+// What is not in this queue. Work that belongs to an organisation's records is a mark on them: it goes with them to another
+// flexd, which the table job does not, and is due by the organisation's clock. The outbox has a rate and a circuit breaker for each endpoint
+// besides, and keeps a row for each asset for ever. docs/decisions.md gives the reason for each, with figures.
 package store

@@ -82,6 +82,16 @@ func ClaimAndFinish(ctx context.Context, all *All, org flex.OrgID, limit int) (i
 	return int(n), err
 }
 
+// TakeSessions takes the jobs of an organisation's sessions out of the queue, which is their claim and their end, and
+// returns how many they were.
+func TakeSessions(ctx context.Context, all *All, org flex.OrgID) (int, error) {
+	taken, err := rows(ctx, all.conn, scalar[flex.SessionID], `DELETE FROM job WHERE (kind, org_id, subject) IN
+		(SELECT kind, org_id, subject FROM job WHERE kind = $1 AND due_at <= $3 AND org_id = $2 ORDER BY due_at, subject LIMIT $4`+all.db.d.skipLocked+`)
+		RETURNING subject`, string(jobBench), org.Bytes(), micros(all.now), 1000)
+
+	return len(taken), err
+}
+
 // FillCarried gives an organisation rows in every table that goes with it. Every id of a row's is
 // the same one, so that rows refer to each other as they must; nothing else of them makes sense.
 func FillCarried(ctx context.Context, all *All, org flex.OrgID, rows []int) error {
@@ -170,3 +180,6 @@ func LoseLog(db *DB, path string) { db.sqlite.wal = path }
 
 // LogFile is the file that Sync brings to the disk.
 func LogFile(db *DB) string { return db.sqlite.wal }
+
+// StaysBehind reports whether a table's rows stay when their organisation goes to another flexd.
+func StaysBehind(table string) bool { return stays[table] != "" }
