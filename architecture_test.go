@@ -31,7 +31,7 @@ var layers = map[string]int{
 	"signin":          2,
 	"engine/headroom": 3, "engine/home": 3, "engine/site": 3, "engine/check": 4, "engine/discharge": 4, "engine/instruct": 3, "engine/ramp": 3, "backtest": 4,
 	// the database, and what is looked up
-	"store": 4, "directory": 5,
+	"store": 4, "directory": 5, "cell": 5,
 	// services
 	"access": 6, "registry": 6, "control": 6, "reading": 6, "market": 6, "reward": 6, "operations": 6, "grid": 6, "books": 6, "delivery": 6,
 	// the public client, which imports nothing of flexd

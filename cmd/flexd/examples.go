@@ -28,6 +28,8 @@ const examples = `
 demo --speed 30
 serve --environment sandbox --allow-private-endpoints
 completion bash
+cell list --cell north=sqlite:north.db
+cell move Acme --to north --cell north=sqlite:north.db
 org add Acme --username acme
 org list
 org networks Acme 192.0.2.0/24 2001:db8::/48

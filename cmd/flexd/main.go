@@ -45,6 +45,7 @@ type commands struct {
 	Completion completion        `cmd:"" group:"start" help:"Print a shell's completion script for commands and flags; in ~/.bashrc: source <(flexd completion bash)"`
 	Serve      serve             `cmd:"" group:"start" help:"Run the service: interface, planning, pushes, settlement and console."`
 	Org        org               `cmd:"" group:"people" help:"Organisations and their credentials."`
+	Cell       cellCommand       `cmd:"" group:"store" help:"The databases of a flexd that has several: which organisation is in which, and moving them."`
 	Credential credentialCommand `cmd:"" group:"people" help:"Credentials of organisations: list, add, roll, limit, bind, revoke."`
 	Operator   operator          `cmd:"" group:"people" help:"People who may use the console."`
 	Audit      auditCommand      `cmd:"" group:"people" help:"The audit log: list and export people's actions, and verify that none was changed."`

@@ -39,6 +39,9 @@ type dialect struct {
 	holderGone string
 	// the transaction lost to another and may be run again
 	retryable func(error) bool
+	// makes and drops the triggers of a table that keep a moving organisation as it is
+	fence   func(fencePost) []string
+	unfence func(fencePost) []string
 	// a value that must be unique is there already
 	unique func(error) bool
 	// the engine cannot be reached or is not ready
@@ -67,6 +70,10 @@ func unavailable(err error) error {
 
 	if _, ok := errors.AsType[*flex.Error](err); ok {
 		return err
+	}
+
+	if moves := fenced(err); moves != err { //nolint:errorlint // the very same
+		return moves
 	}
 
 	gone := sqliteDialect.down(err) || postgresDialect.down(err)

@@ -95,7 +95,16 @@ func TakeSessions(ctx context.Context, all *All, org flex.OrgID) (int, error) {
 // FillCarried gives an organisation rows in every table that goes with it. Every id of a row's is
 // the same one, so that rows refer to each other as they must; nothing else of them makes sense.
 func FillCarried(ctx context.Context, all *All, org flex.OrgID, rows []int) error {
-	tables, err := all.portableTables(ctx)
+	return fill(ctx, all, portableFormat, org, rows)
+}
+
+// FillMoved is FillCarried, for every table that goes to another cell.
+func FillMoved(ctx context.Context, all *All, org flex.OrgID, rows []int) error {
+	return fill(ctx, all, movedFormat, org, rows)
+}
+
+func fill(ctx context.Context, all *All, format string, org flex.OrgID, rows []int) error {
+	tables, err := all.portableTables(ctx, format)
 	if err != nil {
 		return err
 	}
@@ -150,7 +159,7 @@ func (t portableTable) row(org flex.OrgID, n int) []any {
 
 // TakeOrg is the part of an import that holds the rows against no law.
 func TakeOrg(ctx context.Context, all *All, from io.Reader) error {
-	_, err := all.takeOrg(ctx, from)
+	_, err := all.takeOrg(ctx, portableFormat, from)
 	return err
 }
 
@@ -183,3 +192,34 @@ func LogFile(db *DB) string { return db.sqlite.wal }
 
 // StaysBehind reports whether a table's rows stay when their organisation goes to another flexd.
 func StaysBehind(table string) bool { return stays[table] != "" }
+
+// ExportMoved is what goes of an organisation to another cell.
+func ExportMoved(ctx context.Context, all *All, org flex.OrgID, to io.Writer) error {
+	_, err := all.exportOrg(ctx, org, movedFormat, to)
+	return err
+}
+
+// WithoutLaws has no law be held against the records until the function that it returns is called.
+func WithoutLaws() (again func()) {
+	were := laws
+	laws = nil
+	return func() { laws = were }
+}
+
+// Moved are the tables that go to another cell, each with the condition by which rows are an
+// organisation's, $1, and whether the fence keeps it.
+func Moved() map[string]string {
+	found := map[string]string{}
+	for _, t := range movedTables() {
+		if _, fenced := fenceColumn(t.name); fenced {
+			found[t.name] = t.of()
+		}
+	}
+	return found
+}
+
+// SameValue is a statement that writes a row of a table as it is, where it is an organisation's.
+func SameValue(table, of string) string {
+	column, _ := fenceColumn(table)
+	return `UPDATE ` + table + ` SET ` + column + ` = ` + column + ` WHERE ` + of
+}

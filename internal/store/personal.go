@@ -101,7 +101,7 @@ var personal = map[string]belonging{
 // lists, or names its site or asset in a column; a test says so.
 var impersonal = []string{
 	"org", "credential", "model", "meter", "publication", "price", "price_source", "price_role", "price_kept_out", "carbon", "curve", "wave", "wave_part", "endpoint", "dispatch", "instruction", "offer", "grid_product",
-	"settlement_run", "term", "books_month", "payment_file", "modulus_table", "seal_key", "person_key", "environment", "account_key", "payee_hook", "meter_version", "operator", "operator_session", "operator_totp", "operator_passkey", "operator_recovery", "operator_sign_in", "operator_org", "saved_view", "audit", "audit_link", "audit_head", "halt", "alert", "alert_rule", "alert_route", "alert_message", "adr_object", "adr_target", "adr_notice", "adr_binding", "adr_order", "adr_upstream", "adr_mirror", "adr_telemetry", "fleet_half_hour", "caps", "cap_group", "cap_limit", "cap_link", "goose_db_version", "goose_lock",
+	"settlement_run", "term", "books_month", "payment_file", "modulus_table", "seal_key", "person_key", "environment", "cell_move", "account_key", "payee_hook", "meter_version", "operator", "operator_session", "operator_totp", "operator_passkey", "operator_recovery", "operator_sign_in", "operator_org", "saved_view", "audit", "audit_link", "audit_head", "halt", "alert", "alert_rule", "alert_route", "alert_message", "adr_object", "adr_target", "adr_notice", "adr_binding", "adr_order", "adr_upstream", "adr_mirror", "adr_telemetry", "fleet_half_hour", "caps", "cap_group", "cap_limit", "cap_link", "goose_db_version", "goose_lock",
 }
 
 // secretColumns are left out of an export: they are flexd's, not the person's.

@@ -24,6 +24,9 @@ const portableVersion = 1
 // portableFormat is the file's first word.
 const portableFormat = "flexd organisation"
 
+// movedFormat begins what goes from one database of a flexd to another, and is never kept.
+const movedFormat = "flexd organisation between cells"
+
 // carriedTable is a table of which an organisation's rows go with it.
 type carriedTable struct {
 	name  string
@@ -125,6 +128,43 @@ var carried = []carriedTable{
 	{name: "withdrawal_payee"},
 }
 
+// handedOver are the tables that go with an organisation beside those when it only changes its
+// database, and its clients go on as before.
+var handedOver = []carriedTable{
+	{name: "adr_mirror"},
+	{name: "adr_notice"},
+	{name: "adr_telemetry"},
+	{name: "adr_upstream"},
+	{name: "balance_link"},
+	{name: "cloud_link"},
+	{name: "cloud_token"},
+	{name: "credential"},
+	{name: "endpoint"},
+	{name: "idempotency"},
+	{name: "job"},
+	{name: "mail"},
+	{name: "payee_hook"},
+	{name: "token"},
+}
+
+// subscribed are tables of which an organisation's file leaves some rows out, as they all go.
+var subscribed = map[string]string{
+	"adr_object": `org_id = $1`,
+	"adr_target": `object_id IN (SELECT id FROM adr_object WHERE org_id = $1)`,
+}
+
+// movedTables are the tables that go with an organisation to another database of the same flexd.
+func movedTables() []carriedTable {
+	tables := slices.Concat(carried, handedOver)
+	for i, t := range tables {
+		if where, some := subscribed[t.name]; some {
+			tables[i].where = where
+		}
+	}
+
+	return tables
+}
+
 // Why tables stay behind.
 const (
 	staysSecret    = "lets somebody in or signs: issued anew in the other flexd"
@@ -183,6 +223,7 @@ var stays = map[string]string{
 	"goose_db_version": staysMechanics,
 	"goose_lock":       staysMechanics,
 	"seal_key":         staysMechanics,
+	"cell_move":        staysMechanics,
 	"environment":      "which environment this database is for; the file says of itself",
 	"person_key":       "the key under which this database seals texts about persons; the file has them open",
 }
@@ -294,16 +335,24 @@ func (c conn) catalogue(
 	return by, err
 }
 
-// portableTables returns the carried tables with their columns, as the schema has them.
-func (c conn) portableTables(ctx context.Context) ([]portableTable, error) {
+// portableTables returns the tables of a format with their columns, as the schema has them.
+func (c conn) portableTables(
+	ctx context.Context,
+	format string,
+) ([]portableTable, error) {
+	going := carried
+	if format == movedFormat {
+		going = movedTables()
+	}
+
 	by, err := c.catalogue(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the columns of all tables: %w", err)
 	}
 
-	tables := make([]portableTable, len(carried))
+	tables := make([]portableTable, len(going))
 
-	for i, t := range carried {
+	for i, t := range going {
 		if t.where == "" {
 			t.where = `org_id = $1`
 		}

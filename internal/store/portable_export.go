@@ -27,6 +27,15 @@ func (all *All) ExportOrg(
 	org flex.OrgID,
 	to io.Writer,
 ) (PortableFile, error) {
+	return all.exportOrg(ctx, org, portableFormat, to)
+}
+
+func (all *All) exportOrg(
+	ctx context.Context,
+	org flex.OrgID,
+	format string,
+	to io.Writer,
+) (PortableFile, error) {
 	name, err := one(
 		ctx,
 		all.conn,
@@ -48,7 +57,7 @@ func (all *All) ExportOrg(
 	}
 
 	head := PortableHead{
-		Format:       portableFormat,
+		Format:       format,
 		Version:      portableVersion,
 		Schema:       version,
 		Environment:  all.db.Environment,
@@ -103,7 +112,7 @@ func (all *All) writePortable(
 ) (PortableFile, error) {
 	file := PortableFile{PortableHead: head}
 
-	tables, err := all.portableTables(ctx)
+	tables, err := all.portableTables(ctx, head.Format)
 	if err != nil {
 		return file, err
 	}

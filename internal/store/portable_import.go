@@ -23,7 +23,22 @@ func (db *DB) ImportOrg(
 	open func() (io.ReadCloser, error),
 	preview bool,
 ) (PortableFile, error) {
-	if err := db.checkPortable(ctx, open); err != nil {
+	return db.importOrg(ctx, portableFormat, open, func(*All) error {
+		if preview {
+			return errNotImported
+		}
+		return nil
+	})
+}
+
+// importOrg is ImportOrg, of a format, and has last end the transaction.
+func (db *DB) importOrg(
+	ctx context.Context,
+	format string,
+	open func() (io.ReadCloser, error),
+	last func(*All) error,
+) (PortableFile, error) {
+	if err := db.checkPortable(ctx, format, open); err != nil {
 		return PortableFile{}, err
 	}
 
@@ -44,7 +59,7 @@ func (db *DB) ImportOrg(
 		}
 		defer f.Close()
 
-		file, err = all.takeOrg(ctx, f)
+		file, err = all.takeOrg(ctx, format, f)
 		if err != nil {
 			return err
 		}
@@ -64,11 +79,7 @@ func (db *DB) ImportOrg(
 			}
 		}
 
-		if preview {
-			return errNotImported
-		}
-
-		return nil
+		return last(all)
 	})
 
 	if errors.Is(err, errNotImported) {
@@ -84,6 +95,7 @@ const conflictsMax = 20
 // checkPortable reads a file through, and lists what of it cannot be taken in.
 func (db *DB) checkPortable(
 	ctx context.Context,
+	format string,
 	open func() (io.ReadCloser, error),
 ) error {
 	f, err := open()
@@ -93,7 +105,7 @@ func (db *DB) checkPortable(
 	defer f.Close()
 
 	return db.ReadAll(ctx, func(all *All) error {
-		r, err := all.portableReader(ctx, f)
+		r, err := all.portableReader(ctx, format, f)
 		if err != nil {
 			return err
 		}
@@ -200,9 +212,10 @@ func (all *All) heldPoints(
 // So nothing of a file becomes another organisation's, whatever its rows say.
 func (all *All) takeOrg(
 	ctx context.Context,
+	format string,
 	from io.Reader,
 ) (PortableFile, error) {
-	r, err := all.portableReader(ctx, from)
+	r, err := all.portableReader(ctx, format, from)
 	if err != nil {
 		return PortableFile{}, err
 	}

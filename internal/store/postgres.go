@@ -50,6 +50,8 @@ var postgresDialect = dialect{
 		return false
 	},
 	unique:      func(err error) bool { return postgresCode(err) == "23505" },
+	fence:       fencePostgres,
+	unfence:     unfencePostgres,
 	weekly:      true,
 	putReadings: putReadingsArrays,
 	addRows:     copyRows,

@@ -77,13 +77,14 @@ const portableBatch = 500
 // this program.
 func (all *All) portableReader(
 	ctx context.Context,
+	format string,
 	from io.Reader,
 ) (*portableReader, error) {
 	r := &portableReader{lines: bufio.NewScanner(from)}
 	r.lines.Buffer(make([]byte, 0, 1<<16), portableLineMax)
 
 	head := &r.file.PortableHead
-	if !r.lines.Scan() || r.decode(head) != nil || head.Format != portableFormat {
+	if !r.lines.Scan() || r.decode(head) != nil || head.Format != format {
 		return nil, flex.Fail(
 			flex.Invalid,
 			"this is no file of an organisation: flexd export --organisation NAME makes one",
@@ -115,7 +116,7 @@ func (all *All) portableReader(
 		)
 	}
 
-	r.tables, err = all.portableTables(ctx)
+	r.tables, err = all.portableTables(ctx, format)
 
 	return r, err
 }

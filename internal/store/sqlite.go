@@ -47,6 +47,8 @@ var sqliteDialect = dialect{
 		return c == sqlite3.SQLITE_CONSTRAINT_UNIQUE ||
 			c == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 	},
+	fence:       fenceSQLite,
+	unfence:     unfenceSQLite,
 	putReadings: putReadingsValues,
 	addRows: func(ctx context.Context, c conn, table string, columns []string, args []any) error {
 		return c.addValues(ctx, table, columns, args)

@@ -42,6 +42,7 @@ var fewRows = []string{
 	"cap_limit",
 	"cap_link",
 	"caps",
+	"cell_move",
 	"credential",
 	"endpoint",
 	"environment",

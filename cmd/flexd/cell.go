@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"flexd/internal/app"
+	"flexd/internal/cell"
+	"flexd/internal/flex"
+)
+
+// homeCell is the name of the cell that --database names.
+const homeCell = "home"
+
+// cellCommand is `flexd cell`.
+type cellCommand struct {
+	List cellList `cmd:"" help:"The organisations of all cells, and which of them are on their way."`
+	Move cellMove `cmd:"" help:"Move an organisation to another cell, while all others are served; go on with a move that was stopped, or take it back by naming the cell that it is in."`
+}
+
+// cellFlags name the databases of a flexd: the one of --database, which is called home, and others.
+type cellFlags struct {
+	store
+	Cells map[string]string `name:"cell" help:"A further database of this flexd, by its name; may be given more than once. The one of --database is called home. On PostgreSQL all use the keys of --key-file." env:"FLEXD_CELL" placeholder:"NAME=URL"`
+}
+
+// stores are the databases by name, home first.
+func (f cellFlags) stores() (names []string, by map[string]store, err error) {
+	names, by = []string{homeCell}, map[string]store{homeCell: f.store}
+	for _, name := range slices.Sorted(maps.Keys(f.Cells)) {
+		if name == homeCell || name == "" {
+			return nil, nil, flex.Fail(
+				flex.Invalid,
+				"--cell: the database of --database is called %s: choose another name",
+				homeCell,
+			)
+		}
+
+		s := f.store
+		s.Database = f.Cells[name]
+
+		for other, o := range by {
+			if o.Database == s.Database {
+				return nil, nil, flex.Fail(
+					flex.Invalid,
+					"--cell: %s and %s are one database",
+					other,
+					name,
+				)
+			}
+		}
+
+		names, by[name] = append(names, name), s
+	}
+
+	return names, by, nil
+}
+
+// openCells opens each database as it is. The apps are to be closed by the function it returns.
+func (f cellFlags) openCells(
+	ctx context.Context,
+) (*cell.Mover, []*app.App, func(), error) {
+	names, stores, err := f.stores()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+
+	var opened []*app.App
+	shut := func() {
+		for _, h := range opened {
+			h.Close()
+		}
+	}
+
+	m := &cell.Mover{}
+
+	for _, name := range names {
+		h, err := stores[name].open(ctx)
+		if err != nil {
+			shut()
+			return nil, nil, nil, fmt.Errorf("cell %s: %w", name, err)
+		}
+
+		opened = append(opened, h)
+		m.Cells = append(m.Cells, cell.Cell{Name: name, DB: h.DB})
+	}
+
+	return m, opened, shut, nil
+}
+
+type cellList struct {
+	cellFlags
+	JSON bool `help:"Print as JSON." name:"json"`
+}
+
+// cellRow is an organisation in a cell.
+type cellRow struct {
+	Cell  string     `json:"cell"`
+	Name  string     `json:"name"`
+	ID    flex.OrgID `json:"id"`
+	State string     `json:"state"` // served, or how far it is on its way
+	Other string     `json:"other,omitempty"`
+}
+
+func rowOfPlace(p cell.Place) cellRow {
+	row := cellRow{p.Cell, p.Org.Name, p.Org.ID, string(p.State), p.Other}
+	if row.State == "" {
+		row.State = "served"
+	}
+
+	return row
+}
+
+// Run lists the organisations of all cells.
+func (l *cellList) Run(ctx context.Context, c console) error {
+	m, _, shut, err := l.openCells(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer shut()
+	rows := []cellRow{}
+
+	for _, each := range m.Cells {
+		places, err := each.Places(ctx)
+		if err != nil {
+			return err
+		}
+
+		for _, p := range places {
+			rows = append(rows, rowOfPlace(p))
+		}
+	}
+
+	return list(c, l.JSON, rows, "CELL\tNAME\tID\tSTATE\tOTHER", func(r cellRow) []any {
+		return []any{r.Cell, r.Name, r.ID, r.State, r.Other}
+	})
+}
+
+type cellMove struct {
+	cellFlags
+	Org  string `arg:"" help:"Name of the organisation."`
+	To   string `help:"Name of the cell that it is to live in." required:"" placeholder:"NAME"`
+	JSON bool   `help:"Print as JSON." name:"json"`
+}
+
+// Run moves the organisation.
+func (v *cellMove) Run(ctx context.Context, c console) error {
+	m, opened, shut, err := v.openCells(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer shut()
+	m.Done = func(s cell.Step) {
+		if !v.JSON {
+			fmt.Fprintln(c.out, s)
+		}
+	}
+
+	org, err := placedOrg(ctx, m, v.Org)
+	if err != nil {
+		return err
+	}
+
+	var in string
+	err = opened[0].Access.Act(
+		ctx,
+		flex.AuditEntry{
+			Who:     commandLine,
+			Act:     "move organisation",
+			Org:     org,
+			Subject: v.Org,
+			Detail:  "to the cell " + v.To,
+		},
+		func() error {
+			var err error
+			in, err = m.Move(ctx, org, v.To)
+			return err
+		},
+	)
+	if err != nil {
+		return err
+	}
+
+	if v.JSON {
+		return c.json(map[string]string{"organisation": org.String(), "cell": in})
+	}
+	fmt.Fprintf(c.out, "%s lives in the cell %s\n", v.Org, in)
+
+	return nil
+}
+
+// placedOrg returns the organisation of a name, in whichever cell it is.
+func placedOrg(
+	ctx context.Context,
+	m *cell.Mover,
+	name string,
+) (flex.OrgID, error) {
+	found := map[flex.OrgID]bool{}
+	for _, each := range m.Cells {
+		places, err := each.Places(ctx)
+		if err != nil {
+			return flex.OrgID{}, err
+		}
+
+		for _, p := range places {
+			if p.Org.Name == name || p.Org.ID.String() == name {
+				found[p.Org.ID] = true
+			}
+		}
+	}
+
+	ids := slices.Collect(maps.Keys(found))
+	switch {
+	case len(ids) == 1:
+		return ids[0], nil
+	case len(ids) > 1:
+		return flex.OrgID{}, errors.New(
+			"organisations of several cells have that name: give the id; flexd cell list prints them",
+		)
+	default:
+		return flex.OrgID{}, flex.Fail(
+			flex.NotFound,
+			"no cell has an organisation named %q; flexd cell list prints them",
+			name,
+		)
+	}
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// An organisation goes to another database and back by the command line; its credential is there, and the move is in the
+// audit log.
+func TestCell_Move(t *testing.T) {
+	home, north := freshDatabase(t), freshDatabase(t)
+	flexd := commandLineOf(t, home)
+	there := func(line string) (int, string) { return flexd(line + " --database " + north) }
+	if code, out := there("org add Other --username other"); code != exitDone {
+		t.Fatal(out)
+	}
+	if code, out := flexd("org add Acme --username acme"); code != exitDone {
+		t.Fatal(out)
+	}
+
+	cells := " --cell north=" + north
+	for _, step := range []struct {
+		line string
+		code int
+		want string
+	}{
+		{"cell list" + cells, exitDone, "home   Acme"},
+		{"cell move Acme --to south" + cells, exitFailed, "no cell is named"},
+		{"cell move Nobody --to north" + cells, exitFailed, "no cell has an organisation"},
+		{"cell move Acme --to north --cell home=" + north, exitUsage, "choose another name"},
+		{"cell move Acme --to north --cell north=" + home, exitUsage, "one database"},
+		{"cell move Acme --to north" + cells, exitDone, "Acme lives in the cell north"},
+		{"cell list --json" + cells, exitDone, `"cell": "north",`},
+		{"credential list Acme", exitFailed, "no organisation"},
+		{"cell move Acme --to north" + cells, exitDone, "Acme lives in the cell north"},
+		{"audit list", exitDone, "move organisation"},
+		{"verify", exitDone, "laws hold"},
+	} {
+		if code, out := flexd(step.line); code != step.code || !strings.Contains(out, step.want) {
+			t.Errorf("%s: %d %s", step.line, code, out)
+		}
+	}
+	if code, out := there("credential list Acme"); code != exitDone || !strings.Contains(out, "acme") {
+		t.Errorf("the credential did not come: %s", out)
+	}
+	if code, out := flexd("cell move Acme --to home --json" + cells); code != exitDone || !strings.Contains(out, `"cell": "home"`) {
+		t.Errorf("back: %d %s", code, out)
+	}
+	if code, out := there("org list"); code != exitDone || strings.Contains(out, "Acme") {
+		t.Errorf("it is still in the north: %s", out)
+	}
+}

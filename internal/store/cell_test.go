@@ -1,0 +1,191 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// moved is all that goes of an organisation to another cell.
+func moved(t *testing.T, db *store.DB, org flex.OrgID) string {
+	t.Helper()
+	var out bytes.Buffer
+	err := db.ReadAll(t.Context(), func(all *store.All) error {
+		return store.ExportMoved(t.Context(), all, org, &out)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// filledWhole makes an organisation with rows in every table that goes to another cell.
+func filledWhole(t *testing.T, db *store.DB, name string, rows ...int) flex.OrgID {
+	t.Helper()
+	org, err := db.AddOrg(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.WriteAll(t.Context(), func(all *store.All) error {
+		return store.FillMoved(t.Context(), all, org.ID, rows)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return org.ID
+}
+
+// undone has a transaction be rolled back that could have been committed.
+var undone = errors.New("it could be committed")
+
+// attempt says what comes of a statement for an organisation, and undoes it.
+func attempt(ctx context.Context, db *store.DB, statement string, org flex.OrgID) error {
+	return db.WriteAll(ctx, func(all *store.All) error {
+		if err := store.Exec(ctx, all, statement, org.Bytes()); err != nil {
+			return err
+		}
+		return undone
+	})
+}
+
+// attempts counts the tables whose rows can be written, and those where the fence refuses it.
+func attempts(t *testing.T, db *store.DB, org flex.OrgID) (written, refused int) {
+	t.Helper()
+	for table, of := range store.Moved() {
+		switch err := attempt(t.Context(), db, store.SameValue(table, of), org); {
+		case errors.Is(err, undone):
+			written++
+		case flex.KindOf(err) == flex.Unavailable:
+			refused++
+		}
+	}
+	return written, refused
+}
+
+// An organisation with rows in every table goes to another cell: in between nothing of it can be
+// written in either, by whatever statement, and everything of another can; afterwards it is the
+// same there, and nothing of it is left.
+func TestCell_EveryTable(t *testing.T) {
+	t.Cleanup(store.WithoutLaws())
+	for _, e := range portableEngines {
+		t.Run(e.name, func(t *testing.T) {
+			ctx := t.Context()
+			from, to := unlawful(t, e.from(t), 1), unlawful(t, e.to(t), 2)
+			org := filledWhole(t, from, "first", 1, 2)
+			other := filledWhole(t, from, "second", 11)
+			before, theirs := moved(t, from, org), moved(t, from, other)
+			tables := len(store.Moved())
+			free, _ := attempts(t, from, org) // triggers keep what is booked from every change
+			if free < tables-10 {
+				t.Fatalf("rows of %d tables of %d can be written at all", free, tables)
+			}
+
+			fenced := func(db *store.DB, step string) {
+				t.Helper()
+				if written, refused := attempts(t, db, org); written > 0 || refused < free {
+					t.Errorf("%s: rows of %d tables can be written, of %d refused; want 0 and at least %d of %d", step, written, refused, free, tables)
+				}
+			}
+			number, err := from.Leave(ctx, org, "new")
+			if err != nil {
+				t.Fatal(err)
+			}
+			fenced(from, "leaving")
+			if written, _ := attempts(t, from, other); written != free {
+				t.Errorf("of another organisation rows of %d tables can be written, of %d before", written, free)
+			}
+			mark := store.CellMove{Org: org, Other: "old", Number: number}
+			went, err := to.Arrive(ctx, mark, from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fenced(from, "leaving still")
+			fenced(to, "arriving")
+
+			if err := from.Go(ctx, mark, went); err != nil {
+				t.Fatal(err)
+			}
+			fenced(from, "gone")
+			fenced(to, "arriving still")
+			if err := to.Arrived(ctx, org); err != nil {
+				t.Fatal(err)
+			}
+			if written, _ := attempts(t, to, org); written != free {
+				t.Errorf("in the new cell rows of %d tables can be written, of %d before", written, free)
+			}
+			if err := from.Forget(ctx, org); err != nil {
+				t.Fatal(err)
+			}
+
+			if got := moved(t, to, org); got != before {
+				t.Errorf("what came is another:\n%s\n%s", got, before)
+			}
+			if moved(t, from, other) != theirs {
+				t.Error("the other organisation was changed")
+			}
+			for table, of := range store.Moved() {
+				var n int
+				err := from.ReadAll(ctx, func(all *store.All) error {
+					return store.ReadValue(ctx, all, &n, `SELECT count(*) FROM `+table+` WHERE `+of, org.Bytes())
+				})
+				if err != nil || n > 0 {
+					t.Errorf("the old cell has %d rows of %s: %v", n, table, err)
+				}
+			}
+		})
+	}
+}
+
+// A row that was changed past the fence is noticed before the decision, which is not made; and a
+// mover whose move another has taken up decides nothing.
+func TestCell_Planted(t *testing.T) {
+	t.Cleanup(store.WithoutLaws())
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		ctx := t.Context()
+		from, to := unlawful(t, url, 1), unlawful(t, storetest.SQLite(t), 2)
+		org := filledWhole(t, from, "first", 1)
+		number, err := from.Leave(ctx, org, "new")
+		if err != nil {
+			t.Fatal(err)
+		}
+		mark := store.CellMove{Org: org, Other: "old", Number: number}
+		went, err := to.Arrive(ctx, mark, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		trigger := fmt.Sprintf("cell_%s_update", hexOf(org))
+		drop := "DROP TRIGGER " + trigger + "_site"
+		if from.Engine() == "postgres" {
+			drop = "DROP TRIGGER " + trigger + " ON site"
+		}
+		for _, statement := range []string{drop, `UPDATE site SET postcode = 'AB1 2CD'`} {
+			if err := storetest.Exec(t, url, statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := from.Go(ctx, mark, went); flex.KindOf(err) != flex.Conflict {
+			t.Errorf("with a changed row: %v", err)
+		}
+
+		if _, err := from.Leave(ctx, org, "new"); err != nil {
+			t.Fatal(err)
+		}
+		if err := to.Discard(ctx, org); err != nil {
+			t.Fatal(err)
+		}
+		again, err := to.Arrive(ctx, mark, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := from.Go(ctx, mark, again); flex.KindOf(err) != flex.Conflict {
+			t.Errorf("by the number of an earlier attempt: %v", err)
+		}
+	})
+}
