@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
+	"time"
 
 	"flexd/internal/app"
 	"flexd/internal/cell"
 	"flexd/internal/flex"
+	records "flexd/internal/store"
 )
 
 // homeCell is the name of the cell that --database names.
@@ -89,6 +92,91 @@ func (f cellFlags) openCells(
 	}
 
 	return m, opened, shut, nil
+}
+
+// server is a flexd that is open: an App, or several in cells.
+type server interface {
+	Serve(ctx context.Context, l net.Listener) error
+	Close() error
+}
+
+// claim claims each SQLite database for this process, until release.
+func (f cellFlags) claim() (release func(), err error) {
+	names, stores, err := f.stores()
+	if err != nil {
+		return nil, err
+	}
+
+	var claims []func() error
+	release = func() {
+		for _, end := range claims {
+			_ = end() // a lock ends with the process at the latest
+		}
+	}
+
+	for _, name := range names {
+		path, embedded := stores[name].path()
+		if !embedded {
+			continue
+		}
+
+		end, err := serveAlone(path)
+		if err != nil {
+			release()
+			return nil, err
+		}
+		claims = append(claims, end)
+	}
+
+	return release, nil
+}
+
+// openServed opens what is to be served: one App for the database of the settings, or one for each
+// cell.
+func (f cellFlags) openServed(
+	ctx context.Context,
+	settings app.Settings,
+) (server, error) {
+	if len(f.Cells) == 0 {
+		h, err := app.Open(ctx, settings)
+		if err != nil {
+			return nil, err
+		}
+
+		if err := h.DB.KeepEnvironment(ctx); err != nil {
+			h.Close()
+			return nil, err
+		}
+
+		return h, nil
+	}
+
+	names, stores, err := f.stores()
+	if err != nil {
+		return nil, err
+	}
+
+	var cells []app.CellSettings
+
+	for _, name := range names {
+		own := app.CellSettings{Name: name, Settings: settings}
+		own.Database = stores[name].Database
+		own.Keys, err = stores[name].keys()
+		if err != nil {
+			return nil, err
+		}
+
+		if own.Keys == nil {
+			return nil, flex.Fail(
+				flex.Invalid,
+				"there is no key to seal secrets of the cell %s with: name the key file with --key-file",
+				name,
+			)
+		}
+		cells = append(cells, own)
+	}
+
+	return app.OpenCells(ctx, cells)
 }
 
 type cellList struct {
@@ -229,4 +317,33 @@ func placedOrg(
 			name,
 		)
 	}
+}
+
+// moveLate is how long after its beginning a move between cells is taken for one that was stopped.
+const moveLate = 10 * time.Minute
+
+// lookAtMoves looks for organisations whose move to another cell was begun and not ended.
+func lookAtMoves(ctx context.Context, h *app.App) ([]symptom, error) {
+	var found []symptom
+	err := h.DB.ReadAll(ctx, func(all *records.All) error {
+		moves, err := all.CellMoves(ctx)
+		for _, m := range moves {
+			found = append(found, symptom{
+				Part: "move to another cell",
+				Well: all.Now().Sub(m.At) < moveLate,
+				Detail: fmt.Sprintf(
+					"the organisation %s is %s since %s; the other cell is %s",
+					m.Org,
+					m.State,
+					m.At.Format(time.RFC3339),
+					m.Other,
+				),
+				Do: "if it was stopped, run it again: flexd cell move",
+			})
+		}
+
+		return err
+	})
+
+	return found, err
 }

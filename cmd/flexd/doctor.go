@@ -40,7 +40,7 @@ func (d *doctor) Run(ctx context.Context, c console) error {
 	found := lookAtServing(d.store)
 
 	looks := []func(context.Context, *app.App) ([]symptom, error){
-		lookAtStore, lookAtWriting, lookAtSecrets, lookAtPersons, lookAtPrices, lookAtRoles, lookAtExceptions, lookAtModulus, lookAtJobs,
+		lookAtStore, lookAtWriting, lookAtSecrets, lookAtPersons, lookAtPrices, lookAtRoles, lookAtExceptions, lookAtModulus, lookAtJobs, lookAtMoves,
 	}
 	for _, look := range looks {
 		s, err := look(ctx, h)

@@ -80,7 +80,7 @@ func TestKeys(t *testing.T) {
 	if _, err := os.Stat(file); err == nil {
 		t.Error("a key was made for a database that has another")
 	}
-	serving := serve{store: s, Listen: "127.0.0.1:0"}
+	serving := serve{cellFlags: cellFlags{store: s}, Listen: "127.0.0.1:0"}
 	run("serve without", serving.Run, "--key-file")
 	s.KeyFile = filepath.Join(dir, "nowhere")
 	run("a file that is not there", (&endpointList{store: s, Name: "Acme"}).Run, "read the key file")

@@ -22,7 +22,7 @@ import (
 
 // serve is `flexd serve`.
 type serve struct {
-	store
+	cellFlags
 	Listen                string `help:"Address to answer on; ${default} if not given." default:"127.0.0.1:8080" env:"FLEXD_LISTEN" placeholder:"HOST:PORT"`
 	AllowPrivateEndpoints reach  `help:"Let pushes go to private addresses: networks, addresses and host names with commas, as in --allow-private-endpoints=10.1.0.0/16,chargers.internal; without a list to all private and loopback ones. Addresses at which clouds keep credentials are refused in any case." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS" placeholder:"LIST"`
 	BaseURL               string `help:"The interface's own address as clients reach it; dispatch events name it for their callback. The listening address if not given." env:"FLEXD_BASE_URL" placeholder:"URL"`
@@ -309,15 +309,11 @@ func (s *serve) Run(ctx context.Context, c console) error {
 		settings.BaseURL = scheme + l.Addr().String()
 	}
 
-	if path, embedded := s.path(); embedded {
-		release, err := serveAlone(path)
-		if err != nil {
-			return err
-		}
-		defer func() {
-			_ = release()
-		}() // the lock ends with the process at the latest
+	release, err := s.claim()
+	if err != nil {
+		return err
 	}
+	defer release()
 
 	stop, err := s.Observe.begin(ctx, c)
 	if err != nil {
@@ -326,21 +322,17 @@ func (s *serve) Run(ctx context.Context, c console) error {
 
 	defer stop()
 
-	h, err := app.Open(ctx, settings)
+	settings.StatedURL = s.BaseURL // as it was stated: the listening address may reach nobody
+	served, err := s.openServed(ctx, settings)
 	if err != nil {
 		return err
 	}
 
-	defer h.Close()
-	if err := h.DB.KeepEnvironment(ctx); err != nil {
-		return err
-	}
-
-	h.Operations.BaseURL = s.BaseURL // as it was stated: the listening address may reach nobody
+	defer served.Close()
 	s.warn(c, l.Addr())
 	fmt.Fprintf(c.out, "listening on %s%s\n", scheme, l.Addr())
 
-	return h.Serve(ctx, l)
+	return served.Serve(ctx, l)
 }
 
 // certificate returns how to answer over TLS, or nil for plain HTTP.

@@ -32,6 +32,8 @@ const tokenLength = len(tokenMark) + 43
 // memory may be lost at any moment.
 type Service struct {
 	DB *store.DB
+	// People is where operators are, with their sessions and views; nil for DB.
+	People *store.DB
 	// Keys seal the challenges of passkeys; nil for none of these.
 	Keys *keyring.Ring
 
@@ -75,6 +77,14 @@ func (p Principal) Component() bool { return !p.Site.IsZero() }
 // Within returns a context in which flexd has no other organisation than the principal's.
 func (p Principal) Within(ctx context.Context) context.Context {
 	return store.Within(ctx, []flex.OrgID{p.Org})
+}
+
+// people is the store that operators are in.
+func (s *Service) people() *store.DB {
+	if s.People != nil {
+		return s.People
+	}
+	return s.DB
 }
 
 // Now is the instant by the true clock, which tokens end by.

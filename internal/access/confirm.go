@@ -84,7 +84,7 @@ func (s *Service) ConfirmOperator(
 		return err
 	}
 
-	return s.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.people().WriteAll(ctx, func(all *store.All) error {
 		return all.ConfirmOperatorSession(ctx, SessionHash(token))
 	})
 }

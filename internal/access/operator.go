@@ -55,7 +55,7 @@ func (s *Service) AddOperator(
 		return "", err
 	}
 
-	return password, s.DB.WriteAll(ctx, func(all *store.All) error {
+	return password, s.people().WriteAll(ctx, func(all *store.All) error {
 		return all.AddOperator(ctx, &store.Operator{
 			Name:       name,
 			SecretHash: kept,
@@ -76,7 +76,7 @@ func (s *Service) SetOperatorPassword(
 		return "", err
 	}
 
-	return password, s.DB.WriteAll(ctx, func(all *store.All) error {
+	return password, s.people().WriteAll(ctx, func(all *store.All) error {
 		o, err := all.OperatorNamed(ctx, name)
 		if err != nil {
 			return err
@@ -87,7 +87,7 @@ func (s *Service) SetOperatorPassword(
 
 // RemoveOperator lets a person in no more, from this instant on.
 func (s *Service) RemoveOperator(ctx context.Context, name string) error {
-	return s.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.people().WriteAll(ctx, func(all *store.All) error {
 		o, err := all.OperatorNamed(ctx, name)
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ func (s *Service) LoginOperator(
 	}
 
 	var twoStep *store.TwoStep
-	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+	err = s.people().ReadAll(ctx, func(all *store.All) error {
 		var err error
 		twoStep, err = all.TwoStepOf(ctx, o.ID)
 		return err
@@ -191,7 +191,7 @@ func (s *Service) openSession(
 		Source: from,
 		Act:    "log in",
 	}, func() error {
-		return s.DB.WriteAll(ctx, func(all *store.All) error {
+		return s.people().WriteAll(ctx, func(all *store.All) error {
 			return all.AddOperatorSession(ctx, store.OperatorSession{
 				Hash:        SessionHash(token),
 				Operator:    id,
@@ -275,7 +275,7 @@ func (s *Service) operatorNamed(
 	name string,
 ) (store.Operator, bool, error) {
 	var o store.Operator
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.people().ReadAll(ctx, func(all *store.All) error {
 		var err error
 		o, err = all.OperatorNamed(ctx, name)
 		return err
@@ -346,7 +346,7 @@ func (s *Service) IdentifyOperator(
 
 	var who Operator
 
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.people().ReadAll(ctx, func(all *store.All) error {
 		var err error
 		session, err = all.OperatorSession(ctx, SessionHash(token))
 		if err != nil {
@@ -406,14 +406,14 @@ func (s *Service) noteUse(ctx context.Context, session store.OperatorSession) {
 		return
 	}
 
-	_ = s.DB.WriteAll(ctx, func(all *store.All) error {
+	_ = s.people().WriteAll(ctx, func(all *store.All) error {
 		return all.UseOperatorSession(ctx, session.Hash)
 	})
 }
 
 // LogoutOperator ends the session of the token.
 func (s *Service) LogoutOperator(ctx context.Context, token flex.Secret) error {
-	return s.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.people().WriteAll(ctx, func(all *store.All) error {
 		return all.EndOperatorSession(ctx, SessionHash(token))
 	})
 }

@@ -33,7 +33,7 @@ func (s *Service) SetOperatorOrgs(
 		)
 	}
 
-	return s.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.people().WriteAll(ctx, func(all *store.All) error {
 		o, err := all.OperatorNamed(ctx, name)
 		if err != nil {
 			return err

@@ -87,7 +87,7 @@ func (s *Service) SetOperatorRole(
 		return err
 	}
 
-	return s.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.people().WriteAll(ctx, func(all *store.All) error {
 		o, err := all.OperatorNamed(ctx, name)
 		if err != nil {
 			return err
@@ -116,7 +116,7 @@ func (s *Service) SetOperatorRole(
 // OperatorSessions returns where operators are logged in, the newest session first.
 func (s *Service) OperatorSessions(ctx context.Context) ([]store.OperatorSession, error) {
 	var sessions []store.OperatorSession
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.people().ReadAll(ctx, func(all *store.All) error {
 		var err error
 		sessions, err = all.OperatorSessions(ctx)
 		return err
@@ -127,7 +127,7 @@ func (s *Service) OperatorSessions(ctx context.Context) ([]store.OperatorSession
 
 // EndOperatorSessions logs an operator out everywhere. They may log in again.
 func (s *Service) EndOperatorSessions(ctx context.Context, name string) error {
-	return s.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.people().WriteAll(ctx, func(all *store.All) error {
 		o, err := all.OperatorNamed(ctx, name)
 		if err != nil {
 			return err

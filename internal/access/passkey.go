@@ -149,7 +149,7 @@ func (s *Service) takeChallenge(ctx context.Context, challenge []byte, purpose s
 	}
 
 	fresh := false
-	err = s.DB.WriteAll(ctx, func(all *store.All) error {
+	err = s.people().WriteAll(ctx, func(all *store.All) error {
 		var err error
 		fresh, err = all.TakeSignIn(ctx, sha256.Sum256(challenge), until)
 		return err
@@ -263,7 +263,7 @@ func (s *Service) AddPasskey(
 
 // keepPasskey keeps a new passkey, if its operator has not too many.
 func (s *Service) keepPasskey(ctx context.Context, p store.Passkey) error {
-	return s.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.people().WriteAll(ctx, func(all *store.All) error {
 		keys, err := all.Passkeys(ctx, p.Operator)
 		if err != nil {
 			return err
@@ -401,7 +401,7 @@ func (s *Service) ConfirmOperatorPasskey(
 
 	undo()
 
-	return s.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.people().WriteAll(ctx, func(all *store.All) error {
 		return all.ConfirmOperatorSession(ctx, SessionHash(token))
 	})
 }
@@ -451,7 +451,7 @@ func (s *Service) checkPasskey(
 
 // usePasskey keeps that a passkey signed, and is errPasskey if it did so meanwhile elsewhere.
 func (s *Service) usePasskey(ctx context.Context, key store.Passkey, count uint32) error {
-	return s.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.people().WriteAll(ctx, func(all *store.All) error {
 		used, err := all.UsePasskey(ctx, key.ID, key.SignCount, count)
 		if err == nil && !used {
 			err = errPasskey
@@ -485,7 +485,7 @@ func (s *Service) operatorOfHandle(
 		user passkeyUser
 	)
 
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.people().ReadAll(ctx, func(all *store.All) error {
 		var err error
 		o, err = all.OperatorByID(ctx, id)
 		if err != nil {
@@ -521,7 +521,7 @@ type Passkey struct {
 // PasskeysOf returns an operator's passkeys, oldest first.
 func (s *Service) PasskeysOf(ctx context.Context, id flex.OperatorID) ([]Passkey, error) {
 	var shown []Passkey
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.people().ReadAll(ctx, func(all *store.All) error {
 		keys, err := all.Passkeys(ctx, id)
 		for _, k := range keys {
 			shown = append(shown, Passkey{
@@ -546,7 +546,7 @@ func (s *Service) RemovePasskey(ctx context.Context, who Operator, id string) er
 		return flex.Fail(flex.NotFound, "there is no such passkey of yours")
 	}
 
-	return s.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.people().WriteAll(ctx, func(all *store.All) error {
 		n, err := all.RemovePasskey(ctx, who.ID, raw)
 		if err == nil && n == 0 {
 			err = flex.Fail(flex.NotFound, "there is no such passkey of yours")
@@ -559,7 +559,7 @@ func (s *Service) RemovePasskey(ctx context.Context, who Operator, id string) er
 // ResetFactors forgets an operator's code and passkeys, as when the devices are lost. Their password
 // stays.
 func (s *Service) ResetFactors(ctx context.Context, name string) error {
-	return s.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.people().WriteAll(ctx, func(all *store.All) error {
 		o, err := all.OperatorNamed(ctx, name)
 		if err != nil {
 			return err

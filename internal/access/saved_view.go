@@ -34,7 +34,7 @@ func (s *Service) SavedViews(
 	who Operator,
 ) ([]SavedView, error) {
 	var views []SavedView
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.people().ReadAll(ctx, func(all *store.All) error {
 		views = nil
 
 		o, err := all.OperatorNamed(ctx, who.Name)
@@ -98,7 +98,7 @@ func (s *Service) SaveView(
 		return flex.Fail(flex.NotFound, "there is no organisation %s", v.Org)
 	}
 
-	return s.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.people().WriteAll(ctx, func(all *store.All) error {
 		return addView(ctx, all, who, v)
 	})
 }
@@ -144,7 +144,7 @@ func (s *Service) DropView(
 	id flex.SavedViewID,
 ) (string, error) {
 	var path string
-	err := s.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.people().WriteAll(ctx, func(all *store.All) error {
 		v, err := all.SavedView(ctx, id)
 		if err != nil {
 			return err

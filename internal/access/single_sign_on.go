@@ -133,7 +133,7 @@ func (s *Service) SignInOperator(
 
 			given := s.SSO.of(person.Groups)
 
-			err := s.DB.WriteAll(ctx, func(all *store.All) error {
+			err := s.people().WriteAll(ctx, func(all *store.All) error {
 				return s.signIn(ctx, all, person, given, session)
 			})
 
@@ -348,7 +348,7 @@ func (s *Service) TieOperator(
 		)
 	}
 
-	return s.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.people().WriteAll(ctx, func(all *store.All) error {
 		o, err := all.OperatorNamed(ctx, name)
 		if err != nil {
 			return err

@@ -59,7 +59,7 @@ func (s *Service) awaitCode(
 ) (OperatorLogin, error) {
 	token := newSessionToken()
 	expires := s.DB.Now().Add(CodeWait)
-	err := s.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.people().WriteAll(ctx, func(all *store.All) error {
 		return all.AddOperatorSession(ctx, store.OperatorSession{
 			Hash:       SessionHash(token),
 			Operator:   id,
@@ -85,7 +85,7 @@ func (s *Service) LoginOperatorCode(
 	}
 
 	var session store.OperatorSession
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.people().ReadAll(ctx, func(all *store.All) error {
 		var err error
 		session, err = all.AwaitingSession(ctx, SessionHash(token))
 		return err
@@ -122,7 +122,7 @@ func (s *Service) LoginOperatorCode(
 		return Issued{}, err
 	}
 
-	err = s.DB.WriteAll(ctx, func(all *store.All) error {
+	err = s.people().WriteAll(ctx, func(all *store.All) error {
 		return all.EndOperatorSession(ctx, session.Hash)
 	})
 
@@ -142,7 +142,7 @@ func (s *Service) takeCode(
 	code = strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(code))
 	taken := false
 
-	err := s.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.people().WriteAll(ctx, func(all *store.All) error {
 		may, err := all.CountCode(ctx, id, CodesWindow, CodesMax)
 		if err != nil {
 			return err
@@ -260,7 +260,7 @@ func (s *Service) BeginTwoStep(
 		URL:    key.URL(),
 	}
 
-	return setup, s.DB.WriteAll(ctx, func(all *store.All) error {
+	return setup, s.people().WriteAll(ctx, func(all *store.All) error {
 		return all.BeginTwoStep(ctx, who.ID, setup.Secret)
 	})
 }
@@ -297,7 +297,7 @@ func (s *Service) ConfirmTwoStep(
 		)
 	}
 
-	return codes, s.DB.WriteAll(ctx, func(all *store.All) error {
+	return codes, s.people().WriteAll(ctx, func(all *store.All) error {
 		return all.ConfirmTwoStep(ctx, who.ID, hashes)
 	})
 }
@@ -318,7 +318,7 @@ func chunks(text string, n int) func(yield func(string) bool) {
 
 // RemoveTwoStep has an operator's logins ask for no code any more.
 func (s *Service) RemoveTwoStep(ctx context.Context, name string) error {
-	return s.DB.WriteAll(ctx, func(all *store.All) error {
+	return s.people().WriteAll(ctx, func(all *store.All) error {
 		o, err := all.OperatorNamed(ctx, name)
 		if err != nil {
 			return err
@@ -333,7 +333,7 @@ func (s *Service) RecoveryLeft(
 	id flex.OperatorID,
 ) (int, error) {
 	var n int
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.people().ReadAll(ctx, func(all *store.All) error {
 		var err error
 		n, err = all.RecoveryLeft(ctx, id)
 		return err
@@ -345,7 +345,7 @@ func (s *Service) RecoveryLeft(
 // TwoStepOperators returns the ids of the operators whose logins ask for a code.
 func (s *Service) TwoStepOperators(ctx context.Context) ([]flex.OperatorID, error) {
 	var ids []flex.OperatorID
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.people().ReadAll(ctx, func(all *store.All) error {
 		var err error
 		ids, err = all.TwoStepOperators(ctx)
 		return err

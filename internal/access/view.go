@@ -259,7 +259,7 @@ func (s *Service) Operators(ctx context.Context) (OperatorsView, error) {
 		return v, err
 	}
 
-	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+	err = s.people().ReadAll(ctx, func(all *store.All) error {
 		v.Operators = nil
 		operators, err := all.Operators(ctx)
 
@@ -343,7 +343,7 @@ var NoLimits store.CredentialLimits
 
 // HasOperators reports whether anybody can log in.
 func (s *Service) HasOperators(ctx context.Context) (has bool, err error) {
-	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+	err = s.people().ReadAll(ctx, func(all *store.All) error {
 		operators, err := all.Operators(ctx)
 		has = len(operators) > 0
 		return err

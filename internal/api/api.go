@@ -78,6 +78,15 @@ func (s *Server) Handler() http.Handler {
 	return s.router
 }
 
+// Refuse answers every request with a failure, in the interface's form.
+func (s *Server) Refuse(failed error) http.Handler {
+	s.once.Do(s.build)
+	return s.handle(Route{
+		Role:   Public,
+		handle: func(*Server, *request) (answer, error) { return answer{}, failed },
+	})
+}
+
 func (s *Server) build() {
 	if s.Log == nil {
 		s.Log = slog.Default()

@@ -47,7 +47,14 @@ type Settings struct {
 	Keys        *keyring.Ring
 	Schema      store.SchemaMode // what may be done to the database's schema
 	Environment flex.Environment // Production if empty
-	Log         *slog.Logger     // nil means the default logger
+
+	// People is the store that operators are in, where that is another cell's; nil for this one's.
+	People *store.DB
+	// Cell is the name of this database among Cells, all of a flexd; empty if it is the only one.
+	Cell  string
+	Cells []string
+
+	Log *slog.Logger // nil means the default logger
 	// statements of the database that take longer are logged; none if 0
 	SlowAfter time.Duration
 
@@ -62,6 +69,8 @@ type Settings struct {
 	PrivateEndpoints      egress.Reach
 	// BaseURL is the interface's own address as clients reach it, for callbacks.
 	BaseURL string
+	// StatedURL is BaseURL where an operator has stated it, for the links in alerts; else empty.
+	StatedURL string
 
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
 	TLS            *tls.Config    // nil for plain HTTP
@@ -209,6 +218,7 @@ func (h *App) openServices(ctx context.Context, s Settings) error {
 	db := h.DB
 	h.Access = &access.Service{
 		DB:            db,
+		People:        s.People,
 		Keys:          s.Keys,
 		SSO:           s.SSO,
 		PasswordsShut: s.PasswordsShut,
@@ -258,6 +268,7 @@ func (h *App) newOperations(s Settings) *operations.Service {
 	service := &operations.Service{
 		DB:          h.DB,
 		Retain:      s.Retention.Alerts,
+		BaseURL:     s.StatedURL,
 		Jobs:        h.Jobs,
 		Trouble:     h.DB.Trouble,
 		StalePrices: h.stalePrices,
@@ -356,27 +367,13 @@ func (h *App) collectMetrics() error {
 // Serve runs the background jobs and answers on the listener until the context ends. It returns when
 // the requests and background jobs under way are finished.
 func (h *App) Serve(ctx context.Context, l net.Listener) error {
-	if err := h.Push.Recover(ctx); err != nil {
-		return fmt.Errorf("take up what was under way: %w", err)
-	}
-
-	if err := h.DB.FreeKeysInFlight(ctx); err != nil {
-		return fmt.Errorf(
-			"free the idempotency keys of requests that were cut off: %w",
-			err,
-		)
-	}
-
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	var jobs sync.WaitGroup
-	jobs.Go(func() { worker.RunAll(running, h.Jobs()) })
 
-	watched := make(chan struct{})
-	jobs.Go(func() {
-		h.DB.Watch(running, func() { close(watched) }, h.noteDatabase)
-	})
-	<-watched
+	wait, err := h.begin(running)
+	if err != nil {
+		return err
+	}
 
 	h.Console.Done, h.API.Done = ctx.Done(), ctx.Done()
 	server := &web.Server{
@@ -387,11 +384,37 @@ func (h *App) Serve(ctx context.Context, l net.Listener) error {
 		Log:     h.log,
 	}
 
-	err := server.Serve(ctx, l)
+	err = server.Serve(ctx, l)
 	stop()
-	jobs.Wait()
+	wait()
 
 	return err
+}
+
+// begin takes up what a process before this one left, and runs the background jobs until the
+// context ends. What it returns waits for their end.
+func (h *App) begin(ctx context.Context) (wait func(), err error) {
+	if err := h.Push.Recover(ctx); err != nil {
+		return nil, fmt.Errorf("take up what was under way: %w", err)
+	}
+
+	if err := h.DB.FreeKeysInFlight(ctx); err != nil {
+		return nil, fmt.Errorf(
+			"free the idempotency keys of requests that were cut off: %w",
+			err,
+		)
+	}
+
+	var jobs sync.WaitGroup
+	jobs.Go(func() { worker.RunAll(ctx, h.Jobs()) })
+
+	watched := make(chan struct{})
+	jobs.Go(func() {
+		h.DB.Watch(ctx, func() { close(watched) }, h.noteDatabase)
+	})
+	<-watched
+
+	return jobs.Wait, nil
 }
 
 // showCertificates has each request's context name the client certificate that it came with.

@@ -61,6 +61,8 @@ func (h *App) newConsole(s Settings) *console.Server {
 		Clock:          h,
 		Jobs:           h.Jobs,
 		Environment:    h.DB.Environment,
+		Cell:           s.Cell,
+		Cells:          s.Cells,
 		Log:            s.Log,
 		TrustedProxies: s.TrustedProxies,
 		PublicURL:      s.BaseURL,

@@ -44,7 +44,11 @@ type Server struct {
 	ADR        *adr.Service
 
 	Environment flex.Environment
-	Log         *slog.Logger // nil means the default logger
+	// Cell is the name of the database whose pages these are, among Cells; empty for the only one.
+	Cell  string
+	Cells []string
+
+	Log *slog.Logger // nil means the default logger
 
 	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
 	TrustedProxies web.Proxies

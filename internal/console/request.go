@@ -254,6 +254,8 @@ type frame struct {
 	May         []access.Permission
 	Menu        []item
 	Environment flex.Environment
+	Cell        string   // "" for the only one
+	Cells       []string // all of them
 	Now         time.Time
 	Search      string
 	Done        string // what an act has just done
@@ -324,27 +326,40 @@ func few(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
-	if v.part != "" {
-		return pages[v.page].ExecuteTemplate(b, v.part, v.data)
+// halts returns the halt of everything, if there is one, and how many there are of a part, for who is
+// logged in.
+func (s *Server) halts(r *request) (*delivery.HaltView, int, error) {
+	if r.who.Name == "" {
+		return nil, 0, nil
+	}
+
+	halts, err := s.Push.Halts(r.Context())
+	if err != nil {
+		return nil, 0, err
 	}
 
 	var halted *delivery.HaltView
 	parts := 0
 
-	if r.who.Name != "" {
-		halts, err := s.Push.Halts(r.Context())
-		if err != nil {
-			return err
+	for i := range halts {
+		if halts[i].OfAll() {
+			halted = &halts[i]
+		} else {
+			parts++
 		}
+	}
 
-		for i := range halts {
-			if halts[i].OfAll() {
-				halted = &halts[i]
-			} else {
-				parts++
-			}
-		}
+	return halted, parts, nil
+}
+
+func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
+	if v.part != "" {
+		return pages[v.page].ExecuteTemplate(b, v.part, v.data)
+	}
+
+	halted, parts, err := s.halts(r)
+	if err != nil {
+		return err
 	}
 
 	section := sectionOf(r.URL.Path, v.crumbs)
@@ -362,6 +377,8 @@ func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
 		May:         r.who.Role.Permissions(),
 		Menu:        menuOf(r.who),
 		Environment: s.Environment,
+		Cell:        s.Cell,
+		Cells:       s.Cells,
 		Now:         s.Operations.Now(),
 		Search:      r.URL.Query().Get("q"),
 		Done:        doneText[r.URL.Query().Get("done")],

@@ -1,0 +1,348 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"flexd/internal/adr"
+	"flexd/internal/cell"
+	"flexd/internal/console"
+	"flexd/internal/flex"
+	"flexd/internal/openadr"
+	"flexd/internal/reward"
+	"flexd/internal/store"
+)
+
+// Why a request is not answered now.
+var (
+	errCellMoves = flex.Fail(
+		flex.Unavailable,
+		"the organisation moves to another database; try again",
+	)
+	errCellDown = flex.Fail(
+		flex.Unavailable,
+		"a database does not answer, and the organisation may be in it; try again",
+	)
+)
+
+// Handler answers each request by the App of the cell in which its organisation lives.
+func (c *Cells) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/readyz":
+			c.ready(w, r.URL.Query().Get("cell"))
+			return
+		case cellPath:
+			c.choose(w, r)
+			return
+		}
+
+		o, err := c.route(r)
+		if err != nil {
+			c.Home().API.Refuse(err).ServeHTTP(w, r)
+			return
+		}
+
+		h := o.app.Load()
+		if h == nil {
+			c.Home().API.Refuse(errCellDown).ServeHTTP(w, r)
+			return
+		}
+
+		h.Handler().ServeHTTP(w, r)
+	})
+}
+
+// cellPath is where an operator chooses the cell whose pages the console shows, and cellCookie keeps it.
+const (
+	cellPath   = console.Root + "/cell"
+	cellCookie = "flexd_cell"
+)
+
+// choose has the console show the pages of a cell.
+func (c *Cells) choose(w http.ResponseWriter, r *http.Request) {
+	o, err := c.named(r.URL.Query().Get("name"))
+	if err != nil {
+		c.Home().API.Refuse(err).ServeHTTP(w, r)
+		return
+	}
+
+	http.SetCookie(w, &http.Cookie{
+		Name:     cellCookie,
+		Value:    o.name,
+		Path:     console.Root,
+		HttpOnly: true,
+		SameSite: http.SameSiteLaxMode,
+	})
+	http.Redirect(w, r, console.Root+"/", http.StatusSeeOther)
+}
+
+// chosen is the cell whose pages the console shows: home unless another is chosen.
+func (c *Cells) chosen(r *http.Request) *ownCell {
+	cookie, err := r.Cookie(cellCookie)
+	if err != nil {
+		return c.cells[0]
+	}
+
+	o, err := c.named(cookie.Value)
+	if err != nil {
+		return c.cells[0] // it was chosen before it was taken away
+	}
+
+	return o
+}
+
+// ready says which cells answer, or whether one does. Without a name one of them is enough: the
+// process is of use to its organisations.
+func (c *Cells) ready(w http.ResponseWriter, name string) {
+	cells, status := map[string]string{}, http.StatusServiceUnavailable
+	for _, o := range c.cells {
+		if name != "" && name != o.name {
+			continue
+		}
+
+		cells[o.name] = "not ready"
+		if c.known(o) != nil {
+			cells[o.name], status = "ready", http.StatusOK
+		}
+	}
+
+	word := "ready"
+	if status != http.StatusOK {
+		word = "not ready"
+		w.Header().Set("Retry-After", "1")
+	}
+
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"status": word, "cells": cells})
+}
+
+// route returns the cell that a request is for.
+func (c *Cells) route(r *http.Request) (*ownCell, error) {
+	path := r.URL.Path
+	if path == console.Root || strings.HasPrefix(path, console.Root+"/") {
+		return c.chosen(r), nil
+	}
+	if path == "/metrics" {
+		return c.named(r.URL.Query().Get("cell"))
+	}
+
+	kind, key, shown := cellKey(r)
+	if !shown {
+		return c.cells[0], nil
+	}
+
+	return c.find(r.Context(), kind, key)
+}
+
+// named returns the cell of a name, home for none.
+func (c *Cells) named(name string) (*ownCell, error) {
+	for _, o := range c.cells {
+		if o.name == name || name == "" {
+			return o, nil
+		}
+	}
+
+	return nil, flex.Fail(flex.NotFound, "no cell is named %q", name)
+}
+
+// cellKey returns what a request shows of its organisation, if it shows something.
+func cellKey(r *http.Request) (kind store.CellKey, key any, shown bool) {
+	path := r.URL.Path
+
+	if rest, ok := strings.CutPrefix(path, adr.CallbackRoot); ok {
+		id, err := adr.ParseID(rest)
+		return store.KeyUpstream, id.Bytes(), err == nil
+	}
+
+	if rest, ok := strings.CutPrefix(path, reward.Root); ok {
+		token, _, _ := strings.Cut(rest, "/")
+		return store.KeyBalanceLink, hashed(token), true
+	}
+
+	if path == "/oauth/callback" {
+		return store.KeyCloudLink, hashed(r.URL.Query().Get("state")), true
+	}
+
+	if path == "/auth/token-form" || path == openadr.Root+"/auth/token" {
+		name := clientName(r)
+		return store.KeyCredential, name, name != ""
+	}
+
+	if r.Method == http.MethodOptions {
+		origin := r.Header.Get("Origin")
+		return store.KeyOrigin, origin, origin != ""
+	}
+
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	shown = strings.EqualFold(scheme, "bearer") && token != ""
+
+	return store.KeyToken, hashed(strings.TrimSpace(token)), shown
+}
+
+func hashed(text string) []byte {
+	hash := sha256.Sum256([]byte(text))
+	return hash[:]
+}
+
+// loginMax is the longest login that is read to find out whose it is, in bytes.
+const loginMax = 64 << 10
+
+// clientName is the username or client id of a login. The request's body can be read again.
+func clientName(r *http.Request) string {
+	if id, _, basic := r.BasicAuth(); basic {
+		return id
+	}
+
+	head, err := io.ReadAll(io.LimitReader(r.Body, loginMax))
+	r.Body = readAgain{
+		Reader: io.MultiReader(bytes.NewReader(head), r.Body),
+		Closer: r.Body,
+	}
+	if err != nil {
+		return ""
+	}
+
+	form := r.Clone(r.Context())
+	form.Body = io.NopCloser(bytes.NewReader(head))
+	_ = form.ParseMultipartForm(loginMax) // what cannot be read names nobody
+
+	for _, field := range []string{"username", "client_id"} {
+		if name := form.PostForm.Get(field); name != "" {
+			return name
+		}
+	}
+
+	return ""
+}
+
+// readAgain is a body of which the beginning was read, and is read once more.
+type readAgain struct {
+	io.Reader
+	io.Closer
+}
+
+// find returns the cell that serves the organisation of a key. A key that no cell knows is home's,
+// which refuses it, unless a cell that does not answer may know it.
+func (c *Cells) find(
+	ctx context.Context,
+	kind store.CellKey,
+	key any,
+) (*ownCell, error) {
+	hash, _ := key.([]byte)
+	if kind == store.KeyToken {
+		if org, ok := c.orgs.get([32]byte(hash)); ok {
+			o, err := c.place(org, nil)
+			if o != nil || err != nil {
+				return o, err
+			}
+		}
+	}
+
+	down := false
+
+	for _, o := range c.cells {
+		if c.known(o) == nil {
+			down = true
+			continue
+		}
+
+		org, err := o.orgOf(ctx, kind, key)
+		if flex.KindOf(err) == flex.NotFound {
+			continue
+		}
+		if err != nil {
+			down = true
+			continue
+		}
+
+		if kind == store.KeyToken {
+			c.orgs.put([32]byte(hash), org)
+		}
+
+		return c.place(org, o)
+	}
+
+	if down {
+		return nil, errCellDown
+	}
+
+	return c.cells[0], nil
+}
+
+func (o *ownCell) orgOf(
+	ctx context.Context,
+	kind store.CellKey,
+	key any,
+) (flex.OrgID, error) {
+	ctx, cancel := context.WithTimeout(ctx, cellWait)
+	defer cancel()
+
+	var org flex.OrgID
+	err := o.app.Load().DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
+		org, err = all.OrgOf(ctx, kind, key)
+		return err
+	})
+
+	return org, err
+}
+
+// place returns the cell that serves an organisation. One that no cell had when it was looked at
+// is new, and in the cell where it was found.
+func (c *Cells) place(org flex.OrgID, found *ownCell) (*ownCell, error) {
+	moves, down := false, false
+
+	for _, o := range c.cells {
+		states := c.known(o)
+		down = down || states == nil
+
+		state, has := states[org]
+		if has && (state == "" || state == cell.Leaving) {
+			return o, nil
+		}
+		moves = moves || has
+	}
+
+	if moves {
+		return nil, errCellMoves
+	}
+
+	if down {
+		return nil, errCellDown
+	}
+
+	return found, nil
+}
+
+// tokenOrgs remembers whose token is whose, which never changes.
+type tokenOrgs struct {
+	mu   sync.RWMutex
+	held map[[32]byte]flex.OrgID
+}
+
+// tokenOrgsMax bounds it; when it is full, all are thrown away.
+const tokenOrgsMax = 20_000
+
+func (t *tokenOrgs) get(hash [32]byte) (flex.OrgID, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	org, ok := t.held[hash]
+	return org, ok
+}
+
+func (t *tokenOrgs) put(hash [32]byte, org flex.OrgID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.held == nil || len(t.held) >= tokenOrgsMax {
+		t.held = map[[32]byte]flex.OrgID{}
+	}
+	t.held[hash] = org
+}

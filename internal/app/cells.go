@@ -1,0 +1,217 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"flexd/internal/cell"
+	"flexd/internal/flex"
+	"flexd/internal/web"
+)
+
+// CellSettings are the settings of one cell, by its name.
+type CellSettings struct {
+	Name string
+	Settings
+}
+
+// Cells is a flexd of several databases: an App for each, with its own background jobs, behind one
+// listener. What a request is answered by is the App of the cell in which its organisation lives
+// (docs/cells.md). The first cell is home: it answers what is no organisation's.
+type Cells struct {
+	cells []*ownCell
+	now   func() time.Time // the process's own clock, by which it says how old its knowledge is
+	log   *slog.Logger
+	orgs  tokenOrgs
+}
+
+// ownCell is a cell as this process knows it.
+type ownCell struct {
+	name     string
+	settings Settings
+	app      atomic.Pointer[App] // nil until its database could be opened
+	view     atomic.Pointer[cellView]
+}
+
+// cellView is what a cell had when it was looked at last.
+type cellView struct {
+	at     time.Time // before it was asked
+	states map[flex.OrgID]cell.State
+}
+
+// cellWait bounds how long a cell is asked for something, so that one that hangs holds up no other.
+const cellWait = 2 * time.Second
+
+// OpenCells opens home, which must answer, and prepares the others, which Serve opens as soon as
+// they answer.
+func OpenCells(ctx context.Context, settings []CellSettings) (*Cells, error) {
+	c := &Cells{now: time.Now, log: settings[0].Log}
+	if c.log == nil {
+		c.log = slog.Default()
+	}
+
+	var names []string
+	for _, s := range settings {
+		names = append(names, s.Name)
+	}
+
+	for _, s := range settings {
+		s.Log = c.log.With("cell", s.Name)
+		s.Cell, s.Cells = s.Name, names
+		if len(c.cells) > 0 {
+			s.People = c.Home().DB
+		}
+
+		o := &ownCell{name: s.Name, settings: s.Settings}
+		c.cells = append(c.cells, o)
+
+		if len(c.cells) > 1 {
+			continue
+		}
+		if err := o.open(ctx); err != nil {
+			return nil, err
+		}
+	}
+
+	return c, nil
+}
+
+// open opens the cell's database, if that is not done.
+func (o *ownCell) open(ctx context.Context) error {
+	if o.app.Load() != nil {
+		return nil
+	}
+
+	h, err := Open(ctx, o.settings)
+	if err != nil {
+		return fmt.Errorf("cell %s: %w", o.name, err)
+	}
+
+	if err := h.DB.KeepEnvironment(ctx); err != nil {
+		h.Close()
+		return fmt.Errorf("cell %s: %w", o.name, err)
+	}
+
+	o.app.Store(h)
+
+	return nil
+}
+
+// Home returns the App of the first cell.
+func (c *Cells) Home() *App { return c.cells[0].app.Load() }
+
+// Look looks at each cell once, at all at the same time: which organisations it has.
+func (c *Cells) Look(ctx context.Context) error {
+	failed := make([]error, len(c.cells))
+	var looks sync.WaitGroup
+	for i, o := range c.cells {
+		looks.Go(func() { failed[i] = o.look(ctx, c.now) })
+	}
+	looks.Wait()
+
+	return errors.Join(failed...)
+}
+
+func (o *ownCell) look(ctx context.Context, now func() time.Time) error {
+	if err := o.open(ctx); err != nil {
+		return err
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, cellWait)
+	defer cancel()
+
+	view := &cellView{at: now(), states: map[flex.OrgID]cell.State{}}
+	places, err := cell.Cell{Name: o.name, DB: o.app.Load().DB}.Places(ctx)
+	if err != nil {
+		return err
+	}
+
+	for _, p := range places {
+		view.states[p.Org.ID] = p.State
+	}
+	o.view.Store(view)
+
+	return nil
+}
+
+// known returns which organisations a cell has, or nil if that was asked too long ago.
+func (c *Cells) known(o *ownCell) map[flex.OrgID]cell.State {
+	v := o.view.Load()
+	if v == nil || c.now().Sub(v.at) > cell.KnownFor {
+		return nil
+	}
+
+	return v.states
+}
+
+// Serve runs the background jobs of every cell and answers on the listener until the context ends.
+// A cell whose database does not answer is opened when it does.
+func (c *Cells) Serve(ctx context.Context, l net.Listener) error {
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+
+	home := c.Home()
+	home.Console.Done, home.API.Done = ctx.Done(), ctx.Done()
+
+	var kept sync.WaitGroup
+	for _, o := range c.cells {
+		kept.Go(func() { c.keep(running, o) })
+	}
+
+	server := &web.Server{
+		Handler: web.Traced(home.showCertificates(c.Handler())),
+		Proxies: home.API.TrustedProxies,
+		Limits:  home.limits,
+		TLS:     home.tls,
+		Log:     c.log,
+	}
+
+	err := server.Serve(ctx, l)
+	stop()
+	kept.Wait()
+
+	return err
+}
+
+// keep opens a cell, runs its background jobs, and looks at it again and again, until the context
+// ends.
+func (c *Cells) keep(ctx context.Context, o *ownCell) {
+	begun := false
+	wait := func() {}
+	defer func() { wait() }()
+
+	for ctx.Err() == nil {
+		err := o.look(ctx, c.now)
+		if err == nil && !begun {
+			wait, err = o.app.Load().begin(ctx)
+			begun = err == nil
+		}
+
+		if err != nil && ctx.Err() == nil {
+			c.log.Error("a cell does not answer: its organisations are refused with 503 until it does", "cell", o.name, "err", err)
+		}
+
+		select {
+		case <-ctx.Done():
+		case <-time.After(cell.LookEvery):
+		}
+	}
+}
+
+// Close closes every cell.
+func (c *Cells) Close() error {
+	var err error
+	for _, o := range c.cells {
+		if h := o.app.Load(); h != nil {
+			err = errors.Join(err, h.Close())
+		}
+	}
+
+	return err
+}

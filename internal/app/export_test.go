@@ -1,0 +1,15 @@
+package app
+
+import "time"
+
+// SetClock has cells say by a test's clock how old their knowledge is.
+func SetClock(c *Cells, now func() time.Time) { c.now = now }
+
+// CloseCell closes the database of a cell under it, as if it had gone.
+func CloseCell(c *Cells, name string) {
+	for _, o := range c.cells {
+		if o.name == name {
+			o.app.Load().DB.Close()
+		}
+	}
+}
