@@ -397,7 +397,9 @@ func (f *behindFuse) heldBack(
 	free []flex.Step,
 	p *charge.Problem,
 	plan *charge.Plan,
-) (caps []store.BindingCap) {
+) []store.BindingCap {
+	var caps []store.BindingCap
+
 	for _, s := range free {
 		for _, l := range p.Limits {
 			span := s.Meet(l.Span)

@@ -119,14 +119,19 @@ func (l *speech) kind(t ledger.Booked) string {
 			return l.say("Flexibility")
 		}
 		return l.say("Smart charging")
+
 	case ledger.FlexPeriodTopUp:
 		return l.say("Top-up")
+
 	case ledger.Withdrawal:
 		return l.say("Withdrawal")
+
 	case ledger.GoodwillCredit:
 		return l.say("Goodwill credit")
+
 	case ledger.SignupBonus:
 		return l.say("Signup bonus")
+
 	case ledger.Correction:
 		return l.say("Correction")
 	}
