@@ -328,11 +328,36 @@ func (s *Service) ChangeAsset(
 
 		if c.PowerFrom.given() {
 			a.Power = c.Power
-			return a, c.PowerFrom.setPower(ctx, tx, a, *c.Power)
+			err = c.PowerFrom.setPower(ctx, tx, a, *c.Power)
 		}
 
-		return a, tx.MarkDue(ctx, id)
+		if err == nil {
+			err = planAgain(ctx, tx, before, a)
+		}
+
+		return a, err
 	})
+}
+
+// planAgain has an asset that changed planned anew, and where its power or its phases changed all assets
+// of its site, which share what the connection carries.
+func planAgain(ctx context.Context, tx *store.Tx, before, after flex.Asset) error {
+	if before.RatedPower() == after.RatedPower() &&
+		before.Phases == after.Phases && before.Phase == after.Phase {
+		return tx.MarkDue(ctx, after.ID)
+	}
+
+	assets, err := tx.AssetsOf(ctx, after.SiteID)
+	if err != nil {
+		return err
+	}
+
+	ids := make([]flex.AssetID, len(assets))
+	for i := range assets {
+		ids[i] = assets[i].ID
+	}
+
+	return tx.MarkDue(ctx, ids...)
 }
 
 // DeleteAsset deletes an asset. If a car is plugged in, the session ends and the charger is
