@@ -211,7 +211,7 @@ type InstructionReportPart struct {
 type InstructionReportEnergies struct {
 	BaselineKWh []float64 `json:"baseline_kwh"`
 	ExpectedKWh []float64 `json:"expected_kwh"`
-	// Null where the charger's register was not read within five minutes or so.
+	// Null where the charger's register was not read within ten minutes or so.
 	MeteredKWh []*float64 `json:"metered_kwh"`
 }
 

@@ -7,7 +7,6 @@ import (
 	"path"
 	"time"
 
-	"flexd/internal/app"
 	records "flexd/internal/store"
 )
 
@@ -63,7 +62,7 @@ func (m *migrate) Run(ctx context.Context, c console) error {
 
 	if !m.DryRun {
 		settings.Schema = records.SchemaMigrate
-		flexd, err := app.Open(ctx, settings)
+		flexd, err := openChecked(ctx, settings)
 		if err != nil {
 			return err
 		}

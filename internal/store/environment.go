@@ -4,6 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"path"
+	"slices"
 
 	"flexd/internal/flex"
 )
@@ -43,30 +46,77 @@ func (db *DB) KeepEnvironment(ctx context.Context) error {
 // checkEnvironment is CheckEnvironment, and reports whether an environment was kept.
 func (all *All) checkEnvironment(ctx context.Context) (kept bool, err error) {
 	var name flex.Environment
-	err = all.row(ctx, `SELECT name FROM environment`).Scan(&name)
+	err = all.row(ctx, keptEnvironment).Scan(&name)
 	kept = err == nil
-	if errors.Is(err, sql.ErrNoRows) {
-		name = all.db.Environment
 
+	if errors.Is(err, sql.ErrNoRows) {
 		var turned int
-		err = all.row(
-			ctx,
-			`SELECT count(*) FROM org WHERE clock_offset <> 0 OR clock_held`,
-		).Scan(&turned)
-		if turned > 0 {
-			name = flex.Sandbox
-		}
+		err = all.row(ctx, turnedClocks).Scan(&turned)
+		name = all.db.without(turned)
 	}
 
-	if err != nil || name == all.db.Environment {
+	if err != nil {
 		return kept, err
 	}
 
-	return kept, flex.Fail(
+	return kept, all.db.mustBeOf(name)
+}
+
+const (
+	keptEnvironment = `SELECT name FROM environment`
+	turnedClocks    = `SELECT count(*) FROM org WHERE clock_offset <> 0 OR clock_held`
+)
+
+// environmentMigration made the table that keeps the environment.
+const environmentMigration = "00327_environment.sql"
+
+// checkBefore is CheckEnvironment on a database whose schema waits to be migrated. A store that was
+// opened for no environment may be of any.
+func (db *DB) checkBefore(ctx context.Context, status SchemaStatus) error {
+	if db.Environment == "" {
+		return nil
+	}
+
+	var name flex.Environment
+	waits := func(file string) bool { return path.Base(file) == environmentMigration }
+	if !slices.ContainsFunc(status.Pending, waits) {
+		err := db.sql.QueryRowContext(ctx, keptEnvironment).Scan(&name)
+		if err == nil {
+			return db.mustBeOf(name)
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("read the database's environment: %w", err)
+		}
+	}
+
+	var turned int
+	err := db.sql.QueryRowContext(ctx, turnedClocks).Scan(&turned)
+	if err != nil {
+		return fmt.Errorf("read the organisations' clocks: %w", err)
+	}
+
+	return db.mustBeOf(db.without(turned))
+}
+
+// without is the environment of a database that kept none, in which so many clocks were turned.
+func (db *DB) without(turned int) flex.Environment {
+	if turned > 0 {
+		return flex.Sandbox
+	}
+	return db.Environment
+}
+
+// mustBeOf fails with Conflict if the database was opened for another environment than it is of.
+func (db *DB) mustBeOf(name flex.Environment) error {
+	if name == db.Environment {
+		return nil
+	}
+
+	return flex.Fail(
 		flex.Conflict,
 		"the database is of the %s environment, and not of %s: add --environment %s, or name another with --database",
 		name,
-		all.db.Environment,
+		db.Environment,
 		name,
 	)
 }

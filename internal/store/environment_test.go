@@ -40,3 +40,52 @@ func TestKeepEnvironment_TwoProcesses(t *testing.T) {
 		}
 	})
 }
+
+// TestOpen_OtherEnvironment: a database that waits for migrations is refused to the other environment before any of
+// them, whether an environment is kept in it or a clock was turned before any was.
+func TestOpen_OtherEnvironment(t *testing.T) {
+	refused := func(t *testing.T, url string) {
+		t.Helper()
+		before, err := store.ReadSchemaStatus(t.Context(), url)
+		if err != nil || len(before.Pending) == 0 {
+			t.Fatal(before, err)
+		}
+		db, err := store.Open(t.Context(), url, store.Options{Environment: flex.Production, Schema: store.SchemaMigrate})
+		if flex.KindOf(err) != flex.Conflict {
+			t.Errorf("opened: %v", err)
+		}
+		if err == nil {
+			db.Close()
+		}
+		after, err := store.ReadSchemaStatus(t.Context(), url)
+		if err != nil || len(after.Pending) != len(before.Pending) {
+			t.Errorf("%d migrations are left of %d: %v", len(after.Pending), len(before.Pending), err)
+		}
+	}
+	t.Run("golden", func(t *testing.T) {
+		url := "sqlite:" + goldenFile(t)
+		exec(t, url, `UPDATE org SET clock_held = TRUE`)
+		refused(t, url)
+		exec(t, url, `UPDATE org SET clock_held = FALSE, clock_offset = 0`)
+		db, err := store.Open(t.Context(), url, store.Options{Environment: flex.Production, Schema: store.SchemaMigrate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		db.Close()
+	})
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		if err := storetest.Open(t, url, store.Options{Environment: flex.Sandbox}).KeepEnvironment(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		exec(t, url, `DELETE FROM goose_db_version WHERE version_id = 340`)
+		refused(t, url)
+		exec(t, url, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (340, TRUE)`)
+	})
+}
+
+func exec(t *testing.T, url, query string) {
+	t.Helper()
+	if err := storetest.Exec(t, url, query); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -30,6 +30,12 @@ func SealPersons(ctx context.Context, url string, o Options) (int, error) {
 		return 0, errNoKey
 	}
 
+	if o.Environment != "" {
+		if err := db.CheckEnvironment(ctx); err != nil {
+			return 0, err
+		}
+	}
+
 	if err := db.startSealing(ctx); err != nil {
 		return 0, err
 	}

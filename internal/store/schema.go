@@ -121,6 +121,12 @@ func (db *DB) prepareSchema(ctx context.Context, mode SchemaMode) error {
 	}
 
 	empty := status.Version == 0
+	if mode == SchemaMigrate && !empty {
+		if err := db.checkBefore(ctx, status); err != nil {
+			return err
+		}
+	}
+
 	if mode == SchemaMigrate || mode == SchemaCreate && empty {
 		return db.migrate(ctx)
 	}
