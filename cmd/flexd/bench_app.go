@@ -10,6 +10,7 @@ import (
 	"flexd/internal/delivery"
 	"flexd/internal/flex"
 	"flexd/internal/keyring"
+	records "flexd/internal/store"
 )
 
 // openBench opens a flexd to be measured, on the store at the URL, or on a temporary one if
@@ -53,4 +54,28 @@ func openBench(
 	}
 
 	return h, func() { h.Close(); remove() }, nil
+}
+
+// openEmptyBench is openBench of a store that nothing is in: a benchmark writes into it, and what was there
+// before would be measured too.
+func openEmptyBench(
+	ctx context.Context,
+	database string,
+	c console,
+) (h *app.App, done func(), err error) {
+	if database != "" {
+		orgs, err := records.CountOrgs(ctx, database)
+		if err != nil {
+			return nil, nil, err
+		}
+		if orgs > 0 {
+			return nil, nil, flex.Fail(
+				flex.Conflict,
+				"the store named with --database is not empty, it has %d organisations: a benchmark needs one of its own",
+				orgs,
+			)
+		}
+	}
+
+	return openBench(ctx, database, c)
 }

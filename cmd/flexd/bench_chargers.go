@@ -79,7 +79,7 @@ func (b *benchChargersCommand) measure(
 	}
 	defer os.RemoveAll(dir)
 
-	h, done, err := openBench(ctx, b.Database, c)
+	h, done, err := openEmptyBench(ctx, b.Database, c)
 	if err != nil {
 		return nil, err
 	}

@@ -179,7 +179,7 @@ func (b *benchGrowthCommand) print(c console, rows []growthRow) error {
 
 // measureGrowth times a fleet of n sites on a store of its own, a temporary one if none is named.
 func measureGrowth(ctx context.Context, n int, database string, c console) (growthCosts, error) {
-	h, done, err := openBench(ctx, database, c)
+	h, done, err := openEmptyBench(ctx, database, c)
 
 	var costs growthCosts
 	if err != nil {

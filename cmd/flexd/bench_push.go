@@ -66,7 +66,7 @@ func (b *benchPushCommand) Run(ctx context.Context, c console) error {
 		)
 	}
 
-	h, done, err := openBench(ctx, b.Database, c)
+	h, done, err := openEmptyBench(ctx, b.Database, c)
 	if err != nil {
 		return err
 	}

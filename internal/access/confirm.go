@@ -100,11 +100,22 @@ func (s *Service) confirmCode(
 		return err
 	}
 
+	return s.notConfirmed(ctx, who, from, ErrCode)
+}
+
+// notConfirmed keeps in the audit log that an operator who is logged in did not show who they are, and
+// returns why.
+func (s *Service) notConfirmed(
+	ctx context.Context,
+	who Operator,
+	from string,
+	why error,
+) error {
 	attempt := flex.AuditEntry{
 		Who:    who.Name,
 		Source: from,
 		Act:    "confirm who it is",
 	}
 
-	return s.Act(ctx, attempt, func() error { return ErrCode })
+	return s.Act(ctx, attempt, func() error { return why })
 }

@@ -374,7 +374,8 @@ func (s *Service) LoginOperatorPasskey(
 	return Issued{}, s.Act(ctx, attempt, func() error { return errPasskey })
 }
 
-// ConfirmOperatorPasskey is ConfirmOperator by a passkey of the operator's own.
+// ConfirmOperatorPasskey is ConfirmOperator by a passkey of the operator's own. Another one, or one that
+// is not right, is Unauthorized and in the audit log.
 func (s *Service) ConfirmOperatorPasskey(
 	ctx context.Context,
 	token flex.Secret,
@@ -395,11 +396,15 @@ func (s *Service) ConfirmOperatorPasskey(
 	if err == nil && o.ID != who.ID {
 		err = errPasskey
 	}
-	if err != nil {
-		return err
+
+	if errors.Is(err, errPasskey) {
+		return s.notConfirmed(ctx, who, from, errPasskey)
 	}
 
 	undo()
+	if err != nil {
+		return err
+	}
 
 	return s.people().WriteAll(ctx, func(all *store.All) error {
 		return all.ConfirmOperatorSession(ctx, SessionHash(token))

@@ -157,3 +157,26 @@ func ReadSchemaStatus(ctx context.Context, url string) (SchemaStatus, error) {
 
 	return db.SchemaStatus(ctx)
 }
+
+// CountOrgs returns how many organisations are in the database at the url, of whatever schema, and
+// changes nothing.
+func CountOrgs(ctx context.Context, url string) (int, error) {
+	db, err := connect(url, Options{})
+	if err != nil {
+		return 0, err
+	}
+	defer db.Close()
+
+	status, err := db.SchemaStatus(ctx)
+	if err != nil || status.Version == 0 {
+		return 0, err
+	}
+
+	var n int
+	err = db.sql.QueryRowContext(ctx, `SELECT count(*) FROM org`).Scan(&n)
+	if err != nil {
+		err = fmt.Errorf("count the organisations: %w", err)
+	}
+
+	return n, err
+}
