@@ -26,6 +26,7 @@ type HouseholdCar struct {
 	Freed bool
 	// whether it may be planned: its site has consented, and is enrolled
 	Controlled bool
+	Excluded   bool // whether an operator has excluded it from control
 
 	Need    flex.WattHours // that is wanted, with what was charged since
 	ReadyBy time.Time
@@ -400,6 +401,7 @@ func (s *Service) readCharging(
 	return s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c, err := tx.Charging(ctx, car.Asset.ID)
 		car.PluggedIn, car.Controlled = c.Open(), c.Controlled
+		car.Excluded = !c.Excluded.IsZero()
 		if c.Away.To.After(tx.Now()) {
 			car.Leaves, car.Away = c.Away.From, c.Away.To
 		}

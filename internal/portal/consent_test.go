@@ -64,6 +64,18 @@ func TestHousehold_Consents(t *testing.T) {
 		want(t, status, page, 200, "It charges 01:00 to 03:00")
 
 		e.now = e.now.Add(time.Minute)
+		err := e.db.Write(t.Context(), e.org, func(tx *store.Tx) error {
+			_, err := e.control.ExcludeAsset(t.Context(), tx, e.asset)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, page = e.get(t, e.page)
+		want(t, status, page, 200, "the operator has excluded it from control: it charges on its own.")
+		refuse(t, page, "once you have agreed")
+
+		e.now = e.now.Add(time.Minute)
 		for _, act := range []string{"withdraw", "give"} {
 			e.now = e.now.Add(time.Minute)
 			status, page = e.post(t, e.page+"/consent", "kind", registry.BoundaryMeter, "act", act, "sure", "yes")

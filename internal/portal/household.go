@@ -166,6 +166,10 @@ func readWish(r *request) (control.Wish, string, error) {
 
 // planText says in a sentence or two what a car does, has done by its plan, or will do.
 func (l *speech) planText(c control.HouseholdCar, now time.Time) string {
+	if c.Freed && c.Excluded {
+		return l.say("A car is plugged in, but the operator has excluded it from control: it charges on its own. It is planned again once the operator includes it, at the latest when you plug the car in anew after that.")
+	}
+
 	if c.Freed && c.Controlled {
 		return l.say("A car is plugged in, but its charging is not planned at present: it charges on its own. It is planned again when you plug the car in anew, at the latest.")
 	}
