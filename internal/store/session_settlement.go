@@ -209,7 +209,7 @@ func lastOfLeft(column string) string {
 }
 
 // sitePaired is that a session's site has, or had, an asset of the other kind that charges.
-const sitePaired = `(EXISTS (SELECT 1 FROM asset n WHERE n.org_id = r.org_id AND n.site_id = r.site_id AND n.type = ` + otherKind + `)
+const sitePaired = `(EXISTS (SELECT 1 FROM asset n WHERE n.site_id = r.site_id AND n.type = ` + otherKind + `)
 	OR EXISTS (SELECT 1 FROM former_asset n WHERE n.org_id = r.org_id AND n.site_id = r.site_id AND n.type = ` + otherKind + `))`
 
 const otherKind = `CASE WHEN COALESCE(a.type, f.type, '') = 'charger' THEN 'electric_vehicle' ELSE 'charger' END`
