@@ -181,5 +181,10 @@ func TestDownload_Jobs(t *testing.T) {
 	if len(views) != 1 || views[0]["name"] != "Slow" || views[0]["link"] != "http://flexd.example/console/deliveries?sort=-took" {
 		t.Error(views)
 	}
+	d.server.PublicURL = "" // not stated: as the operator reached it
+	link, _ := d.file("/console/views.*")[0]["link"].(string)
+	if u, err := url.Parse(link); err != nil || u.Scheme != "http" || u.Host == "" || u.Path != "/console/deliveries" {
+		t.Error(link, err)
+	}
 	d.wants(d.page("/console/deliveries"), "/console/views.csv")
 }

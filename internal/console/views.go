@@ -8,6 +8,7 @@ import (
 
 	"flexd/internal/access"
 	"flexd/internal/flex"
+	"flexd/internal/web"
 )
 
 // viewPages are the lists of which views are saved.
@@ -57,10 +58,23 @@ func (s *Server) viewTable(r *request) (view, error) {
 	}
 
 	for _, v := range found {
-		t.add(v.Name, v.Owner, v.OrgName, s.PublicURL+v.Path)
+		t.add(v.Name, v.Owner, v.OrgName, s.origin(r)+v.Path)
 	}
 
 	return view{table: t}, err
+}
+
+// origin is where the operator reaches flexd: as it was stated, or else as they did now.
+func (s *Server) origin(r *request) string {
+	if s.PublicURL != "" {
+		return strings.TrimSuffix(s.PublicURL, "/")
+	}
+
+	if web.HTTPS(r.Request) {
+		return "https://" + r.Host
+	}
+
+	return "http://" + r.Host
 }
 
 // addressOf is a list's address with its filters, from its first page on.
