@@ -445,6 +445,18 @@ func TestInstruction_MeteredEachMinute(t *testing.T) {
 		}
 
 		h.inMinutes(report)
+
+		// It is made of so many readings at most; these are 20.
+		window := flex.Span{From: sent.From, To: sent.To}
+		for most, want := range map[int]flex.Kind{19: flex.Malformed, 20: 0, 0: 0} {
+			err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
+				_, err := tx.CalledMarks(h.Context(), sent.ID, window, most)
+				return err
+			})
+			if (err == nil) != (want == 0) || err != nil && flex.KindOf(err) != want {
+				h.Errorf("at most %d readings: %v", most, err)
+			}
+		}
 	})
 }
 

@@ -252,7 +252,7 @@ func meteredShares(
 	marks, err := tx.CalledMarks(ctx, in.ID, flex.Span{
 		From: flex.Later(in.From, now.Add(-meteredLately)),
 		To:   now,
-	})
+	}, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -136,7 +136,7 @@ type ReportEnergies struct {
 	Metered  []flex.Optional[flex.WattHours]
 }
 
-// reportMost is how many minutes of assets a report has at most.
+// reportMost is how many minutes of assets a report has at most, and of how many readings it is made.
 const reportMost = 1_000_000
 
 // ReportInstructionMinutes is ReportInstruction with each minute beside. It is Malformed where there are more
@@ -234,7 +234,7 @@ func (r *InstructionReport) addMinutes(
 	marks, err := tx.CalledMarks(ctx, r.ID, flex.Span{
 		From: span.From.Add(-instruct.MarkGap),
 		To:   span.To.Add(instruct.MarkGap),
-	})
+	}, reportMost)
 	if err != nil {
 		return err
 	}

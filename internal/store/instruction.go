@@ -608,11 +608,12 @@ func (all *All) InstructedOrgs(ctx context.Context) ([]flex.OrgID, error) {
 }
 
 // CalledMarks returns what the chargers' registers of the assets that an instruction called, or released, showed in a
-// span, both ends included, each in order.
+// span, both ends included, each in order. More than so many are Malformed; 0 for any number.
 func (tx *Tx) CalledMarks(
 	ctx context.Context,
 	id flex.InstructionID,
 	span flex.Span,
+	most int,
 ) (map[flex.AssetID][]flex.RegisterMark, error) {
 	const day = int64(24 * time.Hour / time.Microsecond)
 	marks := map[flex.AssetID][]flex.RegisterMark{}
@@ -624,15 +625,22 @@ func (tx *Tx) CalledMarks(
 		return struct{}{}, err
 	}
 
+	limit := ""
+	if most > 0 {
+		limit = fmt.Sprintf(" LIMIT %d", most+1)
+	}
+
+	count := 0
 	from, to := micros(span.From).(int64), micros(span.To).(int64)
+
 	for n := from / day; n <= to/day; n++ {
-		_, err := rows(
+		found, err := rows(
 			ctx,
 			tx.conn,
 			add,
 			`SELECT r.asset_id, r.at, r.value FROM called_asset c
 				JOIN reading r ON (r.at / 86400000000) = $5 AND r.asset_id = c.asset_id AND r.label >= 10 AND r.label = $6 AND r.at >= $3 AND r.at <= $4
-			WHERE c.instruction_id = $1 AND c.org_id = $2 ORDER BY r.asset_id, r.at`,
+			WHERE c.instruction_id = $1 AND c.org_id = $2 ORDER BY r.asset_id, r.at`+limit,
 			id.Bytes(),
 			tx.org.Bytes(),
 			from,
@@ -643,6 +651,15 @@ func (tx *Tx) CalledMarks(
 
 		if err != nil {
 			return nil, fmt.Errorf("read the registers of who is called: %w", err)
+		}
+
+		count += len(found)
+		if most > 0 && count > most {
+			return nil, flex.Fail(
+				flex.Malformed,
+				"there are more than %d readings of registers in the time: ask for the half-hours",
+				most,
+			)
 		}
 	}
 
