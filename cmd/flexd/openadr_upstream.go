@@ -44,6 +44,7 @@ type openADRUpstreamAdd struct {
 	Program  string        `help:"The id of the program there." required:"" placeholder:"ID"`
 	Poll     time.Duration `help:"How often it is asked: 10s to 1h." default:"30s"`
 	Callback string        `help:"This flexd's address as that server reaches it, such as https://flexd.example.com: the server then calls when something has changed, beside being asked." placeholder:"URL"`
+	PerAsset bool          `help:"Where its events ask for no aggregate, report what each asset draws by itself, by the asset's id; else the program's scope as a whole."`
 	Silence  time.Duration `help:"After what time without an answer it is an exception: up to 168h." default:"5m"`
 }
 
@@ -64,6 +65,7 @@ func (o *openADRUpstreamAdd) Run(ctx context.Context, c console) error {
 				Poll:     o.Poll,
 				Silence:  o.Silence,
 				Callback: o.Callback,
+				PerAsset: o.PerAsset,
 			}
 
 			o.upstreamReach.open(h.ADR)
@@ -99,7 +101,8 @@ type upstreamRow struct {
 	Silence   string    `json:"silence"`
 	HeardAt   time.Time `json:"heard_at"`
 	NumEvents int       `json:"num_events"`
-	Calls     bool      `json:"calls"` // it has the subscription
+	Calls     bool      `json:"calls"`     // it has the subscription
+	PerAsset  bool      `json:"per_asset"` // it has what each asset draws
 	Error     string    `json:"error,omitempty"`
 }
 
@@ -145,6 +148,7 @@ func (o *openADRUpstreamList) Run(ctx context.Context, c console) error {
 			u.HeardAt,
 			u.NumEvents,
 			u.Subscription != "",
+			u.PerAsset,
 			u.Error,
 		})
 	}

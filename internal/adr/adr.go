@@ -33,6 +33,9 @@ type Service struct {
 	// reports that another party's server asks for.
 	Fleet func(ctx context.Context, org flex.OrgID, scope flex.Scope, spans []flex.Span) ([]FleetUse, error)
 
+	// Assets says the same of each asset, for servers that are to have it so.
+	Assets func(ctx context.Context, org flex.OrgID, scope flex.Scope, spans []flex.Span) ([]AssetUse, error)
+
 	tokens sync.Map // of other parties' servers, by the program here
 }
 

@@ -38,6 +38,21 @@ type FleetUse struct {
 	More    flex.WattHours // by which more can be drawn; likewise
 }
 
+// AssetUse is what one asset draws in each of some spans.
+type AssetUse struct {
+	Asset flex.AssetID
+	Uses  []FleetUse
+}
+
+// ofAssets reports whether a report can have each asset by itself: of what is drawn alone.
+func (r *reportRequest) ofAssets() bool {
+	switch r.Type {
+	case usageReport, demandReport, forecastReport:
+		return !r.Aggregate
+	}
+	return false
+}
+
 // reportRequest is a report that an event asks for.
 type reportRequest struct {
 	Type       string `json:"payloadType"`

@@ -199,6 +199,20 @@ func (t *telemetryRun) document(
 		spans = append(spans, flex.Span{From: one.From, To: one.To})
 	}
 
+	resources, err := t.assets(ctx, d, spans)
+	if err == nil && len(resources) == 0 {
+		resources, err = t.whole(ctx, d, spans)
+	}
+
+	return t.reportOf(d, resources), err
+}
+
+// whole is the one resource of a report that has the program's scope as a whole.
+func (t *telemetryRun) whole(
+	ctx context.Context,
+	d *dueReport,
+	spans []flex.Span,
+) ([]any, error) {
 	uses, err := t.Fleet(ctx, t.of.Org, t.scope, spans)
 	if err != nil {
 		return nil, fmt.Errorf("what the fleet used: %w", err)
@@ -215,16 +229,57 @@ func (t *telemetryRun) document(
 		intervals = append(intervals, d.interval(i, spans[n], &uses[n], was))
 	}
 
-	return t.reportOf(d, intervals), nil
-}
-
-// reportOf is a report of some intervals.
-func (t *telemetryRun) reportOf(d *dueReport, intervals []any) map[string]any {
 	resource := "AGGREGATED_REPORT"
 	if !d.Aggregate {
 		resource = t.of.Name
 	}
 
+	return []any{map[string]any{
+		"resourceName": resource,
+		"intervals":    intervals,
+	}}, nil
+}
+
+// reportedAssetsMax is how many assets a report has by themselves; one of more is of the scope as a whole.
+const reportedAssetsMax = 500
+
+// assets are the resources of a report that has each asset by itself, by their ids; none if it has the scope as a
+// whole.
+func (t *telemetryRun) assets(
+	ctx context.Context,
+	d *dueReport,
+	spans []flex.Span,
+) ([]any, error) {
+	if !t.of.PerAsset || !d.ofAssets() || t.Assets == nil {
+		return nil, nil
+	}
+
+	all, err := t.Assets(ctx, t.of.Org, t.scope, spans)
+	if err != nil {
+		return nil, fmt.Errorf("what each asset used: %w", err)
+	}
+	if len(all) > reportedAssetsMax {
+		return nil, nil
+	}
+
+	resources := make([]any, len(all))
+	for i, a := range all {
+		intervals := []any{}
+		for n, k := range d.requestedReport.intervals {
+			intervals = append(intervals, d.interval(k, spans[n], &a.Uses[n], nil))
+		}
+
+		resources[i] = map[string]any{
+			"resourceName": a.Asset.String(),
+			"intervals":    intervals,
+		}
+	}
+
+	return resources, nil
+}
+
+// reportOf is a report of some resources.
+func (t *telemetryRun) reportOf(d *dueReport, resources []any) map[string]any {
 	return map[string]any{
 		"eventID":    d.mirror.Remote,
 		"clientName": t.of.Name,
@@ -235,10 +290,7 @@ func (t *telemetryRun) reportOf(d *dueReport, intervals []any) map[string]any {
 			"units":       d.unit(),
 			"readingType": d.readingType(),
 		}},
-		"resources": []any{map[string]any{
-			"resourceName": resource,
-			"intervals":    intervals,
-		}},
+		"resources": resources,
 	}
 }
 

@@ -260,6 +260,7 @@ func (h *App) newADR() *adr.Service {
 		PlainHTTP: h.Push.PlainHTTP,
 		Outcome:   h.outcome,
 		Fleet:     h.fleetUse,
+		Assets:    h.assetUse,
 	}
 }
 

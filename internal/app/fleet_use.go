@@ -1,7 +1,9 @@
 package app
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"flexd/internal/adr"
@@ -55,14 +57,76 @@ func usePast(span flex.Span, u *grid.Used) adr.FleetUse {
 		Quality: adr.QualityEstimated,
 	}
 
-	aligned := span == flex.Span{
+	switch {
+	case u.NumMetered == u.NumPlugged && aligned(span):
+		use.Quality = adr.QualityOK
+	case u.NumPlugged > 0 && u.NumMetered+u.NumPlanned == 0:
+		use.Quality = adr.QualityMissing
+	}
+
+	return use
+}
+
+// aligned reports whether a span is of whole half-hours.
+func aligned(span flex.Span) bool {
+	return span == flex.Span{
 		From: flex.PeriodAt(span.From).Start(),
 		To:   flex.PeriodAt(span.To).Start(),
 	}
+}
+
+// assetUse is what each asset of a scope drew, or will draw, in each of some spans, by the assets' ids. Those that
+// were plugged in in none of them are left out.
+func (h *App) assetUse(
+	ctx context.Context,
+	org flex.OrgID,
+	scope flex.Scope,
+	spans []flex.Span,
+) ([]adr.AssetUse, error) {
+	used, err := h.Grid.UsedByAsset(ctx, org, scope, spans)
+	if err != nil {
+		return nil, err
+	}
+
+	found := map[flex.AssetID]bool{}
+	var all []adr.AssetUse
+	for _, of := range used.Spans {
+		for id := range of {
+			if !found[id] {
+				all = append(all, adr.AssetUse{Asset: id})
+			}
+			found[id] = true
+		}
+	}
+
+	for n := range all {
+		for i, span := range spans {
+			u, plugged := used.Spans[i][all[n].Asset]
+			use := useOf(span, u, plugged, span.To.After(used.At))
+			all[n].Uses = append(all[n].Uses, use)
+		}
+	}
+
+	slices.SortFunc(all, func(a, b adr.AssetUse) int {
+		return bytes.Compare(a.Asset[:], b.Asset[:])
+	})
+
+	return all, nil
+}
+
+// useOf is what one asset draws in a span. One that is not plugged in draws nothing.
+func useOf(span flex.Span, u grid.AssetUse, plugged, ahead bool) adr.FleetUse {
+	use := adr.FleetUse{
+		Span:    span,
+		Ahead:   ahead,
+		Energy:  u.Energy,
+		Quality: adr.QualityEstimated,
+	}
+
 	switch {
-	case u.NumMetered == u.NumPlugged && aligned:
+	case !plugged && !ahead, u.Metered && aligned(span):
 		use.Quality = adr.QualityOK
-	case u.NumPlugged > 0 && u.NumMetered+u.NumPlanned == 0:
+	case plugged && !u.Metered && !u.Planned:
 		use.Quality = adr.QualityMissing
 	}
 

@@ -39,6 +39,22 @@ func TestFleetUse(t *testing.T) {
 			return found
 		}
 
+		each := func(quality string, spans ...flex.Span) {
+			t.Helper()
+			found, err := s.app.assetUse(t.Context(), s.Org, flex.Scope{}, spans)
+			s.must(nil, nil, err)
+			if len(found) != 2 || found[0].Asset == found[1].Asset {
+				t.Fatalf("of %d assets", len(found))
+			}
+			for i, sum := range uses(spans...) {
+				a, b := found[0].Uses[i], found[1].Uses[i]
+				if a.Energy+b.Energy != sum.Energy || a.Ahead != sum.Ahead || a.Span != spans[i] || a.Quality != quality {
+					t.Errorf("%v: %+v and %+v, in all %+v", spans[i], a, b, sum)
+				}
+			}
+		}
+		each(adr.QualityEstimated, at(five, eleven), at(ten, eleven))
+
 		ahead := uses(at(five, eleven), at(ten, eleven), at(ten+5, ten+20), at(five, five+3*1440), at(16*60, five))
 		whole := ahead[0]
 		if whole.Energy != 29_600 || whole.Less != 0 || whole.More != 0 || !whole.From.Equal(s.at) || whole.Quality != adr.QualityOK || !whole.Ahead {
@@ -62,5 +78,6 @@ func TestFleetUse(t *testing.T) {
 		if past := uses(at(five, eleven))[0]; past.Ahead || past.Energy != 29_600 || past.Quality != adr.QualityEstimated {
 			t.Errorf("by plan, as no meter was read: %+v", past)
 		}
+		each(adr.QualityEstimated, at(five, eleven), at(ten, eleven))
 	})
 }

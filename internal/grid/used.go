@@ -36,24 +36,67 @@ func (s *Service) Used(
 	spans []flex.Span,
 ) ([]Used, error) {
 	found := make([]Used, len(spans))
-	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.eachUse(ctx, org, scope, spans, func(i int, u *using) {
+		found[i] = u.Used
+	})
+
+	return found, err
+}
+
+// AssetUse is what one asset drew in a time that is over, or is to draw in one to come.
+type AssetUse struct {
+	Energy  flex.WattHours
+	Metered bool // throughout
+	Planned bool // by the newest of its schedules; where it is neither, nothing is known
+}
+
+// UsedAssets is what assets drew, or are to draw.
+type UsedAssets struct {
+	At    time.Time                   // what lies after it is to come
+	Spans []map[flex.AssetID]AssetUse // of each span that was asked for
+}
+
+// UsedByAsset returns, for each of some spans, what each asset of a scope drew that was plugged in, and of a span to
+// come what each that is plugged in draws by its schedule.
+func (s *Service) UsedByAsset(
+	ctx context.Context,
+	org flex.OrgID,
+	scope flex.Scope,
+	spans []flex.Span,
+) (UsedAssets, error) {
+	found := UsedAssets{Spans: make([]map[flex.AssetID]AssetUse, len(spans))}
+	err := s.eachUse(ctx, org, scope, spans, func(i int, u *using) {
+		found.At, found.Spans[i] = u.now, u.by
+	})
+
+	return found, err
+}
+
+// eachUse adds up what was used in each span.
+func (s *Service) eachUse(
+	ctx context.Context,
+	org flex.OrgID,
+	scope flex.Scope,
+	spans []flex.Span,
+	take func(i int, u *using),
+) error {
+	return s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		for i := range spans {
 			u := using{
 				span: spans[i],
 				now:  tx.Now(),
 				plan: map[flex.AssetID]int64{},
+				by:   map[flex.AssetID]AssetUse{},
 			}
 
 			if err := u.read(ctx, tx, scope); err != nil {
 				return err
 			}
 
-			found[i] = u.Used
+			take(i, &u)
 		}
 		return nil
 	})
-
-	return found, err
 }
 
 // using adds up what was used in a span.
@@ -62,6 +105,7 @@ type using struct {
 	span flex.Span
 	now  time.Time
 	plan map[flex.AssetID]int64 // watt-seconds by schedules; -1 where none covers the span
+	by   map[flex.AssetID]AssetUse
 }
 
 func (u *using) read(ctx context.Context, tx *store.Tx, scope flex.Scope) error {
@@ -82,10 +126,12 @@ func (u *using) read(ctx context.Context, tx *store.Tx, scope flex.Scope) error 
 		}
 	}
 
-	for _, planned := range u.plan {
+	for id, planned := range u.plan {
+		energy := flex.WattHours(max(0, planned) / 3600)
+		u.by[id] = AssetUse{Energy: energy, Planned: planned >= 0}
+		u.Energy += energy
 		if planned >= 0 {
 			u.NumPlanned++
-			u.Energy += flex.WattHours(planned / 3600)
 		}
 	}
 
@@ -96,7 +142,7 @@ func (u *using) read(ctx context.Context, tx *store.Tx, scope flex.Scope) error 
 func (u *using) stay(p *store.Plugged) {
 	out := p.PluggedOutAt
 	if out.IsZero() {
-		out = u.now
+		out = flex.Later(u.now, u.span.To)
 	}
 
 	here := flex.Span{From: p.PluggedInAt, To: out}.Meet(u.span)
@@ -152,16 +198,20 @@ func (u *using) meters(
 
 	for id, own := range by {
 		energy, whole := u.metered(settle.HalfHours(settle.Asset, own))
-		if !whole {
-			continue
+		if whole {
+			u.count(id, energy)
 		}
-
-		u.Energy += energy
-		u.NumMetered++
-		delete(u.plan, id)
 	}
 
 	return nil
+}
+
+// count takes what an asset was metered to draw in place of what was planned.
+func (u *using) count(id flex.AssetID, energy flex.WattHours) {
+	u.Energy += energy
+	u.NumMetered++
+	u.by[id] = AssetUse{Energy: energy, Metered: true}
+	delete(u.plan, id)
 }
 
 // metered is the energy of one asset's half-hours in the span; whole if none of them is missing.

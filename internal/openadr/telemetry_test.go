@@ -42,11 +42,14 @@ func (u *utility) received(event string) []string {
 		if one.Name == "what became of it" {
 			continue
 		}
-		text := one.Name + ": " + one.Resources[0].Name + ":"
-		for _, i := range one.Resources[0].Intervals {
-			text += fmt.Sprint(" ", i.ID)
-			for _, p := range i.Payloads {
-				text += fmt.Sprint(" ", p.Values[0])
+		text := one.Name + ":"
+		for _, of := range one.Resources {
+			text += " " + of.Name + ":"
+			for _, i := range of.Intervals {
+				text += fmt.Sprint(" ", i.ID)
+				for _, p := range i.Payloads {
+					text += fmt.Sprint(" ", p.Values[0])
+				}
 			}
 		}
 		received = append(received, text)
@@ -156,5 +159,51 @@ func (u *utility) writesNothingAnew(event string, want []string) {
 	u.broken = nil
 	if writes > 0 {
 		u.Errorf("%d requests wrote what the utility has", writes)
+	}
+}
+
+// TestTelemetry_PerAsset: a server that is to have it so has what each asset draws by itself, by the assets' ids, where
+// its event asks for no aggregate; any other has the program's scope as a whole.
+func TestTelemetry_PerAsset(t *testing.T) {
+	for _, perAsset := range []bool{false, true} {
+		storetest.EachURL(t, func(t *testing.T, url string) {
+			u := newUtilityWith(t, url, perAsset)
+			u.adr.Fleet = func(_ context.Context, _ flex.OrgID, _ flex.Scope, spans []flex.Span) (uses []adr.FleetUse, err error) {
+				for _, span := range spans {
+					uses = append(uses, adr.FleetUse{Span: span, Energy: 3000, Quality: adr.QualityOK})
+				}
+				return uses, nil
+			}
+
+			assets := 2
+			u.adr.Assets = func(_ context.Context, org flex.OrgID, scope flex.Scope, spans []flex.Span) (all []adr.AssetUse, err error) {
+				if org != u.mine || scope != (flex.Scope{Group: "feeder"}) || !perAsset {
+					t.Errorf("asked for the assets of %v of %v", scope, org)
+				}
+				for n := range assets {
+					one := adr.AssetUse{Asset: flex.AssetID{15: byte(n + 1)}}
+					for _, span := range spans {
+						one.Uses = append(one.Uses, adr.FleetUse{Span: span, Energy: flex.WattHours(1000 * (n + 1)), Quality: adr.QualityOK})
+					}
+					all = append(all, one)
+				}
+				return all, nil
+			}
+
+			event := u.ask(u.bl, "POST", "/events", `{"programID":"`+u.program+`","intervalPeriod":{"start":"2026-01-15T18:00:00Z","duration":"PT30M"},
+				"intervals":[{"id":7,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[9]}]}],"reportDescriptors":[
+				{"payloadType":"USAGE"},{"payloadType":"USAGE","aggregate":true},{"payloadType":"BASELINE"}]}`, jsonForm).field("id")
+			baseline, sum := "BASELINE 1: the utility: 7 MISSING", "USAGE 1: AGGREGATED_REPORT: 7 3 OK"
+			whole := "USAGE 1: the utility: 7 3 OK"
+			u.checkReports(event, "18:00")
+			if !perAsset {
+				u.checkReports(event, "18:31", baseline, sum, whole)
+				return
+			}
+
+			u.checkReports(event, "18:31", baseline, "USAGE 1: 00000000-0000-0000-0000-000000000001: 7 1 OK 00000000-0000-0000-0000-000000000002: 7 2 OK", sum)
+			assets = 501 // more than are reported by themselves
+			u.checkReports(event, "19:32", baseline, sum, whole)
+		})
 	}
 }

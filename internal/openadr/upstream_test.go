@@ -37,6 +37,12 @@ type utility struct {
 
 func newUtility(t *testing.T, url string) *utility {
 	t.Helper()
+	return newUtilityWith(t, url, false)
+}
+
+// newUtilityWith is newUtility with a server that is to have what each asset draws, or is not.
+func newUtilityWith(t *testing.T, url string, perAsset bool) *utility {
+	t.Helper()
 	u := &utility{now: time.Date(2026, 1, 15, 17, 0, 0, 0, time.UTC)}
 	clock := store.Options{Environment: flex.Sandbox, Now: func() time.Time { return u.now }}
 	u.fixture = open(t, storetest.Open(t, "sqlite:"+t.TempDir()+"/utility.db", clock))
@@ -72,7 +78,7 @@ func newUtility(t *testing.T, url string) *utility {
 	}
 
 	u.up = store.ADRUpstream{
-		Name: "the utility", URL: u.away.URL + openadr.Root, Client: "ven-7", Secret: secret, Remote: u.program, Poll: 30 * time.Second, Silence: 5 * time.Minute,
+		Name: "the utility", URL: u.away.URL + openadr.Root, Client: "ven-7", Secret: secret, Remote: u.program, Poll: 30 * time.Second, Silence: 5 * time.Minute, PerAsset: perAsset,
 	}
 	if err := u.adr.AddUpstream(t.Context(), u.mine, &u.up); err != nil {
 		t.Fatal(err)

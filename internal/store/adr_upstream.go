@@ -41,13 +41,15 @@ type ADRUpstream struct {
 	KnownAt time.Time
 	Error   string // of the latest attempt
 	// where that server reaches this flexd; empty: it does not call
-	Callback     string
+	Callback string
+	// whether it has what each asset draws, by itself, where it asks for no aggregate
+	PerAsset     bool
 	Subscription string    // its id there; empty until it is made
 	SubscribedAt time.Time // when it was last seen there
 	NumEvents    int       // that are kept of it
 }
 
-const upstreamColumns = `program_id, org_id, name, url, token_url, client_id, sealed, remote_id, poll_s, silence_s, due_at, heard_at, registered, error, callback, subscription, subscribed,
+const upstreamColumns = `program_id, org_id, name, url, token_url, client_id, sealed, remote_id, poll_s, silence_s, due_at, heard_at, registered, error, callback, per_asset, subscription, subscribed,
 	(SELECT count(*) FROM adr_mirror m WHERE m.program_id = adr_upstream.program_id)`
 
 func (c conn) scanUpstream(s scanner) (ADRUpstream, error) {
@@ -70,6 +72,7 @@ func (c conn) scanUpstream(s scanner) (ADRUpstream, error) {
 		instant{&u.KnownAt},
 		&u.Error,
 		&u.Callback,
+		&u.PerAsset,
 		&u.Subscription,
 		instant{&u.SubscribedAt},
 		&u.NumEvents,
@@ -102,8 +105,8 @@ func (tx *Tx) AddADRUpstream(ctx context.Context, u *ADRUpstream) error {
 	now := micros(tx.db.Now())
 	_, err = tx.exec(
 		ctx,
-		`INSERT INTO adr_upstream (program_id, org_id, name, url, token_url, client_id, sealed, remote_id, poll_s, silence_s, made_at, due_at, heard_at, error, callback)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $11, '', $12)`,
+		`INSERT INTO adr_upstream (program_id, org_id, name, url, token_url, client_id, sealed, remote_id, poll_s, silence_s, made_at, due_at, heard_at, error, callback, per_asset)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $11, '', $12, $13)`,
 		u.Program.Bytes(),
 		tx.org.Bytes(),
 		u.Name,
@@ -116,6 +119,7 @@ func (tx *Tx) AddADRUpstream(ctx context.Context, u *ADRUpstream) error {
 		int64(u.Silence/time.Second),
 		now,
 		u.Callback,
+		u.PerAsset,
 	)
 
 	return err
