@@ -180,6 +180,9 @@ func TestFleetHistory_RealHomes(t *testing.T) {
 				judged := h.Ahead(k, until.Add(Unended), dayClass).Judged
 				t.Logf("%d days before %s, windows of %d half-hours, %v: %s", judged.Days, until, length, k, inWords(judged))
 				t.Logf("  the same time of the week, 8 weeks: %s", inWords(weekly(h.values(k), judged)))
+				if k == FleetLoad {
+					logHindsight(t, h, judged)
+				}
 
 				for i, c := range Confidences[1:4] {
 					if kept := 100 * judged.Kept[i+1]; k == FleetLoad && length == 1 && math.Abs(kept-float64(c)) > 1 {
