@@ -131,9 +131,9 @@ func printPreview(c console, p *control.Preview) error {
 
 	if why := p.Why(); why != "" {
 		fmt.Fprintln(c.out, "Not more, because", why)
+	} else {
+		printLeftOut(c, p.Spent)
 	}
-
-	printLeftOut(c, p.Spent)
 
 	slots := func(s control.InstructedSlot) []any {
 		return []any{

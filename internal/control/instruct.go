@@ -529,8 +529,13 @@ func (p *Preview) Why() string {
 		return ""
 	}
 
-	why := fmt.Sprintf("all %d assets that can bring something are called; %d of the others draw nothing that could be moved, %d need what they draw by their ready-by or charge now, %d are called by another instruction in these half-hours",
-		p.Callable-p.NumNotCalled, p.NumIdle, p.NumNeeded, p.NumBusy)
+	who := "no asset can bring anything"
+	if n := p.Callable - p.NumNotCalled; n > 0 {
+		who = fmt.Sprintf("all %d assets that can bring something are called", n)
+	}
+
+	why := fmt.Sprintf("%s; %d of the others draw nothing that could be moved, %d need what they draw by their ready-by or charge now, %d are called by another instruction in these half-hours",
+		who, p.NumIdle, p.NumNeeded, p.NumBusy)
 	if p.Spent != "" {
 		why += "; " + p.Spent
 	}
