@@ -90,6 +90,12 @@ func TestInstruction_AgreedCalls(t *testing.T) {
 			h.Errorf("%d left out, %q: %s", p.SpentSites, p.Spent, p.Why())
 		}
 
+		h.agree(sites[3], -1, 0)
+		if p, err = h.service.PreviewInstruction(h.Context(), h.Org, window("18:00", "18:30")); err != nil || !strings.HasPrefix(p.Spent, "1 site has had the 1 call of the month that they agreed to, 2 sites have agreed to no calls") {
+			h.Errorf("%q left out: %v", p.Spent, err)
+		}
+		h.agree(sites[3], -1, -1)
+
 		// A call that is taken back before it begins is none; one that has begun is.
 		first := h.send(window("18:00", "18:30"))
 		if n := sitesOf(h.send(window("20:00", "20:30"))); n[sites[0]] != 0 || n[sites[3]] != 1 {

@@ -62,10 +62,11 @@ type SpentCalls struct {
 	Monthly bool // of the month; else of the day
 }
 
-// Spent returns the limit that a count has reached, the month's first; not given for none.
+// Spent returns the limit that a count has reached, the month's first; not given for none. No calls at all is one limit,
+// whatever it is of.
 func (c AgreedCalls) Spent(n CallCount) Optional[SpentCalls] {
 	if c.PerMonth.Given && n.Month >= c.PerMonth.Value {
-		return Some(SpentCalls{Calls: c.PerMonth.Value, Monthly: true})
+		return Some(SpentCalls{Calls: c.PerMonth.Value, Monthly: c.PerMonth.Value > 0})
 	}
 
 	if c.PerDay.Given && n.Day >= c.PerDay.Value {
