@@ -218,19 +218,17 @@ func (s *Solver) price(direction float64) {
 // entering is the bound flipping ratio test: variables whose whole range does not mend the
 // row are taken to their other bound, the next one enters. It is -1 if none is left.
 func (s *Solver) entering(miss float64) int32 {
-	slices.SortFunc(s.breaks, func(a, b candidate) int {
-		if a.ratio < b.ratio {
-			return -1
-		}
-
-		if a.ratio > b.ratio {
-			return 1
-		}
-
-		return int(a.column - b.column)
-	})
+	const few = 8 // steps in which looking for the next one takes less than sorting
+	sorted := false
 
 	for i := 0; i < len(s.breaks); i++ {
+		if i < few {
+			first(s.breaks[i:])
+		} else if !sorted {
+			slices.SortFunc(s.breaks[i:], earlier)
+			sorted = true
+		}
+
 		c := s.breaks[i]
 		whole := c.size * (s.upper[c.column] - s.lower[c.column])
 		if whole < miss-feasible {
@@ -238,7 +236,11 @@ func (s *Solver) entering(miss float64) int32 {
 			continue
 		}
 
-		i = s.larger(i)
+		if c.size < leastStep {
+			slices.SortFunc(s.breaks[i:], earlier)
+			i = s.larger(i)
+		}
+
 		for _, flip := range s.breaks[:i] {
 			s.flip(flip.column)
 		}
@@ -249,13 +251,34 @@ func (s *Solver) entering(miss float64) int32 {
 	return -1
 }
 
+// earlier compares candidates by their ratio.
+func earlier(a, b candidate) int {
+	if a.ratio < b.ratio {
+		return -1
+	}
+
+	if a.ratio > b.ratio {
+		return 1
+	}
+
+	return int(a.column - b.column)
+}
+
+// first exchanges the first of some candidates for the earliest one.
+func first(all []candidate) {
+	at := 0
+	for i := 1; i < len(all); i++ {
+		if all[i].ratio < all[at].ratio || all[i].ratio == all[at].ratio && all[i].column < all[at].column {
+			at = i
+		}
+	}
+
+	all[0], all[at] = all[at], all[0]
+}
+
 // larger exchanges a pivot that is too small for a larger one of nearly the same ratio, or
 // an earlier one.
 func (s *Solver) larger(i int) int {
-	if s.breaks[i].size >= leastStep {
-		return i
-	}
-
 	for k := i + 1; k < len(s.breaks) && s.breaks[k].ratio < s.breaks[i].ratio+1e-9; k++ {
 		if s.breaks[k].size >= leastStep {
 			s.breaks[i], s.breaks[k] = s.breaks[k], s.breaks[i]

@@ -51,15 +51,37 @@ func (p *pile) add(at int32, value float64) {
 
 func (p *pile) end() { p.start = append(p.start, int32(len(p.at))) }
 
+// vector is the rows and values of vector k.
+func (p *pile) vector(k int) ([]int32, []float64) {
+	from, to := p.start[k], p.start[k+1]
+
+	return p.at[from:to], p.value[from:to]
+}
+
+// spread takes x times a sparse vector from v.
+func spread(v []float64, x float64, at []int32, value []float64) {
+	value = value[:len(at)]
+	for e, i := range at {
+		v[i] -= x * value[e]
+	}
+}
+
+// dot is x less the product of v and a sparse vector.
+func dot(v []float64, x float64, at []int32, value []float64) float64 {
+	value = value[:len(at)]
+	for e, i := range at {
+		x -= v[i] * value[e]
+	}
+
+	return x
+}
+
 // ftran solves B x = v in place.
 func (f *factor) ftran(v []float64) {
 	for k, r := range f.lowerOf {
-		x := v[r]
-		if x == 0 {
-			continue
-		}
-		for e := f.lower.start[k]; e < f.lower.start[k+1]; e++ {
-			v[f.lower.at[e]] -= x * f.lower.value[e]
+		if x := v[r]; x != 0 {
+			at, value := f.lower.vector(k)
+			spread(v, x, at, value)
 		}
 	}
 
@@ -71,9 +93,8 @@ func (f *factor) ftran(v []float64) {
 
 		x := v[r] / f.pivot[r]
 		v[r] = x
-		for e := f.upper.start[k]; e < f.upper.start[k+1]; e++ {
-			v[f.upper.at[e]] -= x * f.upper.value[e]
-		}
+		at, value := f.upper.vector(k)
+		spread(v, x, at, value)
 	}
 
 	for k, r := range f.etaOf {
@@ -82,9 +103,8 @@ func (f *factor) ftran(v []float64) {
 		}
 
 		x := v[r] / f.etaSize[k]
-		for e := f.eta.start[k]; e < f.eta.start[k+1]; e++ {
-			v[f.eta.at[e]] -= x * f.eta.value[e]
-		}
+		at, value := f.eta.vector(k)
+		spread(v, x, at, value)
 		v[r] = x
 	}
 }
@@ -93,11 +113,8 @@ func (f *factor) ftran(v []float64) {
 func (f *factor) btran(v []float64) {
 	for k := len(f.etaOf) - 1; k >= 0; k-- {
 		r := f.etaOf[k]
-		x := v[r]
-		for e := f.eta.start[k]; e < f.eta.start[k+1]; e++ {
-			x -= v[f.eta.at[e]] * f.eta.value[e]
-		}
-		v[r] = x / f.etaSize[k]
+		at, value := f.eta.vector(k)
+		v[r] = dot(v, v[r], at, value) / f.etaSize[k]
 	}
 
 	for _, r := range f.order {
@@ -107,18 +124,14 @@ func (f *factor) btran(v []float64) {
 
 		x := v[r] / f.pivot[r]
 		v[r] = x
-		for e := f.turned.start[r]; e < f.turned.start[r+1]; e++ {
-			v[f.turned.at[e]] -= x * f.turned.value[e]
-		}
+		at, value := f.turned.vector(int(r))
+		spread(v, x, at, value)
 	}
 
 	for k := len(f.lowerOf) - 1; k >= 0; k-- {
 		r := f.lowerOf[k]
-		x := v[r]
-		for e := f.lower.start[k]; e < f.lower.start[k+1]; e++ {
-			x -= v[f.lower.at[e]] * f.lower.value[e]
-		}
-		v[r] = x
+		at, value := f.lower.vector(k)
+		v[r] = dot(v, v[r], at, value)
 	}
 }
 

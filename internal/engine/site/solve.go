@@ -30,7 +30,7 @@ type Solver struct {
 const DefaultLimit = 20_000
 
 // mostWork bounds the rows times the pivots: what a pivot takes grows with the rows.
-const mostWork = 8_000_000
+const mostWork = 7_200_000
 
 // After this share of the limit, and so many pivots, a plan within softGap of its bound is
 // good enough.

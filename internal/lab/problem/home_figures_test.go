@@ -118,9 +118,9 @@ func writePrograms(t *testing.T, folder, name string, l *homeLine, h *homeProble
 	t.Helper()
 	o, g := newOracle(l)
 	programs := []string{o.program(g.shorts)}
-	o.rows = append(o.rows, oracleRow{g.shorts, true, h.result.Shortfall + 1e-6})
+	o.rows = append(o.rows, oracleRow{inOrder(g.shorts), true, h.result.Shortfall + 1e-6})
 	programs = append(programs, o.program(g.peaks))
-	o.rows = append(o.rows, oracleRow{g.peaks, true, h.result.Peak + 1e-6})
+	o.rows = append(o.rows, oracleRow{inOrder(g.peaks), true, h.result.Peak + 1e-6})
 	programs = append(programs, o.program(g.price))
 	for i, program := range programs {
 		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%s.%d.lp", name, i)), []byte(program), 0o600); err != nil {

@@ -19,9 +19,23 @@ type oracle struct {
 }
 
 type oracleRow struct {
-	terms map[int]float64
+	terms []oracleTerm
 	less  bool // <= right, otherwise = right
 	right float64
+}
+
+type oracleTerm struct {
+	variable int
+	value    float64
+}
+
+// inOrder are the terms of a sum by variable.
+func inOrder(sum map[int]float64) []oracleTerm {
+	var terms []oracleTerm
+	for _, j := range slices.Sorted(maps.Keys(sum)) {
+		terms = append(terms, oracleTerm{j, sum[j]})
+	}
+	return terms
 }
 
 // v is the variable of a name and slot, from 0 to upper.
@@ -37,11 +51,11 @@ func (o *oracle) v(name string, t int, upper float64, binary bool) int {
 }
 
 func (o *oracle) row(less bool, right float64, terms ...any) {
-	r := oracleRow{map[int]float64{}, less, right}
+	sum := map[int]float64{}
 	for i := 0; i < len(terms); i += 2 {
-		r.terms[terms[i+1].(int)] += terms[i].(float64)
+		sum[terms[i+1].(int)] += terms[i].(float64)
 	}
-	o.rows = append(o.rows, r)
+	o.rows = append(o.rows, oracleRow{inOrder(sum), less, right})
 }
 
 // least solves for a cost, or returns +Inf. best is a value that must be beaten.
@@ -70,48 +84,44 @@ func (o *oracle) least(cost map[int]float64, fixed map[int]float64, best float64
 	return best
 }
 
-// relaxed solves the linear relaxation by the two-phase tableau with Bland's rule. Upper
-// bounds are rows.
+// relaxed solves the linear relaxation by the two-phase tableau with Bland's rule. Upper bounds are rows; variables that are
+// fixed, or can only be 0, have no column.
 func (o *oracle) relaxed(cost map[int]float64, fixed map[int]float64) (x []float64, value float64) {
-	n := len(o.upper)
-	rows := append([]oracleRow(nil), o.rows...)
+	x = make([]float64, len(o.upper))
+	column := make([]int, len(o.upper))
+	var rows []oracleRow
+	n := 0
 	for j, u := range o.upper {
+		column[j] = -1
 		if to, ok := fixed[j]; ok {
-			rows = append(rows, oracleRow{map[int]float64{j: 1}, false, to})
-			continue
+			x[j] = to
+		} else if u > 0 {
+			column[j] = n
+			n++
+			rows = append(rows, oracleRow{[]oracleTerm{{j, 1}}, true, u})
 		}
-		rows = append(rows, oracleRow{map[int]float64{j: 1}, true, u})
 	}
-
-	m := len(rows)
-	width := n + 2*m + 1 // variables, slacks, artificials, right side
-	tab := make([][]float64, m+1)
-	basis := make([]int, m)
-	for i, r := range rows {
-		sign := 1.0
-		if r.right < 0 {
-			sign = -1
+	for _, r := range o.rows {
+		left := oracleRow{make([]oracleTerm, 0, len(r.terms)), r.less, r.right}
+		for _, e := range r.terms {
+			if column[e.variable] >= 0 {
+				left.terms = append(left.terms, e)
+			} else {
+				left.right -= e.value * x[e.variable]
+			}
 		}
-		tab[i] = make([]float64, width)
-		for j, a := range r.terms {
-			tab[i][j] = sign * a
-		}
-		if r.less {
-			tab[i][n+i] = sign
-		}
-		tab[i][width-1] = sign * r.right
-		basis[i] = n + i
-		if !r.less || sign < 0 {
-			tab[i][n+m+i] = 1
-			basis[i] = n + m + i
+		if len(left.terms) > 0 {
+			rows = append(rows, left)
+		} else if left.right < -1e-7 || !r.less && left.right > 1e-7 {
+			return nil, 0
 		}
 	}
 
+	tab, basis, artificial := o.tableau(rows, column, n)
+	m, width := len(rows), len(tab[0])
 	phase := make([]float64, width)
-	for i := range m {
-		if basis[i] >= n+m {
-			phase[basis[i]] = 1
-		}
+	for k := artificial; k < width-1; k++ {
+		phase[k] = 1
 	}
 	if tableau(tab, basis, phase, width-1) > 1e-7 {
 		return nil, 0
@@ -119,22 +129,68 @@ func (o *oracle) relaxed(cost map[int]float64, fixed map[int]float64) (x []float
 
 	costs := make([]float64, width)
 	for j, c := range cost {
-		costs[j] = c
+		if column[j] >= 0 {
+			costs[column[j]] = c
+		} else {
+			value += c * x[j]
+		}
 	}
-	value = tableau(tab, basis, costs, n+m)
-	x = make([]float64, n)
-	for i, j := range basis {
-		if j < n {
-			x[j] = tab[i][width-1]
+	value += tableau(tab, basis, costs, artificial)
+	solved := make([]float64, width)
+	for i := range m {
+		solved[basis[i]] = tab[i][width-1]
+	}
+	for j, k := range column {
+		if k >= 0 {
+			x[j] = solved[k]
 		}
 	}
 	return x, value
 }
 
+// tableau writes rows down: variables, slacks, artificial variables from the column returned on, and the right side.
+func (o *oracle) tableau(rows []oracleRow, column []int, n int) (tab [][]float64, basis []int, artificial int) {
+	m, slacks, needed := len(rows), 0, 0
+	for _, r := range rows {
+		if r.less {
+			slacks++
+		}
+		if !r.less || r.right < 0 {
+			needed++
+		}
+	}
+	slack := n
+	artificial = n + slacks
+	next, width := artificial, artificial+needed+1
+	all := make([]float64, (m+1)*width)
+	tab, basis = make([][]float64, m+1), make([]int, m)
+	for i, r := range rows {
+		sign := 1.0
+		if r.right < 0 {
+			sign = -1
+		}
+		tab[i] = all[i*width : (i+1)*width]
+		for _, e := range r.terms {
+			tab[i][column[e.variable]] = sign * e.value
+		}
+		tab[i][width-1] = sign * r.right
+		if r.less {
+			tab[i][slack] = sign
+			basis[i] = slack
+			slack++
+		}
+		if !r.less || sign < 0 {
+			tab[i][next] = 1
+			basis[i] = next
+			next++
+		}
+	}
+	return tab, basis, artificial
+}
+
 // tableau pivots to the optimum over the first columns and returns its value.
 func tableau(tab [][]float64, basis []int, cost []float64, columns int) float64 {
-	m := len(basis)
-	last := len(cost) - 1
+	m, last := len(basis), len(cost)-1
 	z := append([]float64(nil), cost...)
 	for i, j := range basis {
 		if f := cost[j]; f != 0 {
@@ -175,23 +231,26 @@ func tableau(tab [][]float64, basis []int, cost []float64, columns int) float64 
 		if out < 0 {
 			return math.Inf(-1)
 		}
-		turn(tab, out, in)
+		turn(tab, out, in, columns)
 		basis[out] = in
 	}
 }
 
-func turn(tab [][]float64, out, in int) {
+// turn makes a column one of the basis, in the first columns and the right side.
+func turn(tab [][]float64, out, in, columns int) {
 	row := tab[out]
+	last := len(row) - 1
 	f := 1 / row[in]
-	for k := range row {
-		row[k] *= f
+	var at []int
+	for k := range last + 1 {
+		if row[k] *= f; row[k] != 0 && (k < columns || k == last) {
+			at = append(at, k)
+		}
 	}
-	for i := range tab {
-		if f := tab[i][in]; i != out && f != 0 {
-			for k, a := range row {
-				if a != 0 {
-					tab[i][k] -= f * a
-				}
+	for i, other := range tab {
+		if f := other[in]; i != out && f != 0 {
+			for _, k := range at {
+				other[k] -= f * row[k]
 			}
 		}
 	}
@@ -201,9 +260,9 @@ func turn(tab [][]float64, out, in int) {
 func oracleHome(l *homeLine) (shortfall, peak, cost float64) {
 	o, g := newOracle(l)
 	shortfall = o.least(g.shorts, map[int]float64{}, math.Inf(1))
-	o.rows = append(o.rows, oracleRow{g.shorts, true, shortfall + 1e-7})
+	o.rows = append(o.rows, oracleRow{inOrder(g.shorts), true, shortfall + 1e-7})
 	peak = o.least(g.peaks, map[int]float64{}, math.Inf(1))
-	o.rows = append(o.rows, oracleRow{g.peaks, true, peak + 1e-7})
+	o.rows = append(o.rows, oracleRow{inOrder(g.peaks), true, peak + 1e-7})
 	return shortfall, peak, o.least(g.price, map[int]float64{}, math.Inf(1)) + g.constant
 }
 
@@ -379,17 +438,17 @@ func (o *oracle) start(id string, t, z int, cost float64, price map[int]float64)
 // program is the programme with a cost in the format of CPLEX, which other solvers read.
 func (o *oracle) program(cost map[int]float64) string {
 	var b strings.Builder
-	sum := func(terms map[int]float64) {
-		for i, j := range slices.Sorted(maps.Keys(terms)) {
+	sum := func(terms []oracleTerm) {
+		for i, e := range terms {
 			if i%20 == 19 {
 				b.WriteString("\n")
 			}
-			fmt.Fprintf(&b, " %+.12g x%d", terms[j], j)
+			fmt.Fprintf(&b, " %+.12g x%d", e.value, e.variable)
 		}
 	}
 
 	b.WriteString("Minimize\n obj:")
-	sum(cost)
+	sum(inOrder(cost))
 	b.WriteString("\nSubject To\n")
 	for i, r := range o.rows {
 		fmt.Fprintf(&b, " r%d:", i)
