@@ -44,10 +44,11 @@ func (q *storageSolver) anyNonConvex() bool {
 // load works the cost of slot t out wherever its slope may change.
 func (r *nonConvexSlot) load(q *storageSolver, t int) {
 	p := q.p
+	q.power(t)
 	net := p.Load[t] - p.PV[t]
 	points := [9]float64{
-		-p.Discharge,
-		p.Charge,
+		-q.discharge,
+		q.charge,
 		0,
 		-net,
 		p.ImportLimit - net,
@@ -64,7 +65,7 @@ func (r *nonConvexSlot) load(q *storageSolver, t int) {
 
 	r.n = 0
 	for _, e := range points[:n] {
-		if e >= -p.Discharge && e <= p.Charge {
+		if e >= -q.discharge && e <= q.charge {
 			r.insert(e)
 		}
 	}

@@ -20,7 +20,8 @@ type Storage struct {
 	MinAt             []float64
 	MaxAt             []float64
 	Charge, Discharge float64   // most, on the grid's side
-	Share             []float64 // of Charge and Discharge that each slot has, if the cost of all is convex; nil: all
+	Share             []float64 // of Charge and Discharge that each slot has; nil: all
+	Closed            []bool    // slots in which it takes nothing in; nil: none
 	ChargeEff         float64
 	DischargeEff      float64
 	Wear              float64 // per kWh discharged, on the grid's side
@@ -124,10 +125,11 @@ func (q *storageSolver) load(p *Storage) {
 	q.hi = buffer.Resize(q.hi, n+1)
 	q.z = buffer.Resize(q.z, n)
 	q.in, q.out = 1/p.ChargeEff, 1/p.DischargeEff
-	q.power(1)
+	q.charge, q.discharge = p.Charge, p.Discharge
+	q.up, q.down = q.charge*p.ChargeEff, q.discharge*q.out
 	q.lo[0], q.hi[0] = 0, 0
 
-	constant := p.MinAt == nil && p.MaxAt == nil && p.Share == nil
+	constant := p.MinAt == nil && p.MaxAt == nil && !p.changes()
 	if !constant || p.Init < p.Min || p.Init > p.Max {
 		q.reachable()
 		return
@@ -138,10 +140,27 @@ func (q *storageSolver) load(p *Storage) {
 	}
 }
 
-// power sets what a slot takes in and gives off at most.
-func (q *storageSolver) power(share float64) {
-	q.charge, q.discharge = q.p.Charge*share, q.p.Discharge*share
-	q.up, q.down = q.charge*q.p.ChargeEff, q.discharge*q.out
+// changes reports whether slots have different powers.
+func (p *Storage) changes() bool { return p.Share != nil || p.Closed != nil }
+
+// power sets what slot t takes in and gives off at most, where slots have different powers.
+func (q *storageSolver) power(t int) {
+	p := q.p
+	if !p.changes() {
+		return
+	}
+
+	share := 1.0
+	if p.Share != nil {
+		share = p.Share[t]
+	}
+
+	q.charge, q.discharge = p.Charge*share, p.Discharge*share
+	if p.Closed != nil && p.Closed[t] {
+		q.charge = 0
+	}
+
+	q.up, q.down = q.charge*p.ChargeEff, q.discharge*q.out
 }
 
 // reachable sets the bounds of the stored energy where they can be kept, and else as near to
@@ -152,10 +171,7 @@ func (q *storageSolver) reachable() {
 	for t := 1; t <= len(p.Import); t++ {
 		lo, hi := p.bounds(t)
 		lo, hi = lo-p.Init, hi-p.Init
-		if p.Share != nil {
-			q.power(p.Share[t-1])
-		}
-
+		q.power(t - 1)
 		q.lo[t] = min(lo, most+q.up)
 		q.hi[t] = max(hi, least-q.down)
 		least, most = max(least-q.down, q.lo[t]), min(most+q.up, q.hi[t])
@@ -235,9 +251,7 @@ func (q *storageSolver) simple(t int) bool {
 // discharging fully, by what the last kWh on the grid's side costs.
 func (q *storageSolver) stage(t int, buffer *[maxPieces]seg) stage {
 	p := q.p
-	if p.Share != nil {
-		q.power(p.Share[t])
-	}
+	q.power(t)
 
 	net := p.Load[t] - p.PV[t]
 	if q.charge > p.ImportLimit-net || q.discharge > p.ExportLimit+net {

@@ -45,6 +45,18 @@ func drawStorage(t *rapid.T, convex bool) *battery.Storage {
 	return p
 }
 
+// powers are what slot t takes and gives at most.
+func powers(p *battery.Storage, t int) (charge, discharge float64) {
+	charge, discharge = p.Charge, p.Discharge
+	if p.Share != nil {
+		charge, discharge = charge*p.Share[t], discharge*p.Share[t]
+	}
+	if p.Closed != nil && p.Closed[t] {
+		charge = 0
+	}
+	return charge, discharge
+}
+
 const gridBreach = 1e5 // what a kWh beyond a grid limit counts
 
 // slotCost is what the home pays in slot t if the battery draws e.
@@ -87,12 +99,13 @@ func bestStorage(p *battery.Storage) float64 {
 		}
 		next := map[state]float64{}
 		least := math.Inf(1) // how far outside the bounds a path must end
-		for y := -p.Discharge / p.DischargeEff; y <= p.Charge*p.ChargeEff; y += step {
+		charge, discharge := powers(p, t)
+		for y := -discharge / p.DischargeEff; y <= charge*p.ChargeEff; y += step {
 			for s := range now {
 				least = min(least, max(lo-s.s-y, s.s+y-hi, 0))
 			}
 		}
-		for y := -p.Discharge / p.DischargeEff; y <= p.Charge*p.ChargeEff; y += step {
+		for y := -discharge / p.DischargeEff; y <= charge*p.ChargeEff; y += step {
 			e := y / p.ChargeEff
 			if y < 0 {
 				e = y * p.DischargeEff
@@ -196,6 +209,28 @@ func TestSolver_Storage_Exhaustive(t *testing.T) {
 func TestSolver_Storage_RoughExhaustive(t *testing.T) {
 	var w battery.Solver
 	rapid.Check(t, func(t *rapid.T) { checkStorage(t, &w, drawStorage(t, false)) })
+}
+
+// TestSolver_Storage_Powers: slots in which the battery is not there, or takes nothing in, are planned at the least cost too.
+func TestSolver_Storage_Powers(t *testing.T) {
+	var w battery.Solver
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawStorage(t, rapid.Bool().Draw(t, "convex"))
+		for range p.Import {
+			p.Share = append(p.Share, float64(rapid.IntRange(0, 1).Draw(t, "share")))
+			p.Closed = append(p.Closed, rapid.Bool().Draw(t, "closed"))
+		}
+		net := make([]float64, len(p.Import))
+		got, want := w.SolveStorage(p, net), bestStorage(p)
+		if slack := 1e-6 * max(1, math.Abs(want)/gridBreach); math.Abs(got.Cost-want) > slack || math.Abs(got.Bound-want) > slack {
+			t.Fatalf("cost %v, bound %v, the best is %v\n%+v\n%v", got.Cost, got.Bound, want, p, net)
+		}
+		for i, e := range net {
+			if charge, discharge := powers(p, i); e > charge+1e-9 || e < -discharge-1e-9 {
+				t.Fatalf("%v in slot %d, which is from %v to %v\n%+v", e, i, -discharge, charge, p)
+			}
+		}
+	})
 }
 
 // TestSolver_Storage_MoreIsNeverWorse: a larger, stronger, better battery, less wear and

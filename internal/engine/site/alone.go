@@ -13,15 +13,21 @@ type slopes struct {
 	problem battery.Storage
 	net     []float64
 	share   []float64
+	closed  []bool
 	least   []float64
 }
 
-// slopeCar is a site of one car that discharges and nothing else, of which every slot's cost
-// is convex: a battery that is there for a part of the time. It is false if a kind of limit
+// slopeCar is a site of one car that discharges and nothing else: a battery that is there for a
+// part of the time. It is false if a kind of limit
 // is left that the slope method does not know, or if the main fuse binds, whose worth only
 // the multipliers of the relaxation tell.
 func (s *Solver) slopeCar(p *Problem, to *Plan) (Result, bool) {
 	if !p.slopes() {
+		return Result{}, false
+	}
+
+	// Of equal plans the search takes that which gives first, as a service that plans again and again relies on.
+	if s.Limit > 0 && !p.convex() {
 		return Result{}, false
 	}
 
@@ -75,6 +81,7 @@ func (q *slopes) pose(p *Problem, short float64) {
 		Charge:       c.Max * p.Hours,
 		Discharge:    v.Discharge * p.Hours,
 		Share:        q.share,
+		Closed:       q.closed,
 		ChargeEff:    v.ChargeEff,
 		DischargeEff: v.Efficient,
 		Wear:         v.Wear,
@@ -89,6 +96,14 @@ func (q *slopes) present(p *Problem, atEnd float64) {
 	c := &p.Cars[0]
 	q.net = buffer.Resize(q.net, n)
 	q.share, q.least = buffer.Resize(q.share, n), buffer.Resize(q.least, n)
+	q.closed = nil
+
+	if c.OffPeak != nil {
+		q.closed = make([]bool, n)
+		for t := range q.closed {
+			q.closed[t] = !c.OffPeak[t]
+		}
+	}
 
 	for t, hours := range c.Available {
 		q.share[t], q.least[t] = hours/p.Hours, c.V2G.Reserve
@@ -102,8 +117,20 @@ func (p *Problem) fuseBinds(net []float64) bool {
 	return slices.Max(net) >= p.GridImport*p.Hours-apart
 }
 
-// slopes reports whether the site is a car that discharges by itself, without a start cost or
-// a least power, and every slot's cost is convex.
+// convex reports whether every slot of a car by itself has a convex cost and lets it charge: no export earns more than
+// an import costs, or has a price below zero.
+func (p *Problem) convex() bool {
+	for t := range p.Load {
+		if p.Export[t] < 0 || p.Export[t] > p.Import[t] {
+			return false
+		}
+	}
+
+	return p.Cars[0].OffPeak == nil
+}
+
+// slopes reports whether the site is a car that discharges by itself, without a start cost, a
+// least power or energy in peak time, and no roof is too much for the grid.
 func (p *Problem) slopes() bool {
 	if len(p.Cars) != 1 || len(p.Batteries) > 0 {
 		return false
@@ -115,7 +142,11 @@ func (p *Problem) slopes() bool {
 
 	c := &p.Cars[0]
 
-	if c.V2G == nil || c.OffPeak != nil || c.StartCost > 0 {
+	if c.V2G == nil || c.StartCost > 0 {
+		return false
+	}
+
+	if c.OffPeak != nil && c.PeakToo {
 		return false
 	}
 
@@ -127,10 +158,6 @@ func (p *Problem) slopes() bool {
 
 	for t := range p.Load {
 		over := p.PV[t] - p.Load[t] - p.GridExport*p.Hours
-
-		if p.Export[t] < 0 || p.Export[t] > p.Import[t] {
-			return false
-		}
 
 		if over > 0 && !p.Curtailable {
 			return false

@@ -99,11 +99,12 @@ func (d *homeDraw) certifiedOracle(t *testing.T, line []byte, w *Scratch, shortf
 	}
 	h := p.solver.(*homeProblem)
 	near := 1e-5 + 1e-6*h.result.Gross // the oracle's own rounding
-	if is.LowerBound > cost+near || is.LeastShortfall > shortfall+1e-6 || is.LeastPeak > peak+1e-6 {
+	if is.LowerBound > cost+near || is.LeastShortfall > shortfall+1e-6 || is.LeastPeak > peak+1e-5 {
 		t.Errorf("%v p, %v and %v kWh are proven, the oracle has %v, %v and %v\n%s", is.LowerBound, is.LeastShortfall, is.LeastPeak, cost, shortfall, peak, answer)
 	}
 
-	c := verify.NewSiteChecker(&h.Problem, shortfall, peak)
+	const spare = 1e-6 // kWh, what the oracle allows itself of the first two goals and its rounding
+	c := verify.NewSiteChecker(&h.Problem, shortfall+spare, peak+spare)
 	root := stated(t, answer).Certificate.Site.Trees[0].Root
 	for range 10 {
 		tree := site.Tree{Goal: site.GoalCost, Root: d.branch(root, h, 4)}
