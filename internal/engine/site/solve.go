@@ -27,10 +27,10 @@ type Solver struct {
 }
 
 // DefaultLimit bounds the work of one plan, in pivots of the simplex method.
-const DefaultLimit = 20_000
+const DefaultLimit = 19_000
 
 // mostWork bounds the rows times the pivots: what a pivot takes grows with the rows.
-const mostWork = 7_200_000
+const mostWork = 8_000_000
 
 // After this share of the limit, and so many pivots, a plan within softGap of its bound is
 // good enough.
