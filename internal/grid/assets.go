@@ -35,8 +35,8 @@ type gathering struct {
 
 	offPeak map[flex.Tariff][]secondSpan
 
-	fused  []*fusedSite                // with cars behind a main fuse that was set
-	behind map[flex.AssetID]*fusedSite // of their cars
+	fused  []*fusedSite            // with cars behind a main fuse that was set
+	behind map[flex.AssetID]behind // of their cars
 }
 
 func gather(now time.Time) *gathering {
@@ -44,7 +44,7 @@ func gather(now time.Time) *gathering {
 		start:   now.Unix(),
 		fleet:   envelope.New(HalfHours),
 		offPeak: map[flex.Tariff][]secondSpan{},
-		behind:  map[flex.AssetID]*fusedSite{},
+		behind:  map[flex.AssetID]behind{},
 	}
 
 	first := flex.PeriodAt(now)
@@ -92,8 +92,8 @@ func (g *gathering) add(p *store.Plugged) {
 		Least: need - power*envelope.Joules(beyond), Most: max(need, d.ahead),
 	}
 
-	if site := g.behind[p.AssetID]; site != nil {
-		site.add(car, seconds)
+	if at, fused := g.behind[p.AssetID]; fused {
+		at.add(car, seconds)
 	}
 
 	short := g.fleet.Add(car)
@@ -132,13 +132,18 @@ func (g *gathering) draws(p *store.Plugged) drawn {
 
 		g.spread(&g.planned, ahead, power)
 		g.spread(&g.fixed, now, power)
-		if site := g.behind[p.AssetID]; site != nil {
-			g.spread(&site.planned, ahead, power)
-			g.spread(&site.fixed, now, power)
-		}
+		g.spreadFused(p.AssetID, ahead, now, power)
 	}
 
 	return d
+}
+
+// spreadFused is spread for what an asset draws behind a main fuse, and what of it by charge-now.
+func (g *gathering) spreadFused(id flex.AssetID, ahead, now secondSpan, power int64) {
+	if at, fused := g.behind[id]; fused {
+		g.spread(&at.planned[at.line], ahead, power)
+		g.spread(&at.fixed[at.line], now, power)
+	}
 }
 
 // spread adds the energy of a power to the half-hours that a stretch touches.

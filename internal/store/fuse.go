@@ -206,6 +206,8 @@ type FusedCar struct {
 	AssetID flex.AssetID
 	Site    flex.SiteID
 	Fuse    flex.Watts // what the site's import can carry
+	Phases  int        // of a main fuse in amperes that it was given as; 0 for none
+	Wired   flex.Wiring
 }
 
 // FusedCars returns what is plugged in and charges at the organisation's sites whose main fuse was set, site by site.
@@ -215,10 +217,14 @@ func (tx *Tx) FusedCars(ctx context.Context) ([]FusedCar, error) {
 		tx.conn,
 		func(s scanner) (FusedCar, error) {
 			var c FusedCar
-			err := s.Scan(&c.AssetID, &c.Site, &c.Fuse)
+			var power sql.NullInt64
+			err := s.Scan(&c.AssetID, &c.Site, &c.Fuse, &c.Phases, &c.Wired.Phases, &c.Wired.Phase, &power)
+			own := flex.Watts(power.Int64)
+			c.Wired.Phases = flex.PhasesOf(c.Wired.Phases, &own)
+
 			return c, err
 		},
-		`SELECT a.id, t.id, t.import_w FROM site t
+		`SELECT a.id, t.id, t.import_w, t.fuse_phases, a.phases, a.phase, a.power_w FROM site t
 			JOIN asset a ON a.org_id = t.org_id AND a.site_id = t.id
 			JOIN session s ON s.org_id = a.org_id AND s.asset_id = a.id AND s.plugged_out_at IS NULL
 		WHERE t.org_id = $1 AND t.supply_set AND t.import_w > 0 ORDER BY t.id, a.id`,
