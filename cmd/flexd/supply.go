@@ -335,19 +335,33 @@ type supplyPower struct {
 	Asset string  `arg:"" help:"Id of the asset, or its external id."`
 	KW    float64 `arg:"" name:"kw" help:"Its rated power in kW, above 0 and up to 1,000,000."`
 
-	Phases *int `help:"How many phases it draws on, 1 or 3; 0 forgets them. Where none are set, more than 8 kW means three." placeholder:"N"`
-	JSON   bool `help:"Print as JSON." name:"json"`
+	Phases *int    `help:"How many phases it draws on, 1 or 3; 0 forgets them. Where none are set, more than 8 kW means three." placeholder:"N"`
+	Phase  *string `help:"Which phase of three it is on, L1, L2 or L3, if it is on one; unknown forgets it." placeholder:"NAME"`
+	JSON   bool    `help:"Print as JSON." name:"json"`
+}
+
+// phase is the name of the phase that is set, empty to forget it; nil if it is to stay.
+func (o *supplyPower) phase() *string {
+	if o.Phase != nil && *o.Phase == "unknown" {
+		return new("")
+	}
+	return o.Phase
 }
 
 // said is what is set, as the audit log keeps it.
 func (o *supplyPower) said() string {
-	if o.Phases == nil {
-		return kilowatts(o.KW)
+	said := kilowatts(o.KW)
+	if o.Phases != nil && *o.Phases > 0 {
+		said += fmt.Sprintf(" on %d-phase", *o.Phases)
+	} else if o.Phases != nil {
+		said += ", phases by its power"
 	}
-	if *o.Phases == 0 {
-		return kilowatts(o.KW) + ", phases by its power"
+
+	if o.Phase != nil {
+		said += ", phase " + *o.Phase
 	}
-	return fmt.Sprintf("%s on %d-phase", kilowatts(o.KW), *o.Phases)
+
+	return said
 }
 
 // Run sets the power and shows what holds at its site.
@@ -391,6 +405,7 @@ func (o *supplyPower) Run(ctx context.Context, c console) error {
 				registry.AssetChange{
 					Power:     new(flex.FromKW(o.KW)),
 					Phases:    o.Phases,
+					Phase:     o.phase(),
 					PowerFrom: from,
 				},
 			)

@@ -108,3 +108,40 @@ func TestSupply_Phases(t *testing.T) {
 		s.wants(s.run(exitUsage, "supply", "power", asset.String(), "7.4", "--phases="+wrong), "an asset on "+wrong+" phases: give 1 or 3")
 	}
 }
+
+// The phase of an asset on the command line: it is kept as it was set, stays with a power alone, and unknown takes it away.
+func TestSupply_Phase(t *testing.T) {
+	s := newRepairStory(t)
+	h, err := (&store{Database: s.url, Environment: "sandbox"}).openAnew(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+
+	asset := s.seed.Asset(s.site, flex.Charger, 7400)
+	for _, c := range []struct {
+		args string
+		kept int
+		said string
+	}{
+		{"7.4 --phase L2", 2, "7.4 kW, phase L2, from now on"},
+		{"7.2", 2, "7.2 kW, from now on"},
+		{"7.4 --phases 1 --phase L3", 3, "7.4 kW on 1-phase, phase L3, from now on"},
+		{"7.4 --phase unknown", 0, "7.4 kW, phase unknown, from now on"},
+	} {
+		s.run(0, append([]string{"supply", "power", asset.String()}, strings.Fields(c.args)...)...)
+		err := h.DB.Read(t.Context(), s.seed.Org, func(tx *records.Tx) error {
+			a, err := tx.Asset(t.Context(), asset)
+			if a.Phase != c.kept {
+				t.Errorf("%s: phase %d is kept, want %d", c.args, a.Phase, c.kept)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.wants(s.run(0, "audit", "list", "--json"), c.said)
+	}
+
+	s.wants(s.run(exitUsage, "supply", "power", asset.String(), "7.4", "--phase=L4"), `an asset on phase "L4": give L1, L2 or L3`)
+}

@@ -167,6 +167,19 @@ func phasesForm(r *request) (*int, string, error) {
 	return nil, "", flex.Fail(flex.Malformed, "an asset has 1 or 3 phases")
 }
 
+// phaseForm reads which phase of three an asset is on, and says it in words; nothing if that is to stay, and an empty name if it
+// is not known.
+func phaseForm(r *request) (*string, string) {
+	switch text := r.PostFormValue("phase"); text {
+	case "":
+		return nil, ""
+	case "unknown":
+		return new(""), ", phase unknown"
+	default:
+		return &text, ", phase " + text
+	}
+}
+
 // setPower sets the rated power of one of a site's assets, for a reason that the audit log keeps.
 func (s *Server) setPower(r *request) (view, error) {
 	id, org, reason, err := meant(r, "asset", s.Registry.AssetOrg, "")
@@ -192,7 +205,8 @@ func (s *Server) setPower(r *request) (view, error) {
 		return view{}, err
 	}
 
-	detail := fmt.Sprintf("%s kW%s, %s: %s", kwText(power.Power), said, when, reason)
+	phase, on := phaseForm(r)
+	detail := fmt.Sprintf("%s kW%s%s, %s: %s", kwText(power.Power), said, on, when, reason)
 	err = s.act(
 		r,
 		access.Action{
@@ -209,6 +223,7 @@ func (s *Server) setPower(r *request) (view, error) {
 				registry.AssetChange{
 					Power:     power.Power,
 					Phases:    phases,
+					Phase:     phase,
 					PowerFrom: from,
 				},
 			)

@@ -50,12 +50,18 @@ func TestSetSupply(t *testing.T) {
 		form = url.Values{"power_kw": {"7.2"}, "phases": {"3"}, "reason": {"wired for three"}, "sure": {"on"}}
 		d.wants(d.post(asset+"/power", form), "set for this asset")
 		d.wants(d.page("/console/audit"), "7.2 kW on 3-phase, from now on: wired for three")
-		for _, wrong := range [][2]string{{"phases", "2"}, {"power_kw", "0"}} {
+		one := url.Values{"power_kw": {"7.2"}, "phases": {"1"}, "phase": {"L2"}, "reason": {"wired on L2"}, "sure": {"on"}}
+		d.wants(d.post(asset+"/power", one), "1, on L2", "set for this asset")
+		d.wants(d.page("/console/audit"), "7.2 kW on 1-phase, phase L2, from now on: wired on L2")
+		one.Set("phase", "unknown")
+		d.wants(d.post(asset+"/power", one), "<dd>1 <span")
+		for _, wrong := range [][2]string{{"phases", "2"}, {"power_kw", "0"}, {"phase", "L4"}} {
 			form.Set(wrong[0], wrong[1])
 			if a := d.do("POST", asset+"/power", form); a.status/100 != 4 {
 				t.Errorf("%v: %d", wrong, a.status)
 			}
 			form.Set("phases", "3")
+			form.Del("phase")
 		}
 	})
 }
