@@ -11,7 +11,7 @@ import (
 	"flexd/internal/store"
 )
 
-// besideOthers is the headroom that the others behind a site's main fuse, its batteries and the home itself
+// besideOthers is the headroom that the others behind a site's main fuse, its batteries and tanks and the home itself
 // leave to one asset by their schedules in force. It is nil where no fuse can bind.
 func besideOthers(
 	ctx context.Context,
@@ -44,6 +44,9 @@ func besideOthers(
 		if o.base || o.battery {
 			r.Add(0, o.lists[0], o.power, true)
 		}
+	}
+	for _, tank := range f.tanks {
+		r.Add(0, tank.lists[0], tank.power, true)
 	}
 
 	return r, nil

@@ -161,9 +161,9 @@ func (l *phaseLoad) addAll(loads []draws, t time.Time) {
 	}
 }
 
-// besidePhases is the headroom that what is plugged in, the home's batteries and the home itself leave to an asset.
+// besidePhases is the headroom that what is plugged in, the home's batteries and tanks and the home itself leave to an asset.
 func (f *behindFuse) besidePhases(c *store.Charging, loads []store.Load) *assetHeadroom {
-	var beside []draws
+	beside := slices.Clone(f.tanks)
 	for i := range loads {
 		if loads[i].AssetID != c.Asset.ID {
 			steps, power, _ := drawsFrom(&loads[i], f.from)

@@ -139,18 +139,78 @@ func (s *Service) compareUnder(
 	limitByRate(&is, u.headroom != nil || u.site != nil)
 	current := posed(is, from, known, u.headroom)
 
-	var a Comparison
-	a.Current, _ = u.solve(&current, c, is)
+	alone, _ := u.solve(&current, c, is)
 
 	would := q.suppose(is, from)
 	problem := posed(would, from, overlay(known, q.Prices), u.headroom)
-	a.Proposed, _ = u.solve(&problem, c, would)
+	other, _ := u.solve(&problem, c, would)
 
+	before := q.candidate(&is, &c.Current, tx.Now())
+	before.Problem, before.Plan = &current, &alone
 	candidate := q.candidate(&would, &c.Current, tx.Now())
-	candidate.Problem, candidate.Plan = &problem, &a.Proposed
+	candidate.Problem, candidate.Plan = &problem, &other
+
+	return s.judged(ctx, tx, c, u, q, before, candidate, &is, &would)
+}
+
+// judged is what an asset does as it is and as it would be, with what its car gives in both, and what is decided on the second.
+func (s *Service) judged(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	u *underCaps,
+	q Question,
+	before, candidate *Candidate,
+	is, would *store.Effective,
+) (Comparison, error) {
+	var a Comparison
+	var err error
+	a.Current, err = s.supposeGiving(ctx, tx, c, u, Question{}, is, before)
+	if err != nil {
+		return a, err
+	}
+
+	a.Proposed, err = s.supposeGiving(ctx, tx, c, u, q, would, candidate)
 	a.Decision = s.decide(ctx, c.Asset.ID, candidate)
 
-	return a, nil
+	return a, err
+}
+
+// supposeGiving has a candidate's car give what it would be planned to, and returns its plan with that. A car that does not give
+// beside others, or for which prices are supposed that it would give at, is planned as it charges alone.
+func (s *Service) supposeGiving(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	u *underCaps,
+	q Question,
+	e *store.Effective,
+	candidate *Candidate,
+) (charge.Plan, error) {
+	plan := *candidate.Plan
+	if e.Discharge == nil || len(q.Prices) > 0 {
+		return plan, nil
+	}
+
+	supposed, own := *c, *e.Discharge
+	if q.Tariff != nil {
+		supposed.Tariff = q.Tariff
+	}
+
+	e.Discharge = &own
+
+	var err error
+	candidate.Giving, err = s.planDischarge(ctx, tx, &supposed, e, candidate, u)
+	if err != nil || len(candidate.gives()) == 0 {
+		return plan, err
+	}
+
+	x := Explanation{Plan: plan}
+	x.Schedule.From, x.Schedule.Steps = *e, candidate.next()
+	x.Plan.Steps, x.Plan.Periods = x.Steps, slices.Clone(plan.Periods)
+	x.sayPeriods(&own)
+
+	return x.Plan, nil
 }
 
 // candidate is what a plan for supposed inputs is judged by, beside the schedule in force. Where there
@@ -166,6 +226,7 @@ func (q *Question) candidate(
 		Measured: would.Learned != nil,
 		Now:      now,
 		Current:  current.Charging(),
+		Given:    givesAhead(current, now.Truncate(time.Second)),
 	}
 }
 
