@@ -30,6 +30,13 @@ func TestMain(m *testing.M) {
 		}
 		main()
 	}
+
+	// A test that starts this binary without asking for the program would start all tests again.
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
+		fmt.Fprintf(os.Stderr, "%q is a command of the program: set %s\n", os.Args[1], asProgram)
+		os.Exit(1)
+	}
+
 	os.Exit(m.Run())
 }
 
