@@ -273,8 +273,6 @@ func (why change) candidate(
 		Trigger:  why.trigger,
 		Required: why.must || c.Current.Generation == 0,
 		Measured: e.Learned != nil,
-		Unknown:  isUnknown(&c.Current.From) && isUnknown(e),
-		Known:    isUnknown(&c.Current.From) && !isUnknown(e),
 		MarketAt: c.Session.MarketAt,
 		Current:  c.Current.Charging(),
 		Given:    givesAhead(&c.Current, p.From),

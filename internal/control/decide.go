@@ -50,10 +50,6 @@ type Candidate struct {
 	Exceeds  bool // the schedule in force does not fit under the caps
 	// the plan's need has an allowance for what the asset was measured to draw
 	Measured bool
-	// the schedule in force allows more than the need, as nothing was known of what the asset draws: Unknown if nothing is
-	// known still, Known if that is known now
-	Unknown bool
-	Known   bool
 	// what it saves is the whole fleet's, which is compared as one
 	Pooled bool
 	Now    time.Time // the instant
@@ -185,11 +181,8 @@ func (c *Candidate) benefit() Decision {
 
 	slack := int64(p.Power)*int64(Slack/time.Second) +
 		int64(p.Need)*3600*SlackPercent/100
-	if next.energy-old.energy > slack || old.peak-next.peak > slack || c.opened(old.energy-next.energy, slack) {
+	if next.energy-old.energy > slack || old.peak-next.peak > slack {
 		return Decision{Replace: true, Value: store.Urgent}
-	}
-	if c.Unknown && c.Trigger == ByInputs { // what is saved by allowing less is not known
-		return Decision{}
 	}
 
 	saving := old.cost - next.cost
@@ -214,9 +207,6 @@ func (c *Candidate) benefit() Decision {
 
 	return Decision{Replace: true, Value: saving}
 }
-
-// opened reports whether the schedule in force allows so much more only because nothing was known of the asset.
-func (c *Candidate) opened(more, slack int64) bool { return c.Known && more > slack }
 
 // pays reports whether what so many new schedules save together is worth sending them, where
 // the ones in force cost so much. Of what costs nothing no share can be saved.

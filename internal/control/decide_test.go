@@ -96,12 +96,6 @@ func TestDecide(t *testing.T) {
 		{"inputs do not rest", control.ByInputs, 500, elsewhere,
 			func(c *control.Candidate) { c.MarketAt = decideNow }, saves(200_000)},
 
-		{"open while nothing is known", control.ByInputs, 590, elsewhere, func(c *control.Candidate) { c.Unknown = true }, keep},
-		{"short while nothing is known", control.ByInputs, 600, charging(0, 0), func(c *control.Candidate) { c.Unknown = true }, urgent},
-		{"open for more than what is known now, at no price", control.ByInputs, 0, charging(0, 4*half), func(c *control.Candidate) {
-			c.Known, c.Problem.Prices = true, nil
-		}, urgent},
-
 		// A minute of charging, and 1 % of the need, which is 18 s at full power.
 		{"short by the slack", control.ByInputs, 600, charging(2*half, half-78*time.Second), nil, keep},
 		{"short by more", control.ByInputs, 600, charging(2*half, half-79*time.Second), nil, urgent},

@@ -383,6 +383,7 @@ func explain(
 // bring.
 func (x *Explanation) say(problem charge.Problem) {
 	x.sayDischarge()
+	x.sayProbe(&problem)
 	x.sayRamp()
 	x.sayFuse()
 	x.sayMore(problem)

@@ -217,7 +217,7 @@ func problemOf(
 
 	p.Need += allowance(&e, &p)
 	p = spreadOut(p, e.Ramp)
-	p.Need += unknownAllowance(&e, &p)
+	p = probed(p, &e)
 
 	if len(e.Closed) > 0 {
 		p, _ = instruct.CloseBeside(p, charge.Solve(p), e.Closed)

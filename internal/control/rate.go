@@ -18,11 +18,6 @@ const (
 	rateBack = 24 * time.Hour
 	// rateDueMax is how many sessions are looked at in one transaction.
 	rateDueMax = 200
-	// readBefore is how far back a reading shows that an asset's meter is read.
-	readBefore = time.Hour
-	// unknownTimes is how many times the need an asset is allowed in off-peak time before its first half-hour was
-	// read: one that draws a quarter of its nominal power has what it needs then.
-	unknownTimes = 4
 )
 
 // The origins of a power that is not nominal.
@@ -66,10 +61,6 @@ func learn(
 	}
 
 	known := rateWithin(past, c, g, now)
-	if isUnknown(&c.Current.From) && known.HalfHours > 0 { // it may stop now, and start again
-		e.Running = false
-	}
-
 	power := steadyPower(known, c, e.Power)
 	if power == e.Power && known.Delay == 0 && known.Tail == 0 {
 		return unknownYet(ctx, tx, c, e, known)
@@ -85,38 +76,6 @@ func learn(
 		Since:     known.Since,
 		Certainty: known.Certainty,
 	})
-
-	return nil
-}
-
-// unknownYet notes of an asset whose meter was read in the hour before it came that nothing is known of what it draws.
-func unknownYet(
-	ctx context.Context,
-	tx *store.Tx,
-	c *store.Charging,
-	e *store.Effective,
-	known rate.Rate,
-) error {
-	if known.HalfHours > 0 || e.Mode != flex.Minimise {
-		return nil
-	}
-
-	read := isUnknown(&c.Current.From)
-	if c.Current.Generation == 0 {
-		before, err := meteredHalfHours(ctx, tx, c.Asset.ID, flex.Span{
-			From: tx.Now().Add(-readBefore),
-			To:   tx.Now(),
-		})
-		if err != nil {
-			return err
-		}
-
-		read = len(before) > 0
-	}
-
-	if read {
-		e.Learned = &store.Learned{Nominal: e.Power, Unknown: true}
-	}
 
 	return nil
 }
@@ -315,35 +274,12 @@ func allowance(e *store.Effective, p *charge.Problem) flex.WattHours {
 		return more
 	}
 
-	return max(0, min(more, p.Power.For(offPeakOf(p))-p.Need))
-}
-
-// isUnknown reports whether a plan is of an asset of which nothing is known.
-func isUnknown(e *store.Effective) bool { return e.Learned != nil && e.Learned.Unknown }
-
-// unknownAllowance is the allowance for an asset of which nothing is known, within the off-peak time that the spread
-// of a fleet's starts leaves.
-func unknownAllowance(e *store.Effective, p *charge.Problem) flex.WattHours {
-	if !isUnknown(e) {
-		return 0
-	}
-
-	open := p.ReadyBy.Sub(p.From)
-	if !p.AllOffPeak {
-		open = offPeakOf(p)
-	}
-
-	return max(0, min((unknownTimes-1)*p.Need, p.Power.For(open)-p.Need))
-}
-
-// offPeakOf is the off-peak time until ready-by.
-func offPeakOf(p *charge.Problem) time.Duration {
 	var offPeak time.Duration
 	for _, s := range p.OffPeak {
 		offPeak += s.Meet(flex.Span{From: p.From, To: p.ReadyBy}).Len()
 	}
 
-	return offPeak
+	return max(0, min(more, p.Power.For(offPeak)-p.Need))
 }
 
 // stateOf says how far a charge has come. One that was allowed less than its start takes has not begun.
@@ -378,7 +314,7 @@ func rateInputs(e store.Effective, o origins, power Input) []Input {
 	}
 
 	if l.Unknown {
-		list[0].Detail = "nothing is known yet of what it draws, so off-peak time for up to four times the need is open until its first half-hour was read"
+		list[0].Detail = "nothing is known yet of what it draws; its first half-hour shows it"
 		return list
 	}
 

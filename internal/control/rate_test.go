@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -87,24 +88,32 @@ func TestRate_AcrossSessions(t *testing.T) {
 	})
 }
 
-// Where a meter is read and nothing is known of what the car draws, off-peak time for four times the need is open until
-// its first half-hour was read. Where nothing is read nothing changes, nor where others may need the headroom.
+// Where a meter is read and nothing is known of what the car draws, the first off-peak half-hour of a plan shows it. No
+// more than the need is charged. Where nothing is read nothing changes, nor where others may need the headroom, nor where
+// the plan shows it early enough.
 func TestRate_NothingKnown(t *testing.T) {
+	late := night(19, 20, 21, 22) // 03:30 to 05:30
 	for _, test := range []struct {
 		name         string
 		read, capped bool
 		kwh          float64
-		want         time.Duration // open at first
+		prices       []float64
+		first        string // when it begins
+		probes       bool
 	}{
-		{"its meter is read", true, false, 7.4, 4 * time.Hour},
-		{"more than there is off-peak", true, false, 18.5, 6 * time.Hour},
-		{"nothing is read", false, false, 7.4, time.Hour},
-		{"under a cap", true, true, 7.4, time.Hour},
+		{"its meter is read", true, false, 7.4, late, "23:30", true},
+		{"less than a half-hour, and early enough", true, false, 1.85, late, "03:30", false},
+		{"nothing is read", false, false, 7.4, late, "03:30", false},
+		{"under a cap", true, true, 7.4, late, "03:30", false},
+		{"all of the off-peak time", true, false, 44.4, late, "23:30", false},
+		{"one price", true, false, 7.4, night(), "23:30", false},
+		{"early enough", true, false, 7.4, night(12, 13), "00:00", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			one(t, "2026-01-10T17:30:00Z", func(h *fixture) {
+			one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+				h.publish("2026-01-10T18:00:00Z", test.prices...)
 				if test.read {
-					h.metered("2026-01-10T17:00:00Z", 0)
+					h.metered("2026-01-10T17:30:00Z", 0)
 				}
 				if test.capped {
 					if err := h.service.ChangeCaps(h.Context(), h.Org, func(c *flex.Caps) error { c.Fleet.Power = new(flex.Watts(50_000)); return nil }); err != nil {
@@ -114,13 +123,14 @@ func TestRate_NothingKnown(t *testing.T) {
 
 				h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(test.kwh, flex.Minimise)})
 				h.accept()
-				if got := h.open(); got != test.want {
-					t.Errorf("open for %v, want %v", got, test.want)
+				first, long := h.open()
+				if first != test.first || long != time.Duration(math.Round(test.kwh/7.4*3600))*time.Second {
+					t.Errorf("open for %v from %s, want from %s", long, first, test.first)
 				}
 
 				x, err := h.service.Explanation(h.Context(), h.Org, h.asset)
-				says := strings.Contains(x.Prose(), "nothing is known yet of what it draws")
-				if err != nil || !x.Exact || x.Plan.Shortfall != 0 || says != (test.read && !test.capped) {
+				says := strings.Contains(x.Prose(), "nothing is known yet of what the car draws")
+				if err != nil || !x.Exact || x.Plan.Shortfall != 0 || says != test.probes {
 					t.Errorf("%v, exact %t, short %d Wh\n%s", err, x.Exact, x.Plan.Shortfall, x.Prose())
 				}
 			})
@@ -128,39 +138,47 @@ func TestRate_NothingKnown(t *testing.T) {
 	}
 }
 
-// What was open for an asset of which nothing was known is closed once it is known, and not before.
+// What the first half-hour shows is planned with, whenever it is read; until then the plan stays as it is.
 func TestRate_NothingKnown_ThenRead(t *testing.T) {
-	one(t, "2026-01-10T17:30:00Z", func(h *fixture) {
-		h.metered("2026-01-10T17:00:00Z", 0)
+	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.publish("2026-01-10T18:00:00Z", night(19, 20, 21, 22)...)
+		h.metered("2026-01-10T17:30:00Z", 0)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
 		h.accept()
 
-		h.micro.Store(at("2026-01-10T19:00:00Z").UnixMicro())
-		h.metered("2026-01-10T18:30:00Z", 0)
-		if n := h.replan(); n != 0 {
-			t.Errorf("%d schedules changed though nothing new is known", n)
+		for _, look := range []string{"2026-01-10T19:00:00Z", "2026-01-10T23:40:00Z", "2026-01-11T00:01:00Z"} {
+			h.micro.Store(at(look).UnixMicro())
+			h.metered(flex.PeriodAt(at("2026-01-10T18:30:00Z")).Start().Format(time.RFC3339), 0)
+			if n := h.replan(); n != 0 {
+				t.Errorf("%s: %d schedules changed though nothing new is known", look, n)
+			}
 		}
 
-		h.micro.Store(at("2026-01-11T01:00:00Z").UnixMicro())
-		h.metered("2026-01-11T00:30:00Z", 3.7)
+		h.metered("2026-01-10T23:30:00Z", 0.925) // a quarter of what is nominal
 		if n := h.replan(); n != 1 {
 			t.Errorf("%d schedules changed", n)
 		}
-		if e := h.look().Current.From; e.Learned != nil || h.open() > 40*time.Minute {
-			t.Errorf("still open for %v, made from %+v", h.open(), e)
+		if e := h.look().Current.From; e.Power != 1850 || e.Learned == nil || e.Learned.Unknown {
+			t.Errorf("made from %+v", e)
+		}
+		if _, long := h.open(); long < 3*time.Hour {
+			t.Errorf("open for %v", long)
 		}
 	})
 }
 
-// open is how long the schedule in force lets the car charge.
-func (h *fixture) open() time.Duration {
-	var sum time.Duration
+// open is when the schedule in force first lets the car charge, by London's clocks, and how long it does.
+func (h *fixture) open() (first string, sum time.Duration) {
 	for _, s := range h.look().Current.Steps {
 		if s.Limit > 0 {
 			sum += s.Len()
+			if first == "" {
+				first = s.From.In(flex.London).Format("15:04")
+			}
 		}
 	}
-	return sum
+
+	return first, sum
 }
 
 // The limits of what may be pinned, and what has no rate.

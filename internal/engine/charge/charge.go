@@ -109,6 +109,8 @@ const (
 	MovedHere
 	MovedAway
 	Rests
+	// of a car of which nothing is known
+	Probes
 	FuseClosed // said in place of CapClosed by whoever knows which limit it is
 )
 
@@ -133,6 +135,7 @@ var reasons = [...]string{
 	MovedHere:    "charges more than it would alone, for what the car gives and what it charges less at other times",
 	MovedAway:    "charges less than it would alone: beside what the car gives it charges that at other times",
 	Rests:        "neither charges nor gives: other times meet the need, and charge again what the car gives",
+	Probes:       "nothing is known yet of what the car draws, and this shows it early in the off-peak time",
 	GoesOn:       "goes on until its own next half-hour, so that not all cars of the fleet change at once",
 }
 
