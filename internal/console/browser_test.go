@@ -242,6 +242,11 @@ func (b *browser) screen(name, path string) {
 		}
 		b.fit(v.width, v.scheme)
 		b.sound(name + v.name)
+		if v.width >= 1280 {
+			for _, table := range evaluate[[]string](b, sideways) {
+				b.Errorf("%s: a table scrolls sideways: %s", name+v.name, table)
+			}
+		}
 		if v.width < 600 {
 			b.handy(name + v.name)
 		}
@@ -306,6 +311,9 @@ func (b *browser) handy(name string) {
 
 // tooWide lists what reaches beyond the page and does not scroll by itself.
 const tooWide = `[...document.querySelectorAll("main *, header *, nav *")].filter((e) => !e.parentElement.closest(".scroll,.plot,.body,.menu") && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).slice(0, 5).map((e) => e.tagName + "." + e.className)`
+
+// sideways lists the tables that do not fit, and by how many pixels. A map of the 48 half-hours of a day may.
+const sideways = `[...document.querySelectorAll(".scroll")].filter((s) => s.checkVisibility() && !s.querySelector("table.heat.fine") && s.scrollWidth > s.clientWidth + 1).map((s) => s.ariaLabel + " " + (s.scrollWidth - s.clientWidth))`
 
 // isoDates lists the dates of a page as programs write them, which are for forms, identifiers and code alone.
 const isoDates = `[...document.querySelectorAll("main *")].filter((e) => e.checkVisibility() && !e.closest("pre,code,.mono,.body,option") && [...e.childNodes].some((n) => n.nodeType === 3 && /\b20\d\d-\d\d-\d\d\b/.test(n.textContent))).slice(0, 5).map((e) => e.tagName + " " + e.textContent.trim().slice(0, 80))`

@@ -107,8 +107,11 @@ func TestBrowser_Developer(t *testing.T) {
 	d := testScene(t).service
 	d.server.Clock = turner{d}
 	d.login()
-	d.access.RecordRequest(d.Org, access.LoggedRequest{At: d.db.Now(), ID: "5f1d2c9a", User: "moorland", Method: "POST", Path: "/entities/asset/{asset_id}/event/plug-in", Status: 200, Took: 3e6},
+	d.access.RecordRequest(d.Org, access.LoggedRequest{At: d.db.Now(), ID: "019b7d52-5b0c-7d1e-9a53-6f1f0c1e7a55", User: "moorland", Method: "POST", Path: "/entities/asset/{asset_id}/event/plug-in", Status: 200, Took: 3e6},
 		[]byte(`{"intent":{"energy_required_kwh":20,"charging_mode":"minimise_charging_time"},"note":"for Jo"}`))
+	for _, name := range []string{"moorland", "moorland-readings"} {
+		d.do("POST", "/console/developer/"+d.Org.String()+"/credentials", url.Values{"username": {name}, "role": {"entity_read", "entity_write", "rewards", "lookup", "metrics_write", "components"}})
+	}
 	b := browse(d)
 	b.screen("developer", "/console/developer")
 }

@@ -50,6 +50,12 @@ func (p *BatteryPeriod) WaitsForOther() bool {
 	return p.Mode == battery.ModeLock && other && !p.Until.IsZero()
 }
 
+// Sent is the word of the battery's schedule for the half-hour, as the interface and dispatches have it.
+func (p *BatteryPeriod) Sent() battery.Action {
+	action, _ := battery.StepOf(p.Mode, p.Load-p.Roof)
+	return action
+}
+
 // BatteryQuestion supposes another battery; what is zero is as it is.
 type BatteryQuestion struct {
 	Power    flex.Watts
