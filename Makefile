@@ -37,8 +37,7 @@ check:
 long:
 	FLEXD_LONG=1 FLEXD_CRASHES=100 FLEXD_TEST_STRICT=1 go run ./test/withpg go test -timeout 4h -count=1 ./test/crash ./sim ./internal/engine/... ./internal/lab/... ./internal/delivery ./test/sums
 	FLEXD_LONG=1 go test -timeout 4h -count=1 ./internal/mcp -run TestRandomCalls # 100,000 calls of an agent
-	FLEXD_LONG=1 go test -timeout 4h -count=1 ./cmd/flexd -run TestEveryHour # each guide at 48 times of three days
-	FLEXD_LONG=1 FLEXD_TEST_STRICT=1 go test -timeout 1h -count=1 ./cmd/flexd -run 'TestGuides|TestEveryHour' # every guide at 144 starts
+	FLEXD_LONG=1 FLEXD_TEST_STRICT=1 go test -timeout 4h -count=1 ./cmd/flexd -run 'TestGuides|TestEveryHour' # every guide at 48 times of three days
 	FLEXD_LONG=1 go test -count=1 ./cmd/flexd -run TestDeploy # promtool reads rules and dashboard; Debian's package, unpacked
 
 	FLEXD_LONG=1 FLEXD_TEST_STRICT=1 go test -timeout 4h -count=1 ./test/ha -v # 50 faults of the deployment with a failover

@@ -111,6 +111,33 @@ func TestAsset_Heat(t *testing.T) {
 	})
 }
 
+// What was sent to a heat pump is told by its organisation's clock, which a sandbox has turned by two days.
+func TestAsset_HeatTurned(t *testing.T) {
+	eachScene(t, func(s *scene) {
+		d := s.service
+		err := (turner{d}).Advance(t.Context(), d.Org, at("2026-01-16T21:00:00Z"))
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		id := s.heaters()[2]
+		s.serve()
+		d.login()
+		series := d.series("/console/assets/" + id.String() + "/series.json")
+		page := d.page("/console/assets/" + id.String())
+		d.wants(page, "The client accepted schedule 1.")
+		if len(series.Plan) == 0 {
+			t.Error("it has no plan")
+		}
+
+		_, line, _ := strings.Cut(page, "<h2>Story</h2>")
+		d.wants(line, `datetime="2026-01-16T21:0`, "Schedule 1 was made", "The client accepted schedule 1.")
+		if strings.Contains(line, `datetime="2026-01-14`) {
+			t.Error("a push stands by the true clock")
+		}
+	})
+}
+
 // followsPlan holds the plan in a tank's or a heat pump's plot against the one that is kept.
 func (s *scene) followsPlan(id flex.AssetID) {
 	s.Helper()

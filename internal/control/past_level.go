@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -200,22 +201,58 @@ func tankBand(a *flex.Asset) (low, high float64) {
 	return float64(a.Heat.Low.Or(TankLow)), float64(a.Heat.High.Or(TankHigh))
 }
 
+// queuedByClock says when pushes were queued, by the organisation's clock: attempts are noted by the true one. Where
+// a sandbox's clock was turned, it is not known of plans that others have replaced, and they are left out.
+func queuedByClock(
+	ctx context.Context,
+	tx *store.Tx,
+	pushes []store.Delivery,
+) (map[flex.EventID]time.Time, error) {
+	org, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	queued := map[flex.EventID]time.Time{}
+	var ids []flex.EventID
+	for _, d := range pushes {
+		ids = append(ids, d.ID)
+		if org.ClockOffset == 0 {
+			queued[d.ID] = d.QueuedAt
+		}
+	}
+
+	made, err := tx.MadeAt(ctx, ids)
+	maps.Copy(queued, made)
+
+	return queued, err
+}
+
 // gatherSent reads what was asked of an asset that nobody plugs in, and what became of its pushes.
 func (p *Past) gatherSent(
 	ctx context.Context,
 	tx *store.Tx,
 	pushes []store.Delivery,
 ) error {
+	made, err := queuedByClock(ctx, tx, pushes)
+	if err != nil {
+		return err
+	}
+
 	for _, d := range pushes {
-		if p.Span.Contains(d.QueuedAt) {
-			p.Sent = append(p.Sent, PastPush{
-				ID:         d.ID,
-				OfDispatch: d.Kind == store.DispatchPush,
-				Generation: d.Generation,
-				State:      d.State,
-				At:         flex.Later(d.QueuedAt, d.Last.At),
-			})
+		queued, known := made[d.ID]
+		if !known || !p.Span.Contains(queued) {
+			continue
 		}
+
+		late := max(0, d.Last.At.Sub(d.QueuedAt))
+		p.Sent = append(p.Sent, PastPush{
+			ID:         d.ID,
+			OfDispatch: d.Kind == store.DispatchPush,
+			Generation: d.Generation,
+			State:      d.State,
+			At:         queued.Add(late),
+		})
 	}
 
 	orders, err := tx.DispatchesOf(ctx, p.Asset.ID, p.Span)

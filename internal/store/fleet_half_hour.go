@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -396,6 +397,41 @@ func (tx *Tx) DispatchesOf(
 		micros(span.From.Add(-orderReach)),
 		asset.Bytes(),
 	)
+}
+
+// MadeAt returns when dispatches, and the plans of tanks and heat pumps that are in force, were made by the organisation's
+// clock, by the events that they were sent as. Other events are left out.
+func (tx *Tx) MadeAt(
+	ctx context.Context,
+	events []flex.EventID,
+) (map[flex.EventID]time.Time, error) {
+	made := map[flex.EventID]time.Time{}
+	add := func(s scanner) (struct{}, error) {
+		var id flex.EventID
+		var at time.Time
+
+		err := s.Scan(&id, instant{&at})
+		made[id] = at
+
+		return struct{}{}, err
+	}
+
+	for chunk := range slices.Chunk(events, outboxChunk) {
+		ids, args := in([]any{tx.org.Bytes()}, chunk)
+		_, err := rows(
+			ctx,
+			tx.conn,
+			add,
+			`SELECT event_id, issued_at FROM dispatch WHERE org_id = $1 AND event_id IN `+ids+`
+			UNION ALL SELECT event_id, made_at FROM tank_plan WHERE org_id = $1 AND event_id IN `+ids,
+			args...,
+		)
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	return made, nil
 }
 
 const ordersQuery = `SELECT a.asset_id, d.issued_at, d.from_at, d.to_at, a.power_w
