@@ -51,7 +51,7 @@ tests:
       - {eval_time: 5m, alertname: FlexdRefused, exp_alerts: []}
       - eval_time: 7m
         alertname: FlexdRefused
-        exp_alerts: [{exp_labels: {severity: critical}, exp_annotations: {summary: "188 schedules were refused for good: their chargers are not controlled"}}]
+        exp_alerts: [{exp_labels: {severity: critical}, exp_annotations: {summary: "188 schedules were refused for good or reported as failed: their chargers are not controlled"}}]
       - {eval_time: 8m, alertname: FlexdWaiting, exp_alerts: []}
       - eval_time: 1m
         alertname: FlexdHalted
