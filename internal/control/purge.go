@@ -84,8 +84,7 @@ func purgeUntilDone(
 	drop func() (int64, error),
 ) error {
 	for n := most; n == most; {
-		var err error
-		err = ctx.Err()
+		err := ctx.Err()
 		if err == nil {
 			n, err = drop()
 		}

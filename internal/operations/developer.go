@@ -68,8 +68,7 @@ func (s *Service) Developer(
 	chosen flex.OrgID,
 ) (DeveloperView, error) {
 	var v DeveloperView
-	var err error
-	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, err := all.Orgs(ctx)
 		v = DeveloperView{Orgs: orgs}
 		if err != nil || len(orgs) == 0 {

@@ -77,8 +77,7 @@ func (s *Service) Past(
 	q PastQuery,
 ) (PastView, error) {
 	var v PastView
-	var err error
-	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, q.Org)
 		v = PastView{Orgs: orgs, Group: q.Group}
 		if tx == nil || err != nil {
@@ -311,8 +310,7 @@ func (s *Service) Heat(
 	q PastQuery,
 ) (HeatView, error) {
 	var v HeatView
-	var err error
-	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, q.Org)
 		v = HeatView{Orgs: orgs, Attribute: q.Group.Attribute}
 		if tx == nil || err != nil {

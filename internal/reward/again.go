@@ -126,8 +126,7 @@ func (w *again) begin(
 	a Again,
 ) ([]flex.SiteID, error) {
 	var sites []flex.SiteID
-	var err error
-	err = w.service.DB.Read(ctx, w.org, func(tx *store.Tx) error {
+	err := w.service.DB.Read(ctx, w.org, func(tx *store.Tx) error {
 		w.run = store.Run{
 			Kind:      store.AgainRun,
 			KnownAt:   a.KnownAt,
@@ -220,8 +219,7 @@ func (s *Service) Compare(
 	before, after flex.RunID,
 ) ([]settle.Change, error) {
 	var changes []settle.Change
-	var err error
-	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var results [2][]*settle.Result
 		for i, id := range []flex.RunID{before, after} {
 			if _, err := tx.Run(ctx, id); err != nil {

@@ -68,8 +68,7 @@ func (s *Service) ImportBank(
 	dry bool,
 ) (BankImport, error) {
 	var b BankImport
-	var err error
-	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		b = BankImport{}
 		for _, r := range results {
 			if err := s.takeBank(ctx, tx, r, by, &b); err != nil {

@@ -51,8 +51,7 @@ func (s *Service) Charges(
 	page int,
 ) (Charges, error) {
 	var c Charges
-	var err error
-	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		c = Charges{}
 
 		all, err := tx.SiteTransactions(

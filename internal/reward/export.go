@@ -84,8 +84,7 @@ func (s *Service) PaymentFiles(
 	org flex.OrgID,
 ) ([]PaymentFileRecord, error) {
 	var files []PaymentFileRecord
-	var err error
-	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		records, err := tx.PaymentFiles(ctx, payoutsMax)
 		files = fileRecords(records)
 		return err

@@ -217,8 +217,7 @@ func (s *Service) WayBack(
 	token string,
 ) (WayBack, error) {
 	var w WayBack
-	var err error
-	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		link, err := all.BalanceLink(ctx, hashOf(token))
 		if err != nil {
 			return err
@@ -270,8 +269,7 @@ func (s *Service) BalancePage(
 	v Visit,
 ) (BalancePage, error) {
 	var p BalancePage
-	var err error
-	err = s.DB.Read(ctx, v.OrgID, func(tx *store.Tx) error {
+	err := s.DB.Read(ctx, v.OrgID, func(tx *store.Tx) error {
 		site, err := tx.Site(ctx, v.SiteID)
 		if err != nil {
 			return err

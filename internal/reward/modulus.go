@@ -39,8 +39,7 @@ func (s *Service) ImportModulus(
 	files []string,
 ) (ModulusState, error) {
 	var state ModulusState
-	var err error
-	err = s.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		tables, err := all.ModulusTables(ctx)
 		if err != nil {
 			return err
@@ -96,8 +95,7 @@ func stateOf(tables map[string]store.ModulusTable) ModulusState {
 // ModulusState says which tables are there.
 func (s *Service) ModulusState(ctx context.Context) (ModulusState, error) {
 	var state ModulusState
-	var err error
-	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		tables, err := all.ModulusTables(ctx)
 		state = stateOf(tables)
 		return err

@@ -64,8 +64,7 @@ func (s *Service) importResults(
 	dry bool,
 ) (Imported, error) {
 	var done Imported
-	var err error
-	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		done = Imported{Results: len(results)}
 		for i, r := range results {
 			if err := s.take(ctx, tx, r, by, &done); err != nil {

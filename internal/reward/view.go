@@ -137,8 +137,7 @@ func (s *Service) Overview(
 	q OverviewQuery,
 ) (Overview, error) {
 	var v Overview
-	var err error
-	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, q.Org)
 		v = Overview{Orgs: orgs}
 		if tx == nil || err != nil {
@@ -391,8 +390,7 @@ func (s *Service) EventView(
 	id flex.FlexEventID,
 ) (EventView, error) {
 	var v EventView
-	var err error
-	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		v = EventView{}
 		org, err := all.FlexEventOrg(ctx, id)
 		if err != nil {

@@ -32,8 +32,7 @@ func (tx *Tx) ADRTelemetry(
 ) ([]ADRTelemetry, error) {
 	return rows(ctx, tx.conn, func(s scanner) (ADRTelemetry, error) {
 		var t ADRTelemetry
-		var err error
-		err = s.Scan(
+		err := s.Scan(
 			&t.Program,
 			&t.Remote,
 			&t.Place,

@@ -318,8 +318,7 @@ func (tx *Tx) ADRMirrors(
 ) ([]ADRMirror, error) {
 	return rows(ctx, tx.conn, func(s scanner) (ADRMirror, error) {
 		var m ADRMirror
-		var err error
-		err = s.Scan(
+		err := s.Scan(
 			&m.Program,
 			&m.Remote,
 			&m.Event,

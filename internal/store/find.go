@@ -489,8 +489,7 @@ func (all *All) AssetsByExternalID(
 		all.conn,
 		func(s scanner) (OwnedAsset, error) {
 			var a OwnedAsset
-			var err error
-			err = s.Scan(&a.Org, &a.Asset)
+			err := s.Scan(&a.Org, &a.Asset)
 			return a, err
 		},
 		`SELECT o.id, a.id FROM org o JOIN asset a ON a.org_id = o.id AND a.external_id = $1 ORDER BY o.id`,

@@ -454,8 +454,7 @@ func (all *All) payAccrued(ctx context.Context, site flex.SiteID) error {
 
 	scan := func(s scanner) (owed, error) {
 		var o owed
-		var err error
-		err = s.Scan(&o.org, &o.amount)
+		err := s.Scan(&o.org, &o.amount)
 		return o, err
 	}
 
