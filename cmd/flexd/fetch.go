@@ -126,7 +126,6 @@ func (p *pricesFetch) span(now time.Time) (flex.Span, error) {
 	return span, nil
 }
 
-// readDay reads the day of a flag.
 func readDay(flag, text string) (flex.Day, error) {
 	day, err := flex.ParseDay(text)
 	if err != nil {

@@ -327,7 +327,6 @@ type instructReport struct {
 	JSON    bool               `help:"The same as --format json." name:"json"`
 }
 
-// read reads the report.
 func (o *instructReport) read(
 	ctx context.Context,
 	from *control.Service,

@@ -115,7 +115,6 @@ func (o *limitsList) Run(ctx context.Context, c console) error {
 	)
 }
 
-// fallbackRows are the fallbacks of a link.
 func fallbackRows(l *flex.CapLink) []limitRow {
 	var rows []limitRow
 	for _, direction := range []flex.Direction{flex.Import, flex.Export} {

@@ -46,7 +46,6 @@ func (o *offerWindow) offer(confidence int) flex.Offer {
 	}, commandLine)
 }
 
-// print prints a stack.
 func (o *offerWindow) print(c console, k *grid.Stack) error {
 	if o.JSON || o.Format == "json" {
 		return c.json(contract.OfferStack(k))

@@ -459,7 +459,6 @@ func (s *serve) limit(to *app.Settings) error {
 	return nil
 }
 
-// listenAt listens at the address of a flag.
 func listenAt(flag, address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {

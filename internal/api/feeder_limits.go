@@ -56,7 +56,6 @@ func (s *Server) setFeederLimits(r *request) (answer, error) {
 	return s.limitsFor(r, "", flex.SiteID{})
 }
 
-// limitsOf are the limits of a request.
 func limitsOf(in *wire.FeederLimitsRequest) ([]flex.CapLimit, error) {
 	if in.CSV != "" && len(in.Limits) > 0 {
 		return nil, flex.Fail(

@@ -121,7 +121,6 @@ type instructionForm struct {
 	Unfair   bool
 }
 
-// readInstruction reads the form.
 func readInstruction(r *request) (instructionForm, control.Order, error) {
 	value := func(name string) string {
 		return strings.TrimSpace(r.PostFormValue(name))

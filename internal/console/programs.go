@@ -137,7 +137,6 @@ func (f *bindingForm) Where() string {
 	return adr.Where(flex.Scope{Group: f.Group, GSPGroup: f.GSP})
 }
 
-// readBinding reads the form.
 func readBinding(r *request) (bindingForm, flex.ADRBinding, error) {
 	f := bindingForm{
 		Kind:    r.PostFormValue("kind"),

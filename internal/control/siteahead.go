@@ -198,7 +198,6 @@ func (a *SiteAhead) addCars(
 	return nil
 }
 
-// assetNamed is the asset of an id.
 func assetNamed(assets []flex.Asset, id flex.AssetID) *flex.Asset {
 	for i := range assets {
 		if assets[i].ID == id {

@@ -77,7 +77,6 @@ func ReadPairs(r io.Reader) ([]flex.MeterPair, error) {
 	return pairs, nil
 }
 
-// readPair reads a row.
 func readPair(row csvfile.Row) (flex.MeterPair, error) {
 	imports, err := directory.ParseMPAN(row.Get("import_mpan"))
 	if err != nil {

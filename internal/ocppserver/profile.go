@@ -201,7 +201,6 @@ func (f form) setpoint(watts flex.Watts, phases int) float64 {
 	return math.Ceil(amperes*10) / 10
 }
 
-// limitAt returns the limit at the second.
 func (s schedule) limitAt(second int) (float64, bool) {
 	for _, p := range slices.Backward(s.Periods) {
 		if p.Start <= second {

@@ -261,7 +261,6 @@ func (e *explainedEvent) before(id flex.TransactionID) *settle.Result {
 	return r
 }
 
-// explain explains one line of the event.
 func (e *explainedEvent) explain(l *Line, terms history) {
 	r := e.by(l.Transaction.Cause.Run)
 	if r == nil {

@@ -140,7 +140,6 @@ func (c *indexColumn) distinct() int {
 	return distinctOthers
 }
 
-// statisticOf is that of an index.
 func statisticOf(columns []indexColumn) statistic {
 	first := &columns[0]
 	rows := statisticRows

@@ -291,7 +291,6 @@ func supplyValues(s flex.Supply) []any {
 	}
 }
 
-// readSupply reads supplyColumn.
 func readSupply(text sql.NullString) (flex.Supply, error) {
 	if !text.Valid {
 		return flex.DefaultSupply, nil
