@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,38 +28,21 @@ const (
 // still to be found by, or that explains a schedule in force.
 func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
 	retain := cmp.Or(s.Retain, KeptFor)
-	var orgs []flex.Org
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
-		var err error
-		orgs, err = all.Orgs(ctx)
-		return err
+	r, err := worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), func(ctx context.Context, org flex.OrgID) (worker.Report, error) {
+		var n int
+		err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
+			var err error
+			n, err = tx.DropSuperseded(ctx, tx.Now().Add(-retain), purgeSessions)
+			return err
+		})
+
+		return worker.Report{Did: n, More: n == purgeSessions}, err
 	})
 
-	var r worker.Report
-	for i := 0; i < len(orgs) && err == nil; i++ {
-		err = purgeUntilDone(ctx, &r, purgeSessions, func() (int64, error) {
-			var n int64
-			err := s.DB.Write(ctx, orgs[i].ID, func(tx *store.Tx) error {
-				of, err := tx.DropSuperseded(
-					ctx,
-					tx.Now().Add(-retain),
-					purgeSessions,
-				)
-
-				n = int64(of)
-				return err
-			})
-
-			return n, err
-		})
-	}
-
 	for _, drop := range s.purges() {
-		if err == nil {
-			err = purgeUntilDone(ctx, &r, purgeMax, func() (int64, error) {
-				return drop(ctx, s.DB.Now().Add(-retain))
-			})
-		}
+		err = errors.Join(err, purgeUntilDone(ctx, &r, purgeMax, func() (int64, error) {
+			return drop(ctx, s.DB.Now().Add(-retain))
+		}))
 	}
 
 	if err != nil {

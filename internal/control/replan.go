@@ -89,22 +89,14 @@ func (s *Service) planOf(ctx context.Context, org flex.Org) (tally, error) {
 // JoinWaves takes a share in waves that another process has begun: a wake-up
 // reaches only the process that prices were given to.
 func (s *Service) JoinWaves(ctx context.Context) (worker.Report, error) {
-	var orgs []flex.OrgID
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
-		var err error
-		orgs, err = all.WavesLeft(ctx)
-		return err
+	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).WavesLeft), func(ctx context.Context, org flex.OrgID) (worker.Report, error) {
+		var t tally
+		err := s.parts(ctx, org, nil, &t)
+		s.planned.Add(int64(t.planned))
+		s.changed.Add(int64(t.changed))
+
+		return worker.Report{Did: t.changed}, err
 	})
-
-	var t tally
-	for i := 0; i < len(orgs) && err == nil; i++ {
-		err = s.parts(ctx, orgs[i], nil, &t)
-	}
-
-	s.planned.Add(int64(t.planned))
-	s.changed.Add(int64(t.changed))
-
-	return worker.Report{Did: t.changed}, err
 }
 
 // tally counts what a job did.
