@@ -208,7 +208,7 @@ func (p *payoutsImport) bankFile(
 type importRow struct {
 	Where      string               `json:"where"`
 	Reference  string               `json:"reference"`
-	Verdict    reward.Verdict       `json:"verdict"`
+	Verdict    reward.Taken         `json:"verdict"`
 	Outcome    bankfile.Outcome     `json:"outcome"`
 	Reason     string               `json:"reason,omitempty"`
 	Withdrawal string               `json:"withdrawal_id,omitempty"`
@@ -225,7 +225,7 @@ func (p *payoutsImport) show(c console, done reward.BankImport) error {
 		rows[i] = importRow{
 			Where:     l.Where,
 			Reference: l.Reference,
-			Verdict:   l.Verdict,
+			Verdict:   l.Taken,
 			Outcome:   l.Outcome,
 			Reason:    l.Reason,
 			Why:       l.Why,

@@ -23,7 +23,7 @@ func (s *Server) checkEligibility(r *request) (answer, error) {
 
 	return ok(wire.EligibilityCheckResponse{
 		IsHalfHourlySettled: c.HalfHourly,
-		Propositions:        verdicts(c.Verdicts),
+		Propositions:        propositions(c.Propositions),
 	}), err
 }
 
@@ -56,14 +56,14 @@ func eligibilityDetail(e registry.Eligibility) wire.SiteEligibilityDetail {
 		v.Assets[i] = wire.AssetEligibilityDetail{
 			AssetID:      a.Asset.ID,
 			ExternalID:   a.Asset.ExternalID,
-			Propositions: verdicts(a.Verdicts),
+			Propositions: propositions(a.Propositions),
 		}
 	}
 
 	return v
 }
 
-func verdicts(vs []registry.Verdict) []wire.PropositionEligibility {
+func propositions(vs []registry.PropositionEligibility) []wire.PropositionEligibility {
 	out := make([]wire.PropositionEligibility, len(vs))
 	for i, v := range vs {
 		out[i] = wire.PropositionEligibility{

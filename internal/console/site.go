@@ -268,7 +268,7 @@ func (p *sitePage) assetName(id flex.AssetID) string {
 func (l *propositionLine) judge(e registry.Eligibility) {
 	l.Eligible = slices.Contains(e.Open, l.Name)
 	for _, a := range e.Assets {
-		for _, v := range a.Verdicts {
+		for _, v := range a.Propositions {
 			if v.Proposition != l.Name || v.Eligible {
 				continue
 			}

@@ -145,7 +145,7 @@ func (s *Service) foresee(
 	p *store.Planned,
 	m market,
 	solver *charge.Solver,
-) verdict {
+) planChange {
 	site := m.sites[p.Current.AssetID]
 	if site == nil {
 		return s.compareOne(ctx, p, m, solver)
@@ -153,7 +153,7 @@ func (s *Service) foresee(
 
 	car := site.carNamed(p.Current.AssetID)
 	if car.done {
-		return verdict{}
+		return planChange{}
 	}
 
 	e := inputsAt(p, site.from)
@@ -175,10 +175,10 @@ func (s *Service) foresee(
 	if !decision.Replace {
 		car.keep(site.from)
 		car.core = car.want
-		return verdict{}
+		return planChange{}
 	}
 
-	v := verdict{next: store.Replacement{Planned: p}}
+	v := planChange{next: store.Replacement{Planned: p}}
 	v.next.Next.Value = decision.Value
 
 	return v

@@ -12,8 +12,8 @@ import (
 	"flexd/internal/store"
 )
 
-// verdict is what is to become of an asset's schedule.
-type verdict struct {
+// planChange is what is to become of an asset's schedule.
+type planChange struct {
 	next store.Replacement // of nothing if the one in force is kept
 	// when to look again; zero for not before the next cause
 	again time.Time
@@ -271,10 +271,10 @@ func (s *Service) compareOne(
 	p *store.Planned,
 	m market,
 	solver *charge.Solver,
-) verdict {
+) planChange {
 	from := m.now.Truncate(time.Second)
 	if !p.Current.From.ReadyBy.After(from) {
-		return verdict{} // past its end, the asset is free
+		return planChange{} // past its end, the asset is free
 	}
 
 	e := inputsAt(p, from)
@@ -291,10 +291,10 @@ func (s *Service) compareOne(
 		Plan:     &answer,
 	})
 	if !decision.Replace {
-		return verdict{again: decision.Again}
+		return planChange{again: decision.Again}
 	}
 
-	var v verdict
+	var v planChange
 	v.next = store.Replacement{
 		Planned: p,
 		Next: store.Schedule{

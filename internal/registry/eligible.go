@@ -22,9 +22,9 @@ const (
 // of an enrolment, the console and the register give it.
 const ExportAboveLimit = "half_hourly_export_above_limit"
 
-// Verdict says whether a proposition is open, and what stands in its way. The override is
+// PropositionEligibility says whether a proposition is open, and what stands in its way. The override is
 // named also when it is what opens it.
-type Verdict struct {
+type PropositionEligibility struct {
 	Proposition flex.Proposition
 	Eligible    bool
 	Issues      []string
@@ -107,17 +107,17 @@ func exportAboveLimit(
 	return largest.Given && largest.Value > limit.Value, err
 }
 
-// verdicts gives each proposition the same judgement. But a site without a metering point, where that is allowed,
+// propositions gives each proposition the same judgement. But a site without a metering point, where that is allowed,
 // may have its schedules steered whatever the judgement: nothing of it is settled.
-func (f facts) verdicts() []Verdict {
-	vs := make([]Verdict, len(flex.Propositions))
+func (f facts) propositions() []PropositionEligibility {
+	vs := make([]PropositionEligibility, len(flex.Propositions))
 	for i, p := range flex.Propositions {
 		eligible, issues := f.judge()
 		if f.unmetered && flex.DispatchMethod(p) == flex.FullScheduleMethod {
 			eligible, issues = true, nil
 		}
 
-		vs[i] = Verdict{p, eligible, issues}
+		vs[i] = PropositionEligibility{p, eligible, issues}
 	}
 
 	return vs
@@ -125,8 +125,8 @@ func (f facts) verdicts() []Verdict {
 
 // Check is the answer to a question about an MPAN and a model.
 type Check struct {
-	HalfHourly bool
-	Verdicts   []Verdict
+	HalfHourly   bool
+	Propositions []PropositionEligibility
 }
 
 // CheckEligibility says what a site with the MPAN and an asset of the model could be
@@ -175,7 +175,7 @@ func (s *Service) CheckEligibility(
 			return c, err
 		}
 
-		return Check{halfHourly(f.meter), f.verdicts()}, nil
+		return Check{halfHourly(f.meter), f.propositions()}, nil
 	})
 }
 
@@ -187,15 +187,15 @@ type Eligibility struct {
 	// to the site: by its meter, or by one of its assets
 	Open   []flex.Proposition
 	Assets []AssetEligibility
-	bare   []Verdict // of a site without assets
+	bare   []PropositionEligibility // of a site without assets
 	mpan   string
 	meter  *flex.Meter // nil if the MPAN is on no list
 }
 
 // AssetEligibility is what one asset can take part in.
 type AssetEligibility struct {
-	Asset    flex.Asset
-	Verdicts []Verdict
+	Asset        flex.Asset
+	Propositions []PropositionEligibility
 }
 
 // Eligibility returns what a site and its assets can be enrolled in.
@@ -274,11 +274,11 @@ func eligibility(
 			}
 		}
 
-		e.Assets = append(e.Assets, AssetEligibility{a, f.verdicts()})
+		e.Assets = append(e.Assets, AssetEligibility{a, f.propositions()})
 	}
 
 	if len(assets) == 0 {
-		e.bare = point.verdicts()
+		e.bare = point.propositions()
 	}
 
 	e.Open = e.open()
@@ -290,7 +290,7 @@ func eligibility(
 // no asset.
 func (e *Eligibility) open() []flex.Proposition {
 	eligible := map[flex.Proposition]bool{}
-	note := func(vs []Verdict) {
+	note := func(vs []PropositionEligibility) {
 		for _, v := range vs {
 			eligible[v.Proposition] = eligible[v.Proposition] || v.Eligible
 		}
@@ -298,7 +298,7 @@ func (e *Eligibility) open() []flex.Proposition {
 
 	note(e.bare)
 	for _, a := range e.Assets {
-		note(a.Verdicts)
+		note(a.Propositions)
 	}
 
 	var ps []flex.Proposition

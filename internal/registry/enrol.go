@@ -153,7 +153,7 @@ func notOpen(e Eligibility, p flex.Proposition) string {
 		lines = append(lines, notSettled(e.mpan, e.meter))
 	}
 
-	add := func(what string, vs []Verdict) {
+	add := func(what string, vs []PropositionEligibility) {
 		for _, v := range vs {
 			if v.Proposition == p {
 				lines = append(lines, what+": "+strings.Join(v.Issues, ", "))
@@ -164,7 +164,7 @@ func notOpen(e Eligibility, p flex.Proposition) string {
 	add("the site", e.bare)
 
 	for _, a := range e.Assets {
-		add("asset "+a.Asset.ExternalID, a.Verdicts)
+		add("asset "+a.Asset.ExternalID, a.Propositions)
 	}
 
 	return strings.Join(lines, "; ")

@@ -61,7 +61,7 @@ func TestExportLimit(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, v := range check.Verdicts {
+				for _, v := range check.Propositions {
 					if v.Eligible != tt.want || slices.Contains(v.Issues, registry.ExportAboveLimit) == tt.want {
 						t.Errorf("%+v, want %v", v, tt.want)
 					}

@@ -12,28 +12,28 @@ import (
 	"flexd/internal/store"
 )
 
-// Verdict is what an import does with a result.
-type Verdict string
+// Taken is what an import does with a result.
+type Taken string
 
-// The verdicts on results.
+// What becomes of results.
 const (
-	TakenNew     Verdict = "new"       // it changed the withdrawal
-	TakenKnown   Verdict = "known"     // it says again what is known
-	TakenOpen    Verdict = "under way" // the payment has no result yet
-	TakenUnknown Verdict = "unknown"   // no payment has that reference
+	TakenNew     Taken = "new"       // it changed the withdrawal
+	TakenKnown   Taken = "known"     // it says again what is known
+	TakenOpen    Taken = "under way" // the payment has no result yet
+	TakenUnknown Taken = "unknown"   // no payment has that reference
 	// it contradicts what is known; a person must look
-	TakenRefused Verdict = "refused"
+	TakenRefused Taken = "refused"
 )
 
 // ImportLine is what became of one result.
 type ImportLine struct {
 	bankfile.Result
-	Verdict Verdict
-	ID      flex.TransactionID // zero if the reference is unknown
-	Amount  flex.Pence         // of the withdrawal
-	From    ledger.PaymentStatus
-	To      ledger.PaymentStatus
-	Why     string // it was refused
+	Taken  Taken
+	ID     flex.TransactionID // zero if the reference is unknown
+	Amount flex.Pence         // of the withdrawal
+	From   ledger.PaymentStatus
+	To     ledger.PaymentStatus
+	Why    string // it was refused
 }
 
 // BankImport is what an import of a bank's file did.
@@ -43,10 +43,10 @@ type BankImport struct {
 }
 
 // Count returns how many results had the verdict.
-func (b BankImport) Count(v Verdict) int {
+func (b BankImport) Count(v Taken) int {
 	var n int
 	for _, l := range b.Lines {
-		if l.Verdict == v {
+		if l.Taken == v {
 			n++
 		}
 	}
@@ -105,7 +105,7 @@ func (s *Service) takeBank(
 	}
 
 	if len(pinned) == 0 {
-		b.Lines = append(b.Lines, ImportLine{Result: r, Verdict: TakenUnknown})
+		b.Lines = append(b.Lines, ImportLine{Result: r, Taken: TakenUnknown})
 	}
 
 	for _, p := range pinned {
@@ -188,9 +188,9 @@ func (s *Service) takeLine(
 	line.Amount = w.Amount
 	line.From, line.To = w.Status, w.Status
 	var moves []ledger.PaymentStatus
-	line.Verdict, moves, line.Why = judge(line.Outcome, w, p.Attempt)
-	if why != "" && line.Verdict != TakenOpen {
-		line.Verdict, line.Why = TakenRefused, why
+	line.Taken, moves, line.Why = judge(line.Outcome, w, p.Attempt)
+	if why != "" && line.Taken != TakenOpen {
+		line.Taken, line.Why = TakenRefused, why
 		moves = nil
 	}
 
@@ -219,7 +219,7 @@ func judge(
 	o bankfile.Outcome,
 	w store.Withdrawal,
 	attempt int,
-) (Verdict, []ledger.PaymentStatus, string) {
+) (Taken, []ledger.PaymentStatus, string) {
 	if o == bankfile.UnderWay {
 		return TakenOpen, nil, ""
 	}
