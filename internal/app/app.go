@@ -48,8 +48,9 @@ type Settings struct {
 	Schema      store.SchemaMode // what may be done to the database's schema
 	Environment flex.Environment // Production if empty
 
-	// People is the store that operators are in, where that is another cell's; nil for this one's.
-	People *store.DB
+	// Home is the store of what all cells share, where this is another one: operators, metering points
+	// and prices; nil for this one.
+	Home *store.DB
 	// Cell is the name of this database among Cells, all of a flexd; empty if it is the only one.
 	Cell  string
 	Cells []string
@@ -218,7 +219,7 @@ func (h *App) openServices(ctx context.Context, s Settings) error {
 	db := h.DB
 	h.Access = &access.Service{
 		DB:            db,
-		People:        s.People,
+		People:        s.Home,
 		Keys:          s.Keys,
 		SSO:           s.SSO,
 		PasswordsShut: s.PasswordsShut,

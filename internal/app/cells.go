@@ -65,7 +65,8 @@ func OpenCells(ctx context.Context, settings []CellSettings) (*Cells, error) {
 		s.Log = c.log.With("cell", s.Name)
 		s.Cell, s.Cells = s.Name, names
 		if len(c.cells) > 0 {
-			s.People = c.Home().DB
+			s.Home = c.Home().DB
+			s.PriceSources, s.InventPrices = nil, false
 		}
 
 		o := &ownCell{name: s.Name, settings: s.Settings}

@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -18,7 +19,9 @@ import (
 	"flexd/internal/access"
 	"flexd/internal/app"
 	"flexd/internal/cell"
+	"flexd/internal/directory"
 	"flexd/internal/flex"
+	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
 
@@ -307,5 +310,52 @@ func TestCells_ServeLate(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// Metering points and prices have one home: an organisation of another cell finds both.
+func TestCells_Shared(t *testing.T) {
+	ctx := t.Context()
+	c, secrets := openCells(t, storetest.SQLite(t), storetest.SQLite(t))
+	boreas, home := c.login("boreas", secrets["boreas"]), c.Home().DB
+	mpan := ""
+	for n := 2000000000000; mpan == ""; n++ {
+		if _, err := directory.ParseMPAN(fmt.Sprint(n)); err == nil {
+			mpan = fmt.Sprint(n)
+		}
+	}
+
+	site := fmt.Sprintf(`{"mpan":%q,"postcode":"SW1A 1AA","email":"a@example.com"}`, mpan)
+	first := flex.PeriodAt(home.Now())
+	err := home.WriteAll(ctx, func(all *store.All) error {
+		m := flex.Meter{MPAN: mpan, Import: true, Postcode: "SW1A 1AA", Energised: true, HalfHourly: true, Domestic: true}
+		if err := all.PutMeters(ctx, []flex.Meter{m}); err != nil {
+			return err
+		}
+		p := store.Publication{Source: "test", PublishedAt: home.Now(), Span: flex.Span{From: first.Start(), To: first.End()}}
+		_, err := all.AddPublication(ctx, p, []flex.PricedPeriod{{Period: first, Price: 5, Known: true}})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	w := c.do("POST", "/entities/site", boreas, site)
+	var made struct{ ID string }
+	if err := json.Unmarshal(w.Body.Bytes(), &made); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("a metering point of home's list: %d %s", w.Code, w.Body)
+	}
+	if w := c.do("GET", "/entities/site/"+made.ID+"/eligibility", boreas, ""); w.Code != http.StatusOK {
+		t.Errorf("eligibility: %d %s", w.Code, w.Body)
+	}
+	north := app.AppOf(c.Cells, "north")
+	if m, err := north.DB.MeterByMPAN(ctx, mpan); err != nil || !m.HalfHourly {
+		t.Errorf("the cell does not know what home's list says: %+v %v", m, err)
+	}
+	if r, err := north.Market.FetchPrices(ctx); r.Did != 1 || err != nil {
+		t.Errorf("prices: %+v %v", r, err)
+	}
+	if r, err := north.Market.FetchPrices(ctx); r.Did != 0 || err != nil {
+		t.Errorf("prices again: %+v %v", r, err)
 	}
 }

@@ -13,3 +13,12 @@ func CloseCell(c *Cells, name string) {
 		}
 	}
 }
+
+// AppOf is the App of a cell.
+func AppOf(c *Cells, name string) *App {
+	o, err := c.named(name)
+	if err != nil {
+		panic(err)
+	}
+	return o.app.Load()
+}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -74,6 +75,7 @@ func (h *App) openMarket(ctx context.Context, s Settings) error {
 		DB:     h.DB,
 		Log:    s.Log,
 		Invent: s.InventPrices,
+		Home:   s.Home,
 	}
 
 	for _, name := range s.PriceSources {
@@ -88,7 +90,7 @@ func (h *App) openMarket(ctx context.Context, s Settings) error {
 		h.Market.Carbon = &market.Carbon{Web: web, URL: market.CarbonURL}
 	}
 
-	source := meterSource(s, h.DB)
+	source := meterSource(s, cmp.Or(s.Home, h.DB))
 	if h.DB.Environment == flex.Sandbox {
 		source = directory.Sandbox{Source: source}
 		if err := h.stockSandbox(ctx); err != nil {
@@ -96,7 +98,7 @@ func (h *App) openMarket(ctx context.Context, s Settings) error {
 		}
 	}
 
-	if _, kept := source.(directory.Listed); !kept {
+	if !s.listsKept(source) {
 		h.Registry.Meters = source
 	}
 
@@ -107,6 +109,12 @@ func (h *App) openMarket(ctx context.Context, s Settings) error {
 	)
 
 	return nil
+}
+
+// listsKept reports whether what the source of metering points says is in the own store already.
+func (s Settings) listsKept(source directory.Source) bool {
+	_, listed := source.(directory.Listed)
+	return listed && s.Home == nil
 }
 
 // stockSandbox keeps the sandbox's meters, and those of its models that the operator has not

@@ -190,8 +190,25 @@ func (s *Service) publish(
 }
 
 // FetchPrices asks every source for today's and tomorrow's prices, and for the carbon beside
-// them. A source that fails is reported and tried again; what it said before stands.
+// them, or home for what it has. A source that fails is reported and tried again; what it said before
+// stands.
 func (s *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
+	if s.Home == nil {
+		return s.askSources(ctx)
+	}
+
+	copied, err := s.DB.CopyPublications(ctx, s.Home)
+	if err != nil {
+		return worker.Report{}, err
+	}
+
+	r, err := s.askSources(ctx)
+	r.Did += copied
+
+	return r, err
+}
+
+func (s *Service) askSources(ctx context.Context) (worker.Report, error) {
 	now := s.DB.Now()
 	today := flex.EFADayAt(now)
 	span := flex.Span{

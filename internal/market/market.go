@@ -20,6 +20,8 @@ type Service struct {
 	DB  *store.DB
 	Log *slog.Logger // nil means the default logger
 
+	// Home is the store whose prices FetchPrices takes over, in place of asking sources; nil for none.
+	Home    *store.DB
 	Sources []Source // asked by FetchPrices
 	Carbon  *Carbon  // asked by FetchPrices, nil if not wanted
 	// have FetchPrices make prices up, in a sandbox alone

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"flexd/internal/flex"
@@ -186,6 +187,50 @@ func TestCell_Planted(t *testing.T) {
 		}
 		if err := from.Go(ctx, mark, again); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("by the number of an earlier attempt: %v", err)
+		}
+	})
+}
+
+// A cell takes over the publications of home as they are, each once.
+func TestCopyPublications(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		ctx, homeURL := t.Context(), storetest.SQLite(t)
+		home := storetest.Open(t, homeURL, store.Options{})
+		away := storetest.Open(t, url, store.Options{})
+		add := func(db *store.DB, source string, price flex.Price) {
+			t.Helper()
+			first := flex.PeriodAt(db.Now())
+			prices := []flex.PricedPeriod{{Period: first, Price: price, Known: true, Derived: true}, {Period: first.Add(1)}}
+			err := db.WriteAll(ctx, func(all *store.All) error {
+				span := flex.Span{From: first.Start(), To: first.Add(1).End()}
+				_, err := all.AddPublication(ctx, store.Publication{Source: source, PublishedAt: db.Now(), Span: span, Preliminary: true}, prices)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		rows := func(db *store.DB, url, source string) []string {
+			return storetest.At(t, db, url).Strings(`SELECT CAST(p.published_at AS text) || ' ' || CAST(p.fetched_at AS text) || ' ' || CAST(q.start_at AS text) || ' ' || COALESCE(CAST(q.price AS text), '')
+				FROM publication p JOIN price q ON q.publication_id = p.id JOIN price_source s ON s.name = p.source
+				WHERE p.source = '` + source + `' AND p.preliminary ORDER BY p.id, q.start_at`)
+		}
+
+		add(away, "own", 7)
+		for i := range 3 {
+			add(home, "home", flex.Price(i))
+			if n, err := away.CopyPublications(ctx, home); n != 1 || err != nil {
+				t.Errorf("%d publications, %v", n, err)
+			}
+		}
+		if n, err := away.CopyPublications(ctx, home); n != 0 || err != nil {
+			t.Errorf("a second time: %d publications, %v", n, err)
+		}
+		if got, want := rows(away, url, "home"), rows(home, homeURL, "home"); !slices.Equal(got, want) || len(got) != 6 {
+			t.Errorf("the cell has %v, and home %v", got, want)
+		}
+		if got := rows(away, url, "own"); len(got) != 2 {
+			t.Errorf("its own are %v", got)
 		}
 	})
 }

@@ -31,6 +31,15 @@ func (all *All) AddPublication(
 	prices []flex.PricedPeriod,
 ) (flex.PublicationID, error) {
 	p.ID, p.FetchedAt = flex.PublicationID(all.newID()), all.now
+	return p.ID, all.keepPublication(ctx, p, prices)
+}
+
+// keepPublication keeps a version of prices as it is.
+func (all *All) keepPublication(
+	ctx context.Context,
+	p Publication,
+	prices []flex.PricedPeriod,
+) error {
 	_, err := all.exec(
 		ctx,
 		`INSERT INTO publication (id, source, published_at, fetched_at, from_at, to_at, preliminary) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
@@ -44,7 +53,7 @@ func (all *All) AddPublication(
 	)
 
 	if err != nil {
-		return p.ID, err
+		return err
 	}
 
 	_, err = all.exec(
@@ -55,17 +64,17 @@ func (all *All) AddPublication(
 	)
 
 	if err != nil {
-		return p.ID, err
+		return err
 	}
 
 	if err := all.addPrices(ctx, p.ID, prices); err != nil {
-		return p.ID, err
+		return err
 	}
 
 	err = all.markPriced(ctx, p)
 	all.Wake(WakeControl)
 
-	return p.ID, err
+	return err
 }
 
 func (all *All) addPrices(
