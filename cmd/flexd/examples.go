@@ -89,6 +89,7 @@ instruct send --from 2027-01-20T17:00:00Z --to 2027-01-20T18:00:00Z --change-kw=
 instruct stop 01a1f96c-5192-7f77-aad8-57b48aa19966
 instruct list
 instruct report 01a1f96c-5192-7f77-aad8-57b48aa19966
+instruct calls 01a1f96c-5192-7f77-aad8-57b48aa19966 --per-day 1 --per-month 3
 offer stack --from 2027-01-20T17:00:00Z --to 2027-01-20T18:00:00Z
 offer make --from 2027-01-20T17:00:00Z --to 2027-01-20T18:00:00Z
 offer list
