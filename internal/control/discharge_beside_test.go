@@ -241,7 +241,9 @@ type givingCar struct {
 	brought    bool // by its newest schedule it came to what it needs
 	neverGives bool
 	gave       bool
-	phased     bool // behind a fuse of three phases: what is left of one may be less than a car can use
+	// behind a fuse of three phases: until all have accepted what they are sent, a car is sent only what fits both what they
+	// follow and what they are to have, which on one phase may be none of its need; allBrought holds what it comes to then
+	phased bool
 }
 
 // drive has a car do for a minute what its charger was sent.
@@ -497,9 +499,7 @@ func (h *fixture) randomBeside(r *rand.Rand, phased bool) (gave int) {
 		h.noteSent(g, cars)
 		h.checkSite(g, batteries, "settling")
 	}
-	if !phased { // how much phases let through is not a flow of their sum
-		h.allBrought(g, cars, len(batteries) > 0)
-	}
+	h.allBrought(g, cars, len(batteries) > 0)
 
 	return gave
 }
