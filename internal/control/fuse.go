@@ -437,6 +437,9 @@ func (f *behindFuse) pose() {
 		if f.tight {
 			nameable(&car.from)
 		}
+		if f.home != nil {
+			leaveUnmeasured(&car.from)
+		}
 
 		car.problem = problemOf(car.from, f.from, f.prices)
 		car.problem.Exact = car.problem.Exact || f.tight

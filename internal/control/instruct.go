@@ -446,6 +446,7 @@ func (p *Preview) offer(
 		quality:  instruct.Quality(at.Taken, known.Metered),
 	}
 
+	leaveUnmeasured(&c.from)
 	if order.Up {
 		// No other instruction has these half-hours: what is closed there is the rebound of one.
 		c.from.Closed = instruct.Without(c.from.Closed, []flex.Span{order.Window})

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"flexd/internal/engine/charge"
@@ -52,6 +53,22 @@ func unknownYet(
 // isUnknown reports whether a plan is of an asset of which nothing is known.
 func isUnknown(e *store.Effective) bool { return e.Learned != nil && e.Learned.Unknown }
 
+// leaveUnmeasured has a plan be made as if the asset was known: for a car that an instruction calls, and one that is
+// planned with a home battery. Neither takes in a car that charges now.
+func leaveUnmeasured(e *store.Effective) {
+	if isUnknown(e) {
+		e.Learned = nil
+	}
+}
+
+// wasOpen reports whether a half-hour was metered in which an asset was allowed its power throughout: there is nothing more
+// that the first one could show, also where it drew nothing.
+func wasOpen(hs []rate.HalfHour) bool {
+	return slices.ContainsFunc(hs, func(h rate.HalfHour) bool {
+		return h.Open == flex.HalfHour
+	})
+}
+
 // probed has an asset of which nothing is known charge in the first off-peak half-hour of its plan, so that it is read
 // early what it draws, and the rest where it is cheapest. What is charged in all is the need. Where a plan without that
 // shows it early enough for one that draws a part of its nominal power, it stays as it is. Where a fleet's
@@ -71,7 +88,7 @@ func probed(p charge.Problem, e *store.Effective) charge.Problem {
 		chargingTime(p.Need, p.Power).Truncate(time.Minute),
 	)
 	at, found := probeStart(&p, left)
-	if left <= 0 || !found {
+	if left < time.Minute || !found {
 		return p
 	}
 
@@ -93,11 +110,12 @@ func chargingTime(e flex.WattHours, power flex.Watts) time.Duration {
 // probeStart is the first of the asset's half-hours from which on off-peak time is open for so long without a break, or
 // now if it charges.
 func probeStart(p *charge.Problem, length time.Duration) (time.Time, bool) {
-	at := p.From.Add(-p.Offset).Truncate(flex.HalfHour).Add(p.Offset)
-	if p.Running {
-		at = p.From
+	now := flex.Span{From: p.From, To: p.From.Add(length)}
+	if p.Running && !now.To.After(p.ReadyBy) && openThroughout(p, now) {
+		return p.From, true
 	}
 
+	at := p.From.Add(-p.Offset).Truncate(flex.HalfHour).Add(p.Offset)
 	for ; !at.Add(length).After(p.ReadyBy); at = at.Add(flex.HalfHour) {
 		span := flex.Span{From: at, To: at.Add(length)}
 		if !at.Before(p.From) && openThroughout(p, span) {

@@ -63,6 +63,9 @@ func learn(
 	known := rateWithin(past, c, g, now)
 	power := steadyPower(known, c, e.Power)
 	if power == e.Power && known.Delay == 0 && known.Tail == 0 {
+		if wasOpen(sinceChange(c, g, now)) {
+			return nil
+		}
 		return unknownYet(ctx, tx, c, e, known)
 	}
 
@@ -104,7 +107,8 @@ func steadyPower(
 	power, less := known.Planned(nominal)
 	inForce := &c.Current.From
 	planned := c.Open() && c.Current.Generation > 0
-	if !planned || !less && inForce.Learned == nil {
+	learned := inForce.Learned != nil && !inForce.Learned.Unknown
+	if !planned || !less && !learned {
 		return power
 	}
 
@@ -118,15 +122,22 @@ func rateWithin(
 	g *progress,
 	now time.Time,
 ) rate.Rate {
-	span := flex.Span{
-		From: flex.Later(c.Session.PluggedInAt, c.RateSince),
-		To:   now,
-	}
-
 	return rate.Within(
 		knownRate(past, c.Session.VehicleRate),
-		g.halfHours(span),
+		sinceChange(c, g, now),
 	)
+}
+
+// sinceChange lists the metered half-hours of the session under way since what was learned was last forgotten.
+func sinceChange(
+	c *store.Charging,
+	g *progress,
+	now time.Time,
+) []rate.HalfHour {
+	return g.halfHours(flex.Span{
+		From: flex.Later(c.Session.PluggedInAt, c.RateSince),
+		To:   now,
+	})
 }
 
 // knownRate is what was learned from sessions with a vehicle's rate.
