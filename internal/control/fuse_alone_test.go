@@ -8,6 +8,7 @@ import (
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/store"
 )
 
 // aloneCase is the only charger of a site, behind a main fuse.
@@ -136,4 +137,64 @@ func TestFuse_AloneBase(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestFuse_AloneBorne has a charger of 7.4 kW alone behind 23 kW, which it can never pass beside a home that draws 4 kW: it is sent what it
+// is without a fuse, under caps too, is called by an instruction, and its site is not read for itself once the home is learned.
+func TestFuse_AloneBorne(t *testing.T) {
+	for _, capped := range []bool{false, true} {
+		t.Run(fmt.Sprint(capped), func(t *testing.T) {
+			var sent [2]string
+			for i := range sent {
+				one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+					if capped {
+						h.setCaps(flex.Caps{Fleet: kw(50)})
+					}
+					if i == 1 {
+						h.setFuse(23)
+					}
+					sent[i] = h.borneNight()
+				})
+			}
+			if sent[0] != sent[1] {
+				t.Errorf("without a fuse: %s\nbehind one: %s", sent[0], sent[1])
+			}
+		})
+	}
+}
+
+// borneNight plays an evening of a charger in a home that draws 4 kW, and returns what it was sent.
+func (h *fixture) borneNight() string {
+	h.Helper()
+	h.Consent(flex.DayAt(at("2026-01-10T18:00:00Z")).Add(-30).Start())
+	h.draws(h.Asset(h.site, flex.BoundaryMeter, 0), flex.DayAt(at("2026-01-10T18:00:00Z")), 4000)
+	h.publish("2026-01-10T18:00:00Z", night(12, 13, 14, 15)...)
+	h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(22, flex.Minimise)})
+	h.accept()
+	sent := fmt.Sprint(h.look().Current.Steps)
+
+	var sites []store.FusedSite
+	err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
+		var err error
+		sites, err = control.FusedSites(h.Context(), tx)
+		return err
+	})
+	if err != nil || len(sites) > 0 {
+		h.Errorf("%d sites are read one by one, %v", len(sites), err)
+	}
+
+	h.wait(time.Hour)
+	h.publish("2026-01-10T19:00:00Z", night(2, 3, 14, 15)...)
+	h.replan()
+	h.acceptOnce()
+	sent += fmt.Sprint(h.look().Current.Steps)
+
+	in := peak(-7_000)
+	in.Span = flex.Span{From: at("2026-01-11T00:00:00Z"), To: at("2026-01-11T00:30:00Z")}
+	p, err := h.service.SendInstruction(h.Context(), h.Org, in)
+	if err != nil || len(p.Assets) != 1 {
+		h.Errorf("%d are called, %v: %s", len(p.Assets), err, p.Why())
+	}
+
+	return sent + fmt.Sprint(h.look().Current.Steps)
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // fusedSites reads the sites of assets whose main fuse was set; without assets, all of the organisation's at which
-// something is plugged in. It leaves out those whose fuse bears their only charger, and at which nobody knows of anything
-// else that draws: a fleet of them is not to be read site by site.
+// something is plugged in. It leaves out those whose fuse bears their only charger beside the home: a fleet of them is
+// not to be read site by site.
 func fusedSites(
 	ctx context.Context,
 	tx *store.Tx,
@@ -26,28 +26,72 @@ func fusedSites(
 		return nil, err
 	}
 
-	var borne []flex.SiteID
+	borne, err := borneSites(ctx, tx, sites)
+
+	return slices.DeleteFunc(sites, func(s store.FusedSite) bool { return borne[s.ID] }), err
+}
+
+// borneSites are those of sites whose main fuse carries their only charger beside the home itself, as it was learned today.
+func borneSites(
+	ctx context.Context,
+	tx *store.Tx,
+	sites []store.FusedSite,
+) (map[flex.SiteID]bool, error) {
+	alone := borneAlone(sites)
+	if len(alone) == 0 {
+		return nil, nil
+	}
+
+	metered, err := tx.ConsentSpans(ctx, alone, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+
+	steady, err := tx.SteadyAt(ctx, alone)
+	if err != nil {
+		return nil, err
+	}
+
+	kept, err := tx.BaseLoads(ctx, alone)
+	borne := map[flex.SiteID]bool{}
 	for i := range sites {
-		if bears(&sites[i]) {
-			borne = append(borne, sites[i].ID)
+		s := &sites[i]
+		if len(metered[s.ID]) == 0 || len(steady[s.ID]) == 0 {
+			borne[s.ID] = bears(s, 0)
+			continue
+		}
+
+		own := kept[s.ID]
+		base := baseLoad{watts: own.Load}
+		fresh := own.Day == flex.DayAt(tx.Now()) && own.Basis == basisOf(s.Assets, steady[s.ID], metered[s.ID])
+		borne[s.ID] = fresh && bears(s, base.most())
+	}
+
+	return borne, err
+}
+
+// borneAlone are those of sites whose main fuse carries their only charger where the home draws nothing.
+func borneAlone(sites []store.FusedSite) []flex.SiteID {
+	var alone []flex.SiteID
+	for i := range sites {
+		if bears(&sites[i], 0) {
+			alone = append(alone, sites[i].ID)
 		}
 	}
 
-	metered, err := tx.ConsentSpans(ctx, borne, time.Time{})
-
-	return slices.DeleteFunc(sites, func(s store.FusedSite) bool {
-		return bears(&s) && len(metered[s.ID]) == 0
-	}), err
+	return alone
 }
 
-// bears reports whether a site's main fuse carries its only charger, beside which nothing draws but the home itself.
-func bears(s *store.FusedSite) bool {
+// bears reports whether a site's main fuse carries its only charger, beside which nothing draws but the home itself, so
+// much at most.
+func bears(s *store.FusedSite, base flex.Watts) bool {
 	several := s.Chargers > 1 || len(s.Batteries) > 0
 	if several || s.Heats {
 		return false
 	}
 
 	sum := phaseLoad{phases: s.Phases}
+	sum.add(base, flex.Wiring{})
 	sum.addLoad(&s.Last)
 
 	return sum.most() <= s.Fuse

@@ -2,9 +2,8 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
+	"slices"
 
 	"flexd/internal/flex"
 )
@@ -28,32 +27,46 @@ func (tx *Tx) BaseLoad(
 	ctx context.Context,
 	site flex.SiteID,
 ) (BaseLoad, error) {
+	loads, err := tx.BaseLoads(ctx, []flex.SiteID{site})
+	return loads[site], err
+}
+
+// BaseLoads is BaseLoad for several sites. Those of which nothing was learned are not in it.
+func (tx *Tx) BaseLoads(
+	ctx context.Context,
+	sites []flex.SiteID,
+) (map[flex.SiteID]BaseLoad, error) {
+	loads := make(map[flex.SiteID]BaseLoad, len(sites))
+	for chunk := range slices.Chunk(sites, ownersChunk) {
+		list, args := in([]any{tx.org.Bytes()}, chunk)
+		_, err := rows(ctx, tx.conn, func(s scanner) (struct{}, error) {
+			site, b, err := scanBaseLoad(s)
+			loads[site] = b
+
+			return struct{}{}, err
+		}, `SELECT site_id, learned_on, basis, load FROM base_load WHERE org_id = $1 AND site_id IN `+list, args...)
+
+		if err != nil {
+			return nil, fmt.Errorf("read learned loads: %w", err)
+		}
+	}
+
+	return loads, nil
+}
+
+func scanBaseLoad(s scanner) (flex.SiteID, BaseLoad, error) {
+	var site flex.SiteID
 	var day, load string
 	var b BaseLoad
-	err := tx.row(
-		ctx,
-		`SELECT learned_on, basis, load FROM base_load WHERE org_id = $1 AND site_id = $2`,
-		tx.org.Bytes(),
-		site.Bytes(),
-	).Scan(&day, &b.Basis, &load)
-	if errors.Is(err, sql.ErrNoRows) {
-		return BaseLoad{}, nil
+	err := s.Scan(&site, &day, &b.Basis, &load)
+	if err == nil {
+		b.Day, err = flex.ParseDay(day)
 	}
-	if err != nil {
-		return b, fmt.Errorf("read a learned load: %w", err)
+	if err == nil {
+		b.Load, err = decodeDayLoad(load)
 	}
 
-	b.Day, err = flex.ParseDay(day)
-	if err != nil {
-		return b, err
-	}
-
-	b.Load, err = decodeDayLoad(load)
-	if err != nil {
-		return b, fmt.Errorf("a learned load of %s: %w", site, err)
-	}
-
-	return b, nil
+	return site, b, err
 }
 
 // PutBaseLoad keeps what was learned of a site, in place of what was before. A transaction that only

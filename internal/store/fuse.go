@@ -93,6 +93,7 @@ type FusedSite struct {
 	Last     Load // what the last of the assets that charge can draw, whatever is plugged in: its power and wiring
 	// the home batteries, in the order of their ids
 	Batteries []flex.AssetID
+	Assets    []flex.Asset // all, in the order of their ids: ids and types alone
 }
 
 // FusedSites returns the sites of assets that share a main fuse which was set, in the order of their ids: those of the
@@ -147,6 +148,7 @@ func scanFusedAsset(s scanner) (fusedAsset, error) {
 
 // join counts an asset of the site.
 func (s *FusedSite) join(r *fusedAsset) {
+	s.Assets = append(s.Assets, flex.Asset{ID: r.asset, Type: r.kind})
 	switch {
 	case r.kind == flex.Battery:
 		s.Batteries = append(s.Batteries, r.asset)

@@ -156,22 +156,34 @@ func (tx *Tx) Steady(
 	ctx context.Context,
 	site flex.SiteID,
 ) (map[flex.AssetID]bool, error) {
-	ids, err := rows(
-		ctx,
-		tx.conn,
-		scalar[flex.AssetID],
-		`SELECT d.asset_id FROM reading_due d JOIN asset a ON a.id = d.asset_id AND a.org_id = d.org_id
-		WHERE d.org_id = $1 AND a.site_id = $2 AND d.steady`,
-		tx.org.Bytes(),
-		site.Bytes(),
-	)
-	if err != nil {
-		return nil, fmt.Errorf("read what was heard at a site: %w", err)
-	}
+	steady, err := tx.SteadyAt(ctx, []flex.SiteID{site})
+	return steady[site], err
+}
 
-	steady := make(map[flex.AssetID]bool, len(ids))
-	for _, id := range ids {
-		steady[id] = true
+// SteadyAt is Steady for several sites. Those without any are not in it.
+func (tx *Tx) SteadyAt(
+	ctx context.Context,
+	sites []flex.SiteID,
+) (map[flex.SiteID]map[flex.AssetID]bool, error) {
+	steady := map[flex.SiteID]map[flex.AssetID]bool{}
+	for chunk := range slices.Chunk(sites, ownersChunk) {
+		list, args := in([]any{tx.org.Bytes()}, chunk)
+		_, err := rows(ctx, tx.conn, func(s scanner) (struct{}, error) {
+			var site flex.SiteID
+			var asset flex.AssetID
+			err := s.Scan(&site, &asset)
+			if steady[site] == nil {
+				steady[site] = map[flex.AssetID]bool{}
+			}
+			steady[site][asset] = true
+
+			return struct{}{}, err
+		}, `SELECT a.site_id, d.asset_id FROM reading_due d JOIN asset a ON a.id = d.asset_id AND a.org_id = d.org_id
+			WHERE d.org_id = $1 AND d.steady AND a.site_id IN `+list, args...)
+
+		if err != nil {
+			return nil, fmt.Errorf("read what was heard at sites: %w", err)
+		}
 	}
 
 	return steady, nil
