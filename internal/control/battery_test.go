@@ -196,6 +196,34 @@ func TestWhyBattery(t *testing.T) {
 	})
 }
 
+// TestBattery_PlannedBefore has a program that does not know the fleet's curve of batteries plan one anew: what was planned for another
+// half-hour is not taken for its own.
+func TestBattery_PlannedBefore(t *testing.T) {
+	each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		h.homeSite()
+		h.exports(50)
+		h.runBatteries()
+
+		var draws [2]int
+		for i := range draws {
+			span := flex.Span{From: at("2026-01-14T17:00:00Z"), To: at("2026-01-15T17:00:00Z")}
+			err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
+				found, err := tx.BatteryDraws(h.Context(), span, nil)
+				draws[i] = len(found)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Exec(`UPDATE battery_plan SET stored_at = stored_at + 1800000000`)
+		}
+
+		if draws[0] == 0 || draws[1] > 0 {
+			t.Errorf("%d half-hours by its plan, %d by one of before", draws[0], draws[1])
+		}
+	})
+}
+
 // expected compares the power that the fleet's curve has of the only battery with what its explanation says that it
 // will hold.
 func (h *fixture) expected(why *control.BatteryWhy) {

@@ -198,9 +198,9 @@ func (tx *Tx) batteryPlan(
 		return p, err
 	}
 
-	p.Powers, err = readWatts(planned)
-	p.From = flex.PeriodAt(from)
 	p.StoredAt = flex.PeriodAt(stored)
+	p.Powers, err = readPowers(p.StoredAt, planned)
+	p.From = flex.PeriodAt(from)
 	p.ForecastFrom = flex.PeriodAt(guess)
 
 	return p, err
@@ -243,7 +243,7 @@ func (tx *Tx) PutBatteryPlan(
 		p.Forecast,
 		micros(tx.db.Now()),
 		writeWatts(p.Without),
-		writeWatts(p.Powers),
+		writePowers(p.StoredAt, p.Powers),
 		read,
 		p.Refused,
 	)

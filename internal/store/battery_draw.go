@@ -92,7 +92,7 @@ func (tx *Tx) batteryPowers(
 			}
 
 			p.from = flex.PeriodAt(from)
-			p.each, err = readWatts(text)
+			p.each, err = readPowers(p.from, text)
 			if err != nil {
 				left.add(p.asset, err)
 			}
@@ -108,4 +108,23 @@ func (tx *Tx) batteryPowers(
 	left.log(ctx, tx.conn)
 
 	return plans, err
+}
+
+// writePowers writes what is planned of each half-hour from one on, which comes first: a program that does not know
+// the column leaves it as it is beside a newer plan.
+func writePowers(from flex.Period, each []flex.Watts) string {
+	if len(each) == 0 {
+		return ""
+	}
+	return writeWatts(append([]flex.Watts{flex.Watts(from.Start().Unix())}, each...))
+}
+
+// readPowers reads what writePowers wrote: nothing if it was written for another half-hour.
+func readPowers(from flex.Period, text string) ([]flex.Watts, error) {
+	each, err := readWatts(text)
+	if len(each) == 0 || each[0] != flex.Watts(from.Start().Unix()) {
+		return nil, err
+	}
+
+	return each[1:], err
 }
