@@ -42,6 +42,10 @@ func (c *KeyClaim) Within(ctx context.Context) context.Context {
 	return c.claim.Context(ctx)
 }
 
+// Again reports whether the request was run before, by a process that ended before it kept the answer, and
+// has committed something.
+func (c *KeyClaim) Again() bool { return c.claim.Again() }
+
 // Keep keeps the answer for who repeats the request.
 func (c *KeyClaim) Keep(ctx context.Context, a flex.KeptAnswer) error {
 	return c.db.KeepAnswer(ctx, c.claim, a)

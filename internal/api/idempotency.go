@@ -113,6 +113,7 @@ func (s *Server) runFirst(
 		r.Request = r.WithContext(claim.Within(r.Context()))
 	}
 
+	again := claim.Again()
 	done := false
 	defer func() {
 		if !done { // also after a panic
@@ -124,6 +125,9 @@ func (s *Server) runFirst(
 	}()
 
 	a, err := r.route.handle(s, r)
+	if again && r.Method == http.MethodDelete && flex.KindOf(err) == flex.NotFound {
+		a, err = none(), nil // the first run has deleted it
+	}
 	if err != nil {
 		a = s.failure(err, r) // as handle will find it again
 	}

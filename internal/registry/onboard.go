@@ -507,13 +507,17 @@ func allow(
 	return nil
 }
 
-// areNew refuses a site or an asset that exists.
+// areNew refuses a site or an asset that exists, unless an earlier run of the request has made them.
 func areNew(
 	ctx context.Context,
 	tx *store.Tx,
 	n normal,
 	asset AssetInput,
 ) error {
+	if store.Committed(ctx) {
+		return nil
+	}
+
 	site, err := findSite(ctx, tx, n)
 	if err != nil {
 		return err

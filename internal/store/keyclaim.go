@@ -39,6 +39,16 @@ func Undoing(ctx context.Context) context.Context {
 	return (&KeyClaim{undoAll: true}).Context(ctx)
 }
 
+// Again reports whether an earlier run of the claim's request has committed something.
+func (cl *KeyClaim) Again() bool { return cl.undo.Load() > 0 }
+
+// Committed reports whether an earlier run of the request under the context has committed the transaction that
+// runs now, which will be rolled back: what the request made is there already.
+func Committed(ctx context.Context) bool {
+	cl, _ := ctx.Value(claimKey{}).(*KeyClaim)
+	return cl != nil && cl.Again()
+}
+
 // claimed finds the key in flight of a claim that is in force, by its organisation, key and
 // number.
 const claimed = ` WHERE org_id = $1 AND key = $2 AND claim = $3 AND status = 0`
