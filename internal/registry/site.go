@@ -30,40 +30,48 @@ func (s *Service) CreateSite(
 	}
 
 	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
-		var r flex.SiteRecord
-		if err := tx.LockOrg(ctx); err != nil {
-			return r, err
-		}
-
-		old, err := madeBefore(ctx, tx, n)
-		if err != nil {
-			return r, err
-		}
-		if old != nil {
-			return tx.SiteRecord(ctx, old.ID)
-		}
-
-		if err := mustBeNew(ctx, tx, n); err != nil {
-			return r, err
-		}
-
-		site := n.site()
-		if _, err := giveConsent(
-			ctx,
-			tx,
-			&site,
-			n.ConsentAt,
-			flex.Malformed,
-		); err != nil {
-			return r, err
-		}
-
-		if err := tx.AddSite(ctx, &site, n.key); err != nil {
-			return r, err
-		}
-
-		return tx.SiteRecord(ctx, site.ID)
+		return createSite(ctx, tx, n)
 	})
+}
+
+func createSite(
+	ctx context.Context,
+	tx *store.Tx,
+	n normal,
+) (flex.SiteRecord, error) {
+	var r flex.SiteRecord
+	if err := tx.LockOrg(ctx); err != nil {
+		return r, err
+	}
+
+	old, err := madeBefore(ctx, tx, n)
+	if err != nil {
+		return r, err
+	}
+	if old != nil {
+		return tx.SiteRecord(ctx, old.ID)
+	}
+
+	if err := mustBeNew(ctx, tx, n); err != nil {
+		return r, err
+	}
+
+	site := n.site()
+	if _, err := giveConsent(
+		ctx,
+		tx,
+		&site,
+		n.ConsentAt,
+		flex.Malformed,
+	); err != nil {
+		return r, err
+	}
+
+	if err := tx.AddSite(ctx, &site, n.key); err != nil {
+		return r, err
+	}
+
+	return tx.SiteRecord(ctx, site.ID)
 }
 
 // madeBefore returns the site that an earlier run of the request has made, if there was one and it is still

@@ -6,7 +6,7 @@
 // A worker has one run of its job at a time, the first at once. A run that reports More is followed by another at once. After a
 // wake-up the worker waits until Rest is over since its last run; what woke it meanwhile the next run does too.
 //
-// Most jobs work for one organisation after the other (EachOrg). One for which a job fails or panics holds up no other; the run
+// Most jobs work for one organisation after the other, again and again while one has more to do (EachOrg). One for which a job fails or panics holds up no other; the run
 // fails all the same, and says of which organisations it was.
 //
 // A job that fails or panics is logged, counted and run again at its period or wake-up: there is no other retry. Last says how the

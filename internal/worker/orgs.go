@@ -11,9 +11,9 @@ import (
 // failuresNamed is how many organisations' failures a run names; of the others it says how many they are.
 const failuresNamed = 5
 
-// EachOrg runs a job for each organisation of a list, again and again while it says that more is left and does some of it. An
-// organisation for which it fails, or panics, holds up no other: the errors come together at the end. Where the database
-// cannot be reached no further organisation is tried.
+// EachOrg runs a job for each organisation of a list in turn, and again for those of which it says that more is left, where it
+// did some of it. An organisation for which it fails, or panics, holds up no other: the errors come together at the end. Where
+// the database cannot be reached no further organisation is tried.
 func EachOrg(
 	ctx context.Context,
 	list func(context.Context) ([]flex.OrgID, error),
@@ -24,38 +24,56 @@ func EachOrg(
 		return Report{}, fmt.Errorf("list organisations: %w", err)
 	}
 
-	var sum Report
-	var failed []error
-	for _, org := range orgs {
-		did, err := drain(ctx, org, job)
-		sum.Did += did
-		if err != nil {
-			failed = append(failed, fmt.Errorf("organisation %s: %w", org, err))
-		}
-		if ctx.Err() != nil || flex.KindOf(err) == flex.Unavailable {
-			break
-		}
+	t := turns{list: list, job: job}
+	for len(orgs) > 0 && !t.stopped {
+		orgs = t.each(ctx, orgs)
 	}
 
-	if n := len(failed) - failuresNamed; n > 0 {
-		failed = append(failed[:failuresNamed], fmt.Errorf("and %d more organisations", n))
+	if n := len(t.failed) - failuresNamed; n > 0 {
+		t.failed = append(t.failed[:failuresNamed], fmt.Errorf("and %d more organisations", n))
 	}
 
-	return sum, errors.Join(failed...)
+	return Report{Did: t.did}, errors.Join(t.failed...)
 }
 
-// drain runs a job for one organisation until nothing is left, and counts what it did.
-func drain(
-	ctx context.Context,
-	org flex.OrgID,
-	job func(context.Context, flex.OrgID) (Report, error),
-) (int, error) {
-	did := 0
-	for {
-		r, err := recovered(func() (Report, error) { return job(ctx, org) })
-		did += r.Did
-		if err != nil || !r.More || r.Did == 0 {
-			return did, err
+// turns is a run of a job over organisations.
+type turns struct {
+	list    func(context.Context) ([]flex.OrgID, error)
+	job     func(context.Context, flex.OrgID) (Report, error)
+	did     int
+	failed  []error
+	stopped bool
+}
+
+// each runs the job once for each organisation, and returns those that have more to do.
+func (t *turns) each(ctx context.Context, orgs []flex.OrgID) []flex.OrgID {
+	var left []flex.OrgID
+	for _, org := range orgs {
+		r, err := recovered(func() (Report, error) { return t.job(ctx, org) })
+		t.did += r.Did
+		if err != nil {
+			t.failed = append(t.failed, fmt.Errorf("organisation %s: %w", org, err))
+		} else if r.More && r.Did > 0 {
+			left = append(left, org)
+		}
+
+		t.stopped = ctx.Err() != nil || t.unreachable(ctx, err)
+		if t.stopped {
+			return nil
 		}
 	}
+
+	return left
+}
+
+// unreachable reports whether an organisation failed as the database cannot be reached. One that moves to another database is
+// unavailable by itself.
+func (t *turns) unreachable(ctx context.Context, err error) bool {
+	if flex.KindOf(err) != flex.Unavailable {
+		return false
+	}
+
+	_, err = t.list(ctx)
+
+	return err != nil
 }

@@ -107,14 +107,15 @@ func TestEachOrg(t *testing.T) {
 		runs  []int                                   // of each organisation
 		did   int
 		wants []string // what the error says
+		down  bool     // the database answers no more after the first organisation
 	}{
-		"all": {func(int, int) (worker.Report, error) { return worker.Report{Did: 1}, nil }, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 9, nil},
+		"all": {func(int, int) (worker.Report, error) { return worker.Report{Did: 1}, nil }, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 9, nil, false},
 		"more is left, twice": {func(n, run int) (worker.Report, error) {
 			return worker.Report{Did: 2, More: n == 2 && run < 3}, nil
-		}, []int{1, 3, 1, 1, 1, 1, 1, 1, 1}, 22, nil},
+		}, []int{1, 3, 1, 1, 1, 1, 1, 1, 1}, 22, nil, false},
 		"more is left, but none of it can be done": {func(int, int) (worker.Report, error) {
 			return worker.Report{More: true}, nil
-		}, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 0, nil},
+		}, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 0, nil, false},
 		"one fails, one panics": {func(n, _ int) (worker.Report, error) {
 			switch n {
 			case 1:
@@ -123,19 +124,31 @@ func TestEachOrg(t *testing.T) {
 				panic("planted panic")
 			}
 			return worker.Report{Did: 1}, nil
-		}, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 7, []string{orgs[0].String() + ": planted", orgs[2].String() + ": panic", "planted panic"}},
+		}, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 7, []string{orgs[0].String() + ": planted", orgs[2].String() + ": panic", "planted panic"}, false},
 		"many fail": {func(int, int) (worker.Report, error) { return worker.Report{}, errors.New("planted") },
-			[]int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 0, []string{orgs[4].String(), "and 4 more organisations"}},
+			[]int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 0, []string{orgs[4].String(), "and 4 more organisations"}, false},
 		"no database": {func(n, _ int) (worker.Report, error) {
 			if n == 2 {
 				return worker.Report{}, unreachable
 			}
 			return worker.Report{Did: 1}, nil
-		}, []int{1, 1, 0, 0, 0, 0, 0, 0, 0}, 1, []string{"does not answer"}},
+		}, []int{1, 1, 0, 0, 0, 0, 0, 0, 0}, 1, []string{"does not answer"}, true},
+		"one is unavailable alone, as it moves to another database": {func(n, _ int) (worker.Report, error) {
+			if n == 2 {
+				return worker.Report{}, unreachable
+			}
+			return worker.Report{Did: 1}, nil
+		}, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 8, []string{orgs[1].String() + ": "}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			runs := make([]int, len(orgs))
-			r, err := worker.EachOrg(t.Context(), func(context.Context) ([]flex.OrgID, error) { return orgs, nil },
+			list := func(context.Context) ([]flex.OrgID, error) {
+				if tt.down && runs[0] > 0 {
+					return nil, unreachable
+				}
+				return orgs, nil
+			}
+			r, err := worker.EachOrg(t.Context(), list,
 				func(_ context.Context, org flex.OrgID) (worker.Report, error) {
 					n := int(org[15])
 					runs[n-1]++
@@ -154,5 +167,20 @@ func TestEachOrg(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An organisation that has much to do does not hold up the others: each has its turn before it goes on.
+func TestEachOrg_Turns(t *testing.T) {
+	first, second := flex.OrgID{15: 1}, flex.OrgID{15: 2}
+	var turns []byte
+	_, err := worker.EachOrg(t.Context(), func(context.Context) ([]flex.OrgID, error) { return []flex.OrgID{first, second}, nil },
+		func(_ context.Context, org flex.OrgID) (worker.Report, error) {
+			turns = append(turns, org[15])
+			return worker.Report{Did: 1, More: len(turns) < 5}, nil
+		})
+
+	if want := []byte{1, 2, 1, 2, 1, 2}; err != nil || !slices.Equal(turns, want) {
+		t.Errorf("turns %v, want %v: %v", turns, want, err)
 	}
 }
