@@ -117,6 +117,27 @@ func TestPlayed_PointOfThen(t *testing.T) {
 			h.hasPoint(ownPoint, -1)
 			h.asked()
 		}, earned},
+		{"an earlier release took the point from another site, and did not note it", func(h *home) {
+			h.hasPoint(ownPoint, -6000)
+			h.exec(h.t, `UPDATE site SET mpan = NULL WHERE id = $1`, h.site.Bytes())
+			h.neighbour()
+			h.hasPoint(ownPoint, -5000)
+			h.asked()
+		}, earned},
+		{"an earlier release deleted another site that had the point, and did not note it", func(h *home) {
+			h.hasPoint(ownPoint, -6000)
+			h.exec(h.t, `DELETE FROM asset WHERE id = $1`, h.asset.Bytes())
+			h.exec(h.t, `DELETE FROM site WHERE id = $1`, h.site.Bytes())
+			h.neighbour()
+			h.hasPoint(ownPoint, -5000)
+			h.asked()
+		}, earned},
+		{"an earlier release gave it another party's point, and did not note it", func(h *home) {
+			h.party("party D", ownPoint, 60)
+			h.hasPoint(otherPoint, -6000)
+			h.exec(h.t, `UPDATE site SET mpan = (SELECT mpan FROM registration ORDER BY from_at DESC LIMIT 1) WHERE id = $1`, h.site.Bytes())
+			h.asked()
+		}, ""},
 		{"its days of before are another point's", func(h *home) {
 			h.hasPoint(otherPoint, -60000)
 			h.hasPoint(ownPoint, -1440)

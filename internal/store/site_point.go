@@ -25,7 +25,8 @@ func (p SitePoint) Within(s flex.Span) flex.Span {
 
 // notePoint keeps that a site has another metering point from now on, or with an empty MPAN none. It
 // is called before the site is changed or deleted: one of which no point was noted, as an earlier
-// release made it, has had its own since it was created.
+// release made it, has had its own since it was created, and one of which another was noted, as an
+// earlier release changed it, has had it since then.
 func (tx *Tx) notePoint(
 	ctx context.Context,
 	site flex.SiteID,
@@ -33,7 +34,8 @@ func (tx *Tx) notePoint(
 ) error {
 	ended, err := tx.exec(
 		ctx,
-		`UPDATE site_point SET to_at = $3 WHERE org_id = $1 AND site_id = $2 AND to_at IS NULL`,
+		`UPDATE site_point SET to_at = $3, mpan = COALESCE((SELECT s.mpan FROM site s WHERE s.id = site_point.site_id), mpan)
+		WHERE org_id = $1 AND site_id = $2 AND to_at IS NULL`,
 		tx.org.Bytes(),
 		site.Bytes(),
 		micros(tx.now),
@@ -112,16 +114,22 @@ func pointWithin(row string) string {
 	return row + `.from_at < e.to_at AND (` + row + `.to_at IS NULL OR ` + row + `.to_at > e.from_at)`
 }
 
+// stillHas says that a row of site_point which lasts is the site's own still. An earlier release that runs
+// beside this one changes and deletes sites without ending it.
+func stillHas(row string) string {
+	return `(` + row + `.to_at IS NOT NULL OR EXISTS (SELECT 1 FROM site x WHERE x.id = ` + row + `.site_id AND x.mpan = ` + row + `.mpan))`
+}
+
 // anothersPoint is that a metering point which an event's site had at some time of the event was with
 // another party or at another site at some time of it: what is metered at one point is credited once.
-// Of a site of which no point was noted, as an earlier release made it, its MPAN of now counts. The
+// Of a site whose point was not noted, as an earlier release made or changed it, its MPAN of now counts. The
 // sandbox's own points are with every organisation.
 var anothersPoint = `EXISTS (SELECT 1 FROM site_point h JOIN registration r ON r.mpan = h.mpan
-		WHERE h.site_id = e.site_id AND ` + pointWithin("h") + `
+		WHERE h.site_id = e.site_id AND ` + pointWithin("h") + ` AND ` + stillHas("h") + `
 			AND r.point IS NOT NULL AND r.org_id <> e.org_id AND ` + pointWithin("r") + `)
 	OR EXISTS (SELECT 1 FROM site_point h JOIN site_point o ON o.mpan = h.mpan
-		WHERE h.site_id = e.site_id AND ` + pointWithin("h") + `
+		WHERE h.site_id = e.site_id AND ` + pointWithin("h") + ` AND ` + stillHas("h") + ` AND ` + stillHas("o") + `
 			AND o.org_id = e.org_id AND o.site_id <> e.site_id AND ` + pointWithin("o") + `)
 	OR EXISTS (SELECT 1 FROM site s JOIN registration r ON r.mpan = s.mpan
 		WHERE s.id = e.site_id AND r.point IS NOT NULL AND r.org_id <> e.org_id AND ` + pointWithin("r") + `
-			AND NOT EXISTS (SELECT 1 FROM site_point h WHERE h.site_id = s.id))`
+			AND NOT EXISTS (SELECT 1 FROM site_point h WHERE h.site_id = s.id AND h.to_at IS NULL AND h.mpan = s.mpan))`
