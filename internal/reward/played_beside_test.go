@@ -1,8 +1,10 @@
 package reward_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -75,6 +77,20 @@ func TestPlayed_CarAtItsCharger(t *testing.T) {
 			h.took(charger, at(0), 2, 3)
 			h.ends(charger, at(60))
 		}, 14},
+		{"two cars at the charger and beside it, of which one's second half-hour comes last", func(h *home, car, charger flex.AssetID) {
+			cars := []flex.AssetID{car, h.device(250, flex.ElectricVehicle, 7400)}
+			h.asset = cars[1]
+			h.plugIn(at(0))
+			slices.SortFunc(cars, func(a, b flex.AssetID) int { return bytes.Compare(a.Bytes(), b.Bytes()) })
+			h.took(charger, at(0), 2.5, 2.5)
+			h.ends(charger, at(60))
+			h.took(cars[1], at(0), 2, 2)
+			h.ends(cars[1], at(60))
+			h.ends(cars[0], at(60))
+			h.took(cars[0], at(0), 1.5)
+			h.jobs()
+			h.took(cars[0], at(30), 1.5)
+		}, 14},
 		{"the charger was not plugged in then", func(h *home, car, charger flex.AssetID) {
 			h.ends(charger, at(10))
 			h.took(charger, at(0), 2)
@@ -120,6 +136,72 @@ func TestPlayed_CarAtItsCharger(t *testing.T) {
 			h.jobs()
 			if got := h.owes(); got != "rewards_expense 11, rewards_payable -11" {
 				t.Errorf("%s: in the books %q", name, got)
+			}
+		}
+		h.sound(t)
+	})
+}
+
+// Several cars and chargers of a site come to the same in any order of their readings, ends and settlements: to what its
+// chargers gave, and what its cars took beyond, at 2 p a kWh.
+func TestPlayed_SeveralBeside(t *testing.T) {
+	from := clock("2026-01-14 22:00")
+	at := func(minute int) time.Time { return from.Add(time.Duration(minute) * time.Minute) }
+	type device struct {
+		of  flex.AssetType // the first two are the car and the charger of the home
+		kwh []float64      // of each half-hour that it is plugged in
+	}
+	cases := []struct {
+		name    string
+		devices []device
+		want    int // pence
+	}{
+		{"two cars, one charger", []device{{flex.ElectricVehicle, []float64{1.5, 1.5}}, {flex.Charger, []float64{2.5, 2.5}},
+			{flex.ElectricVehicle, []float64{2, 2}}}, 14},
+		{"two cars, of which one leaves", []device{{flex.ElectricVehicle, []float64{2}}, {flex.Charger, []float64{3, 1}},
+			{flex.ElectricVehicle, []float64{2, 2}}}, 12},
+		{"two chargers, one car", []device{{flex.ElectricVehicle, []float64{2.5, 2.5}}, {flex.Charger, []float64{2, 2}},
+			{flex.Charger, []float64{1, 0}}}, 11},
+		{"two of each", []device{{flex.ElectricVehicle, []float64{3, 3}}, {flex.Charger, []float64{2, 2}},
+			{flex.ElectricVehicle, []float64{1, 3}}, {flex.Charger, []float64{1, 1, 1}}}, 22},
+	}
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h := newHome(t, url, 1, 100)
+		n := byte(100)
+		for _, tt := range cases {
+			for seed := range uint64(6) {
+				name := fmt.Sprint(tt.name, seed)
+				n += 4
+				car, charger := h.carAndCharger(t, name, n, from)
+				assets := []flex.AssetID{car, charger}
+				for i, d := range tt.devices[2:] {
+					h.asset = h.device(n+1+byte(i), d.of, 7400)
+					assets = append(assets, h.asset)
+					h.plugIn(from)
+				}
+
+				var steps []func()
+				for i, d := range tt.devices {
+					for half, kwh := range d.kwh {
+						steps = append(steps, func() { h.took(assets[i], at(30*half), kwh) })
+					}
+					steps = append(steps, func() { h.ends(assets[i], at(30*len(d.kwh))) })
+				}
+
+				random := rand.New(rand.NewPCG(seed, 18))
+				random.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
+				for _, step := range steps {
+					step()
+					if random.IntN(2) == 0 {
+						h.jobs()
+					}
+				}
+				h.now = from.Add(48 * time.Hour)
+				h.jobs()
+				want := fmt.Sprintf("rewards_expense %d, rewards_payable -%d", tt.want, tt.want)
+				if got := h.owes(); got != want {
+					t.Errorf("%s: in the books %q, want %q", name, got, want)
+				}
 			}
 		}
 		h.sound(t)

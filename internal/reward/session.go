@@ -138,7 +138,7 @@ func settleSession(
 		}
 
 		revision = o.revision(&r.Progress)
-		if revision != nil && r.Paired {
+		if r.Paired {
 			if err := carsAgain(ctx, tx, r); err != nil {
 				return nil, err
 			}

@@ -100,8 +100,8 @@ func addBeside(
 	return err
 }
 
-// carsAgain has the sessions of a site's other cars settled again that ran beside one whose credit
-// changed.
+// carsAgain has the sessions of a site's other cars settled again that ran beside one which was settled, and
+// count after it. What is read of it may change their credit where its own stays.
 func carsAgain(
 	ctx context.Context,
 	tx *store.Tx,
@@ -114,7 +114,8 @@ func carsAgain(
 
 	var cars []flex.SessionID
 	for _, s := range sessions {
-		if s.Kind == flex.ElectricVehicle {
+		before := r.Kind != flex.ElectricVehicle || compareIDs(r.AssetID, s.AssetID) < 0
+		if s.Kind == flex.ElectricVehicle && before {
 			cars = append(cars, s.SessionID)
 		}
 	}

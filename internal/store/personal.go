@@ -33,7 +33,7 @@ var personal = map[string]belonging{
 	},
 	"site_point": {
 		bySite: `site_id = $1`,
-		kept:   "whose a metering point was is kept as settlement asks",
+		kept:   "whose a metering point was is kept as settlement asks, where the site had events",
 	},
 	"msid_pair": {
 		bySite: `EXISTS (SELECT 1 FROM registration r WHERE r.site_id = $1 AND r.org_id = msid_pair.org_id AND r.mpan = msid_pair.import_mpan)`,
@@ -503,6 +503,7 @@ func (all *All) afterErasure(ctx context.Context, site flex.SiteID) error {
 	}
 
 	for _, query := range []string{
+		`DELETE FROM site_point WHERE site_id = $1 AND NOT EXISTS (SELECT 1 FROM flex_event e WHERE e.site_id = site_point.site_id)`,
 		`UPDATE flex_event SET look_at = NULL, waits_at = NULL WHERE site_id = $1`,
 		`UPDATE reckoning SET look_at = NULL, waits_at = NULL, detect_at = NULL WHERE site_id = $1`,
 	} {

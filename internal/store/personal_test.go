@@ -95,3 +95,31 @@ func TestErase_LeavesNoByte(t *testing.T) {
 		}
 	})
 }
+
+// The metering points that a site had are kept past its erasure where it had events: what is metered at one is
+// credited once.
+func TestErase_MeteringPoints(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		db := storetest.Open(t, url, store.Options{})
+		seed := storetest.NewSeed(t, db, url)
+		for events, kept := range []int{0, 1} {
+			site := seed.Site(flex.FullScheduleMethod)
+			seed.Exec(`INSERT INTO site_point (site_id, org_id, mpan, from_at, to_at) VALUES ($1, $2, '1234567890126', 1, 2)`,
+				site.Bytes(), seed.Org.Bytes())
+			if events > 0 {
+				seed.Asset(site, flex.Charger, 7400)
+				seed.Events(flex.DayAt(db.Now()), 20, 20)
+			}
+			for _, table := range []string{"dispatch_method", "asset", "site"} {
+				seed.Exec(`DELETE FROM ` + table)
+			}
+			err := db.WriteAll(t.Context(), func(all *store.All) error {
+				_, err := all.Erase(t.Context(), site)
+				return err
+			})
+			if n := seed.Count(`SELECT count(*) FROM site_point WHERE site_id = $1`, site.Bytes()); err != nil || n != kept {
+				t.Errorf("%d events: %d points are kept, want %d: %v", events, n, kept, err)
+			}
+		}
+	})
+}
