@@ -192,6 +192,9 @@ func (c *Cells) keep(ctx context.Context, o *ownCell) {
 		if err == nil && !begun {
 			wait, err = o.app.Load().begin(ctx)
 			begun = err == nil
+			if !begun {
+				wait = func() {} // nothing runs
+			}
 		}
 
 		if err != nil && ctx.Err() == nil {
