@@ -32,7 +32,8 @@
 //
 // A half-hour belongs to the first session in it. All events of a site's day are settled together, so that one metered value, one baseline and one
 // deviation are divided over what caused them. An event is measured by its asset's own meter if the model is qualified for that, else by the site's
-// boundary where the user consented, else by the asset's own. What was settled by an asset's own meter is taken off the boundary.
+// boundary where the user consented, else by the asset's own. What was settled by an asset's own meter is taken off the boundary, and what
+// was settled by a charger's off the cars' that have meters of their own (pool_apart.go).
 //
 // # Terms
 //

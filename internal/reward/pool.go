@@ -561,50 +561,6 @@ func beside(group []*claim) {
 	}
 }
 
-// setApart takes what was settled on assets' own meters off their sites' boundaries, so that no
-// energy counts twice. An own deviation that is not known leaves the boundary's unknown.
-func (s *settling) setApart() error {
-	byDay := map[meterKey]map[flex.Day][]*claim{}
-	for _, c := range s.claims {
-		if key := (meterKey{site: c.SiteID}); c.meter == key {
-			if byDay[key] == nil {
-				byDay[key] = map[flex.Day][]*claim{}
-			}
-			byDay[key][c.Case.Day] = append(byDay[key][c.Case.Day], c)
-		}
-	}
-
-	for _, c := range s.claims {
-		if !c.ownMeter() {
-			continue
-		}
-
-		behind := byDay[meterKey{site: c.SiteID}][c.Case.Day]
-		if len(behind) == 0 {
-			continue
-		}
-
-		r, err := settle.Settle(c.Case)
-		if err != nil {
-			return err
-		}
-
-		for _, p := range r.Periods {
-			own := settle.Apart{
-				Period: p.Period,
-				Flex:   p.Metered - p.Baseline,
-				Known:  p.Read && r.Quality != settle.Insufficient,
-			}
-
-			for _, b := range behind {
-				b.Apart = append(b.Apart, own)
-			}
-		}
-	}
-
-	return nil
-}
-
 func compareDays(a, b flex.Day) int { return a.Start().Compare(b.Start()) }
 
 // daysBetween lists the days from one to another, both included.

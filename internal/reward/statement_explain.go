@@ -274,8 +274,38 @@ func (e *explainedEvent) explain(l *Line, terms history) {
 	l.Provisional = !e.settled[len(e.settled)-1].Result.Final
 	l.Label = r.Label
 	l.addPeriods(r, e.before(l.ID))
+	l.noteAtCharger(r)
 
 	l.workOut(r, terms)
+}
+
+// noteAtCharger says how much of what a car's own meter deviated by counts at the site's chargers.
+func (l *Line) noteAtCharger(r *settle.Result) {
+	if r.Metering != settle.Asset {
+		return
+	}
+
+	var other flex.WattHours
+	for _, s := range r.Periods {
+		if s.Known && s.Compared {
+			other += s.Metered - s.Baseline - s.Deviation
+		}
+	}
+
+	if other == 0 {
+		return
+	}
+
+	word := "less"
+	if other > 0 {
+		word = "more"
+	}
+
+	l.Note = fmt.Sprintf(
+		"%s kWh %s than usual were read at your charger too, and count there.",
+		kwhText(max(other, -other)),
+		word,
+	)
 }
 
 // workOut says how a line about an event came to its amount.

@@ -78,7 +78,7 @@ type Case struct {
 	Metered []MeteredDay
 	// which read each half-hour of the events settled together; it decides nothing
 	Devices []flex.AssetID
-	// what is settled on meters of assets behind this one
+	// what is settled on meters of assets behind this one, or of chargers that a car was at
 	Apart     []Apart
 	EventDays []flex.Day // days that held an event of the same meter
 	// of the event's day, for the method of that name: what is shown of the plans
@@ -95,8 +95,8 @@ type Case struct {
 	Consented bool
 }
 
-// Apart is what assets behind a meter, which are settled on meters of their own, deviated by
-// in a settlement period.
+// Apart is what counts elsewhere of a meter's deviation in a settlement period: what assets behind it,
+// which are settled on meters of their own, deviated by; of a car's meter, what its site's chargers did.
 type Apart struct {
 	Period int
 	Flex   flex.WattHours
