@@ -18,7 +18,7 @@ func TestEnvironment(t *testing.T) {
 			}
 
 			for _, line := range []string{
-				"doctor", "org list", "caps show --org Acme", "org add Other --username other", "serve --listen 127.0.0.1:0", "migrate", "key persons",
+				"doctor", "org list", "caps show --org Acme", "org add Other --username other", "serve --listen 127.0.0.1:0", "migrate", "migrate --dry-run", "key persons",
 			} {
 				code, said := flexd(line + " --environment " + other)
 				if code != exitFailed || !strings.Contains(said, "of the "+made+" environment") {

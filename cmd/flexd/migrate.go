@@ -47,6 +47,13 @@ func (m *migrate) Run(ctx context.Context, c console) error {
 		return err
 	}
 
+	if m.DryRun { // as Open does before it migrates
+		err := records.CheckEnvironmentAt(ctx, settings.Database, settings.Environment)
+		if err != nil {
+			return err
+		}
+	}
+
 	report := migration{
 		From:    status.Version,
 		To:      status.Needed,

@@ -98,6 +98,27 @@ func (db *DB) checkBefore(ctx context.Context, status SchemaStatus) error {
 	return db.mustBeOf(db.without(turned))
 }
 
+// CheckEnvironmentAt is CheckEnvironment of the database at the url, of whatever schema, and changes
+// nothing. One that is empty, or of a newer schema than this program knows, may be of any.
+func CheckEnvironmentAt(
+	ctx context.Context,
+	url string,
+	as flex.Environment,
+) error {
+	db, err := connect(url, Options{Environment: as})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+
+	status, err := db.SchemaStatus(ctx)
+	if err != nil || status.Version == 0 || status.Newer() {
+		return err
+	}
+
+	return db.checkBefore(ctx, status)
+}
+
 // without is the environment of a database that kept none, in which so many clocks were turned.
 func (db *DB) without(turned int) flex.Environment {
 	if turned > 0 {

@@ -50,6 +50,12 @@ func TestOpen_OtherEnvironment(t *testing.T) {
 		if err != nil || len(before.Pending) == 0 {
 			t.Fatal(before, err)
 		}
+		if err := store.CheckEnvironmentAt(t.Context(), url, flex.Production); flex.KindOf(err) != flex.Conflict {
+			t.Errorf("checked as production: %v", err)
+		}
+		if err := store.CheckEnvironmentAt(t.Context(), url, flex.Sandbox); err != nil {
+			t.Errorf("checked as the sandbox: %v", err)
+		}
 		db, err := store.Open(t.Context(), url, store.Options{Environment: flex.Production, Schema: store.SchemaMigrate})
 		if flex.KindOf(err) != flex.Conflict {
 			t.Errorf("opened: %v", err)
