@@ -211,4 +211,3 @@ func TestSums_Sessions(t *testing.T) {
 		fmt.Fprintf(t.Output(), "%d homes, %d sessions compared\n", len(garages), sessions)
 	})
 }
-
