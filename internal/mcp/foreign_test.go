@@ -70,6 +70,7 @@ func suiteServer(mcp.Settings) (*sdk.Server, error) {
 	})
 	suiteTool(s, "test_tool_with_logging", func(ctx context.Context, r *sdk.CallToolRequest) ([]sdk.Content, error) {
 		for _, said := range []string{"Tool execution started", "Tool processing data", "Tool execution completed"} {
+			//nolint:staticcheck // the suite asks for it while the specification still has it
 			if err := r.Session.Log(ctx, &sdk.LoggingMessageParams{Level: "info", Data: said}); err != nil {
 				return nil, err
 			}
@@ -102,6 +103,7 @@ func suiteTool(s *sdk.Server, name string, do func(context.Context, *sdk.CallToo
 // addSuiteAsking adds the tools that ask the agent something in the midst of a call.
 func addSuiteAsking(s *sdk.Server) {
 	suiteTool(s, "test_sampling", func(ctx context.Context, r *sdk.CallToolRequest) ([]sdk.Content, error) {
+		//nolint:staticcheck // the suite asks for it while the specification still has it
 		got, err := r.Session.CreateMessage(ctx, &sdk.CreateMessageParams{MaxTokens: 100, Messages: []*sdk.SamplingMessage{{Role: "user", Content: text("hello")}}})
 		return []sdk.Content{text("LLM response: %v", got)}, err
 	})

@@ -66,7 +66,7 @@ func TestPlayed_CarAtItsCharger(t *testing.T) {
 			h.took(car, at(0), 2, 3)
 		}, 10},
 		{"a second car is at no charger of the site's", func(h *home, car, charger flex.AssetID) {
-			other := h.device(flex.AssetID(h.asset)[15]^0x55, flex.ElectricVehicle, 7400)
+			other := h.device(h.asset[15]^0x55, flex.ElectricVehicle, 7400)
 			h.asset = other
 			h.plugIn(at(0))
 			h.took(other, at(0), 1, 1)

@@ -42,8 +42,8 @@ func filledWhole(t *testing.T, db *store.DB, name string, rows ...int) flex.OrgI
 	return org.ID
 }
 
-// undone has a transaction be rolled back that could have been committed.
-var undone = errors.New("it could be committed")
+// errUndone has a transaction be rolled back that could have been committed.
+var errUndone = errors.New("it could be committed")
 
 // attempt says what comes of a statement for an organisation, and undoes it.
 func attempt(ctx context.Context, db *store.DB, statement string, org flex.OrgID) error {
@@ -51,7 +51,7 @@ func attempt(ctx context.Context, db *store.DB, statement string, org flex.OrgID
 		if err := store.Exec(ctx, all, statement, org.Bytes()); err != nil {
 			return err
 		}
-		return undone
+		return errUndone
 	})
 }
 
@@ -60,7 +60,7 @@ func attempts(t *testing.T, db *store.DB, org flex.OrgID) (written, refused int)
 	t.Helper()
 	for table, of := range store.Moved() {
 		switch err := attempt(t.Context(), db, store.SameValue(table, of), org); {
-		case errors.Is(err, undone):
+		case errors.Is(err, errUndone):
 			written++
 		case flex.KindOf(err) == flex.Unavailable:
 			refused++

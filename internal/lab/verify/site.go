@@ -28,7 +28,6 @@ type SiteChecker struct {
 	counts    []interval    // of the tank's slots on
 	inside    []interval    // of the temperature
 	slot      siteSlot      // scratch
-	goal      goalWeight    // that is bounded
 }
 
 // siteTolerance is the shortfall and peak energy in kWh beyond those of a plan that the plans it is compared with are
