@@ -261,15 +261,15 @@ func (t *turning) ask(
 func (t *turning) work(ctx context.Context, a agenda) (agenda, error) {
 	idle := map[string]bool{}
 	for range settleMax {
-		ran, err := t.runDue(ctx, &a, idle)
+		did, err := t.runDue(ctx, &a, idle)
 		if err != nil {
 			return a, err
 		}
 
-		if !ran && !a.pushes {
+		if !did && !a.pushes {
 			return a, nil
 		}
-		if !ran {
+		if !did {
 			sent, err := t.push(ctx)
 			if err != nil || !sent {
 				return a, err
@@ -286,12 +286,12 @@ func (t *turning) work(ctx context.Context, a agenda) (agenda, error) {
 	return a, fmt.Errorf("the jobs still found work after %d runs", settleMax)
 }
 
-// runDue runs the jobs that are due and not idle, and reports whether there was one.
+// runDue runs the jobs that are due and not idle, and reports whether one of them did something.
 func (t *turning) runDue(
 	ctx context.Context,
 	a *agenda,
 	idle map[string]bool,
-) (ran bool, err error) {
+) (did bool, err error) {
 	for i, j := range t.jobs {
 		if !a.due(i) || idle[j.Name] {
 			continue
@@ -299,17 +299,17 @@ func (t *turning) runDue(
 
 		r, err := j.run(ctx, t.org)
 		if err != nil {
-			return ran, fmt.Errorf("job %s: %w", j.Name, err)
+			return did, fmt.Errorf("job %s: %w", j.Name, err)
 		}
 
-		ran = true
 		if r.Did > 0 {
+			did = true
 			clear(idle)
 		}
 		idle[j.Name] = r.Did == 0
 	}
 
-	return ran, nil
+	return did, nil
 }
 
 // sweep does all that there is to do at this instant, whether or not an instant was named for it.
