@@ -103,6 +103,9 @@ func (f *behindFuse) alone(car *siteCar) Candidate {
 	problem, plan := car.problem, car.plan
 	span := flex.Span{From: f.from, To: car.end(f.from)}
 	left := f.open(car, span)
+	if car.renewed { // what it keeps until it may have others may be what another car is to have
+		left = f.left(car, span)
+	}
 
 	if car.goesOn || !fits(plan.Steps, problem.Power, left) {
 		problem.Limits = lower(problem.Limits, left, span)

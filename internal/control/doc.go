@@ -81,12 +81,28 @@
 // # Main fuse
 //
 // Cars at a site whose import capacity was set are planned as one where they can exceed it. They are planned
-// one after the other, least slack first, each within its own share and what nobody has a share in. Then each
-// new schedule is cut to what the others may draw, whichever of their schedules since the last accepted one they
-// follow (fence): a car that gains power waits, [FuseInterval] at a time, until the others have accepted that they
-// yield. After its need is met a car has an equal part of what the unfinished leave (its tail). Last, check.Fuse, which shares no code
+// one after the other, least slack first, each within its own share and what nobody has a share in. After its need is met a
+// car has an equal part of what the unfinished leave (its tail). Last, check.Fuse, which shares no code
 // with the planner, adds all of it up. What breaks the fuse is cut down, named in the origins of its inputs and
 // planned again after [MarketInterval]; Refused counts it.
+//
+// Handover of power between the cars (fuse_handover.go). A charger follows one of the schedules that were sent to it since the
+// last that its client took and that did not fail at the charger; which one is not known (mayDraw). A car has a plan once all have
+// accepted theirs (want), and what it is sent now (core):
+//
+//		settled ── a new plan has it take what another may be drawing ──► waiting: sent what fits both, marked after [FuseInterval]
+//		   ▲                                                                │  ▲
+//		   └────────── all others have accepted what gives way ─────────────┘  └── an answer is late, missing or a failure
+//
+//	  - At any second the most of what each charger may be doing, and of what it is sent, is together within each phase of the fuse.
+//	    So the power that one has keeps being counted for it until its client has accepted a schedule without it.
+//	  - A car is sent as much of its need as what its charger may be doing brings, unless its plan has it do with less once all have
+//	    accepted, as the needs of all are more than the fuse carries. First it is planned at those of its new times that are free;
+//	    what is missing then, it takes at times that it has already (yielding). Those are always free for it by the first rule.
+//	  - So a swap that would leave one of two cars short for a while is not made: both stay. Power that is free at another time is
+//	    handed over in as many steps as there are cars between, the last of the row first.
+//	  - An acceptance that is late or comes twice only shortens the list of what a charger may be doing. One that fails leaves it.
+//	    A process that dies loses nothing: lists, schedules and marks are stored.
 //
 // A site of which a schedule cannot be read is left as it is, and marked. Under caps the commit fails instead.
 //

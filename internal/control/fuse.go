@@ -486,9 +486,17 @@ func (c *siteCar) readSent(ctx context.Context, tx *store.Tx) error {
 	}
 
 	s, err := tx.Schedule(ctx, c.Current.EventID)
-	for err == nil && s.Generation > accepted && !s.Before.IsZero() {
+	for err == nil && !s.Before.IsZero() && len(c.sent) < chainMax {
+		var followed bool
+		followed, err = takenUp(ctx, tx, &s, accepted)
+		if followed || err != nil {
+			return err
+		}
+
 		s, err = tx.Schedule(ctx, s.Before)
-		c.sent = append(c.sent, s.Steps)
+		if err == nil {
+			c.sent = append(c.sent, s.Steps)
+		}
 	}
 
 	if flex.KindOf(err) == flex.NotFound { // past its keeping
@@ -496,6 +504,19 @@ func (c *siteCar) readSent(ctx context.Context, tx *store.Tx) error {
 	}
 
 	return err
+}
+
+// takenUp reports whether a schedule was taken by its client, of which the newest that was has a generation, and did not fail at
+// the charger since.
+func takenUp(ctx context.Context, tx *store.Tx, s *store.Schedule, accepted int64) (bool, error) {
+	if s.Generation > accepted {
+		return false, nil
+	}
+
+	up, err := tx.TakenUp(ctx, []store.Schedule{*s})
+	_, taken := up[s.EventID]
+
+	return taken, err
 }
 
 // solve plans the cars: their shares together, then one after the other, those first that can wait

@@ -161,25 +161,6 @@ func (c *siteCar) keep(from time.Time) {
 	c.gives = givesAhead(&c.Current, from)
 }
 
-// fence holds a car that is planned anew to what the others leave whether or not they have
-// accepted their own schedules yet.
-func (f *behindFuse) fence(car *siteCar) {
-	car.core = car.want
-	if !car.renewed {
-		return
-	}
-
-	span := flex.Span{From: f.from, To: car.end(f.from)}
-	limits := f.left(car, span)
-	if fits(car.core, car.problem.Power, limits) {
-		return
-	}
-
-	car.problem.Limits = lower(car.problem.Limits, limits, span)
-	car.plan = charge.Solve(car.problem)
-	car.core = car.plan.Steps
-}
-
 // commitSite puts what changed in force, and has the site planned again if a car waits for
 // another to accept that it gives way.
 func (s *Service) commitSite(
