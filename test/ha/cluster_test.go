@@ -2,6 +2,7 @@ package ha
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -269,26 +270,56 @@ func (c *cluster) unhealthyDatabase() string {
 			return m.name + ": " + string(b)
 		}
 	}
-	var cluster struct {
-		Members []struct{ Name, Role, State string }
-	}
-	_, b := get(c.databases[0], 8008, "/cluster")
-	if err := json.Unmarshal(b, &cluster); err != nil {
-		return err.Error()
-	}
-	roles := map[string]int{}
-	for _, m := range cluster.Members {
-		if m.State == "running" || m.State == "streaming" {
-			roles[m.Role]++
-		}
-	}
-	if roles["leader"] != 1 || len(cluster.Members) != 3 || roles["replica"]+roles["sync_standby"] != 2 {
+	roles, b := c.roles()
+	if roles["leader"] != 1 || roles["replica"]+roles["sync_standby"] != 2 {
 		return string(b)
 	}
 	if c.synchronous() && roles["sync_standby"] == 0 {
 		return string(b)
 	}
 	return ""
+}
+
+// roles counts the databases that run in each role, as Patroni's answer has them.
+func (c *cluster) roles() (map[string]int, []byte) {
+	var cluster struct {
+		Members []struct{ Name, Role, State string }
+	}
+	_, b := get(c.databases[0], 8008, "/cluster")
+	if err := json.Unmarshal(b, &cluster); err != nil {
+		return nil, b
+	}
+
+	roles := map[string]int{}
+	for _, m := range cluster.Members {
+		if m.State == "running" || m.State == "streaming" {
+			roles[m.Role]++
+		}
+	}
+	return roles, b
+}
+
+// withoutSynchronous reports whether all databases run and none of them is the synchronous replica.
+func (c *cluster) withoutSynchronous() bool {
+	roles, _ := c.roles()
+	return c.synchronous() && roles["leader"] == 1 && roles["replica"] == 2
+}
+
+// forgetSynchronous does what docs/high-availability.md has an operator do where Patroni names no synchronous replica for
+// minutes: it deletes what Patroni keeps of it in etcd, by etcd's JSON gateway, and Patroni names one anew.
+func (c *cluster) forgetSynchronous() {
+	key := fmt.Sprintf(`{"key": %q}`, base64.StdEncoding.EncodeToString([]byte("/service/flexd/sync")))
+	for _, call := range []string{"range", "deleterange"} {
+		resp, err := http.Post(fmt.Sprintf("http://%s:2379/v3/kv/%s", c.etcd[0].address(), call), "application/json", strings.NewReader(key))
+		if err != nil {
+			c.Logf("forget the synchronous replica: %v", err)
+			return
+		}
+
+		b, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		c.Logf("Patroni names no synchronous replica, as an operator would see: %s: %s", call, b)
+	}
 }
 
 // synchronous reports whether commits wait for a replica.

@@ -15,10 +15,11 @@ import (
 
 // Limits of what a fault may do.
 const (
-	backMax   = 10 * time.Second // from the database's first write to each flexd's
-	answerIn  = 8 * time.Second  // any answer: 5 s until a hang is noticed, and a busy machine
-	outageMax = 3 * time.Minute  // of the database, however busy the machine
-	settleMax = 4 * time.Minute  // until the deployment is whole again
+	backMax       = 10 * time.Second // from the database's first write to each flexd's
+	answerIn      = 8 * time.Second  // any answer: 5 s until a hang is noticed, and a busy machine
+	outageMax     = 3 * time.Minute  // of the database, however busy the machine
+	settleMax     = 4 * time.Minute  // until the deployment is whole again
+	operatorAfter = time.Minute      // until an operator helps a Patroni that names no synchronous replica
 )
 
 // drawn returns the faults of a run: each kind once in the order of chance, and more by chance, 50
@@ -98,11 +99,17 @@ func (l *load) inject(n int, f fault) {
 	})
 	mended := time.Now()
 	b.mend()
+	forgotten := false
 	l.until("a whole deployment after "+f.name, settleMax, func() string {
-		if w := l.unhealthy(); w != "" {
-			return w
+		w := l.unhealthy()
+		if w == "" {
+			return l.idle(mended.Add(time.Second), nil)
 		}
-		return l.idle(mended.Add(time.Second), nil)
+		if !forgotten && time.Since(mended) > operatorAfter && l.withoutSynchronous() {
+			forgotten = true
+			l.forgetSynchronous()
+		}
+		return w
 	})
 	whole := time.Since(mended)
 
