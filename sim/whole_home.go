@@ -268,25 +268,28 @@ func (w *whole) run(to time.Time) {
 // bound reports whether anything bounds what is drawn.
 func (w *whole) bound() bool { return w.supplied || w.cap.power > 0 }
 
-// look holds what each home draws, and all cars together, against what they may in the minute from the
+// look holds what each home draws, and all cars and batteries together, against what they may in the minute from the
 // instant on.
 func (w *whole) look(at time.Time) {
-	var cars flex.Watts
+	var drawn flex.Watts
 	steered := true
 	for _, name := range w.names() {
 		h := w.homes[name]
 		h.runTo(at)
-		cars += h.charging(at)
+		drawn += h.charging(at)
+		if h.battery != nil && !h.churns {
+			drawn += max(0, h.battery.asked()) // at full power, as caps count it
+		}
 		steered = steered && h.steered() && !h.free(at)
 		w.checkFuse(name, h, at)
 	}
 
 	if steered {
-		w.checkCap(cars, at)
+		w.checkCap(drawn, at)
 	}
 }
 
-// fleetCap is what all cars together may draw.
+// fleetCap is what all cars and batteries together may draw.
 type fleetCap struct {
 	power flex.Watts // zero for no cap
 	over  bool       // it was found to be passed

@@ -76,7 +76,7 @@ func possible(place *household, ready time.Time) bool {
 	return needed <= (place.fuse.KW()-othersLoad)*hours
 }
 
-// checkCap holds the law of the cap: what all cars draw together. It is asked some minutes after the last
+// checkCap holds the law of the cap: what all cars and batteries draw together. It is asked some minutes after the last
 // thing that happened, and an hour after the endpoint was last out of reach: until then a car may follow
 // what it was sent before. It is not asked while a car is plugged in that no cap holds back.
 func (w *whole) checkCap(drawn flex.Watts, at time.Time) {
@@ -92,7 +92,7 @@ func (w *whole) checkCap(drawn flex.Watts, at time.Time) {
 
 	c.over = true
 	w.broke(fmt.Sprintf(
-		"cap: the cars at %s draw %.2f kW of %.2f",
+		"cap: the cars and batteries at %s draw %.2f kW of %.2f",
 		at.Format(time.RFC3339),
 		drawn.KW(),
 		c.power.KW(),

@@ -129,6 +129,9 @@ func batteryReason(p control.BatteryPeriod, later bounds) string {
 	if p.WaitsForOther() {
 		return "waits, because " + control.WaitText(p.Waits, p.Until)
 	}
+	if p.Waits == control.WaitsForCap {
+		return "waits, because what else draws leaves it too little under a cap"
+	}
 
 	if later.most > p.Buy {
 		return "kept for hours that cost up to " + pence(later.most)

@@ -70,9 +70,10 @@ func (s *Service) PlanBatteriesOf(
 	}
 
 	var r worker.Report
-	err := s.batteries(ctx, org, &r, (*store.Tx).BatteriesDue, s.planBattery)
+	run := batteryRun{Service: s}
+	err := s.batteries(ctx, org, &r, (*store.Tx).BatteriesDue, run.planBattery)
 	if err == nil {
-		err = s.batteries(ctx, org, &r, read, s.checkCharge)
+		err = s.batteries(ctx, org, &r, read, run.checkCharge)
 	}
 
 	if err != nil {
@@ -120,7 +121,7 @@ func lockBattery(
 	tx *store.Tx,
 	id flex.AssetID,
 ) (*store.Battery, home.Battery, error) {
-	err := lockExport(ctx, tx, id)
+	_, _, err := tx.LockCaps(ctx)
 	if err == nil {
 		err = tx.LockSiteOf(ctx, id)
 	}
@@ -142,7 +143,7 @@ func lockBattery(
 
 // planBattery works the plan of one battery out, to the end of tomorrow, and hands over
 // what begins soon.
-func (s *Service) planBattery(
+func (r *batteryRun) planBattery(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
@@ -152,14 +153,17 @@ func (s *Service) planBattery(
 		return err
 	}
 
-	return s.planLocked(ctx, tx, b, home)
+	return r.planLocked(ctx, tx, b, home, &r.caps)
 }
 
+// planLocked plans a battery that is locked. The headroom under caps is kept from one battery to the next where it is
+// given.
 func (s *Service) planLocked(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
 	home home.Battery,
+	kept *capsKept,
 ) error {
 	now := flex.PeriodAt(tx.Now())
 	next := nextPlan(&b.Plan, now)
@@ -176,7 +180,7 @@ func (s *Service) planLocked(
 		return err
 	}
 
-	ahead, err := s.situationOf(ctx, tx, b, &next, home, now)
+	ahead, err := s.situationOf(ctx, tx, b, &next, home, now, kept)
 	if err != nil {
 		return err
 	}
@@ -189,7 +193,7 @@ func (s *Service) planLocked(
 	}
 
 	next.Stored, next.StoredAt = ahead.stored, now
-	if err := s.takeBack(ctx, tx, b, &ahead); err != nil {
+	if err := takeBack(ctx, tx, b, &ahead); err != nil {
 		return err
 	}
 
@@ -232,7 +236,11 @@ func (s *Service) putInForce(
 		return err
 	}
 
-	return tx.PutBatteryPlan(ctx, b.Asset.ID, *next)
+	if err := tx.PutBatteryPlan(ctx, b.Asset.ID, *next); err != nil {
+		return err
+	}
+
+	return ahead.caps.replaced(ctx, tx, next)
 }
 
 // withoutMarket is the power of each half-hour that a plan at fixed rates would have. If there is

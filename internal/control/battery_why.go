@@ -174,6 +174,7 @@ func (s *Service) whyBattery(
 		&b.Plan,
 		device,
 		flex.PeriodAt(tx.Now()),
+		nil,
 	)
 	if err != nil {
 		return BatteryWhy{}, nil, err
@@ -214,6 +215,7 @@ type homeAhead struct {
 	until   []time.Time
 	meter   *meter        // nil of a battery that shares its site with nothing
 	feeder  *feederExport // nil where nothing limits its export
+	caps    *capsAhead    // nil where no cap binds a power
 }
 
 // situationOf reads what a plan is made of from now on, with what the site's cars and other batteries
@@ -225,6 +227,7 @@ func (s *Service) situationOf(
 	plan *store.BatteryPlan,
 	home home.Battery,
 	now flex.Period,
+	kept *capsKept,
 ) (homeAhead, error) {
 	ahead, err := s.situationAlone(ctx, tx, b, plan, home, now)
 	if err != nil {
@@ -243,6 +246,13 @@ func (s *Service) situationOf(
 	}
 
 	ahead.under(e, b.Asset.ID, home.Power)
+
+	caps, err := kept.read(ctx, tx, &b.Asset, home.Power)
+	if err != nil {
+		return ahead, fmt.Errorf("read what caps leave: %w", err)
+	}
+
+	ahead.underCaps(caps, home.Power)
 
 	return ahead, nil
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // CheckDispatch refuses a dispatch that what is asked cannot follow: Malformed where a charger, a heater or a car
-// that may not discharge is to give, Conflict where CheckExport finds that its feeder has no headroom. It is
-// made in the transaction of the dispatch.
+// that may not discharge is to give, Conflict where CheckExport finds that its feeder has no headroom, or CheckImport that a cap has
+// none. It is made in the transaction of the dispatch.
 func CheckDispatch(
 	ctx context.Context,
 	tx *store.Tx,
@@ -26,7 +26,11 @@ func CheckDispatch(
 		}
 	}
 
-	return CheckExport(ctx, tx, order)
+	if err := CheckExport(ctx, tx, order); err != nil {
+		return err
+	}
+
+	return CheckImport(ctx, tx, order)
 }
 
 // checkGives refuses an asset that cannot or may not give energy.

@@ -17,7 +17,7 @@ import (
 // expected to draw: that is a guess. A limit binds each half-hour that it touches.
 type feederExport struct {
 	limits    []flex.CapLimit
-	batteries []store.Discharger
+	batteries []store.CapBattery
 }
 
 // feederExportOf reads what limits the export of a battery's feeder, nil if nothing does.
@@ -45,24 +45,9 @@ func readExport(
 		return nil, err
 	}
 
-	batteries, err := tx.Dischargers(ctx, group)
+	batteries, err := tx.CapBatteries(ctx, group)
 
 	return &feederExport{limits, batteries}, err
-}
-
-// lockExport has whoever else plans batteries of a battery's feeder wait for the end of this transaction, if
-// the feeder's export is limited.
-func lockExport(
-	ctx context.Context,
-	tx *store.Tx,
-	asset flex.AssetID,
-) error {
-	group, err := tx.ExportLimited(ctx, asset)
-	if err == nil && group != "" {
-		_, _, err = tx.LockCaps(ctx)
-	}
-
-	return err
 }
 
 // limit is the least that limits the group's export in a span; false if nothing does.
@@ -81,7 +66,7 @@ func (e *feederExport) limit(span flex.Span) (least flex.Watts, binds bool) {
 }
 
 // askedAt is the dispatch that asks a battery for something at an instant: the newest.
-func askedAt(b *store.Discharger, at time.Time) *store.AskedPower {
+func askedAt(b *store.CapBattery, at time.Time) *store.AskedPower {
 	for i := len(b.Asked) - 1; i >= 0; i-- {
 		if b.Asked[i].Contains(at) {
 			return &b.Asked[i]
@@ -92,7 +77,7 @@ func askedAt(b *store.Discharger, at time.Time) *store.AskedPower {
 }
 
 // askedToGive is the most that dispatches ask a battery to give in a span, from its start on.
-func askedToGive(b *store.Discharger, span flex.Span) flex.Watts {
+func askedToGive(b *store.CapBattery, span flex.Span) flex.Watts {
 	var most flex.Watts
 	for at := span.From; at.Before(span.To); at = at.Add(time.Minute) {
 		if a := askedAt(b, at); a != nil {
@@ -104,7 +89,7 @@ func askedToGive(b *store.Discharger, span flex.Span) flex.Watts {
 }
 
 // gives is the most that a battery gives in a half-hour, by its plan and by dispatches.
-func gives(b *store.Discharger, p flex.Period) flex.Watts {
+func gives(b *store.CapBattery, p flex.Period) flex.Watts {
 	most := askedToGive(b, p.Span())
 	if m, ok := modeAt(&b.Plan, p); ok && b.Controlled &&
 		m == battery.ModeDischarge {
@@ -155,9 +140,23 @@ func (s *homeAhead) under(
 	}
 }
 
-// takeBack has a battery do nothing in half-hours that were dispatched, where the feeder's limit leaves it no
-// headroom any more: a dispatch of no power takes the place of what it was sent.
-func (s *Service) takeBack(
+// takeBack has a battery do nothing in half-hours that were dispatched, where a limit leaves it no headroom any more: a
+// dispatch of no power takes the place of what it was sent.
+func takeBack(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.Battery,
+	ahead *homeAhead,
+) error {
+	if err := takeBackDischarge(ctx, tx, b, ahead); err != nil {
+		return err
+	}
+
+	return takeBackCharge(ctx, tx, b, ahead)
+}
+
+// takeBackDischarge is takeBack for what limits the export of the battery's feeder.
+func takeBackDischarge(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
@@ -170,11 +169,12 @@ func (s *Service) takeBack(
 	own := ahead.feeder.battery(b.Asset.ID)
 	for _, p := range ahead.periods {
 		left, bounded := ahead.feeder.headroom(b.Asset.ID, p)
+		left = max(0, left)
 		if !bounded || gives(own, p) <= left {
 			continue
 		}
 
-		lockMode(&b.Plan, p)
+		lockMode(&b.Plan, p, battery.ModeDischarge)
 		rest := p.Span()
 		rest.From = flex.Later(rest.From, tx.Now().Truncate(time.Minute))
 		if askedToGive(own, rest) <= left {
@@ -215,20 +215,20 @@ func tellNothing(
 }
 
 // battery is one of the group's; one that is not there is sent nothing.
-func (e *feederExport) battery(id flex.AssetID) *store.Discharger {
+func (e *feederExport) battery(id flex.AssetID) *store.CapBattery {
 	for i := range e.batteries {
 		if e.batteries[i].ID == id {
 			return &e.batteries[i]
 		}
 	}
 
-	return &store.Discharger{ID: id}
+	return &store.CapBattery{ID: id}
 }
 
-// lockMode has a plan say LOCK in a half-hour that was handed over, if it says DISCHARGE.
-func lockMode(p *store.BatteryPlan, at flex.Period) {
+// lockMode has a plan say LOCK in a half-hour that was handed over, if it says another mode.
+func lockMode(p *store.BatteryPlan, at flex.Period, instead battery.Mode) {
 	m, planned := modeAt(p, at)
-	if !planned || m != battery.ModeDischarge {
+	if !planned || m != instead {
 		return
 	}
 

@@ -204,6 +204,13 @@ func (f *fleet) read(ctx context.Context, tx *store.Tx, from time.Time) error {
 
 	f.prices = f.market
 	f.gather(found, loads, from)
+	if err := f.drawBatteries(ctx, tx, "", from); err != nil {
+		return err
+	}
+	if err := f.current.drawBatteries(ctx, tx, "", from); err != nil {
+		return err
+	}
+
 	if err := f.readSites(ctx, tx, found, loads); err != nil {
 		return err
 	}

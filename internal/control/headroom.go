@@ -109,7 +109,7 @@ func headroomFor(
 		}
 	}
 
-	return r, nil
+	return r, r.drawBatteries(ctx, tx, scope, from)
 }
 
 // pluggedIn is what is plugged in, read once for many assets that are looked at one by one.
@@ -145,7 +145,7 @@ func readPluggedIn(ctx context.Context, tx *store.Tx) (*pluggedIn, error) {
 		w.draw(&loads[i], w.from)
 	}
 
-	return w, nil
+	return w, w.drawBatteries(ctx, tx, "", w.from)
 }
 
 // without calls fn with the headroom that all others leave to an asset.

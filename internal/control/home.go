@@ -182,7 +182,7 @@ func (s *Service) replanBatteries(
 		var device home.Battery
 		b, device, err = lockBattery(ctx, tx, ids[i])
 		if err == nil && b != nil && b.Controlled {
-			err = s.planLocked(ctx, tx, b, device)
+			err = s.planLocked(ctx, tx, b, device, nil)
 		}
 	}
 
@@ -209,6 +209,8 @@ const (
 	WaitsForExport Waits = "export"
 	// other batteries of its feeder use what the feeder's export limit leaves
 	WaitsForFeeder Waits = "feeder"
+	// what cars and other batteries draw leaves it no headroom under a cap
+	WaitsForCap Waits = "cap"
 )
 
 // meter is what passes a site's meter beside one of its batteries.

@@ -25,28 +25,6 @@ func (tx *Tx) exportChanged(ctx context.Context, group string) error {
 	return err
 }
 
-// exportsChanged is exportChanged for all groups whose export is limited.
-func (tx *Tx) exportsChanged(ctx context.Context) error {
-	limits, err := tx.bindingLimits(ctx, flex.Export)
-	if err != nil {
-		return err
-	}
-
-	done := map[string]bool{}
-	for _, l := range limits {
-		if done[l.Group] {
-			continue
-		}
-
-		done[l.Group] = true
-		if err := tx.exportChanged(ctx, l.Group); err != nil {
-			return err
-		}
-	}
-
-	return nil
-}
-
 // ExportLimited returns the constraint group of an asset, if something limits its export now or later; empty
 // otherwise.
 func (tx *Tx) ExportLimited(
@@ -88,9 +66,10 @@ func (tx *Tx) ExportLimits(
 	return limits, err
 }
 
-// Discharger is a battery of a constraint group, with what it is sent that may have it give power.
-type Discharger struct {
+// CapBattery is a battery under caps, with what it is sent that may have it draw or give power.
+type CapBattery struct {
 	ID    flex.AssetID
+	Group string     // constraint group of its site; empty for none
 	Power flex.Watts // zero where it is not known
 	// whether flexd plans it, and the plan then; the modes are empty without one
 	Controlled bool
@@ -104,38 +83,27 @@ type AskedPower struct {
 	Power flex.Watts
 }
 
-// Dischargers returns the batteries of a constraint group, in the order of their ids. Of their plans they have
-// the modes alone.
-func (tx *Tx) Dischargers(
+// CapBatteries returns the batteries of a constraint group, or with no group those of the whole organisation that
+// have a plan or are dispatched, in the order of their ids. Of their plans they have the modes alone.
+func (tx *Tx) CapBatteries(
 	ctx context.Context,
 	group string,
-) ([]Discharger, error) {
-	found, err := rows(
-		ctx,
-		tx.conn,
-		func(s scanner) (Discharger, error) {
-			var power sql.NullInt64
-			var from time.Time
-			var b Discharger
-			err := s.Scan(
-				&b.ID,
-				&power,
-				&b.Controlled,
-				instant{&from},
-				&b.Plan.Modes,
-			)
+) ([]CapBattery, error) {
+	const columns = `SELECT a.id, COALESCE(c.name, ''), COALESCE(a.power_w, m.power_w), ` + controlled + `, p.from_at, COALESCE(p.modes, '') `
+	const besides = ` LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN battery_plan p ON p.asset_id = a.id `
 
-			b.Power = flex.Watts(power.Int64)
-			b.Plan.From = flex.PeriodAt(from)
-			return b, err
-		},
-		`SELECT a.id, COALESCE(a.power_w, m.power_w), `+controlled+`, p.from_at, COALESCE(p.modes, '')
-		FROM cap_site c JOIN asset a ON a.site_id = c.site_id LEFT JOIN model m ON m.key = lower(a.model)
-			LEFT JOIN battery_plan p ON p.asset_id = a.id
-		WHERE c.org_id = $1 AND c.name = $2 AND a.type = 'battery' ORDER BY a.id`,
-		tx.org.Bytes(),
-		group,
-	)
+	text := columns + `FROM cap_site c JOIN asset a ON a.site_id = c.site_id` + besides +
+		`WHERE c.org_id = $1 AND c.name = $2 AND a.type = 'battery' ORDER BY a.id`
+	args := []any{tx.org.Bytes(), group}
+	if group == "" {
+		text = columns + `FROM asset a LEFT JOIN cap_site c ON c.site_id = a.site_id AND c.org_id = a.org_id` + besides +
+			`WHERE a.org_id = $1 AND a.type = 'battery' AND a.id IN (SELECT asset_id FROM battery_plan WHERE org_id = $1
+				UNION SELECT d.asset_id FROM dispatch e JOIN dispatch_asset d ON d.event_id = e.event_id WHERE e.org_id = $1 AND e.to_at > $2)
+			ORDER BY a.id`
+		args = []any{tx.org.Bytes(), micros(tx.now)}
+	}
+
+	found, err := rows(ctx, tx.conn, scanCapBattery, text, args...)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -143,38 +111,58 @@ func (tx *Tx) Dischargers(
 	return found, tx.readAsked(ctx, group, found)
 }
 
-// readAsked fills in what dispatches ask the batteries of a group for.
+func scanCapBattery(s scanner) (CapBattery, error) {
+	var power sql.NullInt64
+	var from time.Time
+	var b CapBattery
+	err := s.Scan(
+		&b.ID,
+		&b.Group,
+		&power,
+		&b.Controlled,
+		instant{&from},
+		&b.Plan.Modes,
+	)
+
+	b.Power = flex.Watts(power.Int64)
+	b.Plan.From = flex.PeriodAt(from)
+
+	return b, err
+}
+
+// readAsked fills in what dispatches ask the batteries of a group for, or of all.
 func (tx *Tx) readAsked(
 	ctx context.Context,
 	group string,
-	found []Discharger,
+	found []CapBattery,
 ) error {
-	at := make(map[flex.AssetID]*Discharger, len(found))
+	at := make(map[flex.AssetID]*CapBattery, len(found))
 	for i := range found {
 		at[found[i].ID] = &found[i]
 	}
 
-	_, err := rows(
-		ctx,
-		tx.conn,
-		func(s scanner) (struct{}, error) {
-			var id flex.AssetID
-			var a AskedPower
-			err := s.Scan(&id, instant{&a.From}, instant{&a.To}, &a.Power)
-			if b := at[id]; err == nil && b != nil {
-				b.Asked = append(b.Asked, a)
-			}
+	scan := func(s scanner) (struct{}, error) {
+		var id flex.AssetID
+		var a AskedPower
+		err := s.Scan(&id, instant{&a.From}, instant{&a.To}, &a.Power)
+		if b := at[id]; err == nil && b != nil {
+			b.Asked = append(b.Asked, a)
+		}
 
-			var none struct{}
-			return none, err
-		},
-		`SELECT p.asset_id, d.from_at, d.to_at, p.power_w FROM dispatch d JOIN dispatch_asset p ON p.event_id = d.event_id
-			JOIN asset a ON a.id = p.asset_id JOIN cap_site c ON c.site_id = a.site_id
-		WHERE d.org_id = $1 AND d.to_at > $3 AND c.org_id = $1 AND c.name = $2 ORDER BY d.event_id`,
-		tx.org.Bytes(),
-		group,
-		micros(tx.now),
-	)
+		var none struct{}
+		return none, err
+	}
+
+	const asked = `SELECT p.asset_id, d.from_at, d.to_at, p.power_w FROM dispatch d JOIN dispatch_asset p ON p.event_id = d.event_id `
+	text := asked + `WHERE d.org_id = $1 AND d.to_at > $2 ORDER BY d.event_id`
+	args := []any{tx.org.Bytes(), micros(tx.now)}
+	if group != "" {
+		text = asked + `JOIN asset a ON a.id = p.asset_id JOIN cap_site c ON c.site_id = a.site_id
+			WHERE d.org_id = $1 AND d.to_at > $2 AND c.org_id = $1 AND c.name = $3 ORDER BY d.event_id`
+		args = append(args, group)
+	}
+
+	_, err := rows(ctx, tx.conn, scan, text, args...)
 
 	return err
 }

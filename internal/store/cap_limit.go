@@ -191,7 +191,7 @@ func (tx *Tx) LimitsAfter(
 	return limits, err
 }
 
-// CapsChanged has the fleet planned under its caps at once, as what binds it changed.
+// CapsChanged has the fleet planned under its caps at once, and its batteries, as what binds them changed.
 func (tx *Tx) CapsChanged(ctx context.Context) error {
 	_, err := tx.exec(
 		ctx,
@@ -199,8 +199,22 @@ func (tx *Tx) CapsChanged(ctx context.Context) error {
 		tx.org.Bytes(),
 		micros(tx.now),
 	)
+	if err == nil {
+		err = tx.batteriesUnderCaps(ctx)
+	}
 
 	tx.Wake(WakeControl)
+
+	return err
+}
+
+// batteriesUnderCaps has the organisation's batteries planned anew at once, as what binds what is drawn changed.
+func (tx *Tx) batteriesUnderCaps(ctx context.Context) error {
+	_, err := tx.exec(
+		ctx,
+		`UPDATE battery_plan SET again = TRUE WHERE org_id = $1`,
+		tx.org.Bytes(),
+	)
 
 	return err
 }

@@ -240,7 +240,7 @@ func (tx *Tx) SetCaps(ctx context.Context, c flex.Caps) error {
 
 	tx.Wake(WakeControl)
 
-	return tx.exportsChanged(ctx)
+	return tx.batteriesUnderCaps(ctx)
 }
 
 // addGroups keeps constraint groups with their sites.
@@ -361,6 +361,9 @@ func (tx *Tx) ClearCaps(ctx context.Context) error {
 		tx.org.Bytes(),
 		micros(tx.now),
 	)
+	if err == nil {
+		err = tx.batteriesUnderCaps(ctx)
+	}
 
 	tx.Wake(WakeControl)
 

@@ -239,6 +239,26 @@ func (r *Profile) loadAt(k, minute int) int64 {
 	return r.load[k][minute]
 }
 
+// Spare is the least power that is left under the caps of a place in a span, below zero where they are exceeded; false
+// if they bound none in it.
+func (r *Profile) Spare(cap int, s flex.Span) (least flex.Watts, bounded bool) {
+	for m, to := r.minutes(s); m < to; m++ {
+		r.of(cap, func(k int) {
+			most, binds := r.cap(k, m)
+			if !binds {
+				return
+			}
+
+			left := flex.Watts(most - r.loadAt(k, m))
+			if !bounded || left < least {
+				least, bounded = left, true
+			}
+		})
+	}
+
+	return least, bounded
+}
+
 // left returns the headroom of a car in a minute, at most the given watts, and the place of
 // the cap that sets it: -1 if none does, or the ceiling. Less than the least is none.
 func (r *Profile) left(
