@@ -26,43 +26,55 @@ func (f *behindFuse) fence(car *siteCar) {
 		return min(may.at(t), f.leftAt(car, t))
 	})
 
-	car.plan = car.yielding(lower(car.problem.Limits, limits, span), kept)
+	car.yield(lower(car.problem.Limits, limits, span), kept, limits)
 	car.core = car.plan.Steps
+	car.renewed = car.asked() || !sameAhead(within(car.Current.Steps, span), car.core, f.from)
 }
 
-// yielding is the plan of a car until all others have accepted theirs: at the times that stay its own (open), and where those do not
-// meet its need at those of its schedule in force that the others leave it (kept), until it may have others.
-// What another car is to have of those it gives up only as far as its new plan has it do with less.
-func (c *siteCar) yielding(open, kept []flex.Step) charge.Plan {
-	p := c.problem
-	allowed := c.plan.Shortfall // once all have accepted
+// asked reports whether somebody asked for another schedule of a car, or its schedule in force gives, which is planned anew.
+func (c *siteCar) asked() bool {
+	caused := c.charging != nil && (c.why.must || c.why.trigger == ByEvent)
 
-	p.Limits = kept
-	allowed = max(allowed, charge.Solve(p).Shortfall)
+	return caused || c.Current.Generation == 0 || c.Current.From.Discharge != nil
+}
+
+// yield plans a car until all others have accepted theirs: at the times that stay its own (open). Where those do not meet its need, it
+// takes what is missing at the times that its charger has already (kept), and then at those that are left, until it may have others.
+// It gives up its need only as far as its plan once all have accepted, and what its charger may be doing now, do with less.
+func (c *siteCar) yield(open, kept, left []flex.Step) {
+	final := c.plan.Shortfall
+	free := c.problem
+	free.Limits = kept
+	before := charge.Solve(free).Shortfall
+
 	c.problem.Limits = open
-	plan := charge.Solve(c.problem)
-	if plan.Shortfall <= allowed {
-		return plan
+	c.plan = charge.Solve(c.problem)
+	c.fill(kept, max(final, before))
+	c.fill(left, final)
+
+	if c.plan.Shortfall > max(final, before) { // it is to charge in one go
+		c.problem.Limits = kept
+		c.plan = charge.Solve(c.problem)
+	}
+}
+
+// fill has a car take what it lacks more than allowed beside its plan so far, within limits.
+func (c *siteCar) fill(limits []flex.Step, allowed flex.WattHours) {
+	if c.plan.Shortfall <= allowed {
+		return
 	}
 
-	missing := p
-	missing.Need = plan.Shortfall - allowed
+	missing := c.problem
+	missing.Need = c.plan.Shortfall - allowed
 	missing.Mode, missing.ChargeNow = flex.Minimise, flex.Span{}
-	missing.Limits = besides(kept, plan.Steps, p.Power)
+	missing.Limits = besides(limits, c.plan.Steps, missing.Power)
 	more := charge.Solve(missing)
 
-	for _, limits := range [][]flex.Step{
-		added(plan.Steps, more.Steps, p.Power),
-		kept,
-	} {
-		c.problem.Limits = limits
-		plan = charge.Solve(c.problem)
-		if plan.Shortfall <= allowed {
-			break
-		}
+	p := c.problem
+	p.Limits = added(c.plan.Steps, more.Steps, p.Power)
+	if plan := charge.Solve(p); plan.Shortfall < c.plan.Shortfall {
+		c.problem, c.plan = p, plan
 	}
-
-	return plan
 }
 
 // besides is what limits leave of a power beside some steps, which keep them or are at times that they close.
