@@ -90,19 +90,22 @@
 // last that its client took and that did not fail at the charger; which one is not known (mayDraw). A car has a plan once all have
 // accepted theirs (want), and what it is sent now (core):
 //
-//		settled ── a new plan has it take what another may be drawing ──► waiting: sent what fits both, marked after [FuseInterval]
-//		   ▲                                                                │  ▲
-//		   └────────── all others have accepted what gives way ─────────────┘  └── an answer is late, missing or a failure
+//	settled ── a new plan has it take what another may be drawing ──► waiting: sent what fits both, marked after [FuseInterval]
+//	   ▲                                                                │  ▲
+//	   └────────── all others have accepted what gives way ─────────────┘  └── an answer is late, missing or a failure
 //
-//	  - At any second the most of what each charger may be doing, and of what it is sent, is together within each phase of the fuse.
-//	    So the power that one has keeps being counted for it until its client has accepted a schedule without it.
-//	  - A car is sent as much of its need as what its charger may be doing brings, unless its plan has it do with less once all have
-//	    accepted, as the needs of all are more than the fuse carries. First it is planned at those of its new times that are free;
-//	    what is missing then, it takes at times that it has already (yielding). Those are always free for it by the first rule.
-//	  - So a swap that would leave one of two cars short for a while is not made: both stay. Power that is free at another time is
-//	    handed over in as many steps as there are cars between, the last of the row first.
-//	  - An acceptance that is late or comes twice only shortens the list of what a charger may be doing. One that fails leaves it.
-//	    A process that dies loses nothing: lists, schedules and marks are stored.
+// It rests on these rules:
+//
+//   - At any second the most of what each charger may be doing, and of what it is sent, is together within each phase of the fuse.
+//     So the power that one has keeps being counted for it until its client has accepted a schedule without it.
+//   - A car is sent as much of its need as what its charger may be doing brings, unless its plan has it do with less once all have
+//     accepted, as the needs of all are more than the fuse carries. First it is planned at those of its new times that are free. What
+//     is missing then it takes at times that it has already, which are always free for it by the first rule, and then at times that
+//     nobody has (yield). What that makes no other than the schedule in force is not sent, unless somebody asked for it.
+//   - So a swap that would leave one of two cars short for a while is not made: both stay. Power that is free at another time is
+//     handed over in as many steps as there are cars between, the last of the row first.
+//   - An acceptance that is late or comes twice only shortens the list of what a charger may be doing. One that fails leaves it.
+//     A process that dies loses nothing: lists, schedules and marks are stored.
 //
 // A site of which a schedule cannot be read is left as it is, and marked. Under caps the commit fails instead.
 //
