@@ -17,7 +17,8 @@ const (
 	Least = flex.DischargePowerMin
 	// pivots bounds the work of a plan.
 	pivots = 1000
-	// early is what a later slot costs more, in pence: of slots that cost the same the first is taken.
+	// early is what a later slot costs more, and what is given there earns less, in pence a kWh: of slots of one price the car takes
+	// in the first, and gives in the first, whoever plans it.
 	early = 1e-4
 )
 
@@ -250,7 +251,7 @@ func (p *Problem) siteOf(slots []slot, end float64) *site.Problem {
 	for t, s := range slots {
 		later := early * float64(t) / float64(n)
 		q.Import[t] = s.rate.Buy + s.rate.Order + later
-		q.Export[t] = s.rate.Sell
+		q.Export[t] = s.rate.Sell - later
 
 		if s.shut {
 			q.Export[t] = min(0, s.rate.Sell)
@@ -293,11 +294,12 @@ func (p *Problem) car(slots []slot, end float64) site.Car {
 	return c
 }
 
-// ordered is the most that the order of half-hours of one price can add to what a plan costs.
+// ordered is the most that the order of half-hours of one price can add to what a plan costs, and take off what it earns.
 func (p *Problem) ordered(slots []slot) float64 {
 	var sum float64
 	for _, s := range slots {
 		sum += (early + max(0, s.rate.Order)) * p.Charge.KW() * s.Len().Hours()
+		sum += early * p.Most.KW() * s.Len().Hours()
 	}
 
 	return sum

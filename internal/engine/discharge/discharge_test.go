@@ -333,6 +333,40 @@ func TestSolve_Kept(t *testing.T) {
 	}
 }
 
+// TestSolve_FirstOfAlike has a car that may give for five of eight half-hours of one price, and charges again in three of six: it does both
+// in the first, with turns counted or not.
+func TestSolve_FirstOfAlike(t *testing.T) {
+	first := flex.PeriodAt(time.Date(2026, 11, 24, 17, 0, 0, 0, time.UTC))
+	for name, turn := range map[string]float64{"curves": 0, "turns counted": 1} {
+		p := &discharge.Problem{
+			From: first.Start(), ReadyBy: first.Add(20).Start(),
+			Charge: 10_000, Most: 2000, Limit: flex.NoLimit,
+			Stored: 20_000, Capacity: 40_000, Reserve: 20_000 - 5000/discharge.Efficiency, Wear: 2, Turn: turn,
+		}
+		for i := range 20 {
+			rate := discharge.Rate{Period: first.Add(i), Buy: 40, Sell: 5}
+			switch {
+			case i < 8:
+				rate.Sell = 35
+			case i >= 12 && i < 18:
+				rate.Buy = 7
+				p.Open = append(p.Open, rate.Span())
+			}
+			p.Rates = append(p.Rates, rate)
+		}
+
+		p.Alone = []flex.Step{{Span: flex.Span{From: p.From, To: p.ReadyBy}}}
+		plan := discharge.Solve(p)
+		gives := flex.Span{From: first.Start(), To: first.Add(5).Start()}
+		if len(plan.Gives) != 1 || plan.Gives[0].Span != gives {
+			t.Errorf("%s: it gives %v", name, plan.Gives)
+		}
+		if len(plan.Steps) != 3 || plan.Steps[1].From != first.Add(12).Start() {
+			t.Errorf("%s: it charges %v", name, plan.Steps)
+		}
+	}
+}
+
 // BenchmarkSolve plans a night of 32 half-hours at one rate a day and another at night.
 func BenchmarkSolve(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))

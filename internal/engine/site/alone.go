@@ -26,11 +26,6 @@ func (s *Solver) slopeCar(p *Problem, to *Plan) (Result, bool) {
 		return Result{}, false
 	}
 
-	// Of equal plans the search takes that which gives first, as a service that plans again and again relies on.
-	if s.Limit > 0 && !p.convex() {
-		return Result{}, false
-	}
-
 	least := p.Cars[0].aloneV2G().shortfall
 	q := &s.slopes
 	q.pose(p, least)
@@ -115,18 +110,6 @@ func (q *slopes) present(p *Problem, atEnd float64) {
 // fuseBinds reports whether the main fuse is used in full in some slot.
 func (p *Problem) fuseBinds(net []float64) bool {
 	return slices.Max(net) >= p.GridImport*p.Hours-apart
-}
-
-// convex reports whether every slot of a car by itself has a convex cost and lets it charge: no export earns more than
-// an import costs, or has a price below zero.
-func (p *Problem) convex() bool {
-	for t := range p.Load {
-		if p.Export[t] < 0 || p.Export[t] > p.Import[t] {
-			return false
-		}
-	}
-
-	return p.Cars[0].OffPeak == nil
 }
 
 // slopes reports whether the site is a car that discharges by itself, without a start cost, a
