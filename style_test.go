@@ -44,7 +44,7 @@ const switchCases, shortSwitches = 3, 3
 
 // namedResults is how many functions may name results that need no name: two of one type need names, a bool or a
 // function beside others does, and what a deferred call sets, or leaves when it recovers. Those are older than the rule.
-const namedResults = 8
+const namedResults = 1
 
 // contextHolders are the structs that may keep a context: what outlives the call that made it.
 var contextHolders = []string{

@@ -159,8 +159,9 @@ func (f *behindFuse) inputs(
 	why change,
 	cars []*store.Charging,
 	found []store.Planned,
-) (all []store.Effective, err error) {
-	all = make([]store.Effective, len(cars))
+) ([]store.Effective, error) {
+	var err error
+	all := make([]store.Effective, len(cars))
 	all[0], f.prices, err = situation(ctx, tx, cars[0], f.from, why.intent)
 	for i := 1; i < len(cars) && err == nil; i++ {
 		all[i], err = needed(ctx, tx, cars[i], f.from, why.intent)
@@ -211,19 +212,20 @@ func (f *behindFuse) read(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
-) (loads []store.Load, found []store.Planned, err error) {
+) ([]store.Load, []store.Planned, error) {
 	extra, err := f.readBeside(ctx, tx, c)
 	if err != nil {
 		return nil, nil, err
 	}
 
-	loads, f.tight, err = f.tightLoads(ctx, tx, c, extra)
+	loads, tight, err := f.tightLoads(ctx, tx, c, extra)
+	f.tight = tight
 	alone := len(loads) < 2 && !c.Current.HasTail() && f.home == nil
 	if err != nil || alone && !f.tight {
 		return nil, nil, err
 	}
 
-	found, err = tx.PlannedAt(ctx, c.Asset.SiteID)
+	found, err := tx.PlannedAt(ctx, c.Asset.SiteID)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the site's schedules: %w", err)
 	}
@@ -243,8 +245,9 @@ func (f *behindFuse) readBeside(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
-) (most phaseLoad, err error) {
-	most = f.load()
+) (phaseLoad, error) {
+	var err error
+	most := f.load()
 	if c.Fuse > 0 {
 		f.base, err = baseAt(ctx, tx, c.Asset.SiteID)
 		if err != nil {

@@ -30,8 +30,8 @@ func (s *Service) keepFuses(
 	tx *store.Tx,
 	ps []flex.PricedPeriod,
 	next []store.Replacement,
-) (k fuseKept, err error) {
-	k.bindings = make([]*store.Binding, len(next))
+) (fuseKept, error) {
+	k := fuseKept{bindings: make([]*store.Binding, len(next))}
 	at := make(map[flex.AssetID]int, len(next))
 	ids := make([]flex.AssetID, len(next))
 	for i := range next {
@@ -226,7 +226,7 @@ func (s *Service) guardNext(
 	ctx context.Context,
 	f *behindFuse,
 	sent map[flex.AssetID]*store.Schedule,
-) (refused []flex.AssetID) {
+) []flex.AssetID {
 	devices := f.devices()
 	for i, car := range f.cars {
 		if next := sent[car.Current.AssetID]; next != nil {
@@ -240,6 +240,8 @@ func (s *Service) guardNext(
 	}
 
 	check.ClipToFuse(devices, f.mainFuse())
+
+	var refused []flex.AssetID
 	for i, car := range f.cars {
 		if next := sent[car.Current.AssetID]; next != nil {
 			next.Steps = devices[i].Next

@@ -150,7 +150,7 @@ func fusedOf(
 	ctx context.Context,
 	tx *store.Tx,
 	found []store.Planned,
-) (by map[flex.AssetID]*behindFuse, err error) {
+) (map[flex.AssetID]*behindFuse, error) {
 	if len(found) == 0 {
 		return nil, nil
 	}
@@ -160,7 +160,7 @@ func fusedOf(
 		ids[i] = found[i].Current.AssetID
 	}
 
-	by = map[flex.AssetID]*behindFuse{}
+	by := map[flex.AssetID]*behindFuse{}
 	sites, err := fusedSites(ctx, tx, ids...)
 	for i := 0; i < len(sites) && err == nil; i++ {
 		var f *behindFuse
@@ -230,8 +230,8 @@ func (f *behindFuse) busyAt(
 	ctx context.Context,
 	tx *store.Tx,
 	batteries []flex.AssetID,
-) (d draws, err error) {
-	d.battery = true
+) (draws, error) {
+	d := draws{battery: true}
 	var steps []flex.Step
 	for n, id := range batteries {
 		b, err := tx.Battery(ctx, id)

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -63,10 +64,7 @@ func learn(
 	known := rateWithin(past, c, g, now)
 	power := steadyPower(known, c, e.Power)
 	if power == e.Power && known.Delay == 0 && known.Tail == 0 {
-		if wasOpen(sinceChange(c, g, now)) {
-			return nil
-		}
-		return unknownYet(ctx, tx, c, e, known)
+		return unmeasured(ctx, tx, c, e, known, sinceChange(c, g, now))
 	}
 
 	setPower(e, power, fromReadings, &store.Learned{
@@ -81,6 +79,48 @@ func learn(
 	})
 
 	return nil
+}
+
+// unmeasured notes what the half-hours of a stay show of an asset of which nothing is known that a plan at nominal power leaves out: what it
+// may turn out to draw, and how much less it drew than it was allowed.
+func unmeasured(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Charging,
+	e *store.Effective,
+	known rate.Rate,
+	shown []rate.HalfHour,
+) error {
+	if wasOpen(shown) {
+		return nil
+	}
+
+	delay := lostTime(shown)
+	if delay < rate.RestartDelay || known.HalfHours > 0 {
+		return unknownYet(ctx, tx, c, e, known)
+	}
+
+	e.Learned = &store.Learned{
+		Nominal:   e.Power,
+		Delay:     delay,
+		Since:     c.Session.PluggedInAt,
+		Certainty: rate.None,
+	}
+
+	return nil
+}
+
+// lostTime is for how long an asset drew nothing of the newest part of a half-hour that it was allowed, were its power nominal then. A need
+// of less than a half-hour shows no more: it would be planned for as few minutes again and again, in which one that starts late, or is slow,
+// draws next to nothing.
+func lostTime(hs []rate.HalfHour) time.Duration {
+	for _, h := range slices.Backward(hs) {
+		if h.Open > 0 {
+			return min(rate.DelayMax, h.Open-chargingTime(h.Energy, h.Nominal))
+		}
+	}
+
+	return 0
 }
 
 // setPower has a plan made with a power, and says where it comes from.
@@ -330,6 +370,9 @@ func rateInputs(e store.Effective, o origins, power Input) []Input {
 	}
 
 	list[0].Detail = LearnedFrom(l.HalfHours, l.Since, string(l.Certainty))
+	if l.HalfHours == 0 {
+		list[0].Detail = "nothing is known yet of what it draws, but that it took less than this in the minutes that it was allowed"
+	}
 	if l.Delay > 0 {
 		list = append(list, Input{
 			Name:   "start_delay_minutes",
