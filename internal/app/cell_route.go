@@ -38,8 +38,8 @@ func (c *Cells) Handler() http.Handler {
 		case "/readyz":
 			c.ready(w, r.URL.Query().Get("cell"))
 			return
-		case cellPath:
-			c.choose(w, r)
+		case console.CellPath:
+			c.Home().Handler().ServeHTTP(w, r)
 			return
 		}
 
@@ -59,40 +59,12 @@ func (c *Cells) Handler() http.Handler {
 	})
 }
 
-// cellPath is where an operator chooses the cell whose pages the console shows, and cellCookie keeps it.
-const (
-	cellPath   = console.Root + "/cell"
-	cellCookie = "flexd_cell"
-)
-
-// choose has the console show the pages of a cell.
-func (c *Cells) choose(w http.ResponseWriter, r *http.Request) {
-	o, err := c.named(r.URL.Query().Get("name"))
-	if err != nil {
-		c.Home().API.Refuse(err).ServeHTTP(w, r)
-		return
-	}
-
-	http.SetCookie(w, &http.Cookie{
-		Name:     cellCookie,
-		Value:    o.name,
-		Path:     console.Root,
-		HttpOnly: true,
-		SameSite: http.SameSiteLaxMode,
-	})
-	http.Redirect(w, r, console.Root+"/", http.StatusSeeOther)
-}
-
-// chosen is the cell whose pages the console shows: home unless another is chosen.
+// chosen is the cell whose pages the console shows: home unless another is chosen. One that was taken
+// away since, or was not there since the process began, is none to choose: home's pages say so.
 func (c *Cells) chosen(r *http.Request) *ownCell {
-	cookie, err := r.Cookie(cellCookie)
-	if err != nil {
+	o, err := c.named(c.Home().Console.CellOf(r))
+	if err != nil || o.app.Load() == nil {
 		return c.cells[0]
-	}
-
-	o, err := c.named(cookie.Value)
-	if err != nil {
-		return c.cells[0] // it was chosen before it was taken away
 	}
 
 	return o

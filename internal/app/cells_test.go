@@ -255,14 +255,55 @@ func TestCells_Console(t *testing.T) {
 		}
 	}
 	page("home", "north")
-	if w := do("GET", "/console/cell?name=north", ""); w.Code != http.StatusSeeOther {
+	if w := do("GET", "/console/cell?name=north", ""); w.Code == http.StatusSeeOther {
+		t.Error("a link changes the cell")
+	}
+	page("home", "north")
+	if w := do("POST", "/console/cell", "name=north"); w.Code != http.StatusSeeOther {
 		t.Fatal(w.Code)
 	}
 	page("north", "home")
-	if w := do("GET", "/console/cell?name=south", ""); w.Code != http.StatusNotFound {
+	if w := do("POST", "/console/cell", "name=south"); w.Code != http.StatusNotFound {
 		t.Errorf("no such cell: %d", w.Code)
 	}
 	page("north", "home")
+}
+
+// The choice of a cell is an operator's act: a stranger's and another site's page's are refused, and the cookie goes over
+// TLS alone where the console does.
+func TestCells_ChoiceGuarded(t *testing.T) {
+	c, _ := openCells(t, storetest.SQLite(t), storetest.SQLite(t))
+	if _, err := c.Home().Access.AddOperator(t.Context(), "ada", "correct horse battery", access.Viewer); err != nil {
+		t.Fatal(err)
+	}
+	var session []*http.Cookie
+	do := func(path, body, site string) *http.Response {
+		r := httptest.NewRequest("POST", "https://flexd.example"+path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", site)
+		for _, k := range session {
+			r.AddCookie(k)
+		}
+		w := httptest.NewRecorder()
+		c.Handler().ServeHTTP(w, r)
+		return w.Result()
+	}
+
+	if w := do("/console/cell", "name=north", "same-origin"); w.StatusCode != http.StatusUnauthorized || len(w.Cookies()) > 0 {
+		t.Errorf("a stranger is answered %d %v", w.StatusCode, w.Cookies())
+	}
+	session = do("/console/login", url.Values{"name": {"ada"}, "password": {"correct horse battery"}}.Encode(), "same-origin").Cookies()
+	if w := do("/console/cell", "name=north", "cross-site"); w.StatusCode != http.StatusForbidden || len(w.Cookies()) > 0 {
+		t.Errorf("another site's page is answered %d %v", w.StatusCode, w.Cookies())
+	}
+	w := do("/console/cell", "name=north", "same-origin")
+	set := w.Cookies()
+	if w.StatusCode != http.StatusSeeOther || len(set) != 1 {
+		t.Fatalf("the operator is answered %d %v", w.StatusCode, set)
+	}
+	if k := set[0]; !k.Secure || !k.HttpOnly || k.SameSite != http.SameSiteStrictMode {
+		t.Errorf("the cookie is %v", k)
+	}
 }
 
 // A cell whose database is not there when the process begins is served from when it is; home is

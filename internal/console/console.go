@@ -100,6 +100,9 @@ var surface = []route{
 	{pattern: "POST /console/login/passkey", public: true, handle: (*Server).loginPasskey},
 	{pattern: "POST /console/logout", needs: access.See, handle: (*Server).logout},
 
+	// cell.go
+	{pattern: "POST /console/cell", needs: access.See, handle: (*Server).chooseCell},
+
 	// signin.go
 	{pattern: "GET " + signInPath, public: true, handle: (*Server).beginSignIn},
 	{pattern: "GET " + CallbackPath, public: true, handle: (*Server).finishSignIn},
