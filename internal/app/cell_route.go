@@ -267,9 +267,10 @@ func (o *ownCell) orgOf(
 	return org, err
 }
 
-// place returns the cell that serves an organisation. One that no cell had when it was looked at
-// is new, and in the cell where it was found.
+// place returns the cell that serves an organisation. One that does not move is where it was found
+// just now, though a cell's list may be older.
 func (c *Cells) place(org flex.OrgID, found *ownCell) (*ownCell, error) {
+	var had *ownCell
 	moves, down := false, false
 
 	for _, o := range c.cells {
@@ -277,21 +278,28 @@ func (c *Cells) place(org flex.OrgID, found *ownCell) (*ownCell, error) {
 		down = down || states == nil
 
 		state, has := states[org]
-		if has && (state == "" || state == cell.Leaving) {
-			return o, nil
+		moves = moves || state != ""
+
+		serves := state == "" || state == cell.Leaving
+		if had == nil && has && serves {
+			had = o
 		}
-		moves = moves || has
 	}
 
-	if moves {
+	if found != nil && !moves && !down {
+		return found, nil
+	}
+
+	switch {
+	case had != nil:
+		return had, nil
+	case moves:
 		return nil, errCellMoves
-	}
-
-	if down {
+	case down:
 		return nil, errCellDown
+	default:
+		return found, nil
 	}
-
-	return found, nil
 }
 
 // tokenOrgs remembers whose token is whose, which never changes.

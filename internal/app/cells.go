@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"flexd/internal/cell"
 	"flexd/internal/flex"
+	"flexd/internal/store"
 	"flexd/internal/web"
 )
 
@@ -36,13 +38,40 @@ type ownCell struct {
 	name     string
 	settings Settings
 	app      atomic.Pointer[App] // nil until its database could be opened
-	view     atomic.Pointer[cellView]
+	view     atomic.Pointer[cellSight]
 }
 
-// cellView is what a cell had when it was looked at last.
-type cellView struct {
+// cellSight is what a cell had when it was looked at last.
+type cellSight struct {
 	at     time.Time // before it was asked
 	states map[flex.OrgID]cell.State
+	moves  []store.CellMove // before the organisations were read
+	whole  time.Time        // before the organisations were read
+	wholes int              // how often they were read since the process began
+}
+
+// wholeEvery is how old a list of a cell's organisations may be. It is read anew sooner whenever one
+// begins to move, or goes on; one that was added since is found by its keys.
+const wholeEvery = time.Minute
+
+// still returns the view as of a later instant, or nil if the organisations are to be read anew. A
+// move is marked in both of its cells for longer than cell.KnownFor: within that time none
+// came and went unseen.
+func (v *cellSight) still(
+	at, now time.Time,
+	moves []store.CellMove,
+) *cellSight {
+	if v == nil || !slices.Equal(v.moves, moves) {
+		return nil
+	}
+	if now.Sub(v.at) > cell.KnownFor || at.Sub(v.whole) > wholeEvery {
+		return nil
+	}
+
+	later := *v
+	later.at = at
+
+	return &later
 }
 
 // cellWait bounds how long a cell is asked for something, so that one that hangs holds up no other.
@@ -127,10 +156,46 @@ func (o *ownCell) look(ctx context.Context, now func() time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, cellWait)
 	defer cancel()
 
-	view := &cellView{at: now(), states: map[flex.OrgID]cell.State{}}
-	places, err := cell.Cell{Name: o.name, DB: o.app.Load().DB}.Places(ctx)
+	at := now()
+	var moves []store.CellMove
+	err := o.app.Load().DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
+		moves, err = all.CellMoves(ctx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("cell %s: %w", o.name, err)
+	}
+
+	if later := o.view.Load().still(at, now(), moves); later != nil {
+		o.view.Store(later)
+		return nil
+	}
+
+	return o.lookWhole(ctx, at, moves)
+}
+
+// lookWhole reads the cell's organisations anew.
+func (o *ownCell) lookWhole(
+	ctx context.Context,
+	at time.Time,
+	moves []store.CellMove,
+) error {
+	db := o.app.Load().DB
+	places, err := cell.Cell{Name: o.name, DB: db}.Places(ctx)
 	if err != nil {
 		return err
+	}
+
+	view := &cellSight{
+		at:     at,
+		states: map[flex.OrgID]cell.State{},
+		moves:  moves,
+		whole:  at,
+		wholes: 1,
+	}
+	if last := o.view.Load(); last != nil {
+		view.wholes += last.wholes
 	}
 
 	for _, p := range places {
@@ -184,6 +249,7 @@ func (c *Cells) Serve(ctx context.Context, l net.Listener) error {
 // ends.
 func (c *Cells) keep(ctx context.Context, o *ownCell) {
 	begun := false
+	down := &outage{log: c.log, cell: o.name}
 	wait := func() {}
 	defer func() { wait() }()
 
@@ -197,8 +263,8 @@ func (c *Cells) keep(ctx context.Context, o *ownCell) {
 			}
 		}
 
-		if err != nil && ctx.Err() == nil {
-			c.log.Error("a cell does not answer: its organisations are refused with 503 until it does", "cell", o.name, "err", err)
+		if ctx.Err() == nil {
+			down.saw(c.now(), err)
 		}
 
 		select {

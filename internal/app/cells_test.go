@@ -173,6 +173,33 @@ func TestCells_Move(t *testing.T) {
 	}
 }
 
+// A whole move that a flexd did not see, as it could look at no cell meanwhile, is known at its next look. While nothing moves a
+// look reads the marks of moves alone.
+func TestCells_MoveUnseen(t *testing.T) {
+	c, secrets := openCells(t, storetest.SQLite(t), storetest.SQLite(t))
+	acme := c.login("acme", secrets["acme"])
+	for range 3 {
+		c.at = c.at.Add(cell.LookEvery)
+		c.look()
+	}
+	if n := app.WholeLooks(c.Cells, "home"); n != 1 {
+		t.Errorf("the organisations were read %d times by looks of which nothing came", n)
+	}
+	if in, err := c.mover.Move(t.Context(), c.orgOf("acme"), "north"); in != "north" || err != nil {
+		t.Fatal(in, err)
+	}
+	c.at = c.at.Add(cell.Grace)
+	c.look()
+	if code := c.write(acme, "after"); code != http.StatusOK {
+		t.Errorf("the one that moved is answered %d", code)
+	}
+	c.at = c.at.Add(2 * time.Minute)
+	c.look()
+	if n := app.WholeLooks(c.Cells, "home"); n != 3 {
+		t.Errorf("the organisations were read %d times", n)
+	}
+}
+
 func (c *cells) orgOf(name string) flex.OrgID {
 	c.Helper()
 	for _, each := range c.mover.Cells {

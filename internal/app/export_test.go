@@ -1,6 +1,9 @@
 package app
 
-import "time"
+import (
+	"log/slog"
+	"time"
+)
 
 // SetClock has cells say by a test's clock how old their knowledge is.
 func SetClock(c *Cells, now func() time.Time) { c.now = now }
@@ -21,4 +24,18 @@ func AppOf(c *Cells, name string) *App {
 		panic(err)
 	}
 	return o.app.Load()
+}
+
+// Outage is what says in the log that a cell does not answer.
+func Outage(log *slog.Logger, cell string) (saw func(time.Time, error)) {
+	return (&outage{log: log, cell: cell}).saw
+}
+
+// WholeLooks is how often the organisations of a cell were read.
+func WholeLooks(c *Cells, name string) int {
+	o, err := c.named(name)
+	if err != nil {
+		panic(err)
+	}
+	return o.view.Load().wholes
 }
