@@ -91,6 +91,44 @@ func Refusal(err error) (*Error, bool) {
 	return why, ok && why.Kind != Unavailable
 }
 
+// Moving is the failure of a write to the records of an organisation that moves to another database
+// (docs/cells.md). It is Unavailable.
+type Moving struct {
+	Cause error // what the database said
+}
+
+var errMoves = &Error{
+	Kind:   Unavailable,
+	Detail: "the organisation moves to another database; try again",
+}
+
+// Error says so, and why.
+func (m *Moving) Error() string { return errMoves.Detail + "\n" + m.Cause.Error() }
+
+// Unwrap returns what the client is shown, and the cause.
+func (m *Moving) Unwrap() []error { return []error{errMoves, m.Cause} }
+
+// OnlyMoves reports whether every failure that is joined in err is one of an organisation that moves:
+// the work waits, and nothing is wrong.
+func OnlyMoves(err error) bool {
+	switch e := err.(type) { //nolint:errorlint // each part is looked at
+	case *Moving:
+		return true
+	case interface{ Unwrap() error }:
+		return OnlyMoves(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, part := range e.Unwrap() {
+			if !OnlyMoves(part) {
+				return false
+			}
+		}
+
+		return true
+	default:
+		return false
+	}
+}
+
 // AssetMissing is what is said of an asset that is absent or another organisation's.
 const AssetMissing = "asset not found or not authorized"
 

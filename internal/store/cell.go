@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -326,16 +325,10 @@ func reversed(tables []carriedTable) []carriedTable {
 	return tables
 }
 
-// errMoves is what the fence refuses a write with.
-var errMoves = &flex.Error{
-	Kind:   flex.Unavailable,
-	Detail: "the organisation moves to another database; try again",
-}
-
 // fenced marks what the fence refused, so that the transport answers 503.
 func fenced(err error) error {
 	if postgresCode(err) == fenceCode || sqliteFence(err) {
-		return errors.Join(errMoves, err)
+		return &flex.Moving{Cause: err}
 	}
 	return err
 }

@@ -62,7 +62,7 @@ func attempts(t *testing.T, db *store.DB, org flex.OrgID) (written, refused int)
 		switch err := attempt(t.Context(), db, store.SameValue(table, of), org); {
 		case errors.Is(err, errUndone):
 			written++
-		case flex.KindOf(err) == flex.Unavailable:
+		case flex.OnlyMoves(err):
 			refused++
 		}
 	}

@@ -7,7 +7,8 @@
 // wake-up the worker waits until Rest is over since its last run; what woke it meanwhile the next run does too.
 //
 // Most jobs work for one organisation after the other, again and again while one has more to do (EachOrg). One for which a job fails or panics holds up no other; the run
-// fails all the same, and says of which organisations it was.
+// fails all the same, and says of which organisations it was. An organisation that moves to another database fails no run: its
+// work waits, and is done by the run that finds it served again, in whichever database.
 //
 // A job that fails or panics is logged, counted and run again at its period or wake-up: there is no other retry. Last says how the
 // latest run went and since when runs fail. When the context ends, so does that of a run

@@ -12,7 +12,8 @@ import (
 const failuresNamed = 5
 
 // EachOrg runs a job for each organisation of a list in turn, and again for those of which it says that more is left, where it
-// did some of it. An organisation for which it fails, or panics, holds up no other: the errors come together at the end. Where
+// did some of it. An organisation for which it fails, or panics, holds up no other: the errors come together at the end. One that
+// moves to another database has not failed: its work waits until it is there. Where
 // the database cannot be reached no further organisation is tried.
 func EachOrg(
 	ctx context.Context,
@@ -33,7 +34,7 @@ func EachOrg(
 		t.failed = append(t.failed[:failuresNamed], fmt.Errorf("and %d more organisations", n))
 	}
 
-	return Report{Did: t.did}, errors.Join(t.failed...)
+	return Report{Did: t.did, Waiting: t.waiting}, errors.Join(t.failed...)
 }
 
 // turns is a run of a job over organisations.
@@ -41,6 +42,7 @@ type turns struct {
 	list    func(context.Context) ([]flex.OrgID, error)
 	job     func(context.Context, flex.OrgID) (Report, error)
 	did     int
+	waiting int
 	failed  []error
 	stopped bool
 }
@@ -51,6 +53,11 @@ func (t *turns) each(ctx context.Context, orgs []flex.OrgID) []flex.OrgID {
 	for _, org := range orgs {
 		r, err := recovered(func() (Report, error) { return t.job(ctx, org) })
 		t.did += r.Did
+		if flex.OnlyMoves(err) {
+			t.waiting++
+			continue
+		}
+
 		if err != nil {
 			t.failed = append(t.failed, fmt.Errorf("organisation %s: %w", org, err))
 		} else if r.More && r.Did > 0 {
@@ -66,8 +73,8 @@ func (t *turns) each(ctx context.Context, orgs []flex.OrgID) []flex.OrgID {
 	return left
 }
 
-// unreachable reports whether an organisation failed as the database cannot be reached. One that moves to another database is
-// unavailable by itself.
+// unreachable reports whether an organisation failed as the database cannot be reached. What else the job depends on may be
+// unavailable for one alone.
 func (t *turns) unreachable(ctx context.Context, err error) bool {
 	if flex.KindOf(err) != flex.Unavailable {
 		return false

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"flexd/internal/flex"
 	"flexd/internal/trace"
 )
 
@@ -16,6 +17,8 @@ type Report struct {
 	Did  int    // things done, in the job's own unit
 	More bool   // work is left: run again at once
 	Note string // one line for the operator, may be empty
+	// organisations whose work waits as they move to another database
+	Waiting int
 }
 
 // Job is one run of a background job.
@@ -96,6 +99,13 @@ func (w *Worker) await(ctx context.Context) {
 func (w *Worker) once(ctx context.Context) bool {
 	start := time.Now()
 	r, err := recovered(func() (Report, error) { return w.Job(ctx) })
+	if flex.OnlyMoves(err) { // it goes over all organisations at once
+		r, err = Report{Waiting: 1}, nil
+	}
+	if r.Waiting > 0 && r.Note == "" {
+		r.Note = fmt.Sprintf("%d waiting, as they move to another database", r.Waiting)
+	}
+
 	w.mu.Lock()
 	w.last.add(start, time.Now(), r, err)
 	w.mu.Unlock()
@@ -130,7 +140,7 @@ func (w *Worker) record(
 	r Report,
 	err error,
 ) {
-	if err == nil && r.Did == 0 {
+	if err == nil && r.Did+r.Waiting == 0 {
 		return
 	}
 

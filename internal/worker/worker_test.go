@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"slices"
@@ -58,6 +59,31 @@ func TestRun(t *testing.T) {
 		}
 		cancel()
 		synctest.Wait()
+	})
+}
+
+// A job that goes over all organisations by one statement waits for one that moves to another database: no run of it has failed.
+func TestRun_Moving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		moving := true
+		w := &worker.Worker{Name: "test", Every: time.Minute, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			Job: func(context.Context) (worker.Report, error) {
+				if moving {
+					return worker.Report{More: true}, fmt.Errorf("delete: %w", &flex.Moving{Cause: errors.New("the fence")})
+				}
+				return worker.Report{Did: 3}, nil
+			}}
+		go w.Run(t.Context())
+		synctest.Wait()
+		if l := w.Last(); l.Runs != 1 || l.Failures != 0 || l.Err != nil || l.Report.Waiting != 1 || l.Report.Note == "" {
+			t.Errorf("while it moves: %+v", l)
+		}
+		moving = false
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if l := w.Last(); l.Runs != 2 || l.Failures != 0 || l.Report.Did != 3 || l.Report.Waiting != 0 {
+			t.Errorf("afterwards: %+v", l)
+		}
 	})
 }
 
@@ -133,7 +159,22 @@ func TestEachOrg(t *testing.T) {
 			}
 			return worker.Report{Did: 1}, nil
 		}, []int{1, 1, 0, 0, 0, 0, 0, 0, 0}, 1, []string{"does not answer"}, true},
-		"one is unavailable alone, as it moves to another database": {func(n, _ int) (worker.Report, error) {
+		"two move to another database, and one of the others fails": {func(n, _ int) (worker.Report, error) {
+			switch n {
+			case 2:
+				return worker.Report{}, fmt.Errorf("write: %w", &flex.Moving{Cause: errors.New("the fence")})
+			case 3:
+				return worker.Report{}, errors.Join(&flex.Moving{Cause: errors.New("the fence")}, &flex.Moving{Cause: errors.New("the fence")})
+			case 4:
+				return worker.Report{}, errors.Join(&flex.Moving{Cause: errors.New("the fence")}, errors.New("planted"))
+			}
+			return worker.Report{Did: 1}, nil
+		}, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 6, []string{orgs[3].String() + ": "}, false},
+		"all move": {func(int, int) (worker.Report, error) {
+			return worker.Report{}, &flex.Moving{Cause: errors.New("the fence")}
+		},
+			[]int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 0, nil, false},
+		"one is unavailable alone": {func(n, _ int) (worker.Report, error) {
 			if n == 2 {
 				return worker.Report{}, unreachable
 			}
@@ -160,6 +201,12 @@ func TestEachOrg(t *testing.T) {
 			}
 			if (err == nil) != (len(tt.wants) == 0) {
 				t.Errorf("error %v", err)
+			}
+			if want := map[string]int{"two move to another database, and one of the others fails": 2, "all move": 9}[name]; r.Waiting != want {
+				t.Errorf("%d wait, want %d", r.Waiting, want)
+			}
+			if r.Waiting > 0 && strings.Contains(fmt.Sprint(err), orgs[1].String()) {
+				t.Errorf("one that moves is counted as failed: %v", err)
 			}
 			for _, want := range tt.wants {
 				if err != nil && !strings.Contains(err.Error(), want) {
