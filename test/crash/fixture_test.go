@@ -54,6 +54,7 @@ type service struct {
 	path, database string
 	keys           string // the key file
 	listen         string
+	flags          []string // further ones of flexd serve
 	cmd            *exec.Cmd
 	password       string
 }
@@ -135,8 +136,8 @@ func (s *service) run(args ...string) []byte {
 func (s *service) start() time.Duration {
 	s.Helper()
 	began := time.Now()
-	s.cmd = exec.Command(s.path, "serve", "--database", s.database, "--key-file", s.keys, "--environment", "sandbox", "--allow-private-endpoints",
-		"--listen", s.listen, "--log-level", "error")
+	s.cmd = exec.Command(s.path, append([]string{"serve", "--database", s.database, "--key-file", s.keys, "--environment", "sandbox", "--allow-private-endpoints",
+		"--listen", s.listen, "--log-level", "error"}, s.flags...)...)
 	s.cmd.Stderr = s.Output()
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
